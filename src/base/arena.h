@@ -1,0 +1,29 @@
+/* Arenas: memory for one request, batch or pass, given back all at once. arena_mark() and
+ * arena_reset() give back what came after a point. Built with -Darena_malloc=true every object is a
+ * malloc of its own, so that the sanitizers see each overrun and each use after reset. */
+#pragma once
+#include "base/str.h"
+
+struct arena_chunk;
+struct arena {
+	struct arena_chunk *last;
+	size_t used,
+		limit; /* bytes handed out; the most there may ever be: past it the program ends */
+};
+struct arena_mark {
+	struct arena_chunk *chunk;
+	size_t at, used;
+};
+
+#define ARENA_INIT(most) ((struct arena){.limit = (most)})
+
+void *arena_alloc(struct arena *a, size_t n) MUST_USE; /* zero-filled, aligned for anything */
+void *arena_array(struct arena *a, size_t n, size_t size) MUST_USE;
+char *arena_text(struct arena *a, struct str s) MUST_USE; /* a copy that ends in NUL */
+struct str arena_str(struct arena *a, struct str s) MUST_USE;
+char *arena_printf(struct arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3) MUST_USE;
+
+struct arena_mark arena_mark(const struct arena *a);
+void arena_reset(struct arena *a, struct arena_mark mark);
+void arena_clear(struct arena *a); /* keeps one chunk for the next round */
+void arena_free(struct arena *a);

@@ -1,0 +1,62 @@
+#include "base/base.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void die(const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	fputs("garner: ", stderr);
+	vfprintf(stderr, fmt, ap);
+	fputc('\n', stderr);
+	va_end(ap);
+	abort();
+}
+
+static void *checked(void *p, size_t n)
+{
+	if (!p)
+		die("out of memory (%zu bytes wanted)", n);
+	return p;
+}
+
+void *mem_alloc(size_t n)
+{
+	return checked(calloc(1, n ? n : 1), n);
+}
+
+void *mem_array(size_t n, size_t size)
+{
+	size_t total;
+	if (__builtin_mul_overflow(n, size, &total))
+		die("out of memory (%zu times %zu bytes wanted)", n, size);
+	return mem_alloc(total);
+}
+
+void *mem_resize(void *p, size_t n)
+{
+	return checked(realloc(p, n ? n : 1), n);
+}
+
+void *mem_copy(const void *p, size_t n)
+{
+	void *copy = checked(malloc(n ? n : 1), n);
+	if (n)
+		memcpy(copy, p, n);
+	return copy;
+}
+
+char *mem_text(const char *s)
+{
+	return mem_copy(s, strlen(s) + 1);
+}
+
+void mem_free(void *pp)
+{
+	void *p;
+	memcpy(&p, pp, sizeof p);
+	free(p);
+	memset(pp, 0, sizeof p);
+}

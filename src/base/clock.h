@@ -1,0 +1,26 @@
+/* Time: int64_t microseconds, the unit in the name. Only the top asks the clock; everything that a
+ * test may want to run on another clock takes the time as a parameter. */
+#pragma once
+#include "base/buf.h"
+#include "base/err.h"
+
+#define US_PER_MS INT64_C(1000)
+#define US_PER_S INT64_C(1000000)
+#define US_PER_MIN (60 * US_PER_S)
+#define US_PER_H (60 * US_PER_MIN)
+#define US_PER_DAY (24 * US_PER_H)
+
+int64_t clock_wall_us(void); /* since 1970, may jump */
+int64_t clock_mono_us(void); /* since some start, never goes back */
+int64_t clock_cpu_us(void);  /* CPU time of this process, all threads */
+
+/* "2026-11-15T09:03:55.123456Z"; the fraction in `digits` places (0 to 6). */
+void time_print(struct buf *b, int64_t wall_us, int digits);
+/* RFC 3339 with Z or an offset, fraction and seconds optional; also plain seconds since 1970. */
+bool time_parse(struct str s, int64_t *ret_wall_us) MUST_USE;
+
+/* "90s", "1.5h", "250ms": a number and us, ms, s, min, h, d, w. Units may be joined: "1h30min". */
+bool duration_parse(struct str s, int64_t *ret_us) MUST_USE;
+void duration_print(struct buf *b, int64_t us); /* exact, shortest: "1h30min" */
+/* For people: two significant parts, "3d 4h", "12.3s". */
+void duration_print_short(struct buf *b, int64_t us);

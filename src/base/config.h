@@ -1,0 +1,48 @@
+/* Configuration: one INI file, sections per role, every key declared in a table. What is not said
+ * keeps its default; the environment overrides the file, -s overrides both. All or nothing: with
+ * one wrong line nothing is taken, and each error names its file and line. */
+#pragma once
+#include "base/value.h"
+
+/* A section of the file and the struct that its values fill. The global section has the name "":
+ * its keys stand before the first [section], its variables are GARNER_KEY, its -s form is
+ * key=value. Elsewhere: [section] key = value, GARNER_SECTION_KEY (dashes as underscores), -s
+ * section.key=value. */
+struct config_section {
+	const char *name;
+	const char *help; /* one sentence */
+	size_t size;      /* of the struct */
+	const struct value_spec *specs;
+	size_t nspecs;
+};
+
+struct config_input {
+	const char *file; /* NULL: none */
+	char *const *env; /* ends in NULL; NULL: none */
+	const char *const *sets;
+	size_t nsets;
+};
+
+struct config;
+
+/* On failure err has the first problem and, in its last words, how many more there are; `problems`
+ * (may be NULL) gets them all, a line each: "garner.conf:12: web.listen: expected ...". */
+int config_load(struct config **ret, const struct config_section *const *sections, size_t n,
+		const struct config_input *in, struct buf *problems, struct err *err);
+void config_free(struct config **c);
+
+/* The filled struct of a section; never NULL for one of the sections given to config_load(). */
+const void *config_get(const struct config *c, const struct config_section *section);
+/* Where a value came from: "default", "garner.conf:12", "GARNER_WEB_LISTEN", "-s". */
+const char *config_origin(const struct config *c, const struct config_section *section,
+			  const struct value_spec *spec);
+bool config_section_equal(const struct config *a, const struct config *b,
+			  const struct config_section *section);
+
+/* The file that would give just these values; with only_set, without the defaults. */
+void config_write(const struct config *c, bool only_set, struct buf *out);
+/* The commented sample file: every key with help, type, bounds and default. */
+void config_sample(const struct config_section *const *sections, size_t n, struct buf *out);
+/* The name of the environment variable of a key. */
+void config_env_name(const struct config_section *section, const struct value_spec *spec,
+		     struct buf *out);

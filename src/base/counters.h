@@ -1,0 +1,53 @@
+/* Counters: what a role has done, in a file of fixed size that is allocated before it is mapped.
+ * One process writes (any of its threads), anybody may read at any time, also after a crash. */
+#pragma once
+#include "base/err.h"
+#include "base/str.h"
+
+enum counter_kind {
+	COUNTER_TOTAL, /* only grows; its name in OpenMetrics ends in _total */
+	COUNTER_GAUGE, /* goes up and down */
+};
+
+struct counter_def {
+	const char *name; /* "fetches": letters, digits, underscores; the role's name is put before
+			     it */
+	const char *labels; /* "outcome=\"ok\"" or NULL; several definitions may share a name */
+	enum counter_kind kind;
+	const char *help;
+};
+
+struct counters;
+
+/* Creates PATH anew (beside, then renamed), locks it and maps it. ERR_BUSY when another process
+ * holds it. The definitions are copied into the file. */
+int counters_create(struct counters **ret, const char *path, const char *instance,
+		    const struct counter_def *defs, size_t n, int64_t wall_us, struct err *err);
+void counters_close(struct counters **c); /* the file stays, with its last values */
+
+void counters_add(struct counters *c, size_t index, uint64_t n);
+void counters_set(struct counters *c, size_t index, int64_t v);
+
+/* One file as others see it. */
+struct counter_value {
+	struct str name, labels, help;
+	enum counter_kind kind;
+	int64_t value;
+};
+struct counters_view {
+	struct str instance;
+	int64_t started_wall_us, pid;
+	bool alive; /* its writer still holds it */
+	struct counter_value *value;
+	size_t n;
+};
+struct arena;
+int counters_read(const char *path, struct arena *arena, struct counters_view *ret,
+		  struct err *err);
+/* The same from bytes: bounded and checked, for files that others wrote. */
+int counters_parse(struct str bytes, struct arena *arena, struct counters_view *ret,
+		   struct err *err);
+/* All the views as one OpenMetrics text: families sorted, HELP and TYPE once, instance as a label,
+ * "# EOF" at the end. */
+struct buf;
+void counters_openmetrics(const struct counters_view *views, size_t n, struct buf *out);

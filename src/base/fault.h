@@ -1,0 +1,37 @@
+/* Faults: places where a test may make things go wrong. In builds without -Dfaults they are
+ * nothing. GARNER_FAULTS, read once at start, is a list "POINT[/TEXT]=ACTION[@N]" separated by
+ * commas: at the N-th time (1) that a point is passed (by a file whose path contains TEXT), do the
+ * action: kill    SIGKILL to this process         enospc, eio   the call fails, nothing was done
+ *   short   a write writes half, then fails with enospc
+ * "@N+" means that time and every later one. Points of the file layer: file.open, file.read,
+ * file.write, file.sync, file.rename, file.truncate. Others are named where the state changes. */
+#pragma once
+#include "base/err.h"
+#include "base/str.h"
+
+enum fault_action { FAULT_NONE, FAULT_KILL, FAULT_ENOSPC, FAULT_EIO, FAULT_SHORT };
+
+#ifdef GARNER_FAULTS
+extern bool fault_armed;
+enum fault_action fault_pass(const char *point, const char *path); /* kills by itself */
+
+/* A named point at which a process can be killed: FAULT("journal.sync"). */
+#define FAULT(point)                                                                     \
+	do {                                                                             \
+		static const char *const fault_here                                      \
+			__attribute__((used, section("garner_fault_points"))) = (point); \
+		if (UNLIKELY(fault_armed))                                               \
+			(void)fault_pass(fault_here, "");                                \
+	} while (0)
+/* What the file layer asks before a call. */
+#define FAULT_FILE(point, path) (UNLIKELY(fault_armed) ? fault_pass(point, path) : FAULT_NONE)
+#else
+#define FAULT(point) ((void)0)
+#define FAULT_FILE(point, path) FAULT_NONE
+#endif
+
+/* Reads the specification; an error names the part that cannot be taken. */
+int fault_arm(const char *spec, struct err *err);
+/* The names of all FAULT() points in this program, sorted, one a line. */
+struct buf;
+void fault_list(struct buf *out);

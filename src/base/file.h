@@ -1,0 +1,51 @@
+/* Files: the thin layer through which all file access goes, so that every error names its path and
+ * tests can make every call fail. Descriptors are close-on-exec. A failed write or sync means: not
+ * kept. */
+#pragma once
+#include "base/buf.h"
+#include "base/err.h"
+
+#include <sys/types.h>
+
+struct file {
+	int fd; /* -1: closed */
+	char *path;
+};
+
+#define FILE_INIT ((struct file){.fd = -1})
+
+/* flags and mode as in open(2). 1: it does not exist (and O_CREAT was not given). */
+int file_open(struct file *ret, const char *path, int flags, mode_t mode, struct err *err);
+int file_close(struct file *f, struct err *err); /* also of a closed one */
+void file_drop(struct file *f);                  /* closes; for readers and after errors */
+
+/* Reads n bytes at an offset, fewer only at the end of the file. */
+int file_read(const struct file *f, void *p, size_t n, uint64_t offset, size_t *ret_n,
+	      struct err *err);
+/* Writes all n bytes or fails; after a failure what is there past `offset` is unknown. */
+int file_write(const struct file *f, const void *p, size_t n, uint64_t offset, struct err *err);
+int file_sync(const struct file *f, struct err *err); /* data and size are on disk */
+int file_truncate(const struct file *f, uint64_t size, struct err *err);
+int file_allocate(const struct file *f, uint64_t size, struct err *err); /* blocks, not holes */
+int file_size(const struct file *f, uint64_t *ret, struct err *err);
+
+/* By path. 1 where marked: it was not there. */
+int file_rename(const char *from, const char *to, struct err *err);
+int file_remove(const char *path, struct err *err);           /* 1 */
+int dir_make(const char *path, mode_t mode, struct err *err); /* with its parents; fine if there */
+int dir_sync(const char *path, struct err *err);              /* the names in it are on disk */
+
+/* The whole file, at most `out->max` bytes. 1: it does not exist. */
+int file_slurp(const char *path, struct buf *out, struct err *err);
+/* The file has the new bytes or the old ones, never others: written beside, synced, renamed, and
+ * the folder synced. */
+int file_replace(const char *path, struct str bytes, mode_t mode, struct err *err);
+
+/* Names in a folder, sorted, without . and .. : init, next until 1, done. */
+struct dir {
+	char **name;
+	size_t n, at;
+};
+int dir_init(struct dir *ret, const char *path, struct err *err); /* 1: it does not exist */
+int dir_next(struct dir *d, const char **ret);
+void dir_done(struct dir *d);

@@ -1,0 +1,25 @@
+/* File formats: one table of everything that garner keeps on disk. Each file begins with eight
+ * bytes of magic and a version; each format has a printer, a verifier and a page in doc/formats/.
+ */
+#pragma once
+#include "base/buf.h"
+#include "base/err.h"
+
+enum { FORMAT_MAGIC = 8 };
+
+struct format {
+	const char *name; /* "counters" */
+	char magic[FORMAT_MAGIC + 1];
+	uint32_t version; /* the one we write; a little-endian u32 behind the magic */
+	const char *help; /* what such a file holds */
+	/* Prints the file at path for people, in pieces handed to emit. */
+	int (*print)(const char *path, void (*emit)(void *ctx, struct str), void *ctx,
+		     struct err *err);
+	/* 0: sound. Negative: err names the place and the reason; ERR_DAMAGED. */
+	int (*verify)(const char *path, struct err *err);
+};
+
+/* Looks at the first bytes of a file. 0: *ret is its format; 1: none of ours; negative: could not
+ * be read, or ours in a version that this program does not know (ERR_DAMAGED). */
+int format_of(const struct format *const *table, size_t n, const char *path,
+	      const struct format **ret, struct err *err);

@@ -1,0 +1,25 @@
+/* Hashes. hash64 is for tables in memory and may change with the library; crc32c is for what is on
+ * disk; md5 and sha256 are for what the documents and the world agree on. */
+#pragma once
+#include "base/str.h"
+
+uint64_t hash64(struct str s);
+uint64_t hash64_seeded(struct str s, uint64_t seed);
+uint64_t hash_u64(uint64_t v); /* mixes all bits */
+
+/* CRC-32C (Castagnoli), in hardware where there is any. Chain: crc32c(crc32c(0, a), b). */
+uint32_t crc32c(uint32_t crc, const void *p, size_t n);
+uint32_t crc32c_portable(uint32_t crc, const void *p, size_t n);
+
+void md5(struct str s, unsigned char ret[16]);
+void sha256(struct str s, unsigned char ret[32]);
+
+/* Digests of what arrives in pieces. */
+struct digest;
+struct digest *digest_new(const char *name); /* "md5", "sha256" */
+void digest_add(struct digest *d, const void *p, size_t n);
+size_t digest_end(struct digest *d, unsigned char *ret, size_t cap); /* bytes written; reusable */
+void digest_free(struct digest **d);
+
+void hex_print(const unsigned char *p, size_t n, char *ret); /* 2n digits and a NUL */
+bool hex_parse(struct str s, unsigned char *ret, size_t n);  /* exactly 2n digits */

@@ -1,0 +1,12 @@
+/* Listening sockets from their text form: "127.0.0.1:8080", "[::1]:8080", "*:80", "unix:/path". */
+#pragma once
+#include "base/err.h"
+#include "base/str.h"
+
+/* Checks the form alone. */
+int listen_check(struct str text, struct err *err);
+/* Opens, binds and listens; non-blocking, close-on-exec. A Unix socket that nobody listens on is
+ * replaced. */
+int listen_open(const char *text, int *ret_fd, struct err *err);
+/* The address it is really bound to, in the same form: port 0 shows as the port that was given. */
+int listen_name(int fd, char *ret, size_t cap, struct err *err);

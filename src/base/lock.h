@@ -1,0 +1,15 @@
+/* Locks that say who holds them: a file below run/, locked as long as a process lives. A killed
+ * process frees its own. */
+#pragma once
+#include "base/file.h"
+
+struct lock {
+	struct file file;
+};
+
+/* ERR_BUSY: err says who holds it ("held by pid 123 (garner up) since ..."). */
+int lock_take(struct lock *ret, const char *path, const char *who, struct err *err);
+void lock_free(struct lock *l); /* gives it back */
+
+/* Whether somebody holds it, without taking it. 0: held, *ret_pid is set; 1: free or not there. */
+int lock_holder(const char *path, int64_t *ret_pid, struct err *err);

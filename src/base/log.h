@@ -1,0 +1,80 @@
+/* The log: key=value lines on standard error.
+ *   2026-11-15T09:03:55.123Z info up: ready role=web pid=123
+ * Levels: error (ours, needs a hand), warn (ours, went on), outside (trouble that the outside world
+ * caused: never an alarm), info, and debug 1 to 9 by section. Sections have numbers, as the
+ * broker's -D option wants them, and names. Equal lines in short order are folded into one with
+ * repeated=N. The log and the signal flag are the only mutable globals of the program. Thread-safe.
+ */
+#pragma once
+#include "base/err.h"
+#include "base/str.h"
+
+/* symbol, number, name, and what it speaks of */
+#define LOG_SECTIONS(X)                                           \
+	X(MAIN, 1, "main", "start and end of a process")          \
+	X(UP, 2, "up", "the supervisor")                          \
+	X(ROLE, 3, "role", "what all roles share")                \
+	X(CONFIG, 4, "config", "configuration")                   \
+	X(FILES, 5, "files", "files and faults")                  \
+	X(REGISTRY, 70, "registry", "broker: the registry")       \
+	X(COLLECTOR, 71, "collector", "broker: the collector")    \
+	X(PARSER, 72, "parser", "broker: the query parser")       \
+	X(HASH, 73, "hash", "broker: the registry's hash tables") \
+	X(STORE, 74, "store", "broker: the storage manager")      \
+	X(QUERY, 75, "query", "broker: the query manager")        \
+	X(EVENT, 76, "event", "broker: events")                   \
+	X(BROKER, 77, "broker", "broker: main")                   \
+	X(SELECT, 78, "select", "broker: the select loop")
+
+enum log_section {
+#define X(symbol, number, name, help) LOG_##symbol,
+	LOG_SECTIONS(X)
+#undef X
+		LOG_NSECTIONS
+};
+
+enum log_level { LOG_ERROR, LOG_WARN, LOG_OUTSIDE, LOG_INFO, LOG_DEBUG };
+
+struct log_kv {
+	const char *key;
+	enum { LOG_KV_END, LOG_KV_STR, LOG_KV_INT, LOG_KV_UINT, LOG_KV_TIME } type;
+	union {
+		struct str s;
+		int64_t i;
+		uint64_t u;
+	};
+};
+
+/* What stands behind the message; values are quoted where they need it, so that foreign text cannot
+ * break or forge a line. */
+#define KV_STR(k, v) ((struct log_kv){.key = (k), .type = LOG_KV_STR, .s = (v)})
+#define KV_TEXT(k, v) KV_STR(k, str_of(v))
+#define KV_INT(k, v) ((struct log_kv){.key = (k), .type = LOG_KV_INT, .i = (v)})
+#define KV_UINT(k, v) ((struct log_kv){.key = (k), .type = LOG_KV_UINT, .u = (v)})
+#define KV_DURATION(k, us) ((struct log_kv){.key = (k), .type = LOG_KV_TIME, .i = (us)})
+
+/* log_info(UP, "role ready", KV_TEXT("role", name), KV_INT("pid", pid)); the list may be empty. */
+#define LOG_LIST(...) ((const struct log_kv[]){__VA_ARGS__ __VA_OPT__(, ){.key = NULL}})
+#define log_error(section, msg, ...) log_write(LOG_ERROR, LOG_##section, msg, LOG_LIST(__VA_ARGS__))
+#define log_warn(section, msg, ...) log_write(LOG_WARN, LOG_##section, msg, LOG_LIST(__VA_ARGS__))
+#define log_outside(section, msg, ...) \
+	log_write(LOG_OUTSIDE, LOG_##section, msg, LOG_LIST(__VA_ARGS__))
+#define log_info(section, msg, ...) log_write(LOG_INFO, LOG_##section, msg, LOG_LIST(__VA_ARGS__))
+/* level 1 to 9; costs a load and a compare when off */
+#define log_debug(section, level, msg, ...)                                        \
+	(UNLIKELY(log_debugs(LOG_##section, level))                                \
+		 ? log_write(LOG_DEBUG, LOG_##section, msg, LOG_LIST(__VA_ARGS__)) \
+		 : (void)0)
+
+void log_write(enum log_level level, enum log_section section, const char *msg,
+	       const struct log_kv *list);
+bool log_debugs(enum log_section section, int level);
+
+/* The name that stands before the colon beside the section when it is not the section's own: the
+ * role. Call once, before threads. fd: where lines go (2 at first). */
+void log_start(const char *name, int fd);
+void log_flush(void); /* says the repeats that are still held back */
+
+/* "70,5" or "registry,5" (as in -D), "registry:5", "70", "all:3"; lists with commas between names
+ * with colons: "registry:5,query". No level means all of them. Nothing is changed on failure. */
+int log_debug_set(struct str spec, struct err *err);

@@ -1,0 +1,37 @@
+/* Roles: what `garner ROLE` runs in the foreground and `garner up` supervises. A room defines a
+ * `const struct role`, src/cmd/roles.c lists it; that is all it takes.
+ * Before run() is called: the configuration is loaded, the instance lock is taken, the counters are
+ * open, every setting of type VALUE_LISTEN is a socket (inherited or our own), and SIGTERM, SIGINT
+ * and SIGHUP are blocked, for the role's loop to own. */
+#pragma once
+#include "base/config.h"
+#include "base/counters.h"
+
+struct role_socket {
+	const char *key; /* the name of the setting */
+	int fd;          /* -1: the setting is empty */
+};
+
+struct role_env {
+	const struct role *role;
+	const struct config *config;
+	const char *data; /* the data directory, absolute */
+	struct counters *counters;
+	struct role_socket *socket;
+	size_t nsockets;
+};
+
+struct role {
+	const char *name;
+	const char *summary; /* one line for help */
+	const char *description;
+	const struct config_section *section; /* NULL: no settings */
+	const struct counter_def *counters;
+	size_t ncounters;
+	/* Calls notify_send("READY=1") when it serves; drains and returns 0 on SIGTERM or SIGINT.
+	 */
+	int (*run)(struct role_env *env, struct err *err);
+};
+
+/* The socket of a VALUE_LISTEN setting, -1 when it is empty. */
+int role_fd(const struct role_env *env, const char *key);

@@ -1,0 +1,134 @@
+#include "base/str.h"
+
+static char lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+}
+
+static bool blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+int str_cmp(struct str a, struct str b)
+{
+	size_t n = MIN(a.n, b.n);
+	int r = n ? memcmp(a.p, b.p, n) : 0;
+	return r ? r : (a.n > b.n) - (a.n < b.n);
+}
+
+bool str_eq_nocase(struct str a, struct str b)
+{
+	if (a.n != b.n)
+		return false;
+	for (size_t i = 0; i < a.n; i++)
+		if (lower(a.p[i]) != lower(b.p[i]))
+			return false;
+	return true;
+}
+
+bool str_starts(struct str s, struct str prefix)
+{
+	return s.n >= prefix.n && str_eq(str_head(s, prefix.n), prefix);
+}
+
+bool str_ends(struct str s, struct str suffix)
+{
+	return s.n >= suffix.n && str_eq(str_from(s, s.n - suffix.n), suffix);
+}
+
+struct str str_trim(struct str s)
+{
+	while (s.n && blank(s.p[0]))
+		s = str_from(s, 1);
+	while (s.n && blank(s.p[s.n - 1]))
+		s.n--;
+	return s;
+}
+
+size_t str_find_byte(struct str s, char c)
+{
+	const char *hit = s.n ? memchr(s.p, c, s.n) : NULL;
+	return hit ? (size_t)(hit - s.p) : s.n;
+}
+
+size_t str_find(struct str s, struct str needle)
+{
+	if (needle.n == 0)
+		return 0;
+	const char *hit = s.n ? memmem(s.p, s.n, needle.p, needle.n) : NULL;
+	return hit ? (size_t)(hit - s.p) : s.n;
+}
+
+int str_cut(struct str *rest, char separator, struct str *ret)
+{
+	if (!rest->p)
+		return 1;
+	size_t at = str_find_byte(*rest, separator);
+	*ret = str_head(*rest, at);
+	*rest = at < rest->n ? str_from(*rest, at + 1) : (struct str){0};
+	return 0;
+}
+
+bool str_u64(struct str s, uint64_t *ret)
+{
+	uint64_t v = 0;
+	if (s.n == 0)
+		return false;
+	for (size_t i = 0; i < s.n; i++) {
+		if (s.p[i] < '0' || s.p[i] > '9' || __builtin_mul_overflow(v, 10u, &v) ||
+		    __builtin_add_overflow(v, (uint64_t)(s.p[i] - '0'), &v))
+			return false;
+	}
+	*ret = v;
+	return true;
+}
+
+size_t str_distance(struct str a, struct str b, size_t most)
+{
+	size_t row[64];
+	if (b.n >= ARRAY_LEN(row) || a.n >= ARRAY_LEN(row))
+		return most + 1;
+	for (size_t j = 0; j <= b.n; j++)
+		row[j] = j;
+	for (size_t i = 1; i <= a.n; i++) {
+		size_t diagonal = row[0];
+		row[0] = i;
+		for (size_t j = 1; j <= b.n; j++) {
+			size_t above = row[j];
+			size_t change = diagonal + (lower(a.p[i - 1]) != lower(b.p[j - 1]));
+			row[j] = MIN(MIN(row[j] + 1, row[j - 1] + 1), change);
+			diagonal = above;
+		}
+	}
+	return MIN(row[b.n], most + 1);
+}
+
+/* Length of the valid sequence at p, 0 if there is none. */
+static size_t utf8_sequence(const unsigned char *p, size_t left)
+{
+	unsigned char lead = p[0];
+	if (lead < 0x80)
+		return 1;
+	size_t len = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+	if (lead < 0xc2 || lead > 0xf4 || left < len)
+		return 0;
+	for (size_t i = 1; i < len; i++)
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	if ((lead == 0xe0 && p[1] < 0xa0) || (lead == 0xed && p[1] > 0x9f) ||
+	    (lead == 0xf0 && p[1] < 0x90) || (lead == 0xf4 && p[1] > 0x8f))
+		return 0;
+	return len;
+}
+
+bool str_utf8(struct str s)
+{
+	for (size_t i = 0; i < s.n;) {
+		size_t len = utf8_sequence((const unsigned char *)s.p + i, s.n - i);
+		if (len == 0)
+			return false;
+		i += len;
+	}
+	return true;
+}

@@ -1,0 +1,62 @@
+/* Slices: text that somebody else owns, passed by value, never assumed to end in NUL. */
+#pragma once
+#include "base/base.h"
+
+struct str {
+	const char *p;
+	size_t n;
+};
+
+#define STR(lit) ((struct str){"" lit, sizeof(lit) - 1}) /* of a literal */
+#define STR_FMT "%.*s"
+#define STR_ARG(s) (int)MIN((s).n, (size_t)INT32_MAX), (s).p
+
+static inline struct str str_of(const char *z)
+{
+	return (struct str){z, z ? strlen(z) : 0};
+}
+static inline struct str str_range(const char *from, const char *to)
+{
+	return (struct str){from, (size_t)(to - from)};
+}
+static inline bool str_eq(struct str a, struct str b)
+{
+	return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+static inline bool str_is(struct str a, const char *z)
+{
+	return str_eq(a, str_of(z));
+}
+/* The part from byte `from` on, and the part before it; both stay inside. */
+static inline struct str str_from(struct str s, size_t from)
+{
+	from = MIN(from, s.n);
+	return (struct str){from ? s.p + from : s.p, s.n - from};
+}
+static inline struct str str_head(struct str s, size_t n)
+{
+	return (struct str){s.p, MIN(n, s.n)};
+}
+
+int str_cmp(struct str a, struct str b);        /* bytes; a prefix comes first */
+bool str_eq_nocase(struct str a, struct str b); /* ASCII letters only */
+bool str_starts(struct str s, struct str prefix);
+bool str_ends(struct str s, struct str suffix);
+struct str str_trim(struct str s); /* blanks, tabs, CR, LF at both ends */
+
+/* Offset of the first byte c, or of the first needle; s.n when there is none. */
+size_t str_find_byte(struct str s, char c);
+size_t str_find(struct str s, struct str needle);
+
+/* Cuts the next field off *rest at the separator. 0: *ret is the field; 1: none was left (rest->p
+ * is then NULL, as in a slice of nothing). "a,,b" has three fields, "a," two, "" one. */
+int str_cut(struct str *rest, char separator, struct str *ret);
+
+/* Whole slice, decimal, no sign, no blanks. false on anything else or overflow; *ret untouched. */
+bool str_u64(struct str s, uint64_t *ret) MUST_USE;
+
+/* Edits needed to turn a into b, at most `most` + 1: for "did you mean". */
+size_t str_distance(struct str a, struct str b, size_t most);
+
+/* All bytes form valid UTF-8 (no surrogates, no overlong forms). */
+bool str_utf8(struct str s);

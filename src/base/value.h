@@ -1,0 +1,65 @@
+/* Typed values with bounds, defaults and units: one mechanism for the settings of the configuration
+ * and for the options of the commands. A table of specs says where in a struct each value goes. */
+#pragma once
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+
+enum value_type {
+	VALUE_BOOL, /* bool: yes/no, true/false, on/off, 1/0 */
+	VALUE_INT,  /* int64_t */
+	VALUE_REAL, /* double */
+	VALUE_SIZE, /* uint64_t bytes: 512, 64K, 1.5M, 2G, 1T (powers of 1024, an i or B may follow)
+		     */
+	VALUE_TIME, /* int64_t us: 250ms, 10s, 1h30min, 30d */
+	VALUE_TEXT, /* const char * */
+	VALUE_WORD, /* int: index into `words` */
+	VALUE_PATH, /* const char * */
+	VALUE_LISTEN, /* const char *: "ADDRESS:PORT", "[V6]:PORT", "unix:PATH" or "" for none */
+	VALUE_LIST,   /* struct value_list: separated by commas or blanks; repeated options add */
+};
+
+struct value_list {
+	const char *const *item;
+	size_t n;
+};
+
+struct value_spec {
+	const char *name; /* "listen", "max_connections"; long option names have dashes */
+	enum value_type type;
+	size_t offset;
+	const char *fallback;     /* the default, as one would write it; NULL: zero, empty, none */
+	double min, max;          /* in the value's unit (bytes, us); both 0: no bounds */
+	const char *const *words; /* VALUE_WORD: the choices, ends in NULL */
+	const char *help;         /* one sentence, no full stop needed */
+};
+
+/* offset of a member whose C type fits the value's type, checked at compile time */
+#define VALUE_AT(strukt, member, ctype)                                                         \
+	(offsetof(strukt, member) +                                                             \
+	 0 * sizeof(char[__builtin_types_compatible_p(__typeof__(((strukt *)0)->member), ctype) \
+				 ? 1                                                            \
+				 : -1]))
+#define VALUE_BOOL_AT(s, m) VALUE_BOOL, VALUE_AT(s, m, bool)
+#define VALUE_INT_AT(s, m) VALUE_INT, VALUE_AT(s, m, int64_t)
+#define VALUE_REAL_AT(s, m) VALUE_REAL, VALUE_AT(s, m, double)
+#define VALUE_SIZE_AT(s, m) VALUE_SIZE, VALUE_AT(s, m, uint64_t)
+#define VALUE_TIME_AT(s, m) VALUE_TIME, VALUE_AT(s, m, int64_t)
+#define VALUE_TEXT_AT(s, m) VALUE_TEXT, VALUE_AT(s, m, const char *)
+#define VALUE_WORD_AT(s, m) VALUE_WORD, VALUE_AT(s, m, int)
+#define VALUE_PATH_AT(s, m) VALUE_PATH, VALUE_AT(s, m, const char *)
+#define VALUE_LISTEN_AT(s, m) VALUE_LISTEN, VALUE_AT(s, m, const char *)
+#define VALUE_LIST_AT(s, m) VALUE_LIST, VALUE_AT(s, m, struct value_list)
+
+/* Parses text into the struct at `base`; what must live on goes into the arena. On failure the
+ * struct is untouched and err says what was expected ("expected a time such as 10s, got 'abc'"). */
+int value_parse(const struct value_spec *spec, struct str text, struct arena *arena, void *base,
+		struct err *err);
+/* Puts all the defaults in. A default that does not parse is a broken promise. */
+void value_defaults(const struct value_spec *specs, size_t n, struct arena *arena, void *base);
+/* As one would write it in the file; value_parse() of it gives the same value. */
+void value_print(const struct value_spec *spec, const void *base, struct buf *out);
+bool value_equal(const struct value_spec *spec, const void *a, const void *b);
+/* "time", "size", "yes or no", "one of a, b" ... and the bounds: "time, 1ms to 1h". */
+void value_describe(const struct value_spec *spec, struct buf *out);
+const struct value_spec *value_find(const struct value_spec *specs, size_t n, struct str name);

@@ -1,0 +1,85 @@
+/* Commands: one table gives parsing, --help, man pages and completion. A command is a file in
+ * src/cmd and a line in src/cmd/commands.c. */
+#pragma once
+#include "base/config.h"
+#include "base/format.h"
+#include "base/role.h"
+
+#include <stdio.h>
+
+struct cmd_option {
+	char letter;            /* 0: none */
+	const char *arg;        /* what stands for the value in help; NULL: a flag (VALUE_BOOL) */
+	struct value_spec spec; /* its name is the long option's */
+};
+
+struct cmd_example {
+	const char *line, *what;
+};
+
+struct cmd_exit {
+	int code;
+	const char *when;
+};
+
+struct cmd_call;
+
+struct command {
+	const char *name; /* "status" */
+	const char
+		*aliases; /* old names that stand for it as argv[0], separated by blanks, or NULL */
+	const char *summary;     /* one line */
+	const char *description; /* paragraphs, separated by empty lines */
+	const struct cmd_option *options;
+	size_t noptions, options_size; /* of the struct that the options fill */
+	const char *args;              /* "FILE...": what follows the options, NULL: nothing */
+	int min_args, max_args;        /* -1: any number */
+	const struct cmd_example *examples;
+	size_t nexamples;
+	const struct cmd_exit *exits; /* beside 0 and 2, which all have */
+	size_t nexits;
+	const struct command *const *subs; /* a command of commands; then it has no run */
+	size_t nsubs;
+	int (*run)(const struct cmd_call *call); /* returns the exit code */
+};
+
+/* What a program consists of. The tests build one of their own with other roles. */
+struct program {
+	const struct command *const *commands;
+	size_t ncommands;
+	const struct role *const *roles;
+	size_t nroles;
+	const struct format *const *formats;
+	size_t nformats;
+};
+
+struct cmd_call {
+	const struct program *program;
+	const struct command *command;
+	const char *full_name; /* "config show" */
+	const char *self;      /* how the program was called, for exec of itself */
+	const void *options;   /* the struct that command->options filled */
+	int argc;              /* arguments that are left */
+	char *const *argv;
+	struct config_input input; /* -c, -s and the environment, for cmd_config() */
+	FILE *out;
+};
+
+/* The global section: what all roles and commands need. */
+struct global_conf {
+	const char *data;
+	struct value_list log;
+};
+extern const struct config_section global_section;
+
+int cmd_main(const struct program *program, int argc, char **argv);
+
+/* Loads the configuration of all roles; says what is wrong by itself. 0, or the exit code. */
+int cmd_config(const struct cmd_call *call, struct config **ret);
+/* All sections of a program: global, up, then the roles' own. */
+size_t cmd_sections(const struct program *program, const struct config_section **ret, size_t cap);
+/* The data directory, absolute, in a buffer of PATH_MAX. */
+int cmd_data_dir(const struct config *config, char *ret, size_t cap, struct err *err);
+
+/* "garner: message" on standard error; returns the exit code of the err. */
+int cmd_fail(const struct cmd_call *call, const struct err *err);

@@ -71,8 +71,8 @@ static const char *labels_fault(struct str labels)
 		}
 		if (!label_cut(&labels, &name))
 			return "labels are not name=\"value\"";
-		if (str_is(name, "instance") || str_is(name, "role"))
-			return "the labels instance and role are set by themselves";
+		if (str_is(name, "instance"))
+			return "the label instance is set by itself";
 		if (before.n && str_cmp(before, name) >= 0)
 			return "label names do not ascend";
 		before = name;

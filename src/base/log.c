@@ -108,25 +108,21 @@ static bool level_parse(struct str s, uint8_t *ret)
 	return true;
 }
 
-/* Adds the names that are at most `most` edits away. */
-static void near_names(struct str name, size_t most, struct buf *out)
+/* The names that are a typing error away, or else all. */
+static int unknown_section(struct str name, bool numeric, struct err *err)
 {
-	for (size_t i = 0; i < ARRAY_LEN(sections); i++)
-		if (str_distance(name, str_of(sections[i].name), most) <= most)
-			buf_printf(out, "%s%s", out->n ? ", " : "", sections[i].name);
-}
-
-static int unknown_section(struct str name, struct err *err)
-{
-	CLEANUP(buf_free) struct buf names = BUF_INIT(320);
-	near_names(name, 2, &names);
-	bool some = names.n > 0;
-	if (!some)
-		for (size_t i = 0; i < ARRAY_LEN(sections); i++)
-			buf_printf(&names, "%s%s", i ? ", " : "", sections[i].name);
-	return err_set(err, ERR_USAGE, "unknown log section \"" STR_FMT "\": %s %s",
-		       STR_ARG(str_head(name, 64)), some ? "did you mean" : "there are all,",
-		       buf_text(&names));
+	CLEANUP(buf_free) struct buf near = BUF_INIT(320);
+	CLEANUP(buf_free) struct buf all = BUF_INIT(320);
+	size_t most = name.n < 4 ? 1 : 2;
+	buf_add_text(&all, "there are all");
+	for (size_t i = 0; i < ARRAY_LEN(sections); i++) {
+		buf_printf(&all, ", %s", sections[i].name);
+		if (!numeric && str_distance(name, str_of(sections[i].name), most) <= most)
+			buf_printf(&near, "%s %s", near.n ? " or" : "did you mean",
+				   sections[i].name);
+	}
+	return err_set(err, ERR_USAGE, "unknown log section \"" STR_FMT "\": %s",
+		       STR_ARG(str_head(name, 64)), buf_text(near.n ? &near : &all));
 }
 
 /* The index of a section by number or name, or ALL. */
@@ -142,7 +138,7 @@ static int section_find(struct str name, size_t *ret, struct err *err)
 		}
 	}
 	if (!str_eq_nocase(name, STR("all")))
-		return unknown_section(name, err);
+		return unknown_section(name, numeric, err);
 	*ret = ALL;
 	return 0;
 }

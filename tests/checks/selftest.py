@@ -46,6 +46,7 @@ CASES = [
     (banned, {A: "exit(1);\n"}, "a.c:1: exit()"),
     (banned, {"src/cmd/a.c": "exit(1);\n"}, None),
     (banned, {"src/net/a.c": "if (fork() == 0)\n"}, "a.c:1: fork()"),
+    (banned, {A: "signal(1, f);\n"}, "a.c:1: signal()"),
     (banned, {"tests/unit/base/a.c": "x = open(p, 0);\n"}, None),
     (banned, {A: "/* TO" "DO: later */\n"}, "finish it"),
     (headers, {B: "#pragma once\nsize_t f(void);\n"}, "b.h:1: does not compile alone with gcc"),

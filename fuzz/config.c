@@ -60,6 +60,7 @@ static void check_written(const struct config *c, bool only_set)
 	buf_free(&problems);
 }
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size > INI_FILE_MAX)

@@ -29,6 +29,7 @@ static const struct value_spec specs[] = {
 	{"list", VALUE_LIST_AT(union any, list)},
 };
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size == 0)

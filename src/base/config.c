@@ -439,15 +439,17 @@ static void add_comment(struct str text, struct buf *out)
 static void sample_setting(const struct config_section *section, const struct value_spec *spec,
 			   struct buf *out)
 {
-	CLEANUP(buf_free) struct buf facts = BUF_INIT(4096);
+	CLEANUP(buf_free) struct buf facts = BUF_INIT(INI_LINE_MAX);
 	value_describe(spec, &facts);
 	buf_add_text(&facts, "; ");
 	config_env_name(section, spec, &facts);
 	buf_add_byte(out, '\n');
 	add_comment(str_of(spec->help ? spec->help : spec->name), out);
 	add_comment(buf_str(&facts), out);
+	buf_clear(&facts);
+	value_print_default(spec, &facts);
 	buf_printf(out, "#%s = ", spec->name);
-	ini_quote(str_of(spec->fallback ? spec->fallback : ""), out);
+	ini_quote(buf_str(&facts), out);
 	buf_add_byte(out, '\n');
 }
 

@@ -544,6 +544,15 @@ void value_print(const struct value_spec *spec, const void *base, struct buf *ou
 	types[spec->type].print(spec, (const char *)base + spec->offset, out);
 }
 
+void value_print_default(const struct value_spec *spec, struct buf *out)
+{
+	static const struct value_list zero;
+	if (spec->fallback)
+		buf_add_text(out, spec->fallback);
+	else
+		types[spec->type].print(spec, &zero, out);
+}
+
 bool value_equal(const struct value_spec *spec, const void *a, const void *b)
 {
 	return types[spec->type].equal((const char *)a + spec->offset,

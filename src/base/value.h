@@ -63,6 +63,7 @@ void value_defaults(const struct value_spec *specs, size_t n, struct arena *aren
 /* As one would say it with -s; value_parse() of it gives the same value. In a file some texts need
  * quotes (ini_quote). */
 void value_print(const struct value_spec *spec, const void *base, struct buf *out);
+void value_print_default(const struct value_spec *spec, struct buf *out);
 bool value_equal(const struct value_spec *spec, const void *a, const void *b);
 /* "time", "size", "yes or no", "one of a, b" ... and the bounds: "time, 1ms to 1h". */
 void value_describe(const struct value_spec *spec, struct buf *out);

@@ -127,7 +127,7 @@ static void a_file_says_things_in_many_ways(void **state)
 				   "memory=1.5M\n"
 				   "[web]\n"
 				   "open = Yes";
-	assert_int_equal(load_text(f, STR(text)), 0);
+	assert_int_equal(load_text(f, str_of(text)), 0);
 	const struct global_conf *g = config_get(f->c, &global);
 	assert_string_equal(g->data, "/var/lib/x");
 	assert_int_equal(g->log.n, 4);

@@ -155,7 +155,7 @@ static void version_six_stands_in_brackets(void **state)
 	assert_int_equal(listen_open("[::]:0", &fd, &err), 0);
 	assert_int_equal(listen_name(fd, name, sizeof name, &err), 0);
 	assert_memory_equal(name, "[::]:", 5);
-	snprintf(same, sizeof same, "0.0.0.0:%s", name + 5);
+	snprintf(same, sizeof same, "0.0.0.0:%.5s", name + 5);
 	assert_int_equal(listen_open(same, &v4, &err), 0);
 	close(v4);
 	close(fd);

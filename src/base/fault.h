@@ -25,13 +25,22 @@ enum fault_action fault_pass(const char *point, const char *path); /* kills by i
 	} while (0)
 /* What the file layer asks before a call. */
 #define FAULT_FILE(point, path) (UNLIKELY(fault_armed) ? fault_pass(point, path) : FAULT_NONE)
+/* The same before a call that is done or not: true, and errno, as if the system had refused. */
+#define FAULT_REFUSES(point, path) (UNLIKELY(fault_armed) && fault_refuses(point, path))
+bool fault_refuses(const char *point, const char *path);
 #else
 #define FAULT(point) ((void)0)
 #define FAULT_FILE(point, path) FAULT_NONE
+#define FAULT_REFUSES(point, path) false
 #endif
 
-/* Reads the specification; an error names the part that cannot be taken. */
+/* Reads the specification; NULL or "" disarms. An error names the part that cannot be taken: also a
+ * point that this program does not have, since a test of it would test nothing; then all is
+ * disarmed. Call before threads. */
 int fault_arm(const char *spec, struct err *err);
+/* How often an action was done since fault_arm(), so that a test can count up N until it is past
+ * the last one. */
+uint64_t fault_fired(void);
 /* The names of all FAULT() points in this program, sorted, one a line. */
 struct buf;
 void fault_list(struct buf *out);

@@ -11,5 +11,6 @@ struct lock {
 int lock_take(struct lock *ret, const char *path, const char *who, struct err *err);
 void lock_free(struct lock *l); /* gives it back */
 
-/* Whether somebody holds it, without taking it. 0: held, *ret_pid is set; 1: free or not there. */
+/* Whether somebody holds it, without taking it. 0: held, *ret_pid is set (0: the
+ * holder has not said it yet); 1: free or not there. */
 int lock_holder(const char *path, int64_t *ret_pid, struct err *err);

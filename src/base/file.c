@@ -1,0 +1,270 @@
+#include "base/file.h"
+
+#include "base/fault.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Calls again what a signal interrupted. */
+#define UNINTERRUPTED(call)                                                \
+	({                                                                 \
+		__typeof__(call) result_;                                  \
+		do                                                         \
+			result_ = (call);                                  \
+		while (result_ == (__typeof__(call))-1 && errno == EINTR); \
+		result_;                                                   \
+	})
+
+int file_open(struct file *ret, const char *path, int flags, mode_t mode, struct err *err)
+{
+	int fd = FAULT_REFUSES("file.open", path)
+			 ? -1
+			 : UNINTERRUPTED(open(path, flags | O_CLOEXEC, mode));
+	if (fd < 0 && errno == ENOENT && !(flags & O_CREAT))
+		return 1;
+	if (fd < 0)
+		return err_sys(err, "%s: open", path);
+	*ret = (struct file){fd, mem_text(path)};
+	return 0;
+}
+
+/* Linux has closed the descriptor even when close(2) was interrupted. */
+int file_close(struct file *f, struct err *err)
+{
+	int rc = 0;
+	if (f->fd >= 0 && close(f->fd) != 0 && errno != EINTR)
+		rc = err_sys(err, "%s: close", f->path);
+	mem_free(&f->path);
+	f->fd = -1;
+	return rc;
+}
+
+void file_drop(struct file *f)
+{
+	struct err ignored;
+	(void)file_close(f, &ignored);
+}
+
+int file_read(const struct file *f, void *p, size_t n, uint64_t offset, size_t *ret_n,
+	      struct err *err)
+{
+	size_t got = 0;
+	while (got < n) {
+		ssize_t r = FAULT_REFUSES("file.read", f->path)
+				    ? -1
+				    : UNINTERRUPTED(pread(f->fd, (char *)p + got, n - got,
+							  (off_t)(offset + got)));
+		if (r < 0)
+			return err_sys(err, "%s: read of %zu bytes at %" PRIu64, f->path, n - got,
+				       offset + got);
+		if (r == 0)
+			break;
+		got += (size_t)r;
+	}
+	*ret_n = got;
+	return 0;
+}
+
+/* All n bytes, or -1 with errno. */
+static int write_all(int fd, const char *p, size_t n, uint64_t offset)
+{
+	while (n) {
+		ssize_t r = UNINTERRUPTED(pwrite(fd, p, n, (off_t)offset));
+		if (r == 0)
+			errno = EIO;
+		if (r <= 0)
+			return -1;
+		p += r;
+		n -= (size_t)r;
+		offset += (uint64_t)r;
+	}
+	return 0;
+}
+
+static int write_or_fault(const struct file *f, const void *p, size_t n, uint64_t offset)
+{
+	enum fault_action fault = FAULT_FILE("file.write", f->path);
+	if (!fault)
+		return write_all(f->fd, p, n, offset);
+	if (fault == FAULT_SHORT && write_all(f->fd, p, n / 2, offset) != 0)
+		return -1;
+	errno = fault == FAULT_EIO ? EIO : ENOSPC;
+	return -1;
+}
+
+int file_write(const struct file *f, const void *p, size_t n, uint64_t offset, struct err *err)
+{
+	if (write_or_fault(f, p, n, offset) != 0)
+		return err_sys(err, "%s: write of %zu bytes at %" PRIu64, f->path, n, offset);
+	return 0;
+}
+
+int file_sync(const struct file *f, struct err *err)
+{
+	if (FAULT_REFUSES("file.sync", f->path) || UNINTERRUPTED(fdatasync(f->fd)) != 0)
+		return err_sys(err, "%s: sync", f->path);
+	return 0;
+}
+
+int file_truncate(const struct file *f, uint64_t size, struct err *err)
+{
+	if (FAULT_REFUSES("file.truncate", f->path) ||
+	    UNINTERRUPTED(ftruncate(f->fd, (off_t)size)) != 0)
+		return err_sys(err, "%s: cut to %" PRIu64 " bytes", f->path, size);
+	return 0;
+}
+
+int file_size(const struct file *f, uint64_t *ret, struct err *err)
+{
+	struct stat st;
+	if (fstat(f->fd, &st) != 0)
+		return err_sys(err, "%s: stat", f->path);
+	*ret = (uint64_t)st.st_size;
+	return 0;
+}
+
+/* For file systems that cannot allocate: zeroes behind the end. Holes before it stay. */
+static int write_zeroes(const struct file *f, uint64_t size, struct err *err)
+{
+	static const char zeroes[64 << 10];
+	uint64_t at;
+	if (file_size(f, &at, err) < 0)
+		return -1;
+	while (at < size) {
+		size_t n = (size_t)MIN(size - at, (uint64_t)sizeof zeroes);
+		if (file_write(f, zeroes, n, at, err) < 0)
+			return -1;
+		at += n;
+	}
+	return 0;
+}
+
+int file_allocate(const struct file *f, uint64_t size, struct err *err)
+{
+	if (size == 0)
+		return 0;
+	bool stop = FAULT_REFUSES("file.write", f->path);
+	if (!stop && UNINTERRUPTED(fallocate(f->fd, 0, 0, (off_t)size)) == 0)
+		return 0;
+	if (!stop && (errno == EOPNOTSUPP || errno == ENOSYS))
+		return write_zeroes(f, size, err);
+	return err_sys(err, "%s: allocation of %" PRIu64 " bytes", f->path, size);
+}
+
+int file_rename(const char *from, const char *to, struct err *err)
+{
+	if (FAULT_REFUSES("file.rename", from) || rename(from, to) != 0)
+		return err_sys(err, "%s: rename to %s", from, to);
+	return 0;
+}
+
+int file_remove(const char *path, struct err *err)
+{
+	if (unlink(path) == 0)
+		return 0;
+	return errno == ENOENT ? 1 : err_sys(err, "%s: remove", path);
+}
+
+/* Appends to what is in `out`, which is as before after a failure. The size of the file is only a
+ * hint: it may grow, and files below /proc have none. */
+static int slurp(const struct file *f, struct buf *out, struct err *err)
+{
+	uint64_t offset = 0, hint;
+	if (file_size(f, &hint, err) < 0)
+		return -1;
+	for (;;) {
+		size_t left = out->max - out->n;
+		size_t want = (size_t)MIN((uint64_t)left, MAX(hint - MIN(offset, hint) + 1, 4096u));
+		char extra;
+		size_t got;
+		char *room = want ? buf_room(out, want) : &extra;
+		if (file_read(f, room, want ? want : 1, offset, &got, err) < 0)
+			return -1;
+		if (got == 0)
+			return 0;
+		if (want == 0)
+			return err_set(err, ERR_USAGE, "%s: longer than the %zu bytes allowed",
+				       f->path, out->max);
+		buf_grew(out, got);
+		offset += got;
+	}
+}
+
+int file_slurp(const char *path, struct buf *out, struct err *err)
+{
+	struct file f;
+	int rc = file_open(&f, path, O_RDONLY, 0, err);
+	if (rc)
+		return rc;
+	size_t before = out->n;
+	rc = slurp(&f, out, err);
+	file_drop(&f);
+	if (rc < 0 && out->p) {
+		out->n = before;
+		out->p[before] = 0;
+	}
+	return rc;
+}
+
+/* Beside the file, so that a rename stays on one file system; named after the thread, so that no
+ * two writers that live at the same time share one. */
+static char *temporary_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	size_t folder = slash ? (size_t)(slash - path) + 1 : 0;
+	size_t cap = strlen(path) + 32;
+	char *name = mem_alloc(cap);
+	memcpy(name, path, folder);
+	snprintf(name + folder, cap - folder, ".%s.tmp.%d", path + folder, (int)gettid());
+	return name;
+}
+
+/* A new file; one of that name is what a killed writer left. */
+static int create_fresh(struct file *ret, const char *path, mode_t mode, struct err *err)
+{
+	if (file_remove(path, err) < 0)
+		return -1;
+	return file_open(ret, path, O_WRONLY | O_CREAT | O_EXCL, mode, err);
+}
+
+static int write_whole(const char *path, struct str bytes, mode_t mode, struct err *err)
+{
+	struct file f;
+	if (create_fresh(&f, path, mode, err) < 0)
+		return -1;
+	if (file_write(&f, bytes.p, bytes.n, 0, err) < 0 || file_sync(&f, err) < 0) {
+		file_drop(&f);
+		return -1;
+	}
+	return file_close(&f, err);
+}
+
+static int sync_folder_of(const char *path, struct err *err)
+{
+	const char *slash = strrchr(path, '/');
+	if (!slash)
+		return dir_sync(".", err);
+	char *folder = mem_text(path);
+	folder[slash == path ? 1 : slash - path] = 0;
+	int rc = dir_sync(folder, err);
+	mem_free(&folder);
+	return rc;
+}
+
+int file_replace(const char *path, struct str bytes, mode_t mode, struct err *err)
+{
+	char *beside = temporary_name(path);
+	int rc = write_whole(beside, bytes, mode, err);
+	if (rc == 0)
+		rc = file_rename(beside, path, err);
+	if (rc < 0)
+		(void)unlink(beside);
+	else
+		rc = sync_folder_of(path, err);
+	mem_free(&beside);
+	return rc;
+}

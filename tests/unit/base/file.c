@@ -1,0 +1,360 @@
+#include "base/file.h"
+
+#include "../scratch.h"
+#include "base/fault.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+static void make(const char *path, const char *text)
+{
+	struct file f;
+	struct err err;
+	assert_int_equal(file_open(&f, path, O_RDWR | O_CREAT | O_TRUNC, 0644, &err), 0);
+	assert_int_equal(file_write(&f, text, strlen(text), 0, &err), 0);
+	assert_int_equal(file_close(&f, &err), 0);
+}
+
+static void assert_holds(const char *path, const char *text)
+{
+	struct buf b = BUF_INIT(1 << 20);
+	struct err err = {0};
+	assert_int_equal(file_slurp(path, &b, &err), 0);
+	assert_string_equal(buf_text(&b), text);
+	buf_free(&b);
+}
+
+static void what_is_written_is_read_back(void **state)
+{
+	(void)state;
+	struct err err = {0};
+	struct file f;
+	assert_int_equal(file_open(&f, scratch("rw"), O_RDWR | O_CREAT, 0644, &err), 0);
+	assert_true(fcntl(f.fd, F_GETFD) & FD_CLOEXEC);
+	assert_int_equal(file_write(&f, "hello", 5, 3, &err), 0);
+	assert_int_equal(file_sync(&f, &err), 0);
+	char p[16];
+	size_t n = 99;
+	assert_int_equal(file_read(&f, p, sizeof p, 0, &n, &err), 0);
+	assert_int_equal(n, 8);
+	assert_memory_equal(p, "\0\0\0hello", 8);
+	assert_int_equal(file_read(&f, p, 2, 4, &n, &err), 0);
+	assert_int_equal(n, 2);
+	assert_memory_equal(p, "el", 2);
+	assert_int_equal(file_read(&f, p, sizeof p, 1000, &n, &err), 0);
+	assert_int_equal(n, 0);
+	assert_int_equal(file_write(&f, NULL, 0, 0, &err), 0);
+	uint64_t size;
+	assert_int_equal(file_truncate(&f, 4, &err), 0);
+	assert_int_equal(file_size(&f, &size, &err), 0);
+	assert_int_equal(size, 4);
+	assert_int_equal(file_close(&f, &err), 0);
+	assert_int_equal(f.fd, -1);
+	assert_null(f.path);
+	assert_int_equal(file_close(&f, &err), 0);
+	file_drop(&f);
+}
+
+static void a_file_that_is_not_there_is_nothing_or_an_error(void **state)
+{
+	(void)state;
+	struct err err = {0};
+	struct file f = FILE_INIT;
+	struct buf b = BUF_INIT(10);
+	struct dir d;
+	assert_int_equal(file_open(&f, scratch("absent"), O_RDONLY, 0, &err), 1);
+	assert_int_equal(f.fd, -1);
+	assert_int_equal(file_slurp(scratch("absent"), &b, &err), 1);
+	assert_int_equal(file_remove(scratch("absent"), &err), 1);
+	assert_int_equal(dir_init(&d, scratch("absent"), &err), 1);
+	assert_int_equal(file_open(&f, scratch("absent/x"), O_RDWR | O_CREAT, 0644, &err), -1);
+	assert_int_equal(err.code, ERR_SYSTEM);
+	assert_int_equal(err.sys_errno, ENOENT);
+	assert_int_equal(file_rename(scratch("absent"), scratch("other"), &err), -1);
+	assert_non_null(strstr(err.msg, "absent: rename to "));
+	assert_int_equal(dir_sync(scratch("absent"), &err), -1);
+}
+
+static void errors_name_path_and_offset(void **state)
+{
+	(void)state;
+	struct err err = {0};
+	struct file f;
+	char p[4];
+	size_t n = 77;
+	make(scratch("ro"), "abc");
+	assert_int_equal(file_open(&f, scratch("ro"), O_RDONLY, 0, &err), 0);
+	assert_int_equal(file_write(&f, "xy", 2, 1234, &err), -1);
+	assert_non_null(strstr(err.msg, "/ro: write of 2 bytes at 1234: "));
+	assert_int_equal(err.sys_errno, EBADF);
+	assert_int_equal(file_read(&f, p, 4, UINT64_MAX, &n, &err), -1);
+	assert_non_null(strstr(err.msg, "/ro: read of 4 bytes at 18446744073709551615: "));
+	assert_int_equal(n, 77);
+	assert_int_equal(file_truncate(&f, 10, &err), -1);
+	assert_non_null(strstr(err.msg, "/ro: cut to 10 bytes: "));
+	file_drop(&f);
+}
+
+/* The kernel cuts the write at the limit, so the first call is short and the second is refused. */
+static void a_write_that_the_system_cuts_short_fails(void **state)
+{
+	(void)state;
+	struct err err = {0};
+	struct file f;
+	struct rlimit old, low;
+	assert_int_equal(file_open(&f, scratch("limit"), O_RDWR | O_CREAT, 0644, &err), 0);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	low = old;
+	low.rlim_cur = 6;
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &low), 0);
+	int rc = file_write(&f, "0123456789", 10, 0, &err);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+	signal(SIGXFSZ, SIG_DFL);
+	assert_int_equal(rc, -1);
+	assert_int_equal(err.sys_errno, EFBIG);
+	file_drop(&f);
+	assert_holds(scratch("limit"), "012345");
+}
+
+static void allocation_gives_blocks_and_keeps_what_is_there(void **state)
+{
+	(void)state;
+	struct err err = {0};
+	struct file f;
+	struct stat st;
+	make(scratch("blocks"), "abc");
+	assert_int_equal(file_open(&f, scratch("blocks"), O_RDWR, 0, &err), 0);
+	assert_int_equal(file_allocate(&f, 0, &err), 0);
+	assert_int_equal(file_allocate(&f, 100000, &err), 0);
+	assert_int_equal(fstat(f.fd, &st), 0);
+	assert_int_equal(st.st_size, 100000);
+	assert_true((uint64_t)st.st_blocks * 512 >= 100000);
+	char p[4];
+	size_t n;
+	assert_int_equal(file_read(&f, p, 4, 0, &n, &err), 0);
+	assert_memory_equal(p, "abc\0", 4);
+	assert_int_equal(file_allocate(&f, UINT64_MAX, &err), -1);
+	file_drop(&f);
+}
+
+static void slurp_takes_whole_files_up_to_the_limit(void **state)
+{
+	(void)state;
+	struct err err = {0};
+	struct buf b = BUF_INIT(10);
+	make(scratch("ten"), "0123456789");
+	assert_int_equal(file_slurp(scratch("ten"), &b, &err), 0);
+	assert_string_equal(buf_text(&b), "0123456789");
+	buf_clear(&b);
+	buf_add_text(&b, "a");
+	assert_int_equal(file_slurp(scratch("ten"), &b, &err), -1);
+	assert_int_equal(err.code, ERR_USAGE);
+	assert_non_null(strstr(err.msg, "/ten: longer than the 10 bytes allowed"));
+	assert_string_equal(buf_text(&b), "a");
+	assert_false(b.over);
+	make(scratch("nothing"), "");
+	assert_int_equal(file_slurp(scratch("nothing"), &b, &err), 0);
+	assert_string_equal(buf_text(&b), "a");
+	assert_int_equal(file_slurp(scratch_dir, &b, &err), -1);
+	assert_int_equal(err.sys_errno, EISDIR);
+	buf_free(&b);
+	struct buf none = BUF_INIT(0);
+	assert_int_equal(file_slurp(scratch("nothing"), &none, &err), 0);
+	assert_int_equal(file_slurp(scratch("ten"), &none, &err), -1);
+	buf_free(&none);
+}
+
+static void slurp_reads_files_without_a_size(void **state)
+{
+	(void)state;
+	struct err err = {0};
+	struct buf b = BUF_INIT(1 << 20);
+	assert_int_equal(file_slurp("/proc/self/status", &b, &err), 0);
+	assert_true(str_starts(buf_str(&b), STR("Name:")));
+	buf_free(&b);
+	struct buf small = BUF_INIT(20);
+	assert_int_equal(file_slurp("/proc/self/status", &small, &err), -1);
+	assert_int_equal(small.n, 0);
+	buf_free(&small);
+}
+
+static size_t names_in(const char *path)
+{
+	struct dir d;
+	struct err err = {0};
+	assert_int_equal(dir_init(&d, path, &err), 0);
+	size_t n = d.n;
+	dir_done(&d);
+	return n;
+}
+
+static void replace_makes_and_replaces(void **state)
+{
+	(void)state;
+	struct err err = {0};
+	const char *folder = scratch("replace"), *path = scratch("replace/file");
+	assert_int_equal(dir_make(folder, 0755, &err), 0);
+	assert_int_equal(file_replace(path, STR("one"), 0600, &err), 0);
+	assert_holds(path, "one");
+	assert_int_equal(file_replace(path, STR(""), 0640, &err), 0);
+	assert_holds(path, "");
+	struct stat st;
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0640);
+	assert_int_equal(names_in(folder), 1);
+	assert_int_equal(file_replace(scratch("nowhere/file"), STR("x"), 0644, &err), -1);
+}
+
+static void replace_works_on_a_name_without_folder(void **state)
+{
+	(void)state;
+	struct err err = {0};
+	char old[4096];
+	assert_non_null(getcwd(old, sizeof old));
+	assert_int_equal(chdir(scratch_dir), 0);
+	assert_int_equal(file_replace("bare", STR("x"), 0644, &err), 0);
+	assert_int_equal(dir_make("bare.d/sub//deep/", 0755, &err), 0);
+	assert_int_equal(names_in("bare.d/sub"), 1);
+	assert_int_equal(chdir(old), 0);
+	assert_holds(scratch("bare"), "x");
+}
+
+static void folders_are_made_with_their_parents(void **state)
+{
+	(void)state;
+	struct err err = {0};
+	assert_int_equal(dir_make(scratch("p/q/r"), 0755, &err), 0);
+	assert_int_equal(dir_make(scratch("p/q/r"), 0755, &err), 0);
+	assert_int_equal(names_in(scratch("p/q/r")), 0);
+	make(scratch("p/file"), "x");
+	assert_int_equal(dir_make(scratch("p/file"), 0755, &err), -1);
+	assert_int_equal(err.sys_errno, ENOTDIR);
+	assert_int_equal(dir_make(scratch("p/file/below"), 0755, &err), -1);
+	assert_int_equal(err.sys_errno, ENOTDIR);
+	assert_int_equal(dir_make("/", 0755, &err), 0);
+}
+
+static void names_come_sorted(void **state)
+{
+	(void)state;
+	struct err err = {0};
+	assert_int_equal(dir_make(scratch("names"), 0755, &err), 0);
+	char path[64];
+	for (int i = 99; i >= 0; i--) {
+		snprintf(path, sizeof path, "names/%02d", i * 37 % 100);
+		make(scratch(path), "");
+	}
+	struct dir d;
+	const char *name;
+	assert_int_equal(dir_init(&d, scratch("names"), &err), 0);
+	for (int i = 0; i < 100; i++) {
+		assert_int_equal(dir_next(&d, &name), 0);
+		snprintf(path, sizeof path, "%02d", i);
+		assert_string_equal(name, path);
+	}
+	assert_int_equal(dir_next(&d, &name), 1);
+	dir_done(&d);
+	make(scratch("plain"), "");
+	assert_int_equal(dir_init(&d, scratch("plain"), &err), -1);
+	assert_int_equal(err.sys_errno, ENOTDIR);
+}
+
+#ifdef GARNER_FAULTS
+
+static void arm(const char *spec)
+{
+	struct err err = {0};
+	if (fault_arm(spec, &err) < 0)
+		fail_msg("%s", err.msg);
+}
+
+static int disarm(void **state)
+{
+	(void)state;
+	struct err err;
+	return fault_arm("", &err);
+}
+
+static void every_call_can_be_made_to_fail(void **state)
+{
+	(void)state;
+	struct err err = {0};
+	struct file f;
+	char p[4];
+	size_t n;
+	make(scratch("fail"), "abc");
+	arm("file.open=eio");
+	assert_int_equal(file_open(&f, scratch("fail"), O_RDWR, 0, &err), -1);
+	assert_int_equal(err.sys_errno, EIO);
+	assert_int_equal(file_open(&f, scratch("fail"), O_RDWR, 0, &err), 0);
+	arm("file.read=eio,file.write=enospc,file.sync=eio,file.truncate=eio,file.rename=eio");
+	assert_int_equal(file_read(&f, p, 3, 0, &n, &err), -1);
+	assert_int_equal(file_write(&f, "xyz", 3, 0, &err), -1);
+	assert_int_equal(err.sys_errno, ENOSPC);
+	assert_int_equal(file_sync(&f, &err), -1);
+	assert_int_equal(err.sys_errno, EIO);
+	assert_int_equal(file_truncate(&f, 0, &err), -1);
+	assert_int_equal(file_rename(scratch("fail"), scratch("failed"), &err), -1);
+	assert_int_equal(fault_fired(), 5);
+	assert_holds(scratch("fail"), "abc");
+	arm("file.write=enospc");
+	assert_int_equal(file_allocate(&f, 1000, &err), -1);
+	arm("file.write=short");
+	assert_int_equal(file_write(&f, "wxyz", 4, 0, &err), -1);
+	assert_int_equal(err.sys_errno, ENOSPC);
+	assert_holds(scratch("fail"), "wxc");
+	file_drop(&f);
+}
+
+static void a_replacement_that_fails_leaves_the_old_file_alone(void **state)
+{
+	(void)state;
+	static const char *const steps[] = {"file.open=eio",    "file.write=enospc",
+					    "file.write=short", "file.write=eio",
+					    "file.sync=eio",    "file.rename=eio"};
+	struct err err = {0};
+	const char *folder = scratch("keep"), *path = scratch("keep/file");
+	assert_int_equal(dir_make(folder, 0755, &err), 0);
+	make(path, "old");
+	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+		arm(steps[i]);
+		assert_int_equal(file_replace(path, STR("something new"), 0644, &err), -1);
+		arm("");
+		assert_holds(path, "old");
+		assert_int_equal(names_in(folder), 1);
+	}
+	arm("file.sync=eio@2");
+	assert_int_equal(file_replace(path, STR("new"), 0644, &err), -1);
+	assert_int_equal(fault_fired(), 1);
+	arm("");
+	assert_holds(path, "new");
+}
+
+#endif
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_written_is_read_back),
+		cmocka_unit_test(a_file_that_is_not_there_is_nothing_or_an_error),
+		cmocka_unit_test(errors_name_path_and_offset),
+		cmocka_unit_test(a_write_that_the_system_cuts_short_fails),
+		cmocka_unit_test(allocation_gives_blocks_and_keeps_what_is_there),
+		cmocka_unit_test(slurp_takes_whole_files_up_to_the_limit),
+		cmocka_unit_test(slurp_reads_files_without_a_size),
+		cmocka_unit_test(replace_makes_and_replaces),
+		cmocka_unit_test(replace_works_on_a_name_without_folder),
+		cmocka_unit_test(folders_are_made_with_their_parents),
+		cmocka_unit_test(names_come_sorted),
+#ifdef GARNER_FAULTS
+		cmocka_unit_test_teardown(every_call_can_be_made_to_fail, disarm),
+		cmocka_unit_test_teardown(a_replacement_that_fails_leaves_the_old_file_alone,
+					  disarm),
+#endif
+	};
+	return cmocka_run_group_tests(tests, scratch_make, scratch_done);
+}

@@ -1,0 +1,46 @@
+/* A folder of its own for a test program, removed at its end: setup and teardown of the group. */
+#pragma once
+#include "base/base.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static char scratch_dir[256];
+
+static int scratch_remove(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+static int scratch_make(void **state)
+{
+	(void)state;
+	const char *base = getenv("TMPDIR");
+	snprintf(scratch_dir, sizeof scratch_dir, "%s/garner-unit.XXXXXX", base ? base : "/tmp");
+	return mkdtemp(scratch_dir) ? 0 : -1;
+}
+
+static int scratch_done(void **state)
+{
+	(void)state;
+	return nftw(scratch_dir, scratch_remove, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* The path of a name in it; the last few stay valid. */
+static const char *scratch(const char *name)
+{
+	static char path[8][512];
+	static unsigned turn;
+	char *p = path[turn++ % ARRAY_LEN(path)];
+	snprintf(p, sizeof path[0], "%s/%s", scratch_dir, name);
+	return p;
+}

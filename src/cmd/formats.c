@@ -1,5 +1,5 @@
 /* One line per format; doc/formats/ has a page for each. */
-#include "cmd/formats.h"
+#include "cmd/command.h"
 #include "base/counters.h"
 
 const struct format *const formats[] = {

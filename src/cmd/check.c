@@ -189,6 +189,7 @@ const struct command check_command = {
 	.noptions = ARRAY_LEN(option_table),
 	.options_size = sizeof(struct options),
 	.args = "[PATH...]",
+	.args_help = "files and folders; the data directory when there is none",
 	.max_args = -1,
 	.examples = examples,
 	.nexamples = ARRAY_LEN(examples),

@@ -58,6 +58,7 @@ const struct command dump_command = {
 	.description = "Recognizes each FILE by its first bytes and prints it for people to read. "
 		       "Nothing is changed, and the file may be in use.",
 	.args = "FILE...",
+	.args_help = "files of garner",
 	.min_args = 1,
 	.max_args = -1,
 	.examples = examples,

@@ -1,6 +1,6 @@
 /* One line per format; doc/formats/ has a page for each. */
-#include "cmd/command.h"
 #include "base/counters.h"
+#include "cmd/command.h"
 
 const struct format *const formats[] = {
 	&counters_format,

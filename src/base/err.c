@@ -6,6 +6,7 @@
 
 /* The message may speak of the one that is there, so it is made beside it. Cut off where it is too
  * long. */
+PRINTF_LIKE(2, 0)
 static void say(struct err *err, const char *fmt, va_list ap, const char *behind)
 {
 	char msg[sizeof err->msg];

@@ -91,9 +91,9 @@ static void texts_are_copies(void **state)
 	assert_string_equal(arena_text(&a, (struct str){0}), "");
 	assert_string_equal(arena_printf(&a, "%d-%s", 5, "x"), "5-x");
 	for (int n = 250; n < 260; n++) {
-		char *text = arena_printf(&a, "%*d", n, 7);
-		assert_int_equal(strlen(text), n);
-		assert_int_equal(text[n - 1], '7');
+		char *made = arena_printf(&a, "%*d", n, 7);
+		assert_int_equal(strlen(made), n);
+		assert_int_equal(made[n - 1], '7');
 	}
 	assert_string_equal(arena_printf(&a, "%s", ""), "");
 }

@@ -1,6 +1,6 @@
 #include "base/arena.h"
 
-#include "../unit.h"
+#include "../dies.h"
 
 #include <stdalign.h>
 

@@ -1,6 +1,6 @@
 #include "base/buf.h"
 
-#include "../unit.h"
+#include "../dies.h"
 
 static void a_buffer_takes_exactly_its_limit(void **state)
 {

@@ -1,5 +1,6 @@
 #include "base/clock.h"
 
+#include "../dice.h"
 #include "../unit.h"
 
 #include <stdio.h>

@@ -1,6 +1,7 @@
 #include "base/hash.h"
 
-#include "../unit.h"
+#include "../dice.h"
+#include "../dies.h"
 
 #include <pthread.h>
 

@@ -1,6 +1,7 @@
 #include "base/heap.h"
 
-#include "../unit.h"
+#include "../dice.h"
+#include "../dies.h"
 
 struct timer {
 	uint64_t due;

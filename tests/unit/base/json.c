@@ -1,6 +1,7 @@
 #include "base/json.h"
 
-#include "../unit.h"
+#include "../dice.h"
+#include "../dies.h"
 
 #include <math.h>
 #include <stdlib.h>

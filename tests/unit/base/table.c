@@ -1,5 +1,6 @@
 #include "base/table.h"
 
+#include "../dice.h"
 #include "../unit.h"
 #include "base/hash.h"
 

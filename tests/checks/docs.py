@@ -1,0 +1,84 @@
+"""Documents: a README of at most 40 lines in every folder, a page for every file format, links that
+lead somewhere, no paths of one machine."""
+import re
+
+import common
+
+README_LINES = 40
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+# the folders whose absolute paths mean somebody's machine
+MACHINE = re.compile(r"(?<![\w./~])/(?:work|home|Users)/")
+FORMAT = re.compile(r"\bconst struct format \w+ = \{(.*?)\};", re.S)
+
+
+def folders(names):
+    """Top-level folders and rooms; what lies deeper is explained by them."""
+    found = set()
+    for path in names:
+        if len(path.parts) > 1 and not path.parts[0].startswith("."):
+            found.add(path.parents[len(path.parts) - 2])
+        if len(path.parts) > 2 and path.parts[0] == "src":
+            found.add(path.parents[len(path.parts) - 3])
+    return sorted(found)
+
+
+def readmes(root, names):
+    for folder in folders(names):
+        readme = folder / "README.md"
+        if not (root / readme).exists():
+            yield f"{readme}:1: is missing"
+        else:
+            n = len(common.text(root / readme).splitlines())
+            if n > README_LINES:
+                yield f"{readme}:{n}: longer than {README_LINES} lines"
+
+
+def formats(root, names):
+    found = set()
+    for path in (p for p in names if p.match("src/**/*.c")):
+        for body in FORMAT.findall(common.text(root / path)):
+            m = re.search(r'\.name\s*=\s*"([^"]+)"', body)
+            magic = re.search(r'\.magic\s*=\s*"([^"]+)"', body)
+            if not m or not magic:
+                yield f"{path}:1: a struct format without .name or .magic in quotes"
+                continue
+            page = root / "doc" / "formats" / f"{m.group(1)}.md"
+            found.add(page.name)
+            if not page.exists():
+                yield f"{path}:1: the format {m.group(1)} has no page doc/formats/{page.name}"
+            elif magic.group(1).split("\\")[0] not in common.text(page):
+                yield f"doc/formats/{page.name}:1: does not name the magic {magic.group(1)}"
+    for page in names:
+        if page.match("doc/formats/*.md") and page.name not in found | {"README.md"}:
+            yield f"{page}:1: there is no struct format of this name"
+
+
+def links(root, names):
+    for path in (p for p in names if p.suffix == ".md"):
+        code = False
+        for n, line in enumerate(common.text(root / path).splitlines(), 1):
+            code ^= line.startswith("```")
+            for target in [] if code else LINK.findall(re.sub(r"`[^`]*`", "", line)):
+                target = target.split("#")[0]
+                if target and not re.match(r"\w+:", target) \
+                        and not (root / path.parent / target).exists():
+                    yield f"{path}:{n}: {target} is not there"
+
+
+def machine_paths(root, names):
+    for path in names:
+        if path.name in ("docs.py", "selftest.py"):  # they speak of such paths
+            continue
+        for n, line in enumerate(common.text(root / path).splitlines(), 1):
+            if MACHINE.search(line):
+                yield f"{path}:{n}: a path of one machine"
+
+
+def problems(root):
+    names = common.files(root)
+    for look in (readmes, formats, links, machine_paths):
+        yield from look(root, names)
+
+
+if __name__ == "__main__":
+    common.main(problems)

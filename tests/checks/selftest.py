@@ -1,0 +1,99 @@
+"""Every check can fail: each is shown bad samples, which it has to name, and good ones, which it has
+to pass."""
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import common
+
+sys.path.insert(0, str(Path(__file__).parent))
+import banned  # noqa: E402
+import clang  # noqa: E402
+import docs  # noqa: E402
+import format as c_format  # noqa: E402
+import headers  # noqa: E402
+import layers  # noqa: E402
+import size  # noqa: E402
+
+A, B = "src/base/a.c", "src/base/b.h"
+HEADER = "#pragma once\n"
+
+
+def compiled(source):
+    """A tree whose build compiles one file."""
+    entry = {"directory": "@", "command": "cc -Wall -o x.o -c src/base/a.c", "file": A}
+    return {A: source, "build/compile_commands.json": json.dumps([entry])}
+
+
+# check, files, and a piece of what it has to say; None: it has to be silent
+CASES = [
+    (layers, {A: '#include "net/n.h"\n', "src/net/n.h": HEADER}, "a.c:1: base/a.c may not include"),
+    (layers, {"src/net/a.c": '#include "base/b.h"\n#include <stdio.h>\n', B: HEADER}, None),
+    (layers, {"src/web/a.c": '#include "broker/registry.h"\n', "src/broker/registry.h": HEADER},
+     "web/a.c may not include"),
+    (layers, {"src/web/a.c": '#include "broker/broker.h"\n', "src/broker/broker.h": HEADER}, None),
+    (layers, {"src/cmd/parse_main.c": '#include "net/n.h"\n', "src/net/n.h": HEADER},
+     "parse_main.c may not include"),
+    (layers, {A: '#include "b.h"\n', B: HEADER}, "is not a header below src/"),
+    (layers, {"src/other/a.c": "\n"}, "src/other is not in the include table"),
+    (banned, {A: "void f(char *p)\n{\n\tstrcpy(p, p);\n}\n"}, "a.c:3: strcpy()"),
+    (banned, {A: '/* strcpy(a) */ const char *s = "strcpy(b)";\n'}, None),
+    (banned, {A: "x = open(p, 0);\n"}, "a.c:1: open()"),
+    (banned, {A: "x = ops->open(p) + ops.open(p) + my_open(p);\n"}, None),
+    (banned, {"src/base/file.c": "x = open(p, 0);\n"}, None),
+    (banned, {A: "exit(1);\n"}, "a.c:1: exit()"),
+    (banned, {"src/cmd/a.c": "exit(1);\n"}, None),
+    (banned, {"src/net/a.c": "if (fork() == 0)\n"}, "a.c:1: fork()"),
+    (banned, {A: "signal(1, f);\n"}, "a.c:1: signal()"),
+    (banned, {"tests/unit/base/a.c": "x = open(p, 0);\n"}, None),
+    (banned, {A: "/* TO" "DO: later */\n"}, "finish it"),
+    (headers, {B: "#pragma once\nsize_t f(void);\n"}, "b.h:1: does not compile alone with gcc"),
+    (headers, {B: "#pragma once\nsize_t f(void);\n"}, "b.h:1: does not compile alone with clang"),
+    (headers, {B: "#pragma once\n#include <stddef.h>\nsize_t f(void);\n"}, None),
+    (clang, compiled("int f(int a);\nint f(int a)\n{\n\tint unused;\n\treturn a;\n}\n"),
+     "src/base/a.c:1: clang"),
+    (clang, compiled("int f(int a);\nint f(int a)\n{\n\treturn a;\n}\n"), None),
+    (clang, {A: "\n"}, "compile_commands.json:1: is missing"),
+    (c_format, {A: "int  a;\n"}, "a.c:1: not as clang-format"),
+    (c_format, {A: "int a;\n"}, None),
+    (docs, {"src/README.md": "\n", A: "\n"}, "src/base/README.md:1: is missing"),
+    (docs, {"src/README.md": "x\n" * 41, A: "\n"}, "src/README.md:41: longer"),
+    (docs, {"a.md": "[x](b.md)\n"}, "a.md:1: b.md is not there"),
+    (docs, {"a.md": "[x](c.md#y) [z](https://example.org/) `[x](d.md)`\n", "c.md": "\n"}, None),
+    (docs, {A: 'const struct format f = {\n.name = "x",\n.magic = "garnX",\n};\n'},
+     "the format x has no page"),
+    (docs, {A: 'const struct format f = {\n.name = "x",\n.magic = "garnX",\n};\n',
+            "doc/formats/x.md": "nothing\n"}, "does not name the magic"),
+    (docs, {"doc/formats/y.md": "\n"}, "there is no struct format"),
+    (docs, {"a.md": "see /home/me/x\n"}, "a.md:1: a path of one machine"),
+    (size, {A: "\n" * 1001}, "a.c:1001: more than"),
+    (size, {A: "\n" * 601}, "note: src/base/a.c"),
+    (size, {A: "\n" * 600}, None),
+]
+
+
+def problems(_):
+    for check, sample, expected in CASES:
+        with tempfile.TemporaryDirectory(prefix="garner-") as name:
+            root = Path(name)
+            for path, source in sample.items():
+                (root / path).parent.mkdir(parents=True, exist_ok=True)
+                (root / path).write_text(source.replace('"@"', json.dumps(name)))
+            (root / ".clang-format").write_text(common.text(common.ROOT / ".clang-format"))
+            (root / ".gitignore").write_text("/build/\n")
+            subprocess.run(["git", "init", "-q", name], check=True)
+            said = list(check.problems(root))
+        if expected is None and said:
+            yield f"tests/checks/{check.__name__}.py:1: speaks of a good sample {sample}: {said}"
+        if expected is not None and not any(expected in line for line in said):
+            yield f"tests/checks/{check.__name__}.py:1: does not say {expected!r} of {sample}: {said}"
+    untold = {p.stem for p in Path(__file__).parent.glob("*.py")} \
+        - {c.__name__ for c, _, _ in CASES} - {"common", "selftest"}
+    for name in sorted(untold):
+        yield f"tests/checks/{name}.py:1: has no sample in selftest.py"
+
+
+if __name__ == "__main__":
+    common.main(problems)

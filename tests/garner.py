@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-BUILD = ROOT / "build" / ("asan" if os.environ.get("GARNER_BUILD") == "asan" else "")
+BUILD = ROOT / "build" / os.environ.get("GARNER_BUILD", "")  # "", asan or tsan
 
 SANITIZERS = {
     "ASAN_OPTIONS": "detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1",

@@ -165,7 +165,7 @@ static int parse_short(struct parse *p, char *word)
 				return -1;
 			continue;
 		}
-		char *value, shown[] = {'-', *c, 0};
+		char *value = NULL, shown[] = {'-', *c, 0};
 		if (value_of(p, shown, c[1] ? c + 1 : NULL, &value) < 0)
 			return -1;
 		return take(p, option, value);

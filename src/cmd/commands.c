@@ -2,7 +2,7 @@
 #include "cmd/commands.h"
 
 const struct command *const commands[] = {
-	&status_command, &doctor_command,     &check_command,   &dump_command,
-	&help_command,   &completion_command, &version_command, NULL,
+	&up_command,   &status_command,     &doctor_command,  &check_command, &dump_command,
+	&help_command, &completion_command, &version_command, NULL,
 };
 const size_t ncommands = ARRAY_LEN(commands) - 1;

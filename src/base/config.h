@@ -18,6 +18,7 @@ struct config_section {
 
 struct config_input {
 	const char *file; /* NULL: none */
+	struct str text;  /* if p is not NULL: what is in the file, which is then not opened */
 	char *const *env; /* ends in NULL; NULL: none */
 	const char *const *sets;
 	size_t nsets;
@@ -36,6 +37,9 @@ const void *config_get(const struct config *c, const struct config_section *sect
 /* Where a value came from: "default", "garner.conf:12", "GARNER_WEB_LISTEN", "-s". */
 const char *config_origin(const struct config *c, const struct config_section *section,
 			  const struct value_spec *spec);
+/* Whether it was said at all: also when what was said is the default. */
+bool config_is_set(const struct config *c, const struct config_section *section,
+		   const struct value_spec *spec);
 bool config_section_equal(const struct config *a, const struct config *b,
 			  const struct config_section *section);
 

@@ -6,15 +6,14 @@
 #include "base/err.h"
 
 enum value_type {
-	VALUE_BOOL, /* bool: yes/no, true/false, on/off, 1/0 */
-	VALUE_INT,  /* int64_t */
-	VALUE_REAL, /* double */
-	VALUE_SIZE, /* uint64_t bytes: 512, 64K, 1.5M, 2G, 1T (powers of 1024, an i or B may follow)
-		     */
-	VALUE_TIME, /* int64_t us: 250ms, 10s, 1h30min, 30d */
-	VALUE_TEXT, /* const char * */
-	VALUE_WORD, /* int: index into `words` */
-	VALUE_PATH, /* const char * */
+	VALUE_BOOL,   /* bool: yes/no, true/false, on/off, 1/0 */
+	VALUE_INT,    /* int64_t */
+	VALUE_REAL,   /* double */
+	VALUE_SIZE,   /* uint64_t bytes: 512, 64K, 1.5M, 2G (powers of 1024; i, B, iB may follow) */
+	VALUE_TIME,   /* int64_t us: 250ms, 10s, 1h30min, 30d */
+	VALUE_TEXT,   /* const char * */
+	VALUE_WORD,   /* int: index into `words` */
+	VALUE_PATH,   /* const char * */
 	VALUE_LISTEN, /* const char *: "ADDRESS:PORT", "[V6]:PORT", "unix:PATH" or "" for none */
 	VALUE_LIST,   /* struct value_list: separated by commas or blanks; repeated options add */
 };
@@ -28,8 +27,9 @@ struct value_spec {
 	const char *name; /* "listen", "max_connections"; long option names have dashes */
 	enum value_type type;
 	size_t offset;
-	const char *fallback;     /* the default, as one would write it; NULL: zero, empty, none */
-	double min, max;          /* in the value's unit (bytes, us); both 0: no bounds */
+	const char *fallback;     /* the default, as one would write it; NULL: zero, no, "" */
+	double min, max;          /* in the value's unit (bytes, us); INFINITY: open on that side;
+				     both 0: no bounds */
 	const char *const *words; /* VALUE_WORD: the choices, ends in NULL */
 	const char *help;         /* one sentence, no full stop needed */
 };
@@ -55,11 +55,20 @@ struct value_spec {
  * struct is untouched and err says what was expected ("expected a time such as 10s, got 'abc'"). */
 int value_parse(const struct value_spec *spec, struct str text, struct arena *arena, void *base,
 		struct err *err);
+/* The same, but a list grows by the new items instead of being replaced: for repeated options. */
+int value_add(const struct value_spec *spec, struct str text, struct arena *arena, void *base,
+	      struct err *err);
 /* Puts all the defaults in. A default that does not parse is a broken promise. */
 void value_defaults(const struct value_spec *specs, size_t n, struct arena *arena, void *base);
-/* As one would write it in the file; value_parse() of it gives the same value. */
+/* As one would say it with -s; value_parse() of it gives the same value. In a file some texts need
+ * quotes (ini_quote). */
 void value_print(const struct value_spec *spec, const void *base, struct buf *out);
+void value_print_default(const struct value_spec *spec, struct buf *out);
 bool value_equal(const struct value_spec *spec, const void *a, const void *b);
 /* "time", "size", "yes or no", "one of a, b" ... and the bounds: "time, 1ms to 1h". */
 void value_describe(const struct value_spec *spec, struct buf *out);
 const struct value_spec *value_find(const struct value_spec *specs, size_t n, struct str name);
+
+/* Foreign text for a message: at most 60 bytes, what is not printable as '?'. Returns ret. */
+enum { VALUE_SHOWN = 64 };
+const char *value_show(struct str text, char ret[VALUE_SHOWN]);

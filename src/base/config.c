@@ -1,0 +1,492 @@
+#include "base/config.h"
+
+#include "base/file.h"
+#include "base/ini.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+enum {
+	ARENA_MAX = 256 * 1024 * 1024, /* file, environment and -s together stay far below */
+	PROBLEMS_MAX = 100,            /* lines; more are only counted */
+};
+
+static const char default_origin[] = "default";
+
+/* Stands for a global section where there is none. */
+static const struct config_section nothing = {.name = ""};
+
+/* The values of one section. */
+struct part {
+	const struct config_section *section;
+	void *base;
+	const char **origin; /* by spec */
+};
+
+struct config {
+	struct arena arena;
+	struct part *part;
+	size_t n;
+};
+
+struct loader {
+	struct config *c;
+	struct buf *problems;
+	size_t nproblems;
+	char first[400];
+	size_t **seen; /* by part and spec: the line of the file that gave it, 0: none */
+};
+
+static void problem(struct loader *l, const char *fmt, ...) PRINTF_LIKE(2, 3);
+static void problem(struct loader *l, const char *fmt, ...)
+{
+	va_list ap;
+	char line[1200];
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof line, fmt, ap);
+	va_end(ap);
+	if (l->nproblems == 0)
+		snprintf(l->first, sizeof l->first, "%.399s", line);
+	if (l->nproblems++ < PROBLEMS_MAX && l->problems)
+		buf_printf(l->problems, "%s\n", line);
+}
+
+/* The dot that stands between section and key; the global section has none. */
+static const char *dot(const struct config_section *section)
+{
+	return section->name[0] ? "." : "";
+}
+
+/* Names as they compare when somebody mistypes them: dashes and underscores are the same. */
+static struct str as_typed(struct str name, char ret[VALUE_SHOWN])
+{
+	size_t n = MIN(name.n, (size_t)VALUE_SHOWN);
+	for (size_t i = 0; i < n; i++)
+		ret[i] = name.p[i] == '-' ? '_' : name.p[i];
+	return (struct str){ret, n};
+}
+
+/* The nearest of the names offered so far. */
+struct nearest {
+	struct str wanted;
+	const char *name; /* NULL: none is near */
+	size_t distance;
+};
+
+static struct nearest nearest_to(struct str wanted)
+{
+	return (struct nearest){.wanted = wanted, .distance = MAX((size_t)1, wanted.n / 3) + 1};
+}
+
+static void nearest_offer(struct nearest *near, const char *name)
+{
+	char a[VALUE_SHOWN], b[VALUE_SHOWN];
+	size_t distance =
+		str_distance(as_typed(near->wanted, a), as_typed(str_of(name), b), near->distance);
+	if (distance < near->distance) {
+		near->name = name;
+		near->distance = distance;
+	}
+}
+
+/* "; did you mean 'listen'?" or nothing */
+static const char *nearest_words(const struct nearest *near, char ret[128])
+{
+	ret[0] = 0;
+	if (near->name)
+		snprintf(ret, 128, "; did you mean '%s'?", near->name);
+	return ret;
+}
+
+static struct part *find_part(const struct config *c, struct str name)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (str_is(name, c->part[i].section->name))
+			return &c->part[i];
+	return NULL;
+}
+
+static void unknown_section(struct loader *l, const char *where, struct str name)
+{
+	char shown[VALUE_SHOWN], words[128];
+	struct nearest near = nearest_to(name);
+	for (size_t i = 0; i < l->c->n; i++)
+		nearest_offer(&near, l->c->part[i].section->name);
+	problem(l, "%s: unknown section '%s'%s", where, value_show(name, shown),
+		nearest_words(&near, words));
+}
+
+static void unknown_key(struct loader *l, const char *where, const struct config_section *section,
+			struct str name)
+{
+	char shown[VALUE_SHOWN], words[128];
+	struct nearest near = nearest_to(name);
+	for (size_t i = 0; i < section->nspecs; i++)
+		nearest_offer(&near, section->specs[i].name);
+	nearest_words(&near, words);
+	for (size_t i = 0; i < l->c->n && !near.name; i++) {
+		const struct config_section *other = l->c->part[i].section;
+		if (value_find(other->specs, other->nspecs, name)) {
+			snprintf(words, sizeof words, "; %s%s has one of that name",
+				 other->name[0] ? "section " : "the part before the first section",
+				 other->name);
+			break;
+		}
+	}
+	problem(l, "%s: unknown setting '%s%s%s'%s", where, section->name, dot(section),
+		value_show(name, shown), words);
+}
+
+/* Takes a value. `where` stands before a problem; `origin` is kept, in a copy. */
+static void take(struct loader *l, const char *where, const char *origin, struct part *part,
+		 const struct value_spec *spec, struct str value)
+{
+	struct err err;
+	struct arena *arena = &l->c->arena;
+	if (!ini_holds(value))
+		err_set(&err, ERR_USAGE, "expected at most %d bytes of plain UTF-8 text",
+			INI_VALUE_MAX);
+	else if (value_parse(spec, value, arena, part->base, &err) == 0) {
+		part->origin[spec - part->section->specs] = arena_text(arena, str_of(origin));
+		return;
+	}
+	problem(l, "%s: %s%s%s: %s", where, part->section->name, dot(part->section), spec->name,
+		err.msg);
+}
+
+static void take_line(struct loader *l, const char *where, size_t line, struct part *part,
+		      const struct ini_item *item)
+{
+	const struct config_section *section = part->section;
+	const struct value_spec *spec = value_find(section->specs, section->nspecs, item->name);
+	if (!spec) {
+		unknown_key(l, where, section, item->name);
+		return;
+	}
+	size_t *seen = &l->seen[part - l->c->part][spec - section->specs];
+	if (*seen) {
+		problem(l, "%s: %s%s%s: given on line %zu already", where, section->name,
+			dot(section), spec->name, *seen);
+		return;
+	}
+	*seen = line;
+	take(l, where, where, part, spec, item->value);
+}
+
+static void take_text(struct loader *l, const char *file, struct str text)
+{
+	struct part *part = find_part(l->c, STR(""));
+	bool skip = false; /* an unknown section was the problem, not each of its lines */
+	struct ini it;
+	struct ini_item item;
+	struct err err;
+	int rc;
+	for (ini_init(&it, text, &l->c->arena); (rc = ini_next(&it, &item, &err)) != 1;) {
+		char where[600];
+		snprintf(where, sizeof where, "%.560s:%zu", file, it.line);
+		if (rc < 0) {
+			problem(l, "%s: %s", where, err.msg);
+		} else if (item.is_section) {
+			part = find_part(l->c, item.name);
+			skip = !part;
+			if (!part)
+				unknown_section(l, where, item.name);
+		} else if (part) {
+			take_line(l, where, it.line, part, &item);
+		} else if (!skip) {
+			unknown_key(l, where, &nothing, item.name);
+		}
+	}
+}
+
+static void take_file(struct loader *l, const struct config_input *in)
+{
+	if (in->text.p) {
+		take_text(l, in->file, in->text);
+		return;
+	}
+	struct err err;
+	CLEANUP(buf_free) struct buf text = BUF_INIT(INI_FILE_MAX);
+	int rc = file_slurp(in->file, &text, &err);
+	if (rc < 0)
+		problem(l, "%s", err.msg);
+	else if (rc == 1)
+		problem(l, "%s: no such file", in->file);
+	else
+		take_text(l, in->file, buf_str(&text));
+}
+
+/* Variables that are ours and no settings. */
+static const char *const own_variables[] = {"GARNER_CONFIG", "GARNER_FAULTS"};
+
+static bool own_variable(struct str name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(own_variables); i++)
+		if (str_is(name, own_variables[i]))
+			return true;
+	return false;
+}
+
+/* A mistyped name in a unit file must not pass silently, so every GARNER_ variable has to be
+ * known. */
+static void take_variable(struct loader *l, struct str name, struct str value)
+{
+	char shown[VALUE_SHOWN], words[128], best[VALUE_SHOWN];
+	struct nearest near = nearest_to(name);
+	CLEANUP(buf_free) struct buf env = BUF_INIT(256);
+	for (size_t i = 0; i < l->c->n; i++) {
+		struct part *part = &l->c->part[i];
+		for (size_t k = 0; k < part->section->nspecs; k++) {
+			const struct value_spec *spec = &part->section->specs[k];
+			buf_clear(&env);
+			config_env_name(part->section, spec, &env);
+			if (str_eq(name, buf_str(&env))) {
+				take(l, buf_text(&env), buf_text(&env), part, spec, value);
+				return;
+			}
+			nearest_offer(&near, buf_text(&env));
+			if (near.name == buf_text(&env))
+				near.name = value_show(buf_str(&env), best);
+		}
+	}
+	problem(l, "%s: this variable of the environment names no setting%s",
+		value_show(name, shown), nearest_words(&near, words));
+}
+
+static void take_environment(struct loader *l, char *const *env)
+{
+	for (; *env; env++) {
+		struct str value = str_of(*env), name;
+		if (!str_starts(value, STR("GARNER_")) || str_find_byte(value, '=') == value.n)
+			continue;
+		(void)str_cut(&value, '=', &name);
+		if (!own_variable(name))
+			take_variable(l, name, value.p ? value : STR(""));
+	}
+}
+
+/* "section.key=value" or "key=value" */
+static void take_set(struct loader *l, const char *text)
+{
+	char shown[VALUE_SHOWN], where[VALUE_SHOWN + 4];
+	struct str rest = str_of(text), name, section_name = STR("");
+	snprintf(where, sizeof where, "-s %s", value_show(rest, shown));
+	if (str_find_byte(rest, '=') == rest.n) {
+		problem(l, "%s: expected section.key=value", where);
+		return;
+	}
+	(void)str_cut(&rest, '=', &name);
+	name = str_trim(name);
+	if (str_find_byte(name, '.') < name.n) {
+		struct str key = name;
+		(void)str_cut(&key, '.', &section_name);
+		name = key;
+	}
+	struct part *part = find_part(l->c, section_name);
+	if (!part && section_name.n) {
+		unknown_section(l, where, section_name);
+		return;
+	}
+	const struct config_section *section = part ? part->section : &nothing;
+	const struct value_spec *spec = value_find(section->specs, section->nspecs, name);
+	if (spec)
+		take(l, where, "-s", part, spec, rest.p ? rest : STR(""));
+	else
+		unknown_key(l, where, section, name);
+}
+
+static struct config *config_new(const struct config_section *const *sections, size_t n)
+{
+	struct config *c = mem_alloc(sizeof *c);
+	*c = (struct config){.arena = ARENA_INIT(ARENA_MAX), .n = n};
+	c->part = arena_array(&c->arena, n, sizeof *c->part);
+	for (size_t i = 0; i < n; i++) {
+		const struct config_section *section = sections[i];
+		struct part *part = &c->part[i];
+		part->section = section;
+		part->base = arena_alloc(&c->arena, section->size);
+		part->origin = arena_array(&c->arena, section->nspecs, sizeof *part->origin);
+		for (size_t k = 0; k < section->nspecs; k++)
+			part->origin[k] = default_origin;
+		value_defaults(section->specs, section->nspecs, &c->arena, part->base);
+	}
+	return c;
+}
+
+static int report(const struct loader *l, struct err *err)
+{
+	size_t more = l->nproblems - 1;
+	if (l->problems && l->nproblems > PROBLEMS_MAX)
+		buf_printf(l->problems, "and %zu more problems\n", l->nproblems - PROBLEMS_MAX);
+	if (more == 0)
+		return err_set(err, ERR_USAGE, "%s", l->first);
+	return err_set(err, ERR_USAGE, "%s (and %zu more problem%s)", l->first, more,
+		       more == 1 ? "" : "s");
+}
+
+int config_load(struct config **ret, const struct config_section *const *sections, size_t n,
+		const struct config_input *in, struct buf *problems, struct err *err)
+{
+	struct config *c = config_new(sections, n);
+	struct loader l = {.c = c, .problems = problems};
+	l.seen = arena_array(&c->arena, n, sizeof *l.seen);
+	for (size_t i = 0; i < n; i++)
+		l.seen[i] = arena_array(&c->arena, sections[i]->nspecs, sizeof **l.seen);
+	if (in->file)
+		take_file(&l, in);
+	if (in->env)
+		take_environment(&l, in->env);
+	for (size_t i = 0; i < in->nsets; i++)
+		take_set(&l, in->sets[i]);
+	if (l.nproblems) {
+		config_free(&c);
+		return report(&l, err);
+	}
+	*ret = c;
+	return 0;
+}
+
+void config_free(struct config **c)
+{
+	if (*c)
+		arena_free(&(*c)->arena);
+	mem_free(c);
+}
+
+static const struct part *part_of(const struct config *c, const struct config_section *section)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (c->part[i].section == section)
+			return &c->part[i];
+	die("section '%s' was not given to config_load()", section->name);
+}
+
+const void *config_get(const struct config *c, const struct config_section *section)
+{
+	return part_of(c, section)->base;
+}
+
+const char *config_origin(const struct config *c, const struct config_section *section,
+			  const struct value_spec *spec)
+{
+	return part_of(c, section)->origin[spec - section->specs];
+}
+
+bool config_is_set(const struct config *c, const struct config_section *section,
+		   const struct value_spec *spec)
+{
+	return config_origin(c, section, spec) != default_origin;
+}
+
+bool config_section_equal(const struct config *a, const struct config *b,
+			  const struct config_section *section)
+{
+	for (size_t k = 0; k < section->nspecs; k++)
+		if (!value_equal(&section->specs[k], config_get(a, section),
+				 config_get(b, section)))
+			return false;
+	return true;
+}
+
+static void write_part(const struct config *c, const struct part *part, bool only_set,
+		       struct buf *out)
+{
+	const struct config_section *section = part->section;
+	bool begun = !section->name[0];
+	CLEANUP(buf_free) struct buf value = BUF_INIT(INI_FILE_MAX);
+	for (size_t k = 0; k < section->nspecs; k++) {
+		const struct value_spec *spec = &section->specs[k];
+		if (only_set && !config_is_set(c, section, spec))
+			continue;
+		if (!begun)
+			buf_printf(out, "%s[%s]\n", out->n ? "\n" : "", section->name);
+		begun = true;
+		buf_clear(&value);
+		value_print(spec, part->base, &value);
+		buf_printf(out, "%s = ", spec->name);
+		ini_quote(buf_str(&value), out);
+		buf_add_byte(out, '\n');
+	}
+}
+
+/* Keys of the global section have to stand before all others. */
+void config_write(const struct config *c, bool only_set, struct buf *out)
+{
+	const struct part *global = find_part(c, STR(""));
+	if (global)
+		write_part(c, global, only_set, out);
+	for (size_t i = 0; i < c->n; i++)
+		if (&c->part[i] != global)
+			write_part(c, &c->part[i], only_set, out);
+}
+
+/* Adds words in lines of at most 78 columns that begin with "# ". */
+static void add_comment(struct str text, struct buf *out)
+{
+	size_t column = 0;
+	struct str word;
+	while (str_cut(&text, ' ', &word) == 0) {
+		bool wrap = column == 0 || column + 1 + word.n > 78;
+		if (wrap && column)
+			buf_add_byte(out, '\n');
+		buf_add_text(out, wrap ? "# " : " ");
+		buf_add_str(out, word);
+		column = (wrap ? 2 : column + 1) + word.n;
+	}
+	buf_add_byte(out, '\n');
+}
+
+static void sample_setting(const struct config_section *section, const struct value_spec *spec,
+			   struct buf *out)
+{
+	CLEANUP(buf_free) struct buf facts = BUF_INIT(INI_LINE_MAX);
+	value_describe(spec, &facts);
+	buf_add_text(&facts, "; ");
+	config_env_name(section, spec, &facts);
+	buf_add_byte(out, '\n');
+	add_comment(str_of(spec->help ? spec->help : spec->name), out);
+	add_comment(buf_str(&facts), out);
+	buf_clear(&facts);
+	value_print_default(spec, &facts);
+	buf_printf(out, "#%s = ", spec->name);
+	ini_quote(buf_str(&facts), out);
+	buf_add_byte(out, '\n');
+}
+
+static void sample_section(const struct config_section *section, struct buf *out)
+{
+	if (section->name[0]) {
+		buf_add_byte(out, '\n');
+		add_comment(str_of(section->help ? section->help : section->name), out);
+		buf_printf(out, "[%s]\n", section->name);
+	}
+	for (size_t k = 0; k < section->nspecs; k++)
+		sample_setting(section, &section->specs[k], out);
+}
+
+void config_sample(const struct config_section *const *sections, size_t n, struct buf *out)
+{
+	add_comment(STR("Configuration of garner. Every setting is here with its default: take "
+			"away the # before it to change it."),
+		    out);
+	for (size_t i = 0; i < n; i++)
+		if (!sections[i]->name[0])
+			sample_section(sections[i], out);
+	for (size_t i = 0; i < n; i++)
+		if (sections[i]->name[0])
+			sample_section(sections[i], out);
+}
+
+void config_env_name(const struct config_section *section, const struct value_spec *spec,
+		     struct buf *out)
+{
+	const char *const parts[] = {"GARNER", section->name, spec->name};
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		if (i && parts[i][0])
+			buf_add_byte(out, '_');
+		for (const char *p = parts[i]; *p; p++)
+			buf_add_byte(out, *p == '-'                ? '_'
+					  : *p >= 'a' && *p <= 'z' ? (char)(*p - 32)
+								   : *p);
+	}
+}

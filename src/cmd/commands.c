@@ -1,0 +1,8 @@
+/* The tools of garner, in the order in which help names them. Each is a file of its own. */
+#include "cmd/commands.h"
+
+const struct command *const commands[] = {
+	&status_command, &doctor_command, &help_command, &completion_command,
+	&version_command, NULL,
+};
+const size_t ncommands = ARRAY_LEN(commands) - 1;

@@ -1,0 +1,115 @@
+#include "cmd/proc.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { EXIT_NOT_STARTED = 127 };
+
+/* The functions from here to run_child() run between fork and exec: async-signal-safe calls only.
+ */
+static void put_pid(char *text, pid_t pid)
+{
+	char digits[PROC_PID_TEXT];
+	size_t n = 0;
+	do {
+		digits[n++] = (char)('0' + pid % 10);
+		pid /= 10;
+	} while (pid > 0);
+	while (n > 0)
+		*text++ = digits[--n];
+	*text = 0;
+}
+
+static bool place_fds(const struct proc_launch *how)
+{
+	if (dup2(how->null_fd, STDIN_FILENO) < 0)
+		return false;
+	for (size_t i = 0; i < how->nfds; i++)
+		if (dup2(how->fds[i], PROC_FIRST_FD + (int)i) < 0)
+			return false;
+	return true;
+}
+
+static _Noreturn void run_child(const struct proc_launch *how, pid_t parent)
+{
+	sigset_t none;
+	sigemptyset(&none);
+	setpgid(0, 0);
+	/* the parent may have died before the first call: then its signal never comes */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent && place_fds(how)) {
+		if (how->pid_text)
+			put_pid(how->pid_text, getpid());
+		signal(SIGPIPE, SIG_DFL);
+		sigprocmask(SIG_SETMASK, &none, NULL);
+		/* this program as it was started, also when its file was replaced since */
+		execve("/proc/self/exe", how->argv, how->env);
+	}
+	_exit(EXIT_NOT_STARTED);
+}
+
+int proc_start(struct proc *ret, const struct proc_launch *how, struct err *err)
+{
+	ENSURE(how->nfds <= PROC_MOST_FDS);
+	for (size_t i = 0; i < how->nfds; i++)
+		ENSURE(how->fds[i] >= PROC_SAFE_FD);
+	pid_t parent = getpid(), pid = fork();
+	if (pid < 0)
+		return err_sys(err, "cannot start %s", how->argv[1]);
+	if (pid == 0)
+		run_child(how, parent);
+	setpgid(pid, pid); /* done on both sides, so that either may go on first */
+	int pidfd = pidfd_open(pid, 0);
+	if (pidfd < 0) {
+		err_sys(err, "cannot watch pid %d", (int)pid);
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		return -1;
+	}
+	*ret = (struct proc){.pid = pid, .pidfd = pidfd};
+	return 0;
+}
+
+void proc_signal(const struct proc *p, int sig)
+{
+	(void)pidfd_send_signal(p->pidfd, sig, NULL, 0);
+}
+
+void proc_kill_group(const struct proc *p)
+{
+	(void)kill(-p->pid, SIGKILL);
+}
+
+int proc_reap(struct proc *p, siginfo_t *ret, struct err *err)
+{
+	proc_kill_group(p);
+	if (waitid(P_PIDFD, (id_t)p->pidfd, ret, WEXITED) < 0)
+		return err_sys(err, "cannot reap pid %d", (int)p->pid);
+	close(p->pidfd);
+	*p = (struct proc){.pidfd = -1};
+	return 0;
+}
+
+int proc_safe_fd(int *fd, struct err *err)
+{
+	int moved = fcntl(*fd, F_DUPFD_CLOEXEC, PROC_SAFE_FD);
+	if (moved < 0)
+		return err_sys(err, "cannot move a descriptor");
+	close(*fd);
+	*fd = moved;
+	return 0;
+}
+
+void proc_reason(const siginfo_t *info, char *ret, size_t cap)
+{
+	const char *name = sigabbrev_np(info->si_status);
+	if (info->si_code == CLD_EXITED)
+		snprintf(ret, cap, "exit code %d", info->si_status);
+	else if (name)
+		snprintf(ret, cap, "signal %s", name);
+	else
+		snprintf(ret, cap, "signal %d", info->si_status);
+}

@@ -1,0 +1,43 @@
+/* Processes of roles: fork and exec of this very program, never fork alone. Each leads a process
+ * group of its own and dies with its parent, even when that was killed. Not thread-safe: the
+ * supervisor has one thread. */
+#pragma once
+#include "base/err.h"
+
+#include <signal.h>
+#include <sys/types.h>
+
+enum {
+	PROC_FIRST_FD = 3,
+	PROC_MOST_FDS = 64,                          /* that can be handed down to one process */
+	PROC_SAFE_FD = PROC_FIRST_FD + PROC_MOST_FDS /* descriptors to hand down lie from here on */
+};
+
+struct proc {
+	pid_t pid; /* 0: there is none */
+	int pidfd; /* readable when it has ended */
+};
+
+struct proc_launch {
+	char *const *argv;
+	char *const *env;
+	char *pid_text; /* the digits of LISTEN_PID inside env, room for PROC_PID_TEXT; NULL: none
+			 */
+	int null_fd;    /* becomes standard input */
+	const int *fds; /* become PROC_FIRST_FD and following */
+	size_t nfds;
+};
+
+#define PROC_PID_TEXT 12
+
+int proc_start(struct proc *ret, const struct proc_launch *how, struct err *err);
+void proc_signal(const struct proc *p, int sig); /* to the main process alone */
+void proc_kill_group(const struct proc *p);
+/* Of one that has ended: first kills what is left of its group, as long as the unreaped main
+ * process keeps the group's number from being given to strangers. */
+int proc_reap(struct proc *p, siginfo_t *ret, struct err *err);
+
+/* Moves a descriptor out of the way of those that proc_start() gives its child. */
+int proc_safe_fd(int *fd, struct err *err);
+/* "exit code 3", "signal SEGV". */
+void proc_reason(const siginfo_t *info, char *ret, size_t cap);

@@ -1,0 +1,171 @@
+#include "cmd/run.h"
+
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/file.h"
+#include "base/listen.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "base/notify.h"
+
+#include <limits.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+size_t role_listens(const struct role *role, const struct config *config,
+		    struct role_listen ret[ROLE_MOST_LISTENS])
+{
+	size_t n = 0;
+	for (size_t i = 0; role->section && i < role->section->nspecs; i++) {
+		const struct value_spec *spec = &role->section->specs[i];
+		if (spec->type != VALUE_LISTEN)
+			continue;
+		const char *base = config_get(config, role->section), *text;
+		memcpy(&text, base + spec->offset, sizeof text);
+		if (!text || !*text)
+			continue;
+		ENSURE(n < ROLE_MOST_LISTENS);
+		ret[n++] = (struct role_listen){spec->name, text};
+	}
+	return n;
+}
+
+int run_path(const char *data, const char *folder, const char *name, char *ret, size_t cap,
+	     struct err *err)
+{
+	int n = snprintf(ret, cap, "%s/run/%s%s%s", data, folder ? folder : "", folder ? "/" : "",
+			 name);
+	if (n < 0 || (size_t)n >= cap)
+		return err_set(err, ERR_USAGE, "%s: the path of the data directory is too long",
+			       data);
+	return 0;
+}
+
+int run_dirs_make(const char *data, struct err *err)
+{
+	static const char *const folders[] = {"locks", "counters"};
+	char path[PATH_MAX];
+	for (size_t i = 0; i < ARRAY_LEN(folders); i++)
+		if (run_path(data, NULL, folders[i], path, sizeof path, err) < 0 ||
+		    dir_make(path, 0750, err) < 0)
+			return -1;
+	return 0;
+}
+
+/* Before any thread: the role's loop owns them. */
+static int own_signals(struct err *err)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0 || signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+		return err_sys(err, "cannot block signals");
+	return 0;
+}
+
+static int open_socket(const struct role_listen *listen, int *ret_fd, struct err *err)
+{
+	int fd = notify_socket(listen->key);
+	char address[256];
+	if (fd < 0) {
+		if (listen_open(listen->text, &fd, err) < 0)
+			return err_in(err, "%s", listen->key);
+		if (listen_name(fd, address, sizeof address, err) < 0) {
+			close(fd);
+			return -1;
+		}
+		log_info(ROLE, "listening", KV_TEXT("setting", listen->key),
+			 KV_TEXT("address", address));
+	}
+	*ret_fd = fd;
+	return 0;
+}
+
+/* One entry per VALUE_LISTEN setting, also for those that are empty. */
+static int open_sockets(struct role_env *env, struct err *err)
+{
+	struct role_listen listens[ROLE_MOST_LISTENS];
+	size_t n = role_listens(env->role, env->config, listens);
+	const struct config_section *section = env->role->section;
+	for (size_t i = 0; section && i < section->nspecs; i++)
+		if (section->specs[i].type == VALUE_LISTEN) {
+			ENSURE(env->nsockets < ROLE_MOST_LISTENS);
+			env->socket[env->nsockets++] =
+				(struct role_socket){.key = section->specs[i].name, .fd = -1};
+		}
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = 0; j < env->nsockets; j++)
+			if (strcmp(env->socket[j].key, listens[i].key) == 0 &&
+			    open_socket(&listens[i], &env->socket[j].fd, err) < 0)
+				return -1;
+	return 0;
+}
+
+static void close_sockets(struct role_env *env)
+{
+	for (size_t i = 0; i < env->nsockets; i++)
+		if (env->socket[i].fd >= 0)
+			close(env->socket[i].fd);
+}
+
+static int open_counters(struct role_env *env, struct err *err)
+{
+	const struct role *role = env->role;
+	char path[PATH_MAX];
+	if (run_path(env->data, "counters", role->name, path, sizeof path, err) < 0)
+		return -1;
+	return counters_create(&env->counters, path, role->name, role->counters, role->ncounters,
+			       clock_wall_us(), err);
+}
+
+static int run_locked(struct role_env *env, struct err *err)
+{
+	int rc = open_counters(env, err);
+	if (rc == 0)
+		rc = open_sockets(env, err);
+	FAULT("role.open");
+	if (rc == 0)
+		rc = env->role->run(env, err);
+	FAULT("role.ended");
+	close_sockets(env);
+	counters_close(&env->counters);
+	return rc;
+}
+
+static int run(const struct role *role, const struct config *config, struct err *err)
+{
+	struct role_socket sockets[ROLE_MOST_LISTENS];
+	char data[PATH_MAX], path[PATH_MAX];
+	struct lock lock;
+	if (own_signals(err) < 0 || cmd_data_dir(config, data, sizeof data, err) < 0 ||
+	    run_dirs_make(data, err) < 0 ||
+	    run_path(data, "locks", role->name, path, sizeof path, err) < 0 ||
+	    lock_take(&lock, path, role->name, err) < 0)
+		return -1;
+	FAULT("role.locked");
+	struct role_env env = {.role = role, .config = config, .data = data, .socket = sockets};
+	int rc = run_locked(&env, err);
+	lock_free(&lock);
+	return rc;
+}
+
+int role_main(const struct cmd_call *call, const struct role *role)
+{
+	struct config *config;
+	struct err err;
+	int rc = cmd_config(call, &config);
+	if (rc)
+		return rc;
+	log_start(role->name, STDERR_FILENO);
+	(void)prctl(PR_SET_NAME, role->name); /* for ps and top; it was started as "exe" */
+	if (run(role, config, &err) < 0) {
+		log_error(ROLE, err.msg);
+		rc = err.code;
+	}
+	log_flush();
+	config_free(&config);
+	return rc;
+}

@@ -1,0 +1,20 @@
+/* What roles and the supervisor have in common: the folders below run/, the sockets that a role's
+ * settings ask for. */
+#pragma once
+#include "cmd/command.h"
+
+/* A setting of type VALUE_LISTEN that is not empty. */
+struct role_listen {
+	const char *key, *text; /* the text is the configuration's */
+};
+enum { ROLE_MOST_LISTENS = 16 }; /* more in one section is a broken promise */
+
+/* Those of a role, in the order of its table; returns how many. */
+size_t role_listens(const struct role *role, const struct config *config,
+		    struct role_listen ret[ROLE_MOST_LISTENS]);
+
+/* Makes DATA with run/, run/locks and run/counters. */
+int run_dirs_make(const char *data, struct err *err);
+/* "DATA/run/FOLDER/NAME"; without a folder (NULL) "DATA/run/NAME". */
+int run_path(const char *data, const char *folder, const char *name, char *ret, size_t cap,
+	     struct err *err);

@@ -1,6 +1,7 @@
 /* The tools of garner, in the order in which help names them. Each is a file of its own. */
 #include "cmd/commands.h"
 
+/* clang-format off: one a line */
 const struct command *const commands[] = {
 	&up_command,
 	&status_command,
@@ -12,4 +13,5 @@ const struct command *const commands[] = {
 	&version_command,
 	NULL,
 };
+/* clang-format on */
 const size_t ncommands = ARRAY_LEN(commands) - 1;

@@ -6,6 +6,7 @@ const struct command *const commands[] = {
 	&up_command,
 	&status_command,
 	&doctor_command,
+	&config_command,
 	&check_command,
 	&dump_command,
 	&help_command,

@@ -46,13 +46,6 @@ static void put_value(struct buf *out, const struct value_spec *spec, const void
 	ini_quote(buf_str(&value), out);
 }
 
-static void put_default(struct buf *out, const struct value_spec *spec)
-{
-	CLEANUP(buf_free) struct buf value = BUF_INIT(INI_FILE_MAX);
-	value_print_default(spec, &value);
-	ini_quote(buf_str(&value), out);
-}
-
 static size_t count_set(const struct sections *s, const struct config *config)
 {
 	size_t n = 0;
@@ -174,18 +167,18 @@ static void put_fact(struct buf *out, const char *what, struct buf *fact)
 static void explain_setting(struct buf *out, const struct config_section *section,
 			    const struct value_spec *spec)
 {
-	CLEANUP(buf_free) struct buf fact = BUF_INIT(INI_FILE_MAX);
+	CLEANUP(buf_free) struct buf fact = BUF_INIT(INI_FILE_MAX), value = BUF_INIT(INI_FILE_MAX);
+	value_print_default(spec, &value);
 	put_name(out, section, spec);
 	buf_add_text(out, "\n    ");
 	text_wrap(out, spec->help ? spec->help : spec->name, 4, 4);
 	value_describe(spec, &fact);
 	put_fact(out, "type", &fact);
-	put_default(&fact, spec);
+	ini_quote(buf_str(&value), &fact);
 	put_fact(out, "default", &fact);
 	if (section->name[0])
 		buf_printf(&fact, "[%s] ", section->name);
-	buf_printf(&fact, "%s = ", spec->name);
-	put_default(&fact, spec);
+	ini_put(spec->name, buf_str(&value), &fact);
 	put_fact(out, "file", &fact);
 	config_env_name(section, spec, &fact);
 	put_fact(out, "environment", &fact);

@@ -6,7 +6,7 @@
 #include "cmd/names.h"
 #include "cmd/options.h"
 
-enum { PATH_CAP = 4096, SECTIONS_MOST = 256 };
+enum { PATH_CAP = 4096 };
 
 static void put_command(struct buf *out, const char *name, const char *summary)
 {
@@ -97,7 +97,7 @@ static int write_commands(const struct program *program, const char *dir, struct
 static int write_config(const struct program *program, const char *dir, struct buf *page,
 			struct err *err)
 {
-	const struct config_section *sections[SECTIONS_MOST];
+	const struct config_section *sections[CMD_SECTIONS_MAX];
 	size_t n = cmd_sections(program, sections, ARRAY_LEN(sections));
 	buf_clear(page);
 	config_man(sections, n, page);

@@ -1,11 +1,13 @@
 /* The tools of garner, in the order in which help names them. Each is a file of its own. */
 #include "cmd/commands.h"
 
-/* clang-format off: one a line */
+/* clang-format off */
 const struct command *const commands[] = {
 	&up_command,
 	&status_command,
+	&config_command,
 	&doctor_command,
+	&config_command,
 	&check_command,
 	&dump_command,
 	&help_command,

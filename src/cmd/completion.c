@@ -6,8 +6,6 @@
 #include "cmd/names.h"
 #include "cmd/options.h"
 
-enum { SECTIONS_MOST = 256 };
-
 /* What stands behind the tables, whose keys are "garner config show" and, for the options that take
  * a value, "garner status --format" or "--config". What can follow is "=a b" for words, "f" for
  * files, "s" for a setting with its value, "k" for its name alone, "x" for anything. */
@@ -170,7 +168,7 @@ static void add_command(struct tables *t, const char *before, const struct comma
 
 static void put_settings(const struct program *program, struct buf *out)
 {
-	const struct config_section *sections[SECTIONS_MOST];
+	const struct config_section *sections[CMD_SECTIONS_MAX];
 	size_t n = cmd_sections(program, sections, ARRAY_LEN(sections));
 	buf_add_text(out, "_garner_settings='");
 	for (size_t i = 0; i < n; i++)

@@ -88,7 +88,7 @@ static int run(const struct cmd_call *call)
 		print_links(call);
 		return 0;
 	}
-	if (o->write_man)
+	if (*o->write_man)
 		return man_write(call->program, o->write_man, &err) < 0 ? cmd_fail(call, &err) : 0;
 	struct arena arena = ARENA_INIT(1 << 20);
 	struct buf out = BUF_INIT(HELP_MOST);

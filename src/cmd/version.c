@@ -55,7 +55,7 @@ enum { HAS_ARENA_MALLOC = false };
 #endif
 
 #define TEXT_OF(x) #x
-#define DOTTED(a, b, c) TEXT_OF(a) "." TEXT_OF(b) "." TEXT_OF(c)
+#define TEXT(x) TEXT_OF(x)
 
 /* A function of a library that is loaded for this question alone: linked, it would cost every start
  * of the program the time to load it. */
@@ -83,10 +83,11 @@ static const struct library {
 	const char *(*found)(
 		void); /* NULL: inside this program; returns NULL when it is not there */
 } libraries[] = {
-	{"libc", DOTTED(__GLIBC__, __GLIBC_MINOR__, 0), gnu_get_libc_version},
+	{"libc", TEXT(__GLIBC__) "." TEXT(__GLIBC_MINOR__), gnu_get_libc_version},
 	{"libevent", LIBEVENT_VERSION, libevent_found},
 	{"OpenSSL", OPENSSL_VERSION_STR, openssl_found},
-	{"xxHash", DOTTED(XXH_VERSION_MAJOR, XXH_VERSION_MINOR, XXH_VERSION_RELEASE), NULL},
+	{"xxHash",
+	 TEXT(XXH_VERSION_MAJOR) "." TEXT(XXH_VERSION_MINOR) "." TEXT(XXH_VERSION_RELEASE), NULL},
 };
 
 static void put_row(struct text_table *t, const char *name, const char *value)

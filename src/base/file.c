@@ -275,18 +275,6 @@ static int write_whole(const char *path, struct str bytes, mode_t mode, struct e
 	return file_close(&f, err);
 }
 
-static int sync_folder_of(const char *path, struct err *err)
-{
-	const char *slash = strrchr(path, '/');
-	if (!slash)
-		return dir_sync(".", err);
-	char *folder = mem_text(path);
-	folder[slash == path ? 1 : slash - path] = 0;
-	int rc = dir_sync(folder, err);
-	mem_free(&folder);
-	return rc;
-}
-
 int file_replace(const char *path, struct str bytes, mode_t mode, struct err *err)
 {
 	char *beside = temporary_name(path);
@@ -296,7 +284,7 @@ int file_replace(const char *path, struct str bytes, mode_t mode, struct err *er
 	if (rc < 0)
 		(void)unlink(beside);
 	else
-		rc = sync_folder_of(path, err);
+		rc = dir_sync_of(path, err);
 	mem_free(&beside);
 	return rc;
 }

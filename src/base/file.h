@@ -39,6 +39,7 @@ int file_rename(const char *from, const char *to, struct err *err);
 int file_remove(const char *path, struct err *err);           /* 1 */
 int dir_make(const char *path, mode_t mode, struct err *err); /* with its parents; fine if there */
 int dir_sync(const char *path, struct err *err);              /* the names in it are on disk */
+int dir_sync_of(const char *path, struct err *err);           /* the same for the folder it is in */
 
 /* The whole file, at most `out->max` bytes. 1: it does not exist. */
 int file_slurp(const char *path, struct buf *out, struct err *err);

@@ -11,11 +11,15 @@ struct doctor_options {
 };
 
 static const struct cmd_option options[] = {
-	{0, NULL, {"json", VALUE_BOOL_AT(struct doctor_options, json), .help = "all of it as JSON"}},
+	{0,
+	 NULL,
+	 {"json", VALUE_BOOL_AT(struct doctor_options, json), .help = "all of it as JSON"}},
 };
 
-static const char *const level_words[] = {
-	[FINDING_OK] = "ok", [FINDING_NOTE] = "note", [FINDING_WARN] = "warn", [FINDING_FAIL] = "fail"};
+static const char *const level_words[] = {[FINDING_OK] = "ok",
+					  [FINDING_NOTE] = "note",
+					  [FINDING_WARN] = "warn",
+					  [FINDING_FAIL] = "fail"};
 
 /* As far as the way to the data directory is there. */
 static void find_home(struct patient *p)

@@ -8,7 +8,7 @@ struct help {
 };
 
 void help_of_program(struct help *h, const struct program *program); /* garner --help */
-void help_short(struct help *h, const struct program *program);   /* garner alone */
+void help_short(struct help *h, const struct program *program);      /* garner alone */
 void help_of_command(struct help *h, const struct command *command, const char *full_name);
 /* "usage: garner status [-v] [--json]" */
 void help_usage(struct help *h, const struct command *command, const char *full_name);

@@ -14,11 +14,15 @@ struct status_options {
 };
 
 static const struct cmd_option options[] = {
-	{'v', NULL,
+	{'v',
+	 NULL,
 	 {"verbose", VALUE_BOOL_AT(struct status_options, verbose),
 	  .help = "also what is stopped, and all counters"}},
-	{0, NULL, {"json", VALUE_BOOL_AT(struct status_options, json), .help = "all of it as JSON"}},
-	{0, NULL,
+	{0,
+	 NULL,
+	 {"json", VALUE_BOOL_AT(struct status_options, json), .help = "all of it as JSON"}},
+	{0,
+	 NULL,
 	 {"metrics", VALUE_BOOL_AT(struct status_options, metrics),
 	  .help = "all counters as OpenMetrics text"}},
 };
@@ -65,7 +69,8 @@ static void add_row(struct text_table *t, const struct status_row *r, int64_t no
 
 static void print_roles(const struct status *s, bool all, struct buf *out)
 {
-	static const char *const heads[] = {"ROLE", "STATE", "PID", "SINCE", "RESTARTS", "CPU", "RSS"};
+	static const char *const heads[] = {"ROLE",     "STATE", "PID", "SINCE",
+					    "RESTARTS", "CPU",   "RSS"};
 	struct text_table t = {.ncolumns = ARRAY_LEN(heads), .right = 0x7c};
 	for (size_t i = 0; i < ARRAY_LEN(heads); i++)
 		text_table_add(&t, heads[i]);
@@ -87,8 +92,8 @@ static void print_counters(const struct counters_view *view, struct buf *out)
 		buf_printf(&cell, "%lld", (long long)v->value);
 		text_table_add(&t, buf_text(&cell));
 		buf_clear(&cell);
-		buf_printf(&cell, STR_FMT "%s" STR_FMT "%s", STR_ARG(v->name), v->labels.n ? "{" : "",
-			   STR_ARG(v->labels), v->labels.n ? "}" : "");
+		buf_printf(&cell, STR_FMT "%s" STR_FMT "%s", STR_ARG(v->name),
+			   v->labels.n ? "{" : "", STR_ARG(v->labels), v->labels.n ? "}" : "");
 		text_table_add(&t, buf_text(&cell));
 	}
 	text_table_print(&t, out);

@@ -17,11 +17,15 @@ struct version_options {
 };
 
 static const struct cmd_option options[] = {
-	{'v', NULL,
+	{'v',
+	 NULL,
 	 {"verbose", VALUE_BOOL_AT(struct version_options, verbose),
 	  .help = "also the compiler, the build, libraries, formats"}},
-	{0, NULL, {"json", VALUE_BOOL_AT(struct version_options, json), .help = "all of it as JSON"}},
-	{0, NULL,
+	{0,
+	 NULL,
+	 {"json", VALUE_BOOL_AT(struct version_options, json), .help = "all of it as JSON"}},
+	{0,
+	 NULL,
 	 {"faults", VALUE_BOOL_AT(struct version_options, faults),
 	  .help = "only the names of the fault points, a line each"}},
 };
@@ -76,7 +80,8 @@ static const char *openssl_found(void)
 
 static const struct library {
 	const char *name, *built;
-	const char *(*found)(void); /* NULL: inside this program; returns NULL when it is not there */
+	const char *(*found)(
+		void); /* NULL: inside this program; returns NULL when it is not there */
 } libraries[] = {
 	{"libc", DOTTED(__GLIBC__, __GLIBC_MINOR__, 0), gnu_get_libc_version},
 	{"libevent", LIBEVENT_VERSION, libevent_found},

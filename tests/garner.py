@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-BUILD = ROOT / "build" / ("asan" if os.environ.get("GARNER_BUILD") == "asan" else "")
+BUILD = ROOT / "build" / os.environ.get("GARNER_BUILD", "")  # "", asan or tsan
 
 SANITIZERS = {
     "ASAN_OPTIONS": "detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1",
@@ -32,10 +32,9 @@ SANITIZERS = {
 
 
 def clean_environment(**more):
-    """This environment without garner's own variables and those of a service manager."""
-    drop = ("GARNER_", "LISTEN_", "NOTIFY_SOCKET", "CMOCKA_", "SCENE", "NO_COLOR")
-    env = {k: v for k, v in os.environ.items() if not k.startswith(drop)}
-    return {**env, "LC_ALL": "C.UTF-8", "TZ": "UTC", **SANITIZERS, **more}
+    """What a program under test may know of this machine: where programs are, and no more."""
+    env = {k: os.environ[k] for k in ("PATH", "TMPDIR", "TEST_LONG") if k in os.environ}
+    return {**env, "HOME": "/nonexistent", "LC_ALL": "C.UTF-8", "TZ": "UTC", **SANITIZERS, **more}
 
 
 def left_running(token):
@@ -198,7 +197,8 @@ class Garner:
         self.data = self.dir / "data"
         self.conf = self.dir / "garner.conf"
         self.program = BUILD / program
-        self.env = clean_environment(SCENE=str(self.dir), GARNER_DATA=str(self.data))
+        self.env = clean_environment(SCENE=str(self.dir), HOME=str(self.dir),
+                                     GARNER_DATA=str(self.data))
         self.processes = []
         self.configure(config)
 

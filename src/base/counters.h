@@ -1,5 +1,6 @@
 /* Counters: what a role has done, in a file of fixed size that is allocated before it is mapped.
- * One process writes (any of its threads), anybody may read at any time, also after a crash. */
+ * One process writes (any of its threads), anybody may read at any time, also after a crash.
+ * doc/formats/counters.md describes the file. */
 #pragma once
 #include "base/err.h"
 #include "base/str.h"
@@ -10,17 +11,19 @@ enum counter_kind {
 };
 
 struct counter_def {
-	const char *name; /* "fetches": letters, digits, underscores; the role's name is put before
-			     it */
-	const char *labels; /* "outcome=\"ok\"" or NULL; several definitions may share a name */
+	const char *name;   /* "fetches": letters, digits, underscores, no _total at the end; the
+			       role's name is put before it */
+	const char *labels; /* "outcome=\"ok\"" or NULL; several definitions may share a name; label
+			       names ascend */
 	enum counter_kind kind;
-	const char *help;
+	const char *help; /* ASCII, without quotes and backslashes */
 };
 
 struct counters;
 
-/* Creates PATH anew (beside, then renamed), locks it and maps it. ERR_BUSY when another process
- * holds it. The definitions are copied into the file. */
+/* Creates PATH anew (as PATH.new, then renamed), locks it and maps it. ERR_BUSY when another
+ * process holds it. The definitions (at most 1,000) are copied into the file. instance: "web" or
+ * "bot@2"; the role is what stands before the @. */
 int counters_create(struct counters **ret, const char *path, const char *instance,
 		    const struct counter_def *defs, size_t n, int64_t wall_us, struct err *err);
 void counters_close(struct counters **c); /* the file stays, with its last values */
@@ -42,12 +45,19 @@ struct counters_view {
 	size_t n;
 };
 struct arena;
+enum { COUNTERS_ARENA = 2 << 20 }; /* bytes that a view takes from its arena at most */
+/* 1: there is no such file. */
 int counters_read(const char *path, struct arena *arena, struct counters_view *ret,
 		  struct err *err);
 /* The same from bytes: bounded and checked, for files that others wrote. */
 int counters_parse(struct str bytes, struct arena *arena, struct counters_view *ret,
 		   struct err *err);
-/* All the views as one OpenMetrics text: families sorted, HELP and TYPE once, instance as a label,
- * "# EOF" at the end. */
+/* All the views as one OpenMetrics text: families garner_ROLE_NAME sorted, TYPE and HELP once,
+ * instance as a label, garner_role_up and garner_role_start_time_seconds for each view, "# EOF" at
+ * the end. Of what contradicts (a family of two kinds, a sample that is there twice) one is kept.
+ */
 struct buf;
 void counters_openmetrics(const struct counters_view *views, size_t n, struct buf *out);
+
+struct format;
+extern const struct format counters_format;

@@ -21,6 +21,18 @@ int dir_sync(const char *path, struct err *err)
 	return rc;
 }
 
+int dir_sync_of(const char *path, struct err *err)
+{
+	const char *slash = strrchr(path, '/');
+	if (!slash)
+		return dir_sync(".", err);
+	char *folder = mem_text(path);
+	folder[slash == path ? 1 : slash - path] = 0;
+	int rc = dir_sync(folder, err);
+	mem_free(&folder);
+	return rc;
+}
+
 /* One level. 0: it is there now. */
 static int make_level(const char *path, const char *parent, mode_t mode, struct err *err)
 {

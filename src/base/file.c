@@ -127,6 +127,38 @@ int file_size(const struct file *f, uint64_t *ret, struct err *err)
 	return 0;
 }
 
+int file_direct(const struct file *f, bool on, struct err *err)
+{
+	int flags = fcntl(f->fd, F_GETFL);
+	if (flags >= 0 && fcntl(f->fd, F_SETFL, on ? flags | O_DIRECT : flags & ~O_DIRECT) == 0)
+		return 0;
+	return on && errno == EINVAL ? 1 : err_sys(err, "%s: direct transfers", f->path);
+}
+
+/* Where O_TMPFILE is not known the name exists for an instant. */
+static int create_and_unlink(struct file *ret, const char *folder, struct err *err)
+{
+	size_t cap = strlen(folder) + 32;
+	char *name = mem_alloc(cap);
+	snprintf(name, cap, "%s/.tmp.%d", folder, (int)gettid());
+	int rc = file_remove(name, err);
+	if (rc >= 0)
+		rc = file_open(ret, name, O_RDWR | O_CREAT | O_EXCL, 0600, err);
+	if (rc == 0)
+		(void)unlink(name);
+	mem_free(&name);
+	return rc;
+}
+
+int file_temporary(struct file *ret, const char *folder, struct err *err)
+{
+	int rc = file_open(ret, folder, O_TMPFILE | O_RDWR, 0600, err);
+	if (rc < 0 && (err->sys_errno == EOPNOTSUPP || err->sys_errno == EISDIR))
+		return create_and_unlink(ret, folder, err);
+	return rc == 1 ? err_set(err, ERR_SYSTEM, "%s: no such folder for temporary files", folder)
+		       : rc;
+}
+
 /* For file systems that cannot allocate: zeroes behind the end. Holes before it stay. */
 static int write_zeroes(const struct file *f, uint64_t size, struct err *err)
 {
@@ -243,18 +275,6 @@ static int write_whole(const char *path, struct str bytes, mode_t mode, struct e
 	return file_close(&f, err);
 }
 
-static int sync_folder_of(const char *path, struct err *err)
-{
-	const char *slash = strrchr(path, '/');
-	if (!slash)
-		return dir_sync(".", err);
-	char *folder = mem_text(path);
-	folder[slash == path ? 1 : slash - path] = 0;
-	int rc = dir_sync(folder, err);
-	mem_free(&folder);
-	return rc;
-}
-
 int file_replace(const char *path, struct str bytes, mode_t mode, struct err *err)
 {
 	char *beside = temporary_name(path);
@@ -264,7 +284,7 @@ int file_replace(const char *path, struct str bytes, mode_t mode, struct err *er
 	if (rc < 0)
 		(void)unlink(beside);
 	else
-		rc = sync_folder_of(path, err);
+		rc = dir_sync_of(path, err);
 	mem_free(&beside);
 	return rc;
 }

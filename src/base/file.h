@@ -28,12 +28,18 @@ int file_sync(const struct file *f, struct err *err); /* data and size are on di
 int file_truncate(const struct file *f, uint64_t size, struct err *err);
 int file_allocate(const struct file *f, uint64_t size, struct err *err); /* blocks, not holes */
 int file_size(const struct file *f, uint64_t *ret, struct err *err);
+/* Transfers go past the page cache, or no longer do. While they do, memory, offset and length are
+ * multiples of 4096. 1: this file system cannot. */
+int file_direct(const struct file *f, bool on, struct err *err);
+/* A file without a name in a folder: it is gone when it is closed, also by a crash. */
+int file_temporary(struct file *ret, const char *folder, struct err *err);
 
 /* By path. 1 where marked: it was not there. */
 int file_rename(const char *from, const char *to, struct err *err);
 int file_remove(const char *path, struct err *err);           /* 1 */
 int dir_make(const char *path, mode_t mode, struct err *err); /* with its parents; fine if there */
 int dir_sync(const char *path, struct err *err);              /* the names in it are on disk */
+int dir_sync_of(const char *path, struct err *err);           /* the same for the folder it is in */
 
 /* The whole file, at most `out->max` bytes. 1: it does not exist. */
 int file_slurp(const char *path, struct buf *out, struct err *err);

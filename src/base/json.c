@@ -162,6 +162,7 @@ void json_real(struct json *j, double v)
 		return;
 	}
 	begin(j);
+	/* The point is a point: the program stays in the C locale. */
 	for (int digits = 15; digits <= 17; digits++) {
 		snprintf(text, sizeof text, "%.*g", digits, v);
 		if (strtod(text, NULL) == v)

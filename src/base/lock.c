@@ -97,3 +97,13 @@ int lock_holder(const char *path, int64_t *ret_pid, struct err *err)
 	file_drop(&f);
 	return rc;
 }
+
+int lock_file(const struct file *f, struct err *err)
+{
+	struct flock lock;
+	if (ask(f->fd, F_OFD_SETLK, &lock) == 0)
+		return 0;
+	if (errno != EAGAIN && errno != EACCES)
+		return err_sys(err, "%s: lock", f->path);
+	return err_set(err, ERR_BUSY, "%s: somebody else writes it", f->path);
+}

@@ -14,3 +14,6 @@ void lock_free(struct lock *l); /* gives it back */
 /* Whether somebody holds it, without taking it. 0: held, *ret_pid is set (0: the
  * holder has not said it yet); 1: free or not there. */
 int lock_holder(const char *path, int64_t *ret_pid, struct err *err);
+
+/* Locks an open file that holds something else, as long as it is open. ERR_BUSY. */
+int lock_file(const struct file *f, struct err *err);

@@ -2,9 +2,15 @@
  *   2026-11-15T09:03:55.123Z info up: ready role=web pid=123
  * Levels: error (ours, needs a hand), warn (ours, went on), outside (trouble that the outside world
  * caused: never an alarm), info, and debug 1 to 9 by section. Sections have numbers, as the
- * broker's -D option wants them, and names. Equal lines in short order are folded into one with
- * repeated=N. The log and the signal flag are the only mutable globals of the program. Thread-safe.
- */
+ * broker's -D option wants them, and names. The section stands before the colon, and before it the
+ * name given to log_start() when that is another: "up:", "web/role:".
+ * A message is our own text; foreign text belongs in values, which are quoted unless they consist
+ * of letters, digits and _./:@%+,=- alone: \" \\ \n \xNN. Whatever is not visible UTF-8 is escaped
+ * in both. A line is one write(2) of less than 4 KiB; what was cut ends in cut=yes.
+ * A line equal to one of the last 8 distinct ones, written less than 10 s ago, is counted; when
+ * the 10 s are over the next call writes it again with repeated=N.
+ * To the journal of systemd ($JOURNAL_STREAM) lines go with <3> to <7> in place of the time.
+ * The log and the signal flag are the only mutable globals of the program. Thread-safe. */
 #pragma once
 #include "base/err.h"
 #include "base/str.h"
@@ -68,13 +74,21 @@ struct log_kv {
 
 void log_write(enum log_level level, enum log_section section, const char *msg,
 	       const struct log_kv *list);
-bool log_debugs(enum log_section section, int level);
 
-/* The name that stands before the colon beside the section when it is not the section's own: the
- * role. Call once, before threads. fd: where lines go (2 at first). */
+extern uint8_t log_debug_levels[LOG_NSECTIONS]; /* atomic; log_debug_set() writes */
+static inline bool log_debugs(enum log_section section, int level)
+{
+	return __atomic_load_n(&log_debug_levels[section], __ATOMIC_RELAXED) >= level;
+}
+
+/* name: the role (at most 31 bytes); fd: where lines go (2 at first). Call once, before threads. */
 void log_start(const char *name, int fd);
 void log_flush(void); /* says the repeats that are still held back */
 
-/* "70,5" or "registry,5" (as in -D), "registry:5", "70", "all:3"; lists with commas between names
- * with colons: "registry:5,query". No level means all of them. Nothing is changed on failure. */
+/* "70,5" or "registry,5" (as in -D), "registry:5", "70", "all:3"; lists "registry:5,query,71:2".
+ * A single digit behind a comma is the level of the section before it. No level means all of them,
+ * 0 none. Other sections keep theirs. Nothing is changed on failure. */
 int log_debug_set(struct str spec, struct err *err);
+/* A line for each section: number, name, what it speaks of. */
+struct buf;
+void log_sections(struct buf *out);

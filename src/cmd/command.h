@@ -24,16 +24,24 @@ struct cmd_exit {
 
 struct cmd_call;
 
+/* What completion offers in the place of arguments. */
+enum cmd_words { CMD_FILES, CMD_COMMANDS, CMD_ROLES, CMD_SETTINGS };
+
 struct command {
 	const char *name; /* "status" */
 	const char
 		*aliases; /* old names that stand for it as argv[0], separated by blanks, or NULL */
-	const char *summary;     /* one line */
-	const char *description; /* paragraphs, separated by empty lines */
+	const char *summary; /* one line */
+	/* Paragraphs, separated by empty lines; one that begins with a blank is kept as it is. */
+	const char *description;
 	const struct cmd_option *options;
 	size_t noptions, options_size; /* of the struct that the options fill */
 	const char *args;              /* "FILE...": what follows the options, NULL: nothing */
 	int min_args, max_args;        /* -1: any number */
+	const char *args_help;         /* one sentence about them */
+	enum cmd_words args_kind;
+	const char *const *args_words; /* the only ones there are, ends in NULL; NULL: see kind */
+	bool args_end_options;         /* what follows the first argument is no option of ours */
 	const struct cmd_example *examples;
 	size_t nexamples;
 	const struct cmd_exit *exits; /* beside 0 and 2, which all have */
@@ -41,6 +49,7 @@ struct command {
 	const struct command *const *subs; /* a command of commands; then it has no run */
 	size_t nsubs;
 	int (*run)(const struct cmd_call *call); /* returns the exit code */
+	const struct role *role;                 /* of a command that a role was made into */
 };
 
 /* What a program consists of. The tests build one of their own with other roles. */
@@ -73,6 +82,18 @@ struct global_conf {
 extern const struct config_section global_section;
 
 int cmd_main(const struct program *program, int argc, char **argv);
+
+/* What garner itself consists of: commands.c, roles.c, formats.c. Each list ends in NULL, which its
+ * number does not count. */
+extern const struct command *const commands[];
+extern const size_t ncommands;
+extern const struct role *const roles[];
+extern const size_t nroles;
+extern const struct format *const formats[];
+extern const size_t nformats;
+
+/* Runs a role in the foreground; returns the exit code. */
+int role_main(const struct cmd_call *call, const struct role *role);
 
 /* Loads the configuration of all roles; says what is wrong by itself. 0, or the exit code. */
 int cmd_config(const struct cmd_call *call, struct config **ret);

@@ -1,4 +1,7 @@
-int main(void)
+#include "cmd/command.h"
+
+int main(int argc, char **argv)
 {
-	return 0;
+	const struct program program = {commands, ncommands, roles, nroles, formats, nformats};
+	return cmd_main(&program, argc, argv);
 }

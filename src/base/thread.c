@@ -1,0 +1,20 @@
+#include "base/thread.h"
+
+#include <errno.h>
+#include <signal.h>
+
+int thread_start(pthread_t *ret, void *(*fn)(void *arg), void *arg, struct err *err)
+{
+	sigset_t all, before;
+	static const int own[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
+	sigfillset(&all);
+	for (size_t i = 0; i < ARRAY_LEN(own); i++)
+		sigdelset(&all, own[i]);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int rc = pthread_create(ret, NULL, fn, arg);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (rc == 0)
+		return 0;
+	errno = rc;
+	return err_sys(err, "a thread could not be started");
+}

@@ -1,0 +1,13 @@
+/* Where commands.c finds each command; defined in the file of the same name. */
+#pragma once
+#include "cmd/command.h"
+
+extern const struct command check_command;
+extern const struct command completion_command;
+extern const struct command config_command;
+extern const struct command doctor_command;
+extern const struct command dump_command;
+extern const struct command help_command;
+extern const struct command status_command;
+extern const struct command up_command;
+extern const struct command version_command;

@@ -1,0 +1,283 @@
+#include "cmd/options.h"
+
+#include "cmd/names.h"
+
+struct parse {
+	struct cmd_line *line;
+	const struct program *program;
+	int argc, at; /* at: the next word to look at */
+	char **argv;
+	bool ended; /* no more options */
+	struct err *err;
+};
+
+const struct cmd_option cmd_globals[] = {
+	[GLOBAL_CONFIG] = {'c',
+			   "FILE",
+			   {.name = "config",
+			    .type = VALUE_PATH,
+			    .help = "read the configuration from FILE"}},
+	[GLOBAL_SET] = {'s',
+			"[SECTION.]KEY=VALUE",
+			{.name = "set",
+			 .type = VALUE_TEXT,
+			 .help = "set one setting, over file and environment; may be repeated"}},
+	[GLOBAL_DEBUG] = {'D',
+			  "SECTION[,LEVEL]",
+			  {.name = "debug",
+			   .type = VALUE_TEXT,
+			   .help = "log a section, by number or name, up to LEVEL (1 to 9); may be "
+				   "repeated"}},
+	[GLOBAL_HELP] = {'h', NULL, {.name = "help", .type = VALUE_BOOL, .help = "show help"}},
+	[GLOBAL_VERSION] = {0,
+			    NULL,
+			    {.name = "version", .type = VALUE_BOOL, .help = "show the version"}},
+};
+const size_t cmd_nglobals = ARRAY_LEN(cmd_globals);
+
+static void take_global(struct cmd_line *line, const struct cmd_option *option, char *value)
+{
+	switch (option - cmd_globals) {
+	case GLOBAL_CONFIG:
+		line->file = value;
+		break;
+	case GLOBAL_SET:
+		line->sets[line->nsets++] = value;
+		break;
+	case GLOBAL_DEBUG:
+		line->debugs[line->ndebugs++] = value;
+		break;
+	case GLOBAL_HELP:
+		line->help = true;
+		break;
+	case GLOBAL_VERSION:
+		line->version = true;
+		break;
+	}
+}
+
+static bool is_global(const struct cmd_option *option)
+{
+	return option >= cmd_globals && option < cmd_globals + ARRAY_LEN(cmd_globals);
+}
+
+static bool is_flag(const struct cmd_option *option)
+{
+	return !option->arg;
+}
+
+/* The first time replaces the default, the next ones add to lists. */
+static int take_own(struct parse *p, const struct cmd_option *option, const char *value)
+{
+	struct cmd_line *line = p->line;
+	bool *given = &line->given[option - line->command->options];
+	int (*put)(const struct value_spec *, struct str, struct arena *, void *, struct err *) =
+		*given ? value_add : value_parse;
+	*given = true;
+	return put(&option->spec, str_of(value), &line->arena, line->options, p->err);
+}
+
+static int take(struct parse *p, const struct cmd_option *option, char *value)
+{
+	if (is_global(option)) {
+		take_global(p->line, option, value);
+		return 0;
+	}
+	if (take_own(p, option, is_flag(option) ? "yes" : value) < 0)
+		return err_in(p->err, "--%s", option->spec.name);
+	return 0;
+}
+
+static const struct cmd_option *find_long(const struct cmd_line *line, struct str name)
+{
+	for (size_t i = 0; line->command && i < line->command->noptions; i++)
+		if (str_is(name, line->command->options[i].spec.name))
+			return &line->command->options[i];
+	for (size_t i = 0; i < cmd_nglobals; i++)
+		if (str_is(name, cmd_globals[i].spec.name))
+			return &cmd_globals[i];
+	return NULL;
+}
+
+static const struct cmd_option *find_short(const struct cmd_line *line, char letter)
+{
+	for (size_t i = 0; line->command && i < line->command->noptions; i++)
+		if (letter == line->command->options[i].letter)
+			return &line->command->options[i];
+	for (size_t i = 0; i < cmd_nglobals; i++)
+		if (letter == cmd_globals[i].letter)
+			return &cmd_globals[i];
+	return NULL;
+}
+
+static int unknown_long(struct parse *p, struct str name)
+{
+	const struct command *command = p->line->command;
+	struct nearest near = {.wanted = name};
+	for (size_t i = 0; command && i < command->noptions; i++)
+		nearest_try(&near, command->options[i].spec.name);
+	for (size_t i = 0; i < cmd_nglobals; i++)
+		nearest_try(&near, cmd_globals[i].spec.name);
+	if (near.name)
+		return err_set(p->err, ERR_USAGE,
+			       "unknown option '--" STR_FMT "'; did you mean '--%s'?",
+			       STR_ARG(name), near.name);
+	return err_set(p->err, ERR_USAGE, "unknown option '--" STR_FMT "'%s", STR_ARG(name),
+		       command ? "" : "; the options of a command stand behind its name");
+}
+
+/* The value behind "=" or in the next word. */
+static int value_of(struct parse *p, const char *shown, char *attached, char **ret)
+{
+	if (!attached && p->at >= p->argc)
+		return err_set(p->err, ERR_USAGE, "option '%s' needs a value", shown);
+	*ret = attached ? attached : p->argv[p->at++];
+	return 0;
+}
+
+static int parse_long(struct parse *p, char *word)
+{
+	char *equals = strchr(word, '=');
+	struct str name = equals ? str_range(word + 2, equals) : str_of(word + 2);
+	const struct cmd_option *option = find_long(p->line, name);
+	if (!option)
+		return unknown_long(p, name);
+	char *value = NULL;
+	if (is_flag(option)) {
+		if (equals)
+			return err_set(p->err, ERR_USAGE, "option '--%s' takes no value",
+				       option->spec.name);
+	} else if (value_of(p, word, equals ? equals + 1 : NULL, &value) < 0) {
+		return -1;
+	}
+	return take(p, option, value);
+}
+
+/* "-v", "-vj", "-n5", "-vn 5": flags until one of them takes the rest, or the next word. */
+static int parse_short(struct parse *p, char *word)
+{
+	for (char *c = word + 1; *c; c++) {
+		const struct cmd_option *option = find_short(p->line, *c);
+		if (!option)
+			return err_set(p->err, ERR_USAGE, "unknown option '-%c'", *c);
+		if (is_flag(option)) {
+			if (take(p, option, NULL) < 0)
+				return -1;
+			continue;
+		}
+		char *value = NULL, shown[] = {'-', *c, 0};
+		if (value_of(p, shown, c[1] ? c + 1 : NULL, &value) < 0)
+			return -1;
+		return take(p, option, value);
+	}
+	return 0;
+}
+
+/* From now on its options are known. */
+static void enter(struct cmd_line *line, const struct command *command)
+{
+	line->full_name =
+		line->command ? arena_printf(&line->arena, "%s %s", line->full_name, command->name)
+			      : command->name;
+	line->command = command;
+	line->options = arena_alloc(&line->arena, MAX(command->options_size, (size_t)1));
+	line->given = arena_array(&line->arena, MAX(command->noptions, (size_t)1), sizeof(bool));
+	for (size_t i = 0; i < command->noptions; i++)
+		value_defaults(&command->options[i].spec, 1, &line->arena, line->options);
+}
+
+static int parse_name(struct parse *p, const char *word)
+{
+	struct cmd_line *line = p->line;
+	const struct command *found = line->command
+					      ? cmd_find_sub(line->command, str_of(word))
+					      : cmd_find(p->program, str_of(word), &line->arena);
+	if (found) {
+		enter(line, found);
+		return 0;
+	}
+	struct nearest near = {.wanted = str_of(word)};
+	nearest_try_commands(&near, p->program, line->command);
+	const char *blank = line->command ? " " : "";
+	if (near.name)
+		return err_set(p->err, ERR_USAGE, "unknown command '%s%s%s'; did you mean '%s'?",
+			       line->full_name, blank, word, near.name);
+	return err_set(p->err, ERR_USAGE, "unknown command '%s%s%s'", line->full_name, blank, word);
+}
+
+static int parse_word(struct parse *p, char *word)
+{
+	struct cmd_line *line = p->line;
+	if (!line->command || line->command->nsubs > 0)
+		return parse_name(p, word);
+	line->argv[line->argc++] = word;
+	if (line->command->args_end_options)
+		p->ended = true;
+	return 0;
+}
+
+static int parse_next(struct parse *p)
+{
+	char *word = p->argv[p->at++];
+	if (p->ended || word[0] != '-' || !word[1])
+		return parse_word(p, word);
+	if (word[1] != '-')
+		return parse_short(p, word);
+	if (word[2])
+		return parse_long(p, word);
+	p->ended = true;
+	return 0;
+}
+
+/* "a, b or c" */
+static void list_subs(const struct command *command, struct buf *out)
+{
+	for (size_t i = 0; i < command->nsubs; i++) {
+		if (i)
+			buf_add_text(out, i + 1 < command->nsubs ? ", " : " or ");
+		buf_add_text(out, command->subs[i]->name);
+	}
+}
+
+static int check_args(const struct cmd_line *line, struct err *err)
+{
+	const struct command *command = line->command;
+	if (command->nsubs > 0) {
+		struct buf names = BUF_INIT(300);
+		list_subs(command, &names);
+		err_set(err, ERR_USAGE, "%s: what? %s", line->full_name, buf_text(&names));
+		buf_free(&names);
+		return -1;
+	}
+	if (line->argc < command->min_args)
+		return err_set(err, ERR_USAGE, "%s: an argument is missing: %s", line->full_name,
+			       command->args ? command->args : "");
+	if (command->max_args >= 0 && line->argc > command->max_args)
+		return err_set(err, ERR_USAGE, "%s: one argument too many: '%s'", line->full_name,
+			       line->argv[command->max_args]);
+	return 0;
+}
+
+int line_parse(struct cmd_line *line, const struct program *program, const struct command *called,
+	       int argc, char **argv, struct err *err)
+{
+	struct parse p = {line, program, argc, 1, argv, false, err};
+	size_t most = (size_t)MAX(argc, 1);
+	line->argv = arena_array(&line->arena, most, sizeof *line->argv);
+	line->sets = arena_array(&line->arena, most, sizeof *line->sets);
+	/* A bundle may hold -D once, so there are never more than words. */
+	line->debugs = arena_array(&line->arena, most, sizeof *line->debugs);
+	if (called)
+		enter(line, called);
+	while (p.at < argc)
+		if (parse_next(&p) < 0)
+			return line->help ? 0 : -1;
+	if (line->help || line->version || !line->command)
+		return 0;
+	return check_args(line, err);
+}
+
+void line_free(struct cmd_line *line)
+{
+	arena_free(&line->arena);
+}

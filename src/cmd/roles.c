@@ -1,0 +1,7 @@
+/* The roles of garner, in the order in which help names them. Each is defined by its room. */
+#include "cmd/command.h"
+
+const struct role *const roles[] = {
+	NULL,
+};
+const size_t nroles = ARRAY_LEN(roles) - 1;

@@ -1,0 +1,237 @@
+#include "cmd/status.h"
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "cmd/commands.h"
+#include "cmd/text.h"
+
+#include <limits.h>
+
+enum { OUT_MOST = 64 << 20 };
+
+struct status_options {
+	bool verbose, json, metrics;
+};
+
+static const struct cmd_option options[] = {
+	{'v',
+	 NULL,
+	 {"verbose", VALUE_BOOL_AT(struct status_options, verbose),
+	  .help = "also what is stopped, and all counters"}},
+	{0,
+	 NULL,
+	 {"json", VALUE_BOOL_AT(struct status_options, json), .help = "all of it as JSON"}},
+	{0,
+	 NULL,
+	 {"metrics", VALUE_BOOL_AT(struct status_options, metrics),
+	  .help = "all counters as OpenMetrics text"}},
+};
+
+static void size_print(struct buf *out, int64_t bytes)
+{
+	static const char units[] = "KMGT";
+	double v = (double)bytes / 1024;
+	size_t unit = 0;
+	while (v >= 1000 && unit + 2 < sizeof units) {
+		v /= 1024;
+		unit++;
+	}
+	buf_printf(out, v < 10 ? "%.1f%c" : "%.0f%c", v, units[unit]);
+}
+
+static void add_row(struct text_table *t, const struct status_row *r, int64_t now_wall_us)
+{
+	struct buf cell = BUF_INIT(200);
+	buf_add_str(&cell, str_head(r->name, 100));
+	text_table_add(t, buf_text(&cell));
+	text_table_add(t, status_words[r->state]);
+	buf_clear(&cell);
+	if (r->pid > 0)
+		buf_printf(&cell, "%lld", (long long)r->pid);
+	text_table_add(t, r->pid > 0 ? buf_text(&cell) : "-");
+	buf_clear(&cell);
+	if (r->since_wall_us > 0)
+		duration_print_short(&cell, MAX(now_wall_us - r->since_wall_us, 0));
+	text_table_add(t, cell.n ? buf_text(&cell) : "-");
+	buf_clear(&cell);
+	buf_printf(&cell, "%lld", (long long)r->restarts);
+	text_table_add(t, buf_text(&cell));
+	buf_clear(&cell);
+	if (r->cpu_us >= 0)
+		duration_print_short(&cell, r->cpu_us);
+	text_table_add(t, cell.n ? buf_text(&cell) : "-");
+	buf_clear(&cell);
+	if (r->rss >= 0)
+		size_print(&cell, r->rss);
+	text_table_add(t, cell.n ? buf_text(&cell) : "-");
+	buf_free(&cell);
+}
+
+static void print_roles(const struct status *s, bool all, struct buf *out)
+{
+	static const char *const heads[] = {"ROLE",     "STATE", "PID", "SINCE",
+					    "RESTARTS", "CPU",   "RSS"};
+	struct text_table t = {.ncolumns = ARRAY_LEN(heads), .right = 0x7c};
+	for (size_t i = 0; i < ARRAY_LEN(heads); i++)
+		text_table_add(&t, heads[i]);
+	for (size_t i = 0; i < s->nrows; i++)
+		if (all || status_is_live(&s->row[i]))
+			add_row(&t, &s->row[i], clock_wall_us());
+	text_table_print(&t, out);
+	text_table_free(&t);
+}
+
+static void print_counters(const struct counters_view *view, struct buf *out)
+{
+	struct text_table t = {.ncolumns = 2, .right = 1};
+	struct buf cell = BUF_INIT(1000);
+	buf_printf(out, "\n" STR_FMT "\n", STR_ARG(view->instance));
+	for (size_t i = 0; i < view->n; i++) {
+		const struct counter_value *v = &view->value[i];
+		buf_clear(&cell);
+		buf_printf(&cell, "%lld", (long long)v->value);
+		text_table_add(&t, buf_text(&cell));
+		buf_clear(&cell);
+		buf_printf(&cell, STR_FMT "%s" STR_FMT "%s", STR_ARG(v->name),
+			   v->labels.n ? "{" : "", STR_ARG(v->labels), v->labels.n ? "}" : "");
+		text_table_add(&t, buf_text(&cell));
+	}
+	text_table_print(&t, out);
+	text_table_free(&t);
+	buf_free(&cell);
+}
+
+static void print_text(const struct status *s, const char *data, bool verbose, struct buf *out)
+{
+	if (!s->running)
+		buf_printf(out, "Nothing runs in %s. Start it: garner up\n", data);
+	if (s->running || (verbose && s->nrows > 0))
+		print_roles(s, verbose, out);
+	for (size_t i = 0; verbose && i < s->nviews; i++)
+		print_counters(&s->view[i], out);
+}
+
+static void json_counters(struct json *j, const struct counters_view *view)
+{
+	json_key(j, "counters");
+	json_array(j);
+	for (size_t i = 0; view && i < view->n; i++) {
+		json_object(j);
+		json_put_str(j, "name", view->value[i].name);
+		json_put_str(j, "labels", view->value[i].labels);
+		json_put_int(j, "value", view->value[i].value);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+/* A figure that is not known is null. */
+static void json_known(struct json *j, const char *key, int64_t v, bool known)
+{
+	json_key(j, key);
+	if (known)
+		json_int(j, v);
+	else
+		json_null(j);
+}
+
+static void json_row(struct json *j, const struct status_row *r)
+{
+	json_object(j);
+	json_put_str(j, "name", r->name);
+	json_put_text(j, "state", status_words[r->state]);
+	json_known(j, "pid", r->pid, r->pid > 0);
+	json_key(j, "since");
+	if (r->since_wall_us > 0)
+		json_time(j, r->since_wall_us);
+	else
+		json_null(j);
+	json_put_int(j, "restarts", r->restarts);
+	json_known(j, "cpu_us", r->cpu_us, r->cpu_us >= 0);
+	json_known(j, "rss_bytes", r->rss, r->rss >= 0);
+	json_counters(j, r->view);
+	json_object_end(j);
+}
+
+static void print_json(const struct status *s, const char *data, struct buf *out)
+{
+	struct json j = JSON_INIT(out);
+	json_object(&j);
+	json_put_text(&j, "data", data);
+	json_put_bool(&j, "running", s->running);
+	json_key(&j, "roles");
+	json_array(&j);
+	for (size_t i = 0; i < s->nrows; i++)
+		json_row(&j, &s->row[i]);
+	json_array_end(&j);
+	json_object_end(&j);
+	buf_add_byte(out, '\n');
+}
+
+static int show(const struct cmd_call *call, const char *data)
+{
+	const struct status_options *o = call->options;
+	struct status s;
+	struct err err;
+	if (status_read(&s, data, &err) < 0)
+		return cmd_fail(call, &err);
+	struct buf out = BUF_INIT(OUT_MOST);
+	if (o->metrics)
+		counters_openmetrics(s.view, s.nviews, &out);
+	else if (o->json)
+		print_json(&s, data, &out);
+	else
+		print_text(&s, data, o->verbose, &out);
+	fwrite(buf_text(&out), 1, out.n, call->out);
+	buf_free(&out);
+	int code = s.running ? 0 : 1;
+	if (s.damaged[0]) {
+		err_set(&err, ERR_PARTLY, "%s", s.damaged);
+		code = cmd_fail(call, &err);
+	}
+	status_free(&s);
+	return code;
+}
+
+static int run(const struct cmd_call *call)
+{
+	char data[PATH_MAX];
+	struct config *config;
+	struct err err;
+	int code = cmd_config(call, &config);
+	if (code != 0)
+		return code;
+	if (cmd_data_dir(config, data, sizeof data, &err) < 0)
+		code = cmd_fail(call, &err);
+	config_free(&config);
+	return code ? code : show(call, data);
+}
+
+static const struct cmd_example examples[] = {
+	{"garner status", "what runs, since when, and what it takes"},
+	{"garner status --json", "the same with all counters, for a program"},
+	{"garner status --metrics", "for a collector of OpenMetrics"},
+};
+static const struct cmd_exit exits[] = {
+	{1, "nothing runs"},
+	{ERR_PARTLY, "a counter file could not be read; the rest is shown"},
+	{ERR_SYSTEM, "the data directory could not be read"},
+};
+
+const struct command status_command = {
+	.name = "status",
+	.summary = "show what runs",
+	.description =
+		"Reads the counters that the supervisor and the roles keep below run/counters of "
+		"the data directory; asks nobody, so it answers also while a role hangs.\n\n"
+		"SINCE is the time in the present state, CPU what the process has used, RSS the "
+		"memory it holds.",
+	.options = options,
+	.noptions = ARRAY_LEN(options),
+	.options_size = sizeof(struct status_options),
+	.examples = examples,
+	.nexamples = ARRAY_LEN(examples),
+	.exits = exits,
+	.nexits = ARRAY_LEN(exits),
+	.run = run,
+};

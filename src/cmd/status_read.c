@@ -1,0 +1,205 @@
+#include "base/clock.h"
+#include "base/file.h"
+#include "cmd/status.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+enum { VIEWS_MOST = 256, PATH_CAP = 4096 };
+
+const char *const status_words[] = {
+	[STATUS_STOPPED] = "stopped",   [STATUS_STARTING] = "starting",
+	[STATUS_READY] = "ready",       [STATUS_BACKING_OFF] = "backing off",
+	[STATUS_STOPPING] = "stopping", [STATUS_RUNNING] = "running",
+	[STATUS_ENDED] = "ended",
+};
+
+/* Field n of /proc/PID/stat, counted from 1, which begins behind the name in parentheses. */
+static uint64_t stat_field(struct str text, size_t n)
+{
+	struct str field = {0};
+	size_t close = text.n;
+	while (close > 0 && text.p[close - 1] != ')')
+		close--;
+	text = str_from(text, close + 1);
+	for (size_t i = 3; i <= n; i++)
+		if (str_cut(&text, ' ', &field) != 0)
+			return 0;
+	uint64_t v = 0;
+	return str_u64(field, &v) ? v : 0;
+}
+
+/* A process that has just ended has no figures; that is no error. */
+static void add_process(struct status_row *row)
+{
+	char path[64];
+	struct buf text = BUF_INIT(4096);
+	struct err err;
+	row->cpu_us = row->rss = -1;
+	snprintf(path, sizeof path, "/proc/%lld/stat", (long long)row->pid);
+	if (row->pid > 0 && file_slurp(path, &text, &err) == 0) {
+		uint64_t ticks = stat_field(buf_str(&text), 14) + stat_field(buf_str(&text), 15);
+		int64_t per_s = MAX(sysconf(_SC_CLK_TCK), 1);
+		row->cpu_us = (int64_t)ticks * (US_PER_S / per_s);
+		row->rss = (int64_t)stat_field(buf_str(&text), 24) * sysconf(_SC_PAGESIZE);
+	}
+	buf_free(&text);
+}
+
+static const struct counters_view *find_view(const struct status *s, struct str instance)
+{
+	for (size_t i = 0; i < s->nviews; i++)
+		if (str_eq(s->view[i].instance, instance))
+			return &s->view[i];
+	return NULL;
+}
+
+static struct status_row *find_row(struct status *s, struct str name)
+{
+	for (size_t i = 0; i < s->nrows; i++)
+		if (str_eq(s->row[i].name, name))
+			return &s->row[i];
+	s->row[s->nrows] = (struct status_row){.name = name, .view = find_view(s, name)};
+	return &s->row[s->nrows++];
+}
+
+/* The name inside role="NAME"; nothing when that is not the label. */
+static struct str role_of(struct str labels)
+{
+	struct str before = STR("role=\"");
+	if (!str_starts(labels, before) || !str_ends(labels, STR("\"")) || labels.n <= before.n)
+		return (struct str){0};
+	labels = str_from(labels, before.n);
+	return str_head(labels, labels.n - 1);
+}
+
+static void take_state(struct status_row *row, int64_t v)
+{
+	row->state =
+		v >= STATUS_STOPPED && v <= STATUS_STOPPING ? (enum status_state)v : STATUS_STOPPED;
+}
+static void take_pid(struct status_row *row, int64_t v)
+{
+	row->pid = v;
+}
+static void take_restarts(struct status_row *row, int64_t v)
+{
+	row->restarts = v;
+}
+static void take_since(struct status_row *row, int64_t v)
+{
+	row->since_wall_us = v > 0 && v < INT64_MAX / US_PER_S ? v * US_PER_S : 0;
+}
+
+/* What the supervisor counts for each role. */
+static const struct {
+	const char *name;
+	void (*take)(struct status_row *row, int64_t v);
+} per_role[] = {
+	{"role_state", take_state},
+	{"role_pid", take_pid},
+	{"role_restarts", take_restarts},
+	{"role_since_seconds", take_since},
+};
+
+static void add_supervised(struct status *s, const struct counters_view *up)
+{
+	for (size_t i = 0; i < up->n; i++) {
+		struct str role = role_of(up->value[i].labels);
+		for (size_t k = 0; role.n && k < ARRAY_LEN(per_role); k++)
+			if (str_is(up->value[i].name, per_role[k].name))
+				per_role[k].take(find_row(s, role), up->value[i].value);
+	}
+}
+
+/* A role that somebody runs by hand, or whose supervisor is gone. */
+static void add_alone(struct status *s, const struct counters_view *view)
+{
+	struct status_row *row = find_row(s, view->instance);
+	if (status_is_live(row))
+		return;
+	row->state = view->alive ? STATUS_RUNNING : STATUS_ENDED;
+	row->pid = view->alive ? view->pid : 0;
+	row->since_wall_us = view->alive ? view->started_wall_us : 0;
+}
+
+static void make_rows(struct status *s)
+{
+	const struct counters_view *up = find_view(s, STR("up"));
+	size_t most = s->nviews + (up ? up->n : 0);
+	s->row = arena_array(&s->arena, MAX(most, (size_t)1), sizeof *s->row);
+	if (up) {
+		add_alone(s, up);
+		if (up->alive)
+			add_supervised(s, up);
+	}
+	for (size_t i = 0; i < s->nviews; i++)
+		add_alone(s, &s->view[i]);
+	for (size_t i = 0; i < s->nrows; i++) {
+		add_process(&s->row[i]);
+		s->running |= status_is_live(&s->row[i]);
+	}
+}
+
+static int join(const char *data, const char *name, char *ret, struct err *err)
+{
+	int n = snprintf(ret, PATH_CAP, "%s/run/counters%s%s", data, *name ? "/" : "", name);
+	if (n < 0 || n >= PATH_CAP)
+		return err_set(err, ERR_USAGE, "%s: the path is too long", data);
+	return 0;
+}
+
+/* One damaged file hides nothing of the others. */
+static int read_view(struct status *s, const char *data, const char *name, struct err *err)
+{
+	char path[PATH_CAP];
+	struct err damage;
+	if (str_ends(str_of(name), STR(".new")))
+		return 0;
+	if (s->nviews == VIEWS_MOST)
+		return err_set(err, ERR_SYSTEM, "%s/run/counters: more than %d files", data,
+			       VIEWS_MOST);
+	if (join(data, name, path, err) < 0)
+		return -1;
+	int rc = counters_read(path, &s->arena, &s->view[s->nviews], &damage);
+	if (rc == 0)
+		s->nviews++;
+	else if (rc < 0 && !s->damaged[0])
+		snprintf(s->damaged, sizeof s->damaged, "%.*s", (int)sizeof s->damaged - 1,
+			 damage.msg);
+	return 0;
+}
+
+static int read_views(struct status *s, const char *data, struct err *err)
+{
+	char path[PATH_CAP];
+	const char *name;
+	struct dir dir;
+	if (join(data, "", path, err) < 0)
+		return -1;
+	int rc = dir_init(&dir, path, err);
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
+	while (rc == 0 && dir_next(&dir, &name) == 0)
+		rc = read_view(s, data, name, err);
+	dir_done(&dir);
+	return rc;
+}
+
+int status_read(struct status *ret, const char *data, struct err *err)
+{
+	struct status s = {.arena = ARENA_INIT((size_t)(VIEWS_MOST + 1) * COUNTERS_ARENA)};
+	s.view = arena_array(&s.arena, VIEWS_MOST, sizeof *s.view);
+	if (read_views(&s, data, err) < 0) {
+		arena_free(&s.arena);
+		return -1;
+	}
+	make_rows(&s);
+	*ret = s;
+	return 0;
+}
+
+void status_free(struct status *s)
+{
+	arena_free(&s->arena);
+}

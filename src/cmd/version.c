@@ -1,0 +1,215 @@
+#include "base/fault.h"
+#include "base/json.h"
+#include "cmd/commands.h"
+#include "cmd/help.h"
+#include "cmd/text.h"
+
+#include <dlfcn.h>
+#include <event2/event.h>
+#include <gnu/libc-version.h>
+#include <openssl/opensslv.h>
+#include <xxhash.h>
+
+const char version_text[] = "garner " GARNER_VERSION;
+
+struct version_options {
+	bool verbose, json, faults;
+};
+
+static const struct cmd_option options[] = {
+	{'v',
+	 NULL,
+	 {"verbose", VALUE_BOOL_AT(struct version_options, verbose),
+	  .help = "also the compiler, the build, libraries, formats"}},
+	{0,
+	 NULL,
+	 {"json", VALUE_BOOL_AT(struct version_options, json), .help = "all of it as JSON"}},
+	{0,
+	 NULL,
+	 {"faults", VALUE_BOOL_AT(struct version_options, faults),
+	  .help = "only the names of the fault points, a line each"}},
+};
+
+#if defined(__clang__)
+#define COMPILER "clang " __clang_version__
+#else
+#define COMPILER "gcc " __VERSION__
+#endif
+
+#ifdef GARNER_FAULTS
+enum { HAS_FAULTS = true };
+#else
+enum { HAS_FAULTS = false };
+#endif
+#ifdef GARNER_ARENA_MALLOC
+enum { HAS_ARENA_MALLOC = true };
+#else
+enum { HAS_ARENA_MALLOC = false };
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZER "address"
+#elif defined(__SANITIZE_THREAD__)
+#define SANITIZER "thread"
+#else
+#define SANITIZER "none"
+#endif
+
+#define TEXT_OF(x) #x
+#define DOTTED(a, b, c) TEXT_OF(a) "." TEXT_OF(b) "." TEXT_OF(c)
+
+/* A function of a library that is loaded for this question alone: linked, it would cost every start
+ * of the program the time to load it. */
+static void *function_of(const char *library, const char *name)
+{
+	void *handle = dlopen(library, RTLD_LAZY);
+	return handle ? dlsym(handle, name) : NULL;
+}
+
+static const char *libevent_found(void)
+{
+	const char *(*version)(void) = function_of("libevent_core-2.1.so.7", "event_get_version");
+	return version ? version() : NULL;
+}
+
+static const char *openssl_found(void)
+{
+	enum { OPENSSL_VERSION_NUMBERS = 6 }; /* OPENSSL_VERSION_STRING */
+	const char *(*version)(int) = function_of("libcrypto.so.3", "OpenSSL_version");
+	return version ? version(OPENSSL_VERSION_NUMBERS) : NULL;
+}
+
+static const struct library {
+	const char *name, *built;
+	const char *(*found)(
+		void); /* NULL: inside this program; returns NULL when it is not there */
+} libraries[] = {
+	{"libc", DOTTED(__GLIBC__, __GLIBC_MINOR__, 0), gnu_get_libc_version},
+	{"libevent", LIBEVENT_VERSION, libevent_found},
+	{"OpenSSL", OPENSSL_VERSION_STR, openssl_found},
+	{"xxHash", DOTTED(XXH_VERSION_MAJOR, XXH_VERSION_MINOR, XXH_VERSION_RELEASE), NULL},
+};
+
+static void put_row(struct text_table *t, const char *name, const char *value)
+{
+	text_table_add(t, name);
+	text_table_add(t, value);
+}
+
+static void put_number(struct text_table *t, const char *name, size_t n)
+{
+	char text[32];
+	snprintf(text, sizeof text, "%zu", n);
+	put_row(t, name, text);
+}
+
+static void put_library(struct text_table *t, const struct library *l)
+{
+	char name[64], value[200];
+	const char *found = l->found ? l->found() : "inside";
+	snprintf(name, sizeof name, "library %s", l->name);
+	snprintf(value, sizeof value, "%s (built with %s)", found ? found : "absent", l->built);
+	put_row(t, name, value);
+}
+
+static void put_format(struct text_table *t, const struct format *f)
+{
+	char name[64], value[200];
+	snprintf(name, sizeof name, "format %s", f->name);
+	snprintf(value, sizeof value, "version %u: %s", f->version, f->help);
+	put_row(t, name, value);
+}
+
+static void print_table(const struct program *program, struct buf *out)
+{
+	struct text_table t = {.ncolumns = 2};
+	put_row(&t, "compiler", COMPILER);
+	put_row(&t, "faults", HAS_FAULTS ? "yes" : "no");
+	put_row(&t, "sanitizer", SANITIZER);
+	put_row(&t, "arena", HAS_ARENA_MALLOC ? "one malloc per object" : "chunks");
+	for (size_t i = 0; i < ARRAY_LEN(libraries); i++)
+		put_library(&t, &libraries[i]);
+	for (size_t i = 0; i < program->nformats; i++)
+		put_format(&t, program->formats[i]);
+	put_number(&t, "commands", program->ncommands);
+	put_number(&t, "roles", program->nroles);
+	text_table_print(&t, out);
+	text_table_free(&t);
+}
+
+static void json_libraries(struct json *j)
+{
+	json_key(j, "libraries");
+	json_array(j);
+	for (size_t i = 0; i < ARRAY_LEN(libraries); i++) {
+		json_object(j);
+		json_put_text(j, "name", libraries[i].name);
+		json_put_text(j, "built", libraries[i].built);
+		json_put_text(j, "found",
+			      libraries[i].found ? libraries[i].found() : libraries[i].built);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+static void json_formats(struct json *j, const struct program *program)
+{
+	json_key(j, "formats");
+	json_array(j);
+	for (size_t i = 0; i < program->nformats; i++) {
+		json_object(j);
+		json_put_text(j, "name", program->formats[i]->name);
+		json_put_uint(j, "version", program->formats[i]->version);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+static void print_json(const struct program *program, struct buf *out)
+{
+	struct json j = JSON_INIT(out);
+	json_object(&j);
+	json_put_text(&j, "version", GARNER_VERSION);
+	json_put_text(&j, "compiler", COMPILER);
+	json_put_bool(&j, "faults", HAS_FAULTS);
+	json_put_text(&j, "sanitizer", SANITIZER);
+	json_put_bool(&j, "arena_malloc", HAS_ARENA_MALLOC);
+	json_libraries(&j);
+	json_formats(&j, program);
+	json_put_uint(&j, "commands", program->ncommands);
+	json_put_uint(&j, "roles", program->nroles);
+	json_object_end(&j);
+	buf_add_byte(out, '\n');
+}
+
+static int run(const struct cmd_call *call)
+{
+	const struct version_options *o = call->options;
+	struct buf out = BUF_INIT(HELP_MOST);
+	if (o->faults) {
+		fault_list(&out);
+	} else if (o->json) {
+		print_json(call->program, &out);
+	} else {
+		buf_printf(&out, "%s\n", version_text);
+		if (o->verbose)
+			print_table(call->program, &out);
+	}
+	fwrite(buf_text(&out), 1, out.n, call->out);
+	buf_free(&out);
+	return 0;
+}
+
+static const struct cmd_example examples[] = {
+	{"garner version -v", "what to put into a bug report"},
+};
+
+const struct command version_command = {
+	.name = "version",
+	.summary = "show the version and what this program is made of",
+	.options = options,
+	.noptions = ARRAY_LEN(options),
+	.options_size = sizeof(struct version_options),
+	.examples = examples,
+	.nexamples = ARRAY_LEN(examples),
+	.run = run,
+};

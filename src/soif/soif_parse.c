@@ -1,0 +1,291 @@
+#include "soif/soif_parse.h"
+
+static const struct str section_name[] = {
+	[SOIF_DELETE] = {"DELETE", 6},
+	[SOIF_REFRESH] = {"REFRESH", 7},
+	[SOIF_UPDATE] = {"UPDATE", 6},
+};
+
+/* What became of an attempt to read something that may not be all there. */
+enum outcome { DONE, SHORT, SECTION, STRAY, BAD };
+
+/* One attempt at an object: a place in the parser's bytes that moves only as far as all is well. */
+struct attempt {
+	const char *p, *end;
+	const char *line; /* where the attribute at hand (or the type) begins: it is looked at anew
+			   * after a rejection */
+	struct soif obj;
+	enum soif_section section; /* outcome SECTION */
+	size_t want;               /* outcome SHORT: bytes that would be needed, from the start */
+	const char *why;           /* outcome BAD */
+};
+
+static bool blank(char c)
+{
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+struct soif_parser soif_parser_of(struct str bytes)
+{
+	struct str s = bytes.n ? bytes : STR("");
+	return (struct soif_parser){.p = s.p, .start = s.p, .end = s.p + s.n};
+}
+
+uint64_t soif_offset(const struct soif_parser *p)
+{
+	return p->before + (uint64_t)(p->p - p->start);
+}
+
+const char *soif_section_name(enum soif_section section)
+{
+	return section == SOIF_PLAIN ? "" : section_name[section].p;
+}
+
+int soif_feed(struct soif_parser *p, struct str bytes, struct err *err)
+{
+	size_t used = p->start ? (size_t)(p->p - p->start) : 0;
+	size_t left = p->held.n - used;
+	if (bytes.n > p->held.max - left)
+		return err_set(err, ERR_USAGE, "byte %llu: an object is larger than %d MiB",
+			       (unsigned long long)soif_offset(p), SOIF_MAX_VALUE >> 20);
+	if (used) {
+		memmove(p->held.p, p->held.p + used, left);
+		p->held.n = left;
+		p->before += used;
+	}
+	buf_add_str(&p->held, bytes);
+	struct str held = buf_str(&p->held);
+	p->p = p->start = held.p;
+	p->end = held.p + held.n;
+	return 0;
+}
+
+void soif_feed_end(struct soif_parser *p)
+{
+	p->more = false;
+	p->want = 0;
+}
+
+void soif_parser_free(struct soif_parser *p)
+{
+	buf_free(&p->held);
+	*p = SOIF_PARSER_INIT;
+}
+
+static enum outcome bad(struct attempt *a, const char *why)
+{
+	a->why = why;
+	return BAD;
+}
+
+static enum outcome skip_blanks(struct attempt *a)
+{
+	while (a->p < a->end && blank(*a->p))
+		a->p++;
+	return a->p < a->end ? DONE : SHORT;
+}
+
+/* Bytes up to one that `ends` it. */
+static enum outcome word(struct attempt *a, bool (*ends)(char), struct str *ret,
+			 const char *too_long)
+{
+	const char *from = a->p, *limit = from + MIN(a->end - from, SOIF_MAX_NAME + 1);
+	for (const char *q = from; q < limit; q++) {
+		if (*q == 0)
+			return bad(a, "a NUL byte outside of a value");
+		if (ends(*q)) {
+			*ret = str_range(from, q);
+			a->p = q;
+			return DONE;
+		}
+	}
+	return limit - from > SOIF_MAX_NAME ? bad(a, too_long) : SHORT;
+}
+
+static bool ends_type(char c)
+{
+	return blank(c) || c == '{';
+}
+
+static bool ends_name(char c)
+{
+	return c == '{' || c == '\n' || c == '\r';
+}
+
+static enum outcome size_of_value(struct attempt *a, size_t *ret)
+{
+	size_t size = 0;
+	const char *from = a->p;
+	for (; a->p < a->end && *a->p >= '0' && *a->p <= '9'; a->p++) {
+		size = size * 10 + (size_t)(*a->p - '0');
+		if (size > SOIF_MAX_VALUE)
+			return bad(a, "the size of a value is over the limit");
+	}
+	if (a->end - a->p < 3) {
+		static const char behind[] = "}:\t";
+		return memcmp(a->p, behind, (size_t)(a->end - a->p)) == 0
+			       ? SHORT
+			       : bad(a, "no size in braces, colon and tab behind a name");
+	}
+	if (a->p == from || memcmp(a->p, "}:\t", 3) != 0)
+		return bad(a, "no size in braces, colon and tab behind a name");
+	a->p += 3;
+	*ret = size;
+	return DONE;
+}
+
+/* The attribute at a->p, which is no blank. */
+static enum outcome attribute(struct attempt *a, const char *start, struct arena *arena)
+{
+	struct str name;
+	a->line = a->p;
+	enum outcome o = word(a, ends_name, &name, "the name of an attribute is too long");
+	if (o != DONE)
+		return o;
+	if (*a->p != '{' || name.n == 0)
+		return bad(a, "a line that is no attribute");
+	a->p++;
+	size_t size;
+	o = size_of_value(a, &size);
+	if (o != DONE)
+		return o;
+	if ((size_t)(a->p - start) + size > SOIF_MAX_VALUE || a->obj.n == SOIF_MAX_ATTRS)
+		return bad(a, "the object is over the limit");
+	if ((size_t)(a->end - a->p) < size) {
+		a->want = (size_t)(a->p - start) + size;
+		return SHORT;
+	}
+	soif_add(&a->obj, arena, name, (struct str){a->p, size});
+	a->p += size;
+	return DONE;
+}
+
+/* Type, braces, and the URL; or the head of a section. */
+static enum outcome head(struct attempt *a)
+{
+	a->line = ++a->p;
+	enum outcome o = word(a, ends_type, &a->obj.type, "the type of an object is too long");
+	if (o != DONE)
+		return o == BAD ? STRAY : o;
+	o = skip_blanks(a);
+	if (o != DONE)
+		return o;
+	if (*a->p != '{' || a->obj.type.n == 0)
+		return STRAY;
+	while (a->p < a->end && (*a->p == '{' || blank(*a->p)))
+		a->p++;
+	for (enum soif_section s = SOIF_DELETE; s <= SOIF_UPDATE; s++) {
+		if (!str_eq_nocase(a->obj.type, section_name[s]))
+			continue;
+		a->section = s;
+		if (a->p == a->end || *a->p == '@' || *a->p == '}')
+			return SECTION;
+	}
+	if (a->p == a->end)
+		return SHORT;
+	if (*a->p == '}' || *a->p == '@')
+		return bad(a, "an object without a URL");
+	return word(a, blank, &a->obj.url, "the URL is too long");
+}
+
+static enum outcome object(struct attempt *a, struct arena *arena)
+{
+	const char *start = a->p;
+	enum outcome o = head(a);
+	while (o == DONE) {
+		o = skip_blanks(a);
+		if (o != DONE)
+			break;
+		if (*a->p == '}') {
+			a->p++;
+			return DONE;
+		}
+		o = attribute(a, start, arena);
+	}
+	return o;
+}
+
+/* Moves to the next '@', leaving the section at a brace. false: there is none. */
+static bool find_object(struct soif_parser *p)
+{
+	if (p->resync) {
+		size_t left = (size_t)(p->end - p->p);
+		const char *hit = left ? memmem(p->p, left, "\n@", 2) : NULL;
+		if (!hit) {
+			if (left)
+				p->p = p->end - 1; /* the line end may be the last byte so far */
+			return false;
+		}
+		p->p = hit + 1;
+		p->resync = false;
+	}
+	for (; p->p < p->end && *p->p != '@'; p->p++) {
+		if (*p->p == '}' && p->open)
+			p->open = false;
+		else if (!blank(*p->p))
+			p->skipped++;
+	}
+	return p->p < p->end;
+}
+
+static int found(struct soif_parser *p, const struct attempt *a, struct soif *ret)
+{
+	if (!p->open)
+		p->section = SOIF_PLAIN;
+	*ret = a->obj;
+	return 0;
+}
+
+/* What is left of an object when the input ends inside it. */
+static int cut_short(struct soif_parser *p, struct attempt *a, struct soif *ret, struct err *err)
+{
+	uint64_t at = soif_offset(p);
+	p->p = p->end;
+	if (a->obj.url.n == 0)
+		return err_set(err, ERR_USAGE, "byte %llu: the input ends in the head of an object",
+			       (unsigned long long)at);
+	a->obj.truncated = true;
+	return found(p, a, ret);
+}
+
+int soif_next(struct soif_parser *p, struct arena *arena, struct soif *ret, struct err *err)
+{
+	while ((size_t)(p->end - p->p) >= p->want && find_object(p)) {
+		struct arena_mark mark = arena_mark(arena);
+		struct attempt a = {.p = p->p, .end = p->end};
+		enum outcome o = object(&a, arena);
+		p->want = 0;
+		if (o == SECTION && a.p == a.end && p->more)
+			o = SHORT;
+		switch (o) {
+		case DONE:
+			p->p = a.p;
+			return found(p, &a, ret);
+		case SECTION:
+			p->p = a.p;
+			p->section = a.section;
+			p->open = true;
+			break;
+		case STRAY:
+			p->p++;
+			p->skipped++;
+			break;
+		case SHORT:
+			if (!p->more)
+				return cut_short(p, &a, ret, err);
+			arena_reset(arena, mark);
+			p->want = MAX(a.want, (size_t)(p->end - p->p) + 1);
+			return 1;
+		case BAD:
+			arena_reset(arena, mark);
+			(void)err_set(
+				err, ERR_USAGE, "byte %llu: %s, object skipped",
+				(unsigned long long)(soif_offset(p) + (size_t)(a.line - p->p)),
+				a.why);
+			p->p = a.line - 1; /* its line end may be the one before the next object */
+			p->resync = true;
+			return -1;
+		}
+	}
+	return 1;
+}

@@ -1,0 +1,46 @@
+/* Reads SOIF: plain objects, and update streams with their @DELETE, @REFRESH and @UPDATE sections
+ * in any order and number. Liberal in what stands between objects; sizes are checked against the
+ * limits before anything is allocated; values are slices of the bytes given, not copies. struct
+ * soif_parser p = soif_parser_of(bytes);          (or SOIF_PARSER_INIT and soif_feed()) while ((rc
+ * = soif_next(&p, &arena, &obj, &err)) == 0) ... A rejected object is an error that names its
+ * place; calling soif_next() again goes on behind it. */
+#pragma once
+#include "soif/soif.h"
+
+enum soif_section { SOIF_PLAIN, SOIF_DELETE, SOIF_REFRESH, SOIF_UPDATE };
+
+enum {
+	SOIF_MAX_NAME = 8191,      /* bytes of a type, a URL, an attribute's name */
+	SOIF_MAX_ATTRS = 100000,   /* of an object */
+	SOIF_MAX_VALUE = 64 << 20, /* bytes of a value, and of a whole object */
+};
+
+struct soif_parser {
+	const char *p, *end, *start;
+	uint64_t before;  /* bytes of input that came before `start` */
+	uint64_t skipped; /* bytes outside of objects and sections that were no white space */
+	enum soif_section section; /* of the object that was returned last */
+	bool open;                 /* inside a section */
+	bool more;                 /* bytes may still come by soif_feed() */
+	bool resync;     /* an object was rejected: look for the next line that begins one */
+	size_t want;     /* bytes that must be there before trying again is worth it */
+	struct buf held; /* what was fed and not yet used */
+};
+
+/* All the bytes are there; they must outlive the objects. */
+struct soif_parser soif_parser_of(struct str bytes);
+
+/* Bytes in pieces: feed, take objects until 1, feed again; soif_feed_end() when no more will come.
+ * Feeding invalidates the objects returned before. Fails when an object is larger than the limit.
+ */
+#define SOIF_PARSER_INIT \
+	((struct soif_parser){.more = true, .held = BUF_INIT(2 * (size_t)SOIF_MAX_VALUE)})
+int soif_feed(struct soif_parser *p, struct str bytes, struct err *err);
+void soif_feed_end(struct soif_parser *p);
+void soif_parser_free(struct soif_parser *p);
+
+/* 0: *ret is the next object, p->section says of what kind. 1: no more (until more is fed).
+ * Negative: an object was rejected. */
+int soif_next(struct soif_parser *p, struct arena *arena, struct soif *ret, struct err *err);
+uint64_t soif_offset(const struct soif_parser *p);        /* where in the input it stands */
+const char *soif_section_name(enum soif_section section); /* "DELETE" ...; "" for plain */

@@ -3,8 +3,15 @@
 
 /* clang-format off: one a line */
 const struct command *const commands[] = {
-	&up_command,   &status_command,     &doctor_command,  &check_command, &dump_command,
-	&help_command, &completion_command, &version_command, NULL,
+	&up_command,
+	&status_command,
+	&doctor_command,
+	&check_command,
+	&dump_command,
+	&help_command,
+	&completion_command,
+	&version_command,
+	NULL,
 };
 /* clang-format on */
 const size_t ncommands = ARRAY_LEN(commands) - 1;

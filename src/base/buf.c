@@ -68,7 +68,7 @@ void buf_printf(struct buf *b, const char *fmt, ...)
 	va_start(ap, fmt);
 	va_copy(again, ap);
 	int n = vsnprintf(small, sizeof small, fmt, ap);
-	if (n < 0) { /* longer than INT_MAX */
+	if (n < 0) { /* longer than INT_MAX, or no text */
 		b->over = true;
 	} else if ((size_t)n < sizeof small) {
 		buf_add(b, small, (size_t)n);

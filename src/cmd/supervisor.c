@@ -27,16 +27,6 @@ static size_t count_ready(const struct supervisor *s)
 	return n;
 }
 
-void supervisor_tell(const struct supervisor *s)
-{
-	char text[64];
-	if (!s->settled)
-		return;
-	snprintf(text, sizeof text, "STATUS=%zu of %zu roles ready", count_ready(s),
-		 s->plan.nlisted);
-	notify_send(text);
-}
-
 static void add_addresses(const struct supervisor *s, struct buf *line)
 {
 	for (size_t i = 0; i < s->plan.nsockets; i++) {
@@ -68,13 +58,15 @@ static void announce(const struct supervisor *s)
 
 static void settle(struct supervisor *s)
 {
+	size_t ready = count_ready(s), all = s->plan.nlisted;
+	char text[96];
 	s->settled = true;
 	if (!s->announced)
 		announce(s);
 	s->announced = true;
-	log_info(UP, "up", KV_UINT("ready", count_ready(s)), KV_UINT("roles", s->plan.nlisted));
-	notify_send("READY=1");
-	supervisor_tell(s);
+	log_info(UP, "up", KV_UINT("ready", ready), KV_UINT("roles", all));
+	snprintf(text, sizeof text, "READY=1\nSTATUS=%zu of %zu roles ready", ready, all);
+	notify_send(text);
 	FAULT("up.ready");
 }
 

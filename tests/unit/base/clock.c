@@ -52,16 +52,19 @@ static void times_are_printed_to_the_digit(void **state)
 	print_is(INT64_MIN, 6, "-290308-12-21T19:59:05.224192Z");
 }
 
-/* Against the C library, which counts another way. */
-static void every_day_of_ten_thousand_years_is_right(void **state)
+/* Against the C library, which counts another way: each day of two cycles of the calendar, and days
+ * all over the rest. */
+static void days_of_ten_thousand_years_are_right(void **state)
 {
 	(void)state;
 	struct buf b CLEANUP(buf_free) = BUF_INIT(100);
-	for (int64_t s = -62135596800; s <= 253402300799; s += 86400) {
+	int64_t step = 1;
+	for (int64_t s = -62135596800; s <= 253402300799; s += step * 86400) {
 		struct tm tm;
 		char want[64];
 		time_t t = s;
 		gmtime_r(&t, &tm);
+		step = tm.tm_year >= -301 && tm.tm_year <= 501 ? 1 : 29;
 		snprintf(want, sizeof want, "%04d-%02d-%02dT00:00:00Z", tm.tm_year + 1900,
 			 tm.tm_mon + 1, tm.tm_mday);
 		buf_clear(&b);
@@ -329,7 +332,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(clocks_go_on),
 		cmocka_unit_test(times_are_printed_to_the_digit),
-		cmocka_unit_test(every_day_of_ten_thousand_years_is_right),
+		cmocka_unit_test(days_of_ten_thousand_years_are_right),
 		cmocka_unit_test(any_microsecond_comes_back),
 		cmocka_unit_test(times_are_read_with_offsets_and_fractions),
 		cmocka_unit_test(what_is_no_time_is_refused),

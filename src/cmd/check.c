@@ -179,7 +179,7 @@ static const struct cmd_exit exits[] = {
 
 const struct command check_command = {
 	.name = "check",
-	.summary = "Verify files that garner keeps on disk",
+	.summary = "verify the files that garner keeps on disk",
 	.description =
 		"Verifies every file of a known format below each PATH, by default the data "
 		"directory, and names each damaged one with the reason. Files of other "

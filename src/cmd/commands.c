@@ -5,7 +5,6 @@
 const struct command *const commands[] = {
 	&up_command,
 	&status_command,
-	&config_command,
 	&doctor_command,
 	&config_command,
 	&check_command,

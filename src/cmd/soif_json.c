@@ -1,6 +1,6 @@
 #include "cmd/soif_json.h"
 
-#include "base/json.h"
+#include "base/jsonw.h"
 
 #include <jansson.h>
 #include <openssl/evp.h>
@@ -10,40 +10,40 @@ static const char *const section_word[] = {[SOIF_PLAIN] = "",
 					   [SOIF_REFRESH] = "refresh",
 					   [SOIF_UPDATE] = "update"};
 
-static void print_value(struct json *j, struct str value)
+static void print_value(struct jsonw *j, struct str value)
 {
 	if (str_utf8(value)) {
-		json_str(j, value);
+		jsonw_str(j, value);
 		return;
 	}
 	unsigned char *text = mem_alloc(value.n / 3 * 4 + 5);
 	int n = EVP_EncodeBlock(text, (const unsigned char *)value.p, (int)value.n);
-	json_object(j);
-	json_put_str(j, "base64", (struct str){(char *)text, (size_t)n});
-	json_object_end(j);
+	jsonw_object(j);
+	jsonw_put_str(j, "base64", (struct str){(char *)text, (size_t)n});
+	jsonw_object_end(j);
 	mem_free(&text);
 }
 
 void soif_json_print(const struct soif *obj, enum soif_section section, struct buf *out)
 {
-	struct json j = JSON_INIT(out);
-	json_object(&j);
+	struct jsonw j = JSONW_INIT(out);
+	jsonw_object(&j);
 	if (section != SOIF_PLAIN)
-		json_put_text(&j, "section", section_word[section]);
-	json_put_str(&j, "type", obj->type);
-	json_put_str(&j, "url", obj->url);
+		jsonw_put_text(&j, "section", section_word[section]);
+	jsonw_put_str(&j, "type", obj->type);
+	jsonw_put_str(&j, "url", obj->url);
 	if (obj->truncated)
-		json_put_bool(&j, "truncated", true);
-	json_key(&j, "attributes");
-	json_array(&j);
+		jsonw_put_bool(&j, "truncated", true);
+	jsonw_key(&j, "attributes");
+	jsonw_array(&j);
 	for (size_t i = 0; i < obj->n; i++) {
-		json_array(&j);
-		json_str(&j, obj->attr[i].name);
+		jsonw_array(&j);
+		jsonw_str(&j, obj->attr[i].name);
 		print_value(&j, obj->attr[i].value);
-		json_array_end(&j);
+		jsonw_array_end(&j);
 	}
-	json_array_end(&j);
-	json_object_end(&j);
+	jsonw_array_end(&j);
+	jsonw_object_end(&j);
 	buf_add_byte(out, '\n');
 }
 

@@ -53,6 +53,13 @@ class Demo:
         os.kill(pids[-1], signal.SIGKILL)
         self.wait_pids(role, len(pids) + 1)
 
+    def counter(self, name, role=None):
+        """A counter of the supervisor, as `garner status` shows it."""
+        rows = self.g.run("status", "--json").json()["roles"]
+        labels = f'role="{role}"' if role else ""
+        return next(c["value"] for r in rows if r["name"] == "up" for c in r["counters"]
+                    if (c["name"], c["labels"]) == (name, labels))
+
     def address(self, role="echo"):
         """Where it listens, as the line for people says it."""
         line = self.up.wait_line("garner is up")

@@ -32,10 +32,9 @@ SANITIZERS = {
 
 
 def clean_environment(**more):
-    """This environment without garner's own variables and those of a service manager."""
-    drop = ("GARNER_", "LISTEN_", "NOTIFY_SOCKET", "CMOCKA_", "SCENE", "NO_COLOR")
-    env = {k: v for k, v in os.environ.items() if not k.startswith(drop)}
-    return {**env, "LC_ALL": "C.UTF-8", "TZ": "UTC", **SANITIZERS, **more}
+    """What a program under test may know of this machine: where programs are, and no more."""
+    env = {k: os.environ[k] for k in ("PATH", "TMPDIR", "TEST_LONG") if k in os.environ}
+    return {**env, "HOME": "/nonexistent", "LC_ALL": "C.UTF-8", "TZ": "UTC", **SANITIZERS, **more}
 
 
 def left_running(token):
@@ -198,7 +197,8 @@ class Garner:
         self.data = self.dir / "data"
         self.conf = self.dir / "garner.conf"
         self.program = BUILD / program
-        self.env = clean_environment(SCENE=str(self.dir), GARNER_DATA=str(self.data))
+        self.env = clean_environment(SCENE=str(self.dir), HOME=str(self.dir),
+                                     GARNER_DATA=str(self.data))
         self.processes = []
         self.configure(config)
 
@@ -208,12 +208,13 @@ class Garner:
     def command(self, *args):
         return [str(self.program), "-c", str(self.conf), *map(str, args)]
 
-    def run(self, *args, input=None, env=None, timeout=30):
-        """Runs to the end. Text in, text out."""
+    def run(self, *args, input=None, env=None, timeout=30, text=True):
+        """Runs to the end. Text in, text out; bytes with text=False."""
         command = self.command(*args)
         done = subprocess.run(command, env={**self.env, **(env or {})}, cwd=self.dir, input=input,
                               stdin=subprocess.DEVNULL if input is None else None,
-                              capture_output=True, text=True, errors="replace", timeout=timeout)
+                              capture_output=True, timeout=timeout, text=text,
+                              errors="replace" if text else None)
         return Result(command, done.returncode, done.stdout, done.stderr)
 
     def start(self, *args, env=None):

@@ -25,7 +25,8 @@ static struct arena_chunk *chunk_new(struct arena *a, size_t size)
 
 void *arena_alloc(struct arena *a, size_t n)
 {
-	if (n > a->limit - a->used)
+	/* half of the address space, so that rounding up cannot overflow */
+	if (n > a->limit - a->used || n > PTRDIFF_MAX / 2)
 		die("an arena of at most %zu bytes was asked for %zu more", a->limit, n);
 	a->used += n;
 #ifdef GARNER_ARENA_MALLOC
@@ -68,13 +69,17 @@ struct str arena_str(struct arena *a, struct str s)
 
 char *arena_printf(struct arena *a, const char *fmt, ...)
 {
+	char small[256];
 	va_list ap, again;
 	va_start(ap, fmt);
 	va_copy(again, ap);
-	int n = vsnprintf(NULL, 0, fmt, ap);
+	int n = vsnprintf(small, sizeof small, fmt, ap);
 	ENSURE(n >= 0);
 	char *text = arena_alloc(a, (size_t)n + 1);
-	vsnprintf(text, (size_t)n + 1, fmt, again);
+	if ((size_t)n < sizeof small)
+		memcpy(text, small, (size_t)n);
+	else
+		vsnprintf(text, (size_t)n + 1, fmt, again);
 	va_end(again);
 	va_end(ap);
 	return text;

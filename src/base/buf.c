@@ -6,13 +6,14 @@
 
 char *buf_room(struct buf *b, size_t n)
 {
-	if (b->over || n > b->max - b->n) {
+	size_t max = MIN(b->max, (size_t)PTRDIFF_MAX - 1); /* no sum below overflows */
+	if (b->over || n > max - b->n) {
 		b->over = true;
 		return NULL;
 	}
 	if (n >= b->cap - b->n) {
 		size_t want = MAX(b->n + n + 1, MAX((size_t)64, b->cap * 2));
-		b->cap = MIN(want, b->max + 1);
+		b->cap = MIN(want, max + 1);
 		b->p = mem_resize(b->p, b->cap);
 	}
 	return b->p + b->n;
@@ -67,8 +68,9 @@ void buf_printf(struct buf *b, const char *fmt, ...)
 	va_start(ap, fmt);
 	va_copy(again, ap);
 	int n = vsnprintf(small, sizeof small, fmt, ap);
-	ENSURE(n >= 0);
-	if ((size_t)n < sizeof small) {
+	if (n < 0) { /* longer than INT_MAX, or no text */
+		b->over = true;
+	} else if ((size_t)n < sizeof small) {
 		buf_add(b, small, (size_t)n);
 	} else {
 		char *room = buf_room(b, (size_t)n);

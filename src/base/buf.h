@@ -1,5 +1,6 @@
 /* Buffers: text or bytes that we own, with a hard limit given at birth. Adding past the limit adds
- * nothing and sets `over`, which stays; whoever fills a buffer checks once at the end. */
+ * nothing and sets `over`, which stays; whoever fills a buffer checks once at the end. What is
+ * added must not lie in the buffer itself. */
 #pragma once
 #include "base/str.h"
 

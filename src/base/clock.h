@@ -14,13 +14,15 @@ int64_t clock_wall_us(void); /* since 1970, may jump */
 int64_t clock_mono_us(void); /* since some start, never goes back */
 int64_t clock_cpu_us(void);  /* CPU time of this process, all threads */
 
-/* "2026-11-15T09:03:55.123456Z"; the fraction in `digits` places (0 to 6). */
+/* "2026-11-15T09:03:55.123456Z"; the fraction in `digits` places (0 to 6), cut off, not rounded. */
 void time_print(struct buf *b, int64_t wall_us, int digits);
-/* RFC 3339 with Z or an offset, fraction and seconds optional; also plain seconds since 1970. */
+/* RFC 3339 with Z or an offset, fraction and seconds optional; also plain seconds since 1970. What
+ * is finer than a microsecond is dropped. */
 bool time_parse(struct str s, int64_t *ret_wall_us) MUST_USE;
 
-/* "90s", "1.5h", "250ms": a number and us, ms, s, min, h, d, w. Units may be joined: "1h30min". */
+/* "90s", "1.5h", "250ms": a number and us, ms, s, min, h, d, w. Units may be joined, big ones
+ * first: "1h30min". No sign; "0" needs no unit; what is finer than a microsecond is dropped. */
 bool duration_parse(struct str s, int64_t *ret_us) MUST_USE;
-void duration_print(struct buf *b, int64_t us); /* exact, shortest: "1h30min" */
+void duration_print(struct buf *b, int64_t us); /* exact: "1h30min", "30d", "2w", "0s" */
 /* For people: two significant parts, "3d 4h", "12.3s". */
 void duration_print_short(struct buf *b, int64_t us);

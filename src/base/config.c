@@ -403,8 +403,7 @@ static void write_part(const struct config *c, const struct part *part, bool onl
 		begun = true;
 		buf_clear(&value);
 		value_print(spec, part->base, &value);
-		buf_printf(out, "%s = ", spec->name);
-		ini_quote(buf_str(&value), out);
+		ini_put(spec->name, buf_str(&value), out);
 		buf_add_byte(out, '\n');
 	}
 }
@@ -448,8 +447,8 @@ static void sample_setting(const struct config_section *section, const struct va
 	add_comment(buf_str(&facts), out);
 	buf_clear(&facts);
 	value_print_default(spec, &facts);
-	buf_printf(out, "#%s = ", spec->name);
-	ini_quote(buf_str(&facts), out);
+	buf_add_byte(out, '#');
+	ini_put(spec->name, buf_str(&facts), out);
 	buf_add_byte(out, '\n');
 }
 

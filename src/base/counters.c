@@ -4,6 +4,7 @@
 #include "base/cursor.h"
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/format.h"
 #include "base/hash.h"
 
 #include <fcntl.h>
@@ -24,7 +25,7 @@ struct counters {
 
 static void head_write(const struct counters_view *v, struct buf *out)
 {
-	buf_add_text(out, COUNTERS_MAGIC);
+	buf_add_text(out, counters_format.magic);
 	put_u32le(out, COUNTERS_VERSION);
 	put_u32le(out, (uint32_t)v->n);
 	put_u64le(out, (uint64_t)v->pid);

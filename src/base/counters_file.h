@@ -2,7 +2,6 @@
 #pragma once
 #include "base/counters.h"
 
-#define COUNTERS_MAGIC "GARNERCN"
 enum {
 	COUNTERS_VERSION = 1,
 	COUNTERS_PAGE = 4096, /* the values begin at a multiple of it */

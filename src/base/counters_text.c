@@ -159,7 +159,7 @@ static int verify(const char *path, struct err *err)
 
 const struct format counters_format = {
 	.name = "counters",
-	.magic = COUNTERS_MAGIC,
+	.magic = "GARNERCN",
 	.version = COUNTERS_VERSION,
 	.help = "what a process of a role has done, in numbers",
 	.print = print,

@@ -3,6 +3,7 @@
 #include "base/counters_file.h"
 #include "base/cursor.h"
 #include "base/file.h"
+#include "base/format.h"
 #include "base/hash.h"
 
 #include <fcntl.h>
@@ -137,12 +138,12 @@ static int damaged(struct err *err, const struct reader *r, const char *what)
 /* Up to the first definition. */
 static int start_parse(struct reader *r, struct counters_view *v, struct err *err)
 {
-	struct str magic = reader_bytes(r, strlen(COUNTERS_MAGIC));
+	struct str magic = reader_bytes(r, FORMAT_MAGIC);
 	uint32_t version = reader_u32le(r);
 	v->n = reader_u32le(r);
 	v->pid = (int64_t)reader_u64le(r);
 	v->started_wall_us = (int64_t)reader_u64le(r);
-	if (!str_is(magic, COUNTERS_MAGIC))
+	if (!str_is(magic, counters_format.magic))
 		return err_set(err, ERR_DAMAGED, "not a counters file");
 	if (r->bad)
 		return damaged(err, r, "the file ends inside its head");

@@ -48,9 +48,9 @@ uint32_t crc32c_portable(uint32_t crc, const void *bytes, size_t n)
 	crc = ~crc;
 	for (; n >= 8; n -= 8, p += 8) {
 		uint64_t v = load_le64(p) ^ crc;
-		crc = 0;
-		for (unsigned i = 0; i < 8; i++)
-			crc ^= table[7 - i][v >> 8 * i & 0xff];
+		crc = table[7][v & 0xff] ^ table[6][v >> 8 & 0xff] ^ table[5][v >> 16 & 0xff] ^
+		      table[4][v >> 24 & 0xff] ^ table[3][v >> 32 & 0xff] ^
+		      table[2][v >> 40 & 0xff] ^ table[1][v >> 48 & 0xff] ^ table[0][v >> 56];
 	}
 	for (; n > 0; n--, p++)
 		crc = crc >> 8 ^ table[0][(crc ^ *p) & 0xff];

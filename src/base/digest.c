@@ -47,6 +47,7 @@ struct thread_digests {
 	struct digest *md5, *sha256;
 };
 
+/* Set once, by the first caller; what changes belongs to the threads. */
 static pthread_key_t thread_key;
 static pthread_once_t thread_once = PTHREAD_ONCE_INIT;
 

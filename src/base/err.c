@@ -4,27 +4,37 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+/* The message may speak of the one that is there, so it is made beside it. Cut off where it is too
+ * long. */
+PRINTF_LIKE(2, 0)
+static void say(struct err *err, const char *fmt, va_list ap, const char *behind)
+{
+	char msg[sizeof err->msg];
+	int n = vsnprintf(msg, sizeof msg, fmt, ap);
+	size_t at = MIN((size_t)MAX(n, 0), sizeof msg - 1);
+	snprintf(msg + at, sizeof msg - at, "%s%s", *behind ? ": " : "", behind);
+	memcpy(err->msg, msg, strlen(msg) + 1);
+}
+
 int err_set(struct err *err, enum err_code code, const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
+	say(err, fmt, ap, "");
+	va_end(ap);
 	err->code = code;
 	err->sys_errno = 0;
-	vsnprintf(err->msg, sizeof err->msg, fmt, ap);
-	va_end(ap);
 	return -1;
 }
 
 int err_sys(struct err *err, const char *fmt, ...)
 {
 	int saved = errno;
+	char text[128];
 	va_list ap;
 	va_start(ap, fmt);
-	int n = vsnprintf(err->msg, sizeof err->msg, fmt, ap);
+	say(err, fmt, ap, strerror_r(saved, text, sizeof text));
 	va_end(ap);
-	size_t at = MIN((size_t)MAX(n, 0), sizeof err->msg - 1);
-	char text[128];
-	snprintf(err->msg + at, sizeof err->msg - at, ": %s", strerror_r(saved, text, sizeof text));
 	err->code = ERR_SYSTEM;
 	err->sys_errno = saved;
 	return -1;
@@ -32,13 +42,9 @@ int err_sys(struct err *err, const char *fmt, ...)
 
 int err_in(struct err *err, const char *fmt, ...)
 {
-	char old[sizeof err->msg];
-	memcpy(old, err->msg, sizeof old);
 	va_list ap;
 	va_start(ap, fmt);
-	int n = vsnprintf(err->msg, sizeof err->msg, fmt, ap);
+	say(err, fmt, ap, err->msg);
 	va_end(ap);
-	size_t at = MIN((size_t)MAX(n, 0), sizeof err->msg - 1);
-	snprintf(err->msg + at, sizeof err->msg - at, ": %s", old);
 	return -1;
 }

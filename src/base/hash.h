@@ -11,14 +11,16 @@ uint64_t hash_u64(uint64_t v); /* mixes all bits */
 uint32_t crc32c(uint32_t crc, const void *p, size_t n);
 uint32_t crc32c_portable(uint32_t crc, const void *p, size_t n);
 
+/* Each thread that calls these keeps a context of its own until it ends. */
 void md5(struct str s, unsigned char ret[16]);
 void sha256(struct str s, unsigned char ret[32]);
 
 /* Digests of what arrives in pieces. */
 struct digest;
-struct digest *digest_new(const char *name); /* "md5", "sha256" */
+struct digest *digest_new(const char *name); /* "md5", "sha256"; never NULL */
 void digest_add(struct digest *d, const void *p, size_t n);
-size_t digest_end(struct digest *d, unsigned char *ret, size_t cap); /* bytes written; reusable */
+/* Bytes written, at most cap; the digest is then empty again. */
+size_t digest_end(struct digest *d, unsigned char *ret, size_t cap);
 void digest_free(struct digest **d);
 
 void hex_print(const unsigned char *p, size_t n, char *ret); /* 2n digits and a NUL */

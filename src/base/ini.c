@@ -153,3 +153,9 @@ void ini_quote(struct str value, struct buf *out)
 	}
 	buf_add_byte(out, '"');
 }
+
+void ini_put(const char *key, struct str value, struct buf *out)
+{
+	buf_printf(out, "%s =%s", key, value.n ? " " : "");
+	ini_quote(value, out);
+}

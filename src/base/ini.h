@@ -28,6 +28,8 @@ int ini_next(struct ini *it, struct ini_item *ret, struct err *err);
 
 /* The value as it must stand in a file, in quotes where it would not come back otherwise. */
 void ini_quote(struct str value, struct buf *out);
+/* The line "key = value", without a line feed. */
+void ini_put(const char *key, struct str value, struct buf *out);
 /* What a file can hold: at most INI_VALUE_MAX bytes of UTF-8 without control characters other than
  * tab and line feed. */
 bool ini_holds(struct str value);

@@ -87,6 +87,7 @@ bool str_u64(struct str s, uint64_t *ret)
 size_t str_distance(struct str a, struct str b, size_t most)
 {
 	size_t row[64];
+	ENSURE(most < SIZE_MAX);
 	if (b.n >= ARRAY_LEN(row) || a.n >= ARRAY_LEN(row))
 		return most + 1;
 	for (size_t j = 0; j <= b.n; j++)

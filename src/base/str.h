@@ -44,7 +44,8 @@ bool str_starts(struct str s, struct str prefix);
 bool str_ends(struct str s, struct str suffix);
 struct str str_trim(struct str s); /* blanks, tabs, CR, LF at both ends */
 
-/* Offset of the first byte c, or of the first needle; s.n when there is none. */
+/* Offset of the first byte c, or of the first needle; s.n when there is none. An empty needle is at
+ * the start. */
 size_t str_find_byte(struct str s, char c);
 size_t str_find(struct str s, struct str needle);
 
@@ -55,7 +56,8 @@ int str_cut(struct str *rest, char separator, struct str *ret);
 /* Whole slice, decimal, no sign, no blanks. false on anything else or overflow; *ret untouched. */
 bool str_u64(struct str s, uint64_t *ret) MUST_USE;
 
-/* Edits needed to turn a into b, at most `most` + 1: for "did you mean". */
+/* Edits needed to turn a into b, at most `most` + 1: for "did you mean". ASCII letters of either
+ * case are equal; texts of 64 bytes or more are taken to be too far apart. */
 size_t str_distance(struct str a, struct str b, size_t most);
 
 /* All bytes form valid UTF-8 (no surrogates, no overlong forms). */

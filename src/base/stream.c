@@ -251,8 +251,18 @@ static int read_across(struct stream_reader *r, size_t n, struct str *ret)
 	return 0;
 }
 
+static int read_past_memory(const struct stream_reader *r, size_t n, struct err *err)
+{
+	if (r->p == r->end)
+		return 1;
+	return err_set(err, ERR_DAMAGED, "memory: %zu bytes are wanted where %zu are left", n,
+		       (size_t)(r->end - r->p));
+}
+
 int stream_read_slowly(struct stream_reader *r, size_t n, struct str *ret, struct err *err)
 {
+	if (!r->in)
+		return read_past_memory(r, n, err);
 	int rc = read_across(r, n, ret);
 	if (rc < 0)
 		*err = r->in->err;
@@ -261,7 +271,7 @@ int stream_read_slowly(struct stream_reader *r, size_t n, struct str *ret, struc
 
 int stream_read_some(struct stream_reader *r, size_t unit, struct str *ret, struct err *err)
 {
-	if (r->p == r->end && r->in->rc == 0 && r->in->beyond)
+	if (r->p == r->end && r->in && r->in->rc == 0 && r->in->beyond)
 		(void)next_piece(r);
 	size_t units = (size_t)(r->end - r->p) / unit;
 	return stream_read(r, MAX(units, (size_t)1) * unit, ret, err);
@@ -269,7 +279,7 @@ int stream_read_some(struct stream_reader *r, size_t unit, struct str *ret, stru
 
 size_t stream_piece(const struct stream_reader *r)
 {
-	return r->in->ring.piece;
+	return r->in ? r->in->ring.piece : SIZE_MAX;
 }
 
 struct stream_out {

@@ -33,6 +33,11 @@ int stream_open(struct stream_reader *ret, const char *path, const struct stream
  * STREAM_BLOCK. */
 int stream_open_part(struct stream_reader *ret, const struct file *file, uint64_t from, uint64_t n,
 		     const struct stream_options *options, struct err *err);
+/* Bytes in memory, which stay the caller's. */
+static inline struct stream_reader stream_over(struct str bytes)
+{
+	return (struct stream_reader){.p = bytes.p, .end = bytes.p + bytes.n};
+}
 void stream_close(struct stream_reader *r); /* also of a closed one */
 
 uint64_t stream_left(const struct stream_reader *r); /* bytes not yet read */

@@ -14,7 +14,7 @@
  *
  *   struct ports t = {0};
  *   *ports_put(&t, 80) = site;                   the value of the key; zeroes if it was not there
- *   site = ports_put_new(&t, 80, &is_new);       the same, and whether it was not there
+ *   *ports_put_new(&t, 80, &is_new) = site;      the same, and whether it was not there
  *   struct site **s = ports_get(&t, 80);         NULL: not there
  *   bool was_there = ports_remove(&t, 80);
  *   TABLE_EACH(ports, slot, &t)                  in no order; slot->key must not be changed;

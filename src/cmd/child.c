@@ -25,7 +25,6 @@ static void enter(struct child *c, enum child_state state)
 	count(c, UP_ROLE_STATE, state);
 	count(c, UP_ROLE_PID, c->proc.pid);
 	count(c, UP_ROLE_SINCE, clock_wall_us() / US_PER_S);
-	supervisor_tell(c->up);
 }
 
 static void set_timer(struct child *c, int64_t us)

@@ -83,7 +83,9 @@ static int run(const struct program *program, const struct cmd_line *line, char 
 		.options = line->options,
 		.argc = line->argc,
 		.argv = line->argv,
-		.input = {.file = line->file, .env = environ, .sets = line->sets,
+		.input = {.file = line->file,
+			  .env = environ,
+			  .sets = line->sets,
 			  .nsets = line->nsets},
 		.out = stdout,
 	};

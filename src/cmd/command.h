@@ -97,7 +97,17 @@ int role_main(const struct cmd_call *call, const struct role *role);
 
 /* Loads the configuration of all roles; says what is wrong by itself. 0, or the exit code. */
 int cmd_config(const struct cmd_call *call, struct config **ret);
+/* The same in silence: negative, and the words are in err. */
+int cmd_config_quiet(const struct cmd_call *call, struct config **ret, struct err *err);
+/* The file to read: -c, $GARNER_CONFIG, or what exists of $XDG_CONFIG_HOME (else ~/.config)
+ * /garner/garner.conf and /etc/garner/garner.conf. 1: there is none, all has its default. */
+int cmd_config_file(const struct config_input *in, char *ret, size_t cap, struct err *err);
+/* Loads for a program from just this input; `problems` as in config_load(). Also turns on the debug
+ * lines that the setting `log` names. */
+int cmd_load(const struct program *program, const struct config_input *in, struct config **ret,
+	     struct buf *problems, struct err *err);
 /* All sections of a program: global, up, then the roles' own. */
+enum { CMD_SECTIONS_MAX = 256 };
 size_t cmd_sections(const struct program *program, const struct config_section **ret, size_t cap);
 /* The data directory, absolute, in a buffer of PATH_MAX. */
 int cmd_data_dir(const struct config *config, char *ret, size_t cap, struct err *err);

@@ -1,8 +1,19 @@
 /* The tools of garner, in the order in which help names them. Each is a file of its own. */
 #include "cmd/commands.h"
 
+/* clang-format off */
 const struct command *const commands[] = {
-	&status_command, &doctor_command, &help_command, &completion_command,
-	&version_command, NULL,
+	&up_command,
+	&status_command,
+	&doctor_command,
+	&config_command,
+	&check_command,
+	&dump_command,
+	&soif_command,
+	&help_command,
+	&completion_command,
+	&version_command,
+	NULL,
 };
+/* clang-format on */
 const size_t ncommands = ARRAY_LEN(commands) - 1;

@@ -6,33 +6,32 @@
 #include "cmd/names.h"
 #include "cmd/options.h"
 
-enum { SECTIONS_MOST = 256 };
-
 /* What stands behind the tables, whose keys are "garner config show" and, for the options that take
  * a value, "garner status --format" or "--config". What can follow is "=a b" for words, "f" for
  * files, "s" for a setting with its value, "k" for its name alone, "x" for anything. */
+/* clang-format off */
 static const char script[] =
 	"_garner_offer()\n"
 	"{\n"
 	"	case $1 in\n"
-	"	=*) COMPREPLY=($(compgen -W \"${1#=}\" -- \"$2\")) ;;\n"
-	"	f) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- \"$2\")) ;;\n"
+	"	=*) mapfile -t COMPREPLY < <(compgen -W \"${1#=}\" -- \"$2\") ;;\n"
+	"	f) compopt -o filenames 2>/dev/null\n"
+	"	   mapfile -t COMPREPLY < <(compgen -f -- \"$2\") ;;\n"
 	"	s) compopt -o nospace 2>/dev/null\n"
-	"	   COMPREPLY=($(compgen -S = -W \"$_garner_settings\" -- \"$2\")) ;;\n"
-	"	k) COMPREPLY=($(compgen -W \"$_garner_settings\" -- \"$2\")) ;;\n"
+	"	   mapfile -t COMPREPLY < <(compgen -S = -W \"$_garner_settings\" -- \"$2\") ;;\n"
+	"	k) mapfile -t COMPREPLY < <(compgen -W \"$_garner_settings\" -- \"$2\") ;;\n"
 	"	esac\n"
 	"}\n"
 	"_garner()\n"
 	"{\n"
-	"	local IFS=$' \\t\\n' cur=${COMP_WORDS[COMP_CWORD]} path=garner word takes ended= i\n"
+	"	local IFS=$' \\t\\n' cur=${COMP_WORDS[COMP_CWORD]} path=garner\n"
+	"	local word=${COMP_WORDS[0]##*/} takes ended= i\n"
 	"	COMPREPLY=()\n"
-	"	word=${COMP_WORDS[0]##*/}\n"
-	"	[[ $word == garner-* ]] && path="garner ${word#garner-}"\n"
+	"	[[ $word == garner-* ]] && path=\"garner ${word#garner-}\"\n"
 	"	for ((i = 1; i < COMP_CWORD; i++)); do\n"
 	"		word=${COMP_WORDS[i]}\n"
 	"		if [[ $ended || $word != -?* ]]; then\n"
-	"			[[ \" ${_garner_subs[$path]} \" == *\" $word \"* ]] &&\n"
-	"				path+=" $word"\n"
+	"			[[ \" ${_garner_subs[$path]} \" == *\" $word \"* ]] && path+=\" $word\"\n"
 	"			continue\n"
 	"		fi\n"
 	"		[[ $word == -- ]] && ended=1\n"
@@ -54,6 +53,7 @@ static const char script[] =
 	"		_garner_offer \"${_garner_args[$path]}\" \"$cur\"\n"
 	"	fi\n"
 	"}\n";
+/* clang-format on */
 
 /* name=( [key]="..." ...), one line each. */
 static void put_entry(struct buf *out, const char *key, const char *option, const char *what)
@@ -168,13 +168,13 @@ static void add_command(struct tables *t, const char *before, const struct comma
 
 static void put_settings(const struct program *program, struct buf *out)
 {
-	const struct config_section *sections[SECTIONS_MOST];
+	const struct config_section *sections[CMD_SECTIONS_MAX];
 	size_t n = cmd_sections(program, sections, ARRAY_LEN(sections));
 	buf_add_text(out, "_garner_settings='");
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < sections[i]->nspecs; k++)
-			buf_printf(out, "%s%s%s ", sections[i]->name,
-				   *sections[i]->name ? "." : "", sections[i]->specs[k].name);
+			buf_printf(out, "%s%s%s ", sections[i]->name, *sections[i]->name ? "." : "",
+				   sections[i]->specs[k].name);
 	buf_add_text(out, "'\n");
 }
 

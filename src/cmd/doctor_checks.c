@@ -82,7 +82,8 @@ static void check_data(const struct patient *p, struct finding *f)
 	}
 	user_name(st.st_uid, owner, sizeof owner);
 	if (access(p->data, R_OK | W_OK | X_OK) < 0) {
-		found(f, FINDING_FAIL, "%s belongs to %s and cannot be written by %s", p->data, owner, me);
+		found(f, FINDING_FAIL, "%s belongs to %s and cannot be written by %s", p->data,
+		      owner, me);
 		mend(f, "run garner as %s", owner);
 	} else if (st.st_uid != geteuid()) {
 		found(f, FINDING_WARN, "%s belongs to %s, not to %s: files would have two owners",
@@ -104,8 +105,8 @@ static void check_space(const struct patient *p, struct finding *f)
 	double gib = free_bytes / (1 << 30);
 	double share = v.f_blocks ? 100 * (double)v.f_bavail / (double)v.f_blocks : 0;
 	bool little = gib < 1 || share < 5;
-	found(f, little ? FINDING_WARN : FINDING_OK, "%s: %.1f GiB free, %.0f %% of all", p->home, gib,
-	      share);
+	found(f, little ? FINDING_WARN : FINDING_OK, "%s: %.1f GiB free, %.0f %% of all", p->home,
+	      gib, share);
 	if (little)
 		mend(f, "du -xh --max-depth=2 %s | sort -h", p->home);
 }
@@ -182,16 +183,16 @@ static void check_kernel(const struct patient *p, struct finding *f)
 	const char *release = uname(&u) == 0 ? u.release : "unknown";
 	int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	if (fd < 0) {
-		found(f, FINDING_FAIL, "Linux %s: no pidfd_open (%s), garner up cannot work", release,
-		      strerror(errno));
+		found(f, FINDING_FAIL, "Linux %s: no pidfd_open (%s), garner up cannot work",
+		      release, strerror(errno));
 		mend(f, "use Linux 5.3 or later, and a sandbox that allows pidfd_open");
 		return;
 	}
 	close(fd);
 	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_VERSION_FLAG);
 	if (abi < 0)
-		found(f, FINDING_NOTE, "Linux %s: no landlock, one wall less around foreign documents",
-		      release);
+		found(f, FINDING_NOTE,
+		      "Linux %s: no landlock, one wall less around foreign documents", release);
 	else
 		found(f, FINDING_OK, "Linux %s, landlock %ld", release, abi);
 }
@@ -303,15 +304,10 @@ static void check_sockets(const struct patient *p, struct finding *f)
 }
 
 const struct check checks[] = {
-	{"configuration", false, check_config},
-	{"kernel", false, check_kernel},
-	{"clock", false, check_clock},
-	{"descriptors", false, check_descriptors},
-	{"data directory", true, check_data},
-	{"space", true, check_space},
-	{"file system", true, check_fs},
-	{"counters", true, check_counters},
-	{"sockets", true, check_sockets},
-	{"supervisor", true, check_up},
+	{"configuration", false, check_config}, {"kernel", false, check_kernel},
+	{"clock", false, check_clock},          {"descriptors", false, check_descriptors},
+	{"data directory", true, check_data},   {"space", true, check_space},
+	{"file system", true, check_fs},        {"counters", true, check_counters},
+	{"sockets", true, check_sockets},       {"supervisor", true, check_up},
 };
 const size_t nchecks = ARRAY_LEN(checks);

@@ -8,11 +8,25 @@
 
 enum { COLUMN_MOST = 26 };
 
-const struct cmd_exit cmd_exits[] = {
-	{ERR_NONE, "done"},
-	{ERR_USAGE, "usage or configuration that cannot be taken"},
-};
-const size_t cmd_nexits = ARRAY_LEN(cmd_exits);
+void exits_add(struct exits *list, int code, const char *when)
+{
+	size_t at = list->n;
+	if (at == ARRAY_LEN(list->item))
+		return;
+	for (; at > 0 && list->item[at - 1].code > code; at--)
+		list->item[at] = list->item[at - 1];
+	list->item[at] = (struct cmd_exit){code, when};
+	list->n++;
+}
+
+void exits_of(const struct command *command, struct exits *ret)
+{
+	*ret = (struct exits){0};
+	exits_add(ret, ERR_NONE, "done");
+	exits_add(ret, ERR_USAGE, "usage or configuration that cannot be taken");
+	for (size_t i = 0; i < command->nexits; i++)
+		exits_add(ret, command->exits[i].code, command->exits[i].when);
+}
 
 const struct cmd_exit cmd_all_exits[] = {
 	{0, "done"},
@@ -127,12 +141,15 @@ static void examples(struct help *h, const struct cmd_example *list, size_t n)
 		text_term(h->out, list[i].line, list[i].what, column);
 }
 
-static void exit_codes(struct help *h, const struct cmd_exit *list, size_t n)
+static void exit_codes(struct help *h, const struct command *command)
 {
 	char code[16];
-	for (size_t i = 0; i < n; i++) {
-		snprintf(code, sizeof code, "%d", list[i].code);
-		text_term(h->out, code, list[i].when, 6);
+	struct exits list;
+	exits_of(command, &list);
+	heading(h, "Exit codes");
+	for (size_t i = 0; i < list.n; i++) {
+		snprintf(code, sizeof code, "%d", list.item[i].code);
+		text_term(h->out, code, list.item[i].when, 6);
 	}
 }
 
@@ -203,9 +220,7 @@ void help_of_command(struct help *h, const struct command *command, const char *
 	if (command->role)
 		settings(h, command->role->section);
 	examples(h, command->examples, command->nexamples);
-	heading(h, "Exit codes");
-	exit_codes(h, cmd_exits, cmd_nexits);
-	exit_codes(h, command->exits, command->nexits);
+	exit_codes(h, command);
 }
 
 void help_of_program(struct help *h, const struct program *program)

@@ -8,7 +8,7 @@ struct help {
 };
 
 void help_of_program(struct help *h, const struct program *program); /* garner --help */
-void help_short(struct help *h, const struct program *program);   /* garner alone */
+void help_short(struct help *h, const struct program *program);      /* garner alone */
 void help_of_command(struct help *h, const struct command *command, const char *full_name);
 /* "usage: garner status [-v] [--json]" */
 void help_usage(struct help *h, const struct command *command, const char *full_name);
@@ -29,8 +29,16 @@ void completion_bash(const struct program *program, struct buf *out);
 /* "garner 0.1.0" */
 extern const char version_text[];
 
-/* Exit codes that each command has, and all that there are. */
-extern const struct cmd_exit cmd_exits[], cmd_all_exits[];
-extern const size_t cmd_nexits, cmd_nall_exits;
+/* Exit codes in ascending order: all that a command has, its own beside 0 and 2. */
+struct exits {
+	struct cmd_exit item[64];
+	size_t n;
+};
+void exits_of(const struct command *command, struct exits *ret);
+void exits_add(struct exits *list, int code, const char *when);
+
+/* What garner's own page says. */
+extern const struct cmd_exit cmd_all_exits[];
+extern const size_t cmd_nall_exits;
 extern const struct cmd_example program_examples[];
 extern const size_t program_nexamples;

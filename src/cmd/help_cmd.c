@@ -8,11 +8,15 @@ struct help_options {
 };
 
 static const struct cmd_option options[] = {
-	{0, NULL, {"man", VALUE_BOOL_AT(struct help_options, man), .help = "print the man page (mdoc)"}},
-	{0, "DIR",
+	{0,
+	 NULL,
+	 {"man", VALUE_BOOL_AT(struct help_options, man), .help = "print the man page (mdoc)"}},
+	{0,
+	 "DIR",
 	 {"write-man", VALUE_PATH_AT(struct help_options, write_man),
 	  .help = "write all man pages below DIR, as man1/ and man5/"}},
-	{0, NULL,
+	{0,
+	 NULL,
 	 {"links", VALUE_BOOL_AT(struct help_options, links),
 	  .help = "print the old names, for links to this program"}},
 };
@@ -38,7 +42,8 @@ struct named {
 };
 
 /* The command that the arguments name. */
-static int find(const struct cmd_call *call, struct arena *arena, struct named *ret, struct err *err)
+static int find(const struct cmd_call *call, struct arena *arena, struct named *ret,
+		struct err *err)
 {
 	struct named found = {NULL, ""};
 	for (int i = 0; i < call->argc; i++) {
@@ -52,9 +57,9 @@ static int find(const struct cmd_call *call, struct arena *arena, struct named *
 				       call->argv[i], near.name ? "; did you mean '" : "",
 				       near.name ? near.name : "", near.name ? "'?" : "");
 		}
-		found.full_name = found.command ? arena_printf(arena, "%s %s", found.full_name,
-							       next->name)
-						: next->name;
+		found.full_name =
+			found.command ? arena_printf(arena, "%s %s", found.full_name, next->name)
+				      : next->name;
 		found.command = next;
 	}
 	*ret = found;
@@ -83,11 +88,11 @@ static int run(const struct cmd_call *call)
 		print_links(call);
 		return 0;
 	}
-	if (o->write_man)
+	if (*o->write_man)
 		return man_write(call->program, o->write_man, &err) < 0 ? cmd_fail(call, &err) : 0;
 	struct arena arena = ARENA_INIT(1 << 20);
 	struct buf out = BUF_INIT(HELP_MOST);
-	struct named what;
+	struct named what = {NULL, ""};
 	int rc = find(call, &arena, &what, &err);
 	if (rc == 0) {
 		print(call, &what, &out);

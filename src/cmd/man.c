@@ -145,16 +145,14 @@ static void put_args(struct buf *out, const struct command *command)
 	buf_add_text(out, ".El\n");
 }
 
-void man_exits(struct buf *out, const struct cmd_exit *list, size_t n, const char *of)
+void man_exits(struct buf *out, const struct cmd_exit *list, size_t n)
 {
-	struct buf text = BUF_INIT(4000);
+	buf_add_text(out, ".Sh EXIT STATUS\n.Bl -tag -width Ds\n");
 	for (size_t i = 0; i < n; i++) {
 		buf_printf(out, ".It %d\n", list[i].code);
-		buf_clear(&text);
-		buf_printf(&text, "%s%s%s", of, *of ? ": " : "", list[i].when);
-		man_paragraph(out, buf_str(&text));
+		man_paragraph(out, str_of(list[i].when));
 	}
-	buf_free(&text);
+	buf_add_text(out, ".El\n");
 }
 
 void man_examples(struct buf *out, const struct cmd_example *list, size_t n)
@@ -240,27 +238,31 @@ static void page_description(struct page *p)
 
 static void page_exits(struct page *p)
 {
-	buf_add_text(p->out, ".Sh EXIT STATUS\n.Bl -tag -width Ds\n");
-	man_exits(p->out, cmd_exits, cmd_nexits, "");
-	man_exits(p->out, p->command->exits, p->command->nexits, "");
+	struct exits list;
+	exits_of(p->command, &list);
 	for (size_t i = 0; i < p->command->nsubs; i++) {
 		const struct command *sub = p->command->subs[i];
-		man_exits(p->out, sub->exits, sub->nexits, sub->name);
+		for (size_t k = 0; k < sub->nexits; k++)
+			exits_add(&list, sub->exits[k].code,
+				  arena_printf(&p->arena, "%s: %s", sub->name, sub->exits[k].when));
 	}
-	buf_add_text(p->out, ".El\n");
+	man_exits(p->out, list.item, list.n);
 }
 
 static void page_examples(struct page *p)
 {
-	size_t n = p->command->nexamples;
-	for (size_t i = 0; i < p->command->nsubs; i++)
-		n += p->command->subs[i]->nexamples;
-	if (n == 0)
-		return;
-	buf_add_text(p->out, ".Sh EXAMPLES\n");
+	bool some = p->command->nexamples > 0;
+	if (some)
+		buf_add_text(p->out, ".Sh EXAMPLES\n");
 	man_examples(p->out, p->command->examples, p->command->nexamples);
-	for (size_t i = 0; i < p->command->nsubs; i++)
-		man_examples(p->out, p->command->subs[i]->examples, p->command->subs[i]->nexamples);
+	for (size_t i = 0; i < p->command->nsubs; i++) {
+		const struct command *sub = p->command->subs[i];
+		if (sub->nexamples == 0)
+			continue;
+		buf_add_text(p->out, some ? ".Pp\n" : ".Sh EXAMPLES\n");
+		man_examples(p->out, sub->examples, sub->nexamples);
+		some = true;
+	}
 }
 
 void man_command(const struct command *command, const char *full_name, struct buf *out)

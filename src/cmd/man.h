@@ -8,5 +8,4 @@
 void man_paragraph(struct buf *out, struct str text);
 void man_options(struct buf *out, const struct cmd_option *list, size_t n);
 void man_examples(struct buf *out, const struct cmd_example *list, size_t n);
-/* Items of a list that is open; `of` ("" for none) stands before each meaning. */
-void man_exits(struct buf *out, const struct cmd_exit *list, size_t n, const char *of);
+void man_exits(struct buf *out, const struct cmd_exit *list, size_t n); /* a section */

@@ -1,11 +1,12 @@
 /* The page of garner itself, and all pages as files. */
 #include "base/file.h"
+#include "cmd/config_man.h"
 #include "cmd/help.h"
 #include "cmd/man.h"
 #include "cmd/names.h"
 #include "cmd/options.h"
 
-enum { PATH_CAP = 4096, SECTIONS_MOST = 256 };
+enum { PATH_CAP = 4096 };
 
 static void put_command(struct buf *out, const char *name, const char *summary)
 {
@@ -51,9 +52,9 @@ void man_program(const struct program *program, struct buf *out)
 			  ".It Ev GARNER_KEY , Ev GARNER_SECTION_KEY\n"
 			  "A setting, over the file; see\n.Xr garner.conf 5 .\n"
 			  ".It Ev NO_COLOR\nIf it is set and not empty, nothing is printed bold.\n"
-			  ".El\n.Sh EXIT STATUS\n.Bl -tag -width Ds\n");
-	man_exits(out, cmd_all_exits, cmd_nall_exits, "");
-	buf_add_text(out, ".El\n.Sh EXAMPLES\n");
+			  ".El\n");
+	man_exits(out, cmd_all_exits, cmd_nall_exits);
+	buf_add_text(out, ".Sh EXAMPLES\n");
 	man_examples(out, program_examples, program_nexamples);
 	buf_add_text(out, ".Sh SEE ALSO\n.Xr garner.conf 5\n");
 }
@@ -96,7 +97,7 @@ static int write_commands(const struct program *program, const char *dir, struct
 static int write_config(const struct program *program, const char *dir, struct buf *page,
 			struct err *err)
 {
-	const struct config_section *sections[SECTIONS_MOST];
+	const struct config_section *sections[CMD_SECTIONS_MAX];
 	size_t n = cmd_sections(program, sections, ARRAY_LEN(sections));
 	buf_clear(page);
 	config_man(sections, n, page);

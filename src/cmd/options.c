@@ -12,18 +12,25 @@ struct parse {
 };
 
 const struct cmd_option cmd_globals[] = {
-	[GLOBAL_CONFIG] = {'c', "FILE",
-			   {.name = "config", .type = VALUE_PATH,
+	[GLOBAL_CONFIG] = {'c',
+			   "FILE",
+			   {.name = "config",
+			    .type = VALUE_PATH,
 			    .help = "read the configuration from FILE"}},
-	[GLOBAL_SET] = {'s', "[SECTION.]KEY=VALUE",
-			{.name = "set", .type = VALUE_TEXT,
+	[GLOBAL_SET] = {'s',
+			"[SECTION.]KEY=VALUE",
+			{.name = "set",
+			 .type = VALUE_TEXT,
 			 .help = "set one setting, over file and environment; may be repeated"}},
-	[GLOBAL_DEBUG] = {'D', "SECTION[,LEVEL]",
-			  {.name = "debug", .type = VALUE_TEXT,
+	[GLOBAL_DEBUG] = {'D',
+			  "SECTION[,LEVEL]",
+			  {.name = "debug",
+			   .type = VALUE_TEXT,
 			   .help = "log a section, by number or name, up to LEVEL (1 to 9); may be "
 				   "repeated"}},
 	[GLOBAL_HELP] = {'h', NULL, {.name = "help", .type = VALUE_BOOL, .help = "show help"}},
-	[GLOBAL_VERSION] = {0, NULL,
+	[GLOBAL_VERSION] = {0,
+			    NULL,
 			    {.name = "version", .type = VALUE_BOOL, .help = "show the version"}},
 };
 const size_t cmd_nglobals = ARRAY_LEN(cmd_globals);
@@ -112,10 +119,19 @@ static int unknown_long(struct parse *p, struct str name)
 	for (size_t i = 0; i < cmd_nglobals; i++)
 		nearest_try(&near, cmd_globals[i].spec.name);
 	if (near.name)
-		return err_set(p->err, ERR_USAGE, "unknown option '--" STR_FMT
-			       "'; did you mean '--%s'?", STR_ARG(name), near.name);
+		return err_set(p->err, ERR_USAGE,
+			       "unknown option '--" STR_FMT "'; did you mean '--%s'?",
+			       STR_ARG(name), near.name);
 	return err_set(p->err, ERR_USAGE, "unknown option '--" STR_FMT "'%s", STR_ARG(name),
 		       command ? "" : "; the options of a command stand behind its name");
+}
+
+/* Half a character would print badly, so that then the whole word is shown. */
+static int unknown_short(struct parse *p, const char *word, char letter)
+{
+	if (letter > ' ' && letter < 0x7f)
+		return err_set(p->err, ERR_USAGE, "unknown option '-%c'", letter);
+	return err_set(p->err, ERR_USAGE, "unknown option '%s'", word);
 }
 
 /* The value behind "=" or in the next word. */
@@ -151,13 +167,13 @@ static int parse_short(struct parse *p, char *word)
 	for (char *c = word + 1; *c; c++) {
 		const struct cmd_option *option = find_short(p->line, *c);
 		if (!option)
-			return err_set(p->err, ERR_USAGE, "unknown option '-%c'", *c);
+			return unknown_short(p, word, *c);
 		if (is_flag(option)) {
 			if (take(p, option, NULL) < 0)
 				return -1;
 			continue;
 		}
-		char *value, shown[] = {'-', *c, 0};
+		char *value = NULL, shown[] = {'-', *c, 0};
 		if (value_of(p, shown, c[1] ? c + 1 : NULL, &value) < 0)
 			return -1;
 		return take(p, option, value);
@@ -168,9 +184,9 @@ static int parse_short(struct parse *p, char *word)
 /* From now on its options are known. */
 static void enter(struct cmd_line *line, const struct command *command)
 {
-	line->full_name = line->command
-				  ? arena_printf(&line->arena, "%s %s", line->full_name, command->name)
-				  : command->name;
+	line->full_name =
+		line->command ? arena_printf(&line->arena, "%s %s", line->full_name, command->name)
+			      : command->name;
 	line->command = command;
 	line->options = arena_alloc(&line->arena, MAX(command->options_size, (size_t)1));
 	line->given = arena_array(&line->arena, MAX(command->noptions, (size_t)1), sizeof(bool));

@@ -5,14 +5,14 @@
 #include "cmd/command.h"
 
 struct cmd_line {
-	struct arena arena; /* all that is below lives here */
+	struct arena arena;            /* all that is below lives here */
 	const struct command *command; /* NULL: none was named */
 	const char *full_name;         /* "config show"; "" without a command */
 	void *options;                 /* as the command's table says */
 	bool *given;                   /* per option of the command */
 	char **argv;
 	int argc;
-	const char *file; /* -c */
+	const char *file;            /* -c */
 	const char **sets, **debugs; /* -s, -D */
 	size_t nsets, ndebugs;
 	bool help, version;

@@ -17,8 +17,8 @@ extern const char *const status_words[];
 struct status_row {
 	struct str name;
 	enum status_state state;
-	int64_t pid;                      /* 0: none */
-	int64_t since_wall_us;            /* when it entered the state; 0: unknown */
+	int64_t pid;           /* 0: none */
+	int64_t since_wall_us; /* when it entered the state; 0: unknown */
 	int64_t restarts;
 	int64_t cpu_us, rss;              /* rss in bytes; -1: not known */
 	const struct counters_view *view; /* NULL: it has no counters */
@@ -30,8 +30,8 @@ struct status {
 	size_t nviews;
 	struct status_row *row; /* the supervisor first */
 	size_t nrows;
-	bool running;           /* anything at all */
-	char damaged[256];      /* the first counter file that could not be read, and why; or "" */
+	bool running;      /* anything at all */
+	char damaged[256]; /* the first counter file that could not be read, and why; or "" */
 };
 
 /* Also fine where the folder does not exist: nothing runs then. */

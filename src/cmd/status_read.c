@@ -75,8 +75,8 @@ static struct str role_of(struct str labels)
 
 static void take_state(struct status_row *row, int64_t v)
 {
-	row->state = v >= STATUS_STOPPED && v <= STATUS_STOPPING ? (enum status_state)v
-								 : STATUS_STOPPED;
+	row->state =
+		v >= STATUS_STOPPED && v <= STATUS_STOPPING ? (enum status_state)v : STATUS_STOPPED;
 }
 static void take_pid(struct status_row *row, int64_t v)
 {

@@ -27,16 +27,6 @@ static size_t count_ready(const struct supervisor *s)
 	return n;
 }
 
-void supervisor_tell(const struct supervisor *s)
-{
-	char text[64];
-	if (!s->settled)
-		return;
-	snprintf(text, sizeof text, "STATUS=%zu of %zu roles ready", count_ready(s),
-		 s->plan.nlisted);
-	notify_send(text);
-}
-
 static void add_addresses(const struct supervisor *s, struct buf *line)
 {
 	for (size_t i = 0; i < s->plan.nsockets; i++) {
@@ -51,7 +41,7 @@ static void add_addresses(const struct supervisor *s, struct buf *line)
 /* The one line for people. */
 static void announce(const struct supervisor *s)
 {
-	struct buf line = BUF_INIT(16 * 1024);
+	struct buf line = BUF_INIT(16384);
 	size_t ready = count_ready(s), all = s->plan.nlisted;
 	if (all == 0)
 		buf_add_text(&line, "no roles are built into this program, so nothing runs");
@@ -68,13 +58,15 @@ static void announce(const struct supervisor *s)
 
 static void settle(struct supervisor *s)
 {
+	size_t ready = count_ready(s), all = s->plan.nlisted;
+	char text[96];
 	s->settled = true;
 	if (!s->announced)
 		announce(s);
 	s->announced = true;
-	log_info(UP, "up", KV_UINT("ready", count_ready(s)), KV_UINT("roles", s->plan.nlisted));
-	notify_send("READY=1");
-	supervisor_tell(s);
+	log_info(UP, "up", KV_UINT("ready", ready), KV_UINT("roles", all));
+	snprintf(text, sizeof text, "READY=1\nSTATUS=%zu of %zu roles ready", ready, all);
+	notify_send(text);
 	FAULT("up.ready");
 }
 
@@ -205,6 +197,7 @@ static int open_signals(struct supervisor *s, struct err *err)
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return err_sys(err, "blocking signals");
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL); /* inherited as ignored it would reap our children for us */
 	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return s->signal_fd < 0 ? err_sys(err, "signalfd") : 0;
 }

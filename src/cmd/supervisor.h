@@ -36,8 +36,6 @@ void supervisor_done(struct supervisor *s);
 void supervisor_advance(struct supervisor *s);
 /* Reads what roles have said. */
 void supervisor_hear(struct supervisor *s);
-/* Tells systemd how many roles are ready. */
-void supervisor_tell(const struct supervisor *s);
 /* Writes the configuration of a plan for the roles to read. */
 int supervisor_write_conf(const struct supervisor *s, const struct up_plan *plan, struct err *err);
 /* Makes a new plan and takes it, or says why not and leaves all as it is. */

@@ -1,5 +1,5 @@
 #include "base/fault.h"
-#include "base/json.h"
+#include "base/jsonw.h"
 #include "cmd/commands.h"
 #include "cmd/help.h"
 #include "cmd/text.h"
@@ -17,11 +17,15 @@ struct version_options {
 };
 
 static const struct cmd_option options[] = {
-	{'v', NULL,
+	{'v',
+	 NULL,
 	 {"verbose", VALUE_BOOL_AT(struct version_options, verbose),
 	  .help = "also the compiler, the build, libraries, formats"}},
-	{0, NULL, {"json", VALUE_BOOL_AT(struct version_options, json), .help = "all of it as JSON"}},
-	{0, NULL,
+	{0,
+	 NULL,
+	 {"json", VALUE_BOOL_AT(struct version_options, json), .help = "all of it as JSON"}},
+	{0,
+	 NULL,
 	 {"faults", VALUE_BOOL_AT(struct version_options, faults),
 	  .help = "only the names of the fault points, a line each"}},
 };
@@ -51,7 +55,7 @@ enum { HAS_ARENA_MALLOC = false };
 #endif
 
 #define TEXT_OF(x) #x
-#define DOTTED(a, b, c) TEXT_OF(a) "." TEXT_OF(b) "." TEXT_OF(c)
+#define TEXT(x) TEXT_OF(x)
 
 /* A function of a library that is loaded for this question alone: linked, it would cost every start
  * of the program the time to load it. */
@@ -76,12 +80,14 @@ static const char *openssl_found(void)
 
 static const struct library {
 	const char *name, *built;
-	const char *(*found)(void); /* NULL: inside this program; returns NULL when it is not there */
+	const char *(*found)(
+		void); /* NULL: inside this program; returns NULL when it is not there */
 } libraries[] = {
-	{"libc", DOTTED(__GLIBC__, __GLIBC_MINOR__, 0), gnu_get_libc_version},
+	{"libc", TEXT(__GLIBC__) "." TEXT(__GLIBC_MINOR__), gnu_get_libc_version},
 	{"libevent", LIBEVENT_VERSION, libevent_found},
 	{"OpenSSL", OPENSSL_VERSION_STR, openssl_found},
-	{"xxHash", DOTTED(XXH_VERSION_MAJOR, XXH_VERSION_MINOR, XXH_VERSION_RELEASE), NULL},
+	{"xxHash",
+	 TEXT(XXH_VERSION_MAJOR) "." TEXT(XXH_VERSION_MINOR) "." TEXT(XXH_VERSION_RELEASE), NULL},
 };
 
 static void put_row(struct text_table *t, const char *name, const char *value)
@@ -131,48 +137,48 @@ static void print_table(const struct program *program, struct buf *out)
 	text_table_free(&t);
 }
 
-static void json_libraries(struct json *j)
+static void json_libraries(struct jsonw *j)
 {
-	json_key(j, "libraries");
-	json_array(j);
+	jsonw_key(j, "libraries");
+	jsonw_array(j);
 	for (size_t i = 0; i < ARRAY_LEN(libraries); i++) {
-		json_object(j);
-		json_put_text(j, "name", libraries[i].name);
-		json_put_text(j, "built", libraries[i].built);
-		json_put_text(j, "found",
-			      libraries[i].found ? libraries[i].found() : libraries[i].built);
-		json_object_end(j);
+		jsonw_object(j);
+		jsonw_put_text(j, "name", libraries[i].name);
+		jsonw_put_text(j, "built", libraries[i].built);
+		jsonw_put_text(j, "found",
+			       libraries[i].found ? libraries[i].found() : libraries[i].built);
+		jsonw_object_end(j);
 	}
-	json_array_end(j);
+	jsonw_array_end(j);
 }
 
-static void json_formats(struct json *j, const struct program *program)
+static void json_formats(struct jsonw *j, const struct program *program)
 {
-	json_key(j, "formats");
-	json_array(j);
+	jsonw_key(j, "formats");
+	jsonw_array(j);
 	for (size_t i = 0; i < program->nformats; i++) {
-		json_object(j);
-		json_put_text(j, "name", program->formats[i]->name);
-		json_put_uint(j, "version", program->formats[i]->version);
-		json_object_end(j);
+		jsonw_object(j);
+		jsonw_put_text(j, "name", program->formats[i]->name);
+		jsonw_put_uint(j, "version", program->formats[i]->version);
+		jsonw_object_end(j);
 	}
-	json_array_end(j);
+	jsonw_array_end(j);
 }
 
 static void print_json(const struct program *program, struct buf *out)
 {
-	struct json j = JSON_INIT(out);
-	json_object(&j);
-	json_put_text(&j, "version", GARNER_VERSION);
-	json_put_text(&j, "compiler", COMPILER);
-	json_put_bool(&j, "faults", HAS_FAULTS);
-	json_put_text(&j, "sanitizer", SANITIZER);
-	json_put_bool(&j, "arena_malloc", HAS_ARENA_MALLOC);
+	struct jsonw j = JSONW_INIT(out);
+	jsonw_object(&j);
+	jsonw_put_text(&j, "version", GARNER_VERSION);
+	jsonw_put_text(&j, "compiler", COMPILER);
+	jsonw_put_bool(&j, "faults", HAS_FAULTS);
+	jsonw_put_text(&j, "sanitizer", SANITIZER);
+	jsonw_put_bool(&j, "arena_malloc", HAS_ARENA_MALLOC);
 	json_libraries(&j);
 	json_formats(&j, program);
-	json_put_uint(&j, "commands", program->ncommands);
-	json_put_uint(&j, "roles", program->nroles);
-	json_object_end(&j);
+	jsonw_put_uint(&j, "commands", program->ncommands);
+	jsonw_put_uint(&j, "roles", program->nroles);
+	jsonw_object_end(&j);
 	buf_add_byte(out, '\n');
 }
 

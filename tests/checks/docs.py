@@ -6,8 +6,8 @@ import common
 
 README_LINES = 40
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-# the folders whose absolute paths mean somebody's machine
-MACHINE = re.compile(r"(?<![\w./~])/(?:work|home|Users)/")
+# the folders whose absolute paths mean somebody's machine; /home/me is everybody's
+MACHINE = re.compile(r"(?<![\w./~])/(?:work|home(?!/me\b)|Users)/")
 FORMAT = re.compile(r"\bconst struct format \w+ = \{(.*?)\};", re.S)
 
 
@@ -35,19 +35,22 @@ def readmes(root, names):
 
 def formats(root, names):
     found = set()
-    for path in (p for p in names if p.match("src/**/*.c")):
-        for body in FORMAT.findall(common.text(root / path)):
-            m = re.search(r'\.name\s*=\s*"([^"]+)"', body)
-            magic = re.search(r'\.magic\s*=\s*"([^"]+)"', body)
-            if not m or not magic:
-                yield f"{path}:1: a struct format without .name or .magic in quotes"
+    sources = {p: common.text(root / p) for p in names if p.parts[0] == "src" and p.suffix in (".c", ".h")}
+    defines = dict(d for s in sources.values() for d in re.findall(r'#define (\w+) "([^"]+)"', s))
+    for path, source in sources.items():
+        for body in FORMAT.findall(source):
+            name = re.search(r'\.name\s*=\s*"([^"]+)"', body)
+            magic = re.search(r'\.magic\s*=\s*(?:"([^"]+)"|(\w+))', body)
+            magic = magic and (magic.group(1) or defines.get(magic.group(2)))
+            if not name or not magic:
+                yield f"{path}:1: a struct format whose .name or .magic cannot be read"
                 continue
-            page = root / "doc" / "formats" / f"{m.group(1)}.md"
+            page = root / "doc" / "formats" / f"{name.group(1)}.md"
             found.add(page.name)
             if not page.exists():
-                yield f"{path}:1: the format {m.group(1)} has no page doc/formats/{page.name}"
-            elif magic.group(1).split("\\")[0] not in common.text(page):
-                yield f"doc/formats/{page.name}:1: does not name the magic {magic.group(1)}"
+                yield f"{path}:1: the format {name.group(1)} has no page doc/formats/{page.name}"
+            elif magic.split("\\")[0] not in common.text(page):
+                yield f"doc/formats/{page.name}:1: does not name the magic {magic}"
     for page in names:
         if page.match("doc/formats/*.md") and page.name not in found | {"README.md"}:
             yield f"{page}:1: there is no struct format of this name"

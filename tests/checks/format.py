@@ -11,11 +11,10 @@ def problems(root):
         return
     done = subprocess.run(["clang-format", "--dry-run", "-Werror", *names], cwd=root,
                           capture_output=True, text=True)
-    for line in done.stderr.splitlines():
-        m = re.match(r"(\S+:\d+):\d+: error: ", line)
-        if m:
-            yield f"{m.group(1)}: not as clang-format wants it"
-    if done.returncode != 0 and ": error: " not in done.stderr:
+    places = re.findall(r"^(\S+:\d+):\d+: error: ", done.stderr, re.M)
+    for place in dict.fromkeys(places):
+        yield f"{place}: not as clang-format wants it"
+    if done.returncode != 0 and not places:
         yield f".clang-format:1: {done.stderr.strip()}"
 
 

@@ -400,10 +400,9 @@ static void what_is_written_loads_the_same(void **state)
 	}
 	struct buf out = BUF_INIT(1 << 16);
 	config_write(first, true, &out);
-	assert_string_equal(
-		buf_text(&out),
-		"log = x y\n\n[web]\nlisten = \ntitle = \" a #b \\\"c\\\" \\\\ \\n\td \""
-		"\n\n[archie-queuer]\nmemory = 1K\n");
+	assert_string_equal(buf_text(&out),
+			    "log = x y\n\n[web]\nlisten =\ntitle = \" a #b \\\"c\\\" \\\\ \\n\td \""
+			    "\n\n[archie-queuer]\nmemory = 1K\n");
 	buf_free(&out);
 	config_free(&first);
 }

@@ -252,7 +252,7 @@ static void a_written_line_begins_with_its_time(void **state)
 	log_outside(ROLE, "refused", KV_TEXT("host", "a.example"));
 	assert_int_equal(errno, EAGAIN);
 	struct buf b = caught();
-	int64_t when;
+	int64_t when = 0;
 	assert_true(b.n > 25 && time_parse(str_head(buf_str(&b), 24), &when));
 	assert_true(llabs(clock_wall_us() - when) < US_PER_MIN);
 	assert_string_equal(buf_text(&b) + 24, " outside web/role: refused host=a.example\n");

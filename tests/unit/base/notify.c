@@ -1,15 +1,13 @@
 #include "base/notify.h"
 
+#include "../unit.h"
+
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* A reader at an abstract address; its name goes into $NOTIFY_SOCKET. */
 static int reader(void)

@@ -1,10 +1,6 @@
 #include "cmd/backoff.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "../unit.h"
 
 static void each_failure_doubles_the_delay(void **state)
 {

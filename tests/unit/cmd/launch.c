@@ -1,12 +1,7 @@
 #include "cmd/launch.h"
 
+#include "../unit.h"
 #include "cmd/proc.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 static struct arena arena = ARENA_INIT(1 << 20);
 

@@ -1,15 +1,11 @@
 #include "cmd/notice.h"
 
+#include "../unit.h"
 #include "base/notify.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static struct notice parsed(const char *text)
 {

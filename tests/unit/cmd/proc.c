@@ -1,20 +1,14 @@
 /* The children are this program itself, told by its arguments what to do. */
 #include "cmd/proc.h"
 
+#include "../unit.h"
 #include "base/notify.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static struct proc started(const char *what, const int *fds, size_t n)
 {

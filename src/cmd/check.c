@@ -1,0 +1,199 @@
+#include "base/file.h"
+#include "base/jsonw.h"
+#include "cmd/command.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sys/stat.h>
+
+enum { DEPTH_MAX = 64 }; /* folders in folders; ours are not that deep */
+
+struct options {
+	bool json;
+};
+
+enum verdict { SOUND, UNKNOWN, DAMAGED, UNREADABLE, NVERDICTS };
+static const char *const verdict_names[NVERDICTS] = {"sound", "unknown", "damaged", "unreadable"};
+
+struct check {
+	const struct cmd_call *call;
+	bool as_json;
+	struct jsonw json;
+	struct buf out; /* of the json, one entry at a time */
+	uint64_t count[NVERDICTS];
+};
+
+static void json_flush(struct check *c)
+{
+	fwrite(c->out.p, 1, c->out.n, c->call->out);
+	buf_clear(&c->out);
+}
+
+static void problem(struct check *c, enum verdict verdict, const char *path,
+		    const struct format *format, const struct err *err)
+{
+	c->count[verdict]++;
+	if (!c->as_json) {
+		fprintf(c->call->out, "%s: %s\n", verdict_names[verdict], err->msg);
+		return;
+	}
+	jsonw_object(&c->json);
+	jsonw_put_text(&c->json, "path", path);
+	jsonw_put_text(&c->json, "verdict", verdict_names[verdict]);
+	jsonw_put_text(&c->json, "format", format ? format->name : NULL);
+	jsonw_put_text(&c->json, "reason", err->msg);
+	jsonw_object_end(&c->json);
+	json_flush(c);
+}
+
+static void check_file(struct check *c, const char *path)
+{
+	const struct program *p = c->call->program;
+	const struct format *f = NULL;
+	struct err err;
+	int rc = format_of(p->formats, p->nformats, path, &f, &err);
+	if (rc == 0)
+		rc = f->verify(path, &err);
+	if (rc >= 0)
+		c->count[rc > 0 ? UNKNOWN : SOUND]++;
+	else if (err.sys_errno != ENOENT) /* that one was replaced or removed meanwhile */
+		problem(c, err.code == ERR_DAMAGED ? DAMAGED : UNREADABLE, path, f, &err);
+}
+
+static void check_path(struct check *c, const char *path, unsigned depth, bool follow);
+
+static void check_folder(struct check *c, const char *path, unsigned depth)
+{
+	struct dir d;
+	struct err err;
+	const char *name;
+	char below[PATH_MAX];
+	int rc = depth > DEPTH_MAX
+			 ? err_set(&err, ERR_SYSTEM, "%s: %d folders deep, not looked into", path,
+				   DEPTH_MAX)
+			 : dir_init(&d, path, &err);
+	if (rc < 0)
+		problem(c, UNREADABLE, path, NULL, &err);
+	if (rc != 0)
+		return;
+	while (dir_next(&d, &name) == 0) {
+		bool slash = path[strlen(path) - 1] == '/';
+		int n = snprintf(below, sizeof below, "%s%s%s", path, slash ? "" : "/", name);
+		if (n < (int)sizeof below) {
+			check_path(c, below, depth + 1, false);
+			continue;
+		}
+		err_set(&err, ERR_SYSTEM, "%.200s...: the path is too long", path);
+		problem(c, UNREADABLE, path, NULL, &err);
+	}
+	dir_done(&d);
+}
+
+/* Sockets, links and the like are no files of ours. */
+static void check_path(struct check *c, const char *path, unsigned depth, bool follow)
+{
+	struct stat st;
+	struct err err;
+	if ((follow ? stat(path, &st) : lstat(path, &st)) < 0) {
+		if (!follow && errno == ENOENT)
+			return;
+		err_sys(&err, "%s", path);
+		problem(c, UNREADABLE, path, NULL, &err);
+	} else if (S_ISDIR(st.st_mode)) {
+		check_folder(c, path, depth);
+	} else if (S_ISREG(st.st_mode)) {
+		check_file(c, path);
+	}
+}
+
+static void finish(struct check *c)
+{
+	uint64_t files = 0;
+	for (int i = 0; i < NVERDICTS; i++)
+		files += c->count[i];
+	if (c->as_json) {
+		jsonw_array_end(&c->json);
+		jsonw_put_uint(&c->json, "files", files);
+		for (int i = 0; i < NVERDICTS; i++)
+			jsonw_put_uint(&c->json, verdict_names[i], c->count[i]);
+		jsonw_object_end(&c->json);
+		buf_add_byte(&c->out, '\n');
+		json_flush(c);
+		return;
+	}
+	fprintf(c->call->out, "%llu files:", (unsigned long long)files);
+	for (int i = 0; i < NVERDICTS; i++)
+		fprintf(c->call->out, "%s %llu %s", i ? "," : "", (unsigned long long)c->count[i],
+			verdict_names[i]);
+	fputc('\n', c->call->out);
+}
+
+/* The data directory of the configuration. 0, or the exit code. */
+static int data_dir(const struct cmd_call *call, char *ret, size_t cap)
+{
+	struct config *config = NULL;
+	struct err err;
+	int code = cmd_config(call, &config);
+	if (code == 0 && cmd_data_dir(config, ret, cap, &err) < 0)
+		code = cmd_fail(call, &err);
+	config_free(&config);
+	return code;
+}
+
+static int run(const struct cmd_call *call)
+{
+	const struct options *options = call->options;
+	char data[PATH_MAX];
+	char *const only_data[] = {data};
+	int code = call->argc ? 0 : data_dir(call, data, sizeof data);
+	if (code)
+		return code;
+	struct check c = {.call = call, .as_json = options->json, .out = BUF_INIT(1 << 16)};
+	c.json = JSONW_INIT(&c.out);
+	if (c.as_json) {
+		jsonw_object(&c.json);
+		jsonw_key(&c.json, "problems");
+		jsonw_array(&c.json);
+	}
+	char *const *paths = call->argc ? call->argv : only_data;
+	for (int i = 0; i < MAX(call->argc, 1); i++)
+		check_path(&c, paths[i], 0, true);
+	finish(&c);
+	buf_free(&c.out);
+	return c.count[DAMAGED] ? ERR_DAMAGED : c.count[UNREADABLE] ? ERR_PARTLY : 0;
+}
+
+static const struct cmd_option option_table[] = {
+	{.spec = {"json", VALUE_BOOL_AT(struct options, json), .help = "Print JSON"}},
+};
+
+static const struct cmd_example examples[] = {
+	{"garner check", "everything below the data directory"},
+	{"garner check run/counters", "one folder"},
+};
+
+static const struct cmd_exit exits[] = {
+	{ERR_PARTLY, "something could not be read"},
+	{ERR_DAMAGED, "a file is damaged or of another version"},
+};
+
+const struct command check_command = {
+	.name = "check",
+	.summary = "verify the files that garner keeps on disk",
+	.description =
+		"Verifies every file of a known format below each PATH, by default the data "
+		"directory, and names each damaged one with the reason. Files of other "
+		"formats are counted. Symbolic links below PATH are not followed. Nothing is "
+		"changed, and the files may be in use.",
+	.options = option_table,
+	.noptions = ARRAY_LEN(option_table),
+	.options_size = sizeof(struct options),
+	.args = "[PATH...]",
+	.args_help = "files and folders; the data directory when there is none",
+	.max_args = -1,
+	.examples = examples,
+	.nexamples = ARRAY_LEN(examples),
+	.exits = exits,
+	.nexits = ARRAY_LEN(exits),
+	.run = run,
+};

@@ -1,0 +1,367 @@
+/* garner config: whether the configuration is right, what it says, what could be said. */
+#include "base/ini.h"
+#include "base/jsonw.h"
+#include "cmd/commands.h"
+#include "cmd/text.h"
+
+#include <limits.h>
+
+enum { OUTPUT_MAX = 16 << 20 };
+
+struct show_options {
+	bool all, json;
+};
+
+struct sections {
+	const struct config_section *list[CMD_SECTIONS_MAX];
+	size_t n;
+};
+
+static struct sections sections_of(const struct cmd_call *call)
+{
+	struct sections s;
+	s.n = cmd_sections(call->program, s.list, ARRAY_LEN(s.list));
+	return s;
+}
+
+static int finish(const struct cmd_call *call, struct buf *out)
+{
+	fwrite(buf_text(out), 1, out->n, call->out);
+	buf_free(out);
+	return 0;
+}
+
+/* "web.listen", or of the global section "data" */
+static void put_name(struct buf *out, const struct config_section *section,
+		     const struct value_spec *spec)
+{
+	buf_printf(out, "%s%s%s", section->name, section->name[0] ? "." : "", spec->name);
+}
+
+/* As it would stand in the file. */
+static void put_value(struct buf *out, const struct value_spec *spec, const void *base)
+{
+	CLEANUP(buf_free) struct buf value = BUF_INIT(INI_FILE_MAX);
+	value_print(spec, base, &value);
+	ini_quote(buf_str(&value), out);
+}
+
+static size_t count_set(const struct sections *s, const struct config *config)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < s->n; i++)
+		for (size_t k = 0; k < s->list[i]->nspecs; k++)
+			n += config_is_set(config, s->list[i], &s->list[i]->specs[k]);
+	return n;
+}
+
+/* A file that is named is looked at alone; else all that a start would read. */
+static int run_check(const struct cmd_call *call)
+{
+	struct config *config = NULL;
+	struct err err;
+	char path[PATH_MAX];
+	struct config_input in =
+		call->argc ? (struct config_input){.file = call->argv[0]} : call->input;
+	int rc = cmd_config_file(&in, path, sizeof path, &err);
+	if (rc < 0)
+		return cmd_fail(call, &err);
+	in.file = rc == 0 ? path : NULL;
+	CLEANUP(buf_free) struct buf problems = BUF_INIT(1 << 20);
+	if (cmd_load(call->program, &in, &config, &problems, &err) < 0) {
+		fflush(call->out);
+		fputs(buf_text(&problems), stderr);
+		return (int)err.code;
+	}
+	struct sections s = sections_of(call);
+	size_t n = count_set(&s, config);
+	fprintf(call->out, "%s: %zu setting%s, all good\n", in.file ? in.file : "no file", n,
+		n == 1 ? "" : "s");
+	config_free(&config);
+	return 0;
+}
+
+static void show_text(const struct sections *s, const struct config *config, bool all,
+		      struct buf *out)
+{
+	struct text_table table = {.ncolumns = 3};
+	CLEANUP(buf_free) struct buf cell = BUF_INIT(INI_FILE_MAX);
+	text_table_add(&table, "SETTING");
+	text_table_add(&table, "VALUE");
+	text_table_add(&table, "FROM");
+	for (size_t i = 0; i < s->n; i++) {
+		for (size_t k = 0; k < s->list[i]->nspecs; k++) {
+			const struct value_spec *spec = &s->list[i]->specs[k];
+			if (!all && !config_is_set(config, s->list[i], spec))
+				continue;
+			buf_clear(&cell);
+			put_name(&cell, s->list[i], spec);
+			text_table_add(&table, buf_text(&cell));
+			buf_clear(&cell);
+			put_value(&cell, spec, config_get(config, s->list[i]));
+			text_table_add(&table, buf_text(&cell));
+			text_table_add(&table, config_origin(config, s->list[i], spec));
+		}
+	}
+	if (table.ncells > table.ncolumns)
+		text_table_print(&table, out);
+	else
+		buf_add_text(out, "Nothing is set: all is as 'garner config show --all' says.\n");
+	text_table_free(&table);
+}
+
+static void show_json_setting(struct jsonw *j, const struct config *config,
+			      const struct config_section *section, const struct value_spec *spec)
+{
+	CLEANUP(buf_free) struct buf text = BUF_INIT(INI_FILE_MAX);
+	jsonw_object(j);
+	put_name(&text, section, spec);
+	jsonw_put_str(j, "setting", buf_str(&text));
+	buf_clear(&text);
+	value_print(spec, config_get(config, section), &text);
+	jsonw_put_str(j, "value", buf_str(&text));
+	buf_clear(&text);
+	value_print_default(spec, &text);
+	jsonw_put_str(j, "default", buf_str(&text));
+	buf_clear(&text);
+	value_describe(spec, &text);
+	jsonw_put_str(j, "type", buf_str(&text));
+	jsonw_put_text(j, "from", config_origin(config, section, spec));
+	jsonw_put_bool(j, "set", config_is_set(config, section, spec));
+	jsonw_object_end(j);
+}
+
+static void show_json(const struct sections *s, const struct config *config, bool all,
+		      struct buf *out)
+{
+	struct jsonw j = JSONW_INIT(out);
+	jsonw_array(&j);
+	for (size_t i = 0; i < s->n; i++)
+		for (size_t k = 0; k < s->list[i]->nspecs; k++)
+			if (all || config_is_set(config, s->list[i], &s->list[i]->specs[k]))
+				show_json_setting(&j, config, s->list[i], &s->list[i]->specs[k]);
+	jsonw_array_end(&j);
+	buf_add_byte(out, '\n');
+}
+
+static int run_show(const struct cmd_call *call)
+{
+	const struct show_options *o = call->options;
+	struct config *config = NULL;
+	int code = cmd_config(call, &config);
+	if (code)
+		return code;
+	struct sections s = sections_of(call);
+	struct buf out = BUF_INIT(OUTPUT_MAX);
+	(o->json ? show_json : show_text)(&s, config, o->all, &out);
+	config_free(&config);
+	return finish(call, &out);
+}
+
+static void put_fact(struct buf *out, const char *what, struct buf *fact)
+{
+	buf_printf(out, "    %-12s %s\n", what, fact->n ? buf_text(fact) : "(empty)");
+	buf_clear(fact);
+}
+
+static void explain_setting(struct buf *out, const struct config_section *section,
+			    const struct value_spec *spec)
+{
+	CLEANUP(buf_free) struct buf fact = BUF_INIT(INI_FILE_MAX), value = BUF_INIT(INI_FILE_MAX);
+	value_print_default(spec, &value);
+	put_name(out, section, spec);
+	buf_add_text(out, "\n    ");
+	text_wrap(out, spec->help ? spec->help : spec->name, 4, 4);
+	value_describe(spec, &fact);
+	put_fact(out, "type", &fact);
+	ini_quote(buf_str(&value), &fact);
+	put_fact(out, "default", &fact);
+	if (section->name[0])
+		buf_printf(&fact, "[%s] ", section->name);
+	ini_put(spec->name, buf_str(&value), &fact);
+	put_fact(out, "file", &fact);
+	config_env_name(section, spec, &fact);
+	put_fact(out, "environment", &fact);
+	buf_add_text(&fact, "-s ");
+	put_name(&fact, section, spec);
+	buf_add_text(&fact, "=VALUE");
+	put_fact(out, "command line", &fact);
+}
+
+static void explain_section(struct buf *out, const struct config_section *section)
+{
+	if (section->name[0])
+		buf_printf(out, "[%s] ", section->name);
+	size_t at = section->name[0] ? strlen(section->name) + 3 : 0;
+	text_wrap(out, section->help ? section->help : "", at, 0);
+	for (size_t k = 0; k < section->nspecs; k++) {
+		buf_add_byte(out, '\n');
+		explain_setting(out, section, &section->specs[k]);
+	}
+}
+
+/* One line a setting. */
+static void explain_all(struct buf *out, const struct sections *s)
+{
+	CLEANUP(buf_free) struct buf name = BUF_INIT(INI_FILE_MAX);
+	for (size_t i = 0; i < s->n; i++) {
+		const struct config_section *section = s->list[i];
+		if (i)
+			buf_printf(out, "\n[%s] ", section->name);
+		text_wrap(out, section->help ? section->help : "",
+			  i ? strlen(section->name) + 3 : 0, 0);
+		for (size_t k = 0; k < section->nspecs; k++) {
+			buf_clear(&name);
+			put_name(&name, section, &section->specs[k]);
+			text_term(out, buf_text(&name),
+				  section->specs[k].help ? section->specs[k].help : "", 26);
+		}
+	}
+	buf_add_text(out, "\nMore of each: garner config explain SECTION or SECTION.KEY\n");
+}
+
+/* Explains what has that name; 1: nothing has. */
+static int explain_name(struct buf *out, const struct sections *s, struct str name)
+{
+	CLEANUP(buf_free) struct buf full = BUF_INIT(INI_FILE_MAX);
+	for (size_t i = 0; i < s->n; i++) {
+		const struct config_section *section = s->list[i];
+		if (section->name[0] && str_is(name, section->name)) {
+			explain_section(out, section);
+			return 0;
+		}
+		for (size_t k = 0; k < section->nspecs; k++) {
+			buf_clear(&full);
+			put_name(&full, section, &section->specs[k]);
+			if (str_eq(name, buf_str(&full))) {
+				explain_setting(out, section, &section->specs[k]);
+				return 0;
+			}
+		}
+	}
+	return 1;
+}
+
+/* Whoever knows only the key, or mistyped it, gets the names that come near. */
+static int no_such_setting(const struct cmd_call *call, const struct sections *s, struct str name)
+{
+	char shown[VALUE_SHOWN];
+	struct err err;
+	struct str key = str_from(name, str_find_byte(name, '.') + 1);
+	CLEANUP(buf_free) struct buf near = BUF_INIT(300), full = BUF_INIT(INI_FILE_MAX);
+	for (size_t i = 0; i < s->n; i++) {
+		for (size_t k = 0; k < s->list[i]->nspecs; k++) {
+			buf_clear(&full);
+			put_name(&full, s->list[i], &s->list[i]->specs[k]);
+			struct str last = str_of(s->list[i]->specs[k].name);
+			if (str_distance(name, buf_str(&full), 2) <= 2 ||
+			    str_eq(key.n ? key : name, last))
+				buf_printf(&near, "%s%s", near.n ? ", " : "", buf_text(&full));
+		}
+	}
+	err_set(&err, ERR_USAGE, "no section or setting is called '%s'%s%s%s",
+		value_show(name, shown), near.n ? "; did you mean " : "", buf_text(&near),
+		near.n ? "?" : "; 'garner config explain' names all");
+	return cmd_fail(call, &err);
+}
+
+static int run_explain(const struct cmd_call *call)
+{
+	struct sections s = sections_of(call);
+	struct buf out = BUF_INIT(OUTPUT_MAX);
+	if (call->argc == 0)
+		explain_all(&out, &s);
+	else if (explain_name(&out, &s, str_of(call->argv[0])) == 1)
+		return no_such_setting(call, &s, str_of(call->argv[0]));
+	return finish(call, &out);
+}
+
+static int run_sample(const struct cmd_call *call)
+{
+	struct sections s = sections_of(call);
+	struct buf out = BUF_INIT(OUTPUT_MAX);
+	config_sample(s.list, s.n, &out);
+	return finish(call, &out);
+}
+
+static const struct cmd_example check_examples[] = {
+	{"garner config check", "whether a start would take the configuration"},
+	{"garner config check new.conf", "whether this file alone is right"},
+};
+static const struct command check = {
+	.name = "check",
+	.summary = "check the configuration, or a file",
+	.description = "Reads the file, the environment and -s as a start would, or just the file "
+		       "that is named. Says all that is wrong, each with its place.",
+	.args = "[FILE]",
+	.args_help = "The file to look at, alone",
+	.max_args = 1,
+	.examples = check_examples,
+	.nexamples = ARRAY_LEN(check_examples),
+	.run = run_check,
+};
+
+static const struct cmd_option show_specs[] = {
+	{'a',
+	 NULL,
+	 {"all", VALUE_BOOL_AT(struct show_options, all), .help = "also what has its default"}},
+	{0, NULL, {"json", VALUE_BOOL_AT(struct show_options, json), .help = "as JSON"}},
+};
+static const struct cmd_example show_examples[] = {
+	{"garner config show", "what was set, and where"},
+	{"garner config show --all --json", "every setting, for a script"},
+};
+static const struct command show = {
+	.name = "show",
+	.summary = "show the settings and where they come from",
+	.description = "Lists what the file, the environment and -s have set, each value with its "
+		       "origin.",
+	.options = show_specs,
+	.noptions = ARRAY_LEN(show_specs),
+	.options_size = sizeof(struct show_options),
+	.examples = show_examples,
+	.nexamples = ARRAY_LEN(show_examples),
+	.run = run_show,
+};
+
+static const struct cmd_example explain_examples[] = {
+	{"garner config explain", "all settings, a line each"},
+	{"garner config explain up.roles", "one setting: type, default, how to say it"},
+};
+static const struct command explain = {
+	.name = "explain",
+	.summary = "explain settings",
+	.description = "Says what a setting means, its type, bounds and default, and how it is "
+		       "written in the file, the environment and on the command line.",
+	.args = "[SECTION[.KEY]]",
+	.args_help = "A section, or one setting; of those before the first section just the key",
+	.args_kind = CMD_SETTINGS,
+	.max_args = 1,
+	.examples = explain_examples,
+	.nexamples = ARRAY_LEN(explain_examples),
+	.run = run_explain,
+};
+
+static const struct cmd_example sample_examples[] = {
+	{"garner config sample > garner.conf", "a file to begin with"},
+};
+static const struct command sample = {
+	.name = "sample",
+	.summary = "print a commented sample file",
+	.description = "Every setting with its meaning, type and default, commented out.",
+	.examples = sample_examples,
+	.nexamples = ARRAY_LEN(sample_examples),
+	.run = run_sample,
+};
+
+static const struct command *const subs[] = {&check, &show, &explain, &sample};
+const struct command config_command = {
+	.name = "config",
+	.summary = "check, show and explain the configuration",
+	.description = "The configuration is one file, garner.conf(5); the environment overrides "
+		       "it, -s overrides both. Without -c and GARNER_CONFIG the file is "
+		       "~/.config/garner/garner.conf or /etc/garner/garner.conf, whichever is "
+		       "found first.",
+	.subs = subs,
+	.nsubs = ARRAY_LEN(subs),
+};

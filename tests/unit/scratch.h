@@ -38,12 +38,12 @@ static inline int scratch_done(void **state)
 /* The path of a name in it; the same name has the same path, which stays. */
 static inline const char *scratch(const char *name)
 {
-	static char paths[256][512];
+	static char *paths[256];
 	char wanted[512];
 	snprintf(wanted, sizeof wanted, "%s/%s", scratch_dir, name);
 	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
-		if (!paths[i][0])
-			memcpy(paths[i], wanted, sizeof wanted);
+		if (!paths[i])
+			paths[i] = mem_text(wanted);
 		if (strcmp(paths[i], wanted) == 0)
 			return paths[i];
 	}

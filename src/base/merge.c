@@ -27,7 +27,9 @@ int merge_new(struct merge **ret, const struct order *order, struct stream_reade
 	m->leaf = mem_array(n, sizeof *m->leaf);
 	for (size_t i = 0; i < n; i++)
 		m->leaf[i].in = in[i];
-	m->node = mem_array(m->leaves, sizeof *m->node);
+	m->key = mem_array(2 * m->leaves, sizeof *m->key);
+	memset(m->key + m->leaves, 0xff, m->leaves * sizeof *m->key);
+	m->loser = mem_array(m->leaves, sizeof *m->loser);
 	m->most = ready_most(m);
 	*ret = m;
 	return 0;
@@ -39,7 +41,8 @@ void merge_free(struct merge **mp)
 	if (!m)
 		return;
 	mem_free(&m->leaf);
-	mem_free(&m->node);
+	mem_free(&m->key);
+	mem_free(&m->loser);
 	mem_free(mp);
 }
 

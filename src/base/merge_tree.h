@@ -15,20 +15,19 @@ struct merge_leaf {
 	size_t n;
 };
 
-/* who: the leaf; at the end of its stream, more than that of any that lives. */
-struct merge_node {
-	uint64_t high, low, who;
-};
-
+/* A player is the number of a leaf; at the end of its stream it is `leaves` more, so that it loses
+ * against all that live. */
 struct merge {
 	struct order order;
 	bool exact, started;
 	size_t n;      /* streams */
 	size_t leaves; /* a power of two */
 	struct merge_leaf *leaf;
-	struct merge_node *node; /* [0] is the winner of all */
-	size_t most;             /* to be made ready at once */
-	size_t at, ready, size;  /* what is ready: records of this size */
+	order_head *key; /* of each player; all ones for the dead */
+	size_t *loser;   /* of each inner node, from 1 on */
+	size_t winner;
+	size_t most;            /* to be made ready at once */
+	size_t at, ready, size; /* what is ready: records of this size */
 	const char *rec[MERGE_READY];
 	uint32_t input[MERGE_READY];
 	bool some; /* something was given out: */

@@ -126,6 +126,14 @@ static int unknown_long(struct parse *p, struct str name)
 		       command ? "" : "; the options of a command stand behind its name");
 }
 
+/* Half a character would print badly, so that then the whole word is shown. */
+static int unknown_short(struct parse *p, const char *word, char letter)
+{
+	if (letter > ' ' && letter < 0x7f)
+		return err_set(p->err, ERR_USAGE, "unknown option '-%c'", letter);
+	return err_set(p->err, ERR_USAGE, "unknown option '%s'", word);
+}
+
 /* The value behind "=" or in the next word. */
 static int value_of(struct parse *p, const char *shown, char *attached, char **ret)
 {
@@ -159,7 +167,7 @@ static int parse_short(struct parse *p, char *word)
 	for (char *c = word + 1; *c; c++) {
 		const struct cmd_option *option = find_short(p->line, *c);
 		if (!option)
-			return err_set(p->err, ERR_USAGE, "unknown option '-%c'", *c);
+			return unknown_short(p, word, *c);
 		if (is_flag(option)) {
 			if (take(p, option, NULL) < 0)
 				return -1;

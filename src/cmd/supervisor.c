@@ -41,7 +41,7 @@ static void add_addresses(const struct supervisor *s, struct buf *line)
 /* The one line for people. */
 static void announce(const struct supervisor *s)
 {
-	struct buf line = BUF_INIT(16 * 1024);
+	struct buf line = BUF_INIT(16384);
 	size_t ready = count_ready(s), all = s->plan.nlisted;
 	if (all == 0)
 		buf_add_text(&line, "no roles are built into this program, so nothing runs");

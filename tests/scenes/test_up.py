@@ -105,6 +105,8 @@ def test_a_role_that_ends_well_but_unasked_is_started_again(garner):
     demo.wait_pids("flaky", 3)
     up.wait_line("role failed.*exit code 0", times=2)
     assert up.stop() == 0
+    assert len(up.lines("role ready")) >= 2  # its last words are heard before it is buried
+    assert up.lines("stranger") == []
 
 
 def test_a_role_that_does_not_get_ready_in_time_holds_nobody_up(garner):

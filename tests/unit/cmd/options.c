@@ -254,6 +254,7 @@ static void what_is_unknown_is_named_with_the_nearest(void **state)
 	fails_with(PARSE("show", "--jsno"), "did you mean '--json'?");
 	fails_with(PARSE("show", "--hepl"), "did you mean '--help'?");
 	fails_with(PARSE("show", "-vx"), "unknown option '-x'");
+	fails_with(PARSE("show", "-v\xc3\xb6"), "unknown option '-v\xc3\xb6'");
 	fails_with(PARSE("--verbose", "show"), "stand behind its name");
 	struct got got = PARSE("zzz");
 	assert_int_equal(got.rc, -1);
@@ -451,6 +452,12 @@ static void the_tables_of_garner_are_whole(void **state)
 	assert_null(commands[ncommands]);
 	assert_null(roles[nroles]);
 	each_command(look_at_command);
+	for (size_t i = 0; i < ncommands; i++) {
+		for (size_t k = 0; k < i; k++)
+			assert_string_not_equal(commands[i]->name, commands[k]->name);
+		for (size_t k = 0; k < nroles; k++)
+			assert_string_not_equal(commands[i]->name, roles[k]->name);
+	}
 }
 
 static void the_help_of_garner_fits_a_terminal(void **state)

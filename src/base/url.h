@@ -67,7 +67,7 @@ int url_parse(struct str text, const struct url *base, char *room, size_t cap,
  *    of all other bytes letters, digits and - _ . ~ ! * ' ( ) are written plainly, and so are the
  *    reserved ones that came plainly; the rest is escaped. Hexadecimal digits are upper case;
  *  - more than cap or URL_STRICT_MAX bytes are URL_TOO_LONG.
- * Parsing the result, or making it canonical again, gives the same. *ret may point into u's room
+ * Parsing the result and making that canonical gives the same. *ret may point into u's room
  * where nothing had to change. u and ret may be the same. */
 int url_canon(const struct url *u, bool forgive_underflow, char *room, size_t cap,
 	      struct url *ret) MUST_USE;

@@ -283,7 +283,7 @@ static int put_name(struct url_out *o, struct str name, enum url_host_kind *ret)
 		return -URL_SYNTAX;
 	for (size_t i = 0; i < name.n; i++) {
 		uint8_t c = url_host_byte[(unsigned char)name.p[i]];
-		if (c <= HOST_COLON)
+		if (c == 0)
 			return -URL_INVALID_CHAR;
 		url_put(o, (char)c);
 	}

@@ -12,11 +12,11 @@ enum url_class {
 	HEX_DIGIT = 32,
 	ENDS_SEGMENT = 64,  /* / \ ? # */
 	STRICT_PLAIN = 128, /* needs no change in the strict canonical form */
+	PATH_CARE = 256,    /* cannot be copied in a path without a look: \ ? # . % and ESC_PATH */
 };
-extern const uint8_t url_class[256];
+extern const uint16_t url_class[256];
 
-/* A byte of a host: what is written for it, or one of these. */
-enum { HOST_HARD = 0, HOST_END = 1, HOST_COLON = 2 };
+/* What is written for a byte of a host; 0: it ends the host, or it takes more than that. */
 extern const uint8_t url_host_byte[256];
 
 static inline bool url_is(char c, unsigned classes)

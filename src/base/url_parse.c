@@ -44,11 +44,11 @@ static bool is_slash(const struct parse *s)
 /* Text and writer go on together up to a byte of these classes. */
 static void copy_plain(struct parse *s, unsigned stop)
 {
-	const char *p = s->p, *end = s->end;
-	char *o = s->out.p, *room = s->out.end;
-	while (p < end && o < room && !url_is(*p, stop))
+	const char *p = s->p, *end = p + MIN(s->end - p, s->out.end - s->out.p);
+	char *o = s->out.p;
+	while (p < end && !url_is(*p, stop))
 		*o++ = *p++;
-	s->out.over |= o == room && p < end && !url_is(*p, stop);
+	s->out.over |= p == end && p < s->end && !url_is(*p, stop);
 	s->p = p;
 	s->out.p = o;
 }
@@ -90,9 +90,28 @@ static void drop_segment(struct parse *s)
 	while (s->out.p[-1] != '/');
 }
 
+/* Where a path that begins behind a slash stops being plain: nothing in it is escaped, and no
+ * segment begins with a dot. */
+static const char *plain_path(const char *p, const char *end)
+{
+	for (char before = '/'; p < end; before = *p++) {
+		if (LIKELY(!url_is(*p, PATH_CARE)))
+			continue;
+		if ((*p != '.' && *p != '%') || before == '/')
+			break;
+	}
+	return p;
+}
+
 /* Segments behind a slash that is already written, up to ? or # or the end. */
 static void put_segments(struct parse *s)
 {
+	const char *plain = plain_path(s->p, s->end);
+	if (LIKELY(plain == s->end || *plain == '?' || *plain == '#')) {
+		url_put_str(&s->out, str_range(s->p, plain));
+		s->p = plain;
+		return;
+	}
 	for (;;) {
 		char *segment = s->out.p;
 		for (;;) {
@@ -170,34 +189,40 @@ static void put_port(struct parse *s, const struct protocol *protocol)
 	url_put_number(&s->out, s->u.port);
 }
 
+/* All forms of IPv4 addresses have a last label that begins with a digit. */
+static bool may_be_address(struct str host)
+{
+	size_t at = host.n - (host.p[host.n - 1] == '.');
+	while (at && host.p[at - 1] != '.')
+		at--;
+	return host.p[at] >= '0' && host.p[at] <= '9';
+}
+
 /* Most hosts are plain names with at most a port behind: written as they are read. false: it takes
  * more than that, and nothing has moved. */
 static bool put_plain_authority(struct parse *s, const struct protocol *protocol)
 {
-	char *host = s->out.p, *o = host, *label = host;
-	const char *p = s->p;
-	uint8_t c = HOST_END;
-	for (; p < s->end; p++) {
-		c = url_host_byte[(unsigned char)*p];
-		if (c <= HOST_COLON || o == s->out.end)
-			break;
+	char *host = s->out.p, *o = host;
+	const char *p = s->p, *end = p + MIN(s->end - p, s->out.end - o);
+	bool hyphen = false;
+	uint8_t c;
+	for (; p < end && (c = url_host_byte[(unsigned char)*p]) != 0; p++) {
+		hyphen |= c == '-';
 		*o++ = (char)c;
-		if (c == '.')
-			label = p + 1 < s->end && url_is(p[1], IN_SCHEME) ? o : label;
-		else if (c == '-' && o - host >= 4 && memcmp(o - 4, "xn--", 4) == 0)
-			return false;
 	}
 	const char *host_end = p;
-	if (p < s->end && c == HOST_COLON)
+	if (p < s->end && *p == ':')
 		while (++p < s->end && *p >= '0' && *p <= '9')
 			;
-	bool ended = p == s->end || url_host_byte[(unsigned char)*p] == HOST_END;
-	if (!ended || o == host || o == s->out.end || (*label >= '0' && *label <= '9'))
+	bool ended = p == s->end || url_is(*p, ENDS_SEGMENT);
+	struct str name = str_range(host, o);
+	if (!ended || o == host || may_be_address(name) ||
+	    (hyphen && str_find(name, STR("xn--")) < name.n))
 		return false;
 	struct str port = p > host_end ? str_range(host_end + 1, p) : (struct str){0};
 	if (port_of(port, protocol, &s->u.port) < 0)
 		return false;
-	s->u.host = str_range(host, o);
+	s->u.host = name;
 	s->u.host_kind = URL_NAME;
 	s->out.p = o;
 	s->p = p;
@@ -412,10 +437,8 @@ static __attribute__((noinline)) int parse_broken(struct str text, const struct 
 
 static bool has_line_break(struct str text)
 {
-	bool has = false; /* no early end: the loop is then done many bytes at a time */
-	for (size_t i = 0; i < text.n; i++)
-		has |= is_line_break(text.p[i]);
-	return has;
+	return text.n && (memchr(text.p, '\n', text.n) || memchr(text.p, '\t', text.n) ||
+			  memchr(text.p, '\r', text.n));
 }
 
 static struct str without_blank_ends(struct str text)

@@ -113,7 +113,7 @@ static inline void bench_keep(struct bench *b, const char *line)
 static inline void bench_figure(struct bench *b, const char *name, double value, const char *unit)
 {
 	char line[256];
-	snprintf(line, sizeof line, "figure %s_%s %.*f %s\n", b->area, name, value < 1000 ? 4 : 0,
+	snprintf(line, sizeof line, "figure %s.%s %.*f %s\n", b->area, name, value < 1000 ? 4 : 0,
 		 value, unit);
 	bench_keep(b, line);
 }
@@ -121,7 +121,7 @@ static inline void bench_figure(struct bench *b, const char *name, double value,
 static inline void bench_ratio(struct bench *b, const char *name, double value)
 {
 	char line[256];
-	snprintf(line, sizeof line, "ratio %s_%s %.4g\n", b->area, name, value);
+	snprintf(line, sizeof line, "ratio %s.%s %.4g\n", b->area, name, value);
 	bench_keep(b, line);
 }
 

@@ -26,7 +26,7 @@ timed() {
 # row WHAT VALUE UNIT GOAL, and the figure NAME
 row() {
 	printf '  %-44s %10s %-8s %s\n' "$2" "$3" "$4" "$5"
-	lines="${lines}figure tree_$1 $3 $4
+	lines="${lines}figure tree.$1 $3 $4
 "
 }
 
@@ -55,7 +55,7 @@ help_times() {
 	row help_wall_us 'garner --help, median wall' "$1" us '(goal: within 3000)'
 	row help_cpu_us 'garner --help, median CPU' "$2" us ''
 	row true_wall_us '/bin/true in the same run, median wall' "$3" us ''
-	lines="${lines}ratio tree_help_vs_true $(awk "BEGIN { printf \"%.2f\", $1 / $3 }")
+	lines="${lines}ratio tree.help.true $(awk "BEGIN { printf \"%.2f\", $1 / $3 }")
 "
 	row help_objects 'shared objects that garner loads' \
 		"$(ldd $BUILD/garner | grep -c '=> /')" objects ''

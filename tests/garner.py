@@ -208,12 +208,13 @@ class Garner:
     def command(self, *args):
         return [str(self.program), "-c", str(self.conf), *map(str, args)]
 
-    def run(self, *args, input=None, env=None, timeout=30):
-        """Runs to the end. Text in, text out."""
+    def run(self, *args, input=None, env=None, timeout=30, text=True):
+        """Runs to the end. Text in, text out; bytes with text=False."""
         command = self.command(*args)
         done = subprocess.run(command, env={**self.env, **(env or {})}, cwd=self.dir, input=input,
                               stdin=subprocess.DEVNULL if input is None else None,
-                              capture_output=True, text=True, errors="replace", timeout=timeout)
+                              capture_output=True, timeout=timeout, text=text,
+                              errors="replace" if text else None)
         return Result(command, done.returncode, done.stdout, done.stderr)
 
     def start(self, *args, env=None):

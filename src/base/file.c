@@ -69,6 +69,15 @@ int file_read(const struct file *f, void *p, size_t n, uint64_t offset, size_t *
 	return 0;
 }
 
+int file_read_next(const struct file *f, void *p, size_t n, size_t *ret_n, struct err *err)
+{
+	ssize_t r = FAULT_REFUSES("file.read", f->path) ? -1 : UNINTERRUPTED(read(f->fd, p, n));
+	if (r < 0)
+		return err_sys(err, "%s: read", f->path);
+	*ret_n = (size_t)r;
+	return 0;
+}
+
 /* All n bytes, or -1 with errno. */
 static int write_all(int fd, const char *p, size_t n, uint64_t offset)
 {

@@ -22,6 +22,9 @@ void file_drop(struct file *f);                  /* closes; for readers and afte
 /* Reads n bytes at an offset, fewer only at the end of the file. */
 int file_read(const struct file *f, void *p, size_t n, uint64_t offset, size_t *ret_n,
 	      struct err *err);
+/* The next bytes of what has no offsets: a pipe, a terminal, standard input. *ret_n is 0 at the
+ * end. */
+int file_read_next(const struct file *f, void *p, size_t n, size_t *ret_n, struct err *err);
 /* Writes all n bytes or fails; after a failure what is there past `offset` is unknown. */
 int file_write(const struct file *f, const void *p, size_t n, uint64_t offset, struct err *err);
 int file_sync(const struct file *f, struct err *err); /* data and size are on disk */

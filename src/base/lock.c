@@ -1,9 +1,9 @@
 #include "base/lock.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 /* The first line of the file says who holds it, in the words of the error message; what stands
@@ -37,12 +37,11 @@ static int busy(const struct file *f, struct err *err)
 
 static int say_who(const struct file *f, const char *who, struct err *err)
 {
-	char line[MAX_LINE], since[32];
-	time_t now = time(NULL);
-	struct tm tm;
-	strftime(since, sizeof since, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
-	snprintf(line, sizeof line, "pid %d (%.180s) since %s\n", (int)getpid(), who, since);
-	return file_write(f, line, strlen(line), 0, err);
+	CLEANUP(buf_free) struct buf line = BUF_INIT(MAX_LINE);
+	buf_printf(&line, "pid %d (%.180s) since ", (int)getpid(), who);
+	time_print(&line, clock_wall_us(), 0);
+	buf_add_byte(&line, '\n');
+	return file_write(f, line.p, line.n, 0, err);
 }
 
 int lock_take(struct lock *ret, const char *path, const char *who, struct err *err)

@@ -1,125 +1,36 @@
-#include "base/merge.h"
+#include "base/merge_tree.h"
 
-#include <inttypes.h>
-
-/* A tree of losers: the leaves are the streams, each inner node remembers who lost there, so that a
- * new record is compared only on the way from its leaf to the top. */
-struct merge {
-	struct order order;
-	bool exact;
-	size_t n;
-	struct stream_reader **in;
-	order_head *head; /* of the record at hand, all ones at the end of a stream */
-	struct str *rec;
-	size_t *rank; /* decides between equal keys: the number of the stream, more than n at its
-			 end */
-	size_t *loser;
-	size_t winner;
-	bool started;
-	order_head last_head; /* of the record that was given out last */
-	struct str last;
-};
-
-static int read_record(struct merge *m, size_t i, struct str *ret, struct err *err)
+/* What is ready must lie in two pieces of its stream. */
+static size_t ready_most(const struct merge *m)
 {
-	struct stream_reader *r = m->in[i];
-	if (LIKELY(m->order.size))
-		return stream_read(r, m->order.size, ret, err);
-	struct str length;
-	int rc = stream_read(r, ORDER_LENGTH, &length, err);
-	if (rc != 0)
-		return rc;
-	uint32_t n;
-	memcpy(&n, length.p, sizeof n);
-	n = le32toh(n);
-	if (n > stream_piece(r) - ORDER_LENGTH || n > stream_left(r))
-		return err_set(err, ERR_DAMAGED,
-			       "merge: input %zu has a record of %" PRIu32 " bytes where %" PRIu64
-			       " are left and at most %zu are taken",
-			       i, n, stream_left(r), stream_piece(r) - ORDER_LENGTH);
-	return stream_read(r, n, ret, err);
-}
-
-/* Takes the next record of a stream; the one before it is still there to compare with. */
-static inline int advance(struct merge *m, size_t i, bool check, struct err *err)
-{
-	struct str rec;
-	int rc = read_record(m, i, &rec, err);
-	if (UNLIKELY(rc != 0)) {
-		m->head[i] = ~(order_head)0;
-		m->rank[i] = m->n + i;
-		return rc < 0 ? rc : 0;
-	}
-	order_head head = order_head_of(&m->order, rec);
-	if (check && UNLIKELY(head <= m->head[i]) &&
-	    (head < m->head[i] || (!m->exact && order_compare(&m->order, rec, m->rec[i]) < 0)))
-		return err_set(err, ERR_DAMAGED, "merge: input %zu is not in order", i);
-	m->head[i] = head;
-	m->rec[i] = rec;
-	return 0;
-}
-
-static inline bool before(const struct merge *m, size_t a, size_t b)
-{
-	order_head ha = m->head[a], hb = m->head[b];
-	bool equal = ha == hb;
-	if (UNLIKELY(equal && !m->exact) && m->rank[a] < m->n && m->rank[b] < m->n) {
-		int c = order_compare(&m->order, m->rec[a], m->rec[b]);
-		if (c != 0)
-			return c < 0;
-	}
-	return (ha < hb) | (equal & (m->rank[a] < m->rank[b]));
-}
-
-static void replay(struct merge *m)
-{
-	size_t w = m->winner;
-	for (size_t node = (w + m->n) / 2; node >= 1; node /= 2) {
-		size_t other = m->loser[node];
-		bool lost = before(m, other, w);
-		m->loser[node] = lost ? w : other;
-		w = lost ? other : w;
-	}
-	m->winner = w;
-}
-
-/* The first record of every stream, and all matches once. */
-static int start(struct merge *m, struct err *err)
-{
-	m->started = true;
-	for (size_t i = 0; i < m->n; i++) {
-		m->rank[i] = i;
-		if (advance(m, i, false, err) < 0)
-			return -1;
-	}
-	size_t *won = mem_array(2 * m->n, sizeof *won);
-	for (size_t i = 0; i < m->n; i++)
-		won[m->n + i] = i;
-	for (size_t node = m->n - 1; node >= 1; node--) {
-		size_t a = won[2 * node], b = won[2 * node + 1];
-		bool a_wins = before(m, a, b);
-		won[node] = a_wins ? a : b;
-		m->loser[node] = a_wins ? b : a;
-	}
-	m->winner = won[1];
-	mem_free(&won);
-	return 0;
+	size_t most = MERGE_READY;
+	for (size_t i = 0; i < m->n && m->order.size; i++)
+		most = MIN(most, stream_piece(m->leaf[i].in) / 2 / m->order.size);
+	return MAX(most, (size_t)1);
 }
 
 int merge_new(struct merge **ret, const struct order *order, struct stream_reader *const *in,
 	      size_t n, struct err *err)
 {
-	if (n > UINT32_MAX)
-		return err_set(err, ERR_USAGE, "merge: %zu inputs are too many", n);
+	for (size_t i = 0; i < n; i++)
+		if (order->size > stream_piece(in[i]))
+			return err_set(err, ERR_USAGE,
+				       "merge: records of %zu bytes in pieces of %zu", order->size,
+				       stream_piece(in[i]));
 	struct merge *m = mem_alloc(sizeof *m);
 	m->order = order_checked(order);
 	m->exact = order_exact(&m->order);
 	m->n = n;
-	m->in = mem_copy(in, n * sizeof *in);
-	m->head = mem_array(n, sizeof *m->head);
-	m->rec = mem_array(n, sizeof *m->rec);
-	m->rank = mem_array(n, sizeof *m->rank);
-	m->loser = mem_array(n, sizeof *m->loser);
+	m->leaves = 1;
+	while (m->leaves < n)
+		m->leaves *= 2;
+	m->leaf = mem_array(n, sizeof *m->leaf);
+	for (size_t i = 0; i < n; i++)
+		m->leaf[i].in = in[i];
+	m->key = mem_array(2 * m->leaves, sizeof *m->key);
+	memset(m->key + m->leaves, 0xff, m->leaves * sizeof *m->key);
+	m->loser = mem_array(m->leaves, sizeof *m->loser);
+	m->most = ready_most(m);
 	*ret = m;
 	return 0;
 }
@@ -129,35 +40,27 @@ void merge_free(struct merge **mp)
 	struct merge *m = *mp;
 	if (!m)
 		return;
-	mem_free(&m->in);
-	mem_free(&m->head);
-	mem_free(&m->rec);
-	mem_free(&m->rank);
+	mem_free(&m->leaf);
+	mem_free(&m->key);
 	mem_free(&m->loser);
 	mem_free(mp);
 }
 
+static bool same_key(const struct merge *m, struct str a, struct str b)
+{
+	return order_head_of(&m->order, a) == order_head_of(&m->order, b) &&
+	       (m->exact || order_compare(&m->order, a, b) == 0);
+}
+
 int merge_next(struct merge *m, struct merge_record *ret, struct err *err)
 {
-	bool begin = !m->started;
-	if (m->n == 0)
-		return 1;
-	if (UNLIKELY(begin)) {
-		if (start(m, err) < 0)
-			return -1;
-	} else {
-		m->last_head = m->head[m->winner];
-		m->last = m->rec[m->winner];
-		if (m->rank[m->winner] < m->n && advance(m, m->winner, true, err) < 0)
-			return -1;
-		replay(m);
-	}
-	size_t w = m->winner;
-	if (UNLIKELY(m->rank[w] >= m->n))
-		return 1;
-	bool same = !begin && m->head[w] == m->last_head &&
-		    (m->exact || order_compare(&m->order, m->rec[w], m->last) == 0);
-	*ret = (struct merge_record){m->rec[w], (unsigned)w, !same};
+	int rc = merge_pop(m, &ret->rec, &ret->input, err);
+	if (rc != 0)
+		return rc;
+	ret->first = !m->some || !same_key(m, ret->rec, m->last);
+	m->last.p = ret->rec.p;
+	m->last.n = ret->rec.n;
+	m->some = true;
 	return 0;
 }
 

@@ -6,7 +6,7 @@
 
 struct merge_record {
 	struct str rec;
-	unsigned input; /* number of its stream */
+	uint32_t input; /* number of its stream */
 	bool first;     /* its key differs from that of the record before */
 };
 

@@ -81,6 +81,8 @@ int record_reader_open(struct record_reader **ret, const char *path, const struc
 int record_next(struct record_reader *r, struct record *ret, struct err *err);
 /* The next record is the one at that place; 0: the first one. */
 void record_seek(struct record_reader *r, uint64_t at);
+/* Where the next record is looked for. */
+uint64_t record_tell(const struct record_reader *r);
 /* Reads only what lies before this place, which the writer has said is durable. Records that are
  * not durable yet may still disappear. 0: all that is complete, as at first. */
 void record_limit(struct record_reader *r, uint64_t durable);

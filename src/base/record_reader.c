@@ -102,6 +102,11 @@ void record_seek(struct record_reader *r, uint64_t at)
 	r->scan.at = at ? at : RECORD_HEADER;
 }
 
+uint64_t record_tell(const struct record_reader *r)
+{
+	return r->scan.at;
+}
+
 void record_limit(struct record_reader *r, uint64_t durable)
 {
 	r->limit = durable;

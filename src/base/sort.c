@@ -1,7 +1,7 @@
 #include "base/sort.h"
 
 #include "base/lane.h"
-#include "base/merge.h"
+#include "base/merge_tree.h"
 #include "base/sort_batch.h"
 #include "base/thread.h"
 
@@ -411,11 +411,8 @@ static int joint_open(struct sort *s, size_t from, size_t n, struct err *err)
 
 static int joint_next(void *from, struct str *ret, struct err *err)
 {
-	struct merge_record r;
-	int rc = merge_next(from, &r, err);
-	if (rc == 0)
-		*ret = r.rec;
-	return rc;
+	uint32_t input;
+	return merge_pop(from, ret, &input, err);
 }
 
 /* Makes one run out of n. */

@@ -1,5 +1,5 @@
 #include "base/file.h"
-#include "base/json.h"
+#include "base/jsonw.h"
 #include "cmd/command.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ static const char *const verdict_names[NVERDICTS] = {"sound", "unknown", "damage
 struct check {
 	const struct cmd_call *call;
 	bool as_json;
-	struct json json;
+	struct jsonw json;
 	struct buf out; /* of the json, one entry at a time */
 	uint64_t count[NVERDICTS];
 };
@@ -37,12 +37,12 @@ static void problem(struct check *c, enum verdict verdict, const char *path,
 		fprintf(c->call->out, "%s: %s\n", verdict_names[verdict], err->msg);
 		return;
 	}
-	json_object(&c->json);
-	json_put_text(&c->json, "path", path);
-	json_put_text(&c->json, "verdict", verdict_names[verdict]);
-	json_put_text(&c->json, "format", format ? format->name : NULL);
-	json_put_text(&c->json, "reason", err->msg);
-	json_object_end(&c->json);
+	jsonw_object(&c->json);
+	jsonw_put_text(&c->json, "path", path);
+	jsonw_put_text(&c->json, "verdict", verdict_names[verdict]);
+	jsonw_put_text(&c->json, "format", format ? format->name : NULL);
+	jsonw_put_text(&c->json, "reason", err->msg);
+	jsonw_object_end(&c->json);
 	json_flush(c);
 }
 
@@ -112,11 +112,11 @@ static void finish(struct check *c)
 	for (int i = 0; i < NVERDICTS; i++)
 		files += c->count[i];
 	if (c->as_json) {
-		json_array_end(&c->json);
-		json_put_uint(&c->json, "files", files);
+		jsonw_array_end(&c->json);
+		jsonw_put_uint(&c->json, "files", files);
 		for (int i = 0; i < NVERDICTS; i++)
-			json_put_uint(&c->json, verdict_names[i], c->count[i]);
-		json_object_end(&c->json);
+			jsonw_put_uint(&c->json, verdict_names[i], c->count[i]);
+		jsonw_object_end(&c->json);
 		buf_add_byte(&c->out, '\n');
 		json_flush(c);
 		return;
@@ -149,11 +149,11 @@ static int run(const struct cmd_call *call)
 	if (code)
 		return code;
 	struct check c = {.call = call, .as_json = options->json, .out = BUF_INIT(1 << 16)};
-	c.json = JSON_INIT(&c.out);
+	c.json = JSONW_INIT(&c.out);
 	if (c.as_json) {
-		json_object(&c.json);
-		json_key(&c.json, "problems");
-		json_array(&c.json);
+		jsonw_object(&c.json);
+		jsonw_key(&c.json, "problems");
+		jsonw_array(&c.json);
 	}
 	char *const *paths = call->argc ? call->argv : only_data;
 	for (int i = 0; i < MAX(call->argc, 1); i++)
@@ -179,7 +179,7 @@ static const struct cmd_exit exits[] = {
 
 const struct command check_command = {
 	.name = "check",
-	.summary = "Verify files that garner keeps on disk",
+	.summary = "verify the files that garner keeps on disk",
 	.description =
 		"Verifies every file of a known format below each PATH, by default the data "
 		"directory, and names each damaged one with the reason. Files of other "

@@ -5,11 +5,11 @@
 const struct command *const commands[] = {
 	&up_command,
 	&status_command,
-	&config_command,
 	&doctor_command,
 	&config_command,
 	&check_command,
 	&dump_command,
+	&soif_command,
 	&help_command,
 	&completion_command,
 	&version_command,

@@ -1,6 +1,6 @@
 /* garner config: whether the configuration is right, what it says, what could be said. */
 #include "base/ini.h"
-#include "base/json.h"
+#include "base/jsonw.h"
 #include "cmd/commands.h"
 #include "cmd/text.h"
 
@@ -110,37 +110,37 @@ static void show_text(const struct sections *s, const struct config *config, boo
 	text_table_free(&table);
 }
 
-static void show_json_setting(struct json *j, const struct config *config,
+static void show_json_setting(struct jsonw *j, const struct config *config,
 			      const struct config_section *section, const struct value_spec *spec)
 {
 	CLEANUP(buf_free) struct buf text = BUF_INIT(INI_FILE_MAX);
-	json_object(j);
+	jsonw_object(j);
 	put_name(&text, section, spec);
-	json_put_str(j, "setting", buf_str(&text));
+	jsonw_put_str(j, "setting", buf_str(&text));
 	buf_clear(&text);
 	value_print(spec, config_get(config, section), &text);
-	json_put_str(j, "value", buf_str(&text));
+	jsonw_put_str(j, "value", buf_str(&text));
 	buf_clear(&text);
 	value_print_default(spec, &text);
-	json_put_str(j, "default", buf_str(&text));
+	jsonw_put_str(j, "default", buf_str(&text));
 	buf_clear(&text);
 	value_describe(spec, &text);
-	json_put_str(j, "type", buf_str(&text));
-	json_put_text(j, "from", config_origin(config, section, spec));
-	json_put_bool(j, "set", config_is_set(config, section, spec));
-	json_object_end(j);
+	jsonw_put_str(j, "type", buf_str(&text));
+	jsonw_put_text(j, "from", config_origin(config, section, spec));
+	jsonw_put_bool(j, "set", config_is_set(config, section, spec));
+	jsonw_object_end(j);
 }
 
 static void show_json(const struct sections *s, const struct config *config, bool all,
 		      struct buf *out)
 {
-	struct json j = JSON_INIT(out);
-	json_array(&j);
+	struct jsonw j = JSONW_INIT(out);
+	jsonw_array(&j);
 	for (size_t i = 0; i < s->n; i++)
 		for (size_t k = 0; k < s->list[i]->nspecs; k++)
 			if (all || config_is_set(config, s->list[i], &s->list[i]->specs[k]))
 				show_json_setting(&j, config, s->list[i], &s->list[i]->specs[k]);
-	json_array_end(&j);
+	jsonw_array_end(&j);
 	buf_add_byte(out, '\n');
 }
 

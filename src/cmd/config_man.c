@@ -18,8 +18,8 @@ static const char head[] =
 	".Ed\n"
 	".Pp\n"
 	"Keys that stand before the first section are for all roles.\n"
-	"In double quotes a value may begin or end with a blank and hold\n"
-	".Li #\nand\n.Li \\&; ;\nthere\n.Li \\e\\(dq ,\n.Li \\e\\e\nand\n.Li \\en\n"
+	"In double quotes a value may begin or end with a blank and hold what would\n"
+	"begin a comment; there\n.Li \\e\\(dq ,\n.Li \\e\\e\nand\n.Li \\en\n"
 	"stand for a quote, a backslash and a line feed.\n"
 	"A key may be given once.\n"
 	"With one wrong line nothing of the file is taken.\n"
@@ -88,7 +88,7 @@ static void put_facts(struct buf *out, const struct config_section *section,
 static void put_section(struct buf *out, const struct config_section *section)
 {
 	if (section->name[0])
-		buf_printf(out, ".Ss Section [%s]\n", section->name);
+		buf_printf(out, ".Ss Section %s\n", section->name);
 	else
 		buf_add_text(out, ".Ss Before the first section\n");
 	if (section->help)

@@ -1,6 +1,6 @@
 #include "cmd/doctor.h"
 
-#include "base/json.h"
+#include "base/jsonw.h"
 #include "cmd/commands.h"
 #include "cmd/text.h"
 
@@ -65,23 +65,23 @@ static void print_text(const struct finding *list, struct buf *out)
 
 static void print_json(const struct finding *list, struct buf *out)
 {
-	struct json j = JSON_INIT(out);
-	json_object(&j);
-	json_key(&j, "checks");
-	json_array(&j);
+	struct jsonw j = JSONW_INIT(out);
+	jsonw_object(&j);
+	jsonw_key(&j, "checks");
+	jsonw_array(&j);
 	for (size_t i = 0; i < nchecks; i++) {
 		if (!list[i].reason[0])
 			continue;
-		json_object(&j);
-		json_put_text(&j, "name", checks[i].name);
-		json_put_text(&j, "level", level_words[list[i].level]);
-		json_put_text(&j, "reason", list[i].reason);
-		json_put_text(&j, "mend", list[i].mend[0] ? list[i].mend : NULL);
-		json_object_end(&j);
+		jsonw_object(&j);
+		jsonw_put_text(&j, "name", checks[i].name);
+		jsonw_put_text(&j, "level", level_words[list[i].level]);
+		jsonw_put_text(&j, "reason", list[i].reason);
+		jsonw_put_text(&j, "mend", list[i].mend[0] ? list[i].mend : NULL);
+		jsonw_object_end(&j);
 	}
-	json_array_end(&j);
-	json_put_int(&j, "code", code_of(list, nchecks));
-	json_object_end(&j);
+	jsonw_array_end(&j);
+	jsonw_put_int(&j, "code", code_of(list, nchecks));
+	jsonw_object_end(&j);
 	buf_add_byte(out, '\n');
 }
 

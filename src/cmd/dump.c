@@ -54,7 +54,7 @@ static const struct cmd_exit exits[] = {
 
 const struct command dump_command = {
 	.name = "dump",
-	.summary = "Print a file of any format that garner keeps on disk",
+	.summary = "print a file of any format that garner keeps on disk",
 	.description = "Recognizes each FILE by its first bytes and prints it for people to read. "
 		       "Nothing is changed, and the file may be in use.",
 	.args = "FILE...",

@@ -251,15 +251,18 @@ static void page_exits(struct page *p)
 
 static void page_examples(struct page *p)
 {
-	size_t n = p->command->nexamples;
-	for (size_t i = 0; i < p->command->nsubs; i++)
-		n += p->command->subs[i]->nexamples;
-	if (n == 0)
-		return;
-	buf_add_text(p->out, ".Sh EXAMPLES\n");
+	bool some = p->command->nexamples > 0;
+	if (some)
+		buf_add_text(p->out, ".Sh EXAMPLES\n");
 	man_examples(p->out, p->command->examples, p->command->nexamples);
-	for (size_t i = 0; i < p->command->nsubs; i++)
-		man_examples(p->out, p->command->subs[i]->examples, p->command->subs[i]->nexamples);
+	for (size_t i = 0; i < p->command->nsubs; i++) {
+		const struct command *sub = p->command->subs[i];
+		if (sub->nexamples == 0)
+			continue;
+		buf_add_text(p->out, some ? ".Pp\n" : ".Sh EXAMPLES\n");
+		man_examples(p->out, sub->examples, sub->nexamples);
+		some = true;
+	}
 }
 
 void man_command(const struct command *command, const char *full_name, struct buf *out)

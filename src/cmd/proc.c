@@ -26,7 +26,9 @@ static void put_pid(char *text, pid_t pid)
 
 static bool place_fds(const struct proc_launch *how)
 {
-	if (dup2(how->null_fd, STDIN_FILENO) < 0)
+	/* whoever started us may have left descriptors open that nobody marked */
+	if (close_range(PROC_FIRST_FD, ~0u, CLOSE_RANGE_CLOEXEC) < 0 ||
+	    dup2(how->null_fd, STDIN_FILENO) < 0)
 		return false;
 	for (size_t i = 0; i < how->nfds; i++)
 		if (dup2(how->fds[i], PROC_FIRST_FD + (int)i) < 0)

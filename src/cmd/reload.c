@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-enum { MOST_SECTIONS = 64, MOST_CONF = 1 << 20 };
+enum { MOST_CONF = 1 << 20 };
 
 int supervisor_write_conf(const struct supervisor *s, const struct up_plan *plan, struct err *err)
 {
@@ -19,13 +19,6 @@ int supervisor_write_conf(const struct supervisor *s, const struct up_plan *plan
 	buf_free(&text);
 	FAULT("up.conf.written");
 	return rc;
-}
-
-static int load(const struct supervisor *s, struct config **ret, struct err *err)
-{
-	const struct config_section *sections[MOST_SECTIONS];
-	size_t n = cmd_sections(s->call->program, sections, ARRAY_LEN(sections));
-	return config_load(ret, sections, n, &s->call->input, NULL, err);
 }
 
 /* What is open and locked stays where it is. */
@@ -44,7 +37,7 @@ static int make_plan(const struct supervisor *s, struct up_plan *ret, struct err
 {
 	struct config *config;
 	struct up_plan plan;
-	if (load(s, &config, err) < 0)
+	if (cmd_config_quiet(s->call, &config, err) < 0)
 		return -1;
 	if (same_data(s, config, err) < 0 ||
 	    up_plan_make(&plan, s->call->program, &config, &s->plan, err) < 0) {
@@ -71,6 +64,7 @@ static void take_plan(struct supervisor *s, struct up_plan *plan)
 	up_plan_free(&s->plan);
 	s->plan = *plan;
 	s->settled = false;
+	cmd_log_apply(s->plan.config);
 }
 
 static void count(const struct supervisor *s, size_t which)

@@ -1,7 +1,7 @@
 #include "cmd/status.h"
 
 #include "base/clock.h"
-#include "base/json.h"
+#include "base/jsonw.h"
 #include "cmd/commands.h"
 #include "cmd/text.h"
 
@@ -111,60 +111,60 @@ static void print_text(const struct status *s, const char *data, bool verbose, s
 		print_counters(&s->view[i], out);
 }
 
-static void json_counters(struct json *j, const struct counters_view *view)
+static void json_counters(struct jsonw *j, const struct counters_view *view)
 {
-	json_key(j, "counters");
-	json_array(j);
+	jsonw_key(j, "counters");
+	jsonw_array(j);
 	for (size_t i = 0; view && i < view->n; i++) {
-		json_object(j);
-		json_put_str(j, "name", view->value[i].name);
-		json_put_str(j, "labels", view->value[i].labels);
-		json_put_int(j, "value", view->value[i].value);
-		json_object_end(j);
+		jsonw_object(j);
+		jsonw_put_str(j, "name", view->value[i].name);
+		jsonw_put_str(j, "labels", view->value[i].labels);
+		jsonw_put_int(j, "value", view->value[i].value);
+		jsonw_object_end(j);
 	}
-	json_array_end(j);
+	jsonw_array_end(j);
 }
 
 /* A figure that is not known is null. */
-static void json_known(struct json *j, const char *key, int64_t v, bool known)
+static void json_known(struct jsonw *j, const char *key, int64_t v, bool known)
 {
-	json_key(j, key);
+	jsonw_key(j, key);
 	if (known)
-		json_int(j, v);
+		jsonw_int(j, v);
 	else
-		json_null(j);
+		jsonw_null(j);
 }
 
-static void json_row(struct json *j, const struct status_row *r)
+static void json_row(struct jsonw *j, const struct status_row *r)
 {
-	json_object(j);
-	json_put_str(j, "name", r->name);
-	json_put_text(j, "state", status_words[r->state]);
+	jsonw_object(j);
+	jsonw_put_str(j, "name", r->name);
+	jsonw_put_text(j, "state", status_words[r->state]);
 	json_known(j, "pid", r->pid, r->pid > 0);
-	json_key(j, "since");
+	jsonw_key(j, "since");
 	if (r->since_wall_us > 0)
-		json_time(j, r->since_wall_us);
+		jsonw_time(j, r->since_wall_us);
 	else
-		json_null(j);
-	json_put_int(j, "restarts", r->restarts);
+		jsonw_null(j);
+	jsonw_put_int(j, "restarts", r->restarts);
 	json_known(j, "cpu_us", r->cpu_us, r->cpu_us >= 0);
 	json_known(j, "rss_bytes", r->rss, r->rss >= 0);
 	json_counters(j, r->view);
-	json_object_end(j);
+	jsonw_object_end(j);
 }
 
 static void print_json(const struct status *s, const char *data, struct buf *out)
 {
-	struct json j = JSON_INIT(out);
-	json_object(&j);
-	json_put_text(&j, "data", data);
-	json_put_bool(&j, "running", s->running);
-	json_key(&j, "roles");
-	json_array(&j);
+	struct jsonw j = JSONW_INIT(out);
+	jsonw_object(&j);
+	jsonw_put_text(&j, "data", data);
+	jsonw_put_bool(&j, "running", s->running);
+	jsonw_key(&j, "roles");
+	jsonw_array(&j);
 	for (size_t i = 0; i < s->nrows; i++)
 		json_row(&j, &s->row[i]);
-	json_array_end(&j);
-	json_object_end(&j);
+	jsonw_array_end(&j);
+	jsonw_object_end(&j);
 	buf_add_byte(out, '\n');
 }
 

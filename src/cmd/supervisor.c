@@ -41,7 +41,7 @@ static void add_addresses(const struct supervisor *s, struct buf *line)
 /* The one line for people. */
 static void announce(const struct supervisor *s)
 {
-	struct buf line = BUF_INIT(16 * 1024);
+	struct buf line = BUF_INIT(16384);
 	size_t ready = count_ready(s), all = s->plan.nlisted;
 	if (all == 0)
 		buf_add_text(&line, "no roles are built into this program, so nothing runs");
@@ -197,6 +197,7 @@ static int open_signals(struct supervisor *s, struct err *err)
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return err_sys(err, "blocking signals");
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL); /* inherited as ignored it would reap our children for us */
 	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return s->signal_fd < 0 ? err_sys(err, "signalfd") : 0;
 }

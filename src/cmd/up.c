@@ -1,3 +1,4 @@
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/lock.h"
 #include "base/log.h"
@@ -11,30 +12,61 @@
 #include <sys/pidfd.h>
 #include <unistd.h>
 
-static bool is_dead(int64_t pid)
+/* After a supervisor was killed its roles die at once, but not in the same instant. What they still
+ * hold is worth a short wait: a child between fork and exec the supervisor's lock, a role its lock
+ * and the listening sockets. */
+enum { GRACE_MS = 2000, PAUSE_MS = 10 };
+
+/* Whether a process has ended, or does so within that time. */
+static bool ends_within(int64_t pid, int64_t ms)
 {
 	int fd = pid > 0 ? pidfd_open((pid_t)pid, 0) : -1;
 	if (fd < 0)
 		return pid > 0 && errno == ESRCH;
 	struct pollfd p = {.fd = fd, .events = POLLIN};
-	int n = poll(&p, 1, 0);
+	int n = poll(&p, 1, (int)MAX(ms, 0));
 	close(fd);
 	return n == 1;
 }
 
-/* A supervisor that was killed between fork and exec leaves its lock for a moment to a child that
- * is about to die. That alone is worth waiting for. */
 static int take_lock(struct lock *ret, const char *path, struct err *err)
 {
-	enum { TRIES = 200, WAIT_MS = 10 };
-	for (int i = 0;; i++) {
+	for (int waited_ms = 0;; waited_ms += PAUSE_MS) {
 		int64_t pid = 0;
 		struct err ignored;
 		int rc = lock_take(ret, path, "garner up", err);
-		if (rc == 0 || err->code != ERR_BUSY || i == TRIES ||
-		    lock_holder(path, &pid, &ignored) < 0 || (pid && !is_dead(pid)))
+		if (rc == 0 || err->code != ERR_BUSY || waited_ms >= GRACE_MS ||
+		    lock_holder(path, &pid, &ignored) < 0 || (pid && !ends_within(pid, 0)))
 			return rc;
-		(void)poll(NULL, 0, WAIT_MS);
+		(void)poll(NULL, 0, PAUSE_MS);
+	}
+}
+
+/* A role that somebody runs by hand is not waited for any longer than that. */
+static int wait_for_roles(const struct program *program, const char *data, struct err *err)
+{
+	char path[PATH_MAX];
+	int64_t end_us = clock_mono_us() + GRACE_MS * US_PER_MS, pid;
+	for (size_t i = 0; i < program->nroles; i++) {
+		int rc = run_path(data, "locks", program->roles[i]->name, path, sizeof path, err);
+		if (rc == 0)
+			rc = lock_holder(path, &pid, err);
+		if (rc < 0)
+			return -1;
+		if (rc == 0)
+			(void)ends_within(pid, (end_us - clock_mono_us()) / US_PER_MS);
+	}
+	return 0;
+}
+
+static int make_plan(struct up_plan *ret, const struct program *program, struct config **config,
+		     struct err *err)
+{
+	for (int waited_ms = 0;; waited_ms += PAUSE_MS) {
+		int rc = up_plan_make(ret, program, config, NULL, err);
+		if (rc == 0 || err->code != ERR_BUSY || waited_ms >= GRACE_MS)
+			return rc;
+		(void)poll(NULL, 0, PAUSE_MS);
 	}
 }
 
@@ -43,7 +75,8 @@ static int supervise(const struct cmd_call *call, const char *data, struct confi
 {
 	struct supervisor s;
 	struct up_plan plan;
-	if (up_plan_make(&plan, call->program, config, NULL, err) < 0)
+	if (wait_for_roles(call->program, data, err) < 0 ||
+	    make_plan(&plan, call->program, config, err) < 0)
 		return -1;
 	FAULT("up.sockets.open");
 	int rc = supervisor_init(&s, call, data, &plan, err);
@@ -95,8 +128,8 @@ static const struct cmd_example examples[] = {
 
 static const struct cmd_exit exits[] = {
 	{3, "a role did not stop in time and was killed"},
-	{5, "another garner up runs on this data directory"},
-	{7, "the system refused: an address in use, a folder that cannot be written"},
+	{5, "another garner up runs on this data directory, or an address is in use"},
+	{7, "the system refused: a folder that cannot be written, a port below 1024"},
 };
 
 const struct command up_command = {

@@ -1,5 +1,5 @@
 #include "base/fault.h"
-#include "base/json.h"
+#include "base/jsonw.h"
 #include "cmd/commands.h"
 #include "cmd/help.h"
 #include "cmd/text.h"
@@ -137,48 +137,48 @@ static void print_table(const struct program *program, struct buf *out)
 	text_table_free(&t);
 }
 
-static void json_libraries(struct json *j)
+static void json_libraries(struct jsonw *j)
 {
-	json_key(j, "libraries");
-	json_array(j);
+	jsonw_key(j, "libraries");
+	jsonw_array(j);
 	for (size_t i = 0; i < ARRAY_LEN(libraries); i++) {
-		json_object(j);
-		json_put_text(j, "name", libraries[i].name);
-		json_put_text(j, "built", libraries[i].built);
-		json_put_text(j, "found",
-			      libraries[i].found ? libraries[i].found() : libraries[i].built);
-		json_object_end(j);
+		jsonw_object(j);
+		jsonw_put_text(j, "name", libraries[i].name);
+		jsonw_put_text(j, "built", libraries[i].built);
+		jsonw_put_text(j, "found",
+			       libraries[i].found ? libraries[i].found() : libraries[i].built);
+		jsonw_object_end(j);
 	}
-	json_array_end(j);
+	jsonw_array_end(j);
 }
 
-static void json_formats(struct json *j, const struct program *program)
+static void json_formats(struct jsonw *j, const struct program *program)
 {
-	json_key(j, "formats");
-	json_array(j);
+	jsonw_key(j, "formats");
+	jsonw_array(j);
 	for (size_t i = 0; i < program->nformats; i++) {
-		json_object(j);
-		json_put_text(j, "name", program->formats[i]->name);
-		json_put_uint(j, "version", program->formats[i]->version);
-		json_object_end(j);
+		jsonw_object(j);
+		jsonw_put_text(j, "name", program->formats[i]->name);
+		jsonw_put_uint(j, "version", program->formats[i]->version);
+		jsonw_object_end(j);
 	}
-	json_array_end(j);
+	jsonw_array_end(j);
 }
 
 static void print_json(const struct program *program, struct buf *out)
 {
-	struct json j = JSON_INIT(out);
-	json_object(&j);
-	json_put_text(&j, "version", GARNER_VERSION);
-	json_put_text(&j, "compiler", COMPILER);
-	json_put_bool(&j, "faults", HAS_FAULTS);
-	json_put_text(&j, "sanitizer", SANITIZER);
-	json_put_bool(&j, "arena_malloc", HAS_ARENA_MALLOC);
+	struct jsonw j = JSONW_INIT(out);
+	jsonw_object(&j);
+	jsonw_put_text(&j, "version", GARNER_VERSION);
+	jsonw_put_text(&j, "compiler", COMPILER);
+	jsonw_put_bool(&j, "faults", HAS_FAULTS);
+	jsonw_put_text(&j, "sanitizer", SANITIZER);
+	jsonw_put_bool(&j, "arena_malloc", HAS_ARENA_MALLOC);
 	json_libraries(&j);
 	json_formats(&j, program);
-	json_put_uint(&j, "commands", program->ncommands);
-	json_put_uint(&j, "roles", program->nroles);
-	json_object_end(&j);
+	jsonw_put_uint(&j, "commands", program->ncommands);
+	jsonw_put_uint(&j, "roles", program->nroles);
+	jsonw_object_end(&j);
 	buf_add_byte(out, '\n');
 }
 

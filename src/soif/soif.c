@@ -128,12 +128,29 @@ void soif_sort(struct soif *obj)
 	mem_free(&list);
 }
 
-static bool readable(struct str s, const char *forbidden)
+/* What a byte would do to the reading back of the words of an object. */
+enum { ENDS_TYPE = 1, ENDS_URL = 2, ENDS_NAME = 4, NO_URL_FIRST = 8, NO_NAME_FIRST = 16 };
+static const unsigned char effect[256] = {
+	[0] = ENDS_TYPE | ENDS_URL | ENDS_NAME,
+	['\t'] = ENDS_TYPE | ENDS_URL | NO_NAME_FIRST,
+	['\n'] = ENDS_TYPE | ENDS_URL | ENDS_NAME,
+	['\v'] = ENDS_TYPE | ENDS_URL | NO_NAME_FIRST,
+	['\f'] = ENDS_TYPE | ENDS_URL | NO_NAME_FIRST,
+	['\r'] = ENDS_TYPE | ENDS_URL | ENDS_NAME,
+	[' '] = ENDS_TYPE | ENDS_URL | NO_NAME_FIRST,
+	['{'] = ENDS_TYPE | ENDS_NAME | NO_URL_FIRST,
+	['}'] = NO_URL_FIRST | NO_NAME_FIRST,
+	['@'] = NO_URL_FIRST,
+};
+
+static bool readable(struct str s, unsigned ends, unsigned first)
 {
+	if (s.n == 0 || effect[(unsigned char)s.p[0]] & first)
+		return false;
+	unsigned all = 0;
 	for (size_t i = 0; i < s.n; i++)
-		if (s.p[i] == 0 || strchr(forbidden, s.p[i]))
-			return false;
-	return s.n > 0;
+		all |= effect[(unsigned char)s.p[i]];
+	return !(all & ends);
 }
 
 static void print_attr(const struct soif_attr *a, struct buf *out)
@@ -158,15 +175,15 @@ static void print_attr(const struct soif_attr *a, struct buf *out)
 
 int soif_print(const struct soif *obj, struct buf *out, struct err *err)
 {
-	if (!readable(obj->type, " \t\r\n\v\f{"))
+	if (!readable(obj->type, ENDS_TYPE, 0))
 		return err_set(err, ERR_USAGE, "the type '" STR_FMT "' cannot stand in an object",
 			       STR_ARG(obj->type));
-	if (!readable(obj->url, " \t\r\n\v\f") || strchr("{}@", obj->url.p[0]))
+	if (!readable(obj->url, ENDS_URL, NO_URL_FIRST))
 		return err_set(err, ERR_USAGE, "the URL '" STR_FMT "' cannot stand in an object",
 			       STR_ARG(obj->url));
 	for (size_t i = 0; i < obj->n; i++) {
 		struct str name = obj->attr[i].name;
-		if (!readable(name, "{\r\n") || strchr(" \t\v\f}", name.p[0]))
+		if (!readable(name, ENDS_NAME, NO_NAME_FIRST))
 			return err_set(err, ERR_USAGE,
 				       STR_FMT ": the attribute name '" STR_FMT
 					       "' cannot stand in an object",

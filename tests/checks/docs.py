@@ -6,8 +6,8 @@ import common
 
 README_LINES = 40
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-# the folders whose absolute paths mean somebody's machine
-MACHINE = re.compile(r"(?<![\w./~])/(?:work|home|Users)/")
+# the folders whose absolute paths mean somebody's machine; /home/me is everybody's
+MACHINE = re.compile(r"(?<![\w./~])/(?:work|home(?!/me\b)|Users)/")
 FORMAT = re.compile(r"\bconst struct format \w+ = \{(.*?)\};", re.S)
 
 

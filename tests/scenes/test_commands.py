@@ -3,6 +3,8 @@ import json
 import os
 import pty
 import re
+import shutil
+import socket
 import subprocess
 
 import pytest
@@ -161,8 +163,9 @@ def test_the_names_for_links_are_listed(garner):
 def lint(text):
     done = subprocess.run(["mandoc", "-Tlint", "-W", "style"], input=text, capture_output=True,
                           text=True)
-    # the pages refer to each other before they are installed
-    return [line for line in done.stdout.splitlines() if "referenced manual not found" not in line]
+    # the pages refer to each other before they are installed; "[up]" may end a heading
+    fine = ("STYLE: referenced manual not found", "STYLE: trailing delimiter: Ss Section [")
+    return [line for line in done.stdout.splitlines() if not any(f in line for f in fine)]
 
 
 @pytest.mark.parametrize("program", ["garner", PROGRAM])
@@ -208,8 +211,8 @@ printf '%s\n' "${COMPREPLY[@]}"
 def complete(g, *words):
     script = g.dir / "completion"
     script.write_text(g.run("completion", "bash").out)
-    done = subprocess.run(["bash", "-u", "-c", COMPLETE.replace("-u", ""), "-", script, *words],
-                          capture_output=True, text=True, cwd=g.dir)
+    done = subprocess.run(["bash", "-c", COMPLETE, "-", script, *words], capture_output=True,
+                          text=True, cwd=g.dir)
     assert done.stderr == ""
     return sorted(filter(None, done.stdout.split("\n")))
 
@@ -411,7 +414,6 @@ def test_the_doctor_finds_what_is_damaged_or_left_behind(garner):
 
 
 def left_socket(path):
-    import socket
     with socket.socket(socket.AF_UNIX) as s:
         s.bind(str(path))
         s.listen()
@@ -435,6 +437,7 @@ def test_the_doctor_fails_where_the_data_directory_is_no_folder(garner):
 
 # the unit
 
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
 def test_the_unit_is_taken_by_systemd(garner):
     unit = garner().dir / "garner.service"
     text = (BUILD / "etc/garner.service").read_text()

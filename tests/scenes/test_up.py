@@ -1,14 +1,16 @@
 """garner up: the supervisor, with demonstration roles."""
+import fcntl
 import os
 import re
 import signal
 import socket
+import struct
 import threading
 import time
 from pathlib import Path
 
 from demo import Demo, ask, lives
-from garner import wait_for
+from garner import left_running, wait_for
 
 NO_END = {"stop_timeout": "1h"}
 
@@ -103,6 +105,8 @@ def test_a_role_that_ends_well_but_unasked_is_started_again(garner):
     demo.wait_pids("flaky", 3)
     up.wait_line("role failed.*exit code 0", times=2)
     assert up.stop() == 0
+    assert len(up.lines("role ready")) >= 2  # its last words are heard before it is buried
+    assert up.lines("stranger") == []
 
 
 def test_a_role_that_does_not_get_ready_in_time_holds_nobody_up(garner):
@@ -242,6 +246,29 @@ def test_hup_without_a_change_restarts_nobody(garner):
     assert len(demo.pids("echo")) == len(demo.pids("tick")) == 1
 
 
+def test_debug_lines_go_on_and_off_with_a_reload(garner):
+    demo = Demo(garner)
+    config = demo.g.conf.read_text()
+    up = demo.g.start("up").wait_ready()
+    assert "debug up" not in up.text
+    demo.g.configure("log = up:1\n" + config)
+    up.send(signal.SIGHUP)
+    up.wait_line("debug up")  # what the roles say when they are ready
+    demo.wait_pids("tick", 2)
+    demo.g.configure(config)
+    up.send(signal.SIGHUP)
+    demo.wait_pids("tick", 3)
+    assert up.stop() == 0
+    assert "debug" not in up.text[up.text.rindex("reloaded"):]
+
+
+def test_debug_lines_asked_for_with_d_reach_the_roles(garner):
+    demo = Demo(garner)
+    up = demo.g.start("up", "-D3,5", "-Dup").wait_ready()
+    assert "log = 3:5 up" in (demo.g.data / "run" / "up.conf").read_text()
+    assert up.stop() == 0
+
+
 def test_hup_with_a_broken_file_changes_nothing_and_names_the_line(garner):
     demo = Demo(garner, "echo tick", echo={"listen": "127.0.0.1:0", "greeting": "before"})
     up = demo.start().wait_ready()
@@ -339,6 +366,78 @@ def test_a_killed_supervisor_takes_everything_with_it_and_the_next_starts_at_onc
     wait_for("the end of all processes", lambda: not any(map(lives, pids)))
     demo.configure("echo tick")
     assert demo.start().wait_ready().stop() == 0
+
+
+def soon(*calls):
+    """Does something while the supervisor that was just started waits for it."""
+    timer = threading.Timer(0.3, lambda: [call() for call in calls])
+    timer.start()
+    return timer
+
+
+def test_an_address_that_a_dying_role_still_holds_is_waited_for(garner):
+    holder = socket.socket()
+    holder.bind(("127.0.0.1", 0))
+    holder.listen()
+    demo = Demo(garner, "echo", echo={"listen": f"127.0.0.1:{holder.getsockname()[1]}"})
+    up = demo.start()
+    soon(holder.close).join()
+    assert up.wait_ready().stop() == 0
+
+
+def test_a_role_that_is_about_to_die_is_waited_for(garner):
+    demo = Demo(garner, "echo tick")
+    role = demo.g.start("tick").wait_ready()
+    up = demo.start()
+    soon(role.kill).join()
+    up.wait_ready()
+    assert up.stop() == 0
+    assert up.lines(r"Z (error|warn) ") == []
+
+
+def test_a_lock_that_outlives_its_supervisor_for_a_moment_is_waited_for(garner):
+    demo = Demo(garner, "echo")
+    first = demo.start().wait_ready()
+    first.kill()
+    wait_for("the end of all processes", lambda: not left_running(demo.g.dir))
+    path = demo.g.data / "run/locks/up"
+    assert f"pid {first.pid} " in path.read_text()
+    with open(path, "r+b") as held:
+        fcntl.fcntl(held, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 0, 0))
+        up = demo.start()
+        soon(held.close).join()
+        assert up.wait_ready().stop() == 0
+
+
+def test_an_address_that_stays_taken_is_an_error_that_names_it(garner):
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        address = f"127.0.0.1:{holder.getsockname()[1]}"
+        result = Demo(garner, "tick echo", echo={"listen": address}).g.run("up")
+    assert result.code == 5
+    assert "echo.listen" in result.err and address in result.err
+
+
+def test_inherited_descriptors_and_signals_do_no_harm(garner):
+    demo = Demo(garner, "echo tick", echo={"listen": "127.0.0.1:0"})
+    wrapper = demo.g.dir / "wrapper"
+    wrapper.write_text(f'#!/bin/sh\nexec 9<{demo.g.dir} {demo.g.program} "$@"\n')
+    wrapper.chmod(0o755)
+    demo.g.program = wrapper
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # as some parents leave it behind
+    try:
+        up = demo.start()
+    finally:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    up.wait_ready()
+    demo.kill_role("echo")
+    assert os.readlink(f"/proc/{up.pid}/fd/9") == str(demo.g.dir)
+    held = [os.readlink(fd) for pid in (demo.pids("echo")[-1], demo.pids("tick")[-1])
+            for fd in Path(f"/proc/{pid}/fd").iterdir()]
+    assert str(demo.g.dir) not in held
+    assert sum(path == "/dev/null" for path in held) == 2  # standard input of both
+    assert up.stop() == 0
 
 
 def test_a_second_supervisor_on_the_same_data_is_told_who_holds_it(garner):

@@ -13,7 +13,7 @@
 
 static char scratch_dir[256];
 
-static int scratch_remove(const char *path, const struct stat *st, int type, struct FTW *ftw)
+static inline int scratch_remove(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
 	(void)st;
 	(void)type;
@@ -21,7 +21,7 @@ static int scratch_remove(const char *path, const struct stat *st, int type, str
 	return remove(path);
 }
 
-static int scratch_make(void **state)
+static inline int scratch_make(void **state)
 {
 	(void)state;
 	const char *base = getenv("TMPDIR");
@@ -29,14 +29,14 @@ static int scratch_make(void **state)
 	return mkdtemp(scratch_dir) ? 0 : -1;
 }
 
-static int scratch_done(void **state)
+static inline int scratch_done(void **state)
 {
 	(void)state;
 	return nftw(scratch_dir, scratch_remove, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 /* The path of a name in it; the last few stay valid. */
-static const char *scratch(const char *name)
+static inline const char *scratch(const char *name)
 {
 	static char path[8][512];
 	static unsigned turn;

@@ -336,11 +336,35 @@ static void a_replacement_that_fails_leaves_the_old_file_alone(void **state)
 
 #endif
 
+static void a_pipe_is_read_as_it_comes(void **state)
+{
+	(void)state;
+	int ends[2];
+	char p[16];
+	size_t n = 99;
+	struct err err = {0};
+	assert_int_equal(0, pipe(ends));
+	struct file f = {.fd = ends[0], .path = (char *)"pipe"};
+	assert_int_equal(3, write(ends[1], "abc", 3));
+	assert_int_equal(0, file_read_next(&f, p, 2, &n, &err));
+	assert_int_equal(2, n);
+	assert_int_equal(0, file_read_next(&f, p, sizeof p, &n, &err));
+	assert_int_equal(1, n);
+	assert_int_equal('c', p[0]);
+	close(ends[1]);
+	assert_int_equal(0, file_read_next(&f, p, sizeof p, &n, &err));
+	assert_int_equal(0, n);
+	close(ends[0]);
+	assert_true(file_read_next(&f, p, sizeof p, &n, &err) < 0);
+	assert_string_equal("pipe: read: Bad file descriptor", err.msg);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_written_is_read_back),
 		cmocka_unit_test(a_file_that_is_not_there_is_nothing_or_an_error),
+		cmocka_unit_test(a_pipe_is_read_as_it_comes),
 		cmocka_unit_test(errors_name_path_and_offset),
 		cmocka_unit_test(a_write_that_the_system_cuts_short_fails),
 		cmocka_unit_test(allocation_gives_blocks_and_keeps_what_is_there),

@@ -228,14 +228,15 @@ static void a_command_may_keep_what_follows_its_first_argument(void **state)
 static void the_options_that_all_have_stand_anywhere(void **state)
 {
 	(void)state;
-	struct got got = PARSE("-c", "f", "-sa.b=1,2", "show", "x", "--set", "c=3", "-D70,5");
+	struct got got = PARSE("-c", "f", "-sa.b=1,2", "show", "x", "--set", "c=3", "-D70,5",
+			       "--debug", "up");
 	assert_int_equal(got.rc, 0);
 	assert_string_equal(got.line.file, "f");
-	assert_int_equal(got.line.nsets, 2);
+	assert_int_equal(got.line.nsets, 4);
 	assert_string_equal(got.line.sets[0], "a.b=1,2");
 	assert_string_equal(got.line.sets[1], "c=3");
-	assert_int_equal(got.line.ndebugs, 1);
-	assert_string_equal(got.line.debugs[0], "70,5");
+	assert_string_equal(got.line.sets[2], "log+=70:5");
+	assert_string_equal(got.line.sets[3], "log+=up");
 	done(&got);
 }
 
@@ -254,6 +255,7 @@ static void what_is_unknown_is_named_with_the_nearest(void **state)
 	fails_with(PARSE("show", "--jsno"), "did you mean '--json'?");
 	fails_with(PARSE("show", "--hepl"), "did you mean '--help'?");
 	fails_with(PARSE("show", "-vx"), "unknown option '-x'");
+	fails_with(PARSE("show", "-v\xc3\xb6"), "unknown option '-v\xc3\xb6'");
 	fails_with(PARSE("--verbose", "show"), "stand behind its name");
 	struct got got = PARSE("zzz");
 	assert_int_equal(got.rc, -1);
@@ -451,6 +453,12 @@ static void the_tables_of_garner_are_whole(void **state)
 	assert_null(commands[ncommands]);
 	assert_null(roles[nroles]);
 	each_command(look_at_command);
+	for (size_t i = 0; i < ncommands; i++) {
+		for (size_t k = 0; k < i; k++)
+			assert_string_not_equal(commands[i]->name, commands[k]->name);
+		for (size_t k = 0; k < nroles; k++)
+			assert_string_not_equal(commands[i]->name, roles[k]->name);
+	}
 }
 
 static void the_help_of_garner_fits_a_terminal(void **state)

@@ -1,4 +1,4 @@
-#include "base/json.h"
+#include "base/jsonw.h"
 
 #include "../dice.h"
 #include "../dies.h"
@@ -10,26 +10,26 @@ static void nesting_and_commas_are_kept(void **state)
 {
 	(void)state;
 	struct buf b CLEANUP(buf_free) = BUF_INIT(1000);
-	struct json j = JSON_INIT(&b);
-	json_object(&j);
-	json_put_int(&j, "min", INT64_MIN);
-	json_put_uint(&j, "max", UINT64_MAX);
-	json_key(&j, "list");
-	json_array(&j);
-	json_array(&j);
-	json_array_end(&j);
-	json_object(&j);
-	json_object_end(&j);
-	json_bool(&j, false);
-	json_null(&j);
-	json_text(&j, NULL);
-	json_text(&j, "x");
-	json_time(&j, 1700000000123456);
-	json_array_end(&j);
-	json_put_bool(&j, "yes", true);
-	json_put_str(&j, "s", STR("a"));
-	json_put_text(&j, "none", NULL);
-	json_object_end(&j);
+	struct jsonw j = JSONW_INIT(&b);
+	jsonw_object(&j);
+	jsonw_put_int(&j, "min", INT64_MIN);
+	jsonw_put_uint(&j, "max", UINT64_MAX);
+	jsonw_key(&j, "list");
+	jsonw_array(&j);
+	jsonw_array(&j);
+	jsonw_array_end(&j);
+	jsonw_object(&j);
+	jsonw_object_end(&j);
+	jsonw_bool(&j, false);
+	jsonw_null(&j);
+	jsonw_text(&j, NULL);
+	jsonw_text(&j, "x");
+	jsonw_time(&j, 1700000000123456);
+	jsonw_array_end(&j);
+	jsonw_put_bool(&j, "yes", true);
+	jsonw_put_str(&j, "s", STR("a"));
+	jsonw_put_text(&j, "none", NULL);
+	jsonw_object_end(&j);
 	assert_string_equal(
 		buf_text(&b),
 		"{\"min\":-9223372036854775808,\"max\":18446744073709551615,"
@@ -41,11 +41,11 @@ static void documents_may_follow_each_other(void **state)
 {
 	(void)state;
 	struct buf b CLEANUP(buf_free) = BUF_INIT(1000);
-	struct json j = JSON_INIT(&b);
+	struct jsonw j = JSONW_INIT(&b);
 	for (int i = 0; i < 2; i++) {
-		json_object(&j);
-		json_put_int(&j, "i", i);
-		json_object_end(&j);
+		jsonw_object(&j);
+		jsonw_put_int(&j, "i", i);
+		jsonw_object_end(&j);
 		buf_add_byte(&b, '\n');
 	}
 	assert_string_equal(buf_text(&b), "{\"i\":0}\n{\"i\":1}\n");
@@ -54,8 +54,8 @@ static void documents_may_follow_each_other(void **state)
 static void string_is(struct str s, const char *want)
 {
 	struct buf b CLEANUP(buf_free) = BUF_INIT(1000);
-	struct json j = JSON_INIT(&b);
-	json_str(&j, s);
+	struct jsonw j = JSONW_INIT(&b);
+	jsonw_str(&j, s);
 	assert_string_equal(buf_text(&b), want);
 }
 
@@ -96,8 +96,8 @@ static void any_bytes_give_valid_utf8(void **state)
 		for (size_t k = 0; k < sizeof bytes; k++)
 			bytes[k] = (char)(dice(&seed) >> 20 | (dice(&seed) >> 33 & 0x80));
 		struct buf b CLEANUP(buf_free) = BUF_INIT(1000);
-		struct json j = JSON_INIT(&b);
-		json_str(&j, (struct str){bytes, sizeof bytes});
+		struct jsonw j = JSONW_INIT(&b);
+		jsonw_str(&j, (struct str){bytes, sizeof bytes});
 		assert_true(str_utf8(buf_str(&b)));
 		for (size_t k = 0; k < b.n; k++)
 			assert_true((unsigned char)b.p[k] >= 0x20);
@@ -108,18 +108,18 @@ static void keys_are_escaped_too(void **state)
 {
 	(void)state;
 	struct buf b CLEANUP(buf_free) = BUF_INIT(1000);
-	struct json j = JSON_INIT(&b);
-	json_object(&j);
-	json_put_bool(&j, "a\"\n", true);
-	json_object_end(&j);
+	struct jsonw j = JSONW_INIT(&b);
+	jsonw_object(&j);
+	jsonw_put_bool(&j, "a\"\n", true);
+	jsonw_object_end(&j);
 	assert_string_equal(buf_text(&b), "{\"a\\\"\\n\":true}");
 }
 
 static void real_is(double v, const char *want)
 {
 	struct buf b CLEANUP(buf_free) = BUF_INIT(1000);
-	struct json j = JSON_INIT(&b);
-	json_real(&j, v);
+	struct jsonw j = JSONW_INIT(&b);
+	jsonw_real(&j, v);
 	assert_string_equal(buf_text(&b), want);
 }
 
@@ -142,8 +142,8 @@ static void reals_are_short_and_come_back(void **state)
 		double v;
 		memcpy(&v, &bits, sizeof v);
 		struct buf b CLEANUP(buf_free) = BUF_INIT(100);
-		struct json j = JSON_INIT(&b);
-		json_real(&j, v);
+		struct jsonw j = JSONW_INIT(&b);
+		jsonw_real(&j, v);
 		if (isfinite(v))
 			assert_true(strtod(buf_text(&b), NULL) == v);
 	}
@@ -152,15 +152,15 @@ static void reals_are_short_and_come_back(void **state)
 static void nest(unsigned depth)
 {
 	struct buf b CLEANUP(buf_free) = BUF_INIT(1000);
-	struct json j = JSON_INIT(&b);
+	struct jsonw j = JSONW_INIT(&b);
 	for (unsigned i = 0; i < depth; i++) {
-		json_array(&j);
-		json_null(&j);
+		jsonw_array(&j);
+		jsonw_null(&j);
 	}
 	for (unsigned i = 0; i < depth; i++) {
-		json_array_end(&j);
+		jsonw_array_end(&j);
 		if (i + 1 < depth)
-			json_null(&j);
+			jsonw_null(&j);
 	}
 	assert_true(str_starts(buf_str(&b), STR("[null,[null,[null")));
 	assert_true(str_ends(buf_str(&b), STR("null],null],null]")));
@@ -175,25 +175,25 @@ static void nest_too_deep(void)
 static void end_what_never_began(void)
 {
 	struct buf b = BUF_INIT(100);
-	json_array_end(&JSON_INIT(&b));
+	jsonw_array_end(&JSONW_INIT(&b));
 }
 
 static void end_behind_a_key(void)
 {
 	struct buf b = BUF_INIT(100);
-	struct json j = JSON_INIT(&b);
-	json_object(&j);
-	json_key(&j, "a");
-	json_object_end(&j);
+	struct jsonw j = JSONW_INIT(&b);
+	jsonw_object(&j);
+	jsonw_key(&j, "a");
+	jsonw_object_end(&j);
 }
 
 static void two_keys(void)
 {
 	struct buf b = BUF_INIT(100);
-	struct json j = JSON_INIT(&b);
-	json_object(&j);
-	json_key(&j, "a");
-	json_key(&j, "b");
+	struct jsonw j = JSONW_INIT(&b);
+	jsonw_object(&j);
+	jsonw_key(&j, "a");
+	jsonw_key(&j, "b");
 }
 
 static void sixty_four_levels_are_kept_and_the_next_is_a_broken_promise(void **state)

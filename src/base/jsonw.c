@@ -1,4 +1,4 @@
-#include "base/json.h"
+#include "base/jsonw.h"
 
 #include "base/clock.h"
 
@@ -9,14 +9,14 @@
 
 enum { DEPTH = 64 }; /* bits in json.some */
 
-static uint64_t level(const struct json *j)
+static uint64_t level(const struct jsonw *j)
 {
 	return j->depth ? UINT64_C(1) << (j->depth - 1) : 0;
 }
 
 /* The comma before a key or a value, unless it is the first or stands behind its key. At the top
  * there are no commas: values that follow each other there are documents of their own. */
-static void begin(struct json *j)
+static void begin(struct jsonw *j)
 {
 	if (j->after_key)
 		j->after_key = false;
@@ -25,7 +25,7 @@ static void begin(struct json *j)
 	j->some |= level(j);
 }
 
-static void open_level(struct json *j, char bracket)
+static void open_level(struct jsonw *j, char bracket)
 {
 	begin(j);
 	ENSURE(j->depth < DEPTH);
@@ -34,29 +34,29 @@ static void open_level(struct json *j, char bracket)
 	buf_add_byte(j->out, bracket);
 }
 
-static void close_level(struct json *j, char bracket)
+static void close_level(struct jsonw *j, char bracket)
 {
 	ENSURE(j->depth > 0 && !j->after_key);
 	j->depth--;
 	buf_add_byte(j->out, bracket);
 }
 
-void json_object(struct json *j)
+void jsonw_object(struct jsonw *j)
 {
 	open_level(j, '{');
 }
 
-void json_object_end(struct json *j)
+void jsonw_object_end(struct jsonw *j)
 {
 	close_level(j, '}');
 }
 
-void json_array(struct json *j)
+void jsonw_array(struct jsonw *j)
 {
 	open_level(j, '[');
 }
 
-void json_array_end(struct json *j)
+void jsonw_array_end(struct jsonw *j)
 {
 	close_level(j, ']');
 }
@@ -119,7 +119,7 @@ static void quoted(struct buf *b, struct str s)
 	buf_add_byte(b, '"');
 }
 
-void json_key(struct json *j, const char *key)
+void jsonw_key(struct jsonw *j, const char *key)
 {
 	ENSURE(j->depth > 0 && !j->after_key);
 	begin(j);
@@ -128,37 +128,37 @@ void json_key(struct json *j, const char *key)
 	j->after_key = true;
 }
 
-void json_str(struct json *j, struct str s)
+void jsonw_str(struct jsonw *j, struct str s)
 {
 	begin(j);
 	quoted(j->out, s);
 }
 
-void json_text(struct json *j, const char *z)
+void jsonw_text(struct jsonw *j, const char *z)
 {
 	if (z)
-		json_str(j, str_of(z));
+		jsonw_str(j, str_of(z));
 	else
-		json_null(j);
+		jsonw_null(j);
 }
 
-void json_int(struct json *j, int64_t v)
+void jsonw_int(struct jsonw *j, int64_t v)
 {
 	begin(j);
 	buf_printf(j->out, "%" PRId64, v);
 }
 
-void json_uint(struct json *j, uint64_t v)
+void jsonw_uint(struct jsonw *j, uint64_t v)
 {
 	begin(j);
 	buf_printf(j->out, "%" PRIu64, v);
 }
 
-void json_real(struct json *j, double v)
+void jsonw_real(struct jsonw *j, double v)
 {
 	char text[32]; /* 17 digits, sign, point and exponent are 24 */
 	if (!isfinite(v)) {
-		json_null(j);
+		jsonw_null(j);
 		return;
 	}
 	begin(j);
@@ -171,19 +171,19 @@ void json_real(struct json *j, double v)
 	buf_add_text(j->out, text);
 }
 
-void json_bool(struct json *j, bool v)
+void jsonw_bool(struct jsonw *j, bool v)
 {
 	begin(j);
 	buf_add_text(j->out, v ? "true" : "false");
 }
 
-void json_null(struct json *j)
+void jsonw_null(struct jsonw *j)
 {
 	begin(j);
 	buf_add_text(j->out, "null");
 }
 
-void json_time(struct json *j, int64_t wall_us)
+void jsonw_time(struct jsonw *j, int64_t wall_us)
 {
 	begin(j);
 	buf_add_byte(j->out, '"');
@@ -191,32 +191,32 @@ void json_time(struct json *j, int64_t wall_us)
 	buf_add_byte(j->out, '"');
 }
 
-void json_put_str(struct json *j, const char *key, struct str s)
+void jsonw_put_str(struct jsonw *j, const char *key, struct str s)
 {
-	json_key(j, key);
-	json_str(j, s);
+	jsonw_key(j, key);
+	jsonw_str(j, s);
 }
 
-void json_put_text(struct json *j, const char *key, const char *z)
+void jsonw_put_text(struct jsonw *j, const char *key, const char *z)
 {
-	json_key(j, key);
-	json_text(j, z);
+	jsonw_key(j, key);
+	jsonw_text(j, z);
 }
 
-void json_put_int(struct json *j, const char *key, int64_t v)
+void jsonw_put_int(struct jsonw *j, const char *key, int64_t v)
 {
-	json_key(j, key);
-	json_int(j, v);
+	jsonw_key(j, key);
+	jsonw_int(j, v);
 }
 
-void json_put_uint(struct json *j, const char *key, uint64_t v)
+void jsonw_put_uint(struct jsonw *j, const char *key, uint64_t v)
 {
-	json_key(j, key);
-	json_uint(j, v);
+	jsonw_key(j, key);
+	jsonw_uint(j, v);
 }
 
-void json_put_bool(struct json *j, const char *key, bool v)
+void jsonw_put_bool(struct jsonw *j, const char *key, bool v)
 {
-	json_key(j, key);
-	json_bool(j, v);
+	jsonw_key(j, key);
+	jsonw_bool(j, v);
 }

@@ -1,0 +1,34 @@
+/* Writes JSON into a buffer; text is always escaped, commas and nesting are kept by the writer.
+ * Bytes that are not valid UTF-8 are written as U+FFFD, so the output always parses. */
+#pragma once
+#include "base/buf.h"
+
+struct jsonw {
+	struct buf *out;
+	uint64_t some; /* a bit per level: has a member already */
+	unsigned depth;
+	bool after_key;
+};
+
+#define JSONW_INIT(buffer) ((struct jsonw){.out = (buffer)})
+
+void jsonw_object(struct jsonw *j); /* opens; as a member after jsonw_key() */
+void jsonw_object_end(struct jsonw *j);
+void jsonw_array(struct jsonw *j);
+void jsonw_array_end(struct jsonw *j);
+void jsonw_key(struct jsonw *j, const char *key);
+void jsonw_str(struct jsonw *j, struct str s);
+void jsonw_text(struct jsonw *j, const char *z); /* NULL: null */
+void jsonw_int(struct jsonw *j, int64_t v);
+void jsonw_uint(struct jsonw *j, uint64_t v);
+void jsonw_real(struct jsonw *j, double v); /* not finite: null */
+void jsonw_bool(struct jsonw *j, bool v);
+void jsonw_null(struct jsonw *j);
+void jsonw_time(struct jsonw *j, int64_t wall_us); /* RFC 3339 in microseconds */
+
+/* A key and its value in one. */
+void jsonw_put_str(struct jsonw *j, const char *key, struct str s);
+void jsonw_put_text(struct jsonw *j, const char *key, const char *z);
+void jsonw_put_int(struct jsonw *j, const char *key, int64_t v);
+void jsonw_put_uint(struct jsonw *j, const char *key, uint64_t v);
+void jsonw_put_bool(struct jsonw *j, const char *key, bool v);

@@ -1,0 +1,101 @@
+#include "cmd/input.h"
+
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+enum { PIECE = 256 << 10 };
+
+static int read_all(const struct file *f, const char *name, cmd_piece_fn *take, void *ctx,
+		    struct err *err)
+{
+	char *piece = mem_resize(NULL, PIECE);
+	size_t got = 0;
+	int rc;
+	do {
+		rc = file_read_next(f, piece, PIECE, &got, err);
+		if (rc == 0)
+			rc = take(ctx, name, (struct str){piece, got}, err);
+	} while (rc == 0 && got > 0);
+	mem_free(&piece);
+	return rc;
+}
+
+static int read_path(const char *path, cmd_piece_fn *take, void *ctx, struct err *err)
+{
+	struct file f;
+	int rc = file_open(&f, path, O_RDONLY, 0, err);
+	if (rc)
+		return rc < 0 ? rc : err_set(err, ERR_USAGE, "%s: no such file", path);
+	rc = read_all(&f, path, take, ctx, err);
+	file_drop(&f);
+	return rc;
+}
+
+int cmd_read(const struct cmd_call *call, int first_arg, cmd_piece_fn *take, void *ctx,
+	     struct err *err)
+{
+	static char input[] = "standard input";
+	const struct file standard = {.fd = STDIN_FILENO, .path = input};
+	if (first_arg >= call->argc)
+		return read_all(&standard, input, take, ctx, err);
+	for (int i = first_arg; i < call->argc; i++) {
+		int rc = strcmp(call->argv[i], "-") == 0
+				 ? read_all(&standard, input, take, ctx, err)
+				 : read_path(call->argv[i], take, ctx, err);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/* Pieces made into lines. */
+struct lines {
+	cmd_line_fn *take;
+	void *ctx;
+	uint64_t line;
+	size_t most;
+	struct buf begun; /* a line of which the end has not come yet */
+};
+
+static int take_line(struct lines *l, const char *name, struct str text, struct err *err)
+{
+	buf_add_str(&l->begun, text);
+	l->line++;
+	if (l->begun.over || l->begun.n > l->most)
+		return err_set(err, ERR_USAGE, "%s:%llu: a line longer than %zu bytes", name,
+			       (unsigned long long)l->line, l->most);
+	struct str line = buf_str(&l->begun);
+	if (str_ends(line, STR("\r")))
+		line.n--;
+	int rc = l->take(l->ctx, name, l->line, line, err);
+	buf_clear(&l->begun);
+	return rc;
+}
+
+static int split(void *ctx, const char *name, struct str piece, struct err *err)
+{
+	struct lines *l = ctx;
+	if (piece.n == 0) {
+		int rc = l->begun.n ? take_line(l, name, piece, err) : 0;
+		l->line = 0;
+		return rc;
+	}
+	for (size_t end; (end = str_find_byte(piece, '\n')) < piece.n;) {
+		if (take_line(l, name, str_head(piece, end), err))
+			return -1;
+		piece = str_from(piece, end + 1);
+	}
+	buf_add_str(&l->begun, piece);
+	return l->begun.over ? take_line(l, name, STR(""), err) : 0;
+}
+
+int cmd_read_lines(const struct cmd_call *call, int first_arg, size_t most, cmd_line_fn *take,
+		   void *ctx, struct err *err)
+{
+	struct lines l = {.take = take, .ctx = ctx, .most = most, .begun = BUF_INIT(most + 1)};
+	int rc = cmd_read(call, first_arg, split, &l, err);
+	buf_free(&l.begun);
+	return rc;
+}

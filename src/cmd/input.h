@@ -1,0 +1,15 @@
+/* What commands read: the files they were given or, without any or for "-", standard input. */
+#pragma once
+#include "cmd/command.h"
+
+/* Takes pieces as they come; an empty one at the end of each input. Negative stops the reading. */
+typedef int cmd_piece_fn(void *ctx, const char *name, struct str piece, struct err *err);
+/* Takes whole lines without their end; `line` counts from 1. */
+typedef int cmd_line_fn(void *ctx, const char *name, uint64_t line, struct str text,
+			struct err *err);
+
+int cmd_read(const struct cmd_call *call, int first_arg, cmd_piece_fn *take, void *ctx,
+	     struct err *err);
+/* Fails at a line longer than `most` bytes. */
+int cmd_read_lines(const struct cmd_call *call, int first_arg, size_t most, cmd_line_fn *take,
+		   void *ctx, struct err *err);

@@ -1,0 +1,361 @@
+/* garner soif: SOIF files at the command line. */
+#include "cmd/input.h"
+#include "cmd/soif_json.h"
+
+struct soif_options {
+	bool nocase, urls, invert;
+	const char *attribute;
+};
+
+/* What a subcommand does with each object; false: it was of no interest. */
+struct work {
+	const struct cmd_call *call;
+	bool (*each)(struct work *w, const struct soif *obj, enum soif_section section);
+	struct soif_parser parser;
+	struct buf out;
+	enum soif_section section; /* that is open in the output */
+	uint64_t objects, shown, rejected, truncated, skipped, in_section[SOIF_UPDATE + 1];
+};
+
+static void flush(struct work *w)
+{
+	fwrite(w->out.p, 1, w->out.n, w->call->out);
+	buf_clear(&w->out);
+}
+
+static void complain(struct work *w, const char *name, const struct err *err)
+{
+	struct err said = *err;
+	(void)err_in(&said, "%s", name);
+	(void)cmd_fail(w->call, &said);
+}
+
+/* Opens and closes sections around what is printed. */
+static void change_section(struct work *w, enum soif_section section)
+{
+	if (w->section == section)
+		return;
+	if (w->section != SOIF_PLAIN)
+		buf_add_text(&w->out, "}\n");
+	if (section != SOIF_PLAIN)
+		buf_printf(&w->out, "@%s {\n", soif_section_name(section));
+	w->section = section;
+}
+
+static bool print(struct work *w, const struct soif *obj, enum soif_section section)
+{
+	struct err err;
+	change_section(w, section);
+	if (soif_print(obj, &w->out, &err) < 0) {
+		w->rejected++;
+		(void)cmd_fail(w->call, &err);
+	}
+	return true;
+}
+
+static bool count(struct work *w, const struct soif *obj, enum soif_section section)
+{
+	(void)obj;
+	(void)section;
+	w->shown++;
+	return true;
+}
+
+static bool print_json(struct work *w, const struct soif *obj, enum soif_section section)
+{
+	soif_json_print(obj, section, &w->out);
+	return true;
+}
+
+static bool contains(struct str value, struct str wanted, bool nocase)
+{
+	if (!nocase)
+		return str_find(value, wanted) < value.n || wanted.n == 0;
+	for (size_t i = 0; i + wanted.n <= value.n; i++)
+		if (str_eq_nocase(str_head(str_from(value, i), wanted.n), wanted))
+			return true;
+	return false;
+}
+
+static bool matches(struct work *w, const struct soif *obj)
+{
+	const struct soif_options *o = w->call->options;
+	struct str wanted = str_of(w->call->argv[0]);
+	bool any = o->attribute[0] == 0;
+	if (any && contains(obj->url, wanted, o->nocase))
+		return true;
+	for (size_t i = 0; i < obj->n; i++)
+		if ((any || str_eq_nocase(obj->attr[i].name, str_of(o->attribute))) &&
+		    contains(obj->attr[i].value, wanted, o->nocase))
+			return true;
+	return false;
+}
+
+static bool grep(struct work *w, const struct soif *obj, enum soif_section section)
+{
+	const struct soif_options *o = w->call->options;
+	if (matches(w, obj) == o->invert)
+		return false;
+	if (o->urls)
+		buf_printf(&w->out, STR_FMT "\n", STR_ARG(obj->url));
+	else
+		(void)print(w, obj, section);
+	return true;
+}
+
+static int take_piece(void *ctx, const char *name, struct str piece, struct err *err)
+{
+	struct work *w = ctx;
+	struct arena arena = ARENA_INIT(SIZE_MAX);
+	struct soif obj;
+	int rc;
+	if (piece.n == 0)
+		soif_feed_end(&w->parser);
+	else if (soif_feed(&w->parser, piece, err) < 0)
+		return err_in(err, "%s", name);
+	while ((rc = soif_next(&w->parser, &arena, &obj, err)) != 1) {
+		if (rc < 0) {
+			w->rejected++;
+			complain(w, name, err);
+		} else {
+			w->objects++;
+			w->truncated += obj.truncated;
+			w->in_section[w->parser.section]++;
+			w->shown += w->each(w, &obj, w->parser.section);
+			if (obj.truncated) {
+				(void)err_set(err, ERR_DAMAGED, STR_FMT " is cut off at the end",
+					      STR_ARG(obj.url));
+				complain(w, name, err);
+			}
+		}
+		arena_clear(&arena);
+		flush(w);
+	}
+	arena_free(&arena);
+	if (piece.n == 0) {
+		w->skipped += w->parser.skipped;
+		soif_parser_free(&w->parser);
+	}
+	return 0;
+}
+
+/* Runs over all the input. The exit code; *ret may be looked at whatever it is. */
+static int go(const struct cmd_call *call, int first_arg, struct work *ret,
+	      bool (*each)(struct work *, const struct soif *, enum soif_section))
+{
+	struct err err;
+	*ret = (struct work){.call = call,
+			     .each = each,
+			     .parser = SOIF_PARSER_INIT,
+			     .out = BUF_INIT((size_t)1 << 30)};
+	int rc = cmd_read(call, first_arg, take_piece, ret, &err);
+	if (rc == 0)
+		change_section(ret, SOIF_PLAIN);
+	flush(ret);
+	buf_free(&ret->out);
+	soif_parser_free(&ret->parser);
+	if (rc < 0)
+		return cmd_fail(call, &err);
+	return ret->rejected || ret->truncated ? ERR_DAMAGED : 0;
+}
+
+static int run_cat(const struct cmd_call *call)
+{
+	struct work w;
+	return go(call, 0, &w, print);
+}
+
+static int run_to_json(const struct cmd_call *call)
+{
+	struct work w;
+	return go(call, 0, &w, print_json);
+}
+
+static int run_grep(const struct cmd_call *call)
+{
+	struct work w;
+	int code = go(call, 1, &w, grep);
+	return code ? code : w.shown ? 0 : 1;
+}
+
+static int run_check(const struct cmd_call *call)
+{
+	struct work w;
+	int code = go(call, 0, &w, count);
+	fprintf(call->out, "%llu objects", (unsigned long long)w.objects);
+	for (enum soif_section s = SOIF_DELETE; s <= SOIF_UPDATE; s++)
+		if (w.in_section[s])
+			fprintf(call->out, ", %llu in @%s", (unsigned long long)w.in_section[s],
+				soif_section_name(s));
+	fprintf(call->out, ", %llu rejected, %llu cut off, %llu stray bytes\n",
+		(unsigned long long)w.rejected, (unsigned long long)w.truncated,
+		(unsigned long long)w.skipped);
+	return code;
+}
+
+static int take_json(void *ctx, const char *name, uint64_t line, struct str text, struct err *err)
+{
+	struct work *w = ctx;
+	struct arena arena = ARENA_INIT(SIZE_MAX);
+	struct soif obj;
+	enum soif_section section;
+	if (str_trim(text).n == 0)
+		return 0;
+	if (soif_json_parse(text, &arena, &obj, &section, err) == 0) {
+		(void)print(w, &obj, section);
+	} else {
+		w->rejected++;
+		(void)err_in(err, "%s:%llu", name, (unsigned long long)line);
+		(void)cmd_fail(w->call, err);
+	}
+	flush(w);
+	arena_free(&arena);
+	return 0;
+}
+
+static int run_from_json(const struct cmd_call *call)
+{
+	struct err err;
+	struct work w = {.call = call, .out = BUF_INIT((size_t)1 << 30)};
+	int rc = cmd_read_lines(call, 0, (size_t)2 * SOIF_MAX_VALUE, take_json, &w, &err);
+	if (rc == 0)
+		change_section(&w, SOIF_PLAIN);
+	flush(&w);
+	buf_free(&w.out);
+	if (rc < 0)
+		return cmd_fail(call, &err);
+	return w.rejected ? ERR_PARTLY : 0;
+}
+
+static const struct cmd_exit exits[] = {
+	{ERR_DAMAGED, "an object was rejected or cut off; the others were taken"},
+	{ERR_SYSTEM, "a file cannot be read"},
+};
+
+static const struct cmd_example cat_examples[] = {
+	{"garner soif cat *.soif > all.soif", "several files as one, in canonical form"},
+};
+static const struct command cat = {
+	.name = "cat",
+	.summary = "print objects in canonical form",
+	.description = "Reads liberally, prints canonically, and keeps the sections of update "
+		       "streams. An object that cannot be read is named by its place and left out.",
+	.args = "[FILE...]",
+	.args_help = "SOIF files; none or -: standard input",
+	.max_args = -1,
+	.examples = cat_examples,
+	.nexamples = ARRAY_LEN(cat_examples),
+	.exits = exits,
+	.nexits = ARRAY_LEN(exits),
+	.run = run_cat,
+};
+
+static const struct cmd_example check_examples[] = {
+	{"garner soif check export.soif", "how many objects it has, and what is wrong with it"},
+};
+static const struct command check = {
+	.name = "check",
+	.summary = "count objects and say what is wrong",
+	.description = "Reads everything and prints one line of counts; what is wrong goes to "
+		       "standard error, each with the file and the byte it is at.",
+	.args = "[FILE...]",
+	.args_help = "SOIF files; none or -: standard input",
+	.max_args = -1,
+	.examples = check_examples,
+	.nexamples = ARRAY_LEN(check_examples),
+	.exits = exits,
+	.nexits = ARRAY_LEN(exits),
+	.run = run_check,
+};
+
+static const struct cmd_option grep_options[] = {
+	{'a',
+	 "NAME",
+	 {"attribute", VALUE_TEXT_AT(struct soif_options, attribute),
+	  .help = "look in this attribute only"}},
+	{'i',
+	 NULL,
+	 {"ignore-case", VALUE_BOOL_AT(struct soif_options, nocase),
+	  .help = "upper and lower case of ASCII letters are the same"}},
+	{'l', NULL, {"urls", VALUE_BOOL_AT(struct soif_options, urls), .help = "print URLs only"}},
+	{'v',
+	 NULL,
+	 {"invert", VALUE_BOOL_AT(struct soif_options, invert),
+	  .help = "the objects that do not have it"}},
+};
+static const struct cmd_example grep_examples[] = {
+	{"garner soif grep -a Title garner all.soif", "objects with the word in their title"},
+	{"garner soif grep -il apache all.soif", "URLs of all that name it anywhere"},
+};
+static const struct cmd_exit grep_exits[] = {
+	{1, "no object was found"},
+	{ERR_DAMAGED, "an object was rejected or cut off; the others were looked at"},
+	{ERR_SYSTEM, "a file cannot be read"},
+};
+static const struct command grep_command = {
+	.name = "grep",
+	.summary = "print the objects that contain a text",
+	.description = "TEXT is looked for, as it stands, in every value and in the URL.",
+	.options = grep_options,
+	.noptions = ARRAY_LEN(grep_options),
+	.options_size = sizeof(struct soif_options),
+	.args = "TEXT [FILE...]",
+	.args_help = "the text, and SOIF files; none or -: standard input",
+	.min_args = 1,
+	.max_args = -1,
+	.examples = grep_examples,
+	.nexamples = ARRAY_LEN(grep_examples),
+	.exits = grep_exits,
+	.nexits = ARRAY_LEN(grep_exits),
+	.run = run_grep,
+};
+
+static const struct cmd_example to_json_examples[] = {
+	{"garner soif to-json all.soif | jq -r .url", "what is in it"},
+};
+static const struct command to_json = {
+	.name = "to-json",
+	.summary = "print objects as lines of JSON",
+	.description = "One object a line: section (inside of one), type, url, truncated (when it "
+		       "is), and attributes as pairs in their order. A value that is not UTF-8 is "
+		       "{\"base64\": \"...\"}. garner soif from-json makes the same objects of it.",
+	.args = "[FILE...]",
+	.args_help = "SOIF files; none or -: standard input",
+	.max_args = -1,
+	.examples = to_json_examples,
+	.nexamples = ARRAY_LEN(to_json_examples),
+	.exits = exits,
+	.nexits = ARRAY_LEN(exits),
+	.run = run_to_json,
+};
+
+static const struct cmd_example from_json_examples[] = {
+	{"garner soif to-json a.soif | garner soif from-json", "there and back"},
+};
+static const struct cmd_exit from_json_exits[] = {
+	{ERR_PARTLY, "a line could not be taken; the others were"},
+	{ERR_SYSTEM, "a file cannot be read"},
+};
+static const struct command from_json = {
+	.name = "from-json",
+	.summary = "make objects of lines of JSON",
+	.description = "Takes what garner soif to-json prints, and prints SOIF in canonical form.",
+	.args = "[FILE...]",
+	.args_help = "files of JSON lines; none or -: standard input",
+	.max_args = -1,
+	.examples = from_json_examples,
+	.nexamples = ARRAY_LEN(from_json_examples),
+	.exits = from_json_exits,
+	.nexits = ARRAY_LEN(from_json_exits),
+	.run = run_from_json,
+};
+
+static const struct command *const subs[] = {&cat, &check, &grep_command, &to_json, &from_json};
+const struct command soif_command = {
+	.name = "soif",
+	.summary = "read, check and convert SOIF files",
+	.description = "SOIF is what gatherers tell brokers: objects with a type, a URL and "
+		       "attributes of any bytes, plain or in the sections of an update stream.",
+	.subs = subs,
+	.nsubs = ARRAY_LEN(subs),
+};

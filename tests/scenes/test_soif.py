@@ -1,0 +1,64 @@
+"""SOIF at the command line: cat, check, grep, to-json, from-json."""
+import base64
+import json
+
+STREAM = (b"@DELETE { @FILE { http://d/\n}\n}\n"
+          b"@REFRESH { }\n"
+          b"@UPDATE {\n@FILE { http://u/\nTitle{5}:\tHello\nData{3}:\ta\xff\x00\nTitle{2}:\t\n}\n}\n}\n"
+          b"@FILE { http://plain/\nNote{4}:\tx\n}\n\n}\n")
+CANONICAL = (b"@DELETE {\n@FILE { http://d/\n}\n}\n"
+             b"@UPDATE {\n@FILE { http://u/\nTitle{5}:\tHello\nData{3}:\ta\xff\x00\nTitle{2}:\t\n}\n}\n}\n"
+             b"@FILE { http://plain/\nNote{4}:\tx\n}\n\n}\n")
+
+
+def soif(garner, name, data):
+    g = garner()
+    (g.dir / name).write_bytes(data)
+    return g
+
+
+def test_cat_prints_the_canonical_form(garner):
+    g = soif(garner, "a.soif", STREAM)
+    done = g.run("soif", "cat", "a.soif", text=False)
+    assert (done.code, done.out) == (0, CANONICAL)
+    again = g.run("soif", "cat", "-", input=done.out, text=False)
+    assert again.out == CANONICAL
+
+
+def test_json_there_and_back_keeps_every_byte(garner):
+    g = soif(garner, "a.soif", STREAM)
+    lines = g.run("soif", "to-json", "a.soif").out
+    objects = [json.loads(line) for line in lines.splitlines()]
+    assert [o.get("section") for o in objects] == ["delete", "update", None]
+    title, data, second = objects[1]["attributes"]
+    assert title == ["Title", "Hello"] and second == ["Title", "\n}"]
+    assert base64.b64decode(data[1]["base64"]) == b"a\xff\x00"
+    back = g.run("soif", "from-json", input=lines.encode(), text=False)
+    assert (back.code, back.out) == (0, CANONICAL)
+
+
+def test_what_is_wrong_is_named_with_its_place_and_the_rest_is_taken(garner):
+    g = soif(garner, "a.soif", b"@FILE { http://a/\nT{x}:\ty\n}\n@FILE { http://b/\n}\nrest\n"
+             b"@FILE { http://c/\nT{9}:\tabc")
+    done = g.run("soif", "check", "a.soif")
+    assert done.code == 4
+    assert "a.soif: byte 18: no size in braces" in done.err
+    assert "a.soif: http://c/ is cut off at the end" in done.err
+    assert done.out == "2 objects, 1 rejected, 1 cut off, 4 stray bytes\n"
+    done = g.run("soif", "from-json", input='{"type":"FILE","url":"x","attributes":[]}\n{"a"\n')
+    assert (done.code, done.out) == (3, "@FILE { x\n}\n")
+    assert "standard input:2: column" in done.err
+
+
+def test_grep_finds_objects(garner):
+    g = soif(garner, "a.soif", STREAM)
+    assert g.run("soif", "grep", "-l", "Hello", "a.soif").out == "http://u/\n"
+    assert g.run("soif", "grep", "-li", "HELLO", "a.soif").out == "http://u/\n"
+    assert g.run("soif", "grep", "-l", "-a", "note", "x", "a.soif").out == "http://plain/\n"
+    assert g.run("soif", "grep", "-lv", "http", "a.soif").code == 1
+    assert g.run("soif", "grep", "HELLO", "a.soif").code == 1
+
+
+def test_a_file_that_is_not_there_is_said(garner):
+    done = garner().run("soif", "cat", "nowhere.soif")
+    assert done.code == 2 and "nowhere.soif: no such file" in done.err

@@ -1,11 +1,14 @@
 /* Hosts: names by way of libidn2, and addresses in all the forms that browsers take.
  *
  * A name that is ASCII and has no "xn--" label is only made lower case. All others go through
- * libidn2 (UTS 46, non-transitional). It keeps to IDNA 2008 where the standard does not: a hyphen
- * at either end of a label that is not ASCII, a label of more than 63 or a name of more than 255
- * bytes is refused. Symbols ("☕.example"), which IDNA 2008 refuses too, are taken as the standard
- * wants. libidn2 brings two megabytes of tables along and few hosts need it: it is loaded when the
- * first one does, and without it such hosts are refused. */
+ * libidn2 (UTS 46, non-transitional). It keeps to IDNA 2008 where the standard does not, and refuses
+ * hyphens at either end of a label and in its third and fourth place, labels of more than 63 and
+ * names of more than 255 bytes, and punctuation in labels that come encoded. Symbols
+ * ("☕.example"), which it refuses too, are taken as the standard wants, but not beside what
+ * is_touchy() names.
+ *
+ * libidn2 brings two megabytes of tables along, and few hosts need it: it is loaded when the first
+ * one does; without it such hosts are refused. */
 #include "base/url_internal.h"
 
 #include <dlfcn.h>
@@ -19,6 +22,7 @@ enum {
 	IDN2_NFC_INPUT = 1,
 	IDN2_TRANSITIONAL = 4,
 	IDN2_NONTRANSITIONAL = 8,
+	IDN2_NO_ALABEL_ROUNDTRIP = 128,
 	IDN2_DISALLOWED = -304,
 };
 
@@ -42,12 +46,36 @@ static void idn2_load(void)
 	memcpy(&idn2.to_ascii, &to_ascii, sizeof to_ascii);
 }
 
-/* ß, ς, ẞ and the joiners: what transitional processing would map to something else. */
-static bool has_deviation(const char *name)
+/* The next character of valid UTF-8 that ends in NUL. */
+static uint32_t next_char(const char **p)
 {
-	static const char *const deviations[] = {"ß", "ς", "ẞ", "\xe2\x80\x8c", "\xe2\x80\x8d"};
-	for (size_t i = 0; i < ARRAY_LEN(deviations); i++)
-		if (strstr(name, deviations[i]))
+	uint32_t c = (unsigned char)*(*p)++;
+	if (c >= 0xc0)
+		c &= c >= 0xf0 ? 7 : c >= 0xe0 ? 15 : 31;
+	while (((unsigned char)**p & 0xc0) == 0x80)
+		c = c << 6 | ((unsigned char)*(*p)++ & 63);
+	return c;
+}
+
+/* What transitional processing maps to something else (ß, ς, ẞ, the joiners), or would have to
+ * check and does not: what is written from right to left. */
+static bool is_touchy(uint32_t c)
+{
+	static const uint32_t range[][2] = {
+		{0xdf, 0xdf},     {0x3c2, 0x3c2},     {0x590, 0x8ff},
+		{0x1e9e, 0x1e9e}, {0x200c, 0x200f},   {0xfb1d, 0xfdff},
+		{0xfe70, 0xfeff}, {0x10800, 0x10fff}, {0x1e800, 0x1efff},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(range); i++)
+		if (c >= range[i][0] && c <= range[i][1])
+			return true;
+	return false;
+}
+
+static bool has_touchy(const char *name)
+{
+	while (*name)
+		if (is_touchy(next_char(&name)))
 			return true;
 	return false;
 }
@@ -58,9 +86,12 @@ static int to_ascii(const char *name, char **ret)
 	ENSURE(pthread_once(&idn2.once, idn2_load) == 0);
 	if (!idn2.to_ascii)
 		return -URL_SYNTAX;
-	int rc = idn2.to_ascii(name, ret, IDN2_NFC_INPUT | IDN2_NONTRANSITIONAL);
-	if (rc == IDN2_DISALLOWED && !has_deviation(name))
-		rc = idn2.to_ascii(name, ret, IDN2_NFC_INPUT | IDN2_TRANSITIONAL);
+	/* labels that come encoded are decoded and checked; for the others the way back is not
+	 * worth it, and would refuse "a~ü" */
+	int flags = IDN2_NFC_INPUT | (strcasestr(name, "xn--") ? 0 : IDN2_NO_ALABEL_ROUNDTRIP);
+	int rc = idn2.to_ascii(name, ret, flags | IDN2_NONTRANSITIONAL);
+	if (rc == IDN2_DISALLOWED && !has_touchy(name))
+		rc = idn2.to_ascii(name, ret, flags | IDN2_TRANSITIONAL);
 	return rc == 0 ? 0 : -URL_SYNTAX;
 }
 

@@ -10,6 +10,7 @@ const struct command *const commands[] = {
 	&check_command,
 	&dump_command,
 	&soif_command,
+	&url_command,
 	&help_command,
 	&completion_command,
 	&version_command,

@@ -11,4 +11,5 @@ extern const struct command help_command;
 extern const struct command soif_command;
 extern const struct command status_command;
 extern const struct command up_command;
+extern const struct command url_command;
 extern const struct command version_command;

@@ -116,13 +116,15 @@ static inline struct str slow_token(struct str s)
 	return str_head(s, n);
 }
 
-static inline bool slow_is_for(struct str value, struct str agent)
+static inline bool slow_is_us(struct str value, struct str agent)
 {
-	if (str_is(agent, "*"))
-		return str_is(value, "*") || str_starts(value, STR("* ")) ||
-		       str_starts(value, STR("*\t"));
 	struct str token = slow_token(value);
 	return token.n && str_eq_nocase(token, slow_token(agent));
+}
+
+static inline bool slow_is_all(struct str value)
+{
+	return str_is(value, "*") || str_starts(value, STR("* ")) || str_starts(value, STR("*\t"));
 }
 
 static inline struct str slow_start(struct str file)
@@ -137,7 +139,7 @@ static inline bool slow_names(struct str file, struct str agent)
 {
 	struct str rest = slow_start(file), key, value;
 	while (slow_line(&rest, &key, &value))
-		if (str_eq_nocase(key, STR("user-agent")) && slow_is_for(value, agent))
+		if (str_eq_nocase(key, STR("user-agent")) && slow_is_us(value, agent))
 			return true;
 	return false;
 }
@@ -158,13 +160,13 @@ static inline struct robots_verdict slow_answer(struct str file, struct str agen
 {
 	struct robots_verdict best = {.allowed = true};
 	size_t longest = 0;
-	bool ours = false, in_rules = true;
+	bool named = slow_names(file, agent), ours = false, in_rules = true;
 	struct str rest = slow_start(file), key, value;
-	agent = slow_names(file, agent) ? agent : STR("*");
 	for (uint32_t line = 1; slow_line(&rest, &key, &value); line++) {
 		bool allow = str_eq_nocase(key, STR("allow"));
 		if (str_eq_nocase(key, STR("user-agent"))) {
-			ours = (ours && !in_rules) || slow_is_for(value, agent);
+			ours = (ours && !in_rules) ||
+			       (named ? slow_is_us(value, agent) : slow_is_all(value));
 			in_rules = false;
 		}
 		if (!allow && !str_eq_nocase(key, STR("disallow")))

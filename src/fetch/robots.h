@@ -49,3 +49,6 @@ struct robots_sitemaps {
 };
 struct robots_sitemaps robots_sitemaps_of(struct str compiled);
 int robots_sitemap_next(struct robots_sitemaps *it, struct str *ret);
+
+/* The text of a line of the file, to show it; empty when there is none. */
+struct str robots_line(struct str file, uint32_t line);

@@ -210,17 +210,30 @@ static struct str bounded(struct str file, bool *ret_cut)
 	return str_head(file, line_end(file.p[n - 1]) ? n : ROBOTS_FILE_MAX);
 }
 
+static struct str next_line(struct str *rest)
+{
+	size_t n = 0;
+	while (n < rest->n && !line_end(rest->p[n]))
+		n++;
+	struct str line = str_head(*rest, n);
+	bool both = rest->n - n > 1 && rest->p[n] == '\r' && rest->p[n + 1] == '\n';
+	*rest = str_from(*rest, n + 1 + both);
+	return line;
+}
+
 static void take_file(struct parse *p, struct str file)
 {
 	struct str rest = bounded(without_mark(file), &p->cut);
-	while (rest.n) {
-		size_t n = 0;
-		while (n < rest.n && !line_end(rest.p[n]))
-			n++;
-		take_line(p, str_head(rest, n));
-		bool both = rest.n - n > 1 && rest.p[n] == '\r' && rest.p[n + 1] == '\n';
-		rest = str_from(rest, n + 1 + both);
-	}
+	while (rest.n)
+		take_line(p, next_line(&rest));
+}
+
+struct str robots_line(struct str file, uint32_t line)
+{
+	struct str rest = without_mark(file), text = STR("");
+	for (uint32_t i = 0; i < line; i++)
+		text = rest.n ? next_line(&rest) : STR("");
+	return text;
 }
 
 static struct str text_of(const struct parse *p, const struct found *rule)

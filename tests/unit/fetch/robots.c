@@ -163,6 +163,17 @@ static void lines_end_in_any_way(void **state)
 	ASK("user-agent: *\ndisallow: /a", {"/a", -2});
 }
 
+static void a_line_can_be_shown(void **state)
+{
+	(void)state;
+	struct str file = STR("\xef\xbb\xbf"
+			      "1\r\n2\r\r4\n\n6 # x");
+	static const char *const want[] = {"", "1", "2", "", "4", "", "6 # x", "", ""};
+	for (uint32_t i = 0; i < ARRAY_LEN(want); i++)
+		assert_str(robots_line(file, i), want[i]);
+	assert_str(robots_line(STR(""), 1), "");
+}
+
 static void a_byte_order_mark_is_skipped_even_in_part(void **state)
 {
 	(void)state;
@@ -629,6 +640,7 @@ int main(void)
 		cmocka_unit_test(other_lines_do_not_end_a_group),
 		cmocka_unit_test(lines_are_read_liberally),
 		cmocka_unit_test(lines_end_in_any_way),
+		cmocka_unit_test(a_line_can_be_shown),
 		cmocka_unit_test(a_byte_order_mark_is_skipped_even_in_part),
 		cmocka_unit_test(the_longest_pattern_decides),
 		cmocka_unit_test(rules_are_beginnings_and_know_case),

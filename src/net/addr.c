@@ -87,7 +87,8 @@ bool addr_parse_port(struct str text, uint16_t port, struct addr *ret)
 		end++;
 	} else {
 		size_t colon = str_find_byte(text, ':');
-		if (str_find_byte(str_from(text, colon + 1), ':') == text.n - MIN(colon + 1, text.n))
+		if (str_find_byte(str_from(text, colon + 1), ':') ==
+		    text.n - MIN(colon + 1, text.n))
 			end = colon; /* one at most: what is before it is IPv4 */
 		if (!addr_parse(str_head(text, end), &a))
 			return false;
@@ -135,9 +136,8 @@ bool addr_from_sockaddr(const struct sockaddr *sa, size_t len, struct addr *ret)
 	}
 	if (len >= sizeof v6 && sa->sa_family == AF_INET6) {
 		memcpy(&v6, sa, sizeof v6);
-		*ret = (struct addr){.family = AF_INET6,
-				     .port = ntohs(v6.sin6_port),
-				     .scope = v6.sin6_scope_id};
+		*ret = (struct addr){
+			.family = AF_INET6, .port = ntohs(v6.sin6_port), .scope = v6.sin6_scope_id};
 		memcpy(ret->b, &v6.sin6_addr, 16);
 		return true;
 	}
@@ -147,9 +147,8 @@ bool addr_from_sockaddr(const struct sockaddr *sa, size_t len, struct addr *ret)
 unsigned addr_to_sockaddr(const struct addr *a, struct sockaddr_storage *ret)
 {
 	struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(a->port)};
-	struct sockaddr_in6 v6 = {.sin6_family = AF_INET6,
-				  .sin6_port = htons(a->port),
-				  .sin6_scope_id = a->scope};
+	struct sockaddr_in6 v6 = {
+		.sin6_family = AF_INET6, .sin6_port = htons(a->port), .sin6_scope_id = a->scope};
 	ENSURE(a->family == AF_INET || a->family == AF_INET6);
 	*ret = (struct sockaddr_storage){0};
 	if (a->family == AF_INET) {

@@ -114,10 +114,11 @@ static void evict(struct dns_cache *c)
 static struct entry *entry_new(struct str name, const struct dns_result *r)
 {
 	size_t addrs = r->n * sizeof r->addr[0];
-	struct entry *e = mem_alloc(sizeof *e + addrs + name.n);
+	size_t bytes = offsetof(struct entry, addr) + addrs + name.n;
+	struct entry *e = mem_alloc(MAX(bytes, sizeof *e));
 	e->until_us = r->until_us;
 	e->why = r->why;
-	e->bytes = sizeof *e + addrs + name.n;
+	e->bytes = bytes;
 	e->n = (uint16_t)r->n;
 	e->outcome = (uint8_t)r->outcome;
 	if (addrs)

@@ -20,8 +20,9 @@ enum dns_outcome {
 };
 const char *dns_outcome_word(enum dns_outcome outcome); /* "no such name" */
 
-/* The one form of a name: lower case, without the dot at its end. 0, or -1 for what is no host name:
- * empty, too long, a label that is empty or longer than 63 bytes, other bytes than letters, digits,
+/* The one form of a name: lower case, without the dot at its end. 0, or -1 for what is no host
+ * name: empty, too long, a label that is empty or longer than 63 bytes, other bytes than letters,
+ * digits,
  * '-' and '_', a last label that is a number (so "127.1" and "0x7f.1" are not names). *ret_n is its
  * length; ret also ends in NUL. */
 int dns_name(struct str host, char ret[DNS_NAME + 1], size_t *ret_n);

@@ -19,9 +19,11 @@ void policy_free(struct policy **p);
  * fd00::/8 because it is his own must not open a neighbour that hands out keys. */
 const char *policy_refuses(const struct policy *p, const struct addr *a);
 
-/* The setting, for the table of a section; `member` is its struct value_list. */
-#define POLICY_SPECS(strukt, member)                                                          \
-	{"networks", VALUE_LIST_AT(strukt, member),                                           \
-	 .help = "networks that may be reached though they are not public, such as "          \
-		 "127.0.0.0/8, ::1 or 10.1.0.0/16; robots refuse loopback, private, "         \
-		 "link-local, metadata and other special addresses that are not named here"}
+/* The setting, for the table of a section; `m` is its struct value_list. */
+/* clang-format off */
+#define POLICY_SPECS(s, m) \
+	{"networks", VALUE_LIST_AT(s, m), \
+	 .help = "networks that may be reached though they are not public, such as 127.0.0.0/8, ::1 " \
+		 "or 10.1.0.0/16; all other loopback, private, link-local, metadata and otherwise " \
+		 "special addresses are refused"}
+/* clang-format on */

@@ -162,7 +162,7 @@ static int view_of_file(const char *path, struct arena *arena, struct counters_v
 static int print(const char *path, void (*emit)(void *ctx, struct str), void *ctx, struct err *err)
 {
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(COUNTERS_ARENA);
-	CLEANUP(buf_free) struct buf out = BUF_INIT(2 * COUNTERS_FILE_MAX);
+	CLEANUP(buf_free) struct buf out = BUF_INIT((size_t)2 * COUNTERS_FILE_MAX);
 	struct counters_view v;
 	if (view_of_file(path, &arena, &v, err) < 0)
 		return -1;

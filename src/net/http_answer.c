@@ -105,11 +105,9 @@ void http_answer_static(struct http_answer *a, struct str bytes, const char *typ
 	a->ranges = true;
 }
 
-int http_answer_file(struct http_request *req, struct http_answer *a, struct file *file,
-		     const char *type, struct err *err)
+int http_answer_file(struct http_answer *a, struct file *file, const char *type, struct err *err)
 {
 	struct stat st;
-	(void)req;
 	if (fstat(file->fd, &st) < 0)
 		return err_sys(err, "%s", file->path);
 	if (!S_ISREG(st.st_mode))

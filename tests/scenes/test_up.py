@@ -9,6 +9,8 @@ import threading
 import time
 from pathlib import Path
 
+import pytest
+
 from demo import Demo, ask, lives
 from garner import left_running, wait_for
 
@@ -498,16 +500,17 @@ def test_the_configuration_that_roles_read_is_for_the_owner_alone(garner):
     assert up.stop() == 0
 
 
-def test_a_list_with_a_role_that_is_not_there_is_refused_by_file_and_line(garner):
+@pytest.mark.parametrize("command", [["up"], ["config", "check"]])
+def test_a_list_with_a_role_that_is_not_there_is_refused_by_file_and_line(garner, command):
     demo = Demo(garner, "echo nobody")
-    result = demo.g.run("up")
+    result = demo.g.run(*command)
     assert result.code == 2
     assert "garner.conf:2: up.roles: there is no role nobody" in result.err
     demo.configure("echo tick echo")
-    result = demo.g.run("up")
+    result = demo.g.run(*command)
     assert result.code == 2 and "named twice: echo" in result.err
     demo.configure("echo", up={"restart_min": "2s", "restart_max": "1s"})
-    result = demo.g.run("up")
+    result = demo.g.run(*command)
     assert result.code == 2 and "restart_min: longer than up.restart_max" in result.err
     assert demo.trace() == []
 

@@ -1,9 +1,9 @@
 /* Hosts: names by way of libidn2, and addresses in all the forms that browsers take.
  *
  * A name that is ASCII and has no "xn--" label is only made lower case. All others go through
- * libidn2 (UTS 46, non-transitional). It keeps to IDNA 2008 where the standard does not, and refuses
- * hyphens at either end of a label and in its third and fourth place, labels of more than 63 and
- * names of more than 255 bytes, and punctuation in labels that come encoded. Symbols
+ * libidn2 (UTS 46, non-transitional). It keeps to IDNA 2008 where the standard does not, and
+ * refuses hyphens at either end of a label and in its third and fourth place, labels of more than
+ * 63 and names of more than 255 bytes, and punctuation in labels that come encoded. Symbols
  * ("☕.example"), which it refuses too, are taken as the standard wants, but not beside what
  * is_touchy() names.
  *

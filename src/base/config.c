@@ -308,7 +308,7 @@ static void take_set(struct loader *l, const char *text)
 	}
 	const struct config_section *section = part ? part->section : &nothing;
 	const struct value_spec *spec = value_find(section->specs, section->nspecs, name);
-	if (spec)
+	if (part && spec)
 		take(l, where, "-s", part, spec, rest.p ? rest : STR(""),
 		     grows ? grow : value_parse);
 	else

@@ -22,6 +22,7 @@
 	X(ROLE, 3, "role", "what all roles share")                \
 	X(CONFIG, 4, "config", "configuration")                   \
 	X(FILES, 5, "files", "files and faults")                  \
+	X(HTTP, 6, "http", "HTTP servers and their requests")     \
 	X(REGISTRY, 70, "registry", "broker: the registry")       \
 	X(COLLECTOR, 71, "collector", "broker: the collector")    \
 	X(PARSER, 72, "parser", "broker: the query parser")       \

@@ -369,8 +369,7 @@ static void what_does_not_fit_is_too_long(void **state)
 	(void)state;
 	static const char *const texts[] = {
 		"http://user:pass@example.com:8080/a b/c?d e#f g",
-		"https://b\xc3\xbc"
-		"cher.example/\xc3\xbc",
+		"https://m\xc3\xbcnchen.example/\xc3\xbc",
 		"http://1.2.3.4:99/",
 		"http://[1:2:3:4:5:6:7:8]/?q",
 		"http://a/b/../c/./d",

@@ -114,6 +114,13 @@ static void on_long_line(void *ctx)
 	say(ctx, SERVER_LONG_LINE);
 }
 
+static void on_drained(void *ctx)
+{
+	struct session *s = ctx;
+	if (s->server->protocol->drained)
+		s->server->protocol->drained(s);
+}
+
 static void on_closed(void *ctx, enum conn_end end, int sys_errno)
 {
 	(void)sys_errno;
@@ -132,8 +139,11 @@ static void on_closed(void *ctx, enum conn_end end, int sys_errno)
 
 static void on_accepted(void *ctx, int fd, const struct peer *peer)
 {
-	static const struct conn_ops ops = {
-		.line = on_line, .bytes = on_bytes, .long_line = on_long_line, .closed = on_closed};
+	static const struct conn_ops ops = {.line = on_line,
+					    .bytes = on_bytes,
+					    .drained = on_drained,
+					    .long_line = on_long_line,
+					    .closed = on_closed};
 	struct server *server = ctx;
 	const struct server_protocol *p = server->protocol;
 	struct session *s = mem_alloc(sizeof *s + p->state_size);

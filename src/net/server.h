@@ -9,6 +9,8 @@
 #include "net/conn.h"
 #include "net/listener.h"
 
+#include <math.h>
+
 struct server;
 struct session;
 
@@ -35,12 +37,15 @@ struct server_protocol {
 	const char *name; /* for messages */
 	const struct server_verb *verbs;
 	size_t nverbs;
-	bool any_case;                     /* of verbs */
-	const char *greeting;              /* with its line end, like all words; NULL: none */
-	const char *words[SERVER_WORDS];   /* NULL: a plain one of our own; "": silence */
-	size_t state_size;                 /* of session_state(), zeroes at first */
-	void (*opened)(struct session *s); /* these two may be NULL */
-	void (*closed)(struct session *s, enum conn_end end); /* its last moment */
+	bool any_case;                   /* of verbs */
+	const char *greeting;            /* with its line end, like all words; NULL: none */
+	const char *words[SERVER_WORDS]; /* NULL: a plain one of our own; "": silence */
+	size_t state_size;               /* of session_state(), zeroes at first */
+	/* These may be NULL. drained: below the low mark again, see conn_send(); closed: the last
+	 * moment of the session. */
+	void (*opened)(struct session *s);
+	void (*drained)(struct session *s);
+	void (*closed)(struct session *s, enum conn_end end);
 };
 
 /* One table of settings for all line servers: SERVER_LIMITS_AT(struct conf, member). */

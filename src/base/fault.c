@@ -144,8 +144,10 @@ enum fault_action fault_pass(const char *point, const char *path)
 	}
 	if (action)
 		atomic_fetch_add(&fired, 1);
-	while (action == FAULT_KILL)
+	if (action == FAULT_KILL) {
 		kill(getpid(), SIGKILL);
+		pause(); /* in case it comes late, to another thread first */
+	}
 	return action;
 }
 

@@ -267,10 +267,19 @@ static int settle(struct sort *s, struct err *err)
 	return s->rc;
 }
 
+static int fails(struct sort *s, const struct err *err)
+{
+	s->rc = -1;
+	s->err = *err;
+	return -1;
+}
+
 static int spill_batch(struct sort *s, struct err *err)
 {
-	if (settle(s, err) < 0 || (!s->spill && spill_begin(s, s->piece, err) < 0))
+	if (settle(s, err) < 0)
 		return -1;
+	if (!s->spill && spill_begin(s, s->piece, err) < 0)
+		return fails(s, err);
 	if (s->nruns == s->cap) {
 		s->cap = MAX(s->cap * 2, (size_t)16);
 		s->run = mem_resize(s->run, s->cap * sizeof *s->run);
@@ -284,7 +293,7 @@ static int spill_batch(struct sort *s, struct err *err)
 		return settle(s, err);
 	}
 	if (thread_start(&s->thread, write_run, s, err) < 0)
-		return -1;
+		return fails(s, err);
 	s->thread_runs = true;
 	return 0;
 }
@@ -485,6 +494,8 @@ int sort_next(struct sort *s, struct str *ret, struct err *err)
 		return -1;
 	int rc = s->spec.unify ? unify_next(s, &s->feed, ret, err)
 			       : s->feed.next(s->feed.from, ret, err);
+	if (UNLIKELY(rc < 0))
+		return fails(s, err);
 	if (UNLIKELY(rc == 0 && ++s->given % REPORT_EVERY == 0))
 		report(s, SORT_GIVING, s->given, s->added);
 	return rc;
@@ -494,7 +505,8 @@ int sort_write(struct sort *s, struct stream_writer *out, struct err *err)
 {
 	if (begin_giving(s, err) < 0)
 		return -1;
-	return pour(s, &s->feed, out, SORT_GIVING, err);
+	int rc = pour(s, &s->feed, out, SORT_GIVING, err);
+	return rc < 0 ? fails(s, err) : 0;
 }
 
 void sort_free(struct sort **sp)

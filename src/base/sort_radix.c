@@ -283,7 +283,8 @@ static int begin_bucket(struct radix *b, struct err *err)
 	return 0;
 }
 
-static int next_elsewhere(struct radix *b, struct str *ret, struct err *err)
+static __attribute__((noinline)) int next_elsewhere(struct radix *b, struct str *ret,
+						    struct err *err)
 {
 	for (;;) {
 		struct merge_record r;

@@ -208,7 +208,8 @@ static const char size_letters[] = "KMGTPE";
 static int size_unit(struct str s)
 {
 	int shift = 0;
-	const char *letter = s.n && s.p[0] ? strchr(size_letters, s.p[0] & ~0x20) : NULL;
+	const char *letter =
+		s.n ? memchr(size_letters, s.p[0] & ~0x20, sizeof size_letters - 1) : NULL;
 	if (letter) {
 		shift = 10 * (int)(letter - size_letters + 1);
 		s = str_from(s, 1);

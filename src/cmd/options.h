@@ -13,8 +13,8 @@ struct cmd_line {
 	char **argv;
 	int argc;
 	const char *file;            /* -c */
-	const char **sets, **debugs; /* -s, -D */
-	size_t nsets, ndebugs;
+	const char **sets; /* -s; -D is an addition to the setting `log` */
+	size_t nsets;
 	bool help, version;
 };
 

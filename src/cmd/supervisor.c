@@ -27,6 +27,14 @@ static size_t count_ready(const struct supervisor *s)
 	return n;
 }
 
+/* What a person can follow, where the role has something to look at. */
+static void add_address(const struct role *role, const char *address, struct buf *line)
+{
+	bool url = role->scheme && !str_starts(str_of(address), STR("unix:"));
+	buf_printf(line, ", %s on %s%s%s%s", role->name, url ? role->scheme : "", url ? "://" : "",
+		   address, url ? "/" : "");
+}
+
 static void add_addresses(const struct supervisor *s, struct buf *line)
 {
 	for (size_t i = 0; i < s->plan.nsockets; i++) {
@@ -34,7 +42,7 @@ static void add_addresses(const struct supervisor *s, struct buf *line)
 		char address[256];
 		struct err err;
 		if (socket->fd >= 0 && listen_name(socket->fd, address, sizeof address, &err) == 0)
-			buf_printf(line, ", %s on %s", socket->role->name, address);
+			add_address(socket->role, address, line);
 	}
 }
 

@@ -246,6 +246,29 @@ def test_hup_without_a_change_restarts_nobody(garner):
     assert len(demo.pids("echo")) == len(demo.pids("tick")) == 1
 
 
+def test_debug_lines_go_on_and_off_with_a_reload(garner):
+    demo = Demo(garner)
+    config = demo.g.conf.read_text()
+    up = demo.g.start("up").wait_ready()
+    assert "debug up" not in up.text
+    demo.g.configure("log = up:1\n" + config)
+    up.send(signal.SIGHUP)
+    up.wait_line("debug up")  # what the roles say when they are ready
+    demo.wait_pids("tick", 2)
+    demo.g.configure(config)
+    up.send(signal.SIGHUP)
+    demo.wait_pids("tick", 3)
+    assert up.stop() == 0
+    assert "debug" not in up.text[up.text.rindex("reloaded"):]
+
+
+def test_debug_lines_asked_for_with_d_reach_the_roles(garner):
+    demo = Demo(garner)
+    up = demo.g.start("up", "-D3,5", "-Dup").wait_ready()
+    assert "log = 3:5 up" in (demo.g.data / "run" / "up.conf").read_text()
+    assert up.stop() == 0
+
+
 def test_hup_with_a_broken_file_changes_nothing_and_names_the_line(garner):
     demo = Demo(garner, "echo tick", echo={"listen": "127.0.0.1:0", "greeting": "before"})
     up = demo.start().wait_ready()

@@ -436,6 +436,26 @@ static void openmetrics_has_sorted_families_and_an_end(void **state)
 	buf_free(&out);
 }
 
+static void the_older_text_names_the_family_of_a_total_as_its_samples(void **state)
+{
+	(void)state;
+	struct counter_value values[] = {
+		{STR("requests"), STR(""), STR("Requests."), COUNTER_TOTAL, 42},
+		{STR("open"), STR(""), STR("Connections."), COUNTER_GAUGE, 3},
+	};
+	const struct counters_view view = {STR("web"), started_us, 1, true, values, 2};
+	struct buf out = BUF_INIT(1 << 20);
+	counters_prometheus(&view, 1, &out);
+	assert_non_null(strstr(buf_text(&out), "# TYPE garner_web_open gauge\n"
+					       "# HELP garner_web_open Connections.\n"
+					       "garner_web_open{instance=\"web\"} 3\n"));
+	assert_true(
+		str_ends(buf_str(&out), STR("# TYPE garner_web_requests_total counter\n"
+					    "# HELP garner_web_requests_total Requests.\n"
+					    "garner_web_requests_total{instance=\"web\"} 42\n")));
+	buf_free(&out);
+}
+
 static void openmetrics_keeps_one_of_what_contradicts(void **state)
 {
 	(void)state;
@@ -547,6 +567,7 @@ int main(void)
 		TEST(a_bit_that_fell_over_before_the_values_is_damage),
 		TEST(another_version_is_named_beside_ours),
 		TEST(openmetrics_has_sorted_families_and_an_end),
+		TEST(the_older_text_names_the_family_of_a_total_as_its_samples),
 		TEST(openmetrics_keeps_one_of_what_contradicts),
 		TEST(a_file_prints_readably),
 #ifdef GARNER_FAULTS

@@ -199,24 +199,47 @@ static void a_file_that_cannot_be_cut_back_takes_nothing_until_it_can(void **sta
 }
 
 /* A caller that appends much and keeps no account of the middle. */
-static void a_group_knows_that_a_part_of_it_was_lost(void **state)
+static void a_group_that_lost_a_part_takes_no_more(void **state)
 {
 	(void)state;
 	const char *path = scratch("middle");
 	struct record_writer *w = open_file(path);
-	struct record_group g = {0};
+	struct record_group g = {0}, other = {0};
 	struct err err = {0};
 	static char block[64 << 10];
 	arm("file.write=enospc");
-	int refused = 0;
+	int taken = 0;
 	for (int i = 0; i < 40; i++)
-		refused += record_append(w, (struct str){block, sizeof block}, &g, NULL, &err) < 0;
-	assert_int_equal(refused, 1);
+		taken += record_append(w, (struct str){block, sizeof block}, &g, NULL, &err) == 0;
+	assert_int_equal(taken, 15); /* the batch of 1 MiB was full */
 	assert_int_equal(fault_fired(), 1);
+	assert_int_equal(err.sys_errno, ENOSPC);
+	assert_int_equal(record_append(w, STR("\7\0\0\0"), &other, NULL, &err), 0);
 	assert_int_equal(record_check(w, &g, &err), -1);
 	assert_int_equal(record_sync(w, &g, &err), -1);
 	assert_int_equal(err.sys_errno, ENOSPC);
+	assert_int_equal(record_sync(w, &other, &err), 0);
 	assert_int_equal(record_close(&w, &err), 0);
+	numbers_are(path, (uint32_t[]){7}, 1);
+}
+
+/* Another's sync fails while this group is being filled. */
+static void a_group_loses_its_beginning_only_with_its_end(void **state)
+{
+	(void)state;
+	const char *path = scratch("beginning");
+	struct record_writer *w = open_file(path);
+	struct record_group g = {0}, other = {0};
+	struct err err = {0};
+	assert_int_equal(record_append(w, STR("one "), &g, NULL, &err), 0);
+	assert_int_equal(record_append(w, STR("else"), &other, NULL, &err), 0);
+	arm("file.sync=eio");
+	assert_int_equal(record_sync(w, &other, &err), -1);
+	assert_int_equal(record_append(w, STR("two "), &g, NULL, &err), -1);
+	assert_int_equal(err.sys_errno, EIO);
+	assert_int_equal(record_sync(w, &g, &err), -1);
+	assert_int_equal(record_close(&w, &err), 0);
+	numbers_are(path, NULL, 0);
 }
 
 static void a_loss_is_remembered_for_whoever_asks_late(void **state)
@@ -520,7 +543,8 @@ int main(void)
 		cmocka_unit_test_teardown(the_error_says_what_is_not_kept, disarm),
 		cmocka_unit_test_teardown(a_file_that_cannot_be_cut_back_takes_nothing_until_it_can,
 					  disarm),
-		cmocka_unit_test_teardown(a_group_knows_that_a_part_of_it_was_lost, disarm),
+		cmocka_unit_test_teardown(a_group_that_lost_a_part_takes_no_more, disarm),
+		cmocka_unit_test_teardown(a_group_loses_its_beginning_only_with_its_end, disarm),
 		cmocka_unit_test_teardown(a_loss_is_remembered_for_whoever_asks_late, disarm),
 		cmocka_unit_test_teardown(one_sync_serves_a_whole_group, disarm),
 		cmocka_unit_test_teardown(what_is_found_is_synced_before_it_counts, disarm),

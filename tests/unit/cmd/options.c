@@ -228,14 +228,15 @@ static void a_command_may_keep_what_follows_its_first_argument(void **state)
 static void the_options_that_all_have_stand_anywhere(void **state)
 {
 	(void)state;
-	struct got got = PARSE("-c", "f", "-sa.b=1,2", "show", "x", "--set", "c=3", "-D70,5");
+	struct got got = PARSE("-c", "f", "-sa.b=1,2", "show", "x", "--set", "c=3", "-D70,5",
+			       "--debug", "up");
 	assert_int_equal(got.rc, 0);
 	assert_string_equal(got.line.file, "f");
-	assert_int_equal(got.line.nsets, 2);
+	assert_int_equal(got.line.nsets, 4);
 	assert_string_equal(got.line.sets[0], "a.b=1,2");
 	assert_string_equal(got.line.sets[1], "c=3");
-	assert_int_equal(got.line.ndebugs, 1);
-	assert_string_equal(got.line.debugs[0], "70,5");
+	assert_string_equal(got.line.sets[2], "log+=70:5");
+	assert_string_equal(got.line.sets[3], "log+=up");
 	done(&got);
 }
 

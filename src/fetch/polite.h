@@ -24,8 +24,9 @@ enum {
 	POLITE_CONCURRENT_MAX = 8
 }; /* connections to one server; a rule that says more means this */
 
-#define POLITE_DELAY_US (10 * US_PER_S)      /* the plain delay where nothing else is said */
-#define POLITE_PAUSE_MAX_US (1 * US_PER_H)   /* where doubling ends; a longer delay stays as it is \
+#define POLITE_DELAY_US (10 * US_PER_S) /* the plain delay where nothing else is said */
+#define POLITE_PAUSE_MAX_US                                                                        \
+	(1 * US_PER_H)                       /* where doubling ends; a longer delay stays as it is \
 					      */
 #define POLITE_RETRY_MAX_US (1 * US_PER_DAY) /* the longest Retry-After that is believed */
 #define POLITE_LEASE_US (5 * US_PER_MIN) /* a lease ends so long after it was taken or renewed */
@@ -61,7 +62,6 @@ struct lease {
 	uint64_t word; /* 0: none is held */
 	uint32_t entry, place;
 	int64_t start_us;
-	int64_t delay_us;
 };
 
 /* Asks for a request that starts now. 0: *ret is held until polite_end(). 1: not now; *ret_wait_us

@@ -148,7 +148,7 @@ static void put_answer(struct job *job, struct robot_result *ret)
 	put_times(job, q, ret);
 	if (job->target.protocol == URL_FTP && ret->last_modified_us >= 0)
 		put_filetime(&q->head, ret->last_modified_us);
-	else if (!http_date(str_of(q->head.last_modified), q->wall_us, &ret->last_modified_us))
+	else if (!robot_date(str_of(q->head.last_modified), q->wall_us, &ret->last_modified_us))
 		ret->last_modified_us = -1;
 	job->robot->stats.bytes += q->size;
 }
@@ -192,7 +192,8 @@ static void end_plainly(struct job *job, enum outcome outcome, enum robot_cause 
 static void next_ready(struct robot *r)
 {
 	struct job *job;
-	while ((int64_t)r->stats.under_way < r->conf.at_once && !r->closing && (job = queue_take(&r->ready)))
+	while ((int64_t)r->stats.under_way < r->conf.at_once && !r->closing &&
+	       (job = queue_take(&r->ready)))
 		take_lease(job);
 }
 
@@ -223,9 +224,9 @@ static void resolved(void *ctx, const struct dns_result *result)
 	job->resolve_us = loop_now_us(job->robot->parts.loop) - job->hop_us;
 	if (result->outcome != DNS_FOUND) {
 		end_job(job, class,
-			&(struct robot_result){.why = result->why ? result->why
-								  : dns_outcome_word(
-									    result->outcome)});
+			&(struct robot_result){.why = result->why
+							      ? result->why
+							      : dns_outcome_word(result->outcome)});
 		return;
 	}
 	keep_addresses(job, result);
@@ -260,7 +261,8 @@ static void resolve(struct job *job)
 	struct dns_result result;
 	if (job->robot->has_proxy)
 		resolve_for_proxy(job);
-	else if (dns_lookup(job->robot->parts.dns, job->target.host, DNS_ANY, &job->dns, &result) == 0)
+	else if (dns_lookup(job->robot->parts.dns, job->target.host, DNS_ANY, &job->dns, &result) ==
+		 0)
 		resolved(job, &result);
 }
 
@@ -331,7 +333,8 @@ static void fetch_robots(struct job *for_job, struct str site)
 				.limits = &limits,
 				.sink = &f->sink.sink,
 				.rule = for_job->has_rule ? &for_job->rule : NULL,
-				.flags = ROBOT_WAIT | ROBOT_NO_ROBOTS | (for_job->flags & ROBOT_KEEP)};
+				.flags = ROBOT_WAIT | ROBOT_NO_ROBOTS |
+					 (for_job->flags & ROBOT_KEEP)};
 	r->stats.robots_files++;
 	ENSURE(robot_fetch(r, &job, robots_fetched, f, &ignored) == 0);
 }

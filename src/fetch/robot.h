@@ -11,8 +11,8 @@
  *   number, politeness.
  * - Everything that arrives is bounded: heads, bodies on the wire and decoded, time.
  *
- * Who decides what: hostq.h decides the order of URLs, polite.h guards the servers. The robot has no
- * queues: a job that may not go now is answered so (not_now_us), for hostq_put_back(); or waits
+ * Who decides what: hostq.h decides the order of URLs, polite.h guards the servers. The robot has
+ * no queues: a job that may not go now is answered so (not_now_us), for hostq_put_back(); or waits
  * here, when ROBOT_WAIT says so. What a job needs beside its own first request, robots.txt and
  * further hops, always waits here.
  *
@@ -28,33 +28,33 @@ struct robot;
 struct robots_cache;
 
 /* Why it ended as it did; the outcome says what follows from it. */
-#define ROBOT_CAUSES(X)                                           \
-	X(ANSWER, "answer")               /* what the server said */  \
-	X(URL, "url")                     /* not one that is fetched */ \
-	X(NO_NAME, "no-name")             /* no such name, or no address */ \
-	X(DNS, "dns")                     /* nobody knows the name now */ \
-	X(ADDRESS, "address")             /* refused by the policy */ \
-	X(ROBOTS, "robots")               /* forbidden by robots.txt */ \
-	X(ROBOTS_UNREACHABLE, "robots-unreachable")                   \
-	X(CONNECT, "connect")             /* no connection */         \
-	X(TLS, "tls")                     /* no TLS, or not theirs */ \
-	X(PROXY, "proxy")                                             \
-	X(CUT, "cut")                     /* the answer broke off, or none came */ \
-	X(PROTOCOL, "protocol")           /* not an answer */         \
-	X(CODING, "coding")               /* a body that cannot be decoded */ \
-	X(IDLE, "idle")                   /* too long without a byte */ \
-	X(TIME, "time")                   /* too long in all */       \
-	X(HEAD_LINE, "head-line")         /* too large */             \
-	X(HEAD, "head")                                               \
-	X(BODY, "body")                                               \
-	X(WIRE, "wire")                   /* the bytes that came, before they were decoded */ \
-	X(REDIRECTS, "redirects")         /* too many */              \
-	X(NO_TARGET, "no-target")         /* a redirect to nowhere */ \
-	X(LOGIN, "login")                 /* ftp */                   \
-	X(SINK, "sink")                   /* ours could not take it */ \
-	X(NOT_NOW, "not-now")             /* politeness; see not_now_us */ \
-	X(LEASE, "lease")                 /* it took so long that the lease ended */ \
-	X(STOPPED, "stopped")             /* robot_free() */
+#define ROBOT_CAUSES(X)                                                               \
+	X(ANSWER, "answer")   /* what the server said */                              \
+	X(URL, "url")         /* not one that is fetched */                           \
+	X(NO_NAME, "no-name") /* no such name, or no address */                       \
+	X(DNS, "dns")         /* nobody knows the name now */                         \
+	X(ADDRESS, "address") /* refused by the policy */                             \
+	X(ROBOTS, "robots")   /* forbidden by robots.txt */                           \
+	X(ROBOTS_UNREACHABLE, "robots-unreachable")                                   \
+	X(CONNECT, "connect") /* no connection */                                     \
+	X(TLS, "tls")         /* no TLS, or not theirs */                             \
+	X(PROXY, "proxy")                                                             \
+	X(CUT, "cut")             /* the answer broke off, or none came */            \
+	X(PROTOCOL, "protocol")   /* not an answer */                                 \
+	X(CODING, "coding")       /* a body that cannot be decoded */                 \
+	X(IDLE, "idle")           /* too long without a byte */                       \
+	X(TIME, "time")           /* too long in all */                               \
+	X(HEAD_LINE, "head-line") /* too large */                                     \
+	X(HEAD, "head")                                                               \
+	X(BODY, "body")                                                               \
+	X(WIRE, "wire")           /* the bytes that came, before they were decoded */ \
+	X(REDIRECTS, "redirects") /* too many */                                      \
+	X(NO_TARGET, "no-target") /* a redirect to nowhere */                         \
+	X(LOGIN, "login")         /* ftp */                                           \
+	X(SINK, "sink")           /* ours could not take it */                        \
+	X(NOT_NOW, "not-now")     /* politeness; see not_now_us */                    \
+	X(LEASE, "lease")         /* it took so long that the lease ended */          \
+	X(STOPPED, "stopped")     /* robot_free() */
 
 enum robot_cause {
 #define X(symbol, name) ROBOT_CAUSE_##symbol,
@@ -157,46 +157,47 @@ struct robot_file_sink {
 struct robot_file_sink robot_file_sink(const char *path);
 
 enum {
-	ROBOT_WAIT = 1,       /* for politeness, in place of being answered "not now" */
-	ROBOT_NO_FOLLOW = 2,  /* a redirect is the result */
-	ROBOT_NO_ROBOTS = 4,  /* by contract: a verified provider's own pages */
-	ROBOT_KEEP = 8,       /* the next URL of this site is near: keep the connection */
-	ROBOT_LIST_ALL = 16,  /* ftp folders: LIST -lR */
+	ROBOT_WAIT = 1,      /* for politeness, in place of being answered "not now" */
+	ROBOT_NO_FOLLOW = 2, /* a redirect is the result */
+	ROBOT_NO_ROBOTS = 4, /* by contract: a verified provider's own pages */
+	ROBOT_KEEP = 8,      /* the next URL of this site is near: keep the connection */
+	ROBOT_LIST_ALL = 16, /* ftp folders: LIST -lR */
 };
 
 struct robot_job {
 	struct str url;
-	struct str etag, last_modified; /* of the copy that we have, verbatim; empty: none */
-	const struct robot_limits *limits;    /* NULL: the settings' */
-	const struct polite_rule *rule;       /* by contract; NULL: the settings' and robots.txt's */
-	struct robot_sink *sink;              /* NULL: the body is only counted and hashed */
+	struct str etag, last_modified;    /* of the copy that we have, verbatim; empty: none */
+	const struct robot_limits *limits; /* NULL: the settings' */
+	const struct polite_rule *rule;    /* by contract; NULL: the settings' and robots.txt's */
+	struct robot_sink *sink;           /* NULL: the body is only counted and hashed */
 	unsigned flags;
 };
 
 struct robot_times {
-	int64_t start_us;                       /* wall clock; of the last hop's request, 0: none */
-	int64_t resolve_us, connect_us, first_us; /* of the last hop, from its start; 0: not reached */
-	int64_t total_us;                       /* of the whole job, waiting included */
+	int64_t start_us; /* wall clock; of the last hop's request, 0: none */
+	int64_t resolve_us, connect_us,
+		first_us; /* of the last hop, from its start; 0: not reached */
+	int64_t total_us; /* of the whole job, waiting included */
 };
 
 /* Slices and pointers are good during the call. */
 struct robot_result {
 	enum outcome outcome;
 	enum robot_cause cause;
-	const char *why;        /* a few words more, for people; "" */
+	const char *why;               /* a few words more, for people; "" */
 	const struct robot_head *head; /* never NULL; status 0: there was no answer. Of ftp: status
 					  is the last reply, last_modified what MDTM says */
-	int64_t last_modified_us; /* -1: not said, or no date */
-	struct str location;   /* of a redirect that was not followed, absolute */
-	struct str url;        /* the last one that was asked, without fragment, name and password */
-	struct addr addr;      /* the server's; family 0: none */
+	int64_t last_modified_us;      /* -1: not said, or no date */
+	struct str location;           /* of a redirect that was not followed, absolute */
+	struct str url;   /* the last one that was asked, without fragment, name and password */
+	struct addr addr; /* the server's; family 0: none */
 	unsigned redirects;
-	uint64_t size, wire;   /* bytes of the body, decoded; on the wire, as far as libcurl counts */
+	uint64_t size, wire; /* bytes of the body, decoded; on the wire, as far as libcurl counts */
 	unsigned char md5[16], sha256[32]; /* of the decoded body, of whatever answer */
 	struct robot_times times;
-	int64_t not_now_us;    /* with ROBOT_CAUSE_NOT_NOW: ask again after this time */
-	int64_t delay_us;      /* the delay that holds for the server; -1: not known yet */
-	bool reused;           /* over a kept connection */
+	int64_t not_now_us; /* with ROBOT_CAUSE_NOT_NOW: ask again after this time */
+	int64_t delay_us;   /* the delay that holds for the server; -1: not known yet */
+	bool reused;        /* over a kept connection */
 };
 
 typedef void robot_done_fn(void *ctx, const struct robot_result *result);

@@ -45,7 +45,8 @@ static struct str next_part(struct str *s)
 		*s = str_from(*s, 1);
 	size_t n = 0;
 	bool digits = s->n && isdigit((unsigned char)s->p[0]);
-	while (n < s->n && (digits ? isdigit((unsigned char)s->p[n]) : isalpha((unsigned char)s->p[n])))
+	while (n < s->n &&
+	       (digits ? isdigit((unsigned char)s->p[n]) : isalpha((unsigned char)s->p[n])))
 		n++;
 	struct str part = str_head(*s, n);
 	*s = str_from(*s, n);
@@ -97,7 +98,7 @@ static bool clock_time(struct str *s, struct tm *tm)
 	       tm->tm_sec <= 60;
 }
 
-bool http_date(struct str value, int64_t now_us, int64_t *ret_us)
+bool robot_date(struct str value, int64_t now_us, int64_t *ret_us)
 {
 	struct tm tm = {0};
 	struct str s = value, part = next_part(&s);
@@ -123,7 +124,7 @@ bool http_date(struct str value, int64_t now_us, int64_t *ret_us)
 	return tm.tm_mday >= 1 && trim(s).n == 0 && seconds_of(&tm, ret_us);
 }
 
-bool http_retry_after(struct str value, int64_t date_us, int64_t now_us, int64_t *ret_us)
+bool robot_retry_after(struct str value, int64_t date_us, int64_t now_us, int64_t *ret_us)
 {
 	uint64_t seconds;
 	int64_t at_us;
@@ -134,7 +135,7 @@ bool http_retry_after(struct str value, int64_t date_us, int64_t now_us, int64_t
 		*ret_us = (int64_t)seconds * US_PER_S;
 		return true;
 	}
-	if (!http_date(value, now_us, &at_us))
+	if (!robot_date(value, now_us, &at_us))
 		return false;
 	*ret_us = MAX(at_us - (date_us >= 0 ? date_us : now_us), 0);
 	return true;
@@ -198,8 +199,8 @@ static void put_charset(struct str parameters, char ret[ROBOT_CHARSET_MAX + 1])
 	}
 }
 
-bool http_content_type(struct str value, char mime[ROBOT_MIME_MAX + 1],
-		       char charset[ROBOT_CHARSET_MAX + 1])
+bool robot_content_type(struct str value, char mime[ROBOT_MIME_MAX + 1],
+			char charset[ROBOT_CHARSET_MAX + 1])
 {
 	struct str type, name;
 	bool found = false;
@@ -243,7 +244,7 @@ static void add_directive(struct robot_tag *tag, struct str name, struct str val
 	else if (d >= 0)
 		tag->set |= 1u << d;
 	if (d == ROBOT_UNAVAILABLE_AFTER &&
-	    !http_date(value, now_us, &tag->unavailable_after_us) &&
+	    !robot_date(value, now_us, &tag->unavailable_after_us) &&
 	    !time_parse(value, &tag->unavailable_after_us))
 		tag->unavailable_after_us = -1;
 }
@@ -261,7 +262,8 @@ void robot_tag_add(struct robot_tag *tag, struct str value, struct str agent, in
 			name = rest;
 			rest = STR("");
 			colon = str_find_byte(name, ':');
-			if (colon < name.n && takes_value(directive_of(trim(str_head(name, colon))))) {
+			if (colon < name.n &&
+			    takes_value(directive_of(trim(str_head(name, colon))))) {
 				rest = trim(str_from(name, colon + 1));
 				name = trim(str_head(name, colon));
 			}
@@ -280,9 +282,8 @@ static const struct {
 	size_t n;
 } fields[] = {
 #define F(field, text) [field] = {text, sizeof text - 1}
-	F(CONTENT_TYPE, "content-type"), F(DATE, "date"),
-	F(ETAG, "etag"),                 F(LAST_MODIFIED, "last-modified"),
-	F(LOCATION, "location"),         F(RETRY_AFTER, "retry-after"),
+	F(CONTENT_TYPE, "content-type"),   F(DATE, "date"),         F(ETAG, "etag"),
+	F(LAST_MODIFIED, "last-modified"), F(LOCATION, "location"), F(RETRY_AFTER, "retry-after"),
 	F(X_ROBOTS_TAG, "x-robots-tag"),
 #undef F
 };
@@ -329,10 +330,10 @@ static void take_field(struct robot_head *h, int field, struct str value)
 {
 	switch (field) {
 	case CONTENT_TYPE:
-		(void)!http_content_type(value, h->mime, h->charset);
+		(void)!robot_content_type(value, h->mime, h->charset);
 		break;
 	case DATE:
-		if (h->date_us < 0 && !http_date(value, h->now_us, &h->date_us))
+		if (h->date_us < 0 && !robot_date(value, h->now_us, &h->date_us))
 			h->date_us = -1;
 		break;
 	case ETAG:
@@ -392,7 +393,7 @@ static void end_of_head(struct robot_head *h)
 	flush(h);
 	if (h->status < 200 && h->status != 101)
 		return;
-	if (!http_retry_after(buf_str(&h->retry), h->date_us, h->now_us, &h->retry_after_us))
+	if (!robot_retry_after(buf_str(&h->retry), h->date_us, h->now_us, &h->retry_after_us))
 		h->retry_after_us = -1;
 	h->is_complete = true;
 }

@@ -70,14 +70,14 @@ void robot_head_line(struct robot_head *h, struct str line);
 
 /* The three forms of RFC 9110, 5.6.7, in any case and with one-digit days. A year of two digits is
  * at most 50 years ahead of now. false: no date. */
-bool http_date(struct str value, int64_t now_us, int64_t *ret_us) MUST_USE;
+bool robot_date(struct str value, int64_t now_us, int64_t *ret_us) MUST_USE;
 /* Seconds, or a date from which `date_us` (the answer's own, -1: now) is taken off; 0 when it is
  * past. false: neither. */
-bool http_retry_after(struct str value, int64_t date_us, int64_t now_us, int64_t *ret_us) MUST_USE;
+bool robot_retry_after(struct str value, int64_t date_us, int64_t now_us, int64_t *ret_us) MUST_USE;
 /* The last valid type of a value; "text/html; charset=\"UTF-8\"" is text/html and utf-8. false:
  * there is none, and nothing is changed. The charset is "" where none is said. */
-bool http_content_type(struct str value, char mime[ROBOT_MIME_MAX + 1],
-		       char charset[ROBOT_CHARSET_MAX + 1]) MUST_USE;
+bool robot_content_type(struct str value, char mime[ROBOT_MIME_MAX + 1],
+			char charset[ROBOT_CHARSET_MAX + 1]) MUST_USE;
 /* Adds what one X-Robots-Tag says: directives before the first name are for everybody, those behind
  * a name for whoever is called that. "none" is noindex and nofollow. */
 void robot_tag_add(struct robot_tag *tag, struct str value, struct str agent, int64_t now_us);

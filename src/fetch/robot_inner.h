@@ -8,9 +8,9 @@
 #include "net/loop.h"
 
 enum {
-	ROBOT_ADDRESSES = 3,         /* of one host that are tried */
+	ROBOT_ADDRESSES = 3,            /* of one host that are tried */
 	ROBOT_REDIRECT_BODY = 64 << 10, /* of a redirect: read for the connection's sake */
-	ROBOT_BUFFER = 32 << 10,     /* of libcurl, for each request */
+	ROBOT_BUFFER = 32 << 10,        /* of libcurl, for each request */
 };
 
 /* A URL as it is asked for: without fragment, user name and password. */
@@ -98,7 +98,7 @@ struct robot {
 	char *agent; /* the product token */
 	char *user_agent;
 	bool has_proxy, closing;
-	struct job jobs; /* a ring; only its links are used */
+	struct job jobs;               /* a ring; only its links are used */
 	struct job_queue fresh, ready; /* not begun; waiting for a free request */
 	struct request *free_requests;
 	struct sock *socks, *free_socks;

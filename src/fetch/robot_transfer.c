@@ -2,8 +2,8 @@
  * and there none of them may be called: callbacks only note down what is to be done. */
 #include "fetch/robot_inner.h"
 
+#include <linux/tcp.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <sys/socket.h>
 
@@ -133,8 +133,7 @@ static curl_socket_t on_open(void *ctx, curlsocktype purpose, struct curl_sockad
 	(void)purpose;
 	if (!q->robot->has_proxy) {
 		if (!addr_from_sockaddr(&to->addr, to->addrlen, &a) ||
-		    a.family != checked->family ||
-		    memcmp(a.b, checked->b, addr_bytes(&a)) != 0 ||
+		    a.family != checked->family || memcmp(a.b, checked->b, addr_bytes(&a)) != 0 ||
 		    policy_refuses(q->robot->parts.policy, &a)) {
 			stop(q, OUTCOME_ADDRESS, ROBOT_CAUSE_ADDRESS);
 			return CURL_SOCKET_BAD;
@@ -476,7 +475,7 @@ static void tell_ftp(struct request *q)
 	q->told_ftp = ftp;
 	OPT(q, CUSTOMREQUEST, folder && job->flags & ROBOT_LIST_ALL ? "LIST -lR" : NULL);
 	if (!ftp || folder || !job->last_modified ||
-	    !http_date(str_of(job->last_modified), q->wall_us, &since_us))
+	    !robot_date(str_of(job->last_modified), q->wall_us, &since_us))
 		since_us = 0;
 	OPT(q, TIMECONDITION, since_us ? (long)CURL_TIMECOND_IFMODSINCE : (long)CURL_TIMECOND_NONE);
 	OPT(q, TIMEVALUE_LARGE, (curl_off_t)(since_us / US_PER_S));

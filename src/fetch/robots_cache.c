@@ -13,11 +13,11 @@ static const struct record_kind kind = {"GARNERRB", 1, ROBOTS_COMPILED_MAX + URL
 struct site {
 	struct site *next, *prev;
 	struct str name;
-	struct str compiled;  /* .p NULL: no file was ever read */
-	int64_t until_us;     /* when to ask again */
-	int64_t got_us;       /* when the file was read */
-	int64_t silent_us;    /* since when it cannot say; 0: it can */
-	bool asked;           /* a fetch is under way */
+	struct str compiled;      /* .p NULL: no file was ever read */
+	int64_t until_us;         /* when to ask again */
+	int64_t got_us;           /* when the file was read */
+	int64_t silent_us;        /* since when it cannot say; 0: it can */
+	bool asked;               /* a fetch is under way */
 	struct robots_wait waits; /* a ring */
 };
 
@@ -187,7 +187,8 @@ static int load(struct robots_cache *c, const char *path, int64_t now_us, uint64
 	return rc < 0 ? -1 : 0;
 }
 
-/* Writes the file anew when most of it is of the past. What a crash loses here is asked for again. */
+/* Writes the file anew when most of it is of the past. What a crash loses here is asked for again.
+ */
 static int rewrite(struct robots_cache *c, uint64_t bytes, struct err *err)
 {
 	enum { SLACK = 1 << 20 };
@@ -281,7 +282,8 @@ size_t robots_cache_count(const struct robots_cache *c)
 static struct robots_answer answer_of(const struct site *s)
 {
 	bool known = s->compiled.p != NULL;
-	return (struct robots_answer){known, known ? s->compiled : robots_disallow_all, s->until_us};
+	return (struct robots_answer){known, known ? s->compiled : robots_disallow_all,
+				      s->until_us};
 }
 
 int robots_cache_ask(struct robots_cache *c, struct str name, int64_t now_us,

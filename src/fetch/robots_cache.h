@@ -11,9 +11,9 @@
 #include "base/clock.h"
 #include "fetch/outcome.h"
 
-#define ROBOTS_KEEP_US US_PER_DAY            /* a file is not asked for again before */
-#define ROBOTS_RETRY_US (30 * US_PER_MIN)    /* a site that could not say is asked again after */
-#define ROBOTS_FORGET_US (30 * US_PER_DAY)   /* when unreachable becomes: there is none */
+#define ROBOTS_KEEP_US US_PER_DAY          /* a file is not asked for again before */
+#define ROBOTS_RETRY_US (30 * US_PER_MIN)  /* a site that could not say is asked again after */
+#define ROBOTS_FORGET_US (30 * US_PER_DAY) /* when unreachable becomes: there is none */
 
 struct robots_cache;
 
@@ -32,8 +32,8 @@ int robots_cache_new(struct robots_cache **ret, const struct robots_cache_option
 int robots_cache_free(struct robots_cache **c, struct err *err);
 
 struct robots_answer {
-	bool is_reachable;    /* false: nothing may be fetched now */
-	struct str compiled;  /* robots.h; good until the next call */
+	bool is_reachable;   /* false: nothing may be fetched now */
+	struct str compiled; /* robots.h; good until the next call */
 	int64_t until_us;
 };
 

@@ -87,12 +87,8 @@ static void unlink_job(struct job *job)
 
 static void free_job(struct job *job)
 {
-	struct request *q = job->request;
-	if (q) {
-		q->job = NULL;
-		q->next_free = job->robot->free_requests;
-		job->robot->free_requests = q;
-	}
+	if (job->request)
+		request_release(job->request);
 	mem_free(&job->target.text);
 	mem_free(&job->etag);
 	mem_free(&job->last_modified);
@@ -387,19 +383,6 @@ static void waited(void *ctx)
 	take_lease(ctx);
 }
 
-/* The request goes back to the free ones, the job goes on. */
-static void give_back(struct job *job)
-{
-	struct request *q = job->request;
-	unsigned char unused[32];
-	digest_end(q->md5, unused, sizeof unused);
-	digest_end(q->sha256, unused, sizeof unused);
-	job->request = NULL;
-	q->job = NULL;
-	q->next_free = job->robot->free_requests;
-	job->robot->free_requests = q;
-}
-
 /* Where the Location leads. Its own words when it is none of ours: file:///etc/passwd. */
 static int parse_location(struct job *job, struct url *ret)
 {
@@ -430,7 +413,7 @@ static void follow(struct job *job)
 		end_job(job, (struct robot_class){OUTCOME_PERMANENT, ROBOT_CAUSE_NO_TARGET},
 			&result);
 	} else {
-		give_back(job);
+		request_release(job->request);
 		job->redirects++;
 		target_set(&job->target, &url);
 		begin_hop(job);
@@ -442,7 +425,7 @@ static bool try_next_address(struct job *job, struct robot_class class)
 {
 	if (class.cause != ROBOT_CAUSE_CONNECT || job->at + 1 >= job->naddrs)
 		return false;
-	give_back(job);
+	request_release(job->request);
 	job->at++;
 	take_lease(job);
 	return true;

@@ -275,15 +275,31 @@ void robot_tag_add(struct robot_tag *tag, struct str value, struct str agent, in
 
 /* The head. */
 
-enum field { CONTENT_TYPE, DATE, ETAG, LAST_MODIFIED, LOCATION, RETRY_AFTER, X_ROBOTS_TAG };
+enum field {
+	CONTENT_LENGTH,
+	CONTENT_TYPE,
+	DATE,
+	ETAG,
+	LAST_MODIFIED,
+	LOCATION,
+	RETRY_AFTER,
+	TRANSFER_ENCODING,
+	X_ROBOTS_TAG,
+};
 
 static const struct {
 	const char *name;
 	size_t n;
 } fields[] = {
 #define F(field, text) [field] = {text, sizeof text - 1}
-	F(CONTENT_TYPE, "content-type"),   F(DATE, "date"),         F(ETAG, "etag"),
-	F(LAST_MODIFIED, "last-modified"), F(LOCATION, "location"), F(RETRY_AFTER, "retry-after"),
+	F(CONTENT_LENGTH, "content-length"),
+	F(CONTENT_TYPE, "content-type"),
+	F(DATE, "date"),
+	F(ETAG, "etag"),
+	F(LAST_MODIFIED, "last-modified"),
+	F(LOCATION, "location"),
+	F(RETRY_AFTER, "retry-after"),
+	F(TRANSFER_ENCODING, "transfer-encoding"),
 	F(X_ROBOTS_TAG, "x-robots-tag"),
 #undef F
 };
@@ -307,9 +323,9 @@ void robot_head_free(struct robot_head *h)
 void robot_head_begin(struct robot_head *h, int64_t now_wall_us)
 {
 	h->status = 0;
-	h->is_complete = h->has_location = false;
+	h->is_complete = h->has_location = h->is_identity = h->has_odd_transfer = false;
 	h->mime[0] = h->charset[0] = h->etag[0] = h->last_modified[0] = 0;
-	h->date_us = h->retry_after_us = -1;
+	h->date_us = h->retry_after_us = h->length = -1;
 	h->tag = (struct robot_tag){.unavailable_after_us = -1};
 	h->now_us = now_wall_us;
 	h->field = -1;
@@ -326,9 +342,30 @@ static void put_first(char *ret, size_t most, struct str value)
 	ret[value.n] = 0;
 }
 
+static void take_length(struct robot_head *h, struct str value)
+{
+	uint64_t n;
+	if (str_u64(value, &n) && n <= INT64_MAX)
+		h->length = (int64_t)n;
+}
+
+static void take_transfer(struct robot_head *h, struct str value)
+{
+	if (str_eq_nocase(value, STR("identity")))
+		h->is_identity = true;
+	else if (!str_eq_nocase(value, STR("chunked")))
+		h->has_odd_transfer = true;
+}
+
 static void take_field(struct robot_head *h, int field, struct str value)
 {
 	switch (field) {
+	case CONTENT_LENGTH:
+		take_length(h, value);
+		break;
+	case TRANSFER_ENCODING:
+		take_transfer(h, value);
+		break;
 	case CONTENT_TYPE:
 		(void)!robot_content_type(value, h->mime, h->charset);
 		break;

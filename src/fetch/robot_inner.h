@@ -53,12 +53,12 @@ struct request {
 	struct robot *robot;
 	struct request *next_free;
 	struct job *job;
-	CURL *easy;
+	CURL *easy; /* made for each */
 	struct robot_head head;
 	struct digest *md5, *sha256;
 	struct curl_slist to, none_match, modified_since, closing;
 	char to_text[ADDR_SHOWN + 8], address[ADDR_SHOWN];
-	char *none_match_text, *modified_since_text;
+	char none_match_text[ROBOT_ETAG_MAX + 32], modified_since_text[ROBOT_DATE_MAX + 32];
 	char words[CURL_ERROR_SIZE];
 	struct loop_timer timer;
 	int64_t started_us, active_us, renewed_us, wall_us;
@@ -68,9 +68,6 @@ struct request {
 	struct robot_class stop;
 	struct err sink_err;
 	bool address_checked, sink_begun, sink_failed;
-	/* what the handle was told last, so that it is told only what changes */
-	uint64_t told_max;
-	bool told_keep, told_ftp, told_headers;
 };
 
 /* A socket of libcurl's on the loop. */
@@ -115,6 +112,8 @@ void transfers_free(struct robot *r);
 void request_start(struct job *job);
 /* Ends a request without a word. */
 void request_drop(struct request *q);
+/* Behind the end, when nothing more is to be known of it. */
+void request_release(struct request *q);
 
 /* robot.c: a request is over, with a lease that is still to be given back. */
 void request_ended(struct request *q, struct robot_class class);

@@ -64,6 +64,7 @@ struct request {
 	int64_t started_us, active_us, renewed_us, wall_us;
 	uint64_t head_bytes, size, wire_limit;
 	unsigned char first[4]; /* of the body */
+	bool is_hashing;        /* the digests have begun */
 	bool is_stopped;        /* by us, for `stop` */
 	struct robot_class stop;
 	struct err sink_err;
@@ -92,6 +93,7 @@ struct robot {
 	struct robot_conf conf;
 	struct curl_lib curl;
 	CURLM *multi;
+	CURL *model; /* what all handles are copied from */
 	char *agent; /* the product token */
 	char *user_agent;
 	bool has_proxy, closing;

@@ -119,6 +119,7 @@ static size_t on_body(char *p, size_t size, size_t n, void *ctx)
 		return 0;
 	}
 	q->size += n;
+	q->is_hashing = true;
 	digest_add(q->md5, p, n);
 	digest_add(q->sha256, p, n);
 	if (feed_sink(q, (struct str){p, n}) < 0)
@@ -400,6 +401,7 @@ static struct request *request_new(struct robot *r)
 	q->sha256 = digest_new("sha256");
 	q->timer = (struct loop_timer){.fn = on_time, .ctx = q};
 	q->to.data = q->to_text;
+	memcpy(q->to_text, "::", 2);
 	q->closing.data = (char *)"Connection: close";
 	return q;
 }
@@ -412,36 +414,51 @@ static void request_free(struct request *q)
 	mem_free(&q);
 }
 
+#define SET(r, easy, option, value) \
+	ENSURE((r)->curl.easy_setopt(easy, CURLOPT_##option, value) == CURLE_OK)
+
+/* What all requests have in common. */
+static CURL *make_model(struct robot *r)
+{
+	const struct robot_conf *conf = &r->conf;
+	CURL *easy = r->curl.easy_init();
+	if (!easy)
+		return NULL;
+	SET(r, easy, WRITEFUNCTION, on_body);
+	SET(r, easy, HEADERFUNCTION, on_header);
+	SET(r, easy, OPENSOCKETFUNCTION, on_open);
+	SET(r, easy, BUFFERSIZE, (long)ROBOT_BUFFER);
+	SET(r, easy, NOSIGNAL, 1L);
+	SET(r, easy, PROXY, conf->proxy ? conf->proxy : "");
+	SET(r, easy, PROTOCOLS_STR, "http,https,ftp");
+	SET(r, easy, HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
+	SET(r, easy, ACCEPT_ENCODING, "");
+	SET(r, easy, USERAGENT, r->user_agent);
+	SET(r, easy, PATH_AS_IS, 1L);
+	/* numbers, too, go through its cache of names, which is walked at the end of each request
+	 */
+	SET(r, easy, DNS_CACHE_TIMEOUT, 0L);
+	SET(r, easy, MAXAGE_CONN, (long)MAX(conf->keep_us / US_PER_S, 1));
+	SET(r, easy, SSL_VERIFYPEER, conf->verify ? 1L : 0L);
+	SET(r, easy, SSL_VERIFYHOST, conf->verify ? 2L : 0L);
+	if (conf->ca_file && conf->ca_file[0])
+		SET(r, easy, CAINFO, conf->ca_file);
+	return easy;
+}
+
 /* A handle serves one request: libcurl 7.88 keeps a pointer to the last field of the answer before,
- * and an answer that begins with a folded line makes it write there. Making one costs 1.5 us. */
+ * and an answer that begins with a folded line makes it write there. */
 static void make_handle(struct request *q)
 {
-	struct robot *r = q->robot;
-	q->easy = r->curl.easy_init();
+	q->easy = q->robot->curl.easy_duphandle(q->robot->model);
 	if (!q->easy)
 		die("libcurl makes no more handles");
 	OPT(q, PRIVATE, q);
 	OPT(q, ERRORBUFFER, q->words);
-	OPT(q, WRITEFUNCTION, on_body);
 	OPT(q, WRITEDATA, q);
-	OPT(q, HEADERFUNCTION, on_header);
 	OPT(q, HEADERDATA, q);
-	OPT(q, OPENSOCKETFUNCTION, on_open);
 	OPT(q, OPENSOCKETDATA, q);
-	OPT(q, BUFFERSIZE, (long)ROBOT_BUFFER);
-	OPT(q, NOSIGNAL, 1L);
-	OPT(q, PROXY, r->conf.proxy ? r->conf.proxy : "");
-	OPT(q, PROTOCOLS_STR, "http,https,ftp");
-	OPT(q, HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
-	OPT(q, ACCEPT_ENCODING, "");
-	OPT(q, USERAGENT, r->user_agent);
-	OPT(q, PATH_AS_IS, 1L);
-	OPT(q, MAXAGE_CONN, (long)MAX(r->conf.keep_us / US_PER_S, 1));
 	OPT(q, MAXFILESIZE_LARGE, (curl_off_t)MIN(q->job->limits.body, (uint64_t)INT64_MAX));
-	OPT(q, SSL_VERIFYPEER, r->conf.verify ? 1L : 0L);
-	OPT(q, SSL_VERIFYHOST, r->conf.verify ? 2L : 0L);
-	if (r->conf.ca_file && r->conf.ca_file[0])
-		OPT(q, CAINFO, r->conf.ca_file);
 }
 
 /* Nodes and texts are our own: libcurl only reads the list. */
@@ -481,15 +498,15 @@ static void tell_ftp(struct request *q)
 	}
 }
 
+/* "::192.0.2.1:80": whatever the URL's host and port, connect to this one. */
 static void tell_address(struct request *q)
 {
 	struct addr a = q->job->addr[q->job->at];
 	if (q->robot->has_proxy)
 		return;
 	a.scope = 0;
-	a.port = q->job->target.port;
 	addr_print(&a, q->address);
-	memcpy(q->to_text, "::", 2);
+	a.port = q->job->target.port;
 	addr_print_port(&a, q->to_text + 2);
 	OPT(q, CONNECT_TO, &q->to);
 }
@@ -503,7 +520,7 @@ static void request_begin(struct request *q, struct job *job)
 	q->wall_us = clock_wall_us();
 	q->head_bytes = q->size = 0;
 	q->wire_limit = limits->body + limits->head + limits->body / 8 + WIRE_SLACK;
-	q->is_stopped = q->address_checked = q->sink_begun = q->sink_failed = false;
+	q->is_hashing = q->is_stopped = q->address_checked = q->sink_begun = q->sink_failed = false;
 	q->words[0] = 0;
 	robot_head_begin(&q->head, q->wall_us);
 }
@@ -534,8 +551,10 @@ void request_release(struct request *q)
 {
 	struct robot *r = q->robot;
 	unsigned char unused[32];
-	digest_end(q->md5, unused, sizeof unused);
-	digest_end(q->sha256, unused, sizeof unused);
+	if (q->is_hashing) {
+		digest_end(q->md5, unused, sizeof unused);
+		digest_end(q->sha256, unused, sizeof unused);
+	}
 	r->curl.easy_cleanup(q->easy);
 	q->easy = NULL;
 	q->job->request = NULL;
@@ -563,6 +582,9 @@ int transfers_new(struct robot *r, struct err *err)
 	r->multi = r->curl.multi_init();
 	if (!r->multi)
 		return err_set(err, ERR_SYSTEM, "libcurl makes no multi handle");
+	r->model = make_model(r);
+	if (!r->model)
+		return err_set(err, ERR_SYSTEM, "libcurl makes no handle");
 	r->timer = (struct loop_timer){.fn = on_due, .ctx = r};
 	r->act = (struct loop_later){.fn = on_due, .ctx = r};
 	MULTI_OPT(r, SOCKETFUNCTION, on_socket);
@@ -580,6 +602,8 @@ void transfers_free(struct robot *r)
 		next = q->next_free;
 		request_free(q);
 	}
+	if (r->model)
+		r->curl.easy_cleanup(r->model);
 	if (r->multi)
 		r->curl.multi_cleanup(r->multi);
 	while (r->socks) /* libcurl has closed them all; what it did not say is said here */

@@ -155,8 +155,8 @@ static void put_answer(struct job *job, struct robot_result *ret)
 static void end_job(struct job *job, struct robot_class class, struct robot_result *result)
 {
 	struct robot *r = job->robot;
-	struct robot_head no_head;
-	robot_head_init(&no_head, str_of(r->agent));
+	static const struct robot_head no_head = {
+		.retry_after_us = -1, .length = -1, .tag.unavailable_after_us = -1};
 	result->outcome = class.outcome;
 	result->cause = class.cause;
 	result->why = result->why ? result->why : "";
@@ -177,7 +177,6 @@ static void end_job(struct job *job, struct robot_class class, struct robot_resu
 	robots_cache_cancel(&job->robots);
 	unlink_job(job);
 	job->done(job->ctx, result);
-	robot_head_free(&no_head);
 	free_job(job);
 }
 

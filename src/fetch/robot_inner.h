@@ -51,7 +51,7 @@ struct job {
 /* One request: a handle of libcurl and what belongs to it, used again and again. */
 struct request {
 	struct robot *robot;
-	struct request *next_free;
+	struct request *next, *prev; /* those under way: a ring; or free ones */
 	struct job *job;
 	CURL *easy; /* made for each */
 	struct robot_head head;
@@ -60,7 +60,6 @@ struct request {
 	char to_text[ADDR_SHOWN + 8], address[ADDR_SHOWN];
 	char none_match_text[ROBOT_ETAG_MAX + 32], modified_since_text[ROBOT_DATE_MAX + 32];
 	char words[CURL_ERROR_SIZE];
-	struct loop_timer timer;
 	int64_t started_us, active_us, renewed_us, wall_us;
 	uint64_t head_bytes, size, wire_limit;
 	unsigned char first[4]; /* of the body */
@@ -99,10 +98,11 @@ struct robot {
 	bool has_proxy, closing;
 	struct job jobs;               /* a ring; only its links are used */
 	struct job_queue fresh, ready; /* not begun; waiting for a free request */
+	struct request active;         /* a ring; only its links are used */
 	struct request *free_requests;
 	struct sock *socks, *free_socks;
 	struct loop_later later, act; /* fresh jobs; libcurl wants to be called */
-	struct loop_timer timer, sync;
+	struct loop_timer timer, tick, sync;
 	struct robot_stats stats;
 	char room[URL_TEXT_MAX * 3 + 64];
 };

@@ -15,6 +15,8 @@
 /* Every how many events of a socket the bytes on the wire are counted. */
 enum { WIRE_EVENTS = 32, WIRE_SLACK = 64 << 10 };
 
+#define TICK_US (50 * US_PER_MS) /* how exactly times are kept */
+
 static void stop(struct request *q, enum outcome outcome, enum robot_cause cause)
 {
 	if (q->is_stopped)
@@ -191,12 +193,28 @@ static void look_at_bom(struct request *q)
 		snprintf(q->head.charset, sizeof q->head.charset, "%s", charset);
 }
 
+static void link_active(struct request *q)
+{
+	struct robot *r = q->robot;
+	q->next = &r->active;
+	q->prev = r->active.prev;
+	q->prev->next = r->active.prev = q;
+	if (!r->tick.set)
+		loop_timer_every(r->parts.loop, &r->tick, TICK_US);
+}
+
+static void unlink_active(struct request *q)
+{
+	q->prev->next = q->next;
+	q->next->prev = q->prev;
+}
+
 static void finish(struct request *q, CURLcode code)
 {
 	struct robot *r = q->robot;
 	struct robot_class class = class_of(q, code);
 	ENSURE(r->curl.multi_remove_handle(r->multi, q->easy) == CURLM_OK);
-	loop_timer_stop(&q->timer);
+	unlink_active(q);
 	if (class.outcome == OUTCOME_OK && feed_sink(q, STR("")) < 0) /* an empty one is one, too */
 		class = q->stop;
 	if (q->sink_begun) {
@@ -272,35 +290,40 @@ static void give_up(struct request *q, enum outcome outcome, enum robot_cause ca
 	finish(q, CURLE_ABORTED_BY_CALLBACK);
 }
 
-static void set_timer(struct request *q)
+/* Negative: the request is over. */
+static int check_limits(struct request *q, int64_t now_us)
 {
 	const struct robot_limits *limits = &q->job->limits;
-	int64_t due_us = MIN(q->active_us + limits->idle_us, q->started_us + limits->total_us);
-	due_us = MIN(due_us, q->renewed_us + POLITE_LEASE_US / 2);
-	loop_timer_in(q->robot->parts.loop, &q->timer, due_us - loop_now_us(q->robot->parts.loop));
-}
-
-static void on_time(void *ctx)
-{
-	struct request *q = ctx;
-	const struct robot_limits *limits = &q->job->limits;
-	int64_t now_us = loop_now_us(q->robot->parts.loop);
 	if (now_us - q->started_us >= limits->total_us) {
 		give_up(q, OUTCOME_TEMPORARY, ROBOT_CAUSE_TIME);
-		return;
+		return -1;
 	}
 	if (now_us - q->active_us >= limits->idle_us) {
 		give_up(q, OUTCOME_TEMPORARY, ROBOT_CAUSE_IDLE);
-		return;
+		return -1;
 	}
-	if (now_us - q->renewed_us >= POLITE_LEASE_US / 2) {
-		q->renewed_us = now_us;
-		if (polite_renew(q->robot->parts.polite, &q->job->lease, now_us) != 0) {
-			give_up(q, OUTCOME_CANCELLED, ROBOT_CAUSE_LEASE);
-			return;
-		}
+	if (now_us - q->renewed_us < POLITE_LEASE_US / 2)
+		return 0;
+	q->renewed_us = now_us;
+	if (polite_renew(q->robot->parts.polite, &q->job->lease, now_us) == 0)
+		return 0;
+	give_up(q, OUTCOME_CANCELLED, ROBOT_CAUSE_LEASE);
+	return -1;
+}
+
+/* One look at all requests every while costs less than a timer for each. What ends meanwhile may
+ * begin others, which come last and are passed again by the next look. */
+static void on_tick(void *ctx)
+{
+	struct robot *r = ctx;
+	int64_t now_us = loop_now_us(r->parts.loop);
+	for (struct request *q = r->active.next, *next; q != &r->active; q = next) {
+		next = q->next;
+		if (q->started_us < now_us && check_limits(q, now_us) < 0)
+			next = r->active.next; /* the list is not what it was */
 	}
-	set_timer(q);
+	if (r->active.next == &r->active)
+		loop_timer_stop(&r->tick);
 }
 
 /* Sockets and the timer of libcurl's. */
@@ -399,7 +422,6 @@ static struct request *request_new(struct robot *r)
 	robot_head_init(&q->head, str_of(r->agent));
 	q->md5 = digest_new("md5");
 	q->sha256 = digest_new("sha256");
-	q->timer = (struct loop_timer){.fn = on_time, .ctx = q};
 	q->to.data = q->to_text;
 	memcpy(q->to_text, "::", 2);
 	q->closing.data = (char *)"Connection: close";
@@ -530,7 +552,7 @@ void request_start(struct job *job)
 	struct robot *r = job->robot;
 	struct request *q = r->free_requests;
 	if (q)
-		r->free_requests = q->next_free;
+		r->free_requests = q->next;
 	else
 		q = request_new(r);
 	request_begin(q, job);
@@ -544,7 +566,7 @@ void request_start(struct job *job)
 	r->stats.under_way++;
 	r->stats.requests++;
 	ENSURE(r->curl.multi_add_handle(r->multi, q->easy) == CURLM_OK);
-	set_timer(q);
+	link_active(q);
 }
 
 void request_release(struct request *q)
@@ -559,7 +581,7 @@ void request_release(struct request *q)
 	q->easy = NULL;
 	q->job->request = NULL;
 	q->job = NULL;
-	q->next_free = r->free_requests;
+	q->next = r->free_requests;
 	r->free_requests = q;
 }
 
@@ -568,7 +590,7 @@ void request_drop(struct request *q)
 	struct robot *r = q->robot;
 	struct err ignored;
 	ENSURE(r->curl.multi_remove_handle(r->multi, q->easy) == CURLM_OK);
-	loop_timer_stop(&q->timer);
+	unlink_active(q);
 	if (q->sink_begun)
 		(void)q->job->sink->ops->end(q->job->sink, false, &ignored);
 	q->sink_begun = false;
@@ -587,6 +609,8 @@ int transfers_new(struct robot *r, struct err *err)
 		return err_set(err, ERR_SYSTEM, "libcurl makes no handle");
 	r->timer = (struct loop_timer){.fn = on_due, .ctx = r};
 	r->act = (struct loop_later){.fn = on_due, .ctx = r};
+	r->tick = (struct loop_timer){.fn = on_tick, .ctx = r};
+	r->active.next = r->active.prev = &r->active;
 	MULTI_OPT(r, SOCKETFUNCTION, on_socket);
 	MULTI_OPT(r, SOCKETDATA, r);
 	MULTI_OPT(r, TIMERFUNCTION, on_timer);
@@ -599,7 +623,7 @@ int transfers_new(struct robot *r, struct err *err)
 void transfers_free(struct robot *r)
 {
 	for (struct request *q = r->free_requests, *next; q; q = next) {
-		next = q->next_free;
+		next = q->next;
 		request_free(q);
 	}
 	if (r->model)
@@ -613,5 +637,6 @@ void transfers_free(struct robot *r)
 		mem_free(&s);
 	}
 	loop_timer_stop(&r->timer);
+	loop_timer_stop(&r->tick);
 	loop_later_cancel(&r->act);
 }

@@ -517,8 +517,10 @@ static void what_was_appended_while_a_sync_failed_is_lost_with_it(void **state)
 	pthread_join(other.thread, NULL);
 	assert_int_equal(other.failures, 1);
 	assert_int_equal(record_sync(other.w, &g, &err), -1);
+	assert_int_equal(record_append(other.w, STR("\7\0\0\0"), &g, NULL, &err), 0);
+	assert_int_equal(record_sync(other.w, &g, &err), 0);
 	assert_int_equal(record_close(&other.w, &err), 0);
-	numbers_are(path, NULL, 0);
+	numbers_are(path, (uint32_t[]){7}, 1);
 }
 
 static void everybody_in_a_failed_group_is_told(void **state)

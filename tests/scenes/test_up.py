@@ -5,6 +5,7 @@ import re
 import signal
 import socket
 import struct
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -30,8 +31,10 @@ def test_one_line_says_that_it_is_up_and_where_to_look(garner):
     demo = Demo(garner, "echo", echo={"listen": "127.0.0.1:0"})
     up = demo.start().wait_ready()
     line = up.wait_line("garner is up")
-    assert re.fullmatch(r"garner is up: 1 role ready, echo on 127\.0\.0\.1:[1-9]\d*, data in "
-                        rf"{demo.g.data}\. Look: garner status", line)
+    said = re.fullmatch(r"garner is up: 1 role ready, echo on 127\.0\.0\.1:[1-9]\d*, data in "
+                        rf"{demo.g.data}\. Look: (.*)", line)
+    look = subprocess.run(said.group(1), shell=True, env={}, capture_output=True, text=True)
+    assert look.returncode == 0 and "echo  ready" in look.stdout
     assert up.stop() == 0
     assert len(up.lines("garner is up")) == 1
 

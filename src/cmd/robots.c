@@ -2,6 +2,7 @@
 #include "fetch/robots.h"
 
 #include "base/jsonw.h"
+#include "base/url.h"
 #include "cmd/commands.h"
 #include "cmd/input.h"
 
@@ -32,24 +33,29 @@ static void subject_free(struct subject *s)
 	buf_free(&s->form);
 }
 
-/* The path and query of a URL, or a path that is given as such. */
-static int path_of(struct str url, struct str *ret, struct err *err)
+/* From the end of the authority on. */
+static struct str after_authority(struct str url)
 {
-	size_t colon = str_find(url, STR("://"));
-	size_t slash = str_find_byte(url, '/');
-	if (slash == 0) {
-		*ret = url;
+	size_t at = MIN(str_find(url, STR("://")) + 3, url.n);
+	struct str rest = str_from(url, at);
+	size_t path = MIN(str_find_byte(rest, '/'), str_find_byte(rest, '?'));
+	return str_from(rest, path);
+}
+
+/* The path and query of a URL, in room of URL_TEXT_MAX * 3 bytes; or a path that is given as such.
+ * Patterns may be longer than any URL that is fetched: one that is too long to be parsed is taken
+ * as it is written. */
+static int path_of(struct str text, char *room, struct str *ret, struct err *err)
+{
+	struct url url;
+	if (text.n && text.p[0] == '/') {
+		*ret = text;
 		return 0;
 	}
-	if (colon == 0 || colon == url.n || colon + 1 != slash)
-		return err_set(err, ERR_USAGE,
-			       "'" STR_FMT "': expected a URL as in https://example.org/path, or a "
-			       "path that begins with '/'",
-			       STR_ARG(str_head(url, 200)));
-	size_t at = colon + 3;
-	while (at < url.n && !strchr("/?#", url.p[at]))
-		at++;
-	*ret = str_from(url, at);
+	int rc = url_parse(text, NULL, room, (size_t)URL_TEXT_MAX * 3, &url);
+	if (rc < 0 && rc != -URL_TOO_LONG)
+		return url_fail(rc, text, err);
+	*ret = rc == 0 ? url_target(&url) : after_authority(text);
 	return 0;
 }
 
@@ -91,11 +97,12 @@ static int answer(const struct cmd_call *call, const struct subject *s)
 {
 	const struct robots_options *o = call->options;
 	CLEANUP(buf_free) struct buf out = BUF_INIT((size_t)64 << 20);
+	char room[URL_TEXT_MAX * 3];
 	struct err err;
 	int code = 0;
 	for (int i = 1; i < call->argc; i++) {
 		struct str path;
-		if (path_of(str_of(call->argv[i]), &path, &err) < 0)
+		if (path_of(str_of(call->argv[i]), room, &path, &err) < 0)
 			return cmd_fail(call, &err);
 		struct robots_verdict v = robots_verdict(buf_str(&s->form), path);
 		struct str rule = str_trim(robots_line(buf_str(&s->file), v.line));
@@ -160,13 +167,14 @@ static int turn_to(struct subject *s, struct str file, struct str agent, struct 
 static int decide(struct batch *b, const json_t *question, struct err *err)
 {
 	const struct robots_options *o = b->call->options;
+	char room[URL_TEXT_MAX * 3];
 	struct str file, agent, url, path;
 	if (!json_is_object(question))
 		return err_set(err, ERR_USAGE, "expected an object with robots, agent and url");
 	if (member(question, "robots", (struct str){0}, &file, err) < 0 ||
 	    member(question, "agent", str_of(o->agent), &agent, err) < 0 ||
 	    member(question, "url", (struct str){0}, &url, err) < 0 ||
-	    path_of(url, &path, err) < 0 || turn_to(&b->subject, file, agent, err) < 0)
+	    path_of(url, room, &path, err) < 0 || turn_to(&b->subject, file, agent, err) < 0)
 		return -1;
 	put_json(NULL, robots_verdict(buf_str(&b->subject.form), path), STR(""), &b->out);
 	return 0;

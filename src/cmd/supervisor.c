@@ -13,6 +13,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+enum { SAME_REQUEST_US = 500 * 1000 };
+
 /* The child that is n-th in the order of the start. */
 static struct child *nth(const struct supervisor *s, size_t n)
 {
@@ -163,11 +165,16 @@ static void on_notice(evutil_socket_t fd, short what, void *ctx)
 }
 
 /* The first time everything is asked to end, one after the other; the second time nobody is asked.
- */
+ * What follows at once is the same request: timeout(1) and others signal the process and then its
+ * group. */
 static void stop(struct supervisor *s, const char *signal_name)
 {
 	bool again = s->stopping;
+	int64_t now_us = clock_mono_us();
+	if (again && now_us - s->stopping_us < SAME_REQUEST_US)
+		return;
 	s->stopping = true;
+	s->stopping_us = now_us;
 	log_info(UP, again ? "stopping at once" : "stopping", KV_TEXT("signal", signal_name));
 	if (!again) {
 		s->killed = false;

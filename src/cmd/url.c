@@ -118,7 +118,7 @@ static void answer(struct work *w, struct str text, struct str base_text)
 
 static void flush(struct work *w)
 {
-	fwrite(w->out.p, 1, w->out.n, w->call->out);
+	fwrite(buf_text(&w->out), 1, w->out.n, w->call->out);
 	fflush(w->call->out);
 	buf_clear(&w->out);
 }

@@ -232,12 +232,13 @@ static bool unchanged(struct http_conn *c, const char *modified)
 	char packed[80];
 	if (!tags.p)
 		return since.p && modified[0] && str_is(since, modified);
-	snprintf(packed, sizeof packed, "%s-gz", c->answer.etag);
-	if (http_tag_listed(tags, packed)) {
-		snprintf(c->answer.etag, sizeof c->answer.etag, "%.*s", 71, packed);
+	if (http_tag_listed(tags, c->answer.etag))
 		return true;
-	}
-	return http_tag_listed(tags, c->answer.etag);
+	snprintf(packed, sizeof packed, "%s-gz", c->answer.etag);
+	if (!http_tag_listed(tags, packed))
+		return false;
+	snprintf(c->answer.etag, sizeof c->answer.etag, "%.71s", packed);
+	return true;
 }
 
 /* A part is sent only of what the client knows to be the same. */

@@ -97,8 +97,8 @@ def test_mistakes_are_named(garner):
         (["robots.txt"], 2, "no URL"),
         ([], 2, "no URL"),
         (["absent", "/"], 2, "absent: no such file"),
-        (["robots.txt", "example.org/a"], 2, "'example.org/a': expected a URL"),
-        (["robots.txt", "mailto:a@example.org"], 2, "expected a URL"),
+        (["robots.txt", "example.org/a"], 2, "example.org/a"),
+        (["robots.txt", "mailto:a@example.org"], 2, "mailto"),
     ]:
         done = g.run("robots", "test", *args)
         assert done.code == code and words in done.err, args
@@ -115,6 +115,8 @@ def test_a_batch_answers_every_line(garner):
         ask("https://example.org/", agent="examplebot"),
         ask("https://example.org/\u30c4", "user-agent: *\ndisallow: /%e3%83%84"),
         ask("https://example.org/", ""),
+        ask(" HTTP:\\\\example.org\\x\\..\\priv\tate/a#b"),
+        ask("https://example.org/" + 20000 * "a" + "/b.pdf"),
         ask("https://example.org/a", "\ufeffuser-agent: *\r\ndisallow: /\u0000\ndisallow: /a"),
         {"robots": "user-agent: *\ndisallow: /", "url": "/"},
     ])
@@ -122,7 +124,8 @@ def test_a_batch_answers_every_line(garner):
     assert answers == [
         {"allowed": False, "line": 5}, {"allowed": True, "line": 4}, {"allowed": True, "line": 0},
         {"allowed": False, "line": 8}, {"allowed": False, "line": 2}, {"allowed": True, "line": 0},
-        {"allowed": False, "line": 3}, {"allowed": False, "line": 2},
+        {"allowed": False, "line": 3}, {"allowed": False, "line": 5}, {"allowed": False, "line": 3},
+        {"allowed": False, "line": 2},
     ]
 
 

@@ -208,8 +208,10 @@ def bidi(url, base, ours, theirs):
 
 
 def needless_code(url, base, ours, theirs):
-    """A label that was encoded though it is ASCII is an error since UTS 46 revision 33."""
-    return not ours and any(x != y and y.isascii() for x, y in labels(theirs))
+    """A label that was encoded though it is ASCII is an error since UTS 46 revision 33; so is one that is
+    not how it would be encoded."""
+    return not ours and any(x != y and (y.isascii() or "xn--" + y.encode("punycode").decode() != x)
+                            for x, y in labels(theirs))
 
 
 def hyphens(url, base, ours, theirs):
@@ -220,8 +222,8 @@ def hyphens(url, base, ours, theirs):
 
 
 def punctuation(url, base, ours, theirs):
-    """libidn2 refuses punctuation in labels that come encoded."""
-    return not ours and "xn--" in url.lower() and any(
+    """libidn2 refuses punctuation in labels that are not ASCII."""
+    return not ours and any(
         x != y and re.search(r"[^\w\x80-\U0010ffff-]|_", y) for x, y in labels(theirs))
 
 

@@ -149,8 +149,10 @@ enum fault_action fault_pass(const char *point, const char *path)
 	}
 	if (slow)
 		usleep(SLOW_US);
-	while (action == FAULT_KILL)
+	if (action == FAULT_KILL) {
 		kill(getpid(), SIGKILL);
+		pause(); /* in case it comes late, to another thread first */
+	}
 	return action;
 }
 

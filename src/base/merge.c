@@ -57,10 +57,9 @@ int merge_next(struct merge *m, struct merge_record *ret, struct err *err)
 	int rc = merge_pop(m, &ret->rec, &ret->input, err);
 	if (rc != 0)
 		return rc;
-	ret->first = !m->some || !same_key(m, ret->rec, m->last);
+	ret->first = !m->last.p || !same_key(m, ret->rec, m->last);
 	m->last.p = ret->rec.p;
 	m->last.n = ret->rec.n;
-	m->some = true;
 	return 0;
 }
 

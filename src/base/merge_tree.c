@@ -133,13 +133,12 @@ static int fill_exact(struct merge *m, struct err *err)
 	return n ? 0 : 1;
 }
 
-static int fill_one(struct merge *m, struct err *err)
+/* The record that was given out last is left alone until the next one is wanted. */
+static int leave(struct merge *m, size_t i, struct err *err)
 {
-	size_t i = m->winner, w;
-	if (i >= m->leaves)
-		return 1;
 	struct merge_leaf old = m->leaf[i];
 	order_head key = m->key[i];
+	size_t w;
 	if (advance(m, i, &w, err) < 0)
 		return -1;
 	if (w == i &&
@@ -147,19 +146,41 @@ static int fill_one(struct merge *m, struct err *err)
 	     (m->key[i] == key && order_compare(&m->order, (struct str){m->leaf[i].p, m->leaf[i].n},
 						(struct str){old.p, old.n}) < 0)))
 		return disorder(i, err);
-	m->rec[0] = old.p;
-	m->input[0] = (uint32_t)i;
-	m->size = old.n;
 	m->winner = play(m, w, i);
+	return 0;
+}
+
+static int fill_one(struct merge *m, struct err *err)
+{
+	if (m->some && m->winner < m->leaves && leave(m, m->winner, err) < 0)
+		return -1;
+	if (m->winner >= m->leaves)
+		return 1;
+	const struct merge_leaf *leaf = &m->leaf[m->winner];
+	m->rec[0] = leaf->p;
+	m->size = leaf->n;
+	m->input[0] = (uint32_t)m->winner;
+	m->some = true;
 	m->ready = 1;
 	return 0;
 }
 
-int merge_fill(struct merge *m, struct err *err)
+static int fill(struct merge *m, struct err *err)
 {
 	if (!m->started && play_all(m, 1, &m->winner, err) < 0)
 		return -1;
 	m->started = true;
-	m->at = m->ready = 0;
 	return m->exact ? fill_exact(m, err) : fill_one(m, err);
+}
+
+int merge_fill(struct merge *m, struct err *err)
+{
+	m->at = m->ready = 0;
+	if (m->rc == 0)
+		m->rc = fill(m, &m->err);
+	if (m->rc < 0) {
+		m->ready = 0;
+		*err = m->err;
+	}
+	return m->rc;
 }

@@ -30,8 +30,10 @@ struct merge {
 	size_t at, ready, size; /* what is ready: records of this size */
 	const char *rec[MERGE_READY];
 	uint32_t input[MERGE_READY];
-	bool some; /* something was given out: */
-	struct str last;
+	bool some;       /* something was made ready */
+	struct str last; /* given out; p is NULL before the first */
+	int rc;          /* the end, or the first failure: it stays */
+	struct err err;
 };
 
 int merge_fill(struct merge *m, struct err *err);

@@ -63,7 +63,9 @@ struct sort {
 	size_t nruns, cap;
 	bool thread_runs;
 	pthread_t thread;
-	int rc; /* of the run that was written last */
+	int run_rc; /* of the run that is being written; good after settle() */
+	struct err run_err;
+	int rc; /* the first failure */
 	struct err err;
 
 	struct joint joint;
@@ -248,18 +250,28 @@ static void *write_run(void *arg)
 	struct sort *s = arg;
 	struct run r = run_begin(s);
 	const struct feed feed = {s->ops->next, s->batch};
-	s->rc = pour(s, &feed, &s->out, SORT_ADDING, &s->err);
+	s->run_rc = pour(s, &feed, &s->out, SORT_ADDING, &s->run_err);
 	run_end(s, &r);
 	s->run[s->nruns - 1] = r;
 	return NULL;
 }
 
-/* The run that is being written is done. The first failure stays. */
+/* The first failure stays. */
+static int fails(struct sort *s, const struct err *err)
+{
+	s->rc = -1;
+	s->err = *err;
+	return -1;
+}
+
+/* The run that is being written is done. */
 static int settle(struct sort *s, struct err *err)
 {
 	if (s->thread_runs)
 		pthread_join(s->thread, NULL);
 	s->thread_runs = false;
+	if (s->rc == 0 && s->run_rc < 0)
+		(void)fails(s, &s->run_err);
 	if (s->rc == 0 && s->out.out && stream_failed(&s->out))
 		s->rc = stream_finish(&s->out, false, &s->err);
 	if (s->rc < 0)
@@ -269,8 +281,10 @@ static int settle(struct sort *s, struct err *err)
 
 static int spill_batch(struct sort *s, struct err *err)
 {
-	if (settle(s, err) < 0 || (!s->spill && spill_begin(s, s->piece, err) < 0))
+	if (settle(s, err) < 0)
 		return -1;
+	if (!s->spill && spill_begin(s, s->piece, err) < 0)
+		return fails(s, err);
 	if (s->nruns == s->cap) {
 		s->cap = MAX(s->cap * 2, (size_t)16);
 		s->run = mem_resize(s->run, s->cap * sizeof *s->run);
@@ -284,7 +298,7 @@ static int spill_batch(struct sort *s, struct err *err)
 		return settle(s, err);
 	}
 	if (thread_start(&s->thread, write_run, s, err) < 0)
-		return -1;
+		return fails(s, err);
 	s->thread_runs = true;
 	return 0;
 }
@@ -485,6 +499,8 @@ int sort_next(struct sort *s, struct str *ret, struct err *err)
 		return -1;
 	int rc = s->spec.unify ? unify_next(s, &s->feed, ret, err)
 			       : s->feed.next(s->feed.from, ret, err);
+	if (UNLIKELY(rc < 0))
+		return fails(s, err);
 	if (UNLIKELY(rc == 0 && ++s->given % REPORT_EVERY == 0))
 		report(s, SORT_GIVING, s->given, s->added);
 	return rc;
@@ -494,7 +510,8 @@ int sort_write(struct sort *s, struct stream_writer *out, struct err *err)
 {
 	if (begin_giving(s, err) < 0)
 		return -1;
-	return pour(s, &s->feed, out, SORT_GIVING, err);
+	int rc = pour(s, &s->feed, out, SORT_GIVING, err);
+	return rc < 0 ? fails(s, err) : 0;
 }
 
 void sort_free(struct sort **sp)

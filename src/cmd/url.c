@@ -240,7 +240,7 @@ static const struct cmd_exit exits[] = {
 
 const struct command url_command = {
 	.name = "url",
-	.summary = "Show how URLs are understood: parts, canonical form, footprint",
+	.summary = "show how URLs are understood: parts, canonical form, footprint",
 	.description =
 		"Parses URLs of http, https and ftp by the WHATWG rules and prints a JSON object "
 		"for "

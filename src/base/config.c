@@ -269,18 +269,21 @@ static void take_environment(struct loader *l, char *const *env)
 	}
 }
 
-/* What grew must still fit in a file: the roles get it in one. */
+/* What grew must still fit in a file, because the roles get it in one; and each step copies the
+ * list, so that it is asked before. */
 static int grow(const struct value_spec *spec, struct str text, struct arena *arena, void *base,
 		struct err *err)
 {
 	CLEANUP(buf_free) struct buf all = BUF_INIT(INI_VALUE_MAX);
 	if (spec->type != VALUE_LIST)
 		return err_set(err, ERR_USAGE, "+= is for lists only");
-	if (value_add(spec, text, arena, base, err) < 0)
-		return -1;
 	value_print(spec, base, &all);
-	return all.over ? err_set(err, ERR_USAGE, "the list is longer than %d bytes", INI_VALUE_MAX)
-			: 0;
+	if (all.n)
+		buf_add_byte(&all, ' ');
+	buf_add_str(&all, text);
+	if (all.over)
+		return err_set(err, ERR_USAGE, "the list is longer than %d bytes", INI_VALUE_MAX);
+	return value_add(spec, text, arena, base, err);
 }
 
 /* "section.key=value" or "key=value"; += makes a list grow. */

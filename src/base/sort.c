@@ -63,7 +63,9 @@ struct sort {
 	size_t nruns, cap;
 	bool thread_runs;
 	pthread_t thread;
-	int rc; /* of the run that was written last */
+	int run_rc; /* of the run that is being written; good after settle() */
+	struct err run_err;
+	int rc; /* the first failure */
 	struct err err;
 
 	struct joint joint;
@@ -248,30 +250,33 @@ static void *write_run(void *arg)
 	struct sort *s = arg;
 	struct run r = run_begin(s);
 	const struct feed feed = {s->ops->next, s->batch};
-	s->rc = pour(s, &feed, &s->out, SORT_ADDING, &s->err);
+	s->run_rc = pour(s, &feed, &s->out, SORT_ADDING, &s->run_err);
 	run_end(s, &r);
 	s->run[s->nruns - 1] = r;
 	return NULL;
 }
 
-/* The run that is being written is done. The first failure stays. */
-static int settle(struct sort *s, struct err *err)
-{
-	if (s->thread_runs)
-		pthread_join(s->thread, NULL);
-	s->thread_runs = false;
-	if (s->rc == 0 && s->out.out && stream_failed(&s->out))
-		s->rc = stream_finish(&s->out, false, &s->err);
-	if (s->rc < 0)
-		*err = s->err;
-	return s->rc;
-}
-
+/* The first failure stays. */
 static int fails(struct sort *s, const struct err *err)
 {
 	s->rc = -1;
 	s->err = *err;
 	return -1;
+}
+
+/* The run that is being written is done. */
+static int settle(struct sort *s, struct err *err)
+{
+	if (s->thread_runs)
+		pthread_join(s->thread, NULL);
+	s->thread_runs = false;
+	if (s->rc == 0 && s->run_rc < 0)
+		(void)fails(s, &s->run_err);
+	if (s->rc == 0 && s->out.out && stream_failed(&s->out))
+		s->rc = stream_finish(&s->out, false, &s->err);
+	if (s->rc < 0)
+		*err = s->err;
+	return s->rc;
 }
 
 static int spill_batch(struct sort *s, struct err *err)

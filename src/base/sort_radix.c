@@ -10,11 +10,12 @@
 #include <sys/mman.h>
 
 enum {
-	BUCKET_MOST = 32 << 10, /* records */
+	BUCKET_MOST = 16 << 10, /* records */
 	BUCKET_BYTES = 2 << 20, /* records, entries and spare */
 	CELLS_MOST = 1 << 13,
 	CELLS_LEAST = 1 << 10,
 	SAMPLE = 4096,
+	AHEAD = 8, /* records that are fetched before they are wanted */
 	HUGE_PAGE = 2 << 20,
 };
 
@@ -199,7 +200,8 @@ static void scratch_memory(struct radix *b)
 	if (b->giving)
 		return;
 	b->giving = big_memory(b->room * b->order.size);
-	b->entry = big_memory(b->limit * sizeof *b->entry);
+	b->entry = big_memory((b->limit + AHEAD) * sizeof *b->entry);
+	memset(b->entry + b->limit, 0, AHEAD * sizeof *b->entry);
 	b->spare = big_memory(b->limit * sizeof *b->spare);
 	b->part_space = big_memory(b->limit * b->order.size);
 	b->cells.count = big_memory(b->cells.n * sizeof *b->cells.count);
@@ -313,6 +315,7 @@ static inline int next(struct radix *b, struct str *ret, struct err *err)
 {
 	if (UNLIKELY(b->at >= b->n))
 		return next_elsewhere(b, ret, err);
+	__builtin_prefetch(b->records + b->entry[b->at + AHEAD].at * b->order.size);
 	*ret = (struct str){b->records + b->entry[b->at++].at * b->order.size, b->order.size};
 	return 0;
 }

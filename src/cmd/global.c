@@ -101,7 +101,7 @@ int cmd_config_file(const struct config_input *in, char *ret, size_t cap, struct
 	return exists(system_file) ? put_path(ret, cap, err, system_file, "") : 1;
 }
 
-static int check_log(const struct config *config, struct buf *problems, struct err *err)
+static int check_log(const struct config *config, struct err *err)
 {
 	const struct global_conf *global = config_get(config, &global_section);
 	for (size_t i = 0; i < global->log.n; i++) {
@@ -109,10 +109,7 @@ static int check_log(const struct config *config, struct buf *problems, struct e
 			continue;
 		const struct value_spec *spec =
 			value_find(global_specs, ARRAY_LEN(global_specs), STR("log"));
-		err_in(err, "%s: log", config_origin(config, &global_section, spec));
-		if (problems)
-			buf_printf(problems, "%s\n", err->msg);
-		return -1;
+		return err_in(err, "%s: log", config_origin(config, &global_section, spec));
 	}
 	return 0;
 }
@@ -134,7 +131,9 @@ int cmd_load(const struct program *program, const struct config_input *in, struc
 	size_t n = cmd_sections(program, sections, ARRAY_LEN(sections));
 	if (config_load(&config, sections, n, in, problems, err) < 0)
 		return -1;
-	if (check_log(config, problems, err) < 0) {
+	if (check_log(config, err) < 0 || up_conf_check(program, config, err) < 0) {
+		if (problems)
+			buf_printf(problems, "%s\n", err->msg);
 		config_free(&config);
 		return -1;
 	}

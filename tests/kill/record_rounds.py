@@ -90,13 +90,14 @@ class Rounds:
         if code != 0:
             raise self.broken(f"the next start ends with {code}")
 
-    def kill_at(self, point, nth):
-        """Brings the file into the state in which the point is passed, and kills there."""
+    def kill_at(self, point, nth, slow=False):
+        """Brings the file into the state in which the point is passed, and kills there; slow: after
+        a while, in which the other threads go on and say what they should not."""
         if point.startswith("record.create"):
             self.begin_anew()
         if point.startswith("record.mend"):
             self.kill_after(0.02)
-        faults = f"{point}=kill@{nth}"
+        faults = f"{point}=kill@{nth}" + f",{point}=slow@{nth}" * slow
         refusal = point.startswith("record.cut")
         if refusal:  # something has to be taken back
             what = self.random.choice(["file.write/record=short", "file.sync/record=eio",

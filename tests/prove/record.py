@@ -36,9 +36,10 @@ def at_points(rounds):
     kills = 0
     for point in rounds.points():
         for nth in (1,) * len(COUNTS) if once(point) else COUNTS:
-            rounds.kill_at(point, nth)
-            kills += 1
-        print(f"  {point}: killed {len(COUNTS)} times", flush=True)
+            for slow in (False, True):
+                rounds.kill_at(point, nth, slow)
+                kills += 1
+        print(f"  {point}: killed {2 * len(COUNTS)} times", flush=True)
     return kills
 
 

@@ -502,6 +502,23 @@ static void a_file_prints_readably(void **state)
 	buf_free(&out);
 }
 
+static void what_stands_at_the_name_beside_is_not_written_into(void **state)
+{
+	(void)state;
+	char beside[128], other[128];
+	struct counters *c = create(), *bot = NULL;
+	counters_add(c, REQUESTS_OK, 6);
+	snprintf(other, sizeof other, "%s.bot", path);
+	snprintf(beside, sizeof beside, "%s.bot.new", path);
+	assert_int_equal(symlink(path, beside), 0);
+	assert_int_equal(counters_create(&bot, other, "bot", defs, NDEFS, started_us, &err), 0);
+	assert_int_equal(look().value[REQUESTS_OK].value, 6);
+	counters_add(c, REQUESTS_OK, 1);
+	assert_int_equal(look().value[REQUESTS_OK].value, 7);
+	counters_close(&c);
+	counters_close(&bot);
+}
+
 #ifdef GARNER_FAULTS
 static void a_failed_creation_leaves_the_old_file(void **state)
 {
@@ -570,6 +587,7 @@ int main(void)
 		TEST(the_older_text_names_the_family_of_a_total_as_its_samples),
 		TEST(openmetrics_keeps_one_of_what_contradicts),
 		TEST(a_file_prints_readably),
+		TEST(what_stands_at_the_name_beside_is_not_written_into),
 #ifdef GARNER_FAULTS
 		TEST(a_failed_creation_leaves_the_old_file),
 		TEST(a_writer_killed_before_the_rename_is_in_nobodys_way),

@@ -207,6 +207,43 @@ static void row(struct bench *b, struct server *s)
 	bench_figure(b, name, wall, "requests/s");
 }
 
+/* One process of it, on a port that was free a moment ago. */
+static void serve_nginx(int fd)
+{
+	char folder[] = "/tmp/bench-http-XXXXXX", conf[64], address[64];
+	struct err err;
+	if (!mkdtemp(folder) || listen_name(fd, address, sizeof address, &err) < 0)
+		fail("no place for the configuration of nginx");
+	close(fd);
+	snprintf(conf, sizeof conf, "%s/conf", folder);
+	FILE *f = fopen(conf, "w");
+	if (!f)
+		fail(conf);
+	fprintf(f,
+		"daemon off; master_process off; pid %s/pid; error_log /dev/null;\n"
+		"events { worker_connections 1024; }\n"
+		"http { access_log off; server { listen %s; location /json {\n"
+		"default_type application/json; return 200 '%s'; } } }\n",
+		folder, address, BODY);
+	fclose(f);
+	execlp("nginx", "nginx", "-q", "-p", folder, "-c", conf, (char *)NULL);
+	fail("nginx does not start");
+}
+
+/* Beside the two, not in turns with them: how a server of another kind does here and now. */
+static void compare_nginx(struct bench *b)
+{
+	struct server nginx = {.name = "nginx", .serve = serve_nginx};
+	if (bench_absent("nginx"))
+		return;
+	start(&nginx);
+	sleep(1);
+	for (int i = 0; i < ROUNDS; i++)
+		round_of(&nginx, i, SECONDS * b->scale);
+	stop(&nginx);
+	row(b, &nginx);
+}
+
 static void compare(struct bench *b)
 {
 	struct server ours = {.name = "garner", .serve = serve_ours},
@@ -226,6 +263,7 @@ static void compare(struct bench *b)
 	stop(&bare);
 	row(b, &ours);
 	row(b, &bare);
+	compare_nginx(b);
 	bench_ratio(b, "mhd",
 		    bench_median(ours.per_cpu_s, ROUNDS) / bench_median(bare.per_cpu_s, ROUNDS));
 }

@@ -84,10 +84,10 @@ static void settle(struct supervisor *s)
 	size_t ready = count_ready(s), all = s->plan.nlisted;
 	char text[96];
 	s->settled = true;
-	if (!s->announced)
-		announce(s);
-	s->announced = true;
 	log_info(UP, "up", KV_UINT("ready", ready), KV_UINT("roles", all));
+	if (!s->announced)
+		announce(s); /* last, where it is seen */
+	s->announced = true;
 	snprintf(text, sizeof text, "READY=1\nSTATUS=%zu of %zu roles ready", ready, all);
 	notify_send(text);
 	FAULT("up.ready");

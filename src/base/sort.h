@@ -14,7 +14,7 @@ enum {
 
 enum sort_phase {
 	SORT_ADDING,  /* done: records added */
-	SORT_MERGING, /* a pass in between; total: records in it */
+	SORT_MERGING, /* a pass in between; done: records in it, total: records added */
 	SORT_GIVING,  /* done: records given out; total: records added */
 };
 struct sort_progress {

@@ -8,7 +8,7 @@
 
 #include <fcntl.h>
 
-enum { SIZE = 100, GROUP = 1000, THREADS = 8, REPEATS = 3 };
+enum { SIZE = 100, GROUP = 1000, THREADS = 8, REPEATS = 5 };
 
 struct job {
 	const char *path;
@@ -94,13 +94,39 @@ static int read_back(void *ctx)
 	return rc < 0 ? failed(&err) : rc;
 }
 
-static struct bench_time reference(struct bench *b, const char *name, struct job *job)
+/* Repeats the reference and ours in turn. The ratio is syncs of the reference in the time of one
+ * sync of ours, of which each repeat does so many. */
+static struct bench_time beside(struct bench *b, const char *name, int (*fn)(void *),
+				struct job *job, double records, double syncs)
 {
+	double wall[REPEATS], cpu[REPEATS], ratio[REPEATS], plain[REPEATS];
 	struct job ref = *job;
-	ref.n = 500L * b->scale;
-	struct bench_time t = bench_measure(plain_appends, &ref, REPEATS);
+	ref.n = 300L * b->scale;
+	for (int i = -1; i < REPEATS; i++) {
+		double start = bench_wall_s();
+		if (plain_appends(&ref) != 0)
+			exit(1);
+		double plain_s = (bench_wall_s() - start) / (double)ref.n;
+		double w = bench_wall_s(), c = bench_cpu_s();
+		if (fn(job) != 0)
+			exit(1);
+		if (i < 0)
+			continue;
+		cpu[i] = bench_cpu_s() - c;
+		wall[i] = bench_wall_s() - w;
+		plain[i] = plain_s;
+		ratio[i] = wall[i] / syncs / plain_s;
+	}
 	job->at = ref.at;
-	bench_row(b, name, "syncs", (double)ref.n, t);
+	struct bench_time t = bench_summary(wall, cpu, REPEATS);
+	bench_row(b, name, "records", records, t);
+	char label[64];
+	double median = bench_median(ratio, REPEATS), plain_us = bench_median(plain, REPEATS) * 1e6;
+	snprintf(label, sizeof label, "%s_plain_sync", name);
+	bench_figure(b, label, plain_us, "us");
+	snprintf(label, sizeof label, "%s_to_plain_sync", name);
+	bench_ratio(b, label, median);
+	printf("  %-32s %10.0f us a plain append and sync in the same minutes\n", "", plain_us);
 	return t;
 }
 
@@ -125,30 +151,19 @@ int main(void)
 	if (open_all(&job, plain, &err) < 0)
 		return failed(&err), 1;
 	struct bench b = bench_begin("record");
-	struct bench_time before = reference(&b, "plain_before", &job);
-
 	struct job groups = job, single = job, threads = job;
 	groups.n = 500000L * b.scale;
 	single.n = 500L * b.scale;
 	threads.n = 250L * b.scale;
-	struct bench_time t = bench_measure(in_groups, &groups, REPEATS);
-	bench_row(&b, "groups_of_1000", "records", (double)groups.n, t);
-	bench_figure(&b, "append_cpu", t.cpu_s * 1e6 / (double)groups.n, "us/record");
-	bench_figure(&b, "append_best_cpu", t.best_cpu_s * 1e6 / (double)groups.n, "us/record");
-	struct bench_time one = bench_measure(one_by_one, &single, REPEATS);
-	bench_row(&b, "one_by_one", "records", (double)single.n, one);
-	struct bench_time many = bench_measure(by_threads, &threads, REPEATS);
-	bench_row(&b, "by_8_threads", "records", (double)threads.n * THREADS, many);
-	struct bench_time read = bench_measure(read_back, &groups, REPEATS);
-	bench_row(&b, "read", "records", (double)groups.n, read);
-
-	struct bench_time after = reference(&b, "plain_after", &job);
-	double plain_s = (before.wall_s + after.wall_s) / 2 / (500.0 * b.scale);
-	bench_figure(&b, "plain_sync", plain_s * 1e6, "us");
-	bench_ratio(&b, "group_to_sync", t.wall_s / ((double)groups.n / GROUP) / plain_s);
-	bench_ratio(&b, "one_to_plain", plain_s / (one.wall_s / (double)single.n));
-	bench_ratio(&b, "8_threads_to_plain",
-		    plain_s / (many.wall_s / ((double)threads.n * THREADS)));
+	double n = (double)groups.n;
+	struct bench_time t = beside(&b, "groups_of_1000", in_groups, &groups, n, n / GROUP);
+	bench_figure(&b, "append_cpu", t.cpu_s * 1e6 / n, "us/record");
+	n = (double)single.n;
+	beside(&b, "one_by_one", one_by_one, &single, n, n);
+	n = (double)threads.n * THREADS;
+	beside(&b, "by_8_threads", by_threads, &threads, n, n);
+	bench_row(&b, "read", "records", (double)groups.n,
+		  bench_measure(read_back, &groups, REPEATS));
 	int rc = record_close(&job.w, &err);
 	file_drop(&job.plain);
 	if (rc < 0 || file_remove(path, &err) < 0 || file_remove(plain, &err) < 0)

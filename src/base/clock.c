@@ -257,6 +257,7 @@ void duration_print(struct buf *b, int64_t us)
 	/* "2w" but "30d": weeks only where nothing else is needed. */
 	for (size_t i = left % (uint64_t)units[0].us ? DAYS : 0; i < ARRAY_LEN(units); i++) {
 		uint64_t unit = (uint64_t)units[i].us;
+		ENSURE(unit > 0);
 		if (left >= unit)
 			buf_printf(b, "%" PRIu64 "%s", left / unit, units[i].name);
 		left %= unit;
@@ -274,7 +275,10 @@ void duration_print_short(struct buf *b, int64_t us)
 	if (i >= SECONDS && rest * 10 / unit > 0)
 		buf_printf(b, ".%" PRIu64, rest * 10 / unit);
 	buf_add_text(b, left ? units[i].name : "s");
-	if (i < SECONDS && rest >= (uint64_t)units[i + 1].us)
-		buf_printf(b, " %" PRIu64 "%s", rest / (uint64_t)units[i + 1].us,
-			   units[i + 1].name);
+	if (i >= SECONDS)
+		return;
+	unit = (uint64_t)units[i + 1].us;
+	ENSURE(unit > 0);
+	if (rest >= unit)
+		buf_printf(b, " %" PRIu64 "%s", rest / unit, units[i + 1].name);
 }

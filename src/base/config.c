@@ -137,16 +137,19 @@ static void unknown_key(struct loader *l, const char *where, const struct config
 		value_show(name, shown), words);
 }
 
+typedef int take_fn(const struct value_spec *spec, struct str text, struct arena *arena, void *base,
+		    struct err *err);
+
 /* Takes a value. `where` stands before a problem; `origin` is kept, in a copy. */
 static void take(struct loader *l, const char *where, const char *origin, struct part *part,
-		 const struct value_spec *spec, struct str value)
+		 const struct value_spec *spec, struct str value, take_fn *fn)
 {
 	struct err err;
 	struct arena *arena = &l->c->arena;
 	if (!ini_holds(value))
 		err_set(&err, ERR_USAGE, "expected at most %d bytes of plain UTF-8 text",
 			INI_VALUE_MAX);
-	else if (value_parse(spec, value, arena, part->base, &err) == 0) {
+	else if (fn(spec, value, arena, part->base, &err) == 0) {
 		part->origin[spec - part->section->specs] = arena_text(arena, str_of(origin));
 		return;
 	}
@@ -170,7 +173,7 @@ static void take_line(struct loader *l, const char *where, size_t line, struct p
 		return;
 	}
 	*seen = line;
-	take(l, where, where, part, spec, item->value);
+	take(l, where, where, part, spec, item->value, value_parse);
 }
 
 static void take_text(struct loader *l, const char *file, struct str text)
@@ -241,7 +244,8 @@ static void take_variable(struct loader *l, struct str name, struct str value)
 			buf_clear(&env);
 			config_env_name(part->section, spec, &env);
 			if (str_eq(name, buf_str(&env))) {
-				take(l, buf_text(&env), buf_text(&env), part, spec, value);
+				take(l, buf_text(&env), buf_text(&env), part, spec, value,
+				     value_parse);
 				return;
 			}
 			nearest_offer(&near, buf_text(&env));
@@ -265,7 +269,24 @@ static void take_environment(struct loader *l, char *const *env)
 	}
 }
 
-/* "section.key=value" or "key=value" */
+/* What grew must still fit in a file, because the roles get it in one; and each step copies the
+ * list, so that it is asked before. */
+static int grow(const struct value_spec *spec, struct str text, struct arena *arena, void *base,
+		struct err *err)
+{
+	CLEANUP(buf_free) struct buf all = BUF_INIT(INI_VALUE_MAX);
+	if (spec->type != VALUE_LIST)
+		return err_set(err, ERR_USAGE, "+= is for lists only");
+	value_print(spec, base, &all);
+	if (all.n)
+		buf_add_byte(&all, ' ');
+	buf_add_str(&all, text);
+	if (all.over)
+		return err_set(err, ERR_USAGE, "the list is longer than %d bytes", INI_VALUE_MAX);
+	return value_add(spec, text, arena, base, err);
+}
+
+/* "section.key=value" or "key=value"; += makes a list grow. */
 static void take_set(struct loader *l, const char *text)
 {
 	char shown[VALUE_SHOWN], where[VALUE_SHOWN + 4];
@@ -276,7 +297,8 @@ static void take_set(struct loader *l, const char *text)
 		return;
 	}
 	(void)str_cut(&rest, '=', &name);
-	name = str_trim(name);
+	bool grows = str_ends(name, STR("+"));
+	name = str_trim(str_head(name, name.n - grows));
 	if (str_find_byte(name, '.') < name.n) {
 		struct str key = name;
 		(void)str_cut(&key, '.', &section_name);
@@ -289,8 +311,9 @@ static void take_set(struct loader *l, const char *text)
 	}
 	const struct config_section *section = part ? part->section : &nothing;
 	const struct value_spec *spec = value_find(section->specs, section->nspecs, name);
-	if (spec)
-		take(l, where, "-s", part, spec, rest.p ? rest : STR(""));
+	if (part && spec)
+		take(l, where, "-s", part, spec, rest.p ? rest : STR(""),
+		     grows ? grow : value_parse);
 	else
 		unknown_key(l, where, section, name);
 }

@@ -7,7 +7,7 @@
 /* A section of the file and the struct that its values fill. The global section has the name "":
  * its keys stand before the first [section], its variables are GARNER_KEY, its -s form is
  * key=value. Elsewhere: [section] key = value, GARNER_SECTION_KEY (dashes as underscores), -s
- * section.key=value. */
+ * section.key=value. With += in place of = a list that was said before grows. */
 struct config_section {
 	const char *name;
 	const char *help; /* one sentence */

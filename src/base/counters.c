@@ -102,13 +102,15 @@ static int refuse_held(const char *path, struct err *err)
 		       path, (long long)old.pid, STR_ARG(old.instance));
 }
 
-/* The file at a name beside, complete, locked and mapped. */
+/* The file at a name beside, complete, locked and mapped. What a killed maker left there is
+ * removed, not written into: it may be a link to something else. */
 static int make(struct counters *c, const char *beside, const struct buf *head, struct err *err)
 {
 	size_t at = counters_values_at(head->n);
 	c->size = at + c->n * sizeof *c->value;
 	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-	if (file_open(&c->file, beside, O_RDWR | O_CREAT | O_TRUNC, 0644, err) < 0)
+	if (file_remove(beside, err) < 0 ||
+	    file_open(&c->file, beside, O_RDWR | O_CREAT | O_EXCL, 0644, err) < 0)
 		return -1;
 	if (fcntl(c->file.fd, F_OFD_SETLK, &whole) < 0)
 		return err_sys(err, "%s: cannot be locked", beside);

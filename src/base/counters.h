@@ -58,6 +58,9 @@ int counters_parse(struct str bytes, struct arena *arena, struct counters_view *
  */
 struct buf;
 void counters_openmetrics(const struct counters_view *views, size_t n, struct buf *out);
+/* The same in the older text format of Prometheus, version 0.0.4: there the family of a total is
+ * called as its samples are, with _total, and nothing marks the end. */
+void counters_prometheus(const struct counters_view *views, size_t n, struct buf *out);
 
 struct format;
 extern const struct format counters_format;

@@ -76,15 +76,29 @@ static int sample_order(const void *pa, const void *pb)
 	return d ? d : str_cmp(a->labels, b->labels);
 }
 
+static const char *suffix(const struct sample *s)
+{
+	return s->kind == COUNTER_TOTAL ? "_total" : "";
+}
+
+static void family_print(const struct sample *s, bool openmetrics, struct buf *out)
+{
+	const char *end = openmetrics ? "" : suffix(s);
+	buf_printf(out, "# TYPE " STR_FMT "%s %s\n", STR_ARG(s->family), end,
+		   s->kind == COUNTER_TOTAL ? "counter" : "gauge");
+	buf_printf(out, "# HELP " STR_FMT "%s " STR_FMT "\n", STR_ARG(s->family), end,
+		   STR_ARG(s->help));
+}
+
 static void sample_print(const struct sample *s, struct buf *out)
 {
 	buf_printf(out, STR_FMT "%s{instance=\"" STR_FMT "\"%s" STR_FMT "} " STR_FMT "\n",
-		   STR_ARG(s->family), s->kind == COUNTER_TOTAL ? "_total" : "",
-		   STR_ARG(s->instance), s->labels.n ? "," : "", STR_ARG(s->labels),
-		   STR_ARG(s->value));
+		   STR_ARG(s->family), suffix(s), STR_ARG(s->instance), s->labels.n ? "," : "",
+		   STR_ARG(s->labels), STR_ARG(s->value));
 }
 
-void counters_openmetrics(const struct counters_view *views, size_t n, struct buf *out)
+static void print_views(const struct counters_view *views, size_t n, bool openmetrics,
+			struct buf *out)
 {
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(SIZE_MAX / 2);
 	size_t most = 0, count = 0;
@@ -102,16 +116,23 @@ void counters_openmetrics(const struct counters_view *views, size_t n, struct bu
 		const struct sample *s = &samples[i];
 		if (!first || !str_eq(first->family, s->family)) {
 			first = s;
-			buf_printf(out, "# TYPE " STR_FMT " %s\n# HELP " STR_FMT " " STR_FMT "\n",
-				   STR_ARG(s->family),
-				   s->kind == COUNTER_TOTAL ? "counter" : "gauge",
-				   STR_ARG(s->family), STR_ARG(s->help));
+			family_print(s, openmetrics, out);
 		} else if (s->kind != first->kind || sample_order(s - 1, s) == 0) {
 			continue;
 		}
 		sample_print(s, out);
 	}
+}
+
+void counters_openmetrics(const struct counters_view *views, size_t n, struct buf *out)
+{
+	print_views(views, n, true, out);
 	buf_add_text(out, "# EOF\n");
+}
+
+void counters_prometheus(const struct counters_view *views, size_t n, struct buf *out)
+{
+	print_views(views, n, false, out);
 }
 
 static void view_print(const struct counters_view *v, struct buf *out)
@@ -141,7 +162,7 @@ static int view_of_file(const char *path, struct arena *arena, struct counters_v
 static int print(const char *path, void (*emit)(void *ctx, struct str), void *ctx, struct err *err)
 {
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(COUNTERS_ARENA);
-	CLEANUP(buf_free) struct buf out = BUF_INIT(2 * COUNTERS_FILE_MAX);
+	CLEANUP(buf_free) struct buf out = BUF_INIT((size_t)2 * COUNTERS_FILE_MAX);
 	struct counters_view v;
 	if (view_of_file(path, &arena, &v, err) < 0)
 		return -1;

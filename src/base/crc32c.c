@@ -86,7 +86,7 @@ HARDWARE static uint32_t crc32c_hardware(uint32_t start, const unsigned char *p,
 		for (size_t i = 0; i < LANE; i += 8) {
 			crc = _mm_crc32_u64(crc, load_le64(p + i));
 			second = _mm_crc32_u64(second, load_le64(p + LANE + i));
-			third = _mm_crc32_u64(third, load_le64(p + 2 * LANE + i));
+			third = _mm_crc32_u64(third, load_le64(p + (size_t)2 * LANE + i));
 		}
 		crc = carry(crc, OVER_TWO_LANES) ^ carry(second, OVER_ONE_LANE) ^ third;
 	}

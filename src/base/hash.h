@@ -11,8 +11,8 @@ uint64_t hash_u64(uint64_t v); /* mixes all bits */
 uint32_t crc32c(uint32_t crc, const void *p, size_t n);
 uint32_t crc32c_portable(uint32_t crc, const void *p, size_t n);
 
-/* Each thread that calls these keeps a context of its own until it ends. */
 void md5(struct str s, unsigned char ret[16]);
+/* Each thread that calls this keeps a context of its own until it ends. */
 void sha256(struct str s, unsigned char ret[32]);
 
 /* Digests of what arrives in pieces. */

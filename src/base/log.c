@@ -150,14 +150,12 @@ static void levels_set(uint8_t *levels, size_t section, uint8_t level)
 			levels[i] = level;
 }
 
-int log_debug_set(struct str spec, struct err *err)
+/* Changes the levels that the specification names; on failure they may be half changed. */
+static int levels_parse(struct str spec, uint8_t *levels, struct err *err)
 {
-	uint8_t levels[LOG_NSECTIONS];
 	size_t section = ALL;
 	bool open = false; /* the field before was a section without a level */
 	struct str field, rest = spec.p ? spec : STR("");
-	for (size_t i = 0; i < LOG_NSECTIONS; i++)
-		levels[i] = __atomic_load_n(&log_debug_levels[i], __ATOMIC_RELAXED);
 	while (str_cut(&rest, ',', &field) == 0) {
 		uint8_t level = LEVEL_MAX;
 		field = str_trim(field);
@@ -176,9 +174,35 @@ int log_debug_set(struct str spec, struct err *err)
 			return -1;
 		levels_set(levels, section, level);
 	}
+	return 0;
+}
+
+static void levels_store(const uint8_t *levels)
+{
 	for (size_t i = 0; i < LOG_NSECTIONS; i++)
 		__atomic_store_n(&log_debug_levels[i], levels[i], __ATOMIC_RELAXED);
+}
+
+int log_debug_set(struct str spec, struct err *err)
+{
+	uint8_t levels[LOG_NSECTIONS];
+	for (size_t i = 0; i < LOG_NSECTIONS; i++)
+		levels[i] = __atomic_load_n(&log_debug_levels[i], __ATOMIC_RELAXED);
+	if (levels_parse(spec, levels, err) < 0)
+		return -1;
+	levels_store(levels);
 	return 0;
+}
+
+int log_debug_check(struct str spec, struct err *err)
+{
+	uint8_t levels[LOG_NSECTIONS] = {0};
+	return levels_parse(spec, levels, err);
+}
+
+void log_debug_reset(void)
+{
+	levels_store((const uint8_t[LOG_NSECTIONS]){0});
 }
 
 void log_sections(struct buf *out)

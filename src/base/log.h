@@ -22,6 +22,7 @@
 	X(ROLE, 3, "role", "what all roles share")                \
 	X(CONFIG, 4, "config", "configuration")                   \
 	X(FILES, 5, "files", "files and faults")                  \
+	X(HTTP, 6, "http", "HTTP servers and their requests")     \
 	X(REGISTRY, 70, "registry", "broker: the registry")       \
 	X(COLLECTOR, 71, "collector", "broker: the collector")    \
 	X(PARSER, 72, "parser", "broker: the query parser")       \
@@ -89,6 +90,8 @@ void log_flush(void); /* says the repeats that are still held back */
  * A single digit behind a comma is the level of the section before it. No level means all of them,
  * 0 none. Other sections keep theirs. Nothing is changed on failure. */
 int log_debug_set(struct str spec, struct err *err);
+int log_debug_check(struct str spec, struct err *err); /* the same, and nothing is changed */
+void log_debug_reset(void);                            /* no section says more than info */
 /* A line for each section: number, name, what it speaks of. */
 struct buf;
 void log_sections(struct buf *out);

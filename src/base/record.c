@@ -199,31 +199,6 @@ static int make_room(struct record_writer *w, size_t n, struct err *err)
 	return 0;
 }
 
-int record_append(struct record_writer *w, struct str payload, struct record_group *group,
-		  struct record_place *ret, struct err *err)
-{
-	if (payload.n > w->file.most)
-		return err_set(err, ERR_USAGE,
-			       "%s: a record of %zu bytes; at most %" PRIu32 " are allowed",
-			       w->f.path, payload.n, w->file.most);
-	unsigned char head[FRAME_HEAD];
-	frame_head_make(&w->file, payload, head);
-	pthread_mutex_lock(&w->lock);
-	int rc = make_room(w, sizeof head + payload.n, err);
-	if (rc == 0) {
-		uint64_t at = w->fill.base + w->fill.n;
-		batch_add(&w->fill, head, sizeof head);
-		batch_add(&w->fill, payload.p, payload.n);
-		w->last++;
-		group->first = group->first ? group->first : w->last;
-		group->last = w->last;
-		if (ret)
-			*ret = (struct record_place){at, w->fill.base + w->fill.n};
-	}
-	pthread_mutex_unlock(&w->lock);
-	return rc;
-}
-
 /* What became of a group, with the lock held. 0: durable, 1: open, negative: lost. */
 static int fate(const struct record_writer *w, const struct record_group *g, struct err *err)
 {
@@ -240,6 +215,33 @@ static int fate(const struct record_writer *w, const struct record_group *g, str
 			       "%s: failed %d times since this group was begun; it counts as lost",
 			       w->f.path, MAX_LOST);
 	return g->last <= w->settled ? 0 : 1;
+}
+
+int record_append(struct record_writer *w, struct str payload, struct record_group *group,
+		  struct record_place *ret, struct err *err)
+{
+	if (payload.n > w->file.most)
+		return err_set(err, ERR_USAGE,
+			       "%s: a record of %zu bytes; at most %" PRIu32 " are allowed",
+			       w->f.path, payload.n, w->file.most);
+	unsigned char head[FRAME_HEAD];
+	frame_head_make(&w->file, payload, head);
+	pthread_mutex_lock(&w->lock);
+	int rc = make_room(w, sizeof head + payload.n, err);
+	if (rc == 0 && fate(w, group, err) < 0)
+		rc = -1; /* or the end of a group would be kept without its beginning */
+	if (rc == 0) {
+		uint64_t at = w->fill.base + w->fill.n;
+		batch_add(&w->fill, head, sizeof head);
+		batch_add(&w->fill, payload.p, payload.n);
+		w->last++;
+		group->first = group->first ? group->first : w->last;
+		group->last = w->last;
+		if (ret)
+			*ret = (struct record_place){at, w->fill.base + w->fill.n};
+	}
+	pthread_mutex_unlock(&w->lock);
+	return rc;
 }
 
 int record_sync(struct record_writer *w, struct record_group *group, struct err *err)

@@ -42,8 +42,9 @@ struct record_group {
 int record_open(struct record_writer **ret, const char *path, const struct record_kind *kind,
 		mode_t mode, uint64_t *ret_cut, struct err *err);
 /* Appends, and puts the record into the group. It is in the file at once or later, and kept only
- * when record_sync() has said so. ret may be NULL. A failure may mean that earlier records of the
- * group are lost too: append them all again, in a new group. */
+ * when record_sync() has said so. ret may be NULL. Negative: this record is not taken, and those of
+ * the group before it are, or may be, lost (then nothing more is taken into the group either):
+ * append them all again, in a new group. */
 int record_append(struct record_writer *w, struct str payload, struct record_group *group,
 		  struct record_place *ret, struct err *err);
 /* Waits until all records of the group are durable. Negative: they are not, nor is anything else

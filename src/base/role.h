@@ -25,6 +25,8 @@ struct role {
 	const char *name;
 	const char *summary; /* one line for help */
 	const char *description;
+	const char *
+		scheme; /* "http": a person looks at scheme://ADDRESS/; NULL: not to be looked at */
 	const struct config_section *section; /* NULL: no settings */
 	const struct counter_def *counters;
 	size_t ncounters;

@@ -428,8 +428,13 @@ static int joint_open(struct sort *s, size_t from, size_t n, struct err *err)
 
 static int joint_next(void *from, struct str *ret, struct err *err)
 {
-	uint32_t input;
-	return merge_pop(from, ret, &input, err);
+	struct merge *m = from;
+	int rc = merge_ensure(m, err);
+	if (rc == 0) {
+		ret->p = m->rec[m->at++];
+		ret->n = m->size;
+	}
+	return rc;
 }
 
 /* Makes one run out of n. */

@@ -208,7 +208,8 @@ static const char size_letters[] = "KMGTPE";
 static int size_unit(struct str s)
 {
 	int shift = 0;
-	const char *letter = s.n && s.p[0] ? strchr(size_letters, s.p[0] & ~0x20) : NULL;
+	const char *letter =
+		s.n ? memchr(size_letters, s.p[0] & ~0x20, sizeof size_letters - 1) : NULL;
 	if (letter) {
 		shift = 10 * (int)(letter - size_letters + 1);
 		s = str_from(s, 1);
@@ -407,6 +408,8 @@ static int list_extend(const struct value_spec *spec, struct str s, struct arena
 	size_t n = to->n;
 	while (list_item(&rest, &item))
 		n++;
+	if (n == to->n)
+		return 0;
 	const char **items = arena_array(arena, n, sizeof *items);
 	if (to->n)
 		memcpy(items, to->item, to->n * sizeof *items);

@@ -121,7 +121,7 @@ static void finish(struct check *c)
 		json_flush(c);
 		return;
 	}
-	fprintf(c->call->out, "%llu files:", (unsigned long long)files);
+	fprintf(c->call->out, "%llu file%s:", (unsigned long long)files, files == 1 ? "" : "s");
 	for (int i = 0; i < NVERDICTS; i++)
 		fprintf(c->call->out, "%s %llu %s", i ? "," : "", (unsigned long long)c->count[i],
 			verdict_names[i]);
@@ -164,7 +164,7 @@ static int run(const struct cmd_call *call)
 }
 
 static const struct cmd_option option_table[] = {
-	{.spec = {"json", VALUE_BOOL_AT(struct options, json), .help = "Print JSON"}},
+	{.spec = {"json", VALUE_BOOL_AT(struct options, json), .help = "all of it as JSON"}},
 };
 
 static const struct cmd_example examples[] = {

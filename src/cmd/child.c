@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
-#include "cmd/backoff.h"
+#include "base/backoff.h"
 #include "cmd/launch.h"
 #include "cmd/supervisor.h"
 

@@ -69,12 +69,6 @@ static int show_usage(const struct cmd_line *line, const struct err *err)
 
 static int run(const struct program *program, const struct cmd_line *line, char *self)
 {
-	struct err err;
-	for (size_t i = 0; i < line->ndebugs; i++)
-		if (log_debug_set(str_of(line->debugs[i]), &err) < 0) {
-			err_in(&err, "-D");
-			return say(&err);
-		}
 	struct cmd_call call = {
 		.program = program,
 		.command = line->command,

@@ -102,8 +102,10 @@ int cmd_config_quiet(const struct cmd_call *call, struct config **ret, struct er
 /* The file to read: -c, $GARNER_CONFIG, or what exists of $XDG_CONFIG_HOME (else ~/.config)
  * /garner/garner.conf and /etc/garner/garner.conf. 1: there is none, all has its default. */
 int cmd_config_file(const struct config_input *in, char *ret, size_t cap, struct err *err);
-/* Loads for a program from just this input; `problems` as in config_load(). Also turns on the debug
- * lines that the setting `log` names. */
+/* Turns the debug lines on that the setting `log` of a loaded configuration names, and all others
+ * off; cmd_config() does. */
+void cmd_log_apply(const struct config *config);
+/* Loads for a program from just this input; `problems` as in config_load(). */
 int cmd_load(const struct program *program, const struct config_input *in, struct config **ret,
 	     struct buf *problems, struct err *err);
 /* All sections of a program: global, up, then the roles' own. */

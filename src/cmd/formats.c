@@ -1,9 +1,11 @@
 /* One line per format; doc/formats/ has a page for each. */
 #include "base/counters.h"
+#include "base/record.h"
 #include "cmd/command.h"
 
 const struct format *const formats[] = {
 	&counters_format,
+	&record_format,
 	NULL,
 };
 const size_t nformats = ARRAY_LEN(formats) - 1;

@@ -101,20 +101,26 @@ int cmd_config_file(const struct config_input *in, char *ret, size_t cap, struct
 	return exists(system_file) ? put_path(ret, cap, err, system_file, "") : 1;
 }
 
-static int take_log(const struct config *config, struct buf *problems, struct err *err)
+static int check_log(const struct config *config, struct err *err)
 {
 	const struct global_conf *global = config_get(config, &global_section);
 	for (size_t i = 0; i < global->log.n; i++) {
-		if (log_debug_set(str_of(global->log.item[i]), err) == 0)
+		if (log_debug_check(str_of(global->log.item[i]), err) == 0)
 			continue;
 		const struct value_spec *spec =
 			value_find(global_specs, ARRAY_LEN(global_specs), STR("log"));
-		err_in(err, "%s: log", config_origin(config, &global_section, spec));
-		if (problems)
-			buf_printf(problems, "%s\n", err->msg);
-		return -1;
+		return err_in(err, "%s: log", config_origin(config, &global_section, spec));
 	}
 	return 0;
+}
+
+void cmd_log_apply(const struct config *config)
+{
+	const struct global_conf *global = config_get(config, &global_section);
+	struct err err;
+	log_debug_reset();
+	for (size_t i = 0; i < global->log.n; i++)
+		ENSURE(log_debug_set(str_of(global->log.item[i]), &err) == 0);
 }
 
 int cmd_load(const struct program *program, const struct config_input *in, struct config **ret,
@@ -125,7 +131,9 @@ int cmd_load(const struct program *program, const struct config_input *in, struc
 	size_t n = cmd_sections(program, sections, ARRAY_LEN(sections));
 	if (config_load(&config, sections, n, in, problems, err) < 0)
 		return -1;
-	if (take_log(config, problems, err) < 0) {
+	if (check_log(config, err) < 0 || up_conf_check(program, config, err) < 0) {
+		if (problems)
+			buf_printf(problems, "%s\n", err->msg);
 		config_free(&config);
 		return -1;
 	}
@@ -155,8 +163,10 @@ int cmd_config(const struct cmd_call *call, struct config **ret)
 {
 	struct err err;
 	CLEANUP(buf_free) struct buf problems = BUF_INIT(1 << 20);
-	if (load_found(call, ret, &problems, &err) == 0)
+	if (load_found(call, ret, &problems, &err) == 0) {
+		cmd_log_apply(*ret);
 		return 0;
+	}
 	if (problems.n == 0)
 		return cmd_fail(call, &err);
 	struct str rest = buf_str(&problems), line;

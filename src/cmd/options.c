@@ -1,5 +1,6 @@
 #include "cmd/options.h"
 
+#include "base/log.h"
 #include "cmd/names.h"
 
 struct parse {
@@ -35,7 +36,29 @@ const struct cmd_option cmd_globals[] = {
 };
 const size_t cmd_nglobals = ARRAY_LEN(cmd_globals);
 
-static void take_global(struct cmd_line *line, const struct cmd_option *option, char *value)
+/* -D SECTION[,LEVEL] as a setting, where a colon stands before the level: in a list a comma
+ * separates the items. A digit alone behind a section without a level is its level. */
+static const char *debug_set(struct cmd_line *line, const char *value)
+{
+	static const struct str before = STR("log+=");
+	char *set = arena_alloc(&line->arena, before.n + strlen(value) + 1), *to = set + before.n;
+	struct str rest = str_of(value), field;
+	bool open = false;
+	memcpy(set, before.p, before.n);
+	while (str_cut(&rest, ',', &field) == 0) {
+		field = str_trim(field);
+		bool level = open && field.n == 1 && field.p[0] >= '0' && field.p[0] <= '9';
+		if (to > set + before.n)
+			*to++ = level ? ':' : ',';
+		memcpy(to, field.p, field.n);
+		to += field.n;
+		open = !level && str_find_byte(field, ':') == field.n;
+	}
+	return set;
+}
+
+static int take_global(struct cmd_line *line, const struct cmd_option *option, char *value,
+		       struct err *err)
 {
 	switch (option - cmd_globals) {
 	case GLOBAL_CONFIG:
@@ -45,7 +68,9 @@ static void take_global(struct cmd_line *line, const struct cmd_option *option, 
 		line->sets[line->nsets++] = value;
 		break;
 	case GLOBAL_DEBUG:
-		line->debugs[line->ndebugs++] = value;
+		if (log_debug_check(str_of(value), err) < 0)
+			return err_in(err, "-D");
+		line->sets[line->nsets++] = debug_set(line, value);
 		break;
 	case GLOBAL_HELP:
 		line->help = true;
@@ -54,6 +79,7 @@ static void take_global(struct cmd_line *line, const struct cmd_option *option, 
 		line->version = true;
 		break;
 	}
+	return 0;
 }
 
 static bool is_global(const struct cmd_option *option)
@@ -79,10 +105,8 @@ static int take_own(struct parse *p, const struct cmd_option *option, const char
 
 static int take(struct parse *p, const struct cmd_option *option, char *value)
 {
-	if (is_global(option)) {
-		take_global(p->line, option, value);
-		return 0;
-	}
+	if (is_global(option))
+		return take_global(p->line, option, value, p->err);
 	if (take_own(p, option, is_flag(option) ? "yes" : value) < 0)
 		return err_in(p->err, "--%s", option->spec.name);
 	return 0;
@@ -272,9 +296,8 @@ int line_parse(struct cmd_line *line, const struct program *program, const struc
 	struct parse p = {line, program, argc, 1, argv, false, err};
 	size_t most = (size_t)MAX(argc, 1);
 	line->argv = arena_array(&line->arena, most, sizeof *line->argv);
+	/* A bundle may hold -s or -D once, so there are never more than words. */
 	line->sets = arena_array(&line->arena, most, sizeof *line->sets);
-	/* A bundle may hold -D once, so there are never more than words. */
-	line->debugs = arena_array(&line->arena, most, sizeof *line->debugs);
 	if (called)
 		enter(line, called);
 	while (p.at < argc)

@@ -64,6 +64,7 @@ static void take_plan(struct supervisor *s, struct up_plan *plan)
 	up_plan_free(&s->plan);
 	s->plan = *plan;
 	s->settled = false;
+	cmd_log_apply(s->plan.config);
 }
 
 static void count(const struct supervisor *s, size_t which)

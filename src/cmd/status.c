@@ -1,7 +1,6 @@
-#include "cmd/status.h"
+#include "base/status.h"
 
 #include "base/clock.h"
-#include "base/jsonw.h"
 #include "cmd/commands.h"
 #include "cmd/text.h"
 
@@ -111,63 +110,6 @@ static void print_text(const struct status *s, const char *data, bool verbose, s
 		print_counters(&s->view[i], out);
 }
 
-static void json_counters(struct jsonw *j, const struct counters_view *view)
-{
-	jsonw_key(j, "counters");
-	jsonw_array(j);
-	for (size_t i = 0; view && i < view->n; i++) {
-		jsonw_object(j);
-		jsonw_put_str(j, "name", view->value[i].name);
-		jsonw_put_str(j, "labels", view->value[i].labels);
-		jsonw_put_int(j, "value", view->value[i].value);
-		jsonw_object_end(j);
-	}
-	jsonw_array_end(j);
-}
-
-/* A figure that is not known is null. */
-static void json_known(struct jsonw *j, const char *key, int64_t v, bool known)
-{
-	jsonw_key(j, key);
-	if (known)
-		jsonw_int(j, v);
-	else
-		jsonw_null(j);
-}
-
-static void json_row(struct jsonw *j, const struct status_row *r)
-{
-	jsonw_object(j);
-	jsonw_put_str(j, "name", r->name);
-	jsonw_put_text(j, "state", status_words[r->state]);
-	json_known(j, "pid", r->pid, r->pid > 0);
-	jsonw_key(j, "since");
-	if (r->since_wall_us > 0)
-		jsonw_time(j, r->since_wall_us);
-	else
-		jsonw_null(j);
-	jsonw_put_int(j, "restarts", r->restarts);
-	json_known(j, "cpu_us", r->cpu_us, r->cpu_us >= 0);
-	json_known(j, "rss_bytes", r->rss, r->rss >= 0);
-	json_counters(j, r->view);
-	jsonw_object_end(j);
-}
-
-static void print_json(const struct status *s, const char *data, struct buf *out)
-{
-	struct jsonw j = JSONW_INIT(out);
-	jsonw_object(&j);
-	jsonw_put_text(&j, "data", data);
-	jsonw_put_bool(&j, "running", s->running);
-	jsonw_key(&j, "roles");
-	jsonw_array(&j);
-	for (size_t i = 0; i < s->nrows; i++)
-		json_row(&j, &s->row[i]);
-	jsonw_array_end(&j);
-	jsonw_object_end(&j);
-	buf_add_byte(out, '\n');
-}
-
 static int show(const struct cmd_call *call, const char *data)
 {
 	const struct status_options *o = call->options;
@@ -179,7 +121,7 @@ static int show(const struct cmd_call *call, const char *data)
 	if (o->metrics)
 		counters_openmetrics(s.view, s.nviews, &out);
 	else if (o->json)
-		print_json(&s, data, &out);
+		status_json(&s, data, &out);
 	else
 		print_text(&s, data, o->verbose, &out);
 	fwrite(buf_text(&out), 1, out.n, call->out);

@@ -13,6 +13,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+enum { SAME_REQUEST_US = 500 * 1000 };
+
 /* The child that is n-th in the order of the start. */
 static struct child *nth(const struct supervisor *s, size_t n)
 {
@@ -27,6 +29,14 @@ static size_t count_ready(const struct supervisor *s)
 	return n;
 }
 
+/* What a person can follow, where the role has something to look at. */
+static void add_address(const struct role *role, const char *address, struct buf *line)
+{
+	bool url = role->scheme && !str_starts(str_of(address), STR("unix:"));
+	buf_printf(line, ", %s on %s%s%s%s", role->name, url ? role->scheme : "", url ? "://" : "",
+		   address, url ? "/" : "");
+}
+
 static void add_addresses(const struct supervisor *s, struct buf *line)
 {
 	for (size_t i = 0; i < s->plan.nsockets; i++) {
@@ -34,14 +44,26 @@ static void add_addresses(const struct supervisor *s, struct buf *line)
 		char address[256];
 		struct err err;
 		if (socket->fd >= 0 && listen_name(socket->fd, address, sizeof address, &err) == 0)
-			buf_printf(line, ", %s on %s", socket->role->name, address);
+			add_address(socket->role, address, line);
 	}
+}
+
+/* The command that shows what runs, as it has to be typed here: another terminal knows neither our
+ * options nor our environment. */
+static void add_look(const struct supervisor *s, struct buf *line)
+{
+	const struct value_spec *spec =
+		value_find(global_section.specs, global_section.nspecs, STR("data"));
+	buf_printf(line, "%s ", s->call->self);
+	if (config_is_set(s->plan.config, &global_section, spec))
+		buf_printf(line, "-s data=%s ", s->data);
+	buf_add_text(line, "status");
 }
 
 /* The one line for people. */
 static void announce(const struct supervisor *s)
 {
-	struct buf line = BUF_INIT(16384);
+	struct buf line = BUF_INIT(32768);
 	size_t ready = count_ready(s), all = s->plan.nlisted;
 	if (all == 0)
 		buf_add_text(&line, "no roles are built into this program, so nothing runs");
@@ -50,8 +72,9 @@ static void announce(const struct supervisor *s)
 	else
 		buf_printf(&line, "%zu role%s ready", all, all == 1 ? "" : "s");
 	add_addresses(s, &line);
-	fprintf(s->call->out, "garner is up: " STR_FMT ", data in %s. Look: garner status\n",
-		STR_ARG(buf_str(&line)), s->data);
+	buf_printf(&line, ", data in %s. Look: ", s->data);
+	add_look(s, &line);
+	fprintf(s->call->out, "garner is up: %s\n", buf_text(&line));
 	fflush(s->call->out);
 	buf_free(&line);
 }
@@ -155,11 +178,16 @@ static void on_notice(evutil_socket_t fd, short what, void *ctx)
 }
 
 /* The first time everything is asked to end, one after the other; the second time nobody is asked.
- */
+ * What follows at once is the same request: timeout(1) and others signal the process and then its
+ * group. */
 static void stop(struct supervisor *s, const char *signal_name)
 {
 	bool again = s->stopping;
+	int64_t now_us = clock_mono_us();
+	if (again && now_us - s->stopping_us < SAME_REQUEST_US)
+		return;
 	s->stopping = true;
+	s->stopping_us = now_us;
 	log_info(UP, again ? "stopping at once" : "stopping", KV_TEXT("signal", signal_name));
 	if (!again) {
 		s->killed = false;

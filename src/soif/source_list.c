@@ -57,9 +57,7 @@ void source_list_free(struct source_list **list)
 static int list_open(struct source **ret, const void *store, const struct source_cursor *from,
 		     struct err *err)
 {
-	/* the list knows its followers, so it is not const to us */
-	struct source_list *list;
-	memcpy(&list, &store, sizeof list);
+	struct source_list *list = (struct source_list *)store; /* it knows its followers */
 	struct reader r = reader_of((struct str){(const char *)from->b, sizeof from->b});
 	uint64_t at = reader_u64le(&r);
 	if (at > list->n)

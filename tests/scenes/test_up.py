@@ -5,9 +5,12 @@ import re
 import signal
 import socket
 import struct
+import subprocess
 import threading
 import time
 from pathlib import Path
+
+import pytest
 
 from demo import Demo, ask, lives
 from garner import left_running, wait_for
@@ -28,8 +31,10 @@ def test_one_line_says_that_it_is_up_and_where_to_look(garner):
     demo = Demo(garner, "echo", echo={"listen": "127.0.0.1:0"})
     up = demo.start().wait_ready()
     line = up.wait_line("garner is up")
-    assert re.fullmatch(r"garner is up: 1 role ready, echo on 127\.0\.0\.1:[1-9]\d*, data in "
-                        rf"{demo.g.data}\. Look: garner status", line)
+    said = re.fullmatch(r"garner is up: 1 role ready, echo on 127\.0\.0\.1:[1-9]\d*, data in "
+                        rf"{demo.g.data}\. Look: (.*)", line)
+    look = subprocess.run(said.group(1), shell=True, env={}, capture_output=True, text=True)
+    assert look.returncode == 0 and "echo  ready" in look.stdout
     assert up.stop() == 0
     assert len(up.lines("garner is up")) == 1
 
@@ -217,8 +222,22 @@ def test_a_second_term_kills_everybody_at_once(garner):
     up = demo.start().wait_ready()
     up.send(signal.SIGTERM)
     up.wait_line("stopping")
+    time.sleep(0.6)  # what comes earlier counts as the same request
     assert up.stop() == 3
     assert demo.trace(" end ") == []
+
+
+def test_a_term_that_comes_twice_at_once_is_one(garner):
+    demo = Demo(garner, "echo tick")
+    up = demo.start().wait_ready()
+    os.kill(demo.pids("tick")[-1], signal.SIGSTOP)  # the drain lasts until it goes on
+    up.send(signal.SIGTERM)
+    up.wait_line("stopping")
+    up.send(signal.SIGTERM)
+    up.send(signal.SIGINT)
+    os.kill(demo.pids("tick")[-1], signal.SIGCONT)
+    assert up.wait() == 0
+    assert demo.trace(" end ") == ["tick end", "echo end"]
 
 
 def test_hup_restarts_only_the_role_whose_setting_changed(garner):
@@ -244,6 +263,29 @@ def test_hup_without_a_change_restarts_nobody(garner):
     up.wait_note("RELOADING=1")
     assert up.stop() == 0
     assert len(demo.pids("echo")) == len(demo.pids("tick")) == 1
+
+
+def test_debug_lines_go_on_and_off_with_a_reload(garner):
+    demo = Demo(garner)
+    config = demo.g.conf.read_text()
+    up = demo.g.start("up").wait_ready()
+    assert "debug up" not in up.text
+    demo.g.configure("log = up:1\n" + config)
+    up.send(signal.SIGHUP)
+    up.wait_line("debug up")  # what the roles say when they are ready
+    demo.wait_pids("tick", 2)
+    demo.g.configure(config)
+    up.send(signal.SIGHUP)
+    demo.wait_pids("tick", 3)
+    assert up.stop() == 0
+    assert "debug" not in up.text[up.text.rindex("reloaded"):]
+
+
+def test_debug_lines_asked_for_with_d_reach_the_roles(garner):
+    demo = Demo(garner)
+    up = demo.g.start("up", "-D3,5", "-Dup").wait_ready()
+    assert "log = 3:5 up" in (demo.g.data / "run" / "up.conf").read_text()
+    assert up.stop() == 0
 
 
 def test_hup_with_a_broken_file_changes_nothing_and_names_the_line(garner):
@@ -440,6 +482,7 @@ def test_what_roles_and_supervisor_do_is_told_upwards(garner):
     demo.wait_pids("tick", 2)
     up.send(signal.SIGTERM)
     up.wait_note("STOPPING=1")  # it waits for tick, so it is still there to be heard
+    time.sleep(0.6)
     assert up.stop() == 3
 
 
@@ -475,16 +518,17 @@ def test_the_configuration_that_roles_read_is_for_the_owner_alone(garner):
     assert up.stop() == 0
 
 
-def test_a_list_with_a_role_that_is_not_there_is_refused_by_file_and_line(garner):
+@pytest.mark.parametrize("command", [["up"], ["config", "check"]])
+def test_a_list_with_a_role_that_is_not_there_is_refused_by_file_and_line(garner, command):
     demo = Demo(garner, "echo nobody")
-    result = demo.g.run("up")
+    result = demo.g.run(*command)
     assert result.code == 2
     assert "garner.conf:2: up.roles: there is no role nobody" in result.err
     demo.configure("echo tick echo")
-    result = demo.g.run("up")
+    result = demo.g.run(*command)
     assert result.code == 2 and "named twice: echo" in result.err
     demo.configure("echo", up={"restart_min": "2s", "restart_max": "1s"})
-    result = demo.g.run("up")
+    result = demo.g.run(*command)
     assert result.code == 2 and "restart_min: longer than up.restart_max" in result.err
     assert demo.trace() == []
 

@@ -35,12 +35,18 @@ static inline int scratch_done(void **state)
 	return nftw(scratch_dir, scratch_remove, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* The path of a name in it; the last few stay valid. */
+/* The path of a name in it; the same name has the same path, which stays. */
 static inline const char *scratch(const char *name)
 {
-	static char path[8][512];
-	static unsigned turn;
-	char *p = path[turn++ % ARRAY_LEN(path)];
-	snprintf(p, sizeof path[0], "%s/%s", scratch_dir, name);
-	return p;
+	static char *paths[256];
+	char wanted[512];
+	snprintf(wanted, sizeof wanted, "%s/%s", scratch_dir, name);
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+		if (!paths[i])
+			paths[i] = mem_text(wanted);
+		if (strcmp(paths[i], wanted) == 0)
+			return paths[i];
+	}
+	fail_msg("more than %zu names", ARRAY_LEN(paths));
+	return NULL;
 }

@@ -436,6 +436,26 @@ static void openmetrics_has_sorted_families_and_an_end(void **state)
 	buf_free(&out);
 }
 
+static void the_older_text_names_the_family_of_a_total_as_its_samples(void **state)
+{
+	(void)state;
+	struct counter_value values[] = {
+		{STR("requests"), STR(""), STR("Requests."), COUNTER_TOTAL, 42},
+		{STR("open"), STR(""), STR("Connections."), COUNTER_GAUGE, 3},
+	};
+	const struct counters_view view = {STR("web"), started_us, 1, true, values, 2};
+	struct buf out = BUF_INIT(1 << 20);
+	counters_prometheus(&view, 1, &out);
+	assert_non_null(strstr(buf_text(&out), "# TYPE garner_web_open gauge\n"
+					       "# HELP garner_web_open Connections.\n"
+					       "garner_web_open{instance=\"web\"} 3\n"));
+	assert_true(
+		str_ends(buf_str(&out), STR("# TYPE garner_web_requests_total counter\n"
+					    "# HELP garner_web_requests_total Requests.\n"
+					    "garner_web_requests_total{instance=\"web\"} 42\n")));
+	buf_free(&out);
+}
+
 static void openmetrics_keeps_one_of_what_contradicts(void **state)
 {
 	(void)state;
@@ -480,6 +500,23 @@ static void a_file_prints_readably(void **state)
 	assert_int_equal(counters_format.verify(path, &err), 0);
 	counters_close(&c);
 	buf_free(&out);
+}
+
+static void what_stands_at_the_name_beside_is_not_written_into(void **state)
+{
+	(void)state;
+	char beside[128], other[128];
+	struct counters *c = create(), *bot = NULL;
+	counters_add(c, REQUESTS_OK, 6);
+	snprintf(other, sizeof other, "%s.bot", path);
+	snprintf(beside, sizeof beside, "%s.bot.new", path);
+	assert_int_equal(symlink(path, beside), 0);
+	assert_int_equal(counters_create(&bot, other, "bot", defs, NDEFS, started_us, &err), 0);
+	assert_int_equal(look().value[REQUESTS_OK].value, 6);
+	counters_add(c, REQUESTS_OK, 1);
+	assert_int_equal(look().value[REQUESTS_OK].value, 7);
+	counters_close(&c);
+	counters_close(&bot);
 }
 
 #ifdef GARNER_FAULTS
@@ -547,8 +584,10 @@ int main(void)
 		TEST(a_bit_that_fell_over_before_the_values_is_damage),
 		TEST(another_version_is_named_beside_ours),
 		TEST(openmetrics_has_sorted_families_and_an_end),
+		TEST(the_older_text_names_the_family_of_a_total_as_its_samples),
 		TEST(openmetrics_keeps_one_of_what_contradicts),
 		TEST(a_file_prints_readably),
+		TEST(what_stands_at_the_name_beside_is_not_written_into),
 #ifdef GARNER_FAULTS
 		TEST(a_failed_creation_leaves_the_old_file),
 		TEST(a_writer_killed_before_the_rename_is_in_nobodys_way),

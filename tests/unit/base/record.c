@@ -1,8 +1,8 @@
 /* Record files: what is there after cuts, flips, holes and refusals. record_threads.c has those
  * with several writers. */
-#include "base/record.h"
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/record_frame.h"
 
 #include "../scratch.h"
 
@@ -10,7 +10,7 @@
 #include <fcntl.h>
 
 static const struct record_kind kind = {.magic = "GARNERT1", .version = 3, .most = 3 << 20};
-enum { MARK = 32, HEAD = 8 };
+enum { MARK = FRAME_MARK, HEAD = FRAME_HEAD };
 
 static struct record_writer *open_file(const char *path)
 {
@@ -492,27 +492,89 @@ static void a_copy_of_a_mark_in_a_payload_is_only_payload(void **state)
 	struct record_writer *w = open_file(path);
 	struct record_group g = {0};
 	struct err err = {0};
+	static char large[3000];
 	append_numbered(w, 0, 40, &g);
 	sync_group(w, &g);
 	uint64_t place = record_end(w);
 	append(w, STR("x"), &g);
 	sync_group(w, &g);
 	struct buf b = slurp(path);
-	assert_int_equal(record_truncate(w, RECORD_HEADER, &err), 0);
 	struct str mark = str_head(str_from(buf_str(&b), place), MARK);
 	assert_memory_equal(mark.p + 8, b.p + 16, 8); /* the salt: it is one */
-	append(w, mark, &g);
+	assert_true(place > RECORD_HEADER + MARK && place < sizeof large);
+	assert_int_equal(record_truncate(w, RECORD_HEADER, &err), 0);
+	append(w, (struct str){large, sizeof large}, &g);
 	append(w, mark, &g);
 	sync_group(w, &g);
 	record_drop(&w);
 	buf_free(&b);
 	b = slurp(path);
-	put(path, str_head(buf_str(&b), b.n - MARK - HEAD - 1));
+	b.p[RECORD_HEADER + MARK + 100] ^= 1; /* before the place that the copy calls durable */
+	put(path, buf_str(&b));
+	assert_numbered(path, 0);
 	w = open_file(path);
 	assert_int_equal(record_end(w), RECORD_HEADER + MARK);
 	close_file(w);
 	assert_numbered(path, 0);
 	buf_free(&b);
+}
+
+static void a_mark_that_calls_more_durable_than_there_is_counts_for_nothing(void **state)
+{
+	(void)state;
+	const char *path = scratch("boast");
+	uint64_t next[3];
+	struct buf b = sample(path, 3, false, next);
+	struct frame_file file;
+	struct err err = {0};
+	unsigned char mark[FRAME_MARK];
+	assert_int_equal(frame_header_read((unsigned char *)b.p, &kind, path, &file, &err), 0);
+	uint64_t durable[] = {b.n + 1, b.n + MARK, UINT64_MAX, 0, RECORD_HEADER - 1};
+	size_t n = b.n;
+	for (size_t i = 0; i < ARRAY_LEN(durable); i++) {
+		frame_mark_make(&file, (struct frame_mark){n, durable[i]}, mark);
+		b.n = n;
+		buf_add(&b, mark, sizeof mark);
+		put(path, buf_str(&b));
+		assert_numbered(path, 3);
+		struct record_writer *w = open_file(path);
+		struct record_group g = {0};
+		assert_true(record_end(w) <= b.n);
+		append(w, numbered(3), &g);
+		sync_group(w, &g);
+		close_file(w);
+		assert_numbered(path, 4);
+	}
+	buf_free(&b);
+}
+
+/* Wherever the last mark lies, counted from the end. */
+static void the_last_mark_is_found_from_any_distance(void **state)
+{
+	(void)state;
+	const char *path = scratch("distance");
+	static char tail[70000];
+	for (size_t n = (64 << 10) - 50; n < (64 << 10) + 10; n++) {
+		struct err err = {0};
+		assert_true(file_remove(path, &err) >= 0);
+		struct record_writer *w = open_file(path);
+		struct record_group g = {0};
+		struct record_place place = append(w, STR("abc"), &g);
+		sync_group(w, &g);
+		append(w, (struct str){tail, n}, &g);
+		sync_group(w, &g);
+		record_drop(&w);
+		struct buf b = slurp(path);
+		b.p[place.next - 1] ^= 1;
+		put(path, buf_str(&b));
+		buf_free(&b);
+		struct record_reader *r;
+		struct record record;
+		assert_int_equal(record_reader_open(&r, path, &kind, &err), 0);
+		assert_int_equal(record_next(r, &record, &err), -1);
+		assert_int_equal(err.code, ERR_DAMAGED);
+		record_reader_free(&r);
+	}
 }
 
 /* Checkpoints */
@@ -638,6 +700,29 @@ static void a_reader_sees_a_record_when_its_last_byte_is_there(void **state)
 	file_drop(&f);
 	record_reader_free(&r);
 	buf_free(&whole);
+}
+
+/* A reader has read ahead what was not complete then. */
+static void a_reader_looks_again_before_it_says_no(void **state)
+{
+	(void)state;
+	uint64_t next[4];
+	struct buf b = sample(scratch("ahead"), ARRAY_LEN(next), false, next);
+	const char *path = scratch("ahead2");
+	struct record_reader *r;
+	struct record record;
+	struct err err = {0};
+	b.p[next[2] + HEAD] ^= 1;
+	put(path, buf_str(&b));
+	assert_int_equal(record_reader_open(&r, path, &kind, &err), 0);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(record_next(r, &record, &err), 0);
+	b.p[next[2] + HEAD] ^= 1;
+	put(path, buf_str(&b));
+	assert_int_equal(record_next(r, &record, &err), 0);
+	assert_int_equal(record.place.next, next[3]);
+	record_reader_free(&r);
+	buf_free(&b);
 }
 
 static void a_limit_keeps_a_reader_to_what_is_durable(void **state)
@@ -778,10 +863,13 @@ int main(void)
 		cmocka_unit_test(
 			a_flip_in_the_last_group_of_a_killed_writer_costs_that_group_at_most),
 		cmocka_unit_test(a_copy_of_a_mark_in_a_payload_is_only_payload),
+		cmocka_unit_test(a_mark_that_calls_more_durable_than_there_is_counts_for_nothing),
+		cmocka_unit_test(the_last_mark_is_found_from_any_distance),
 		cmocka_unit_test(a_file_can_be_cut_to_any_checkpoint),
 		cmocka_unit_test(places_that_are_no_checkpoints_are_refused),
 		cmocka_unit_test(a_reader_follows_a_growing_file),
 		cmocka_unit_test(a_reader_sees_a_record_when_its_last_byte_is_there),
+		cmocka_unit_test(a_reader_looks_again_before_it_says_no),
 		cmocka_unit_test(a_limit_keeps_a_reader_to_what_is_durable),
 		cmocka_unit_test(a_reader_is_told_when_the_file_was_cut_below_it),
 		cmocka_unit_test(a_length_past_the_end_allocates_nothing),

@@ -198,25 +198,64 @@ static void a_file_that_cannot_be_cut_back_takes_nothing_until_it_can(void **sta
 	numbers_are(path, (uint32_t[]){7, 7}, 2);
 }
 
+static void a_cut_back_counts_only_when_it_is_synced(void **state)
+{
+	(void)state;
+	struct record_writer *w = open_file(scratch("cutsync"));
+	struct record_group g = {0};
+	struct err err = {0};
+	assert_int_equal(record_append(w, STR("x"), &g, NULL, &err), 0);
+	arm("file.write=enospc,file.sync=eio@1,file.sync=eio@2");
+	assert_int_equal(record_sync(w, &g, &err), -1);
+	assert_int_equal(err.sys_errno, ENOSPC);
+	assert_int_equal(record_append(w, STR("x"), &g, NULL, &err), -1);
+	assert_non_null(strstr(err.msg, "cannot take back"));
+	assert_int_equal(record_append(w, STR("x"), &g, NULL, &err), 0);
+	assert_int_equal(record_close(&w, &err), 0);
+}
+
 /* A caller that appends much and keeps no account of the middle. */
-static void a_group_knows_that_a_part_of_it_was_lost(void **state)
+static void a_group_that_lost_a_part_takes_no_more(void **state)
 {
 	(void)state;
 	const char *path = scratch("middle");
 	struct record_writer *w = open_file(path);
-	struct record_group g = {0};
+	struct record_group g = {0}, other = {0};
 	struct err err = {0};
 	static char block[64 << 10];
 	arm("file.write=enospc");
-	int refused = 0;
+	int taken = 0;
 	for (int i = 0; i < 40; i++)
-		refused += record_append(w, (struct str){block, sizeof block}, &g, NULL, &err) < 0;
-	assert_int_equal(refused, 1);
+		taken += record_append(w, (struct str){block, sizeof block}, &g, NULL, &err) == 0;
+	assert_int_equal(taken, 15); /* the batch of 1 MiB was full */
 	assert_int_equal(fault_fired(), 1);
+	assert_int_equal(err.sys_errno, ENOSPC);
+	assert_int_equal(record_append(w, STR("\7\0\0\0"), &other, NULL, &err), 0);
 	assert_int_equal(record_check(w, &g, &err), -1);
 	assert_int_equal(record_sync(w, &g, &err), -1);
 	assert_int_equal(err.sys_errno, ENOSPC);
+	assert_int_equal(record_sync(w, &other, &err), 0);
 	assert_int_equal(record_close(&w, &err), 0);
+	numbers_are(path, (uint32_t[]){7}, 1);
+}
+
+/* Another's sync fails while this group is being filled. */
+static void a_group_loses_its_beginning_only_with_its_end(void **state)
+{
+	(void)state;
+	const char *path = scratch("beginning");
+	struct record_writer *w = open_file(path);
+	struct record_group g = {0}, other = {0};
+	struct err err = {0};
+	assert_int_equal(record_append(w, STR("one "), &g, NULL, &err), 0);
+	assert_int_equal(record_append(w, STR("else"), &other, NULL, &err), 0);
+	arm("file.sync=eio");
+	assert_int_equal(record_sync(w, &other, &err), -1);
+	assert_int_equal(record_append(w, STR("two "), &g, NULL, &err), -1);
+	assert_int_equal(err.sys_errno, EIO);
+	assert_int_equal(record_sync(w, &g, &err), -1);
+	assert_int_equal(record_close(&w, &err), 0);
+	numbers_are(path, NULL, 0);
 }
 
 static void a_loss_is_remembered_for_whoever_asks_late(void **state)
@@ -238,6 +277,10 @@ static void a_loss_is_remembered_for_whoever_asks_late(void **state)
 			assert_int_equal(record_append(w, STR("kept"), &kept, NULL, &err), 0);
 		assert_int_equal(record_sync(w, &good, &err), 0);
 	}
+	struct record_group last = {0};
+	assert_int_equal(record_append(w, STR("last"), &last, NULL, &err), 0);
+	arm("file.sync=eio");
+	assert_int_equal(record_sync(w, &last, &err), -1);
 	assert_int_equal(record_sync(w, &old, &err), -1);
 	assert_int_equal(record_sync(w, &kept, &err), 0);
 	assert_int_equal(record_close(&w, &err), 0);
@@ -290,7 +333,7 @@ static void a_cut_to_a_checkpoint_that_fails_leaves_a_whole_file(void **state)
 	(void)state;
 	static const char *const steps[] = {"file.truncate=eio", "file.sync=eio"};
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
-		const char *path = scratch(i ? "cutsync" : "cuttruncate");
+		const char *path = scratch(i ? "tosync" : "totruncate");
 		struct record_writer *w = open_file(path);
 		struct record_group g = {0};
 		struct err err = {0};
@@ -429,6 +472,12 @@ static void threads_that_are_told_of_a_loss_can_append_again(void **state)
 		"file.sync=eio@3,file.sync=eio@20,file.sync=eio@21,file.sync=eio@60",
 		"file.write=short@2,file.write=enospc@15,file.truncate=eio@1",
 		"file.write=eio@30,file.sync=eio@31,file.truncate=eio@2",
+		"file.sync=eio@5,file.sync=eio@11,file.sync=eio@17,file.sync=eio@23,file.sync=eio@"
+		"29,"
+		"file.sync=eio@35,file.sync=eio@41,file.sync=eio@47,file.sync=eio@53,file.sync=eio@"
+		"59,"
+		"file.sync=eio@65,file.sync=eio@71,file.sync=eio@77,file.sync=eio@83,file.sync=eio@"
+		"89",
 	};
 	for (size_t i = 0; i < ARRAY_LEN(specs); i++) {
 		char name[16];
@@ -444,6 +493,32 @@ static void threads_that_are_told_of_a_loss_can_append_again(void **state)
 		assert_int_equal(record_close(&w, &err), 0);
 		check_numbers(path, false);
 	}
+}
+
+static void *sync_slowly(void *arg)
+{
+	struct worker *me = arg;
+	struct err err = {0};
+	me->failures = append_some(me, 0, 1, &err) < 0;
+	return NULL;
+}
+
+static void what_was_appended_while_a_sync_failed_is_lost_with_it(void **state)
+{
+	(void)state;
+	const char *path = scratch("meanwhile");
+	struct worker other = {.w = open_file(path)};
+	struct record_group g = {0};
+	struct err err = {0};
+	arm("record.write=slow,file.sync=eio");
+	assert_int_equal(thread_start(&other.thread, sync_slowly, &other, &err), 0);
+	usleep(5000);
+	assert_int_equal(record_append(other.w, STR("mine"), &g, NULL, &err), 0);
+	pthread_join(other.thread, NULL);
+	assert_int_equal(other.failures, 1);
+	assert_int_equal(record_sync(other.w, &g, &err), -1);
+	assert_int_equal(record_close(&other.w, &err), 0);
+	numbers_are(path, NULL, 0);
 }
 
 static void everybody_in_a_failed_group_is_told(void **state)
@@ -520,7 +595,9 @@ int main(void)
 		cmocka_unit_test_teardown(the_error_says_what_is_not_kept, disarm),
 		cmocka_unit_test_teardown(a_file_that_cannot_be_cut_back_takes_nothing_until_it_can,
 					  disarm),
-		cmocka_unit_test_teardown(a_group_knows_that_a_part_of_it_was_lost, disarm),
+		cmocka_unit_test_teardown(a_cut_back_counts_only_when_it_is_synced, disarm),
+		cmocka_unit_test_teardown(a_group_that_lost_a_part_takes_no_more, disarm),
+		cmocka_unit_test_teardown(a_group_loses_its_beginning_only_with_its_end, disarm),
 		cmocka_unit_test_teardown(a_loss_is_remembered_for_whoever_asks_late, disarm),
 		cmocka_unit_test_teardown(one_sync_serves_a_whole_group, disarm),
 		cmocka_unit_test_teardown(what_is_found_is_synced_before_it_counts, disarm),
@@ -529,6 +606,8 @@ int main(void)
 		cmocka_unit_test_teardown(a_full_disk_does_not_stop_a_cut, disarm),
 		cmocka_unit_test_teardown(many_threads_share_a_file, disarm),
 		cmocka_unit_test_teardown(threads_that_are_told_of_a_loss_can_append_again, disarm),
+		cmocka_unit_test_teardown(what_was_appended_while_a_sync_failed_is_lost_with_it,
+					  disarm),
 		cmocka_unit_test_teardown(everybody_in_a_failed_group_is_told, disarm),
 		cmocka_unit_test_teardown(a_reader_follows_many_threads, disarm),
 	};

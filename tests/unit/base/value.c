@@ -240,9 +240,9 @@ static void sizes_count_in_1024(void **state)
 static void sizes_that_cannot_be_are_refused(void **state)
 {
 	struct fixture *f = *state;
-	static const char *const form[] = {"",    "K",      "-1",   "+1",    "1X",
-					   "1KK", "1iB",    "1Kib", "1.K",   ".5K",
-					   "1 K", "1.5.5K", "0x10", "1KiBB", "1b"};
+	static const char *const form[] = {"",     "K",     "-1",  "+1",  "1X",  "1KK",
+					   "1iB",  "1Kib",  "1.K", ".5K", "1 K", "1.5.5K",
+					   "0x10", "1KiBB", "1b",  "1 "};
 	for (size_t i = 0; i < ARRAY_LEN(form); i++)
 		assert_refused(f, SIZE, form[i], "expected a size such as 64K");
 	assert_refused(f, SIZE, "0.1K", "not a whole number of bytes");

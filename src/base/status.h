@@ -37,6 +37,8 @@ struct status {
 /* Also fine where the folder does not exist: nothing runs then. */
 int status_read(struct status *ret, const char *data, struct err *err);
 void status_free(struct status *s);
+/* All of it as one JSON object and a line feed; data: the data directory, as it is named there. */
+void status_json(const struct status *s, const char *data, struct buf *out);
 
 static inline bool status_is_live(const struct status_row *r)
 {

@@ -1,0 +1,350 @@
+/* Hosts: names by way of libidn2, and addresses in all the forms that browsers take.
+ *
+ * A name that is ASCII and has no "xn--" label is only made lower case. All others go through
+ * libidn2 (UTS 46, non-transitional). It keeps to IDNA 2008 where the standard does not, and
+ * refuses hyphens at either end of a label and in its third and fourth place, labels of more than
+ * 63 and names of more than 255 bytes, and punctuation in labels that are not ASCII. Symbols
+ * ("☕.example"), which it refuses too, are taken as the standard wants, but not beside what
+ * is_touchy() names.
+ *
+ * libidn2 brings two megabytes of tables along, and few hosts need it: it is loaded when the first
+ * one does; without it such hosts are refused. */
+#include "base/url_internal.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+enum { HOST_MAX = 1024 }; /* of a host that is not plain, with its escapes resolved */
+
+/* From idn2.h, whose package a build need not have. */
+enum {
+	IDN2_NFC_INPUT = 1,
+	IDN2_TRANSITIONAL = 4,
+	IDN2_NONTRANSITIONAL = 8,
+	IDN2_DISALLOWED = -304,
+};
+
+/* Set once, by the first caller. */
+static struct {
+	pthread_once_t once;
+	int (*to_ascii)(const char *name, char **ret, int flags);
+	void (*free)(void *p);
+} idn2 = {.once = PTHREAD_ONCE_INIT};
+
+static void idn2_load(void)
+{
+	void *library = dlopen("libidn2.so.0", RTLD_NOW | RTLD_LOCAL);
+	if (!library)
+		return;
+	void *to_ascii = dlsym(library, "idn2_to_ascii_8z"),
+	     *give_back = dlsym(library, "idn2_free");
+	if (!to_ascii || !give_back)
+		return;
+	memcpy(&idn2.free, &give_back, sizeof give_back); /* ISO C has no cast for these */
+	memcpy(&idn2.to_ascii, &to_ascii, sizeof to_ascii);
+}
+
+/* The next character of valid UTF-8 that ends in NUL. */
+static uint32_t next_char(const char **p)
+{
+	uint32_t c = (unsigned char)*(*p)++;
+	if (c >= 0xc0)
+		c &= c >= 0xf0 ? 7 : c >= 0xe0 ? 15 : 31;
+	while (((unsigned char)**p & 0xc0) == 0x80)
+		c = c << 6 | ((unsigned char)*(*p)++ & 63);
+	return c;
+}
+
+/* What transitional processing maps to something else (ß, ς, ẞ, the joiners), or would have to
+ * check and does not: what is written from right to left. */
+static bool is_touchy(uint32_t c)
+{
+	static const uint32_t range[][2] = {
+		{0xdf, 0xdf},     {0x3c2, 0x3c2},     {0x590, 0x8ff},
+		{0x1e9e, 0x1e9e}, {0x200c, 0x200f},   {0xfb1d, 0xfdff},
+		{0xfe70, 0xfeff}, {0x10800, 0x10fff}, {0x1e800, 0x1efff},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(range); i++)
+		if (c >= range[i][0] && c <= range[i][1])
+			return true;
+	return false;
+}
+
+static bool has_touchy(const char *name)
+{
+	while (*name)
+		if (is_touchy(next_char(&name)))
+			return true;
+	return false;
+}
+
+/* 0: *ret is in libidn2's memory. */
+static int to_ascii(const char *name, char **ret)
+{
+	ENSURE(pthread_once(&idn2.once, idn2_load) == 0);
+	if (!idn2.to_ascii)
+		return -URL_SYNTAX;
+	int rc = idn2.to_ascii(name, ret, IDN2_NFC_INPUT | IDN2_NONTRANSITIONAL);
+	if (rc == IDN2_DISALLOWED && !has_touchy(name))
+		rc = idn2.to_ascii(name, ret, IDN2_NFC_INPUT | IDN2_TRANSITIONAL);
+	return rc == 0 ? 0 : -URL_SYNTAX;
+}
+
+/* One part of an IPv4 address; saturates. false: no number. */
+static bool ipv4_number(struct str s, uint64_t *ret)
+{
+	unsigned radix = 10;
+	if (s.n >= 2 && s.p[0] == '0') {
+		radix = s.p[1] == 'x' ? 16 : 8;
+		s = str_from(s, radix == 16 ? 2 : 1);
+	} else if (s.n == 0) {
+		return false;
+	}
+	uint64_t v = 0;
+	for (size_t i = 0; i < s.n; i++) {
+		unsigned digit = url_is(s.p[i], HEX_DIGIT) ? url_hex_digit(s.p[i]) : 16;
+		if (digit >= radix)
+			return false;
+		v = MIN(v * radix + digit, UINT64_C(1) << 40);
+	}
+	*ret = v;
+	return true;
+}
+
+static struct str last_label(struct str host)
+{
+	size_t at = host.n;
+	while (at && host.p[at - 1] != '.')
+		at--;
+	return str_from(host, at);
+}
+
+static bool all_digits(struct str s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		if (s.p[i] < '0' || s.p[i] > '9')
+			return false;
+	return s.n > 0;
+}
+
+int url_ipv4(struct str host, uint32_t *ret)
+{
+	uint64_t part, sum = 0;
+	if (host.n > 1 && host.p[host.n - 1] == '.')
+		host.n--;
+	struct str last = last_label(host);
+	if (!all_digits(last) && !ipv4_number(last, &part))
+		return 0;
+	struct str label;
+	for (unsigned n = 0; str_cut(&host, '.', &label) == 0; n++) {
+		bool is_last = host.p == NULL;
+		if (n == 4 || !ipv4_number(label, &part))
+			return -URL_SYNTAX;
+		unsigned bits = is_last ? 32 - 8 * n : 8; /* the last part fills what is left */
+		if (part >> bits)
+			return -URL_SYNTAX;
+		sum |= is_last ? part : part << (24 - 8 * n);
+	}
+	*ret = (uint32_t)sum;
+	return 1;
+}
+
+static void put_ipv4(struct url_out *o, uint32_t v)
+{
+	for (unsigned shift = 32; shift;) {
+		url_put_number(o, v >> (shift -= 8) & 255);
+		if (shift)
+			url_put(o, '.');
+	}
+}
+
+/* The dotted end of an IPv6 address: four numbers up to 255 without leading zeroes. */
+static bool ipv6_tail(struct str s, uint16_t ret[2])
+{
+	struct str label;
+	unsigned n = 0;
+	uint64_t v[4] = {0};
+	for (; str_cut(&s, '.', &label) == 0; n++)
+		if (n == 4 || label.n > 3 || !str_u64(label, &v[n]) || v[n] > 255 ||
+		    (label.n > 1 && label.p[0] == '0'))
+			return false;
+	ret[0] = (uint16_t)(v[0] << 8 | v[1]);
+	ret[1] = (uint16_t)(v[2] << 8 | v[3]);
+	return n == 4;
+}
+
+/* Up to four digits; how many there were. */
+static size_t ipv6_piece(struct str s, uint16_t *ret)
+{
+	unsigned v = 0;
+	size_t n = 0;
+	for (; n < MIN(s.n, (size_t)4) && url_is(s.p[n], HEX_DIGIT); n++)
+		v = v << 4 | url_hex_digit(s.p[n]);
+	*ret = (uint16_t)v;
+	return n;
+}
+
+bool url_ipv6(struct str s, uint16_t ret[8])
+{
+	uint16_t piece[8] = {0};
+	size_t n = 0, gap = 8; /* pieces; those before the "::" */
+	if (str_starts(s, STR("::"))) {
+		s = str_from(s, 2);
+		gap = 0;
+	} else if (s.n == 0 || s.p[0] == ':') {
+		return false;
+	}
+	while (s.n) {
+		if (n == 8)
+			return false;
+		if (s.p[0] == ':') { /* the second of two */
+			if (gap != 8)
+				return false;
+			gap = n;
+			s = str_from(s, 1);
+			continue;
+		}
+		size_t digits = ipv6_piece(s, &piece[n]);
+		if (digits < s.n && s.p[digits] == '.') {
+			if (n > 6 || digits == 0 || !ipv6_tail(s, &piece[n]))
+				return false;
+			n += 2;
+			break;
+		}
+		n++;
+		s = str_from(s, digits);
+		if (s.n && (s.p[0] != ':' || s.n == 1))
+			return false;
+		if (digits == 0)
+			return false;
+		s = str_from(s, 1);
+	}
+	if (gap == 8 ? n != 8 : n == 8)
+		return false;
+	memset(ret, 0, 8 * sizeof *ret);
+	for (size_t i = 0; i < n; i++)
+		ret[i < gap ? i : 8 - n + i] = piece[i];
+	return true;
+}
+
+/* The first of the longest runs of zero pieces, two at least: where "::" goes. */
+static size_t longest_gap(const uint16_t piece[8], size_t *ret_n)
+{
+	size_t best = 8, best_n = 1;
+	for (size_t i = 0, n = 0; i < 8; i++) {
+		n = piece[i] == 0 ? n + 1 : 0;
+		if (n > best_n) {
+			best = i + 1 - n;
+			best_n = n;
+		}
+	}
+	*ret_n = best_n;
+	return best;
+}
+
+void url_put_ipv6(struct url_out *o, const uint16_t piece[8])
+{
+	size_t gap_n, gap = longest_gap(piece, &gap_n);
+	url_put(o, '[');
+	for (size_t i = 0; i < 8; i++) {
+		if (i == gap) {
+			url_put_str(o, STR("::"));
+			i += gap_n - 1;
+			continue;
+		}
+		if (i && i != gap + gap_n)
+			url_put(o, ':');
+		for (int shift = 12; shift >= 0; shift -= 4)
+			if (shift == 0 || piece[i] >> shift)
+				url_put(o, "0123456789abcdef"[piece[i] >> shift & 15]);
+	}
+	url_put(o, ']');
+}
+
+static int put_ipv6(struct url_out *o, struct str host)
+{
+	uint16_t piece[8];
+	if (host.n < 2 || host.p[host.n - 1] != ']')
+		return -URL_SYNTAX;
+	if (!url_ipv6((struct str){host.p + 1, host.n - 2}, piece))
+		return -URL_SYNTAX;
+	url_put_ipv6(o, piece);
+	return 0;
+}
+
+/* Resolves escapes; also says whether it takes libidn2. Ends in NUL. */
+static int host_bytes(struct str host, char ret[HOST_MAX + 1], size_t *ret_n, bool *ret_idn)
+{
+	size_t n = 0;
+	bool idn = false;
+	for (size_t i = 0; i < host.n; i++) {
+		char c = host.p[i];
+		if (c == '%' && host.n - i > 2 && url_is(host.p[i + 1], HEX_DIGIT) &&
+		    url_is(host.p[i + 2], HEX_DIGIT)) {
+			c = (char)(url_hex_digit(host.p[i + 1]) << 4 |
+				   url_hex_digit(host.p[i + 2]));
+			i += 2;
+		}
+		if (n == HOST_MAX)
+			return -URL_TOO_LONG;
+		if (c == 0)
+			return -URL_INVALID_CHAR;
+		ret[n++] = c;
+		idn |= (unsigned char)c >= 0x80;
+		idn |= n >= 4 && (n == 4 || ret[n - 5] == '.') &&
+		       str_eq_nocase((struct str){ret + n - 4, 4}, STR("xn--"));
+	}
+	ret[n] = 0;
+	*ret_n = n;
+	*ret_idn = idn;
+	return 0;
+}
+
+/* A name in ASCII: lower case, no forbidden byte, and perhaps an IPv4 address after all. */
+static int put_name(struct url_out *o, struct str name, enum url_host_kind *ret)
+{
+	char *from = o->p;
+	uint32_t address;
+	if (name.n == 0)
+		return -URL_SYNTAX;
+	for (size_t i = 0; i < name.n; i++) {
+		uint8_t c = url_host_byte[(unsigned char)name.p[i]];
+		if (c == 0)
+			return -URL_INVALID_CHAR;
+		url_put(o, (char)c);
+	}
+	if (o->over)
+		return -URL_TOO_LONG;
+	int rc = url_ipv4(str_range(from, o->p), &address);
+	if (rc < 0)
+		return rc;
+	*ret = rc ? URL_IPV4 : URL_NAME;
+	if (rc) {
+		o->p = from;
+		put_ipv4(o, address);
+	}
+	return 0;
+}
+
+int url_put_host(struct url_out *o, struct str host, enum url_host_kind *ret)
+{
+	char bytes[HOST_MAX + 1], *ascii;
+	size_t n;
+	bool idn;
+	if (host.n && host.p[0] == '[') {
+		*ret = URL_IPV6;
+		return put_ipv6(o, host);
+	}
+	int rc = host_bytes(host, bytes, &n, &idn);
+	if (rc < 0 || !idn)
+		return rc < 0 ? rc : put_name(o, (struct str){bytes, n}, ret);
+	if (!str_utf8((struct str){bytes, n}))
+		return -URL_INVALID_CHAR;
+	rc = to_ascii(bytes, &ascii);
+	if (rc < 0)
+		return rc;
+	rc = put_name(o, str_of(ascii), ret);
+	idn2.free(ascii);
+	return rc;
+}

@@ -1,0 +1,54 @@
+/* robots.txt by RFC 9309. A file is compiled for one product token into a block of bytes, which is
+ * kept (in a cache, in a record), and asked as often as there are URLs, without allocation.
+ *
+ * Beyond the RFC's letter, as practice has it: the colon after a key may be missing, a pattern may
+ * begin with `*`, a blank inside a pattern stands for %20, a byte order mark is skipped even where
+ * only its beginning is there. A pattern that begins otherwise is no rule, but ends the list of
+ * user-agent lines as a rule does. In a URL's query, `: / ? @ [ ]` and their percent-encoded forms
+ * are the same, as in the RFC's table; in its path they are not. */
+#pragma once
+#include "base/buf.h"
+#include "base/err.h"
+
+enum {
+	/* What follows is not read, nor is a line that was begun there: at least 512 KiB count. */
+	ROBOTS_FILE_MAX = 528 << 10,
+	ROBOTS_LINE_MAX = 16 << 10,    /* the rest of a line is dropped */
+	ROBOTS_COMPILED_MAX = 4 << 20, /* a bound on what any file compiles to */
+	ROBOTS_PATH_MAX = 64 << 10,    /* of a URL, percent-encoded; no `$` matches a longer one */
+};
+
+/* Appends the compiled form to `out`. All groups for our token are merged; without any, those for
+ * `*`. `agent` is a product token, or begins with one ("garner/1.0"). Fails only when `out` cannot
+ * hold it, and then leaves it as it was. */
+int robots_compile(struct str file, struct str agent, struct buf *out, struct err *err);
+
+/* What holds where there is no file (4xx), and where the site cannot be asked (5xx). */
+extern const struct str robots_allow_all, robots_disallow_all;
+
+/* 0: these bytes are what robots_compile() makes. Negative (ERR_DAMAGED): they are not, and what
+ * the functions below say of them is safe to ask but means nothing. */
+int robots_check(struct str compiled, struct err *err);
+
+struct robots_verdict {
+	bool allowed;
+	uint32_t line; /* of the rule that decided; 0: none did */
+};
+
+/* The longest matching pattern decides; of equally long ones, one that allows; of those, the first.
+ * `path` is a URL's path and query; empty is "/", and what follows `#` does not count. */
+struct robots_verdict robots_verdict(struct str compiled, struct str path);
+
+int64_t robots_crawl_delay_us(struct str compiled); /* the longest of our groups; -1: none */
+bool robots_was_cut(struct str compiled);           /* the file was longer than ROBOTS_FILE_MAX */
+bool robots_names_us(struct str compiled);          /* there was a group for our token */
+
+/* The sitemaps, as written: while (robots_sitemap_next(&it, &url) == 0). */
+struct robots_sitemaps {
+	struct str rest;
+};
+struct robots_sitemaps robots_sitemaps_of(struct str compiled);
+int robots_sitemap_next(struct robots_sitemaps *it, struct str *ret);
+
+/* The text of a line of the file, to show it; empty when there is none. */
+struct str robots_line(struct str file, uint32_t line);

@@ -1,0 +1,47 @@
+/* Addresses of the network, IPv4 and IPv6, with or without a port: one small value that compares,
+ * hashes and prints. */
+#pragma once
+#include "base/str.h"
+
+struct sockaddr;
+struct sockaddr_storage;
+
+struct addr {
+	uint8_t b[16];   /* network order; IPv4 in the first four, the rest zero */
+	uint32_t scope;  /* the interface of an IPv6 link-local address; 0: none */
+	uint16_t port;   /* 0: none */
+	uint16_t family; /* AF_INET, AF_INET6; 0: no address */
+};
+
+/* Large enough for "[address%interface]:port". */
+enum { ADDR_SHOWN = 80 };
+
+/* "192.0.2.1", "2001:db8::1", "fe80::1%eth0": four decimal numbers without leading zeros, or the
+ * forms of RFC 4291. Nothing else: no names, no "127.1", no blanks. */
+bool addr_parse(struct str text, struct addr *ret) MUST_USE;
+/* The same, or "192.0.2.1:53", "[2001:db8::1]:53", "[2001:db8::1]"; `port` where none is said. */
+bool addr_parse_port(struct str text, uint16_t port, struct addr *ret) MUST_USE;
+/* Without the port; IPv6 by RFC 5952. Returns ret. */
+const char *addr_print(const struct addr *a, char ret[ADDR_SHOWN]);
+/* With it, in brackets where it needs them; without a port as addr_print(). */
+const char *addr_print_port(const struct addr *a, char ret[ADDR_SHOWN]);
+
+/* false: neither IPv4 nor IPv6, or too short for what it says it is. */
+bool addr_from_sockaddr(const struct sockaddr *sa, size_t len, struct addr *ret) MUST_USE;
+/* Bytes of it that count. */
+unsigned addr_to_sockaddr(const struct addr *a, struct sockaddr_storage *ret);
+
+int addr_cmp(const struct addr *a, const struct addr *b); /* IPv4 first, the port last */
+bool addr_eq(const struct addr *a, const struct addr *b);
+uint64_t addr_hash(const struct addr *a);
+
+static inline size_t addr_bytes(const struct addr *a)
+{
+	return a->family == 2 /* AF_INET on Linux */ ? 4 : 16;
+}
+/* Whether the first `bits` bits are those of the prefix; the family is not looked at. */
+bool addr_in(const struct addr *a, const uint8_t *prefix, unsigned bits);
+
+/* The server behind an address, as politeness counts it: an IPv4 address whole (also one that is
+ * mapped into IPv6), of IPv6 the /64; no port, no scope. */
+struct addr addr_server(const struct addr *a);

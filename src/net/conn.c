@@ -1,0 +1,564 @@
+#include "net/conn.h"
+
+#include "net/framing.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+	SCRATCH_KEPT = 256 * 1024,  /* the pool's output scratch may keep this much */
+	LINGER_BYTES = 1024 * 1024, /* what is thrown away after conn_finish() at most */
+	FED = 16,                   /* connections that may read again in one round */
+};
+#define LINGER_US (2 * US_PER_S)
+
+struct conn_pool {
+	struct loop *loop;
+	uint64_t limit;
+	struct conn_stats stats;
+	struct conn *busy; /* in whose callbacks we are; out is its */
+	struct buf out;
+	struct conn *all;
+	struct conn *starved; /* those that wait for the budget */
+	struct loop_later feed;
+	char in[CONN_READ];
+};
+
+struct conn {
+	struct conn_pool *pool;
+	const struct conn_limits *limits;
+	const struct conn_ops *ops;
+	void *ctx;
+	struct loop_io io;
+	struct loop_later work;
+	struct loop_timer timer;
+	struct framing frame;
+	struct buf out;
+	size_t out_at;               /* bytes of out that were sent */
+	size_t counted;              /* bytes that the budget knows of */
+	int64_t active_us, began_us; /* last byte; first byte of the frame, 0: none has begun */
+	struct conn *next, **prev;
+	struct conn *starved_next, **starved_prev; /* prev NULL: not in the list */
+	uint64_t thrown;                           /* bytes read after conn_finish() */
+	int fd;
+	bool paused, choked, eof;
+	bool finishing, lingering; /* to end when all is sent; all is sent, the peer may talk */
+	bool hungry;               /* the last frame is not complete */
+	bool dead;
+	enum conn_end end;
+	int sys_errno;
+};
+
+const char *conn_end_text(enum conn_end end)
+{
+	static const char *const text[] = {
+#define X(symbol, words) [CONN_END_##symbol] = words,
+		CONN_ENDS(X)
+#undef X
+	};
+	return text[end];
+}
+
+struct loop *conn_pool_loop(const struct conn_pool *pool)
+{
+	return pool->loop;
+}
+
+const struct conn_stats *conn_pool_stats(const struct conn_pool *pool)
+{
+	return &pool->stats;
+}
+
+/* The budget. */
+
+static void leave_starved(struct conn *c)
+{
+	if (!c->starved_prev)
+		return;
+	*c->starved_prev = c->starved_next;
+	if (c->starved_next)
+		c->starved_next->starved_prev = c->starved_prev;
+	c->starved_prev = NULL;
+}
+
+static void enter_starved(struct conn *c)
+{
+	if (c->starved_prev)
+		return;
+	c->pool->stats.starved++;
+	c->starved_next = c->pool->starved;
+	c->starved_prev = &c->pool->starved;
+	if (c->starved_next)
+		c->starved_next->starved_prev = &c->starved_next;
+	c->pool->starved = c;
+}
+
+static bool over_budget(const struct conn_pool *pool)
+{
+	return pool->stats.memory >= pool->limit;
+}
+
+/* A few at a time, lest all wake to find it used up again. */
+static void feed(void *ctx)
+{
+	struct conn_pool *pool = ctx;
+	for (int i = 0; i < FED && pool->starved && !over_budget(pool); i++) {
+		struct conn *c = pool->starved;
+		leave_starved(c);
+		loop_later(pool->loop, &c->work);
+	}
+	if (pool->starved && !over_budget(pool))
+		loop_later(pool->loop, &pool->feed);
+}
+
+/* Tells the pool what the connection holds now. */
+static void account(struct conn *c)
+{
+	struct conn_pool *pool = c->pool;
+	size_t now = c->frame.held.cap + c->out.cap;
+	pool->stats.memory += now - c->counted;
+	c->counted = now;
+	pool->stats.memory_peak = MAX(pool->stats.memory_peak, pool->stats.memory);
+	if (pool->starved && !over_budget(pool))
+		loop_later(pool->loop, &pool->feed);
+}
+
+/* Has it looked at behind the callback; its own turn does so anyway. */
+static void poke(struct conn *c)
+{
+	if (c->pool->busy != c)
+		loop_later(c->pool->loop, &c->work);
+}
+
+/* Ends it: nothing is called but closed(), and that from the deferred call. */
+static void doom(struct conn *c, enum conn_end end, int sys_errno)
+{
+	if (c->dead)
+		return;
+	c->dead = true;
+	c->end = end;
+	c->sys_errno = sys_errno;
+	leave_starved(c);
+	loop_timer_stop(&c->timer);
+	loop_io_end(&c->io);
+	close(c->fd);
+	loop_later(c->pool->loop, &c->work);
+}
+
+static void bury(struct conn *c)
+{
+	struct conn_pool *pool = c->pool;
+	*c->prev = c->next;
+	if (c->next)
+		c->next->prev = c->prev;
+	framing_free(&c->frame);
+	buf_free(&c->out);
+	account(c);
+	pool->stats.conns--;
+	pool->stats.ended[c->end]++;
+	c->ops->closed(c->ctx, c->end, c->sys_errno);
+	mem_free(&c);
+}
+
+/* Output. */
+
+static size_t own_queue(const struct conn *c)
+{
+	return c->out.n - c->out_at;
+}
+
+size_t conn_queued(const struct conn *c)
+{
+	return own_queue(c) + (c->pool->busy == c ? c->pool->out.n : 0);
+}
+
+/* Sends what the kernel takes; returns how much that was. */
+static size_t push(struct conn *c, const char *p, size_t n)
+{
+	size_t sent = 0;
+	while (sent < n && !c->dead) {
+		ssize_t rc = send(c->fd, p + sent, n - sent, MSG_NOSIGNAL);
+		if (rc < 0 && errno == EINTR)
+			continue;
+		if (rc < 0 && errno == EAGAIN)
+			break;
+		if (rc < 0)
+			doom(c, CONN_END_FAILED, errno);
+		else
+			sent += (size_t)rc;
+	}
+	c->pool->stats.bytes_out += sent;
+	if (sent)
+		c->active_us = loop_now_us(c->pool->loop);
+	return sent;
+}
+
+static void flush_own(struct conn *c)
+{
+	size_t n = own_queue(c);
+	if (n == 0)
+		return;
+	c->out_at += push(c, c->out.p + c->out_at, n);
+	if (c->out_at == c->out.n) {
+		buf_free(&c->out);
+		c->out_at = 0;
+	}
+}
+
+/* What callbacks queued in the scratch goes straight to the kernel; only what it does not take is
+ * copied. */
+static void flush_scratch(struct conn *c)
+{
+	struct buf *out = &c->pool->out;
+	if (out->n == 0)
+		return;
+	size_t sent = push(c, out->p, out->n);
+	if (!c->dead)
+		buf_add(&c->out, out->p + sent, out->n - sent);
+	if (out->cap > SCRATCH_KEPT)
+		buf_free(out);
+	else
+		buf_clear(out);
+}
+
+static void flush(struct conn *c)
+{
+	flush_own(c);
+	if (c->pool->busy == c)
+		flush_scratch(c);
+	account(c);
+}
+
+bool conn_send(struct conn *c, struct str bytes)
+{
+	if (c->dead || c->finishing)
+		return false;
+	size_t queued = conn_queued(c);
+	if (bytes.n > c->limits->queue_max - MIN(queued, c->limits->queue_max)) {
+		doom(c, CONN_END_FULL, 0);
+		return false;
+	}
+	if (c->pool->busy == c && c->out.n == 0) {
+		buf_add_str(&c->pool->out, bytes);
+	} else {
+		if (c->out_at > own_queue(c)) {
+			memmove(c->out.p, c->out.p + c->out_at, own_queue(c));
+			c->out.n -= c->out_at;
+			c->out_at = 0;
+		}
+		buf_add_str(&c->out, bytes);
+		poke(c);
+	}
+	c->choked = c->choked || queued + bytes.n > c->limits->high_mark;
+	return !c->choked;
+}
+
+bool conn_printf(struct conn *c, const char *fmt, ...)
+{
+	char small[1024], *p = small;
+	va_list ap, again;
+	va_start(ap, fmt);
+	va_copy(again, ap);
+	int n = vsnprintf(small, sizeof small, fmt, ap);
+	ENSURE(n >= 0);
+	if ((size_t)n >= sizeof small) {
+		p = mem_alloc((size_t)n + 1);
+		vsnprintf(p, (size_t)n + 1, fmt, again);
+	}
+	bool more = conn_send(c, (struct str){p, (size_t)n});
+	if (p != small)
+		mem_free(&p);
+	va_end(again);
+	va_end(ap);
+	return more;
+}
+
+/* Input. */
+
+static bool ending(const struct conn *c)
+{
+	return c->dead || c->finishing;
+}
+
+static void too_long(struct conn *c)
+{
+	if (c->ops->long_line)
+		c->ops->long_line(c->ctx);
+	if (c->dead)
+		return;
+	conn_finish(c);
+	c->end = CONN_END_LONG_LINE;
+}
+
+/* Hands out what is complete, as long as it is wanted. */
+static void hand_out(struct conn *c)
+{
+	struct str frame;
+	int rc = 1;
+	while (!ending(c) && !c->paused && !c->choked) {
+		bool line = c->frame.mode == FRAMING_LINES;
+		if ((rc = framing_next(&c->frame, &frame)) != 0)
+			break;
+		c->pool->stats.frames++;
+		c->began_us = 0;
+		if (line)
+			c->ops->line(c->ctx, frame);
+		else
+			c->ops->bytes(c->ctx, frame, c->frame.left);
+	}
+	c->hungry = rc == 1 && !ending(c) && !c->paused && !c->choked;
+	if (rc < 0)
+		too_long(c);
+	if (ending(c))
+		framing_free(&c->frame);
+	else
+		framing_keep(&c->frame);
+}
+
+/* Below the low mark again: tells the producer, or lets frames go on. */
+static void unchoke(struct conn *c)
+{
+	if (!c->choked || c->dead || conn_queued(c) > c->limits->high_mark / 4)
+		return;
+	c->choked = false;
+	if (c->ops->drained && !c->finishing)
+		c->ops->drained(c->ctx);
+	loop_later(c->pool->loop, &c->work);
+}
+
+/* Everything was sent and nothing is left to be answered. */
+static void maybe_end(struct conn *c)
+{
+	if (c->dead || conn_queued(c))
+		return;
+	if (c->finishing && (c->eof || c->thrown > LINGER_BYTES)) {
+		doom(c, c->end, 0);
+	} else if (c->finishing && !c->lingering) {
+		c->lingering = true;
+		c->active_us = loop_now_us(c->pool->loop);
+		if (shutdown(c->fd, SHUT_WR) < 0)
+			doom(c, c->end, 0);
+	} else if (c->eof && c->hungry) {
+		doom(c, CONN_END_EOF, 0);
+	}
+}
+
+static unsigned wanted(struct conn *c)
+{
+	unsigned want = conn_queued(c) ? LOOP_WRITE : 0;
+	if (c->finishing)
+		return c->eof || c->thrown > LINGER_BYTES ? want : want | LOOP_READ;
+	if (c->eof || c->paused || c->choked || !c->hungry)
+		return want;
+	if (!over_budget(c->pool))
+		return want | LOOP_READ;
+	enter_starved(c);
+	return want;
+}
+
+static int64_t sooner(int64_t a_us, int64_t b_us)
+{
+	return a_us && (!b_us || a_us < b_us) ? a_us : b_us;
+}
+
+/* When the time of the connection is up; 0: never. */
+static int64_t deadline(const struct conn *c)
+{
+	const struct conn_limits *l = c->limits;
+	if (c->lingering)
+		return c->active_us + LINGER_US;
+	int64_t frame_us = l->frame_us && c->began_us && c->hungry ? c->began_us + l->frame_us : 0;
+	/* who waits for us is not idle */
+	bool idle = l->idle_us && !(c->paused && conn_queued(c) == 0);
+	return sooner(frame_us, idle ? c->active_us + l->idle_us : 0);
+}
+
+/* The timer is only ever moved forward; when it rings early it is set anew. */
+static void set_timer(struct conn *c)
+{
+	int64_t due_us = deadline(c);
+	if (due_us && (!c->timer.set || due_us < c->timer.due_us))
+		loop_timer_in(c->pool->loop, &c->timer, due_us - loop_now_us(c->pool->loop));
+}
+
+/* Behind whatever happened: hands out, sends, ends, and looks for what is next. */
+static void turn(struct conn *c)
+{
+	struct conn_pool *pool = c->pool;
+	pool->busy = c;
+	hand_out(c);
+	flush(c);
+	unchoke(c);
+	flush(c);
+	pool->busy = NULL;
+	maybe_end(c);
+	if (c->dead)
+		return;
+	if (c->hungry && !c->began_us && framing_waiting(&c->frame))
+		c->began_us = c->active_us;
+	loop_io_want(pool->loop, &c->io, c->fd, wanted(c));
+	set_timer(c);
+}
+
+static void work(void *ctx)
+{
+	struct conn *c = ctx;
+	if (c->dead)
+		bury(c);
+	else
+		turn(c);
+}
+
+static void take_input(struct conn *c)
+{
+	ssize_t n = recv(c->fd, c->pool->in, CONN_READ, 0);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n < 0) {
+		doom(c, CONN_END_FAILED, errno);
+		return;
+	}
+	c->eof = n == 0;
+	c->pool->stats.bytes_in += (uint64_t)n;
+	if (c->finishing) {
+		c->thrown += (uint64_t)n;
+		return;
+	}
+	c->active_us = loop_now_us(c->pool->loop);
+	framing_put(&c->frame, (struct str){c->pool->in, (size_t)n});
+}
+
+static void on_ready(void *ctx, unsigned what)
+{
+	struct conn *c = ctx;
+	/* the budget may have been used up since this was asked for */
+	if (what == LOOP_READ && (c->finishing || !over_budget(c->pool)))
+		take_input(c);
+	if (!c->dead)
+		turn(c);
+}
+
+static void on_timer(void *ctx)
+{
+	struct conn *c = ctx;
+	int64_t due_us = deadline(c), now_us = loop_now_us(c->pool->loop);
+	if (due_us == 0 || due_us > now_us)
+		set_timer(c);
+	else if (c->lingering)
+		doom(c, c->end, 0);
+	else if (c->limits->idle_us && c->active_us + c->limits->idle_us <= now_us)
+		doom(c, conn_queued(c) ? CONN_END_FULL : CONN_END_IDLE, 0);
+	else
+		doom(c, CONN_END_SLOW, 0);
+}
+
+/* The doors. */
+
+struct conn *conn_new(struct conn_pool *pool, int fd, const struct conn_limits *limits,
+		      const struct conn_ops *ops, void *ctx)
+{
+	struct conn *c = mem_alloc(sizeof *c);
+	*c = (struct conn){.pool = pool,
+			   .limits = limits,
+			   .ops = ops,
+			   .ctx = ctx,
+			   .io = {.fn = on_ready, .ctx = c},
+			   .work = {.fn = work, .ctx = c},
+			   .timer = {.fn = on_timer, .ctx = c},
+			   .out = BUF_INIT(limits->queue_max * 2),
+			   .active_us = loop_now_us(pool->loop),
+			   .fd = fd};
+	framing_init(&c->frame, limits->line_max,
+		     MAX(limits->line_max + 2, limits->block_max) + CONN_READ);
+	c->next = pool->all;
+	c->prev = &pool->all;
+	if (c->next)
+		c->next->prev = &c->next;
+	pool->all = c;
+	pool->stats.conns++;
+	loop_later(pool->loop, &c->work);
+	return c;
+}
+
+static void want_bytes(struct conn *c, enum framing_mode mode, uint64_t n)
+{
+	if (ending(c))
+		return;
+	framing_want(&c->frame, mode, n);
+	poke(c);
+}
+
+void conn_want(struct conn *c, size_t n)
+{
+	ENSURE(n <= c->limits->block_max);
+	want_bytes(c, FRAMING_BLOCK, n);
+}
+
+void conn_want_pieces(struct conn *c, uint64_t n)
+{
+	want_bytes(c, FRAMING_PIECES, n);
+}
+
+void conn_pause(struct conn *c)
+{
+	c->paused = true;
+	poke(c);
+}
+
+void conn_resume(struct conn *c)
+{
+	if (!c->paused)
+		return;
+	c->paused = false;
+	c->active_us = loop_now_us(c->pool->loop);
+	poke(c);
+}
+
+void conn_finish(struct conn *c)
+{
+	if (ending(c))
+		return;
+	c->finishing = true;
+	c->end = CONN_END_DONE;
+	leave_starved(c);
+	poke(c);
+}
+
+void conn_close(struct conn *c)
+{
+	doom(c, CONN_END_DROPPED, 0);
+}
+
+bool conn_busy(const struct conn *c)
+{
+	return !c->dead && (c->paused || conn_queued(c) || !c->hungry);
+}
+
+struct conn_pool *conn_pool_new(struct loop *loop, uint64_t memory)
+{
+	struct conn_pool *pool = mem_alloc(sizeof *pool);
+	pool->loop = loop;
+	pool->limit = memory;
+	pool->out = BUF_INIT(SIZE_MAX);
+	pool->feed = (struct loop_later){.fn = feed, .ctx = pool};
+	return pool;
+}
+
+void conn_pool_free(struct conn_pool **pool)
+{
+	if (!*pool)
+		return;
+	ENSURE(!(*pool)->busy);
+	while ((*pool)->all) {
+		struct conn *c = (*pool)->all;
+		conn_close(c);
+		loop_later_cancel(&c->work);
+		bury(c);
+	}
+	loop_later_cancel(&(*pool)->feed);
+	buf_free(&(*pool)->out);
+	mem_free(pool);
+}

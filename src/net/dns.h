@@ -1,0 +1,90 @@
+/* Names to addresses, asynchronously, over c-ares: both families are asked for, answers are kept
+ * for as long as they hold, and whatever is handed out has passed the address policy. Lookups of
+ * one name share its questions. Belongs to one loop and its thread.
+ *
+ * Name servers alone are asked: /etc/hosts, the search list and the machine's other sources of
+ * names are for its users, and a document found on the web must not reach what they name.
+ * "localhost" is loopback without a question (RFC 6761), "invalid" and "onion" are no names (RFC
+ * 7686). */
+#pragma once
+#include "base/value.h"
+#include "net/dns_cache.h"
+#include "net/policy.h"
+
+#include <math.h>
+
+struct dns;
+struct loop;
+
+enum dns_order { DNS_V4_FIRST, DNS_V6_FIRST, DNS_V4_ONLY, DNS_V6_ONLY };
+
+struct dns_conf {
+	struct value_list servers; /* empty: those of /etc/resolv.conf, as it is at the start */
+	int order;                 /* enum dns_order */
+	int64_t timeout_us, tries; /* of each question; a try waits longer than the one before */
+	int64_t at_once;           /* names asked for at a time; the rest waits */
+	int64_t entries;
+	uint64_t bytes;
+	int64_t ttl_min_us, ttl_max_us, failure_ttl_us;
+};
+
+/* The settings, for the table of a section; `m` is the struct dns_conf in it. */
+/* clang-format off */
+#define DNS_SPECS(s, m) \
+	{"dns_servers", VALUE_LIST_AT(s, m.servers), \
+	 .help = "name servers such as 192.0.2.53, 127.0.0.1:5353 or [2001:db8::53]:53; none: " \
+		 "those of /etc/resolv.conf"}, \
+	{"dns_order", VALUE_WORD_AT(s, m.order), "ipv4-first", .words = dns_order_words, \
+	 .help = "which addresses are asked for, and which come first"}, \
+	{"dns_timeout", VALUE_TIME_AT(s, m.timeout_us), "3s", 10e3, 60e6, \
+	 .help = "how long the first try of a question waits for its answer"}, \
+	{"dns_tries", VALUE_INT_AT(s, m.tries), "3", 1, 10, \
+	 .help = "how often a question is sent to each server"}, \
+	{"dns_at_once", VALUE_INT_AT(s, m.at_once), "256", 1, 10e3, \
+	 .help = "names that are asked for at a time; further ones wait"}, \
+	{"dns_cache_entries", VALUE_INT_AT(s, m.entries), "100000", 0, 100e6, \
+	 .help = "names that are remembered at most"}, \
+	{"dns_cache_size", VALUE_SIZE_AT(s, m.bytes), "64M", 64 << 10, INFINITY, \
+	 .help = "memory for the names that are remembered"}, \
+	{"dns_ttl_min", VALUE_TIME_AT(s, m.ttl_min_us), "1min", 0, 86400e6, \
+	 .help = "an answer holds at least this long, whatever it says"}, \
+	{"dns_ttl_max", VALUE_TIME_AT(s, m.ttl_max_us), "1d", 1e6, 30 * 86400e6, \
+	 .help = "an answer holds at most this long, whatever it says"}, \
+	{"dns_failure_ttl", VALUE_TIME_AT(s, m.failure_ttl_us), "30s", 0, 3600e6, \
+	 .help = "how long a failure is remembered before the name is asked for again"}
+/* clang-format on */
+extern const char *const dns_order_words[];
+
+/* The loop and the policy must outlive it; conf is copied. What is wrong with the settings is
+ * ERR_USAGE. */
+int dns_new(struct dns **ret, struct loop *loop, const struct dns_conf *conf,
+	    const struct policy *policy, struct err *err);
+/* Lookups that are under way end without a word. Not from inside a done function. */
+void dns_free(struct dns **d);
+
+enum dns_family { DNS_ANY, DNS_V4, DNS_V6 };
+
+/* A lookup under way, inside its owner: set done and ctx, zero the rest. It stays where it is until
+ * done was called or dns_cancel(). */
+struct dns_wait {
+	void (*done)(void *ctx, const struct dns_result *result);
+	void *ctx;
+	struct dns_wait *next, *prev; /* from here on dns's */
+	enum dns_family family;
+};
+
+/* The addresses of a host: a name, or an address in text, also in brackets. 0: *ret has the answer,
+ * good until the next call or the return to the loop. 1: it was asked for; wait->done is called
+ * from the loop, never from here, and its result is good during the call. */
+int dns_lookup(struct dns *d, struct str host, enum dns_family family, struct dns_wait *wait,
+	       struct dns_result *ret);
+void dns_cancel(struct dns_wait *wait); /* also of one that is not under way */
+
+struct dns_stats {
+	uint64_t hits, joined,
+		asked; /* lookups by the cache, by a question under way, by a new one */
+	uint64_t found, failed, refused, negative; /* what became of those asked */
+	size_t entries, bytes;                     /* in the cache */
+	size_t under_way;                          /* names, the waiting ones included */
+};
+struct dns_stats dns_stats(const struct dns *d);

@@ -1,0 +1,44 @@
+/* Framing: lines and counted bytes out of a stream that arrives in pieces. Where it was cut makes
+ *no difference to what comes out. What is complete is handed out where it lies; only what a frame
+ * began with is kept, so between frames nothing is held.
+ *
+ *	framing_put(&f, piece);
+ *	while ((rc = framing_next(&f, &frame)) == 0) ...      may stop early, and go on without a
+ *put framing_keep(&f);                                     before the piece is gone
+ *
+ * A frame is good until the next call. */
+#pragma once
+#include "base/buf.h"
+
+enum framing_mode { FRAMING_LINES, FRAMING_BLOCK, FRAMING_PIECES };
+
+struct framing {
+	size_t line_max; /* bytes of a line without its LF or CRLF */
+	enum framing_mode mode;
+	uint64_t left;   /* of the bytes that were asked for */
+	struct str data; /* what is looked at: the piece, or held */
+	size_t at;       /* where the next frame begins */
+	size_t scanned;  /* bytes behind `at` that have no LF */
+	struct buf held;
+};
+
+/* At most held_max bytes are kept: no piece may bring more. A line that is not complete holds at
+ * most line_max + 1 bytes, a block less than what was asked for. */
+void framing_init(struct framing *f, size_t line_max, size_t held_max);
+void framing_free(struct framing *f);
+
+/* All frames that were complete must have been taken, or the piece be empty. */
+void framing_put(struct framing *f, struct str piece);
+/* 0: *ret is a line without its end, a block, or a part of the bytes asked for; 1: it is not
+ * complete yet; negative: a line longer than line_max, and so again if asked again. */
+int framing_next(struct framing *f, struct str *ret);
+void framing_keep(struct framing *f);
+
+/* What comes next is n bytes and then lines again: as one block, or in pieces as they arrive. Of 0
+ * bytes there is one empty frame. */
+void framing_want(struct framing *f, enum framing_mode mode, uint64_t n);
+
+static inline size_t framing_waiting(const struct framing *f)
+{
+	return f->data.n - f->at;
+}

@@ -1,0 +1,185 @@
+#include "net/html.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static const char *const void_elements[] = {"br",    "col",  "hr",   "img",
+					    "input", "link", "meta", "wbr"};
+static const char *const raw_elements[] = {"script",   "style",    "textarea", "title",
+					   "xmp",      "iframe",   "noembed",  "noframes",
+					   "noscript", "plaintext"};
+static const char *const address_attributes[] = {"action", "formaction", "href", "poster", "src"};
+/* Behind these comes a line break; elsewhere it would be a blank that nobody asked for. */
+static const char *const block_elements[] = {
+	"body", "div", "dl", "footer",  "h1",    "h2",    "head",  "header", "html", "li",
+	"main", "nav", "p",  "section", "table", "tbody", "thead", "title",  "tr",   "ul"};
+static const char *const schemes[] = {"ftp", "http", "https", "mailto"};
+
+static bool among(const char *const *list, size_t n, struct str s)
+{
+	for (size_t i = 0; i < n; i++)
+		if (str_eq_nocase(s, str_of(list[i])))
+			return true;
+	return false;
+}
+
+#define AMONG(list, text) among(list, ARRAY_LEN(list), text)
+
+/* Ours, so it is a broken promise where it is wrong. */
+static void check_name(const char *name)
+{
+	ENSURE(name[0] >= 'a' && name[0] <= 'z');
+	for (const char *p = name; *p; p++)
+		ENSURE((*p >= 'a' && *p <= 'z') || (*p >= '0' && *p <= '9') || *p == '-');
+}
+
+static size_t character(struct str s)
+{
+	unsigned char lead = (unsigned char)s.p[0];
+	size_t n = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+	return s.n >= n && str_utf8(str_head(s, n)) ? n : 0;
+}
+
+static const char *replaced(unsigned char c)
+{
+	switch (c) {
+	case '&':
+		return "&amp;";
+	case '<':
+		return "&lt;";
+	case '>':
+		return "&gt;";
+	case '"':
+		return "&quot;";
+	case '\'':
+		return "&#39;";
+	default:
+		return (c < ' ' && c != '\t' && c != '\n') || c == 0x7f ? "\xef\xbf\xbd" : NULL;
+	}
+}
+
+static void escape(struct buf *out, struct str s)
+{
+	size_t plain = 0; /* bytes that can stand for themselves */
+	while (plain < s.n) {
+		unsigned char c = (unsigned char)s.p[plain];
+		size_t n = c < 0x80 ? 1 : character(str_from(s, plain));
+		const char *instead = c < 0x80 ? replaced(c) : n ? NULL : "\xef\xbf\xbd";
+		if (!instead) {
+			plain += n;
+			continue;
+		}
+		buf_add(out, s.p, plain);
+		buf_add_text(out, instead);
+		s = str_from(s, plain + 1);
+		plain = 0;
+	}
+	buf_add(out, s.p, plain);
+}
+
+static void end_tag(struct html *h)
+{
+	if (h->in_tag)
+		buf_add_byte(h->out, '>');
+	h->in_tag = false;
+}
+
+void html_doctype(struct html *h)
+{
+	ENSURE(h->depth == 0);
+	buf_add_text(h->out, "<!DOCTYPE html>\n");
+}
+
+void html_open(struct html *h, const char *element)
+{
+	struct str name = str_of(element);
+	check_name(element);
+	ENSURE(!AMONG(raw_elements, name) || str_is(name, "title") || str_is(name, "textarea"));
+	end_tag(h);
+	buf_printf(h->out, "<%s", element);
+	h->in_tag = true;
+	if (AMONG(void_elements, name))
+		return;
+	ENSURE(h->depth < HTML_DEPTH);
+	h->open[h->depth++] = element;
+}
+
+/* Blanks and control characters inside a scheme are what browsers pass over. */
+static bool address_runs(struct str s)
+{
+	size_t n = 0;
+	while (n < s.n && s.p[n] != ':' && s.p[n] != '/' && s.p[n] != '?' && s.p[n] != '#')
+		n++;
+	return n < s.n && s.p[n] == ':' && !AMONG(schemes, str_head(s, n));
+}
+
+void html_attr(struct html *h, const char *name, struct str value)
+{
+	check_name(name);
+	ENSURE(h->in_tag && strncmp(name, "on", 2) != 0 && strcmp(name, "style") != 0 &&
+	       strcmp(name, "srcdoc") != 0);
+	if (AMONG(address_attributes, str_of(name)) && address_runs(value))
+		value = STR("about:invalid");
+	buf_printf(h->out, " %s=\"", name);
+	escape(h->out, value);
+	buf_add_byte(h->out, '"');
+}
+
+void html_attr_text(struct html *h, const char *name, const char *value)
+{
+	html_attr(h, name, str_of(value));
+}
+
+void html_str(struct html *h, struct str text)
+{
+	end_tag(h);
+	escape(h->out, text);
+}
+
+void html_text(struct html *h, const char *text)
+{
+	html_str(h, str_of(text));
+}
+
+void html_printf(struct html *h, const char *fmt, ...)
+{
+	CLEANUP(buf_free) struct buf text = BUF_INIT(1 << 20);
+	char line[256];
+	va_list ap;
+	va_start(ap, fmt);
+	int n = vsnprintf(line, sizeof line, fmt, ap);
+	va_end(ap);
+	ENSURE(n >= 0);
+	if ((size_t)n < sizeof line) {
+		html_str(h, (struct str){line, (size_t)n});
+		return;
+	}
+	char *room = buf_room(&text, (size_t)n + 1);
+	ENSURE(room);
+	va_start(ap, fmt);
+	vsnprintf(room, (size_t)n + 1, fmt, ap);
+	va_end(ap);
+	html_str(h, (struct str){room, (size_t)n});
+}
+
+void html_close(struct html *h, const char *element)
+{
+	ENSURE(h->depth > 0 && strcmp(h->open[h->depth - 1], element) == 0);
+	end_tag(h);
+	h->depth--;
+	buf_printf(h->out, "</%s>", element);
+	if (AMONG(block_elements, str_of(element)))
+		buf_add_byte(h->out, '\n');
+}
+
+void html_put(struct html *h, const char *element, struct str text)
+{
+	html_open(h, element);
+	html_str(h, text);
+	html_close(h, element);
+}
+
+void html_put_text(struct html *h, const char *element, const char *text)
+{
+	html_put(h, element, str_of(text));
+}

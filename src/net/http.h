@@ -1,0 +1,261 @@
+/* The HTTP server, over libmicrohttpd: a table of routes, handlers that fill an answer, and
+ * everything that all answers share: validators, HEAD, ranges, compression, limits, streams.
+ *
+ * Handlers run in the server's threads, several at a time, and must not wait; those of a route that
+ * is `slow` run in a pool while their connection is set aside. ctx is the owner's. */
+#pragma once
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/counters.h"
+#include "base/err.h"
+#include "base/value.h"
+
+#include <sys/types.h>
+
+struct http_server;
+struct http_conn;
+struct file;
+
+/* Routes. */
+
+enum http_method { HTTP_GET, HTTP_POST, HTTP_PUT, HTTP_DELETE, HTTP_NMETHODS };
+extern const char *const http_methods[HTTP_NMETHODS];
+
+/* Who may ask. LOCAL: from this machine, by a name of this machine, so that no page of somebody
+ * else can make a browser do it. ADMIN: nobody, as long as there is no way to say who one is. */
+enum http_scope { HTTP_PUBLIC, HTTP_LOCAL, HTTP_ADMIN };
+
+struct http_param {
+	struct value_spec spec;
+	bool required; /* those of the path always are */
+};
+
+struct http_request;
+struct http_answer;
+
+struct http_route {
+	enum http_method method; /* HEAD goes where GET goes */
+	const char *pattern;     /* "/api/document/:id": each :name is one of params */
+	const char *summary;     /* one sentence */
+	const char *type;        /* of the answer, unless the handler says another */
+	const struct http_param *params;
+	size_t nparams, params_size; /* size: of the struct that they fill */
+	size_t body_max;             /* bytes; 0: it takes no body */
+	enum http_scope scope;
+	bool slow;
+	bool loose; /* a page: query parameters that it does not have are passed over */
+	/* 0: the answer is filled. Negative: the words are in err; ERR_USAGE becomes 400, ERR_BUSY
+	 * 503, all others 500, whose words go to the log alone. */
+	int (*handle)(struct http_request *req, struct http_answer *ret, struct err *err);
+};
+
+/* The table as an OpenAPI 3.0 document. */
+void http_openapi(const struct http_route *routes, size_t n, const char *title, const char *version,
+		  struct buf *out);
+
+struct http_request {
+	const struct http_route *route; /* NULL: there is none for it */
+	const void *params;             /* the struct that the route's parameters filled */
+	struct str path, query;         /* as they came */
+	struct str body;
+	bool head, local;   /* local: from this machine */
+	struct arena arena; /* what is in it lasts as long as the answer */
+	void *ctx;          /* of the server's owner */
+	struct http_conn *conn;
+};
+
+/* The value of a header, the name in any case; p is NULL when it did not come. */
+struct str http_header(const struct http_request *req, const char *name);
+
+/* Appends s with everything but letters, digits and -._~ as %XX: for a segment of a path, a name or
+ * a value of a query. */
+void http_encode(struct buf *out, struct str s);
+
+/* Answers. */
+
+struct http_answer {
+	int status;       /* 200 at first */
+	const char *type; /* the route's at first; must last as long as the request's arena */
+	const char
+		*cache;   /* Cache-Control; at first "no-cache": may be kept, must be asked about */
+	struct buf *body; /* empty at first; at most HTTP_BODY_MAX */
+	/* The rest is filled by the functions below. */
+	struct str bytes; /* in place of the body */
+	bool ranges, bad;
+	struct file *file;
+	uint64_t file_size;
+	int64_t modified_wall_us; /* 0: not known */
+	char etag[72];            /* "": made from the body */
+	struct http_stream *stream;
+	struct http_headers {
+		struct http_headers *next;
+		const char *name, *value;
+	} * headers;
+	const char *fault; /* of a 500: what the log says */
+};
+
+enum { HTTP_BODY_MAX = 256 << 20 };
+
+/* Adds a header. A value with a line break or other control character, or an impossible name, makes
+ * the answer a 500. */
+void http_answer_header(struct http_request *req, struct http_answer *a, const char *name,
+			struct str value);
+/* A strong validator, without quotes: at most 64 visible characters, no quotes. */
+void http_answer_etag(struct http_answer *a, struct str tag);
+/* Bytes that outlive the server; ranges of them may be asked for. */
+void http_answer_static(struct http_answer *a, struct str bytes, const char *type);
+/* A file, in whole or in ranges. It is taken over; FILE_INIT is left behind. */
+int http_answer_file(struct http_answer *a, struct file *file, const char *type, struct err *err);
+/* What is wrong: JSON {"error": ..., "status": ...}, or a small page for who asks for one. */
+void http_answer_error(struct http_request *req, struct http_answer *a, int status, const char *fmt,
+		       ...) PRINTF_LIKE(4, 5);
+
+/* Streams: bytes that are made while they are sent. */
+
+enum { HTTP_STREAM_END = -1, HTTP_STREAM_BROKEN = -2 };
+
+struct http_stream_ops {
+	/* At most n bytes into p; how many. 0: none now, http_stream_wake() says when there are.
+	 * HTTP_STREAM_END: that was all. HTTP_STREAM_BROKEN: the rest cannot be had. */
+	ssize_t (*read)(void *ctx, char *p, size_t n);
+	/* The last call, once: all was sent, or the client has gone, or the server ends. */
+	void (*close)(void *ctx);
+	size_t block; /* bytes that are asked for at a time; 0: 16 KiB */
+	bool endless; /* ends when the server drains; others are finished first */
+};
+
+struct http_stream *http_answer_stream(struct http_request *req, struct http_answer *a,
+				       const struct http_stream_ops *ops, void *ctx);
+/* From any thread, until close() was called: the owner's lock keeps these apart. */
+void http_stream_wake(struct http_stream *s);
+
+/* Channels: server-sent events, published to all who listen. A listener that lags more than
+ * HTTP_CHANNEL_QUEUE events behind is told so in a comment and dropped. All get a comment now and
+ * then, so that both ends notice when the other is gone. */
+
+enum { HTTP_CHANNEL_QUEUE = 64 };
+
+struct http_channel;
+struct http_channel *http_channel_new(size_t max_listeners, int64_t beat_us);
+void http_channel_free(struct http_channel **ch); /* after the server was stopped */
+/* Answers with the events from now on; 503 when there are too many listeners. */
+void http_channel_answer(struct http_channel *ch, struct http_request *req, struct http_answer *a);
+/* name and data as in the event's lines; data may have several, and a line feed at its end. */
+void http_channel_publish(struct http_channel *ch, const char *name, struct str data);
+size_t http_channel_listeners(struct http_channel *ch);
+/* Sends the comments that are due; for the server's tick. */
+void http_channel_tick(struct http_channel *ch, int64_t now_us);
+
+/* The server. */
+
+struct http_limits {
+	int64_t threads, slow_threads, slow_queue;
+	int64_t max_connections, max_per_address;
+	uint64_t connection_memory;
+	int64_t idle_us, request_us, answer_us;
+};
+
+/* The settings of every role that serves HTTP: `member` is the struct http_limits in its struct. */
+#define HTTP_LIMIT_SPECS(strukt, member)                                                             \
+	{"threads", VALUE_INT_AT(strukt, member.threads),  .fallback = "2", .min = 1,                \
+	 .max = 64, .help = "Threads that answer requests"},                                         \
+		{"slow_threads",  VALUE_INT_AT(strukt, member.slow_threads),                         \
+		 .fallback = "2", .min = 1,                                                          \
+		 .max = 64,       .help = "Threads for answers that take their time"},               \
+		{"slow_queue",                                                                       \
+		 VALUE_INT_AT(strukt, member.slow_queue),                                            \
+		 .fallback = "64",                                                                   \
+		 .min = 1,                                                                           \
+		 .max = 100000,                                                                      \
+		 .help = "Requests that may wait for one of these; more are refused with 503"},      \
+		{"max_connections",  VALUE_INT_AT(strukt, member.max_connections),                   \
+		 .fallback = "2000", .min = 1,                                                       \
+		 .max = 100000,      .help = "Open connections; more are closed at once"},           \
+		{"max_per_address", VALUE_INT_AT(strukt, member.max_per_address),                    \
+		 .fallback = "500", .min = 1,                                                        \
+		 .max = 100000,     .help = "Open connections from one address (of IPv6: one /64)"}, \
+		{"connection_memory",                                                                \
+		 VALUE_SIZE_AT(strukt, member.connection_memory),                                    \
+		 .fallback = "32K",                                                                  \
+		 .min = 4096,                                                                        \
+		 .max = 1 << 20,                                                                     \
+		 .help = "Memory of a connection, which bounds what a request's head may be"},       \
+		{"idle_timeout",                                                                     \
+		 VALUE_TIME_AT(strukt, member.idle_us),                                              \
+		 .fallback = "30s",                                                                  \
+		 .min = 1e6,                                                                         \
+		 .max = 3600e6,                                                                      \
+		 .help = "How long a connection may be silent before it is closed"},                 \
+		{"request_timeout", VALUE_TIME_AT(strukt, member.request_us),                        \
+		 .fallback = "30s", .min = 1e6,                                                      \
+		 .max = 3600e6,     .help = "How long a client may take to send a whole request"},   \
+	{                                                                                            \
+		"answer_timeout", VALUE_TIME_AT(strukt, member.answer_us),                           \
+			.fallback = "5min", .min = 1e6, .max = 86400e6,                              \
+			.help = "How long a client may take to receive an answer that is no "        \
+				"stream"                                                             \
+	}
+
+/* The counters of every role that serves HTTP, in this order. */
+enum http_counter {
+	HTTP_COUNT_2XX, /* and below */
+	HTTP_COUNT_3XX,
+	HTTP_COUNT_4XX,
+	HTTP_COUNT_5XX,
+	HTTP_COUNT_BYTES,
+	HTTP_COUNT_CONNECTIONS,
+	HTTP_COUNT_OPEN,
+	HTTP_COUNT_REFUSED,
+	HTTP_COUNT_LATE,
+	HTTP_NCOUNTERS
+};
+#define HTTP_COUNTER_DEFS                                                                       \
+	{"requests", "class=\"2xx\"", COUNTER_TOTAL, "Requests by the class of their status."}, \
+		{"requests", "class=\"3xx\"", COUNTER_TOTAL,                                    \
+		 "Requests by the class of their status."},                                     \
+		{"requests", "class=\"4xx\"", COUNTER_TOTAL,                                    \
+		 "Requests by the class of their status."},                                     \
+		{"requests", "class=\"5xx\"", COUNTER_TOTAL,                                    \
+		 "Requests by the class of their status."},                                     \
+		{"sent_bytes", NULL, COUNTER_TOTAL, "Bytes of answers, without their heads."},  \
+		{"connections", NULL, COUNTER_TOTAL, "Connections that were accepted."},        \
+		{"connections_open", NULL, COUNTER_GAUGE, "Connections that are open."},        \
+		{"connections_refused", NULL, COUNTER_TOTAL,                                    \
+		 "Connections that were closed because too many were open."},                   \
+	{                                                                                       \
+		"connections_late", NULL, COUNTER_TOTAL,                                        \
+			"Connections that were closed because the client took too long."        \
+	}
+
+/* A request that is over, for the log. */
+struct http_done {
+	const char *method;
+	struct str path, query;
+	int status;
+	uint64_t bytes;
+	int64_t took_us;
+	const char *address; /* "127.0.0.1:4711" */
+	const char *fault;   /* why it was a 500, or NULL */
+	bool whole;          /* false: the connection was lost before the end */
+};
+
+struct http_options {
+	const struct http_route *routes;
+	size_t nroutes;
+	int listen_fd; /* stays the caller's, and open */
+	struct http_limits limits;
+	void *ctx;
+	struct counters *counters; /* NULL: nobody counts */
+	size_t counters_at;        /* the index of HTTP_COUNT_2XX */
+	/* Each may be NULL. done: after each request whose `fault` is set, and after all others
+	 * if log_all; tick: about every second while any connection is open. */
+	bool log_all;
+	void (*done)(void *ctx, const struct http_done *done);
+	void (*tick)(void *ctx, int64_t now_us);
+};
+
+/* Signals that must not end a thread have to be blocked before. */
+int http_server_start(struct http_server **ret, const struct http_options *options,
+		      struct err *err);
+/* Accepts nothing any more, lets what runs finish for at most drain_us, ends the rest. */
+void http_server_stop(struct http_server **s, int64_t drain_us);

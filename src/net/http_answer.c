@@ -1,0 +1,376 @@
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/jsonw.h"
+#include "net/html.h"
+#include "net/http_inner.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+enum { KEPT = 64 << 10 }; /* a buffer that grew beyond is given back after the answer */
+
+/* What every answer says, unless the handler says otherwise. */
+static const struct http_headers guards[] = {
+	{NULL, "X-Content-Type-Options", "nosniff"},
+	{NULL, "Referrer-Policy", "same-origin"},
+	{NULL, "Content-Security-Policy", "default-src 'self'; frame-ancestors 'none'"},
+};
+
+struct str http_header(const struct http_request *req, const char *name)
+{
+	const struct http_server *s = req->conn->server;
+	return str_of(s->mhd.lookup_connection_value(req->conn->mhd, MHD_HEADER_KIND, name));
+}
+
+void http_answer_init(struct http_conn *c)
+{
+	c->answer = (struct http_answer){
+		.status = 200,
+		.type = c->request.route && c->request.route->type ? c->request.route->type
+								   : "application/json",
+		.cache = "no-cache",
+		.body = &c->body,
+	};
+	buf_clear(&c->body);
+	buf_clear(&c->packed);
+}
+
+static void drop_content(struct http_answer *a)
+{
+	if (a->file) {
+		file_drop(a->file);
+		mem_free(&a->file);
+	}
+	if (a->stream)
+		http_stream_drop(a->stream);
+	a->stream = NULL;
+	a->bytes = (struct str){0};
+	a->ranges = false;
+	a->etag[0] = 0;
+	a->modified_wall_us = 0;
+	buf_clear(a->body);
+}
+
+void http_answer_done(struct http_conn *c)
+{
+	if (c->answer.body)
+		drop_content(&c->answer);
+	if (c->body.cap > KEPT)
+		buf_free(&c->body);
+	if (c->packed.cap > KEPT)
+		buf_free(&c->packed);
+}
+
+static bool token(const char *name)
+{
+	for (const char *p = name; *p; p++)
+		if ((*p < 'a' || *p > 'z') && (*p < 'A' || *p > 'Z') && (*p < '0' || *p > '9') &&
+		    *p != '-')
+			return false;
+	return *name;
+}
+
+void http_answer_header(struct http_request *req, struct http_answer *a, const char *name,
+			struct str value)
+{
+	bool good = token(name);
+	for (size_t i = 0; i < value.n; i++)
+		good &= (unsigned char)value.p[i] >= ' ' && value.p[i] != 0x7f;
+	if (!good) {
+		a->bad = true;
+		return;
+	}
+	struct http_headers *h = arena_alloc(&req->arena, sizeof *h);
+	*h = (struct http_headers){a->headers, name, arena_text(&req->arena, value)};
+	a->headers = h;
+}
+
+void http_answer_etag(struct http_answer *a, struct str tag)
+{
+	bool good = tag.n > 0 && tag.n <= 64;
+	for (size_t i = 0; i < tag.n; i++)
+		good &= tag.p[i] > ' ' && tag.p[i] < 0x7f && tag.p[i] != '"';
+	if (good)
+		snprintf(a->etag, sizeof a->etag, STR_FMT, STR_ARG(tag));
+	else
+		a->bad = true;
+}
+
+void http_answer_static(struct http_answer *a, struct str bytes, const char *type)
+{
+	a->bytes = bytes;
+	a->type = type;
+	a->ranges = true;
+}
+
+int http_answer_file(struct http_answer *a, struct file *file, const char *type, struct err *err)
+{
+	struct stat st;
+	if (fstat(file->fd, &st) < 0)
+		return err_sys(err, "%s", file->path);
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, ERR_SYSTEM, "%s: not a file", file->path);
+	a->file = mem_copy(file, sizeof *file);
+	*file = FILE_INIT;
+	a->file_size = (uint64_t)st.st_size;
+	a->modified_wall_us = (int64_t)st.st_mtim.tv_sec * US_PER_S;
+	snprintf(a->etag, sizeof a->etag, "%llx-%llx.%lx", (unsigned long long)st.st_size,
+		 (unsigned long long)st.st_mtim.tv_sec, (unsigned long)st.st_mtim.tv_nsec);
+	a->type = type;
+	a->ranges = true;
+	return 0;
+}
+
+static void error_page(struct buf *out, int status, const char *text)
+{
+	struct html h = HTML_INIT(out);
+	html_doctype(&h);
+	html_open(&h, "html");
+	html_attr_text(&h, "lang", "en");
+	html_open(&h, "head");
+	html_open(&h, "meta");
+	html_attr_text(&h, "charset", "utf-8");
+	html_open(&h, "title");
+	html_printf(&h, "%d", status);
+	html_close(&h, "title");
+	html_close(&h, "head");
+	html_open(&h, "body");
+	html_open(&h, "h1");
+	html_printf(&h, "%d", status);
+	html_close(&h, "h1");
+	html_put_text(&h, "p", text);
+	html_close(&h, "body");
+	html_close(&h, "html");
+}
+
+static void error_json(struct buf *out, int status, const char *text)
+{
+	struct jsonw j = JSONW_INIT(out);
+	jsonw_object(&j);
+	jsonw_put_text(&j, "error", text);
+	jsonw_put_int(&j, "status", status);
+	jsonw_object_end(&j);
+	buf_add_byte(out, '\n');
+}
+
+void http_answer_error(struct http_request *req, struct http_answer *a, int status, const char *fmt,
+		       ...)
+{
+	char text[600];
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	drop_content(a);
+	a->status = status;
+	a->cache = "no-store";
+	if (http_accepts(http_header(req, "Accept"), "text/html")) {
+		a->type = "text/html; charset=utf-8";
+		error_page(a->body, status, text);
+	} else {
+		a->type = "application/json";
+		error_json(a->body, status, text);
+	}
+}
+
+/* What is sent of it. */
+struct content {
+	struct str bytes;
+	uint64_t from, n, size;
+	bool part;
+	char modified[32]; /* "" where it is not known */
+};
+
+static void add(struct http_conn *c, struct MHD_Response *r, const char *name, const char *value)
+{
+	(void)c->server->mhd.add_response_header(r, name, value);
+}
+
+static void add_headers(struct http_conn *c, struct MHD_Response *r, const struct content *x,
+			bool close)
+{
+	const struct http_answer *a = &c->answer;
+	char text[96];
+	for (size_t i = 0; i < ARRAY_LEN(guards); i++) {
+		bool said = false;
+		for (const struct http_headers *h = a->headers; h; h = h->next)
+			said |= str_eq_nocase(str_of(h->name), str_of(guards[i].name));
+		if (!said)
+			add(c, r, guards[i].name, guards[i].value);
+	}
+	for (const struct http_headers *h = a->headers; h; h = h->next)
+		add(c, r, h->name, h->value);
+	add(c, r, "Cache-Control", a->cache);
+	if (a->status != 304)
+		add(c, r, "Content-Type", a->type);
+	if (a->etag[0]) {
+		snprintf(text, sizeof text, "\"%s\"", a->etag);
+		add(c, r, "ETag", text);
+	}
+	if (x->modified[0])
+		add(c, r, "Last-Modified", x->modified);
+	if (a->ranges)
+		add(c, r, "Accept-Ranges", "bytes");
+	if (a->status == 416)
+		snprintf(text, sizeof text, "bytes */%llu", (unsigned long long)x->size);
+	else
+		snprintf(text, sizeof text, "bytes %llu-%llu/%llu", (unsigned long long)x->from,
+			 (unsigned long long)(x->from + x->n - 1), (unsigned long long)x->size);
+	if (x->part || a->status == 416)
+		add(c, r, "Content-Range", text);
+	if (close)
+		add(c, r, "Connection", "close");
+}
+
+/* The client has it already. */
+static bool unchanged(struct http_conn *c, const char *modified)
+{
+	struct str tags = http_header(&c->request, "If-None-Match");
+	struct str since = http_header(&c->request, "If-Modified-Since");
+	char packed[80];
+	if (!tags.p)
+		return since.p && modified[0] && str_is(since, modified);
+	if (http_tag_listed(tags, c->answer.etag))
+		return true;
+	snprintf(packed, sizeof packed, "%s-gz", c->answer.etag);
+	if (!http_tag_listed(tags, packed))
+		return false;
+	snprintf(c->answer.etag, sizeof c->answer.etag, "%.71s", packed);
+	return true;
+}
+
+/* A part is sent only of what the client knows to be the same. */
+static bool if_range(const struct http_conn *c, const char *modified)
+{
+	struct str value = http_header(&c->request, "If-Range");
+	if (!value.p)
+		return true;
+	if (str_starts(value, STR("\"")))
+		return http_tag_listed(value, c->answer.etag);
+	return modified[0] && str_is(value, modified);
+}
+
+static void cut_range(struct http_conn *c, struct content *x)
+{
+	struct str range = http_header(&c->request, "Range");
+	if (!range.p || !if_range(c, x->modified))
+		return;
+	enum http_range what = http_range_parse(range, x->size, &x->from, &x->n);
+	x->part = what == HTTP_RANGE_PART;
+	if (x->part)
+		c->answer.status = 206;
+	if (what == HTTP_RANGE_OUTSIDE) {
+		c->answer.status = 416;
+		x->from = x->n = 0;
+	}
+}
+
+static void pack(struct http_conn *c, struct MHD_Response **ret, struct content *x, bool close)
+{
+	bool varies, packed = http_gzip_wanted(c, x->bytes, &varies) && !x->part &&
+			      http_gzip(x->bytes, &c->packed);
+	size_t n = strlen(c->answer.etag);
+	if (packed) {
+		x->bytes = buf_str(&c->packed);
+		x->n = x->bytes.n;
+		if (n)
+			snprintf(c->answer.etag + n, sizeof c->answer.etag - n, "-gz");
+	}
+	*ret = c->server->mhd.create_response_from_buffer(
+		(size_t)x->n, (void *)(x->bytes.p + x->from), MHD_RESPMEM_PERSISTENT);
+	add_headers(c, *ret, x, close);
+	if (packed)
+		add(c, *ret, "Content-Encoding", "gzip");
+	if (varies)
+		add(c, *ret, "Vary", "Accept-Encoding");
+}
+
+static struct MHD_Response *file_response(struct http_conn *c, const struct content *x)
+{
+	struct file *f = c->answer.file;
+	struct MHD_Response *r = c->server->mhd.create_response_from_fd_at_offset64(
+		x->n, f->fd, x->from); /* closes the descriptor */
+	if (r)
+		f->fd = -1;
+	return r;
+}
+
+static struct MHD_Response *empty_response(struct http_conn *c)
+{
+	return c->server->mhd.create_response_from_buffer(0, "", MHD_RESPMEM_PERSISTENT);
+}
+
+static struct MHD_Response *stream_response(struct http_conn *c, bool close)
+{
+	struct MHD_Response *r = http_stream_response(c);
+	struct content none = {0};
+	if (r)
+		add_headers(c, r, &none, close);
+	return r;
+}
+
+static void make_etag(struct http_answer *a, struct str bytes)
+{
+	if (!a->etag[0])
+		snprintf(a->etag, sizeof a->etag, "%016llx", (unsigned long long)hash64(bytes));
+}
+
+static struct MHD_Response *make_response(struct http_conn *c, bool close)
+{
+	struct http_answer *a = &c->answer;
+	struct MHD_Response *r = NULL;
+	if (a->stream)
+		return stream_response(c, close);
+	struct content x = {.bytes = a->bytes.p ? a->bytes : buf_str(a->body)};
+	x.n = x.size = a->file ? a->file_size : x.bytes.n;
+	if (a->modified_wall_us)
+		http_date(x.modified, a->modified_wall_us);
+	bool asked = a->status == 200 && c->request.route && c->request.route->method == HTTP_GET;
+	if (asked && !a->file && strcmp(a->cache, "no-store") != 0)
+		make_etag(a, x.bytes);
+	if (asked && unchanged(c, x.modified)) {
+		a->status = 304;
+		x.n = 0;
+	} else if (asked && a->ranges) {
+		cut_range(c, &x);
+	}
+	c->sent = c->request.head ? 0 : x.n;
+	if (a->status == 304 || a->status == 416) {
+		r = empty_response(c);
+		add_headers(c, r, &x, close);
+	} else if (a->file) {
+		r = file_response(c, &x);
+		if (r)
+			add_headers(c, r, &x, close);
+	} else {
+		pack(c, &r, &x, close);
+		c->sent = c->request.head ? 0 : x.n;
+	}
+	return r;
+}
+
+/* The handler's doing, so it says so in the log. */
+static void check(struct http_conn *c)
+{
+	struct http_answer *a = &c->answer;
+	if (!a->bad && !a->body->over)
+		return;
+	a->fault = a->bad ? "a header of the answer has a control character in it"
+			  : "the answer is larger than can be";
+	a->headers = NULL;
+	http_answer_error(&c->request, a, 500, "something failed here; the log says what");
+}
+
+enum MHD_Result http_answer_send(struct http_conn *c, bool close)
+{
+	check(c);
+	struct MHD_Response *r = make_response(c, close);
+	if (!r)
+		return MHD_NO;
+	c->status = c->answer.status;
+	enum MHD_Result rc = c->server->mhd.queue_response(c->mhd, (unsigned)c->answer.status, r);
+	c->server->mhd.destroy_response(r); /* the connection has it */
+	return rc;
+}

@@ -1,0 +1,96 @@
+/* Inside of the HTTP server: what its files share. Not for others.
+ *
+ * Locks, in the order in which they may be taken: an owner's (a channel's), server->lock, a
+ * stream's, and last whatever libmicrohttpd has. */
+#pragma once
+#include "net/http.h"
+#include "net/http_pool.h"
+#include "net/http_route.h"
+#include "net/mhd_lib.h"
+
+#include <pthread.h>
+
+/* Where a request is. */
+enum http_step {
+	HTTP_IDLE,
+	HTTP_HEAD,     /* its first line has come */
+	HTTP_BODY,     /* routed; what is left of it comes */
+	HTTP_SLOW,     /* in the pool */
+	HTTP_ANSWERED, /* by the handler */
+};
+
+/* A connection, and the request that it is about. One thread of libmicrohttpd at a time touches it,
+ * or the pool, but for what is marked. */
+struct http_conn {
+	struct http_server *server;
+	struct MHD_Connection *mhd;
+	struct http_conn *next, *prev; /* server->lock */
+	int fd;
+	uint64_t peer;              /* for the cap per address */
+	int64_t due_us;             /* atomic; it is shut when this is past */
+	struct http_stream *stream; /* server->lock */
+	enum http_step step;
+	struct http_request request;
+	struct http_answer answer;
+	struct buf body, taken, packed; /* of the answer, of the request, compressed */
+	size_t came;                    /* bytes of the request's body */
+	int status;
+	uint64_t sent;
+	int64_t began_us;
+	const char *method;
+	bool active; /* counted in server->active */
+	struct http_job job;
+};
+
+struct http_server {
+	struct http_options options;
+	struct mhd_lib mhd;
+	struct MHD_Daemon *daemon;
+	struct http_router *router;
+	struct http_pool *pool;
+	pthread_t ticker;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	struct http_conn *conns;  /* lock */
+	struct http_peers *peers; /* lock */
+	size_t nconns;            /* lock for changes, read atomically */
+	bool ticker_sleeps;       /* lock */
+	bool ended;               /* lock; the ticker has to end, and no stream may wait */
+	bool draining;            /* atomic; connections are closed behind their answer */
+	size_t active;            /* atomic; requests that have begun and are not over */
+};
+
+void http_count(struct http_server *s, enum http_counter which, uint64_t n);
+
+/* http_conns.c: who is connected, and for how long. */
+struct http_peers *http_peers_new(void);
+void http_peers_free(struct http_peers **p);
+enum MHD_Result http_conns_allow(void *server, const struct sockaddr *addr, socklen_t n);
+void http_conns_notify(void *server, struct MHD_Connection *mhd, void **ret_conn,
+		       enum MHD_ConnectionNotificationCode code);
+void *http_conns_ticker(void *server); /* the thread */
+const struct sockaddr *http_conn_peer(const struct http_conn *c);
+bool http_conn_local(const struct http_conn *c);
+void http_conn_address(const struct http_conn *c, char *ret, size_t cap);
+
+/* http_answer.c: hands the filled answer to libmicrohttpd. close: the connection ends behind it. */
+void http_answer_init(struct http_conn *c);
+enum MHD_Result http_answer_send(struct http_conn *c, bool close);
+void http_answer_done(struct http_conn *c); /* gives back what it held */
+
+/* http_encoding.c */
+bool http_gzip_wanted(const struct http_conn *c, struct str bytes, bool *ret_varies);
+bool http_gzip(struct str bytes, struct buf *out); /* false: it does not pay */
+enum http_range { HTTP_RANGE_NONE, HTTP_RANGE_PART, HTTP_RANGE_OUTSIDE };
+/* Of a Range header for `size` bytes; more than one range, or what is no range, is none. */
+enum http_range http_range_parse(struct str value, uint64_t size, uint64_t *ret_from,
+				 uint64_t *ret_n);
+bool http_tag_listed(struct str list, const char *tag); /* in If-None-Match */
+void http_date(char ret[32], int64_t wall_us);
+bool http_accepts(struct str accept, const char *word); /* a token of the list, its q not 0 */
+
+/* http_stream.c */
+struct MHD_Response *http_stream_response(struct http_conn *c);
+void http_stream_drop(struct http_stream *s);           /* one that was never sent */
+void http_stream_orphan(struct http_conn *c);           /* with server->lock: it goes */
+void http_streams_end(struct http_server *s, bool all); /* those that are endless, or all */

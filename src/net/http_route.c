@@ -1,0 +1,261 @@
+#include "net/http_route.h"
+
+const char *const http_methods[HTTP_NMETHODS] = {"GET", "POST", "PUT", "DELETE"};
+
+/* A segment of one or more patterns. The child for parameters, at most one, is the last. */
+struct node {
+	struct str name; /* p is NULL: a parameter */
+	struct node *child, *next;
+	const struct http_route *route[HTTP_NMETHODS];
+};
+
+struct http_router {
+	struct arena arena;
+	struct node root;
+};
+
+static size_t split(struct str path, struct str ret[HTTP_SEGMENTS])
+{
+	size_t n = 0;
+	struct str rest = str_from(path, 1), segment;
+	while (n < HTTP_SEGMENTS && str_cut(&rest, '/', &segment) == 0)
+		ret[n++] = segment;
+	return rest.p ? HTTP_SEGMENTS + 1 : n;
+}
+
+static const struct http_param *find_param(const struct http_route *route, struct str name)
+{
+	for (size_t i = 0; i < route->nparams; i++)
+		if (str_is(name, route->params[i].spec.name))
+			return &route->params[i];
+	return NULL;
+}
+
+static struct node *add_child(struct http_router *r, struct node *parent, struct str name)
+{
+	struct node **at = &parent->child;
+	for (; *at; at = &(*at)->next) {
+		struct node *c = *at;
+		if (name.p ? c->name.p && str_eq(c->name, name) : !c->name.p)
+			return c;
+		if (!c->name.p) /* a literal goes before it */
+			break;
+	}
+	struct node *made = arena_alloc(&r->arena, sizeof *made);
+	made->name = name;
+	made->next = *at;
+	*at = made;
+	return made;
+}
+
+static void add_route(struct http_router *r, const struct http_route *route)
+{
+	struct str segments[HTTP_SEGMENTS];
+	struct node *node = &r->root;
+	size_t n = split(str_of(route->pattern), segments);
+	ENSURE(route->pattern[0] == '/' && n <= HTTP_SEGMENTS && route->nparams <= 64);
+	ENSURE(route->handle && route->summary && route->method < HTTP_NMETHODS);
+	for (size_t i = 0; i < n; i++) {
+		bool param = str_starts(segments[i], STR(":"));
+		ENSURE(!param || find_param(route, str_from(segments[i], 1)));
+		node = add_child(r, node, param ? (struct str){0} : segments[i]);
+	}
+	ENSURE(!node->route[route->method]);
+	node->route[route->method] = route;
+}
+
+struct http_router *http_router_new(const struct http_route *routes, size_t n)
+{
+	struct http_router *r = mem_alloc(sizeof *r);
+	r->arena = ARENA_INIT(64 << 20);
+	for (size_t i = 0; i < n; i++)
+		add_route(r, &routes[i]);
+	return r;
+}
+
+void http_router_free(struct http_router **r)
+{
+	if (*r)
+		arena_free(&(*r)->arena);
+	mem_free(r);
+}
+
+/* A path that has routes, though not for this method, is remembered and the search goes on. */
+static const struct http_route *walk(const struct node *node, enum http_method method,
+				     struct http_match *m, size_t at)
+{
+	if (at == m->n) {
+		for (unsigned i = 0; i < HTTP_NMETHODS; i++)
+			if (node->route[i])
+				m->allow |= 1u << i;
+		return method < HTTP_NMETHODS ? node->route[method] : NULL;
+	}
+	for (const struct node *c = node->child; c; c = c->next) {
+		struct str segment = m->segment[at];
+		if (c->name.p ? !str_eq(c->name, segment) : segment.n == 0)
+			continue;
+		const struct http_route *found = walk(c, method, m, at + 1);
+		if (found)
+			return found;
+	}
+	return NULL;
+}
+
+int http_router_find(const struct http_router *r, enum http_method method, struct str path,
+		     struct arena *arena, struct http_match *ret, struct err *err)
+{
+	ret->route = NULL;
+	ret->allow = 0;
+	if (!str_starts(path, STR("/")))
+		return err_set(err, ERR_USAGE, "a path begins with /");
+	ret->n = split(path, ret->segment);
+	if (ret->n > HTTP_SEGMENTS)
+		return 1;
+	for (size_t i = 0; i < ret->n; i++)
+		if (http_decode(ret->segment[i], false, arena, &ret->segment[i], err) < 0)
+			return err_in(err, "path");
+	ret->route = walk(&r->root, method, ret, 0);
+	return ret->route ? 0 : 1;
+}
+
+static int hex(char c)
+{
+	return c >= '0' && c <= '9'   ? c - '0'
+	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
+	       : c >= 'A' && c <= 'F' ? c - 'A' + 10
+				      : -1;
+}
+
+int http_decode(struct str s, bool query, struct arena *arena, struct str *ret, struct err *err)
+{
+	if (str_find_byte(s, '%') == s.n && (!query || str_find_byte(s, '+') == s.n)) {
+		*ret = s;
+		return 0;
+	}
+	char *text = arena_alloc(arena, s.n + 1);
+	size_t n = 0;
+	for (size_t i = 0; i < s.n; i++) {
+		char c = query && s.p[i] == '+' ? ' ' : s.p[i];
+		if (c == '%') {
+			int high = i + 2 < s.n ? hex(s.p[i + 1]) : -1;
+			int low = i + 2 < s.n ? hex(s.p[i + 2]) : -1;
+			char shown[VALUE_SHOWN];
+			if (high < 0 || low < 0 || (high | low) == 0)
+				return err_set(err, ERR_USAGE,
+					       "'%s': behind each %% stand two hex digits, not 00",
+					       value_show(s, shown));
+			c = (char)(high << 4 | low);
+			i += 2;
+		}
+		text[n++] = c;
+	}
+	*ret = (struct str){text, n};
+	return 0;
+}
+
+void http_encode(struct buf *out, struct str s)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		char c = s.p[i];
+		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+		    c == '-' || c == '.' || c == '_' || c == '~')
+			buf_add_byte(out, c);
+		else
+			buf_printf(out, "%%%02X", (unsigned char)c);
+	}
+}
+
+/* What is being filled. */
+struct filling {
+	const struct http_route *route;
+	struct arena *arena;
+	void *base;
+	uint64_t seen; /* a bit per parameter */
+};
+
+static int fill(struct filling *f, const struct http_param *param, struct str value,
+		struct err *err)
+{
+	uint64_t bit = UINT64_C(1) << (param - f->route->params);
+	if ((f->seen & bit) && param->spec.type != VALUE_LIST)
+		return err_set(err, ERR_USAGE, "parameter '%s': is there twice", param->spec.name);
+	int rc = f->seen & bit ? value_add(&param->spec, value, f->arena, f->base, err)
+			       : value_parse(&param->spec, value, f->arena, f->base, err);
+	f->seen |= bit;
+	return rc < 0 ? err_in(err, "parameter '%s'", param->spec.name) : 0;
+}
+
+static int unknown(const struct http_route *route, struct str name, struct err *err)
+{
+	char shown[VALUE_SHOWN];
+	const char *near = NULL;
+	size_t best = 3;
+	for (size_t i = 0; i < route->nparams; i++) {
+		size_t d = str_distance(name, str_of(route->params[i].spec.name), 2);
+		if (d < best) {
+			best = d;
+			near = route->params[i].spec.name;
+		}
+	}
+	return err_set(err, ERR_USAGE, "parameter '%s': there is none of this name%s%s%s",
+		       value_show(name, shown), near ? "; did you mean '" : "", near ? near : "",
+		       near ? "'?" : "");
+}
+
+static int fill_path(struct filling *f, const struct http_match *m, struct err *err)
+{
+	struct str segments[HTTP_SEGMENTS];
+	size_t n = split(str_of(f->route->pattern), segments);
+	for (size_t i = 0; i < n; i++)
+		if (str_starts(segments[i], STR(":")) &&
+		    fill(f, find_param(f->route, str_from(segments[i], 1)), m->segment[i], err) < 0)
+			return -1;
+	return 0;
+}
+
+static int fill_pair(struct filling *f, struct str pair, struct err *err)
+{
+	size_t eq = str_find_byte(pair, '=');
+	struct str name, value;
+	if (http_decode(str_head(pair, eq), true, f->arena, &name, err) < 0)
+		return err_in(err, "query");
+	const struct http_param *param = find_param(f->route, name);
+	if (!param)
+		return f->route->loose ? 0 : unknown(f->route, name, err);
+	if (http_decode(str_from(pair, eq + 1), true, f->arena, &value, err) < 0)
+		return err_in(err, "parameter '%s'", param->spec.name);
+	return fill(f, param, value, err);
+}
+
+static int fill_query(struct filling *f, struct str query, struct err *err)
+{
+	struct str pair;
+	for (size_t n = 0; query.n && str_cut(&query, '&', &pair) == 0;) {
+		if (pair.n == 0)
+			continue;
+		if (++n > HTTP_QUERY_PAIRS)
+			return err_set(err, ERR_USAGE, "query: more than %d parameters",
+				       HTTP_QUERY_PAIRS);
+		if (fill_pair(f, pair, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int http_params_parse(const struct http_match *m, struct str query, struct arena *arena,
+		      const void **ret, struct err *err)
+{
+	const struct http_route *route = m->route;
+	struct filling f = {.route = route, .arena = arena};
+	f.base = arena_alloc(arena, MAX(route->params_size, (size_t)1));
+	for (size_t i = 0; i < route->nparams; i++)
+		value_defaults(&route->params[i].spec, 1, arena, f.base);
+	if (fill_path(&f, m, err) < 0 || fill_query(&f, query, err) < 0)
+		return -1;
+	for (size_t i = 0; i < route->nparams; i++)
+		if (route->params[i].required && !(f.seen >> i & 1))
+			return err_set(err, ERR_USAGE, "parameter '%s': is missing",
+				       route->params[i].spec.name);
+	*ret = f.base;
+	return 0;
+}

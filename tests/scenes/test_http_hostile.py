@@ -53,6 +53,7 @@ def test_slow_senders_are_late_however_busy_they_look(garner):
         fine(site)
         time.sleep(0.2)
     assert not open_now
+    assert site.counter("connections_late_total") == 51
     assert b"200 OK" not in closes(body)
     for s in slow:
         s.close()
@@ -89,6 +90,8 @@ def test_floods_beyond_the_caps_are_refused_and_leave_room_for_others(garner):
         except ConnectionError:
             pass
     assert 20 <= kept <= 24  # as many threads may pass the cap at once
+    assert site.counter("connections_refused_total") == 300 - kept
+    assert site.counter("connections_open") == kept
     fine(site)
     more = [site.raw(source=f"127.0.0.{i}") for i in range(3, 13) for _ in range(20)]
     time.sleep(0.2)

@@ -285,9 +285,11 @@ int main(void)
 		cmocka_unit_test(ends_of_zeroes_or_noise_are_cut_off),
 		cmocka_unit_test(a_hole_in_what_was_never_synced_is_a_torn_end),
 		cmocka_unit_test(every_flipped_bit_is_noticed_and_nothing_is_cut),
+		cmocka_unit_test(
+			a_flip_in_the_last_group_of_a_killed_writer_costs_that_group_at_most),
 		cmocka_unit_test(a_copy_of_a_mark_in_a_payload_is_only_payload),
 		cmocka_unit_test(a_mark_that_calls_more_durable_than_there_is_counts_for_nothing),
 		cmocka_unit_test(the_last_mark_is_found_from_any_distance),
 	};
-	return cmocka_run_group_tests(tests, scratch_make, scratch_done);
+	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);
 }

@@ -4,7 +4,7 @@
 #include <time.h>
 #include <zlib.h>
 
-enum { LIMIT_EVERY = 5, BODY_MAX = 4 << 20, CHUNK = 1400 };
+enum { LIMIT_EVERY = 5, BODY_MAX = 16 << 20, CHUNK = 1400 };
 
 struct answerer {
 	const struct world *w;

@@ -16,7 +16,7 @@
 
 enum {
 	HEAD_MAX = 32 << 10,
-	OUT_MAX = 8 << 20,
+	OUT_MAX = 32 << 20,
 	CLIENTS_MAX = 18000,
 	BACKLOG = 4096,
 	/* with more addresses one socket listens for all of them, and `refuse` is `reset` */

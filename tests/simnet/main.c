@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 struct conf {
@@ -169,6 +170,7 @@ int main(int argc, char **argv)
 	struct arena arena = ARENA_INIT((size_t)1 << 20);
 	struct conf conf = {0};
 	struct err err;
+	struct rlimit files;
 	pid_t parent = getppid();
 	int rc = 0;
 	value_defaults(world_specs, world_nspecs, &arena, &conf.world);
@@ -182,6 +184,10 @@ int main(int argc, char **argv)
 		(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
 		if (getppid() != parent) /* it was quicker */
 			return 0;
+	}
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max; /* one for every connection */
+		(void)setrlimit(RLIMIT_NOFILE, &files);
 	}
 	if (rc == 0)
 		rc = run(&conf, &err);

@@ -16,7 +16,7 @@ enum {
 	UDP_MAX = 512, /* without EDNS, which is not understood here */
 	NAME_MAX_BYTES = 255,
 	BATCH = 64,
-	TTL_S = 300,
+	NEGATIVE_TTL_S = 300,
 	TYPE_A = 1,
 	TYPE_CNAME = 5,
 	TYPE_SOA = 6,
@@ -270,11 +270,11 @@ static void add_authority(const struct names *names, struct buf *out)
 	add_name(&data, zone);
 	add_name(&data, zone);
 	for (int i = 0; i < 5; i++) /* serial, refresh, retry, expire, minimum */
-		put_u32be(&data, i == 0 ? 1 : TTL_S);
+		put_u32be(&data, i == 0 ? 1 : NEGATIVE_TTL_S);
 	add_name(out, zone);
 	put_u16be(out, TYPE_SOA);
 	put_u16be(out, 1);
-	put_u32be(out, TTL_S);
+	put_u32be(out, NEGATIVE_TTL_S);
 	put_u16be(out, (uint16_t)data.n);
 	buf_add_str(out, buf_str(&data));
 }
@@ -284,7 +284,7 @@ static bool make_reply(struct names *names, struct str packet, size_t most, stru
 		       bool *ret_slow)
 {
 	struct question q;
-	struct reply r = {.out = out, .ttl_s = TTL_S};
+	struct reply r = {.out = out, .ttl_s = (uint32_t)names->sim->world.conf.ttl_s};
 	if (!read_question(packet, &q))
 		return false;
 	tally_query(names->sim->tally);

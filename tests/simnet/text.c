@@ -73,9 +73,11 @@ static char *spell(uint64_t v, int digits, char *p)
 	return p;
 }
 
+/* Numbers of 40 bits, each page another, near pages far apart: an odd factor loses nothing. */
 static uint64_t index_of(const struct page *p)
 {
-	return (uint64_t)p->host * WORLD_PAGES_MAX + p->number;
+	uint64_t index = (uint64_t)p->host * WORLD_PAGES_MAX + p->number;
+	return index * UINT64_C(0x9e3779b97f4a7c15) & UINT64_C(0xffffffffff);
 }
 
 void page_word(const struct page *p, char ret[WORD_MAX])

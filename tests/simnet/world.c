@@ -46,6 +46,8 @@ const struct value_spec world_specs[] = {
 	 .help = "Seconds of Retry-After with 429 and 503"},
 	{"crawl_delay", AT(VALUE_INT_AT, crawl_delay_s), .fallback = "1", .max = 86400,
 	 .help = "Seconds of Crawl-delay in robots.txt of the kind `delay`"},
+	{"ttl", AT(VALUE_INT_AT, ttl_s), .fallback = "300", .max = 86400,
+	 .help = "Seconds that answers of the name server hold"},
 };
 #undef AT
 const size_t world_nspecs = ARRAY_LEN(world_specs);

@@ -22,7 +22,7 @@ struct world_conf {
 	int64_t odd_percent, change_percent, appear_percent, vanish_percent, gzip_percent;
 	uint64_t page_size; /* bytes, the mean */
 	bool same_size;
-	int64_t slow_us, retry_after_s, crawl_delay_s;
+	int64_t slow_us, retry_after_s, crawl_delay_s, ttl_s;
 };
 extern const struct value_spec world_specs[];
 extern const size_t world_nspecs;

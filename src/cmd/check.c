@@ -128,24 +128,12 @@ static void finish(struct check *c)
 	fputc('\n', c->call->out);
 }
 
-/* The data directory of the configuration. 0, or the exit code. */
-static int data_dir(const struct cmd_call *call, char *ret, size_t cap)
-{
-	struct config *config = NULL;
-	struct err err;
-	int code = cmd_config(call, &config);
-	if (code == 0 && cmd_data_dir(config, ret, cap, &err) < 0)
-		code = cmd_fail(call, &err);
-	config_free(&config);
-	return code;
-}
-
 static int run(const struct cmd_call *call)
 {
 	const struct options *options = call->options;
 	char data[PATH_MAX];
 	char *const only_data[] = {data};
-	int code = call->argc ? 0 : data_dir(call, data, sizeof data);
+	int code = call->argc ? 0 : cmd_data(call, data, sizeof data);
 	if (code)
 		return code;
 	struct check c = {.call = call, .as_json = options->json, .out = BUF_INIT(1 << 16)};

@@ -84,10 +84,10 @@ static void settle(struct supervisor *s)
 	size_t ready = count_ready(s), all = s->plan.nlisted;
 	char text[96];
 	s->settled = true;
-	if (!s->announced)
-		announce(s);
-	s->announced = true;
 	log_info(UP, "up", KV_UINT("ready", ready), KV_UINT("roles", all));
+	if (!s->announced)
+		announce(s); /* last, where it is seen */
+	s->announced = true;
 	snprintf(text, sizeof text, "READY=1\nSTATUS=%zu of %zu roles ready", ready, all);
 	notify_send(text);
 	FAULT("up.ready");
@@ -201,16 +201,31 @@ static void stop(struct supervisor *s, const char *signal_name)
 	FAULT("up.stopping");
 }
 
+static bool on_terminal(void)
+{
+	return isatty(STDIN_FILENO) || isatty(STDOUT_FILENO) || isatty(STDERR_FILENO);
+}
+
+/* HUP asks for a reload; it also comes when the terminal was closed that somebody ran us on, and
+ * then nobody would see or stop us. */
+static void hang_up(struct supervisor *s)
+{
+	if (s->terminal && !on_terminal())
+		stop(s, "HUP");
+	else if (!s->stopping)
+		supervisor_reload(s);
+}
+
 static void on_signal(evutil_socket_t fd, short what, void *ctx)
 {
 	(void)what;
 	struct supervisor *s = ctx;
 	struct signalfd_siginfo info;
 	while (read(fd, &info, sizeof info) == sizeof info) {
-		if (info.ssi_signo != SIGHUP)
+		if (info.ssi_signo == SIGHUP)
+			hang_up(s);
+		else
 			stop(s, sigabbrev_np((int)info.ssi_signo));
-		else if (!s->stopping)
-			supervisor_reload(s);
 	}
 	supervisor_advance(s);
 }
@@ -296,6 +311,7 @@ int supervisor_init(struct supervisor *s, const struct cmd_call *call, const cha
 	*s = (struct supervisor){.call = call,
 				 .data = data,
 				 .plan = *plan,
+				 .terminal = on_terminal(),
 				 .signal_fd = -1,
 				 .notice_fd = -1,
 				 .null_fd = -1};

@@ -179,8 +179,8 @@ void http_answer_error(struct http_request *req, struct http_answer *a, int stat
 struct content {
 	struct str bytes;
 	uint64_t from, n, size;
-	bool part;
-	char modified[32]; /* "" where it is not known */
+	bool part, packs, varies; /* packs: it is to be compressed, if that pays */
+	char modified[32];        /* "" where it is not known */
 };
 
 static void add(struct http_conn *c, struct MHD_Response *r, const char *name, const char *value)
@@ -220,6 +220,8 @@ static void add_headers(struct http_conn *c, struct MHD_Response *r, const struc
 			 (unsigned long long)(x->from + x->n - 1), (unsigned long long)x->size);
 	if (x->part || a->status == 416)
 		add(c, r, "Content-Range", text);
+	if (x->varies)
+		add(c, r, "Vary", "Accept-Encoding");
 	if (close)
 		add(c, r, "Connection", "close");
 }
@@ -269,8 +271,7 @@ static void cut_range(struct http_conn *c, struct content *x)
 
 static void pack(struct http_conn *c, struct MHD_Response **ret, struct content *x, bool close)
 {
-	bool varies, packed = http_gzip_wanted(c, x->bytes, &varies) && !x->part &&
-			      http_gzip(x->bytes, &c->packed);
+	bool packed = x->packs && !x->part && http_gzip(x->bytes, &c->packed);
 	size_t n = strlen(c->answer.etag);
 	if (packed) {
 		x->bytes = buf_str(&c->packed);
@@ -283,8 +284,6 @@ static void pack(struct http_conn *c, struct MHD_Response **ret, struct content 
 	add_headers(c, *ret, x, close);
 	if (packed)
 		add(c, *ret, "Content-Encoding", "gzip");
-	if (varies)
-		add(c, *ret, "Vary", "Accept-Encoding");
 }
 
 static struct MHD_Response *file_response(struct http_conn *c, const struct content *x)
@@ -325,6 +324,7 @@ static struct MHD_Response *make_response(struct http_conn *c, bool close)
 		return stream_response(c, close);
 	struct content x = {.bytes = a->bytes.p ? a->bytes : buf_str(a->body)};
 	x.n = x.size = a->file ? a->file_size : x.bytes.n;
+	x.packs = http_gzip_wanted(c, x.bytes, &x.varies) && !a->file;
 	if (a->modified_wall_us)
 		http_date(x.modified, a->modified_wall_us);
 	bool asked = a->status == 200 && c->request.route && c->request.route->method == HTTP_GET;

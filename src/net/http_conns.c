@@ -146,6 +146,13 @@ static struct http_conn *opened(struct http_server *s, struct MHD_Connection *mh
 	return c;
 }
 
+void http_conn_over(struct http_conn *c)
+{
+	if (c->active)
+		__atomic_sub_fetch(&c->server->active, 1, __ATOMIC_RELAXED);
+	c->active = false;
+}
+
 /* The descriptor is still open: libmicrohttpd closes it after this. */
 static void closed(struct http_server *s, struct http_conn *c)
 {
@@ -162,6 +169,7 @@ static void closed(struct http_server *s, struct http_conn *c)
 	count_open(s);
 	http_stream_orphan(c);
 	pthread_mutex_unlock(&s->lock);
+	http_conn_over(c);
 	http_answer_done(c);
 	arena_free(&c->request.arena);
 	buf_free(&c->body);

@@ -71,6 +71,7 @@ void http_conns_notify(void *server, struct MHD_Connection *mhd, void **ret_conn
 void *http_conns_ticker(void *server); /* the thread */
 const struct sockaddr *http_conn_peer(const struct http_conn *c);
 bool http_conn_local(const struct http_conn *c);
+void http_conn_over(struct http_conn *c); /* its request counts as active no more */
 void http_conn_address(const struct http_conn *c, char *ret, size_t cap);
 
 /* http_answer.c: hands the filled answer to libmicrohttpd. close: the connection ends behind it. */

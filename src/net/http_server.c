@@ -297,9 +297,7 @@ static void on_end(void *server, struct MHD_Connection *mhd, void **conn,
 		count_request(c);
 		tell(c, now_us, how == MHD_REQUEST_TERMINATED_COMPLETED_OK);
 	}
-	if (c->active)
-		__atomic_sub_fetch(&s->active, 1, __ATOMIC_RELAXED);
-	c->active = false;
+	http_conn_over(c);
 	c->step = HTTP_IDLE;
 	http_answer_done(c);
 	buf_free(&c->taken);

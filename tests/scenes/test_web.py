@@ -5,7 +5,7 @@ import re
 import signal
 import subprocess
 
-import pytest
+import peers
 from garner import wait_for
 from web import until, web
 
@@ -94,7 +94,6 @@ def test_status_is_the_same_as_the_commands(garner):
 
 
 def test_metrics_are_clean_in_both_forms(garner):
-    peers = pytest.importorskip("peers")
     promtool = peers.need("prometheus").program("promtool")
     site = web(garner)
     a = site.ask("/metrics")

@@ -36,7 +36,7 @@ struct client {
 	struct client *next, *prev;
 	struct loop_io io;
 	struct loop_timer timer; /* between pieces; else the idle limit */
-	struct gate_key key;
+	struct addr server;
 	struct tally_mark mark;
 	struct buf in;  /* of a request that is not whole, or came too early */
 	struct buf out; /* what could not be sent at once, from `sent` on; up to `until` for now */
@@ -71,7 +71,7 @@ static void client_free(struct client *c)
 	loop_timer_stop(&c->timer);
 	loop_io_end(&c->io);
 	close(c->fd);
-	gate_leave(h->gate, &c->key);
+	gate_leave(h->gate, &c->server);
 	if (c->prev)
 		c->prev->next = c->next;
 	else
@@ -406,7 +406,7 @@ static void on_accept(void *ctx, int fd, const struct peer *peer)
 	struct http *h = d->http;
 	int64_t address = d->address == ANY_ADDRESS ? local_address(h, fd) : d->address;
 	if (address < 0) {
-		gate_leave(h->gate, &peer->key);
+		gate_leave(h->gate, &peer->server);
 		close(fd);
 		return;
 	}
@@ -415,7 +415,7 @@ static void on_accept(void *ctx, int fd, const struct peer *peer)
 			     .next = h->clients,
 			     .io = {.fn = on_ready, .ctx = c},
 			     .timer = {.fn = on_timer, .ctx = c},
-			     .key = peer->key,
+			     .server = peer->server,
 			     .mark = {.owner = c},
 			     .in = BUF_INIT(HEAD_MAX),
 			     .out = BUF_INIT(OUT_MAX),

@@ -71,7 +71,7 @@ struct names {
 struct asker {
 	struct names *names;
 	struct conn *conn;
-	struct gate_key key;
+	struct addr server;
 	bool length_known;
 };
 
@@ -431,7 +431,7 @@ static void on_closed(void *ctx, enum conn_end end, int sys_errno)
 		if (l->asker == a)
 			late_free(l);
 	}
-	gate_leave(a->names->gate, &a->key);
+	gate_leave(a->names->gate, &a->server);
 	mem_free(&a);
 }
 
@@ -446,7 +446,7 @@ static void on_accept(void *ctx, int fd, const struct peer *peer)
 		.line = no_line, .bytes = on_block, .closed = on_closed};
 	struct names *names = ctx;
 	struct asker *a = mem_alloc(sizeof *a);
-	*a = (struct asker){.names = names, .key = peer->key};
+	*a = (struct asker){.names = names, .server = peer->server};
 	a->conn = conn_new(names->pool, fd, &limits, &ops, a);
 	conn_want(a->conn, 2);
 }

@@ -467,5 +467,5 @@ int main(void)
 		cmocka_unit_test_teardown(killed_anywhere_a_clone_is_whole_or_not_there, disarm),
 #endif
 	};
-	return cmocka_run_group_tests(tests, scratch_make, scratch_done);
+	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);
 }

@@ -1,0 +1,361 @@
+#include "fetch/polite.h"
+
+#include "base/fault.h"
+#include "base/hash.h"
+#include "fetch/polite_file.h"
+
+#include <sys/socket.h>
+
+#define LOCK_WAIT_US (50 * US_PER_MS)
+#define BUSY_WAIT_US (5 * US_PER_MS) /* until a group that is locked is asked for again */
+#define FULL_WAIT_US US_PER_S        /* until a group that is full is */
+#define HELD_WAIT_MIN_US (10 * US_PER_MS)
+#define HELD_WAIT_MAX_US US_PER_S
+#define TROUBLE_MIN_US US_PER_S /* what is doubled where there is no delay */
+
+/* What is kept of a server, apart from leases; read and written as a whole under its lock. */
+struct state {
+	unsigned troubles;
+	int64_t start_us, next_us, delay_us;
+	uint32_t trouble_s;
+};
+
+int64_t polite_delay_of_rate(double per_second)
+{
+	double delay = per_second > 0 ? (double)US_PER_S / per_second : (double)POLITE_RETRY_MAX_US;
+	return delay < (double)POLITE_RETRY_MAX_US ? (int64_t)delay : POLITE_RETRY_MAX_US;
+}
+
+int64_t polite_pause_us(int64_t delay_us, unsigned troubles)
+{
+	int64_t pause = MAX(delay_us, TROUBLE_MIN_US);
+	if (troubles == 0)
+		return delay_us;
+	for (unsigned i = 0; i < troubles && pause < POLITE_PAUSE_MAX_US; i++)
+		pause *= 2;
+	return MAX(delay_us, MIN(pause, POLITE_PAUSE_MAX_US));
+}
+
+static uint32_t second(int64_t us)
+{
+	return (uint32_t)(us / US_PER_S);
+}
+
+static unsigned family_of(const struct addr *server)
+{
+	return server->family == AF_INET ? 4 : 6;
+}
+
+static uint64_t key_of(const struct addr *server)
+{
+	uint64_t key = 0;
+	for (size_t i = 0; i < (server->family == AF_INET ? 4 : 8); i++)
+		key = key << 8 | server->b[i];
+	return key;
+}
+
+static uint32_t group_of(const struct polite *p, const struct addr *server)
+{
+	return (uint32_t)(hash_u64(key_of(server) + family_of(server)) % p->groups);
+}
+
+static bool group_lock(struct polite *p, uint32_t group)
+{
+	return polite_lock_wait(p, POLITE_LOCK_GROUP, group, LOCK_WAIT_US);
+}
+
+static void group_unlock(struct polite *p, uint32_t group)
+{
+	polite_lock_end(p, POLITE_LOCK_GROUP, group);
+}
+
+#define STORE(word, value) __atomic_store_n(&(word), (value), __ATOMIC_RELEASE)
+
+/* The order of the stores, and a kill between them: `next` comes first, because it alone keeps
+ * everybody away; what is unfinished fails its check and counts as asked just now. */
+static void state_write(const struct polite *p, struct polite_entry *e, const struct state *s)
+{
+	STORE(e->next_us, s->next_us);
+	FAULT("polite.write.next");
+	STORE(e->start_us, s->start_us);
+	FAULT("polite.write.start");
+	STORE(e->delay_us, s->delay_us);
+	STORE(e->pause_us, s->next_us - s->start_us);
+	STORE(e->next_wall_us, s->next_us + p->wall_offset_us);
+	FAULT("polite.write.wall");
+	STORE(e->meta, polite_meta(polite_family(e->meta), s->troubles, p->boot));
+	FAULT("polite.write.meta");
+	STORE(e->check, polite_entry_check(e) | (uint64_t)s->trouble_s << 32);
+	FAULT("polite.write.check");
+}
+
+static int64_t clamp(int64_t v, int64_t least, int64_t most)
+{
+	return v < least ? least : v > most ? most : v;
+}
+
+static void leases_clear(struct polite_entry *e)
+{
+	for (size_t i = 0; i < POLITE_CONCURRENT_MAX; i++)
+		STORE(e->lease[i], 0);
+}
+
+/* From before this start of the machine: nobody of then lives. The last request was at the start
+ * at the latest, so the plain delay counts from there; a longer pause ends when the wall clock says
+ * so, but is never shorter than the delay nor longer than it was. */
+static void state_carry_over(const struct polite *p, struct polite_entry *e, struct state *s)
+{
+	int64_t delay = clamp(e->delay_us, 0, POLITE_RETRY_MAX_US);
+	int64_t pause = clamp(e->pause_us, delay, POLITE_RETRY_MAX_US);
+	leases_clear(e);
+	s->start_us = 0;
+	s->next_us = e->next_wall_us <= 0
+			     ? pause
+			     : clamp(e->next_wall_us - p->wall_offset_us, delay, pause);
+	s->trouble_s = 0;
+}
+
+/* What the entry says, made sound. */
+static struct state state_read(struct polite *p, struct polite_entry *e, int64_t now_us)
+{
+	struct state s = {
+		.troubles = MIN(polite_troubles(e->meta), (unsigned)POLITE_TROUBLES_MAX),
+		.start_us = e->start_us,
+		.next_us = MIN(e->next_us, now_us + POLITE_RETRY_MAX_US),
+		.delay_us = clamp(e->delay_us, 0, POLITE_RETRY_MAX_US),
+		.trouble_s = (uint32_t)(e->check >> 32),
+	};
+	bool sound = (uint32_t)e->check == polite_entry_check(e);
+	bool ours = (uint32_t)(e->meta >> 32) == p->boot;
+	if (sound && ours)
+		return s;
+	if (sound) {
+		state_carry_over(p, e, &s);
+	} else {
+		s.start_us = now_us;
+		s.next_us = MAX(s.next_us, now_us + s.delay_us);
+	}
+	state_write(p, e, &s);
+	return s;
+}
+
+static bool alive(const struct polite *p, uint64_t lease)
+{
+	uint32_t process = lease & (POLITE_PROCESSES - 1);
+	uint32_t generation = (uint32_t)lease >> POLITE_PROCESS_BITS;
+	if (process == p->me)
+		return generation == p->generation;
+	return generation == __atomic_load_n(&p->process[process], __ATOMIC_ACQUIRE) &&
+	       polite_lock_held(p, POLITE_LOCK_PROCESS, process);
+}
+
+/* Takes back what has ended or belonged to the dead; returns how many are left. */
+static unsigned leases_sweep(struct polite *p, struct polite_entry *e, int64_t now_us)
+{
+	unsigned n = 0;
+	for (size_t i = 0; i < POLITE_CONCURRENT_MAX; i++) {
+		if (!e->lease[i])
+			continue;
+		if (second(now_us) < e->lease[i] >> 32 && alive(p, e->lease[i]))
+			n++;
+		else
+			STORE(e->lease[i], 0);
+	}
+	return n;
+}
+
+static struct polite_entry *find(struct polite *p, uint32_t group, const struct addr *server)
+{
+	struct polite_entry *e = p->entry + (size_t)group * POLITE_GROUP;
+	uint64_t key = key_of(server);
+	for (size_t i = 0; i < POLITE_GROUP; i++)
+		if (e[i].key == key && polite_family(e[i].meta) == family_of(server))
+			return &e[i];
+	return NULL;
+}
+
+/* A place for another server: a free one, or of those that are past their time the one without
+ * troubles that was asked longest ago. NULL: all are needed. */
+static struct polite_entry *find_room(struct polite *p, uint32_t group, int64_t now_us)
+{
+	struct polite_entry *e = p->entry + (size_t)group * POLITE_GROUP, *best = NULL;
+	struct state best_state = {0};
+	for (size_t i = 0; i < POLITE_GROUP; i++)
+		if (polite_family(e[i].meta) == 0)
+			return &e[i];
+	for (size_t i = 0; i < POLITE_GROUP; i++) {
+		struct state s = state_read(p, &e[i], now_us);
+		if (now_us < s.next_us || leases_sweep(p, &e[i], now_us) > 0)
+			continue;
+		if (best &&
+		    (s.troubles > best_state.troubles ||
+		     (s.troubles == best_state.troubles && s.start_us >= best_state.start_us)))
+			continue;
+		best = &e[i];
+		best_state = s;
+	}
+	return best;
+}
+
+static struct polite_entry *make(struct polite *p, uint32_t group, const struct addr *server,
+				 int64_t now_us)
+{
+	struct polite_entry *e = find_room(p, group, now_us);
+	if (!e)
+		return NULL;
+	STORE(e->meta, 0);
+	FAULT("polite.make.free");
+	leases_clear(e);
+	STORE(e->key, key_of(server));
+	FAULT("polite.make.key");
+	STORE(e->meta, polite_meta(family_of(server), 0, p->boot));
+	FAULT("polite.make.meta");
+	state_write(p, e, &(struct state){0});
+	return e;
+}
+
+static void lease_put(struct polite *p, struct polite_entry *e, int64_t now_us, struct lease *l)
+{
+	uint64_t end_s = second(now_us + POLITE_LEASE_US) + 1;
+	size_t i = 0;
+	while (e->lease[i])
+		i++;
+	l->word = p->me | (uint64_t)p->generation << POLITE_PROCESS_BITS | end_s << 32;
+	l->entry = (uint32_t)(e - p->entry);
+	l->place = (uint32_t)i;
+	STORE(e->lease[i], l->word);
+}
+
+/* How long until it is worth asking again; 0: now. */
+static int64_t wait_us(const struct state *s, unsigned open, const struct polite_rule *rule,
+		       int64_t now_us)
+{
+	int64_t from_us = MAX(s->next_us, s->start_us + rule->delay_us);
+	unsigned most = MIN(MAX(rule->concurrent, 1u), (unsigned)POLITE_CONCURRENT_MAX);
+	if (s->troubles)
+		most = 1;
+	int64_t held =
+		open < most ? 0 : clamp(rule->delay_us / 4, HELD_WAIT_MIN_US, HELD_WAIT_MAX_US);
+	return MAX(held, MAX(from_us - now_us, 0));
+}
+
+static int64_t take_locked(struct polite *p, uint32_t group, const struct polite_rule *rule,
+			   int64_t now_us, struct lease *l)
+{
+	struct polite_entry *e = find(p, group, &l->server);
+	if (!e)
+		e = make(p, group, &l->server, now_us);
+	if (!e)
+		return FULL_WAIT_US;
+	struct state s = state_read(p, e, now_us);
+	int64_t wait = wait_us(&s, leases_sweep(p, e, now_us), rule, now_us);
+	if (wait > 0)
+		return wait;
+	s.start_us = l->start_us = now_us;
+	s.delay_us = rule->delay_us;
+	s.next_us = now_us + polite_pause_us(rule->delay_us, s.troubles);
+	state_write(p, e, &s);
+	lease_put(p, e, now_us, l);
+	FAULT("polite.take.leased");
+	return 0;
+}
+
+int polite_take(struct polite *p, const struct addr *a, const struct polite_rule *rule,
+		int64_t now_us, struct lease *ret, int64_t *ret_wait_us)
+{
+	struct lease l = {.server = addr_server(a)};
+	uint32_t group = group_of(p, &l.server);
+	ENSURE(now_us >= 0 && rule->delay_us >= 0 && rule->delay_us <= POLITE_RETRY_MAX_US);
+	if (!group_lock(p, group)) {
+		*ret_wait_us = BUSY_WAIT_US;
+		return 1;
+	}
+	int64_t wait = take_locked(p, group, rule, now_us, &l);
+	group_unlock(p, group);
+	if (wait > 0)
+		*ret_wait_us = wait;
+	else
+		*ret = l;
+	return wait > 0;
+}
+
+/* The entry that the lease is in, locked. NULL: the lock could not be had. */
+static struct polite_entry *lease_entry(struct polite *p, const struct lease *l)
+{
+	ENSURE(l->entry < p->groups * POLITE_GROUP && l->place < POLITE_CONCURRENT_MAX);
+	return group_lock(p, l->entry / POLITE_GROUP) ? p->entry + l->entry : NULL;
+}
+
+int polite_renew(struct polite *p, struct lease *l, int64_t now_us)
+{
+	struct polite_entry *e = l->word ? lease_entry(p, l) : NULL;
+	if (!e)
+		return 1;
+	bool held = e->lease[l->place] == l->word && second(now_us) < l->word >> 32;
+	if (held) {
+		uint64_t end_s = second(now_us + POLITE_LEASE_US) + 1;
+		l->word = (l->word & UINT32_MAX) | MAX(end_s, l->word >> 32) << 32;
+		STORE(e->lease[l->place], l->word);
+	}
+	group_unlock(p, l->entry / POLITE_GROUP);
+	return held ? 0 : 1;
+}
+
+/* Requests that began before the last trouble tell nothing new: of eight that fail together one
+ * doubles the delay, and one that just succeeds does not halve it. */
+static void state_learn(struct state *s, enum outcome outcome, const struct lease *l,
+			int64_t retry_after_us, int64_t now_us)
+{
+	bool news = second(l->start_us) >= s->trouble_s;
+	int64_t before = polite_pause_us(s->delay_us, s->troubles);
+	if (outcome_is_trouble(outcome)) {
+		if (news && s->troubles < POLITE_TROUBLES_MAX) {
+			s->troubles++;
+			s->trouble_s = second(now_us);
+		}
+		s->next_us = MAX(s->next_us, now_us + polite_pause_us(s->delay_us, s->troubles));
+	} else if (outcome_is_answer(outcome) && news && s->troubles > 0) {
+		s->troubles--;
+		if (s->next_us == s->start_us + before)
+			s->next_us = s->start_us + polite_pause_us(s->delay_us, s->troubles);
+	}
+	if (retry_after_us > 0)
+		s->next_us = MAX(s->next_us, now_us + MIN(retry_after_us, POLITE_RETRY_MAX_US));
+}
+
+/* Where the lock cannot be had the lease ends by itself, which is later than any pause would. */
+void polite_end(struct polite *p, struct lease *l, enum outcome outcome, int64_t retry_after_us,
+		int64_t now_us)
+{
+	struct polite_entry *e = l->word ? lease_entry(p, l) : NULL;
+	if (!e)
+		return;
+	if (e->key == key_of(&l->server) && polite_family(e->meta) == family_of(&l->server)) {
+		struct state s = state_read(p, e, now_us);
+		state_learn(&s, outcome, l, retry_after_us, now_us);
+		state_write(p, e, &s);
+		if (e->lease[l->place] == l->word)
+			STORE(e->lease[l->place], 0);
+		FAULT("polite.end.freed");
+	}
+	group_unlock(p, l->entry / POLITE_GROUP);
+	l->word = 0;
+}
+
+int polite_look(struct polite *p, const struct addr *a, int64_t now_us, struct polite_view *ret)
+{
+	struct addr server = addr_server(a);
+	uint32_t group = group_of(p, &server);
+	if (!group_lock(p, group))
+		return 1;
+	struct polite_entry *e = find(p, group, &server);
+	if (e) {
+		struct state s = state_read(p, e, now_us);
+		*ret = (struct polite_view){.start_us = s.start_us,
+					    .next_us = s.next_us,
+					    .troubles = s.troubles,
+					    .open = leases_sweep(p, e, now_us)};
+	}
+	group_unlock(p, group);
+	return e ? 0 : 1;
+}

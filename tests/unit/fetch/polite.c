@@ -1,0 +1,695 @@
+#include "fetch/polite.h"
+#include "../dice.h"
+#include "../scratch.h"
+#include "../unit.h"
+#include "base/fault.h"
+#include "base/file.h"
+#include "base/format.h"
+#include "fetch/polite_file.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define S US_PER_S
+#define START (1000 * S) /* well after the start of the machine */
+#define WALL (INT64_C(1700000000) * S)
+
+static const struct polite_rule plain = {.delay_us = 10 * S, .concurrent = 1};
+
+static struct polite *open_at(const char *path, const char *boot, int64_t now_us, int64_t wall_us)
+{
+	struct polite *p = NULL;
+	struct err err;
+	struct polite_options o = {
+		.servers = 64, .boot = boot, .now_us = now_us, .wall_us = wall_us};
+	if (polite_open(&p, path, &o, &err) < 0)
+		fail_msg("%s", err.msg);
+	return p;
+}
+
+static struct polite *open_new(const char *name)
+{
+	unlink(scratch(name));
+	return open_at(scratch(name), "a", START, WALL);
+}
+
+static struct addr addr_of(const char *text)
+{
+	struct addr a;
+	assert_true(addr_parse(str_of(text), &a));
+	return a;
+}
+
+/* Taken, or how long to wait. */
+static int64_t take(struct polite *p, const char *server, const struct polite_rule *rule,
+		    int64_t now_us, struct lease *ret)
+{
+	struct addr a = addr_of(server);
+	int64_t wait = 0;
+	int rc = polite_take(p, &a, rule, now_us, ret, &wait);
+	assert_in_range(rc, 0, 1);
+	assert_true(rc == 0 ? wait == 0 : wait > 0);
+	return wait;
+}
+
+static void takes(struct polite *p, const char *server, int64_t now_us, struct lease *ret)
+{
+	int64_t wait = take(p, server, &plain, now_us, ret);
+	if (wait)
+		fail_msg("%s: wait %lld us", server, (long long)wait);
+}
+
+static int64_t waits(struct polite *p, const char *server, int64_t now_us)
+{
+	struct lease l;
+	int64_t wait = take(p, server, &plain, now_us, &l);
+	assert_true(wait > 0);
+	return wait;
+}
+
+static void asks(struct polite *p, const char *server, enum outcome o, int64_t retry_us,
+		 int64_t now_us)
+{
+	struct lease l;
+	takes(p, server, now_us, &l);
+	polite_end(p, &l, o, retry_us, now_us + 1);
+}
+
+static void outcomes_have_names_and_say_what_they_are(void **state)
+{
+	(void)state;
+	for (int i = 0; i < OUTCOME_COUNT; i++) {
+		enum outcome o = OUTCOME_COUNT;
+		assert_true(outcome_parse(str_of(outcome_name((enum outcome)i)), &o));
+		assert_int_equal(o, i);
+		assert_false(outcome_is_temporary(o) && outcome_is_permanent(o));
+		assert_false(outcome_is_answer(o) && outcome_is_trouble(o));
+		assert_false(outcome_is_ok(o) && (outcome_is_refusal(o) || outcome_is_trouble(o)));
+	}
+	enum outcome o = OUTCOME_OK;
+	assert_false(outcome_parse(STR(""), &o));
+	assert_false(outcome_parse(STR("okay"), &o));
+	assert_true(outcome_is_site(OUTCOME_SITE_TEMPORARY));
+	assert_false(outcome_is_site(OUTCOME_TEMPORARY));
+	assert_true(outcome_is_answer(OUTCOME_PERMANENT));
+	assert_true(outcome_is_refusal(OUTCOME_ROBOTS));
+	assert_false(outcome_is_trouble(OUTCOME_CANCELLED));
+}
+
+static void a_rate_is_a_delay(void **state)
+{
+	(void)state;
+	assert_int_equal(polite_delay_of_rate(0.1), 10 * S);
+	assert_int_equal(polite_delay_of_rate(4), S / 4);
+	assert_int_equal(polite_delay_of_rate(0), POLITE_RETRY_MAX_US);
+	assert_int_equal(polite_delay_of_rate(-1), POLITE_RETRY_MAX_US);
+	assert_int_equal(polite_delay_of_rate(1e-300), POLITE_RETRY_MAX_US);
+	assert_int_equal(polite_delay_of_rate(1e300), 0);
+}
+
+static void pauses_double_up_to_an_hour(void **state)
+{
+	(void)state;
+	assert_int_equal(polite_pause_us(10 * S, 0), 10 * S);
+	assert_int_equal(polite_pause_us(10 * S, 1), 20 * S);
+	assert_int_equal(polite_pause_us(10 * S, 3), 80 * S);
+	assert_int_equal(polite_pause_us(10 * S, 32), POLITE_PAUSE_MAX_US);
+	assert_int_equal(polite_pause_us(0, 0), 0);
+	assert_int_equal(polite_pause_us(0, 1), 2 * S);
+	assert_int_equal(polite_pause_us(3 * US_PER_H, 5), 3 * US_PER_H);
+}
+
+static void the_delay_counts_from_start_to_start(void **state)
+{
+	(void)state;
+	struct polite *p = open_new("delay");
+	struct lease l;
+	takes(p, "192.0.2.1", START, &l);
+	polite_end(p, &l, OUTCOME_OK, 0, START + 4 * S);
+	assert_int_equal(waits(p, "192.0.2.1", START + 4 * S), 6 * S);
+	assert_int_equal(waits(p, "192.0.2.1", START + 10 * S - 1), 1);
+	takes(p, "192.0.2.1", START + 10 * S, &l);
+	takes(p, "192.0.2.2", START + 10 * S, &l);
+	polite_close(&p);
+}
+
+static void only_one_is_open_at_a_time(void **state)
+{
+	(void)state;
+	struct polite *p = open_new("one");
+	struct lease l, m;
+	takes(p, "192.0.2.1", START, &l);
+	assert_true(waits(p, "192.0.2.1", START + 60 * S) > 0);
+	polite_end(p, &l, OUTCOME_OK, 0, START + 60 * S);
+	takes(p, "192.0.2.1", START + 60 * S, &m);
+	polite_end(p, &l, OUTCOME_OK, 0, START + 61 * S); /* ended twice: not the other's */
+	assert_true(waits(p, "192.0.2.1", START + 80 * S) > 0);
+	polite_close(&p);
+}
+
+static void as_many_are_open_as_the_rule_says(void **state)
+{
+	(void)state;
+	for (unsigned most = 0; most <= 9; most++) {
+		struct polite *p = open_new("many");
+		struct polite_rule rule = {.delay_us = 0, .concurrent = most};
+		unsigned want = most == 0 ? 1 : MIN(most, 8u), n = 0;
+		struct lease l[10];
+		while (n < 10 && take(p, "192.0.2.1", &rule, START, &l[n]) == 0)
+			n++;
+		assert_int_equal(n, want);
+		polite_end(p, &l[want / 2], OUTCOME_OK, 0, START);
+		assert_int_equal(take(p, "192.0.2.1", &rule, START, &l[want / 2]), 0);
+		assert_true(take(p, "192.0.2.1", &rule, START, &l[9]) > 0);
+		polite_close(&p);
+	}
+}
+
+static void a_longer_rule_is_kept_also_after_a_shorter_one(void **state)
+{
+	(void)state;
+	struct polite *p = open_new("longer");
+	struct polite_rule brief = {.delay_us = S}, strict = {.delay_us = 60 * S};
+	struct lease l;
+	assert_int_equal(take(p, "192.0.2.1", &brief, START, &l), 0);
+	polite_end(p, &l, OUTCOME_OK, 0, START);
+	assert_int_equal(take(p, "192.0.2.1", &strict, START + 2 * S, &l), 58 * S);
+	assert_int_equal(take(p, "192.0.2.1", &brief, START + 2 * S, &l), 0);
+	polite_end(p, &l, OUTCOME_OK, 0, START + 2 * S);
+	assert_int_equal(take(p, "192.0.2.1", &strict, START + 62 * S, &l), 0);
+	polite_end(p, &l, OUTCOME_OK, 0, START + 62 * S);
+	assert_int_equal(take(p, "192.0.2.1", &brief, START + 64 * S, &l), 58 * S);
+	polite_close(&p);
+}
+
+static void names_on_one_address_and_one_network_share(void **state)
+{
+	(void)state;
+	struct polite *p = open_new("share");
+	struct lease l;
+	takes(p, "192.0.2.1", START, &l);
+	waits(p, "::ffff:192.0.2.1", START);
+	takes(p, "2001:db8:1:2::1", START, &l);
+	waits(p, "2001:db8:1:2:ffff::9", START);
+	takes(p, "2001:db8:1:3::1", START, &l);
+	takes(p, "::1", START, &l); /* whose key is 0 */
+	waits(p, "::2", START);
+	takes(p, "0.0.0.0", START, &l);
+	waits(p, "0.0.0.0", START);
+	polite_close(&p);
+}
+
+static void troubles_double_the_delay_and_answers_halve_it(void **state)
+{
+	(void)state;
+	struct polite *p = open_new("trouble");
+	struct addr a = addr_of("192.0.2.1");
+	struct polite_view v;
+	int64_t now = START;
+	for (unsigned i = 1; i <= 12; i++) {
+		asks(p, "192.0.2.1", i % 2 ? OUTCOME_TEMPORARY : OUTCOME_SITE_TEMPORARY, 0, now);
+		int64_t pause = MIN(10 * S << i, POLITE_PAUSE_MAX_US);
+		assert_int_equal(waits(p, "192.0.2.1", now + 1), pause);
+		now += pause + 1;
+	}
+	for (unsigned i = 11; i > 0; i--) {
+		asks(p, "192.0.2.1", i % 2 ? OUTCOME_PERMANENT : OUTCOME_UNCHANGED, 0, now);
+		assert_int_equal(polite_look(p, &a, now, &v), 0);
+		assert_int_equal(v.troubles, i);
+		int64_t pause = MIN(10 * S << i, POLITE_PAUSE_MAX_US);
+		assert_int_equal(v.next_us, now + pause);
+		now += pause;
+	}
+	asks(p, "192.0.2.1", OUTCOME_OK, 0, now);
+	assert_int_equal(waits(p, "192.0.2.1", now + 1), 10 * S - 1);
+	polite_close(&p);
+}
+
+static void what_says_nothing_of_the_server_changes_nothing(void **state)
+{
+	(void)state;
+	struct polite *p = open_new("nothing");
+	struct addr a = addr_of("192.0.2.1");
+	struct polite_view v;
+	asks(p, "192.0.2.1", OUTCOME_TEMPORARY, 0, START);
+	asks(p, "192.0.2.1", OUTCOME_CANCELLED, 0, START + 100 * S);
+	asks(p, "192.0.2.1", OUTCOME_ROBOTS, 0, START + 200 * S);
+	assert_int_equal(polite_look(p, &a, START + 200 * S, &v), 0);
+	assert_int_equal(v.troubles, 1);
+	assert_int_equal(v.next_us, START + 220 * S);
+	polite_close(&p);
+}
+
+static void failing_together_counts_once(void **state)
+{
+	(void)state;
+	struct polite *p = open_new("together");
+	struct polite_rule rule = {.delay_us = S, .concurrent = 8};
+	struct addr a = addr_of("192.0.2.1");
+	struct polite_view v;
+	struct lease l[8];
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(take(p, "192.0.2.1", &rule, START + i * S, &l[i]), 0);
+	for (int i = 0; i < 7; i++)
+		polite_end(p, &l[i], OUTCOME_TEMPORARY, 0, START + 20 * S);
+	polite_end(p, &l[7], OUTCOME_OK, 0, START + 20 * S);
+	assert_int_equal(polite_look(p, &a, START + 20 * S, &v), 0);
+	assert_int_equal(v.troubles, 1);
+	assert_int_equal(take(p, "192.0.2.1", &rule, START + 22 * S, &l[0]), 0);
+	assert_true(take(p, "192.0.2.1", &rule, START + 40 * S, &l[1]) > 0); /* one at a time */
+	polite_close(&p);
+}
+
+static void retry_after_is_kept_whatever_else_is_answered(void **state)
+{
+	(void)state;
+	struct polite *p = open_new("retry");
+	struct polite_rule two = {.delay_us = S, .concurrent = 2};
+	struct lease l, m;
+	asks(p, "192.0.2.1", OUTCOME_TEMPORARY, 300 * S, START);
+	assert_int_equal(waits(p, "192.0.2.1", START + 1), 300 * S);
+	asks(p, "192.0.2.2", OUTCOME_OK, 30 * US_PER_DAY, START);
+	assert_int_equal(waits(p, "192.0.2.2", START + 1), US_PER_DAY);
+	asks(p, "192.0.2.3", OUTCOME_OK, S, START); /* shorter than the delay */
+	assert_int_equal(waits(p, "192.0.2.3", START + 1), 10 * S - 1);
+	assert_int_equal(take(p, "192.0.2.4", &two, START, &l), 0);
+	assert_int_equal(take(p, "192.0.2.4", &two, START + S, &m), 0);
+	polite_end(p, &l, OUTCOME_TEMPORARY, 500 * S, START + 2 * S);
+	polite_end(p, &m, OUTCOME_OK, 0, START + 3 * S);
+	assert_int_equal(take(p, "192.0.2.4", &two, START + 3 * S, &l), 499 * S);
+	polite_close(&p);
+}
+
+static void leases_end_by_themselves_unless_renewed(void **state)
+{
+	(void)state;
+	struct polite *p = open_new("expire");
+	struct lease l, m;
+	takes(p, "192.0.2.1", START, &l);
+	waits(p, "192.0.2.1", START + POLITE_LEASE_US - S);
+	assert_int_equal(polite_renew(p, &l, START + POLITE_LEASE_US - S), 0);
+	waits(p, "192.0.2.1", START + POLITE_LEASE_US + 2 * S);
+	takes(p, "192.0.2.1", START + 2 * POLITE_LEASE_US + S, &m);
+	assert_int_equal(polite_renew(p, &l, START + 2 * POLITE_LEASE_US + S), 1);
+	polite_end(p, &l, OUTCOME_OK, 0, START + 2 * POLITE_LEASE_US + 60 * S);
+	waits(p, "192.0.2.1", START + 2 * POLITE_LEASE_US + 60 * S);
+	assert_int_equal(polite_renew(p, &m, START + 4 * POLITE_LEASE_US), 1); /* too late */
+	polite_close(&p);
+}
+
+static void two_processes_keep_each_other_away(void **state)
+{
+	(void)state;
+	struct polite *p = open_new("two"), *q = open_at(scratch("two"), "a", START, WALL);
+	struct lease l;
+	takes(p, "192.0.2.1", START, &l);
+	waits(q, "192.0.2.1", START + 20 * S);
+	polite_close(&p); /* as if killed: the system closes the file */
+	takes(q, "192.0.2.1", START + 20 * S, &l);
+	p = open_at(scratch("two"), "a", START, WALL); /* in the same place, another generation */
+	waits(p, "192.0.2.1", START + 60 * S);
+	polite_close(&q);
+	q = open_at(scratch("two"), "a", START, WALL);
+	takes(q, "192.0.2.1", START + 60 * S, &l);
+	polite_close(&p);
+	polite_close(&q);
+}
+
+static void a_reused_place_does_not_revive_old_leases(void **state)
+{
+	(void)state;
+	struct polite *keep = open_new("reuse"), *p = open_at(scratch("reuse"), "a", START, WALL);
+	struct lease l;
+	takes(p, "192.0.2.1", START, &l);
+	polite_close(&p);
+	p = open_at(scratch("reuse"), "a", START, WALL);
+	takes(keep, "192.0.2.1", START + 20 * S, &l);
+	polite_close(&p);
+	polite_close(&keep);
+}
+
+static void delays_outlive_all_processes(void **state)
+{
+	(void)state;
+	struct polite *p = open_new("outlive");
+	asks(p, "192.0.2.1", OUTCOME_OK, 0, START);
+	polite_close(&p);
+	p = open_at(scratch("outlive"), "a", START + S, WALL + S);
+	assert_int_equal(waits(p, "192.0.2.1", START + S), 9 * S);
+	polite_close(&p);
+}
+
+static void after_a_start_of_the_machine_plain_delays_count_from_it(void **state)
+{
+	(void)state;
+	struct polite *p = open_new("boot");
+	struct lease l;
+	takes(p, "192.0.2.1", START, &l);
+	polite_close(&p);
+	p = open_at(scratch("boot"), "b", 3 * S, WALL + 500 * S);
+	assert_int_equal(waits(p, "192.0.2.1", 3 * S), 7 * S);
+	assert_int_equal(waits(p, "192.0.2.9", 3 * S), 7 * S); /* its entry may have been lost */
+	takes(p, "192.0.2.1", 10 * S, &l);
+	polite_close(&p);
+}
+
+static void after_a_start_of_the_machine_pauses_go_on_by_the_wall_clock(void **state)
+{
+	(void)state;
+	const struct {
+		int64_t wall_us, next_us;
+	} cases[] = {
+		{WALL + 100 * S, 20 * S + 900 * S}, /* 900 s of the pause are left */
+		{WALL + 5000 * S, 10 * S},          /* over, but not before the delay */
+		{WALL - US_PER_DAY, 1000 * S + 1},  /* a clock that went back: the whole pause */
+		{WALL + 999999999 * S, 10 * S},     /* one that jumped */
+	};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct polite *p = open_new("wall");
+		struct addr a = addr_of("192.0.2.1");
+		struct polite_view v;
+		asks(p, "192.0.2.1", OUTCOME_TEMPORARY, 1000 * S, START);
+		polite_close(&p);
+		p = open_at(scratch("wall"), "b", 20 * S, cases[i].wall_us);
+		assert_int_equal(polite_look(p, &a, 20 * S, &v), 0);
+		assert_in_range(v.next_us, cases[i].next_us, cases[i].next_us + 1);
+		assert_int_equal(v.start_us, 0);
+		assert_int_equal(v.troubles, 1);
+		polite_close(&p);
+	}
+}
+
+/* Fills the first group of a table of two; returns how many servers are in it. */
+static size_t fill_group(struct polite *p, char (*ret)[ADDR_SHOWN])
+{
+	size_t n = 0;
+	for (unsigned i = 0; i < 1000 && n < POLITE_GROUP; i++) {
+		struct lease l;
+		snprintf(ret[n], ADDR_SHOWN, "198.51.%u.%u", i / 256, i % 256);
+		if (take(p, ret[n], &plain, START, &l) > 0)
+			continue;
+		n += l.entry < POLITE_GROUP;
+		polite_end(p, &l, OUTCOME_OK, 0, START);
+	}
+	return n;
+}
+
+static void a_full_table_waits_and_never_forgets_too_early(void **state)
+{
+	(void)state;
+	struct polite *p = open_new("full");
+	char name[POLITE_GROUP][ADDR_SHOWN];
+	struct polite_rule rule = {.delay_us = 10 * S};
+	struct lease l;
+	assert_int_equal(fill_group(p, name), POLITE_GROUP);
+	unsigned refused = 0, taken = 0;
+	for (unsigned i = 0; i < 400; i++) {
+		char other[ADDR_SHOWN];
+		snprintf(other, sizeof other, "203.0.113.%u", i % 200);
+		int64_t wait = take(p, other, &rule, START + S, &l);
+		refused += wait > 0;
+		taken += wait == 0;
+		for (size_t j = 0; j < POLITE_GROUP; j++)
+			waits(p, name[j], START + S);
+	}
+	assert_true(refused > 0 && taken <= POLITE_GROUP);
+	/* when the time of the old ones has come, they make room */
+	struct lease held;
+	takes(p, name[3], START + 10 * S, &held);
+	for (unsigned i = 0; i < 200; i++) {
+		char other[ADDR_SHOWN];
+		snprintf(other, sizeof other, "203.0.114.%u", i);
+		(void)take(p, other, &rule, START + 10 * S, &l);
+		waits(p, name[3], START + 30 * S);
+	}
+	polite_close(&p);
+}
+
+static void those_in_trouble_are_forgotten_last(void **state)
+{
+	(void)state;
+	struct polite *p = open_new("last");
+	struct addr a = addr_of("198.51.100.7");
+	struct polite_view v;
+	struct lease l;
+	int64_t now = START;
+	asks(p, "198.51.100.7", OUTCOME_TEMPORARY, 0, now);
+	for (unsigned i = 0; i < 250; i++, now += 60 * S) {
+		char other[ADDR_SHOWN];
+		snprintf(other, sizeof other, "203.0.113.%u", i);
+		takes(p, other, now, &l);
+		polite_end(p, &l, OUTCOME_OK, 0, now);
+	}
+	assert_int_equal(polite_look(p, &a, now, &v), 0);
+	assert_int_equal(v.troubles, 1);
+	polite_close(&p);
+}
+
+/* Opens the file, changes one byte somewhere in the entry of the only server. */
+static void spoil(const char *path, uint32_t entry, size_t byte, uint8_t with)
+{
+	struct file f;
+	struct err err;
+	uint8_t b;
+	size_t n;
+	uint64_t at = polite_size(0) + (uint64_t)entry * sizeof(struct polite_entry) + byte;
+	assert_int_equal(file_open(&f, path, O_RDWR, 0, &err), 0);
+	assert_int_equal(file_read(&f, &b, 1, at, &n, &err), 0);
+	b ^= with;
+	assert_int_equal(file_write(&f, &b, 1, at, &err), 0);
+	file_drop(&f);
+}
+
+static void a_damaged_entry_counts_as_asked_just_now(void **state)
+{
+	(void)state;
+	const size_t from = offsetof(struct polite_entry, start_us);
+	for (size_t byte = from; byte < offsetof(struct polite_entry, lease); byte++) {
+		if (byte >= offsetof(struct polite_entry, check) + 4)
+			continue; /* the second of the last trouble is not in the sum */
+		struct polite *p = open_new("spoilt");
+		struct addr a = addr_of("192.0.2.1");
+		struct polite_view v;
+		struct lease l;
+		takes(p, "192.0.2.1", START, &l);
+		polite_end(p, &l, OUTCOME_OK, 0, START);
+		spoil(scratch("spoilt"), l.entry, byte, 0x80);
+		int64_t now = START + 20 * S;
+		int64_t wait = waits(p, "192.0.2.1", now);
+		assert_in_range(wait, 10 * S, POLITE_RETRY_MAX_US);
+		assert_int_equal(polite_look(p, &a, now, &v), 0);
+		takes(p, "192.0.2.1", MAX(v.next_us, now + 10 * S), &l); /* and it is sound again */
+		polite_close(&p);
+	}
+}
+
+static void any_bytes_in_the_entries_are_survived(void **state)
+{
+	(void)state;
+	uint64_t seed = 7;
+	for (int round = 0; round < 50; round++) {
+		struct polite *p = open_new("noise");
+		uint64_t *word = (uint64_t *)p->entry;
+		for (size_t i = 0; i < 64 * sizeof(struct polite_entry) / 8; i++)
+			word[i] = dice(&seed);
+		int64_t now = START;
+		for (int i = 0; i < 200; i++, now += (int64_t)(dice(&seed) % (US_PER_DAY / 4))) {
+			char server[ADDR_SHOWN];
+			struct lease l;
+			snprintf(server, sizeof server, "192.0.2.%u",
+				 (unsigned)(dice(&seed) % 100));
+			int64_t wait = take(p, server, &plain, now, &l);
+			assert_true(wait <= POLITE_RETRY_MAX_US);
+			if (wait == 0)
+				polite_end(p, &l, (enum outcome)(dice(&seed) % OUTCOME_COUNT), 0,
+					   now + 1);
+		}
+		polite_close(&p);
+	}
+}
+
+static void files_that_are_no_tables_are_refused(void **state)
+{
+	(void)state;
+	const char *path = scratch("foreign");
+	struct polite *p = NULL;
+	struct polite_options o = {.servers = 64};
+	struct err err;
+	assert_int_equal(
+		file_replace(path, STR("this is a letter, not a table at all"), 0600, &err), 0);
+	assert_true(polite_open(&p, path, &o, &err) < 0);
+	assert_int_equal(err.code, ERR_DAMAGED);
+	assert_non_null(strstr(err.msg, path));
+	assert_int_equal(file_replace(path, STR("GARNERPO"), 0600, &err), 0);
+	assert_true(polite_open(&p, path, &o, &err) < 0);
+	unlink(path);
+	p = open_at(path, NULL, 0, 0);
+	polite_close(&p);
+	assert_int_equal(polite_format.verify(path, &err), 0);
+	assert_int_equal(truncate(path, 4096 + 8192), 0);
+	assert_true(polite_open(&p, path, &o, &err) < 0);
+	assert_int_equal(err.code, ERR_DAMAGED);
+	assert_true(polite_format.verify(path, &err) < 0);
+	assert_null(p);
+	assert_true(polite_open(&p, scratch("no/such/folder"), &o, &err) < 0);
+}
+
+static void a_file_whose_making_was_interrupted_is_made_again(void **state)
+{
+	(void)state;
+	const char *path = scratch("half");
+	struct err err;
+	static const char zeroes[5000];
+	assert_int_equal(file_replace(path, (struct str){zeroes, sizeof zeroes}, 0600, &err), 0);
+	struct polite *p = open_at(path, "a", START, WALL);
+	struct lease l;
+	takes(p, "192.0.2.1", START, &l);
+	polite_close(&p);
+	assert_int_equal(polite_format.verify(path, &err), 0);
+}
+
+static void a_full_disk_is_said(void **state)
+{
+	(void)state;
+#ifdef GARNER_FAULTS
+	struct polite *p = NULL;
+	struct err err;
+	unlink(scratch("enospc"));
+	assert_int_equal(fault_arm("file.write/enospc=enospc", &err), 0);
+	assert_true(polite_open(&p, scratch("enospc"), NULL, &err) < 0);
+	assert_int_equal(err.code, ERR_SYSTEM);
+	assert_int_equal(fault_arm(NULL, &err), 0);
+	p = open_at(scratch("enospc"), "a", START, WALL);
+	polite_close(&p);
+#endif
+}
+
+static void emit(void *ctx, struct str s)
+{
+	buf_add_str(ctx, s);
+}
+
+static void dump_shows_servers_and_leases(void **state)
+{
+	(void)state;
+	struct polite *p = open_new("dump");
+	CLEANUP(buf_free) struct buf out = BUF_INIT(1 << 20);
+	struct err err;
+	struct lease l;
+	takes(p, "192.0.2.77", START, &l);
+	takes(p, "2001:db8::1", START, &l);
+	assert_int_equal(polite_format.print(scratch("dump"), emit, &out, &err), 0);
+	assert_non_null(strstr(out.p, "room for 64 servers"));
+	assert_non_null(strstr(out.p, "192.0.2.77 "));
+	assert_non_null(strstr(out.p, "2001:db8::/64 "));
+	assert_non_null(strstr(out.p, "lease of process 0.1 until"));
+	assert_null(strstr(out.p, "unfinished"));
+	polite_close(&p);
+}
+
+/* A process that stops while it holds the lock must not stop the others for good. */
+static void a_stopped_process_does_not_stop_the_others(void **state)
+{
+	(void)state;
+	struct polite *p = open_new("stopped"), *q = open_at(scratch("stopped"), "a", START, WALL);
+	struct lease l, m;
+	takes(p, "192.0.2.1", START, &l);
+	for (uint32_t g = 0; g < q->groups; g++)
+		assert_true(polite_lock_try(q, POLITE_LOCK_GROUP, g));
+	waits(p, "192.0.2.2", START);
+	polite_end(p, &l, OUTCOME_OK, 0, START);
+	for (uint32_t g = 0; g < q->groups; g++)
+		polite_lock_end(q, POLITE_LOCK_GROUP, g);
+	waits(q, "192.0.2.1", START + 60 * S); /* the lease is left to its end */
+	takes(q, "192.0.2.1", START + POLITE_LEASE_US + S, &m);
+	polite_close(&p);
+	polite_close(&q);
+}
+
+/* Random requests by several processes against the plainest possible bookkeeping. */
+static void never_two_at_once_and_never_too_early(void **state)
+{
+	(void)state;
+	enum { PROCESSES = 3, SERVERS = 20, OUT = 40 };
+	struct polite *p[PROCESSES] = {open_new("model")};
+	for (int i = 1; i < PROCESSES; i++)
+		p[i] = open_at(scratch("model"), "a", START, WALL);
+	struct {
+		struct lease l;
+		int process, server; /* server -1: free */
+	} out[OUT];
+	for (int i = 0; i < OUT; i++)
+		out[i].server = -1;
+	int64_t last[SERVERS] = {0}, barred[SERVERS] = {0}, now = START;
+	unsigned open[SERVERS] = {0}, taken = 0;
+	uint64_t seed = 42;
+	for (int step = 0; step < 60000; step++, now += (int64_t)(dice(&seed) % (S / 4))) {
+		size_t at = dice(&seed) % OUT;
+		if (out[at].server >= 0) {
+			int s = out[at].server;
+			enum outcome o = (enum outcome)(dice(&seed) % OUTCOME_COUNT);
+			int64_t retry =
+				dice(&seed) % 20 == 0 ? (int64_t)(dice(&seed) % (90 * S)) : 0;
+			polite_end(p[out[at].process], &out[at].l, o, retry, now);
+			barred[s] = MAX(barred[s], now + retry);
+			if (outcome_is_trouble(o))
+				barred[s] = MAX(barred[s], now + 2 * S);
+			open[s]--;
+			out[at].server = -1;
+			continue;
+		}
+		int s = (int)(dice(&seed) % SERVERS), who = (int)(dice(&seed) % PROCESSES);
+		struct polite_rule rule = {.delay_us = S, .concurrent = s % 3u};
+		char name[ADDR_SHOWN];
+		snprintf(name, sizeof name, "192.0.2.%d", s);
+		if (take(p[who], name, &rule, now, &out[at].l) > 0)
+			continue;
+		assert_true(now >= last[s] + S && now >= barred[s]);
+		assert_true(open[s] < MAX(1u, s % 3u));
+		last[s] = now;
+		open[s]++;
+		out[at].server = s;
+		out[at].process = who;
+		taken++;
+	}
+	assert_true(taken > 1000);
+	for (int i = 0; i < PROCESSES; i++)
+		polite_close(&p[i]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(outcomes_have_names_and_say_what_they_are),
+		cmocka_unit_test(a_rate_is_a_delay),
+		cmocka_unit_test(pauses_double_up_to_an_hour),
+		cmocka_unit_test(the_delay_counts_from_start_to_start),
+		cmocka_unit_test(only_one_is_open_at_a_time),
+		cmocka_unit_test(as_many_are_open_as_the_rule_says),
+		cmocka_unit_test(a_longer_rule_is_kept_also_after_a_shorter_one),
+		cmocka_unit_test(names_on_one_address_and_one_network_share),
+		cmocka_unit_test(troubles_double_the_delay_and_answers_halve_it),
+		cmocka_unit_test(what_says_nothing_of_the_server_changes_nothing),
+		cmocka_unit_test(failing_together_counts_once),
+		cmocka_unit_test(retry_after_is_kept_whatever_else_is_answered),
+		cmocka_unit_test(leases_end_by_themselves_unless_renewed),
+		cmocka_unit_test(two_processes_keep_each_other_away),
+		cmocka_unit_test(a_reused_place_does_not_revive_old_leases),
+		cmocka_unit_test(delays_outlive_all_processes),
+		cmocka_unit_test(after_a_start_of_the_machine_plain_delays_count_from_it),
+		cmocka_unit_test(after_a_start_of_the_machine_pauses_go_on_by_the_wall_clock),
+		cmocka_unit_test(a_full_table_waits_and_never_forgets_too_early),
+		cmocka_unit_test(those_in_trouble_are_forgotten_last),
+		cmocka_unit_test(a_damaged_entry_counts_as_asked_just_now),
+		cmocka_unit_test(any_bytes_in_the_entries_are_survived),
+		cmocka_unit_test(files_that_are_no_tables_are_refused),
+		cmocka_unit_test(a_file_whose_making_was_interrupted_is_made_again),
+		cmocka_unit_test(a_full_disk_is_said),
+		cmocka_unit_test(dump_shows_servers_and_leases),
+		cmocka_unit_test(a_stopped_process_does_not_stop_the_others),
+		cmocka_unit_test(never_two_at_once_and_never_too_early),
+	};
+	return cmocka_run_group_tests(tests, scratch_make, scratch_done);
+}

@@ -95,7 +95,7 @@ bool request_parse(struct str head, struct request *ret)
 	if (str_cut(&line, ' ', &r.method) != 0 || str_cut(&line, ' ', &target) != 0)
 		return false;
 	version = line;
-	if (!str_starts(version, STR("HTTP/1.")) || target.n == 0)
+	if (!str_starts(version, STR("HTTP/1.")) || r.method.n == 0 || target.n == 0)
 		return false;
 	r.http10 = str_is(version, "HTTP/1.0");
 	r.keep = !r.http10;

@@ -149,6 +149,7 @@ static void too_large(struct http_conn *c)
 static enum MHD_Result head_came(struct http_conn *c, const char *method)
 {
 	struct str length = http_header(&c->request, "Content-Length");
+	const char *wrong = http_head_wrong(c);
 	uint64_t n;
 	c->method = method;
 	c->request.head = strcmp(method, "HEAD") == 0;
@@ -157,9 +158,11 @@ static enum MHD_Result head_came(struct http_conn *c, const char *method)
 	buf_free(&c->taken);
 	c->taken = BUF_INIT(body_max(c));
 	c->step = HTTP_BODY;
-	if (!length.p || (str_u64(length, &n) && n <= body_max(c)))
+	if (wrong)
+		http_answer_error(&c->request, &c->answer, 400, "%s", wrong);
+	else if (!length.p || (str_u64(length, &n) && n <= body_max(c)))
 		return MHD_YES;
-	if (c->answer.status < 400)
+	else if (c->answer.status < 400)
 		too_large(c);
 	c->step = HTTP_ANSWERED;
 	return http_answer_send(c, true);

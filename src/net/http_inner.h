@@ -79,6 +79,9 @@ void http_answer_init(struct http_conn *c);
 enum MHD_Result http_answer_send(struct http_conn *c, bool close);
 void http_answer_done(struct http_conn *c); /* gives back what it held */
 
+/* http_head.c: why a request cannot be taken by what its head says; NULL: it can. */
+const char *http_head_wrong(const struct http_conn *c);
+
 /* http_encoding.c */
 bool http_gzip_wanted(const struct http_conn *c, struct str bytes, bool *ret_varies);
 bool http_gzip(struct str bytes, struct buf *out); /* false: it does not pay */

@@ -1,6 +1,5 @@
 #include "base/clock.h"
 #include "base/thread.h"
-#include "net/addr.h"
 #include "net/http_inner.h"
 
 #include <limits.h>
@@ -272,17 +271,16 @@ static void count_request(struct http_conn *c)
 static void tell(struct http_conn *c, int64_t now_us, bool whole)
 {
 	const struct http_options *o = &c->server->options;
-	char address[80];
+	char address[ADDR_SHOWN];
 	if (!o->done || !(o->log_all || c->answer.fault))
 		return;
-	http_conn_address(c, address, sizeof address);
 	o->done(o->ctx, &(struct http_done){.method = c->method,
 					    .path = c->request.path,
 					    .query = c->request.query,
 					    .status = c->status,
 					    .bytes = c->sent,
 					    .took_us = now_us - c->began_us,
-					    .address = address,
+					    .address = http_conn_address(c, address),
 					    .fault = c->answer.fault,
 					    .whole = whole});
 }

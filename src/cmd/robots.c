@@ -23,8 +23,9 @@ struct subject {
 	struct buf file, agent, form;
 };
 
-#define SUBJECT_INIT \
-	((struct subject){BUF_INIT(QUESTION_MAX), BUF_INIT(4096), BUF_INIT(ROBOTS_COMPILED_MAX)})
+#define SUBJECT_INIT                                                      \
+	((struct subject){BUF_INIT(QUESTION_MAX), BUF_INIT(QUESTION_MAX), \
+			  BUF_INIT(ROBOTS_COMPILED_MAX)})
 
 static void subject_free(struct subject *s)
 {

@@ -1,6 +1,9 @@
 """SOIF at the command line: cat, check, grep, to-json, from-json."""
 import base64
 import json
+import subprocess
+
+import pytest
 
 STREAM = (b"@DELETE { @FILE { http://d/\n}\n}\n"
           b"@REFRESH { }\n"
@@ -57,6 +60,22 @@ def test_grep_finds_objects(garner):
     assert g.run("soif", "grep", "-l", "-a", "note", "x", "a.soif").out == "http://plain/\n"
     assert g.run("soif", "grep", "-lv", "http", "a.soif").code == 1
     assert g.run("soif", "grep", "HELLO", "a.soif").code == 1
+
+
+@pytest.mark.parametrize("args, text", [
+    (["cat"], b"@FILE { http://a/\n}\n"),
+    (["grep", "a"], b"@FILE { http://a/\n}\n"),
+    (["to-json"], b"@FILE { http://a/\n}\n"),
+    (["from-json"], b'{"type":"FILE","url":"http://a/","attributes":[]}\n'),
+])
+def test_reading_ends_when_nobody_takes_what_is_printed(garner, args, text):
+    with subprocess.Popen([garner().program, "soif", *args], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0) as p:
+        p.stdout.close()
+        with pytest.raises(BrokenPipeError):
+            for _ in range(1000):
+                p.stdin.write(text * 1000)
+        assert p.stderr.read() == b""
 
 
 def test_a_file_that_is_not_there_is_said(garner):

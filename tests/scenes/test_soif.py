@@ -40,6 +40,16 @@ def test_json_there_and_back_keeps_every_byte(garner):
     assert (back.code, back.out) == (0, CANONICAL)
 
 
+def test_json_keeps_types_urls_and_names_that_are_no_utf_8(garner):
+    odd = b"@F\xff { http://\xfe/\nN\xfd{2}:\tok\n}\n"
+    g = soif(garner, "a.soif", odd)
+    line = g.run("soif", "to-json", "a.soif").out
+    assert json.loads(line)["url"] == {"base64": base64.b64encode(b"http://\xfe/").decode()}
+    assert g.run("soif", "from-json", input=line.encode(), text=False).out == odd
+    done = g.run("soif", "from-json", input='{"type":"F","url":{"base64":"x"},"attributes":[]}\n')
+    assert done.code == 3 and '"url"' in done.err
+
+
 def test_what_is_wrong_is_named_with_its_place_and_the_rest_is_taken(garner):
     g = soif(garner, "a.soif", b"@FILE { http://a/\nT{x}:\ty\n}\n@FILE { http://b/\n}\nrest\n"
              b"@FILE { http://c/\nT{9}:\tabc")

@@ -140,7 +140,7 @@ static const unsigned char effect[256] = {
 	[' '] = ENDS_TYPE | ENDS_URL | NO_NAME_FIRST,
 	['{'] = ENDS_TYPE | ENDS_NAME | NO_URL_FIRST,
 	['}'] = NO_URL_FIRST | NO_NAME_FIRST,
-	['@'] = NO_URL_FIRST,
+	['@'] = ENDS_TYPE | NO_URL_FIRST,
 };
 
 static bool readable(struct str s, unsigned ends, unsigned first)

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-enum { KEPT = 64 << 10 }; /* a buffer that grew beyond is given back after the answer */
+enum { KEPT = 4 << 10 }; /* a buffer that grew beyond is given back: who stays may be many */
 
 /* What every answer says, unless the handler says otherwise. */
 static const struct http_headers guards[] = {

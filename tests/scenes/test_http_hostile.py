@@ -191,6 +191,20 @@ def test_a_head_that_can_be_read_in_two_ways_ends_the_connection(garner):
     fine(site)
 
 
+def test_who_stays_after_a_large_answer_holds_little(garner):
+    site = demo(garner)
+    stay = [site.keep() for _ in range(300)]
+    for c in stay:
+        site.ask("/big?n=1", connection=c)
+    before = site.memory()
+    for c in stay:
+        assert len(site.ask("/big?n=60000", connection=c).body) == 60000
+        site.ask("/big?n=60000", connection=c, Accept_Encoding="gzip")
+    assert site.memory() - before < len(stay) * 48 * 1024
+    for c in stay:
+        c.close()
+
+
 @pytest.mark.limit(600)
 def test_connections_that_come_and_go_leave_nothing_behind(garner, long_run):
     site = demo(garner, idle_timeout="2s", request_timeout="2s", max_per_address=2000)

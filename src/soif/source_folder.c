@@ -3,6 +3,7 @@
 #include "base/cursor.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/value.h"
 #include "soif/soif_parse.h"
 #include "soif/source.h"
 
@@ -183,11 +184,11 @@ static int change_of(struct folder *f, const struct soif *obj, struct source_cha
 					    [SOIF_DELETE] = SOURCE_DELETE,
 					    [SOIF_REFRESH] = SOURCE_REFRESH,
 					    [SOIF_UPDATE] = SOURCE_UPDATE};
+	char url[VALUE_SHOWN];
 	remember(f);
 	if (obj->truncated)
-		return err_set(err, ERR_DAMAGED,
-			       "%s: cut off in the middle of " STR_FMT ", skipped", f->file.path,
-			       STR_ARG(obj->url));
+		return err_set(err, ERR_DAMAGED, "%s: cut off in the middle of %s, skipped",
+			       f->file.path, value_show(obj->url, url));
 	struct str reason = soif_get(obj, STR("Reason"));
 	*ret = (struct source_change){
 		.op = op[f->parser.section], .reason = reason.p ? reason : STR(""), .obj = *obj};

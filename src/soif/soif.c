@@ -267,7 +267,8 @@ bool soif_embedded(struct str name, uint64_t *ret_number, struct str *ret_inner)
 	struct str rest = str_from(name, prefix.n);
 	size_t end = str_find(rest, STR(">-"));
 	uint64_t number;
-	if (end + 2 >= rest.n || !str_u64(str_head(rest, end), &number) || number == 0)
+	if (end + 2 >= rest.n || !str_u64(str_head(rest, end), &number) || number == 0 ||
+	    number == UINT64_MAX) /* the next one must have a number too */
 		return false;
 	*ret_number = number;
 	*ret_inner = str_from(rest, end + 2);

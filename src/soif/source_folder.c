@@ -100,6 +100,12 @@ static int take_file(struct folder *f, uint64_t from, struct err *err)
 	return 0;
 }
 
+static int too_short(const struct folder *f, uint64_t size, uint64_t read_to, struct err *err)
+{
+	return err_set(err, ERR_DAMAGED, "%s: %llu bytes long, but %llu were read of it before",
+		       f->file.path, (unsigned long long)size, (unsigned long long)read_to);
+}
+
 /* Goes on where a cursor says, or behind it when that file is gone. */
 static int resume(struct folder *f, const struct source_cursor *from, struct err *err)
 {
@@ -122,9 +128,7 @@ static int resume(struct folder *f, const struct source_cursor *from, struct err
 	if (file_size(&f->file, &size, err) < 0)
 		return -1;
 	if (size < at)
-		return err_set(err, ERR_DAMAGED,
-			       "%s: %llu bytes long, but %llu were read of it before", f->file.path,
-			       (unsigned long long)size, (unsigned long long)at);
+		return too_short(f, size, at, err);
 	f->parser.before = f->read_to = at;
 	f->parser.section = (enum soif_section)(flags & 3);
 	f->parser.open = flags & CURSOR_OPEN;
@@ -195,6 +199,21 @@ static int change_of(struct folder *f, const struct soif *obj, struct source_cha
 	return 0;
 }
 
+/* Nothing came. A file that lost what was read of it is named, and read on from its new end. 1: it
+ * did not. */
+static int look_at_size(struct folder *f, struct err *err)
+{
+	uint64_t size, read_to = f->read_to;
+	if (file_size(&f->file, &size, err) < 0)
+		return -1;
+	if (size >= read_to)
+		return 1;
+	soif_parser_free(&f->parser);
+	f->parser.before = f->read_to = size;
+	remember(f);
+	return too_short(f, size, read_to, err);
+}
+
 /* Gives the parser more. 0: there was more; 1: the end of the file, as it is now. */
 static int read_more(struct folder *f, struct err *err)
 {
@@ -203,7 +222,7 @@ static int read_more(struct folder *f, struct err *err)
 		return -1;
 	f->read_to += got;
 	if (got == 0)
-		return 1;
+		return look_at_size(f, err);
 	return soif_feed(&f->parser, (struct str){f->piece, got}, err);
 }
 

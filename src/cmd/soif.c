@@ -19,7 +19,7 @@ struct work {
 
 static void flush(struct work *w)
 {
-	fwrite(w->out.p, 1, w->out.n, w->call->out);
+	fwrite(buf_text(&w->out), 1, w->out.n, w->call->out);
 	buf_clear(&w->out);
 }
 

@@ -19,7 +19,7 @@ struct work {
 
 static void flush(struct work *w)
 {
-	fwrite(w->out.p, 1, w->out.n, w->call->out);
+	fwrite(buf_text(&w->out), 1, w->out.n, w->call->out);
 	buf_clear(&w->out);
 }
 
@@ -108,6 +108,7 @@ static int take_piece(void *ctx, const char *name, struct str piece, struct err 
 	struct work *w = ctx;
 	struct arena arena = ARENA_INIT(SIZE_MAX);
 	struct soif obj;
+	char url[VALUE_SHOWN];
 	int rc;
 	if (piece.n == 0)
 		soif_feed_end(&w->parser);
@@ -123,8 +124,8 @@ static int take_piece(void *ctx, const char *name, struct str piece, struct err 
 			w->in_section[w->parser.section]++;
 			w->shown += w->each(w, &obj, w->parser.section);
 			if (obj.truncated) {
-				(void)err_set(err, ERR_DAMAGED, STR_FMT " is cut off at the end",
-					      STR_ARG(obj.url));
+				(void)err_set(err, ERR_DAMAGED, "%s is cut off at the end",
+					      value_show(obj.url, url));
 				complain(w, name, err);
 			}
 		}

@@ -61,6 +61,10 @@ def test_what_is_wrong_is_named_with_its_place_and_the_rest_is_taken(garner):
     done = g.run("soif", "from-json", input='{"type":"FILE","url":"x","attributes":[]}\n{"a"\n')
     assert (done.code, done.out) == (3, "@FILE { x\n}\n")
     assert "standard input:2: column" in done.err
+    done = g.run("soif", "cat", input="@FILE { http://\033[2J/\nT{9}:\tx")
+    assert "http://?[2J/ is cut off" in done.err
+    done = g.run("soif", "from-json", input='{"type":"F","url":"\\u001b \\u0007","attributes":[]}\n')
+    assert "the URL '? ?' cannot stand" in done.err
 
 
 def test_grep_finds_objects(garner):

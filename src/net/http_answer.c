@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-enum { KEPT = 64 << 10 }; /* a buffer that grew beyond is given back after the answer */
+enum { KEPT = 4 << 10 }; /* a buffer that grew beyond is given back: who stays may be many */
 
 /* What every answer says, unless the handler says otherwise. */
 static const struct http_headers guards[] = {
@@ -232,6 +232,8 @@ static bool unchanged(struct http_conn *c, const char *modified)
 	struct str tags = http_header(&c->request, "If-None-Match");
 	struct str since = http_header(&c->request, "If-Modified-Since");
 	char packed[80];
+	if (!c->answer.etag[0] && !modified[0]) /* nothing to know it by */
+		return false;
 	if (!tags.p)
 		return since.p && modified[0] && str_is(since, modified);
 	if (http_tag_listed(tags, c->answer.etag))

@@ -44,6 +44,8 @@ def test_local_means_this_machine_by_its_own_name(garner):
     assert site.ask("/local").status == 200
     for host, status in (("localhost:1", 200), ("127.0.0.1", 200), ("[::1]:80", 200),
                          ("evil.example", 403), ("localhost.evil.example", 403),
+                         ("127.8.9.1:65535", 200), ("127.0.0.1.evil.example", 403),
+                         ("127.evil.example:80", 403), ("127.0.0.1:x", 403), ("", 403),
                          ("[::2]", 403)):
         assert site.ask("/local", Host=host).status == status, host
 
@@ -279,4 +281,22 @@ def test_a_unix_socket_serves_as_well(garner, tmp_path):
         s.connect(str(path))
         s.sendall(b"GET /local HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         assert b" 200 OK" in everything(s)
+    assert process.stop() == 0
+
+
+def test_both_families_are_served_and_counted_apart(garner):
+    g = garner(config="[demo]\nlisten = *:0\nmax_per_address = 2\n", program="tests/garner-http")
+    process = g.start("demo").wait_ready()
+    port = int(re.search(r'address="?\*:(\d+)', process.wait_line("listening")).group(1))
+    for host in ("::1", "127.0.0.1"):
+        inside = []
+        for _ in range(3):
+            inside.append(socket.create_connection((host, port), 20))
+            try:
+                inside[-1].sendall(b"GET /local HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                assert (b" 200 OK" in inside[-1].recv(100)) == (len(inside) <= 2)
+            except ConnectionError:
+                assert len(inside) == 3
+        for s in inside:
+            s.close()
     assert process.stop() == 0

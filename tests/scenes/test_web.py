@@ -51,6 +51,13 @@ def test_health_and_readiness(garner):
                                   "roles": {"up": "running", "web": "ready"}}
 
 
+def test_what_is_not_to_be_kept_is_never_known_already(garner):
+    site = web(garner)
+    for tag in ('""', '"-gz"', "*"):
+        a = site.ask("/healthz", If_None_Match=tag)
+        assert a.status == 200 and a.body, tag
+
+
 def test_readiness_names_who_is_not_ready(garner):
     """The counters of a supervisor whose other role has stalled, beside a web that runs alone."""
     site = web(garner)

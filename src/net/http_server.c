@@ -317,9 +317,8 @@ static int start_daemon(struct http_server *s, struct err *err)
 		{MHD_OPTION_THREAD_POOL_SIZE, (intptr_t)threads, NULL},
 		{MHD_OPTION_END, 0, NULL},
 	};
-	sigset_t all, before;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	sigset_t before;
+	thread_block_signals(&before);
 	s->daemon = s->mhd.start_daemon(
 		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, http_conns_allow, s,
 		on_request, s, MHD_OPTION_LISTEN_SOCKET, s->options.listen_fd,

@@ -26,6 +26,18 @@ def test_parameters_are_read_and_checked(garner):
         assert a.status == 400 and words in json.loads(a.body)["error"], (query, a)
 
 
+def test_no_thread_blocks_the_signal_of_a_mapped_file_that_fails(garner):
+    """Answers are read from mapped files; a blocked SIGBUS would end the server."""
+    site = demo(garner)
+    assert site.ask("/nothing").status == 404
+    tasks = f"/proc/{site.process.pid}/task"
+    for task in os.listdir(tasks):
+        with open(f"{tasks}/{task}/status", encoding="ascii") as f:
+            blocked = int(re.search(r"^SigBlk:\s*([0-9a-f]+)", f.read(), re.M).group(1), 16)
+        assert not blocked >> (signal.SIGBUS - 1) & 1, f"thread {task}"
+    assert len(os.listdir(tasks)) > 1
+
+
 def test_what_is_not_there_and_what_is_not_allowed(garner):
     site = demo(garner)
     assert site.ask("/nothing").status == 404

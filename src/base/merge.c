@@ -1,12 +1,13 @@
 #include "base/merge_tree.h"
 
-/* What is ready must lie in two pieces of its stream. */
+/* What is ready, and the record before it, must lie in two pieces of its stream. 0: not even one
+ * record may be made ready before it is wanted. */
 static size_t ready_most(const struct merge *m)
 {
 	size_t most = MERGE_READY;
 	for (size_t i = 0; i < m->n && m->order.size; i++)
 		most = MIN(most, stream_piece(m->leaf[i].in) / 2 / m->order.size);
-	return MAX(most, (size_t)1);
+	return most;
 }
 
 int merge_new(struct merge **ret, const struct order *order, struct stream_reader *const *in,
@@ -19,7 +20,6 @@ int merge_new(struct merge **ret, const struct order *order, struct stream_reade
 				       stream_piece(in[i]));
 	struct merge *m = mem_alloc(sizeof *m);
 	m->order = order_checked(order);
-	m->exact = order_exact(&m->order);
 	m->n = n;
 	m->leaves = 1;
 	while (m->leaves < n)
@@ -31,6 +31,7 @@ int merge_new(struct merge **ret, const struct order *order, struct stream_reade
 	memset(m->key + m->leaves, 0xff, m->leaves * sizeof *m->key);
 	m->loser = mem_array(m->leaves, sizeof *m->loser);
 	m->most = ready_most(m);
+	m->exact = m->most > 0 && order_exact(&m->order);
 	*ret = m;
 	return 0;
 }

@@ -19,7 +19,8 @@ struct merge_leaf {
  * against all that live. */
 struct merge {
 	struct order order;
-	bool exact, started;
+	bool exact; /* keys are compared as numbers, and many records made ready */
+	bool started;
 	size_t n;      /* streams */
 	size_t leaves; /* a power of two */
 	struct merge_leaf *leaf;

@@ -463,11 +463,12 @@ static int begin_pass(struct sort *s, struct err *err)
 }
 
 /* Until few enough runs are left for one merge; in each pass only as many as it takes. Neighbours
- * are merged, so that equal keys keep their order. */
+ * are merged, so that equal keys keep their order. Unified records may have grown with each merge,
+ * and then fewer runs fit into memory. */
 static int reduce(struct sort *s, struct err *err)
 {
-	size_t most = fan(s), at = 0;
-	while (s->nruns > most) {
+	size_t at = 0;
+	for (size_t most; s->nruns > (most = fan(s));) {
 		size_t n = MIN(most, s->nruns - most + 1);
 		if (at + n > s->nruns)
 			at = 0;

@@ -37,7 +37,8 @@ struct hostq_options {
 int hostq_new(struct hostq **ret, const struct hostq_options *options, struct err *err);
 void hostq_free(struct hostq **q);
 
-/* A queue's own rule; lasts as long as the queue has URLs or any is out. */
+/* A queue's own rule; lasts as long as the queue has URLs or any is out. Of a key without any it
+ * changes nothing: push first. */
 void hostq_set_rule(struct hostq *q, qkey key, const struct polite_rule *rule);
 
 /* Takes in a URL, or whatever else the payload is; it is copied. `user` is the caller's; numbers
@@ -66,14 +67,14 @@ bool hostq_done(struct hostq *q, const struct hostq_job *job, enum outcome outco
 /* It did not go out: it will be the first of its class again, and its queue is not ready before
  * until_us. Without having been asked for the server has not been disturbed, so the delay does not
  * begin again. */
-bool hostq_put_back(struct hostq *q, const struct hostq_job *job, int64_t until_us, int64_t now_us);
+bool hostq_put_back(struct hostq *q, const struct hostq_job *job, int64_t until_us);
 /* The job with this number, as a remote names it; false: none of these is out. */
 bool hostq_job_of(const struct hostq *q, uint32_t slot, uint32_t turn, struct hostq_job *ret);
 
 /* All URLs of one key, also those that are out, belong to another one from now on: the address has
  * become known. They come behind those that are there. Negative: a part could not be read back and
  * is still where it was. */
-int hostq_rekey(struct hostq *q, qkey from, qkey to, int64_t now_us, struct err *err) MUST_USE;
+int hostq_rekey(struct hostq *q, qkey from, qkey to, struct err *err) MUST_USE;
 
 /* Queues that hold `length` URLs or more: whoever is asked for further URLs should leave these out.
  * init, next until 1; nothing is pushed or taken meanwhile. */

@@ -3,6 +3,7 @@
 #include "base/cursor.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/value.h"
 #include "soif/soif_parse.h"
 #include "soif/source.h"
 
@@ -99,6 +100,12 @@ static int take_file(struct folder *f, uint64_t from, struct err *err)
 	return 0;
 }
 
+static int too_short(const struct folder *f, uint64_t size, uint64_t read_to, struct err *err)
+{
+	return err_set(err, ERR_DAMAGED, "%s: %llu bytes long, but %llu were read of it before",
+		       f->file.path, (unsigned long long)size, (unsigned long long)read_to);
+}
+
 /* Goes on where a cursor says, or behind it when that file is gone. */
 static int resume(struct folder *f, const struct source_cursor *from, struct err *err)
 {
@@ -121,9 +128,7 @@ static int resume(struct folder *f, const struct source_cursor *from, struct err
 	if (file_size(&f->file, &size, err) < 0)
 		return -1;
 	if (size < at)
-		return err_set(err, ERR_DAMAGED,
-			       "%s: %llu bytes long, but %llu were read of it before", f->file.path,
-			       (unsigned long long)size, (unsigned long long)at);
+		return too_short(f, size, at, err);
 	f->parser.before = f->read_to = at;
 	f->parser.section = (enum soif_section)(flags & 3);
 	f->parser.open = flags & CURSOR_OPEN;
@@ -183,15 +188,30 @@ static int change_of(struct folder *f, const struct soif *obj, struct source_cha
 					    [SOIF_DELETE] = SOURCE_DELETE,
 					    [SOIF_REFRESH] = SOURCE_REFRESH,
 					    [SOIF_UPDATE] = SOURCE_UPDATE};
+	char url[VALUE_SHOWN];
 	remember(f);
 	if (obj->truncated)
-		return err_set(err, ERR_DAMAGED,
-			       "%s: cut off in the middle of " STR_FMT ", skipped", f->file.path,
-			       STR_ARG(obj->url));
+		return err_set(err, ERR_DAMAGED, "%s: cut off in the middle of %s, skipped",
+			       f->file.path, value_show(obj->url, url));
 	struct str reason = soif_get(obj, STR("Reason"));
 	*ret = (struct source_change){
 		.op = op[f->parser.section], .reason = reason.p ? reason : STR(""), .obj = *obj};
 	return 0;
+}
+
+/* Nothing came. A file that lost what was read of it is named, and read on from its new end. 1: it
+ * did not. */
+static int look_at_size(struct folder *f, struct err *err)
+{
+	uint64_t size, read_to = f->read_to;
+	if (file_size(&f->file, &size, err) < 0)
+		return -1;
+	if (size >= read_to)
+		return 1;
+	soif_parser_free(&f->parser);
+	f->parser.before = f->read_to = size;
+	remember(f);
+	return too_short(f, size, read_to, err);
 }
 
 /* Gives the parser more. 0: there was more; 1: the end of the file, as it is now. */
@@ -202,7 +222,7 @@ static int read_more(struct folder *f, struct err *err)
 		return -1;
 	f->read_to += got;
 	if (got == 0)
-		return 1;
+		return look_at_size(f, err);
 	return soif_feed(&f->parser, (struct str){f->piece, got}, err);
 }
 

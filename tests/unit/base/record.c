@@ -358,6 +358,65 @@ static void a_limit_keeps_a_reader_to_what_is_durable(void **state)
 	close_file(w);
 }
 
+/* Reads its end, and with it what may still disappear. */
+static void a_reader_with_a_limit_never_gives_what_was_taken_back(void **state)
+{
+	(void)state;
+	const char *path = scratch("takenback");
+	struct record_writer *w = open_file(path);
+	struct record_group g = {0}, other = {0};
+	struct record_reader *r = NULL;
+	struct record record;
+	struct err err = {0};
+	append(w, STR("kept"), &g);
+	sync_group(w, &g);
+	uint64_t checkpoint = record_durable(w);
+	append(w, STR("then"), &g);
+	sync_group(w, &g);
+	assert_int_equal(record_reader_open(&r, path, &kind, &err), 0);
+	record_limit(r, checkpoint);
+	assert_int_equal(record_next(r, &record, &err), 0);
+	assert_true(str_is(record.payload, "kept"));
+	assert_int_equal(record_next(r, &record, &err), 1);
+	assert_int_equal(record_truncate(w, checkpoint, &err), 0);
+	append(w, STR("else"), &other);
+	sync_group(w, &other);
+	record_limit(r, record_durable(w));
+	assert_int_equal(record_next(r, &record, &err), 0);
+	assert_true(str_is(record.payload, "else"));
+	assert_int_equal(record_next(r, &record, &err), 1);
+	record_reader_free(&r);
+	close_file(w);
+}
+
+static void groups_behind_a_checkpoint_are_told_that_they_are_lost(void **state)
+{
+	(void)state;
+	const char *path = scratch("behind");
+	struct record_writer *w = open_file(path);
+	struct record_group before = {0}, settled = {0}, open = {0}, across = {0}, later = {0};
+	struct err err = {0};
+	append(w, STR("1"), &before);
+	append(w, STR("2"), &across);
+	uint64_t checkpoint = record_end(w);
+	append(w, STR("3"), &across);
+	append(w, STR("4"), &settled);
+	append(w, STR("5"), &later);
+	sync_group(w, &later); /* and all before it */
+	append(w, STR("6"), &open);
+	assert_int_equal(record_check(w, &settled, &err), 0);
+	assert_int_equal(record_truncate(w, checkpoint, &err), 0);
+	assert_int_equal(record_check(w, &before, &err), 0);
+	assert_int_equal(record_check(w, &across, &err), -1);
+	assert_int_equal(record_check(w, &settled, &err), -1);
+	assert_non_null(strstr(err.msg, "cut"));
+	assert_int_equal(record_sync(w, &open, &err), -1);
+	assert_int_equal(record_sync(w, &before, &err), 0);
+	append(w, STR("7"), &open);
+	sync_group(w, &open);
+	close_file(w);
+}
+
 static void a_reader_is_told_when_the_file_was_cut_below_it(void **state)
 {
 	(void)state;
@@ -458,6 +517,8 @@ int main(void)
 		cmocka_unit_test(a_reader_sees_a_record_when_its_last_byte_is_there),
 		cmocka_unit_test(a_reader_looks_again_before_it_says_no),
 		cmocka_unit_test(a_limit_keeps_a_reader_to_what_is_durable),
+		cmocka_unit_test(a_reader_with_a_limit_never_gives_what_was_taken_back),
+		cmocka_unit_test(groups_behind_a_checkpoint_are_told_that_they_are_lost),
 		cmocka_unit_test(a_reader_is_told_when_the_file_was_cut_below_it),
 		cmocka_unit_test(a_length_past_the_end_allocates_nothing),
 		cmocka_unit_test(the_format_prints_and_verifies),

@@ -247,6 +247,36 @@ static void a_mark_that_calls_more_durable_than_there_is_counts_for_nothing(void
 	buf_free(&b);
 }
 
+/* A batch that was not synced was followed by another, of which only the mark is there. */
+static void a_mark_at_the_end_that_knows_less_than_all_ends_nothing(void **state)
+{
+	(void)state;
+	const char *path = scratch("less");
+	struct buf b = BUF_INIT(4096);
+	struct frame_file file;
+	unsigned char header[RECORD_HEADER], mark[FRAME_MARK], head[FRAME_HEAD];
+	frame_header_make(&kind, 12345, header, &file);
+	buf_add(&b, header, sizeof header);
+	for (unsigned i = 0; i < 3; i++) {
+		frame_mark_make(&file, (struct frame_mark){b.n, RECORD_HEADER}, mark);
+		buf_add(&b, mark, sizeof mark);
+		if (i == 2)
+			break;
+		frame_head_make(&file, numbered(i), head);
+		buf_add(&b, head, sizeof head);
+		buf_add_str(&b, numbered(i));
+	}
+	put(path, buf_str(&b));
+	assert_numbered(path, 2);
+	struct record_writer *w = open_file(path);
+	struct record_group g = {0};
+	append(w, numbered(2), &g);
+	sync_group(w, &g);
+	close_file(w);
+	assert_numbered(path, 3);
+	buf_free(&b);
+}
+
 /* Wherever the last mark lies, counted from the end. */
 static void the_last_mark_is_found_from_any_distance(void **state)
 {
@@ -289,6 +319,7 @@ int main(void)
 			a_flip_in_the_last_group_of_a_killed_writer_costs_that_group_at_most),
 		cmocka_unit_test(a_copy_of_a_mark_in_a_payload_is_only_payload),
 		cmocka_unit_test(a_mark_that_calls_more_durable_than_there_is_counts_for_nothing),
+		cmocka_unit_test(a_mark_at_the_end_that_knows_less_than_all_ends_nothing),
 		cmocka_unit_test(the_last_mark_is_found_from_any_distance),
 	};
 	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);

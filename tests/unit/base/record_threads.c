@@ -217,6 +217,74 @@ static void a_reader_follows_many_threads(void **state)
 	assert_null(said);
 }
 
+/* Places that were given out lead to their records, also when the file is cut meanwhile: a record
+ * is either there or its group is told. */
+struct placed {
+	struct record_writer *w;
+	_Atomic bool stop;
+	struct record_place place[1 << 14];
+	uint32_t n;
+};
+
+static void *append_places(void *arg)
+{
+	struct placed *p = arg;
+	struct err err = {0};
+	while (!p->stop && p->n < ARRAY_LEN(p->place)) {
+		struct record_group g = {0};
+		struct record_place place;
+		if (record_append(p->w, (struct str){(char *)&p->n, sizeof p->n}, &g, &place,
+				  &err) < 0)
+			return "cannot append";
+		if (record_sync(p->w, &g, &err) == 0)
+			p->place[p->n++] = place;
+	}
+	return NULL;
+}
+
+static void places_are_right_also_while_the_file_is_cut(void **state)
+{
+	(void)state;
+	const char *path = scratch("places");
+	struct placed *p = mem_alloc(sizeof *p);
+	struct err err = {0};
+	struct record record;
+	pthread_t thread;
+	void *said;
+	p->w = open_file(path);
+	assert_int_equal(thread_start(&thread, append_places, p, &err), 0);
+	for (int i = 0; i < 200; i++) {
+		struct record_group g = {0};
+		uint64_t checkpoint = record_end(p->w);
+		for (int k = 0; k < 3; k++)
+			assert_int_equal(record_append(p->w, STR("junk"), &g, NULL, &err), 0);
+		if (record_truncate(p->w, checkpoint, &err) < 0)
+			fail_msg("%s", err.msg);
+		assert_int_equal(record_sync(p->w, &g, &err), -1);
+	}
+	p->stop = true;
+	pthread_join(thread, &said);
+	assert_null(said);
+	assert_int_equal(record_close(&p->w, &err), 0);
+	struct record_reader *r = NULL;
+	assert_int_equal(record_reader_open(&r, path, &kind, &err), 0);
+	/* what was told durable and then cut by somebody else may be gone; what is there is right
+	 */
+	uint32_t found = 0;
+	while (record_next(r, &record, &err) == 0) {
+		uint32_t number;
+		assert_int_equal(record.payload.n, sizeof number);
+		memcpy(&number, record.payload.p, sizeof number);
+		assert_true(number < p->n);
+		assert_int_equal(record.place.at, p->place[number].at);
+		assert_int_equal(record.place.next, p->place[number].next);
+		found++;
+	}
+	assert_true(found > 0);
+	record_reader_free(&r);
+	mem_free(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -226,6 +294,7 @@ int main(void)
 					  disarm),
 		cmocka_unit_test_teardown(everybody_in_a_failed_group_is_told, disarm),
 		cmocka_unit_test_teardown(a_reader_follows_many_threads, disarm),
+		cmocka_unit_test_teardown(places_are_right_also_while_the_file_is_cut, disarm),
 	};
 	return cmocka_run_group_tests(tests, scratch_make, scratch_done);
 }

@@ -329,6 +329,53 @@ static void unifying_may_make_records_longer_up_to_the_limit(void **state)
 	sort_free(&s);
 }
 
+struct growth {
+	size_t runs, longest; /* at the last report of a pass; in bytes */
+};
+
+static void join_few(void *ctx, struct buf *into, struct str from)
+{
+	struct growth *g = ctx;
+	if (into->n + from.n <= 30000)
+		buf_add_str(into, str_from(from, 1));
+	g->longest = MAX(g->longest, into->n);
+}
+
+static void note_runs(void *ctx, const struct sort_progress *p)
+{
+	struct growth *g = ctx;
+	if (p->phase == SORT_MERGING)
+		g->runs = p->runs;
+}
+
+/* Records that grow in a pass need larger pieces, so that fewer runs may be merged at once. */
+static void what_grows_while_it_is_merged_keeps_to_the_memory(void **state)
+{
+	(void)state;
+	struct err err;
+	struct sort *s;
+	struct growth g = {0};
+	struct sort_spec spec = {.order = {.key_len = 4},
+				 .memory = 1 << 20,
+				 .folder = scratch_dir,
+				 .unify = join_few,
+				 .progress = note_runs,
+				 .ctx = &g};
+	assert_int_equal(sort_new(&s, &spec, &err), 0);
+	for (uint32_t i = 0; i < 10000; i++) {
+		char rec[4000];
+		uint32_t key = htobe32(i % 400 ? i : 0);
+		memset(rec, 'x', sizeof rec);
+		memcpy(rec, &key, sizeof key);
+		assert_int_equal(sort_add(s, (struct str){rec, i % 400 ? 1000 : 4000}, &err), 0);
+	}
+	struct str rec;
+	assert_int_equal(sort_next(s, &rec, &err), 0);
+	assert_true(g.longest > 20000 && g.runs > 1);
+	assert_true(g.runs * STREAM_SLOTS * g.longest <= spec.memory);
+	sort_free(&s);
+}
+
 static void a_stream_goes_in_and_a_stream_comes_out(void **state)
 {
 	(void)state;
@@ -590,6 +637,7 @@ int main(void)
 		cmocka_unit_test(keys_of_every_length_and_place_sort),
 		cmocka_unit_test(equal_keys_become_one_with_their_counts),
 		cmocka_unit_test(unifying_may_make_records_longer_up_to_the_limit),
+		cmocka_unit_test(what_grows_while_it_is_merged_keeps_to_the_memory),
 		cmocka_unit_test(a_stream_goes_in_and_a_stream_comes_out),
 		cmocka_unit_test(a_damaged_stream_is_an_error),
 		cmocka_unit_test(records_up_to_the_limit_are_taken_and_longer_ones_are_not),

@@ -192,6 +192,26 @@ static void a_cursor_survives_the_removal_of_its_file(void **state)
 	assert_int_equal(ERR_DAMAGED, err.code);
 }
 
+static void a_file_that_shrinks_is_named_and_followed(void **state)
+{
+	(void)state;
+	struct source_cursor at;
+	put("1.soif", "@FILE { a\n}\n@FILE { b\nTi");
+	struct source *s = open_folder(scratch_dir, &(struct source_cursor){0});
+	next_is(s, SOURCE_UPDATE, "a", "");
+	assert_int_equal(1, next_fails(s, ""));
+	assert_int_equal(0, truncate(scratch("1.soif"), 0));
+	assert_true(next_fails(s, "1.soif: 0 bytes long, but 24 were read") < 0);
+	assert_int_equal(1, next_fails(s, ""));
+	source_cursor(s, &at);
+	put("1.soif", "@FILE { c\n}\n");
+	next_is(s, SOURCE_UPDATE, "c", "");
+	source_close(&s);
+	s = open_folder(scratch_dir, &at);
+	next_is(s, SOURCE_UPDATE, "c", "");
+	source_close(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -205,6 +225,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_is_cut_off_or_broken_is_named_and_passed,
 						scratch_make, scratch_done),
 		cmocka_unit_test_setup_teardown(a_cursor_survives_the_removal_of_its_file,
+						scratch_make, scratch_done),
+		cmocka_unit_test_setup_teardown(a_file_that_shrinks_is_named_and_followed,
 						scratch_make, scratch_done),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

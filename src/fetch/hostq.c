@@ -1,0 +1,321 @@
+#include "fetch/hostq.h"
+
+#include "base/hash.h"
+#include "fetch/hostq_inner.h"
+
+enum { MEMORY_MIN = 1 << 20, MEMORY = 256 << 20, TROUBLES_MAX = 32 };
+
+#define UNREADABLE_US US_PER_MIN /* until a queue that cannot be read back is tried again */
+
+int hostq_new(struct hostq **ret, const struct hostq_options *options, struct err *err)
+{
+	if (options->rule.delay_us < 0 || options->rule.delay_us > POLITE_RETRY_MAX_US)
+		return err_set(err, ERR_USAGE, "host queues: a delay of %lld us, at most a day is",
+			       (long long)options->rule.delay_us);
+	struct hostq *q = mem_alloc(sizeof *q);
+	uint64_t memory = options->memory ? options->memory : MEMORY;
+	q->options = *options;
+	q->options.folder = NULL;
+	store_init(&q->store, MAX(memory, (uint64_t)MEMORY_MIN), options->folder);
+	*ret = q;
+	return 0;
+}
+
+void hostq_free(struct hostq **qp)
+{
+	struct hostq *q = *qp;
+	if (!q)
+		return;
+	for (uint32_t i = 1; i < q->nslots; i++)
+		buf_free(&q->slot[i].payload);
+	mem_free(&q->slot);
+	mem_free(&q->queue);
+	keys_free(&q->keys);
+	dues_free(&q->ready);
+	dues_free(&q->rest);
+	store_free(&q->store);
+	mem_free(qp);
+}
+
+int hostq_push(struct hostq *q, qkey key, unsigned priority, struct str payload, uint64_t user,
+	       struct err *err)
+{
+	ENSURE(priority < HOSTQ_PRIORITIES);
+	if (payload.n > HOSTQ_PAYLOAD_MAX)
+		return err_set(err, ERR_USAGE,
+			       "host queues: a URL of %zu bytes, at most %d can be; it was not "
+			       "taken",
+			       payload.n, HOSTQ_PAYLOAD_MAX);
+	if (store_make_room(&q->store, payload.n + RECORD_HEAD_MAX, err) < 0)
+		return -1;
+	uint32_t i = queue_of(q, key);
+	list_push(&q->store, queue_list(q, i, priority), payload, user);
+	queue_count(q, &q->queue[i], 1, 0);
+	queue_settle(q, i);
+	return 0;
+}
+
+static uint32_t slot_new(struct hostq *q)
+{
+	uint32_t i = q->slot_free;
+	if (i) {
+		q->slot_free = q->slot[i].next;
+		return i;
+	}
+	if (q->nslots == 0)
+		q->nslots = 1;
+	if (q->nslots >= q->slot_cap) {
+		q->slot_cap = q->slot_cap ? q->slot_cap + q->slot_cap / 2 : 16;
+		q->slot = mem_resize(q->slot, q->slot_cap * sizeof *q->slot);
+	}
+	i = q->nslots++;
+	q->slot[i] = (struct slot){.payload = BUF_INIT(HOSTQ_PAYLOAD_MAX)};
+	return i;
+}
+
+static void slot_free(struct hostq *q, uint32_t i)
+{
+	struct slot *s = &q->slot[i];
+	if (s->payload.cap > 4096)
+		buf_free(&s->payload);
+	s->state = JOB_UNUSED;
+	s->next = q->slot_free;
+	q->slot_free = i;
+}
+
+void hostq_slot_return(struct hostq *q, uint32_t i)
+{
+	uint32_t *at = &q->queue[q->slot[i].queue].returned;
+	while (*at && q->slot[*at].priority <= q->slot[i].priority)
+		at = &q->slot[*at].next;
+	q->slot[i].next = *at;
+	q->slot[i].state = JOB_RETURNED;
+	*at = i;
+}
+
+/* The most urgent URL of a queue that has one: what was put back goes before its equals. */
+static int slot_fill(struct hostq *q, uint32_t queue, uint32_t *ret, struct err *err)
+{
+	struct queue *u = &q->queue[queue];
+	struct list *l = u->lists ? &q->store.list[u->lists] : NULL;
+	if (u->returned && (!l || q->slot[u->returned].priority <= l->priority)) {
+		*ret = u->returned;
+		u->returned = q->slot[*ret].next;
+		return 0;
+	}
+	ENSURE(l);
+	uint32_t i = slot_new(q);
+	struct slot *s = &q->slot[i];
+	buf_clear(&s->payload);
+	s->queue = queue;
+	s->priority = l->priority;
+	if (list_shift(&q->store, l, &s->payload, &s->user, err) < 0) {
+		slot_free(q, i);
+		return -1;
+	}
+	if (l->urls == 0)
+		queue_list_done(q, u);
+	*ret = i;
+	return 0;
+}
+
+static void job_fill(const struct hostq *q, uint32_t i, struct hostq_job *ret)
+{
+	const struct slot *s = &q->slot[i];
+	*ret = (struct hostq_job){.key = q->queue[s->queue].key,
+				  .payload = buf_str(&s->payload),
+				  .user = s->user,
+				  .priority = s->priority,
+				  .slot = i,
+				  .turn = s->turn};
+}
+
+static void queue_start(struct hostq *q, struct queue *u, struct slot *s, int64_t now_us)
+{
+	s->state = JOB_OUT;
+	s->turn++;
+	s->start_us = now_us;
+	s->due_before_us = u->due_us;
+	u->due_us = s->due_after_us = now_us + polite_pause_us(u->delay_us, u->troubles);
+	queue_count(q, u, -1, 1);
+}
+
+static void top_off(struct hostq *q)
+{
+	uint32_t queue = dues_top(&q->ready)->queue;
+	dues_remove(&q->ready, 0);
+	q->queue[queue].in_ready = false;
+	queue_settle(q, queue);
+}
+
+static void top_later(struct hostq *q, int64_t us)
+{
+	dues_top(&q->ready)->us = us;
+	dues_fix(&q->ready, 0);
+}
+
+/* The queue whose time has come, on top of the heap. 1: none. What the heap says of a queue may be
+ * out of date; it is mended here, when it comes up. */
+static int find_ready(struct hostq *q, int64_t now_us, uint32_t *ret, int64_t *ret_wait_us)
+{
+	struct due *top;
+	while ((top = dues_top(&q->ready))) {
+		struct queue *u = &q->queue[top->queue];
+		if (!u->active || u->urls == 0 || u->out >= queue_most_out(u)) {
+			top_off(q);
+		} else if (u->due_us > top->us) {
+			top_later(q, u->due_us);
+		} else if (top->us > now_us) {
+			*ret_wait_us = top->us - now_us;
+			return 1;
+		} else {
+			*ret = top->queue;
+			return 0;
+		}
+	}
+	*ret_wait_us = INT64_MAX;
+	return 1;
+}
+
+int hostq_take(struct hostq *q, int64_t now_us, struct hostq_job *ret, int64_t *ret_wait_us,
+	       struct err *err)
+{
+	uint32_t queue, slot;
+	queue_forget_rested(q, now_us);
+	if (find_ready(q, now_us, &queue, ret_wait_us) != 0)
+		return 1;
+	struct queue *u = &q->queue[queue];
+	if (slot_fill(q, queue, &slot, err) < 0) {
+		char key[QKEY_TEXT];
+		u->due_us = now_us + UNREADABLE_US;
+		top_later(q, u->due_us);
+		return err_in(err, "host queue %s, %llu URLs, put off for a minute",
+			      qkey_print(u->key, key), (unsigned long long)u->urls);
+	}
+	queue_start(q, u, &q->slot[slot], now_us);
+	if (u->urls > 0 && u->out < queue_most_out(u))
+		top_later(q, u->due_us);
+	else
+		top_off(q);
+	job_fill(q, slot, ret);
+	return 0;
+}
+
+bool hostq_job_of(const struct hostq *q, uint32_t slot, uint32_t turn, struct hostq_job *ret)
+{
+	if (slot == 0 || slot >= q->nslots || q->slot[slot].turn != turn ||
+	    q->slot[slot].state != JOB_OUT)
+		return false;
+	job_fill(q, slot, ret);
+	return true;
+}
+
+/* What began before the last trouble tells nothing new. */
+static void queue_learn(struct queue *u, const struct slot *s, enum outcome outcome, int64_t now_us)
+{
+	bool news = s->start_us > u->trouble_us;
+	if (outcome_is_trouble(outcome)) {
+		if (news && u->troubles < TROUBLES_MAX) {
+			u->troubles++;
+			u->trouble_us = now_us;
+		}
+		u->due_us = MAX(u->due_us, now_us + polite_pause_us(u->delay_us, u->troubles));
+	} else if (outcome_is_answer(outcome) && news && u->troubles > 0) {
+		u->troubles--;
+	}
+}
+
+bool hostq_done(struct hostq *q, const struct hostq_job *job, enum outcome outcome, int64_t now_us)
+{
+	struct hostq_job out;
+	if (!hostq_job_of(q, job->slot, job->turn, &out))
+		return false;
+	struct slot *s = &q->slot[job->slot];
+	uint32_t queue = s->queue;
+	queue_learn(&q->queue[queue], s, outcome, now_us);
+	slot_free(q, job->slot);
+	queue_count(q, &q->queue[queue], 0, -1);
+	queue_settle(q, queue);
+	return true;
+}
+
+bool hostq_put_back(struct hostq *q, const struct hostq_job *job, int64_t until_us)
+{
+	struct hostq_job out;
+	if (!hostq_job_of(q, job->slot, job->turn, &out))
+		return false;
+	struct slot *s = &q->slot[job->slot];
+	uint32_t queue = s->queue;
+	struct queue *u = &q->queue[queue];
+	if (u->due_us == s->due_after_us)
+		u->due_us = s->due_before_us;
+	u->due_us = MAX(u->due_us, until_us);
+	hostq_slot_return(q, job->slot);
+	queue_count(q, u, 1, -1);
+	queue_settle(q, queue);
+	return true;
+}
+
+void hostq_set_rule(struct hostq *q, qkey key, const struct polite_rule *rule)
+{
+	uint32_t *i = keys_get(&q->keys, key);
+	if (!i)
+		return;
+	queue_set_rule(&q->queue[*i], rule);
+	queue_settle(q, *i);
+}
+
+struct hostq_rejects hostq_rejects(const struct hostq *q)
+{
+	return (struct hostq_rejects){.q = q};
+}
+
+int hostq_rejects_next(struct hostq_rejects *it, qkey *ret)
+{
+	const struct hostq *q = it->q;
+	while (q->options.length && ++it->at < q->nqueues) {
+		const struct queue *u = &q->queue[it->at];
+		if (u->used && u->urls + u->out >= q->options.length) {
+			*ret = u->key;
+			return 0;
+		}
+	}
+	return 1;
+}
+
+static uint64_t slots_memory(const struct hostq *q)
+{
+	uint64_t n = q->slot_cap * sizeof *q->slot;
+	for (uint32_t i = 1; i < q->nslots; i++)
+		n += q->slot[i].payload.cap;
+	return n;
+}
+
+void hostq_count(const struct hostq *q, struct hostq_counts *ret)
+{
+	const struct store *s = &q->store;
+	*ret = (struct hostq_counts){
+		.urls = q->urls,
+		.out = q->out,
+		.leftovers = q->leftovers,
+		.spilled = s->spilled,
+		.queues = q->used,
+		.active = q->active,
+		.memory = (uint64_t)s->chunks.nslabs * SLAB_CHUNKS * CHUNK_SIZE + s->extent_memory +
+			  s->cap * sizeof *s->list + q->cap * sizeof *q->queue +
+			  q->keys.cap * (sizeof *q->keys.slots + 1) +
+			  (q->ready.cap + q->rest.cap) * sizeof(struct due) + slots_memory(q),
+		.disk = s->end,
+	};
+}
+
+uint64_t hostq_waiting(const struct hostq *q, qkey key)
+{
+	uint32_t *i = keys_get(&q->keys, key);
+	return i ? q->queue[*i].urls : 0;
+}
+
+bool hostq_wants_more(const struct hostq *q)
+{
+	return queue_has_room(q) && !q->line_first;
+}

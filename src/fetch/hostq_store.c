@@ -1,0 +1,416 @@
+/* Lists of URLs: in memory up to a budget, in a file beyond. */
+#include "base/fault.h"
+#include "fetch/hostq_list.h"
+
+enum {
+	PIECE_MIN = 1024, /* read back at once */
+	COMPACT_MIN = 16 << 20,
+};
+
+void store_init(struct store *s, uint64_t budget, const char *folder)
+{
+	*s = (struct store){.budget = budget, .limit = budget, .compact_at = COMPACT_MIN};
+	s->folder = folder ? mem_text(folder) : NULL;
+	s->piece = BUF_INIT(EXTENT_MAX + RECORD_MAX);
+	for (size_t i = 0; i < EXTENT_FILES; i++)
+		s->file[i] = FILE_INIT;
+}
+
+uint64_t store_memory(const struct store *s)
+{
+	return s->chunks.in_use * CHUNK_SIZE + s->extent_memory;
+}
+
+/* Bytes of a file that nobody needs any more. */
+static void release(struct store *s, const struct extent *e, uint64_t n)
+{
+	struct err ignored;
+	s->live[e->file] -= n;
+	if (s->live[e->file] > 0)
+		return;
+	if (e->file == EXTENT_RESTORED) {
+		file_drop(&s->file[EXTENT_RESTORED]);
+	} else if (file_truncate(&s->file[EXTENT_SPILL], 0, &ignored) == 0) {
+		s->end = 0;
+	}
+}
+
+static void spilled_free(struct store *s, struct list *l)
+{
+	struct spilled *more = l->spilled;
+	if (!more)
+		return;
+	for (uint32_t i = more->first; i < more->first + more->n; i++) {
+		s->spilled -= more->extent[i].urls;
+		release(s, &more->extent[i], more->extent[i].n);
+	}
+	chain_clear(&s->chunks, &more->back);
+	s->extent_memory -= sizeof *more + more->cap * sizeof *more->extent;
+	mem_free(&more->extent);
+	mem_free(&l->spilled);
+}
+
+void store_free(struct store *s)
+{
+	for (uint32_t i = 1; i < s->nlists; i++)
+		if (s->list[i].spilled) {
+			mem_free(&s->list[i].spilled->extent);
+			mem_free(&s->list[i].spilled);
+		}
+	mem_free(&s->list);
+	chunks_free(&s->chunks);
+	for (size_t i = 0; i < EXTENT_FILES; i++)
+		file_drop(&s->file[i]);
+	mem_free(&s->folder);
+	buf_free(&s->piece);
+}
+
+uint32_t store_list_new(struct store *s, unsigned priority)
+{
+	uint32_t number = s->free;
+	if (number) {
+		s->free = s->list[number].next;
+	} else {
+		if (s->nlists == 0)
+			s->nlists = 1;
+		if (s->nlists >= s->cap) {
+			s->cap = s->cap ? s->cap + s->cap / 2 : 64;
+			s->list = mem_resize(s->list, s->cap * sizeof *s->list);
+		}
+		number = s->nlists++;
+	}
+	s->list[number] = (struct list){.priority = (uint8_t)priority};
+	s->lists++;
+	return number;
+}
+
+void store_list_free(struct store *s, uint32_t number)
+{
+	struct list *l = &s->list[number];
+	chain_clear(&s->chunks, &l->front);
+	spilled_free(s, l);
+	*l = (struct list){.next = s->free};
+	s->free = number;
+	s->lists--;
+}
+
+static struct spilled *spilled_new(struct store *s, struct list *l)
+{
+	if (!l->spilled) {
+		l->spilled = mem_alloc(sizeof *l->spilled);
+		s->extent_memory += sizeof *l->spilled;
+	}
+	return l->spilled;
+}
+
+static void extents_append(struct store *s, struct spilled *more, const struct extent *e,
+			   uint32_t n)
+{
+	if (more->first && more->n == 0)
+		more->first = 0;
+	if (more->first + more->n + n > more->cap) {
+		if (more->n)
+			memmove(more->extent, more->extent + more->first, more->n * sizeof *e);
+		more->first = 0;
+		uint32_t cap = MAX(more->n + n, more->cap + more->cap / 2);
+		s->extent_memory += (cap - more->cap) * sizeof *e;
+		more->extent = mem_resize(more->extent, cap * sizeof *e);
+		more->cap = cap;
+	}
+	memcpy(more->extent + more->first + more->n, e, n * sizeof *e);
+	more->n += n;
+	for (uint32_t i = 0; i < n; i++) {
+		s->live[e[i].file] += e[i].n;
+		s->spilled += e[i].urls;
+	}
+}
+
+void list_add_extent(struct store *s, struct list *l, const struct extent *e)
+{
+	extents_append(s, spilled_new(s, l), e, 1);
+	l->urls += e->urls;
+}
+
+void list_push(struct store *s, struct list *l, struct str payload, uint64_t user)
+{
+	char head[RECORD_HEAD_MAX];
+	struct chain *chain = &l->front;
+	if (l->spilled) {
+		chain = &l->spilled->back;
+		if (chain_is_empty(chain))
+			l->spilled->back_user = l->write_user;
+		l->spilled->back_urls++;
+	}
+	chain_add(&s->chunks, chain, head, record_head(l->write_user, user, payload.n, head));
+	chain_add(&s->chunks, chain, payload.p, payload.n);
+	l->write_user = user;
+	l->urls++;
+}
+
+/* What one list reads back at once: so that all together take an eighth of the budget. */
+static size_t piece_bytes(const struct store *s)
+{
+	uint64_t share = s->budget / 8 / MAX(s->lists, 1u);
+	return (size_t)MIN(MAX(share, (uint64_t)PIECE_MIN), (uint64_t)EXTENT_MAX);
+}
+
+/* Whole records at the beginning of an extent; what they amount to. */
+static uint32_t whole_records(struct str bytes, uint64_t *user, size_t *ret_n)
+{
+	struct str rest = bytes, payload;
+	uint32_t urls = 0;
+	while (record_cut(&rest, user, &payload))
+		urls++;
+	*ret_n = bytes.n - rest.n;
+	return urls;
+}
+
+static int extent_read(struct store *s, const struct extent *e, size_t most, struct str *ret,
+		       struct err *err)
+{
+	size_t n = MIN((size_t)e->n, most), got;
+	buf_clear(&s->piece);
+	char *room = buf_room(&s->piece, n);
+	ENSURE(room);
+	if (file_read(&s->file[e->file], room, n, e->at, &got, err) < 0)
+		return -1;
+	if (got != n)
+		return err_set(err, ERR_DAMAGED, "%s: ends at %llu, inside of what is in it",
+			       s->file[e->file].path, (unsigned long long)(e->at + got));
+	buf_grew(&s->piece, n);
+	*ret = buf_str(&s->piece);
+	return 0;
+}
+
+/* Brings the beginning of the first extent into the front, which is empty. */
+static int read_back(struct store *s, struct list *l, struct err *err)
+{
+	struct spilled *more = l->spilled;
+	struct extent *e = &more->extent[more->first];
+	struct str bytes;
+	uint64_t user = e->user;
+	size_t n = 0;
+	uint32_t urls = 0;
+	for (size_t most = piece_bytes(s); urls == 0; most = RECORD_MAX) {
+		user = e->user;
+		if (extent_read(s, e, most, &bytes, err) < 0)
+			return -1;
+		urls = whole_records(bytes, &user, &n);
+		if (urls == 0 && most == RECORD_MAX)
+			break;
+	}
+	if (urls == 0 || urls > e->urls || (urls == e->urls) != (n == e->n))
+		return err_set(err, ERR_DAMAGED, "%s: no URL at byte %llu", s->file[e->file].path,
+			       (unsigned long long)e->at);
+	FAULT("hostq.read");
+	l->read_user = e->user;
+	chain_add(&s->chunks, &l->front, bytes.p, n);
+	s->spilled -= urls;
+	struct extent was = *e;
+	e->at += n;
+	e->n -= (uint32_t)n;
+	e->urls = (uint16_t)(e->urls - urls);
+	e->user = user;
+	if (e->n == 0) {
+		more->first++;
+		more->n--;
+	}
+	release(s, &was, n);
+	return 0;
+}
+
+/* Makes the front hold the first record. */
+static int fill_front(struct store *s, struct list *l, struct err *err)
+{
+	struct spilled *more = l->spilled;
+	if (more && more->n > 0)
+		return read_back(s, l, err);
+	ENSURE(more && !chain_is_empty(&more->back));
+	l->front = more->back;
+	l->read_user = more->back_user;
+	more->back = (struct chain){0};
+	spilled_free(s, l);
+	return 0;
+}
+
+int list_shift(struct store *s, struct list *l, struct buf *ret_payload, uint64_t *ret_user,
+	       struct err *err)
+{
+	ENSURE(l->urls > 0);
+	if (chain_is_empty(&l->front) && fill_front(s, l, err) < 0)
+		return -1;
+	chain_shift(&s->chunks, &l->front, &l->read_user, ret_payload);
+	*ret_user = l->read_user;
+	l->urls--;
+	return 0;
+}
+
+int list_each_part(struct store *s, const struct list *l, part_fn *fn, void *ctx, struct err *err)
+{
+	const struct spilled *more = l->spilled;
+	if (chain_each_part(s, &l->front, l->read_user, fn, ctx, err) < 0)
+		return -1;
+	for (uint32_t i = more ? more->first : 0; more && i < more->first + more->n; i++) {
+		struct part part = {.user = more->extent[i].user, .urls = more->extent[i].urls};
+		if (extent_read(s, &more->extent[i], SIZE_MAX, &part.bytes, err) < 0 ||
+		    fn(ctx, &part, err) < 0)
+			return -1;
+	}
+	return more ? chain_each_part(s, &more->back, more->back_user, fn, ctx, err) : 0;
+}
+
+/* Parts of a chain on their way into the spill file. */
+struct spilling {
+	struct store *s;
+	uint64_t end;
+	struct extent *extent;
+	uint32_t n, cap;
+};
+
+static int spill_part(void *ctx, const struct part *part, struct err *err)
+{
+	struct spilling *to = ctx;
+	FAULT("hostq.spill");
+	if (file_write(&to->s->file[EXTENT_SPILL], part->bytes.p, part->bytes.n, to->end, err) < 0)
+		return -1;
+	if (to->n == to->cap) {
+		to->cap = to->cap ? to->cap * 2 : 1;
+		to->extent = mem_resize(to->extent, to->cap * sizeof *to->extent);
+	}
+	to->extent[to->n++] = (struct extent){.at = to->end,
+					      .file = EXTENT_SPILL,
+					      .user = part->user,
+					      .n = (uint32_t)part->bytes.n,
+					      .urls = (uint16_t)part->urls};
+	to->end += part->bytes.n;
+	return 0;
+}
+
+/* What spilling would write: the back, or the front where that is all there is. A front that was
+ * read back stays. */
+static struct chain *spillable(struct list *l)
+{
+	return l->spilled ? &l->spilled->back : &l->front;
+}
+
+/* Nothing has changed on failure: what was written lies behind the end. */
+static int list_spill(struct store *s, struct list *l, struct err *err)
+{
+	struct spilling to = {.s = s, .end = s->end};
+	struct chain *chain = spillable(l);
+	uint64_t user = l->spilled ? l->spilled->back_user : l->read_user;
+	int rc = chain_each_part(s, chain, user, spill_part, &to, err);
+	if (rc == 0) {
+		chain_clear(&s->chunks, chain);
+		extents_append(s, spilled_new(s, l), to.extent, to.n);
+		l->spilled->back_urls = 0;
+		s->end = to.end;
+	}
+	mem_free(&to.extent);
+	return rc;
+}
+
+/* An extent that moves. */
+struct move {
+	struct extent *extent;
+	uint64_t at;
+};
+
+static int copy_extents(struct store *s, const struct file *to, struct move *move,
+			uint64_t *ret_end, struct err *err)
+{
+	uint64_t end = 0;
+	size_t n = 0;
+	struct str bytes;
+	for (uint32_t i = 1; i < s->nlists; i++) {
+		struct spilled *more = s->list[i].spilled;
+		for (uint32_t j = 0; more && j < more->n; j++) {
+			struct extent *e = &more->extent[more->first + j];
+			if (e->file != EXTENT_SPILL)
+				continue;
+			if (extent_read(s, e, SIZE_MAX, &bytes, err) < 0 ||
+			    file_write(to, bytes.p, bytes.n, end, err) < 0)
+				return -1;
+			move[n++] = (struct move){e, end};
+			end += e->n;
+		}
+	}
+	for (size_t i = 0; i < n; i++)
+		move[i].extent->at = move[i].at;
+	*ret_end = end;
+	return 0;
+}
+
+/* Writes the spill file anew without what is dead. Where that fails the old one goes on, and the
+ * next try comes when it has doubled. */
+static void compact(struct store *s)
+{
+	struct file fresh = FILE_INIT;
+	struct err ignored;
+	uint64_t end, extents = 0;
+	for (uint32_t i = 1; i < s->nlists; i++)
+		extents += s->list[i].spilled ? s->list[i].spilled->n : 0;
+	struct move *move = mem_array(extents, sizeof *move);
+	int rc = file_temporary(&fresh, s->folder, &ignored);
+	if (rc == 0)
+		rc = copy_extents(s, &fresh, move, &end, &ignored);
+	FAULT("hostq.compact");
+	if (rc == 0) {
+		file_drop(&s->file[EXTENT_SPILL]);
+		s->file[EXTENT_SPILL] = fresh;
+		s->end = end;
+	} else {
+		file_drop(&fresh);
+	}
+	s->compact_at = MAX(s->end * 2, (uint64_t)COMPACT_MIN);
+	mem_free(&move);
+}
+
+/* One round over all lists, until memory is down to the target. 1: it is not. */
+static int spill_round(struct store *s, uint64_t target, bool long_ones, struct err *err)
+{
+	for (uint32_t i = 0; i < s->nlists && store_memory(s) > target; i++) {
+		s->hand = s->hand + 1 < s->nlists ? s->hand + 1 : 1;
+		struct list *l = &s->list[s->hand];
+		const struct chain *c = spillable(l);
+		if (chain_is_empty(c) || (long_ones && c->first == c->last))
+			continue;
+		if (list_spill(s, l, err) < 0)
+			return -1;
+	}
+	return store_memory(s) > target;
+}
+
+static int spill_file(struct store *s, struct err *err)
+{
+	if (!s->folder)
+		return err_set(err, ERR_SYSTEM,
+			       "%llu bytes of memory are used up, and there is no "
+			       "folder for more",
+			       (unsigned long long)s->budget);
+	if (s->file[EXTENT_SPILL].fd >= 0)
+		return 0;
+	return file_temporary(&s->file[EXTENT_SPILL], s->folder, err);
+}
+
+/* Down to 7/8 of the budget, so that rounds are rare. Where even the last round does not get there
+ * (fronts that were read back, extents that have to be known), another one would not either before
+ * there is more. */
+int store_make_room(struct store *s, size_t n, struct err *err)
+{
+	uint64_t need = (n / CHUNK_DATA + 2) * CHUNK_SIZE;
+	uint64_t target = s->budget - s->budget / 8 - MIN(need, s->budget / 8);
+	if (LIKELY(store_memory(s) + need <= s->limit) || s->nlists == 0)
+		return 0;
+	if (spill_file(s, err) < 0)
+		return err_in(err, "host queues: the URL was not taken");
+	if (s->end > s->compact_at && s->live[EXTENT_SPILL] < s->end / 2)
+		compact(s);
+	int rc = spill_round(s, target, true, err);
+	if (rc > 0)
+		rc = spill_round(s, target, false, err);
+	if (rc < 0)
+		return err_in(err, "host queues: the URL was not taken");
+	s->limit = rc == 0 ? s->budget : store_memory(s) + need + s->budget / 8;
+	return 0;
+}

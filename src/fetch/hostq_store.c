@@ -74,8 +74,10 @@ uint32_t store_list_new(struct store *s, unsigned priority)
 		if (s->nlists == 0)
 			s->nlists = 1;
 		if (s->nlists >= s->cap) {
-			s->cap = s->cap ? s->cap + s->cap / 2 : 64;
-			s->list = mem_resize(s->list, s->cap * sizeof *s->list);
+			uint32_t cap = s->cap ? s->cap + s->cap / 2 : 64;
+			s->list = huge_resize(s->list, s->cap * sizeof *s->list,
+					      cap * sizeof *s->list);
+			s->cap = cap;
 		}
 		number = s->nlists++;
 	}

@@ -269,18 +269,20 @@ static void take_environment(struct loader *l, char *const *env)
 	}
 }
 
-/* What grew must still fit in a file: the roles get it in one. */
+/* What grew must still fit in a file, because the roles get it in one; and each step copies the
+ * list, so that it is asked before. */
 static int grow(const struct value_spec *spec, struct str text, struct arena *arena, void *base,
 		struct err *err)
 {
-	CLEANUP(buf_free) struct buf all = BUF_INIT(INI_VALUE_MAX);
 	if (spec->type != VALUE_LIST)
 		return err_set(err, ERR_USAGE, "+= is for lists only");
-	if (value_add(spec, text, arena, base, err) < 0)
-		return -1;
-	value_print(spec, base, &all);
-	return all.over ? err_set(err, ERR_USAGE, "the list is longer than %d bytes", INI_VALUE_MAX)
-			: 0;
+	const struct value_list *list = (const void *)((const char *)base + spec->offset);
+	size_t n = text.n;
+	for (size_t i = 0; i < list->n; i++)
+		n += strlen(list->item[i]) + 1;
+	if (n > INI_VALUE_MAX)
+		return err_set(err, ERR_USAGE, "the list is longer than %d bytes", INI_VALUE_MAX);
+	return value_add(spec, text, arena, base, err);
 }
 
 /* "section.key=value" or "key=value"; += makes a list grow. */

@@ -5,6 +5,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/format.h"
+#include "base/guard.h"
 #include "base/hash.h"
 
 #include <fcntl.h>
@@ -18,6 +19,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "values are mapped as 
 struct counters {
 	struct file file; /* carries the lock */
 	void *map;
+	struct guard *guard; /* a file that somebody cut must not end its role */
 	size_t size;
 	uint64_t *value;
 	size_t n;
@@ -102,13 +104,15 @@ static int refuse_held(const char *path, struct err *err)
 		       path, (long long)old.pid, STR_ARG(old.instance));
 }
 
-/* The file at a name beside, complete, locked and mapped. */
+/* The file at a name beside, complete, locked and mapped. What a killed maker left there is
+ * removed, not written into: it may be a link to something else. */
 static int make(struct counters *c, const char *beside, const struct buf *head, struct err *err)
 {
 	size_t at = counters_values_at(head->n);
 	c->size = at + c->n * sizeof *c->value;
 	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-	if (file_open(&c->file, beside, O_RDWR | O_CREAT | O_TRUNC, 0644, err) < 0)
+	if (file_remove(beside, err) < 0 ||
+	    file_open(&c->file, beside, O_RDWR | O_CREAT | O_EXCL, 0644, err) < 0)
 		return -1;
 	if (fcntl(c->file.fd, F_OFD_SETLK, &whole) < 0)
 		return err_sys(err, "%s: cannot be locked", beside);
@@ -119,6 +123,7 @@ static int make(struct counters *c, const char *beside, const struct buf *head, 
 	if (map == MAP_FAILED)
 		return err_sys(err, "%s: cannot be mapped", beside);
 	c->map = map;
+	c->guard = guard_new(map, c->size);
 	c->value = (uint64_t *)((char *)map + at);
 	return 0;
 }
@@ -155,6 +160,7 @@ void counters_close(struct counters **c)
 {
 	if (!*c)
 		return;
+	guard_free(&(*c)->guard);
 	if ((*c)->map)
 		munmap((*c)->map, (*c)->size);
 	file_drop(&(*c)->file);

@@ -42,19 +42,19 @@ static struct str without_www(struct url_site s)
 static int site_parse(const struct reader *r, struct str text, char *room, struct url_site *ret,
 		      struct err *err)
 {
-	char shown[VALUE_SHOWN];
+	char shown[VALUE_SHOWN], strict[URL_STRICT_MAX];
 	struct url u, canon;
 	value_show(text, shown);
 	int rc = url_parse(text, NULL, room, URL_STRICT_MAX, &u);
+	if (rc == 0)
+		rc = url_canon(&u, false, strict, sizeof strict, &canon);
 	if (rc < 0)
 		return err_set(err, ERR_USAGE, "%s:%u: '%s': %s", r->name, r->line, shown,
 			       url_error_text(rc));
-	char other[URL_STRICT_MAX];
-	rc = url_canon(&u, false, other, sizeof other, &canon);
-	if (rc < 0 || !str_eq(canon.href, text))
+	if (!str_eq(canon.href, text))
 		return err_set(err, ERR_USAGE,
 			       "%s:%u: '%s' is not in canonical form; write '" STR_FMT "'", r->name,
-			       r->line, shown, STR_ARG(rc < 0 ? u.href : canon.href));
+			       r->line, shown, STR_ARG(canon.href));
 	if (!str_is(url_target(&u), "/"))
 		return err_set(err, ERR_USAGE,
 			       "%s:%u: '%s' is a part of a site; equivalences are between whole "

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { MAX_RULES = 16, MAX_TEXT = 128 };
+enum { MAX_RULES = 16, MAX_TEXT = 128, SLOW_US = 20000 };
 
 struct rule {
 	char point[MAX_TEXT], text[MAX_TEXT];
@@ -36,10 +36,9 @@ static const char *const file_points[] = {"file.open", "file.read",   "file.writ
 static const struct {
 	const char *name, *only; /* prefix of the points that can do it */
 } actions[] = {
-	[FAULT_KILL] = {"kill", ""},
-	[FAULT_ENOSPC] = {"enospc", "file."},
-	[FAULT_EIO] = {"eio", "file."},
-	[FAULT_SHORT] = {"short", "file.write"},
+	[FAULT_KILL] = {"kill", ""},    [FAULT_ENOSPC] = {"enospc", "file."},
+	[FAULT_EIO] = {"eio", "file."}, [FAULT_SHORT] = {"short", "file.write"},
+	[FAULT_SLOW] = {"slow", ""},
 };
 
 static bool known(const char *point)
@@ -95,7 +94,7 @@ static const char *parse_rule(struct str part, struct rule *r)
 	if (at < action.n && !parse_count(str_from(action, at + 1), r))
 		return "the count is not N or N+, from 1 on";
 	if (!parse_action(str_head(action, at), &r->action))
-		return "the action is none of kill, enospc, eio, short";
+		return "the action is none of kill, enospc, eio, short, slow";
 	if (!copy_text(str_head(point, slash), r->point) ||
 	    !copy_text(str_from(point, slash + 1), r->text))
 		return "too long";
@@ -137,13 +136,19 @@ static bool due(struct rule *r)
 enum fault_action fault_pass(const char *point, const char *path)
 {
 	enum fault_action action = FAULT_NONE;
+	bool slow = false;
 	for (size_t i = 0; i < nrules; i++) {
 		struct rule *r = &rules[i];
-		if (strcmp(r->point, point) == 0 && strstr(path, r->text) && due(r) && !action)
+		if (strcmp(r->point, point) != 0 || !strstr(path, r->text) || !due(r))
+			continue;
+		atomic_fetch_add(&fired, 1);
+		if (r->action == FAULT_SLOW)
+			slow = true;
+		else if (!action)
 			action = r->action;
 	}
-	if (action)
-		atomic_fetch_add(&fired, 1);
+	if (slow)
+		usleep(SLOW_US);
 	if (action == FAULT_KILL) {
 		kill(getpid(), SIGKILL);
 		pause(); /* in case it comes late, to another thread first */

@@ -3,17 +3,18 @@
  * commas: at the N-th time (1) that a point is passed (by a file whose path contains TEXT), do the
  * action: kill    SIGKILL to this process         enospc, eio   the call fails, nothing was done
  *   short   a write writes half, then fails with enospc
+ *   slow    this thread waits 20 ms, so that others come before it (then a kill there, if any)
  * "@N+" means that time and every later one. Points of the file layer: file.open, file.read,
  * file.write, file.sync, file.rename, file.truncate. Others are named where the state changes. */
 #pragma once
 #include "base/err.h"
 #include "base/str.h"
 
-enum fault_action { FAULT_NONE, FAULT_KILL, FAULT_ENOSPC, FAULT_EIO, FAULT_SHORT };
+enum fault_action { FAULT_NONE, FAULT_KILL, FAULT_ENOSPC, FAULT_EIO, FAULT_SHORT, FAULT_SLOW };
 
 #ifdef GARNER_FAULTS
 extern bool fault_armed;
-enum fault_action fault_pass(const char *point, const char *path); /* kills by itself */
+enum fault_action fault_pass(const char *point, const char *path); /* kills and waits by itself */
 
 /* A named point at which a process can be killed: FAULT("journal.sync"). */
 #define FAULT(point)                                                                     \

@@ -235,14 +235,27 @@ static int slurp(const struct file *f, struct buf *out, struct err *err)
 	}
 }
 
+static int refuse_pipe(const struct file *f, struct err *err)
+{
+	struct stat st;
+	if (fstat(f->fd, &st) != 0)
+		return err_sys(err, "%s: stat", f->path);
+	return S_ISFIFO(st.st_mode)
+		       ? err_set(err, ERR_USAGE, "%s: a pipe, expected a file", f->path)
+		       : 0;
+}
+
+/* O_NONBLOCK: to open a pipe would else wait until somebody writes into it. */
 int file_slurp(const char *path, struct buf *out, struct err *err)
 {
 	struct file f;
-	int rc = file_open(&f, path, O_RDONLY, 0, err);
+	int rc = file_open(&f, path, O_RDONLY | O_NONBLOCK, 0, err);
 	if (rc)
 		return rc;
 	size_t before = out->n;
-	rc = slurp(&f, out, err);
+	rc = refuse_pipe(&f, err);
+	if (rc == 0)
+		rc = slurp(&f, out, err);
 	file_drop(&f);
 	if (rc < 0 && out->p) {
 		out->n = before;

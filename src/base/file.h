@@ -44,7 +44,8 @@ int dir_make(const char *path, mode_t mode, struct err *err); /* with its parent
 int dir_sync(const char *path, struct err *err);              /* the names in it are on disk */
 int dir_sync_of(const char *path, struct err *err);           /* the same for the folder it is in */
 
-/* The whole file, at most `out->max` bytes. 1: it does not exist. */
+/* The whole file, at most `out->max` bytes. 1: it does not exist. A pipe is refused, never waited
+ * for. */
 int file_slurp(const char *path, struct buf *out, struct err *err);
 /* The file has the new bytes or the old ones, never others: written beside, synced, renamed, and
  * the folder synced. */

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Guards are never given back, only used again: the handler may be looking at them. */
@@ -44,6 +45,7 @@ static void pass_on(int number, siginfo_t *info, void *context)
 	passing = false;
 }
 
+/* The bare call: nothing else may be asked in here. */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
 	int saved = errno;
@@ -51,10 +53,10 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 	struct guard *g = info->si_code > 0 ? guard_at(address) : NULL;
 	if (g)
 		atomic_store(&g->failed, true);
-	void *zeroes = g ? mmap((void *)(address & ~(page - 1)), page, PROT_READ,
-				MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0)
-			 : MAP_FAILED;
-	if (zeroes == MAP_FAILED)
+	long mapped = g ? syscall(SYS_mmap, address & ~(page - 1), page, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0)
+			: -1;
+	if (mapped == -1)
 		pass_on(number, info, context);
 	errno = saved;
 }

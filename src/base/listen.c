@@ -115,6 +115,28 @@ int listen_check(struct str text, struct err *err)
 	return parse(text, &w, err);
 }
 
+/* The scope's name becomes its number. */
+static int resolve_scope(const char *text, struct where *w, struct err *err)
+{
+	if (w->scope[0] && (w->v6.sin6_scope_id = if_nametoindex(w->scope)) == 0)
+		return err_sys(err, "%s: interface %s", text, w->scope);
+	return 0;
+}
+
+int listen_address(const char *text, struct sockaddr_storage *ret, unsigned *ret_len,
+		   struct err *err)
+{
+	struct where w;
+	if (parse(str_of(text), &w, err) < 0 || resolve_scope(text, &w, err) < 0)
+		return -1;
+	if (w.both)
+		return err_set(err, ERR_USAGE, "%s is no address to connect to", text);
+	*ret = (struct sockaddr_storage){0};
+	memcpy(ret, &w.any, w.len);
+	*ret_len = w.len;
+	return 0;
+}
+
 static int set_option(int fd, int level, int name, int value)
 {
 	return setsockopt(fd, level, name, &value, sizeof value);
@@ -174,10 +196,8 @@ static int remove_stale(const struct where *w, struct err *err)
 int listen_open(const char *text, int *ret_fd, struct err *err)
 {
 	struct where w;
-	if (parse(str_of(text), &w, err) < 0)
+	if (parse(str_of(text), &w, err) < 0 || resolve_scope(text, &w, err) < 0)
 		return -1;
-	if (w.scope[0] && (w.v6.sin6_scope_id = if_nametoindex(w.scope)) == 0)
-		return err_sys(err, "%s: interface %s", text, w.scope);
 	if (w.any.sa_family == AF_UNIX && remove_stale(&w, err) < 0)
 		return -1;
 	int fd = open_socket(&w);

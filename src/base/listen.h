@@ -5,6 +5,10 @@
 
 /* Checks the form alone. */
 int listen_check(struct str text, struct err *err);
+/* Where a connection to such an address goes; "*" is nowhere. ret: a struct sockaddr_storage. */
+struct sockaddr_storage;
+int listen_address(const char *text, struct sockaddr_storage *ret, unsigned *ret_len,
+		   struct err *err);
 /* Opens, binds and listens; non-blocking, close-on-exec. A Unix socket that nobody listens on is
  * replaced. */
 int listen_open(const char *text, int *ret_fd, struct err *err);

@@ -1,9 +1,9 @@
 /* Hosts: names by way of libidn2, and addresses in all the forms that browsers take.
  *
  * A name that is ASCII and has no "xn--" label is only made lower case. All others go through
- * libidn2 (UTS 46, non-transitional). It keeps to IDNA 2008 where the standard does not, and refuses
- * hyphens at either end of a label and in its third and fourth place, labels of more than 63 and
- * names of more than 255 bytes, and punctuation in labels that come encoded. Symbols
+ * libidn2 (UTS 46, non-transitional). It keeps to IDNA 2008 where the standard does not, and
+ * refuses hyphens at either end of a label and in its third and fourth place, labels of more than
+ * 63 and names of more than 255 bytes, and punctuation in labels that are not ASCII. Symbols
  * ("☕.example"), which it refuses too, are taken as the standard wants, but not beside what
  * is_touchy() names.
  *
@@ -22,7 +22,6 @@ enum {
 	IDN2_NFC_INPUT = 1,
 	IDN2_TRANSITIONAL = 4,
 	IDN2_NONTRANSITIONAL = 8,
-	IDN2_NO_ALABEL_ROUNDTRIP = 128,
 	IDN2_DISALLOWED = -304,
 };
 
@@ -86,12 +85,9 @@ static int to_ascii(const char *name, char **ret)
 	ENSURE(pthread_once(&idn2.once, idn2_load) == 0);
 	if (!idn2.to_ascii)
 		return -URL_SYNTAX;
-	/* labels that come encoded are decoded and checked; for the others the way back is not
-	 * worth it, and would refuse "a~ü" */
-	int flags = IDN2_NFC_INPUT | (strcasestr(name, "xn--") ? 0 : IDN2_NO_ALABEL_ROUNDTRIP);
-	int rc = idn2.to_ascii(name, ret, flags | IDN2_NONTRANSITIONAL);
+	int rc = idn2.to_ascii(name, ret, IDN2_NFC_INPUT | IDN2_NONTRANSITIONAL);
 	if (rc == IDN2_DISALLOWED && !has_touchy(name))
-		rc = idn2.to_ascii(name, ret, flags | IDN2_TRANSITIONAL);
+		rc = idn2.to_ascii(name, ret, IDN2_NFC_INPUT | IDN2_TRANSITIONAL);
 	return rc == 0 ? 0 : -URL_SYNTAX;
 }
 

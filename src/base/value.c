@@ -408,6 +408,8 @@ static int list_extend(const struct value_spec *spec, struct str s, struct arena
 	size_t n = to->n;
 	while (list_item(&rest, &item))
 		n++;
+	if (n == to->n)
+		return 0;
 	const char **items = arena_array(arena, n, sizeof *items);
 	if (to->n)
 		memcpy(items, to->item, to->n * sizeof *items);

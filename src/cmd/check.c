@@ -121,23 +121,11 @@ static void finish(struct check *c)
 		json_flush(c);
 		return;
 	}
-	fprintf(c->call->out, "%llu files:", (unsigned long long)files);
+	fprintf(c->call->out, "%llu file%s:", (unsigned long long)files, files == 1 ? "" : "s");
 	for (int i = 0; i < NVERDICTS; i++)
 		fprintf(c->call->out, "%s %llu %s", i ? "," : "", (unsigned long long)c->count[i],
 			verdict_names[i]);
 	fputc('\n', c->call->out);
-}
-
-/* The data directory of the configuration. 0, or the exit code. */
-static int data_dir(const struct cmd_call *call, char *ret, size_t cap)
-{
-	struct config *config = NULL;
-	struct err err;
-	int code = cmd_config(call, &config);
-	if (code == 0 && cmd_data_dir(config, ret, cap, &err) < 0)
-		code = cmd_fail(call, &err);
-	config_free(&config);
-	return code;
 }
 
 static int run(const struct cmd_call *call)
@@ -145,7 +133,7 @@ static int run(const struct cmd_call *call)
 	const struct options *options = call->options;
 	char data[PATH_MAX];
 	char *const only_data[] = {data};
-	int code = call->argc ? 0 : data_dir(call, data, sizeof data);
+	int code = call->argc ? 0 : cmd_data(call, data, sizeof data);
 	if (code)
 		return code;
 	struct check c = {.call = call, .as_json = options->json, .out = BUF_INIT(1 << 16)};
@@ -164,7 +152,7 @@ static int run(const struct cmd_call *call)
 }
 
 static const struct cmd_option option_table[] = {
-	{.spec = {"json", VALUE_BOOL_AT(struct options, json), .help = "Print JSON"}},
+	{.spec = {"json", VALUE_BOOL_AT(struct options, json), .help = "all of it as JSON"}},
 };
 
 static const struct cmd_example examples[] = {

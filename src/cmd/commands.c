@@ -9,6 +9,7 @@ const struct command *const commands[] = {
 	&config_command,
 	&check_command,
 	&dump_command,
+	&fetch_command,
 	&robots_command,
 	&soif_command,
 	&url_command,

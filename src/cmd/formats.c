@@ -4,8 +4,9 @@
 #include "cmd/command.h"
 #include "fetch/hostq.h"
 #include "fetch/polite.h"
+#include "fetch/robots_cache.h"
 
 const struct format *const formats[] = {
-	&counters_format, &hostq_format, &polite_format, &record_format, NULL,
+	&counters_format, &hostq_format, &polite_format, &record_format, &robots_format, NULL,
 };
 const size_t nformats = ARRAY_LEN(formats) - 1;

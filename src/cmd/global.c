@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "cmd/command.h"
 #include "cmd/up_plan.h"
+#include "fetch/robot_section.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -30,9 +31,10 @@ const struct config_section global_section = {
 size_t cmd_sections(const struct program *program, const struct config_section **ret, size_t cap)
 {
 	size_t n = 0;
-	ENSURE(cap >= 2);
+	ENSURE(cap >= 3);
 	ret[n++] = &global_section;
 	ret[n++] = &up_section;
+	ret[n++] = &robot_section;
 	for (size_t i = 0; i < program->nroles; i++) {
 		const struct config_section *section = program->roles[i]->section;
 		size_t k = 0;
@@ -101,7 +103,7 @@ int cmd_config_file(const struct config_input *in, char *ret, size_t cap, struct
 	return exists(system_file) ? put_path(ret, cap, err, system_file, "") : 1;
 }
 
-static int check_log(const struct config *config, struct buf *problems, struct err *err)
+static int check_log(const struct config *config, struct err *err)
 {
 	const struct global_conf *global = config_get(config, &global_section);
 	for (size_t i = 0; i < global->log.n; i++) {
@@ -109,10 +111,7 @@ static int check_log(const struct config *config, struct buf *problems, struct e
 			continue;
 		const struct value_spec *spec =
 			value_find(global_specs, ARRAY_LEN(global_specs), STR("log"));
-		err_in(err, "%s: log", config_origin(config, &global_section, spec));
-		if (problems)
-			buf_printf(problems, "%s\n", err->msg);
-		return -1;
+		return err_in(err, "%s: log", config_origin(config, &global_section, spec));
 	}
 	return 0;
 }
@@ -134,7 +133,9 @@ int cmd_load(const struct program *program, const struct config_input *in, struc
 	size_t n = cmd_sections(program, sections, ARRAY_LEN(sections));
 	if (config_load(&config, sections, n, in, problems, err) < 0)
 		return -1;
-	if (check_log(config, problems, err) < 0) {
+	if (check_log(config, err) < 0 || up_conf_check(program, config, err) < 0) {
+		if (problems)
+			buf_printf(problems, "%s\n", err->msg);
 		config_free(&config);
 		return -1;
 	}
@@ -203,4 +204,15 @@ int cmd_data_dir(const struct config *config, char *ret, size_t cap, struct err 
 	for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
 		path[n - 1] = 0;
 	return put_path(ret, cap, err, path, "");
+}
+
+int cmd_data(const struct cmd_call *call, char *ret, size_t cap)
+{
+	struct config *config = NULL;
+	struct err err;
+	int code = cmd_config(call, &config);
+	if (code == 0 && cmd_data_dir(config, ret, cap, &err) < 0)
+		code = cmd_fail(call, &err);
+	config_free(&config);
+	return code;
 }

@@ -36,13 +36,24 @@ const struct cmd_option cmd_globals[] = {
 };
 const size_t cmd_nglobals = ARRAY_LEN(cmd_globals);
 
-/* -D SECTION[,LEVEL] as a setting, where a colon stands before the level. */
+/* -D SECTION[,LEVEL] as a setting, where a colon stands before the level: in a list a comma
+ * separates the items. A digit alone behind a section without a level is its level. */
 static const char *debug_set(struct cmd_line *line, const char *value)
 {
-	char *set = arena_printf(&line->arena, "log+=%s", value);
-	size_t n = strlen(set);
-	if (set[n - 2] == ',')
-		set[n - 2] = ':';
+	static const struct str before = STR("log+=");
+	char *set = arena_alloc(&line->arena, before.n + strlen(value) + 1), *to = set + before.n;
+	struct str rest = str_of(value), field;
+	bool open = false;
+	memcpy(set, before.p, before.n);
+	while (str_cut(&rest, ',', &field) == 0) {
+		field = str_trim(field);
+		bool level = open && field.n == 1 && field.p[0] >= '0' && field.p[0] <= '9';
+		if (to > set + before.n)
+			*to++ = level ? ':' : ',';
+		memcpy(to, field.p, field.n);
+		to += field.n;
+		open = !level && str_find_byte(field, ':') == field.n;
+	}
 	return set;
 }
 

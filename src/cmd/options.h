@@ -12,7 +12,7 @@ struct cmd_line {
 	bool *given;                   /* per option of the command */
 	char **argv;
 	int argc;
-	const char *file;            /* -c */
+	const char *file;  /* -c */
 	const char **sets; /* -s; -D is an addition to the setting `log` */
 	size_t nsets;
 	bool help, version;

@@ -144,11 +144,13 @@ const struct command up_command = {
 		"alone. Listening sockets belong to the supervisor, so that nobody is refused "
 		"while "
 		"a role restarts.\n\n"
-		"SIGTERM and SIGINT let the roles finish their work, in reverse order; the same "
-		"signal again kills them. SIGHUP reads the configuration again: roles whose "
+		"SIGTERM and SIGINT let the roles finish their work, in reverse order; "
+		"another one, half a second later or more, kills them. SIGHUP reads the "
+		"configuration again: roles whose "
 		"settings "
 		"changed are restarted, the others are left alone; with an error in it nothing "
-		"changes. When the supervisor dies its roles die with it.\n\n"
+		"changes. When the supervisor dies its roles die with it; "
+		"when the terminal is closed that it runs on, it stops.\n\n"
 		"Under systemd it speaks sd_notify (Type=notify).",
 	.examples = examples,
 	.nexamples = ARRAY_LEN(examples),

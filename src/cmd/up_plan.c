@@ -36,13 +36,13 @@ const struct config_section up_section = {
 };
 
 /* Fails for a key of this section, naming the place where its value was set. */
-static int wrong(const struct up_plan *plan, const char *key, const char *problem, const char *what,
-		 struct err *err)
+static int wrong(const struct config *config, const char *key, const char *problem,
+		 const char *what, struct err *err)
 {
 	const struct value_spec *spec = value_find(up_specs, ARRAY_LEN(up_specs), str_of(key));
 	return err_set(err, ERR_USAGE, "%s: up.%s: %s%s%s",
-		       config_origin(plan->config, &up_section, spec), key, problem,
-		       what ? " " : "", what ? what : "");
+		       config_origin(config, &up_section, spec), key, problem, what ? " " : "",
+		       what ? what : "");
 }
 
 static size_t role_index(const struct program *program, const char *name)
@@ -53,6 +53,22 @@ static size_t role_index(const struct program *program, const char *name)
 	return i;
 }
 
+int up_conf_check(const struct program *program, const struct config *config, struct err *err)
+{
+	const struct up_conf *conf = config_get(config, &up_section);
+	const struct value_list *list = &conf->roles;
+	if (conf->restart_min_us > conf->restart_max_us)
+		return wrong(config, "restart_min", "longer than up.restart_max", NULL, err);
+	for (size_t i = 0; i < list->n; i++) {
+		if (role_index(program, list->item[i]) == program->nroles)
+			return wrong(config, "roles", "there is no role", list->item[i], err);
+		for (size_t k = 0; k < i; k++)
+			if (strcmp(list->item[k], list->item[i]) == 0)
+				return wrong(config, "roles", "named twice:", list->item[i], err);
+	}
+	return 0;
+}
+
 bool up_plan_lists(const struct up_plan *plan, size_t role)
 {
 	for (size_t i = 0; i < plan->nlisted; i++)
@@ -61,32 +77,18 @@ bool up_plan_lists(const struct up_plan *plan, size_t role)
 	return false;
 }
 
-static int order_listed(struct up_plan *plan, const struct program *program, struct err *err)
+static void make_order(struct up_plan *plan, const struct program *program)
 {
 	const struct value_list *list = &plan->conf->roles;
-	for (size_t i = 0; i < list->n; i++) {
-		size_t role = role_index(program, list->item[i]);
-		if (role == program->nroles)
-			return wrong(plan, "roles", "there is no role", list->item[i], err);
-		if (up_plan_lists(plan, role))
-			return wrong(plan, "roles", "named twice:", list->item[i], err);
-		plan->order[plan->nlisted++] = role;
-	}
-	return 0;
-}
-
-static int make_order(struct up_plan *plan, const struct program *program, struct err *err)
-{
 	plan->order = mem_array(program->nroles, sizeof *plan->order);
-	if (order_listed(plan, program, err) < 0)
-		return -1;
+	for (size_t i = 0; i < list->n; i++)
+		plan->order[plan->nlisted++] = role_index(program, list->item[i]);
 	size_t n = plan->nlisted;
 	for (size_t i = 0; i < program->nroles; i++)
 		if (!up_plan_lists(plan, i))
 			plan->order[n++] = i;
-	if (plan->conf->roles.n == 0)
+	if (list->n == 0)
 		plan->nlisted = n;
-	return 0;
 }
 
 static const struct up_socket *find_socket(const struct up_plan *plan, const struct up_socket *like)
@@ -133,10 +135,7 @@ static int fill(struct up_plan *plan, const struct program *program, const struc
 		struct err *err)
 {
 	plan->conf = config_get(plan->config, &up_section);
-	if (plan->conf->restart_min_us > plan->conf->restart_max_us)
-		return wrong(plan, "restart_min", "longer than up.restart_max", NULL, err);
-	if (make_order(plan, program, err) < 0)
-		return -1;
+	make_order(plan, program);
 	for (size_t i = 0; i < plan->nlisted; i++)
 		if (open_sockets_of(plan, program->roles[plan->order[i]], before, err) < 0)
 			return -1;

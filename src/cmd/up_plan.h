@@ -8,6 +8,9 @@ struct up_conf {
 	int64_t ready_timeout_us, stop_timeout_us, restart_min_us, restart_max_us, steady_us;
 };
 extern const struct config_section up_section;
+/* What the table cannot say: roles that there are, each once; bounds in their order. Every
+ * configuration that cmd_load() gives has passed it. */
+int up_conf_check(const struct program *program, const struct config *config, struct err *err);
 
 struct up_socket {
 	const struct role *role;

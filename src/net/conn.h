@@ -24,7 +24,6 @@ struct conn_pool;
 	X(SLOW, "a line or block took too long to arrive")  \
 	X(LONG_LINE, "a line is too long")                  \
 	X(FULL, "the peer does not read what it asked for") \
-	X(REFUSED, "the connection could not be made")      \
 	X(FAILED, "the connection failed")
 
 enum conn_end {

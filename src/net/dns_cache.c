@@ -3,16 +3,17 @@
 #include "base/hash.h"
 #include "base/table.h"
 
-/* One block: the addresses and the name follow. */
+/* One block: the name and then the addresses follow. A hit reads the time, what stands behind it
+ * and the name, so that it waits for as little memory as can be. */
 struct entry {
 	struct entry *newer, *older;
-	int64_t until_us;
 	const char *why;
-	size_t bytes;
+	uint32_t bytes;
 	uint16_t n;
-	uint8_t outcome;
+	uint8_t name_n, outcome;
+	int64_t until_us;
 	bool used; /* since it was last looked at for eviction */
-	struct addr addr[];
+	char name[];
 };
 
 static uint64_t key_hash(struct dns_key key)
@@ -58,6 +59,18 @@ struct dns_key dns_cache_key(const struct dns_cache *c, struct str name)
 	return (struct dns_key){name, hash64_seeded(name, c->seed)};
 }
 
+/* Where they stand in the block of a name of n bytes. */
+static size_t addrs_at(size_t n)
+{
+	const size_t align = _Alignof(struct addr);
+	return (offsetof(struct entry, name) + n + align - 1) / align * align;
+}
+
+static const struct addr *addrs_of(const struct entry *e)
+{
+	return (const struct addr *)((const char *)e + addrs_at(e->name_n));
+}
+
 bool dns_cache_get(struct dns_cache *c, const struct dns_key *key, int64_t now_us,
 		   struct dns_result *ret)
 {
@@ -66,7 +79,8 @@ bool dns_cache_get(struct dns_cache *c, const struct dns_key *key, int64_t now_u
 		return false;
 	if (!e->used) /* a hot entry is only read */
 		e->used = true;
-	*ret = (struct dns_result){e->outcome, e->why, e->addr, e->n, e->until_us};
+	const char *why = e->outcome == DNS_FOUND ? NULL : e->why;
+	*ret = (struct dns_result){e->outcome, why, addrs_of(e), e->n, e->until_us};
 	return true;
 }
 
@@ -82,12 +96,6 @@ static void unlink_entry(struct dns_cache *c, struct entry *e)
 {
 	*(e->newer ? &e->newer->older : &c->newest) = e->older;
 	*(e->older ? &e->older->newer : &c->oldest) = e->newer;
-}
-
-static struct str name_of(const struct entry *e)
-{
-	const char *p = (const char *)(e->addr + e->n);
-	return str_range(p, (const char *)e + e->bytes);
 }
 
 static void drop(struct dns_cache *c, struct entry *e, const struct dns_key *key)
@@ -107,23 +115,23 @@ static void evict(struct dns_cache *c)
 		unlink_entry(c, e);
 		link_newest(c, e);
 	}
-	struct dns_key key = dns_cache_key(c, name_of(e));
+	struct dns_key key = dns_cache_key(c, (struct str){e->name, e->name_n});
 	drop(c, e, &key);
 }
 
 static struct entry *entry_new(struct str name, const struct dns_result *r)
 {
-	size_t addrs = r->n * sizeof r->addr[0];
-	size_t bytes = offsetof(struct entry, addr) + addrs + name.n;
+	size_t addrs = r->n * sizeof r->addr[0], bytes = addrs_at(name.n) + addrs;
 	struct entry *e = mem_alloc(MAX(bytes, sizeof *e));
 	e->until_us = r->until_us;
 	e->why = r->why;
-	e->bytes = bytes;
+	e->bytes = (uint32_t)bytes;
 	e->n = (uint16_t)r->n;
 	e->outcome = (uint8_t)r->outcome;
+	e->name_n = (uint8_t)name.n;
+	memcpy(e->name, name.p, name.n);
 	if (addrs)
-		memcpy(e->addr, r->addr, addrs);
-	memcpy((char *)e->addr + addrs, name.p, name.n);
+		memcpy((char *)e + addrs_at(name.n), r->addr, addrs);
 	return e;
 }
 
@@ -141,7 +149,7 @@ void dns_cache_put(struct dns_cache *c, const struct dns_key *key, const struct 
 		mem_free(&e);
 		return;
 	}
-	*names_put(&c->names, (struct dns_key){name_of(e), key->hash}) = e;
+	*names_put(&c->names, (struct dns_key){{e->name, e->name_n}, key->hash}) = e;
 	link_newest(c, e);
 	c->bytes += bytes;
 }

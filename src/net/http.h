@@ -49,6 +49,10 @@ struct http_route {
 	int (*handle)(struct http_request *req, struct http_answer *ret, struct err *err);
 };
 
+/* The table as an OpenAPI 3.0 document. */
+void http_openapi(const struct http_route *routes, size_t n, const char *title, const char *version,
+		  struct buf *out);
+
 struct http_request {
 	const struct http_route *route; /* NULL: there is none for it */
 	const void *params;             /* the struct that the route's parameters filled */
@@ -136,7 +140,7 @@ struct http_channel *http_channel_new(size_t max_listeners, int64_t beat_us);
 void http_channel_free(struct http_channel **ch); /* after the server was stopped */
 /* Answers with the events from now on; 503 when there are too many listeners. */
 void http_channel_answer(struct http_channel *ch, struct http_request *req, struct http_answer *a);
-/* name and data as in the event's lines; data may have several. */
+/* name and data as in the event's lines; data may have several, and a line feed at its end. */
 void http_channel_publish(struct http_channel *ch, const char *name, struct str data);
 size_t http_channel_listeners(struct http_channel *ch);
 /* Sends the comments that are due; for the server's tick. */

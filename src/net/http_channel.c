@@ -153,6 +153,8 @@ void http_channel_answer(struct http_channel *ch, struct http_request *req, stru
 static void add_data(struct buf *out, struct str data)
 {
 	struct str line;
+	if (str_ends(data, STR("\n")))
+		data.n--;
 	while (str_cut(&data, '\n', &line) == 0) {
 		buf_add_text(out, "data: ");
 		for (size_t i = 0; i < line.n; i++)

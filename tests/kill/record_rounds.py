@@ -90,19 +90,20 @@ class Rounds:
         if code != 0:
             raise self.broken(f"the next start ends with {code}")
 
-    def kill_at(self, point, nth):
-        """Brings the file into the state in which the point is passed, and kills there."""
+    def kill_at(self, point, nth, slow=False):
+        """Brings the file into the state in which the point is passed, and kills there; slow: after
+        a while, in which the other threads go on and say what they should not."""
         if point.startswith("record.create"):
             self.begin_anew()
         if point.startswith("record.mend"):
             self.kill_after(0.02)
-        faults = f"{point}=kill@{nth}"
+        faults = f"{point}=kill@{nth}" + f",{point}=slow@{nth}" * slow
         refusal = point.startswith("record.cut")
         if refusal:  # something has to be taken back
             what = self.random.choice(["file.write/record=short", "file.sync/record=eio",
                                        "file.write/record=enospc"])
-            faults = ",".join(f"{what}@{3 + 4 * i}" for i in range(nth)) + "," + faults
-        code = self.ends_by(self.start(faults, groups=20))
+            faults = ",".join(f"{what}@{10 + 5 * i}" for i in range(nth)) + "," + faults
+        code = self.ends_by(self.start(faults, groups=400 if refusal else 20))
         if code != -signal.SIGKILL:
             raise self.broken(f"{faults}: ended with {code}, the point was not passed")
         self.check(again_allowed=refusal)

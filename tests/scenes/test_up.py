@@ -1,13 +1,17 @@
 """garner up: the supervisor, with demonstration roles."""
 import fcntl
 import os
+import pty
 import re
 import signal
 import socket
 import struct
+import subprocess
 import threading
 import time
 from pathlib import Path
+
+import pytest
 
 from demo import Demo, ask, lives
 from garner import left_running, wait_for
@@ -28,8 +32,11 @@ def test_one_line_says_that_it_is_up_and_where_to_look(garner):
     demo = Demo(garner, "echo", echo={"listen": "127.0.0.1:0"})
     up = demo.start().wait_ready()
     line = up.wait_line("garner is up")
-    assert re.fullmatch(r"garner is up: 1 role ready, echo on 127\.0\.0\.1:[1-9]\d*, data in "
-                        rf"{demo.g.data}\. Look: garner status", line)
+    said = re.fullmatch(r"garner is up: 1 role ready, echo on 127\.0\.0\.1:[1-9]\d*, data in "
+                        rf"{demo.g.data}\. Look: (.*)", line)
+    look = subprocess.run(said.group(1), shell=True, env={}, capture_output=True, text=True)
+    assert look.returncode == 0 and "echo  ready" in look.stdout
+    assert up.lines()[-1] == line  # the last one, where it is seen
     assert up.stop() == 0
     assert len(up.lines("garner is up")) == 1
 
@@ -217,8 +224,38 @@ def test_a_second_term_kills_everybody_at_once(garner):
     up = demo.start().wait_ready()
     up.send(signal.SIGTERM)
     up.wait_line("stopping")
+    time.sleep(0.6)  # what comes earlier counts as the same request
     assert up.stop() == 3
     assert demo.trace(" end ") == []
+
+
+def test_it_stops_when_its_terminal_is_closed(garner):
+    demo = Demo(garner, "echo tick")
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(demo.g.program, demo.g.command("up"), demo.g.env)
+    said = b""
+    while b"garner is up" not in said:
+        said += os.read(terminal, 4096)
+    os.kill(pid, signal.SIGHUP)  # as long as the terminal is there it is a reload
+    while b"reloaded" not in said:
+        said += os.read(terminal, 4096)
+    os.close(terminal)
+    assert os.waitpid(pid, 0) == (pid, 0)
+    assert demo.trace(" end ") == ["tick end", "echo end"]
+
+
+def test_a_term_that_comes_twice_at_once_is_one(garner):
+    demo = Demo(garner, "echo tick")
+    up = demo.start().wait_ready()
+    os.kill(demo.pids("tick")[-1], signal.SIGSTOP)  # the drain lasts until it goes on
+    up.send(signal.SIGTERM)
+    up.wait_line("stopping")
+    up.send(signal.SIGTERM)
+    up.send(signal.SIGINT)
+    os.kill(demo.pids("tick")[-1], signal.SIGCONT)
+    assert up.wait() == 0
+    assert demo.trace(" end ") == ["tick end", "echo end"]
 
 
 def test_hup_restarts_only_the_role_whose_setting_changed(garner):
@@ -463,6 +500,7 @@ def test_what_roles_and_supervisor_do_is_told_upwards(garner):
     demo.wait_pids("tick", 2)
     up.send(signal.SIGTERM)
     up.wait_note("STOPPING=1")  # it waits for tick, so it is still there to be heard
+    time.sleep(0.6)
     assert up.stop() == 3
 
 
@@ -498,16 +536,17 @@ def test_the_configuration_that_roles_read_is_for_the_owner_alone(garner):
     assert up.stop() == 0
 
 
-def test_a_list_with_a_role_that_is_not_there_is_refused_by_file_and_line(garner):
+@pytest.mark.parametrize("command", [["up"], ["config", "check"]])
+def test_a_list_with_a_role_that_is_not_there_is_refused_by_file_and_line(garner, command):
     demo = Demo(garner, "echo nobody")
-    result = demo.g.run("up")
+    result = demo.g.run(*command)
     assert result.code == 2
     assert "garner.conf:2: up.roles: there is no role nobody" in result.err
     demo.configure("echo tick echo")
-    result = demo.g.run("up")
+    result = demo.g.run(*command)
     assert result.code == 2 and "named twice: echo" in result.err
     demo.configure("echo", up={"restart_min": "2s", "restart_max": "1s"})
-    result = demo.g.run("up")
+    result = demo.g.run(*command)
     assert result.code == 2 and "restart_min: longer than up.restart_max" in result.err
     assert demo.trace() == []
 

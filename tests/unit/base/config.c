@@ -508,6 +508,22 @@ static void without_a_global_section_its_keys_are_unknown(void **state)
 	assert_null(f->c);
 }
 
+static void a_list_that_grows_without_end_is_a_problem_and_no_crash(void **state)
+{
+	struct fixture *f = *state;
+	enum { MANY = 20000 };
+	const char **sets = mem_array(MANY, sizeof *sets);
+	for (size_t i = 0; i < MANY; i++)
+		sets[i] = i % 2 ? "log+=a" : "log+=";
+	struct config_input in = {.sets = sets, .nsets = MANY};
+	assert_int_equal(load(f, &in), -1);
+	assert_non_null(strstr(f->err.msg, "log: the list is longer than 4000 bytes"));
+	in.nsets = 4001; /* "a" and a blank, 2000 times: one byte less than there may be */
+	assert_int_equal(load(f, &in), 0);
+	assert_int_equal(((const struct global_conf *)config_get(f->c, &global))->log.n, 2000);
+	mem_free(&sets);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -530,6 +546,7 @@ int main(void)
 		T(the_sample_is_a_file_of_defaults),
 		T(variables_have_the_names_of_settings),
 		T(without_a_global_section_its_keys_are_unknown),
+		T(a_list_that_grows_without_end_is_a_problem_and_no_crash),
 	};
 	return cmocka_run_group_tests(tests, scratch_make, scratch_done);
 }

@@ -85,6 +85,20 @@ static struct buf file_bytes(void)
 	return b;
 }
 
+static void a_file_that_was_cut_does_not_end_its_writer(void **state)
+{
+	(void)state;
+	struct counters *c = create();
+	assert_int_equal(0, truncate(path, 0));
+	counters_add(c, 0, 1);
+	counters_set(c, NDEFS - 1, 7);
+	counters_close(&c);
+	c = create(); /* and the next one makes it anew */
+	counters_add(c, 0, 3);
+	assert_int_equal(3, look().value[0].value);
+	counters_close(&c);
+}
+
 static void others_read_what_is_counted(void **state)
 {
 	(void)state;
@@ -502,6 +516,23 @@ static void a_file_prints_readably(void **state)
 	buf_free(&out);
 }
 
+static void what_stands_at_the_name_beside_is_not_written_into(void **state)
+{
+	(void)state;
+	char beside[128], other[128];
+	struct counters *c = create(), *bot = NULL;
+	counters_add(c, REQUESTS_OK, 6);
+	snprintf(other, sizeof other, "%s.bot", path);
+	snprintf(beside, sizeof beside, "%s.bot.new", path);
+	assert_int_equal(symlink(path, beside), 0);
+	assert_int_equal(counters_create(&bot, other, "bot", defs, NDEFS, started_us, &err), 0);
+	assert_int_equal(look().value[REQUESTS_OK].value, 6);
+	counters_add(c, REQUESTS_OK, 1);
+	assert_int_equal(look().value[REQUESTS_OK].value, 7);
+	counters_close(&c);
+	counters_close(&bot);
+}
+
 #ifdef GARNER_FAULTS
 static void a_failed_creation_leaves_the_old_file(void **state)
 {
@@ -552,6 +583,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(others_read_what_is_counted),
+		TEST(a_file_that_was_cut_does_not_end_its_writer),
 		TEST(the_last_values_stay_when_the_writer_has_gone),
 		TEST(a_killed_writer_leaves_its_values_and_frees_the_file),
 		TEST(a_second_writer_is_refused_and_told_who_holds_it),
@@ -570,6 +602,7 @@ int main(void)
 		TEST(the_older_text_names_the_family_of_a_total_as_its_samples),
 		TEST(openmetrics_keeps_one_of_what_contradicts),
 		TEST(a_file_prints_readably),
+		TEST(what_stands_at_the_name_beside_is_not_written_into),
 #ifdef GARNER_FAULTS
 		TEST(a_failed_creation_leaves_the_old_file),
 		TEST(a_writer_killed_before_the_rename_is_in_nobodys_way),

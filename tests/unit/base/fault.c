@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifdef GARNER_FAULTS
@@ -136,6 +137,20 @@ static void bad_specifications_are_named_and_disarm(void **state)
 	buf_free(&spec);
 }
 
+static void a_slow_point_waits_and_then_does_what_else_is_asked(void **state)
+{
+	(void)state;
+	arm("file.sync=slow@1+,file.sync=eio@2");
+	struct timespec before, after;
+	clock_gettime(CLOCK_MONOTONIC, &before);
+	assert_int_equal(fault_pass("file.sync", "x"), FAULT_NONE);
+	clock_gettime(CLOCK_MONOTONIC, &after);
+	int64_t ns = (after.tv_sec - before.tv_sec) * 1000000000 + after.tv_nsec - before.tv_nsec;
+	assert_true(ns >= 20000000);
+	assert_int_equal(fault_pass("file.sync", "x"), FAULT_EIO);
+	assert_int_equal(fault_fired(), 3);
+}
+
 static void refusals_set_errno(void **state)
 {
 	(void)state;
@@ -208,6 +223,8 @@ int main(void)
 		cmocka_unit_test_teardown(several_rules_count_apart, disarm),
 		cmocka_unit_test_teardown(nothing_is_armed_by_an_empty_specification, disarm),
 		cmocka_unit_test_teardown(bad_specifications_are_named_and_disarm, disarm),
+		cmocka_unit_test_teardown(a_slow_point_waits_and_then_does_what_else_is_asked,
+					  disarm),
 		cmocka_unit_test_teardown(refusals_set_errno, disarm),
 		cmocka_unit_test_teardown(a_kill_comes_at_its_point_and_not_before, disarm),
 		cmocka_unit_test_teardown(threads_count_together, disarm),

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static void make(const char *path, const char *text)
 {
@@ -166,6 +167,20 @@ static void slurp_takes_whole_files_up_to_the_limit(void **state)
 	assert_int_equal(file_slurp(scratch("nothing"), &none, &err), 0);
 	assert_int_equal(file_slurp(scratch("ten"), &none, &err), -1);
 	buf_free(&none);
+}
+
+static void slurp_refuses_a_pipe_and_does_not_wait_for_its_writer(void **state)
+{
+	(void)state;
+	struct buf b = BUF_INIT(100);
+	struct err err = {0};
+	assert_int_equal(mkfifo(scratch("pipe"), 0600), 0);
+	alarm(10);
+	assert_int_equal(file_slurp(scratch("pipe"), &b, &err), -1);
+	alarm(0);
+	assert_int_equal(err.code, ERR_USAGE);
+	assert_non_null(strstr(err.msg, "pipe: a pipe, expected a file"));
+	buf_free(&b);
 }
 
 static void slurp_reads_files_without_a_size(void **state)
@@ -369,6 +384,7 @@ int main(void)
 		cmocka_unit_test(a_write_that_the_system_cuts_short_fails),
 		cmocka_unit_test(allocation_gives_blocks_and_keeps_what_is_there),
 		cmocka_unit_test(slurp_takes_whole_files_up_to_the_limit),
+		cmocka_unit_test(slurp_refuses_a_pipe_and_does_not_wait_for_its_writer),
 		cmocka_unit_test(slurp_reads_files_without_a_size),
 		cmocka_unit_test(replace_makes_and_replaces),
 		cmocka_unit_test(replace_works_on_a_name_without_folder),

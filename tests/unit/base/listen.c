@@ -271,11 +271,32 @@ static void a_name_needs_room_and_a_socket(void **state)
 	close(fd);
 }
 
+static void addresses_to_connect_to_have_the_same_forms(void **state)
+{
+	(void)state;
+	struct sockaddr_storage to;
+	unsigned n = 0;
+	struct err err;
+	assert_int_equal(listen_address("127.0.0.1:80", &to, &n, &err), 0);
+	assert_int_equal(n, sizeof(struct sockaddr_in));
+	assert_int_equal(((struct sockaddr_in *)&to)->sin_port, htons(80));
+	assert_int_equal(listen_address("[fe80::1%lo]:81", &to, &n, &err), 0);
+	assert_int_equal(n, sizeof(struct sockaddr_in6));
+	assert_true(((struct sockaddr_in6 *)&to)->sin6_scope_id > 0);
+	assert_int_equal(listen_address("unix:/run/x", &to, &n, &err), 0);
+	assert_string_equal(((struct sockaddr_un *)&to)->sun_path, "/run/x");
+	assert_true(listen_address("*:80", &to, &n, &err) < 0);
+	assert_int_equal(err.code, ERR_USAGE);
+	assert_true(listen_address("[fe80::1%none0]:81", &to, &n, &err) < 0);
+	assert_true(listen_address("localhost:80", &to, &n, &err) < 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(addresses_have_four_forms),
 		cmocka_unit_test(other_forms_are_refused),
+		cmocka_unit_test(addresses_to_connect_to_have_the_same_forms),
 		cmocka_unit_test(a_path_has_a_limit_that_the_error_names),
 		cmocka_unit_test(a_socket_listens_and_tells_its_port),
 		cmocka_unit_test(a_taken_port_is_busy),

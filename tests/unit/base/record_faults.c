@@ -1,62 +1,8 @@
-/* Record files whose writes, syncs and cuts are refused, by one writer and by many. */
-#include "base/fault.h"
-#include "base/file.h"
-#include "base/record.h"
-#include "base/thread.h"
-
-#include "../scratch.h"
-
-#include <errno.h>
-#include <stdatomic.h>
+/* Record files whose writes, syncs and cuts are refused: what is said to be kept is there, and
+ * nothing else. */
+#include "refused.h"
 
 #ifdef GARNER_FAULTS
-
-static const struct record_kind kind = {.magic = "GARNERT1", .version = 1, .most = 1 << 20};
-
-static void arm(const char *spec)
-{
-	struct err err = {0};
-	if (fault_arm(spec, &err) < 0)
-		fail_msg("%s", err.msg);
-}
-
-static int disarm(void **state)
-{
-	(void)state;
-	struct err err;
-	return fault_arm("", &err);
-}
-
-/* Opens until it can be opened; every failure must be one that was asked for. */
-static struct record_writer *open_file(const char *path)
-{
-	struct record_writer *w = NULL;
-	struct err err = {0};
-	for (int tries = 0; record_open(&w, path, &kind, 0644, NULL, &err) < 0; tries++) {
-		if (tries > 3)
-			fail_msg("%s", err.msg);
-		assert_true(err.sys_errno == EIO || err.sys_errno == ENOSPC);
-	}
-	return w;
-}
-
-static void numbers_are(const char *path, const uint32_t *want, size_t n)
-{
-	struct record_reader *r = NULL;
-	struct record record;
-	struct err err = {0};
-	int rc = record_reader_open(&r, path, &kind, &err);
-	for (size_t i = 0; rc == 0; i++) {
-		rc = record_next(r, &record, &err);
-		if (rc < 0)
-			fail_msg("record %zu: %s", i, err.msg);
-		if (rc)
-			assert_int_equal(i, n);
-		else
-			assert_memory_equal(record.payload.p, &want[i], sizeof *want);
-	}
-	record_reader_free(&r);
-}
 
 /* Groups of 1, 2, 3 ... numbers; a group that fails is not tried again. Returns what was said to be
  * kept, and counts what was not. */
@@ -198,6 +144,22 @@ static void a_file_that_cannot_be_cut_back_takes_nothing_until_it_can(void **sta
 	numbers_are(path, (uint32_t[]){7, 7}, 2);
 }
 
+static void a_cut_back_counts_only_when_it_is_synced(void **state)
+{
+	(void)state;
+	struct record_writer *w = open_file(scratch("cutsync"));
+	struct record_group g = {0};
+	struct err err = {0};
+	assert_int_equal(record_append(w, STR("x"), &g, NULL, &err), 0);
+	arm("file.write=enospc,file.sync=eio@1,file.sync=eio@2");
+	assert_int_equal(record_sync(w, &g, &err), -1);
+	assert_int_equal(err.sys_errno, ENOSPC);
+	assert_int_equal(record_append(w, STR("x"), &g, NULL, &err), -1);
+	assert_non_null(strstr(err.msg, "cannot take back"));
+	assert_int_equal(record_append(w, STR("x"), &g, NULL, &err), 0);
+	assert_int_equal(record_close(&w, &err), 0);
+}
+
 /* A caller that appends much and keeps no account of the middle. */
 static void a_group_that_lost_a_part_takes_no_more(void **state)
 {
@@ -261,6 +223,10 @@ static void a_loss_is_remembered_for_whoever_asks_late(void **state)
 			assert_int_equal(record_append(w, STR("kept"), &kept, NULL, &err), 0);
 		assert_int_equal(record_sync(w, &good, &err), 0);
 	}
+	struct record_group last = {0};
+	assert_int_equal(record_append(w, STR("last"), &last, NULL, &err), 0);
+	arm("file.sync=eio");
+	assert_int_equal(record_sync(w, &last, &err), -1);
 	assert_int_equal(record_sync(w, &old, &err), -1);
 	assert_int_equal(record_sync(w, &kept, &err), 0);
 	assert_int_equal(record_close(&w, &err), 0);
@@ -313,7 +279,7 @@ static void a_cut_to_a_checkpoint_that_fails_leaves_a_whole_file(void **state)
 	(void)state;
 	static const char *const steps[] = {"file.truncate=eio", "file.sync=eio"};
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
-		const char *path = scratch(i ? "cutsync" : "cuttruncate");
+		const char *path = scratch(i ? "tosync" : "totruncate");
 		struct record_writer *w = open_file(path);
 		struct record_group g = {0};
 		struct err err = {0};
@@ -355,182 +321,6 @@ static void a_full_disk_does_not_stop_a_cut(void **state)
 	numbers_are(path, NULL, 0);
 }
 
-/* Many threads: each appends its own numbers in order, again if it is told that they are lost. */
-
-enum { THREADS = 8, NUMBERS = 400 };
-
-struct worker {
-	struct record_writer *w;
-	uint32_t id;
-	bool retry;
-	unsigned failures;
-	pthread_t thread;
-};
-
-static int append_some(struct worker *me, uint32_t from, uint32_t to, struct err *err)
-{
-	struct record_group g = {0};
-	for (uint32_t i = from; i < to; i++) {
-		uint32_t number[2] = {me->id, i};
-		if (record_append(me->w, (struct str){(char *)number, sizeof number}, &g, NULL,
-				  err) < 0)
-			return -1;
-	}
-	return record_sync(me->w, &g, err);
-}
-
-static void *work(void *arg)
-{
-	struct worker *me = arg;
-	struct err err = {0};
-	for (uint32_t at = 0; at < NUMBERS;) {
-		uint32_t n = MIN(1 + (at * 7 + me->id) % 5, NUMBERS - at);
-		if (append_some(me, at, at + n, &err) == 0)
-			at += n;
-		else if (++me->failures && !me->retry)
-			return NULL;
-	}
-	return NULL;
-}
-
-static unsigned run_workers(struct record_writer *w, bool retry)
-{
-	struct worker worker[THREADS];
-	struct err err = {0};
-	unsigned failures = 0;
-	for (uint32_t i = 0; i < THREADS; i++) {
-		worker[i] = (struct worker){.w = w, .id = i, .retry = retry};
-		assert_int_equal(thread_start(&worker[i].thread, work, &worker[i], &err), 0);
-	}
-	for (uint32_t i = 0; i < THREADS; i++) {
-		pthread_join(worker[i].thread, NULL);
-		failures += worker[i].failures;
-	}
-	return failures;
-}
-
-/* Every number of every thread once and in order; after a loss a number may be there once more,
- * because its first copy was durable when the rest of its group was lost. */
-static void check_numbers(const char *path, bool exactly)
-{
-	struct record_reader *r;
-	struct record record;
-	struct err err = {0};
-	uint32_t next[THREADS] = {0};
-	assert_int_equal(record_reader_open(&r, path, &kind, &err), 0);
-	int rc;
-	while ((rc = record_next(r, &record, &err)) == 0) {
-		uint32_t number[2];
-		assert_int_equal(record.payload.n, sizeof number);
-		memcpy(number, record.payload.p, sizeof number);
-		assert_true(number[0] < THREADS);
-		uint32_t *want = &next[number[0]];
-		assert_true(number[1] == *want || (!exactly && number[1] < *want));
-		*want = MAX(*want, number[1] + 1);
-	}
-	assert_int_equal(rc, 1);
-	for (size_t i = 0; i < THREADS; i++)
-		assert_int_equal(next[i], NUMBERS);
-	record_reader_free(&r);
-}
-
-static void many_threads_share_a_file(void **state)
-{
-	(void)state;
-	const char *path = scratch("threads");
-	struct record_writer *w = open_file(path);
-	struct err err = {0};
-	assert_int_equal(run_workers(w, false), 0);
-	assert_int_equal(record_close(&w, &err), 0);
-	check_numbers(path, true);
-}
-
-static void threads_that_are_told_of_a_loss_can_append_again(void **state)
-{
-	(void)state;
-	static const char *const specs[] = {
-		"file.sync=eio@3,file.sync=eio@20,file.sync=eio@21,file.sync=eio@60",
-		"file.write=short@2,file.write=enospc@15,file.truncate=eio@1",
-		"file.write=eio@30,file.sync=eio@31,file.truncate=eio@2",
-	};
-	for (size_t i = 0; i < ARRAY_LEN(specs); i++) {
-		char name[16];
-		snprintf(name, sizeof name, "again%zu", i);
-		const char *path = scratch(name);
-		struct record_writer *w = open_file(path);
-		struct err err = {0};
-		arm(specs[i]);
-		unsigned failures = run_workers(w, true);
-		assert_true(fault_fired() > 1);
-		assert_true(failures > 1);
-		arm("");
-		assert_int_equal(record_close(&w, &err), 0);
-		check_numbers(path, false);
-	}
-}
-
-static void everybody_in_a_failed_group_is_told(void **state)
-{
-	(void)state;
-	const char *path = scratch("everybody");
-	struct record_writer *w = open_file(path);
-	struct err err = {0};
-	arm("file.sync=eio@1+");
-	assert_int_equal(run_workers(w, false), THREADS);
-	arm("");
-	assert_int_equal(record_close(&w, &err), 0);
-	numbers_are(path, NULL, 0);
-}
-
-struct follower {
-	const char *path;
-	_Atomic bool stop;
-	uint64_t seen;
-};
-
-static void *follow(void *arg)
-{
-	struct follower *f = arg;
-	struct record_reader *r = NULL;
-	struct record record;
-	struct err err = {0};
-	uint32_t next[THREADS] = {0};
-	if (record_reader_open(&r, f->path, &kind, &err) != 0)
-		return "cannot open";
-	for (bool last = false;;) {
-		int rc = record_next(r, &record, &err);
-		if (rc < 0 || (rc == 1 && last))
-			break;
-		if (rc == 1) {
-			last = f->stop;
-			continue;
-		}
-		uint32_t number[2];
-		memcpy(number, record.payload.p, sizeof number);
-		if (number[1] != next[number[0]]++)
-			break;
-		f->seen++;
-	}
-	record_reader_free(&r);
-	return f->seen == THREADS * NUMBERS ? NULL : "not all in order";
-}
-
-static void a_reader_follows_many_threads(void **state)
-{
-	(void)state;
-	struct follower f = {.path = scratch("followed")};
-	struct record_writer *w = open_file(f.path);
-	struct err err = {0};
-	pthread_t thread;
-	void *said;
-	assert_int_equal(thread_start(&thread, follow, &f, &err), 0);
-	assert_int_equal(run_workers(w, false), 0);
-	assert_int_equal(record_close(&w, &err), 0);
-	f.stop = true;
-	pthread_join(thread, &said);
-	assert_null(said);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -543,6 +333,7 @@ int main(void)
 		cmocka_unit_test_teardown(the_error_says_what_is_not_kept, disarm),
 		cmocka_unit_test_teardown(a_file_that_cannot_be_cut_back_takes_nothing_until_it_can,
 					  disarm),
+		cmocka_unit_test_teardown(a_cut_back_counts_only_when_it_is_synced, disarm),
 		cmocka_unit_test_teardown(a_group_that_lost_a_part_takes_no_more, disarm),
 		cmocka_unit_test_teardown(a_group_loses_its_beginning_only_with_its_end, disarm),
 		cmocka_unit_test_teardown(a_loss_is_remembered_for_whoever_asks_late, disarm),
@@ -551,10 +342,6 @@ int main(void)
 		cmocka_unit_test_teardown(a_cut_to_a_checkpoint_that_fails_leaves_a_whole_file,
 					  disarm),
 		cmocka_unit_test_teardown(a_full_disk_does_not_stop_a_cut, disarm),
-		cmocka_unit_test_teardown(many_threads_share_a_file, disarm),
-		cmocka_unit_test_teardown(threads_that_are_told_of_a_loss_can_append_again, disarm),
-		cmocka_unit_test_teardown(everybody_in_a_failed_group_is_told, disarm),
-		cmocka_unit_test_teardown(a_reader_follows_many_threads, disarm),
 	};
 	return cmocka_run_group_tests(tests, scratch_make, scratch_done);
 }

@@ -240,6 +240,19 @@ static void the_options_that_all_have_stand_anywhere(void **state)
 	done(&got);
 }
 
+static void a_level_stays_with_its_section(void **state)
+{
+	(void)state;
+	struct got got =
+		PARSE("show", "x", "-D70,5,71,3", "-D 1 , 2 ", "-Dup,role,4,2", "-Dup:3,5");
+	assert_int_equal(got.rc, 0);
+	assert_string_equal(got.line.sets[0], "log+=70:5,71:3");
+	assert_string_equal(got.line.sets[1], "log+=1:2");
+	assert_string_equal(got.line.sets[2], "log+=up,role:4,2");
+	assert_string_equal(got.line.sets[3], "log+=up:3,5");
+	done(&got);
+}
+
 static void a_long_name_is_never_shortened(void **state)
 {
 	(void)state;
@@ -480,6 +493,7 @@ int main(void)
 		cmocka_unit_test(two_dashes_end_the_options),
 		cmocka_unit_test(a_command_may_keep_what_follows_its_first_argument),
 		cmocka_unit_test(the_options_that_all_have_stand_anywhere),
+		cmocka_unit_test(a_level_stays_with_its_section),
 		cmocka_unit_test(a_long_name_is_never_shortened),
 		cmocka_unit_test(what_is_unknown_is_named_with_the_nearest),
 		cmocka_unit_test(a_word_of_any_length_is_refused_in_peace),

@@ -1,4 +1,4 @@
-#include "cmd/backoff.h"
+#include "base/backoff.h"
 
 int64_t backoff_us(unsigned failures, int64_t min_us, int64_t max_us)
 {

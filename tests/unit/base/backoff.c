@@ -1,4 +1,4 @@
-#include "cmd/backoff.h"
+#include "base/backoff.h"
 
 #include "../unit.h"
 

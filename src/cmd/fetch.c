@@ -1,0 +1,551 @@
+/* garner fetch: a list of URLs, politely. */
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "cmd/commands.h"
+#include "cmd/fetch_print.h"
+#include "cmd/input.h"
+#include "cmd/text.h"
+#include "fetch/hostq.h"
+#include "fetch/robot_section.h"
+#include "fetch/robots_cache.h"
+#include "net/loop.h"
+
+#include <limits.h>
+#include <signal.h>
+#include <unistd.h>
+
+#define PROGRESS_US (500 * US_PER_MS)
+
+struct fetch_options {
+	const char *from, *output, *delay, *agent, *etag, *last_modified;
+	bool json, no_follow, list_all;
+};
+
+struct fetch {
+	const struct cmd_call *call;
+	const struct fetch_options *options;
+	struct robot_section_conf conf;
+	struct config *config;
+	struct loop *loop;
+	struct policy *policy;
+	struct dns *dns;
+	struct polite *polite;
+	struct robots_cache *robots;
+	struct robot *robot;
+	struct hostq *queue;
+	struct loop_timer timer, progress;
+	struct loop_later pump;
+	struct buf out;
+	uint64_t urls, done, bytes, count[OUTCOME_COUNT];
+	uint64_t out_now; /* jobs of the queue that are out */
+	int64_t begun_us;
+	bool stopped, shows_progress;
+	struct err err; /* what ended it; code ERR_NONE: nothing did */
+	char room[URL_TEXT_MAX * 3];
+};
+
+/* A URL that is out. */
+struct item {
+	struct fetch *fetch;
+	struct hostq_job job;
+	struct dns_wait dns;
+	struct robot_file_sink sink;
+	struct buf path;
+};
+
+static void pump_soon(struct fetch *f)
+{
+	loop_later(f->loop, &f->pump);
+}
+
+static void fail(struct fetch *f, const struct err *err)
+{
+	if (f->err.code == ERR_NONE)
+		f->err = *err;
+	loop_stop(f->loop);
+}
+
+/* What is said. */
+
+static void progress(void *ctx)
+{
+	struct fetch *f = ctx;
+	struct hostq_counts n;
+	hostq_count(f->queue, &n);
+	fprintf(stderr, "\r\033[K%llu of %llu done, %llu under way, %.1f MB",
+		(unsigned long long)f->done, (unsigned long long)f->urls,
+		(unsigned long long)robot_stats(f->robot)->under_way, (double)f->bytes / 1e6);
+	fflush(stderr);
+}
+
+static void clear_progress(const struct fetch *f)
+{
+	if (f->shows_progress)
+		fprintf(stderr, "\r\033[K");
+}
+
+static void report(struct fetch *f, struct str url, const struct robot_result *r, const char *file)
+{
+	struct err err;
+	bool kept = file && r->outcome == OUTCOME_OK;
+	f->done++;
+	f->bytes += r->size;
+	f->count[r->outcome]++;
+	if (f->options->json)
+		fetch_print_json(url, r, kept ? file : NULL, &f->out);
+	else
+		fetch_print_text(url, r, &f->out);
+	clear_progress(f);
+	bool wrote = fwrite(f->out.p, 1, f->out.n, f->call->out) == f->out.n &&
+		     fflush(f->call->out) == 0;
+	buf_clear(&f->out);
+	if (!wrote) {
+		err_sys(&err, "standard output");
+		fail(f, &err);
+	}
+}
+
+/* A URL that nothing was done for. */
+static void report_bad(struct fetch *f, struct str url, const char *why)
+{
+	static const struct robot_head no_head = {.retry_after_us = -1};
+	struct robot_result r = {.outcome = OUTCOME_PERMANENT,
+				 .cause = ROBOT_CAUSE_URL,
+				 .why = why,
+				 .head = &no_head,
+				 .last_modified_us = -1};
+	report(f, url, &r, NULL);
+}
+
+static void summary(const struct fetch *f)
+{
+	CLEANUP(buf_free) struct buf out = BUF_INIT(1 << 16);
+	const struct robot_stats *stats = robot_stats(f->robot);
+	if (f->options->json)
+		return;
+	buf_printf(&out, "\n%llu of %llu URLs", (unsigned long long)f->done,
+		   (unsigned long long)f->urls);
+	for (int i = 0; i < OUTCOME_COUNT; i++)
+		if (f->count[i])
+			buf_printf(&out, ", %llu %s", (unsigned long long)f->count[i],
+				   outcome_name((enum outcome)i));
+	buf_printf(&out, "\n%llu requests (%llu for robots.txt), %.1f MB, ",
+		   (unsigned long long)stats->requests, (unsigned long long)stats->robots_files,
+		   (double)stats->bytes / 1e6);
+	duration_print_short(&out, loop_now_us(f->loop) - f->begun_us);
+	buf_add_byte(&out, '\n');
+	fwrite(out.p, 1, out.n, f->call->out);
+}
+
+/* The queue. A host whose address is not known is in a queue for that alone; its URLs go on to the
+ * queue of the address. */
+
+static void item_free(struct item *item)
+{
+	item->fetch->out_now--;
+	buf_free(&item->path);
+	mem_free(&item);
+}
+
+static void hurry(struct fetch *f, qkey key)
+{
+	static const struct polite_rule at_once = {0, POLITE_CONCURRENT_MAX};
+	if (qkey_kind(key) == QKEY_UNRESOLVED && !f->conf.robot.proxy[0])
+		hostq_set_rule(f->queue, key, &at_once);
+}
+
+static int push(struct fetch *f, qkey key, struct str url, struct err *err)
+{
+	if (hostq_push(f->queue, key, 0, url, 0, err) < 0)
+		return -1;
+	hurry(f, key);
+	return 0;
+}
+
+static qkey key_of(const struct addr *a)
+{
+	struct addr server = addr_server(a);
+	struct qkey_addr key = {.v6 = addr_bytes(&server) != 4};
+	memcpy(key.b, server.b, sizeof key.b);
+	return qkey_of(&key, 0);
+}
+
+static void fetched(void *ctx, const struct robot_result *r);
+
+static void go(struct item *item)
+{
+	struct fetch *f = item->fetch;
+	const struct fetch_options *o = f->options;
+	struct robot_job job = {.url = item->job.payload,
+				.etag = str_of(o->etag),
+				.last_modified = str_of(o->last_modified),
+				.flags = (o->no_follow ? (unsigned)ROBOT_NO_FOLLOW : 0) |
+					 (o->list_all ? (unsigned)ROBOT_LIST_ALL : 0)};
+	struct err err;
+	if (hostq_waiting(f->queue, item->job.key) &&
+	    f->conf.robot.delay_us <= f->conf.robot.keep_us)
+		job.flags |= ROBOT_KEEP;
+	if (item->path.n) {
+		item->sink = robot_file_sink(buf_text(&item->path));
+		job.sink = &item->sink.sink;
+	}
+	if (robot_fetch(f->robot, &job, fetched, item, &err) == 0)
+		return;
+	report_bad(f, item->job.payload, err.msg);
+	hostq_done(f->queue, &item->job, OUTCOME_PERMANENT, loop_now_us(f->loop));
+	item_free(item);
+	pump_soon(f);
+}
+
+static void fetched(void *ctx, const struct robot_result *r)
+{
+	struct item *item = ctx;
+	struct fetch *f = item->fetch;
+	int64_t now_us = loop_now_us(f->loop);
+	if (r->delay_us > f->conf.robot.delay_us)
+		hostq_set_rule(
+			f->queue, item->job.key,
+			&(struct polite_rule){r->delay_us, (unsigned)f->conf.robot.concurrent});
+	if (r->cause == ROBOT_CAUSE_NOT_NOW || r->cause == ROBOT_CAUSE_STOPPED) {
+		hostq_put_back(f->queue, &item->job, now_us + r->not_now_us);
+	} else {
+		report(f, item->job.payload, r, item->path.n ? buf_text(&item->path) : NULL);
+		hostq_done(f->queue, &item->job, r->outcome, now_us);
+	}
+	item_free(item);
+	if (!f->stopped)
+		pump_soon(f);
+}
+
+/* Its URL goes on to the queue of its address; where there is none, the robot says why. */
+static void resolved(void *ctx, const struct dns_result *result)
+{
+	struct item *item = ctx;
+	struct fetch *f = item->fetch;
+	struct url url;
+	struct err err;
+	if (result->outcome != DNS_FOUND ||
+	    url_parse(item->job.payload, NULL, f->room, sizeof f->room, &url) != 0) {
+		go(item);
+		return;
+	}
+	qkey key = key_of(robot_choose(result->addr, result->n, url.host));
+	if (push(f, key, item->job.payload, &err) < 0)
+		fail(f, &err);
+	hostq_done(f->queue, &item->job, OUTCOME_OK, loop_now_us(f->loop));
+	item_free(item);
+	pump_soon(f);
+}
+
+static int make_path(struct item *item, const struct url *url, struct err *err)
+{
+	struct fetch *f = item->fetch;
+	item->path = BUF_INIT(PATH_MAX);
+	fetch_file_name(f->options->output, url, &item->path);
+	if (item->path.over)
+		return err_set(err, ERR_USAGE, "%s: the path is too long", f->options->output);
+	char *slash = strrchr(item->path.p, '/');
+	*slash = 0;
+	int rc = dir_make(item->path.p, 0777, err);
+	*slash = '/';
+	return rc;
+}
+
+static void begin(struct fetch *f, const struct hostq_job *job)
+{
+	struct item *item = mem_alloc(sizeof *item);
+	struct dns_result result;
+	struct url url;
+	struct err err;
+	*item = (struct item){.fetch = f, .job = *job};
+	item->dns = (struct dns_wait){.done = resolved, .ctx = item};
+	f->out_now++;
+	ENSURE(url_parse(job->payload, NULL, f->room, sizeof f->room, &url) == 0);
+	if (qkey_kind(job->key) == QKEY_UNRESOLVED && !f->conf.robot.proxy[0]) {
+		if (dns_lookup(f->dns, url.host, DNS_ANY, &item->dns, &result) == 0)
+			resolved(item, &result);
+		return;
+	}
+	if (f->options->output[0] && make_path(item, &url, &err) < 0) {
+		fail(f, &err);
+		hostq_put_back(f->queue, &item->job, 0);
+		item_free(item);
+		return;
+	}
+	go(item);
+}
+
+static void pump(void *ctx)
+{
+	struct fetch *f = ctx;
+	struct hostq_job job;
+	struct hostq_counts n;
+	struct err err;
+	int64_t wait_us = INT64_MAX;
+	int rc = 0;
+	while (!f->stopped && f->out_now < (uint64_t)f->conf.robot.at_once * 2 &&
+	       (rc = hostq_take(f->queue, loop_now_us(f->loop), &job, &wait_us, &err)) == 0)
+		begin(f, &job);
+	if (rc < 0) {
+		fail(f, &err);
+		return;
+	}
+	if (rc == 1 && wait_us != INT64_MAX)
+		loop_timer_in(f->loop, &f->timer, wait_us);
+	hostq_count(f->queue, &n);
+	if (n.urls == 0 && n.out == 0)
+		loop_stop(f->loop);
+}
+
+/* The list. */
+
+static int add(struct fetch *f, struct str text, struct err *err)
+{
+	struct url url;
+	struct dns_result result;
+	struct dns_wait wait = {.done = resolved};
+	qkey key;
+	int rc = url_parse(text, NULL, f->room, sizeof f->room, &url);
+	f->urls++;
+	if (rc == 0 && url.href.n > HOSTQ_PAYLOAD_MAX)
+		rc = -URL_TOO_LONG;
+	if (rc != 0) {
+		report_bad(f, text, url_error_text(rc));
+		return 0;
+	}
+	key = qkey_special(QKEY_UNRESOLVED, hash64(url.host), 0);
+	if (url.host_kind != URL_NAME && !f->conf.robot.proxy[0] &&
+	    dns_lookup(f->dns, url.host, DNS_ANY, &wait, &result) == 0 &&
+	    result.outcome == DNS_FOUND)
+		key = key_of(&result.addr[0]);
+	return push(f, key, url.href, err);
+}
+
+static int add_line(void *ctx, const char *name, uint64_t line, struct str text, struct err *err)
+{
+	(void)name, (void)line;
+	text = str_trim(text);
+	return text.n && text.p[0] != '#' ? add(ctx, text, err) : 0;
+}
+
+static int add_all(struct fetch *f, struct err *err)
+{
+	for (int i = 0; i < f->call->argc; i++)
+		if (add(f, str_of(f->call->argv[i]), err) < 0)
+			return -1;
+	if (!f->options->from[0])
+		return 0;
+	char *const argv[] = {(char *)f->options->from, NULL};
+	struct cmd_call list = *f->call;
+	list.argc = 1;
+	list.argv = argv;
+	return cmd_read_lines(&list, 0, URL_TEXT_MAX * 2, add_line, f, err);
+}
+
+/* Beginning and end. */
+
+static void on_signal(void *ctx, int number)
+{
+	struct fetch *f = ctx;
+	(void)number;
+	f->stopped = true;
+	loop_stop(f->loop);
+}
+
+static int load_settings(struct fetch *f, struct err *err)
+{
+	const struct fetch_options *o = f->options;
+	f->conf = *(const struct robot_section_conf *)config_get(f->config, &robot_section);
+	if (o->agent[0])
+		f->conf.robot.agent = o->agent;
+	if (o->delay[0] && !duration_parse(str_of(o->delay), &f->conf.robot.delay_us))
+		return err_set(err, ERR_USAGE, "--delay: expected a time such as 10s, got '%s'",
+			       o->delay);
+	return 0;
+}
+
+static int open_tables(struct fetch *f, struct err *err)
+{
+	char data[PATH_MAX], path[PATH_MAX + 32];
+	struct str agent = str_of(f->conf.robot.agent);
+	bool busy;
+	if (cmd_data_dir(f->config, data, sizeof data, err) < 0)
+		return -1;
+	snprintf(path, sizeof path, "%s/run", data);
+	if (dir_make(path, 0755, err) < 0)
+		return -1;
+	struct hostq_options queue = {
+		.rule = {f->conf.robot.delay_us, (unsigned)f->conf.robot.concurrent},
+		.folder = path};
+	if (hostq_new(&f->queue, &queue, err) < 0)
+		return -1;
+	snprintf(path, sizeof path, "%s/run/polite", data);
+	if (polite_open(&f->polite, path, NULL, err) < 0)
+		return -1;
+	snprintf(path, sizeof path, "%s/run/robots", data);
+	struct robots_cache_options robots = {.path = path,
+					      .agent = str_head(agent, str_find_byte(agent, '/')),
+					      .now_us = clock_wall_us()};
+	return robots_cache_new(&f->robots, &robots, &busy, err);
+}
+
+static int open_all(struct fetch *f, struct err *err)
+{
+	if (load_settings(f, err) < 0 || loop_new(&f->loop, NULL, err) < 0 ||
+	    policy_new(&f->policy, &f->conf.robot.networks, err) < 0 ||
+	    dns_new(&f->dns, f->loop, &f->conf.dns, f->policy, err) < 0 || open_tables(f, err) < 0)
+		return -1;
+	struct robot_parts parts = {f->loop, f->dns, f->policy, f->polite, f->robots};
+	if (robot_new(&f->robot, &parts, &f->conf.robot, err) < 0 ||
+	    loop_signal(f->loop, SIGINT, on_signal, f, err) < 0 ||
+	    loop_signal(f->loop, SIGTERM, on_signal, f, err) < 0)
+		return -1;
+	f->timer = (struct loop_timer){.fn = pump, .ctx = f};
+	f->progress = (struct loop_timer){.fn = progress, .ctx = f};
+	f->pump = (struct loop_later){.fn = pump, .ctx = f};
+	f->begun_us = loop_now_us(f->loop);
+	return 0;
+}
+
+static void close_all(struct fetch *f)
+{
+	struct err err;
+	f->stopped = true;
+	robot_free(&f->robot);
+	if (f->robots && robots_cache_free(&f->robots, &err) < 0)
+		log_warn(MAIN, "robots.txt is not remembered", KV_TEXT("error", err.msg));
+	polite_close(&f->polite);
+	hostq_free(&f->queue);
+	dns_free(&f->dns);
+	policy_free(&f->policy);
+	if (f->loop) {
+		loop_timer_stop(&f->timer);
+		loop_timer_stop(&f->progress);
+		loop_later_cancel(&f->pump);
+		loop_free(&f->loop);
+	}
+	buf_free(&f->out);
+	config_free(&f->config);
+}
+
+static int run_all(struct fetch *f, struct err *err)
+{
+	if (open_all(f, err) < 0 || add_all(f, err) < 0)
+		return -1;
+	f->shows_progress = isatty(STDERR_FILENO);
+	if (f->shows_progress)
+		loop_timer_every(f->loop, &f->progress, PROGRESS_US);
+	pump_soon(f);
+	if (loop_run(f->loop, err) < 0)
+		return -1;
+	clear_progress(f);
+	if (f->err.code != ERR_NONE) {
+		*err = f->err;
+		return -1;
+	}
+	summary(f);
+	return 0;
+}
+
+static int exit_code(const struct fetch *f)
+{
+	uint64_t good = 0;
+	for (int i = 0; i < OUTCOME_COUNT; i++)
+		good += outcome_is_ok((enum outcome)i) ? f->count[i] : 0;
+	if (good == f->urls)
+		return 0;
+	return good || f->stopped ? ERR_PARTLY : ERR_REMOTE;
+}
+
+static int run(const struct cmd_call *call)
+{
+	struct fetch f = {.call = call, .options = call->options, .out = BUF_INIT(4 << 20)};
+	struct err err;
+	int code = cmd_config(call, &f.config);
+	if (code != 0)
+		return code;
+	if (call->argc == 0 && !f.options->from[0]) {
+		config_free(&f.config);
+		err_set(&err, ERR_USAGE, "no URL; see 'garner fetch --help'");
+		return cmd_fail(call, &err);
+	}
+	code = run_all(&f, &err) < 0 ? cmd_fail(call, &err) : exit_code(&f);
+	close_all(&f);
+	return code;
+}
+
+static const struct cmd_option options[] = {
+	{'f',
+	 "FILE",
+	 {"from", VALUE_PATH_AT(struct fetch_options, from),
+	  .help = "fetch the URLs in this file, one a line; - is standard input"}},
+	{'o',
+	 "DIR",
+	 {"output", VALUE_PATH_AT(struct fetch_options, output),
+	  .help = "keep the documents below this directory, as HOST/NAME"}},
+	{0,
+	 "TIME",
+	 {"delay", VALUE_TEXT_AT(struct fetch_options, delay),
+	  .help = "time between the starts of two requests to one server, in place of the "
+		  "setting robot.delay"}},
+	{'a',
+	 "NAME",
+	 {"agent", VALUE_TEXT_AT(struct fetch_options, agent),
+	  .help = "the product token to go by, in place of robot.agent"}},
+	{0,
+	 "ETAG",
+	 {"etag", VALUE_TEXT_AT(struct fetch_options, etag),
+	  .help = "fetch only what has another ETag than this"}},
+	{0,
+	 "DATE",
+	 {"last-modified", VALUE_TEXT_AT(struct fetch_options, last_modified),
+	  .help = "fetch only what has changed since, as a Last-Modified says it"}},
+	{0,
+	 NULL,
+	 {"no-follow", VALUE_BOOL_AT(struct fetch_options, no_follow),
+	  .help = "do not follow redirects"}},
+	{0,
+	 NULL,
+	 {"list-all", VALUE_BOOL_AT(struct fetch_options, list_all),
+	  .help = "list directories of ftp servers with all that is below them"}},
+	{0,
+	 NULL,
+	 {"json", VALUE_BOOL_AT(struct fetch_options, json),
+	  .help = "a line of JSON for each URL, and no summary"}},
+};
+static const struct cmd_example examples[] = {
+	{"garner fetch https://example.org/", "what comes back, and how"},
+	{"garner fetch -o pages --from list --json", "keep the documents of a list"},
+	{"garner fetch --delay 1s -s robot.networks=10.1.0.0/16 http://intranet/",
+	 "inside one's own network"},
+};
+static const struct cmd_exit exits[] = {
+	{ERR_PARTLY, "some URLs could not be fetched, or it was interrupted"},
+	{ERR_REMOTE, "no URL could be fetched"},
+	{ERR_SYSTEM, "a file or standard output cannot be written"},
+};
+const struct command fetch_command = {
+	.name = "fetch",
+	.summary = "fetch URLs, politely",
+	.description =
+		"Fetches http, https and ftp URLs as all of garner does: robots.txt is asked "
+		"first, and between two requests to the same server lies the delay of the "
+		"setting robot.delay, also for other processes of garner on this machine. "
+		"Addresses that are not public are refused, unless robot.networks names "
+		"them. URLs of different servers are fetched at the same time.\n\n"
+		"A line is printed for each URL: outcome, status, size and the URL. Outcomes: "
+		"ok, unchanged, redirect; temporary and permanent failures of the URL; the same "
+		"of the whole site; limit, robots and address for what garner refused.",
+	.options = options,
+	.noptions = ARRAY_LEN(options),
+	.options_size = sizeof(struct fetch_options),
+	.args = "[URL...]",
+	.args_help = "what to fetch, beside what --from names",
+	.max_args = -1,
+	.examples = examples,
+	.nexamples = ARRAY_LEN(examples),
+	.exits = exits,
+	.nexits = ARRAY_LEN(exits),
+	.run = run,
+};

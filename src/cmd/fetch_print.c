@@ -1,0 +1,135 @@
+#include "cmd/fetch_print.h"
+
+#include "base/hash.h"
+#include "base/jsonw.h"
+#include "base/value.h"
+
+static void put_hex(struct jsonw *j, const char *key, const unsigned char *p, size_t n)
+{
+	char text[2 * 32 + 1];
+	hex_print(p, n, text);
+	jsonw_put_text(j, key, text);
+}
+
+static void put_some(struct jsonw *j, const char *key, struct str text)
+{
+	if (text.n)
+		jsonw_put_str(j, key, text);
+}
+
+static void put_robots(struct jsonw *j, const struct robot_tag *tag)
+{
+	jsonw_key(j, "robots");
+	jsonw_array(j);
+	for (int i = 0; i < ROBOT_NDIRECTIVES; i++)
+		if (tag->set & 1u << i)
+			jsonw_text(j, robot_directive_name((enum robot_directive)i));
+	jsonw_array_end(j);
+}
+
+static void put_head(struct jsonw *j, const struct robot_result *r)
+{
+	const struct robot_head *h = r->head;
+	jsonw_put_int(j, "status", h->status);
+	put_some(j, "type", str_of(h->mime));
+	put_some(j, "charset", str_of(h->charset));
+	put_some(j, "etag", str_of(h->etag));
+	put_some(j, "last_modified", str_of(h->last_modified));
+	if (r->last_modified_us >= 0)
+		jsonw_put_int(j, "last_modified_s", r->last_modified_us / US_PER_S);
+	if (h->retry_after_us >= 0)
+		jsonw_put_int(j, "retry_after_s", h->retry_after_us / US_PER_S);
+	put_robots(j, &h->tag);
+	jsonw_put_uint(j, "size", r->size);
+	jsonw_put_uint(j, "wire", r->wire);
+	put_hex(j, "md5", r->md5, sizeof r->md5);
+	put_hex(j, "sha256", r->sha256, sizeof r->sha256);
+}
+
+static void put_times(struct jsonw *j, const struct robot_times *t)
+{
+	if (t->start_us) {
+		jsonw_key(j, "start");
+		jsonw_time(j, t->start_us);
+	}
+	jsonw_put_int(j, "resolve_us", t->resolve_us);
+	jsonw_put_int(j, "connect_us", t->connect_us);
+	jsonw_put_int(j, "first_us", t->first_us);
+	jsonw_put_int(j, "total_us", t->total_us);
+}
+
+void fetch_print_json(struct str url, const struct robot_result *r, const char *file,
+		      struct buf *out)
+{
+	struct jsonw j = JSONW_INIT(out);
+	char shown[ADDR_SHOWN];
+	jsonw_object(&j);
+	jsonw_put_str(&j, "url", url);
+	jsonw_put_text(&j, "outcome", outcome_name(r->outcome));
+	jsonw_put_text(&j, "cause", robot_cause_name(r->cause));
+	put_some(&j, "why", str_of(r->why));
+	if (!str_eq(url, r->url))
+		put_some(&j, "final_url", r->url);
+	if (r->redirects)
+		jsonw_put_uint(&j, "redirects", r->redirects);
+	put_some(&j, "location", r->location);
+	if (r->addr.family)
+		jsonw_put_text(&j, "address", addr_print(&r->addr, shown));
+	if (r->head->status)
+		put_head(&j, r);
+	put_times(&j, &r->times);
+	if (file)
+		jsonw_put_text(&j, "file", file);
+	jsonw_object_end(&j);
+	buf_add_byte(out, '\n');
+}
+
+/* The URL comes last: it is what may be long. Visible ASCII is all that one can consist of. */
+void fetch_print_text(struct str url, const struct robot_result *r, struct buf *out)
+{
+	char why[VALUE_SHOWN];
+	buf_printf(out, "%-14s %3d %10llu  " STR_FMT, outcome_name(r->outcome), r->head->status,
+		   (unsigned long long)r->size, STR_ARG(url));
+	if (r->location.n)
+		buf_printf(out, " -> %s", value_show(r->location, why));
+	else if (r->redirects)
+		buf_printf(out, " -> " STR_FMT, STR_ARG(r->url));
+	if (!outcome_is_ok(r->outcome))
+		buf_printf(out, "  (%s%s%s)", robot_cause_name(r->cause), r->why[0] ? ": " : "",
+			   value_show(str_of(r->why), why));
+	buf_add_byte(out, '\n');
+}
+
+static void put_escaped(struct buf *b, struct str s)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "-_.~,=@+";
+	for (size_t i = 0; i < s.n; i++)
+		if (s.p[i] && strchr(plain, s.p[i]))
+			buf_add_byte(b, s.p[i]);
+		else
+			buf_printf(b, "%%%02X", (unsigned char)s.p[i]);
+}
+
+void fetch_file_name(const char *folder, const struct url *url, struct buf *ret)
+{
+	enum { NAME_MAX_BYTES = 200 };
+	CLEANUP(buf_free) struct buf name = BUF_INIT(URL_TEXT_MAX * 4);
+	struct str target = str_from(url_target(url), 1);
+	char hex[33];
+	unsigned char sum[16];
+	put_escaped(&name, target.n ? target : STR("index"));
+	if (name.n > NAME_MAX_BYTES) {
+		md5(url_target(url), sum);
+		hex_print(sum, sizeof sum, hex);
+		name.n = NAME_MAX_BYTES - 33;
+		buf_printf(&name, "~%s", hex);
+	}
+	buf_printf(ret, "%s/", folder);
+	put_escaped(ret, url->host);
+	if (url->port != url_default_port(url->protocol))
+		buf_printf(ret, ",%u", url->port);
+	/* no file may be called "." or ".." */
+	buf_printf(ret, "/%s%s", name.p[0] == '.' ? "%2E" : "",
+		   buf_text(&name) + (name.p[0] == '.'));
+}

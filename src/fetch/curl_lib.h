@@ -1,0 +1,32 @@
+/* libcurl, loaded when the first robot is made and not before: it brings some thirty shared objects
+ * along, which would cost every command of garner several milliseconds. */
+#pragma once
+#include "base/err.h"
+
+#define CURL_DISABLE_TYPECHECK
+#include <curl/curl.h>
+
+#define CURL_FUNCTIONS(X)      \
+	X(easy_cleanup)        \
+	X(easy_getinfo)        \
+	X(easy_init)           \
+	X(easy_setopt)         \
+	X(easy_strerror)       \
+	X(global_init)         \
+	X(multi_add_handle)    \
+	X(multi_assign)        \
+	X(multi_cleanup)       \
+	X(multi_info_read)     \
+	X(multi_init)          \
+	X(multi_remove_handle) \
+	X(multi_setopt)        \
+	X(multi_socket_action)
+
+struct curl_lib {
+#define X(name) __typeof__(&curl_##name) name;
+	CURL_FUNCTIONS(X)
+#undef X
+};
+
+/* Stays loaded until the process ends. Call it from one thread at a time. */
+int curl_lib_load(struct curl_lib *ret, struct err *err);

@@ -1,0 +1,597 @@
+/* Jobs: from a URL to a result. A job goes through the same steps for each hop: the name is
+ * resolved, robots.txt asked, a free request and a lease taken, the request made. Each step goes on
+ * at once or is called back later. */
+#include "fetch/robot.h"
+
+#include "base/qkey.h"
+#include "fetch/robot_inner.h"
+#include "fetch/robots.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#define SYNC_US (2 * US_PER_S) /* how long what is known of robots.txt may stay unwritten */
+
+enum { ROBOTS_REDIRECTS = 5 };
+
+static void resolve(struct job *job);
+static void ask_robots(struct job *job);
+static void take_lease(struct job *job);
+
+/* Queues of jobs. */
+
+static void queue_add(struct job_queue *q, struct job *job)
+{
+	if (!q->first)
+		q->end = &q->first;
+	job->behind = NULL;
+	job->is_queued = true;
+	*q->end = job;
+	q->end = &job->behind;
+}
+
+static struct job *queue_take(struct job_queue *q)
+{
+	struct job *job = q->first;
+	if (job) {
+		q->first = job->behind;
+		job->is_queued = false;
+	}
+	return job;
+}
+
+/* URLs. */
+
+static void target_set(struct target *t, const struct url *u)
+{
+	struct str path = url_target(u);
+	struct str authority = {u->host.p, (size_t)(u->path.p - u->host.p)}; /* with its port */
+	size_t n = u->scheme.n + 3;
+	mem_free(&t->text);
+	t->n = n + authority.n + path.n;
+	t->text = mem_alloc(t->n + 1);
+	snprintf(t->text, t->n + 1, STR_FMT "://" STR_FMT STR_FMT, STR_ARG(u->scheme),
+		 STR_ARG(authority), STR_ARG(path));
+	t->host = (struct str){t->text + n, u->host.n};
+	t->path = (struct str){t->text + n + authority.n, path.n};
+	t->protocol = u->protocol;
+	t->host_kind = u->host_kind;
+	t->port = u->port;
+}
+
+static struct str site_text(const struct target *t, char *room, size_t cap)
+{
+	return url_site_print((struct url_site){t->protocol, t->port, t->host}, room, cap);
+}
+
+const struct addr *robot_choose(const struct addr *a, size_t n, struct str host)
+{
+	struct qkey_addr keys[DNS_ADDRS * 2];
+	size_t same = 1;
+	while (same < n && same < ARRAY_LEN(keys) && a[same].family == a[0].family)
+		same++;
+	for (size_t i = 0; i < same; i++) {
+		keys[i] = (struct qkey_addr){.v6 = addr_bytes(&a[i]) != 4};
+		memcpy(keys[i].b, a[i].b, sizeof keys[i].b);
+	}
+	return &a[qkey_choose(keys, same, host) - keys];
+}
+
+/* The end of a job. */
+
+static void unlink_job(struct job *job)
+{
+	job->prev->next = job->next;
+	job->next->prev = job->prev;
+}
+
+static void free_job(struct job *job)
+{
+	if (job->request)
+		request_release(job->request);
+	mem_free(&job->target.text);
+	mem_free(&job->etag);
+	mem_free(&job->last_modified);
+	mem_free(&job);
+}
+
+static void end_lease(struct job *job, enum outcome outcome, int64_t retry_after_us)
+{
+	struct robot *r = job->robot;
+	if (job->lease.word)
+		polite_end(r->parts.polite, &job->lease, outcome, MAX(retry_after_us, 0),
+			   loop_now_us(r->parts.loop));
+	job->lease = (struct lease){0};
+}
+
+static void put_times(const struct job *job, const struct request *q, struct robot_result *ret)
+{
+	const struct curl_lib *curl = &job->robot->curl;
+	curl_off_t connect_us = 0, first_us = 0, wire = 0, filetime = -1;
+	long connects = 0;
+	curl->easy_getinfo(q->easy, CURLINFO_CONNECT_TIME_T, &connect_us);
+	curl->easy_getinfo(q->easy, CURLINFO_STARTTRANSFER_TIME_T, &first_us);
+	curl->easy_getinfo(q->easy, CURLINFO_SIZE_DOWNLOAD_T, &wire);
+	curl->easy_getinfo(q->easy, CURLINFO_NUM_CONNECTS, &connects);
+	ret->times.start_us = q->wall_us;
+	ret->times.connect_us = connect_us;
+	ret->times.first_us = first_us;
+	ret->wire = (uint64_t)wire;
+	ret->reused = connects == 0 && q->head.status;
+	if (job->target.protocol == URL_FTP)
+		curl->easy_getinfo(q->easy, CURLINFO_FILETIME_T, &filetime);
+	if (filetime >= 0)
+		ret->last_modified_us = filetime * US_PER_S;
+}
+
+/* What an ftp server says of a file's age, in the form in which it can be given back to us. */
+static void put_filetime(struct robot_head *head, int64_t us)
+{
+	time_t s = (time_t)(us / US_PER_S);
+	struct tm tm;
+	if (gmtime_r(&s, &tm))
+		(void)!strftime(head->last_modified, sizeof head->last_modified,
+				"%a, %d %b %Y %H:%M:%S GMT", &tm);
+}
+
+static void put_answer(struct job *job, struct robot_result *ret)
+{
+	struct request *q = job->request;
+	ret->head = &q->head;
+	ret->size = q->size;
+	digest_end(q->md5, ret->md5, sizeof ret->md5);
+	digest_end(q->sha256, ret->sha256, sizeof ret->sha256);
+	put_times(job, q, ret);
+	if (job->target.protocol == URL_FTP && ret->last_modified_us >= 0)
+		put_filetime(&q->head, ret->last_modified_us);
+	else if (!robot_date(str_of(q->head.last_modified), q->wall_us, &ret->last_modified_us))
+		ret->last_modified_us = -1;
+	job->robot->stats.bytes += q->size;
+}
+
+static void end_job(struct job *job, struct robot_class class, struct robot_result *result)
+{
+	struct robot *r = job->robot;
+	struct robot_head no_head;
+	robot_head_init(&no_head, str_of(r->agent));
+	result->outcome = class.outcome;
+	result->cause = class.cause;
+	result->why = result->why ? result->why : "";
+	result->head = &no_head;
+	result->url = (struct str){job->target.text, job->target.n};
+	result->addr = job->naddrs ? job->addr[job->at] : (struct addr){0};
+	result->redirects = job->redirects;
+	result->last_modified_us = -1;
+	result->times.resolve_us = job->resolve_us;
+	result->delay_us = job->naddrs ? job->rule.delay_us : -1;
+	if (job->request)
+		put_answer(job, result);
+	result->times.total_us = loop_now_us(r->parts.loop) - job->begun_us;
+	if (class.cause != ROBOT_CAUSE_NOT_NOW)
+		r->stats.outcome[class.outcome]++;
+	loop_timer_stop(&job->timer);
+	dns_cancel(&job->dns);
+	robots_cache_cancel(&job->robots);
+	unlink_job(job);
+	job->done(job->ctx, result);
+	robot_head_free(&no_head);
+	free_job(job);
+}
+
+static void end_plainly(struct job *job, enum outcome outcome, enum robot_cause cause,
+			const char *why)
+{
+	end_job(job, (struct robot_class){outcome, cause}, &(struct robot_result){.why = why});
+}
+
+/* A request has become free. */
+static void next_ready(struct robot *r)
+{
+	struct job *job;
+	while ((int64_t)r->stats.under_way < r->conf.at_once && !r->closing &&
+	       (job = queue_take(&r->ready)))
+		take_lease(job);
+}
+
+/* Steps. */
+
+static void begin_hop(struct job *job)
+{
+	job->hop_us = loop_now_us(job->robot->parts.loop);
+	job->naddrs = job->at = 0;
+	resolve(job);
+}
+
+/* Keeps the one that stands for the host and, if that does not answer, some others. */
+static void keep_addresses(struct job *job, const struct dns_result *result)
+{
+	const struct addr *chosen = robot_choose(result->addr, result->n, job->target.host);
+	job->addr[0] = *chosen;
+	job->naddrs = 1;
+	for (size_t i = 0; i < result->n && job->naddrs < ROBOT_ADDRESSES; i++)
+		if (&result->addr[i] != chosen)
+			job->addr[job->naddrs++] = result->addr[i];
+}
+
+static void resolved(void *ctx, const struct dns_result *result)
+{
+	struct job *job = ctx;
+	struct robot_class class = robot_class_dns(result->outcome);
+	job->resolve_us = loop_now_us(job->robot->parts.loop) - job->hop_us;
+	if (result->outcome != DNS_FOUND) {
+		end_job(job, class,
+			&(struct robot_result){.why = result->why
+							      ? result->why
+							      : dns_outcome_word(result->outcome)});
+		return;
+	}
+	keep_addresses(job, result);
+	ask_robots(job);
+}
+
+/* Behind a proxy nobody knows the server's address; sites count as servers there, by an address
+ * that no server has. */
+static void resolve_for_proxy(struct job *job)
+{
+	uint64_t hash = hash64(job->target.host);
+	struct addr literal;
+	struct str host = job->target.host;
+	if (host.n && host.p[0] == '[')
+		host = (struct str){host.p + 1, host.n - 2};
+	const char *why = addr_parse(host, &literal)
+				  ? policy_refuses(job->robot->parts.policy, &literal)
+				  : NULL;
+	if (why) {
+		end_plainly(job, OUTCOME_ADDRESS, ROBOT_CAUSE_ADDRESS, why);
+		return;
+	}
+	job->addr[0] = (struct addr){.family = 10 /* AF_INET6 on Linux */};
+	memcpy(job->addr[0].b, &hash, sizeof hash);
+	job->addr[0].b[0] = 0x7f;
+	job->naddrs = 1;
+	ask_robots(job);
+}
+
+static void resolve(struct job *job)
+{
+	struct dns_result result;
+	if (job->robot->has_proxy)
+		resolve_for_proxy(job);
+	else if (dns_lookup(job->robot->parts.dns, job->target.host, DNS_ANY, &job->dns, &result) ==
+		 0)
+		resolved(job, &result);
+}
+
+static void set_rule(struct job *job, struct str compiled)
+{
+	const struct robot_conf *conf = &job->robot->conf;
+	int64_t delay_us = compiled.n ? robots_crawl_delay_us(compiled) : -1;
+	if (job->has_rule)
+		return;
+	job->rule.concurrent = (unsigned)conf->concurrent;
+	job->rule.delay_us = MAX(conf->delay_us, MIN(delay_us, conf->crawl_delay_max_us));
+}
+
+static void robots_known(void *ctx, const struct robots_answer *answer)
+{
+	struct job *job = ctx;
+	set_rule(job, answer->compiled);
+	if (!answer->is_reachable)
+		end_plainly(job, OUTCOME_SITE_TEMPORARY, ROBOT_CAUSE_ROBOTS_UNREACHABLE,
+			    "robots.txt cannot be fetched");
+	else if (!robots_verdict(answer->compiled, job->target.path).allowed &&
+		 !str_is(job->target.path, "/robots.txt"))
+		end_plainly(job, OUTCOME_ROBOTS, ROBOT_CAUSE_ROBOTS, "forbidden by robots.txt");
+	else
+		take_lease(job);
+}
+
+/* The fetch of a robots.txt, on behalf of all who wait for it. */
+struct robots_fetch {
+	struct robot *robot;
+	struct buf body;
+	struct robot_memory_sink sink;
+	size_t n;
+	char site[URL_SITE_MAX];
+};
+
+static void robots_fetched(void *ctx, const struct robot_result *result)
+{
+	struct robots_fetch *f = ctx;
+	struct robots_file file = {.outcome = result->outcome,
+				   .too_many_redirects = result->cause == ROBOT_CAUSE_REDIRECTS,
+				   .body = buf_str(&f->body),
+				   .retry_after_us = MAX(result->head->retry_after_us, 0)};
+	struct robot *r = f->robot;
+	robots_cache_told(r->parts.robots, (struct str){f->site, f->n}, &file, clock_wall_us());
+	if (robots_cache_dirty(r->parts.robots) && !r->sync.set && !r->closing)
+		loop_timer_in(r->parts.loop, &r->sync, SYNC_US);
+	buf_free(&f->body);
+	mem_free(&f);
+}
+
+static void fetch_robots(struct job *for_job, struct str site)
+{
+	struct robot *r = for_job->robot;
+	struct robots_fetch *f = mem_alloc(sizeof *f);
+	struct robot_limits limits = r->conf.limits;
+	char text[URL_SITE_MAX + 16];
+	struct err ignored;
+	*f = (struct robots_fetch){.robot = r, .body = BUF_INIT(ROBOTS_FILE_MAX + 4), .n = site.n};
+	memcpy(f->site, site.p, site.n);
+	f->sink = robot_memory_sink(&f->body, true);
+	snprintf(text, sizeof text, STR_FMT "/robots.txt", STR_ARG(site));
+	limits.redirects = ROBOTS_REDIRECTS;
+	/* what is beyond what is read of it does not matter, but has to come for the answer to end
+	 */
+	limits.body = MAX(limits.body, (uint64_t)ROBOTS_FILE_MAX * 2);
+	struct robot_job job = {.url = str_of(text),
+				.limits = &limits,
+				.sink = &f->sink.sink,
+				.rule = for_job->has_rule ? &for_job->rule : NULL,
+				.flags = ROBOT_WAIT | ROBOT_NO_ROBOTS |
+					 (for_job->flags & ROBOT_KEEP)};
+	r->stats.robots_files++;
+	ENSURE(robot_fetch(r, &job, robots_fetched, f, &ignored) == 0);
+}
+
+static void ask_robots(struct job *job)
+{
+	char room[URL_SITE_MAX];
+	struct robots_answer answer;
+	bool first;
+	if (job->flags & ROBOT_NO_ROBOTS) {
+		set_rule(job, STR(""));
+		take_lease(job);
+		return;
+	}
+	struct str site = site_text(&job->target, room, sizeof room);
+	if (robots_cache_ask(job->robot->parts.robots, site, clock_wall_us(), &job->robots, &answer,
+			     &first) == 0)
+		robots_known(job, &answer);
+	else if (first)
+		fetch_robots(job, site);
+}
+
+/* Only the first request of a job is hostq's to order: what was begun is brought to its end. */
+static bool waits_here(const struct job *job)
+{
+	return job->flags & ROBOT_WAIT || job->redirects > 0;
+}
+
+static void take_lease(struct job *job)
+{
+	struct robot *r = job->robot;
+	int64_t wait_us = 0;
+	if ((int64_t)r->stats.under_way >= r->conf.at_once) {
+		queue_add(&r->ready, job);
+		return;
+	}
+	int rc = polite_take(r->parts.polite, &job->addr[job->at], &job->rule,
+			     loop_now_us(r->parts.loop), &job->lease, &wait_us);
+	if (rc == 0)
+		request_start(job);
+	else if (waits_here(job))
+		loop_timer_in(r->parts.loop, &job->timer, wait_us);
+	else
+		end_job(job, (struct robot_class){OUTCOME_CANCELLED, ROBOT_CAUSE_NOT_NOW},
+			&(struct robot_result){.not_now_us = wait_us});
+}
+
+static void waited(void *ctx)
+{
+	take_lease(ctx);
+}
+
+/* Where the Location leads. Its own words when it is none of ours: file:///etc/passwd. */
+static int parse_location(struct job *job, struct url *ret)
+{
+	struct robot *r = job->robot;
+	char base_room[URL_TEXT_MAX];
+	struct url base;
+	if (url_parse((struct str){job->target.text, job->target.n}, NULL, base_room,
+		      sizeof base_room, &base) != 0)
+		return -URL_SYNTAX;
+	return url_parse(buf_str(&job->request->head.location), &base, r->room, sizeof r->room,
+			 ret);
+}
+
+static void follow(struct job *job)
+{
+	struct robot_class class = {OUTCOME_REDIRECT, ROBOT_CAUSE_ANSWER};
+	struct robot_result result = {0};
+	struct url url = {0};
+	int rc = parse_location(job, &url);
+	result.location = rc == 0 ? url.href : buf_str(&job->request->head.location);
+	if (job->flags & ROBOT_NO_FOLLOW) {
+		end_job(job, class, &result);
+	} else if (job->redirects >= job->limits.redirects) {
+		result.why = "too many redirects";
+		end_job(job, (struct robot_class){OUTCOME_LIMIT, ROBOT_CAUSE_REDIRECTS}, &result);
+	} else if (rc != 0) {
+		result.why = url_error_text(rc);
+		end_job(job, (struct robot_class){OUTCOME_PERMANENT, ROBOT_CAUSE_NO_TARGET},
+			&result);
+	} else {
+		request_release(job->request);
+		job->redirects++;
+		target_set(&job->target, &url);
+		begin_hop(job);
+	}
+}
+
+/* Another address of the same host may answer where this one does not. */
+static bool try_next_address(struct job *job, struct robot_class class)
+{
+	if (class.cause != ROBOT_CAUSE_CONNECT || job->at + 1 >= job->naddrs)
+		return false;
+	request_release(job->request);
+	job->at++;
+	take_lease(job);
+	return true;
+}
+
+void request_ended(struct request *q, struct robot_class class)
+{
+	struct job *job = q->job;
+	struct robot *r = q->robot;
+	end_lease(job, class.outcome, q->head.retry_after_us);
+	if (class.outcome == OUTCOME_REDIRECT)
+		follow(job);
+	else if (!try_next_address(job, class))
+		end_job(job, class, &(struct robot_result){.why = q->words});
+	next_ready(r);
+}
+
+/* The door. */
+
+static void begin_fresh(void *ctx)
+{
+	struct robot *r = ctx;
+	struct job *job;
+	while (!r->closing && (job = queue_take(&r->fresh)))
+		begin_hop(job);
+}
+
+/* A validator is sent as it came; what would break the head of the request cannot have come. */
+static int copy_validator(struct str text, size_t most, char **ret, struct err *err)
+{
+	for (size_t i = 0; i < text.n; i++)
+		if (text.p[i] == '\r' || text.p[i] == '\n' || text.p[i] == 0)
+			return err_set(err, ERR_USAGE, "a validator with a line end in it");
+	if (text.n > most)
+		return err_set(err, ERR_USAGE, "a validator of %zu bytes; at most %zu are sent",
+			       text.n, most);
+	if (text.n) {
+		*ret = mem_alloc(text.n + 1);
+		memcpy(*ret, text.p, text.n);
+	}
+	return 0;
+}
+
+int robot_fetch(struct robot *r, const struct robot_job *in, robot_done_fn *done, void *ctx,
+		struct err *err)
+{
+	struct url url;
+	char *etag = NULL, *last_modified = NULL;
+	int rc = url_parse(in->url, NULL, r->room, sizeof r->room, &url);
+	if (rc != 0)
+		return url_fail(rc, in->url, err);
+	if (copy_validator(in->etag, ROBOT_ETAG_MAX, &etag, err) < 0)
+		return -1;
+	if (copy_validator(in->last_modified, ROBOT_DATE_MAX, &last_modified, err) < 0) {
+		mem_free(&etag);
+		return -1;
+	}
+	struct job *job = mem_alloc(sizeof *job);
+	*job = (struct job){.robot = r,
+			    .done = done,
+			    .ctx = ctx,
+			    .etag = etag,
+			    .last_modified = last_modified,
+			    .limits = in->limits ? *in->limits : r->conf.limits,
+			    .rule = in->rule ? *in->rule : (struct polite_rule){0},
+			    .has_rule = in->rule != NULL,
+			    .sink = in->sink,
+			    .flags = in->flags,
+			    .dns = {.done = resolved, .ctx = job},
+			    .robots = {.done = robots_known, .ctx = job},
+			    .timer = {.fn = waited, .ctx = job},
+			    .begun_us = loop_now_us(r->parts.loop)};
+	target_set(&job->target, &url);
+	job->next = &r->jobs;
+	job->prev = r->jobs.prev;
+	job->prev->next = r->jobs.prev = job;
+	r->stats.jobs++;
+	queue_add(&r->fresh, job);
+	loop_later(r->parts.loop, &r->later);
+	return 0;
+}
+
+static void sync_robots(void *ctx)
+{
+	struct robot *r = ctx;
+	struct err ignored; /* it is a cache: the next question finds the site not known */
+	(void)robots_cache_sync(r->parts.robots, &ignored);
+}
+
+/* "garner/0.1.0 (+https://example.org/robot.html)" */
+static void name_yourself(struct robot *r)
+{
+	struct str agent = str_of(r->conf.agent);
+	CLEANUP(buf_free) struct buf b = BUF_INIT(4096);
+	size_t slash = str_find_byte(agent, '/');
+	r->agent = mem_alloc(slash + 1);
+	memcpy(r->agent, agent.p, slash);
+	buf_add_str(&b, agent);
+	if (slash == agent.n)
+		buf_add_text(&b, "/" GARNER_VERSION);
+	if (r->conf.contact && r->conf.contact[0])
+		buf_printf(&b, " (+%s)", r->conf.contact);
+	r->user_agent = mem_text(buf_text(&b));
+}
+
+static int check_conf(const struct robot_conf *conf, struct err *err)
+{
+	struct str agent = str_of(conf->agent);
+	if (agent.n == 0 || agent.n > 200 || agent.p[0] == '/')
+		return err_set(err, ERR_USAGE,
+			       "agent: expected a product token such as garner, got '%s'",
+			       conf->agent);
+	for (const char *p = conf->agent; *p; p++)
+		if (*p <= ' ' || *p == 0x7f)
+			return err_set(err, ERR_USAGE, "agent: a blank in '%s'", conf->agent);
+	for (const char *p = conf->contact ? conf->contact : ""; *p; p++)
+		if (*p < ' ' || *p == 0x7f)
+			return err_set(err, ERR_USAGE, "contact: a line end in it");
+	return 0;
+}
+
+int robot_new(struct robot **ret, const struct robot_parts *parts, const struct robot_conf *conf,
+	      struct err *err)
+{
+	if (check_conf(conf, err) < 0)
+		return -1;
+	struct robot *r = mem_alloc(sizeof *r);
+	r->parts = *parts;
+	r->conf = *conf;
+	r->has_proxy = conf->proxy && conf->proxy[0];
+	r->jobs.next = r->jobs.prev = &r->jobs;
+	r->later = (struct loop_later){.fn = begin_fresh, .ctx = r};
+	r->sync = (struct loop_timer){.fn = sync_robots, .ctx = r};
+	name_yourself(r);
+	if (transfers_new(r, err) < 0) {
+		mem_free(&r->agent);
+		mem_free(&r->user_agent);
+		mem_free(&r);
+		return -1;
+	}
+	*ret = r;
+	return 0;
+}
+
+void robot_free(struct robot **rp)
+{
+	struct robot *r = *rp;
+	if (!r)
+		return;
+	r->closing = true;
+	while (r->jobs.next != &r->jobs) {
+		struct job *job = r->jobs.next;
+		if (job->request)
+			request_drop(job->request);
+		end_lease(job, OUTCOME_CANCELLED, 0);
+		end_plainly(job, OUTCOME_CANCELLED, ROBOT_CAUSE_STOPPED, "");
+	}
+	transfers_free(r);
+	loop_later_cancel(&r->later);
+	loop_timer_stop(&r->sync);
+	mem_free(&r->agent);
+	mem_free(&r->user_agent);
+	mem_free(rp);
+}
+
+const struct robot_stats *robot_stats(const struct robot *r)
+{
+	return &r->stats;
+}

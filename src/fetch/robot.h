@@ -1,0 +1,235 @@
+/* The robot: one asynchronous client for http, https and ftp, over libcurl; thousands of transfers
+ * in one loop. What it promises whoever calls it:
+ *
+ * - Every name goes through DNS and the address policy (net/dns.h), and libcurl is told the number:
+ *   the address is looked at again when the socket is made and when the answer comes. Behind a
+ *   proxy (a setting) the proxy is trusted: it resolves the names, so only addresses that are
+ *   written in URLs are held against the policy, and politeness counts by site name's hash.
+ * - robots.txt of each site is asked first, once (robots_cache.h).
+ * - Every request of every hop takes a lease (polite.h) before it connects.
+ * - Redirects are followed here; each hop is checked as the first one: scheme, address, robots.txt,
+ *   number, politeness.
+ * - Everything that arrives is bounded: heads, bodies on the wire and decoded, time.
+ *
+ * Who decides what: hostq.h decides the order of URLs, polite.h guards the servers. The robot has
+ * no queues: a job that may not go now is answered so (not_now_us), for hostq_put_back(); or waits
+ * here, when ROBOT_WAIT says so. What a job needs beside its own first request, robots.txt and
+ * further hops, always waits here.
+ *
+ * One loop and its thread. Done functions are called from the loop, never from inside a function of
+ * this header, except robot_free(). */
+#pragma once
+#include "fetch/outcome.h"
+#include "fetch/polite.h"
+#include "fetch/robot_headers.h"
+#include "net/dns.h"
+
+struct robot;
+struct robots_cache;
+
+/* Why it ended as it did; the outcome says what follows from it. */
+#define ROBOT_CAUSES(X)                                                               \
+	X(ANSWER, "answer")   /* what the server said */                              \
+	X(URL, "url")         /* not one that is fetched */                           \
+	X(NO_NAME, "no-name") /* no such name, or no address */                       \
+	X(DNS, "dns")         /* nobody knows the name now */                         \
+	X(ADDRESS, "address") /* refused by the policy */                             \
+	X(ROBOTS, "robots")   /* forbidden by robots.txt */                           \
+	X(ROBOTS_UNREACHABLE, "robots-unreachable")                                   \
+	X(CONNECT, "connect") /* no connection */                                     \
+	X(TLS, "tls")         /* no TLS, or not theirs */                             \
+	X(PROXY, "proxy")                                                             \
+	X(CUT, "cut")             /* the answer broke off, or none came */            \
+	X(PROTOCOL, "protocol")   /* not an answer */                                 \
+	X(CODING, "coding")       /* a body that cannot be decoded */                 \
+	X(IDLE, "idle")           /* too long without a byte */                       \
+	X(TIME, "time")           /* too long in all */                               \
+	X(HEAD_LINE, "head-line") /* too large */                                     \
+	X(HEAD, "head")                                                               \
+	X(BODY, "body")                                                               \
+	X(WIRE, "wire")           /* the bytes that came, before they were decoded */ \
+	X(REDIRECTS, "redirects") /* too many */                                      \
+	X(NO_TARGET, "no-target") /* a redirect to nowhere */                         \
+	X(LOGIN, "login")         /* ftp */                                           \
+	X(SINK, "sink")           /* ours could not take it */                        \
+	X(NOT_NOW, "not-now")     /* politeness; see not_now_us */                    \
+	X(LEASE, "lease")         /* it took so long that the lease ended */          \
+	X(STOPPED, "stopped")     /* robot_free() */
+
+enum robot_cause {
+#define X(symbol, name) ROBOT_CAUSE_##symbol,
+	ROBOT_CAUSES(X)
+#undef X
+		ROBOT_NCAUSES
+};
+const char *robot_cause_name(enum robot_cause c);
+
+struct robot_limits {
+	uint64_t body;             /* decoded; and on the wire, heads and framing apart */
+	uint64_t head_line, head;  /* of one answer, interim ones and trailers included */
+	int64_t idle_us, total_us; /* without a byte; of one request */
+	int64_t redirects;
+};
+
+/* Settings. */
+struct robot_conf {
+	const char *agent, *contact;
+	struct robot_limits limits;
+	int64_t delay_us, concurrent, crawl_delay_max_us;
+	int64_t at_once; /* transfers; the rest waits */
+	int64_t keep_us; /* how long an idle connection is kept for ROBOT_KEEP */
+	const char *proxy, *ca_file;
+	bool verify;
+	struct value_list networks;
+};
+
+/* For the table of a section; `m` is the struct robot_conf in it. */
+/* clang-format off */
+#define ROBOT_SPECS(s, m) \
+	{"agent", VALUE_TEXT_AT(s, m.agent), "garner", \
+	 .help = "the product token of the robot: the name that robots.txt knows it by"}, \
+	{"contact", VALUE_TEXT_AT(s, m.contact), \
+	 .help = "where its owner is reached, such as https://example.org/robot.html; is sent " \
+		 "with every request, as part of the user agent"}, \
+	{"delay", VALUE_TIME_AT(s, m.delay_us), "10s", 0, 86400e6, \
+	 .help = "time between the starts of two requests to one server"}, \
+	{"concurrent", VALUE_INT_AT(s, m.concurrent), "1", 1, 8, \
+	 .help = "connections to one server at a time"}, \
+	{"crawl_delay_max", VALUE_TIME_AT(s, m.crawl_delay_max_us), "10min", 0, 86400e6, \
+	 .help = "a Crawl-delay of robots.txt that is longer than the delay holds, up to this"}, \
+	{"at_once", VALUE_INT_AT(s, m.at_once), "1000", 1, 15000, \
+	 .help = "requests that are under way at a time, all in all"}, \
+	{"keep", VALUE_TIME_AT(s, m.keep_us), "15s", 0, 600e6, \
+	 .help = "how long a connection is kept for the next URL of the same site"}, \
+	{"body_max", VALUE_SIZE_AT(s, m.limits.body), "10M", 1, INFINITY, \
+	 .help = "a larger document is not taken, whether packed or unpacked"}, \
+	{"head_line_max", VALUE_SIZE_AT(s, m.limits.head_line), "64K", 1 << 10, 90 << 10, \
+	 .help = "a longer line in the head of an answer ends it"}, \
+	{"head_max", VALUE_SIZE_AT(s, m.limits.head), "256K", 1 << 10, 280 << 10, \
+	 .help = "a larger head of an answer ends it"}, \
+	{"idle_max", VALUE_TIME_AT(s, m.limits.idle_us), "10s", 10e3, 3600e6, \
+	 .help = "how long a server may send nothing"}, \
+	{"time_max", VALUE_TIME_AT(s, m.limits.total_us), "1min", 10e3, 86400e6, \
+	 .help = "how long one request may take"}, \
+	{"redirects_max", VALUE_INT_AT(s, m.limits.redirects), "10", 0, 100, \
+	 .help = "redirects that are followed behind one another"}, \
+	{"proxy", VALUE_TEXT_AT(s, m.proxy), \
+	 .help = "a proxy such as http://127.0.0.1:3128 that all requests go through; it is " \
+		 "trusted: names are resolved by it and not held against `networks`"}, \
+	{"ca_file", VALUE_PATH_AT(s, m.ca_file), \
+	 .help = "certificates of those who may vouch for servers; empty: the system's"}, \
+	{"verify", VALUE_BOOL_AT(s, m.verify), "yes", \
+	 .help = "whether a server has to prove who it is, with https"}, \
+	POLICY_SPECS(s, m.networks)
+/* clang-format on */
+
+/* Where the body goes as it arrives. Only bodies of 2xx answers (and ftp) go there, decoded. Its
+ * owner keeps the struct until the job is done. Negative ends the transfer (ROBOT_CAUSE_SINK). */
+struct robot_sink;
+struct robot_sink_ops {
+	/* Before the first byte of a body that is to be kept; perhaps never. */
+	int (*begin)(struct robot_sink *s, const struct robot_head *head, struct err *err);
+	int (*write)(struct robot_sink *s, struct str bytes, struct err *err);
+	/* Once after begin(): the body is complete, or it is to be forgotten. */
+	int (*end)(struct robot_sink *s, bool is_complete, struct err *err);
+};
+struct robot_sink {
+	const struct robot_sink_ops *ops;
+};
+
+/* Into a buffer, which is emptied first. With `cut`, what is beyond its limit is left out;
+ * otherwise that is an error. */
+struct robot_memory_sink {
+	struct robot_sink sink;
+	struct buf *buf;
+	bool cut;
+};
+struct robot_memory_sink robot_memory_sink(struct buf *buf, bool cut);
+
+/* Into a file, written beside it (PATH.part) and renamed when it is complete. */
+struct robot_file_sink {
+	struct robot_sink sink;
+	const char *path;
+	char *part;
+	int fd;
+	uint64_t at;
+};
+struct robot_file_sink robot_file_sink(const char *path);
+
+enum {
+	ROBOT_WAIT = 1,      /* for politeness, in place of being answered "not now" */
+	ROBOT_NO_FOLLOW = 2, /* a redirect is the result */
+	ROBOT_NO_ROBOTS = 4, /* by contract: a verified provider's own pages */
+	ROBOT_KEEP = 8,      /* the next URL of this site is near: keep the connection */
+	ROBOT_LIST_ALL = 16, /* ftp folders: LIST -lR */
+};
+
+struct robot_job {
+	struct str url;
+	struct str etag, last_modified;    /* of the copy that we have, verbatim; empty: none */
+	const struct robot_limits *limits; /* NULL: the settings' */
+	const struct polite_rule *rule;    /* by contract; NULL: the settings' and robots.txt's */
+	struct robot_sink *sink;           /* NULL: the body is only counted and hashed */
+	unsigned flags;
+};
+
+struct robot_times {
+	int64_t start_us; /* wall clock; of the last hop's request, 0: none */
+	int64_t resolve_us, connect_us,
+		first_us; /* of the last hop, from its start; 0: not reached */
+	int64_t total_us; /* of the whole job, waiting included */
+};
+
+/* Slices and pointers are good during the call. */
+struct robot_result {
+	enum outcome outcome;
+	enum robot_cause cause;
+	const char *why;               /* a few words more, for people; "" */
+	const struct robot_head *head; /* never NULL; status 0: there was no answer. Of ftp: status
+					  is the last reply, last_modified what MDTM says */
+	int64_t last_modified_us;      /* -1: not said, or no date */
+	struct str location;           /* of a redirect that was not followed, absolute */
+	struct str url;   /* the last one that was asked, without fragment, name and password */
+	struct addr addr; /* the server's; family 0: none */
+	unsigned redirects;
+	uint64_t size, wire; /* bytes of the body, decoded; on the wire, as far as libcurl counts */
+	unsigned char md5[16], sha256[32]; /* of the decoded body, of whatever answer */
+	struct robot_times times;
+	int64_t not_now_us; /* with ROBOT_CAUSE_NOT_NOW: ask again after this time */
+	int64_t delay_us;   /* the delay that holds for the server; -1: not known yet */
+	bool reused;        /* over a kept connection */
+};
+
+typedef void robot_done_fn(void *ctx, const struct robot_result *result);
+
+/* All must outlive it; the conf is copied, its texts are not. */
+struct robot_parts {
+	struct loop *loop;
+	struct dns *dns;
+	const struct policy *policy;
+	struct polite *polite;
+	struct robots_cache *robots;
+};
+
+int robot_new(struct robot **ret, const struct robot_parts *parts, const struct robot_conf *conf,
+	      struct err *err);
+/* Ends all that is under way: every done function is called (ROBOT_CAUSE_STOPPED). Not from inside
+ * one of them. */
+void robot_free(struct robot **r);
+
+/* Fetches. Everything in the job is copied but the sink. Negative: nothing will be called (the URL
+ * is none that could be fetched, or a validator is not fit to be sent). */
+int robot_fetch(struct robot *r, const struct robot_job *job, robot_done_fn *done, void *ctx,
+		struct err *err);
+
+struct robot_stats {
+	uint64_t jobs, requests, connections, robots_files; /* ever */
+	uint64_t under_way;                                 /* requests now */
+	uint64_t bytes;
+	uint64_t outcome[OUTCOME_COUNT];
+};
+const struct robot_stats *robot_stats(const struct robot *r);
+
+/* Which address stands for a host: the same one whatever the order in which they came
+ * (qkey_choose). n is at least 1. */
+const struct addr *robot_choose(const struct addr *a, size_t n, struct str host);

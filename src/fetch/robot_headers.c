@@ -1,0 +1,459 @@
+#include "fetch/robot_headers.h"
+
+#include "base/clock.h"
+
+#include <ctype.h>
+#include <time.h>
+
+static const char *const directive_names[] = {
+#define X(symbol, name) name,
+	ROBOT_DIRECTIVES(X)
+#undef X
+};
+
+const char *robot_directive_name(enum robot_directive d)
+{
+	ENSURE((unsigned)d < ROBOT_NDIRECTIVES);
+	return directive_names[d];
+}
+
+/* Blanks and tabs only: other control bytes are part of a value. */
+static struct str trim(struct str s)
+{
+	while (s.n && (s.p[0] == ' ' || s.p[0] == '\t'))
+		s = str_from(s, 1);
+	while (s.n && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
+		s.n--;
+	return s;
+}
+
+/* Dates. */
+
+static int month_of(struct str s)
+{
+	static const char names[] = "janfebmaraprmayjunjulaugsepoctnovdec";
+	for (int i = 0; i < 12; i++)
+		if (s.n >= 3 && str_eq_nocase(str_head(s, 3), (struct str){names + 3 * i, 3}))
+			return i;
+	return -1;
+}
+
+/* Cuts a run of digits or of letters off; what stands between does not matter. */
+static struct str next_part(struct str *s)
+{
+	while (s->n && !isalnum((unsigned char)s->p[0]))
+		*s = str_from(*s, 1);
+	size_t n = 0;
+	bool digits = s->n && isdigit((unsigned char)s->p[0]);
+	while (n < s->n &&
+	       (digits ? isdigit((unsigned char)s->p[n]) : isalpha((unsigned char)s->p[n])))
+		n++;
+	struct str part = str_head(*s, n);
+	*s = str_from(*s, n);
+	return part;
+}
+
+static bool number(struct str s, int most_digits, int *ret)
+{
+	uint64_t v;
+	if (s.n > (size_t)most_digits || !str_u64(s, &v))
+		return false;
+	*ret = (int)v;
+	return true;
+}
+
+static int year_now(int64_t now_us)
+{
+	time_t t = (time_t)(now_us / US_PER_S);
+	struct tm tm;
+	return gmtime_r(&t, &tm) ? tm.tm_year + 1900 : 1970;
+}
+
+static bool full_year(struct str s, int64_t now_us, int *ret)
+{
+	int year, now = year_now(now_us);
+	if (!number(s, 4, &year) || s.n == 1 || s.n == 3)
+		return false;
+	if (s.n == 2)
+		for (year += now / 100 * 100; year > now + 50;)
+			year -= 100;
+	*ret = year;
+	return true;
+}
+
+static bool seconds_of(const struct tm *tm, int64_t *ret_us)
+{
+	struct tm t = *tm;
+	time_t s = timegm(&t);
+	if (t.tm_mday != tm->tm_mday || t.tm_mon != tm->tm_mon) /* 31 February */
+		return false;
+	*ret_us = (int64_t)s * US_PER_S;
+	return true;
+}
+
+static bool clock_time(struct str *s, struct tm *tm)
+{
+	return number(next_part(s), 2, &tm->tm_hour) && number(next_part(s), 2, &tm->tm_min) &&
+	       number(next_part(s), 2, &tm->tm_sec) && tm->tm_hour < 24 && tm->tm_min < 60 &&
+	       tm->tm_sec <= 60;
+}
+
+bool robot_date(struct str value, int64_t now_us, int64_t *ret_us)
+{
+	struct tm tm = {0};
+	struct str s = value, part = next_part(&s);
+	int year;
+	if (value.n > ROBOT_DATE_MAX)
+		return false;
+	if (part.n >= 3 && isalpha((unsigned char)part.p[0]) && month_of(part) < 0)
+		part = next_part(&s); /* the day of the week: nobody needs it */
+	if (month_of(part) >= 0) {    /* asctime: Nov  6 08:49:37 1994 */
+		tm.tm_mon = month_of(part);
+		if (!number(next_part(&s), 2, &tm.tm_mday) || !clock_time(&s, &tm) ||
+		    !full_year(next_part(&s), now_us, &year))
+			return false;
+	} else { /* 06 Nov 1994 08:49:37 GMT, 06-Nov-94 08:49:37 GMT */
+		if (!number(part, 2, &tm.tm_mday) || (tm.tm_mon = month_of(next_part(&s))) < 0 ||
+		    !full_year(next_part(&s), now_us, &year) || !clock_time(&s, &tm))
+			return false;
+		struct str zone = next_part(&s);
+		if (zone.n && !str_eq_nocase(zone, STR("GMT")) && !str_eq_nocase(zone, STR("UTC")))
+			return false;
+	}
+	tm.tm_year = year - 1900;
+	return tm.tm_mday >= 1 && trim(s).n == 0 && seconds_of(&tm, ret_us);
+}
+
+bool robot_retry_after(struct str value, int64_t date_us, int64_t now_us, int64_t *ret_us)
+{
+	uint64_t seconds;
+	int64_t at_us;
+	value = trim(value);
+	if (str_u64(value, &seconds)) {
+		if (seconds > (uint64_t)(INT64_MAX / US_PER_S))
+			return false;
+		*ret_us = (int64_t)seconds * US_PER_S;
+		return true;
+	}
+	if (!robot_date(value, now_us, &at_us))
+		return false;
+	*ret_us = MAX(at_us - (date_us >= 0 ? date_us : now_us), 0);
+	return true;
+}
+
+/* Content-Type. */
+
+static bool is_token(struct str s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		if (!isalnum((unsigned char)s.p[i]) && !memchr("!#$%&'*+-.^_`|~", s.p[i], 15))
+			return false;
+	return s.n > 0;
+}
+
+/* Cuts at a separator that does not stand in quotes. */
+static int cut_quoted(struct str *rest, char separator, struct str *ret)
+{
+	bool in_quotes = false;
+	size_t n = 0;
+	if (!rest->p)
+		return 1;
+	for (; n < rest->n && (in_quotes || rest->p[n] != separator); n++) {
+		if (rest->p[n] == '"')
+			in_quotes = !in_quotes;
+		else if (rest->p[n] == '\\' && in_quotes && n + 1 < rest->n)
+			n++;
+	}
+	*ret = str_head(*rest, n);
+	*rest = n < rest->n ? str_from(*rest, n + 1) : (struct str){0};
+	return 0;
+}
+
+static void put_lower(struct str s, char *ret)
+{
+	for (size_t i = 0; i < s.n; i++)
+		ret[i] = (char)tolower((unsigned char)s.p[i]);
+	ret[s.n] = 0;
+}
+
+static struct str unquoted(struct str s)
+{
+	s = trim(s);
+	if (s.n >= 2 && (s.p[0] == '"' || s.p[0] == '\'') && s.p[s.n - 1] == s.p[0])
+		return trim((struct str){s.p + 1, s.n - 2});
+	return s;
+}
+
+/* The first charset counts. */
+static void put_charset(struct str parameters, char ret[ROBOT_CHARSET_MAX + 1])
+{
+	struct str parameter;
+	while (cut_quoted(&parameters, ';', &parameter) == 0) {
+		size_t equals = str_find_byte(parameter, '=');
+		struct str name = unquoted(str_from(parameter, equals + 1));
+		if (!str_eq_nocase(trim(str_head(parameter, equals)), STR("charset")))
+			continue;
+		if (name.n <= ROBOT_CHARSET_MAX && is_token(name))
+			put_lower(str_eq_nocase(name, STR("utf8")) ? STR("utf-8") : name, ret);
+		return;
+	}
+}
+
+bool robot_content_type(struct str value, char mime[ROBOT_MIME_MAX + 1],
+			char charset[ROBOT_CHARSET_MAX + 1])
+{
+	struct str type, name;
+	bool found = false;
+	while (cut_quoted(&value, ',', &type) == 0) {
+		struct str rest = type;
+		if (cut_quoted(&rest, ';', &name) != 0)
+			continue;
+		name = trim(name);
+		size_t slash = str_find_byte(name, '/');
+		if (name.n > ROBOT_MIME_MAX || !is_token(str_head(name, slash)) ||
+		    !is_token(str_from(name, slash + 1)))
+			continue;
+		put_lower(name, mime);
+		charset[0] = 0;
+		put_charset(rest, charset);
+		found = true;
+	}
+	return found;
+}
+
+/* X-Robots-Tag. */
+
+static int directive_of(struct str name)
+{
+	for (int i = 0; i < ROBOT_NDIRECTIVES; i++)
+		if (str_eq_nocase(name, str_of(directive_names[i])))
+			return i;
+	return -1;
+}
+
+static bool takes_value(int directive)
+{
+	return directive >= ROBOT_UNAVAILABLE_AFTER;
+}
+
+static void add_directive(struct robot_tag *tag, struct str name, struct str value, int64_t now_us)
+{
+	int d = directive_of(name);
+	if (str_eq_nocase(name, STR("none")))
+		tag->set |= 1u << ROBOT_NOINDEX | 1u << ROBOT_NOFOLLOW;
+	else if (d >= 0)
+		tag->set |= 1u << d;
+	if (d == ROBOT_UNAVAILABLE_AFTER &&
+	    !robot_date(value, now_us, &tag->unavailable_after_us) &&
+	    !time_parse(value, &tag->unavailable_after_us))
+		tag->unavailable_after_us = -1;
+}
+
+void robot_tag_add(struct robot_tag *tag, struct str value, struct str agent, int64_t now_us)
+{
+	struct str item;
+	bool ours = true;
+	while (str_cut(&value, ',', &item) == 0) {
+		size_t colon = str_find_byte(item, ':');
+		struct str name = trim(str_head(item, colon));
+		struct str rest = trim(str_from(item, colon + 1));
+		if (colon < item.n && !takes_value(directive_of(name))) { /* the name of a robot */
+			ours = is_token(name) && str_eq_nocase(name, agent);
+			name = rest;
+			rest = STR("");
+			colon = str_find_byte(name, ':');
+			if (colon < name.n &&
+			    takes_value(directive_of(trim(str_head(name, colon))))) {
+				rest = trim(str_from(name, colon + 1));
+				name = trim(str_head(name, colon));
+			}
+		}
+		if (ours)
+			add_directive(tag, name, rest, now_us);
+	}
+}
+
+/* The head. */
+
+enum field {
+	CONTENT_LENGTH,
+	CONTENT_TYPE,
+	DATE,
+	ETAG,
+	LAST_MODIFIED,
+	LOCATION,
+	RETRY_AFTER,
+	TRANSFER_ENCODING,
+	X_ROBOTS_TAG,
+};
+
+static const struct {
+	const char *name;
+	size_t n;
+} fields[] = {
+#define F(field, text) [field] = {text, sizeof text - 1}
+	F(CONTENT_LENGTH, "content-length"),
+	F(CONTENT_TYPE, "content-type"),
+	F(DATE, "date"),
+	F(ETAG, "etag"),
+	F(LAST_MODIFIED, "last-modified"),
+	F(LOCATION, "location"),
+	F(RETRY_AFTER, "retry-after"),
+	F(TRANSFER_ENCODING, "transfer-encoding"),
+	F(X_ROBOTS_TAG, "x-robots-tag"),
+#undef F
+};
+
+void robot_head_init(struct robot_head *h, struct str agent)
+{
+	*h = (struct robot_head){.agent = agent,
+				 .location = BUF_INIT(ROBOT_FIELD_MAX),
+				 .value = BUF_INIT(ROBOT_FIELD_MAX),
+				 .retry = BUF_INIT(ROBOT_DATE_MAX)};
+	robot_head_begin(h, 0);
+}
+
+void robot_head_free(struct robot_head *h)
+{
+	buf_free(&h->location);
+	buf_free(&h->value);
+	buf_free(&h->retry);
+}
+
+void robot_head_begin(struct robot_head *h, int64_t now_wall_us)
+{
+	h->status = 0;
+	h->is_complete = h->has_location = h->is_identity = h->has_odd_transfer = false;
+	h->mime[0] = h->charset[0] = h->etag[0] = h->last_modified[0] = 0;
+	h->date_us = h->retry_after_us = h->length = -1;
+	h->tag = (struct robot_tag){.unavailable_after_us = -1};
+	h->now_us = now_wall_us;
+	h->field = -1;
+	buf_clear(&h->location);
+	buf_clear(&h->value);
+	buf_clear(&h->retry);
+}
+
+static void put_first(char *ret, size_t most, struct str value)
+{
+	if (ret[0] || value.n > most || memchr(value.p, 0, value.n))
+		return;
+	memcpy(ret, value.p, value.n);
+	ret[value.n] = 0;
+}
+
+static void take_length(struct robot_head *h, struct str value)
+{
+	uint64_t n;
+	if (str_u64(value, &n) && n <= INT64_MAX)
+		h->length = (int64_t)n;
+}
+
+static void take_transfer(struct robot_head *h, struct str value)
+{
+	if (str_eq_nocase(value, STR("identity")))
+		h->is_identity = true;
+	else if (!str_eq_nocase(value, STR("chunked")))
+		h->has_odd_transfer = true;
+}
+
+static void take_field(struct robot_head *h, int field, struct str value)
+{
+	switch (field) {
+	case CONTENT_LENGTH:
+		take_length(h, value);
+		break;
+	case TRANSFER_ENCODING:
+		take_transfer(h, value);
+		break;
+	case CONTENT_TYPE:
+		(void)!robot_content_type(value, h->mime, h->charset);
+		break;
+	case DATE:
+		if (h->date_us < 0 && !robot_date(value, h->now_us, &h->date_us))
+			h->date_us = -1;
+		break;
+	case ETAG:
+		put_first(h->etag, ROBOT_ETAG_MAX, value);
+		break;
+	case LAST_MODIFIED:
+		put_first(h->last_modified, ROBOT_DATE_MAX, value);
+		break;
+	case LOCATION:
+		if (!h->has_location)
+			buf_add_str(&h->location, value);
+		h->has_location = true;
+		break;
+	case RETRY_AFTER:
+		if (h->retry.n == 0)
+			buf_add_str(&h->retry, value);
+		break;
+	case X_ROBOTS_TAG:
+		robot_tag_add(&h->tag, value, h->agent, h->now_us);
+		break;
+	}
+}
+
+static void flush(struct robot_head *h)
+{
+	if (h->field >= 0 && !h->value.over)
+		take_field(h, h->field, trim(buf_str(&h->value)));
+	h->field = -1;
+}
+
+static void begin_field(struct robot_head *h, struct str line)
+{
+	size_t colon = str_find_byte(line, ':');
+	struct str name = trim(str_head(line, colon));
+	if (colon == line.n)
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
+		if (name.n == fields[i].n &&
+		    str_eq_nocase(name, (struct str){fields[i].name, fields[i].n})) {
+			h->field = (int)i;
+			buf_clear(&h->value);
+			buf_add_str(&h->value, str_from(line, colon + 1));
+			return;
+		}
+}
+
+/* "HTTP/1.1 200 OK": three digits behind the first blanks. */
+static int status_of(struct str line)
+{
+	struct str rest = trim(str_from(line, str_find_byte(line, ' ')));
+	uint64_t status;
+	return str_u64(str_head(rest, 3), &status) ? (int)status : 0;
+}
+
+static void end_of_head(struct robot_head *h)
+{
+	flush(h);
+	if (h->status < 200 && h->status != 101)
+		return;
+	if (!robot_retry_after(buf_str(&h->retry), h->date_us, h->now_us, &h->retry_after_us))
+		h->retry_after_us = -1;
+	h->is_complete = true;
+}
+
+void robot_head_line(struct robot_head *h, struct str line)
+{
+	while (line.n && (line.p[line.n - 1] == '\n' || line.p[line.n - 1] == '\r'))
+		line.n--;
+	if (h->is_complete)
+		return; /* trailers: they must not change what was said */
+	if (line.n && (line.p[0] == ' ' || line.p[0] == '\t')) {
+		if (h->field >= 0) {
+			buf_add_byte(&h->value, ' ');
+			buf_add_str(&h->value, trim(line));
+		}
+		return;
+	}
+	flush(h);
+	if (line.n == 0)
+		end_of_head(h);
+	else if (h->status == 0 || (h->status < 200 && str_starts(line, STR("HTTP/")))) {
+		robot_head_begin(h, h->now_us);
+		h->status = status_of(line);
+	} else
+		begin_field(h, line);
+}

@@ -1,0 +1,119 @@
+/* Inside the robot: jobs (robot.c) and the requests that they make (robot_transfer.c). */
+#pragma once
+#include "base/hash.h"
+#include "fetch/curl_lib.h"
+#include "fetch/robot.h"
+#include "fetch/robot_class.h"
+#include "fetch/robots_cache.h"
+#include "net/loop.h"
+
+enum {
+	ROBOT_ADDRESSES = 3,            /* of one host that are tried */
+	ROBOT_REDIRECT_BODY = 64 << 10, /* of a redirect: read for the connection's sake */
+	ROBOT_BUFFER = 32 << 10,        /* of libcurl, for each request */
+};
+
+/* A URL as it is asked for: without fragment, user name and password. */
+struct target {
+	char *text;
+	size_t n;
+	struct str host; /* slices of text */
+	struct str path; /* and query */
+	enum url_protocol protocol;
+	enum url_host_kind host_kind;
+	uint16_t port;
+};
+
+struct job {
+	struct robot *robot;
+	struct job *next, *prev; /* all jobs: a ring */
+	struct job *behind;      /* in a queue */
+	bool is_queued;
+	robot_done_fn *done;
+	void *ctx;
+	struct target target;
+	char *etag, *last_modified; /* NULL: none */
+	struct robot_limits limits;
+	struct polite_rule rule;
+	bool has_rule; /* by contract: robots.txt does not change it */
+	struct robot_sink *sink;
+	unsigned flags, redirects;
+	struct addr addr[ROBOT_ADDRESSES];
+	size_t naddrs, at; /* the one that is in use */
+	struct dns_wait dns;
+	struct robots_wait robots;
+	struct loop_timer timer; /* waits for politeness */
+	struct lease lease;
+	int64_t begun_us, hop_us, resolve_us;
+	struct request *request; /* NULL: none is under way */
+};
+
+/* One request: a handle of libcurl and what belongs to it, used again and again. */
+struct request {
+	struct robot *robot;
+	struct request *next_free;
+	struct job *job;
+	CURL *easy; /* made for each */
+	struct robot_head head;
+	struct digest *md5, *sha256;
+	struct curl_slist to, none_match, modified_since, closing;
+	char to_text[ADDR_SHOWN + 8], address[ADDR_SHOWN];
+	char none_match_text[ROBOT_ETAG_MAX + 32], modified_since_text[ROBOT_DATE_MAX + 32];
+	char words[CURL_ERROR_SIZE];
+	struct loop_timer timer;
+	int64_t started_us, active_us, renewed_us, wall_us;
+	uint64_t head_bytes, size, wire_limit;
+	unsigned char first[4]; /* of the body */
+	bool is_stopped;        /* by us, for `stop` */
+	struct robot_class stop;
+	struct err sink_err;
+	bool address_checked, sink_begun, sink_failed;
+};
+
+/* A socket of libcurl's on the loop. */
+struct sock {
+	struct robot *robot;
+	struct request *request;
+	struct sock *next; /* all, or free ones */
+	struct sock **at;
+	struct loop_io io;
+	int fd;
+	unsigned events;
+	bool is_kept;
+	uint64_t wire_base; /* bytes that had come before */
+};
+
+struct job_queue {
+	struct job *first, **end;
+};
+
+struct robot {
+	struct robot_parts parts;
+	struct robot_conf conf;
+	struct curl_lib curl;
+	CURLM *multi;
+	char *agent; /* the product token */
+	char *user_agent;
+	bool has_proxy, closing;
+	struct job jobs;               /* a ring; only its links are used */
+	struct job_queue fresh, ready; /* not begun; waiting for a free request */
+	struct request *free_requests;
+	struct sock *socks, *free_socks;
+	struct loop_later later, act; /* fresh jobs; libcurl wants to be called */
+	struct loop_timer timer, sync;
+	struct robot_stats stats;
+	char room[URL_TEXT_MAX * 3 + 64];
+};
+
+/* robot_transfer.c */
+int transfers_new(struct robot *r, struct err *err);
+void transfers_free(struct robot *r);
+/* Begins the job's request; its lease is held. request_ended() will be called, never from here. */
+void request_start(struct job *job);
+/* Ends a request without a word. */
+void request_drop(struct request *q);
+/* Behind the end, when nothing more is to be known of it. */
+void request_release(struct request *q);
+
+/* robot.c: a request is over, with a lease that is still to be given back. */
+void request_ended(struct request *q, struct robot_class class);

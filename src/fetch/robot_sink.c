@@ -1,0 +1,94 @@
+#include "base/file.h"
+#include "fetch/robot.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* Memory. */
+
+static int memory_begin(struct robot_sink *s, const struct robot_head *head, struct err *err)
+{
+	(void)head, (void)err;
+	buf_clear(((struct robot_memory_sink *)s)->buf);
+	return 0;
+}
+
+static int memory_write(struct robot_sink *s, struct str bytes, struct err *err)
+{
+	struct robot_memory_sink *m = (struct robot_memory_sink *)s;
+	buf_add_str(m->buf, m->cut ? str_head(bytes, m->buf->max - m->buf->n) : bytes);
+	if (m->buf->over)
+		return err_set(err, ERR_SYSTEM, "the body is larger than the %zu bytes kept for it",
+			       m->buf->max);
+	return 0;
+}
+
+static int memory_end(struct robot_sink *s, bool is_complete, struct err *err)
+{
+	(void)err;
+	if (!is_complete)
+		buf_clear(((struct robot_memory_sink *)s)->buf);
+	return 0;
+}
+
+struct robot_memory_sink robot_memory_sink(struct buf *buf, bool cut)
+{
+	static const struct robot_sink_ops ops = {memory_begin, memory_write, memory_end};
+	return (struct robot_memory_sink){{&ops}, buf, cut};
+}
+
+/* Files. */
+
+static int file_begin(struct robot_sink *s, const struct robot_head *head, struct err *err)
+{
+	(void)head;
+	struct robot_file_sink *f = (struct robot_file_sink *)s;
+	size_t n = strlen(f->path) + sizeof ".part";
+	struct file file;
+	f->part = mem_alloc(n);
+	snprintf(f->part, n, "%s.part", f->path);
+	if (file_open(&file, f->part, O_WRONLY | O_CREAT | O_TRUNC, 0666, err) < 0) {
+		mem_free(&f->part);
+		return -1;
+	}
+	f->fd = file.fd;
+	f->at = 0;
+	mem_free(&file.path);
+	return 0;
+}
+
+static int file_piece(struct robot_sink *s, struct str bytes, struct err *err)
+{
+	struct robot_file_sink *f = (struct robot_file_sink *)s;
+	const struct file file = {f->fd, f->part};
+	if (file_write(&file, bytes.p, bytes.n, f->at, err) < 0)
+		return -1;
+	f->at += bytes.n;
+	return 0;
+}
+
+static int file_end(struct robot_sink *s, bool is_complete, struct err *err)
+{
+	struct robot_file_sink *f = (struct robot_file_sink *)s;
+	struct err ignored;
+	int rc = 0;
+	if (f->fd < 0)
+		return 0;
+	struct file file = {f->fd, f->part};
+	f->fd = -1;
+	f->part = NULL;
+	CLEANUP(mem_free) char *part = mem_text(file.path);
+	rc = file_close(&file, err);
+	if (rc == 0 && is_complete)
+		rc = file_rename(part, f->path, err);
+	if (rc < 0 || !is_complete)
+		(void)file_remove(part, &ignored);
+	return rc;
+}
+
+struct robot_file_sink robot_file_sink(const char *path)
+{
+	static const struct robot_sink_ops ops = {file_begin, file_piece, file_end};
+	return (struct robot_file_sink){.sink = {&ops}, .path = path, .fd = -1};
+}

@@ -1,0 +1,409 @@
+#include "fetch/robots_cache.h"
+
+#include "base/cursor.h"
+#include "base/hash.h"
+#include "base/record.h"
+#include "base/table.h"
+#include "base/url.h"
+#include "fetch/robots.h"
+
+static const struct record_kind kind = {"GARNERRB", 1, ROBOTS_COMPILED_MAX + URL_SITE_MAX + 64};
+
+/* What is known of one site. Those that were asked for lately are in front. */
+struct site {
+	struct site *next, *prev;
+	struct str name;
+	struct str compiled;      /* .p NULL: no file was ever read */
+	int64_t until_us;         /* when to ask again */
+	int64_t got_us;           /* when the file was read */
+	int64_t silent_us;        /* since when it cannot say; 0: it can */
+	bool asked;               /* a fetch is under way */
+	struct robots_wait waits; /* a ring */
+};
+
+static uint64_t name_hash(struct str name)
+{
+	return hash64(name);
+}
+TABLE(sites, struct str, struct site *, name_hash, str_eq)
+
+struct robots_cache {
+	struct sites sites;
+	struct site recent; /* a ring */
+	uint64_t bytes, most;
+	char *agent;
+	struct record_writer *file; /* NULL: not written */
+	struct record_group group;
+	bool dirty;
+};
+
+/* The list of sites. */
+
+static void unlink_site(struct site *s)
+{
+	s->prev->next = s->next;
+	s->next->prev = s->prev;
+}
+
+static void link_front(struct robots_cache *c, struct site *s)
+{
+	s->prev = &c->recent;
+	s->next = c->recent.next;
+	s->next->prev = c->recent.next = s;
+}
+
+static uint64_t cost(const struct site *s)
+{
+	return sizeof *s + s->name.n + s->compiled.n + 64;
+}
+
+static bool is_waited_for(const struct site *s)
+{
+	return s->asked || s->waits.next != &s->waits;
+}
+
+static void drop(struct robots_cache *c, struct site *s)
+{
+	sites_remove(&c->sites, s->name);
+	unlink_site(s);
+	c->bytes -= cost(s);
+	mem_free(&s->compiled.p);
+	mem_free(&s->name.p);
+	mem_free(&s);
+}
+
+static void shrink(struct robots_cache *c)
+{
+	struct site *s = c->recent.prev, *before;
+	for (; c->bytes > c->most && s != &c->recent; s = before) {
+		before = s->prev;
+		if (!is_waited_for(s))
+			drop(c, s);
+	}
+}
+
+static struct site *site_of(struct robots_cache *c, struct str name, bool make)
+{
+	struct site **found = sites_get(&c->sites, name), *s;
+	if (found) {
+		unlink_site(*found);
+		link_front(c, *found);
+		return *found;
+	}
+	if (!make)
+		return NULL;
+	s = mem_alloc(sizeof *s);
+	s->name = (struct str){mem_copy(name.p, name.n), name.n};
+	s->waits.next = s->waits.prev = &s->waits;
+	*sites_put(&c->sites, s->name) = s;
+	link_front(c, s);
+	c->bytes += cost(s);
+	return s;
+}
+
+static void set_compiled(struct robots_cache *c, struct site *s, struct str compiled)
+{
+	c->bytes -= cost(s);
+	mem_free(&s->compiled.p);
+	s->compiled = (struct str){mem_copy(compiled.p, compiled.n), compiled.n};
+	c->bytes += cost(s);
+}
+
+/* The file. */
+
+static void put_site(const struct site *s, struct buf *out)
+{
+	put_text(out, s->name);
+	put_u64le(out, (uint64_t)s->until_us);
+	put_u64le(out, (uint64_t)s->got_us);
+	put_u64le(out, (uint64_t)s->silent_us);
+	put_text(out, s->compiled);
+}
+
+/* name and compiled are slices of the payload. */
+static bool get_site(struct str payload, struct site *ret)
+{
+	struct reader r = reader_of(payload);
+	struct err ignored;
+	*ret = (struct site){0};
+	ret->name = reader_text(&r, URL_SITE_MAX);
+	ret->until_us = (int64_t)reader_u64le(&r);
+	ret->got_us = (int64_t)reader_u64le(&r);
+	ret->silent_us = (int64_t)reader_u64le(&r);
+	ret->compiled = reader_text(&r, ROBOTS_COMPILED_MAX);
+	return !r.bad && reader_left(&r) == 0 && ret->name.n &&
+	       (ret->compiled.n == 0 || robots_check(ret->compiled, &ignored) == 0);
+}
+
+static int append(struct robots_cache *c, const struct site *s, struct err *err)
+{
+	CLEANUP(buf_free) struct buf out = BUF_INIT(kind.most);
+	put_site(s, &out);
+	ENSURE(!out.over);
+	c->dirty = true;
+	return record_append(c->file, buf_str(&out), &c->group, NULL, err);
+}
+
+/* Losing a record costs a question to the site, so a full disk is no reason to stop. */
+static void keep(struct robots_cache *c, const struct site *s)
+{
+	struct err ignored;
+	if (c->file && append(c, s, &ignored) < 0)
+		c->group = (struct record_group){0};
+}
+
+static void load_site(struct robots_cache *c, const struct site *from, int64_t now_us)
+{
+	struct site *s;
+	int64_t newest_us = MAX(from->got_us, from->until_us);
+	if (newest_us + ROBOTS_FORGET_US < now_us)
+		return;
+	s = site_of(c, from->name, true);
+	/* a clock that was put back must not keep a file for longer than a day */
+	s->until_us = MIN(from->until_us, now_us + ROBOTS_KEEP_US);
+	s->got_us = MIN(from->got_us, now_us);
+	s->silent_us = MIN(from->silent_us, now_us);
+	if (from->compiled.n)
+		set_compiled(c, s, from->compiled);
+	shrink(c);
+}
+
+/* *ret_bytes: what the records take. */
+static int load(struct robots_cache *c, const char *path, int64_t now_us, uint64_t *ret_bytes,
+		struct err *err)
+{
+	struct record_reader *r = NULL;
+	struct record record;
+	struct site s;
+	uint64_t bytes = 0;
+	int rc = record_reader_open(&r, path, &kind, err);
+	while (rc == 0 && (rc = record_next(r, &record, err)) == 0) {
+		bytes += record.payload.n;
+		if (get_site(record.payload, &s))
+			load_site(c, &s, now_us);
+	}
+	record_reader_free(&r);
+	*ret_bytes = bytes;
+	return rc < 0 ? -1 : 0;
+}
+
+/* Writes the file anew when most of it is of the past. What a crash loses here is asked for again.
+ */
+static int rewrite(struct robots_cache *c, uint64_t bytes, struct err *err)
+{
+	enum { SLACK = 1 << 20 };
+	if (bytes < 2 * c->bytes + SLACK)
+		return 0;
+	if (record_truncate(c->file, RECORD_HEADER, err) < 0)
+		return -1;
+	for (struct site *s = c->recent.prev; s != &c->recent; s = s->prev)
+		if (append(c, s, err) < 0)
+			return -1;
+	return robots_cache_sync(c, err);
+}
+
+static int open_file(struct robots_cache *c, const struct robots_cache_options *o, bool *ret_busy,
+		     struct err *err)
+{
+	uint64_t bytes = 0;
+	int rc = record_open(&c->file, o->path, &kind, 0644, NULL, err);
+	*ret_busy = rc < 0 && err->code == ERR_BUSY;
+	if (rc < 0 && !*ret_busy)
+		return -1;
+	rc = load(c, o->path, o->now_us, &bytes, err);
+	if (rc < 0 && err->code != ERR_DAMAGED)
+		return -1;
+	/* it is a cache: what is damaged is asked for again */
+	if (rc < 0 && c->file && record_truncate(c->file, RECORD_HEADER, err) < 0)
+		return -1;
+	return c->file ? rewrite(c, bytes, err) : 0;
+}
+
+int robots_cache_new(struct robots_cache **ret, const struct robots_cache_options *options,
+		     bool *ret_busy, struct err *err)
+{
+	struct robots_cache *c = mem_alloc(sizeof *c);
+	bool busy = false;
+	struct err ignored;
+	c->most = options->bytes ? options->bytes : 64 << 20;
+	c->recent.next = c->recent.prev = &c->recent;
+	c->agent = mem_alloc(options->agent.n + 1);
+	memcpy(c->agent, options->agent.p, options->agent.n);
+	if (options->path && open_file(c, options, &busy, err) < 0) {
+		(void)robots_cache_free(&c, &ignored);
+		return -1;
+	}
+	if (ret_busy)
+		*ret_busy = busy;
+	*ret = c;
+	return 0;
+}
+
+int robots_cache_free(struct robots_cache **cp, struct err *err)
+{
+	struct robots_cache *c = *cp;
+	int rc = 0;
+	if (!c)
+		return 0;
+	if (c->file)
+		rc = record_close(&c->file, err);
+	while (c->recent.next != &c->recent) {
+		ENSURE(c->recent.next->waits.next == &c->recent.next->waits);
+		drop(c, c->recent.next);
+	}
+	sites_free(&c->sites);
+	mem_free(&c->agent);
+	mem_free(cp);
+	return rc;
+}
+
+bool robots_cache_dirty(const struct robots_cache *c)
+{
+	return c->dirty;
+}
+
+int robots_cache_sync(struct robots_cache *c, struct err *err)
+{
+	if (!c->dirty)
+		return 0;
+	c->dirty = false;
+	struct record_group group = c->group;
+	c->group = (struct record_group){0};
+	return record_sync(c->file, &group, err);
+}
+
+size_t robots_cache_count(const struct robots_cache *c)
+{
+	return sites_count(&c->sites);
+}
+
+/* Questions. */
+
+static struct robots_answer answer_of(const struct site *s)
+{
+	bool known = s->compiled.p != NULL;
+	return (struct robots_answer){known, known ? s->compiled : robots_disallow_all,
+				      s->until_us};
+}
+
+int robots_cache_ask(struct robots_cache *c, struct str name, int64_t now_us,
+		     struct robots_wait *wait, struct robots_answer *ret, bool *ret_first)
+{
+	struct site *s = site_of(c, name, true);
+	if (s->until_us > now_us) {
+		*ret = answer_of(s);
+		return 0;
+	}
+	*ret_first = !s->asked;
+	s->asked = true;
+	wait->next = &s->waits;
+	wait->prev = s->waits.prev;
+	wait->prev->next = s->waits.prev = wait;
+	return 1;
+}
+
+void robots_cache_cancel(struct robots_wait *wait)
+{
+	if (!wait->next)
+		return;
+	wait->prev->next = wait->next;
+	wait->next->prev = wait->prev;
+	wait->next = wait->prev = NULL;
+}
+
+/* Whoever is told may ask for other sites, but this one stays: it is still asked for. */
+static void tell(struct robots_cache *c, struct site *s)
+{
+	struct robots_wait *wait;
+	while ((wait = s->waits.next) != &s->waits) {
+		struct robots_answer answer = answer_of(s);
+		robots_cache_cancel(wait);
+		wait->done(wait->ctx, &answer);
+	}
+	s->asked = false;
+	shrink(c);
+}
+
+static void set_rules(struct robots_cache *c, struct site *s, struct str compiled, int64_t now_us)
+{
+	set_compiled(c, s, compiled);
+	s->got_us = now_us;
+	s->silent_us = 0;
+	s->until_us = now_us + ROBOTS_KEEP_US;
+}
+
+static void take_file(struct robots_cache *c, struct site *s, struct str body, int64_t now_us)
+{
+	CLEANUP(buf_free) struct buf compiled = BUF_INIT(ROBOTS_COMPILED_MAX);
+	struct err ignored;
+	ENSURE(robots_compile(body, str_of(c->agent), &compiled, &ignored) == 0);
+	set_rules(c, s, buf_str(&compiled), now_us);
+}
+
+static void take_silence(struct robots_cache *c, struct site *s, int64_t retry_us, int64_t now_us)
+{
+	if (!s->silent_us)
+		s->silent_us = now_us;
+	if (now_us - s->silent_us >= ROBOTS_FORGET_US) {
+		int64_t since_us = s->silent_us; /* so that it stays so until a file comes */
+		set_rules(c, s, robots_allow_all, now_us);
+		s->silent_us = since_us;
+		return;
+	}
+	s->until_us = now_us + MIN(MAX(retry_us, ROBOTS_RETRY_US), ROBOTS_KEEP_US);
+}
+
+void robots_cache_told(struct robots_cache *c, struct str name, const struct robots_file *file,
+		       int64_t now_us)
+{
+	struct site *s = site_of(c, name, true);
+	if (file->outcome == OUTCOME_OK)
+		take_file(c, s, file->body, now_us);
+	else if (file->outcome == OUTCOME_PERMANENT || file->too_many_redirects)
+		set_rules(c, s, robots_allow_all, now_us);
+	else if (file->outcome != OUTCOME_CANCELLED)
+		take_silence(c, s, file->retry_after_us, now_us);
+	if (file->outcome != OUTCOME_CANCELLED)
+		keep(c, s);
+	tell(c, s);
+}
+
+/* The format. */
+
+static void print_site(void *ctx, const struct record *record, struct buf *out)
+{
+	struct site s;
+	(void)ctx;
+	if (!get_site(record->payload, &s)) {
+		buf_add_text(out, "unreadable\n");
+		return;
+	}
+	buf_printf(out, STR_FMT " until ", STR_ARG(s.name));
+	time_print(out, s.until_us, 0);
+	if (s.compiled.n)
+		buf_printf(out, ", %zu bytes of rules", s.compiled.n);
+	if (s.silent_us) {
+		buf_add_text(out, ", cannot be asked since ");
+		time_print(out, s.silent_us, 0);
+	}
+	buf_add_byte(out, '\n');
+}
+
+static int print(const char *path, void (*emit)(void *ctx, struct str), void *ctx, struct err *err)
+{
+	return record_print(path, &kind, print_site, NULL, emit, ctx, err);
+}
+
+static int verify(const char *path, struct err *err)
+{
+	return record_verify(path, &kind, err);
+}
+
+const struct format robots_format = {
+	.name = "robots",
+	.magic = "GARNERRB",
+	.version = 1,
+	.help = "what is known of the robots.txt of sites",
+	.print = print,
+	.verify = verify,
+};

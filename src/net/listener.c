@@ -1,0 +1,199 @@
+#include "net/listener.h"
+
+#include "base/table.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { BATCH = 64 }; /* accepted before others have their turn */
+#define STALL_US (100 * US_PER_MS)
+
+static uint64_t hash_server(struct addr a)
+{
+	return addr_hash(&a);
+}
+
+static bool same_server(struct addr a, struct addr b)
+{
+	return addr_eq(&a, &b);
+}
+
+TABLE(addresses, struct addr, size_t, hash_server, same_server)
+
+struct gate {
+	size_t max, max_per_address, inside;
+	struct addresses addresses;
+};
+
+struct gate *gate_new(size_t max, size_t max_per_address)
+{
+	struct gate *g = mem_alloc(sizeof *g);
+	g->max = max;
+	g->max_per_address = max_per_address;
+	return g;
+}
+
+void gate_free(struct gate **g)
+{
+	if (!*g)
+		return;
+	addresses_free(&(*g)->addresses);
+	mem_free(g);
+}
+
+int gate_enter(struct gate *g, const struct addr *server)
+{
+	if (g->inside >= g->max)
+		return 1;
+	if (server->family) {
+		size_t *n = addresses_put(&g->addresses, *server);
+		if (*n >= g->max_per_address) {
+			if (*n == 0)
+				addresses_remove(&g->addresses, *server);
+			return 1;
+		}
+		++*n;
+	}
+	g->inside++;
+	return 0;
+}
+
+void gate_leave(struct gate *g, const struct addr *server)
+{
+	ENSURE(g->inside > 0);
+	g->inside--;
+	if (!server->family)
+		return;
+	size_t *n = addresses_get(&g->addresses, *server);
+	ENSURE(n && *n > 0);
+	if (--*n == 0)
+		addresses_remove(&g->addresses, *server);
+}
+
+size_t gate_inside(const struct gate *g)
+{
+	return g->inside;
+}
+
+size_t gate_addresses(const struct gate *g)
+{
+	return addresses_count(&g->addresses);
+}
+
+/* IPv4 in IPv6's clothes is IPv4, also to people. */
+void peer_of(const struct sockaddr *from, size_t len, struct peer *ret)
+{
+	struct addr a;
+	*ret = (struct peer){.text = "unix"};
+	if (!addr_from_sockaddr(from, len, &a))
+		return;
+	a.port = 0;
+	ret->server = addr_server(&a);
+	addr_print(ret->server.family == AF_INET ? &ret->server : &a, ret->text);
+}
+
+struct listener {
+	struct loop *loop;
+	struct gate *gate;
+	struct listener_options options;
+	struct listener_stats stats;
+	struct loop_io io;
+	struct loop_timer stall;
+	int fd;
+};
+
+static void refuse(struct listener *l, int fd)
+{
+	const char *word = l->options.refusal;
+	l->stats.refused++;
+	if (word)
+		(void)!send(fd, word, strlen(word), MSG_NOSIGNAL | MSG_DONTWAIT);
+	close(fd);
+}
+
+static void let_in(struct listener *l, int fd, const struct sockaddr *from, size_t len)
+{
+	struct peer peer;
+	int one = 1;
+	peer_of(from, len, &peer);
+	if (gate_enter(l->gate, &peer.server) != 0) {
+		refuse(l, fd);
+		return;
+	}
+	/* answers leave whole, so waiting to fill a packet would only delay the last */
+	if (peer.server.family)
+		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+	l->stats.accepted++;
+	l->options.accepted(l->options.ctx, fd, &peer);
+}
+
+static void go_on(void *ctx)
+{
+	struct listener *l = ctx;
+	loop_io_want(l->loop, &l->io, l->fd, LOOP_READ);
+}
+
+static void stall(struct listener *l)
+{
+	l->stats.stalls++;
+	loop_io_want(l->loop, &l->io, l->fd, 0);
+	loop_timer_in(l->loop, &l->stall, STALL_US);
+}
+
+static void on_ready(void *ctx, unsigned what)
+{
+	(void)what;
+	struct listener *l = ctx;
+	for (int i = 0; i < BATCH; i++) {
+		struct sockaddr_storage from = {0};
+		socklen_t n = sizeof from;
+		int fd = accept4(l->fd, (struct sockaddr *)&from, &n, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd >= 0) {
+			let_in(l, fd, (const struct sockaddr *)&from, n);
+		} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+			   errno == ENOMEM) {
+			stall(l);
+			return;
+		} else if (errno == EAGAIN || errno == EINVAL) {
+			return;
+		} /* else one connection failed before it was accepted: the next, please */
+	}
+}
+
+int listener_new(struct listener **ret, struct loop *loop, int fd, struct gate *gate,
+		 const struct listener_options *options, struct err *err)
+{
+	int flags = fcntl(fd, F_GETFL);
+	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
+		return err_sys(err, "descriptor %d cannot be listened on", fd);
+	if (options->backlog > 0 && listen(fd, options->backlog) < 0)
+		return err_sys(err, "descriptor %d: a backlog of %d", fd, options->backlog);
+	struct listener *l = mem_alloc(sizeof *l);
+	*l = (struct listener){.loop = loop,
+			       .gate = gate,
+			       .options = *options,
+			       .io = {.fn = on_ready, .ctx = l},
+			       .stall = {.fn = go_on, .ctx = l},
+			       .fd = fd};
+	go_on(l);
+	*ret = l;
+	return 0;
+}
+
+void listener_free(struct listener **l)
+{
+	if (!*l)
+		return;
+	loop_timer_stop(&(*l)->stall);
+	loop_io_end(&(*l)->io);
+	mem_free(l);
+}
+
+const struct listener_stats *listener_stats(const struct listener *l)
+{
+	return &l->stats;
+}

@@ -1,0 +1,29 @@
+/* Outgoing connections: one address that is to be connected to as long as this lives. What fails or
+ * ends is tried again, after a delay that doubles with each failure in a row and is spread at
+ * random over its second half, so that many who lost the same peer do not come back together. */
+#pragma once
+#include "net/conn.h"
+
+struct outgoing;
+
+struct outgoing_options {
+	const char *address; /* "192.0.2.1:80", "[2001:db8::1]:80", "unix:/path" */
+	int64_t connect_us;  /* how long the peer may take to accept */
+	int64_t retry_min_us, retry_max_us;
+	const struct conn_limits *limits; /* used where they are, as are the ops */
+	/* As for any connection; closed() is not called, down() is. */
+	const struct conn_ops *ops;
+	void (*up)(void *ctx, struct conn *c);
+	/* It could not be made, or has ended; c is no more. The next try is in retry_us. */
+	void (*down)(void *ctx, const char *why, int64_t retry_us);
+	uint64_t (*random)(void *ctx); /* all bits; NULL: the kernel's */
+	void *ctx;
+};
+
+/* The first try comes at once, but not from inside this call. Fails when the address has no form.
+ */
+int outgoing_new(struct outgoing **ret, struct conn_pool *pool,
+		 const struct outgoing_options *options, struct err *err);
+/* Nothing is called any more. May be called from inside callbacks. */
+void outgoing_free(struct outgoing **o);
+struct conn *outgoing_conn(const struct outgoing *o); /* NULL: not up */

@@ -1,0 +1,312 @@
+#include "net/server.h"
+
+#define DRAIN_LOOK_US (20 * US_PER_MS) /* how often a drain looks who has become idle */
+
+struct session {
+	struct server *server;
+	struct conn *conn;
+	struct session *next, **prev;
+	void (*block)(struct session *s, struct str block);
+	struct peer peer;
+	max_align_t state[];
+};
+
+struct server {
+	struct loop *loop;
+	const struct server_protocol *protocol;
+	struct server_limits limits;
+	struct conn_limits conn_limits;
+	struct conn_pool *pool;
+	struct gate *gate;
+	struct listener *listener[SERVER_LISTENERS];
+	size_t nlisteners;
+	struct listener_stats gone; /* of listeners that are freed */
+	struct session *sessions;
+	uint64_t unknown, wrong;
+	void *ctx;
+	struct loop_timer drain;
+	int64_t drain_end_us;
+	void (*drained)(void *ctx);
+	void *drained_ctx;
+};
+
+static const char *word(const struct server *s, enum server_word which)
+{
+	static const char *const plain[SERVER_WORDS] = {
+		[SERVER_UNKNOWN] = "error: no such command\n",
+		[SERVER_ARGUMENTS] = "error: wrong number of arguments\n",
+		[SERVER_LONG_LINE] = "error: line too long, closing\n",
+		[SERVER_FULL] = "error: too many connections, try later\n",
+		[SERVER_STOPPING] = "error: stopping\n",
+	};
+	const char *own = s->protocol->words[which];
+	return own ? own : plain[which];
+}
+
+static void say(struct session *s, enum server_word which)
+{
+	conn_send(s->conn, str_of(word(s->server, which)));
+}
+
+static bool is_verb(const struct server_protocol *p, const struct server_verb *v, struct str name)
+{
+	return p->any_case ? str_eq_nocase(name, str_of(v->name)) : str_is(name, v->name);
+}
+
+static struct str skip_blanks(struct str s)
+{
+	while (s.n && (s.p[0] == ' ' || s.p[0] == '\t'))
+		s = str_from(s, 1);
+	return s;
+}
+
+/* Cuts the next word off *rest, which has no blanks before it. */
+static struct str cut_word(struct str *rest)
+{
+	size_t n = 0;
+	while (n < rest->n && rest->p[n] != ' ' && rest->p[n] != '\t')
+		n++;
+	struct str found = str_head(*rest, n);
+	*rest = skip_blanks(str_from(*rest, n));
+	return found;
+}
+
+static void run_verb(struct session *s, const struct server_verb *v, struct str rest)
+{
+	struct str arg[SERVER_ARGS];
+	size_t n = 0;
+	while (rest.n && n < v->max_args) {
+		bool last = v->rest && n + 1 == v->max_args;
+		arg[n++] = last ? rest : cut_word(&rest);
+		rest = last ? (struct str){0} : rest;
+	}
+	if (rest.n || n < v->min_args) {
+		s->server->wrong++;
+		say(s, SERVER_ARGUMENTS);
+	} else {
+		v->run(s, arg, n);
+	}
+}
+
+static void on_line(void *ctx, struct str line)
+{
+	struct session *s = ctx;
+	const struct server_protocol *p = s->server->protocol;
+	struct str rest = skip_blanks(line), name = cut_word(&rest);
+	for (size_t i = 0; i < p->nverbs; i++)
+		if (is_verb(p, &p->verbs[i], name)) {
+			run_verb(s, &p->verbs[i], rest);
+			return;
+		}
+	s->server->unknown++;
+	say(s, SERVER_UNKNOWN);
+}
+
+static void on_bytes(void *ctx, struct str piece, uint64_t left)
+{
+	(void)left;
+	struct session *s = ctx;
+	s->block(s, piece);
+}
+
+static void on_long_line(void *ctx)
+{
+	say(ctx, SERVER_LONG_LINE);
+}
+
+static void on_drained(void *ctx)
+{
+	struct session *s = ctx;
+	if (s->server->protocol->drained)
+		s->server->protocol->drained(s);
+}
+
+static void on_closed(void *ctx, enum conn_end end, int sys_errno)
+{
+	(void)sys_errno;
+	struct session *s = ctx;
+	struct server *server = s->server;
+	if (server->protocol->closed)
+		server->protocol->closed(s, end);
+	gate_leave(server->gate, &s->peer.server);
+	*s->prev = s->next;
+	if (s->next)
+		s->next->prev = s->prev;
+	mem_free(&s);
+	if (server->drained && !server->sessions)
+		loop_timer_in(server->loop, &server->drain, 0);
+}
+
+static void on_accepted(void *ctx, int fd, const struct peer *peer)
+{
+	static const struct conn_ops ops = {.line = on_line,
+					    .bytes = on_bytes,
+					    .drained = on_drained,
+					    .long_line = on_long_line,
+					    .closed = on_closed};
+	struct server *server = ctx;
+	const struct server_protocol *p = server->protocol;
+	struct session *s = mem_alloc(sizeof *s + p->state_size);
+	s->server = server;
+	s->peer = *peer;
+	s->next = server->sessions;
+	s->prev = &server->sessions;
+	if (s->next)
+		s->next->prev = &s->next;
+	server->sessions = s;
+	s->conn = conn_new(server->pool, fd, &server->conn_limits, &ops, s);
+	if (p->greeting)
+		conn_send(s->conn, str_of(p->greeting));
+	if (p->opened)
+		p->opened(s);
+}
+
+/* Until the deadline those who have their answers; then all. */
+static void look_for_idle(void *ctx)
+{
+	struct server *s = ctx;
+	bool late = loop_now_us(s->loop) >= s->drain_end_us;
+	for (struct session *it = s->sessions; it; it = it->next) {
+		if (late) {
+			conn_close(it->conn);
+		} else if (!conn_busy(it->conn)) {
+			say(it, SERVER_STOPPING);
+			conn_finish(it->conn);
+		}
+	}
+	if (s->sessions)
+		loop_timer_in(s->loop, &s->drain, DRAIN_LOOK_US);
+	else
+		s->drained(s->drained_ctx);
+}
+
+static void stop_listening(struct server *s)
+{
+	struct server_stats stats;
+	server_stats(s, &stats);
+	s->gone = stats.listeners;
+	while (s->nlisteners)
+		listener_free(&s->listener[--s->nlisteners]);
+}
+
+void server_drain(struct server *s, int64_t within_us, void (*done)(void *ctx), void *ctx)
+{
+	stop_listening(s);
+	s->drained = done;
+	s->drained_ctx = ctx;
+	s->drain_end_us = loop_now_us(s->loop) + within_us;
+	loop_timer_in(s->loop, &s->drain, 0);
+}
+
+struct server *server_new(struct loop *loop, const struct server_protocol *protocol,
+			  const struct server_limits *limits, void *ctx)
+{
+	struct server *s = mem_alloc(sizeof *s);
+	*s = (struct server){
+		.loop = loop,
+		.protocol = protocol,
+		.limits = *limits,
+		.conn_limits = {.line_max = limits->line_max,
+				.block_max = limits->block_max,
+				.high_mark = limits->queue_max / 16,
+				.queue_max = limits->queue_max,
+				.idle_us = limits->idle_us,
+				.frame_us = limits->line_us},
+		.pool = conn_pool_new(loop, limits->memory),
+		.gate = gate_new((size_t)limits->max_connections, (size_t)limits->max_per_address),
+		.ctx = ctx,
+		.drain = {.fn = look_for_idle, .ctx = s},
+	};
+	for (size_t i = 0; i < protocol->nverbs; i++)
+		ENSURE(protocol->verbs[i].min_args <= protocol->verbs[i].max_args &&
+		       protocol->verbs[i].max_args <= SERVER_ARGS);
+	return s;
+}
+
+int server_listen(struct server *s, int fd, struct err *err)
+{
+	const struct listener_options options = {.backlog = (int)s->limits.backlog,
+						 .refusal = word(s, SERVER_FULL),
+						 .accepted = on_accepted,
+						 .ctx = s};
+	ENSURE(s->nlisteners < SERVER_LISTENERS);
+	if (listener_new(&s->listener[s->nlisteners], s->loop, fd, s->gate, &options, err) < 0)
+		return err_in(err, "%s", s->protocol->name);
+	s->nlisteners++;
+	return 0;
+}
+
+void server_free(struct server **sp)
+{
+	struct server *s = *sp;
+	if (!s)
+		return;
+	s->drained = NULL;
+	stop_listening(s);
+	conn_pool_free(&s->pool);
+	loop_timer_stop(&s->drain);
+	gate_free(&s->gate);
+	mem_free(sp);
+}
+
+void server_stats(const struct server *s, struct server_stats *ret)
+{
+	*ret = (struct server_stats){.listeners = s->gone,
+				     .conns = *conn_pool_stats(s->pool),
+				     .inside = gate_inside(s->gate),
+				     .addresses = gate_addresses(s->gate),
+				     .unknown = s->unknown,
+				     .wrong = s->wrong};
+	for (size_t i = 0; i < s->nlisteners; i++) {
+		const struct listener_stats *one = listener_stats(s->listener[i]);
+		ret->listeners.accepted += one->accepted;
+		ret->listeners.refused += one->refused;
+		ret->listeners.stalls += one->stalls;
+	}
+}
+
+void *server_ctx(const struct server *s)
+{
+	return s->ctx;
+}
+
+void *session_state(struct session *s)
+{
+	return s->state;
+}
+
+struct conn *session_conn(struct session *s)
+{
+	return s->conn;
+}
+
+struct server *session_server(struct session *s)
+{
+	return s->server;
+}
+
+const char *session_peer(const struct session *s)
+{
+	return s->peer.text;
+}
+
+bool session_block(struct session *s, uint64_t n, void (*fn)(struct session *s, struct str block))
+{
+	if (n > s->server->conn_limits.block_max)
+		return false;
+	s->block = fn;
+	conn_want(s->conn, (size_t)n);
+	return true;
+}
+
+void session_help(struct session *s, const struct str *arg, size_t n)
+{
+	(void)arg, (void)n;
+	const struct server_protocol *p = s->server->protocol;
+	for (size_t i = 0; i < p->nverbs; i++) {
+		const struct server_verb *v = &p->verbs[i];
+		conn_printf(s->conn, "%s%s%s: %s\n", v->name, v->args ? " " : "",
+			    v->args ? v->args : "", v->help);
+	}
+	conn_send(s->conn, STR("\n"));
+}

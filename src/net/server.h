@@ -1,0 +1,120 @@
+/* A server of a line protocol: a table of verbs, a greeting, and limits in one struct. It owns the
+ * listeners' gate, the connections and their sessions; a protocol is its verbs' functions and the
+ * state of a session. tests/demo/lines.c is one, as small as they come.
+ *
+ * A line is a verb and arguments, separated by blanks. What a verb sends, pauses, finishes or wants
+ * goes through session_conn(); see net/conn.h. */
+#pragma once
+#include "base/value.h"
+#include "net/conn.h"
+#include "net/listener.h"
+
+#include <math.h>
+
+struct server;
+struct session;
+
+enum { SERVER_ARGS = 16, SERVER_LISTENERS = 4 };
+
+struct server_verb {
+	const char *name, *args, *help; /* "put", "NAME SIZE", "keeps SIZE bytes"; for help */
+	size_t min_args, max_args;      /* at most SERVER_ARGS */
+	bool rest; /* the last argument is all that is left of the line, blanks included */
+	void (*run)(struct session *s, const struct str *arg, size_t n);
+};
+
+/* What the server itself has to say. */
+enum server_word {
+	SERVER_UNKNOWN,   /* no such verb */
+	SERVER_ARGUMENTS, /* not as many as the verb takes */
+	SERVER_LONG_LINE, /* then it hangs up */
+	SERVER_FULL,      /* too many connections; then it hangs up */
+	SERVER_STOPPING,  /* to who is idle when the server stops; then it hangs up */
+	SERVER_WORDS,
+};
+
+struct server_protocol {
+	const char *name; /* for messages */
+	const struct server_verb *verbs;
+	size_t nverbs;
+	bool any_case;                   /* of verbs */
+	const char *greeting;            /* with its line end, like all words; NULL: none */
+	const char *words[SERVER_WORDS]; /* NULL: a plain one of our own; "": silence */
+	size_t state_size;               /* of session_state(), zeroes at first */
+	/* These may be NULL. drained: below the low mark again, see conn_send(); closed: the last
+	 * moment of the session. */
+	void (*opened)(struct session *s);
+	void (*drained)(struct session *s);
+	void (*closed)(struct session *s, enum conn_end end);
+};
+
+/* One table of settings for all line servers: SERVER_LIMITS_AT(struct conf, member). */
+struct server_limits {
+	int64_t max_connections, max_per_address, backlog;
+	uint64_t line_max, block_max, queue_max, memory;
+	int64_t idle_us, line_us;
+};
+
+#define SERVER_LIMITS_AT(s, m)                                                                     \
+	{"max_connections", VALUE_INT_AT(s, m.max_connections),    .fallback = "1000", .min = 1,   \
+	 .max = 100000,     .help = "Connections at the same time"},                               \
+		{"max_per_address",                                                                \
+		 VALUE_INT_AT(s, m.max_per_address),                                               \
+		 .fallback = "100",                                                                \
+		 .min = 1,                                                                         \
+		 .max = 100000,                                                                    \
+		 .help = "Of those from one address, or one IPv6 network of 64 bits"},             \
+		{"backlog",          VALUE_INT_AT(s, m.backlog),                                   \
+		 .fallback = "1024", .min = 1,                                                     \
+		 .max = 65535,       .help = "Connections that may wait to be accepted"},          \
+		{"line_max",      VALUE_SIZE_AT(s, m.line_max), .fallback = "8K", .min = 64,       \
+		 .max = 16 << 20, .help = "Bytes of a line"},                                      \
+		{"block_max",    VALUE_SIZE_AT(s, m.block_max),     .fallback = "1M", .min = 0,    \
+		 .max = 1 << 30, .help = "Bytes of a counted block"},                              \
+		{"queue_max",      VALUE_SIZE_AT(s, m.queue_max),                                  \
+		 .fallback = "4M", .min = 65536,                                                   \
+		 .max = 1 << 30,   .help = "Bytes of answers that may wait for one connection"},   \
+		{"memory",           VALUE_SIZE_AT(s, m.memory),                                   \
+		 .fallback = "256M", .min = 1 << 20,                                               \
+		 .max = INFINITY,    .help = "Bytes of all connections; past it nothing is read"}, \
+		{"idle",                                                                           \
+		 VALUE_TIME_AT(s, m.idle_us),                                                      \
+		 .fallback = "10min",                                                              \
+		 .min = 0,                                                                         \
+		 .max = INFINITY,                                                                  \
+		 .help = "A connection ends after so long without a byte; 0: never"},              \
+	{                                                                                          \
+		"line_time", VALUE_TIME_AT(s, m.line_us),                                          \
+			.fallback = "1min", .min = 0, .max = INFINITY,                             \
+			.help = "A line or block must be complete after so long; 0: never"         \
+	}
+
+/* The protocol is used where it is; ctx is for server_ctx(). */
+struct server *server_new(struct loop *loop, const struct server_protocol *protocol,
+			  const struct server_limits *limits, void *ctx);
+/* Begins to accept; at most SERVER_LISTENERS times. The descriptor stays the caller's. */
+int server_listen(struct server *s, int fd, struct err *err);
+/* Accepts nobody more, ends the idle at once and the others when they have their answers, all at
+ * the latest after within_us; then done(ctx), never from inside this call. */
+void server_drain(struct server *s, int64_t within_us, void (*done)(void *ctx), void *ctx);
+/* Drops who is left. Not from inside a verb. */
+void server_free(struct server **s);
+
+struct server_stats {
+	struct listener_stats listeners; /* of all */
+	struct conn_stats conns;
+	uint64_t inside, addresses; /* now */
+	uint64_t unknown, wrong;    /* lines without a verb of ours; with wrong arguments */
+};
+void server_stats(const struct server *s, struct server_stats *ret);
+void *server_ctx(const struct server *s);
+
+void *session_state(struct session *s);
+struct conn *session_conn(struct session *s);
+struct server *session_server(struct session *s);
+const char *session_peer(const struct session *s);
+/* The next n bytes go to fn as one block, then lines again. false: more than block_max, nothing is
+ * taken: end the connection, lest the bytes that come be run as lines. */
+bool session_block(struct session *s, uint64_t n, void (*fn)(struct session *s, struct str block));
+/* A verb for tables: every verb with its arguments and help, a line each, then an empty one. */
+void session_help(struct session *s, const struct str *arg, size_t n);

@@ -1,0 +1,69 @@
+#include "base/jsonw.h"
+#include "web/web_inner.h"
+
+#include <stdio.h>
+
+bool web_role_waits(const struct status_row *row)
+{
+	return row->state == STATUS_STARTING || row->state == STATUS_BACKING_OFF ||
+	       row->state == STATUS_STOPPING;
+}
+
+bool web_states_json(const struct status *s, struct buf *out)
+{
+	struct jsonw j = JSONW_INIT(out);
+	bool ready = true;
+	for (size_t i = 0; i < s->nrows; i++)
+		ready &= !web_role_waits(&s->row[i]);
+	jsonw_object(&j);
+	jsonw_put_bool(&j, "ready", ready);
+	jsonw_key(&j, "waiting");
+	jsonw_array(&j);
+	for (size_t i = 0; i < s->nrows; i++)
+		if (web_role_waits(&s->row[i]))
+			jsonw_str(&j, s->row[i].name);
+	jsonw_array_end(&j);
+	jsonw_key(&j, "roles");
+	jsonw_object(&j);
+	for (size_t i = 0; i < s->nrows; i++) {
+		char name[128]; /* longer ones there are not: counters.h bounds them */
+		snprintf(name, sizeof name, STR_FMT, STR_ARG(s->row[i].name));
+		jsonw_put_text(&j, name, status_words[s->row[i].state]);
+	}
+	jsonw_object_end(&j);
+	jsonw_object_end(&j);
+	buf_add_byte(out, '\n');
+	return ready;
+}
+
+int web_health(struct http_request *req, struct http_answer *ret, struct err *err)
+{
+	(void)req;
+	(void)err;
+	ret->cache = "no-store";
+	buf_add_text(ret->body, "{\"alive\":true}\n");
+	return 0;
+}
+
+int web_ready(struct http_request *req, struct http_answer *ret, struct err *err)
+{
+	const struct web *w = req->ctx;
+	struct status s;
+	if (status_read(&s, w->data, err) < 0)
+		return -1;
+	ret->cache = "no-store";
+	ret->status = web_states_json(&s, ret->body) ? 200 : 503;
+	status_free(&s);
+	return 0;
+}
+
+int web_status_json(struct http_request *req, struct http_answer *ret, struct err *err)
+{
+	const struct web *w = req->ctx;
+	struct status s;
+	if (status_read(&s, w->data, err) < 0)
+		return -1;
+	status_json(&s, w->data, ret->body);
+	status_free(&s);
+	return 0;
+}

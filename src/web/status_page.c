@@ -1,0 +1,215 @@
+#include "base/clock.h"
+#include "net/html.h"
+#include "web/web_inner.h"
+
+#include <stdio.h>
+
+#define REFRESH_S "5"
+
+static const char style[] =
+	":root{color-scheme:light dark;--line:#8884;--dim:#888;--good:#2a7d46;--bad:#b3402a}\n"
+	"@media(prefers-color-scheme:dark){:root{--good:#6fcf97;--bad:#ff8a70}}\n"
+	"body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:0 auto;padding:1rem}\n"
+	"h1{font-size:1.4rem;margin:0}h2{font-size:1.1rem;margin:2rem 0 .25rem}\n"
+	"p{margin:.25rem 0 1rem}\n"
+	"main,nav{overflow-wrap:anywhere}\n"
+	".wide{overflow-x:auto}\n"
+	"table{border-collapse:collapse;width:100%}\n"
+	"th,td{text-align:left;padding:.3rem .8rem .3rem 0;border-bottom:1px solid var(--line);"
+	"vertical-align:top}\n"
+	"th{font-weight:600;white-space:nowrap}\n"
+	".n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}\n"
+	".dim{color:var(--dim)}.good{color:var(--good)}.bad{color:var(--bad)}\n"
+	"code{font-size:.9em}\n"
+	"@media(max-width:40rem){.help{display:none}}\n";
+
+int web_style(struct http_request *req, struct http_answer *ret, struct err *err)
+{
+	(void)req;
+	(void)err;
+	http_answer_static(ret, str_of(style), "text/css; charset=utf-8");
+	ret->cache = "max-age=3600";
+	return 0;
+}
+
+static void begin(struct html *h)
+{
+	html_doctype(h);
+	html_open(h, "html");
+	html_attr_text(h, "lang", "en");
+	html_open(h, "head");
+	html_open(h, "meta");
+	html_attr_text(h, "charset", "utf-8");
+	html_open(h, "meta");
+	html_attr_text(h, "name", "viewport");
+	html_attr_text(h, "content", "width=device-width, initial-scale=1");
+	html_open(h, "meta");
+	html_attr_text(h, "http-equiv", "refresh");
+	html_attr_text(h, "content", REFRESH_S);
+	html_put_text(h, "title", "garner: what runs");
+	html_open(h, "link");
+	html_attr_text(h, "rel", "stylesheet");
+	html_attr_text(h, "href", "/style.css");
+	html_close(h, "head");
+	html_open(h, "body");
+	html_open(h, "main");
+}
+
+static void end(struct html *h)
+{
+	static const char *const links[] = {"/api/status", "/metrics", "/healthz", "/readyz",
+					    "/api/openapi.json"};
+	html_close(h, "main");
+	html_open(h, "footer");
+	html_attr_text(h, "class", "dim");
+	html_text(h, "For programs:");
+	for (size_t i = 0; i < ARRAY_LEN(links); i++) {
+		html_text(h, i ? ", " : " ");
+		html_open(h, "a");
+		html_attr_text(h, "href", links[i]);
+		html_text(h, links[i]);
+		html_close(h, "a");
+	}
+	html_text(h, ". This page looks again every " REFRESH_S " seconds.");
+	html_close(h, "footer");
+	html_close(h, "body");
+	html_close(h, "html");
+}
+
+static void cell(struct html *h, const char *class, struct str text)
+{
+	html_open(h, "td");
+	if (class)
+		html_attr_text(h, "class", class);
+	html_str(h, text);
+	html_close(h, "td");
+}
+
+static void number(struct html *h, int64_t v)
+{
+	char text[32];
+	snprintf(text, sizeof text, "%lld", (long long)v);
+	cell(h, "n", str_of(text));
+}
+
+static void duration(struct html *h, int64_t us, bool known)
+{
+	CLEANUP(buf_free) struct buf text = BUF_INIT(100);
+	if (known)
+		duration_print_short(&text, MAX(us, 0));
+	cell(h, "n", known ? buf_str(&text) : STR("-"));
+}
+
+static const char *state_class(const struct status_row *r)
+{
+	return r->state == STATUS_READY || r->state == STATUS_RUNNING ? "good"
+	       : status_is_live(r)                                    ? "bad"
+								      : "dim";
+}
+
+static void heads(struct html *h, const char *const *names, size_t n, size_t first_number)
+{
+	html_open(h, "tr");
+	for (size_t i = 0; i < n; i++) {
+		html_open(h, "th");
+		html_attr_text(h, "scope", "col");
+		if (i >= first_number)
+			html_attr_text(h, "class", "n");
+		html_text(h, names[i]);
+		html_close(h, "th");
+	}
+	html_close(h, "tr");
+}
+
+static void role_rows(struct html *h, const struct status *s, int64_t now_wall_us)
+{
+	static const char *const names[] = {"Role", "State", "Since", "Restarts", "CPU", "Memory"};
+	html_open(h, "div");
+	html_attr_text(h, "class", "wide");
+	html_open(h, "table");
+	heads(h, names, ARRAY_LEN(names), 2);
+	for (size_t i = 0; i < s->nrows; i++) {
+		const struct status_row *r = &s->row[i];
+		char memory[32] = "-";
+		if (r->rss >= 0)
+			snprintf(memory, sizeof memory, "%.1f MiB", (double)r->rss / (1 << 20));
+		html_open(h, "tr");
+		cell(h, NULL, r->name);
+		cell(h, state_class(r), str_of(status_words[r->state]));
+		duration(h, now_wall_us - r->since_wall_us, r->since_wall_us > 0);
+		number(h, r->restarts);
+		duration(h, r->cpu_us, r->cpu_us >= 0);
+		cell(h, "n", str_of(memory));
+		html_close(h, "tr");
+	}
+	html_close(h, "table");
+	html_close(h, "div");
+}
+
+static void counter_rows(struct html *h, const struct counters_view *view)
+{
+	static const char *const names[] = {"Counter", "Meaning", "Value"};
+	html_put(h, "h2", view->instance);
+	html_open(h, "div");
+	html_attr_text(h, "class", "wide");
+	html_open(h, "table");
+	heads(h, names, ARRAY_LEN(names), 2);
+	for (size_t i = 0; i < view->n; i++) {
+		const struct counter_value *v = &view->value[i];
+		html_open(h, "tr");
+		html_open(h, "td");
+		html_open(h, "code");
+		html_str(h, v->name);
+		if (v->labels.n)
+			html_printf(h, "{" STR_FMT "}", STR_ARG(v->labels));
+		html_close(h, "code");
+		html_close(h, "td");
+		cell(h, "help dim", v->help);
+		number(h, v->value);
+		html_close(h, "tr");
+	}
+	html_close(h, "table");
+	html_close(h, "div");
+}
+
+/* One sentence that says it all. */
+static void summary(struct html *h, const struct status *s)
+{
+	size_t waiting = 0, live = 0;
+	for (size_t i = 0; i < s->nrows; i++) {
+		waiting += web_role_waits(&s->row[i]);
+		live += status_is_live(&s->row[i]) && !str_is(s->row[i].name, "up");
+	}
+	html_open(h, "p");
+	html_attr_text(h, "class", waiting ? "bad" : "good");
+	if (waiting)
+		html_printf(h, "%zu of %zu roles not ready:", waiting, live);
+	else
+		html_printf(h, "%zu role%s, all ready.", live, live == 1 ? "" : "s");
+	for (size_t i = 0; i < s->nrows; i++)
+		if (web_role_waits(&s->row[i]))
+			html_printf(h, " " STR_FMT " is %s.", STR_ARG(s->row[i].name),
+				    status_words[s->row[i].state]);
+	html_close(h, "p");
+}
+
+int web_status_page(struct http_request *req, struct http_answer *ret, struct err *err)
+{
+	const struct web *w = req->ctx;
+	struct html h = HTML_INIT(ret->body);
+	struct status s;
+	if (status_read(&s, w->data, err) < 0)
+		return -1;
+	begin(&h);
+	html_put_text(&h, "h1", "garner");
+	summary(&h, &s);
+	if (s.damaged[0])
+		html_put_text(&h, "p", s.damaged);
+	role_rows(&h, &s, clock_wall_us());
+	for (size_t i = 0; i < s.nviews; i++)
+		if (s.view[i].n && s.view[i].alive)
+			counter_rows(&h, &s.view[i]);
+	end(&h);
+	status_free(&s);
+	return 0;
+}

@@ -1,0 +1,186 @@
+#include "web/web.h"
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/notify.h"
+#include "web/web_inner.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+
+/* Descriptors beside the connections: files, sockets, what libraries hold. */
+enum { SPARE_FDS = 128, BEAT_S = 15 };
+
+struct web_conf {
+	const char *listen;
+	struct http_limits http;
+	int64_t max_listeners, drain_us;
+	bool access_log;
+};
+
+static const struct value_spec specs[] = {
+	{"listen", VALUE_LISTEN_AT(struct web_conf, listen), .fallback = "127.0.0.1:8080",
+	 .help = "Where pages and the JSON interface are served"},
+	{"access_log", VALUE_BOOL_AT(struct web_conf, access_log), .fallback = "no",
+	 .help = "Whether each request is logged; log = http:1 does the same"},
+	{"max_listeners", VALUE_INT_AT(struct web_conf, max_listeners), .fallback = "1000",
+	 .min = 1, .max = 100000, .help = "Open event streams; more are refused with 503"},
+	{"drain", VALUE_TIME_AT(struct web_conf, drain_us), .fallback = "5s", .min = 0,
+	 .max = 3600e6, .help = "How long running requests may take when the role has to stop"},
+	HTTP_LIMIT_SPECS(struct web_conf, http),
+};
+
+static const struct config_section section = {
+	.name = "web",
+	.help = "Pages, the JSON interface, metrics.",
+	.size = sizeof(struct web_conf),
+	.specs = specs,
+	.nspecs = ARRAY_LEN(specs),
+};
+
+static const struct counter_def counters[] = {HTTP_COUNTER_DEFS};
+
+static int events(struct http_request *req, struct http_answer *ret, struct err *err)
+{
+	struct web *w = req->ctx;
+	(void)err;
+	http_channel_answer(w->events, req, ret);
+	__atomic_store_n(&w->said, 0, __ATOMIC_RELAXED); /* the newcomer has heard nothing yet */
+	return 0;
+}
+
+static int openapi(struct http_request *req, struct http_answer *ret, struct err *err);
+
+#define PAGE "text/html; charset=utf-8"
+#define JSON "application/json"
+static const struct http_route routes[] = {
+	{HTTP_GET, "/", "What runs, for people", PAGE, .loose = true, .handle = web_status_page},
+	{HTTP_GET, "/status", "What runs, for people", PAGE, .loose = true,
+	 .handle = web_status_page},
+	{HTTP_GET, "/style.css", "How pages look", "text/css; charset=utf-8", .loose = true,
+	 .handle = web_style},
+	{HTTP_GET, "/healthz", "Whether this process answers", JSON, .handle = web_health},
+	{HTTP_GET, "/readyz", "Whether all roles are ready; 503 when not", JSON,
+	 .handle = web_ready},
+	{HTTP_GET, "/metrics", "The counters of all roles, as OpenMetrics or Prometheus text",
+	 "text/plain; version=0.0.4; charset=utf-8", .handle = web_metrics},
+	{HTTP_GET, "/api/status", "What runs, as garner status --json has it", JSON,
+	 .handle = web_status_json},
+	{HTTP_GET, "/api/events", "Changes as they happen, as server-sent events",
+	 "text/event-stream", .handle = events},
+	{HTTP_GET, "/api/openapi.json", "This interface as an OpenAPI document", JSON,
+	 .handle = openapi},
+};
+
+static int openapi(struct http_request *req, struct http_answer *ret, struct err *err)
+{
+	(void)req;
+	(void)err;
+	http_openapi(routes, ARRAY_LEN(routes), "garner", GARNER_VERSION, ret->body);
+	return 0;
+}
+
+static void done(void *ctx, const struct http_done *d)
+{
+	(void)ctx;
+	if (d->fault)
+		log_error(HTTP, d->fault, KV_TEXT("method", d->method), KV_STR("path", d->path),
+			  KV_INT("status", d->status));
+	else
+		log_info(HTTP, d->whole ? "request" : "request broken off",
+			 KV_TEXT("method", d->method), KV_STR("path", d->path),
+			 KV_INT("status", d->status), KV_UINT("bytes", d->bytes),
+			 KV_INT("us", d->took_us), KV_TEXT("address", d->address));
+}
+
+/* Tells the listeners when a role has changed its state. */
+static void tick(void *ctx, int64_t now_us)
+{
+	struct web *w = ctx;
+	struct status s;
+	struct err err;
+	http_channel_tick(w->events, now_us);
+	if (http_channel_listeners(w->events) == 0 || status_read(&s, w->data, &err) < 0)
+		return;
+	struct buf text = BUF_INIT(1 << 20);
+	(void)web_states_json(&s, &text);
+	uint64_t hash = hash64(buf_str(&text));
+	if (__atomic_exchange_n(&w->said, hash, __ATOMIC_RELAXED) != hash && !text.over)
+		http_channel_publish(w->events, "status", buf_str(&text));
+	buf_free(&text);
+	status_free(&s);
+}
+
+/* As many descriptors as the connections may need, or a word about it. */
+static void raise_limit(int64_t connections)
+{
+	struct rlimit limit;
+	rlim_t want = (rlim_t)connections + SPARE_FDS;
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= want)
+		return;
+	limit.rlim_cur = MIN(want, limit.rlim_max);
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+	if (limit.rlim_cur < want)
+		log_warn(HTTP, "fewer descriptors than max_connections needs; raise LimitNOFILE",
+			 KV_UINT("descriptors", limit.rlim_cur), KV_UINT("wanted", want));
+}
+
+static void wait_for_end(void)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	while (sigwaitinfo(&set, NULL) < 0)
+		;
+}
+
+static int run(struct role_env *env, struct err *err)
+{
+	const struct web_conf *conf = config_get(env->config, env->role->section);
+	struct web web = {.data = env->data};
+	struct http_options options = {
+		.routes = routes,
+		.nroutes = ARRAY_LEN(routes),
+		.listen_fd = role_fd(env, "listen"),
+		.limits = conf->http,
+		.ctx = &web,
+		.counters = env->counters,
+		.log_all = conf->access_log || log_debugs(LOG_HTTP, 1),
+		.done = done,
+		.tick = tick,
+	};
+	struct http_server *server;
+	if (options.listen_fd < 0)
+		return err_set(err, ERR_USAGE, "web.listen is empty: say where to serve");
+	raise_limit(conf->http.max_connections);
+	web.events = http_channel_new((size_t)conf->max_listeners, BEAT_S * US_PER_S);
+	int rc = http_server_start(&server, &options, err);
+	if (rc == 0) {
+		notify_send("READY=1\nSTATUS=serving");
+		wait_for_end();
+		notify_send("STOPPING=1");
+		http_server_stop(&server, conf->drain_us);
+	}
+	http_channel_free(&web.events);
+	return rc;
+}
+
+const struct role web_role = {
+	.name = "web",
+	.summary = "serve pages, the JSON interface and metrics",
+	.description =
+		"Serves the status page at /, /healthz (this process answers), /readyz (all roles "
+		"are ready), /metrics (the counters of all roles, for Prometheus), /api/status, "
+		"/api/events (server-sent events) and /api/openapi.json, which describes the "
+		"rest.\n\n"
+		"It listens on the loopback address unless told otherwise. Connections are limited "
+		"in number, in total and per address, and in time; what runs is finished before "
+		"the role stops.",
+	.scheme = "http",
+	.section = &section,
+	.counters = counters,
+	.ncounters = ARRAY_LEN(counters),
+	.run = run,
+};

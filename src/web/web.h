@@ -1,0 +1,5 @@
+/* The role `web`: pages and the JSON interface. */
+#pragma once
+#include "base/role.h"
+
+extern const struct role web_role;

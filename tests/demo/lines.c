@@ -1,0 +1,213 @@
+/* garner with one role more: a line protocol, as small as they come. The scenes of the line server
+ * and the benchmark talk to it. */
+#include "base/notify.h"
+#include "cmd/command.h"
+#include "net/server.h"
+
+#include <signal.h>
+
+enum { CHUNK = 1024 };
+
+struct lines_conf {
+	const char *listen, *second;
+	struct server_limits limits;
+	int64_t drain_us;
+};
+
+static const struct value_spec specs[] = {
+	{"listen", VALUE_LISTEN_AT(struct lines_conf, listen), .fallback = "127.0.0.1:0",
+	 .help = "Where it answers"},
+	{"second", VALUE_LISTEN_AT(struct lines_conf, second), .help = "And where else"},
+	SERVER_LIMITS_AT(struct lines_conf, limits),
+	{"drain", VALUE_TIME_AT(struct lines_conf, drain_us), .fallback = "5s",
+	 .help = "How long answers may take when it stops"},
+};
+
+static const struct config_section section = {"lines", "A demonstration.",
+					      sizeof(struct lines_conf), specs, ARRAY_LEN(specs)};
+
+enum { ACCEPTED, REFUSED, LINES, INSIDE, MEMORY };
+static const struct counter_def counter_defs[] = {
+	[ACCEPTED] = {"accepted", NULL, COUNTER_TOTAL, "Connections that came in"},
+	[REFUSED] = {"refused", NULL, COUNTER_TOTAL, "Connections that were one too many"},
+	[LINES] = {"frames", NULL, COUNTER_TOTAL, "Lines and blocks"},
+	[INSIDE] = {"connections", NULL, COUNTER_GAUGE, "Connections now"},
+	[MEMORY] = {"memory_bytes", NULL, COUNTER_GAUGE, "What connections hold now"},
+};
+
+/* The protocol: a state, a function per verb, a table. */
+
+struct state {
+	uint64_t left; /* chunks that are yet to be sent */
+};
+
+static void run_echo(struct session *s, const struct str *arg, size_t n)
+{
+	(void)n;
+	conn_send(session_conn(s), arg[0]);
+	conn_send(session_conn(s), STR("\n"));
+}
+
+/* Sends as much as the peer takes; goes on when it has. */
+static void fill(struct session *s)
+{
+	static const char chunk[CHUNK] = {[0 ... CHUNK - 2] = '.', '\n'};
+	struct state *state = session_state(s);
+	bool more = true;
+	while (state->left && more) {
+		state->left--;
+		more = conn_send(session_conn(s), (struct str){chunk, CHUNK});
+	}
+	if (state->left == 0)
+		conn_resume(session_conn(s));
+}
+
+static void run_fill(struct session *s, const struct str *arg, size_t n)
+{
+	(void)n;
+	struct state *state = session_state(s);
+	if (!str_u64(arg[0], &state->left)) {
+		conn_send(session_conn(s), STR("error: a number, please\n"));
+		return;
+	}
+	conn_pause(session_conn(s)); /* the next line has to wait for the last chunk */
+	fill(s);
+}
+
+static void got_block(struct session *s, struct str block)
+{
+	conn_printf(session_conn(s), "%zu bytes\n", block.n);
+}
+
+/* Where the bytes end that follow is not known, or too far away: what comes is not for us. */
+static void run_put(struct session *s, const struct str *arg, size_t n)
+{
+	(void)n;
+	uint64_t size;
+	if (str_u64(arg[0], &size) && session_block(s, size, got_block))
+		return;
+	conn_send(session_conn(s), STR("error: not a size that is taken, closing\n"));
+	conn_finish(session_conn(s));
+}
+
+static void run_memory(struct session *s, const struct str *arg, size_t n)
+{
+	(void)arg, (void)n;
+	struct server_stats stats;
+	server_stats(session_server(s), &stats);
+	conn_printf(session_conn(s), "%ju now %ju peak %ju connections\n",
+		    (uintmax_t)stats.conns.memory, (uintmax_t)stats.conns.memory_peak,
+		    (uintmax_t)stats.inside);
+}
+
+static void run_quit(struct session *s, const struct str *arg, size_t n)
+{
+	(void)arg, (void)n;
+	conn_send(session_conn(s), STR("bye\n"));
+	conn_finish(session_conn(s));
+}
+
+static const struct server_verb verbs[] = {
+	{"echo", "TEXT", "says TEXT", 1, 1, true, run_echo},
+	{"fill", "N", "says N lines of 1023 bytes", 1, 1, false, run_fill},
+	{"put", "N", "takes N bytes that follow", 1, 1, false, run_put},
+	{"memory", NULL, "what connections hold", 0, 0, false, run_memory},
+	{"help", NULL, "says this", 0, 0, false, session_help},
+	{"quit", NULL, "ends the connection", 0, 0, false, run_quit},
+};
+
+static const struct server_protocol protocol = {.name = "lines",
+						.verbs = verbs,
+						.nverbs = ARRAY_LEN(verbs),
+						.greeting = "lines ready\n",
+						.state_size = sizeof(struct state),
+						.drained = fill};
+
+/* The role: a loop, a server on it, signals and counters. */
+
+struct lines {
+	struct role_env *env;
+	const struct lines_conf *conf;
+	struct loop *loop;
+	struct server *server;
+	struct loop_timer tick;
+	uint64_t told[LINES + 1];
+};
+
+static void tell_total(struct lines *l, size_t which, uint64_t now)
+{
+	counters_add(l->env->counters, which, now - l->told[which]);
+	l->told[which] = now;
+}
+
+static void tell_counters(void *ctx)
+{
+	struct lines *l = ctx;
+	struct server_stats stats;
+	server_stats(l->server, &stats);
+	tell_total(l, ACCEPTED, stats.listeners.accepted);
+	tell_total(l, REFUSED, stats.listeners.refused);
+	tell_total(l, LINES, stats.conns.frames);
+	counters_set(l->env->counters, INSIDE, (int64_t)stats.inside);
+	counters_set(l->env->counters, MEMORY, (int64_t)stats.conns.memory);
+}
+
+static void drained(void *ctx)
+{
+	struct lines *l = ctx;
+	loop_stop(l->loop);
+}
+
+static void on_signal(void *ctx, int number)
+{
+	(void)number;
+	struct lines *l = ctx;
+	server_drain(l->server, l->conf->drain_us, drained, l);
+}
+
+static int serve(struct lines *l, struct err *err)
+{
+	static const char *const sockets[] = {"listen", "second"};
+	for (size_t i = 0; i < ARRAY_LEN(sockets); i++) {
+		int fd = role_fd(l->env, sockets[i]);
+		if (fd >= 0 && server_listen(l->server, fd, err) < 0)
+			return -1;
+	}
+	if (loop_signal(l->loop, SIGTERM, on_signal, l, err) < 0 ||
+	    loop_signal(l->loop, SIGINT, on_signal, l, err) < 0)
+		return -1;
+	loop_timer_every(l->loop, &l->tick, 100 * US_PER_MS);
+	notify_send("READY=1");
+	return loop_run(l->loop, err);
+}
+
+static int lines_run(struct role_env *env, struct err *err)
+{
+	struct lines l = {.env = env, .conf = config_get(env->config, &section)};
+	if (loop_new(&l.loop, NULL, err) < 0)
+		return -1;
+	l.server = server_new(l.loop, &protocol, &l.conf->limits, &l);
+	l.tick = (struct loop_timer){.fn = tell_counters, .ctx = &l};
+	int rc = serve(&l, err);
+	tell_counters(&l);
+	loop_timer_stop(&l.tick);
+	server_free(&l.server);
+	loop_free(&l.loop);
+	return rc;
+}
+
+static const struct role lines_role = {.name = "lines",
+				       .summary = "demonstration: a line protocol",
+				       .description = "Echoes, fills and takes.",
+				       .section = &section,
+				       .counters = counter_defs,
+				       .ncounters = ARRAY_LEN(counter_defs),
+				       .run = lines_run};
+
+int main(int argc, char **argv)
+{
+	static const struct role *const roles_here[] = {&lines_role};
+	const struct program program = {commands, ncommands, roles_here, ARRAY_LEN(roles_here),
+					formats,  nformats};
+	return cmd_main(&program, argc, argv);
+}

@@ -1,0 +1,306 @@
+#include "net/outgoing.h"
+
+#include "../scratch.h"
+#include "base/listen.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* An owner that writes down what it is told: U up, L:line, D:why@retry_ms. */
+struct owner {
+	struct loop *loop;
+	struct conn_pool *pool;
+	struct outgoing *out;
+	struct conn_limits limits;
+	struct buf story;
+	char address[128];
+	int listen_fd;
+	uint64_t random;
+	bool free_when_up, free_when_down, free_on_line;
+};
+
+static void up(void *ctx, struct conn *c)
+{
+	struct owner *o = ctx;
+	buf_add_text(&o->story, "U ");
+	conn_send(c, STR("hello\n"));
+	if (o->free_when_up)
+		outgoing_free(&o->out);
+}
+
+static void down(void *ctx, const char *why, int64_t retry_us)
+{
+	struct owner *o = ctx;
+	if (o->out) /* a free one has no connection, and says nothing */
+		assert_null(outgoing_conn(o->out));
+	buf_printf(&o->story, "D:%s@%d ", why, (int)(retry_us / US_PER_MS));
+	if (o->free_when_down)
+		outgoing_free(&o->out);
+}
+
+static void line(void *ctx, struct str text)
+{
+	struct owner *o = ctx;
+	buf_printf(&o->story, "L:" STR_FMT " ", STR_ARG(text));
+	if (o->free_on_line)
+		outgoing_free(&o->out);
+}
+
+static uint64_t chosen(void *ctx)
+{
+	return ((struct owner *)ctx)->random;
+}
+
+static void owner_new(struct owner *o, bool listening)
+{
+	static const struct conn_ops ops = {.line = line};
+	const struct loop_options options = {.manual = true};
+	struct err err;
+	*o = (struct owner){.limits = {.line_max = 100, .high_mark = 1000, .queue_max = 10000},
+			    .story = BUF_INIT(65536)};
+	assert_int_equal(loop_new(&o->loop, &options, &err), 0);
+	o->pool = conn_pool_new(o->loop, 1 << 20);
+	assert_int_equal(listen_open("127.0.0.1:0", &o->listen_fd, &err), 0);
+	assert_int_equal(listen_name(o->listen_fd, o->address, sizeof o->address, &err), 0);
+	if (!listening) {
+		close(o->listen_fd);
+		o->listen_fd = -1;
+	}
+	const struct outgoing_options how = {.address = o->address,
+					     .connect_us = 5 * US_PER_S,
+					     .retry_min_us = 100 * US_PER_MS,
+					     .retry_max_us = 1000 * US_PER_MS,
+					     .limits = &o->limits,
+					     .ops = &ops,
+					     .up = up,
+					     .down = down,
+					     .random = chosen,
+					     .ctx = o};
+	assert_int_equal(outgoing_new(&o->out, o->pool, &how, &err), 0);
+}
+
+static void owner_end(struct owner *o)
+{
+	outgoing_free(&o->out);
+	conn_pool_free(&o->pool);
+	loop_free(&o->loop);
+	if (o->listen_fd >= 0)
+		close(o->listen_fd);
+	buf_free(&o->story);
+}
+
+static void wait_ms(struct owner *o, int64_t ms)
+{
+	loop_step(o->loop, loop_now_us(o->loop) + ms * US_PER_MS);
+}
+
+static void expect(struct owner *o, const char *story)
+{
+	assert_string_equal(buf_text(&o->story), story);
+	buf_clear(&o->story);
+}
+
+static int accept_one(struct owner *o)
+{
+	int fd = accept(o->listen_fd, NULL, NULL);
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static void it_connects_and_lines_flow(void **state)
+{
+	(void)state;
+	struct owner o;
+	char got[32] = {0};
+	owner_new(&o, true);
+	assert_string_equal(buf_text(&o.story), ""); /* not from inside the call */
+	wait_ms(&o, 0);
+	expect(&o, "U ");
+	int fd = accept_one(&o);
+	assert_int_equal(read(fd, got, sizeof got), 6);
+	assert_string_equal(got, "hello\n");
+	assert_int_equal(write(fd, "hi\nthere\n", 9), 9);
+	wait_ms(&o, 0);
+	expect(&o, "L:hi L:there ");
+	assert_non_null(outgoing_conn(o.out));
+	close(fd);
+	owner_end(&o);
+}
+
+#define REFUSED "D:Connection refused"
+
+static void delays_double_up_to_the_most(void **state)
+{
+	(void)state;
+	struct owner o;
+	owner_new(&o, false);
+	wait_ms(&o, 0);
+	expect(&o, REFUSED "@50 ");
+	wait_ms(&o, 49);
+	expect(&o, "");
+	wait_ms(&o, 1);
+	expect(&o, REFUSED "@100 ");
+	wait_ms(&o, 100);
+	expect(&o, REFUSED "@200 ");
+	wait_ms(&o, 200);
+	expect(&o, REFUSED "@400 ");
+	wait_ms(&o, 400);
+	expect(&o, REFUSED "@500 ");
+	wait_ms(&o, 500);
+	expect(&o, REFUSED "@500 ");
+	owner_end(&o);
+}
+
+static void delays_are_spread_over_their_second_half(void **state)
+{
+	(void)state;
+	struct owner o;
+	owner_new(&o, false);
+	o.random = 50 * US_PER_MS;
+	wait_ms(&o, 0);
+	expect(&o, REFUSED "@100 ");
+	o.random = 100 * US_PER_MS + 1; /* one more than the range: its beginning */
+	wait_ms(&o, 100);
+	expect(&o, REFUSED "@100 ");
+	o.random = 13 * US_PER_MS;
+	wait_ms(&o, 100);
+	expect(&o, REFUSED "@213 ");
+	owner_end(&o);
+}
+
+static void a_peer_that_hangs_up_at_once_counts_as_a_failure(void **state)
+{
+	(void)state;
+	struct owner o;
+	owner_new(&o, true);
+	static const char *const said[] = {"U D:closed by the peer@50 ",
+					   "U D:closed by the peer@100 ",
+					   "U D:closed by the peer@200 "};
+	static const int delay_ms[] = {0, 50, 100};
+	for (size_t i = 0; i < ARRAY_LEN(said); i++) {
+		wait_ms(&o, delay_ms[i]);
+		int fd = accept_one(&o);
+		char got[16];
+		assert_int_equal(read(fd, got, sizeof got), 6); /* else it were a reset */
+		close(fd);
+		wait_ms(&o, 0);
+		expect(&o, said[i]);
+	}
+	wait_ms(&o, 200);
+	expect(&o, "U ");
+	int fd = accept_one(&o);
+	char got[16];
+	assert_int_equal(read(fd, got, sizeof got), 6);
+	wait_ms(&o, 1000); /* it lasts: what was before is forgotten */
+	close(fd);
+	wait_ms(&o, 0);
+	expect(&o, "D:closed by the peer@50 ");
+	owner_end(&o);
+}
+
+static void it_may_be_freed_inside_its_callbacks(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct owner o;
+		owner_new(&o, i != 1);
+		o.free_when_up = i == 0;
+		o.free_when_down = i == 1;
+		o.free_on_line = i == 2;
+		wait_ms(&o, 0);
+		if (i == 2) {
+			int fd = accept_one(&o);
+			assert_int_equal(write(fd, "a\nb\n", 4), 4);
+			wait_ms(&o, 0);
+			close(fd);
+		}
+		wait_ms(&o, 5000);
+		expect(&o, i == 0 ? "U " : i == 1 ? REFUSED "@50 " : "U L:a ");
+		assert_null(o.out);
+		assert_int_equal(conn_pool_stats(o.pool)->conns, 0);
+		owner_end(&o);
+	}
+}
+
+static void it_may_be_freed_before_the_first_try(void **state)
+{
+	(void)state;
+	struct owner o;
+	owner_new(&o, true);
+	outgoing_free(&o.out);
+	wait_ms(&o, 1000);
+	expect(&o, "");
+	owner_end(&o);
+}
+
+/* A backlog that is full makes the kernel drop what comes: the peer stays silent. */
+static void a_peer_that_does_not_accept_is_given_up(void **state)
+{
+	(void)state;
+	struct owner o;
+	owner_new(&o, true);
+	assert_int_equal(listen(o.listen_fd, 0), 0);
+	struct sockaddr_storage to;
+	unsigned n;
+	struct err err;
+	assert_int_equal(listen_address(o.address, &to, &n, &err), 0);
+	int fill[4];
+	for (size_t i = 0; i < ARRAY_LEN(fill); i++) {
+		fill[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		(void)!connect(fill[i], (struct sockaddr *)&to, n);
+	}
+	wait_ms(&o, 4999);
+	expect(&o, "");
+	wait_ms(&o, 1);
+	expect(&o, "D:the peer did not accept in time@50 ");
+	for (size_t i = 0; i < ARRAY_LEN(fill); i++)
+		close(fill[i]);
+	owner_end(&o);
+}
+
+static void unix_sockets_and_wrong_addresses(void **state)
+{
+	(void)state;
+	struct owner o;
+	struct err err;
+	struct outgoing *out = NULL;
+	char address[300];
+	int fd;
+	owner_new(&o, true);
+	outgoing_free(&o.out);
+	struct outgoing_options how = {.address = "localhost:80"};
+	assert_true(outgoing_new(&out, o.pool, &how, &err) < 0);
+	assert_int_equal(err.code, ERR_USAGE);
+	static const struct conn_ops ops = {.line = line};
+	snprintf(address, sizeof address, "unix:%s", scratch("socket"));
+	assert_int_equal(listen_open(address, &fd, &err), 0);
+	how = (struct outgoing_options){.address = address,
+					.connect_us = US_PER_S,
+					.retry_min_us = 1000,
+					.retry_max_us = 2000,
+					.limits = &o.limits,
+					.ops = &ops,
+					.up = up,
+					.down = down,
+					.ctx = &o};
+	assert_int_equal(outgoing_new(&o.out, o.pool, &how, &err), 0);
+	wait_ms(&o, 0);
+	expect(&o, "U ");
+	close(fd);
+	owner_end(&o);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(it_connects_and_lines_flow),
+		cmocka_unit_test(delays_double_up_to_the_most),
+		cmocka_unit_test(delays_are_spread_over_their_second_half),
+		cmocka_unit_test(a_peer_that_hangs_up_at_once_counts_as_a_failure),
+		cmocka_unit_test(it_may_be_freed_inside_its_callbacks),
+		cmocka_unit_test(it_may_be_freed_before_the_first_try),
+		cmocka_unit_test(a_peer_that_does_not_accept_is_given_up),
+		cmocka_unit_test(unix_sockets_and_wrong_addresses),
+	};
+	return cmocka_run_group_tests(tests, scratch_make, scratch_done);
+}

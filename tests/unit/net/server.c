@@ -1,0 +1,340 @@
+#include "net/server.h"
+
+#include "../scratch.h"
+#include "base/listen.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* A protocol with one of everything, and clients as plain descriptors. */
+struct state {
+	int lines;
+};
+
+static void run_echo(struct session *s, const struct str *arg, size_t n)
+{
+	struct state *state = session_state(s);
+	state->lines++;
+	for (size_t i = 0; i < n; i++)
+		conn_printf(session_conn(s), "[" STR_FMT "]", STR_ARG(arg[i]));
+	conn_send(session_conn(s), STR("\n"));
+}
+
+static void run_count(struct session *s, const struct str *arg, size_t n)
+{
+	(void)arg, (void)n;
+	const struct state *state = session_state(s);
+	conn_printf(session_conn(s), "%d from %s\n", state->lines, session_peer(s));
+}
+
+static void got_block(struct session *s, struct str block)
+{
+	conn_printf(session_conn(s), "got %zu\n", block.n);
+}
+
+static void run_put(struct session *s, const struct str *arg, size_t n)
+{
+	(void)n;
+	uint64_t size;
+	if (!str_u64(arg[0], &size) || !session_block(s, size, got_block))
+		conn_send(session_conn(s), STR("no\n"));
+}
+
+static void run_wait(struct session *s, const struct str *arg, size_t n)
+{
+	(void)arg, (void)n;
+	struct session **waiting = server_ctx(session_server(s));
+	*waiting = s;
+	conn_pause(session_conn(s));
+}
+
+static void run_quit(struct session *s, const struct str *arg, size_t n)
+{
+	(void)arg, (void)n;
+	conn_send(session_conn(s), STR("bye\n"));
+	conn_finish(session_conn(s));
+}
+
+static const struct server_verb verbs[] = {
+	{"echo", "A [B]", "says it", 1, 2, false, run_echo},
+	{"rest", "A TEXT", "says the rest", 2, 2, true, run_echo},
+	{"count", NULL, "how many", 0, 0, false, run_count},
+	{"put", "SIZE", "takes bytes", 1, 1, false, run_put},
+	{"wait", NULL, "pauses", 0, 0, false, run_wait},
+	{"help", NULL, "this", 0, 0, false, session_help},
+	{"quit", NULL, "ends", 0, 0, false, run_quit},
+};
+
+static const struct server_protocol protocol = {.name = "test",
+						.verbs = verbs,
+						.nverbs = ARRAY_LEN(verbs),
+						.any_case = true,
+						.greeting = "hello\n",
+						.words = {[SERVER_FULL] = "full\n"},
+						.state_size = sizeof(struct state)};
+
+struct scene {
+	struct loop *loop;
+	struct server *server;
+	struct session *waiting;
+	int fd;
+	struct sockaddr_in at;
+	bool drained;
+};
+
+static void scene_open(struct scene *t, int64_t max, int64_t per_address)
+{
+	const struct loop_options options = {.manual = true};
+	const struct server_limits limits = {.max_connections = max,
+					     .max_per_address = per_address,
+					     .backlog = 100,
+					     .line_max = 100,
+					     .block_max = 1000,
+					     .queue_max = 65536,
+					     .memory = 1 << 20,
+					     .idle_us = 60 * US_PER_S,
+					     .line_us = 5 * US_PER_S};
+	struct err err;
+	socklen_t n = sizeof t->at;
+	*t = (struct scene){0};
+	assert_int_equal(loop_new(&t->loop, &options, &err), 0);
+	t->server = server_new(t->loop, &protocol, &limits, &t->waiting);
+	assert_int_equal(listen_open("127.0.0.1:0", &t->fd, &err), 0);
+	assert_int_equal(getsockname(t->fd, (struct sockaddr *)&t->at, &n), 0);
+	assert_int_equal(server_listen(t->server, t->fd, &err), 0);
+}
+
+static void scene_close(struct scene *t)
+{
+	server_free(&t->server);
+	loop_free(&t->loop);
+	close(t->fd);
+}
+
+static void step(struct scene *t, int64_t us)
+{
+	loop_step(t->loop, loop_now_us(t->loop) + us);
+}
+
+static int client(struct scene *t)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&t->at, sizeof t->at), 0);
+	step(t, 0);
+	return fd;
+}
+
+static const char *ask(struct scene *t, int fd, const char *text)
+{
+	static char got[4096];
+	size_t n = strlen(text);
+	assert_int_equal(write(fd, text, n), n);
+	step(t, 0);
+	ssize_t rc = recv(fd, got, sizeof got - 1, MSG_DONTWAIT);
+	got[rc > 0 ? rc : 0] = 0;
+	return got;
+}
+
+static struct server_stats stats(struct scene *t)
+{
+	struct server_stats s;
+	server_stats(t->server, &s);
+	return s;
+}
+
+static void verbs_get_their_arguments(void **state)
+{
+	(void)state;
+	struct scene t;
+	scene_open(&t, 10, 10);
+	int fd = client(&t);
+	assert_string_equal(ask(&t, fd, ""), "hello\n");
+	assert_string_equal(ask(&t, fd, "echo one\n"), "[one]\n");
+	assert_string_equal(ask(&t, fd, "  ECHO \t one   two \r\n"), "[one][two]\n");
+	assert_string_equal(ask(&t, fd, "rest a  b  c \n"), "[a][b  c ]\n");
+	assert_string_equal(ask(&t, fd, "count\n"), "3 from 127.0.0.1\n");
+	assert_string_equal(ask(&t, fd, "help\n"),
+			    "echo A [B]: says it\nrest A TEXT: says the rest\ncount: how many\n"
+			    "put SIZE: takes bytes\nwait: pauses\nhelp: this\nquit: ends\n\n");
+	close(fd);
+	step(&t, 0);
+	assert_int_equal(stats(&t).inside, 0);
+	scene_close(&t);
+}
+
+static void wrong_lines_get_an_answer_each(void **state)
+{
+	(void)state;
+	struct scene t;
+	scene_open(&t, 10, 10);
+	int fd = client(&t);
+	ask(&t, fd, "");
+	static const char *const unknown[] = {"\n", "nonsense\n", "ech one\n", "echos one\n",
+					      "\x80\xff\n"};
+	for (size_t i = 0; i < ARRAY_LEN(unknown); i++)
+		assert_string_equal(ask(&t, fd, unknown[i]), "error: no such command\n");
+	static const char *const wrong[] = {"echo\n", "echo a b c\n", "rest a\n", "count x\n"};
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
+		assert_string_equal(ask(&t, fd, wrong[i]), "error: wrong number of arguments\n");
+	assert_string_equal(ask(&t, fd, "count\n"), "0 from 127.0.0.1\n");
+	assert_int_equal(stats(&t).unknown, ARRAY_LEN(unknown));
+	assert_int_equal(stats(&t).wrong, ARRAY_LEN(wrong));
+	close(fd);
+	scene_close(&t);
+}
+
+static void blocks_are_taken_up_to_their_limit(void **state)
+{
+	(void)state;
+	struct scene t;
+	scene_open(&t, 10, 10);
+	int fd = client(&t);
+	ask(&t, fd, "");
+	assert_string_equal(ask(&t, fd, "put 5\nab\ncdcount\n"), "got 5\n0 from 127.0.0.1\n");
+	assert_string_equal(ask(&t, fd, "put 0\ncount\n"), "got 0\n0 from 127.0.0.1\n");
+	assert_string_equal(ask(&t, fd, "put 1001\n"), "no\n");
+	assert_string_equal(ask(&t, fd, "put 99999999999999999999\n"), "no\n");
+	close(fd);
+	scene_close(&t);
+}
+
+static void too_long_a_line_ends_in_words(void **state)
+{
+	(void)state;
+	struct scene t;
+	scene_open(&t, 10, 10);
+	int fd = client(&t), other = client(&t);
+	char text[300], got[64];
+	ask(&t, fd, "");
+	ask(&t, other, "");
+	memset(text, 'x', sizeof text);
+	text[sizeof text - 1] = 0;
+	assert_string_equal(ask(&t, fd, text), "error: line too long, closing\n");
+	assert_int_equal(read(fd, got, sizeof got), 0);
+	assert_string_equal(ask(&t, other, "echo x\n"), "[x]\n");
+	step(&t, 3 * US_PER_S);
+	assert_int_equal(stats(&t).inside, 1);
+	assert_int_equal(stats(&t).conns.ended[CONN_END_LONG_LINE], 1);
+	close(fd), close(other);
+	scene_close(&t);
+}
+
+static void floods_beyond_the_caps_harm_nobody_inside(void **state)
+{
+	(void)state;
+	struct scene t;
+	scene_open(&t, 20, 5);
+	int inside = client(&t), fd[100];
+	ask(&t, inside, "");
+	for (size_t i = 0; i < ARRAY_LEN(fd); i++)
+		fd[i] = client(&t);
+	assert_string_equal(ask(&t, inside, "echo x\n"), "[x]\n");
+	assert_int_equal(stats(&t).inside, 5);
+	assert_int_equal(stats(&t).listeners.refused, 96);
+	for (size_t i = 0; i < ARRAY_LEN(fd); i++)
+		close(fd[i]);
+	step(&t, 0);
+	assert_int_equal(stats(&t).inside, 1);
+	int again = client(&t);
+	assert_string_equal(ask(&t, again, "echo y\n"), "hello\n[y]\n");
+	close(inside), close(again);
+	scene_close(&t);
+}
+
+static void on_drained(void *ctx)
+{
+	((struct scene *)ctx)->drained = true;
+}
+
+static void a_drain_lets_answers_finish(void **state)
+{
+	(void)state;
+	struct scene t;
+	scene_open(&t, 10, 10);
+	int idle = client(&t), busy = client(&t), late;
+	char got[64] = {0};
+	ask(&t, idle, "");
+	ask(&t, busy, "");
+	ask(&t, busy, "wait\n");
+	server_drain(t.server, 10 * US_PER_S, on_drained, &t);
+	assert_false(t.drained);
+	step(&t, 0);
+	assert_int_equal(read(idle, got, sizeof got), 16);
+	assert_string_equal(got, "error: stopping\n");
+	assert_int_equal(read(idle, got, sizeof got), 0);
+	close(idle);
+	late = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(connect(late, (struct sockaddr *)&t.at, sizeof t.at), 0);
+	step(&t, US_PER_S);
+	assert_int_equal(stats(&t).inside, 1); /* the late one waits for the next process */
+	assert_false(t.drained);
+	conn_send(session_conn(t.waiting), STR("answer\n"));
+	conn_resume(session_conn(t.waiting));
+	step(&t, US_PER_S);
+	memset(got, 0, sizeof got);
+	assert_true(read(busy, got, sizeof got - 1) >= 7);
+	assert_memory_equal(got, "answer\n", 7);
+	close(busy);
+	step(&t, US_PER_S);
+	assert_true(t.drained);
+	close(late);
+	scene_close(&t);
+}
+
+static void a_drain_ends_at_its_deadline(void **state)
+{
+	(void)state;
+	struct scene t;
+	scene_open(&t, 10, 10);
+	int busy = client(&t);
+	ask(&t, busy, "wait\n");
+	server_drain(t.server, 10 * US_PER_S, on_drained, &t);
+	step(&t, 9 * US_PER_S);
+	assert_false(t.drained);
+	step(&t, 2 * US_PER_S);
+	assert_true(t.drained);
+	assert_int_equal(stats(&t).conns.ended[CONN_END_DROPPED], 1);
+	close(busy);
+	scene_close(&t);
+}
+
+static void a_drain_of_nobody_is_done_at_once(void **state)
+{
+	(void)state;
+	struct scene t;
+	scene_open(&t, 10, 10);
+	server_drain(t.server, US_PER_S, on_drained, &t);
+	assert_false(t.drained);
+	step(&t, 0);
+	assert_true(t.drained);
+	scene_close(&t);
+}
+
+static void a_server_can_be_freed_with_everybody_inside(void **state)
+{
+	(void)state;
+	struct scene t;
+	scene_open(&t, 10, 10);
+	int a = client(&t), b = client(&t);
+	ask(&t, a, "put 100\nhalf");
+	ask(&t, b, "wait\n");
+	scene_close(&t);
+	close(a), close(b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(verbs_get_their_arguments),
+		cmocka_unit_test(wrong_lines_get_an_answer_each),
+		cmocka_unit_test(blocks_are_taken_up_to_their_limit),
+		cmocka_unit_test(too_long_a_line_ends_in_words),
+		cmocka_unit_test(floods_beyond_the_caps_harm_nobody_inside),
+		cmocka_unit_test(a_drain_lets_answers_finish),
+		cmocka_unit_test(a_drain_ends_at_its_deadline),
+		cmocka_unit_test(a_drain_of_nobody_is_done_at_once),
+		cmocka_unit_test(a_server_can_be_freed_with_everybody_inside),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

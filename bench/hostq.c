@@ -15,7 +15,8 @@ struct load {
 	long urls;
 	uint32_t servers;
 	uint64_t memory;
-	const struct polite_rule rule;
+	struct polite_rule rule;
+	bool any_user; /* numbers of the caller that have nothing to do with each other */
 };
 
 struct result {
@@ -65,8 +66,8 @@ static double push_all(struct hostq *q, const struct load *load, struct err *err
 		for (uint64_t v = dice >> 24; v && n < 80; v >>= 4)
 			url[n++] = "0123456789abcdef"[v & 15];
 		unsigned priority = dice >> 60 == 0 ? 0 : 1;
-		if (hostq_push(q, server(host), priority, (struct str){url, (size_t)n}, (uint64_t)i,
-			       err) < 0)
+		if (hostq_push(q, server(host), priority, (struct str){url, (size_t)n},
+			       load->any_user ? dice : (uint64_t)i, err) < 0)
 			return failed(err);
 		bytes += n;
 	}
@@ -142,6 +143,28 @@ static int run(struct bench *b, const struct load *load, const char *folder)
 	return 0;
 }
 
+/* What the caller's numbers cost where they are not near each other; the rest is as in `load`. */
+static int any_users(struct bench *b, const struct load *load)
+{
+	struct load tenth = *load;
+	struct hostq_options o = {.rule = load->rule, .memory = load->memory};
+	struct hostq *q = NULL;
+	struct err err;
+	tenth.any_user = true;
+	tenth.urls /= 10;
+	tenth.servers /= 10;
+	if (hostq_new(&q, &o, &err) < 0)
+		return failed(&err);
+	double bytes = push_all(q, &tenth, &err);
+	if (bytes < 0)
+		return -1;
+	double beside = beside_each(q, bytes);
+	bench_figure(b, "any_user_beside", beside, "bytes/url");
+	printf("  %-32s %10.2f bytes beside each URL with random numbers of 64 bits\n", "", beside);
+	hostq_free(&q);
+	return 0;
+}
+
 /* All URLs into a file and back; restoring is measured several times. */
 static int save_and_restore(struct bench *b, const struct load *load, const char *path,
 			    const char *folder)
@@ -191,6 +214,8 @@ int main(void)
 	for (size_t i = 0; i < sizeof loads / sizeof loads[0]; i++)
 		if (run(&b, &loads[i], folder) < 0)
 			return 1;
+	if (any_users(&b, &loads[0]) < 0)
+		return 1;
 	if (save_and_restore(&b, &loads[1], path, folder) < 0)
 		return 1;
 	return bench_end(&b);

@@ -46,7 +46,7 @@ struct radix {
 
 static void *big_memory(size_t n)
 {
-	size_t align = n >= 4 * HUGE_PAGE ? HUGE_PAGE : 64;
+	size_t align = n >= (size_t)4 * HUGE_PAGE ? HUGE_PAGE : 64;
 	void *p = aligned_alloc(align, (n + align - 1) / align * align);
 	if (!p)
 		die("out of memory (%zu bytes wanted for sorting)", n);

@@ -131,7 +131,7 @@ static void finish(struct check *c)
 static int run(const struct cmd_call *call)
 {
 	const struct options *options = call->options;
-	char data[PATH_MAX];
+	char data[PATH_MAX] = "";
 	char *const only_data[] = {data};
 	int code = call->argc ? 0 : cmd_data(call, data, sizeof data);
 	if (code)
@@ -144,7 +144,8 @@ static int run(const struct cmd_call *call)
 		jsonw_array(&c.json);
 	}
 	char *const *paths = call->argc ? call->argv : only_data;
-	for (int i = 0; i < MAX(call->argc, 1); i++)
+	int n = call->argc ? call->argc : 1;
+	for (int i = 0; i < n; i++)
 		check_path(&c, paths[i], 0, true);
 	finish(&c);
 	buf_free(&c.out);

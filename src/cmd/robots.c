@@ -102,7 +102,7 @@ static int answer(const struct cmd_call *call, const struct subject *s)
 	struct err err;
 	int code = 0;
 	for (int i = 1; i < call->argc; i++) {
-		struct str path;
+		struct str path = {0};
 		if (path_of(str_of(call->argv[i]), room, &path, &err) < 0)
 			return cmd_fail(call, &err);
 		struct robots_verdict v = robots_verdict(buf_str(&s->form), path);
@@ -169,7 +169,7 @@ static int decide(struct batch *b, const json_t *question, struct err *err)
 {
 	const struct robots_options *o = b->call->options;
 	char room[URL_TEXT_MAX * 3];
-	struct str file, agent, url, path;
+	struct str file = {0}, agent = {0}, url = {0}, path = {0};
 	if (!json_is_object(question))
 		return err_set(err, ERR_USAGE, "expected an object with robots, agent and url");
 	if (member(question, "robots", (struct str){0}, &file, err) < 0 ||

@@ -151,7 +151,6 @@ void queue_settle(struct hostq *q, uint32_t i)
 	} else if (!busy && u->active) {
 		queue_set_active(q, u, false);
 		line_move(q);
-		u = &q->queue[i];
 	}
 	if (busy)
 		queue_ready(q, i);

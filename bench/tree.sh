@@ -63,7 +63,7 @@ help_times() {
 
 idle_wakeups() {
 	seconds=$((30 * SCALE))
-	GARNER_DATA=$scratch/data $BUILD/garner up >"$scratch/up.log" 2>&1 &
+	GARNER_DATA=$scratch/data $BUILD/garner up -s web.listen=127.0.0.1:0 >"$scratch/up.log" 2>&1 &
 	up=$!
 	sleep 3 # everything has started, and what runs once after a start has run
 	if ! kill -0 "$up" 2>/dev/null; then

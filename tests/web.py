@@ -1,5 +1,6 @@
 """HTTP as scenes speak it: whole requests, and raw bytes for those that are none."""
 import http.client
+import os
 import re
 import socket
 
@@ -15,7 +16,7 @@ class Answer:
 
 
 class Site:
-    """A server that runs, by its address."""
+    """A server that runs, by its address; g is the Garner it belongs to."""
 
     def __init__(self, process, port):
         self.process, self.port = process, port
@@ -43,8 +44,15 @@ class Site:
         with self.raw(data) as s:
             return everything(s)
 
+    def counter(self, name):
+        """One of its counters."""
+        found = re.search(rf"^garner_\w+?_{name}{{.*}} (\d+)$", self.g.run("status", "--metrics").out, re.M)
+        return int(found.group(1))
+
     def memory(self):
-        """Bytes that the process holds."""
+        """Bytes that the process holds; 0 with the sanitizers, which keep what was given back."""
+        if os.environ.get("GARNER_BUILD"):
+            return 0
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as f:
             return int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1)) * 1024
 
@@ -75,7 +83,9 @@ def demo(garner, **settings):
     g = garner(config=f"[demo]\nlisten = 127.0.0.1:0\n{text}", program=DEMO)
     process = g.start("demo").wait_ready()
     line = process.wait_line("listening")
-    return Site(process, int(re.search(r"address=127\.0\.0\.1:(\d+)", line).group(1)))
+    site = Site(process, int(re.search(r"address=127\.0\.0\.1:(\d+)", line).group(1)))
+    site.g = g
+    return site
 
 
 def web(garner, roles="web", **settings):

@@ -274,14 +274,13 @@ static void take_environment(struct loader *l, char *const *env)
 static int grow(const struct value_spec *spec, struct str text, struct arena *arena, void *base,
 		struct err *err)
 {
-	CLEANUP(buf_free) struct buf all = BUF_INIT(INI_VALUE_MAX);
 	if (spec->type != VALUE_LIST)
 		return err_set(err, ERR_USAGE, "+= is for lists only");
-	value_print(spec, base, &all);
-	if (all.n)
-		buf_add_byte(&all, ' ');
-	buf_add_str(&all, text);
-	if (all.over)
+	const struct value_list *list = (const void *)((const char *)base + spec->offset);
+	size_t n = text.n;
+	for (size_t i = 0; i < list->n; i++)
+		n += strlen(list->item[i]) + 1;
+	if (n > INI_VALUE_MAX)
 		return err_set(err, ERR_USAGE, "the list is longer than %d bytes", INI_VALUE_MAX);
 	return value_add(spec, text, arena, base, err);
 }

@@ -5,6 +5,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/format.h"
+#include "base/guard.h"
 #include "base/hash.h"
 
 #include <fcntl.h>
@@ -18,6 +19,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "values are mapped as 
 struct counters {
 	struct file file; /* carries the lock */
 	void *map;
+	struct guard *guard; /* a file that somebody cut must not end its role */
 	size_t size;
 	uint64_t *value;
 	size_t n;
@@ -121,6 +123,7 @@ static int make(struct counters *c, const char *beside, const struct buf *head, 
 	if (map == MAP_FAILED)
 		return err_sys(err, "%s: cannot be mapped", beside);
 	c->map = map;
+	c->guard = guard_new(map, c->size);
 	c->value = (uint64_t *)((char *)map + at);
 	return 0;
 }
@@ -157,6 +160,7 @@ void counters_close(struct counters **c)
 {
 	if (!*c)
 		return;
+	guard_free(&(*c)->guard);
 	if ((*c)->map)
 		munmap((*c)->map, (*c)->size);
 	file_drop(&(*c)->file);

@@ -53,7 +53,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 	struct guard *g = info->si_code > 0 ? guard_at(address) : NULL;
 	if (g)
 		atomic_store(&g->failed, true);
-	long mapped = g ? syscall(SYS_mmap, address & ~(page - 1), page, PROT_READ,
+	long mapped = g ? syscall(SYS_mmap, address & ~(page - 1), page, PROT_READ | PROT_WRITE,
 				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0)
 			: -1;
 	if (mapped == -1)

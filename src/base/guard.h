@@ -1,6 +1,7 @@
-/* Guards: memory whose reading may fail (mapped files). A SIGBUS inside a guarded range becomes
- * zeroes and a mark; any other goes to whoever handled it before. The list of guards is a global,
- * because a signal handler has nothing else to look at. */
+/* Guards: memory that may fail to be there (mapped files). A SIGBUS inside a guarded range becomes
+ * zeroes, which may be written to and are this process's own, and a mark; any other goes to whoever
+ * handled it before. The list of guards is a global, because a signal handler has nothing else to
+ * look at. */
 #pragma once
 #include "base/base.h"
 

@@ -1,12 +1,13 @@
 #include "base/merge_tree.h"
 
-/* What is ready must lie in two pieces of its stream. */
+/* What is ready, and the record before it, must lie in two pieces of its stream. 0: not even one
+ * record may be made ready before it is wanted. */
 static size_t ready_most(const struct merge *m)
 {
 	size_t most = MERGE_READY;
 	for (size_t i = 0; i < m->n && m->order.size; i++)
 		most = MIN(most, stream_piece(m->leaf[i].in) / 2 / m->order.size);
-	return MAX(most, (size_t)1);
+	return most;
 }
 
 int merge_new(struct merge **ret, const struct order *order, struct stream_reader *const *in,
@@ -19,7 +20,6 @@ int merge_new(struct merge **ret, const struct order *order, struct stream_reade
 				       stream_piece(in[i]));
 	struct merge *m = mem_alloc(sizeof *m);
 	m->order = order_checked(order);
-	m->exact = order_exact(&m->order);
 	m->n = n;
 	m->leaves = 1;
 	while (m->leaves < n)
@@ -31,6 +31,7 @@ int merge_new(struct merge **ret, const struct order *order, struct stream_reade
 	memset(m->key + m->leaves, 0xff, m->leaves * sizeof *m->key);
 	m->loser = mem_array(m->leaves, sizeof *m->loser);
 	m->most = ready_most(m);
+	m->exact = m->most > 0 && order_exact(&m->order);
 	*ret = m;
 	return 0;
 }
@@ -46,20 +47,15 @@ void merge_free(struct merge **mp)
 	mem_free(mp);
 }
 
-static bool same_key(const struct merge *m, struct str a, struct str b)
-{
-	return order_head_of(&m->order, a) == order_head_of(&m->order, b) &&
-	       (m->exact || order_compare(&m->order, a, b) == 0);
-}
-
 int merge_next(struct merge *m, struct merge_record *ret, struct err *err)
 {
-	int rc = merge_pop(m, &ret->rec, &ret->input, err);
+	int rc = merge_ensure(m, err);
 	if (rc != 0)
 		return rc;
-	ret->first = !m->last.p || !same_key(m, ret->rec, m->last);
-	m->last.p = ret->rec.p;
-	m->last.n = ret->rec.n;
+	ret->rec.p = m->rec[m->at];
+	ret->rec.n = m->size;
+	ret->input = m->input[m->at];
+	ret->first = m->first[m->at++];
 	return 0;
 }
 
@@ -99,18 +95,20 @@ static int group_give(struct group *g, merge_group_fn *fn, void *ctx, struct err
 int merge_groups(struct merge *m, size_t most, merge_group_fn *fn, void *ctx, struct err *err)
 {
 	struct group g = {.bytes = BUF_INIT(most)};
-	struct merge_record held, next;
-	int rc = merge_next(m, &held, err), end = rc;
+	struct merge_record pair[2]; /* the record at hand and the next, in turn */
+	unsigned turn = 0;
+	int rc = merge_next(m, &pair[0], err), end = rc;
 	while (rc == 0 && end == 0) {
-		end = merge_next(m, &next, err);
-		bool more = end == 0 && !next.first;
+		const struct merge_record *held = &pair[turn], *next = &pair[turn ^ 1];
+		end = merge_next(m, &pair[turn ^ 1], err);
+		bool more = end == 0 && !next->first;
 		if (end < 0)
 			rc = end;
-		else if (more || g.n)
-			rc = group_keep(&g, &held, err);
+		else if (UNLIKELY(more || g.n))
+			rc = group_keep(&g, held, err);
 		if (rc == 0 && !more)
-			rc = g.n ? group_give(&g, fn, ctx, err) : fn(ctx, &held, 1, err);
-		held = next;
+			rc = g.n ? group_give(&g, fn, ctx, err) : fn(ctx, held, 1, err);
+		turn ^= 1;
 	}
 	mem_free(&g.rec);
 	buf_free(&g.bytes);

@@ -116,6 +116,9 @@ static int fill_exact(struct merge *m, struct err *err)
 		order_head old = m->key[i];
 		m->rec[n] = leaf->p;
 		m->input[n] = (uint32_t)i;
+		m->first[n] = !m->some | (old != m->last_key);
+		m->some = true;
+		m->last_key = old;
 		if (LIKELY((size_t)(in->end - in->p) >= size)) {
 			m->key[i] = order_head_of(&m->order, (struct str){in->p, size});
 			leaf->p = in->p;
@@ -157,6 +160,11 @@ static int fill_one(struct merge *m, struct err *err)
 	if (m->winner >= m->leaves)
 		return 1;
 	const struct merge_leaf *leaf = &m->leaf[m->winner];
+	order_head key = m->key[m->winner];
+	struct str rec = {leaf->p, leaf->n};
+	m->first[0] = !m->some || key != m->last_key || order_compare(&m->order, rec, m->last) != 0;
+	m->last_key = key;
+	m->last = rec;
 	m->rec[0] = leaf->p;
 	m->size = leaf->n;
 	m->input[0] = (uint32_t)m->winner;

@@ -19,7 +19,8 @@ struct merge_leaf {
  * against all that live. */
 struct merge {
 	struct order order;
-	bool exact, started;
+	bool exact; /* keys are compared as numbers, and many records made ready */
+	bool started;
 	size_t n;      /* streams */
 	size_t leaves; /* a power of two */
 	struct merge_leaf *leaf;
@@ -30,24 +31,18 @@ struct merge {
 	size_t at, ready, size; /* what is ready: records of this size */
 	const char *rec[MERGE_READY];
 	uint32_t input[MERGE_READY];
-	bool some;       /* something was made ready */
-	struct str last; /* given out; p is NULL before the first */
+	bool first[MERGE_READY]; /* its key differs from that of the record before */
+	bool some;               /* something was made ready: */
+	order_head last_key;
+	struct str last; /* unless exact */
 	int rc;          /* the end, or the first failure: it stays */
 	struct err err;
 };
 
 int merge_fill(struct merge *m, struct err *err);
 
-/* The next record; as long as it is good, see merge_next(). 1: the end. */
-static inline int merge_pop(struct merge *m, struct str *ret, uint32_t *ret_input, struct err *err)
+/* Makes sure that there is a record at m->at. 1: the end. */
+static inline int merge_ensure(struct merge *m, struct err *err)
 {
-	if (UNLIKELY(m->at == m->ready)) {
-		int rc = merge_fill(m, err);
-		if (rc != 0)
-			return rc;
-	}
-	ret->p = m->rec[m->at];
-	ret->n = m->size;
-	*ret_input = m->input[m->at++];
-	return 0;
+	return LIKELY(m->at < m->ready) ? 0 : merge_fill(m, err);
 }

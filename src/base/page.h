@@ -3,7 +3,7 @@
  * them is a table with a checksum for each 16 KiB. A page is verified when it is first touched.
  * Bytes that cannot be read any more (the disk fails, somebody cut the file) are an error, not a
  * SIGBUS: a reader sees zeroes there and hears of it from page_get() or page_check(). Layout:
- * doc/formats/pages.md. */
+ * doc/paged-files.md. */
 #pragma once
 #include "base/stream.h"
 

@@ -8,7 +8,7 @@
  *	             other kinds: a number below 65536 that spreads them over several queues
  *
  * IPv6 servers count by /64: the address hash is 45 bits of hash_u64() of the address's upper half.
- *Two networks may share a key by chance (one pair in 35 million million): they then share a delay.
+ * Two networks may share a key by chance (one pair in 35 million million): they then share a delay.
  *
  * As text an IPv4 key is the address in 8 hexadecimal digits, as in document 001, but as
  * "127.0.0.1" where it begins with 127; what is not resolved is 7f00xxxx (unresolved), 7f01xxxx

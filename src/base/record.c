@@ -39,12 +39,13 @@ struct record_writer {
 	pthread_mutex_t lock;
 	pthread_cond_t moved; /* busy ended */
 	bool busy, broken;
+	bool cutting; /* to a checkpoint: nothing is taken until that is done */
 	struct batch fill, out;
-	uint64_t durable; /* bytes of the file */
-	uint64_t covered; /* bytes of which a mark says that they are durable */
-	uint64_t last;    /* number of the last record appended, from 1 on */
-	uint64_t settled; /* number of the last record known to be durable or lost */
-	struct lost lost[MAX_LOST];
+	uint64_t durable;           /* bytes of the file */
+	uint64_t covered;           /* bytes of which a mark says that they are durable */
+	uint64_t last;              /* number of the last record appended, from 1 on */
+	uint64_t settled;           /* number of the last record known to be durable or lost */
+	struct lost lost[MAX_LOST]; /* in order, and apart from each other */
 	size_t nlost;
 	uint64_t forgotten; /* what became of the records up to this one is not known any more */
 };
@@ -63,13 +64,15 @@ static void become_idle(struct record_writer *w)
 	pthread_cond_broadcast(&w->moved);
 }
 
-static void remember_lost(struct record_writer *w, const struct err *why)
+/* All records from this one on. */
+static void remember_lost(struct record_writer *w, uint64_t first, const struct err *why)
 {
-	if (w->settled == w->last)
+	if (first > w->last)
 		return;
-	uint64_t first = w->settled + 1;
-	struct lost *before = w->nlost ? &w->lost[w->nlost - 1] : NULL;
 	w->settled = w->last;
+	while (w->nlost && w->lost[w->nlost - 1].first >= first)
+		w->nlost--;
+	struct lost *before = w->nlost ? &w->lost[w->nlost - 1] : NULL;
 	if (before && before->last + 1 == first) {
 		before->last = w->last;
 		before->why = *why;
@@ -106,7 +109,7 @@ static int lose(struct record_writer *w, struct err *err)
 		 "; %" PRIu64 " records from %" PRIu64 " on are not kept", w->last - w->settled,
 		 w->durable);
 	*err = why;
-	remember_lost(w, &why);
+	remember_lost(w, w->settled + 1, &why);
 	w->fill.n = 0;
 	w->fill.base = w->durable;
 	w->covered = 0; /* the mark that said it may be gone */
@@ -187,8 +190,8 @@ static int flush(struct record_writer *w, bool sync, struct err *err)
 /* Makes room for a frame in the batch that fills. */
 static int make_room(struct record_writer *w, size_t n, struct err *err)
 {
-	while (w->broken || (w->fill.n && w->fill.n + n > BATCH)) {
-		if (w->busy)
+	while (w->cutting || w->broken || (w->fill.n && w->fill.n + n > BATCH)) {
+		if (w->cutting || w->busy)
 			pthread_cond_wait(&w->moved, &w->lock);
 		else if ((w->broken ? make_ready(w, err) : flush(w, false, err)) < 0)
 			return -1;
@@ -297,17 +300,25 @@ static int settle(struct record_writer *w, struct err *err)
 	return make_ready(w, err);
 }
 
-static int check_checkpoint(struct record_writer *w, uint64_t at, struct err *err)
+/* *ret: the records behind it. Only those of this writer are of interest; behind damage, all of
+ * them. */
+static int check_checkpoint(struct record_writer *w, uint64_t at, uint64_t *ret, struct err *err)
 {
 	struct frame_scan scan = {.f = &w->f, .file = &w->file, .at = at};
 	struct record record;
+	uint64_t n = 0;
 	int rc = at < RECORD_HEADER || at > w->durable ? 1 : 0;
-	if (rc == 0 && at < w->durable) {
+	while (rc == 0 && scan.at < w->durable && n <= w->last) {
 		rc = frame_next(&scan, &record, err);
-		if (rc == 1 && scan.at > at && scan.at >= w->durable)
-			rc = 0; /* a mark, and nothing behind it */
+		n += rc == 0;
+	}
+	if (rc == 1 && scan.at > at) { /* it is one; then a last mark, or damage */
+		n = scan.at < w->durable ? w->last : n;
+		rc = 0;
 	}
 	frame_scan_done(&scan);
+	if (rc == 0)
+		*ret = n;
 	if (rc == 1)
 		return err_set(err, ERR_USAGE,
 			       "%s: no record begins or ends at %" PRIu64
@@ -316,8 +327,27 @@ static int check_checkpoint(struct record_writer *w, uint64_t at, struct err *er
 	return rc;
 }
 
+/* The number of the first of so many records at the end of the file; lost ones are not there. */
+static uint64_t number_from_end(const struct record_writer *w, uint64_t records)
+{
+	uint64_t first = w->last + 1;
+	for (size_t i = w->nlost; i-- > 0 && records > first - 1 - w->lost[i].last;) {
+		records -= first - 1 - w->lost[i].last;
+		first = w->lost[i].first;
+	}
+	return first - MIN(records, first - 1);
+}
+
+static void tell_cut(struct record_writer *w, uint64_t at, uint64_t records)
+{
+	struct err why;
+	err_set(&why, ERR_USAGE, "%s: was cut to %" PRIu64 " bytes, before this record", w->f.path,
+		at);
+	remember_lost(w, number_from_end(w, records), &why);
+}
+
 /* busy is ours */
-static int cut_to(struct record_writer *w, uint64_t at, struct err *err)
+static int cut_to(struct record_writer *w, uint64_t at, uint64_t records, struct err *err)
 {
 	pthread_mutex_unlock(&w->lock);
 	FAULT("record.truncate");
@@ -328,6 +358,7 @@ static int cut_to(struct record_writer *w, uint64_t at, struct err *err)
 		rc = file_sync(&w->f, err);
 	pthread_mutex_lock(&w->lock);
 	if (cut) {
+		tell_cut(w, at, records);
 		w->durable = w->fill.base = at;
 		w->covered = 0;
 		w->broken = rc < 0;
@@ -337,15 +368,20 @@ static int cut_to(struct record_writer *w, uint64_t at, struct err *err)
 
 int record_truncate(struct record_writer *w, uint64_t checkpoint, struct err *err)
 {
+	uint64_t records = 0;
 	pthread_mutex_lock(&w->lock);
+	while (w->cutting)
+		pthread_cond_wait(&w->moved, &w->lock);
+	w->cutting = true;
 	int rc = settle(w, err);
 	if (rc == 0)
-		rc = check_checkpoint(w, checkpoint, err);
+		rc = check_checkpoint(w, checkpoint, &records, err);
 	if (rc == 0 && checkpoint < w->durable) {
 		w->busy = true;
-		rc = cut_to(w, checkpoint, err);
-		become_idle(w);
+		rc = cut_to(w, checkpoint, records, err);
 	}
+	w->cutting = false;
+	become_idle(w);
 	pthread_mutex_unlock(&w->lock);
 	return rc;
 }

@@ -248,7 +248,7 @@ int frame_next(struct frame_scan *s, struct record *ret, struct err *err)
 		if (rc == 0 && what == LOOK_BAD)
 			rc = 1;
 		if (rc) {
-			frame_forget(s);
+			frame_forget_from(s, 0);
 			return rc;
 		}
 		struct str bytes = window_at(s);
@@ -262,9 +262,9 @@ int frame_next(struct frame_scan *s, struct record *ret, struct err *err)
 	}
 }
 
-void frame_forget(struct frame_scan *s)
+void frame_forget_from(struct frame_scan *s, uint64_t at)
 {
-	s->n = 0;
+	s->n = at > s->base ? (size_t)MIN((uint64_t)s->n, at - s->base) : 0;
 }
 
 void frame_scan_done(struct frame_scan *s)

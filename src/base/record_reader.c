@@ -107,8 +107,10 @@ uint64_t record_tell(const struct record_reader *r)
 	return r->scan.at;
 }
 
+/* What was read beyond the limit so far may have been taken back and written anew since. */
 void record_limit(struct record_reader *r, uint64_t durable)
 {
+	frame_forget_from(&r->scan, r->limit);
 	r->limit = durable;
 }
 

@@ -23,6 +23,7 @@ struct role_env {
 
 struct role {
 	const char *name;
+	bool old_name;       /* a program was called so before garner: make install links it */
 	const char *summary; /* one line for help */
 	const char *description;
 	const char *

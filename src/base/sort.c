@@ -54,8 +54,8 @@ struct sort {
 	size_t longest; /* record that was added */
 	const struct batch_ops *ops;
 	void *batch;
-	bool exact, giving;             /* giving: nothing is added any more */
-	uint64_t added, spilled, given; /* records */
+	bool exact, giving;                     /* giving: nothing is added any more */
+	uint64_t added, spilled, merged, given; /* records; merged: in this pass */
 
 	struct spill *spill; /* where runs are written now */
 	struct stream_writer out;
@@ -223,23 +223,25 @@ static int unify_next(struct sort *s, const struct feed *feed, struct str *ret, 
 	}
 }
 
-/* Everything into a stream; in SORT_ADDING nothing is reported, since that is another thread's. */
+/* Everything into a stream, counted. In SORT_ADDING nothing is reported, since that is not the
+ * caller's thread. */
 static int pour(struct sort *s, const struct feed *feed, struct stream_writer *out,
-		enum sort_phase phase, struct err *err)
+		enum sort_phase phase, uint64_t *count, struct err *err)
 {
 	struct str rec;
 	int rc;
-	uint64_t n = s->given;
+	uint64_t n = *count;
 	while ((rc = s->spec.unify ? unify_next(s, feed, &rec, err)
 				   : feed->next(feed->from, &rec, err)) == 0) {
 		sort_put(&s->order, out, rec);
 		if (LIKELY(++n % REPORT_EVERY))
 			continue;
 		if (stream_failed(out))
-			return 0;
+			break;
 		if (phase != SORT_ADDING)
 			report(s, phase, n, s->added);
 	}
+	*count = n;
 	return MIN(rc, 0);
 }
 
@@ -250,7 +252,8 @@ static void *write_run(void *arg)
 	struct sort *s = arg;
 	struct run r = run_begin(s);
 	const struct feed feed = {s->ops->next, s->batch};
-	s->run_rc = pour(s, &feed, &s->out, SORT_ADDING, &s->run_err);
+	uint64_t n = 0;
+	s->run_rc = pour(s, &feed, &s->out, SORT_ADDING, &n, &s->run_err);
 	run_end(s, &r);
 	s->run[s->nruns - 1] = r;
 	return NULL;
@@ -425,8 +428,13 @@ static int joint_open(struct sort *s, size_t from, size_t n, struct err *err)
 
 static int joint_next(void *from, struct str *ret, struct err *err)
 {
-	uint32_t input;
-	return merge_pop(from, ret, &input, err);
+	struct merge *m = from;
+	int rc = merge_ensure(m, err);
+	if (rc == 0) {
+		ret->p = m->rec[m->at++];
+		ret->n = m->size;
+	}
+	return rc;
 }
 
 /* Makes one run out of n. */
@@ -436,7 +444,7 @@ static int merge_runs(struct sort *s, size_t from, size_t n, struct err *err)
 		return -1;
 	struct run r = run_begin(s);
 	const struct feed feed = {joint_next, s->joint.merge};
-	int rc = pour(s, &feed, &s->out, SORT_MERGING, err);
+	int rc = pour(s, &feed, &s->out, SORT_MERGING, &s->merged, err);
 	run_end(s, &r);
 	joint_close(&s->joint);
 	for (size_t i = 0; i < n; i++)
@@ -444,19 +452,27 @@ static int merge_runs(struct sort *s, size_t from, size_t n, struct err *err)
 	s->run[from] = r;
 	memmove(&s->run[from + 1], &s->run[from + n], (s->nruns - from - n) * sizeof r);
 	s->nruns -= n - 1;
+	report(s, SORT_MERGING, s->merged, s->added);
 	return rc < 0 ? rc : settle(s, err);
 }
 
+static int begin_pass(struct sort *s, struct err *err)
+{
+	s->merged = 0;
+	return spill_end(s, err) < 0 ? -1 : spill_begin(s, merge_piece(s), err);
+}
+
 /* Until few enough runs are left for one merge; in each pass only as many as it takes. Neighbours
- * are merged, so that equal keys keep their order. */
+ * are merged, so that equal keys keep their order. Unified records may have grown with each merge,
+ * and then fewer runs fit into memory. */
 static int reduce(struct sort *s, struct err *err)
 {
-	size_t most = fan(s), at = 0;
-	while (s->nruns > most) {
+	size_t at = 0;
+	for (size_t most; s->nruns > (most = fan(s));) {
 		size_t n = MIN(most, s->nruns - most + 1);
 		if (at + n > s->nruns)
 			at = 0;
-		if (at == 0 && (spill_end(s, err) < 0 || spill_begin(s, merge_piece(s), err) < 0))
+		if (at == 0 && begin_pass(s, err) < 0)
 			return -1;
 		if (merge_runs(s, at++, n, err) < 0)
 			return -1;
@@ -510,7 +526,7 @@ int sort_write(struct sort *s, struct stream_writer *out, struct err *err)
 {
 	if (begin_giving(s, err) < 0)
 		return -1;
-	int rc = pour(s, &s->feed, out, SORT_GIVING, err);
+	int rc = pour(s, &s->feed, out, SORT_GIVING, &s->given, err);
 	return rc < 0 ? fails(s, err) : 0;
 }
 

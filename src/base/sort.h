@@ -14,7 +14,7 @@ enum {
 
 enum sort_phase {
 	SORT_ADDING,  /* done: records added */
-	SORT_MERGING, /* a pass in between; total: records in it */
+	SORT_MERGING, /* a pass in between; done: records in it, total: records added */
 	SORT_GIVING,  /* done: records given out; total: records added */
 };
 struct sort_progress {
@@ -26,8 +26,8 @@ struct sort_progress {
 struct sort_spec {
 	struct order order;
 	uint64_t memory;    /* bytes, for everything */
-	const char *folder; /* for temporary files; as much space as the records need, twice that
-			     * when there are several passes */
+	const char *folder; /* for temporary files; stays the caller's. As much space as the records
+			     * need, twice that when there are several passes */
 	/* NULL, or makes one record out of two with equal keys: changes `into` (all of the earlier
 	 * one) by the later one. Keeps the key, and the size where it is fixed; may not grow past
 	 * sort_record_max(). */

@@ -1,34 +1,27 @@
 /* Batches of records of fixed size with a key of bytes: the records of a full batch are first
- * thrown into some hundred buckets by the head of their keys, so that each bucket and what is
- * needed to sort it fit into the processor's cache; then bucket by bucket is sorted when it is
- * wanted. */
+ * thrown into some hundred buckets, so that each bucket and what is needed to sort it fit into the
+ * processor's cache; then bucket by bucket is sorted when it is wanted. A sample of the keys says
+ * where buckets begin: keys are anything but evenly spread, all pages of a site begin alike. */
 #include "base/merge.h"
 #include "base/sort_batch.h"
 #include "base/sort_entries.h"
+#include "base/sort_split.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
 
 enum {
-	BUCKET_MOST = 32 << 10, /* records */
+	BUCKET_MOST = 16 << 10, /* records */
 	BUCKET_BYTES = 2 << 20, /* records, entries and spare */
-	CELLS_MOST = 1 << 13,
-	CELLS_LEAST = 1 << 10,
-	SAMPLE = 4096,
+	AHEAD = 8,              /* records that are fetched before they are wanted */
 	HUGE_PAGE = 2 << 20,
+	CELLS = 1 << 13,
+	CELLS_FEW = 1 << 9,
+	CELLS_FROM = 4 << 20, /* bytes of memory */
 };
 
 struct bucket {
 	size_t from, n;
-};
-
-/* Where a key belongs: the range of the keys, as a sample shows it, in equal cells. */
-struct cells {
-	order_head base;
-	unsigned shift;
-	size_t n;
-	uint32_t *count;  /* records; later the place of the next one */
-	uint16_t *bucket; /* of the cell */
 };
 
 struct radix {
@@ -36,7 +29,10 @@ struct radix {
 	size_t room, limit; /* records: in a batch, in a bucket that is sorted at once */
 	char *adding, *giving;
 	size_t added;
-	struct cells cells;
+	size_t cells;
+	struct split split;
+	uint16_t *where; /* the bucket of each record */
+	uint32_t *place; /* in each bucket, of the next record */
 	struct bucket *bucket;
 	size_t nbuckets, next_bucket;
 	/* the bucket at hand: entries, or a merge of its parts, or records that are in order */
@@ -50,7 +46,7 @@ struct radix {
 
 static void *big_memory(size_t n)
 {
-	size_t align = n >= 4 * HUGE_PAGE ? HUGE_PAGE : 64;
+	size_t align = n >= (size_t)4 * HUGE_PAGE ? HUGE_PAGE : 64;
 	void *p = aligned_alloc(align, (n + align - 1) / align * align);
 	if (!p)
 		die("out of memory (%zu bytes wanted for sorting)", n);
@@ -67,11 +63,11 @@ static void *radix_new(const struct order *order, size_t memory)
 	size_t most = MIN(MIN((size_t)BUCKET_MOST, MAX(BUCKET_BYTES / each, (size_t)256)),
 			  memory / 4 / each);
 	b->limit = MAX(most, (size_t)16);
-	b->cells.n = memory >= (4 << 20) ? CELLS_MOST : CELLS_LEAST;
-	size_t cells = b->cells.n * (sizeof *b->cells.count + sizeof *b->cells.bucket);
-	size_t fixed = b->limit * each + cells;
-	b->room = MAX(memory > fixed ? (memory - fixed) / (2 * size) : 0, b->limit);
-	b->room = MIN(b->room, (size_t)UINT32_MAX);
+	b->cells = memory >= CELLS_FROM ? CELLS : CELLS_FEW;
+	size_t fixed = b->limit * each + b->cells * SPLIT_CELL;
+	size_t one = 2 * size + sizeof *b->where + SPLIT_EACH / (b->limit * SPLIT_FULL / 100) + 1;
+	b->room = MAX(memory > fixed ? (memory - fixed) / one : 0, b->limit);
+	b->room = MIN(b->room, (size_t)SPLIT_MOST * b->limit * SPLIT_FULL / 100);
 	b->adding = big_memory(b->room * size);
 	return b;
 }
@@ -90,8 +86,9 @@ static void radix_free(void *batch)
 	end_bucket(b);
 	free(b->adding);
 	free(b->giving);
-	free(b->cells.count);
-	free(b->cells.bucket);
+	split_free(&b->split);
+	free(b->where);
+	free(b->place);
 	free(b->entry);
 	free(b->spare);
 	free(b->part_space);
@@ -117,62 +114,6 @@ static size_t radix_add_many(void *batch, struct str records)
 	return n;
 }
 
-static order_head head_at(const struct radix *b, const char *records, size_t i)
-{
-	return order_head_of(&b->order, (struct str){records + i * b->order.size, b->order.size});
-}
-
-/* Keys outside the range of the sample belong to the first and the last cell. */
-static inline size_t cell_of(const struct cells *c, order_head head)
-{
-	if (UNLIKELY(head < c->base))
-		return 0;
-	order_head cell = (head - c->base) >> c->shift;
-	return cell < c->n ? (size_t)cell : c->n - 1;
-}
-
-static unsigned bits_of(order_head v)
-{
-	uint64_t high = (uint64_t)(v >> 64), low = (uint64_t)v;
-	return high  ? 128 - (unsigned)__builtin_clzll(high)
-	       : low ? 64 - (unsigned)__builtin_clzll(low)
-		     : 0;
-}
-
-static void cells_fit(struct radix *b)
-{
-	struct cells *c = &b->cells;
-	order_head least = ~(order_head)0, most = 0;
-	size_t step = MAX(b->added / SAMPLE, (size_t)1);
-	for (size_t i = 0; i < b->added; i += step) {
-		order_head head = head_at(b, b->adding, i);
-		least = MIN(least, head);
-		most = MAX(most, head);
-	}
-	unsigned bits = bits_of(most - least), want = bits_of(c->n - 1);
-	c->base = least;
-	c->shift = bits > want ? bits - want : 0;
-}
-
-/* Cells that lie side by side make a bucket, as long as it can be sorted at once. */
-static void cells_to_buckets(struct radix *b)
-{
-	struct cells *c = &b->cells;
-	size_t from = 0, n = 0;
-	b->nbuckets = 0;
-	for (size_t i = 0; i < c->n; i++) {
-		size_t here = c->count[i];
-		if (n && n + here > b->limit) {
-			b->bucket[b->nbuckets++] = (struct bucket){from, n};
-			from += n;
-			n = 0;
-		}
-		c->bucket[i] = (uint16_t)b->nbuckets;
-		n += here;
-	}
-	b->bucket[b->nbuckets++] = (struct bucket){from, n};
-}
-
 static inline void copy_record(char *to, const char *from, size_t size)
 {
 	if (LIKELY(size == 32))
@@ -181,30 +122,42 @@ static inline void copy_record(char *to, const char *from, size_t size)
 		memcpy(to, from, size);
 }
 
-static void scatter(struct radix *b)
-{
-	struct cells *c = &b->cells;
-	size_t size = b->order.size;
-	uint32_t *place = c->count;
-	for (size_t i = 0; i < b->nbuckets; i++)
-		place[i] = (uint32_t)b->bucket[i].from;
-	for (size_t i = 0; i < b->added; i++) {
-		size_t to = c->bucket[cell_of(c, head_at(b, b->adding, i))];
-		copy_record(b->giving + place[to]++ * size, b->adding + i * size, size);
-	}
-}
-
 static void scratch_memory(struct radix *b)
 {
 	if (b->giving)
 		return;
+	size_t buckets = 2 * (b->room / (b->limit * SPLIT_FULL / 100)) + 2;
 	b->giving = big_memory(b->room * b->order.size);
-	b->entry = big_memory(b->limit * sizeof *b->entry);
+	b->where = big_memory(b->room * sizeof *b->where);
+	b->entry = big_memory((b->limit + AHEAD) * sizeof *b->entry);
+	memset(b->entry + b->limit, 0, AHEAD * sizeof *b->entry);
 	b->spare = big_memory(b->limit * sizeof *b->spare);
 	b->part_space = big_memory(b->limit * b->order.size);
-	b->cells.count = big_memory(b->cells.n * sizeof *b->cells.count);
-	b->cells.bucket = big_memory(b->cells.n * sizeof *b->cells.bucket);
-	b->bucket = big_memory(b->cells.n * sizeof *b->bucket);
+	b->bucket = big_memory(buckets * sizeof *b->bucket);
+	b->place = big_memory(buckets * sizeof *b->place);
+	split_init(&b->split, buckets, b->cells);
+}
+
+/* Counts, then moves: a record is thrown only once. */
+static void scatter(struct radix *b)
+{
+	size_t size = b->order.size, from = 0;
+	size_t n = split_sample(&b->split, &b->order, b->adding, b->added, b->limit);
+	memset(b->place, 0, n * sizeof *b->place);
+	for (size_t i = 0; i < b->added; i++) {
+		struct str rec = {b->adding + i * size, size};
+		size_t to = split_find(&b->split, order_head_of(&b->order, rec));
+		b->where[i] = (uint16_t)to;
+		b->place[to]++;
+	}
+	for (size_t i = 0; i < n; i++) {
+		b->bucket[i] = (struct bucket){from, b->place[i]};
+		b->place[i] = (uint32_t)from;
+		from += b->bucket[i].n;
+	}
+	for (size_t i = 0; i < b->added; i++)
+		copy_record(b->giving + b->place[b->where[i]]++ * size, b->adding + i * size, size);
+	b->nbuckets = n;
 }
 
 static void radix_seal(void *batch)
@@ -219,11 +172,6 @@ static void radix_seal(void *batch)
 		b->bucket[0] = (struct bucket){0, b->added};
 		b->nbuckets = 1;
 	} else {
-		cells_fit(b);
-		memset(b->cells.count, 0, b->cells.n * sizeof *b->cells.count);
-		for (size_t i = 0; i < b->added; i++)
-			b->cells.count[cell_of(&b->cells, head_at(b, b->adding, i))]++;
-		cells_to_buckets(b);
 		scatter(b);
 	}
 	b->added = 0;
@@ -250,7 +198,7 @@ static void sort_part(struct radix *b, char *records, size_t n)
 	memcpy(records, b->part_space, n * size);
 }
 
-/* Too many records share a cell: parts of them are sorted, then merged. */
+/* The sample was wrong, or the heads of too many keys are equal: parts are sorted, then merged. */
 static int begin_large(struct radix *b, char *records, size_t n, struct err *err)
 {
 	size_t parts = (n + b->limit - 1) / b->limit, size = b->order.size;
@@ -313,6 +261,7 @@ static inline int next(struct radix *b, struct str *ret, struct err *err)
 {
 	if (UNLIKELY(b->at >= b->n))
 		return next_elsewhere(b, ret, err);
+	__builtin_prefetch(b->records + b->entry[b->at + AHEAD].at * b->order.size);
 	*ret = (struct str){b->records + b->entry[b->at++].at * b->order.size, b->order.size};
 	return 0;
 }

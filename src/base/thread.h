@@ -4,6 +4,11 @@
 #include "base/err.h"
 
 #include <pthread.h>
+#include <signal.h>
+
+/* Blocks the others in the thread that calls, for libraries that start threads themselves: these
+ * inherit it. pthread_sigmask(SIG_SETMASK, ret_before, NULL) undoes it. */
+void thread_block_signals(sigset_t *ret_before);
 
 /* fn(arg) in a new thread, to be joined. */
 int thread_start(pthread_t *ret, void *(*fn)(void *arg), void *arg, struct err *err);

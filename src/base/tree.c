@@ -29,9 +29,14 @@ struct walker {
 	struct err *err;
 };
 
+static const char *slash(const struct walker *w)
+{
+	return w->depth ? "/" : "";
+}
+
 static int refuse(struct walker *w, const char *name, const char *what)
 {
-	return err_sys(w->err, "%s/%s: %s", w->path, name, what);
+	return err_sys(w->err, "%s%s%s: %s", w->path, slash(w), name, what);
 }
 
 static int walk(struct walker *w, struct level *above, const char *name);
@@ -51,7 +56,7 @@ static int is_folder(const struct level *here, const struct dirent *e, bool *ret
 
 static int walk_entries(struct walker *w, struct level *here)
 {
-	int again = dup(here->fd); /* closedir() closes its own */
+	int again = fcntl(here->fd, F_DUPFD_CLOEXEC, 0); /* closedir() closes its own */
 	DIR *dir = again < 0 ? NULL : fdopendir(again);
 	if (!dir) {
 		if (again >= 0)
@@ -85,8 +90,8 @@ static int open_folder(struct walker *w, const struct level *above, const char *
 	if (fstat(fd, &st) != 0) {
 		(void)refuse(w, name, "stat");
 	} else if (w->depth > 0 && st.st_dev != w->device) {
-		err_set(w->err, ERR_USAGE, "%s/%s: another file system is mounted there", w->path,
-			name);
+		err_set(w->err, ERR_USAGE, "%s%s%s: another file system is mounted there", w->path,
+			slash(w), name);
 	} else {
 		w->device = st.st_dev;
 		return fd;
@@ -98,14 +103,14 @@ static int open_folder(struct walker *w, const struct level *above, const char *
 static int walk(struct walker *w, struct level *above, const char *name)
 {
 	if (w->depth == TREE_DEPTH)
-		return err_set(w->err, ERR_USAGE, "%s/%s: more than %d folders deep", w->path, name,
-			       TREE_DEPTH);
+		return err_set(w->err, ERR_USAGE, "%s%s%s: more than %d folders deep", w->path,
+			       slash(w), name, TREE_DEPTH);
 	struct level here = {open_folder(w, above, name), -1};
 	if (here.fd < 0)
 		return -1;
 	int rc = w->enter ? w->enter(w, above, name, &here) : 0;
 	size_t n = strlen(w->path);
-	snprintf(w->path + n, sizeof w->path - n, "%s%s", n ? "/" : "", name);
+	snprintf(w->path + n, sizeof w->path - n, "%s%s", slash(w), name);
 	w->depth++;
 	if (rc == 0)
 		rc = walk_entries(w, &here);
@@ -229,7 +234,7 @@ static int clone_enter(struct walker *w, struct level *above, const char *name, 
 {
 	struct stat st;
 	if (w->depth == 0) { /* made already, under another name */
-		here->to = dup(above->to);
+		here->to = fcntl(above->to, F_DUPFD_CLOEXEC, 0);
 		return here->to < 0 ? refuse(w, name, "open the clone") : 0;
 	}
 	if (fstat(here->fd, &st) != 0 || mkdirat(above->to, name, st.st_mode & 07777) != 0)

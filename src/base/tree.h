@@ -14,7 +14,8 @@ int tree_remove(const char *path, struct err *err);
 int tree_sync(const char *path, struct err *err);
 
 /* `to`, which is not there yet, becomes a folder with the same files: hard links, so a file is
- * changed in both or replaced in one. It is there completely and durably, or not at all. */
+ * changed in both or replaced in one. It is there completely and durably, or not at all; what is in
+ * the files is as durable as it was. */
 int tree_clone(const char *from, const char *to, struct err *err);
 
 /* Replaces a folder as a whole. tree_fresh() makes an empty folder beside it, which the caller

@@ -121,31 +121,19 @@ static void finish(struct check *c)
 		json_flush(c);
 		return;
 	}
-	fprintf(c->call->out, "%llu files:", (unsigned long long)files);
+	fprintf(c->call->out, "%llu file%s:", (unsigned long long)files, files == 1 ? "" : "s");
 	for (int i = 0; i < NVERDICTS; i++)
 		fprintf(c->call->out, "%s %llu %s", i ? "," : "", (unsigned long long)c->count[i],
 			verdict_names[i]);
 	fputc('\n', c->call->out);
 }
 
-/* The data directory of the configuration. 0, or the exit code. */
-static int data_dir(const struct cmd_call *call, char *ret, size_t cap)
-{
-	struct config *config = NULL;
-	struct err err;
-	int code = cmd_config(call, &config);
-	if (code == 0 && cmd_data_dir(config, ret, cap, &err) < 0)
-		code = cmd_fail(call, &err);
-	config_free(&config);
-	return code;
-}
-
 static int run(const struct cmd_call *call)
 {
 	const struct options *options = call->options;
-	char data[PATH_MAX];
+	char data[PATH_MAX] = "";
 	char *const only_data[] = {data};
-	int code = call->argc ? 0 : data_dir(call, data, sizeof data);
+	int code = call->argc ? 0 : cmd_data(call, data, sizeof data);
 	if (code)
 		return code;
 	struct check c = {.call = call, .as_json = options->json, .out = BUF_INIT(1 << 16)};
@@ -156,7 +144,8 @@ static int run(const struct cmd_call *call)
 		jsonw_array(&c.json);
 	}
 	char *const *paths = call->argc ? call->argv : only_data;
-	for (int i = 0; i < MAX(call->argc, 1); i++)
+	int n = call->argc ? call->argc : 1;
+	for (int i = 0; i < n; i++)
 		check_path(&c, paths[i], 0, true);
 	finish(&c);
 	buf_free(&c.out);
@@ -164,7 +153,7 @@ static int run(const struct cmd_call *call)
 }
 
 static const struct cmd_option option_table[] = {
-	{.spec = {"json", VALUE_BOOL_AT(struct options, json), .help = "Print JSON"}},
+	{.spec = {"json", VALUE_BOOL_AT(struct options, json), .help = "all of it as JSON"}},
 };
 
 static const struct cmd_example examples[] = {

@@ -1,9 +1,9 @@
 #include "cmd/child.h"
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
-#include "base/backoff.h"
 #include "cmd/launch.h"
 #include "cmd/supervisor.h"
 

@@ -113,6 +113,9 @@ enum { CMD_SECTIONS_MAX = 256 };
 size_t cmd_sections(const struct program *program, const struct config_section **ret, size_t cap);
 /* The data directory, absolute, in a buffer of PATH_MAX. */
 int cmd_data_dir(const struct config *config, char *ret, size_t cap, struct err *err);
+/* The same for a command that wants nothing else of the configuration; says what is wrong by
+ * itself. 0, or the exit code. */
+int cmd_data(const struct cmd_call *call, char *ret, size_t cap);
 
 /* "garner: message" on standard error; returns the exit code of the err. */
 int cmd_fail(const struct cmd_call *call, const struct err *err);

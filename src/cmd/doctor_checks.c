@@ -75,8 +75,9 @@ static void check_data(const struct patient *p, struct finding *f)
 			mend(f, "install -d -o %s %s", me, p->data);
 		return;
 	}
-	if (stat(p->data, &st) < 0 || !S_ISDIR(st.st_mode)) {
-		found(f, FINDING_FAIL, "%s is no folder that could be used", p->data);
+	bool reached = stat(p->data, &st) == 0;
+	if (!reached || !S_ISDIR(st.st_mode)) {
+		found(f, FINDING_FAIL, "%s: %s", p->data, strerror(reached ? ENOTDIR : errno));
 		mend(f, "set another: garner -s data=DIR");
 		return;
 	}
@@ -227,7 +228,7 @@ static void check_counters(const struct patient *p, struct finding *f)
 		f->code = ERR_DAMAGED;
 		mend(f, "remove the file; its role makes it anew");
 	} else {
-		found(f, FINDING_OK, "%zu files, all sound", s.nviews);
+		found(f, FINDING_OK, "%zu file%s, all sound", s.nviews, s.nviews == 1 ? "" : "s");
 	}
 	status_free(&s);
 }

@@ -341,7 +341,7 @@ static int add_all(struct fetch *f, struct err *err)
 	struct cmd_call list = *f->call;
 	list.argc = 1;
 	list.argv = argv;
-	return cmd_read_lines(&list, 0, URL_TEXT_MAX * 2, add_line, f, err);
+	return cmd_read_lines(&list, 0, (size_t)2 * URL_TEXT_MAX, add_line, f, err);
 }
 
 /* Beginning and end. */

@@ -114,7 +114,7 @@ static void put_escaped(struct buf *b, struct str s)
 void fetch_file_name(const char *folder, const struct url *url, struct buf *ret)
 {
 	enum { NAME_MAX_BYTES = 200 };
-	CLEANUP(buf_free) struct buf name = BUF_INIT(URL_TEXT_MAX * 4);
+	CLEANUP(buf_free) struct buf name = BUF_INIT((size_t)4 * URL_TEXT_MAX);
 	struct str target = str_from(url_target(url), 1);
 	char hex[33];
 	unsigned char sum[16];

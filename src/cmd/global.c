@@ -205,3 +205,14 @@ int cmd_data_dir(const struct config *config, char *ret, size_t cap, struct err 
 		path[n - 1] = 0;
 	return put_path(ret, cap, err, path, "");
 }
+
+int cmd_data(const struct cmd_call *call, char *ret, size_t cap)
+{
+	struct config *config = NULL;
+	struct err err;
+	int code = cmd_config(call, &config);
+	if (code == 0 && cmd_data_dir(config, ret, cap, &err) < 0)
+		code = cmd_fail(call, &err);
+	config_free(&config);
+	return code;
+}

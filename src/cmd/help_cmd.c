@@ -21,8 +21,8 @@ static const struct cmd_option options[] = {
 	  .help = "print the old names, for links to this program"}},
 };
 
-/* A role answers to its own name; a role whose name is also a word of the system, such as `web`,
- * does so only for those who make the link. */
+/* Every role answers to its own name, but only those get a link that a program of old had: `web` in
+ * everybody's path would be presumptuous. */
 static void print_links(const struct cmd_call *call)
 {
 	const struct program *program = call->program;
@@ -33,7 +33,8 @@ static void print_links(const struct cmd_call *call)
 				fprintf(call->out, STR_FMT "\n", STR_ARG(alias));
 	}
 	for (size_t i = 0; i < program->nroles; i++)
-		fprintf(call->out, "%s\n", program->roles[i]->name);
+		if (program->roles[i]->old_name)
+			fprintf(call->out, "%s\n", program->roles[i]->name);
 }
 
 struct named {

@@ -83,8 +83,9 @@ static int split(void *ctx, const char *name, struct str piece, struct err *err)
 		return rc;
 	}
 	for (size_t end; (end = str_find_byte(piece, '\n')) < piece.n;) {
-		if (take_line(l, name, str_head(piece, end), err))
-			return -1;
+		int rc = take_line(l, name, str_head(piece, end), err);
+		if (rc)
+			return rc;
 		piece = str_from(piece, end + 1);
 	}
 	buf_add_str(&l->begun, piece);

@@ -2,7 +2,9 @@
 #pragma once
 #include "cmd/command.h"
 
-/* Takes pieces as they come; an empty one at the end of each input. Negative stops the reading. */
+/* Takes pieces as they come; an empty one at the end of each input. What is not 0 stops the reading
+ * and is returned: negative with err, or 1 where nothing needs to be said, as when the output
+ * cannot be written, which is found and named at the end of every command. */
 typedef int cmd_piece_fn(void *ctx, const char *name, struct str piece, struct err *err);
 /* Takes whole lines without their end; `line` counts from 1. */
 typedef int cmd_line_fn(void *ctx, const char *name, uint64_t line, struct str text,

@@ -99,7 +99,7 @@ int proc_safe_fd(int *fd, struct err *err)
 {
 	int moved = fcntl(*fd, F_DUPFD_CLOEXEC, PROC_SAFE_FD);
 	if (moved < 0)
-		return err_sys(err, "cannot move a descriptor");
+		return err_sys(err, "no descriptor from %d on (see ulimit -n)", PROC_SAFE_FD);
 	close(*fd);
 	*fd = moved;
 	return 0;

@@ -23,8 +23,9 @@ struct subject {
 	struct buf file, agent, form;
 };
 
-#define SUBJECT_INIT \
-	((struct subject){BUF_INIT(QUESTION_MAX), BUF_INIT(4096), BUF_INIT(ROBOTS_COMPILED_MAX)})
+#define SUBJECT_INIT                                                      \
+	((struct subject){BUF_INIT(QUESTION_MAX), BUF_INIT(QUESTION_MAX), \
+			  BUF_INIT(ROBOTS_COMPILED_MAX)})
 
 static void subject_free(struct subject *s)
 {
@@ -101,7 +102,7 @@ static int answer(const struct cmd_call *call, const struct subject *s)
 	struct err err;
 	int code = 0;
 	for (int i = 1; i < call->argc; i++) {
-		struct str path;
+		struct str path = {0};
 		if (path_of(str_of(call->argv[i]), room, &path, &err) < 0)
 			return cmd_fail(call, &err);
 		struct robots_verdict v = robots_verdict(buf_str(&s->form), path);
@@ -168,7 +169,7 @@ static int decide(struct batch *b, const json_t *question, struct err *err)
 {
 	const struct robots_options *o = b->call->options;
 	char room[URL_TEXT_MAX * 3];
-	struct str file, agent, url, path;
+	struct str file = {0}, agent = {0}, url = {0}, path = {0};
 	if (!json_is_object(question))
 		return err_set(err, ERR_USAGE, "expected an object with robots, agent and url");
 	if (member(question, "robots", (struct str){0}, &file, err) < 0 ||
@@ -200,6 +201,7 @@ static int take_question(void *ctx, const char *name, uint64_t line, struct str 
 	struct err said;
 	(void)name;
 	(void)line;
+	(void)err;
 	if (!question)
 		put_error(b, wrong.text);
 	else if (decide(b, question, &said) < 0)
@@ -207,7 +209,7 @@ static int take_question(void *ctx, const char *name, uint64_t line, struct str 
 	json_decref(question);
 	fwrite(b->out.p, 1, b->out.n, b->call->out);
 	buf_clear(&b->out);
-	return fflush(b->call->out) ? err_sys(err, "standard output") : 0;
+	return fflush(b->call->out) ? 1 : 0;
 }
 
 static int run_batch(const struct cmd_call *call)

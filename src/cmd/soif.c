@@ -19,7 +19,7 @@ struct work {
 
 static void flush(struct work *w)
 {
-	fwrite(w->out.p, 1, w->out.n, w->call->out);
+	fwrite(buf_text(&w->out), 1, w->out.n, w->call->out);
 	buf_clear(&w->out);
 }
 
@@ -55,9 +55,9 @@ static bool print(struct work *w, const struct soif *obj, enum soif_section sect
 
 static bool count(struct work *w, const struct soif *obj, enum soif_section section)
 {
+	(void)w;
 	(void)obj;
 	(void)section;
-	w->shown++;
 	return true;
 }
 
@@ -108,12 +108,13 @@ static int take_piece(void *ctx, const char *name, struct str piece, struct err 
 	struct work *w = ctx;
 	struct arena arena = ARENA_INIT(SIZE_MAX);
 	struct soif obj;
+	char url[VALUE_SHOWN];
 	int rc;
 	if (piece.n == 0)
 		soif_feed_end(&w->parser);
 	else if (soif_feed(&w->parser, piece, err) < 0)
 		return err_in(err, "%s", name);
-	while ((rc = soif_next(&w->parser, &arena, &obj, err)) != 1) {
+	while (!ferror(w->call->out) && (rc = soif_next(&w->parser, &arena, &obj, err)) != 1) {
 		if (rc < 0) {
 			w->rejected++;
 			complain(w, name, err);
@@ -123,8 +124,8 @@ static int take_piece(void *ctx, const char *name, struct str piece, struct err 
 			w->in_section[w->parser.section]++;
 			w->shown += w->each(w, &obj, w->parser.section);
 			if (obj.truncated) {
-				(void)err_set(err, ERR_DAMAGED, STR_FMT " is cut off at the end",
-					      STR_ARG(obj.url));
+				(void)err_set(err, ERR_DAMAGED, "%s is cut off at the end",
+					      value_show(obj.url, url));
 				complain(w, name, err);
 			}
 		}
@@ -136,7 +137,7 @@ static int take_piece(void *ctx, const char *name, struct str piece, struct err 
 		w->skipped += w->parser.skipped;
 		soif_parser_free(&w->parser);
 	}
-	return 0;
+	return ferror(w->call->out) ? 1 : 0;
 }
 
 /* Runs over all the input. The exit code; *ret may be looked at whatever it is. */
@@ -210,7 +211,7 @@ static int take_json(void *ctx, const char *name, uint64_t line, struct str text
 	}
 	flush(w);
 	arena_free(&arena);
-	return 0;
+	return ferror(w->call->out) ? 1 : 0;
 }
 
 static int run_from_json(const struct cmd_call *call)
@@ -317,7 +318,7 @@ static const struct command to_json = {
 	.name = "to-json",
 	.summary = "print objects as lines of JSON",
 	.description = "One object a line: section (inside of one), type, url, truncated (when it "
-		       "is), and attributes as pairs in their order. A value that is not UTF-8 is "
+		       "is), and attributes as pairs in their order. What is not UTF-8 is "
 		       "{\"base64\": \"...\"}. garner soif from-json makes the same objects of it.",
 	.args = "[FILE...]",
 	.args_help = "SOIF files; none or -: standard input",

@@ -10,7 +10,7 @@ static const char *const section_word[] = {[SOIF_PLAIN] = "",
 					   [SOIF_REFRESH] = "refresh",
 					   [SOIF_UPDATE] = "update"};
 
-static void print_value(struct jsonw *j, struct str value)
+static void print_bytes(struct jsonw *j, struct str value)
 {
 	if (str_utf8(value)) {
 		jsonw_str(j, value);
@@ -30,16 +30,18 @@ void soif_json_print(const struct soif *obj, enum soif_section section, struct b
 	jsonw_object(&j);
 	if (section != SOIF_PLAIN)
 		jsonw_put_text(&j, "section", section_word[section]);
-	jsonw_put_str(&j, "type", obj->type);
-	jsonw_put_str(&j, "url", obj->url);
+	jsonw_key(&j, "type");
+	print_bytes(&j, obj->type);
+	jsonw_key(&j, "url");
+	print_bytes(&j, obj->url);
 	if (obj->truncated)
 		jsonw_put_bool(&j, "truncated", true);
 	jsonw_key(&j, "attributes");
 	jsonw_array(&j);
 	for (size_t i = 0; i < obj->n; i++) {
 		jsonw_array(&j);
-		jsonw_str(&j, obj->attr[i].name);
-		print_value(&j, obj->attr[i].value);
+		print_bytes(&j, obj->attr[i].name);
+		print_bytes(&j, obj->attr[i].value);
 		jsonw_array_end(&j);
 	}
 	jsonw_array_end(&j);
@@ -55,10 +57,12 @@ static bool text_of(const json_t *v, struct arena *arena, struct str *ret)
 	return true;
 }
 
-/* {"base64": "..."} */
+/* A text, or {"base64": "..."}. */
 static bool bytes_of(const json_t *v, struct arena *arena, struct str *ret)
 {
 	struct str text;
+	if (text_of(v, arena, ret))
+		return true;
 	if (!text_of(json_object_get(v, "base64"), arena, &text) || text.n % 4)
 		return false;
 	unsigned char *bytes = arena_alloc(arena, text.n / 4 * 3 + 1);
@@ -79,12 +83,12 @@ static int attributes_of(const json_t *list, struct arena *arena, struct soif *o
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const json_t *pair = json_array_get(list, i);
 		struct str name, value;
-		const json_t *v = json_array_get(pair, 1);
-		if (json_array_size(pair) != 2 || !text_of(json_array_get(pair, 0), arena, &name) ||
-		    (!text_of(v, arena, &value) && !bytes_of(v, arena, &value)))
+		if (json_array_size(pair) != 2 ||
+		    !bytes_of(json_array_get(pair, 0), arena, &name) ||
+		    !bytes_of(json_array_get(pair, 1), arena, &value))
 			return err_set(err, ERR_USAGE,
-				       "attribute %zu is not [\"name\", \"value\"] or [\"name\", "
-				       "{\"base64\": \"...\"}]",
+				       "attribute %zu is not [\"name\", \"value\"], each a text "
+				       "or {\"base64\": \"...\"}",
 				       i + 1);
 		soif_add(obj, arena, name, value);
 	}
@@ -97,8 +101,8 @@ static int object_of(const json_t *root, struct arena *arena, struct soif *ret,
 	struct soif obj = {.truncated = json_is_true(json_object_get(root, "truncated"))};
 	struct str section = STR("");
 	enum soif_section s = SOIF_PLAIN;
-	if (!text_of(json_object_get(root, "type"), arena, &obj.type) ||
-	    !text_of(json_object_get(root, "url"), arena, &obj.url))
+	if (!bytes_of(json_object_get(root, "type"), arena, &obj.type) ||
+	    !bytes_of(json_object_get(root, "url"), arena, &obj.url))
 		return err_set(err, ERR_USAGE, "no texts \"type\" and \"url\"");
 	(void)text_of(json_object_get(root, "section"), arena, &section);
 	while (s <= SOIF_UPDATE && !str_is(section, section_word[s]))

@@ -1,8 +1,7 @@
 /* SOIF objects as lines of JSON and back:
  *   {"section":"delete","type":"FILE","url":"http://...","attributes":[["Title","..."],...]}
- * "section" only inside of one, "truncated":true where the input ended. A value that is not UTF-8
- * is
- * {"base64":"..."}. Order and repeated names are kept. */
+ * "section" only inside of one, "truncated":true where the input ended. A type, URL, name
+ * or value that is not UTF-8 is {"base64":"..."}. Order and repeated names are kept. */
 #pragma once
 #include "soif/soif_parse.h"
 

@@ -138,14 +138,7 @@ static int show(const struct cmd_call *call, const char *data)
 static int run(const struct cmd_call *call)
 {
 	char data[PATH_MAX];
-	struct config *config;
-	struct err err;
-	int code = cmd_config(call, &config);
-	if (code != 0)
-		return code;
-	if (cmd_data_dir(config, data, sizeof data, &err) < 0)
-		code = cmd_fail(call, &err);
-	config_free(&config);
+	int code = cmd_data(call, data, sizeof data);
 	return code ? code : show(call, data);
 }
 

@@ -48,10 +48,22 @@ static void add_addresses(const struct supervisor *s, struct buf *line)
 	}
 }
 
+/* The command that shows what runs, as it has to be typed here: another terminal knows neither our
+ * options nor our environment. */
+static void add_look(const struct supervisor *s, struct buf *line)
+{
+	const struct value_spec *spec =
+		value_find(global_section.specs, global_section.nspecs, STR("data"));
+	buf_printf(line, "%s ", s->call->self);
+	if (config_is_set(s->plan.config, &global_section, spec))
+		buf_printf(line, "-s data=%s ", s->data);
+	buf_add_text(line, "status");
+}
+
 /* The one line for people. */
 static void announce(const struct supervisor *s)
 {
-	struct buf line = BUF_INIT(16384);
+	struct buf line = BUF_INIT(32768);
 	size_t ready = count_ready(s), all = s->plan.nlisted;
 	if (all == 0)
 		buf_add_text(&line, "no roles are built into this program, so nothing runs");
@@ -60,8 +72,9 @@ static void announce(const struct supervisor *s)
 	else
 		buf_printf(&line, "%zu role%s ready", all, all == 1 ? "" : "s");
 	add_addresses(s, &line);
-	fprintf(s->call->out, "garner is up: " STR_FMT ", data in %s. Look: garner status\n",
-		STR_ARG(buf_str(&line)), s->data);
+	buf_printf(&line, ", data in %s. Look: ", s->data);
+	add_look(s, &line);
+	fprintf(s->call->out, "garner is up: %s\n", buf_text(&line));
 	fflush(s->call->out);
 	buf_free(&line);
 }
@@ -71,10 +84,10 @@ static void settle(struct supervisor *s)
 	size_t ready = count_ready(s), all = s->plan.nlisted;
 	char text[96];
 	s->settled = true;
-	if (!s->announced)
-		announce(s);
-	s->announced = true;
 	log_info(UP, "up", KV_UINT("ready", ready), KV_UINT("roles", all));
+	if (!s->announced)
+		announce(s); /* last, where it is seen */
+	s->announced = true;
 	snprintf(text, sizeof text, "READY=1\nSTATUS=%zu of %zu roles ready", ready, all);
 	notify_send(text);
 	FAULT("up.ready");
@@ -188,16 +201,31 @@ static void stop(struct supervisor *s, const char *signal_name)
 	FAULT("up.stopping");
 }
 
+static bool on_terminal(void)
+{
+	return isatty(STDIN_FILENO) || isatty(STDOUT_FILENO) || isatty(STDERR_FILENO);
+}
+
+/* HUP asks for a reload; it also comes when the terminal was closed that somebody ran us on, and
+ * then nobody would see or stop us. */
+static void hang_up(struct supervisor *s)
+{
+	if (s->terminal && !on_terminal())
+		stop(s, "HUP");
+	else if (!s->stopping)
+		supervisor_reload(s);
+}
+
 static void on_signal(evutil_socket_t fd, short what, void *ctx)
 {
 	(void)what;
 	struct supervisor *s = ctx;
 	struct signalfd_siginfo info;
 	while (read(fd, &info, sizeof info) == sizeof info) {
-		if (info.ssi_signo != SIGHUP)
+		if (info.ssi_signo == SIGHUP)
+			hang_up(s);
+		else
 			stop(s, sigabbrev_np((int)info.ssi_signo));
-		else if (!s->stopping)
-			supervisor_reload(s);
 	}
 	supervisor_advance(s);
 }
@@ -283,6 +311,7 @@ int supervisor_init(struct supervisor *s, const struct cmd_call *call, const cha
 	*s = (struct supervisor){.call = call,
 				 .data = data,
 				 .plan = *plan,
+				 .terminal = on_terminal(),
 				 .signal_fd = -1,
 				 .notice_fd = -1,
 				 .null_fd = -1};

@@ -22,6 +22,7 @@ struct supervisor {
 	struct child *child;    /* one per role of the program, in its order */
 	bool stopping, settled; /* settled: all that was wanted has been tried */
 	int64_t stopping_us;    /* monotonic; when it was asked to stop */
+	bool terminal;          /* it was started on one */
 	bool announced;         /* the line for people is out */
 	bool killed;            /* somebody did not stop in time */
 };

@@ -149,7 +149,8 @@ const struct command up_command = {
 		"configuration again: roles whose "
 		"settings "
 		"changed are restarted, the others are left alone; with an error in it nothing "
-		"changes. When the supervisor dies its roles die with it.\n\n"
+		"changes. When the supervisor dies its roles die with it; "
+		"when the terminal is closed that it runs on, it stops.\n\n"
 		"Under systemd it speaks sd_notify (Type=notify).",
 	.examples = examples,
 	.nexamples = ARRAY_LEN(examples),

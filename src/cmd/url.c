@@ -4,7 +4,11 @@
 #include "base/jsonw.h"
 #include "cmd/input.h"
 
-enum { LINE_MAX_BYTES = 64 << 10, OUT_MAX = 1 << 30 };
+enum {
+	LINE_MAX_BYTES = 64 << 10,
+	OUT_FULL = 1 << 20, /* answers go out when there are as many bytes of them */
+	OUT_MAX = OUT_FULL + 16 * LINE_MAX_BYTES, /* an answer: its line twice, bytes as \uXXXX */
+};
 
 struct url_options {
 	const char *base, *equiv;
@@ -140,21 +144,26 @@ static void add_to_line(struct work *w, struct str text)
 	buf_add_str(&w->line, str_head(text, LINE_MAX_BYTES - w->line.n));
 }
 
-/* Answers go out when everything that was there to read has been answered. */
+/* Answers go out when everything that was there to read has been answered, or they are many. */
 static int take_piece(void *ctx, const char *name, struct str piece, struct err *err)
 {
 	struct work *w = ctx;
 	(void)name;
+	(void)err;
 	if (piece.n == 0 && w->line.n)
 		answer_line(w);
 	for (size_t end; (end = str_find_byte(piece, '\n')) < piece.n;) {
 		add_to_line(w, str_head(piece, end));
 		answer_line(w);
 		piece = str_from(piece, end + 1);
+		if (w->out.n > OUT_FULL)
+			flush(w);
+		if (ferror(w->call->out))
+			return 1;
 	}
 	add_to_line(w, piece);
 	flush(w);
-	return ferror(w->call->out) ? err_sys(err, "standard output") : 0;
+	return ferror(w->call->out) ? 1 : 0;
 }
 
 static int run_batch(struct work *w)
@@ -240,7 +249,7 @@ static const struct cmd_exit exits[] = {
 
 const struct command url_command = {
 	.name = "url",
-	.summary = "Show how URLs are understood: parts, canonical form, footprint",
+	.summary = "show how URLs are understood: parts, canonical form, footprint",
 	.description =
 		"Parses URLs of http, https and ftp by the WHATWG rules and prints a JSON object "
 		"for "

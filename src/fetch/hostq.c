@@ -48,8 +48,11 @@ int hostq_push(struct hostq *q, qkey key, unsigned priority, struct str payload,
 			       payload.n, HOSTQ_PAYLOAD_MAX);
 	if (store_make_room(&q->store, payload.n + RECORD_HEAD_MAX, err) < 0)
 		return -1;
-	uint32_t i = queue_of(q, key);
+	struct place *place = queue_of(q, key);
+	uint32_t i = place->queue;
+	__builtin_prefetch(&q->store.list[place->list], 1);
 	list_push(&q->store, queue_list(q, i, priority), payload, user);
+	place->list = q->queue[i].recent;
 	queue_count(q, &q->queue[i], 1, 0);
 	queue_settle(q, i);
 	return 0;
@@ -258,11 +261,11 @@ bool hostq_put_back(struct hostq *q, const struct hostq_job *job, int64_t until_
 
 void hostq_set_rule(struct hostq *q, qkey key, const struct polite_rule *rule)
 {
-	uint32_t *i = keys_get(&q->keys, key);
+	uint32_t i = queue_find(q, key);
 	if (!i)
 		return;
-	queue_set_rule(&q->queue[*i], rule);
-	queue_settle(q, *i);
+	queue_set_rule(&q->queue[i], rule);
+	queue_settle(q, i);
 }
 
 struct hostq_rejects hostq_rejects(const struct hostq *q)
@@ -301,8 +304,7 @@ void hostq_count(const struct hostq *q, struct hostq_counts *ret)
 		.spilled = s->spilled,
 		.queues = q->used,
 		.active = q->active,
-		.memory = (uint64_t)s->chunks.nslabs * SLAB_CHUNKS * CHUNK_SIZE + s->extent_memory +
-			  s->cap * sizeof *s->list + q->cap * sizeof *q->queue +
+		.memory = store_memory(s) + s->cap * sizeof *s->list + q->cap * sizeof *q->queue +
 			  q->keys.cap * (sizeof *q->keys.slots + 1) +
 			  (q->ready.cap + q->rest.cap) * sizeof(struct due) + slots_memory(q),
 		.disk = s->end,
@@ -311,8 +313,8 @@ void hostq_count(const struct hostq *q, struct hostq_counts *ret)
 
 uint64_t hostq_waiting(const struct hostq *q, qkey key)
 {
-	uint32_t *i = keys_get(&q->keys, key);
-	return i ? q->queue[*i].urls : 0;
+	uint32_t i = queue_find(q, key);
+	return i ? q->queue[i].urls : 0;
 }
 
 bool hostq_wants_more(const struct hostq *q)

@@ -1,6 +1,9 @@
 /* Strings of bytes in chunks, and the records in them. */
 #include "fetch/hostq_list.h"
 
+#include <stdlib.h>
+#include <sys/mman.h>
+
 static char *chunk_at(const struct chunks *m, uint32_t number)
 {
 	return m->slab[number / SLAB_CHUNKS] + (size_t)(number % SLAB_CHUNKS) * CHUNK_SIZE;
@@ -23,6 +26,20 @@ static char *chunk_data(const struct chunks *m, uint32_t number)
 	return chunk_at(m, number) + (CHUNK_SIZE - CHUNK_DATA);
 }
 
+void *huge_resize(void *p, size_t had, size_t n)
+{
+	size_t round = (n + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+	if (n < HUGE_PAGE)
+		return mem_resize(p, n);
+	void *fresh = aligned_alloc(HUGE_PAGE, round);
+	ENSURE(fresh && had <= n);
+	(void)madvise(fresh, round, MADV_HUGEPAGE);
+	if (had)
+		memcpy(fresh, p, had);
+	mem_free(&p);
+	return fresh;
+}
+
 static uint32_t chunk_new(struct chunks *m)
 {
 	uint32_t number = m->free;
@@ -36,7 +53,7 @@ static uint32_t chunk_new(struct chunks *m)
 	if (m->made >= m->nslabs * (uint64_t)SLAB_CHUNKS) {
 		ENSURE(m->nslabs < UINT32_MAX / SLAB_CHUNKS);
 		m->slab = mem_resize(m->slab, (m->nslabs + 1) * sizeof *m->slab);
-		m->slab[m->nslabs++] = mem_resize(NULL, (size_t)SLAB_CHUNKS * CHUNK_SIZE);
+		m->slab[m->nslabs++] = huge_resize(NULL, 0, HUGE_PAGE);
 	}
 	return m->made++;
 }

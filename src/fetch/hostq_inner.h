@@ -13,6 +13,7 @@ struct queue {
 	uint64_t urls;      /* that wait, also those put back */
 	uint32_t out;
 	uint32_t lists;    /* the first, the most urgent; 0: none */
+	uint32_t recent;   /* list that was last pushed to; 0: not known */
 	uint32_t returned; /* jobs put back, most urgent first, in the order of coming; 0: none */
 	uint32_t next;     /* of those that wait for their turn, or are unused */
 	uint16_t concurrent;
@@ -45,7 +46,12 @@ static inline bool queue_equal(qkey a, qkey b)
 {
 	return a == b;
 }
-TABLE(keys, qkey, uint32_t, queue_hash, queue_equal)
+
+/* Where a key's things are. The list is only a guess, so that both can be fetched at once. */
+struct place {
+	uint32_t queue, list;
+};
+TABLE(keys, qkey, struct place, queue_hash, queue_equal)
 
 enum job_state { JOB_UNUSED, JOB_OUT, JOB_RETURNED };
 
@@ -76,7 +82,9 @@ struct hostq {
 };
 
 /* The queue of a key, made where there is none. */
-uint32_t queue_of(struct hostq *q, qkey key);
+struct place *queue_of(struct hostq *q, qkey key);
+/* 0: there is none. */
+uint32_t queue_find(const struct hostq *q, qkey key);
 void queue_set_rule(struct queue *u, const struct polite_rule *rule);
 unsigned queue_most_out(const struct queue *u);
 /* The list of a queue with this priority, made where there is none. */

@@ -10,10 +10,11 @@
 #include "fetch/hostq.h"
 
 enum {
-	CHUNK_SIZE = 512,
+	CHUNK_SIZE = 256,
 	CHUNK_DATA = CHUNK_SIZE - 4, /* behind the number of the next chunk */
-	SLAB_CHUNKS = 4096,          /* memory comes from the system 2 MiB at a time */
-	EXTENT_MAX = 64 << 10,       /* bytes in an extent, unless one record is longer */
+	HUGE_PAGE = 2 << 20,
+	SLAB_CHUNKS = HUGE_PAGE / CHUNK_SIZE, /* memory comes from the system 2 MiB at a time */
+	EXTENT_MAX = 64 << 10,                /* bytes in an extent, unless one record is longer */
 	RECORD_HEAD_MAX = 10 + 3,
 	RECORD_MAX = RECORD_HEAD_MAX + HOSTQ_PAYLOAD_MAX,
 };
@@ -112,6 +113,10 @@ int list_each_part(struct store *s, const struct list *l, part_fn *fn, void *ctx
 bool record_cut(struct str *rest, uint64_t *user, struct str *ret_payload);
 /* The bytes of a record up to its payload. */
 size_t record_head(uint64_t before, uint64_t user, size_t n, char ret[RECORD_HEAD_MAX]);
+
+/* Arrays that are visited in no order: from a size on in huge pages, where the system has them,
+ * because finding a small page costs more than the visit. `had` bytes are kept; freed as others. */
+void *huge_resize(void *p, size_t had, size_t n) MUST_USE;
 
 /* For the two files that make lists. */
 void chunks_free(struct chunks *c);

@@ -17,8 +17,10 @@ static uint32_t queue_new(struct hostq *q, qkey key)
 			q->nqueues = 1;
 		if (q->nqueues >= q->cap) {
 			ENSURE(q->cap < HOSTQ_QUEUES_MAX);
-			q->cap = q->cap ? q->cap + q->cap / 2 : 64;
-			q->queue = mem_resize(q->queue, q->cap * sizeof *q->queue);
+			uint32_t cap = q->cap ? q->cap + q->cap / 2 : 64;
+			q->queue = huge_resize(q->queue, q->cap * sizeof *q->queue,
+					       cap * sizeof *q->queue);
+			q->cap = cap;
 		}
 		i = q->nqueues++;
 	}
@@ -28,13 +30,19 @@ static uint32_t queue_new(struct hostq *q, qkey key)
 	return i;
 }
 
-uint32_t queue_of(struct hostq *q, qkey key)
+struct place *queue_of(struct hostq *q, qkey key)
 {
 	bool is_new;
-	uint32_t *i = keys_put_new(&q->keys, key, &is_new);
+	struct place *place = keys_put_new(&q->keys, key, &is_new);
 	if (is_new)
-		*i = queue_new(q, key);
-	return *i;
+		place->queue = queue_new(q, key);
+	return place;
+}
+
+uint32_t queue_find(const struct hostq *q, qkey key)
+{
+	struct place *place = keys_get(&q->keys, key);
+	return place ? place->queue : 0;
 }
 
 static void queue_forget(struct hostq *q, uint32_t i)
@@ -143,7 +151,6 @@ void queue_settle(struct hostq *q, uint32_t i)
 	} else if (!busy && u->active) {
 		queue_set_active(q, u, false);
 		line_move(q);
-		u = &q->queue[i];
 	}
 	if (busy)
 		queue_ready(q, i);
@@ -168,27 +175,35 @@ void queue_forget_rested(struct hostq *q, int64_t now_us)
 	}
 }
 
+/* The number before which one of this priority stands, or it itself. */
+static uint32_t *list_place(struct hostq *q, struct queue *u, unsigned priority)
+{
+	uint32_t *at = &u->lists;
+	while (*at && q->store.list[*at].priority < priority)
+		at = &q->store.list[*at].next;
+	return at;
+}
+
+/* Most URLs of a queue have one and the same priority: no need to pass by the lists of others. */
 struct list *queue_list(struct hostq *q, uint32_t queue, unsigned priority)
 {
-	uint32_t before = 0, at = q->queue[queue].lists;
-	while (at && q->store.list[at].priority < priority) {
-		before = at;
-		at = q->store.list[at].next;
+	struct queue *u = &q->queue[queue];
+	if (u->recent && q->store.list[u->recent].priority == priority)
+		return &q->store.list[u->recent];
+	u->recent = *list_place(q, u, priority);
+	if (!u->recent || q->store.list[u->recent].priority != priority) {
+		u->recent = store_list_new(&q->store, priority);
+		uint32_t *at = list_place(q, u, priority);
+		q->store.list[u->recent].next = *at;
+		*at = u->recent;
 	}
-	if (at && q->store.list[at].priority == priority)
-		return &q->store.list[at];
-	uint32_t number = store_list_new(&q->store, priority);
-	q->store.list[number].next = at;
-	if (before)
-		q->store.list[before].next = number;
-	else
-		q->queue[queue].lists = number;
-	return &q->store.list[number];
+	return &q->store.list[u->recent];
 }
 
 void queue_list_done(struct hostq *q, struct queue *u)
 {
 	uint32_t number = u->lists;
 	u->lists = q->store.list[number].next;
+	u->recent = u->recent == number ? 0 : u->recent;
 	store_list_free(&q->store, number);
 }

@@ -54,6 +54,7 @@ static void list_move(struct hostq *q, uint32_t from, uint32_t to)
 	uint32_t number = q->queue[from].lists, *at = &q->queue[to].lists;
 	struct list *l = &q->store.list[number];
 	q->queue[from].lists = l->next;
+	q->queue[from].recent = 0;
 	while (*at && q->store.list[*at].priority < l->priority)
 		at = &q->store.list[*at].next;
 	l->next = *at;
@@ -76,17 +77,15 @@ static int lists_merge(struct hostq *q, uint32_t from, uint32_t to, struct err *
 
 int hostq_rekey(struct hostq *q, qkey from_key, qkey to_key, struct err *err)
 {
-	uint32_t *found = keys_get(&q->keys, from_key), *other = keys_get(&q->keys, to_key);
-	if (!found || from_key == to_key)
+	uint32_t from = queue_find(q, from_key), to = queue_find(q, to_key);
+	if (!from || from == to)
 		return 0;
-	uint32_t from = *found;
-	if (!other) {
+	if (!to) {
 		keys_remove(&q->keys, from_key);
-		*keys_put(&q->keys, to_key) = from;
+		keys_put(&q->keys, to_key)->queue = from;
 		q->queue[from].key = to_key;
 		return 0;
 	}
-	uint32_t to = *other;
 	q->queue[to].due_us = MAX(q->queue[to].due_us, q->queue[from].due_us);
 	q->queue[to].troubles = MAX(q->queue[to].troubles, q->queue[from].troubles);
 	slots_move(q, from, to);

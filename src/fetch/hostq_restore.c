@@ -201,10 +201,10 @@ static int restore_queue(void *ctx, const struct hostq_saved *saved, struct err 
 	struct hostq *q = to->q;
 	char key[QKEY_TEXT];
 	queue_complete(to);
-	if (keys_get(&q->keys, saved->key) || q->used == HOSTQ_QUEUES_MAX)
+	if (queue_find(q, saved->key) || q->used == HOSTQ_QUEUES_MAX)
 		return err_set(err, ERR_DAMAGED, "%s: the queue %s is there twice", to->path,
 			       qkey_print(saved->key, key));
-	to->queue = queue_of(q, saved->key);
+	to->queue = queue_of(q, saved->key)->queue;
 	struct queue *u = &q->queue[to->queue];
 	queue_set_rule(u, &saved->rule);
 	u->troubles = (uint8_t)saved->troubles;

@@ -74,8 +74,10 @@ uint32_t store_list_new(struct store *s, unsigned priority)
 		if (s->nlists == 0)
 			s->nlists = 1;
 		if (s->nlists >= s->cap) {
-			s->cap = s->cap ? s->cap + s->cap / 2 : 64;
-			s->list = mem_resize(s->list, s->cap * sizeof *s->list);
+			uint32_t cap = s->cap ? s->cap + s->cap / 2 : 64;
+			s->list = huge_resize(s->list, s->cap * sizeof *s->list,
+					      cap * sizeof *s->list);
+			s->cap = cap;
 		}
 		number = s->nlists++;
 	}
@@ -347,7 +349,7 @@ static void compact(struct store *s)
 {
 	struct file fresh = FILE_INIT;
 	struct err ignored;
-	uint64_t end, extents = 0;
+	uint64_t end = 0, extents = 0;
 	for (uint32_t i = 1; i < s->nlists; i++)
 		extents += s->list[i].spilled ? s->list[i].spilled->n : 0;
 	struct move *move = mem_array(extents, sizeof *move);

@@ -9,9 +9,10 @@
  * is not renewed ends by itself.
  *
  * now_us is always clock_mono_us(), the time since this machine was started, or a test's own. It is
- * the same for all processes. What was written before the machine was started anew counts as
- * begun at the start (0): plain delays are over by then, longer pauses go on by the wall clock. So
- * a server is never asked before `delay` after the start of the machine.
+ * the same for all processes, and read just before the call: the request starts then. What was
+ * written before the machine was started anew counts as begun at the start (0): plain delays are
+ * over by then, longer pauses go on by the wall clock. So a server is never asked before `delay`
+ * after the start of the machine.
  *
  * A table belongs to one thread and is not used across fork(). No call waits for another process
  * for longer than 50 ms. doc/formats/polite.md describes the file. */
@@ -20,16 +21,17 @@
 #include "fetch/outcome.h"
 #include "net/addr.h"
 
-enum {
-	POLITE_CONCURRENT_MAX = 8
-}; /* connections to one server; a rule that says more means this */
+/* Connections to one server; a rule that says more means this. */
+enum { POLITE_CONCURRENT_MAX = 8 };
 
-#define POLITE_DELAY_US (10 * US_PER_S) /* the plain delay where nothing else is said */
-#define POLITE_PAUSE_MAX_US                                                                        \
-	(1 * US_PER_H)                       /* where doubling ends; a longer delay stays as it is \
-					      */
-#define POLITE_RETRY_MAX_US (1 * US_PER_DAY) /* the longest Retry-After that is believed */
-#define POLITE_LEASE_US (5 * US_PER_MIN) /* a lease ends so long after it was taken or renewed */
+/* The plain delay where nothing else is said. */
+#define POLITE_DELAY_US (10 * US_PER_S)
+/* Where doubling ends; a longer delay stays as it is. */
+#define POLITE_PAUSE_MAX_US (1 * US_PER_H)
+/* The longest Retry-After that is believed. */
+#define POLITE_RETRY_MAX_US (1 * US_PER_DAY)
+/* A lease ends so long after it was taken or renewed. */
+#define POLITE_LEASE_US (5 * US_PER_MIN)
 
 /* How one server is to be treated. */
 struct polite_rule {

@@ -206,7 +206,7 @@ static int claim_process(struct polite *p, struct err *err)
 
 static int attach(struct polite *p, const struct polite_options *o, struct err *err)
 {
-	struct polite_head head;
+	struct polite_head head = {0};
 	int64_t now_us = o->now_us ? o->now_us : clock_mono_us();
 	int64_t wall_us = o->wall_us ? o->wall_us : clock_wall_us();
 	p->wall_offset_us = wall_us - now_us;

@@ -32,9 +32,9 @@ static struct str trim(struct str s)
 static int month_of(struct str s)
 {
 	static const char names[] = "janfebmaraprmayjunjulaugsepoctnovdec";
-	for (int i = 0; i < 12; i++)
+	for (size_t i = 0; i < 12; i++)
 		if (s.n >= 3 && str_eq_nocase(str_head(s, 3), (struct str){names + 3 * i, 3}))
-			return i;
+			return (int)i;
 	return -1;
 }
 
@@ -161,8 +161,9 @@ bool robot_retry_after(struct str value, int64_t date_us, int64_t now_us, int64_
 
 static bool is_token(struct str s)
 {
+	static const char others[] = "!#$%&'*+-.^_`|~";
 	for (size_t i = 0; i < s.n; i++)
-		if (!isalnum((unsigned char)s.p[i]) && !memchr("!#$%&'*+-.^_`|~", s.p[i], 15))
+		if (!isalnum((unsigned char)s.p[i]) && !memchr(others, s.p[i], sizeof others - 1))
 			return false;
 	return s.n > 0;
 }

@@ -7,11 +7,11 @@
  *	text      the patterns in canonical form
  *	sitemaps  u16 length, bytes
  *
- * A rule is its line times two, plus one if it allows. Literals (neither `*` nor a final `$`) are
- *in ascending order and differ; a parent is the number, from 1, of the longest other literal that
+ * A rule is its line times two, plus one if it allows. Literals (no `*` and no final `$`) are in
+ * ascending order and differ; a parent is the number, from 1, of the longest other literal that
  * one begins with, 0: none. So the longest literal that a path begins with is the greatest one not
- * after the path, or among the parents of that. Wilds are in the order in which they decide:
- *longest first, then those that allow, then by line. */
+ * after the path, or among the parents of that. Wilds stand as they decide: longest first,
+ * then those that allow, then by line. */
 #pragma once
 #include "base/buf.h"
 

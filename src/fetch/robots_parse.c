@@ -35,15 +35,6 @@ static bool line_end(char c)
 	return c == '\n' || c == '\r';
 }
 
-static struct str trim(struct str s)
-{
-	while (s.n && blank(s.p[0]))
-		s = str_from(s, 1);
-	while (s.n && blank(s.p[s.n - 1]))
-		s.n--;
-	return s;
-}
-
 /* The letters, `_` and `-` that s begins with. */
 static struct str product_token(struct str s)
 {
@@ -175,13 +166,13 @@ static void take_line(struct parse *p, struct str line)
 {
 	p->line++;
 	line = str_head(line, ROBOTS_LINE_MAX);
-	line = trim(str_head(line, str_find_byte(line, '#')));
+	line = str_trim(str_head(line, str_find_byte(line, '#')));
 	size_t n = 0;
 	while (n < line.n && line.p[n] != ':' && !blank(line.p[n]))
 		n++;
-	struct str value = trim(str_from(line, n));
+	struct str value = str_trim(str_from(line, n));
 	if (value.n && value.p[0] == ':')
-		value = trim(str_from(value, 1));
+		value = str_trim(str_from(value, 1));
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
 		if (str_eq_nocase(str_head(line, n), keys[i].name))
 			keys[i].take(p, value);

@@ -203,3 +203,12 @@ struct addr addr_server(const struct addr *a)
 	}
 	return s;
 }
+
+bool addr_loopback(const struct addr *a)
+{
+	static const uint8_t v4[] = {127}, v6[16] = {[15] = 1};
+	if (a->family == AF_INET6 && addr_in(a, mapped, 96))
+		return a->b[12] == v4[0];
+	return a->family == AF_INET ? addr_in(a, v4, 8)
+				    : a->family == AF_INET6 && addr_in(a, v6, 128);
+}

@@ -42,6 +42,9 @@ static inline size_t addr_bytes(const struct addr *a)
 /* Whether the first `bits` bits are those of the prefix; the family is not looked at. */
 bool addr_in(const struct addr *a, const uint8_t *prefix, unsigned bits);
 
+/* This machine, also as IPv4 that is mapped into IPv6. */
+bool addr_loopback(const struct addr *a);
+
 /* The server behind an address, as politeness counts it: an IPv4 address whole (also one that is
  * mapped into IPv6), of IPv6 the /64; no port, no scope. */
 struct addr addr_server(const struct addr *a);

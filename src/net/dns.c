@@ -169,6 +169,7 @@ static void part_done(void *ctx, int status, int timeouts, unsigned char *packet
 
 static void wait_unlink(struct dns_wait *wait)
 {
+	ENSURE(wait->prev && wait->next);
 	wait->prev->next = wait->next;
 	wait->next->prev = wait->prev;
 	wait->next = wait->prev = NULL;

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-enum { KEPT = 64 << 10 }; /* a buffer that grew beyond is given back after the answer */
+enum { KEPT = 4 << 10 }; /* a buffer that grew beyond is given back: who stays may be many */
 
 /* What every answer says, unless the handler says otherwise. */
 static const struct http_headers guards[] = {
@@ -179,8 +179,8 @@ void http_answer_error(struct http_request *req, struct http_answer *a, int stat
 struct content {
 	struct str bytes;
 	uint64_t from, n, size;
-	bool part;
-	char modified[32]; /* "" where it is not known */
+	bool part, packs, varies; /* packs: it is to be compressed, if that pays */
+	char modified[32];        /* "" where it is not known */
 };
 
 static void add(struct http_conn *c, struct MHD_Response *r, const char *name, const char *value)
@@ -220,6 +220,8 @@ static void add_headers(struct http_conn *c, struct MHD_Response *r, const struc
 			 (unsigned long long)(x->from + x->n - 1), (unsigned long long)x->size);
 	if (x->part || a->status == 416)
 		add(c, r, "Content-Range", text);
+	if (x->varies)
+		add(c, r, "Vary", "Accept-Encoding");
 	if (close)
 		add(c, r, "Connection", "close");
 }
@@ -230,6 +232,8 @@ static bool unchanged(struct http_conn *c, const char *modified)
 	struct str tags = http_header(&c->request, "If-None-Match");
 	struct str since = http_header(&c->request, "If-Modified-Since");
 	char packed[80];
+	if (!c->answer.etag[0] && !modified[0]) /* nothing to know it by */
+		return false;
 	if (!tags.p)
 		return since.p && modified[0] && str_is(since, modified);
 	if (http_tag_listed(tags, c->answer.etag))
@@ -269,8 +273,7 @@ static void cut_range(struct http_conn *c, struct content *x)
 
 static void pack(struct http_conn *c, struct MHD_Response **ret, struct content *x, bool close)
 {
-	bool varies, packed = http_gzip_wanted(c, x->bytes, &varies) && !x->part &&
-			      http_gzip(x->bytes, &c->packed);
+	bool packed = x->packs && !x->part && http_gzip(x->bytes, &c->packed);
 	size_t n = strlen(c->answer.etag);
 	if (packed) {
 		x->bytes = buf_str(&c->packed);
@@ -283,8 +286,6 @@ static void pack(struct http_conn *c, struct MHD_Response **ret, struct content 
 	add_headers(c, *ret, x, close);
 	if (packed)
 		add(c, *ret, "Content-Encoding", "gzip");
-	if (varies)
-		add(c, *ret, "Vary", "Accept-Encoding");
 }
 
 static struct MHD_Response *file_response(struct http_conn *c, const struct content *x)
@@ -325,6 +326,7 @@ static struct MHD_Response *make_response(struct http_conn *c, bool close)
 		return stream_response(c, close);
 	struct content x = {.bytes = a->bytes.p ? a->bytes : buf_str(a->body)};
 	x.n = x.size = a->file ? a->file_size : x.bytes.n;
+	x.packs = http_gzip_wanted(c, x.bytes, &x.varies) && !a->file;
 	if (a->modified_wall_us)
 		http_date(x.modified, a->modified_wall_us);
 	bool asked = a->status == 200 && c->request.route && c->request.route->method == HTTP_GET;

@@ -1,24 +1,25 @@
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/table.h"
 #include "net/http_inner.h"
 
-#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <time.h>
 
 enum { TICK_S = 1 };
-#define PEER_UNIX UINT64_MAX /* has no cap of its own */
 
-static bool equal_u64(uint64_t a, uint64_t b)
+static uint64_t hash_server(struct addr a)
 {
-	return a == b;
+	return addr_hash(&a);
 }
-TABLE(peer_table, uint64_t, int64_t, hash_u64, equal_u64)
+static bool same_server(struct addr a, struct addr b)
+{
+	return addr_eq(&a, &b);
+}
+TABLE(peer_table, struct addr, int64_t, hash_server, same_server)
 struct http_peers {
-	struct peer_table table; /* connections by peer_of() */
+	struct peer_table table; /* connections by addr_server(), those of Unix peers apart */
 };
 
 struct http_peers *http_peers_new(void)
@@ -33,69 +34,38 @@ void http_peers_free(struct http_peers **p)
 	mem_free(p);
 }
 
-/* The IPv4 address that is meant, also by ::ffff:1.2.3.4. */
-static bool v4_of(const struct sockaddr *addr, uint32_t *ret)
+/* IPv4 in IPv6's clothes is IPv4. */
+static struct addr peer_of(const struct sockaddr *from, size_t n)
 {
-	const struct sockaddr_in *v4 = (const struct sockaddr_in *)addr;
-	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)addr;
-	if (addr->sa_family == AF_INET)
-		*ret = ntohl(v4->sin_addr.s_addr);
-	else if (addr->sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr))
-		*ret = (uint32_t)v6->sin6_addr.s6_addr[12] << 24 |
-		       (uint32_t)v6->sin6_addr.s6_addr[13] << 16 |
-		       (uint32_t)v6->sin6_addr.s6_addr[14] << 8 | v6->sin6_addr.s6_addr[15];
-	else
-		return false;
-	return true;
+	struct addr a, server;
+	if (!from || !addr_from_sockaddr(from, n, &a))
+		return (struct addr){0};
+	server = addr_server(&a);
+	if (server.family == a.family)
+		return a;
+	server.port = a.port;
+	return server;
 }
 
-/* Whoever has one IPv6 address has 2^64 of them. */
-static uint64_t peer_of(const struct sockaddr *addr)
-{
-	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)addr;
-	uint32_t v4;
-	uint64_t net;
-	if (!addr || (addr->sa_family != AF_INET && addr->sa_family != AF_INET6))
-		return PEER_UNIX;
-	if (v4_of(addr, &v4))
-		return v4;
-	memcpy(&net, v6->sin6_addr.s6_addr, sizeof net);
-	return hash_u64(net) | UINT64_C(1) << 32; /* apart from IPv4 */
-}
-
-const struct sockaddr *http_conn_peer(const struct http_conn *c)
+static struct addr peer_of_conn(const struct http_conn *c)
 {
 	const union MHD_ConnectionInfo *info =
 		c->server->mhd.get_connection_info(c->mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-	return info ? info->client_addr : NULL;
+	/* it is as long as its family has it */
+	return peer_of(info ? info->client_addr : NULL, sizeof(struct sockaddr_in6));
 }
 
 bool http_conn_local(const struct http_conn *c)
 {
-	const struct sockaddr *addr = http_conn_peer(c);
-	uint32_t v4;
-	if (c->peer == PEER_UNIX)
-		return true;
-	if (v4_of(addr, &v4))
-		return v4 >> 24 == 127;
-	return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)addr)->sin6_addr);
+	return !c->peer.family || addr_loopback(&c->peer);
 }
 
-void http_conn_address(const struct http_conn *c, char *ret, size_t cap)
+const char *http_conn_address(const struct http_conn *c, char ret[ADDR_SHOWN])
 {
-	const struct sockaddr *addr = http_conn_peer(c);
-	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)addr;
-	char text[INET6_ADDRSTRLEN] = "";
-	uint32_t v4;
-	if (c->peer == PEER_UNIX) {
-		snprintf(ret, cap, "unix:");
-	} else if (v4_of(addr, &v4)) {
-		snprintf(ret, cap, "%u.%u.%u.%u:%u", v4 >> 24, v4 >> 16 & 255, v4 >> 8 & 255,
-			 v4 & 255, ntohs(v6->sin6_port)); /* the port is where IPv4 has it */
-	} else {
-		inet_ntop(AF_INET6, &v6->sin6_addr, text, sizeof text);
-		snprintf(ret, cap, "[%s]:%u", text, ntohs(v6->sin6_port));
-	}
+	if (c->peer.family)
+		return addr_print_port(&c->peer, ret);
+	snprintf(ret, ADDR_SHOWN, "unix:");
+	return ret;
 }
 
 /* Several threads may be here at once before the first of them counts: the caps may be passed by
@@ -103,11 +73,11 @@ void http_conn_address(const struct http_conn *c, char *ret, size_t cap)
 enum MHD_Result http_conns_allow(void *server, const struct sockaddr *addr, socklen_t n)
 {
 	struct http_server *s = server;
-	uint64_t peer = n ? peer_of(addr) : PEER_UNIX;
+	struct addr peer = peer_of(addr, n);
 	pthread_mutex_lock(&s->lock);
-	const int64_t *of_peer = peer_table_get(&s->peers->table, peer);
+	const int64_t *of_peer = peer_table_get(&s->peers->table, addr_server(&peer));
 	bool full = s->nconns >= (size_t)s->options.limits.max_connections ||
-		    (of_peer && peer != PEER_UNIX && *of_peer >= s->options.limits.max_per_address);
+		    (of_peer && peer.family && *of_peer >= s->options.limits.max_per_address);
 	pthread_mutex_unlock(&s->lock);
 	if (full)
 		http_count(s, HTTP_COUNT_REFUSED, 1);
@@ -127,7 +97,7 @@ static struct http_conn *opened(struct http_server *s, struct MHD_Connection *mh
 	c->server = s;
 	c->mhd = mhd;
 	c->fd = s->mhd.get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-	c->peer = peer_of(http_conn_peer(c));
+	c->peer = peer_of_conn(c);
 	c->due_us = clock_mono_us() + s->options.limits.request_us;
 	c->request.arena = ARENA_INIT((size_t)2 * HTTP_BODY_MAX);
 	c->body = c->packed = BUF_INIT(HTTP_BODY_MAX);
@@ -137,13 +107,20 @@ static struct http_conn *opened(struct http_server *s, struct MHD_Connection *mh
 		c->next->prev = c;
 	s->conns = c;
 	s->nconns++;
-	++*peer_table_put(&s->peers->table, c->peer);
+	++*peer_table_put(&s->peers->table, addr_server(&c->peer));
 	count_open(s);
 	if (s->ticker_sleeps)
 		pthread_cond_signal(&s->wake);
 	pthread_mutex_unlock(&s->lock);
 	http_count(s, HTTP_COUNT_CONNECTIONS, 1);
 	return c;
+}
+
+void http_conn_over(struct http_conn *c)
+{
+	if (c->active)
+		__atomic_sub_fetch(&c->server->active, 1, __ATOMIC_RELAXED);
+	c->active = false;
 }
 
 /* The descriptor is still open: libmicrohttpd closes it after this. */
@@ -157,11 +134,13 @@ static void closed(struct http_server *s, struct http_conn *c)
 	if (c->next)
 		c->next->prev = c->prev;
 	s->nconns--;
-	if (--*peer_table_put(&s->peers->table, c->peer) == 0)
-		peer_table_remove(&s->peers->table, c->peer);
+	struct addr server = addr_server(&c->peer);
+	if (--*peer_table_put(&s->peers->table, server) == 0)
+		peer_table_remove(&s->peers->table, server);
 	count_open(s);
 	http_stream_orphan(c);
 	pthread_mutex_unlock(&s->lock);
+	http_conn_over(c);
 	http_answer_done(c);
 	arena_free(&c->request.arena);
 	buf_free(&c->body);

@@ -123,8 +123,8 @@ void http_date(char ret[32], int64_t wall_us)
 	struct tm t;
 	if (!gmtime_r(&s, &t))
 		t = (struct tm){0};
-	snprintf(ret, 32, "%.3s, %02u %.3s %04u %02u:%02u:%02u GMT", days + 3 * t.tm_wday,
-		 (unsigned)t.tm_mday % 100, months + 3 * t.tm_mon,
-		 (unsigned)(t.tm_year + 1900) % 10000, (unsigned)t.tm_hour % 100,
-		 (unsigned)t.tm_min % 100, (unsigned)t.tm_sec % 100);
+	snprintf(ret, 32, "%.3s, %02u %.3s %04u %02u:%02u:%02u GMT",
+		 days + (size_t)3 * (size_t)t.tm_wday, (unsigned)t.tm_mday % 100,
+		 months + (size_t)3 * (size_t)t.tm_mon, (unsigned)(t.tm_year + 1900) % 10000,
+		 (unsigned)t.tm_hour % 100, (unsigned)t.tm_min % 100, (unsigned)t.tm_sec % 100);
 }

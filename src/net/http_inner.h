@@ -3,6 +3,7 @@
  * Locks, in the order in which they may be taken: an owner's (a channel's), server->lock, a
  * stream's, and last whatever libmicrohttpd has. */
 #pragma once
+#include "net/addr.h"
 #include "net/http.h"
 #include "net/http_pool.h"
 #include "net/http_route.h"
@@ -26,7 +27,7 @@ struct http_conn {
 	struct MHD_Connection *mhd;
 	struct http_conn *next, *prev; /* server->lock */
 	int fd;
-	uint64_t peer;              /* for the cap per address */
+	struct addr peer;           /* no family: a Unix peer */
 	int64_t due_us;             /* atomic; it is shut when this is past */
 	struct http_stream *stream; /* server->lock */
 	enum http_step step;
@@ -69,14 +70,17 @@ enum MHD_Result http_conns_allow(void *server, const struct sockaddr *addr, sock
 void http_conns_notify(void *server, struct MHD_Connection *mhd, void **ret_conn,
 		       enum MHD_ConnectionNotificationCode code);
 void *http_conns_ticker(void *server); /* the thread */
-const struct sockaddr *http_conn_peer(const struct http_conn *c);
 bool http_conn_local(const struct http_conn *c);
-void http_conn_address(const struct http_conn *c, char *ret, size_t cap);
+void http_conn_over(struct http_conn *c); /* its request counts as active no more */
+const char *http_conn_address(const struct http_conn *c, char ret[ADDR_SHOWN]); /* returns ret */
 
 /* http_answer.c: hands the filled answer to libmicrohttpd. close: the connection ends behind it. */
 void http_answer_init(struct http_conn *c);
 enum MHD_Result http_answer_send(struct http_conn *c, bool close);
 void http_answer_done(struct http_conn *c); /* gives back what it held */
+
+/* http_head.c: why a request cannot be taken by what its head says; NULL: it can. */
+const char *http_head_wrong(const struct http_conn *c);
 
 /* http_encoding.c */
 bool http_gzip_wanted(const struct http_conn *c, struct str bytes, bool *ret_varies);

@@ -204,7 +204,7 @@ static int unknown(const struct http_route *route, struct str name, struct err *
 
 static int fill_path(struct filling *f, const struct http_match *m, struct err *err)
 {
-	struct str segments[HTTP_SEGMENTS];
+	struct str segments[HTTP_SEGMENTS] = {0};
 	size_t n = split(str_of(f->route->pattern), segments);
 	for (size_t i = 0; i < n; i++)
 		if (str_starts(segments[i], STR(":")) &&

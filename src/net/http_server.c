@@ -90,16 +90,15 @@ static void not_found(struct http_conn *c, unsigned allow)
 			  buf_text(&list));
 }
 
-/* By which name this machine was asked. Another one means that a browser was led here. */
+/* By which name this machine was asked. Another one means that a browser was led here; whoever owns
+ * a domain owns 127.0.0.1.example too. */
 static bool host_is_local(const struct http_request *req)
 {
 	struct str host = http_header(req, "Host");
-	if (str_starts(host, STR("["))) {
-		host = str_head(host, str_find_byte(host, ']') + 1);
-		return str_is(host, "[::1]");
-	}
-	host = str_head(host, str_find_byte(host, ':'));
-	return str_eq_nocase(host, STR("localhost")) || str_starts(host, STR("127."));
+	struct addr a;
+	if (addr_parse_port(host, 80, &a))
+		return addr_loopback(&a);
+	return str_eq_nocase(str_head(host, str_find_byte(host, ':')), STR("localhost"));
 }
 
 static bool may(const struct http_request *req)
@@ -149,6 +148,7 @@ static void too_large(struct http_conn *c)
 static enum MHD_Result head_came(struct http_conn *c, const char *method)
 {
 	struct str length = http_header(&c->request, "Content-Length");
+	const char *wrong = http_head_wrong(c);
 	uint64_t n;
 	c->method = method;
 	c->request.head = strcmp(method, "HEAD") == 0;
@@ -157,9 +157,11 @@ static enum MHD_Result head_came(struct http_conn *c, const char *method)
 	buf_free(&c->taken);
 	c->taken = BUF_INIT(body_max(c));
 	c->step = HTTP_BODY;
-	if (!length.p || (str_u64(length, &n) && n <= body_max(c)))
+	if (wrong)
+		http_answer_error(&c->request, &c->answer, 400, "%s", wrong);
+	else if (!length.p || (str_u64(length, &n) && n <= body_max(c)))
 		return MHD_YES;
-	if (c->answer.status < 400)
+	else if (c->answer.status < 400)
 		too_large(c);
 	c->step = HTTP_ANSWERED;
 	return http_answer_send(c, true);
@@ -269,17 +271,16 @@ static void count_request(struct http_conn *c)
 static void tell(struct http_conn *c, int64_t now_us, bool whole)
 {
 	const struct http_options *o = &c->server->options;
-	char address[80];
+	char address[ADDR_SHOWN];
 	if (!o->done || !(o->log_all || c->answer.fault))
 		return;
-	http_conn_address(c, address, sizeof address);
 	o->done(o->ctx, &(struct http_done){.method = c->method,
 					    .path = c->request.path,
 					    .query = c->request.query,
 					    .status = c->status,
 					    .bytes = c->sent,
 					    .took_us = now_us - c->began_us,
-					    .address = address,
+					    .address = http_conn_address(c, address),
 					    .fault = c->answer.fault,
 					    .whole = whole});
 }
@@ -297,9 +298,7 @@ static void on_end(void *server, struct MHD_Connection *mhd, void **conn,
 		count_request(c);
 		tell(c, now_us, how == MHD_REQUEST_TERMINATED_COMPLETED_OK);
 	}
-	if (c->active)
-		__atomic_sub_fetch(&s->active, 1, __ATOMIC_RELAXED);
-	c->active = false;
+	http_conn_over(c);
 	c->step = HTTP_IDLE;
 	http_answer_done(c);
 	buf_free(&c->taken);
@@ -318,9 +317,8 @@ static int start_daemon(struct http_server *s, struct err *err)
 		{MHD_OPTION_THREAD_POOL_SIZE, (intptr_t)threads, NULL},
 		{MHD_OPTION_END, 0, NULL},
 	};
-	sigset_t all, before;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	sigset_t before;
+	thread_block_signals(&before);
 	s->daemon = s->mhd.start_daemon(
 		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, http_conns_allow, s,
 		on_request, s, MHD_OPTION_LISTEN_SOCKET, s->options.listen_fd,

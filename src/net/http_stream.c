@@ -111,13 +111,6 @@ void http_stream_orphan(struct http_conn *c)
 	c->stream = NULL;
 }
 
-static void forget_request(struct http_conn *c)
-{
-	if (c->active)
-		__atomic_sub_fetch(&c->server->active, 1, __ATOMIC_RELAXED);
-	c->active = false;
-}
-
 struct MHD_Response *http_stream_response(struct http_conn *c)
 {
 	struct http_stream *s = c->answer.stream;
@@ -128,8 +121,8 @@ struct MHD_Response *http_stream_response(struct http_conn *c)
 		    (s->ops->endless && __atomic_load_n(&c->server->draining, __ATOMIC_RELAXED));
 	pthread_mutex_unlock(&c->server->lock);
 	if (s->ops->endless)
-		forget_request(c);
-	c->answer.stream = NULL; /* the response has it now */
+		http_conn_over(c); /* nobody waits for its end */
+	c->answer.stream = NULL;   /* the response has it now */
 	size_t block = s->ops->block ? s->ops->block : BLOCK;
 	return c->server->mhd.create_response_from_callback(MHD_SIZE_UNKNOWN, block, read_some, s,
 							    response_freed);

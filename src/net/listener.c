@@ -1,32 +1,28 @@
 #include "net/listener.h"
 
-#include "base/hash.h"
 #include "base/table.h"
 
-#include <arpa/inet.h>
-#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 enum { BATCH = 64 }; /* accepted before others have their turn */
 #define STALL_US (100 * US_PER_MS)
 
-static uint64_t hash_key(struct gate_key key)
+static uint64_t hash_server(struct addr a)
 {
-	return hash_u64(key.bits ^ (uint64_t)key.family << 56);
+	return addr_hash(&a);
 }
 
-static bool equal_key(struct gate_key a, struct gate_key b)
+static bool same_server(struct addr a, struct addr b)
 {
-	return a.bits == b.bits && a.family == b.family;
+	return addr_eq(&a, &b);
 }
 
-TABLE(addresses, struct gate_key, size_t, hash_key, equal_key)
+TABLE(addresses, struct addr, size_t, hash_server, same_server)
 
 struct gate {
 	size_t max, max_per_address, inside;
@@ -49,15 +45,15 @@ void gate_free(struct gate **g)
 	mem_free(g);
 }
 
-int gate_enter(struct gate *g, const struct gate_key *key)
+int gate_enter(struct gate *g, const struct addr *server)
 {
 	if (g->inside >= g->max)
 		return 1;
-	if (key->family != AF_UNIX) {
-		size_t *n = addresses_put(&g->addresses, *key);
+	if (server->family) {
+		size_t *n = addresses_put(&g->addresses, *server);
 		if (*n >= g->max_per_address) {
 			if (*n == 0)
-				addresses_remove(&g->addresses, *key);
+				addresses_remove(&g->addresses, *server);
 			return 1;
 		}
 		++*n;
@@ -66,16 +62,16 @@ int gate_enter(struct gate *g, const struct gate_key *key)
 	return 0;
 }
 
-void gate_leave(struct gate *g, const struct gate_key *key)
+void gate_leave(struct gate *g, const struct addr *server)
 {
 	ENSURE(g->inside > 0);
 	g->inside--;
-	if (key->family == AF_UNIX)
+	if (!server->family)
 		return;
-	size_t *n = addresses_get(&g->addresses, *key);
+	size_t *n = addresses_get(&g->addresses, *server);
 	ENSURE(n && *n > 0);
 	if (--*n == 0)
-		addresses_remove(&g->addresses, *key);
+		addresses_remove(&g->addresses, *server);
 }
 
 size_t gate_inside(const struct gate *g)
@@ -88,33 +84,16 @@ size_t gate_addresses(const struct gate *g)
 	return addresses_count(&g->addresses);
 }
 
-static void peer_v4(const void *address, struct peer *ret)
+/* IPv4 in IPv6's clothes is IPv4, also to people. */
+void peer_of(const struct sockaddr *from, size_t len, struct peer *ret)
 {
-	uint32_t bits;
-	memcpy(&bits, address, sizeof bits);
-	ret->key = (struct gate_key){.bits = bits, .family = AF_INET};
-	inet_ntop(AF_INET, address, ret->text, sizeof ret->text);
-}
-
-/* IPv4 in IPv6's clothes is IPv4. */
-static void peer_v6(const struct in6_addr *address, struct peer *ret)
-{
-	if (IN6_IS_ADDR_V4MAPPED(address)) {
-		peer_v4(address->s6_addr + 12, ret);
+	struct addr a;
+	*ret = (struct peer){.text = "unix"};
+	if (!addr_from_sockaddr(from, len, &a))
 		return;
-	}
-	ret->key.family = AF_INET6;
-	memcpy(&ret->key.bits, address->s6_addr, sizeof ret->key.bits);
-	inet_ntop(AF_INET6, address, ret->text, sizeof ret->text);
-}
-
-void peer_of(const struct sockaddr *from, struct peer *ret)
-{
-	*ret = (struct peer){.key.family = AF_UNIX, .text = "unix"};
-	if (from->sa_family == AF_INET)
-		peer_v4(&((const struct sockaddr_in *)from)->sin_addr, ret);
-	else if (from->sa_family == AF_INET6)
-		peer_v6(&((const struct sockaddr_in6 *)from)->sin6_addr, ret);
+	a.port = 0;
+	ret->server = addr_server(&a);
+	addr_print(ret->server.family == AF_INET ? &ret->server : &a, ret->text);
 }
 
 struct listener {
@@ -136,17 +115,17 @@ static void refuse(struct listener *l, int fd)
 	close(fd);
 }
 
-static void let_in(struct listener *l, int fd, const struct sockaddr *from)
+static void let_in(struct listener *l, int fd, const struct sockaddr *from, size_t len)
 {
 	struct peer peer;
 	int one = 1;
-	peer_of(from, &peer);
-	if (gate_enter(l->gate, &peer.key) != 0) {
+	peer_of(from, len, &peer);
+	if (gate_enter(l->gate, &peer.server) != 0) {
 		refuse(l, fd);
 		return;
 	}
 	/* answers leave whole, so waiting to fill a packet would only delay the last */
-	if (peer.key.family != AF_UNIX)
+	if (peer.server.family)
 		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 	l->stats.accepted++;
 	l->options.accepted(l->options.ctx, fd, &peer);
@@ -174,7 +153,7 @@ static void on_ready(void *ctx, unsigned what)
 		socklen_t n = sizeof from;
 		int fd = accept4(l->fd, (struct sockaddr *)&from, &n, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0) {
-			let_in(l, fd, (const struct sockaddr *)&from);
+			let_in(l, fd, (const struct sockaddr *)&from, n);
 		} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
 			   errno == ENOMEM) {
 			stall(l);

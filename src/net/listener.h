@@ -3,32 +3,25 @@
  * gets a word and the end at once, so that those who may come in are not kept waiting behind. When
  * descriptors run out, accepting pauses for a while; the kernel keeps the rest in its queue. */
 #pragma once
+#include "net/addr.h"
 #include "net/loop.h"
 
-enum { PEER_TEXT = 64 };
-
-struct gate_key {
-	uint64_t bits;
-	int family; /* AF_INET, AF_INET6; AF_UNIX has no bits and is not counted apart */
-};
-
 struct peer {
-	struct gate_key key;
-	char text[PEER_TEXT]; /* "192.0.2.1", "2001:db8::1", "unix" */
+	struct addr server;    /* what the gate counts: see addr_server(); no family: a Unix peer */
+	char text[ADDR_SHOWN]; /* "192.0.2.1", "2001:db8::1", "unix" */
 };
 
 struct gate;
-struct sockaddr;
 
 struct gate *gate_new(size_t max, size_t max_per_address);
 void gate_free(struct gate **g);
 /* 0: one more is inside, until gate_leave(); 1: there are too many. */
-int gate_enter(struct gate *g, const struct gate_key *key);
-void gate_leave(struct gate *g, const struct gate_key *key);
+int gate_enter(struct gate *g, const struct addr *server);
+void gate_leave(struct gate *g, const struct addr *server);
 size_t gate_inside(const struct gate *g);
 size_t gate_addresses(const struct gate *g);
 
-void peer_of(const struct sockaddr *from, struct peer *ret);
+void peer_of(const struct sockaddr *from, size_t len, struct peer *ret);
 
 struct listener_stats {
 	uint64_t accepted, refused; /* refused by the gate */

@@ -12,6 +12,7 @@
 	X(create_response_from_fd_at_offset64) \
 	X(destroy_response)                    \
 	X(get_connection_info)                 \
+	X(get_connection_values_n)             \
 	X(lookup_connection_value)             \
 	X(queue_response)                      \
 	X(quiesce_daemon)                      \

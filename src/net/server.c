@@ -128,7 +128,7 @@ static void on_closed(void *ctx, enum conn_end end, int sys_errno)
 	struct server *server = s->server;
 	if (server->protocol->closed)
 		server->protocol->closed(s, end);
-	gate_leave(server->gate, &s->peer.key);
+	gate_leave(server->gate, &s->peer.server);
 	*s->prev = s->next;
 	if (s->next)
 		s->next->prev = s->prev;

@@ -114,7 +114,7 @@ struct conn *session_conn(struct session *s);
 struct server *session_server(struct session *s);
 const char *session_peer(const struct session *s);
 /* The next n bytes go to fn as one block, then lines again. false: more than block_max, nothing is
- * taken. */
+ * taken: end the connection, lest the bytes that come be run as lines. */
 bool session_block(struct session *s, uint64_t n, void (*fn)(struct session *s, struct str block));
 /* A verb for tables: every verb with its arguments and help, a line each, then an empty one. */
 void session_help(struct session *s, const struct str *arg, size_t n);

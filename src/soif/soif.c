@@ -1,6 +1,7 @@
 #include "soif/soif.h"
 
 #include "base/hash.h"
+#include "base/value.h"
 
 #include <stdlib.h>
 
@@ -140,7 +141,7 @@ static const unsigned char effect[256] = {
 	[' '] = ENDS_TYPE | ENDS_URL | NO_NAME_FIRST,
 	['{'] = ENDS_TYPE | ENDS_NAME | NO_URL_FIRST,
 	['}'] = NO_URL_FIRST | NO_NAME_FIRST,
-	['@'] = NO_URL_FIRST,
+	['@'] = ENDS_TYPE | NO_URL_FIRST,
 };
 
 static bool readable(struct str s, unsigned ends, unsigned first)
@@ -175,19 +176,19 @@ static void print_attr(const struct soif_attr *a, struct buf *out)
 
 int soif_print(const struct soif *obj, struct buf *out, struct err *err)
 {
+	char shown[VALUE_SHOWN], url[VALUE_SHOWN];
 	if (!readable(obj->type, ENDS_TYPE, 0))
-		return err_set(err, ERR_USAGE, "the type '" STR_FMT "' cannot stand in an object",
-			       STR_ARG(obj->type));
+		return err_set(err, ERR_USAGE, "the type '%s' cannot stand in an object",
+			       value_show(obj->type, shown));
 	if (!readable(obj->url, ENDS_URL, NO_URL_FIRST))
-		return err_set(err, ERR_USAGE, "the URL '" STR_FMT "' cannot stand in an object",
-			       STR_ARG(obj->url));
+		return err_set(err, ERR_USAGE, "the URL '%s' cannot stand in an object",
+			       value_show(obj->url, shown));
 	for (size_t i = 0; i < obj->n; i++) {
 		struct str name = obj->attr[i].name;
 		if (!readable(name, ENDS_NAME, NO_NAME_FIRST))
 			return err_set(err, ERR_USAGE,
-				       STR_FMT ": the attribute name '" STR_FMT
-					       "' cannot stand in an object",
-				       STR_ARG(obj->url), STR_ARG(name));
+				       "%s: the attribute name '%s' cannot stand in an object",
+				       value_show(obj->url, url), value_show(name, shown));
 	}
 	buf_add_byte(out, '@');
 	buf_add_str(out, obj->type);
@@ -208,15 +209,17 @@ bool soif_u64(const struct soif *obj, struct str name, uint64_t *ret)
 /* A number that may be absent, but not wrong. */
 static int book_number(const struct soif *obj, struct str name, uint64_t *ret, struct err *err)
 {
+	char shown[VALUE_SHOWN], url[VALUE_SHOWN];
 	struct str value = soif_get(obj, name);
 	if (!value.p || str_u64(str_trim(value), ret))
 		return 0;
-	return err_set(err, ERR_USAGE, STR_FMT ": " STR_FMT " is '" STR_FMT "', not a number",
-		       STR_ARG(obj->url), STR_ARG(name), STR_ARG(str_head(value, 40)));
+	return err_set(err, ERR_USAGE, "%s: " STR_FMT " is '%s', not a number",
+		       value_show(obj->url, url), STR_ARG(name), value_show(value, shown));
 }
 
 int soif_book(const struct soif *obj, struct soif_book *ret, struct err *err)
 {
+	char url[VALUE_SHOWN];
 	struct soif_book book = {.gatherer_name = soif_get(obj, STR("Gatherer-Name")),
 				 .gatherer_host = soif_get(obj, STR("Gatherer-Host")),
 				 .gatherer_version = soif_get(obj, STR("Gatherer-Version")),
@@ -233,11 +236,11 @@ int soif_book(const struct soif *obj, struct soif_book *ret, struct err *err)
 		if (book_number(obj, number[i].name, number[i].value, err))
 			return -1;
 	if (!soif_get(obj, STR("Update-Time")).p)
-		return err_set(err, ERR_USAGE, STR_FMT ": no Update-Time", STR_ARG(obj->url));
+		return err_set(err, ERR_USAGE, "%s: no Update-Time", value_show(obj->url, url));
 	struct str md5 = str_trim(soif_get(obj, STR("MD5")));
 	if (md5.n && !hex_parse(md5, book.md5, sizeof book.md5))
-		return err_set(err, ERR_USAGE, STR_FMT ": MD5 is not 32 hexadecimal digits",
-			       STR_ARG(obj->url));
+		return err_set(err, ERR_USAGE, "%s: MD5 is not 32 hexadecimal digits",
+			       value_show(obj->url, url));
 	book.has_md5 = md5.n > 0;
 	*ret = book;
 	return 0;
@@ -264,7 +267,8 @@ bool soif_embedded(struct str name, uint64_t *ret_number, struct str *ret_inner)
 	struct str rest = str_from(name, prefix.n);
 	size_t end = str_find(rest, STR(">-"));
 	uint64_t number;
-	if (end + 2 >= rest.n || !str_u64(str_head(rest, end), &number) || number == 0)
+	if (end + 2 >= rest.n || !str_u64(str_head(rest, end), &number) || number == 0 ||
+	    number == UINT64_MAX) /* the next one must have a number too */
 		return false;
 	*ret_number = number;
 	*ret_inner = str_from(rest, end + 2);

@@ -78,11 +78,16 @@ static enum outcome bad(struct attempt *a, const char *why)
 	return BAD;
 }
 
-static enum outcome skip_blanks(struct attempt *a)
+/* Blanks, and braces where `braces` says so. They are bounded: an input in pieces is looked at anew
+ * from the object's beginning with each piece. */
+static enum outcome skip_blanks(struct attempt *a, bool braces)
 {
-	while (a->p < a->end && blank(*a->p))
+	const char *limit = a->p + MIN(a->end - a->p, SOIF_MAX_NAME + 1);
+	while (a->p < limit && (blank(*a->p) || (braces && *a->p == '{')))
 		a->p++;
-	return a->p < a->end ? DONE : SHORT;
+	if (a->p < limit)
+		return DONE;
+	return a->p < a->end ? bad(a, "too many blanks") : SHORT;
 }
 
 /* Bytes up to one that `ends` it. */
@@ -102,9 +107,10 @@ static enum outcome word(struct attempt *a, bool (*ends)(char), struct str *ret,
 	return limit - from > SOIF_MAX_NAME ? bad(a, too_long) : SHORT;
 }
 
+/* An '@' may begin an object of its own: what ran up to it was none. */
 static bool ends_type(char c)
 {
-	return blank(c) || c == '{';
+	return blank(c) || c == '{' || c == '@';
 }
 
 static bool ends_name(char c)
@@ -167,13 +173,14 @@ static enum outcome head(struct attempt *a)
 	enum outcome o = word(a, ends_type, &a->obj.type, "the type of an object is too long");
 	if (o != DONE)
 		return o == BAD ? STRAY : o;
-	o = skip_blanks(a);
+	o = skip_blanks(a, false);
 	if (o != DONE)
-		return o;
+		return o == BAD ? STRAY : o;
 	if (*a->p != '{' || a->obj.type.n == 0)
 		return STRAY;
-	while (a->p < a->end && (*a->p == '{' || blank(*a->p)))
-		a->p++;
+	o = skip_blanks(a, true);
+	if (o == BAD)
+		return o;
 	for (enum soif_section s = SOIF_DELETE; s <= SOIF_UPDATE; s++) {
 		if (!str_eq_nocase(a->obj.type, section_name[s]))
 			continue;
@@ -193,7 +200,8 @@ static enum outcome object(struct attempt *a, struct arena *arena)
 	const char *start = a->p;
 	enum outcome o = head(a);
 	while (o == DONE) {
-		o = skip_blanks(a);
+		a->line = a->p;
+		o = skip_blanks(a, false);
 		if (o != DONE)
 			break;
 		if (*a->p == '}') {

@@ -1,17 +1,20 @@
 /* Reads SOIF: plain objects, and update streams with their @DELETE, @REFRESH and @UPDATE sections
  * in any order and number. Liberal in what stands between objects; sizes are checked against the
- * limits before anything is allocated; values are slices of the bytes given, not copies. struct
- * soif_parser p = soif_parser_of(bytes);          (or SOIF_PARSER_INIT and soif_feed()) while ((rc
- * = soif_next(&p, &arena, &obj, &err)) == 0) ... A rejected object is an error that names its
- * place; calling soif_next() again goes on behind it. */
+ * limits before anything is allocated; values are slices of the bytes given, not copies.
+ *
+ *	struct soif_parser p = soif_parser_of(bytes); (or SOIF_PARSER_INIT and soif_feed())
+ *	while ((rc = soif_next(&p, &arena, &obj, &err)) == 0) ...
+ *
+ * A rejected object is an error that names its place; calling soif_next() again goes on behind
+ * it. */
 #pragma once
 #include "soif/soif.h"
 
 enum soif_section { SOIF_PLAIN, SOIF_DELETE, SOIF_REFRESH, SOIF_UPDATE };
 
 enum {
-	SOIF_MAX_NAME = 8191,      /* bytes of a type, a URL, an attribute's name */
-	SOIF_MAX_ATTRS = 100000,   /* of an object */
+	SOIF_MAX_NAME = 8191,    /* bytes of a type, a URL, an attribute's name; blanks in a row */
+	SOIF_MAX_ATTRS = 100000, /* of an object */
 	SOIF_MAX_VALUE = 64 << 20, /* bytes of a value, and of a whole object */
 };
 

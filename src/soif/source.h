@@ -25,8 +25,10 @@ struct source_ops {
 	int (*open)(struct source **ret, const void *store, const struct source_cursor *from,
 		    struct err *err);
 	/* 0: the next change, whose bytes are good until the next call or, where they were copied
-	 * into the arena, as long as that. 1: up to date. Negative: something was skipped that
-	 * could not be read, and err names it; calling again goes on behind it. */
+	 * into the arena, as long as that. 1: up to date. Negative with
+	 * ERR_SYSTEM: the store cannot be read now; nothing was skipped, calling again tries again.
+	 * Negative otherwise: what is not right was skipped and err names it; calling again goes
+	 * on behind it. */
 	int (*next)(struct source *s, struct arena *arena, struct source_change *ret,
 		    struct err *err);
 	/* All before it has been returned; opening there goes on just behind. */

@@ -1,18 +1,41 @@
-/* A folder of numbered SOIF files as a source. The cursor is (file, offset, state of the parser)
- * with a checksum, because it comes back from a disk; before the first file it is all zero. */
+/* A folder of numbered SOIF files as a source. The cursor is (file, offset, state of the parser, a
+ * checksum of the bytes before the offset) with a checksum of its own, because it comes back from a
+ * disk, perhaps to another folder; before the first file it is all zero. */
 #include "base/cursor.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/value.h"
 #include "soif/soif_parse.h"
 #include "soif/source.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-enum { PIECE = 256 << 10, CURSOR_VERSION = 1, CURSOR_OPEN = 4, CURSOR_RESYNC = 8 };
+enum {
+	PIECE = 256 << 10,
+	CURSOR_VERSION = 1,
+	CURSOR_OPEN = 4,
+	CURSOR_RESYNC = 8,
+	CURSOR_BYTES = 26,
+	TAIL = 64, /* bytes before the offset that the cursor knows */
+};
+
+/* Where a change ended. */
+struct place {
+	uint64_t number, at;
+	uint8_t flags;
+	bool sealed; /* the cursor has been made of it */
+};
+
+struct numbered {
+	uint64_t number;
+	char *name;
+};
 
 struct folder {
 	struct source source;
@@ -20,83 +43,162 @@ struct folder {
 	int watch;        /* inotify */
 	struct file file; /* the one at hand; fd -1: none yet */
 	uint64_t number, read_to;
-	bool final; /* a higher number is there: it does not grow any more */
+	uint64_t from; /* the next file has at least this number */
+	bool final;    /* a higher number is there: it does not grow any more */
 	struct soif_parser parser;
-	struct source_cursor cursor; /* behind what was returned last */
+	struct place place;          /* behind what was returned last */
+	struct source_cursor cursor; /* the same, once it is sealed */
+	/* files seen at the last look into the folder, by number, from `seen` on not taken yet */
+	struct numbered *file_list;
+	size_t nfiles, seen;
 };
 
 /* "17.soif" is number 17. */
 static bool number_of(const char *name, uint64_t *ret)
 {
 	struct str s = str_of(name);
-	return str_ends(s, STR(".soif")) && str_u64(str_head(s, s.n - 5), ret);
+	return str_ends(s, STR(".soif")) && str_u64(str_head(s, s.n - 5), ret) && *ret < UINT64_MAX;
 }
 
-/* The file with the lowest number from `from` on. 1: there is none. */
-static int pick(const struct folder *f, uint64_t from, uint64_t *ret_number, char **ret_path,
-		struct err *err)
+static int by_number(const void *a, const void *b)
+{
+	uint64_t x = ((const struct numbered *)a)->number, y = ((const struct numbered *)b)->number;
+	return (x > y) - (x < y);
+}
+
+static void forget_list(struct folder *f)
+{
+	for (size_t i = 0; i < f->nfiles; i++)
+		mem_free(&f->file_list[i].name);
+	mem_free(&f->file_list);
+	f->nfiles = f->seen = 0;
+}
+
+static int look_into_folder(struct folder *f, struct err *err)
 {
 	struct dir d;
+	const char *name;
+	uint64_t number;
+	forget_list(f);
 	int rc = dir_init(&d, f->path, err);
 	if (rc)
 		return rc;
-	const char *name, *best = NULL;
-	uint64_t number;
-	while (dir_next(&d, &name) == 0) {
-		if (number_of(name, &number) && number >= from && (!best || number < *ret_number)) {
-			best = name;
-			*ret_number = number;
-		}
-	}
-	if (best && ret_path) {
-		struct buf path = BUF_INIT(PATH_MAX);
-		buf_printf(&path, "%s/%s", f->path, best);
-		*ret_path = mem_text(buf_text(&path));
-		buf_free(&path);
-	}
+	f->file_list = mem_array(d.n, sizeof *f->file_list);
+	while (dir_next(&d, &name) == 0)
+		if (number_of(name, &number) && number >= f->from)
+			f->file_list[f->nfiles++] = (struct numbered){number, mem_text(name)};
 	dir_done(&d);
-	return best ? 0 : 1;
+	qsort(f->file_list, f->nfiles, sizeof *f->file_list, by_number);
+	return 0;
+}
+
+/* The file with the lowest number from f->from on. The folder is read again only when the list of
+ * the last time is used up, so that many files cost no more than their number. 1: there is none. */
+static int next_file(struct folder *f, const struct numbered **ret, struct err *err)
+{
+	for (int look = 0; look < 2; look++) {
+		while (f->seen < f->nfiles && f->file_list[f->seen].number < f->from)
+			f->seen++;
+		if (f->seen < f->nfiles) {
+			*ret = &f->file_list[f->seen];
+			return 0;
+		}
+		int rc = look == 0 ? look_into_folder(f, err) : 0;
+		if (rc)
+			return rc;
+	}
+	return 1;
 }
 
 static void remember(struct folder *f)
 {
+	f->place = (struct place){.number = f->number,
+				  .at = soif_offset(&f->parser),
+				  .flags = (uint8_t)(f->parser.section |
+						     (f->parser.open ? CURSOR_OPEN : 0) |
+						     (f->parser.resync ? CURSOR_RESYNC : 0))};
+}
+
+/* Of the last bytes before an offset; what cannot be read does not count. */
+static uint32_t tail_sum(const struct folder *f, uint64_t at)
+{
+	char tail[TAIL];
+	size_t n = (size_t)MIN(at, (uint64_t)TAIL);
+	struct err ignored;
+	if (file_read(&f->file, tail, n, at - n, &n, &ignored) < 0)
+		n = 0;
+	return crc32c(0, tail, n);
+}
+
+/* Makes the cursor of the place, while its file is still at hand. */
+static void seal(struct folder *f)
+{
+	if (f->place.sealed || f->file.fd < 0 || f->place.number != f->number)
+		return;
 	struct buf b = BUF_INIT(sizeof f->cursor.b);
 	put_u8(&b, CURSOR_VERSION);
-	put_u8(&b, (uint8_t)(f->parser.section | (f->parser.open ? CURSOR_OPEN : 0) |
-			     (f->parser.resync ? CURSOR_RESYNC : 0)));
-	put_u64le(&b, f->number);
-	put_u64le(&b, soif_offset(&f->parser));
+	put_u8(&b, f->place.flags);
+	put_u64le(&b, f->place.number);
+	put_u64le(&b, f->place.at);
+	put_u32le(&b, tail_sum(f, f->place.at));
 	put_u32le(&b, crc32c(0, b.p, b.n));
+	ENSURE(b.n == CURSOR_BYTES);
 	f->cursor = (struct source_cursor){0};
 	memcpy(f->cursor.b, b.p, b.n);
+	f->place.sealed = true;
 	buf_free(&b);
 }
 
 static void leave_file(struct folder *f)
 {
+	seal(f);
 	file_drop(&f->file);
 	soif_parser_free(&f->parser);
 	f->read_to = 0;
 	f->final = false;
 }
 
-/* Takes the file with the lowest number from `from` on. 1: there is none. */
-static int take_file(struct folder *f, uint64_t from, struct err *err)
+static int open_numbered(const struct folder *f, const struct numbered *n, struct file *ret,
+			 struct err *err)
 {
-	char *path = NULL;
-	uint64_t number = 0;
-	int rc = pick(f, from, &number, &path, err);
+	struct stat st;
+	CLEANUP(buf_free) struct buf path = BUF_INIT(PATH_MAX);
+	buf_printf(&path, "%s/%s", f->path, n->name);
+	int rc = file_open(ret, buf_text(&path), O_RDONLY | O_NONBLOCK, 0, err);
 	if (rc)
 		return rc;
+	if (fstat(ret->fd, &st) == 0 && S_ISREG(st.st_mode))
+		return 0;
+	file_drop(ret);
+	return err_set(err, ERR_DAMAGED, "%s: not a file, skipped", buf_text(&path));
+}
+
+/* Takes the next file. 0: taken, or gone again, which another try passes; 1: there is none. What is
+ * not a file is passed; what the system does not let us open is not. */
+static int take_file(struct folder *f, struct err *err)
+{
+	const struct numbered *n;
 	struct file file;
-	rc = file_open(&file, path, O_RDONLY, 0, err);
-	mem_free(&path);
-	if (rc) /* gone again: the next look finds another */
+	int rc = next_file(f, &n, err);
+	if (rc)
 		return rc;
+	uint64_t number = n->number;
+	rc = open_numbered(f, n, &file, err);
+	if (rc < 0 && err->code == ERR_SYSTEM)
+		return rc;
+	f->from = number + 1;
+	if (rc)
+		return rc < 0 ? rc : 0;
 	leave_file(f);
 	f->file = file;
 	f->number = number;
 	return 0;
+}
+
+static int too_short(const struct folder *f, uint64_t size, uint64_t read_to, struct err *err)
+{
+	return err_set(err, ERR_DAMAGED, "%s: %llu bytes long, but %llu were read of it before",
+		       f->file.path, (unsigned long long)size, (unsigned long long)read_to);
 }
 
 /* Goes on where a cursor says, or behind it when that file is gone. */
@@ -108,22 +210,25 @@ static int resume(struct folder *f, const struct source_cursor *from, struct err
 	struct reader r = reader_of((struct str){(const char *)from->b, sizeof from->b});
 	uint8_t version = reader_u8(&r), flags = reader_u8(&r);
 	uint64_t number = reader_u64le(&r), at = reader_u64le(&r);
-	if (reader_u32le(&r) != crc32c(0, from->b, 18) || version != CURSOR_VERSION)
-		return err_set(err, ERR_USAGE, "%s: not a cursor of this folder", f->path);
+	uint32_t tail = reader_u32le(&r);
+	if (reader_u32le(&r) != crc32c(0, from->b, CURSOR_BYTES - 4) || version != CURSOR_VERSION)
+		return err_set(err, ERR_USAGE, "%s: not a cursor", f->path);
 	f->cursor = *from;
-	int rc = take_file(f, number, err);
+	f->place = (struct place){.number = number, .at = at, .flags = flags, .sealed = true};
+	f->from = number;
+	int rc = take_file(f, err);
 	if (rc < 0)
 		return rc;
-	f->number = rc == 0 ? f->number : number;
-	if (rc == 1 || f->number != number)
+	if (f->file.fd < 0 || f->number != number)
 		return 0;
 	uint64_t size;
 	if (file_size(&f->file, &size, err) < 0)
 		return -1;
 	if (size < at)
-		return err_set(err, ERR_DAMAGED,
-			       "%s: %llu bytes long, but %llu were read of it before", f->file.path,
-			       (unsigned long long)size, (unsigned long long)at);
+		return too_short(f, size, at, err);
+	if (tail != tail_sum(f, at))
+		return err_set(err, ERR_USAGE, "%s: not the file that the cursor was given for",
+			       f->file.path);
 	f->parser.before = f->read_to = at;
 	f->parser.section = (enum soif_section)(flags & 3);
 	f->parser.open = flags & CURSOR_OPEN;
@@ -135,6 +240,7 @@ static void folder_close(struct source **s)
 {
 	struct folder *f = (struct folder *)*s;
 	leave_file(f);
+	forget_list(f);
 	if (f->watch >= 0)
 		close(f->watch);
 	mem_free(&f->piece);
@@ -183,15 +289,30 @@ static int change_of(struct folder *f, const struct soif *obj, struct source_cha
 					    [SOIF_DELETE] = SOURCE_DELETE,
 					    [SOIF_REFRESH] = SOURCE_REFRESH,
 					    [SOIF_UPDATE] = SOURCE_UPDATE};
+	char url[VALUE_SHOWN];
 	remember(f);
 	if (obj->truncated)
-		return err_set(err, ERR_DAMAGED,
-			       "%s: cut off in the middle of " STR_FMT ", skipped", f->file.path,
-			       STR_ARG(obj->url));
+		return err_set(err, ERR_DAMAGED, "%s: cut off in the middle of %s, skipped",
+			       f->file.path, value_show(obj->url, url));
 	struct str reason = soif_get(obj, STR("Reason"));
 	*ret = (struct source_change){
 		.op = op[f->parser.section], .reason = reason.p ? reason : STR(""), .obj = *obj};
 	return 0;
+}
+
+/* Nothing came. A file that lost what was read of it is named, and read on from its new end. 1: it
+ * did not. */
+static int look_at_size(struct folder *f, struct err *err)
+{
+	uint64_t size, read_to = f->read_to;
+	if (file_size(&f->file, &size, err) < 0)
+		return -1;
+	if (size >= read_to)
+		return 1;
+	soif_parser_free(&f->parser);
+	f->parser.before = f->read_to = size;
+	remember(f);
+	return too_short(f, size, read_to, err);
 }
 
 /* Gives the parser more. 0: there was more; 1: the end of the file, as it is now. */
@@ -202,25 +323,25 @@ static int read_more(struct folder *f, struct err *err)
 		return -1;
 	f->read_to += got;
 	if (got == 0)
-		return 1;
+		return look_at_size(f, err);
 	return soif_feed(&f->parser, (struct str){f->piece, got}, err);
 }
 
 /* At the end of what is there. 0: go on, there may be more after all; 1: up to date. */
 static int at_end(struct folder *f, bool *looked, struct err *err)
 {
-	uint64_t next;
+	const struct numbered *next;
 	int rc;
 	if (f->file.fd < 0) {
-		rc = take_file(f, f->number, err);
+		rc = take_file(f, err);
 	} else if (f->final && f->parser.more) {
 		soif_feed_end(&f->parser); /* an object that is cut off shows now */
 		return 0;
 	} else if (f->final) {
-		return take_file(f, f->number + 1, err);
+		return take_file(f, err);
 	} else {
 		/* its last bytes may have come just before the next file did: read once more */
-		rc = f->number == UINT64_MAX ? 1 : pick(f, f->number + 1, &next, NULL, err);
+		rc = next_file(f, &next, err);
 		f->final = rc == 0;
 	}
 	if (rc != 1 || *looked)
@@ -254,7 +375,9 @@ static int folder_next(struct source *s, struct arena *arena, struct source_chan
 
 static void folder_cursor(struct source *s, struct source_cursor *ret)
 {
-	*ret = ((struct folder *)s)->cursor;
+	struct folder *f = (struct folder *)s;
+	seal(f);
+	*ret = f->cursor;
 }
 
 static int folder_wait_fd(struct source *s)

@@ -5,11 +5,13 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 struct source_list {
 	struct source_change *change;
 	size_t n, cap;
+	uint64_t id; /* a cursor of another list is refused by it */
 	struct arena arena;
 	struct follower *followers;
 };
@@ -26,6 +28,9 @@ struct source_list *source_list_new(void)
 {
 	struct source_list *list = mem_alloc(sizeof *list);
 	list->arena = ARENA_INIT(SIZE_MAX);
+	while (list->id == 0)
+		if (getrandom(&list->id, sizeof list->id, 0) < 0)
+			die("no random bytes");
 	return list;
 }
 
@@ -59,7 +64,9 @@ static int list_open(struct source **ret, const void *store, const struct source
 {
 	struct source_list *list = (struct source_list *)store; /* it knows its followers */
 	struct reader r = reader_of((struct str){(const char *)from->b, sizeof from->b});
-	uint64_t at = reader_u64le(&r);
+	uint64_t at = reader_u64le(&r), id = reader_u64le(&r);
+	if (id != (at ? list->id : 0))
+		return err_set(err, ERR_USAGE, "not a cursor of this list");
 	if (at > list->n)
 		return err_set(err, ERR_USAGE, "a cursor behind %llu changes, but there are %zu",
 			       (unsigned long long)at, list->n);
@@ -95,7 +102,9 @@ static int list_next(struct source *s, struct arena *arena, struct source_change
 static void list_cursor(struct source *s, struct source_cursor *ret)
 {
 	struct buf b = BUF_INIT(sizeof ret->b);
-	put_u64le(&b, ((struct follower *)s)->at);
+	const struct follower *f = (struct follower *)s;
+	put_u64le(&b, f->at);
+	put_u64le(&b, f->at ? f->list->id : 0);
 	*ret = (struct source_cursor){0};
 	memcpy(ret->b, b.p, b.n);
 	buf_free(&b);

@@ -79,12 +79,15 @@ static void got_block(struct session *s, struct str block)
 	conn_printf(session_conn(s), "%zu bytes\n", block.n);
 }
 
+/* Where the bytes end that follow is not known, or too far away: what comes is not for us. */
 static void run_put(struct session *s, const struct str *arg, size_t n)
 {
 	(void)n;
 	uint64_t size;
-	if (!str_u64(arg[0], &size) || !session_block(s, size, got_block))
-		conn_send(session_conn(s), STR("error: too many bytes\n"));
+	if (str_u64(arg[0], &size) && session_block(s, size, got_block))
+		return;
+	conn_send(session_conn(s), STR("error: not a size that is taken, closing\n"));
+	conn_finish(session_conn(s));
 }
 
 static void run_memory(struct session *s, const struct str *arg, size_t n)

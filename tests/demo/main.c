@@ -144,10 +144,11 @@ static int demo_run(struct role_env *env, struct err *err)
 	return rc;
 }
 
-#define DEMO(id)                                                                               \
+#define DEMO(id, old)                                                                          \
 	static const struct config_section id##_section = {                                    \
 		#id, "A demonstration.", sizeof(struct demo_conf), specs, ARRAY_LEN(specs)};   \
 	static const struct role id##_role = {.name = #id,                                     \
+					      .old_name = old,                                 \
 					      .summary = "demonstration: answers lines",       \
 					      .description = "Answers each line with itself.", \
 					      .section = &id##_section,                        \
@@ -155,9 +156,9 @@ static int demo_run(struct role_env *env, struct err *err)
 					      .ncounters = ARRAY_LEN(counter_defs),            \
 					      .run = demo_run}
 
-DEMO(echo);
-DEMO(tick);
-DEMO(flaky);
+DEMO(echo, true);
+DEMO(tick, false);
+DEMO(flaky, false);
 
 int main(int argc, char **argv)
 {

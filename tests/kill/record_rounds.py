@@ -102,8 +102,8 @@ class Rounds:
         if refusal:  # something has to be taken back
             what = self.random.choice(["file.write/record=short", "file.sync/record=eio",
                                        "file.write/record=enospc"])
-            faults = ",".join(f"{what}@{3 + 4 * i}" for i in range(nth)) + "," + faults
-        code = self.ends_by(self.start(faults, groups=20))
+            faults = ",".join(f"{what}@{10 + 5 * i}" for i in range(nth)) + "," + faults
+        code = self.ends_by(self.start(faults, groups=400 if refusal else 20))
         if code != -signal.SIGKILL:
             raise self.broken(f"{faults}: ended with {code}, the point was not passed")
         self.check(again_allowed=refusal)

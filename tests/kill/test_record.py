@@ -20,7 +20,7 @@ def test_killed_at_every_point_a_record_file_keeps_what_it_told(rounds, long_run
     for point in points:
         for nth in (1, 2) if long_run and repeats(point) else (1,):
             rounds.kill_at(point, nth)
-            rounds.kill_at(point, nth + repeats(point), slow=True)
+            rounds.kill_at(point, 10 * nth if repeats(point) else nth, slow=True)
 
 
 def repeats(point):

@@ -21,7 +21,7 @@ def server(garner):
         peer.start(g, "dnsmasq", "--keep-in-foreground", "--conf-file=/dev/null", "--no-resolv",
                    "--no-hosts", "--log-queries", "--log-facility=-", "--user=", "--group=",
                    "--pid-file=", "--listen-address=127.0.0.1", "--bind-interfaces",
-                   "--no-daemon", f"--port={port}", "--local=/test/", "--local-ttl=300",
+                   f"--port={port}", "--local=/test/", "--local-ttl=300",
                    *options).wait_line("started")
         return port
     start.garner = g

@@ -26,6 +26,18 @@ def test_parameters_are_read_and_checked(garner):
         assert a.status == 400 and words in json.loads(a.body)["error"], (query, a)
 
 
+def test_no_thread_blocks_the_signal_of_a_mapped_file_that_fails(garner):
+    """Answers are read from mapped files; a blocked SIGBUS would end the server."""
+    site = demo(garner)
+    assert site.ask("/nothing").status == 404
+    tasks = f"/proc/{site.process.pid}/task"
+    for task in os.listdir(tasks):
+        with open(f"{tasks}/{task}/status", encoding="ascii") as f:
+            blocked = int(re.search(r"^SigBlk:\s*([0-9a-f]+)", f.read(), re.M).group(1), 16)
+        assert not blocked >> (signal.SIGBUS - 1) & 1, f"thread {task}"
+    assert len(os.listdir(tasks)) > 1
+
+
 def test_what_is_not_there_and_what_is_not_allowed(garner):
     site = demo(garner)
     assert site.ask("/nothing").status == 404
@@ -44,6 +56,8 @@ def test_local_means_this_machine_by_its_own_name(garner):
     assert site.ask("/local").status == 200
     for host, status in (("localhost:1", 200), ("127.0.0.1", 200), ("[::1]:80", 200),
                          ("evil.example", 403), ("localhost.evil.example", 403),
+                         ("127.8.9.1:65535", 200), ("127.0.0.1.evil.example", 403),
+                         ("127.evil.example:80", 403), ("127.0.0.1:x", 403), ("", 403),
                          ("[::2]", 403)):
         assert site.ask("/local", Host=host).status == status, host
 
@@ -76,7 +90,8 @@ def test_large_text_is_packed_for_who_takes_it(garner):
     assert len(packed.body) < 5000 and gzip.decompress(packed.body) == plain.body
     assert packed.headers["ETag"] != plain.headers["ETag"]
     for tag in (packed.headers["ETag"], plain.headers["ETag"]):
-        assert site.ask("/big?n=50000", Accept_Encoding="gzip", If_None_Match=tag).status == 304
+        known = site.ask("/big?n=50000", Accept_Encoding="gzip", If_None_Match=tag)
+        assert known.status == 304 and known.headers["Vary"] == "Accept-Encoding"
     assert "Content-Encoding" not in site.ask("/big?n=50000", Accept_Encoding="gzip;q=0").headers
     assert "Content-Encoding" not in site.ask("/big?n=900", Accept_Encoding="gzip").headers
 
@@ -278,4 +293,22 @@ def test_a_unix_socket_serves_as_well(garner, tmp_path):
         s.connect(str(path))
         s.sendall(b"GET /local HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         assert b" 200 OK" in everything(s)
+    assert process.stop() == 0
+
+
+def test_both_families_are_served_and_counted_apart(garner):
+    g = garner(config="[demo]\nlisten = *:0\nmax_per_address = 2\n", program="tests/garner-http")
+    process = g.start("demo").wait_ready()
+    port = int(re.search(r'address="?\*:(\d+)', process.wait_line("listening")).group(1))
+    for host in ("::1", "127.0.0.1"):
+        inside = []
+        for _ in range(3):
+            inside.append(socket.create_connection((host, port), 20))
+            try:
+                inside[-1].sendall(b"GET /local HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                assert (b" 200 OK" in inside[-1].recv(100)) == (len(inside) <= 2)
+            except ConnectionError:
+                assert len(inside) == 3
+        for s in inside:
+            s.close()
     assert process.stop() == 0

@@ -88,13 +88,20 @@ def test_lines_blocks_and_help(garner):
         assert c.ask("echo  two  words ") == "two  words "
         c.send(b"put 10\nab\ncd\nef\r\n")
         assert c.f.readline() == b"10 bytes\n"
-        assert c.ask("put 99999999999") == "error: too many bytes"
         assert c.ask("nonsense") == "error: no such command"
         assert c.ask("echo") == "error: wrong number of arguments"
         assert c.ask("help") == "echo TEXT: says TEXT"
         c.send(b"quit\n")
         assert c.rest().endswith(b"bye\n")
     assert server.process.stop() == 0
+
+
+def test_a_block_that_is_refused_is_never_taken_for_lines(garner):
+    server = Lines(garner)
+    for size in (b"99999999999", b"99999999999999999999999", b"-1", b"x"):
+        with server.client() as c:
+            c.send(b"put " + size + b"\necho hidden\n")
+            assert c.rest() == b"error: not a size that is taken, closing\n"
 
 
 def test_a_second_listener_on_a_unix_socket(garner, tmp_path):

@@ -142,6 +142,13 @@ def test_a_batch_goes_on_after_a_question_that_is_none(garner):
     assert len(answers) == 9 and all(list(a) == ["error"] and a["error"] for a in answers[1:-1])
 
 
+def test_an_agent_of_any_length_is_not_taken_for_another(garner):
+    long = 5000 * "a"
+    text = f"user-agent: {long}\ndisallow: /\n"
+    code, answers = batch(garner(), [{"robots": text, "agent": agent, "url": "/"} for agent in (long, "")])
+    assert code == 0 and [a["allowed"] for a in answers] == [False, True]
+
+
 def test_a_batch_reads_files_and_the_agent_of_the_option(garner):
     g = make(garner)
     question = json.dumps({"robots": FILE, "url": "/"}) + "\n"

@@ -1,6 +1,9 @@
 """SOIF at the command line: cat, check, grep, to-json, from-json."""
 import base64
 import json
+import subprocess
+
+import pytest
 
 STREAM = (b"@DELETE { @FILE { http://d/\n}\n}\n"
           b"@REFRESH { }\n"
@@ -37,6 +40,16 @@ def test_json_there_and_back_keeps_every_byte(garner):
     assert (back.code, back.out) == (0, CANONICAL)
 
 
+def test_json_keeps_types_urls_and_names_that_are_no_utf_8(garner):
+    odd = b"@F\xff { http://\xfe/\nN\xfd{2}:\tok\n}\n"
+    g = soif(garner, "a.soif", odd)
+    line = g.run("soif", "to-json", "a.soif").out
+    assert json.loads(line)["url"] == {"base64": base64.b64encode(b"http://\xfe/").decode()}
+    assert g.run("soif", "from-json", input=line.encode(), text=False).out == odd
+    done = g.run("soif", "from-json", input='{"type":"F","url":{"base64":"x"},"attributes":[]}\n')
+    assert done.code == 3 and '"url"' in done.err
+
+
 def test_what_is_wrong_is_named_with_its_place_and_the_rest_is_taken(garner):
     g = soif(garner, "a.soif", b"@FILE { http://a/\nT{x}:\ty\n}\n@FILE { http://b/\n}\nrest\n"
              b"@FILE { http://c/\nT{9}:\tabc")
@@ -48,6 +61,10 @@ def test_what_is_wrong_is_named_with_its_place_and_the_rest_is_taken(garner):
     done = g.run("soif", "from-json", input='{"type":"FILE","url":"x","attributes":[]}\n{"a"\n')
     assert (done.code, done.out) == (3, "@FILE { x\n}\n")
     assert "standard input:2: column" in done.err
+    done = g.run("soif", "cat", input="@FILE { http://\033[2J/\nT{9}:\tx")
+    assert "http://?[2J/ is cut off" in done.err
+    done = g.run("soif", "from-json", input='{"type":"F","url":"\\u001b \\u0007","attributes":[]}\n')
+    assert "the URL '? ?' cannot stand" in done.err
 
 
 def test_grep_finds_objects(garner):
@@ -57,6 +74,22 @@ def test_grep_finds_objects(garner):
     assert g.run("soif", "grep", "-l", "-a", "note", "x", "a.soif").out == "http://plain/\n"
     assert g.run("soif", "grep", "-lv", "http", "a.soif").code == 1
     assert g.run("soif", "grep", "HELLO", "a.soif").code == 1
+
+
+@pytest.mark.parametrize("args, text", [
+    (["cat"], b"@FILE { http://a/\n}\n"),
+    (["grep", "a"], b"@FILE { http://a/\n}\n"),
+    (["to-json"], b"@FILE { http://a/\n}\n"),
+    (["from-json"], b'{"type":"FILE","url":"http://a/","attributes":[]}\n'),
+])
+def test_reading_ends_when_nobody_takes_what_is_printed(garner, args, text):
+    with subprocess.Popen([garner().program, "soif", *args], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0) as p:
+        p.stdout.close()
+        with pytest.raises(BrokenPipeError):
+            for _ in range(1000):
+                p.stdin.write(text * 1000)
+        assert p.stderr.read() == b""
 
 
 def test_a_file_that_is_not_there_is_said(garner):

@@ -1,10 +1,12 @@
 """garner up: the supervisor, with demonstration roles."""
 import fcntl
 import os
+import pty
 import re
 import signal
 import socket
 import struct
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -30,8 +32,11 @@ def test_one_line_says_that_it_is_up_and_where_to_look(garner):
     demo = Demo(garner, "echo", echo={"listen": "127.0.0.1:0"})
     up = demo.start().wait_ready()
     line = up.wait_line("garner is up")
-    assert re.fullmatch(r"garner is up: 1 role ready, echo on 127\.0\.0\.1:[1-9]\d*, data in "
-                        rf"{demo.g.data}\. Look: garner status", line)
+    said = re.fullmatch(r"garner is up: 1 role ready, echo on 127\.0\.0\.1:[1-9]\d*, data in "
+                        rf"{demo.g.data}\. Look: (.*)", line)
+    look = subprocess.run(said.group(1), shell=True, env={}, capture_output=True, text=True)
+    assert look.returncode == 0 and "echo  ready" in look.stdout
+    assert up.lines()[-1] == line  # the last one, where it is seen
     assert up.stop() == 0
     assert len(up.lines("garner is up")) == 1
 
@@ -222,6 +227,22 @@ def test_a_second_term_kills_everybody_at_once(garner):
     time.sleep(0.6)  # what comes earlier counts as the same request
     assert up.stop() == 3
     assert demo.trace(" end ") == []
+
+
+def test_it_stops_when_its_terminal_is_closed(garner):
+    demo = Demo(garner, "echo tick")
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(demo.g.program, demo.g.command("up"), demo.g.env)
+    said = b""
+    while b"garner is up" not in said:
+        said += os.read(terminal, 4096)
+    os.kill(pid, signal.SIGHUP)  # as long as the terminal is there it is a reload
+    while b"reloaded" not in said:
+        said += os.read(terminal, 4096)
+    os.close(terminal)
+    assert os.waitpid(pid, 0) == (pid, 0)
+    assert demo.trace(" end ") == ["tick end", "echo end"]
 
 
 def test_a_term_that_comes_twice_at_once_is_one(garner):

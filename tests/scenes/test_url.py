@@ -1,5 +1,6 @@
 """garner url: JSON, batches, equivalences, and agreement with another implementation of the standard."""
 import json
+import os
 import random
 import re
 import shutil
@@ -107,6 +108,26 @@ def test_each_line_is_answered_before_the_next_is_asked():
             assert json.loads(p.stdout.readline())["path"] == f"/{n}"
         p.stdin.close()
         assert p.wait() == 0
+
+
+def test_answers_go_out_before_they_are_many(garner):
+    g = garner()
+    (g.dir / "lines").write_text("x\n" * 20000)
+    p = subprocess.Popen([GARNER, "url", "--batch", "--base", "http://a/" + "b" * 8000 + "/", str(g.dir / "lines")],
+                         stdout=subprocess.DEVNULL, env=clean_environment())
+    _, code, used = os.wait4(p.pid, 0)
+    p.returncode = code
+    assert code == 0 and used.ru_maxrss < 150 << 10  # KiB; the answers are 300 MB
+
+
+def test_a_batch_ends_quietly_when_nobody_reads_its_answers():
+    with subprocess.Popen([GARNER, "url", "--batch"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, bufsize=0, env=clean_environment()) as p:
+        p.stdout.close()
+        with pytest.raises(BrokenPipeError):
+            for _ in range(1000):
+                p.stdin.write(b"http://a/\n" * 1000)
+        assert p.stderr.read() == b""
 
 
 # equivalences

@@ -126,7 +126,7 @@ static void following_works(const struct source_check *check, struct log *all)
 	source_close(&s);
 }
 
-static void foreign_cursors_are_refused(const struct source_check *check)
+static void foreign_cursors_are_refused(const struct source_check *check, const struct log *all)
 {
 	struct source_cursor foreign;
 	struct source *s = NULL;
@@ -134,6 +134,10 @@ static void foreign_cursors_are_refused(const struct source_check *check)
 	memset(&foreign, 0xa5, sizeof foreign);
 	assert_true(check->ops->open(&s, check->store, &foreign, &err) < 0);
 	assert_null(s);
+	for (size_t i = 0; check->other && i < all->n; i++) {
+		assert_true(check->ops->open(&s, check->other, &all->seen[i].behind, &err) < 0);
+		assert_null(s);
+	}
 }
 
 size_t source_check(const struct source_check *check)
@@ -143,7 +147,7 @@ size_t source_check(const struct source_check *check)
 	read_on(s, &all);
 	source_close(&s);
 	cursors_resume(check, &all);
-	foreign_cursors_are_refused(check);
+	foreign_cursors_are_refused(check, &all);
 	if (check->grow) {
 		following_works(check, &all);
 		cursors_resume(check, &all);

@@ -6,6 +6,7 @@
 struct source_check {
 	const struct source_ops *ops;
 	const void *store;
+	const void *other; /* another store of the kind, with other changes; NULL: none to try */
 	/* Makes at least one more change in the store; called while a source follows. NULL: the
 	 * store cannot grow here. */
 	void (*grow)(void *ctx, unsigned step);

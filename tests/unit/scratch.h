@@ -21,12 +21,23 @@ static inline int scratch_remove(const char *path, const struct stat *st, int ty
 	return remove(path);
 }
 
+static inline int scratch_make_below(const char *folder)
+{
+	snprintf(scratch_dir, sizeof scratch_dir, "%s/garner-unit.XXXXXX", folder);
+	return mkdtemp(scratch_dir) ? 0 : -1;
+}
+
 static inline int scratch_make(void **state)
 {
 	(void)state;
-	const char *base = getenv("TMPDIR");
-	snprintf(scratch_dir, sizeof scratch_dir, "%s/garner-unit.XXXXXX", base ? base : "/tmp");
-	return mkdtemp(scratch_dir) ? 0 : -1;
+	const char *folder = getenv("TMPDIR");
+	return scratch_make_below(folder ? folder : "/tmp");
+}
+
+/* For programs that sync thousands of times: in memory, where that is to be had. */
+static inline int scratch_make_in_memory(void **state)
+{
+	return scratch_make_below("/dev/shm") == 0 ? 0 : scratch_make(state);
 }
 
 static inline int scratch_done(void **state)

@@ -85,6 +85,20 @@ static struct buf file_bytes(void)
 	return b;
 }
 
+static void a_file_that_was_cut_does_not_end_its_writer(void **state)
+{
+	(void)state;
+	struct counters *c = create();
+	assert_int_equal(0, truncate(path, 0));
+	counters_add(c, 0, 1);
+	counters_set(c, NDEFS - 1, 7);
+	counters_close(&c);
+	c = create(); /* and the next one makes it anew */
+	counters_add(c, 0, 3);
+	assert_int_equal(3, look().value[0].value);
+	counters_close(&c);
+}
+
 static void others_read_what_is_counted(void **state)
 {
 	(void)state;
@@ -569,6 +583,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(others_read_what_is_counted),
+		TEST(a_file_that_was_cut_does_not_end_its_writer),
 		TEST(the_last_values_stay_when_the_writer_has_gone),
 		TEST(a_killed_writer_leaves_its_values_and_frees_the_file),
 		TEST(a_second_writer_is_refused_and_told_who_holds_it),

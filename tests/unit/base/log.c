@@ -399,8 +399,8 @@ static void a_wrong_section_or_level_changes_nothing(void **state)
 {
 	(void)state;
 	static const char *const wrong[] = {
-		"",  "registry:5,nobody", "query:10", "query:", "query:-1", ":5",
-		"6", "70,5,5,x",          "query:5x", ","};
+		"",    "registry:5,nobody", "query:10", "query:", "query:-1", ":5",
+		"999", "70,5,5,x",          "query:5x", ","};
 	struct err err;
 	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
 		assert_true(log_debug_set(str_of(wrong[i]), &err) < 0);

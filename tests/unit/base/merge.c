@@ -2,6 +2,8 @@
 
 #include "../scratch.h"
 
+#include <unistd.h>
+
 /* Text records with a length before each; "b1" in input 2: key b, and where it came from. */
 static void put_record(struct buf *b, const char *text)
 {
@@ -326,6 +328,48 @@ static void streams_of_random_records_merge_as_a_sort_would(void **state)
 	}
 }
 
+/* All bytes of a record behind its key follow from the key. */
+static int check_large(void *ctx, const struct merge_record *rec, size_t n, struct err *err)
+{
+	usleep(20); /* time enough to read over what was given */
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 16; k < rec[i].rec.n; k++)
+			if (rec[i].rec.p[k] != rec[i].rec.p[7])
+				return err_set(err, ERR_DAMAGED, "byte %zu is another one's", k);
+	*(size_t *)ctx += n;
+	return 0;
+}
+
+static void records_as_long_as_a_piece_stay_good(void **state)
+{
+	(void)state;
+	enum { EACH = 200 };
+	struct err err = {0};
+	struct stream_options small = {.piece = STREAM_BLOCK};
+	for (size_t size = STREAM_BLOCK / 4; size <= STREAM_BLOCK; size += STREAM_BLOCK / 8) {
+		struct stream_reader reader, *readers[] = {&reader};
+		struct stream_writer w;
+		struct merge *m;
+		size_t n = 0;
+		assert_int_equal(stream_create(&w, scratch("large"), 0600, &small, &err), 0);
+		for (int i = 0; i < EACH; i++) {
+			char rec[STREAM_BLOCK] = {0};
+			memset(rec + 16, i, sizeof rec - 16);
+			rec[7] = (char)i;
+			stream_put(&w, rec, size);
+		}
+		assert_int_equal(stream_finish(&w, false, &err), 0);
+		assert_int_equal(stream_open(&reader, scratch("large"), &small, &err), 0);
+		struct order o = {.size = size, .key_len = 16};
+		assert_int_equal(merge_new(&m, &o, readers, 1, &err), 0);
+		if (merge_groups(m, 1 << 20, check_large, &n, &err) < 0)
+			fail_msg("records of %zu bytes: %s", size, err.msg);
+		assert_int_equal(n, EACH);
+		merge_free(&m);
+		stream_close(&reader);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -338,6 +382,7 @@ int main(void)
 		cmocka_unit_test(a_stream_that_ends_inside_a_record_is_damaged),
 		cmocka_unit_test(groups_have_all_records_of_a_key),
 		cmocka_unit_test(a_group_can_end_the_merge_and_may_not_be_too_large),
+		cmocka_unit_test(records_as_long_as_a_piece_stay_good),
 		cmocka_unit_test(streams_of_random_records_merge_as_a_sort_would),
 	};
 	return cmocka_run_group_tests_name("base/merge", tests, scratch_make, scratch_done);

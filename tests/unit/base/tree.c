@@ -160,6 +160,28 @@ static void a_tree_too_deep_is_refused_with_its_place(void **state)
 	assert_int_equal(tree_remove(path, &err), 0);
 }
 
+static void an_error_names_the_folder_as_it_was_given(void **state)
+{
+	(void)state;
+	struct err err = {0};
+	assert_int_equal(tree_sync("no-such-folder", &err), -1);
+	assert_true(str_starts(str_of(err.msg), STR("no-such-folder: open the folder")));
+	assert_int_equal(tree_sync(scratch("nothing"), &err), -1);
+	assert_true(str_starts(str_of(err.msg), str_of(scratch("nothing"))));
+}
+
+static void a_tree_is_not_cloned_into_itself(void **state)
+{
+	(void)state;
+	struct err err = {0};
+	const char *path = scratch("self");
+	make_folder(below(path, "sub"));
+	assert_int_equal(tree_clone(path, below(path, "sub/clone"), &err), -1);
+	assert_false(there(below(path, "sub/clone")));
+	assert_false(there(below(path, "sub/.clone.new")));
+	assert_int_equal(tree_remove(path, &err), 0);
+}
+
 /* In a name space of its own, where it may be mounted without anybody else seeing it. */
 static int try_mounted(const char *path)
 {
@@ -453,6 +475,8 @@ int main(void)
 		cmocka_unit_test(links_are_removed_and_never_followed),
 		cmocka_unit_test(what_is_no_folder_of_its_own_is_not_removed),
 		cmocka_unit_test(a_tree_too_deep_is_refused_with_its_place),
+		cmocka_unit_test(an_error_names_the_folder_as_it_was_given),
+		cmocka_unit_test(a_tree_is_not_cloned_into_itself),
 		cmocka_unit_test(another_file_system_is_not_entered),
 		cmocka_unit_test(a_clone_has_the_same_files_and_its_own_folders),
 		cmocka_unit_test(a_clone_replaces_nothing),
@@ -467,5 +491,5 @@ int main(void)
 		cmocka_unit_test_teardown(killed_anywhere_a_clone_is_whole_or_not_there, disarm),
 #endif
 	};
-	return cmocka_run_group_tests(tests, scratch_make, scratch_done);
+	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);
 }

@@ -185,7 +185,7 @@ static void check_follows_no_links_and_opens_no_fifos(void **state)
 	assert_int_equal(symlink(below("cut"), below("run/link")), 0);
 	assert_int_equal(mkfifo(below("run/fifo"), 0600), 0);
 	assert_int_equal(check(false, below("run")), 0);
-	assert_string_equal(output, "1 files: 1 sound, 0 unknown, 0 damaged, 0 unreadable\n");
+	assert_string_equal(output, "1 file: 1 sound, 0 unknown, 0 damaged, 0 unreadable\n");
 	/* a link that the user names is meant */
 	assert_int_equal(check(false, below("run/link")), ERR_DAMAGED);
 }

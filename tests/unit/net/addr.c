@@ -195,6 +195,30 @@ static void a_server_is_an_address_or_a_64(void **state)
 	}
 }
 
+static void loopback_is_known_in_all_its_forms(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *address;
+		bool loopback;
+	} c[] = {{"127.0.0.1", true},
+		 {"127.255.255.255:80", true},
+		 {"[::1]:80", true},
+		 {"::ffff:127.0.0.1", true},
+		 {"126.255.255.255", false},
+		 {"128.0.0.1", false},
+		 {"::", false},
+		 {"::2", false},
+		 {"7f00::1", false},
+		 {"::127.0.0.1", false},
+		 {"::ffff:10.0.0.1", false}};
+	for (size_t i = 0; i < ARRAY_LEN(c); i++) {
+		struct addr a = of(c[i].address);
+		assert_int_equal(addr_loopback(&a), c[i].loopback);
+	}
+	assert_false(addr_loopback(&(struct addr){.b = {127}}));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -207,6 +231,7 @@ int main(void)
 		cmocka_unit_test(addresses_are_in_an_order),
 		cmocka_unit_test(a_prefix_is_compared_bit_by_bit),
 		cmocka_unit_test(a_server_is_an_address_or_a_64),
+		cmocka_unit_test(loopback_is_known_in_all_its_forms),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

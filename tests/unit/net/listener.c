@@ -14,7 +14,7 @@ static struct peer v4(const char *text)
 	struct sockaddr_in in = {.sin_family = AF_INET};
 	struct peer peer;
 	assert_int_equal(inet_pton(AF_INET, text, &in.sin_addr), 1);
-	peer_of((const struct sockaddr *)&in, &peer);
+	peer_of((const struct sockaddr *)&in, sizeof in, &peer);
 	return peer;
 }
 
@@ -23,14 +23,14 @@ static struct peer v6(const char *text)
 	struct sockaddr_in6 in = {.sin6_family = AF_INET6};
 	struct peer peer;
 	assert_int_equal(inet_pton(AF_INET6, text, &in.sin6_addr), 1);
-	peer_of((const struct sockaddr *)&in, &peer);
+	peer_of((const struct sockaddr *)&in, sizeof in, &peer);
 	return peer;
 }
 
 static struct peer local(void)
 {
 	struct peer peer;
-	peer_of(&(struct sockaddr){.sa_family = AF_UNIX}, &peer);
+	peer_of(&(struct sockaddr){.sa_family = AF_UNIX}, sizeof(struct sockaddr), &peer);
 	return peer;
 }
 
@@ -39,18 +39,18 @@ static void an_address_has_its_share_and_no_more(void **state)
 	(void)state;
 	struct gate *g = gate_new(10, 2);
 	struct peer a = v4("192.0.2.1"), b = v4("192.0.2.2");
-	assert_int_equal(gate_enter(g, &a.key), 0);
-	assert_int_equal(gate_enter(g, &a.key), 0);
-	assert_int_equal(gate_enter(g, &a.key), 1);
-	assert_int_equal(gate_enter(g, &b.key), 0);
-	gate_leave(g, &a.key);
-	assert_int_equal(gate_enter(g, &a.key), 0);
+	assert_int_equal(gate_enter(g, &a.server), 0);
+	assert_int_equal(gate_enter(g, &a.server), 0);
+	assert_int_equal(gate_enter(g, &a.server), 1);
+	assert_int_equal(gate_enter(g, &b.server), 0);
+	gate_leave(g, &a.server);
+	assert_int_equal(gate_enter(g, &a.server), 0);
 	assert_int_equal(gate_inside(g), 3);
 	assert_int_equal(gate_addresses(g), 2);
-	gate_leave(g, &b.key);
+	gate_leave(g, &b.server);
 	assert_int_equal(gate_addresses(g), 1);
-	gate_leave(g, &a.key);
-	gate_leave(g, &a.key);
+	gate_leave(g, &a.server);
+	gate_leave(g, &a.server);
 	assert_int_equal(gate_inside(g) + gate_addresses(g), 0);
 	gate_free(&g);
 }
@@ -60,12 +60,12 @@ static void a_full_gate_lets_nobody_in(void **state)
 	(void)state;
 	struct gate *g = gate_new(2, 2);
 	struct peer a = v4("192.0.2.1"), u = local();
-	assert_int_equal(gate_enter(g, &a.key), 0);
-	assert_int_equal(gate_enter(g, &u.key), 0);
-	assert_int_equal(gate_enter(g, &u.key), 1);
-	assert_int_equal(gate_enter(g, &a.key), 1);
-	gate_leave(g, &u.key);
-	assert_int_equal(gate_enter(g, &u.key), 0);
+	assert_int_equal(gate_enter(g, &a.server), 0);
+	assert_int_equal(gate_enter(g, &u.server), 0);
+	assert_int_equal(gate_enter(g, &u.server), 1);
+	assert_int_equal(gate_enter(g, &a.server), 1);
+	gate_leave(g, &u.server);
+	assert_int_equal(gate_enter(g, &u.server), 0);
 	gate_free(&g);
 }
 
@@ -76,11 +76,11 @@ static void ipv6_counts_by_network_and_mapped_ipv4_as_ipv4(void **state)
 	struct peer a = v6("2001:db8:1:2::1"), same = v6("2001:db8:1:2:ffff::9"),
 		    other = v6("2001:db8:1:3::1"), mapped = v6("::ffff:192.0.2.1"),
 		    plain = v4("192.0.2.1");
-	assert_int_equal(gate_enter(g, &a.key), 0);
-	assert_int_equal(gate_enter(g, &same.key), 1);
-	assert_int_equal(gate_enter(g, &other.key), 0);
-	assert_int_equal(gate_enter(g, &mapped.key), 0);
-	assert_int_equal(gate_enter(g, &plain.key), 1);
+	assert_int_equal(gate_enter(g, &a.server), 0);
+	assert_int_equal(gate_enter(g, &same.server), 1);
+	assert_int_equal(gate_enter(g, &other.server), 0);
+	assert_int_equal(gate_enter(g, &mapped.server), 0);
+	assert_int_equal(gate_enter(g, &plain.server), 1);
 	assert_string_equal(a.text, "2001:db8:1:2::1");
 	assert_string_equal(mapped.text, "192.0.2.1");
 	gate_free(&g);
@@ -92,8 +92,8 @@ static void unix_peers_count_in_total_only(void **state)
 	struct gate *g = gate_new(5, 1);
 	struct peer u = local();
 	for (int i = 0; i < 5; i++)
-		assert_int_equal(gate_enter(g, &u.key), 0);
-	assert_int_equal(gate_enter(g, &u.key), 1);
+		assert_int_equal(gate_enter(g, &u.server), 0);
+	assert_int_equal(gate_enter(g, &u.server), 1);
 	assert_int_equal(gate_addresses(g), 0);
 	assert_string_equal(u.text, "unix");
 	gate_free(&g);
@@ -165,7 +165,7 @@ static void who_is_one_too_many_gets_a_word_and_the_end(void **state)
 	assert_int_equal(read(c, got, sizeof got), 0);
 	assert_int_equal(listener_stats(d.listener)->accepted, 2);
 	assert_int_equal(listener_stats(d.listener)->refused, 1);
-	gate_leave(d.gate, &d.peer[0].key);
+	gate_leave(d.gate, &d.peer[0].server);
 	int e = knock(&d);
 	assert_int_equal(d.n, 3);
 	close(a), close(b), close(c), close(e);

@@ -128,6 +128,7 @@ static void embedded_objects_go_in_and_come_out(void **state)
 	assert_false(soif_embedded(STR("Embed<0>-A"), &number, &rest));
 	assert_false(soif_embedded(STR("Embed<1>-"), &number, &rest));
 	assert_false(soif_embedded(STR("Embed<99999999999999999999>-A"), &number, &rest));
+	assert_false(soif_embedded(STR("Embed<18446744073709551615>-A"), &number, &rest));
 	assert_false(soif_embedded(STR("Embed<1>A"), &number, &rest));
 }
 

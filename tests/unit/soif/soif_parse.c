@@ -80,6 +80,31 @@ static void liberal_in_blanks_and_braces(void **state)
 	told(STR("junk @ here a@b.c @FILE\t{{ \n{ http://a/ A{1}:\tx B{1}:\ty } rest"),
 	     "FILE http://a/ A=x B=y\n");
 	told(STR("@FILE{ http://a/\r\nA{1}:\tx\r\n}\r\n"), "FILE http://a/ A=x\n");
+	told(STR("@@@FILE { a\n}\nx@y.z@FILE { b\n}\n@FILE@ { c\n}\n"), "FILE a\nFILE b\n");
+}
+
+static void blanks_are_bounded(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *before, *behind, *want;
+		char blank;
+	} cases[] = {
+		{"@FILE { u", "}\n", "!byte 9: too many blanks, object skipped\nFILE ok\n", ' '},
+		{"@FILE { u\nA{1}:\tx", "}\n",
+		 "!byte 17: too many blanks, object skipped\nFILE ok\n", '\n'},
+		{"@FILE {", " u\n}\n", "!byte 1: too many blanks, object skipped\nFILE ok\n", '{'},
+		{"@FILE", "{ u\n}\n", "FILE ok\n", ' '},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct buf in = BUF_INIT(1 << 20);
+		buf_add_text(&in, cases[i].before);
+		buf_fill(&in, cases[i].blank, SOIF_MAX_NAME + 1);
+		buf_add_text(&in, cases[i].behind);
+		buf_add_text(&in, "\n@FILE { ok\n}\n");
+		told(buf_str(&in), cases[i].want);
+		buf_free(&in);
+	}
 }
 
 static void sections_come_in_any_order_and_number(void **state)
@@ -178,6 +203,7 @@ int main(void)
 		cmocka_unit_test(an_object_has_type_url_and_attributes),
 		cmocka_unit_test(values_are_any_bytes_of_their_size),
 		cmocka_unit_test(liberal_in_blanks_and_braces),
+		cmocka_unit_test(blanks_are_bounded),
 		cmocka_unit_test(sections_come_in_any_order_and_number),
 		cmocka_unit_test(a_truncated_object_is_flagged_and_keeps_what_is_whole),
 		cmocka_unit_test(a_rejected_object_is_named_and_the_next_one_read),

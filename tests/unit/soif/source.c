@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static struct source_change change(enum source_op op, const char *url, struct arena *arena)
@@ -37,7 +38,13 @@ static void a_list_is_a_source(void **state)
 {
 	(void)state;
 	struct growing g = {.list = source_list_new()};
-	struct source_check check = {&source_list_ops, g.list, grow_list, &g, 5};
+	struct source_list *other = source_list_new();
+	struct source_check check = {.ops = &source_list_ops,
+				     .store = g.list,
+				     .other = other,
+				     .grow = grow_list,
+				     .ctx = &g,
+				     .steps = 5};
 	for (int i = 0; i < 500; i++) {
 		struct arena arena = ARENA_INIT(1 << 16);
 		char url[32];
@@ -48,6 +55,7 @@ static void a_list_is_a_source(void **state)
 	}
 	assert_int_equal(505, source_check(&check));
 	source_list_free(&g.list);
+	source_list_free(&other);
 }
 
 static void put(const char *name, const char *text)
@@ -76,18 +84,31 @@ static void a_folder_of_numbered_files_is_a_source(void **state)
 	(void)state;
 	const char *folder = scratch_dir;
 	struct growing g = {.first = 100};
-	struct source_check check = {&source_folder_ops, folder, grow_folder, &g, 6};
+	struct source_check check = {.ops = &source_folder_ops,
+				     .store = folder,
+				     .grow = grow_folder,
+				     .ctx = &g,
+				     .steps = 6};
 	assert_int_equal(6, source_check(&check)); /* empty at first */
 	put("7.soif", "@DELETE { @FILE { http://d/\nReason{4}:\tgone\n}\n}\n@REFRESH {\n@FILE { "
 		      "http://r/\n}\n}\n"
 		      "@UPDATE {\n@FILE { http://u/\nTitle{3}:\tabc\n}\n@FILE { "
 		      "http://v/\nTitle{3}:\tabc\n}\n");
 	put("0009.soif", "@FILE { http://w/\nTitle{1}:\tx\n}\n");
+	/* another folder, with files of the same numbers, as long and longer */
+	assert_int_equal(0, mkdir(scratch("other"), 0755));
+	for (int i = 7; i < 110; i++) {
+		char name[32];
+		snprintf(name, sizeof name, "other/%d.soif", i);
+		put(name, "@FILE { http://another.example/with/a/long/name\nText{300}:\t");
+		for (int k = 0; k < 10; k++)
+			put(name, "thirty bytes that are different");
+	}
+	check.other = scratch("other");
 	put("other.txt", "@FILE { http://no/\n}\n");
 	put("10.soif.tmp", "@FILE { http://no/\n}\n");
 	g.first = 200;
-	assert_int_equal(5 + 6 + 6, source_check(&(struct source_check){&source_folder_ops, folder,
-									grow_folder, &g, 6}));
+	assert_int_equal(5 + 6 + 6, source_check(&check));
 }
 
 static void next_is(struct source *s, enum source_op op, const char *url, const char *reason)
@@ -192,6 +213,40 @@ static void a_cursor_survives_the_removal_of_its_file(void **state)
 	assert_int_equal(ERR_DAMAGED, err.code);
 }
 
+static void a_file_that_shrinks_is_named_and_followed(void **state)
+{
+	(void)state;
+	struct source_cursor at;
+	put("1.soif", "@FILE { a\n}\n@FILE { b\nTi");
+	struct source *s = open_folder(scratch_dir, &(struct source_cursor){0});
+	next_is(s, SOURCE_UPDATE, "a", "");
+	assert_int_equal(1, next_fails(s, ""));
+	assert_int_equal(0, truncate(scratch("1.soif"), 0));
+	assert_true(next_fails(s, "1.soif: 0 bytes long, but 24 were read") < 0);
+	assert_int_equal(1, next_fails(s, ""));
+	source_cursor(s, &at);
+	put("1.soif", "@FILE { c\n}\n");
+	next_is(s, SOURCE_UPDATE, "c", "");
+	source_close(&s);
+	s = open_folder(scratch_dir, &at);
+	next_is(s, SOURCE_UPDATE, "c", "");
+	source_close(&s);
+}
+
+static void what_is_no_file_is_named_and_passed(void **state)
+{
+	(void)state;
+	put("1.soif", "@FILE { a\n}\n");
+	assert_int_equal(0, mkdir(scratch("2.soif"), 0755));
+	put("3.soif", "@FILE { c\n}\n");
+	struct source *s = open_folder(scratch_dir, &(struct source_cursor){0});
+	next_is(s, SOURCE_UPDATE, "a", "");
+	assert_true(next_fails(s, "2.soif: not a file, skipped") < 0);
+	next_is(s, SOURCE_UPDATE, "c", "");
+	assert_int_equal(1, next_fails(s, ""));
+	source_close(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -204,7 +259,11 @@ int main(void)
 						scratch_done),
 		cmocka_unit_test_setup_teardown(what_is_cut_off_or_broken_is_named_and_passed,
 						scratch_make, scratch_done),
+		cmocka_unit_test_setup_teardown(what_is_no_file_is_named_and_passed, scratch_make,
+						scratch_done),
 		cmocka_unit_test_setup_teardown(a_cursor_survives_the_removal_of_its_file,
+						scratch_make, scratch_done),
+		cmocka_unit_test_setup_teardown(a_file_that_shrinks_is_named_and_followed,
 						scratch_make, scratch_done),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

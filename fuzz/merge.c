@@ -1,0 +1,60 @@
+/* Merge of hostile streams: the first byte says how many there are and what records look like, then
+ * the bytes are dealt out. What comes out is in order, lies inside the streams and is all of them,
+ * or the merge says that they are damaged. */
+#include "base/merge.h"
+
+enum { MOST = 6 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct check {
+	struct order order;
+	size_t bytes[MOST];
+	struct buf last;
+	bool some;
+};
+
+static int check_group(void *ctx, const struct merge_record *rec, size_t n, struct err *err)
+{
+	(void)err;
+	struct check *c = ctx;
+	ENSURE(n > 0);
+	for (size_t i = 0; i < n; i++) {
+		ENSURE(rec[i].input < MOST && rec[i].first == (i == 0));
+		ENSURE(i == 0 || rec[i].input >= rec[i - 1].input);
+		ENSURE(i == 0 || order_compare(&c->order, rec[i].rec, rec[i - 1].rec) == 0);
+		c->bytes[rec[i].input] += rec[i].rec.n + (c->order.size ? 0 : ORDER_LENGTH);
+	}
+	ENSURE(!c->some || order_compare(&c->order, buf_str(&c->last), rec[0].rec) < 0);
+	buf_clear(&c->last);
+	buf_add_str(&c->last, rec[0].rec);
+	c->some = true;
+	return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (size < 2 || size > 1 << 16)
+		return 0;
+	struct check c = {.last = BUF_INIT(1 << 16)};
+	size_t n = data[0] % MOST + 1, each = (size - 2) / n;
+	c.order.size = data[0] / MOST % 24;
+	c.order.key_at = c.order.size ? data[1] % c.order.size : data[1] % 4;
+	c.order.key_len = c.order.size ? 0 : data[1] / 4 % 20;
+	struct stream_reader reader[MOST], *in[MOST];
+	for (size_t i = 0; i < n; i++) {
+		reader[i] = stream_over((struct str){(const char *)data + 2 + i * each, each});
+		in[i] = &reader[i];
+	}
+	struct err err = {0};
+	struct merge *m;
+	c.order = order_checked(&c.order);
+	ENSURE(merge_new(&m, &c.order, in, n, &err) == 0);
+	int rc = merge_groups(m, 1 << 17, check_group, &c, &err);
+	ENSURE(rc == 0 || err.code == ERR_DAMAGED);
+	for (size_t i = 0; i < n && rc == 0; i++)
+		ENSURE(c.bytes[i] == each);
+	merge_free(&m);
+	buf_free(&c.last);
+	return 0;
+}

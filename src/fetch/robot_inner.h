@@ -107,6 +107,16 @@ struct robot {
 	char room[URL_TEXT_MAX * 3 + 64];
 };
 
+/* robot_answer.c */
+size_t answer_header(char *p, size_t size, size_t n, void *request);
+size_t answer_body(char *p, size_t size, size_t n, void *request);
+curl_socket_t answer_socket(void *request, curlsocktype purpose, struct curl_sockaddr *to);
+/* It is to end, for this; the first reason counts. */
+void request_stop(struct request *q, enum outcome outcome, enum robot_cause cause);
+/* What the end of a transfer means; before the handle is taken from libcurl's list, and behind. */
+struct robot_class answer_class(struct request *q, CURLcode code);
+struct robot_class answer_end(struct request *q, struct robot_class class);
+
 /* robot_transfer.c */
 int transfers_new(struct robot *r, struct err *err);
 void transfers_free(struct robot *r);

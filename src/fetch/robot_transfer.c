@@ -17,182 +17,6 @@ enum { WIRE_EVENTS = 32, WIRE_SLACK = 64 << 10 };
 
 #define TICK_US (50 * US_PER_MS) /* how exactly times are kept */
 
-static void stop(struct request *q, enum outcome outcome, enum robot_cause cause)
-{
-	if (q->is_stopped)
-		return;
-	q->is_stopped = true;
-	q->stop = (struct robot_class){outcome, cause};
-}
-
-/* The answer. Each returns the bytes it was given, or something else to end the transfer. */
-
-static bool is_ftp(const struct request *q)
-{
-	return q->job->target.protocol == URL_FTP;
-}
-
-/* The last look at the address: whom libcurl really talks to. */
-static bool check_address(struct request *q)
-{
-	const char *ip = NULL;
-	if (q->address_checked || q->robot->has_proxy)
-		return true;
-	q->address_checked = true;
-	q->robot->curl.easy_getinfo(q->easy, CURLINFO_PRIMARY_IP, &ip);
-	if (ip && strcmp(ip, q->address) == 0)
-		return true;
-	stop(q, OUTCOME_ADDRESS, ROBOT_CAUSE_ADDRESS);
-	return false;
-}
-
-static size_t on_header(char *p, size_t size, size_t n, void *ctx)
-{
-	struct request *q = ctx;
-	const struct robot_limits *limits = &q->job->limits;
-	n *= size;
-	q->head_bytes += n;
-	if (!check_address(q))
-		return 0;
-	if (n > limits->head_line) {
-		stop(q, OUTCOME_LIMIT, ROBOT_CAUSE_HEAD_LINE);
-		return 0;
-	}
-	if (q->head_bytes > limits->head) {
-		stop(q, OUTCOME_LIMIT, ROBOT_CAUSE_HEAD);
-		return 0;
-	}
-	if (is_ftp(q))
-		return n;
-	robot_head_line(&q->head, (struct str){p, n});
-	if (q->head.status == 101) {
-		stop(q, OUTCOME_TEMPORARY, ROBOT_CAUSE_PROTOCOL);
-		return 0;
-	}
-	return n;
-}
-
-/* Whether what comes is a document, or the page around an error or a redirect. */
-static bool is_document(const struct request *q)
-{
-	return is_ftp(q) ||
-	       (q->head.status >= 200 && q->head.status < 300 && q->head.status != 206);
-}
-
-static bool leads_elsewhere(const struct request *q)
-{
-	return !is_ftp(q) && robot_is_redirect(q->head.status) && q->head.has_location;
-}
-
-static int feed_sink(struct request *q, struct str bytes)
-{
-	struct robot_sink *sink = q->job->sink;
-	int rc = 0;
-	if (!sink || !is_document(q))
-		return 0;
-	if (!q->sink_begun) {
-		rc = sink->ops->begin(sink, &q->head, &q->sink_err);
-		q->sink_begun = rc == 0;
-	}
-	if (rc == 0 && bytes.n)
-		rc = sink->ops->write(sink, bytes, &q->sink_err);
-	if (rc < 0) {
-		q->sink_failed = true;
-		stop(q, OUTCOME_CANCELLED, ROBOT_CAUSE_SINK);
-	}
-	return rc;
-}
-
-static size_t on_body(char *p, size_t size, size_t n, void *ctx)
-{
-	struct request *q = ctx;
-	n *= size;
-	if (leads_elsewhere(q)) {
-		q->size += n;
-		if (q->size <= ROBOT_REDIRECT_BODY)
-			return n;
-		stop(q, OUTCOME_REDIRECT, ROBOT_CAUSE_ANSWER);
-		return 0;
-	}
-	for (size_t i = 0; q->size + i < sizeof q->first && i < n; i++)
-		q->first[q->size + i] = (unsigned char)p[i];
-	if (q->size + n > q->job->limits.body) {
-		stop(q, OUTCOME_LIMIT, ROBOT_CAUSE_BODY);
-		return 0;
-	}
-	q->size += n;
-	q->is_hashing = true;
-	digest_add(q->md5, p, n);
-	digest_add(q->sha256, p, n);
-	if (feed_sink(q, (struct str){p, n}) < 0)
-		return 0;
-	/* libcurl would wait for the end of the connection */
-	if (q->head.is_identity && (int64_t)q->size == q->head.length) {
-		stop(q, OUTCOME_OK, ROBOT_CAUSE_ANSWER);
-		return 0;
-	}
-	return n;
-}
-
-/* The socket is made here, and nowhere does libcurl get one to an address that was not checked. */
-static curl_socket_t on_open(void *ctx, curlsocktype purpose, struct curl_sockaddr *to)
-{
-	struct request *q = ctx;
-	const struct addr *checked = &q->job->addr[q->job->at];
-	struct addr a;
-	(void)purpose;
-	if (!q->robot->has_proxy) {
-		if (!addr_from_sockaddr(&to->addr, to->addrlen, &a) ||
-		    a.family != checked->family || memcmp(a.b, checked->b, addr_bytes(&a)) != 0 ||
-		    policy_refuses(q->robot->parts.policy, &a)) {
-			stop(q, OUTCOME_ADDRESS, ROBOT_CAUSE_ADDRESS);
-			return CURL_SOCKET_BAD;
-		}
-	}
-	q->robot->stats.connections++;
-	return socket(to->family, to->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, to->protocol);
-}
-
-/* The end of a request. */
-
-static struct robot_class class_of(struct request *q, CURLcode code)
-{
-	const struct job *job = q->job;
-	long status = 0;
-	bool conditional = job->etag || job->last_modified;
-	q->robot->curl.easy_getinfo(q->easy, CURLINFO_RESPONSE_CODE, &status);
-	if (is_ftp(q))
-		q->head.status = (int)status;
-	if (q->is_stopped && q->stop.outcome != OUTCOME_OK)
-		return q->stop;
-	if (code == CURLE_BAD_CONTENT_ENCODING && q->head.has_odd_transfer)
-		return (struct robot_class){OUTCOME_TEMPORARY, ROBOT_CAUSE_PROTOCOL};
-	if (code != CURLE_OK && !q->is_stopped)
-		return robot_class_curl(code, q->words, is_ftp(q) ? (int)status : 0);
-	if (is_ftp(q)) {
-		long unmet = 0;
-		q->robot->curl.easy_getinfo(q->easy, CURLINFO_CONDITION_UNMET, &unmet);
-		return (struct robot_class){unmet ? OUTCOME_UNCHANGED : OUTCOME_OK,
-					    ROBOT_CAUSE_ANSWER};
-	}
-	return robot_class_http(q->head.status, conditional, q->head.has_location);
-}
-
-/* What marks a byte order is stronger than what the head says. */
-static void look_at_bom(struct request *q)
-{
-	const unsigned char *b = q->first;
-	const char *charset = NULL;
-	if (q->size >= 3 && b[0] == 0xef && b[1] == 0xbb && b[2] == 0xbf)
-		charset = "utf-8";
-	else if (q->size >= 2 && b[0] == 0xff && b[1] == 0xfe)
-		charset = "utf-16le";
-	else if (q->size >= 2 && b[0] == 0xfe && b[1] == 0xff)
-		charset = "utf-16be";
-	if (charset)
-		snprintf(q->head.charset, sizeof q->head.charset, "%s", charset);
-}
-
 static void link_active(struct request *q)
 {
 	struct robot *r = q->robot;
@@ -212,23 +36,10 @@ static void unlink_active(struct request *q)
 static void finish(struct request *q, CURLcode code)
 {
 	struct robot *r = q->robot;
-	struct robot_class class = class_of(q, code);
+	struct robot_class class = answer_class(q, code);
 	ENSURE(r->curl.multi_remove_handle(r->multi, q->easy) == CURLM_OK);
 	unlink_active(q);
-	if (class.outcome == OUTCOME_OK && feed_sink(q, STR("")) < 0) /* an empty one is one, too */
-		class = q->stop;
-	if (q->sink_begun) {
-		bool complete = class.outcome == OUTCOME_OK;
-		q->sink_begun = false;
-		if (q->job->sink->ops->end(q->job->sink, complete, &q->sink_err) < 0 && complete) {
-			q->sink_failed = true;
-			class = (struct robot_class){OUTCOME_CANCELLED, ROBOT_CAUSE_SINK};
-		}
-	}
-	if (q->sink_failed)
-		snprintf(q->words, sizeof q->words, "%.*s", (int)sizeof q->words - 1,
-			 q->sink_err.msg);
-	look_at_bom(q);
+	class = answer_end(q, class);
 	r->stats.under_way--;
 	request_ended(q, class);
 }
@@ -286,7 +97,7 @@ static void give_up(struct request *q, enum outcome outcome, enum robot_cause ca
 		outcome = OUTCOME_SITE_TEMPORARY;
 		cause = ROBOT_CAUSE_CONNECT;
 	}
-	stop(q, outcome, cause);
+	request_stop(q, outcome, cause);
 	finish(q, CURLE_ABORTED_BY_CALLBACK);
 }
 
@@ -446,9 +257,9 @@ static CURL *make_model(struct robot *r)
 	CURL *easy = r->curl.easy_init();
 	if (!easy)
 		return NULL;
-	SET(r, easy, WRITEFUNCTION, on_body);
-	SET(r, easy, HEADERFUNCTION, on_header);
-	SET(r, easy, OPENSOCKETFUNCTION, on_open);
+	SET(r, easy, WRITEFUNCTION, answer_body);
+	SET(r, easy, HEADERFUNCTION, answer_header);
+	SET(r, easy, OPENSOCKETFUNCTION, answer_socket);
 	SET(r, easy, BUFFERSIZE, (long)ROBOT_BUFFER);
 	SET(r, easy, NOSIGNAL, 1L);
 	SET(r, easy, PROXY, conf->proxy ? conf->proxy : "");
@@ -559,7 +370,7 @@ void request_start(struct job *job)
 	make_handle(q);
 	OPT(q, URL, job->target.text);
 	tell_address(q);
-	if (is_ftp(q))
+	if (job->target.protocol == URL_FTP)
 		tell_ftp(q);
 	else
 		tell_headers(q);
@@ -588,12 +399,9 @@ void request_release(struct request *q)
 void request_drop(struct request *q)
 {
 	struct robot *r = q->robot;
-	struct err ignored;
 	ENSURE(r->curl.multi_remove_handle(r->multi, q->easy) == CURLM_OK);
 	unlink_active(q);
-	if (q->sink_begun)
-		(void)q->job->sink->ops->end(q->job->sink, false, &ignored);
-	q->sink_begun = false;
+	(void)answer_end(q, (struct robot_class){OUTCOME_CANCELLED, ROBOT_CAUSE_STOPPED});
 	r->stats.under_way--;
 }
 

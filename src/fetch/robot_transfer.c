@@ -150,6 +150,18 @@ static curl_socket_t on_open(void *ctx, curlsocktype purpose, struct curl_sockad
 	return socket(to->family, to->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, to->protocol);
 }
 
+/* Connected, and the request goes out next. Connecting takes its time, more with some than with
+ * others: the delay must not count from before it. */
+static int on_send(void *ctx, char *to, char *from, int to_port, int from_port)
+{
+	struct request *q = ctx;
+	(void)to, (void)from, (void)to_port, (void)from_port;
+	if (polite_sent(q->robot->parts.polite, &q->job->lease, clock_mono_us()) == 0)
+		return CURL_PREREQFUNC_OK;
+	stop(q, OUTCOME_CANCELLED, ROBOT_CAUSE_LEASE);
+	return CURL_PREREQFUNC_ABORT;
+}
+
 /* The end of a request. */
 
 static struct robot_class class_of(struct request *q, CURLcode code)
@@ -428,6 +440,8 @@ static void make_handle(struct request *q)
 	OPT(q, HEADERDATA, q);
 	OPT(q, OPENSOCKETFUNCTION, on_open);
 	OPT(q, OPENSOCKETDATA, q);
+	OPT(q, PREREQFUNCTION, on_send);
+	OPT(q, PREREQDATA, q);
 	OPT(q, BUFFERSIZE, (long)ROBOT_BUFFER);
 	OPT(q, NOSIGNAL, 1L);
 	OPT(q, PROXY, r->conf.proxy ? r->conf.proxy : "");

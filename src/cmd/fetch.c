@@ -63,6 +63,7 @@ static void fail(struct fetch *f, const struct err *err)
 {
 	if (f->err.code == ERR_NONE)
 		f->err = *err;
+	f->stopped = true;
 	loop_stop(f->loop);
 }
 

@@ -8,6 +8,7 @@
 
 #define CURL_FUNCTIONS(X)      \
 	X(easy_cleanup)        \
+	X(easy_duphandle)      \
 	X(easy_getinfo)        \
 	X(easy_init)           \
 	X(easy_setopt)         \

@@ -349,7 +349,7 @@ static void compact(struct store *s)
 {
 	struct file fresh = FILE_INIT;
 	struct err ignored;
-	uint64_t end, extents = 0;
+	uint64_t end = 0, extents = 0;
 	for (uint32_t i = 1; i < s->nlists; i++)
 		extents += s->list[i].spilled ? s->list[i].spilled->n : 0;
 	struct move *move = mem_array(extents, sizeof *move);

@@ -50,8 +50,10 @@ static void target_set(struct target *t, const struct url *u)
 	mem_free(&t->text);
 	t->n = n + authority.n + path.n;
 	t->text = mem_alloc(t->n + 1);
-	snprintf(t->text, t->n + 1, STR_FMT "://" STR_FMT STR_FMT, STR_ARG(u->scheme),
-		 STR_ARG(authority), STR_ARG(path));
+	memcpy(t->text, u->scheme.p, u->scheme.n);
+	memcpy(t->text + u->scheme.n, "://", 3);
+	memcpy(t->text + n, authority.p, authority.n);
+	memcpy(t->text + n + authority.n, path.p, path.n);
 	t->host = (struct str){t->text + n, u->host.n};
 	t->path = (struct str){t->text + n + authority.n, path.n};
 	t->protocol = u->protocol;
@@ -141,6 +143,7 @@ static void put_answer(struct job *job, struct robot_result *ret)
 	ret->size = q->size;
 	digest_end(q->md5, ret->md5, sizeof ret->md5);
 	digest_end(q->sha256, ret->sha256, sizeof ret->sha256);
+	q->is_hashing = false;
 	put_times(job, q, ret);
 	if (job->target.protocol == URL_FTP && ret->last_modified_us >= 0)
 		put_filetime(&q->head, ret->last_modified_us);
@@ -152,8 +155,8 @@ static void put_answer(struct job *job, struct robot_result *ret)
 static void end_job(struct job *job, struct robot_class class, struct robot_result *result)
 {
 	struct robot *r = job->robot;
-	struct robot_head no_head;
-	robot_head_init(&no_head, str_of(r->agent));
+	static const struct robot_head no_head = {
+		.retry_after_us = -1, .length = -1, .tag.unavailable_after_us = -1};
 	result->outcome = class.outcome;
 	result->cause = class.cause;
 	result->why = result->why ? result->why : "";
@@ -174,7 +177,6 @@ static void end_job(struct job *job, struct robot_class class, struct robot_resu
 	robots_cache_cancel(&job->robots);
 	unlink_job(job);
 	job->done(job->ctx, result);
-	robot_head_free(&no_head);
 	free_job(job);
 }
 
@@ -561,6 +563,7 @@ int robot_new(struct robot **ret, const struct robot_parts *parts, const struct 
 	r->sync = (struct loop_timer){.fn = sync_robots, .ctx = r};
 	name_yourself(r);
 	if (transfers_new(r, err) < 0) {
+		transfers_free(r);
 		mem_free(&r->agent);
 		mem_free(&r->user_agent);
 		mem_free(&r);

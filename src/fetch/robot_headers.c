@@ -71,23 +71,39 @@ static int year_now(int64_t now_us)
 
 static bool full_year(struct str s, int64_t now_us, int *ret)
 {
-	int year, now = year_now(now_us);
+	int year;
 	if (!number(s, 4, &year) || s.n == 1 || s.n == 3)
 		return false;
-	if (s.n == 2)
+	if (s.n == 2) {
+		int now = year_now(now_us);
 		for (year += now / 100 * 100; year > now + 50;)
 			year -= 100;
+	}
 	*ret = year;
 	return true;
 }
 
+/* Days since 1970 of a date in the Gregorian calendar, whose year begins in March here, so that the
+ * day that comes and goes is its last. */
+static int64_t days_of(int year, int month, int day)
+{
+	int64_t y = month < 2 ? year - 1 : year, m = (month + 10) % 12;
+	return 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1 - 719468;
+}
+
+static int days_in(int year, int month)
+{
+	static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+	bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+	return days[month] + (month == 1 && leap);
+}
+
 static bool seconds_of(const struct tm *tm, int64_t *ret_us)
 {
-	struct tm t = *tm;
-	time_t s = timegm(&t);
-	if (t.tm_mday != tm->tm_mday || t.tm_mon != tm->tm_mon) /* 31 February */
+	if (tm->tm_mday < 1 || tm->tm_mday > days_in(tm->tm_year, tm->tm_mon))
 		return false;
-	*ret_us = (int64_t)s * US_PER_S;
+	int64_t hours = days_of(tm->tm_year, tm->tm_mon, tm->tm_mday) * 24 + tm->tm_hour;
+	*ret_us = ((hours * 60 + tm->tm_min) * 60 + tm->tm_sec) * US_PER_S;
 	return true;
 }
 
@@ -120,8 +136,8 @@ bool robot_date(struct str value, int64_t now_us, int64_t *ret_us)
 		if (zone.n && !str_eq_nocase(zone, STR("GMT")) && !str_eq_nocase(zone, STR("UTC")))
 			return false;
 	}
-	tm.tm_year = year - 1900;
-	return tm.tm_mday >= 1 && trim(s).n == 0 && seconds_of(&tm, ret_us);
+	tm.tm_year = year; /* all of it, here */
+	return trim(s).n == 0 && seconds_of(&tm, ret_us);
 }
 
 bool robot_retry_after(struct str value, int64_t date_us, int64_t now_us, int64_t *ret_us)
@@ -310,7 +326,8 @@ void robot_head_init(struct robot_head *h, struct str agent)
 	*h = (struct robot_head){.agent = agent,
 				 .location = BUF_INIT(ROBOT_FIELD_MAX),
 				 .value = BUF_INIT(ROBOT_FIELD_MAX),
-				 .retry = BUF_INIT(ROBOT_DATE_MAX)};
+				 .retry = BUF_INIT(ROBOT_DATE_MAX),
+				 .date = BUF_INIT(ROBOT_DATE_MAX)};
 	robot_head_begin(h, 0);
 }
 
@@ -319,6 +336,7 @@ void robot_head_free(struct robot_head *h)
 	buf_free(&h->location);
 	buf_free(&h->value);
 	buf_free(&h->retry);
+	buf_free(&h->date);
 }
 
 void robot_head_begin(struct robot_head *h, int64_t now_wall_us)
@@ -326,13 +344,14 @@ void robot_head_begin(struct robot_head *h, int64_t now_wall_us)
 	h->status = 0;
 	h->is_complete = h->has_location = h->is_identity = h->has_odd_transfer = false;
 	h->mime[0] = h->charset[0] = h->etag[0] = h->last_modified[0] = 0;
-	h->date_us = h->retry_after_us = h->length = -1;
+	h->retry_after_us = h->length = -1;
 	h->tag = (struct robot_tag){.unavailable_after_us = -1};
 	h->now_us = now_wall_us;
 	h->field = -1;
 	buf_clear(&h->location);
 	buf_clear(&h->value);
 	buf_clear(&h->retry);
+	buf_clear(&h->date);
 }
 
 static void put_first(char *ret, size_t most, struct str value)
@@ -371,8 +390,8 @@ static void take_field(struct robot_head *h, int field, struct str value)
 		(void)!robot_content_type(value, h->mime, h->charset);
 		break;
 	case DATE:
-		if (h->date_us < 0 && !robot_date(value, h->now_us, &h->date_us))
-			h->date_us = -1;
+		if (h->date.n == 0)
+			buf_add_str(&h->date, value);
 		break;
 	case ETAG:
 		put_first(h->etag, ROBOT_ETAG_MAX, value);
@@ -409,7 +428,7 @@ static void begin_field(struct robot_head *h, struct str line)
 	if (colon == line.n)
 		return;
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
-		if (name.n == fields[i].n &&
+		if (name.n == fields[i].n && (name.p[0] | 0x20) == fields[i].name[0] &&
 		    str_eq_nocase(name, (struct str){fields[i].name, fields[i].n})) {
 			h->field = (int)i;
 			buf_clear(&h->value);
@@ -426,13 +445,22 @@ static int status_of(struct str line)
 	return str_u64(str_head(rest, 3), &status) ? (int)status : 0;
 }
 
+static void take_retry(struct robot_head *h)
+{
+	int64_t date_us;
+	if (!robot_date(buf_str(&h->date), h->now_us, &date_us))
+		date_us = -1;
+	if (!robot_retry_after(buf_str(&h->retry), date_us, h->now_us, &h->retry_after_us))
+		h->retry_after_us = -1;
+}
+
 static void end_of_head(struct robot_head *h)
 {
 	flush(h);
 	if (h->status < 200 && h->status != 101)
 		return;
-	if (!robot_retry_after(buf_str(&h->retry), h->date_us, h->now_us, &h->retry_after_us))
-		h->retry_after_us = -1;
+	if (h->retry.n)
+		take_retry(h);
 	h->is_complete = true;
 }
 

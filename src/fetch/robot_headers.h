@@ -48,16 +48,17 @@ struct robot_head {
 	char etag[ROBOT_ETAG_MAX + 1], last_modified[ROBOT_DATE_MAX + 1]; /* byte for byte */
 	struct buf location; /* as it came; the first one counts */
 	bool has_location;
-	int64_t date_us;         /* of the answer; -1: not said */
-	int64_t retry_after_us;  /* -1: not said; a date is told from date_us, else from now_us */
-	int64_t length;          /* Content-Length; -1: not said, or said twice and not the same */
-	bool is_identity;        /* Transfer-Encoding: identity, which was once a way to say none */
-	bool has_odd_transfer;   /* a Transfer-Encoding other than that and chunked */
-	struct robot_tag tag;    /* what holds for us */
-	struct str agent;        /* whom directives are for; the caller's */
-	int64_t now_us;          /* wall clock when the head began, for dates */
-	int field;               /* the field that is being collected; -1: none, or not ours */
-	struct buf value, retry; /* of that field; a Retry-After that waits for the end */
+	int64_t retry_after_us; /* -1: not said; a date is told from the answer's own, else from
+				   now_us */
+	int64_t length;         /* Content-Length; -1: not said, or said twice and not the same */
+	bool is_identity;       /* Transfer-Encoding: identity, which was once a way to say none */
+	bool has_odd_transfer;  /* a Transfer-Encoding other than that and chunked */
+	struct robot_tag tag;   /* what holds for us */
+	struct str agent;       /* whom directives are for; the caller's */
+	int64_t now_us;         /* wall clock when the head began, for dates */
+	int field;              /* the field that is being collected; -1: none, or not ours */
+	struct buf value;       /* of that field */
+	struct buf retry, date; /* fields that wait for the end */
 };
 
 /* agent: a product token, "garner". It must outlive the head. */

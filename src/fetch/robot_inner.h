@@ -51,7 +51,7 @@ struct job {
 /* One request: a handle of libcurl and what belongs to it, used again and again. */
 struct request {
 	struct robot *robot;
-	struct request *next_free;
+	struct request *next, *prev; /* those under way: a ring; or free ones */
 	struct job *job;
 	CURL *easy; /* made for each */
 	struct robot_head head;
@@ -60,10 +60,10 @@ struct request {
 	char to_text[ADDR_SHOWN + 8], address[ADDR_SHOWN];
 	char none_match_text[ROBOT_ETAG_MAX + 32], modified_since_text[ROBOT_DATE_MAX + 32];
 	char words[CURL_ERROR_SIZE];
-	struct loop_timer timer;
 	int64_t started_us, active_us, renewed_us, wall_us;
 	uint64_t head_bytes, size, wire_limit;
 	unsigned char first[4]; /* of the body */
+	bool is_hashing;        /* the digests have begun */
 	bool is_stopped;        /* by us, for `stop` */
 	struct robot_class stop;
 	struct err sink_err;
@@ -92,18 +92,31 @@ struct robot {
 	struct robot_conf conf;
 	struct curl_lib curl;
 	CURLM *multi;
+	CURL *model; /* what all handles are copied from */
 	char *agent; /* the product token */
 	char *user_agent;
 	bool has_proxy, closing;
 	struct job jobs;               /* a ring; only its links are used */
 	struct job_queue fresh, ready; /* not begun; waiting for a free request */
+	struct request active;         /* a ring; only its links are used */
 	struct request *free_requests;
 	struct sock *socks, *free_socks;
 	struct loop_later later, act; /* fresh jobs; libcurl wants to be called */
-	struct loop_timer timer, sync;
+	struct loop_timer timer, tick, sync;
 	struct robot_stats stats;
 	char room[URL_TEXT_MAX * 3 + 64];
 };
+
+/* robot_answer.c */
+size_t answer_header(char *p, size_t size, size_t n, void *request);
+size_t answer_body(char *p, size_t size, size_t n, void *request);
+curl_socket_t answer_socket(void *request, curlsocktype purpose, struct curl_sockaddr *to);
+int answer_send(void *request, char *to, char *from, int to_port, int from_port);
+/* It is to end, for this; the first reason counts. */
+void request_stop(struct request *q, enum outcome outcome, enum robot_cause cause);
+/* What the end of a transfer means; before the handle is taken from libcurl's list, and behind. */
+struct robot_class answer_class(struct request *q, CURLcode code);
+struct robot_class answer_end(struct request *q, struct robot_class class);
 
 /* robot_transfer.c */
 int transfers_new(struct robot *r, struct err *err);

@@ -1,0 +1,460 @@
+"""garner fetch against real servers: nginx, lighttpd and vsftpd out of their packages; robots.txt,
+politeness, addresses that must not be reached."""
+import hashlib
+import http.server
+import json
+import os
+import signal
+import socket
+import socketserver
+import subprocess
+import threading
+import time
+
+import pytest
+
+import garner as real
+import peers
+import replay
+
+HERE = "127.0.0.2"  # where servers listen; all else is refused, loopback too
+
+
+def settings(**more):
+    keys = {"networks": HERE, "delay": "0", "idle_max": "2s", "dns_servers": "127.0.0.1:9",
+            "dns_timeout": "50ms", "dns_tries": 1, **more}
+    return "[robot]\n" + "".join(f"{k} = {v}\n" for k, v in keys.items())
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind((HERE, 0))
+        return s.getsockname()[1]
+
+
+def wait_port(port):
+    def answers():
+        with socket.socket() as s:
+            return s.connect_ex((HERE, port)) == 0
+    real.wait_for(f"port {port}", answers)
+
+
+def fetch(g, *args, code=0):
+    """Results by URL."""
+    done = g.run("fetch", "--json", *args)
+    assert done.code == code, done
+    return {r["url"]: r for r in map(json.loads, done.out.splitlines())}
+
+
+def one(g, *args, code=0):
+    (result,) = fetch(g, *args, code=code).values()
+    return result
+
+
+class Pages(http.server.BaseHTTPRequestHandler):
+    """Pages that are functions of (handler) -> (status, headers, body), by path."""
+    protocol_version = "HTTP/1.1"
+    pages = {}
+
+    def do_GET(self):
+        self.server.seen.append((time.monotonic(), self.path, dict(self.headers)))
+        path = self.path.split("?")[0]
+        page = self.server.pages.get(path, (404, {}, b""))
+        status, headers, body = page(self) if callable(page) else page
+        self.send_response(status)
+        for name, value in {"Content-Length": str(len(body)), **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
+    daemon_threads = True
+    request_queue_size = 100
+
+    def __init__(self, pages, address=HERE):
+        self.pages, self.seen = pages, []
+        super().__init__((address, 0), Pages)
+        self.url = f"http://{address}:{self.server_address[1]}"
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def paths(self):
+        return [path for _, path, _ in self.seen]
+
+
+@pytest.fixture
+def serve():
+    made = []
+
+    def make(pages, address=HERE):
+        made.append(Server(pages, address))
+        return made[-1]
+    yield make
+    for s in made:
+        s.shutdown()
+        s.server_close()
+
+
+@pytest.fixture
+def nginx(garner):
+    g = garner(settings())
+    peer = peers.need("nginx")
+    port = free_port()
+    www = g.dir / "www"
+    (www / "pub").mkdir(parents=True)
+    (www / "page.html").write_text("<p>hello</p>" * 1000)
+    (www / "robots.txt").write_text("User-agent: *\nDisallow: /private\n")
+    (www / "private.html").write_text("not for robots")
+    os.chmod(g.dir, 0o755)
+    (g.dir / "nginx.conf").write_text(f"""
+daemon off; pid {g.dir}/nginx.pid; error_log {g.dir}/error.log; worker_processes 1;
+{"user root;" if os.getuid() == 0 else ""}
+events {{ worker_connections 100; }}
+http {{
+    access_log {g.dir}/access.log;
+    types {{ text/html html; text/plain txt; }} charset utf-8;
+    gzip on; gzip_min_length 100; gzip_types text/html;
+    client_body_temp_path {g.dir}/t1; proxy_temp_path {g.dir}/t2; fastcgi_temp_path {g.dir}/t3;
+    uwsgi_temp_path {g.dir}/t4; scgi_temp_path {g.dir}/t5;
+    server {{
+        listen {HERE}:{port}; root {www};
+        location = /busy {{ add_header Retry-After 120 always; return 503; }}
+        location = /moved {{ return 301 /page.html; }}
+        location = /away {{ return 302 http://169.254.169.254/latest/meta-data/; }}
+        location = /hidden {{ return 302 /private.html; }}
+        location = /noindex {{ add_header X-Robots-Tag "noindex, otherbot: nofollow"; return 200 "x"; }}
+    }}
+}}
+""")
+    peer.start(g, "nginx", "-e", g.dir / "error.log", "-c", g.dir / "nginx.conf")
+    wait_port(port)
+    g.url = f"http://{HERE}:{port}"
+    g.www = www
+    return g
+
+
+def test_a_page_comes_unpacked_with_its_hashes_and_validators(nginx):
+    r = one(nginx, "-o", "out", nginx.url + "/page.html")
+    body = (nginx.www / "page.html").read_bytes()
+    assert (r["outcome"], r["status"], r["type"], r["charset"]) == ("ok", 200, "text/html", "utf-8")
+    assert r["size"] == len(body) and r["wire"] < len(body) / 10
+    assert r["md5"] == hashlib.md5(body).hexdigest()
+    assert r["sha256"] == hashlib.sha256(body).hexdigest()
+    assert (nginx.dir / r["file"]).read_bytes() == body
+    assert not list((nginx.dir / "out").rglob("*.part"))
+    again = one(nginx, "--etag", r["etag"], nginx.url + "/page.html")
+    assert (again["outcome"], again["status"], again["size"]) == ("unchanged", 304, 0)
+    again = one(nginx, "--last-modified", r["last_modified"], nginx.url + "/page.html")
+    assert again["outcome"] == "unchanged"
+    again = one(nginx, "--etag", '"another"', nginx.url + "/page.html")
+    assert again["outcome"] == "ok"
+
+
+def test_robots_txt_is_asked_once_and_obeyed_also_behind_a_redirect(nginx):
+    got = fetch(nginx, nginx.url + "/private.html", nginx.url + "/page.html", nginx.url + "/hidden",
+                code=3)
+    assert got[nginx.url + "/private.html"]["outcome"] == "robots"
+    assert got[nginx.url + "/hidden"]["outcome"] == "robots"
+    assert got[nginx.url + "/page.html"]["outcome"] == "ok"
+    assert fetch(nginx, nginx.url + "/page.html")  # another process knows it, too
+    asked = (nginx.dir / "access.log").read_text()
+    assert asked.count("GET /robots.txt") == 1
+    assert "private" not in asked
+
+
+def test_what_a_server_says_of_itself_is_told(nginx):
+    got = fetch(nginx, *(nginx.url + p for p in ("/noindex", "/moved", "/none", "/busy")), code=3)
+    assert got[nginx.url + "/noindex"]["robots"] == ["noindex"]
+    moved = got[nginx.url + "/moved"]
+    assert moved["final_url"] == nginx.url + "/page.html" and moved["redirects"] == 1
+    assert got[nginx.url + "/none"]["outcome"] == "permanent"
+    busy = got[nginx.url + "/busy"]
+    assert (busy["outcome"], busy["retry_after_s"]) == ("site-temporary", 120)
+    stays = one(nginx, "--no-follow", "-s", "robot.idle_max=2s", "http://127.0.0.1/", code=6)
+    assert stays["outcome"] == "address"
+
+
+def test_a_user_agent_with_a_contact_is_sent(nginx):
+    one(nginx, "-s", "robot.agent=testbot", "-s", "robot.contact=https://example.org/bot",
+        nginx.url + "/page.html")
+    assert '"testbot/0.1.0 (+https://example.org/bot)"' in (nginx.dir / "access.log").read_text()
+
+
+def test_lighttpd_serves_pages_and_refuses_as_nginx_does(garner):
+    g = garner(settings())
+    peer = peers.need("lighttpd")
+    port = free_port()
+    www = g.dir / "www"
+    www.mkdir()
+    (www / "a.txt").write_text("hello\n")
+    os.chmod(g.dir, 0o755)
+    (g.dir / "lighttpd.conf").write_text(f"""
+server.document-root = "{www}"
+server.bind = "{HERE}"
+server.port = {port}
+server.modules = ("mod_staticfile")
+server.compat-module-load = "disable"
+mimetype.assign = (".txt" => "text/plain; charset=utf-8")
+server.errorlog = "{g.dir}/error.log"
+""")
+    peer.start(g, "lighttpd", "-D", "-f", g.dir / "lighttpd.conf", "-m",
+               peer.root / "usr/lib/lighttpd")
+    wait_port(port)
+    url = f"http://{HERE}:{port}"
+    got = fetch(g, url + "/a.txt", url + "/none", code=3)
+    assert got[url + "/a.txt"]["md5"] == hashlib.md5(b"hello\n").hexdigest()
+    assert got[url + "/none"]["outcome"] == "permanent"
+    etag = got[url + "/a.txt"]["etag"]
+    assert one(g, "--etag", etag, url + "/a.txt")["outcome"] == "unchanged"
+
+
+@pytest.fixture
+def vsftpd(garner):
+    if os.getuid() != 0:
+        pytest.skip("vsftpd drops privileges, which needs some")
+    g = garner(settings())
+    peer = peers.need("vsftpd")
+    port = free_port()
+    ftp = g.dir / "ftp"
+    (ftp / "pub" / "deep").mkdir(parents=True)
+    (ftp / "pub" / "a.txt").write_text("hello\n")
+    (ftp / "pub" / "deep" / "b.txt").write_text("deep\n")
+    empty = g.dir / "empty"
+    empty.mkdir()
+    os.chmod(g.dir, 0o755)
+    (g.dir / "vsftpd.conf").write_text(f"""
+listen=YES
+listen_address={HERE}
+listen_port={port}
+background=NO
+anonymous_enable=YES
+anon_root={ftp}
+ftp_username=daemon
+nopriv_user=nobody
+ls_recurse_enable=YES
+seccomp_sandbox=NO
+isolate=NO
+isolate_network=NO
+secure_chroot_dir={empty}
+vsftpd_log_file={g.dir}/vsftpd.log
+xferlog_enable=YES
+""")
+    peer.start(g, "vsftpd", g.dir / "vsftpd.conf")
+    wait_port(port)
+    g.url = f"ftp://{HERE}:{port}"
+    return g
+
+
+def test_ftp_files_and_folders_are_fetched(vsftpd):
+    g = vsftpd
+    got = fetch(g, "-o", "out", g.url + "/pub/a.txt", g.url + "/pub/none", g.url + "/pub/", code=3)
+    r = got[g.url + "/pub/a.txt"]
+    assert (r["outcome"], r["md5"]) == ("ok", hashlib.md5(b"hello\n").hexdigest())
+    assert (g.dir / r["file"]).read_text() == "hello\n"
+    assert got[g.url + "/pub/none"]["outcome"] == "permanent"
+    listing = (g.dir / got[g.url + "/pub/"]["file"]).read_text()
+    assert "a.txt" in listing and "deep" in listing and "b.txt" not in listing
+    same = one(g, "--last-modified", r["last_modified"], g.url + "/pub/a.txt")
+    assert same["outcome"] == "unchanged"
+
+
+def test_a_whole_ftp_tree_is_listed_at_once(vsftpd):
+    r = one(vsftpd, "--list-all", "-o", "out", vsftpd.url + "/")
+    listing = (vsftpd.dir / r["file"]).read_text()
+    assert "./pub/deep:" in listing and "b.txt" in listing
+
+
+def test_requests_to_one_server_start_a_delay_apart_also_by_other_processes(garner, serve):
+    server = serve({f"/{i}": (200, {}, b"x") for i in range(4)})
+    g = garner(settings(delay="300ms", concurrent=4))
+    first = g.start("fetch", *(f"{server.url}/{i}" for i in range(2)))
+    second = g.start("fetch", *(f"{server.url}/{i}" for i in range(2, 4)))
+    assert first.wait(20) == 0 and second.wait(20) == 0
+    starts = sorted(at for at, _, _ in server.seen)
+    assert len(starts) >= 5  # robots.txt at least once
+    # the lease counts from before the connection: what arrives may be a little closer
+    assert min(b - a for a, b in zip(starts, starts[1:])) > 0.25
+
+
+def test_a_killed_fetch_leaves_no_server_unprotected(garner, serve):
+    server = serve({"/slow": lambda _: (time.sleep(3), (200, {}, b"x"))[1], "/x": (200, {}, b"x")})
+    g = garner(settings(delay="500ms"))
+    victim = g.start("fetch", server.url + "/slow")
+    real.wait_for("the request", lambda: "/slow" in server.paths())
+    victim.send(signal.SIGKILL)
+    assert victim.wait() == -signal.SIGKILL
+    assert one(g, server.url + "/x")["outcome"] == "ok"  # its lease is free again
+    at = {path: when for when, path, _ in server.seen}
+    assert at["/x"] - at["/slow"] > 0.45
+
+
+@pytest.mark.parametrize("status,outcome", [(404, "ok"), (500, "site-temporary"), (429, "site-temporary")])
+def test_a_robots_txt_that_cannot_be_had_allows_or_forbids(garner, serve, status, outcome):
+    server = serve({"/robots.txt": (status, {}, b""), "/x": (200, {}, b"x")})
+    r = one(garner(settings()), server.url + "/x", code=0 if outcome == "ok" else 6)
+    assert r["outcome"] == outcome
+    assert ("/x" in server.paths()) == (outcome == "ok")
+
+
+def test_robots_txt_may_be_elsewhere_and_holds_for_its_own_site(garner, serve):
+    there = serve({"/rules": (200, {}, b"User-agent: garner\nDisallow: /x\n"),
+                   "/x": (200, {}, b"x")})
+    here = serve({"/robots.txt": (301, {"Location": there.url + "/rules"}, b""),
+                  "/x": (200, {}, b"x"), "/y": (200, {}, b"y")})
+    got = fetch(garner(settings()), here.url + "/x", here.url + "/y", there.url + "/x", code=3)
+    assert got[here.url + "/x"]["outcome"] == "robots"
+    assert got[here.url + "/y"]["outcome"] == "ok"
+    assert got[there.url + "/x"]["outcome"] == "ok"
+
+
+def test_a_crawl_delay_holds(garner, serve):
+    server = serve({"/robots.txt": (200, {}, b"User-agent: *\nCrawl-delay: 1\n"),
+                    "/x": (200, {}, b"x"), "/y": (200, {}, b"y")})
+    fetch(garner(settings()), server.url + "/x", server.url + "/y")
+    (_, _, _), (x, _, _), (y, _, _) = server.seen
+    assert y - x > 0.95
+
+
+def test_connections_are_kept_while_more_is_wanted(garner, serve):
+    ports = set()
+
+    def page(handler):
+        ports.add(handler.client_address[1])
+        return 200, {}, b"x"
+    server = serve({f"/{i}": page for i in range(20)})
+    g = garner(settings())
+    fetch(g, *(f"{server.url}/{i}" for i in range(20)))
+    assert len(ports) <= 3
+    assert server.seen[-1][2].get("Connection") == "close"  # nothing more was to come
+
+
+REFUSED = ["http://127.0.0.1/", "http://localhost/", "http://2130706433/", "http://0x7f.1/",
+           "http://[::1]/", "http://[::ffff:127.0.0.1]/", "http://[::ffff:7f00:1]/",
+           "http://169.254.169.254/latest/meta-data/", "http://10.0.0.1/", "http://192.168.1.1/",
+           "http://[fe80::1]/", "http://[fd00:ec2::254]/", "http://0.0.0.0/", "ftp://127.0.0.1/",
+           "http://[64:ff9b::7f00:1]/"]
+
+
+def test_addresses_that_are_not_public_are_refused_however_they_are_written(garner):
+    done = garner(settings()).run("fetch", "--json", *REFUSED)
+    assert [json.loads(line)["outcome"] for line in done.out.splitlines()] == (
+        ["address"] * len(REFUSED))
+    assert done.code == 6
+
+
+def test_redirects_inside_are_refused(garner, serve):
+    secret = serve({"/": (200, {}, b"secret")}, address="127.0.0.1")
+    pages = {f"/{i}": (302, {"Location": to}, b"")
+             for i, to in enumerate([*REFUSED, secret.url + "/"])}
+    server = serve(pages)
+    got = fetch(garner(settings()), *(server.url + path for path in pages), code=6)
+    assert {r["outcome"] for r in got.values()} == {"address"}
+    assert not secret.seen
+
+
+def test_a_name_that_leads_inside_is_refused_also_when_it_changes_its_mind(garner, serve):
+    secret = serve({"/": (200, {}, b"secret")}, address="127.0.0.1")
+    public = serve({"/": (200, {}, b"public")})
+    port = int(public.url.rsplit(":", 1)[1])
+    asked = []
+
+    def addresses(name, kind):
+        asked.append(name)
+        if name == "inside.test":
+            return ["127.0.0.1", "::1", "::ffff:127.0.0.1"]
+        if name == "both.test":
+            return ["127.0.0.1", HERE]
+        if name == "changes.test":  # the second question is answered otherwise
+            return [HERE] if asked.count(name) <= 2 else ["127.0.0.1"]
+        return None
+    with replay.Dns(addresses) as dns:
+        g = garner(settings(dns_servers=dns.setting, dns_ttl_min="0s"))
+        secret_port = int(secret.url.rsplit(":", 1)[1])
+        got = fetch(g, f"http://inside.test:{secret_port}/", f"http://both.test:{port}/",
+                    f"http://changes.test:{port}/", f"http://none.test:{port}/", code=3)
+    assert got[f"http://inside.test:{secret_port}/"]["outcome"] == "address"
+    assert got[f"http://both.test:{port}/"]["address"] == HERE
+    changes = got[f"http://changes.test:{port}/"]
+    assert changes.get("address", HERE) == HERE and changes["outcome"] in ("ok", "address")
+    assert got[f"http://none.test:{port}/"]["outcome"] == "site-permanent"
+    assert not secret.seen
+
+
+def test_https_is_verified_unless_told_otherwise(garner, serve):
+    g = garner(settings())
+    made = subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
+                           "-subj", f"/CN={HERE}", "-addext", f"subjectAltName=IP:{HERE}", "-keyout",
+                           g.dir / "key", "-out", g.dir / "cert"], capture_output=True)
+    if made.returncode != 0:
+        pytest.skip("no openssl program to make a certificate with")
+    import ssl
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(g.dir / "cert", g.dir / "key")
+    server = serve({"/": (200, {}, b"x")})
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    url = server.url.replace("http:", "https:") + "/"
+    r = one(g, url, code=6)
+    assert (r["outcome"], r["cause"]) == ("site-temporary", "robots-unreachable")
+    g = garner(settings(ca_file=f"{g.dir}/cert"))
+    assert one(g, url)["outcome"] == "ok"
+    g = garner(settings(verify="no"))
+    assert one(g, url)["outcome"] == "ok"
+
+
+def test_through_a_proxy_names_are_the_proxys_business(garner, serve):
+    seen = []
+
+    def page(handler):
+        seen.append(handler.path)
+        return 200, {}, b"by proxy"
+    proxy = serve({})
+    proxy.pages = type("Any", (dict,), {"get": lambda self, key, other: page})()
+    g = garner(settings(proxy=proxy.url))
+    got = fetch(g, "http://anywhere.test/x", "http://169.254.169.254/", code=3)
+    assert got["http://anywhere.test/x"]["size"] == len("by proxy")
+    assert got["http://169.254.169.254/"]["outcome"] == "address"
+    assert "http://anywhere.test/x" in seen and "http://anywhere.test/robots.txt" in seen
+
+
+def test_a_list_is_read_and_summed_up(garner, serve):
+    server = serve({"/x": (200, {}, b"x")})
+    g = garner(settings())
+    (g.dir / "list").write_text(f"# pages\n{server.url}/x\n\n{server.url}/none\nnot a url\n")
+    done = g.run("fetch", "--from", "list")
+    assert done.code == 3
+    assert "3 of 3 URLs, 1 ok, 2 permanent" in done.out
+    assert "(url: relative" in done.out or "not a url" in done.out
+    assert g.run("fetch").code == 2
+    assert g.run("fetch", "--delay", "often", server.url + "/x").code == 2
+    assert g.run("fetch", "-s", "robot.agent=a b", server.url + "/x").code == 2
+    assert g.run("fetch", "--from", "absent").code == 2
+
+
+def test_an_interrupt_ends_it_with_what_was_done(garner, serve):
+    server = serve({"/x": (200, {}, b"x"), "/slow": lambda _: (time.sleep(5), (200, {}, b""))[1]})
+    g = garner(settings(idle_max="30s"))
+    p = g.start("fetch", server.url + "/x", server.url + "/slow")
+    real.wait_for("the slow one", lambda: "/slow" in server.paths())
+    p.send(signal.SIGINT)
+    assert p.wait() == 3
+    assert "1 of 2 URLs, 1 ok" in p.text
+
+
+def test_a_full_disk_or_a_folder_that_cannot_be_made_is_said(garner, serve):
+    server = serve({"/x": (200, {}, b"x")})
+    g = garner(settings())
+    (g.dir / "file").write_text("")
+    done = g.run("fetch", "-o", "file", server.url + "/x")
+    assert done.code == 7 and "file" in done.err
+
+
+def test_what_is_remembered_of_robots_txt_can_be_looked_at(garner, serve):
+    server = serve({"/robots.txt": (200, {}, b"User-agent: *\nDisallow: /y\n"), "/x": (200, {}, b"")})
+    g = garner(settings())
+    fetch(g, server.url + "/x")
+    dump = g.run("dump", g.data / "run" / "robots")
+    assert dump.code == 0 and server.url in dump.out
+    assert g.run("check").code == 0

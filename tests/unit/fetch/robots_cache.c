@@ -1,0 +1,320 @@
+#include "../scratch.h"
+#include "../unit.h"
+
+#include "base/file.h"
+#include "fetch/robots.h"
+#include "fetch/robots_cache.h"
+
+#define T0 (INT64_C(1794700800) * US_PER_S)
+#define SITE STR("http://a.test")
+
+struct told {
+	int times;
+	bool is_reachable, allows_x;
+};
+
+static bool allows(struct str compiled, const char *path)
+{
+	return robots_verdict(compiled, str_of(path)).allowed;
+}
+
+static void take_answer(void *ctx, const struct robots_answer *answer)
+{
+	struct told *t = ctx;
+	t->times++;
+	t->is_reachable = answer->is_reachable;
+	t->allows_x = allows(answer->compiled, "/x");
+}
+
+static struct robots_cache *cache_of(const char *path, uint64_t bytes, int64_t now_us)
+{
+	struct robots_cache_options o = {
+		.path = path, .agent = STR("garner"), .bytes = bytes, .now_us = now_us};
+	struct robots_cache *c = NULL;
+	struct err err;
+	assert_int_equal(robots_cache_new(&c, &o, NULL, &err), 0);
+	return c;
+}
+
+static void end(struct robots_cache *c)
+{
+	struct err err;
+	assert_int_equal(robots_cache_free(&c, &err), 0);
+}
+
+/* Asks and has it told at once. */
+static struct told learn(struct robots_cache *c, struct str site, int64_t now_us,
+			 const struct robots_file *file)
+{
+	struct told told = {0};
+	struct robots_wait wait = {.done = take_answer, .ctx = &told};
+	struct robots_answer answer;
+	bool first = false;
+	assert_int_equal(robots_cache_ask(c, site, now_us, &wait, &answer, &first), 1);
+	assert_true(first);
+	robots_cache_told(c, site, file, now_us);
+	assert_int_equal(told.times, 1);
+	return told;
+}
+
+/* What is known without asking; fails when nothing is. */
+static struct told known(struct robots_cache *c, struct str site, int64_t now_us)
+{
+	struct told told = {0};
+	struct robots_wait wait = {.done = take_answer, .ctx = &told};
+	struct robots_answer answer;
+	bool first;
+	assert_int_equal(robots_cache_ask(c, site, now_us, &wait, &answer, &first), 0);
+	take_answer(&told, &answer);
+	return told;
+}
+
+static bool is_known(struct robots_cache *c, struct str site, int64_t now_us)
+{
+	struct told told = {0};
+	struct robots_wait wait = {.done = take_answer, .ctx = &told};
+	struct robots_answer answer;
+	bool first;
+	if (robots_cache_ask(c, site, now_us, &wait, &answer, &first) == 0)
+		return true;
+	robots_cache_cancel(&wait);
+	robots_cache_told(c, site, &(struct robots_file){.outcome = OUTCOME_CANCELLED}, now_us);
+	return false;
+}
+
+static const struct robots_file forbids_x = {.outcome = OUTCOME_OK,
+					     .body = {"User-agent: *\nDisallow: /x\n", 26}};
+static const struct robots_file forbids_y = {.outcome = OUTCOME_OK,
+					     .body = {"User-agent: *\nDisallow: /y\n", 26}};
+static const struct robots_file is_absent = {.outcome = OUTCOME_PERMANENT};
+static const struct robots_file is_silent = {.outcome = OUTCOME_TEMPORARY};
+
+static void a_site_is_asked_once_however_many_wait(void **state)
+{
+	struct robots_cache *c = cache_of(NULL, 0, T0);
+	struct told told[100] = {0};
+	struct robots_wait wait[100];
+	struct robots_answer answer;
+	int firsts = 0;
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		bool first;
+		wait[i] = (struct robots_wait){.done = take_answer, .ctx = &told[i]};
+		assert_int_equal(robots_cache_ask(c, SITE, T0, &wait[i], &answer, &first), 1);
+		firsts += first;
+	}
+	assert_int_equal(firsts, 1);
+	robots_cache_cancel(&wait[50]);
+	robots_cache_told(c, SITE, &forbids_x, T0);
+	for (int i = 0; i < 100; i++) {
+		assert_int_equal(told[i].times, i != 50);
+		assert_false(told[i].allows_x);
+	}
+	end(c);
+}
+
+static void a_file_holds_for_a_day_and_no_longer(void **state)
+{
+	struct robots_cache *c = cache_of(NULL, 0, T0);
+	(void)state;
+	assert_false(learn(c, SITE, T0, &forbids_x).allows_x);
+	assert_false(known(c, SITE, T0 + ROBOTS_KEEP_US - 1).allows_x);
+	assert_false(is_known(c, SITE, T0 + ROBOTS_KEEP_US));
+	assert_true(learn(c, SITE, T0 + ROBOTS_KEEP_US, &forbids_y).allows_x);
+	end(c);
+}
+
+static void no_file_and_too_many_redirects_allow_everything(void **state)
+{
+	struct robots_cache *c = cache_of(NULL, 0, T0);
+	struct robots_file loop = {.outcome = OUTCOME_LIMIT, .too_many_redirects = true};
+	(void)state;
+	struct told t = learn(c, SITE, T0, &is_absent);
+	assert_true(t.is_reachable && t.allows_x);
+	t = learn(c, STR("http://b.test"), T0, &loop);
+	assert_true(t.is_reachable && t.allows_x);
+	end(c);
+}
+
+static void a_site_that_cannot_say_forbids_everything_for_a_while(void **state)
+{
+	struct robots_cache *c = cache_of(NULL, 0, T0);
+	struct robots_file later = {.outcome = OUTCOME_SITE_TEMPORARY,
+				    .retry_after_us = 2 * US_PER_H};
+	(void)state;
+	struct told t = learn(c, SITE, T0, &is_silent);
+	assert_false(t.is_reachable || t.allows_x);
+	assert_true(is_known(c, SITE, T0 + ROBOTS_RETRY_US - 1));
+	assert_false(is_known(c, SITE, T0 + ROBOTS_RETRY_US));
+	assert_false(learn(c, STR("http://b.test"), T0, &later).is_reachable);
+	assert_true(is_known(c, STR("http://b.test"), T0 + 2 * US_PER_H - 1));
+	assert_false(is_known(c, STR("http://b.test"), T0 + 2 * US_PER_H));
+	end(c);
+}
+
+static void an_older_file_holds_on_while_the_site_cannot_say(void **state)
+{
+	struct robots_cache *c = cache_of(NULL, 0, T0);
+	(void)state;
+	learn(c, SITE, T0, &forbids_x);
+	struct told t = learn(c, SITE, T0 + 2 * ROBOTS_KEEP_US, &is_silent);
+	assert_true(t.is_reachable);
+	assert_false(t.allows_x);
+	end(c);
+}
+
+static void after_thirty_days_of_silence_there_is_no_file(void **state)
+{
+	struct robots_cache *c = cache_of(NULL, 0, T0);
+	(void)state;
+	assert_false(learn(c, SITE, T0, &is_silent).is_reachable);
+	assert_false(learn(c, SITE, T0 + ROBOTS_FORGET_US - 1, &is_silent).is_reachable);
+	struct told t = learn(c, SITE, T0 + ROBOTS_FORGET_US + US_PER_H, &is_silent);
+	assert_true(t.is_reachable && t.allows_x);
+	assert_false(learn(c, SITE, T0 + 2 * ROBOTS_FORGET_US, &forbids_x).allows_x);
+	end(c);
+}
+
+static void what_is_known_survives_a_restart(void **state)
+{
+	const char *path = scratch(__func__);
+	struct robots_cache *c = cache_of(path, 0, T0);
+	(void)state;
+	learn(c, SITE, T0, &forbids_y);
+	learn(c, SITE, T0 + ROBOTS_KEEP_US, &forbids_x);
+	learn(c, STR("http://b.test"), T0, &is_silent);
+	end(c);
+	c = cache_of(path, 0, T0 + ROBOTS_KEEP_US + US_PER_H);
+	assert_int_equal(robots_cache_count(c), 2);
+	assert_false(known(c, SITE, T0 + ROBOTS_KEEP_US + US_PER_H).allows_x);
+	/* the silence of before counts */
+	assert_true(learn(c, STR("http://b.test"), T0 + ROBOTS_FORGET_US, &is_silent).allows_x);
+	end(c);
+}
+
+static void what_was_synced_survives_a_kill(void **state)
+{
+	const char *path = scratch(__func__);
+	struct robots_cache *c = cache_of(path, 0, T0);
+	struct err err;
+	char copy[4096];
+	(void)state;
+	learn(c, SITE, T0, &forbids_x);
+	assert_true(robots_cache_dirty(c));
+	assert_int_equal(robots_cache_sync(c, &err), 0);
+	assert_false(robots_cache_dirty(c));
+	/* what is on disk now is what a kill would leave */
+	CLEANUP(buf_free) struct buf bytes = BUF_INIT(1 << 20);
+	assert_int_equal(file_slurp(path, &bytes, &err), 0);
+	end(c);
+	snprintf(copy, sizeof copy, "%s-copy", path);
+	assert_int_equal(file_replace(copy, buf_str(&bytes), 0644, &err), 0);
+	c = cache_of(copy, 0, T0 + 1);
+	assert_false(known(c, SITE, T0 + 1).allows_x);
+	end(c);
+}
+
+static void a_second_process_reads_and_does_not_write(void **state)
+{
+	const char *path = scratch(__func__);
+	struct robots_cache *c = cache_of(path, 0, T0), *second = NULL;
+	struct robots_cache_options o = {.path = path, .agent = STR("garner"), .now_us = T0};
+	struct err err;
+	bool busy = false;
+	(void)state;
+	learn(c, SITE, T0, &forbids_x);
+	assert_int_equal(robots_cache_sync(c, &err), 0);
+	assert_int_equal(robots_cache_new(&second, &o, &busy, &err), 0);
+	assert_true(busy);
+	assert_false(known(second, SITE, T0).allows_x);
+	learn(second, STR("http://b.test"), T0, &forbids_y);
+	assert_false(robots_cache_dirty(second));
+	end(second);
+	end(c);
+}
+
+static void the_file_does_not_grow_with_its_past(void **state)
+{
+	const char *path = scratch(__func__);
+	static char body[200000 + 1];
+	struct robots_file file = {.outcome = OUTCOME_OK, .body = {body, sizeof body - 1}};
+	struct err err;
+	struct file f;
+	uint64_t before, after;
+	(void)state;
+	for (size_t i = 0; i + 16 < sizeof body; i += 16)
+		snprintf(body + i, 17, "Disallow:/%05zu\n", i / 16 % 100000);
+	memcpy(body, "User-agent: *  \n", 16);
+	for (int day = 0; day < 40; day++) {
+		struct robots_cache *c = cache_of(path, 0, T0 + day * ROBOTS_KEEP_US);
+		learn(c, SITE, T0 + day * ROBOTS_KEEP_US, &file);
+		end(c);
+		if (day == 8) {
+			assert_int_equal(file_open(&f, path, 0, 0, &err), 0);
+			assert_int_equal(file_size(&f, &before, &err), 0);
+			file_drop(&f);
+		}
+	}
+	assert_int_equal(file_open(&f, path, 0, 0, &err), 0);
+	assert_int_equal(file_size(&f, &after, &err), 0);
+	file_drop(&f);
+	assert_true(after <= 2 * before);
+}
+
+static void memory_is_bounded_and_the_latest_stay(void **state)
+{
+	struct robots_cache *c = cache_of(NULL, 64 << 10, T0);
+	char name[64];
+	(void)state;
+	for (int i = 0; i < 10000; i++) {
+		snprintf(name, sizeof name, "http://h%d.test", i);
+		learn(c, str_of(name), T0, &forbids_x);
+	}
+	assert_in_range(robots_cache_count(c), 10, 400);
+	assert_false(known(c, STR("http://h9999.test"), T0).allows_x);
+	assert_false(is_known(c, STR("http://h0.test"), T0));
+	end(c);
+}
+
+static void damage_costs_questions_and_no_more(void **state)
+{
+	const char *path = scratch(__func__);
+	struct robots_cache *c = cache_of(path, 0, T0);
+	struct err err;
+	char name[64];
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		snprintf(name, sizeof name, "http://h%d.test", i);
+		learn(c, str_of(name), T0, &forbids_x);
+	}
+	end(c);
+	CLEANUP(buf_free) struct buf bytes = BUF_INIT(1 << 20);
+	assert_int_equal(file_slurp(path, &bytes, &err), 0);
+	memset(bytes.p + bytes.n / 2, 0xff, 40);
+	assert_int_equal(file_replace(path, buf_str(&bytes), 0644, &err), 0);
+	c = cache_of(path, 0, T0 + 1);
+	assert_false(learn(c, STR("http://new.test"), T0 + 1, &forbids_x).allows_x);
+	end(c);
+	c = cache_of(path, 0, T0 + 2);
+	assert_false(known(c, STR("http://new.test"), T0 + 2).allows_x);
+	end(c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_site_is_asked_once_however_many_wait),
+		cmocka_unit_test(a_file_holds_for_a_day_and_no_longer),
+		cmocka_unit_test(no_file_and_too_many_redirects_allow_everything),
+		cmocka_unit_test(a_site_that_cannot_say_forbids_everything_for_a_while),
+		cmocka_unit_test(an_older_file_holds_on_while_the_site_cannot_say),
+		cmocka_unit_test(after_thirty_days_of_silence_there_is_no_file),
+		cmocka_unit_test(what_is_known_survives_a_restart),
+		cmocka_unit_test(what_was_synced_survives_a_kill),
+		cmocka_unit_test(a_second_process_reads_and_does_not_write),
+		cmocka_unit_test(the_file_does_not_grow_with_its_past),
+		cmocka_unit_test(memory_is_bounded_and_the_latest_stay),
+		cmocka_unit_test(damage_costs_questions_and_no_more),
+	};
+	return cmocka_run_group_tests(tests, scratch_make, scratch_done);
+}

@@ -30,7 +30,7 @@ def test_two_at_once_on_the_same_list_never_meet(garner):
     net = simnet.start(g, hosts=20, pages=6, delay="50ms", odd_pages=0, appear=0, vanish=0,
                        profiles="plain", robots="open")
     g.configure(f"[robot]\nnetworks = {net.network}\ndns_servers = {net.dns}\ndns_order = ipv4\n"
-                "delay = 50ms\n")
+                "delay = 80ms\n")  # more than is owed: see fetch_rounds.py
     urls = [p["url"] for p in net.truth()]
     (g.dir / "list").write_text("".join(u + "\n" for u in urls))
     both = [g.start("fetch", "--json", "--from", "list") for _ in range(2)]

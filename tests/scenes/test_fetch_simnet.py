@@ -5,7 +5,9 @@ import pytest
 
 import simnet
 
-DELAY = "50ms"
+# What garner keeps, and what simnet calls too early. Between garner's note of a request and its
+# first byte a busy machine may run others: the difference is for that.
+DELAY, OWED = "80ms", "50ms"
 # Hosts that answer; each kind of robots.txt that does.
 ANSWER = "plain=12,slow=1,calendar=1,mirror=1,soft404=1"
 ROBOTS = ("some=6,open=2,empty=1,absent=2,forbidden=1,wild=2,named=2,delay=1,moved=1,huge=1,"
@@ -51,7 +53,7 @@ def ends_as(page):
 
 def test_every_allowed_page_comes_and_no_other_is_asked_for(garner):
     g = garner()
-    net = simnet.start(g, hosts=30, pages=9, delay=DELAY, seed=3, profiles=ANSWER, robots=ROBOTS,
+    net = simnet.start(g, hosts=30, pages=9, delay=OWED, seed=3, profiles=ANSWER, robots=ROBOTS,
                        crawl_delay=0)
     g.configure(settings(net))
     pages = net.truth()
@@ -69,7 +71,7 @@ def test_every_allowed_page_comes_and_no_other_is_asked_for(garner):
 
 def test_redirects_are_followed_as_politely(garner):
     g = garner()
-    net = simnet.start(g, hosts=30, pages=12, delay=DELAY, seed=5, profiles="plain=3,moved=1",
+    net = simnet.start(g, hosts=30, pages=12, delay=OWED, seed=5, profiles="plain=3,moved=1",
                        robots=ROBOTS, crawl_delay=0)
     g.configure(settings(net))
     pages = [p for p in net.truth() if p["status"] in (301, 302, 303, 307, 308)]
@@ -86,7 +88,7 @@ def test_redirects_are_followed_as_politely(garner):
 @pytest.mark.parametrize("profile", TROUBLE)
 def test_a_host_in_trouble_is_told_from_others(garner, profile):
     g = garner()
-    net = simnet.start(g, hosts=2, pages=4, delay=DELAY, odd_pages=0, appear=0, vanish=0,
+    net = simnet.start(g, hosts=2, pages=4, delay=OWED, odd_pages=0, appear=0, vanish=0,
                        profiles="plain", robots="open")
     net.set(1, "profile", profile)
     g.configure(settings(net))
@@ -101,7 +103,7 @@ def test_a_host_in_trouble_is_told_from_others(garner, profile):
 
 def test_a_server_that_says_when_to_come_back_is_left_alone_until_then(garner):
     g = garner()
-    net = simnet.start(g, hosts=2, pages=10, delay=DELAY, odd_pages=0, appear=0, vanish=0,
+    net = simnet.start(g, hosts=2, pages=10, delay=OWED, odd_pages=0, appear=0, vanish=0,
                        profiles="plain", robots="open", retry_after=1)
     net.set(1, "profile", "limited")
     g.configure(settings(net))

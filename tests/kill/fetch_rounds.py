@@ -10,7 +10,8 @@ import time
 import simnet
 
 # What garner keeps, and what simnet calls too early. Between garner's note of a request and its
-# first byte a busy machine may run others: the difference is for that, and far below a delay not kept.
+# first byte a busy machine may run others: the difference is for that, and far below a delay that
+# is not kept.
 DELAY_MS, OWED_MS = 140, 100
 HOSTS, PAGES = 40, 10
 FETCHERS = 2
@@ -28,8 +29,8 @@ class Rounds:
         self.g, self.seed = g, seed
         self.random = random.Random(seed)
         self.net = simnet.start(g, hosts=HOSTS, pages=PAGES, delay=f"{OWED_MS}ms", odd_pages=0,
-                                appear=0, vanish=0, profiles="plain=8,slow=1", robots="some=3,open=1",
-                                slow="30ms", **{"for": "20min"})
+                                appear=0, vanish=0, profiles="plain=8,slow=1", slow="30ms",
+                                robots="some=3,open=1", **{"for": "20min"})
         g.configure(f"[robot]\nnetworks = {self.net.network}\ndns_servers = {self.net.dns}\n"
                     f"dns_order = ipv4\ndelay = {DELAY_MS}ms\n")
         self.urls = [p["url"] for p in self.net.truth()]

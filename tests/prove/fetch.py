@@ -1,5 +1,5 @@
-"""Two processes fetch the same lists from simnet and are killed in 300 rounds at random instants: no
-server is asked by two at once or too early, and none is left alone for long."""
+"""Two processes fetch the same lists from simnet and are killed in 300 rounds at random instants:
+no server is asked by two at once or too early, and none is left alone for long."""
 import sys
 import tempfile
 

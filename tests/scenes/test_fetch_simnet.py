@@ -34,7 +34,7 @@ def fetch(g, pages, *options):
     done = g.run("fetch", "--json", "--from", "list", *options, timeout=50)
     assert done.code in (0, 3, 6), done
     results = [json.loads(line) for line in done.out.splitlines()]
-    assert sorted(r["url"] for r in results) == sorted(p["url"] for p in pages), "each URL ends once"
+    assert sorted(r["url"] for r in results) == sorted(p["url"] for p in pages), "each once"
     return {r["url"]: r for r in results}
 
 

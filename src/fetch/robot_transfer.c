@@ -260,6 +260,7 @@ static CURL *make_model(struct robot *r)
 	SET(r, easy, WRITEFUNCTION, answer_body);
 	SET(r, easy, HEADERFUNCTION, answer_header);
 	SET(r, easy, OPENSOCKETFUNCTION, answer_socket);
+	SET(r, easy, PREREQFUNCTION, answer_send);
 	SET(r, easy, BUFFERSIZE, (long)ROBOT_BUFFER);
 	SET(r, easy, NOSIGNAL, 1L);
 	SET(r, easy, PROXY, conf->proxy ? conf->proxy : "");
@@ -291,6 +292,7 @@ static void make_handle(struct request *q)
 	OPT(q, WRITEDATA, q);
 	OPT(q, HEADERDATA, q);
 	OPT(q, OPENSOCKETDATA, q);
+	OPT(q, PREREQDATA, q);
 	OPT(q, MAXFILESIZE_LARGE, (curl_off_t)MIN(q->job->limits.body, (uint64_t)INT64_MAX));
 }
 

@@ -50,7 +50,8 @@ GARNER_DATA=$scratch/data bash -c 'TIMEFORMAT="%U %S %R"; time "$@"' bash \
 	>"$scratch/out" 2>"$scratch/time" || [ $? -eq 3 ] || { head -n 3 "$scratch/out" "$scratch/time"; exit 1; }
 ask report >"$scratch/report"
 
-echo "polite, scale $SCALE: $hosts hosts, $(wc -l <"$scratch/list") URLs, a request each $delay_ms ms"
+urls=$(wc -l <"$scratch/list")
+echo "polite, scale $SCALE: $hosts hosts, $urls URLs, a request each $delay_ms ms"
 tail -n 2 "$scratch/out" | sed 's/^/  /'
 requests=$(of requests "$scratch/report")
 violations=$(of violations "$scratch/report")
@@ -58,7 +59,8 @@ forbidden=$(of disallowed "$scratch/report")
 # The first request to a host waits for none: it does not count for the rate.
 tail -n 1 "$scratch/time" | awk -v n="$requests" -v hosts="$hosts" -v delay=$delay_ms \
 	-v span="$(of span_us "$scratch/report")" -v bad="$violations" -v forbidden="$forbidden" \
-	-v gap="$(of min_gap_us "$scratch/report")" -v connections="$(of connections "$scratch/report")" \
+	-v gap="$(of min_gap_us "$scratch/report")" \
+	-v connections="$(of connections "$scratch/report")" \
 	-v sim=$(($(of cpu_us "$scratch/report") - $(of cpu_us "$scratch/before"))) '{
 	allowed = hosts * 1000 / delay
 	rate = (n - hosts) / (span / 1e6)

@@ -458,3 +458,22 @@ def test_what_is_remembered_of_robots_txt_can_be_looked_at(garner, serve):
     dump = g.run("dump", g.data / "run" / "robots")
     assert dump.code == 0 and server.url in dump.out
     assert g.run("check").code == 0
+
+
+def test_no_variable_leads_past_the_proxy(garner, serve):
+    inside = serve({"/": (200, {}, b"secret")}, address="127.0.0.1")
+    proxy = serve({})
+    proxy.pages = type("Any", (dict,), {"get": lambda *_: (200, {}, b"by proxy")})()
+    g = garner(settings(proxy=proxy.url))
+    url = inside.url.replace("127.0.0.1", "localhost") + "/"
+    done = g.run("fetch", "--json", url, env={"no_proxy": "*", "NO_PROXY": "*"})
+    assert done.json()["size"] == len("by proxy")
+    assert not inside.seen
+
+
+def test_no_variable_leads_to_a_proxy(garner, serve):
+    server, proxy = serve({"/": (200, {}, b"x")}), serve({})
+    names = ("http_proxy", "HTTP_PROXY", "https_proxy", "all_proxy", "ALL_PROXY")
+    done = garner(settings()).run("fetch", server.url + "/", env=dict.fromkeys(names, proxy.url))
+    assert done.code == 0, done
+    assert not proxy.seen

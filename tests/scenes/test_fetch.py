@@ -477,3 +477,11 @@ def test_no_variable_leads_to_a_proxy(garner, serve):
     done = garner(settings()).run("fetch", server.url + "/", env=dict.fromkeys(names, proxy.url))
     assert done.code == 0, done
     assert not proxy.seen
+
+
+def test_rules_for_one_product_token_are_not_those_of_another(garner, serve):
+    server = serve({"/robots.txt": (200, {}, b"User-agent: badbot\nDisallow: /\n"),
+                    "/x": (200, {}, b"x")})
+    g = garner(settings())
+    assert one(g, server.url + "/x")["outcome"] == "ok"
+    assert one(g, "--agent", "badbot", server.url + "/x", code=6)["outcome"] == "robots"

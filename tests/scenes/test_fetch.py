@@ -485,3 +485,19 @@ def test_rules_for_one_product_token_are_not_those_of_another(garner, serve):
     g = garner(settings())
     assert one(g, server.url + "/x")["outcome"] == "ok"
     assert one(g, "--agent", "badbot", server.url + "/x", code=6)["outcome"] == "robots"
+
+
+def test_documents_of_different_urls_are_different_files(garner, serve):
+    names = ["/", "/index", "/a", "/a.part", "/.", "/%2E%2E/x", "/..%2fx", "/" + "y" * 300,
+             "/" + "y" * 301, "/a%00b", "/.hidden"]
+    page = lambda h: (404, {}, b"") if h.path == "/robots.txt" else (200, {}, h.path.encode())
+    server = serve({})
+    server.pages = type("Any", (dict,), {"get": lambda *_: page})()
+    g = garner(settings())
+    got = fetch(g, "-o", "out", *(server.url + n for n in reversed(names)))
+    assert {r["outcome"] for r in got.values()} == {"ok"}
+    files = [p for p in g.dir.rglob("*") if p.is_file() and (g.dir / "out") in p.parents]
+    want = {url[len(server.url):].encode() for url in
+            (r.get("final_url", r["url"]) for r in got.values())}
+    assert {p.read_bytes() for p in files} == want
+    assert all(p.parent.parent == g.dir / "out" for p in files)

@@ -501,3 +501,16 @@ def test_documents_of_different_urls_are_different_files(garner, serve):
             (r.get("final_url", r["url"]) for r in got.values())}
     assert {p.read_bytes() for p in files} == want
     assert all(p.parent.parent == g.dir / "out" for p in files)
+
+
+def test_the_same_url_twice_at_once_is_kept(garner, serve):
+    def slow(handler):
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nx")
+        time.sleep(0.5)
+        handler.wfile.write(b"x")
+        return 200, {}, b""  # which nobody reads
+    server = serve({"/x": slow})
+    g = garner(settings(concurrent=4))
+    done = g.run("fetch", "--json", "-o", "out", *[server.url + "/x"] * 4)
+    assert done.code == 0, done
+    assert done.out.count('"ok"') == 4

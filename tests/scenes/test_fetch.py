@@ -514,3 +514,63 @@ def test_the_same_url_twice_at_once_is_kept(garner, serve):
     done = g.run("fetch", "--json", "-o", "out", *[server.url + "/x"] * 4)
     assert done.code == 0, done
     assert done.out.count('"ok"') == 4
+
+
+def test_a_delay_longer_than_any_is_refused(garner, serve):
+    server = serve({"/x": (200, {}, b"x")})
+    done = garner(settings()).run("fetch", "--delay", "2d", server.url + "/x")
+    assert done.code == 2 and "--delay" in done.err
+
+
+def test_an_interrupt_while_the_list_comes_ends_it(garner, serve):
+    g = garner(settings())
+    os.mkfifo(g.dir / "list")
+    p = g.start("fetch", "--from", "list")
+    end = os.open(g.dir / "list", os.O_WRONLY)  # waits until it is read
+    time.sleep(0.2)
+    p.send(signal.SIGINT)
+    assert p.wait() == -signal.SIGINT
+    os.close(end)
+
+
+def test_an_interrupt_while_names_are_asked_for_ends_it_clean(garner, serve):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mute:
+        mute.bind(("127.0.0.1", 0))
+        g = garner(settings(dns_servers="127.0.0.1:%d" % mute.getsockname()[1], dns_timeout="10s"))
+        p = g.start("fetch", *(f"http://h{i}.test/" for i in range(20)))
+        mute.settimeout(5)
+        mute.recv(512)
+        p.send(signal.SIGINT)
+        assert p.wait() == 3
+
+
+def test_interrupted_urls_are_not_said_to_have_failed(garner, serve):
+    server = serve({"/robots.txt": lambda _: (time.sleep(3), (404, {}, b""))[1]})
+    g = garner(settings(idle_max="30s"))
+    p = g.start("fetch", *(f"{server.url}/{i}" for i in range(5)), "-s", "robot.concurrent=5")
+    real.wait_for("robots.txt", lambda: "/robots.txt" in server.paths())
+    time.sleep(0.2)
+    p.send(signal.SIGTERM)
+    assert p.wait() == 3
+    assert "robots-unreachable" not in p.text
+
+
+def test_a_full_disk_is_our_failure_and_not_the_servers(garner, serve):
+    server = serve({f"/{i}": (200, {}, b"x" * 1000) for i in range(3)})
+    g = garner(settings())
+    out = g.dir / "out" / f"{HERE},{server.url.rsplit(':', 1)[1]}"
+    out.mkdir(parents=True)
+    for i in range(3):
+        (out / f"{i}").mkdir()
+    done = g.run("fetch", "-o", "out", *(f"{server.url}/{i}" for i in range(3)))
+    assert done.code == 7, done
+    assert [p for p in server.paths() if p != "/robots.txt"] == ["/0"]
+
+
+def test_a_standard_output_that_takes_nothing_ends_it_before_it_begins(garner, serve):
+    server = serve({"/x": (200, {}, b"x")})
+    g = garner(settings())
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(g.command("fetch", "not a url", server.url + "/x"), stdout=full,
+                              stderr=subprocess.DEVNULL, env=g.env, cwd=g.dir, timeout=10)
+    assert done.returncode == 7 and not server.seen

@@ -213,7 +213,10 @@ static void fetched(void *ctx, const struct robot_result *r)
 		hostq_put_back(f->queue, &item->job, now_us + r->not_now_us);
 	} else {
 		report(f, item->job.payload, r, item->path.n ? buf_text(&item->path) : NULL);
-		hostq_done(f->queue, &item->job, r->outcome, now_us);
+		if (r->times.start_us || r->redirects)
+			hostq_done(f->queue, &item->job, r->outcome, now_us);
+		else /* nobody was asked: there is nothing to wait for */
+			hostq_unasked(f->queue, &item->job);
 	}
 	/* a disk that is full stays so: no server is asked for what cannot be kept */
 	if (r->cause == ROBOT_CAUSE_SINK) {

@@ -574,3 +574,14 @@ def test_a_standard_output_that_takes_nothing_ends_it_before_it_begins(garner, s
         done = subprocess.run(g.command("fetch", "not a url", server.url + "/x"), stdout=full,
                               stderr=subprocess.DEVNULL, env=g.env, cwd=g.dir, timeout=10)
     assert done.returncode == 7 and not server.seen
+
+
+def test_urls_that_nobody_is_asked_for_do_not_wait(garner, serve):
+    server = serve({"/robots.txt": (200, {}, b"User-agent: *\nDisallow: /\n")})
+    dead = f"http://{HERE}:{free_port()}"
+    g = garner(settings(delay="3s"))  # with it, they would take longer than a scene may
+    got = fetch(g, *(f"{server.url}/{i}" for i in range(30)), code=6)
+    assert {r["outcome"] for r in got.values()} == {"robots"}
+    got = fetch(g, *(f"{dead}/{i}" for i in range(30)), code=6)
+    assert {r["cause"] for r in got.values()} == {"robots-unreachable"}
+    assert server.paths() == ["/robots.txt"]

@@ -264,6 +264,8 @@ static CURL *make_model(struct robot *r)
 	SET(r, easy, BUFFERSIZE, (long)ROBOT_BUFFER);
 	SET(r, easy, NOSIGNAL, 1L);
 	SET(r, easy, PROXY, conf->proxy ? conf->proxy : "");
+	/* or else the variable no_proxy leads past the proxy, and past the policy with it */
+	SET(r, easy, NOPROXY, "");
 	SET(r, easy, PROTOCOLS_STR, "http,https,ftp");
 	SET(r, easy, HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
 	SET(r, easy, ACCEPT_ENCODING, "");

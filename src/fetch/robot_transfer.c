@@ -326,6 +326,8 @@ static void tell_ftp(struct request *q)
 	bool folder = job->target.path.p[job->target.path.n - 1] == '/';
 	int64_t since_us;
 	OPT(q, FILETIME, 1L);
+	/* over a kept control connection the next data connection now and then stays silent */
+	OPT(q, FORBID_REUSE, 1L);
 	if (folder && job->flags & ROBOT_LIST_ALL)
 		OPT(q, CUSTOMREQUEST, "LIST -lR");
 	if (!folder && job->last_modified &&

@@ -496,7 +496,8 @@ static const struct cmd_option options[] = {
 	{'o',
 	 "DIR",
 	 {"output", VALUE_PATH_AT(struct fetch_options, output),
-	  .help = "keep the documents below this directory, as HOST/NAME"}},
+	  .help = "keep the documents below this directory, as HOST/NAME, or "
+		  "HOST,PORT/NAME where the port is not that of https"}},
 	{0,
 	 "TIME",
 	 {"delay", VALUE_TEXT_AT(struct fetch_options, delay),

@@ -120,7 +120,8 @@ static struct state state_read(struct polite *p, struct polite_entry *e, int64_t
 {
 	struct state s = {
 		.troubles = MIN(polite_troubles(e->meta), (unsigned)POLITE_TROUBLES_MAX),
-		.start_us = e->start_us,
+		/* a process that looked at the clock a little later may have been faster */
+		.start_us = MIN(e->start_us, now_us + US_PER_S),
 		.next_us = MIN(e->next_us, now_us + POLITE_RETRY_MAX_US),
 		.delay_us = clamp(e->delay_us, 0, POLITE_RETRY_MAX_US),
 		.trouble_s = (uint32_t)(e->check >> 32),

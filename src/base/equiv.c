@@ -43,7 +43,7 @@ static int site_parse(const struct reader *r, struct str text, char *room, struc
 		      struct err *err)
 {
 	char shown[VALUE_SHOWN], strict[URL_STRICT_MAX];
-	struct url u, canon;
+	struct url u = {0}, canon = {0};
 	value_show(text, shown);
 	int rc = url_parse(text, NULL, room, URL_STRICT_MAX, &u);
 	if (rc == 0)

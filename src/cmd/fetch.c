@@ -204,6 +204,7 @@ static void fetched(void *ctx, const struct robot_result *r)
 	struct item *item = ctx;
 	struct fetch *f = item->fetch;
 	int64_t now_us = loop_now_us(f->loop);
+	struct err err;
 	if (r->delay_us > f->conf.robot.delay_us)
 		hostq_set_rule(
 			f->queue, item->job.key,
@@ -212,7 +213,15 @@ static void fetched(void *ctx, const struct robot_result *r)
 		hostq_put_back(f->queue, &item->job, now_us + r->not_now_us);
 	} else {
 		report(f, item->job.payload, r, item->path.n ? buf_text(&item->path) : NULL);
-		hostq_done(f->queue, &item->job, r->outcome, now_us);
+		if (r->times.start_us || r->redirects)
+			hostq_done(f->queue, &item->job, r->outcome, now_us);
+		else /* nobody was asked: there is nothing to wait for */
+			hostq_unasked(f->queue, &item->job);
+	}
+	/* a disk that is full stays so: no server is asked for what cannot be kept */
+	if (r->cause == ROBOT_CAUSE_SINK) {
+		err_set(&err, ERR_SYSTEM, "%s", r->why);
+		fail(f, &err);
 	}
 	item_free(item);
 	if (!f->stopped)
@@ -360,8 +369,10 @@ static int load_settings(struct fetch *f, struct err *err)
 	f->conf = *(const struct robot_section_conf *)config_get(f->config, &robot_section);
 	if (o->agent[0])
 		f->conf.robot.agent = o->agent;
-	if (o->delay[0] && !duration_parse(str_of(o->delay), &f->conf.robot.delay_us))
-		return err_set(err, ERR_USAGE, "--delay: expected a time such as 10s, got '%s'",
+	if (o->delay[0] && (!duration_parse(str_of(o->delay), &f->conf.robot.delay_us) ||
+			    f->conf.robot.delay_us > US_PER_DAY))
+		return err_set(err, ERR_USAGE,
+			       "--delay: expected a time such as 10s, at most a day, got '%s'",
 			       o->delay);
 	return 0;
 }
@@ -398,9 +409,7 @@ static int open_all(struct fetch *f, struct err *err)
 	    dns_new(&f->dns, f->loop, &f->conf.dns, f->policy, err) < 0 || open_tables(f, err) < 0)
 		return -1;
 	struct robot_parts parts = {f->loop, f->dns, f->policy, f->polite, f->robots};
-	if (robot_new(&f->robot, &parts, &f->conf.robot, err) < 0 ||
-	    loop_signal(f->loop, SIGINT, on_signal, f, err) < 0 ||
-	    loop_signal(f->loop, SIGTERM, on_signal, f, err) < 0)
+	if (robot_new(&f->robot, &parts, &f->conf.robot, err) < 0)
 		return -1;
 	f->timer = (struct loop_timer){.fn = pump, .ctx = f};
 	f->progress = (struct loop_timer){.fn = progress, .ctx = f};
@@ -432,13 +441,16 @@ static void close_all(struct fetch *f)
 
 static int run_all(struct fetch *f, struct err *err)
 {
-	if (open_all(f, err) < 0 || add_all(f, err) < 0)
+	/* nothing is under way while the list is read: there, signals do what they always do */
+	if (open_all(f, err) < 0 || add_all(f, err) < 0 ||
+	    loop_signal(f->loop, SIGINT, on_signal, f, err) < 0 ||
+	    loop_signal(f->loop, SIGTERM, on_signal, f, err) < 0)
 		return -1;
 	f->shows_progress = isatty(STDERR_FILENO);
 	if (f->shows_progress)
 		loop_timer_every(f->loop, &f->progress, PROGRESS_US);
 	pump_soon(f);
-	if (loop_run(f->loop, err) < 0)
+	if (!f->stopped && loop_run(f->loop, err) < 0)
 		return -1;
 	clear_progress(f);
 	if (f->err.code != ERR_NONE) {
@@ -484,7 +496,8 @@ static const struct cmd_option options[] = {
 	{'o',
 	 "DIR",
 	 {"output", VALUE_PATH_AT(struct fetch_options, output),
-	  .help = "keep the documents below this directory, as HOST/NAME"}},
+	  .help = "keep the documents below this directory, as HOST/NAME, or "
+		  "HOST,PORT/NAME where the port is not that of https"}},
 	{0,
 	 "TIME",
 	 {"delay", VALUE_TEXT_AT(struct fetch_options, delay),

@@ -111,6 +111,18 @@ static void put_escaped(struct buf *b, struct str s)
 			buf_printf(b, "%%%02X", (unsigned char)s.p[i]);
 }
 
+/* What "/" is called, and files that are not complete: no other document may be. A percent sign is
+ * written as %25, so nothing else has such names. */
+static void keep_apart(struct buf *name)
+{
+	struct str s = buf_str(name), end = str_from(s, s.n > 5 ? s.n - 5 : 0);
+	char last = s.n ? s.p[s.n - 1] : 0;
+	if (!str_is(s, "index") && !str_is(end, ".part"))
+		return;
+	name->n--;
+	buf_printf(name, "%%%02X", (unsigned char)last);
+}
+
 void fetch_file_name(const char *folder, const struct url *url, struct buf *ret)
 {
 	enum { NAME_MAX_BYTES = 200 };
@@ -119,6 +131,8 @@ void fetch_file_name(const char *folder, const struct url *url, struct buf *ret)
 	char hex[33];
 	unsigned char sum[16];
 	put_escaped(&name, target.n ? target : STR("index"));
+	if (target.n)
+		keep_apart(&name);
 	if (name.n > NAME_MAX_BYTES) {
 		md5(url_target(url), sum);
 		hex_print(sum, sizeof sum, hex);
@@ -127,7 +141,9 @@ void fetch_file_name(const char *folder, const struct url *url, struct buf *ret)
 	}
 	buf_printf(ret, "%s/", folder);
 	put_escaped(ret, url->host);
-	if (url->port != url_default_port(url->protocol))
+	/* one port goes without saying: that of http and that of https may differ in what they say
+	 */
+	if (url->port != url_default_port(URL_HTTPS))
 		buf_printf(ret, ",%u", url->port);
 	/* no file may be called "." or ".." */
 	buf_printf(ret, "/%s%s", name.p[0] == '.' ? "%2E" : "",

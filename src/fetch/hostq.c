@@ -242,6 +242,26 @@ bool hostq_done(struct hostq *q, const struct hostq_job *job, enum outcome outco
 	return true;
 }
 
+/* As if it had not been taken. */
+static void take_back_delay(struct queue *u, const struct slot *s)
+{
+	if (u->due_us == s->due_after_us)
+		u->due_us = s->due_before_us;
+}
+
+bool hostq_unasked(struct hostq *q, const struct hostq_job *job)
+{
+	struct hostq_job out;
+	if (!hostq_job_of(q, job->slot, job->turn, &out))
+		return false;
+	uint32_t queue = q->slot[job->slot].queue;
+	take_back_delay(&q->queue[queue], &q->slot[job->slot]);
+	slot_free(q, job->slot);
+	queue_count(q, &q->queue[queue], 0, -1);
+	queue_settle(q, queue);
+	return true;
+}
+
 bool hostq_put_back(struct hostq *q, const struct hostq_job *job, int64_t until_us)
 {
 	struct hostq_job out;
@@ -250,8 +270,7 @@ bool hostq_put_back(struct hostq *q, const struct hostq_job *job, int64_t until_
 	struct slot *s = &q->slot[job->slot];
 	uint32_t queue = s->queue;
 	struct queue *u = &q->queue[queue];
-	if (u->due_us == s->due_after_us)
-		u->due_us = s->due_before_us;
+	take_back_delay(u, s);
 	u->due_us = MAX(u->due_us, until_us);
 	hostq_slot_return(q, job->slot);
 	queue_count(q, u, 1, -1);

@@ -64,6 +64,8 @@ int hostq_take(struct hostq *q, int64_t now_us, struct hostq_job *ret, int64_t *
 /* It is done, with this outcome: the queue waits longer after trouble, as polite_pause_us() says.
  * A job that is not out (done twice, or one of before a restart) changes nothing: false. */
 bool hostq_done(struct hostq *q, const struct hostq_job *job, enum outcome outcome, int64_t now_us);
+/* It is done without its server having been asked, so the delay does not begin. False: as above. */
+bool hostq_unasked(struct hostq *q, const struct hostq_job *job);
 /* It did not go out: it will be the first of its class again, and its queue is not ready before
  * until_us. Without having been asked for the server has not been disturbed, so the delay does not
  * begin again. */

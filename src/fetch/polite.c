@@ -286,12 +286,33 @@ static struct polite_entry *lease_entry(struct polite *p, const struct lease *l)
 	return group_lock(p, l->entry / POLITE_GROUP) ? p->entry + l->entry : NULL;
 }
 
+static bool is_held(const struct polite_entry *e, const struct lease *l, int64_t now_us)
+{
+	return e->lease[l->place] == l->word && second(now_us) < l->word >> 32;
+}
+
+int polite_sent(struct polite *p, struct lease *l, int64_t now_us)
+{
+	struct polite_entry *e = l->word ? lease_entry(p, l) : NULL;
+	if (!e)
+		return 1;
+	bool held = is_held(e, l, now_us);
+	if (held) {
+		struct state s = state_read(p, e, now_us);
+		s.start_us = MAX(s.start_us, now_us);
+		s.next_us = MAX(s.next_us, now_us + polite_pause_us(s.delay_us, s.troubles));
+		state_write(p, e, &s);
+	}
+	group_unlock(p, l->entry / POLITE_GROUP);
+	return held ? 0 : 1;
+}
+
 int polite_renew(struct polite *p, struct lease *l, int64_t now_us)
 {
 	struct polite_entry *e = l->word ? lease_entry(p, l) : NULL;
 	if (!e)
 		return 1;
-	bool held = e->lease[l->place] == l->word && second(now_us) < l->word >> 32;
+	bool held = is_held(e, l, now_us);
 	if (held) {
 		uint64_t end_s = second(now_us + POLITE_LEASE_US) + 1;
 		l->word = (l->word & UINT32_MAX) | MAX(end_s, l->word >> 32) << 32;

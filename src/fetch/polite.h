@@ -70,6 +70,10 @@ struct lease {
  * (more than 0) says when to ask again. That is also the answer when the table is full or busy. */
 int polite_take(struct polite *p, const struct addr *a, const struct polite_rule *rule,
 		int64_t now_us, struct lease *ret, int64_t *ret_wait_us);
+/* The request goes out now and not when the lease was taken: the delay counts from here. Whoever
+ * connects first calls it just before the first byte. 1: the lease had ended before, and nothing
+ * may be sent. */
+int polite_sent(struct polite *p, struct lease *l, int64_t now_us);
 /* For transfers that take long: at least every POLITE_LEASE_US / 2. 1: it had ended before, and
  * the connection must be closed. */
 int polite_renew(struct polite *p, struct lease *l, int64_t now_us);

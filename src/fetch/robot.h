@@ -146,7 +146,7 @@ struct robot_memory_sink {
 };
 struct robot_memory_sink robot_memory_sink(struct buf *buf, bool cut);
 
-/* Into a file, written beside it (PATH.part) and renamed when it is complete. */
+/* Into a file, written beside it (PATH.*.part) and renamed when it is complete. */
 struct robot_file_sink {
 	struct robot_sink sink;
 	const char *path;

@@ -142,6 +142,18 @@ curl_socket_t answer_socket(void *ctx, curlsocktype purpose, struct curl_sockadd
 	return socket(to->family, to->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, to->protocol);
 }
 
+/* Connected, and the request goes out next. Connecting takes its time, more with some than with
+ * others: the delay must not count from before it. */
+int answer_send(void *ctx, char *to, char *from, int to_port, int from_port)
+{
+	struct request *q = ctx;
+	(void)to, (void)from, (void)to_port, (void)from_port;
+	if (polite_sent(q->robot->parts.polite, &q->job->lease, clock_mono_us()) == 0)
+		return CURL_PREREQFUNC_OK;
+	request_stop(q, OUTCOME_CANCELLED, ROBOT_CAUSE_LEASE);
+	return CURL_PREREQFUNC_ABORT;
+}
+
 /* The end of a request. */
 
 struct robot_class answer_class(struct request *q, CURLcode code)

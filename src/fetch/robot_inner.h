@@ -112,6 +112,7 @@ struct robot {
 size_t answer_header(char *p, size_t size, size_t n, void *request);
 size_t answer_body(char *p, size_t size, size_t n, void *request);
 curl_socket_t answer_socket(void *request, curlsocktype purpose, struct curl_sockaddr *to);
+int answer_send(void *request, char *to, char *from, int to_port, int from_port);
 /* It is to end, for this; the first reason counts. */
 void request_stop(struct request *q, enum outcome outcome, enum robot_cause cause);
 /* What the end of a transfer means; before the handle is taken from libcurl's list, and behind. */

@@ -44,11 +44,12 @@ static int file_begin(struct robot_sink *s, const struct robot_head *head, struc
 {
 	(void)head;
 	struct robot_file_sink *f = (struct robot_file_sink *)s;
-	size_t n = strlen(f->path) + sizeof ".part";
+	/* the process and the sink: the same document may be on its way twice */
+	size_t n = strlen(f->path) + sizeof ".-.part" + 2 * 20;
 	struct file file;
 	f->part = mem_alloc(n);
-	snprintf(f->part, n, "%s.part", f->path);
-	if (file_open(&file, f->part, O_WRONLY | O_CREAT | O_TRUNC, 0666, err) < 0) {
+	snprintf(f->part, n, "%s.%d-%zx.part", f->path, (int)getpid(), (size_t)(uintptr_t)f);
+	if (file_open(&file, f->part, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0666, err) < 0) {
 		mem_free(&f->part);
 		return -1;
 	}

@@ -302,9 +302,12 @@ static CURL *make_model(struct robot *r)
 	SET(r, easy, OPENSOCKETFUNCTION, answer_socket);
 	SET(r, easy, CLOSESOCKETFUNCTION, on_close);
 	SET(r, easy, CLOSESOCKETDATA, r);
+	SET(r, easy, PREREQFUNCTION, answer_send);
 	SET(r, easy, BUFFERSIZE, (long)ROBOT_BUFFER);
 	SET(r, easy, NOSIGNAL, 1L);
 	SET(r, easy, PROXY, conf->proxy ? conf->proxy : "");
+	/* or else the variable no_proxy leads past the proxy, and past the policy with it */
+	SET(r, easy, NOPROXY, "");
 	SET(r, easy, PROTOCOLS_STR, "http,https,ftp");
 	SET(r, easy, HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
 	SET(r, easy, ACCEPT_ENCODING, "");
@@ -333,6 +336,7 @@ static void make_handle(struct request *q)
 	OPT(q, WRITEDATA, q);
 	OPT(q, HEADERDATA, q);
 	OPT(q, OPENSOCKETDATA, q);
+	OPT(q, PREREQDATA, q);
 	OPT(q, MAXFILESIZE_LARGE, (curl_off_t)MIN(q->job->limits.body, (uint64_t)INT64_MAX));
 }
 
@@ -364,6 +368,8 @@ static void tell_ftp(struct request *q)
 	bool folder = job->target.path.p[job->target.path.n - 1] == '/';
 	int64_t since_us;
 	OPT(q, FILETIME, 1L);
+	/* over a kept control connection the next data connection now and then stays silent */
+	OPT(q, FORBID_REUSE, 1L);
 	if (folder && job->flags & ROBOT_LIST_ALL)
 		OPT(q, CUSTOMREQUEST, "LIST -lR");
 	if (!folder && job->last_modified &&

@@ -7,7 +7,11 @@
 #include "base/url.h"
 #include "fetch/robots.h"
 
-static const struct record_kind kind = {"GARNERRB", 1, ROBOTS_COMPILED_MAX + URL_SITE_MAX + 64};
+/* Of a product token, in the file. */
+enum { AGENT_MAX = 256 };
+
+static const struct record_kind kind = {"GARNERRB", 1,
+					ROBOTS_COMPILED_MAX + URL_SITE_MAX + AGENT_MAX + 64};
 
 /* What is known of one site. Those that were asked for lately are in front. */
 struct site {
@@ -111,22 +115,24 @@ static void set_compiled(struct robots_cache *c, struct site *s, struct str comp
 
 /* The file. */
 
-static void put_site(const struct site *s, struct buf *out)
+static void put_site(const struct site *s, struct str agent, struct buf *out)
 {
 	put_text(out, s->name);
+	put_text(out, agent);
 	put_u64le(out, (uint64_t)s->until_us);
 	put_u64le(out, (uint64_t)s->got_us);
 	put_u64le(out, (uint64_t)s->silent_us);
 	put_text(out, s->compiled);
 }
 
-/* name and compiled are slices of the payload. */
-static bool get_site(struct str payload, struct site *ret)
+/* name, compiled and the agent are slices of the payload. */
+static bool get_site(struct str payload, struct site *ret, struct str *ret_agent)
 {
 	struct reader r = reader_of(payload);
 	struct err ignored;
 	*ret = (struct site){0};
 	ret->name = reader_text(&r, URL_SITE_MAX);
+	*ret_agent = reader_text(&r, AGENT_MAX);
 	ret->until_us = (int64_t)reader_u64le(&r);
 	ret->got_us = (int64_t)reader_u64le(&r);
 	ret->silent_us = (int64_t)reader_u64le(&r);
@@ -138,7 +144,7 @@ static bool get_site(struct str payload, struct site *ret)
 static int append(struct robots_cache *c, const struct site *s, struct err *err)
 {
 	CLEANUP(buf_free) struct buf out = BUF_INIT(kind.most);
-	put_site(s, &out);
+	put_site(s, str_of(c->agent), &out);
 	ENSURE(!out.over);
 	c->dirty = true;
 	return record_append(c->file, buf_str(&out), &c->group, NULL, err);
@@ -175,11 +181,13 @@ static int load(struct robots_cache *c, const char *path, int64_t now_us, uint64
 	struct record_reader *r = NULL;
 	struct record record;
 	struct site s;
+	struct str agent;
 	uint64_t bytes = 0;
 	int rc = record_reader_open(&r, path, &kind, err);
 	while (rc == 0 && (rc = record_next(r, &record, err)) == 0) {
 		bytes += record.payload.n;
-		if (get_site(record.payload, &s))
+		/* whose rules others obey does not matter to us */
+		if (get_site(record.payload, &s, &agent) && str_is(agent, c->agent))
 			load_site(c, &s, now_us);
 	}
 	record_reader_free(&r);
@@ -373,12 +381,13 @@ void robots_cache_told(struct robots_cache *c, struct str name, const struct rob
 static void print_site(void *ctx, const struct record *record, struct buf *out)
 {
 	struct site s;
+	struct str agent;
 	(void)ctx;
-	if (!get_site(record->payload, &s)) {
+	if (!get_site(record->payload, &s, &agent)) {
 		buf_add_text(out, "unreadable\n");
 		return;
 	}
-	buf_printf(out, STR_FMT " until ", STR_ARG(s.name));
+	buf_printf(out, STR_FMT " for " STR_FMT " until ", STR_ARG(s.name), STR_ARG(agent));
 	time_print(out, s.until_us, 0);
 	if (s.compiled.n)
 		buf_printf(out, ", %zu bytes of rules", s.compiled.n);

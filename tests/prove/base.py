@@ -1,10 +1,7 @@
-"""The ground: every unit program under TSan, clang-tidy over all sources, every fuzzer a minute."""
-import re
+"""The ground: every unit program under TSan, clang-tidy over all sources."""
 import sys
 
-WHAT = "units under TSan, clang-tidy, every fuzzer"
-FUZZ_S = 60
-RESERVE_S = 60  # builds of the fuzzers, and their ends
+WHAT = "units under TSan, clang-tidy"
 
 
 def tidy(env):
@@ -27,24 +24,8 @@ def tidy(env):
     return len(files)
 
 
-def fuzz(env):
-    """Every target as long as the time allows; returns (targets, seconds each, runs)."""
-    out = env.run(["fuzz/run", "--list"], "fuzz/run --list")
-    targets = out.split()
-    seconds = min(FUZZ_S, (env.left_s() - RESERVE_S) // max(1, len(targets)))
-    if targets and seconds <= 0:
-        raise env.Broken("no time left for the fuzzers")
-    runs = 0
-    for target in targets:
-        out = env.run(["fuzz/run", seconds, target], f"fuzz {target}")
-        runs += sum(map(int, re.findall(r"(\d+) runs", out)))
-    return len(targets), seconds, runs
-
-
 def run(env):
     cases = env.tests("--build", "tsan", "--only", "units")
     env.run(["make", "BOOTSTRAP=:", "all"], "make")
     files = tidy(env)
-    targets, seconds, runs = fuzz(env)
-    return cases + runs, (f"{cases} cases under TSan, {files} files tidy, {targets} fuzzers of "
-                          f"{seconds} s: {runs} runs, nothing found")
+    return cases, f"{cases} cases under TSan, {files} files tidy"

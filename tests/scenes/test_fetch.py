@@ -458,3 +458,130 @@ def test_what_is_remembered_of_robots_txt_can_be_looked_at(garner, serve):
     dump = g.run("dump", g.data / "run" / "robots")
     assert dump.code == 0 and server.url in dump.out
     assert g.run("check").code == 0
+
+
+def test_no_variable_leads_past_the_proxy(garner, serve):
+    inside = serve({"/": (200, {}, b"secret")}, address="127.0.0.1")
+    proxy = serve({})
+    proxy.pages = type("Any", (dict,), {"get": lambda *_: (200, {}, b"by proxy")})()
+    g = garner(settings(proxy=proxy.url))
+    url = inside.url.replace("127.0.0.1", "localhost") + "/"
+    done = g.run("fetch", "--json", url, env={"no_proxy": "*", "NO_PROXY": "*"})
+    assert done.json()["size"] == len("by proxy")
+    assert not inside.seen
+
+
+def test_no_variable_leads_to_a_proxy(garner, serve):
+    server, proxy = serve({"/": (200, {}, b"x")}), serve({})
+    names = ("http_proxy", "HTTP_PROXY", "https_proxy", "all_proxy", "ALL_PROXY")
+    done = garner(settings()).run("fetch", server.url + "/", env=dict.fromkeys(names, proxy.url))
+    assert done.code == 0, done
+    assert not proxy.seen
+
+
+def test_rules_for_one_product_token_are_not_those_of_another(garner, serve):
+    server = serve({"/robots.txt": (200, {}, b"User-agent: badbot\nDisallow: /\n"),
+                    "/x": (200, {}, b"x")})
+    g = garner(settings())
+    assert one(g, server.url + "/x")["outcome"] == "ok"
+    assert one(g, "--agent", "badbot", server.url + "/x", code=6)["outcome"] == "robots"
+
+
+def test_documents_of_different_urls_are_different_files(garner, serve):
+    names = ["/", "/index", "/a", "/a.part", "/.", "/%2E%2E/x", "/..%2fx", "/" + "y" * 300,
+             "/" + "y" * 301, "/a%00b", "/.hidden"]
+    page = lambda h: (404, {}, b"") if h.path == "/robots.txt" else (200, {}, h.path.encode())
+    server = serve({})
+    server.pages = type("Any", (dict,), {"get": lambda *_: page})()
+    g = garner(settings())
+    got = fetch(g, "-o", "out", *(server.url + n for n in reversed(names)))
+    assert {r["outcome"] for r in got.values()} == {"ok"}
+    files = [p for p in g.dir.rglob("*") if p.is_file() and (g.dir / "out") in p.parents]
+    want = {url[len(server.url):].encode() for url in
+            (r.get("final_url", r["url"]) for r in got.values())}
+    assert {p.read_bytes() for p in files} == want
+    assert all(p.parent.parent == g.dir / "out" for p in files)
+
+
+def test_the_same_url_twice_at_once_is_kept(garner, serve):
+    def slow(handler):
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nx")
+        time.sleep(0.5)
+        handler.wfile.write(b"x")
+        return 200, {}, b""  # which nobody reads
+    server = serve({"/x": slow})
+    g = garner(settings(concurrent=4))
+    done = g.run("fetch", "--json", "-o", "out", *[server.url + "/x"] * 4)
+    assert done.code == 0, done
+    assert done.out.count('"ok"') == 4
+
+
+def test_a_delay_longer_than_any_is_refused(garner, serve):
+    server = serve({"/x": (200, {}, b"x")})
+    done = garner(settings()).run("fetch", "--delay", "2d", server.url + "/x")
+    assert done.code == 2 and "--delay" in done.err
+
+
+def test_an_interrupt_while_the_list_comes_ends_it(garner, serve):
+    g = garner(settings())
+    os.mkfifo(g.dir / "list")
+    p = g.start("fetch", "--from", "list")
+    end = os.open(g.dir / "list", os.O_WRONLY)  # waits until it is read
+    time.sleep(0.2)
+    p.send(signal.SIGINT)
+    assert p.wait() == -signal.SIGINT
+    os.close(end)
+
+
+def test_an_interrupt_while_names_are_asked_for_ends_it_clean(garner, serve):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mute:
+        mute.bind(("127.0.0.1", 0))
+        g = garner(settings(dns_servers="127.0.0.1:%d" % mute.getsockname()[1], dns_timeout="10s"))
+        p = g.start("fetch", *(f"http://h{i}.test/" for i in range(20)))
+        mute.settimeout(5)
+        mute.recv(512)
+        p.send(signal.SIGINT)
+        assert p.wait() == 3
+
+
+def test_interrupted_urls_are_not_said_to_have_failed(garner, serve):
+    server = serve({"/robots.txt": lambda _: (time.sleep(3), (404, {}, b""))[1]})
+    g = garner(settings(idle_max="30s"))
+    p = g.start("fetch", *(f"{server.url}/{i}" for i in range(5)), "-s", "robot.concurrent=5")
+    real.wait_for("robots.txt", lambda: "/robots.txt" in server.paths())
+    time.sleep(0.2)
+    p.send(signal.SIGTERM)
+    assert p.wait() == 3
+    assert "robots-unreachable" not in p.text
+
+
+def test_a_full_disk_is_our_failure_and_not_the_servers(garner, serve):
+    server = serve({f"/{i}": (200, {}, b"x" * 1000) for i in range(3)})
+    g = garner(settings())
+    out = g.dir / "out" / f"{HERE},{server.url.rsplit(':', 1)[1]}"
+    out.mkdir(parents=True)
+    for i in range(3):
+        (out / f"{i}").mkdir()
+    done = g.run("fetch", "-o", "out", *(f"{server.url}/{i}" for i in range(3)))
+    assert done.code == 7, done
+    assert [p for p in server.paths() if p != "/robots.txt"] == ["/0"]
+
+
+def test_a_standard_output_that_takes_nothing_ends_it_before_it_begins(garner, serve):
+    server = serve({"/x": (200, {}, b"x")})
+    g = garner(settings())
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(g.command("fetch", "not a url", server.url + "/x"), stdout=full,
+                              stderr=subprocess.DEVNULL, env=g.env, cwd=g.dir, timeout=10)
+    assert done.returncode == 7 and not server.seen
+
+
+def test_urls_that_nobody_is_asked_for_do_not_wait(garner, serve):
+    server = serve({"/robots.txt": (200, {}, b"User-agent: *\nDisallow: /\n")})
+    dead = f"http://{HERE}:{free_port()}"
+    g = garner(settings(delay="3s"))  # with it, they would take longer than a scene may
+    got = fetch(g, *(f"{server.url}/{i}" for i in range(30)), code=6)
+    assert {r["outcome"] for r in got.values()} == {"robots"}
+    got = fetch(g, *(f"{dead}/{i}" for i in range(30)), code=6)
+    assert {r["cause"] for r in got.values()} == {"robots-unreachable"}
+    assert server.paths() == ["/robots.txt"]

@@ -224,6 +224,26 @@ static void leases_end_by_themselves_unless_renewed(void **state)
 	polite_close(&p);
 }
 
+static void the_delay_counts_from_when_the_request_went_out(void **state)
+{
+	(void)state;
+	struct polite *p = open_new("sent");
+	struct polite_view view;
+	struct lease l, m;
+	struct addr a = addr_of("192.0.2.1");
+	takes(p, "192.0.2.1", START, &l);
+	assert_int_equal(polite_look(p, &a, START, &view), 0);
+	int64_t delay_us = view.next_us - START;
+	assert_int_equal(polite_sent(p, &l, START + 3 * S), 0);
+	assert_int_equal(polite_sent(p, &l, START + 2 * S), 0); /* never back */
+	polite_end(p, &l, OUTCOME_OK, 0, START + 4 * S);
+	waits(p, "192.0.2.1", START + 3 * S + delay_us - 1);
+	takes(p, "192.0.2.1", START + 3 * S + delay_us, &m);
+	assert_int_equal(polite_sent(p, &l, START + 4 * S + delay_us), 1); /* ended */
+	assert_int_equal(polite_sent(p, &m, START + delay_us + 2 * POLITE_LEASE_US), 1);
+	polite_close(&p);
+}
+
 static void two_processes_keep_each_other_away(void **state)
 {
 	(void)state;
@@ -458,6 +478,7 @@ int main(void)
 		cmocka_unit_test(failing_together_counts_once),
 		cmocka_unit_test(retry_after_is_kept_whatever_else_is_answered),
 		cmocka_unit_test(leases_end_by_themselves_unless_renewed),
+		cmocka_unit_test(the_delay_counts_from_when_the_request_went_out),
 		cmocka_unit_test(two_processes_keep_each_other_away),
 		cmocka_unit_test(a_reused_place_does_not_revive_old_leases),
 		cmocka_unit_test(delays_outlive_all_processes),

@@ -11,6 +11,7 @@
 	X(easy_duphandle)      \
 	X(easy_getinfo)        \
 	X(easy_init)           \
+	X(easy_pause)          \
 	X(easy_setopt)         \
 	X(easy_strerror)       \
 	X(global_init)         \

@@ -100,7 +100,8 @@ struct robot {
 	struct job_queue fresh, ready; /* not begun; waiting for a free request */
 	struct request active;         /* a ring; only its links are used */
 	struct request *free_requests;
-	struct sock *socks, *free_socks;
+	struct sock *socks, *free_socks, **sock_of; /* all, spare ones, by descriptor */
+	size_t nsocks;
 	struct loop_later later, act; /* fresh jobs; libcurl wants to be called */
 	struct loop_timer timer, tick, sync;
 	struct robot_stats stats;

@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #define OPT(q, option, value) \
 	ENSURE((q)->robot->curl.easy_setopt((q)->easy, CURLOPT_##option, value) == CURLE_OK)
@@ -101,6 +102,17 @@ static void give_up(struct request *q, enum outcome outcome, enum robot_cause ca
 	finish(q, CURLE_ABORTED_BY_CALLBACK);
 }
 
+/* When an ftp server answers EPSV at once, libcurl 7.88 waits for neither a socket nor a time
+ * before it makes the second connection. A change of what is paused makes it look again. */
+static void nudge(struct request *q, int64_t now_us)
+{
+	const struct curl_lib *curl = &q->robot->curl;
+	if (q->job->target.protocol != URL_FTP || now_us - q->active_us < TICK_US)
+		return;
+	curl->easy_pause(q->easy, CURLPAUSE_RECV);
+	curl->easy_pause(q->easy, CURLPAUSE_CONT);
+}
+
 /* Negative: the request is over. */
 static int check_limits(struct request *q, int64_t now_us)
 {
@@ -128,6 +140,8 @@ static void on_tick(void *ctx)
 {
 	struct robot *r = ctx;
 	int64_t now_us = loop_now_us(r->parts.loop);
+	for (struct request *q = r->active.next; q != &r->active; q = q->next)
+		nudge(q, now_us);
 	for (struct request *q = r->active.next, *next; q != &r->active; q = next) {
 		next = q->next;
 		if (q->started_us < now_us && check_limits(q, now_us) < 0)
@@ -150,6 +164,20 @@ static void on_ready(void *ctx, unsigned what)
 		act(r, s->fd, what & LOOP_READ ? CURL_CSELECT_IN : CURL_CSELECT_OUT);
 }
 
+/* By descriptor, so that a closed one is found: libcurl does not always say that it has closed a
+ * socket before the next one gets its number, and the loop would take that for the one it knows. */
+static struct sock **sock_at(struct robot *r, int fd)
+{
+	size_t n = (size_t)fd;
+	if (n >= r->nsocks) {
+		size_t more = MAX(n + 1, r->nsocks * 2);
+		r->sock_of = mem_resize(r->sock_of, more * sizeof(struct sock *));
+		memset(r->sock_of + r->nsocks, 0, (more - r->nsocks) * sizeof(struct sock *));
+		r->nsocks = more;
+	}
+	return &r->sock_of[n];
+}
+
 static struct sock *sock_new(struct robot *r, int fd)
 {
 	struct sock *s = r->free_socks;
@@ -163,14 +191,26 @@ static struct sock *sock_new(struct robot *r, int fd)
 	if (s->next)
 		s->next->at = &s->next;
 	r->socks = s;
+	*sock_at(r, fd) = s;
 	ENSURE(r->curl.multi_assign(r->multi, fd, s) == CURLM_OK);
 	return s;
+}
+
+static int on_close(void *ctx, curl_socket_t fd)
+{
+	struct robot *r = ctx;
+	struct sock *s = *sock_at(r, fd);
+	if (s)
+		loop_io_end(&s->io);
+	return close(fd);
 }
 
 static void sock_end(struct sock *s)
 {
 	struct robot *r = s->robot;
 	loop_io_end(&s->io);
+	if (*sock_at(r, s->fd) == s)
+		*sock_at(r, s->fd) = NULL;
 	*s->at = s->next;
 	if (s->next)
 		s->next->at = s->at;
@@ -260,6 +300,8 @@ static CURL *make_model(struct robot *r)
 	SET(r, easy, WRITEFUNCTION, answer_body);
 	SET(r, easy, HEADERFUNCTION, answer_header);
 	SET(r, easy, OPENSOCKETFUNCTION, answer_socket);
+	SET(r, easy, CLOSESOCKETFUNCTION, on_close);
+	SET(r, easy, CLOSESOCKETDATA, r);
 	SET(r, easy, PREREQFUNCTION, answer_send);
 	SET(r, easy, BUFFERSIZE, (long)ROBOT_BUFFER);
 	SET(r, easy, NOSIGNAL, 1L);
@@ -450,6 +492,7 @@ void transfers_free(struct robot *r)
 		next = s->next;
 		mem_free(&s);
 	}
+	mem_free(&r->sock_of);
 	loop_timer_stop(&r->timer);
 	loop_timer_stop(&r->tick);
 	loop_later_cancel(&r->act);

@@ -22,6 +22,16 @@ struct fetch_options {
 	bool json, no_follow, list_all;
 };
 
+/* A URL that is out. */
+struct item {
+	struct item *next, *prev; /* all that are out: a ring */
+	struct fetch *fetch;
+	struct hostq_job job;
+	struct dns_wait dns;
+	struct robot_file_sink sink;
+	struct buf path;
+};
+
 struct fetch {
 	const struct cmd_call *call;
 	const struct fetch_options *options;
@@ -38,20 +48,12 @@ struct fetch {
 	struct loop_later pump;
 	struct buf out;
 	uint64_t urls, done, bytes, count[OUTCOME_COUNT];
-	uint64_t out_now; /* jobs of the queue that are out */
+	struct item items; /* only its links are used */
+	uint64_t out_now;  /* jobs of the queue that are out */
 	int64_t begun_us;
 	bool stopped, shows_progress;
 	struct err err; /* what ended it; code ERR_NONE: nothing did */
 	char room[URL_TEXT_MAX * 3];
-};
-
-/* A URL that is out. */
-struct item {
-	struct fetch *fetch;
-	struct hostq_job job;
-	struct dns_wait dns;
-	struct robot_file_sink sink;
-	struct buf path;
 };
 
 static void pump_soon(struct fetch *f)
@@ -145,6 +147,9 @@ static void summary(const struct fetch *f)
 static void item_free(struct item *item)
 {
 	item->fetch->out_now--;
+	dns_cancel(&item->dns);
+	item->prev->next = item->next;
+	item->next->prev = item->prev;
 	buf_free(&item->path);
 	mem_free(&item);
 }
@@ -270,6 +275,9 @@ static void begin(struct fetch *f, const struct hostq_job *job)
 	struct err err;
 	*item = (struct item){.fetch = f, .job = *job};
 	item->dns = (struct dns_wait){.done = resolved, .ctx = item};
+	item->next = &f->items;
+	item->prev = f->items.prev;
+	item->prev->next = f->items.prev = item;
 	f->out_now++;
 	ENSURE(url_parse(job->payload, NULL, f->room, sizeof f->room, &url) == 0);
 	if (qkey_kind(job->key) == QKEY_UNRESOLVED && !f->conf.robot.proxy[0]) {
@@ -423,6 +431,8 @@ static void close_all(struct fetch *f)
 	struct err err;
 	f->stopped = true;
 	robot_free(&f->robot);
+	while (f->items.next != &f->items) /* those that wait for their address */
+		item_free(f->items.next);
 	if (f->robots && robots_cache_free(&f->robots, &err) < 0)
 		log_warn(MAIN, "robots.txt is not remembered", KV_TEXT("error", err.msg));
 	polite_close(&f->polite);
@@ -475,6 +485,7 @@ static int run(const struct cmd_call *call)
 {
 	struct fetch f = {.call = call, .options = call->options, .out = BUF_INIT(4 << 20)};
 	struct err err;
+	f.items.next = f.items.prev = &f.items;
 	int code = cmd_config(call, &f.config);
 	if (code != 0)
 		return code;

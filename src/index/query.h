@@ -36,6 +36,7 @@ struct query_word {
 /* A value to compare with: a number, a period of time (a day, a year, a second), or both, when the
  * column decides. Seconds since 1970; the period is from <= t < to. */
 struct query_value {
+	struct str text; /* as written */
 	bool is_number, is_period;
 	int64_t number;
 	int64_t from_s, to_s;
@@ -52,7 +53,7 @@ struct query_node {
 	uint32_t words, kids;
 
 	enum query_relation relation; /* COMPARE */
-	struct query_value value;
+	struct query_value value;     /* COMPARE; also what WORD and PHRASE could be as one */
 };
 
 enum query_order {

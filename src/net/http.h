@@ -69,6 +69,9 @@ struct http_request {
 /* The value of a header, the name in any case; p is NULL when it did not come. */
 struct str http_header(const struct http_request *req, const char *name);
 
+/* Whether a header like Accept-Encoding names the word, its q not 0. */
+bool http_accepts(struct str accept, const char *word);
+
 /* Appends s with everything but letters, digits and -._~ as %XX: for a segment of a path, a name or
  * a value of a query. */
 void http_encode(struct buf *out, struct str s);

@@ -39,11 +39,11 @@ struct tokens {
 	const struct token_rules *rules;
 	const unsigned char *p, *end;
 	uint32_t position;
-	/* The block of ASCII that was classified last: where it begins, which of its bytes belong
-	 * to words, which of these are capitals. */
+	/* The 64 bytes that were looked at last: where they begin, which of them are ASCII letters
+	 * and digits, which capitals, which not ASCII at all. */
 	const unsigned char *block;
-	uint64_t words, capitals;
-	unsigned char term[TOKEN_TERM_MOST + 64]; /* room for a store of a whole block */
+	uint64_t words, capitals, others;
+	char term[TOKEN_TERM_MOST];
 };
 
 /* The text must stay until the last call. Positions that pass 2^32 - 1 stay there. */
@@ -51,8 +51,3 @@ void tokens_init(struct tokens *t, const struct token_rules *rules, struct str t
 		 uint32_t position);
 /* 0: *ret is the next word; 1: there are no more. */
 int tokens_next(struct tokens *t, struct token *ret);
-
-/* Folds a text that is one word, or any other bytes, without cutting it into words and without
- * stemming: attribute names, say. The term lives in ret, at most TOKEN_TERM_MOST bytes. */
-struct str token_fold(const struct token_rules *rules, struct str text,
-		      char ret[static TOKEN_TERM_MOST]);

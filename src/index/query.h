@@ -10,7 +10,7 @@ struct token_rules;
 enum {
 	QUERY_TEXT_MOST = 64 << 10, /* bytes of a query */
 	QUERY_DEPTH_MOST = 64,      /* brackets in brackets */
-	QUERY_NODES_MOST = 1024,    /* words, phrases, comparisons and operators together */
+	QUERY_NODES_MOST = 1024,    /* words, comparisons and operators together */
 	QUERY_PHRASE_MOST = 64,     /* words of a phrase */
 	QUERY_LIMIT_MOST = 100000,  /* offset + limit */
 };

@@ -103,6 +103,7 @@ static int words_of(struct parser *p, struct str text, size_t at, struct query_n
 	*ret = NULL;
 	if (n == 0)
 		return 0;
+	p->nodes += n - 1;
 	if (node_new(p, n == 1 ? QUERY_WORD : QUERY_PHRASE, at, &node) < 0)
 		return -1;
 	node->attribute = p->attribute;
@@ -381,7 +382,7 @@ static int all(struct parser *p, struct query_node **ret)
 	struct parts parts = {.op = QUERY_AND};
 	size_t start = p->at, operator_at;
 	do {
-		struct query_node *kid;
+		struct query_node *kid = NULL;
 		if (negated(p, &kid) < 0)
 			return -1;
 		part_add(p, &parts, kid);
@@ -401,7 +402,7 @@ static int any(struct parser *p, struct query_node **ret)
 	if (!more && at_keyword(p))
 		return missing(p, start, "before");
 	while (more) {
-		struct query_node *kid;
+		struct query_node *kid = NULL;
 		if (all(p, &kid) < 0)
 			return -1;
 		part_add(p, &parts, kid);

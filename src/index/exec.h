@@ -45,6 +45,7 @@ struct exec_list {
 	struct postings p;
 	const struct exec_term *term;
 	float weight;
+	uint32_t times;   /* that its score counts */
 	uint32_t most;    /* a bound of all blocks; close once they were all looked at */
 	uint32_t *bounds; /* of all blocks then, else NULL */
 	uint32_t block;

@@ -40,10 +40,10 @@ int exec_check_open(struct exec *e, const struct exec_leaf *leaf, struct exec_ch
 		p->list = list_for(e, c, i);
 		if (!p->list)
 			return 1;
-		int rc = node->exact
-				 ? segment_form(e->segment, &p->list->p.info, node->word[i].term,
-						node->word[i].form, &p->form, e->err)
-				 : 0;
+		int rc = node->exact ? segment_form(e->segment, &p->list->term->info[e->number],
+						    node->word[i].term, node->word[i].form,
+						    &p->form, e->err)
+				     : 0;
 		if (rc != 0)
 			return rc < 0 ? exec_fail(e) : 1;
 	}

@@ -4,10 +4,16 @@
 /* Blocks of which bounds are looked at one by one; for more of them the bound of the list does. */
 enum { RANGE_BLOCKS = 8 };
 
+static void multiply(uint32_t *v, uint32_t n, uint32_t times)
+{
+	for (uint32_t i = 0; i < n; i++)
+		v[i] *= times;
+}
+
 static uint32_t bound_of(const struct exec *e, const struct exec_list *l, uint32_t block)
 {
 	uint32_t bound;
-	return rank_bounds(l->weight, l->p.bound[block], 1, &e->norms, &bound);
+	return l->times * rank_bounds(l->weight, l->p.bound[block], 1, &e->norms, &bound);
 }
 
 static void keep_opened(struct exec *e, struct exec_list *l)
@@ -36,9 +42,10 @@ struct exec_list *exec_list_open(struct exec *e, uint32_t term, uint32_t times)
 	}
 	keep_opened(e, l);
 	l->term = t;
-	l->weight = t->weight * (float)times;
+	l->weight = t->weight;
+	l->times = times;
 	l->docs_block = l->tfs_block = NO_DOC;
-	l->most = rank_bound(l->weight, SEGMENT_TF_MOST, e->norms.of[0]);
+	l->most = times * rank_bound(l->weight, SEGMENT_TF_MOST, e->norms.of[0]);
 	return l;
 }
 
@@ -105,6 +112,8 @@ bool exec_list_scores(struct exec *e, struct exec_list *l)
 	if (!exec_list_docs(e, l) || !exec_list_tfs(e, l))
 		return false;
 	rank_scores(l->weight, l->docs, l->tfs, e->lengths, l->in_block, &e->norms, l->scores);
+	if (l->times > 1)
+		multiply(l->scores, SEGMENT_BLOCK, l->times);
 	return true;
 }
 
@@ -134,7 +143,8 @@ uint32_t exec_list_score(struct exec *e, struct exec_list *l)
 {
 	if (!exec_list_tfs(e, l))
 		return 0;
-	return rank_score(l->weight, l->tfs[l->at], e->norms.of[e->lengths[l->docs[l->at]]]);
+	float norm = e->norms.of[e->lengths[l->docs[l->at]]];
+	return l->times * rank_score(l->weight, l->tfs[l->at], norm);
 }
 
 uint32_t exec_list_bound(struct exec *e, struct exec_list *l, uint32_t block)
@@ -147,7 +157,10 @@ void exec_list_bounds(struct exec *e, struct exec_list *l)
 	if (l->bounds)
 		return;
 	l->bounds = arena_array(e->arena, l->p.blocks, sizeof *l->bounds);
-	l->most = rank_bounds(l->weight, &l->p.bound[0][0], l->p.blocks, &e->norms, l->bounds);
+	l->most = l->times *
+		  rank_bounds(l->weight, &l->p.bound[0][0], l->p.blocks, &e->norms, l->bounds);
+	if (l->times > 1)
+		multiply(l->bounds, l->p.blocks, l->times);
 }
 
 uint32_t exec_list_range_bound(struct exec *e, struct exec_list *l, uint32_t from, uint32_t to)

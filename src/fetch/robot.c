@@ -333,6 +333,10 @@ static void take_lease(struct job *job)
 			     loop_now_us(r->parts.loop), &job->lease, &wait_us);
 	if (rc == 0)
 		request_start(job);
+	else if (polite_is_cut(r->parts.polite))
+		end_plainly(job, OUTCOME_CANCELLED, ROBOT_CAUSE_TABLE,
+			    "the table of politeness was cut while it was in use: end all of "
+			    "garner that runs, and remove run/polite");
 	else
 		not_now(job, wait_us);
 }

@@ -54,6 +54,7 @@ struct robots_cache;
 	X(SINK, "sink")           /* ours could not take it */                        \
 	X(NOT_NOW, "not-now")     /* politeness; see not_now_us */                    \
 	X(LEASE, "lease")         /* it took so long that the lease ended */          \
+	X(TABLE, "table")         /* of politeness: somebody has cut it */            \
 	X(STOPPED, "stopped")     /* robot_free() */
 
 enum robot_cause {

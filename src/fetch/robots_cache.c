@@ -168,7 +168,7 @@ static void load_site(struct robots_cache *c, const struct site *from, int64_t n
 {
 	struct site *s;
 	int64_t newest_us = MAX(from->got_us, from->until_us);
-	if (newest_us + ROBOTS_FORGET_US < now_us)
+	if (newest_us < now_us - ROBOTS_FORGET_US)
 		return;
 	s = site_of(c, from->name, true);
 	/* a clock that was put back must not keep a file for longer than a day */
@@ -176,8 +176,8 @@ static void load_site(struct robots_cache *c, const struct site *from, int64_t n
 	if (until_us < s->until_us)
 		return; /* what we were told ourselves is newer */
 	s->until_us = until_us;
-	s->got_us = MIN(from->got_us, now_us);
-	s->silent_us = MIN(from->silent_us, now_us);
+	s->got_us = MAX(MIN(from->got_us, now_us), 0);
+	s->silent_us = MAX(MIN(from->silent_us, now_us), 0);
 	if (from->compiled.n)
 		set_compiled(c, s, from->compiled);
 	shrink(c);

@@ -158,6 +158,12 @@ bool exec_one_run(struct exec *e, const struct exec_node *root);
 bool exec_and_run(struct exec *e, const struct exec_node *root);
 bool exec_or_run(struct exec *e, const struct exec_node *root);
 
+/* Whether a document with this score may be among the best; sure where there is no static rank. */
+static inline bool exec_enters(const struct exec *e, uint32_t doc, uint32_t score)
+{
+	return exec_best_count(&e->best) < e->keep ||
+	       exec_key_of((uint64_t)score + e->rank_most, e->base + doc) > e->best.e[0];
+}
 /* A match. Scores without what the static rank adds. */
 void exec_found(struct exec *e, uint32_t doc, uint32_t score);
 static inline bool exec_deleted(const struct exec *e, uint32_t doc)

@@ -6,7 +6,7 @@
 
 /* Documents whose positions are not looked at yet: the best of them come first, so that few need to
  * be looked at, and these in their order, which is cheaper. */
-enum { POOL = 1024, STEPS = 256 };
+enum { POOL = 1024 };
 struct pool {
 	uint64_t checked, passed;
 	uint32_t n;
@@ -118,20 +118,6 @@ static void check(struct exec *e, struct all *a, uint32_t i)
 	exec_found(e, p->doc[i], p->score[i]);
 }
 
-/* Places in the pool by falling scores, as far as steps tell them apart. */
-static void pool_order(const struct pool *p, uint16_t ret[POOL])
-{
-	uint32_t start[STEPS + 1] = {0}, most = 1;
-	for (uint32_t i = 0; i < p->n; i++)
-		most = MAX(most, p->score[i]);
-	for (uint32_t i = 0; i < p->n; i++)
-		start[(uint64_t)(most - p->score[i]) * (STEPS - 1) / most + 1]++;
-	for (uint32_t i = 1; i <= STEPS; i++)
-		start[i] += start[i - 1];
-	for (uint32_t i = 0; i < p->n; i++)
-		ret[start[(uint64_t)(most - p->score[i]) * (STEPS - 1) / most]++] = (uint16_t)i;
-}
-
 /* How many are looked at together: as many as will give the hits that are wanted yet, by what came
  * of those before; when there are enough, all that may be better. */
 static uint64_t pool_part(const struct exec *e, const struct pool *p)
@@ -143,8 +129,8 @@ static uint64_t pool_part(const struct exec *e, const struct pool *p)
 static void pool_check(struct exec *e, struct all *a)
 {
 	struct pool *p = a->pool;
-	uint16_t order[POOL];
-	pool_order(p, order);
+	uint32_t order[POOL];
+	exec_falling(p->score, p->n, order);
 	for (uint32_t at = 0, to; at < p->n && !e->failed && !exec_late(e); at = to) {
 		uint64_t chosen[POOL / 64] = {0};
 		to = (uint32_t)MIN(p->n, at + pool_part(e, p));

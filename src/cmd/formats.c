@@ -5,8 +5,11 @@
 #include "fetch/hostq.h"
 #include "fetch/polite.h"
 #include "fetch/robots_cache.h"
+#include "index/docstore.h"
 
 const struct format *const formats[] = {
-	&counters_format, &hostq_format, &polite_format, &record_format, &robots_format, NULL,
+	&counters_format,       &docstore_format, &docstore_ledger_format,
+	&docstore_moved_format, &hostq_format,    &polite_format,
+	&record_format,         &robots_format,   NULL,
 };
 const size_t nformats = ARRAY_LEN(formats) - 1;

@@ -131,7 +131,7 @@ static bool ascending(const uint8_t *p, const uint8_t *end, uint32_t n, uint32_t
 int postings_docs(struct postings *p, uint32_t block, uint32_t ret[SEGMENT_BLOCK], struct err *err)
 {
 	uint32_t docs = p->segment->foot.docs, n = postings_in_block(p, block);
-	const uint8_t *from, *end = NULL;
+	const uint8_t *from = NULL, *end = NULL;
 	bool good;
 	if (p->df >= SEGMENT_BLOCK) {
 		uint32_t base = block ? p->last[block - 1] : UINT32_MAX;

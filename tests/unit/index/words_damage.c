@@ -228,12 +228,47 @@ static void a_file_that_is_gone_is_named(void **state)
 	assert_folder_is(s);
 }
 
+static void count_bytes(void *ctx, struct str piece)
+{
+	*(size_t *)ctx += piece.n;
+}
+
+static void every_file_is_printed_and_verified_and_damage_is_named(void **state)
+{
+	const struct format *const formats[] = {&words_deletes_format, &words_manifest_format,
+						&words_segment_format};
+	struct shelf *s = *state;
+	struct err err;
+	struct files files;
+	size_t seen = 0;
+	make_index(s);
+	files_of(s->folder, &files);
+	for (size_t i = 0; i < files.n; i++) {
+		const struct format *f;
+		size_t bytes = 0;
+		assert_int_equal(format_of(formats, ARRAY_LEN(formats), files.path[i], &f, &err),
+				 0);
+		assert_int_equal(f->verify(files.path[i], &err), 0);
+		assert_int_equal(f->print(files.path[i], count_bytes, &bytes, &err), 0);
+		assert_true(bytes > 20);
+		int fd = open(files.path[i], O_RDWR);
+		assert_int_equal(pwrite(fd, "\xaa\x55", 2, 40), 2);
+		close(fd);
+		assert_int_equal(f->verify(files.path[i], &err), -1);
+		assert_int_equal(err.code, ERR_DAMAGED);
+		for (size_t k = 0; k < ARRAY_LEN(formats); k++)
+			seen |= (size_t)(f == formats[k]) << k;
+	}
+	assert_int_equal(seen, 7);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SHELF_TEST(a_changed_byte_is_noticed_or_means_nothing),
 		SHELF_TEST(a_cut_file_is_noticed),
 		SHELF_TEST(a_file_that_is_gone_is_named),
+		SHELF_TEST(every_file_is_printed_and_verified_and_damage_is_named),
 	};
 	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);
 }

@@ -302,7 +302,8 @@ size_t token_fold(const struct token_rules *rules, struct str form, char ret[TOK
 	int32_t chars[CHARS_MOST];
 	const unsigned char *p = (const unsigned char *)form.p, *end = p + form.n;
 	size_t n = 0, count = 0, len;
-	if (folds_to_itself(token_char(p, end, &len), len, form)) {
+	int32_t first = token_char(p, end, &len);
+	if (folds_to_itself(first, len, form)) {
 		memcpy(ret, form.p, form.n);
 		return form.n;
 	}

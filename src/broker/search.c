@@ -2,8 +2,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "index/segment.h"
-#include "index/words.h"
+#include "broker/find.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -201,27 +200,6 @@ int search_run(struct search *s, const struct search_ask *ask, struct arena *are
 	return 0;
 }
 
-/* The address of the living document with this key. 1: there is none. */
-static int find(struct words_reader *words, struct str url, struct docaddr *ret, struct err *err)
-{
-	size_t n;
-	const struct words_part *part = words_parts(words, &n);
-	for (size_t i = 0; i < n; i++) {
-		uint32_t doc;
-		struct segment_column addr;
-		int rc = segment_find(part[i].segment, url, &doc, err);
-		if (rc < 0)
-			return -1;
-		if (rc > 0 || words_deleted(&part[i], doc))
-			continue;
-		if (segment_column(part[i].segment, SEGMENT_ADDR, &addr, err) < 0)
-			return -1;
-		ret->v = (uint64_t)segment_number(&addr, doc);
-		return 0;
-	}
-	return 1;
-}
-
 int search_document(struct search *s, struct str url, struct arena *arena, struct soif *ret,
 		    struct err *err)
 {
@@ -229,7 +207,7 @@ int search_document(struct search *s, struct str url, struct arena *arena, struc
 	struct docaddr addr;
 	int rc = snapshot(s, &words, err);
 	if (rc == 0)
-		rc = find(words, url, &addr, err);
+		rc = words_find(words, url, &addr, err);
 	words_close(&words);
 	return rc == 0 ? docstore_get(s->docs, addr, arena, ret, err) : rc;
 }

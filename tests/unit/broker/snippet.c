@@ -123,6 +123,8 @@ static void a_title_is_cut_between_characters(void **state)
 	assert_string_equal(shown(&m), "a [b]~");
 }
 
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {

@@ -26,6 +26,12 @@ static int open_tables(struct kit *k, const char *data, const struct robot_secti
 	return robots_cache_new(&k->robots, &robots, &busy, err);
 }
 
+int kit_robot(struct kit *k, const struct robot_section_conf *conf, struct err *err)
+{
+	struct robot_parts parts = {k->loop, k->dns, k->policy, k->polite, k->robots};
+	return robot_new(&k->robot, &parts, &conf->robot, err);
+}
+
 int kit_open(struct kit *ret, struct loop *loop, const char *data,
 	     const struct robot_section_conf *conf, struct err *err)
 {
@@ -36,10 +42,8 @@ int kit_open(struct kit *ret, struct loop *loop, const char *data,
 		rc = dns_new(&k.dns, loop, &conf->dns, k.policy, err);
 	if (rc == 0)
 		rc = open_tables(&k, data, conf, err);
-	if (rc == 0) {
-		struct robot_parts parts = {loop, k.dns, k.policy, k.polite, k.robots};
-		rc = robot_new(&k.robot, &parts, &conf->robot, err);
-	}
+	if (rc == 0)
+		rc = kit_robot(&k, conf, err);
 	if (rc < 0) {
 		(void)kit_close(&k, &ignored);
 		return -1;

@@ -331,9 +331,10 @@ static void run_block(struct html_tokens *t, const char *p, const char *end)
 
 void html_tokens_add(struct html_tokens *t, struct str piece)
 {
-	for (size_t at = 0; at < piece.n && !t->stopped; at += BLOCK) {
-		size_t n = MIN(piece.n - at, (size_t)BLOCK);
-		run_block(t, piece.p + at, piece.p + at + n);
+	while (piece.n && !t->stopped) {
+		size_t n = piece.n <= BLOCK ? piece.n : cut_at(piece.p, BLOCK);
+		run_block(t, piece.p, piece.p + n);
+		piece = str_from(piece, n);
 	}
 }
 

@@ -28,8 +28,8 @@ struct building {
 
 /* What is left of the old index */
 
-static int copy_sound(struct building *b, const struct url_index *from,
-		      struct url_index_writer *to, struct err *err)
+static int copy_sound(struct building *b, const struct url_index *from, struct url_index_writer *to,
+		      struct err *err)
 {
 	struct url_index_scan *scan;
 	struct index_item item;
@@ -144,8 +144,8 @@ static int take_bucket(struct building *b, const struct bucket *bucket, struct e
 	if (o.p)
 		(void)!footprint_parse(o, &fp);
 	b->seen++;
-	return add_found(b, fp, bucket->oid,
-			 seconds(time.p ? time : attrs_get(&header, 'D')), body.n > 0, err);
+	return add_found(b, fp, bucket->oid, seconds(time.p ? time : attrs_get(&header, 'D')),
+			 body.n > 0, err);
 }
 
 static int take_buckets(struct building *b, struct err *err)
@@ -178,8 +178,8 @@ static int tell_newer(struct building *b, const struct index_item *item, struct 
 {
 	struct attrs header = {0}, body = {0};
 	struct arena_mark mark = arena_mark(&b->arena);
-	int rc = bucket_get(b->buckets, b->packer, (uint32_t)item->where, &b->arena, &header,
-			    &body, err);
+	int rc = bucket_get(b->buckets, b->packer, (uint32_t)item->where, &b->arena, &header, &body,
+			    err);
 	struct str url = rc == 0 ? attrs_get(&header, 'U') : STR("");
 	if (rc == 0 && !url.p)
 		url = attrs_get(&body, 'U');

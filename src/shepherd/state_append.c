@@ -388,13 +388,14 @@ int state_read(struct state *st, const char *file, struct record_reader **ret, s
 			continue;
 		struct checkpoint c = st->last;
 		uint64_t length = *length_of(&c, (enum appended)i);
-		if (length == 0)
+		/* of one that is done, and whose checkpoints are lost, all that is there */
+		if (length == 0 && !phase_is_done(st->phase))
 			return 1;
 		snprintf(path, sizeof path, "%s/%s", st->folder, file);
 		int rc = record_reader_open(ret, path, appended_files[i].kind, err);
 		if (rc == 0)
 			record_limit(*ret, length);
-		return rc == 1 ? err_set(err, ERR_DAMAGED, "%s: it is lost", path) : rc;
+		return rc == 1 && length ? err_set(err, ERR_DAMAGED, "%s: it is lost", path) : rc;
 	}
 	return err_set(err, ERR_USAGE, "%s: nothing is appended to it", file);
 }

@@ -21,9 +21,8 @@ struct renumbering {
 
 static int sorts_new(struct renumbering *r, const char *folder, struct err *err)
 {
-	const struct sort_spec numbered = {.order = {.size = NUMBERED, .key_len = 8},
-					   .memory = SORT_MEMORY,
-					   .folder = folder};
+	const struct sort_spec numbered = {
+		.order = {.size = NUMBERED, .key_len = 8}, .memory = SORT_MEMORY, .folder = folder};
 	const struct sort_spec items = {.order = {.size = INDEX_ITEM, .key_len = FOOTPRINT_KEY},
 					.memory = SORT_MEMORY,
 					.folder = folder};
@@ -55,8 +54,8 @@ static int take_in(struct renumbering *r, const struct url_index *old, struct er
 			for (unsigned i = 0; i < 8; i++)
 				bytes[i] = (unsigned char)(item.where >> (56 - 8 * i));
 			index_item_write(&item, bytes + 8);
-			rc = sort_add(r->by_number,
-				      (struct str){(const char *)bytes, sizeof bytes}, err);
+			rc = sort_add(r->by_number, (struct str){(const char *)bytes, sizeof bytes},
+				      err);
 		}
 		if (rc < 0)
 			break;

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -102,7 +103,8 @@ int params_write(const char *folder, const struct state_params *p, struct err *e
 	struct buf text = BUF_INIT(NOTE_MOST);
 	if (in_folder(folder, "params", path, err) < 0)
 		return -1;
-	buf_printf(&text, "from %s\ncreated %" PRId64 "\n", p->from, p->created_us);
+	buf_printf(&text, "from %s\ncrawl %" PRIu64 "\ncreated %" PRId64 "\n", p->from, p->crawl,
+		   p->created_us);
 	buf_printf(&text, "objects %" PRIu64 "\ncontrib %" PRIu64 "\ngone %" PRIu64 "\n",
 		   p->objects, p->contrib, p->gone);
 	int rc = note_write(path, PARAMS_MAGIC, buf_str(&text), err);
@@ -123,6 +125,7 @@ int params_read(const char *folder, struct state_params *ret, struct err *err)
 	if (rc == 0) {
 		struct str from = note_get(text, "from");
 		bool sound = note_u64(text, "created", &created) &&
+			     note_u64(text, "crawl", &p.crawl) &&
 			     note_u64(text, "objects", &p.objects) &&
 			     note_u64(text, "contrib", &p.contrib) &&
 			     note_u64(text, "gone", &p.gone) &&
@@ -436,12 +439,13 @@ static int fill_empty(const char *folder, struct err *err)
 {
 	char path[PATH_MAX];
 	struct url_index_writer *w;
+	if (in_folder(folder, "sites", path, err) < 0)
+		return -1;
 	struct sites *sites = sites_new();
-	snprintf(path, sizeof path, "%s/sites", folder);
 	int rc = sites_save(sites, path, err);
 	sites_free(&sites);
-	snprintf(path, sizeof path, "%s/index", folder);
-	if (rc < 0 || url_index_create(&w, path, err) < 0)
+	if (rc < 0 || in_folder(folder, "index", path, err) < 0 ||
+	    url_index_create(&w, path, err) < 0)
 		return -1;
 	return url_index_finish(&w, err);
 }
@@ -503,6 +507,9 @@ static int fill(struct states *s, const struct state *from, bool contrib, enum p
 	if (from) {
 		memcpy(p.from, from->name, STATE_NAME);
 		p.contrib = contrib ? from->last.contrib : 0;
+		p.crawl = from->params.crawl;
+	} else if (getrandom(&p.crawl, sizeof p.crawl, 0) < 0) {
+		return err_sys(err, "%s: random bytes for the name of the crawl", folder);
 	}
 	if ((from ? fill_from(from, folder, contrib, err) : fill_empty(folder, err)) < 0 ||
 	    length_of(s, "objects", &p.objects, err) < 0 || gone_length(s, &p.gone, err) < 0)

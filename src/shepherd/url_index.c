@@ -88,7 +88,7 @@ static int read_fences(struct url_index *x, uint32_t crc, struct err *err)
 static int load(struct url_index *x, struct err *err)
 {
 	uint64_t size;
-	uint32_t crc;
+	uint32_t crc = 0;
 	return file_size(&x->file, &size, err) < 0 || read_header(x, err) < 0 ||
 			       read_end(x, size, &crc, err) < 0 || read_fences(x, crc, err) < 0
 		       ? -1

@@ -14,7 +14,7 @@ enum {
 	INDEX_COUNTS = 8, /* types that the end has room for */
 };
 _Static_assert(INDEX_PER_BLOCK *INDEX_ITEM + INDEX_FOOT == INDEX_BLOCK, "a block has no gap");
-_Static_assert(ITEM_TYPES <= INDEX_COUNTS, "a count for each type");
+_Static_assert((int)ITEM_TYPES <= (int)INDEX_COUNTS, "a count for each type");
 
 #define INDEX_MAGIC "GARNERIX"
 #define INDEX_END_MAGIC "GRNIXEND"

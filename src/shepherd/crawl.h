@@ -65,7 +65,8 @@ const char *crawl_status_text(uint16_t status, char ret[64]);
 struct planned {
 	uint64_t urls, sites;
 	uint64_t waiting; /* due, but beyond plan_max or what the site can give in a cycle */
-	int64_t next_s;   /* when the next URL will be due, seconds since 1970; INT64_MAX: none */
+	uint64_t types[ITEM_TYPES]; /* all URLs of the index */
+	int64_t next_s; /* when the next URL will be due, seconds since 1970; INT64_MAX: none */
 };
 /* Writes the plan of a state in PHASE_PLAN; delay_us: between two requests to one server. With
  * `write` false it only looks. */

@@ -154,8 +154,10 @@ static int scan(struct planning *p, const struct url_index *index, struct err *e
 	int rc = url_index_scan(&it, index, (struct footprint){0}, err);
 	if (rc < 0)
 		return -1;
-	while ((rc = url_index_next(it, &item, err)) == 0)
+	while ((rc = url_index_next(it, &item, err)) == 0) {
+		p->ret->types[item.type]++;
 		consider(p, &item);
+	}
 	url_index_scan_free(&it);
 	end_site(p);
 	return rc < 0 ? -1 : 0;

@@ -37,7 +37,7 @@ int crawl_record(struct state *st, struct buckets *buckets, uint64_t *ret_made, 
 	struct recording r = {.state = st, .buckets = buckets, .arena = ARENA_INIT(1 << 20)};
 	int rc = crawl_rewrite(st, NULL, record_item, &r, err);
 	arena_free(&r.arena);
-	if (rc < 0 || bucket_sync(buckets, NULL, err) < 0)
+	if (rc < 0)
 		return -1;
 	*ret_made = r.made;
 	return 0;

@@ -37,6 +37,12 @@ static const struct config_section section = {
 	.nspecs = ARRAY_LEN(specs),
 };
 
+const struct crawl_conf *crawl_conf_of(const struct config *config)
+{
+	const struct shepherd_conf *conf = config_get(config, &section);
+	return &conf->crawl;
+}
+
 enum {
 	COUNT_CYCLES = REAP_NCOUNTERS,
 	COUNT_PHASE,
@@ -79,6 +85,7 @@ struct master {
 	struct loop_timer look;
 	char folder[PATH_MAX], objects[PATH_MAX + 16];
 	int64_t idle_until_us; /* wall clock */
+	bool fresh;            /* the state has URLs without a bucket */
 	bool stop;
 };
 
@@ -94,21 +101,14 @@ static void count(struct master *m, size_t which, uint64_t n)
 		counters_add(m->counters, which, n);
 }
 
-static void show_state(struct master *m, const struct state *st)
+static int enter(struct master *m, struct state *st, enum phase phase, struct buckets *b,
+		 struct err *err)
 {
-	const struct state_params *params = state_params(st);
-	gauge(m, COUNT_PHASE, state_phase(st));
-	for (size_t i = 0; i < ITEM_TYPES; i++)
-		gauge(m, COUNT_SLEEPING + i, (int64_t)params->urls[i]);
-}
-
-static int enter(struct master *m, struct state *st, enum phase phase, struct err *err)
-{
-	FAULT("master.phase");
-	if (state_enter(st, phase, err) < 0)
-		return -1;
-	show_state(m, st);
 	char text[64];
+	FAULT("master.phase");
+	if (state_enter(st, phase, b, clock_wall_us(), err) < 0)
+		return -1;
+	gauge(m, COUNT_PHASE, phase);
 	snprintf(text, sizeof text, "STATUS=%s", phase_name(phase));
 	notify_send(text);
 	return 0;
@@ -145,16 +145,18 @@ static int plan(struct master *m, struct state *closed, struct err *err)
 	struct planned planned;
 	if (crawl_plan(closed, conf, delay_us, clock_wall_us(), false, &planned, err) < 0)
 		return -1;
+	for (size_t i = 0; i < ITEM_TYPES; i++)
+		gauge(m, COUNT_SLEEPING + i, (int64_t)planned.types[i]);
 	if (planned.urls == 0 && !requests_waiting(m->requests))
 		return idle(m, planned.next_s, err);
 	if (state_clone(&st, closed, false, clock_wall_us(), err) < 0 ||
-	    enter(m, st, PHASE_PLAN, err) < 0 ||
+	    enter(m, st, PHASE_PLAN, NULL, err) < 0 ||
 	    crawl_plan(st, conf, delay_us, clock_wall_us(), true, &planned, err) < 0)
 		return -1;
 	count(m, COUNT_CYCLES, 1);
 	gauge(m, COUNT_PLANNED, (int64_t)planned.urls);
 	gauge(m, COUNT_OVERDUE, (int64_t)planned.waiting);
-	return enter(m, st, PHASE_REAP, err);
+	return enter(m, st, PHASE_REAP, NULL, err);
 }
 
 static int with_buckets(struct master *m,
@@ -176,21 +178,24 @@ static int with_buckets(struct master *m,
 
 static int reap(struct master *m, struct state *st, struct buckets *b, struct err *err)
 {
-	return reap_run(m->reap, st, b, err);
+	if (reap_run(m->reap, st, b, err) < 0)
+		return -1;
+	return m->stop ? 0 : enter(m, st, PHASE_CORK, b, err);
 }
 
 static int cork(struct master *m, struct state *st, struct err *err)
 {
 	if (crawl_cork(st, &m->conf->crawl, err) < 0)
 		return -1;
-	return enter(m, st, PHASE_CORKED, err);
+	return enter(m, st, PHASE_CORKED, NULL, err);
 }
 
 static int record(struct master *m, struct state *st, struct buckets *b, struct err *err)
 {
 	uint64_t made;
-	(void)m;
-	return crawl_record(st, b, &made, err);
+	if (m->fresh && crawl_record(st, b, &made, err) < 0)
+		return -1;
+	return enter(m, st, PHASE_CLOSED, b, err);
 }
 
 static int audit(struct master *m, struct err *err)
@@ -206,17 +211,17 @@ static int merge(struct master *m, struct state *corked, struct err *err)
 	CLEANUP(state_free) struct state *st = NULL;
 	struct merged merged;
 	if (state_clone(&st, corked, true, clock_wall_us(), err) < 0 ||
-	    enter(m, st, PHASE_MERGE, err) < 0 ||
+	    enter(m, st, PHASE_MERGE, NULL, err) < 0 ||
 	    crawl_merge(st, &m->conf->crawl, clock_wall_us(), &merged, err) < 0)
 		return -1;
+	m->fresh = merged.added > 0;
 	count(m, COUNT_ADDED, merged.added);
 	count(m, COUNT_FORGOTTEN, merged.forgotten);
-	if (enter(m, st, PHASE_RECORD, err) < 0)
+	if (enter(m, st, PHASE_RECORD, NULL, err) < 0)
 		return -1;
-	if (merged.added && with_buckets(m, record, st, err) < 0)
+	if (with_buckets(m, record, st, err) < 0)
 		return -1;
-	if (enter(m, st, PHASE_CLOSED, err) < 0)
-		return -1;
+	state_free(&st);
 	return audit(m, err);
 }
 
@@ -227,14 +232,11 @@ static int step(struct master *m, struct err *err)
 	int rc = state_open(&st, m->states, "current", err);
 	if (rc != 0)
 		return rc < 0 ? -1 : err_set(err, ERR_DAMAGED, "%s: no state", m->folder);
-	show_state(m, st);
 	switch (state_phase(st)) {
 	case PHASE_CLOSED:
 		return plan(m, st, err);
 	case PHASE_REAP:
-		if (with_buckets(m, reap, st, err) < 0)
-			return -1;
-		return m->stop ? 0 : enter(m, st, PHASE_CORK, err);
+		return with_buckets(m, reap, st, err);
 	case PHASE_CORK:
 		return cork(m, st, err);
 	case PHASE_CORKED:

@@ -4,3 +4,7 @@
 #include "base/role.h"
 
 extern const struct role shepherd_role;
+
+struct crawl_conf;
+/* The settings of the crawl. */
+const struct crawl_conf *crawl_conf_of(const struct config *config);

@@ -12,5 +12,11 @@ const struct format *const formats[] = {
 	&bucket_format,   &bucket_dict_format, &bucket_moves_format,
 	&counters_format, &hostq_format,       &polite_format,
 	&record_format,   &robots_format,      NULL,
+#include "index/docstore.h"
+
+const struct format *const formats[] = {
+	&counters_format,       &docstore_format, &docstore_ledger_format,
+	&docstore_moved_format, &hostq_format,    &polite_format,
+	&record_format,         &robots_format,   NULL,
 };
 const size_t nformats = ARRAY_LEN(formats) - 1;

@@ -4,6 +4,7 @@
 #include "shepherd/source_crawl.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 static const struct counter_def counters[] = {COLLECTOR_COUNTER_DEFS};
 
@@ -23,6 +24,7 @@ static int run(struct role_env *env, struct err *err)
 	return broker_run(env, feeds, ARRAY_LEN(feeds), err);
 }
 
+extern const struct role broker_role;
 const struct role broker_role = {
 	.name = "broker",
 	.old_name = true,

@@ -5,6 +5,13 @@
 #include "fetch/hostq.h"
 #include "fetch/polite.h"
 #include "fetch/robots_cache.h"
+#include "shepherd/bucket_attrs.h"
+#include "shepherd/bucket_shake.h"
+
+const struct format *const formats[] = {
+	&bucket_format,   &bucket_dict_format, &bucket_moves_format,
+	&counters_format, &hostq_format,       &polite_format,
+	&record_format,   &robots_format,      NULL,
 #include "index/docstore.h"
 
 const struct format *const formats[] = {

@@ -57,13 +57,15 @@ struct charset_pieces {
 	struct str rest;
 	const char *body; /* where the document begins */
 	void *decoder;    /* NULL: it is UTF-8 */
-	uint64_t bad;     /* sequences of bytes that meant nothing: U+FFFD in the text */
-	size_t at;        /* offset in the document of the first byte of the last piece */
+	int kind;
+	uint64_t bad; /* sequences of bytes that meant nothing: U+FFFD in the text */
+	size_t at;    /* offset in the document of the first byte of the last piece */
 };
 void charset_begin(struct charset_pieces *it, struct charset *c, struct str body,
 		   const struct charset_choice *choice);
 /* 0: *ret is the next piece, not empty, whole characters, valid UTF-8, until the next call.
  * 1: that was all. it->at tells where in the document it comes from, so that any place in the
- * text can be found again: the bytes between two such offsets give that piece and no other. */
+ * text can be found again: the bytes between two such offsets give that piece and no other (of
+ * iso-2022-jp, which shifts, when they are read from the beginning). One at a time for each
+ * struct charset. */
 int charset_next(struct charset_pieces *it, struct str *ret);
-void charset_done(struct charset_pieces *it);

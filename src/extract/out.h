@@ -6,6 +6,7 @@
 
 enum {
 	OUT_VALUE_MAX = 4096, /* bytes of a value; longer text becomes several attributes */
+	OUT_URL_MAX = 2048,   /* bytes of a URL; longer links are left out */
 	OUT_META_MAX = 1000,  /* bytes of one title, heading or anchor text; the rest is cut off */
 };
 
@@ -84,8 +85,10 @@ bool out_add(struct out *o, char name, struct str value);
 /* M: weight 0 to 3. White space of the text becomes single blanks, none at the ends; empty text
  * adds nothing. Titles, headings and emphasis are cut after OUT_META_MAX bytes. */
 void out_meta(struct out *o, int weight, char tag, struct str text);
+void out_number(struct out *o, char name, uint64_t number);    /* decimal */
 void out_meta_number(struct out *o, char tag, int64_t number); /* weight 0 */
-/* R, F, I or A, by its kind. The text is treated as that of out_meta(). */
+/* R, F, I or A, by its kind; the fragment of the URL is left out. The text is treated as that of
+ * out_meta(). */
 void out_link(struct out *o, const struct doc_link *link);
 
 /* Readers of the forms. */

@@ -10,7 +10,7 @@ struct token_rules;
 enum {
 	QUERY_TEXT_MOST = 64 << 10, /* bytes of a query */
 	QUERY_DEPTH_MOST = 64,      /* brackets in brackets */
-	QUERY_NODES_MOST = 1024,    /* words, phrases, comparisons and operators together */
+	QUERY_NODES_MOST = 1024,    /* words, comparisons and operators together */
 	QUERY_PHRASE_MOST = 64,     /* words of a phrase */
 	QUERY_LIMIT_MOST = 100000,  /* offset + limit */
 };
@@ -36,6 +36,7 @@ struct query_word {
 /* A value to compare with: a number, a period of time (a day, a year, a second), or both, when the
  * column decides. Seconds since 1970; the period is from <= t < to. */
 struct query_value {
+	struct str text; /* as written */
 	bool is_number, is_period;
 	int64_t number;
 	int64_t from_s, to_s;
@@ -52,7 +53,7 @@ struct query_node {
 	uint32_t words, kids;
 
 	enum query_relation relation; /* COMPARE */
-	struct query_value value;
+	struct query_value value;     /* COMPARE; also what WORD and PHRASE could be as one */
 };
 
 enum query_order {

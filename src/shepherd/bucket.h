@@ -77,12 +77,12 @@ int bucket_sync(struct buckets *b, uint64_t *ret_length, struct err *err);
 uint64_t bucket_length(const struct buckets *b);
 uint64_t bucket_durable(const struct buckets *b);
 
-/* By its number: one pread for up to BUCKET_AT_ONCE bytes of data. 1: deleted, or no bucket begins
- * there. ERR_DAMAGED: one does, and it is not whole; err names oid and reason. What is in the
- * bucket is not looked at: see bucket_check(). */
+/* By its number: one pread for up to BUCKET_AT_ONCE bytes of data. 1: deleted, or behind the end.
+ * ERR_DAMAGED: no whole bucket begins there; err names oid and reason. What is in the bucket is not
+ * looked at: bucket_check() does. */
 int bucket_read(struct buckets *b, uint32_t oid, struct bucket *ret, struct err *err);
-/* Needs BUCKET_WRITE; durable with the next bucket_sync(), and not undone by a cut. 1: deleted, or
- * no bucket begins there. */
+/* Needs BUCKET_WRITE; durable with the next bucket_sync(), and not undone by a cut. Else as
+ * bucket_read(). */
 int bucket_delete(struct buckets *b, uint32_t oid, struct err *err);
 
 /* Cuts everything from a checkpoint's length on, durably. *ret_cut, where not NULL: bytes that were
@@ -107,11 +107,12 @@ const char *bucket_path(const struct buckets *b);
 struct bucket_scan {
 	struct bucket_scanner *in;
 	uint64_t torn; /* 0: none was met */
+	bool passed;   /* what was told last is damage, and lies behind us */
 };
 int bucket_scan_init(struct bucket_scan *ret, struct buckets *b, uint64_t from, uint64_t to,
 		     struct err *err);
-/* 1: the end. ERR_DAMAGED: what lies at ret->at up to ret->next is no bucket (err says why); the
- * next call goes on behind it. Other failures stay. */
+/* 1: the end. ERR_DAMAGED with scan->passed: what lies at ret->at up to ret->next is no bucket (err
+ * says why); the next call goes on behind it. Other failures stay. */
 int bucket_scan_next(struct bucket_scan *scan, struct bucket *ret, struct err *err);
 void bucket_scan_done(struct bucket_scan *scan);
 

@@ -11,7 +11,6 @@
 #include "base/format.h"
 #include "extract/attrs.h"
 
-struct bucket;
 struct buckets;
 
 /* Packers: zstd and the dictionaries of one bucket file. Belongs to one thread. */
@@ -40,8 +39,9 @@ int bucket_body(struct bucket_packer *packer, uint32_t type, struct str data, st
 int bucket_decode(struct bucket_packer *packer, uint32_t type, struct str data, struct arena *arena,
 		  struct attrs *ret_header, struct attrs *ret_body, struct err *err);
 
-/* Whether all bytes are as they were written. 0: they are, or the bucket has no checksum and its
- * attributes can be parsed; ERR_DAMAGED otherwise. Does not unpack. */
+/* Whether all bytes are as they were written. 0: they are. 1: nobody knows, it has no checksum (all
+ * that we write have one), but its attributes can be parsed. ERR_DAMAGED: they are not. Does not
+ * unpack. */
 int bucket_check(uint32_t type, struct str data, struct err *err);
 
 /* Encode and append; read and decode, in one. */
@@ -52,7 +52,7 @@ int bucket_get(struct buckets *b, struct bucket_packer *packer, uint32_t oid, st
 
 /* Trains a dictionary for each size class from what is in the file, and keeps those that make the
  * samples smaller by a twentieth than the one in use. *ret_kept: how many. They are on disk before
- * anything is packed with them; those who have the file open find them by themselves. */
+ * anything is packed with them; others find them when they meet a bucket packed with one. */
 int bucket_train(struct buckets *b, struct bucket_packer *packer, unsigned *ret_kept,
 		 struct err *err);
 

@@ -22,8 +22,9 @@ struct bucket_shaken {
  * numbers; then puts it in the place of the old one in one step. Killed at any time, either the old
  * file stands and there is no report, or the new one stands and its report does. Needs
  * BUCKET_APPEND; others may go on reading the old file (see bucket_current()). The handle is on the
- * new file afterwards. fate may be NULL. ERR_BUSY: the report of the last shakedown still stands.
- * ERR_DAMAGED: fix the file first; nothing has changed then. */
+ * new file afterwards. fate may be NULL. After a failure bucket_moves_open() tells which one
+ * stands. ERR_BUSY: the report of the last shakedown still stands. ERR_DAMAGED: fix the file first;
+ * nothing has changed then. */
 int bucket_shakedown(struct buckets *b, bucket_fate_fn *fate, void *ctx, struct bucket_shaken *ret,
 		     struct err *err);
 
@@ -35,6 +36,8 @@ struct bucket_moves;
 /* path: of the bucket file. 1: no shakedown waits to be acknowledged. */
 int bucket_moves_open(struct bucket_moves **ret, const char *path, struct err *err);
 int bucket_moves_next(struct bucket_moves *m, struct bucket_move *ret, struct err *err);
+/* Of this report alone: who renumbers notes it, so that a second start does not do it twice. */
+uint64_t bucket_moves_id(const struct bucket_moves *m);
 void bucket_moves_close(struct bucket_moves **m);
 /* All who keep numbers have the new ones: the report is removed, durably. 1: there was none. */
 int bucket_moves_done(const char *path, struct err *err);
@@ -45,12 +48,13 @@ struct bucket_problem {
 	uint32_t oid;      /* of the place */
 	bool whole;        /* a bucket lies there, but what is in it is damaged */
 	bool torn;         /* the end of the file */
+	bool unchecked;    /* no damage that is known: it is whole, but has no checksum */
 	const char *reason;
 };
 typedef void bucket_problem_fn(void *ctx, const struct bucket_problem *problem);
 
 struct bucket_audit {
-	uint64_t buckets, deleted, problems;
+	uint64_t buckets, deleted, unchecked, problems;    /* buckets: with the deleted ones */
 	uint64_t data_bytes, deleted_bytes, damaged_bytes; /* of the file, with heads and padding */
 	uint64_t by_type[4];                               /* plain, v3.0, v3.3, zstd */
 };

@@ -16,9 +16,11 @@
 #include <unistd.h>
 
 #define PROGRESS_US (500 * US_PER_MS)
+#define SAY_WAIT_US (10 * US_PER_S) /* who looks on takes a longer silence for a hang */
 
 struct fetch_options {
 	const char *from, *output, *delay, *agent, *etag, *last_modified;
+	int64_t wait_us;
 	bool json, no_follow, list_all;
 };
 
@@ -51,6 +53,8 @@ struct fetch {
 	struct item items; /* only its links are used */
 	uint64_t out_now;  /* jobs of the queue that are out */
 	int64_t begun_us;
+	qkey said_key; /* the last wait that was said, and its end */
+	int64_t said_until_us;
 	bool stopped, shows_progress;
 	struct err err; /* what ended it; code ERR_NONE: nothing did */
 	char room[URL_TEXT_MAX * 3];
@@ -74,8 +78,6 @@ static void fail(struct fetch *f, const struct err *err)
 static void progress(void *ctx)
 {
 	struct fetch *f = ctx;
-	struct hostq_counts n;
-	hostq_count(f->queue, &n);
 	fprintf(stderr, "\r\033[K%llu of %llu done, %llu under way, %.1f MB",
 		(unsigned long long)f->done, (unsigned long long)f->urls,
 		(unsigned long long)robot_stats(f->robot)->under_way, (double)f->bytes / 1e6);
@@ -186,6 +188,7 @@ static void go(struct item *item)
 	struct robot_job job = {.url = item->job.payload,
 				.etag = str_of(o->etag),
 				.last_modified = str_of(o->last_modified),
+				.patience_us = o->wait_us,
 				.flags = (o->no_follow ? (unsigned)ROBOT_NO_FOLLOW : 0) |
 					 (o->list_all ? (unsigned)ROBOT_LIST_ALL : 0)};
 	struct err err;
@@ -204,6 +207,46 @@ static void go(struct item *item)
 	pump_soon(f);
 }
 
+/* A server that wants to be left alone for longer than we have. The plain delay is none of that. */
+static bool waits_too_long(const struct fetch *f, const struct robot_result *r)
+{
+	return r->cause == ROBOT_CAUSE_NOT_NOW &&
+	       r->not_now_us > MAX(f->options->wait_us, r->delay_us);
+}
+
+static void report_wait(struct fetch *f, struct str url, const struct robot_result *r)
+{
+	CLEANUP(buf_free) struct buf why = BUF_INIT(256);
+	struct robot_result given_up = *r;
+	buf_add_text(&why, "the server is to be left alone for ");
+	duration_print_short(&why, r->not_now_us);
+	given_up.outcome = OUTCOME_SITE_TEMPORARY;
+	given_up.why = buf_text(&why);
+	report(f, url, &given_up, NULL);
+}
+
+static void say_wait(struct fetch *f, qkey key, const struct robot_result *r)
+{
+	CLEANUP(buf_free) struct buf line = BUF_INIT(512);
+	int64_t until_us = loop_now_us(f->loop) + r->not_now_us;
+	char shown[ADDR_SHOWN];
+	if (r->not_now_us < MAX(SAY_WAIT_US, 2 * r->delay_us) ||
+	    (key == f->said_key && until_us <= f->said_until_us + US_PER_S))
+		return;
+	f->said_key = key;
+	f->said_until_us = until_us;
+	buf_printf(&line, "%s is to be left alone for ", addr_print(&r->addr, shown));
+	duration_print_short(&line, r->not_now_us);
+	clear_progress(f);
+	fprintf(stderr, "%s: its URLs wait\n", buf_text(&line));
+}
+
+static bool is_fatal(const struct robot_result *r)
+{
+	/* a disk that is full stays so: no server is asked for what cannot be kept */
+	return r->cause == ROBOT_CAUSE_SINK || r->cause == ROBOT_CAUSE_TABLE;
+}
+
 static void fetched(void *ctx, const struct robot_result *r)
 {
 	struct item *item = ctx;
@@ -214,7 +257,11 @@ static void fetched(void *ctx, const struct robot_result *r)
 		hostq_set_rule(
 			f->queue, item->job.key,
 			&(struct polite_rule){r->delay_us, (unsigned)f->conf.robot.concurrent});
-	if (r->cause == ROBOT_CAUSE_NOT_NOW || r->cause == ROBOT_CAUSE_STOPPED) {
+	if (waits_too_long(f, r)) {
+		report_wait(f, item->job.payload, r);
+		hostq_unasked(f->queue, &item->job);
+	} else if (r->cause == ROBOT_CAUSE_NOT_NOW || r->cause == ROBOT_CAUSE_STOPPED) {
+		say_wait(f, item->job.key, r);
 		hostq_put_back(f->queue, &item->job, now_us + r->not_now_us);
 	} else {
 		report(f, item->job.payload, r, item->path.n ? buf_text(&item->path) : NULL);
@@ -223,8 +270,7 @@ static void fetched(void *ctx, const struct robot_result *r)
 		else /* nobody was asked: there is nothing to wait for */
 			hostq_unasked(f->queue, &item->job);
 	}
-	/* a disk that is full stays so: no server is asked for what cannot be kept */
-	if (r->cause == ROBOT_CAUSE_SINK) {
+	if (is_fatal(r)) {
 		err_set(&err, ERR_SYSTEM, "%s", r->why);
 		fail(f, &err);
 	}
@@ -298,7 +344,6 @@ static void pump(void *ctx)
 {
 	struct fetch *f = ctx;
 	struct hostq_job job;
-	struct hostq_counts n;
 	struct err err;
 	int64_t wait_us = INT64_MAX;
 	int rc = 0;
@@ -311,8 +356,7 @@ static void pump(void *ctx)
 	}
 	if (rc == 1 && wait_us != INT64_MAX)
 		loop_timer_in(f->loop, &f->timer, wait_us);
-	hostq_count(f->queue, &n);
-	if (n.urls == 0 && n.out == 0)
+	if (hostq_is_empty(f->queue))
 		loop_stop(f->loop);
 }
 
@@ -514,6 +558,11 @@ static const struct cmd_option options[] = {
 	 {"delay", VALUE_TEXT_AT(struct fetch_options, delay),
 	  .help = "time between the starts of two requests to one server, in place of the "
 		  "setting robot.delay"}},
+	{0,
+	 "TIME",
+	 {"wait", VALUE_TIME_AT(struct fetch_options, wait_us), "10min", 0, 7 * 86400e6,
+	  .help = "give up on a server that is to be left alone for longer than this, as by a "
+		  "Retry-After of its own"}},
 	{'a',
 	 "NAME",
 	 {"agent", VALUE_TEXT_AT(struct fetch_options, agent),

@@ -58,13 +58,35 @@ static void put_times(struct jsonw *j, const struct robot_times *t)
 	jsonw_put_int(j, "total_us", t->total_us);
 }
 
+/* What the text is may not be known: it is cut where any reader of URLs would find a name in it. */
+void fetch_show_url(struct str url, struct buf *out)
+{
+	size_t from = str_find_byte(url, ':'), end, at;
+	from = from < url.n ? from + 1 : 0;
+	while (from < url.n && (url.p[from] == '/' || url.p[from] == '\\'))
+		from++;
+	for (end = from; end < url.n && !strchr("/\\?#", url.p[end]); end++)
+		;
+	for (at = end; at > from && url.p[at - 1] != '@'; at--)
+		;
+	buf_add_str(out, str_head(url, from));
+	buf_add_str(out, str_from(url, at > from ? at : from));
+}
+
+static void put_url(struct jsonw *j, const char *key, struct str url)
+{
+	CLEANUP(buf_free) struct buf shown = BUF_INIT(url.n + 1);
+	fetch_show_url(url, &shown);
+	put_some(j, key, buf_str(&shown));
+}
+
 void fetch_print_json(struct str url, const struct robot_result *r, const char *file,
 		      struct buf *out)
 {
 	struct jsonw j = JSONW_INIT(out);
 	char shown[ADDR_SHOWN];
 	jsonw_object(&j);
-	jsonw_put_str(&j, "url", url);
+	put_url(&j, "url", url);
 	jsonw_put_text(&j, "outcome", outcome_name(r->outcome));
 	jsonw_put_text(&j, "cause", robot_cause_name(r->cause));
 	put_some(&j, "why", str_of(r->why));
@@ -72,7 +94,7 @@ void fetch_print_json(struct str url, const struct robot_result *r, const char *
 		put_some(&j, "final_url", r->url);
 	if (r->redirects)
 		jsonw_put_uint(&j, "redirects", r->redirects);
-	put_some(&j, "location", r->location);
+	put_url(&j, "location", r->location);
 	if (r->addr.family)
 		jsonw_put_text(&j, "address", addr_print(&r->addr, shown));
 	if (r->head->status)
@@ -87,11 +109,14 @@ void fetch_print_json(struct str url, const struct robot_result *r, const char *
 /* The URL comes last: it is what may be long. Visible ASCII is all that one can consist of. */
 void fetch_print_text(struct str url, const struct robot_result *r, struct buf *out)
 {
+	CLEANUP(buf_free) struct buf location = BUF_INIT(r->location.n + 1);
 	char why[VALUE_SHOWN];
-	buf_printf(out, "%-14s %3d %10llu  " STR_FMT, outcome_name(r->outcome), r->head->status,
-		   (unsigned long long)r->size, STR_ARG(url));
-	if (r->location.n)
-		buf_printf(out, " -> %s", value_show(r->location, why));
+	buf_printf(out, "%-14s %3d %10llu  ", outcome_name(r->outcome), r->head->status,
+		   (unsigned long long)r->size);
+	fetch_show_url(url, out);
+	fetch_show_url(r->location, &location);
+	if (location.n)
+		buf_printf(out, " -> %s", value_show(buf_str(&location), why));
 	else if (r->redirects)
 		buf_printf(out, " -> " STR_FMT, STR_ARG(r->url));
 	if (!outcome_is_ok(r->outcome))

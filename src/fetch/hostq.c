@@ -330,6 +330,11 @@ void hostq_count(const struct hostq *q, struct hostq_counts *ret)
 	};
 }
 
+bool hostq_is_empty(const struct hostq *q)
+{
+	return q->urls == 0 && q->out == 0;
+}
+
 uint64_t hostq_waiting(const struct hostq *q, qkey key)
 {
 	uint32_t i = queue_find(q, key);

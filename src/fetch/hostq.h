@@ -97,6 +97,7 @@ struct hostq_counts {
 	uint64_t disk;           /* bytes of the file */
 };
 void hostq_count(const struct hostq *q, struct hostq_counts *ret);
+bool hostq_is_empty(const struct hostq *q);              /* nothing waits and nothing is out */
 uint64_t hostq_waiting(const struct hostq *q, qkey key); /* URLs of one key */
 /* Whether there is room for another host that nothing left over can fill: time to ask for more. */
 bool hostq_wants_more(const struct hostq *q);

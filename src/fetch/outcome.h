@@ -6,11 +6,11 @@ enum outcome {
 	OUTCOME_OK,
 	OUTCOME_UNCHANGED,      /* the copy that the asker has is still good */
 	OUTCOME_REDIRECT,       /* elsewhere, and not followed */
-	OUTCOME_TEMPORARY,      /* this URL, now: 5xx, 429, an answer that broke off */
+	OUTCOME_TEMPORARY,      /* this URL, now: 500, an answer that broke off or took too long */
 	OUTCOME_PERMANENT,      /* this URL, for good: 404, 410 */
-	OUTCOME_SITE_TEMPORARY, /* every URL of the site, now: no connection, no answer, no DNS */
+	OUTCOME_SITE_TEMPORARY, /* every URL of the site, now: 429, 503, no connection, no DNS */
 	OUTCOME_SITE_PERMANENT, /* every URL of the site, for good: the name does not exist */
-	OUTCOME_LIMIT,          /* given up by us: too large, too slow, too many redirects */
+	OUTCOME_LIMIT,          /* given up by us: too large, too many redirects */
 	OUTCOME_ROBOTS,         /* robots.txt forbids it; nothing was asked */
 	OUTCOME_ADDRESS,        /* the policy forbids the address; nothing was asked */
 	OUTCOME_CANCELLED,      /* ended by us before it came to anything; says nothing */

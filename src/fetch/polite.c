@@ -1,6 +1,7 @@
 #include "fetch/polite.h"
 
 #include "base/fault.h"
+#include "base/guard.h"
 #include "base/hash.h"
 #include "fetch/polite_file.h"
 
@@ -61,12 +62,7 @@ static uint32_t group_of(const struct polite *p, const struct addr *server)
 
 static bool group_lock(struct polite *p, uint32_t group)
 {
-	return polite_lock_wait(p, POLITE_LOCK_GROUP, group, LOCK_WAIT_US);
-}
-
-static void group_unlock(struct polite *p, uint32_t group)
-{
-	polite_lock_end(p, POLITE_LOCK_GROUP, group);
+	return polite_group_lock(p, group, LOCK_WAIT_US);
 }
 
 #define STORE(word, value) __atomic_store_n(&(word), (value), __ATOMIC_RELEASE)
@@ -140,16 +136,6 @@ static struct state state_read(struct polite *p, struct polite_entry *e, int64_t
 	return s;
 }
 
-static bool alive(const struct polite *p, uint64_t lease)
-{
-	uint32_t process = lease & (POLITE_PROCESSES - 1);
-	uint32_t generation = (uint32_t)lease >> POLITE_PROCESS_BITS;
-	if (process == p->me)
-		return generation == p->generation;
-	return generation == __atomic_load_n(&p->process[process], __ATOMIC_ACQUIRE) &&
-	       polite_lock_held(p, POLITE_LOCK_PROCESS, process);
-}
-
 /* Takes back what has ended or belonged to the dead; returns how many are left. */
 static unsigned leases_sweep(struct polite *p, struct polite_entry *e, int64_t now_us)
 {
@@ -157,7 +143,7 @@ static unsigned leases_sweep(struct polite *p, struct polite_entry *e, int64_t n
 	for (size_t i = 0; i < POLITE_CONCURRENT_MAX; i++) {
 		if (!e->lease[i])
 			continue;
-		if (second(now_us) < e->lease[i] >> 32 && alive(p, e->lease[i]))
+		if (second(now_us) < e->lease[i] >> 32 && polite_is_alive(p, (uint32_t)e->lease[i]))
 			n++;
 		else
 			STORE(e->lease[i], 0);
@@ -265,6 +251,7 @@ int polite_take(struct polite *p, const struct addr *a, const struct polite_rule
 		int64_t now_us, struct lease *ret, int64_t *ret_wait_us)
 {
 	struct lease l = {.server = addr_server(a)};
+	polite_say_ends(p);
 	uint32_t group = group_of(p, &l.server);
 	ENSURE(now_us >= 0 && rule->delay_us >= 0 && rule->delay_us <= POLITE_RETRY_MAX_US);
 	if (!group_lock(p, group)) {
@@ -272,7 +259,9 @@ int polite_take(struct polite *p, const struct addr *a, const struct polite_rule
 		return 1;
 	}
 	int64_t wait = take_locked(p, group, rule, now_us, &l);
-	group_unlock(p, group);
+	polite_group_unlock(p, group);
+	if (guard_failed(p->guard))
+		wait = FULL_WAIT_US;
 	if (wait > 0)
 		*ret_wait_us = wait;
 	else
@@ -304,22 +293,23 @@ int polite_sent(struct polite *p, struct lease *l, int64_t now_us)
 		s.next_us = MAX(s.next_us, now_us + polite_pause_us(s.delay_us, s.troubles));
 		state_write(p, e, &s);
 	}
-	group_unlock(p, l->entry / POLITE_GROUP);
-	return held ? 0 : 1;
+	polite_group_unlock(p, l->entry / POLITE_GROUP);
+	return held && !guard_failed(p->guard) ? 0 : 1;
 }
 
+/* Where the lock cannot be had it stays as it is, and that is held until its own end. */
 int polite_renew(struct polite *p, struct lease *l, int64_t now_us)
 {
 	struct polite_entry *e = l->word ? lease_entry(p, l) : NULL;
 	if (!e)
-		return 1;
+		return second(now_us) < l->word >> 32 ? 0 : 1;
 	bool held = is_held(e, l, now_us);
 	if (held) {
 		uint64_t end_s = second(now_us + POLITE_LEASE_US) + 1;
 		l->word = (l->word & UINT32_MAX) | MAX(end_s, l->word >> 32) << 32;
 		STORE(e->lease[l->place], l->word);
 	}
-	group_unlock(p, l->entry / POLITE_GROUP);
+	polite_group_unlock(p, l->entry / POLITE_GROUP);
 	return held ? 0 : 1;
 }
 
@@ -345,23 +335,56 @@ static void state_learn(struct state *s, enum outcome outcome, const struct leas
 		s->next_us = MAX(s->next_us, now_us + MIN(retry_after_us, POLITE_RETRY_MAX_US));
 }
 
-/* Where the lock cannot be had the lease ends by itself, which is later than any pause would. */
+/* Its group is locked. */
+static void end_locked(struct polite *p, const struct polite_ending *end)
+{
+	const struct lease *l = &end->lease;
+	struct polite_entry *e = p->entry + l->entry;
+	if (e->key != key_of(&l->server) || polite_family(e->meta) != family_of(&l->server))
+		return;
+	struct state s = state_read(p, e, end->now_us);
+	state_learn(&s, end->outcome, l, end->retry_after_us, end->now_us);
+	state_write(p, e, &s);
+	if (e->lease[l->place] == l->word)
+		STORE(e->lease[l->place], 0);
+	FAULT("polite.end.freed");
+}
+
+void polite_say_ends(struct polite *p)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < p->nendings; i++) {
+		uint32_t group = p->ending[i].lease.entry / POLITE_GROUP;
+		if (polite_group_lock(p, group, 0)) {
+			end_locked(p, &p->ending[i]);
+			polite_group_unlock(p, group);
+		} else {
+			p->ending[n++] = p->ending[i];
+		}
+	}
+	p->nendings = n;
+}
+
+/* Where the lock cannot be had it is said with the next call. */
 void polite_end(struct polite *p, struct lease *l, enum outcome outcome, int64_t retry_after_us,
 		int64_t now_us)
 {
-	struct polite_entry *e = l->word ? lease_entry(p, l) : NULL;
-	if (!e)
+	struct polite_ending end = {*l, outcome, retry_after_us, now_us};
+	if (!l->word)
 		return;
-	if (e->key == key_of(&l->server) && polite_family(e->meta) == family_of(&l->server)) {
-		struct state s = state_read(p, e, now_us);
-		state_learn(&s, outcome, l, retry_after_us, now_us);
-		state_write(p, e, &s);
-		if (e->lease[l->place] == l->word)
-			STORE(e->lease[l->place], 0);
-		FAULT("polite.end.freed");
-	}
-	group_unlock(p, l->entry / POLITE_GROUP);
 	l->word = 0;
+	if (lease_entry(p, &end.lease)) {
+		end_locked(p, &end);
+		polite_group_unlock(p, end.lease.entry / POLITE_GROUP);
+		return;
+	}
+	p->ending = mem_resize(p->ending, (p->nendings + 1) * sizeof *p->ending);
+	p->ending[p->nendings++] = end;
+}
+
+bool polite_is_cut(const struct polite *p)
+{
+	return guard_failed(p->guard);
 }
 
 int polite_look(struct polite *p, const struct addr *a, int64_t now_us, struct polite_view *ret)
@@ -378,6 +401,6 @@ int polite_look(struct polite *p, const struct addr *a, int64_t now_us, struct p
 					    .troubles = s.troubles,
 					    .open = leases_sweep(p, e, now_us)};
 	}
-	group_unlock(p, group);
+	polite_group_unlock(p, group);
 	return e ? 0 : 1;
 }

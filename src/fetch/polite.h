@@ -71,16 +71,19 @@ struct lease {
 int polite_take(struct polite *p, const struct addr *a, const struct polite_rule *rule,
 		int64_t now_us, struct lease *ret, int64_t *ret_wait_us);
 /* The request goes out now and not when the lease was taken: the delay counts from here. Whoever
- * connects first calls it just before the first byte. 1: the lease had ended before, and nothing
- * may be sent. */
+ * connects first calls it just before the first byte. 1: the lease had ended before, or this could
+ * not be noted down: nothing may be sent. */
 int polite_sent(struct polite *p, struct lease *l, int64_t now_us);
-/* For transfers that take long: at least every POLITE_LEASE_US / 2. 1: it had ended before, and
+/* For transfers that take long: at least every POLITE_LEASE_US / 4. 1: it had ended before, and
  * the connection must be closed. */
 int polite_renew(struct polite *p, struct lease *l, int64_t now_us);
 /* Gives it back and says how the request ended. retry_after_us: how long the server wants to be
  * left alone from now on; 0: it did not say. Also of a lease that is not held: nothing happens. */
 void polite_end(struct polite *p, struct lease *l, enum outcome outcome, int64_t retry_after_us,
 		int64_t now_us);
+
+/* Somebody has cut the file while it was in use. Nobody is let go any more. */
+bool polite_is_cut(const struct polite *p);
 
 /* What the table knows of a server. */
 struct polite_view {

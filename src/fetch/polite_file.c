@@ -3,6 +3,7 @@
 #include "base/cursor.h"
 #include "base/fault.h"
 #include "base/format.h"
+#include "base/guard.h"
 #include "base/hash.h"
 
 #include <fcntl.h>
@@ -18,7 +19,6 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words are mapped as t
 static const uint64_t lock_at[] = {
 	[POLITE_LOCK_HEAD] = UINT64_C(1) << 40,
 	[POLITE_LOCK_PROCESS] = UINT64_C(2) << 40,
-	[POLITE_LOCK_GROUP] = UINT64_C(3) << 40,
 };
 
 static int lock_ask(const struct polite *p, int cmd, short type, enum polite_lock kind,
@@ -37,7 +37,6 @@ bool polite_lock_try(const struct polite *p, enum polite_lock kind, uint32_t num
 	return lock_ask(p, F_OFD_SETLK, F_WRLCK, kind, number, &lock) == 0;
 }
 
-/* Others hold a lock for less than a microsecond, unless they are stopped just then. */
 bool polite_lock_wait(const struct polite *p, enum polite_lock kind, uint32_t number,
 		      int64_t most_us)
 {
@@ -65,6 +64,63 @@ bool polite_lock_held(const struct polite *p, enum polite_lock kind, uint32_t nu
 	struct flock lock;
 	return lock_ask(p, F_OFD_GETLK, F_WRLCK, kind, number, &lock) != 0 ||
 	       lock.l_type != F_UNLCK;
+}
+
+bool polite_is_alive(const struct polite *p, uint32_t process)
+{
+	uint32_t place = process & (POLITE_PROCESSES - 1);
+	uint32_t generation = process >> POLITE_PROCESS_BITS;
+	if (place == p->me)
+		return generation == p->generation;
+	return generation == __atomic_load_n(&p->process[place], __ATOMIC_ACQUIRE) &&
+	       polite_lock_held(p, POLITE_LOCK_PROCESS, place);
+}
+
+static uint32_t self(const struct polite *p)
+{
+	return p->me | p->generation << POLITE_PROCESS_BITS;
+}
+
+/* Free, or left by somebody dead. One that says we have it has been damaged: we do not ask for one
+ * that we have. */
+static bool group_try(struct polite *p, uint64_t *word, bool look_at_holder)
+{
+	uint64_t holder = 0;
+	if (__atomic_compare_exchange_n(word, &holder, self(p), false, __ATOMIC_ACQUIRE,
+					__ATOMIC_RELAXED))
+		return true;
+	if (holder != self(p) && (!look_at_holder || polite_is_alive(p, (uint32_t)holder)))
+		return false;
+	return __atomic_compare_exchange_n(word, &holder, self(p), false, __ATOMIC_ACQUIRE,
+					   __ATOMIC_RELAXED);
+}
+
+static uint64_t *group_word(struct polite *p, uint32_t group)
+{
+	return &p->lock[group % POLITE_LOCKS];
+}
+
+/* Others hold a lock for less than a microsecond, unless they are stopped just then. */
+bool polite_group_lock(struct polite *p, uint32_t group, int64_t most_us)
+{
+	uint64_t *word = group_word(p, group);
+	bool has = group_try(p, word, false);
+	for (int i = 1; !has && i <= 100; i++) {
+		sched_yield();
+		has = group_try(p, word, i % 20 == 0);
+	}
+	for (int64_t left = most_us; !has && left > 0; left -= US_PER_MS) {
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+		has = group_try(p, word, true);
+	}
+	if (has)
+		FAULT("polite.locked");
+	return has;
+}
+
+void polite_group_unlock(struct polite *p, uint32_t group)
+{
+	__atomic_store_n(group_word(p, group), 0, __ATOMIC_RELEASE);
 }
 
 static uint64_t entries_at(void)
@@ -218,6 +274,8 @@ static int attach(struct polite *p, const struct polite_options *o, struct err *
 	p->map = map;
 	p->size = head.size;
 	p->groups = head.servers / POLITE_GROUP;
+	p->guard = guard_new(p->map, p->size);
+	p->lock = (uint64_t *)(p->map + POLITE_PAGE - POLITE_LOCKS * sizeof(uint64_t));
 	p->process = (uint64_t *)(p->map + POLITE_PAGE);
 	p->entry = (struct polite_entry *)(p->map + entries_at());
 	return claim_process(p, err);
@@ -243,6 +301,9 @@ void polite_close(struct polite **p)
 {
 	if (!*p)
 		return;
+	polite_say_ends(*p);
+	mem_free(&(*p)->ending);
+	guard_free(&(*p)->guard);
 	if ((*p)->map)
 		munmap((*p)->map, (*p)->size);
 	file_drop(&(*p)->file);

@@ -4,9 +4,11 @@
 #include "fetch/polite.h"
 
 enum {
-	POLITE_VERSION = 1,
+	POLITE_VERSION = 2,
 	POLITE_PAGE = 4096,
-	POLITE_HEAD = 24, /* bytes of the head that are used; it has a page */
+	POLITE_HEAD =
+		24, /* bytes of the head that are used; it has a page, together with the locks */
+	POLITE_LOCKS = 256, /* words in the second half of that page; several groups share one */
 	POLITE_PROCESSES = 1024,
 	POLITE_GROUP = 32, /* entries in a page; a server's entry is in the group of its hash */
 	POLITE_SERVERS = 65536,
@@ -60,21 +62,37 @@ static inline uint64_t polite_meta(unsigned family, unsigned troubles, uint32_t 
 	return family | (uint64_t)troubles << 8 | (uint64_t)boot << 32;
 }
 
+struct guard;
+
 /* An open table. */
 struct polite {
 	struct file file;
 	char *map;
 	size_t size;
+	struct guard *guard;
 	uint64_t *process;          /* generation of each */
+	uint64_t *lock;             /* 0, or the place and generation of who has it */
 	struct polite_entry *entry; /* groups one after the other */
 	uint32_t groups;
 	uint32_t me, generation; /* our place among the processes */
 	uint32_t boot;
-	int64_t wall_offset_us; /* wall clock less now_us */
+	int64_t wall_offset_us;       /* wall clock less now_us */
+	struct polite_ending *ending; /* what could not be said because somebody held the lock */
+	size_t nendings;
 };
 
+/* An end of a lease, as polite_end() was told of it. */
+struct polite_ending {
+	struct lease lease;
+	enum outcome outcome;
+	int64_t retry_after_us, now_us;
+};
+
+/* Says what could not be said before. */
+void polite_say_ends(struct polite *p);
+
 /* Locks on bytes far behind the end of the file: the system takes them back from whoever dies. */
-enum polite_lock { POLITE_LOCK_HEAD, POLITE_LOCK_PROCESS, POLITE_LOCK_GROUP };
+enum polite_lock { POLITE_LOCK_HEAD, POLITE_LOCK_PROCESS };
 /* false: somebody else has it. */
 bool polite_lock_try(const struct polite *p, enum polite_lock kind, uint32_t number);
 /* The same for at most so long. */
@@ -82,3 +100,12 @@ bool polite_lock_wait(const struct polite *p, enum polite_lock kind, uint32_t nu
 		      int64_t most_us);
 void polite_lock_end(const struct polite *p, enum polite_lock kind, uint32_t number);
 bool polite_lock_held(const struct polite *p, enum polite_lock kind, uint32_t number);
+
+/* Whether the process with this place (bits 0..9) and generation (10..31) has the table open. */
+bool polite_is_alive(const struct polite *p, uint32_t process);
+
+/* The lock of a group is a word of the map with the place and generation of who has it: taking it
+ * costs no call of the system. Who dies with it is found out by the lock on his place, and it is
+ * taken over. false: somebody who lives has had it for most_us. */
+bool polite_group_lock(struct polite *p, uint32_t group, int64_t most_us);
+void polite_group_unlock(struct polite *p, uint32_t group);

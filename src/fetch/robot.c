@@ -10,13 +10,10 @@
 #include <stdio.h>
 #include <time.h>
 
-#define SYNC_US (2 * US_PER_S) /* how long what is known of robots.txt may stay unwritten */
-
-enum { ROBOTS_REDIRECTS = 5 };
-
 static void resolve(struct job *job);
 static void ask_robots(struct job *job);
 static void take_lease(struct job *job);
+static void not_now(struct job *job, int64_t wait_us);
 
 /* Queues of jobs. */
 
@@ -278,7 +275,9 @@ static void robots_known(void *ctx, const struct robots_answer *answer)
 {
 	struct job *job = ctx;
 	set_rule(job, answer->compiled);
-	if (!answer->is_reachable)
+	if (answer->not_now_us > 0)
+		not_now(job, answer->not_now_us);
+	else if (!answer->is_reachable)
 		end_plainly(job, OUTCOME_SITE_TEMPORARY, ROBOT_CAUSE_ROBOTS_UNREACHABLE,
 			    "robots.txt cannot be fetched");
 	else if (!robots_verdict(answer->compiled, job->target.path).allowed &&
@@ -286,55 +285,6 @@ static void robots_known(void *ctx, const struct robots_answer *answer)
 		end_plainly(job, OUTCOME_ROBOTS, ROBOT_CAUSE_ROBOTS, "forbidden by robots.txt");
 	else
 		take_lease(job);
-}
-
-/* The fetch of a robots.txt, on behalf of all who wait for it. */
-struct robots_fetch {
-	struct robot *robot;
-	struct buf body;
-	struct robot_memory_sink sink;
-	size_t n;
-	char site[URL_SITE_MAX];
-};
-
-static void robots_fetched(void *ctx, const struct robot_result *result)
-{
-	struct robots_fetch *f = ctx;
-	struct robots_file file = {.outcome = result->outcome,
-				   .too_many_redirects = result->cause == ROBOT_CAUSE_REDIRECTS,
-				   .body = buf_str(&f->body),
-				   .retry_after_us = MAX(result->head->retry_after_us, 0)};
-	struct robot *r = f->robot;
-	robots_cache_told(r->parts.robots, (struct str){f->site, f->n}, &file, clock_wall_us());
-	if (robots_cache_dirty(r->parts.robots) && !r->sync.set && !r->closing)
-		loop_timer_in(r->parts.loop, &r->sync, SYNC_US);
-	buf_free(&f->body);
-	mem_free(&f);
-}
-
-static void fetch_robots(struct job *for_job, struct str site)
-{
-	struct robot *r = for_job->robot;
-	struct robots_fetch *f = mem_alloc(sizeof *f);
-	struct robot_limits limits = r->conf.limits;
-	char text[URL_SITE_MAX + 16];
-	struct err ignored;
-	*f = (struct robots_fetch){.robot = r, .body = BUF_INIT(ROBOTS_FILE_MAX + 4), .n = site.n};
-	memcpy(f->site, site.p, site.n);
-	f->sink = robot_memory_sink(&f->body, true);
-	snprintf(text, sizeof text, STR_FMT "/robots.txt", STR_ARG(site));
-	limits.redirects = ROBOTS_REDIRECTS;
-	/* what is beyond what is read of it does not matter, but has to come for the answer to end
-	 */
-	limits.body = MAX(limits.body, (uint64_t)ROBOTS_FILE_MAX * 2);
-	struct robot_job job = {.url = str_of(text),
-				.limits = &limits,
-				.sink = &f->sink.sink,
-				.rule = for_job->has_rule ? &for_job->rule : NULL,
-				.flags = ROBOT_WAIT | ROBOT_NO_ROBOTS |
-					 (for_job->flags & ROBOT_KEEP)};
-	r->stats.robots_files++;
-	ENSURE(robot_fetch(r, &job, robots_fetched, f, &ignored) == 0);
 }
 
 static void ask_robots(struct job *job)
@@ -352,13 +302,23 @@ static void ask_robots(struct job *job)
 			     &first) == 0)
 		robots_known(job, &answer);
 	else if (first)
-		fetch_robots(job, site);
+		rules_fetch(job, site);
 }
 
 /* Only the first request of a job is hostq's to order: what was begun is brought to its end. */
-static bool waits_here(const struct job *job)
+bool job_waits_here(const struct job *job)
 {
 	return job->flags & ROBOT_WAIT || job->redirects > 0;
+}
+
+static void not_now(struct job *job, int64_t wait_us)
+{
+	bool is_patient = !job->patience_us || wait_us <= MAX(job->patience_us, job->rule.delay_us);
+	if (job_waits_here(job) && is_patient)
+		loop_timer_in(job->robot->parts.loop, &job->timer, wait_us);
+	else
+		end_job(job, (struct robot_class){OUTCOME_CANCELLED, ROBOT_CAUSE_NOT_NOW},
+			&(struct robot_result){.not_now_us = wait_us});
 }
 
 static void take_lease(struct job *job)
@@ -373,16 +333,18 @@ static void take_lease(struct job *job)
 			     loop_now_us(r->parts.loop), &job->lease, &wait_us);
 	if (rc == 0)
 		request_start(job);
-	else if (waits_here(job))
-		loop_timer_in(r->parts.loop, &job->timer, wait_us);
+	else if (polite_is_cut(r->parts.polite))
+		end_plainly(job, OUTCOME_CANCELLED, ROBOT_CAUSE_TABLE,
+			    "the table of politeness was cut while it was in use: end all of "
+			    "garner that runs, and remove run/polite");
 	else
-		end_job(job, (struct robot_class){OUTCOME_CANCELLED, ROBOT_CAUSE_NOT_NOW},
-			&(struct robot_result){.not_now_us = wait_us});
+		not_now(job, wait_us);
 }
 
+/* What robots.txt allowed before the wait it may forbid now. */
 static void waited(void *ctx)
 {
-	take_lease(ctx);
+	ask_robots(ctx);
 }
 
 /* Where the Location leads. Its own words when it is none of ours: file:///etc/passwd. */
@@ -396,6 +358,20 @@ static int parse_location(struct job *job, struct url *ret)
 		return -URL_SYNTAX;
 	return url_parse(buf_str(&job->request->head.location), &base, r->room, sizeof r->room,
 			 ret);
+}
+
+/* What was agreed with one site does not hold for another. The robots.txt of a site may be
+ * elsewhere, and there is none for that. */
+static void leave_site(struct job *job)
+{
+	job->has_rule = false;
+	if (!(job->flags & JOB_ROBOTS_TXT))
+		job->flags &= ~(unsigned)ROBOT_NO_ROBOTS;
+}
+
+static bool is_same_site(const struct target *t, const struct url *url)
+{
+	return url_site_eq((struct url_site){t->protocol, t->port, t->host}, url_site(url));
 }
 
 static void follow(struct job *job)
@@ -417,6 +393,8 @@ static void follow(struct job *job)
 	} else {
 		request_release(job->request);
 		job->redirects++;
+		if (!is_same_site(&job->target, &url))
+			leave_site(job);
 		target_set(&job->target, &url);
 		begin_hop(job);
 	}
@@ -437,7 +415,8 @@ void request_ended(struct request *q, struct robot_class class)
 {
 	struct job *job = q->job;
 	struct robot *r = q->robot;
-	end_lease(job, class.outcome, q->head.retry_after_us);
+	end_lease(job, class.outcome,
+		  robot_obeys_retry(q->head.status) ? q->head.retry_after_us : 0);
 	if (class.outcome == OUTCOME_REDIRECT)
 		follow(job);
 	else if (!try_next_address(job, class))
@@ -496,6 +475,7 @@ int robot_fetch(struct robot *r, const struct robot_job *in, robot_done_fn *done
 			    .has_rule = in->rule != NULL,
 			    .sink = in->sink,
 			    .flags = in->flags,
+			    .patience_us = in->patience_us,
 			    .dns = {.done = resolved, .ctx = job},
 			    .robots = {.done = robots_known, .ctx = job},
 			    .timer = {.fn = waited, .ctx = job},
@@ -508,13 +488,6 @@ int robot_fetch(struct robot *r, const struct robot_job *in, robot_done_fn *done
 	queue_add(&r->fresh, job);
 	loop_later(r->parts.loop, &r->later);
 	return 0;
-}
-
-static void sync_robots(void *ctx)
-{
-	struct robot *r = ctx;
-	struct err ignored; /* it is a cache: the next question finds the site not known */
-	(void)robots_cache_sync(r->parts.robots, &ignored);
 }
 
 /* "garner/0.1.0 (+https://example.org/robot.html)" */
@@ -560,7 +533,7 @@ int robot_new(struct robot **ret, const struct robot_parts *parts, const struct 
 	r->has_proxy = conf->proxy && conf->proxy[0];
 	r->jobs.next = r->jobs.prev = &r->jobs;
 	r->later = (struct loop_later){.fn = begin_fresh, .ctx = r};
-	r->sync = (struct loop_timer){.fn = sync_robots, .ctx = r};
+	r->sync = (struct loop_timer){.fn = rules_sync, .ctx = r};
 	name_yourself(r);
 	if (transfers_new(r, err) < 0) {
 		transfers_free(r);

@@ -13,8 +13,8 @@
  *
  * Who decides what: hostq.h decides the order of URLs, polite.h guards the servers. The robot has
  * no queues: a job that may not go now is answered so (not_now_us), for hostq_put_back(); or waits
- * here, when ROBOT_WAIT says so. What a job needs beside its own first request, robots.txt and
- * further hops, always waits here.
+ * here, when ROBOT_WAIT says so. Further hops of a redirect always wait here, but no wait is longer
+ * than the job's patience.
  *
  * One loop and its thread. Done functions are called from the loop, never from inside a function of
  * this header, except robot_free(). */
@@ -54,6 +54,7 @@ struct robots_cache;
 	X(SINK, "sink")           /* ours could not take it */                        \
 	X(NOT_NOW, "not-now")     /* politeness; see not_now_us */                    \
 	X(LEASE, "lease")         /* it took so long that the lease ended */          \
+	X(TABLE, "table")         /* of politeness: somebody has cut it */            \
 	X(STOPPED, "stopped")     /* robot_free() */
 
 enum robot_cause {
@@ -146,7 +147,8 @@ struct robot_memory_sink {
 };
 struct robot_memory_sink robot_memory_sink(struct buf *buf, bool cut);
 
-/* Into a file, written beside it (PATH.*.part) and renamed when it is complete. */
+/* Into a file that gets its name when it is complete; where the file system has none without a
+ * name, or a file of that name is there already, by way of PATH.*.part. */
 struct robot_file_sink {
 	struct robot_sink sink;
 	const char *path;
@@ -159,7 +161,7 @@ struct robot_file_sink robot_file_sink(const char *path);
 enum {
 	ROBOT_WAIT = 1,      /* for politeness, in place of being answered "not now" */
 	ROBOT_NO_FOLLOW = 2, /* a redirect is the result */
-	ROBOT_NO_ROBOTS = 4, /* by contract: a verified provider's own pages */
+	ROBOT_NO_ROBOTS = 4, /* by contract: a verified provider's own pages, and no other site's */
 	ROBOT_KEEP = 8,      /* the next URL of this site is near: keep the connection */
 	ROBOT_LIST_ALL = 16, /* ftp folders: LIST -lR */
 };
@@ -168,9 +170,13 @@ struct robot_job {
 	struct str url;
 	struct str etag, last_modified;    /* of the copy that we have, verbatim; empty: none */
 	const struct robot_limits *limits; /* NULL: the settings' */
-	const struct polite_rule *rule;    /* by contract; NULL: the settings' and robots.txt's */
-	struct robot_sink *sink;           /* NULL: the body is only counted and hashed */
+	const struct polite_rule *rule; /* by contract, for this site alone; NULL: the settings' and
+					   robots.txt's */
+	struct robot_sink *sink;        /* NULL: the body is only counted and hashed */
 	unsigned flags;
+	/* A longer wait for politeness is answered "not now", unless it is the plain delay; 0: it
+	 * waits for as long as it takes. */
+	int64_t patience_us;
 };
 
 struct robot_times {

@@ -105,7 +105,8 @@ size_t answer_body(char *p, size_t size, size_t n, void *ctx)
 	}
 	for (size_t i = 0; q->size + i < sizeof q->first && i < n; i++)
 		q->first[q->size + i] = (unsigned char)p[i];
-	if (q->size + n > q->job->limits.body) {
+	bool is_over = q->size + n > q->job->limits.body;
+	if (is_over && !(q->job->flags & JOB_ROBOTS_TXT)) {
 		request_stop(q, OUTCOME_LIMIT, ROBOT_CAUSE_BODY);
 		return 0;
 	}
@@ -116,7 +117,8 @@ size_t answer_body(char *p, size_t size, size_t n, void *ctx)
 	if (feed_sink(q, (struct str){p, n}) < 0)
 		return 0;
 	/* libcurl would wait for the end of the connection */
-	if (q->head.is_identity && (int64_t)q->size == q->head.length) {
+	bool is_all = q->head.is_identity && (int64_t)q->size == q->head.length;
+	if (is_over || is_all) {
 		request_stop(q, OUTCOME_OK, ROBOT_CAUSE_ANSWER);
 		return 0;
 	}

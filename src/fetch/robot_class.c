@@ -18,6 +18,11 @@ bool robot_is_redirect(int status)
 	       status == 308;
 }
 
+bool robot_obeys_retry(int status)
+{
+	return status == 429 || status == 503 || robot_is_redirect(status);
+}
+
 /* Single codes; the others go by their hundreds. 206 and 304 answer a question that was not asked,
  * and 101 offers what nobody wanted. */
 static const struct {

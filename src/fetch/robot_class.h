@@ -18,3 +18,6 @@ struct robot_class robot_class_curl(CURLcode code, const char *words, int ftp_re
 struct robot_class robot_class_dns(enum dns_outcome outcome);
 /* Whether such an answer leads elsewhere. */
 bool robot_is_redirect(int status);
+/* Whether a Retry-After means something there (RFC 9110, 10.2.3; RFC 6585, 4): some servers send it
+ * with everything, and a 404 is no wish to be left alone. */
+bool robot_obeys_retry(int status);

@@ -13,6 +13,10 @@ enum {
 	ROBOT_BUFFER = 32 << 10,        /* of libcurl, for each request */
 };
 
+/* A flag of jobs beside those of robot.h: this is the fetch of a robots.txt. What is beyond its
+ * limit is not read, and that is no failure (RFC 9309, 2.5). */
+enum { JOB_ROBOTS_TXT = 1 << 16 };
+
 /* A URL as it is asked for: without fragment, user name and password. */
 struct target {
 	char *text;
@@ -43,6 +47,7 @@ struct job {
 	struct dns_wait dns;
 	struct robots_wait robots;
 	struct loop_timer timer; /* waits for politeness */
+	int64_t patience_us;
 	struct lease lease;
 	int64_t begun_us, hop_us, resolve_us;
 	struct request *request; /* NULL: none is under way */
@@ -126,8 +131,17 @@ void transfers_free(struct robot *r);
 void request_start(struct job *job);
 /* Ends a request without a word. */
 void request_drop(struct request *q);
+/* Whether more bytes than the limit have come over a connection since it had brought `base`. Where
+ * nobody can say, not. */
+bool robot_wire_is_over(int fd, uint64_t base, uint64_t limit);
 /* Behind the end, when nothing more is to be known of it. */
 void request_release(struct request *q);
 
 /* robot.c: a request is over, with a lease that is still to be given back. */
 void request_ended(struct request *q, struct robot_class class);
+/* Whether the job waits for politeness, in place of being answered "not now". */
+bool job_waits_here(const struct job *job);
+
+/* robot_rules.c: fetches the robots.txt of a site and tells the cache; has it written. */
+void rules_fetch(const struct job *for_job, struct str site);
+void rules_sync(void *robot);

@@ -1,6 +1,7 @@
 #include "base/file.h"
 #include "fetch/robot.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -40,19 +41,42 @@ struct robot_memory_sink robot_memory_sink(struct buf *buf, bool cut)
 
 /* Files. */
 
+/* The process and the sink: the same document may be on its way twice. */
+static char *part_name(const struct robot_file_sink *f)
+{
+	size_t n = strlen(f->path) + sizeof ".-.part" + 2 * 20;
+	char *part = mem_alloc(n);
+	snprintf(part, n, "%s.%d-%zx.part", f->path, (int)getpid(), (size_t)(uintptr_t)f);
+	return part;
+}
+
+/* Without a name, so that a crash leaves nothing behind; with one where the file system cannot do
+ * that. */
+static int open_part(struct robot_file_sink *f, struct file *ret, struct err *err)
+{
+	CLEANUP(mem_free) char *folder = mem_text(f->path);
+	char *slash = strrchr(folder, '/');
+	if (slash)
+		slash[slash == folder] = 0;
+	int rc = file_open(ret, slash ? folder : ".", O_WRONLY | O_TMPFILE, 0666, err);
+	if (rc < 0 && (err->sys_errno == EOPNOTSUPP || err->sys_errno == EISDIR)) {
+		f->part = part_name(f);
+		rc = file_open(ret, f->part, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0666, err);
+	}
+	if (rc == 1)
+		rc = err_set(err, ERR_SYSTEM, "%s: its folder is not there", f->path);
+	if (rc < 0)
+		mem_free(&f->part);
+	return rc;
+}
+
 static int file_begin(struct robot_sink *s, const struct robot_head *head, struct err *err)
 {
 	(void)head;
 	struct robot_file_sink *f = (struct robot_file_sink *)s;
-	/* the process and the sink: the same document may be on its way twice */
-	size_t n = strlen(f->path) + sizeof ".-.part" + 2 * 20;
-	struct file file;
-	f->part = mem_alloc(n);
-	snprintf(f->part, n, "%s.%d-%zx.part", f->path, (int)getpid(), (size_t)(uintptr_t)f);
-	if (file_open(&file, f->part, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0666, err) < 0) {
-		mem_free(&f->part);
+	struct file file = FILE_INIT;
+	if (open_part(f, &file, err) < 0)
 		return -1;
-	}
 	f->fd = file.fd;
 	f->at = 0;
 	mem_free(&file.path);
@@ -62,11 +86,34 @@ static int file_begin(struct robot_sink *s, const struct robot_head *head, struc
 static int file_piece(struct robot_sink *s, struct str bytes, struct err *err)
 {
 	struct robot_file_sink *f = (struct robot_file_sink *)s;
-	const struct file file = {f->fd, f->part};
+	const struct file file = {f->fd, f->part ? f->part : (char *)f->path};
 	if (file_write(&file, bytes.p, bytes.n, f->at, err) < 0)
 		return -1;
 	f->at += bytes.n;
 	return 0;
+}
+
+/* Gives the file without a name one. 1: there is such a file. */
+static int give_name(int fd, const char *path, struct err *err)
+{
+	char self[64];
+	snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+	if (linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0)
+		return 0;
+	return errno == EEXIST ? 1 : err_sys(err, "%s: cannot be made", path);
+}
+
+/* Under its own name, or under that of a part, to be renamed over what is there. */
+static int name_file(struct robot_file_sink *f, int fd, struct err *err)
+{
+	struct err ignored;
+	int rc = f->part ? 0 : give_name(fd, f->path, err);
+	if (rc <= 0)
+		return rc;
+	f->part = part_name(f);
+	(void)file_remove(f->part, &ignored);
+	rc = give_name(fd, f->part, err);
+	return rc == 1 ? err_set(err, ERR_SYSTEM, "%s: is in the way", f->part) : rc;
 }
 
 static int file_end(struct robot_sink *s, bool is_complete, struct err *err)
@@ -76,14 +123,19 @@ static int file_end(struct robot_sink *s, bool is_complete, struct err *err)
 	int rc = 0;
 	if (f->fd < 0)
 		return 0;
-	struct file file = {f->fd, f->part};
+	if (is_complete)
+		rc = name_file(f, f->fd, err);
+	struct file file = {f->fd, mem_text(f->path)};
+	CLEANUP(mem_free) char *part = f->part;
 	f->fd = -1;
 	f->part = NULL;
-	CLEANUP(mem_free) char *part = mem_text(file.path);
-	rc = file_close(&file, err);
-	if (rc == 0 && is_complete)
+	if (rc == 0)
+		rc = file_close(&file, err);
+	else
+		file_drop(&file);
+	if (rc == 0 && is_complete && part)
 		rc = file_rename(part, f->path, err);
-	if (rc < 0 || !is_complete)
+	if (part && (rc < 0 || !is_complete))
 		(void)file_remove(part, &ignored);
 	return rc;
 }

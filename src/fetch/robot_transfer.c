@@ -70,6 +70,7 @@ static void act(struct robot *r, curl_socket_t fd, int what)
 
 /* Limits that libcurl does not keep: time without a byte, bytes on the wire, the lease. */
 
+/* 0: it does not say. */
 static uint64_t wire_bytes(int fd)
 {
 	struct tcp_info info;
@@ -77,14 +78,19 @@ static uint64_t wire_bytes(int fd)
 	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &n) == 0 ? info.tcpi_bytes_received : 0;
 }
 
+bool robot_wire_is_over(int fd, uint64_t base, uint64_t limit)
+{
+	uint64_t bytes = wire_bytes(fd);
+	return bytes > base && bytes - base > limit;
+}
+
 /* What is packed small, or wrapped in much, does not show up in the body. A kept connection counts
  * from the first look on. */
 static bool wire_is_over(struct sock *s)
 {
-	uint64_t bytes = wire_bytes(s->fd);
 	if (s->events == WIRE_EVENTS && s->is_kept)
-		s->wire_base = bytes;
-	return bytes - s->wire_base > s->request->wire_limit;
+		s->wire_base = wire_bytes(s->fd);
+	return robot_wire_is_over(s->fd, s->wire_base, s->request->wire_limit);
 }
 
 /* From outside of libcurl's callbacks. */
@@ -125,7 +131,7 @@ static int check_limits(struct request *q, int64_t now_us)
 		give_up(q, OUTCOME_TEMPORARY, ROBOT_CAUSE_IDLE);
 		return -1;
 	}
-	if (now_us - q->renewed_us < POLITE_LEASE_US / 2)
+	if (now_us - q->renewed_us < POLITE_LEASE_US / 4)
 		return 0;
 	q->renewed_us = now_us;
 	if (polite_renew(q->robot->parts.polite, &q->job->lease, now_us) == 0)
@@ -337,7 +343,9 @@ static void make_handle(struct request *q)
 	OPT(q, HEADERDATA, q);
 	OPT(q, OPENSOCKETDATA, q);
 	OPT(q, PREREQDATA, q);
-	OPT(q, MAXFILESIZE_LARGE, (curl_off_t)MIN(q->job->limits.body, (uint64_t)INT64_MAX));
+	if (!(q->job->flags & JOB_ROBOTS_TXT))
+		OPT(q, MAXFILESIZE_LARGE,
+		    (curl_off_t)MIN(q->job->limits.body, (uint64_t)INT64_MAX));
 }
 
 /* Nodes and texts are our own: libcurl only reads the list. */

@@ -7,6 +7,8 @@
 #include "base/url.h"
 #include "fetch/robots.h"
 
+#include <stdlib.h>
+
 /* Of a product token, in the file. */
 enum { AGENT_MAX = 256 };
 
@@ -36,8 +38,12 @@ struct robots_cache {
 	struct site recent; /* a ring */
 	uint64_t bytes, most;
 	char *agent;
-	struct record_writer *file; /* NULL: not written */
+	char *path;                 /* NULL: in memory only */
+	struct record_writer *file; /* NULL: another process writes it */
 	struct record_group group;
+	struct record_reader *others; /* what that process writes; NULL: nothing to read yet */
+	uint64_t read;                /* bytes of records so far */
+	int64_t looked_us;            /* when it was last looked for */
 	bool dirty;
 };
 
@@ -162,45 +168,43 @@ static void load_site(struct robots_cache *c, const struct site *from, int64_t n
 {
 	struct site *s;
 	int64_t newest_us = MAX(from->got_us, from->until_us);
-	if (newest_us + ROBOTS_FORGET_US < now_us)
+	if (newest_us < now_us - ROBOTS_FORGET_US)
 		return;
 	s = site_of(c, from->name, true);
 	/* a clock that was put back must not keep a file for longer than a day */
-	s->until_us = MIN(from->until_us, now_us + ROBOTS_KEEP_US);
-	s->got_us = MIN(from->got_us, now_us);
-	s->silent_us = MIN(from->silent_us, now_us);
+	int64_t until_us = MIN(from->until_us, now_us + ROBOTS_KEEP_US);
+	if (until_us < s->until_us)
+		return; /* what we were told ourselves is newer */
+	s->until_us = until_us;
+	s->got_us = MAX(MIN(from->got_us, now_us), 0);
+	s->silent_us = MAX(MIN(from->silent_us, now_us), 0);
 	if (from->compiled.n)
 		set_compiled(c, s, from->compiled);
 	shrink(c);
 }
 
-/* *ret_bytes: what the records take. */
-static int load(struct robots_cache *c, const char *path, int64_t now_us, uint64_t *ret_bytes,
-		struct err *err)
+/* What stands in the file and was not read before. */
+static int load(struct robots_cache *c, int64_t now_us, struct err *err)
 {
-	struct record_reader *r = NULL;
 	struct record record;
 	struct site s;
 	struct str agent;
-	uint64_t bytes = 0;
-	int rc = record_reader_open(&r, path, &kind, err);
-	while (rc == 0 && (rc = record_next(r, &record, err)) == 0) {
-		bytes += record.payload.n;
+	int rc = c->others ? 0 : record_reader_open(&c->others, c->path, &kind, err);
+	while (rc == 0 && (rc = record_next(c->others, &record, err)) == 0) {
+		c->read += record.payload.n;
 		/* whose rules others obey does not matter to us */
 		if (get_site(record.payload, &s, &agent) && str_is(agent, c->agent))
 			load_site(c, &s, now_us);
 	}
-	record_reader_free(&r);
-	*ret_bytes = bytes;
 	return rc < 0 ? -1 : 0;
 }
 
 /* Writes the file anew when most of it is of the past. What a crash loses here is asked for again.
  */
-static int rewrite(struct robots_cache *c, uint64_t bytes, struct err *err)
+static int rewrite(struct robots_cache *c, struct err *err)
 {
 	enum { SLACK = 1 << 20 };
-	if (bytes < 2 * c->bytes + SLACK)
+	if (c->read < 2 * c->bytes + SLACK)
 		return 0;
 	if (record_truncate(c->file, RECORD_HEADER, err) < 0)
 		return -1;
@@ -210,39 +214,70 @@ static int rewrite(struct robots_cache *c, uint64_t bytes, struct err *err)
 	return robots_cache_sync(c, err);
 }
 
-static int open_file(struct robots_cache *c, const struct robots_cache_options *o, bool *ret_busy,
-		     struct err *err)
+/* It is read from the beginning next. */
+static void forget_place(struct robots_cache *c)
 {
-	uint64_t bytes = 0;
-	int rc = record_open(&c->file, o->path, &kind, 0644, NULL, err);
-	*ret_busy = rc < 0 && err->code == ERR_BUSY;
-	if (rc < 0 && !*ret_busy)
+	record_reader_free(&c->others);
+	c->read = 0;
+}
+
+/* Reads the file, and writes it from now on if nobody else does. 1: somebody does. */
+static int open_file(struct robots_cache *c, int64_t now_us, struct err *err)
+{
+	int rc = record_open(&c->file, c->path, &kind, 0644, NULL, err);
+	bool is_busy = rc < 0 && err->code == ERR_BUSY;
+	c->looked_us = now_us;
+	if (rc < 0 && !is_busy)
 		return -1;
-	rc = load(c, o->path, o->now_us, &bytes, err);
+	if (!is_busy)
+		forget_place(c);
+	rc = load(c, now_us, err);
 	if (rc < 0 && err->code != ERR_DAMAGED)
 		return -1;
+	/* a file that was cut meanwhile looks damaged, too */
+	if (rc < 0 || !is_busy)
+		record_reader_free(&c->others);
+	if (is_busy)
+		return 1;
 	/* it is a cache: what is damaged is asked for again */
-	if (rc < 0 && c->file && record_truncate(c->file, RECORD_HEADER, err) < 0)
+	if (rc < 0 && record_truncate(c->file, RECORD_HEADER, err) < 0)
 		return -1;
-	return c->file ? rewrite(c, bytes, err) : 0;
+	return rewrite(c, err);
+}
+
+/* Before a site is asked: another process may have asked it. false: nothing can have changed. */
+static bool look_again(struct robots_cache *c, int64_t now_us)
+{
+	struct err ignored;
+	if (!c->path || c->file || llabs(now_us - c->looked_us) < ROBOTS_LOOK_US)
+		return false;
+	if (open_file(c, now_us, &ignored) < 0) {
+		record_drop(&c->file);
+		forget_place(c);
+	}
+	return true;
 }
 
 int robots_cache_new(struct robots_cache **ret, const struct robots_cache_options *options,
 		     bool *ret_busy, struct err *err)
 {
 	struct robots_cache *c = mem_alloc(sizeof *c);
-	bool busy = false;
 	struct err ignored;
+	int rc = 0;
 	c->most = options->bytes ? options->bytes : 64 << 20;
 	c->recent.next = c->recent.prev = &c->recent;
 	c->agent = mem_alloc(options->agent.n + 1);
 	memcpy(c->agent, options->agent.p, options->agent.n);
-	if (options->path && open_file(c, options, &busy, err) < 0) {
+	if (options->path) {
+		c->path = mem_text(options->path);
+		rc = open_file(c, options->now_us, err);
+	}
+	if (rc < 0) {
 		(void)robots_cache_free(&c, &ignored);
 		return -1;
 	}
 	if (ret_busy)
-		*ret_busy = busy;
+		*ret_busy = rc == 1;
 	*ret = c;
 	return 0;
 }
@@ -260,6 +295,8 @@ int robots_cache_free(struct robots_cache **cp, struct err *err)
 		drop(c, c->recent.next);
 	}
 	sites_free(&c->sites);
+	record_reader_free(&c->others);
+	mem_free(&c->path);
 	mem_free(&c->agent);
 	mem_free(cp);
 	return rc;
@@ -290,14 +327,17 @@ size_t robots_cache_count(const struct robots_cache *c)
 static struct robots_answer answer_of(const struct site *s)
 {
 	bool known = s->compiled.p != NULL;
-	return (struct robots_answer){known, known ? s->compiled : robots_disallow_all,
-				      s->until_us};
+	return (struct robots_answer){.is_reachable = known,
+				      .compiled = known ? s->compiled : robots_disallow_all,
+				      .until_us = s->until_us};
 }
 
 int robots_cache_ask(struct robots_cache *c, struct str name, int64_t now_us,
 		     struct robots_wait *wait, struct robots_answer *ret, bool *ret_first)
 {
 	struct site *s = site_of(c, name, true);
+	if (s->until_us <= now_us && !s->asked && look_again(c, now_us))
+		s = site_of(c, name, true); /* it may have been dropped for others */
 	if (s->until_us > now_us) {
 		*ret = answer_of(s);
 		return 0;
@@ -320,11 +360,12 @@ void robots_cache_cancel(struct robots_wait *wait)
 }
 
 /* Whoever is told may ask for other sites, but this one stays: it is still asked for. */
-static void tell(struct robots_cache *c, struct site *s)
+static void tell(struct robots_cache *c, struct site *s, int64_t not_now_us)
 {
 	struct robots_wait *wait;
 	while ((wait = s->waits.next) != &s->waits) {
 		struct robots_answer answer = answer_of(s);
+		answer.not_now_us = not_now_us;
 		robots_cache_cancel(wait);
 		wait->done(wait->ctx, &answer);
 	}
@@ -373,7 +414,7 @@ void robots_cache_told(struct robots_cache *c, struct str name, const struct rob
 		take_silence(c, s, file->retry_after_us, now_us);
 	if (file->outcome != OUTCOME_CANCELLED)
 		keep(c, s);
-	tell(c, s);
+	tell(c, s, file->not_now_us);
 }
 
 /* The format. */

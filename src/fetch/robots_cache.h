@@ -13,6 +13,7 @@
 
 #define ROBOTS_KEEP_US US_PER_DAY          /* a file is not asked for again before */
 #define ROBOTS_RETRY_US (30 * US_PER_MIN)  /* a site that could not say is asked again after */
+#define ROBOTS_LOOK_US US_PER_S            /* between two looks at what another process writes */
 #define ROBOTS_FORGET_US (30 * US_PER_DAY) /* when unreachable becomes: there is none */
 
 struct robots_cache;
@@ -24,8 +25,9 @@ struct robots_cache_options {
 	int64_t now_us;   /* wall clock */
 };
 
-/* Where another process writes the file, it is read and not written to: *ret_busy (may be NULL)
- * says so. */
+/* Where another process writes the file (*ret_busy, which may be NULL, says so), what it writes is
+ * read, looked for every ROBOTS_LOOK_US at most, before a site is asked. When that process has
+ * ended, the file is written from then on. */
 int robots_cache_new(struct robots_cache **ret, const struct robots_cache_options *options,
 		     bool *ret_busy, struct err *err);
 /* Writes what is not written. Nobody may wait any more. */
@@ -35,6 +37,8 @@ struct robots_answer {
 	bool is_reachable;   /* false: nothing may be fetched now */
 	struct str compiled; /* robots.h; good until the next call */
 	int64_t until_us;
+	int64_t not_now_us; /* politeness: nobody could be asked, and it is worth asking after this
+			       time; 0: it was asked */
 };
 
 /* A question under way, inside its owner: set done and ctx, zero the rest. */
@@ -56,6 +60,7 @@ struct robots_file {
 	bool too_many_redirects;
 	struct str body;        /* when ok */
 	int64_t retry_after_us; /* 0: not said */
+	int64_t not_now_us; /* when cancelled: politeness did not let it go; 0: something else */
 };
 void robots_cache_told(struct robots_cache *c, struct str site, const struct robots_file *file,
 		       int64_t now_us);

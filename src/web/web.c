@@ -2,15 +2,10 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "base/log.h"
-#include "base/notify.h"
+#include "web/serve.h"
 #include "web/web_inner.h"
 
-#include <signal.h>
-#include <sys/resource.h>
-
-/* Descriptors beside the connections: files, sockets, what libraries hold. */
-enum { SPARE_FDS = 128, BEAT_S = 15 };
+enum { BEAT_S = 15 };
 
 struct web_conf {
 	const char *listen;
@@ -81,19 +76,6 @@ static int openapi(struct http_request *req, struct http_answer *ret, struct err
 	return 0;
 }
 
-static void done(void *ctx, const struct http_done *d)
-{
-	(void)ctx;
-	if (d->fault)
-		log_error(HTTP, d->fault, KV_TEXT("method", d->method), KV_STR("path", d->path),
-			  KV_INT("status", d->status));
-	else
-		log_info(HTTP, d->whole ? "request" : "request broken off",
-			 KV_TEXT("method", d->method), KV_STR("path", d->path),
-			 KV_INT("status", d->status), KV_UINT("bytes", d->bytes),
-			 KV_INT("us", d->took_us), KV_TEXT("address", d->address));
-}
-
 /* Tells the listeners when a role has changed its state. */
 static void tick(void *ctx, int64_t now_us)
 {
@@ -112,30 +94,6 @@ static void tick(void *ctx, int64_t now_us)
 	status_free(&s);
 }
 
-/* As many descriptors as the connections may need, or a word about it. */
-static void raise_limit(int64_t connections)
-{
-	struct rlimit limit;
-	rlim_t want = (rlim_t)connections + SPARE_FDS;
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= want)
-		return;
-	limit.rlim_cur = MIN(want, limit.rlim_max);
-	(void)setrlimit(RLIMIT_NOFILE, &limit);
-	if (limit.rlim_cur < want)
-		log_warn(HTTP, "fewer descriptors than max_connections needs; raise LimitNOFILE",
-			 KV_UINT("descriptors", limit.rlim_cur), KV_UINT("wanted", want));
-}
-
-static void wait_for_end(void)
-{
-	sigset_t set;
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	while (sigwaitinfo(&set, NULL) < 0)
-		;
-}
-
 static int run(struct role_env *env, struct err *err)
 {
 	const struct web_conf *conf = config_get(env->config, env->role->section);
@@ -143,26 +101,13 @@ static int run(struct role_env *env, struct err *err)
 	struct http_options options = {
 		.routes = routes,
 		.nroutes = ARRAY_LEN(routes),
-		.listen_fd = role_fd(env, "listen"),
 		.limits = conf->http,
 		.ctx = &web,
-		.counters = env->counters,
-		.log_all = conf->access_log || log_debugs(LOG_HTTP, 1),
-		.done = done,
+		.log_all = conf->access_log,
 		.tick = tick,
 	};
-	struct http_server *server;
-	if (options.listen_fd < 0)
-		return err_set(err, ERR_USAGE, "web.listen is empty: say where to serve");
-	raise_limit(conf->http.max_connections);
 	web.events = http_channel_new((size_t)conf->max_listeners, BEAT_S * US_PER_S);
-	int rc = http_server_start(&server, &options, err);
-	if (rc == 0) {
-		notify_send("READY=1\nSTATUS=serving");
-		wait_for_end();
-		notify_send("STOPPING=1");
-		http_server_stop(&server, conf->drain_us);
-	}
+	int rc = web_serve(env, &options, conf->drain_us, err);
 	http_channel_free(&web.events);
 	return rc;
 }

@@ -211,6 +211,63 @@ server.errorlog = "{g.dir}/error.log"
     assert one(g, "--etag", etag, url + "/a.txt")["outcome"] == "unchanged"
 
 
+def certificate(g):
+    """key and cert for HERE, in the folder of g."""
+    made = subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
+                           "-subj", f"/CN={HERE}", "-addext", f"subjectAltName=IP:{HERE}", "-keyout",
+                           g.dir / "key", "-out", g.dir / "cert"], capture_output=True)
+    if made.returncode != 0:
+        pytest.skip("no openssl program to make a certificate with")
+
+
+def test_nginx_is_asked_in_http2_where_it_speaks_that(garner):
+    g = garner(settings())
+    peer = peers.need("nginx")
+    certificate(g)
+    port = free_port()
+    www = g.dir / "www"
+    www.mkdir()
+    for i in range(5):
+        (www / f"{i}.html").write_text(f"<p>{i}</p>" * 3000)
+    os.chmod(g.dir, 0o755)
+    (g.dir / "nginx.conf").write_text(f"""
+daemon off; pid {g.dir}/nginx.pid; error_log {g.dir}/error.log; worker_processes 1;
+{"user root;" if os.getuid() == 0 else ""}
+events {{ worker_connections 100; }}
+http {{
+    log_format how '$server_protocol $request_uri $status';
+    access_log {g.dir}/access.log how;
+    types {{ text/html html; }} gzip on; gzip_types text/html;
+    client_body_temp_path {g.dir}/t1; proxy_temp_path {g.dir}/t2; fastcgi_temp_path {g.dir}/t3;
+    uwsgi_temp_path {g.dir}/t4; scgi_temp_path {g.dir}/t5;
+    server {{
+        listen {HERE}:{port} ssl http2; root {www};
+        ssl_certificate {g.dir}/cert; ssl_certificate_key {g.dir}/key;
+        location = /moved {{ return 301 /0.html; }}
+        location = /busy {{ add_header Retry-After 1 always; return 503; }}
+    }}
+}}
+""")
+    peer.start(g, "nginx", "-e", g.dir / "error.log", "-c", g.dir / "nginx.conf")
+    wait_port(port)
+    g.configure(settings(ca_file=f"{g.dir}/cert"))
+    url = f"https://{HERE}:{port}"
+    paths = [f"/{i}.html" for i in range(5)] + ["/moved", "/none", "/busy"]
+    got = fetch(g, "-o", "out", *(url + p for p in paths), code=3)
+    for i in range(5):
+        r = got[f"{url}/{i}.html"]
+        assert (r["outcome"], r["type"]) == ("ok", "text/html"), r
+        assert r["size"] == len(f"<p>{i}</p>") * 3000 and r["wire"] < r["size"] / 10
+        assert (g.dir / r["file"]).read_text() == f"<p>{i}</p>" * 3000
+    assert got[url + "/moved"]["final_url"] == url + "/0.html"
+    assert got[url + "/none"]["outcome"] == "permanent"
+    assert (got[url + "/busy"]["outcome"], got[url + "/busy"]["retry_after_s"]) == ("site-temporary", 1)
+    etag = got[url + "/0.html"]["etag"]
+    assert one(g, "--etag", etag, url + "/0.html")["outcome"] == "unchanged"
+    asked = (g.dir / "access.log").read_text().splitlines()
+    assert len(asked) >= 10 and all(line.startswith("HTTP/2.0 ") for line in asked), asked
+
+
 @pytest.fixture
 def vsftpd(garner):
     if os.getuid() != 0:
@@ -385,11 +442,7 @@ def test_a_name_that_leads_inside_is_refused_also_when_it_changes_its_mind(garne
 
 def test_https_is_verified_unless_told_otherwise(garner, serve):
     g = garner(settings())
-    made = subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
-                           "-subj", f"/CN={HERE}", "-addext", f"subjectAltName=IP:{HERE}", "-keyout",
-                           g.dir / "key", "-out", g.dir / "cert"], capture_output=True)
-    if made.returncode != 0:
-        pytest.skip("no openssl program to make a certificate with")
+    certificate(g)
     import ssl
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(g.dir / "cert", g.dir / "key")
@@ -585,3 +638,89 @@ def test_urls_that_nobody_is_asked_for_do_not_wait(garner, serve):
     got = fetch(g, *(f"{dead}/{i}" for i in range(30)), code=6)
     assert {r["cause"] for r in got.values()} == {"robots-unreachable"}
     assert server.paths() == ["/robots.txt"]
+
+
+def test_a_retry_after_counts_only_where_it_is_a_wish_to_be_left_alone(garner, serve):
+    day = {"Retry-After": "86400"}
+    server = serve({"/robots.txt": (404, day, b""), "/x": (200, day, b"x"), "/gone": (410, day, b""),
+                    "/y": (200, {}, b"y")})
+    got = fetch(garner(settings()), *(server.url + p for p in ("/x", "/gone", "/y")), code=3)
+    assert [got[server.url + p]["outcome"] for p in ("/x", "/gone", "/y")] == ["ok", "permanent", "ok"]
+
+
+def test_a_server_that_wants_a_long_pause_is_given_up_on_and_a_shorter_one_is_said(garner, serve):
+    busy = (503, {"Retry-After": "3600"}, b"")
+    server = serve({"/busy": busy, "/x": (200, {}, b"x"), "/y": (200, {}, b"y")})
+    g = garner(settings())
+    got = fetch(g, *(server.url + p for p in ("/busy", "/x", "/y")), code=6)
+    assert got[server.url + "/busy"]["retry_after_s"] == 3600
+    for path in ("/x", "/y"):
+        r = got[server.url + path]
+        assert (r["outcome"], r["cause"]) == ("site-temporary", "not-now"), r
+        assert "left alone for 59min" in r["why"]
+    # another process knows it, and robots.txt is not asked for either
+    (g.data / "run" / "robots").unlink()
+    again = one(g, server.url + "/x", code=6)
+    assert (again["outcome"], again["cause"]) == ("site-temporary", "not-now")
+    assert server.paths() == ["/robots.txt", "/busy"]
+    waiting = g.start("fetch", "--wait", "2h", server.url + "/x")
+    real.wait_for("the words", lambda: f"{HERE} is to be left alone for 59min" in waiting.text)
+    waiting.send(signal.SIGINT)
+    assert waiting.wait() == 3
+    assert g.run("fetch", "--wait", "often", server.url + "/x").code == 2
+
+
+def test_of_an_endless_robots_txt_the_beginning_holds(garner, serve):
+    rules = b"User-agent: *\nDisallow: /x\n" + b"# filler, of which there is very much\n" * 400_000
+    assert len(rules) > 12_000_000
+    server = serve({"/robots.txt": (200, {}, rules), "/x": (200, {}, b"x"), "/y": (200, {}, b"y")})
+    got = fetch(garner(settings()), server.url + "/x", server.url + "/y", code=3)
+    assert got[server.url + "/x"]["outcome"] == "robots"
+    assert got[server.url + "/y"]["outcome"] == "ok"
+
+
+def test_names_and_passwords_in_urls_are_not_said_again(garner, serve):
+    server = serve({"/x": (200, {}, b"x"), "/moved": (302, {"Location": "http://me:secret@a.test/"}, b"")})
+    host = server.url[len("http://"):]
+    urls = [f"http://me:secret@{host}/x", f"http://me:secret@{host}/none",
+            f"http://me:secret@{host}/moved", "http://me:secret@host:99999/",
+            "gopher://me:secret@host/", "http:\\\\me:secret@host:99999/"]
+    g = garner(settings())
+    for json_too in ([], ["--json"]):
+        done = g.run("fetch", "--no-follow", *json_too, *urls)
+        assert done.code == 3 and f"{server.url}/x" in done.out, done
+        assert "secret" not in done.out + done.err
+        assert not any("secret" in str(h) for _, _, h in server.seen)
+
+
+def test_a_killed_fetch_leaves_no_part_of_a_document(garner, serve):
+    def slow(handler):
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 200000\r\n\r\n" + b"x" * 100_000)
+        time.sleep(3)
+        return 200, {}, b""
+    server = serve({"/slow": slow})
+    g = garner(settings(idle_max="30s"))
+    for _ in range(2):
+        victim = g.start("fetch", "-o", "out", server.url + "/slow")
+        before = len(server.paths())
+        real.wait_for("the request", lambda: server.paths()[before:].count("/slow"))
+        time.sleep(0.3)
+        victim.send(signal.SIGKILL)
+        assert victim.wait() == -signal.SIGKILL
+    assert [p for p in (g.dir / "out").rglob("*") if p.is_file()] == []
+    server.pages["/slow"] = (200, {}, b"first")
+    assert (g.dir / one(g, "-o", "out", server.url + "/slow")["file"]).read_text() == "first"
+    server.pages["/slow"] = (200, {}, b"second")
+    r = one(g, "-o", "out", server.url + "/slow")
+    assert [p.read_text() for p in (g.dir / "out").rglob("*") if p.is_file()] == ["second"], r
+
+
+def test_a_table_of_politeness_that_is_cut_ends_it_with_words(garner, serve):
+    server = serve({"/x": (200, {}, b"x"), "/slow": lambda _: (time.sleep(1), (200, {}, b""))[1]})
+    g = garner(settings())
+    p = g.start("fetch", server.url + "/slow", server.url + "/x")
+    real.wait_for("the slow one", lambda: "/slow" in server.paths())
+    os.truncate(g.data / "run" / "polite", 0)
+    assert p.wait() == 7
+    assert "table of politeness was cut" in p.text
+    assert "/x" not in server.paths()

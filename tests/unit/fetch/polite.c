@@ -392,23 +392,109 @@ static void those_in_trouble_are_forgotten_last(void **state)
 	polite_close(&p);
 }
 
-/* A process that stops while it holds the lock must not stop the others for good. */
+/* As if the process had been stopped while it changes entries. */
+static void hold_all(struct polite *p)
+{
+	for (uint32_t g = 0; g < p->groups; g++)
+		assert_true(polite_group_lock(p, g, 0));
+}
+
+static void release_all(struct polite *p)
+{
+	for (uint32_t g = 0; g < p->groups; g++)
+		polite_group_unlock(p, g);
+}
+
+/* A process that stops while it holds the lock must not stop the others for good, and what they
+ * have to say meanwhile is not lost. */
 static void a_stopped_process_does_not_stop_the_others(void **state)
 {
 	(void)state;
 	struct polite *p = open_new("stopped"), *q = open_at(scratch("stopped"), "a", START, WALL);
 	struct lease l, m;
 	takes(p, "192.0.2.1", START, &l);
-	for (uint32_t g = 0; g < q->groups; g++)
-		assert_true(polite_lock_try(q, POLITE_LOCK_GROUP, g));
+	takes(p, "192.0.2.9", START, &m);
+	hold_all(q);
 	waits(p, "192.0.2.2", START);
-	polite_end(p, &l, OUTCOME_OK, 0, START);
-	for (uint32_t g = 0; g < q->groups; g++)
-		polite_lock_end(q, POLITE_LOCK_GROUP, g);
-	waits(q, "192.0.2.1", START + 60 * S); /* the lease is left to its end */
-	takes(q, "192.0.2.1", START + POLITE_LEASE_US + S, &m);
+	polite_end(p, &l, OUTCOME_SITE_TEMPORARY, 500 * S, START);
+	assert_int_equal(l.word, 0);
+	polite_end(p, &m, OUTCOME_OK, 0, START);
+	release_all(q);
+	assert_int_equal(waits(p, "192.0.2.1", START + S), 499 * S);
+	takes(q, "192.0.2.9", START + 60 * S, &m); /* nothing is held */
+	takes(q, "192.0.2.1", START + 500 * S, &l);
 	polite_close(&p);
 	polite_close(&q);
+}
+
+static void an_end_that_could_not_be_said_is_said_at_the_latest_when_it_is_closed(void **state)
+{
+	(void)state;
+	struct polite *p = open_new("late"), *q = open_at(scratch("late"), "a", START, WALL);
+	struct lease l;
+	takes(p, "192.0.2.1", START, &l);
+	hold_all(q);
+	polite_end(p, &l, OUTCOME_OK, 500 * S, START);
+	release_all(q);
+	polite_close(&p);
+	assert_int_equal(waits(q, "192.0.2.1", START + S), 499 * S);
+	polite_close(&q);
+}
+
+static void a_lease_that_cannot_be_renewed_now_is_held_until_its_end(void **state)
+{
+	(void)state;
+	struct polite *p = open_new("renew"), *q = open_at(scratch("renew"), "a", START, WALL);
+	struct lease l;
+	takes(p, "192.0.2.1", START, &l);
+	hold_all(q);
+	assert_int_equal(polite_renew(p, &l, START + POLITE_LEASE_US / 2), 0);
+	assert_int_equal(polite_renew(p, &l, START + 2 * POLITE_LEASE_US), 1);
+	assert_int_equal(polite_sent(p, &l, START + S), 1); /* but nothing is sent unnoted */
+	release_all(q);
+	assert_int_equal(polite_renew(p, &l, START + POLITE_LEASE_US / 2 + S), 0);
+	polite_close(&p);
+	polite_close(&q);
+}
+
+static void a_lock_that_somebody_dead_has_is_taken_over(void **state)
+{
+	(void)state;
+	struct polite *p = open_new("dead"), *q = open_at(scratch("dead"), "a", START, WALL);
+	struct lease l;
+	hold_all(q);
+	polite_close(&q); /* which gives back its place and not its locks */
+	takes(p, "192.0.2.1", START, &l);
+	/* one who took the dead one's place later is not the dead one */
+	q = open_at(scratch("dead"), "a", START, WALL);
+	uint32_t before = q->me | (q->generation - 1) << POLITE_PROCESS_BITS;
+	for (uint32_t g = 0; g < p->groups; g++)
+		p->lock[g] = before;
+	takes(p, "192.0.2.2", START, &l);
+	/* nor do places that nobody ever had, or our own, which we did not take, stop anybody */
+	for (uint32_t g = 0; g < p->groups; g++)
+		p->lock[g] = UINT64_MAX;
+	takes(p, "192.0.2.3", START, &l);
+	for (uint32_t g = 0; g < p->groups; g++)
+		p->lock[g] = p->me | p->generation << POLITE_PROCESS_BITS;
+	takes(p, "192.0.2.4", START, &l);
+	polite_close(&p);
+	polite_close(&q);
+}
+
+static void a_table_that_is_cut_lets_nobody_go(void **state)
+{
+	(void)state;
+	struct polite *p = open_new("cut");
+	struct lease l, m;
+	takes(p, "192.0.2.1", START, &l);
+	assert_false(polite_is_cut(p));
+	assert_int_equal(truncate(scratch("cut"), 0), 0);
+	assert_int_equal(polite_sent(p, &l, START + S), 1);
+	assert_true(take(p, "192.0.2.2", &plain, START + 60 * S, &m) > 0);
+	assert_true(polite_is_cut(p));
+	polite_end(p, &l, OUTCOME_OK, 0, START + S);
+	polite_close(&p);
 }
 
 /* Random requests by several processes against the plainest possible bookkeeping. */
@@ -487,6 +573,11 @@ int main(void)
 		cmocka_unit_test(a_full_table_waits_and_never_forgets_too_early),
 		cmocka_unit_test(those_in_trouble_are_forgotten_last),
 		cmocka_unit_test(a_stopped_process_does_not_stop_the_others),
+		cmocka_unit_test(
+			an_end_that_could_not_be_said_is_said_at_the_latest_when_it_is_closed),
+		cmocka_unit_test(a_lease_that_cannot_be_renewed_now_is_held_until_its_end),
+		cmocka_unit_test(a_lock_that_somebody_dead_has_is_taken_over),
+		cmocka_unit_test(a_table_that_is_cut_lets_nobody_go),
 		cmocka_unit_test(never_two_at_once_and_never_too_early),
 	};
 	return cmocka_run_group_tests(tests, scratch_make, scratch_done);

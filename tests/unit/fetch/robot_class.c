@@ -42,6 +42,17 @@ static void a_redirect_has_a_target_and_unchanged_a_question(void **state)
 	assert_int_equal(robot_class_http(304, true, false).outcome, OUTCOME_UNCHANGED);
 }
 
+static void a_retry_after_counts_where_it_means_something(void **state)
+{
+	static const int obeyed[] = {429, 503, 301, 302, 307},
+			 idle[] = {200, 304, 404, 410, 500, 502, 0};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(obeyed); i++)
+		assert_true(robot_obeys_retry(obeyed[i]));
+	for (size_t i = 0; i < ARRAY_LEN(idle); i++)
+		assert_false(robot_obeys_retry(idle[i]));
+}
+
 static void a_broken_transfer_says_whether_the_site_is_there(void **state)
 {
 	(void)state;
@@ -104,6 +115,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_status_has_its_class),
 		cmocka_unit_test(a_redirect_has_a_target_and_unchanged_a_question),
+		cmocka_unit_test(a_retry_after_counts_where_it_means_something),
 		cmocka_unit_test(a_broken_transfer_says_whether_the_site_is_there),
 		cmocka_unit_test(replies_of_ftp_decide_how_long_it_lasts),
 		cmocka_unit_test(names_without_an_address_end_the_site_or_wait),

@@ -233,6 +233,29 @@ static void a_second_process_reads_and_does_not_write(void **state)
 	end(c);
 }
 
+static void what_another_process_learns_is_known_soon(void **state)
+{
+	const char *path = scratch(__func__);
+	struct robots_cache *c = cache_of(path, 0, T0), *second = cache_of(path, 0, T0);
+	struct err err;
+	(void)state;
+	assert_false(is_known(second, SITE, T0));
+	learn(c, SITE, T0, &forbids_x);
+	assert_int_equal(robots_cache_sync(c, &err), 0);
+	assert_false(is_known(second, STR("http://b.test"), T0 + ROBOTS_LOOK_US));
+	assert_false(known(second, STR("http://a.test"), T0 + ROBOTS_LOOK_US).allows_x);
+	learn(c, STR("http://c.test"), T0, &forbids_y);
+	end(c); /* the second one writes from now on */
+	assert_true(known(second, STR("http://c.test"), T0 + 2 * ROBOTS_LOOK_US).allows_x);
+	learn(second, STR("http://d.test"), T0 + 3 * ROBOTS_LOOK_US, &forbids_x);
+	assert_true(robots_cache_dirty(second));
+	end(second);
+	c = cache_of(path, 0, T0 + 4 * ROBOTS_LOOK_US);
+	assert_false(known(c, SITE, T0 + 4 * ROBOTS_LOOK_US).allows_x);
+	assert_false(known(c, STR("http://d.test"), T0 + 4 * ROBOTS_LOOK_US).allows_x);
+	end(c);
+}
+
 static void the_file_does_not_grow_with_its_past(void **state)
 {
 	const char *path = scratch(__func__);
@@ -312,6 +335,7 @@ int main(void)
 		cmocka_unit_test(what_is_known_survives_a_restart),
 		cmocka_unit_test(what_was_synced_survives_a_kill),
 		cmocka_unit_test(a_second_process_reads_and_does_not_write),
+		cmocka_unit_test(what_another_process_learns_is_known_soon),
 		cmocka_unit_test(the_file_does_not_grow_with_its_past),
 		cmocka_unit_test(memory_is_bounded_and_the_latest_stay),
 		cmocka_unit_test(damage_costs_questions_and_no_more),

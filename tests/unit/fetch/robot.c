@@ -1,0 +1,222 @@
+/* The robot against small servers in threads of this program, for what no command can be told to
+ * do: contracts, and limits that are kept beside libcurl. */
+#include "../scratch.h"
+#include "../unit.h"
+#include "fetch/robot_inner.h"
+#include "fetch/robot_section.h"
+
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define NONE "HTTP/1.1 404 None\r\nContent-Length: 0\r\n\r\n"
+
+/* A server: answers by path, one request a connection, and remembers what was asked. */
+struct page {
+	const char *path, *answer; /* NULL: it leads to /x of the other server */
+};
+struct server {
+	int fd;
+	char url[64], asked[1024];
+	const struct page *pages;
+	const char *other;
+	pthread_t thread;
+};
+
+static void answer(struct server *s, int fd)
+{
+	char request[4096], path[256] = "";
+	ssize_t n = read(fd, request, sizeof request - 1);
+	if (n <= 0)
+		return;
+	request[n] = 0;
+	(void)!sscanf(request, "GET %255s", path);
+	size_t at = strlen(s->asked);
+	snprintf(s->asked + at, sizeof s->asked - at, "%s ", path);
+	const struct page *p = s->pages;
+	while (p->path && strcmp(p->path, path) != 0)
+		p++;
+	if (p->answer || !p->path)
+		dprintf(fd, "%s", p->path ? p->answer : NONE);
+	else
+		dprintf(fd, "HTTP/1.1 302 Found\r\nLocation: %s/x\r\nContent-Length: 0\r\n\r\n",
+			s->other);
+}
+
+static void *serve(void *ctx)
+{
+	struct server *s = ctx;
+	int fd;
+	while ((fd = accept(s->fd, NULL, NULL)) >= 0) {
+		answer(s, fd);
+		close(fd);
+	}
+	return NULL;
+}
+
+static void server_start(struct server *s, const char *address, const struct page *pages,
+			 const char *other)
+{
+	struct addr a = {0};
+	struct sockaddr_in in = {.sin_family = AF_INET};
+	socklen_t n = sizeof in;
+	assert_true(addr_parse(str_of(address), &a));
+	memcpy(&in.sin_addr, a.b, 4);
+	*s = (struct server){.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0),
+			     .pages = pages,
+			     .other = other};
+	assert_int_equal(bind(s->fd, (struct sockaddr *)&in, n), 0);
+	assert_int_equal(listen(s->fd, 16), 0);
+	assert_int_equal(getsockname(s->fd, (struct sockaddr *)&in, &n), 0);
+	snprintf(s->url, sizeof s->url, "http://%s:%u", address, ntohs(in.sin_port));
+	assert_int_equal(pthread_create(&s->thread, NULL, serve, s), 0);
+}
+
+static void server_stop(struct server *s)
+{
+	shutdown(s->fd, SHUT_RDWR);
+	pthread_join(s->thread, NULL);
+	close(s->fd);
+}
+
+/* One fetch, and what it ended in. */
+struct seen {
+	struct loop *loop;
+	enum outcome outcome;
+	enum robot_cause cause;
+	int64_t delay_us, not_now_us;
+	int status;
+};
+
+static void seen(void *ctx, const struct robot_result *r)
+{
+	struct seen *s = ctx;
+	s->outcome = r->outcome;
+	s->cause = r->cause;
+	s->delay_us = r->delay_us;
+	s->not_now_us = r->not_now_us;
+	s->status = r->head->status;
+	loop_stop(s->loop);
+}
+
+static struct seen fetch(const char *table, const struct robot_job *job, int64_t delay_us)
+{
+	static const char *const networks[] = {"127.0.0.0/8"};
+	struct arena arena = ARENA_INIT((size_t)1 << 20);
+	struct robot_section_conf conf;
+	struct robot_parts parts = {0};
+	struct policy *policy = NULL;
+	struct robot *robot = NULL;
+	struct seen s = {0};
+	struct err err = {0};
+	value_defaults(robot_section.specs, robot_section.nspecs, &arena, &conf);
+	conf.robot.networks = (struct value_list){networks, 1};
+	conf.dns.servers = (struct value_list){(const char *const[]){"127.0.0.1:9"}, 1};
+	conf.robot.delay_us = delay_us;
+	assert_int_equal(loop_new(&parts.loop, NULL, &err), 0);
+	assert_int_equal(policy_new(&policy, &conf.robot.networks, &err), 0);
+	parts.policy = policy;
+	assert_int_equal(dns_new(&parts.dns, parts.loop, &conf.dns, policy, &err), 0);
+	assert_int_equal(polite_open(&parts.polite, table, NULL, &err), 0);
+	struct robots_cache_options cache = {.agent = STR("garner")};
+	assert_int_equal(robots_cache_new(&parts.robots, &cache, NULL, &err), 0);
+	assert_int_equal(robot_new(&robot, &parts, &conf.robot, &err), 0);
+	s.loop = parts.loop;
+	assert_int_equal(robot_fetch(robot, job, seen, &s, &err), 0);
+	assert_int_equal(loop_run(parts.loop, &err), 0);
+	robot_free(&robot);
+	polite_close(&parts.polite);
+	assert_int_equal(robots_cache_free(&parts.robots, &err), 0);
+	dns_free(&parts.dns);
+	policy_free(&policy);
+	loop_free(&parts.loop);
+	arena_free(&arena);
+	return s;
+}
+
+#define OK "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx"
+#define FORBID                                                               \
+	"HTTP/1.1 200 OK\r\nContent-Length: 26\r\nConnection: close\r\n\r\n" \
+	"User-agent: *\nDisallow: /\n"
+
+static void a_contract_with_one_site_does_not_hold_for_another(void **state)
+{
+	static const struct page there[] = {{"/robots.txt", FORBID}, {"/x", OK}, {0}};
+	static const struct page here[] = {
+		{"/robots.txt", FORBID},
+		{"/own", "HTTP/1.1 302 Found\r\nLocation: /page\r\nContent-Length: 0\r\n\r\n"},
+		{"/page", OK},
+		{"/away", NULL},
+		{0}};
+	static const struct polite_rule rule = {.delay_us = 1000, .concurrent = 1};
+	struct server a, b;
+	char url[96];
+	(void)state;
+	server_start(&b, "127.0.0.3", there, "");
+	server_start(&a, "127.0.0.2", here, b.url);
+	snprintf(url, sizeof url, "%s/own", a.url);
+	struct robot_job job = {
+		.url = str_of(url), .rule = &rule, .flags = ROBOT_NO_ROBOTS | ROBOT_WAIT};
+	struct seen s = fetch(scratch("contract"), &job, 2000);
+	assert_int_equal(s.outcome, OUTCOME_OK); /* on the site itself it holds */
+	assert_int_equal(s.delay_us, 1000);
+	snprintf(url, sizeof url, "%s/away", a.url);
+	job.url = str_of(url);
+	s = fetch(scratch("contract"), &job, 2000);
+	server_stop(&a);
+	server_stop(&b);
+	assert_string_equal(a.asked, "/own /page /away ");
+	assert_string_equal(b.asked, "/robots.txt ");
+	assert_string_equal(outcome_name(s.outcome), outcome_name(OUTCOME_ROBOTS));
+	assert_int_equal(s.delay_us, 2000);
+}
+
+/* The server has said when it wants to be asked again: a job that waits here gives up on it. */
+static void nobody_waits_longer_than_his_patience(void **state)
+{
+	static const struct page pages[] = {
+		{"/busy", "HTTP/1.1 503 Busy\r\nRetry-After: 3600\r\nContent-Length: 0\r\n\r\n"},
+		{"/x", OK},
+		{0}};
+	struct server a;
+	char url[96];
+	(void)state;
+	server_start(&a, "127.0.0.4", pages, "");
+	snprintf(url, sizeof url, "%s/busy", a.url);
+	struct robot_job job = {
+		.url = str_of(url), .patience_us = 60 * US_PER_S, .flags = ROBOT_WAIT};
+	assert_int_equal(fetch(scratch("patience"), &job, 0).status, 503);
+	snprintf(url, sizeof url, "%s/x", a.url);
+	job.url = str_of(url);
+	for (int i = 0; i < 2; i++) { /* its robots.txt is not to be had either */
+		struct seen s = fetch(scratch("patience"), &job, 0);
+		assert_string_equal(robot_cause_name(s.cause), "not-now");
+		assert_in_range(s.not_now_us, 3590 * US_PER_S, 3600 * US_PER_S);
+		job.flags |= ROBOT_NO_ROBOTS;
+	}
+	server_stop(&a);
+	assert_string_equal(a.asked, "/robots.txt /busy ");
+}
+
+static void bytes_that_nobody_can_count_are_not_too_many(void **state)
+{
+	int pair[2];
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	assert_false(robot_wire_is_over(pair[0], 1000, 100));
+	assert_false(robot_wire_is_over(-1, 1, 0));
+	close(pair[0]);
+	close(pair[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_contract_with_one_site_does_not_hold_for_another),
+		cmocka_unit_test(nobody_waits_longer_than_his_patience),
+		cmocka_unit_test(bytes_that_nobody_can_count_are_not_too_many),
+	};
+	return cmocka_run_group_tests(tests, scratch_make, scratch_done);
+}

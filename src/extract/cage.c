@@ -70,7 +70,8 @@ static void pause_worker(struct cage *c, struct cage_worker *w, int64_t now_us)
 	unsigned pauses = w->failures > FAILURES_MAX ? w->failures - FAILURES_MAX : 0;
 	w->state = WORKER_NONE;
 	w->due_us = now_us + ((int64_t)PAUSE_US << MIN(pauses, (unsigned)PAUSES_MAX));
-	timer_at(c, w->due_us, now_us);
+	/* what waits for it is told by the next poll */
+	timer_at(c, w->queued ? now_us : w->due_us, now_us);
 }
 
 static int start(struct cage *c, struct cage_worker *w, int64_t now_us)

@@ -61,7 +61,7 @@ static void note(void *ctx, const struct cage_result *r)
 	t->result = r->result;
 	snprintf(t->reason, sizeof t->reason, "%s", r->reason);
 	snprintf(t->remark, sizeof t->remark, STR_FMT, STR_ARG(r->result.remark));
-	for (size_t i = 0; i < r->attrs.n; i++)
+	for (size_t i = 0; i < r->attrs.n && n < sizeof t->text; i++)
 		n += (size_t)snprintf(t->text + n, sizeof t->text - n, "%c" STR_FMT "|",
 				      r->attrs.a[i].name, STR_ARG(r->attrs.a[i].value));
 	assert_true(str_u64(attrs_get(&r->attrs, 'Z'), &t->size));
@@ -100,7 +100,7 @@ static void a_document_comes_back_as_attributes(void **state)
 	wait_for(c, &t, 1);
 	assert_int_equal(t.end, CAGE_READ);
 	assert_string_equal(t.text, "Ttext/plain; charset=windows-1252|Z13|"
-				    "C3cf9f6cd86ee94c9ec6d0ffdbca8b11f|Xcaf\xc3\xa9 au\nlait|");
+				    "C62a80ab872708a7b245129d012b9a49d|Xcaf\xc3\xa9 au\nlait|");
 	assert_string_equal(t.result.charset.name, "windows-1252");
 	assert_int_equal(t.result.charset.source, CHARSET_BY_HEADER);
 	assert_int_equal(cage_under_way(c), 0);
@@ -217,7 +217,7 @@ static void a_worker_that_dies_loses_one_document(void **state)
 	misbehave_once("parse.crash=slow", 10 * US_PER_S, CAGE_DIED,
 		       "the worker was at this document when it died of SIGABRT", &t);
 	assert_string_equal(
-		t.text, "Z10|C9c1a8ab6df2c0d9f4d8b7a8a05c3ce70|M0xno text: the worker was at this "
+		t.text, "Z10|Ce70780529c1046421e487b02bea95dcb|M0xno text: the worker was at this "
 			"document when it died of SIGABRT|");
 }
 

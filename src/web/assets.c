@@ -1,9 +1,9 @@
 #include "web/assets.h"
 
 /* The bytes of a file of web/, between two symbols. */
-#define ASSET(name, file)                                                                    \
-	extern const char name##_begin[], name##_end[];                                      \
-	__asm__(".pushsection .rodata\n" #name "_begin:\n.incbin \"" GARNER_ASSETS "/" file  \
+#define ASSET(name, file)                                                                   \
+	extern const char name##_begin[], name##_end[];                                     \
+	__asm__(".pushsection .rodata\n" #name "_begin:\n.incbin \"" GARNER_ASSETS "/" file \
 		"\"\n" #name "_end:\n.byte 0\n.popsection\n")
 
 ASSET(asset_style, "style.css");

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *const page_types[] = {"HTML", "Text", "Mail", "PostScript", "Image", "Audio",
-				  "Archive", "Binary", NULL};
+const char *const page_types[] = {"HTML",  "Text",    "Mail",   "PostScript", "Image",
+				  "Audio", "Archive", "Binary", NULL};
 
 const char *page_number(struct arena *arena, uint64_t v)
 {

@@ -1,14 +1,14 @@
+#include "web/search_page.h"
 #include "base/clock.h"
 #include "broker/search_json.h"
 #include "web/page.h"
-#include "web/search_page.h"
 
 #include <stdio.h>
 
 enum { PAGE_ROWS = 10 };
 #define BUDGET_US (2 * US_PER_S) /* then the best until there is shown */
 
-const struct http_param web_search_params[] = {
+const struct http_param web_search_params[WEB_SEARCH_PARAMS] = {
 	{{"q", VALUE_TEXT_AT(struct web_search, q), .fallback = "", .help = "The words"}},
 	{{"site", VALUE_TEXT_AT(struct web_search, site), .fallback = "",
 	  .help = "Only documents of this host"}},
@@ -19,13 +19,11 @@ const struct http_param web_search_params[] = {
 	{{"n", VALUE_INT_AT(struct web_search, n), .fallback = "10", .min = 1,
 	  .max = SEARCH_PAGE_MOST, .help = "Results on a page"}},
 };
-const size_t web_nsearch_params = ARRAY_LEN(web_search_params);
 
-const struct http_param web_document_params[] = {
+const struct http_param web_document_params[1] = {
 	{{"url", VALUE_TEXT_AT(struct web_document, url), .fallback = "", .help = "Its URL"},
 	 .required = true},
 };
-const size_t web_ndocument_params = ARRAY_LEN(web_document_params);
 
 static struct search_ask ask_of(const struct web_search *p)
 {

@@ -6,32 +6,6 @@
 
 #define REFRESH_S "5"
 
-static const char style[] =
-	":root{color-scheme:light dark;--line:#8884;--dim:#888;--good:#2a7d46;--bad:#b3402a}\n"
-	"@media(prefers-color-scheme:dark){:root{--good:#6fcf97;--bad:#ff8a70}}\n"
-	"body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:0 auto;padding:1rem}\n"
-	"h1{font-size:1.4rem;margin:0}h2{font-size:1.1rem;margin:2rem 0 .25rem}\n"
-	"p{margin:.25rem 0 1rem}\n"
-	"main,nav{overflow-wrap:anywhere}\n"
-	".wide{overflow-x:auto}\n"
-	"table{border-collapse:collapse;width:100%}\n"
-	"th,td{text-align:left;padding:.3rem .8rem .3rem 0;border-bottom:1px solid var(--line);"
-	"vertical-align:top}\n"
-	"th{font-weight:600;white-space:nowrap}\n"
-	".n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}\n"
-	".dim{color:var(--dim)}.good{color:var(--good)}.bad{color:var(--bad)}\n"
-	"code{font-size:.9em}\n"
-	"@media(max-width:40rem){.help{display:none}}\n";
-
-int web_style(struct http_request *req, struct http_answer *ret, struct err *err)
-{
-	(void)req;
-	(void)err;
-	http_answer_static(ret, str_of(style), "text/css; charset=utf-8");
-	ret->cache = "max-age=3600";
-	return 0;
-}
-
 static void begin(struct html *h)
 {
 	html_doctype(h);

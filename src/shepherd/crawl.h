@@ -20,6 +20,7 @@ struct crawl_conf {
 	int follow;              /* enum crawl_follow */
 	int64_t states, gone_us; /* how many closed states are kept; entries of `gone` */
 	uint64_t sort_memory;
+	struct value_list no_delay; /* hosts that may be asked without delay */
 };
 
 /* For the table of a section; `m` is the struct crawl_conf in it. */
@@ -52,7 +53,10 @@ struct crawl_conf {
 	{"gone", VALUE_TIME_AT(s, m.gone_us), "180d", 0, 1e15, \
 	 .help = "how long is remembered which URLs were forgotten, and why; 0: for ever"}, \
 	{"sort_memory", VALUE_SIZE_AT(s, m.sort_memory), "64M", 1 << 20, 1e12, \
-	 .help = "memory for sorting what was found"}
+	 .help = "memory for sorting what was found"}, \
+	{"no_delay", VALUE_LIST_AT(s, m.no_delay), "", \
+	 .help = "hosts, with their port if it is not the usual one, that may be asked without " \
+		 "delay and several times at once: your own"}
 /* clang-format on */
 extern const char *const crawl_follows[];
 
@@ -60,6 +64,9 @@ extern const char *const crawl_follows[];
 enum { CRAWL_STATUS = 1000, CRAWL_NOINDEX = 1100 };
 /* For people: "404", "robots.txt forbids it"; in room of 64 bytes. */
 const char *crawl_status_text(uint16_t status, char ret[64]);
+
+/* Whether a site is one of conf->no_delay. */
+bool crawl_is_fast(const struct crawl_conf *conf, const struct site *site);
 
 /* What plan found. */
 struct planned {

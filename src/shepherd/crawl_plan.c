@@ -12,11 +12,13 @@ enum { PRIORITY_HAND = 3, PRIORITY_NEW = 2, PRIORITY_OLD = 1 };
 
 struct planning {
 	const struct crawl_conf *conf;
+	const struct sites *sites;
 	uint32_t now_s;
-	size_t per_site;
+	size_t per_site; /* of a site that is asked with the usual delay */
+	size_t most;     /* of the site that is being read */
 	struct planned *ret;
 	struct plan_entry *best; /* a heap, the least on top, of at most plan_max */
-	size_t n, room;
+	size_t n, room;          /* room: of both */
 	struct plan_entry *site; /* of the site that is being read, the same */
 	size_t nsite;
 };
@@ -105,7 +107,12 @@ static void consider(struct planning *p, const struct index_item *item)
 	};
 	if (p->nsite && p->site[0].fp.site != item->fp.site)
 		end_site(p);
-	p->ret->waiting += keep(p->site, &p->nsite, p->per_site, &e);
+	if (p->nsite == 0) {
+		const struct site *site = sites_get(p->sites, item->fp.site);
+		bool fast = site && crawl_is_fast(p->conf, site);
+		p->most = fast ? p->room : p->per_site;
+	}
+	p->ret->waiting += keep(p->site, &p->nsite, p->most, &e);
 }
 
 static int by_footprint(const void *a, const void *b)
@@ -170,21 +177,22 @@ int crawl_plan(struct state *st, const struct crawl_conf *conf, int64_t delay_us
 	struct planned planned = {.next_s = INT64_MAX};
 	const struct url_index *index;
 	size_t in_cycle = delay_us > 0 ? (size_t)(conf->cycle_us / delay_us) : SIZE_MAX / 4;
-	if (state_index(st, &index, err) < 0)
+	if (state_index(st, &index, err) < 0 || state_sites(st, &sites, err) < 0)
 		return -1;
 	uint64_t items = MAX(url_index_items(index), 1);
 	struct planning p = {
 		.conf = conf,
 		.now_s = (uint32_t)(now_us / US_PER_S),
 		.ret = &planned,
-		.per_site = MIN(MAX(in_cycle * SITE_SLACK, SITE_LEAST), (size_t)conf->plan_max),
+		.sites = sites,
+		.room = (size_t)MIN((uint64_t)conf->plan_max, items),
 	};
-	p.per_site = MIN(p.per_site, items);
-	p.best = mem_array(MIN((uint64_t)conf->plan_max, items), sizeof *p.best);
-	p.site = mem_array(p.per_site, sizeof *p.site);
+	p.per_site = MIN(MAX(in_cycle * SITE_SLACK, SITE_LEAST), p.room);
+	p.best = mem_array(p.room, sizeof *p.best);
+	p.site = mem_array(p.room, sizeof *p.site);
 	int rc = scan(&p, index, err);
 	planned.urls = p.n;
-	if (rc == 0 && write && (rc = state_sites(st, &sites, err)) == 0)
+	if (rc == 0 && write)
 		rc = write_plan(&p, st, sites, err);
 	mem_free(&p.best);
 	mem_free(&p.site);

@@ -19,14 +19,10 @@
 
 struct shepherd_conf {
 	struct crawl_conf crawl;
-	struct value_list no_delay;
 };
 
 static const struct value_spec specs[] = {
 	CRAWL_SPECS(struct shepherd_conf, crawl),
-	{"no_delay", VALUE_LIST_AT(struct shepherd_conf, no_delay), .fallback = "",
-	 .help = "hosts, with their port if it is not the usual one, that may be asked without "
-		 "delay and several times at once: your own"},
 };
 
 static const struct config_section section = {
@@ -321,7 +317,6 @@ static int run_all(struct master *m, struct role_env *env, struct err *err)
 		.parser = parser,
 		.robot = m->robot,
 		.conf = &m->conf->crawl,
-		.no_delay = &m->conf->no_delay,
 		.counters = env->counters,
 		.requests = take_requests,
 		.kept = requests_are_kept,

@@ -12,6 +12,8 @@ enum { PARSE_QUEUE = 256, OUT_MOST = 100000 };
 /* What is under way when the time is up may take so much longer. */
 #define GRACE_US (3 * US_PER_S)
 
+static const struct polite_rule at_once = {0, POLITE_CONCURRENT_MAX};
+
 void reap_count(struct reap *r, enum reap_counter which, uint64_t n)
 {
 	if (r->o.counters)
@@ -82,19 +84,7 @@ static int load(struct reap_job *job, struct err *err)
 	return job->url.n ? 0 : err_set(err, ERR_DAMAGED, "a bucket without URL");
 }
 
-static bool is_fast(const struct reap *r, struct str url)
-{
-	struct str rest = str_from(url, MIN(str_find(url, STR("://")) + 3, url.n));
-	struct str host = str_head(rest, str_find_byte(rest, '/'));
-	for (size_t i = 0; r->o.no_delay && i < r->o.no_delay->n; i++)
-		if (str_eq(host, str_of(r->o.no_delay->item[i])))
-			return true;
-	return false;
-}
-
 static void fetched(void *ctx, const struct robot_result *result);
-
-static const struct polite_rule at_once = {0, POLITE_CONCURRENT_MAX};
 
 static void begin(struct reap *r, const struct hostq_job *out)
 {
@@ -114,9 +104,8 @@ static void begin(struct reap *r, const struct hostq_job *out)
 	memcpy(&job->entry, out->payload.p, sizeof job->entry);
 	job->sink = robot_memory_sink(&job->body, false);
 	int rc = load(job, &err);
-	bool fast = rc == 0 && is_fast(r, job->url);
-	if (fast)
-		hostq_set_rule(r->queue, out->key, &at_once);
+	const struct site *site = sites_get(r->sites, job->entry.fp.site);
+	bool fast = site && crawl_is_fast(r->o.conf, site);
 	struct robot_job fetch = {
 		.url = job->url,
 		.etag = job->etag,
@@ -248,6 +237,9 @@ static int fill(struct reap *r, struct state *st, struct err *err)
 			}
 			r->left++;
 		}
+		const struct site *known = sites_get(r->sites, site.fp);
+		if (known && crawl_is_fast(r->o.conf, known))
+			hostq_set_rule(r->queue, key, &at_once);
 		if (rc < 0)
 			break;
 		arena_clear(&arena);

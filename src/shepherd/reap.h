@@ -52,8 +52,7 @@ struct reap_options {
 	const char *parser; /* the path of garner-parse */
 	const struct robot_section_conf *robot;
 	const struct crawl_conf *conf;
-	const struct value_list *no_delay; /* hosts that may be asked without delay */
-	struct counters *counters;         /* NULL: nobody counts */
+	struct counters *counters; /* NULL: nobody counts */
 	size_t counters_at;
 	/* Called with every checkpoint, before it: URLs that were given by hand become
 	 * contributions here. May be NULL. */

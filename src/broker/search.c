@@ -118,6 +118,14 @@ static void narrow(struct query *q, struct arena *arena, const struct search_ask
 	q->root = both;
 }
 
+/* What stands for a title that is not there: "bash/copyright" of http://a/bash/copyright. */
+static struct str path_of(struct str url)
+{
+	struct str host = search_host(url);
+	struct str path = str_from(url, (size_t)(host.p - url.p) + host.n);
+	return path.n > 1 ? str_from(path, 1) : url;
+}
+
 /* What is shown of a hit. A document that went away since is shown by its URL. */
 static int show(struct search *s, const struct snippet_terms *terms, const struct hit *hit,
 		struct arena *arena, struct search_row *row, struct err *err)
@@ -139,7 +147,8 @@ static int show(struct search *s, const struct snippet_terms *terms, const struc
 		text = soif_get(&doc, STR("Partial-Text"));
 	if (text.n == 0)
 		text = soif_get(&doc, STR("Description"));
-	snippet_mark(terms, s->rules, title.n ? title : row->url, SEARCH_TITLE, arena, &row->title);
+	snippet_mark(terms, s->rules, title.n ? title : path_of(row->url), SEARCH_TITLE, arena,
+		     &row->title);
 	snippet_make(terms, s->rules, text, arena, &row->snippet);
 	return 0;
 }

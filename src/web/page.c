@@ -53,17 +53,22 @@ static void select_type(struct html *h, struct str chosen)
 	html_close(h, "select");
 }
 
+static void home(struct html *h)
+{
+	html_open(h, "a");
+	html_attr_text(h, "class", "name");
+	html_attr_text(h, "href", "/");
+	html_text(h, "garner");
+	html_close(h, "a");
+}
+
 static void box(struct html *h, const struct page_ask *ask)
 {
 	html_open(h, "form");
 	html_attr_text(h, "action", "/");
 	html_attr_text(h, "role", "search");
 	html_attr_text(h, "class", "ask");
-	html_open(h, "a");
-	html_attr_text(h, "class", "name");
-	html_attr_text(h, "href", "/");
-	html_text(h, "garner");
-	html_close(h, "a");
+	home(h);
 	html_open(h, "div");
 	html_attr_text(h, "class", "box");
 	html_open(h, "input");
@@ -107,9 +112,12 @@ void page_begin(struct html *h, const char *title, const struct page_ask *ask)
 	html_close(h, "head");
 	html_open(h, "body");
 	html_open(h, "header");
-	if (ask->bare)
+	if (ask && ask->bare)
 		html_attr_text(h, "class", "bare");
-	box(h, ask);
+	if (ask)
+		box(h, ask);
+	else
+		home(h);
 	html_close(h, "header");
 	html_open(h, "main");
 }

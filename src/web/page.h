@@ -7,6 +7,7 @@ struct page_ask {
 	bool bare;                    /* nothing was asked yet: the box stands alone */
 };
 
+/* ask NULL: a page without a box, which can send nothing. */
 void page_begin(struct html *h, const char *title, const struct page_ask *ask);
 void page_end(struct html *h);
 /* The types that can be asked for, ends in NULL. */

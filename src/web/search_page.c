@@ -316,7 +316,6 @@ int web_document_api(struct http_request *req, struct http_answer *ret, struct e
 int web_cached_page(struct http_request *req, struct http_answer *ret, struct err *err)
 {
 	struct html h = HTML_INIT(ret->body);
-	struct page_ask box = {0};
 	struct soif doc;
 	int rc = find(req, ret, &doc, err);
 	if (rc != 0)
@@ -327,7 +326,11 @@ int web_cached_page(struct http_request *req, struct http_answer *ret, struct er
 		text = soif_get(&doc, STR("Partial-Text"));
 	http_answer_header(req, ret, "Content-Security-Policy",
 			   STR("sandbox; default-src 'none'; style-src 'self'"));
-	page_begin(&h, arena_printf(&req->arena, "%.*s", (int)MIN(title.n, 200), title.p), &box);
+	page_begin(&h,
+		   arena_printf(&req->arena, "%.*s - garner",
+				(int)MIN(title.n ? title.n : doc.url.n, 200),
+				title.n ? title.p : doc.url.p),
+		   NULL);
 	html_put(&h, "h1", title.n ? title : doc.url);
 	html_open(&h, "p");
 	html_attr_text(&h, "class", "note");

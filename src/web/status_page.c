@@ -1,53 +1,46 @@
 #include "base/clock.h"
 #include "net/html.h"
+#include "web/numbers.h"
+#include "web/page.h"
 #include "web/web_inner.h"
 
 #include <stdio.h>
 
-#define REFRESH_S "5"
-
-static void begin(struct html *h)
+static void put_numbers(struct html *h, const struct numbers *n)
 {
-	html_doctype(h);
-	html_open(h, "html");
-	html_attr_text(h, "lang", "en");
-	html_open(h, "head");
-	html_open(h, "meta");
-	html_attr_text(h, "charset", "utf-8");
-	html_open(h, "meta");
-	html_attr_text(h, "name", "viewport");
-	html_attr_text(h, "content", "width=device-width, initial-scale=1");
-	html_open(h, "meta");
-	html_attr_text(h, "http-equiv", "refresh");
-	html_attr_text(h, "content", REFRESH_S);
-	html_put_text(h, "title", "garner: what runs");
-	html_open(h, "link");
-	html_attr_text(h, "rel", "stylesheet");
-	html_attr_text(h, "href", "/style.css");
-	html_close(h, "head");
-	html_open(h, "body");
-	html_open(h, "main");
+	html_open(h, "dl");
+	html_attr_text(h, "class", "numbers");
+	for (size_t i = 0; i < NUMBERS; i++) {
+		char id[32];
+		snprintf(id, sizeof id, "n-%s", n->n[i].id);
+		html_open(h, "div");
+		html_put_text(h, "dt", n->n[i].title);
+		html_open(h, "dd");
+		html_attr_text(h, "id", id);
+		html_text(h, n->n[i].text);
+		html_close(h, "dd");
+		html_close(h, "div");
+	}
+	html_close(h, "dl");
 }
 
-static void end(struct html *h)
+/* Empty until the page's script has something to draw. */
+static void put_plot(struct html *h)
 {
-	static const char *const links[] = {"/api/status", "/metrics", "/healthz", "/readyz",
-					    "/api/openapi.json"};
-	html_close(h, "main");
-	html_open(h, "footer");
+	html_open(h, "svg");
+	html_attr_text(h, "class", "plot");
+	html_attr_text(h, "viewbox", "0 0 100 40");
+	html_attr_text(h, "preserveaspectratio", "none");
+	html_attr_text(h, "aria-hidden", "true");
+	html_open(h, "polyline");
+	html_attr_text(h, "points", "");
+	html_close(h, "polyline");
+	html_close(h, "svg");
+	html_open(h, "p");
+	html_attr_text(h, "id", "plot-scale");
 	html_attr_text(h, "class", "dim");
-	html_text(h, "For programs:");
-	for (size_t i = 0; i < ARRAY_LEN(links); i++) {
-		html_text(h, i ? ", " : " ");
-		html_open(h, "a");
-		html_attr_text(h, "href", links[i]);
-		html_text(h, links[i]);
-		html_close(h, "a");
-	}
-	html_text(h, ". This page looks again every " REFRESH_S " seconds.");
-	html_close(h, "footer");
-	html_close(h, "body");
-	html_close(h, "html");
+	html_text(h, "With JavaScript this page follows what happens; without, load it again.");
+	html_close(h, "p");
 }
 
 static void cell(struct html *h, const char *class, struct str text)
@@ -72,6 +65,23 @@ static void duration(struct html *h, int64_t us, bool known)
 	if (known)
 		duration_print_short(&text, MAX(us, 0));
 	cell(h, "n", known ? buf_str(&text) : STR("-"));
+}
+
+static void put_causes(struct html *h, const struct status *s)
+{
+	struct numbers_cause cause[32];
+	size_t n = numbers_causes(s, cause, ARRAY_LEN(cause));
+	if (n == 0)
+		return;
+	html_put_text(h, "h2", "Pages that were not gathered");
+	html_open(h, "table");
+	for (size_t i = 0; i < n; i++) {
+		html_open(h, "tr");
+		cell(h, NULL, cause[i].result);
+		number(h, cause[i].count);
+		html_close(h, "tr");
+	}
+	html_close(h, "table");
 }
 
 static const char *state_class(const struct status_row *r)
@@ -174,16 +184,24 @@ int web_status_page(struct http_request *req, struct http_answer *ret, struct er
 	struct status s;
 	if (status_read(&s, w->data, err) < 0)
 		return -1;
-	begin(&h);
-	html_put_text(&h, "h1", "garner");
+	struct numbers numbers;
+	struct page_ask box = {0};
+	numbers_of(&s, clock_wall_us(), &numbers);
+	page_begin(&h, "garner: what runs", &box);
+	html_put_text(&h, "h1", "What runs");
 	summary(&h, &s);
+	put_numbers(&h, &numbers);
+	put_plot(&h);
+	put_causes(&h, &s);
+	html_put_text(&h, "h2", "Roles");
 	if (s.damaged[0])
 		html_put_text(&h, "p", s.damaged);
 	role_rows(&h, &s, clock_wall_us());
 	for (size_t i = 0; i < s.nviews; i++)
 		if (s.view[i].n && s.view[i].alive)
 			counter_rows(&h, &s.view[i]);
-	end(&h);
+	html_script(&h, "/status.js");
+	page_end(&h);
 	status_free(&s);
 	return 0;
 }

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "web/assets.h"
+#include "web/numbers.h"
 #include "web/search_page.h"
 #include "web/serve.h"
 
@@ -91,7 +92,7 @@ static int openapi(struct http_request *req, struct http_answer *ret, struct err
 	return 0;
 }
 
-/* Tells the listeners when a role has changed its state. */
+/* Tells the listeners the numbers, and when a role has changed its state. */
 static void tick(void *ctx, int64_t now_us)
 {
 	struct web *w = ctx;
@@ -105,6 +106,11 @@ static void tick(void *ctx, int64_t now_us)
 	uint64_t hash = hash64(buf_str(&text));
 	if (__atomic_exchange_n(&w->said, hash, __ATOMIC_RELAXED) != hash && !text.over)
 		http_channel_publish(w->events, "status", buf_str(&text));
+	struct numbers numbers;
+	numbers_of(&s, clock_wall_us(), &numbers);
+	buf_clear(&text);
+	numbers_json(&numbers, now_us, &text);
+	http_channel_publish(w->events, "numbers", buf_str(&text));
 	buf_free(&text);
 	status_free(&s);
 }

@@ -347,5 +347,5 @@ int main(void)
 		cmocka_unit_test(a_bucket_inside_of_a_page_is_not_taken_for_one),
 		cmocka_unit_test(buckets_without_a_checksum_are_told_apart_from_damage),
 	};
-	return cmocka_run_group_tests(tests, scratch_make, scratch_done);
+	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);
 }

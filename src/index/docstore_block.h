@@ -65,6 +65,8 @@ void block_add(struct block_maker *m, struct str text);
 bool block_full(const struct block_maker *m);
 /* The bytes of the block for this place, good until the next call. */
 struct str block_make(struct block_maker *m, const struct block_file *file, uint64_t at);
+/* Sets the checksum of the bytes of one. */
+void block_seal(const struct block_file *file, uint64_t at, char *p, size_t n);
 void block_clear(struct block_maker *m);
 void block_maker_free(struct block_maker *m);
 

@@ -51,6 +51,7 @@ struct exec_list {
 	uint32_t block;
 	uint32_t docs_block, tfs_block; /* that were decoded; NO_DOC: none */
 	uint32_t in_block, at;          /* postings of the decoded block; where the last find was */
+	uint32_t where;                 /* the posting whose positions are to be read */
 	uint32_t docs[SEGMENT_BLOCK], tfs[SEGMENT_BLOCK], scores[SEGMENT_BLOCK];
 };
 
@@ -120,7 +121,12 @@ bool exec_list_scores(struct exec *e, struct exec_list *l); /* of the whole bloc
 /* The first document of the list that is not before doc, as a place in the block at hand (l->at).
  */
 uint32_t exec_list_seek(struct exec *e, struct exec_list *l, uint32_t doc);
-uint32_t exec_list_score(struct exec *e, struct exec_list *l); /* of the posting at l->at */
+uint32_t exec_list_score(struct exec *e, struct exec_list *l, uint32_t at); /* in the block */
+/* Of n ascending documents those that are in the block at hand, which is decoded: their places
+ * among the n and in the block. Returns how many. */
+uint32_t exec_list_join(const struct exec_list *l, const uint32_t *doc, uint32_t n,
+			uint32_t ret_i[static SEGMENT_BLOCK],
+			uint32_t ret_at[static SEGMENT_BLOCK]);
 uint32_t exec_list_bound(struct exec *e, struct exec_list *l, uint32_t block);
 void exec_list_bounds(struct exec *e, struct exec_list *l); /* of all blocks, once */
 /* A bound for all documents from `from` to `to`; moves the list to `from`. */
@@ -128,8 +134,10 @@ uint32_t exec_list_range_bound(struct exec *e, struct exec_list *l, uint32_t fro
 
 /* exec_check.c: positions. */
 struct exec_check;
-/* 0: *ret is to be asked for each document. 1: no document of the segment can pass. */
-int exec_check_open(struct exec *e, const struct exec_leaf *leaf, struct exec_check **ret);
+/* 0: *ret is to be asked for each document. 1: no document of the segment can pass. Lists among
+ * those given are used where they fit: when it asks, `where` of each is the document's. */
+int exec_check_open(struct exec *e, const struct exec_leaf *leaf, struct exec_list *const *list,
+		    uint32_t lists, struct exec_check **ret);
 bool exec_check(struct exec *e, struct exec_check *c, uint32_t doc);
 
 /* exec_tree.c: any query, a document after the other; targets ascend. */

@@ -15,6 +15,11 @@ struct and
 	uint32_t rest_most;
 	/* Bounds for the block at hand: of the lists from i on, and of all else. */
 	uint32_t *behind;
+	/* Documents of the block that may match yet: scores so far, and for each list which of its
+	 * postings they are. */
+	uint32_t left;
+	uint32_t doc[SEGMENT_BLOCK], score[SEGMENT_BLOCK];
+	uint32_t(*where)[SEGMENT_BLOCK];
 };
 
 /* A leaf's lists join those of the others; the same list is opened once. */
@@ -45,13 +50,20 @@ static void sort_lists(struct and*a)
 }
 
 /* false: no document of the segment matches. */
-static bool open_lists(struct exec *e, struct and*a, const struct wanted *w)
+static bool open_lists(struct exec *e, struct and*a, const struct exec_node *const *kid,
+		       uint32_t kids)
 {
-	a->list = arena_array(e->arena, w->n, sizeof(struct exec_list *));
-	a->behind = arena_array(e->arena, w->n + 1, sizeof *a->behind);
-	a->lists = w->n;
-	for (uint32_t i = 0; i < w->n; i++) {
-		a->list[i] = exec_list_open(e, w->term[i], w->times[i]);
+	struct wanted w = {.term = arena_array(e->arena, e->terms, sizeof *w.term),
+			   .times = arena_array(e->arena, e->terms, sizeof *w.times)};
+	for (uint32_t i = 0; i < kids; i++)
+		if (kid[i]->leaf)
+			want(&w, kid[i]->leaf);
+	a->list = arena_array(e->arena, w.n, sizeof(struct exec_list *));
+	a->behind = arena_array(e->arena, w.n + 1, sizeof *a->behind);
+	a->where = arena_array(e->arena, w.n, sizeof *a->where);
+	a->lists = w.n;
+	for (uint32_t i = 0; i < w.n; i++) {
+		a->list[i] = exec_list_open(e, w.term[i], w.times[i]);
 		if (!a->list[i])
 			return false;
 	}
@@ -62,71 +74,105 @@ static bool open_lists(struct exec *e, struct and*a, const struct wanted *w)
 	return true;
 }
 
-static bool open_kid(struct exec *e, struct and*a, struct wanted *w, const struct exec_node *kid)
+/* What is not lists. false: no document of the segment matches. */
+static bool open_rest(struct exec *e, struct and*a, const struct exec_node *const *kid,
+		      uint32_t kids)
 {
-	if (!kid->leaf) {
-		a->rest[a->rests] = exec_tree_open(e, kid);
-		a->rest_most += exec_tree_most(a->rest[a->rests++]);
-		return true;
-	}
-	want(w, kid->leaf);
-	if (!kid->leaf->check)
-		return true;
-	return exec_check_open(e, kid->leaf, &a->check[a->checks++]) == 0;
-}
-
-/* false: no document of the segment matches. */
-static bool open_all(struct exec *e, const struct exec_node *const *kid, uint32_t kids,
-		     struct and*a)
-{
-	struct wanted w = {.term = arena_array(e->arena, e->terms, sizeof *w.term),
-			   .times = arena_array(e->arena, e->terms, sizeof *w.times)};
-	*a = (struct and){.check = arena_array(e->arena, kids, sizeof(struct exec_check *)),
-			  .rest = arena_array(e->arena, kids, sizeof(struct exec_tree *))};
-	for (uint32_t i = 0; i < kids; i++)
-		if (!open_kid(e, a, &w, kid[i]))
+	a->check = arena_array(e->arena, kids, sizeof(struct exec_check *));
+	a->rest = arena_array(e->arena, kids, sizeof(struct exec_tree *));
+	for (uint32_t i = 0; i < kids; i++) {
+		const struct exec_leaf *leaf = kid[i]->leaf;
+		if (!leaf) {
+			a->rest[a->rests] = exec_tree_open(e, kid[i]);
+			a->rest_most += exec_tree_most(a->rest[a->rests++]);
+		} else if (leaf->check && exec_check_open(e, leaf, a->list, a->lists,
+							  &a->check[a->checks++]) != 0) {
 			return false;
-	return open_lists(e, a, &w) && !e->failed;
+		}
+	}
+	return !e->failed;
 }
 
 /* All that is not lists of leaves; then the document is found. */
-static void candidate(struct exec *e, struct and*a, uint32_t doc, uint32_t score)
+static void candidate(struct exec *e, struct and*a, uint32_t i)
 {
+	uint32_t doc = a->doc[i], score = a->score[i];
 	e->count.candidates++;
 	if (exec_deleted(e, doc))
 		return;
-	for (uint32_t i = 0; i < a->rests; i++)
-		if (!exec_tree_matches(e, a->rest[i], doc))
+	for (uint32_t k = 0; k < a->rests; k++)
+		if (!exec_tree_matches(e, a->rest[k], doc))
 			return;
-	for (uint32_t i = 0; i < a->rests; i++)
-		score += exec_tree_score(e, a->rest[i], doc);
+	for (uint32_t k = 0; k < a->rests; k++)
+		score += exec_tree_score(e, a->rest[k], doc);
 	if (score + e->rank_most < e->need)
 		return;
-	for (uint32_t i = 0; i < a->checks; i++)
-		if (!exec_check(e, a->check[i], doc))
+	for (uint32_t k = 0; a->checks && k < a->lists; k++)
+		a->list[k]->where = a->where[k][i];
+	for (uint32_t k = 0; k < a->checks; k++)
+		if (!exec_check(e, a->check[k], doc))
 			return;
 	exec_found(e, doc, score);
 }
 
-/* Looks for a document of the first list in the others. Returns the first document that may match
- * after it. */
-static uint32_t join(struct exec *e, struct and*a, uint32_t doc, uint32_t score)
+/* Those of the first list that may enter. */
+static void take_lead(struct exec *e, struct and*a, uint32_t behind)
 {
-	for (uint32_t i = 1; i < a->lists; i++) {
-		struct exec_list *l = a->list[i];
-		if (score + a->behind[i] < e->need)
-			return doc + 1;
-		uint32_t found = exec_list_seek(e, l, doc);
-		if (found != doc)
-			return found;
-		score += exec_list_score(e, l);
+	const struct exec_list *l = a->list[0];
+	uint32_t n = 0, need = e->need > behind ? e->need - behind : 0;
+	for (uint32_t i = 0; i < l->in_block; i++) {
+		a->doc[n] = l->docs[i];
+		a->score[n] = l->scores[i];
+		a->where[0][n] = l->block * SEGMENT_BLOCK + i;
+		n += l->scores[i] >= need;
 	}
-	if (score + a->behind[a->lists] >= e->need)
-		candidate(e, a, doc, score);
-	return doc + 1;
+	a->left = n;
 }
 
-/* false: the lists have no more documents in common. */
+/* Documents `from` to `to` of those that are left are in the block at hand of list k, or not; what
+ * stays goes to `kept` and on. Returns how many are kept then. */
+static uint32_t join_block(struct exec *e, struct and*a, uint32_t k, uint32_t from, uint32_t to,
+			   uint32_t kept)
+{
+	struct exec_list *l = a->list[k];
+	uint32_t which[SEGMENT_BLOCK], at[SEGMENT_BLOCK];
+	if (!exec_list_docs(e, l))
+		return kept;
+	uint32_t n = exec_list_join(l, a->doc + from, to - from, which, at);
+	if (n == 0 || !exec_list_tfs(e, l))
+		return kept;
+	uint32_t need = e->need > a->behind[k + 1] ? e->need - a->behind[k + 1] : 0;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t old = from + which[i];
+		uint32_t score = a->score[old] + exec_list_score(e, l, at[i]);
+		a->doc[kept] = a->doc[old];
+		a->score[kept] = score;
+		for (uint32_t j = 0; j < k; j++)
+			a->where[j][kept] = a->where[j][old];
+		a->where[k][kept] = l->block * SEGMENT_BLOCK + at[i];
+		kept += score >= need;
+	}
+	return kept;
+}
+
+/* Blocks in which no document could enter are not decoded. */
+static void join_list(struct exec *e, struct and*a, uint32_t k)
+{
+	struct exec_list *l = a->list[k];
+	uint32_t kept = 0;
+	for (uint32_t from = 0, to; from < a->left && !e->failed; from = to) {
+		if (!exec_list_to(l, a->doc[from]))
+			break;
+		uint32_t last = l->p.last[l->block], best = a->score[from];
+		for (to = from + 1; to < a->left && a->doc[to] <= last; to++)
+			best = MAX(best, a->score[to]);
+		if (best + exec_list_bound(e, l, l->block) + a->behind[k + 1] >= e->need)
+			kept = join_block(e, a, k, from, to, kept);
+	}
+	a->left = kept;
+}
+
+/* Bounds of what is joined; false: the lists have no more documents in common. */
 static bool set_bounds(struct exec *e, struct and*a, uint32_t from, uint32_t to)
 {
 	a->behind[a->lists] = a->rest_most + e->rank_most;
@@ -139,18 +185,16 @@ static bool set_bounds(struct exec *e, struct and*a, uint32_t from, uint32_t to)
 	return true;
 }
 
-static void run_block(struct exec *e, struct and*a, uint32_t next)
+static void run_block(struct exec *e, struct and*a)
 {
-	struct exec_list *lead = a->list[0];
-	uint32_t behind = a->lists > 1 ? a->behind[1] : a->behind[a->lists];
-	if (!exec_list_scores(e, lead))
+	if (!exec_list_scores(e, a->list[0]))
 		return;
-	for (uint32_t i = 0; i < lead->in_block; i++)
-		if (lead->scores[i] + behind >= e->need && lead->docs[i] >= next) {
-			next = join(e, a, lead->docs[i], lead->scores[i]);
-			if (e->failed || next == NO_DOC)
-				return;
-		}
+	take_lead(e, a, a->behind[1]);
+	for (uint32_t k = 1; k < a->lists && a->left; k++)
+		join_list(e, a, k);
+	for (uint32_t i = 0; i < a->left && !e->failed; i++)
+		if (a->score[i] + a->behind[a->lists] >= e->need)
+			candidate(e, a, i);
 }
 
 static void run(struct exec *e, struct and*a)
@@ -161,12 +205,10 @@ static void run(struct exec *e, struct and*a)
 		lead->block = b;
 		if (!set_bounds(e, a, from, to))
 			return;
-		uint32_t behind = a->lists > 1 ? a->behind[1] : a->behind[a->lists];
-		if (exec_list_bound(e, lead, b) + behind < e->need) {
+		if (exec_list_bound(e, lead, b) + a->behind[1] >= e->need)
+			run_block(e, a);
+		else
 			e->count.blocks_passed++;
-			continue;
-		}
-		run_block(e, a, from);
 	}
 }
 
@@ -174,7 +216,6 @@ bool exec_and_run(struct exec *e, const struct exec_node *root)
 {
 	const struct exec_node *const *kid = (const struct exec_node *const *)root->kid;
 	uint32_t kids = root->kids, leaves = 0;
-	struct and a;
 	if (root->leaf) {
 		kid = &root;
 		kids = 1;
@@ -185,7 +226,8 @@ bool exec_and_run(struct exec *e, const struct exec_node *root)
 		leaves += kid[i]->leaf != NULL;
 	if (leaves == 0)
 		return false;
-	if (open_all(e, kid, kids, &a))
-		run(e, &a);
+	struct and*a = arena_alloc(e->arena, sizeof *a);
+	if (open_lists(e, a, kid, kids) && open_rest(e, a, kid, kids))
+		run(e, a);
 	return true;
 }

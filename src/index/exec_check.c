@@ -3,7 +3,9 @@
 #include "index/exec.h"
 
 struct place {
-	struct exec_list *list; /* over all attributes; shared by equal words */
+	struct exec_list *list; /* over all attributes */
+	bool own;               /* the list is sought here, not by whoever asks */
+	uint32_t same;          /* 1 + the first word that has the same list, 0: this one */
 	uint32_t form;
 	const uint32_t *position, *forms;
 	uint32_t n, at;
@@ -16,16 +18,25 @@ struct exec_check {
 	struct place *place;
 };
 
-/* Words of a phrase share the list of the same term. */
-static struct exec_list *list_for(struct exec *e, const struct exec_check *c, uint32_t word)
+/* Words of a phrase share the list of the same term, and that of whoever asks. */
+static struct exec_list *list_for(struct exec *e, struct exec_check *c, uint32_t word,
+				  struct exec_list *const *list, uint32_t lists)
 {
+	const struct exec_term *term = &e->term[c->leaf->combined[word]];
 	for (uint32_t i = 0; i < word; i++)
-		if (c->leaf->combined[i] == c->leaf->combined[word])
+		if (c->place[i].list->term == term) {
+			c->place[word].same = i + 1;
 			return c->place[i].list;
+		}
+	for (uint32_t i = 0; i < lists; i++)
+		if (list[i]->term == term)
+			return list[i];
+	c->place[word].own = true;
 	return exec_list_open(e, c->leaf->combined[word], 1);
 }
 
-int exec_check_open(struct exec *e, const struct exec_leaf *leaf, struct exec_check **ret)
+int exec_check_open(struct exec *e, const struct exec_leaf *leaf, struct exec_list *const *list,
+		    uint32_t lists, struct exec_check **ret)
 {
 	const struct query_node *node = leaf->node;
 	struct exec_check *c = arena_alloc(e->arena, sizeof *c);
@@ -37,7 +48,7 @@ int exec_check_open(struct exec *e, const struct exec_leaf *leaf, struct exec_ch
 		return 1;
 	for (uint32_t i = 0; i < node->words; i++) {
 		struct place *p = &c->place[i];
-		p->list = list_for(e, c, i);
+		p->list = list_for(e, c, i, list, lists);
 		if (!p->list)
 			return 1;
 		int rc = node->exact ? segment_form(e->segment, &p->list->term->info[e->number],
@@ -54,21 +65,22 @@ int exec_check_open(struct exec *e, const struct exec_leaf *leaf, struct exec_ch
 static bool place_read(struct exec *e, struct exec_check *c, uint32_t word, uint32_t doc)
 {
 	struct place *p = &c->place[word];
-	p->at = 0;
-	for (uint32_t i = 0; i < word; i++)
-		if (c->place[i].list == p->list) {
-			p->position = c->place[i].position;
-			p->forms = c->place[i].forms;
-			p->n = c->place[i].n;
-			return true;
-		}
-	if (exec_list_seek(e, p->list, doc) != doc)
-		return false;
+	struct exec_list *l = p->list;
 	uint32_t forms;
-	if (postings_positions(&p->list->p, p->list->block, p->list->at, &p->position, &p->n,
-			       e->err) < 0 ||
-	    (c->leaf->node->exact && postings_forms(&p->list->p, p->list->block, p->list->at,
-						    &p->forms, &forms, e->err) < 0)) {
+	p->at = 0;
+	if (p->same) {
+		const struct place *first = &c->place[p->same - 1];
+		p->position = first->position;
+		p->forms = first->forms;
+		p->n = first->n;
+		return true;
+	}
+	if (p->own && exec_list_seek(e, l, doc) != doc)
+		return false;
+	uint32_t block = l->where / SEGMENT_BLOCK, i = l->where % SEGMENT_BLOCK;
+	if (postings_positions(&l->p, block, i, &p->position, &p->n, e->err) < 0 ||
+	    (c->leaf->node->exact &&
+	     postings_forms(&l->p, block, i, &p->forms, &forms, e->err) < 0)) {
 		exec_fail(e);
 		return false;
 	}

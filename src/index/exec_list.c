@@ -3,6 +3,8 @@
 
 /* Blocks of which bounds are looked at one by one; for more of them the bound of the list does. */
 enum { RANGE_BLOCKS = 8 };
+/* Documents that are looked for one by one in a block. */
+enum { FEW = 12 };
 
 static void multiply(uint32_t *v, uint32_t n, uint32_t times)
 {
@@ -132,19 +134,45 @@ uint32_t exec_list_seek(struct exec *e, struct exec_list *l, uint32_t doc)
 		if (!exec_list_docs(e, l))
 			return NO_DOC;
 		l->at = find(l->docs, doc);
-		if (l->at < l->in_block)
+		if (l->at < l->in_block) {
+			l->where = l->block * SEGMENT_BLOCK + l->at;
 			return l->docs[l->at];
+		}
 		l->block++; /* the bound of a short list lay behind its last document */
 	}
 	return NO_DOC;
 }
 
-uint32_t exec_list_score(struct exec *e, struct exec_list *l)
+uint32_t exec_list_score(struct exec *e, struct exec_list *l, uint32_t at)
 {
 	if (!exec_list_tfs(e, l))
 		return 0;
-	float norm = e->norms.of[e->lengths[l->docs[l->at]]];
-	return l->times * rank_score(l->weight, l->tfs[l->at], norm);
+	return l->times * rank_score(l->weight, l->tfs[at], e->norms.of[e->lengths[l->docs[at]]]);
+}
+
+/* A few are looked for one by one; many are merged, without branches that nobody can predict. */
+uint32_t exec_list_join(const struct exec_list *l, const uint32_t *doc, uint32_t n,
+			uint32_t ret_i[static SEGMENT_BLOCK], uint32_t ret_at[static SEGMENT_BLOCK])
+{
+	uint32_t found = 0, i = 0, at = 0, m = l->in_block;
+	if (n < FEW) {
+		for (; i < n; i++) {
+			at = find(l->docs, doc[i]);
+			ret_i[found] = i;
+			ret_at[found] = at;
+			found += at < m && l->docs[at] == doc[i];
+		}
+		return found;
+	}
+	while (i < n && at < m) {
+		uint32_t a = doc[i], b = l->docs[at];
+		ret_i[found] = i;
+		ret_at[found] = at;
+		found += a == b;
+		i += a <= b;
+		at += b <= a;
+	}
+	return found;
 }
 
 uint32_t exec_list_bound(struct exec *e, struct exec_list *l, uint32_t block)

@@ -46,7 +46,7 @@ static void finish(struct exec *e, struct or *o, uint32_t leads, uint32_t doc, u
 		if (score + o->local[i] < e->need)
 			return;
 		if (exec_list_seek(e, o->list[i], doc) == doc)
-			score += exec_list_score(e, o->list[i]);
+			score += exec_list_score(e, o->list[i], o->list[i]->at);
 	}
 	e->count.candidates++;
 	if (score + e->rank_most >= e->need && !exec_deleted(e, doc))

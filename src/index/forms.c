@@ -33,13 +33,27 @@ bool segment_form_plain(struct str term, struct str form, uint32_t *ret)
 	return true;
 }
 
+bool segment_has_forms(struct segment *s, const struct segment_term *info)
+{
+	struct err ignored;
+	const uint8_t *p;
+	uint64_t from = info->at - s->foot.part[PART_TERMS].at;
+	if (info->bytes == 0)
+		return info->variant != SEGMENT_FORM_TERM;
+	if (info->df < SEGMENT_BLOCK)
+		return segment_bytes(s, PART_TERMS, from, 1, &p, &ignored) < 0 || *p & LIST_FORMS;
+	from += -info->at & 3;
+	return segment_bytes(s, PART_TERMS, from, LIST_HEAD, &p, &ignored) < 0 ||
+	       load_u32(p, 3) & LIST_FORMS;
+}
+
 /* The table of a term's own forms; empty where it has none. */
 static int own_forms(struct segment *s, const struct segment_term *info, struct reader *ret,
 		     struct err *err)
 {
 	const uint8_t *p;
 	*ret = reader_of((struct str){"", 0});
-	if (info->bytes == 0 || info->occurrences == 0)
+	if (info->bytes == 0 || info->occurrences == 0 || !segment_has_forms(s, info))
 		return 0;
 	uint64_t base = s->foot.part[PART_TERMS].at;
 	if (segment_bytes(s, PART_TERMS, info->at - base, info->bytes, &p, err) < 0)
@@ -95,4 +109,29 @@ int segment_form_text(struct segment *s, const struct segment_term *info, struct
 		}
 	}
 	return segment_damaged(s, err, "a term has no form %" PRIu32, number);
+}
+
+int segment_forms(struct segment *s, const struct segment_term *info, struct segment_forms *ret,
+		  struct err *err)
+{
+	struct reader r;
+	if (own_forms(s, info, &r, err) < 0)
+		return -1;
+	*ret = (struct segment_forms){r.p, r.end};
+	return 0;
+}
+
+int segment_forms_next(struct segment_forms *it, struct str *ret, struct err *err)
+{
+	struct reader r = reader_of(str_range((const char *)it->p, (const char *)it->stop));
+	if (!reader_left(&r))
+		return 1;
+	struct str form = reader_text(&r, TOKEN_FORM_MOST);
+	if (r.bad)
+		return err_set(err, ERR_DAMAGED,
+			       "a table of forms in a segment is wrong; the index has to be built "
+			       "again");
+	it->p = r.p;
+	*ret = form;
+	return 0;
 }

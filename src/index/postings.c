@@ -112,9 +112,11 @@ static int block_bytes(struct postings *p, uint32_t block, const uint8_t **ret,
 	uint32_t to = block + 1 < p->blocks ? p->where[block + 1] : p->docs_n;
 	if (from > to || to > p->docs_n)
 		return postings_damaged(p, block, err);
-	if (segment_bytes(p->segment, PART_TERMS, p->docs_at + from, to - from, ret, err) < 0)
+	const uint8_t *bytes;
+	if (segment_bytes(p->segment, PART_TERMS, p->docs_at + from, to - from, &bytes, err) < 0)
 		return -1;
-	*ret_end = *ret + (to - from);
+	*ret = bytes;
+	*ret_end = bytes + (to - from);
 	return 0;
 }
 
@@ -129,7 +131,7 @@ static bool ascending(const uint8_t *p, const uint8_t *end, uint32_t n, uint32_t
 int postings_docs(struct postings *p, uint32_t block, uint32_t ret[SEGMENT_BLOCK], struct err *err)
 {
 	uint32_t docs = p->segment->foot.docs, n = postings_in_block(p, block);
-	const uint8_t *from, *end;
+	const uint8_t *from = NULL, *end = NULL;
 	bool good;
 	if (p->df >= SEGMENT_BLOCK) {
 		uint32_t base = block ? p->last[block - 1] : UINT32_MAX;

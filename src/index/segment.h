@@ -98,6 +98,16 @@ int segment_form(struct segment *s, const struct segment_term *info, struct str 
 int segment_form_text(struct segment *s, const struct segment_term *info, struct str term,
 		      uint32_t number, struct buf *ret, struct err *err);
 
+/* Whether any occurrence has another form than the term (or may have). */
+bool segment_has_forms(struct segment *s, const struct segment_term *info);
+/* The term's own forms, from number SEGMENT_FORM_OWN on. */
+struct segment_forms {
+	const unsigned char *p, *stop;
+};
+int segment_forms(struct segment *s, const struct segment_term *info, struct segment_forms *ret,
+		  struct err *err);
+int segment_forms_next(struct segment_forms *it, struct str *ret, struct err *err);
+
 /* Postings. */
 
 struct postings {

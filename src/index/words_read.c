@@ -107,7 +107,7 @@ void words_close(struct words_reader **rp)
 
 int words_refresh(struct words_reader **r, struct err *err)
 {
-	struct words_reader *newer;
+	struct words_reader *newer = NULL;
 	int rc = manifest_changed((*r)->folder, &(*r)->file, err);
 	if (rc != 0)
 		return rc;

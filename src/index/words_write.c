@@ -54,7 +54,7 @@ static int load(struct words_writer *w, struct err *err)
 		if (rc < 0)
 			return -1;
 	}
-	w->next_id = w->manifest.next_id;
+	w->next_id = MAX(w->next_id, w->manifest.next_id);
 	return 0;
 }
 
@@ -105,7 +105,8 @@ static int open_index(struct words_writer *w, const struct words_options *option
 		return -1;
 	if (token_rules_open(&w->rules, str_of(w->manifest.settings.language), err) < 0)
 		return -1;
-	w->invert = invert_new(&w->manifest.settings, w->rules);
+	w->settings = w->manifest.settings;
+	w->invert = invert_new(&w->settings, w->rules);
 	return 0;
 }
 
@@ -168,8 +169,7 @@ void words_writer_close(struct words_writer **wp)
 	mem_free(wp);
 }
 
-/* A manifest that was written but not known to be kept is taken back. */
-static int take_back(struct words_writer *w, struct err *err)
+static int read_back(struct words_writer *w, struct err *err)
 {
 	struct manifest now;
 	int rc = manifest_read(w->folder, &now, NULL, err);
@@ -183,21 +183,27 @@ static int take_back(struct words_writer *w, struct err *err)
 	return manifest_write(w->folder, &w->manifest, err);
 }
 
+bool writer_take_back(struct words_writer *w)
+{
+	struct err ignored;
+	w->broken |= read_back(w, &ignored) < 0;
+	return !w->broken;
+}
+
 /* Everything since the last commit is given up. */
 static void give_up(struct words_writer *w)
 {
 	struct err ignored;
 	invert_clear(w->invert);
 	w->changed = false;
-	w->broken = take_back(w, &ignored) < 0;
-	if (w->broken)
+	if (!writer_take_back(w))
 		return;
 	remove_uncommitted(w);
 	release_all(w);
 	w->broken = load(w, &ignored) < 0;
 }
 
-static int enter(struct words_writer *w, struct err *err)
+int writer_enter(struct words_writer *w, struct err *err)
 {
 	(void)pthread_mutex_lock(&w->mutex);
 	if (!w->broken)
@@ -208,7 +214,7 @@ static int enter(struct words_writer *w, struct err *err)
 		       w->folder);
 }
 
-static int leave(struct words_writer *w, int rc)
+int writer_leave(struct words_writer *w, int rc)
 {
 	(void)pthread_mutex_unlock(&w->mutex);
 	return rc;
@@ -291,7 +297,7 @@ static int delete_in_segments(struct words_writer *w, struct str key, struct err
 
 int words_add(struct words_writer *w, const struct words_doc *doc, struct err *err)
 {
-	if (enter(w, err) < 0)
+	if (writer_enter(w, err) < 0)
 		return -1;
 	int rc = 0;
 	if (invert_bytes(w->invert) >= w->memory)
@@ -303,19 +309,19 @@ int words_add(struct words_writer *w, const struct words_doc *doc, struct err *e
 		w->changed = true;
 	else if (taken || err->code != ERR_USAGE)
 		give_up(w);
-	return leave(w, rc);
+	return writer_leave(w, rc);
 }
 
 int words_delete(struct words_writer *w, struct str key, struct err *err)
 {
-	if (enter(w, err) < 0)
+	if (writer_enter(w, err) < 0)
 		return -1;
 	int rc = invert_drop(w->invert, key) ? 0 : delete_in_segments(w, key, err);
 	if (rc == 0)
 		w->changed = true;
 	else if (rc < 0)
 		give_up(w);
-	return leave(w, rc);
+	return writer_leave(w, rc);
 }
 
 /* Commits */
@@ -360,7 +366,7 @@ static int write_deletes(struct words_writer *w, const struct live *from, uint64
 int writer_publish(struct words_writer *w, const struct live *live, size_t n, struct err *err)
 {
 	struct manifest m = {.generation = w->manifest.generation + 1, .next_id = w->next_id};
-	m.settings = w->manifest.settings;
+	m.settings = w->settings;
 	m.segment = mem_array(n, sizeof *m.segment);
 	for (size_t i = 0; i < n; i++)
 		if (live[i].committed)
@@ -429,14 +435,14 @@ static int commit(struct words_writer *w, struct err *err)
 
 int words_commit(struct words_writer *w, struct err *err)
 {
-	if (enter(w, err) < 0)
+	if (writer_enter(w, err) < 0)
 		return -1;
 	if (!w->changed)
-		return leave(w, 1);
+		return writer_leave(w, 1);
 	int rc = commit(w, err);
 	if (rc < 0)
 		give_up(w);
-	(void)leave(w, rc);
+	(void)writer_leave(w, rc);
 	if (rc < 0)
 		return -1;
 	/* The commit stands, whatever becomes of merging. */

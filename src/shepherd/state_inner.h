@@ -45,6 +45,8 @@ struct state {
 
 /* "20261115-120000" */
 bool state_name_ok(struct str name);
+void state_name_of(int64_t s, char ret[STATE_NAME]); /* seconds since 1970 */
+int64_t state_time_of(const char *name);
 int params_write(const char *folder, const struct state_params *params, struct err *err);
 /* 1: there is none. */
 int params_read(const char *folder, struct state_params *ret, struct err *err);

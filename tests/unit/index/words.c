@@ -1,168 +1,6 @@
 #include "index/words.h"
 
-#include "base/file.h"
-#include "lines.h"
-
-static unsigned seed = 1;
-
-static unsigned below(unsigned n)
-{
-	return (unsigned)rand_r(&seed) % n;
-}
-
-/* Documents that a test has added and that should be there. */
-struct shelf {
-	struct words_doc doc[3000];
-	size_t n;
-	struct arena arena;
-	struct words_settings settings;
-	struct token_rules *rules;
-	char folder[300];
-};
-
-static int set_up(void **state)
-{
-	struct err err;
-	struct shelf *s = mem_alloc(sizeof *s);
-	static unsigned number;
-	s->arena = ARENA_INIT(SIZE_MAX);
-	words_settings_default(&s->settings);
-	snprintf(s->settings.column[0].name, sizeof s->settings.column[0].name, "size");
-	snprintf(s->settings.column[1].name, sizeof s->settings.column[1].name, "day");
-	s->settings.column[1].type = WORDS_DATE;
-	s->settings.columns = 2;
-	snprintf(s->folder, sizeof s->folder, "%s/%u", scratch_dir, number++);
-	*state = s;
-	return token_rules_open(&s->rules, STR(""), &err);
-}
-
-static int tear_down(void **state)
-{
-	struct shelf *s = *state;
-	token_rules_close(&s->rules);
-	arena_free(&s->arena);
-	mem_free(state);
-	return 0;
-}
-
-static struct words_writer *open_writer(struct shelf *s)
-{
-	struct err err;
-	struct words_writer *w;
-	struct words_options options = {.settings = &s->settings, .memory = WORDS_MEMORY_MIN};
-	assert_int_equal(words_writer_open(&w, s->folder, &options, &err), 0);
-	return w;
-}
-
-static void forget(struct shelf *s, struct str key)
-{
-	for (size_t i = 0; i < s->n; i++)
-		if (str_eq(s->doc[i].key, key)) {
-			s->doc[i] = s->doc[--s->n];
-			return;
-		}
-}
-
-static void add(struct shelf *s, struct words_writer *w, struct words_doc doc)
-{
-	struct err err;
-	assert_int_equal(words_add(w, &doc, &err), 0);
-	forget(s, doc.key);
-	assert_true(s->n < ARRAY_LEN(s->doc));
-	s->doc[s->n++] = doc;
-}
-
-static void commit(struct words_writer *w)
-{
-	struct err err;
-	assert_int_equal(words_commit(w, &err), 0);
-}
-
-static void assert_index_is(struct shelf *s, struct words_reader *r)
-{
-	struct lines got = {0}, want = {0};
-	struct words_stats stats;
-	words_stats(r, &stats);
-	assert_int_equal(stats.docs, s->n);
-	lines_of_index(r, &got);
-	for (size_t i = 0; i < s->n; i++)
-		lines_of_doc(&s->doc[i], &s->settings, s->rules, &want);
-	lines_assert_equal(&got, &want);
-}
-
-static void assert_folder_is(struct shelf *s)
-{
-	struct err err;
-	struct words_reader *r;
-	assert_int_equal(words_open(&r, s->folder, &err), 0);
-	assert_index_is(s, r);
-	assert_int_equal(words_verify(r, &err), 0);
-	words_close(&r);
-}
-
-/* Words: few that are frequent, many that are rare, in all kinds of letters. */
-static void random_word(struct buf *b)
-{
-	static const char *const odd[] = {"Élan",  "naïve", "ÜBER",   "straße", "日本語",
-					  "Ελλάς", "κόσμε", "москва", "\xff\xfe", "a\xcc\x81" "b",
-					  "iPhone", "JavaScript", "x86", "2026", "हिन्दी"};
-	unsigned kind = below(20);
-	unsigned rank = below(4) ? below(20) : below(2000);
-	if (kind == 0)
-		buf_add_text(b, odd[below(ARRAY_LEN(odd))]);
-	else if (kind == 1)
-		buf_printf(b, "W%u", rank);
-	else if (kind == 2)
-		buf_printf(b, "WORD%u", rank);
-	else if (kind == 3)
-		buf_printf(b, "Word%u", rank);
-	else if (kind == 4)
-		buf_printf(b, "woRd%u", rank);
-	else
-		buf_printf(b, "word%u", rank);
-}
-
-static struct str random_text(struct shelf *s, unsigned words)
-{
-	static const char *const between[] = {" ", " ", " ", ", ", "-", "\n", "'", "  ", "\xc2\xa0"};
-	struct buf b = BUF_INIT(SIZE_MAX / 2);
-	for (unsigned i = 0; i < words; i++) {
-		random_word(&b);
-		buf_add_text(&b, between[below(ARRAY_LEN(between))]);
-	}
-	struct str text = arena_str(&s->arena, buf_str(&b));
-	buf_free(&b);
-	return text;
-}
-
-static struct words_doc random_doc(struct shelf *s, unsigned key)
-{
-	static const char *const names[] = {"full-text", "title",   "keywords", "full-text",
-					    "size",      "comment", "day"};
-	unsigned n = below(6);
-	struct words_attr *attr = arena_array(&s->arena, n + 1, sizeof *attr);
-	for (unsigned i = 0; i < n; i++) {
-		attr[i].name = str_of(names[below(ARRAY_LEN(names))]);
-		unsigned words = attr[i].name.p[0] == 'f' ? below(300) : below(8);
-		attr[i].value = random_text(s, words);
-		if (str_is(attr[i].name, "size") || str_is(attr[i].name, "day"))
-			attr[i].value = str_of(
-				arena_printf(&s->arena, "%u", below(2) ? below(200) : below(99999)));
-	}
-	return (struct words_doc){.key = str_of(arena_printf(&s->arena, "http://host%u/%u", key % 7,
-							     key)),
-				  .time_s = (int64_t)below(1000000) - 1000,
-				  .rank = (uint16_t)below(65536),
-				  .addr = {below(1 << 30) + 1},
-				  .attr = attr,
-				  .n = n};
-}
-
-static struct words_doc text_doc(const char *key, struct str text, struct words_attr *attr)
-{
-	*attr = (struct words_attr){STR("full-text"), text};
-	return (struct words_doc){.key = str_of(key), .attr = attr, .n = 1, .addr = {1}};
-}
+#include "shelf.h"
 
 static void an_empty_index_opens_and_has_nothing(void **state)
 {
@@ -198,11 +36,15 @@ static void odd_documents_come_back(void **state)
 	add(s, w, (struct words_doc){.key = STR("nothing"), .addr = {1}});
 	add(s, w, text_doc("empty", STR(""), &attr[0]));
 	add(s, w, text_doc("separators", STR(" ,.-\n\t"), &attr[1]));
-	add(s, w, text_doc("no UTF-8", STR("a\xff b\xc3" " \xe2\x82 c\xed\xa0\x80 d"), &attr[2]));
+	add(s, w,
+	    text_doc("no UTF-8",
+		     STR("a\xff b\xc3"
+			 " \xe2\x82 c\xed\xa0\x80 d"),
+		     &attr[2]));
 	for (unsigned i = 0; i < 1000000; i++)
 		buf_add_text(&b, i % 1000 ? "one " : "One ");
-	add(s, w, text_doc("one term a million times", arena_str(&s->arena, buf_str(&b)),
-			   &attr[3]));
+	add(s, w,
+	    text_doc("one term a million times", arena_str(&s->arena, buf_str(&b)), &attr[3]));
 	buf_clear(&b);
 	for (unsigned i = 0; b.n < 10 << 20; i++)
 		buf_printf(&b, "w%u %s ", i % 50000, i % 3 ? "the" : "The");
@@ -223,14 +65,186 @@ static void odd_documents_come_back(void **state)
 	buf_free(&b);
 }
 
+static void a_replaced_document_is_there_once(void **state)
+{
+	struct shelf *s = *state;
+	struct words_writer *w = open_writer(s);
+	for (unsigned round = 0; round < 4; round++) {
+		for (unsigned i = 0; i < 200; i++)
+			add(s, w, random_doc(s, below(300)));
+		commit(w);
+		assert_folder_is(s);
+	}
+	words_writer_close(&w);
+	assert_folder_is(s);
+}
+
+static void deleted_documents_are_gone_after_the_commit(void **state)
+{
+	struct shelf *s = *state;
+	struct err err;
+	struct words_writer *w = open_writer(s);
+	for (unsigned i = 0; i < 500; i++)
+		add(s, w, random_doc(s, i));
+	commit(w);
+	assert_int_equal(words_delete(w, STR("http://nowhere"), &err), 1);
+	assert_int_equal(words_commit(w, &err), 1);
+	for (unsigned round = 0; round < 5; round++) {
+		struct shelf before = *s;
+		for (unsigned i = 0; i < 60; i++) {
+			struct str key = s->doc[below((unsigned)s->n)].key;
+			assert_int_equal(words_delete(w, key, &err), 0);
+			assert_int_equal(words_delete(w, key, &err), 1);
+			forget(s, key);
+		}
+		assert_folder_is(&before);
+		commit(w);
+		assert_folder_is(s);
+	}
+	words_writer_close(&w);
+	assert_folder_is(s);
+}
+
+static void an_index_of_which_all_is_deleted_is_empty(void **state)
+{
+	struct shelf *s = *state;
+	struct err err;
+	struct words_writer *w = open_writer(s);
+	for (unsigned i = 0; i < 20; i++)
+		add(s, w, random_doc(s, i));
+	add(s, w, random_doc(s, 3));
+	commit(w);
+	while (s->n) {
+		assert_int_equal(words_delete(w, s->doc[0].key, &err), 0);
+		forget(s, s->doc[0].key);
+	}
+	add(s, w, random_doc(s, 99));
+	assert_int_equal(words_delete(w, s->doc[0].key, &err), 0);
+	forget(s, s->doc[0].key);
+	commit(w);
+	assert_folder_is(s);
+	assert_int_equal(words_merge_all(w, &err), 1);
+	words_writer_close(&w);
+	assert_int_equal(files_in(s->folder, ".words"), 0);
+}
+
+static void what_was_not_committed_is_given_up(void **state)
+{
+	struct shelf *s = *state;
+	struct err err;
+	struct words_writer *w = open_writer(s);
+	for (unsigned i = 0; i < 50; i++)
+		add(s, w, random_doc(s, i));
+	commit(w);
+	struct words_attr attr;
+	struct words_doc doc = text_doc("uncommitted", STR("word1"), &attr);
+	assert_int_equal(words_add(w, &doc, &err), 0);
+	assert_int_equal(words_delete(w, s->doc[0].key, &err), 0);
+	words_writer_close(&w);
+	assert_folder_is(s);
+	w = open_writer(s);
+	assert_int_equal(words_commit(w, &err), 1);
+	words_writer_close(&w);
+	assert_folder_is(s);
+}
+
+static void a_document_that_cannot_be_taken_changes_nothing(void **state)
+{
+	struct shelf *s = *state;
+	struct err err;
+	struct words_writer *w = open_writer(s);
+	add(s, w, random_doc(s, 1));
+	char *huge = mem_alloc(WORDS_DOC_MOST + 1);
+	struct words_attr attr;
+	struct words_doc doc = text_doc("key", (struct str){huge, WORDS_DOC_MOST + 1}, &attr);
+	assert_int_equal(words_add(w, &doc, &err), -1);
+	assert_int_equal(err.code, ERR_USAGE);
+	doc = text_doc("", STR("text"), &attr);
+	assert_int_equal(words_add(w, &doc, &err), -1);
+	assert_int_equal(err.code, ERR_USAGE);
+	doc.key = (struct str){huge, WORDS_KEY_MOST + 1};
+	assert_int_equal(words_add(w, &doc, &err), -1);
+	mem_free(&huge);
+	commit(w);
+	words_writer_close(&w);
+	assert_folder_is(s);
+}
+
+static void a_second_writer_is_told_that_it_is_busy(void **state)
+{
+	struct shelf *s = *state;
+	struct err err;
+	struct words_writer *w = open_writer(s), *other = NULL;
+	assert_int_equal(words_writer_open(&other, s->folder, NULL, &err), -1);
+	assert_int_equal(err.code, ERR_BUSY);
+	assert_null(other);
+	words_writer_close(&w);
+}
+
+static void a_reader_keeps_its_snapshot_until_it_refreshes(void **state)
+{
+	struct shelf *s = *state, then;
+	struct err err;
+	struct words_reader *r, *held;
+	struct words_writer *w = open_writer(s);
+	for (unsigned i = 0; i < 100; i++)
+		add(s, w, random_doc(s, i));
+	commit(w);
+	assert_int_equal(words_open(&r, s->folder, &err), 0);
+	assert_int_equal(words_refresh(&r, &err), 1);
+	held = words_hold(r);
+	then = *s;
+	for (unsigned round = 0; round < 3; round++) {
+		for (unsigned i = 0; i < 50; i++)
+			add(s, w, random_doc(s, below(150)));
+		commit(w);
+		assert_index_is(&then, held);
+		assert_int_equal(words_refresh(&r, &err), 0);
+		assert_index_is(s, r);
+		assert_int_equal(words_refresh(&r, &err), 1);
+	}
+	(void)words_merge_all(w, &err);
+	words_writer_close(&w);
+	assert_index_is(&then, held);
+	assert_index_is(s, r);
+	assert_int_equal(words_refresh(&r, &err), 0);
+	assert_index_is(s, r);
+	words_close(&held);
+	words_close(&r);
+}
+
+static void memory_that_is_used_up_gives_several_segments(void **state)
+{
+	struct shelf *s = *state;
+	struct err err;
+	struct words_writer *w = open_writer(s);
+	for (unsigned i = 0; files_in(s->folder, ".words") < 3; i++)
+		add(s, w, random_doc(s, below(2500)));
+	commit(w);
+	assert_folder_is(s);
+	struct words_reader *r;
+	assert_int_equal(words_open(&r, s->folder, &err), 0);
+	size_t n;
+	(void)words_parts(r, &n);
+	assert_in_range(n, 3, 4);
+	words_close(&r);
+	words_writer_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(an_empty_index_opens_and_has_nothing, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(random_documents_come_back_word_for_word, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(odd_documents_come_back, set_up, tear_down),
+		SHELF_TEST(an_empty_index_opens_and_has_nothing),
+		SHELF_TEST(random_documents_come_back_word_for_word),
+		SHELF_TEST(odd_documents_come_back),
+		SHELF_TEST(a_replaced_document_is_there_once),
+		SHELF_TEST(deleted_documents_are_gone_after_the_commit),
+		SHELF_TEST(an_index_of_which_all_is_deleted_is_empty),
+		SHELF_TEST(what_was_not_committed_is_given_up),
+		SHELF_TEST(a_document_that_cannot_be_taken_changes_nothing),
+		SHELF_TEST(a_second_writer_is_told_that_it_is_busy),
+		SHELF_TEST(a_reader_keeps_its_snapshot_until_it_refreshes),
+		SHELF_TEST(memory_that_is_used_up_gives_several_segments),
 	};
 	return cmocka_run_group_tests(tests, scratch_make, scratch_done);
 }

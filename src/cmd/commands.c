@@ -11,6 +11,7 @@ const struct command *const commands[] = {
 	&dump_command,
 	&fetch_command,
 	&robots_command,
+	&shep_command,
 	&soif_command,
 	&url_command,
 	&help_command,

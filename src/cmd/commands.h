@@ -10,6 +10,9 @@ extern const struct command dump_command;
 extern const struct command fetch_command;
 extern const struct command help_command;
 extern const struct command robots_command;
+extern const struct command shep_buckets_command;    /* of garner shep */
+extern const struct command shep_buckettool_command; /* of garner shep */
+extern const struct command shep_command;
 extern const struct command soif_command;
 extern const struct command status_command;
 extern const struct command up_command;

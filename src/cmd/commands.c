@@ -15,6 +15,7 @@ const struct command *const commands[] = {
 	&fetch_command,
 	&index_command,
 	&robots_command,
+	&shep_command,
 	&soif_command,
 	&url_command,
 	&help_command,

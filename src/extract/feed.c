@@ -54,6 +54,18 @@ static void set_field(struct xml *x, int field, struct str value)
 	buf_add_str(&x->field[field], value);
 }
 
+static bool is_block(struct str tag)
+{
+	static const char *const names[] = {"p", "br", "div", "li", "tr", "h1", "h2", "h3"};
+	size_t n = 0;
+	while (n < tag.n && tag.p[n] != '>' && tag.p[n] != ' ' && tag.p[n] != '/')
+		n++;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (str_eq_nocase(str_head(tag, n), str_of(names[i])))
+			return true;
+	return false;
+}
+
 /* Markup in titles and summaries is text that was escaped once more: tags go, the entities that
  * matter are read. */
 static void flow_markup(struct text_flow *f, struct str s)
@@ -79,8 +91,7 @@ static void flow_markup(struct text_flow *f, struct str s)
 			text_flow(f, entities[k].text);
 			s = str_from(s, entities[k].name.n);
 		} else if (s.p[0] == '<' && s.n > 1 && (s.p[1] | 32) >= '/' && s.p[1] != ' ') {
-			bool block = s.n > 2 && (s.p[1] == 'p' || s.p[1] == 'b' || s.p[1] == 'd' ||
-						 s.p[1] == 'l' || s.p[1] == 'h');
+			bool block = is_block(str_from(s, 1));
 			s = str_from(s, str_find_byte(s, '>') + 1);
 			text_gap(f, block ? '\n' : ' ');
 		} else {

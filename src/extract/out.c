@@ -25,7 +25,7 @@ static size_t whole(struct str s, size_t n)
 {
 	if (n >= s.n)
 		return s.n;
-	for (size_t back = 0; back < 4 && back < n; back++)
+	for (size_t back = 0; back < 4 && back <= n; back++)
 		if (((unsigned char)s.p[n - back] & 0xc0) != 0x80)
 			return n - back;
 	return n;

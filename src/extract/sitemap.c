@@ -27,7 +27,7 @@ static void start(struct xml *x, struct str name, const char **attributes)
 static void end_item(struct xml *x)
 {
 	struct doc_link l = {.kind = x->id_is_link ? LINK_SITEMAP : LINK_PAGE, .time_s = x->time_s};
-	if (xml_resolve(x, buf_str(&x->field[FEED_LINK]), &l.url))
+	if (x->field[FEED_LINK].n && xml_resolve(x, buf_str(&x->field[FEED_LINK]), &l.url))
 		out_link(x->out, &l);
 	else
 		x->ret->links_left_out++;

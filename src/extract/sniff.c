@@ -37,9 +37,9 @@ static const struct {
 };
 
 static const char *const tags[] = {
-	"!doctype html", "html",   "head",     "body",   "title", "meta", "link", "script", "style",
-	"div",           "p",      "a",        "table",  "h1",    "h2",   "ul",   "br",     "b",
-	"font",          "iframe", "frameset", "center", "img",   "span", "form",
+	"html", "head", "body",   "title",    "meta",   "link", "script", "style",
+	"div",  "p",    "a",      "table",    "h1",     "h2",   "ul",     "br",
+	"b",    "font", "iframe", "frameset", "center", "img",  "span",   "form",
 };
 
 static bool is_space(char c)
@@ -99,14 +99,14 @@ static enum sniff sniff_markup(struct str s)
 	for (size_t i = 0; i < ARRAY_LEN(feeds); i++)
 		if (str_is(root, feeds[i]))
 			return SNIFF_FEED;
-	if (str_eq_nocase(root, STR("html")))
+	if (str_eq_nocase(root, STR("html")) || is_tag(str_from(s, 1), "!doctype html"))
 		return SNIFF_HTML;
 	for (size_t i = 0; i < ARRAY_LEN(tags); i++)
 		if (is_tag(str_from(s, 1), tags[i]) || str_eq_nocase(root, str_of(tags[i])))
-			return xml ? SNIFF_XML : SNIFF_HTML;
+			return xml ? SNIFF_XML : SNIFF_TAGS;
 	if (xml)
 		return SNIFF_XML;
-	return str_starts(s, STR("<!--")) ? SNIFF_HTML : SNIFF_TEXT;
+	return str_starts(s, STR("<!--")) ? SNIFF_TAGS : SNIFF_TEXT;
 }
 
 static bool has_binary(struct str s)

@@ -120,7 +120,7 @@ static enum extract_type arbitrate(struct types *t, struct str body, enum sniff 
 {
 	const char *media = types_magic(t, body);
 	bool vague = !media || !strchr(media, '/') || str_is(str_of(media), "text/plain");
-	if (vague && seen == SNIFF_HTML)
+	if (vague && (seen == SNIFF_HTML || seen == SNIFF_TAGS))
 		media = "text/html";
 	else if (vague && seen == SNIFF_XML)
 		media = "application/xml";
@@ -135,6 +135,7 @@ static enum extract_type judge_alone(struct types *t, const struct extract_job *
 {
 	switch (seen) {
 	case SNIFF_HTML:
+	case SNIFF_TAGS:
 		return take(ret, "text/html", EXTRACT_HTML);
 	case SNIFF_FEED:
 		return take(ret, "application/xml", EXTRACT_FEED);
@@ -160,6 +161,8 @@ static int judge_declared(enum extract_type declared, enum sniff seen)
 		return declared;
 	case SNIFF_HTML: /* XHTML comes under all names of XML */
 		return xml ? EXTRACT_HTML : declared != EXTRACT_OTHER ? (int)declared : -1;
+	case SNIFF_TAGS:
+		return declared != EXTRACT_OTHER ? (int)declared : -1;
 	case SNIFF_FEED: /* sitemaps come under all names of text */
 		return declared != EXTRACT_OTHER ? EXTRACT_FEED : -1;
 	case SNIFF_XML:

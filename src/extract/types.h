@@ -8,7 +8,8 @@ enum { TYPES_MEDIA_MAX = sizeof(((struct extract_result *)0)->media_type) };
 /* What the first bytes look like. */
 enum sniff {
 	SNIFF_EMPTY,
-	SNIFF_HTML,
+	SNIFF_HTML, /* a document of it */
+	SNIFF_TAGS, /* begins with a tag of HTML */
 	SNIFF_XML,
 	SNIFF_FEED, /* XML whose root is that of a feed or sitemap */
 	SNIFF_TEXT,

@@ -197,12 +197,20 @@ static void XMLCALL on_default(void *ctx, const char *p, int n)
 	(void)ctx, (void)p, (void)n;
 }
 
-/* What is outside counts as empty. */
+/* What is outside counts as empty. The DTD must have been read, so that expat does not take the
+ * document to have none. */
 static int XMLCALL on_external(XML_Parser parser, const char *context, const char *base,
 			       const char *system_id, const char *public_id)
 {
-	(void)parser, (void)context, (void)base, (void)system_id, (void)public_id;
-	return XML_STATUS_OK;
+	(void)base, (void)system_id, (void)public_id;
+	if (context)
+		return XML_STATUS_OK;
+	XML_Parser dtd = XML_ExternalEntityParserCreate(parser, NULL, NULL);
+	if (!dtd)
+		return XML_STATUS_ERROR;
+	enum XML_Status status = XML_Parse(dtd, "", 0, 1);
+	XML_ParserFree(dtd);
+	return status;
 }
 
 static XML_Parser make_parser(struct xml *x)

@@ -84,7 +84,7 @@ static const char *copy_words(struct doc *d, const char *p, const char *end)
 		memcpy(to, from, STEP);
 		p += took;
 		to += took;
-		after_blank = took && to[-1] == ' ';
+		after_blank = took ? to[-1] == ' ' : after_blank;
 	} while (took == STEP);
 	if (after_blank) {
 		to--;

@@ -9,6 +9,7 @@ extern const struct command doctor_command;
 extern const struct command dump_command;
 extern const struct command fetch_command;
 extern const struct command help_command;
+extern const struct command index_command;
 extern const struct command robots_command;
 extern const struct command soif_command;
 extern const struct command status_command;

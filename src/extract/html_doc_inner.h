@@ -75,6 +75,13 @@ static inline bool html_hidden(const struct doc *d)
 /* White space as a reader sees it, into the text. */
 void html_flow(struct doc *d, struct str s);
 
+enum { HTML_STEP = 16 };
+/* How many of the n bytes (at most HTML_STEP) are text as it is shown: no white space but single
+ * blanks, no character that looks like a blank or like nothing. `after_blank`: there is a blank
+ * before. The first one reads HTML_STEP bytes in any case. */
+size_t html_copyable(const char *p, size_t n, bool after_blank);
+size_t html_copyable_portable(const char *p, size_t n, bool after_blank);
+
 static inline void html_gap(struct doc *d, char gap)
 {
 	if (d->gap != '\n')

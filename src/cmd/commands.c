@@ -3,6 +3,9 @@
 
 /* clang-format off */
 const struct command *const commands[] = {
+	&add_command,
+	&search_command,
+	&why_command,
 	&up_command,
 	&status_command,
 	&doctor_command,

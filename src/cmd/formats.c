@@ -1,6 +1,8 @@
 /* One line per format; doc/formats/ has a page for each. */
 #include "base/counters.h"
 #include "base/record.h"
+#include "broker/batch.h"
+#include "broker/cursors.h"
 #include "cmd/command.h"
 #include "fetch/hostq.h"
 #include "fetch/polite.h"
@@ -11,10 +13,12 @@
 
 /* clang-format off */
 const struct format *const formats[] = {
+	&batch_format,
 	&bucket_dict_format,
 	&bucket_format,
 	&bucket_moves_format,
 	&counters_format,
+	&cursors_format,
 	&docstore_format,
 	&docstore_ledger_format,
 	&docstore_moved_format,

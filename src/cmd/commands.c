@@ -13,6 +13,7 @@ const struct command *const commands[] = {
 	&check_command,
 	&dump_command,
 	&fetch_command,
+	&extract_command,
 	&index_command,
 	&robots_command,
 	&shep_command,

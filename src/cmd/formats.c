@@ -8,6 +8,7 @@
 #include "fetch/polite.h"
 #include "fetch/robots_cache.h"
 #include "index/docstore.h"
+#include "index/words.h"
 #include "shepherd/bucket_attrs.h"
 #include "shepherd/bucket_shake.h"
 
@@ -26,6 +27,9 @@ const struct format *const formats[] = {
 	&polite_format,
 	&record_format,
 	&robots_format,
+	&words_deletes_format,
+	&words_manifest_format,
+	&words_segment_format,
 	NULL,
 };
 /* clang-format on */

@@ -26,16 +26,19 @@ int cage_memory(struct cage *c, struct cage_worker *w, struct err *err)
 			      .path = mem_text("memory for garner-parse")};
 	if (w->memory.fd < 0)
 		return err_sys(err, "%s", w->memory.path);
-	if (file_truncate(&w->memory, one * CAGE_SLOTS, err) < 0)
+	if (file_truncate(&w->memory, cage_memory_size(c->options.body_max), err) < 0)
 		return -1;
 	/* a worker that made it shorter would kill us when we look */
 	if (fcntl(w->memory.fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
 		return err_sys(err, "sealing of the %s", w->memory.path);
-	w->map = mmap(NULL, one * CAGE_SLOTS, PROT_READ | PROT_WRITE, MAP_SHARED, w->memory.fd, 0);
+	w->map = mmap(NULL, cage_memory_size(c->options.body_max), PROT_READ | PROT_WRITE,
+		      MAP_SHARED, w->memory.fd, 0);
 	if (w->map == MAP_FAILED) {
 		w->map = NULL;
-		return err_sys(err, "%zu bytes of %s", one * CAGE_SLOTS, w->memory.path);
+		return err_sys(err, "%zu bytes of %s", cage_memory_size(c->options.body_max),
+			       w->memory.path);
 	}
+	w->progress = (const struct cage_progress *)(w->map + CAGE_SLOTS * one);
 	for (unsigned i = 0; i < CAGE_SLOTS; i++) {
 		w->slot[i].lent = (struct cage_slot){w->map + i * one, c->options.body_max};
 		w->slot[i].worker = w;

@@ -164,10 +164,16 @@ static void on_tick(void *ctx)
 
 /* Sockets and the timer of libcurl's. */
 
+static void sock_end(struct sock *s);
+
 static void on_ready(void *ctx, unsigned what)
 {
 	struct sock *s = ctx; /* may be gone after the call */
 	struct robot *r = s->robot;
+	if (!s->request) { /* what nobody has asked for, or the end: libcurl will find out */
+		sock_end(s);
+		return;
+	}
 	s->request->active_us = loop_now_us(r->parts.loop);
 	if (++s->events % WIRE_EVENTS == 0 && wire_is_over(s))
 		give_up(s->request, OUTCOME_LIMIT, ROBOT_CAUSE_WIRE);
@@ -212,7 +218,9 @@ static int on_close(void *ctx, curl_socket_t fd)
 {
 	struct robot *r = ctx;
 	struct sock *s = *sock_at(r, fd);
-	if (s)
+	if (s && !s->request)
+		sock_end(s);
+	else if (s)
 		loop_io_end(&s->io);
 	return close(fd);
 }
@@ -228,6 +236,25 @@ static void sock_end(struct sock *s)
 		s->next->at = s->at;
 	s->next = r->free_socks;
 	r->free_socks = s;
+}
+
+/* libcurl is done with it for now. One that waits for the next request stays watched, which saves
+ * two calls of the system for each. */
+static void sock_rest(struct sock *s)
+{
+	if (s->io.want == LOOP_READ)
+		s->request = NULL;
+	else
+		sock_end(s);
+}
+
+static struct sock *sock_of(struct shard *sh, int fd)
+{
+	struct sock *s = *sock_at(sh->robot, fd);
+	if (!s || s->request || s->shard != sh)
+		return sock_new(sh, fd);
+	ENSURE(sh->robot->curl.multi_assign(sh->multi, fd, s) == CURLM_OK);
+	return s;
 }
 
 /* A socket belongs to one request at a time: nothing is sent side by side over one connection. */
@@ -247,11 +274,11 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *kn
 	struct sock *s = known;
 	if (what == CURL_POLL_REMOVE) {
 		if (s)
-			sock_end(s);
+			sock_rest(s);
 		return 0;
 	}
 	if (!s)
-		s = sock_new(sh, fd);
+		s = sock_of(sh, fd);
 	sock_belongs(s, request_of(sh->robot, easy));
 	loop_io_want(sh->robot->parts.loop, &s->io, fd,
 		     (what & CURL_POLL_IN ? (unsigned)LOOP_READ : 0) |

@@ -85,7 +85,8 @@ struct exec {
 
 	struct exec_best best;
 	size_t keep;   /* offset + limit */
-	uint32_t need; /* the least score that enters */
+	uint32_t need; /* a less score does not enter */
+	bool anyhow;   /* documents come in any order: an equal score may enter too */
 	uint64_t seen; /* matches */
 	bool stopped;  /* there were more, which nobody wants */
 
@@ -129,6 +130,8 @@ uint32_t exec_list_join(const struct exec_list *l, const uint32_t *doc, uint32_t
 			uint32_t ret_at[static SEGMENT_BLOCK]);
 uint32_t exec_list_bound(struct exec *e, struct exec_list *l, uint32_t block);
 void exec_list_bounds(struct exec *e, struct exec_list *l); /* of all blocks, once */
+/* Blocks by their bounds, the greatest first, once these were looked at. */
+const uint32_t *exec_list_order(struct exec *e, const struct exec_list *l);
 /* A bound for all documents from `from` to `to`; moves the list to `from`. */
 uint32_t exec_list_range_bound(struct exec *e, struct exec_list *l, uint32_t from, uint32_t to);
 

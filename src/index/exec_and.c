@@ -4,8 +4,9 @@
  */
 #include "index/exec.h"
 
-struct and
-{
+enum { BEST_PART = 2 }; /* of the blocks may come before their turn */
+
+struct all {
 	struct exec_list **list; /* the shortest first */
 	uint32_t lists;
 	struct exec_check **check;
@@ -19,7 +20,7 @@ struct and
 	 * postings they are. */
 	uint32_t left;
 	uint32_t doc[SEGMENT_BLOCK], score[SEGMENT_BLOCK];
-	uint32_t(*where)[SEGMENT_BLOCK];
+	uint32_t (*where)[SEGMENT_BLOCK];
 };
 
 /* A leaf's lists join those of the others; the same list is opened once. */
@@ -39,7 +40,7 @@ static void want(struct wanted *w, const struct exec_leaf *leaf)
 	}
 }
 
-static void sort_lists(struct and*a)
+static void sort_lists(struct all *a)
 {
 	for (uint32_t i = 1; i < a->lists; i++)
 		for (uint32_t j = i; j > 0 && a->list[j]->p.df < a->list[j - 1]->p.df; j--) {
@@ -50,7 +51,7 @@ static void sort_lists(struct and*a)
 }
 
 /* false: no document of the segment matches. */
-static bool open_lists(struct exec *e, struct and*a, const struct exec_node *const *kid,
+static bool open_lists(struct exec *e, struct all *a, const struct exec_node *const *kid,
 		       uint32_t kids)
 {
 	struct wanted w = {.term = arena_array(e->arena, e->terms, sizeof *w.term),
@@ -75,7 +76,7 @@ static bool open_lists(struct exec *e, struct and*a, const struct exec_node *con
 }
 
 /* What is not lists. false: no document of the segment matches. */
-static bool open_rest(struct exec *e, struct and*a, const struct exec_node *const *kid,
+static bool open_rest(struct exec *e, struct all *a, const struct exec_node *const *kid,
 		      uint32_t kids)
 {
 	a->check = arena_array(e->arena, kids, sizeof(struct exec_check *));
@@ -94,7 +95,7 @@ static bool open_rest(struct exec *e, struct and*a, const struct exec_node *cons
 }
 
 /* All that is not lists of leaves; then the document is found. */
-static void candidate(struct exec *e, struct and*a, uint32_t i)
+static void candidate(struct exec *e, struct all *a, uint32_t i)
 {
 	uint32_t doc = a->doc[i], score = a->score[i];
 	e->count.candidates++;
@@ -116,7 +117,7 @@ static void candidate(struct exec *e, struct and*a, uint32_t i)
 }
 
 /* Those of the first list that may enter. */
-static void take_lead(struct exec *e, struct and*a, uint32_t behind)
+static void take_lead(struct exec *e, struct all *a, uint32_t behind)
 {
 	const struct exec_list *l = a->list[0];
 	uint32_t n = 0, need = e->need > behind ? e->need - behind : 0;
@@ -131,7 +132,7 @@ static void take_lead(struct exec *e, struct and*a, uint32_t behind)
 
 /* Documents `from` to `to` of those that are left are in the block at hand of list k, or not; what
  * stays goes to `kept` and on. Returns how many are kept then. */
-static uint32_t join_block(struct exec *e, struct and*a, uint32_t k, uint32_t from, uint32_t to,
+static uint32_t join_block(struct exec *e, struct all *a, uint32_t k, uint32_t from, uint32_t to,
 			   uint32_t kept)
 {
 	struct exec_list *l = a->list[k];
@@ -156,7 +157,7 @@ static uint32_t join_block(struct exec *e, struct and*a, uint32_t k, uint32_t fr
 }
 
 /* Blocks in which no document could enter are not decoded. */
-static void join_list(struct exec *e, struct and*a, uint32_t k)
+static void join_list(struct exec *e, struct all *a, uint32_t k)
 {
 	struct exec_list *l = a->list[k];
 	uint32_t kept = 0;
@@ -173,7 +174,7 @@ static void join_list(struct exec *e, struct and*a, uint32_t k)
 }
 
 /* Bounds of what is joined; false: the lists have no more documents in common. */
-static bool set_bounds(struct exec *e, struct and*a, uint32_t from, uint32_t to)
+static bool set_bounds(struct exec *e, struct all *a, uint32_t from, uint32_t to)
 {
 	a->behind[a->lists] = a->rest_most + e->rank_most;
 	for (uint32_t i = a->lists; i-- > 1;) {
@@ -185,7 +186,7 @@ static bool set_bounds(struct exec *e, struct and*a, uint32_t from, uint32_t to)
 	return true;
 }
 
-static void run_block(struct exec *e, struct and*a)
+static void run_block(struct exec *e, struct all *a)
 {
 	if (!exec_list_scores(e, a->list[0]))
 		return;
@@ -197,19 +198,45 @@ static void run_block(struct exec *e, struct and*a)
 			candidate(e, a, i);
 }
 
-static void run(struct exec *e, struct and*a)
+/* A block of the first list. false: behind it nothing can match any more. */
+static bool run_lead(struct exec *e, struct all *a, uint32_t block)
 {
 	struct exec_list *lead = a->list[0];
-	for (uint32_t b = 0; b < lead->p.blocks && !e->failed && !exec_late(e); b++) {
-		uint32_t from = b ? lead->p.last[b - 1] + 1 : 0, to = lead->p.last[b];
-		lead->block = b;
-		if (!set_bounds(e, a, from, to))
+	uint32_t from = block ? lead->p.last[block - 1] + 1 : 0, to = lead->p.last[block];
+	lead->block = block;
+	if (!set_bounds(e, a, from, to))
+		return false;
+	if (exec_list_bound(e, lead, block) + a->behind[1] >= e->need)
+		run_block(e, a);
+	else
+		e->count.blocks_passed++;
+	return true;
+}
+
+/* The blocks with the greatest bounds come first, until there are as many hits as are wanted: what
+ * is good enough is then known early. */
+static void run_best(struct exec *e, struct all *a, uint8_t *done)
+{
+	const struct exec_list *lead = a->list[0];
+	const uint32_t *order = exec_list_order(e, lead);
+	for (uint32_t i = 0; i < lead->p.blocks / BEST_PART && !e->failed && !exec_late(e); i++) {
+		if (e->need)
 			return;
-		if (exec_list_bound(e, lead, b) + a->behind[1] >= e->need)
-			run_block(e, a);
-		else
-			e->count.blocks_passed++;
+		done[order[i]] = true;
+		run_lead(e, a, order[i]);
 	}
+}
+
+static void run(struct exec *e, struct all *a)
+{
+	uint32_t blocks = a->list[0]->p.blocks;
+	uint8_t *done = arena_array(e->arena, blocks, sizeof *done);
+	e->anyhow = a->rests == 0;
+	if (e->anyhow)
+		run_best(e, a, done);
+	for (uint32_t b = 0; b < blocks && !e->failed && !exec_late(e); b++)
+		if (!done[b] && !run_lead(e, a, b))
+			return;
 }
 
 bool exec_and_run(struct exec *e, const struct exec_node *root)
@@ -226,7 +253,7 @@ bool exec_and_run(struct exec *e, const struct exec_node *root)
 		leaves += kid[i]->leaf != NULL;
 	if (leaves == 0)
 		return false;
-	struct and*a = arena_alloc(e->arena, sizeof *a);
+	struct all *a = arena_alloc(e->arena, sizeof *a);
 	if (open_lists(e, a, kid, kids) && open_rest(e, a, kid, kids))
 		run(e, a);
 	return true;

@@ -62,8 +62,12 @@ bool exec_list_to(struct exec_list *l, uint32_t doc)
 {
 	const uint32_t *last = l->p.last;
 	uint32_t lo = l->block, n = l->p.blocks;
-	if (lo < n && last[lo] >= doc)
+	if (lo && last[lo - 1] >= doc)
+		lo = 0; /* a way back is rare, and made from the beginning */
+	if (lo < n && last[lo] >= doc) {
+		l->block = lo;
 		return true;
+	}
 	uint32_t step = 1;
 	while (lo + step < n && last[lo + step] < doc) {
 		lo += step;
@@ -130,17 +134,13 @@ static uint32_t find(const uint32_t docs[SEGMENT_BLOCK], uint32_t doc)
 
 uint32_t exec_list_seek(struct exec *e, struct exec_list *l, uint32_t doc)
 {
-	while (!e->failed && exec_list_to(l, doc)) {
-		if (!exec_list_docs(e, l))
-			return NO_DOC;
-		l->at = find(l->docs, doc);
-		if (l->at < l->in_block) {
-			l->where = l->block * SEGMENT_BLOCK + l->at;
-			return l->docs[l->at];
-		}
-		l->block++; /* the bound of a short list lay behind its last document */
-	}
-	return NO_DOC;
+	if (e->failed || !exec_list_to(l, doc) || !exec_list_docs(e, l))
+		return NO_DOC;
+	l->at = find(l->docs, doc);
+	if (l->at >= l->in_block)
+		return NO_DOC; /* the bound of a short list lies behind its last document */
+	l->where = l->block * SEGMENT_BLOCK + l->at;
+	return l->docs[l->at];
 }
 
 uint32_t exec_list_score(struct exec *e, struct exec_list *l, uint32_t at)
@@ -189,6 +189,26 @@ void exec_list_bounds(struct exec *e, struct exec_list *l)
 		  rank_bounds(l->weight, &l->p.bound[0][0], l->p.blocks, &e->norms, l->bounds);
 	if (l->times > 1)
 		multiply(l->bounds, l->p.blocks, l->times);
+}
+
+enum { STEPS = 256 }; /* of bounds; blocks within one stay as they are */
+
+static uint32_t step_of(const struct exec_list *l, uint32_t block)
+{
+	return (uint32_t)((uint64_t)(l->most - l->bounds[block]) * (STEPS - 1) / l->most);
+}
+
+const uint32_t *exec_list_order(struct exec *e, const struct exec_list *l)
+{
+	uint32_t *order = arena_array(e->arena, l->p.blocks, sizeof *order);
+	uint32_t start[STEPS + 1] = {0};
+	for (uint32_t b = 0; b < l->p.blocks; b++)
+		start[step_of(l, b) + 1]++;
+	for (uint32_t i = 1; i <= STEPS; i++)
+		start[i] += start[i - 1];
+	for (uint32_t b = 0; b < l->p.blocks; b++)
+		order[start[step_of(l, b)]++] = b;
+	return order;
 }
 
 uint32_t exec_list_range_bound(struct exec *e, struct exec_list *l, uint32_t from, uint32_t to)

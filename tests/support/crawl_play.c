@@ -108,7 +108,7 @@ static int next_state(struct play *p, bool contrib, struct err *err)
 
 int play_begin(struct play *p, struct err *err)
 {
-	if (next_state(p, true, err) < 0 || open_buckets(p, BUCKET_APPEND, err) < 0)
+	if (next_state(p, false, err) < 0 || open_buckets(p, BUCKET_APPEND, err) < 0)
 		return -1;
 	return state_phase(p->st) == PHASE_REAP
 		       ? 0
@@ -406,4 +406,98 @@ int play_version(struct play *p, uint64_t page, uint64_t *ret, struct err *err)
 	state_free(&st);
 	arena_reset(&p->arena, mark);
 	return rc;
+}
+
+/* Operations by number */
+
+enum play_kind play_model_op(struct play_model *m, uint64_t k, uint64_t *ret_page)
+{
+	uint64_t page = hash_u64(k + 1) % PLAY_PAGES;
+	enum play_kind kind = m->version[page] == 0 ? PLAY_GATHER
+			      : k % 7 == 3          ? PLAY_REFRESH
+			      : k % 13 == 8         ? PLAY_DELETE
+						    : PLAY_GATHER;
+	if (kind != PLAY_REFRESH)
+		m->version[page] = kind == PLAY_GATHER ? k + 1 : 0;
+	*ret_page = page;
+	return kind;
+}
+
+int play_op(struct play *p, struct play_model *m, uint64_t k, struct err *err)
+{
+	uint64_t page;
+	p->now_us = PLAY_START + (int64_t)k * US_PER_S;
+	switch (play_model_op(m, k, &page)) {
+	case PLAY_GATHER:
+		return play_gather(p, page, k + 1, err);
+	case PLAY_REFRESH:
+		return play_refresh(p, page, err);
+	default:
+		return play_delete(p, page, err);
+	}
+}
+
+static int last_in_index(struct state *st, int64_t *last_s, struct err *err)
+{
+	const struct url_index *index;
+	struct url_index_scan *scan;
+	struct index_item item;
+	if (state_index(st, &index, err) < 0 ||
+	    url_index_scan(&scan, index, (struct footprint){0, 0}, err) < 0)
+		return -1;
+	int rc;
+	while ((rc = url_index_next(scan, &item, err)) == 0)
+		*last_s = MAX(*last_s, (int64_t)item.last_seen_s);
+	url_index_scan_free(&scan);
+	return rc < 0 ? rc : 0;
+}
+
+static int last_in_journal(struct state *st, int64_t *last_s, struct err *err)
+{
+	struct record_reader *r = NULL;
+	struct record record;
+	struct journal_entry e;
+	int rc = state_read(st, "journal", &r, err);
+	while (rc == 0 && (rc = record_next(r, &record, err)) == 0) {
+		rc = journal_read(record.payload, &e, err);
+		if (rc == 0)
+			*last_s = MAX(*last_s, e.time_us / US_PER_S);
+	}
+	record_reader_free(&r);
+	return rc < 0 ? rc : 0;
+}
+
+int play_ops(struct play *p, uint64_t *ret, struct err *err)
+{
+	struct state *st = NULL;
+	int64_t last_s = PLAY_START / US_PER_S;
+	if (take_newest(p, &st, err) < 0)
+		return -1;
+	int rc = last_in_index(st, &last_s, err);
+	if (rc == 0 && !phase_is_done(state_phase(st)))
+		rc = last_in_journal(st, &last_s, err);
+	state_free(&st);
+	if (rc == 0)
+		*ret = (uint64_t)(last_s - PLAY_START / US_PER_S);
+	return rc;
+}
+
+int play_check(struct play *p, uint64_t n, bool later, struct err *err)
+{
+	struct play_model m = {0};
+	uint64_t page;
+	for (uint64_t k = 0; k < n; k++)
+		(void)play_model_op(&m, k, &page);
+	for (page = 0; page < PLAY_PAGES; page++) {
+		uint64_t version = 0;
+		int rc = play_version(p, page, &version, err);
+		if (rc < 0)
+			return -1;
+		if (later ? version < m.version[page] : version != m.version[page])
+			return err_set(err, ERR_DAMAGED,
+				       "page %" PRIu64 " has version %" PRIu64 ", not %" PRIu64
+				       ", after %" PRIu64 " operations",
+				       page, version, m.version[page], n);
+	}
+	return 0;
 }

@@ -53,7 +53,7 @@ static void has_kept(struct buckets *b, const struct kept *kept)
 	while (bucket_scan_next(&scan, &bucket, &err) == 0)
 		assert_int_equal(bucket.oid, kept->oid[n++]);
 	assert_int_equal(n, kept->n);
-	assert_int_equal(scan.torn, 0);
+	assert_false(scan.torn);
 	bucket_scan_done(&scan);
 }
 

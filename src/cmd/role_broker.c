@@ -1,5 +1,5 @@
 /* The role `broker`, with the feeds that garner has. */
-#include "broker/broker.h"
+#include "broker/collect.h"
 #include "cmd/command.h"
 #include "shepherd/source_crawl.h"
 

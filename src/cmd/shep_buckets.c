@@ -71,7 +71,7 @@ static const struct cmd_option show_options[] = {
 static const struct cmd_example extract_examples[] = {
 	{"garner shep buckets extract 1a2", "the attributes of bucket 000001a2"},
 };
-static const struct command extract_command = {
+static const struct command get_command = {
 	.name = "extract",
 	.summary = "print buckets by their numbers",
 	.description = "Attributes one a line, the name before the value, header first; a value of "
@@ -202,7 +202,7 @@ static const struct command train_command = {
 };
 
 static const struct command *const subs[] = {
-	&list_command,  &extract_command, &cat_command,   &insert_command, &delete_command,
+	&list_command,  &get_command, &cat_command,   &insert_command, &delete_command,
 	&audit_command, &fix_command,     &quick_command, &shake_command,  &train_command,
 };
 const struct command shep_buckets_command = {

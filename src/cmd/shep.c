@@ -345,10 +345,10 @@ static const struct command recover_command = {
 
 static const struct cmd_option dump_options[] = {
 	FLAG('i', index, "the URLs"),
-	FLAG('s', sites, "the sites"),
+	FLAG(0, sites, "the sites"),
 	FLAG('p', plan, "what is to be gathered"),
 	FLAG('j', journal, "what came of it"),
-	FLAG('c', contrib, "URLs that were found"),
+	FLAG(0, contrib, "URLs that were found"),
 	FLAG(0, changes, "what modules did to URLs"),
 	FLAG(0, checkpoints, "lengths that belong together"),
 	FLAG(0, gone, "URLs that were forgotten, of the whole crawl"),

@@ -88,7 +88,7 @@ struct exec {
 	uint32_t need; /* a less score does not enter */
 	bool anyhow;   /* documents come in any order: an equal score may enter too */
 	uint64_t seen; /* matches */
-	bool stopped;  /* there were more, which nobody wants */
+	bool stopped;  /* there may be more matches, which nobody looked at */
 
 	/* the segment at hand */
 	size_t number;

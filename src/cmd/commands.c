@@ -3,6 +3,9 @@
 
 /* clang-format off */
 const struct command *const commands[] = {
+	&add_command,
+	&search_command,
+	&why_command,
 	&up_command,
 	&status_command,
 	&doctor_command,
@@ -10,6 +13,8 @@ const struct command *const commands[] = {
 	&check_command,
 	&dump_command,
 	&fetch_command,
+	&extract_command,
+	&index_command,
 	&robots_command,
 	&soif_command,
 	&url_command,

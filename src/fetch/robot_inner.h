@@ -53,11 +53,21 @@ struct job {
 	struct request *request; /* NULL: none is under way */
 };
 
+/* libcurl walks all kept connections of a multi handle once a second, and finds one among them by a
+ * table that does not grow. So there are several, and a server's requests all go to the same. */
+struct shard {
+	struct robot *robot;
+	CURLM *multi;
+	struct loop_timer timer;
+	struct loop_later act; /* libcurl wants to be called */
+};
+
 /* One request: a handle of libcurl and what belongs to it, used again and again. */
 struct request {
 	struct robot *robot;
 	struct request *next, *prev; /* those under way: a ring; or free ones */
 	struct job *job;
+	struct shard *shard;
 	CURL *easy; /* made for each */
 	struct robot_head head;
 	struct digest *md5, *sha256;
@@ -78,6 +88,7 @@ struct request {
 /* A socket of libcurl's on the loop. */
 struct sock {
 	struct robot *robot;
+	struct shard *shard;
 	struct request *request;
 	struct sock *next; /* all, or free ones */
 	struct sock **at;
@@ -96,7 +107,8 @@ struct robot {
 	struct robot_parts parts;
 	struct robot_conf conf;
 	struct curl_lib curl;
-	CURLM *multi;
+	struct shard *shard;
+	size_t nshards;
 	CURL *model; /* what all handles are copied from */
 	char *agent; /* the product token */
 	char *user_agent;
@@ -107,8 +119,8 @@ struct robot {
 	struct request *free_requests;
 	struct sock *socks, *free_socks, **sock_of; /* all, spare ones, by descriptor */
 	size_t nsocks;
-	struct loop_later later, act; /* fresh jobs; libcurl wants to be called */
-	struct loop_timer timer, tick, sync;
+	struct loop_later later; /* fresh jobs */
+	struct loop_timer tick, sync;
 	struct robot_stats stats;
 	char room[URL_TEXT_MAX * 3 + 64];
 };

@@ -12,11 +12,11 @@
 
 enum {
 	DOCSTORE_BLOCK = 32 << 10,    /* bytes of text after which a block is closed */
-	DOCSTORE_DOC_MOST = 65 << 20, /* bytes of one document as SOIF text */
+	DOCSTORE_DOC_MOST = 64 << 20, /* bytes of one document as SOIF text */
 };
 
-/* Where a document lies; opaque, fits in 64 bits wherever somebody keeps it. 0: nowhere. Addresses
- * are never used for another document, also not after compaction. */
+/* Where a document lies; opaque, fits in 64 bits wherever somebody keeps it. 0: nowhere. An address
+ * that was synced is never used for another document, also not after compaction. */
 struct docaddr {
 	uint64_t v;
 };
@@ -49,9 +49,6 @@ int docstore_get(struct docstore *ds, struct docaddr addr, struct arena *arena, 
  * failure: all that was put since the last sync is given up, and nothing more is taken until
  * docstore_sync() has said so as well. */
 int docstore_put(struct docstore *ds, const struct soif *obj, struct docaddr *ret, struct err *err);
-/* The same for a document that is SOIF text already, as soif_print() makes it: one whole object. */
-int docstore_put_text(struct docstore *ds, struct str soif_text, struct docaddr *ret,
-		      struct err *err);
 /* Marks a document as deleted; durable with the next sync. Its space comes back by compaction. 1:
  * it is not there. */
 int docstore_delete(struct docstore *ds, struct docaddr addr, struct err *err);

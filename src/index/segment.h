@@ -73,11 +73,12 @@ struct segment_walk {
 	uint32_t shared; /* bytes at its beginning that it has in common with the one before */
 	/* private */
 	struct segment *segment;
-	uint32_t block, end;
+	unsigned attr;
+	uint32_t block, end; /* the next one to read, and the one behind the last */
 	const unsigned char *p, *stop;
-	uint32_t left;
+	uint32_t left; /* terms in the block at hand */
 	uint64_t at;
-	bool pending;
+	bool ready; /* the next term is there already */
 	char text[256];
 };
 int segment_walk(struct segment *s, unsigned attr, struct str from, struct segment_walk *ret,
@@ -97,26 +98,41 @@ int segment_form(struct segment *s, const struct segment_term *info, struct str 
 int segment_form_text(struct segment *s, const struct segment_term *info, struct str term,
 		      uint32_t number, struct buf *ret, struct err *err);
 
+/* Whether any occurrence has another form than the term (or may have). */
+bool segment_has_forms(struct segment *s, const struct segment_term *info);
+/* The term's own forms, from number SEGMENT_FORM_OWN on. */
+struct segment_forms {
+	const unsigned char *p, *stop;
+};
+int segment_forms(struct segment *s, const struct segment_term *info, struct segment_forms *ret,
+		  struct err *err);
+int segment_forms_next(struct segment_forms *it, struct str *ret, struct err *err);
+
 /* Postings. */
 
 struct postings {
 	uint32_t df, blocks;
-	const uint32_t *last; /* by block: its last document, or one behind it where blocks is 1 */
+	const uint32_t *last; /* by block: its last document, or a later one where blocks is 1 */
 	/* By block: tf, len, tf, len, tf, len. */
 	const uint8_t (*bound)[2 * SEGMENT_BOUNDS];
 	/* private */
 	struct segment *segment;
-	struct segment_term info;
-	const uint32_t *where, *pos_where; /* offsets of blocks, of the occurrences of blocks */
+	uint64_t occurrences;
+	unsigned flags;
+	/* A long list: offsets of blocks and of their occurrences, and where these begin. */
+	const uint32_t *where, *pos_where;
 	const uint8_t *pos_skip;
-	uint64_t data, pos; /* where these offsets begin in the file */
-	uint32_t data_n;
-	uint64_t pos_n;
+	uint64_t docs_at, occ_at;
+	uint32_t docs_n, occ_n, tail;
+	/* A short list: its parts. One without any is a single occurrence. */
+	const uint8_t *gaps, *tfs, *counts, *occ, *end;
+	struct segment_term one;
 	uint32_t one_last;
 	uint8_t one_bound[1][2 * SEGMENT_BOUNDS];
 	struct occurrence_cursor *cursor; /* once positions were asked for */
 };
 
+/* An open one stays where it is: it points into itself. */
 int postings_open(struct segment *s, const struct segment_term *info, struct postings *ret,
 		  struct err *err);
 void postings_close(struct postings *p); /* also a zeroed one */
@@ -130,8 +146,8 @@ static inline uint32_t postings_in_block(const struct postings *p, uint32_t bloc
 int postings_docs(struct postings *p, uint32_t block, uint32_t ret[SEGMENT_BLOCK], struct err *err);
 /* Their frequencies, 1 to 255. Places behind the last are 0. */
 int postings_tfs(struct postings *p, uint32_t block, uint32_t ret[SEGMENT_BLOCK], struct err *err);
-/* Occurrences of the i-th posting of a block, ascending; good until the next call. Cheapest in
- * order. Not for lists of attributes. */
+/* Occurrences of the i-th posting of a block, ascending; good until the next call of the same
+ * function. Cheapest in order. Not for lists of attributes. */
 int postings_positions(struct postings *p, uint32_t block, uint32_t i, const uint32_t **ret,
 		       uint32_t *ret_n, struct err *err);
 /* The forms of the same occurrences, one for each position. */
@@ -173,7 +189,7 @@ struct segment_range {
 };
 struct segment_ranges {
 	const unsigned char *p, *stop;
-	uint32_t left, at;
+	uint32_t left, at, attrs;
 };
 int segment_ranges(struct segment *s, uint32_t doc, struct segment_ranges *ret, struct err *err);
 int segment_ranges_next(struct segment_ranges *it, struct segment_range *ret, struct err *err);

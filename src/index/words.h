@@ -16,7 +16,7 @@ enum {
 	WORDS_COLUMNS_MOST = 16,    /* attributes that are columns too */
 	WORDS_ATTRS_MOST = 4096,    /* names in one segment; words of further ones are found in
 				     * the whole document only */
-	WORDS_DOC_MOST = 512 << 20, /* bytes of all values of a document */
+	WORDS_DOC_MOST = 128 << 20, /* bytes of all values of a document */
 	WORDS_MEMORY_MIN = 4 << 20, /* bytes; less is taken as this */
 	WORDS_MEMORY_DEFAULT = 256 << 20,
 };

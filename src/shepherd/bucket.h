@@ -38,7 +38,8 @@ enum bucket_mode {
 
 struct bucket_options {
 	enum bucket_mode mode;
-	unsigned shift; /* 0: as the file has it, or BUCKET_SHIFT where the file does not tell */
+	unsigned shift; /* 0: as the file has it, or BUCKET_SHIFT where the file does not tell;
+			   files that are made here always do */
 	bool unchecked; /* opens also what the quick check refuses; for those who mend it */
 	bool buffered;  /* appends go through the page cache in any case */
 };

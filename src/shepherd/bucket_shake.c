@@ -152,6 +152,13 @@ static int move_all(struct shake *s, struct err *err)
 	return rc < 0 ? rc : 0;
 }
 
+static void put_marker(struct shake *s)
+{
+	char marker[1 << BUCKET_SHIFT_MOST];
+	s->at = bucket_marker(s->b->shift, marker);
+	stream_put(&s->out, marker, (size_t)s->at);
+}
+
 /* The new file is there by name before the report is, so that the report is never taken for one
  * that stands. */
 static int create(struct shake *s, struct err *err)
@@ -169,6 +176,8 @@ static int create(struct shake *s, struct err *err)
 	struct stream_options options = {.buffered = s->b->buffered};
 	int rc = stream_create_in(&s->out, &writes, false, &options, err);
 	file_drop(&writes);
+	if (rc == 0)
+		put_marker(s);
 	return rc < 0 ? rc : record_open(&s->moves, s->moves_path, &moves_kind, 0644, NULL, err);
 }
 

@@ -26,7 +26,9 @@ struct gone {
 /* Entries are gathered and appended many at a time. */
 struct gone_writer;
 int gone_open(struct gone_writer **ret, const char *path, struct err *err);
-int gone_add(struct gone_writer *w, const struct gone *g, struct err *err);
+/* The group is that of the records which are appended when enough has come together. */
+int gone_add(struct gone_writer *w, const struct gone *g, struct record_group *group,
+	     struct err *err);
 /* Hands what was gathered to the record file, whose sync makes it durable. */
 int gone_flush(struct gone_writer *w, struct record_group *group, struct err *err);
 struct record_writer *gone_records(struct gone_writer *w);

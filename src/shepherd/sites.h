@@ -27,7 +27,7 @@ struct sites *sites_new(void);
 int sites_load(struct sites **ret, const char *path, struct err *err);
 void sites_free(struct sites **s);
 /* Durable when it returns 0; the caller renames it into place. */
-int sites_save(const struct sites *s, const char *path, struct err *err);
+int sites_save(struct sites *s, const char *path, struct err *err);
 
 size_t sites_count(const struct sites *s);
 struct site *sites_get(const struct sites *s, uint64_t fp); /* NULL: not known */

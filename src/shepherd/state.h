@@ -32,10 +32,9 @@ enum { STATE_NAME = 16 }; /* 15 characters and a NUL */
 struct state_params {
 	char from[STATE_NAME]; /* what it was cloned from, "" */
 	int64_t created_us;
-	uint64_t gone;    /* length of `gone` when it was made: what a deleted state wrote is cut */
-	uint64_t objects; /* length of the bucket file when it was made */
-	uint64_t shakedowns; /* of the bucket file so far: numbers of buckets hold for this many */
-	uint64_t urls[ITEM_TYPES]; /* items in the index, by type; valid once an index was put */
+	uint64_t crawl; /* the same in all states of a crawl, another in every other */
+	/* lengths when it was made, to which it is rolled back when it has no checkpoint */
+	uint64_t objects, contrib, gone;
 };
 
 struct state_info {
@@ -99,20 +98,25 @@ const struct state_params *state_params(const struct state *st);
 /* A path in it, in the arena: "plan". */
 char *state_path(const struct state *st, struct arena *arena, const char *file);
 
-/* Makes everything that was appended durable, then enters the phase. closed, corked: nothing can be
- * written any more, and the links follow. */
-int state_enter(struct state *st, enum phase phase, struct err *err);
+/* Makes a checkpoint where anything was appended, then enters the phase, durably. closed, corked:
+ * nothing can be written any more, and the links follow. buckets as in state_checkpoint(). */
+int state_enter(struct state *st, enum phase phase, struct buckets *buckets, int64_t now_us,
+		struct err *err);
 
 /* The index, opened at the first call; the state's until state_free() or the next
  * state_index_put(). */
 int state_index(struct state *st, const struct url_index **ret, struct err *err);
-/* A new one beside it. Finish it with state_index_put(), which puts it in the place of the old one
- * and counts `urls` into params; or url_index_drop(). */
+/* A new one beside it. Finish it with state_index_put(), which puts it in the place of the old
+ * one; or url_index_drop(). */
 int state_index_create(struct state *st, struct url_index_writer **ret, struct err *err);
 int state_index_put(struct state *st, struct url_index_writer **w, struct err *err);
+/* For cleanup, after bucket_shakedown(): an index with the new numbers, made from that of the state
+ * this one was cloned from. URLs whose bucket was dropped are forgotten; *ret_forgotten, where not
+ * NULL, counts them. The report of the shakedown is removed when the state is closed. */
+int state_renumber(struct state *st, uint64_t *ret_forgotten, struct err *err);
 /* Sites are loaded as a whole and belong to the caller; 0 also when there are none yet. */
 int state_sites(struct state *st, struct sites **ret, struct err *err);
-int state_sites_put(struct state *st, const struct sites *sites, struct err *err);
+int state_sites_put(struct state *st, struct sites *sites, struct err *err);
 
 /* Appending, to a state that is open. Each is kept with the next state_checkpoint() or
  * state_enter(). Negative: this one is not taken, and what was appended to that file since the last

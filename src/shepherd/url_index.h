@@ -86,10 +86,17 @@ struct url_index;
 int url_index_open(struct url_index **ret, const char *path, struct err *err);
 void url_index_close(struct url_index **x);
 uint64_t url_index_items(const struct url_index *x);
+const uint64_t *url_index_types(const struct url_index *x); /* items of each type: ITEM_TYPES */
 /* One pread. 1: it is not known. ERR_DAMAGED: the block where it would be is damaged; others may
  * still be read. */
 int url_index_find(const struct url_index *x, struct footprint fp, struct index_item *ret,
 		   struct err *err);
+
+/* The item at i/n of the way through, or the first behind it in its block that has a bucket: for
+ * spot checks. One pread. 1: none there has. */
+int url_index_sample(const struct url_index *x, uint64_t i, uint64_t n, struct index_item *ret,
+		     struct err *err);
+bool index_item_has_bucket(const struct index_item *item);
 
 /* All items from a footprint on, in order. */
 struct url_index_scan;
@@ -111,8 +118,8 @@ struct index_news {
 	const struct str *news;
 	size_t n;
 };
-/* 0: *ret (which holds the old item, or zeroes and the footprint) is put; 1: the URL is forgotten;
- * negative: fails. */
+/* 0: *ret (preset to the old item, or to the footprint and ITEM_NOWHERE) is put; 1: the URL is
+ * forgotten; negative: fails. */
 typedef int url_index_fn(void *ctx, const struct index_news *about, struct index_item *ret,
 			 struct err *err);
 int url_index_apply(const struct url_index *old, struct sort *news, size_t most, url_index_fn *fn,

@@ -196,13 +196,13 @@ static void a_program_that_is_no_worker_is_tried_and_given_up(void **state)
 static void misbehave_once(const char *how, int64_t cpu_us, enum cage_end end, const char *words,
 			   struct told *t)
 {
-	setenv("GARNER_PARSE_FAULTS", how, 1);
+	setenv("PARSE_FAULTS", how, 1);
 	struct cage *c = open_cage(1, cpu_us);
 	memset(t, 0, sizeof *t);
 	submit(c, "text/plain", "words", t);
 	submit(c, "text/plain", "more words", t);
 	wait_for(c, t, 2);
-	unsetenv("GARNER_PARSE_FAULTS");
+	unsetenv("PARSE_FAULTS");
 	if (t->end != end || !strstr(end == CAGE_READ ? t->remark : t->reason, words))
 		fail_msg("%s: %s, '%s', '%s'", how, cage_end_name(t->end), t->reason, t->remark);
 	assert_int_equal(cage_stats(c)->ends[end], 2);

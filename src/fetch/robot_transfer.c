@@ -70,6 +70,7 @@ static void act(struct shard *sh, curl_socket_t fd, int what)
 {
 	int running;
 	ENSURE(sh->robot->curl.multi_socket_action(sh->multi, fd, what, &running) == CURLM_OK);
+	sent_by_now(sh->robot, clock_mono_us());
 	collect(sh);
 }
 
@@ -291,15 +292,16 @@ static void on_due(void *ctx)
 	act(ctx, CURL_SOCKET_TIMEOUT, 0);
 }
 
+/* What is to be done now is done in the next round of the loop, together with what else is begun in
+ * this one: servers are woken less often, and an event of a socket may do it before. */
 static int on_timer(CURLM *multi, long ms, void *ctx)
 {
 	struct shard *sh = ctx;
 	struct loop *loop = sh->robot->parts.loop;
 	(void)multi;
-	loop_timer_stop(&sh->timer);
-	if (ms == 0)
-		loop_later(loop, &sh->act);
-	else if (ms > 0)
+	if (ms < 0)
+		loop_timer_stop(&sh->timer);
+	else
 		loop_timer_in(loop, &sh->timer, ms * US_PER_MS);
 	return 0;
 }
@@ -503,10 +505,8 @@ void request_drop(struct request *q)
 
 static int shard_init(struct shard *sh, struct robot *r, struct err *err)
 {
-	*sh = (struct shard){.robot = r,
-			     .multi = r->curl.multi_init(),
-			     .timer = {.fn = on_due, .ctx = sh},
-			     .act = {.fn = on_due, .ctx = sh}};
+	*sh = (struct shard){
+		.robot = r, .multi = r->curl.multi_init(), .timer = {.fn = on_due, .ctx = sh}};
 	if (!sh->multi)
 		return err_set(err, ERR_SYSTEM, "libcurl makes no multi handle");
 	MULTI_OPT(sh, SOCKETFUNCTION, on_socket);
@@ -535,7 +535,6 @@ static void shards_free(struct robot *r)
 		if (r->shard[i].multi)
 			r->curl.multi_cleanup(r->shard[i].multi);
 		loop_timer_stop(&r->shard[i].timer);
-		loop_later_cancel(&r->shard[i].act);
 	}
 	mem_free(&r->shard);
 }

@@ -179,9 +179,10 @@ struct robot_class answer_class(struct request *q, CURLcode code)
 	const struct job *job = q->job;
 	long status = 0;
 	bool conditional = job->etag || job->last_modified;
-	q->robot->curl.easy_getinfo(q->easy, CURLINFO_RESPONSE_CODE, &status);
-	if (is_ftp(q))
+	if (is_ftp(q)) {
+		q->robot->curl.easy_getinfo(q->easy, CURLINFO_RESPONSE_CODE, &status);
 		q->head.status = (int)status;
+	}
 	if (q->is_stopped && q->stop.outcome != OUTCOME_OK)
 		return q->stop;
 	if (code == CURLE_BAD_CONTENT_ENCODING && q->head.has_odd_transfer)

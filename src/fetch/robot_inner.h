@@ -10,7 +10,7 @@
 enum {
 	ROBOT_ADDRESSES = 3,            /* of one host that are tried */
 	ROBOT_REDIRECT_BODY = 64 << 10, /* of a redirect: read for the connection's sake */
-	ROBOT_BUFFER = 32 << 10,        /* of libcurl, for each request */
+	ROBOT_BUFFER = (32 << 10) - 1,  /* of libcurl, for each request; it adds a byte */
 };
 
 /* A flag of jobs beside those of robot.h: this is the fetch of a robots.txt. What is beyond its

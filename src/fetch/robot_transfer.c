@@ -70,7 +70,8 @@ static void act(struct shard *sh, curl_socket_t fd, int what)
 {
 	int running;
 	ENSURE(sh->robot->curl.multi_socket_action(sh->multi, fd, what, &running) == CURLM_OK);
-	sent_by_now(sh->robot, clock_mono_us());
+	if (sh->robot->sending)
+		sent_by_now(sh->robot, clock_mono_us());
 	collect(sh);
 }
 
@@ -316,7 +317,6 @@ static struct request *request_new(struct robot *r)
 	q->md5 = digest_new("md5");
 	q->sha256 = digest_new("sha256");
 	q->to.data = q->to_text;
-	memcpy(q->to_text, "::", 2);
 	q->closing.data = (char *)"Connection: close";
 	return q;
 }
@@ -427,12 +427,13 @@ static void tell_ftp(struct request *q)
 static void tell_address(struct request *q)
 {
 	struct addr a = q->job->addr[q->job->at];
+	bool is_v6 = a.family == AF_INET6;
 	if (q->robot->has_proxy)
 		return;
 	a.scope = 0;
 	addr_print(&a, q->address);
-	a.port = q->job->target.port;
-	addr_print_port(&a, q->to_text + 2);
+	snprintf(q->to_text, sizeof q->to_text, "::%s%.70s%s:%u", is_v6 ? "[" : "", q->address,
+		 is_v6 ? "]" : "", q->job->target.port);
 	OPT(q, CONNECT_TO, &q->to);
 }
 
@@ -441,7 +442,7 @@ static void request_begin(struct request *q, struct job *job)
 	const struct robot_limits *limits = &job->limits;
 	q->job = job;
 	job->request = q;
-	q->started_us = q->active_us = q->renewed_us = loop_now_us(q->robot->parts.loop);
+	q->started_us = q->active_us = q->renewed_us = job->lease.start_us;
 	q->wall_us = clock_wall_us();
 	q->head_bytes = q->size = 0;
 	q->wire_limit = limits->body + limits->head + limits->body / 8 + WIRE_SLACK;

@@ -16,7 +16,13 @@
 #include <unistd.h>
 
 #define PROGRESS_US (500 * US_PER_MS)
+#define FLUSH_US (20 * US_PER_MS)
 #define SAY_WAIT_US (10 * US_PER_S) /* who looks on takes a longer silence for a hang */
+
+/* Lines wait for others; of the URLs that may go the robot is given so many in one round of the
+ * loop.
+ */
+enum { FLUSH_BYTES = 64 << 10, BEGUN_AT_ONCE = 16 };
 
 struct fetch_options {
 	const char *from, *output, *delay, *agent, *etag, *last_modified;
@@ -46,23 +52,25 @@ struct fetch {
 	struct robots_cache *robots;
 	struct robot *robot;
 	struct hostq *queue;
-	struct loop_timer timer, progress;
-	struct loop_later pump;
+	struct loop_timer timer, progress, flush;
 	struct buf out;
 	uint64_t urls, done, bytes, count[OUTCOME_COUNT];
 	struct item items; /* only its links are used */
 	uint64_t out_now;  /* jobs of the queue that are out */
+	uint64_t begun;    /* jobs that the robot was given */
 	int64_t begun_us;
 	qkey said_key; /* the last wait that was said, and its end */
 	int64_t said_until_us;
-	bool stopped, shows_progress;
+	bool stopped, shows_progress, is_running;
 	struct err err; /* what ended it; code ERR_NONE: nothing did */
 	char room[URL_TEXT_MAX * 3];
 };
 
+/* In the next round of the loop, when what came in this one is done: a process that cannot keep up
+ * brings what it has begun to an end before it begins more. */
 static void pump_soon(struct fetch *f)
 {
-	loop_later(f->loop, &f->pump);
+	loop_timer_in(f->loop, &f->timer, 0);
 }
 
 static void fail(struct fetch *f, const struct err *err)
@@ -90,17 +98,10 @@ static void clear_progress(const struct fetch *f)
 		fprintf(stderr, "\r\033[K");
 }
 
-static void report(struct fetch *f, struct str url, const struct robot_result *r, const char *file)
+static void flush(void *ctx)
 {
+	struct fetch *f = ctx;
 	struct err err;
-	bool kept = file && r->outcome == OUTCOME_OK;
-	f->done++;
-	f->bytes += r->size;
-	f->count[r->outcome]++;
-	if (f->options->json)
-		fetch_print_json(url, r, kept ? file : NULL, &f->out);
-	else
-		fetch_print_text(url, r, &f->out);
 	clear_progress(f);
 	bool wrote = fwrite(f->out.p, 1, f->out.n, f->call->out) == f->out.n &&
 		     fflush(f->call->out) == 0;
@@ -109,6 +110,28 @@ static void report(struct fetch *f, struct str url, const struct robot_result *r
 		err_sys(&err, "standard output");
 		fail(f, &err);
 	}
+}
+
+/* A thousand lines a second are not written one by one. */
+static void flush_soon(struct fetch *f)
+{
+	if (f->out.n >= FLUSH_BYTES || !f->is_running)
+		flush(f);
+	else if (!f->flush.set)
+		loop_timer_in(f->loop, &f->flush, FLUSH_US);
+}
+
+static void report(struct fetch *f, struct str url, const struct robot_result *r, const char *file)
+{
+	bool kept = file && r->outcome == OUTCOME_OK;
+	f->done++;
+	f->bytes += r->size;
+	f->count[r->outcome]++;
+	if (f->options->json)
+		fetch_print_json(url, r, kept ? file : NULL, &f->out);
+	else
+		fetch_print_text(url, r, &f->out);
+	flush_soon(f);
 }
 
 /* A URL that nothing was done for. */
@@ -143,8 +166,9 @@ static void summary(const struct fetch *f)
 	fwrite(out.p, 1, out.n, f->call->out);
 }
 
-/* The queue. A host whose address is not known is in a queue for that alone; its URLs go on to the
- * queue of the address. */
+/* The queue. Hosts whose address is not known are in queues for that alone, which several may
+ * share; when the address of one is found the queue becomes that of the address, and URLs of others
+ * that were in it go on to theirs when their turn comes. */
 
 static void item_free(struct item *item)
 {
@@ -156,18 +180,29 @@ static void item_free(struct item *item)
 	mem_free(&item);
 }
 
-static void hurry(struct fetch *f, qkey key)
+/* What the queue keeps beside a URL: whether it has gone from one address to another before. A name
+ * that has another address whenever one asks is fetched all the same. */
+enum { ROUTE_FIRST, ROUTE_LAST };
+
+/* The port does not matter to it, so that two names in four thousand million share a queue. */
+static qkey unresolved_key(struct str host)
 {
-	static const struct polite_rule at_once = {0, POLITE_CONCURRENT_MAX};
-	if (qkey_kind(key) == QKEY_UNRESOLVED && !f->conf.robot.proxy[0])
-		hostq_set_rule(f->queue, key, &at_once);
+	uint64_t hash = hash64(host);
+	return qkey_special(QKEY_UNRESOLVED, hash, (uint16_t)(hash >> 16));
 }
 
-static int push(struct fetch *f, qkey key, struct str url, struct err *err)
+static bool is_unresolved(const struct fetch *f, qkey key)
 {
-	if (hostq_push(f->queue, key, 0, url, 0, err) < 0)
+	return qkey_kind(key) == QKEY_UNRESOLVED && !f->conf.robot.proxy[0];
+}
+
+static int push(struct fetch *f, qkey key, struct str url, uint64_t route, struct err *err)
+{
+	static const struct polite_rule at_once = {0, POLITE_CONCURRENT_MAX};
+	if (hostq_push(f->queue, key, 0, url, route, err) < 0)
 		return -1;
-	hurry(f, key);
+	if (is_unresolved(f, key))
+		hostq_set_rule(f->queue, key, &at_once);
 	return 0;
 }
 
@@ -199,6 +234,7 @@ static void go(struct item *item)
 		item->sink = robot_file_sink(buf_text(&item->path));
 		job.sink = &item->sink.sink;
 	}
+	f->begun++;
 	if (robot_fetch(f->robot, &job, fetched, item, &err) == 0)
 		return;
 	report_bad(f, item->job.payload, err.msg);
@@ -279,26 +315,6 @@ static void fetched(void *ctx, const struct robot_result *r)
 		pump_soon(f);
 }
 
-/* Its URL goes on to the queue of its address; where there is none, the robot says why. */
-static void resolved(void *ctx, const struct dns_result *result)
-{
-	struct item *item = ctx;
-	struct fetch *f = item->fetch;
-	struct url url;
-	struct err err;
-	if (result->outcome != DNS_FOUND ||
-	    url_parse(item->job.payload, NULL, f->room, sizeof f->room, &url) != 0) {
-		go(item);
-		return;
-	}
-	qkey key = key_of(robot_choose(result->addr, result->n, url.host));
-	if (push(f, key, item->job.payload, &err) < 0)
-		fail(f, &err);
-	hostq_done(f->queue, &item->job, OUTCOME_OK, loop_now_us(f->loop));
-	item_free(item);
-	pump_soon(f);
-}
-
 static int make_path(struct item *item, const struct url *url, struct err *err)
 {
 	struct fetch *f = item->fetch;
@@ -313,12 +329,76 @@ static int make_path(struct item *item, const struct url *url, struct err *err)
 	return rc;
 }
 
+static void go_with_path(struct item *item, const struct url *url)
+{
+	struct fetch *f = item->fetch;
+	struct err err;
+	if (!f->options->output[0] || make_path(item, url, &err) == 0) {
+		go(item);
+		return;
+	}
+	fail(f, &err);
+	hostq_put_back(f->queue, &item->job, 0);
+	item_free(item);
+}
+
+/* The queue of a host becomes that of its address. */
+static int name_queue(struct fetch *f, qkey from, qkey to, struct err *err)
+{
+	struct polite_rule rule = {f->conf.robot.delay_us, (unsigned)f->conf.robot.concurrent};
+	bool is_new = hostq_waiting(f->queue, to) == 0;
+	if (hostq_rekey(f->queue, from, to, err) < 0)
+		return -1;
+	if (is_new)
+		hostq_set_rule(f->queue, to, &rule);
+	return 0;
+}
+
+/* To the queue where it belongs. */
+static void route(struct item *item, qkey to)
+{
+	struct fetch *f = item->fetch;
+	struct err err;
+	if (is_unresolved(f, item->job.key)) {
+		if (name_queue(f, item->job.key, to, &err) < 0)
+			fail(f, &err);
+		hostq_put_back(f->queue, &item->job, 0);
+	} else {
+		if (push(f, to, item->job.payload, ROUTE_LAST, &err) < 0)
+			fail(f, &err);
+		hostq_unasked(f->queue, &item->job);
+	}
+	item_free(item);
+	if (!f->stopped)
+		pump_soon(f);
+}
+
+/* Where there is no address, the robot says why. */
+static void go_or_route(struct item *item, const struct url *url, const struct dns_result *result)
+{
+	qkey key = item->job.key;
+	if (result->outcome == DNS_FOUND && item->job.user != ROUTE_LAST)
+		key = key_of(robot_choose(result->addr, result->n, url->host));
+	if (key == item->job.key)
+		go_with_path(item, url);
+	else
+		route(item, key);
+}
+
+static void resolved(void *ctx, const struct dns_result *result)
+{
+	struct item *item = ctx;
+	struct fetch *f = item->fetch;
+	struct url url;
+	ENSURE(url_parse(item->job.payload, NULL, f->room, sizeof f->room, &url) == 0);
+	go_or_route(item, &url, result);
+}
+
 static void begin(struct fetch *f, const struct hostq_job *job)
 {
 	struct item *item = mem_alloc(sizeof *item);
 	struct dns_result result;
 	struct url url;
-	struct err err;
 	*item = (struct item){.fetch = f, .job = *job};
 	item->dns = (struct dns_wait){.done = resolved, .ctx = item};
 	item->next = &f->items;
@@ -326,18 +406,10 @@ static void begin(struct fetch *f, const struct hostq_job *job)
 	item->prev->next = f->items.prev = item;
 	f->out_now++;
 	ENSURE(url_parse(job->payload, NULL, f->room, sizeof f->room, &url) == 0);
-	if (qkey_kind(job->key) == QKEY_UNRESOLVED && !f->conf.robot.proxy[0]) {
-		if (dns_lookup(f->dns, url.host, DNS_ANY, &item->dns, &result) == 0)
-			resolved(item, &result);
-		return;
-	}
-	if (f->options->output[0] && make_path(item, &url, &err) < 0) {
-		fail(f, &err);
-		hostq_put_back(f->queue, &item->job, 0);
-		item_free(item);
-		return;
-	}
-	go(item);
+	if (f->conf.robot.proxy[0])
+		go_with_path(item, &url);
+	else if (dns_lookup(f->dns, url.host, DNS_ANY, &item->dns, &result) == 0)
+		go_or_route(item, &url, &result);
 }
 
 static void pump(void *ctx)
@@ -346,15 +418,19 @@ static void pump(void *ctx)
 	struct hostq_job job;
 	struct err err;
 	int64_t wait_us = INT64_MAX;
+	uint64_t before = f->begun;
 	int rc = 0;
-	while (!f->stopped && f->out_now < (uint64_t)f->conf.robot.at_once * 2 &&
+	while (!f->stopped && f->begun - before < BEGUN_AT_ONCE &&
+	       f->out_now < (uint64_t)f->conf.robot.at_once * 2 &&
 	       (rc = hostq_take(f->queue, loop_now_us(f->loop), &job, &wait_us, &err)) == 0)
 		begin(f, &job);
 	if (rc < 0) {
 		fail(f, &err);
 		return;
 	}
-	if (rc == 1 && wait_us != INT64_MAX)
+	if (f->begun - before >= BEGUN_AT_ONCE)
+		pump_soon(f);
+	else if (rc == 1 && wait_us != INT64_MAX)
 		loop_timer_in(f->loop, &f->timer, wait_us);
 	if (hostq_is_empty(f->queue))
 		loop_stop(f->loop);
@@ -376,12 +452,12 @@ static int add(struct fetch *f, struct str text, struct err *err)
 		report_bad(f, text, url_error_text(rc));
 		return 0;
 	}
-	key = qkey_special(QKEY_UNRESOLVED, hash64(url.host), 0);
+	key = unresolved_key(url.host);
 	if (url.host_kind != URL_NAME && !f->conf.robot.proxy[0] &&
 	    dns_lookup(f->dns, url.host, DNS_ANY, &wait, &result) == 0 &&
 	    result.outcome == DNS_FOUND)
 		key = key_of(&result.addr[0]);
-	return push(f, key, url.href, err);
+	return push(f, key, url.href, ROUTE_FIRST, err);
 }
 
 static int add_line(void *ctx, const char *name, uint64_t line, struct str text, struct err *err)
@@ -465,7 +541,7 @@ static int open_all(struct fetch *f, struct err *err)
 		return -1;
 	f->timer = (struct loop_timer){.fn = pump, .ctx = f};
 	f->progress = (struct loop_timer){.fn = progress, .ctx = f};
-	f->pump = (struct loop_later){.fn = pump, .ctx = f};
+	f->flush = (struct loop_timer){.fn = flush, .ctx = f};
 	f->begun_us = loop_now_us(f->loop);
 	return 0;
 }
@@ -486,7 +562,7 @@ static void close_all(struct fetch *f)
 	if (f->loop) {
 		loop_timer_stop(&f->timer);
 		loop_timer_stop(&f->progress);
-		loop_later_cancel(&f->pump);
+		loop_timer_stop(&f->flush);
 		loop_free(&f->loop);
 	}
 	buf_free(&f->out);
@@ -504,9 +580,11 @@ static int run_all(struct fetch *f, struct err *err)
 	if (f->shows_progress)
 		loop_timer_every(f->loop, &f->progress, PROGRESS_US);
 	pump_soon(f);
+	f->is_running = true;
 	if (!f->stopped && loop_run(f->loop, err) < 0)
 		return -1;
-	clear_progress(f);
+	f->is_running = false;
+	flush(f);
 	if (f->err.code != ERR_NONE) {
 		*err = f->err;
 		return -1;

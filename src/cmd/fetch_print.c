@@ -94,7 +94,7 @@ void fetch_print_json(struct str url, const struct robot_result *r, const char *
 		put_some(&j, "final_url", r->url);
 	if (r->redirects)
 		jsonw_put_uint(&j, "redirects", r->redirects);
-	put_url(&j, "location", r->location);
+	put_some(&j, "location", r->location);
 	if (r->addr.family)
 		jsonw_put_text(&j, "address", addr_print(&r->addr, shown));
 	if (r->head->status)
@@ -109,14 +109,12 @@ void fetch_print_json(struct str url, const struct robot_result *r, const char *
 /* The URL comes last: it is what may be long. Visible ASCII is all that one can consist of. */
 void fetch_print_text(struct str url, const struct robot_result *r, struct buf *out)
 {
-	CLEANUP(buf_free) struct buf location = BUF_INIT(r->location.n + 1);
 	char why[VALUE_SHOWN];
 	buf_printf(out, "%-14s %3d %10llu  ", outcome_name(r->outcome), r->head->status,
 		   (unsigned long long)r->size);
 	fetch_show_url(url, out);
-	fetch_show_url(r->location, &location);
-	if (location.n)
-		buf_printf(out, " -> %s", value_show(buf_str(&location), why));
+	if (r->location.n)
+		buf_printf(out, " -> %s", value_show(r->location, why));
 	else if (r->redirects)
 		buf_printf(out, " -> " STR_FMT, STR_ARG(r->url));
 	if (!outcome_is_ok(r->outcome))

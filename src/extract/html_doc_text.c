@@ -5,7 +5,7 @@
 #include <emmintrin.h>
 #endif
 
-enum { STEP = 16 };
+enum { STEP = HTML_STEP };
 
 /* What a byte is in text. CARE: the first of characters that are white space, or are not seen. */
 enum { PLAIN, WHITE, CARE };
@@ -17,10 +17,7 @@ static int kind_of(unsigned char c)
 	return c == 0xc2 || c == 0xe2 || c == 0xe3 || c == 0xef ? CARE : PLAIN;
 }
 
-/* How many of the n bytes (at most STEP) can be copied as they are: no white space but single
- * blanks, nothing to care for. A blank that follows one is none; `after_blank`: there is one
- * before. */
-static size_t copyable_portable(const char *p, size_t n, bool after_blank)
+size_t html_copyable_portable(const char *p, size_t n, bool after_blank)
 {
 	for (size_t i = 0; i < n; i++) {
 		int kind = kind_of((unsigned char)p[i]);
@@ -37,8 +34,7 @@ static unsigned equal(__m128i v, int byte)
 	return (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(v, _mm_set1_epi8((char)byte)));
 }
 
-/* The same, of STEP bytes that may all be read. */
-static size_t copyable(const char *p, size_t n, bool after_blank)
+size_t html_copyable(const char *p, size_t n, bool after_blank)
 {
 	__m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
 	__m128i low = _mm_cmpeq_epi8(_mm_min_epu8(v, _mm_set1_epi8(' ')), v);
@@ -50,7 +46,10 @@ static size_t copyable(const char *p, size_t n, bool after_blank)
 	return (size_t)__builtin_ctz(bad);
 }
 #else
-#define copyable copyable_portable
+size_t html_copyable(const char *p, size_t n, bool after_blank)
+{
+	return html_copyable_portable(p, n, after_blank);
+}
 #endif
 
 struct str html_span_text(const struct doc *d, const struct span *s)
@@ -81,11 +80,11 @@ static const char *copy_words(struct doc *d, const char *p, const char *end)
 		n = MIN((size_t)(end - p), (size_t)STEP);
 		if (n < STEP)
 			from = memcpy(tail, p, n);
-		took = copyable(from, n, after_blank);
+		took = html_copyable(from, n, after_blank);
 		memcpy(to, from, STEP);
 		p += took;
 		to += took;
-		after_blank = took && to[-1] == ' ';
+		after_blank = took ? to[-1] == ' ' : after_blank;
 	} while (took == STEP);
 	if (after_blank) {
 		to--;
@@ -132,10 +131,10 @@ static const char *take_odd(struct doc *d, const char *p, const char *end)
 	return p + n;
 }
 
-/* Bytes one by one, near the end of the room. */
+/* A word near the end of the room: whole, so that it can be cut between characters. */
 static const char *copy_slowly(struct doc *d, const char *p, const char *end)
 {
-	size_t n = copyable_portable(p, MIN((size_t)(end - p), (size_t)STEP), true);
+	size_t n = html_copyable_portable(p, (size_t)(end - p), true);
 	struct str word = {p, MIN(n, str_find_byte((struct str){p, n}, ' '))};
 	out_text(d->out, word);
 	return p + word.n;

@@ -10,11 +10,15 @@
 
 #define OPT(q, option, value) \
 	ENSURE((q)->robot->curl.easy_setopt((q)->easy, CURLOPT_##option, value) == CURLE_OK)
-#define MULTI_OPT(r, option, value) \
-	ENSURE((r)->curl.multi_setopt((r)->multi, CURLMOPT_##option, value) == CURLM_OK)
+#define MULTI_OPT(sh, option, value) \
+	ENSURE((sh)->robot->curl.multi_setopt((sh)->multi, CURLMOPT_##option, value) == CURLM_OK)
 
 /* Every how many events of a socket the bytes on the wire are counted. */
 enum { WIRE_EVENTS = 32, WIRE_SLACK = 64 << 10 };
+
+/* Connections that a multi handle of libcurl is to have, and some for those that get more servers
+ * than others. */
+enum { SHARD_CONNECTIONS = 64, SHARD_SLACK = 16 };
 
 #define TICK_US (50 * US_PER_MS) /* how exactly times are kept */
 
@@ -38,7 +42,7 @@ static void finish(struct request *q, CURLcode code)
 {
 	struct robot *r = q->robot;
 	struct robot_class class = answer_class(q, code);
-	ENSURE(r->curl.multi_remove_handle(r->multi, q->easy) == CURLM_OK);
+	ENSURE(r->curl.multi_remove_handle(q->shard->multi, q->easy) == CURLM_OK);
 	unlink_active(q);
 	class = answer_end(q, class);
 	r->stats.under_way--;
@@ -52,20 +56,23 @@ static struct request *request_of(struct robot *r, CURL *easy)
 	return (struct request *)(void *)p;
 }
 
-static void collect(struct robot *r)
+static void collect(struct shard *sh)
 {
+	struct robot *r = sh->robot;
 	CURLMsg *m;
 	int left;
-	while ((m = r->curl.multi_info_read(r->multi, &left)))
+	while ((m = r->curl.multi_info_read(sh->multi, &left)))
 		if (m->msg == CURLMSG_DONE)
 			finish(request_of(r, m->easy_handle), m->data.result);
 }
 
-static void act(struct robot *r, curl_socket_t fd, int what)
+static void act(struct shard *sh, curl_socket_t fd, int what)
 {
 	int running;
-	ENSURE(r->curl.multi_socket_action(r->multi, fd, what, &running) == CURLM_OK);
-	collect(r);
+	ENSURE(sh->robot->curl.multi_socket_action(sh->multi, fd, what, &running) == CURLM_OK);
+	if (sh->robot->sending)
+		sent_by_now(sh->robot, clock_mono_us());
+	collect(sh);
 }
 
 /* Limits that libcurl does not keep: time without a byte, bytes on the wire, the lease. */
@@ -159,15 +166,21 @@ static void on_tick(void *ctx)
 
 /* Sockets and the timer of libcurl's. */
 
+static void sock_end(struct sock *s);
+
 static void on_ready(void *ctx, unsigned what)
 {
 	struct sock *s = ctx; /* may be gone after the call */
 	struct robot *r = s->robot;
+	if (!s->request) { /* what nobody has asked for, or the end: libcurl will find out */
+		sock_end(s);
+		return;
+	}
 	s->request->active_us = loop_now_us(r->parts.loop);
 	if (++s->events % WIRE_EVENTS == 0 && wire_is_over(s))
 		give_up(s->request, OUTCOME_LIMIT, ROBOT_CAUSE_WIRE);
 	else
-		act(r, s->fd, what & LOOP_READ ? CURL_CSELECT_IN : CURL_CSELECT_OUT);
+		act(s->shard, s->fd, what & LOOP_READ ? CURL_CSELECT_IN : CURL_CSELECT_OUT);
 }
 
 /* By descriptor, so that a closed one is found: libcurl does not always say that it has closed a
@@ -184,21 +197,22 @@ static struct sock **sock_at(struct robot *r, int fd)
 	return &r->sock_of[n];
 }
 
-static struct sock *sock_new(struct robot *r, int fd)
+static struct sock *sock_new(struct shard *sh, int fd)
 {
+	struct robot *r = sh->robot;
 	struct sock *s = r->free_socks;
 	if (s)
 		r->free_socks = s->next;
 	else
 		s = mem_alloc(sizeof *s);
-	*s = (struct sock){.robot = r, .fd = fd, .io = {.fn = on_ready, .ctx = s}};
+	*s = (struct sock){.robot = r, .shard = sh, .fd = fd, .io = {.fn = on_ready, .ctx = s}};
 	s->next = r->socks;
 	s->at = &r->socks;
 	if (s->next)
 		s->next->at = &s->next;
 	r->socks = s;
 	*sock_at(r, fd) = s;
-	ENSURE(r->curl.multi_assign(r->multi, fd, s) == CURLM_OK);
+	ENSURE(r->curl.multi_assign(sh->multi, fd, s) == CURLM_OK);
 	return s;
 }
 
@@ -206,7 +220,9 @@ static int on_close(void *ctx, curl_socket_t fd)
 {
 	struct robot *r = ctx;
 	struct sock *s = *sock_at(r, fd);
-	if (s)
+	if (s && !s->request)
+		sock_end(s);
+	else if (s)
 		loop_io_end(&s->io);
 	return close(fd);
 }
@@ -224,6 +240,25 @@ static void sock_end(struct sock *s)
 	r->free_socks = s;
 }
 
+/* libcurl is done with it for now. One that waits for the next request stays watched, which saves
+ * two calls of the system for each. */
+static void sock_rest(struct sock *s)
+{
+	if (s->io.want == LOOP_READ)
+		s->request = NULL;
+	else
+		sock_end(s);
+}
+
+static struct sock *sock_of(struct shard *sh, int fd)
+{
+	struct sock *s = *sock_at(sh->robot, fd);
+	if (!s || s->request || s->shard != sh)
+		return sock_new(sh, fd);
+	ENSURE(sh->robot->curl.multi_assign(sh->multi, fd, s) == CURLM_OK);
+	return s;
+}
+
 /* A socket belongs to one request at a time: nothing is sent side by side over one connection. */
 static void sock_belongs(struct sock *s, struct request *q)
 {
@@ -237,17 +272,17 @@ static void sock_belongs(struct sock *s, struct request *q)
 
 static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *known)
 {
-	struct robot *r = ctx;
+	struct shard *sh = ctx;
 	struct sock *s = known;
 	if (what == CURL_POLL_REMOVE) {
 		if (s)
-			sock_end(s);
+			sock_rest(s);
 		return 0;
 	}
 	if (!s)
-		s = sock_new(r, fd);
-	sock_belongs(s, request_of(r, easy));
-	loop_io_want(r->parts.loop, &s->io, fd,
+		s = sock_of(sh, fd);
+	sock_belongs(s, request_of(sh->robot, easy));
+	loop_io_want(sh->robot->parts.loop, &s->io, fd,
 		     (what & CURL_POLL_IN ? (unsigned)LOOP_READ : 0) |
 			     (what & CURL_POLL_OUT ? (unsigned)LOOP_WRITE : 0));
 	return 0;
@@ -258,15 +293,17 @@ static void on_due(void *ctx)
 	act(ctx, CURL_SOCKET_TIMEOUT, 0);
 }
 
+/* What is to be done now is done in the next round of the loop, together with what else is begun in
+ * this one: servers are woken less often, and an event of a socket may do it before. */
 static int on_timer(CURLM *multi, long ms, void *ctx)
 {
-	struct robot *r = ctx;
+	struct shard *sh = ctx;
+	struct loop *loop = sh->robot->parts.loop;
 	(void)multi;
-	loop_timer_stop(&r->timer);
-	if (ms == 0)
-		loop_later(r->parts.loop, &r->act);
-	else if (ms > 0)
-		loop_timer_in(r->parts.loop, &r->timer, ms * US_PER_MS);
+	if (ms < 0)
+		loop_timer_stop(&sh->timer);
+	else
+		loop_timer_in(loop, &sh->timer, ms * US_PER_MS);
 	return 0;
 }
 
@@ -280,7 +317,6 @@ static struct request *request_new(struct robot *r)
 	q->md5 = digest_new("md5");
 	q->sha256 = digest_new("sha256");
 	q->to.data = q->to_text;
-	memcpy(q->to_text, "::", 2);
 	q->closing.data = (char *)"Connection: close";
 	return q;
 }
@@ -391,12 +427,13 @@ static void tell_ftp(struct request *q)
 static void tell_address(struct request *q)
 {
 	struct addr a = q->job->addr[q->job->at];
+	bool is_v6 = a.family == AF_INET6;
 	if (q->robot->has_proxy)
 		return;
 	a.scope = 0;
 	addr_print(&a, q->address);
-	a.port = q->job->target.port;
-	addr_print_port(&a, q->to_text + 2);
+	snprintf(q->to_text, sizeof q->to_text, "::%s%.70s%s:%u", is_v6 ? "[" : "", q->address,
+		 is_v6 ? "]" : "", q->job->target.port);
 	OPT(q, CONNECT_TO, &q->to);
 }
 
@@ -405,13 +442,18 @@ static void request_begin(struct request *q, struct job *job)
 	const struct robot_limits *limits = &job->limits;
 	q->job = job;
 	job->request = q;
-	q->started_us = q->active_us = q->renewed_us = loop_now_us(q->robot->parts.loop);
+	q->started_us = q->active_us = q->renewed_us = job->lease.start_us;
 	q->wall_us = clock_wall_us();
 	q->head_bytes = q->size = 0;
 	q->wire_limit = limits->body + limits->head + limits->body / 8 + WIRE_SLACK;
 	q->is_hashing = q->is_stopped = q->address_checked = q->sink_begun = q->sink_failed = false;
 	q->words[0] = 0;
 	robot_head_begin(&q->head, q->wall_us);
+}
+
+static struct shard *shard_of(struct robot *r, const struct addr *a)
+{
+	return &r->shard[hash64((struct str){(const char *)a->b, addr_bytes(a)}) % r->nshards];
 }
 
 void request_start(struct job *job)
@@ -422,6 +464,7 @@ void request_start(struct job *job)
 		r->free_requests = q->next;
 	else
 		q = request_new(r);
+	q->shard = shard_of(r, &job->addr[job->at]);
 	request_begin(q, job);
 	make_handle(q);
 	OPT(q, URL, job->target.text);
@@ -432,7 +475,7 @@ void request_start(struct job *job)
 		tell_headers(q);
 	r->stats.under_way++;
 	r->stats.requests++;
-	ENSURE(r->curl.multi_add_handle(r->multi, q->easy) == CURLM_OK);
+	ENSURE(r->curl.multi_add_handle(q->shard->multi, q->easy) == CURLM_OK);
 	link_active(q);
 }
 
@@ -455,33 +498,58 @@ void request_release(struct request *q)
 void request_drop(struct request *q)
 {
 	struct robot *r = q->robot;
-	ENSURE(r->curl.multi_remove_handle(r->multi, q->easy) == CURLM_OK);
+	ENSURE(r->curl.multi_remove_handle(q->shard->multi, q->easy) == CURLM_OK);
 	unlink_active(q);
 	(void)answer_end(q, (struct robot_class){OUTCOME_CANCELLED, ROBOT_CAUSE_STOPPED});
 	r->stats.under_way--;
+}
+
+static int shard_init(struct shard *sh, struct robot *r, struct err *err)
+{
+	*sh = (struct shard){
+		.robot = r, .multi = r->curl.multi_init(), .timer = {.fn = on_due, .ctx = sh}};
+	if (!sh->multi)
+		return err_set(err, ERR_SYSTEM, "libcurl makes no multi handle");
+	MULTI_OPT(sh, SOCKETFUNCTION, on_socket);
+	MULTI_OPT(sh, SOCKETDATA, sh);
+	MULTI_OPT(sh, TIMERFUNCTION, on_timer);
+	MULTI_OPT(sh, TIMERDATA, sh);
+	MULTI_OPT(sh, PIPELINING, (long)CURLPIPE_NOTHING);
+	MULTI_OPT(sh, MAXCONNECTS, (long)(r->conf.at_once / (int64_t)r->nshards + SHARD_SLACK));
+	return 0;
+}
+
+static int shards_new(struct robot *r, struct err *err)
+{
+	size_t n = (size_t)MAX(r->conf.at_once / SHARD_CONNECTIONS, 1);
+	r->shard = mem_alloc(n * sizeof *r->shard);
+	r->nshards = n;
+	for (size_t i = 0; i < n; i++)
+		if (shard_init(&r->shard[i], r, err) < 0)
+			return -1;
+	return 0;
+}
+
+static void shards_free(struct robot *r)
+{
+	for (size_t i = 0; i < r->nshards; i++) {
+		if (r->shard[i].multi)
+			r->curl.multi_cleanup(r->shard[i].multi);
+		loop_timer_stop(&r->shard[i].timer);
+	}
+	mem_free(&r->shard);
 }
 
 int transfers_new(struct robot *r, struct err *err)
 {
 	if (curl_lib_load(&r->curl, err) < 0)
 		return -1;
-	r->multi = r->curl.multi_init();
-	if (!r->multi)
-		return err_set(err, ERR_SYSTEM, "libcurl makes no multi handle");
 	r->model = make_model(r);
 	if (!r->model)
 		return err_set(err, ERR_SYSTEM, "libcurl makes no handle");
-	r->timer = (struct loop_timer){.fn = on_due, .ctx = r};
-	r->act = (struct loop_later){.fn = on_due, .ctx = r};
 	r->tick = (struct loop_timer){.fn = on_tick, .ctx = r};
 	r->active.next = r->active.prev = &r->active;
-	MULTI_OPT(r, SOCKETFUNCTION, on_socket);
-	MULTI_OPT(r, SOCKETDATA, r);
-	MULTI_OPT(r, TIMERFUNCTION, on_timer);
-	MULTI_OPT(r, TIMERDATA, r);
-	MULTI_OPT(r, PIPELINING, (long)CURLPIPE_NOTHING);
-	MULTI_OPT(r, MAXCONNECTS, (long)r->conf.at_once);
-	return 0;
+	return shards_new(r, err);
 }
 
 void transfers_free(struct robot *r)
@@ -492,8 +560,7 @@ void transfers_free(struct robot *r)
 	}
 	if (r->model)
 		r->curl.easy_cleanup(r->model);
-	if (r->multi)
-		r->curl.multi_cleanup(r->multi);
+	shards_free(r);
 	while (r->socks) /* libcurl has closed them all; what it did not say is said here */
 		sock_end(r->socks);
 	for (struct sock *s = r->free_socks, *next; s; s = next) {
@@ -501,7 +568,5 @@ void transfers_free(struct robot *r)
 		mem_free(&s);
 	}
 	mem_free(&r->sock_of);
-	loop_timer_stop(&r->timer);
 	loop_timer_stop(&r->tick);
-	loop_later_cancel(&r->act);
 }

@@ -26,7 +26,12 @@ struct docstore *docstore_new(const char *folder)
 	ds->folder = mem_text(folder);
 	path_of(ds, "ledger", path);
 	ds->ledger_path = mem_text(path);
-	ENSURE(pthread_rwlock_init(&ds->lock, NULL) == 0);
+	pthread_rwlockattr_t attr; /* many readers must not keep a writer waiting for ever */
+	ENSURE(pthread_rwlockattr_init(&attr) == 0);
+	ENSURE(pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP) ==
+	       0);
+	ENSURE(pthread_rwlock_init(&ds->lock, &attr) == 0);
+	pthread_rwlockattr_destroy(&attr);
 	ds->ledger = LEDGER_INIT;
 	ds->cache = block_cache_new();
 	ds->taken.file = FILE_INIT;

@@ -85,6 +85,11 @@ static void set_u32le(char *p, size_t v)
 		p[i] = (char)(v >> 8 * i);
 }
 
+void block_seal(const struct block_file *file, uint64_t at, char *p, size_t n)
+{
+	set_u32le(p, crc32c(seed_of(file, at), p + 4, n - 4));
+}
+
 struct str block_make(struct block_maker *m, const struct block_file *file, uint64_t at)
 {
 	struct buf *out = &m->out;
@@ -96,7 +101,7 @@ struct str block_make(struct block_maker *m, const struct block_file *file, uint
 	set_u32le(out->p + 4, packed_n);
 	set_u32le(out->p + 8, m->text.n);
 	set_u32le(out->p + 12, (m->docs - 1) | lengths_n << 16);
-	set_u32le(out->p, crc32c(seed_of(file, at), out->p + 4, out->n - 4));
+	block_seal(file, at, out->p, out->n);
 	return buf_str(out);
 }
 

@@ -89,9 +89,9 @@ static bool set_dead(struct ledger *l, const struct change *c)
 		return false;
 	bool is_new;
 	*ledger_dead_put_new(&l->dead, c->v[0], &is_new) = (uint32_t)c->v[1];
-	f->dead_docs += is_new;
-	f->dead_bytes += is_new ? c->v[1] : 0;
-	return true;
+	f->dead_docs++;
+	f->dead_bytes += c->v[1];
+	return is_new;
 }
 
 static bool set_gone(struct ledger *l, const struct change *c)

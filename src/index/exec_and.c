@@ -4,8 +4,17 @@
  */
 #include "index/exec.h"
 
-struct and
-{
+/* Documents whose positions are not looked at yet: the best of them come first, so that few need to
+ * be looked at, and these in their order, which is cheaper. */
+enum { POOL = 1024 };
+struct pool {
+	uint64_t checked, passed;
+	uint32_t n;
+	uint32_t doc[POOL], score[POOL];
+	uint32_t (*where)[POOL];
+};
+
+struct all {
 	struct exec_list **list; /* the shortest first */
 	uint32_t lists;
 	struct exec_check **check;
@@ -15,6 +24,12 @@ struct and
 	uint32_t rest_most;
 	/* Bounds for the block at hand: of the lists from i on, and of all else. */
 	uint32_t *behind;
+	/* Documents of the block that may match yet: scores so far, and for each list which of its
+	 * postings they are. */
+	uint32_t left;
+	uint32_t doc[SEGMENT_BLOCK], score[SEGMENT_BLOCK];
+	uint32_t (*where)[SEGMENT_BLOCK];
+	struct pool *pool; /* where positions are to be looked at */
 };
 
 /* A leaf's lists join those of the others; the same list is opened once. */
@@ -34,7 +49,7 @@ static void want(struct wanted *w, const struct exec_leaf *leaf)
 	}
 }
 
-static void sort_lists(struct and*a)
+static void sort_lists(struct all *a)
 {
 	for (uint32_t i = 1; i < a->lists; i++)
 		for (uint32_t j = i; j > 0 && a->list[j]->p.df < a->list[j - 1]->p.df; j--) {
@@ -45,13 +60,20 @@ static void sort_lists(struct and*a)
 }
 
 /* false: no document of the segment matches. */
-static bool open_lists(struct exec *e, struct and*a, const struct wanted *w)
+static bool open_lists(struct exec *e, struct all *a, const struct exec_node *const *kid,
+		       uint32_t kids)
 {
-	a->list = arena_array(e->arena, w->n, sizeof(struct exec_list *));
-	a->behind = arena_array(e->arena, w->n + 1, sizeof *a->behind);
-	a->lists = w->n;
-	for (uint32_t i = 0; i < w->n; i++) {
-		a->list[i] = exec_list_open(e, w->term[i], w->times[i]);
+	struct wanted w = {.term = arena_array(e->arena, e->terms, sizeof *w.term),
+			   .times = arena_array(e->arena, e->terms, sizeof *w.times)};
+	for (uint32_t i = 0; i < kids; i++)
+		if (kid[i]->leaf)
+			want(&w, kid[i]->leaf);
+	a->list = arena_array(e->arena, w.n, sizeof(struct exec_list *));
+	a->behind = arena_array(e->arena, w.n + 1, sizeof *a->behind);
+	a->where = arena_array(e->arena, w.n, sizeof *a->where);
+	a->lists = w.n;
+	for (uint32_t i = 0; i < w.n; i++) {
+		a->list[i] = exec_list_open(e, w.term[i], w.times[i]);
 		if (!a->list[i])
 			return false;
 	}
@@ -62,72 +84,151 @@ static bool open_lists(struct exec *e, struct and*a, const struct wanted *w)
 	return true;
 }
 
-static bool open_kid(struct exec *e, struct and*a, struct wanted *w, const struct exec_node *kid)
+/* What is not lists. false: no document of the segment matches. */
+static bool open_rest(struct exec *e, struct all *a, const struct exec_node *const *kid,
+		      uint32_t kids)
 {
-	if (!kid->leaf) {
-		a->rest[a->rests] = exec_tree_open(e, kid);
-		a->rest_most += exec_tree_most(a->rest[a->rests++]);
-		return true;
-	}
-	want(w, kid->leaf);
-	if (!kid->leaf->check)
-		return true;
-	return exec_check_open(e, kid->leaf, &a->check[a->checks++]) == 0;
-}
-
-/* false: no document of the segment matches. */
-static bool open_all(struct exec *e, const struct exec_node *const *kid, uint32_t kids,
-		     struct and*a)
-{
-	struct wanted w = {.term = arena_array(e->arena, e->terms, sizeof *w.term),
-			   .times = arena_array(e->arena, e->terms, sizeof *w.times)};
-	*a = (struct and){.check = arena_array(e->arena, kids, sizeof(struct exec_check *)),
-			  .rest = arena_array(e->arena, kids, sizeof(struct exec_tree *))};
-	for (uint32_t i = 0; i < kids; i++)
-		if (!open_kid(e, a, &w, kid[i]))
+	a->check = arena_array(e->arena, kids, sizeof(struct exec_check *));
+	a->rest = arena_array(e->arena, kids, sizeof(struct exec_tree *));
+	for (uint32_t i = 0; i < kids; i++) {
+		const struct exec_leaf *leaf = kid[i]->leaf;
+		if (!leaf) {
+			a->rest[a->rests] = exec_tree_open(e, kid[i]);
+			a->rest_most += exec_tree_most(a->rest[a->rests++]);
+		} else if (leaf->check && exec_check_open(e, leaf, a->list, a->lists,
+							  &a->check[a->checks++]) != 0) {
 			return false;
-	return open_lists(e, a, &w) && !e->failed;
+		}
+	}
+	return !e->failed;
 }
 
-/* All that is not lists of leaves; then the document is found. */
-static void candidate(struct exec *e, struct and*a, uint32_t doc, uint32_t score)
+static void check(struct exec *e, struct all *a, uint32_t i)
 {
+	struct pool *p = a->pool;
+	if (!exec_enters(e, p->doc[i], p->score[i]))
+		return;
+	for (uint32_t k = 0; k < a->lists; k++)
+		a->list[k]->where = p->where[k][i];
+	p->checked++;
+	for (uint32_t k = 0; k < a->checks; k++)
+		if (!exec_check(e, a->check[k], p->doc[i]))
+			return;
+	p->passed++;
+	exec_found(e, p->doc[i], p->score[i]);
+}
+
+/* How many are looked at together: as many as will give the hits that are wanted yet, by what came
+ * of those before; when there are enough, all that may be better. */
+static uint64_t pool_part(const struct exec *e, const struct pool *p)
+{
+	uint64_t wanted = e->keep - exec_best_count(&e->best);
+	return wanted ? wanted * (p->checked + 1) / (p->passed + 1) + POOL / 16 : POOL;
+}
+
+static void pool_check(struct exec *e, struct all *a)
+{
+	struct pool *p = a->pool;
+	uint32_t order[POOL];
+	exec_falling(p->score, p->n, order);
+	for (uint32_t at = 0, to; at < p->n && !e->failed && !exec_late(e); at = to) {
+		uint64_t chosen[POOL / 64] = {0};
+		to = (uint32_t)MIN(p->n, at + pool_part(e, p));
+		for (uint32_t i = at; i < to; i++)
+			chosen[order[i] / 64] |= UINT64_C(1) << order[i] % 64;
+		for (uint32_t w = 0; w < POOL / 64; w++)
+			for (uint64_t left = chosen[w]; left && !e->failed; left &= left - 1)
+				check(e, a, w * 64 + (uint32_t)__builtin_ctzll(left));
+	}
+	p->n = 0;
+}
+
+/* All that is not lists of leaves; then the document is found, or waits in the pool. */
+static void candidate(struct exec *e, struct all *a, uint32_t i)
+{
+	uint32_t doc = a->doc[i], score = a->score[i];
 	e->count.candidates++;
 	if (exec_deleted(e, doc))
 		return;
-	for (uint32_t i = 0; i < a->rests; i++)
-		if (!exec_tree_matches(e, a->rest[i], doc))
+	for (uint32_t k = 0; k < a->rests; k++)
+		if (!exec_tree_matches(e, a->rest[k], doc))
 			return;
-	for (uint32_t i = 0; i < a->rests; i++)
-		score += exec_tree_score(e, a->rest[i], doc);
+	for (uint32_t k = 0; k < a->rests; k++)
+		score += exec_tree_score(e, a->rest[k], doc);
 	if (score + e->rank_most < e->need)
 		return;
-	for (uint32_t i = 0; i < a->checks; i++)
-		if (!exec_check(e, a->check[i], doc))
-			return;
-	exec_found(e, doc, score);
-}
-
-/* Looks for a document of the first list in the others. Returns the first document that may match
- * after it. */
-static uint32_t join(struct exec *e, struct and*a, uint32_t doc, uint32_t score)
-{
-	for (uint32_t i = 1; i < a->lists; i++) {
-		struct exec_list *l = a->list[i];
-		if (score + a->behind[i] < e->need)
-			return doc + 1;
-		uint32_t found = exec_list_seek(e, l, doc);
-		if (found != doc)
-			return found;
-		score += exec_list_score(e, l);
+	struct pool *p = a->pool;
+	if (!p) {
+		exec_found(e, doc, score);
+		return;
 	}
-	if (score + a->behind[a->lists] >= e->need)
-		candidate(e, a, doc, score);
-	return doc + 1;
+	p->doc[p->n] = doc;
+	p->score[p->n] = score;
+	for (uint32_t k = 0; k < a->lists; k++)
+		p->where[k][p->n] = a->where[k][i];
+	if (++p->n == POOL)
+		pool_check(e, a);
 }
 
-/* false: the lists have no more documents in common. */
-static bool set_bounds(struct exec *e, struct and*a, uint32_t from, uint32_t to)
+/* Those of the first list that may enter. */
+static void take_lead(struct exec *e, struct all *a, uint32_t behind)
+{
+	const struct exec_list *l = a->list[0];
+	uint32_t n = 0, need = e->need > behind ? e->need - behind : 0;
+	for (uint32_t i = 0; i < l->in_block; i++) {
+		a->doc[n] = l->docs[i];
+		a->score[n] = l->scores[i];
+		a->where[0][n] = l->block * SEGMENT_BLOCK + i;
+		n += l->scores[i] >= need;
+	}
+	a->left = n;
+}
+
+/* Documents `from` to `to` of those that are left are in the block at hand of list k, or not; what
+ * stays goes to `kept` and on. Returns how many are kept then. */
+static uint32_t join_block(struct exec *e, struct all *a, uint32_t k, uint32_t from, uint32_t to,
+			   uint32_t kept)
+{
+	struct exec_list *l = a->list[k];
+	uint32_t which[SEGMENT_BLOCK], at[SEGMENT_BLOCK];
+	if (!exec_list_docs(e, l))
+		return kept;
+	uint32_t n = exec_list_join(l, a->doc + from, to - from, which, at);
+	if (n == 0 || !exec_list_tfs(e, l))
+		return kept;
+	uint32_t need = e->need > a->behind[k + 1] ? e->need - a->behind[k + 1] : 0;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t old = from + which[i];
+		uint32_t score = a->score[old] + exec_list_score(e, l, at[i]);
+		a->doc[kept] = a->doc[old];
+		a->score[kept] = score;
+		for (uint32_t j = 0; j < k; j++)
+			a->where[j][kept] = a->where[j][old];
+		a->where[k][kept] = l->block * SEGMENT_BLOCK + at[i];
+		kept += score >= need;
+	}
+	return kept;
+}
+
+/* Blocks in which no document could enter are not decoded. */
+static void join_list(struct exec *e, struct all *a, uint32_t k)
+{
+	struct exec_list *l = a->list[k];
+	uint32_t kept = 0;
+	for (uint32_t from = 0, to; from < a->left && !e->failed; from = to) {
+		if (!exec_list_to(l, a->doc[from]))
+			break;
+		uint32_t last = l->p.last[l->block], best = a->score[from];
+		for (to = from + 1; to < a->left && a->doc[to] <= last; to++)
+			best = MAX(best, a->score[to]);
+		if (best + exec_list_bound(e, l, l->block) + a->behind[k + 1] >= e->need)
+			kept = join_block(e, a, k, from, to, kept);
+	}
+	a->left = kept;
+}
+
+/* Bounds of what is joined; false: the lists have no more documents in common. */
+static bool set_bounds(struct exec *e, struct all *a, uint32_t from, uint32_t to)
 {
 	a->behind[a->lists] = a->rest_most + e->rank_most;
 	for (uint32_t i = a->lists; i-- > 1;) {
@@ -139,42 +240,47 @@ static bool set_bounds(struct exec *e, struct and*a, uint32_t from, uint32_t to)
 	return true;
 }
 
-static void run_block(struct exec *e, struct and*a, uint32_t next)
+static void run_block(struct exec *e, struct all *a)
 {
-	struct exec_list *lead = a->list[0];
-	uint32_t behind = a->lists > 1 ? a->behind[1] : a->behind[a->lists];
-	if (!exec_list_scores(e, lead))
+	if (!exec_list_scores(e, a->list[0]))
 		return;
-	for (uint32_t i = 0; i < lead->in_block; i++)
-		if (lead->scores[i] + behind >= e->need && lead->docs[i] >= next) {
-			next = join(e, a, lead->docs[i], lead->scores[i]);
-			if (e->failed || next == NO_DOC)
-				return;
-		}
+	take_lead(e, a, a->behind[1]);
+	for (uint32_t k = 1; k < a->lists && a->left; k++)
+		join_list(e, a, k);
+	for (uint32_t i = 0; i < a->left && !e->failed; i++)
+		if (a->score[i] + a->behind[a->lists] >= e->need)
+			candidate(e, a, i);
 }
 
-static void run(struct exec *e, struct and*a)
+/* A block of the first list. false: behind it nothing can match any more. */
+static bool run_lead(struct exec *e, struct all *a, uint32_t block)
 {
 	struct exec_list *lead = a->list[0];
-	for (uint32_t b = 0; b < lead->p.blocks && !e->failed && !exec_late(e); b++) {
-		uint32_t from = b ? lead->p.last[b - 1] + 1 : 0, to = lead->p.last[b];
-		lead->block = b;
-		if (!set_bounds(e, a, from, to))
-			return;
-		uint32_t behind = a->lists > 1 ? a->behind[1] : a->behind[a->lists];
-		if (exec_list_bound(e, lead, b) + behind < e->need) {
-			e->count.blocks_passed++;
-			continue;
-		}
-		run_block(e, a, from);
-	}
+	uint32_t from = block ? lead->p.last[block - 1] + 1 : 0, to = lead->p.last[block];
+	lead->block = block;
+	if (!set_bounds(e, a, from, to))
+		return false;
+	if (exec_list_bound(e, lead, block) + a->behind[1] >= e->need)
+		run_block(e, a);
+	else
+		e->count.blocks_passed++;
+	return true;
+}
+
+static void run(struct exec *e, struct all *a)
+{
+	uint32_t blocks = a->list[0]->p.blocks;
+	for (uint32_t b = 0; b < blocks && !e->failed && !exec_late(e); b++)
+		if (!run_lead(e, a, b))
+			break;
+	if (a->pool)
+		pool_check(e, a);
 }
 
 bool exec_and_run(struct exec *e, const struct exec_node *root)
 {
 	const struct exec_node *const *kid = (const struct exec_node *const *)root->kid;
 	uint32_t kids = root->kids, leaves = 0;
-	struct and a;
 	if (root->leaf) {
 		kid = &root;
 		kids = 1;
@@ -185,7 +291,14 @@ bool exec_and_run(struct exec *e, const struct exec_node *root)
 		leaves += kid[i]->leaf != NULL;
 	if (leaves == 0)
 		return false;
-	if (open_all(e, kid, kids, &a))
-		run(e, &a);
+	struct all *a = arena_alloc(e->arena, sizeof *a);
+	if (!open_lists(e, a, kid, kids) || !open_rest(e, a, kid, kids))
+		return true;
+	if (a->checks) {
+		a->pool = arena_alloc(e->arena, sizeof *a->pool);
+		a->pool->where = arena_array(e->arena, a->lists, sizeof *a->pool->where);
+		e->anyhow = true;
+	}
+	run(e, a);
 	return true;
 }

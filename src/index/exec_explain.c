@@ -22,7 +22,7 @@ static void explain_list(struct exec *e, uint32_t term, uint32_t doc, struct buf
 	struct exec_list *l = exec_list_open(e, term, 1);
 	if (!l || exec_list_seek(e, l, doc) != doc)
 		return;
-	uint32_t score = exec_list_score(e, l);
+	uint32_t score = exec_list_score(e, l, l->at);
 	buf_add_text(out, "    ");
 	print_term(l->term, out);
 	buf_printf(out, ": %.4f = idf %.4f, frequency %u, length %llu\n", points(score),

@@ -39,7 +39,7 @@ static void open_leaf(struct exec *e, const struct exec_leaf *leaf, struct exec_
 		}
 	}
 	by_length(t->list, t->lists);
-	if (leaf->check && exec_check_open(e, leaf, &t->check) != 0)
+	if (leaf->check && exec_check_open(e, leaf, t->list, t->lists, &t->check) != 0)
 		t->op = QUERY_NOTHING;
 }
 
@@ -213,7 +213,7 @@ uint32_t exec_tree_score(struct exec *e, struct exec_tree *t, uint32_t doc)
 	uint32_t score = 0;
 	if (t->op == QUERY_WORD) {
 		for (uint32_t i = 0; i < t->lists; i++)
-			score += exec_list_score(e, t->list[i]);
+			score += exec_list_score(e, t->list[i], t->list[i]->at);
 	} else if (t->op == QUERY_AND || t->op == QUERY_OR) {
 		for (uint32_t i = 0; i < t->kids; i++)
 			if (t->op == QUERY_AND || exec_tree_matches(e, t->kid[i], doc))

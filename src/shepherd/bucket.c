@@ -165,6 +165,17 @@ int bucket_quick(struct buckets *b, struct err *err)
 	return quick(b, b->mode != BUCKET_SCAN, err);
 }
 
+/* A new file, made so that it tells its shift. */
+static int mark_shift(struct buckets *b, struct err *err)
+{
+	char marker[1 << BUCKET_SHIFT_MOST];
+	size_t n = bucket_marker(b->shift, marker);
+	if (n && (file_write(&b->file, marker, n, 0, err) < 0 || file_sync(&b->file, err) < 0))
+		return -1;
+	b->size = n;
+	return 0;
+}
+
 static int prepare(struct buckets *b, const struct bucket_options *o, struct err *err)
 {
 	bool writes = b->mode >= BUCKET_APPEND;
@@ -176,7 +187,7 @@ static int prepare(struct buckets *b, const struct bucket_options *o, struct err
 	if (!o->unchecked && quick(b, b->mode != BUCKET_SCAN, err) < 0)
 		return -1;
 	/* Whoever wrote the end may have been killed before it was on disk. */
-	if (writes && file_sync(&b->file, err) < 0)
+	if (writes && (b->size ? file_sync(&b->file, err) : mark_shift(b, err)) < 0)
 		return -1;
 	b->durable = b->size;
 	(void)posix_fadvise(b->file.fd, 0, 0, POSIX_FADV_RANDOM);
@@ -303,7 +314,7 @@ int bucket_read(struct buckets *b, uint32_t oid, struct bucket *ret, struct err 
 {
 	struct bucket_head head;
 	uint64_t at = (uint64_t)oid << b->shift;
-	size_t n;
+	size_t n = 0;
 	int rc = read_head(b, oid, (size_t)bucket_total(b->shift, BUCKET_AT_ONCE), &head, &n, err);
 	if (rc)
 		return rc;

@@ -38,7 +38,8 @@ enum bucket_mode {
 
 struct bucket_options {
 	enum bucket_mode mode;
-	unsigned shift; /* 0: as the file has it, or BUCKET_SHIFT where the file does not tell */
+	unsigned shift; /* 0: as the file has it, or BUCKET_SHIFT where the file does not tell;
+			   files that are made here always do */
 	bool unchecked; /* opens also what the quick check refuses; for those who mend it */
 	bool buffered;  /* appends go through the page cache in any case */
 };
@@ -102,12 +103,13 @@ const char *bucket_path(const struct buckets *b);
 /* All buckets in their order, also the deleted ones, past the page cache with read-ahead. From the
  * place `from` (0, or a bucket's `next`) up to `to` (0: as long as the file is now; else a
  * checkpoint's length or less). Others may append meanwhile; with the handle that appends,
- * everything appended so far is seen. A torn end is not returned; scan.torn is then where it
- * begins. */
+ * everything appended so far is seen. A torn end is not returned, but scan.torn is set
+ * then. */
 struct bucket_scan {
 	struct bucket_scanner *in;
-	uint64_t torn; /* 0: none was met */
-	bool passed;   /* what was told last is damage, and lies behind us */
+	bool torn;        /* the end that was met is torn */
+	uint64_t torn_at; /* where that begins */
+	bool passed;      /* what was told last is damage, and lies behind us */
 };
 int bucket_scan_init(struct bucket_scan *ret, struct buckets *b, uint64_t from, uint64_t to,
 		     struct err *err);

@@ -230,7 +230,7 @@ static int open_bucket(uint32_t type, struct str data, struct arena *arena, stru
 
 int bucket_check(uint32_t type, struct str data, struct err *err)
 {
-	struct str rest;
+	struct str rest = {0};
 	int rc = open_bucket(type, data, NULL, NULL, &rest, err);
 	if (rc == 1 && !packed(type) && walk_body(rest, form_of(type), NULL, NULL, err) < 0)
 		return -1;
@@ -254,7 +254,7 @@ static int unpack(struct bucket_packer *packer, uint32_t type, struct str rest, 
 int bucket_body(struct bucket_packer *packer, uint32_t type, struct str data, struct arena *arena,
 		struct str *ret, struct err *err)
 {
-	struct str rest;
+	struct str rest = {0};
 	if (open_bucket(type, data, NULL, NULL, &rest, err) < 0)
 		return -1;
 	return unpack(packer, type, rest, arena, ret, err);
@@ -264,7 +264,7 @@ int bucket_decode(struct bucket_packer *packer, uint32_t type, struct str data, 
 		  struct attrs *ret_header, struct attrs *ret_body, struct err *err)
 {
 	struct attrs header = {0}, body = {0};
-	struct str rest, bytes;
+	struct str rest = {0}, bytes = {0};
 	if (open_bucket(type, data, arena, &header, &rest, err) < 0 ||
 	    unpack(packer, type, rest, arena, &bytes, err) < 0 ||
 	    walk_body(bytes, form_of(type), arena, &body, err) < 0)

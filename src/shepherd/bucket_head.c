@@ -62,6 +62,18 @@ const char *bucket_end_wrong(const char *p, size_t n)
 	return NULL;
 }
 
+size_t bucket_marker(unsigned shift, char *p)
+{
+	size_t total = (size_t)bucket_total(shift, 0);
+	struct bucket_head head = {BUCKET_MAGIC, BUCKET_DELETED, 0, BUCKET_PLAIN};
+	if (shift == BUCKET_SHIFT)
+		return 0;
+	memset(p, 0, total);
+	bucket_head_make(&head, p);
+	bucket_word_put(p + total - 4, BUCKET_TRAILER);
+	return total;
+}
+
 char *bucket_beside(const char *path, const char *ending)
 {
 	size_t cap = strlen(path) + strlen(ending) + 1;

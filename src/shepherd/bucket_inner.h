@@ -73,6 +73,10 @@ int bucket_blot(struct buckets *b, uint64_t at, struct err *err);
 int bucket_resync(const struct file *f, unsigned shift, uint64_t from, uint64_t to, uint64_t *ret,
 		  struct err *err);
 
+/* What a file with another shift than the usual begins with: a deleted bucket of no data, the only
+ * one that tells its alignment without another behind it. Bytes written; 0: none is needed. */
+size_t bucket_marker(unsigned shift, char *p);
+
 /* PATH with an ending; to be freed. */
 char *bucket_beside(const char *path, const char *ending);
 /* Removes what a killed shakedown left, if it did; the append lock is held. */

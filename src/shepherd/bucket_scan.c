@@ -3,6 +3,9 @@
 #include <fcntl.h>
 #include <inttypes.h>
 
+/* Larger than elsewhere: on a busy machine each piece waits for two threads to get their turn. */
+enum { PIECE = 4 << 20 };
+
 struct bucket_scanner {
 	struct file file; /* of its own, since it is read past the page cache */
 	unsigned shift;
@@ -37,7 +40,6 @@ static bool whole_at(const struct file *f, unsigned shift, uint64_t at, uint64_t
 int bucket_resync(const struct file *f, unsigned shift, uint64_t from, uint64_t to, uint64_t *ret,
 		  struct err *err)
 {
-	enum { PIECE = 1 << 20 };
 	uint64_t align = UINT64_C(1) << shift, end = to / align * align;
 	char *piece = mem_alloc(PIECE);
 	size_t n = 0;
@@ -129,7 +131,8 @@ static int skip(struct bucket_scan *scan, uint64_t hint, const char *why, struct
 			return -1;
 	s->at = next;
 	if (next == s->end && !hint && !s->bounded) {
-		scan->torn = at;
+		scan->torn = true;
+		scan->torn_at = at;
 		return 1;
 	}
 	if (next < s->end && start(s, err) < 0) {

@@ -144,12 +144,19 @@ static int move_all(struct shake *s, struct err *err)
 		if (rc < 0)
 			break;
 	}
-	uint64_t torn = scan.torn;
+	struct bucket_scan met = scan;
 	bucket_scan_done(&scan);
-	if (rc >= 0 && torn)
+	if (rc >= 0 && met.torn)
 		return err_set(err, ERR_DAMAGED, "%s: torn at %" PRIu64 "; fix it first",
-			       s->b->file.path, torn);
+			       s->b->file.path, met.torn_at);
 	return rc < 0 ? rc : 0;
+}
+
+static void put_marker(struct shake *s)
+{
+	char marker[1 << BUCKET_SHIFT_MOST];
+	s->at = bucket_marker(s->b->shift, marker);
+	stream_put(&s->out, marker, (size_t)s->at);
 }
 
 /* The new file is there by name before the report is, so that the report is never taken for one
@@ -169,6 +176,8 @@ static int create(struct shake *s, struct err *err)
 	struct stream_options options = {.buffered = s->b->buffered};
 	int rc = stream_create_in(&s->out, &writes, false, &options, err);
 	file_drop(&writes);
+	if (rc == 0)
+		put_marker(s);
 	return rc < 0 ? rc : record_open(&s->moves, s->moves_path, &moves_kind, 0644, NULL, err);
 }
 

@@ -29,16 +29,16 @@ bool state_name_ok(struct str name)
 	return true;
 }
 
-static void name_of(int64_t time_us, char ret[STATE_NAME])
+void state_name_of(int64_t s, char ret[STATE_NAME])
 {
-	time_t s = (time_t)(time_us / US_PER_S);
+	time_t time = (time_t)s;
 	struct tm tm;
-	ENSURE(gmtime_r(&s, &tm) && tm.tm_year < 8100 &&
+	ENSURE(gmtime_r(&time, &tm) && tm.tm_year < 8100 &&
 	       strftime(ret, STATE_NAME, "%Y%m%d-%H%M%S", &tm) == STATE_NAME - 1);
 }
 
-/* Seconds since 1970; a name that is no time still comes out as some number that orders. */
-static int64_t time_of(const char *name)
+/* A name that is no time still comes out as some number that orders. */
+int64_t state_time_of(const char *name)
 {
 	int f[6] = {0};
 	(void)sscanf(name, "%4d%2d%2d-%2d%2d%2d", &f[0], &f[1], &f[2], &f[3], &f[4], &f[5]);
@@ -124,12 +124,11 @@ int params_read(const char *folder, struct state_params *ret, struct err *err)
 		rc = note_read(path, PARAMS_MAGIC, &arena, &text, err);
 	if (rc == 0) {
 		struct str from = note_get(text, "from");
-		bool sound = note_u64(text, "created", &created) &&
-			     note_u64(text, "crawl", &p.crawl) &&
-			     note_u64(text, "objects", &p.objects) &&
-			     note_u64(text, "contrib", &p.contrib) &&
-			     note_u64(text, "gone", &p.gone) &&
-			     (from.n == 0 || state_name_ok(from));
+		bool sound =
+			note_u64(text, "created", &created) && note_u64(text, "crawl", &p.crawl) &&
+			note_u64(text, "objects", &p.objects) &&
+			note_u64(text, "contrib", &p.contrib) && note_u64(text, "gone", &p.gone) &&
+			(from.n == 0 || state_name_ok(from));
 		p.created_us = (int64_t)created;
 		if (sound && from.n)
 			memcpy(p.from, from.p, STATE_NAME - 1);
@@ -492,9 +491,9 @@ static int new_name(struct states *s, int64_t now_us, char ret[STATE_NAME], stru
 	size_t n;
 	int rc = states_list(s, 0, &arena, &list, &n, err);
 	if (rc == 0) {
-		name_of(now_us, ret);
+		state_name_of(now_us / US_PER_S, ret);
 		if (n && strcmp(ret, list[n - 1].name) <= 0)
-			name_of((time_of(list[n - 1].name) + 1) * US_PER_S, ret);
+			state_name_of(state_time_of(list[n - 1].name) + 1, ret);
 	}
 	arena_free(&arena);
 	return rc;

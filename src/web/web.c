@@ -2,8 +2,10 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "web/assets.h"
+#include "web/numbers.h"
+#include "web/search_page.h"
 #include "web/serve.h"
-#include "web/web_inner.h"
 
 enum { BEAT_S = 15 };
 
@@ -47,14 +49,28 @@ static int events(struct http_request *req, struct http_answer *ret, struct err 
 
 static int openapi(struct http_request *req, struct http_answer *ret, struct err *err);
 
+#define SEARCH                                                     \
+	.params = web_search_params, .nparams = WEB_SEARCH_PARAMS, \
+	.params_size = sizeof(struct web_search), .slow = true
+#define DOCUMENT                                                                                 \
+	.params = web_document_params, .nparams = 1, .params_size = sizeof(struct web_document), \
+	.slow = true
 #define PAGE "text/html; charset=utf-8"
 #define JSON "application/json"
 static const struct http_route routes[] = {
-	{HTTP_GET, "/", "What runs, for people", PAGE, .loose = true, .handle = web_status_page},
+	{HTTP_GET, "/", "Search, for people", PAGE, .loose = true, SEARCH,
+	 .handle = web_search_page},
+	{HTTP_GET, "/cached", "The text of a document, for people", PAGE, .loose = true, DOCUMENT,
+	 .handle = web_cached_page},
+	{HTTP_GET, "/api/search", "Search", JSON, SEARCH, .handle = web_search_api},
+	{HTTP_GET, "/api/document", "A document as it was indexed", JSON, DOCUMENT,
+	 .handle = web_document_api},
 	{HTTP_GET, "/status", "What runs, for people", PAGE, .loose = true,
 	 .handle = web_status_page},
 	{HTTP_GET, "/style.css", "How pages look", "text/css; charset=utf-8", .loose = true,
 	 .handle = web_style},
+	{HTTP_GET, "/status.js", "Makes the status page live", "text/javascript; charset=utf-8",
+	 .loose = true, .handle = web_status_js},
 	{HTTP_GET, "/healthz", "Whether this process answers", JSON, .handle = web_health},
 	{HTTP_GET, "/readyz", "Whether all roles are ready; 503 when not", JSON,
 	 .handle = web_ready},
@@ -76,7 +92,7 @@ static int openapi(struct http_request *req, struct http_answer *ret, struct err
 	return 0;
 }
 
-/* Tells the listeners when a role has changed its state. */
+/* Tells the listeners the numbers, and when a role has changed its state. */
 static void tick(void *ctx, int64_t now_us)
 {
 	struct web *w = ctx;
@@ -90,6 +106,11 @@ static void tick(void *ctx, int64_t now_us)
 	uint64_t hash = hash64(buf_str(&text));
 	if (__atomic_exchange_n(&w->said, hash, __ATOMIC_RELAXED) != hash && !text.over)
 		http_channel_publish(w->events, "status", buf_str(&text));
+	struct numbers numbers;
+	numbers_of(&s, clock_wall_us(), &numbers);
+	buf_clear(&text);
+	numbers_json(&numbers, now_us, &text);
+	http_channel_publish(w->events, "numbers", buf_str(&text));
 	buf_free(&text);
 	status_free(&s);
 }
@@ -106,9 +127,12 @@ static int run(struct role_env *env, struct err *err)
 		.log_all = conf->access_log,
 		.tick = tick,
 	};
+	if (search_open(&web.search, env->data, err) < 0)
+		return -1;
 	web.events = http_channel_new((size_t)conf->max_listeners, BEAT_S * US_PER_S);
 	int rc = web_serve(env, &options, conf->drain_us, err);
 	http_channel_free(&web.events);
+	search_close(&web.search);
 	return rc;
 }
 
@@ -116,7 +140,8 @@ const struct role web_role = {
 	.name = "web",
 	.summary = "serve pages, the JSON interface and metrics",
 	.description =
-		"Serves the status page at /, /healthz (this process answers), /readyz (all roles "
+		"Serves search at /, the status page at /status, /healthz (this process answers), "
+		"/readyz (all roles "
 		"are ready), /metrics (the counters of all roles, for Prometheus), /api/status, "
 		"/api/events (server-sent events) and /api/openapi.json, which describes the "
 		"rest.\n\n"

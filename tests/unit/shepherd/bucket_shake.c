@@ -80,6 +80,24 @@ static void what_was_deleted_goes_and_the_others_are_found_by_the_report(void **
 	close_file(&b);
 }
 
+static void an_emptied_file_still_tells_its_shift(void **state)
+{
+	(void)state;
+	const char *path = scratch("emptied");
+	struct buckets *b =
+		open_as(path, (struct bucket_options){.mode = BUCKET_WRITE, .shift = 10});
+	struct bucket_shaken sum;
+	struct err err = {0};
+	uint32_t oid = append_number(b, 4);
+	assert_int_equal(bucket_delete(b, oid, &err), 0);
+	assert_int_equal(bucket_shakedown(b, NULL, NULL, &sum, &err), 0);
+	close_file(&b);
+	b = open_mode(path, BUCKET_WRITE);
+	assert_int_equal(bucket_shift(b), 10);
+	assert_int_equal(append_number(b, 4), oid);
+	close_file(&b);
+}
+
 struct plan {
 	uint32_t asked;
 	bool stop;
@@ -270,6 +288,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_was_deleted_goes_and_the_others_are_found_by_the_report),
+		cmocka_unit_test(an_emptied_file_still_tells_its_shift),
 		cmocka_unit_test(a_bucket_may_be_dropped_or_replaced),
 		cmocka_unit_test(a_shakedown_given_up_leaves_the_old_file),
 		cmocka_unit_test(a_damaged_file_is_not_shaken),

@@ -149,30 +149,40 @@ static uint32_t *make_room(struct occurrence_cursor *c, bool forms, size_t n)
 	return c->out[forms];
 }
 
-/* Copies occurrences (gaps, or forms) of a posting out of their blocks. */
+static int broken(struct postings *p, uint32_t block, struct err *err)
+{
+	p->cursor->block = NO_BLOCK;
+	return postings_damaged(p, block, err);
+}
+
+/* Copies the occurrences of a posting out of their blocks: forms, or positions, which are the sums
+ * of the gaps. */
 static int collect(struct postings *p, uint32_t block, uint32_t i, bool forms, uint32_t *ret_n,
 		   struct err *err)
 {
 	struct occurrence_cursor *c = cursor_of(p);
 	if (c->block != block && enter_block(p, block, err) < 0)
 		return -1;
-	uint32_t from = c->start[i], to = c->start[i + 1];
+	uint32_t from = c->start[i], to = c->start[i + 1], sum = 0, over = 0;
 	for (uint32_t *out = make_room(c, forms, to - from); from < to;) {
 		if (go_to(p, from / SEGMENT_BLOCK, err) < 0) {
 			c->block = NO_BLOCK;
 			return -1;
 		}
 		uint32_t at = from % SEGMENT_BLOCK, n = MIN(to - from, SEGMENT_BLOCK - at);
-		if (n > c->n - MIN(at, c->n)) {
-			c->block = NO_BLOCK;
-			return postings_damaged(p, block, err);
+		const uint32_t *in = (forms ? c->form : c->gap) + at;
+		if (UNLIKELY(n > c->n - MIN(at, c->n)))
+			return broken(p, block, err);
+		for (uint32_t k = 0; k < n; k++) {
+			sum = forms ? in[k] : sum + in[k];
+			over |= sum < in[k];
+			out[k] = sum;
 		}
-		memcpy(out, (forms ? c->form : c->gap) + at, n * sizeof *out);
 		out += n;
 		from += n;
 	}
 	*ret_n = c->start[i + 1] - c->start[i];
-	return 0;
+	return over ? broken(p, block, err) : 0;
 }
 
 static int one_number(struct postings *p, bool forms, uint32_t v, const uint32_t **ret,
@@ -193,15 +203,7 @@ int postings_positions(struct postings *p, uint32_t block, uint32_t i, const uin
 		return one_number(p, false, p->one.position, ret, ret_n);
 	if (collect(p, block, i, false, &n, err) < 0)
 		return -1;
-	uint32_t *out = p->cursor->out[0];
-	uint32_t all = n ? out[0] : 0;
-	for (uint32_t k = 1; k < n; k++) {
-		if (UNLIKELY(out[k] > UINT32_MAX - all))
-			return postings_damaged(p, block, err);
-		all += out[k];
-		out[k] = all;
-	}
-	*ret = out;
+	*ret = p->cursor->out[0];
 	*ret_n = n;
 	return 0;
 }

@@ -171,20 +171,33 @@ static size_t segment_at(const struct exec *e, uint64_t order, uint32_t *ret_doc
 	return i;
 }
 
-static int tell_hit(struct exec *e, exec_key key, struct hit *ret)
-{
+/* Columns of a segment that hits are told from, opened with the first hit in it. */
+struct told {
 	struct segment_column time, addr;
+	bool open;
+};
+
+static int told_open(struct segment *s, struct told *t, struct err *err)
+{
+	if (!t->open && (segment_column(s, SEGMENT_TIME, &t->time, err) < 0 ||
+			 segment_column(s, SEGMENT_ADDR, &t->addr, err) < 0))
+		return -1;
+	t->open = true;
+	return 0;
+}
+
+static int tell_hit(struct exec *e, struct told *told, exec_key key, struct hit *ret)
+{
 	uint32_t doc;
 	size_t i = segment_at(e, ~(uint64_t)key, &doc);
 	struct segment *s = e->part[i].segment;
-	if (segment_key(s, doc, e->told, &ret->key, e->err) < 0 ||
-	    segment_column(s, SEGMENT_TIME, &time, e->err) < 0 ||
-	    segment_column(s, SEGMENT_ADDR, &addr, e->err) < 0)
+	if (told_open(s, &told[i], e->err) < 0 ||
+	    segment_key(s, doc, e->told, &ret->key, e->err) < 0)
 		return -1;
 	ret->segment = (uint32_t)i;
 	ret->doc = doc;
-	ret->time_s = segment_number(&time, doc);
-	ret->addr = (uint64_t)segment_number(&addr, doc);
+	ret->time_s = segment_number(&told[i].time, doc);
+	ret->addr = (uint64_t)segment_number(&told[i].addr, doc);
 	ret->score = e->query->order == QUERY_BY_RANK ? (float)(uint64_t)(key >> 64) / RANK_ONE : 0;
 	return 0;
 }
@@ -193,11 +206,12 @@ static int tell_hit(struct exec *e, exec_key key, struct hit *ret)
 static int tell(struct exec *e, struct hits *ret)
 {
 	size_t found = exec_best_count(&e->best), offset = MIN(e->query->offset, found);
+	struct told *told = arena_array(e->arena, MAX(e->parts, 1), sizeof *told);
 	ret->n = found - offset;
 	ret->hit = arena_array(e->told, MAX(ret->n, 1), sizeof *ret->hit);
 	exec_key key;
 	for (size_t i = found; exec_best_pop(&e->best, &key) == 0 && i > offset; i--)
-		if (tell_hit(e, key, &ret->hit[i - 1 - offset]) < 0)
+		if (tell_hit(e, told, key, &ret->hit[i - 1 - offset]) < 0)
 			return -1;
 	for (size_t i = 0; i < e->parts; i++)
 		if (segment_check(e->part[i].segment, e->err) < 0)

@@ -16,6 +16,7 @@ enum {
 	FAILURES_MAX = 3,       /* starts in a row, then there is a pause */
 	PAUSE_US = 1000 * 1000, /* the first one; each is twice the one before, up to a minute */
 	PAUSES_MAX = 6,
+	SENT_AHEAD = 2,       /* documents that a worker has at least, if there are any */
 	KEEP_PAGES = 1 << 20, /* bytes of a slot that stay allocated between documents */
 };
 
@@ -58,10 +59,20 @@ static void begin_first(struct cage *c, struct cage_worker *w, int64_t now_us)
 
 /* Starting. */
 
-static void send_packet(struct cage_worker *w, const struct slot *s)
+/* Sends what was not sent yet, in one packet. */
+static void flush(struct cage_worker *w)
 {
-	/* there is room for two packets; a worker that is gone is noticed by itself */
-	(void)send(w->fd, s->packet, s->packet_n, MSG_NOSIGNAL | MSG_DONTWAIT);
+	struct cage_packet head = {CAGE_MAGIC, (uint32_t)(w->queued - w->sent)};
+	struct iovec part[1 + CAGE_SLOTS] = {{&head, sizeof head}};
+	struct msghdr message = {.msg_iov = part, .msg_iovlen = 1};
+	if (head.n == 0 || w->state == WORKER_NONE)
+		return;
+	for (; w->sent < w->queued; w->sent++) {
+		struct slot *s = w->queue[w->sent];
+		part[message.msg_iovlen++] = (struct iovec){s->packet, s->packet_n};
+	}
+	/* there is room for all slots; a worker that is gone is noticed by itself */
+	(void)sendmsg(w->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 /* No worker for a while. */
@@ -81,8 +92,8 @@ static int start(struct cage *c, struct cage_worker *w, int64_t now_us)
 		pause_worker(c, w, now_us);
 		return -1;
 	}
-	for (size_t i = 0; i < w->queued; i++)
-		send_packet(w, w->queue[i]);
+	w->sent = 0;
+	flush(w);
 	timer_at(c, w->due_us, now_us);
 	return 0;
 }
@@ -105,6 +116,7 @@ static void leave_queue(struct cage_worker *w, struct slot *s)
 	size_t i = 0;
 	while (w->queue[i] != s)
 		i++;
+	w->sent -= i < w->sent;
 	for (w->queued--; i < w->queued; i++)
 		w->queue[i] = w->queue[i + 1];
 	s->state = SLOT_FREE;
@@ -153,13 +165,25 @@ static void give_up(struct cage *c, struct cage_worker *w)
 	}
 }
 
-/* Ends a worker and puts another in its place. The document that it was at ends with it; the other
- * one goes to the next. */
+/* The document that a worker is at, as far as it can be believed. */
+static struct slot *at_work(struct cage_worker *w)
+{
+	uint32_t index = __atomic_load_n(&w->progress->slot, __ATOMIC_RELAXED);
+	if (w->state != WORKER_READY)
+		return NULL;
+	for (size_t i = 0; i < w->sent; i++)
+		if (w->queue[i]->index == index)
+			return w->queue[i];
+	return w->queued ? w->queue[0] : NULL;
+}
+
+/* Ends a worker and puts another in its place. The document that it was at ends with it; the
+ * others go to the next. */
 static void replace(struct cage *c, struct cage_worker *w, enum cage_end end, const char *why,
 		    int64_t now_us)
 {
 	char how[160], reason[320];
-	struct slot *first = w->state == WORKER_READY && w->queued ? w->queue[0] : NULL;
+	struct slot *first = at_work(w);
 	bool was_ready = w->state == WORKER_READY;
 	int64_t cpu_us = first ? cage_cpu_us(w) - w->cpu_us : 0;
 	cage_stop(w, how, sizeof how);
@@ -184,27 +208,42 @@ static void replace(struct cage *c, struct cage_worker *w, enum cage_end end, co
 	}
 }
 
-static void take_answer(struct cage *c, struct cage_worker *w, const struct cage_answer *a,
-			int64_t now_us)
+/* Answers come in the order of the queue. Negative: they make no sense, and the worker is gone. */
+static int take_answer(struct cage *c, struct cage_worker *w, const struct cage_answer *a,
+		       int64_t cpu_us, int64_t now_us)
 {
 	struct cage_result r;
 	struct err err;
-	struct slot *s = w->queued ? w->queue[0] : NULL;
-	if (a->magic != CAGE_MAGIC || !s || a->slot != s->index) {
+	struct slot *s = w->sent ? w->queue[0] : NULL;
+	if (!s || a->slot != s->index) {
 		replace(c, w, CAGE_BROKE, "its answer was to another question, and it was ended",
 			now_us);
-		return;
+		return -1;
 	}
 	if (cage_take_answer(c, w, a, &r, &err) < 0) {
 		replace(c, w, CAGE_BROKE, err.msg, now_us);
-		return;
+		return -1;
 	}
-	int64_t cpu_us = cage_cpu_us(w);
-	r.cpu_us = cpu_us - w->cpu_us;
-	w->cpu_us = cpu_us;
+	r.cpu_us = cpu_us;
 	leave_queue(w, s);
 	begin_first(c, w, now_us);
 	tell(c, s, &r, a->side_n + a->text_n);
+	return 0;
+}
+
+struct answers {
+	struct cage_packet head;
+	struct cage_answer answer[CAGE_SLOTS];
+};
+
+static void take_answers(struct cage *c, struct cage_worker *w, const struct answers *a,
+			 int64_t now_us)
+{
+	int64_t cpu_us = cage_cpu_us(w), each_us = (cpu_us - w->cpu_us) / a->head.n;
+	w->cpu_us = cpu_us;
+	for (uint32_t i = 0; i < a->head.n; i++)
+		if (take_answer(c, w, &a->answer[i], each_us, now_us) < 0)
+			return;
 }
 
 /* What a worker says, or that it is gone. */
@@ -212,26 +251,28 @@ static void listen_to(struct cage *c, struct cage_worker *w, int64_t now_us)
 {
 	union {
 		struct cage_hello hello;
-		struct cage_answer answer;
-		char bytes[512];
+		struct answers answers;
 	} packet;
-	for (int i = 0; i < CAGE_SLOTS + 1 && w->fd >= 0; i++) {
-		ssize_t n = recv(w->fd, &packet, sizeof packet, MSG_DONTWAIT);
-		if (n < 0 && (errno == EAGAIN || errno == EINTR))
-			return;
-		if (n <= 0) {
-			replace(c, w, CAGE_DIED, NULL, now_us);
-			return;
-		}
-		if (w->state == WORKER_STARTS && n == sizeof packet.hello &&
-		    packet.hello.magic == CAGE_MAGIC)
-			say_hello(c, w, &packet.hello, now_us);
-		else if (w->state == WORKER_READY && n == sizeof packet.answer)
-			take_answer(c, w, &packet.answer, now_us);
-		else
-			replace(c, w, CAGE_BROKE, "it said what makes no sense, and was ended",
-				now_us);
+	ssize_t n = recv(w->fd, &packet, sizeof packet, MSG_DONTWAIT);
+	/* said once when it died with something unread; what it had said before comes after that */
+	if (n < 0 && errno == ECONNRESET)
+		n = recv(w->fd, &packet, sizeof packet, MSG_DONTWAIT);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		replace(c, w, CAGE_DIED, NULL, now_us);
+		return;
 	}
+	const struct cage_packet *head = &packet.answers.head;
+	if (w->state == WORKER_STARTS && n == sizeof packet.hello &&
+	    packet.hello.magic == CAGE_MAGIC)
+		say_hello(c, w, &packet.hello, now_us);
+	else if (w->state == WORKER_READY && (size_t)n >= sizeof *head &&
+		 head->magic == CAGE_MAGIC && head->n > 0 && head->n <= CAGE_SLOTS &&
+		 (size_t)n == sizeof *head + head->n * sizeof(struct cage_answer))
+		take_answers(c, w, &packet.answers, now_us);
+	else
+		replace(c, w, CAGE_BROKE, "it said what makes no sense, and was ended", now_us);
 }
 
 /* Its time is over: by the clock, or by its own. */
@@ -261,14 +302,17 @@ void cage_poll(struct cage *c, int64_t now_us)
 	struct epoll_event events[CAGE_WORKERS_MAX + 1];
 	int n = epoll_wait(c->epoll, events, ARRAY_LEN(events), 0);
 	int64_t next_us = INT64_MAX;
+	bool rang = c->timer_us <= now_us;
 	for (int i = 0; i < n; i++) {
 		uint64_t times;
 		if (events[i].data.ptr)
 			listen_to(c, events[i].data.ptr, now_us);
 		else if (read(c->timer, &times, sizeof times) > 0)
-			c->timer_us = INT64_MAX;
+			rang = true;
 	}
-	if (c->timer_us != INT64_MAX && c->timer_us > now_us)
+	for (size_t i = 0; i < c->nworkers; i++)
+		flush(&c->worker[i]);
+	if (!rang)
 		return;
 	c->timer_us = INT64_MAX;
 	for (size_t i = 0; i < c->nworkers; i++) {
@@ -295,8 +339,8 @@ int cage_take(struct cage *c, struct cage_slot **ret)
 		size_t cost = w->queued + (w->state == WORKER_NONE ? CAGE_SLOTS : 0);
 		struct slot *free_slot = NULL;
 		for (size_t k = 0; k < CAGE_SLOTS; k++) {
-			if (w->slot[k].state == SLOT_FREE)
-				free_slot = &w->slot[k];
+			if (w->slot[k].state == SLOT_FREE && !free_slot)
+				free_slot = &w->slot[k]; /* the first: its memory is warm */
 			else if (w->slot[k].state == SLOT_TAKEN)
 				cost++;
 		}
@@ -335,8 +379,7 @@ void cage_submit(struct cage *c, struct cage_slot *slot, const struct extract_jo
 {
 	struct slot *s = (struct slot *)slot;
 	struct cage_worker *w = s->worker;
-	struct cage_call call = {.magic = CAGE_MAGIC,
-				 .slot = s->index,
+	struct cage_call call = {.slot = s->index,
 				 .body_n = job->body.n,
 				 .links_max = job->settings.links_max,
 				 .noscript = job->settings.noscript};
@@ -356,9 +399,10 @@ void cage_submit(struct cage *c, struct cage_slot *slot, const struct extract_jo
 		timer_at(c, now_us, now_us); /* cage_poll() tells it */
 		return;
 	}
-	send_packet(w, s);
 	if (w->state == WORKER_READY && w->queued == 1)
 		begin_first(c, w, now_us);
+	if (w->sent < SENT_AHEAD) /* else with others, when an answer comes */
+		flush(w);
 }
 
 int cage_fd(const struct cage *c)
@@ -444,7 +488,7 @@ void cage_free(struct cage **pc)
 		struct cage_worker *w = &c->worker[i];
 		cage_stop(w, how, sizeof how);
 		if (w->map)
-			munmap(w->map, cage_slot_size(c->options.body_max) * CAGE_SLOTS);
+			munmap(w->map, cage_memory_size(c->options.body_max));
 		file_drop(&w->memory);
 	}
 	if (c->timer >= 0)

@@ -7,7 +7,7 @@
 #include "extract/extract.h"
 
 enum {
-	CAGE_SLOTS = 2, /* of each worker: one is read while the other is filled */
+	CAGE_SLOTS = 8, /* of each worker: some are read while others are filled */
 	CAGE_WORKERS_MAX = 64,
 	CAGE_OUT = 16 << 20, /* room for the attributes of one document */
 	CAGE_HEADER_MAX =

@@ -34,11 +34,12 @@ struct cage_worker {
 	struct file memory;
 	char *map;
 	struct slot slot[CAGE_SLOTS];
-	struct slot *queue[CAGE_SLOTS]; /* what it has to read, the first one is being read */
-	size_t queued;
+	struct slot *queue[CAGE_SLOTS]; /* what it has to read, in order */
+	size_t queued, sent;            /* the first so many have been sent */
+	const struct cage_progress *progress;
 	unsigned failures; /* starts in a row that came to nothing */
 	uint32_t locks;
-	int64_t since_us, due_us; /* of the first in the queue, or of the start */
+	int64_t since_us, due_us; /* of what it is at, or of the start */
 	int64_t cpu_us;           /* its clock when it began with that */
 	clockid_t clock;
 	char remark[sizeof(((struct cage_hello *)0)->remark)];

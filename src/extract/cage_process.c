@@ -26,16 +26,19 @@ int cage_memory(struct cage *c, struct cage_worker *w, struct err *err)
 			      .path = mem_text("memory for garner-parse")};
 	if (w->memory.fd < 0)
 		return err_sys(err, "%s", w->memory.path);
-	if (file_truncate(&w->memory, one * CAGE_SLOTS, err) < 0)
+	if (file_truncate(&w->memory, cage_memory_size(c->options.body_max), err) < 0)
 		return -1;
 	/* a worker that made it shorter would kill us when we look */
 	if (fcntl(w->memory.fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
 		return err_sys(err, "sealing of the %s", w->memory.path);
-	w->map = mmap(NULL, one * CAGE_SLOTS, PROT_READ | PROT_WRITE, MAP_SHARED, w->memory.fd, 0);
+	w->map = mmap(NULL, cage_memory_size(c->options.body_max), PROT_READ | PROT_WRITE,
+		      MAP_SHARED, w->memory.fd, 0);
 	if (w->map == MAP_FAILED) {
 		w->map = NULL;
-		return err_sys(err, "%zu bytes of %s", one * CAGE_SLOTS, w->memory.path);
+		return err_sys(err, "%zu bytes of %s", cage_memory_size(c->options.body_max),
+			       w->memory.path);
 	}
+	w->progress = (const struct cage_progress *)(w->map + CAGE_SLOTS * one);
 	for (unsigned i = 0; i < CAGE_SLOTS; i++) {
 		w->slot[i].lent = (struct cage_slot){w->map + i * one, c->options.body_max};
 		w->slot[i].worker = w;
@@ -45,15 +48,15 @@ int cage_memory(struct cage *c, struct cage_worker *w, struct err *err)
 }
 
 /* Of the environment only what a test of garner itself needs: settings may hold passwords. */
-static void make_environment(const char *ret[8], char *faults, size_t cap)
+static void make_environment(const char *ret[12], char *faults, size_t cap)
 {
 	static const char *const passed[] = {"ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS",
-					     "TSAN_OPTIONS"};
+					     "TSAN_OPTIONS", "SCENE"};
 	size_t n = 0;
 	ret[n++] = "LC_ALL=C";
 	ret[n++] = "PATH=/usr/bin:/bin";
 #ifdef GARNER_FAULTS
-	const char *armed = getenv("GARNER_PARSE_FAULTS");
+	const char *armed = getenv("PARSE_FAULTS");
 	snprintf(faults, cap, "GARNER_FAULTS=%s", armed ? armed : "");
 	ret[n++] = faults;
 	for (size_t i = 0; i < ARRAY_LEN(passed); i++) {
@@ -70,7 +73,7 @@ static void make_environment(const char *ret[8], char *faults, size_t cap)
 static int spawn(const struct cage *c, struct cage_worker *w, int theirs, struct err *err)
 {
 	char body[24], memory[24], faults[256];
-	const char *environment[8];
+	const char *environment[12];
 	const char *const argv[] = {"garner-parse", "--worker", body, memory, NULL};
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attributes;

@@ -15,18 +15,26 @@ struct cage_hello {
 	char remark[256]; /* ends in NUL */
 };
 
+/* Documents go in packets of several, and answers come back so: waking the other side costs as much
+ * as reading some kilobytes. */
+struct cage_packet {
+	uint32_t magic, n;
+};
+
 /* A document: this, then the four texts one after the other. */
 struct cage_call {
-	uint32_t magic, slot;
+	uint32_t slot, noscript;
 	uint64_t body_n, links_max;
 	uint32_t url_n, content_type_n, charset_n, robots_n;
-	uint32_t noscript;
 };
-enum { CAGE_CALL_MAX = sizeof(struct cage_call) + CAGE_HEADER_MAX };
+enum {
+	CAGE_CALL_MAX = sizeof(struct cage_call) + CAGE_HEADER_MAX,
+	CAGE_CALLS_MAX = sizeof(struct cage_packet) + CAGE_SLOTS * CAGE_CALL_MAX,
+};
 
 /* The answer. What is a name in struct extract_result goes as text. */
 struct cage_answer {
-	uint32_t magic, slot;
+	uint32_t slot;
 	uint32_t n; /* attributes */
 	uint32_t type, charset_source, flags;
 	uint64_t side_n, text_n;
@@ -41,6 +49,12 @@ struct cage_entry {
 	uint32_t name;
 };
 
+/* What the worker is at, in a page behind the slots: the owner reads it only to know which document
+ * a death was about. */
+struct cage_progress {
+	uint32_t slot;
+};
+
 /* A slot: the body, in whole pages, and then the output. */
 static inline size_t cage_body_room(size_t body_max)
 {
@@ -49,4 +63,9 @@ static inline size_t cage_body_room(size_t body_max)
 static inline size_t cage_slot_size(size_t body_max)
 {
 	return cage_body_room(body_max) + CAGE_OUT;
+}
+enum { CAGE_PAGE = 4096 };
+static inline size_t cage_memory_size(size_t body_max)
+{
+	return CAGE_SLOTS * cage_slot_size(body_max) + CAGE_PAGE;
 }

@@ -1,4 +1,5 @@
 #include "extract/cage_worker.h"
+#include "base/clock.h"
 #include "extract/cage_door.h"
 #include "extract/cage_misbehave.h"
 #include "extract/cage_wire.h"
@@ -9,11 +10,19 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+enum { HOLD_US = 20000 }; /* how long an answer may wait for those behind it */
+
 struct worker {
 	struct extract *x;
 	size_t body_max;
 	const char *body[CAGE_SLOTS];
 	char *out[CAGE_SLOTS];
+	struct cage_progress *progress;
+	struct {
+		struct cage_packet head;
+		struct cage_answer answer[CAGE_SLOTS];
+	} batch;          /* answers that were not sent yet */
+	int64_t batch_us; /* since when */
 	unsigned misbehaves;
 };
 
@@ -49,6 +58,10 @@ static int map_slots(struct worker *w, struct err *err)
 		w->body[i] = p;
 		w->out[i] = q;
 	}
+	w->progress = mmap(NULL, CAGE_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, CAGE_MEMORY_FD,
+			   (off_t)(CAGE_SLOTS * cage_slot_size(w->body_max)));
+	if (w->progress == MAP_FAILED)
+		return err_sys(err, "the owner's memory");
 	close(CAGE_MEMORY_FD);
 	return 0;
 }
@@ -98,59 +111,100 @@ static uint32_t find_remark(const struct out *out, struct str remark)
 	return 0;
 }
 
-static int do_call(struct worker *w, const struct cage_call *call, struct str texts,
+static void fill_answer(struct cage_answer *a, const struct out *out,
+			const struct extract_result *r)
+{
+	a->n = (uint32_t)out->n;
+	a->type = r->type;
+	a->charset_source = r->charset.source;
+	a->flags = r->flags;
+	a->side_n = out->side_n;
+	a->text_n = out->text_n;
+	a->bad_bytes = r->bad_bytes;
+	a->tokens = r->tokens;
+	a->links = r->links;
+	a->links_left_out = r->links_left_out;
+	a->remark = find_remark(out, r->remark);
+	memcpy(a->media_type, r->media_type, sizeof a->media_type);
+	snprintf(a->charset, sizeof a->charset, "%s", r->charset.name ? r->charset.name : "");
+}
+
+/* Cuts a text of that length off the packet. */
+static struct str cut_text(struct str *rest, size_t n)
+{
+	struct str text = str_head(*rest, n);
+	*rest = str_from(*rest, n);
+	return text;
+}
+
+static int flush(struct worker *w, struct err *err)
+{
+	size_t n = sizeof w->batch.head + w->batch.head.n * sizeof w->batch.answer[0];
+	if (w->batch.head.n == 0)
+		return 0;
+	int rc = say(&w->batch, n, err);
+	w->batch.head.n = 0;
+	return rc;
+}
+
+static int do_call(struct worker *w, const struct cage_call *call, struct str *rest,
 		   struct err *err)
 {
 	struct extract_result r;
 	struct out out;
-	struct cage_answer answer = {.magic = CAGE_MAGIC, .slot = call->slot};
 	struct extract_job job = {.body = {w->body[call->slot], call->body_n},
 				  .settings = {call->links_max, call->noscript != 0}};
-	job.url = str_head(texts, call->url_n);
-	texts = str_from(texts, call->url_n);
-	job.content_type = str_head(texts, call->content_type_n);
-	texts = str_from(texts, call->content_type_n);
-	job.charset = str_head(texts, call->charset_n);
-	job.robots = str_head(str_from(texts, call->charset_n), call->robots_n);
+	job.url = cut_text(rest, call->url_n);
+	job.content_type = cut_text(rest, call->content_type_n);
+	job.charset = cut_text(rest, call->charset_n);
+	job.robots = cut_text(rest, call->robots_n);
+	w->progress->slot = call->slot;
 	out_begin(&out, w->out[call->slot], CAGE_OUT, 0);
 	extract_run(w->x, &job, &out, &r);
 	if (w->misbehaves)
 		misbehave(w->misbehaves, &out, &r);
-	answer.n = (uint32_t)out.n;
-	answer.type = r.type;
-	answer.charset_source = r.charset.source;
-	answer.flags = r.flags;
-	answer.side_n = out.side_n;
-	answer.text_n = out.text_n;
-	answer.bad_bytes = r.bad_bytes;
-	answer.tokens = r.tokens;
-	answer.links = r.links;
-	answer.links_left_out = r.links_left_out;
-	answer.remark = find_remark(&out, r.remark);
-	memcpy(answer.media_type, r.media_type, sizeof answer.media_type);
-	snprintf(answer.charset, sizeof answer.charset, "%s", r.charset.name ? r.charset.name : "");
+	if (w->batch.head.n == 0)
+		w->batch_us = clock_mono_us();
+	struct cage_answer *a = &w->batch.answer[w->batch.head.n++];
+	*a = (struct cage_answer){.slot = call->slot};
+	fill_answer(a, &out, &r);
 	put_entries(&out, w->out[call->slot]);
-	return say(&answer, sizeof answer, err);
+	return w->batch.head.n == CAGE_SLOTS || clock_mono_us() - w->batch_us > HOLD_US
+		       ? flush(w, err)
+		       : 0;
+}
+
+static int do_packet(struct worker *w, struct str rest, struct err *err)
+{
+	struct cage_packet head;
+	struct cage_call call;
+	memcpy(&head, rest.p, sizeof head);
+	rest = str_from(rest, sizeof head);
+	for (uint32_t i = 0; i < head.n; i++) {
+		if (rest.n < sizeof call)
+			return err_set(err, ERR_USAGE, "a packet that is too short");
+		memcpy(&call, rest.p, sizeof call);
+		rest = str_from(rest, sizeof call);
+		if (call.slot >= CAGE_SLOTS || call.body_n > w->body_max)
+			return err_set(err, ERR_USAGE, "a packet that makes no sense");
+		if (do_call(w, &call, &rest, err) < 0)
+			return -1;
+	}
+	return flush(w, err);
 }
 
 static int serve(struct worker *w, struct err *err)
 {
-	_Alignas(struct cage_call) char packet[CAGE_CALL_MAX];
+	static char packet[CAGE_CALLS_MAX];
 	for (;;) {
-		struct cage_call call;
 		ssize_t n = uninterrupted_read(packet, sizeof packet);
 		if (n == 0)
 			return 0;
 		if (n < 0)
 			return err_sys(err, "the owner's socket");
-		if ((size_t)n < sizeof call)
+		if ((size_t)n < sizeof(struct cage_packet))
 			return err_set(err, ERR_USAGE, "a packet of %zd bytes", n);
-		memcpy(&call, packet, sizeof call);
-		if (call.magic != CAGE_MAGIC || call.slot >= CAGE_SLOTS ||
-		    call.body_n > w->body_max)
-			return err_set(err, ERR_USAGE, "a packet that makes no sense");
-		struct str texts = {packet + sizeof call, (size_t)n - sizeof call};
-		if (do_call(w, &call, texts, err) < 0)
+		if (do_packet(w, (struct str){packet, (size_t)n}, err) < 0)
 			return -1;
 	}
 }
@@ -167,7 +221,8 @@ static void be_silent(void)
 
 int cage_work(size_t body_max, size_t memory, struct err *err)
 {
-	struct worker w = {.x = extract_new(), .body_max = body_max};
+	struct worker w = {
+		.x = extract_new(), .body_max = body_max, .batch.head.magic = CAGE_MAGIC};
 	struct cage_hello hello = {.magic = CAGE_MAGIC};
 	if (map_slots(&w, err) < 0) {
 		extract_free(&w.x);

@@ -125,7 +125,7 @@ html_state_fn html_tag_open, html_end_tag_open, html_tag_name, html_before_name,
 	html_after_value, html_self_closing;
 html_state_fn html_markup, html_bogus_comment, html_comment_start, html_comment_start_dash,
 	html_comment, html_comment_end_dash, html_comment_end, html_comment_end_bang;
-html_state_fn html_doctype, html_before_doctype_name, html_doctype_name, html_after_doctype_name,
+html_state_fn html_in_doctype, html_before_doctype_name, html_doctype_name, html_after_doctype_name,
 	html_after_public, html_public_id, html_after_public_id, html_after_system, html_system_id,
 	html_after_system_id, html_bogus_doctype;
 html_state_fn html_ref, html_ref_named, html_ref_number, html_ref_hex_start, html_ref_hex,

@@ -184,7 +184,7 @@ static const char *skip_space(const char *p, const char *end)
 	return p;
 }
 
-const char *html_doctype(struct html_tokens *t, const char *p, const char *end)
+const char *html_in_doctype(struct html_tokens *t, const char *p, const char *end)
 {
 	(void)end;
 	html_token_start(t);
@@ -319,7 +319,7 @@ const char *html_bogus_doctype(struct html_tokens *t, const char *p, const char 
 void html_doctype_eof(struct html_tokens *t)
 {
 	if (t->state == S_DOCTYPE)
-		html_doctype(t, NULL, NULL);
+		html_in_doctype(t, NULL, NULL);
 	else if (t->state == S_DOCTYPE_NAME)
 		t->doctype.name = item_end(t, NULL, 0);
 	else if (t->state == S_PUBLIC_ID)

@@ -129,6 +129,8 @@ static int skip(struct bucket_scan *scan, uint64_t hint, const char *why, struct
 	if (!hint || (hint != s->end && !whole_at(&s->file, s->shift, hint, s->end)))
 		if (bucket_resync(&s->file, s->shift, at + align, s->end, &next, err) < 0)
 			return -1;
+	if (hint && next == s->end)
+		next = hint; /* what comes there is told next, or torn */
 	s->at = next;
 	if (next == s->end && !hint && !s->bounded) {
 		scan->torn = true;

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 /* Larger than elsewhere: on a busy machine each piece waits for two threads to get their turn. */
-enum { PIECE = 4 << 20 };
+enum { PIECE = 2 << 20 };
 
 struct bucket_scanner {
 	struct file file; /* of its own, since it is read past the page cache */
@@ -41,7 +41,7 @@ int bucket_resync(const struct file *f, unsigned shift, uint64_t from, uint64_t 
 		  struct err *err)
 {
 	uint64_t align = UINT64_C(1) << shift, end = to / align * align;
-	char *piece = mem_alloc(PIECE);
+	char *piece = mem_resize(NULL, PIECE);
 	size_t n = 0;
 	int rc = 0;
 	*ret = to;
@@ -63,8 +63,11 @@ int bucket_resync(const struct file *f, unsigned shift, uint64_t from, uint64_t 
 
 static int start(struct bucket_scanner *s, struct err *err)
 {
-	int direct = file_direct(&s->file, true, err);
-	if (direct < 0 || stream_open_part(&s->in, &s->file, s->at, s->end - s->at, NULL, err) < 0)
+	uint64_t blocks = (s->end - s->at) / STREAM_BLOCK + 1;
+	struct stream_options options = {
+		.piece = (size_t)MIN(blocks * STREAM_BLOCK, (uint64_t)PIECE)};
+	if (file_direct(&s->file, true, err) < 0 ||
+	    stream_open_part(&s->in, &s->file, s->at, s->end - s->at, &options, err) < 0)
 		return -1;
 	s->reading = true;
 	return 0;

@@ -346,8 +346,8 @@ static int mend_checkpoints(struct recovering *x, struct state *st, struct err *
 	if (bad_log)
 		recovery_damage(x->r, "%s", why.msg);
 	bool bad_copy = checkpoint_visible(st->folder, &c, &why) != 0;
-	if (bad_copy && access(copy, F_OK) == 0)
-		recovery_damage(x->r, "%s", why.msg);
+	if (bad_copy && access(copy, F_OK) == 0) /* it is written in place: a crash may do that */
+		recovery_tell(x->r, "%s; written again", why.msg);
 	if (!bad_log && access(log, F_OK) == 0 && !bad_copy && c.time_us >= st->last.time_us)
 		return 0;
 	if ((bad_log && file_remove(log, err) < 0) || (bad_copy && file_remove(copy, err) < 0))

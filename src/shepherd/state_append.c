@@ -14,6 +14,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { CHECKPOINT = 48, VISIBLE = FORMAT_MAGIC + 8 + CHECKPOINT, COPY_PIECE = 1 << 20 };
 #define VISIBLE_MAGIC "GARNERVI"
@@ -76,24 +77,35 @@ static int last_in_log(const char *folder, struct checkpoint *ret, struct err *e
 	return rc < 0 ? rc : !any;
 }
 
+static int read_visible(const char *path, struct checkpoint *ret, struct err *err)
+{
+	CLEANUP(buf_free) struct buf b = BUF_INIT(VISIBLE);
+	int rc = file_slurp(path, &b, err);
+	if (rc != 0 || b.n == 0) /* made, not written yet */
+		return rc < 0 ? -1 : 1;
+	struct reader r = reader_of(buf_str(&b));
+	bool ours = str_is(reader_bytes(&r, FORMAT_MAGIC), VISIBLE_MAGIC) && reader_u32le(&r) == 1;
+	uint32_t crc = reader_u32le(&r);
+	struct str payload = reader_bytes(&r, CHECKPOINT);
+	if (!ours || r.bad || crc != crc32c(0, payload.p, payload.n))
+		return err_set(err, ERR_DAMAGED, "%s: damaged, its checksum does not fit", path);
+	return checkpoint_read(payload, ret, err);
+}
+
+/* Who reads may come just while it is written. */
 int checkpoint_visible(const char *folder, struct checkpoint *ret, struct err *err)
 {
-	struct buf b = BUF_INIT(VISIBLE);
+	enum { TRIES = 5, PAUSE_US = 200 };
 	char path[PATH_MAX];
+	int rc = -1;
 	snprintf(path, sizeof path, "%s/visible", folder);
-	int rc = file_slurp(path, &b, err);
-	if (rc == 0) {
-		struct reader r = reader_of(buf_str(&b));
-		bool ours = str_is(reader_bytes(&r, FORMAT_MAGIC), VISIBLE_MAGIC) &&
-			    reader_u32le(&r) == 1;
-		uint32_t crc = reader_u32le(&r);
-		struct str payload = reader_bytes(&r, CHECKPOINT);
-		ours = ours && !r.bad && crc == crc32c(0, payload.p, payload.n);
-		rc = ours ? checkpoint_read(payload, ret, err)
-			  : err_set(err, ERR_DAMAGED, "%s: damaged, its checksum does not fit",
-				    path);
+	for (int i = 0; i < TRIES && rc < 0; i++) {
+		if (i)
+			usleep(PAUSE_US << i);
+		rc = read_visible(path, ret, err);
+		if (rc < 0 && err->code != ERR_DAMAGED)
+			break;
 	}
-	buf_free(&b);
 	return rc;
 }
 

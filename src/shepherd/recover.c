@@ -326,31 +326,34 @@ static int open_newest(struct recovering *x, struct state **ret, struct err *err
 		return rc;
 	recovery_damage(x->r, "%s", err->msg);
 	char *folder = arena_printf(&x->arena, "%s/state/%s", x->s->folder, newest(x)->name);
-	if (file_rename(arena_printf(&x->arena, "%s/checkpoints", folder),
-			arena_printf(&x->arena, "%s/checkpoints.damaged", folder), err) < 0 ||
+	if (file_remove(arena_printf(&x->arena, "%s/checkpoints", folder), err) < 0 ||
+	    file_remove(arena_printf(&x->arena, "%s/last", folder), err) < 0 ||
 	    (!phase_is_done(newest(x)->phase) && control_write(folder, PHASE_RECOVER, err) < 0))
 		return -1;
 	return state_open(ret, x->s, newest(x)->name, err);
 }
 
-/* A log or a copy of checkpoints that is behind or damaged is written again from the other. */
+/* Where the log of checkpoints and the last one are not both there and the same, they are written
+ * again. `last` is written in place, so a crash may spoil it; the log is damaged by nothing else.
+ */
 static int mend_checkpoints(struct recovering *x, struct state *st, struct err *err)
 {
-	struct checkpoint c;
-	struct err why;
+	struct checkpoint noted, shown;
+	struct err why = {0};
 	char *log = state_path(st, &x->arena, "checkpoints");
-	char *copy = state_path(st, &x->arena, "visible");
+	char *last = state_path(st, &x->arena, "last");
 	if (!st->has_last)
 		return 0;
-	bool bad_log = checkpoints_format.verify(log, &why) < 0;
-	if (bad_log)
-		recovery_damage(x->r, "%s", why.msg);
-	bool bad_copy = checkpoint_visible(st->folder, &c, &why) != 0;
-	if (bad_copy && access(copy, F_OK) == 0) /* it is written in place: a crash may do that */
+	int in_last = checkpoint_noted(st->folder, &noted, &why);
+	if (in_last < 0)
 		recovery_tell(x->r, "%s; written again", why.msg);
-	if (!bad_log && access(log, F_OK) == 0 && !bad_copy && c.time_us >= st->last.time_us)
+	int in_log = checkpoint_shown(st->folder, &shown, &why);
+	if (in_log < 0)
+		recovery_damage(x->r, "%s", why.msg);
+	if (in_log == 0 && in_last == 0 && shown.number == noted.number)
 		return 0;
-	if ((bad_log && file_remove(log, err) < 0) || (bad_copy && file_remove(copy, err) < 0))
+	if ((in_log && file_remove(log, err) < 0) || (in_last && file_remove(last, err) < 0) ||
+	    checkpoint_open(&st->notes, st->folder, err) < 0)
 		return -1;
 	return state_note_again(st, err);
 }

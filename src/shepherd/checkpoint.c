@@ -219,8 +219,16 @@ static int print_payload(struct str payload, struct buf *out, struct err *err)
 	return 0;
 }
 
-ENTRIES_FORMAT(checkpoints_format, "checkpoints", "GARNERCK", &checkpoints_kind, print_payload,
-	       "lengths of the files of a state and of the bucket file that belong together")
+ENTRIES_FUNCTIONS(checkpoints_file, &checkpoints_kind, print_payload)
+
+const struct format checkpoints_format = {
+	.name = "checkpoints",
+	.magic = "GARNERCK",
+	.version = 1,
+	.help = "lengths of the files of a state and of the bucket file that belong together",
+	.print = checkpoints_file_print,
+	.verify = checkpoints_file_verify,
+};
 
 static int print_last(const char *path, void (*emit)(void *ctx, struct str), void *ctx,
 		      struct err *err)

@@ -12,9 +12,10 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-enum { TOLD_MOST = 1 << 20 };
+enum { TOLD_MOST = 1 << 20, VERIFY_GONE = 64 << 20 };
 
 static void tell(struct recovery *r, const char *fmt, va_list args)
 {
@@ -82,6 +83,22 @@ static int sweep(struct recovering *x, struct err *err)
 				     : 0;
 	dir_done(&d);
 	return rc;
+}
+
+/* The log of forgotten URLs: what is damaged is set aside for whoever wants to look at it. */
+static int check_gone(struct recovering *x, struct err *err)
+{
+	struct stat st;
+	char *path = states_path(x->s, &x->arena, "gone");
+	if (stat(path, &st) != 0)
+		return 0;
+	int rc = 0;
+	if (st.st_size <= VERIFY_GONE)
+		rc = gone_format.verify(path, err);
+	if (rc == 0 || err->code != ERR_DAMAGED)
+		return rc;
+	recovery_damage(x->r, "%s; it is kept as gone.damaged", err->msg);
+	return file_rename(path, states_path(x->s, &x->arena, "gone.damaged"), err);
 }
 
 /* Notes that are damaged */
@@ -436,7 +453,8 @@ static int build_first(struct recovering *x, struct err *err)
 
 static int recover(struct recovering *x, struct err *err)
 {
-	if (sweep(x, err) < 0 || list_again(x, err) < 0 || check_order(x, err) < 0)
+	if (sweep(x, err) < 0 || check_gone(x, err) < 0 || list_again(x, err) < 0 ||
+	    check_order(x, err) < 0)
 		return -1;
 	if (x->n && by_phase(x, err) < 0)
 		return -1;

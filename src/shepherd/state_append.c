@@ -306,6 +306,18 @@ static bool shared(const char *path)
 	return stat(path, &st) == 0 && st.st_nlink > 1;
 }
 
+/* What is lost of the log of forgotten URLs is no reason not to go on. */
+static int cut_gone(struct state *st, struct err *err)
+{
+	char path[PATH_MAX];
+	struct stat found;
+	uint64_t length = MAX(st->last.gone, (uint64_t)RECORD_HEADER);
+	snprintf(path, sizeof path, "%s/gone", st->s->folder);
+	if (stat(path, &found) != 0 || (uint64_t)found.st_size < length)
+		return 0;
+	return cut(path, &gone_kind, length, err);
+}
+
 int state_rollback(struct state *st, struct err *err)
 {
 	char path[PATH_MAX];
@@ -319,8 +331,7 @@ int state_rollback(struct state *st, struct err *err)
 		    cut(path, appended_files[i].kind, *length_of(c, (enum appended)i), err) < 0)
 			return -1;
 	}
-	snprintf(path, sizeof path, "%s/gone", st->s->folder);
-	if (cut(path, &gone_kind, MAX(c->gone, (uint64_t)RECORD_HEADER), err) < 0)
+	if (cut_gone(st, err) < 0)
 		return -1;
 	FAULT("state.rollback.objects");
 	snprintf(path, sizeof path, "%s/objects", st->s->folder);

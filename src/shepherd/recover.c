@@ -262,12 +262,11 @@ static int cork_again(struct recovering *x, struct state **st, struct err *err)
 		char *from = arena_printf(&x->arena, "%s/state/%s/%s", x->s->folder,
 					  (*st)->params.from, file[i]);
 		char *beside = arena_printf(&x->arena, "%s/.%s.again", (*st)->folder, file[i]);
-		if (access(from, F_OK) != 0)
-			continue;
-		if (file_remove(beside, err) < 0)
+		int rc_link = file_remove(beside, err) < 0 ? -1 : file_link(from, beside, err);
+		if (rc_link < 0)
 			return -1;
-		if (link(from, beside) != 0)
-			return err_sys(err, "%s: link as %s", from, beside);
+		if (rc_link == 1)
+			continue; /* it is gone, and nothing better is known */
 		/* where both are the same file already, rename leaves the name beside */
 		if (file_rename(beside, state_path(*st, &x->arena, file[i]), err) < 0 ||
 		    file_remove(beside, err) < 0)

@@ -56,8 +56,8 @@ static struct seen scan(const char *path, bool *ret_bad)
 		ENSURE(read || (again.type == bucket.type && str_eq(again.data, bucket.data)));
 		(void)bucket_check(bucket.type, bucket.data, &err);
 	}
-	ENSURE(rc == 1 && (scan.torn == 0 || scan.torn == at));
-	*ret_bad |= scan.torn != 0;
+	ENSURE(rc == 1 && (!scan.torn || scan.torn_at == at));
+	*ret_bad |= scan.torn;
 	bucket_scan_done(&scan);
 	bucket_drop(&b);
 	return seen;

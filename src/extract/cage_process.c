@@ -48,15 +48,15 @@ int cage_memory(struct cage *c, struct cage_worker *w, struct err *err)
 }
 
 /* Of the environment only what a test of garner itself needs: settings may hold passwords. */
-static void make_environment(const char *ret[8], char *faults, size_t cap)
+static void make_environment(const char *ret[12], char *faults, size_t cap)
 {
 	static const char *const passed[] = {"ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS",
-					     "TSAN_OPTIONS"};
+					     "TSAN_OPTIONS", "SCENE"};
 	size_t n = 0;
 	ret[n++] = "LC_ALL=C";
 	ret[n++] = "PATH=/usr/bin:/bin";
 #ifdef GARNER_FAULTS
-	const char *armed = getenv("GARNER_PARSE_FAULTS");
+	const char *armed = getenv("PARSE_FAULTS");
 	snprintf(faults, cap, "GARNER_FAULTS=%s", armed ? armed : "");
 	ret[n++] = faults;
 	for (size_t i = 0; i < ARRAY_LEN(passed); i++) {
@@ -73,7 +73,7 @@ static void make_environment(const char *ret[8], char *faults, size_t cap)
 static int spawn(const struct cage *c, struct cage_worker *w, int theirs, struct err *err)
 {
 	char body[24], memory[24], faults[256];
-	const char *environment[8];
+	const char *environment[12];
 	const char *const argv[] = {"garner-parse", "--worker", body, memory, NULL};
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attributes;

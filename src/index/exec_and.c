@@ -4,7 +4,15 @@
  */
 #include "index/exec.h"
 
-enum { BEST_PART = 2 }; /* of the blocks may come before their turn */
+/* Documents whose positions are not looked at yet: the best of them come first, so that few need to
+ * be looked at, and these in their order, which is cheaper. */
+enum { POOL = 1024 };
+struct pool {
+	uint64_t checked, passed;
+	uint32_t n;
+	uint32_t doc[POOL], score[POOL];
+	uint32_t (*where)[POOL];
+};
 
 struct all {
 	struct exec_list **list; /* the shortest first */
@@ -21,6 +29,7 @@ struct all {
 	uint32_t left;
 	uint32_t doc[SEGMENT_BLOCK], score[SEGMENT_BLOCK];
 	uint32_t (*where)[SEGMENT_BLOCK];
+	struct pool *pool; /* where positions are to be looked at */
 };
 
 /* A leaf's lists join those of the others; the same list is opened once. */
@@ -94,7 +103,47 @@ static bool open_rest(struct exec *e, struct all *a, const struct exec_node *con
 	return !e->failed;
 }
 
-/* All that is not lists of leaves; then the document is found. */
+static void check(struct exec *e, struct all *a, uint32_t i)
+{
+	struct pool *p = a->pool;
+	if (!exec_enters(e, p->doc[i], p->score[i]))
+		return;
+	for (uint32_t k = 0; k < a->lists; k++)
+		a->list[k]->where = p->where[k][i];
+	p->checked++;
+	for (uint32_t k = 0; k < a->checks; k++)
+		if (!exec_check(e, a->check[k], p->doc[i]))
+			return;
+	p->passed++;
+	exec_found(e, p->doc[i], p->score[i]);
+}
+
+/* How many are looked at together: as many as will give the hits that are wanted yet, by what came
+ * of those before; when there are enough, all that may be better. */
+static uint64_t pool_part(const struct exec *e, const struct pool *p)
+{
+	uint64_t wanted = e->keep - exec_best_count(&e->best);
+	return wanted ? wanted * (p->checked + 1) / (p->passed + 1) + POOL / 16 : POOL;
+}
+
+static void pool_check(struct exec *e, struct all *a)
+{
+	struct pool *p = a->pool;
+	uint32_t order[POOL];
+	exec_falling(p->score, p->n, order);
+	for (uint32_t at = 0, to; at < p->n && !e->failed && !exec_late(e); at = to) {
+		uint64_t chosen[POOL / 64] = {0};
+		to = (uint32_t)MIN(p->n, at + pool_part(e, p));
+		for (uint32_t i = at; i < to; i++)
+			chosen[order[i] / 64] |= UINT64_C(1) << order[i] % 64;
+		for (uint32_t w = 0; w < POOL / 64; w++)
+			for (uint64_t left = chosen[w]; left && !e->failed; left &= left - 1)
+				check(e, a, w * 64 + (uint32_t)__builtin_ctzll(left));
+	}
+	p->n = 0;
+}
+
+/* All that is not lists of leaves; then the document is found, or waits in the pool. */
 static void candidate(struct exec *e, struct all *a, uint32_t i)
 {
 	uint32_t doc = a->doc[i], score = a->score[i];
@@ -108,12 +157,17 @@ static void candidate(struct exec *e, struct all *a, uint32_t i)
 		score += exec_tree_score(e, a->rest[k], doc);
 	if (score + e->rank_most < e->need)
 		return;
-	for (uint32_t k = 0; a->checks && k < a->lists; k++)
-		a->list[k]->where = a->where[k][i];
-	for (uint32_t k = 0; k < a->checks; k++)
-		if (!exec_check(e, a->check[k], doc))
-			return;
-	exec_found(e, doc, score);
+	struct pool *p = a->pool;
+	if (!p) {
+		exec_found(e, doc, score);
+		return;
+	}
+	p->doc[p->n] = doc;
+	p->score[p->n] = score;
+	for (uint32_t k = 0; k < a->lists; k++)
+		p->where[k][p->n] = a->where[k][i];
+	if (++p->n == POOL)
+		pool_check(e, a);
 }
 
 /* Those of the first list that may enter. */
@@ -213,30 +267,14 @@ static bool run_lead(struct exec *e, struct all *a, uint32_t block)
 	return true;
 }
 
-/* The blocks with the greatest bounds come first, until there are as many hits as are wanted: what
- * is good enough is then known early. */
-static void run_best(struct exec *e, struct all *a, uint8_t *done)
-{
-	const struct exec_list *lead = a->list[0];
-	const uint32_t *order = exec_list_order(e, lead);
-	for (uint32_t i = 0; i < lead->p.blocks / BEST_PART && !e->failed && !exec_late(e); i++) {
-		if (e->need)
-			return;
-		done[order[i]] = true;
-		run_lead(e, a, order[i]);
-	}
-}
-
 static void run(struct exec *e, struct all *a)
 {
 	uint32_t blocks = a->list[0]->p.blocks;
-	uint8_t *done = arena_array(e->arena, blocks, sizeof *done);
-	e->anyhow = a->rests == 0;
-	if (e->anyhow)
-		run_best(e, a, done);
 	for (uint32_t b = 0; b < blocks && !e->failed && !exec_late(e); b++)
-		if (!done[b] && !run_lead(e, a, b))
-			return;
+		if (!run_lead(e, a, b))
+			break;
+	if (a->pool)
+		pool_check(e, a);
 }
 
 bool exec_and_run(struct exec *e, const struct exec_node *root)
@@ -254,7 +292,13 @@ bool exec_and_run(struct exec *e, const struct exec_node *root)
 	if (leaves == 0)
 		return false;
 	struct all *a = arena_alloc(e->arena, sizeof *a);
-	if (open_lists(e, a, kid, kids) && open_rest(e, a, kid, kids))
-		run(e, a);
+	if (!open_lists(e, a, kid, kids) || !open_rest(e, a, kid, kids))
+		return true;
+	if (a->checks) {
+		a->pool = arena_alloc(e->arena, sizeof *a->pool);
+		a->pool->where = arena_array(e->arena, a->lists, sizeof *a->pool->where);
+		e->anyhow = true;
+	}
+	run(e, a);
 	return true;
 }

@@ -2,13 +2,9 @@
  * them need to be looked at. */
 #include "index/exec.h"
 
-/* Whether a score that a block may have, in its first document, is worth to be kept. */
-static bool enters(const struct exec *e, const struct exec_list *l, uint32_t block)
+static uint32_t first_of(const struct exec_list *l, uint32_t block)
 {
-	uint64_t first = block ? l->p.last[block - 1] + UINT64_C(1) : 0;
-	return exec_best_count(&e->best) < e->keep ||
-	       exec_key_of((uint64_t)l->bounds[block] + e->rank_most, e->base + first) >
-		       *exec_best_top(&e->best);
+	return block ? l->p.last[block - 1] + 1 : 0;
 }
 
 static void run_block(struct exec *e, struct exec_list *l, uint32_t block)
@@ -34,7 +30,7 @@ bool exec_one_run(struct exec *e, const struct exec_node *root)
 	e->anyhow = true;
 	const uint32_t *order = exec_list_order(e, l);
 	for (uint32_t i = 0; i < l->p.blocks && !e->failed && !exec_late(e); i++) {
-		if (enters(e, l, order[i]))
+		if (exec_enters(e, first_of(l, order[i]), l->bounds[order[i]]))
 			run_block(e, l, order[i]);
 		else
 			e->count.blocks_passed++;

@@ -104,7 +104,7 @@ class Rounds:
             self.kill_at("bucket.shake.written")
             self.leave_half_a_shakedown()
         if point == "bucket.giveup":  # something has to be refused
-            faults = f"file.write/objects=short@{10 * nth}," + faults
+            faults = "".join(f"file.sync//objects=eio@{5 + 3 * i}," for i in range(3 * nth)) + faults
         code = self.ends_by(self.start(faults, rounds=400))
         if code != -signal.SIGKILL:
             raise self.broken(f"{faults}: ended with {code}, the point was not passed")

@@ -365,9 +365,10 @@ static int look_at_file(struct keeper *k, struct err *err)
 		if (rc < 0)
 			break;
 	}
-	uint64_t torn = scan.torn;
+	bool torn = scan.torn;
+	uint64_t torn_at = scan.torn_at;
 	bucket_scan_done(&scan);
-	return torn ? err_set(err, ERR_DAMAGED, "torn at %" PRIu64, torn) : rc < 0 ? rc : 0;
+	return torn ? err_set(err, ERR_DAMAGED, "torn at %" PRIu64, torn_at) : rc < 0 ? rc : 0;
 }
 
 static int check(struct keeper *k)

@@ -5,7 +5,7 @@ import pytest
 from kill.bucket_rounds import Rounds, new_seed
 
 SHORT, LONG = 20, 500
-ONCE = ("bucket.cut", "bucket.sweep", "bucket.train")  # in a start
+ONCE = ("bucket.cut", "bucket.giveup", "bucket.sweep", "bucket.train")  # in a start
 
 
 @pytest.fixture

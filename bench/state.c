@@ -99,7 +99,7 @@ static void checkpoints(struct bench *bench, struct job *job)
 	       ours_s * 1e3, plain_s * 1e3, CHECKPOINTS);
 	bench_figure(bench, "checkpoint", ours_s * 1e3, "ms");
 	bench_figure(bench, "fdatasync", plain_s * 1e3, "ms");
-	bench_ratio(bench, "state.checkpoint", ours_s / plain_s);
+	bench_ratio(bench, "checkpoint", ours_s / plain_s);
 	state_free(&job->st);
 	state_free(&closed);
 	bucket_drop(&job->buckets);

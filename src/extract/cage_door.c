@@ -13,18 +13,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The sanitizers need memory and system calls of their own; their builds prove other things. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
-
 bool door_no_new_privileges(void)
 {
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
@@ -50,7 +38,7 @@ bool door_limits(size_t memory)
 	};
 	bool all = true;
 	for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
-		if (limits[i].resource == RLIMIT_DATA && (memory == 0 || SANITIZED))
+		if (limits[i].resource == RLIMIT_DATA && (memory == 0 || DOOR_SANITIZED))
 			continue;
 		struct rlimit r = {limits[i].limit, limits[i].limit};
 		all = setrlimit((__rlimit_resource_t)limits[i].resource, &r) == 0 && all;
@@ -125,7 +113,7 @@ static const int allowed[] = {
 	SYS_restart_syscall,
 	SYS_exit,
 	SYS_exit_group,
-#if SANITIZED
+#if DOOR_SANITIZED
 	SYS_sigaltstack,
 	SYS_clock_nanosleep,
 	SYS_set_robust_list,
@@ -218,7 +206,7 @@ bool door_seccomp(void)
 		on_call(&p, allowed[i], SECCOMP_RET_ALLOW);
 	for (size_t i = 0; i < ARRAY_LEN(refused); i++)
 		on_call(&p, refused[i], SECCOMP_RET_ERRNO | EACCES);
-	if (!SANITIZED)
+	if (!DOOR_SANITIZED)
 		on_mapping(&p);
 	/* abort() */
 	on_descriptor(&p, SYS_tgkill, (int)getpid(), -1);

@@ -1,9 +1,4 @@
-/* The role `broker`: the collector, running. Which feeds there are is for the program to say,
- * since a broker knows nothing of crawls and caches. */
+/* The query side of the broker, for pages and protocols: searching, and answers as JSON. */
 #pragma once
-#include "base/role.h"
-#include "broker/collector.h"
-
-/* Collects until SIGTERM or SIGINT. A store that fails is opened again, after longer and longer
- * waits. */
-int broker_run(struct role_env *env, const struct collector_feed *feeds, size_t n, struct err *err);
+#include "broker/search.h"
+#include "broker/search_json.h"

@@ -252,6 +252,14 @@ static int delete (struct collector *c, struct str url, struct err *err)
 	return note(c, url, (struct docaddr){0}, before, err);
 }
 
+static void leave_out(struct collector *c, const struct feed *f, struct str url,
+		      const struct err *err)
+{
+	count(c, COLLECTOR_BAD, 1);
+	if (f->def->bad)
+		f->def->bad(f->def->name, url, err);
+}
+
 /* An object that the stores do not take is counted and left out; it is no reason to stop. */
 static int apply(struct collector *c, struct feed *f, const struct source_change *change,
 		 struct err *err)
@@ -269,7 +277,7 @@ static int apply(struct collector *c, struct feed *f, const struct source_change
 		break;
 	}
 	if (rc < 0 && err->code == ERR_USAGE) {
-		count(c, COLLECTOR_BAD, 1);
+		leave_out(c, f, change->obj.url, err);
 		rc = 0;
 	}
 	if (f->sweeps && change->op != SOURCE_DELETE)
@@ -335,7 +343,7 @@ static int read_feed(struct collector *c, struct feed *f, int64_t now_us, struct
 		if (c->taken++ == 0)
 			c->first_us = now_us;
 		if (rc < 0)
-			count(c, COLLECTOR_BAD, 1);
+			leave_out(c, f, STR(""), err);
 		else if (apply(c, f, &change, err) < 0)
 			return -1;
 		if (c->taken % 64 == 0 && clock_mono_us() - c->first_us >= COLLECTOR_COMMIT_US)

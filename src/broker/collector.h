@@ -11,6 +11,8 @@ struct collector_feed {
 	const char *name;
 	const struct source_ops *ops;
 	const void *store;
+	/* NULL, or told of each object that is left out; url may be empty. */
+	void (*bad)(const char *feed, struct str url, const struct err *err);
 };
 
 enum { COLLECTOR_COMMIT_US = 1000000, COLLECTOR_BATCH = 5000 /* documents, then it commits */ };

@@ -16,6 +16,7 @@ const struct command *const commands[] = {
 	&extract_command,
 	&index_command,
 	&robots_command,
+	&shep_command,
 	&soif_command,
 	&url_command,
 	&help_command,

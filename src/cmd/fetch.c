@@ -22,7 +22,7 @@
 /* Lines wait for others; of the URLs that may go the robot is given so many in one round of the
  * loop.
  */
-enum { FLUSH_BYTES = 64 << 10, BEGUN_AT_ONCE = 256 };
+enum { FLUSH_BYTES = 64 << 10, BEGUN_AT_ONCE = 16 };
 
 struct fetch_options {
 	const char *from, *output, *delay, *agent, *etag, *last_modified;
@@ -374,19 +374,24 @@ static void route(struct item *item, qkey to)
 }
 
 /* Where there is no address, the robot says why. */
+static void go_or_route(struct item *item, const struct url *url, const struct dns_result *result)
+{
+	qkey key = item->job.key;
+	if (result->outcome == DNS_FOUND && item->job.user != ROUTE_LAST)
+		key = key_of(robot_choose(result->addr, result->n, url->host));
+	if (key == item->job.key)
+		go_with_path(item, url);
+	else
+		route(item, key);
+}
+
 static void resolved(void *ctx, const struct dns_result *result)
 {
 	struct item *item = ctx;
 	struct fetch *f = item->fetch;
 	struct url url;
 	ENSURE(url_parse(item->job.payload, NULL, f->room, sizeof f->room, &url) == 0);
-	qkey key = result->outcome == DNS_FOUND
-			   ? key_of(robot_choose(result->addr, result->n, url.host))
-			   : item->job.key;
-	if (key == item->job.key || (item->job.user == ROUTE_LAST && !is_unresolved(f, key)))
-		go_with_path(item, &url);
-	else
-		route(item, key);
+	go_or_route(item, &url, result);
 }
 
 static void begin(struct fetch *f, const struct hostq_job *job)
@@ -404,7 +409,7 @@ static void begin(struct fetch *f, const struct hostq_job *job)
 	if (f->conf.robot.proxy[0])
 		go_with_path(item, &url);
 	else if (dns_lookup(f->dns, url.host, DNS_ANY, &item->dns, &result) == 0)
-		resolved(item, &result);
+		go_or_route(item, &url, &result);
 }
 
 static void pump(void *ctx)

@@ -8,8 +8,11 @@
 #include "fetch/polite.h"
 #include "fetch/robots_cache.h"
 #include "index/docstore.h"
+#include "index/words.h"
 #include "shepherd/bucket_attrs.h"
 #include "shepherd/bucket_shake.h"
+#include "shepherd/plan.h"
+#include "shepherd/state.h"
 
 /* clang-format off */
 const struct format *const formats[] = {
@@ -17,15 +20,30 @@ const struct format *const formats[] = {
 	&bucket_dict_format,
 	&bucket_format,
 	&bucket_moves_format,
+	&changes_format,
+	&checkpoints_format,
+	&contrib_format,
+	&control_format,
 	&counters_format,
 	&cursors_format,
 	&docstore_format,
 	&docstore_ledger_format,
 	&docstore_moved_format,
+	&gone_format,
 	&hostq_format,
+	&index_format,
+	&journal_format,
+	&lock_format,
+	&params_format,
+	&plan_format,
 	&polite_format,
 	&record_format,
 	&robots_format,
+	&sites_format,
+	&visible_format,
+	&words_deletes_format,
+	&words_manifest_format,
+	&words_segment_format,
 	NULL,
 };
 /* clang-format on */

@@ -1,5 +1,6 @@
 /* The role `broker`, with the feeds that garner has. */
-#include "broker/broker.h"
+#include "base/log.h"
+#include "broker/collect.h"
 #include "cmd/command.h"
 #include "shepherd/source_crawl.h"
 
@@ -7,6 +8,12 @@
 #include <unistd.h>
 
 static const struct counter_def counters[] = {COLLECTOR_COUNTER_DEFS};
+
+static void left_out(const char *feed, struct str url, const struct err *err)
+{
+	log_warn(COLLECTOR, "an object was left out", KV_TEXT("feed", feed), KV_STR("url", url),
+		 KV_TEXT("why", err->msg));
+}
 
 static int run(struct role_env *env, struct err *err)
 {
@@ -20,7 +27,7 @@ static int run(struct role_env *env, struct err *err)
 		.gatherer_host = str_of(host),
 		.gatherer_version = STR(GARNER_VERSION),
 	};
-	struct collector_feed feeds[] = {{"crawl", &source_crawl_ops, &crawl}};
+	struct collector_feed feeds[] = {{"crawl", &source_crawl_ops, &crawl, left_out}};
 	return broker_run(env, feeds, ARRAY_LEN(feeds), err);
 }
 

@@ -8,10 +8,10 @@ extern const struct role broker_role; /* role_broker.c */
 
 /* clang-format off */
 const struct role *const roles[] = {
-	&web_role,
 	&docs_role,
-	&broker_role,
 	&shepherd_role,
+	&broker_role,
+	&web_role,
 	NULL,
 };
 /* clang-format on */

@@ -257,10 +257,7 @@ static bool is_shown_instead(const struct doc *d, enum html_element e)
 
 static bool is_unseen(const struct html_tag *tag, enum html_element e)
 {
-	for (size_t i = 0; i < tag->nattrs; i++)
-		if (str_eq(tag->attrs[i].name, STR("hidden")))
-			return true;
-	return (html_elements[e].flags & HE_UNSEEN) ||
+	return attr_of(tag, STR("hidden")).p || (html_elements[e].flags & HE_UNSEEN) ||
 	       (e == EL_DIALOG && !attr_of(tag, STR("open")).p);
 }
 

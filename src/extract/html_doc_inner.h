@@ -60,8 +60,10 @@ struct doc {
 /* Value of an attribute; p is NULL: it has none. */
 static inline struct str attr_of(const struct html_tag *tag, struct str name)
 {
+	/* by the length of `name`, which is a constant wherever this is called */
 	for (size_t i = 0; i < tag->nattrs; i++)
-		if (str_eq(tag->attrs[i].name, name))
+		if (tag->attrs[i].name.n == name.n &&
+		    memcmp(tag->attrs[i].name.p, name.p, name.n) == 0)
 			return tag->attrs[i].value;
 	return (struct str){0};
 }
@@ -76,9 +78,9 @@ static inline bool html_hidden(const struct doc *d)
 void html_flow(struct doc *d, struct str s);
 
 enum { HTML_STEP = 16 };
-/* How many of the n bytes (at most HTML_STEP) are text as it is shown: no white space but single
- * blanks, no character that looks like a blank or like nothing. `after_blank`: there is a blank
- * before. The first one reads HTML_STEP bytes in any case. */
+/* How many of the n bytes are text as it is shown: no white space but single blanks, no character
+ * that looks like a blank or like nothing. `after_blank`: there is a blank before. The first one
+ * takes at most HTML_STEP bytes, and reads as many in any case. */
 size_t html_copyable(const char *p, size_t n, bool after_blank);
 size_t html_copyable_portable(const char *p, size_t n, bool after_blank);
 

@@ -153,17 +153,21 @@ static void add_canonical(struct doc *d, struct str href)
 
 /* What <link> may lead to, beside what has rules of its own. */
 static const struct {
-	const char *word;
+	struct str word;
 	enum link_kind kind;
 } relations[] = {
-	{"amphtml", LINK_ALTERNATE}, {"sitemap", LINK_SITEMAP},   {"next", LINK_RELATED},
-	{"prev", LINK_RELATED},      {"previous", LINK_RELATED},  {"up", LINK_RELATED},
-	{"contents", LINK_RELATED},  {"toc", LINK_RELATED},       {"index", LINK_RELATED},
-	{"first", LINK_RELATED},     {"last", LINK_RELATED},      {"start", LINK_RELATED},
-	{"home", LINK_RELATED},      {"top", LINK_RELATED},       {"help", LINK_RELATED},
-	{"license", LINK_RELATED},   {"copyright", LINK_RELATED}, {"glossary", LINK_RELATED},
-	{"chapter", LINK_RELATED},   {"section", LINK_RELATED},   {"subsection", LINK_RELATED},
-	{"appendix", LINK_RELATED},  {"author", LINK_RELATED},
+	{{"amphtml", 7}, LINK_ALTERNATE},   {{"sitemap", 7}, LINK_SITEMAP},
+	{{"next", 4}, LINK_RELATED},        {{"prev", 4}, LINK_RELATED},
+	{{"previous", 8}, LINK_RELATED},    {{"up", 2}, LINK_RELATED},
+	{{"contents", 8}, LINK_RELATED},    {{"toc", 3}, LINK_RELATED},
+	{{"index", 5}, LINK_RELATED},       {{"first", 5}, LINK_RELATED},
+	{{"last", 4}, LINK_RELATED},        {{"start", 5}, LINK_RELATED},
+	{{"home", 4}, LINK_RELATED},        {{"top", 3}, LINK_RELATED},
+	{{"help", 4}, LINK_RELATED},        {{"license", 7}, LINK_RELATED},
+	{{"copyright", 9}, LINK_RELATED},   {{"glossary", 8}, LINK_RELATED},
+	{{"chapter", 7}, LINK_RELATED},     {{"section", 7}, LINK_RELATED},
+	{{"subsection", 10}, LINK_RELATED}, {{"appendix", 8}, LINK_RELATED},
+	{{"author", 6}, LINK_RELATED},
 };
 
 void html_link_head(struct doc *d, const struct html_tag *tag)
@@ -182,7 +186,7 @@ void html_link_head(struct doc *d, const struct html_tag *tag)
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(relations); i++) {
-		if (has_word(rel, str_of(relations[i].word))) {
+		if (has_word(rel, relations[i].word)) {
 			add(d, href, relations[i].kind, flags_of(rel), title);
 			return;
 		}

@@ -116,67 +116,69 @@ static void take_spare_language(struct doc *d, struct str content)
 
 /* By name, property or itemprop. */
 static const struct meta_name {
-	const char *name;
+	struct str name;
 	meta_fn *take;
 } names[] = {
-	{"description", take_description},
-	{"og:description", take_spare_description},
-	{"twitter:description", take_spare_description},
-	{"dc.description", take_spare_description},
-	{"dcterms.description", take_spare_description},
-	{"dcterms.abstract", take_spare_description},
-	{"og:title", take_spare_title},
-	{"twitter:title", take_spare_title},
-	{"dc.title", take_spare_title},
-	{"citation_title", take_spare_title},
-	{"keywords", take_keywords},
-	{"dc.subject", take_keywords},
-	{"news_keywords", take_keywords},
-	{"citation_keywords", take_keywords},
-	{"author", take_author},
-	{"dc.creator", take_author},
-	{"dcterms.creator", take_author},
-	{"citation_author", take_author},
-	{"article:author", take_author},
-	{"robots", take_robots},
-	{"garner", take_robots},
-	{"generator", take_generator},
-	{"date", take_published},
-	{"dc.date", take_published},
-	{"dc.date.issued", take_published},
-	{"dcterms.created", take_published},
-	{"dcterms.issued", take_published},
-	{"dcterms.date", take_published},
-	{"citation_publication_date", take_published},
-	{"article:published_time", take_published},
-	{"og:published_time", take_published},
-	{"datepublished", take_published},
-	{"pubdate", take_published},
-	{"last-modified", take_modified},
-	{"dc.date.modified", take_modified},
-	{"dcterms.modified", take_modified},
-	{"article:modified_time", take_modified},
-	{"og:updated_time", take_modified},
-	{"datemodified", take_modified},
-	{"revised", take_modified},
-	{"og:locale", take_spare_language},
-	{"dc.language", take_spare_language},
-	{"language", take_spare_language},
+	{{"description", 11}, take_description},
+	{{"og:description", 14}, take_spare_description},
+	{{"twitter:description", 19}, take_spare_description},
+	{{"dc.description", 14}, take_spare_description},
+	{{"dcterms.description", 19}, take_spare_description},
+	{{"dcterms.abstract", 16}, take_spare_description},
+	{{"og:title", 8}, take_spare_title},
+	{{"twitter:title", 13}, take_spare_title},
+	{{"dc.title", 8}, take_spare_title},
+	{{"citation_title", 14}, take_spare_title},
+	{{"keywords", 8}, take_keywords},
+	{{"dc.subject", 10}, take_keywords},
+	{{"news_keywords", 13}, take_keywords},
+	{{"citation_keywords", 17}, take_keywords},
+	{{"author", 6}, take_author},
+	{{"dc.creator", 10}, take_author},
+	{{"dcterms.creator", 15}, take_author},
+	{{"citation_author", 15}, take_author},
+	{{"article:author", 14}, take_author},
+	{{"robots", 6}, take_robots},
+	{{"garner", 6}, take_robots},
+	{{"generator", 9}, take_generator},
+	{{"date", 4}, take_published},
+	{{"dc.date", 7}, take_published},
+	{{"dc.date.issued", 14}, take_published},
+	{{"dcterms.created", 15}, take_published},
+	{{"dcterms.issued", 14}, take_published},
+	{{"dcterms.date", 12}, take_published},
+	{{"citation_publication_date", 25}, take_published},
+	{{"article:published_time", 22}, take_published},
+	{{"og:published_time", 17}, take_published},
+	{{"datepublished", 13}, take_published},
+	{{"pubdate", 7}, take_published},
+	{{"last-modified", 13}, take_modified},
+	{{"dc.date.modified", 16}, take_modified},
+	{{"dcterms.modified", 16}, take_modified},
+	{{"article:modified_time", 21}, take_modified},
+	{{"og:updated_time", 15}, take_modified},
+	{{"datemodified", 12}, take_modified},
+	{{"revised", 7}, take_modified},
+	{{"og:locale", 9}, take_spare_language},
+	{{"dc.language", 11}, take_spare_language},
+	{{"language", 8}, take_spare_language},
 };
 
 /* By http-equiv. */
 static const struct meta_name equivalents[] = {
-	{"refresh", html_link_refresh},
-	{"content-language", take_spare_language},
-	{"last-modified", take_modified},
+	{{"refresh", 7}, html_link_refresh},
+	{{"content-language", 16}, take_spare_language},
+	{{"last-modified", 13}, take_modified},
 };
 
 static void take(struct doc *d, struct str name, struct str content, const struct meta_name *table,
 		 size_t n)
 {
 	name = str_trim(name);
+	if (name.n == 0)
+		return;
 	for (size_t i = 0; i < n; i++) {
-		if (str_eq_nocase(name, str_of(table[i].name))) {
+		if (str_eq_nocase(name, table[i].name)) {
 			table[i].take(d, content);
 			return;
 		}

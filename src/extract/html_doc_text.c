@@ -84,7 +84,7 @@ static const char *copy_words(struct doc *d, const char *p, const char *end)
 		memcpy(to, from, STEP);
 		p += took;
 		to += took;
-		after_blank = took && to[-1] == ' ';
+		after_blank = took ? to[-1] == ' ' : after_blank;
 	} while (took == STEP);
 	if (after_blank) {
 		to--;
@@ -131,10 +131,10 @@ static const char *take_odd(struct doc *d, const char *p, const char *end)
 	return p + n;
 }
 
-/* Bytes one by one, near the end of the room. */
+/* A word near the end of the room: whole, so that it can be cut between characters. */
 static const char *copy_slowly(struct doc *d, const char *p, const char *end)
 {
-	size_t n = html_copyable_portable(p, MIN((size_t)(end - p), (size_t)STEP), true);
+	size_t n = html_copyable_portable(p, (size_t)(end - p), true);
 	struct str word = {p, MIN(n, str_find_byte((struct str){p, n}, ' '))};
 	out_text(d->out, word);
 	return p + word.n;

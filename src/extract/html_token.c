@@ -93,13 +93,16 @@ void html_item_flush(struct html_tokens *t, const char *p)
 	t->mark = NULL;
 }
 
-/* The longest part of at most n bytes that ends with a whole character. */
+/* At most n bytes, so that no character is cut; bytes that are none may be cut anywhere. There are
+ * more than n. */
 static size_t cut_at(const char *p, size_t n)
 {
-	size_t at = n;
-	while (at && n - at < 3 && ((unsigned char)p[at] & 0xc0) == 0x80)
-		at--;
-	return ((unsigned char)p[at] & 0xc0) == 0x80 ? n : at;
+	for (size_t back = 0; back < 4 && back < n; back++) {
+		unsigned char c = (unsigned char)p[n - back];
+		if ((c & 0xc0) != 0x80)
+			return c >= 0xc0 ? n - back : n;
+	}
+	return n;
 }
 
 struct str html_item_cut(struct html_tokens *t, const char *p, size_t drop)

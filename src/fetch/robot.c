@@ -13,6 +13,7 @@
 static void resolve(struct job *job);
 static void ask_robots(struct job *job);
 static void take_lease(struct job *job);
+static void use_addresses(struct job *job, const struct dns_result *result);
 static void not_now(struct job *job, int64_t wait_us);
 
 /* Queues of jobs. */
@@ -198,6 +199,7 @@ static void begin_hop(struct job *job)
 {
 	job->hop_us = loop_now_us(job->robot->parts.loop);
 	job->naddrs = job->at = 0;
+	job->resolve_us = 0;
 	resolve(job);
 }
 
@@ -215,8 +217,13 @@ static void keep_addresses(struct job *job, const struct dns_result *result)
 static void resolved(void *ctx, const struct dns_result *result)
 {
 	struct job *job = ctx;
-	struct robot_class class = robot_class_dns(result->outcome);
 	job->resolve_us = loop_now_us(job->robot->parts.loop) - job->hop_us;
+	use_addresses(job, result);
+}
+
+static void use_addresses(struct job *job, const struct dns_result *result)
+{
+	struct robot_class class = robot_class_dns(result->outcome);
 	if (result->outcome != DNS_FOUND) {
 		end_job(job, class,
 			&(struct robot_result){.why = result->why
@@ -258,7 +265,7 @@ static void resolve(struct job *job)
 		resolve_for_proxy(job);
 	else if (dns_lookup(job->robot->parts.dns, job->target.host, DNS_ANY, &job->dns, &result) ==
 		 0)
-		resolved(job, &result);
+		use_addresses(job, &result);
 }
 
 static void set_rule(struct job *job, struct str compiled)

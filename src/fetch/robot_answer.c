@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
+#define SENT_LATE_US US_PER_MS
+
 void request_stop(struct request *q, enum outcome outcome, enum robot_cause cause)
 {
 	if (q->is_stopped)
@@ -144,13 +146,27 @@ curl_socket_t answer_socket(void *ctx, curlsocktype purpose, struct curl_sockadd
 	return socket(to->family, to->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, to->protocol);
 }
 
+/* Between what is noted down of a request and its first byte the system may have let others run:
+ * where that may have been long enough to matter, the delay counts from here. */
+void sent_by_now(struct robot *r, int64_t now_us)
+{
+	struct request *q = r->sending;
+	r->sending = NULL;
+	if (q && now_us - q->sent_us > SENT_LATE_US)
+		(void)!polite_sent(r->parts.polite, &q->job->lease, now_us);
+}
+
 /* Connected, and the request goes out next. Connecting takes its time, more with some than with
  * others: the delay must not count from before it. */
 int answer_send(void *ctx, char *to, char *from, int to_port, int from_port)
 {
 	struct request *q = ctx;
+	int64_t now_us = clock_mono_us();
 	(void)to, (void)from, (void)to_port, (void)from_port;
-	if (polite_sent(q->robot->parts.polite, &q->job->lease, clock_mono_us()) == 0)
+	sent_by_now(q->robot, now_us);
+	q->sent_us = now_us;
+	q->robot->sending = q;
+	if (polite_sent(q->robot->parts.polite, &q->job->lease, now_us) == 0)
 		return CURL_PREREQFUNC_OK;
 	request_stop(q, OUTCOME_CANCELLED, ROBOT_CAUSE_LEASE);
 	return CURL_PREREQFUNC_ABORT;
@@ -163,9 +179,10 @@ struct robot_class answer_class(struct request *q, CURLcode code)
 	const struct job *job = q->job;
 	long status = 0;
 	bool conditional = job->etag || job->last_modified;
-	q->robot->curl.easy_getinfo(q->easy, CURLINFO_RESPONSE_CODE, &status);
-	if (is_ftp(q))
+	if (is_ftp(q)) {
+		q->robot->curl.easy_getinfo(q->easy, CURLINFO_RESPONSE_CODE, &status);
 		q->head.status = (int)status;
+	}
 	if (q->is_stopped && q->stop.outcome != OUTCOME_OK)
 		return q->stop;
 	if (code == CURLE_BAD_CONTENT_ENCODING && q->head.has_odd_transfer)

@@ -10,7 +10,7 @@
 enum {
 	ROBOT_ADDRESSES = 3,            /* of one host that are tried */
 	ROBOT_REDIRECT_BODY = 64 << 10, /* of a redirect: read for the connection's sake */
-	ROBOT_BUFFER = 32 << 10,        /* of libcurl, for each request */
+	ROBOT_BUFFER = (32 << 10) - 1,  /* of libcurl, for each request; it adds a byte */
 };
 
 /* A flag of jobs beside those of robot.h: this is the fetch of a robots.txt. What is beyond its
@@ -58,8 +58,7 @@ struct job {
 struct shard {
 	struct robot *robot;
 	CURLM *multi;
-	struct loop_timer timer;
-	struct loop_later act; /* libcurl wants to be called */
+	struct loop_timer timer; /* when libcurl wants to be called */
 };
 
 /* One request: a handle of libcurl and what belongs to it, used again and again. */
@@ -76,6 +75,7 @@ struct request {
 	char none_match_text[ROBOT_ETAG_MAX + 32], modified_since_text[ROBOT_DATE_MAX + 32];
 	char words[CURL_ERROR_SIZE];
 	int64_t started_us, active_us, renewed_us, wall_us;
+	int64_t sent_us; /* when it was let go */
 	uint64_t head_bytes, size, wire_limit;
 	unsigned char first[4]; /* of the body */
 	bool is_hashing;        /* the digests have begun */
@@ -117,6 +117,8 @@ struct robot {
 	struct job_queue fresh, ready; /* not begun; waiting for a free request */
 	struct request active;         /* a ring; only its links are used */
 	struct request *free_requests;
+	struct request
+		*sending; /* the last one that was let go; it has gone when libcurl comes back */
 	struct sock *socks, *free_socks, **sock_of; /* all, spare ones, by descriptor */
 	size_t nsocks;
 	struct loop_later later; /* fresh jobs */
@@ -130,6 +132,8 @@ size_t answer_header(char *p, size_t size, size_t n, void *request);
 size_t answer_body(char *p, size_t size, size_t n, void *request);
 curl_socket_t answer_socket(void *request, curlsocktype purpose, struct curl_sockaddr *to);
 int answer_send(void *request, char *to, char *from, int to_port, int from_port);
+/* What was let go last is on its way by now. */
+void sent_by_now(struct robot *r, int64_t now_us);
 /* It is to end, for this; the first reason counts. */
 void request_stop(struct request *q, enum outcome outcome, enum robot_cause cause);
 /* What the end of a transfer means; before the handle is taken from libcurl's list, and behind. */

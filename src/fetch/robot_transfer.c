@@ -70,6 +70,8 @@ static void act(struct shard *sh, curl_socket_t fd, int what)
 {
 	int running;
 	ENSURE(sh->robot->curl.multi_socket_action(sh->multi, fd, what, &running) == CURLM_OK);
+	if (sh->robot->sending)
+		sent_by_now(sh->robot, clock_mono_us());
 	collect(sh);
 }
 
@@ -291,15 +293,16 @@ static void on_due(void *ctx)
 	act(ctx, CURL_SOCKET_TIMEOUT, 0);
 }
 
+/* What is to be done now is done in the next round of the loop, together with what else is begun in
+ * this one: servers are woken less often, and an event of a socket may do it before. */
 static int on_timer(CURLM *multi, long ms, void *ctx)
 {
 	struct shard *sh = ctx;
 	struct loop *loop = sh->robot->parts.loop;
 	(void)multi;
-	loop_timer_stop(&sh->timer);
-	if (ms == 0)
-		loop_later(loop, &sh->act);
-	else if (ms > 0)
+	if (ms < 0)
+		loop_timer_stop(&sh->timer);
+	else
 		loop_timer_in(loop, &sh->timer, ms * US_PER_MS);
 	return 0;
 }
@@ -314,7 +317,6 @@ static struct request *request_new(struct robot *r)
 	q->md5 = digest_new("md5");
 	q->sha256 = digest_new("sha256");
 	q->to.data = q->to_text;
-	memcpy(q->to_text, "::", 2);
 	q->closing.data = (char *)"Connection: close";
 	return q;
 }
@@ -425,12 +427,13 @@ static void tell_ftp(struct request *q)
 static void tell_address(struct request *q)
 {
 	struct addr a = q->job->addr[q->job->at];
+	bool is_v6 = a.family == AF_INET6;
 	if (q->robot->has_proxy)
 		return;
 	a.scope = 0;
 	addr_print(&a, q->address);
-	a.port = q->job->target.port;
-	addr_print_port(&a, q->to_text + 2);
+	snprintf(q->to_text, sizeof q->to_text, "::%s%.70s%s:%u", is_v6 ? "[" : "", q->address,
+		 is_v6 ? "]" : "", q->job->target.port);
 	OPT(q, CONNECT_TO, &q->to);
 }
 
@@ -439,7 +442,7 @@ static void request_begin(struct request *q, struct job *job)
 	const struct robot_limits *limits = &job->limits;
 	q->job = job;
 	job->request = q;
-	q->started_us = q->active_us = q->renewed_us = loop_now_us(q->robot->parts.loop);
+	q->started_us = q->active_us = q->renewed_us = job->lease.start_us;
 	q->wall_us = clock_wall_us();
 	q->head_bytes = q->size = 0;
 	q->wire_limit = limits->body + limits->head + limits->body / 8 + WIRE_SLACK;
@@ -503,10 +506,8 @@ void request_drop(struct request *q)
 
 static int shard_init(struct shard *sh, struct robot *r, struct err *err)
 {
-	*sh = (struct shard){.robot = r,
-			     .multi = r->curl.multi_init(),
-			     .timer = {.fn = on_due, .ctx = sh},
-			     .act = {.fn = on_due, .ctx = sh}};
+	*sh = (struct shard){
+		.robot = r, .multi = r->curl.multi_init(), .timer = {.fn = on_due, .ctx = sh}};
 	if (!sh->multi)
 		return err_set(err, ERR_SYSTEM, "libcurl makes no multi handle");
 	MULTI_OPT(sh, SOCKETFUNCTION, on_socket);
@@ -535,7 +536,6 @@ static void shards_free(struct robot *r)
 		if (r->shard[i].multi)
 			r->curl.multi_cleanup(r->shard[i].multi);
 		loop_timer_stop(&r->shard[i].timer);
-		loop_later_cancel(&r->shard[i].act);
 	}
 	mem_free(&r->shard);
 }

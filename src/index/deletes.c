@@ -8,8 +8,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 
-#define DELETES_MAGIC "GARNERWD"
-enum { DELETES_VERSION = 1, DELETES_HEAD = FORMAT_MAGIC + 4 + 4 + 4, DELETES_CRC = 4 };
+enum { DELETES_HEAD = FORMAT_MAGIC + 4 + 4 + 4, DELETES_CRC = 4 };
 
 static const size_t most_bytes = DELETES_HEAD + SEGMENT_DOCS_MOST / 8 + 8 + DELETES_CRC;
 
@@ -62,17 +61,26 @@ int deletes_write(const char *path, const uint64_t *bits, uint32_t docs, struct 
 	return rc;
 }
 
-static bool parse(struct str bytes, uint32_t docs, uint32_t deleted, uint64_t *bits)
+/* The head: its numbers. */
+static bool parse_head(struct str bytes, uint32_t *ret_docs, uint32_t *ret_deleted)
 {
 	if (bytes.n < DELETES_HEAD + DELETES_CRC)
 		return false;
 	struct reader tail = reader_of(str_from(bytes, bytes.n - DELETES_CRC));
-	struct reader r = reader_of(str_head(bytes, bytes.n - DELETES_CRC));
+	struct reader r = reader_of(bytes);
 	if (reader_u32le(&tail) != crc32c(0, bytes.p, bytes.n - DELETES_CRC) ||
 	    !str_is(reader_bytes(&r, FORMAT_MAGIC), DELETES_MAGIC) ||
-	    reader_u32le(&r) != DELETES_VERSION || reader_u32le(&r) != docs ||
-	    reader_u32le(&r) != deleted)
+	    reader_u32le(&r) != DELETES_VERSION)
 		return false;
+	*ret_docs = reader_u32le(&r);
+	*ret_deleted = reader_u32le(&r);
+	return *ret_docs <= SEGMENT_DOCS_MOST && *ret_deleted <= *ret_docs;
+}
+
+static bool parse_bits(struct str bytes, uint32_t docs, uint32_t deleted, uint64_t *bits)
+{
+	struct reader r = reader_of(str_head(bytes, bytes.n - DELETES_CRC));
+	reader_skip(&r, DELETES_HEAD);
 	for (size_t i = 0; !as_numbers(docs, deleted) && i < deletes_words(docs); i++)
 		bits[i] = reader_u64le(&r);
 	for (uint32_t i = 0; as_numbers(docs, deleted) && i < deleted; i++) {
@@ -85,20 +93,51 @@ static bool parse(struct str bytes, uint32_t docs, uint32_t deleted, uint64_t *b
 	return !r.bad && !reader_left(&r) && !beyond && count_bits(bits, docs) == deleted;
 }
 
-int deletes_read(const char *path, uint32_t docs, uint32_t deleted, uint64_t **ret, struct err *err)
+static int read_bits(const char *path, uint32_t *ret_docs, uint32_t *ret_deleted, uint64_t **ret,
+		     struct err *err)
 {
 	struct buf b = BUF_INIT(most_bytes);
-	uint64_t *bits = mem_array(deletes_words(docs) + 1, sizeof *bits);
+	uint64_t *bits = NULL;
 	int rc = file_slurp(path, &b, err);
-	if (rc == 0 && !parse(buf_str(&b), docs, deleted, bits))
+	bool good = rc == 0 && parse_head(buf_str(&b), ret_docs, ret_deleted);
+	if (good) {
+		bits = mem_array(deletes_words(*ret_docs) + 1, sizeof *bits);
+		good = parse_bits(buf_str(&b), *ret_docs, *ret_deleted, bits);
+	}
+	if (rc == 0 && !good)
 		rc = err_set(err, ERR_DAMAGED,
-			     "%s: it is no list of deletes of %" PRIu32 " documents, or damaged; "
-			     "the index has to be built again",
-			     path, docs);
+			     "%s: it is no list of deletes, or damaged; the index has to be built "
+			     "again",
+			     path);
 	buf_free(&b);
 	if (rc == 0)
 		*ret = bits;
 	else
 		mem_free(&bits);
 	return rc;
+}
+
+int deletes_read(const char *path, uint32_t docs, uint32_t deleted, uint64_t **ret, struct err *err)
+{
+	uint32_t has_docs, has_deleted;
+	uint64_t *bits;
+	int rc = read_bits(path, &has_docs, &has_deleted, &bits, err);
+	if (rc != 0)
+		return rc;
+	if (has_docs != docs || has_deleted != deleted) {
+		mem_free(&bits);
+		return err_set(err, ERR_DAMAGED,
+			       "%s: %" PRIu32 " of %" PRIu32
+			       " documents, the manifest says %" PRIu32 " of %" PRIu32
+			       "; the index has to be built again",
+			       path, has_deleted, has_docs, deleted, docs);
+	}
+	*ret = bits;
+	return 0;
+}
+
+int deletes_read_any(const char *path, uint32_t *ret_docs, uint64_t **ret, struct err *err)
+{
+	uint32_t deleted;
+	return read_bits(path, ret_docs, &deleted, ret, err);
 }

@@ -85,7 +85,8 @@ struct exec {
 
 	struct exec_best best;
 	size_t keep;   /* offset + limit */
-	uint32_t need; /* the least score that enters */
+	uint32_t need; /* a less score does not enter */
+	bool anyhow;   /* documents come in any order: an equal score may enter too */
 	uint64_t seen; /* matches */
 	bool stopped;  /* there were more, which nobody wants */
 
@@ -121,7 +122,13 @@ bool exec_list_scores(struct exec *e, struct exec_list *l); /* of the whole bloc
 /* The first document of the list that is not before doc, as a place in the block at hand (l->at).
  */
 uint32_t exec_list_seek(struct exec *e, struct exec_list *l, uint32_t doc);
-uint32_t exec_list_score(struct exec *e, struct exec_list *l, uint32_t at); /* in the block */
+/* Of a posting in the block at hand. */
+static inline uint32_t exec_list_score(struct exec *e, struct exec_list *l, uint32_t at)
+{
+	if (!exec_list_tfs(e, l))
+		return 0;
+	return l->times * rank_score(l->weight, l->tfs[at], e->norms.of[e->lengths[l->docs[at]]]);
+}
 /* Of n ascending documents those that are in the block at hand, which is decoded: their places
  * among the n and in the block. Returns how many. */
 uint32_t exec_list_join(const struct exec_list *l, const uint32_t *doc, uint32_t n,
@@ -129,6 +136,10 @@ uint32_t exec_list_join(const struct exec_list *l, const uint32_t *doc, uint32_t
 			uint32_t ret_at[static SEGMENT_BLOCK]);
 uint32_t exec_list_bound(struct exec *e, struct exec_list *l, uint32_t block);
 void exec_list_bounds(struct exec *e, struct exec_list *l); /* of all blocks, once */
+/* Blocks by their bounds, the greatest first, once these were looked at. */
+const uint32_t *exec_list_order(struct exec *e, const struct exec_list *l);
+/* The numbers of n values, the greatest first, nearly. */
+void exec_falling(const uint32_t *value, uint32_t n, uint32_t *ret);
 /* A bound for all documents from `from` to `to`; moves the list to `from`. */
 uint32_t exec_list_range_bound(struct exec *e, struct exec_list *l, uint32_t from, uint32_t to);
 
@@ -155,6 +166,12 @@ bool exec_one_run(struct exec *e, const struct exec_node *root);
 bool exec_and_run(struct exec *e, const struct exec_node *root);
 bool exec_or_run(struct exec *e, const struct exec_node *root);
 
+/* Whether a document with this score may be among the best; sure where there is no static rank. */
+static inline bool exec_enters(const struct exec *e, uint32_t doc, uint32_t score)
+{
+	return exec_best_count(&e->best) < e->keep ||
+	       exec_key_of((uint64_t)score + e->rank_most, e->base + doc) > e->best.e[0];
+}
 /* A match. Scores without what the static rank adds. */
 void exec_found(struct exec *e, uint32_t doc, uint32_t score);
 static inline bool exec_deleted(const struct exec *e, uint32_t doc)

@@ -4,8 +4,17 @@
  */
 #include "index/exec.h"
 
-struct and
-{
+/* Documents whose positions are not looked at yet: the best of them come first, so that few need to
+ * be looked at, and these in their order, which is cheaper. */
+enum { POOL = 1024 };
+struct pool {
+	uint64_t checked, passed;
+	uint32_t n;
+	uint32_t doc[POOL], score[POOL];
+	uint32_t (*where)[POOL];
+};
+
+struct all {
 	struct exec_list **list; /* the shortest first */
 	uint32_t lists;
 	struct exec_check **check;
@@ -19,7 +28,8 @@ struct and
 	 * postings they are. */
 	uint32_t left;
 	uint32_t doc[SEGMENT_BLOCK], score[SEGMENT_BLOCK];
-	uint32_t(*where)[SEGMENT_BLOCK];
+	uint32_t (*where)[SEGMENT_BLOCK];
+	struct pool *pool; /* where positions are to be looked at */
 };
 
 /* A leaf's lists join those of the others; the same list is opened once. */
@@ -39,7 +49,7 @@ static void want(struct wanted *w, const struct exec_leaf *leaf)
 	}
 }
 
-static void sort_lists(struct and*a)
+static void sort_lists(struct all *a)
 {
 	for (uint32_t i = 1; i < a->lists; i++)
 		for (uint32_t j = i; j > 0 && a->list[j]->p.df < a->list[j - 1]->p.df; j--) {
@@ -50,7 +60,7 @@ static void sort_lists(struct and*a)
 }
 
 /* false: no document of the segment matches. */
-static bool open_lists(struct exec *e, struct and*a, const struct exec_node *const *kid,
+static bool open_lists(struct exec *e, struct all *a, const struct exec_node *const *kid,
 		       uint32_t kids)
 {
 	struct wanted w = {.term = arena_array(e->arena, e->terms, sizeof *w.term),
@@ -75,7 +85,7 @@ static bool open_lists(struct exec *e, struct and*a, const struct exec_node *con
 }
 
 /* What is not lists. false: no document of the segment matches. */
-static bool open_rest(struct exec *e, struct and*a, const struct exec_node *const *kid,
+static bool open_rest(struct exec *e, struct all *a, const struct exec_node *const *kid,
 		      uint32_t kids)
 {
 	a->check = arena_array(e->arena, kids, sizeof(struct exec_check *));
@@ -93,8 +103,48 @@ static bool open_rest(struct exec *e, struct and*a, const struct exec_node *cons
 	return !e->failed;
 }
 
-/* All that is not lists of leaves; then the document is found. */
-static void candidate(struct exec *e, struct and*a, uint32_t i)
+static void check(struct exec *e, struct all *a, uint32_t i)
+{
+	struct pool *p = a->pool;
+	if (!exec_enters(e, p->doc[i], p->score[i]))
+		return;
+	for (uint32_t k = 0; k < a->lists; k++)
+		a->list[k]->where = p->where[k][i];
+	p->checked++;
+	for (uint32_t k = 0; k < a->checks; k++)
+		if (!exec_check(e, a->check[k], p->doc[i]))
+			return;
+	p->passed++;
+	exec_found(e, p->doc[i], p->score[i]);
+}
+
+/* How many are looked at together: as many as will give the hits that are wanted yet, by what came
+ * of those before; when there are enough, all that may be better. */
+static uint64_t pool_part(const struct exec *e, const struct pool *p)
+{
+	uint64_t wanted = e->keep - exec_best_count(&e->best);
+	return wanted ? wanted * (p->checked + 1) / (p->passed + 1) + POOL / 16 : POOL;
+}
+
+static void pool_check(struct exec *e, struct all *a)
+{
+	struct pool *p = a->pool;
+	uint32_t order[POOL];
+	exec_falling(p->score, p->n, order);
+	for (uint32_t at = 0, to; at < p->n && !e->failed && !exec_late(e); at = to) {
+		uint64_t chosen[POOL / 64] = {0};
+		to = (uint32_t)MIN(p->n, at + pool_part(e, p));
+		for (uint32_t i = at; i < to; i++)
+			chosen[order[i] / 64] |= UINT64_C(1) << order[i] % 64;
+		for (uint32_t w = 0; w < POOL / 64; w++)
+			for (uint64_t left = chosen[w]; left && !e->failed; left &= left - 1)
+				check(e, a, w * 64 + (uint32_t)__builtin_ctzll(left));
+	}
+	p->n = 0;
+}
+
+/* All that is not lists of leaves; then the document is found, or waits in the pool. */
+static void candidate(struct exec *e, struct all *a, uint32_t i)
 {
 	uint32_t doc = a->doc[i], score = a->score[i];
 	e->count.candidates++;
@@ -107,16 +157,21 @@ static void candidate(struct exec *e, struct and*a, uint32_t i)
 		score += exec_tree_score(e, a->rest[k], doc);
 	if (score + e->rank_most < e->need)
 		return;
-	for (uint32_t k = 0; a->checks && k < a->lists; k++)
-		a->list[k]->where = a->where[k][i];
-	for (uint32_t k = 0; k < a->checks; k++)
-		if (!exec_check(e, a->check[k], doc))
-			return;
-	exec_found(e, doc, score);
+	struct pool *p = a->pool;
+	if (!p) {
+		exec_found(e, doc, score);
+		return;
+	}
+	p->doc[p->n] = doc;
+	p->score[p->n] = score;
+	for (uint32_t k = 0; k < a->lists; k++)
+		p->where[k][p->n] = a->where[k][i];
+	if (++p->n == POOL)
+		pool_check(e, a);
 }
 
 /* Those of the first list that may enter. */
-static void take_lead(struct exec *e, struct and*a, uint32_t behind)
+static void take_lead(struct exec *e, struct all *a, uint32_t behind)
 {
 	const struct exec_list *l = a->list[0];
 	uint32_t n = 0, need = e->need > behind ? e->need - behind : 0;
@@ -131,7 +186,7 @@ static void take_lead(struct exec *e, struct and*a, uint32_t behind)
 
 /* Documents `from` to `to` of those that are left are in the block at hand of list k, or not; what
  * stays goes to `kept` and on. Returns how many are kept then. */
-static uint32_t join_block(struct exec *e, struct and*a, uint32_t k, uint32_t from, uint32_t to,
+static uint32_t join_block(struct exec *e, struct all *a, uint32_t k, uint32_t from, uint32_t to,
 			   uint32_t kept)
 {
 	struct exec_list *l = a->list[k];
@@ -156,7 +211,7 @@ static uint32_t join_block(struct exec *e, struct and*a, uint32_t k, uint32_t fr
 }
 
 /* Blocks in which no document could enter are not decoded. */
-static void join_list(struct exec *e, struct and*a, uint32_t k)
+static void join_list(struct exec *e, struct all *a, uint32_t k)
 {
 	struct exec_list *l = a->list[k];
 	uint32_t kept = 0;
@@ -173,7 +228,7 @@ static void join_list(struct exec *e, struct and*a, uint32_t k)
 }
 
 /* Bounds of what is joined; false: the lists have no more documents in common. */
-static bool set_bounds(struct exec *e, struct and*a, uint32_t from, uint32_t to)
+static bool set_bounds(struct exec *e, struct all *a, uint32_t from, uint32_t to)
 {
 	a->behind[a->lists] = a->rest_most + e->rank_most;
 	for (uint32_t i = a->lists; i-- > 1;) {
@@ -185,7 +240,7 @@ static bool set_bounds(struct exec *e, struct and*a, uint32_t from, uint32_t to)
 	return true;
 }
 
-static void run_block(struct exec *e, struct and*a)
+static void run_block(struct exec *e, struct all *a)
 {
 	if (!exec_list_scores(e, a->list[0]))
 		return;
@@ -197,19 +252,29 @@ static void run_block(struct exec *e, struct and*a)
 			candidate(e, a, i);
 }
 
-static void run(struct exec *e, struct and*a)
+/* A block of the first list. false: behind it nothing can match any more. */
+static bool run_lead(struct exec *e, struct all *a, uint32_t block)
 {
 	struct exec_list *lead = a->list[0];
-	for (uint32_t b = 0; b < lead->p.blocks && !e->failed && !exec_late(e); b++) {
-		uint32_t from = b ? lead->p.last[b - 1] + 1 : 0, to = lead->p.last[b];
-		lead->block = b;
-		if (!set_bounds(e, a, from, to))
-			return;
-		if (exec_list_bound(e, lead, b) + a->behind[1] >= e->need)
-			run_block(e, a);
-		else
-			e->count.blocks_passed++;
-	}
+	uint32_t from = block ? lead->p.last[block - 1] + 1 : 0, to = lead->p.last[block];
+	lead->block = block;
+	if (!set_bounds(e, a, from, to))
+		return false;
+	if (exec_list_bound(e, lead, block) + a->behind[1] >= e->need)
+		run_block(e, a);
+	else
+		e->count.blocks_passed++;
+	return true;
+}
+
+static void run(struct exec *e, struct all *a)
+{
+	uint32_t blocks = a->list[0]->p.blocks;
+	for (uint32_t b = 0; b < blocks && !e->failed && !exec_late(e); b++)
+		if (!run_lead(e, a, b))
+			break;
+	if (a->pool)
+		pool_check(e, a);
 }
 
 bool exec_and_run(struct exec *e, const struct exec_node *root)
@@ -226,8 +291,14 @@ bool exec_and_run(struct exec *e, const struct exec_node *root)
 		leaves += kid[i]->leaf != NULL;
 	if (leaves == 0)
 		return false;
-	struct and*a = arena_alloc(e->arena, sizeof *a);
-	if (open_lists(e, a, kid, kids) && open_rest(e, a, kid, kids))
-		run(e, a);
+	struct all *a = arena_alloc(e->arena, sizeof *a);
+	if (!open_lists(e, a, kid, kids) || !open_rest(e, a, kid, kids))
+		return true;
+	if (a->checks) {
+		a->pool = arena_alloc(e->arena, sizeof *a->pool);
+		a->pool->where = arena_array(e->arena, a->lists, sizeof *a->pool->where);
+		e->anyhow = true;
+	}
+	run(e, a);
 	return true;
 }

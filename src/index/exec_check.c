@@ -7,8 +7,9 @@ struct place {
 	bool own;               /* the list is sought here, not by whoever asks */
 	uint32_t same;          /* 1 + the first word that has the same list, 0: this one */
 	uint32_t form;
+	bool read; /* the positions are those of the document at hand */
 	const uint32_t *position, *forms;
-	uint32_t n, at;
+	uint32_t n;
 };
 
 struct exec_check {
@@ -16,6 +17,9 @@ struct exec_check {
 	uint32_t words;
 	int attr; /* -1: any */
 	struct place *place;
+	uint32_t *order; /* words, the rarest first */
+	/* Where the phrase may begin, by the words that were looked at. */
+	uint32_t *start, starts, room;
 };
 
 /* Words of a phrase share the list of the same term, and that of whoever asks. */
@@ -33,6 +37,11 @@ static struct exec_list *list_for(struct exec *e, struct exec_check *c, uint32_t
 			return list[i];
 	c->place[word].own = true;
 	return exec_list_open(e, c->leaf->combined[word], 1);
+}
+
+static uint32_t df_of(const struct exec_check *c, uint32_t word)
+{
+	return c->place[word].list->p.df;
 }
 
 int exec_check_open(struct exec *e, const struct exec_leaf *leaf, struct exec_list *const *list,
@@ -58,23 +67,21 @@ int exec_check_open(struct exec *e, const struct exec_leaf *leaf, struct exec_li
 		if (rc != 0)
 			return rc < 0 ? exec_fail(e) : 1;
 	}
+	c->order = arena_array(e->arena, c->words, sizeof *c->order);
+	for (uint32_t i = 0; i < c->words; i++) {
+		uint32_t j = i;
+		for (; j > 0 && df_of(c, c->order[j - 1]) > df_of(c, i); j--)
+			c->order[j] = c->order[j - 1];
+		c->order[j] = i;
+	}
 	*ret = c;
 	return 0;
 }
 
-static bool place_read(struct exec *e, struct exec_check *c, uint32_t word, uint32_t doc)
+static bool read_positions(struct exec *e, struct exec_check *c, struct place *p, uint32_t doc)
 {
-	struct place *p = &c->place[word];
 	struct exec_list *l = p->list;
 	uint32_t forms;
-	p->at = 0;
-	if (p->same) {
-		const struct place *first = &c->place[p->same - 1];
-		p->position = first->position;
-		p->forms = first->forms;
-		p->n = first->n;
-		return true;
-	}
 	if (p->own && exec_list_seek(e, l, doc) != doc)
 		return false;
 	uint32_t block = l->where / SEGMENT_BLOCK, i = l->where % SEGMENT_BLOCK;
@@ -84,21 +91,21 @@ static bool place_read(struct exec *e, struct exec_check *c, uint32_t word, uint
 		exec_fail(e);
 		return false;
 	}
+	p->read = true;
 	return p->n > 0;
 }
 
-/* The word stands at this position; positions that are asked for ascend. */
-static bool stands(struct place *p, uint32_t position, bool exact)
+/* NULL: the word is not in the document. */
+static const struct place *place_of(struct exec *e, struct exec_check *c, uint32_t word,
+				    uint32_t doc)
 {
-	uint32_t step = 1, lo = p->at;
-	while (lo + step < p->n && p->position[lo + step] < position) {
-		lo += step;
-		step *= 2;
-	}
-	while (lo < p->n && p->position[lo] < position)
-		lo++;
-	p->at = lo;
-	return lo < p->n && p->position[lo] == position && (!exact || p->forms[lo] == p->form);
+	struct place *p = &c->place[word], *first = p->same ? &c->place[p->same - 1] : p;
+	if (!first->read && !read_positions(e, c, first, doc))
+		return NULL;
+	p->position = first->position;
+	p->forms = first->forms;
+	p->n = first->n;
+	return p;
 }
 
 /* Ranges ascend, as do the positions that are asked for. */
@@ -123,42 +130,92 @@ static bool is_inside(struct exec *e, struct inside *in, uint32_t attr, uint32_t
 	return in->more && in->range.first <= position && in->range.attr == attr;
 }
 
-static uint32_t rarest(const struct exec_check *c)
+/* Of the places where the phrase may begin those in the attribute: a phrase is in one value. */
+static void keep_inside(struct exec *e, struct exec_check *c, uint32_t doc)
 {
-	uint32_t best = 0;
-	for (uint32_t i = 1; i < c->words; i++)
-		if (c->place[i].n < c->place[best].n)
-			best = i;
-	return best;
+	struct inside in = {0};
+	uint32_t n = 0;
+	if (segment_ranges(e->segment, doc, &in.it, e->err) < 0) {
+		exec_fail(e);
+		return;
+	}
+	inside_next(e, &in);
+	for (uint32_t i = 0; i < c->starts; i++)
+		if (is_inside(e, &in, (uint32_t)c->attr, c->start[i]))
+			c->start[n++] = c->start[i];
+	c->starts = n;
+}
+
+static void starts_of(struct exec *e, struct exec_check *c, const struct place *p, uint32_t word)
+{
+	bool exact = c->leaf->node->exact;
+	uint32_t n = 0;
+	if (p->n > c->room) {
+		c->room = p->n + p->n / 2;
+		c->start = arena_array(e->arena, c->room, sizeof *c->start);
+	}
+	for (uint32_t i = 0; i < p->n; i++) {
+		c->start[n] = p->position[i] - word;
+		n += p->position[i] >= word && (!exact || p->forms[i] == p->form);
+	}
+	c->starts = n;
+}
+
+/* The first position not before a value, from `at` on, where steps are long. */
+static uint32_t gallop(const struct place *p, uint32_t at, uint32_t value)
+{
+	uint32_t step = 1;
+	while (at + step < p->n && p->position[at + step] < value) {
+		at += step;
+		step *= 2;
+	}
+	uint32_t end = MIN(at + step, p->n);
+	while (at < end && p->position[at] < value) {
+		uint32_t mid = at + (end - at) / 2;
+		if (p->position[mid] < value)
+			at = mid + 1;
+		else
+			end = mid;
+	}
+	return at;
+}
+
+/* Of the places where the phrase may begin those behind which the word stands where it must. */
+static void keep_word(struct exec_check *c, const struct place *p, uint32_t word)
+{
+	bool exact = c->leaf->node->exact, far = p->n / 8 > c->starts;
+	uint32_t n = 0;
+	for (uint32_t i = 0, at = 0; i < c->starts && at < p->n;) {
+		uint32_t a = c->start[i] + word;
+		if (far)
+			at = gallop(p, at, a);
+		uint32_t b = at < p->n ? p->position[at] : UINT32_MAX;
+		c->start[n] = c->start[i];
+		n += a == b && (!exact || p->forms[at] == p->form);
+		i += a <= b;
+		at += b <= a;
+	}
+	c->starts = n;
 }
 
 bool exec_check(struct exec *e, struct exec_check *c, uint32_t doc)
 {
-	struct inside in = {0};
 	e->count.checks++;
 	for (uint32_t i = 0; i < c->words; i++)
-		if (!place_read(e, c, i, doc))
+		c->place[i].read = false;
+	for (uint32_t i = 0; i < c->words; i++) {
+		uint32_t word = c->order[i];
+		const struct place *p = place_of(e, c, word, doc);
+		if (!p)
 			return false;
-	if (c->attr >= 0) {
-		if (segment_ranges(e->segment, doc, &in.it, e->err) < 0) {
-			exec_fail(e);
+		if (i == 0)
+			starts_of(e, c, p, word);
+		else
+			keep_word(c, p, word);
+		if (c->starts == 0)
 			return false;
-		}
-		inside_next(e, &in);
 	}
-	uint32_t lead = rarest(c);
-	bool exact = c->leaf->node->exact;
-	const struct place *l = &c->place[lead];
-	for (uint32_t i = 0; i < l->n && !e->failed; i++) {
-		if (l->position[i] < lead || (exact && l->forms[i] != l->form))
-			continue;
-		uint32_t first = l->position[i] - lead, w = 0;
-		if (c->attr >= 0 && !is_inside(e, &in, (uint32_t)c->attr, first))
-			continue;
-		while (w < c->words && (w == lead || stands(&c->place[w], first + w, exact)))
-			w++;
-		if (w == c->words)
-			return true;
-	}
-	return false;
+	if (c->attr >= 0)
+		keep_inside(e, c, doc);
+	return c->starts > 0 && !e->failed;
 }

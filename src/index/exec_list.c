@@ -1,6 +1,10 @@
 /* Posting lists while a query runs: the block at hand, decoded as far as was needed. */
 #include "index/exec.h"
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 /* Blocks of which bounds are looked at one by one; for more of them the bound of the list does. */
 enum { RANGE_BLOCKS = 8 };
 /* Documents that are looked for one by one in a block. */
@@ -62,8 +66,12 @@ bool exec_list_to(struct exec_list *l, uint32_t doc)
 {
 	const uint32_t *last = l->p.last;
 	uint32_t lo = l->block, n = l->p.blocks;
-	if (lo < n && last[lo] >= doc)
+	if (lo && last[lo - 1] >= doc)
+		lo = 0; /* a way back is rare, and made from the beginning */
+	if (lo < n && last[lo] >= doc) {
+		l->block = lo;
 		return true;
+	}
 	uint32_t step = 1;
 	while (lo + step < n && last[lo + step] < doc) {
 		lo += step;
@@ -130,41 +138,73 @@ static uint32_t find(const uint32_t docs[SEGMENT_BLOCK], uint32_t doc)
 
 uint32_t exec_list_seek(struct exec *e, struct exec_list *l, uint32_t doc)
 {
-	while (!e->failed && exec_list_to(l, doc)) {
-		if (!exec_list_docs(e, l))
-			return NO_DOC;
-		l->at = find(l->docs, doc);
-		if (l->at < l->in_block) {
-			l->where = l->block * SEGMENT_BLOCK + l->at;
-			return l->docs[l->at];
-		}
-		l->block++; /* the bound of a short list lay behind its last document */
-	}
-	return NO_DOC;
+	if (e->failed || !exec_list_to(l, doc) || !exec_list_docs(e, l))
+		return NO_DOC;
+	l->at = find(l->docs, doc);
+	if (l->at >= l->in_block)
+		return NO_DOC; /* the bound of a short list lies behind its last document */
+	l->where = l->block * SEGMENT_BLOCK + l->at;
+	return l->docs[l->at];
 }
 
-uint32_t exec_list_score(struct exec *e, struct exec_list *l, uint32_t at)
+static uint32_t join_few(const struct exec_list *l, const uint32_t *doc, uint32_t from, uint32_t n,
+			 uint32_t *ret_i, uint32_t *ret_at)
 {
-	if (!exec_list_tfs(e, l))
-		return 0;
-	return l->times * rank_score(l->weight, l->tfs[at], e->norms.of[e->lengths[l->docs[at]]]);
+	uint32_t found = 0;
+	for (uint32_t i = from; i < n; i++) {
+		uint32_t at = find(l->docs, doc[i]);
+		ret_i[found] = i;
+		ret_at[found] = at;
+		found += at < l->in_block && l->docs[at] == doc[i];
+	}
+	return found;
 }
 
-/* A few are looked for one by one; many are merged, without branches that nobody can predict. */
+#if defined(__SSE2__)
+/* Four by four, each of one side with each of the other; the side whose last is less goes on. */
 uint32_t exec_list_join(const struct exec_list *l, const uint32_t *doc, uint32_t n,
 			uint32_t ret_i[static SEGMENT_BLOCK], uint32_t ret_at[static SEGMENT_BLOCK])
 {
-	uint32_t found = 0, i = 0, at = 0, m = l->in_block;
-	if (n < FEW) {
-		for (; i < n; i++) {
-			at = find(l->docs, doc[i]);
-			ret_i[found] = i;
-			ret_at[found] = at;
-			found += at < m && l->docs[at] == doc[i];
+	uint32_t found = 0, i = 0, at = 0;
+	if (n < FEW)
+		return join_few(l, doc, 0, n, ret_i, ret_at);
+	while (i + 4 <= n && at + 4 <= SEGMENT_BLOCK) {
+		__m128i a = _mm_loadu_si128((const __m128i *)(const void *)(doc + i));
+		__m128i b = _mm_loadu_si128((const __m128i *)(const void *)(l->docs + at));
+		__m128i same0 = _mm_cmpeq_epi32(a, b);
+		__m128i same1 = _mm_cmpeq_epi32(a, _mm_shuffle_epi32(b, 0x39));
+		__m128i same2 = _mm_cmpeq_epi32(a, _mm_shuffle_epi32(b, 0x4e));
+		__m128i same3 = _mm_cmpeq_epi32(a, _mm_shuffle_epi32(b, 0x93));
+		__m128i odd = _mm_or_si128(same1, same3), high = _mm_or_si128(same2, same3);
+		__m128i any = _mm_or_si128(_mm_or_si128(same0, same2), odd);
+		unsigned which = (unsigned)_mm_movemask_ps(_mm_castsi128_ps(any));
+		if (which) {
+			unsigned bit0 = (unsigned)_mm_movemask_ps(_mm_castsi128_ps(odd));
+			unsigned bit1 = (unsigned)_mm_movemask_ps(_mm_castsi128_ps(high));
+			for (unsigned k = 0; k < 4; k++) {
+				unsigned turn = (bit0 >> k & 1) + 2 * (bit1 >> k & 1);
+				ret_i[found] = i + k;
+				ret_at[found] = at + ((k + turn) & 3);
+				found += which >> k & 1;
+			}
 		}
-		return found;
+		uint32_t last_a = doc[i + 3], last_b = l->docs[at + 3];
+		i += last_a <= last_b ? 4 : 0;
+		at += last_b <= last_a ? 4 : 0;
 	}
-	while (i < n && at < m) {
+	if (at + 4 > SEGMENT_BLOCK)
+		return found;
+	return found + join_few(l, doc, i, n, ret_i + found, ret_at + found);
+}
+#else
+/* A merge without branches that nobody can predict. */
+uint32_t exec_list_join(const struct exec_list *l, const uint32_t *doc, uint32_t n,
+			uint32_t ret_i[static SEGMENT_BLOCK], uint32_t ret_at[static SEGMENT_BLOCK])
+{
+	uint32_t found = 0, i = 0, at = 0;
+	if (n < FEW)
+		return join_few(l, doc, 0, n, ret_i, ret_at);
+	while (i < n && at < l->in_block) {
 		uint32_t a = doc[i], b = l->docs[at];
 		ret_i[found] = i;
 		ret_at[found] = at;
@@ -174,6 +214,7 @@ uint32_t exec_list_join(const struct exec_list *l, const uint32_t *doc, uint32_t
 	}
 	return found;
 }
+#endif
 
 uint32_t exec_list_bound(struct exec *e, struct exec_list *l, uint32_t block)
 {
@@ -189,6 +230,28 @@ void exec_list_bounds(struct exec *e, struct exec_list *l)
 		  rank_bounds(l->weight, &l->p.bound[0][0], l->p.blocks, &e->norms, l->bounds);
 	if (l->times > 1)
 		multiply(l->bounds, l->p.blocks, l->times);
+}
+
+const uint32_t *exec_list_order(struct exec *e, const struct exec_list *l)
+{
+	uint32_t *order = arena_array(e->arena, l->p.blocks, sizeof *order);
+	exec_falling(l->bounds, l->p.blocks, order);
+	return order;
+}
+
+/* In steps of at least a 256th of the greatest; within a step the order stays. */
+void exec_falling(const uint32_t *value, uint32_t n, uint32_t *ret)
+{
+	uint32_t start[257] = {0}, most = 255;
+	for (uint32_t i = 0; i < n; i++)
+		most = MAX(most, value[i]);
+	int shift = 24 - __builtin_clz(most);
+	for (uint32_t i = 0; i < n; i++)
+		start[((most - value[i]) >> shift) + 1]++;
+	for (uint32_t i = 1; i <= 256; i++)
+		start[i] += start[i - 1];
+	for (uint32_t i = 0; i < n; i++)
+		ret[start[(most - value[i]) >> shift]++] = i;
 }
 
 uint32_t exec_list_range_bound(struct exec *e, struct exec_list *l, uint32_t from, uint32_t to)

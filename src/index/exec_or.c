@@ -6,8 +6,7 @@
 
 enum { WINDOW = 4096 }; /* documents in a window, at most */
 
-struct or
-{
+struct any {
 	struct exec_list **list; /* the least bound first */
 	uint32_t lists;
 	uint32_t *sum;   /* of the bounds of list[0] to list[i], and of the static rank */
@@ -17,7 +16,7 @@ struct or
 	uint64_t seen[WINDOW / 64];
 };
 
-static bool open_lists(struct exec *e, const struct exec_node *root, struct or *o)
+static bool open_lists(struct exec *e, const struct exec_node *root, struct any *o)
 {
 	uint32_t n = 0;
 	o->list = arena_array(e->arena, root->kids, sizeof(struct exec_list *));
@@ -40,7 +39,7 @@ static bool open_lists(struct exec *e, const struct exec_node *root, struct or *
 }
 
 /* The lists before `leads` may have the document too. */
-static void finish(struct exec *e, struct or *o, uint32_t leads, uint32_t doc, uint32_t score)
+static void finish(struct exec *e, struct any *o, uint32_t leads, uint32_t doc, uint32_t score)
 {
 	for (uint32_t i = leads; i-- > 0;) {
 		if (score + o->local[i] < e->need)
@@ -53,7 +52,7 @@ static void finish(struct exec *e, struct or *o, uint32_t leads, uint32_t doc, u
 		exec_found(e, doc, score);
 }
 
-static void gather_one(struct exec *e, struct or *o, uint32_t leads, uint32_t from, uint32_t to)
+static void gather_one(struct exec *e, struct any *o, uint32_t leads, uint32_t from, uint32_t to)
 {
 	struct exec_list *l = o->list[leads];
 	uint32_t others = leads ? o->local[leads - 1] : e->rank_most;
@@ -64,7 +63,7 @@ static void gather_one(struct exec *e, struct or *o, uint32_t leads, uint32_t fr
 			finish(e, o, leads, l->docs[i], l->scores[i]);
 }
 
-static void gather(struct exec *e, struct or *o, uint32_t leads, uint32_t from, uint32_t to)
+static void gather(struct exec *e, struct any *o, uint32_t leads, uint32_t from, uint32_t to)
 {
 	for (uint32_t k = leads; k < o->lists; k++) {
 		struct exec_list *l = o->list[k];
@@ -90,7 +89,7 @@ static void gather(struct exec *e, struct or *o, uint32_t leads, uint32_t from, 
 
 /* The end of the window that begins at `from`: the first end of a block of the lists that lead.
  * NO_DOC: they have no more. */
-static uint32_t window_end(struct or *o, uint32_t from)
+static uint32_t window_end(struct any *o, uint32_t from)
 {
 	uint32_t to = NO_DOC;
 	for (uint32_t i = o->first; i < o->lists; i++)
@@ -100,7 +99,7 @@ static uint32_t window_end(struct or *o, uint32_t from)
 }
 
 /* Bounds within the window; returns the sum of all. */
-static uint32_t window_bounds(struct exec *e, struct or *o, uint32_t from, uint32_t to)
+static uint32_t window_bounds(struct exec *e, struct any *o, uint32_t from, uint32_t to)
 {
 	uint32_t sum = e->rank_most;
 	for (uint32_t i = 0; i < o->lists; i++)
@@ -108,7 +107,7 @@ static uint32_t window_bounds(struct exec *e, struct or *o, uint32_t from, uint3
 	return sum;
 }
 
-static void run(struct exec *e, struct or *o)
+static void run(struct exec *e, struct any *o)
 {
 	for (uint32_t from = 0, to; !e->failed && !exec_late(e); from = to + 1) {
 		while (o->first + 1 < o->lists && o->sum[o->first] < e->need)
@@ -139,7 +138,7 @@ bool exec_or_run(struct exec *e, const struct exec_node *root)
 {
 	if (!plain_words(root))
 		return false;
-	struct or *o = arena_alloc(e->arena, sizeof *o);
+	struct any *o = arena_alloc(e->arena, sizeof *o);
 	if (open_lists(e, root, o))
 		run(e, o);
 	return true;

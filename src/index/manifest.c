@@ -10,10 +10,8 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#define MANIFEST_MAGIC "GARNERWM"
 #define MANIFEST_NAME "manifest"
 enum {
-	MANIFEST_VERSION = 1,
 	MANIFEST_MOST = 16 << 20, /* bytes */
 	SEGMENTS_MOST = 64 << 10,
 };
@@ -209,9 +207,9 @@ static int read_file(const char *path, struct file *ret_file, struct buf *out, s
 	return rc;
 }
 
-int manifest_read(const char *folder, struct manifest *ret, struct file *ret_file, struct err *err)
+static int read_manifest(const char *path, struct manifest *ret, struct file *ret_file,
+			 struct err *err)
 {
-	char *path = manifest_path(folder);
 	struct buf b = BUF_INIT(MANIFEST_MOST + 1);
 	int rc = read_file(path, ret_file, &b, err);
 	if (rc == 0) {
@@ -220,8 +218,20 @@ int manifest_read(const char *folder, struct manifest *ret, struct file *ret_fil
 			file_drop(ret_file);
 	}
 	buf_free(&b);
+	return rc;
+}
+
+int manifest_read(const char *folder, struct manifest *ret, struct file *ret_file, struct err *err)
+{
+	char *path = manifest_path(folder);
+	int rc = read_manifest(path, ret, ret_file, err);
 	mem_free(&path);
 	return rc;
+}
+
+int manifest_read_file(const char *path, struct manifest *ret, struct err *err)
+{
+	return read_manifest(path, ret, NULL, err);
 }
 
 void manifest_free(struct manifest *m)

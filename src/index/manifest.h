@@ -5,6 +5,10 @@
 #include "base/file.h"
 #include "index/words.h"
 
+#define MANIFEST_MAGIC "GARNERWM"
+#define DELETES_MAGIC "GARNERWD"
+enum { MANIFEST_VERSION = 1, DELETES_VERSION = 1 };
+
 struct manifest_segment {
 	uint64_t id;
 	uint64_t deletes; /* generation of its file of deletes; 0: it has none */
@@ -21,6 +25,7 @@ struct manifest {
 /* 1: there is none. ret_file, where not NULL, is the open file, so that nobody else gets its
  * number. */
 int manifest_read(const char *folder, struct manifest *ret, struct file *ret_file, struct err *err);
+int manifest_read_file(const char *path, struct manifest *ret, struct err *err); /* 1 */
 int manifest_write(const char *folder, const struct manifest *m, struct err *err);
 void manifest_free(struct manifest *m);
 
@@ -44,3 +49,5 @@ int deletes_write(const char *path, const uint64_t *bits, uint32_t docs, struct 
 /* *ret is to be freed. 1: there is no such file. */
 int deletes_read(const char *path, uint32_t docs, uint32_t deleted, uint64_t **ret,
 		 struct err *err);
+/* The same for whoever does not know the numbers. */
+int deletes_read_any(const char *path, uint32_t *ret_docs, uint64_t **ret, struct err *err);

@@ -75,7 +75,7 @@ static int stream_bytes(struct postings *p, uint64_t at, const uint8_t **ret,
 static int take_block(struct postings *p, bool decode, struct err *err)
 {
 	struct occurrence_cursor *c = p->cursor;
-	const uint8_t *from, *end;
+	const uint8_t *from = NULL, *end = NULL;
 	c->at = c->next;
 	c->n = is_tail(p, c, c->at) ? (uint32_t)(p->occurrences % SEGMENT_BLOCK) : SEGMENT_BLOCK;
 	if (c->n == 0 || stream_bytes(p, c->at, &from, &end, err) < 0)

@@ -50,7 +50,7 @@ void exec_found(struct exec *e, uint32_t doc, uint32_t score)
 		return;
 	}
 	if (e->query->order == QUERY_BY_RANK)
-		e->need = (uint32_t)(e->best.e[0] >> 64) + 1;
+		e->need = (uint32_t)(e->best.e[0] >> 64) + !e->anyhow;
 }
 
 static int open_segment(struct exec *e, size_t number)
@@ -86,6 +86,8 @@ static int run(struct exec *e)
 		if (open_segment(e, i) < 0)
 			return -1;
 		run_segment(e);
+		e->need += e->anyhow && e->need;
+		e->anyhow = false;
 		exec_lists_close(e);
 		if (e->failed || segment_check(e->segment, e->err) < 0)
 			return -1;

@@ -103,12 +103,13 @@ const char *bucket_path(const struct buckets *b);
 /* All buckets in their order, also the deleted ones, past the page cache with read-ahead. From the
  * place `from` (0, or a bucket's `next`) up to `to` (0: as long as the file is now; else a
  * checkpoint's length or less). Others may append meanwhile; with the handle that appends,
- * everything appended so far is seen. A torn end is not returned; scan.torn is then where it
- * begins. */
+ * everything appended so far is seen. A torn end is not returned, but scan.torn is set
+ * then. */
 struct bucket_scan {
 	struct bucket_scanner *in;
-	uint64_t torn; /* 0: none was met */
-	bool passed;   /* what was told last is damage, and lies behind us */
+	bool torn;        /* the end that was met is torn */
+	uint64_t torn_at; /* where that begins */
+	bool passed;      /* what was told last is damage, and lies behind us */
 };
 int bucket_scan_init(struct bucket_scan *ret, struct buckets *b, uint64_t from, uint64_t to,
 		     struct err *err);

@@ -288,6 +288,18 @@ int bucket_fetch(struct buckets *b, uint64_t at, char *p, size_t n, struct err *
 	return 0;
 }
 
+/* A write that fails may have changed some of the four bytes. */
+static int blot_file(struct buckets *b, uint64_t at, const char oid[4], struct err *err)
+{
+	struct err ignored;
+	char was[4];
+	if (file_write(&b->file, oid, 4, at + 4, err) == 0)
+		return 0;
+	bucket_word_put(was, (uint32_t)(at >> b->shift));
+	(void)file_write(&b->file, was, sizeof was, at + 4, &ignored);
+	return -1;
+}
+
 int bucket_blot(struct buckets *b, uint64_t at, struct err *err)
 {
 	char oid[4];
@@ -297,7 +309,7 @@ int bucket_blot(struct buckets *b, uint64_t at, struct err *err)
 		settle(t);
 	FAULT("bucket.delete");
 	uint64_t in_file = t ? t->flushed : b->size;
-	if (at < in_file && file_write(&b->file, oid, sizeof oid, at + 4, err) < 0)
+	if (at < in_file && blot_file(b, at, oid, err) < 0)
 		return -1;
 	if (t && at >= t->base)
 		memcpy(piece_of(t) + (at + 4 - t->base), oid, sizeof oid);

@@ -123,7 +123,7 @@ static int go(struct audit *a, struct err *err)
 		did = file_size(&a->b->file, &size, err);
 		if (did == 0)
 			did = found(a,
-				    (struct bucket_problem){.at = scan.torn,
+				    (struct bucket_problem){.at = scan.torn_at,
 							    .next = size,
 							    .torn = true,
 							    .reason = "the file ends in it"},

@@ -57,7 +57,7 @@ static int print(const char *path, void (*emit)(void *ctx, struct str), void *ct
 		}
 	}
 	if (rc == 1 && scan.torn)
-		buf_printf(&out, "torn at %" PRIu64 ", or being written\n", scan.torn);
+		buf_printf(&out, "torn at %" PRIu64 ", or being written\n", scan.torn_at);
 	emit(ctx, buf_str(&out));
 	bucket_scan_done(&scan);
 	bucket_drop(&b);

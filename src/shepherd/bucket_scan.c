@@ -131,7 +131,8 @@ static int skip(struct bucket_scan *scan, uint64_t hint, const char *why, struct
 			return -1;
 	s->at = next;
 	if (next == s->end && !hint && !s->bounded) {
-		scan->torn = at;
+		scan->torn = true;
+		scan->torn_at = at;
 		return 1;
 	}
 	if (next < s->end && start(s, err) < 0) {

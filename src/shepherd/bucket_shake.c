@@ -144,11 +144,11 @@ static int move_all(struct shake *s, struct err *err)
 		if (rc < 0)
 			break;
 	}
-	uint64_t torn = scan.torn;
+	struct bucket_scan met = scan;
 	bucket_scan_done(&scan);
-	if (rc >= 0 && torn)
+	if (rc >= 0 && met.torn)
 		return err_set(err, ERR_DAMAGED, "%s: torn at %" PRIu64 "; fix it first",
-			       s->b->file.path, torn);
+			       s->b->file.path, met.torn_at);
 	return rc < 0 ? rc : 0;
 }
 

@@ -20,6 +20,7 @@ struct crawl_conf {
 	int follow;              /* enum crawl_follow */
 	int64_t states, gone_us; /* how many closed states are kept; entries of `gone` */
 	uint64_t sort_memory;
+	uint64_t cleanup;           /* bytes of the bucket file before which it is not cleaned */
 	struct value_list no_delay; /* hosts that may be asked without delay */
 };
 
@@ -54,6 +55,9 @@ struct crawl_conf {
 	 .help = "how long is remembered which URLs were forgotten, and why; 0: for ever"}, \
 	{"sort_memory", VALUE_SIZE_AT(s, m.sort_memory), "64M", 1 << 20, 1e12, \
 	 .help = "memory for sorting what was found"}, \
+	{"cleanup", VALUE_SIZE_AT(s, m.cleanup), "256M", 1 << 16, INFINITY, \
+	 .help = "the bucket file is cleaned of what no URL needs when it is larger than this and " \
+		 "half as large again as after the last time"}, \
 	{"no_delay", VALUE_LIST_AT(s, m.no_delay), "", \
 	 .help = "hosts, with their port if it is not the usual one, that may be asked without " \
 		 "delay and several times at once: your own"}
@@ -93,3 +97,9 @@ int crawl_merge(struct state *st, const struct crawl_conf *conf, int64_t now_us,
 
 /* Makes a thin bucket for every new URL, so that the state needs no contributions any more. */
 int crawl_record(struct state *st, struct buckets *buckets, uint64_t *ret_made, struct err *err);
+
+/* Drops all buckets that the index of a state in PHASE_CLEANUP does not name, shakes the bucket
+ * file down and gives the index the new numbers. */
+struct bucket_shaken;
+int crawl_cleanup(struct state *st, struct buckets *buckets, struct bucket_shaken *ret,
+		  struct err *err);

@@ -2,13 +2,15 @@
 
 #include "base/clock.h"
 #include "base/fault.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/notify.h"
-#include "shepherd/bucket.h"
+#include "shepherd/bucket_shake.h"
 #include "shepherd/reap.h"
 #include "shepherd/recover.h"
 #include "shepherd/requests.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -79,7 +81,7 @@ struct master {
 	struct reap *reap;
 	struct requests *requests;
 	struct loop_timer look;
-	char folder[PATH_MAX], objects[PATH_MAX + 16];
+	char folder[PATH_MAX], objects[PATH_MAX + 16], cleaned[PATH_MAX + 16];
 	int64_t idle_until_us; /* wall clock */
 	bool fresh;            /* the state has URLs without a bucket */
 	bool stop;
@@ -202,6 +204,49 @@ static int audit(struct master *m, struct err *err)
 	return states_audit(m->states, &keep, clock_wall_us(), &deleted, err);
 }
 
+/* Cleanup. How large the bucket file was after the last one is remembered beside it. */
+
+static uint64_t cleaned_bytes(const struct master *m)
+{
+	CLEANUP(buf_free) struct buf text = BUF_INIT(64);
+	struct err err;
+	uint64_t bytes = 0;
+	if (file_slurp(m->cleaned, &text, &err) == 0)
+		(void)!str_u64(str_trim(buf_str(&text)), &bytes);
+	return bytes;
+}
+
+static bool wants_cleanup(const struct master *m)
+{
+	CLEANUP(file_drop) struct file f = FILE_INIT;
+	uint64_t size, before = cleaned_bytes(m);
+	struct err err;
+	if (file_open(&f, m->objects, O_RDONLY, 0, &err) != 0 || file_size(&f, &size, &err) < 0)
+		return false;
+	return size > m->conf->crawl.cleanup && size > before + before / 2;
+}
+
+static int clean(struct master *m, struct state *st, struct buckets *b, struct err *err)
+{
+	struct bucket_shaken shaken;
+	char text[32];
+	if (crawl_cleanup(st, b, &shaken, err) < 0 || enter(m, st, PHASE_CLOSED, b, err) < 0)
+		return -1;
+	int n = snprintf(text, sizeof text, "%llu\n", (unsigned long long)shaken.after);
+	log_info(ROLE, "the bucket file was cleaned", KV_UINT("before", shaken.before),
+		 KV_UINT("after", shaken.after), KV_UINT("dropped", shaken.dropped));
+	return file_replace(m->cleaned, (struct str){text, (size_t)n}, 0644, err);
+}
+
+static int cleanup(struct master *m, struct state *closed, struct err *err)
+{
+	CLEANUP(state_free) struct state *st = NULL;
+	if (state_clone(&st, closed, false, clock_wall_us(), err) < 0 ||
+	    enter(m, st, PHASE_CLEANUP, NULL, err) < 0)
+		return -1;
+	return with_buckets(m, clean, st, err);
+}
+
 static int merge(struct master *m, struct state *corked, struct err *err)
 {
 	CLEANUP(state_free) struct state *st = NULL;
@@ -230,7 +275,7 @@ static int step(struct master *m, struct err *err)
 		return rc < 0 ? -1 : err_set(err, ERR_DAMAGED, "%s: no state", m->folder);
 	switch (state_phase(st)) {
 	case PHASE_CLOSED:
-		return plan(m, st, err);
+		return wants_cleanup(m) ? cleanup(m, st, err) : plan(m, st, err);
 	case PHASE_REAP:
 		return with_buckets(m, reap, st, err);
 	case PHASE_CORK:
@@ -349,6 +394,7 @@ static int run(struct role_env *env, struct err *err)
 	m.look = (struct loop_timer){.fn = look, .ctx = &m};
 	snprintf(m.folder, sizeof m.folder, "%s/shepherd", env->data);
 	snprintf(m.objects, sizeof m.objects, "%s/objects", m.folder);
+	snprintf(m.cleaned, sizeof m.cleaned, "%s/cleaned", m.folder);
 	int rc = loop_new(&m.loop, NULL, err);
 	if (rc == 0)
 		rc = run_all(&m, env, err);

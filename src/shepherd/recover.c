@@ -333,10 +333,34 @@ static int open_newest(struct recovering *x, struct state **ret, struct err *err
 	return state_open(ret, x->s, newest(x)->name, err);
 }
 
+/* A log or a copy of checkpoints that is behind or damaged is written again from the other. */
+static int mend_checkpoints(struct recovering *x, struct state *st, struct err *err)
+{
+	struct checkpoint c;
+	struct err why;
+	char *log = state_path(st, &x->arena, "checkpoints");
+	char *copy = state_path(st, &x->arena, "visible");
+	if (!st->has_last)
+		return 0;
+	bool bad_log = checkpoints_format.verify(log, &why) < 0;
+	if (bad_log)
+		recovery_damage(x->r, "%s", why.msg);
+	bool bad_copy = checkpoint_visible(st->folder, &c, &why) != 0;
+	if (bad_copy && access(copy, F_OK) == 0) /* it is written in place: a crash may do that */
+		recovery_tell(x->r, "%s; written again", why.msg);
+	if (!bad_log && access(log, F_OK) == 0 && !bad_copy && c.time_us >= st->last.time_us)
+		return 0;
+	if ((bad_log && file_remove(log, err) < 0) || (bad_copy && file_remove(copy, err) < 0))
+		return -1;
+	return state_note_again(st, err);
+}
+
 static int by_phase(struct recovering *x, struct err *err)
 {
 	struct state *st = NULL;
 	int rc = open_newest(x, &st, err);
+	if (rc == 0)
+		rc = mend_checkpoints(x, st, err);
 	if (rc == 0)
 		rc = acts[st->phase](x, &st, err);
 	state_free(&st);

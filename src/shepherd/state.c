@@ -39,7 +39,10 @@ static int load(struct state *st, struct err *err)
 	st->last = (struct checkpoint){.objects = st->params.objects,
 				       .contrib = st->params.contrib,
 				       .gone = st->params.gone};
-	rc = checkpoint_last(st->folder, &st->last, err);
+	/* who only reads an open state sees what is shown to followers, no more */
+	rc = st->s->write || phase_is_done(st->phase)
+		     ? checkpoint_last(st->folder, &st->last, err)
+		     : checkpoint_visible(st->folder, &st->last, err);
 	st->has_last = rc == 0;
 	return rc < 0 ? rc : 0;
 }
@@ -58,7 +61,10 @@ int state_open(struct state **ret, struct states *s, const char *name, struct er
 		return rc;
 	snprintf(folder, sizeof folder, "%s/state/%s", s->folder, found);
 	struct state *st = mem_alloc(sizeof *st);
-	*st = (struct state){.s = s, .folder = mem_text(folder), .scratch = BUF_INIT(1 << 20)};
+	*st = (struct state){.s = s,
+			     .folder = mem_text(folder),
+			     .visible = FILE_INIT,
+			     .scratch = BUF_INIT(1 << 20)};
 	memcpy(st->name, found, STATE_NAME);
 	rc = load(st, err);
 	if (rc == 0)

@@ -3,6 +3,7 @@
 #include "base/cursor.h"
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "shepherd/bucket.h"
 #include "shepherd/entries.h"
 #include "shepherd/state_inner.h"
@@ -13,8 +14,10 @@
 #include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-enum { CHECKPOINT = 48, COPY_PIECE = 1 << 20 };
+enum { CHECKPOINT = 48, VISIBLE = FORMAT_MAGIC + 8 + CHECKPOINT, COPY_PIECE = 1 << 20 };
+#define VISIBLE_MAGIC "GARNERVI"
 
 const struct appended_file appended_files[APPENDS] = {
 	[APPEND_JOURNAL] = {"journal", &journal_kind},
@@ -57,7 +60,8 @@ int checkpoint_read(struct str payload, struct checkpoint *ret, struct err *err)
 	return 0;
 }
 
-int checkpoint_last(const char *folder, struct checkpoint *ret, struct err *err)
+/* The log of all of them. 1: none. */
+static int last_in_log(const char *folder, struct checkpoint *ret, struct err *err)
 {
 	char path[PATH_MAX];
 	struct record_reader *r = NULL;
@@ -71,6 +75,73 @@ int checkpoint_last(const char *folder, struct checkpoint *ret, struct err *err)
 	}
 	record_reader_free(&r);
 	return rc < 0 ? rc : !any;
+}
+
+static int read_visible(const char *path, struct checkpoint *ret, struct err *err)
+{
+	CLEANUP(buf_free) struct buf b = BUF_INIT(VISIBLE);
+	int rc = file_slurp(path, &b, err);
+	if (rc != 0 || b.n == 0) /* made, not written yet */
+		return rc < 0 ? -1 : 1;
+	struct reader r = reader_of(buf_str(&b));
+	bool ours = str_is(reader_bytes(&r, FORMAT_MAGIC), VISIBLE_MAGIC) && reader_u32le(&r) == 1;
+	uint32_t crc = reader_u32le(&r);
+	struct str payload = reader_bytes(&r, CHECKPOINT);
+	if (!ours || r.bad || crc != crc32c(0, payload.p, payload.n))
+		return err_set(err, ERR_DAMAGED, "%s: damaged, its checksum does not fit", path);
+	return checkpoint_read(payload, ret, err);
+}
+
+/* Who reads may come just while it is written. */
+int checkpoint_visible(const char *folder, struct checkpoint *ret, struct err *err)
+{
+	enum { TRIES = 5, PAUSE_US = 200 };
+	char path[PATH_MAX];
+	int rc = -1;
+	snprintf(path, sizeof path, "%s/visible", folder);
+	for (int i = 0; i < TRIES && rc < 0; i++) {
+		if (i)
+			usleep(PAUSE_US << i);
+		rc = read_visible(path, ret, err);
+		if (rc < 0 && err->code != ERR_DAMAGED)
+			break;
+	}
+	return rc;
+}
+
+/* Either is enough: one that is damaged or behind the other does not count. */
+int checkpoint_last(const char *folder, struct checkpoint *ret, struct err *err)
+{
+	struct checkpoint log, visible;
+	struct err ignored;
+	int in_log = last_in_log(folder, &log, err);
+	int seen = checkpoint_visible(folder, &visible, in_log < 0 ? &ignored : err);
+	if (in_log == 0 && (seen != 0 || log.time_us >= visible.time_us))
+		*ret = log;
+	else if (seen == 0)
+		*ret = visible;
+	else
+		return in_log < 0 ? in_log : seen;
+	return 0;
+}
+
+static int show(struct state *st, const struct checkpoint *c, struct err *err)
+{
+	char path[PATH_MAX];
+	struct buf b = BUF_INIT(VISIBLE), payload = BUF_INIT(CHECKPOINT);
+	write_checkpoint(c, &payload);
+	buf_add_text(&b, VISIBLE_MAGIC);
+	put_u32le(&b, 1);
+	put_u32le(&b, crc32c(0, payload.p, payload.n));
+	buf_add_str(&b, buf_str(&payload));
+	snprintf(path, sizeof path, "%s/visible", st->folder);
+	int rc = st->visible.fd >= 0 ? 0
+				     : file_open(&st->visible, path, O_RDWR | O_CREAT, 0644, err);
+	if (rc == 0)
+		rc = file_write(&st->visible, b.p, b.n, 0, err);
+	buf_free(&payload);
+	buf_free(&b);
+	return rc;
 }
 
 int state_last_checkpoint(const struct state *st, struct checkpoint *ret, struct err *err)
@@ -203,6 +274,9 @@ int state_end_appends(struct state *st, bool sync, struct err *err)
 	if (sync && rc == 0)
 		rc = record_close(&st->checkpoints, err);
 	record_drop(&st->checkpoints);
+	if (sync && rc == 0 && st->visible.fd >= 0)
+		rc = file_sync(&st->visible, err);
+	file_drop(&st->visible);
 	gone_drop(&st->gone);
 	st->gone_group = (struct record_group){0};
 	record_reader_free(&st->contrib_in);
@@ -302,7 +376,12 @@ int state_checkpoint(struct state *st, struct buckets *buckets, int64_t now_us, 
 	FAULT("state.checkpoint.noted");
 	st->last = c;
 	st->has_last = true;
-	return 0;
+	return show(st, &c, err); /* now that it is durable, followers may see it */
+}
+
+int state_note_again(struct state *st, struct err *err)
+{
+	return note_checkpoint(st, &st->last, err) < 0 ? -1 : show(st, &st->last, err);
 }
 
 /* Rolling back */
@@ -426,6 +505,42 @@ static int print_checkpoint(struct str payload, struct buf *out, struct err *err
 		   c.objects, c.journal, c.contrib, c.changes, c.gone);
 	return 0;
 }
+
+static int print_visible(const char *path, void (*emit)(void *ctx, struct str), void *ctx,
+			 struct err *err)
+{
+	struct buf b = BUF_INIT(VISIBLE), out = BUF_INIT(1024);
+	int rc = file_slurp(path, &b, err);
+	if (rc == 0)
+		rc = print_checkpoint(str_from(buf_str(&b), VISIBLE - CHECKPOINT), &out, err);
+	buf_add_byte(&out, '\n');
+	if (rc == 0)
+		emit(ctx, buf_str(&out));
+	buf_free(&b);
+	buf_free(&out);
+	return rc == 1 ? err_set(err, ERR_USAGE, "%s: there is no such file", path) : rc;
+}
+
+static int verify_visible(const char *path, struct err *err)
+{
+	struct checkpoint c;
+	char folder[PATH_MAX];
+	snprintf(folder, sizeof folder, "%s", path);
+	char *slash = strrchr(folder, '/');
+	if (slash)
+		*slash = '\0';
+	int rc = checkpoint_visible(slash ? folder : ".", &c, err);
+	return rc < 0 ? rc : 0;
+}
+
+const struct format visible_format = {
+	.name = "visible",
+	.magic = VISIBLE_MAGIC,
+	.version = 1,
+	.help = "the last checkpoint of a state of the crawl, for those who follow",
+	.print = print_visible,
+	.verify = verify_visible,
+};
 
 ENTRIES_FORMAT(checkpoints_format, "checkpoints", "GARNERCK", &checkpoints_kind, print_checkpoint,
 	       "lengths of the files of a state and of the bucket file that belong together")

@@ -231,6 +231,7 @@ static int run(struct role_env *env, struct err *err)
 
 const struct role docs_role = {
 	.name = "docs",
+	.only_named = true,
 	.summary = "serve a directory tree over HTTP",
 	.description =
 		"Serves the files below docs.root, with listings of folders that have no "

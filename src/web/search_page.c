@@ -1,6 +1,6 @@
 #include "web/search_page.h"
 #include "base/clock.h"
-#include "broker/search_json.h"
+#include "broker/broker.h"
 #include "web/page.h"
 
 #include <stdio.h>

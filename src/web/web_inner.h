@@ -1,7 +1,7 @@
 /* Inside of the role `web`: what its files share. Not for others. */
 #pragma once
 #include "base/status.h"
-#include "broker/search.h"
+#include "broker/broker.h"
 #include "net/http.h"
 
 struct web {

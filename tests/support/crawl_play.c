@@ -108,7 +108,7 @@ static int next_state(struct play *p, bool contrib, struct err *err)
 
 int play_begin(struct play *p, struct err *err)
 {
-	if (next_state(p, true, err) < 0 || open_buckets(p, BUCKET_APPEND, err) < 0)
+	if (next_state(p, false, err) < 0 || open_buckets(p, BUCKET_APPEND, err) < 0)
 		return -1;
 	return state_phase(p->st) == PHASE_REAP
 		       ? 0
@@ -342,25 +342,40 @@ int play_cleanup(struct play *p, struct err *err)
 
 /* Looking */
 
-/* The last word of the open journal on a page. 1: none. */
-static int in_journal(struct state *st, struct footprint fp, struct journal_entry *ret,
-		      struct err *err)
+/* The newest state, and what its journal said last of each page while it is open. */
+struct view {
+	struct state *st;
+	struct journal_entry last[PLAY_PAGES];
+	bool told[PLAY_PAGES];
+};
+
+static int page_of(struct str url, uint64_t *ret)
+{
+	struct str n = str_from(url, str_find(url, STR("n=")) + 2);
+	return str_u64(n, ret) && *ret < PLAY_PAGES ? 0 : 1;
+}
+
+static int read_view(struct play *p, struct view *v, struct err *err)
 {
 	struct record_reader *r = NULL;
 	struct record record;
-	int found = 1;
-	int rc = state_read(st, "journal", &r, err);
+	struct journal_entry e;
+	uint64_t page;
+	if (take_newest(p, &v->st, err) < 0)
+		return -1;
+	int rc = phase_is_done(state_phase(v->st)) ? 1 : state_read(v->st, "journal", &r, err);
 	while (rc == 0 && (rc = record_next(r, &record, err)) == 0) {
-		struct journal_entry e;
 		rc = journal_read(record.payload, &e, err);
-		if (rc == 0 && footprint_cmp(e.fp, fp) == 0) {
+		if (rc == 0 && page_of(e.url, &page) == 0) {
 			e.url = e.reason = STR("");
-			*ret = e;
-			found = 0;
+			uint64_t where = v->told[page] ? v->last[page].where : ITEM_NOWHERE;
+			e.where = e.where == ITEM_NOWHERE ? where : e.where;
+			v->last[page] = e;
+			v->told[page] = true;
 		}
 	}
 	record_reader_free(&r);
-	return rc < 0 ? rc : found;
+	return rc < 0 ? rc : 0;
 }
 
 static int check_bucket(struct play *p, uint64_t page, uint64_t oid, uint64_t *ret, struct err *err)
@@ -385,25 +400,118 @@ static int check_bucket(struct play *p, uint64_t page, uint64_t oid, uint64_t *r
 	return 0;
 }
 
-int play_version(struct play *p, uint64_t page, uint64_t *ret, struct err *err)
+static int version_in(struct play *p, struct view *v, uint64_t page, uint64_t *ret, struct err *err)
 {
 	struct arena_mark mark = arena_mark(&p->arena);
-	struct footprint fp = play_footprint(page);
-	struct journal_entry e = {0};
-	struct index_item item = {0};
+	const struct journal_entry *e = &v->last[page];
+	struct index_item item = {.where = ITEM_NOWHERE};
 	const struct url_index *index;
-	struct state *st = NULL;
-	if (open_buckets(p, BUCKET_APPEND, err) < 0 || take_newest(p, &st, err) < 0)
-		return -1;
-	int rc = state_index(st, &index, err);
-	int known = rc == 0 ? url_index_find(index, fp, &item, err) : -1;
-	int told = known >= 0 && !phase_is_done(state_phase(st)) ? in_journal(st, fp, &e, err) : 1;
-	rc = known < 0 || told < 0 ? -1 : 0;
-	enum item_type type = told == 0 ? e.type : known == 0 ? item.type : ITEM_NEW;
-	uint64_t where = told == 0 && e.where != ITEM_NOWHERE ? e.where : item.where;
+	int rc = state_index(v->st, &index, err);
 	if (rc == 0)
-		rc = type == ITEM_GATHERED ? check_bucket(p, page, where, ret, err) : 1;
-	state_free(&st);
+		rc = url_index_find(index, play_footprint(page), &item, err);
+	if (rc < 0)
+		return -1;
+	enum item_type type = v->told[page] ? e->type : rc == 0 ? item.type : ITEM_NEW;
+	uint64_t where = v->told[page] && e->where != ITEM_NOWHERE ? e->where : item.where;
+	rc = type == ITEM_GATHERED ? check_bucket(p, page, where, ret, err) : 1;
 	arena_reset(&p->arena, mark);
+	return rc;
+}
+
+/* Operations by number */
+
+enum play_kind play_model_op(struct play_model *m, uint64_t k, uint64_t *ret_page)
+{
+	uint64_t page = hash_u64(k + 1) % PLAY_PAGES;
+	enum play_kind kind = m->version[page] == 0 ? PLAY_GATHER
+			      : k % 7 == 3          ? PLAY_REFRESH
+			      : k % 13 == 8         ? PLAY_DELETE
+						    : PLAY_GATHER;
+	if (kind != PLAY_REFRESH)
+		m->version[page] = kind == PLAY_GATHER ? k + 1 : 0;
+	*ret_page = page;
+	return kind;
+}
+
+int play_op(struct play *p, struct play_model *m, uint64_t k, struct err *err)
+{
+	uint64_t page;
+	p->now_us = PLAY_START + (int64_t)k * US_PER_S;
+	switch (play_model_op(m, k, &page)) {
+	case PLAY_GATHER:
+		return play_gather(p, page, k + 1, err);
+	case PLAY_REFRESH:
+		return play_refresh(p, page, err);
+	default:
+		return play_delete(p, page, err);
+	}
+}
+
+static int last_in_index(struct state *st, int64_t *last_s, struct err *err)
+{
+	const struct url_index *index;
+	struct url_index_scan *scan;
+	struct index_item item;
+	if (state_index(st, &index, err) < 0 ||
+	    url_index_scan(&scan, index, (struct footprint){0, 0}, err) < 0)
+		return -1;
+	int rc;
+	while ((rc = url_index_next(scan, &item, err)) == 0)
+		*last_s = MAX(*last_s, (int64_t)item.last_seen_s);
+	url_index_scan_free(&scan);
+	return rc < 0 ? rc : 0;
+}
+
+static int last_in_journal(struct state *st, int64_t *last_s, struct err *err)
+{
+	struct record_reader *r = NULL;
+	struct record record;
+	struct journal_entry e;
+	int rc = state_read(st, "journal", &r, err);
+	while (rc == 0 && (rc = record_next(r, &record, err)) == 0) {
+		rc = journal_read(record.payload, &e, err);
+		if (rc == 0)
+			*last_s = MAX(*last_s, e.time_us / US_PER_S);
+	}
+	record_reader_free(&r);
+	return rc < 0 ? rc : 0;
+}
+
+int play_ops(struct play *p, uint64_t *ret, struct err *err)
+{
+	struct state *st = NULL;
+	int64_t last_s = PLAY_START / US_PER_S;
+	if (take_newest(p, &st, err) < 0)
+		return -1;
+	int rc = last_in_index(st, &last_s, err);
+	if (rc == 0 && !phase_is_done(state_phase(st)))
+		rc = last_in_journal(st, &last_s, err);
+	state_free(&st);
+	if (rc == 0)
+		*ret = (uint64_t)(last_s - PLAY_START / US_PER_S);
+	return rc;
+}
+
+int play_check(struct play *p, uint64_t n, bool later, struct err *err)
+{
+	struct play_model m = {0};
+	struct view *v = mem_alloc(sizeof *v);
+	uint64_t page;
+	for (uint64_t k = 0; k < n; k++)
+		(void)play_model_op(&m, k, &page);
+	int rc = open_buckets(p, BUCKET_APPEND, err);
+	if (rc == 0)
+		rc = read_view(p, v, err);
+	for (page = 0; rc == 0 && page < PLAY_PAGES; page++) {
+		uint64_t version = 0;
+		rc = version_in(p, v, page, &version, err) < 0 ? -1 : 0;
+		if (rc == 0 && (later ? version < m.version[page] : version != m.version[page]))
+			rc = err_set(err, ERR_USAGE,
+				     "page %" PRIu64 " has version %" PRIu64 ", not %" PRIu64
+				     ", after %" PRIu64 " operations",
+				     page, version, m.version[page], n);
+	}
+	state_free(&v->st);
+	mem_free(&v);
 	return rc;
 }

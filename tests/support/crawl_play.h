@@ -42,6 +42,20 @@ int play_merge(struct play *p, struct err *err);
 /* Cleanup: buckets that no item has are dropped, all are renumbered, in a clone that is closed. */
 int play_cleanup(struct play *p, struct err *err);
 
-/* What the newest state (index, and journal where it is open) knows of a page. 0: gathered, with
- * this version; 1: not gathered. Checks every byte of the bucket. */
-int play_version(struct play *p, uint64_t page, uint64_t *ret, struct err *err);
+/* A crawl that can be played again: what operation k does follows from k alone, and happens at
+ * second k + 1 of the play's clock. */
+enum { PLAY_PAGES = 40 };
+struct play_model {
+	uint64_t version[PLAY_PAGES]; /* k + 1 of the operation that gathered it; 0: not there */
+};
+enum play_kind { PLAY_GATHER, PLAY_REFRESH, PLAY_DELETE };
+/* Applies operation k to the model, which has all before it. */
+enum play_kind play_model_op(struct play_model *m, uint64_t k, uint64_t *ret_page);
+int play_op(struct play *p, struct play_model *m, uint64_t k, struct err *err);
+/* How many operations the newest state has: by the times in its index and its journal. */
+int play_ops(struct play *p, uint64_t *ret, struct err *err);
+/* Every page is as after the first n operations, every byte of its bucket; later: or as after more
+ * of them. ERR_USAGE: one is not; other errors: something cannot be read. */
+int play_check(struct play *p, uint64_t n, bool later, struct err *err);
+/* The beginning of the clock. */
+#define PLAY_START (INT64_C(1790000000) * 1000000)

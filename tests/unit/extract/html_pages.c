@@ -6,6 +6,9 @@ static void white_space_is_what_a_reader_sees(void **state)
 	static const struct page pages[] = {
 		P("", ""),
 		P("plain words", "Xplain words\n"),
+		P("fifteen letters <b>", "Xfifteen letters\n"),
+		P("fifteen letters \n more", "Xfifteen letters more\n"),
+		P("fifteen letters &nbsp;more", "Xfifteen letters more\n"),
 		P("  one \n\t two\r\n three ", "Xone two three\n"),
 		P("<p>one</p><p>two</p>", "Xone/two\n"),
 		P("<p>one<p>two<p>three", "Xone/two/three\n"),

@@ -64,13 +64,18 @@ static inline void forget(struct shelf *s, struct str key)
 		}
 }
 
+static inline void put(struct shelf *s, struct words_doc doc)
+{
+	forget(s, doc.key);
+	assert_true(s->n < ARRAY_LEN(s->doc));
+	s->doc[s->n++] = doc;
+}
+
 static inline void add(struct shelf *s, struct words_writer *w, struct words_doc doc)
 {
 	struct err err;
 	assert_int_equal(words_add(w, &doc, &err), 0);
-	forget(s, doc.key);
-	assert_true(s->n < ARRAY_LEN(s->doc));
-	s->doc[s->n++] = doc;
+	put(s, doc);
 }
 
 static inline void commit(struct words_writer *w)

@@ -246,5 +246,5 @@ int main(void)
 		SHELF_TEST(a_reader_keeps_its_snapshot_until_it_refreshes),
 		SHELF_TEST(memory_that_is_used_up_gives_several_segments),
 	};
-	return cmocka_run_group_tests(tests, scratch_make, scratch_done);
+	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);
 }

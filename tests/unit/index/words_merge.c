@@ -1,8 +1,9 @@
 #include "index/words.h"
 
-#include "base/hash.h"
 #include "base/thread.h"
 #include "shelf.h"
+
+#include <stdatomic.h>
 
 /* The bytes of the only segment in a folder. */
 static void only_segment(const char *folder, struct buf *ret)

@@ -53,7 +53,7 @@ static void has_kept(struct buckets *b, const struct kept *kept)
 	while (bucket_scan_next(&scan, &bucket, &err) == 0)
 		assert_int_equal(bucket.oid, kept->oid[n++]);
 	assert_int_equal(n, kept->n);
-	assert_int_equal(scan.torn, 0);
+	assert_false(scan.torn);
 	bucket_scan_done(&scan);
 }
 
@@ -167,6 +167,24 @@ static void a_cut_that_is_refused_can_be_tried_again(void **state)
 	close_file(&b);
 }
 
+static void a_deletion_that_is_refused_leaves_the_bucket(void **state)
+{
+	(void)state;
+	const char *path = scratch("undeleted");
+	struct buckets *b = open_mode(path, BUCKET_WRITE);
+	struct bucket bucket;
+	struct err err = {0};
+	uint32_t oid = append_number(b, 5);
+	sync_file(b);
+	arm("file.write/undeleted=short@1");
+	assert_int_equal(bucket_delete(b, oid, &err), -1);
+	arm("");
+	read_number(b, oid, 5);
+	assert_int_equal(bucket_delete(b, oid, &err), 0);
+	assert_int_equal(bucket_read(b, oid, &bucket, &err), 1);
+	close_file(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -177,6 +195,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_failure_met_by_a_read_is_told_by_the_next_append,
 					  disarm),
 		cmocka_unit_test_teardown(a_cut_that_is_refused_can_be_tried_again, disarm),
+		cmocka_unit_test_teardown(a_deletion_that_is_refused_leaves_the_bucket, disarm),
 	};
 	return cmocka_run_group_tests(tests, scratch_make, scratch_done);
 }

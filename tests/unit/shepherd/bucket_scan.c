@@ -43,7 +43,7 @@ static void a_scan_finds_all_in_their_order(void **state)
 	}
 	assert_int_equal(bucket_scan_next(&scan, &bucket, &err), 1);
 	assert_int_equal(bucket_scan_next(&scan, &bucket, &err), 1);
-	assert_int_equal(scan.torn, 0);
+	assert_false(scan.torn);
 	bucket_scan_done(&scan);
 	assert_int_equal(bucket_scan_init(&scan, b, 0, middle, &err), 0);
 	uint32_t n = 0;
@@ -126,8 +126,8 @@ static void a_file_cut_at_every_byte_is_scanned_up_to_its_last_whole_bucket(void
 		while (want < 4 && ends[want + 1] <= n)
 			want++;
 		assert_int_equal(seen, want);
-		assert_int_equal(scan.torn, n > ends[want] ? ends[want] : 0);
-		assert_true(n == ends[want] || want > 0 || scan.torn == 0);
+		assert_int_equal(scan.torn, n > ends[want]);
+		assert_int_equal(scan.torn_at, scan.torn ? ends[want] : 0);
 		bucket_scan_done(&scan);
 		bucket_drop(&b);
 	}

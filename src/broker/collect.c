@@ -1,4 +1,4 @@
-#include "broker/broker.h"
+#include "broker/collect.h"
 
 #include "base/backoff.h"
 #include "base/clock.h"

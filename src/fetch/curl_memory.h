@@ -11,3 +11,6 @@ void *curl_memory_zeroed(size_t count, size_t n);
 void *curl_memory_resize(void *p, size_t n);
 char *curl_memory_text(const char *text);
 void curl_memory_free(void *p);
+
+/* Gives what waits in this thread back to the C library: before the thread ends. */
+void curl_memory_drop(void);

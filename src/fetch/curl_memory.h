@@ -1,7 +1,7 @@
-/* Memory for libcurl: it takes some two hundred pieces for each request and gives them back at its
- * end, large ones among them (a handle, buffers, the windows of zlib), which the C library splits
- * and joins again and again. Here what is given back waits in a list of its size, in the thread
- * that gave it back, for the next request. */
+/* Memory for libcurl: it takes dozens of pieces for each request and gives them back at its end,
+ * large ones among them (a handle, buffers, the windows of zlib), which the C library splits and
+ * joins again and again. Here what is given back waits in a list of its size, in the thread that
+ * gave it back, for the next request. */
 #pragma once
 #include "base/base.h"
 

@@ -196,6 +196,16 @@ int file_allocate(const struct file *f, uint64_t size, struct err *err)
 	return err_sys(err, "%s: allocation of %" PRIu64 " bytes", f->path, size);
 }
 
+int file_name(const struct file *f, const char *path, struct err *err)
+{
+	char self[64];
+	snprintf(self, sizeof self, "/proc/self/fd/%d", f->fd);
+	if (!FAULT_REFUSES("file.rename", path) &&
+	    linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0)
+		return 0;
+	return errno == EEXIST ? 1 : err_sys(err, "%s: cannot be made", path);
+}
+
 int file_rename(const char *from, const char *to, struct err *err)
 {
 	if (FAULT_REFUSES("file.rename", from) || rename(from, to) != 0)

@@ -233,13 +233,11 @@ AVX2_INLINE void rows_of(const uint8_t *p, unsigned bits, uint32_t *ret)
 }
 
 typedef void unpack_rows_fn(const uint8_t *p, uint32_t *ret);
-#define EACH_WIDTH(X)                                                                              \
-	X(1)                                                                                       \
-	X(2)                                                                                       \
-	X(3)                                                                                       \
-	X(4)                                                                                       \
-	X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) \
-		X(21) X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31) X(32)
+#define WIDTHS_1(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
+#define WIDTHS_9(X) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16)
+#define WIDTHS_17(X) X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24)
+#define WIDTHS_25(X) X(25) X(26) X(27) X(28) X(29) X(30) X(31) X(32)
+#define EACH_WIDTH(X) WIDTHS_1(X) WIDTHS_9(X) WIDTHS_17(X) WIDTHS_25(X)
 #define DEFINE(b)                                                    \
 	AVX2 static void unpack_##b(const uint8_t *p, uint32_t *ret) \
 	{                                                            \

@@ -197,7 +197,8 @@ static int tell_hit(struct exec *e, struct told *told, exec_key key, struct hit 
 	ret->segment = (uint32_t)i;
 	ret->doc = doc;
 	ret->time_s = segment_number(&told[i].time, doc);
-	ret->addr = (uint64_t)segment_number(&told[i].addr, doc);
+	int64_t addr = segment_number(&told[i].addr, doc);
+	ret->addr = addr == SEGMENT_ABSENT ? 0 : (uint64_t)addr;
 	ret->score = e->query->order == QUERY_BY_RANK ? (float)(uint64_t)(key >> 64) / RANK_ONE : 0;
 	return 0;
 }

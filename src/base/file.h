@@ -37,6 +37,10 @@ int file_direct(const struct file *f, bool on, struct err *err);
 /* A file without a name in a folder: it is gone when it is closed, also by a crash. */
 int file_temporary(struct file *ret, const char *folder, struct err *err);
 
+/* Gives a file that was opened with O_TMPFILE a name. 1: there is such a file, and nothing was
+ * done. */
+int file_name(const struct file *f, const char *path, struct err *err);
+
 /* By path. 1 where marked: it was not there. */
 int file_rename(const char *from, const char *to, struct err *err);
 int file_remove(const char *path, struct err *err);               /* 1 */

@@ -17,7 +17,7 @@ enum {
 	PAUSE_US = 1000 * 1000, /* the first one; each is twice the one before, up to a minute */
 	PAUSES_MAX = 6,
 	SENT_AHEAD = CAGE_SLOTS / 2, /* documents that a worker has at least, if there are any */
-	KEEP_PAGES = 1 << 20,        /* bytes of a slot that stay allocated between documents */
+	KEEP_PAGES = 4 << 20,        /* bytes of a slot that stay allocated between documents */
 };
 
 const struct cage_options cage_defaults = {

@@ -15,7 +15,7 @@
 static struct words_settings settings;
 
 struct seen {
-	uint64_t docs, postings, occurrences;
+	uint64_t docs, numbers, postings, occurrences;
 };
 
 static bool good(int rc, const struct err *err)
@@ -96,7 +96,6 @@ static void read_docs(struct segment *s, struct seen *seen)
 	struct segment_range range;
 	struct arena arena = ARENA_INIT((size_t)1 << 30);
 	const uint8_t *lengths;
-	volatile int64_t sink = 0;
 	struct str key;
 	uint32_t found;
 	(void)good(segment_lengths(s, &lengths, &err), &err);
@@ -104,7 +103,7 @@ static void read_docs(struct segment *s, struct seen *seen)
 		if (!good(segment_column(s, i, &column, &err), &err))
 			continue;
 		for (uint32_t doc = 0; doc < segment_info(s)->docs; doc++)
-			sink += segment_number(&column, doc) & 1;
+			seen->numbers += segment_number(&column, doc) != SEGMENT_ABSENT;
 	}
 	for (uint32_t doc = 0; doc < segment_info(s)->docs; doc++) {
 		if (good(segment_key(s, doc, &arena, &key, &err), &err))
@@ -212,6 +211,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct seen want = build(text, 1 + (how >> 4) * 20u, rules, path);
 	struct seen got = read_all(path);
 	ENSURE(got.docs == want.docs && got.occurrences == want.occurrences);
+	ENSURE(got.numbers == want.docs * SEGMENT_COLUMN);
 	change(path, &changes, changed);
 	(void)read_all(changed);
 	close(a);

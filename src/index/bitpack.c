@@ -1,15 +1,11 @@
-/* A block: a byte with the bits per number (6 bits) and the bytes of a patch - 1 (2 bits); a byte
- * with the number of patches, or ALL_EQUAL; the numbers; the indexes of the patched ones; what
- * their numbers have above these bits.
- *
- * Number i is in row i / 8, lane i % 8. Lanes are packed side by side: each is a string of 16 times
+/* Number i is in row i / 8, lane i % 8. Lanes are packed side by side: each is a string of 16 times
  * `bits` bits, cut into 32-bit words; a last half word is kept as 16 bits. So a row is a shift and
  * a mask of one or two vectors of eight words. */
 #include "index/bitpack.h"
 
 #include <endian.h>
 
-enum { LANES = 8, ROWS = PACK_N / LANES, ALL_EQUAL = 255, BITS_MOST = 32, HEAD = 2 };
+enum { LANES = 8, ROWS = PACK_N / LANES };
 
 static uint32_t mask_of(unsigned bits)
 {
@@ -30,10 +26,10 @@ struct plan {
 /* The cheapest number of bits. */
 static struct plan plan_of(const uint32_t v[PACK_N])
 {
-	uint8_t count[BITS_MOST + 1] = {0};
+	uint8_t count[PACK_BITS + 1] = {0};
 	for (unsigned i = 0; i < PACK_N; i++)
 		count[bits_of(v[i])]++;
-	unsigned most = BITS_MOST;
+	unsigned most = PACK_BITS;
 	while (most > 0 && count[most] == 0)
 		most--;
 	struct plan best = {.bits = most, .patch_bytes = 1};
@@ -90,9 +86,9 @@ static size_t pack_equal(uint32_t v, uint8_t *ret)
 	unsigned bytes = MAX((bits_of(v) + 7) / 8, 1u);
 	uint32_t le = htole32(v);
 	ret[0] = (uint8_t)((bytes - 1) << 6);
-	ret[1] = ALL_EQUAL;
-	memcpy(ret + HEAD, &le, bytes);
-	return HEAD + bytes;
+	ret[1] = PACK_EQUAL;
+	memcpy(ret + PACK_HEAD, &le, bytes);
+	return PACK_HEAD + bytes;
 }
 
 size_t pack_block(const uint32_t v[PACK_N], uint8_t ret[PACK_MOST])
@@ -105,8 +101,8 @@ size_t pack_block(const uint32_t v[PACK_N], uint8_t ret[PACK_MOST])
 	struct plan plan = plan_of(v);
 	ret[0] = (uint8_t)(plan.bits | (plan.patch_bytes - 1) << 6);
 	ret[1] = (uint8_t)plan.patches;
-	pack_rows(v, plan.bits, ret + HEAD);
-	uint8_t *index = ret + HEAD + 16 * plan.bits, *patch = index + plan.patches;
+	pack_rows(v, plan.bits, ret + PACK_HEAD);
+	uint8_t *index = ret + PACK_HEAD + 16 * plan.bits, *patch = index + plan.patches;
 	for (unsigned i = 0; plan.patches && i < PACK_N; i++) {
 		if (bits_of(v[i]) <= plan.bits)
 			continue;
@@ -120,39 +116,6 @@ size_t pack_block(const uint32_t v[PACK_N], uint8_t ret[PACK_MOST])
 
 /* Unpacking */
 
-struct head {
-	unsigned bits, patch_bytes, patches;
-	const uint8_t *rows, *index, *patch, *behind;
-};
-
-static inline bool read_head(const uint8_t *p, const uint8_t *end, struct head *ret)
-{
-	if (end - p < HEAD)
-		return false;
-	struct head h = {.bits = p[0] & 63, .patch_bytes = (p[0] >> 6) + 1u, .patches = p[1]};
-	h.rows = p + HEAD;
-	if (UNLIKELY(h.patches == ALL_EQUAL)) {
-		if (h.bits != 0 || (size_t)(end - h.rows) < h.patch_bytes)
-			return false;
-		h.behind = h.rows + h.patch_bytes;
-	} else {
-		size_t n = 16 * (size_t)h.bits + h.patches * (1 + (size_t)h.patch_bytes);
-		if (h.bits > BITS_MOST || h.patches >= PACK_N || (size_t)(end - h.rows) < n)
-			return false;
-		h.index = h.rows + 16 * h.bits;
-		h.patch = h.index + h.patches;
-		h.behind = h.rows + n;
-	}
-	*ret = h;
-	return true;
-}
-
-const uint8_t *skip_block(const uint8_t *p, const uint8_t *end)
-{
-	struct head h;
-	return read_head(p, end, &h) ? h.behind : NULL;
-}
-
 static inline uint32_t load_patch(const uint8_t *p, unsigned bytes)
 {
 	uint32_t v = 0;
@@ -161,7 +124,7 @@ static inline uint32_t load_patch(const uint8_t *p, unsigned bytes)
 	return v;
 }
 
-static inline void apply_patches(const struct head *h, uint32_t ret[PACK_N])
+static inline void apply_patches(const struct pack_head *h, uint32_t ret[PACK_N])
 {
 	const uint8_t *patch = h->patch;
 	for (unsigned i = 0; i < h->patches; i++, patch += h->patch_bytes) {
@@ -170,7 +133,7 @@ static inline void apply_patches(const struct head *h, uint32_t ret[PACK_N])
 	}
 }
 
-static void all_equal(const struct head *h, uint32_t ret[PACK_N])
+static void all_equal(const struct pack_head *h, uint32_t ret[PACK_N])
 {
 	uint32_t v = load_patch(h->rows, h->patch_bytes);
 	for (unsigned i = 0; i < PACK_N; i++)
@@ -204,10 +167,10 @@ static void unpack_rows_portable(const uint8_t *p, unsigned bits, uint32_t ret[P
 
 const uint8_t *unpack_block_portable(const uint8_t *p, const uint8_t *end, uint32_t ret[PACK_N])
 {
-	struct head h;
-	if (!read_head(p, end, &h))
+	struct pack_head h;
+	if (!pack_head(p, end, &h))
 		return NULL;
-	if (h.patches == ALL_EQUAL) {
+	if (h.patches == PACK_EQUAL) {
 		all_equal(&h, ret);
 		return h.behind;
 	}
@@ -270,12 +233,11 @@ AVX2_INLINE void rows_of(const uint8_t *p, unsigned bits, uint32_t *ret)
 }
 
 typedef void unpack_rows_fn(const uint8_t *p, uint32_t *ret);
-#define EACH_WIDTH(X)                                                                            \
-	X(1)                                                                                     \
-	X(2)                                                                                     \
-	X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) \
-		X(19) X(20) X(21) X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31)    \
-			X(32)
+#define WIDTHS_1(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
+#define WIDTHS_9(X) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16)
+#define WIDTHS_17(X) X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24)
+#define WIDTHS_25(X) X(25) X(26) X(27) X(28) X(29) X(30) X(31) X(32)
+#define EACH_WIDTH(X) WIDTHS_1(X) WIDTHS_9(X) WIDTHS_17(X) WIDTHS_25(X)
 #define DEFINE(b)                                                    \
 	AVX2 static void unpack_##b(const uint8_t *p, uint32_t *ret) \
 	{                                                            \
@@ -291,16 +253,16 @@ AVX2 static void unpack_0(const uint8_t *p, uint32_t *ret)
 }
 
 #define NAME(b) unpack_##b,
-static unpack_rows_fn *const by_width[BITS_MOST + 1] = {unpack_0, EACH_WIDTH(NAME)};
+static unpack_rows_fn *const by_width[PACK_BITS + 1] = {unpack_0, EACH_WIDTH(NAME)};
 #undef NAME
 
 AVX2 static const uint8_t *unpack_block_avx2(const uint8_t *p, const uint8_t *end,
 					     uint32_t ret[PACK_N])
 {
-	struct head h;
-	if (!read_head(p, end, &h))
+	struct pack_head h;
+	if (!pack_head(p, end, &h))
 		return NULL;
-	if (UNLIKELY(h.patches == ALL_EQUAL)) {
+	if (UNLIKELY(h.patches == PACK_EQUAL)) {
 		all_equal(&h, ret);
 		return h.behind;
 	}
@@ -392,7 +354,7 @@ size_t pack_tail(const uint32_t *v, uint32_t n, uint8_t ret[PACK_MOST])
 
 const uint8_t *skip_tail(const uint8_t *p, const uint8_t *end, uint32_t n)
 {
-	if (p == end || *p > BITS_MOST || (size_t)(end - p) < tail_bytes(*p, n))
+	if (p == end || *p > PACK_BITS || (size_t)(end - p) < tail_bytes(*p, n))
 		return NULL;
 	return p + tail_bytes(*p, n);
 }

@@ -84,7 +84,7 @@ static bool plausible(const struct segment *s, const struct segment_term *t)
 	if (t->bytes == 0)
 		return t->doc < s->foot.docs;
 	return t->df <= s->foot.docs && t->at >= terms->at && t->at - terms->at <= terms->n &&
-	       t->bytes <= terms->n - (t->at - terms->at) &&
+	       t->bytes <= terms->n - (t->at - terms->at) && t->occurrences <= UINT32_MAX &&
 	       t->occurrences / SEGMENT_BLOCK <= t->bytes;
 }
 

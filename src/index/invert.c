@@ -247,8 +247,9 @@ static inline unsigned char *add_varint(unsigned char *p, uint64_t v)
 	return p;
 }
 
-/* Codes go to the chunk whole where they fit, and else byte by byte. */
-static void add_code_slowly(struct invert *inv, uint32_t term, const unsigned char *code, size_t n)
+/* Near the end of a chunk codes go byte by byte. */
+static __attribute__((noinline)) void add_code_slowly(struct invert *inv, uint32_t term,
+						      const unsigned char *code, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		struct invert_term *t = invert_term_at(inv, term);
@@ -264,7 +265,9 @@ static inline void add_occurrence(struct invert *inv, uint32_t term, uint32_t po
 				  uint32_t weight, uint32_t form)
 {
 	struct invert_term *t = invert_term_at(inv, term);
-	unsigned char code[CODE_MOST], *p = code;
+	unsigned char code[CODE_MOST];
+	bool fits = t->end - t->at >= CODE_MOST;
+	unsigned char *start = fits ? (unsigned char *)inv->pool + t->at : code, *p = start;
 	bool is_new = t->doc != inv->docs + 1, special = weight != 1 || form;
 	uint64_t gap = is_new ? position : position - t->position;
 	p = add_varint(p, gap << 2 | (is_new ? CODE_NEW_DOC : 0) | (special ? CODE_SPECIAL : 0));
@@ -277,44 +280,78 @@ static inline void add_occurrence(struct invert *inv, uint32_t term, uint32_t po
 	}
 	t->doc = inv->docs + 1;
 	t->position = position;
-	size_t n = (size_t)(p - code);
-	if (LIKELY(n <= t->end - t->at)) {
-		memcpy(inv->pool + t->at, code, n);
-		t->at += (uint32_t)n;
-	} else {
-		add_code_slowly(inv, term, code, n);
-	}
+	if (LIKELY(fits))
+		t->at += (uint32_t)(p - start);
+	else
+		add_code_slowly(inv, term, code, (size_t)(p - start));
 }
 
 /* Documents */
 
-static uint32_t form_of(struct invert *inv, uint32_t term, const struct token *token)
+/* Words on their way into the table. They go in steps, many at a time, so that the memory that each
+ * of them needs is on its way while others are worked on. */
+enum { AT_ONCE = 32 };
+struct word {
+	struct str term, form;
+	uint64_t hash;
+	uint32_t position;
+	bool plain;
+};
+struct batch {
+	struct word word[AT_ONCE];
+	char text[AT_ONCE][TOKEN_TERM_MOST]; /* of terms that are not in the document so */
+	uint32_t n;
+};
+
+static void read_batch(struct invert *inv, struct batch *b)
+{
+	struct token token;
+	for (b->n = 0; b->n < AT_ONCE && tokens_next(&inv->tokens, &token) == 0; b->n++) {
+		struct word *w = &b->word[b->n];
+		*w = (struct word){.form = token.form, .position = token.position};
+		w->plain = token.plain;
+		w->term = token.form;
+		if (!token.plain) {
+			memcpy(b->text[b->n], token.term.p, token.term.n);
+			w->term = (struct str){b->text[b->n], token.term.n};
+		}
+		w->hash = hash64(w->term);
+		__builtin_prefetch(&inv->slot[w->hash & (inv->slots - 1)]);
+	}
+	for (uint32_t i = 0; i < b->n; i++) {
+		uint64_t slot = inv->slot[b->word[i].hash & (inv->slots - 1)];
+		__builtin_prefetch(invert_term_at(inv, (uint32_t)slot * TERM_ALIGN));
+	}
+}
+
+static uint32_t form_of(struct invert *inv, uint32_t term, const struct word *word)
 {
 	uint32_t number;
-	if (LIKELY(token->plain))
+	if (LIKELY(word->plain))
 		return SEGMENT_FORM_TERM;
-	if (segment_form_plain(token->term, token->form, &number))
+	if (segment_form_plain(word->term, word->form, &number))
 		return number;
-	return own_form(inv, term, token->form);
+	return own_form(inv, term, word->form);
 }
 
 /* The words of a value from a position on; the number of positions it takes. */
 static uint32_t add_value(struct invert *inv, uint32_t attr, struct str value, uint32_t position)
 {
-	struct token token;
+	struct batch b;
 	uint32_t weight = inv->attr[attr].weight, next = position;
 	bool lists = inv->attr[attr].lists;
 	tokens_init(&inv->tokens, inv->rules, value, position);
-	while (tokens_next(&inv->tokens, &token) == 0) {
-		uint64_t hash = hash64(token.term);
-		uint32_t term = find_term(inv, hash, SEGMENT_COMBINED, token.term);
-		add_occurrence(inv, term, token.position, weight, form_of(inv, term, &token));
-		if (lists) {
-			term = find_term(inv, hash, attr, token.term);
-			add_occurrence(inv, term, 0, 1, 0);
+	for (read_batch(inv, &b); b.n; read_batch(inv, &b))
+		for (uint32_t i = 0; i < b.n; i++) {
+			const struct word *w = &b.word[i];
+			uint32_t term = find_term(inv, w->hash, SEGMENT_COMBINED, w->term);
+			add_occurrence(inv, term, w->position, weight, form_of(inv, term, w));
+			if (lists) {
+				term = find_term(inv, w->hash, attr, w->term);
+				add_occurrence(inv, term, 0, 1, 0);
+			}
+			next = w->position + 1;
 		}
-		next = token.position + 1;
-	}
 	return next - position;
 }
 

@@ -24,5 +24,5 @@ int invert_write(struct invert *inv, const char *path, bool sync, struct err *er
 void invert_clear(struct invert *inv);
 
 /* The names of attributes as they are kept: in lower case, at most WORDS_NAME_MOST bytes. false:
- * too long. */
+ * too long. ret may be the name itself. */
 bool invert_name(struct str name, char ret[WORDS_NAME_MOST + 1]);

@@ -156,15 +156,15 @@ static void ones(uint32_t n, uint32_t ret[SEGMENT_BLOCK])
 		ret[i] = 1;
 }
 
-/* Everything that a frequency is looked up in has 256 places. */
-static bool all_frequencies(const uint32_t *tf, uint32_t n)
+/* Everything that a frequency is looked up in has 256 places. Places behind the n-th are 0. */
+static bool all_frequencies(const uint32_t tf[SEGMENT_BLOCK], uint32_t n)
 {
 	uint32_t all = 0, zeroes = 0;
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < SEGMENT_BLOCK; i++) {
 		all |= tf[i];
 		zeroes += tf[i] == 0;
 	}
-	return all <= SEGMENT_TF_MOST && zeroes == 0;
+	return all <= SEGMENT_TF_MOST && zeroes == SEGMENT_BLOCK - n;
 }
 
 int postings_tfs(struct postings *p, uint32_t block, uint32_t ret[SEGMENT_BLOCK], struct err *err)

@@ -265,6 +265,20 @@ static int group_of(struct segment *s, enum segment_part part, enum segment_part
 	return 0;
 }
 
+/* A varint that is a length of a key. */
+static inline uint32_t length(struct reader *r)
+{
+	uint32_t v = 0;
+	for (unsigned shift = 0; shift < 28 && r->p < r->end; shift += 7) {
+		uint8_t byte = *r->p++;
+		v |= (byte & 0x7fu) << shift;
+		if (LIKELY(byte < 0x80))
+			return v;
+	}
+	r->bad = true;
+	return 0;
+}
+
 /* The key of a document; text has room for WORDS_KEY_MOST bytes. */
 static int key_text(struct segment *s, uint32_t doc, char *text, size_t *ret_n, struct err *err)
 {
@@ -275,13 +289,14 @@ static int key_text(struct segment *s, uint32_t doc, char *text, size_t *ret_n, 
 	if (group_of(s, PART_KEYS, PART_KEYS_WHERE, doc / SEGMENT_KEY_GROUP, &r, err) < 0)
 		return -1;
 	for (uint32_t i = 0; i <= doc % SEGMENT_KEY_GROUP; i++) {
-		uint64_t shared = reader_varint(&r);
-		struct str rest = reader_text(&r, WORDS_KEY_MOST);
-		if (r.bad || shared > n || rest.n > WORDS_KEY_MOST - shared)
+		uint32_t shared = length(&r), rest = length(&r);
+		if (UNLIKELY(r.bad || shared > n || rest > WORDS_KEY_MOST - shared ||
+			     rest > reader_left(&r)))
 			return segment_damaged(s, err, "the key of document %" PRIu32 " is wrong",
 					       doc);
-		memcpy(text + shared, rest.p, rest.n);
-		n = (size_t)shared + rest.n;
+		memcpy(text + shared, r.p, rest);
+		r.p += rest;
+		n = shared + rest;
 	}
 	*ret_n = n;
 	return 0;

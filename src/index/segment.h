@@ -84,7 +84,7 @@ struct segment_walk {
 int segment_walk(struct segment *s, unsigned attr, struct str from, struct segment_walk *ret,
 		 struct err *err);
 int segment_walk_next(struct segment_walk *w, struct err *err);
-/* The next is the first that is not before `from`, which is not before the one at hand. */
+/* The next is the first behind the one at hand that is not before `from`. */
 int segment_walk_seek(struct segment_walk *w, struct str from, struct err *err);
 
 /* Original forms of a term by number. 0: the term itself; 1: with its first letter as a capital;

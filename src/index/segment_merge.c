@@ -35,14 +35,13 @@ struct waiting {
 };
 
 struct merge {
-	const struct words_settings *settings;
+	const struct merge_spec *spec;
 	struct side *side;
 	size_t n;
 	struct str *name; /* of attributes */
 	uint32_t attrs;
 	struct segment_writer *out;
-	const uint8_t *lengths; /* of the new documents */
-	bool by_rank;
+	const uint8_t *lengths;      /* of the new documents */
 	struct form_numbers numbers; /* of the forms of the term at hand */
 	struct buf own;
 	struct arena arena;
@@ -127,12 +126,17 @@ static int put_doc(struct merge *m, const struct place *p, struct ranges *r, str
 		}
 		range.attr = side->attr[range.attr];
 		r->range[doc.ranges++] = range;
-		doc.length += range.n * weight_of(m->settings, m->name[range.attr]);
+		doc.length += range.n * weight_of(m->spec->settings, m->name[range.attr]);
 	}
 	if (rc < 0)
 		return -1;
-	for (uint32_t i = 0; i < SEGMENT_COLUMN + m->settings->columns; i++)
+	for (uint32_t i = 0; i < SEGMENT_COLUMN + m->spec->settings->columns; i++)
 		number[i] = segment_number(&side->column[i], p->doc);
+	if (m->spec->moved) {
+		struct docaddr addr = {(uint64_t)number[SEGMENT_ADDR]};
+		addr = m->spec->moved(m->spec->ctx, addr);
+		number[SEGMENT_ADDR] = addr.v ? (int64_t)addr.v : number[SEGMENT_ADDR];
+	}
 	doc.range = r->range;
 	doc.number = number;
 	segment_put_doc(m->out, &doc);
@@ -164,7 +168,7 @@ static struct place *places_of(const struct merge *m, size_t *ret_n)
 			p[n++].rank = segment_number(&side->column[SEGMENT_RANK], doc);
 		}
 	}
-	if (m->by_rank && n)
+	if (m->spec->by_rank && n)
 		qsort(p, n, sizeof *p, by_rank);
 	for (size_t i = 0; i < n; i++)
 		m->side[p[i].side].source->number[p[i].doc] = (uint32_t)i;
@@ -240,20 +244,20 @@ static int one_posting(struct merge *m, struct list_writer *l, struct side *side
 	if (l->positions && (postings_positions(p, block, i, &position, &n, err) < 0 ||
 			     (l->forms && postings_forms(p, block, i, &form, &n, err) < 0)))
 		return -1;
-	if (m->by_rank)
+	if (m->spec->by_rank)
 		make_room(m, n);
 	for (uint32_t k = 0; k < n; k++) {
 		uint32_t gap = k ? position[k] - position[k - 1] : position[0];
 		if (form && new_form(side, form[k], &number, err) < 0)
 			return -1;
-		if (m->by_rank) {
+		if (m->spec->by_rank) {
 			m->occ[m->occs + 2 * k] = gap;
 			m->occ[m->occs + 2 * k + 1] = number;
 		} else {
 			list_occurrence(l, gap, number);
 		}
 	}
-	if (m->by_rank) {
+	if (m->spec->by_rank) {
 		m->waiting[m->waits++] = (struct waiting){doc, tf, n, m->occs};
 		m->occs += 2 * (size_t)n;
 	} else {
@@ -347,7 +351,7 @@ static int merge_term(struct merge *m, uint32_t attr, struct str text, struct er
 		if (side_postings(m, l, side, err) < 0 || next_term(side, err) < 0)
 			return -1;
 	}
-	if (m->by_rank)
+	if (m->spec->by_rank)
 		put_waiting(m, l);
 	segment_put_end(m->out, text, buf_str(&m->own));
 	arena_reset(&m->arena, mark);
@@ -388,7 +392,7 @@ static int merge_attr(struct merge *m, uint32_t attr, struct err *err)
 
 static int open_sides(struct merge *m, struct err *err)
 {
-	uint32_t columns = SEGMENT_COLUMN + m->settings->columns;
+	uint32_t columns = SEGMENT_COLUMN + m->spec->settings->columns;
 	for (size_t i = 0; i < m->n; i++) {
 		struct side *side = &m->side[i];
 		if (segment_lengths(side->source->segment, &side->lengths, err) < 0)
@@ -440,7 +444,7 @@ static int merge_to(struct merge *m, const char *path, struct err *err)
 	int rc = docs == 0;
 	if (rc == 0)
 		rc = segment_create(&m->out, path, m->name, m->attrs,
-				    SEGMENT_COLUMN + m->settings->columns, err);
+				    SEGMENT_COLUMN + m->spec->settings->columns, err);
 	if (rc == 0) {
 		rc = put_all(m, place, docs, err);
 		if (rc < 0)
@@ -452,11 +456,10 @@ static int merge_to(struct merge *m, const char *path, struct err *err)
 	return rc;
 }
 
-int segment_merge(const struct merge_source *source, size_t n,
-		  const struct words_settings *settings, bool whole, const char *path,
-		  struct err *err)
+int segment_merge(const struct merge_source *source, size_t n, const struct merge_spec *spec,
+		  const char *path, struct err *err)
 {
-	struct merge m = {.settings = settings, .n = n, .by_rank = whole && settings->by_rank};
+	struct merge m = {.spec = spec, .n = n};
 	m.side = mem_array(n, sizeof *m.side);
 	m.own = BUF_INIT(SIZE_MAX / 2);
 	m.arena = ARENA_INIT(SIZE_MAX);

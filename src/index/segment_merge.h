@@ -9,9 +9,14 @@ struct merge_source {
 			   * caller, with room for all; filled also when the merge fails */
 };
 
-/* The settings say weights, columns, and whether documents are numbered by rank where `whole`. Uses
- * memory for documents and the dictionary, and, numbering by rank, for the longest list. 1: no
+struct merge_spec {
+	const struct words_settings *settings; /* weights, columns */
+	bool by_rank;                          /* documents are numbered by rank, the best first */
+	words_moved_fn *moved;                 /* NULL, or gives addresses in place of those */
+	void *ctx;
+};
+
+/* Uses memory for documents and the dictionary, and, numbering by rank, for the longest list. 1: no
  * document is left, and no file was made. */
-int segment_merge(const struct merge_source *source, size_t n,
-		  const struct words_settings *settings, bool whole, const char *path,
-		  struct err *err);
+int segment_merge(const struct merge_source *source, size_t n, const struct merge_spec *spec,
+		  const char *path, struct err *err);

@@ -164,7 +164,7 @@ void segment_put_end(struct segment_writer *w, struct str term, struct str own)
 		buf_clear(&w->term);
 		list_end(l, at, own, &w->term);
 		w->failed |= l->docs.n > UINT32_MAX || l->occ.n > UINT32_MAX ||
-			     own.n > UINT32_MAX || w->term.over;
+			     l->occurrences > UINT32_MAX || own.n > UINT32_MAX || w->term.over;
 		put(w, w->term.p, w->term.n);
 		info.df = (uint32_t)l->df;
 		info.occurrences = l->occurrences;

@@ -137,4 +137,10 @@ int words_merge(struct words_writer *w, uint64_t most, struct err *err);
 /* Makes one segment of all that is committed, without what is deleted. 1: it is one already. */
 int words_merge_all(struct words_writer *w, struct err *err);
 
+/* After docstore_compact(): makes one segment of all, in which documents have the addresses that fn
+ * gives for their old ones (0: it stays). What was added before is committed first. Not merged
+ * otherwise meanwhile. 1: there are no documents. */
+typedef struct docaddr words_moved_fn(void *ctx, struct docaddr addr);
+int words_readdress(struct words_writer *w, words_moved_fn *fn, void *ctx, struct err *err);
+
 extern const struct format words_manifest_format, words_segment_format, words_deletes_format;

@@ -15,7 +15,14 @@ struct job {
 	struct merge_source *source;
 	size_t n;
 	uint64_t id; /* of the new segment */
-	bool whole;
+};
+
+/* What to merge, and how. */
+struct order {
+	uint64_t most; /* bytes of the segments */
+	bool whole;    /* all of them */
+	words_moved_fn *moved;
+	void *ctx;
 };
 
 static unsigned tier_of(uint64_t bytes)
@@ -59,10 +66,10 @@ static void choose_tier(const struct words_writer *w, uint64_t most, struct job 
 			take(job, &w->live[i]);
 }
 
-static void choose_all(const struct words_writer *w, struct job *job)
+static void choose_all(const struct words_writer *w, bool always, struct job *job)
 {
 	size_t n = 0;
-	bool deleted = false;
+	bool deleted = always;
 	for (size_t i = 0; i < w->n; i++)
 		if (w->live[i].committed) {
 			n++;
@@ -83,8 +90,13 @@ static void job_release(struct job *job)
 	mem_free(&job->source);
 }
 
-static int run(struct words_writer *w, struct job *job, struct live *ret, struct err *err)
+static int run(struct words_writer *w, const struct order *order, struct job *job, struct live *ret,
+	       struct err *err)
 {
+	struct merge_spec spec = {.settings = &w->settings,
+				  .by_rank = order->whole && w->settings.by_rank,
+				  .moved = order->moved,
+				  .ctx = order->ctx};
 	job->source = mem_array(job->n, sizeof *job->source);
 	for (size_t i = 0; i < job->n; i++) {
 		const struct live *l = &job->from[i];
@@ -93,7 +105,7 @@ static int run(struct words_writer *w, struct job *job, struct live *ret, struct
 		job->source[i].number = mem_array((size_t)l->m.docs + 1, sizeof(uint32_t));
 	}
 	char *path = segment_file_path(w->folder, job->id);
-	int rc = segment_merge(job->source, job->n, &w->settings, job->whole, path, err);
+	int rc = segment_merge(job->source, job->n, &spec, path, err);
 	FAULT("words.merged");
 	mem_free(&path);
 	if (rc == 0)
@@ -225,17 +237,17 @@ static int finish(struct words_writer *w, struct job *job, int merged, struct li
 	return rc;
 }
 
-static int merge_once(struct words_writer *w, uint64_t most, bool whole, struct err *err)
+static int merge_once(struct words_writer *w, const struct order *order, struct err *err)
 {
-	struct job job = {.whole = whole};
+	struct job job = {0};
 	struct live fresh = {0};
 	if (writer_enter(w, err) < 0)
 		return -1;
 	job.from = mem_array(w->n, sizeof *job.from);
-	if (whole)
-		choose_all(w, &job);
+	if (order->whole)
+		choose_all(w, order->moved, &job);
 	else
-		choose_tier(w, most, &job);
+		choose_tier(w, order->most, &job);
 	job.id = w->next_id;
 	w->next_id += job.n != 0;
 	(void)writer_leave(w, 0);
@@ -243,7 +255,7 @@ static int merge_once(struct words_writer *w, uint64_t most, bool whole, struct 
 		job_release(&job);
 		return 1;
 	}
-	int rc = run(w, &job, &fresh, err);
+	int rc = run(w, order, &job, &fresh, err);
 	if (rc >= 0) {
 		(void)pthread_mutex_lock(&w->mutex);
 		rc = finish(w, &job, rc, &fresh, err);
@@ -254,12 +266,12 @@ static int merge_once(struct words_writer *w, uint64_t most, bool whole, struct 
 }
 
 /* 2 from below: what was merged has changed too much meanwhile. */
-static int merge(struct words_writer *w, uint64_t most, bool whole, struct err *err)
+static int merge(struct words_writer *w, const struct order *order, struct err *err)
 {
 	int rc;
 	(void)pthread_mutex_lock(&w->merging);
 	do
-		rc = merge_once(w, most, whole, err);
+		rc = merge_once(w, order, err);
 	while (rc == 2);
 	(void)pthread_mutex_unlock(&w->merging);
 	return rc;
@@ -267,18 +279,25 @@ static int merge(struct words_writer *w, uint64_t most, bool whole, struct err *
 
 int words_merge(struct words_writer *w, uint64_t most, struct err *err)
 {
-	return merge(w, most, false, err);
+	return merge(w, &(struct order){.most = most}, err);
 }
 
 int words_merge_all(struct words_writer *w, struct err *err)
 {
-	return merge(w, UINT64_MAX, true, err);
+	return merge(w, &(struct order){.whole = true}, err);
+}
+
+int words_readdress(struct words_writer *w, words_moved_fn *fn, void *ctx, struct err *err)
+{
+	if (words_commit(w, err) < 0)
+		return -1;
+	return merge(w, &(struct order){.whole = true, .moved = fn, .ctx = ctx}, err);
 }
 
 int writer_merge_some(struct words_writer *w, uint64_t most, struct err *err)
 {
 	int rc = 0;
 	while (rc == 0)
-		rc = merge(w, most, false, err);
+		rc = words_merge(w, most, err);
 	return rc;
 }

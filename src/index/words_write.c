@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 /* What a commit may spend on merging, in bytes of segments. */
-static const uint64_t commit_merge_most = 4 << 20;
+static const uint64_t commit_merge_most = 16 << 20;
 /* So that a pool with one more document stays below its limit. */
 static const uint64_t memory_most = UINT64_C(1500) << 20;
 
@@ -72,6 +72,16 @@ static int check_settings(const struct words_settings *s, struct err *err)
 		       WORDS_WEIGHTS_MOST, WORDS_COLUMNS_MOST, WORDS_WEIGHT_MOST);
 }
 
+/* Names of attributes are kept in lower case. */
+static void lower_names(struct words_settings *s)
+{
+	(void)invert_name(str_of(s->main), s->main);
+	for (uint32_t i = 0; i < s->weights; i++)
+		(void)invert_name(str_of(s->weight[i].name), s->weight[i].name);
+	for (uint32_t i = 0; i < s->columns; i++)
+		(void)invert_name(str_of(s->column[i].name), s->column[i].name);
+}
+
 static int make_index(struct words_writer *w, const struct words_settings *settings,
 		      struct err *err)
 {
@@ -82,6 +92,7 @@ static int make_index(struct words_writer *w, const struct words_settings *setti
 		words_settings_default(&w->manifest.settings);
 	if (check_settings(&w->manifest.settings, err) < 0)
 		return -1;
+	lower_names(&w->manifest.settings);
 	return manifest_write(w->folder, &w->manifest, err);
 }
 

@@ -231,9 +231,97 @@ static void memory_that_is_used_up_gives_several_segments(void **state)
 	words_writer_close(&w);
 }
 
+static void codes_of_lengths_are_near_and_in_order(void **state)
+{
+	(void)state;
+	for (uint64_t n = 0; n < 16; n++)
+		assert_int_equal(words_length_of(words_length_code(n)), n);
+	uint8_t before = 0;
+	for (uint64_t n = 1; n < UINT64_C(1) << 33; n += 1 + n / 100) {
+		uint8_t code = words_length_code(n);
+		assert_true(code >= before);
+		assert_true(words_length_of(code) <= n && n < words_length_of(code) * 9 / 8 + 1);
+		before = code;
+	}
+	for (unsigned code = 0; code < 256; code++)
+		assert_int_equal(words_length_code(words_length_of((uint8_t)code)), code);
+	assert_int_equal(words_length_code(UINT64_MAX), 255);
+}
+
+/* All terms of the combined lists, in order. */
+static size_t all_terms(struct segment *s, struct arena *arena, struct str *ret, size_t most)
+{
+	struct err err;
+	struct segment_walk w;
+	size_t n = 0;
+	assert_int_equal(segment_walk(s, SEGMENT_COMBINED, STR(""), &w, &err), 0);
+	while (segment_walk_next(&w, &err) == 0) {
+		size_t shared = 0;
+		while (n && shared < MIN(w.term.n, ret[n - 1].n) &&
+		       w.term.p[shared] == ret[n - 1].p[shared])
+			shared++;
+		assert_true(w.shared <= shared);
+		assert_true(n < most);
+		ret[n++] = arena_str(arena, w.term);
+	}
+	return n;
+}
+
+static void the_dictionary_can_be_walked_from_anywhere(void **state)
+{
+	struct shelf *s = *state;
+	struct err err;
+	static struct str term[5000];
+	struct words_reader *r;
+	struct words_writer *w = open_writer(s);
+	for (unsigned i = 0; i < 400; i++)
+		add(s, w, random_doc(s, i));
+	commit(w);
+	words_writer_close(&w);
+	assert_int_equal(words_open(&r, s->folder, &err), 0);
+	size_t parts;
+	struct segment *segment = words_parts(r, &parts)->segment;
+	size_t n = all_terms(segment, &s->arena, term, ARRAY_LEN(term));
+	assert_true(n > 500);
+	for (unsigned round = 0; round < 3000; round++) {
+		/* A term, its beginning, or something behind it. */
+		struct segment_walk walk;
+		size_t at = below((unsigned)n);
+		char text[200];
+		size_t len = below(3) ? term[at].n : below((unsigned)term[at].n + 1);
+		memcpy(text, term[at].p, len);
+		if (below(3) == 0)
+			text[len++] = (char)(below(2) ? '~' : '!');
+		struct str from = {text, len};
+		size_t want = 0;
+		while (want < n && str_cmp(term[want], from) < 0)
+			want++;
+		struct segment_term info;
+		bool there = want < n && str_eq(term[want], from);
+		assert_int_equal(segment_term(segment, 0, from, &info, &err), there ? 0 : 1);
+		assert_int_equal(segment_walk(segment, 0, from, &walk, &err), 0);
+		for (unsigned step = 0; step < 100; step++, want++) {
+			assert_int_equal(segment_walk_next(&walk, &err), want < n ? 0 : 1);
+			if (want == n)
+				break;
+			assert_true(str_eq(walk.term, term[want]));
+			if (below(20))
+				continue;
+			size_t to = want + below((unsigned)(n - want));
+			assert_int_equal(segment_walk_seek(&walk, term[to], &err), 0);
+			want = MAX(to, want + 1) - 1; /* the one at hand is not given again */
+		}
+	}
+	assert_int_equal(segment_attr(segment, STR("no such name")), -1);
+	assert_int_equal(segment_attr(segment, STR("full-text")), 0);
+	words_close(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(codes_of_lengths_are_near_and_in_order),
+		SHELF_TEST(the_dictionary_can_be_walked_from_anywhere),
 		SHELF_TEST(an_empty_index_opens_and_has_nothing),
 		SHELF_TEST(random_documents_come_back_word_for_word),
 		SHELF_TEST(odd_documents_come_back),

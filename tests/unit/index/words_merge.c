@@ -140,6 +140,36 @@ static void deletes_that_wait_for_a_commit_survive_a_merge_and_no_crash(void **s
 	assert_folder_is(s);
 }
 
+static struct docaddr twice(void *ctx, struct docaddr addr)
+{
+	unsigned *asked = ctx;
+	++*asked;
+	return (struct docaddr){addr.v % 3 ? addr.v * 2 : 0};
+}
+
+static void documents_that_moved_get_their_new_addresses(void **state)
+{
+	struct shelf *s = *state;
+	struct err err;
+	unsigned asked = 0;
+	struct words_writer *w = open_writer(s);
+	assert_int_equal(words_readdress(w, twice, &asked, &err), 1);
+	for (unsigned round = 0; round < 3; round++) {
+		for (unsigned i = 0; i < 50; i++)
+			add(s, w, random_doc(s, below(100)));
+		if (round < 2)
+			commit(w);
+	}
+	assert_int_equal(words_readdress(w, twice, &asked, &err), 0);
+	assert_int_equal(asked, s->n);
+	for (size_t i = 0; i < s->n; i++)
+		s->doc[i].addr.v *= s->doc[i].addr.v % 3 ? 2 : 1;
+	assert_folder_is(s);
+	assert_int_equal(files_in(s->folder, ".words"), 1);
+	assert_int_equal(words_readdress(w, twice, &asked, &err), 0);
+	words_writer_close(&w);
+}
+
 /* Threads */
 
 struct pair {
@@ -212,6 +242,7 @@ int main(void)
 		SHELF_TEST(a_whole_merge_drops_what_is_deleted),
 		SHELF_TEST(whole_merges_may_number_by_rank),
 		SHELF_TEST(deletes_that_wait_for_a_commit_survive_a_merge_and_no_crash),
+		SHELF_TEST(documents_that_moved_get_their_new_addresses),
 		SHELF_TEST(merges_and_readers_run_beside_updates),
 	};
 	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);

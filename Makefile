@@ -1,6 +1,6 @@
 # The face of the build; meson does the work, in build/.
 #   make                            builds build/garner
-#   make run                        and starts it on its defaults
+#   make run [URL=https://...]      and starts it: crawls that site, or the documents of this machine
 #   make test | check               every check and test | the fast checks alone
 #   make prove [AREA=name]          the long tests, recorded in doc/proofs.md
 #   make asan                       units, scenes and kill tests with the sanitizers
@@ -12,6 +12,7 @@
 BOOTSTRAP = script/bootstrap
 PREFIX = /usr/local
 DESTDIR =
+URL =
 AREA =
 SCALE = 1
 TARGET =
@@ -32,7 +33,7 @@ all:
 run:
 	$(BOOTSTRAP) build run
 	$(MAKE) --no-print-directory BOOTSTRAP=: all
-	exec build/garner up
+	exec script/run $(URL)
 
 test:
 	$(BOOTSTRAP) build run test

@@ -5,10 +5,11 @@
 #include <errno.h>
 #include <fcntl.h>
 
-static const struct format *by_magic(const struct format *const *table, size_t n, struct str magic)
+static const struct format *by_head(const struct format *const *table, size_t n, struct str head)
 {
+	struct str magic = str_head(head, FORMAT_MAGIC);
 	for (size_t i = 0; i < n; i++)
-		if (str_is(magic, table[i]->magic))
+		if (table[i]->claims ? table[i]->claims(head) : str_is(magic, table[i]->magic))
 			return table[i];
 	return NULL;
 }
@@ -29,9 +30,14 @@ int format_of(const struct format *const *table, size_t n, const char *path,
 	if (rc < 0 || file_read(&file, head, sizeof head, 0, &got, err) < 0)
 		return -1;
 	struct reader r = reader_of((struct str){head, got});
-	const struct format *f = by_magic(table, n, reader_bytes(&r, FORMAT_MAGIC));
+	const struct format *f = by_head(table, n, (struct str){head, got});
 	if (!f)
 		return 1;
+	if (f->claims) {
+		*ret = f;
+		return 0;
+	}
+	reader_skip(&r, FORMAT_MAGIC);
 	uint32_t version = reader_u32le(&r);
 	if (r.bad)
 		return err_set(err, ERR_DAMAGED, "%s: %s file cut off after %zu bytes", path,

@@ -1,6 +1,6 @@
 /* File formats: one table of everything that garner keeps on disk. Each file begins with eight
- * bytes of magic and a version; each format has a printer, a verifier and a page in doc/formats/.
- */
+ * bytes of magic and a version (older formats than ours have something else, which they claim by);
+ * each format has a printer, a verifier and a page in doc/formats/. */
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
@@ -11,6 +11,9 @@ struct format {
 	const char *name; /* "counters" */
 	char magic[FORMAT_MAGIC + 1];
 	uint32_t version; /* the one we write; a little-endian u32 behind the magic */
+	/* Instead of magic and version: whether a file with these first bytes (12, or all there
+	 * are) is one. NULL: the magic tells. */
+	bool (*claims)(struct str head);
 	const char *help; /* what such a file holds */
 	/* Prints the file at path for people, in pieces handed to emit. */
 	int (*print)(const char *path, void (*emit)(void *ctx, struct str), void *ctx,

@@ -24,6 +24,7 @@ struct role_env {
 struct role {
 	const char *name;
 	bool old_name;       /* a program was called so before garner: make install links it */
+	bool only_named;     /* garner up runs it only where up.roles names it */
 	const char *summary; /* one line for help */
 	const char *description;
 	const char *

@@ -3,6 +3,9 @@
 
 /* clang-format off */
 const struct command *const commands[] = {
+	&add_command,
+	&search_command,
+	&why_command,
 	&up_command,
 	&status_command,
 	&doctor_command,
@@ -10,7 +13,10 @@ const struct command *const commands[] = {
 	&check_command,
 	&dump_command,
 	&fetch_command,
+	&extract_command,
+	&index_command,
 	&robots_command,
+	&shep_command,
 	&soif_command,
 	&url_command,
 	&help_command,

@@ -2,16 +2,24 @@
 #pragma once
 #include "cmd/command.h"
 
+extern const struct command add_command;
 extern const struct command check_command;
 extern const struct command completion_command;
 extern const struct command config_command;
 extern const struct command doctor_command;
 extern const struct command dump_command;
+extern const struct command extract_command;
 extern const struct command fetch_command;
 extern const struct command help_command;
+extern const struct command index_command;
 extern const struct command robots_command;
+extern const struct command search_command;
+extern const struct command shep_buckets_command;    /* of garner shep */
+extern const struct command shep_buckettool_command; /* of garner shep */
+extern const struct command shep_command;
 extern const struct command soif_command;
 extern const struct command status_command;
 extern const struct command up_command;
 extern const struct command url_command;
 extern const struct command version_command;
+extern const struct command why_command;

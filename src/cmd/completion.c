@@ -145,7 +145,7 @@ static void add_options(struct tables *t, const char *path, const struct cmd_opt
 	}
 }
 
-static void add_command(struct tables *t, const char *before, const struct command *command)
+static void put_command(struct tables *t, const char *before, const struct command *command)
 {
 	struct buf path = BUF_INIT(300), names = BUF_INIT(HELP_MOST);
 	buf_printf(&path, "%s %s", before, command->name);
@@ -154,7 +154,7 @@ static void add_command(struct tables *t, const char *before, const struct comma
 	buf_clear(&names);
 	for (size_t i = 0; i < command->nsubs; i++) {
 		add_word(&names, command->subs[i]->name);
-		add_command(t, buf_text(&path), command->subs[i]);
+		put_command(t, buf_text(&path), command->subs[i]);
 	}
 	if (command->nsubs > 0)
 		put_entry(&t->subs, buf_text(&path), "", buf_text(&names));
@@ -194,7 +194,7 @@ void completion_bash(const struct program *program, struct buf *out)
 	add_all_names(&names, program, true);
 	put_entry(&t.subs, "garner", "", buf_text(&names));
 	for (size_t i = 0; i < program->ncommands; i++)
-		add_command(&t, "garner", program->commands[i]);
+		put_command(&t, "garner", program->commands[i]);
 	buf_clear(&names);
 	add_options(&t, "", cmd_globals, cmd_nglobals, &names);
 	buf_printf(out, "_garner_globals='%s'\n", buf_text(&names));

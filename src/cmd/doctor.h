@@ -27,5 +27,7 @@ struct check {
 	bool needs_config;
 	void (*look)(const struct patient *p, struct finding *ret);
 };
+/* In a file of its own. */
+void check_parser(const struct patient *p, struct finding *f);
 extern const struct check checks[];
 extern const size_t nchecks;

@@ -310,5 +310,6 @@ const struct check checks[] = {
 	{"data directory", true, check_data},   {"space", true, check_space},
 	{"file system", true, check_fs},        {"counters", true, check_counters},
 	{"sockets", true, check_sockets},       {"supervisor", true, check_up},
+	{"parser", true, check_parser},
 };
 const size_t nchecks = ARRAY_LEN(checks);

@@ -1,12 +1,50 @@
 /* One line per format; doc/formats/ has a page for each. */
 #include "base/counters.h"
 #include "base/record.h"
+#include "broker/batch.h"
+#include "broker/cursors.h"
 #include "cmd/command.h"
 #include "fetch/hostq.h"
 #include "fetch/polite.h"
 #include "fetch/robots_cache.h"
+#include "index/docstore.h"
+#include "index/words.h"
+#include "shepherd/bucket_attrs.h"
+#include "shepherd/bucket_shake.h"
+#include "shepherd/plan.h"
+#include "shepherd/state.h"
 
+/* clang-format off */
 const struct format *const formats[] = {
-	&counters_format, &hostq_format, &polite_format, &record_format, &robots_format, NULL,
+	&batch_format,
+	&bucket_dict_format,
+	&bucket_format,
+	&bucket_moves_format,
+	&changes_format,
+	&checkpoints_format,
+	&contrib_format,
+	&control_format,
+	&counters_format,
+	&cursors_format,
+	&docstore_format,
+	&docstore_ledger_format,
+	&docstore_moved_format,
+	&gone_format,
+	&hostq_format,
+	&index_format,
+	&journal_format,
+	&last_format,
+	&lock_format,
+	&params_format,
+	&plan_format,
+	&polite_format,
+	&record_format,
+	&robots_format,
+	&sites_format,
+	&words_deletes_format,
+	&words_manifest_format,
+	&words_segment_format,
+	NULL,
 };
+/* clang-format on */
 const size_t nformats = ARRAY_LEN(formats) - 1;

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "cmd/command.h"
 #include "cmd/up_plan.h"
+#include "extract/cage_section.h"
 #include "fetch/robot_section.h"
 
 #include <errno.h>
@@ -31,10 +32,11 @@ const struct config_section global_section = {
 size_t cmd_sections(const struct program *program, const struct config_section **ret, size_t cap)
 {
 	size_t n = 0;
-	ENSURE(cap >= 3);
+	ENSURE(cap >= 4);
 	ret[n++] = &global_section;
 	ret[n++] = &up_section;
 	ret[n++] = &robot_section;
+	ret[n++] = &cage_section;
 	for (size_t i = 0; i < program->nroles; i++) {
 		const struct config_section *section = program->roles[i]->section;
 		size_t k = 0;

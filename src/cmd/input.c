@@ -50,16 +50,7 @@ int cmd_read(const struct cmd_call *call, int first_arg, cmd_piece_fn *take, voi
 	return 0;
 }
 
-/* Pieces made into lines. */
-struct lines {
-	cmd_line_fn *take;
-	void *ctx;
-	uint64_t line;
-	size_t most;
-	struct buf begun; /* a line of which the end has not come yet */
-};
-
-static int take_line(struct lines *l, const char *name, struct str text, struct err *err)
+static int take_line(struct cmd_lines *l, const char *name, struct str text, struct err *err)
 {
 	buf_add_str(&l->begun, text);
 	l->line++;
@@ -74,9 +65,9 @@ static int take_line(struct lines *l, const char *name, struct str text, struct 
 	return rc;
 }
 
-static int split(void *ctx, const char *name, struct str piece, struct err *err)
+int cmd_split(void *ctx, const char *name, struct str piece, struct err *err)
 {
-	struct lines *l = ctx;
+	struct cmd_lines *l = ctx;
 	if (piece.n == 0) {
 		int rc = l->begun.n ? take_line(l, name, piece, err) : 0;
 		l->line = 0;
@@ -95,8 +86,8 @@ static int split(void *ctx, const char *name, struct str piece, struct err *err)
 int cmd_read_lines(const struct cmd_call *call, int first_arg, size_t most, cmd_line_fn *take,
 		   void *ctx, struct err *err)
 {
-	struct lines l = {.take = take, .ctx = ctx, .most = most, .begun = BUF_INIT(most + 1)};
-	int rc = cmd_read(call, first_arg, split, &l, err);
+	struct cmd_lines l = {.take = take, .ctx = ctx, .most = most, .begun = BUF_INIT(most + 1)};
+	int rc = cmd_read(call, first_arg, cmd_split, &l, err);
 	buf_free(&l.begun);
 	return rc;
 }

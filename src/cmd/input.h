@@ -15,3 +15,13 @@ int cmd_read(const struct cmd_call *call, int first_arg, cmd_piece_fn *take, voi
 /* Fails at a line longer than `most` bytes. */
 int cmd_read_lines(const struct cmd_call *call, int first_arg, size_t most, cmd_line_fn *take,
 		   void *ctx, struct err *err);
+
+/* The same for whoever takes pieces: cmd_split() is a cmd_piece_fn whose ctx is one of these. */
+struct cmd_lines {
+	cmd_line_fn *take;
+	void *ctx;
+	uint64_t line;
+	size_t most;
+	struct buf begun; /* a line of which the end has not come yet; its limit is most + 1 */
+};
+int cmd_split(void *lines, const char *name, struct str piece, struct err *err);

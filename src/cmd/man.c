@@ -200,11 +200,28 @@ struct page {
 	struct arena arena;
 	const struct command *command;
 	const char *full_name;
+	struct exits exits;
+	bool examples; /* some were printed */
 };
 
-static const char *sub_name(struct page *p, size_t i)
+/* A command of the page's own, at any depth. */
+typedef void each_sub_fn(struct page *p, const struct command *sub, const char *full_name);
+
+static void each_sub(struct page *p, const struct command *of, const char *full_name,
+		     each_sub_fn *fn)
 {
-	return arena_printf(&p->arena, "%s %s", p->full_name, p->command->subs[i]->name);
+	for (size_t i = 0; i < of->nsubs; i++) {
+		const struct command *sub = of->subs[i];
+		const char *name = arena_printf(&p->arena, "%s %s", full_name, sub->name);
+		fn(p, sub, name);
+		each_sub(p, sub, name, fn);
+	}
+}
+
+static void sub_synopsis(struct page *p, const struct command *sub, const char *full_name)
+{
+	if (sub->nsubs == 0)
+		put_synopsis(p->out, sub, full_name);
 }
 
 static void page_head(struct page *p)
@@ -217,57 +234,63 @@ static void page_head(struct page *p)
 	buf_add_text(out, "\n.Nd ");
 	man_paragraph(out, str_of(p->command->summary));
 	buf_add_text(out, ".Sh SYNOPSIS\n");
-	for (size_t i = 0; i < p->command->nsubs; i++)
-		put_synopsis(out, p->command->subs[i], sub_name(p, i));
-	if (p->command->nsubs == 0)
-		put_synopsis(out, p->command, p->full_name);
+	each_sub(p, p->command, p->full_name, sub_synopsis);
+	sub_synopsis(p, p->command, p->full_name);
+}
+
+static void sub_description(struct page *p, const struct command *sub, const char *full_name)
+{
+	buf_printf(p->out, ".Ss garner %s\n", full_name);
+	put_body(p->out, sub);
 }
 
 static void page_description(struct page *p)
 {
 	buf_add_text(p->out, ".Sh DESCRIPTION\n");
 	put_body(p->out, p->command);
-	for (size_t i = 0; i < p->command->nsubs; i++) {
-		buf_printf(p->out, ".Ss garner %s\n", sub_name(p, i));
-		put_body(p->out, p->command->subs[i]);
-	}
+	each_sub(p, p->command, p->full_name, sub_description);
 	if (p->command->role)
 		put_settings(p->out, p->command->role->section);
 	buf_add_text(p->out, ".Pp\nThe options that all commands have are in\n.Xr garner 1 .\n");
 }
 
+static void sub_exits(struct page *p, const struct command *sub, const char *full_name)
+{
+	(void)full_name;
+	for (size_t k = 0; k < sub->nexits; k++)
+		exits_add(&p->exits, sub->exits[k].code,
+			  arena_printf(&p->arena, "%s: %s", sub->name, sub->exits[k].when));
+}
+
 static void page_exits(struct page *p)
 {
-	struct exits list;
-	exits_of(p->command, &list);
-	for (size_t i = 0; i < p->command->nsubs; i++) {
-		const struct command *sub = p->command->subs[i];
-		for (size_t k = 0; k < sub->nexits; k++)
-			exits_add(&list, sub->exits[k].code,
-				  arena_printf(&p->arena, "%s: %s", sub->name, sub->exits[k].when));
-	}
-	man_exits(p->out, list.item, list.n);
+	exits_of(p->command, &p->exits);
+	each_sub(p, p->command, p->full_name, sub_exits);
+	man_exits(p->out, p->exits.item, p->exits.n);
+}
+
+static void sub_examples(struct page *p, const struct command *sub, const char *full_name)
+{
+	(void)full_name;
+	if (sub->nexamples == 0)
+		return;
+	buf_add_text(p->out, p->examples ? ".Pp\n" : ".Sh EXAMPLES\n");
+	man_examples(p->out, sub->examples, sub->nexamples);
+	p->examples = true;
 }
 
 static void page_examples(struct page *p)
 {
-	bool some = p->command->nexamples > 0;
-	if (some)
-		buf_add_text(p->out, ".Sh EXAMPLES\n");
-	man_examples(p->out, p->command->examples, p->command->nexamples);
-	for (size_t i = 0; i < p->command->nsubs; i++) {
-		const struct command *sub = p->command->subs[i];
-		if (sub->nexamples == 0)
-			continue;
-		buf_add_text(p->out, some ? ".Pp\n" : ".Sh EXAMPLES\n");
-		man_examples(p->out, sub->examples, sub->nexamples);
-		some = true;
-	}
+	sub_examples(p, p->command, p->full_name);
+	each_sub(p, p->command, p->full_name, sub_examples);
 }
 
 void man_command(const struct command *command, const char *full_name, struct buf *out)
 {
-	struct page p = {out, ARENA_INIT(1 << 20), command, full_name};
+	struct page p = {.out = out,
+			 .arena = ARENA_INIT(1 << 20),
+			 .command = command,
+			 .full_name = full_name};
 	page_head(&p);
 	page_description(&p);
 	page_exits(&p);

@@ -1,22 +1,42 @@
 /* garner-parse: the worker that reads foreign documents, apart from everything that could be
- * harmed. It is started by garner, which hands it documents over a socket. */
-#include "base/str.h"
+ * harmed. It is started by garner, which hands it documents in memory that both share. */
+#include "base/fault.h"
+#include "extract/cage_worker.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 static const char about[] =
 	"garner-parse is garner's document worker: it is started by garner, never by hand.\n";
 
+static int work(const char *body_max, const char *memory)
+{
+	struct err err;
+	uint64_t body, bytes;
+	if (!str_u64(str_of(body_max), &body) || !str_u64(str_of(memory), &bytes)) {
+		fputs(about, stderr);
+		return ERR_USAGE;
+	}
+	if (fault_arm(getenv("GARNER_FAULTS"), &err) < 0 ||
+	    cage_work((size_t)body, (size_t)bytes, &err) < 0) {
+		fprintf(stderr, "garner-parse: %s\n", err.msg);
+		return (int)err.code;
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
-	struct str word = argc == 2 ? str_of(argv[1]) : STR("");
-	if (str_is(word, "--version"))
+	struct str word = argc >= 2 ? str_of(argv[1]) : STR("");
+	if (argc == 4 && str_is(word, "--worker"))
+		return work(argv[2], argv[3]);
+	if (argc == 2 && str_is(word, "--version"))
 		return puts("garner-parse " GARNER_VERSION) < 0 || fflush(stdout) ? 7 : 0;
-	if (str_is(word, "--help") || str_is(word, "-h"))
+	if (argc == 2 && (str_is(word, "--help") || str_is(word, "-h")))
 		return printf("usage: garner-parse [--help] [--version]\n\n%s", about) < 0 ||
 				       fflush(stdout)
 			       ? 7
 			       : 0;
 	fputs(about, stderr);
-	return 2;
+	return ERR_USAGE;
 }

@@ -1,9 +1,18 @@
 /* The roles of garner, in the order in which help names them. Each is defined by its room. */
 #include "cmd/command.h"
+#include "shepherd/master.h"
+#include "web/docs.h"
 #include "web/web.h"
 
+extern const struct role broker_role; /* role_broker.c */
+
+/* clang-format off */
 const struct role *const roles[] = {
+	&docs_role,
+	&shepherd_role,
+	&broker_role,
 	&web_role,
 	NULL,
 };
+/* clang-format on */
 const size_t nroles = ARRAY_LEN(roles) - 1;

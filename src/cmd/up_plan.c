@@ -10,7 +10,7 @@
 
 static const struct value_spec up_specs[] = {
 	{"roles", VALUE_LIST_AT(struct up_conf, roles),
-	 .help = "The roles to run, in the order of their start; none named: all there are"},
+	 .help = "The roles to run, in the order of their start; none named: all but docs"},
 	{"ready_timeout", VALUE_TIME_AT(struct up_conf, ready_timeout_us), .fallback = "30s",
 	 .min = US_PER_MS, .max = US_PER_DAY,
 	 .help = "How long a role may take to get ready before it is killed and tried again"},
@@ -83,12 +83,13 @@ static void make_order(struct up_plan *plan, const struct program *program)
 	plan->order = mem_array(program->nroles, sizeof *plan->order);
 	for (size_t i = 0; i < list->n; i++)
 		plan->order[plan->nlisted++] = role_index(program, list->item[i]);
+	for (size_t i = 0; list->n == 0 && i < program->nroles; i++)
+		if (!program->roles[i]->only_named)
+			plan->order[plan->nlisted++] = i;
 	size_t n = plan->nlisted;
 	for (size_t i = 0; i < program->nroles; i++)
 		if (!up_plan_lists(plan, i))
 			plan->order[n++] = i;
-	if (list->n == 0)
-		plan->nlisted = n;
 }
 
 static const struct up_socket *find_socket(const struct up_plan *plan, const struct up_socket *like)

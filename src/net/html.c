@@ -172,6 +172,15 @@ void html_close(struct html *h, const char *element)
 		buf_add_byte(h->out, '\n');
 }
 
+void html_script(struct html *h, const char *path)
+{
+	ENSURE(path[0] == '/' && path[1] != '/');
+	for (const char *p = path; *p; p++)
+		ENSURE((*p >= 'a' && *p <= 'z') || *p == '/' || *p == '.' || *p == '-');
+	end_tag(h);
+	buf_printf(h->out, "<script src=\"%s\" defer></script>\n", path);
+}
+
 void html_put(struct html *h, const char *element, struct str text)
 {
 	html_open(h, element);

@@ -1,7 +1,7 @@
 /* Writes HTML into a buffer. Text and values of attributes are always escaped, elements are closed
- * in their order, and there is no way to write anything else: no raw text, no script, no style, no
- * handlers, no addresses that run. Bytes that are not UTF-8 become U+FFFD. Names of elements and
- * attributes are our own literals. */
+ * in their order, and there is no way to write anything else: no raw text, no script but files of
+ * our own, no style, no handlers, no addresses that run. Bytes that are not UTF-8 become U+FFFD.
+ * Names of elements and attributes are our own literals. */
 #pragma once
 #include "base/buf.h"
 
@@ -27,6 +27,9 @@ void html_text(struct html *h, const char *text);
 void html_printf(struct html *h, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void html_close(struct html *h,
 		const char *element); /* the one that is open; says it, for readers */
+
+/* A script of our own server, which runs when the page is there. path: our own literal. */
+void html_script(struct html *h, const char *path);
 
 /* An element with nothing but text in it. */
 void html_put(struct html *h, const char *element, struct str text);

@@ -35,9 +35,11 @@ struct http_answer;
 
 struct http_route {
 	enum http_method method; /* HEAD goes where GET goes */
-	const char *pattern;     /* "/api/document/:id": each :name is one of params */
-	const char *summary;     /* one sentence */
-	const char *type;        /* of the answer, unless the handler says another */
+	/* "/api/document/:id": each :name is one of params. A lone star behind the first slash
+	 * stands for every path that no other route has. */
+	const char *pattern;
+	const char *summary; /* one sentence */
+	const char *type;    /* of the answer, unless the handler says another */
 	const struct http_param *params;
 	size_t nparams, params_size; /* size: of the struct that they fill */
 	size_t body_max;             /* bytes; 0: it takes no body */
@@ -67,9 +69,14 @@ struct http_request {
 /* The value of a header, the name in any case; p is NULL when it did not come. */
 struct str http_header(const struct http_request *req, const char *name);
 
+/* Whether a header like Accept-Encoding names the word, its q not 0. */
+bool http_accepts(struct str accept, const char *word);
+
 /* Appends s with everything but letters, digits and -._~ as %XX: for a segment of a path, a name or
  * a value of a query. */
 void http_encode(struct buf *out, struct str s);
+/* Undoes %XX and, in a query, '+'. ERR_USAGE: a '%' without two digits, or %00. */
+int http_decode(struct str s, bool query, struct arena *arena, struct str *ret, struct err *err);
 
 /* Answers. */
 

@@ -91,7 +91,6 @@ enum http_range http_range_parse(struct str value, uint64_t size, uint64_t *ret_
 				 uint64_t *ret_n);
 bool http_tag_listed(struct str list, const char *tag); /* in If-None-Match */
 void http_date(char ret[32], int64_t wall_us);
-bool http_accepts(struct str accept, const char *word); /* a token of the list, its q not 0 */
 
 /* http_stream.c */
 struct MHD_Response *http_stream_response(struct http_conn *c);

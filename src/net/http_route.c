@@ -1,5 +1,7 @@
 #include "net/http_route.h"
 
+#include <string.h>
+
 const char *const http_methods[HTTP_NMETHODS] = {"GET", "POST", "PUT", "DELETE"};
 
 /* A segment of one or more patterns. The child for parameters, at most one, is the last. */
@@ -12,6 +14,7 @@ struct node {
 struct http_router {
 	struct arena arena;
 	struct node root;
+	const struct http_route *rest[HTTP_NMETHODS]; /* what no other route has */
 };
 
 static size_t split(struct str path, struct str ret[HTTP_SEGMENTS])
@@ -55,6 +58,11 @@ static void add_route(struct http_router *r, const struct http_route *route)
 	size_t n = split(str_of(route->pattern), segments);
 	ENSURE(route->pattern[0] == '/' && n <= HTTP_SEGMENTS && route->nparams <= 64);
 	ENSURE(route->handle && route->summary && route->method < HTTP_NMETHODS);
+	if (strcmp(route->pattern, "/*") == 0) {
+		ENSURE(!r->rest[route->method]);
+		r->rest[route->method] = route;
+		return;
+	}
 	for (size_t i = 0; i < n; i++) {
 		bool param = str_starts(segments[i], STR(":"));
 		ENSURE(!param || find_param(route, str_from(segments[i], 1)));
@@ -109,12 +117,17 @@ int http_router_find(const struct http_router *r, enum http_method method, struc
 	if (!str_starts(path, STR("/")))
 		return err_set(err, ERR_USAGE, "a path begins with /");
 	ret->n = split(path, ret->segment);
-	if (ret->n > HTTP_SEGMENTS)
-		return 1;
-	for (size_t i = 0; i < ret->n; i++)
-		if (http_decode(ret->segment[i], false, arena, &ret->segment[i], err) < 0)
-			return err_in(err, "path");
-	ret->route = walk(&r->root, method, ret, 0);
+	if (ret->n <= HTTP_SEGMENTS) {
+		for (size_t i = 0; i < ret->n; i++)
+			if (http_decode(ret->segment[i], false, arena, &ret->segment[i], err) < 0)
+				return err_in(err, "path");
+		ret->route = walk(&r->root, method, ret, 0);
+	}
+	for (unsigned i = 0; i < HTTP_NMETHODS && !ret->route; i++)
+		if (r->rest[i])
+			ret->allow |= 1u << i;
+	if (!ret->route && method < HTTP_NMETHODS)
+		ret->route = r->rest[method];
 	return ret->route ? 0 : 1;
 }
 

@@ -28,6 +28,3 @@ int http_router_find(const struct http_router *r, enum http_method method, struc
  * and what was expected. */
 int http_params_parse(const struct http_match *m, struct str query, struct arena *arena,
 		      const void **ret, struct err *err);
-
-/* Undoes %XX and, in a query, '+'. ERR_USAGE: a '%' without two digits, or %00. */
-int http_decode(struct str s, bool query, struct arena *arena, struct str *ret, struct err *err);

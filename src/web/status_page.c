@@ -1,79 +1,46 @@
 #include "base/clock.h"
 #include "net/html.h"
+#include "web/numbers.h"
+#include "web/page.h"
 #include "web/web_inner.h"
 
 #include <stdio.h>
 
-#define REFRESH_S "5"
-
-static const char style[] =
-	":root{color-scheme:light dark;--line:#8884;--dim:#888;--good:#2a7d46;--bad:#b3402a}\n"
-	"@media(prefers-color-scheme:dark){:root{--good:#6fcf97;--bad:#ff8a70}}\n"
-	"body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:0 auto;padding:1rem}\n"
-	"h1{font-size:1.4rem;margin:0}h2{font-size:1.1rem;margin:2rem 0 .25rem}\n"
-	"p{margin:.25rem 0 1rem}\n"
-	"main,nav{overflow-wrap:anywhere}\n"
-	".wide{overflow-x:auto}\n"
-	"table{border-collapse:collapse;width:100%}\n"
-	"th,td{text-align:left;padding:.3rem .8rem .3rem 0;border-bottom:1px solid var(--line);"
-	"vertical-align:top}\n"
-	"th{font-weight:600;white-space:nowrap}\n"
-	".n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}\n"
-	".dim{color:var(--dim)}.good{color:var(--good)}.bad{color:var(--bad)}\n"
-	"code{font-size:.9em}\n"
-	"@media(max-width:40rem){.help{display:none}}\n";
-
-int web_style(struct http_request *req, struct http_answer *ret, struct err *err)
+static void put_numbers(struct html *h, const struct numbers *n)
 {
-	(void)req;
-	(void)err;
-	http_answer_static(ret, str_of(style), "text/css; charset=utf-8");
-	ret->cache = "max-age=3600";
-	return 0;
-}
-
-static void begin(struct html *h)
-{
-	html_doctype(h);
-	html_open(h, "html");
-	html_attr_text(h, "lang", "en");
-	html_open(h, "head");
-	html_open(h, "meta");
-	html_attr_text(h, "charset", "utf-8");
-	html_open(h, "meta");
-	html_attr_text(h, "name", "viewport");
-	html_attr_text(h, "content", "width=device-width, initial-scale=1");
-	html_open(h, "meta");
-	html_attr_text(h, "http-equiv", "refresh");
-	html_attr_text(h, "content", REFRESH_S);
-	html_put_text(h, "title", "garner: what runs");
-	html_open(h, "link");
-	html_attr_text(h, "rel", "stylesheet");
-	html_attr_text(h, "href", "/style.css");
-	html_close(h, "head");
-	html_open(h, "body");
-	html_open(h, "main");
-}
-
-static void end(struct html *h)
-{
-	static const char *const links[] = {"/api/status", "/metrics", "/healthz", "/readyz",
-					    "/api/openapi.json"};
-	html_close(h, "main");
-	html_open(h, "footer");
-	html_attr_text(h, "class", "dim");
-	html_text(h, "For programs:");
-	for (size_t i = 0; i < ARRAY_LEN(links); i++) {
-		html_text(h, i ? ", " : " ");
-		html_open(h, "a");
-		html_attr_text(h, "href", links[i]);
-		html_text(h, links[i]);
-		html_close(h, "a");
+	html_open(h, "dl");
+	html_attr_text(h, "class", "numbers");
+	for (size_t i = 0; i < NUMBERS; i++) {
+		char id[32];
+		snprintf(id, sizeof id, "n-%s", n->n[i].id);
+		html_open(h, "div");
+		html_put_text(h, "dt", n->n[i].title);
+		html_open(h, "dd");
+		html_attr_text(h, "id", id);
+		html_text(h, n->n[i].text);
+		html_close(h, "dd");
+		html_close(h, "div");
 	}
-	html_text(h, ". This page looks again every " REFRESH_S " seconds.");
-	html_close(h, "footer");
-	html_close(h, "body");
-	html_close(h, "html");
+	html_close(h, "dl");
+}
+
+/* Empty until the page's script has something to draw. */
+static void put_plot(struct html *h)
+{
+	html_open(h, "svg");
+	html_attr_text(h, "class", "plot");
+	html_attr_text(h, "viewbox", "0 0 100 40");
+	html_attr_text(h, "preserveaspectratio", "none");
+	html_attr_text(h, "aria-hidden", "true");
+	html_open(h, "polyline");
+	html_attr_text(h, "points", "");
+	html_close(h, "polyline");
+	html_close(h, "svg");
+	html_open(h, "p");
+	html_attr_text(h, "id", "plot-scale");
+	html_attr_text(h, "class", "dim");
+	html_text(h, "With JavaScript this page follows what happens; without, load it again.");
+	html_close(h, "p");
 }
 
 static void cell(struct html *h, const char *class, struct str text)
@@ -98,6 +65,23 @@ static void duration(struct html *h, int64_t us, bool known)
 	if (known)
 		duration_print_short(&text, MAX(us, 0));
 	cell(h, "n", known ? buf_str(&text) : STR("-"));
+}
+
+static void put_causes(struct html *h, const struct status *s)
+{
+	struct numbers_cause cause[32];
+	size_t n = numbers_causes(s, cause, ARRAY_LEN(cause));
+	if (n == 0)
+		return;
+	html_put_text(h, "h2", "Pages that were not gathered");
+	html_open(h, "table");
+	for (size_t i = 0; i < n; i++) {
+		html_open(h, "tr");
+		cell(h, NULL, cause[i].result);
+		number(h, cause[i].count);
+		html_close(h, "tr");
+	}
+	html_close(h, "table");
 }
 
 static const char *state_class(const struct status_row *r)
@@ -200,16 +184,24 @@ int web_status_page(struct http_request *req, struct http_answer *ret, struct er
 	struct status s;
 	if (status_read(&s, w->data, err) < 0)
 		return -1;
-	begin(&h);
-	html_put_text(&h, "h1", "garner");
+	struct numbers numbers;
+	struct page_ask box = {0};
+	numbers_of(&s, clock_wall_us(), &numbers);
+	page_begin(&h, "garner: what runs", &box);
+	html_put_text(&h, "h1", "What runs");
 	summary(&h, &s);
+	put_numbers(&h, &numbers);
+	put_plot(&h);
+	put_causes(&h, &s);
+	html_put_text(&h, "h2", "Roles");
 	if (s.damaged[0])
 		html_put_text(&h, "p", s.damaged);
 	role_rows(&h, &s, clock_wall_us());
 	for (size_t i = 0; i < s.nviews; i++)
 		if (s.view[i].n && s.view[i].alive)
 			counter_rows(&h, &s.view[i]);
-	end(&h);
+	html_script(&h, "/status.js");
+	page_end(&h);
 	status_free(&s);
 	return 0;
 }

@@ -2,15 +2,12 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "base/log.h"
-#include "base/notify.h"
-#include "web/web_inner.h"
+#include "web/assets.h"
+#include "web/numbers.h"
+#include "web/search_page.h"
+#include "web/serve.h"
 
-#include <signal.h>
-#include <sys/resource.h>
-
-/* Descriptors beside the connections: files, sockets, what libraries hold. */
-enum { SPARE_FDS = 128, BEAT_S = 15 };
+enum { BEAT_S = 15 };
 
 struct web_conf {
 	const char *listen;
@@ -52,14 +49,28 @@ static int events(struct http_request *req, struct http_answer *ret, struct err 
 
 static int openapi(struct http_request *req, struct http_answer *ret, struct err *err);
 
+#define SEARCH                                                     \
+	.params = web_search_params, .nparams = WEB_SEARCH_PARAMS, \
+	.params_size = sizeof(struct web_search), .slow = true
+#define DOCUMENT                                                                                 \
+	.params = web_document_params, .nparams = 1, .params_size = sizeof(struct web_document), \
+	.slow = true
 #define PAGE "text/html; charset=utf-8"
 #define JSON "application/json"
 static const struct http_route routes[] = {
-	{HTTP_GET, "/", "What runs, for people", PAGE, .loose = true, .handle = web_status_page},
+	{HTTP_GET, "/", "Search, for people", PAGE, .loose = true, SEARCH,
+	 .handle = web_search_page},
+	{HTTP_GET, "/cached", "The text of a document, for people", PAGE, .loose = true, DOCUMENT,
+	 .handle = web_cached_page},
+	{HTTP_GET, "/api/search", "Search", JSON, SEARCH, .handle = web_search_api},
+	{HTTP_GET, "/api/document", "A document as it was indexed", JSON, DOCUMENT,
+	 .handle = web_document_api},
 	{HTTP_GET, "/status", "What runs, for people", PAGE, .loose = true,
 	 .handle = web_status_page},
 	{HTTP_GET, "/style.css", "How pages look", "text/css; charset=utf-8", .loose = true,
 	 .handle = web_style},
+	{HTTP_GET, "/status.js", "Makes the status page live", "text/javascript; charset=utf-8",
+	 .loose = true, .handle = web_status_js},
 	{HTTP_GET, "/healthz", "Whether this process answers", JSON, .handle = web_health},
 	{HTTP_GET, "/readyz", "Whether all roles are ready; 503 when not", JSON,
 	 .handle = web_ready},
@@ -81,20 +92,7 @@ static int openapi(struct http_request *req, struct http_answer *ret, struct err
 	return 0;
 }
 
-static void done(void *ctx, const struct http_done *d)
-{
-	(void)ctx;
-	if (d->fault)
-		log_error(HTTP, d->fault, KV_TEXT("method", d->method), KV_STR("path", d->path),
-			  KV_INT("status", d->status));
-	else
-		log_info(HTTP, d->whole ? "request" : "request broken off",
-			 KV_TEXT("method", d->method), KV_STR("path", d->path),
-			 KV_INT("status", d->status), KV_UINT("bytes", d->bytes),
-			 KV_INT("us", d->took_us), KV_TEXT("address", d->address));
-}
-
-/* Tells the listeners when a role has changed its state. */
+/* Tells the listeners the numbers, and when a role has changed its state. */
 static void tick(void *ctx, int64_t now_us)
 {
 	struct web *w = ctx;
@@ -108,32 +106,13 @@ static void tick(void *ctx, int64_t now_us)
 	uint64_t hash = hash64(buf_str(&text));
 	if (__atomic_exchange_n(&w->said, hash, __ATOMIC_RELAXED) != hash && !text.over)
 		http_channel_publish(w->events, "status", buf_str(&text));
+	struct numbers numbers;
+	numbers_of(&s, clock_wall_us(), &numbers);
+	buf_clear(&text);
+	numbers_json(&numbers, now_us, &text);
+	http_channel_publish(w->events, "numbers", buf_str(&text));
 	buf_free(&text);
 	status_free(&s);
-}
-
-/* As many descriptors as the connections may need, or a word about it. */
-static void raise_limit(int64_t connections)
-{
-	struct rlimit limit;
-	rlim_t want = (rlim_t)connections + SPARE_FDS;
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= want)
-		return;
-	limit.rlim_cur = MIN(want, limit.rlim_max);
-	(void)setrlimit(RLIMIT_NOFILE, &limit);
-	if (limit.rlim_cur < want)
-		log_warn(HTTP, "fewer descriptors than max_connections needs; raise LimitNOFILE",
-			 KV_UINT("descriptors", limit.rlim_cur), KV_UINT("wanted", want));
-}
-
-static void wait_for_end(void)
-{
-	sigset_t set;
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	while (sigwaitinfo(&set, NULL) < 0)
-		;
 }
 
 static int run(struct role_env *env, struct err *err)
@@ -143,27 +122,17 @@ static int run(struct role_env *env, struct err *err)
 	struct http_options options = {
 		.routes = routes,
 		.nroutes = ARRAY_LEN(routes),
-		.listen_fd = role_fd(env, "listen"),
 		.limits = conf->http,
 		.ctx = &web,
-		.counters = env->counters,
-		.log_all = conf->access_log || log_debugs(LOG_HTTP, 1),
-		.done = done,
+		.log_all = conf->access_log,
 		.tick = tick,
 	};
-	struct http_server *server;
-	if (options.listen_fd < 0)
-		return err_set(err, ERR_USAGE, "web.listen is empty: say where to serve");
-	raise_limit(conf->http.max_connections);
+	if (search_open(&web.search, env->data, err) < 0)
+		return -1;
 	web.events = http_channel_new((size_t)conf->max_listeners, BEAT_S * US_PER_S);
-	int rc = http_server_start(&server, &options, err);
-	if (rc == 0) {
-		notify_send("READY=1\nSTATUS=serving");
-		wait_for_end();
-		notify_send("STOPPING=1");
-		http_server_stop(&server, conf->drain_us);
-	}
+	int rc = web_serve(env, &options, conf->drain_us, err);
 	http_channel_free(&web.events);
+	search_close(&web.search);
 	return rc;
 }
 
@@ -171,7 +140,8 @@ const struct role web_role = {
 	.name = "web",
 	.summary = "serve pages, the JSON interface and metrics",
 	.description =
-		"Serves the status page at /, /healthz (this process answers), /readyz (all roles "
+		"Serves search at /, the status page at /status, /healthz (this process answers), "
+		"/readyz (all roles "
 		"are ready), /metrics (the counters of all roles, for Prometheus), /api/status, "
 		"/api/events (server-sent events) and /api/openapi.json, which describes the "
 		"rest.\n\n"

@@ -1,10 +1,12 @@
 /* Inside of the role `web`: what its files share. Not for others. */
 #pragma once
 #include "base/status.h"
+#include "broker/broker.h"
 #include "net/http.h"
 
 struct web {
 	const char *data; /* the data directory */
+	struct search *search;
 	struct http_channel *events;
 	uint64_t said; /* atomic; hash of the states that were published last */
 };
@@ -14,7 +16,6 @@ int web_ready(struct http_request *req, struct http_answer *ret, struct err *err
 int web_metrics(struct http_request *req, struct http_answer *ret, struct err *err);
 int web_status_json(struct http_request *req, struct http_answer *ret, struct err *err);
 int web_status_page(struct http_request *req, struct http_answer *ret, struct err *err);
-int web_style(struct http_request *req, struct http_answer *ret, struct err *err);
 
 /* The roles of a supervisor that are not ready, though they should be: {"ready": ..., "roles":
  * ...}. Returns whether there are none. */

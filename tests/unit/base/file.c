@@ -396,6 +396,32 @@ static void a_file_without_a_name_gets_one_that_is_free(void **state)
 	file_drop(&f);
 }
 
+static void a_file_gets_a_second_name(void **state)
+{
+	(void)state;
+	struct err err;
+	struct buf b = BUF_INIT(64);
+	(void)unlink(scratch("second"));
+	assert_int_equal(0, file_replace(scratch("first"), STR("bytes"), 0644, &err));
+	assert_int_equal(0, file_link(scratch("first"), scratch("second"), &err));
+	assert_int_equal(0, file_slurp(scratch("second"), &b, &err));
+	assert_string_equal("bytes", buf_text(&b));
+	assert_true(file_link(scratch("first"), scratch("second"), &err) < 0);
+	assert_int_equal(1, file_link(scratch("none"), scratch("third"), &err));
+	buf_free(&b);
+}
+
+static void a_link_is_made_and_replaced_in_one_step(void **state)
+{
+	(void)state;
+	struct err err;
+	char to[16] = {0};
+	assert_int_equal(0, file_point(scratch("pointer"), "there", &err));
+	assert_int_equal(0, file_point(scratch("pointer"), "elsewhere", &err));
+	assert_int_equal(9, readlink(scratch("pointer"), to, sizeof to));
+	assert_string_equal("elsewhere", to);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -408,6 +434,8 @@ int main(void)
 		cmocka_unit_test(slurp_takes_whole_files_up_to_the_limit),
 		cmocka_unit_test(slurp_refuses_a_pipe_and_does_not_wait_for_its_writer),
 		cmocka_unit_test(slurp_reads_files_without_a_size),
+		cmocka_unit_test(a_file_gets_a_second_name),
+		cmocka_unit_test(a_link_is_made_and_replaced_in_one_step),
 		cmocka_unit_test(replace_makes_and_replaces),
 		cmocka_unit_test(replace_works_on_a_name_without_folder),
 		cmocka_unit_test(folders_are_made_with_their_parents),

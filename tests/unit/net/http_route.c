@@ -255,6 +255,26 @@ static void what_is_encoded_is_decoded_to_the_same(void **state)
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+static void a_star_takes_what_no_other_has(void **state)
+{
+	static const struct http_route some[] = {
+		{HTTP_GET, "/a/:id", "a id", ID},
+		{HTTP_POST, "/b", "post b", .handle = handle},
+		{HTTP_GET, "/*", "rest", .handle = handle},
+	};
+	(void)state;
+	http_router_free(&router);
+	router = http_router_new(some, ARRAY_LEN(some));
+	expect(HTTP_GET, "/a/x", "a id");
+	expect(HTTP_GET, "/", "rest");
+	expect(HTTP_GET, "/a", "rest");
+	expect(HTTP_GET, "/b", "rest");
+	expect(HTTP_POST, "/b", "post b");
+	expect(HTTP_GET, "/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17/18", "rest");
+	assert_int_equal(find(HTTP_POST, "/c"), 1);
+	assert_int_equal(match.allow, 1u << HTTP_GET);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -271,6 +291,7 @@ int main(void)
 		TEST(pages_pass_over_what_they_do_not_know),
 		TEST(too_many_parameters_are_refused),
 		TEST(what_is_encoded_is_decoded_to_the_same),
+		TEST(a_star_takes_what_no_other_has),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

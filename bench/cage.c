@@ -1,0 +1,189 @@
+/* The cage: pages read by a worker, beside the same pages read in this process. CPU time counts on
+ * both sides, with the copy of each page into its slot. The pages are made here: 2 to 60 KB of
+ * headings, paragraphs, links and marks. */
+#include "extract/cage.h"
+#include "base/clock.h"
+#include "bench.h"
+
+#include <limits.h>
+#include <poll.h>
+#include <unistd.h>
+
+enum { PAGES = 2000, REPEATS = 5, PAGE_MAX = 64 << 10 };
+
+struct job {
+	struct str *page;
+	size_t pages, bytes;
+	struct extract *extract;
+	void *memory;
+	struct cage *cage;
+	uint64_t attrs, done;
+	int64_t worker_us;
+};
+
+static uint32_t next(uint32_t *seed)
+{
+	*seed = *seed * 1664525 + 1013904223;
+	return *seed >> 8;
+}
+
+static void words(struct buf *out, uint32_t *seed, unsigned n)
+{
+	static const char *const w[] = {"the",
+					"search",
+					"of",
+					"documents",
+					"that",
+					"are",
+					"found",
+					"where",
+					"nobody",
+					"looked",
+					"for",
+					"them",
+					"r\xc3\xa9sum\xc3\xa9",
+					"and",
+					"indexes",
+					"&amp;",
+					"a",
+					"page"};
+	for (unsigned i = 0; i < n; i++)
+		buf_printf(out, "%s%s", i ? " " : "", w[next(seed) % ARRAY_LEN(w)]);
+}
+
+static struct str make_page(uint32_t number)
+{
+	uint32_t seed = number * 7919 + 1;
+	struct buf out = BUF_INIT(PAGE_MAX);
+	/* small pages are many, large ones few */
+	size_t size = 2048 + (size_t)(next(&seed) % 256) * (next(&seed) % 256) * 57000 / 65536;
+	buf_printf(&out,
+		   "<!DOCTYPE html><html lang=en><head><meta charset=utf-8><title>Page %u</title>"
+		   "<style>body { margin: 0 } p { color: #222 }</style></head><body><nav>",
+		   number);
+	while (out.n < size && !out.over) {
+		buf_add_text(&out, "<div class=\"section\"><h2 id=\"s\">");
+		words(&out, &seed, 4);
+		buf_add_text(&out, "</h2>\n");
+		for (int i = 0; i < 4; i++) {
+			buf_add_text(&out, "  <p class='text'>");
+			words(&out, &seed, 20 + next(&seed) % 40);
+			buf_printf(&out, " <a href=\"/page/%u.html\" title=\"x\">",
+				   next(&seed) % 9999);
+			words(&out, &seed, 3);
+			buf_add_text(&out, "</a> <b>");
+			words(&out, &seed, 2);
+			buf_add_text(&out, "</b>.</p>\n");
+		}
+		buf_add_text(&out, "</div>\n");
+	}
+	return buf_str(&out);
+}
+
+static struct extract_job job_of(struct str page)
+{
+	return (struct extract_job){.url = STR("http://www.example.org/dir/page.html"),
+				    .content_type = STR("text/html; charset=utf-8"),
+				    .charset = STR(""),
+				    .robots = STR(""),
+				    .body = page,
+				    .settings = {.links_max = EXTRACT_LINKS_MAX}};
+}
+
+static int here(void *ctx)
+{
+	struct job *j = ctx;
+	for (size_t i = 0; i < j->pages; i++) {
+		struct extract_job job = job_of(j->page[i]);
+		struct extract_result r;
+		struct out out;
+		out_begin(&out, j->memory, CAGE_OUT, 0);
+		extract_run(j->extract, &job, &out, &r);
+		j->attrs += out.n;
+	}
+	return 0;
+}
+
+static void done(void *ctx, const struct cage_result *r)
+{
+	struct job *j = ctx;
+	if (r->end != CAGE_READ)
+		die("%s", r->reason);
+	j->done++;
+	j->attrs += r->attrs.n;
+	j->worker_us += r->cpu_us;
+}
+
+static int caged(void *ctx)
+{
+	struct job *j = ctx;
+	size_t sent = 0;
+	struct cage_slot *slot;
+	j->done = 0;
+	while (j->done < j->pages) {
+		while (sent < j->pages && cage_take(j->cage, &slot) == 0) {
+			struct extract_job job = job_of(j->page[sent]);
+			memcpy(slot->body, job.body.p, job.body.n);
+			cage_submit(j->cage, slot, &job, done, j, clock_mono_us());
+			sent++;
+		}
+		struct pollfd p = {cage_fd(j->cage), POLLIN, 0};
+		poll(&p, 1, -1);
+		cage_poll(j->cage, clock_mono_us());
+	}
+	return 0;
+}
+
+static void open_cage(struct job *j)
+{
+	struct cage_options o = cage_defaults;
+	struct err err;
+	char path[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof path - 32);
+	char *slash = n > 0 ? memrchr(path, '/', (size_t)n) : NULL;
+	if (!slash)
+		die("/proc/self/exe cannot be read");
+	snprintf(slash, 32, "/../garner-parse");
+	o.program = path;
+	if (cage_new(&j->cage, &o, clock_mono_us(), &err) < 0)
+		die("%s", err.msg);
+}
+
+int main(void)
+{
+	struct bench b = bench_begin("cage");
+	struct job j = {.pages = (size_t)PAGES * (size_t)b.scale};
+	double caged_cpu[REPEATS], caged_wall[REPEATS];
+	j.page = mem_array(j.pages, sizeof *j.page);
+	for (size_t i = 0; i < j.pages; i++) {
+		j.page[i] = make_page((uint32_t)i);
+		j.bytes += j.page[i].n;
+	}
+	j.extract = extract_new();
+	j.memory = mem_alloc(CAGE_OUT);
+	open_cage(&j);
+	struct bench_time alone = bench_measure(here, &j, REPEATS);
+	for (int i = -1; i < REPEATS; i++) {
+		j.worker_us = 0;
+		double cpu = bench_cpu_s(), wall = bench_wall_s();
+		caged(&j);
+		if (i >= 0) {
+			caged_cpu[i] = bench_cpu_s() - cpu + (double)j.worker_us / 1e6;
+			caged_wall[i] = bench_wall_s() - wall;
+		}
+	}
+	struct bench_time worker = bench_summary(caged_wall, caged_cpu, REPEATS);
+	printf("  %zu pages of %zu bytes on average\n", j.pages, j.bytes / j.pages);
+	bench_row(&b, "in_process", "MB", (double)j.bytes / 1e6, alone);
+	bench_row(&b, "through_worker", "MB", (double)j.bytes / 1e6, worker);
+	bench_figure(&b, "owner_per_document",
+		     (worker.cpu_s - (double)j.worker_us / 1e6) / (double)j.pages * 1e6,
+		     "us of CPU");
+	bench_figure(&b, "per_document", (worker.cpu_s - alone.cpu_s) / (double)j.pages * 1e6,
+		     "us of CPU more");
+	bench_ratio(&b, "cpu_through_worker_vs_in_process", worker.cpu_s / alone.cpu_s);
+	cage_free(&j.cage);
+	extract_free(&j.extract);
+	mem_free(&j.memory);
+	return bench_end(&b);
+}

@@ -1,0 +1,157 @@
+/* The document store's bytes. The first byte of the input says what the others are: 0 a file of
+ * blocks behind its head; 1 the same with checksums that are set right, so that what is behind them
+ * is reached; 2 records of a ledger, each with two bytes of length before it; 3 documents, each
+ * with two bytes of length before it, which are made into a block.
+ *
+ * Whatever it is: reading ends, every document lies within its block, a ledger that is taken can be
+ * written from the beginning and says the same, and a block gives back what went into it. */
+#include "base/cursor.h"
+#include "index/docstore_ledger.h"
+
+static const struct block_file file = {.number = 3, .salt = 0x1122334455667788};
+
+static void look_at(const struct block *b)
+{
+	uint64_t sum = 0;
+	for (unsigned i = 0; i < b->docs; i++) {
+		size_t from, n;
+		if (!block_slot(b, i, &from, &n))
+			break;
+		ENSURE(from <= b->text_n && n <= b->text_n - from && from >= sum);
+		sum = from + n;
+	}
+	size_t from, n;
+	ENSURE(!block_slot(b, b->docs, &from, &n));
+}
+
+static void mend(struct buf *bytes, uint64_t at)
+{
+	struct reader r = reader_of(str_from(buf_str(bytes), (size_t)at));
+	reader_skip(&r, 4);
+	uint64_t packed = reader_u32le(&r);
+	reader_skip(&r, 6);
+	uint64_t lengths = reader_u16le(&r);
+	if (r.bad || packed + lengths > reader_left(&r))
+		return;
+	block_seal(&file, at, bytes->p + at, (size_t)(BLOCK_HEAD + packed + lengths));
+}
+
+static void read_blocks(struct str body, bool mended)
+{
+	struct buf bytes = BUF_INIT((size_t)1 << 24);
+	struct block b;
+	struct err err;
+	int rc;
+	block_file_head_make(&file, &bytes);
+	buf_add_str(&bytes, body);
+	ZSTD_DCtx *d = ZSTD_createDCtx();
+	for (uint64_t at = BLOCK_FILE_HEAD;; at = b.next) {
+		if (mended)
+			mend(&bytes, at);
+		rc = block_read(&file, buf_str(&bytes), at, "fuzz", &b, &err);
+		if (rc != 0)
+			break;
+		ENSURE(b.next > at && b.next <= bytes.n && b.docs && b.docs <= BLOCK_DOCS);
+		look_at(&b);
+		if (b.text_n > 1 << 20)
+			continue;
+		char *text = mem_alloc(b.text_n + 1u);
+		rc = block_unpack(&b, d, text, "fuzz", &err);
+		ENSURE(rc == 0 || err.code == ERR_DAMAGED);
+		mem_free(&text);
+	}
+	ENSURE(rc == 1 || (err.code == ERR_DAMAGED && err.msg[0]));
+	ZSTD_freeDCtx(d);
+	buf_free(&bytes);
+}
+
+static int apply(void *ctx, struct str record, struct err *err)
+{
+	return ledger_apply(ctx, record, "fuzz", err);
+}
+
+static void same(const struct ledger *a, const struct ledger *b)
+{
+	ENSURE(a->files == b->files && a->nmoved == b->nmoved && a->next == b->next);
+	ENSURE(ledger_dead_count(&a->dead) == ledger_dead_count(&b->dead));
+	for (size_t i = 0; i < a->files; i++)
+		ENSURE(memcmp(&a->file[i], &b->file[i], sizeof a->file[i]) == 0);
+	for (size_t i = 0; i < a->nmoved; i++)
+		ENSURE(a->moved[i].number == b->moved[i].number &&
+		       a->moved[i].docs == b->moved[i].docs);
+}
+
+/* 1: there is no more. */
+static int next_piece(struct reader *in, struct str *ret)
+{
+	size_t n = reader_u16le(in);
+	if (in->bad)
+		return 1;
+	*ret = reader_bytes(in, MIN(n, reader_left(in)));
+	return 0;
+}
+
+static void read_ledger(struct reader *in)
+{
+	struct ledger l = LEDGER_INIT, again = LEDGER_INIT;
+	struct err err;
+	int rc = 0;
+	struct str record;
+	while (rc == 0 && next_piece(in, &record) == 0) {
+		struct buf out = BUF_INIT((size_t)1 << 24);
+		ledger_show(record, &out);
+		buf_free(&out);
+		rc = ledger_apply(&l, record, "fuzz", &err);
+	}
+	if (rc == 0) {
+		ENSURE(ledger_print(&l, apply, &again, &err) == 0);
+		same(&l, &again);
+	} else {
+		ENSURE(err.code == ERR_DAMAGED);
+	}
+	ledger_free(&l);
+	ledger_free(&again);
+}
+
+static void make_block(struct reader *in)
+{
+	struct block_maker m = BLOCK_MAKER_INIT;
+	struct buf bytes = BUF_INIT((size_t)1 << 26);
+	struct block b;
+	struct err err;
+	struct str doc;
+	while (!block_full(&m) && next_piece(in, &doc) == 0)
+		block_add(&m, doc);
+	block_file_head_make(&file, &bytes);
+	if (m.docs) {
+		ZSTD_DCtx *d = ZSTD_createDCtx();
+		buf_add_str(&bytes, block_make(&m, &file, BLOCK_FILE_HEAD));
+		ENSURE(block_read(&file, buf_str(&bytes), BLOCK_FILE_HEAD, "fuzz", &b, &err) == 0);
+		ENSURE(b.docs == m.docs && b.text_n == m.text.n && b.next == bytes.n);
+		char *text = mem_alloc(b.text_n + 1u);
+		ENSURE(block_unpack(&b, d, text, "fuzz", &err) == 0);
+		ENSURE(b.text_n == 0 || memcmp(text, m.text.p, b.text_n) == 0);
+		for (unsigned i = 0; i < m.docs; i++) {
+			size_t from, n;
+			ENSURE(block_slot(&b, i, &from, &n) && from + n == m.end[i]);
+		}
+		mem_free(&text);
+		ZSTD_freeDCtx(d);
+	}
+	block_maker_free(&m);
+	buf_free(&bytes);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct reader in = reader_of((struct str){(const char *)data, size});
+	uint8_t kind = reader_u8(&in);
+	if (kind <= 1)
+		read_blocks(reader_bytes(&in, reader_left(&in)), kind == 1);
+	else if (kind == 2)
+		read_ledger(&in);
+	else if (kind == 3)
+		make_block(&in);
+	return 0;
+}

@@ -1,0 +1,58 @@
+#include "broker/batch.h"
+
+#include "base/cursor.h"
+
+#include <inttypes.h>
+
+enum { ENTRY_MOST = 64 << 10, VERSION = 1 };
+
+const struct record_kind batch_kind = {"GARNERBT", VERSION, ENTRY_MOST};
+
+void batch_write(const struct batch_entry *e, struct buf *out)
+{
+	put_u64le(out, e->now.v);
+	put_u64le(out, e->before.v);
+	buf_add_str(out, e->url);
+}
+
+int batch_read(struct str payload, struct batch_entry *ret, struct err *err)
+{
+	struct reader r = reader_of(payload);
+	uint64_t now = reader_u64le(&r), before = reader_u64le(&r);
+	struct str url = reader_bytes(&r, reader_left(&r));
+	if (r.bad || url.n == 0)
+		return err_set(err, ERR_DAMAGED, "an entry of %zu bytes is too short", payload.n);
+	*ret = (struct batch_entry){url, {now}, {before}};
+	return 0;
+}
+
+static void print_entry(void *ctx, const struct record *record, struct buf *out)
+{
+	struct batch_entry e;
+	struct err err;
+	(void)ctx;
+	if (batch_read(record->payload, &e, &err) < 0)
+		buf_printf(out, "bad: %s\n", err.msg);
+	else
+		buf_printf(out, "%016" PRIx64 " instead of %016" PRIx64 " " STR_FMT "\n", e.now.v,
+			   e.before.v, STR_ARG(e.url));
+}
+
+static int print(const char *path, void (*emit)(void *ctx, struct str), void *ctx, struct err *err)
+{
+	return record_print(path, &batch_kind, print_entry, NULL, emit, ctx, err);
+}
+
+static int verify(const char *path, struct err *err)
+{
+	return record_verify(path, &batch_kind, err);
+}
+
+const struct format batch_format = {
+	.name = "batch",
+	.magic = "GARNERBT",
+	.version = VERSION,
+	.help = "what the collector did since the index was committed last",
+	.print = print,
+	.verify = verify,
+};

@@ -1,0 +1,20 @@
+/* The collector's batch: what it did since the last commit of the words index, so that a
+ * killed collector leaves nothing behind in the document store. For each document that was put or
+ * went away: its URL, the new address and the old one. It is durable before the index is committed
+ * and emptied after; what stands in it at a start is settled: of two addresses the one that the
+ * index does not name is deleted. Layout: doc/formats/batch.md. */
+#pragma once
+#include "base/buf.h"
+#include "base/format.h"
+#include "base/record.h"
+#include "index/docstore.h"
+
+struct batch_entry {
+	struct str url;
+	struct docaddr now, before; /* 0: none */
+};
+void batch_write(const struct batch_entry *e, struct buf *out);
+int batch_read(struct str payload, struct batch_entry *ret, struct err *err);
+
+extern const struct record_kind batch_kind;
+extern const struct format batch_format;

@@ -1,0 +1,430 @@
+#include "broker/collector.h"
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/table.h"
+#include "broker/batch.h"
+#include "broker/collector_doc.h"
+#include "broker/cursors.h"
+#include "broker/find.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <string.h>
+
+/* A feed that cannot be opened, or read, is tried again after a while. */
+enum { RETRY_US = 1000000, OBJECT_ARENA = 192 << 20 };
+
+struct url_key {
+	uint64_t a, b;
+};
+static uint64_t url_key_hash(struct url_key k)
+{
+	return k.a;
+}
+static bool url_key_equal(struct url_key x, struct url_key y)
+{
+	return x.a == y.a && x.b == y.b;
+}
+TABLE(url_addrs, struct url_key, struct docaddr, url_key_hash, url_key_equal)
+
+static struct url_key key_of(struct str url)
+{
+	return (struct url_key){hash64(url), hash64_seeded(url, 1)};
+}
+
+struct feed {
+	const struct collector_feed *def;
+	struct source *source;        /* NULL: not open */
+	struct source_cursor *cursor; /* as of the last commit */
+	struct source_cursor begin;   /* all zeroes */
+	int64_t retry_us;
+	/* Its place was lost: all is told again, and what is not told any more goes. Until then its
+	 * cursor is not moved, so that a crash begins again. */
+	bool sweeps;
+	struct url_addrs told;
+};
+
+struct collector {
+	struct arena arena; /* paths */
+	const char *words_folder, *batch_path, *cursors_path;
+	struct docstore *docs;
+	struct words_writer *words;
+	struct words_reader *committed;
+	struct record_writer *batch;
+	struct record_group group;
+	struct cursors cursors;
+	struct feed *feed;
+	size_t nfeeds;
+	struct url_addrs pending; /* since the last commit: the address now, 0: deleted */
+	struct docaddr *old;      /* addresses that the next commit makes free */
+	size_t nold, old_room;
+	size_t taken;     /* objects since the last commit */
+	int64_t first_us; /* when the first of them was taken */
+	struct arena object;
+	struct counters *counters;
+	size_t counters_at;
+};
+
+static void count(struct collector *c, enum collector_counter which, uint64_t n)
+{
+	if (c->counters)
+		counters_add(c->counters, c->counters_at + which, n);
+}
+
+static void gauge(struct collector *c, enum collector_counter which, int64_t v)
+{
+	if (c->counters)
+		counters_set(c->counters, c->counters_at + which, v);
+}
+
+/* What a killed collector left: of each document's addresses those go that the index does not
+ * name. */
+static int settle(struct collector *c, struct err *err)
+{
+	struct record_reader *r;
+	struct record record;
+	int rc = record_reader_open(&r, c->batch_path, &batch_kind, err);
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
+	bool some = false;
+	while ((rc = record_next(r, &record, err)) == 0) {
+		struct batch_entry e;
+		struct docaddr is = {0};
+		some = true;
+		if ((rc = batch_read(record.payload, &e, err)) < 0 ||
+		    (rc = words_find(c->committed, e.url, &is, err)) < 0)
+			break;
+		if (e.now.v && e.now.v != is.v && (rc = docstore_delete(c->docs, e.now, err)) < 0)
+			break;
+		if (e.before.v && e.before.v != is.v &&
+		    (rc = docstore_delete(c->docs, e.before, err)) < 0)
+			break;
+	}
+	record_reader_free(&r);
+	if (rc < 0)
+		return err_in(err, "%s", c->batch_path);
+	if (!some)
+		return 0;
+	if (docstore_sync(c->docs, err) < 0)
+		return -1;
+	return record_truncate(c->batch, RECORD_HEADER, err);
+}
+
+static void stats(struct collector *c)
+{
+	struct words_stats s;
+	words_stats(c->committed, &s);
+	gauge(c, COLLECTOR_DOCUMENTS, (int64_t)s.docs);
+	gauge(c, COLLECTOR_PENDING, (int64_t)c->taken);
+}
+
+static int open_stores(struct collector *c, const char *data, struct err *err)
+{
+	struct words_settings settings;
+	struct words_options options = {.settings = &settings};
+	const char *folder = arena_printf(&c->arena, "%s/broker", data);
+	collector_settings(&settings);
+	c->words_folder = arena_printf(&c->arena, "%s/words", folder);
+	c->batch_path = arena_printf(&c->arena, "%s/batch", folder);
+	c->cursors_path = arena_printf(&c->arena, "%s/cursors", folder);
+	if (dir_make(folder, 0755, err) < 0 ||
+	    docstore_open(&c->docs, arena_printf(&c->arena, "%s/docs", folder), NULL, err) < 0 ||
+	    words_writer_open(&c->words, c->words_folder, &options, err) < 0 ||
+	    record_open(&c->batch, c->batch_path, &batch_kind, 0644, NULL, err) < 0 ||
+	    cursors_load(&c->cursors, c->cursors_path, err) < 0)
+		return -1;
+	int rc = words_open(&c->committed, c->words_folder, err);
+	if (rc != 0)
+		return rc < 0 ? -1 : err_set(err, ERR_DAMAGED, "%s: no index", c->words_folder);
+	return settle(c, err);
+}
+
+int collector_open(struct collector **ret, const char *data, const struct collector_feed *feeds,
+		   size_t n, struct counters *counters, size_t counters_at, struct err *err)
+{
+	struct collector *c = mem_alloc(sizeof *c);
+	c->arena = ARENA_INIT(1 << 20);
+	c->object = ARENA_INIT(OBJECT_ARENA);
+	c->counters = counters;
+	c->counters_at = counters_at;
+	c->feed = mem_array(n, sizeof *c->feed);
+	c->nfeeds = n;
+	if (open_stores(c, data, err) < 0) {
+		collector_close(&c);
+		return -1;
+	}
+	for (size_t i = 0; i < n; i++) {
+		c->feed[i].def = &feeds[i];
+		c->feed[i].cursor = cursors_of(&c->cursors, feeds[i].name);
+		ENSURE(c->feed[i].cursor);
+	}
+	stats(c);
+	*ret = c;
+	return 0;
+}
+
+void collector_close(struct collector **cp)
+{
+	struct collector *c = *cp;
+	if (!c)
+		return;
+	for (size_t i = 0; i < c->nfeeds; i++) {
+		source_close(&c->feed[i].source);
+		url_addrs_free(&c->feed[i].told);
+	}
+	words_close(&c->committed);
+	words_writer_close(&c->words);
+	docstore_close(&c->docs);
+	record_drop(&c->batch);
+	url_addrs_free(&c->pending);
+	mem_free(&c->old);
+	mem_free(&c->feed);
+	arena_free(&c->object);
+	arena_free(&c->arena);
+	mem_free(cp);
+}
+
+/* The address of a document now, committed or not. 0: there is none. */
+static int address(struct collector *c, struct str url, struct docaddr *ret, struct err *err)
+{
+	const struct docaddr *known = url_addrs_get(&c->pending, key_of(url));
+	*ret = (struct docaddr){0};
+	if (known) {
+		*ret = *known;
+		return 0;
+	}
+	return words_find(c->committed, url, ret, err) < 0 ? -1 : 0;
+}
+
+/* Writes down that a document's address changes from `before` to `now`. */
+static int note(struct collector *c, struct str url, struct docaddr now, struct docaddr before,
+		struct err *err)
+{
+	CLEANUP(buf_free) struct buf payload = BUF_INIT(64 << 10);
+	batch_write(&(struct batch_entry){url, now, before}, &payload);
+	if (record_append(c->batch, buf_str(&payload), &c->group, NULL, err) < 0)
+		return -1;
+	if (before.v) {
+		if (c->nold == c->old_room) {
+			c->old_room = c->old_room ? 2 * c->old_room : 64;
+			c->old = mem_resize(c->old, c->old_room * sizeof *c->old);
+		}
+		c->old[c->nold++] = before;
+	}
+	*url_addrs_put(&c->pending, key_of(url)) = now;
+	return 0;
+}
+
+static int update(struct collector *c, const struct soif *obj, struct err *err)
+{
+	struct docaddr before, now;
+	struct words_doc doc;
+	if (address(c, obj->url, &before, err) < 0)
+		return -1;
+	if (docstore_put(c->docs, obj, &now, err) < 0)
+		return -1;
+	collector_doc(obj, now, &c->object, &doc);
+	if (words_add(c->words, &doc, err) < 0) {
+		struct err ignored;
+		if (err->code == ERR_USAGE)
+			(void)docstore_delete(c->docs, now, &ignored);
+		return -1;
+	}
+	count(c, before.v ? COLLECTOR_REPLACED : COLLECTOR_ADDED, 1);
+	return note(c, obj->url, now, before, err);
+}
+
+static int delete (struct collector *c, struct str url, struct err *err)
+{
+	struct docaddr before;
+	if (address(c, url, &before, err) < 0)
+		return -1;
+	if (!before.v)
+		return 0;
+	if (words_delete(c->words, url, err) < 0)
+		return -1;
+	count(c, COLLECTOR_DELETED, 1);
+	return note(c, url, (struct docaddr){0}, before, err);
+}
+
+static void leave_out(struct collector *c, const struct feed *f, struct str url,
+		      const struct err *err)
+{
+	count(c, COLLECTOR_BAD, 1);
+	if (f->def->bad)
+		f->def->bad(f->def->name, url, err);
+}
+
+/* An object that the stores do not take is counted and left out; it is no reason to stop. */
+static int apply(struct collector *c, struct feed *f, const struct source_change *change,
+		 struct err *err)
+{
+	int rc = 0;
+	switch (change->op) {
+	case SOURCE_DELETE:
+		rc = delete (c, change->obj.url, err);
+		break;
+	case SOURCE_REFRESH:
+		count(c, COLLECTOR_REFRESHED, 1);
+		break;
+	case SOURCE_UPDATE:
+		rc = update(c, &change->obj, err);
+		break;
+	}
+	if (rc < 0 && err->code == ERR_USAGE) {
+		leave_out(c, f, change->obj.url, err);
+		rc = 0;
+	}
+	if (f->sweeps && change->op != SOURCE_DELETE)
+		(void)url_addrs_put(&f->told, key_of(change->obj.url));
+	return rc;
+}
+
+/* Deletes what the feed did not tell again. */
+static int sweep(struct collector *c, struct feed *f, struct err *err)
+{
+	size_t n;
+	const struct words_part *part = words_parts(c->committed, &n);
+	for (size_t i = 0; i < n; i++)
+		for (uint32_t doc = 0; doc < part[i].docs; doc++) {
+			struct str url;
+			if (words_deleted(&part[i], doc))
+				continue;
+			if (segment_key(part[i].segment, doc, &c->object, &url, err) < 0)
+				return -1;
+			if (!url_addrs_get(&f->told, key_of(url)) && delete (c, url, err) < 0)
+				return -1;
+			arena_clear(&c->object);
+		}
+	url_addrs_free(&f->told);
+	f->sweeps = false;
+	return 0;
+}
+
+/* 0: it is open. 1: not now. A place that the feed does not know any more begins again. */
+static int open_feed(struct feed *f, int64_t now_us, struct err *err)
+{
+	if (f->source)
+		return 0;
+	if (now_us < f->retry_us)
+		return 1;
+	const struct source_cursor *from = f->sweeps ? &f->begin : f->cursor;
+	int rc = f->def->ops->open(&f->source, f->def->store, from, err);
+	if (rc < 0 && err->code == ERR_USAGE && memcmp(from, &f->begin, sizeof *from) != 0) {
+		f->sweeps = true;
+		rc = f->def->ops->open(&f->source, f->def->store, &f->begin, err);
+	}
+	if (rc != 0) {
+		f->source = NULL;
+		f->retry_us = now_us + RETRY_US;
+	}
+	return rc == 0 ? 0 : 1;
+}
+
+/* Takes up to a batch from a feed. 1: it has no more. */
+static int read_feed(struct collector *c, struct feed *f, int64_t now_us, struct err *err)
+{
+	while (c->taken < COLLECTOR_BATCH) {
+		struct source_change change;
+		arena_clear(&c->object);
+		int rc = source_next(f->source, &c->object, &change, err);
+		if (rc > 0)
+			return f->sweeps && sweep(c, f, err) < 0 ? -1 : 1;
+		if (rc < 0 && err->code == ERR_SYSTEM) {
+			source_close(&f->source); /* its cursor is where the last commit was */
+			f->retry_us = now_us + RETRY_US;
+			return 1;
+		}
+		if (c->taken++ == 0)
+			c->first_us = now_us;
+		if (rc < 0)
+			leave_out(c, f, STR(""), err);
+		else if (apply(c, f, &change, err) < 0)
+			return -1;
+		if (c->taken % 64 == 0 && clock_mono_us() - c->first_us >= COLLECTOR_COMMIT_US)
+			return 0;
+	}
+	return 0;
+}
+
+int collector_commit(struct collector *c, struct err *err)
+{
+	if (c->taken == 0)
+		return 0;
+	FAULT("collector.commit");
+	if (record_sync(c->batch, &c->group, err) < 0 || docstore_sync(c->docs, err) < 0)
+		return -1;
+	FAULT("collector.docs");
+	if (words_commit(c->words, err) < 0)
+		return -1;
+	FAULT("collector.words");
+	for (size_t i = 0; i < c->nfeeds; i++)
+		if (c->feed[i].source && !c->feed[i].sweeps)
+			source_cursor(c->feed[i].source, c->feed[i].cursor);
+	if (cursors_save(&c->cursors, c->cursors_path, err) < 0)
+		return -1;
+	FAULT("collector.cursors");
+	for (size_t i = 0; i < c->nold; i++)
+		if (docstore_delete(c->docs, c->old[i], err) < 0)
+			return -1;
+	if (c->nold && docstore_sync(c->docs, err) < 0)
+		return -1;
+	if (record_truncate(c->batch, RECORD_HEADER, err) < 0 ||
+	    words_refresh(&c->committed, err) < 0)
+		return -1;
+	c->group = (struct record_group){0};
+	c->nold = c->taken = 0;
+	url_addrs_clear(&c->pending);
+	count(c, COLLECTOR_COMMITS, 1);
+	gauge(c, COLLECTOR_LAST_COMMIT, clock_wall_us() / US_PER_S);
+	stats(c);
+	return 0;
+}
+
+int collector_step(struct collector *c, int64_t now_us, struct err *err)
+{
+	bool more = false;
+	for (size_t i = 0; i < c->nfeeds; i++) {
+		struct feed *f = &c->feed[i];
+		if (open_feed(f, now_us, err) != 0)
+			continue;
+		int rc = read_feed(c, f, now_us, err);
+		if (rc < 0)
+			return -1;
+		more |= rc == 0;
+	}
+	gauge(c, COLLECTOR_PENDING, (int64_t)c->taken);
+	if (c->taken >= COLLECTOR_BATCH ||
+	    (c->taken && clock_mono_us() - c->first_us >= COLLECTOR_COMMIT_US))
+		if (collector_commit(c, err) < 0)
+			return -1;
+	return more ? 0 : 1;
+}
+
+int64_t collector_due_us(const struct collector *c)
+{
+	int64_t due = c->taken ? c->first_us + COLLECTOR_COMMIT_US : INT64_MAX;
+	for (size_t i = 0; i < c->nfeeds; i++)
+		if (!c->feed[i].source)
+			due = MIN(due, c->feed[i].retry_us);
+	return due;
+}
+
+void collector_wait(struct collector *c, int extra_fd, int64_t until_us)
+{
+	struct pollfd fds[CURSOR_FEEDS + 1];
+	nfds_t n = 0;
+	for (size_t i = 0; i < c->nfeeds; i++)
+		if (c->feed[i].source)
+			fds[n++] = (struct pollfd){source_wait_fd(c->feed[i].source), POLLIN, 0};
+	if (extra_fd >= 0)
+		fds[n++] = (struct pollfd){extra_fd, POLLIN, 0};
+	int64_t us = MIN(until_us, collector_due_us(c)) - clock_mono_us();
+	int ms = us <= 0 ? 0 : us > 60 * US_PER_S ? 60000 : (int)(us / 1000 + 1);
+	(void)poll(fds, n, ms);
+}

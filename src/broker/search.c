@@ -1,0 +1,239 @@
+#include "broker/search.h"
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "broker/find.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <string.h>
+
+struct search {
+	struct arena arena;
+	const char *words_folder, *docs_folder;
+	pthread_mutex_t lock; /* of the rest */
+	struct words_reader *words;
+	struct docstore *docs;
+	struct token_rules *rules; /* of the index's language */
+	bool stems;                /* then they are for one thread at a time */
+	pthread_mutex_t stemming;
+};
+
+int search_open(struct search **ret, const char *data, struct err *err)
+{
+	(void)err;
+	struct search *s = mem_alloc(sizeof *s);
+	s->arena = ARENA_INIT(1 << 20);
+	s->words_folder = arena_printf(&s->arena, "%s/broker/words", data);
+	s->docs_folder = arena_printf(&s->arena, "%s/broker/docs", data);
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_mutex_init(&s->stemming, NULL);
+	*ret = s;
+	return 0;
+}
+
+void search_close(struct search **sp)
+{
+	struct search *s = *sp;
+	if (!s)
+		return;
+	words_close(&s->words);
+	docstore_close(&s->docs);
+	token_rules_close(&s->rules);
+	pthread_mutex_destroy(&s->stemming);
+	pthread_mutex_destroy(&s->lock);
+	arena_free(&s->arena);
+	mem_free(sp);
+}
+
+static int open_all(struct search *s, struct err *err)
+{
+	int rc = 0;
+	if (!s->words && (rc = words_open(&s->words, s->words_folder, err)) != 0)
+		return rc;
+	if (!s->docs && (rc = docstore_open_read(&s->docs, s->docs_folder, err)) != 0)
+		return rc;
+	struct str language = str_of(words_settings(s->words)->language);
+	s->stems = language.n > 0;
+	if (!s->rules && (rc = token_rules_open(&s->rules, language, err)) != 0)
+		return rc;
+	return words_refresh(&s->words, err) < 0 ? -1 : 0;
+}
+
+/* The newest snapshot, to be closed. 1: nothing was indexed yet. */
+static int snapshot(struct search *s, struct words_reader **ret, struct err *err)
+{
+	pthread_mutex_lock(&s->lock);
+	int rc = open_all(s, err);
+	if (rc == 0)
+		*ret = words_hold(s->words);
+	pthread_mutex_unlock(&s->lock);
+	return rc;
+}
+
+struct str search_host(struct str url)
+{
+	size_t at = 0;
+	while (at + 2 < url.n && memcmp(url.p + at, "://", 3) != 0)
+		at++;
+	struct str rest = str_from(url, at + 3);
+	return str_head(rest, str_find_byte(rest, '/'));
+}
+
+struct str search_word(struct str value, struct arena *arena)
+{
+	char *lower = arena_text(arena, value);
+	for (size_t i = 0; i < value.n; i++)
+		lower[i] = (char)(lower[i] >= 'A' && lower[i] <= 'Z' ? lower[i] | 0x20 : lower[i]);
+	return str_of(arena_printf(arena, "x%016" PRIx64, hash64((struct str){lower, value.n})));
+}
+
+/* A document must have this word in this attribute. */
+static struct query_node *filter(struct arena *arena, struct str attribute, struct str word)
+{
+	struct query_node *node = arena_alloc(arena, sizeof *node);
+	node->op = QUERY_WORD;
+	node->attribute = attribute;
+	node->word = arena_alloc(arena, sizeof *node->word);
+	node->word[0] = (struct query_word){word, word};
+	node->words = 1;
+	return node;
+}
+
+static void narrow(struct query *q, struct arena *arena, const struct search_ask *ask)
+{
+	struct query_node *kid[3] = {q->root};
+	uint32_t n = 1;
+	if (ask->site.n)
+		kid[n++] = filter(arena, STR(SEARCH_SITE), search_word(ask->site, arena));
+	if (ask->type.n)
+		kid[n++] = filter(arena, STR(SEARCH_TYPE), search_word(ask->type, arena));
+	if (n == 1)
+		return;
+	struct query_node *both = arena_alloc(arena, sizeof *both);
+	both->op = QUERY_AND;
+	both->kid = arena_array(arena, n, sizeof *both->kid);
+	memcpy(both->kid, kid, n * sizeof *kid);
+	both->kids = n;
+	q->root = both;
+}
+
+/* What stands for a title that is not there: "bash/copyright" of http://a/bash/copyright. */
+static struct str path_of(struct str url)
+{
+	struct str host = search_host(url);
+	struct str path = str_from(url, (size_t)(host.p - url.p) + host.n);
+	return path.n > 1 ? str_from(path, 1) : url;
+}
+
+/* What is shown of a hit. A document that went away since is shown by its URL. */
+static int show(struct search *s, const struct snippet_terms *terms, const struct hit *hit,
+		struct arena *arena, struct search_row *row, struct err *err)
+{
+	struct soif doc = {0};
+	int rc = docstore_get(s->docs, (struct docaddr){hit->addr}, arena, &doc, err);
+	if (rc < 0)
+		return -1;
+	*row = (struct search_row){
+		.url = hit->key,
+		.host = search_host(hit->key),
+		.type = soif_get(&doc, STR("Type")),
+		.time_s = hit->time_s,
+		.score = hit->score,
+	};
+	(void)soif_u64(&doc, STR("File-Size"), &row->size);
+	struct str title = soif_get(&doc, STR("Title")), text = soif_get(&doc, STR("Full-Text"));
+	if (text.n == 0)
+		text = soif_get(&doc, STR("Partial-Text"));
+	if (text.n == 0)
+		text = soif_get(&doc, STR("Description"));
+	snippet_mark(terms, s->rules, title.n ? title : path_of(row->url), SEARCH_TITLE, arena,
+		     &row->title);
+	snippet_make(terms, s->rules, text, arena, &row->snippet);
+	return 0;
+}
+
+static int answer(struct search *s, struct words_reader *words, const struct search_ask *ask,
+		  struct arena *arena, struct search_answer *ret, struct err *err)
+{
+	struct query q;
+	struct hits hits;
+	struct snippet_terms terms;
+	struct words_stats stats;
+	if (query_parse(ask->words, NULL, s->rules, arena, &q, err) < 0)
+		return -1;
+	snippet_terms(q.root, &terms);
+	narrow(&q, arena, ask);
+	q.order = ask->order;
+	q.limit = ask->limit;
+	q.offset = ask->offset;
+	q.budget_us = ask->budget_us;
+	q.exact_total = ask->exact_total;
+	if (words_query(words, &q, arena, &hits, err) < 0)
+		return -1;
+	words_stats(words, &stats);
+	*ret = (struct search_answer){
+		.row = arena_array(arena, hits.n + 1, sizeof *ret->row),
+		.total = hits.total,
+		.total_exact = hits.total_exact,
+		.cut = hits.cut,
+		.documents = stats.docs,
+	};
+	for (size_t i = 0; i < hits.n; i++)
+		if (show(s, &terms, &hits.hit[i], arena, &ret->row[ret->n++], err) < 0)
+			return -1;
+	return 0;
+}
+
+int search_run(struct search *s, const struct search_ask *ask, struct arena *arena,
+	       struct search_answer *ret, struct err *err)
+{
+	struct search_answer found = {.total_exact = true};
+	struct words_reader *words = NULL;
+	int64_t start_us = clock_mono_us();
+	int rc = snapshot(s, &words, err);
+	if (rc < 0)
+		return -1;
+	if (rc == 0) {
+		if (s->stems)
+			pthread_mutex_lock(&s->stemming);
+		rc = answer(s, words, ask, arena, &found, err);
+		if (s->stems)
+			pthread_mutex_unlock(&s->stemming);
+		words_close(&words);
+		if (rc < 0)
+			return -1;
+	}
+	found.took_us = clock_mono_us() - start_us;
+	*ret = found;
+	return 0;
+}
+
+int search_document(struct search *s, struct str url, struct arena *arena, struct soif *ret,
+		    struct err *err)
+{
+	struct words_reader *words = NULL;
+	struct docaddr addr;
+	int rc = snapshot(s, &words, err);
+	if (rc == 0)
+		rc = words_find(words, url, &addr, err);
+	words_close(&words);
+	return rc == 0 ? docstore_get(s->docs, addr, arena, ret, err) : rc;
+}
+
+int search_stats(struct search *s, uint64_t *ret_documents, uint64_t *ret_generation,
+		 struct err *err)
+{
+	struct words_reader *words = NULL;
+	struct words_stats stats = {0};
+	int rc = snapshot(s, &words, err);
+	if (rc < 0)
+		return -1;
+	if (rc == 0) {
+		words_stats(words, &stats);
+		words_close(&words);
+	}
+	*ret_documents = stats.docs;
+	*ret_generation = stats.generation;
+	return 0;
+}

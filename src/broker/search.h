@@ -1,0 +1,59 @@
+/* Searching: the query side of the broker, for pages, commands and protocols. Reads what the
+ * collector wrote, in any process, while it goes on writing; each answer is of one moment. */
+#pragma once
+#include "broker/snippet.h"
+#include "soif/soif.h"
+
+struct search;
+
+enum { SEARCH_PAGE_MOST = 100, SEARCH_TITLE = 200 /* bytes of a title that are shown */ };
+
+/* data: the data directory. What is not there yet is looked for again with every question. */
+int search_open(struct search **ret, const char *data, struct err *err);
+void search_close(struct search **s);
+
+struct search_ask {
+	struct str words;      /* as doc/query.md says */
+	struct str site, type; /* only documents of this host, of this type; empty: all */
+	enum query_order order;
+	uint32_t limit, offset;
+	int64_t budget_us; /* 0: as long as it takes */
+	bool exact_total;
+};
+
+struct search_row {
+	struct str url;
+	struct str host; /* of the URL, a slice of it */
+	struct str type; /* "HTML" */
+	struct marked title, snippet;
+	int64_t time_s; /* when it changed last, 0: not known */
+	uint64_t size;  /* bytes of the document, 0: not known */
+	float score;
+};
+
+struct search_answer {
+	struct search_row *row;
+	size_t n;
+	uint64_t total, documents; /* documents: in the index */
+	bool total_exact, cut;     /* cut: the time was up, these are the best until then */
+	int64_t took_us;
+};
+
+/* Any number of threads at once; everything in *ret lies in the arena. ERR_USAGE: the words are no
+ * query, err says where. */
+int search_run(struct search *s, const struct search_ask *ask, struct arena *arena,
+	       struct search_answer *ret, struct err *err);
+/* The document of a URL as it was indexed. 1: there is none. */
+int search_document(struct search *s, struct str url, struct arena *arena, struct soif *ret,
+		    struct err *err);
+/* Documents in the index and its last commit; 0 and 0 when there is none yet. */
+int search_stats(struct search *s, uint64_t *ret_documents, uint64_t *ret_generation,
+		 struct err *err);
+
+/* What a document is found by beside its words, as one word each: who writes the index gives it
+ * these attributes with search_word() of the host and of the type. */
+#define SEARCH_SITE "site-is"
+#define SEARCH_TYPE "type-is"
+struct str search_word(struct str value, struct arena *arena);
+/* The host of a URL with its port, a slice of it. */
+struct str search_host(struct str url);

@@ -1,0 +1,110 @@
+/* garner add: URLs for the crawl. */
+#include "base/url.h"
+#include "cmd/commands.h"
+#include "cmd/input.h"
+#include "shepherd/requests.h"
+
+#include <limits.h>
+
+struct add_options {
+	const char *from;
+};
+
+static const struct cmd_option options[] = {
+	{0,
+	 "FILE",
+	 {"from", VALUE_TEXT_AT(struct add_options, from), .fallback = "",
+	  .help = "a list of URLs, one a line; - is standard input"}},
+};
+
+struct adding {
+	struct buf lines;
+	uint64_t added, bad;
+};
+
+static int add(struct adding *a, struct str text)
+{
+	char room[URL_MAX], strict[URL_STRICT_MAX + 1];
+	struct url url, canon;
+	int rc = url_parse(text, NULL, room, sizeof room, &url);
+	if (rc == 0 && url.protocol == URL_FTP)
+		rc = -URL_PROTOCOL;
+	if (rc == 0)
+		rc = url_canon(&url, true, strict, sizeof strict, &canon);
+	if (rc != 0) {
+		fprintf(stderr, "garner: %.*s: %s\n", (int)MIN(text.n, 200), text.p,
+			url_error_text(rc));
+		a->bad++;
+		return 0;
+	}
+	a->added++;
+	buf_add_str(&a->lines, canon.href);
+	buf_add_byte(&a->lines, '\n');
+	return 0;
+}
+
+static int add_line(void *ctx, const char *name, uint64_t line, struct str text, struct err *err)
+{
+	(void)name, (void)line, (void)err;
+	text = str_trim(text);
+	return text.n && text.p[0] != '#' ? add(ctx, text) : 0;
+}
+
+static int run(const struct cmd_call *call)
+{
+	const struct add_options *o = call->options;
+	struct adding a = {.lines = BUF_INIT(64 << 20)};
+	char data[PATH_MAX];
+	struct err err;
+	int code = cmd_data(call, data, sizeof data), rc = 0;
+	if (code != 0)
+		return code;
+	for (int i = 0; i < call->argc; i++)
+		(void)add(&a, str_of(call->argv[i]));
+	if (o->from[0]) {
+		char *const argv[] = {(char *)o->from, NULL};
+		struct cmd_call list = *call;
+		list.argc = 1;
+		list.argv = argv;
+		rc = cmd_read_lines(&list, 0, (size_t)2 * URL_TEXT_MAX, add_line, &a, &err);
+	}
+	if (rc == 0 && a.lines.over)
+		rc = err_set(&err, ERR_USAGE, "more than %zu bytes of URLs at once", a.lines.max);
+	if (rc == 0 && a.added)
+		rc = requests_add(data, buf_str(&a.lines), &err);
+	buf_free(&a.lines);
+	if (rc < 0)
+		return cmd_fail(call, &err);
+	if (a.added)
+		fprintf(call->out,
+			"%llu URL%s added; the role shepherd gathers them and their sites\n",
+			(unsigned long long)a.added, a.added == 1 ? "" : "s");
+	return a.bad ? (a.added ? 3 : 2) : a.added ? 0 : 1;
+}
+
+static const struct cmd_example examples[] = {
+	{"garner add https://example.org/", "gather this site from its first page on"},
+	{"garner add --from urls.txt", "many at once"},
+};
+static const struct cmd_exit exits[] = {{1, "there was no URL"},
+					{3, "some of them are no URLs that can be gathered"}};
+
+const struct command add_command = {
+	.name = "add",
+	.summary = "give the crawl a site to gather",
+	.description =
+		"Puts URLs into the crawl, where they stay until they are taken out. Pages "
+		"that they link to are gathered too, as far as they are on the same site "
+		"(shepherd.follow). A URL that is known already is looked at again.\n\n"
+		"It is kept when the command has ended, whether or not the role shepherd runs.",
+	.options = options,
+	.noptions = ARRAY_LEN(options),
+	.options_size = sizeof(struct add_options),
+	.args = "[URL...]",
+	.max_args = -1,
+	.examples = examples,
+	.nexamples = ARRAY_LEN(examples),
+	.exits = exits,
+	.nexits = ARRAY_LEN(exits),
+	.run = run,
+};

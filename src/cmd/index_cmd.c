@@ -1,0 +1,179 @@
+/* garner index: indexes at the command line. */
+#include "cmd/index_cmd.h"
+
+#include "base/jsonw.h"
+#include "cmd/commands.h"
+
+#include <inttypes.h>
+#include <limits.h>
+
+void index_path(const char *folder, const char *name, char *ret)
+{
+	snprintf(ret, PATH_MAX, "%s/%s", folder, name);
+}
+
+int index_open(const char *folder, struct words_reader **ret, struct docstore **ret_docs,
+	       struct err *err)
+{
+	char path[PATH_MAX];
+	struct docstore *docs = NULL;
+	index_path(folder, "docs", path);
+	if (docstore_open_read(&docs, path, err) < 0)
+		return -1;
+	index_path(folder, "words", path);
+	int rc = words_open(ret, path, err);
+	if (rc != 0) {
+		docstore_close(&docs);
+		return rc < 0 ? -1
+			      : err_set(err, ERR_USAGE,
+					"%s: there is no words index; garner index words build "
+					"makes one",
+					path);
+	}
+	*ret_docs = docs;
+	return 0;
+}
+
+/* stats */
+
+struct stats_options {
+	bool json;
+};
+
+struct figure {
+	const char *name;
+	uint64_t value;
+};
+
+static void print_figures(const struct cmd_call *call, const struct figure *f, size_t n, bool json)
+{
+	CLEANUP(buf_free) struct buf out = BUF_INIT(1 << 16);
+	struct jsonw j = JSONW_INIT(&out);
+	if (json)
+		jsonw_object(&j);
+	for (size_t i = 0; i < n; i++)
+		if (json)
+			jsonw_put_uint(&j, f[i].name, f[i].value);
+		else
+			buf_printf(&out, "%-24s %15" PRIu64 "\n", f[i].name, f[i].value);
+	if (json) {
+		jsonw_object_end(&j);
+		buf_add_byte(&out, '\n');
+	}
+	fwrite(buf_text(&out), 1, out.n, call->out);
+}
+
+static int run_stats(const struct cmd_call *call)
+{
+	const struct stats_options *o = call->options;
+	struct words_reader *r = NULL;
+	struct docstore *docs = NULL;
+	struct docstore_stats d = {0};
+	struct words_stats w;
+	struct err err;
+	if (index_open(call->argv[0], &r, &docs, &err) < 0)
+		return cmd_fail(call, &err);
+	words_stats(r, &w);
+	int rc = docs ? docstore_stats(docs, &d, &err) : 0;
+	words_close(&r);
+	docstore_close(&docs);
+	if (rc < 0)
+		return cmd_fail(call, &err);
+	const struct figure figures[] = {
+		{"generation", w.generation},
+		{"segments", w.segments},
+		{"documents", w.docs},
+		{"deleted_documents", w.deleted_docs},
+		{"words", w.occurrences},
+		{"index_bytes", w.file_bytes},
+		{"stored_documents", d.docs},
+		{"stored_deleted", d.deleted_docs},
+		{"stored_text_bytes", d.text_bytes},
+		{"stored_bytes", d.file_bytes},
+		{"stored_files", d.files},
+	};
+	print_figures(call, figures, ARRAY_LEN(figures), o->json);
+	return 0;
+}
+
+static const struct cmd_option stats_options[] = {
+	{.spec = {"json", VALUE_BOOL_AT(struct stats_options, json), .help = "as JSON"}},
+};
+static const struct cmd_exit open_exits[] = {
+	{ERR_DAMAGED, "the index is damaged or of another version"},
+	{ERR_SYSTEM, "the index cannot be read"},
+};
+const struct command index_stats_command = {
+	.name = "stats",
+	.summary = "how many documents, words and bytes there are",
+	.options = stats_options,
+	.noptions = ARRAY_LEN(stats_options),
+	.options_size = sizeof(struct stats_options),
+	.args = "DIR",
+	.args_help = "the folder of the index",
+	.min_args = 1,
+	.max_args = 1,
+	.exits = open_exits,
+	.nexits = ARRAY_LEN(open_exits),
+	.run = run_stats,
+};
+
+/* check */
+
+static int run_check(const struct cmd_call *call)
+{
+	struct words_reader *r = NULL;
+	struct docstore *docs = NULL;
+	struct words_stats w;
+	struct err err;
+	if (index_open(call->argv[0], &r, &docs, &err) < 0)
+		return cmd_fail(call, &err);
+	words_stats(r, &w);
+	int rc = words_verify(r, &err);
+	if (rc == 0 && docs)
+		rc = docstore_verify(docs, &err);
+	words_close(&r);
+	docstore_close(&docs);
+	if (rc < 0)
+		return cmd_fail(call, &err);
+	fprintf(call->out, "%" PRIu64 " documents in %" PRIu64 " segments, all sound\n", w.docs,
+		w.segments);
+	return 0;
+}
+
+const struct command index_check_command = {
+	.name = "check",
+	.summary = "verify every page of an index and every document",
+	.description = "Reads all of it, also while it is written. garner check verifies single "
+		       "files.",
+	.args = "DIR",
+	.args_help = "the folder of the index",
+	.min_args = 1,
+	.max_args = 1,
+	.exits = open_exits,
+	.nexits = ARRAY_LEN(open_exits),
+	.run = run_check,
+};
+
+static const struct command *const word_subs[] = {
+	&index_build_command, &index_query_command, &index_stats_command,
+	&index_check_command, &index_dump_command,
+};
+static const struct command words_command = {
+	.name = "words",
+	.summary = "documents by their words",
+	.description = "A folder DIR holds a words index (words/) and the documents themselves "
+		       "(docs/), as the broker keeps them in its own.",
+	.subs = word_subs,
+	.nsubs = ARRAY_LEN(word_subs),
+};
+
+static const struct command *const subs[] = {&words_command};
+const struct command index_command = {
+	.name = "index",
+	.summary = "build, ask and check indexes",
+	.description = "What the roles do by themselves, by hand: for files of documents, for "
+		       "measurements, and to look into an index.",
+	.subs = subs,
+	.nsubs = ARRAY_LEN(subs),
+};

@@ -1,0 +1,290 @@
+/* garner index words query */
+#include "base/jsonw.h"
+#include "cmd/index_cmd.h"
+#include "cmd/input.h"
+#include "index/token.h"
+
+#include <inttypes.h>
+#include <time.h>
+
+enum { REPEATS_MOST = 1000 };
+
+struct query_command_options {
+	bool batch, count, json, exact, explain;
+	int64_t limit, offset, repeat;
+	int64_t budget_us;
+	int order;
+};
+
+struct asking {
+	const struct cmd_call *call;
+	const struct query_command_options *o;
+	struct words_reader *reader;
+	struct docstore *docs;
+	struct token_rules *rules;
+	struct arena arena;
+	struct buf out;
+	uint64_t found, failed;
+};
+
+static double thread_us(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+
+static int ask_once(struct asking *a, struct str text, struct hits *ret, struct err *err)
+{
+	const struct query_options options = {.exact = a->o->exact};
+	struct query q;
+	if (words_refresh(&a->reader, err) < 0 ||
+	    query_parse(text, &options, a->rules, &a->arena, &q, err) < 0)
+		return -1;
+	q.order = (enum query_order)a->o->order;
+	q.limit = a->o->count ? 0 : (uint32_t)a->o->limit;
+	q.offset = (uint32_t)a->o->offset;
+	q.budget_us = a->o->budget_us;
+	q.exact_total = a->o->count;
+	q.explain = a->o->explain;
+	return words_query(a->reader, &q, &a->arena, ret, err);
+}
+
+/* The answer, and the CPU time that the library took for it: the least of all repeats. */
+static int ask(struct asking *a, struct str text, struct hits *ret, double *ret_us, struct err *err)
+{
+	for (int64_t i = 0; i < a->o->repeat; i++) {
+		arena_clear(&a->arena);
+		double from = thread_us();
+		if (ask_once(a, text, ret, err) < 0)
+			return -1;
+		double us = thread_us() - from;
+		*ret_us = i == 0 ? us : MIN(*ret_us, us);
+	}
+	a->found += ret->total;
+	return 0;
+}
+
+static void flush(struct asking *a)
+{
+	fwrite(buf_text(&a->out), 1, a->out.n, a->call->out);
+	buf_clear(&a->out);
+}
+
+static void put_totals(struct jsonw *j, const struct hits *hits, double us)
+{
+	jsonw_key(j, "us");
+	jsonw_real(j, us);
+	jsonw_put_uint(j, "total", hits->total);
+	jsonw_put_bool(j, "exact", hits->total_exact);
+	if (hits->cut)
+		jsonw_put_bool(j, "cut", true);
+}
+
+/* A line of the batch; one that cannot be asked is an answer too, so that lines stay in step. */
+static int batch_line(void *ctx, const char *name, uint64_t line, struct str text, struct err *err)
+{
+	struct asking *a = ctx;
+	struct hits hits = {0};
+	double us = 0;
+	struct jsonw j = JSONW_INIT(&a->out);
+	int rc = ask(a, text, &hits, &us, err);
+	jsonw_object(&j);
+	if (rc < 0) {
+		a->failed++;
+		jsonw_put_text(&j, "error", err->msg);
+		if (err->code != ERR_USAGE) {
+			(void)err_in(err, "%s:%" PRIu64, name, line);
+			return -1;
+		}
+	} else {
+		put_totals(&j, &hits, us);
+		jsonw_key(&j, "ids");
+		jsonw_array(&j);
+		for (size_t i = 0; i < hits.n; i++)
+			jsonw_str(&j, hits.hit[i].key);
+		jsonw_array_end(&j);
+		if (hits.explain.n)
+			jsonw_put_str(&j, "explain", hits.explain);
+	}
+	jsonw_object_end(&j);
+	buf_add_byte(&a->out, '\n');
+	flush(a);
+	if (fflush(a->call->out) != 0 || ferror(a->call->out))
+		return 1;
+	return 0;
+}
+
+/* Its title, where the document is kept. */
+static struct str title_of(struct asking *a, const struct hit *hit)
+{
+	struct soif doc;
+	struct err ignored;
+	if (!a->docs || !hit->addr ||
+	    docstore_get(a->docs, (struct docaddr){hit->addr}, &a->arena, &doc, &ignored) != 0)
+		return STR("");
+	struct str title = soif_get(&doc, STR("Title"));
+	return title.p ? str_trim(title) : STR("");
+}
+
+static void print_text(struct asking *a, const struct hits *hits)
+{
+	for (size_t i = 0; i < hits->n; i++) {
+		const struct hit *h = &hits->hit[i];
+		buf_printf(&a->out, "%8.3f  " STR_FMT "  ", (double)h->score, STR_ARG(h->key));
+		buf_add_str(&a->out, title_of(a, h));
+		buf_add_byte(&a->out, '\n');
+	}
+	buf_printf(&a->out, "%s%" PRIu64 " documents%s\n", hits->total_exact ? "" : "at least ",
+		   hits->total, hits->cut ? ", the time was up" : "");
+	buf_add_str(&a->out, hits->explain);
+}
+
+static void print_json(struct asking *a, const struct hits *hits, double us)
+{
+	struct jsonw j = JSONW_INIT(&a->out);
+	jsonw_object(&j);
+	put_totals(&j, hits, us);
+	jsonw_key(&j, "hits");
+	jsonw_array(&j);
+	for (size_t i = 0; i < hits->n; i++) {
+		jsonw_object(&j);
+		jsonw_put_str(&j, "key", hits->hit[i].key);
+		jsonw_key(&j, "score");
+		jsonw_real(&j, (double)hits->hit[i].score);
+		jsonw_put_int(&j, "time", hits->hit[i].time_s);
+		jsonw_put_str(&j, "title", title_of(a, &hits->hit[i]));
+		jsonw_object_end(&j);
+	}
+	jsonw_array_end(&j);
+	if (hits->explain.n)
+		jsonw_put_str(&j, "explain", hits->explain);
+	jsonw_object_end(&j);
+	buf_add_byte(&a->out, '\n');
+}
+
+static int single(struct asking *a, struct err *err)
+{
+	CLEANUP(buf_free) struct buf text = BUF_INIT(QUERY_TEXT_MOST + 1);
+	struct hits hits = {0};
+	double us = 0;
+	for (int i = 1; i < a->call->argc; i++)
+		buf_printf(&text, "%s%s", i > 1 ? " " : "", a->call->argv[i]);
+	if (text.over)
+		return err_set(err, ERR_USAGE, "a query has at most %d bytes", QUERY_TEXT_MOST);
+	if (ask(a, buf_str(&text), &hits, &us, err) < 0)
+		return -1;
+	if (a->o->json)
+		print_json(a, &hits, us);
+	else if (a->o->count)
+		buf_printf(&a->out, "%" PRIu64 "\n", hits.total);
+	else
+		print_text(a, &hits);
+	flush(a);
+	return 0;
+}
+
+static int work(struct asking *a, struct err *err)
+{
+	if (a->o->batch != (a->call->argc == 1))
+		return err_set(err, ERR_USAGE,
+			       a->o->batch ? "--batch takes its queries from standard input"
+					   : "no query is given; --batch reads them from standard "
+					     "input");
+	if (index_open(a->call->argv[0], &a->reader, &a->docs, err) < 0 ||
+	    token_rules_open(&a->rules, str_of(words_settings(a->reader)->language), err) < 0)
+		return -1;
+	if (!a->o->batch)
+		return single(a, err);
+	return cmd_read_lines(a->call, 1, QUERY_TEXT_MOST, batch_line, a, err) < 0 ? -1 : 0;
+}
+
+static int run_query(const struct cmd_call *call)
+{
+	struct err err;
+	struct asking a = {.call = call,
+			   .o = call->options,
+			   .arena = ARENA_INIT(SIZE_MAX),
+			   .out = BUF_INIT(SIZE_MAX / 2)};
+	int rc = work(&a, &err);
+	int code = rc < 0                  ? cmd_fail(call, &err)
+		   : a.failed              ? ERR_PARTLY
+		   : a.found || a.o->batch ? 0
+					   : 1;
+	words_close(&a.reader);
+	docstore_close(&a.docs);
+	token_rules_close(&a.rules);
+	arena_free(&a.arena);
+	buf_free(&a.out);
+	return code;
+}
+
+static const char *const order_words[] = {
+	[QUERY_BY_RANK] = "rank", [QUERY_BY_TIME] = "time", [QUERY_ANYHOW] = "none", NULL};
+
+static const struct cmd_option query_options[] = {
+	{.spec = {"batch", VALUE_BOOL_AT(struct query_command_options, batch),
+		  .help = "one query per line of standard input, one JSON object per line out"}},
+	{.spec = {"budget", VALUE_TIME_AT(struct query_command_options, budget_us), .min = 0,
+		  .max = 3.6e9, .fallback = "0",
+		  .help = "time after which the best so far is the answer; 0: none"},
+	 .arg = "TIME"},
+	{'c',
+	 NULL,
+	 {"count", VALUE_BOOL_AT(struct query_command_options, count),
+	  .help = "only how many documents there are, exactly"}},
+	{.spec = {"exact", VALUE_BOOL_AT(struct query_command_options, exact),
+		  .help = "regard case and accents"}},
+	{.spec = {"explain", VALUE_BOOL_AT(struct query_command_options, explain),
+		  .help = "say what was done and how the first were rated"}},
+	{.spec = {"json", VALUE_BOOL_AT(struct query_command_options, json),
+		  .help = "the answer as JSON"}},
+	{'k',
+	 "N",
+	 {"limit", VALUE_INT_AT(struct query_command_options, limit), .fallback = "10", .min = 0,
+	  .max = QUERY_LIMIT_MOST / 2, .help = "so many documents at most"}},
+	{.spec = {"offset", VALUE_INT_AT(struct query_command_options, offset), .fallback = "0",
+		  .min = 0, .max = QUERY_LIMIT_MOST / 2, .help = "without the first so many"},
+	 .arg = "N"},
+	{.spec = {"order", VALUE_WORD_AT(struct query_command_options, order), .words = order_words,
+		  .fallback = "rank", .help = "the best first, the newest first, or any order"},
+	 .arg = "ORDER"},
+	{.spec = {"repeat", VALUE_INT_AT(struct query_command_options, repeat), .fallback = "1",
+		  .min = 1, .max = REPEATS_MOST,
+		  .help = "ask each so many times and tell the least time, for measurements"},
+	 .arg = "N"},
+};
+static const struct cmd_example query_examples[] = {
+	{"garner index words query DIR 'title : (linux OR kernel) AND \"file system\"'",
+	 "attributes, operators, phrases"},
+	{"garner index words query DIR --batch -k 100 < queries", "keys and times as JSON lines"},
+};
+static const struct cmd_exit query_exits[] = {
+	{1, "no document was found"},
+	{ERR_PARTLY, "some queries of a batch could not be read"},
+	{ERR_DAMAGED, "the index is damaged or of another version"},
+	{ERR_SYSTEM, "the index cannot be read"},
+};
+const struct command index_query_command = {
+	.name = "query",
+	.summary = "find documents by their words",
+	.description =
+		"Answers a query with the best documents: score, key, title. Words next to each "
+		"other must all be there; AND, OR, NOT, brackets, \"phrases\", attribute : value "
+		"and comparisons (size > 100) combine them; doc/query.md has the language.\n\n"
+		"With --batch each answer is an object with us (CPU microseconds in the library), "
+		"total (exact says whether there may be more), and ids, the keys of the documents; "
+		"or with error.",
+	.options = query_options,
+	.noptions = ARRAY_LEN(query_options),
+	.options_size = sizeof(struct query_command_options),
+	.args = "DIR [WORD...]",
+	.args_help = "the folder of the index, and the query",
+	.min_args = 1,
+	.max_args = -1,
+	.examples = query_examples,
+	.nexamples = ARRAY_LEN(query_examples),
+	.exits = query_exits,
+	.nexits = ARRAY_LEN(query_exits),
+	.run = run_query,
+};

@@ -1,0 +1,192 @@
+/* garner search: what the index has for some words. */
+#include "broker/search.h"
+
+#include "base/clock.h"
+#include "broker/search_json.h"
+#include "cmd/commands.h"
+#include "cmd/help.h"
+
+#include <limits.h>
+#include <unistd.h>
+
+struct search_options {
+	int64_t limit, page;
+	const char *site, *type;
+	int order;
+	bool json, urls;
+};
+
+static const char *const orders[] = {"rank", "time", "none", NULL};
+
+static const struct cmd_option options[] = {
+	{'n',
+	 "N",
+	 {"limit", VALUE_INT_AT(struct search_options, limit), .fallback = "10", .min = 1,
+	  .max = SEARCH_PAGE_MOST, .help = "results on a page"}},
+	{'p',
+	 "N",
+	 {"page", VALUE_INT_AT(struct search_options, page), .fallback = "1", .min = 1, .max = 1000,
+	  .help = "which page"}},
+	{0,
+	 "HOST",
+	 {"site", VALUE_TEXT_AT(struct search_options, site), .fallback = "",
+	  .help = "only documents of this host"}},
+	{0,
+	 "TYPE",
+	 {"type", VALUE_TEXT_AT(struct search_options, type), .fallback = "",
+	  .help = "only documents of this type: HTML, Text ..."}},
+	{0,
+	 "ORDER",
+	 {"order", VALUE_WORD_AT(struct search_options, order), .words = orders, .fallback = "rank",
+	  .help = "the best first, the newest first, or as they lie"}},
+	{0, NULL, {"json", VALUE_BOOL_AT(struct search_options, json), .help = "as JSON"}},
+	{0,
+	 NULL,
+	 {"urls", VALUE_BOOL_AT(struct search_options, urls), .help = "only URLs, a line each"}},
+};
+
+#define BOLD "\033[1m"
+#define GREEN "\033[32m"
+#define DIM "\033[2m"
+#define PLAIN "\033[0m"
+
+/* Text of others: what a terminal could take for a command is left out. */
+static void put_safe(struct buf *out, struct str text)
+{
+	for (size_t i = 0; i < text.n; i++) {
+		unsigned char c = (unsigned char)text.p[i];
+		bool c1 = c == 0xc2 && i + 1 < text.n && (unsigned char)text.p[i + 1] < 0xa0;
+		if (c1)
+			i++;
+		else if (c >= ' ' && c != 0x7f)
+			buf_add_byte(out, (char)c);
+	}
+}
+
+static void put_marked(struct buf *out, const struct marked *m, bool colour)
+{
+	size_t at = 0;
+	buf_add_text(out, m->cut_before ? "... " : "");
+	for (size_t i = 0; i < m->n; i++) {
+		put_safe(out, (struct str){m->text.p + at, m->mark[i].at - at});
+		buf_add_text(out, colour ? BOLD : "");
+		put_safe(out, (struct str){m->text.p + m->mark[i].at, m->mark[i].n});
+		buf_add_text(out, colour ? PLAIN : "");
+		at = m->mark[i].at + m->mark[i].n;
+	}
+	put_safe(out, (struct str){m->text.p + at, m->text.n - at});
+	buf_add_text(out, m->cut_after ? " ..." : "");
+}
+
+static void put_row(struct buf *out, const struct search_row *row, uint64_t number, bool colour)
+{
+	buf_printf(out, "%3llu. ", (unsigned long long)number);
+	put_marked(out, &row->title, colour);
+	buf_printf(out, "\n     %s", colour ? GREEN : "");
+	put_safe(out, row->url);
+	buf_printf(out, "%s\n", colour ? PLAIN : "");
+	if (row->snippet.text.n) {
+		buf_add_text(out, "     ");
+		put_marked(out, &row->snippet, colour);
+		buf_add_byte(out, '\n');
+	}
+	buf_add_byte(out, '\n');
+}
+
+static void put_summary(struct buf *out, const struct search_ask *ask,
+			const struct search_answer *a, int64_t page)
+{
+	buf_printf(out, "%s%llu of %llu documents, %.1f ms", a->total_exact ? "" : "at least ",
+		   (unsigned long long)a->total, (unsigned long long)a->documents,
+		   (double)a->took_us / 1000.0);
+	if (a->cut)
+		buf_add_text(out, ", stopped because it took too long");
+	if (ask->offset + a->n < a->total)
+		buf_printf(out, "; the next page: --page %lld", (long long)page + 1);
+	buf_add_byte(out, '\n');
+}
+
+static void print(const struct search_ask *ask, const struct search_answer *a,
+		  const struct search_options *o, bool colour, struct buf *out)
+{
+	struct jsonw j = JSONW_INIT(out);
+	if (o->json) {
+		search_answer_json(ask, a, &j);
+		buf_add_byte(out, '\n');
+		return;
+	}
+	for (size_t i = 0; i < a->n; i++) {
+		if (o->urls) {
+			put_safe(out, a->row[i].url);
+			buf_add_byte(out, '\n');
+		} else {
+			put_row(out, &a->row[i], ask->offset + i + 1, colour);
+		}
+	}
+	if (!o->urls)
+		put_summary(out, ask, a, o->page);
+}
+
+static int run(const struct cmd_call *call)
+{
+	const struct search_options *o = call->options;
+	CLEANUP(search_close) struct search *s = NULL;
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(1 << 30);
+	CLEANUP(buf_free) struct buf words = BUF_INIT(QUERY_TEXT_MOST), out = BUF_INIT(64 << 20);
+	struct search_answer answer;
+	char data[PATH_MAX];
+	struct err err;
+	int code = cmd_data(call, data, sizeof data);
+	if (code != 0)
+		return code;
+	for (int i = 0; i < call->argc; i++)
+		buf_printf(&words, "%s%s", i ? " " : "", call->argv[i]);
+	struct search_ask ask = {
+		.words = buf_str(&words),
+		.site = str_of(o->site),
+		.type = str_of(o->type),
+		.order = (enum query_order)o->order,
+		.limit = (uint32_t)o->limit,
+		.offset = (uint32_t)((o->page - 1) * o->limit),
+	};
+	if (search_open(&s, data, &err) < 0 || search_run(s, &ask, &arena, &answer, &err) < 0)
+		return cmd_fail(call, &err);
+	if (answer.documents == 0 && !o->json) {
+		fprintf(stderr,
+			"garner: nothing is indexed in %s yet; garner add URL, then "
+			"garner up\n",
+			data);
+		return 1;
+	}
+	print(&ask, &answer, o, help_wants_bold(call->out), &out);
+	fwrite(buf_text(&out), 1, out.n, call->out);
+	return answer.n ? 0 : 1;
+}
+
+static const struct cmd_example examples[] = {
+	{"garner search free software", "documents with both words"},
+	{"garner search '\"public license\" NOT gpl'", "a phrase, without a word"},
+	{"garner search 'title : manual' --site 127.0.0.1:8081", "by attribute, on one host"},
+};
+
+static const struct cmd_exit exits[] = {{1, "nothing was found"}, {4, "the index is damaged"}};
+
+const struct command search_command = {
+	.name = "search",
+	.summary = "search what was gathered",
+	.description = "Prints title, URL and the part of the text that shows the words, the best "
+		       "documents first. Words are all looked for; AND, OR, NOT, brackets, "
+		       "\"phrases\" and attribute : value are understood.",
+	.options = options,
+	.noptions = ARRAY_LEN(options),
+	.options_size = sizeof(struct search_options),
+	.args = "WORDS...",
+	.min_args = 1,
+	.max_args = -1,
+	.args_help = "Several arguments are one query, with blanks between them.",
+	.examples = examples,
+	.nexamples = ARRAY_LEN(examples),
+	.exits = exits,
+	.nexits = ARRAY_LEN(exits),
+	.run = run,
+};

@@ -1,0 +1,384 @@
+/* garner shep: the crawl's files at the command line. */
+#include "base/clock.h"
+#include "base/jsonw.h"
+#include "cmd/commands.h"
+#include "shepherd/bucket.h"
+#include "shepherd/plan.h"
+#include "shepherd/recover.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <unistd.h>
+
+enum { JSON_MOST = 64 << 20 };
+
+struct shep_options {
+	bool json, rebuild;
+	int64_t shift;
+	bool index, journal, contrib, changes, sites, plan, checkpoints, gone;
+};
+
+static const struct cmd_exit exits[] = {
+	{1, "there is no crawl in the data directory, or no such state"},
+	{ERR_DAMAGED, "a file of the crawl is damaged and could not be mended"},
+	{ERR_BUSY, "another process writes the crawl"},
+	{ERR_SYSTEM, "a file cannot be read or written"},
+};
+
+/* The folder of the crawl. 0, or the exit code. */
+static int find_folder(const struct cmd_call *call, char ret[PATH_MAX])
+{
+	char data[PATH_MAX];
+	struct err err;
+	int code = cmd_data(call, data, sizeof data);
+	if (code)
+		return code;
+	if (snprintf(ret, PATH_MAX, "%s/shepherd", data) < PATH_MAX)
+		return 0;
+	err_set(&err, ERR_USAGE, "%s: the path is too long", data);
+	return cmd_fail(call, &err);
+}
+
+/* 0, or the exit code: 1 when nothing was made yet. */
+static int open_states(const struct cmd_call *call, bool write, struct states **ret)
+{
+	char folder[PATH_MAX];
+	struct err err;
+	int code = find_folder(call, folder);
+	if (code)
+		return code;
+	int rc = states_open(ret, folder, write, &err);
+	if (rc == 1) {
+		err_set(&err, ERR_USAGE,
+			"%s: there is no crawl yet; make one with garner shep init", folder);
+		(void)cmd_fail(call, &err);
+		return 1;
+	}
+	return rc < 0 ? cmd_fail(call, &err) : 0;
+}
+
+static int run_init(const struct cmd_call *call)
+{
+	const struct shep_options *o = call->options;
+	char folder[PATH_MAX];
+	struct err err;
+	int code = find_folder(call, folder);
+	if (code)
+		return code;
+	if (states_init(folder, (unsigned)o->shift, clock_wall_us(), &err) < 0)
+		return cmd_fail(call, &err);
+	fprintf(call->out, "%s: made, with an empty state\n", folder);
+	return 0;
+}
+
+/* States */
+
+static uint64_t urls_of(struct states *s, const char *name)
+{
+	struct state *st = NULL;
+	const struct url_index *index;
+	struct err ignored;
+	uint64_t n = 0;
+	if (state_open(&st, s, name, &ignored) == 0 && state_index(st, &index, &ignored) == 0)
+		n = url_index_items(index);
+	state_free(&st);
+	return n;
+}
+
+static const char *phase_of(const struct state_info *info)
+{
+	return info->damaged ? "damaged" : phase_name(info->phase);
+}
+
+static void list_text(const struct cmd_call *call, struct states *s, const struct state_info *list,
+		      size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		fprintf(call->out, "%s %-10s %12" PRIu64 " URLs%s%s%s\n", list[i].name,
+			phase_of(&list[i]), urls_of(s, list[i].name),
+			*list[i].params.from ? ", from " : "", list[i].params.from,
+			list[i].locked ? ", locked" : "");
+}
+
+static void list_json(const struct cmd_call *call, struct states *s, const struct state_info *list,
+		      size_t n)
+{
+	struct buf out = BUF_INIT(JSON_MOST);
+	struct jsonw j = JSONW_INIT(&out);
+	jsonw_array(&j);
+	for (size_t i = 0; i < n; i++) {
+		jsonw_object(&j);
+		jsonw_put_text(&j, "name", list[i].name);
+		jsonw_put_text(&j, "phase", phase_of(&list[i]));
+		jsonw_put_text(&j, "from", *list[i].params.from ? list[i].params.from : NULL);
+		jsonw_put_uint(&j, "urls", urls_of(s, list[i].name));
+		jsonw_put_bool(&j, "locked", list[i].locked);
+		jsonw_object_end(&j);
+	}
+	jsonw_array_end(&j);
+	buf_add_byte(&out, '\n');
+	fwrite(buf_text(&out), 1, out.n, call->out);
+	buf_free(&out);
+}
+
+static int run_states(const struct cmd_call *call)
+{
+	const struct shep_options *o = call->options;
+	struct states *s = NULL;
+	struct arena arena = ARENA_INIT(64 << 20);
+	struct state_info *list;
+	struct err err;
+	size_t n;
+	int code = open_states(call, false, &s);
+	if (code == 0 && states_list(s, clock_wall_us(), &arena, &list, &n, &err) < 0)
+		code = cmd_fail(call, &err);
+	else if (code == 0)
+		(o->json ? list_json : list_text)(call, s, list, n);
+	states_close(&s);
+	arena_free(&arena);
+	return code;
+}
+
+/* Recovery */
+
+static void recovered_json(const struct cmd_call *call, const struct recovery *r)
+{
+	struct buf out = BUF_INIT(JSON_MOST);
+	struct jsonw j = JSONW_INIT(&out);
+	struct str rest = buf_str(&r->told), line;
+	jsonw_object(&j);
+	jsonw_put_uint(&j, "deleted", r->deleted);
+	jsonw_put_uint(&j, "rolled_back", r->rolled_back);
+	jsonw_put_uint(&j, "renumbered", r->renumbered);
+	jsonw_put_uint(&j, "rebuilt", r->rebuilt);
+	jsonw_put_uint(&j, "damaged", r->damaged);
+	jsonw_key(&j, "told");
+	jsonw_array(&j);
+	while (str_cut(&rest, '\n', &line) == 0)
+		if (line.n)
+			jsonw_str(&j, line);
+	jsonw_array_end(&j);
+	jsonw_object_end(&j);
+	buf_add_byte(&out, '\n');
+	fwrite(buf_text(&out), 1, out.n, call->out);
+	buf_free(&out);
+}
+
+static int run_recover(const struct cmd_call *call)
+{
+	const struct shep_options *o = call->options;
+	struct states *s = NULL;
+	struct recovery r = {0};
+	struct err err;
+	int code = open_states(call, true, &s);
+	if (code)
+		return code;
+	int rc = (o->rebuild ? states_rebuild : states_recover)(s, clock_wall_us(), &r, &err);
+	if (o->json)
+		recovered_json(call, &r);
+	else
+		fputs(r.told.n ? buf_text(&r.told) : "nothing to do\n", call->out);
+	recovery_free(&r);
+	states_close(&s);
+	return rc < 0 ? cmd_fail(call, &err) : 0;
+}
+
+/* Dump */
+
+struct part {
+	const char *file;
+	const struct format *format;
+	size_t wanted; /* where in the options */
+};
+
+#define PART(name)                                                         \
+	{                                                                  \
+#name, &name##_format, offsetof(struct shep_options, name) \
+	}
+static const struct part parts[] = {PART(index),   PART(sites),   PART(plan),       PART(journal),
+				    PART(contrib), PART(changes), PART(checkpoints)};
+
+static bool is_wanted(const struct shep_options *o, size_t at)
+{
+	bool wanted;
+	memcpy(&wanted, (const char *)o + at, sizeof wanted);
+	return wanted;
+}
+
+static void emit(void *ctx, struct str piece)
+{
+	const struct cmd_call *call = ctx;
+	fwrite(piece.p, 1, piece.n, call->out);
+}
+
+static int print_file(const struct cmd_call *call, const char *path, const struct format *format,
+		      bool title)
+{
+	struct err err;
+	if (access(path, F_OK) != 0)
+		return 0;
+	if (title)
+		fprintf(call->out, "%s:\n", path);
+	return format->print(path, emit, (void *)call, &err) < 0 ? cmd_fail(call, &err) : 0;
+}
+
+static int dump_state(const struct cmd_call *call, struct states *s, const struct state *st)
+{
+	const struct shep_options *o = call->options;
+	struct arena arena = ARENA_INIT(1 << 20);
+	bool all = !o->gone;
+	int code = 0;
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+		all = all && !is_wanted(o, parts[i].wanted);
+	fprintf(call->out, "state %s, %s\n", state_name(st), phase_name(state_phase(st)));
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		if (!all && !is_wanted(o, parts[i].wanted))
+			continue;
+		int rc = print_file(call, state_path(st, &arena, parts[i].file), parts[i].format,
+				    true);
+		code = code ? code : rc;
+	}
+	if (o->gone) {
+		int rc = print_file(call, states_path(s, &arena, "gone"), &gone_format, true);
+		code = code ? code : rc;
+	}
+	arena_free(&arena);
+	return code;
+}
+
+static int run_dump(const struct cmd_call *call)
+{
+	struct states *s = NULL;
+	struct state *st = NULL;
+	struct err err;
+	const char *name = call->argc ? call->argv[0] : "current";
+	int code = open_states(call, false, &s);
+	if (code)
+		return code;
+	int rc = state_open(&st, s, name, &err);
+	if (rc == 1) {
+		err_set(&err, ERR_USAGE, "there is no state %s; garner shep states lists them",
+			name);
+		(void)cmd_fail(call, &err);
+		code = 1;
+	} else if (rc < 0) {
+		code = cmd_fail(call, &err);
+	} else {
+		code = dump_state(call, s, st);
+	}
+	state_free(&st);
+	states_close(&s);
+	return code;
+}
+
+/* Tables */
+
+#define OPTIONS(list)                                                                              \
+	.options = list, .noptions = ARRAY_LEN(list), .options_size = sizeof(struct shep_options), \
+	.exits = exits, .nexits = ARRAY_LEN(exits)
+#define EXAMPLES(list) .examples = list, .nexamples = ARRAY_LEN(list)
+#define FLAG(letter, member, text)                                                        \
+	{                                                                                 \
+		letter, NULL,                                                             \
+		{                                                                         \
+#member, VALUE_BOOL_AT(struct shep_options, member), .help = text \
+		}                                                                         \
+	}
+
+static const struct cmd_option init_options[] = {
+	{0,
+	 "BITS",
+	 {"shift", VALUE_INT_AT(struct shep_options, shift), .fallback = "0", .min = 0,
+	  .max = BUCKET_SHIFT_MOST,
+	  .help = "alignment of buckets as a power of two; 7 takes the bucket file to 512 GB, each "
+		  "one more doubles that; 0: 7"}},
+};
+static const struct cmd_example init_examples[] = {
+	{"garner shep init", "a crawl that knows no URL yet"},
+};
+static const struct command init_command = {
+	.name = "init",
+	.summary = "make an empty crawl in the data directory",
+	.description = "Makes the bucket file and a first, empty state. Where there is a crawl "
+		       "already, nothing is changed.",
+	OPTIONS(init_options),
+	EXAMPLES(init_examples),
+	.run = run_init,
+};
+
+static const struct cmd_option states_options[] = {FLAG('j', json, "JSON")};
+static const struct cmd_example states_examples[] = {
+	{"garner shep states", "name, phase and number of URLs of each"},
+};
+static const struct command states_command = {
+	.name = "states",
+	.summary = "one line per state of the crawl, oldest first",
+	.description = "A state is all that is known of the crawl at one time. All but the newest "
+		       "are closed or corked. A state is locked when a reader needs it, or one "
+		       "before it.",
+	OPTIONS(states_options),
+	EXAMPLES(states_examples),
+	.run = run_states,
+};
+
+static const struct cmd_option recover_options[] = {
+	FLAG('j', json, "JSON"),
+	FLAG(0, rebuild, "make the index again from all buckets, as if it had been lost"),
+};
+static const struct cmd_example recover_examples[] = {
+	{"garner shep recover", "put the states in order, and say what was done"},
+	{"garner shep recover --rebuild", "read the whole bucket file"},
+};
+static const struct command recover_command = {
+	.name = "recover",
+	.summary = "put the states in order after a crash or damage",
+	.description =
+		"The shepherd does this by itself whenever it starts. What was interrupted is "
+		"rolled back to its last checkpoint or done again, an index that is lost or "
+		"damaged "
+		"is made again from what is left of it and from the buckets, and what was damaged "
+		"is named.",
+	OPTIONS(recover_options),
+	EXAMPLES(recover_examples),
+	.run = run_recover,
+};
+
+static const struct cmd_option dump_options[] = {
+	FLAG('i', index, "the URLs"),
+	FLAG(0, sites, "the sites"),
+	FLAG('p', plan, "what is to be gathered"),
+	FLAG('j', journal, "what came of it"),
+	FLAG(0, contrib, "URLs that were found"),
+	FLAG(0, changes, "what modules did to URLs"),
+	FLAG(0, checkpoints, "lengths that belong together"),
+	FLAG(0, gone, "URLs that were forgotten, of the whole crawl"),
+};
+static const struct cmd_example dump_examples[] = {
+	{"garner shep dump -j", "the journal of the newest state"},
+	{"garner shep dump -i closed", "all URLs of the newest closed state"},
+};
+static const struct command dump_sub = {
+	.name = "dump",
+	.summary = "print the files of a state",
+	.description = "Without options all of them. The state may be in use.",
+	.args = "[STATE]",
+	.args_help =
+		"the name of a state, \"closed\" or \"current\" (the newest, if none is named)",
+	.max_args = 1,
+	OPTIONS(dump_options),
+	EXAMPLES(dump_examples),
+	.run = run_dump,
+};
+
+static const struct command *const subs[] = {
+	&init_command,    &states_command,       &dump_sub,
+	&recover_command, &shep_buckets_command, &shep_buckettool_command,
+};
+const struct command shep_command = {
+	.name = "shep",
+	.summary = "look after the files of the crawl",
+	.description = "The bucket file holds what was gathered, the states what is known of each "
+		       "URL.",
+	.subs = subs,
+	.nsubs = ARRAY_LEN(subs),
+};

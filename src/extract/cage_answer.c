@@ -1,0 +1,127 @@
+/* Answers, which a document may have written. Everything is looked at once, in a copy: the worker
+ * can still write to the memory that both share. */
+#include "base/hash.h"
+#include "extract/cage_inner.h"
+
+#include <stdio.h>
+
+static int wrong(struct err *err, const char *what)
+{
+	return err_set(err, ERR_DAMAGED, "its answer makes no sense (%s), it was ended", what);
+}
+
+/* Text of a fixed field that ends in NUL and is visible ASCII. */
+static bool is_word(const char *p, size_t cap)
+{
+	for (size_t i = 0; i < cap; i++) {
+		if (p[i] == 0)
+			return true;
+		if (p[i] <= ' ' || p[i] > '~')
+			return false;
+	}
+	return false;
+}
+
+static void *at_least(void *p, size_t *room, size_t n, size_t size)
+{
+	if (n <= *room)
+		return p;
+	*room = MAX(n, 2 * *room);
+	return mem_resize(p, *room * size);
+}
+
+/* The two areas of values, one behind the other. */
+static void copy_values(struct cage *c, const struct out *there, const struct cage_answer *a)
+{
+	c->copy = at_least(c->copy, &c->copy_room, a->side_n + a->text_n + 1, 1);
+	memcpy(c->copy, there->side, a->side_n);
+	memcpy(c->copy + a->side_n, there->text, a->text_n);
+}
+
+/* Where a value is in the copy; false: it is in neither area. */
+static bool locate(const struct cage *c, const struct out *there, const char *memory,
+		   const struct cage_answer *a, const struct cage_entry *e, struct str *ret)
+{
+	size_t side = (size_t)(there->side - memory), text = (size_t)(there->text - memory);
+	if (e->at >= text && e->at - text <= a->text_n && e->n <= a->text_n - (e->at - text))
+		*ret = (struct str){c->copy + a->side_n + (e->at - text), e->n};
+	else if (e->at >= side && e->at - side <= a->side_n && e->n <= a->side_n - (e->at - side))
+		*ret = (struct str){c->copy + (e->at - side), e->n};
+	else
+		return false;
+	return true;
+}
+
+static int copy_attrs(struct cage *c, const struct out *there, const char *memory,
+		      const struct cage_answer *a, struct err *err)
+{
+	c->attrs = at_least(c->attrs, &c->attrs_room, a->n, sizeof *c->attrs);
+	for (size_t i = 0; i < a->n; i++) {
+		struct cage_entry e;
+		struct attr *to = &c->attrs[i];
+		memcpy(&e, memory + i * sizeof e, sizeof e);
+		if (e.name <= ' ' || e.name > '~' || e.n > OUT_VALUE_MAX)
+			return wrong(err, "an attribute");
+		to->name = (char)e.name;
+		if (!locate(c, there, memory, a, &e, &to->value))
+			return wrong(err, "a value outside");
+	}
+	return 0;
+}
+
+int cage_take_answer(struct cage *c, const struct cage_worker *w, const struct cage_answer *a,
+		     struct cage_result *ret, struct err *err)
+{
+	struct out there;
+	char *memory = w->slot[a->slot].lent.body + cage_body_room(c->options.body_max);
+	out_begin(&there, memory, CAGE_OUT, 0);
+	if (a->n > there.max || a->side_n > there.side_max || a->text_n > there.text_max)
+		return wrong(err, "sizes");
+	if (a->type >= EXTRACT_TYPES || a->charset_source > CHARSET_BY_DEFAULT ||
+	    a->remark > a->n || !is_word(a->media_type, sizeof a->media_type) ||
+	    !is_word(a->charset, sizeof a->charset))
+		return wrong(err, "a field");
+	copy_values(c, &there, a);
+	if (copy_attrs(c, &there, memory, a, err) < 0)
+		return -1;
+	*ret = (struct cage_result){
+		.end = CAGE_READ,
+		.attrs = {c->attrs, a->n, a->n},
+		.reason = "",
+		.result = {.type = (enum extract_type)a->type,
+			   .charset = {charset_by_label(str_of(a->charset)),
+				       (enum charset_source)a->charset_source, 0},
+			   .bad_bytes = a->bad_bytes,
+			   .tokens = a->tokens,
+			   .links = a->links,
+			   .links_left_out = a->links_left_out,
+			   .flags = a->flags,
+			   .remark = STR("")},
+	};
+	memcpy(ret->result.media_type, a->media_type, sizeof ret->result.media_type);
+	if (a->remark)
+		ret->result.remark = str_from(c->attrs[a->remark - 1].value, 2);
+	return 0;
+}
+
+void cage_no_text(struct cage *c, const struct slot *s, enum cage_end end, const char *reason,
+		  struct cage_result *ret)
+{
+	enum { ROOM = 8 << 10, ENTRIES = 8 };
+	struct str body = {s->lent.body, s->body_n};
+	unsigned char digest[16];
+	char hex[33];
+	struct out out;
+	c->attrs = at_least(c->attrs, &c->attrs_room, ENTRIES, sizeof *c->attrs);
+	c->copy = at_least(c->copy, &c->copy_room, ROOM, 1);
+	out = (struct out){.attr = c->attrs, .max = ENTRIES, .side = c->copy, .side_max = ROOM};
+	md5(body, digest);
+	hex_print(digest, sizeof digest, hex);
+	out_number(&out, 'Z', body.n);
+	out_add(&out, 'C', str_of(hex));
+	out_meta(&out, 0, META_REMARK, str_of(reason));
+	*ret = (struct cage_result){.end = end,
+				    .attrs = {out.attr, out.n, out.n},
+				    .reason = reason,
+				    .result = {.type = EXTRACT_OTHER, .remark = str_of(reason)}};
+}

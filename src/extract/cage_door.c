@@ -1,0 +1,239 @@
+#include "extract/cage_door.h"
+#include "extract/cage_wire.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+bool door_no_new_privileges(void)
+{
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+}
+
+bool door_other_user(void)
+{
+	enum { NOBODY = 65534 };
+	if (geteuid() != 0)
+		return false;
+	return setgroups(0, NULL) == 0 && setresgid(NOBODY, NOBODY, NOBODY) == 0 &&
+	       setresuid(NOBODY, NOBODY, NOBODY) == 0;
+}
+
+bool door_limits(size_t memory)
+{
+	const struct {
+		int resource;
+		rlim_t limit;
+	} limits[] = {
+		{RLIMIT_DATA, memory}, {RLIMIT_NOFILE, 0},  {RLIMIT_NPROC, 0},    {RLIMIT_FSIZE, 0},
+		{RLIMIT_CORE, 0},      {RLIMIT_MEMLOCK, 0}, {RLIMIT_MSGQUEUE, 0},
+	};
+	bool all = true;
+	for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
+		if (limits[i].resource == RLIMIT_DATA && (memory == 0 || DOOR_SANITIZED))
+			continue;
+		struct rlimit r = {limits[i].limit, limits[i].limit};
+		all = setrlimit((__rlimit_resource_t)limits[i].resource, &r) == 0 && all;
+	}
+	return all;
+}
+
+/* Landlock: a set of rights that are handled and granted nowhere. The kernel's header may be older
+ * than the kernel, so the numbers stand here. */
+struct landlock_rights {
+	uint64_t files, net, scoped;
+};
+
+unsigned door_landlock(void)
+{
+	enum {
+		VERSION_FLAG = 1,
+		FILES_1 = 0x1fff,           /* all rights of version 1 */
+		FILES_2 = FILES_1 | 0x2000, /* moving between folders */
+		FILES_3 = FILES_2 | 0x4000, /* truncating */
+		FILES_5 = FILES_3 | 0x8000, /* ioctl of devices */
+		NET_4 = 3,                  /* binding and connecting of TCP */
+		SCOPED_6 = 3,               /* abstract sockets and signals of others */
+	};
+	long version = syscall(SYS_landlock_create_ruleset, NULL, 0, VERSION_FLAG);
+	if (version < 1)
+		return 0;
+	struct landlock_rights rights = {
+		.files = version >= 5   ? FILES_5
+			 : version >= 3 ? FILES_3
+			 : version >= 2 ? FILES_2
+					: FILES_1,
+		.net = version >= 4 ? NET_4 : 0,
+		.scoped = version >= 6 ? SCOPED_6 : 0,
+	};
+	size_t size = version >= 6 ? 24 : version >= 4 ? 16 : 8;
+	long fd = syscall(SYS_landlock_create_ruleset, &rights, size, 0);
+	if (fd < 0)
+		return 0;
+	bool held = syscall(SYS_landlock_restrict_self, fd, 0) == 0;
+	close((int)fd);
+	if (!held)
+		return 0;
+	return CAGE_LANDLOCK | (rights.net ? (unsigned)CAGE_LANDLOCK_NET : 0);
+}
+
+/* Seccomp: a program of classic BPF, put together from this table. */
+
+#if defined(__x86_64__)
+#define MACHINE AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define MACHINE AUDIT_ARCH_AARCH64
+#endif
+
+#ifdef MACHINE
+
+static const int allowed[] = {
+	SYS_munmap,
+	SYS_mremap,
+	SYS_brk,
+	SYS_madvise,
+	SYS_futex,
+	SYS_clock_gettime,
+	SYS_gettimeofday,
+	SYS_getrandom,
+	SYS_getpid,
+	SYS_gettid,
+	SYS_rt_sigreturn,
+	SYS_rt_sigaction,
+	SYS_rt_sigprocmask,
+	SYS_sched_yield,
+	SYS_restart_syscall,
+	SYS_exit,
+	SYS_exit_group,
+#if DOOR_SANITIZED
+	SYS_sigaltstack,
+	SYS_clock_nanosleep,
+	SYS_set_robust_list,
+	SYS_prctl,
+	SYS_mmap,
+	SYS_mprotect,
+#endif
+};
+
+/* What libraries ask on the way and can do without. All others end the process. */
+static const int refused[] = {
+	SYS_openat, SYS_newfstatat, SYS_fstat,  SYS_faccessat, SYS_readlinkat,        SYS_lseek,
+	SYS_close,  SYS_ioctl,      SYS_fcntl,  SYS_prlimit64, SYS_sysinfo,           SYS_uname,
+	SYS_getuid, SYS_geteuid,    SYS_getgid, SYS_getegid,   SYS_sched_getaffinity,
+#ifdef SYS_open
+	SYS_open,   SYS_stat,       SYS_lstat,  SYS_access,    SYS_readlink,          SYS_getrlimit,
+#endif
+};
+
+enum { PROGRAM_MAX = 128 };
+struct program {
+	struct sock_filter op[PROGRAM_MAX];
+	unsigned short n;
+};
+
+static void emit(struct program *p, uint16_t code, uint32_t k, uint8_t yes, uint8_t no)
+{
+	ENSURE(p->n < PROGRAM_MAX);
+	p->op[p->n++] = (struct sock_filter){code, yes, no, k};
+}
+static void load(struct program *p, size_t offset)
+{
+	emit(p, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
+}
+static void load_argument(struct program *p, size_t i)
+{
+	load(p, offsetof(struct seccomp_data, args) + i * sizeof(uint64_t)); /* its low half */
+}
+static void answer(struct program *p, uint32_t with)
+{
+	emit(p, BPF_RET | BPF_K, with, 0, 0);
+}
+static void on_call(struct program *p, int number, uint32_t with)
+{
+	emit(p, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 1);
+	answer(p, with);
+}
+
+/* Only on this descriptor, or on the other one (-1: none). */
+static void on_descriptor(struct program *p, int number, int fd, int other)
+{
+	emit(p, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 5);
+	load_argument(p, 0);
+	emit(p, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)fd, 1, 0);
+	emit(p, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(other < 0 ? fd : other), 0, 1);
+	answer(p, SECCOMP_RET_ALLOW);
+	answer(p, SECCOMP_RET_KILL_PROCESS);
+}
+
+/* Only memory of its own, and none that could be run. */
+static void on_mapping(struct program *p)
+{
+	uint32_t refuse = SECCOMP_RET_ERRNO | EACCES;
+	emit(p, BPF_JMP | BPF_JEQ | BPF_K, SYS_mprotect, 0, 4);
+	load_argument(p, 2);
+	emit(p, BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1);
+	answer(p, refuse);
+	answer(p, SECCOMP_RET_ALLOW);
+	emit(p, BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 0, 7);
+	load_argument(p, 2);
+	emit(p, BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 4, 0);
+	load_argument(p, 3);
+	emit(p, BPF_ALU | BPF_AND | BPF_K, MAP_SHARED | MAP_PRIVATE | MAP_ANONYMOUS, 0, 0);
+	emit(p, BPF_JMP | BPF_JEQ | BPF_K, MAP_PRIVATE | MAP_ANONYMOUS, 0, 1);
+	answer(p, SECCOMP_RET_ALLOW);
+	answer(p, refuse);
+}
+
+bool door_seccomp(void)
+{
+	struct program p = {.n = 0};
+	load(&p, offsetof(struct seccomp_data, arch));
+	emit(&p, BPF_JMP | BPF_JEQ | BPF_K, MACHINE, 1, 0);
+	answer(&p, SECCOMP_RET_KILL_PROCESS);
+	load(&p, offsetof(struct seccomp_data, nr));
+	/* the most frequent first */
+	on_descriptor(&p, SYS_read, CAGE_SOCKET_FD, -1);
+	on_descriptor(&p, SYS_write, CAGE_SOCKET_FD, STDERR_FILENO);
+	for (size_t i = 0; i < ARRAY_LEN(allowed); i++)
+		on_call(&p, allowed[i], SECCOMP_RET_ALLOW);
+	for (size_t i = 0; i < ARRAY_LEN(refused); i++)
+		on_call(&p, refused[i], SECCOMP_RET_ERRNO | EACCES);
+	if (!DOOR_SANITIZED)
+		on_mapping(&p);
+	/* abort() */
+	on_descriptor(&p, SYS_tgkill, (int)getpid(), -1);
+	answer(&p, SECCOMP_RET_KILL_PROCESS);
+	struct sock_fprog program = {.len = p.n, .filter = p.op};
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0;
+}
+
+#else
+
+bool door_seccomp(void)
+{
+	return false;
+}
+
+#endif
+
+unsigned door_shut(size_t memory)
+{
+	unsigned held = 0;
+	held |= door_other_user() ? (unsigned)CAGE_OTHER_USER : 0;
+	/* behind the change of user, which would forget it: when the owner dies, so do we */
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	held |= door_no_new_privileges() ? (unsigned)CAGE_NO_NEW_PRIVILEGES : 0;
+	held |= door_landlock();
+	held |= door_limits(memory) ? (unsigned)CAGE_LIMITS : 0;
+	held |= door_seccomp() ? (unsigned)CAGE_SECCOMP : 0;
+	return held;
+}

@@ -1,0 +1,27 @@
+/* What a worker gives up before it sees a document. Each lock holds by itself; where the kernel
+ * lacks one, the others hold, and the owner is told. */
+#pragma once
+#include "extract/cage.h"
+
+/* The sanitizers need memory and system calls of their own; their builds prove other things. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define DOOR_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define DOOR_SANITIZED 1
+#endif
+#endif
+#ifndef DOOR_SANITIZED
+#define DOOR_SANITIZED 0
+#endif
+
+/* Shuts all of them, for good. Returns the enum cage_locks that hold. memory: bytes, 0: no limit.
+ */
+unsigned door_shut(size_t memory);
+
+/* One by one, for tests; each true when it holds. */
+bool door_no_new_privileges(void);
+bool door_other_user(void);
+bool door_limits(size_t memory);
+unsigned door_landlock(void); /* CAGE_LANDLOCK, CAGE_LANDLOCK_NET */
+bool door_seccomp(void);

@@ -1,0 +1,10 @@
+/* A worker that tries what it must not, for the scene that proves the cage. In builds without fault
+ * points there is no such thing. */
+#pragma once
+#include "extract/extract.h"
+
+/* Which fault points are armed: parse.socket, parse.file, parse.memory, parse.cpu, parse.lie,
+ * parse.crash, each with the action "slow". 0: none, and nothing is done. */
+unsigned misbehaviours(void);
+/* Tries them, one after the other; what comes of it is a remark in the output. */
+void misbehave(unsigned which, struct out *out, struct extract_result *ret);

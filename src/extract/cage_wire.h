@@ -1,0 +1,71 @@
+/* What owner and worker say to each other: packets on a socket, bytes in shared memory. Both are of
+ * one build and one machine; the owner believes nothing of it before it has looked. */
+#pragma once
+#include "extract/cage.h"
+
+enum {
+	CAGE_MAGIC = 0x67524331,
+	CAGE_SOCKET_FD = 3,
+	CAGE_MEMORY_FD = 4,
+};
+
+/* The worker's first packet. */
+struct cage_hello {
+	uint32_t magic, locks;
+	char remark[256]; /* ends in NUL */
+};
+
+/* Documents go in packets of several, and answers come back so: waking the other side costs as much
+ * as reading some kilobytes. */
+struct cage_packet {
+	uint32_t magic, n;
+};
+
+/* A document: this, then the four texts one after the other. */
+struct cage_call {
+	uint32_t slot, noscript;
+	uint64_t body_n, links_max;
+	uint32_t url_n, content_type_n, charset_n, robots_n;
+};
+enum {
+	CAGE_CALL_MAX = sizeof(struct cage_call) + CAGE_HEADER_MAX,
+	CAGE_CALLS_MAX = sizeof(struct cage_packet) + CAGE_SLOTS * CAGE_CALL_MAX,
+};
+
+/* The answer. What is a name in struct extract_result goes as text. */
+struct cage_answer {
+	uint32_t slot;
+	uint32_t n; /* attributes */
+	uint32_t type, charset_source, flags;
+	uint64_t side_n, text_n;
+	uint64_t bad_bytes, tokens, links, links_left_out;
+	uint32_t remark; /* 1 + the attribute that is the remark; 0: none */
+	char media_type[80], charset[CHARSET_NAME_MAX];
+};
+
+/* An attribute, in the place where out_begin() puts the list: offsets from the memory's start. */
+struct cage_entry {
+	uint32_t at, n;
+	uint32_t name;
+};
+
+/* What the worker is at, in a page behind the slots: the owner reads it only to know which document
+ * a death was about. */
+struct cage_progress {
+	uint32_t slot;
+};
+
+/* A slot: the body, in whole pages, and then the output. */
+static inline size_t cage_body_room(size_t body_max)
+{
+	return (MAX(body_max, 1u) + 4095) & ~(size_t)4095;
+}
+static inline size_t cage_slot_size(size_t body_max)
+{
+	return cage_body_room(body_max) + CAGE_OUT;
+}
+enum { CAGE_PAGE = 4096 };
+static inline size_t cage_memory_size(size_t body_max)
+{
+	return CAGE_SLOTS * cage_slot_size(body_max) + CAGE_PAGE;
+}

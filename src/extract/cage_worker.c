@@ -1,0 +1,244 @@
+#include "extract/cage_worker.h"
+#include "base/clock.h"
+#include "extract/cage_door.h"
+#include "extract/cage_misbehave.h"
+#include "extract/cage_wire.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { HOLD_US = 20000 }; /* how long an answer may wait for those behind it */
+
+struct worker {
+	struct extract *x;
+	size_t body_max;
+	const char *body[CAGE_SLOTS];
+	char *out[CAGE_SLOTS];
+	struct cage_progress *progress;
+	struct {
+		struct cage_packet head;
+		struct cage_answer answer[CAGE_SLOTS];
+	} batch;          /* answers that were not sent yet */
+	int64_t batch_us; /* since when */
+	unsigned misbehaves;
+};
+
+static ssize_t uninterrupted_read(void *p, size_t n)
+{
+	ssize_t r;
+	do
+		r = read(CAGE_SOCKET_FD, p, n);
+	while (r < 0 && errno == EINTR);
+	return r;
+}
+
+static int say(const void *p, size_t n, struct err *err)
+{
+	ssize_t r;
+	do
+		r = write(CAGE_SOCKET_FD, p, n);
+	while (r < 0 && errno == EINTR);
+	return r == (ssize_t)n ? 0 : err_sys(err, "the owner's socket");
+}
+
+/* The documents are read-only here; the outputs are the only memory that both can write. */
+static int map_slots(struct worker *w, struct err *err)
+{
+	for (size_t i = 0; i < CAGE_SLOTS; i++) {
+		off_t at = (off_t)(i * cage_slot_size(w->body_max));
+		size_t body = cage_body_room(w->body_max);
+		void *p = mmap(NULL, body, PROT_READ, MAP_SHARED, CAGE_MEMORY_FD, at);
+		void *q = mmap(NULL, CAGE_OUT, PROT_READ | PROT_WRITE, MAP_SHARED, CAGE_MEMORY_FD,
+			       at + (off_t)body);
+		if (p == MAP_FAILED || q == MAP_FAILED)
+			return err_sys(err, "the owner's memory");
+		w->body[i] = p;
+		w->out[i] = q;
+	}
+	w->progress = mmap(NULL, CAGE_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, CAGE_MEMORY_FD,
+			   (off_t)(CAGE_SLOTS * cage_slot_size(w->body_max)));
+	if (w->progress == MAP_FAILED)
+		return err_sys(err, "the owner's memory");
+	close(CAGE_MEMORY_FD);
+	return 0;
+}
+
+/* A document of each kind, so that what libraries put off until they are first called is done while
+ * files can still be opened. */
+static void warm_up(struct worker *w)
+{
+	static const struct {
+		const char *type;
+		struct str body;
+	} documents[] = {
+		{"text/html", STR("<title>t</title><p>\xe9\xe8 na\xefve <a href=/x>l</a>")},
+		{"", STR("\1\2\3\4")},
+		{"", STR("prose")},
+		{"text/xml", STR("<urlset><url><loc>http://a/</loc></url></urlset>")},
+		{"text/plain; charset=shift_jis", STR("\x93\xfa")},
+		{"image/png", STR("<html>")},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(documents); i++) {
+		struct extract_job job = {.url = STR("http://xn--bcher-kva.example/"),
+					  .content_type = str_of(documents[i].type),
+					  .body = documents[i].body};
+		struct extract_result result;
+		struct out out;
+		out_begin(&out, w->out[0], CAGE_OUT, 0);
+		extract_run(w->x, &job, &out, &result);
+	}
+}
+
+/* The list as offsets, over the list itself: an entry is shorter than what it is made of. */
+static void put_entries(struct out *out, char *memory)
+{
+	for (size_t i = 0; i < out->n; i++) {
+		struct attr a = out->attr[i];
+		struct cage_entry e = {(uint32_t)(a.value.p - memory), (uint32_t)a.value.n,
+				       (unsigned char)a.name};
+		memcpy(memory + i * sizeof e, &e, sizeof e);
+	}
+}
+
+static uint32_t find_remark(const struct out *out, struct str remark)
+{
+	for (size_t i = 0; remark.n && i < out->n; i++)
+		if (remark.p == out->attr[i].value.p + 2)
+			return (uint32_t)i + 1;
+	return 0;
+}
+
+static void fill_answer(struct cage_answer *a, const struct out *out,
+			const struct extract_result *r)
+{
+	a->n = (uint32_t)out->n;
+	a->type = r->type;
+	a->charset_source = r->charset.source;
+	a->flags = r->flags;
+	a->side_n = out->side_n;
+	a->text_n = out->text_n;
+	a->bad_bytes = r->bad_bytes;
+	a->tokens = r->tokens;
+	a->links = r->links;
+	a->links_left_out = r->links_left_out;
+	a->remark = find_remark(out, r->remark);
+	memcpy(a->media_type, r->media_type, sizeof a->media_type);
+	snprintf(a->charset, sizeof a->charset, "%s", r->charset.name ? r->charset.name : "");
+}
+
+/* Cuts a text of that length off the packet. */
+static struct str cut_text(struct str *rest, size_t n)
+{
+	struct str text = str_head(*rest, n);
+	*rest = str_from(*rest, n);
+	return text;
+}
+
+static int flush(struct worker *w, struct err *err)
+{
+	size_t n = sizeof w->batch.head + w->batch.head.n * sizeof w->batch.answer[0];
+	if (w->batch.head.n == 0)
+		return 0;
+	int rc = say(&w->batch, n, err);
+	w->batch.head.n = 0;
+	return rc;
+}
+
+static int do_call(struct worker *w, const struct cage_call *call, struct str *rest,
+		   struct err *err)
+{
+	struct extract_result r;
+	struct out out;
+	struct extract_job job = {.body = {w->body[call->slot], call->body_n},
+				  .settings = {call->links_max, call->noscript != 0}};
+	job.url = cut_text(rest, call->url_n);
+	job.content_type = cut_text(rest, call->content_type_n);
+	job.charset = cut_text(rest, call->charset_n);
+	job.robots = cut_text(rest, call->robots_n);
+	w->progress->slot = call->slot;
+	out_begin(&out, w->out[call->slot], CAGE_OUT, 0);
+	extract_run(w->x, &job, &out, &r);
+	if (w->misbehaves)
+		misbehave(w->misbehaves, &out, &r);
+	if (w->batch.head.n == 0)
+		w->batch_us = clock_mono_us();
+	struct cage_answer *a = &w->batch.answer[w->batch.head.n++];
+	*a = (struct cage_answer){.slot = call->slot};
+	fill_answer(a, &out, &r);
+	put_entries(&out, w->out[call->slot]);
+	return w->batch.head.n == CAGE_SLOTS || clock_mono_us() - w->batch_us > HOLD_US
+		       ? flush(w, err)
+		       : 0;
+}
+
+static int do_packet(struct worker *w, struct str rest, struct err *err)
+{
+	struct cage_packet head;
+	struct cage_call call;
+	memcpy(&head, rest.p, sizeof head);
+	rest = str_from(rest, sizeof head);
+	for (uint32_t i = 0; i < head.n; i++) {
+		if (rest.n < sizeof call)
+			return err_set(err, ERR_USAGE, "a packet that is too short");
+		memcpy(&call, rest.p, sizeof call);
+		rest = str_from(rest, sizeof call);
+		if (call.slot >= CAGE_SLOTS || call.body_n > w->body_max)
+			return err_set(err, ERR_USAGE, "a packet that makes no sense");
+		if (do_call(w, &call, &rest, err) < 0)
+			return -1;
+	}
+	return flush(w, err);
+}
+
+static int serve(struct worker *w, struct err *err)
+{
+	static char packet[CAGE_CALLS_MAX];
+	for (;;) {
+		ssize_t n = uninterrupted_read(packet, sizeof packet);
+		if (n == 0)
+			return 0;
+		if (n < 0)
+			return err_sys(err, "the owner's socket");
+		if ((size_t)n < sizeof(struct cage_packet))
+			return err_set(err, ERR_USAGE, "a packet of %zd bytes", n);
+		if (do_packet(w, (struct str){packet, (size_t)n}, err) < 0)
+			return -1;
+	}
+}
+
+/* What the worker says from now on would be said by a document. */
+static void be_silent(void)
+{
+	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		dup2(fd, STDERR_FILENO);
+		close(fd);
+	}
+}
+
+int cage_work(size_t body_max, size_t memory, struct err *err)
+{
+	struct worker w = {
+		.x = extract_new(), .body_max = body_max, .batch.head.magic = CAGE_MAGIC};
+	struct cage_hello hello = {.magic = CAGE_MAGIC};
+	if (map_slots(&w, err) < 0) {
+		extract_free(&w.x);
+		return -1;
+	}
+	if (extract_load_all(w.x, err) < 0)
+		snprintf(hello.remark, sizeof hello.remark, "%.*s", (int)sizeof hello.remark - 1,
+			 err->msg);
+	warm_up(&w);
+	w.misbehaves = misbehaviours();
+	if (!w.misbehaves)
+		be_silent();
+	hello.locks = door_shut(memory);
+	int rc = say(&hello, sizeof hello, err);
+	if (rc == 0)
+		rc = serve(&w, err);
+	extract_free(&w.x);
+	return rc;
+}

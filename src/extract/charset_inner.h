@@ -1,0 +1,62 @@
+/* What the files of charset share. */
+#pragma once
+#include "extract/charset.h"
+
+#include <iconv.h>
+
+/* How an encoding is decoded. */
+enum charset_kind {
+	CHARSET_UTF8,
+	CHARSET_TABLE, /* one byte each: a table that iconv fills */
+	CHARSET_ICONV,
+	CHARSET_UTF16LE,
+	CHARSET_UTF16BE,
+};
+
+struct charset_def {
+	const char *name;
+	enum charset_kind kind;
+	const char *iconv;  /* its name there */
+	const char *labels; /* what it is also called, separated by blanks */
+};
+enum { CHARSET_DEFS = 38 };
+extern const struct charset_def charset_defs[CHARSET_DEFS];
+/* By label; NULL: not known. */
+const struct charset_def *charset_def(struct str label);
+
+/* The UTF-8 of the bytes from 0x80 on, of an encoding with one byte a character. */
+struct charset_table {
+	struct {
+		unsigned char n;
+		char b[3];
+	} high[128];
+};
+
+struct charset_loaded {
+	iconv_t cd; /* (iconv_t)-1: not open */
+	struct charset_table *table;
+};
+
+struct charset {
+	struct charset_loaded loaded[CHARSET_DEFS];
+	void *detector; /* of uchardet; NULL: not loaded, or it is not there */
+	bool detector_asked;
+	char piece[CHARSET_PIECE];
+};
+
+/* Fills the table or opens the converter. Negative: iconv does not have it. */
+int charset_load(struct charset *c, const struct charset_def *def, struct err *err);
+/* Loads uchardet. Negative: it is not there. */
+int charset_detector_load(struct charset *c, struct err *err);
+void charset_detector_free(struct charset *c);
+/* Its guess; NULL: none, or none that we know. */
+const char *charset_guess(struct charset *c, struct str sample);
+
+/* How many bytes at the start are ASCII. */
+size_t charset_ascii(const unsigned char *p, size_t n);
+/* A length at which what begins with a character is valid up to there, which is the start of one;
+ * there may be more. 0 where the machine has no fast way. */
+size_t charset_valid_blocks(const unsigned char *p, size_t n);
+/* Length (at least 1, n is too) of the character at p if it is whole, else of what U+FFFD stands
+ * for: the longest beginning of a character, or one byte. */
+size_t charset_sequence(const unsigned char *p, size_t n, bool *ret_whole);

@@ -1,0 +1,191 @@
+/* The order of things: type, charset, the reader of the type, the rest. */
+#include "extract/extract.h"
+#include "base/hash.h"
+#include "extract/gunzip.h"
+#include "extract/readers.h"
+#include "extract/types.h"
+
+#include <stdio.h>
+
+enum { UNPACKED_MAX = 50 << 20 }; /* of a compressed sitemap: what the protocol allows */
+
+struct extract {
+	struct types *types;
+	struct charset *charset;
+	struct buf unpacked;
+};
+
+const char *extract_type_name(enum extract_type t)
+{
+	static const char *const names[EXTRACT_TYPES] = {
+		[EXTRACT_OTHER] = "other",       [EXTRACT_HTML] = "html", [EXTRACT_TEXT] = "text",
+		[EXTRACT_MARKDOWN] = "markdown", [EXTRACT_XML] = "xml",   [EXTRACT_FEED] = "feed",
+		[EXTRACT_SITEMAP] = "sitemap",
+	};
+	return names[t];
+}
+
+struct extract *extract_new(void)
+{
+	struct extract *x = mem_alloc(sizeof *x);
+	x->types = types_new();
+	x->charset = charset_new();
+	x->unpacked = BUF_INIT(UNPACKED_MAX);
+	return x;
+}
+
+void extract_free(struct extract **px)
+{
+	struct extract *x = *px;
+	if (!x)
+		return;
+	types_free(&x->types);
+	charset_free(&x->charset);
+	buf_free(&x->unpacked);
+	mem_free(px);
+}
+
+int extract_load_all(struct extract *x, struct err *err)
+{
+	int types = types_load(x->types, err);
+	int charsets = charset_load_all(x->charset, err);
+	return types < 0 || charsets < 0 ? -1 : 0;
+}
+
+/* What the header X-Robots-Tag says to all robots: "noindex, nofollow", "otherbot: noindex". Words
+ * for a robot of a name are passed over; those with a value ("max-snippet: 50") are not. */
+static void add_robots(struct str header, struct out *out)
+{
+	CLEANUP(buf_free) struct buf words = BUF_INIT(OUT_META_MAX);
+	struct str word;
+	while (str_cut(&header, ',', &word) == 0) {
+		word = str_trim(word);
+		size_t colon = str_find_byte(word, ':');
+		struct str head = str_head(word, colon);
+		bool value = str_starts(head, STR("max-")) || str_starts(head, STR("unavailable"));
+		if (word.n == 0 || (colon < word.n && !value))
+			continue;
+		if (str_eq_nocase(word, STR("none")))
+			word = STR("noindex,nofollow");
+		if (words.n)
+			buf_add_byte(&words, ',');
+		for (size_t i = 0; i < word.n; i++) {
+			char c = word.p[i];
+			if (c > ' ' && c < 0x7f)
+				buf_add_byte(&words, c >= 'A' && c <= 'Z' ? (char)(c + 32) : c);
+		}
+	}
+	if (!words.over)
+		out_meta(out, 0, META_ROBOTS, buf_str(&words));
+}
+
+static void add_type(struct out *out, const struct extract_result *r)
+{
+	char text[sizeof r->media_type + CHARSET_NAME_MAX + 16];
+	snprintf(text, sizeof text, "%s%s%s", r->media_type, r->charset.name ? "; charset=" : "",
+		 r->charset.name ? r->charset.name : "");
+	out_add(out, 'T', str_of(text));
+}
+
+static void add_digest(struct out *out, struct str body)
+{
+	unsigned char digest[16];
+	char hex[33];
+	md5(body, digest);
+	hex_print(digest, sizeof digest, hex);
+	out_add(out, 'C', str_of(hex));
+}
+
+/* Compressed XML is read as what is inside. */
+static bool unpack(struct extract *x, struct extract_job *job, struct extract_result *ret,
+		   bool *ret_whole)
+{
+	const char *media;
+	buf_clear(&x->unpacked);
+	*ret_whole = gunzip(job->body, &x->unpacked);
+	enum sniff inside = sniff(buf_str(&x->unpacked), &media);
+	if (inside != SNIFF_FEED && inside != SNIFF_XML)
+		return false;
+	job->body = buf_str(&x->unpacked);
+	job->content_type = STR("");
+	ret->type = EXTRACT_XML;
+	snprintf(ret->media_type, sizeof ret->media_type, "application/xml");
+	return true;
+}
+
+static void read_document(const struct extract_job *job, struct charset_pieces *in, struct out *out,
+			  struct extract_result *ret)
+{
+	switch (ret->type) {
+	case EXTRACT_HTML:
+		extract_html(job, in, out, ret);
+		break;
+	case EXTRACT_TEXT:
+		extract_text(in, out);
+		break;
+	case EXTRACT_MARKDOWN:
+		extract_markdown(job, in, out);
+		break;
+	case EXTRACT_XML:
+	case EXTRACT_FEED:
+	case EXTRACT_SITEMAP:
+		extract_xml(job, in, out, ret);
+		break;
+	case EXTRACT_OTHER:
+	case EXTRACT_TYPES:
+		break;
+	}
+}
+
+static const char *declared_charset(const struct extract_job *job, enum extract_type type)
+{
+	const char *xml = charset_prescan_xml(job->body);
+	if (type == EXTRACT_HTML) {
+		const char *html = charset_prescan_html(job->body);
+		return html ? html : xml;
+	}
+	/* XML that says nothing is UTF-8 */
+	return type == EXTRACT_XML || type == EXTRACT_FEED ? (xml ? xml : "utf-8") : NULL;
+}
+
+static void say_what_was_cut(struct out *out, struct extract_result *ret)
+{
+	if (out->flags & OUT_TEXT_CUT)
+		extract_remark(out, ret, "text cut after %zu bytes", out->text_n);
+	if (out->flags & OUT_LINKS_CUT)
+		extract_remark(out, ret, "links cut after %zu", out->links);
+}
+
+void extract_run(struct extract *x, const struct extract_job *given, struct out *out,
+		 struct extract_result *ret)
+{
+	struct extract_job job = *given;
+	struct charset_pieces in;
+	bool whole = true;
+	*ret = (struct extract_result){.remark = STR("")};
+	ret->type = types_judge(x->types, &job, ret->media_type);
+	if (is_gzip(job.body) && ret->type == EXTRACT_OTHER)
+		unpack(x, &job, ret, &whole);
+	if (ret->type != EXTRACT_OTHER)
+		ret->charset = charset_choose(x->charset, job.body, job.content_type,
+					      declared_charset(&job, ret->type), job.charset);
+	add_type(out, ret);
+	out_number(out, 'Z', given->body.n);
+	add_digest(out, given->body);
+	add_robots(job.robots, out);
+	if (out->links_max == SIZE_MAX && job.settings.links_max)
+		out->links_max = job.settings.links_max;
+	if (ret->type != EXTRACT_OTHER) {
+		charset_begin(&in, x->charset, job.body, &ret->charset);
+		read_document(&job, &in, out, ret);
+		ret->bad_bytes = in.bad;
+		if (!whole)
+			extract_remark(out, ret, "the compressed document is damaged or too large");
+	}
+	say_what_was_cut(out, ret);
+	out_end(out);
+	ret->links = out->links;
+	ret->flags = out->flags;
+	if (x->unpacked.cap > (1 << 20))
+		buf_free(&x->unpacked);
+}

@@ -1,0 +1,427 @@
+/* Reads a page of HTML: text, what counts in it, links, what it says of itself. There is no tree:
+ * each token is looked at once, and what is open is known by a few counters. */
+#include "extract/html_doc_inner.h"
+
+#include "base/hash.h"
+
+static uint64_t name_hash(enum html_element e, const struct html_tag *tag)
+{
+	return e == EL_OTHER ? hash64(tag->name) | 1 : 0;
+}
+
+static void hide(struct doc *d, enum html_element e, const struct html_tag *tag, bool inert)
+{
+	d->unseen = e;
+	d->unseen_name = name_hash(e, tag);
+	d->unseen_depth = 1;
+	d->unseen_foreign = d->nforeign;
+	d->inert = inert;
+}
+
+static void unhide(struct doc *d)
+{
+	d->unseen = EL_OTHER;
+	d->unseen_name = 0;
+	d->inert = false;
+}
+
+/* SVG and MathML, and HTML inside of SVG. */
+static bool is_foreign(enum html_element e)
+{
+	return e == EL_SVG || e == EL_MATH || e == EL_FOREIGNOBJECT;
+}
+
+static bool in_foreign(const struct doc *d)
+{
+	return d->nforeign && d->foreign[d->nforeign - 1] != EL_FOREIGNOBJECT;
+}
+
+static bool closes_itself(const struct doc *d, const struct html_tag *tag)
+{
+	return tag->self_closing && (d->xml || in_foreign(d));
+}
+
+/* What was hidden inside ends with it. */
+static void foreign_changed(struct doc *d)
+{
+	html_tokens_foreign(d->tokens, d->xml || in_foreign(d));
+	if (html_hidden(d) && d->nforeign < d->unseen_foreign)
+		unhide(d);
+}
+
+static void foreign_push(struct doc *d, enum html_element e)
+{
+	if (d->nforeign < FOREIGN_MAX)
+		d->foreign[d->nforeign++] = e;
+	foreign_changed(d);
+}
+
+/* An end tag ends the innermost of its kind and what is inside of it. */
+static void foreign_pop(struct doc *d, enum html_element e)
+{
+	for (unsigned i = d->nforeign; i-- > 0;) {
+		if (d->foreign[i] == e) {
+			d->nforeign = i;
+			break;
+		}
+	}
+	foreign_changed(d);
+}
+
+/* What cannot be inside ends all of SVG and MathML up to the last place where HTML may be. */
+static void foreign_leave(struct doc *d)
+{
+	while (in_foreign(d))
+		d->nforeign--;
+	foreign_changed(d);
+}
+
+/* Where the end tag may be left out. Returns whether the tag still belongs to what is hidden. */
+static bool hidden_item(struct doc *d, enum html_element e, const struct html_tag *tag)
+{
+	const struct html_element_info *own = &html_elements[d->unseen], *now = &html_elements[e];
+	if (now->contains == own->group) {
+		if (!tag->end)
+			d->unseen_depth++;
+		else if (--d->unseen_depth == 0)
+			unhide(d);
+		return html_hidden(d);
+	}
+	if (d->unseen_depth > 1 || now->group != own->group || now->rank < own->rank)
+		return true;
+	unhide(d);
+	return tag->end && e == own - html_elements;
+}
+
+/* A tag where nothing is seen. Returns whether it is part of that. */
+static bool hidden_tag(struct doc *d, enum html_element e, const struct html_tag *tag)
+{
+	const struct html_element_info *own = &html_elements[d->unseen];
+	if (own->group)
+		return hidden_item(d, e, tag);
+	if (e == d->unseen && name_hash(e, tag) == d->unseen_name) {
+		if (e == EL_P && !tag->end) {
+			unhide(d);
+			return false;
+		}
+		if (!tag->end && !closes_itself(d, tag))
+			d->unseen_depth++;
+		else if (tag->end && --d->unseen_depth == 0)
+			unhide(d);
+		return true;
+	}
+	/* a paragraph ends where any other block begins or ends */
+	if (d->unseen == EL_P && (html_elements[e].flags & HE_LINE) && e != EL_BR) {
+		unhide(d);
+		return false;
+	}
+	return true;
+}
+
+static void span_end(struct doc *d, struct span *s, int weight, char tag)
+{
+	if (!s->open)
+		return;
+	s->open = false;
+	out_meta(d->out, weight, tag, html_span_text(d, s));
+}
+
+static void heading_end(struct doc *d)
+{
+	span_end(d, &d->heading, d->heading_level <= '2' ? 2 : 1, d->heading_level);
+}
+
+static void heading(struct doc *d, const struct html_tag *tag)
+{
+	heading_end(d);
+	d->heading = (struct span){true, d->out->text_n};
+	d->heading_level = tag->name.p[1];
+}
+
+/* Emphasis in a heading is the heading's; inside of other emphasis it is part of that. */
+static void strong(struct doc *d)
+{
+	if (d->strong.open) {
+		d->strong_depth++;
+	} else if (!d->heading.open) {
+		d->strong = (struct span){true, d->out->text_n};
+		d->strong_depth = 1;
+	}
+}
+
+static void strong_end(struct doc *d)
+{
+	if (d->strong.open && --d->strong_depth == 0)
+		span_end(d, &d->strong, 1, META_EMPHASIS);
+}
+
+/* Only the first title counts. */
+static void title(struct doc *d, const struct html_tag *tag)
+{
+	(void)tag;
+	buf_clear(&d->title);
+	d->in_title = true;
+}
+
+static void title_end(struct doc *d)
+{
+	if (!d->in_title)
+		return;
+	d->in_title = false;
+	struct str text = str_trim(buf_str(&d->title));
+	if (!d->has_title && text.n) {
+		d->has_title = true;
+		out_meta(d->out, 3, META_TITLE, text);
+	}
+}
+
+static void pre(struct doc *d, const struct html_tag *tag)
+{
+	(void)tag;
+	d->pre++;
+}
+
+static void pre_end(struct doc *d)
+{
+	d->pre -= d->pre > 0;
+}
+
+static void root(struct doc *d, const struct html_tag *tag)
+{
+	struct str lang = attr_of(tag, STR("lang"));
+	html_meta_language(d, lang.p ? lang : attr_of(tag, STR("xml:lang")));
+}
+
+static void background(struct doc *d, const struct html_tag *tag)
+{
+	if (tag->nattrs && attr_of(tag, STR("background")).p)
+		html_link_image(d, tag);
+}
+
+static void input(struct doc *d, const struct html_tag *tag)
+{
+	if (str_eq_nocase(attr_of(tag, STR("type")), STR("image")))
+		html_link_image(d, tag);
+}
+
+static void video(struct doc *d, const struct html_tag *tag)
+{
+	struct str poster = attr_of(tag, STR("poster"));
+	struct html_attr only = {STR("src"), poster};
+	if (poster.p)
+		html_link_image(d, &(struct html_tag){.attrs = &only, .nattrs = 1});
+	html_link_embed(d, tag);
+}
+
+typedef void start_fn(struct doc *d, const struct html_tag *tag);
+typedef void end_fn(struct doc *d);
+
+/* Links, and what the page says of itself: also where nothing is seen. */
+static start_fn *const says[HTML_ELEMENT_COUNT] = {
+	[EL_A] = html_link_anchor,
+	[EL_AREA] = html_link_area,
+	[EL_BASE] = html_link_base,
+	[EL_LINK] = html_link_head,
+	[EL_META] = html_meta,
+	[EL_TIME] = html_meta_time,
+	[EL_FORM] = html_link_form,
+	[EL_IMG] = html_link_image,
+	[EL_IMAGE] = html_link_image,
+	[EL_INPUT] = input,
+	[EL_FRAME] = html_link_frame,
+	[EL_IFRAME] = html_link_frame,
+	[EL_VIDEO] = video,
+	[EL_APPLET] = html_link_embed,
+	[EL_AUDIO] = html_link_embed,
+	[EL_BGSOUND] = html_link_embed,
+	[EL_EMBED] = html_link_embed,
+	[EL_OBJECT] = html_link_embed,
+	[EL_SOURCE] = html_link_embed,
+	[EL_BODY] = background,
+	[EL_TABLE] = background,
+	[EL_TD] = background,
+	[EL_HTML] = root,
+};
+
+/* What text it begins, where it is seen. */
+static start_fn *const begins[HTML_ELEMENT_COUNT] = {
+	[EL_H1] = heading,  [EL_H2] = heading, [EL_H3] = heading,   [EL_H4] = heading,
+	[EL_H5] = heading,  [EL_H6] = heading, [EL_TITLE] = title,  [EL_PRE] = pre,
+	[EL_LISTING] = pre, [EL_XMP] = pre,    [EL_TEXTAREA] = pre, [EL_PLAINTEXT] = pre,
+};
+
+static end_fn *const ends[HTML_ELEMENT_COUNT] = {
+	[EL_A] = html_link_anchor_end, [EL_H1] = heading_end,  [EL_H2] = heading_end,
+	[EL_H3] = heading_end,         [EL_H4] = heading_end,  [EL_H5] = heading_end,
+	[EL_H6] = heading_end,         [EL_TITLE] = title_end, [EL_PRE] = pre_end,
+	[EL_LISTING] = pre_end,        [EL_XMP] = pre_end,     [EL_TEXTAREA] = pre_end,
+};
+
+static void gap_of(struct doc *d, const struct html_element_info *info)
+{
+	if (info->flags & HE_LINE)
+		d->gap = '\n';
+	else if (info->flags & HE_GAP)
+		html_gap(d, ' ');
+}
+
+static bool is_shown_instead(const struct doc *d, enum html_element e)
+{
+	return d->job->settings.noscript && (e == EL_NOSCRIPT || e == EL_NOFRAMES);
+}
+
+static bool is_unseen(const struct html_tag *tag, enum html_element e)
+{
+	return attr_of(tag, STR("hidden")).p || (html_elements[e].flags & HE_UNSEEN) ||
+	       (e == EL_DIALOG && !attr_of(tag, STR("open")).p);
+}
+
+/* In SVG and MathML names mean other things, and only tags end text. */
+static enum html_state start_foreign(struct doc *d, enum html_element e, const struct html_tag *tag)
+{
+	static const bool unseen[HTML_ELEMENT_COUNT] = {
+		[EL_TITLE] = true, [EL_DESC] = true,   [EL_METADATA] = true,
+		[EL_STYLE] = true, [EL_SCRIPT] = true,
+	};
+	if (e == EL_A || e == EL_IMAGE)
+		says[e](d, tag);
+	if (str_eq(tag->name, STR("text")))
+		html_gap(d, ' ');
+	if (tag->self_closing)
+		return HTML_DATA;
+	if (is_foreign(e))
+		foreign_push(d, e);
+	if (unseen[e] || is_unseen(tag, e))
+		hide(d, e, tag, true);
+	return HTML_DATA;
+}
+
+static enum html_state start(struct doc *d, enum html_element e, const struct html_tag *tag)
+{
+	const struct html_element_info *info = &html_elements[e];
+	bool empty = (info->flags & HE_VOID) || (tag->self_closing && (d->xml || is_foreign(e)));
+	gap_of(d, info);
+	if (says[e])
+		says[e](d, tag);
+	if (empty || is_shown_instead(d, e)) {
+		if (ends[e])
+			ends[e](d);
+		return HTML_DATA;
+	}
+	if (is_foreign(e) && e != EL_FOREIGNOBJECT)
+		foreign_push(d, e);
+	if (info->flags & HE_INERT) {
+		hide(d, e, tag, true);
+	} else if (is_unseen(tag, e)) {
+		hide(d, e, tag, false);
+	} else {
+		if (begins[e])
+			begins[e](d, tag);
+		if (info->flags & HE_STRONG)
+			strong(d);
+	}
+	return info->state;
+}
+
+static void end(struct doc *d, enum html_element e)
+{
+	gap_of(d, &html_elements[e]);
+	if (ends[e])
+		ends[e](d);
+	if (html_elements[e].flags & HE_STRONG)
+		strong_end(d);
+}
+
+/* Inside of what is not seen links still lead somewhere, and scripts are still scripts. */
+static enum html_state unseen_tag(struct doc *d, enum html_element e, const struct html_tag *tag)
+{
+	if (!d->inert && tag->end && e == EL_A)
+		html_link_anchor_end(d);
+	if (!d->inert && !tag->end && says[e])
+		says[e](d, tag);
+	if (tag->end || closes_itself(d, tag) || is_shown_instead(d, e))
+		return HTML_DATA;
+	if (is_foreign(e) && !tag->self_closing)
+		foreign_push(d, e);
+	return in_foreign(d) ? HTML_DATA : html_elements[e].state;
+}
+
+static enum html_state on_tag(void *ctx, const struct html_tag *tag)
+{
+	struct doc *d = ctx;
+	enum html_element e = html_element_of(tag->name);
+	d->ret->tokens++;
+	if (tag->end && is_foreign(e))
+		foreign_pop(d, e);
+	else if (!tag->end && in_foreign(d) && (html_elements[e].flags & HE_LEAVES))
+		foreign_leave(d);
+	if (html_hidden(d) && hidden_tag(d, e, tag))
+		return unseen_tag(d, e, tag);
+	if (tag->end) {
+		end(d, e);
+		return HTML_DATA;
+	}
+	return in_foreign(d) ? start_foreign(d, e, tag) : start(d, e, tag);
+}
+
+static void on_text(void *ctx, struct str text)
+{
+	struct doc *d = ctx;
+	d->ret->tokens++;
+	if (html_hidden(d))
+		return;
+	if (d->in_title)
+		buf_add_str(&d->title, head_of(text, d->title.max - d->title.n));
+	else
+		html_flow(d, text);
+}
+
+static void finish(struct doc *d)
+{
+	html_tokens_end(d->tokens);
+	unhide(d);
+	html_link_anchor_end(d);
+	title_end(d);
+	heading_end(d);
+	span_end(d, &d->strong, 1, META_EMPHASIS);
+	html_meta_end(d);
+}
+
+/* Neither text nor links would be taken any more. */
+static bool is_full(const struct doc *d)
+{
+	return (d->out->flags & OUT_TEXT_CUT) && (d->out->flags & OUT_LINKS_CUT);
+}
+
+void extract_html(const struct extract_job *job, struct charset_pieces *in, struct out *out,
+		  struct extract_result *ret)
+{
+	static const struct html_sink sink = {.text = on_text, .tag = on_tag};
+	struct doc *d = mem_alloc(sizeof *d);
+	struct str piece;
+	*d = (struct doc){
+		.job = job,
+		.out = out,
+		.ret = ret,
+		.tokens = html_tokens_new(NULL),
+		.xml = str_starts(job->content_type, STR("application/xhtml+xml")),
+		.title = BUF_INIT(OUT_META_MAX * 4),
+		.label = BUF_INIT(LABEL_MAX),
+		.spare_title = BUF_INIT(OUT_META_MAX),
+		.spare_description = BUF_INIT(DESCRIPTION_MAX),
+		.spare_language = BUF_INIT(LABEL_MAX),
+	};
+	html_link_begin(d);
+	html_tokens_begin(d->tokens, &sink, d, HTML_DATA, STR(""));
+	foreign_changed(d);
+	while (!is_full(d) && charset_next(in, &piece) == 0)
+		html_tokens_add(d->tokens, piece);
+	finish(d);
+	html_tokens_free(&d->tokens);
+	buf_free(&d->title);
+	buf_free(&d->label);
+	buf_free(&d->spare_title);
+	buf_free(&d->spare_description);
+	buf_free(&d->spare_language);
+	mem_free(&d);
+}

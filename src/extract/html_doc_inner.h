@@ -1,0 +1,124 @@
+/* The inside of the reader of HTML: what is known of the page at one point of it. */
+#pragma once
+#include "base/url.h"
+#include "extract/extract.h"
+#include "extract/html_element.h"
+
+enum {
+	FOREIGN_MAX = 16, /* SVG and MathML inside each other; what is deeper is not followed */
+	LABEL_MAX = 512,  /* bytes of what an anchor without text is called */
+	DESCRIPTION_MAX = 4096,
+	AUTHORS_MAX = 16,
+};
+
+/* A part of the text that also counts by itself. It begins in the text at `from`. */
+struct span {
+	bool open;
+	size_t from;
+};
+
+struct doc {
+	const struct extract_job *job;
+	struct out *out;
+	struct extract_result *ret;
+	struct html_tokens *tokens;
+	bool xml; /* the header says XHTML: elements can close themselves, everywhere is CDATA */
+
+	/* text */
+	char gap;      /* what is due before the next word: 0, ' ' or LF */
+	unsigned pre;  /* depth of elements that keep their lines */
+	bool in_title; /* text goes there */
+	struct span heading, strong;
+	char heading_level;
+	unsigned strong_depth;
+	struct buf title;
+
+	/* What is not seen: the element, and how deep we are in others like it. */
+	enum html_element unseen;
+	uint64_t unseen_name;                  /* hash, of one that has no number */
+	unsigned unseen_depth, unseen_foreign; /* the latter: nforeign where it began */
+	bool inert;
+
+	enum html_element foreign[FOREIGN_MAX];
+	unsigned nforeign;
+
+	/* links */
+	struct url base;
+	bool has_base, base_said;
+	struct span anchor;
+	struct doc_link anchor_link;
+	struct buf label;
+
+	/* What was said already, and what stands in for it otherwise. */
+	bool has_title, has_description, has_language, has_canonical, has_published, has_modified;
+	unsigned authors;
+	struct buf spare_title, spare_description, spare_language;
+
+	char base_room[2][URL_MAX], anchor_room[URL_MAX], room[URL_MAX];
+};
+
+/* Value of an attribute; p is NULL: it has none. */
+static inline struct str attr_of(const struct html_tag *tag, struct str name)
+{
+	/* by the length of `name`, which is a constant wherever this is called */
+	for (size_t i = 0; i < tag->nattrs; i++)
+		if (tag->attrs[i].name.n == name.n &&
+		    memcmp(tag->attrs[i].name.p, name.p, name.n) == 0)
+			return tag->attrs[i].value;
+	return (struct str){0};
+}
+
+/* At most n bytes, and no character cut. */
+static inline struct str head_of(struct str s, size_t n)
+{
+	if (n >= s.n)
+		return s;
+	while (n && ((unsigned char)s.p[n] & 0xc0) == 0x80)
+		n--;
+	return str_head(s, n);
+}
+
+/* Text that comes now is not seen. */
+static inline bool html_hidden(const struct doc *d)
+{
+	return d->unseen != EL_OTHER || d->unseen_name;
+}
+
+/* White space as a reader sees it, into the text. */
+void html_flow(struct doc *d, struct str s);
+
+enum { HTML_STEP = 16 };
+/* How many of the n bytes are text as it is shown: no white space but single blanks, no character
+ * that looks like a blank or like nothing. `after_blank`: there is a blank before. The first one
+ * takes at most HTML_STEP bytes, and reads as many in any case. */
+size_t html_copyable(const char *p, size_t n, bool after_blank);
+size_t html_copyable_portable(const char *p, size_t n, bool after_blank);
+
+static inline void html_gap(struct doc *d, char gap)
+{
+	if (d->gap != '\n')
+		d->gap = gap;
+}
+
+/* The text since the span began. */
+struct str html_span_text(const struct doc *d, const struct span *s);
+
+/* Links, from start tags. */
+void html_link_anchor(struct doc *d, const struct html_tag *tag);
+void html_link_anchor_end(struct doc *d);
+void html_link_area(struct doc *d, const struct html_tag *tag);
+void html_link_base(struct doc *d, const struct html_tag *tag);
+void html_link_head(struct doc *d, const struct html_tag *tag); /* <link> */
+void html_link_form(struct doc *d, const struct html_tag *tag);
+void html_link_image(struct doc *d, const struct html_tag *tag);
+void html_link_frame(struct doc *d, const struct html_tag *tag);
+void html_link_embed(struct doc *d, const struct html_tag *tag);
+void html_link_refresh(struct doc *d, struct str content);
+/* The base, until the page says another. */
+void html_link_begin(struct doc *d);
+
+/* What the page says of itself. */
+void html_meta(struct doc *d, const struct html_tag *tag);
+void html_meta_language(struct doc *d, struct str language);
+void html_meta_time(struct doc *d, const struct html_tag *tag);
+void html_meta_end(struct doc *d); /* at the end: what nothing better was found for */

@@ -1,0 +1,408 @@
+#include "extract/html_token_inner.h"
+
+#include "extract/html_token_scan.h"
+
+/* Pieces are worked on in blocks, so that looking for CR first costs no second way to memory. */
+enum { BLOCK = 32 << 10, STORE_FIRST = 4096 };
+
+const struct html_limits html_limits_default = {
+	.name = 256, .value = 64 << 10, .attrs = 128, .comment = 64 << 10};
+
+#define UP (C_UPPER | C_ALPHA)
+const uint8_t html_class[256] = {
+	[0] = C_NAME_END,
+	['\t'] = C_SPACE | C_NAME_END,
+	['\n'] = C_SPACE | C_NAME_END,
+	['\f'] = C_SPACE | C_NAME_END,
+	[' '] = C_SPACE | C_NAME_END,
+	['/'] = C_NAME_END,
+	['>'] = C_NAME_END,
+	['='] = C_NAME_END,
+	['0' ... '9'] = C_DIGIT | C_HEX,
+	['A' ... 'F'] = UP | C_HEX | C_NAME_END,
+	['G' ... 'Z'] = UP | C_NAME_END,
+	['a' ... 'f'] = C_ALPHA | C_HEX,
+	['g' ... 'z'] = C_ALPHA,
+};
+
+static bool inside(const struct html_store *store, struct str s)
+{
+	return store->p && s.p >= store->p && s.p + s.n <= store->p + store->n;
+}
+
+typedef void part_fn(struct html_tokens *t, struct str *s, struct html_store *store, char *now);
+
+/* All slices of the token in the making; there is none beside them that could lie in a store. */
+static void each_part(struct html_tokens *t, part_fn *fn, struct html_store *store, char *now)
+{
+	struct str *const few[] = {&t->tag.name, &t->doctype.name, &t->doctype.public_id,
+				   &t->doctype.system_id};
+	for (size_t i = 0; i < ARRAY_LEN(few); i++)
+		fn(t, few[i], store, now);
+	for (size_t i = 0; i < t->tag.nattrs; i++) {
+		fn(t, &t->attrs[i].name, store, now);
+		fn(t, &t->attrs[i].value, store, now);
+	}
+}
+
+static void move_part(struct html_tokens *t, struct str *s, struct html_store *store, char *now)
+{
+	(void)t;
+	if (inside(store, *s))
+		s->p = now + (s->p - store->p);
+}
+
+static void store_add(struct html_tokens *t, struct html_store *store, const char *p, size_t n)
+{
+	if (store->cap - store->n < n) {
+		size_t cap = MAX(store->n + n, MAX(2 * store->cap, (size_t)STORE_FIRST));
+		char *now = mem_alloc(cap);
+		if (store->n)
+			memcpy(now, store->p, store->n);
+		each_part(t, move_part, store, now);
+		mem_free(&store->p);
+		store->p = now;
+		store->cap = cap;
+	}
+	if (n)
+		memcpy(store->p + store->n, p, n);
+	store->n += n;
+}
+
+/* One byte more than the limit is kept, to see where it is cut. */
+void html_item_keep(struct html_tokens *t, const char *from, size_t n)
+{
+	size_t has = t->keep.n - t->item_at, most = t->item_max + 1;
+	store_add(t, &t->keep, from, MIN(n, most - MIN(has, most)));
+	t->item_n += n;
+}
+
+void html_item_flush(struct html_tokens *t, const char *p)
+{
+	if (t->mark)
+		html_item_keep(t, t->mark, (size_t)(p - t->mark));
+	t->mark = NULL;
+}
+
+/* At most n bytes, so that no character is cut; bytes that are none may be cut anywhere. There are
+ * more than n. */
+static size_t cut_at(const char *p, size_t n)
+{
+	for (size_t back = 0; back < 4 && back < n; back++) {
+		unsigned char c = (unsigned char)p[n - back];
+		if ((c & 0xc0) != 0x80)
+			return c >= 0xc0 ? n - back : n;
+	}
+	return n;
+}
+
+struct str html_item_cut(struct html_tokens *t, const char *p, size_t drop)
+{
+	bool kept = t->item_n > 0;
+	size_t n = t->item_n + (t->mark ? (size_t)(p - t->mark) : 0) - drop;
+	const char *run = t->mark ? t->mark : "";
+	if (kept)
+		html_item_flush(t, p);
+	struct str s = {kept ? t->keep.p + t->item_at : run, n};
+	if (n > t->item_max) {
+		s.n = cut_at(s.p, t->item_max);
+		t->tag.cut = true;
+	}
+	if (kept)
+		t->keep.n = t->item_at + s.n;
+	t->mark = NULL;
+	return s;
+}
+
+static void hold_part(struct html_tokens *t, struct str *s, struct html_store *store, char *now)
+{
+	(void)now;
+	if (s->n == 0 || inside(&t->keep, *s) || inside(store, *s))
+		return;
+	store_add(t, store, s->p, s->n);
+	s->p = store->p + store->n - s->n;
+}
+
+/* The piece goes away: what a token still needs of it is kept. */
+static void hold(struct html_tokens *t, const char *end)
+{
+	t->resume = t->mark != NULL;
+	html_item_flush(t, end);
+	each_part(t, hold_part, &t->held, NULL);
+}
+
+void html_token_start(struct html_tokens *t)
+{
+	t->keep.n = 0;
+	t->held.n = 0;
+	t->item_at = 0;
+	t->tag = (struct html_tag){.attrs = t->attrs};
+	t->attr_seen = 0;
+}
+
+static void remember_raw(struct html_tokens *t, struct str name)
+{
+	if (name.n > t->raw_cap) {
+		mem_free(&t->raw);
+		t->raw_cap = name.n;
+		t->raw = mem_alloc(name.n);
+	}
+	if (name.n)
+		memcpy(t->raw, name.p, name.n);
+	t->raw_n = name.n;
+}
+
+/* Only a tag that turns the state has to be remembered as the last one: no other can be what an
+ * end tag has to match. */
+void html_emit_tag(struct html_tokens *t)
+{
+	enum html_state next = HTML_DATA;
+	if (t->sink->tag && !t->stopped)
+		next = t->sink->tag(t->ctx, &t->tag);
+	if (t->tag.end)
+		next = HTML_DATA;
+	if (next != HTML_DATA)
+		remember_raw(t, t->tag.name);
+	t->state = (uint8_t)next;
+	t->tag.nattrs = 0;
+	t->tag.name = (struct str){0};
+}
+
+/* Whether `<` or `&` may begin anything with this byte behind it. */
+static bool may_begin(char first, char next)
+{
+	if (first == '<')
+		return is(next, C_ALPHA) || next == '/' || next == '!' || next == '?';
+	return is(next, C_ALPHA | C_DIGIT) || next == '#';
+}
+
+static const char *data(struct html_tokens *t, const char *p, const char *end)
+{
+	const char *from = p;
+	do
+		p = scan(p, end, '<', '&', '&');
+	while (p + 1 < end && !may_begin(p[0], p[1]) && p++);
+	put_text(t, from, (size_t)(p - from));
+	if (p == end)
+		return p;
+	if (*p == '<')
+		return turn(t, S_TAG_OPEN, p + 1);
+	t->back = S_DATA;
+	return turn(t, S_REF, p + 1);
+}
+
+static const char *plaintext(struct html_tokens *t, const char *p, const char *end)
+{
+	const char *nul = scan(p, end, 0, 0, 0);
+	put_text(t, p, (size_t)(nul - p));
+	if (nul == end)
+		return end;
+	put_text(t, REPLACED, REPLACED_N);
+	return nul + 1;
+}
+
+static const char *cdata(struct html_tokens *t, const char *p, const char *end)
+{
+	const char *bracket = scan(p, end, ']', ']', ']');
+	put_text(t, p, (size_t)(bracket - p));
+	return bracket == end ? end : turn(t, S_CDATA_BRACKET, bracket + 1);
+}
+
+static const char *cdata_bracket(struct html_tokens *t, const char *p, const char *end)
+{
+	(void)end;
+	if (*p == ']')
+		return turn(t, S_CDATA_END, p + 1);
+	put_text(t, "]", 1);
+	return turn(t, S_CDATA, p);
+}
+
+static const char *cdata_end(struct html_tokens *t, const char *p, const char *end)
+{
+	(void)end;
+	if (*p == '>')
+		return turn(t, S_DATA, p + 1);
+	if (*p == ']') {
+		put_text(t, "]", 1);
+		return p + 1;
+	}
+	put_text(t, "]]", 2);
+	return turn(t, S_CDATA, p);
+}
+
+static html_state_fn *const states[S_COUNT] = {
+	[S_DATA] = data,
+	[S_RCDATA] = html_raw_text,
+	[S_RAWTEXT] = html_raw_text,
+	[S_SCRIPT] = html_raw_text,
+	[S_PLAINTEXT] = plaintext,
+	[S_CDATA] = cdata,
+	[S_CDATA_BRACKET] = cdata_bracket,
+	[S_CDATA_END] = cdata_end,
+	[S_SCRIPT_ESCAPE_START] = html_script_escape_start,
+	[S_SCRIPT_ESCAPE_START_DASH] = html_script_escape_start,
+	[S_ESCAPED] = html_escaped,
+	[S_ESCAPED_DASH] = html_escaped,
+	[S_ESCAPED_DASH_DASH] = html_escaped,
+	[S_TWICE_START] = html_twice_start,
+	[S_TWICE] = html_twice,
+	[S_TWICE_DASH] = html_twice,
+	[S_TWICE_DASH_DASH] = html_twice,
+	[S_TWICE_LESS] = html_twice_less,
+	[S_TWICE_END] = html_twice_end,
+	[S_RAW_LESS] = html_raw_less,
+	[S_RAW_END_OPEN] = html_raw_end_open,
+	[S_RAW_END_NAME] = html_raw_end_name,
+	[S_TAG_OPEN] = html_tag_open,
+	[S_END_TAG_OPEN] = html_end_tag_open,
+	[S_TAG_NAME] = html_tag_name,
+	[S_BEFORE_NAME] = html_before_name,
+	[S_NAME] = html_name,
+	[S_AFTER_NAME] = html_after_name,
+	[S_BEFORE_VALUE] = html_before_value,
+	[S_VALUE_DOUBLE] = html_value_double,
+	[S_VALUE_SINGLE] = html_value_single,
+	[S_VALUE_BARE] = html_value_bare,
+	[S_AFTER_VALUE] = html_after_value,
+	[S_SELF_CLOSING] = html_self_closing,
+	[S_MARKUP] = html_markup,
+	[S_BOGUS_COMMENT] = html_bogus_comment,
+	[S_COMMENT_START] = html_comment_start,
+	[S_COMMENT_START_DASH] = html_comment_start_dash,
+	[S_COMMENT] = html_comment,
+	[S_COMMENT_END_DASH] = html_comment_end_dash,
+	[S_COMMENT_END] = html_comment_end,
+	[S_COMMENT_END_BANG] = html_comment_end_bang,
+	[S_DOCTYPE] = html_in_doctype,
+	[S_BEFORE_DOCTYPE_NAME] = html_before_doctype_name,
+	[S_DOCTYPE_NAME] = html_doctype_name,
+	[S_AFTER_DOCTYPE_NAME] = html_after_doctype_name,
+	[S_AFTER_PUBLIC] = html_after_public,
+	[S_PUBLIC_ID] = html_public_id,
+	[S_AFTER_PUBLIC_ID] = html_after_public_id,
+	[S_AFTER_SYSTEM] = html_after_system,
+	[S_SYSTEM_ID] = html_system_id,
+	[S_AFTER_SYSTEM_ID] = html_after_system_id,
+	[S_BOGUS_DOCTYPE] = html_bogus_doctype,
+	[S_REF] = html_ref,
+	[S_REF_NAMED] = html_ref_named,
+	[S_REF_NUMBER] = html_ref_number,
+	[S_REF_HEX_START] = html_ref_hex_start,
+	[S_REF_HEX] = html_ref_hex,
+	[S_REF_DECIMAL] = html_ref_decimal,
+};
+
+/* Without any CR. */
+static void run(struct html_tokens *t, const char *p, const char *end)
+{
+	if (p == end)
+		return;
+	if (t->resume)
+		t->mark = p;
+	t->resume = false;
+	while (p < end)
+		p = states[t->state](t, p, end);
+	if (t->state >= S_TAG_OPEN)
+		hold(t, end);
+}
+
+/* A CR is a LF, and the LF behind it belongs to it. */
+static void run_block(struct html_tokens *t, const char *p, const char *end)
+{
+	while (p < end && !t->stopped) {
+		if (t->after_cr && *p == '\n')
+			p++;
+		t->after_cr = false;
+		const char *cr = p < end ? memchr(p, '\r', (size_t)(end - p)) : NULL;
+		run(t, p, cr ? cr : end);
+		if (!cr)
+			return;
+		p = cr + 1;
+		if (p < end && *p == '\n')
+			continue; /* that one is taken */
+		run(t, "\n", &"\n"[1]);
+		t->after_cr = true;
+	}
+}
+
+void html_tokens_add(struct html_tokens *t, struct str piece)
+{
+	while (piece.n && !t->stopped) {
+		size_t n = piece.n <= BLOCK ? piece.n : cut_at(piece.p, BLOCK);
+		run_block(t, piece.p, piece.p + n);
+		piece = str_from(piece, n);
+	}
+}
+
+/* What stood there and came to nothing. */
+static const struct str unfinished[S_COUNT] = {
+	[S_CDATA_BRACKET] = {"]", 1}, [S_CDATA_END] = {"]]", 2},    [S_RAW_LESS] = {"<", 1},
+	[S_RAW_END_OPEN] = {"</", 2}, [S_RAW_END_NAME] = {"</", 2}, [S_TAG_OPEN] = {"<", 1},
+	[S_END_TAG_OPEN] = {"</", 2},
+};
+
+/* Dashes at the end that are not part of a comment. */
+static const uint8_t dashes[S_COUNT] = {
+	[S_COMMENT_START_DASH] = 1,
+	[S_COMMENT_END_DASH] = 1,
+	[S_COMMENT_END] = 2,
+	[S_COMMENT_END_BANG] = 3,
+};
+
+void html_tokens_end(struct html_tokens *t)
+{
+	if (t->state >= S_REF)
+		html_ref_eof(t);
+	put_text(t, unfinished[t->state].p, unfinished[t->state].n);
+	if (t->state == S_RAW_END_NAME)
+		html_raw_eof(t);
+	else if (t->state == S_MARKUP)
+		html_markup_eof(t);
+	else if (t->state >= S_BOGUS_COMMENT && t->state <= S_COMMENT_END_BANG)
+		html_comment_eof(t, dashes[t->state]);
+	else if (t->state >= S_DOCTYPE && t->state <= S_BOGUS_DOCTYPE)
+		html_doctype_eof(t);
+	t->stopped = true;
+}
+
+struct html_tokens *html_tokens_new(const struct html_limits *limits)
+{
+	struct html_tokens *t = mem_alloc(sizeof(*t));
+	t->limits = limits ? *limits : html_limits_default;
+	t->attrs = mem_array(t->limits.attrs + 1, sizeof(*t->attrs));
+	return t;
+}
+
+void html_tokens_free(struct html_tokens **t)
+{
+	if (!*t)
+		return;
+	mem_free(&(*t)->attrs);
+	mem_free(&(*t)->keep.p);
+	mem_free(&(*t)->held.p);
+	mem_free(&(*t)->raw);
+	mem_free(t);
+}
+
+void html_tokens_begin(struct html_tokens *t, const struct html_sink *sink, void *ctx,
+		       enum html_state state, struct str last_start_tag)
+{
+	t->sink = sink;
+	t->ctx = ctx;
+	t->state = (uint8_t)state;
+	t->foreign = t->stopped = t->after_cr = t->resume = false;
+	t->mark = NULL;
+	t->doctype = (struct html_doctype){0};
+	html_token_start(t);
+	remember_raw(t, last_start_tag);
+}
+
+void html_tokens_foreign(struct html_tokens *t, bool foreign)
+{
+	t->foreign = foreign;
+}
+
+void html_tokens_stop(struct html_tokens *t)
+{
+	t->stopped = true;
+}

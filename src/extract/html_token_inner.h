@@ -1,0 +1,216 @@
+/* The inside of the tokenizer: its states, and how a name, a value or a comment is put together.
+ * Such an item is a run of bytes in the piece for as long as that will do. What has to differ from
+ * the piece (a letter in lower case, a character reference), and what goes on in the next piece,
+ * is kept in a buffer of the tokenizer. */
+#pragma once
+#include "extract/html_token.h"
+
+/* The first six are enum html_state. */
+enum state {
+	S_DATA,
+	S_RCDATA,
+	S_RAWTEXT,
+	S_SCRIPT,
+	S_PLAINTEXT,
+	S_CDATA,
+	S_CDATA_BRACKET,
+	S_CDATA_END,
+	S_SCRIPT_ESCAPE_START,
+	S_SCRIPT_ESCAPE_START_DASH,
+	S_ESCAPED,
+	S_ESCAPED_DASH,
+	S_ESCAPED_DASH_DASH,
+	S_TWICE_START,
+	S_TWICE,
+	S_TWICE_DASH,
+	S_TWICE_DASH_DASH,
+	S_TWICE_LESS,
+	S_TWICE_END,
+	S_RAW_LESS,
+	S_RAW_END_OPEN,
+	S_RAW_END_NAME,
+	S_TAG_OPEN,
+	S_END_TAG_OPEN,
+	S_TAG_NAME,
+	S_BEFORE_NAME,
+	S_NAME,
+	S_AFTER_NAME,
+	S_BEFORE_VALUE,
+	S_VALUE_DOUBLE,
+	S_VALUE_SINGLE,
+	S_VALUE_BARE,
+	S_AFTER_VALUE,
+	S_SELF_CLOSING,
+	S_MARKUP,
+	S_BOGUS_COMMENT,
+	S_COMMENT_START,
+	S_COMMENT_START_DASH,
+	S_COMMENT,
+	S_COMMENT_END_DASH,
+	S_COMMENT_END,
+	S_COMMENT_END_BANG,
+	S_DOCTYPE,
+	S_BEFORE_DOCTYPE_NAME,
+	S_DOCTYPE_NAME,
+	S_AFTER_DOCTYPE_NAME,
+	S_AFTER_PUBLIC,
+	S_PUBLIC_ID,
+	S_AFTER_PUBLIC_ID,
+	S_AFTER_SYSTEM,
+	S_SYSTEM_ID,
+	S_AFTER_SYSTEM_ID,
+	S_BOGUS_DOCTYPE,
+	S_REF,
+	S_REF_NAMED,
+	S_REF_NUMBER,
+	S_REF_HEX_START,
+	S_REF_HEX,
+	S_REF_DECIMAL,
+	S_COUNT
+};
+
+enum {
+	REF_MAX = 33,   /* & and 32 letters: no name is as long without its semicolon */
+	WORD_MAX = 8,   /* of "DOCTYPE", "[CDATA[", "PUBLIC", "script" */
+	REPLACED_N = 3, /* bytes of U+FFFD */
+};
+#define REPLACED "\xef\xbf\xbd"
+
+struct html_store {
+	char *p;
+	size_t n, cap;
+};
+
+struct html_tokens {
+	struct html_limits limits;
+	const struct html_sink *sink;
+	void *ctx;
+	uint8_t state;
+	uint8_t back; /* enum state: after a reference; for raw text: what an end tag may end */
+	char quote;   /* around an identifier of the DOCTYPE */
+	bool foreign, stopped;
+	bool after_cr;  /* the last byte was one: a LF belongs to it */
+	bool attr_live; /* the value that comes is that of the last of the attributes */
+
+	struct html_tag tag;
+	struct html_attr *attrs; /* limits.attrs of them */
+	uint64_t attr_seen;      /* a bit for each first and last letter: who may be a double */
+	struct html_doctype doctype;
+
+	/* The item in the making. */
+	const char *mark; /* its run in the piece goes on from here; NULL: there is none now */
+	bool resume;      /* a run was going on when the piece ended */
+	size_t item_at;   /* where its bytes begin in keep */
+	size_t item_n;    /* bytes that it has without the run, those above the limit counted */
+	size_t item_max;
+	struct html_store keep; /* items that are no run of the piece */
+	struct html_store held; /* finished ones whose piece has gone */
+
+	char word[WORD_MAX]; /* what may become one of the words above */
+	unsigned word_n;
+	char ref[REF_MAX]; /* a reference as it was written */
+	unsigned ref_n;
+	uint32_t code; /* of a numeric reference; above 0x10ffff it stays there */
+
+	char *raw; /* what the last start tag was called that turned the state */
+	size_t raw_n, raw_cap;
+};
+
+/* Consumes bytes from p, sets the state, returns where to go on. Is not called without any. */
+typedef const char *html_state_fn(struct html_tokens *t, const char *p, const char *end);
+
+html_state_fn html_tag_open, html_end_tag_open, html_tag_name, html_before_name, html_name,
+	html_after_name, html_before_value, html_value_double, html_value_single, html_value_bare,
+	html_after_value, html_self_closing;
+html_state_fn html_markup, html_bogus_comment, html_comment_start, html_comment_start_dash,
+	html_comment, html_comment_end_dash, html_comment_end, html_comment_end_bang;
+html_state_fn html_in_doctype, html_before_doctype_name, html_doctype_name, html_after_doctype_name,
+	html_after_public, html_public_id, html_after_public_id, html_after_system, html_system_id,
+	html_after_system_id, html_bogus_doctype;
+html_state_fn html_ref, html_ref_named, html_ref_number, html_ref_hex_start, html_ref_hex,
+	html_ref_decimal;
+html_state_fn html_raw_text, html_escaped, html_script_escape_start, html_twice_start, html_twice,
+	html_twice_less, html_twice_end, html_raw_less, html_raw_end_open, html_raw_end_name;
+
+/* At the end of the input. */
+void html_comment_eof(struct html_tokens *t, unsigned dashes);
+void html_markup_eof(struct html_tokens *t);
+void html_doctype_eof(struct html_tokens *t);
+void html_ref_eof(struct html_tokens *t);
+void html_raw_eof(struct html_tokens *t);
+
+/* Forgets what is kept of the token before. */
+void html_token_start(struct html_tokens *t);
+/* The tag is complete. */
+void html_emit_tag(struct html_tokens *t);
+/* Goes into the item; drops what is above the limit. */
+void html_item_keep(struct html_tokens *t, const char *from, size_t n);
+/* The run so far goes into the item, and there is none any more. */
+void html_item_flush(struct html_tokens *t, const char *p);
+
+enum { C_SPACE = 1, C_UPPER = 2, C_ALPHA = 4, C_DIGIT = 8, C_HEX = 16, C_NAME_END = 32 };
+extern const uint8_t html_class[256];
+
+static inline bool is(char c, int classes)
+{
+	return (html_class[(unsigned char)c] & classes) != 0;
+}
+
+/* The same letter in lower case. */
+static inline char lower(char c)
+{
+	return is(c, C_UPPER) ? (char)(c | 0x20) : c;
+}
+
+static inline void put_text(struct html_tokens *t, const char *from, size_t n)
+{
+	if (n && t->sink->text && !t->stopped)
+		t->sink->text(t->ctx, (struct str){from, n});
+}
+
+static inline void item_begin(struct html_tokens *t, const char *p, size_t max)
+{
+	t->mark = p;
+	t->item_at = t->keep.n;
+	t->item_n = 0;
+	t->item_max = max;
+}
+
+/* The letters from p on, in lower case; returns where the last of them is. */
+static inline const char *item_lower(struct html_tokens *t, const char *p, const char *end)
+{
+	char text[32];
+	size_t n = 0;
+	html_item_flush(t, p);
+	for (; n < sizeof text && p + n < end && is(p[n], C_ALPHA); n++)
+		text[n] = lower(p[n]);
+	html_item_keep(t, text, n);
+	t->mark = p + n;
+	return p + n - 1;
+}
+
+/* U+FFFD in the place of the NUL at p. */
+static inline void item_nul(struct html_tokens *t, const char *p)
+{
+	html_item_flush(t, p);
+	html_item_keep(t, REPLACED, REPLACED_N);
+	t->mark = p + 1;
+}
+
+struct str html_item_cut(struct html_tokens *t, const char *p, size_t drop);
+
+/* The item ends before p, without its last `drop` bytes. */
+static inline struct str item_end(struct html_tokens *t, const char *p, size_t drop)
+{
+	if (UNLIKELY(t->item_n || !t->mark || (size_t)(p - t->mark) > t->item_max))
+		return html_item_cut(t, p, drop);
+	struct str s = {t->mark, (size_t)(p - t->mark) - drop};
+	t->mark = NULL;
+	return s;
+}
+
+static inline const char *turn(struct html_tokens *t, enum state state, const char *p)
+{
+	t->state = (uint8_t)state;
+	return p;
+}

@@ -1,0 +1,108 @@
+#include "extract/html_token_json.h"
+
+static void finish_text(struct html_json *j)
+{
+	if (j->text.n == 0)
+		return;
+	jsonw_array(&j->json);
+	jsonw_text(&j->json, "Character");
+	jsonw_str(&j->json, buf_str(&j->text));
+	jsonw_array_end(&j->json);
+	buf_clear(&j->text);
+}
+
+static void on_text(void *ctx, struct str text)
+{
+	struct html_json *j = ctx;
+	buf_add_str(&j->text, text);
+}
+
+static void put_attrs(struct html_json *j, const struct html_tag *tag)
+{
+	jsonw_object(&j->json);
+	for (size_t i = 0; i < tag->nattrs; i++) {
+		buf_clear(&j->key);
+		buf_add_str(&j->key, tag->attrs[i].name);
+		jsonw_put_str(&j->json, buf_text(&j->key), tag->attrs[i].value);
+	}
+	jsonw_object_end(&j->json);
+}
+
+static enum html_state on_tag(void *ctx, const struct html_tag *tag)
+{
+	struct html_json *j = ctx;
+	finish_text(j);
+	jsonw_array(&j->json);
+	jsonw_text(&j->json, tag->end ? "EndTag" : "StartTag");
+	jsonw_str(&j->json, tag->name);
+	if (!tag->end)
+		put_attrs(j, tag);
+	if (!tag->end && tag->self_closing)
+		jsonw_bool(&j->json, true);
+	jsonw_array_end(&j->json);
+	return HTML_DATA;
+}
+
+static void on_comment(void *ctx, struct str data)
+{
+	struct html_json *j = ctx;
+	finish_text(j);
+	jsonw_array(&j->json);
+	jsonw_text(&j->json, "Comment");
+	jsonw_str(&j->json, data);
+	jsonw_array_end(&j->json);
+}
+
+static void put_or_null(struct jsonw *json, struct str s)
+{
+	if (s.p)
+		jsonw_str(json, s);
+	else
+		jsonw_null(json);
+}
+
+static void on_doctype(void *ctx, const struct html_doctype *d)
+{
+	struct html_json *j = ctx;
+	finish_text(j);
+	jsonw_array(&j->json);
+	jsonw_text(&j->json, "DOCTYPE");
+	put_or_null(&j->json, d->name);
+	put_or_null(&j->json, d->public_id);
+	put_or_null(&j->json, d->system_id);
+	jsonw_bool(&j->json, d->correct);
+	jsonw_array_end(&j->json);
+}
+
+const struct html_sink html_json_sink = {on_text, on_tag, on_comment, on_doctype};
+
+void html_json_begin(struct html_json *j, struct buf *out)
+{
+	*j = (struct html_json){JSONW_INIT(out), BUF_INIT(out->max), BUF_INIT(out->max)};
+	jsonw_array(&j->json);
+}
+
+void html_json_end(struct html_json *j)
+{
+	finish_text(j);
+	jsonw_array_end(&j->json);
+	j->json.out->over |= j->text.over || j->key.over;
+	buf_free(&j->text);
+	buf_free(&j->key);
+}
+
+int html_state_of(struct str name, enum html_state *ret)
+{
+	static const char *const names[HTML_STATES] = {
+		[HTML_DATA] = "Data state",           [HTML_RCDATA] = "RCDATA state",
+		[HTML_RAWTEXT] = "RAWTEXT state",     [HTML_SCRIPT] = "Script data state",
+		[HTML_PLAINTEXT] = "PLAINTEXT state", [HTML_CDATA] = "CDATA section state",
+	};
+	for (int i = 0; i < HTML_STATES; i++) {
+		if (str_eq_nocase(name, str_of(names[i]))) {
+			*ret = (enum html_state)i;
+			return 0;
+		}
+	}
+	return 1;
+}

@@ -1,0 +1,309 @@
+#include "extract/out.h"
+
+/* A list of links needs about as much room for its entries as a short URL takes; text that becomes
+ * many attributes has long ones. */
+enum { LIST_SHARE = 8, SIDE_SHARE = 2 };
+
+void out_begin(struct out *o, void *memory, size_t size, size_t links_max)
+{
+	size_t list = size / LIST_SHARE / sizeof(struct attr);
+	char *p = memory;
+	*o = (struct out){.attr = memory, .max = list, .links_max = links_max};
+	p += list * sizeof(struct attr);
+	size -= list * sizeof(struct attr);
+	o->side = p;
+	o->side_max = size / SIDE_SHARE;
+	o->text = p + o->side_max;
+	o->text_max = size - o->side_max;
+	if (o->links_max == 0)
+		o->links_max = SIZE_MAX;
+}
+
+/* At most n bytes of s, none of a character that does not fit. Bytes that are no UTF-8 are cut
+ * anywhere. */
+static size_t whole(struct str s, size_t n)
+{
+	if (n >= s.n)
+		return s.n;
+	for (size_t back = 0; back < 4 && back <= n; back++)
+		if (((unsigned char)s.p[n - back] & 0xc0) != 0x80)
+			return n - back;
+	return n;
+}
+
+void out_text(struct out *o, struct str s)
+{
+	size_t n = whole(s, o->text_max - o->text_n);
+	if (n < s.n)
+		o->flags |= OUT_TEXT_CUT;
+	if (n == 0)
+		return;
+	memcpy(o->text + o->text_n, s.p, n);
+	o->text_n += n;
+}
+
+/* Where a value that is too long is cut: behind a blank if there is one in its last quarter. */
+static size_t piece_of(struct str s)
+{
+	size_t n = whole(s, OUT_VALUE_MAX);
+	if (n == s.n)
+		return n;
+	for (size_t i = n; i > OUT_VALUE_MAX * 3 / 4; i--)
+		if (s.p[i - 1] == ' ' || s.p[i - 1] == '\n')
+			return i;
+	return n;
+}
+
+static bool enter(struct out *o, char name, const char *p, size_t n)
+{
+	if (o->n == o->max) {
+		o->flags |= name == 'X' ? OUT_TEXT_CUT : OUT_SIDE_CUT;
+		return false;
+	}
+	o->attr[o->n++] = (struct attr){name, {p, n}};
+	return true;
+}
+
+void out_end(struct out *o)
+{
+	struct str rest = {o->text, o->text_n};
+	while (rest.n) {
+		size_t n = piece_of(rest);
+		if (!enter(o, 'X', rest.p, n))
+			return;
+		rest = str_from(rest, n);
+	}
+}
+
+/* Room for n bytes of a value, which add_written() then ends; NULL: there is none. An eighth of the
+ * entries is left for what out_end() adds. */
+static char *room_for(struct out *o, size_t n)
+{
+	if (o->side_max - o->side_n < n || o->n + o->max / 8 >= o->max) {
+		o->flags |= OUT_SIDE_CUT;
+		return NULL;
+	}
+	return o->side + o->side_n;
+}
+
+static void add_written(struct out *o, char name, size_t n)
+{
+	if (enter(o, name, o->side + o->side_n, n))
+		o->side_n += n;
+}
+
+bool out_add(struct out *o, char name, struct str value)
+{
+	do {
+		size_t n = piece_of(value);
+		char *p = room_for(o, n);
+		if (!p)
+			return false;
+		if (n)
+			memcpy(p, value.p, n);
+		add_written(o, name, n);
+		value = str_from(value, n);
+	} while (value.n);
+	return true;
+}
+
+/* Without the beginning of a character at the end. */
+static size_t without_torn(const char *p, size_t n)
+{
+	for (size_t back = 1; back <= 3 && back <= n; back++) {
+		unsigned char c = (unsigned char)p[n - back];
+		if (c >= 0xc0)
+			return back < (c >= 0xf0 ? 4u : c >= 0xe0 ? 3u : 2u) ? n - back : n;
+		if (c < 0x80)
+			return n;
+	}
+	return n;
+}
+
+/* Copies with white space and control characters as single blanks, none at the ends, at most cap
+ * bytes. */
+static size_t squeeze(char *to, size_t cap, struct str from)
+{
+	size_t n = 0;
+	bool blank = false;
+	for (size_t i = 0; i < from.n; i++) {
+		unsigned char c = (unsigned char)from.p[i];
+		if (c <= ' ' || c == 0x7f) {
+			blank = n > 0;
+			continue;
+		}
+		if (n + blank >= cap)
+			return without_torn(to, n);
+		if (blank)
+			to[n++] = ' ';
+		blank = false;
+		to[n++] = (char)c;
+	}
+	return n;
+}
+
+static size_t text_limit(char tag)
+{
+	return tag == META_DESCRIPTION || tag == META_KEYWORDS || tag == META_CANONICAL
+		       ? OUT_VALUE_MAX - 2
+		       : OUT_META_MAX;
+}
+
+void out_meta(struct out *o, int weight, char tag, struct str text)
+{
+	size_t cap = MIN(text_limit(tag), text.n);
+	char *p = room_for(o, 2 + cap);
+	if (!p)
+		return;
+	size_t n = squeeze(p + 2, cap, text);
+	if (n == 0)
+		return;
+	p[0] = (char)('0' + weight);
+	p[1] = tag;
+	add_written(o, 'M', 2 + n);
+}
+
+enum { NUMBER_MAX = 20 };
+
+/* Decimal digits; returns how many. */
+static size_t digits(char *to, uint64_t v)
+{
+	char back[NUMBER_MAX];
+	size_t n = 0;
+	do {
+		back[n++] = (char)('0' + v % 10);
+		v /= 10;
+	} while (v);
+	for (size_t i = 0; i < n; i++)
+		to[i] = back[n - 1 - i];
+	return n;
+}
+
+void out_number(struct out *o, char name, uint64_t number)
+{
+	char text[NUMBER_MAX];
+	out_add(o, name, (struct str){text, digits(text, number)});
+}
+
+void out_meta_number(struct out *o, char tag, int64_t number)
+{
+	char text[NUMBER_MAX];
+	if (number >= 0)
+		out_meta(o, 0, tag, (struct str){text, digits(text, (uint64_t)number)});
+}
+
+/* The letters of the kinds; the first of a letter is what a bare URL means. */
+static const struct {
+	enum link_kind kind;
+	char letter;
+} kinds[] = {
+	{LINK_ANCHOR, 'R'},  {LINK_FORM, 'R'},    {LINK_FEED, 'R'},  {LINK_ALTERNATE, 'R'},
+	{LINK_RELATED, 'R'}, {LINK_REFRESH, 'R'}, {LINK_ITEM, 'R'},  {LINK_PAGE, 'R'},
+	{LINK_SITEMAP, 'R'}, {LINK_IMAGE, 'I'},   {LINK_FRAME, 'F'}, {LINK_EMBED, 'A'},
+};
+static const struct {
+	unsigned flag;
+	char letter;
+} flag_letters[] = {{LINK_NOFOLLOW, 'n'}, {LINK_UGC, 'u'}, {LINK_SPONSORED, 's'}};
+
+static char letter_of(enum link_kind kind)
+{
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		if (kinds[i].kind == kind)
+			return kinds[i].letter;
+	return 'R';
+}
+
+enum { WORD_MAX = 8 + NUMBER_MAX };
+
+static size_t put_word(char *to, const struct doc_link *l)
+{
+	size_t n = 0;
+	to[n++] = (char)l->kind;
+	for (size_t i = 0; i < ARRAY_LEN(flag_letters); i++)
+		if (l->flags & flag_letters[i].flag)
+			to[n++] = flag_letters[i].letter;
+	if (l->time_s > 0) {
+		to[n++] = '@';
+		n += digits(to + n, (uint64_t)l->time_s);
+	}
+	return n;
+}
+
+void out_link(struct out *o, const struct doc_link *l)
+{
+	struct str url = str_head(l->url, str_find_byte(l->url, '#'));
+	size_t cap = MIN((size_t)OUT_META_MAX, l->text.n);
+	if (url.n == 0 || url.n > OUT_URL_MAX)
+		return;
+	if (o->links >= o->links_max) {
+		o->flags |= OUT_LINKS_CUT;
+		return;
+	}
+	char *p = room_for(o, url.n + 1 + WORD_MAX + 1 + cap);
+	if (!p) {
+		o->flags |= OUT_LINKS_CUT;
+		return;
+	}
+	memcpy(p, url.p, url.n);
+	size_t n = url.n;
+	p[n++] = ' ';
+	n += put_word(p + n, l);
+	size_t text = squeeze(p + n + 1, cap, l->text);
+	if (text) {
+		p[n] = ' ';
+		n += 1 + text;
+	}
+	add_written(o, letter_of(l->kind), n);
+	o->links++;
+}
+
+bool meta_parse(struct str value, struct doc_meta *ret)
+{
+	if (value.n < 2 || value.p[0] < '0' || value.p[0] > '3')
+		return false;
+	*ret = (struct doc_meta){value.p[0] - '0', value.p[1], str_from(value, 2)};
+	return true;
+}
+
+/* The flags and the time of a word, behind its kind. */
+static bool word_parse(struct str word, struct doc_link *l)
+{
+	struct str flags;
+	uint64_t time_s;
+	str_cut(&word, '@', &flags);
+	for (size_t i = 0; i < flags.n; i++) {
+		size_t k = 0;
+		while (k < ARRAY_LEN(flag_letters) && flag_letters[k].letter != flags.p[i])
+			k++;
+		if (k == ARRAY_LEN(flag_letters))
+			return false;
+		l->flags |= flag_letters[k].flag;
+	}
+	if (!word.p)
+		return true;
+	if (!str_u64(word, &time_s) || time_s > INT64_MAX)
+		return false;
+	l->time_s = (int64_t)time_s;
+	return true;
+}
+
+bool link_parse(char name, struct str value, struct doc_link *ret)
+{
+	struct doc_link l = {.text = STR("")};
+	struct str word = STR("");
+	size_t k = 0;
+	str_cut(&value, ' ', &l.url);
+	if (value.p) {
+		str_cut(&value, ' ', &word);
+		l.text = value.p ? value : STR("");
+	}
+	while (k < ARRAY_LEN(kinds) &&
+	       (kinds[k].letter != name || (word.n && word.p[0] != (char)kinds[k].kind)))
+		k++;
+	if (l.url.n == 0 || k == ARRAY_LEN(kinds) || !word_parse(str_from(word, 1), &l))
+		return false;
+	l.kind = kinds[k].kind;
+	*ret = l;
+	return true;
+}

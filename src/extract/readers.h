@@ -1,0 +1,29 @@
+/* The readers of one type each: extract.c calls them when type and charset are known. */
+#pragma once
+#include "extract/extract.h"
+
+/* A remark in the output and in ret: why there is no text, or not all of it. The first one stays in
+ * ret. */
+void extract_remark(struct out *out, struct extract_result *ret, const char *fmt, ...)
+	PRINTF_LIKE(3, 4);
+
+void extract_text(struct charset_pieces *in, struct out *out);
+/* Text with its headings and links. */
+void extract_markdown(const struct extract_job *job, struct charset_pieces *in, struct out *out);
+/* XML of any kind; feeds and sitemaps show in their root, and ret->type tells. */
+void extract_xml(const struct extract_job *job, struct charset_pieces *in, struct out *out,
+		 struct extract_result *ret);
+
+/* Text as it comes, with white space as a reader sees it: one blank between words, one LF between
+ * lines that have any. */
+struct text_flow {
+	struct out *out;
+	char gap; /* what is due before the next word: 0, ' ' or LF */
+};
+void text_flow(struct text_flow *f, struct str s);
+/* At least this gap before what follows. */
+static inline void text_gap(struct text_flow *f, char gap)
+{
+	if (f->out->text_n && f->gap != '\n')
+		f->gap = gap;
+}

@@ -1,0 +1,147 @@
+/* Plain text, and Markdown as text. */
+#include "base/url.h"
+#include "extract/readers.h"
+
+void text_flow(struct text_flow *f, struct str s)
+{
+	size_t i = 0;
+	while (i < s.n) {
+		unsigned char c = (unsigned char)s.p[i];
+		if (c <= ' ' || c == 0x7f) {
+			text_gap(f, c == '\n' || c == '\r' || c == '\f' ? '\n' : ' ');
+			i++;
+			continue;
+		}
+		size_t from = i;
+		while (i < s.n && (unsigned char)s.p[i] > ' ' && s.p[i] != 0x7f)
+			i++;
+		if (f->gap)
+			out_text(f->out, (struct str){&f->gap, 1});
+		f->gap = 0;
+		out_text(f->out, str_range(s.p + from, s.p + i));
+	}
+}
+
+void extract_text(struct charset_pieces *in, struct out *out)
+{
+	struct text_flow flow = {.out = out};
+	struct str piece;
+	while (!(out->flags & OUT_TEXT_CUT) && charset_next(in, &piece) == 0)
+		text_flow(&flow, piece);
+}
+
+enum {
+	LINE_MAX_BYTES = 16 << 10, /* what is longer is text without marks */
+	SCHEME_WITHIN = 10,        /* bytes of <scheme:// */
+};
+
+struct markdown {
+	struct text_flow flow;
+	struct url base;
+	bool has_base, fenced;
+	struct buf line;
+	char base_room[URL_MAX], room[URL_MAX];
+};
+
+static void add_link(struct markdown *m, struct str target, struct str text)
+{
+	struct url url;
+	if (url_parse(target, m->has_base ? &m->base : NULL, m->room, sizeof m->room, &url) != 0)
+		return;
+	out_link(m->flow.out,
+		 &(struct doc_link){.url = url.href, .kind = LINK_ANCHOR, .text = text});
+}
+
+/* [text](target "title") and <target>. */
+static void find_links(struct markdown *m, struct str line)
+{
+	size_t open = SIZE_MAX;
+	for (size_t i = 0; i < line.n; i++) {
+		char c = line.p[i];
+		if (c == '[')
+			open = i + 1;
+		if (c == '<' &&
+		    str_find(str_head(str_from(line, i), SCHEME_WITHIN), STR("://")) + 2 <
+			    SCHEME_WITHIN) {
+			struct str target = str_head(str_from(line, i + 1), OUT_URL_MAX);
+			size_t end = str_find_byte(target, '>');
+			if (end < target.n)
+				add_link(m, str_head(target, end), STR(""));
+		}
+		if (c != ']' || open == SIZE_MAX || i + 1 == line.n || line.p[i + 1] != '(')
+			continue;
+		struct str target = str_head(str_from(line, i + 2), OUT_URL_MAX);
+		size_t end = str_find_byte(target, ')');
+		bool closed = end < target.n, image = open >= 2 && line.p[open - 2] == '!';
+		target = str_trim(str_head(target, end));
+		target = str_head(target, str_find_byte(target, ' '));
+		if (closed && target.n && !image)
+			add_link(m, target, str_range(line.p + open, line.p + i));
+		open = SIZE_MAX;
+	}
+}
+
+/* The level of a heading, 0: it is none. *ret is what stands behind the marks. */
+static int heading(struct str line, struct str *ret)
+{
+	int level = 0;
+	while ((size_t)level < line.n && line.p[level] == '#')
+		level++;
+	if (level == 0 || level > 6 || (size_t)level == line.n || line.p[level] != ' ')
+		return 0;
+	*ret = str_trim(str_from(line, (size_t)level));
+	while (ret->n && ret->p[ret->n - 1] == '#')
+		ret->n--;
+	*ret = str_trim(*ret);
+	return level;
+}
+
+static void end_line(struct markdown *m)
+{
+	struct str line = buf_str(&m->line), text = line;
+	bool fence =
+		str_starts(str_trim(line), STR("```")) || str_starts(str_trim(line), STR("~~~"));
+	int level = m->fenced || fence ? 0 : heading(line, &text);
+	if (fence)
+		m->fenced = !m->fenced;
+	if (level)
+		out_meta(m->flow.out, level <= 2 ? 2 : 1, (char)('0' + level), text);
+	if (!m->fenced && !fence)
+		find_links(m, line);
+	text_gap(&m->flow, '\n');
+	if (!fence)
+		text_flow(&m->flow, text);
+	buf_clear(&m->line);
+}
+
+static void take_piece(struct markdown *m, struct str piece)
+{
+	while (piece.n) {
+		size_t n = str_find_byte(piece, '\n');
+		struct str part = str_head(piece, n);
+		if (m->line.n + part.n > LINE_MAX_BYTES) {
+			text_flow(&m->flow, buf_str(&m->line));
+			buf_clear(&m->line);
+			text_flow(&m->flow, part);
+		} else {
+			buf_add_str(&m->line, part);
+		}
+		if (n < piece.n)
+			end_line(m);
+		piece = str_from(piece, n + 1);
+	}
+}
+
+void extract_markdown(const struct extract_job *job, struct charset_pieces *in, struct out *out)
+{
+	struct markdown *m = mem_alloc(sizeof *m);
+	struct str piece;
+	m->flow.out = out;
+	m->line = BUF_INIT(LINE_MAX_BYTES);
+	m->has_base = url_parse(job->url, NULL, m->base_room, sizeof m->base_room, &m->base) == 0;
+	while (!(out->flags & OUT_TEXT_CUT) && charset_next(in, &piece) == 0)
+		take_piece(m, piece);
+	end_line(m);
+	buf_free(&m->line);
+	mem_free(&m);
+}

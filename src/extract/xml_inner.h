@@ -1,0 +1,66 @@
+/* What the readers of XML share: xml.c drives expat and knows the root; feed.c and sitemap.c know
+ * what the elements of theirs mean. */
+#pragma once
+#include "base/url.h"
+#include "extract/readers.h"
+
+enum {
+	XML_DEPTH_MAX = 2000,      /* elements inside each other */
+	XML_VALUE_MAX = 256 << 10, /* bytes of the text of one element that are kept */
+	SITEMAP_LINKS_MAX = 50000, /* as the protocol has it */
+};
+
+struct xml;
+
+/* Attributes as expat gives them: name, value, ..., NULL. */
+struct xml_kind {
+	enum extract_type type;
+	void (*start)(struct xml *x, struct str name, const char **attributes);
+	void (*end)(struct xml *x, struct str name);
+	void (*text)(struct xml *x, struct str s);
+};
+extern const struct xml_kind xml_feed, xml_sitemap;
+
+enum feed_field {
+	FEED_NONE,
+	FEED_TITLE,
+	FEED_LINK,
+	FEED_ID,
+	FEED_DATE,
+	FEED_SUMMARY,
+	FEED_LANGUAGE,
+	FEED_AUTHOR,
+	FEED_FIELDS
+};
+
+struct xml {
+	const struct extract_job *job;
+	struct out *out;
+	struct extract_result *ret;
+	const struct xml_kind *kind; /* NULL: the root was not seen yet */
+	struct text_flow flow;
+	void *parser;
+	struct str prefix; /* of the root, with its colon: left out of all names */
+	unsigned depth;
+	bool stopped; /* by a limit */
+	struct url base;
+	bool has_base;
+	/* The element whose text is kept in `value`; 0: none is. */
+	unsigned kept_depth;
+	int kept;
+	struct buf value;
+	/* An item of a feed, a page of a sitemap. */
+	bool in_item, id_is_link, head_ended;
+	struct buf field[FEED_FIELDS];
+	int64_t time_s;
+	char prefix_room[32], base_room[URL_MAX], room[URL_MAX];
+};
+
+/* Keeps the text of the element that has just begun; what `field` means is the caller's. */
+void xml_keep(struct xml *x, int field);
+/* That an element ends: the field that was kept and ends with it, else 0. x->value is its text. */
+int xml_kept(struct xml *x);
+/* The value of an attribute; NULL: there is none. */
+const char *xml_attribute(const char **attributes, const char *name);
+/* Makes it absolute; false: it is no URL that can be fetched. In x->room until the next call. */
+bool xml_resolve(struct xml *x, struct str text, struct str *ret);

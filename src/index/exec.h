@@ -1,0 +1,187 @@
+/* The inside of words_query(): a query against one snapshot, a segment after the other.
+ *
+ * A leaf is a word or a phrase: one or more posting lists that must all have a document, and
+ * perhaps a check of positions. Leaves that all must match, lists of which one must, and everything
+ * else are three ways to run a query (exec_and.c, exec_or.c, exec_tree.c); the first two look only
+ * at blocks whose bound could still enter the best found so far.
+ *
+ * Scores are whole numbers, so that a sum is the same in every order. A failure is remembered in
+ * `failed`; cursors then are at their end. */
+#pragma once
+#include "base/heap.h"
+#include "index/rank.h"
+#include "index/segment.h"
+
+#define NO_DOC UINT32_MAX
+
+/* A posting list that the query needs: of a term, in an attribute (empty: all of them). */
+struct exec_term {
+	struct str attribute, term;
+	uint64_t df;
+	float weight;              /* of a score */
+	struct segment_term *info; /* by segment; df 0: not there */
+};
+
+struct exec_leaf {
+	const struct query_node *node;
+	uint32_t *term,
+		*times; /* numbers of the lists that must match, each once; how often meant */
+	uint32_t terms;
+	bool check, main;   /* positions are to be looked at; the attribute is the main one */
+	uint32_t *combined; /* by word: its list over all attributes, where check is set */
+};
+
+/* The query as it is run: leaves and ranges of columns are at the ends. */
+struct exec_node {
+	enum query_op op; /* PHRASE and WORD are both WORD */
+	uint32_t kids;
+	struct exec_node **kid;
+	struct exec_leaf *leaf;
+	unsigned column; /* COMPARE: least <= number <= most */
+	int64_t least, most;
+};
+
+struct exec_list {
+	struct postings p;
+	const struct exec_term *term;
+	float weight;
+	uint32_t times;   /* that its score counts */
+	uint32_t most;    /* a bound of all blocks; close once they were all looked at */
+	uint32_t *bounds; /* of all blocks then, else NULL */
+	uint32_t block;
+	uint32_t docs_block, tfs_block, scores_block; /* that were decoded; NO_DOC: none */
+	uint32_t in_block, at; /* postings of the decoded block; where the last find was */
+	uint32_t where;        /* the posting whose positions are to be read */
+	uint32_t docs[SEGMENT_BLOCK], tfs[SEGMENT_BLOCK], scores[SEGMENT_BLOCK];
+};
+
+/* Greatest score or time first, then the order of the index. The least of the kept is on top. */
+typedef unsigned __int128 exec_key;
+static inline exec_key exec_key_of(uint64_t value, uint64_t order)
+{
+	return (exec_key)value << 64 | ~order;
+}
+static inline bool exec_key_less(const exec_key *a, const exec_key *b)
+{
+	return *a < *b;
+}
+HEAP(exec_best, exec_key, exec_key_less, HEAP_STAY)
+
+struct exec {
+	const struct query *query;
+	const struct words_settings *settings;
+	const struct words_part *part;
+	size_t parts;
+	struct arena *arena;
+	struct err *err;
+	bool failed, cut;
+	int64_t deadline_us; /* 0: none */
+	uint32_t ticks;
+
+	struct exec_term *term;
+	uint32_t terms, terms_room;
+	struct exec_node *root;
+	struct rank_norms norms;
+
+	struct exec_best best;
+	size_t keep;   /* offset + limit */
+	uint32_t need; /* a less score does not enter */
+	bool anyhow;   /* documents come in any order: an equal score may enter too */
+	uint64_t seen; /* matches */
+	bool stopped;  /* there may be more matches, which nobody looked at */
+
+	/* the segment at hand */
+	size_t number;
+	uint64_t base; /* documents of the segments before it */
+	struct segment *segment;
+	uint32_t docs;
+	const uint64_t *deleted;
+	const uint8_t *lengths;
+	struct segment_column rank, time;
+	uint32_t rank_most;        /* bound of what the static rank adds */
+	struct exec_list **opened; /* of this segment, to be closed */
+	uint32_t lists, lists_room;
+
+	struct {
+		uint64_t blocks, blocks_passed, candidates, checks;
+	} count;
+};
+
+/* exec_plan.c: the tree, the lists it needs, their statistics. */
+int exec_plan(struct exec *e, const struct query_node *root);
+
+/* exec_list.c */
+/* NULL: the segment does not have it. */
+struct exec_list *exec_list_open(struct exec *e, uint32_t term, uint32_t times);
+void exec_lists_close(struct exec *e);
+/* The block that holds the first posting not before doc. false: there is none. */
+bool exec_list_to(struct exec_list *l, uint32_t doc);
+bool exec_list_docs(struct exec *e, struct exec_list *l); /* decodes the block */
+bool exec_list_tfs(struct exec *e, struct exec_list *l);
+bool exec_list_scores(struct exec *e, struct exec_list *l); /* of the whole block */
+/* The first document of the list that is not before doc, as a place in the block at hand (l->at).
+ */
+uint32_t exec_list_seek(struct exec *e, struct exec_list *l, uint32_t doc);
+/* Of a posting in the block at hand. */
+static inline uint32_t exec_list_score(struct exec *e, struct exec_list *l, uint32_t at)
+{
+	if (!exec_list_tfs(e, l))
+		return 0;
+	return l->times * rank_score(l->weight, l->tfs[at], e->norms.of[e->lengths[l->docs[at]]]);
+}
+/* Of n ascending documents those that are in the block at hand, which is decoded: their places
+ * among the n and in the block. Returns how many. */
+uint32_t exec_list_join(const struct exec_list *l, const uint32_t *doc, uint32_t n,
+			uint32_t ret_i[static SEGMENT_BLOCK],
+			uint32_t ret_at[static SEGMENT_BLOCK]);
+uint32_t exec_list_bound(struct exec *e, struct exec_list *l, uint32_t block);
+void exec_list_bounds(struct exec *e, struct exec_list *l); /* of all blocks, once */
+/* Blocks by their bounds, the greatest first, once these were looked at. */
+const uint32_t *exec_list_order(struct exec *e, const struct exec_list *l);
+/* The numbers of n values, the greatest first, nearly. */
+void exec_falling(const uint32_t *value, uint32_t n, uint32_t *ret);
+/* A bound for all documents from `from` to `to`; moves the list to `from`. */
+uint32_t exec_list_range_bound(struct exec *e, struct exec_list *l, uint32_t from, uint32_t to);
+
+/* exec_check.c: positions. */
+struct exec_check;
+/* 0: *ret is to be asked for each document. 1: no document of the segment can pass. Lists among
+ * those given are used where they fit: when it asks, `where` of each is the document's. */
+int exec_check_open(struct exec *e, const struct exec_leaf *leaf, struct exec_list *const *list,
+		    uint32_t lists, struct exec_check **ret);
+bool exec_check(struct exec *e, struct exec_check *c, uint32_t doc);
+
+/* exec_tree.c: any query, a document after the other; targets ascend. */
+struct exec_tree;
+struct exec_tree *exec_tree_open(struct exec *e, const struct exec_node *node);
+uint32_t exec_tree_seek(struct exec *e, struct exec_tree *t, uint32_t doc);
+bool exec_tree_matches(struct exec *e, struct exec_tree *t, uint32_t doc);
+/* Of a document that matches and was sought last. */
+uint32_t exec_tree_score(struct exec *e, struct exec_tree *t, uint32_t doc);
+uint32_t exec_tree_most(const struct exec_tree *t); /* a bound of all scores */
+void exec_tree_run(struct exec *e, const struct exec_node *root);
+
+/* The fast ways, by rank only. false: not a query for this one. */
+bool exec_one_run(struct exec *e, const struct exec_node *root);
+bool exec_and_run(struct exec *e, const struct exec_node *root);
+bool exec_or_run(struct exec *e, const struct exec_node *root);
+
+/* Whether a document with this score may be among the best; sure where there is no static rank. */
+static inline bool exec_enters(const struct exec *e, uint32_t doc, uint32_t score)
+{
+	return exec_best_count(&e->best) < e->keep ||
+	       exec_key_of((uint64_t)score + e->rank_most, e->base + doc) > e->best.e[0];
+}
+/* A match. Scores without what the static rank adds. */
+void exec_found(struct exec *e, uint32_t doc, uint32_t score);
+static inline bool exec_deleted(const struct exec *e, uint32_t doc)
+{
+	return e->deleted && e->deleted[doc / 64] >> doc % 64 & 1;
+}
+/* Looks at the clock now and then. true: stop. */
+bool exec_late(struct exec *e);
+int exec_fail(struct exec *e);
+
+/* exec_explain.c */
+/* Sets hits->explain. */
+int exec_explain(struct exec *e, struct hits *hits);

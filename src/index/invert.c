@@ -1,0 +1,491 @@
+#include "index/invert_inner.h"
+
+#include "base/clock.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum {
+	SLOTS_FIRST = 1 << 12,
+	POOL_FIRST = 1 << 20,
+	TERM_ALIGN = 8,
+	NAMELESS = 1, /* the attribute that has all names that are too long or too many */
+};
+
+/* Offsets in the pool have 32 bits. A document needs at most about 12 bytes in it for each of its
+ * own, since a word has at least one byte and a separator. */
+static const uint64_t pool_most = UINT32_MAX - (16 << 20);
+
+/* Attributes */
+
+bool invert_name(struct str name, char ret[WORDS_NAME_MOST + 1])
+{
+	if (name.n > WORDS_NAME_MOST)
+		return false;
+	for (size_t i = 0; i < name.n; i++) {
+		char c = name.p[i];
+		ret[i] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+	}
+	ret[name.n] = 0;
+	return true;
+}
+
+static uint8_t weight_of(const struct words_settings *settings, const char *name)
+{
+	for (uint32_t i = 0; i < settings->weights; i++)
+		if (strcmp(settings->weight[i].name, name) == 0)
+			return settings->weight[i].weight;
+	return 1;
+}
+
+static int column_of(const struct words_settings *settings, const char *name)
+{
+	for (uint32_t i = 0; i < settings->columns; i++)
+		if (strcmp(settings->column[i].name, name) == 0)
+			return (int)i;
+	return -1;
+}
+
+static uint32_t new_attr(struct invert *inv, const char *name)
+{
+	if (inv->attrs == inv->attr_room) {
+		inv->attr_room = MAX(inv->attr_room * 2, 16u);
+		inv->attr = mem_resize(inv->attr, inv->attr_room * sizeof *inv->attr);
+	}
+	uint32_t i = inv->attrs++;
+	inv->attr[i].name = arena_str(&inv->arena, str_of(name));
+	inv->attr[i].weight = weight_of(inv->settings, name);
+	inv->attr[i].column = column_of(inv->settings, name);
+	inv->attr[i].lists = i > NAMELESS;
+	return i;
+}
+
+static uint32_t attr_of(struct invert *inv, struct str name)
+{
+	char text[WORDS_NAME_MOST + 1];
+	if (!invert_name(name, text))
+		return NAMELESS;
+	for (uint32_t i = 0; i < inv->attrs; i++)
+		if (str_is(inv->attr[i].name, text))
+			return i;
+	return inv->attrs < WORDS_ATTRS_MOST ? new_attr(inv, text) : NAMELESS;
+}
+
+/* Life */
+
+static void begin(struct invert *inv)
+{
+	(void)new_attr(inv, inv->settings->main);
+	(void)new_attr(inv, "");
+	inv->pool_n = TERM_ALIGN; /* so that 0 is no term */
+}
+
+struct invert *invert_new(const struct words_settings *settings, const struct token_rules *rules)
+{
+	struct invert *inv = mem_alloc(sizeof *inv);
+	inv->settings = settings;
+	inv->rules = rules;
+	inv->slots = SLOTS_FIRST;
+	inv->slot = mem_array(inv->slots, sizeof *inv->slot);
+	inv->pool_room = POOL_FIRST;
+	inv->pool = mem_alloc(inv->pool_room);
+	inv->arena = ARENA_INIT(SIZE_MAX);
+	begin(inv);
+	return inv;
+}
+
+void invert_free(struct invert **invp)
+{
+	struct invert *inv = *invp;
+	if (!inv)
+		return;
+	form_table_free(&inv->form_numbers);
+	key_table_free(&inv->keys);
+	mem_free(&inv->slot);
+	mem_free(&inv->pool);
+	mem_free(&inv->form);
+	mem_free(&inv->attr);
+	mem_free(&inv->doc);
+	mem_free(&inv->number);
+	mem_free(&inv->range);
+	arena_free(&inv->arena);
+	mem_free(invp);
+}
+
+void invert_clear(struct invert *inv)
+{
+	struct invert *fresh = invert_new(inv->settings, inv->rules);
+	struct invert old = *inv;
+	*inv = *fresh;
+	*fresh = old;
+	invert_free(&fresh);
+}
+
+uint32_t invert_docs(const struct invert *inv)
+{
+	return inv->docs - inv->dropped;
+}
+
+uint64_t invert_bytes(const struct invert *inv)
+{
+	uint64_t per_doc = sizeof *inv->doc + invert_columns(inv) * sizeof *inv->number +
+			   sizeof(struct key_table_slot) * 2;
+	return inv->pool_n + (uint64_t)inv->slots * sizeof *inv->slot + inv->docs * per_doc +
+	       inv->ranges * sizeof *inv->range + inv->arena.used +
+	       inv->forms * (sizeof *inv->form + sizeof(struct form_table_slot) * 2);
+}
+
+/* Terms */
+
+static void pool_reserve(struct invert *inv, size_t n)
+{
+	ENSURE(inv->pool_n + (uint64_t)n <= UINT32_MAX);
+	while (inv->pool_room < inv->pool_n + n)
+		inv->pool_room += MAX(inv->pool_room / 2, (size_t)POOL_FIRST);
+	inv->pool = mem_resize(inv->pool, inv->pool_room);
+}
+
+/* n more bytes of the pool, of unknown content. May move it. */
+static inline uint32_t pool_take(struct invert *inv, size_t n)
+{
+	if (UNLIKELY(inv->pool_n + n > inv->pool_room))
+		pool_reserve(inv, n);
+	uint32_t at = inv->pool_n;
+	inv->pool_n += (uint32_t)n;
+	return at;
+}
+
+static void grow_slots(struct invert *inv)
+{
+	uint32_t slots = inv->slots * 2;
+	uint64_t *slot = mem_array(slots, sizeof *slot);
+	for (uint32_t i = 0; i < inv->slots; i++) {
+		if (!inv->slot[i])
+			continue;
+		uint32_t at = (uint32_t)(inv->slot[i] >> 32) & (slots - 1);
+		while (slot[at])
+			at = (at + 1) & (slots - 1);
+		slot[at] = inv->slot[i];
+	}
+	mem_free(&inv->slot);
+	inv->slot = slot;
+	inv->slots = slots;
+}
+
+static uint32_t new_term(struct invert *inv, uint32_t slot, uint32_t hash, uint32_t attr,
+			 struct str text)
+{
+	uint32_t head = (uint32_t)(sizeof(struct invert_term) + text.n);
+	uint32_t all = (head + CHUNK_FIRST + CHUNK_LINK + TERM_ALIGN - 1) & ~(TERM_ALIGN - 1u);
+	uint32_t at = pool_take(inv, all);
+	struct invert_term *t = invert_term_at(inv, at);
+	*t = (struct invert_term){.head = at + head, .attr = (uint16_t)attr};
+	t->at = t->head;
+	t->end = at + all - CHUNK_LINK;
+	t->n = (uint8_t)text.n;
+	memcpy(t + 1, text.p, text.n);
+	inv->slot[slot] = (uint64_t)hash << 32 | at / TERM_ALIGN;
+	if (++inv->terms > inv->slots / 2)
+		grow_slots(inv);
+	return at;
+}
+
+/* The offset of a term in the pool. */
+static inline uint32_t find_term(struct invert *inv, uint64_t hash64, uint32_t attr,
+				 struct str text)
+{
+	uint32_t hash = (uint32_t)hash64 + attr * 0x9e3779b1u, mask = inv->slots - 1;
+	for (uint32_t i = hash & mask;; i = (i + 1) & mask) {
+		uint64_t slot = inv->slot[i];
+		if (slot == 0)
+			return new_term(inv, i, hash, attr, text);
+		if ((uint32_t)(slot >> 32) != hash)
+			continue;
+		uint32_t at = (uint32_t)slot * TERM_ALIGN;
+		const struct invert_term *t = invert_term_at(inv, at);
+		if (LIKELY(t->n == text.n && t->attr == attr && memcmp(t + 1, text.p, text.n) == 0))
+			return at;
+	}
+}
+
+static uint32_t own_form(struct invert *inv, uint32_t term, struct str form)
+{
+	struct form_key key = {term, form};
+	uint32_t *known = form_table_get(&inv->form_numbers, key);
+	if (known)
+		return *known;
+	key.form = arena_str(&inv->arena, form);
+	if (inv->forms == inv->form_room) {
+		inv->form_room = MAX(inv->form_room * 2, 64u);
+		inv->form = mem_resize(inv->form, inv->form_room * sizeof *inv->form);
+	}
+	struct invert_term *t = invert_term_at(inv, term);
+	uint32_t number = SEGMENT_FORM_OWN + t->own++;
+	inv->form[inv->forms] = (struct invert_form){t->forms, key.form};
+	t->forms = ++inv->forms;
+	*form_table_put(&inv->form_numbers, key) = number;
+	return number;
+}
+
+static void next_chunk(struct invert *inv, uint32_t term)
+{
+	struct invert_term *t = invert_term_at(inv, term);
+	if (t->step < CHUNK_STEPS)
+		t->step++;
+	uint32_t n = chunk_bytes(t->step), at = pool_take(inv, n);
+	t = invert_term_at(inv, term);
+	memcpy(inv->pool + t->end, &at, CHUNK_LINK);
+	t->at = at;
+	t->end = at + n - CHUNK_LINK;
+}
+
+static inline unsigned char *add_varint(unsigned char *p, uint64_t v)
+{
+	for (; v >= 0x80; v >>= 7)
+		*p++ = (unsigned char)(v | 0x80);
+	*p++ = (unsigned char)v;
+	return p;
+}
+
+/* Near the end of a chunk codes go byte by byte. */
+static __attribute__((noinline)) void add_code_slowly(struct invert *inv, uint32_t term,
+						      const unsigned char *code, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct invert_term *t = invert_term_at(inv, term);
+		if (t->at == t->end) {
+			next_chunk(inv, term);
+			t = invert_term_at(inv, term);
+		}
+		inv->pool[t->at++] = (char)code[i];
+	}
+}
+
+static inline void add_occurrence(struct invert *inv, uint32_t term, uint32_t position,
+				  uint32_t weight, uint32_t form)
+{
+	struct invert_term *t = invert_term_at(inv, term);
+	unsigned char code[CODE_MOST];
+	bool fits = t->end - t->at >= CODE_MOST;
+	unsigned char *start = fits ? (unsigned char *)inv->pool + t->at : code, *p = start;
+	bool is_new = t->doc != inv->docs + 1, special = weight != 1 || form;
+	uint64_t gap = is_new ? position : position - t->position;
+	p = add_varint(p, gap << 2 | (is_new ? CODE_NEW_DOC : 0) | (special ? CODE_SPECIAL : 0));
+	if (is_new)
+		p = add_varint(p, inv->docs + 1 - t->doc);
+	if (special) {
+		t->has_forms |= form != 0;
+		*p++ = (unsigned char)weight;
+		p = add_varint(p, form);
+	}
+	t->doc = inv->docs + 1;
+	t->position = position;
+	if (LIKELY(fits))
+		t->at += (uint32_t)(p - start);
+	else
+		add_code_slowly(inv, term, code, (size_t)(p - start));
+}
+
+/* Documents */
+
+/* Words on their way into the table. They go in steps, many at a time, so that the memory that each
+ * of them needs is on its way while others are worked on. */
+enum { AT_ONCE = 32 };
+struct word {
+	struct str term, form;
+	uint64_t hash;
+	uint32_t position;
+	bool plain;
+};
+struct batch {
+	struct word word[AT_ONCE];
+	char text[AT_ONCE][TOKEN_TERM_MOST]; /* of terms that are not in the document so */
+	uint32_t n;
+};
+
+static void read_batch(struct invert *inv, struct batch *b)
+{
+	struct token token;
+	for (b->n = 0; b->n < AT_ONCE && tokens_next(&inv->tokens, &token) == 0; b->n++) {
+		struct word *w = &b->word[b->n];
+		*w = (struct word){.form = token.form, .position = token.position};
+		w->plain = token.plain;
+		w->term = token.form;
+		if (!token.plain) {
+			memcpy(b->text[b->n], token.term.p, token.term.n);
+			w->term = (struct str){b->text[b->n], token.term.n};
+		}
+		w->hash = hash64(w->term);
+		__builtin_prefetch(&inv->slot[w->hash & (inv->slots - 1)]);
+	}
+	for (uint32_t i = 0; i < b->n; i++) {
+		uint64_t slot = inv->slot[b->word[i].hash & (inv->slots - 1)];
+		__builtin_prefetch(invert_term_at(inv, (uint32_t)slot * TERM_ALIGN));
+	}
+}
+
+static uint32_t form_of(struct invert *inv, uint32_t term, const struct word *word)
+{
+	uint32_t number;
+	if (LIKELY(word->plain))
+		return SEGMENT_FORM_TERM;
+	if (segment_form_plain(word->term, word->form, &number))
+		return number;
+	return own_form(inv, term, word->form);
+}
+
+/* The words of a value from a position on; the number of positions it takes. */
+static uint32_t add_value(struct invert *inv, uint32_t attr, struct str value, uint32_t position)
+{
+	struct batch b;
+	uint32_t weight = inv->attr[attr].weight, next = position;
+	bool lists = inv->attr[attr].lists;
+	tokens_init(&inv->tokens, inv->rules, value, position);
+	for (read_batch(inv, &b); b.n; read_batch(inv, &b))
+		for (uint32_t i = 0; i < b.n; i++) {
+			const struct word *w = &b.word[i];
+			uint32_t term = find_term(inv, w->hash, SEGMENT_COMBINED, w->term);
+			add_occurrence(inv, term, w->position, weight, form_of(inv, term, w));
+			if (lists) {
+				term = find_term(inv, w->hash, attr, w->term);
+				add_occurrence(inv, term, 0, 1, 0);
+			}
+			next = w->position + 1;
+		}
+	return next - position;
+}
+
+static void add_range(struct invert *inv, uint32_t attr, uint32_t first, uint32_t n)
+{
+	if (inv->ranges == inv->range_room) {
+		inv->range_room = MAX(inv->range_room * 2, 256u);
+		inv->range = mem_resize(inv->range, inv->range_room * sizeof *inv->range);
+	}
+	inv->range[inv->ranges++] = (struct segment_range){attr, first, n};
+}
+
+static bool parse_number(struct str value, int64_t *ret)
+{
+	uint64_t v;
+	value = str_trim(value);
+	bool minus = value.n && value.p[0] == '-';
+	if (!str_u64(str_from(value, minus), &v) || v > INT64_MAX)
+		return false;
+	*ret = minus ? -(int64_t)v : (int64_t)v;
+	return true;
+}
+
+static bool parse_date(struct str value, int64_t *ret)
+{
+	char text[40];
+	int64_t us;
+	value = str_trim(value);
+	if (parse_number(value, ret))
+		return true;
+	if (value.n == 10) { /* a day */
+		struct buf day = BUF_INIT(sizeof text);
+		buf_add_str(&day, value);
+		buf_add_text(&day, "T00:00:00Z");
+		bool good = time_parse(buf_str(&day), &us);
+		buf_free(&day);
+		if (good)
+			*ret = us / US_PER_S;
+		return good;
+	}
+	if (!time_parse(value, &us))
+		return false;
+	*ret = us / US_PER_S;
+	return true;
+}
+
+static void add_number(struct invert *inv, uint32_t column, struct str value)
+{
+	int64_t v;
+	bool good = inv->settings->column[column].type == WORDS_DATE ? parse_date(value, &v)
+								     : parse_number(value, &v);
+	if (good)
+		inv->number[(size_t)inv->docs * invert_columns(inv) + SEGMENT_COLUMN + column] = v;
+}
+
+static struct invert_doc *new_doc(struct invert *inv, const struct words_doc *doc)
+{
+	uint32_t columns = invert_columns(inv);
+	if (inv->docs == inv->doc_room) {
+		inv->doc_room = MAX(inv->doc_room * 2, 64u);
+		inv->doc = mem_resize(inv->doc, inv->doc_room * sizeof *inv->doc);
+		inv->number = mem_resize(inv->number,
+					 (size_t)inv->doc_room * columns * sizeof *inv->number);
+	}
+	struct invert_doc *d = &inv->doc[inv->docs];
+	int64_t *number = &inv->number[(size_t)inv->docs * columns];
+	*d = (struct invert_doc){.key = arena_str(&inv->arena, doc->key), .range = inv->ranges};
+	for (uint32_t i = 0; i < columns; i++)
+		number[i] = SEGMENT_ABSENT;
+	number[SEGMENT_TIME] = doc->time_s;
+	number[SEGMENT_RANK] = doc->rank;
+	number[SEGMENT_ADDR] = (int64_t)doc->addr.v;
+	return d;
+}
+
+/* The main attribute comes first, so that its positions begin at 0. */
+static void add_values(struct invert *inv, const struct words_doc *doc, struct invert_doc *d)
+{
+	uint32_t position = 0;
+	for (int main = 1; main >= 0; main--)
+		for (size_t i = 0; i < doc->n; i++) {
+			uint32_t attr = attr_of(inv, doc->attr[i].name);
+			if ((attr == 0) != main)
+				continue;
+			if (inv->attr[attr].column >= 0)
+				add_number(inv, (uint32_t)inv->attr[attr].column,
+					   doc->attr[i].value);
+			if (inv->attr[attr].weight == 0)
+				continue;
+			uint32_t n = add_value(inv, attr, doc->attr[i].value, position);
+			if (n == 0)
+				continue;
+			add_range(inv, attr, position, n);
+			d->length += (uint64_t)n * inv->attr[attr].weight;
+			position += n + 1;
+		}
+	d->ranges = inv->ranges - d->range;
+}
+
+static int check_doc(const struct invert *inv, const struct words_doc *doc, struct err *err)
+{
+	uint64_t bytes = 0;
+	if (doc->key.n == 0 || doc->key.n > WORDS_KEY_MOST)
+		return err_set(err, ERR_USAGE, "a document with a key of %zu bytes, 1 to %d can be",
+			       doc->key.n, WORDS_KEY_MOST);
+	for (size_t i = 0; i < doc->n; i++)
+		bytes += doc->attr[i].value.n;
+	if (bytes > WORDS_DOC_MOST)
+		return err_set(err, ERR_USAGE,
+			       STR_FMT ": %" PRIu64 " bytes of text, at most %d are indexed",
+			       STR_ARG(str_head(doc->key, 100)), bytes, WORDS_DOC_MOST);
+	if (inv->pool_n + bytes * 12 > pool_most || inv->docs == SEGMENT_DOCS_MOST)
+		return err_set(err, ERR_SYSTEM, "more than one segment can hold");
+	return 0;
+}
+
+int invert_add(struct invert *inv, const struct words_doc *doc, struct err *err)
+{
+	if (check_doc(inv, doc, err) < 0)
+		return -1;
+	(void)invert_drop(inv, doc->key);
+	struct invert_doc *d = new_doc(inv, doc);
+	add_values(inv, doc, d);
+	*key_table_put(&inv->keys, d->key) = inv->docs;
+	inv->docs++;
+	return 0;
+}
+
+bool invert_drop(struct invert *inv, struct str key)
+{
+	uint32_t *at = key_table_get(&inv->keys, key);
+	if (!at)
+		return false;
+	inv->doc[*at].dropped = true;
+	inv->dropped++;
+	return key_table_remove(&inv->keys, key);
+}

@@ -1,0 +1,53 @@
+/* The manifest of a words index: which segments there are, what is deleted from them, and what the
+ * index is made by. Replaced in one step by every commit. Also the names and forms of the small
+ * files beside segments. */
+#pragma once
+#include "base/file.h"
+#include "index/words.h"
+
+#define MANIFEST_MAGIC "GARNERWM"
+#define DELETES_MAGIC "GARNERWD"
+enum { MANIFEST_VERSION = 1, DELETES_VERSION = 1 };
+
+struct manifest_segment {
+	uint64_t id;
+	uint64_t deletes; /* generation of its file of deletes; 0: it has none */
+	uint64_t bytes;   /* of its file */
+	uint32_t docs, deleted;
+};
+struct manifest {
+	uint64_t generation, next_id;
+	struct words_settings settings;
+	struct manifest_segment *segment;
+	size_t n;
+};
+
+/* 1: there is none. ret_file, where not NULL, is the open file, so that nobody else gets its
+ * number. */
+int manifest_read(const char *folder, struct manifest *ret, struct file *ret_file, struct err *err);
+int manifest_read_file(const char *path, struct manifest *ret, struct err *err); /* 1 */
+int manifest_write(const char *folder, const struct manifest *m, struct err *err);
+void manifest_free(struct manifest *m);
+
+/* Whether the manifest is another one than the open file. 0: it is; 1: it is the same. */
+int manifest_changed(const char *folder, const struct file *file, struct err *err);
+
+/* Paths, to be freed. */
+char *manifest_path(const char *folder);
+char *segment_file_path(const char *folder, uint64_t id);
+char *deletes_file_path(const char *folder, uint64_t id, uint64_t generation);
+
+/* Removes what is no part of the index: files of a writer that was killed or gave up. */
+int manifest_sweep(const char *folder, const struct manifest *m, struct err *err);
+
+/* Deletes: a bit for each document, in whole words of 64. */
+static inline size_t deletes_words(uint32_t docs)
+{
+	return ((size_t)docs + 63) / 64;
+}
+int deletes_write(const char *path, const uint64_t *bits, uint32_t docs, struct err *err);
+/* *ret is to be freed. 1: there is no such file. */
+int deletes_read(const char *path, uint32_t docs, uint32_t deleted, uint64_t **ret,
+		 struct err *err);
+/* The same for whoever does not know the numbers. */
+int deletes_read_any(const char *path, uint32_t *ret_docs, uint64_t **ret, struct err *err);

@@ -1,0 +1,439 @@
+/* The query language (doc/query.md):
+ *
+ *   any      = all { OR all }
+ *   all      = not { [AND] not }
+ *   not      = { NOT | "-" } operand
+ *   operand  = "(" any ")" | name ":" operand | name ( "<" | "<=" | ">" | ">=" ) value
+ *            | [ "=" ] ( word | phrase ) | "*"
+ *
+ * What holds no words (a lone hyphen, an empty phrase) is as if it were not there: such parts are
+ * NULL here and drop out of what they stand in. */
+#include "index/query_inner.h"
+#include "index/token.h"
+
+struct parser {
+	struct str text;
+	size_t at; /* of the next byte */
+	const struct token_rules *rules;
+	struct arena *arena;
+	struct err *err;
+	struct str attribute; /* that applies here */
+	bool exact;
+	uint32_t depth, nodes;
+};
+
+static int any(struct parser *p, struct query_node **ret);
+
+/* Places are told as people count: characters, the first is 1. */
+static size_t place(const struct parser *p, size_t at)
+{
+	size_t n = 1;
+	for (size_t i = 0; i < at; i++)
+		n += ((unsigned char)p->text.p[i] & 0xc0) != 0x80;
+	return n;
+}
+
+#define REFUSE(p, at, fmt, ...) \
+	err_set((p)->err, ERR_USAGE, "query, character %zu: " fmt, place(p, at), ##__VA_ARGS__)
+
+static int peek(const struct parser *p)
+{
+	return p->at < p->text.n ? (unsigned char)p->text.p[p->at] : -1;
+}
+
+static bool is_blank(int c)
+{
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static void skip_blanks(struct parser *p)
+{
+	while (is_blank(peek(p)))
+		p->at++;
+}
+
+static bool ends_word(int c)
+{
+	return c < 0 || is_blank(c) || c == '(' || c == ')' || c == '"';
+}
+
+static struct str bare_word(const struct parser *p, size_t from)
+{
+	size_t to = from;
+	while (to < p->text.n && !ends_word((unsigned char)p->text.p[to]))
+		to++;
+	return str_range(p->text.p + from, p->text.p + to);
+}
+
+static bool takes(struct parser *p, const char *keyword)
+{
+	struct str word = bare_word(p, p->at);
+	if (!str_eq_nocase(word, str_of(keyword)))
+		return false;
+	p->at += word.n;
+	skip_blanks(p);
+	return true;
+}
+
+static int node_new(struct parser *p, enum query_op op, size_t at, struct query_node **ret)
+{
+	if (++p->nodes > QUERY_NODES_MOST)
+		return REFUSE(p, at, "more than %d words and operators", QUERY_NODES_MOST);
+	*ret = arena_alloc(p->arena, sizeof **ret);
+	(*ret)->op = op;
+	(*ret)->at = (uint32_t)at;
+	return 0;
+}
+
+/* A copy, because the text need not outlive the tree. */
+static int words_of(struct parser *p, struct str text, size_t at, struct query_node **ret)
+{
+	struct query_word word[QUERY_PHRASE_MOST];
+	struct query_node *node;
+	struct tokens t;
+	struct token token;
+	uint32_t n = 0;
+	text = arena_str(p->arena, text);
+	tokens_init(&t, p->rules, text, 0);
+	for (; tokens_next(&t, &token) == 0; n++) {
+		if (n == QUERY_PHRASE_MOST)
+			return REFUSE(p, at, "a phrase of more than %d words", QUERY_PHRASE_MOST);
+		word[n] = (struct query_word){arena_str(p->arena, token.term), token.form};
+	}
+	*ret = NULL;
+	if (n == 0)
+		return 0;
+	p->nodes += n - 1;
+	if (node_new(p, n == 1 ? QUERY_WORD : QUERY_PHRASE, at, &node) < 0)
+		return -1;
+	node->attribute = p->attribute;
+	node->exact = p->exact;
+	node->value = query_value(text);
+	node->words = n;
+	node->word = arena_array(p->arena, n, sizeof *word);
+	memcpy(node->word, word, n * sizeof *word);
+	*ret = node;
+	return 0;
+}
+
+/* What stands between the quotes at p->at. */
+static int quoted(struct parser *p, struct str *ret)
+{
+	size_t from = p->at + 1;
+	size_t n = str_find_byte(str_from(p->text, from), '"');
+	if (from + n >= p->text.n)
+		return REFUSE(p, p->at, "this quotation mark has no second one");
+	*ret = str_head(str_from(p->text, from), n);
+	p->at = from + n + 1;
+	return 0;
+}
+
+/* A word or a phrase, "=" before it or not. */
+static int words(struct parser *p, struct query_node **ret)
+{
+	size_t at = p->at;
+	bool exact = p->exact;
+	struct str text;
+	if (peek(p) == '=') {
+		p->exact = true;
+		p->at++;
+	}
+	if (peek(p) == '"') {
+		if (quoted(p, &text) < 0)
+			return -1;
+	} else {
+		text = bare_word(p, p->at);
+		p->at += text.n;
+	}
+	int rc = words_of(p, text, at, ret);
+	p->exact = exact;
+	return rc;
+}
+
+static bool name_char(int c, bool first)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	       (!first && ((c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.'));
+}
+
+/* A name with a colon or a comparison behind it. "http://" and "std::string" are words. Returns the
+ * operator's first character, 0: it is no such thing. */
+static int named(struct parser *p, struct str *ret_name)
+{
+	size_t from = p->at, at = from;
+	while (at < p->text.n && name_char((unsigned char)p->text.p[at], at == from))
+		at++;
+	struct str name = str_range(p->text.p + from, p->text.p + at);
+	while (at < p->text.n && is_blank((unsigned char)p->text.p[at]))
+		at++;
+	int c = at < p->text.n ? (unsigned char)p->text.p[at] : -1;
+	int next = at + 1 < p->text.n ? (unsigned char)p->text.p[at + 1] : -1;
+	if (name.n == 0 || (c != ':' && c != '<' && c != '>') ||
+	    (c == ':' && (next == ':' || next == '/')))
+		return 0;
+	*ret_name = name;
+	p->at = at;
+	return c;
+}
+
+static struct str small(struct parser *p, struct str name)
+{
+	char *copy = arena_text(p->arena, name);
+	for (size_t i = 0; i < name.n; i++)
+		copy[i] = (char)(copy[i] >= 'A' && copy[i] <= 'Z' ? copy[i] | 0x20 : copy[i]);
+	return (struct str){copy, name.n};
+}
+
+static int compare(struct parser *p, struct str name, size_t at, struct query_node **ret)
+{
+	bool less = peek(p) == '<';
+	p->at++;
+	bool equal = peek(p) == '=';
+	p->at += equal;
+	skip_blanks(p);
+	struct str text;
+	size_t value_at = p->at;
+	if (peek(p) == '"') {
+		if (quoted(p, &text) < 0)
+			return -1;
+	} else {
+		text = bare_word(p, p->at);
+		p->at += text.n;
+	}
+	struct query_value value = query_value(arena_str(p->arena, text));
+	if (!value.is_number && !value.is_period)
+		return REFUSE(p, value_at,
+			      "'" STR_FMT "' is neither a whole number nor a date (2024, 2024-05, "
+			      "2024-05-17, 2024-05-17T12:00:00Z)",
+			      STR_ARG(str_head(text, 40)));
+	if (node_new(p, QUERY_COMPARE, at, ret) < 0)
+		return -1;
+	(*ret)->attribute = small(p, name);
+	(*ret)->value = value;
+	(*ret)->relation =
+		less ? (equal ? QUERY_AT_MOST : QUERY_LESS) : (equal ? QUERY_AT_LEAST : QUERY_MORE);
+	return 0;
+}
+
+static int brackets(struct parser *p, struct query_node **ret)
+{
+	size_t at = p->at++;
+	if (any(p, ret) < 0)
+		return -1;
+	if (peek(p) != ')')
+		return REFUSE(p, at, "this bracket is not closed");
+	p->at++;
+	return 0;
+}
+
+static int operand(struct parser *p, struct query_node **ret);
+
+static int attributed(struct parser *p, struct str name, struct query_node **ret)
+{
+	struct str outer = p->attribute;
+	size_t at = p->at++;
+	skip_blanks(p);
+	if (peek(p) < 0 || peek(p) == ')')
+		return REFUSE(p, at, "nothing stands behind this colon");
+	p->attribute = small(p, name);
+	int rc = operand(p, ret);
+	p->attribute = outer;
+	return rc;
+}
+
+static int everything(struct parser *p, struct query_node **ret)
+{
+	return node_new(p, QUERY_ALL, p->at++, ret);
+}
+
+static int operand(struct parser *p, struct query_node **ret)
+{
+	struct str name;
+	size_t at = p->at;
+	int rc, c = peek(p);
+	if (++p->depth > QUERY_DEPTH_MOST)
+		return REFUSE(p, at, "more than %d brackets in brackets", QUERY_DEPTH_MOST);
+	if (c == '(')
+		rc = brackets(p, ret);
+	else if (c == '<' || c == '>')
+		return REFUSE(p, at, "'%c' needs the name of a number or a date before it", c);
+	else if (c == '*' && bare_word(p, at).n == 1)
+		rc = everything(p, ret);
+	else if ((c = named(p, &name)) == ':')
+		rc = attributed(p, name, ret);
+	else if (c != 0)
+		rc = compare(p, name, at, ret);
+	else
+		rc = words(p, ret);
+	p->depth--;
+	skip_blanks(p);
+	return rc;
+}
+
+/* "-" right before an operand. */
+static bool takes_minus(struct parser *p)
+{
+	if (peek(p) != '-' || p->at + 1 >= p->text.n)
+		return false;
+	int next = (unsigned char)p->text.p[p->at + 1];
+	if (is_blank(next) || next == ')' || next == '-')
+		return false;
+	p->at++;
+	return true;
+}
+
+static int missing(struct parser *p, size_t at, const char *where)
+{
+	struct str word = bare_word(p, at);
+	return REFUSE(p, at, "'" STR_FMT "' has nothing %s it; \"" STR_FMT "\" means the word",
+		      STR_ARG(word), where, STR_ARG(word));
+}
+
+static bool at_keyword(const struct parser *p)
+{
+	struct str word = bare_word(p, p->at);
+	return str_eq_nocase(word, STR("and")) || str_eq_nocase(word, STR("or"));
+}
+
+/* There is something to take: not the end, a closing bracket or an operator between two. */
+static bool operand_follows(const struct parser *p)
+{
+	return peek(p) >= 0 && peek(p) != ')' && !at_keyword(p);
+}
+
+static int negated(struct parser *p, struct query_node **ret)
+{
+	bool taken_away = false;
+	size_t at = p->at, last = at;
+	for (;;) {
+		last = p->at;
+		bool minus = takes_minus(p);
+		if (!minus && !takes(p, "not"))
+			break;
+		taken_away = !taken_away;
+		if (!operand_follows(p))
+			return missing(p, last, "behind");
+	}
+	struct query_node *kid;
+	if (operand(p, &kid) < 0)
+		return -1;
+	*ret = kid;
+	if (!kid || !taken_away)
+		return 0;
+	if (kid->op == QUERY_NOT) {
+		*ret = kid->kid[0];
+		return 0;
+	}
+	if (node_new(p, QUERY_NOT, at, ret) < 0)
+		return -1;
+	(*ret)->kid = arena_array(p->arena, 1, sizeof kid);
+	(*ret)->kid[0] = kid;
+	(*ret)->kids = 1;
+	return 0;
+}
+
+/* Parts of an AND or an OR while they are read. */
+struct parts {
+	enum query_op op;
+	struct query_node **kid;
+	uint32_t n, room;
+};
+
+static void part_push(struct parser *p, struct parts *parts, struct query_node *kid)
+{
+	if (parts->n == parts->room) {
+		uint32_t room = parts->room ? parts->room * 2 : 4;
+		struct query_node **more = arena_array(p->arena, room, sizeof *more);
+		if (parts->n)
+			memcpy(more, parts->kid, parts->n * sizeof *more);
+		parts->kid = more;
+		parts->room = room;
+	}
+	parts->kid[parts->n++] = kid;
+}
+
+/* A part of the same kind gives its own parts, so that the tree is flat. */
+static void part_add(struct parser *p, struct parts *parts, struct query_node *kid)
+{
+	if (!kid)
+		return;
+	if (kid->op != parts->op) {
+		part_push(p, parts, kid);
+		return;
+	}
+	for (uint32_t i = 0; i < kid->kids; i++)
+		part_push(p, parts, kid->kid[i]);
+}
+
+static int joined(struct parser *p, const struct parts *parts, size_t at, struct query_node **ret)
+{
+	*ret = parts->n ? parts->kid[0] : NULL;
+	if (parts->n < 2)
+		return 0;
+	if (node_new(p, parts->op, at, ret) < 0)
+		return -1;
+	(*ret)->kid = parts->kid;
+	(*ret)->kids = parts->n;
+	return 0;
+}
+
+static int all(struct parser *p, struct query_node **ret)
+{
+	struct parts parts = {.op = QUERY_AND};
+	size_t start = p->at, operator_at;
+	do {
+		struct query_node *kid = NULL;
+		if (negated(p, &kid) < 0)
+			return -1;
+		part_add(p, &parts, kid);
+		operator_at = p->at;
+		if (takes(p, "and") && !operand_follows(p))
+			return missing(p, operator_at, "behind");
+	} while (operand_follows(p));
+	return joined(p, &parts, start, ret);
+}
+
+static int any(struct parser *p, struct query_node **ret)
+{
+	struct parts parts = {.op = QUERY_OR};
+	skip_blanks(p);
+	size_t start = p->at, operator_at = start;
+	bool more = operand_follows(p);
+	if (!more && at_keyword(p))
+		return missing(p, start, "before");
+	while (more) {
+		struct query_node *kid = NULL;
+		if (all(p, &kid) < 0)
+			return -1;
+		part_add(p, &parts, kid);
+		operator_at = p->at;
+		more = takes(p, "or");
+		if (more && !operand_follows(p))
+			return missing(p, operator_at, "behind");
+	}
+	return joined(p, &parts, start, ret);
+}
+
+int query_parse(struct str text, const struct query_options *options,
+		const struct token_rules *rules, struct arena *arena, struct query *ret,
+		struct err *err)
+{
+	struct parser p = {.text = text.n ? text : STR(""),
+			   .rules = rules,
+			   .arena = arena,
+			   .err = err,
+			   .exact = options && options->exact};
+	struct query_node *root;
+	if (text.n > QUERY_TEXT_MOST)
+		return err_set(err, ERR_USAGE, "a query of %zu bytes; at most %d are read", text.n,
+			       QUERY_TEXT_MOST);
+	if (any(&p, &root) < 0)
+		return -1;
+	if (peek(&p) == ')')
+		return REFUSE(&p, p.at, "this bracket was not opened");
+	ENSURE(p.at == text.n);
+	if (!root && node_new(&p, QUERY_NOTHING, 0, &root) < 0)
+		return -1;
+	*ret = (struct query){.root = root, .limit = 10};
+	return 0;
+}

@@ -1,0 +1,329 @@
+#include "index/segment_write.h"
+
+#include "base/hash.h"
+#include "index/dict.h"
+
+#include <stdlib.h>
+
+/* For what is collected in memory: more than there is. */
+static const size_t most_bytes = (size_t)1 << 40;
+
+struct segment_writer {
+	struct page_writer out;
+	char *path;
+	bool failed; /* a list was too long */
+	struct segment_foot foot;
+	enum segment_part part; /* at hand */
+	uint32_t attr;          /* of the list at hand */
+	struct list_writer list;
+	struct dict_writer dict;
+	struct buf term; /* data of the term at hand */
+	struct buf names, lengths, ranges, ranges_where, keys, keys_where, numbers, hashes;
+	struct buf last_key;
+};
+
+static struct buf *buf_number(struct segment_writer *w, size_t i)
+{
+	struct buf *all[] = {&w->term, &w->names,      &w->lengths, &w->ranges, &w->ranges_where,
+			     &w->keys, &w->keys_where, &w->numbers, &w->hashes, &w->last_key};
+	return i < ARRAY_LEN(all) ? all[i] : NULL;
+}
+
+static void begin_part(struct segment_writer *w, enum segment_part part)
+{
+	w->part = part;
+	w->foot.part[part].at = w->out.n;
+}
+
+static void put(struct segment_writer *w, const void *p, size_t n)
+{
+	page_put(&w->out, p, n);
+	w->foot.part[w->part].n += n;
+}
+
+static void put_part(struct segment_writer *w, enum segment_part part, struct str bytes)
+{
+	/* Arrays of numbers are read in place. */
+	static const char zeroes[8];
+	page_put(&w->out, zeroes, (size_t)(-w->out.n & 7));
+	begin_part(w, part);
+	put(w, bytes.p, bytes.n);
+}
+
+int segment_create(struct segment_writer **ret, const char *path, const struct str *attr,
+		   uint32_t attrs, uint32_t columns, struct err *err)
+{
+	struct segment_writer *w = mem_alloc(sizeof *w);
+	struct stream_options options = {.buffered = true};
+	if (page_create(&w->out, path, 0644, &options, err) < 0) {
+		mem_free(&w);
+		return -1;
+	}
+	ENSURE(attrs > 0 && columns >= SEGMENT_COLUMN && columns <= SEGMENT_COLUMNS_MOST);
+	w->path = mem_text(path);
+	struct buf *b;
+	for (size_t i = 0; (b = buf_number(w, i)); i++)
+		*b = BUF_INIT(most_bytes);
+	list_init(&w->list);
+	dict_init(&w->dict);
+	w->foot.attrs = attrs;
+	w->foot.columns = columns;
+	for (uint32_t i = 0; i < attrs; i++)
+		put_text(&w->names, attr[i]);
+	struct buf head = BUF_INIT(SEGMENT_HEAD);
+	buf_add_text(&head, SEGMENT_MAGIC);
+	put_u32le(&head, SEGMENT_VERSION);
+	put_u32le(&head, 0);
+	page_put(&w->out, head.p, head.n);
+	buf_free(&head);
+	begin_part(w, PART_TERMS);
+	*ret = w;
+	return 0;
+}
+
+/* Documents */
+
+static void put_key(struct segment_writer *w, struct str key)
+{
+	size_t shared = 0;
+	if (w->foot.docs % SEGMENT_KEY_GROUP == 0)
+		put_u64le(&w->keys_where, w->keys.n);
+	else
+		while (shared < MIN(key.n, w->last_key.n) && key.p[shared] == w->last_key.p[shared])
+			shared++;
+	put_varint(&w->keys, shared);
+	put_text(&w->keys, str_from(key, shared));
+	buf_clear(&w->last_key);
+	buf_add_str(&w->last_key, key);
+	/* The hash above the number: sorted as numbers. */
+	put_u64le(&w->hashes, (uint64_t)crc32c(0, key.p, key.n) << 32 | w->foot.docs);
+}
+
+static void put_ranges(struct segment_writer *w, const struct segment_doc *doc)
+{
+	if (w->foot.docs % SEGMENT_RANGE_GROUP == 0)
+		put_u64le(&w->ranges_where, w->ranges.n);
+	put_varint(&w->ranges, doc->ranges);
+	for (uint32_t i = 0; i < doc->ranges; i++) {
+		put_varint(&w->ranges, doc->range[i].attr);
+		put_varint(&w->ranges, doc->range[i].n);
+	}
+}
+
+void segment_put_doc(struct segment_writer *w, const struct segment_doc *doc)
+{
+	ENSURE(w->foot.docs < SEGMENT_DOCS_MOST && w->dict.terms == 0);
+	put_key(w, doc->key);
+	put_ranges(w, doc);
+	put_u8(&w->lengths, words_length_code(doc->length));
+	w->foot.weighted_length += doc->length;
+	for (uint32_t i = 0; i < w->foot.columns; i++)
+		put_u64le(&w->numbers, (uint64_t)doc->number[i]);
+	w->foot.rank_most = (uint32_t)MAX(doc->number[SEGMENT_RANK], (int64_t)w->foot.rank_most);
+	w->foot.docs++;
+}
+
+const uint8_t *segment_put_lengths(const struct segment_writer *w)
+{
+	return (const uint8_t *)w->lengths.p;
+}
+
+/* Terms */
+
+struct list_writer *segment_put_begin(struct segment_writer *w, uint32_t attr, bool forms)
+{
+	if (w->dict.terms == 0 && w->foot.docs)
+		list_mean(&w->list, (double)w->foot.weighted_length / w->foot.docs);
+	w->attr = attr;
+	list_begin(&w->list, attr == SEGMENT_COMBINED, forms);
+	return &w->list;
+}
+
+/* One occurrence with a plain form, which the dictionary itself holds. (In the list of an attribute
+ * the position is 0.) */
+static bool goes_inside(const struct list_writer *l, struct segment_term *ret)
+{
+	if (l->df || l->n != 1 || l->occurrences != 1 || l->tf[0] != 1)
+		return false;
+	uint32_t form = l->positions ? l->form[0] : 0;
+	if (form >= SEGMENT_FORM_OWN)
+		return false;
+	*ret = (struct segment_term){.df = 1, .blocks = 1, .doc = l->last, .variant = form};
+	ret->position = l->positions ? l->pos[0] : 0;
+	return true;
+}
+
+void segment_put_end(struct segment_writer *w, struct str term, struct str own)
+{
+	struct list_writer *l = &w->list;
+	struct segment_term info = {0};
+	uint64_t at = w->out.n;
+	if (l->df == 0 && l->n == 0)
+		return;
+	if (!goes_inside(l, &info)) {
+		buf_clear(&w->term);
+		list_end(l, at, own, &w->term);
+		w->failed |= l->docs.n > UINT32_MAX || l->occ.n > UINT32_MAX ||
+			     l->occurrences > UINT32_MAX || own.n > UINT32_MAX || w->term.over;
+		put(w, w->term.p, w->term.n);
+		info.df = (uint32_t)l->df;
+		info.occurrences = l->occurrences;
+		info.bytes = w->term.n;
+	}
+	dict_put(&w->dict, w->attr, term, at, &info);
+	if (w->attr == SEGMENT_COMBINED)
+		w->foot.occurrences += l->occurrences;
+}
+
+/* The end */
+
+static uint64_t number_at(const struct segment_writer *w, uint32_t doc, uint32_t column)
+{
+	uint64_t v;
+	memcpy(&v, w->numbers.p + ((size_t)doc * w->foot.columns + column) * sizeof v, sizeof v);
+	return le64toh(v);
+}
+
+static unsigned width_of(uint64_t most)
+{
+	return most == 0 ? 0 : most >> 8 == 0 ? 1 : most >> 16 == 0 ? 2 : most >> 32 == 0 ? 4 : 8;
+}
+
+/* Numbers are kept as what they have above a base that is below the least; 0 is absent. */
+static void put_column(struct segment_writer *w, uint32_t column, struct buf *out)
+{
+	int64_t least = INT64_MAX, most = INT64_MIN;
+	for (uint32_t doc = 0; doc < w->foot.docs; doc++) {
+		int64_t v = (int64_t)number_at(w, doc, column);
+		if (v == SEGMENT_ABSENT)
+			continue;
+		least = MIN(least, v);
+		most = MAX(most, v);
+	}
+	bool any = least <= most;
+	uint64_t base = any ? (uint64_t)least - 1 : 0;
+	unsigned width = any ? width_of((uint64_t)most - base) : 0;
+	put_u64le(out, base);
+	put_u64le(out, width);
+	for (uint32_t doc = 0; doc < w->foot.docs; doc++) {
+		uint64_t v = number_at(w, doc, column);
+		v = (int64_t)v == SEGMENT_ABSENT ? 0 : htole64(v - base);
+		buf_add(out, &v, width);
+	}
+	buf_fill(out, 0, -out->n & 7);
+}
+
+static void put_columns(struct segment_writer *w)
+{
+	struct buf out = BUF_INIT(most_bytes);
+	for (uint32_t column = 0; column < w->foot.columns; column++)
+		put_column(w, column, &out);
+	put_part(w, PART_COLUMNS, buf_str(&out));
+	buf_free(&out);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	uint64_t x, y;
+	memcpy(&x, a, sizeof x);
+	memcpy(&y, b, sizeof y);
+	x = le64toh(x);
+	y = le64toh(y);
+	return (x > y) - (x < y);
+}
+
+static void put_hashes(struct segment_writer *w)
+{
+	struct buf hash = BUF_INIT(most_bytes), docs = BUF_INIT(most_bytes);
+	if (w->foot.docs)
+		qsort(w->hashes.p, w->foot.docs, sizeof(uint64_t), by_number);
+	struct reader r = reader_of(buf_str(&w->hashes));
+	for (uint32_t i = 0; i < w->foot.docs; i++) {
+		uint64_t v = reader_u64le(&r);
+		put_u32le(&hash, (uint32_t)(v >> 32));
+		put_u32le(&docs, (uint32_t)v);
+	}
+	put_part(w, PART_HASHES, buf_str(&hash));
+	put_part(w, PART_HASH_DOCS, buf_str(&docs));
+	buf_free(&hash);
+	buf_free(&docs);
+}
+
+static void put_foot(struct segment_writer *w)
+{
+	struct buf b = BUF_INIT(SEGMENT_FOOT);
+	for (unsigned i = 0; i < SEGMENT_PARTS; i++) {
+		put_u64le(&b, w->foot.part[i].at);
+		put_u64le(&b, w->foot.part[i].n);
+	}
+	put_u32le(&b, w->foot.docs);
+	put_u32le(&b, w->foot.attrs);
+	put_u32le(&b, w->foot.columns);
+	put_u32le(&b, w->foot.rank_most);
+	put_u64le(&b, w->dict.terms);
+	put_u64le(&b, w->foot.occurrences);
+	put_u64le(&b, w->foot.weighted_length);
+	put_u64le(&b, 0);
+	page_put(&w->out, b.p, b.n);
+	buf_free(&b);
+}
+
+static void put_parts(struct segment_writer *w)
+{
+	dict_end(&w->dict, w->foot.attrs);
+	buf_add_str(&w->names, buf_str(&w->dict.firsts));
+	put_part(w, PART_DICT, buf_str(&w->dict.blocks));
+	put_part(w, PART_DICT_PREFIX, buf_str(&w->dict.prefixes));
+	put_part(w, PART_DICT_WHERE, buf_str(&w->dict.wheres));
+	put_part(w, PART_ATTRS, buf_str(&w->names));
+	put_part(w, PART_LENGTHS, buf_str(&w->lengths));
+	put_part(w, PART_RANGES, buf_str(&w->ranges));
+	put_part(w, PART_RANGES_WHERE, buf_str(&w->ranges_where));
+	put_columns(w);
+	put_part(w, PART_KEYS, buf_str(&w->keys));
+	put_part(w, PART_KEYS_WHERE, buf_str(&w->keys_where));
+	put_hashes(w);
+	put_foot(w);
+}
+
+static void release(struct segment_writer **wp)
+{
+	struct segment_writer *w = *wp;
+	struct buf *b;
+	page_drop(&w->out);
+	for (size_t i = 0; (b = buf_number(w, i)); i++)
+		buf_free(b);
+	list_free(&w->list);
+	dict_free(&w->dict);
+	mem_free(&w->path);
+	mem_free(wp);
+}
+
+int segment_put_finish(struct segment_writer **wp, bool sync, struct err *err)
+{
+	struct segment_writer *w = *wp;
+	int rc = 0;
+	put_parts(w);
+	if (w->failed || w->dict.blocks.over)
+		rc = err_set(err, ERR_USAGE,
+			     "%s: more words than a segment can hold; use a smaller memory or "
+			     "merge fewer",
+			     w->path);
+	else
+		rc = page_finish(&w->out, sync, err);
+	if (rc < 0)
+		segment_put_drop(wp);
+	else
+		release(wp);
+	return rc;
+}
+
+void segment_put_drop(struct segment_writer **wp)
+{
+	struct err ignored;
+	if (!*wp)
+		return;
+	page_drop(&(*wp)->out);
+	(void)file_remove((*wp)->path, &ignored);
+	release(wp);
+}

@@ -1,0 +1,28 @@
+/* Between token.c, which finds words, and token_fold.c, which knows Unicode. */
+#pragma once
+#include "index/token.h"
+
+/* What a character does to words. */
+enum token_class {
+	TOKEN_SEPARATES,
+	TOKEN_BEGINS,   /* a letter or digit */
+	TOKEN_ALONE,    /* a letter that is a word by itself */
+	TOKEN_CONTINUES /* a mark, or a character without looks that joins */
+};
+
+static inline bool token_ascii(int32_t c)
+{
+	return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+}
+
+/* The character at p, which is before end, and its length in bytes. -1: no UTF-8; a byte of it is
+ * to be passed over. */
+int32_t token_char(const unsigned char *p, const unsigned char *end, size_t *ret_n);
+enum token_class token_class(const struct token_rules *rules, int32_t c);
+/* The term of a word that is not all ASCII; at most TOKEN_TERM_MOST bytes, perhaps none. */
+size_t token_fold(const struct token_rules *rules, struct str form, char ret[TOKEN_TERM_MOST]);
+
+bool token_stems(const struct token_rules *rules);
+/* Reduces a term to its stem, which is not empty. The result belongs to the stemmer and is good
+ * until the next call. */
+struct str token_stem(const struct token_rules *rules, struct str term);

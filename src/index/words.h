@@ -1,0 +1,146 @@
+/* The words index: documents with attributes, found by their words. A folder belongs to it: one
+ * manifest, and immutable segments that the manifest names. One process writes (a lock says which),
+ * any number of processes read by mmap and hold the snapshot that they opened; a commit replaces
+ * the manifest in one step. Files are never changed, cut or used again. Layout:
+ * doc/formats/words.md. */
+#pragma once
+#include "base/format.h"
+#include "index/docstore.h"
+#include "index/query.h"
+
+enum {
+	WORDS_KEY_MOST = 8 << 10,   /* bytes of a key */
+	WORDS_NAME_MOST = 63,       /* bytes of the name of an attribute that is looked for */
+	WORDS_WEIGHTS_MOST = 32,    /* attributes with a weight of their own */
+	WORDS_WEIGHT_MOST = 64,     /* a weight */
+	WORDS_COLUMNS_MOST = 16,    /* attributes that are columns too */
+	WORDS_ATTRS_MOST = 4096,    /* names in one segment; words of further ones are found in
+				     * the whole document only */
+	WORDS_DOC_MOST = 128 << 20, /* bytes of all values of a document */
+	WORDS_MEMORY_MIN = 4 << 20, /* bytes; less is taken as this */
+	WORDS_MEMORY_DEFAULT = 256 << 20,
+};
+
+/* A document. Everything stays the caller's. */
+struct words_attr {
+	struct str name, value; /* any bytes; names compare without regard to case */
+};
+struct words_doc {
+	struct str key; /* its URL: at most one document has it */
+	int64_t time_s;
+	uint16_t rank; /* static: how good it is whatever is asked; 0 the least */
+	struct docaddr addr;
+	const struct words_attr *attr;
+	size_t n;
+};
+
+/* What an index is made by; fixed when it is made. */
+enum words_type {
+	WORDS_NUMBER, /* decimal, perhaps with a sign */
+	WORDS_DATE,   /* seconds since 1970 in decimal, or YYYY-MM-DD with or without a time */
+};
+struct words_settings {
+	char language[32];              /* of the stemmer; empty: words are not stemmed */
+	char main[WORDS_NAME_MOST + 1]; /* the attribute with the text, "full-text" */
+	/* How much more a word counts in an attribute than in the text: 1 where nothing is said. */
+	struct {
+		char name[WORDS_NAME_MOST + 1]; /* lower case */
+		uint8_t weight;                 /* 0: is not indexed at all */
+	} weight[WORDS_WEIGHTS_MOST];
+	struct {
+		char name[WORDS_NAME_MOST + 1];
+		enum words_type type;
+	} column[WORDS_COLUMNS_MOST];
+	uint32_t weights, columns;
+	bool by_rank; /* whole merges number documents by rank, the best first */
+};
+/* Weights of title, headings, keywords and url text; no columns, no stemming. */
+void words_settings_default(struct words_settings *ret);
+
+/* Reading: a reader is a snapshot, for any number of threads. */
+
+struct words_reader;
+struct segment;
+
+/* 1: there is no index in this folder. */
+int words_open(struct words_reader **ret, const char *folder, struct err *err);
+/* Another reference to the same snapshot; each is closed. */
+struct words_reader *words_hold(struct words_reader *r);
+void words_close(struct words_reader **r);
+/* 0: something was committed since, and *r is the newer snapshot (the old one is closed). 1: it is
+ * the newest; that costs one stat. Negative: *r is as it was. */
+int words_refresh(struct words_reader **r, struct err *err);
+
+uint64_t words_generation(const struct words_reader *r); /* grows with every commit */
+const struct words_settings *words_settings(const struct words_reader *r);
+
+/* One segment of a snapshot, with what was deleted from it until then. */
+struct words_part {
+	struct segment *segment;
+	const uint64_t *deleted; /* a bit per document; NULL: none is deleted */
+	uint32_t docs, deleted_docs;
+};
+const struct words_part *words_parts(const struct words_reader *r, size_t *ret_n);
+static inline bool words_deleted(const struct words_part *part, uint32_t doc)
+{
+	return part->deleted && part->deleted[doc / 64] >> doc % 64 & 1;
+}
+
+struct words_stats {
+	uint64_t generation, segments, docs, deleted_docs; /* deleted ones are not among docs */
+	uint64_t file_bytes, occurrences;                  /* of words, of deleted documents too */
+	uint64_t weighted_length;                          /* the sum over all documents */
+};
+void words_stats(const struct words_reader *r, struct words_stats *ret);
+/* Reads every page of the snapshot. ERR_DAMAGED: err names the first bad place. */
+int words_verify(struct words_reader *r, struct err *err);
+
+/* Answers a query; everything in *ret lies in the arena. */
+int words_query(struct words_reader *r, const struct query *query, struct arena *arena,
+		struct hits *ret, struct err *err);
+
+/* The length of a document in one byte, which is what ranking knows of it: exact below 16, then 8
+ * steps for each doubling, rounded down. */
+uint8_t words_length_code(uint64_t length);
+uint64_t words_length_of(uint8_t code);
+
+/* Writing: the functions may be called by several threads; words_merge() of one does not hold up
+ * the others for long. */
+
+struct words_writer;
+
+struct words_options {
+	const struct words_settings *settings; /* for an index that is made now; NULL: default */
+	uint64_t memory; /* bytes for what is not in a segment yet; 0: WORDS_MEMORY_DEFAULT */
+};
+
+/* Makes the folder and an empty index if there is none. What a killed writer left is removed.
+ * options may be NULL. ERR_BUSY: another process writes. */
+int words_writer_open(struct words_writer **ret, const char *folder,
+		      const struct words_options *options, struct err *err);
+/* What was not committed is given up. */
+void words_writer_close(struct words_writer **w);
+
+/* Adds a document; it replaces the one with the same key. ERR_USAGE: it cannot be taken, nothing
+ * changed. Any other failure: everything since the last commit is given up. */
+int words_add(struct words_writer *w, const struct words_doc *doc, struct err *err);
+/* 1: there is none with this key. */
+int words_delete(struct words_writer *w, struct str key, struct err *err);
+/* Durable, and visible to whoever opens or refreshes after it. Merges small segments, with work
+ * that is bounded. 1: there was nothing to commit. Negative: the last commit stands, everything
+ * since is given up. */
+int words_commit(struct words_writer *w, struct err *err);
+
+/* Merges one tier of committed segments whose files have at most `most` bytes together; UINT64_MAX:
+ * any. 1: there is nothing to merge. */
+int words_merge(struct words_writer *w, uint64_t most, struct err *err);
+/* Makes one segment of all that is committed, without what is deleted. 1: it is one already. */
+int words_merge_all(struct words_writer *w, struct err *err);
+
+/* After docstore_compact(): makes one segment of all, in which documents have the addresses that fn
+ * gives for their old ones (0: it stays). What was added before is committed first. Not merged
+ * otherwise meanwhile. 1: there are no documents. */
+typedef struct docaddr words_moved_fn(void *ctx, struct docaddr addr);
+int words_readdress(struct words_writer *w, words_moved_fn *fn, void *ctx, struct err *err);
+
+extern const struct format words_manifest_format, words_segment_format, words_deletes_format;

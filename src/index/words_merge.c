@@ -1,0 +1,303 @@
+#include "index/words_write.h"
+
+#include "base/fault.h"
+#include "index/segment_merge.h"
+
+enum {
+	TIER_FIRST = 256 << 10, /* bytes of the largest segment in the lowest tier */
+	TIER_GROWS = 8,         /* how much larger the next tier's are */
+	TIER_FULL = 8,          /* segments of a tier that are merged at once */
+};
+
+/* A merge: what it takes, as it was committed when it began. */
+struct job {
+	struct live *from; /* segment, m and gone are held */
+	struct merge_source *source;
+	size_t n;
+	uint64_t id; /* of the new segment */
+};
+
+/* What to merge, and how. */
+struct order {
+	uint64_t most; /* bytes of the segments */
+	bool whole;    /* all of them */
+	words_moved_fn *moved;
+	void *ctx;
+};
+
+static unsigned tier_of(uint64_t bytes)
+{
+	unsigned tier = 0;
+	for (uint64_t most = TIER_FIRST; bytes > most && tier < 20; most *= TIER_GROWS)
+		tier++;
+	return tier;
+}
+
+static bool mostly_gone(const struct live *l)
+{
+	return l->m.deleted > l->m.docs / 2;
+}
+
+static void take(struct job *job, const struct live *l)
+{
+	job->from[job->n++] = (struct live){.segment = shared_hold(l->segment),
+					    .m = l->m,
+					    .gone = bits_hold(l->gone),
+					    .committed = true};
+}
+
+/* The lowest tier that is full, or a segment of which less than half is left. */
+static void choose_tier(const struct words_writer *w, uint64_t most, struct job *job)
+{
+	for (unsigned tier = 0; tier <= 20 && job->n == 0; tier++) {
+		size_t n = 0;
+		uint64_t bytes = 0;
+		for (size_t i = 0; i < w->n && n < TIER_FULL; i++)
+			if (w->live[i].committed && tier_of(w->live[i].m.bytes) == tier) {
+				n++;
+				bytes += w->live[i].m.bytes;
+			}
+		for (size_t i = 0; n == TIER_FULL && bytes <= most && job->n < n; i++)
+			if (w->live[i].committed && tier_of(w->live[i].m.bytes) == tier)
+				take(job, &w->live[i]);
+	}
+	for (size_t i = 0; i < w->n && job->n == 0; i++)
+		if (w->live[i].committed && mostly_gone(&w->live[i]) && w->live[i].m.bytes <= most)
+			take(job, &w->live[i]);
+}
+
+static void choose_all(const struct words_writer *w, bool always, struct job *job)
+{
+	size_t n = 0;
+	bool deleted = always;
+	for (size_t i = 0; i < w->n; i++)
+		if (w->live[i].committed) {
+			n++;
+			deleted |= w->live[i].m.deleted != 0;
+		}
+	for (size_t i = 0; i < w->n && (n > 1 || deleted); i++)
+		if (w->live[i].committed)
+			take(job, &w->live[i]);
+}
+
+static void job_release(struct job *job)
+{
+	for (size_t i = 0; i < job->n; i++) {
+		live_release(&job->from[i]);
+		mem_free(&job->source[i].number);
+	}
+	mem_free(&job->from);
+	mem_free(&job->source);
+}
+
+static int run(struct words_writer *w, const struct order *order, struct job *job, struct live *ret,
+	       struct err *err)
+{
+	struct merge_spec spec = {.settings = &w->settings,
+				  .by_rank = order->whole && w->settings.by_rank,
+				  .moved = order->moved,
+				  .ctx = order->ctx};
+	job->source = mem_array(job->n, sizeof *job->source);
+	for (size_t i = 0; i < job->n; i++) {
+		const struct live *l = &job->from[i];
+		job->source[i].segment = l->segment->segment;
+		job->source[i].deleted = l->gone->bits;
+		job->source[i].number = mem_array((size_t)l->m.docs + 1, sizeof(uint32_t));
+	}
+	char *path = segment_file_path(w->folder, job->id);
+	int rc = segment_merge(job->source, job->n, &spec, path, err);
+	FAULT("words.merged");
+	mem_free(&path);
+	if (rc == 0)
+		rc = writer_open_new(w, job->id, ret, err);
+	return rc;
+}
+
+/* Publishing */
+
+static struct live *live_of(struct words_writer *w, uint64_t id)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (w->live[i].m.id == id)
+			return &w->live[i];
+	return NULL;
+}
+
+static uint32_t carry(const uint64_t *now, const uint64_t *then, const struct merge_source *s,
+		      uint32_t docs, uint64_t **into, uint32_t new_docs)
+{
+	uint32_t n = 0;
+	for (size_t i = 0; now && i < deletes_words(docs); i++)
+		for (uint64_t word = now[i] & ~(then ? then[i] : 0); word; word &= word - 1) {
+			uint32_t doc = s->number[i * 64 + (unsigned)__builtin_ctzll(word)];
+			if (doc == UINT32_MAX)
+				continue;
+			if (!*into)
+				*into = mem_array(deletes_words(new_docs) + 1, sizeof **into);
+			(*into)[doc / 64] |= UINT64_C(1) << doc % 64;
+			n++;
+		}
+	return n;
+}
+
+/* What was deleted while the merge ran: committed deletes, and those that wait for a commit. */
+static int carry_deletes(struct words_writer *w, const struct job *job, struct live *fresh,
+			 struct err *err)
+{
+	uint64_t *gone = NULL;
+	for (size_t i = 0; i < job->n; i++) {
+		const struct live *then = &job->from[i], *now = live_of(w, then->m.id);
+		if (!now)
+			continue; /* all of it was deleted meanwhile; see below */
+		fresh->m.deleted += carry(now->gone->bits, then->gone->bits, &job->source[i],
+					  then->m.docs, &gone, fresh->m.docs);
+		fresh->leaving_docs += carry(now->leaving, now->gone->bits, &job->source[i],
+					     then->m.docs, &fresh->leaving, fresh->m.docs);
+	}
+	if (!gone)
+		return 0;
+	fresh->m.deletes = w->manifest.generation + 1;
+	fresh->gone->generation = fresh->m.deletes;
+	fresh->gone->bits = gone;
+	char *path = deletes_file_path(w->folder, fresh->m.id, fresh->m.deletes);
+	int rc = deletes_write(path, gone, fresh->m.docs, err);
+	mem_free(&path);
+	return rc;
+}
+
+static bool is_taken(const struct job *job, uint64_t id)
+{
+	for (size_t i = 0; i < job->n; i++)
+		if (job->from[i].m.id == id)
+			return true;
+	return false;
+}
+
+/* All that the merge read is still part of the index (a commit drops what is wholly deleted). */
+static bool all_there(struct words_writer *w, const struct job *job)
+{
+	for (size_t i = 0; i < job->n; i++)
+		if (!live_of(w, job->from[i].m.id))
+			return false;
+	return true;
+}
+
+/* fresh NULL: nothing was left. */
+static int publish(struct words_writer *w, const struct job *job, const struct live *fresh,
+		   struct err *err)
+{
+	struct live *next = mem_array(w->n + 1, sizeof *next);
+	size_t n = 0;
+	bool put = !fresh;
+	for (size_t i = 0; i < w->n; i++) {
+		if (!is_taken(job, w->live[i].m.id)) {
+			next[n++] = w->live[i];
+		} else if (!put) {
+			next[n++] = *fresh;
+			put = true;
+		}
+	}
+	if (writer_publish(w, next, n, err) < 0) {
+		mem_free(&next);
+		return -1;
+	}
+	for (size_t i = 0; i < w->n; i++)
+		if (is_taken(job, w->live[i].m.id)) {
+			writer_remove_segment(w, &w->live[i].m);
+			live_release(&w->live[i]);
+			FAULT("words.removed");
+		}
+	mem_free(&w->live);
+	w->live = next;
+	w->n = n;
+	w->room = w->n;
+	return 0;
+}
+
+static int finish(struct words_writer *w, struct job *job, int merged, struct live *fresh,
+		  struct err *err)
+{
+	int rc;
+	if (!all_there(w, job))
+		rc = 2; /* again, with what there is now */
+	else if (merged == 1)
+		rc = publish(w, job, NULL, err);
+	else {
+		fresh->committed = true;
+		rc = carry_deletes(w, job, fresh, err);
+		if (rc == 0)
+			rc = publish(w, job, fresh, err);
+	}
+	bool kept = rc < 0 && !writer_take_back(w);
+	if (rc != 0 && merged == 0) {
+		if (!kept)
+			writer_remove_segment(w, &fresh->m);
+		live_release(fresh);
+	}
+	return rc;
+}
+
+static int merge_once(struct words_writer *w, const struct order *order, struct err *err)
+{
+	struct job job = {0};
+	struct live fresh = {0};
+	if (writer_enter(w, err) < 0)
+		return -1;
+	job.from = mem_array(w->n, sizeof *job.from);
+	if (order->whole)
+		choose_all(w, order->moved, &job);
+	else
+		choose_tier(w, order->most, &job);
+	job.id = w->next_id;
+	w->next_id += job.n != 0;
+	(void)writer_leave(w, 0);
+	if (job.n == 0) {
+		job_release(&job);
+		return 1;
+	}
+	int rc = run(w, order, &job, &fresh, err);
+	if (rc >= 0) {
+		(void)pthread_mutex_lock(&w->mutex);
+		rc = finish(w, &job, rc, &fresh, err);
+		(void)pthread_mutex_unlock(&w->mutex);
+	}
+	job_release(&job);
+	return rc;
+}
+
+/* 2 from below: what was merged has changed too much meanwhile. */
+static int merge(struct words_writer *w, const struct order *order, struct err *err)
+{
+	int rc;
+	(void)pthread_mutex_lock(&w->merging);
+	do
+		rc = merge_once(w, order, err);
+	while (rc == 2);
+	(void)pthread_mutex_unlock(&w->merging);
+	return rc;
+}
+
+int words_merge(struct words_writer *w, uint64_t most, struct err *err)
+{
+	return merge(w, &(struct order){.most = most}, err);
+}
+
+int words_merge_all(struct words_writer *w, struct err *err)
+{
+	return merge(w, &(struct order){.whole = true}, err);
+}
+
+int words_readdress(struct words_writer *w, words_moved_fn *fn, void *ctx, struct err *err)
+{
+	if (words_commit(w, err) < 0)
+		return -1;
+	return merge(w, &(struct order){.whole = true, .moved = fn, .ctx = ctx}, err);
+}
+
+int writer_merge_some(struct words_writer *w, uint64_t most, struct err *err)
+{
+	int rc = 0;
+	while (rc == 0)
+		rc = words_merge(w, most, err);
+	return rc;
+}

@@ -1,0 +1,222 @@
+/* Answers: runs a query over the segments of a snapshot and tells what was found. */
+#include "base/clock.h"
+#include "index/exec.h"
+
+enum { TICKS = 64 }; /* between two looks at the clock */
+
+int exec_fail(struct exec *e)
+{
+	e->failed = true;
+	return -1;
+}
+
+bool exec_late(struct exec *e)
+{
+	if (e->deadline_us == 0 || e->cut || ++e->ticks % TICKS)
+		return e->cut;
+	return e->cut = clock_mono_us() >= e->deadline_us;
+}
+
+/* Absent numbers are below all others. */
+static uint64_t ascending(int64_t v)
+{
+	return (uint64_t)v ^ UINT64_C(1) << 63;
+}
+
+static uint64_t value_of(const struct exec *e, uint32_t doc, uint32_t score)
+{
+	if (e->query->order == QUERY_BY_TIME)
+		return ascending(segment_number(&e->time, doc));
+	if (e->query->order == QUERY_ANYHOW || e->rank_most == 0)
+		return score;
+	int64_t rank = segment_number(&e->rank, doc);
+	return score + (rank > 0 ? (uint64_t)MIN(rank, UINT16_MAX) * RANK_STATIC_UNITS : 0);
+}
+
+void exec_found(struct exec *e, uint32_t doc, uint32_t score)
+{
+	e->seen++;
+	if (e->keep == 0)
+		return;
+	exec_key key = exec_key_of(value_of(e, doc, score), e->base + doc);
+	if (exec_best_count(&e->best) < e->keep) {
+		exec_best_push(&e->best, key);
+		if (exec_best_count(&e->best) < e->keep)
+			return;
+	} else if (key > e->best.e[0]) {
+		e->best.e[0] = key;
+		exec_best_fix(&e->best, 0);
+	} else {
+		return;
+	}
+	if (e->query->order == QUERY_BY_RANK)
+		e->need = (uint32_t)(e->best.e[0] >> 64) + !e->anyhow;
+}
+
+static int open_segment(struct exec *e, size_t number)
+{
+	const struct words_part *part = &e->part[number];
+	e->number = number;
+	e->segment = part->segment;
+	e->docs = part->docs;
+	e->deleted = part->deleted;
+	e->rank_most = 0;
+	if (e->query->order == QUERY_BY_TIME)
+		return segment_column(e->segment, SEGMENT_TIME, &e->time, e->err);
+	if (e->query->order == QUERY_ANYHOW)
+		return 0;
+	e->rank_most = segment_info(e->segment)->rank_most * (uint32_t)RANK_STATIC_UNITS;
+	if (e->rank_most && segment_column(e->segment, SEGMENT_RANK, &e->rank, e->err) < 0)
+		return -1;
+	return segment_lengths(e->segment, &e->lengths, e->err);
+}
+
+/* The quickest way that fits. Only by rank is anything passed over, once there are enough. */
+static void run_segment(struct exec *e)
+{
+	if (e->query->order == QUERY_BY_RANK && e->keep &&
+	    (exec_one_run(e, e->root) || exec_and_run(e, e->root) || exec_or_run(e, e->root)))
+		e->stopped |= exec_best_count(&e->best) == e->keep;
+	else
+		exec_tree_run(e, e->root);
+}
+
+static int run(struct exec *e)
+{
+	for (size_t i = 0; i < e->parts && !e->cut; i++) {
+		if (open_segment(e, i) < 0)
+			return -1;
+		run_segment(e);
+		e->need += e->anyhow && e->need;
+		e->anyhow = false;
+		exec_lists_close(e);
+		if (e->failed || segment_check(e->segment, e->err) < 0)
+			return -1;
+		e->base += e->docs;
+	}
+	return 0;
+}
+
+/* A word alone has been counted when the index was built; deleted documents were counted too. */
+static bool counted(const struct exec *e, uint64_t *ret)
+{
+	const struct exec_leaf *leaf = e->root->leaf;
+	uint64_t deleted = 0;
+	for (size_t i = 0; i < e->parts; i++)
+		deleted += e->part[i].deleted_docs;
+	if (!leaf || leaf->check || leaf->terms != 1 || deleted)
+		return false;
+	*ret = e->term[leaf->term[0]].df;
+	return true;
+}
+
+/* Counts what was passed over, in a pass of its own that has no order. */
+static int count_all(struct exec *e, uint64_t *ret)
+{
+	struct query query = *e->query;
+	struct exec count = *e;
+	query.order = QUERY_ANYHOW;
+	query.exact_total = true;
+	count.query = &query;
+	count.best = (struct exec_best){0};
+	count.base = count.seen = count.keep = count.need = 0;
+	count.stopped = false;
+	count.lists = count.lists_room = 0;
+	int rc = run(&count);
+	exec_lists_close(&count);
+	e->cut = count.cut;
+	*ret = count.seen;
+	return rc;
+}
+
+static int total(struct exec *e, struct hits *ret)
+{
+	ret->total = e->seen;
+	ret->total_exact = !e->cut && !e->stopped;
+	if (ret->total_exact)
+		return 0;
+	if (counted(e, &ret->total)) {
+		ret->total_exact = true;
+		return 0;
+	}
+	if (!e->query->exact_total || e->cut)
+		return 0;
+	uint64_t n;
+	if (count_all(e, &n) < 0)
+		return -1;
+	ret->total = MAX(ret->total, n);
+	ret->total_exact = !e->cut;
+	return 0;
+}
+
+/* The segment of a document by its number among all. */
+static size_t segment_at(const struct exec *e, uint64_t order, uint32_t *ret_doc)
+{
+	size_t i = 0;
+	while (order >= e->part[i].docs)
+		order -= e->part[i++].docs;
+	*ret_doc = (uint32_t)order;
+	return i;
+}
+
+static int tell_hit(struct exec *e, exec_key key, struct hit *ret)
+{
+	struct segment_column time, addr;
+	uint32_t doc;
+	size_t i = segment_at(e, ~(uint64_t)key, &doc);
+	struct segment *s = e->part[i].segment;
+	if (segment_key(s, doc, e->arena, &ret->key, e->err) < 0 ||
+	    segment_column(s, SEGMENT_TIME, &time, e->err) < 0 ||
+	    segment_column(s, SEGMENT_ADDR, &addr, e->err) < 0)
+		return -1;
+	ret->segment = (uint32_t)i;
+	ret->doc = doc;
+	ret->time_s = segment_number(&time, doc);
+	ret->addr = (uint64_t)segment_number(&addr, doc);
+	ret->score = e->query->order == QUERY_BY_RANK ? (float)(uint64_t)(key >> 64) / RANK_ONE : 0;
+	return 0;
+}
+
+/* The kept ones come out with the least first. */
+static int tell(struct exec *e, struct hits *ret)
+{
+	size_t found = exec_best_count(&e->best), offset = MIN(e->query->offset, found);
+	ret->n = found - offset;
+	ret->hit = arena_array(e->arena, MAX(ret->n, 1), sizeof *ret->hit);
+	exec_key key;
+	for (size_t i = found; exec_best_pop(&e->best, &key) == 0 && i > offset; i--)
+		if (tell_hit(e, key, &ret->hit[i - 1 - offset]) < 0)
+			return -1;
+	for (size_t i = 0; i < e->parts; i++)
+		if (segment_check(e->part[i].segment, e->err) < 0)
+			return -1;
+	return 0;
+}
+
+int words_query(struct words_reader *r, const struct query *query, struct arena *arena,
+		struct hits *ret, struct err *err)
+{
+	struct hits hits = {0};
+	struct exec e = {.query = query, .settings = words_settings(r), .arena = arena, .err = err};
+	if ((uint64_t)query->offset + query->limit > QUERY_LIMIT_MOST)
+		return err_set(err, ERR_USAGE, "offset %u and limit %u: at most %d together",
+			       query->offset, query->limit, QUERY_LIMIT_MOST);
+	e.part = words_parts(r, &e.parts);
+	e.keep = query->limit ? query->offset + query->limit : 0;
+	e.deadline_us = query->budget_us ? clock_mono_us() + query->budget_us : 0;
+	int rc = exec_plan(&e, query->root);
+	if (rc == 0)
+		rc = run(&e);
+	if (rc == 0)
+		rc = total(&e, &hits);
+	if (rc == 0)
+		rc = tell(&e, &hits);
+	hits.cut = e.cut;
+	if (rc == 0 && query->explain)
+		rc = exec_explain(&e, &hits);
+	exec_lists_close(&e);
+	exec_best_free(&e.best);
+	if (rc == 0)
+		*ret = hits;
+	return rc;
+}

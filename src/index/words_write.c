@@ -1,0 +1,452 @@
+#include "index/words_write.h"
+
+#include "base/fault.h"
+
+#include <inttypes.h>
+#include <sys/stat.h>
+
+/* What a commit may spend on merging, in bytes of segments. */
+static const uint64_t commit_merge_most = 4 << 20;
+/* So that a pool with one more document stays below its limit. */
+static const uint64_t memory_most = UINT64_C(1500) << 20;
+
+void live_release(struct live *l)
+{
+	shared_drop(&l->segment);
+	bits_drop(&l->gone);
+	mem_free(&l->leaving);
+}
+
+struct live *writer_place(struct words_writer *w)
+{
+	if (w->n == w->room) {
+		w->room = MAX(w->room * 2, (size_t)16);
+		w->live = mem_resize(w->live, w->room * sizeof *w->live);
+	}
+	struct live *l = &w->live[w->n++];
+	*l = (struct live){0};
+	return l;
+}
+
+static void release_all(struct words_writer *w)
+{
+	for (size_t i = 0; i < w->n; i++)
+		live_release(&w->live[i]);
+	w->n = 0;
+}
+
+/* Opening */
+
+static int load(struct words_writer *w, struct err *err)
+{
+	for (size_t i = 0; i < w->manifest.n; i++) {
+		struct live *l = writer_place(w);
+		l->m = w->manifest.segment[i];
+		l->committed = true;
+		int rc = shared_open(&l->segment, w->folder, &l->m, err);
+		if (rc == 0)
+			rc = bits_open(&l->gone, w->folder, &l->m, err);
+		if (rc == 1)
+			rc = err_set(err, ERR_DAMAGED,
+				     "%s: a file of segment %" PRIx64
+				     " is gone; the index has to be built again",
+				     w->folder, l->m.id);
+		if (rc < 0)
+			return -1;
+	}
+	w->next_id = MAX(w->next_id, w->manifest.next_id);
+	return 0;
+}
+
+static int check_settings(const struct words_settings *s, struct err *err)
+{
+	bool good =
+		s->weights <= WORDS_WEIGHTS_MOST && s->columns <= WORDS_COLUMNS_MOST && s->main[0];
+	for (uint32_t i = 0; good && i < s->weights; i++)
+		good = s->weight[i].weight <= WORDS_WEIGHT_MOST;
+	if (good)
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "settings of a words index: no main attribute, or too many weights (%d), "
+		       "columns (%d), or a weight above %d",
+		       WORDS_WEIGHTS_MOST, WORDS_COLUMNS_MOST, WORDS_WEIGHT_MOST);
+}
+
+static int make_index(struct words_writer *w, const struct words_settings *settings,
+		      struct err *err)
+{
+	w->manifest = (struct manifest){.generation = 1, .next_id = 1};
+	if (settings)
+		w->manifest.settings = *settings;
+	else
+		words_settings_default(&w->manifest.settings);
+	if (check_settings(&w->manifest.settings, err) < 0)
+		return -1;
+	return manifest_write(w->folder, &w->manifest, err);
+}
+
+static int take_lock(struct words_writer *w, struct err *err)
+{
+	struct buf path = BUF_INIT(SIZE_MAX / 2);
+	buf_printf(&path, "%s/lock", w->folder);
+	int rc = lock_take(&w->lock, buf_text(&path), "words index", err);
+	buf_free(&path);
+	return rc;
+}
+
+static int open_index(struct words_writer *w, const struct words_options *options, struct err *err)
+{
+	if (dir_make(w->folder, 0755, err) < 0 || take_lock(w, err) < 0)
+		return -1;
+	int rc = manifest_read(w->folder, &w->manifest, NULL, err);
+	if (rc == 1)
+		rc = make_index(w, options ? options->settings : NULL, err);
+	if (rc < 0 || manifest_sweep(w->folder, &w->manifest, err) < 0 || load(w, err) < 0)
+		return -1;
+	if (token_rules_open(&w->rules, str_of(w->manifest.settings.language), err) < 0)
+		return -1;
+	w->settings = w->manifest.settings;
+	w->invert = invert_new(&w->settings, w->rules);
+	return 0;
+}
+
+int words_writer_open(struct words_writer **ret, const char *folder,
+		      const struct words_options *options, struct err *err)
+{
+	struct words_writer *w = mem_alloc(sizeof *w);
+	w->folder = mem_text(folder);
+	w->lock.file = FILE_INIT;
+	w->memory = options && options->memory ? options->memory : WORDS_MEMORY_DEFAULT;
+	w->memory = MIN(MAX(w->memory, (uint64_t)WORDS_MEMORY_MIN), memory_most);
+	(void)pthread_mutex_init(&w->mutex, NULL);
+	(void)pthread_mutex_init(&w->merging, NULL);
+	if (open_index(w, options, err) < 0) {
+		words_writer_close(&w);
+		return -1;
+	}
+	*ret = w;
+	return 0;
+}
+
+static void remove_file(char *path)
+{
+	struct err ignored;
+	(void)file_remove(path, &ignored);
+	mem_free(&path);
+}
+
+void writer_remove_segment(const struct words_writer *w, const struct manifest_segment *m)
+{
+	remove_file(segment_file_path(w->folder, m->id));
+	if (m->deletes)
+		remove_file(deletes_file_path(w->folder, m->id, m->deletes));
+}
+
+/* Files of segments that no commit names. */
+static void remove_uncommitted(struct words_writer *w)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (!w->live[i].committed)
+			writer_remove_segment(w, &w->live[i].m);
+}
+
+void words_writer_close(struct words_writer **wp)
+{
+	struct words_writer *w = *wp;
+	if (!w)
+		return;
+	if (!w->broken)
+		remove_uncommitted(w);
+	release_all(w);
+	mem_free(&w->live);
+	invert_free(&w->invert);
+	token_rules_close(&w->rules);
+	manifest_free(&w->manifest);
+	lock_free(&w->lock);
+	(void)pthread_mutex_destroy(&w->mutex);
+	(void)pthread_mutex_destroy(&w->merging);
+	mem_free(&w->folder);
+	mem_free(wp);
+}
+
+static int read_back(struct words_writer *w, struct err *err)
+{
+	struct manifest now;
+	int rc = manifest_read(w->folder, &now, NULL, err);
+	if (rc != 0)
+		return -1;
+	uint64_t generation = now.generation;
+	manifest_free(&now);
+	if (generation == w->manifest.generation)
+		return 0;
+	w->manifest.generation = generation + 1;
+	return manifest_write(w->folder, &w->manifest, err);
+}
+
+bool writer_take_back(struct words_writer *w)
+{
+	struct err ignored;
+	w->broken |= read_back(w, &ignored) < 0;
+	return !w->broken;
+}
+
+/* Everything since the last commit is given up. */
+static void give_up(struct words_writer *w)
+{
+	struct err ignored;
+	invert_clear(w->invert);
+	w->changed = false;
+	if (!writer_take_back(w))
+		return;
+	remove_uncommitted(w);
+	release_all(w);
+	w->broken = load(w, &ignored) < 0;
+}
+
+int writer_enter(struct words_writer *w, struct err *err)
+{
+	(void)pthread_mutex_lock(&w->mutex);
+	if (!w->broken)
+		return 0;
+	(void)pthread_mutex_unlock(&w->mutex);
+	return err_set(err, ERR_SYSTEM,
+		       "%s: an earlier failure could not be undone; open the index again",
+		       w->folder);
+}
+
+int writer_leave(struct words_writer *w, int rc)
+{
+	(void)pthread_mutex_unlock(&w->mutex);
+	return rc;
+}
+
+/* Documents */
+
+int writer_open_new(struct words_writer *w, uint64_t id, struct live *ret, struct err *err)
+{
+	struct stat st;
+	char *path = segment_file_path(w->folder, id);
+	struct segment *segment = NULL;
+	int rc = segment_open(&segment, path, err);
+	if (rc == 0 && stat(path, &st) < 0)
+		rc = err_sys(err, "%s", path);
+	if (rc == 1)
+		rc = err_set(err, ERR_SYSTEM, "%s: somebody removed it", path);
+	mem_free(&path);
+	if (rc < 0) {
+		segment_close(&segment);
+		return -1;
+	}
+	struct live l = {.m = {.id = id, .bytes = (uint64_t)st.st_size}};
+	l.m.docs = segment_info(segment)->docs;
+	l.segment = mem_alloc(sizeof *l.segment);
+	atomic_init(&l.segment->refs, 1);
+	l.segment->id = id;
+	l.segment->segment = segment;
+	l.gone = mem_alloc(sizeof *l.gone);
+	atomic_init(&l.gone->refs, 1);
+	*ret = l;
+	return 0;
+}
+
+/* What is in memory becomes a segment, which the next commit makes part of the index. */
+static int flush(struct words_writer *w, struct err *err)
+{
+	struct live fresh;
+	if (invert_docs(w->invert) == 0) {
+		invert_clear(w->invert);
+		return 0;
+	}
+	uint64_t id = w->next_id++;
+	char *path = segment_file_path(w->folder, id);
+	int rc = invert_write(w->invert, path, true, err);
+	FAULT("words.segment");
+	mem_free(&path);
+	if (rc == 0)
+		rc = writer_open_new(w, id, &fresh, err);
+	if (rc == 0)
+		*writer_place(w) = fresh;
+	return rc;
+}
+
+static bool is_gone(const struct live *l, uint32_t doc)
+{
+	return (l->gone->bits && l->gone->bits[doc / 64] >> doc % 64 & 1) ||
+	       (l->leaving && l->leaving[doc / 64] >> doc % 64 & 1);
+}
+
+/* 1: no segment has it. */
+static int delete_in_segments(struct words_writer *w, struct str key, struct err *err)
+{
+	for (size_t i = w->n; i-- > 0;) {
+		struct live *l = &w->live[i];
+		uint32_t doc;
+		int rc = segment_find(l->segment->segment, key, &doc, err);
+		if (rc < 0)
+			return -1;
+		if (rc == 1 || is_gone(l, doc))
+			continue;
+		if (!l->leaving)
+			l->leaving = mem_array(deletes_words(l->m.docs) + 1, sizeof *l->leaving);
+		l->leaving[doc / 64] |= UINT64_C(1) << doc % 64;
+		l->leaving_docs++;
+		return 0;
+	}
+	return 1;
+}
+
+int words_add(struct words_writer *w, const struct words_doc *doc, struct err *err)
+{
+	if (writer_enter(w, err) < 0)
+		return -1;
+	int rc = 0;
+	if (invert_bytes(w->invert) >= w->memory)
+		rc = flush(w, err);
+	bool taken = rc == 0 && (rc = invert_add(w->invert, doc, err)) == 0;
+	if (taken)
+		rc = MIN(delete_in_segments(w, doc->key, err), 0);
+	if (rc == 0)
+		w->changed = true;
+	else if (taken || err->code != ERR_USAGE)
+		give_up(w);
+	return writer_leave(w, rc);
+}
+
+int words_delete(struct words_writer *w, struct str key, struct err *err)
+{
+	if (writer_enter(w, err) < 0)
+		return -1;
+	int rc = invert_drop(w->invert, key) ? 0 : delete_in_segments(w, key, err);
+	if (rc == 0)
+		w->changed = true;
+	else if (rc < 0)
+		give_up(w);
+	return writer_leave(w, rc);
+}
+
+/* Commits */
+
+/* The committed deletes and those since, as one; NULL: none. */
+static uint64_t *all_deletes(const struct live *l)
+{
+	size_t n = deletes_words(l->m.docs);
+	uint64_t *bits = mem_array(n + 1, sizeof *bits);
+	for (size_t i = 0; i < n; i++)
+		bits[i] = (l->gone->bits ? l->gone->bits[i] : 0) | (l->leaving ? l->leaving[i] : 0);
+	return bits;
+}
+
+/* `l` as it is after the commit; `from` stays as it was. */
+static int write_deletes(struct words_writer *w, const struct live *from, uint64_t generation,
+			 struct live *ret, struct err *err)
+{
+	struct live l = {.segment = shared_hold(from->segment), .m = from->m, .committed = true};
+	if (!from->leaving) {
+		l.gone = bits_hold(from->gone);
+		*ret = l;
+		return 0;
+	}
+	l.m.deletes = generation;
+	l.m.deleted += from->leaving_docs;
+	l.gone = mem_alloc(sizeof *l.gone);
+	atomic_init(&l.gone->refs, 1);
+	l.gone->generation = generation;
+	l.gone->bits = all_deletes(from);
+	char *path = deletes_file_path(w->folder, l.m.id, generation);
+	int rc = deletes_write(path, l.gone->bits, l.m.docs, err);
+	FAULT("words.deletes");
+	mem_free(&path);
+	if (rc < 0)
+		live_release(&l);
+	else
+		*ret = l;
+	return rc;
+}
+
+int writer_publish(struct words_writer *w, const struct live *live, size_t n, struct err *err)
+{
+	struct manifest m = {.generation = w->manifest.generation + 1, .next_id = w->next_id};
+	m.settings = w->settings;
+	m.segment = mem_array(n, sizeof *m.segment);
+	for (size_t i = 0; i < n; i++)
+		if (live[i].committed)
+			m.segment[m.n++] = live[i].m;
+	FAULT("words.manifest");
+	int rc = dir_sync(w->folder, err);
+	if (rc == 0)
+		rc = manifest_write(w->folder, &m, err);
+	FAULT("words.published");
+	if (rc < 0) {
+		manifest_free(&m);
+		return -1;
+	}
+	manifest_free(&w->manifest);
+	w->manifest = m;
+	return 0;
+}
+
+/* Files that the new manifest does not name any more. */
+static void remove_old(struct words_writer *w, const struct live *old, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct manifest_segment *now = NULL, *was = &old[i].m;
+		for (size_t k = 0; k < w->manifest.n; k++)
+			if (w->manifest.segment[k].id == was->id)
+				now = &w->manifest.segment[k];
+		if (!now)
+			writer_remove_segment(w, was);
+		else if (was->deletes && was->deletes != now->deletes)
+			remove_file(deletes_file_path(w->folder, was->id, was->deletes));
+		FAULT("words.removed");
+	}
+}
+
+static int commit(struct words_writer *w, struct err *err)
+{
+	if (flush(w, err) < 0)
+		return -1;
+	struct live *next = mem_array(w->n, sizeof *next);
+	size_t n = 0;
+	int rc = 0;
+	for (size_t i = 0; i < w->n && rc == 0; i++) {
+		const struct live *l = &w->live[i];
+		if (l->m.deleted + l->leaving_docs == l->m.docs)
+			continue; /* nothing is left of it */
+		rc = write_deletes(w, l, w->manifest.generation + 1, &next[n], err);
+		n += rc == 0;
+	}
+	if (rc == 0)
+		rc = writer_publish(w, next, n, err);
+	if (rc < 0) {
+		for (size_t i = 0; i < n; i++)
+			live_release(&next[i]);
+		mem_free(&next);
+		return -1;
+	}
+	remove_old(w, w->live, w->n);
+	release_all(w);
+	mem_free(&w->live);
+	w->live = next;
+	w->n = n;
+	w->room = n;
+	w->changed = false;
+	return 0;
+}
+
+int words_commit(struct words_writer *w, struct err *err)
+{
+	if (writer_enter(w, err) < 0)
+		return -1;
+	if (!w->changed)
+		return writer_leave(w, 1);
+	int rc = commit(w, err);
+	if (rc < 0)
+		give_up(w);
+	(void)writer_leave(w, rc);
+	if (rc < 0)
+		return -1;
+	/* The commit stands, whatever becomes of merging. */
+	struct err ignored;
+	(void)writer_merge_some(w, commit_merge_most, &ignored);
+	return 0;
+}

@@ -1,0 +1,405 @@
+#include "base/fault.h"
+#include "shepherd/bucket_inner.h"
+#include "shepherd/bucket_shake.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+enum { OPEN_TRIES = 100, WALK = 64 };
+
+/* Locks */
+
+static int lock_byte(const struct file *f, off_t byte, short type, struct err *err)
+{
+	struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
+	if (type == F_UNLCK || fcntl(f->fd, F_OFD_SETLK, &lock) == 0)
+		return 0;
+	if (errno != EAGAIN && errno != EACCES)
+		return err_sys(err, "%s: lock", f->path);
+	return err_set(err, ERR_BUSY, "%s: somebody else %s it now", f->path,
+		       byte == 0 ? type == F_WRLCK ? "appends to it or reads" : "appends to"
+				 : "reads or changes");
+}
+
+int bucket_lock(const struct file *f, enum bucket_mode mode, struct err *err)
+{
+	static const short types[][2] = {
+		[BUCKET_SCAN] = {F_UNLCK, F_RDLCK},
+		[BUCKET_READ] = {F_RDLCK, F_RDLCK},
+		[BUCKET_APPEND] = {F_WRLCK, F_UNLCK},
+		[BUCKET_WRITE] = {F_WRLCK, F_WRLCK},
+	};
+	return lock_byte(f, 0, types[mode][0], err) < 0 ? -1 : lock_byte(f, 1, types[mode][1], err);
+}
+
+int bucket_reopen(const struct file *f, int flags, struct file *ret, struct err *err)
+{
+	char path[64];
+	struct file again;
+	snprintf(path, sizeof path, "/proc/self/fd/%d", f->fd);
+	int rc = file_open(&again, path, flags, 0, err);
+	if (rc)
+		return rc < 0 ? err_in(err, "%s", f->path)
+			      : err_set(err, ERR_SYSTEM, "%s: %s is not there", f->path, path);
+	mem_free(&again.path);
+	again.path = mem_text(f->path);
+	*ret = again;
+	return 0;
+}
+
+/* Opening */
+
+static bool same_file(const struct file *f)
+{
+	struct stat here, there;
+	return fstat(f->fd, &here) == 0 && stat(f->path, &there) == 0 &&
+	       here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+}
+
+/* Opened and locked, and still the one of that name: a shakedown may come between. */
+static int open_locked(struct file *ret, const char *path, enum bucket_mode mode, struct err *err)
+{
+	bool writes = mode >= BUCKET_APPEND;
+	for (int i = 0; i < OPEN_TRIES; i++) {
+		struct file f;
+		int rc = file_open(&f, path, writes ? O_RDWR | O_CREAT : O_RDONLY, 0644, err);
+		if (rc)
+			return rc;
+		if (bucket_lock(&f, mode, err) < 0) {
+			file_drop(&f);
+			return -1;
+		}
+		if (same_file(&f)) {
+			*ret = f;
+			return 0;
+		}
+		file_drop(&f);
+	}
+	return err_set(err, ERR_BUSY, "%s: was replaced each time that it was opened", path);
+}
+
+/* Whether the first buckets lie as this shift says. *ret_sure: their numbers say it too. */
+static bool shift_fits(const struct file *f, uint64_t size, unsigned shift, bool *ret_sure)
+{
+	struct err ignored;
+	char p[BUCKET_HEAD];
+	size_t n;
+	uint64_t at = 0;
+	*ret_sure = false;
+	for (int i = 0; i < WALK && at < size && !*ret_sure; i++) {
+		if (file_read(f, p, BUCKET_HEAD, at, &n, &ignored) < 0 || n < BUCKET_HEAD)
+			return false;
+		struct bucket_head head = bucket_head_parse(p);
+		if (bucket_head_wrong(&head, shift, at, size - at))
+			return false;
+		*ret_sure = at && head.oid != BUCKET_DELETED;
+		at += bucket_total(shift, head.length);
+		if (file_read(f, p, 4, at - 4, &n, &ignored) < 0 || n < 4 ||
+		    bucket_word(p) != BUCKET_TRAILER)
+			return false;
+	}
+	return true;
+}
+
+/* A file tells its shift by the numbers in it; an empty or a damaged one does not. */
+static unsigned find_shift(const struct file *f, uint64_t size)
+{
+	unsigned found = 0;
+	bool sure;
+	for (unsigned s = BUCKET_SHIFT_LEAST; s <= BUCKET_SHIFT_MOST; s++) {
+		if (!shift_fits(f, size, s, &sure))
+			continue;
+		if (sure)
+			return s;
+		if (!found || s == BUCKET_SHIFT)
+			found = s;
+	}
+	return found ? found : BUCKET_SHIFT;
+}
+
+/* With others who append, the end may be anything at any time. */
+static int quick(const struct buckets *b, bool with_end, struct err *err)
+{
+	char p[BUCKET_HEAD];
+	size_t n;
+	uint64_t over = b->size & ((UINT64_C(1) << b->shift) - 1);
+	if (b->size == 0)
+		return 0;
+	if (file_read(&b->file, p, BUCKET_HEAD, 0, &n, err) < 0)
+		return -1;
+	struct bucket_head head = {0};
+	if (n == BUCKET_HEAD)
+		head = bucket_head_parse(p);
+	const char *wrong = n < BUCKET_HEAD ? "the file is shorter than a bucket"
+					    : bucket_head_wrong(&head, b->shift, 0, UINT64_MAX);
+	if (wrong && (with_end || n == BUCKET_HEAD))
+		return err_set(err, ERR_DAMAGED,
+			       "%s: the first bucket: %s (alignment %" PRIu64
+			       "); cut it to a checkpoint, or audit and fix it",
+			       b->file.path, wrong, UINT64_C(1) << b->shift);
+	if (!with_end)
+		return 0;
+	if (over)
+		return err_set(err, ERR_DAMAGED,
+			       "%s: %" PRIu64 " bytes are no multiple of %" PRIu64
+			       "; cut it to a checkpoint, or audit and fix it",
+			       b->file.path, b->size, UINT64_C(1) << b->shift);
+	if (file_read(&b->file, p, 4, b->size - 4, &n, err) < 0)
+		return -1;
+	if (n < 4 || bucket_word(p) != BUCKET_TRAILER)
+		return err_set(err, ERR_DAMAGED,
+			       "%s: the last bucket has no trailer (at %" PRIu64
+			       "); cut the file to a checkpoint, or audit and fix it",
+			       b->file.path, b->size - 4);
+	return 0;
+}
+
+int bucket_quick(struct buckets *b, struct err *err)
+{
+	if (bucket_flush(b, err) < 0)
+		return -1;
+	return quick(b, b->mode != BUCKET_SCAN, err);
+}
+
+/* A new file, made so that it tells its shift. */
+static int mark_shift(struct buckets *b, struct err *err)
+{
+	char marker[1 << BUCKET_SHIFT_MOST];
+	size_t n = bucket_marker(b->shift, marker);
+	if (n && (file_write(&b->file, marker, n, 0, err) < 0 || file_sync(&b->file, err) < 0))
+		return -1;
+	b->size = n;
+	return 0;
+}
+
+static int prepare(struct buckets *b, const struct bucket_options *o, struct err *err)
+{
+	bool writes = b->mode >= BUCKET_APPEND;
+	if (writes && bucket_sweep(b->file.path, err) < 0)
+		return -1;
+	if (file_size(&b->file, &b->size, err) < 0)
+		return -1;
+	b->shift = o->shift ? o->shift : find_shift(&b->file, b->size);
+	if (!o->unchecked && quick(b, b->mode != BUCKET_SCAN, err) < 0)
+		return -1;
+	/* Whoever wrote the end may have been killed before it was on disk. */
+	if (writes && (b->size ? file_sync(&b->file, err) : mark_shift(b, err)) < 0)
+		return -1;
+	b->durable = b->size;
+	(void)posix_fadvise(b->file.fd, 0, 0, POSIX_FADV_RANDOM);
+	return 0;
+}
+
+int bucket_open(struct buckets **ret, const char *path, const struct bucket_options *options,
+		struct err *err)
+{
+	struct file file;
+	if (options->shift &&
+	    (options->shift < BUCKET_SHIFT_LEAST || options->shift > BUCKET_SHIFT_MOST))
+		return err_set(err, ERR_USAGE, "%s: a shift of %u; there are %d to %d", path,
+			       options->shift, BUCKET_SHIFT_LEAST, BUCKET_SHIFT_MOST);
+	int rc = open_locked(&file, path, options->mode, err);
+	if (rc)
+		return rc;
+	struct buckets *b = mem_alloc(sizeof *b);
+	*b = (struct buckets){.file = file, .mode = options->mode, .buffered = options->buffered};
+	if (prepare(b, options, err) < 0) {
+		bucket_drop(&b);
+		return -1;
+	}
+	*ret = b;
+	return 0;
+}
+
+void bucket_drop(struct buckets **b)
+{
+	if (!*b)
+		return;
+	bucket_tail_free(*b);
+	file_drop(&(*b)->file);
+	mem_free(&(*b)->room);
+	mem_free(b);
+}
+
+int bucket_close(struct buckets **b, struct err *err)
+{
+	int rc = *b ? bucket_flush(*b, err) : 0;
+	bucket_drop(b);
+	return rc;
+}
+
+bool bucket_current(const struct buckets *b)
+{
+	return same_file(&b->file);
+}
+
+unsigned bucket_shift(const struct buckets *b)
+{
+	return b->shift;
+}
+
+const char *bucket_path(const struct buckets *b)
+{
+	return b->file.path;
+}
+
+uint64_t bucket_durable(const struct buckets *b)
+{
+	return b->durable;
+}
+
+/* Reading */
+
+static int damaged(const struct buckets *b, uint32_t oid, const char *why, struct err *err)
+{
+	return err_set(err, ERR_DAMAGED, "%s: bucket %08" PRIx32 " (at %" PRIu64 "): %s",
+		       b->file.path, oid, (uint64_t)oid << b->shift, why);
+}
+
+static char *room_for(struct buckets *b, size_t n)
+{
+	if (n > b->cap) {
+		b->cap = MAX(n, 2 * b->cap);
+		b->room = mem_resize(b->room, b->cap);
+	}
+	return b->room;
+}
+
+/* Bytes from a place to the end; others may have appended since we last looked. */
+static int left_at(struct buckets *b, uint64_t at, uint64_t least, uint64_t *ret, struct err *err)
+{
+	uint64_t end = bucket_length(b);
+	if (b->mode < BUCKET_APPEND && at + least > end) {
+		if (file_size(&b->file, &b->size, err) < 0)
+			return -1;
+		end = b->size;
+	}
+	*ret = end > at ? end - at : 0;
+	return 0;
+}
+
+/* The head of a bucket, and with it what comes along; *ret_n: bytes in b->room. */
+static int read_head(struct buckets *b, uint32_t oid, size_t most, struct bucket_head *ret,
+		     size_t *ret_n, struct err *err)
+{
+	uint64_t at = (uint64_t)oid << b->shift, left;
+	if (oid >= BUCKET_SPECIAL)
+		return 1;
+	if (left_at(b, at, BUCKET_FRAME, &left, err) < 0)
+		return -1;
+	if (left == 0)
+		return 1;
+	size_t n = (size_t)MIN(left, most);
+	if (n < BUCKET_FRAME)
+		return damaged(b, oid, "the file ends in it", err);
+	if (bucket_fetch(b, at, room_for(b, n), n, err) < 0)
+		return -1;
+	*ret = bucket_head_parse(b->room);
+	*ret_n = n;
+	if (ret->magic == BUCKET_MAGIC && ret->oid == BUCKET_DELETED)
+		return 1;
+	uint64_t total = bucket_total(b->shift, ret->length);
+	if (total > left && ret->length <= BUCKET_DATA_MOST &&
+	    left_at(b, at, total, &left, err) < 0)
+		return -1;
+	const char *wrong = bucket_head_wrong(ret, b->shift, at, left);
+	return wrong ? damaged(b, oid, wrong, err) : 0;
+}
+
+int bucket_read(struct buckets *b, uint32_t oid, struct bucket *ret, struct err *err)
+{
+	struct bucket_head head;
+	uint64_t at = (uint64_t)oid << b->shift;
+	size_t n = 0;
+	int rc = read_head(b, oid, (size_t)bucket_total(b->shift, BUCKET_AT_ONCE), &head, &n, err);
+	if (rc)
+		return rc;
+	size_t total = (size_t)bucket_total(b->shift, head.length);
+	if (total > n && bucket_fetch(b, at + n, room_for(b, total) + n, total - n, err) < 0)
+		return -1;
+	size_t behind = BUCKET_HEAD + (size_t)head.length;
+	const char *wrong = bucket_end_wrong(b->room + behind, total - behind);
+	if (wrong)
+		return damaged(b, oid, wrong, err);
+	*ret = (struct bucket){.oid = oid,
+			       .type = head.type,
+			       .at = at,
+			       .next = at + total,
+			       .data = {b->room + BUCKET_HEAD, head.length}};
+	return 0;
+}
+
+int bucket_delete(struct buckets *b, uint32_t oid, struct err *err)
+{
+	struct bucket_head head;
+	size_t n;
+	ENSURE(b->mode == BUCKET_WRITE);
+	int rc = read_head(b, oid, BUCKET_FRAME, &head, &n, err);
+	return rc ? rc : bucket_blot(b, (uint64_t)oid << b->shift, err);
+}
+
+/* Cutting */
+
+static int check_checkpoint(struct buckets *b, uint64_t length, struct err *err)
+{
+	char p[4];
+	size_t n;
+	if (length > b->size)
+		return err_set(err, ERR_DAMAGED,
+			       "%s: is %" PRIu64 " bytes long, the checkpoint says %" PRIu64
+			       ": what is missing is lost",
+			       b->file.path, b->size, length);
+	if (length == 0)
+		return 0;
+	if (length & ((UINT64_C(1) << b->shift) - 1))
+		return err_set(err, ERR_DAMAGED,
+			       "%s: the checkpoint %" PRIu64 " is no multiple of %" PRIu64,
+			       b->file.path, length, UINT64_C(1) << b->shift);
+	if (file_read(&b->file, p, 4, length - 4, &n, err) < 0)
+		return -1;
+	if (n < 4 || bucket_word(p) != BUCKET_TRAILER)
+		return err_set(err, ERR_DAMAGED,
+			       "%s: no bucket ends at the checkpoint %" PRIu64
+			       "; audit and fix the file",
+			       b->file.path, length);
+	return 0;
+}
+
+int bucket_cut(struct buckets *b, uint64_t length, uint64_t *ret_cut, struct err *err)
+{
+	ENSURE(b->mode >= BUCKET_APPEND);
+	if (bucket_flush(b, err) < 0 && length > b->durable)
+		return -1;
+	bucket_tail_free(b);
+	if (file_size(&b->file, &b->size, err) < 0 || check_checkpoint(b, length, err) < 0)
+		return -1;
+	uint64_t before = b->size;
+	FAULT("bucket.cut");
+	if ((length < before && file_truncate(&b->file, length, err) < 0) ||
+	    file_sync(&b->file, err) < 0)
+		return -1;
+	b->size = b->durable = length;
+	if (ret_cut)
+		*ret_cut = before - length;
+	return 0;
+}
+
+int bucket_cut_file(const char *path, unsigned shift, uint64_t length, uint64_t *ret_cut,
+		    struct err *err)
+{
+	struct buckets *b;
+	struct stat st;
+	if (stat(path, &st) != 0 && errno == ENOENT)
+		return 1;
+	struct bucket_options o = {.mode = BUCKET_APPEND, .shift = shift, .unchecked = true};
+	int rc = bucket_open(&b, path, &o, err);
+	if (rc)
+		return rc;
+	rc = bucket_cut(b, length, ret_cut, err);
+	bucket_drop(&b);
+	return rc;
+}

@@ -1,0 +1,160 @@
+#include "base/fault.h"
+#include "shepherd/bucket_attrs.h"
+#include "shepherd/bucket_inner.h"
+#include "shepherd/bucket_shake.h"
+
+struct audit {
+	struct buckets *b;
+	bool fix;
+	bucket_problem_fn *problem;
+	void *ctx;
+	struct bucket_audit sum;
+};
+
+static void tell(struct audit *a, const struct bucket_problem *problem)
+{
+	if (problem->unchecked) {
+		a->sum.unchecked++;
+	} else {
+		a->sum.problems++;
+		a->sum.damaged_bytes += problem->next - problem->at;
+	}
+	if (a->problem)
+		a->problem(a->ctx, problem);
+}
+
+/* Makes deleted buckets of what is none. The trailer comes first: killed in between, it is damaged
+ * as it was. */
+static int cover(struct buckets *b, uint64_t at, uint64_t next, struct err *err)
+{
+	char p[BUCKET_HEAD];
+	uint64_t most = bucket_total(b->shift, BUCKET_DATA_MOST - (1u << b->shift));
+	while (at < next) {
+		uint64_t end = MIN(next, at + most);
+
+		bucket_word_put(p, BUCKET_TRAILER);
+		FAULT("bucket.fix.trailer");
+		if (file_write(&b->file, p, 4, end - 4, err) < 0)
+			return -1;
+		struct bucket_head head = {BUCKET_MAGIC, BUCKET_DELETED,
+					   (uint32_t)(end - at - BUCKET_FRAME), BUCKET_PLAIN};
+		bucket_head_make(&head, p);
+		FAULT("bucket.fix.head");
+		if (file_write(&b->file, p, BUCKET_HEAD, at, err) < 0)
+			return -1;
+		at = end;
+	}
+	return 0;
+}
+
+static int mend(struct audit *a, const struct bucket_problem *problem, struct err *err)
+{
+	if (!a->fix || problem->unchecked)
+		return 0;
+	if (problem->whole)
+		return bucket_blot(a->b, problem->at, err);
+	if (!problem->torn)
+		return cover(a->b, problem->at, problem->next, err);
+	FAULT("bucket.fix.cut");
+	return file_truncate(&a->b->file, problem->at, err);
+}
+
+static int found(struct audit *a, struct bucket_problem problem, struct err *err)
+{
+	problem.oid = (uint32_t)(problem.at >> a->b->shift);
+	tell(a, &problem);
+	return mend(a, &problem, err);
+}
+
+static void count(struct audit *a, const struct bucket *bucket)
+{
+	static const uint32_t types[ARRAY_LEN(a->sum.by_type)] = {BUCKET_PLAIN, BUCKET_V30,
+								  BUCKET_V33, BUCKET_V33_ZSTD};
+	uint64_t bytes = bucket->next - bucket->at;
+	a->sum.buckets++;
+	if (bucket->deleted) {
+		a->sum.deleted++;
+		a->sum.deleted_bytes += bytes;
+		return;
+	}
+	a->sum.data_bytes += bytes;
+	uint32_t type = MAX(bucket->type, BUCKET_PLAIN);
+	for (size_t i = 0; i < ARRAY_LEN(types); i++)
+		a->sum.by_type[i] += types[i] == type;
+}
+
+/* What was deleted may be in any state. */
+static int look_at(struct audit *a, const struct bucket *bucket, struct err *err)
+{
+	struct err why;
+	count(a, bucket);
+	int rc = bucket->deleted ? 0 : bucket_check(bucket->type, bucket->data, &why);
+	if (rc == 0)
+		return 0;
+	return found(a,
+		     (struct bucket_problem){.at = bucket->at,
+					     .next = bucket->next,
+					     .whole = true,
+					     .unchecked = rc == 1,
+					     .reason = rc == 1 ? "it has no checksum" : why.msg},
+		     err);
+}
+
+static int go(struct audit *a, struct err *err)
+{
+	struct bucket_scan scan;
+	struct bucket bucket;
+	struct err why;
+	int rc, did = 0;
+	if (bucket_scan_init(&scan, a->b, 0, 0, err) < 0)
+		return -1;
+	while (did == 0 && ((rc = bucket_scan_next(&scan, &bucket, &why)) == 0 || scan.passed))
+		did = rc == 0 ? look_at(a, &bucket, err)
+			      : found(a,
+				      (struct bucket_problem){.at = bucket.at,
+							      .next = bucket.next,
+							      .reason = why.msg},
+				      err);
+	uint64_t size;
+	if (did == 0 && rc < 0) {
+		*err = why;
+		did = -1;
+	} else if (did == 0 && scan.torn) {
+		did = file_size(&a->b->file, &size, err);
+		if (did == 0)
+			did = found(a,
+				    (struct bucket_problem){.at = scan.torn_at,
+							    .next = size,
+							    .torn = true,
+							    .reason = "the file ends in it"},
+				    err);
+	}
+	bucket_scan_done(&scan);
+	return did;
+}
+
+int bucket_audit(struct buckets *b, bucket_problem_fn *problem, void *ctx, struct bucket_audit *ret,
+		 struct err *err)
+{
+	struct audit a = {.b = b, .problem = problem, .ctx = ctx};
+	if (go(&a, err) < 0)
+		return -1;
+	*ret = a.sum;
+	return 0;
+}
+
+int bucket_fix(struct buckets *b, bucket_problem_fn *problem, void *ctx, struct bucket_audit *ret,
+	       struct err *err)
+{
+	struct audit a = {.b = b, .fix = true, .problem = problem, .ctx = ctx};
+	ENSURE(b->mode == BUCKET_WRITE);
+	if (bucket_flush(b, err) < 0)
+		return -1;
+	bucket_tail_free(b);
+	if (go(&a, err) < 0 || file_sync(&b->file, err) < 0 ||
+	    file_size(&b->file, &b->size, err) < 0)
+		return -1;
+	b->durable = b->size;
+	*ret = a.sum;
+	return 0;
+}

@@ -1,0 +1,83 @@
+/* What the files of buckets share among themselves. */
+#pragma once
+#include "base/file.h"
+#include "base/lane.h"
+#include "base/stream.h"
+#include "shepherd/bucket.h"
+
+#define BUCKET_MAGIC UINT32_C(0xdeadf00d)
+#define BUCKET_UNFINISHED UINT32_C(0xdeadfee1) /* the magic that others put while they write */
+#define BUCKET_TRAILER UINT32_C(0xfeedcafe)
+enum { BUCKET_HEAD = 16, BUCKET_FRAME = 20 /* head and trailer */ };
+
+struct bucket_head {
+	uint32_t magic, oid, length, type;
+};
+
+struct bucket_head bucket_head_parse(const char *p);
+void bucket_head_make(const struct bucket_head *head, char *p);
+uint32_t bucket_word(const char *p); /* 4 bytes, little-endian */
+void bucket_word_put(char *p, uint32_t v);
+/* Bytes in the file of a bucket with so much data. */
+uint64_t bucket_total(unsigned shift, uint32_t length);
+/* What is wrong with a head at a place, `left` bytes before the end; NULL: nothing. */
+const char *bucket_head_wrong(const struct bucket_head *head, unsigned shift, uint64_t at,
+			      uint64_t left);
+/* What lies behind the data of a bucket: zeroes and the trailer. NULL: they are right. */
+const char *bucket_end_wrong(const char *p, size_t n);
+
+/* The end of the file that grows: pieces that fill, are on their way, or are back. Everything
+ * before `base` was handed to the lane, what comes behind lies in the piece at hand. The last block
+ * may have been written already (through the page cache, by a sync) and is written again with the
+ * piece, since only whole blocks can be written directly. */
+struct bucket_tail {
+	struct file
+		direct; /* the same file, past the page cache; closed: everything goes through it */
+	struct lane *lane;
+	char *memory;
+	struct lane_job job[STREAM_SLOTS];
+	unsigned at;      /* the piece at hand */
+	uint64_t base;    /* where it lies in the file: a multiple of STREAM_BLOCK */
+	size_t n;         /* bytes in it */
+	uint64_t flushed; /* bytes of the file that are written, as far as the piece at hand goes */
+	uint64_t written; /* no job is out below this */
+	int rc;           /* the first failure since the last good sync */
+	struct err err;
+};
+
+struct buckets {
+	struct file file; /* through the page cache: reads, ends, deletions */
+	enum bucket_mode mode;
+	unsigned shift;
+	bool buffered;
+	uint64_t size, durable;   /* of the file; size is that of bucket_tail while there is one */
+	struct bucket_tail *tail; /* since the first append */
+	char *room;               /* what was read last */
+	size_t cap;
+};
+
+/* Takes the locks of a mode. ERR_BUSY. */
+int bucket_lock(const struct file *f, enum bucket_mode mode, struct err *err);
+/* The very same file once more, also when its name is gone. */
+int bucket_reopen(const struct file *f, int flags, struct file *ret, struct err *err);
+/* Reads n bytes of the file, also what is still on its way. */
+int bucket_fetch(struct buckets *b, uint64_t at, char *p, size_t n, struct err *err);
+/* Everything appended is in the file, not yet on disk. After a failure the next append or sync
+ * fails too, and tells what is lost. */
+int bucket_flush(struct buckets *b, struct err *err);
+/* Forgets what is only in memory, and where the end was. */
+void bucket_tail_free(struct buckets *b);
+/* Writes the oid of a deleted one over that of the bucket at this place. */
+int bucket_blot(struct buckets *b, uint64_t at, struct err *err);
+/* The first whole bucket in [from, to) that is not deleted; `to` when there is none. */
+int bucket_resync(const struct file *f, unsigned shift, uint64_t from, uint64_t to, uint64_t *ret,
+		  struct err *err);
+
+/* What a file with another shift than the usual begins with: a deleted bucket of no data, the only
+ * one that tells its alignment without another behind it. Bytes written; 0: none is needed. */
+size_t bucket_marker(unsigned shift, char *p);
+
+/* PATH with an ending; to be freed. */
+char *bucket_beside(const char *path, const char *ending);
+/* Removes what a killed shakedown left, if it did; the append lock is held. */
+int bucket_sweep(const char *path, struct err *err);

@@ -1,0 +1,303 @@
+#include "shepherd/bucket_pack.h"
+
+#include "base/cursor.h"
+#include "base/fault.h"
+#include "base/record.h"
+#include "shepherd/bucket.h"
+
+#include <inttypes.h>
+#include <zstd.h>
+
+enum { LEVEL = 3, HEAD = 8, WORTH_TRYING = 128, DICT_MOST = 1 << 20 };
+
+const uint32_t bucket_class_most[BUCKET_CLASSES] = {1 << 10, 4 << 10, 16 << 10, 64 << 10};
+
+static const struct record_kind dict_kind = {.magic = "GARNERBD", .version = 1, .most = DICT_MOST};
+
+struct dict {
+	uint32_t id, most; /* most: of its class */
+	struct str bytes;  /* ours */
+	ZSTD_CDict *pack;  /* made when first needed */
+	ZSTD_DDict *unpack;
+};
+
+struct bucket_packer {
+	char *path; /* NULL: no dictionaries */
+	bool looked;
+	struct dict *dict;
+	size_t ndicts;
+	ZSTD_CCtx *pack;
+	ZSTD_DCtx *unpack;
+	char *room;
+	size_t cap;
+};
+
+struct bucket_packer *bucket_packer_new(const char *dict_path)
+{
+	struct bucket_packer *p = mem_alloc(sizeof *p);
+	p->path = dict_path ? mem_text(dict_path) : NULL;
+	p->pack = ZSTD_createCCtx();
+	p->unpack = ZSTD_createDCtx();
+	if (!p->pack || !p->unpack)
+		die("out of memory (for zstd)");
+	return p;
+}
+
+void bucket_packer_free(struct bucket_packer **packer)
+{
+	struct bucket_packer *p = *packer;
+	if (!p)
+		return;
+	for (size_t i = 0; i < p->ndicts; i++) {
+		ZSTD_freeCDict(p->dict[i].pack);
+		ZSTD_freeDDict(p->dict[i].unpack);
+		char *bytes = (char *)p->dict[i].bytes.p;
+		mem_free(&bytes);
+	}
+	mem_free(&p->dict);
+	ZSTD_freeCCtx(p->pack);
+	ZSTD_freeDCtx(p->unpack);
+	mem_free(&p->room);
+	mem_free(&p->path);
+	mem_free(packer);
+}
+
+const char *bucket_dict_path(struct arena *arena, const char *path)
+{
+	return arena_printf(arena, "%s.dict", path);
+}
+
+unsigned bucket_class(size_t n)
+{
+	unsigned i = 0;
+	while (i < BUCKET_CLASSES && n > bucket_class_most[i])
+		i++;
+	return i;
+}
+
+/* Dictionaries */
+
+static void know(struct bucket_packer *p, uint32_t id, uint32_t most, struct str bytes)
+{
+	p->dict = mem_resize(p->dict, (p->ndicts + 1) * sizeof *p->dict);
+	p->dict[p->ndicts++] = (struct dict){
+		.id = id, .most = most, .bytes = {mem_copy(bytes.p, bytes.n), bytes.n}};
+}
+
+static int learn(struct bucket_packer *p, const struct record *record, struct err *err)
+{
+	struct reader r = reader_of(record->payload);
+	uint32_t id = reader_u32le(&r), most = reader_u32le(&r);
+	if (r.bad || id != p->ndicts + 1)
+		return err_set(err, ERR_DAMAGED,
+			       "%s: the dictionary at %" PRIu64 " is not number %zu", p->path,
+			       record->place.at, p->ndicts + 1);
+	know(p, id, most, reader_bytes(&r, reader_left(&r)));
+	return 0;
+}
+
+/* Reads those that are not known yet. */
+static int look(struct bucket_packer *p, struct err *err)
+{
+	struct record_reader *r = NULL;
+	struct record record;
+	p->looked = true;
+	int rc = p->path ? record_reader_open(&r, p->path, &dict_kind, err) : 1;
+	for (size_t i = 0; rc == 0 && (rc = record_next(r, &record, err)) == 0; i++)
+		if (i >= p->ndicts)
+			rc = learn(p, &record, err);
+	record_reader_free(&r);
+	return rc < 0 ? rc : 0;
+}
+
+static struct dict *by_id(struct bucket_packer *p, uint32_t id)
+{
+	return id && id <= p->ndicts ? &p->dict[id - 1] : NULL;
+}
+
+/* The newest of a class. */
+static int for_class(struct bucket_packer *p, unsigned class, struct dict **ret, struct err *err)
+{
+	*ret = NULL;
+	if (!p->looked && look(p, err) < 0)
+		return -1;
+	for (size_t i = 0; class < BUCKET_CLASSES && i < p->ndicts; i++)
+		if (p->dict[i].most == bucket_class_most[class])
+			*ret = &p->dict[i];
+	return 0;
+}
+
+int bucket_dict_now(struct bucket_packer *p, unsigned class, struct str *ret, struct err *err)
+{
+	struct dict *dict;
+	if (for_class(p, class, &dict, err) < 0)
+		return -1;
+	*ret = dict ? dict->bytes : (struct str){0};
+	return 0;
+}
+
+static int keep(struct bucket_packer *p, struct str payload, struct err *err)
+{
+	struct record_writer *w = NULL;
+	struct record_group group = {0};
+	if (record_open(&w, p->path, &dict_kind, 0644, NULL, err) < 0)
+		return -1;
+	FAULT("bucket.train");
+	int rc = record_append(w, payload, &group, NULL, err);
+	if (rc == 0)
+		rc = record_sync(w, &group, err);
+	if (rc < 0) {
+		record_drop(&w);
+		return rc;
+	}
+	return record_close(&w, err);
+}
+
+int bucket_dict_add(struct bucket_packer *p, unsigned class, struct str dict, struct err *err)
+{
+	CLEANUP(buf_free) struct buf payload = BUF_INIT(DICT_MOST);
+	ENSURE(p->path && class < BUCKET_CLASSES);
+	if (look(p, err) < 0)
+		return -1;
+	uint32_t id = (uint32_t)p->ndicts + 1;
+	put_u32le(&payload, id);
+	put_u32le(&payload, bucket_class_most[class]);
+	buf_add_str(&payload, dict);
+	ENSURE(!payload.over);
+	if (keep(p, buf_str(&payload), err) < 0)
+		return -1;
+	know(p, id, bucket_class_most[class], dict);
+	return 0;
+}
+
+/* Packing */
+
+static char *room_for(struct bucket_packer *p, size_t n)
+{
+	if (n > p->cap) {
+		mem_free(&p->room);
+		p->room = mem_resize(NULL, n);
+		p->cap = n;
+	}
+	return p->room;
+}
+
+/* The frame lies in p->room; its size, 0 when zstd could not. */
+static size_t compress(struct bucket_packer *p, const ZSTD_CDict *dict, struct str body)
+{
+	size_t bound = ZSTD_compressBound(body.n);
+	char *room = room_for(p, bound);
+	ZSTD_CCtx_reset(p->pack, ZSTD_reset_session_and_parameters);
+	ZSTD_CCtx_setParameter(p->pack, ZSTD_c_compressionLevel, LEVEL);
+	ZSTD_CCtx_setParameter(p->pack, ZSTD_c_dictIDFlag, 0);
+	ZSTD_CCtx_refCDict(p->pack, dict);
+	size_t n = ZSTD_compress2(p->pack, room, bound, body.p, body.n);
+	return ZSTD_isError(n) ? 0 : n;
+}
+
+static ZSTD_CDict *pack_with(struct dict *dict)
+{
+	if (!dict->pack)
+		dict->pack = ZSTD_createCDict(dict->bytes.p, dict->bytes.n, LEVEL);
+	return dict->pack;
+}
+
+int bucket_pack(struct bucket_packer *p, struct str body, size_t before, struct buf *out,
+		struct err *err)
+{
+	struct dict *dict;
+	if (body.n < WORTH_TRYING)
+		return 1;
+	if (for_class(p, bucket_class(body.n), &dict, err) < 0)
+		return -1;
+	ZSTD_CDict *with = dict ? pack_with(dict) : NULL;
+	size_t n = compress(p, with, body), plain = before + body.n;
+	if (n == 0 || before + HEAD + n > plain - plain / 8)
+		return 1;
+	put_u32le(out, (uint32_t)body.n);
+	put_u32le(out, with ? dict->id : 0);
+	buf_add(out, p->room, n);
+	return 0;
+}
+
+size_t bucket_pack_trial(struct bucket_packer *p, struct str dict, const struct str *sample,
+			 size_t n)
+{
+	ZSTD_CDict *with = dict.n ? ZSTD_createCDict(dict.p, dict.n, LEVEL) : NULL;
+	size_t sum = 0;
+	for (size_t i = 0; i < n; i++)
+		sum += compress(p, with, sample[i]);
+	ZSTD_freeCDict(with);
+	return sum;
+}
+
+static int unpack_with(struct bucket_packer *p, uint32_t id, ZSTD_DDict **ret, struct err *err)
+{
+	*ret = NULL;
+	if (id == 0)
+		return 0;
+	if (!by_id(p, id) && look(p, err) < 0)
+		return -1;
+	struct dict *dict = by_id(p, id);
+	if (!dict)
+		return err_set(err, ERR_DAMAGED, "its dictionary %" PRIu32 " is not in %s", id,
+			       p->path ? p->path : "any file that was named");
+	if (!dict->unpack)
+		dict->unpack = ZSTD_createDDict(dict->bytes.p, dict->bytes.n);
+	*ret = dict->unpack;
+	return 0;
+}
+
+int bucket_unpack(struct bucket_packer *p, struct str packed, struct arena *arena, struct str *ret,
+		  struct err *err)
+{
+	struct reader r = reader_of(packed);
+	uint32_t length = reader_u32le(&r), id = reader_u32le(&r);
+	struct str frame = {(const char *)r.p, reader_left(&r)};
+	ZSTD_DDict *with;
+	if (r.bad)
+		return err_set(err, ERR_DAMAGED, "its packed body has only %zu bytes", packed.n);
+	if (length > BUCKET_DATA_MOST || ZSTD_getFrameContentSize(frame.p, frame.n) != length)
+		return err_set(err, ERR_DAMAGED,
+			       "its packed body says %" PRIu32 " bytes, zstd says another number",
+			       length);
+	if (unpack_with(p, id, &with, err) < 0)
+		return -1;
+	char *to = arena_alloc(arena, MAX(length, 1u));
+	size_t n = ZSTD_decompress_usingDDict(p->unpack, to, length, frame.p, frame.n, with);
+	if (n != length)
+		return err_set(err, ERR_DAMAGED, "its packed body cannot be unpacked: %s",
+			       ZSTD_isError(n) ? ZSTD_getErrorName(n) : "it is too short");
+	*ret = (struct str){to, length};
+	return 0;
+}
+
+/* Formats */
+
+static void print_dict(void *ctx, const struct record *record, struct buf *out)
+{
+	(void)ctx;
+	struct reader r = reader_of(record->payload);
+	uint32_t id = reader_u32le(&r), most = reader_u32le(&r);
+	buf_printf(out, "dictionary %" PRIu32 " for bodies of up to %" PRIu32 " bytes, %zu bytes",
+		   id, most, reader_left(&r));
+}
+
+static int print(const char *path, void (*emit)(void *ctx, struct str), void *ctx, struct err *err)
+{
+	return record_print(path, &dict_kind, print_dict, NULL, emit, ctx, err);
+}
+
+static int verify(const char *path, struct err *err)
+{
+	return record_verify(path, &dict_kind, err);
+}
+
+const struct format bucket_dict_format = {
+	.name = "bucket-dict",
+	.magic = "GARNERBD",
+	.version = 1,
+	.help = "dictionaries for the packed bodies of a bucket file",
+	.print = print,
+	.verify = verify,
+};

@@ -1,0 +1,384 @@
+/* Shakedown. The files beside the bucket file:
+ *
+ *	PATH.new     the new file while it is written. As long as it is there, the old one stands
+ *and whatever report there is means nothing. PATH.moves   the report. Without PATH.new beside it,
+ *it belongs to the file that stands.
+ *
+ * So one rename, of PATH.new to PATH, makes the new file and its report good at once. */
+#include "shepherd/bucket_shake.h"
+
+#include "base/cursor.h"
+#include "base/fault.h"
+#include "base/record.h"
+#include "shepherd/bucket_attrs.h"
+#include "shepherd/bucket_inner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MOVES_A_RECORD = 4096, MOVE = 8, ID = 12, MOVES_MOST = MOVES_A_RECORD * MOVE };
+
+/* The first record is a u32 of 0 and the number of the report, the others are moves. */
+static const struct record_kind moves_kind = {
+	.magic = "GARNERBM", .version = 1, .most = MOVES_MOST};
+
+struct shake {
+	struct buckets *b;
+	bucket_fate_fn *fate;
+	void *ctx;
+	char *new_path, *moves_path;
+	struct file file; /* the new one, locked */
+	struct stream_writer out;
+	uint64_t at; /* where the next bucket goes */
+	struct record_writer *moves;
+	struct record_group group;
+	struct buf pending; /* moves not yet handed over */
+	struct bucket_shaken sum;
+};
+
+/* 0: it is there. */
+static int exists(const char *path, struct err *err)
+{
+	struct stat st;
+	if (lstat(path, &st) == 0)
+		return 0;
+	return errno == ENOENT ? 1 : err_sys(err, "%s: stat", path);
+}
+
+int bucket_sweep(const char *path, struct err *err)
+{
+	char *new_path = bucket_beside(path, ".new"), *moves_path = bucket_beside(path, ".moves");
+	int rc = exists(new_path, err);
+	if (rc == 0) {
+		rc = file_remove(moves_path, err);
+		if (rc == 0)
+			rc = dir_sync_of(path, err);
+		FAULT("bucket.sweep");
+		if (rc >= 0)
+			rc = file_remove(new_path, err);
+		if (rc >= 0)
+			rc = dir_sync_of(path, err);
+	}
+	mem_free(&new_path);
+	mem_free(&moves_path);
+	return rc < 0 ? rc : 0;
+}
+
+/* Writing */
+
+static int hand_over(struct shake *s, struct err *err)
+{
+	if (s->pending.n == 0)
+		return 0;
+	int rc = record_append(s->moves, buf_str(&s->pending), &s->group, NULL, err);
+	buf_clear(&s->pending);
+	return rc;
+}
+
+static int note(struct shake *s, uint32_t from, uint32_t to, struct err *err)
+{
+	put_u32le(&s->pending, from);
+	put_u32le(&s->pending, to);
+	return s->pending.n < MOVES_MOST ? 0 : hand_over(s, err);
+}
+
+static int emit(struct shake *s, uint32_t oid, const struct bucket_fate *fate, struct err *err)
+{
+	static const char zeroes[1 << BUCKET_SHIFT_MOST];
+	char around[BUCKET_HEAD];
+	if (fate->data.n > BUCKET_DATA_MOST)
+		return err_set(err, ERR_USAGE, "%s: a bucket of %zu bytes; at most %d are taken",
+			       s->b->file.path, fate->data.n, BUCKET_DATA_MOST);
+	struct bucket_head head = {BUCKET_MAGIC, oid, (uint32_t)fate->data.n, fate->type};
+	uint64_t total = bucket_total(s->b->shift, head.length);
+	bucket_head_make(&head, around);
+	stream_put(&s->out, around, BUCKET_HEAD);
+	stream_put(&s->out, fate->data.p, fate->data.n);
+	stream_put(&s->out, zeroes, (size_t)total - BUCKET_FRAME - fate->data.n);
+	bucket_word_put(around, BUCKET_TRAILER);
+	stream_put(&s->out, around, 4);
+	s->at += total;
+	return 0;
+}
+
+static int move(struct shake *s, const struct bucket *old, struct err *err)
+{
+	struct bucket_fate fate = {old->type, old->data};
+	uint32_t oid = (uint32_t)(s->at >> s->b->shift);
+	if (old->deleted) {
+		s->sum.deleted++;
+		return 0;
+	}
+	if (bucket_check(old->type, old->data, err) < 0)
+		return err_in(err, "%s: bucket %08" PRIx32 " (at %" PRIu64 "; fix it first)",
+			      s->b->file.path, old->oid, old->at);
+	int rc = s->fate ? s->fate(s->ctx, old, oid, &fate, err) : 0;
+	if (rc < 0)
+		return rc;
+	if (rc > 0) {
+		s->sum.dropped++;
+		return note(s, old->oid, BUCKET_DELETED, err);
+	}
+	s->sum.kept++;
+	s->sum.replaced +=
+		fate.data.p != old->data.p || fate.data.n != old->data.n || fate.type != old->type;
+	if (emit(s, oid, &fate, err) < 0)
+		return -1;
+	return note(s, old->oid, oid, err);
+}
+
+static int move_all(struct shake *s, struct err *err)
+{
+	struct bucket_scan scan;
+	struct bucket bucket;
+	int rc;
+	if (bucket_scan_init(&scan, s->b, 0, 0, err) < 0)
+		return -1;
+	while ((rc = bucket_scan_next(&scan, &bucket, err)) == 0 && !stream_failed(&s->out)) {
+		FAULT("bucket.shake.move");
+		rc = move(s, &bucket, err);
+		if (rc < 0)
+			break;
+	}
+	struct bucket_scan met = scan;
+	bucket_scan_done(&scan);
+	if (rc >= 0 && met.torn)
+		return err_set(err, ERR_DAMAGED, "%s: torn at %" PRIu64 "; fix it first",
+			       s->b->file.path, met.torn_at);
+	return rc < 0 ? rc : 0;
+}
+
+static void put_marker(struct shake *s)
+{
+	char marker[1 << BUCKET_SHIFT_MOST];
+	s->at = bucket_marker(s->b->shift, marker);
+	stream_put(&s->out, marker, (size_t)s->at);
+}
+
+/* The new file is there by name before the report is, so that the report is never taken for one
+ * that stands. */
+static int create(struct shake *s, struct err *err)
+{
+	struct stat st;
+	struct file writes = FILE_INIT;
+	if (fstat(s->b->file.fd, &st) != 0)
+		return err_sys(err, "%s: stat", s->b->file.path);
+	if (file_open(&s->file, s->new_path, O_RDWR | O_CREAT | O_EXCL, st.st_mode & 07777, err) <
+		    0 ||
+	    bucket_lock(&s->file, s->b->mode, err) < 0 || dir_sync_of(s->new_path, err) < 0 ||
+	    bucket_reopen(&s->file, O_WRONLY, &writes, err) < 0)
+		return -1;
+	FAULT("bucket.shake.create");
+	struct stream_options options = {.buffered = s->b->buffered};
+	int rc = stream_create_in(&s->out, &writes, false, &options, err);
+	file_drop(&writes);
+	if (rc == 0)
+		put_marker(s);
+	return rc < 0 ? rc : record_open(&s->moves, s->moves_path, &moves_kind, 0644, NULL, err);
+}
+
+static int begin_report(struct shake *s, struct err *err)
+{
+	uint64_t id;
+	if (getrandom(&id, sizeof id, 0) != sizeof id)
+		return err_sys(err, "%s: random number", s->moves_path);
+	put_u32le(&s->pending, 0);
+	put_u64le(&s->pending, id);
+	return hand_over(s, err);
+}
+
+static int finish_files(struct shake *s, struct err *err)
+{
+	if (hand_over(s, err) < 0)
+		return -1;
+	if (s->out.out && stream_finish(&s->out, true, err) < 0)
+		return -1;
+	FAULT("bucket.shake.written");
+	if (record_sync(s->moves, &s->group, err) < 0 || record_close(&s->moves, err) < 0)
+		return -1;
+	FAULT("bucket.shake.reported");
+	return dir_sync_of(s->new_path, err);
+}
+
+/* From here on the handle is on the new file. */
+static void switch_to(struct shake *s)
+{
+	struct buckets *b = s->b;
+	mem_free(&s->file.path);
+	s->file.path = b->file.path;
+	b->file.path = NULL;
+	file_drop(&b->file);
+	b->file = s->file;
+	s->file = FILE_INIT;
+	b->size = b->durable = s->at;
+	(void)posix_fadvise(b->file.fd, 0, 0, POSIX_FADV_RANDOM);
+}
+
+static int shake(struct shake *s, struct err *err)
+{
+	if (create(s, err) < 0 || begin_report(s, err) < 0 || move_all(s, err) < 0 ||
+	    finish_files(s, err) < 0)
+		return -1;
+	if (file_rename(s->new_path, s->b->file.path, err) < 0)
+		return -1;
+	FAULT("bucket.shake.renamed");
+	switch_to(s);
+	return 0;
+}
+
+static void shake_free(struct shake *s)
+{
+	if (s->out.out)
+		stream_drop(&s->out);
+	record_drop(&s->moves);
+	file_drop(&s->file);
+	buf_free(&s->pending);
+	mem_free(&s->new_path);
+	mem_free(&s->moves_path);
+}
+
+int bucket_shakedown(struct buckets *b, bucket_fate_fn *fate, void *ctx, struct bucket_shaken *ret,
+		     struct err *err)
+{
+	struct shake s = {.b = b,
+			  .fate = fate,
+			  .ctx = ctx,
+			  .new_path = bucket_beside(b->file.path, ".new"),
+			  .moves_path = bucket_beside(b->file.path, ".moves"),
+			  .file = FILE_INIT,
+			  .pending = BUF_INIT(MOVES_MOST)};
+	ENSURE(b->mode >= BUCKET_APPEND);
+	int rc = exists(s.moves_path, err);
+	if (rc == 0)
+		rc = err_set(err, ERR_BUSY,
+			     "%s: the report of the last shakedown; it has to be worked off first",
+			     s.moves_path);
+	if (rc >= 0)
+		rc = bucket_sync(b, &s.sum.before, err);
+	if (rc == 0) {
+		bucket_tail_free(b);
+		rc = shake(&s, err);
+		struct err ignored;
+		if (rc < 0)
+			(void)bucket_sweep(b->file.path, &ignored);
+	}
+	s.sum.after = s.at;
+	shake_free(&s);
+	if (rc < 0)
+		return rc;
+	*ret = s.sum;
+	return dir_sync_of(b->file.path, err);
+}
+
+/* The report */
+
+struct bucket_moves {
+	struct record_reader *reader;
+	struct reader left; /* of the record at hand */
+	uint64_t id;
+};
+
+static int open_report(const char *moves_path, struct bucket_moves **ret, struct err *err)
+{
+	struct bucket_moves *m = mem_alloc(sizeof *m);
+	struct record record;
+	int rc = record_reader_open(&m->reader, moves_path, &moves_kind, err);
+	if (rc == 0)
+		rc = record_next(m->reader, &record, err);
+	if (rc == 0 && record.payload.n != ID)
+		rc = err_set(err, ERR_DAMAGED, "%s: begins with %zu bytes, expected %d", moves_path,
+			     record.payload.n, ID);
+	if (rc) {
+		bucket_moves_close(&m);
+		return rc;
+	}
+	struct reader r = reader_of(str_from(record.payload, 4));
+	m->id = reader_u64le(&r);
+	*ret = m;
+	return 0;
+}
+
+int bucket_moves_open(struct bucket_moves **ret, const char *path, struct err *err)
+{
+	char *new_path = bucket_beside(path, ".new"), *moves_path = bucket_beside(path, ".moves");
+	int rc = exists(new_path, err);
+	if (rc >= 0)
+		rc = rc == 0 ? 1 : open_report(moves_path, ret, err);
+	mem_free(&new_path);
+	mem_free(&moves_path);
+	return rc;
+}
+
+int bucket_moves_next(struct bucket_moves *m, struct bucket_move *ret, struct err *err)
+{
+	while (reader_left(&m->left) == 0) {
+		struct record record;
+		int rc = record_next(m->reader, &record, err);
+		if (rc)
+			return rc;
+		m->left = reader_of(record.payload);
+	}
+	*ret = (struct bucket_move){.from = reader_u32le(&m->left)};
+	ret->to = reader_u32le(&m->left);
+	return m->left.bad ? err_set(err, ERR_DAMAGED, "a move of %d bytes is cut off", MOVE) : 0;
+}
+
+uint64_t bucket_moves_id(const struct bucket_moves *m)
+{
+	return m->id;
+}
+
+void bucket_moves_close(struct bucket_moves **m)
+{
+	if (*m)
+		record_reader_free(&(*m)->reader);
+	mem_free(m);
+}
+
+int bucket_moves_done(const char *path, struct err *err)
+{
+	char *moves_path = bucket_beside(path, ".moves");
+	FAULT("bucket.moves.done");
+	int rc = file_remove(moves_path, err);
+	mem_free(&moves_path);
+	return rc == 0 ? dir_sync_of(path, err) : rc;
+}
+
+static void print_moves(void *ctx, const struct record *record, struct buf *out)
+{
+	(void)ctx;
+	struct reader r = reader_of(record->payload);
+	if (record->payload.n == ID) {
+		reader_skip(&r, 4);
+		buf_printf(out, "report %016" PRIx64, reader_u64le(&r));
+		return;
+	}
+	while (reader_left(&r) >= MOVE) {
+		uint32_t from = reader_u32le(&r), to = reader_u32le(&r);
+		buf_printf(out, "%08" PRIx32 "-%08" PRIx32 " ", from, to);
+	}
+}
+
+static int print(const char *path, void (*emit_fn)(void *ctx, struct str), void *ctx,
+		 struct err *err)
+{
+	return record_print(path, &moves_kind, print_moves, NULL, emit_fn, ctx, err);
+}
+
+static int verify(const char *path, struct err *err)
+{
+	return record_verify(path, &moves_kind, err);
+}
+
+const struct format bucket_moves_format = {
+	.name = "bucket-moves",
+	.magic = "GARNERBM",
+	.version = 1,
+	.help = "which bucket has which number since the last shakedown",
+	.print = print,
+	.verify = verify,
+};

@@ -1,0 +1,73 @@
+/* Shakedown, audit and fix: what gives the space of deleted buckets back, and what mends a bucket
+ * file that was damaged. */
+#pragma once
+#include "shepherd/bucket.h"
+
+/* What becomes of a bucket: preset to what it was, to be changed at will (the data must last until
+ * the next call). 0: it is kept, under the number new_oid; 1: dropped; negative: the shakedown is
+ * given up and nothing has changed. Deleted ones are not asked about. */
+struct bucket_fate {
+	uint32_t type;
+	struct str data;
+};
+typedef int bucket_fate_fn(void *ctx, const struct bucket *old, uint32_t new_oid,
+			   struct bucket_fate *fate, struct err *err);
+
+struct bucket_shaken {
+	uint64_t kept, dropped, replaced, deleted; /* buckets */
+	uint64_t before, after;                    /* bytes */
+};
+
+/* Writes a new file without the deleted buckets beside the old one, and a report of old and new
+ * numbers; then puts it in the place of the old one in one step. Killed at any time, either the old
+ * file stands and there is no report, or the new one stands and its report does. Needs
+ * BUCKET_APPEND; others may go on reading the old file (see bucket_current()). The handle is on the
+ * new file afterwards. fate may be NULL. After a failure bucket_moves_open() tells which one
+ * stands. ERR_BUSY: the report of the last shakedown still stands. ERR_DAMAGED: fix the file first;
+ * nothing has changed then. */
+int bucket_shakedown(struct buckets *b, bucket_fate_fn *fate, void *ctx, struct bucket_shaken *ret,
+		     struct err *err);
+
+/* The report, in the order of old numbers: each bucket that was there and not deleted. */
+struct bucket_move {
+	uint32_t from, to; /* to: BUCKET_DELETED where it was dropped */
+};
+struct bucket_moves;
+/* path: of the bucket file. 1: no shakedown waits to be acknowledged. */
+int bucket_moves_open(struct bucket_moves **ret, const char *path, struct err *err);
+int bucket_moves_next(struct bucket_moves *m, struct bucket_move *ret, struct err *err);
+/* Of this report alone: who renumbers notes it, so that a second start does not do it twice. */
+uint64_t bucket_moves_id(const struct bucket_moves *m);
+void bucket_moves_close(struct bucket_moves **m);
+/* All who keep numbers have the new ones: the report is removed, durably. 1: there was none. */
+int bucket_moves_done(const char *path, struct err *err);
+
+/* One thing that is wrong. */
+struct bucket_problem {
+	uint64_t at, next; /* bytes in the file */
+	uint32_t oid;      /* of the place */
+	bool whole;        /* a bucket lies there, but what is in it is damaged */
+	bool torn;         /* the end of the file */
+	bool unchecked;    /* no damage that is known: it is whole, but has no checksum */
+	const char *reason;
+};
+typedef void bucket_problem_fn(void *ctx, const struct bucket_problem *problem);
+
+struct bucket_audit {
+	uint64_t buckets, deleted, unchecked, problems;    /* buckets: with the deleted ones */
+	uint64_t data_bytes, deleted_bytes, damaged_bytes; /* of the file, with heads and padding */
+	uint64_t by_type[4];                               /* plain, v3.0, v3.3, zstd */
+};
+
+/* Only the ends: what bucket_open() asks. ERR_DAMAGED: err says what is wrong. */
+int bucket_quick(struct buckets *b, struct err *err);
+/* Reads everything, with checksums. problem may be NULL. 0 also when there are problems: see
+ * ret->problems. */
+int bucket_audit(struct buckets *b, bucket_problem_fn *problem, void *ctx, struct bucket_audit *ret,
+		 struct err *err);
+/* The same, and mends: what is no bucket becomes a deleted one, a damaged one is deleted, a torn
+ * end is cut off; then everything is synced. Needs BUCKET_WRITE (and `unchecked`). */
+int bucket_fix(struct buckets *b, bucket_problem_fn *problem, void *ctx, struct bucket_audit *ret,
+	       struct err *err);
+
+extern const struct format bucket_moves_format;

@@ -1,0 +1,105 @@
+/* The crawl: what the modules of a cycle share. A cycle goes
+ *	plan    which URLs are due                      reap    gathers them (reap.h)
+ *	cork    puts the journal into the index         merge   adds the URLs that were found
+ *	select  drops what is not wanted (any more)     record  makes buckets for new URLs
+ * each over one state as document 001 has it. The formulas are plain: due and new URLs by age,
+ * within limits per site and in total. */
+#pragma once
+#include "base/value.h"
+#include "shepherd/state.h"
+
+enum crawl_follow { CRAWL_SITE, CRAWL_ALL };
+
+struct crawl_conf {
+	int64_t cycle_us; /* how long a reap may take */
+	int64_t plan_max, site_max, urls_max;
+	int64_t refresh_us;        /* a page is looked at again after this */
+	int64_t retry_us, retries; /* after a failure; doubled with each */
+	int64_t forget_us;         /* what is gone, forbidden or elsewhere is remembered so long */
+	int64_t parsers;
+	int follow;              /* enum crawl_follow */
+	int64_t states, gone_us; /* how many closed states are kept; entries of `gone` */
+	uint64_t sort_memory;
+	uint64_t cleanup;           /* bytes of the bucket file before which it is not cleaned */
+	struct value_list no_delay; /* hosts that may be asked without delay */
+};
+
+/* For the table of a section; `m` is the struct crawl_conf in it. */
+/* clang-format off */
+#define CRAWL_SPECS(s, m) \
+	{"cycle", VALUE_TIME_AT(s, m.cycle_us), "30s", 1e6, 86400e6, \
+	 .help = "how long pages are gathered before what was found is planned anew"}, \
+	{"plan_max", VALUE_INT_AT(s, m.plan_max), "200000", 1, 10000000, \
+	 .help = "URLs that one cycle gathers at most"}, \
+	{"site_max", VALUE_INT_AT(s, m.site_max), "50000", 1, 1e9, \
+	 .help = "URLs of one site that are wanted; further ones are left out"}, \
+	{"urls_max", VALUE_INT_AT(s, m.urls_max), "80000000", 1, 1e9, \
+	 .help = "URLs that are wanted, all in all"}, \
+	{"follow", VALUE_WORD_AT(s, m.follow), "site", .words = crawl_follows, \
+	 .help = "which links are followed: those to sites that were added by hand (site), or " \
+		 "all"}, \
+	{"refresh", VALUE_TIME_AT(s, m.refresh_us), "30d", 1e6, 31536000e6, \
+	 .help = "a page is looked at again after this time"}, \
+	{"retry", VALUE_TIME_AT(s, m.retry_us), "10min", 1e6, 31536000e6, \
+	 .help = "a page that failed is tried again after this time, doubled with each failure"}, \
+	{"retries", VALUE_INT_AT(s, m.retries), "8", 0, 255, \
+	 .help = "after so many failures in a row a page counts as gone"}, \
+	{"forget", VALUE_TIME_AT(s, m.forget_us), "30d", 1e6, 31536000e6, \
+	 .help = "how long is remembered that a page is gone, forbidden or elsewhere; then a link " \
+		 "to it makes it new"}, \
+	{"parsers", VALUE_INT_AT(s, m.parsers), "1", 1, 64, \
+	 .help = "processes that read documents"}, \
+	{"states", VALUE_INT_AT(s, m.states), "3", 1, 1000, \
+	 .help = "closed states that are kept for those who follow the crawl"}, \
+	{"gone", VALUE_TIME_AT(s, m.gone_us), "180d", 0, 1e15, \
+	 .help = "how long is remembered which URLs were forgotten, and why; 0: for ever"}, \
+	{"sort_memory", VALUE_SIZE_AT(s, m.sort_memory), "64M", 1 << 20, 1e12, \
+	 .help = "memory for sorting what was found"}, \
+	{"cleanup", VALUE_SIZE_AT(s, m.cleanup), "256M", 1 << 16, INFINITY, \
+	 .help = "the bucket file is cleaned of what no URL needs when it is larger than this and " \
+		 "half as large again as after the last time"}, \
+	{"no_delay", VALUE_LIST_AT(s, m.no_delay), "", \
+	 .help = "hosts, with their port if it is not the usual one, that may be asked without " \
+		 "delay and several times at once: your own"}
+/* clang-format on */
+extern const char *const crawl_follows[];
+
+/* The status of an item whose last try did not end in an answer: 1000 + enum outcome. */
+enum { CRAWL_STATUS = 1000, CRAWL_NOINDEX = 1100 };
+/* For people: "404", "robots.txt forbids it"; in room of 64 bytes. */
+const char *crawl_status_text(uint16_t status, char ret[64]);
+
+/* Whether a site is one of conf->no_delay. */
+bool crawl_is_fast(const struct crawl_conf *conf, const struct site *site);
+
+/* What plan found. */
+struct planned {
+	uint64_t urls, sites;
+	uint64_t waiting; /* due, but beyond plan_max or what the site can give in a cycle */
+	uint64_t types[ITEM_TYPES]; /* all URLs of the index */
+	int64_t next_s; /* when the next URL will be due, seconds since 1970; INT64_MAX: none */
+};
+/* Writes the plan of a state in PHASE_PLAN; delay_us: between two requests to one server. With
+ * `write` false it only looks. */
+int crawl_plan(struct state *st, const struct crawl_conf *conf, int64_t delay_us, int64_t now_us,
+	       bool write, struct planned *ret, struct err *err);
+
+/* Applies the journal to the index, and what it tells of servers to the sites. */
+int crawl_cork(struct state *st, const struct crawl_conf *conf, struct err *err);
+
+struct merged {
+	uint64_t added, known, unwanted, forgotten;
+};
+/* Adds contributions as new URLs that have no bucket yet, those of sites that are wanted, within
+ * the limits; forgets what was remembered for long enough. Also select: sites without URLs go. */
+int crawl_merge(struct state *st, const struct crawl_conf *conf, int64_t now_us, struct merged *ret,
+		struct err *err);
+
+/* Makes a thin bucket for every new URL, so that the state needs no contributions any more. */
+int crawl_record(struct state *st, struct buckets *buckets, uint64_t *ret_made, struct err *err);
+
+/* Drops all buckets that the index of a state in PHASE_CLEANUP does not name, shakes the bucket
+ * file down and gives the index the new numbers. */
+struct bucket_shaken;
+int crawl_cleanup(struct state *st, struct buckets *buckets, struct bucket_shaken *ret,
+		  struct err *err);

@@ -1,0 +1,185 @@
+#include "base/clock.h"
+#include "shepherd/crawl_inner.h"
+
+struct merging {
+	struct state *state;
+	const struct crawl_conf *conf;
+	struct sites *sites;
+	int64_t now_us;
+	uint64_t active;         /* URLs that are wanted, in the old index and new */
+	uint64_t site_fp;        /* the site that is being counted */
+	uint32_t site_counts[4]; /* of it: active, inactive, gathered, fresh */
+	bool site_some;
+	struct merged *ret;
+};
+
+enum { ACTIVE, INACTIVE, GATHERED, FRESH };
+
+/* The counts of the last site are known when the next one begins. */
+static void end_site(struct merging *m)
+{
+	struct site *site = m->site_some ? sites_get(m->sites, m->site_fp) : NULL;
+	if (site) {
+		site->active = m->site_counts[ACTIVE];
+		site->inactive = m->site_counts[INACTIVE];
+		site->gathered = m->site_counts[GATHERED];
+		site->fresh = m->site_counts[FRESH];
+	}
+	m->site_some = false;
+}
+
+static void begin_site(struct merging *m, uint64_t fp)
+{
+	if (m->site_some && m->site_fp == fp)
+		return;
+	end_site(m);
+	m->site_some = true;
+	m->site_fp = fp;
+	for (size_t i = 0; i < ARRAY_LEN(m->site_counts); i++)
+		m->site_counts[i] = 0;
+}
+
+static void count_item(struct merging *m, const struct index_item *item)
+{
+	bool wanted = item->type == ITEM_NEW || item->type == ITEM_GATHERED ||
+		      (item->type == ITEM_ERROR && item->flags & ITEM_INITIAL);
+	m->site_counts[wanted ? ACTIVE : INACTIVE]++;
+	m->site_counts[GATHERED] += item->type == ITEM_GATHERED;
+	m->site_counts[FRESH] += item->type == ITEM_NEW;
+	m->active += wanted;
+}
+
+static int tell(struct merging *m, struct footprint fp, enum change_op op, struct str url,
+		const char *reason, struct err *err)
+{
+	struct change c = {
+		.fp = fp,
+		.time_us = m->now_us,
+		.op = op,
+		.by = PHASE_MERGE,
+		.forgotten = op != CHANGE_ADD,
+		.url = url,
+		.reason = str_of(reason),
+	};
+	return state_change(m->state, &c, err);
+}
+
+/* Whether a URL that nobody knew is to be gathered. A site that was added by hand becomes known. */
+static bool is_wanted(struct merging *m, const struct contrib *c)
+{
+	char room[URL_MAX];
+	struct url url;
+	struct site *site = sites_get(m->sites, c->fp.site);
+	bool by_hand = c->flags & ITEM_INITIAL, is_new;
+	if (!by_hand && m->active >= (uint64_t)m->conf->urls_max)
+		return false;
+	if (!site && (by_hand || m->conf->follow == CRAWL_ALL) &&
+	    url_parse(c->url, NULL, room, sizeof room, &url) == 0)
+		site = sites_put(m->sites, url_site(&url), &is_new);
+	if (!site)
+		return false;
+	return by_hand || m->site_counts[ACTIVE] < (site->limit ? site->limit : m->conf->site_max);
+}
+
+static int add(struct merging *m, const struct contrib *c, uint64_t place, struct index_item *ret,
+	       struct err *err)
+{
+	*ret = (struct index_item){
+		.fp = c->fp,
+		.where = place,
+		.since_day = (uint16_t)(m->now_us / US_PER_DAY),
+		.type = ITEM_NEW,
+		.flags = c->flags | ITEM_CONTRIB,
+		.weight = c->weight ? c->weight : 128,
+		.section = c->section,
+	};
+	count_item(m, ret);
+	m->ret->added++;
+	return tell(m, c->fp, CHANGE_ADD, c->url,
+		    c->flags & ITEM_INITIAL ? "added by hand" : "linked from another page", err);
+}
+
+/* What was given by hand is tried again at once, whatever became of it before. */
+static void again(const struct contrib *c, struct index_item *item)
+{
+	if (!(c->flags & ITEM_INITIAL))
+		return;
+	item->flags |= ITEM_INITIAL;
+	if (item->type == ITEM_GATHERED) {
+		item->flags |= ITEM_REGATHER;
+	} else if (item->type != ITEM_NEW) {
+		item->type = ITEM_NEW;
+		item->retry = 0;
+	}
+	item->due_s = 0;
+}
+
+static bool is_forgotten(const struct merging *m, const struct index_item *item)
+{
+	int64_t age_us = m->now_us - (int64_t)item->last_seen_s * US_PER_S;
+	bool dead = item->type == ITEM_ZOMBIE || item->type == ITEM_ERROR;
+	return dead && !(item->flags & ITEM_SACRED) && age_us >= m->conf->forget_us;
+}
+
+/* Of several contributions of one URL the first stands for all, one by hand before others. */
+static void unify(void *ctx, struct buf *into, struct str from)
+{
+	struct contrib a, b;
+	struct err err;
+	uint64_t place;
+	(void)ctx;
+	if (contrib_read(crawl_placed(buf_str(into), &place), &a, &err) < 0 ||
+	    contrib_read(crawl_placed(from, &place), &b, &err) < 0)
+		return;
+	if (!(a.flags & ITEM_INITIAL) && b.flags & ITEM_INITIAL) {
+		buf_clear(into);
+		buf_add_str(into, from);
+	}
+}
+
+static int merge_item(void *ctx, const struct index_news *about, struct index_item *ret,
+		      struct err *err)
+{
+	struct merging *m = ctx;
+	struct contrib c = {0};
+	uint64_t place = 0;
+	begin_site(m, about->fp.site);
+	if (about->n && contrib_read(crawl_placed(about->news[0], &place), &c, err) < 0)
+		return -1;
+	if (about->old) {
+		m->ret->known += about->n > 0;
+		if (about->n)
+			again(&c, ret);
+		if (is_forgotten(m, ret)) {
+			struct gone g = {about->fp, m->now_us, GONE_ERROR};
+			m->ret->forgotten++;
+			return state_gone(m->state, &g, err) < 0 ? -1 : 1;
+		}
+		count_item(m, ret);
+		return 0;
+	}
+	if (!is_wanted(m, &c)) {
+		m->ret->unwanted++;
+		return 1;
+	}
+	return add(m, &c, place, ret, err);
+}
+
+int crawl_merge(struct state *st, const struct crawl_conf *conf, int64_t now_us, struct merged *ret,
+		struct err *err)
+{
+	CLEANUP(sites_free) struct sites *sites = NULL;
+	struct merged merged = {0};
+	if (state_sites(st, &sites, err) < 0)
+		return -1;
+	struct merging m = {
+		.state = st, .conf = conf, .sites = sites, .now_us = now_us, .ret = &merged};
+	struct crawl_news news = {"contrib", conf->sort_memory, unify};
+	if (crawl_rewrite(st, &news, merge_item, &m, err) < 0)
+		return -1;
+	end_site(&m);
+	if (state_sites_put(st, sites, err) < 0)
+		return -1;
+	*ret = merged;
+	return 0;
+}

@@ -1,0 +1,422 @@
+#include "shepherd/master.h"
+
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/notify.h"
+#include "shepherd/bucket_shake.h"
+#include "shepherd/reap.h"
+#include "shepherd/recover.h"
+#include "shepherd/requests.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LOOK_US (500 * US_PER_MS) /* how often an idle master looks for requests */
+
+struct shepherd_conf {
+	struct crawl_conf crawl;
+};
+
+static const struct value_spec specs[] = {
+	CRAWL_SPECS(struct shepherd_conf, crawl),
+};
+
+static const struct config_section section = {
+	.name = "shepherd",
+	.help = "The crawl of the web, in cycles.",
+	.size = sizeof(struct shepherd_conf),
+	.specs = specs,
+	.nspecs = ARRAY_LEN(specs),
+};
+
+const struct crawl_conf *crawl_conf_of(const struct config *config)
+{
+	const struct shepherd_conf *conf = config_get(config, &section);
+	return &conf->crawl;
+}
+
+enum {
+	COUNT_CYCLES = REAP_NCOUNTERS,
+	COUNT_PHASE,
+	COUNT_SLEEPING, /* and behind it the other types */
+	COUNT_ADDED = COUNT_SLEEPING + ITEM_TYPES,
+	COUNT_FORGOTTEN,
+	COUNT_PLANNED,
+	COUNT_OVERDUE,
+	COUNT_NEXT_DUE,
+};
+
+#define URLS "URLs that are known, by what is known of them."
+static const struct counter_def counters[] = {
+	REAP_COUNTER_DEFS,
+	{"cycles", NULL, COUNTER_TOTAL, "Cycles that were begun."},
+	{"phase", NULL, COUNTER_GAUGE, "What is being done: the number of the phase."},
+	{"urls", "type=\"sleeping\"", COUNTER_GAUGE, URLS},
+	{"urls", "type=\"new\"", COUNTER_GAUGE, URLS},
+	{"urls", "type=\"gathered\"", COUNTER_GAUGE, URLS},
+	{"urls", "type=\"error\"", COUNTER_GAUGE, URLS},
+	{"urls", "type=\"qkey\"", COUNTER_GAUGE, URLS},
+	{"urls", "type=\"temporary\"", COUNTER_GAUGE, URLS},
+	{"urls", "type=\"zombie\"", COUNTER_GAUGE, URLS},
+	{"urls_added", NULL, COUNTER_TOTAL, "URLs that became known."},
+	{"urls_forgotten", NULL, COUNTER_TOTAL, "URLs that were forgotten."},
+	{"urls_planned", NULL, COUNTER_GAUGE, "URLs in the plan of this cycle."},
+	{"urls_overdue", NULL, COUNTER_GAUGE, "URLs that are due but not in the plan."},
+	{"next_due_seconds", NULL, COUNTER_GAUGE,
+	 "When the next URL is due, seconds since 1970; 0: none is."},
+};
+
+struct master {
+	const struct shepherd_conf *conf;
+	const struct robot_section_conf *robot;
+	struct counters *counters;
+	struct loop *loop;
+	struct states *states;
+	struct reap *reap;
+	struct requests *requests;
+	struct loop_timer look;
+	char folder[PATH_MAX], objects[PATH_MAX + 16], cleaned[PATH_MAX + 16];
+	int64_t idle_until_us; /* wall clock */
+	bool fresh;            /* the state has URLs without a bucket */
+	bool stop;
+};
+
+static void gauge(struct master *m, size_t which, int64_t v)
+{
+	if (m->counters)
+		counters_set(m->counters, which, v);
+}
+
+static void count(struct master *m, size_t which, uint64_t n)
+{
+	if (m->counters)
+		counters_add(m->counters, which, n);
+}
+
+static int enter(struct master *m, struct state *st, enum phase phase, struct buckets *b,
+		 struct err *err)
+{
+	char text[64];
+	FAULT("master.phase");
+	if (state_enter(st, phase, b, clock_wall_us(), err) < 0)
+		return -1;
+	gauge(m, COUNT_PHASE, phase);
+	snprintf(text, sizeof text, "STATUS=%s", phase_name(phase));
+	notify_send(text);
+	return 0;
+}
+
+/* Waiting. */
+
+static void look(void *ctx)
+{
+	struct master *m = ctx;
+	if (clock_wall_us() >= m->idle_until_us || requests_waiting(m->requests))
+		loop_stop(m->loop);
+}
+
+/* Until a URL is due or somebody asks for something. */
+static int idle(struct master *m, int64_t next_s, struct err *err)
+{
+	m->idle_until_us = next_s == INT64_MAX ? INT64_MAX : next_s * US_PER_S;
+	gauge(m, COUNT_NEXT_DUE, next_s == INT64_MAX ? 0 : next_s);
+	notify_send("STATUS=nothing is due");
+	loop_timer_every(m->loop, &m->look, LOOK_US);
+	int rc = m->stop ? 0 : loop_run(m->loop, err);
+	loop_timer_stop(&m->look);
+	return rc;
+}
+
+/* The modules, each from one phase to the next. */
+
+static int plan(struct master *m, struct state *closed, struct err *err)
+{
+	const struct crawl_conf *conf = &m->conf->crawl;
+	int64_t delay_us = m->robot->robot.delay_us;
+	CLEANUP(state_free) struct state *st = NULL;
+	struct planned planned;
+	if (crawl_plan(closed, conf, delay_us, clock_wall_us(), false, &planned, err) < 0)
+		return -1;
+	for (size_t i = 0; i < ITEM_TYPES; i++)
+		gauge(m, COUNT_SLEEPING + i, (int64_t)planned.types[i]);
+	if (planned.urls == 0 && !requests_waiting(m->requests))
+		return idle(m, planned.next_s, err);
+	if (state_clone(&st, closed, false, clock_wall_us(), err) < 0 ||
+	    enter(m, st, PHASE_PLAN, NULL, err) < 0 ||
+	    crawl_plan(st, conf, delay_us, clock_wall_us(), true, &planned, err) < 0)
+		return -1;
+	count(m, COUNT_CYCLES, 1);
+	gauge(m, COUNT_PLANNED, (int64_t)planned.urls);
+	gauge(m, COUNT_OVERDUE, (int64_t)planned.waiting);
+	return enter(m, st, PHASE_REAP, NULL, err);
+}
+
+static int with_buckets(struct master *m,
+			int (*fn)(struct master *, struct state *, struct buckets *, struct err *),
+			struct state *st, struct err *err)
+{
+	struct bucket_options options = {.mode = BUCKET_APPEND};
+	struct buckets *b;
+	int rc = bucket_open(&b, m->objects, &options, err);
+	if (rc != 0)
+		return rc < 0 ? -1 : err_set(err, ERR_DAMAGED, "%s is lost", m->objects);
+	rc = fn(m, st, b, err);
+	if (rc < 0)
+		bucket_drop(&b);
+	else
+		rc = bucket_close(&b, err);
+	return rc;
+}
+
+static int reap(struct master *m, struct state *st, struct buckets *b, struct err *err)
+{
+	if (reap_run(m->reap, st, b, err) < 0)
+		return -1;
+	return m->stop ? 0 : enter(m, st, PHASE_CORK, b, err);
+}
+
+static int cork(struct master *m, struct state *st, struct err *err)
+{
+	if (crawl_cork(st, &m->conf->crawl, err) < 0)
+		return -1;
+	return enter(m, st, PHASE_CORKED, NULL, err);
+}
+
+static int record(struct master *m, struct state *st, struct buckets *b, struct err *err)
+{
+	uint64_t made;
+	if (m->fresh && crawl_record(st, b, &made, err) < 0)
+		return -1;
+	return enter(m, st, PHASE_CLOSED, b, err);
+}
+
+static int audit(struct master *m, struct err *err)
+{
+	const struct crawl_conf *conf = &m->conf->crawl;
+	struct states_keep keep = {conf->states, conf->states, conf->gone_us};
+	unsigned deleted;
+	return states_audit(m->states, &keep, clock_wall_us(), &deleted, err);
+}
+
+/* Cleanup. How large the bucket file was after the last one is remembered beside it. */
+
+static uint64_t cleaned_bytes(const struct master *m)
+{
+	CLEANUP(buf_free) struct buf text = BUF_INIT(64);
+	struct err err;
+	uint64_t bytes = 0;
+	if (file_slurp(m->cleaned, &text, &err) == 0)
+		(void)!str_u64(str_trim(buf_str(&text)), &bytes);
+	return bytes;
+}
+
+static bool wants_cleanup(const struct master *m)
+{
+	CLEANUP(file_drop) struct file f = FILE_INIT;
+	uint64_t size, before = cleaned_bytes(m);
+	struct err err;
+	if (file_open(&f, m->objects, O_RDONLY, 0, &err) != 0 || file_size(&f, &size, &err) < 0)
+		return false;
+	return size > m->conf->crawl.cleanup && size > before + before / 2;
+}
+
+static int clean(struct master *m, struct state *st, struct buckets *b, struct err *err)
+{
+	struct bucket_shaken shaken;
+	char text[32];
+	if (crawl_cleanup(st, b, &shaken, err) < 0 || enter(m, st, PHASE_CLOSED, b, err) < 0)
+		return -1;
+	int n = snprintf(text, sizeof text, "%llu\n", (unsigned long long)shaken.after);
+	log_info(ROLE, "the bucket file was cleaned", KV_UINT("before", shaken.before),
+		 KV_UINT("after", shaken.after), KV_UINT("dropped", shaken.dropped));
+	return file_replace(m->cleaned, (struct str){text, (size_t)n}, 0644, err);
+}
+
+static int cleanup(struct master *m, struct state *closed, struct err *err)
+{
+	CLEANUP(state_free) struct state *st = NULL;
+	if (state_clone(&st, closed, false, clock_wall_us(), err) < 0 ||
+	    enter(m, st, PHASE_CLEANUP, NULL, err) < 0)
+		return -1;
+	return with_buckets(m, clean, st, err);
+}
+
+static int merge(struct master *m, struct state *corked, struct err *err)
+{
+	CLEANUP(state_free) struct state *st = NULL;
+	struct merged merged;
+	if (state_clone(&st, corked, true, clock_wall_us(), err) < 0 ||
+	    enter(m, st, PHASE_MERGE, NULL, err) < 0 ||
+	    crawl_merge(st, &m->conf->crawl, clock_wall_us(), &merged, err) < 0)
+		return -1;
+	m->fresh = merged.added > 0;
+	count(m, COUNT_ADDED, merged.added);
+	count(m, COUNT_FORGOTTEN, merged.forgotten);
+	if (enter(m, st, PHASE_RECORD, NULL, err) < 0)
+		return -1;
+	if (with_buckets(m, record, st, err) < 0)
+		return -1;
+	state_free(&st);
+	return audit(m, err);
+}
+
+/* One step from wherever the newest state stands. */
+static int step(struct master *m, struct err *err)
+{
+	CLEANUP(state_free) struct state *st = NULL;
+	int rc = state_open(&st, m->states, "current", err);
+	if (rc != 0)
+		return rc < 0 ? -1 : err_set(err, ERR_DAMAGED, "%s: no state", m->folder);
+	switch (state_phase(st)) {
+	case PHASE_CLOSED:
+		return wants_cleanup(m) ? cleanup(m, st, err) : plan(m, st, err);
+	case PHASE_REAP:
+		return with_buckets(m, reap, st, err);
+	case PHASE_CORK:
+		return cork(m, st, err);
+	case PHASE_CORKED:
+		return merge(m, st, err);
+	default:
+		return err_set(err, ERR_DAMAGED,
+			       "%s: state %s is in phase %s, which recovery should "
+			       "have ended",
+			       m->folder, state_name(st), phase_name(state_phase(st)));
+	}
+}
+
+static int recover(struct master *m, struct err *err)
+{
+	struct recovery r = {0};
+	int rc = states_recover(m->states, clock_wall_us(), &r, err);
+	struct str rest = buf_str(&r.told), line;
+	while (str_cut(&rest, '\n', &line) == 0)
+		if (line.n && r.damaged)
+			log_warn(ROLE, "recovery", KV_STR("what", line));
+		else if (line.n)
+			log_info(ROLE, "recovery", KV_STR("what", line));
+	recovery_free(&r);
+	return rc;
+}
+
+/* Beginning and end. */
+
+static void on_signal(void *ctx, int number)
+{
+	struct master *m = ctx;
+	if (number == SIGHUP)
+		return;
+	m->stop = true;
+	reap_stop(m->reap);
+	if (!reap_runs(m->reap))
+		loop_stop(m->loop);
+}
+
+static int take_requests(void *ctx, struct state *st, struct err *err)
+{
+	struct master *m = ctx;
+	return requests_take(m->requests, st, err);
+}
+
+static void requests_are_kept(void *ctx)
+{
+	struct master *m = ctx;
+	requests_kept(m->requests);
+}
+
+/* garner-parse lies beside garner. */
+static void find_parser(char *ret, size_t cap)
+{
+	char self[PATH_MAX - 16];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+	self[MAX(n, 0)] = 0;
+	char *slash = strrchr(self, '/');
+	if (slash)
+		*slash = 0;
+	snprintf(ret, cap, "%s/garner-parse", slash ? self : ".");
+}
+
+static int open_states(struct master *m, struct err *err)
+{
+	int rc = states_open(&m->states, m->folder, true, err);
+	if (rc == 1) {
+		if (states_init(m->folder, 0, clock_wall_us(), err) < 0)
+			return -1;
+		rc = states_open(&m->states, m->folder, true, err);
+	}
+	return rc != 0 ? -1 : recover(m, err);
+}
+
+static int run_all(struct master *m, struct role_env *env, struct err *err)
+{
+	char parser[PATH_MAX];
+	find_parser(parser, sizeof parser);
+	struct reap_options options = {
+		.loop = m->loop,
+		.data = env->data,
+		.parser = parser,
+		.robot = m->robot,
+		.conf = &m->conf->crawl,
+		.counters = env->counters,
+		.requests = take_requests,
+		.kept = requests_are_kept,
+		.ctx = m,
+	};
+	static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
+	if (open_states(m, err) < 0 || reap_new(&m->reap, &options, err) < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
+		if (loop_signal(m->loop, signals[i], on_signal, m, err) < 0)
+			return -1;
+	notify_send("READY=1");
+	int rc = 0;
+	while (!m->stop && rc == 0) {
+		rc = step(m, err);
+		loop_poll(m->loop); /* signals that came meanwhile */
+	}
+	notify_send("STOPPING=1");
+	return rc;
+}
+
+static int run(struct role_env *env, struct err *err)
+{
+	struct master m = {
+		.conf = config_get(env->config, env->role->section),
+		.robot = config_get(env->config, &robot_section),
+		.counters = env->counters,
+		.requests = requests_new(env->data),
+	};
+	m.look = (struct loop_timer){.fn = look, .ctx = &m};
+	snprintf(m.folder, sizeof m.folder, "%s/shepherd", env->data);
+	snprintf(m.objects, sizeof m.objects, "%s/objects", m.folder);
+	snprintf(m.cleaned, sizeof m.cleaned, "%s/cleaned", m.folder);
+	int rc = loop_new(&m.loop, NULL, err);
+	if (rc == 0)
+		rc = run_all(&m, env, err);
+	reap_free(&m.reap);
+	states_close(&m.states);
+	requests_free(&m.requests);
+	if (m.loop)
+		loop_free(&m.loop);
+	return rc;
+}
+
+const struct role shepherd_role = {
+	.name = "shepherd",
+	.old_name = true,
+	.summary = "crawl the web in cycles",
+	.description =
+		"Gathers the sites that were given with garner add, politely: plans what is new or "
+		"due, fetches it, keeps it in buckets below shepherd/, adds what the pages link to "
+		"and begins again. It may be stopped and killed at any time and goes on where its "
+		"last checkpoint was, at most a second before.",
+	.section = &section,
+	.counters = counters,
+	.ncounters = ARRAY_LEN(counters),
+	.run = run,
+};

@@ -1,0 +1,30 @@
+/* Phases: how far the work on a state has come. The file control of a state holds it. */
+#pragma once
+#include "base/str.h"
+
+enum phase {
+	PHASE_INCOMPLETE, /* being made */
+	PHASE_CLOSED,     /* done; never changes again */
+	PHASE_PREPARE,
+	PHASE_PLAN,
+	PHASE_REAP,
+	PHASE_CORK,
+	PHASE_CORKED, /* the journal is in the index; the cycle goes on in a clone */
+	PHASE_MERGE,
+	PHASE_FEEDBACK,
+	PHASE_EQUIV,
+	PHASE_SELECT,
+	PHASE_RECORD,
+	PHASE_SORT,
+	PHASE_FINISH,
+	PHASE_CLEANUP,
+	PHASE_RECOVER,
+	PHASE_ROLLBACK,
+	PHASE_BORROWED,
+	PHASES,
+};
+
+const char *phase_name(enum phase p); /* "reap" */
+bool phase_parse(struct str name, enum phase *ret) MUST_USE;
+/* Nothing is written to it any more: closed or corked. */
+bool phase_is_done(enum phase p);

@@ -1,0 +1,50 @@
+/* The plan: what reap is to gather, site by site. Written once by plan, read once by reap. Layout:
+ * doc/formats/plan.md. */
+#pragma once
+#include "base/arena.h"
+#include "base/footprint.h"
+#include "base/format.h"
+#include "base/qkey.h"
+
+enum plan_flag {
+	PLAN_REFRESH = 1,     /* R: it was gathered before */
+	PLAN_SYNTHETIC = 2,   /* S: a robots.txt that no page links to */
+	PLAN_ANTICIPATED = 4, /* A: not due yet, taken because there is time */
+	PLAN_OVERAGED = 8,    /* O: long past its time */
+	PLAN_ROBOTS = 16,     /* T: a robots.txt */
+	PLAN_NO_ZOMBIE = 32,  /* s: must not become a zombie */
+};
+
+struct plan_entry {
+	struct footprint fp;
+	uint64_t where; /* bucket with its URL, or with ITEM_CONTRIB in item_flags the contribution
+			 */
+	uint32_t priority; /* the greater, the sooner */
+	uint8_t flags;     /* enum plan_flag */
+	uint8_t item_flags, retry, weight, section;
+};
+
+struct plan_site {
+	uint64_t fp;
+	qkey qkey;
+	uint64_t robots_where; /* its robots.txt; ITEM_NOWHERE: none known */
+	uint32_t delay_ms;
+	const struct plan_entry *entry;
+	size_t n;
+};
+
+struct plan_writer;
+int plan_create(struct plan_writer **ret, const char *path, struct err *err);
+/* A site with more than PLAN_SITE_MOST entries comes in several parts. */
+enum { PLAN_SITE_MOST = 100000 };
+int plan_put(struct plan_writer *w, const struct plan_site *site, struct err *err);
+int plan_finish(struct plan_writer **w, struct err *err); /* durable; also ends it on failure */
+void plan_drop(struct plan_writer **w);
+
+struct plan_reader;
+int plan_open(struct plan_reader **ret, const char *path, struct err *err); /* 1: there is none */
+/* Entries live in the arena. 1: the end; a plan without its end is ERR_DAMAGED. */
+int plan_next(struct plan_reader *r, struct arena *arena, struct plan_site *ret, struct err *err);
+void plan_close(struct plan_reader **r);
+
+extern const struct format plan_format;

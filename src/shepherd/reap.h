@@ -1,0 +1,74 @@
+/* Reap: gathers what the plan of a state names, as fast as politeness allows. Each URL goes queue,
+ * robot, parser, bucket, journal; what it links to becomes contributions. Checkpoints come every
+ * second. One loop and its thread. */
+#pragma once
+#include "base/counters.h"
+#include "fetch/kit.h"
+#include "shepherd/crawl.h"
+
+/* Counted from counters_at on in the role's counters. */
+enum reap_counter {
+	REAP_NEW,
+	REAP_CHANGED,
+	REAP_UNCHANGED,
+	REAP_ELSEWHERE,
+	REAP_FAILED, /* and behind it one for each enum outcome from OUTCOME_TEMPORARY on */
+	REAP_FAILED_END = REAP_FAILED + OUTCOME_ADDRESS - OUTCOME_TEMPORARY,
+	REAP_NOINDEX,
+	REAP_BYTES,
+	REAP_UNREAD,
+	REAP_LINKS,
+	REAP_WAITING,
+	REAP_UNDER_WAY,
+	REAP_CHECKPOINTS,
+	REAP_NCOUNTERS
+};
+/* clang-format off */
+#define REAP_COUNTER_DEFS \
+	{"pages", "result=\"new\"", COUNTER_TOTAL, "Pages by what came of them."}, \
+	{"pages", "result=\"changed\"", COUNTER_TOTAL, "Pages by what came of them."}, \
+	{"pages", "result=\"unchanged\"", COUNTER_TOTAL, "Pages by what came of them."}, \
+	{"pages", "result=\"redirect\"", COUNTER_TOTAL, "Pages by what came of them."}, \
+	{"pages", "result=\"temporary\"", COUNTER_TOTAL, "Pages by what came of them."}, \
+	{"pages", "result=\"permanent\"", COUNTER_TOTAL, "Pages by what came of them."}, \
+	{"pages", "result=\"site-temporary\"", COUNTER_TOTAL, "Pages by what came of them."}, \
+	{"pages", "result=\"site-permanent\"", COUNTER_TOTAL, "Pages by what came of them."}, \
+	{"pages", "result=\"limit\"", COUNTER_TOTAL, "Pages by what came of them."}, \
+	{"pages", "result=\"robots\"", COUNTER_TOTAL, "Pages by what came of them."}, \
+	{"pages", "result=\"address\"", COUNTER_TOTAL, "Pages by what came of them."}, \
+	{"pages", "result=\"noindex\"", COUNTER_TOTAL, "Pages by what came of them."}, \
+	{"gathered_bytes", NULL, COUNTER_TOTAL, "Bytes of documents, unpacked."}, \
+	{"unread_documents", NULL, COUNTER_TOTAL, \
+	 "Documents that the parser died of or took too long for; kept without text."}, \
+	{"links", NULL, COUNTER_TOTAL, "Links that were taken as contributions."}, \
+	{"urls_waiting", NULL, COUNTER_GAUGE, "URLs of the plan that are not done."}, \
+	{"urls_under_way", NULL, COUNTER_GAUGE, "URLs that are being gathered."}, \
+	{"checkpoints", NULL, COUNTER_TOTAL, "Checkpoints of the state."}
+/* clang-format on */
+
+struct reap_options {
+	struct loop *loop;
+	const char *data;   /* the data directory */
+	const char *parser; /* the path of garner-parse */
+	const struct robot_section_conf *robot;
+	const struct crawl_conf *conf;
+	struct counters *counters; /* NULL: nobody counts */
+	size_t counters_at;
+	/* Called with every checkpoint, before it: URLs that were given by hand become
+	 * contributions here. May be NULL. */
+	int (*requests)(void *ctx, struct state *st, struct err *err);
+	void (*kept)(void *ctx); /* after it: they are kept */
+	void *ctx;
+};
+
+/* Lives over many cycles; all in the options must outlive it. */
+struct reap;
+int reap_new(struct reap **ret, const struct reap_options *options, struct err *err);
+void reap_free(struct reap **r);
+
+/* Works off the plan of a state in PHASE_REAP, for at most conf->cycle_us, and ends with a
+ * checkpoint. Runs the loop. Negative: the state has to be rolled back or is left to recovery. */
+int reap_run(struct reap *r, struct state *st, struct buckets *buckets, struct err *err);
+/* From a callback of the loop: it ends soon, with a checkpoint. Holds until the next reap_run(). */
+void reap_stop(struct reap *r);
+bool reap_runs(const struct reap *r);

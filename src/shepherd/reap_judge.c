@@ -1,0 +1,81 @@
+#include "shepherd/reap_judge.h"
+
+#include "base/clock.h"
+
+#include <stdio.h>
+
+/* It is not to be found: for good, until it is forgotten. What was given by hand is tried again
+ * with the others. */
+static void bury(const struct plan_entry *e, struct verdict *v)
+{
+	v->type = e->item_flags & ITEM_INITIAL ? ITEM_ERROR : ITEM_ZOMBIE;
+	v->op = e->flags & PLAN_REFRESH ? CHANGE_DELETE : CHANGE_NONE;
+}
+
+static uint16_t status_of(const struct robot_result *r)
+{
+	int status = r->head->status;
+	bool answered = r->cause == ROBOT_CAUSE_ANSWER || r->outcome == OUTCOME_REDIRECT;
+	return (uint16_t)(answered && status > 0 && status < CRAWL_STATUS
+				  ? status
+				  : CRAWL_STATUS + (int)r->outcome);
+}
+
+static void put_off(const struct plan_entry *e, const struct crawl_conf *conf, int64_t now_us,
+		    struct verdict *v)
+{
+	int64_t wait_us = conf->retry_us << MIN(e->retry, 16);
+	v->type = ITEM_TEMPORARY;
+	v->op = CHANGE_NONE;
+	v->due_s = (uint32_t)((now_us + MIN(wait_us, conf->refresh_us)) / US_PER_S);
+}
+
+void reap_judge(const struct robot_result *r, const struct plan_entry *e,
+		const struct crawl_conf *conf, int64_t now_us, struct verdict *ret)
+{
+	struct verdict v = {.status = status_of(r)};
+	char text[64];
+	snprintf(v.reason, sizeof v.reason, "%s%s%.100s", crawl_status_text(v.status, text),
+		 r->why[0] ? ": " : "", r->why);
+	switch (r->outcome) {
+	case OUTCOME_OK:
+		v.parse = true;
+		break;
+	case OUTCOME_UNCHANGED:
+		v.type = ITEM_GATHERED;
+		v.op = CHANGE_REFRESH;
+		break;
+	case OUTCOME_REDIRECT:
+		bury(e, &v);
+		v.leads_on = r->location.n > 0;
+		snprintf(v.reason, sizeof v.reason, "it leads to %.*s",
+			 (int)MIN(r->location.n, 150), r->location.p);
+		break;
+	case OUTCOME_TEMPORARY:
+	case OUTCOME_SITE_TEMPORARY:
+		if (e->retry < conf->retries)
+			put_off(e, conf, now_us, &v);
+		else
+			bury(e, &v);
+		break;
+	case OUTCOME_PERMANENT:
+	case OUTCOME_SITE_PERMANENT:
+	case OUTCOME_LIMIT:
+	case OUTCOME_ROBOTS:
+	case OUTCOME_ADDRESS:
+	case OUTCOME_CANCELLED:
+	case OUTCOME_COUNT:
+		bury(e, &v);
+		break;
+	}
+	*ret = v;
+}
+
+void reap_judge_noindex(const struct plan_entry *e, struct verdict *ret)
+{
+	struct verdict v = {.status = CRAWL_NOINDEX};
+	char text[64];
+	bury(e, &v);
+	snprintf(v.reason, sizeof v.reason, "%s", crawl_status_text(v.status, text));
+	*ret = v;
+}

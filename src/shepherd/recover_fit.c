@@ -1,0 +1,121 @@
+/* Whether the index of a state and the bucket file belong together. */
+#include "shepherd/bucket_attrs.h"
+#include "shepherd/bucket_shake.h"
+#include "shepherd/recover_inner.h"
+
+/* An index of up to this many URLs is read as a whole at every start; of a larger one its fences
+ * and some samples. */
+enum { VERIFY_ITEMS = 1 << 20, SAMPLES = 64 };
+
+struct fitting {
+	struct buckets *buckets;
+	struct arena arena;
+};
+
+/* 0: the bucket with this number is of this URL; 1: not. */
+static int is_of(struct fitting *f, uint64_t number, struct footprint fp, struct err *err)
+{
+	struct bucket bucket;
+	struct attrs header = {0};
+	struct footprint found;
+	int rc = bucket_read(f->buckets, (uint32_t)number, &bucket, err);
+	if (rc == 0)
+		rc = bucket_header(bucket.type, bucket.data, &f->arena, &header, NULL, err);
+	if (rc < 0 && err->code != ERR_DAMAGED)
+		return -1;
+	struct str o = rc == 0 ? attrs_get(&header, 'O') : STR("");
+	bool plain = rc == 0 && !o.p; /* of an old version: it does not tell */
+	bool same = rc == 0 && o.p && footprint_parse(o, &found) && footprint_cmp(found, fp) == 0;
+	arena_clear(&f->arena);
+	return plain || same ? 0 : 1;
+}
+
+static int samples_fit(struct fitting *f, const struct url_index *index, struct err *err)
+{
+	for (unsigned i = 0; i < SAMPLES; i++) {
+		struct index_item item;
+		int rc = url_index_sample(index, i, SAMPLES, &item, err);
+		if (rc == 0)
+			rc = is_of(f, item.where, item.fp, err);
+		else if (rc == 1)
+			continue;
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/* 0: sound; 1: it has to be made again, and why was told. */
+static int check_index(struct state *st, struct fitting *f, struct recovery *r, struct err *err)
+{
+	const struct url_index *index;
+	struct sites *sites = NULL;
+	int rc = state_index(st, &index, err);
+	if (rc == 0 && url_index_items(index) <= VERIFY_ITEMS)
+		rc = index_format.verify(state_path(st, &f->arena, "index"), err);
+	if (rc == 0)
+		rc = state_sites(st, &sites, err);
+	sites_free(&sites);
+	if (rc == 0)
+		rc = samples_fit(f, index, err);
+	if (rc == 1)
+		recovery_damage(r, "%s: its index does not fit the bucket file", st->name);
+	if (rc >= 0 || err->code != ERR_DAMAGED)
+		return rc;
+	recovery_damage(r, "%s", err->msg);
+	return 1;
+}
+
+/* What one line of the report says of this index. 0: it has the new number; 1: the old one;
+ * 2: neither. */
+static int numbers_by(struct fitting *f, const struct url_index *index,
+		      const struct bucket_move *move, struct err *err)
+{
+	struct bucket bucket;
+	struct attrs header = {0};
+	struct footprint fp;
+	struct index_item item;
+	if (move->to == BUCKET_DELETED || move->from == move->to)
+		return 2;
+	int rc = bucket_read(f->buckets, move->to, &bucket, err);
+	if (rc == 0)
+		rc = bucket_header(bucket.type, bucket.data, &f->arena, &header, NULL, err);
+	struct str o = rc == 0 ? attrs_get(&header, 'O') : STR("");
+	rc = o.p && footprint_parse(o, &fp) ? url_index_find(index, fp, &item, err) : 1;
+	arena_clear(&f->arena);
+	if (rc)
+		return rc < 0 && err->code != ERR_DAMAGED ? -1 : 2;
+	return item.where == move->to ? 0 : item.where == move->from ? 1 : 2;
+}
+
+/* After a shakedown: whether this index has the new numbers. 0: it has, or there was none; 1: not.
+ */
+static int has_new_numbers(struct state *st, struct fitting *f, struct err *err)
+{
+	const struct url_index *index;
+	struct bucket_moves *moves = NULL;
+	struct bucket_move move;
+	int rc = bucket_moves_open(&moves, bucket_path(f->buckets), err), says = 2;
+	if (rc)
+		return rc < 0 ? rc : 0;
+	rc = state_index(st, &index, err);
+	while (rc == 0 && says == 2 && (rc = bucket_moves_next(moves, &move, err)) == 0)
+		says = numbers_by(f, index, &move, err);
+	bucket_moves_close(&moves);
+	return rc < 0 || says < 0 ? -1 : says == 1;
+}
+
+int recover_fit(struct state *st, struct buckets *buckets, struct recovery *r, enum fit *ret,
+		struct err *err)
+{
+	struct fitting f = {buckets, ARENA_INIT(64 << 20)};
+	int rc = has_new_numbers(st, &f, err);
+	if (rc == 1)
+		*ret = FIT_OLD_NUMBERS;
+	else if (rc == 0 || err->code == ERR_DAMAGED) {
+		rc = check_index(st, &f, r, err);
+		*ret = rc ? FIT_DAMAGED : FIT_SOUND;
+	}
+	arena_free(&f.arena);
+	return rc < 0 ? rc : 0;
+}

@@ -1,0 +1,20 @@
+/* Requests: what people ask of the crawl while it runs, as small files in the folder requests/ of
+ * the crawl, each put there whole. The master takes them at its next checkpoint, and removes a file
+ * only when what it asked for is kept. */
+#pragma once
+#include "base/err.h"
+#include "base/str.h"
+
+struct state;
+
+/* URLs to be gathered, one a line. Durable when it returns 0. data: the data directory. */
+int requests_add(const char *data, struct str lines, struct err *err);
+
+struct requests;
+struct requests *requests_new(const char *data);
+void requests_free(struct requests **r);
+bool requests_waiting(struct requests *r);
+/* Makes contributions of all that wait. */
+int requests_take(struct requests *r, struct state *st, struct err *err);
+/* The state has them for good. */
+void requests_kept(struct requests *r);

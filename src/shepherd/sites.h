@@ -1,0 +1,41 @@
+/* The site list of a state: what is known of each site, sorted by its footprint. Small beside the
+ * index, so it is held in memory as a whole; on disk it is written once and never changed. Layout:
+ * doc/formats/sites.md. */
+#pragma once
+#include "base/format.h"
+#include "base/qkey.h"
+#include "base/url.h"
+
+struct site {
+	uint64_t fp;   /* the first half of its URLs' footprints */
+	uint64_t norm; /* of the site that stands for its class; its own: it does */
+	enum url_protocol protocol;
+	uint16_t port;                              /* never 0 */
+	struct str host;                            /* lives as long as the list */
+	qkey qkey;                                  /* 0: not asked yet */
+	uint32_t active, inactive, gathered, fresh; /* URLs: wanted, sleeping, gathered, new */
+	uint32_t download_ms;                       /* mean of its transfers; 0: unknown */
+	uint32_t limit;                             /* URLs that may be active; 0: the usual */
+	uint8_t error_cycles; /* cycles in a row in which nothing of it could be had */
+	uint8_t oscillations; /* how often its queue key changed lately */
+	uint32_t delay_ms;    /* between requests; 0: the usual */
+};
+
+struct sites;
+struct sites *sites_new(void);
+/* 1: no such file. ERR_DAMAGED: also when the end is missing. */
+int sites_load(struct sites **ret, const char *path, struct err *err);
+void sites_free(struct sites **s);
+/* Durable when it returns 0; the caller renames it into place. */
+int sites_save(struct sites *s, const char *path, struct err *err);
+
+size_t sites_count(const struct sites *s);
+struct site *sites_get(const struct sites *s, uint64_t fp); /* NULL: not known */
+/* The one with this footprint; a new one is made of protocol, port and host, which is copied.
+ * Pointers that were given out before stay good. */
+struct site *sites_put(struct sites *s, struct url_site site, bool *ret_new);
+void sites_remove(struct sites *s, uint64_t fp);
+/* In ascending order of footprints; n is sites_count(). */
+struct site *const *sites_sorted(struct sites *s);
+
+extern const struct format sites_format;

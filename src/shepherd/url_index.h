@@ -1,0 +1,128 @@
+/* The index of a state: one item for every URL that is known, sorted by footprint (site, path).
+ * Blocks of 64 KiB with a checksum each; the first footprint of every block (a fence) is kept in
+ * memory while the file is open, so one URL is found by one read. An index is written once, from
+ * one end to the other, and never changed; states share it by hard links. 45 bytes per URL. Layout:
+ * doc/formats/index.md. */
+#pragma once
+#include "base/footprint.h"
+#include "base/format.h"
+#include "base/order.h"
+#include "base/sort.h"
+
+enum item_type {
+	ITEM_SLEEPING,  /* known, not wanted */
+	ITEM_NEW,       /* known, wanted, not gathered yet */
+	ITEM_GATHERED,  /* there is a bucket with what it says */
+	ITEM_ERROR,     /* it was tried and failed */
+	ITEM_QKEY,      /* no URL: a note on the queue key of the site; its path is 0 */
+	ITEM_TEMPORARY, /* failed for now; only in journals */
+	ITEM_ZOMBIE,    /* remembered, never refreshed; `status` says why */
+	ITEM_TYPES,
+};
+
+enum item_flag {
+	ITEM_INITIAL = 1,      /* I: given by hand, never dropped */
+	ITEM_ROBOTS = 2,       /* R: robots.txt or a queue key */
+	ITEM_UNREFERENCED = 4, /* U: no page links to it any more */
+	ITEM_EQUIV = 8,        /* E: needed to keep the classes of equal sites */
+	ITEM_REGATHER = 16,    /* F: to be gathered again, whatever its age */
+	ITEM_CONTRIB = 32,     /* C: has no bucket yet; `where` is a place in contrib */
+	ITEM_WEIGHED = 64,     /* W: its weight comes from the indexer */
+	ITEM_BONUS = 128,      /* P: its site has a bonus in select */
+	ITEM_SACRED = ITEM_INITIAL | ITEM_ROBOTS | ITEM_EQUIV, /* never dropped, never merged */
+};
+
+#define ITEM_NOWHERE ((UINT64_C(1) << 48) - 1) /* neither bucket nor contribution */
+
+struct index_item {
+	struct footprint fp;
+	uint64_t where;       /* oid, or with ITEM_CONTRIB the place in contrib; below 2^48 */
+	uint16_t status;      /* what the last try gave: HTTP status, 0: never tried, else see
+				 doc/formats/index.md */
+	uint32_t last_seen_s; /* last try; 0: none */
+	uint32_t stable_s;    /* last change that mattered; 0: unknown */
+	uint32_t due_s;       /* not to be tried before; 0: by its age alone */
+	uint16_t since_day;   /* known since this day; days since 1970 */
+	enum item_type type;
+	bool no_target;      /* a redirect whose target is not known */
+	uint8_t flags;       /* enum item_flag */
+	uint8_t retry;       /* failures in a row */
+	uint8_t weight;      /* 0 to 255; 128: nothing known */
+	uint8_t freq;        /* refreshes per refresh cycle, 0: the usual number */
+	uint8_t download_ds; /* tenths of a second the last transfer took; 0: unknown */
+	uint8_t section;
+};
+
+enum { INDEX_ITEM = 45 }; /* bytes; the first 16 are the footprint so that bytes sort as it does */
+
+void index_item_write(const struct index_item *item, unsigned char ret[INDEX_ITEM]);
+/* ERR_DAMAGED: such an item cannot be. */
+int index_item_read(const unsigned char p[INDEX_ITEM], struct index_item *ret, struct err *err);
+/* One line for people, without its end. */
+void index_item_print(const struct index_item *item, struct buf *out);
+extern const char *const item_type_names[ITEM_TYPES]; /* "sleeping", "new" ... */
+
+/* The 16 bytes with which records begin that are sorted by footprint: index items, and payloads of
+ * journal, contrib and changes. */
+enum { FOOTPRINT_KEY = 16 };
+void footprint_key(struct footprint fp, unsigned char ret[FOOTPRINT_KEY]);
+struct footprint footprint_of_key(const void *p);
+/* Records of their own size by that key, for sort and merge. */
+#define FOOTPRINT_ORDER ((struct order){.key_at = 0, .key_len = FOOTPRINT_KEY})
+
+/* Writing. Items come in ascending order, no footprint twice; the first error is kept and said by
+ * url_index_finish(). The file is complete and durable when that returned 0; it is the caller that
+ * renames it into place. */
+struct url_index_writer;
+int url_index_create(struct url_index_writer **ret, const char *path, struct err *err);
+void url_index_put(struct url_index_writer *w, const struct index_item *item);
+uint64_t url_index_count(const struct url_index_writer *w);
+int url_index_finish(struct url_index_writer **w, struct err *err);
+void url_index_drop(struct url_index_writer **w); /* without finishing; also NULL */
+
+/* Reading, by any number of threads. */
+struct url_index;
+/* Reads and verifies the fences, nothing else. 1: no such file. ERR_DAMAGED: it is none, or cut. */
+int url_index_open(struct url_index **ret, const char *path, struct err *err);
+void url_index_close(struct url_index **x);
+uint64_t url_index_items(const struct url_index *x);
+const uint64_t *url_index_types(const struct url_index *x); /* items of each type: ITEM_TYPES */
+/* One pread. 1: it is not known. ERR_DAMAGED: the block where it would be is damaged; others may
+ * still be read. */
+int url_index_find(const struct url_index *x, struct footprint fp, struct index_item *ret,
+		   struct err *err);
+
+/* The item at i/n of the way through, or the first behind it in its block that has a bucket: for
+ * spot checks. One pread. 1: none there has. */
+int url_index_sample(const struct url_index *x, uint64_t i, uint64_t n, struct index_item *ret,
+		     struct err *err);
+bool index_item_has_bucket(const struct index_item *item);
+
+/* All items from a footprint on, in order. */
+struct url_index_scan;
+/* {0, 0}: from the first one. */
+int url_index_scan(struct url_index_scan **ret, const struct url_index *x, struct footprint from,
+		   struct err *err);
+/* 1: the end. ERR_DAMAGED: a block is damaged and err names it; calling again goes on behind it. */
+int url_index_next(struct url_index_scan *s, struct index_item *ret, struct err *err);
+void url_index_scan_free(struct url_index_scan **s);
+
+/* Applies news to an index, in one pass from end to end: for every footprint that is in the old
+ * index (NULL: an empty one), in the news, or in both, fn says what becomes of it. News are records
+ * that begin with FOOTPRINT_KEY, sorted by FOOTPRINT_ORDER: what was added to `news` (NULL: none).
+ * Of one footprint they come in the order in which they were added, and have at most `most` bytes
+ * together; where there may be more, give the sort a `unify`. */
+struct index_news {
+	const struct index_item *old; /* NULL: not known before */
+	struct footprint fp;
+	const struct str *news;
+	size_t n;
+};
+/* 0: *ret (preset to the old item, or to the footprint and ITEM_NOWHERE) is put; 1: the URL is
+ * forgotten; negative: fails. */
+typedef int url_index_fn(void *ctx, const struct index_news *about, struct index_item *ret,
+			 struct err *err);
+int url_index_apply(const struct url_index *old, struct sort *news, size_t most, url_index_fn *fn,
+		    void *ctx, struct url_index_writer *out, struct err *err);
+
+extern const struct format index_format;

@@ -1,0 +1,247 @@
+#include "web/docs.h"
+
+#include "base/file.h"
+#include "net/html.h"
+#include "web/docs_types.h"
+#include "web/serve.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* A listing has at most so many names, and says when there are more. */
+enum { NAMES_MAX = 20000, SNIFF_BYTES = 512 };
+
+struct docs_conf {
+	const char *listen, *root;
+	struct http_limits http;
+	int64_t drain_us;
+	bool access_log;
+};
+
+static const struct value_spec specs[] = {
+	{"listen", VALUE_LISTEN_AT(struct docs_conf, listen), .fallback = "127.0.0.1:8081",
+	 .help = "Where the tree is served"},
+	{"root", VALUE_TEXT_AT(struct docs_conf, root), .fallback = "/usr/share/doc",
+	 .help = "The directory whose files are served; links that lead out of it are not "
+		 "followed"},
+	{"access_log", VALUE_BOOL_AT(struct docs_conf, access_log), .fallback = "no",
+	 .help = "Whether each request is logged; log = http:1 does the same"},
+	{"drain", VALUE_TIME_AT(struct docs_conf, drain_us), .fallback = "2s", .min = 0,
+	 .max = 3600e6, .help = "How long running requests may take when the role has to stop"},
+	HTTP_LIMIT_SPECS(struct docs_conf, http),
+};
+
+static const struct config_section section = {
+	.name = "docs",
+	.help = "A directory tree over HTTP.",
+	.size = sizeof(struct docs_conf),
+	.specs = specs,
+	.nspecs = ARRAY_LEN(specs),
+};
+
+static const struct counter_def counters[] = {HTTP_COUNTER_DEFS};
+
+struct docs {
+	struct file root;
+};
+
+/* Opens what lies below the root, whatever links and dots say. 1: it is not there, or not ours. */
+static int open_below(const struct docs *d, const char *path, struct file *ret, struct stat *ret_st,
+		      struct err *err)
+{
+	struct open_how how = {
+		.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+	};
+	long fd = syscall(SYS_openat2, d->root.fd, *path ? path : ".", &how, sizeof how);
+	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOSYS))
+		return err_sys(err, "%s", path);
+	if (fd < 0)
+		return 1;
+	*ret = (struct file){(int)fd, strdup(path)};
+	if (fstat(ret->fd, ret_st) == 0 && (S_ISREG(ret_st->st_mode) || S_ISDIR(ret_st->st_mode)))
+		return 0;
+	file_drop(ret);
+	return 1;
+}
+
+static struct str last_part(struct str path)
+{
+	size_t at = path.n;
+	while (at > 0 && path.p[at - 1] != '/')
+		at--;
+	return str_from(path, at);
+}
+
+static int answer_file(struct http_request *req, struct http_answer *a, struct file *file,
+		       struct err *err)
+{
+	struct docs_type type = docs_type(last_part(str_of(file->path)));
+	if (type.gzip) {
+		http_answer_header(req, a, "Vary", STR("Accept-Encoding"));
+		if (http_accepts(http_header(req, "Accept-Encoding"), "gzip"))
+			http_answer_header(req, a, "Content-Encoding", STR("gzip"));
+		else
+			type.mime = "application/gzip";
+	} else if (!type.mime) {
+		char start[SNIFF_BYTES];
+		size_t n;
+		if (file_read(file, start, sizeof start, 0, &n, err) < 0)
+			return -1;
+		type.mime = docs_sniff((struct str){start, n});
+	}
+	return http_answer_file(a, file, type.mime, err);
+}
+
+/* Names in the folder that can be served, sorted, folders with a slash. */
+static int names_of(const struct file *folder, struct arena *arena, char ***ret, size_t *ret_n,
+		    struct err *err)
+{
+	struct dir dir;
+	const char *name;
+	size_t n = 0;
+	if (dir_init(&dir, arena_printf(arena, "/proc/self/fd/%d", folder->fd), err) != 0)
+		return -1;
+	char **names = arena_array(arena, dir.n, sizeof *names);
+	while (n < NAMES_MAX && dir_next(&dir, &name) == 0) {
+		struct stat st;
+		if (name[0] == '.' || fstatat(folder->fd, name, &st, 0) < 0)
+			continue;
+		if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))
+			names[n++] =
+				arena_printf(arena, "%s%s", name, S_ISDIR(st.st_mode) ? "/" : "");
+	}
+	dir_done(&dir);
+	*ret = names;
+	*ret_n = n;
+	return 0;
+}
+
+static void link_to(struct html *h, const char *name)
+{
+	CLEANUP(buf_free) struct buf href = BUF_INIT(4096);
+	struct str plain = str_of(name);
+	bool folder = str_ends(plain, STR("/"));
+	buf_add_str(&href, STR("./"));
+	http_encode(&href, str_head(plain, plain.n - folder));
+	buf_add_str(&href, folder ? STR("/") : STR(""));
+	html_open(h, "li");
+	html_open(h, "a");
+	html_attr(h, "href", buf_str(&href));
+	html_text(h, name);
+	html_close(h, "a");
+	html_close(h, "li");
+}
+
+static int answer_folder(struct http_request *req, struct http_answer *a, const struct file *folder,
+			 const char *path, struct err *err)
+{
+	struct html h = HTML_INIT(a->body);
+	char **names;
+	size_t n;
+	if (names_of(folder, &req->arena, &names, &n, err) < 0)
+		return -1;
+	html_doctype(&h);
+	html_open(&h, "html");
+	html_attr_text(&h, "lang", "en");
+	html_open(&h, "head");
+	html_open(&h, "meta");
+	html_attr_text(&h, "charset", "utf-8");
+	html_put_text(&h, "title", arena_printf(&req->arena, "/%s", path));
+	html_close(&h, "head");
+	html_open(&h, "body");
+	html_put_text(&h, "h1", arena_printf(&req->arena, "/%s", path));
+	html_open(&h, "ul");
+	for (size_t i = 0; i < n; i++)
+		link_to(&h, names[i]);
+	html_close(&h, "ul");
+	if (n == NAMES_MAX)
+		html_put_text(&h, "p", "There are more, which are not listed.");
+	html_close(&h, "body");
+	html_close(&h, "html");
+	return 0;
+}
+
+static int serve(struct http_request *req, struct http_answer *a, struct err *err)
+{
+	const struct docs *d = req->ctx;
+	CLEANUP(file_drop) struct file found = FILE_INIT;
+	struct file index = FILE_INIT;
+	struct stat st;
+	struct str decoded;
+	if (http_decode(req->path, false, &req->arena, &decoded, err) < 0)
+		return -1;
+	const char *path = arena_text(&req->arena, str_from(decoded, 1));
+	bool slash = str_ends(decoded, STR("/"));
+	int rc = open_below(d, path, &found, &st, err);
+	if (rc < 0)
+		return -1;
+	if (rc > 0 || (slash && !S_ISDIR(st.st_mode))) {
+		http_answer_error(req, a, 404, "nothing is called so here");
+		return 0;
+	}
+	if (!S_ISDIR(st.st_mode))
+		return answer_file(req, a, &found, err);
+	if (!slash) {
+		http_answer_error(req, a, 301, "a folder ends in a slash");
+		http_answer_header(
+			req, a, "Location",
+			str_of(arena_printf(&req->arena, STR_FMT "/", STR_ARG(req->path))));
+		return 0;
+	}
+	rc = open_below(d, arena_printf(&req->arena, "%sindex.html", path), &index, &st, err);
+	if (rc == 0 && S_ISREG(st.st_mode)) {
+		rc = answer_file(req, a, &index, err);
+		file_drop(&index);
+		return rc;
+	}
+	file_drop(&index);
+	return rc < 0 ? -1 : answer_folder(req, a, &found, path, err);
+}
+
+static const struct http_route routes[] = {
+	{HTTP_GET, "/*", "A file or a listing of the tree", "text/html; charset=utf-8",
+	 .loose = true, .handle = serve},
+};
+
+static int run(struct role_env *env, struct err *err)
+{
+	const struct docs_conf *conf = config_get(env->config, env->role->section);
+	struct docs docs = {.root = FILE_INIT};
+	struct http_options options = {
+		.routes = routes,
+		.nroutes = ARRAY_LEN(routes),
+		.limits = conf->http,
+		.ctx = &docs,
+		.log_all = conf->access_log,
+	};
+	int rc = file_open(&docs.root, conf->root, O_RDONLY | O_DIRECTORY, 0, err);
+	if (rc > 0)
+		rc = err_set(err, ERR_USAGE, "docs.root: there is no directory %s", conf->root);
+	if (rc == 0)
+		rc = web_serve(env, &options, conf->drain_us, err);
+	file_drop(&docs.root);
+	return rc;
+}
+
+const struct role docs_role = {
+	.name = "docs",
+	.only_named = true,
+	.summary = "serve a directory tree over HTTP",
+	.description =
+		"Serves the files below docs.root, with listings of folders that have no "
+		"index.html, types by name, validators and ranges. Files that end in .gz are sent "
+		"content-coded as what they are below it.\n\n"
+		"It is meant for demonstrations and small sites: garner up crawls it like any "
+		"other server. Nothing outside the directory is reached, whatever links say.",
+	.scheme = "http",
+	.section = &section,
+	.counters = counters,
+	.ncounters = ARRAY_LEN(counters),
+	.run = run,
+};

@@ -1,0 +1,145 @@
+#include "web/page.h"
+
+#include "base/arena.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *const page_types[] = {"HTML",  "Text",    "Mail",   "PostScript", "Image",
+				  "Audio", "Archive", "Binary", NULL};
+
+const char *page_number(struct arena *arena, uint64_t v)
+{
+	char digits[32];
+	int n = snprintf(digits, sizeof digits, "%llu", (unsigned long long)v), at = 0;
+	char *text = arena_alloc(arena, 48);
+	for (int i = 0; i < n; i++) {
+		if (i && (n - i) % 3 == 0)
+			text[at++] = ',';
+		text[at++] = digits[i];
+	}
+	return text;
+}
+
+static void meta(struct html *h, const char *name, const char *content)
+{
+	html_open(h, "meta");
+	html_attr_text(h, "name", name);
+	html_attr_text(h, "content", content);
+}
+
+static void select_type(struct html *h, struct str chosen)
+{
+	html_open(h, "label");
+	html_attr_text(h, "class", "aside");
+	html_attr_text(h, "for", "type");
+	html_text(h, "Type of document");
+	html_close(h, "label");
+	html_open(h, "select");
+	html_attr_text(h, "name", "type");
+	html_attr_text(h, "id", "type");
+	html_open(h, "option");
+	html_attr_text(h, "value", "");
+	html_text(h, "any type");
+	html_close(h, "option");
+	for (size_t i = 0; page_types[i]; i++) {
+		html_open(h, "option");
+		html_attr_text(h, "value", page_types[i]);
+		if (str_is(chosen, page_types[i]))
+			html_attr_text(h, "selected", "selected");
+		html_text(h, page_types[i]);
+		html_close(h, "option");
+	}
+	html_close(h, "select");
+}
+
+static void home(struct html *h)
+{
+	html_open(h, "a");
+	html_attr_text(h, "class", "name");
+	html_attr_text(h, "href", "/");
+	html_text(h, "garner");
+	html_close(h, "a");
+}
+
+static void box(struct html *h, const struct page_ask *ask)
+{
+	html_open(h, "form");
+	html_attr_text(h, "action", "/");
+	html_attr_text(h, "role", "search");
+	html_attr_text(h, "class", "ask");
+	home(h);
+	html_open(h, "div");
+	html_attr_text(h, "class", "box");
+	html_open(h, "input");
+	html_attr_text(h, "type", "search");
+	html_attr_text(h, "name", "q");
+	html_attr_text(h, "aria-label", "Words to search for");
+	html_attr_text(h, "maxlength", "1000");
+	html_attr(h, "value", ask->words);
+	if (ask->bare)
+		html_attr_text(h, "autofocus", "autofocus");
+	html_open(h, "button");
+	html_attr_text(h, "type", "submit");
+	html_text(h, "Search");
+	html_close(h, "button");
+	html_close(h, "div");
+	if (ask->site.n) {
+		html_open(h, "input");
+		html_attr_text(h, "type", "hidden");
+		html_attr_text(h, "name", "site");
+		html_attr(h, "value", ask->site);
+	}
+	if (!ask->bare)
+		select_type(h, ask->type);
+	html_close(h, "form");
+}
+
+void page_begin(struct html *h, const char *title, const struct page_ask *ask)
+{
+	html_doctype(h);
+	html_open(h, "html");
+	html_attr_text(h, "lang", "en");
+	html_open(h, "head");
+	html_open(h, "meta");
+	html_attr_text(h, "charset", "utf-8");
+	meta(h, "viewport", "width=device-width, initial-scale=1");
+	meta(h, "robots", "noindex");
+	html_put_text(h, "title", title);
+	html_open(h, "link");
+	html_attr_text(h, "rel", "stylesheet");
+	html_attr_text(h, "href", "/style.css");
+	html_close(h, "head");
+	html_open(h, "body");
+	html_open(h, "header");
+	if (ask && ask->bare)
+		html_attr_text(h, "class", "bare");
+	if (ask)
+		box(h, ask);
+	else
+		home(h);
+	html_close(h, "header");
+	html_open(h, "main");
+}
+
+void page_end(struct html *h)
+{
+	static const struct {
+		const char *href, *text;
+	} links[] = {
+		{"/status", "What runs"},
+		{"/api/openapi.json", "For programs"},
+	};
+	html_close(h, "main");
+	html_open(h, "footer");
+	for (size_t i = 0; i < ARRAY_LEN(links); i++) {
+		html_text(h, i ? " · " : "");
+		html_open(h, "a");
+		html_attr_text(h, "href", links[i].href);
+		html_text(h, links[i].text);
+		html_close(h, "a");
+	}
+	html_close(h, "footer");
+	html_close(h, "body");
+	html_close(h, "html");
+}

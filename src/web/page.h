@@ -1,0 +1,17 @@
+/* What all pages have: head, search box, foot. */
+#pragma once
+#include "net/html.h"
+
+struct page_ask {
+	struct str words, site, type; /* what the box and the filters show */
+	bool bare;                    /* nothing was asked yet: the box stands alone */
+};
+
+/* ask NULL: a page without a box, which can send nothing. */
+void page_begin(struct html *h, const char *title, const struct page_ask *ask);
+void page_end(struct html *h);
+/* The types that can be asked for, ends in NULL. */
+extern const char *const page_types[];
+/* "12,345" in the arena. */
+struct arena;
+const char *page_number(struct arena *arena, uint64_t v);

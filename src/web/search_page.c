@@ -1,0 +1,353 @@
+#include "web/search_page.h"
+#include "base/clock.h"
+#include "broker/broker.h"
+#include "web/page.h"
+
+#include <stdio.h>
+
+enum { PAGE_ROWS = 10 };
+#define BUDGET_US (2 * US_PER_S) /* then the best until there is shown */
+
+const struct http_param web_search_params[WEB_SEARCH_PARAMS] = {
+	{{"q", VALUE_TEXT_AT(struct web_search, q), .fallback = "", .help = "The words"}},
+	{{"site", VALUE_TEXT_AT(struct web_search, site), .fallback = "",
+	  .help = "Only documents of this host"}},
+	{{"type", VALUE_TEXT_AT(struct web_search, type), .fallback = "",
+	  .help = "Only documents of this type: HTML, Text ..."}},
+	{{"page", VALUE_INT_AT(struct web_search, page), .fallback = "1", .min = 1, .max = 1000,
+	  .help = "Which page of results"}},
+	{{"n", VALUE_INT_AT(struct web_search, n), .fallback = "10", .min = 1,
+	  .max = SEARCH_PAGE_MOST, .help = "Results on a page"}},
+};
+
+const struct http_param web_document_params[1] = {
+	{{"url", VALUE_TEXT_AT(struct web_document, url), .fallback = "", .help = "Its URL"},
+	 .required = true},
+};
+
+static struct search_ask ask_of(const struct web_search *p)
+{
+	return (struct search_ask){
+		.words = str_of(p->q),
+		.site = str_of(p->site),
+		.type = str_of(p->type),
+		.limit = (uint32_t)p->n,
+		.offset = (uint32_t)((p->page - 1) * p->n),
+		.budget_us = BUDGET_US,
+	};
+}
+
+/* A link to results: the same question with another page or filter. */
+static void href(struct html *h, const struct search_ask *ask, uint64_t page)
+{
+	CLEANUP(buf_free) struct buf to = BUF_INIT(64 << 10);
+	buf_add_text(&to, "/?q=");
+	http_encode(&to, ask->words);
+	if (ask->site.n) {
+		buf_add_text(&to, "&site=");
+		http_encode(&to, ask->site);
+	}
+	if (ask->type.n) {
+		buf_add_text(&to, "&type=");
+		http_encode(&to, ask->type);
+	}
+	if (page > 1)
+		buf_printf(&to, "&page=%llu", (unsigned long long)page);
+	html_attr(h, "href", buf_str(&to));
+}
+
+static void put_marked(struct html *h, const struct marked *m)
+{
+	size_t at = 0;
+	html_text(h, m->cut_before ? "… " : "");
+	for (size_t i = 0; i < m->n; i++) {
+		html_str(h, (struct str){m->text.p + at, m->mark[i].at - at});
+		html_put(h, "mark", (struct str){m->text.p + m->mark[i].at, m->mark[i].n});
+		at = m->mark[i].at + m->mark[i].n;
+	}
+	html_str(h, (struct str){m->text.p + at, m->text.n - at});
+	html_text(h, m->cut_after ? " …" : "");
+}
+
+static void put_size(struct html *h, uint64_t bytes)
+{
+	if (bytes >= 1000000)
+		html_printf(h, " · %.1f MB", (double)bytes / 1e6);
+	else if (bytes >= 1000)
+		html_printf(h, " · %.0f kB", (double)bytes / 1e3);
+	else
+		html_printf(h, " · %llu bytes", (unsigned long long)bytes);
+}
+
+static void put_more(struct html *h, const struct search_ask *ask, const struct search_row *row)
+{
+	CLEANUP(buf_free) struct buf to = BUF_INIT(64 << 10), day = BUF_INIT(64);
+	struct search_ask site = *ask;
+	site.site = row->host;
+	html_open(h, "p");
+	html_attr_text(h, "class", "more");
+	if (row->type.n)
+		html_str(h, row->type);
+	if (row->size)
+		put_size(h, row->size);
+	if (row->time_s > 0) {
+		time_print(&day, row->time_s * US_PER_S, 0);
+		html_text(h, " · ");
+		html_str(h, str_head(buf_str(&day), 10));
+	}
+	html_text(h, " · ");
+	buf_add_text(&to, "/cached?url=");
+	http_encode(&to, row->url);
+	html_open(h, "a");
+	html_attr(h, "href", buf_str(&to));
+	html_text(h, "cached text");
+	html_close(h, "a");
+	if (!ask->site.n) {
+		html_text(h, " · ");
+		html_open(h, "a");
+		href(h, &site, 1);
+		html_text(h, "more from this site");
+		html_close(h, "a");
+	}
+	html_close(h, "p");
+}
+
+static void put_row(struct html *h, const struct search_ask *ask, const struct search_row *row)
+{
+	html_open(h, "li");
+	html_open(h, "h2");
+	html_open(h, "a");
+	html_attr(h, "href", row->url);
+	html_attr_text(h, "rel", "noreferrer");
+	put_marked(h, &row->title);
+	html_close(h, "a");
+	html_close(h, "h2");
+	html_open(h, "p");
+	html_attr_text(h, "class", "where");
+	html_str(h, row->url);
+	html_close(h, "p");
+	if (row->snippet.text.n) {
+		html_open(h, "p");
+		html_attr_text(h, "class", "snippet");
+		put_marked(h, &row->snippet);
+		html_close(h, "p");
+	}
+	put_more(h, ask, row);
+	html_close(h, "li");
+}
+
+static void put_chip(struct html *h, const struct search_ask *without, const char *what,
+		     struct str value)
+{
+	html_open(h, "li");
+	html_open(h, "a");
+	html_attr_text(h, "class", "on");
+	href(h, without, 1);
+	html_printf(h, "%s ", what);
+	html_str(h, value);
+	html_text(h, " ✕");
+	html_open(h, "span");
+	html_attr_text(h, "class", "aside");
+	html_text(h, " (take this filter away)");
+	html_close(h, "span");
+	html_close(h, "a");
+	html_close(h, "li");
+}
+
+static void put_chips(struct html *h, const struct search_ask *ask)
+{
+	struct search_ask without;
+	if (!ask->site.n && !ask->type.n)
+		return;
+	html_open(h, "ul");
+	html_attr_text(h, "class", "chips");
+	if (ask->site.n) {
+		without = *ask;
+		without.site = (struct str){0};
+		put_chip(h, &without, "only", ask->site);
+	}
+	if (ask->type.n) {
+		without = *ask;
+		without.type = (struct str){0};
+		put_chip(h, &without, "only", ask->type);
+	}
+	html_close(h, "ul");
+}
+
+static void put_pages(struct html *h, const struct search_ask *ask, const struct search_answer *a,
+		      uint64_t page)
+{
+	bool before = page > 1, behind = ask->offset + a->n < a->total;
+	if (!before && !behind)
+		return;
+	html_open(h, "nav");
+	html_attr_text(h, "class", "pages");
+	html_attr_text(h, "aria-label", "Pages of results");
+	if (before) {
+		html_open(h, "a");
+		html_attr_text(h, "rel", "prev");
+		href(h, ask, page - 1);
+		html_text(h, "← Previous");
+		html_close(h, "a");
+	}
+	html_open(h, "span");
+	html_printf(h, "Page %llu", (unsigned long long)page);
+	html_close(h, "span");
+	if (behind) {
+		html_open(h, "a");
+		html_attr_text(h, "rel", "next");
+		href(h, ask, page + 1);
+		html_text(h, "Next →");
+		html_close(h, "a");
+	}
+	html_close(h, "nav");
+}
+
+static void put_note(struct html *h, const char *class, const char *text)
+{
+	html_open(h, "p");
+	html_attr_text(h, "class", class);
+	html_text(h, text);
+	html_close(h, "p");
+}
+
+static void put_results(struct html *h, struct arena *arena, const struct search_ask *ask,
+			const struct search_answer *a, uint64_t page)
+{
+	html_open(h, "p");
+	html_attr_text(h, "class", "about");
+	html_printf(h, "%s%s result%s of %s documents, %.1f ms", a->total_exact ? "" : "at least ",
+		    page_number(arena, a->total), a->total == 1 ? "" : "s",
+		    page_number(arena, a->documents), (double)a->took_us / 1000.0);
+	html_close(h, "p");
+	put_chips(h, ask);
+	if (a->cut)
+		put_note(h, "note", "This took too long: these are the best until then.");
+	if (a->documents == 0)
+		put_note(h, "note", "Nothing is indexed yet. Give garner a site: garner add URL");
+	else if (a->n == 0)
+		put_note(h, "note", "Nothing was found. Try fewer or other words.");
+	html_open(h, "ol");
+	html_attr_text(h, "class", "results");
+	for (size_t i = 0; i < a->n; i++)
+		put_row(h, ask, &a->row[i]);
+	html_close(h, "ol");
+	put_pages(h, ask, a, page);
+}
+
+int web_search_page(struct http_request *req, struct http_answer *ret, struct err *err)
+{
+	const struct web *w = req->ctx;
+	const struct web_search *p = req->params;
+	struct html h = HTML_INIT(ret->body);
+	struct search_answer answer;
+	struct search_ask ask = ask_of(p);
+	struct page_ask box = {ask.words, ask.site, ask.type, false};
+	ask.words = str_trim(ask.words);
+	box.bare = ask.words.n == 0;
+	ask.limit = PAGE_ROWS;
+	ask.offset = (uint32_t)((p->page - 1) * PAGE_ROWS);
+	if (box.bare) {
+		uint64_t documents, generation;
+		if (search_stats(w->search, &documents, &generation, err) < 0)
+			return -1;
+		page_begin(&h, "garner", &box);
+		html_open(&h, "p");
+		html_attr_text(&h, "class", "about");
+		html_printf(&h, "%s documents", page_number(&req->arena, documents));
+		html_close(&h, "p");
+		page_end(&h);
+		return 0;
+	}
+	int rc = search_run(w->search, &ask, &req->arena, &answer, err);
+	if (rc < 0 && err->code != ERR_USAGE)
+		return -1;
+	page_begin(&h, arena_printf(&req->arena, "%s - garner", p->q), &box);
+	html_open(&h, "h1");
+	html_attr_text(&h, "class", "aside");
+	html_text(&h, "Results");
+	html_close(&h, "h1");
+	if (rc < 0)
+		put_note(&h, "note bad", err->msg);
+	else
+		put_results(&h, &req->arena, &ask, &answer, (uint64_t)p->page);
+	page_end(&h);
+	return 0;
+}
+
+int web_search_api(struct http_request *req, struct http_answer *ret, struct err *err)
+{
+	const struct web *w = req->ctx;
+	struct search_ask ask = ask_of(req->params);
+	struct jsonw j = JSONW_INIT(ret->body);
+	struct search_answer answer;
+	if (search_run(w->search, &ask, &req->arena, &answer, err) < 0)
+		return -1;
+	search_answer_json(&ask, &answer, &j);
+	buf_add_byte(ret->body, '\n');
+	return 0;
+}
+
+static int find(struct http_request *req, struct http_answer *ret, struct soif *doc,
+		struct err *err)
+{
+	const struct web *w = req->ctx;
+	const struct web_document *p = req->params;
+	int rc = search_document(w->search, str_of(p->url), &req->arena, doc, err);
+	if (rc > 0)
+		http_answer_error(req, ret, 404, "no document of this URL is indexed");
+	return rc;
+}
+
+int web_document_api(struct http_request *req, struct http_answer *ret, struct err *err)
+{
+	struct jsonw j = JSONW_INIT(ret->body);
+	struct soif doc;
+	int rc = find(req, ret, &doc, err);
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
+	search_document_json(&doc, &j);
+	buf_add_byte(ret->body, '\n');
+	return 0;
+}
+
+/* The text as it was indexed. It is text and nothing else; that the page may run and load nothing
+ * is said once more. */
+int web_cached_page(struct http_request *req, struct http_answer *ret, struct err *err)
+{
+	struct html h = HTML_INIT(ret->body);
+	struct soif doc;
+	int rc = find(req, ret, &doc, err);
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
+	struct str title = soif_get(&doc, STR("Title")), text = soif_get(&doc, STR("Full-Text"));
+	struct str line, rest;
+	if (!text.p)
+		text = soif_get(&doc, STR("Partial-Text"));
+	http_answer_header(req, ret, "Content-Security-Policy",
+			   STR("sandbox; default-src 'none'; style-src 'self'"));
+	page_begin(&h,
+		   arena_printf(&req->arena, "%.*s - garner",
+				(int)MIN(title.n ? title.n : doc.url.n, 200),
+				title.n ? title.p : doc.url.p),
+		   NULL);
+	html_put(&h, "h1", title.n ? title : doc.url);
+	html_open(&h, "p");
+	html_attr_text(&h, "class", "note");
+	html_text(&h, "The text of ");
+	html_open(&h, "a");
+	html_attr(&h, "href", doc.url);
+	html_attr_text(&h, "rel", "noreferrer");
+	html_str(&h, doc.url);
+	html_close(&h, "a");
+	html_text(&h, " as garner has it.");
+	html_close(&h, "p");
+	html_open(&h, "div");
+	html_attr_text(&h, "class", "text");
+	for (rest = text; rest.p && str_cut(&rest, '\n', &line) == 0;)
+		if (str_trim(line).n)
+			html_put(&h, "p", line);
+	html_close(&h, "div");
+	page_end(&h);
+	return 0;
+}

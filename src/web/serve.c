@@ -1,0 +1,69 @@
+#include "web/serve.h"
+
+#include "base/log.h"
+#include "base/notify.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+
+/* Descriptors beside the connections: files, sockets, what libraries hold. */
+enum { SPARE_FDS = 128 };
+
+static void done(void *ctx, const struct http_done *d)
+{
+	(void)ctx;
+	if (d->fault)
+		log_error(HTTP, d->fault, KV_TEXT("method", d->method), KV_STR("path", d->path),
+			  KV_INT("status", d->status));
+	else
+		log_info(HTTP, d->whole ? "request" : "request broken off",
+			 KV_TEXT("method", d->method), KV_STR("path", d->path),
+			 KV_INT("status", d->status), KV_UINT("bytes", d->bytes),
+			 KV_INT("us", d->took_us), KV_TEXT("address", d->address));
+}
+
+/* As many descriptors as the connections may need, or a word about it. */
+static void raise_limit(int64_t connections)
+{
+	struct rlimit limit;
+	rlim_t want = (rlim_t)connections + SPARE_FDS;
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= want)
+		return;
+	limit.rlim_cur = MIN(want, limit.rlim_max);
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+	if (limit.rlim_cur < want)
+		log_warn(HTTP, "fewer descriptors than max_connections needs; raise LimitNOFILE",
+			 KV_UINT("descriptors", limit.rlim_cur), KV_UINT("wanted", want));
+}
+
+static void wait_for_end(void)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	while (sigwaitinfo(&set, NULL) < 0)
+		;
+}
+
+int web_serve(struct role_env *env, const struct http_options *with, int64_t drain_us,
+	      struct err *err)
+{
+	struct http_options options = *with;
+	struct http_server *server;
+	options.listen_fd = role_fd(env, "listen");
+	options.counters = env->counters;
+	options.log_all |= log_debugs(LOG_HTTP, 1);
+	options.done = done;
+	if (options.listen_fd < 0)
+		return err_set(err, ERR_USAGE, "%s.listen is empty: say where to serve",
+			       env->role->name);
+	raise_limit(options.limits.max_connections);
+	if (http_server_start(&server, &options, err) < 0)
+		return -1;
+	notify_send("READY=1\nSTATUS=serving");
+	wait_for_end();
+	notify_send("STOPPING=1");
+	http_server_stop(&server, drain_us);
+	return 0;
+}

@@ -1,0 +1,138 @@
+"""garner extract --tokens: the tokens of HTML, beside those of html5lib."""
+import html.entities
+import json
+import random
+import re
+import subprocess
+import sys
+
+import pytest
+
+import peers
+
+STATES = {"Data state": "dataState", "RCDATA state": "rcdataState", "RAWTEXT state": "rawtextState",
+          "Script data state": "scriptDataState", "PLAINTEXT state": "plaintextState"}
+
+
+def batch(garner, lines, *args):
+    text = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
+    done = garner().run("extract", "--tokens", "--batch", *args, input=text)
+    assert done.err == ""
+    return done.code, [json.loads(line) for line in done.out.splitlines()]
+
+
+def test_tokens_have_the_form_of_the_html5lib_tests(garner):
+    code, answers = batch(garner, [
+        {"input": "<!DOCTYPE html><p a=1 B>x&amp;y<br/></P><!--c-->"},
+        {"input": ""},
+        {"input": "\0\r\n\"\u2028<a \u00e9='\"'>"},
+    ])
+    assert code == 0
+    assert answers == [
+        [["DOCTYPE", "html", None, None, True], ["StartTag", "p", {"a": "1", "b": ""}],
+         ["Character", "x&y"], ["StartTag", "br", {}, True], ["EndTag", "p"], ["Comment", "c"]],
+        [],
+        [["Character", "\0\n\"\u2028"], ["StartTag", "a", {"\u00e9": "\""}]],
+    ]
+
+
+def test_a_document_may_begin_in_any_state(garner):
+    title = "&lt;b></TITLE><b>"
+    code, answers = batch(garner, [{"input": title}, {"input": title, "state": "PLAINTEXT state"},
+                                   {"input": title, "lastStartTag": "other"}],
+                          "--state", "RCDATA state", "--last-start-tag", "title")
+    assert code == 0
+    assert answers == [
+        [["Character", "<b>"], ["EndTag", "title"], ["StartTag", "b", {}]],
+        [["Character", title]],
+        [["Character", "<b></TITLE><b>"]],
+    ]
+
+
+def test_a_bad_line_has_its_own_answer(garner):
+    code, answers = batch(garner, ["{", {"in": 1}, {"input": "x", "state": "No state"}, {"input": "x"}])
+    assert code == 3
+    assert [isinstance(a, dict) and "error" in a for a in answers] == [True, True, True, False]
+
+
+def test_an_unknown_state_is_named(garner):
+    done = garner().run("extract", "--tokens", "--state", "data", input="x")
+    assert done.code == 2 and "no state 'data'" in done.err
+
+
+def test_a_file_is_read_in_pieces(garner):
+    g = garner()
+    (g.dir / "page.html").write_text("<p title='t&eacute;xt'>\u00e9\r\n" * 50000)
+    done = g.run("extract", "--tokens", "page.html")
+    assert done.code == 0
+    tokens = json.loads(done.out)
+    assert tokens == [["StartTag", "p", {"title": "t\u00e9xt"}], ["Character", "\u00e9\n"]] * 50000
+
+
+def test_all_named_references_are_known(garner):
+    known = html.entities.html5
+    code, answers = batch(garner, [{"input": f"&{name}!"} for name in known])
+    assert code == 0 and len(answers) == 2231
+    assert answers == [[["Character", text + "!"]] for text in known.values()]
+
+
+def html5lib_tokens(tokenizer, token_types, case):
+    """The tokens of html5lib in the form of its tests."""
+    source = tokenizer.HTMLTokenizer(case["input"])
+    source.state = getattr(source, STATES[case["state"]])
+    source.currentToken = {"type": "startTag", "name": case["lastStartTag"]}
+    names = {number: name for name, number in token_types.items()}
+    tokens = []
+    for token in source:
+        kind = names[token["type"]]
+        if kind in ("Characters", "SpaceCharacters"):
+            if tokens and tokens[-1][0] == "Character":
+                tokens[-1][1] += token["data"]
+            else:
+                tokens.append(["Character", token["data"]])
+        elif kind in ("StartTag", "EmptyTag"):
+            closed = [True] if token["selfClosing"] else []
+            tokens.append(["StartTag", token["name"], dict(token["data"]), *closed])
+        elif kind == "EndTag":
+            tokens.append(["EndTag", token["name"]])
+        elif kind == "Comment":
+            tokens.append(["Comment", token["data"]])
+        elif kind == "Doctype":
+            tokens.append(["DOCTYPE", token["name"] or None, token["publicId"], token["systemId"],
+                           token["correct"]])
+    return tokens
+
+
+PARTS = """< </ <! <!-- --> --!> -- - ! > /> / = " ' a A b x script SCRIPT title </script> </title </title>
+    <script <b> <p/> & &amp &amp; &lt &not &notit; &notin; &# &#x &#X41; &#65 &#0; &#128; &#xD800;
+    &#x110000; &#xFFFE; &#13; &ampx &amp= &NotEqualTilde; &acE; &acE &zzz; \u00e9 \U0001f600 <? <?xml <!DOCTYPE
+    PUBLIC public SYSTEM "x" 'y' [CDATA[ ]]> ] 1 href= h="v&amp;" q='&lt' r=&copy r=&copyx r=&copy= ; # <!-
+    <!--- <!> </> <> ` &CounterClockwiseContourIntegral; </script <!--<script>""".split() + [
+    " ", "\n", "\t", "\f", "\r", "\r\n", "<a ", "<!doctype html", "\0", "A" * 32]
+
+
+def document(dice):
+    text = "".join(dice.choice(PARTS) for _ in range(dice.randint(1, 14)))
+    text = dice.choice(["", "", "", "<!DOCTYPE ", "<a ", "<!--"]) + text
+    # html5lib reads this one otherwise than the standard has it
+    return re.sub("<!---\0", "<!---", text)
+
+
+def test_html5lib_and_garner_agree(garner):
+    peer = peers.need("python3-html5lib")
+    folder = peer.root / "usr/lib/python3/dist-packages"
+    program = f"import sys; sys.path[:0] = [{str(folder)!r}]; import html5lib"
+    if subprocess.run([sys.executable, "-c", program], capture_output=True).returncode != 0:
+        pytest.skip("html5lib cannot be loaded out of its package")
+    sys.path.insert(0, str(folder))
+    try:
+        from html5lib import _tokenizer, constants
+    finally:
+        sys.path.remove(str(folder))
+    dice = random.Random(9)
+    cases = [{"input": document(dice), "state": dice.choice(["Data state"] * 4 + list(STATES)),
+              "lastStartTag": dice.choice(["script", "title", "a"])} for _ in range(4000)]
+    code, answers = batch(garner, cases)
+    assert code == 0
+    for case, tokens in zip(cases, answers):
+        assert tokens == html5lib_tokens(_tokenizer, constants.tokenTypes, case), case

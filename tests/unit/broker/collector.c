@@ -1,0 +1,209 @@
+#include "broker/collector.h"
+
+#include "../scratch.h"
+#include "../unit.h"
+#include "base/clock.h"
+#include "broker/search.h"
+#include "index/docstore.h"
+
+static char data[4096];
+static struct source_list *list;
+static struct collector *collector;
+static struct collector_feed feed;
+static struct err err;
+static struct arena arena = ARENA_INIT(64 << 20);
+
+static void begin(void)
+{
+	assert_int_equal(collector_open(&collector, data, &feed, 1, NULL, 0, &err), 0);
+}
+
+static void again(void)
+{
+	collector_close(&collector);
+	begin();
+}
+
+static int setup(void **state)
+{
+	if (scratch_make_in_memory(state) != 0)
+		return -1;
+	snprintf(data, sizeof data, "%s", scratch_dir);
+	list = source_list_new();
+	feed = (struct collector_feed){"list", &source_list_ops, list};
+	begin();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	collector_close(&collector);
+	source_list_free(&list);
+	arena_free(&arena);
+	return scratch_done(state);
+}
+
+static void tell(enum source_op op, const char *url, const char *title, const char *text)
+{
+	struct soif obj = {.type = STR("FILE"), .url = str_of(url)};
+	if (op == SOURCE_UPDATE) {
+		soif_add(&obj, &arena, STR("Title"), str_of(title));
+		soif_add(&obj, &arena, STR("Full-Text"), str_of(text));
+		soif_add(&obj, &arena, STR("Type"), STR("HTML"));
+		soif_add(&obj, &arena, STR("Update-Time"), STR("1700000000"));
+	}
+	source_list_add(list, &(struct source_change){op, STR("test"), obj});
+}
+
+static void collect(void)
+{
+	while (collector_step(collector, clock_mono_us(), &err) == 0)
+		;
+	assert_int_equal(collector_commit(collector, &err), 0);
+}
+
+/* How many are found, and the URL of the first. */
+static uint64_t found(const char *words, const char *site, struct str *ret_first)
+{
+	struct search *s;
+	struct search_answer a;
+	struct search_ask ask = {
+		.words = str_of(words), .site = str_of(site), .limit = 10, .exact_total = true};
+	assert_int_equal(search_open(&s, data, &err), 0);
+	assert_int_equal(search_run(s, &ask, &arena, &a, &err), 0);
+	if (ret_first)
+		*ret_first = a.n ? arena_str(&arena, a.row[0].url) : STR("");
+	search_close(&s);
+	return a.total;
+}
+
+/* Documents in the store that are not deleted. */
+static uint64_t kept(void)
+{
+	struct docstore *ds;
+	struct docstore_stats stats;
+	char folder[4200];
+	snprintf(folder, sizeof folder, "%s/broker/docs", data);
+	assert_int_equal(docstore_open_read(&ds, folder, &err), 0);
+	assert_int_equal(docstore_stats(ds, &stats, &err), 0);
+	docstore_close(&ds);
+	return stats.docs - stats.deleted_docs;
+}
+
+static void what_a_source_tells_is_found(void **state)
+{
+	struct str first;
+	(void)state;
+	assert_int_equal(found("apple", "", NULL), 0);
+	tell(SOURCE_UPDATE, "http://a/1", "One", "an apple");
+	tell(SOURCE_UPDATE, "http://b/2", "Two", "a pear and an apple");
+	collect();
+	assert_int_equal(found("apple", "", NULL), 2);
+	assert_int_equal(found("pear", "", &first), 1);
+	assert_str(first, "http://b/2");
+	assert_int_equal(found("apple", "a", &first), 1);
+	assert_str(first, "http://a/1");
+	assert_int_equal(found("title : two", "", NULL), 1);
+}
+
+static void an_update_replaces_and_a_delete_removes(void **state)
+{
+	(void)state;
+	tell(SOURCE_UPDATE, "http://a/1", "One", "an apple");
+	tell(SOURCE_UPDATE, "http://a/2", "Two", "an apple");
+	collect();
+	tell(SOURCE_UPDATE, "http://a/1", "One", "a plum");
+	tell(SOURCE_DELETE, "http://a/2", NULL, NULL);
+	tell(SOURCE_DELETE, "http://a/3", NULL, NULL); /* never heard of */
+	tell(SOURCE_REFRESH, "http://a/1", NULL, NULL);
+	collect();
+	assert_int_equal(found("apple", "", NULL), 0);
+	assert_int_equal(found("plum", "", NULL), 1);
+	assert_int_equal(kept(), 1);
+}
+
+static void changes_of_one_document_in_one_batch_leave_the_last(void **state)
+{
+	(void)state;
+	tell(SOURCE_UPDATE, "http://a/1", "One", "first");
+	tell(SOURCE_UPDATE, "http://a/1", "One", "second");
+	tell(SOURCE_DELETE, "http://a/1", NULL, NULL);
+	tell(SOURCE_UPDATE, "http://a/1", "One", "third");
+	tell(SOURCE_UPDATE, "http://a/2", "Two", "gone");
+	tell(SOURCE_DELETE, "http://a/2", NULL, NULL);
+	collect();
+	assert_int_equal(found("first OR second OR gone", "", NULL), 0);
+	assert_int_equal(found("third", "", NULL), 1);
+	assert_int_equal(kept(), 1);
+}
+
+static void after_a_restart_it_goes_on_where_it_was(void **state)
+{
+	(void)state;
+	tell(SOURCE_UPDATE, "http://a/1", "One", "apple");
+	collect();
+	again();
+	assert_int_equal(collector_step(collector, clock_mono_us(), &err), 1);
+	assert_int_equal(collector_due_us(collector), INT64_MAX); /* nothing was taken again */
+	tell(SOURCE_UPDATE, "http://a/2", "Two", "apple");
+	collect();
+	assert_int_equal(found("apple", "", NULL), 2);
+	assert_int_equal(kept(), 2);
+}
+
+static void what_was_not_committed_comes_again(void **state)
+{
+	(void)state;
+	tell(SOURCE_UPDATE, "http://a/1", "One", "apple");
+	(void)collector_step(collector, clock_mono_us(), &err);
+	again();
+	assert_int_equal(found("apple", "", NULL), 0);
+	collect();
+	assert_int_equal(found("apple", "", NULL), 1);
+	assert_int_equal(kept(), 1);
+}
+
+static void objects_that_cannot_be_taken_are_left_out(void **state)
+{
+	(void)state;
+	tell(SOURCE_UPDATE, "http://a/bad url", "Bad", "apple");
+	tell(SOURCE_UPDATE, "http://a/1", "One", "apple");
+	collect();
+	assert_int_equal(found("apple", "", NULL), 1);
+}
+
+static void a_lost_place_begins_again_and_drops_what_is_not_told(void **state)
+{
+	(void)state;
+	tell(SOURCE_UPDATE, "http://a/1", "One", "apple");
+	tell(SOURCE_UPDATE, "http://a/2", "Two", "apple");
+	collect();
+	collector_close(&collector);
+	source_list_free(&list); /* another store: the cursor means nothing there */
+	list = source_list_new();
+	feed.store = list;
+	tell(SOURCE_UPDATE, "http://a/2", "Two", "pear");
+	begin();
+	collect();
+	collect();
+	assert_int_equal(found("apple", "", NULL), 0);
+	assert_int_equal(found("pear", "", NULL), 1);
+	assert_int_equal(kept(), 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(what_a_source_tells_is_found),
+		TEST(an_update_replaces_and_a_delete_removes),
+		TEST(changes_of_one_document_in_one_batch_leave_the_last),
+		TEST(after_a_restart_it_goes_on_where_it_was),
+		TEST(what_was_not_committed_comes_again),
+		TEST(objects_that_cannot_be_taken_are_left_out),
+		TEST(a_lost_place_begins_again_and_drops_what_is_not_told),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,364 @@
+/* The owner's side, with the real worker. */
+#include "extract/cage.h"
+#include "base/clock.h"
+#include "base/fault.h"
+#include "extract/cage_door.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../unit.h"
+
+/* What came back of the last document. */
+struct told {
+	unsigned times;
+	enum cage_end end;
+	char text[4096], reason[512], remark[512];
+	uint64_t size;
+	struct extract_result result;
+};
+
+static const char *program(void)
+{
+	static char path[PATH_MAX + 32];
+	char here[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", here, sizeof here - 1);
+	assert_true(n > 0);
+	here[n] = 0;
+	*strrchr(here, '/') = 0;
+	snprintf(path, sizeof path, "%s/../garner-parse", here);
+	return path;
+}
+
+static struct cage *open_cage(unsigned workers, int64_t cpu_us)
+{
+	struct cage_options o = cage_defaults;
+	struct cage *c;
+	struct err err;
+	o.program = program();
+	o.workers = workers;
+	o.cpu_us = cpu_us;
+	o.body_max = 1 << 20;
+	if (cage_new(&c, &o, clock_mono_us(), &err) < 0)
+		fail_msg("%s", err.msg);
+	return c;
+}
+
+static void note(void *ctx, const struct cage_result *r)
+{
+	struct told *t = ctx;
+	size_t n = 0;
+	t->times++;
+	t->end = r->end;
+	t->result = r->result;
+	snprintf(t->reason, sizeof t->reason, "%s", r->reason);
+	snprintf(t->remark, sizeof t->remark, STR_FMT, STR_ARG(r->result.remark));
+	for (size_t i = 0; i < r->attrs.n && n < sizeof t->text; i++)
+		n += (size_t)snprintf(t->text + n, sizeof t->text - n, "%c" STR_FMT "|",
+				      r->attrs.a[i].name, STR_ARG(r->attrs.a[i].value));
+	assert_true(str_u64(attrs_get(&r->attrs, 'Z'), &t->size));
+}
+
+static void submit(struct cage *c, const char *type, const char *body, struct told *t)
+{
+	struct cage_slot *slot;
+	assert_int_equal(cage_take(c, &slot), 0);
+	memcpy(slot->body, body, strlen(body));
+	struct extract_job job = {.url = STR("http://a/"),
+				  .content_type = str_of(type),
+				  .charset = STR(""),
+				  .robots = STR(""),
+				  .body = {NULL, strlen(body)}};
+	cage_submit(c, slot, &job, note, t, clock_mono_us());
+}
+
+static void wait_for(struct cage *c, const struct told *t, unsigned times)
+{
+	for (int i = 0; t->times < times; i++) {
+		struct pollfd p = {cage_fd(c), POLLIN, 0};
+		assert_true(i < 10000);
+		assert_true(poll(&p, 1, 60000) == 1);
+		cage_poll(c, clock_mono_us());
+	}
+}
+
+static void a_document_comes_back_as_attributes(void **state)
+{
+	struct cage *c = open_cage(1, 10 * US_PER_S);
+	struct told t = {0};
+	(void)state;
+	submit(c, "text/plain; charset=latin1", "caf\xe9  au\nlait", &t);
+	assert_int_equal(cage_under_way(c), 1);
+	wait_for(c, &t, 1);
+	assert_int_equal(t.end, CAGE_READ);
+	assert_string_equal(t.text, "Ttext/plain; charset=windows-1252|Z13|"
+				    "C62a80ab872708a7b245129d012b9a49d|Xcaf\xc3\xa9 au\nlait|");
+	assert_string_equal(t.result.charset.name, "windows-1252");
+	assert_int_equal(t.result.charset.source, CHARSET_BY_HEADER);
+	assert_int_equal(cage_under_way(c), 0);
+	cage_free(&c);
+	assert_null(c);
+}
+
+static void many_documents_come_back_in_order_of_each_worker(void **state)
+{
+	struct cage *c = open_cage(2, 10 * US_PER_S);
+	struct told t = {0};
+	struct cage_slot *slot;
+	unsigned sent = 0;
+	(void)state;
+	while (t.times < 500) {
+		while (sent < 500 && cage_under_way(c) < 2 * CAGE_SLOTS) {
+			submit(c, "text/plain", "words", &t);
+			sent++;
+		}
+		wait_for(c, &t, t.times + 1);
+		assert_non_null(strstr(t.text, "Xwords|"));
+	}
+	assert_int_equal(cage_stats(c)->documents, 500);
+	assert_int_equal(cage_stats(c)->ends[CAGE_READ], 500);
+	assert_int_equal(cage_stats(c)->started, 2);
+	/* all slots lent: there is no other */
+	for (int i = 0; i < 2 * CAGE_SLOTS; i++)
+		assert_int_equal(cage_take(c, &slot), 0);
+	assert_int_equal(cage_take(c, &slot), 1);
+	cage_give_back(c, slot);
+	assert_int_equal(cage_take(c, &slot), 0);
+	cage_free(&c);
+}
+
+static void an_empty_document_and_one_that_fills_its_slot(void **state)
+{
+	struct cage *c = open_cage(1, 10 * US_PER_S);
+	struct told t = {0};
+	struct cage_slot *slot;
+	(void)state;
+	submit(c, "text/plain", "", &t);
+	wait_for(c, &t, 1);
+	assert_int_equal(t.size, 0);
+	assert_int_equal(cage_take(c, &slot), 0);
+	memset(slot->body, 'x', slot->body_max);
+	struct extract_job job = {.content_type = STR("text/plain"),
+				  .body = {NULL, slot->body_max}};
+	cage_submit(c, slot, &job, note, &t, clock_mono_us());
+	wait_for(c, &t, 2);
+	assert_int_equal(t.end, CAGE_READ);
+	assert_int_equal(t.size, 1 << 20);
+	cage_free(&c);
+}
+
+static void a_program_that_is_not_there_is_named(void **state)
+{
+	struct cage_options o = cage_defaults;
+	struct cage *c = NULL;
+	struct err err;
+	(void)state;
+	o.program = "/nonexistent/garner-parse";
+	assert_true(cage_new(&c, &o, clock_mono_us(), &err) < 0);
+	assert_null(c);
+	assert_non_null(
+		strstr(err.msg, "/nonexistent/garner-parse cannot be started: No such file"));
+}
+
+static void a_program_that_is_no_worker_is_tried_and_given_up(void **state)
+{
+	struct cage_options o = cage_defaults;
+	struct cage *c;
+	struct err err;
+	struct told t = {0};
+	(void)state;
+	o.program = "/bin/true";
+	assert_int_equal(cage_new(&c, &o, clock_mono_us(), &err), 0);
+	submit(c, "text/plain", "words", &t);
+	wait_for(c, &t, 1);
+	assert_int_equal(t.end, CAGE_NO_WORKER);
+	assert_non_null(strstr(t.reason, "/bin/true: it ended with status 0 before it was ready"));
+	assert_int_equal(cage_stats(c)->started, 3);
+	/* and while there is none, it is said at once */
+	submit(c, "text/plain", "words", &t);
+	wait_for(c, &t, 2);
+	assert_int_equal(t.end, CAGE_NO_WORKER);
+	cage_free(&c);
+}
+
+#ifdef GARNER_FAULTS
+
+/* A worker that does what the fault points say with its first document; the next documents find
+ * another one, which does so too. */
+static void misbehave_once(const char *how, int64_t cpu_us, enum cage_end end, const char *words,
+			   struct told *t)
+{
+	setenv("PARSE_FAULTS", how, 1);
+	struct cage *c = open_cage(1, cpu_us);
+	memset(t, 0, sizeof *t);
+	submit(c, "text/plain", "words", t);
+	submit(c, "text/plain", "more words", t);
+	wait_for(c, t, 2);
+	unsetenv("PARSE_FAULTS");
+	if (t->end != end || !strstr(end == CAGE_READ ? t->remark : t->reason, words))
+		fail_msg("%s: %s, '%s', '%s'", how, cage_end_name(t->end), t->reason, t->remark);
+	assert_int_equal(cage_stats(c)->ends[end], 2);
+	assert_int_equal(cage_stats(c)->started, end == CAGE_READ ? 1 : 3);
+	cage_free(&c);
+}
+
+static void a_worker_that_dies_loses_one_document(void **state)
+{
+	struct told t;
+	(void)state;
+	misbehave_once("parse.crash=slow", 10 * US_PER_S, CAGE_DIED,
+		       "the worker was at this document when it died of SIGABRT", &t);
+	assert_string_equal(
+		t.text, "Z10|Ce70780529c1046421e487b02bea95dcb|M0xno text: the worker was at this "
+			"document when it died of SIGABRT|");
+}
+
+static void a_worker_that_does_not_end_is_ended(void **state)
+{
+	struct told t;
+	(void)state;
+	misbehave_once("parse.cpu=slow", US_PER_S / 5, CAGE_OVERRAN, "s of CPU, and was ended", &t);
+}
+
+static void a_worker_that_lies_is_ended(void **state)
+{
+	struct told t;
+	(void)state;
+	misbehave_once("parse.lie=slow", 10 * US_PER_S, CAGE_BROKE, "a value outside", &t);
+}
+
+static void a_worker_has_no_files_and_no_more_memory(void **state)
+{
+	struct told t;
+	(void)state;
+	misbehave_once("parse.file=slow", 10 * US_PER_S, CAGE_READ, "file: Permission denied", &t);
+	if (DOOR_SANITIZED)
+		return;
+	misbehave_once("parse.memory=slow", 10 * US_PER_S, CAGE_READ, "shared refused", &t);
+	assert_non_null(strstr(t.remark, "memory: refused after"));
+}
+
+static void a_worker_that_opens_a_socket_is_ended(void **state)
+{
+	struct told t;
+	(void)state;
+	misbehave_once("parse.socket=slow", 10 * US_PER_S, CAGE_DIED, "SIGSYS", &t);
+}
+
+#endif
+
+/* Each lock alone, in a process of its own: what it lets through. */
+
+enum { HELD = 1, OPENED = 2, CONNECTED = 4, ALLOCATED = 8 };
+
+static int behind_lock(int (*lock)(void))
+{
+	int status;
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(lock());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 64 + WTERMSIG(status);
+}
+
+static int only_landlock(void)
+{
+	unsigned held = door_no_new_privileges() ? door_landlock() : 0;
+	int file = open("/etc/passwd", O_RDONLY);
+	int here = open("/tmp", O_RDONLY | O_DIRECTORY);
+	return (held & CAGE_LANDLOCK ? HELD : 0) | (file >= 0 || here >= 0 ? OPENED : 0);
+}
+
+static int only_limits(void)
+{
+	bool held = door_limits(64 << 20);
+	void *p = malloc(256 << 20);
+	int fd = open("/etc/passwd", O_RDONLY);
+	return (held ? HELD : 0) | (p ? ALLOCATED : 0) | (fd >= 0 ? OPENED : 0);
+}
+
+static int only_seccomp(void)
+{
+	bool held = door_no_new_privileges() && door_seccomp();
+	int fd = open("/etc/passwd", O_RDONLY);
+	return (held ? HELD : 0) | (fd >= 0 ? OPENED : 0);
+}
+
+static int socket_behind_seccomp(void)
+{
+	if (!door_no_new_privileges() || !door_seccomp())
+		return 0;
+	return socket(AF_INET, SOCK_STREAM, 0) >= 0 ? CONNECTED : HELD;
+}
+
+static int exec_behind_seccomp(void)
+{
+	char *const argv[] = {"true", NULL};
+	if (!door_no_new_privileges() || !door_seccomp())
+		return 0;
+	execv("/bin/true", argv);
+	return HELD;
+}
+
+static void each_lock_holds_alone(void **state)
+{
+	(void)state;
+	int landlock = behind_lock(only_landlock);
+	if (landlock & HELD)
+		assert_int_equal(landlock, HELD);
+	else
+		print_message("this kernel has no landlock\n");
+	if (DOOR_SANITIZED)
+		return;
+	assert_int_equal(behind_lock(only_limits), HELD);
+	assert_int_equal(behind_lock(only_seccomp), HELD);
+	assert_int_equal(behind_lock(socket_behind_seccomp), 64 + SIGSYS);
+	assert_int_equal(behind_lock(exec_behind_seccomp), 64 + SIGSYS);
+}
+
+static void the_owner_is_told_what_holds(void **state)
+{
+	struct cage *c = open_cage(1, 10 * US_PER_S);
+	struct told t = {0};
+	unsigned locks;
+	const char *remark;
+	(void)state;
+	assert_int_equal(cage_locks(c, &locks, &remark), 1);
+	submit(c, "text/plain", "x", &t);
+	wait_for(c, &t, 1);
+	assert_int_equal(cage_locks(c, &locks, &remark), 0);
+	assert_true(locks & CAGE_NO_NEW_PRIVILEGES && locks & CAGE_LIMITS);
+	assert_int_equal(!!(locks & CAGE_OTHER_USER), geteuid() == 0);
+	assert_string_equal(remark, "");
+	cage_free(&c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_document_comes_back_as_attributes),
+		cmocka_unit_test(many_documents_come_back_in_order_of_each_worker),
+		cmocka_unit_test(an_empty_document_and_one_that_fills_its_slot),
+		cmocka_unit_test(a_program_that_is_not_there_is_named),
+		cmocka_unit_test(a_program_that_is_no_worker_is_tried_and_given_up),
+#ifdef GARNER_FAULTS
+		cmocka_unit_test(a_worker_that_dies_loses_one_document),
+		cmocka_unit_test(a_worker_that_does_not_end_is_ended),
+		cmocka_unit_test(a_worker_that_lies_is_ended),
+		cmocka_unit_test(a_worker_has_no_files_and_no_more_memory),
+		cmocka_unit_test(a_worker_that_opens_a_socket_is_ended),
+#endif
+		cmocka_unit_test(each_lock_holds_alone),
+		cmocka_unit_test(the_owner_is_told_what_holds),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

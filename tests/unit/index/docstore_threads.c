@@ -1,0 +1,99 @@
+/* Threads that read while one writes, deletes and compacts; for TSan as much as for itself. */
+#include "docstore_unit.h"
+
+#include "base/thread.h"
+
+#include <stdatomic.h>
+
+enum { DOCS = 300, READERS = 3, ROUNDS = 6 };
+
+struct shared {
+	struct docstore *writer, *reader;
+	_Atomic(uint64_t) at[DOCS]; /* synced; 0: none */
+	atomic_bool done;
+};
+
+/* An address may be forgotten between being asked for and being read; what is read is right. */
+static void *read_all(void *arg)
+{
+	struct shared *s = arg;
+	uint64_t seed = (uint64_t)(uintptr_t)&seed | 1;
+	while (!atomic_load(&s->done)) {
+		struct arena arena = ARENA_INIT(SIZE_MAX);
+		struct soif obj;
+		struct err err = {0};
+		uint32_t i = (uint32_t)(dice(&seed) % DOCS);
+		struct docaddr addr = {atomic_load(&s->at[i])};
+		struct docstore *ds = dice(&seed) % 2 ? s->writer : s->reader;
+		int rc = docstore_get(ds, addr, &arena, &obj, &err);
+		if (rc < 0)
+			die("document %u: %s", i, err.msg);
+		if (rc == 0)
+			doc_is(&obj, i, doc_size(i));
+		arena_free(&arena);
+	}
+	return NULL;
+}
+
+static int note(void *ctx, struct docaddr from, struct docaddr to, struct err *err)
+{
+	struct shared *s = ctx;
+	(void)err;
+	for (uint32_t i = 0; i < DOCS; i++)
+		if (atomic_load(&s->at[i]) == from.v)
+			atomic_store(&s->at[i], to.v);
+	return 0;
+}
+
+static void write_round(struct shared *s, uint64_t *seed)
+{
+	struct err err = {0};
+	uint64_t fresh[DOCS] = {0};
+	for (uint32_t i = 0; i < DOCS; i++) {
+		uint64_t old = atomic_load(&s->at[i]);
+		if (dice(seed) % 3 == 0)
+			continue;
+		if (old)
+			assert_int_equal(docstore_delete(s->writer, (struct docaddr){old}, &err),
+					 0);
+		fresh[i] = doc_put(s->writer, i).v;
+	}
+	store_sync(s->writer);
+	for (uint32_t i = 0; i < DOCS; i++)
+		if (fresh[i])
+			atomic_store(&s->at[i], fresh[i]);
+	assert_true(docstore_compact(s->writer, 20, &err) >= 0);
+	assert_int_equal(docstore_each_moved(s->writer, note, s, &err), 0);
+	assert_true(docstore_forget_moved(s->writer, &err) >= 0);
+}
+
+static void threads_read_what_is_right_while_one_writes_and_compacts(void **state)
+{
+	(void)state;
+	static struct shared s;
+	struct err err = {0};
+	pthread_t thread[READERS];
+	uint64_t seed = 17;
+	s.writer = store_open(scratch("t"));
+	s.reader = store_read(scratch("t"));
+	for (unsigned i = 0; i < READERS; i++)
+		assert_int_equal(thread_start(&thread[i], read_all, &s, &err), 0);
+	for (unsigned i = 0; i < ROUNDS; i++)
+		write_round(&s, &seed);
+	atomic_store(&s.done, true);
+	for (unsigned i = 0; i < READERS; i++)
+		pthread_join(thread[i], NULL);
+	for (uint32_t i = 0; i < DOCS; i++)
+		if (atomic_load(&s.at[i]))
+			doc_there(s.reader, (struct docaddr){atomic_load(&s.at[i])}, i);
+	docstore_close(&s.reader);
+	docstore_close(&s.writer);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(threads_read_what_is_right_while_one_writes_and_compacts),
+	};
+	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);
+}

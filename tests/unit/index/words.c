@@ -1,0 +1,250 @@
+#include "index/words.h"
+
+#include "shelf.h"
+
+static void an_empty_index_opens_and_has_nothing(void **state)
+{
+	struct shelf *s = *state;
+	struct err err;
+	struct words_reader *r;
+	assert_int_equal(words_open(&r, s->folder, &err), 1);
+	struct words_writer *w = open_writer(s);
+	assert_int_equal(words_commit(w, &err), 1);
+	assert_folder_is(s);
+	words_writer_close(&w);
+	assert_folder_is(s);
+}
+
+static void random_documents_come_back_word_for_word(void **state)
+{
+	struct shelf *s = *state;
+	struct words_writer *w = open_writer(s);
+	for (unsigned i = 0; i < 1000; i++)
+		add(s, w, random_doc(s, i));
+	commit(w);
+	assert_folder_is(s);
+	words_writer_close(&w);
+	assert_folder_is(s);
+}
+
+static void odd_documents_come_back(void **state)
+{
+	struct shelf *s = *state;
+	struct words_writer *w = open_writer(s);
+	struct words_attr attr[8];
+	struct buf b = BUF_INIT(SIZE_MAX / 2);
+	add(s, w, (struct words_doc){.key = STR("nothing"), .addr = {1}});
+	add(s, w, text_doc("empty", STR(""), &attr[0]));
+	add(s, w, text_doc("separators", STR(" ,.-\n\t"), &attr[1]));
+	add(s, w,
+	    text_doc("no UTF-8",
+		     STR("a\xff b\xc3"
+			 " \xe2\x82 c\xed\xa0\x80 d"),
+		     &attr[2]));
+	for (unsigned i = 0; i < 1000000; i++)
+		buf_add_text(&b, i % 1000 ? "one " : "One ");
+	add(s, w,
+	    text_doc("one term a million times", arena_str(&s->arena, buf_str(&b)), &attr[3]));
+	buf_clear(&b);
+	for (unsigned i = 0; b.n < 10 << 20; i++)
+		buf_printf(&b, "w%u %s ", i % 50000, i % 3 ? "the" : "The");
+	add(s, w, text_doc("10 MB", arena_str(&s->arena, buf_str(&b)), &attr[4]));
+	buf_clear(&b);
+	buf_fill(&b, 'x', 5000);
+	add(s, w, text_doc("a word of 5000 letters", arena_str(&s->arena, buf_str(&b)), &attr[5]));
+	buf_clear(&b);
+	for (unsigned i = 0; i < 1 << 12; i++) {
+		for (unsigned k = 0; k < 12; k++)
+			buf_add_byte(&b, i >> k & 1 ? 'A' : 'a');
+		buf_add_byte(&b, ' ');
+	}
+	add(s, w, text_doc("4096 forms of a term", arena_str(&s->arena, buf_str(&b)), &attr[6]));
+	commit(w);
+	words_writer_close(&w);
+	assert_folder_is(s);
+	buf_free(&b);
+}
+
+static void a_replaced_document_is_there_once(void **state)
+{
+	struct shelf *s = *state;
+	struct words_writer *w = open_writer(s);
+	for (unsigned round = 0; round < 4; round++) {
+		for (unsigned i = 0; i < 200; i++)
+			add(s, w, random_doc(s, below(300)));
+		commit(w);
+		assert_folder_is(s);
+	}
+	words_writer_close(&w);
+	assert_folder_is(s);
+}
+
+static void deleted_documents_are_gone_after_the_commit(void **state)
+{
+	struct shelf *s = *state;
+	struct err err;
+	struct words_writer *w = open_writer(s);
+	for (unsigned i = 0; i < 500; i++)
+		add(s, w, random_doc(s, i));
+	commit(w);
+	assert_int_equal(words_delete(w, STR("http://nowhere"), &err), 1);
+	assert_int_equal(words_commit(w, &err), 1);
+	for (unsigned round = 0; round < 5; round++) {
+		struct shelf before = *s;
+		for (unsigned i = 0; i < 60; i++) {
+			struct str key = s->doc[below((unsigned)s->n)].key;
+			assert_int_equal(words_delete(w, key, &err), 0);
+			assert_int_equal(words_delete(w, key, &err), 1);
+			forget(s, key);
+		}
+		assert_folder_is(&before);
+		commit(w);
+		assert_folder_is(s);
+	}
+	words_writer_close(&w);
+	assert_folder_is(s);
+}
+
+static void an_index_of_which_all_is_deleted_is_empty(void **state)
+{
+	struct shelf *s = *state;
+	struct err err;
+	struct words_writer *w = open_writer(s);
+	for (unsigned i = 0; i < 20; i++)
+		add(s, w, random_doc(s, i));
+	add(s, w, random_doc(s, 3));
+	commit(w);
+	while (s->n) {
+		assert_int_equal(words_delete(w, s->doc[0].key, &err), 0);
+		forget(s, s->doc[0].key);
+	}
+	add(s, w, random_doc(s, 99));
+	assert_int_equal(words_delete(w, s->doc[0].key, &err), 0);
+	forget(s, s->doc[0].key);
+	commit(w);
+	assert_folder_is(s);
+	assert_int_equal(words_merge_all(w, &err), 1);
+	words_writer_close(&w);
+	assert_int_equal(files_in(s->folder, ".words"), 0);
+}
+
+static void what_was_not_committed_is_given_up(void **state)
+{
+	struct shelf *s = *state;
+	struct err err;
+	struct words_writer *w = open_writer(s);
+	for (unsigned i = 0; i < 50; i++)
+		add(s, w, random_doc(s, i));
+	commit(w);
+	struct words_attr attr;
+	struct words_doc doc = text_doc("uncommitted", STR("word1"), &attr);
+	assert_int_equal(words_add(w, &doc, &err), 0);
+	assert_int_equal(words_delete(w, s->doc[0].key, &err), 0);
+	words_writer_close(&w);
+	assert_folder_is(s);
+	w = open_writer(s);
+	assert_int_equal(words_commit(w, &err), 1);
+	words_writer_close(&w);
+	assert_folder_is(s);
+}
+
+static void a_document_that_cannot_be_taken_changes_nothing(void **state)
+{
+	struct shelf *s = *state;
+	struct err err;
+	struct words_writer *w = open_writer(s);
+	add(s, w, random_doc(s, 1));
+	char *huge = mem_alloc(WORDS_DOC_MOST + 1);
+	struct words_attr attr;
+	struct words_doc doc = text_doc("key", (struct str){huge, WORDS_DOC_MOST + 1}, &attr);
+	assert_int_equal(words_add(w, &doc, &err), -1);
+	assert_int_equal(err.code, ERR_USAGE);
+	doc = text_doc("", STR("text"), &attr);
+	assert_int_equal(words_add(w, &doc, &err), -1);
+	assert_int_equal(err.code, ERR_USAGE);
+	doc.key = (struct str){huge, WORDS_KEY_MOST + 1};
+	assert_int_equal(words_add(w, &doc, &err), -1);
+	mem_free(&huge);
+	commit(w);
+	words_writer_close(&w);
+	assert_folder_is(s);
+}
+
+static void a_second_writer_is_told_that_it_is_busy(void **state)
+{
+	struct shelf *s = *state;
+	struct err err;
+	struct words_writer *w = open_writer(s), *other = NULL;
+	assert_int_equal(words_writer_open(&other, s->folder, NULL, &err), -1);
+	assert_int_equal(err.code, ERR_BUSY);
+	assert_null(other);
+	words_writer_close(&w);
+}
+
+static void a_reader_keeps_its_snapshot_until_it_refreshes(void **state)
+{
+	struct shelf *s = *state, then;
+	struct err err;
+	struct words_reader *r, *held;
+	struct words_writer *w = open_writer(s);
+	for (unsigned i = 0; i < 100; i++)
+		add(s, w, random_doc(s, i));
+	commit(w);
+	assert_int_equal(words_open(&r, s->folder, &err), 0);
+	assert_int_equal(words_refresh(&r, &err), 1);
+	held = words_hold(r);
+	then = *s;
+	for (unsigned round = 0; round < 3; round++) {
+		for (unsigned i = 0; i < 50; i++)
+			add(s, w, random_doc(s, below(150)));
+		commit(w);
+		assert_index_is(&then, held);
+		assert_int_equal(words_refresh(&r, &err), 0);
+		assert_index_is(s, r);
+		assert_int_equal(words_refresh(&r, &err), 1);
+	}
+	(void)words_merge_all(w, &err);
+	words_writer_close(&w);
+	assert_index_is(&then, held);
+	assert_index_is(s, r);
+	assert_int_equal(words_refresh(&r, &err), 0);
+	assert_index_is(s, r);
+	words_close(&held);
+	words_close(&r);
+}
+
+static void memory_that_is_used_up_gives_several_segments(void **state)
+{
+	struct shelf *s = *state;
+	struct err err;
+	struct words_writer *w = open_writer(s);
+	for (unsigned i = 0; files_in(s->folder, ".words") < 3; i++)
+		add(s, w, random_doc(s, below(2500)));
+	commit(w);
+	assert_folder_is(s);
+	struct words_reader *r;
+	assert_int_equal(words_open(&r, s->folder, &err), 0);
+	size_t n;
+	(void)words_parts(r, &n);
+	assert_in_range(n, 3, 4);
+	words_close(&r);
+	words_writer_close(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SHELF_TEST(an_empty_index_opens_and_has_nothing),
+		SHELF_TEST(random_documents_come_back_word_for_word),
+		SHELF_TEST(odd_documents_come_back),
+		SHELF_TEST(a_replaced_document_is_there_once),
+		SHELF_TEST(deleted_documents_are_gone_after_the_commit),
+		SHELF_TEST(an_index_of_which_all_is_deleted_is_empty),
+		SHELF_TEST(what_was_not_committed_is_given_up),
+		SHELF_TEST(a_document_that_cannot_be_taken_changes_nothing),
+		SHELF_TEST(a_second_writer_is_told_that_it_is_busy),
+		SHELF_TEST(a_reader_keeps_its_snapshot_until_it_refreshes),
+		SHELF_TEST(memory_that_is_used_up_gives_several_segments),
+	};
+	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);
+}

@@ -1,9 +1,9 @@
 /* Files of what is known of robots.txt that others wrote: as a whole, and as the payloads of sound
  * records, since no chance finds the sums. Whatever is in them, the cache opens, keeps nothing for
  * longer than a day, gives only rules that are some, and writes what it reads back the same. */
+#include "fetch/robots_cache.h"
 #include "base/record.h"
 #include "fetch/robots.h"
-#include "fetch/robots_cache.h"
 
 #include <stdio.h>
 #include <stdlib.h>

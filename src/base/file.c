@@ -196,6 +196,23 @@ int file_allocate(const struct file *f, uint64_t size, struct err *err)
 	return err_sys(err, "%s: allocation of %" PRIu64 " bytes", f->path, size);
 }
 
+int file_link(const char *from, const char *to, struct err *err)
+{
+	if (!FAULT_REFUSES("file.rename", to) && link(from, to) == 0)
+		return 0;
+	return errno == ENOENT ? 1 : err_sys(err, "%s: link as %s", from, to);
+}
+
+int file_name(const struct file *f, const char *path, struct err *err)
+{
+	char self[64];
+	snprintf(self, sizeof self, "/proc/self/fd/%d", f->fd);
+	if (!FAULT_REFUSES("file.rename", path) &&
+	    linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0)
+		return 0;
+	return errno == EEXIST ? 1 : err_sys(err, "%s: cannot be made", path);
+}
+
 int file_rename(const char *from, const char *to, struct err *err)
 {
 	if (FAULT_REFUSES("file.rename", from) || rename(from, to) != 0)
@@ -295,6 +312,21 @@ static int write_whole(const char *path, struct str bytes, mode_t mode, struct e
 		return -1;
 	}
 	return file_close(&f, err);
+}
+
+int file_point(const char *path, const char *to, struct err *err)
+{
+	char *beside = temporary_name(path);
+	(void)unlink(beside);
+	int rc = symlink(to, beside) == 0 ? 0 : err_sys(err, "%s: link to %s", path, to);
+	if (rc == 0)
+		rc = file_rename(beside, path, err);
+	if (rc < 0)
+		(void)unlink(beside);
+	else
+		rc = dir_sync_of(path, err);
+	mem_free(&beside);
+	return rc;
 }
 
 int file_replace(const char *path, struct str bytes, mode_t mode, struct err *err)

@@ -37,9 +37,16 @@ int file_direct(const struct file *f, bool on, struct err *err);
 /* A file without a name in a folder: it is gone when it is closed, also by a crash. */
 int file_temporary(struct file *ret, const char *folder, struct err *err);
 
+/* Gives a file that was opened with O_TMPFILE a name. 1: there is such a file, and nothing was
+ * done. */
+int file_name(const struct file *f, const char *path, struct err *err);
+
 /* By path. 1 where marked: it was not there. */
 int file_rename(const char *from, const char *to, struct err *err);
-int file_remove(const char *path, struct err *err);           /* 1 */
+int file_remove(const char *path, struct err *err);               /* 1 */
+int file_link(const char *from, const char *to, struct err *err); /* a second name; 1 */
+/* A symbolic link, made or replaced in one step; it names `to` as it is written. */
+int file_point(const char *path, const char *to, struct err *err);
 int dir_make(const char *path, mode_t mode, struct err *err); /* with its parents; fine if there */
 int dir_sync(const char *path, struct err *err);              /* the names in it are on disk */
 int dir_sync_of(const char *path, struct err *err);           /* the same for the folder it is in */

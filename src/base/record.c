@@ -263,6 +263,16 @@ int record_sync(struct record_writer *w, struct record_group *group, struct err 
 	return rc;
 }
 
+int record_flush(struct record_writer *w, struct err *err)
+{
+	pthread_mutex_lock(&w->lock);
+	int rc = make_ready(w, err);
+	if (rc == 0 && w->fill.n)
+		rc = flush(w, false, err);
+	pthread_mutex_unlock(&w->lock);
+	return rc;
+}
+
 int record_check(struct record_writer *w, const struct record_group *group, struct err *err)
 {
 	pthread_mutex_lock(&w->lock);

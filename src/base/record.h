@@ -52,7 +52,10 @@ int record_append(struct record_writer *w, struct str payload, struct record_gro
  * everybody whose records were among it is told so. (Some first records of a large group may have
  * become durable by an earlier sync, and stay.) The file takes new records at once. */
 int record_sync(struct record_writer *w, struct record_group *group, struct err *err);
-/* The same without waiting. 1: not yet. */
+/* Hands what was appended to the system, without making it durable: other processes can read it,
+ * and it outlives this one. Negative: as with record_sync(). */
+int record_flush(struct record_writer *w, struct err *err);
+/* As record_sync() without waiting. 1: not yet. */
 int record_check(struct record_writer *w, const struct record_group *group, struct err *err);
 
 uint64_t record_end(struct record_writer *w); /* a checkpoint: all that was appended lies before */

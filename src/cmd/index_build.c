@@ -167,6 +167,7 @@ static int take(void *ctx, const struct soif *doc, bool gone, struct err *err)
 	int rc = gone ? remove_doc(b, doc->url, err) : add(b, doc, err);
 	if (rc < 0 && err->code == ERR_USAGE) { /* only this one */
 		b->reading.rejected++;
+		b->reading.docs--;
 		(void)cmd_fail(b->call, err);
 		rc = 0;
 	}
@@ -245,8 +246,7 @@ static int run_build(const struct cmd_call *call)
 	progress(&b, true);
 	int code = rc < 0 ? cmd_fail(call, &err) : b.reading.rejected ? ERR_PARTLY : 0;
 	if (rc == 0)
-		fprintf(call->out, "%" PRIu64 " documents, %" PRIu64 " rejected\n",
-			b.reading.docs - MIN(b.reading.docs, b.reading.rejected),
+		fprintf(call->out, "%" PRIu64 " documents, %" PRIu64 " rejected\n", b.reading.docs,
 			b.reading.rejected);
 	words_writer_close(&b.words);
 	words_close(&b.before);

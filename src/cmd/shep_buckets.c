@@ -203,7 +203,7 @@ static const struct command train_command = {
 
 static const struct command *const subs[] = {
 	&list_command,  &get_command, &cat_command,   &insert_command, &delete_command,
-	&audit_command, &fix_command,     &quick_command, &shake_command,  &train_command,
+	&audit_command, &fix_command, &quick_command, &shake_command,  &train_command,
 };
 const struct command shep_buckets_command = {
 	.name = "buckets",

@@ -73,8 +73,11 @@ static void decode_iconv(struct charset_pieces *it, struct room *r)
 		int why = errno;
 		it->rest = str_from(it->rest, (size_t)(in - it->rest.p));
 		r->p = out;
-		if (rc != (size_t)-1)
+		if (rc != (size_t)-1) {
+			size_t held_n = (size_t)(r->end - r->p);
+			(void)iconv(l->cd, NULL, NULL, &r->p, &held_n); /* what it held back */
 			continue;
+		}
 		if (why == E2BIG)
 			return;
 		/* a byte that nothing begins with, or a character that the end cuts off */

@@ -5,7 +5,6 @@
 #include <emmintrin.h>
 #endif
 
-/* How many bytes at the start are ASCII. */
 size_t charset_ascii(const unsigned char *p, size_t n)
 {
 	size_t i = 0;
@@ -65,23 +64,33 @@ size_t charset_sequence(const unsigned char *p, size_t n, bool *ret_whole)
 	return have;
 }
 
+/* The character at p and those behind it that are not ASCII, up to `most` bytes. */
+static size_t valid_run(const unsigned char *p, size_t n, size_t most)
+{
+	size_t i = 0;
+	while (i < n && i < most && p[i] >= 0x80) {
+		bool whole;
+		size_t length = charset_sequence(p + i, n - i, &whole);
+		if (!whole)
+			return i;
+		i += length;
+	}
+	return i;
+}
+
 size_t charset_valid(struct str s)
 {
+	enum { RUN = 64 }; /* where blocks begin to pay */
 	const unsigned char *p = (const unsigned char *)s.p;
 	size_t i = 0;
 	while (i < s.n) {
-		if (p[i] < 0x80) {
-			i += charset_ascii(p + i, s.n - i);
-			continue;
-		}
-		/* two bytes at once: the alphabets of Europe */
-		if (p[i] >= 0xc2 && p[i] < 0xe0 && i + 1 < s.n && (p[i + 1] & 0xc0) == 0x80) {
-			i += 2;
-			continue;
-		}
-		bool whole;
-		size_t n = charset_sequence(p + i, s.n - i, &whole);
-		if (!whole)
+		i += charset_ascii(p + i, s.n - i);
+		if (i == s.n)
+			break;
+		size_t fast = charset_valid_blocks(p + i, s.n - i);
+		i += fast;
+		size_t n = valid_run(p + i, s.n - i, fast ? SIZE_MAX : RUN);
+		if (n == 0 && i < s.n && p[i] >= 0x80)
 			return i;
 		i += n;
 	}

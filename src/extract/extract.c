@@ -71,7 +71,7 @@ static void add_robots(struct str header, struct out *out)
 			buf_add_byte(&words, ',');
 		for (size_t i = 0; i < word.n; i++) {
 			char c = word.p[i];
-			if (c > ' ')
+			if (c > ' ' && c < 0x7f)
 				buf_add_byte(&words, c >= 'A' && c <= 'Z' ? (char)(c + 32) : c);
 		}
 	}

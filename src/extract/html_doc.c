@@ -4,14 +4,49 @@
 
 #include "base/hash.h"
 
+static uint64_t name_hash(enum html_element e, const struct html_tag *tag)
+{
+	return e == EL_OTHER ? hash64(tag->name) | 1 : 0;
+}
+
+static void hide(struct doc *d, enum html_element e, const struct html_tag *tag, bool inert)
+{
+	d->unseen = e;
+	d->unseen_name = name_hash(e, tag);
+	d->unseen_depth = 1;
+	d->unseen_foreign = d->nforeign;
+	d->inert = inert;
+}
+
+static void unhide(struct doc *d)
+{
+	d->unseen = EL_OTHER;
+	d->unseen_name = 0;
+	d->inert = false;
+}
+
+/* SVG and MathML, and HTML inside of SVG. */
+static bool is_foreign(enum html_element e)
+{
+	return e == EL_SVG || e == EL_MATH || e == EL_FOREIGNOBJECT;
+}
+
 static bool in_foreign(const struct doc *d)
 {
 	return d->nforeign && d->foreign[d->nforeign - 1] != EL_FOREIGNOBJECT;
 }
 
+static bool closes_itself(const struct doc *d, const struct html_tag *tag)
+{
+	return tag->self_closing && (d->xml || in_foreign(d));
+}
+
+/* What was hidden inside ends with it. */
 static void foreign_changed(struct doc *d)
 {
 	html_tokens_foreign(d->tokens, d->xml || in_foreign(d));
+	if (html_hidden(d) && d->nforeign < d->unseen_foreign)
+		unhide(d);
 }
 
 static void foreign_push(struct doc *d, enum html_element e)
@@ -39,26 +74,6 @@ static void foreign_leave(struct doc *d)
 	while (in_foreign(d))
 		d->nforeign--;
 	foreign_changed(d);
-}
-
-static uint64_t name_hash(enum html_element e, const struct html_tag *tag)
-{
-	return e == EL_OTHER ? hash64(tag->name) | 1 : 0;
-}
-
-static void hide(struct doc *d, enum html_element e, const struct html_tag *tag, bool inert)
-{
-	d->unseen = e;
-	d->unseen_name = name_hash(e, tag);
-	d->unseen_depth = 1;
-	d->inert = inert;
-}
-
-static void unhide(struct doc *d)
-{
-	d->unseen = EL_OTHER;
-	d->unseen_name = 0;
-	d->inert = false;
 }
 
 /* Where the end tag may be left out. Returns whether the tag still belongs to what is hidden. */
@@ -89,7 +104,7 @@ static bool hidden_tag(struct doc *d, enum html_element e, const struct html_tag
 			unhide(d);
 			return false;
 		}
-		if (!tag->end && !(d->xml && tag->self_closing))
+		if (!tag->end && !closes_itself(d, tag))
 			d->unseen_depth++;
 		else if (tag->end && --d->unseen_depth == 0)
 			unhide(d);
@@ -274,9 +289,9 @@ static enum html_state start_foreign(struct doc *d, enum html_element e, const s
 		html_gap(d, ' ');
 	if (tag->self_closing)
 		return HTML_DATA;
-	if (e == EL_SVG || e == EL_MATH || e == EL_FOREIGNOBJECT)
+	if (is_foreign(e))
 		foreign_push(d, e);
-	else if (unseen[e] || is_unseen(tag, e))
+	if (unseen[e] || is_unseen(tag, e))
 		hide(d, e, tag, true);
 	return HTML_DATA;
 }
@@ -284,28 +299,27 @@ static enum html_state start_foreign(struct doc *d, enum html_element e, const s
 static enum html_state start(struct doc *d, enum html_element e, const struct html_tag *tag)
 {
 	const struct html_element_info *info = &html_elements[e];
-	bool content = !(info->flags & HE_VOID) && !(d->xml && tag->self_closing);
+	bool empty = (info->flags & HE_VOID) || (tag->self_closing && (d->xml || is_foreign(e)));
 	gap_of(d, info);
 	if (says[e])
 		says[e](d, tag);
-	if (!content || is_shown_instead(d, e)) {
+	if (empty || is_shown_instead(d, e)) {
 		if (ends[e])
 			ends[e](d);
 		return HTML_DATA;
 	}
-	if (e == EL_SVG || e == EL_MATH) {
-		if (!tag->self_closing)
-			foreign_push(d, e);
-		return HTML_DATA;
-	}
-	if (begins[e])
-		begins[e](d, tag);
-	if (info->flags & HE_STRONG)
-		strong(d);
-	if (info->flags & HE_INERT)
+	if (is_foreign(e) && e != EL_FOREIGNOBJECT)
+		foreign_push(d, e);
+	if (info->flags & HE_INERT) {
 		hide(d, e, tag, true);
-	else if (is_unseen(tag, e))
+	} else if (is_unseen(tag, e)) {
 		hide(d, e, tag, false);
+	} else {
+		if (begins[e])
+			begins[e](d, tag);
+		if (info->flags & HE_STRONG)
+			strong(d);
+	}
 	return info->state;
 }
 
@@ -316,8 +330,6 @@ static void end(struct doc *d, enum html_element e)
 		ends[e](d);
 	if (html_elements[e].flags & HE_STRONG)
 		strong_end(d);
-	if (e == EL_SVG || e == EL_MATH || e == EL_FOREIGNOBJECT)
-		foreign_pop(d, e);
 }
 
 /* Inside of what is not seen links still lead somewhere, and scripts are still scripts. */
@@ -325,10 +337,12 @@ static enum html_state unseen_tag(struct doc *d, enum html_element e, const stru
 {
 	if (!d->inert && tag->end && e == EL_A)
 		html_link_anchor_end(d);
-	if (tag->end || (d->xml && tag->self_closing) || is_shown_instead(d, e))
-		return HTML_DATA;
-	if (!d->inert && says[e])
+	if (!d->inert && !tag->end && says[e])
 		says[e](d, tag);
+	if (tag->end || closes_itself(d, tag) || is_shown_instead(d, e))
+		return HTML_DATA;
+	if (is_foreign(e) && !tag->self_closing)
+		foreign_push(d, e);
 	return in_foreign(d) ? HTML_DATA : html_elements[e].state;
 }
 
@@ -337,11 +351,10 @@ static enum html_state on_tag(void *ctx, const struct html_tag *tag)
 	struct doc *d = ctx;
 	enum html_element e = html_element_of(tag->name);
 	d->ret->tokens++;
-	if (in_foreign(d) && !tag->end && (html_elements[e].flags & HE_LEAVES)) {
+	if (tag->end && is_foreign(e))
+		foreign_pop(d, e);
+	else if (!tag->end && in_foreign(d) && (html_elements[e].flags & HE_LEAVES))
 		foreign_leave(d);
-		if (d->inert)
-			unhide(d);
-	}
 	if (html_hidden(d) && hidden_tag(d, e, tag))
 		return unseen_tag(d, e, tag);
 	if (tag->end) {
@@ -358,7 +371,7 @@ static void on_text(void *ctx, struct str text)
 	if (html_hidden(d))
 		return;
 	if (d->in_title)
-		buf_add_str(&d->title, str_head(text, d->title.max - d->title.n));
+		buf_add_str(&d->title, head_of(text, d->title.max - d->title.n));
 	else
 		html_flow(d, text);
 }

@@ -35,8 +35,8 @@ struct doc {
 
 	/* What is not seen: the element, and how deep we are in others like it. */
 	enum html_element unseen;
-	uint64_t unseen_name; /* hash, of one that has no number */
-	unsigned unseen_depth;
+	uint64_t unseen_name;                  /* hash, of one that has no number */
+	unsigned unseen_depth, unseen_foreign; /* the latter: nforeign where it began */
 	bool inert;
 
 	enum html_element foreign[FOREIGN_MAX];
@@ -66,6 +66,16 @@ static inline struct str attr_of(const struct html_tag *tag, struct str name)
 		    memcmp(tag->attrs[i].name.p, name.p, name.n) == 0)
 			return tag->attrs[i].value;
 	return (struct str){0};
+}
+
+/* At most n bytes, and no character cut. */
+static inline struct str head_of(struct str s, size_t n)
+{
+	if (n >= s.n)
+		return s;
+	while (n && ((unsigned char)s.p[n] & 0xc0) == 0x80)
+		n--;
+	return str_head(s, n);
 }
 
 /* Text that comes now is not seen. */

@@ -94,7 +94,7 @@ static void set_label(struct doc *d, struct str text)
 {
 	buf_clear(&d->label);
 	if (text.p)
-		buf_add_str(&d->label, str_head(text, LABEL_MAX));
+		buf_add_str(&d->label, head_of(text, LABEL_MAX));
 }
 
 void html_link_anchor(struct doc *d, const struct html_tag *tag)

@@ -15,7 +15,7 @@ static void take_description(struct doc *d, struct str content)
 static void spare(struct buf *b, struct str content)
 {
 	if (b->n == 0)
-		buf_add_str(b, str_head(content, b->max));
+		buf_add_str(b, head_of(content, b->max));
 }
 
 static void take_spare_description(struct doc *d, struct str content)

@@ -30,23 +30,14 @@ static bool inside(const struct html_store *store, struct str s)
 	return store->p && s.p >= store->p && s.p + s.n <= store->p + store->n;
 }
 
-/* All slices of the token in the making; there is none beside them that could lie in a store. */
-static size_t parts(struct html_tokens *t, struct str *ret[5])
-{
-	ret[0] = &t->tag.name;
-	ret[1] = &t->doctype.name;
-	ret[2] = &t->doctype.public_id;
-	ret[3] = &t->doctype.system_id;
-	return 4;
-}
-
 typedef void part_fn(struct html_tokens *t, struct str *s, struct html_store *store, char *now);
 
+/* All slices of the token in the making; there is none beside them that could lie in a store. */
 static void each_part(struct html_tokens *t, part_fn *fn, struct html_store *store, char *now)
 {
-	struct str *few[5];
-	size_t n = parts(t, few);
-	for (size_t i = 0; i < n; i++)
+	struct str *const few[] = {&t->tag.name, &t->doctype.name, &t->doctype.public_id,
+				   &t->doctype.system_id};
+	for (size_t i = 0; i < ARRAY_LEN(few); i++)
 		fn(t, few[i], store, now);
 	for (size_t i = 0; i < t->tag.nattrs; i++) {
 		fn(t, &t->attrs[i].name, store, now);
@@ -326,9 +317,11 @@ static void run_block(struct html_tokens *t, const char *p, const char *end)
 		run(t, p, cr ? cr : end);
 		if (!cr)
 			return;
+		p = cr + 1;
+		if (p < end && *p == '\n')
+			continue; /* that one is taken */
 		run(t, "\n", &"\n"[1]);
 		t->after_cr = true;
-		p = cr + 1;
 	}
 }
 

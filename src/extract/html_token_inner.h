@@ -70,10 +70,9 @@ enum state {
 };
 
 enum {
-	REF_MAX =
-		33, /* & and the longest name that there is, without its semicolon: 32; one more */
-	WORD_MAX = 8,  /* of "DOCTYPE", "[CDATA[", "PUBLIC", "script" */
-	REPLACED_N = 3 /* bytes of U+FFFD */
+	REF_MAX = 33,   /* & and 32 letters: no name is as long without its semicolon */
+	WORD_MAX = 8,   /* of "DOCTYPE", "[CDATA[", "PUBLIC", "script" */
+	REPLACED_N = 3, /* bytes of U+FFFD */
 };
 #define REPLACED "\xef\xbf\xbd"
 
@@ -177,23 +176,25 @@ static inline void item_begin(struct html_tokens *t, const char *p, size_t max)
 	t->item_max = max;
 }
 
-/* Other bytes in the place of the one at p. */
-static inline void item_replace(struct html_tokens *t, const char *p, const char *by, size_t n)
+/* The letters from p on, in lower case; returns where the last of them is. */
+static inline const char *item_lower(struct html_tokens *t, const char *p, const char *end)
 {
+	char text[32];
+	size_t n = 0;
 	html_item_flush(t, p);
-	html_item_keep(t, by, n);
-	t->mark = p + 1;
+	for (; n < sizeof text && p + n < end && is(p[n], C_ALPHA); n++)
+		text[n] = lower(p[n]);
+	html_item_keep(t, text, n);
+	t->mark = p + n;
+	return p + n - 1;
 }
 
-static inline void item_lower(struct html_tokens *t, const char *p)
-{
-	char c = lower(*p);
-	item_replace(t, p, &c, 1);
-}
-
+/* U+FFFD in the place of the NUL at p. */
 static inline void item_nul(struct html_tokens *t, const char *p)
 {
-	item_replace(t, p, REPLACED, REPLACED_N);
+	html_item_flush(t, p);
+	html_item_keep(t, REPLACED, REPLACED_N);
+	t->mark = p + 1;
 }
 
 struct str html_item_cut(struct html_tokens *t, const char *p, size_t drop);

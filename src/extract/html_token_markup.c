@@ -207,7 +207,7 @@ const char *html_doctype_name(struct html_tokens *t, const char *p, const char *
 {
 	for (; p < end; p++) {
 		if (is(*p, C_UPPER))
-			item_lower(t, p);
+			p = item_lower(t, p, end);
 		else if (*p == 0)
 			item_nul(t, p);
 		else if (is(*p, C_SPACE) || *p == '>')

@@ -64,7 +64,7 @@ const char *html_tag_name(struct html_tokens *t, const char *p, const char *end)
 		if (!is(*p, C_NAME_END) || *p == '=')
 			continue;
 		if (is(*p, C_UPPER)) {
-			item_lower(t, p);
+			p = item_lower(t, p, end);
 		} else if (*p == 0) {
 			item_nul(t, p);
 		} else {
@@ -117,7 +117,7 @@ const char *html_name(struct html_tokens *t, const char *p, const char *end)
 		if (!is(*p, C_NAME_END))
 			continue;
 		if (is(*p, C_UPPER)) {
-			item_lower(t, p);
+			p = item_lower(t, p, end);
 		} else if (*p == 0) {
 			item_nul(t, p);
 		} else {

@@ -106,3 +106,15 @@ char *curl_memory_text(const char *text)
 	char *copy = curl_memory_alloc(n);
 	return copy ? memcpy(copy, text, n) : NULL;
 }
+
+void curl_memory_drop(void)
+{
+	for (size_t i = 0; i < SIZES; i++) {
+		for (union head *head = lists[i].first, *next; head; head = next) {
+			next = head->next;
+			free(head);
+		}
+		lists[i].first = NULL;
+		lists[i].bytes = 0;
+	}
+}

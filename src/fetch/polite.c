@@ -251,7 +251,7 @@ int polite_take(struct polite *p, const struct addr *a, const struct polite_rule
 		int64_t now_us, struct lease *ret, int64_t *ret_wait_us)
 {
 	struct lease l = {.server = addr_server(a)};
-	polite_say_ends(p);
+	polite_say_ends(p, now_us);
 	uint32_t group = group_of(p, &l.server);
 	ENSURE(now_us >= 0 && rule->delay_us >= 0 && rule->delay_us <= POLITE_RETRY_MAX_US);
 	if (!group_lock(p, group)) {
@@ -335,14 +335,14 @@ static void state_learn(struct state *s, enum outcome outcome, const struct leas
 		s->next_us = MAX(s->next_us, now_us + MIN(retry_after_us, POLITE_RETRY_MAX_US));
 }
 
-/* Its group is locked. */
-static void end_locked(struct polite *p, const struct polite_ending *end)
+/* Its group is locked. now_us: when it is said, at the earliest when it was. */
+static void end_locked(struct polite *p, const struct polite_ending *end, int64_t now_us)
 {
 	const struct lease *l = &end->lease;
 	struct polite_entry *e = p->entry + l->entry;
 	if (e->key != key_of(&l->server) || polite_family(e->meta) != family_of(&l->server))
 		return;
-	struct state s = state_read(p, e, end->now_us);
+	struct state s = state_read(p, e, now_us);
 	state_learn(&s, end->outcome, l, end->retry_after_us, end->now_us);
 	state_write(p, e, &s);
 	if (e->lease[l->place] == l->word)
@@ -350,13 +350,13 @@ static void end_locked(struct polite *p, const struct polite_ending *end)
 	FAULT("polite.end.freed");
 }
 
-void polite_say_ends(struct polite *p)
+void polite_say_ends(struct polite *p, int64_t now_us)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < p->nendings; i++) {
 		uint32_t group = p->ending[i].lease.entry / POLITE_GROUP;
 		if (polite_group_lock(p, group, 0)) {
-			end_locked(p, &p->ending[i]);
+			end_locked(p, &p->ending[i], MAX(now_us, p->ending[i].now_us));
 			polite_group_unlock(p, group);
 		} else {
 			p->ending[n++] = p->ending[i];
@@ -374,7 +374,7 @@ void polite_end(struct polite *p, struct lease *l, enum outcome outcome, int64_t
 		return;
 	l->word = 0;
 	if (lease_entry(p, &end.lease)) {
-		end_locked(p, &end);
+		end_locked(p, &end, now_us);
 		polite_group_unlock(p, end.lease.entry / POLITE_GROUP);
 		return;
 	}

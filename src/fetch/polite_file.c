@@ -301,7 +301,7 @@ void polite_close(struct polite **p)
 {
 	if (!*p)
 		return;
-	polite_say_ends(*p);
+	polite_say_ends(*p, 0);
 	mem_free(&(*p)->ending);
 	guard_free(&(*p)->guard);
 	if ((*p)->map)

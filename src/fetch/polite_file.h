@@ -88,8 +88,8 @@ struct polite_ending {
 	int64_t retry_after_us, now_us;
 };
 
-/* Says what could not be said before. */
-void polite_say_ends(struct polite *p);
+/* Says what could not be said before. now_us: 0: the time is not known. */
+void polite_say_ends(struct polite *p, int64_t now_us);
 
 /* Locks on bytes far behind the end of the file: the system takes them back from whoever dies. */
 enum polite_lock { POLITE_LOCK_HEAD, POLITE_LOCK_PROCESS };

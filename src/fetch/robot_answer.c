@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
-#define SENT_LATE_US US_PER_MS
+#define SENT_LATE_US (US_PER_MS / 10)
 
 void request_stop(struct request *q, enum outcome outcome, enum robot_cause cause)
 {
@@ -147,12 +147,12 @@ curl_socket_t answer_socket(void *ctx, curlsocktype purpose, struct curl_sockadd
 }
 
 /* Between what is noted down of a request and its first byte the system may have let others run:
- * where that may have been long enough to matter, the delay counts from here. */
+ * where that may have been half a percent of the delay, it counts from here. */
 void sent_by_now(struct robot *r, int64_t now_us)
 {
 	struct request *q = r->sending;
 	r->sending = NULL;
-	if (q && now_us - q->sent_us > SENT_LATE_US)
+	if (q && now_us - q->sent_us > MAX(SENT_LATE_US, q->job->rule.delay_us / 200))
 		(void)!polite_sent(r->parts.polite, &q->job->lease, now_us);
 }
 

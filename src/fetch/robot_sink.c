@@ -93,26 +93,16 @@ static int file_piece(struct robot_sink *s, struct str bytes, struct err *err)
 	return 0;
 }
 
-/* Gives the file without a name one. 1: there is such a file. */
-static int give_name(int fd, const char *path, struct err *err)
-{
-	char self[64];
-	snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
-	if (linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0)
-		return 0;
-	return errno == EEXIST ? 1 : err_sys(err, "%s: cannot be made", path);
-}
-
 /* Under its own name, or under that of a part, to be renamed over what is there. */
-static int name_file(struct robot_file_sink *f, int fd, struct err *err)
+static int name_file(struct robot_file_sink *f, const struct file *file, struct err *err)
 {
 	struct err ignored;
-	int rc = f->part ? 0 : give_name(fd, f->path, err);
+	int rc = f->part ? 0 : file_name(file, f->path, err);
 	if (rc <= 0)
 		return rc;
 	f->part = part_name(f);
 	(void)file_remove(f->part, &ignored);
-	rc = give_name(fd, f->part, err);
+	rc = file_name(file, f->part, err);
 	return rc == 1 ? err_set(err, ERR_SYSTEM, "%s: is in the way", f->part) : rc;
 }
 
@@ -123,9 +113,9 @@ static int file_end(struct robot_sink *s, bool is_complete, struct err *err)
 	int rc = 0;
 	if (f->fd < 0)
 		return 0;
-	if (is_complete)
-		rc = name_file(f, f->fd, err);
 	struct file file = {f->fd, mem_text(f->path)};
+	if (is_complete)
+		rc = name_file(f, &file, err);
 	CLEANUP(mem_free) char *part = f->part;
 	f->fd = -1;
 	f->part = NULL;

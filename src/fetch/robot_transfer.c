@@ -1,5 +1,6 @@
 /* Requests: libcurl's multi interface on our loop. libcurl calls back from inside its functions,
  * and there none of them may be called: callbacks only note down what is to be done. */
+#include "fetch/curl_memory.h"
 #include "fetch/robot_inner.h"
 
 #include <linux/tcp.h>
@@ -568,5 +569,6 @@ void transfers_free(struct robot *r)
 		mem_free(&s);
 	}
 	mem_free(&r->sock_of);
+	curl_memory_drop();
 	loop_timer_stop(&r->tick);
 }

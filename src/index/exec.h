@@ -49,9 +49,9 @@ struct exec_list {
 	uint32_t most;    /* a bound of all blocks; close once they were all looked at */
 	uint32_t *bounds; /* of all blocks then, else NULL */
 	uint32_t block;
-	uint32_t docs_block, tfs_block; /* that were decoded; NO_DOC: none */
-	uint32_t in_block, at;          /* postings of the decoded block; where the last find was */
-	uint32_t where;                 /* the posting whose positions are to be read */
+	uint32_t docs_block, tfs_block, scores_block; /* that were decoded; NO_DOC: none */
+	uint32_t in_block, at; /* postings of the decoded block; where the last find was */
+	uint32_t where;        /* the posting whose positions are to be read */
 	uint32_t docs[SEGMENT_BLOCK], tfs[SEGMENT_BLOCK], scores[SEGMENT_BLOCK];
 };
 
@@ -88,7 +88,7 @@ struct exec {
 	uint32_t need; /* a less score does not enter */
 	bool anyhow;   /* documents come in any order: an equal score may enter too */
 	uint64_t seen; /* matches */
-	bool stopped;  /* there were more, which nobody wants */
+	bool stopped;  /* there may be more matches, which nobody looked at */
 
 	/* the segment at hand */
 	size_t number;

@@ -137,7 +137,8 @@ static void pool_check(struct exec *e, struct all *a)
 		for (uint32_t i = at; i < to; i++)
 			chosen[order[i] / 64] |= UINT64_C(1) << order[i] % 64;
 		for (uint32_t w = 0; w < POOL / 64; w++)
-			for (uint64_t left = chosen[w]; left && !e->failed; left &= left - 1)
+			for (uint64_t left = chosen[w]; left && !e->failed && !exec_late(e);
+			     left &= left - 1)
 				check(e, a, w * 64 + (uint32_t)__builtin_ctzll(left));
 	}
 	p->n = 0;

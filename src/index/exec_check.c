@@ -2,6 +2,10 @@
  * the attribute, in the form that was asked for. */
 #include "index/exec.h"
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 struct place {
 	struct exec_list *list; /* over all attributes */
 	bool own;               /* the list is sought here, not by whoever asks */
@@ -180,22 +184,95 @@ static uint32_t gallop(const struct place *p, uint32_t at, uint32_t value)
 	return at;
 }
 
-/* Of the places where the phrase may begin those behind which the word stands where it must. */
-static void keep_word(struct exec_check *c, const struct place *p, uint32_t word)
+/* A position behind `at`. */
+static bool stands(const struct place *p, uint32_t at, uint32_t position)
 {
-	bool exact = c->leaf->node->exact, far = p->n / 8 > c->starts;
+	at = gallop(p, at, position);
+	return at < p->n && p->position[at] == position;
+}
+
+/* A long way from one to the next. */
+static uint32_t keep_far(struct exec_check *c, const struct place *p, uint32_t word)
+{
+	bool exact = c->leaf->node->exact;
 	uint32_t n = 0;
-	for (uint32_t i = 0, at = 0; i < c->starts && at < p->n;) {
-		uint32_t a = c->start[i] + word;
-		if (far)
-			at = gallop(p, at, a);
-		uint32_t b = at < p->n ? p->position[at] : UINT32_MAX;
+	for (uint32_t i = 0, at = 0; i < c->starts; i++) {
+		at = gallop(p, at, c->start[i] + word);
+		if (at == p->n)
+			break;
+		c->start[n] = c->start[i];
+		n += p->position[at] == c->start[i] + word && (!exact || p->forms[at] == p->form);
+	}
+	return n;
+}
+
+/* From place i and position `at` on; n are kept already. */
+static uint32_t keep_near(struct exec_check *c, const struct place *p, uint32_t word, uint32_t i,
+			  uint32_t at, uint32_t n)
+{
+	bool exact = c->leaf->node->exact;
+	while (i < c->starts && at < p->n) {
+		uint32_t a = c->start[i] + word, b = p->position[at];
 		c->start[n] = c->start[i];
 		n += a == b && (!exact || p->forms[at] == p->form);
 		i += a <= b;
 		at += b <= a;
 	}
-	c->starts = n;
+	return n;
+}
+
+#if defined(__SSE2__)
+/* As keep_near(), four by four: each of one side with each of the other, and the side whose last is
+ * less goes on. Forms are not looked at. */
+static uint32_t keep_fours(struct exec_check *c, const struct place *p, uint32_t word)
+{
+	uint32_t i = 0, at = 0, n = 0;
+	unsigned hit = 0; /* of the four places at hand, those that were found */
+	const __m128i offset = _mm_set1_epi32((int)word);
+	while (i + 4 <= c->starts && at + 4 <= p->n) {
+		__m128i a = _mm_loadu_si128((const __m128i *)(const void *)(c->start + i));
+		__m128i b = _mm_loadu_si128((const __m128i *)(const void *)(p->position + at));
+		a = _mm_add_epi32(a, offset);
+		uint32_t last_a = c->start[i + 3] + word, last_b = p->position[at + 3];
+		__m128i same = _mm_cmpeq_epi32(a, b);
+		same = _mm_or_si128(same, _mm_cmpeq_epi32(a, _mm_shuffle_epi32(b, 0x39)));
+		same = _mm_or_si128(same, _mm_cmpeq_epi32(a, _mm_shuffle_epi32(b, 0x4e)));
+		same = _mm_or_si128(same, _mm_cmpeq_epi32(a, _mm_shuffle_epi32(b, 0x93)));
+		hit |= (unsigned)_mm_movemask_ps(_mm_castsi128_ps(same));
+		if (hit && last_a <= last_b)
+			for (uint32_t k = 0; k < 4; k++) {
+				c->start[n] = c->start[i + k];
+				n += hit >> k & 1;
+			}
+		hit = last_a <= last_b ? 0 : hit;
+		i += last_a <= last_b ? 4 : 0;
+		at += last_b <= last_a ? 4 : 0;
+	}
+	for (; hit; i++, hit >>= 1) {
+		/* the four at hand: what was found is kept, what was not may be found yet */
+		if (hit & 1)
+			c->start[n++] = c->start[i];
+		else if (at < p->n && stands(p, at, c->start[i] + word))
+			c->start[n++] = c->start[i];
+	}
+	return keep_near(c, p, word, i, at, n);
+}
+#else
+static uint32_t keep_fours(struct exec_check *c, const struct place *p, uint32_t word)
+{
+	return keep_near(c, p, word, 0, 0, 0);
+}
+#endif
+
+/* Of the places where the phrase may begin those behind which the word stands where it must. */
+static void keep_word(struct exec_check *c, const struct place *p, uint32_t word)
+{
+	if (p->n / 8 > c->starts)
+		c->starts = keep_far(c, p, word);
+	else if (c->leaf->node->exact)
+		c->starts = keep_near(c, p, word, 0, 0, 0);
+	else
+		c->starts = keep_fours(c, p, word);
 }
 
 bool exec_check(struct exec *e, struct exec_check *c, uint32_t doc)

@@ -50,7 +50,7 @@ struct exec_list *exec_list_open(struct exec *e, uint32_t term, uint32_t times)
 	l->term = t;
 	l->weight = t->weight;
 	l->times = times;
-	l->docs_block = l->tfs_block = NO_DOC;
+	l->docs_block = l->tfs_block = l->scores_block = NO_DOC;
 	l->most = times * rank_bound(l->weight, SEGMENT_TF_MOST, e->norms.of[0]);
 	return l;
 }
@@ -119,8 +119,11 @@ bool exec_list_tfs(struct exec *e, struct exec_list *l)
 
 bool exec_list_scores(struct exec *e, struct exec_list *l)
 {
+	if (l->scores_block == l->block && l->docs_block == l->block)
+		return true;
 	if (!exec_list_docs(e, l) || !exec_list_tfs(e, l))
 		return false;
+	l->scores_block = l->block;
 	rank_scores(l->weight, l->docs, l->tfs, e->lengths, l->in_block, &e->norms, l->scores);
 	if (l->times > 1)
 		multiply(l->scores, SEGMENT_BLOCK, l->times);

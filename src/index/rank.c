@@ -19,20 +19,28 @@ float rank_weight(uint64_t docs, uint64_t df)
 	return (float)(MIN(idf, 24.0) * RANK_ONE);
 }
 
-/* Two passes, because the compiler makes vectors of the second. */
-__attribute__((optimize("O3"))) void rank_scores(float weight, const uint32_t doc[static 128],
-						 const uint32_t tf[static 128],
-						 const uint8_t *lengths, uint32_t n,
-						 const struct rank_norms *norms,
-						 uint32_t ret[static 128])
+typedef float floats __attribute__((vector_size(16)));
+typedef int32_t numbers __attribute__((vector_size(16)));
+
+/* The same operations as in rank_score(), four at a time: the same result. */
+void rank_scores(float weight, const uint32_t doc[static 128], const uint32_t tf[static 128],
+		 const uint8_t *lengths, uint32_t n, const struct rank_norms *norms,
+		 uint32_t ret[static 128])
 {
 	float norm[128];
 	for (uint32_t i = 0; i < n; i++)
 		norm[i] = norms->of[lengths[doc[i]]];
 	for (uint32_t i = n; i < 128; i++)
 		norm[i] = 1;
-	for (uint32_t i = 0; i < 128; i++)
-		ret[i] = rank_score(weight, tf[i], norm[i]);
+	for (uint32_t i = 0; i < 128; i += 4) {
+		numbers count;
+		floats tfs, length;
+		memcpy(&count, tf + i, sizeof count);
+		memcpy(&length, norm + i, sizeof length);
+		tfs = __builtin_convertvector(count, floats);
+		count = __builtin_convertvector(weight * tfs / (tfs + length), numbers);
+		memcpy(ret + i, &count, sizeof count);
+	}
 }
 
 uint32_t rank_bounds(float weight, const uint8_t *pairs, uint32_t n, const struct rank_norms *norms,

@@ -71,13 +71,14 @@ static int open_segment(struct exec *e, size_t number)
 	return segment_lengths(e->segment, &e->lengths, e->err);
 }
 
-/* The quickest way that fits. Only by rank is anything passed over. */
+/* The quickest way that fits. Only by rank is anything passed over, once there are enough. */
 static void run_segment(struct exec *e)
 {
 	if (e->query->order == QUERY_BY_RANK && e->keep &&
 	    (exec_one_run(e, e->root) || exec_and_run(e, e->root) || exec_or_run(e, e->root)))
-		return;
-	exec_tree_run(e, e->root);
+		e->stopped |= exec_best_count(&e->best) == e->keep;
+	else
+		exec_tree_run(e, e->root);
 }
 
 static int run(struct exec *e)
@@ -119,6 +120,7 @@ static int count_all(struct exec *e, uint64_t *ret)
 	count.query = &query;
 	count.best = (struct exec_best){0};
 	count.base = count.seen = count.keep = count.need = 0;
+	count.stopped = false;
 	count.lists = count.lists_room = 0;
 	int rc = run(&count);
 	exec_lists_close(&count);
@@ -130,8 +132,7 @@ static int count_all(struct exec *e, uint64_t *ret)
 static int total(struct exec *e, struct hits *ret)
 {
 	ret->total = e->seen;
-	ret->total_exact =
-		!e->cut && (e->need == 0 || e->query->order != QUERY_BY_RANK) && !e->stopped;
+	ret->total_exact = !e->cut && !e->stopped;
 	if (ret->total_exact)
 		return 0;
 	if (counted(e, &ret->total)) {

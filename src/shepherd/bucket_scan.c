@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 /* Larger than elsewhere: on a busy machine each piece waits for two threads to get their turn. */
-enum { PIECE = 4 << 20 };
+enum { PIECE = 2 << 20 };
 
 struct bucket_scanner {
 	struct file file; /* of its own, since it is read past the page cache */
@@ -41,7 +41,7 @@ int bucket_resync(const struct file *f, unsigned shift, uint64_t from, uint64_t 
 		  struct err *err)
 {
 	uint64_t align = UINT64_C(1) << shift, end = to / align * align;
-	char *piece = mem_alloc(PIECE);
+	char *piece = mem_resize(NULL, PIECE);
 	size_t n = 0;
 	int rc = 0;
 	*ret = to;
@@ -63,8 +63,11 @@ int bucket_resync(const struct file *f, unsigned shift, uint64_t from, uint64_t 
 
 static int start(struct bucket_scanner *s, struct err *err)
 {
-	int direct = file_direct(&s->file, true, err);
-	if (direct < 0 || stream_open_part(&s->in, &s->file, s->at, s->end - s->at, NULL, err) < 0)
+	uint64_t blocks = (s->end - s->at) / STREAM_BLOCK + 1;
+	struct stream_options options = {
+		.piece = (size_t)MIN(blocks * STREAM_BLOCK, (uint64_t)PIECE)};
+	if (file_direct(&s->file, true, err) < 0 ||
+	    stream_open_part(&s->in, &s->file, s->at, s->end - s->at, &options, err) < 0)
 		return -1;
 	s->reading = true;
 	return 0;
@@ -129,6 +132,8 @@ static int skip(struct bucket_scan *scan, uint64_t hint, const char *why, struct
 	if (!hint || (hint != s->end && !whole_at(&s->file, s->shift, hint, s->end)))
 		if (bucket_resync(&s->file, s->shift, at + align, s->end, &next, err) < 0)
 			return -1;
+	if (hint && next == s->end)
+		next = hint; /* what comes there is told next, or torn */
 	s->at = next;
 	if (next == s->end && !hint && !s->bounded) {
 		scan->torn = true;

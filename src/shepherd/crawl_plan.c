@@ -7,8 +7,9 @@
 /* Cycles in which a site may be busy with what was planned for it once. */
 enum { SITE_SLACK = 2, SITE_LEAST = 16 };
 
-/* New pages go before old ones, those that were given by hand before all. */
-enum { PRIORITY_HAND = 3, PRIORITY_NEW = 2, PRIORITY_OLD = 1 };
+/* New pages go before old ones, those that were given by hand before all; what failed waits behind,
+ * so that the pauses after trouble hold nobody else up. */
+enum { PRIORITY_HAND = 3, PRIORITY_NEW = 2, PRIORITY_OLD = 1, PRIORITY_FAILED = 0 };
 
 struct planning {
 	const struct crawl_conf *conf;
@@ -71,9 +72,10 @@ static uint32_t due_of(const struct planning *p, const struct index_item *item)
 
 static uint32_t priority_of(const struct planning *p, const struct index_item *item, uint32_t due_s)
 {
-	uint32_t class = item->type == ITEM_GATHERED  ? PRIORITY_OLD
-			 : item->flags & ITEM_INITIAL ? PRIORITY_HAND
-						      : PRIORITY_NEW;
+	uint32_t class = item->retry                   ? PRIORITY_FAILED
+			 : item->type == ITEM_GATHERED ? PRIORITY_OLD
+			 : item->flags & ITEM_INITIAL  ? PRIORITY_HAND
+						       : PRIORITY_NEW;
 	uint32_t age_s = due_s ? p->now_s - due_s
 			       : p->now_s - MIN(p->now_s, (uint32_t)item->since_day * 86400);
 	return class << 28 | (uint32_t)(item->weight & 0xf0) << 20 | MIN(age_s / 16, 0xffffff);

@@ -138,7 +138,9 @@ static int copy_since(struct record_reader *in, int64_t before_us, struct gone_w
 				return -1;
 		}
 	}
-	if (rc < 0 || gone_flush(out, &group, err) < 0)
+	/* behind damage nothing can be read: what is before it is kept, and the new file is sound
+	 */
+	if ((rc < 0 && err->code != ERR_DAMAGED) || gone_flush(out, &group, err) < 0)
 		return -1;
 	return record_sync(out->records, &group, err);
 }
@@ -179,5 +181,13 @@ static int print_entries(struct str payload, struct buf *out, struct err *err)
 	return 0;
 }
 
-ENTRIES_FORMAT(gone_format, "gone", "GARNERGN", &gone_kind, print_entries,
-	       "URLs that the crawl has forgotten, when and why")
+ENTRIES_FUNCTIONS(gone_file, &gone_kind, print_entries)
+
+const struct format gone_format = {
+	.name = "gone",
+	.magic = "GARNERGN",
+	.version = 1,
+	.help = "URLs that the crawl has forgotten, when and why",
+	.print = gone_file_print,
+	.verify = gone_file_verify,
+};

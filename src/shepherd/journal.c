@@ -231,9 +231,35 @@ static int print_change(struct str payload, struct buf *out, struct err *err)
 	return 0;
 }
 
-ENTRIES_FORMAT(journal_format, "journal", "GARNERJN", &journal_kind, print_journal,
-	       "what became of the URLs that a cycle of the crawl tried")
-ENTRIES_FORMAT(contrib_format, "contrib", "GARNERCB", &contrib_kind, print_contrib,
-	       "URLs that were found on pages of the crawl")
-ENTRIES_FORMAT(changes_format, "changes", "GARNERCH", &changes_kind, print_change,
-	       "what the modules of the crawl did to URLs, and why")
+ENTRIES_FUNCTIONS(journal_file, &journal_kind, print_journal)
+
+const struct format journal_format = {
+	.name = "journal",
+	.magic = "GARNERJN",
+	.version = 1,
+	.help = "what became of the URLs that a cycle of the crawl tried",
+	.print = journal_file_print,
+	.verify = journal_file_verify,
+};
+
+ENTRIES_FUNCTIONS(contrib_file, &contrib_kind, print_contrib)
+
+const struct format contrib_format = {
+	.name = "contrib",
+	.magic = "GARNERCB",
+	.version = 1,
+	.help = "URLs that were found on pages of the crawl",
+	.print = contrib_file_print,
+	.verify = contrib_file_verify,
+};
+
+ENTRIES_FUNCTIONS(changes_file, &changes_kind, print_change)
+
+const struct format changes_format = {
+	.name = "changes",
+	.magic = "GARNERCH",
+	.version = 1,
+	.help = "what the modules of the crawl did to URLs, and why",
+	.print = changes_file_print,
+	.verify = changes_file_verify,
+};

@@ -12,9 +12,10 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-enum { TOLD_MOST = 1 << 20 };
+enum { TOLD_MOST = 1 << 20, VERIFY_GONE = 64 << 20 };
 
 static void tell(struct recovery *r, const char *fmt, va_list args)
 {
@@ -82,6 +83,22 @@ static int sweep(struct recovering *x, struct err *err)
 				     : 0;
 	dir_done(&d);
 	return rc;
+}
+
+/* The log of forgotten URLs: what is damaged is set aside for whoever wants to look at it. */
+static int check_gone(struct recovering *x, struct err *err)
+{
+	struct stat st;
+	char *path = states_path(x->s, &x->arena, "gone");
+	if (stat(path, &st) != 0)
+		return 0;
+	int rc = 0;
+	if (st.st_size <= VERIFY_GONE)
+		rc = gone_format.verify(path, err);
+	if (rc == 0 || err->code != ERR_DAMAGED)
+		return rc;
+	recovery_damage(x->r, "%s; it is kept as gone.damaged", err->msg);
+	return file_rename(path, states_path(x->s, &x->arena, "gone.damaged"), err);
 }
 
 /* Notes that are damaged */
@@ -245,12 +262,11 @@ static int cork_again(struct recovering *x, struct state **st, struct err *err)
 		char *from = arena_printf(&x->arena, "%s/state/%s/%s", x->s->folder,
 					  (*st)->params.from, file[i]);
 		char *beside = arena_printf(&x->arena, "%s/.%s.again", (*st)->folder, file[i]);
-		if (access(from, F_OK) != 0)
-			continue;
-		if (file_remove(beside, err) < 0)
+		int rc_link = file_remove(beside, err) < 0 ? -1 : file_link(from, beside, err);
+		if (rc_link < 0)
 			return -1;
-		if (link(from, beside) != 0)
-			return err_sys(err, "%s: link as %s", from, beside);
+		if (rc_link == 1)
+			continue; /* it is gone, and nothing better is known */
 		/* where both are the same file already, rename leaves the name beside */
 		if (file_rename(beside, state_path(*st, &x->arena, file[i]), err) < 0 ||
 		    file_remove(beside, err) < 0)
@@ -326,31 +342,34 @@ static int open_newest(struct recovering *x, struct state **ret, struct err *err
 		return rc;
 	recovery_damage(x->r, "%s", err->msg);
 	char *folder = arena_printf(&x->arena, "%s/state/%s", x->s->folder, newest(x)->name);
-	if (file_rename(arena_printf(&x->arena, "%s/checkpoints", folder),
-			arena_printf(&x->arena, "%s/checkpoints.damaged", folder), err) < 0 ||
+	if (file_remove(arena_printf(&x->arena, "%s/checkpoints", folder), err) < 0 ||
+	    file_remove(arena_printf(&x->arena, "%s/last", folder), err) < 0 ||
 	    (!phase_is_done(newest(x)->phase) && control_write(folder, PHASE_RECOVER, err) < 0))
 		return -1;
 	return state_open(ret, x->s, newest(x)->name, err);
 }
 
-/* A log or a copy of checkpoints that is behind or damaged is written again from the other. */
+/* Where the log of checkpoints and the last one are not both there and the same, they are written
+ * again. `last` is written in place, so a crash may spoil it; the log is damaged by nothing else.
+ */
 static int mend_checkpoints(struct recovering *x, struct state *st, struct err *err)
 {
-	struct checkpoint c;
-	struct err why;
+	struct checkpoint noted, shown;
+	struct err why = {0};
 	char *log = state_path(st, &x->arena, "checkpoints");
-	char *copy = state_path(st, &x->arena, "visible");
+	char *last = state_path(st, &x->arena, "last");
 	if (!st->has_last)
 		return 0;
-	bool bad_log = checkpoints_format.verify(log, &why) < 0;
-	if (bad_log)
-		recovery_damage(x->r, "%s", why.msg);
-	bool bad_copy = checkpoint_visible(st->folder, &c, &why) != 0;
-	if (bad_copy && access(copy, F_OK) == 0) /* it is written in place: a crash may do that */
+	int in_last = checkpoint_noted(st->folder, &noted, &why);
+	if (in_last < 0)
 		recovery_tell(x->r, "%s; written again", why.msg);
-	if (!bad_log && access(log, F_OK) == 0 && !bad_copy && c.time_us >= st->last.time_us)
+	int in_log = checkpoint_shown(st->folder, &shown, &why);
+	if (in_log < 0)
+		recovery_damage(x->r, "%s", why.msg);
+	if (in_log == 0 && in_last == 0 && shown.number == noted.number)
 		return 0;
-	if ((bad_log && file_remove(log, err) < 0) || (bad_copy && file_remove(copy, err) < 0))
+	if ((in_log && file_remove(log, err) < 0) || (in_last && file_remove(last, err) < 0) ||
+	    checkpoint_open(&st->notes, st->folder, err) < 0)
 		return -1;
 	return state_note_again(st, err);
 }
@@ -433,7 +452,8 @@ static int build_first(struct recovering *x, struct err *err)
 
 static int recover(struct recovering *x, struct err *err)
 {
-	if (sweep(x, err) < 0 || list_again(x, err) < 0 || check_order(x, err) < 0)
+	if (sweep(x, err) < 0 || check_gone(x, err) < 0 || list_again(x, err) < 0 ||
+	    check_order(x, err) < 0)
 		return -1;
 	if (x->n && by_phase(x, err) < 0)
 		return -1;

@@ -158,7 +158,7 @@ static int take_buckets(struct building *b, struct err *err)
 		return -1;
 	while ((rc = bucket_scan_next(&scan, &bucket, err)) != 1) {
 		struct arena_mark mark = arena_mark(&b->arena);
-		if (rc < 0 && err->code != ERR_DAMAGED)
+		if (rc < 0 && !scan.passed)
 			break;
 		if (rc < 0 && bad++ < LINES)
 			recovery_damage(b->r, "%s", err->msg);

@@ -42,7 +42,7 @@ static int load(struct state *st, struct err *err)
 	/* who only reads an open state sees what is shown to followers, no more */
 	rc = st->s->write || phase_is_done(st->phase)
 		     ? checkpoint_last(st->folder, &st->last, err)
-		     : checkpoint_visible(st->folder, &st->last, err);
+		     : checkpoint_shown(st->folder, &st->last, err);
 	st->has_last = rc == 0;
 	return rc < 0 ? rc : 0;
 }
@@ -63,7 +63,7 @@ int state_open(struct state **ret, struct states *s, const char *name, struct er
 	struct state *st = mem_alloc(sizeof *st);
 	*st = (struct state){.s = s,
 			     .folder = mem_text(folder),
-			     .visible = FILE_INIT,
+			     .notes = CHECKPOINT_NOTES_INIT,
 			     .scratch = BUF_INIT(1 << 20)};
 	memcpy(st->name, found, STATE_NAME);
 	rc = load(st, err);

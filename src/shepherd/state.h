@@ -4,7 +4,7 @@
  *	index        every URL (url_index.h)       sites        every site (sites.h)
  *	plan         what to gather (plan.h)       journal      what came of it (journal.h)
  *	contrib      URLs found (journal.h)        changes      what modules did (journal.h)
- *	checkpoints  lengths that belong together  visible      the last of them, for followers
+ *	checkpoints  lengths that belong together  last         the last of them
  * Work goes on in a clone, which shares index and sites by hard links: nothing is overwritten, a
  * new index is written beside and renamed. Exactly one state is open, the newest; all before it are
  * closed or corked. The links `closed` and `current` name the newest closed and the newest state.
@@ -129,6 +129,7 @@ int state_gone(struct state *st, const struct gone *g, struct err *err);
 
 /* Lengths that belong together: all before them is durable. */
 struct checkpoint {
+	uint64_t number; /* from 1 on in each state */
 	int64_t time_us;
 	uint64_t objects, journal, contrib, changes, gone;
 };
@@ -150,5 +151,5 @@ int state_read(struct state *st, const char *file, struct record_reader **ret, s
 int state_contrib_at(struct state *st, uint64_t place, struct contrib *ret, struct err *err);
 
 extern const struct record_kind checkpoints_kind;
-extern const struct format control_format, params_format, checkpoints_format, visible_format,
+extern const struct format control_format, params_format, checkpoints_format, last_format,
 	lock_format;

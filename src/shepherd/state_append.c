@@ -1,11 +1,7 @@
 /* What grows while a state is open, and the checkpoints that hold it together. */
-#include "base/clock.h"
-#include "base/cursor.h"
 #include "base/fault.h"
 #include "base/file.h"
-#include "base/hash.h"
 #include "shepherd/bucket.h"
-#include "shepherd/entries.h"
 #include "shepherd/state_inner.h"
 
 #include <errno.h>
@@ -14,10 +10,8 @@
 #include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-enum { CHECKPOINT = 48, VISIBLE = FORMAT_MAGIC + 8 + CHECKPOINT, COPY_PIECE = 1 << 20 };
-#define VISIBLE_MAGIC "GARNERVI"
+enum { COPY_PIECE = 1 << 20 };
 
 const struct appended_file appended_files[APPENDS] = {
 	[APPEND_JOURNAL] = {"journal", &journal_kind},
@@ -25,123 +19,10 @@ const struct appended_file appended_files[APPENDS] = {
 	[APPEND_CHANGES] = {"changes", &changes_kind},
 };
 
-const struct record_kind checkpoints_kind = {.magic = "GARNERCK", .version = 1, .most = CHECKPOINT};
-
 static uint64_t *length_of(struct checkpoint *c, enum appended which)
 {
 	uint64_t *const of[APPENDS] = {&c->journal, &c->contrib, &c->changes};
 	return of[which];
-}
-
-/* Checkpoints as records */
-
-static void write_checkpoint(const struct checkpoint *c, struct buf *out)
-{
-	put_u64le(out, (uint64_t)c->time_us);
-	put_u64le(out, c->objects);
-	put_u64le(out, c->journal);
-	put_u64le(out, c->contrib);
-	put_u64le(out, c->changes);
-	put_u64le(out, c->gone);
-}
-
-int checkpoint_read(struct str payload, struct checkpoint *ret, struct err *err)
-{
-	struct reader r = reader_of(payload);
-	struct checkpoint c = {.time_us = (int64_t)reader_u64le(&r)};
-	c.objects = reader_u64le(&r);
-	c.journal = reader_u64le(&r);
-	c.contrib = reader_u64le(&r);
-	c.changes = reader_u64le(&r);
-	c.gone = reader_u64le(&r);
-	if (r.bad || reader_left(&r))
-		return err_set(err, ERR_DAMAGED, "not a checkpoint: %zu bytes", payload.n);
-	*ret = c;
-	return 0;
-}
-
-/* The log of all of them. 1: none. */
-static int last_in_log(const char *folder, struct checkpoint *ret, struct err *err)
-{
-	char path[PATH_MAX];
-	struct record_reader *r = NULL;
-	struct record record;
-	bool any = false;
-	snprintf(path, sizeof path, "%s/checkpoints", folder);
-	int rc = record_reader_open(&r, path, &checkpoints_kind, err);
-	while (rc == 0 && (rc = record_next(r, &record, err)) == 0) {
-		rc = checkpoint_read(record.payload, ret, err);
-		any = true;
-	}
-	record_reader_free(&r);
-	return rc < 0 ? rc : !any;
-}
-
-static int read_visible(const char *path, struct checkpoint *ret, struct err *err)
-{
-	CLEANUP(buf_free) struct buf b = BUF_INIT(VISIBLE);
-	int rc = file_slurp(path, &b, err);
-	if (rc != 0 || b.n == 0) /* made, not written yet */
-		return rc < 0 ? -1 : 1;
-	struct reader r = reader_of(buf_str(&b));
-	bool ours = str_is(reader_bytes(&r, FORMAT_MAGIC), VISIBLE_MAGIC) && reader_u32le(&r) == 1;
-	uint32_t crc = reader_u32le(&r);
-	struct str payload = reader_bytes(&r, CHECKPOINT);
-	if (!ours || r.bad || crc != crc32c(0, payload.p, payload.n))
-		return err_set(err, ERR_DAMAGED, "%s: damaged, its checksum does not fit", path);
-	return checkpoint_read(payload, ret, err);
-}
-
-/* Who reads may come just while it is written. */
-int checkpoint_visible(const char *folder, struct checkpoint *ret, struct err *err)
-{
-	enum { TRIES = 5, PAUSE_US = 200 };
-	char path[PATH_MAX];
-	int rc = -1;
-	snprintf(path, sizeof path, "%s/visible", folder);
-	for (int i = 0; i < TRIES && rc < 0; i++) {
-		if (i)
-			usleep(PAUSE_US << i);
-		rc = read_visible(path, ret, err);
-		if (rc < 0 && err->code != ERR_DAMAGED)
-			break;
-	}
-	return rc;
-}
-
-/* Either is enough: one that is damaged or behind the other does not count. */
-int checkpoint_last(const char *folder, struct checkpoint *ret, struct err *err)
-{
-	struct checkpoint log, visible;
-	struct err ignored;
-	int in_log = last_in_log(folder, &log, err);
-	int seen = checkpoint_visible(folder, &visible, in_log < 0 ? &ignored : err);
-	if (in_log == 0 && (seen != 0 || log.time_us >= visible.time_us))
-		*ret = log;
-	else if (seen == 0)
-		*ret = visible;
-	else
-		return in_log < 0 ? in_log : seen;
-	return 0;
-}
-
-static int show(struct state *st, const struct checkpoint *c, struct err *err)
-{
-	char path[PATH_MAX];
-	struct buf b = BUF_INIT(VISIBLE), payload = BUF_INIT(CHECKPOINT);
-	write_checkpoint(c, &payload);
-	buf_add_text(&b, VISIBLE_MAGIC);
-	put_u32le(&b, 1);
-	put_u32le(&b, crc32c(0, payload.p, payload.n));
-	buf_add_str(&b, buf_str(&payload));
-	snprintf(path, sizeof path, "%s/visible", st->folder);
-	int rc = st->visible.fd >= 0 ? 0
-				     : file_open(&st->visible, path, O_RDWR | O_CREAT, 0644, err);
-	if (rc == 0)
-		rc = file_write(&st->visible, b.p, b.n, 0, err);
-	buf_free(&payload);
-	buf_free(&b);
-	return rc;
 }
 
 int state_last_checkpoint(const struct state *st, struct checkpoint *ret, struct err *err)
@@ -272,11 +153,8 @@ int state_end_appends(struct state *st, bool sync, struct err *err)
 		st->group[i] = (struct record_group){0};
 	}
 	if (sync && rc == 0)
-		rc = record_close(&st->checkpoints, err);
-	record_drop(&st->checkpoints);
-	if (sync && rc == 0 && st->visible.fd >= 0)
-		rc = file_sync(&st->visible, err);
-	file_drop(&st->visible);
+		rc = checkpoint_close(&st->notes, err);
+	checkpoint_drop(&st->notes);
 	gone_drop(&st->gone);
 	st->gone_group = (struct record_group){0};
 	record_reader_free(&st->contrib_in);
@@ -338,6 +216,10 @@ static int sync_all(struct state *st, struct buckets *buckets, struct checkpoint
 		add_sync(&l,
 			 (struct syncing){.w = gone_records(st->gone), .group = &st->gone_group},
 			 &c->gone);
+	/* all is written before anything is synced: the file system then has one commit to make */
+	for (size_t i = 0; i < l.n; i++)
+		if (l.syncing[i].w && record_flush(l.syncing[i].w, err) < 0)
+			return -1;
 	if (!st->pool)
 		st->pool = sync_pool_new();
 	FAULT("state.checkpoint.sync");
@@ -348,40 +230,29 @@ static int sync_all(struct state *st, struct buckets *buckets, struct checkpoint
 	return 0;
 }
 
-static int note_checkpoint(struct state *st, const struct checkpoint *c, struct err *err)
-{
-	struct record_group group = {0};
-	char path[PATH_MAX];
-	snprintf(path, sizeof path, "%s/checkpoints", st->folder);
-	buf_clear(&st->scratch);
-	write_checkpoint(c, &st->scratch);
-	if (!st->checkpoints &&
-	    record_open(&st->checkpoints, path, &checkpoints_kind, 0644, NULL, err) < 0)
-		return -1;
-	if (record_append(st->checkpoints, buf_str(&st->scratch), &group, NULL, err) < 0)
-		return -1;
-	return record_sync(st->checkpoints, &group, err);
-}
-
 int state_checkpoint(struct state *st, struct buckets *buckets, int64_t now_us, struct err *err)
 {
 	struct checkpoint c = st->last;
 	c.time_us = now_us;
-	if (writable(st, err) < 0 || (st->gone && gone_flush(st->gone, &st->gone_group, err) < 0) ||
+	c.number++;
+	if (writable(st, err) < 0 || checkpoint_open(&st->notes, st->folder, err) < 0 ||
+	    (st->gone && gone_flush(st->gone, &st->gone_group, err) < 0) ||
 	    sync_all(st, buckets, &c, err) < 0)
 		return -1;
 	FAULT("state.checkpoint.note");
-	if (note_checkpoint(st, &c, err) < 0)
+	if (checkpoint_note(&st->notes, &c, err) < 0)
 		return -1;
-	FAULT("state.checkpoint.noted");
 	st->last = c;
 	st->has_last = true;
-	return show(st, &c, err); /* now that it is durable, followers may see it */
+	FAULT("state.checkpoint.noted");
+	return checkpoint_show(&st->notes, &c, err);
 }
 
 int state_note_again(struct state *st, struct err *err)
 {
-	return note_checkpoint(st, &st->last, err) < 0 ? -1 : show(st, &st->last, err);
+	return checkpoint_note(&st->notes, &st->last, err) < 0
+		       ? -1
+		       : checkpoint_show(&st->notes, &st->last, err);
 }
 
 /* Rolling back */
@@ -435,6 +306,18 @@ static bool shared(const char *path)
 	return stat(path, &st) == 0 && st.st_nlink > 1;
 }
 
+/* What is lost of the log of forgotten URLs is no reason not to go on. */
+static int cut_gone(struct state *st, struct err *err)
+{
+	char path[PATH_MAX];
+	struct stat found;
+	uint64_t length = MAX(st->last.gone, (uint64_t)RECORD_HEADER);
+	snprintf(path, sizeof path, "%s/gone", st->s->folder);
+	if (stat(path, &found) != 0 || (uint64_t)found.st_size < length)
+		return 0;
+	return cut(path, &gone_kind, length, err);
+}
+
 int state_rollback(struct state *st, struct err *err)
 {
 	char path[PATH_MAX];
@@ -448,8 +331,7 @@ int state_rollback(struct state *st, struct err *err)
 		    cut(path, appended_files[i].kind, *length_of(c, (enum appended)i), err) < 0)
 			return -1;
 	}
-	snprintf(path, sizeof path, "%s/gone", st->s->folder);
-	if (cut(path, &gone_kind, MAX(c->gone, (uint64_t)RECORD_HEADER), err) < 0)
+	if (cut_gone(st, err) < 0)
 		return -1;
 	FAULT("state.rollback.objects");
 	snprintf(path, sizeof path, "%s/objects", st->s->folder);
@@ -492,55 +374,3 @@ int state_contrib_at(struct state *st, uint64_t place, struct contrib *ret, stru
 			     place);
 	return rc < 0 ? rc : contrib_read(record.payload, ret, err);
 }
-
-static int print_checkpoint(struct str payload, struct buf *out, struct err *err)
-{
-	struct checkpoint c;
-	if (checkpoint_read(payload, &c, err) < 0)
-		return -1;
-	time_print(out, c.time_us, 6);
-	buf_printf(out,
-		   " objects %" PRIu64 " journal %" PRIu64 " contrib %" PRIu64 " changes %" PRIu64
-		   " gone %" PRIu64,
-		   c.objects, c.journal, c.contrib, c.changes, c.gone);
-	return 0;
-}
-
-static int print_visible(const char *path, void (*emit)(void *ctx, struct str), void *ctx,
-			 struct err *err)
-{
-	struct buf b = BUF_INIT(VISIBLE), out = BUF_INIT(1024);
-	int rc = file_slurp(path, &b, err);
-	if (rc == 0)
-		rc = print_checkpoint(str_from(buf_str(&b), VISIBLE - CHECKPOINT), &out, err);
-	buf_add_byte(&out, '\n');
-	if (rc == 0)
-		emit(ctx, buf_str(&out));
-	buf_free(&b);
-	buf_free(&out);
-	return rc == 1 ? err_set(err, ERR_USAGE, "%s: there is no such file", path) : rc;
-}
-
-static int verify_visible(const char *path, struct err *err)
-{
-	struct checkpoint c;
-	char folder[PATH_MAX];
-	snprintf(folder, sizeof folder, "%s", path);
-	char *slash = strrchr(folder, '/');
-	if (slash)
-		*slash = '\0';
-	int rc = checkpoint_visible(slash ? folder : ".", &c, err);
-	return rc < 0 ? rc : 0;
-}
-
-const struct format visible_format = {
-	.name = "visible",
-	.magic = VISIBLE_MAGIC,
-	.version = 1,
-	.help = "the last checkpoint of a state of the crawl, for those who follow",
-	.print = print_visible,
-	.verify = verify_visible,
-};
-
-ENTRIES_FORMAT(checkpoints_format, "checkpoints", "GARNERCK", &checkpoints_kind, print_checkpoint,
-	       "lengths of the files of a state and of the bucket file that belong together")

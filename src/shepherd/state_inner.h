@@ -2,6 +2,7 @@
  */
 #pragma once
 #include "base/lock.h"
+#include "shepherd/checkpoint.h"
 #include "shepherd/state.h"
 #include "shepherd/state_note.h"
 #include "shepherd/state_sync.h"
@@ -35,8 +36,7 @@ struct state {
 	struct record_group group[APPENDS];
 	struct gone_writer *gone;
 	struct record_group gone_group;
-	struct record_writer *checkpoints;
-	struct file visible;
+	struct checkpoint_notes notes;
 	struct checkpoint last; /* or the lengths of the beginning */
 	bool has_last;
 	struct sync_pool *pool;
@@ -63,14 +63,8 @@ int states_delete(struct states *s, const char *name, struct err *err);
 int states_make(struct states *s, const struct state *from, bool contrib, enum phase phase,
 		int64_t now_us, struct state **ret, struct err *err);
 
-/* What the last checkpoint in a state's folder says. 1: there is none. ERR_DAMAGED: neither its log
- * nor its copy can be read. */
-int checkpoint_last(const char *folder, struct checkpoint *ret, struct err *err);
-/* The copy: what followers may see. It is written when the checkpoint is durable. */
-int checkpoint_visible(const char *folder, struct checkpoint *ret, struct err *err);
-/* Both again, after one of them was lost. */
+/* The last checkpoint is noted again, after one of its copies was lost. */
 int state_note_again(struct state *st, struct err *err);
-int checkpoint_read(struct str payload, struct checkpoint *ret, struct err *err);
 /* All writers are given back; sync: durably. */
 int state_end_appends(struct state *st, bool sync, struct err *err);
 bool state_has_appends(const struct state *st);

@@ -286,18 +286,13 @@ int states_list(struct states *s, int64_t now_us, struct arena *arena, struct st
 
 static int relink(struct states *s, const char *link, const char *name, struct err *err)
 {
-	char path[PATH_MAX], beside[PATH_MAX], now[STATE_NAME + 1];
+	char path[PATH_MAX], now[STATE_NAME + 1];
 	snprintf(path, sizeof path, "%s/state/%s", s->folder, link);
-	snprintf(beside, sizeof beside, "%s/state/.%s.new", s->folder, link);
 	ssize_t n = readlink(path, now, sizeof now);
 	if (n == STATE_NAME - 1 && memcmp(now, name, (size_t)n) == 0)
 		return 0;
-	if (file_remove(beside, err) < 0)
-		return -1;
-	if (symlink(name, beside) != 0)
-		return err_sys(err, "%s: link", beside);
 	FAULT("state.link");
-	return file_rename(beside, path, err) < 0 || dir_sync_of(path, err) < 0 ? -1 : 0;
+	return file_point(path, name, err);
 }
 
 int states_relink(struct states *s, struct err *err)
@@ -429,9 +424,7 @@ static int link_file(const struct state *from, const char *to, const char *file,
 	char a[PATH_MAX], b[PATH_MAX];
 	snprintf(a, sizeof a, "%s/%s", from->folder, file);
 	snprintf(b, sizeof b, "%s/%s", to, file);
-	if (link(a, b) == 0 || errno == ENOENT)
-		return 0;
-	return err_sys(err, "%s: link as %s", a, b);
+	return file_link(a, b, err) < 0 ? -1 : 0;
 }
 
 static int fill_empty(const char *folder, struct err *err)

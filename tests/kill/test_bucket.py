@@ -4,7 +4,7 @@ import pytest
 
 from kill.bucket_rounds import Rounds, new_seed
 
-SHORT, LONG = 20, 500
+SHORT, LONG = 20, 200
 ONCE = ("bucket.cut", "bucket.giveup", "bucket.sweep", "bucket.train")  # in a start
 
 

@@ -82,11 +82,11 @@ class Rounds:
 
     def kill_at(self, point, nth):
         """Kills at the nth time that a point is passed; False: it is not passed so often."""
+        if point.startswith("docstore.file") or self.commits > FRESH_COMMITS:
+            self.begin_anew()
         if point == "docstore.cut":  # something is to be cut off first
             self.ends_by(self.start(60, "docstore.block.written=kill@3"))
             self.check()
-        if point.startswith("docstore.file") or self.commits > FRESH_COMMITS:
-            self.begin_anew()
         code = self.ends_by(self.start(60, f"{point}=kill@{nth}"))
         if code not in (0, -signal.SIGKILL):
             raise self.broken(f"{point}: ended with {code}")

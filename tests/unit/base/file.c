@@ -374,6 +374,54 @@ static void a_pipe_is_read_as_it_comes(void **state)
 	assert_string_equal("pipe: read: Bad file descriptor", err.msg);
 }
 
+static void a_file_gets_a_second_name(void **state)
+{
+	(void)state;
+	struct err err;
+	struct buf b = BUF_INIT(64);
+	(void)unlink(scratch("second"));
+	assert_int_equal(0, file_replace(scratch("first"), STR("bytes"), 0644, &err));
+	assert_int_equal(0, file_link(scratch("first"), scratch("second"), &err));
+	assert_int_equal(0, file_slurp(scratch("second"), &b, &err));
+	assert_string_equal("bytes", buf_text(&b));
+	assert_true(file_link(scratch("first"), scratch("second"), &err) < 0);
+	assert_int_equal(1, file_link(scratch("none"), scratch("third"), &err));
+	buf_free(&b);
+}
+
+static void a_link_is_made_and_replaced_in_one_step(void **state)
+{
+	(void)state;
+	struct err err;
+	char to[16] = {0};
+	assert_int_equal(0, file_point(scratch("pointer"), "there", &err));
+	assert_int_equal(0, file_point(scratch("pointer"), "elsewhere", &err));
+	assert_int_equal(9, readlink(scratch("pointer"), to, sizeof to));
+	assert_string_equal("elsewhere", to);
+}
+
+static void a_file_without_a_name_gets_one_that_is_free(void **state)
+{
+	struct file f;
+	struct err err;
+	char bytes[8];
+	size_t n;
+	(void)state;
+	int rc = file_open(&f, scratch_dir, O_RDWR | O_TMPFILE, 0600, &err);
+	if (rc < 0)
+		skip(); /* not on this file system */
+	assert_int_equal(file_write(&f, "abc", 3, 0, &err), 0);
+	assert_int_equal(file_name(&f, scratch("named"), &err), 0);
+	assert_int_equal(file_name(&f, scratch("named"), &err), 1);
+	assert_int_equal(file_name(&f, scratch("no/folder"), &err), -1);
+	assert_int_equal(file_close(&f, &err), 0);
+	assert_int_equal(file_open(&f, scratch("named"), O_RDONLY, 0, &err), 0);
+	assert_int_equal(file_read(&f, bytes, sizeof bytes, 0, &n, &err), 0);
+	assert_int_equal(n, 3);
+	assert_memory_equal(bytes, "abc", 3);
+	file_drop(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -386,10 +434,13 @@ int main(void)
 		cmocka_unit_test(slurp_takes_whole_files_up_to_the_limit),
 		cmocka_unit_test(slurp_refuses_a_pipe_and_does_not_wait_for_its_writer),
 		cmocka_unit_test(slurp_reads_files_without_a_size),
+		cmocka_unit_test(a_file_gets_a_second_name),
+		cmocka_unit_test(a_link_is_made_and_replaced_in_one_step),
 		cmocka_unit_test(replace_makes_and_replaces),
 		cmocka_unit_test(replace_works_on_a_name_without_folder),
 		cmocka_unit_test(folders_are_made_with_their_parents),
 		cmocka_unit_test(names_come_sorted),
+		cmocka_unit_test(a_file_without_a_name_gets_one_that_is_free),
 #ifdef GARNER_FAULTS
 		cmocka_unit_test_teardown(every_call_can_be_made_to_fail, disarm),
 		cmocka_unit_test_teardown(a_replacement_that_fails_leaves_the_old_file_alone,

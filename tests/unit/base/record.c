@@ -123,6 +123,29 @@ static void a_group_is_open_until_it_is_synced(void **state)
 	close_file(w);
 }
 
+static void what_was_flushed_is_read_by_others_and_not_durable(void **state)
+{
+	(void)state;
+	const char *path = scratch("flushed");
+	struct record_writer *w = open_file(path);
+	struct record_group g = {0};
+	struct record_reader *r;
+	struct record record;
+	struct err err = {0};
+	assert_int_equal(record_reader_open(&r, path, &kind, &err), 0);
+	append(w, STR("x"), &g);
+	assert_int_equal(record_next(r, &record, &err), 1);
+	assert_int_equal(record_flush(w, &err), 0);
+	assert_int_equal(record_next(r, &record, &err), 0);
+	assert_int_equal(record_check(w, &g, &err), 1);
+	assert_int_equal(record_durable(w), RECORD_HEADER);
+	assert_int_equal(record_flush(w, &err), 0); /* nothing left */
+	sync_group(w, &g);
+	assert_int_equal(record_durable(w), record_end(w));
+	record_reader_free(&r);
+	close_file(w);
+}
+
 static void one_process_writes_at_a_time(void **state)
 {
 	(void)state;
@@ -508,6 +531,7 @@ int main(void)
 		cmocka_unit_test(a_place_leads_back_to_its_record),
 		cmocka_unit_test(large_records_are_whole_and_larger_ones_refused),
 		cmocka_unit_test(a_group_is_open_until_it_is_synced),
+		cmocka_unit_test(what_was_flushed_is_read_by_others_and_not_durable),
 		cmocka_unit_test(one_process_writes_at_a_time),
 		cmocka_unit_test(files_of_others_are_refused_and_left_alone),
 		cmocka_unit_test(another_version_or_kind_is_refused_by_name),

@@ -314,6 +314,35 @@ static void the_length_of_what_is_valid_is_exact(void **state)
 	}
 }
 
+/* All kinds of four bytes in a text that is not ASCII, at places around the ends of blocks. */
+static void valid_is_what_the_plain_rules_say(void **state)
+{
+	static const unsigned char edges[] = {0x00, 0x7f, 0x80, 0x8f, 0x90, 0x9f,
+					      0xa0, 0xbf, 0xc0, 0xe0, 0xf0, 0xff};
+	static const size_t places[] = {0, 30, 32, 62, 124};
+	char body[128];
+	(void)state;
+	for (size_t place = 0; place < ARRAY_LEN(places); place++)
+		for (unsigned first = 0x80; first <= 0xff; first++)
+			for (size_t k = 0;
+			     k < ARRAY_LEN(edges) * ARRAY_LEN(edges) * ARRAY_LEN(edges); k++) {
+				char *p = body + places[place];
+				for (size_t i = 0; i < sizeof body; i += 2)
+					memcpy(body + i, "\xc3\xa9", 2);
+				p[0] = (char)first;
+				p[1] = (char)edges[k % ARRAY_LEN(edges)];
+				p[2] = (char)edges[k / ARRAY_LEN(edges) % ARRAY_LEN(edges)];
+				p[3] = (char)edges[k / ARRAY_LEN(edges) / ARRAY_LEN(edges)];
+				struct str s = {body, sizeof body};
+				size_t n = charset_valid(s);
+				assert_true(str_utf8(str_head(s, n)));
+				assert_int_equal(n == s.n, str_utf8(s));
+				/* and not too short: the next character is none */
+				for (size_t more = 1; more <= 4 && n + more <= s.n; more++)
+					assert_false(str_utf8(str_head(s, n + more)));
+			}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -335,6 +364,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(everything_can_be_loaded_before_it_is_needed, setup,
 						teardown),
 		cmocka_unit_test(the_length_of_what_is_valid_is_exact),
+		cmocka_unit_test(valid_is_what_the_plain_rules_say),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -165,6 +165,10 @@ static void what_is_hidden_is_left_out(void **state)
 		P("a<title>no</title>b", "M3tno\n"
 					 "Xab\n"),
 		P("a<script src=x />still script</script>b", "Xab\n"),
+		P("<h1 hidden>no</h1>yes", "Xyes\n"),
+		P("<b hidden>no</b>yes <i>i</i>", "M1ei\nXyes i\n"),
+		P("<pre hidden>no\nno</pre>a\nb", "Xa b\n"),
+		P("<a hidden href=h>no</a>yes", "R~/d/h a\nXyes\n"),
 		P("<head><title>T</title><script>x</script><style>y</style></head>z", "M3tT\n"
 										      "Xz\n"),
 		P("<object data=o.swf>fallback</object>", "A~/d/o.swf e\n"
@@ -190,6 +194,11 @@ static void foreign_content_is_no_page_of_its_own(void **state)
 		  "</svg>b",
 		  "M3tT\n"
 		  "Xa/b\n"),
+		P("<svg><title>no</svg>yes", "Xyes\n"),
+		P("<svg><title>no<title/>no</title><text>yes</text></svg>", "Xyes\n"),
+		P("<svg><desc>no<p>yes", "Xyes\n"),
+		P("<svg hidden><text>no</text><script/></svg>yes", "Xyes\n"),
+		P("<div hidden><svg><script/><title>no</svg>no</div>yes", "Xyes\n"),
 		P("<svg/><title>T</title>x", "M3tT\n"
 					     "Xx\n"),
 		P("<svg><a xlink:href=s.html><text>go</text></a><image href=i.png /></svg>",

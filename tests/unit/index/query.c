@@ -129,8 +129,10 @@ static void what_is_compared_must_be_a_column_and_a_value_of_it(void **state)
 	refuses(r, &q, "at most 100000 together");
 	counts(r, "date > 2024-05", 0); /* nobody has one */
 	counts(r, "time : 1970-01-01", 1);
-	counts(r, "time < 1000", 0);
-	counts(r, "time <= 1000", 1);
+	counts(r, "time < 1970-01-01T00:16:40Z", 0);
+	counts(r, "time <= 1970-01-01T00:16:40Z", 1);
+	counts(r, "time > 01000", 0);
+	counts(r, "time >= 01000", 1);
 	counts(r, "nobody : x", 0);
 	words_close(&r);
 }
@@ -236,7 +238,7 @@ static void totals_are_exact_where_that_is_asked_for_or_free(void **state)
 	q = parsed("number77 OR number78");
 	hits = answered(r, &q);
 	assert_true(hits.total_exact && hits.total == 2);
-	counts(r, "\"one two\"", 15000 + 15000 - 0);
+	counts(r, "\"one two\"", 30000);
 	counts(r, "\"two even\" three1", 5000);
 	words_close(&r);
 }

@@ -135,7 +135,7 @@ static void look(struct world *w)
 	}
 }
 
-static void open_world(struct world *w, const char *name, unsigned docs, unsigned commits)
+static void begin_world(struct world *w, const char *name)
 {
 	struct words_options options = {.memory = WORDS_MEMORY_MIN};
 	struct err err;
@@ -145,6 +145,12 @@ static void open_world(struct world *w, const char *name, unsigned docs, unsigne
 	options.settings = &w->model.settings;
 	if (words_writer_open(&w->writer, scratch(name), &options, &err) < 0)
 		fail_msg("%s", err.msg);
+}
+
+static void open_world(struct world *w, const char *name, unsigned docs, unsigned commits)
+{
+	struct err err;
+	begin_world(w, name);
 	for (unsigned c = 0; c < commits; c++) {
 		for (unsigned i = 0; i < docs / commits; i++)
 			add(w, throw(4) && c ? (unsigned) throw(docs) : c * docs / commits + i);
@@ -357,11 +363,89 @@ static void many_documents_plain_queries(void **state)
 	}
 }
 
+/* Real text: paragraphs of the licences that every Debian system has. */
+static const char *const licences[] = {"GPL-2",    "GPL-3",    "LGPL-2.1", "Apache-2.0",
+				       "Artistic", "GFDL-1.3", "MPL-1.1"};
+static struct str *paragraph;
+static size_t paragraphs;
+static const struct token_rules *real_rules;
+
+static void read_paragraphs(struct arena *arena)
+{
+	paragraph = arena_array(arena, 10000, sizeof *paragraph);
+	paragraphs = 0;
+	for (size_t i = 0; i < ARRAY_LEN(licences); i++) {
+		char path[256], *text = arena_alloc(arena, 1 << 20);
+		snprintf(path, sizeof path, "/usr/share/common-licenses/%s", licences[i]);
+		FILE *f = fopen(path, "re");
+		if (!f)
+			continue;
+		struct str rest = {text, fread(text, 1, 1 << 20, f)};
+		fclose(f);
+		while (rest.n && paragraphs < 10000) {
+			size_t n = str_find(rest, STR("\n\n"));
+			paragraph[paragraphs++] = str_head(rest, n);
+			rest = str_from(rest, n + 2);
+		}
+	}
+}
+
+/* A run of words that stand somewhere, asked for as they are. */
+static void real_query(struct buf *b)
+{
+	static const char *const between[] = {"\" AND \"", "\" OR \"", " ", " "};
+	const char *with = between[throw(ARRAY_LEN(between))];
+	struct str text = paragraph[throw(paragraphs)], word;
+	struct tokens t;
+	struct token token;
+	size_t skip = throw(40), n = 1 + throw(4);
+	tokens_init(&t, real_rules, text, 0);
+	while (skip-- && tokens_next(&t, &token) == 0)
+		;
+	buf_add_byte(b, '"');
+	for (size_t i = 0; i < n && tokens_next(&t, &token) == 0; i++) {
+		word = throw(4) ? token.form : token.term;
+		buf_printf(b, "%s" STR_FMT, i ? with : "", STR_ARG(word));
+	}
+	buf_add_byte(b, '"');
+}
+
+static void real_text(void **state)
+{
+	(void)state;
+	struct world w = {0};
+	struct arena arena = ARENA_INIT((size_t)1 << 28);
+	struct err err;
+	seed = 271828;
+	read_paragraphs(&arena);
+	if (paragraphs < 100)
+		skip();
+	begin_world(&w, "real");
+	real_rules = w.model.rules;
+	for (size_t i = 0; i < paragraphs; i++) {
+		char key[32];
+		snprintf(key, sizeof key, "p%zu", i);
+		struct words_attr attr = {STR("full-text"), paragraph[i]};
+		struct words_doc doc = {.key = str_of(key), .attr = &attr, .n = 1};
+		assert_int_equal(0, words_add(w.writer, &doc, &err));
+		model_add(&w.model, &doc);
+		if (i % 500 == 499)
+			assert_int_equal(0, words_commit(w.writer, &err));
+	}
+	assert_true(words_commit(w.writer, &err) >= 0);
+	assert_int_equal(0, words_open(&w.reader, scratch("real"), &err));
+	look(&w);
+	ask_many(&w, 3000, real_query);
+	close_world(&w);
+	arena_free(&arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(few_documents_any_query),
 		cmocka_unit_test(many_documents_plain_queries),
+		cmocka_unit_test(real_text),
 	};
 	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);
 }

@@ -6,7 +6,7 @@
 enum { KNOWN = 18, MORE = 4 };
 
 static const char *const files[] = {"journal", "contrib", "changes", "checkpoints",
-				    "visible", "control", "params",  "index",
+				    "last",    "control", "params",  "index",
 				    "sites",   "objects", "gone"};
 
 struct seen {
@@ -123,7 +123,7 @@ static void a_lost_file_is_made_again_or_named(void **state)
 		look(copy, files[i], 0, &seen);
 		/* a log of checkpoints has a copy, and a copy the log */
 		if (there && strcmp(files[i], "sites") != 0 && strcmp(files[i], "gone") != 0 &&
-		    strcmp(files[i], "checkpoints") != 0 && strcmp(files[i], "visible") != 0)
+		    strcmp(files[i], "checkpoints") != 0 && strcmp(files[i], "last") != 0)
 			assert_true(seen.damaged + seen.rebuilt > 0);
 	}
 }

@@ -1,0 +1,110 @@
+"""A whole garner on a synthetic internet: what the line tests share."""
+import json
+import os
+import random
+import signal
+import time
+import urllib.parse
+import urllib.request
+
+import simnet
+
+# What garner keeps, and what simnet calls too early: between garner's note of a request and its
+# first byte a busy machine may run others.
+DELAY, OWED = "60ms", "30ms"
+
+PROFILES = "plain=15,slow=1,calendar=1,mirror=1,soft404=1,broken=1"
+ROBOTS = "some=8,open=3,empty=1,absent=3,forbidden=1,wild=2,named=1,moved=1,huge=1,garbage=1,deny=1"
+MONTH = 30 * 86400
+
+
+class Crawl:
+    """garner up on simnet, with everything hurried: a page is looked at again after seconds."""
+
+    def __init__(self, garner, hosts, pages, seed, refresh="15s"):
+        self.g = garner()
+        self.net = simnet.start(self.g, hosts=hosts, pages=pages, seed=seed, delay=OWED,
+                                profiles=PROFILES, robots=ROBOTS, crawl_delay=0,
+                                odd_pages=30, change=60, vanish=20)
+        self.g.configure(f"""
+[up]
+roles = shepherd broker web
+restart_max = 200ms
+[robot]
+networks = {self.net.network}
+dns_servers = {self.net.dns}
+dns_order = ipv4
+delay = {DELAY}
+idle_max = 2s
+time_max = 10s
+[shepherd]
+follow = all
+cycle = 3s
+refresh = {refresh}
+retry = 1s
+retries = 3
+site_max = 400
+[web]
+listen = 127.0.0.1:0
+""")
+        self.up = self.g.start("up").wait_ready(30)
+        line = self.up.wait_line("garner is up")
+        self.web = line.split("web on ")[1].split("/,")[0]
+
+    def ask(self, path, **query):
+        url = f"{self.web}{path}?{urllib.parse.urlencode(query)}"
+        with urllib.request.urlopen(url, timeout=20) as answer:
+            return json.load(answer)
+
+    def found(self, words):
+        return {r["url"] for r in self.ask("/api/search", q=words, n=100)["results"]}
+
+    def indexed(self):
+        """Every URL of the index."""
+        urls, page = set(), 1
+        while True:
+            got = self.ask("/api/search", q="*", n=100, page=page)["results"]
+            urls |= {r["url"] for r in got}
+            if len(got) < 100:
+                return urls
+            page += 1
+
+    def wrong(self):
+        """What is not as it should be now, at most a few of it. Empty: everything is."""
+        wrong = []
+        expected = self.net.expect()
+        for p in expected:
+            if len(wrong) >= 5:
+                return wrong
+            if self.found(p["version_word"]) != {p["url"]}:
+                wrong.append(("not found by its words", p["url"]))
+        pages = {p["url"]: p for p in self.net.truth()}
+        good = {p["url"] for p in expected}
+        for url in self.indexed() - good:
+            page = pages.get(url)
+            # A calendar has pages that nobody listed; binaries are known by their names.
+            if page and (page["status"] != 200 or not page["allowed"] or page["noindex"]):
+                wrong.append(("is found and should not be", url, page["status"], page["kind"]))
+        return wrong
+
+    def settle(self, seconds=90):
+        """Waits until all is as it should be."""
+        end = time.monotonic() + seconds
+        while (wrong := self.wrong()) and time.monotonic() < end:
+            time.sleep(1)
+        assert not wrong, f"after {seconds} s: {wrong}"
+
+    def kill(self, pick):
+        """SIGKILL to one of the roles."""
+        roles = [r for r in self.g.run("status", "--json").json()["roles"]
+                 if r["name"] != "up" and r["pid"]]
+        role = pick.choice(roles)
+        try:
+            os.kill(role["pid"], signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        return role["name"]
+
+
+def seed_of():
+    return random.SystemRandom().randrange(1 << 30)

@@ -1,0 +1,52 @@
+"""garner shep init, states, dump and recover, as who looks after a crawl uses them."""
+import os
+
+import pytest
+
+
+@pytest.fixture
+def crawl(garner):
+    """A data directory with an empty crawl."""
+    g = garner()
+    assert g.run("shep", "init").code == 0
+    g.state = g.data / "shepherd" / "state" / "current"
+    return g
+
+
+def test_a_crawl_is_made_once(crawl, garner):
+    again = crawl.run("shep", "init")
+    assert again.code == 2 and "there is a crawl already" in again.err
+    rows = crawl.run("shep", "states", "--json").json()
+    assert [(r["phase"], r["urls"], r["locked"]) for r in rows] == [("closed", 0, False)]
+    assert rows[0]["name"] in crawl.run("shep", "states").out
+
+
+def test_without_a_crawl_it_is_said_how_to_make_one(garner):
+    none = garner().run("shep", "states")
+    assert none.code == 1 and "garner shep init" in none.err
+
+
+def test_all_files_can_be_checked_and_dumped(crawl):
+    assert crawl.run("check").code == 0
+    for name in os.listdir(crawl.state):
+        assert crawl.run("dump", crawl.state / name).out
+    assert "0 URLs" in crawl.run("shep", "dump", "-i").out
+    assert crawl.run("shep", "dump", "19990101-000000").code == 1
+
+
+def test_a_lost_index_is_made_again_and_named(crawl):
+    assert crawl.run("shep", "recover").out == "nothing to do\n"
+    (crawl.state / "index").unlink()
+    done = crawl.run("shep", "recover", "--json").json()
+    assert done["rebuilt"] == 1 and done["damaged"] >= 1
+    assert any("index" in line for line in done["told"])
+    assert crawl.run("shep", "recover").out == "nothing to do\n"
+    assert crawl.run("check").code == 0
+
+
+def test_damage_is_found_by_check_and_mended_by_recover(crawl):
+    control = crawl.state / "control"
+    control.write_bytes(control.read_bytes()[:-2] + b"x\n")
+    assert "control" in crawl.run("check").out
+    assert "its phase is lost" in crawl.run("shep", "recover").out
+    assert crawl.run("check").code == 0

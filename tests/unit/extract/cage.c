@@ -241,8 +241,10 @@ static void a_worker_has_no_files_and_no_more_memory(void **state)
 	misbehave_once("parse.file=slow", 10 * US_PER_S, CAGE_READ, "file: Permission denied", &t);
 	if (DOOR_SANITIZED)
 		return;
-	misbehave_once("parse.memory=slow", 10 * US_PER_S, CAGE_READ, "shared refused", &t);
+	misbehave_once("parse.memory=slow", 10 * US_PER_S, CAGE_READ,
+		       "stack refused, addresses refused, shared refused", &t);
 	assert_non_null(strstr(t.remark, "memory: refused after"));
+	misbehave_once("parse.body=slow", 10 * US_PER_S, CAGE_READ, "body: Permission denied", &t);
 }
 
 static void a_worker_that_opens_a_socket_is_ended(void **state)
@@ -279,7 +281,7 @@ static int only_landlock(void)
 
 static int only_limits(void)
 {
-	bool held = door_limits(64 << 20);
+	bool held = door_limits(64 << 20, door_mapped());
 	void *p = malloc(256 << 20);
 	int fd = open("/etc/passwd", O_RDONLY);
 	return (held ? HELD : 0) | (p ? ALLOCATED : 0) | (fd >= 0 ? OPENED : 0);

@@ -43,6 +43,8 @@ struct feed {
 	struct source_cursor *cursor; /* as of the last commit */
 	struct source_cursor begin;   /* all zeroes */
 	int64_t retry_us;
+	struct source_cursor failed; /* where it was when it failed last, */
+	bool failing;                /* if nothing came since */
 	/* Its place was lost: all is told again, and what is not told any more goes. Until then its
 	 * cursor is not moved, so that a crash begins again. */
 	bool sweeps;
@@ -285,10 +287,18 @@ static int apply(struct collector *c, struct feed *f, const struct source_change
 	return rc;
 }
 
-/* Deletes what the feed did not tell again. */
-static int sweep(struct collector *c, struct feed *f, struct err *err)
+static void took(struct collector *c, int64_t now_us)
+{
+	if (c->taken++ == 0)
+		c->first_us = now_us;
+}
+
+/* Deletes what the feed did not tell again. That all was told is to be committed as well, also if
+ * there was nothing. */
+static int sweep(struct collector *c, struct feed *f, int64_t now_us, struct err *err)
 {
 	size_t n;
+	took(c, now_us);
 	const struct words_part *part = words_parts(c->committed, &n);
 	for (size_t i = 0; i < n; i++)
 		for (uint32_t doc = 0; doc < part[i].docs; doc++) {
@@ -326,6 +336,31 @@ static int open_feed(struct feed *f, int64_t now_us, struct err *err)
 	return rc == 0 ? 0 : 1;
 }
 
+static void close_feed(struct feed *f, int64_t retry_us)
+{
+	source_close(&f->source); /* its cursor is where the last commit was */
+	f->retry_us = retry_us;
+	f->failing = false;
+}
+
+/* What could not be read was skipped, unless the feed stands where it failed before: then it lost
+ * its place, or comes no further now. 1: it was closed. */
+static int skip(struct collector *c, struct feed *f, int64_t now_us, const struct err *err)
+{
+	struct source_cursor at;
+	source_cursor(f->source, &at);
+	if (f->failing && memcmp(&at, &f->failed, sizeof at) == 0) {
+		bool lost = err->code == ERR_USAGE;
+		close_feed(f, lost ? now_us : now_us + RETRY_US);
+		f->sweeps |= lost;
+		return 1;
+	}
+	f->failing = true;
+	f->failed = at;
+	leave_out(c, f, STR(""), err);
+	return 0;
+}
+
 /* Takes up to a batch from a feed. 1: it has no more. */
 static int read_feed(struct collector *c, struct feed *f, int64_t now_us, struct err *err)
 {
@@ -334,17 +369,18 @@ static int read_feed(struct collector *c, struct feed *f, int64_t now_us, struct
 		arena_clear(&c->object);
 		int rc = source_next(f->source, &c->object, &change, err);
 		if (rc > 0)
-			return f->sweeps && sweep(c, f, err) < 0 ? -1 : 1;
+			return f->sweeps && sweep(c, f, now_us, err) < 0 ? -1 : 1;
 		if (rc < 0 && err->code == ERR_SYSTEM) {
-			source_close(&f->source); /* its cursor is where the last commit was */
-			f->retry_us = now_us + RETRY_US;
+			close_feed(f, now_us + RETRY_US);
 			return 1;
 		}
-		if (c->taken++ == 0)
-			c->first_us = now_us;
+		if (rc < 0 && skip(c, f, now_us, err) != 0)
+			return 1;
+		took(c, now_us);
 		if (rc < 0)
-			leave_out(c, f, STR(""), err);
-		else if (apply(c, f, &change, err) < 0)
+			continue;
+		f->failing = false;
+		if (apply(c, f, &change, err) < 0)
 			return -1;
 		if (c->taken % 64 == 0 && clock_mono_us() - c->first_us >= COLLECTOR_COMMIT_US)
 			return 0;

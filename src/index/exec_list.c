@@ -226,8 +226,9 @@ uint32_t exec_list_bound(struct exec *e, struct exec_list *l, uint32_t block)
 
 void exec_list_bounds(struct exec *e, struct exec_list *l)
 {
-	if (l->bounds)
+	if (l->bounds || l->p.blocks > e->bounds_left)
 		return;
+	e->bounds_left -= l->p.blocks;
 	l->bounds = arena_array(e->arena, l->p.blocks, sizeof *l->bounds);
 	l->most = l->times *
 		  rank_bounds(l->weight, &l->p.bound[0][0], l->p.blocks, &e->norms, l->bounds);

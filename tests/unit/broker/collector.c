@@ -107,6 +107,34 @@ static void what_a_source_tells_is_found(void **state)
 	assert_int_equal(found("title : two", "", NULL), 1);
 }
 
+static void a_filter_changes_no_score(void **state)
+{
+	struct search *s;
+	struct search_answer all, some;
+	struct search_ask ask = {.words = STR("apple"), .limit = 10};
+	(void)state;
+	tell(SOURCE_UPDATE, "http://a/1", "One", "an apple");
+	tell(SOURCE_UPDATE, "http://a/2", "Two",
+	     "apple apple and much more text than that one has");
+	for (int i = 0; i < 50; i++) {
+		char url[32];
+		snprintf(url, sizeof url, "http://b/%d", i);
+		tell(SOURCE_UPDATE, url, "Other", "an apple among others");
+	}
+	collect();
+	assert_int_equal(search_open(&s, data, &err), 0);
+	ask.limit = 100;
+	assert_int_equal(search_run(s, &ask, &arena, &all, &err), 0);
+	ask.site = STR("a");
+	assert_int_equal(search_run(s, &ask, &arena, &some, &err), 0);
+	assert_int_equal(some.n, 2);
+	for (size_t i = 0; i < some.n; i++)
+		for (size_t k = 0; k < all.n; k++)
+			if (str_eq(some.row[i].url, all.row[k].url))
+				assert_true(some.row[i].score == all.row[k].score);
+	search_close(&s);
+}
+
 static void an_update_replaces_and_a_delete_removes(void **state)
 {
 	(void)state;
@@ -198,6 +226,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(what_a_source_tells_is_found),
+		TEST(a_filter_changes_no_score),
 		TEST(an_update_replaces_and_a_delete_removes),
 		TEST(changes_of_one_document_in_one_batch_leave_the_last),
 		TEST(after_a_restart_it_goes_on_where_it_was),

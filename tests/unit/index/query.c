@@ -215,6 +215,29 @@ static void time_that_is_up_gives_the_best_so_far(void **state)
 	words_close(&r);
 }
 
+/* Where every document that is looked at matches, nothing else looks at the clock. */
+static void time_is_up_also_in_other_orders(void **state)
+{
+	(void)state;
+	struct words_writer *w = writer_of("orders");
+	many(w, 30000);
+	struct words_reader *r = reader_of(&w, "orders");
+	static const char *const slow[] = {"even", "one OR two", "*", "one two"};
+	for (size_t i = 0; i < ARRAY_LEN(slow); i++) {
+		struct query q = parsed(slow[i]);
+		q.budget_us = 1;
+		q.order = QUERY_BY_TIME;
+		struct hits hits = answered(r, &q);
+		assert_true(hits.cut);
+		assert_true(hits.n == 10);
+		q.order = QUERY_ANYHOW;
+		q.exact_total = true;
+		assert_true(answered(r, &q).cut);
+		arena_clear(&arena);
+	}
+	words_close(&r);
+}
+
 static void totals_are_exact_where_that_is_asked_for_or_free(void **state)
 {
 	(void)state;
@@ -297,6 +320,7 @@ int main(void)
 		cmocka_unit_test(what_is_compared_must_be_a_column_and_a_value_of_it),
 		cmocka_unit_test(odd_documents_are_found),
 		cmocka_unit_test(time_that_is_up_gives_the_best_so_far),
+		cmocka_unit_test(time_is_up_also_in_other_orders),
 		cmocka_unit_test(totals_are_exact_where_that_is_asked_for_or_free),
 		cmocka_unit_test(an_explanation_adds_up),
 		cmocka_unit_test(a_hit_leads_to_its_document),

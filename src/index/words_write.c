@@ -191,6 +191,7 @@ static int read_back(struct words_writer *w, struct err *err)
 	if (generation == w->manifest.generation)
 		return 0;
 	w->manifest.generation = generation + 1;
+	w->manifest.next_id = w->next_id; /* somebody may have the segments that are given up */
 	return manifest_write(w->folder, &w->manifest, err);
 }
 

@@ -142,6 +142,21 @@ int params_read(const char *folder, struct state_params *ret, struct err *err)
 
 /* The folder */
 
+/* No folder of states. Where there are buckets all the same, the states are lost, and recovery
+ * makes one of the buckets. 1: nothing was made here yet. */
+static int without_states(const char *folder, const char *states, bool write, struct err *err)
+{
+	char path[PATH_MAX];
+	if (in_folder(folder, "objects", path, err) < 0)
+		return -1;
+	if (access(path, F_OK) != 0)
+		return 1;
+	return write ? dir_make(states, 0755, err)
+		     : err_set(err, ERR_DAMAGED,
+			       "%s: the states are lost; garner shep recover makes one from %s",
+			       states, path);
+}
+
 int states_open(struct states **ret, const char *folder, bool write, struct err *err)
 {
 	char path[PATH_MAX];
@@ -149,8 +164,12 @@ int states_open(struct states **ret, const char *folder, bool write, struct err 
 		return -1;
 	if (strlen(folder) > FOLDER_MOST)
 		return err_set(err, ERR_USAGE, "%s: the path is too long", folder);
-	if (access(path, F_OK) != 0)
-		return errno == ENOENT ? 1 : err_sys(err, "%s", path);
+	if (access(path, F_OK) != 0) {
+		int rc = errno == ENOENT ? without_states(folder, path, write, err)
+					 : err_sys(err, "%s", path);
+		if (rc)
+			return rc;
+	}
 	struct states *s = mem_alloc(sizeof *s);
 	*s = (struct states){.folder = mem_text(folder), .write = write, .lock.file = FILE_INIT};
 	if (write && (in_folder(folder, "lock", path, err) < 0 ||
@@ -171,6 +190,25 @@ void states_close(struct states **ps)
 	mem_free(ps);
 }
 
+/* An empty state over buckets would be the end of them: cleanup drops what no state knows. */
+static int refuse_buckets(struct buckets *b, struct err *err)
+{
+	struct bucket_scan scan;
+	struct bucket bucket = {.deleted = true};
+	if (bucket_scan_init(&scan, b, 0, 0, err) < 0)
+		return -1;
+	int rc = 0;
+	while (rc == 0 && bucket.deleted)
+		rc = bucket_scan_next(&scan, &bucket, err);
+	bucket_scan_done(&scan);
+	if (rc == 0)
+		return err_set(err, ERR_USAGE,
+			       "%s: there are buckets, but no state knows them; garner shep "
+			       "recover makes one from them",
+			       bucket_path(b));
+	return rc < 0 ? rc : 0;
+}
+
 static int make_objects(const char *folder, unsigned shift, struct err *err)
 {
 	char path[PATH_MAX];
@@ -178,7 +216,9 @@ static int make_objects(const char *folder, unsigned shift, struct err *err)
 	const struct bucket_options options = {.mode = BUCKET_APPEND, .shift = shift};
 	if (in_folder(folder, "objects", path, err) < 0 || bucket_open(&b, path, &options, err) < 0)
 		return -1;
-	int rc = bucket_sync(b, NULL, err);
+	int rc = refuse_buckets(b, err);
+	if (rc == 0)
+		rc = bucket_sync(b, NULL, err);
 	if (rc == 0)
 		return bucket_close(&b, err);
 	bucket_drop(&b);

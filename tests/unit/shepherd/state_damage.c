@@ -142,6 +142,29 @@ static void without_any_state_all_is_made_from_the_buckets(void **state)
 	MUST(dir_make(path, 0755, &err));
 	look(copy, "state", 0, &seen);
 	assert_int_equal(1, seen.rebuilt);
+	assert_int_equal(0, tree_remove(path, &err)); /* not even its folder is left */
+	look(copy, "state", 0, &seen);
+	assert_int_equal(2, seen.rebuilt);
+}
+
+static void no_empty_state_is_made_over_buckets(void **state)
+{
+	(void)state;
+	const char *folder = scratch("over");
+	struct err err = {0};
+	struct states *s = NULL;
+	struct seen seen = {0};
+	char path[PATH_MAX];
+	play_some(folder, KNOWN, 0);
+	snprintf(path, sizeof path, "%s/state", folder);
+	assert_int_equal(0, tree_remove(path, &err));
+	assert_int_equal(-1, states_open(&s, folder, false, &err));
+	assert_int_equal(ERR_DAMAGED, err.code);
+	assert_int_equal(-1, states_init(folder, 0, PLAY_START, &err));
+	assert_int_equal(ERR_USAGE, err.code);
+	assert_non_null(strstr(err.msg, "recover"));
+	look(folder, "state", 0, &seen);
+	assert_int_equal(1, seen.rebuilt);
 }
 
 int main(void)
@@ -152,6 +175,7 @@ int main(void)
 		cmocka_unit_test(a_damaged_byte_anywhere_is_named_or_does_not_matter),
 		cmocka_unit_test(a_lost_file_is_made_again_or_named),
 		cmocka_unit_test(without_any_state_all_is_made_from_the_buckets),
+		cmocka_unit_test(no_empty_state_is_made_over_buckets),
 	};
 	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);
 }

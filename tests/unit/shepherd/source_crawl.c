@@ -259,6 +259,32 @@ static void without_the_first_states_the_beginning_is_what_the_oldest_one_knows(
 	play_close(&p);
 }
 
+static void a_state_that_is_deleted_under_a_reader_is_not_taken_for_damage(void **state)
+{
+	(void)state;
+	struct play p;
+	struct err err = {0};
+	unsigned deleted;
+	const struct states_keep keep = {.closed = 1, .corked = 0};
+	const struct source_crawl store = store_of(scratch("under"));
+	struct arena arena = ARENA_INIT(SIZE_MAX);
+	make(&p, store.folder);
+	cycle(&p, 1, 3, 1);
+	MUST(states_audit(p.s, &keep, p.now_us, &deleted, &err));
+	struct source *s = follow(&store, &beginning);
+	cycle(&p, 3, 4, 1);
+	MUST(states_audit(p.s, &keep, p.now_us, &deleted, &err));
+	assert_true(deleted > 0);
+	/* nothing was told yet: it begins with the oldest state that is there now */
+	size_t n = 0;
+	while (tell(s, &arena))
+		n++;
+	assert_int_equal(3, n);
+	source_close(&s);
+	arena_free(&arena);
+	play_close(&p);
+}
+
 static void a_follower_keeps_the_states_that_it_needs(void **state)
 {
 	(void)state;
@@ -455,6 +481,7 @@ int main(void)
 		cmocka_unit_test(what_was_deleted_later_is_still_told_in_order),
 		cmocka_unit_test(
 			without_the_first_states_the_beginning_is_what_the_oldest_one_knows),
+		cmocka_unit_test(a_state_that_is_deleted_under_a_reader_is_not_taken_for_damage),
 		cmocka_unit_test(a_follower_keeps_the_states_that_it_needs),
 		cmocka_unit_test(a_damaged_record_is_named_and_the_rest_of_its_file_passed),
 		cmocka_unit_test(the_checker_passes),

@@ -1,7 +1,10 @@
 #include "shepherd/state.h"
 
 #include "base/clock.h"
+#include "base/fault.h"
 #include "unit/shepherd/play_unit.h"
+
+#include <pthread.h>
 
 static void made(struct play *ret, const char *name)
 {
@@ -228,6 +231,55 @@ static void locks_keep_states_until_they_expire(void **state)
 	play_close(&p);
 }
 
+#ifdef GARNER_FAULTS
+struct auditing {
+	struct states *s;
+	int rc;
+	unsigned deleted;
+};
+
+static void *audit_all(void *arg)
+{
+	struct auditing *a = arg;
+	struct err err;
+	const struct states_keep keep = {.closed = 1, .corked = 0};
+	a->rc = states_audit(a->s, &keep, PLAY_START, &a->deleted, &err);
+	return NULL;
+}
+
+static void a_state_that_was_locked_is_not_deleted_by_who_looked_for_locks_before(void **state)
+{
+	(void)state;
+	struct play p;
+	struct err err = {0};
+	struct state_info *list;
+	struct arena arena = ARENA_INIT(1 << 20);
+	size_t n;
+	pthread_t thread;
+	char path[PATH_MAX];
+	made(&p, "race");
+	one_cycle(&p, 0, 2);
+	one_cycle(&p, 2, 4);
+	MUST(states_list(p.s, PLAY_START, &arena, &list, &n, &err));
+	struct auditing a = {.s = p.s};
+	struct states *reader = NULL;
+	MUST(states_open(&reader, scratch("race"), false, &err));
+	MUST(fault_arm("state.delete=slow@1+", &err));
+	assert_int_equal(0, pthread_create(&thread, NULL, audit_all, &a));
+	usleep(5000);
+	int rc = states_lock(reader, "broker", list[0].name, PLAY_START + 1, &err);
+	pthread_join(thread, NULL);
+	MUST(fault_arm("", &err));
+	assert_int_equal(0, a.rc);
+	snprintf(path, sizeof path, "%s/state/%s/control", scratch("race"), list[0].name);
+	assert_int_equal(rc == 0, access(path, F_OK) == 0);
+	assert_true(rc != 0 || a.deleted == 0);
+	states_close(&reader);
+	arena_free(&arena);
+	play_close(&p);
+}
+#endif
+
 static void retention_counts_closed_and_corked_states(void **state)
 {
 	(void)state;
@@ -350,6 +402,10 @@ int main(void)
 		cmocka_unit_test(a_shared_contrib_is_copied_before_it_grows),
 		cmocka_unit_test(what_is_rolled_back_is_gone_from_every_file),
 		cmocka_unit_test(locks_keep_states_until_they_expire),
+#ifdef GARNER_FAULTS
+		cmocka_unit_test(
+			a_state_that_was_locked_is_not_deleted_by_who_looked_for_locks_before),
+#endif
 		cmocka_unit_test(retention_counts_closed_and_corked_states),
 		cmocka_unit_test(the_links_name_the_newest_states),
 		cmocka_unit_test(an_interrupted_cleanup_is_brought_to_its_end),

@@ -190,6 +190,22 @@ static int fix_objects(struct recovering *x, const char *path, struct err *err)
 	return rc < 0 ? rc : bucket_close(&b, err);
 }
 
+/* Reads all buckets, and mends what is damaged. 0: nothing was; 1: mended. */
+static int audit_objects(struct recovering *x, struct err *err)
+{
+	const struct bucket_options options = {.mode = BUCKET_SCAN, .unchecked = true};
+	char *path = states_path(x->s, &x->arena, "objects");
+	struct buckets *b = NULL;
+	struct bucket_audit audit = {0};
+	int rc = bucket_open(&b, path, &options, err);
+	if (rc == 0)
+		rc = bucket_audit(b, NULL, NULL, &audit, err);
+	bucket_drop(&b);
+	if (rc < 0 || audit.problems == 0)
+		return rc < 0 ? rc : 0;
+	return fix_objects(x, path, err) < 0 ? -1 : 1;
+}
+
 /* By phase */
 
 typedef int act_fn(struct recovering *x, struct state **st, struct err *err);
@@ -283,8 +299,11 @@ static int finish_cleanup(struct recovering *x, struct state **st, struct err *e
 	uint64_t forgotten = 0;
 	int rc = bucket_moves_open(&moves, states_path(x->s, &x->arena, "objects"), err);
 	bucket_moves_close(&moves);
-	if (rc == 1)
-		return drop(x, st, err);
+	if (rc == 1) {
+		/* a damaged bucket may be what ended it, and would end the next one too */
+		rc = audit_objects(x, err);
+		return rc < 0 ? rc : rc == 0 ? drop(x, st, err) : build_here(x, *st, err);
+	}
 	if (rc == 0)
 		rc = state_renumber(*st, &forgotten, err);
 	if (rc < 0) {

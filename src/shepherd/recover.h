@@ -9,7 +9,8 @@
  *	cork                              stays: cork is done again over the whole journal
  *	corked                            stays
  *	cleanup                           the bucket file was shaken down: the index gets the new
- *	                                  numbers and the state is closed; else it is deleted
+ *	                                  numbers and the state is closed; else all buckets are
+ *	                                  audited, and it is deleted
  *	recover                           done again
  * An index or a site list that is lost or damaged is built again from what is left of it and from
  * the whole bucket file (cases a and b of document 001). What is damaged is named. */

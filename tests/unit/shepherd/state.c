@@ -363,6 +363,40 @@ static void an_interrupted_cleanup_is_brought_to_its_end(void **state)
 	play_close(&p);
 }
 
+static void a_damaged_bucket_does_not_stop_cleanups_for_ever(void **state)
+{
+	(void)state;
+	struct play p;
+	struct err err = {0};
+	struct recovery told;
+	char path[PATH_MAX];
+	made(&p, "bad");
+	one_cycle(&p, 0, 5);
+	snprintf(path, sizeof path, "%s/objects", scratch("bad"));
+	FILE *f = fopen(path, "r+b");
+	assert_non_null(f);
+	assert_int_equal(0, fseek(f, 100, SEEK_SET)); /* in the first one */
+	assert_int_equal(0xff, fputc(0xff, f));
+	assert_int_equal(0, fclose(f));
+	assert_int_equal(-1, play_cleanup(&p, &err));
+	assert_int_equal(ERR_DAMAGED, err.code);
+	play_close(&p);
+	MUST(play_open(&p, scratch("bad"), PLAY_START, &told, &err));
+	assert_true(told.damaged > 0);
+	assert_non_null(strstr(buf_text(&told.told), "00000000"));
+	recovery_free(&told);
+	MUST(play_cleanup(&p, &err));
+	struct state *st = newest(p.s);
+	struct index_item item;
+	const struct url_index *index;
+	MUST(state_index(st, &index, &err));
+	assert_int_equal(1, url_index_find(index, play_footprint(0), &item, &err));
+	for (uint64_t page = 1; page < 5; page++)
+		MUST(url_index_find(index, play_footprint(page), &item, &err));
+	state_free(&st);
+	play_close(&p);
+}
+
 static void a_rebuild_finds_what_is_in_the_buckets(void **state)
 {
 	(void)state;
@@ -409,6 +443,7 @@ int main(void)
 		cmocka_unit_test(retention_counts_closed_and_corked_states),
 		cmocka_unit_test(the_links_name_the_newest_states),
 		cmocka_unit_test(an_interrupted_cleanup_is_brought_to_its_end),
+		cmocka_unit_test(a_damaged_bucket_does_not_stop_cleanups_for_ever),
 		cmocka_unit_test(a_rebuild_finds_what_is_in_the_buckets),
 	};
 	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);

@@ -223,16 +223,19 @@ static int build_here(struct recovering *x, struct state *st, struct err *err)
  * sound all the same. */
 static int roll_back(struct recovering *x, struct state *st, struct err *err)
 {
-	char *objects = states_path(x->s, &x->arena, "objects");
-	if (state_rollback(st, err) == 0)
-		return 0;
-	if (err->code != ERR_DAMAGED)
-		return -1;
-	recovery_damage(x->r, "%s", err->msg);
-	int rc = bucket_cut_file(objects, 0, st->last.objects, NULL, err);
-	if (rc < 0 && err->code != ERR_DAMAGED)
-		return -1;
-	return rc < 0 && fix_objects(x, objects, err) < 0 ? -1 : 1;
+	bool damaged = false;
+	int rc = state_rollback_begin(st, err);
+	for (unsigned i = 0; rc == 0 && i < ROLLBACK_STEPS; i++) {
+		rc = state_rollback_step(st, i, err);
+		if (rc == 0 || err->code != ERR_DAMAGED)
+			continue;
+		recovery_damage(x->r, "%s", err->msg);
+		damaged = true;
+		rc = i + 1 < ROLLBACK_STEPS
+			     ? 0
+			     : fix_objects(x, states_path(x->s, &x->arena, "objects"), err);
+	}
+	return rc < 0 ? rc : damaged;
 }
 
 static int drop(struct recovering *x, struct state **st, struct err *err)

@@ -167,6 +167,31 @@ static void no_empty_state_is_made_over_buckets(void **state)
 	assert_int_equal(1, seen.rebuilt);
 }
 
+static void damage_in_one_file_does_not_hide_that_in_another(void **state)
+{
+	(void)state;
+	static const char *const both[] = {"journal", "contrib"};
+	const char *folder = scratch("both");
+	struct err err = {0};
+	struct play p;
+	struct recovery told;
+	char path[PATH_MAX];
+	play_some(folder, KNOWN, MORE);
+	for (size_t i = 0; i < ARRAY_LEN(both); i++) {
+		path_in(folder, both[i], path);
+		FILE *f = fopen(path, "r+b");
+		assert_non_null(f);
+		assert_int_equal(0, fseek(f, 80, SEEK_SET));
+		assert_int_equal(0xff, fputc(0xff, f));
+		assert_int_equal(0, fclose(f));
+	}
+	MUST(play_open(&p, folder, PLAY_START + 1000000000, &told, &err));
+	for (size_t i = 0; i < ARRAY_LEN(both); i++)
+		assert_non_null(strstr(buf_text(&told.told), both[i]));
+	recovery_free(&told);
+	play_close(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -176,6 +201,7 @@ int main(void)
 		cmocka_unit_test(a_lost_file_is_made_again_or_named),
 		cmocka_unit_test(without_any_state_all_is_made_from_the_buckets),
 		cmocka_unit_test(no_empty_state_is_made_over_buckets),
+		cmocka_unit_test(damage_in_one_file_does_not_hide_that_in_another),
 	};
 	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);
 }

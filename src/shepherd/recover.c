@@ -473,10 +473,25 @@ static int build_first(struct recovering *x, struct err *err)
 	return rc;
 }
 
+/* Without the bucket file every URL would be forgotten. It may be on a disk that is not mounted, so
+ * that is left to who knows. */
+static int check_objects(struct recovering *x, struct err *err)
+{
+	struct stat st;
+	char *path = states_path(x->s, &x->arena, "objects");
+	uint64_t known = x->n ? newest(x)->params.objects : 0;
+	if (known == 0 || stat(path, &st) == 0)
+		return 0;
+	return err_set(err, ERR_DAMAGED,
+		       "%s: the bucket file is lost, of which the states know %" PRIu64
+		       " bytes; put it back, or remove %s/state to begin anew",
+		       path, known, x->s->folder);
+}
+
 static int recover(struct recovering *x, struct err *err)
 {
 	if (sweep(x, err) < 0 || check_gone(x, err) < 0 || list_again(x, err) < 0 ||
-	    check_order(x, err) < 0)
+	    check_order(x, err) < 0 || check_objects(x, err) < 0)
 		return -1;
 	if (x->n && by_phase(x, err) < 0)
 		return -1;

@@ -28,7 +28,7 @@ struct recovery {
 };
 
 /* 0 also when there was damage that could be mended: see ret->damaged. ERR_DAMAGED: there was some
- * that could not. */
+ * that could not: the bucket file is lost, or two states are open. */
 int states_recover(struct states *s, int64_t now_us, struct recovery *ret, struct err *err);
 /* The index of a new closed state is made from the newest one's and all buckets, as if it had been
  * lost. */

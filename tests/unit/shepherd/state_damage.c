@@ -3,6 +3,8 @@
 #include "unit/dice.h"
 #include "unit/shepherd/play_unit.h"
 
+#include <unistd.h>
+
 enum { KNOWN = 18, MORE = 4 };
 
 static const char *const files[] = {"journal", "contrib", "changes", "checkpoints",
@@ -192,6 +194,26 @@ static void damage_in_one_file_does_not_hide_that_in_another(void **state)
 	play_close(&p);
 }
 
+static void without_the_bucket_file_nothing_is_forgotten(void **state)
+{
+	(void)state;
+	const char *folder = scratch("unmounted"), *aside = scratch("aside");
+	struct err err = {0};
+	struct play p;
+	struct seen seen = {0};
+	char path[PATH_MAX];
+	play_some(folder, KNOWN, 0);
+	path_in(folder, "objects", path);
+	assert_int_equal(0, rename(path, aside));
+	assert_int_equal(-1, play_open(&p, folder, PLAY_START + 1000000000, NULL, &err));
+	assert_int_equal(ERR_DAMAGED, err.code);
+	assert_non_null(strstr(err.msg, "put it back"));
+	assert_int_not_equal(0, access(path, F_OK));
+	assert_int_equal(0, rename(aside, path));
+	look(folder, "state", 0, &seen);
+	assert_int_equal(0, seen.damaged + seen.rebuilt);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -202,6 +224,7 @@ int main(void)
 		cmocka_unit_test(without_any_state_all_is_made_from_the_buckets),
 		cmocka_unit_test(no_empty_state_is_made_over_buckets),
 		cmocka_unit_test(damage_in_one_file_does_not_hide_that_in_another),
+		cmocka_unit_test(without_the_bucket_file_nothing_is_forgotten),
 	};
 	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);
 }

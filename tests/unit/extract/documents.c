@@ -167,6 +167,20 @@ static void rss_items_are_links(void **state)
 	assert_int_equal(r->result.links_left_out, 1);
 }
 
+static void what_is_cut_in_a_feed_is_cut_between_characters(void **state)
+{
+	struct run *r = *state;
+	struct buf feed = BUF_INIT(1 << 20);
+	buf_add_text(&feed, "<rss><channel><item><link>http://a/</link><description>a");
+	for (int i = 0; i < 200000; i++)
+		buf_add_text(&feed, "\xc3\xa9");
+	buf_add_text(&feed, "</description></item></channel></rss>");
+	run(r, "http://a/", "text/xml", buf_str(&feed), "X");
+	assert_true(r->out.text_n > 200000);
+	assert_true(str_utf8((struct str){r->out.text, r->out.text_n}));
+	buf_free(&feed);
+}
+
 static void atom_entries_are_links(void **state)
 {
 	assert_string_equal(
@@ -307,6 +321,7 @@ int main(void)
 		cmocka_unit_test(entities_in_attributes_are_bounded),
 		cmocka_unit_test(a_million_elements_inside_each_other_are_too_many),
 		cmocka_unit_test(rss_items_are_links),
+		cmocka_unit_test(what_is_cut_in_a_feed_is_cut_between_characters),
 		cmocka_unit_test(atom_entries_are_links),
 		cmocka_unit_test(rdf_feeds_and_prefixes_are_read),
 		cmocka_unit_test(sitemaps_give_pages_and_times),

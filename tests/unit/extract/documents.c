@@ -237,6 +237,7 @@ static void sitemaps_give_pages_and_times(void **state)
 			    "Rhttp://a/s1.xml.gz x@1704067200|");
 }
 
+/* Behind what is there. */
 static struct str gzip(struct str plain, struct buf *out)
 {
 	z_stream z = {0};
@@ -266,6 +267,19 @@ static void compressed_sitemaps_are_read(void **state)
 	body = gzip(STR("no XML inside"), &packed);
 	assert_string_equal(run(r, "http://a/x.gz", "application/gzip", body, "TRX"),
 			    "Tapplication/gzip|");
+}
+
+static void a_compressed_sitemap_in_parts_is_read_whole(void **state)
+{
+	CLEANUP(buf_free) struct buf packed = BUF_INIT(1 << 20);
+	struct run *r = *state;
+	gzip(STR("<urlset><url><loc>http://a/1</loc></url>"), &packed);
+	gzip(STR(""), &packed);
+	gzip(STR("<url><loc>http://a/2</loc></url></urlset>"), &packed);
+	buf_fill(&packed, 0, 100);
+	assert_string_equal(run(r, "http://a/s.xml.gz", "", buf_str(&packed), "R"),
+			    "Rhttp://a/1 s|Rhttp://a/2 s|");
+	assert_int_equal(r->result.remark.n, 0);
 }
 
 static void a_compressed_bomb_is_bounded(void **state)
@@ -326,6 +340,7 @@ int main(void)
 		cmocka_unit_test(rdf_feeds_and_prefixes_are_read),
 		cmocka_unit_test(sitemaps_give_pages_and_times),
 		cmocka_unit_test(compressed_sitemaps_are_read),
+		cmocka_unit_test(a_compressed_sitemap_in_parts_is_read_whole),
 		cmocka_unit_test(a_compressed_bomb_is_bounded),
 		cmocka_unit_test(a_sitemap_has_as_many_pages_as_the_protocol_allows),
 		cmocka_unit_test(a_hundred_megabytes_of_text_are_bounded),

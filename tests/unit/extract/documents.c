@@ -53,6 +53,23 @@ static void robots_of_the_header_are_kept(void **state)
 	}
 }
 
+/* What is too long is no word for robots; the others count. */
+static void long_words_for_robots_hide_none(void **state)
+{
+	CLEANUP(buf_free) struct buf page = BUF_INIT(8192), header = BUF_INIT(8192);
+	struct run *r = *state;
+	for (int i = 0; i < 600; i++)
+		buf_add_text(&header, "\xc3\xa9");
+	buf_add_text(&header, ",noindex");
+	buf_printf(&page, "<meta name=robots content='a%s'>", buf_text(&header));
+	assert_string_equal(run(r, "http://a/", "text/html", buf_str(&page), "M"), "M0rnoindex|");
+	assert_string_equal(run_job(r,
+				    &(struct extract_job){.content_type = STR("text/plain"),
+							  .robots = buf_str(&header)},
+				    "M"),
+			    "M0rnoindex|");
+}
+
 static void markdown_has_headings_and_links(void **state)
 {
 	assert_string_equal(
@@ -327,6 +344,7 @@ int main(void)
 		cmocka_unit_test(type_and_size_come_first),
 		cmocka_unit_test(text_is_in_utf8_whatever_it_was),
 		cmocka_unit_test(robots_of_the_header_are_kept),
+		cmocka_unit_test(long_words_for_robots_hide_none),
 		cmocka_unit_test(markdown_has_headings_and_links),
 		cmocka_unit_test(markdown_bounds_its_lines),
 		cmocka_unit_test(xml_gives_its_text_and_title),

@@ -8,6 +8,7 @@
 #include "base/table.h"
 #include "broker/batch.h"
 #include "broker/collector_doc.h"
+#include "broker/compact.h"
 #include "broker/cursors.h"
 #include "broker/find.h"
 
@@ -18,6 +19,8 @@
 
 /* A feed that cannot be opened, or read, is tried again after a while. */
 enum { RETRY_US = 1000000, OBJECT_ARENA = 192 << 20 };
+/* So long after the last commit the stores may be compacted. */
+enum { IDLE_US = 10000000 };
 
 struct url_key {
 	uint64_t a, b;
@@ -68,6 +71,8 @@ struct collector {
 	size_t taken;     /* objects since the last commit */
 	int64_t first_us; /* when the first of them was taken */
 	struct arena object;
+	int64_t tidy_us;  /* when to compact; INT64_MAX: there is no need */
+	bool readdressed; /* the index was told of all that compaction moved */
 	struct counters *counters;
 	size_t counters_at;
 };
@@ -117,6 +122,15 @@ static int settle(struct collector *c, struct err *err)
 	return record_truncate(c->batch, RECORD_HEADER, err);
 }
 
+static int plan_tidying(struct collector *c, struct err *err)
+{
+	bool wanted;
+	if (compact_wanted(c->docs, &wanted, err) < 0)
+		return -1;
+	c->tidy_us = wanted ? clock_mono_us() + IDLE_US : INT64_MAX;
+	return 0;
+}
+
 static void stats(struct collector *c)
 {
 	struct words_stats s;
@@ -143,7 +157,7 @@ static int open_stores(struct collector *c, const char *data, struct err *err)
 	int rc = words_open(&c->committed, c->words_folder, err);
 	if (rc != 0)
 		return rc < 0 ? -1 : err_set(err, ERR_DAMAGED, "%s: no index", c->words_folder);
-	return settle(c, err);
+	return settle(c, err) < 0 ? -1 : plan_tidying(c, err);
 }
 
 int collector_open(struct collector **ret, const char *data, const struct collector_feed *feeds,
@@ -419,7 +433,21 @@ int collector_commit(struct collector *c, struct err *err)
 	count(c, COLLECTOR_COMMITS, 1);
 	gauge(c, COLLECTOR_LAST_COMMIT, clock_wall_us() / US_PER_S);
 	stats(c);
-	return 0;
+	return plan_tidying(c, err);
+}
+
+int collector_compact(struct collector *c, unsigned percent, struct err *err)
+{
+	if (collector_commit(c, err) < 0 ||
+	    compact_forget(c->docs, c->words, c->readdressed, err) < 0)
+		return -1;
+	c->readdressed = false;
+	int rc = compact_run(c->docs, c->words, percent, err);
+	c->readdressed = rc == 0;
+	if (rc < 0 || words_refresh(&c->committed, err) < 0)
+		return -1;
+	stats(c);
+	return plan_tidying(c, err) < 0 ? -1 : rc;
 }
 
 int collector_step(struct collector *c, int64_t now_us, struct err *err)
@@ -439,12 +467,15 @@ int collector_step(struct collector *c, int64_t now_us, struct err *err)
 	    (c->taken && clock_mono_us() - c->first_us >= COLLECTOR_COMMIT_US))
 		if (collector_commit(c, err) < 0)
 			return -1;
+	if (!more && c->taken == 0 && clock_mono_us() >= c->tidy_us &&
+	    collector_compact(c, COMPACT_PERCENT, err) < 0)
+		return -1;
 	return more ? 0 : 1;
 }
 
 int64_t collector_due_us(const struct collector *c)
 {
-	int64_t due = c->taken ? c->first_us + COLLECTOR_COMMIT_US : INT64_MAX;
+	int64_t due = c->taken ? c->first_us + COLLECTOR_COMMIT_US : c->tidy_us;
 	for (size_t i = 0; i < c->nfeeds; i++)
 		if (!c->feed[i].source)
 			due = MIN(due, c->feed[i].retry_us);

@@ -89,6 +89,14 @@ static void gauge(struct collector *c, enum collector_counter which, int64_t v)
 		counters_set(c->counters, c->counters_at + which, v);
 }
 
+/* A document that nobody can read any more, because its block is damaged, cannot be deleted either;
+ * it is no reason to stop. */
+static int drop(struct collector *c, struct docaddr addr, struct err *err)
+{
+	int rc = docstore_delete(c->docs, addr, err);
+	return rc < 0 && err->code != ERR_DAMAGED ? -1 : 0;
+}
+
 /* What a killed collector left: of each document's addresses those go that the index does not
  * name. */
 static int settle(struct collector *c, struct err *err)
@@ -106,10 +114,9 @@ static int settle(struct collector *c, struct err *err)
 		if ((rc = batch_read(record.payload, &e, err)) < 0 ||
 		    (rc = words_find(c->committed, e.url, &is, err)) < 0)
 			break;
-		if (e.now.v && e.now.v != is.v && (rc = docstore_delete(c->docs, e.now, err)) < 0)
+		if (e.now.v && e.now.v != is.v && (rc = drop(c, e.now, err)) < 0)
 			break;
-		if (e.before.v && e.before.v != is.v &&
-		    (rc = docstore_delete(c->docs, e.before, err)) < 0)
+		if (e.before.v && e.before.v != is.v && (rc = drop(c, e.before, err)) < 0)
 			break;
 	}
 	record_reader_free(&r);
@@ -276,7 +283,8 @@ static void leave_out(struct collector *c, const struct feed *f, struct str url,
 		f->def->bad(f->def->name, url, err);
 }
 
-/* An object that the stores do not take is counted and left out; it is no reason to stop. */
+/* An object that the stores do not take is counted and left out, and with it what was there before
+ * it; it is no reason to stop. */
 static int apply(struct collector *c, struct feed *f, const struct source_change *change,
 		 struct err *err)
 {
@@ -294,7 +302,7 @@ static int apply(struct collector *c, struct feed *f, const struct source_change
 	}
 	if (rc < 0 && err->code == ERR_USAGE) {
 		leave_out(c, f, change->obj.url, err);
-		rc = 0;
+		rc = delete (c, change->obj.url, err);
 	}
 	if (f->sweeps && change->op != SOURCE_DELETE)
 		(void)url_addrs_put(&f->told, key_of(change->obj.url));
@@ -420,7 +428,7 @@ int collector_commit(struct collector *c, struct err *err)
 		return -1;
 	FAULT("collector.cursors");
 	for (size_t i = 0; i < c->nold; i++)
-		if (docstore_delete(c->docs, c->old[i], err) < 0)
+		if (drop(c, c->old[i], err) < 0)
 			return -1;
 	if (c->nold && docstore_sync(c->docs, err) < 0)
 		return -1;

@@ -3,8 +3,11 @@
 #include "../scratch.h"
 #include "../unit.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "broker/search.h"
 #include "index/docstore.h"
+
+#include <fcntl.h>
 
 static char data[4096];
 static struct source_list *list;
@@ -207,6 +210,52 @@ static void objects_that_cannot_be_taken_are_left_out(void **state)
 	assert_int_equal(found("apple", "", NULL), 1);
 }
 
+static void an_update_that_cannot_be_taken_leaves_nothing_old(void **state)
+{
+	struct soif obj = {.type = STR("FILE"), .url = STR("http://a/1")};
+	(void)state;
+	tell(SOURCE_UPDATE, "http://a/1", "One", "apple");
+	collect();
+	soif_add(&obj, &arena, STR("a{b"), STR("pear"));
+	source_list_add(list, &(struct source_change){SOURCE_UPDATE, STR("test"), obj});
+	collect();
+	assert_int_equal(found("apple OR pear", "", NULL), 0);
+	assert_int_equal(kept(), 0);
+}
+
+static void change_a_byte_of_the_documents(void)
+{
+	CLEANUP(file_drop) struct file f = FILE_INIT;
+	struct dir dir;
+	const char *name;
+	char folder[4200], path[4500];
+	snprintf(folder, sizeof folder, "%s/broker/docs", data);
+	assert_int_equal(dir_init(&dir, folder, &err), 0);
+	while (dir_next(&dir, &name) == 0)
+		if (str_ends(str_of(name), STR(".docs")))
+			snprintf(path, sizeof path, "%s/%s", folder, name);
+	dir_done(&dir);
+	assert_int_equal(file_open(&f, path, O_RDWR, 0, &err), 0);
+	uint64_t size;
+	assert_int_equal(file_size(&f, &size, &err), 0);
+	assert_int_equal(file_write(&f, "\xff", 1, size - 3, &err), 0);
+}
+
+static void damage_of_a_document_holds_up_nobody(void **state)
+{
+	(void)state;
+	tell(SOURCE_UPDATE, "http://a/1", "One", "apple");
+	collect();
+	collector_close(&collector);
+	change_a_byte_of_the_documents();
+	begin();
+	tell(SOURCE_UPDATE, "http://a/1", "One", "plum");
+	tell(SOURCE_UPDATE, "http://a/2", "Two", "plum");
+	collect();
+	again();
+	assert_int_equal(found("plum", "", NULL), 2);
+}
+
 static void a_lost_place_begins_again_and_drops_what_is_not_told(void **state)
 {
 	(void)state;
@@ -377,6 +426,8 @@ int main(void)
 		TEST(after_a_restart_it_goes_on_where_it_was),
 		TEST(what_was_not_committed_comes_again),
 		TEST(objects_that_cannot_be_taken_are_left_out),
+		TEST(an_update_that_cannot_be_taken_leaves_nothing_old),
+		TEST(damage_of_a_document_holds_up_nobody),
 		TEST(a_lost_place_begins_again_and_drops_what_is_not_told),
 		TEST(a_lost_place_also_drops_all_when_nothing_is_told),
 		TEST(a_place_that_is_lost_while_it_is_followed_begins_again),

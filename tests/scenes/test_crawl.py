@@ -1,7 +1,6 @@
 """Sites as they are: pages that change, vanish, come back, lead in circles; servers that are down or
 never answer. What the crawl makes of them, and what is found then."""
 import os
-import signal
 import socket
 import threading
 import time
@@ -9,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from garner import wait_for
+from garner import left_running, wait_for
 
 
 class Web:
@@ -192,22 +191,34 @@ def test_many_add_at_once_and_garbage_is_refused(garner, web):
     assert not c.up.lines("level=error|ERROR")
 
 
-@pytest.mark.parametrize("role", ["broker", "shepherd"])
-def test_a_full_disk_is_waited_for(garner, web, role):
+@pytest.mark.parametrize("files", ["broker/docs", "broker/words", "broker/batch", "shepherd/objects", "journal"])
+def test_a_full_disk_is_waited_for_without_haste(garner, web, files):
     w = web()
     w.pages["/"] = "<title>t</title>words"
     c = Crawl(garner, [w.host], refresh="1s")
     c.add(f"{w.url}/")
     c.wait_found("words", f"{w.url}/")
-    pid = next(r["pid"] for r in c.g.run("status", "--json").json()["roles"] if r["name"] == role)
-    before = cpu_s(pid)
-    assert before < 5
-    os.kill(pid, signal.SIGKILL)
+    assert c.up.stop() == 0
     w.pages["/"] = "<title>t</title>other"
+    up = c.g.start("up", env={"GARNER_FAULTS": f"file.write/{files}=enospc@1+"}).wait_ready(20)
+    up.wait_line("No space left", timeout=20)
+    asked, lines, before = len(w.asked), len(up.lines()), cpu_s(c.g)
+    time.sleep(4)
+    assert cpu_s(c.g) - before < 2.5
+    assert len(up.lines()) - lines < 100
+    assert len(w.asked) - asked < 100
+    assert up.stop() == 0
+    c.g.start("up").wait_ready(20)
     c.wait_found("other", f"{w.url}/")
 
 
-def cpu_s(pid):
-    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
-        fields = f.read().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+def cpu_s(g):
+    """Of all that the scene has started, and what that has waited for."""
+    ticks = 0
+    for pid in left_running(g.dir):
+        try:
+            with open(f"/proc/{pid}/stat", encoding="latin-1") as f:
+                ticks += sum(map(int, f.read().rpartition(")")[2].split()[11:15]))
+        except OSError:
+            pass
+    return ticks / os.sysconf("SC_CLK_TCK")

@@ -61,7 +61,7 @@ void reap_job_done(struct reap_job *job)
 static int load(struct reap_job *job, struct err *err)
 {
 	struct reap *r = job->reap;
-	struct bucket bucket;
+	struct bucket bucket = {0};
 	struct attrs header;
 	int rc = job->entry.where < BUCKET_SPECIAL
 			 ? bucket_read(r->buckets, (uint32_t)job->entry.where, &bucket, err)
@@ -71,15 +71,15 @@ static int load(struct reap_job *job, struct err *err)
 	if (rc > 0)
 		return err_set(err, ERR_DAMAGED, "bucket %llx is not there",
 			       (unsigned long long)job->entry.where);
-	if (bucket_header(bucket.type, arena_str(&job->arena, bucket.data), &job->arena, &header,
-			  NULL, err) < 0)
+	bucket.data = arena_str(&job->arena, bucket.data);
+	if (bucket_header(bucket.type, bucket.data, &job->arena, &header, NULL, err) < 0)
 		return -1;
+	job->old = bucket;
 	job->url = attrs_get(&header, 'U');
 	if (job->entry.flags & PLAN_REFRESH) {
 		job->etag = attrs_get(&header, REAP_ETAG);
 		job->last_modified = attrs_get(&header, REAP_LAST_MODIFIED);
 		job->md5 = attrs_get(&header, REAP_MD5);
-		job->changed = attrs_get(&header, 'J');
 	}
 	return job->url.n ? 0 : err_set(err, ERR_DAMAGED, "a bucket without URL");
 }
@@ -184,12 +184,15 @@ static void fetched(void *ctx, const struct robot_result *result)
 		reap_document(job, result);
 		return;
 	}
+	if (v.op == CHANGE_REFRESH) {
+		reap_unchanged(job, result->head);
+		return;
+	}
 	if (v.leads_on)
 		reap_contribute(job, result->location, job->entry.item_flags & ITEM_INITIAL);
 	reap_tell(job, &v, ITEM_NOWHERE);
 	reap_count(r,
-		   v.op == CHANGE_REFRESH ? REAP_UNCHANGED
-		   : result->outcome == OUTCOME_REDIRECT
+		   result->outcome == OUTCOME_REDIRECT
 			   ? REAP_ELSEWHERE
 			   : REAP_FAILED + (result->outcome - OUTCOME_TEMPORARY),
 		   1);
@@ -365,6 +368,7 @@ int reap_run(struct reap *r, struct state *st, struct buckets *buckets, struct e
 	r->err = (struct err){0};
 	r->packer = bucket_packer_new(bucket_dict_path(&arena, bucket_path(buckets)));
 	r->sites = NULL;
+	mem_free(&r->seen); /* what was contributed in another cycle may be forgotten since */
 	int rc = hostq_new(&r->queue, &queue, err);
 	if (rc == 0)
 		rc = state_sites(st, &r->sites, err);

@@ -131,7 +131,7 @@ static void a_filter_changes_no_score(void **state)
 	for (size_t i = 0; i < some.n; i++)
 		for (size_t k = 0; k < all.n; k++)
 			if (str_eq(some.row[i].url, all.row[k].url))
-				assert_true(some.row[i].score == all.row[k].score);
+				assert_float_equal(some.row[i].score, all.row[k].score, 1e-6);
 	search_close(&s);
 }
 
@@ -220,6 +220,63 @@ static void a_lost_place_begins_again_and_drops_what_is_not_told(void **state)
 	assert_int_equal(kept(), 1);
 }
 
+static void a_lost_place_also_drops_all_when_nothing_is_told(void **state)
+{
+	(void)state;
+	tell(SOURCE_UPDATE, "http://a/1", "One", "apple");
+	collect();
+	collector_close(&collector);
+	source_list_free(&list);
+	list = source_list_new();
+	feed.store = list;
+	begin();
+	collect();
+	assert_int_equal(found("apple", "", NULL), 0);
+	assert_int_equal(kept(), 0);
+}
+
+/* A list that loses its place while it is followed: every further call says so, and no more. */
+static bool lost;
+static int next_or_lost(struct source *s, struct arena *a, struct source_change *ret, struct err *e)
+{
+	if (lost)
+		return err_set(e, ERR_USAGE, "the place is lost");
+	return source_list_ops.next(s, a, ret, e);
+}
+
+static int open_again(struct source **ret, const void *store, const struct source_cursor *from,
+		      struct err *e)
+{
+	static struct source_ops ops;
+	lost = false;
+	int rc = source_list_ops.open(ret, store, from, e);
+	if (rc == 0) {
+		ops = source_list_ops;
+		ops.next = next_or_lost;
+		(*ret)->ops = &ops;
+	}
+	return rc;
+}
+
+static void a_place_that_is_lost_while_it_is_followed_begins_again(void **state)
+{
+	static struct source_ops ops;
+	(void)state;
+	ops = source_list_ops;
+	ops.open = open_again;
+	feed.ops = &ops;
+	again();
+	tell(SOURCE_UPDATE, "http://a/1", "One", "apple");
+	collect();
+	tell(SOURCE_UPDATE, "http://a/2", "Two", "apple");
+	lost = true;
+	collect();
+	collect();
+	assert_false(lost);
+	assert_int_equal(found("apple", "", NULL), 2);
+	assert_int_equal(kept(), 2);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -233,6 +290,8 @@ int main(void)
 		TEST(what_was_not_committed_comes_again),
 		TEST(objects_that_cannot_be_taken_are_left_out),
 		TEST(a_lost_place_begins_again_and_drops_what_is_not_told),
+		TEST(a_lost_place_also_drops_all_when_nothing_is_told),
+		TEST(a_place_that_is_lost_while_it_is_followed_begins_again),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@
 #include <string.h>
 
 /* A feed that cannot be opened, or read, is tried again after a while. */
-enum { RETRY_US = 1000000, OBJECT_ARENA = 192 << 20 };
+enum { RETRY_US = 1000000, OBJECT_ARENA = 192 << 20, BUSY_COMMITS = 16, BUSY_BYTES = 64 << 20 };
 
 struct url_key {
 	uint64_t a, b;
@@ -43,6 +43,8 @@ struct feed {
 	struct source_cursor *cursor; /* as of the last commit */
 	struct source_cursor begin;   /* all zeroes */
 	int64_t retry_us;
+	struct source_cursor failed; /* where it was when it failed last, */
+	bool failing;                /* if nothing came since */
 	/* Its place was lost: all is told again, and what is not told any more goes. Until then its
 	 * cursor is not moved, so that a crash begins again. */
 	bool sweeps;
@@ -63,6 +65,7 @@ struct collector {
 	struct url_addrs pending; /* since the last commit: the address now, 0: deleted */
 	struct docaddr *old;      /* addresses that the next commit makes free */
 	size_t nold, old_room;
+	unsigned commits; /* since segments were looked at for merging */
 	size_t taken;     /* objects since the last commit */
 	int64_t first_us; /* when the first of them was taken */
 	struct arena object;
@@ -285,10 +288,18 @@ static int apply(struct collector *c, struct feed *f, const struct source_change
 	return rc;
 }
 
-/* Deletes what the feed did not tell again. */
-static int sweep(struct collector *c, struct feed *f, struct err *err)
+static void took(struct collector *c, int64_t now_us)
+{
+	if (c->taken++ == 0)
+		c->first_us = now_us;
+}
+
+/* Deletes what the feed did not tell again. That all was told is to be committed as well, also if
+ * there was nothing. */
+static int sweep(struct collector *c, struct feed *f, int64_t now_us, struct err *err)
 {
 	size_t n;
+	took(c, now_us);
 	const struct words_part *part = words_parts(c->committed, &n);
 	for (size_t i = 0; i < n; i++)
 		for (uint32_t doc = 0; doc < part[i].docs; doc++) {
@@ -326,6 +337,31 @@ static int open_feed(struct feed *f, int64_t now_us, struct err *err)
 	return rc == 0 ? 0 : 1;
 }
 
+static void close_feed(struct feed *f, int64_t retry_us)
+{
+	source_close(&f->source); /* its cursor is where the last commit was */
+	f->retry_us = retry_us;
+	f->failing = false;
+}
+
+/* What could not be read was skipped, unless the feed stands where it failed before: then it lost
+ * its place, or comes no further now. 1: it was closed. */
+static int skip(struct collector *c, struct feed *f, int64_t now_us, const struct err *err)
+{
+	struct source_cursor at;
+	source_cursor(f->source, &at);
+	if (f->failing && memcmp(&at, &f->failed, sizeof at) == 0) {
+		bool lost = err->code == ERR_USAGE;
+		close_feed(f, lost ? now_us : now_us + RETRY_US);
+		f->sweeps |= lost;
+		return 1;
+	}
+	f->failing = true;
+	f->failed = at;
+	leave_out(c, f, STR(""), err);
+	return 0;
+}
+
 /* Takes up to a batch from a feed. 1: it has no more. */
 static int read_feed(struct collector *c, struct feed *f, int64_t now_us, struct err *err)
 {
@@ -334,17 +370,18 @@ static int read_feed(struct collector *c, struct feed *f, int64_t now_us, struct
 		arena_clear(&c->object);
 		int rc = source_next(f->source, &c->object, &change, err);
 		if (rc > 0)
-			return f->sweeps && sweep(c, f, err) < 0 ? -1 : 1;
+			return f->sweeps && sweep(c, f, now_us, err) < 0 ? -1 : 1;
 		if (rc < 0 && err->code == ERR_SYSTEM) {
-			source_close(&f->source); /* its cursor is where the last commit was */
-			f->retry_us = now_us + RETRY_US;
+			close_feed(f, now_us + RETRY_US);
 			return 1;
 		}
-		if (c->taken++ == 0)
-			c->first_us = now_us;
+		if (rc < 0 && skip(c, f, now_us, err) != 0)
+			return 1;
+		took(c, now_us);
 		if (rc < 0)
-			leave_out(c, f, STR(""), err);
-		else if (apply(c, f, &change, err) < 0)
+			continue;
+		f->failing = false;
+		if (apply(c, f, &change, err) < 0)
 			return -1;
 		if (c->taken % 64 == 0 && clock_mono_us() - c->first_us >= COLLECTOR_COMMIT_US)
 			return 0;
@@ -380,10 +417,26 @@ int collector_commit(struct collector *c, struct err *err)
 	c->group = (struct record_group){0};
 	c->nold = c->taken = 0;
 	url_addrs_clear(&c->pending);
+	c->commits++;
 	count(c, COLLECTOR_COMMITS, 1);
 	gauge(c, COLLECTOR_LAST_COMMIT, clock_wall_us() / US_PER_S);
 	stats(c);
 	return 0;
+}
+
+/* Commits merge what is small. Larger segments are merged when there is nothing else to do, and now
+ * and then when there always is: so little at a time that what comes in is still found in time. */
+static int merge(struct collector *c, bool idle, struct err *err)
+{
+	if (!idle && c->commits < BUSY_COMMITS)
+		return 0;
+	if (c->commits == 0)
+		return 0;
+	c->commits = 0;
+	int rc = words_merge(c->words, idle ? UINT64_MAX : BUSY_BYTES, err);
+	if (rc == 0)
+		c->commits = 1; /* there may be more to merge */
+	return rc < 0 ? -1 : words_refresh(&c->committed, err) < 0 ? -1 : 0;
 }
 
 int collector_step(struct collector *c, int64_t now_us, struct err *err)
@@ -403,7 +456,9 @@ int collector_step(struct collector *c, int64_t now_us, struct err *err)
 	    (c->taken && clock_mono_us() - c->first_us >= COLLECTOR_COMMIT_US))
 		if (collector_commit(c, err) < 0)
 			return -1;
-	return more ? 0 : 1;
+	if (merge(c, !more && c->taken == 0, err) < 0)
+		return -1;
+	return more || (c->taken == 0 && c->commits) ? 0 : 1;
 }
 
 int64_t collector_due_us(const struct collector *c)

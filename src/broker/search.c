@@ -96,6 +96,7 @@ static struct query_node *filter(struct arena *arena, struct str attribute, stru
 	struct query_node *node = arena_alloc(arena, sizeof *node);
 	node->op = QUERY_WORD;
 	node->attribute = attribute;
+	node->filter = true;
 	node->word = arena_alloc(arena, sizeof *node->word);
 	node->word[0] = (struct query_word){word, word};
 	node->words = 1;

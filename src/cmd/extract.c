@@ -1,6 +1,6 @@
 /* garner extract: what garner sees in a document. */
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/hash.h"
 #include "base/url.h"
 #include "cmd/commands.h"
 #include "cmd/extract_fetch.h"
@@ -31,10 +31,28 @@ struct work {
 	struct err err; /* of the printing */
 };
 
-static void show(void *ctx, const struct cage_result *r)
+/* With the digest, which a robot would have made on the way. */
+static struct attrs with_digest(const struct attrs *attrs, struct str body, struct arena *arena)
+{
+	unsigned char digest[16];
+	char *hex = arena_alloc(arena, 2 * sizeof digest + 1);
+	struct attrs all = {arena_array(arena, attrs->n + 1, sizeof *all.a), attrs->n + 1,
+			    attrs->n + 1};
+	md5(body, digest);
+	hex_print(digest, sizeof digest, hex);
+	all.a[0] = (struct attr){'C', str_of(hex)};
+	if (attrs->n)
+		memcpy(all.a + 1, attrs->a, attrs->n * sizeof *all.a);
+	return all;
+}
+
+static void show(void *ctx, const struct cage_result *told)
 {
 	struct work *w = ctx;
+	struct arena arena = ARENA_INIT(SIZE_MAX);
+	struct cage_result whole = *told, *r = &whole;
 	struct str url = buf_str(&w->doc.url);
+	r->attrs = with_digest(&told->attrs, buf_str(&w->doc.body), &arena);
 	w->told = true;
 	w->failed += r->end != CAGE_READ;
 	buf_clear(&w->out);
@@ -45,6 +63,7 @@ static void show(void *ctx, const struct cage_result *r)
 	else
 		extract_print_text(url, r, &w->out);
 	fwrite(buf_text(&w->out), 1, w->out.n, w->call->out);
+	arena_free(&arena);
 }
 
 /* In this process: without the cage, for comparison. */

@@ -16,8 +16,8 @@ enum {
 	FAILURES_MAX = 3,       /* starts in a row, then there is a pause */
 	PAUSE_US = 1000 * 1000, /* the first one; each is twice the one before, up to a minute */
 	PAUSES_MAX = 6,
-	SENT_AHEAD = 2,       /* documents that a worker has at least, if there are any */
-	KEEP_PAGES = 1 << 20, /* bytes of a slot that stay allocated between documents */
+	SENT_AHEAD = CAGE_SLOTS / 2, /* documents that a worker has at least, if there are any */
+	KEEP_PAGES = 4 << 20,        /* bytes of a slot that stay allocated between documents */
 };
 
 const struct cage_options cage_defaults = {
@@ -156,7 +156,7 @@ static void tell_no_text(struct cage *c, struct slot *s, enum cage_end end, cons
 static void give_up(struct cage *c, struct cage_worker *w)
 {
 	char reason[sizeof c->last.msg + 64];
-	while (w->queued) {
+	for (size_t n = w->queued; n > 0; n--) { /* not what is submitted meanwhile */
 		struct slot *s = w->queue[0];
 		leave_queue(w, s);
 		snprintf(reason, sizeof reason, "no text: no worker can be started: %s",
@@ -311,7 +311,8 @@ void cage_poll(struct cage *c, int64_t now_us)
 			rang = true;
 	}
 	for (size_t i = 0; i < c->nworkers; i++)
-		flush(&c->worker[i]);
+		if (c->worker[i].sent < SENT_AHEAD)
+			flush(&c->worker[i]);
 	if (!rang)
 		return;
 	c->timer_us = INT64_MAX;
@@ -401,7 +402,8 @@ void cage_submit(struct cage *c, struct cage_slot *slot, const struct extract_jo
 	}
 	if (w->state == WORKER_READY && w->queued == 1)
 		begin_first(c, w, now_us);
-	if (w->sent < SENT_AHEAD) /* else with others, when an answer comes */
+	/* the first at once, the others together: with enough of them, or when an answer comes */
+	if (w->sent == 0 || w->queued - w->sent >= SENT_AHEAD)
 		flush(w);
 }
 

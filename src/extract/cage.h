@@ -37,7 +37,7 @@ const char *cage_end_name(enum cage_end end);
 
 struct cage_result {
 	enum cage_end end;
-	struct attrs attrs; /* without text: size, digest and a remark */
+	struct attrs attrs; /* without text: size and a remark */
 	struct extract_result result;
 	const char *reason; /* of all but CAGE_READ; else "" */
 	int64_t cpu_us;     /* of the worker, for this document */

@@ -1,6 +1,5 @@
 /* The order of things: type, charset, the reader of the type, the rest. */
 #include "extract/extract.h"
-#include "base/hash.h"
 #include "extract/gunzip.h"
 #include "extract/readers.h"
 #include "extract/types.h"
@@ -87,15 +86,6 @@ static void add_type(struct out *out, const struct extract_result *r)
 	out_add(out, 'T', str_of(text));
 }
 
-static void add_digest(struct out *out, struct str body)
-{
-	unsigned char digest[16];
-	char hex[33];
-	md5(body, digest);
-	hex_print(digest, sizeof digest, hex);
-	out_add(out, 'C', str_of(hex));
-}
-
 /* Compressed XML is read as what is inside. */
 static bool unpack(struct extract *x, struct extract_job *job, struct extract_result *ret,
 		   bool *ret_whole)
@@ -171,7 +161,6 @@ void extract_run(struct extract *x, const struct extract_job *given, struct out 
 					      declared_charset(&job, ret->type), job.charset);
 	add_type(out, ret);
 	out_number(out, 'Z', given->body.n);
-	add_digest(out, given->body);
 	add_robots(job.robots, out);
 	if (out->links_max == SIZE_MAX && job.settings.links_max)
 		out->links_max = job.settings.links_max;

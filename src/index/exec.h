@@ -72,7 +72,8 @@ struct exec {
 	const struct words_settings *settings;
 	const struct words_part *part;
 	size_t parts;
-	struct arena *arena;
+	struct arena *arena; /* for the query; what belongs to a segment is given back behind it */
+	struct arena *told;  /* for the answer */
 	struct err *err;
 	bool failed, cut;
 	int64_t deadline_us; /* 0: none */
@@ -101,6 +102,8 @@ struct exec {
 	uint32_t rank_most;        /* bound of what the static rank adds */
 	struct exec_list **opened; /* of this segment, to be closed */
 	uint32_t lists, lists_room;
+	struct exec_check *checks; /* likewise */
+	uint32_t bounds_left;      /* blocks whose bounds may be kept yet */
 
 	struct {
 		uint64_t blocks, blocks_passed, candidates, checks;
@@ -135,7 +138,8 @@ uint32_t exec_list_join(const struct exec_list *l, const uint32_t *doc, uint32_t
 			uint32_t ret_i[static SEGMENT_BLOCK],
 			uint32_t ret_at[static SEGMENT_BLOCK]);
 uint32_t exec_list_bound(struct exec *e, struct exec_list *l, uint32_t block);
-void exec_list_bounds(struct exec *e, struct exec_list *l); /* of all blocks, once */
+/* Of all blocks, once. Too many of them are not kept: l->bounds may be NULL yet. */
+void exec_list_bounds(struct exec *e, struct exec_list *l);
 /* Blocks by their bounds, the greatest first, once these were looked at. */
 const uint32_t *exec_list_order(struct exec *e, const struct exec_list *l);
 /* The numbers of n values, the greatest first, nearly. */
@@ -150,6 +154,7 @@ struct exec_check;
 int exec_check_open(struct exec *e, const struct exec_leaf *leaf, struct exec_list *const *list,
 		    uint32_t lists, struct exec_check **ret);
 bool exec_check(struct exec *e, struct exec_check *c, uint32_t doc);
+void exec_checks_close(struct exec *e);
 
 /* exec_tree.c: any query, a document after the other; targets ascend. */
 struct exec_tree;

@@ -23,7 +23,8 @@ struct exec_check {
 	struct place *place;
 	uint32_t *order; /* words, the rarest first */
 	/* Where the phrase may begin, by the words that were looked at. */
-	uint32_t *start, starts, room;
+	uint32_t *start, starts, room; /* on the heap: a document may be one word a million times */
+	struct exec_check *next;
 };
 
 /* Words of a phrase share the list of the same term, and that of whoever asks. */
@@ -53,6 +54,8 @@ int exec_check_open(struct exec *e, const struct exec_leaf *leaf, struct exec_li
 {
 	const struct query_node *node = leaf->node;
 	struct exec_check *c = arena_alloc(e->arena, sizeof *c);
+	c->next = e->checks;
+	e->checks = c;
 	c->leaf = leaf;
 	c->words = node->words;
 	c->attr = node->attribute.n ? segment_attr(e->segment, node->attribute) : -1;
@@ -150,13 +153,13 @@ static void keep_inside(struct exec *e, struct exec_check *c, uint32_t doc)
 	c->starts = n;
 }
 
-static void starts_of(struct exec *e, struct exec_check *c, const struct place *p, uint32_t word)
+static void starts_of(struct exec_check *c, const struct place *p, uint32_t word)
 {
 	bool exact = c->leaf->node->exact;
 	uint32_t n = 0;
 	if (p->n > c->room) {
-		c->room = p->n + p->n / 2;
-		c->start = arena_array(e->arena, c->room, sizeof *c->start);
+		c->room = (uint32_t)MIN(p->n + (uint64_t)p->n / 2, UINT32_MAX);
+		c->start = mem_resize(c->start, c->room * sizeof *c->start);
 	}
 	for (uint32_t i = 0; i < p->n; i++) {
 		c->start[n] = p->position[i] - word;
@@ -286,7 +289,7 @@ bool exec_check(struct exec *e, struct exec_check *c, uint32_t doc)
 		if (!p)
 			return false;
 		if (i == 0)
-			starts_of(e, c, p, word);
+			starts_of(c, p, word);
 		else
 			keep_word(c, p, word);
 		if (c->starts == 0)
@@ -295,4 +298,11 @@ bool exec_check(struct exec *e, struct exec_check *c, uint32_t doc)
 	if (c->attr >= 0)
 		keep_inside(e, c, doc);
 	return c->starts > 0 && !e->failed;
+}
+
+void exec_checks_close(struct exec *e)
+{
+	for (struct exec_check *c = e->checks; c; c = c->next)
+		mem_free(&c->start);
+	e->checks = NULL;
 }

@@ -73,7 +73,7 @@ int exec_explain(struct exec *e, struct hits *hits)
 		   hits->cut ? ", the time was up" : "");
 	for (size_t i = 0; i < hits->n && rc == 0 && !out.over; i++)
 		rc = explain_hit(e, &hits->hit[i], &out);
-	hits->explain = arena_str(e->arena, buf_str(&out));
+	hits->explain = arena_str(e->told, buf_str(&out));
 	buf_free(&out);
 	return rc;
 }

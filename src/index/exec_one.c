@@ -27,6 +27,8 @@ bool exec_one_run(struct exec *e, const struct exec_node *root)
 	if (!l)
 		return true;
 	exec_list_bounds(e, l);
+	if (!l->bounds)
+		return false;
 	e->anyhow = true;
 	const uint32_t *order = exec_list_order(e, l);
 	for (uint32_t i = 0; i < l->p.blocks && !e->failed && !exec_late(e); i++) {

@@ -46,6 +46,8 @@ static struct exec_leaf *leaf_of(struct exec *e, const struct query_node *node)
 		if (leaf->check)
 			leaf->combined[i] = term_number(e, STR(""), node->word[i].term);
 	}
+	for (uint32_t i = 0; node->filter && i < leaf->terms; i++)
+		leaf->times[i] = 0;
 	return leaf;
 }
 
@@ -141,6 +143,28 @@ static int words_of(struct exec *e, const struct query_node *node, struct exec_n
 	return 0;
 }
 
+static int node_of(struct exec *e, const struct query_node *node, struct exec_node **ret);
+
+/* Parts of parts of the same kind are parts: whoever makes a tree by hand need not care. */
+static uint32_t count_kids(const struct query_node *node)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < node->kids; i++)
+		n += node->kid[i]->op == node->op ? count_kids(node->kid[i]) : 1;
+	return n;
+}
+
+static int add_kids(struct exec *e, const struct query_node *node, struct exec_node *to)
+{
+	for (uint32_t i = 0; i < node->kids; i++) {
+		bool same = node->kid[i]->op == node->op;
+		if (same ? add_kids(e, node->kid[i], to) < 0
+			 : node_of(e, node->kid[i], &to->kid[to->kids++]) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 /* The depth is bounded by what query_parse() takes. */
 static int node_of(struct exec *e, const struct query_node *node, struct exec_node **ret)
 {
@@ -151,12 +175,13 @@ static int node_of(struct exec *e, const struct query_node *node, struct exec_no
 		return words_of(e, node, n);
 	if (node->op == QUERY_COMPARE)
 		return compare_of(e, node, n);
-	n->kids = node->kids;
-	n->kid = arena_array(e->arena, MAX(node->kids, 1), sizeof(struct exec_node *));
-	for (uint32_t i = 0; i < node->kids; i++)
-		if (node_of(e, node->kid[i], &n->kid[i]) < 0)
-			return -1;
-	return 0;
+	if (node->op == QUERY_NOT) {
+		n->kid = arena_array(e->arena, 1, sizeof(struct exec_node *));
+		n->kids = 1;
+		return node_of(e, node->kid[0], &n->kid[0]);
+	}
+	n->kid = arena_array(e->arena, MAX(count_kids(node), 1), sizeof(struct exec_node *));
+	return add_kids(e, node, n);
 }
 
 static int look_up(struct exec *e, struct exec_term *t)

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
+#include <sys/random.h>
 
 enum {
 	SLOTS_FIRST = 1 << 12,
@@ -90,6 +90,7 @@ struct invert *invert_new(const struct words_settings *settings, const struct to
 	inv->pool_room = POOL_FIRST;
 	inv->pool = mem_alloc(inv->pool_room);
 	inv->arena = ARENA_INIT(SIZE_MAX);
+	ENSURE(getrandom(&inv->seed, sizeof inv->seed, 0) == sizeof inv->seed);
 	begin(inv);
 	return inv;
 }
@@ -315,7 +316,7 @@ static void read_batch(struct invert *inv, struct batch *b)
 			memcpy(b->text[b->n], token.term.p, token.term.n);
 			w->term = (struct str){b->text[b->n], token.term.n};
 		}
-		w->hash = hash64(w->term);
+		w->hash = hash64_seeded(w->term, inv->seed);
 		__builtin_prefetch(&inv->slot[w->hash & (inv->slots - 1)]);
 	}
 	for (uint32_t i = 0; i < b->n; i++) {

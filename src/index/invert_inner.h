@@ -63,6 +63,7 @@ struct invert {
 	const struct words_settings *settings;
 	const struct token_rules *rules;
 	struct tokens tokens;
+	uint64_t seed; /* of hashes: nobody outside can choose words that collide */
 	/* Terms: offset / 8 in the pool below 32 bits of the hash; 0: empty. */
 	uint64_t *slot;
 	uint32_t slots, terms;

@@ -198,7 +198,7 @@ static int one_number(struct postings *p, bool forms, uint32_t v, const uint32_t
 int postings_positions(struct postings *p, uint32_t block, uint32_t i, const uint32_t **ret,
 		       uint32_t *ret_n, struct err *err)
 {
-	uint32_t n;
+	uint32_t n = 0;
 	if (p->df < SEGMENT_BLOCK && !p->gaps)
 		return one_number(p, false, p->one.position, ret, ret_n);
 	if (collect(p, block, i, false, &n, err) < 0)
@@ -211,7 +211,7 @@ int postings_positions(struct postings *p, uint32_t block, uint32_t i, const uin
 int postings_forms(struct postings *p, uint32_t block, uint32_t i, const uint32_t **ret,
 		   uint32_t *ret_n, struct err *err)
 {
-	uint32_t n;
+	uint32_t n = 0;
 	if (p->df < SEGMENT_BLOCK && !p->gaps)
 		return one_number(p, true, p->one.variant, ret, ret_n);
 	if (collect(p, block, i, true, &n, err) < 0)

@@ -156,6 +156,12 @@ static bool name_char(int c, bool first)
 	       (!first && ((c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.'));
 }
 
+static bool is_keyword(struct str word)
+{
+	return str_eq_nocase(word, STR("and")) || str_eq_nocase(word, STR("or")) ||
+	       str_eq_nocase(word, STR("not"));
+}
+
 /* A name with a colon or a comparison behind it. "http://" and "std::string" are words. Returns the
  * operator's first character, 0: it is no such thing. */
 static int named(struct parser *p, struct str *ret_name)
@@ -168,7 +174,7 @@ static int named(struct parser *p, struct str *ret_name)
 		at++;
 	int c = at < p->text.n ? (unsigned char)p->text.p[at] : -1;
 	int next = at + 1 < p->text.n ? (unsigned char)p->text.p[at + 1] : -1;
-	if (name.n == 0 || (c != ':' && c != '<' && c != '>') ||
+	if (name.n == 0 || is_keyword(name) || (c != ':' && c != '<' && c != '>') ||
 	    (c == ':' && (next == ':' || next == '/')))
 		return 0;
 	*ret_name = name;

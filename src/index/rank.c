@@ -7,10 +7,9 @@
 void rank_norms(struct rank_norms *ret, uint64_t docs, uint64_t weighted_length)
 {
 	double mean = docs && weighted_length ? (double)weighted_length / (double)docs : 1;
-	for (unsigned code = 0; code < 256; code++) {
-		double length = (double)words_length_of((uint8_t)code);
-		ret->of[code] = (float)(RANK_K1 * (1 - RANK_B + RANK_B * length / mean));
-	}
+	double least = RANK_K1 * (1 - RANK_B), step = RANK_K1 * RANK_B / mean;
+	for (unsigned code = 0; code < 256; code++)
+		ret->of[code] = (float)(least + step * (double)words_length_of((uint8_t)code));
 }
 
 float rank_weight(uint64_t docs, uint64_t df)

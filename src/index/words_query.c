@@ -2,7 +2,10 @@
 #include "base/clock.h"
 #include "index/exec.h"
 
-enum { TICKS = 64 }; /* between two looks at the clock */
+enum {
+	TICKS = 64,            /* between two looks at the clock */
+	BOUNDS_MOST = 4 << 20, /* blocks whose bounds are kept, in a segment */
+};
 
 int exec_fail(struct exec *e)
 {
@@ -61,6 +64,7 @@ static int open_segment(struct exec *e, size_t number)
 	e->docs = part->docs;
 	e->deleted = part->deleted;
 	e->rank_most = 0;
+	e->bounds_left = BOUNDS_MOST;
 	if (e->query->order == QUERY_BY_TIME)
 		return segment_column(e->segment, SEGMENT_TIME, &e->time, e->err);
 	if (e->query->order == QUERY_ANYHOW)
@@ -81,15 +85,25 @@ static void run_segment(struct exec *e)
 		exec_tree_run(e, e->root);
 }
 
+static void close_segment(struct exec *e, struct arena_mark mark)
+{
+	exec_lists_close(e);
+	exec_checks_close(e);
+	e->opened = NULL;
+	e->lists_room = 0;
+	arena_reset(e->arena, mark);
+}
+
 static int run(struct exec *e)
 {
 	for (size_t i = 0; i < e->parts && !e->cut; i++) {
+		struct arena_mark mark = arena_mark(e->arena);
 		if (open_segment(e, i) < 0)
 			return -1;
 		run_segment(e);
 		e->need += e->anyhow && e->need;
 		e->anyhow = false;
-		exec_lists_close(e);
+		close_segment(e, mark);
 		if (e->failed || segment_check(e->segment, e->err) < 0)
 			return -1;
 		e->base += e->docs;
@@ -121,9 +135,7 @@ static int count_all(struct exec *e, uint64_t *ret)
 	count.best = (struct exec_best){0};
 	count.base = count.seen = count.keep = count.need = 0;
 	count.stopped = false;
-	count.lists = count.lists_room = 0;
 	int rc = run(&count);
-	exec_lists_close(&count);
 	e->cut = count.cut;
 	*ret = count.seen;
 	return rc;
@@ -159,20 +171,34 @@ static size_t segment_at(const struct exec *e, uint64_t order, uint32_t *ret_doc
 	return i;
 }
 
-static int tell_hit(struct exec *e, exec_key key, struct hit *ret)
-{
+/* Columns of a segment that hits are told from, opened with the first hit in it. */
+struct told {
 	struct segment_column time, addr;
+	bool open;
+};
+
+static int told_open(struct segment *s, struct told *t, struct err *err)
+{
+	if (!t->open && (segment_column(s, SEGMENT_TIME, &t->time, err) < 0 ||
+			 segment_column(s, SEGMENT_ADDR, &t->addr, err) < 0))
+		return -1;
+	t->open = true;
+	return 0;
+}
+
+static int tell_hit(struct exec *e, struct told *told, exec_key key, struct hit *ret)
+{
 	uint32_t doc;
 	size_t i = segment_at(e, ~(uint64_t)key, &doc);
 	struct segment *s = e->part[i].segment;
-	if (segment_key(s, doc, e->arena, &ret->key, e->err) < 0 ||
-	    segment_column(s, SEGMENT_TIME, &time, e->err) < 0 ||
-	    segment_column(s, SEGMENT_ADDR, &addr, e->err) < 0)
+	if (told_open(s, &told[i], e->err) < 0 ||
+	    segment_key(s, doc, e->told, &ret->key, e->err) < 0)
 		return -1;
 	ret->segment = (uint32_t)i;
 	ret->doc = doc;
-	ret->time_s = segment_number(&time, doc);
-	ret->addr = (uint64_t)segment_number(&addr, doc);
+	ret->time_s = segment_number(&told[i].time, doc);
+	int64_t addr = segment_number(&told[i].addr, doc);
+	ret->addr = addr == SEGMENT_ABSENT ? 0 : (uint64_t)addr;
 	ret->score = e->query->order == QUERY_BY_RANK ? (float)(uint64_t)(key >> 64) / RANK_ONE : 0;
 	return 0;
 }
@@ -181,11 +207,12 @@ static int tell_hit(struct exec *e, exec_key key, struct hit *ret)
 static int tell(struct exec *e, struct hits *ret)
 {
 	size_t found = exec_best_count(&e->best), offset = MIN(e->query->offset, found);
+	struct told *told = arena_array(e->arena, MAX(e->parts, 1), sizeof *told);
 	ret->n = found - offset;
-	ret->hit = arena_array(e->arena, MAX(ret->n, 1), sizeof *ret->hit);
+	ret->hit = arena_array(e->told, MAX(ret->n, 1), sizeof *ret->hit);
 	exec_key key;
 	for (size_t i = found; exec_best_pop(&e->best, &key) == 0 && i > offset; i--)
-		if (tell_hit(e, key, &ret->hit[i - 1 - offset]) < 0)
+		if (tell_hit(e, told, key, &ret->hit[i - 1 - offset]) < 0)
 			return -1;
 	for (size_t i = 0; i < e->parts; i++)
 		if (segment_check(e->part[i].segment, e->err) < 0)
@@ -197,7 +224,12 @@ int words_query(struct words_reader *r, const struct query *query, struct arena 
 		struct hits *ret, struct err *err)
 {
 	struct hits hits = {0};
-	struct exec e = {.query = query, .settings = words_settings(r), .arena = arena, .err = err};
+	struct arena scratch = ARENA_INIT(SIZE_MAX);
+	struct exec e = {.query = query,
+			 .settings = words_settings(r),
+			 .arena = &scratch,
+			 .told = arena,
+			 .err = err};
 	if ((uint64_t)query->offset + query->limit > QUERY_LIMIT_MOST)
 		return err_set(err, ERR_USAGE, "offset %u and limit %u: at most %d together",
 			       query->offset, query->limit, QUERY_LIMIT_MOST);
@@ -214,8 +246,8 @@ int words_query(struct words_reader *r, const struct query *query, struct arena 
 	hits.cut = e.cut;
 	if (rc == 0 && query->explain)
 		rc = exec_explain(&e, &hits);
-	exec_lists_close(&e);
 	exec_best_free(&e.best);
+	arena_free(&scratch);
 	if (rc == 0)
 		*ret = hits;
 	return rc;

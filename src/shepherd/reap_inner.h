@@ -12,7 +12,7 @@
 
 /* Attributes in the header of a bucket that only reap knows: validators as they came, and the MD5
  * of the document. */
-enum { REAP_ETAG = 'e', REAP_LAST_MODIFIED = 'l', REAP_MD5 = 'c' };
+enum { REAP_ETAG = 'e', REAP_LAST_MODIFIED = 'l', REAP_MD5 = 'C' };
 
 struct reap_job {
 	struct reap_job *next, *prev; /* all that are out: a ring */

@@ -17,7 +17,8 @@
 
 enum { TOLD_MOST = 1 << 20, VERIFY_GONE = 64 << 20 };
 
-static void tell(struct recovery *r, const char *fmt, va_list args)
+__attribute__((format(printf, 2, 0))) static void tell(struct recovery *r, const char *fmt,
+						       va_list args)
 {
 	char line[768];
 	vsnprintf(line, sizeof line, fmt, args);

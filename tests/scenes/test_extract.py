@@ -142,12 +142,18 @@ def test_a_worker_cannot_open_a_file(garner):
     assert (d["end"], d["remark"]) == ("read", "file: Permission denied")
 
 
+@pytest.mark.skipif("asan" in str(real.BUILD), reason="the sanitizer needs mprotect")
+def test_a_worker_cannot_write_to_a_document(garner):
+    d = misbehave(garner(), "parse.body", code=0)
+    assert (d["end"], d["remark"]) == ("read", "body: Permission denied")
+
+
 @pytest.mark.skipif("asan" in str(real.BUILD), reason="the sanitizer needs its own memory")
 def test_a_worker_cannot_have_more_memory(garner):
     d = misbehave(garner(), "parse.memory", code=0)
     given = int(d["remark"].split("after ")[1].split(" MB")[0])
     assert d["remark"].startswith("memory: refused after ") and given < 512
-    assert d["remark"].endswith("shared refused")
+    assert d["remark"].endswith(" MB, stack refused, addresses refused, shared refused")
     d = misbehave(garner(config="[parse]\nmemory = 128M\n"), "parse.memory", code=0)
     assert int(d["remark"].split("after ")[1].split(" MB")[0]) < 128
 

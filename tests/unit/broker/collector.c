@@ -107,6 +107,34 @@ static void what_a_source_tells_is_found(void **state)
 	assert_int_equal(found("title : two", "", NULL), 1);
 }
 
+static void a_filter_changes_no_score(void **state)
+{
+	struct search *s;
+	struct search_answer all, some;
+	struct search_ask ask = {.words = STR("apple"), .limit = 10};
+	(void)state;
+	tell(SOURCE_UPDATE, "http://a/1", "One", "an apple");
+	tell(SOURCE_UPDATE, "http://a/2", "Two",
+	     "apple apple and much more text than that one has");
+	for (int i = 0; i < 50; i++) {
+		char url[32];
+		snprintf(url, sizeof url, "http://b/%d", i);
+		tell(SOURCE_UPDATE, url, "Other", "an apple among others");
+	}
+	collect();
+	assert_int_equal(search_open(&s, data, &err), 0);
+	ask.limit = 100;
+	assert_int_equal(search_run(s, &ask, &arena, &all, &err), 0);
+	ask.site = STR("a");
+	assert_int_equal(search_run(s, &ask, &arena, &some, &err), 0);
+	assert_int_equal(some.n, 2);
+	for (size_t i = 0; i < some.n; i++)
+		for (size_t k = 0; k < all.n; k++)
+			if (str_eq(some.row[i].url, all.row[k].url))
+				assert_float_equal(some.row[i].score, all.row[k].score, 1e-6);
+	search_close(&s);
+}
+
 static void an_update_replaces_and_a_delete_removes(void **state)
 {
 	(void)state;
@@ -192,18 +220,78 @@ static void a_lost_place_begins_again_and_drops_what_is_not_told(void **state)
 	assert_int_equal(kept(), 1);
 }
 
+static void a_lost_place_also_drops_all_when_nothing_is_told(void **state)
+{
+	(void)state;
+	tell(SOURCE_UPDATE, "http://a/1", "One", "apple");
+	collect();
+	collector_close(&collector);
+	source_list_free(&list);
+	list = source_list_new();
+	feed.store = list;
+	begin();
+	collect();
+	assert_int_equal(found("apple", "", NULL), 0);
+	assert_int_equal(kept(), 0);
+}
+
+/* A list that loses its place while it is followed: every further call says so, and no more. */
+static bool lost;
+static int next_or_lost(struct source *s, struct arena *a, struct source_change *ret, struct err *e)
+{
+	if (lost)
+		return err_set(e, ERR_USAGE, "the place is lost");
+	return source_list_ops.next(s, a, ret, e);
+}
+
+static int open_again(struct source **ret, const void *store, const struct source_cursor *from,
+		      struct err *e)
+{
+	static struct source_ops ops;
+	lost = false;
+	int rc = source_list_ops.open(ret, store, from, e);
+	if (rc == 0) {
+		ops = source_list_ops;
+		ops.next = next_or_lost;
+		(*ret)->ops = &ops;
+	}
+	return rc;
+}
+
+static void a_place_that_is_lost_while_it_is_followed_begins_again(void **state)
+{
+	static struct source_ops ops;
+	(void)state;
+	ops = source_list_ops;
+	ops.open = open_again;
+	feed.ops = &ops;
+	again();
+	tell(SOURCE_UPDATE, "http://a/1", "One", "apple");
+	collect();
+	tell(SOURCE_UPDATE, "http://a/2", "Two", "apple");
+	lost = true;
+	collect();
+	collect();
+	assert_false(lost);
+	assert_int_equal(found("apple", "", NULL), 2);
+	assert_int_equal(kept(), 2);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(what_a_source_tells_is_found),
+		TEST(a_filter_changes_no_score),
 		TEST(an_update_replaces_and_a_delete_removes),
 		TEST(changes_of_one_document_in_one_batch_leave_the_last),
 		TEST(after_a_restart_it_goes_on_where_it_was),
 		TEST(what_was_not_committed_comes_again),
 		TEST(objects_that_cannot_be_taken_are_left_out),
 		TEST(a_lost_place_begins_again_and_drops_what_is_not_told),
+		TEST(a_lost_place_also_drops_all_when_nothing_is_told),
+		TEST(a_place_that_is_lost_while_it_is_followed_begins_again),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -110,6 +110,8 @@ static void attributes_hold_for_what_follows_them(void **state)
 	reads("title : (a url : b)", "(title : \"a\" AND url : \"b\")");
 	reads("full-text : and", "full-text : \"and\"");
 	reads("title : not", "title : \"not\"");
+	reads("a OR:b", "(\"a\" AND \"OR b\")"); /* no attribute has the name of an operator */
+	reads("a or : b", "(\"a\" OR \"b\")");
 }
 
 static void case_is_regarded_behind_an_equals_sign(void **state)

@@ -134,16 +134,24 @@ static void new_folder(struct shelf *s)
 	snprintf(s->folder, sizeof s->folder, "%s/fault%u", scratch_dir, number++);
 }
 
+/* The shelf at the beginning, with documents of its own from then on. */
+static struct shelf *new_shelf(struct plan *plan)
+{
+	struct shelf *s = mem_copy(plan->after[0], sizeof *s);
+	s->arena = ARENA_INIT(SIZE_MAX);
+	new_folder(s);
+	for (unsigned stage = 0; stage <= STAGES; stage++)
+		memcpy(plan->after[stage]->folder, s->folder, sizeof s->folder);
+	return s;
+}
+
 /* true: the child was killed at the point. */
 static bool kill_at(struct plan *plan, const char *point, unsigned n)
 {
 	struct err err;
 	atomic_uint *acknowledged = mmap(NULL, sizeof *acknowledged, PROT_READ | PROT_WRITE,
 					 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct shelf *s = mem_copy(plan->after[0], sizeof *s);
-	new_folder(s);
-	for (unsigned stage = 0; stage <= STAGES; stage++)
-		memcpy(plan->after[stage]->folder, s->folder, sizeof s->folder);
+	struct shelf *s = new_shelf(plan);
 	pid_t pid = fork();
 	if (pid == 0) {
 		char spec[100];
@@ -170,6 +178,7 @@ static bool kill_at(struct plan *plan, const char *point, unsigned n)
 	}
 	words_writer_close(&w);
 	(void)munmap(acknowledged, sizeof *acknowledged);
+	arena_free(&s->arena);
 	mem_free(&s);
 	return killed;
 }
@@ -206,10 +215,7 @@ static bool fail_at(struct plan *plan, const char *point, const char *action, un
 {
 	struct err err;
 	char spec[100];
-	struct shelf *s = mem_copy(plan->after[0], sizeof *s);
-	new_folder(s);
-	for (unsigned stage = 0; stage <= STAGES; stage++)
-		memcpy(plan->after[stage]->folder, s->folder, sizeof s->folder);
+	struct shelf *s = new_shelf(plan);
 	struct words_writer *w = try_writer(s, &err);
 	assert_non_null(w);
 	assert_int_equal(do_stage(s, 0, w, &err), 0);
@@ -236,6 +242,7 @@ static bool fail_at(struct plan *plan, const char *point, const char *action, un
 	assert_tidy(s);
 	words_writer_close(&w);
 	assert_int_equal(stage_of(plan), STAGES);
+	arena_free(&s->arena);
 	mem_free(&s);
 	return fired;
 }

@@ -1,0 +1,117 @@
+"""The commands of the tutorial and of the README do what is said there."""
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+
+import pytest
+
+import garner as real
+from garner import wait_for
+
+
+def text_of(name):
+    return (real.ROOT / name).read_text()
+
+
+def commands(text):
+    return [re.sub(r"\s+# .*", "", line[4:]) for line in text.splitlines()
+            if re.match(r"    \S", line)]
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return str(s.getsockname()[1])
+
+
+# What a command prints in the end; it may take a moment until it does.
+SAYS = {
+    "search pears": "2 of 2 documents",
+    "search 'title : apples'": "Apples",
+    "NOT apples'": '"total":1',
+    "q=plums'": '"total":1',
+    "api/document": "Green pears",
+    "status": "shepherd",
+    "why http": "indexed:      yes",
+    "search yellow": "Yellow",
+    "conf check": "0 damaged",
+    "states": "closed",
+}
+
+
+@pytest.mark.limit(120)
+def test_the_tutorial(garner):
+    g = garner()
+    text = text_of("doc/tutorial.md").replace("8081", free_port()).replace("8080", free_port())
+    (g.dir / "garner.conf").write_text(re.search(r"```ini\n(.*?)```", text, re.S)[1])
+    env = {**g.env, "PATH": f"{real.BUILD}:{os.environ['PATH']}"}
+    env.pop("GARNER_DATA", None)
+    up = None
+    said = set()
+
+    def run(line):
+        done = subprocess.run(["bash", "-c", line], cwd=g.dir, env=env, capture_output=True,
+                              text=True, timeout=60)
+        return done.returncode, done.stdout, done.stderr
+
+    try:
+        for line in commands(text):
+            if line.startswith("alias"):
+                continue
+            if line.endswith("up &"):
+                up = subprocess.Popen(shlex.split(line[:-1]), cwd=g.dir, env=env,
+                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                for out in up.stdout:
+                    if "garner is up" in out:
+                        break
+                continue
+            if line.startswith("kill"):
+                up.send_signal(signal.SIGTERM)
+                up.stdout.read()
+                assert up.wait(30) == 0
+                continue
+            wants = [w for k, w in SAYS.items() if line.endswith(k) or k in line]
+            if not wants:
+                assert run(line)[0] == 0, line
+                continue
+            said.update(k for k in SAYS if line.endswith(k) or k in line)
+            last = []
+
+            def good():
+                last[:] = run(line)
+                return last[0] == 0 and any(w in last[1] for w in wants)
+            try:
+                wait_for(line, good, 30)
+            except AssertionError as e:
+                raise AssertionError(f"{line}: {last}") from e
+    finally:
+        if up and up.poll() is None:
+            up.kill()
+            up.wait()
+    assert said == set(SAYS), "each was looked at"
+
+
+def test_the_commands_of_the_readme(garner):
+    g = garner()
+    (g.dir / "urls.txt").write_text("http://127.0.0.1:1/\n")
+    (g.dir / "page.html").write_text("<title>x</title>")
+    (g.dir / "corpus.tsv").write_text("1\ttitle\ttext\n")
+    (g.dir / "robots.txt").write_text("User-agent: *\nDisallow: /b\n")
+    (g.dir / "export.soif").write_text("@FILE { http://a/\nTitle{1}:\tx\n}\n")
+    ends = {"search": {1}, "fetch": {3, 6}, "doctor": {0, 1, 3}, "status": {0, 1}}
+    ran = 0
+    for line in commands(text_of("README.md")):
+        if not re.search(r"\bbuild/garner\b", line):
+            assert line.startswith("make"), line
+            continue
+        words = line.replace("build/garner", str(real.BUILD / "garner"))
+        words = words.replace("/srv/garner", str(g.dir / "srv"))
+        done = subprocess.run(["bash", "-c", words], cwd=g.dir, env=g.env, capture_output=True,
+                              text=True, timeout=60)
+        name = next((n for n in ends if re.search(rf"garner {n}\b", line)), None)
+        assert done.returncode in ends.get(name, {0}), (line, done.stdout, done.stderr)
+        ran += 1
+    assert ran >= 12

@@ -184,8 +184,9 @@ int main(int argc, char **argv)
 	int rc = collector_open(&c, argv[1], &feed, 1, NULL, 0, &err);
 	while (rc == 0)
 		rc = collector_step(c, clock_mono_us(), &err);
-	if (rc > 0)
-		rc = collector_commit(c, &err);
+	if (rc > 0 && (rc = collector_commit(c, &err)) == 0)
+		while ((rc = collector_step(c, clock_mono_us(), &err)) == 0)
+			; /* merges, as it does when nothing comes */
 	collector_close(&c);
 	if (rc < 0) {
 		fprintf(stderr, "search-corpus: %s\n", err.msg);

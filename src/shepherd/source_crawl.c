@@ -163,7 +163,13 @@ static int enter(struct crawl *c, const char *name, enum part part, struct err *
 	return 0;
 }
 
-/* Goes to the place, which is behind what was returned last. */
+static int just_deleted(const char *name, struct err *err)
+{
+	return err_set(err, ERR_SYSTEM, "%s: was just deleted; another time it goes", name);
+}
+
+/* Goes to the place, which is behind what was returned last. After a failure no state is at hand.
+ */
 static int resume(struct crawl *c, struct err *err)
 {
 	struct arena arena = ARENA_INIT(16 << 20);
@@ -178,12 +184,23 @@ static int resume(struct crawl *c, struct err *err)
 	} else if ((rc = states_list(c->s, 0, &arena, &list, &n, err)) == 0) {
 		rc = n ? enter(c, list[0].name, PART_INDEX, err)
 		       : err_set(err, ERR_USAGE, "%s: no crawl is here", c->store.folder);
-		rc = rc == 1 ? err_set(err, ERR_SYSTEM, "%s: was just deleted", list[0].name) : rc;
+		rc = rc == 1 ? just_deleted(list[0].name, err) : rc;
 	}
 	arena_free(&arena);
-	if (rc == 0 && lock_place(c, c->st->name, err) < 0)
-		rc = -1;
+	if (rc == 0 && (rc = lock_place(c, c->st->name, err)) == 1)
+		rc = *c->place.state ? gone(c, c->place.state, err)
+				     : just_deleted(c->st->name, err);
+	if (rc < 0)
+		leave_state(c);
 	return rc;
+}
+
+/* What is missing of a state that was deleted is no damage. */
+static bool is_deleted(const struct crawl *c)
+{
+	char control[PATH_MAX];
+	snprintf(control, sizeof control, "%s/state/%s/control", c->store.folder, c->st->name);
+	return access(control, F_OK) != 0;
 }
 
 /* The state behind the one at hand. 1: there is none yet. */
@@ -356,6 +373,8 @@ static int next_told(struct crawl *c, struct told *ret, struct err *err)
 		*ret = (struct told){.behind = {.part = c->part, .at = c->at}};
 		memcpy(ret->behind.state, c->st->name, STATE_NAME);
 		int rc = c->part == PART_INDEX ? next_item(c, ret, err) : next_record(c, ret, err);
+		if (rc < 0 && err->code == ERR_DAMAGED && is_deleted(c))
+			rc = resume(c, err) < 0 ? -1 : 2;
 		if (rc <= 0)
 			return rc;
 		if (rc == 1 && (rc = go_on(c, err)) < 0)
@@ -381,7 +400,7 @@ static int crawl_next(struct source *s, struct arena *arena, struct source_chang
 			rc = objects_make(c->objects, told.op, &told.what, arena, &ret->obj, err);
 		else if (rc == 1)
 			break;
-		if (rc < 0 && err->code == ERR_SYSTEM) {
+		if (rc < 0 && (err->code == ERR_SYSTEM || !c->st)) {
 			leave_state(c); /* nothing was skipped: from the place again, next time */
 			return -1;
 		}

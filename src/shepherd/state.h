@@ -48,10 +48,11 @@ struct state_info {
 /* The folder. */
 
 /* Makes folder, bucket file (shift: see bucket.h, 0: the usual) and a first, empty, closed state.
- * ERR_USAGE: there is one already. */
+ * ERR_USAGE: there is one already, or there are buckets whose states are lost. */
 int states_init(const char *folder, unsigned shift, int64_t now_us, struct err *err);
-/* write: ERR_BUSY when another process writes. 1: nothing was made there yet. Does not recover:
- * states_recover() comes first in a writer. */
+/* write: ERR_BUSY when another process writes. 1: nothing was made there yet. ERR_DAMAGED:
+ * all states are lost, and only buckets are left. Does not recover: states_recover() comes first in
+ * a writer. */
 int states_open(struct states **ret, const char *folder, bool write, struct err *err);
 void states_close(struct states **s);
 const char *states_folder(const struct states *s);

@@ -82,6 +82,27 @@ static void try_lie(const struct extract_job *job, struct out *out, struct extra
 		out->attr[out->n - 1].value.p += CHARSET_PIECE << 8;
 }
 
+/* A letter that is not for it to say. */
+static void try_letter(const struct extract_job *job, struct out *out, struct extract_result *ret)
+{
+	(void)job, (void)ret;
+	out_add(out, 'U', STR("http://other/"));
+}
+
+/* A value that would be two. */
+static void try_line(const struct extract_job *job, struct out *out, struct extract_result *ret)
+{
+	(void)job, (void)ret;
+	out_add(out, 'R', STR("http://a/\nUhttp://other/"));
+}
+
+/* Text that is none. */
+static void try_bytes(const struct extract_job *job, struct out *out, struct extract_result *ret)
+{
+	(void)job, (void)ret;
+	out_add(out, 'X', STR("\xff"));
+}
+
 static void try_crash(const struct extract_job *job, struct out *out, struct extract_result *ret)
 {
 	(void)job, (void)out, (void)ret;
@@ -89,10 +110,12 @@ static void try_crash(const struct extract_job *job, struct out *out, struct ext
 }
 
 static const char *const points[] __attribute__((used, section("garner_fault_points"))) = {
-	"parse.socket", "parse.file", "parse.memory", "parse.body",
-	"parse.cpu",    "parse.lie",  "parse.crash"};
+	"parse.socket", "parse.file",   "parse.memory", "parse.body",  "parse.cpu",  "parse.lie",
+	"parse.crash",  "parse.letter", "parse.line",   "parse.bytes", "parse.idle", "parse.leave"};
+enum { IDLE = 10, LEAVE = 11 }; /* these two are for when it has nothing to do */
 static void (*const tries[])(const struct extract_job *, struct out *, struct extract_result *) = {
-	try_socket, try_file, try_memory, try_body, try_cpu, try_lie, try_crash};
+	try_socket, try_file,  try_memory, try_body, try_cpu,
+	try_lie,    try_crash, try_letter, try_line, try_bytes};
 
 unsigned misbehaviours(void)
 {
@@ -113,6 +136,14 @@ void misbehave(unsigned which, const struct extract_job *job, struct out *out,
 			tries[i](job, out, ret);
 }
 
+void misbehave_idle(unsigned which)
+{
+	for (volatile uint64_t i = 0; which & 1u << IDLE; i++)
+		;
+	if (which & 1u << LEAVE)
+		abort();
+}
+
 #else
 
 unsigned misbehaviours(void)
@@ -124,6 +155,11 @@ void misbehave(unsigned which, const struct extract_job *job, struct out *out,
 	       struct extract_result *ret)
 {
 	(void)which, (void)job, (void)out, (void)ret;
+}
+
+void misbehave_idle(unsigned which)
+{
+	(void)which;
 }
 
 #endif

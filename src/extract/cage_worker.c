@@ -197,6 +197,8 @@ static int serve(struct worker *w, struct err *err)
 {
 	static char packet[CAGE_CALLS_MAX];
 	for (;;) {
+		if (w->misbehaves)
+			misbehave_idle(w->misbehaves);
 		ssize_t n = uninterrupted_read(packet, sizeof packet);
 		if (n == 0)
 			return 0;

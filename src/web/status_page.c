@@ -130,6 +130,7 @@ static void role_rows(struct html *h, const struct status *s, int64_t now_wall_u
 	html_open(h, "div");
 	html_attr_text(h, "class", "wide");
 	html_open(h, "table");
+	html_attr_text(h, "class", "roles");
 	heads(h, names, ARRAY_LEN(names), 2);
 	for (size_t i = 0; i < s->nrows; i++) {
 		const struct status_row *r = &s->row[i];

@@ -75,6 +75,19 @@ def test_people_and_brokers_get_their_own_form(garner):
     assert g.run("soif", "check", input=soif).code == 0
 
 
+def test_a_document_cannot_command_the_terminal(garner):
+    g = garner()
+    (g.dir / "doc.html").write_bytes(b"<title>a\xc2\x9b31mb</title><a href=/>c\xc2\x9b2Jd</a><p>e\xc2\x9d0;f\x7fg")
+    text = g.run("extract", "-u", "http://a/", "doc.html").out
+    assert "title: a31mb\n" in text and '"c2Jd"' in text and "text:\nc2Jd\ne0;fg\n" in text
+
+
+def test_options_of_tokens_go_with_tokens(garner):
+    for args in (("--batch",), ("--state", "Data state"), ("--last-start-tag", "a")):
+        done = garner().run("extract", *args, input="")
+        assert done.code == 2 and "--tokens" in done.err, args
+
+
 def test_standard_input_and_several_files(garner):
     g = garner()
     (g.dir / "a.txt").write_text("one")

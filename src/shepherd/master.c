@@ -326,7 +326,10 @@ static int take_requests(void *ctx, struct state *st, struct err *err)
 static void requests_are_kept(void *ctx)
 {
 	struct master *m = ctx;
-	requests_kept(m->requests);
+	struct err err;
+	if (requests_kept(m->requests, &err) < 0)
+		log_warn(ROLE, "a request cannot be taken, it is left alone",
+			 KV_TEXT("why", err.msg));
 }
 
 /* garner-parse lies beside garner. */

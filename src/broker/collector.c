@@ -8,6 +8,7 @@
 #include "base/table.h"
 #include "broker/batch.h"
 #include "broker/collector_doc.h"
+#include "broker/compact.h"
 #include "broker/cursors.h"
 #include "broker/find.h"
 
@@ -17,7 +18,9 @@
 #include <string.h>
 
 /* A feed that cannot be opened, or read, is tried again after a while. */
-enum { RETRY_US = 1000000, OBJECT_ARENA = 192 << 20 };
+enum { RETRY_US = 1000000, OBJECT_ARENA = 192 << 20, BUSY_COMMITS = 16, BUSY_BYTES = 64 << 20 };
+/* So long after the last commit the stores may be compacted. */
+enum { IDLE_US = 10000000 };
 
 struct url_key {
 	uint64_t a, b;
@@ -43,6 +46,8 @@ struct feed {
 	struct source_cursor *cursor; /* as of the last commit */
 	struct source_cursor begin;   /* all zeroes */
 	int64_t retry_us;
+	struct source_cursor failed; /* where it was when it failed last, */
+	bool failing;                /* if nothing came since */
 	/* Its place was lost: all is told again, and what is not told any more goes. Until then its
 	 * cursor is not moved, so that a crash begins again. */
 	bool sweeps;
@@ -63,9 +68,12 @@ struct collector {
 	struct url_addrs pending; /* since the last commit: the address now, 0: deleted */
 	struct docaddr *old;      /* addresses that the next commit makes free */
 	size_t nold, old_room;
+	unsigned commits; /* since segments were looked at for merging */
 	size_t taken;     /* objects since the last commit */
 	int64_t first_us; /* when the first of them was taken */
 	struct arena object;
+	int64_t tidy_us;  /* when to compact; INT64_MAX: there is no need */
+	bool readdressed; /* the index was told of all that compaction moved */
 	struct counters *counters;
 	size_t counters_at;
 };
@@ -80,6 +88,14 @@ static void gauge(struct collector *c, enum collector_counter which, int64_t v)
 {
 	if (c->counters)
 		counters_set(c->counters, c->counters_at + which, v);
+}
+
+/* A document that nobody can read any more, because its block is damaged, cannot be deleted either;
+ * it is no reason to stop. */
+static int drop(struct collector *c, struct docaddr addr, struct err *err)
+{
+	int rc = docstore_delete(c->docs, addr, err);
+	return rc < 0 && err->code != ERR_DAMAGED ? -1 : 0;
 }
 
 /* What a killed collector left: of each document's addresses those go that the index does not
@@ -99,10 +115,9 @@ static int settle(struct collector *c, struct err *err)
 		if ((rc = batch_read(record.payload, &e, err)) < 0 ||
 		    (rc = words_find(c->committed, e.url, &is, err)) < 0)
 			break;
-		if (e.now.v && e.now.v != is.v && (rc = docstore_delete(c->docs, e.now, err)) < 0)
+		if (e.now.v && e.now.v != is.v && (rc = drop(c, e.now, err)) < 0)
 			break;
-		if (e.before.v && e.before.v != is.v &&
-		    (rc = docstore_delete(c->docs, e.before, err)) < 0)
+		if (e.before.v && e.before.v != is.v && (rc = drop(c, e.before, err)) < 0)
 			break;
 	}
 	record_reader_free(&r);
@@ -113,6 +128,15 @@ static int settle(struct collector *c, struct err *err)
 	if (docstore_sync(c->docs, err) < 0)
 		return -1;
 	return record_truncate(c->batch, RECORD_HEADER, err);
+}
+
+static int plan_tidying(struct collector *c, struct err *err)
+{
+	bool wanted;
+	if (compact_wanted(c->docs, &wanted, err) < 0)
+		return -1;
+	c->tidy_us = wanted ? clock_mono_us() + IDLE_US : INT64_MAX;
+	return 0;
 }
 
 static void stats(struct collector *c)
@@ -141,7 +165,7 @@ static int open_stores(struct collector *c, const char *data, struct err *err)
 	int rc = words_open(&c->committed, c->words_folder, err);
 	if (rc != 0)
 		return rc < 0 ? -1 : err_set(err, ERR_DAMAGED, "%s: no index", c->words_folder);
-	return settle(c, err);
+	return settle(c, err) < 0 ? -1 : plan_tidying(c, err);
 }
 
 int collector_open(struct collector **ret, const char *data, const struct collector_feed *feeds,
@@ -260,7 +284,8 @@ static void leave_out(struct collector *c, const struct feed *f, struct str url,
 		f->def->bad(f->def->name, url, err);
 }
 
-/* An object that the stores do not take is counted and left out; it is no reason to stop. */
+/* An object that the stores do not take is counted and left out, and with it what was there before
+ * it; it is no reason to stop. */
 static int apply(struct collector *c, struct feed *f, const struct source_change *change,
 		 struct err *err)
 {
@@ -278,17 +303,25 @@ static int apply(struct collector *c, struct feed *f, const struct source_change
 	}
 	if (rc < 0 && err->code == ERR_USAGE) {
 		leave_out(c, f, change->obj.url, err);
-		rc = 0;
+		rc = delete (c, change->obj.url, err);
 	}
 	if (f->sweeps && change->op != SOURCE_DELETE)
 		(void)url_addrs_put(&f->told, key_of(change->obj.url));
 	return rc;
 }
 
-/* Deletes what the feed did not tell again. */
-static int sweep(struct collector *c, struct feed *f, struct err *err)
+static void took(struct collector *c, int64_t now_us)
+{
+	if (c->taken++ == 0)
+		c->first_us = now_us;
+}
+
+/* Deletes what the feed did not tell again. That all was told is to be committed as well, also if
+ * there was nothing. */
+static int sweep(struct collector *c, struct feed *f, int64_t now_us, struct err *err)
 {
 	size_t n;
+	took(c, now_us);
 	const struct words_part *part = words_parts(c->committed, &n);
 	for (size_t i = 0; i < n; i++)
 		for (uint32_t doc = 0; doc < part[i].docs; doc++) {
@@ -326,6 +359,31 @@ static int open_feed(struct feed *f, int64_t now_us, struct err *err)
 	return rc == 0 ? 0 : 1;
 }
 
+static void close_feed(struct feed *f, int64_t retry_us)
+{
+	source_close(&f->source); /* its cursor is where the last commit was */
+	f->retry_us = retry_us;
+	f->failing = false;
+}
+
+/* What could not be read was skipped, unless the feed stands where it failed before: then it lost
+ * its place, or comes no further now. 1: it was closed. */
+static int skip(struct collector *c, struct feed *f, int64_t now_us, const struct err *err)
+{
+	struct source_cursor at;
+	source_cursor(f->source, &at);
+	if (f->failing && memcmp(&at, &f->failed, sizeof at) == 0) {
+		bool lost = err->code == ERR_USAGE;
+		close_feed(f, lost ? now_us : now_us + RETRY_US);
+		f->sweeps |= lost;
+		return 1;
+	}
+	f->failing = true;
+	f->failed = at;
+	leave_out(c, f, STR(""), err);
+	return 0;
+}
+
 /* Takes up to a batch from a feed. 1: it has no more. */
 static int read_feed(struct collector *c, struct feed *f, int64_t now_us, struct err *err)
 {
@@ -334,17 +392,18 @@ static int read_feed(struct collector *c, struct feed *f, int64_t now_us, struct
 		arena_clear(&c->object);
 		int rc = source_next(f->source, &c->object, &change, err);
 		if (rc > 0)
-			return f->sweeps && sweep(c, f, err) < 0 ? -1 : 1;
+			return f->sweeps && sweep(c, f, now_us, err) < 0 ? -1 : 1;
 		if (rc < 0 && err->code == ERR_SYSTEM) {
-			source_close(&f->source); /* its cursor is where the last commit was */
-			f->retry_us = now_us + RETRY_US;
+			close_feed(f, now_us + RETRY_US);
 			return 1;
 		}
-		if (c->taken++ == 0)
-			c->first_us = now_us;
+		if (rc < 0 && skip(c, f, now_us, err) != 0)
+			return 1;
+		took(c, now_us);
 		if (rc < 0)
-			leave_out(c, f, STR(""), err);
-		else if (apply(c, f, &change, err) < 0)
+			continue;
+		f->failing = false;
+		if (apply(c, f, &change, err) < 0)
 			return -1;
 		if (c->taken % 64 == 0 && clock_mono_us() - c->first_us >= COLLECTOR_COMMIT_US)
 			return 0;
@@ -370,7 +429,7 @@ int collector_commit(struct collector *c, struct err *err)
 		return -1;
 	FAULT("collector.cursors");
 	for (size_t i = 0; i < c->nold; i++)
-		if (docstore_delete(c->docs, c->old[i], err) < 0)
+		if (drop(c, c->old[i], err) < 0)
 			return -1;
 	if (c->nold && docstore_sync(c->docs, err) < 0)
 		return -1;
@@ -380,10 +439,40 @@ int collector_commit(struct collector *c, struct err *err)
 	c->group = (struct record_group){0};
 	c->nold = c->taken = 0;
 	url_addrs_clear(&c->pending);
+	c->commits++;
 	count(c, COLLECTOR_COMMITS, 1);
 	gauge(c, COLLECTOR_LAST_COMMIT, clock_wall_us() / US_PER_S);
 	stats(c);
-	return 0;
+	return plan_tidying(c, err);
+}
+
+int collector_compact(struct collector *c, unsigned percent, struct err *err)
+{
+	if (collector_commit(c, err) < 0 ||
+	    compact_forget(c->docs, c->words, c->readdressed, err) < 0)
+		return -1;
+	c->readdressed = false;
+	int rc = compact_run(c->docs, c->words, percent, err);
+	c->readdressed = rc == 0;
+	if (rc < 0 || words_refresh(&c->committed, err) < 0)
+		return -1;
+	stats(c);
+	return plan_tidying(c, err) < 0 ? -1 : rc;
+}
+
+/* Commits merge what is small. Larger segments are merged when there is nothing else to do, and now
+ * and then when there always is: so little at a time that what comes in is still found in time. */
+static int merge(struct collector *c, bool idle, struct err *err)
+{
+	if (!idle && c->commits < BUSY_COMMITS)
+		return 0;
+	if (c->commits == 0)
+		return 0;
+	c->commits = 0;
+	int rc = words_merge(c->words, idle ? UINT64_MAX : BUSY_BYTES, err);
+	if (rc == 0)
+		c->commits = 1; /* there may be more to merge */
+	return rc < 0 ? -1 : words_refresh(&c->committed, err) < 0 ? -1 : 0;
 }
 
 int collector_step(struct collector *c, int64_t now_us, struct err *err)
@@ -403,12 +492,17 @@ int collector_step(struct collector *c, int64_t now_us, struct err *err)
 	    (c->taken && clock_mono_us() - c->first_us >= COLLECTOR_COMMIT_US))
 		if (collector_commit(c, err) < 0)
 			return -1;
-	return more ? 0 : 1;
+	if (merge(c, !more && c->taken == 0, err) < 0)
+		return -1;
+	if (!more && c->taken == 0 && clock_mono_us() >= c->tidy_us &&
+	    collector_compact(c, COMPACT_PERCENT, err) < 0)
+		return -1;
+	return more || (c->taken == 0 && c->commits) ? 0 : 1;
 }
 
 int64_t collector_due_us(const struct collector *c)
 {
-	int64_t due = c->taken ? c->first_us + COLLECTOR_COMMIT_US : INT64_MAX;
+	int64_t due = c->taken ? c->first_us + COLLECTOR_COMMIT_US : c->tidy_us;
 	for (size_t i = 0; i < c->nfeeds; i++)
 		if (!c->feed[i].source)
 			due = MIN(due, c->feed[i].retry_us);

@@ -46,6 +46,8 @@ static struct exec_leaf *leaf_of(struct exec *e, const struct query_node *node)
 		if (leaf->check)
 			leaf->combined[i] = term_number(e, STR(""), node->word[i].term);
 	}
+	for (uint32_t i = 0; node->filter && i < leaf->terms; i++)
+		leaf->times[i] = 0;
 	return leaf;
 }
 

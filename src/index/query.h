@@ -47,6 +47,7 @@ struct query_node {
 	uint32_t at;          /* byte of the query text where it begins, for messages */
 	struct str attribute; /* lower case; empty: any (WORD, PHRASE), never for COMPARE */
 	bool exact;           /* case and accents regarded (WORD, PHRASE) */
+	bool filter;          /* must match, but adds nothing to the score (WORD, PHRASE) */
 
 	struct query_word *word; /* WORD: 1, PHRASE: 2 or more, one behind the other */
 	struct query_node **kid; /* AND, OR: 2 or more, NOT: 1 */

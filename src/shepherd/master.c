@@ -327,7 +327,10 @@ static int take_requests(void *ctx, struct state *st, struct err *err)
 static void requests_are_kept(void *ctx)
 {
 	struct master *m = ctx;
-	requests_kept(m->requests);
+	struct err err;
+	if (requests_kept(m->requests, &err) < 0)
+		log_warn(ROLE, "a request cannot be taken, it is left alone",
+			 KV_TEXT("why", err.msg));
 }
 
 static int open_states(struct master *m, struct err *err)

@@ -28,7 +28,8 @@ struct source_ops {
 	 * into the arena, as long as that. 1: up to date. Negative with
 	 * ERR_SYSTEM: the store cannot be read now; nothing was skipped, calling again tries again.
 	 * Negative otherwise: what is not right was skipped and err names it; calling again goes
-	 * on behind it. */
+	 * on behind it. A cursor that did not move by that: nothing was skipped, and with ERR_USAGE
+	 * the place is lost; it has to be opened from the beginning. */
 	int (*next)(struct source *s, struct arena *arena, struct source_change *ret,
 		    struct err *err);
 	/* All before it has been returned; opening there goes on just behind. */

@@ -1,32 +1,62 @@
 // The status page while it is open: numbers as they change, and one plot of pages per second.
 "use strict";
 (() => {
-	const kept = 120, rates = [];
-	const line = document.querySelector(".plot polyline");
-	const scale = document.getElementById("plot-scale");
+	const kept = 120, least = 30, recent = 10, rates = []; // a rate for each second
+	const byId = (id) => document.getElementById(id);
+	const plot = byId("plot"), still = byId("still"), causes = byId("causes");
+	const [area, line] = plot.querySelectorAll("polygon, polyline");
+	const caption = plot.querySelector("figcaption");
 	let last = null;
 
-	function draw() {
-		const top = Math.max(1, ...rates);
-		const points = rates.map((r, i) => `${(i + kept - rates.length) / (kept - 1) * 100},${38 - r / top * 36}`);
-		line.setAttribute("points", points.join(" "));
-		scale.textContent = `pages per second, the last two minutes; highest ${top.toFixed(top < 10 ? 1 : 0)}`;
+	function show(id, text) {
+		const place = byId("n-" + id);
+		if (place && place.textContent !== text)
+			place.textContent = text;
 	}
 
-	const events = new EventSource("/api/events");
-	events.addEventListener("numbers", (event) => {
-		const now = JSON.parse(event.data);
-		for (const [name, text] of Object.entries(now.shown)) {
-			const place = document.getElementById("n-" + name);
-			if (place && place.textContent !== text)
-				place.textContent = text;
-		}
+	function draw() {
+		const span = Math.max(least, rates.length), top = Math.max(1, ...rates);
+		const x = (i) => (i + span - rates.length) / (span - 1) * 100;
+		const points = rates.map((r, i) => `${x(i)},${38 - r / top * 34}`).join(" ");
+		line.setAttribute("points", points);
+		area.setAttribute("points", `${x(0)},40 ${points} 100,40`);
+		caption.textContent = `pages per second in the last ${span} seconds, at most ${top.toFixed(1)}`;
+		plot.hidden = false;
+		still.hidden = true;
+	}
+
+	function follow(now) {
 		if (last && now.at_us > last.at_us)
 			rates.push(Math.max(0, (now.pages - last.pages) * 1e6 / (now.at_us - last.at_us)));
 		if (rates.length > kept)
 			rates.shift();
 		last = now;
+		if (rates.length === 0)
+			return;
+		const some = rates.slice(-recent);
+		show("rate", (some.reduce((a, b) => a + b) / some.length).toFixed(1));
 		draw();
+	}
+
+	function list(why) {
+		causes.hidden = why.length === 0;
+		causes.querySelector("tbody").replaceChildren(...why.map(([result, count]) => {
+			const row = document.createElement("tr");
+			row.insertCell().textContent = result;
+			row.insertCell().textContent = count;
+			row.lastChild.className = "n";
+			return row;
+		}));
+	}
+
+	const events = new EventSource("/api/events");
+	events.addEventListener("numbers", (event) => {
+		const now = JSON.parse(event.data);
+		for (const [name, text] of Object.entries(now.shown))
+			if (name !== "rate")
+				show(name, text);
+		list(now.causes);
+		follow(now);
 	});
 	// Roles that come and go change the whole page.
 	let roles = null;

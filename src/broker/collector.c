@@ -18,7 +18,7 @@
 #include <string.h>
 
 /* A feed that cannot be opened, or read, is tried again after a while. */
-enum { RETRY_US = 1000000, OBJECT_ARENA = 192 << 20 };
+enum { RETRY_US = 1000000, OBJECT_ARENA = 192 << 20, BUSY_COMMITS = 16, BUSY_BYTES = 64 << 20 };
 /* So long after the last commit the stores may be compacted. */
 enum { IDLE_US = 10000000 };
 
@@ -68,6 +68,7 @@ struct collector {
 	struct url_addrs pending; /* since the last commit: the address now, 0: deleted */
 	struct docaddr *old;      /* addresses that the next commit makes free */
 	size_t nold, old_room;
+	unsigned commits; /* since segments were looked at for merging */
 	size_t taken;     /* objects since the last commit */
 	int64_t first_us; /* when the first of them was taken */
 	struct arena object;
@@ -438,6 +439,7 @@ int collector_commit(struct collector *c, struct err *err)
 	c->group = (struct record_group){0};
 	c->nold = c->taken = 0;
 	url_addrs_clear(&c->pending);
+	c->commits++;
 	count(c, COLLECTOR_COMMITS, 1);
 	gauge(c, COLLECTOR_LAST_COMMIT, clock_wall_us() / US_PER_S);
 	stats(c);
@@ -458,6 +460,21 @@ int collector_compact(struct collector *c, unsigned percent, struct err *err)
 	return plan_tidying(c, err) < 0 ? -1 : rc;
 }
 
+/* Commits merge what is small. Larger segments are merged when there is nothing else to do, and now
+ * and then when there always is: so little at a time that what comes in is still found in time. */
+static int merge(struct collector *c, bool idle, struct err *err)
+{
+	if (!idle && c->commits < BUSY_COMMITS)
+		return 0;
+	if (c->commits == 0)
+		return 0;
+	c->commits = 0;
+	int rc = words_merge(c->words, idle ? UINT64_MAX : BUSY_BYTES, err);
+	if (rc == 0)
+		c->commits = 1; /* there may be more to merge */
+	return rc < 0 ? -1 : words_refresh(&c->committed, err) < 0 ? -1 : 0;
+}
+
 int collector_step(struct collector *c, int64_t now_us, struct err *err)
 {
 	bool more = false;
@@ -475,10 +492,12 @@ int collector_step(struct collector *c, int64_t now_us, struct err *err)
 	    (c->taken && clock_mono_us() - c->first_us >= COLLECTOR_COMMIT_US))
 		if (collector_commit(c, err) < 0)
 			return -1;
+	if (merge(c, !more && c->taken == 0, err) < 0)
+		return -1;
 	if (!more && c->taken == 0 && clock_mono_us() >= c->tidy_us &&
 	    collector_compact(c, COMPACT_PERCENT, err) < 0)
 		return -1;
-	return more ? 0 : 1;
+	return more || (c->taken == 0 && c->commits) ? 0 : 1;
 }
 
 int64_t collector_due_us(const struct collector *c)

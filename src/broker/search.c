@@ -8,6 +8,8 @@
 #include <pthread.h>
 #include <string.h>
 
+enum { PATH_TITLE = 60 }; /* bytes of a path that stands for a title */
+
 struct search {
 	struct arena arena;
 	const char *words_folder, *docs_folder;
@@ -119,12 +121,16 @@ static void narrow(struct query *q, struct arena *arena, const struct search_ask
 	q->root = both;
 }
 
-/* What stands for a title that is not there: "bash/copyright" of http://a/bash/copyright. */
+/* What stands for a title that is not there: "bash/copyright" of http://a/bash/copyright. Of a long
+ * path the end, which tells documents apart. */
 static struct str path_of(struct str url)
 {
 	struct str host = search_host(url);
 	struct str path = str_from(url, (size_t)(host.p - url.p) + host.n);
-	return path.n > 1 ? str_from(path, 1) : url;
+	path = path.n > 1 ? str_from(path, 1) : url;
+	for (size_t at; path.n > PATH_TITLE && (at = str_find_byte(path, '/')) + 1 < path.n;)
+		path = str_from(path, at + 1);
+	return path;
 }
 
 /* What is shown of a hit. A document that went away since is shown by its URL. */

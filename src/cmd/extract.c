@@ -219,6 +219,11 @@ static int run(const struct cmd_call *call)
 		return extract_tokens(
 			call,
 			&(struct extract_tokens_options){o->state, o->last_start_tag, o->batch}, 0);
+	if (o->state[0] || o->last_start_tag[0] || o->batch) {
+		struct err err;
+		err_set(&err, ERR_USAGE, "--state, --last-start-tag and --batch go with --tokens");
+		return cmd_fail(call, &err);
+	}
 	int code = cmd_config(call, &w.config);
 	if (code != 0)
 		return code;

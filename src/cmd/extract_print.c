@@ -1,6 +1,7 @@
 #include "cmd/extract_print.h"
 
 #include "base/jsonw.h"
+#include "cmd/safe_text.h"
 #include "extract/attrs_soif.h"
 
 static const struct {
@@ -61,8 +62,11 @@ static void text_of_link(const struct doc_link *l, struct buf *out)
 			buf_printf(out, " %s", flags[i].name);
 	if (l->time_s)
 		buf_printf(out, " changed=%lld", (long long)l->time_s);
-	if (l->text.n)
-		buf_printf(out, " \"" STR_FMT "\"", STR_ARG(l->text));
+	if (l->text.n) {
+		buf_add_text(out, " \"");
+		put_safe(out, l->text);
+		buf_add_byte(out, '"');
+	}
 	buf_add_byte(out, '\n');
 }
 
@@ -76,13 +80,25 @@ static void text_of_attr(const struct attr *a, struct buf *out)
 		buf_add_text(out, tag_name(m.tag));
 		if (m.tag >= '1' && m.tag <= '6')
 			buf_printf(out, " %c", m.tag);
-		buf_printf(out, ": " STR_FMT "\n", STR_ARG(m.text));
+		buf_add_text(out, ": ");
+		put_safe(out, m.text);
+		buf_add_byte(out, '\n');
 	} else if (strchr("RFIA", a->name) && link_parse(a->name, a->value, &l)) {
 		text_of_link(&l, out);
 	} else if (a->name == 'Z') {
 		buf_printf(out, "size: " STR_FMT "\n", STR_ARG(a->value));
 	} else if (a->name == 'C') {
 		buf_printf(out, "md5: " STR_FMT "\n", STR_ARG(a->value));
+	}
+}
+
+static void put_lines(struct buf *out, struct str text)
+{
+	for (size_t n; text.n; text = str_from(text, n + 1)) {
+		n = str_find_byte(text, '\n');
+		put_safe(out, str_head(text, n));
+		if (n < text.n)
+			buf_add_byte(out, '\n');
 	}
 }
 
@@ -103,7 +119,7 @@ void extract_print_text(struct str url, const struct cage_result *r, struct buf 
 			if (!some)
 				buf_add_text(out, "text:\n");
 			some = true;
-			buf_add_str(out, r->attrs.a[i].value);
+			put_lines(out, r->attrs.a[i].value);
 		}
 	buf_add_text(out, some ? "\n\n" : "\n");
 }

@@ -65,39 +65,22 @@ static int load_settings(struct fetch *f, struct err *err)
 	return 0;
 }
 
-static int open_tables(struct fetch *f, struct err *err)
+static int open_queue(struct fetch *f, const char *data, struct err *err)
 {
-	char data[PATH_MAX], path[PATH_MAX + 32];
-	struct str agent = str_of(f->conf.robot.agent);
-	bool busy;
-	if (cmd_data_dir(f->config, data, sizeof data, err) < 0)
-		return -1;
-	snprintf(path, sizeof path, "%s/run", data);
-	if (dir_make(path, 0755, err) < 0)
-		return -1;
+	char folder[PATH_MAX + 16];
+	snprintf(folder, sizeof folder, "%s/run", data);
 	struct hostq_options queue = {
 		.rule = {f->conf.robot.delay_us, (unsigned)f->conf.robot.concurrent},
-		.folder = path};
-	if (hostq_new(&f->queue, &queue, err) < 0)
-		return -1;
-	snprintf(path, sizeof path, "%s/run/polite", data);
-	if (polite_open(&f->polite, path, NULL, err) < 0)
-		return -1;
-	snprintf(path, sizeof path, "%s/run/robots", data);
-	struct robots_cache_options robots = {.path = path,
-					      .agent = str_head(agent, str_find_byte(agent, '/')),
-					      .now_us = clock_wall_us()};
-	return robots_cache_new(&f->robots, &robots, &busy, err);
+		.folder = folder};
+	return hostq_new(&f->queue, &queue, err);
 }
 
 static int open_all(struct fetch *f, struct err *err)
 {
-	if (load_settings(f, err) < 0 || loop_new(&f->loop, NULL, err) < 0 ||
-	    policy_new(&f->policy, &f->conf.robot.networks, err) < 0 ||
-	    dns_new(&f->dns, f->loop, &f->conf.dns, f->policy, err) < 0 || open_tables(f, err) < 0)
-		return -1;
-	struct robot_parts parts = {f->loop, f->dns, f->policy, f->polite, f->robots};
-	if (robot_new(&f->robot, &parts, &f->conf.robot, err) < 0)
+	char data[PATH_MAX];
+	if (load_settings(f, err) < 0 || cmd_data_dir(f->config, data, sizeof data, err) < 0 ||
+	    loop_new(&f->loop, NULL, err) < 0 ||
+	    kit_open(&f->kit, f->loop, data, &f->conf, err) < 0 || open_queue(f, data, err) < 0)
 		return -1;
 	f->timer = (struct loop_timer){.fn = fetch_pump, .ctx = f};
 	f->progress = (struct loop_timer){.fn = fetch_progress, .ctx = f};
@@ -110,14 +93,11 @@ static void close_all(struct fetch *f)
 {
 	struct err err;
 	f->stopped = true;
-	robot_free(&f->robot);
+	robot_free(&f->kit.robot);
 	fetch_items_free(f);
-	if (f->robots && robots_cache_free(&f->robots, &err) < 0)
+	if (kit_close(&f->kit, &err) < 0)
 		log_warn(MAIN, "robots.txt is not remembered", KV_TEXT("error", err.msg));
-	polite_close(&f->polite);
 	hostq_free(&f->queue);
-	dns_free(&f->dns);
-	policy_free(&f->policy);
 	if (f->loop) {
 		loop_timer_stop(&f->timer);
 		loop_timer_stop(&f->progress);

@@ -3,9 +3,7 @@
 #pragma once
 #include "cmd/command.h"
 #include "fetch/hostq.h"
-#include "fetch/robot_section.h"
-#include "fetch/robots_cache.h"
-#include "net/loop.h"
+#include "fetch/kit.h"
 
 struct fetch_options {
 	const char *from, *output, *delay, *agent, *etag, *last_modified;
@@ -29,11 +27,7 @@ struct fetch {
 	struct robot_section_conf conf;
 	struct config *config;
 	struct loop *loop;
-	struct policy *policy;
-	struct dns *dns;
-	struct polite *polite;
-	struct robots_cache *robots;
-	struct robot *robot;
+	struct kit kit;
 	struct hostq *queue;
 	struct loop_timer timer, progress, flush;
 	struct buf out;

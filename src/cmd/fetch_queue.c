@@ -56,14 +56,6 @@ static int push(struct fetch *f, qkey key, struct str url, uint64_t route, struc
 	return 0;
 }
 
-static qkey key_of(const struct addr *a)
-{
-	struct addr server = addr_server(a);
-	struct qkey_addr key = {.v6 = addr_bytes(&server) != 4};
-	memcpy(key.b, server.b, sizeof key.b);
-	return qkey_of(&key, 0);
-}
-
 static void fetched(void *ctx, const struct robot_result *r);
 
 static void go(struct item *item)
@@ -85,7 +77,7 @@ static void go(struct item *item)
 		job.sink = &item->sink.sink;
 	}
 	f->begun++;
-	if (robot_fetch(f->robot, &job, fetched, item, &err) == 0)
+	if (robot_fetch(f->kit.robot, &job, fetched, item, &err) == 0)
 		return;
 	fetch_report_bad(f, item->job.payload, err.msg);
 	hostq_done(f->queue, &item->job, OUTCOME_PERMANENT, loop_now_us(f->loop));
@@ -201,7 +193,7 @@ static void go_or_route(struct item *item, const struct url *url, const struct d
 {
 	qkey key = item->job.key;
 	if (result->outcome == DNS_FOUND && item->job.user != ROUTE_LAST)
-		key = key_of(robot_choose(result->addr, result->n, url->host));
+		key = kit_qkey(robot_choose(result->addr, result->n, url->host));
 	if (key == item->job.key)
 		go_with_path(item, url);
 	else
@@ -231,7 +223,7 @@ static void begin(struct fetch *f, const struct hostq_job *job)
 	ENSURE(url_parse(job->payload, NULL, f->room, sizeof f->room, &url) == 0);
 	if (f->conf.robot.proxy[0])
 		go_with_path(item, &url);
-	else if (dns_lookup(f->dns, url.host, DNS_ANY, &item->dns, &result) == 0)
+	else if (dns_lookup(f->kit.dns, url.host, DNS_ANY, &item->dns, &result) == 0)
 		go_or_route(item, &url, &result);
 }
 
@@ -277,9 +269,9 @@ int fetch_add(struct fetch *f, struct str text, struct err *err)
 	}
 	key = unresolved_key(url.host);
 	if (url.host_kind != URL_NAME && !f->conf.robot.proxy[0] &&
-	    dns_lookup(f->dns, url.host, DNS_ANY, &wait, &result) == 0 &&
+	    dns_lookup(f->kit.dns, url.host, DNS_ANY, &wait, &result) == 0 &&
 	    result.outcome == DNS_FOUND)
-		key = key_of(&result.addr[0]);
+		key = kit_qkey(&result.addr[0]);
 	return push(f, key, url.href, ROUTE_FIRST, err);
 }
 

@@ -12,7 +12,7 @@ void fetch_progress(void *ctx)
 	struct fetch *f = ctx;
 	fprintf(stderr, "\r\033[K%llu of %llu done, %llu under way, %.1f MB",
 		(unsigned long long)f->done, (unsigned long long)f->urls,
-		(unsigned long long)robot_stats(f->robot)->under_way, (double)f->bytes / 1e6);
+		(unsigned long long)robot_stats(f->kit.robot)->under_way, (double)f->bytes / 1e6);
 	fflush(stderr);
 }
 
@@ -73,7 +73,7 @@ void fetch_report_bad(struct fetch *f, struct str url, const char *why)
 void fetch_summary(const struct fetch *f)
 {
 	CLEANUP(buf_free) struct buf out = BUF_INIT(1 << 16);
-	const struct robot_stats *stats = robot_stats(f->robot);
+	const struct robot_stats *stats = robot_stats(f->kit.robot);
 	if (f->options->json)
 		return;
 	buf_printf(&out, "\n%llu of %llu URLs", (unsigned long long)f->done,

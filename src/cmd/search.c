@@ -5,6 +5,7 @@
 #include "broker/search_json.h"
 #include "cmd/commands.h"
 #include "cmd/help.h"
+#include "cmd/safe_text.h"
 
 #include <limits.h>
 #include <unistd.h>
@@ -49,19 +50,6 @@ static const struct cmd_option options[] = {
 #define GREEN "\033[32m"
 #define DIM "\033[2m"
 #define PLAIN "\033[0m"
-
-/* Text of others: what a terminal could take for a command is left out. */
-static void put_safe(struct buf *out, struct str text)
-{
-	for (size_t i = 0; i < text.n; i++) {
-		unsigned char c = (unsigned char)text.p[i];
-		bool c1 = c == 0xc2 && i + 1 < text.n && (unsigned char)text.p[i + 1] < 0xa0;
-		if (c1)
-			i++;
-		else if (c >= ' ' && c != 0x7f)
-			buf_add_byte(out, (char)c);
-	}
-}
 
 static void put_marked(struct buf *out, const struct marked *m, bool colour)
 {

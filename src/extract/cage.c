@@ -16,6 +16,7 @@ enum {
 	FAILURES_MAX = 3,       /* starts in a row, then there is a pause */
 	PAUSE_US = 1000 * 1000, /* the first one; each is twice the one before, up to a minute */
 	PAUSES_MAX = 6,
+	IDLE_SHARE = 10,             /* one that has nothing to do may use so much less CPU time */
 	SENT_AHEAD = CAGE_SLOTS / 2, /* documents that a worker has at least, if there are any */
 	KEEP_PAGES = 4 << 20,        /* bytes of a slot that stay allocated between documents */
 };
@@ -49,12 +50,12 @@ static void timer_at(struct cage *c, int64_t us, int64_t now_us)
 	c->timer_us = us;
 }
 
+/* The next document, or none: one that has nothing to do is looked at all the same. */
 static void begin_first(struct cage *c, struct cage_worker *w, int64_t now_us)
 {
 	w->since_us = now_us;
-	w->due_us = w->queued ? now_us + c->options.cpu_us : INT64_MAX;
-	if (w->queued)
-		timer_at(c, w->due_us, now_us);
+	w->due_us = now_us + c->options.cpu_us;
+	timer_at(c, w->due_us, now_us);
 }
 
 /* Starting. */
@@ -102,7 +103,6 @@ static void say_hello(struct cage *c, struct cage_worker *w, const struct cage_h
 		      int64_t now_us)
 {
 	w->state = WORKER_READY;
-	w->failures = 0;
 	w->locks = h->locks;
 	snprintf(w->remark, sizeof w->remark, "%.*s", (int)sizeof h->remark - 1, h->remark);
 	w->cpu_us = cage_cpu_us(w);
@@ -177,21 +177,21 @@ static struct slot *at_work(struct cage_worker *w)
 	return w->queued ? w->queue[0] : NULL;
 }
 
-/* Ends a worker and puts another in its place. The document that it was at ends with it; the
- * others go to the next. */
-static void replace(struct cage *c, struct cage_worker *w, enum cage_end end, const char *why,
-		    int64_t now_us)
+/* Ends a worker and puts another in its place. The document that it was at (NULL: none) ends with
+ * it; the others go to the next. */
+static void replace(struct cage *c, struct cage_worker *w, struct slot *first, enum cage_end end,
+		    const char *why, int64_t now_us)
 {
 	char how[160], reason[320];
-	struct slot *first = at_work(w);
 	bool was_ready = w->state == WORKER_READY;
 	int64_t cpu_us = first ? cage_cpu_us(w) - w->cpu_us : 0;
 	cage_stop(w, how, sizeof how);
 	snprintf(reason, sizeof reason, "no text: the worker was at this document when %s",
 		 why ? why : how);
-	if (!was_ready) {
+	if (!was_ready || !first) {
 		w->failures++;
-		err_set(&c->last, ERR_SYSTEM, "%s: %s before it was ready", c->program, how);
+		err_set(&c->last, ERR_SYSTEM, "%s: %s %s", c->program, why ? why : how,
+			was_ready ? "and had no document" : "before it was ready");
 	}
 	if (first) {
 		leave_queue(w, first);
@@ -216,15 +216,16 @@ static int take_answer(struct cage *c, struct cage_worker *w, const struct cage_
 	struct err err;
 	struct slot *s = w->sent ? w->queue[0] : NULL;
 	if (!s || a->slot != s->index) {
-		replace(c, w, CAGE_BROKE, "its answer was to another question, and it was ended",
+		replace(c, w, s, CAGE_BROKE, "its answer was to another question, and it was ended",
 			now_us);
 		return -1;
 	}
 	if (cage_take_answer(c, w, a, &r, &err) < 0) {
-		replace(c, w, CAGE_BROKE, err.msg, now_us);
+		replace(c, w, s, CAGE_BROKE, err.msg, now_us);
 		return -1;
 	}
 	r.cpu_us = cpu_us;
+	w->failures = 0;
 	leave_queue(w, s);
 	begin_first(c, w, now_us);
 	tell(c, s, &r, a->side_n + a->text_n);
@@ -260,7 +261,7 @@ static void listen_to(struct cage *c, struct cage_worker *w, int64_t now_us)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
-		replace(c, w, CAGE_DIED, NULL, now_us);
+		replace(c, w, at_work(w), CAGE_DIED, NULL, now_us);
 		return;
 	}
 	const struct cage_packet *head = &packet.answers.head;
@@ -272,7 +273,8 @@ static void listen_to(struct cage *c, struct cage_worker *w, int64_t now_us)
 		 (size_t)n == sizeof *head + head->n * sizeof(struct cage_answer))
 		take_answers(c, w, &packet.answers, now_us);
 	else
-		replace(c, w, CAGE_BROKE, "it said what makes no sense, and was ended", now_us);
+		replace(c, w, at_work(w), CAGE_BROKE, "it said what makes no sense, and was ended",
+			now_us);
 }
 
 /* Its time is over: by the clock, or by its own. */
@@ -284,17 +286,22 @@ static void look_at_time(struct cage *c, struct cage_worker *w, int64_t now_us)
 		return;
 	}
 	if (w->state == WORKER_STARTS) {
-		replace(c, w, CAGE_DIED, NULL, now_us);
+		replace(c, w, NULL, CAGE_DIED, NULL, now_us);
 		return;
 	}
 	int64_t used_us = cage_cpu_us(w) - w->cpu_us, left_us = c->options.cpu_us - used_us;
-	if (left_us > 0 && now_us - w->since_us < WALL_FACTOR * c->options.cpu_us) {
+	if (w->queued == 0 && used_us < c->options.cpu_us / IDLE_SHARE) {
+		w->cpu_us += used_us;
+		begin_first(c, w, now_us);
+		return;
+	}
+	if (w->queued && left_us > 0 && now_us - w->since_us < WALL_FACTOR * c->options.cpu_us) {
 		w->due_us = now_us + MAX(left_us, US_PER_MS);
 		return;
 	}
 	snprintf(why, sizeof why, "it had used %.1f s of CPU, and was ended",
 		 (double)used_us / US_PER_S);
-	replace(c, w, CAGE_OVERRAN, why, now_us);
+	replace(c, w, at_work(w), CAGE_OVERRAN, why, now_us);
 }
 
 void cage_poll(struct cage *c, int64_t now_us)

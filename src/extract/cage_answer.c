@@ -4,6 +4,10 @@
 
 #include <stdio.h>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 static int wrong(struct err *err, const char *what)
 {
 	return err_set(err, ERR_DAMAGED, "its answer makes no sense (%s), it was ended", what);
@@ -51,6 +55,34 @@ static bool locate(const struct cage *c, const struct out *there, const char *me
 	return true;
 }
 
+/* Whether a control character is among them, other than `but`. */
+static bool has_control(struct str s, char but)
+{
+	size_t i = 0;
+	bool bad = false;
+#ifdef __SSE2__
+	const __m128i last = _mm_set1_epi8(' ' - 1), allowed = _mm_set1_epi8(but);
+	__m128i seen = _mm_setzero_si128();
+	for (; i + 16 <= s.n; i += 16) {
+		__m128i v = _mm_loadu_si128((const __m128i *)(const void *)(s.p + i));
+		__m128i control = _mm_cmpeq_epi8(_mm_min_epu8(v, last), v);
+		seen = _mm_or_si128(seen, _mm_andnot_si128(_mm_cmpeq_epi8(v, allowed), control));
+	}
+	bad = _mm_movemask_epi8(seen) != 0;
+#endif
+	for (; i < s.n; i++)
+		bad |= (unsigned char)s.p[i] < ' ' && s.p[i] != but;
+	return bad;
+}
+
+/* Of the letters that extraction gives (doc/formats/attributes.md): none that fetch alone may say.
+ * UTF-8 without control characters; lines only in text. */
+static bool is_sound(char name, struct str value)
+{
+	return memchr("TZMRFIAX", name, 8) && charset_valid(value) == value.n &&
+	       !has_control(value, name == 'X' ? '\n' : ' ');
+}
+
 static int copy_attrs(struct cage *c, const struct out *there, const char *memory,
 		      const struct cage_answer *a, struct err *err)
 {
@@ -59,11 +91,14 @@ static int copy_attrs(struct cage *c, const struct out *there, const char *memor
 		struct cage_entry e;
 		struct attr *to = &c->attrs[i];
 		memcpy(&e, memory + i * sizeof e, sizeof e);
-		if (e.name <= ' ' || e.name > '~' || e.n > OUT_VALUE_MAX)
+		__asm__ volatile("" ::: "memory"); /* it is not read again from there */
+		if (e.name > '~' || e.n > OUT_VALUE_MAX)
 			return wrong(err, "an attribute");
 		to->name = (char)e.name;
 		if (!locate(c, there, memory, a, &e, &to->value))
 			return wrong(err, "a value outside");
+		if (!is_sound(to->name, to->value))
+			return wrong(err, "a value of no such kind");
 	}
 	return 0;
 }

@@ -2,6 +2,7 @@
 #include "extract/cage_wire.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -27,18 +28,37 @@ bool door_other_user(void)
 	       setresuid(NOBODY, NOBODY, NOBODY) == 0;
 }
 
-bool door_limits(size_t memory)
+size_t door_mapped(void)
+{
+	char text[64] = "";
+	uint64_t pages;
+	int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	ssize_t n = read(fd, text, sizeof text);
+	close(fd);
+	struct str all = {text, (size_t)MAX(n, 0)};
+	if (!str_u64(str_head(all, str_find_byte(all, ' ')), &pages))
+		return 0;
+	return (size_t)pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* RLIMIT_DATA leaves stacks, and what is only read, out; the tables of addresses are memory too. */
+bool door_limits(size_t memory, size_t mapped)
 {
 	const struct {
 		int resource;
 		rlim_t limit;
 	} limits[] = {
-		{RLIMIT_DATA, memory}, {RLIMIT_NOFILE, 0},  {RLIMIT_NPROC, 0},    {RLIMIT_FSIZE, 0},
-		{RLIMIT_CORE, 0},      {RLIMIT_MEMLOCK, 0}, {RLIMIT_MSGQUEUE, 0},
+		{RLIMIT_DATA, memory}, {RLIMIT_AS, mapped + memory},
+		{RLIMIT_NOFILE, 0},    {RLIMIT_NPROC, 0},
+		{RLIMIT_FSIZE, 0},     {RLIMIT_CORE, 0},
+		{RLIMIT_MEMLOCK, 0},   {RLIMIT_MSGQUEUE, 0},
 	};
-	bool all = true;
+	bool all = mapped > 0; /* not known: not said to hold */
 	for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
-		if (limits[i].resource == RLIMIT_DATA && (memory == 0 || DOOR_SANITIZED))
+		bool data = limits[i].resource == RLIMIT_DATA, as = limits[i].resource == RLIMIT_AS;
+		if (((data || as) && (memory == 0 || DOOR_SANITIZED)) || (as && mapped == 0))
 			continue;
 		struct rlimit r = {limits[i].limit, limits[i].limit};
 		all = setrlimit((__rlimit_resource_t)limits[i].resource, &r) == 0 && all;
@@ -173,23 +193,17 @@ static void on_descriptor(struct program *p, int number, int fd, int other)
 	answer(p, SECCOMP_RET_KILL_PROCESS);
 }
 
-/* Only memory of its own, and none that could be run. */
+/* Only memory of its own that counts as such (a stack does not), and none that could be run. */
 static void on_mapping(struct program *p)
 {
-	uint32_t refuse = SECCOMP_RET_ERRNO | EACCES;
-	emit(p, BPF_JMP | BPF_JEQ | BPF_K, SYS_mprotect, 0, 4);
-	load_argument(p, 2);
-	emit(p, BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1);
-	answer(p, refuse);
-	answer(p, SECCOMP_RET_ALLOW);
 	emit(p, BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 0, 7);
 	load_argument(p, 2);
 	emit(p, BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 4, 0);
 	load_argument(p, 3);
-	emit(p, BPF_ALU | BPF_AND | BPF_K, MAP_SHARED | MAP_PRIVATE | MAP_ANONYMOUS, 0, 0);
+	emit(p, BPF_ALU | BPF_AND | BPF_K, ~(uint32_t)MAP_NORESERVE, 0, 0);
 	emit(p, BPF_JMP | BPF_JEQ | BPF_K, MAP_PRIVATE | MAP_ANONYMOUS, 0, 1);
 	answer(p, SECCOMP_RET_ALLOW);
-	answer(p, refuse);
+	answer(p, SECCOMP_RET_ERRNO | EACCES);
 }
 
 bool door_seccomp(void)
@@ -206,8 +220,11 @@ bool door_seccomp(void)
 		on_call(&p, allowed[i], SECCOMP_RET_ALLOW);
 	for (size_t i = 0; i < ARRAY_LEN(refused); i++)
 		on_call(&p, refused[i], SECCOMP_RET_ERRNO | EACCES);
-	if (!DOOR_SANITIZED)
+	if (!DOOR_SANITIZED) {
+		/* the documents stay what they are, and nothing can be run */
+		on_call(&p, SYS_mprotect, SECCOMP_RET_ERRNO | EACCES);
 		on_mapping(&p);
+	}
 	/* abort() */
 	on_descriptor(&p, SYS_tgkill, (int)getpid(), -1);
 	answer(&p, SECCOMP_RET_KILL_PROCESS);
@@ -227,13 +244,14 @@ bool door_seccomp(void)
 unsigned door_shut(size_t memory)
 {
 	unsigned held = 0;
+	size_t mapped = door_mapped();
 	held |= door_other_user() ? (unsigned)CAGE_OTHER_USER : 0;
 	/* behind the change of user, which would forget it: when the owner dies, so do we */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	held |= door_no_new_privileges() ? (unsigned)CAGE_NO_NEW_PRIVILEGES : 0;
 	held |= door_landlock();
-	held |= door_limits(memory) ? (unsigned)CAGE_LIMITS : 0;
+	held |= door_limits(memory, mapped) ? (unsigned)CAGE_LIMITS : 0;
 	held |= door_seccomp() ? (unsigned)CAGE_SECCOMP : 0;
 	return held;
 }

@@ -22,6 +22,7 @@ unsigned door_shut(size_t memory);
 /* One by one, for tests; each true when it holds. */
 bool door_no_new_privileges(void);
 bool door_other_user(void);
-bool door_limits(size_t memory);
+bool door_limits(size_t memory, size_t mapped);
+size_t door_mapped(void);     /* bytes of addresses in use; 0: not known */
 unsigned door_landlock(void); /* CAGE_LANDLOCK, CAGE_LANDLOCK_NET */
 bool door_seccomp(void);

@@ -162,7 +162,7 @@ static int do_call(struct worker *w, const struct cage_call *call, struct str *r
 	out_begin(&out, w->out[call->slot], CAGE_OUT, 0);
 	extract_run(w->x, &job, &out, &r);
 	if (w->misbehaves)
-		misbehave(w->misbehaves, &out, &r);
+		misbehave(w->misbehaves, &job, &out, &r);
 	if (w->batch.head.n == 0)
 		w->batch_us = clock_mono_us();
 	struct cage_answer *a = &w->batch.answer[w->batch.head.n++];
@@ -197,6 +197,8 @@ static int serve(struct worker *w, struct err *err)
 {
 	static char packet[CAGE_CALLS_MAX];
 	for (;;) {
+		if (w->misbehaves)
+			misbehave_idle(w->misbehaves);
 		ssize_t n = uninterrupted_read(packet, sizeof packet);
 		if (n == 0)
 			return 0;

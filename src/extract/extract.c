@@ -66,6 +66,8 @@ static void add_robots(struct str header, struct out *out)
 			continue;
 		if (str_eq_nocase(word, STR("none")))
 			word = STR("noindex,nofollow");
+		if (words.n + 1 + word.n > words.max) /* no word is as long */
+			continue;
 		if (words.n)
 			buf_add_byte(&words, ',');
 		for (size_t i = 0; i < word.n; i++) {
@@ -74,8 +76,7 @@ static void add_robots(struct str header, struct out *out)
 				buf_add_byte(&words, c >= 'A' && c <= 'Z' ? (char)(c + 32) : c);
 		}
 	}
-	if (!words.over)
-		out_meta(out, 0, META_ROBOTS, buf_str(&words));
+	out_meta(out, 0, META_ROBOTS, buf_str(&words));
 }
 
 static void add_type(struct out *out, const struct extract_result *r)

@@ -24,6 +24,10 @@ bool gunzip(struct str s, struct buf *out)
 		z.avail_out = (unsigned)step;
 		rc = inflate(&z, Z_NO_FLUSH);
 		buf_grew(out, step - z.avail_out);
+		/* files that were put together are one; other bytes behind the end are padding */
+		struct str rest = {(const char *)z.next_in, z.avail_in};
+		if (rc == Z_STREAM_END && is_gzip(rest))
+			rc = inflateReset(&z);
 	}
 	inflateEnd(&z);
 	return rc == Z_STREAM_END;

@@ -70,19 +70,20 @@ static char small(char c)
 	return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
 }
 
-/* Words in lower case with commas between them; "none" stands for two of them. */
+/* Words in lower case with commas between them; "none" stands for two of them. What does not fit
+ * is no such word. */
 static void take_robots(struct doc *d, struct str content)
 {
 	CLEANUP(buf_free) struct buf words = BUF_INIT(OUT_META_MAX);
 	struct str word;
 	while (str_cut(&content, ',', &word) == 0) {
 		word = str_trim(word);
-		if (word.n == 0)
+		if (str_eq_nocase(word, STR("none")))
+			word = STR("noindex,nofollow");
+		if (word.n == 0 || words.n + 1 + word.n > words.max)
 			continue;
 		if (words.n)
 			buf_add_byte(&words, ',');
-		if (str_eq_nocase(word, STR("none")))
-			word = STR("noindex,nofollow");
 		for (size_t i = 0; i < word.n; i++)
 			if ((unsigned char)word.p[i] > ' ')
 				buf_add_byte(&words, small(word.p[i]));

@@ -187,6 +187,9 @@ static inline bool exec_deleted(const struct exec *e, uint32_t doc)
 bool exec_late(struct exec *e);
 int exec_fail(struct exec *e);
 
+/* Closes what was opened in the segment at hand, and gives its memory back. */
+void exec_close_segment(struct exec *e, struct arena_mark mark);
+
 /* exec_explain.c */
 /* Sets hits->explain. */
 int exec_explain(struct exec *e, struct hits *hits);

@@ -233,10 +233,9 @@ static bool set_bounds(struct exec *e, struct all *a, uint32_t from, uint32_t to
 {
 	a->behind[a->lists] = a->rest_most + e->rank_most;
 	for (uint32_t i = a->lists; i-- > 1;) {
-		uint32_t bound = exec_list_range_bound(e, a->list[i], from, to);
-		if (bound == 0)
+		if (!exec_list_to(a->list[i], from))
 			return false;
-		a->behind[i] = a->behind[i + 1] + bound;
+		a->behind[i] = a->behind[i + 1] + exec_list_range_bound(e, a->list[i], from, to);
 	}
 	return true;
 }

@@ -33,6 +33,7 @@ static void explain_list(struct exec *e, uint32_t term, uint32_t doc, struct buf
 static int explain_hit(struct exec *e, const struct hit *hit, struct buf *out)
 {
 	struct segment_column rank;
+	struct arena_mark mark = arena_mark(e->arena);
 	e->number = hit->segment;
 	e->segment = e->part[hit->segment].segment;
 	if (segment_lengths(e->segment, &e->lengths, e->err) < 0 ||
@@ -46,7 +47,7 @@ static int explain_hit(struct exec *e, const struct hit *hit, struct buf *out)
 	if (number > 0)
 		buf_printf(out, "    static rank %lld: %.4f\n", (long long)number,
 			   points((uint64_t)number * RANK_STATIC_UNITS));
-	exec_lists_close(e);
+	exec_close_segment(e, mark);
 	return e->failed ? -1 : 0;
 }
 

@@ -125,7 +125,7 @@ bool exec_list_scores(struct exec *e, struct exec_list *l)
 		return false;
 	l->scores_block = l->block;
 	rank_scores(l->weight, l->docs, l->tfs, e->lengths, l->in_block, &e->norms, l->scores);
-	if (l->times > 1)
+	if (l->times != 1)
 		multiply(l->scores, SEGMENT_BLOCK, l->times);
 	return true;
 }
@@ -232,7 +232,7 @@ void exec_list_bounds(struct exec *e, struct exec_list *l)
 	l->bounds = arena_array(e->arena, l->p.blocks, sizeof *l->bounds);
 	l->most = l->times *
 		  rank_bounds(l->weight, &l->p.bound[0][0], l->p.blocks, &e->norms, l->bounds);
-	if (l->times > 1)
+	if (l->times != 1)
 		multiply(l->bounds, l->p.blocks, l->times);
 }
 

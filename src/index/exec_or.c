@@ -23,7 +23,8 @@ static bool open_lists(struct exec *e, const struct exec_node *root, struct any 
 	o->sum = arena_array(e->arena, root->kids, sizeof *o->sum);
 	o->local = arena_array(e->arena, root->kids, sizeof *o->local);
 	for (uint32_t i = 0; i < root->kids; i++) {
-		struct exec_list *l = exec_list_open(e, root->kid[i]->leaf->term[0], 1);
+		const struct exec_leaf *leaf = root->kid[i]->leaf;
+		struct exec_list *l = exec_list_open(e, leaf->term[0], leaf->times[0]);
 		if (!l)
 			continue;
 		exec_list_bounds(e, l);

@@ -252,5 +252,7 @@ void exec_tree_run(struct exec *e, const struct exec_node *root)
 			break;
 		}
 		exec_found(e, doc, ranked ? exec_tree_score(e, t, doc) : 0);
+		if (exec_late(e))
+			break;
 	}
 }

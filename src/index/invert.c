@@ -376,6 +376,12 @@ static bool parse_number(struct str value, int64_t *ret)
 	return true;
 }
 
+/* The second in which it lies, also before 1970. */
+static int64_t second_of(int64_t us)
+{
+	return us / US_PER_S - (us % US_PER_S < 0);
+}
+
 static bool parse_date(struct str value, int64_t *ret)
 {
 	char text[40];
@@ -390,12 +396,12 @@ static bool parse_date(struct str value, int64_t *ret)
 		bool good = time_parse(buf_str(&day), &us);
 		buf_free(&day);
 		if (good)
-			*ret = us / US_PER_S;
+			*ret = second_of(us);
 		return good;
 	}
 	if (!time_parse(value, &us))
 		return false;
-	*ret = us / US_PER_S;
+	*ret = second_of(us);
 	return true;
 }
 

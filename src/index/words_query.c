@@ -85,7 +85,7 @@ static void run_segment(struct exec *e)
 		exec_tree_run(e, e->root);
 }
 
-static void close_segment(struct exec *e, struct arena_mark mark)
+void exec_close_segment(struct exec *e, struct arena_mark mark)
 {
 	exec_lists_close(e);
 	exec_checks_close(e);
@@ -103,7 +103,7 @@ static int run(struct exec *e)
 		run_segment(e);
 		e->need += e->anyhow && e->need;
 		e->anyhow = false;
-		close_segment(e, mark);
+		exec_close_segment(e, mark);
 		if (e->failed || segment_check(e->segment, e->err) < 0)
 			return -1;
 		e->base += e->docs;

@@ -82,6 +82,12 @@ static void lower_names(struct words_settings *s)
 		(void)invert_name(str_of(s->column[i].name), s->column[i].name);
 }
 
+static int open_rules(struct words_writer *w, struct err *err)
+{
+	return token_rules_open(&w->rules, str_of(w->manifest.settings.language), err);
+}
+
+/* What its settings ask for must be there: they stay for ever. */
 static int make_index(struct words_writer *w, const struct words_settings *settings,
 		      struct err *err)
 {
@@ -90,7 +96,7 @@ static int make_index(struct words_writer *w, const struct words_settings *setti
 		w->manifest.settings = *settings;
 	else
 		words_settings_default(&w->manifest.settings);
-	if (check_settings(&w->manifest.settings, err) < 0)
+	if (check_settings(&w->manifest.settings, err) < 0 || open_rules(w, err) < 0)
 		return -1;
 	lower_names(&w->manifest.settings);
 	return manifest_write(w->folder, &w->manifest, err);
@@ -114,7 +120,7 @@ static int open_index(struct words_writer *w, const struct words_options *option
 		rc = make_index(w, options ? options->settings : NULL, err);
 	if (rc < 0 || manifest_sweep(w->folder, &w->manifest, err) < 0 || load(w, err) < 0)
 		return -1;
-	if (token_rules_open(&w->rules, str_of(w->manifest.settings.language), err) < 0)
+	if (!w->rules && open_rules(w, err) < 0)
 		return -1;
 	w->settings = w->manifest.settings;
 	w->invert = invert_new(&w->settings, w->rules);
@@ -191,6 +197,7 @@ static int read_back(struct words_writer *w, struct err *err)
 	if (generation == w->manifest.generation)
 		return 0;
 	w->manifest.generation = generation + 1;
+	w->manifest.next_id = w->next_id; /* somebody may have the segments that are given up */
 	return manifest_write(w->folder, &w->manifest, err);
 }
 

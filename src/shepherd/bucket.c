@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-enum { OPEN_TRIES = 100, WALK = 64 };
+enum { OPEN_TRIES = 100, WALK = 64, LOOK_BEHIND = 192 << 20 };
 
 /* Locks */
 
@@ -105,7 +105,22 @@ static bool shift_fits(const struct file *f, uint64_t size, unsigned shift, bool
 	return true;
 }
 
-/* A file tells its shift by the numbers in it; an empty or a damaged one does not. */
+/* Behind a damaged beginning: the number of a whole bucket fits its place with one shift only. */
+static unsigned find_shift_behind(const struct file *f, uint64_t size)
+{
+	struct err ignored;
+	uint64_t to = MIN(size, (uint64_t)LOOK_BEHIND), first = to, at;
+	unsigned found = BUCKET_SHIFT;
+	for (unsigned s = BUCKET_SHIFT_LEAST; s <= BUCKET_SHIFT_MOST; s++) {
+		if (bucket_resync(f, s, UINT64_C(1) << s, to, &at, &ignored) < 0 || at >= first)
+			continue;
+		first = at;
+		found = s;
+	}
+	return found;
+}
+
+/* A file tells its shift by the numbers in it; one without a whole bucket does not. */
 static unsigned find_shift(const struct file *f, uint64_t size)
 {
 	unsigned found = 0;
@@ -118,7 +133,7 @@ static unsigned find_shift(const struct file *f, uint64_t size)
 		if (!found || s == BUCKET_SHIFT)
 			found = s;
 	}
-	return found ? found : BUCKET_SHIFT;
+	return found ? found : find_shift_behind(f, size);
 }
 
 /* With others who append, the end may be anything at any time. */

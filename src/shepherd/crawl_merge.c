@@ -39,6 +39,22 @@ static void begin_site(struct merging *m, uint64_t fp)
 		m->site_counts[i] = 0;
 }
 
+/* All are counted anew; those of which nothing was counted go. */
+static void begin_sites(struct sites *sites)
+{
+	struct site *const *all = sites_sorted(sites);
+	for (size_t i = 0; i < sites_count(sites); i++)
+		all[i]->active = all[i]->inactive = all[i]->gathered = all[i]->fresh = 0;
+}
+
+static void drop_empty_sites(struct sites *sites)
+{
+	struct site *const *all = sites_sorted(sites);
+	for (size_t i = 0, n = sites_count(sites); i < n; i++)
+		if (all[i]->active + all[i]->inactive == 0)
+			sites_remove(sites, all[i]->fp);
+}
+
 static void count_item(struct merging *m, const struct index_item *item)
 {
 	bool wanted = item->type == ITEM_NEW || item->type == ITEM_GATHERED ||
@@ -189,9 +205,11 @@ int crawl_merge(struct state *st, const struct crawl_conf *conf, int64_t now_us,
 	struct merging m = {
 		.state = st, .conf = conf, .sites = sites, .now_us = now_us, .ret = &merged};
 	struct crawl_news news = {"contrib", conf->sort_memory, unify};
+	begin_sites(sites);
 	if (crawl_rewrite(st, &news, merge_item, &m, err) < 0)
 		return -1;
 	end_site(&m);
+	drop_empty_sites(sites);
 	if (state_sites_put(st, sites, err) < 0)
 		return -1;
 	*ret = merged;

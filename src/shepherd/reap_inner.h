@@ -62,6 +62,9 @@ struct reap {
 	struct loop_timer wake, tick, end;
 	struct loop_later pump;
 	bool stopping;
+	bool held;                   /* followers have to keep pace: nothing new is begun */
+	int64_t kept_us, offered_us; /* the last checkpoint and the one before */
+	struct loop_timer look;
 	struct err err; /* what ended it; code ERR_NONE: nothing did */
 	struct seen {
 		struct footprint fp;

@@ -190,6 +190,22 @@ static int fix_objects(struct recovering *x, const char *path, struct err *err)
 	return rc < 0 ? rc : bucket_close(&b, err);
 }
 
+/* Reads all buckets, and mends what is damaged. 0: nothing was; 1: mended. */
+static int audit_objects(struct recovering *x, struct err *err)
+{
+	const struct bucket_options options = {.mode = BUCKET_SCAN, .unchecked = true};
+	char *path = states_path(x->s, &x->arena, "objects");
+	struct buckets *b = NULL;
+	struct bucket_audit audit = {0};
+	int rc = bucket_open(&b, path, &options, err);
+	if (rc == 0)
+		rc = bucket_audit(b, NULL, NULL, &audit, err);
+	bucket_drop(&b);
+	if (rc < 0 || audit.problems == 0)
+		return rc < 0 ? rc : 0;
+	return fix_objects(x, path, err) < 0 ? -1 : 1;
+}
+
 /* By phase */
 
 typedef int act_fn(struct recovering *x, struct state **st, struct err *err);
@@ -207,16 +223,19 @@ static int build_here(struct recovering *x, struct state *st, struct err *err)
  * sound all the same. */
 static int roll_back(struct recovering *x, struct state *st, struct err *err)
 {
-	char *objects = states_path(x->s, &x->arena, "objects");
-	if (state_rollback(st, err) == 0)
-		return 0;
-	if (err->code != ERR_DAMAGED)
-		return -1;
-	recovery_damage(x->r, "%s", err->msg);
-	int rc = bucket_cut_file(objects, 0, st->last.objects, NULL, err);
-	if (rc < 0 && err->code != ERR_DAMAGED)
-		return -1;
-	return rc < 0 && fix_objects(x, objects, err) < 0 ? -1 : 1;
+	bool damaged = false;
+	int rc = state_rollback_begin(st, err);
+	for (unsigned i = 0; rc == 0 && i < ROLLBACK_STEPS; i++) {
+		rc = state_rollback_step(st, i, err);
+		if (rc == 0 || err->code != ERR_DAMAGED)
+			continue;
+		recovery_damage(x->r, "%s", err->msg);
+		damaged = true;
+		rc = i + 1 < ROLLBACK_STEPS
+			     ? 0
+			     : fix_objects(x, states_path(x->s, &x->arena, "objects"), err);
+	}
+	return rc < 0 ? rc : damaged;
 }
 
 static int drop(struct recovering *x, struct state **st, struct err *err)
@@ -283,8 +302,11 @@ static int finish_cleanup(struct recovering *x, struct state **st, struct err *e
 	uint64_t forgotten = 0;
 	int rc = bucket_moves_open(&moves, states_path(x->s, &x->arena, "objects"), err);
 	bucket_moves_close(&moves);
-	if (rc == 1)
-		return drop(x, st, err);
+	if (rc == 1) {
+		/* a damaged bucket may be what ended it, and would end the next one too */
+		rc = audit_objects(x, err);
+		return rc < 0 ? rc : rc == 0 ? drop(x, st, err) : build_here(x, *st, err);
+	}
 	if (rc == 0)
 		rc = state_renumber(*st, &forgotten, err);
 	if (rc < 0) {
@@ -451,10 +473,25 @@ static int build_first(struct recovering *x, struct err *err)
 	return rc;
 }
 
+/* Without the bucket file every URL would be forgotten. It may be on a disk that is not mounted, so
+ * that is left to who knows. */
+static int check_objects(struct recovering *x, struct err *err)
+{
+	struct stat st;
+	char *path = states_path(x->s, &x->arena, "objects");
+	uint64_t known = x->n ? newest(x)->params.objects : 0;
+	if (known == 0 || stat(path, &st) == 0)
+		return 0;
+	return err_set(err, ERR_DAMAGED,
+		       "%s: the bucket file is lost, of which the states know %" PRIu64
+		       " bytes; put it back, or remove %s/state to begin anew",
+		       path, known, x->s->folder);
+}
+
 static int recover(struct recovering *x, struct err *err)
 {
 	if (sweep(x, err) < 0 || check_gone(x, err) < 0 || list_again(x, err) < 0 ||
-	    check_order(x, err) < 0)
+	    check_order(x, err) < 0 || check_objects(x, err) < 0)
 		return -1;
 	if (x->n && by_phase(x, err) < 0)
 		return -1;

@@ -9,7 +9,8 @@
  *	cork                              stays: cork is done again over the whole journal
  *	corked                            stays
  *	cleanup                           the bucket file was shaken down: the index gets the new
- *	                                  numbers and the state is closed; else it is deleted
+ *	                                  numbers and the state is closed; else all buckets are
+ *	                                  audited, and it is deleted
  *	recover                           done again
  * An index or a site list that is lost or damaged is built again from what is left of it and from
  * the whole bucket file (cases a and b of document 001). What is damaged is named. */
@@ -27,7 +28,7 @@ struct recovery {
 };
 
 /* 0 also when there was damage that could be mended: see ret->damaged. ERR_DAMAGED: there was some
- * that could not. */
+ * that could not: the bucket file is lost, or two states are open. */
 int states_recover(struct states *s, int64_t now_us, struct recovery *ret, struct err *err);
 /* The index of a new closed state is made from the newest one's and all buckets, as if it had been
  * lost. */

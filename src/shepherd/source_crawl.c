@@ -22,6 +22,7 @@ enum part { PART_INDEX, PART_JOURNAL, PART_CHANGES, PARTS };
 enum { CURSOR_VERSION = 1 };
 #define NO_MORE UINT64_MAX /* as an offset: behind all that will ever be there */
 static const int64_t lock_default_us = 7 * US_PER_DAY;
+#define SIGN_EVERY_US (100 * US_PER_MS)
 
 struct place {
 	char state[STATE_NAME]; /* "": before everything */
@@ -39,6 +40,7 @@ struct crawl {
 	struct place place; /* behind what was returned last */
 	int watch, watched; /* inotify; the state's folder in it, or -1 */
 	int64_t locked_us;  /* when the lock was written last */
+	int64_t sign_us;    /* when the crawl was told last how far it is read */
 	char locked[STATE_NAME];
 
 	struct state *st; /* at hand; NULL: none yet */
@@ -121,6 +123,18 @@ static void leave_state(struct crawl *c)
 	c->watched = -1;
 }
 
+/* The crawl slows down for who cannot keep pace. One who reads an index has long to go and is not
+ * waited for. time_us 0: up to date. */
+static void give_sign(struct crawl *c, int64_t time_us)
+{
+	int64_t now_us = clock_wall_us();
+	if (!c->store.follower || c->part == PART_INDEX ||
+	    (time_us && now_us - c->sign_us < SIGN_EVERY_US))
+		return;
+	c->sign_us = now_us;
+	states_follower_is_at(c->s, c->store.follower, time_us);
+}
+
 /* The lock follows the place, never what was read ahead. */
 static int lock_place(struct crawl *c, const char *name, struct err *err)
 {
@@ -163,7 +177,13 @@ static int enter(struct crawl *c, const char *name, enum part part, struct err *
 	return 0;
 }
 
-/* Goes to the place, which is behind what was returned last. */
+static int just_deleted(const char *name, struct err *err)
+{
+	return err_set(err, ERR_SYSTEM, "%s: was just deleted; another time it goes", name);
+}
+
+/* Goes to the place, which is behind what was returned last. After a failure no state is at hand.
+ */
 static int resume(struct crawl *c, struct err *err)
 {
 	struct arena arena = ARENA_INIT(16 << 20);
@@ -178,12 +198,23 @@ static int resume(struct crawl *c, struct err *err)
 	} else if ((rc = states_list(c->s, 0, &arena, &list, &n, err)) == 0) {
 		rc = n ? enter(c, list[0].name, PART_INDEX, err)
 		       : err_set(err, ERR_USAGE, "%s: no crawl is here", c->store.folder);
-		rc = rc == 1 ? err_set(err, ERR_SYSTEM, "%s: was just deleted", list[0].name) : rc;
+		rc = rc == 1 ? just_deleted(list[0].name, err) : rc;
 	}
 	arena_free(&arena);
-	if (rc == 0 && lock_place(c, c->st->name, err) < 0)
-		rc = -1;
+	if (rc == 0 && (rc = lock_place(c, c->st->name, err)) == 1)
+		rc = *c->place.state ? gone(c, c->place.state, err)
+				     : just_deleted(c->st->name, err);
+	if (rc < 0)
+		leave_state(c);
 	return rc;
+}
+
+/* What is missing of a state that was deleted is no damage. */
+static bool is_deleted(const struct crawl *c)
+{
+	char control[PATH_MAX];
+	snprintf(control, sizeof control, "%s/state/%s/control", c->store.folder, c->st->name);
+	return access(control, F_OK) != 0;
 }
 
 /* The state behind the one at hand. 1: there is none yet. */
@@ -356,6 +387,8 @@ static int next_told(struct crawl *c, struct told *ret, struct err *err)
 		*ret = (struct told){.behind = {.part = c->part, .at = c->at}};
 		memcpy(ret->behind.state, c->st->name, STATE_NAME);
 		int rc = c->part == PART_INDEX ? next_item(c, ret, err) : next_record(c, ret, err);
+		if (rc < 0 && err->code == ERR_DAMAGED && is_deleted(c))
+			rc = resume(c, err) < 0 ? -1 : 2;
 		if (rc <= 0)
 			return rc;
 		if (rc == 1 && (rc = go_on(c, err)) < 0)
@@ -379,15 +412,18 @@ static int crawl_next(struct source *s, struct arena *arena, struct source_chang
 		rc = next_told(c, &told, err);
 		if (rc == 0)
 			rc = objects_make(c->objects, told.op, &told.what, arena, &ret->obj, err);
-		else if (rc == 1)
+		else if (rc == 1) {
+			give_sign(c, 0);
 			break;
-		if (rc < 0 && err->code == ERR_SYSTEM) {
+		}
+		if (rc < 0 && (err->code == ERR_SYSTEM || !c->st)) {
 			leave_state(c); /* nothing was skipped: from the place again, next time */
 			return -1;
 		}
 		c->place = told.behind;
 		struct err ignored; /* it is tried again with the next change */
 		(void)lock_place(c, c->place.state, &ignored);
+		give_sign(c, told.what.time_us);
 		if (rc < 0)
 			return rc;
 		if (rc == 0) {

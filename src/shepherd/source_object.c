@@ -5,6 +5,7 @@
 #include "extract/attrs_soif.h"
 #include "shepherd/bucket.h"
 #include "shepherd/bucket_attrs.h"
+#include "shepherd/bucket_shake.h"
 #include "shepherd/state.h"
 
 #include <inttypes.h>
@@ -85,6 +86,23 @@ static bool is_zero(const unsigned char md5[16])
 	return memcmp(md5, zero, sizeof zero) == 0;
 }
 
+/* The footprint that a bucket was given; those of old versions have none, and their URL says it. */
+static bool footprint_in(const struct attrs *header, const struct attrs *body,
+			 struct footprint *ret)
+{
+	char room[URL_MAX];
+	struct url url;
+	struct str o = attrs_get(header, 'O'), u = attrs_get(header, 'U');
+	if (o.p && footprint_parse(o, ret))
+		return true;
+	if (!u.p)
+		u = attrs_get(body, 'U');
+	if (!u.p || url_parse(u, NULL, room, sizeof room, &url) != 0)
+		return false;
+	*ret = footprint_of(&url);
+	return true;
+}
+
 /* Whether a bucket is the one that is wanted: of this URL and, where both say it, with this text.
  */
 static bool is_wanted(const struct attrs *header, const struct attrs *body,
@@ -92,8 +110,8 @@ static bool is_wanted(const struct attrs *header, const struct attrs *body,
 {
 	struct footprint fp;
 	unsigned char md5[16];
-	struct str o = attrs_get(header, 'O'), sum = attrs_get(body, 'C');
-	if (!o.p || !footprint_parse(o, &fp) || footprint_cmp(fp, what->fp) != 0)
+	struct str sum = attrs_get(body, 'C');
+	if (!footprint_in(header, body, &fp) || footprint_cmp(fp, what->fp) != 0)
 		return false;
 	return is_zero(what->md5) || !sum.p || !hex_parse(sum, md5, sizeof md5) ||
 	       memcmp(md5, what->md5, sizeof md5) == 0;
@@ -117,6 +135,38 @@ static int read_as(struct objects *o, uint64_t number, const struct object_wante
 	return 0;
 }
 
+/* Whether the numbers of the index at hand may be those from before a shakedown: its report stands
+ * as long as no state with the new ones is done. */
+static bool renumbering(struct objects *o)
+{
+	struct arena arena = ARENA_INIT(16 << 20);
+	struct bucket_moves *moves = NULL;
+	struct state_info *list;
+	struct err ignored;
+	size_t n = 0;
+	bool may_be = bucket_moves_open(&moves, o->path, &ignored) != 1 ||
+		      states_list(o->s, 0, &arena, &list, &n, &ignored) < 0;
+	for (size_t i = 0; !may_be && i < n; i++)
+		may_be = phase_is_done(list[i].phase) &&
+			 strcmp(list[i].name, state_name(o->newest)) > 0;
+	bucket_moves_close(&moves);
+	arena_free(&arena);
+	return may_be;
+}
+
+static int not_of_it(struct objects *o, uint64_t number, struct err *err)
+{
+	if (renumbering(o))
+		return err_set(err, ERR_SYSTEM,
+			       "bucket %" PRIx64 " is not of the URL that the index says: buckets "
+			       "are being renumbered; another time it goes",
+			       number);
+	return err_set(err, ERR_DAMAGED,
+		       "%s: bucket %08" PRIx64 " was deleted, or is not of the URL that the index "
+		       "of %s says; garner shep recover --rebuild makes it again",
+		       o->path, number, state_name(o->newest));
+}
+
 /* By the number that it had; else by the one that the newest index gives it, with whatever text it
  * has now. 1: it is not known any more. */
 static int find_once(struct objects *o, const struct object_wanted *what, struct arena *arena,
@@ -137,12 +187,7 @@ static int find_once(struct objects *o, const struct object_wanted *what, struct
 	if (!index_item_has_bucket(&item) || item.type != ITEM_GATHERED)
 		return 1;
 	rc = read_as(o, item.where, &any, arena, ret, err);
-	return rc == 1 ? err_set(err, ERR_SYSTEM,
-				 "bucket %" PRIx64
-				 " is not of the URL that the index says: buckets "
-				 "are being renumbered; another time it goes",
-				 item.where)
-		       : rc;
+	return rc == 1 ? not_of_it(o, item.where, err) : rc;
 }
 
 /* What was opened may be from before a shakedown, or from before the newest state. */
@@ -192,16 +237,18 @@ static void add_identity(const struct objects *o, struct soif *obj, struct arena
 static void add_mandatory(const struct objects *o, struct soif *obj, struct arena *arena)
 {
 	const struct source_crawl *s = o->store;
-	unsigned char sum[16];
-	struct str text = soif_get(obj, STR("Full-Text"));
 	add_number(obj, arena, "Refresh-Rate",
 		   s->refresh_rate_s ? s->refresh_rate_s : SOIF_REFRESH_RATE_S);
 	add_number(obj, arena, "Time-to-Live",
 		   s->time_to_live_s ? s->time_to_live_s : SOIF_TIME_TO_LIVE_S);
 	add_number(obj, arena, "Last-Modification-Time", 0);
 	add(obj, arena, "Type", STR("Binary"));
-	md5(text.p ? text : STR(""), sum);
-	add_md5(obj, arena, sum);
+	if (!soif_get(obj, STR("MD5")).p) {
+		unsigned char sum[16];
+		struct str text = soif_get(obj, STR("Full-Text"));
+		md5(text.p ? text : STR(""), sum);
+		add_md5(obj, arena, sum);
+	}
 }
 
 int objects_make(struct objects *o, enum source_op op, const struct object_wanted *what,

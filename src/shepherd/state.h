@@ -48,10 +48,11 @@ struct state_info {
 /* The folder. */
 
 /* Makes folder, bucket file (shift: see bucket.h, 0: the usual) and a first, empty, closed state.
- * ERR_USAGE: there is one already. */
+ * ERR_USAGE: there is one already, or there are buckets whose states are lost. */
 int states_init(const char *folder, unsigned shift, int64_t now_us, struct err *err);
-/* write: ERR_BUSY when another process writes. 1: nothing was made there yet. Does not recover:
- * states_recover() comes first in a writer. */
+/* write: ERR_BUSY when another process writes. 1: nothing was made there yet. ERR_DAMAGED:
+ * all states are lost, and only buckets are left. Does not recover: states_recover() comes first in
+ * a writer. */
 int states_open(struct states **ret, const char *folder, bool write, struct err *err);
 void states_close(struct states **s);
 const char *states_folder(const struct states *s);
@@ -80,6 +81,9 @@ int states_lock(struct states *s, const char *who, const char *name, int64_t unt
 int states_unlock(struct states *s, const char *who, struct err *err); /* 1: it had none */
 /* Whether anybody has a lock: then checkpoints are wanted every second. */
 bool states_followed(struct states *s, int64_t now_us);
+/* A sign of who has a lock: it has taken all that happened before this time; 0: all there is. Kept
+ * in the times of the lock, and lost when that is renewed. */
+void states_follower_is_at(struct states *s, const char *who, int64_t time_us);
 
 /* One state. */
 
@@ -137,6 +141,9 @@ struct checkpoint {
  * same time, then writes the lengths down. At most two syncs long. Followers see the journal up to
  * here. `buckets` is used by another thread meanwhile. */
 int state_checkpoint(struct state *st, struct buckets *buckets, int64_t now_us, struct err *err);
+/* By how much the slowest follower is behind time_us; 0: none is. Who gave no sign lately is not
+ * waited for. */
+int64_t state_behind_us(const struct state *st, int64_t time_us, int64_t now_us);
 /* The last one. 1: there is none. */
 int state_last_checkpoint(const struct state *st, struct checkpoint *ret, struct err *err);
 /* Cuts everything behind the last checkpoint (or behind the state's beginning), bucket file

@@ -318,25 +318,38 @@ static int cut_gone(struct state *st, struct err *err)
 	return cut(path, &gone_kind, length, err);
 }
 
-int state_rollback(struct state *st, struct err *err)
+static int cut_objects(struct state *st, struct err *err)
 {
 	char path[PATH_MAX];
-	struct checkpoint *c = &st->last;
-	if (writable(st, err) < 0 || state_end_appends(st, false, err) < 0)
-		return -1;
-	for (unsigned i = 0; i < APPENDS; i++) {
-		snprintf(path, sizeof path, "%s/%s", st->folder, appended_files[i].name);
-		FAULT("state.rollback");
-		if (!shared(path) &&
-		    cut(path, appended_files[i].kind, *length_of(c, (enum appended)i), err) < 0)
-			return -1;
-	}
-	if (cut_gone(st, err) < 0)
-		return -1;
 	FAULT("state.rollback.objects");
 	snprintf(path, sizeof path, "%s/objects", st->s->folder);
-	int rc = bucket_cut_file(path, 0, c->objects, NULL, err);
+	int rc = bucket_cut_file(path, 0, st->last.objects, NULL, err);
 	return rc == 1 ? err_set(err, ERR_DAMAGED, "%s: the bucket file is lost", path) : rc;
+}
+
+int state_rollback_step(struct state *st, unsigned step, struct err *err)
+{
+	char path[PATH_MAX];
+	if (step >= APPENDS)
+		return step == APPENDS ? cut_gone(st, err) : cut_objects(st, err);
+	snprintf(path, sizeof path, "%s/%s", st->folder, appended_files[step].name);
+	FAULT("state.rollback");
+	return shared(path) ? 0
+			    : cut(path, appended_files[step].kind,
+				  *length_of(&st->last, (enum appended)step), err);
+}
+
+int state_rollback_begin(struct state *st, struct err *err)
+{
+	return writable(st, err) < 0 ? -1 : state_end_appends(st, false, err);
+}
+
+int state_rollback(struct state *st, struct err *err)
+{
+	int rc = state_rollback_begin(st, err);
+	for (unsigned i = 0; rc == 0 && i < ROLLBACK_STEPS; i++)
+		rc = state_rollback_step(st, i, err);
+	return rc;
 }
 
 /* Reading back */

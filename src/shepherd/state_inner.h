@@ -68,3 +68,9 @@ int state_note_again(struct state *st, struct err *err);
 /* All writers are given back; sync: durably. */
 int state_end_appends(struct state *st, bool sync, struct err *err);
 bool state_has_appends(const struct state *st);
+
+/* state_rollback() step by step, a file each and the bucket file last: one that is damaged does not
+ * keep the others from being cut. */
+enum { ROLLBACK_STEPS = APPENDS + 2 };
+int state_rollback_begin(struct state *st, struct err *err);
+int state_rollback_step(struct state *st, unsigned step, struct err *err);

@@ -142,6 +142,21 @@ int params_read(const char *folder, struct state_params *ret, struct err *err)
 
 /* The folder */
 
+/* No folder of states. Where there are buckets all the same, the states are lost, and recovery
+ * makes one of the buckets. 1: nothing was made here yet. */
+static int without_states(const char *folder, const char *states, bool write, struct err *err)
+{
+	char path[PATH_MAX];
+	if (in_folder(folder, "objects", path, err) < 0)
+		return -1;
+	if (access(path, F_OK) != 0)
+		return 1;
+	return write ? dir_make(states, 0755, err)
+		     : err_set(err, ERR_DAMAGED,
+			       "%s: the states are lost; garner shep recover makes one from %s",
+			       states, path);
+}
+
 int states_open(struct states **ret, const char *folder, bool write, struct err *err)
 {
 	char path[PATH_MAX];
@@ -149,8 +164,12 @@ int states_open(struct states **ret, const char *folder, bool write, struct err 
 		return -1;
 	if (strlen(folder) > FOLDER_MOST)
 		return err_set(err, ERR_USAGE, "%s: the path is too long", folder);
-	if (access(path, F_OK) != 0)
-		return errno == ENOENT ? 1 : err_sys(err, "%s", path);
+	if (access(path, F_OK) != 0) {
+		int rc = errno == ENOENT ? without_states(folder, path, write, err)
+					 : err_sys(err, "%s", path);
+		if (rc)
+			return rc;
+	}
 	struct states *s = mem_alloc(sizeof *s);
 	*s = (struct states){.folder = mem_text(folder), .write = write, .lock.file = FILE_INIT};
 	if (write && (in_folder(folder, "lock", path, err) < 0 ||
@@ -171,6 +190,25 @@ void states_close(struct states **ps)
 	mem_free(ps);
 }
 
+/* An empty state over buckets would be the end of them: cleanup drops what no state knows. */
+static int refuse_buckets(struct buckets *b, struct err *err)
+{
+	struct bucket_scan scan;
+	struct bucket bucket = {.deleted = true};
+	if (bucket_scan_init(&scan, b, 0, 0, err) < 0)
+		return -1;
+	int rc = 0;
+	while (rc == 0 && bucket.deleted)
+		rc = bucket_scan_next(&scan, &bucket, err);
+	bucket_scan_done(&scan);
+	if (rc == 0)
+		return err_set(err, ERR_USAGE,
+			       "%s: there are buckets, but no state knows them; garner shep "
+			       "recover makes one from them",
+			       bucket_path(b));
+	return rc < 0 ? rc : 0;
+}
+
 static int make_objects(const char *folder, unsigned shift, struct err *err)
 {
 	char path[PATH_MAX];
@@ -178,7 +216,9 @@ static int make_objects(const char *folder, unsigned shift, struct err *err)
 	const struct bucket_options options = {.mode = BUCKET_APPEND, .shift = shift};
 	if (in_folder(folder, "objects", path, err) < 0 || bucket_open(&b, path, &options, err) < 0)
 		return -1;
-	int rc = bucket_sync(b, NULL, err);
+	int rc = refuse_buckets(b, err);
+	if (rc == 0)
+		rc = bucket_sync(b, NULL, err);
 	if (rc == 0)
 		return bucket_close(&b, err);
 	bucket_drop(&b);
@@ -342,7 +382,8 @@ int states_lock(struct states *s, const char *who, const char *name, int64_t unt
 	snprintf(text, sizeof text, "state %s\nuntil %" PRId64 "\n", name, until_us);
 	if (note_write(path, LOCK_MAGIC, str_of(text), err) < 0)
 		return -1;
-	/* whoever deletes states reads the locks first: if it is still there, it stays */
+	/* whoever deletes a state takes it away first and then looks for locks: if it is still
+	 * there, it stays, or comes back */
 	snprintf(folder, sizeof folder, "%s/state/%s/control", s->folder, name);
 	if (access(folder, F_OK) == 0)
 		return 0;
@@ -364,19 +405,38 @@ bool states_followed(struct states *s, int64_t now_us)
 
 /* Deleting */
 
-int states_delete(struct states *s, const char *name, struct err *err)
+/* In one step, so that no half state is ever seen. */
+static int take_away(struct states *s, const char *name, char path[PATH_MAX], char away[PATH_MAX],
+		     struct err *err)
 {
-	char path[PATH_MAX], away[PATH_MAX];
-	snprintf(path, sizeof path, "%s/state/%s", s->folder, name);
-	snprintf(away, sizeof away, "%s/state/.%s.gone", s->folder, name);
+	snprintf(path, PATH_MAX, "%s/state/%s", s->folder, name);
+	snprintf(away, PATH_MAX, "%s/state/.%s.gone", s->folder, name);
 	if (tree_remove(away, err) < 0)
 		return -1;
 	FAULT("state.delete");
-	/* in one step, so that no half state is ever seen */
 	if (file_rename(path, away, err) < 0 || dir_sync_of(path, err) < 0)
 		return -1;
 	FAULT("state.delete.named");
+	return 0;
+}
+
+int states_delete(struct states *s, const char *name, struct err *err)
+{
+	char path[PATH_MAX], away[PATH_MAX];
+	if (take_away(s, name, path, away, err) < 0)
+		return -1;
 	return tree_remove(away, err) < 0 ? -1 : 0;
+}
+
+/* 1: somebody has locked it meanwhile, and it stays. */
+static int delete_unlocked(struct states *s, const char *name, int64_t now_us, struct err *err)
+{
+	char path[PATH_MAX], away[PATH_MAX], locked[STATE_NAME];
+	if (take_away(s, name, path, away, err) < 0 || oldest_locked(s, now_us, locked, err) < 0)
+		return -1;
+	if (!*locked || strcmp(locked, name) > 0)
+		return tree_remove(away, err) < 0 ? -1 : 0;
+	return file_rename(away, path, err) < 0 || dir_sync_of(path, err) < 0 ? -1 : 1;
 }
 
 static bool may_go(const struct state_info *i, const struct states_keep *keep,
@@ -406,15 +466,15 @@ int states_audit(struct states *s, const struct states_keep *keep, int64_t now_u
 	}
 	/* the last one is never asked about: a cycle goes on in it */
 	for (size_t i = 0; rc == 0 && i + 1 < n && may_go(&list[i], keep, left); i++) {
-		rc = states_delete(s, list[i].name, err);
+		rc = delete_unlocked(s, list[i].name, now_us, err);
 		left[list[i].phase == PHASE_CORKED]--;
 		deleted += rc == 0;
 	}
-	if (rc == 0 && keep->gone_us)
+	if (rc >= 0 && keep->gone_us)
 		rc = gone_trim(states_path(s, &arena, "gone"), now_us - keep->gone_us, err);
 	arena_free(&arena);
 	*ret_deleted = deleted;
-	return rc;
+	return rc < 0 ? rc : 0;
 }
 
 /* Making */

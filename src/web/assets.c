@@ -1,5 +1,11 @@
 #include "web/assets.h"
 
+#include "base/hash.h"
+#include "web/assets_sum.h" /* changes with the files */
+
+#include <inttypes.h>
+#include <stdio.h>
+
 /* The bytes of a file of web/, between two symbols. */
 #define ASSET(name, file)                                                                   \
 	extern const char name##_begin[], name##_end[];                                     \
@@ -11,8 +17,12 @@ ASSET(asset_status, "status.js");
 
 static int serve(struct http_answer *ret, const char *begin, const char *end, const char *type)
 {
-	http_answer_static(ret, str_range(begin, end), type);
-	ret->cache = "max-age=3600";
+	char tag[20];
+	struct str bytes = str_range(begin, end);
+	snprintf(tag, sizeof tag, "%016" PRIx64, hash64(bytes));
+	http_answer_static(ret, bytes, type);
+	http_answer_etag(ret, str_of(tag));
+	ret->cache = "no-cache"; /* asked for again with every page, so that an update is seen */
 	return 0;
 }
 

@@ -5,13 +5,18 @@
 
 #include <stdio.h>
 
+static bool is_of(const struct counters_view *v, const char *role)
+{
+	return str_is(str_head(v->instance, str_find_byte(v->instance, '@')), role);
+}
+
 /* The sum of all counters of a role with this name; labels NULL: with any. */
 static int64_t sum(const struct status *s, const char *role, const char *name, const char *labels)
 {
 	int64_t total = 0;
 	for (size_t i = 0; i < s->nviews; i++) {
 		const struct counters_view *v = &s->view[i];
-		if (!str_is(str_head(v->instance, str_find_byte(v->instance, '@')), role))
+		if (!is_of(v, role))
 			continue;
 		for (size_t k = 0; k < v->n; k++)
 			if (str_is(v->value[k].name, name) &&
@@ -42,6 +47,19 @@ static void print_ago(struct number *n, const char *id, const char *title, int64
 	buf_free(&text);
 }
 
+/* How many a second since the role was started. */
+static void print_rate(struct number *n, const char *id, const char *title, const struct status *s,
+		       int64_t pages, int64_t now_wall_us)
+{
+	int64_t us = 0;
+	for (size_t i = 0; i < s->nviews; i++)
+		if (is_of(&s->view[i], "shepherd") && s->view[i].alive)
+			us = MAX(us, now_wall_us - s->view[i].started_wall_us);
+	*n = (struct number){.id = id, .title = title};
+	snprintf(n->text, sizeof n->text, "%.1f",
+		 us > 0 ? (double)pages * (double)US_PER_S / (double)us : 0);
+}
+
 void numbers_of(const struct status *s, int64_t now_wall_us, struct numbers *ret)
 {
 	int64_t all = sum(s, "shepherd", "pages", NULL), good = 0;
@@ -57,7 +75,7 @@ void numbers_of(const struct status *s, int64_t now_wall_us, struct numbers *ret
 	print(n++, "failed", "pages not gathered", all - good);
 	print(n++, "waiting", "pages waiting", sum(s, "shepherd", "urls_waiting", NULL));
 	print(n++, "under-way", "pages under way", sum(s, "shepherd", "urls_under_way", NULL));
-	print(n++, "cycles", "cycles", sum(s, "shepherd", "cycles", NULL));
+	print_rate(n++, "rate", "pages per second", s, all, now_wall_us);
 	if (commit_s)
 		print_ago(n, "commit", "last commit", now_wall_us - commit_s * US_PER_S);
 	else
@@ -65,8 +83,33 @@ void numbers_of(const struct status *s, int64_t now_wall_us, struct numbers *ret
 	ret->pages = (uint64_t)MAX(all, 0);
 }
 
-void numbers_json(const struct numbers *n, int64_t now_us, struct buf *out)
+static struct str value_of(struct str labels)
 {
+	struct str rest = str_from(labels, MIN(str_find_byte(labels, '"') + 1, labels.n));
+	return str_head(rest, str_find_byte(rest, '"'));
+}
+
+size_t numbers_causes(const struct status *s, struct numbers_cause ret[NUMBERS_CAUSES])
+{
+	static const char *const good[] = {"new", "changed", "unchanged", "redirect"};
+	size_t n = 0;
+	for (size_t i = 0; i < s->nviews; i++)
+		for (size_t k = 0; is_of(&s->view[i], "shepherd") && k < s->view[i].n; k++) {
+			const struct counter_value *v = &s->view[i].value[k];
+			bool skip =
+				!str_is(v->name, "pages") || v->value == 0 || n == NUMBERS_CAUSES;
+			for (size_t g = 0; g < ARRAY_LEN(good) && !skip; g++)
+				skip = str_is(value_of(v->labels), good[g]);
+			if (!skip)
+				ret[n++] = (struct numbers_cause){value_of(v->labels), v->value};
+		}
+	return n;
+}
+
+void numbers_json(const struct status *s, const struct numbers *n, int64_t now_us, struct buf *out)
+{
+	struct numbers_cause cause[NUMBERS_CAUSES];
+	size_t causes = numbers_causes(s, cause);
 	struct jsonw j = JSONW_INIT(out);
 	jsonw_object(&j);
 	jsonw_put_int(&j, "at_us", now_us);
@@ -76,27 +119,14 @@ void numbers_json(const struct numbers *n, int64_t now_us, struct buf *out)
 	for (size_t i = 0; i < NUMBERS; i++)
 		jsonw_put_text(&j, n->n[i].id, n->n[i].text);
 	jsonw_object_end(&j);
+	jsonw_key(&j, "causes");
+	jsonw_array(&j);
+	for (size_t i = 0; i < causes; i++) {
+		jsonw_array(&j);
+		jsonw_str(&j, cause[i].result);
+		jsonw_int(&j, cause[i].count);
+		jsonw_array_end(&j);
+	}
+	jsonw_array_end(&j);
 	jsonw_object_end(&j);
-}
-
-static struct str value_of(struct str labels)
-{
-	struct str rest = str_from(labels, MIN(str_find_byte(labels, '"') + 1, labels.n));
-	return str_head(rest, str_find_byte(rest, '"'));
-}
-
-size_t numbers_causes(const struct status *s, struct numbers_cause *ret, size_t cap)
-{
-	static const char *const good[] = {"new", "changed", "unchanged", "redirect"};
-	size_t n = 0;
-	for (size_t i = 0; i < s->nviews; i++)
-		for (size_t k = 0; k < s->view[i].n; k++) {
-			const struct counter_value *v = &s->view[i].value[k];
-			bool skip = !str_is(v->name, "pages") || v->value == 0 || n == cap;
-			for (size_t g = 0; g < ARRAY_LEN(good) && !skip; g++)
-				skip = str_is(value_of(v->labels), good[g]);
-			if (!skip)
-				ret[n++] = (struct numbers_cause){value_of(v->labels), v->value};
-		}
-	return n;
 }

@@ -13,12 +13,13 @@ struct numbers {
 	uint64_t pages; /* that were gathered, ever: the plot shows how fast it grows */
 };
 void numbers_of(const struct status *s, int64_t now_wall_us, struct numbers *ret);
-/* {"at_us":..., "pages":..., "shown":{"documents":"1,234", ...}} */
-void numbers_json(const struct numbers *n, int64_t now_us, struct buf *out);
-
 /* Why pages were not gathered: a result and how often, those that are not 0. */
 struct numbers_cause {
 	struct str result;
 	int64_t count;
 };
-size_t numbers_causes(const struct status *s, struct numbers_cause *ret, size_t cap);
+enum { NUMBERS_CAUSES = 32 };
+size_t numbers_causes(const struct status *s, struct numbers_cause ret[NUMBERS_CAUSES]);
+
+/* {"at_us":..., "pages":..., "shown":{"documents":"1,234", ...}, "causes":[["refused",3], ...]} */
+void numbers_json(const struct status *s, const struct numbers *n, int64_t now_us, struct buf *out);

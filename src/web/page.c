@@ -53,13 +53,18 @@ static void select_type(struct html *h, struct str chosen)
 	html_close(h, "select");
 }
 
-static void home(struct html *h)
+/* On the page that has nothing but the box it is also the heading. */
+static void home(struct html *h, bool bare)
 {
+	if (bare)
+		html_open(h, "h1");
 	html_open(h, "a");
 	html_attr_text(h, "class", "name");
 	html_attr_text(h, "href", "/");
 	html_text(h, "garner");
 	html_close(h, "a");
+	if (bare)
+		html_close(h, "h1");
 }
 
 static void box(struct html *h, const struct page_ask *ask)
@@ -68,13 +73,14 @@ static void box(struct html *h, const struct page_ask *ask)
 	html_attr_text(h, "action", "/");
 	html_attr_text(h, "role", "search");
 	html_attr_text(h, "class", "ask");
-	home(h);
+	home(h, ask->bare);
 	html_open(h, "div");
 	html_attr_text(h, "class", "box");
 	html_open(h, "input");
 	html_attr_text(h, "type", "search");
 	html_attr_text(h, "name", "q");
 	html_attr_text(h, "aria-label", "Words to search for");
+	html_attr_text(h, "placeholder", "Search");
 	html_attr_text(h, "maxlength", "1000");
 	html_attr(h, "value", ask->words);
 	if (ask->bare)
@@ -117,7 +123,7 @@ void page_begin(struct html *h, const char *title, const struct page_ask *ask)
 	if (ask)
 		box(h, ask);
 	else
-		home(h);
+		home(h, false);
 	html_close(h, "header");
 	html_open(h, "main");
 }

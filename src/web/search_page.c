@@ -177,7 +177,8 @@ static void put_chips(struct html *h, const struct search_ask *ask)
 static void put_pages(struct html *h, const struct search_ask *ask, const struct search_answer *a,
 		      uint64_t page)
 {
-	bool before = page > 1, behind = ask->offset + a->n < a->total;
+	bool before = page > 1;
+	bool behind = ask->offset + a->n < a->total || (!a->total_exact && a->n == ask->limit);
 	if (!before && !behind)
 		return;
 	html_open(h, "nav");
@@ -247,6 +248,7 @@ int web_search_page(struct http_request *req, struct http_answer *ret, struct er
 	box.bare = ask.words.n == 0;
 	ask.limit = PAGE_ROWS;
 	ask.offset = (uint32_t)((p->page - 1) * PAGE_ROWS);
+	ask.exact_total = true;
 	if (box.bare) {
 		uint64_t documents, generation;
 		if (search_stats(w->search, &documents, &generation, err) < 0)
@@ -288,27 +290,37 @@ int web_search_api(struct http_request *req, struct http_answer *ret, struct err
 	return 0;
 }
 
-static int find(struct http_request *req, struct http_answer *ret, struct soif *doc,
-		struct err *err)
+static int find(struct http_request *req, struct soif *doc, struct err *err)
 {
 	const struct web *w = req->ctx;
 	const struct web_document *p = req->params;
-	int rc = search_document(w->search, str_of(p->url), &req->arena, doc, err);
-	if (rc > 0)
-		http_answer_error(req, ret, 404, "no document of this URL is indexed");
-	return rc;
+	return search_document(w->search, str_of(p->url), &req->arena, doc, err);
 }
 
 int web_document_api(struct http_request *req, struct http_answer *ret, struct err *err)
 {
 	struct jsonw j = JSONW_INIT(ret->body);
 	struct soif doc;
-	int rc = find(req, ret, &doc, err);
-	if (rc != 0)
-		return rc < 0 ? -1 : 0;
+	int rc = find(req, &doc, err);
+	if (rc < 0)
+		return -1;
+	if (rc > 0) {
+		http_answer_error(req, ret, 404, "no document of this URL is indexed");
+		return 0;
+	}
 	search_document_json(&doc, &j);
 	buf_add_byte(ret->body, '\n');
 	return 0;
+}
+
+static void not_cached(struct html *h, struct str url)
+{
+	struct page_ask box = {0};
+	page_begin(h, "not indexed - garner", &box);
+	html_put_text(h, "h1", "Not indexed");
+	put_note(h, "note", "garner has no text of this URL, or not any more:");
+	html_put(h, "p", url);
+	page_end(h);
 }
 
 /* The text as it was indexed. It is text and nothing else; that the page may run and load nothing
@@ -317,9 +329,14 @@ int web_cached_page(struct http_request *req, struct http_answer *ret, struct er
 {
 	struct html h = HTML_INIT(ret->body);
 	struct soif doc;
-	int rc = find(req, ret, &doc, err);
-	if (rc != 0)
-		return rc < 0 ? -1 : 0;
+	int rc = find(req, &doc, err);
+	if (rc < 0)
+		return -1;
+	if (rc > 0) {
+		ret->status = 404;
+		not_cached(&h, str_of(((const struct web_document *)req->params)->url));
+		return 0;
+	}
 	struct str title = soif_get(&doc, STR("Title")), text = soif_get(&doc, STR("Full-Text"));
 	struct str line, rest;
 	if (!text.p)

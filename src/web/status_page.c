@@ -24,20 +24,34 @@ static void put_numbers(struct html *h, const struct numbers *n)
 	html_close(h, "dl");
 }
 
-/* Empty until the page's script has something to draw. */
+static void svg_line(struct html *h, const char *element, const char *class)
+{
+	html_open(h, element);
+	html_attr_text(h, "class", class);
+	html_attr_text(h, "points", "");
+	html_close(h, element);
+}
+
+/* Not seen until the page's script has something to draw. */
 static void put_plot(struct html *h)
 {
+	html_open(h, "figure");
+	html_attr_text(h, "id", "plot");
+	html_attr_text(h, "hidden", "hidden");
 	html_open(h, "svg");
 	html_attr_text(h, "class", "plot");
 	html_attr_text(h, "viewbox", "0 0 100 40");
 	html_attr_text(h, "preserveaspectratio", "none");
 	html_attr_text(h, "aria-hidden", "true");
-	html_open(h, "polyline");
-	html_attr_text(h, "points", "");
-	html_close(h, "polyline");
+	svg_line(h, "polygon", "area");
+	svg_line(h, "polyline", "line");
 	html_close(h, "svg");
+	html_open(h, "figcaption");
+	html_attr_text(h, "class", "dim");
+	html_close(h, "figcaption");
+	html_close(h, "figure");
 	html_open(h, "p");
-	html_attr_text(h, "id", "plot-scale");
+	html_attr_text(h, "id", "still");
 	html_attr_text(h, "class", "dim");
 	html_text(h, "With JavaScript this page follows what happens; without, load it again.");
 	html_close(h, "p");
@@ -69,19 +83,24 @@ static void duration(struct html *h, int64_t us, bool known)
 
 static void put_causes(struct html *h, const struct status *s)
 {
-	struct numbers_cause cause[32];
-	size_t n = numbers_causes(s, cause, ARRAY_LEN(cause));
+	struct numbers_cause cause[NUMBERS_CAUSES];
+	size_t n = numbers_causes(s, cause);
+	html_open(h, "section");
+	html_attr_text(h, "id", "causes");
 	if (n == 0)
-		return;
+		html_attr_text(h, "hidden", "hidden");
 	html_put_text(h, "h2", "Pages that were not gathered");
 	html_open(h, "table");
+	html_open(h, "tbody");
 	for (size_t i = 0; i < n; i++) {
 		html_open(h, "tr");
 		cell(h, NULL, cause[i].result);
 		number(h, cause[i].count);
 		html_close(h, "tr");
 	}
+	html_close(h, "tbody");
 	html_close(h, "table");
+	html_close(h, "section");
 }
 
 static const char *state_class(const struct status_row *r)
@@ -111,6 +130,7 @@ static void role_rows(struct html *h, const struct status *s, int64_t now_wall_u
 	html_open(h, "div");
 	html_attr_text(h, "class", "wide");
 	html_open(h, "table");
+	html_attr_text(h, "class", "roles");
 	heads(h, names, ARRAY_LEN(names), 2);
 	for (size_t i = 0; i < s->nrows; i++) {
 		const struct status_row *r = &s->row[i];

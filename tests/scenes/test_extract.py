@@ -75,6 +75,19 @@ def test_people_and_brokers_get_their_own_form(garner):
     assert g.run("soif", "check", input=soif).code == 0
 
 
+def test_a_document_cannot_command_the_terminal(garner):
+    g = garner()
+    (g.dir / "doc.html").write_bytes(b"<title>a\xc2\x9b31mb</title><a href=/>c\xc2\x9b2Jd</a><p>e\xc2\x9d0;f\x7fg")
+    text = g.run("extract", "-u", "http://a/", "doc.html").out
+    assert "title: a31mb\n" in text and '"c2Jd"' in text and "text:\nc2Jd\ne0;fg\n" in text
+
+
+def test_options_of_tokens_go_with_tokens(garner):
+    for args in (("--batch",), ("--state", "Data state"), ("--last-start-tag", "a")):
+        done = garner().run("extract", *args, input="")
+        assert done.code == 2 and "--tokens" in done.err, args
+
+
 def test_standard_input_and_several_files(garner):
     g = garner()
     (g.dir / "a.txt").write_text("one")
@@ -142,12 +155,18 @@ def test_a_worker_cannot_open_a_file(garner):
     assert (d["end"], d["remark"]) == ("read", "file: Permission denied")
 
 
+@pytest.mark.skipif("asan" in str(real.BUILD), reason="the sanitizer needs mprotect")
+def test_a_worker_cannot_write_to_a_document(garner):
+    d = misbehave(garner(), "parse.body", code=0)
+    assert (d["end"], d["remark"]) == ("read", "body: Permission denied")
+
+
 @pytest.mark.skipif("asan" in str(real.BUILD), reason="the sanitizer needs its own memory")
 def test_a_worker_cannot_have_more_memory(garner):
     d = misbehave(garner(), "parse.memory", code=0)
     given = int(d["remark"].split("after ")[1].split(" MB")[0])
     assert d["remark"].startswith("memory: refused after ") and given < 512
-    assert d["remark"].endswith("shared refused")
+    assert d["remark"].endswith(" MB, stack refused, addresses refused, shared refused")
     d = misbehave(garner(config="[parse]\nmemory = 128M\n"), "parse.memory", code=0)
     assert int(d["remark"].split("after ")[1].split(" MB")[0]) < 128
 

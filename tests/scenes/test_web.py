@@ -1,18 +1,20 @@
-"""The role web: the status page, health, readiness, metrics, events."""
+"""The role web: search and status pages, health, readiness, metrics, events."""
 import html.parser
 import json
 import re
 import signal
 import subprocess
+import urllib.parse
 
 import peers
+from browser import index
 from garner import wait_for
 from web import until, web
 
 
 class Page(html.parser.HTMLParser):
     """Checks that elements nest; gathers the text."""
-    VOID = {"meta", "link", "br"}
+    VOID = {"meta", "link", "br", "input"}
 
     def __init__(self, text):
         super().__init__()
@@ -73,23 +75,79 @@ def test_readiness_names_who_is_not_ready(garner):
     a = site.ask("/readyz")
     assert a.status == 503 and json.loads(a.body)["waiting"] == ["echo"]
     assert json.loads(a.body)["roles"]["echo"] == "backing off"
-    page = site.ask("/").body.decode()
+    page = site.ask("/status").body.decode()
     assert "echo is backing off." in page
     assert process.stop() == 0 and up.stop() == 0
 
 
+def whole(site, path):
+    """A page whose elements nest and whose links lead to our own pages, which are there."""
+    a = site.ask(path)
+    assert a.status == 200 and a.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert a.headers["Content-Security-Policy"].startswith("default-src 'self'")
+    page = Page(a.body.decode())
+    for link in page.links:
+        assert link.startswith("/") and site.ask(link).status == 200, link
+    return page
+
+
 def test_the_status_page_is_whole_and_asks_nobody_else(garner):
     site = web(garner)
-    for path in ("/", "/status", "/?utm_source=x"):
+    for path in ("/status", "/status?utm_source=x"):
+        assert {"web", "ready", "up", "running", "Restarts",
+                "connections_open"} <= set(whole(site, path).words)
+
+
+def test_search_is_whole_where_nothing_is_indexed(garner):
+    site = web(garner)
+    for path in ("/", "/?utm_source=x", "/?q="):
+        assert ["0", "documents"] == whole(site, path).words[-7:-5], path
+    page = whole(site, "/?q=words&type=HTML&site=a.example&page=3")
+    assert "Nothing is indexed yet." in " ".join(page.words)
+    said = json.loads(site.ask("/api/search?q=words").body)
+    assert said["results"] == [] and said["total"] == 0
+    assert site.ask("/api/document?url=http://a.example/").status == 404
+    a = site.ask("/cached?url=http://a.example/")
+    assert a.status == 404 and b"http://a.example/</p>" in a.body
+
+
+def test_a_search_that_is_none_says_where_it_is_wrong(garner):
+    site = web(garner)
+    index(site.g, [("http://a.example/", {"Title": "words", "Full-Text": "more words"})])
+    assert "note bad" in site.ask("/?q=%28open").body.decode()
+    assert site.ask("/api/search?q=%28open").status == 400
+    for path in ("/api/search?q=words&page=0", "/api/search?q=words&n=101", "/api/search?q=w&x=1"):
+        assert site.ask(path).status == 400, path
+
+
+def test_style_and_script_are_asked_for_again_and_known(garner):
+    site = web(garner)
+    for path, word in (("/style.css", b"prefers-color-scheme"), ("/status.js", b"EventSource")):
         a = site.ask(path)
-        assert a.status == 200 and a.headers["Content-Type"] == "text/html; charset=utf-8"
-        page = Page(a.body.decode())
-        assert {"web", "ready", "up", "running", "Restarts", "connections_open"} <= set(page.words)
-        assert all(link.startswith("/") for link in page.links)
-        for link in page.links:
-            assert site.ask(link).status == 200, link
-    assert b"prefers-color-scheme" in site.ask("/style.css").body
+        assert word in a.body and a.headers["Cache-Control"] == "no-cache"
+        assert site.ask(path, If_None_Match=a.headers["ETag"]).status == 304
     assert site.ask("/style.css", Range="bytes=0-4").body == b":root"
+
+
+def test_pages_of_results_lead_to_each_other_and_filters_narrow(garner):
+    site = web(garner)
+    index(site.g, [(f"http://{'ab'[n % 2]}.example/{n}",
+                    {"Title": f"number {n}", "Full-Text": "words", "Type": ["HTML", "Text"][n % 3 > 0]})
+                   for n in range(45)])
+
+    def urls(**ask):
+        a = site.ask("/?" + urllib.parse.urlencode({"q": "words", **ask})).body.decode()
+        return re.findall(r'class="where">([^<]+)<', a), 'rel="next"' in a, 'rel="prev"' in a
+    seen = []
+    for page in range(1, 6):
+        found, after, before = urls(page=page)
+        assert (len(found), after, before) == (10 if page < 5 else 5, page < 5, page > 1)
+        seen += found
+    assert len(set(seen)) == 45
+    assert urls(page=6) == ([], False, True)
+    assert all(u.startswith("http://a.example/") for u in urls(site="A.example")[0])
+    found = urls(site="b.example", type="HTML")[0]
+    assert {int(u.rpartition("/")[2]) % 6 for u in found} == {3} and len(found) == 7
 
 
 def test_status_is_the_same_as_the_commands(garner):
@@ -132,7 +190,7 @@ def test_metrics_follow_what_is_accepted(garner):
 def test_the_interface_describes_itself(garner):
     site = web(garner)
     paths = json.loads(site.ask("/api/openapi.json").body)["paths"]
-    assert {"/", "/healthz", "/readyz", "/metrics", "/api/status", "/api/events"} <= set(paths)
+    assert {"/", "/status", "/api/search", "/api/document", "/healthz", "/readyz", "/metrics", "/api/status", "/api/events"} <= set(paths)
     for path in paths:
         assert "get" in paths[path] and paths[path]["get"]["summary"]
 
@@ -142,6 +200,15 @@ def test_events_tell_the_states_at_once(garner):
     with site.raw(b"GET /api/events HTTP/1.1\r\nHost: x\r\n\r\n") as s:
         got = until(s, b'"web":"ready"')
         assert b"event: status\ndata: {" in got
+
+
+def test_events_tell_the_numbers_every_second(garner):
+    site = web(garner)
+    with site.raw(b"GET /api/events HTTP/1.1\r\nHost: x\r\n\r\n") as s:
+        got = until(s, b"event: numbers\n") + until(s, b"event: numbers\n")
+        said = json.loads(re.search(rb"event: numbers\ndata: (.*)\n", got).group(1))
+    assert set(said) == {"at_us", "pages", "shown", "causes"} and said["causes"] == []
+    assert said["shown"]["rate"] == "0.0" and said["shown"]["commit"] == "none yet"
 
 
 def test_requests_are_logged_when_wanted(garner):

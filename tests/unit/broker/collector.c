@@ -140,7 +140,7 @@ static void a_filter_changes_no_score(void **state)
 	for (size_t i = 0; i < some.n; i++)
 		for (size_t k = 0; k < all.n; k++)
 			if (str_eq(some.row[i].url, all.row[k].url))
-				assert_true(some.row[i].score == all.row[k].score);
+				assert_float_equal(some.row[i].score, all.row[k].score, 1e-6);
 	search_close(&s);
 }
 

@@ -234,6 +234,82 @@ static void a_worker_that_lies_is_ended(void **state)
 	misbehave_once("parse.lie=slow", 10 * US_PER_S, CAGE_BROKE, "a value outside", &t);
 }
 
+static void what_a_worker_may_not_say_is_not_believed(void **state)
+{
+	static const char *const lies[] = {"parse.letter=slow", "parse.line=slow",
+					   "parse.bytes=slow"};
+	struct told t;
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(lies); i++)
+		misbehave_once(lies[i], 10 * US_PER_S, CAGE_BROKE, "a value of no such kind", &t);
+}
+
+static struct cage *ready_cage(const char *how, int64_t cpu_us)
+{
+	setenv("PARSE_FAULTS", how, 1);
+	struct cage *c = open_cage(1, cpu_us);
+	unsigned locks;
+	const char *remark;
+	while (cage_locks(c, &locks, &remark) == 1) {
+		struct pollfd p = {cage_fd(c), POLLIN, 0};
+		assert_true(poll(&p, 1, 60000) == 1);
+		cage_poll(c, clock_mono_us());
+	}
+	return c;
+}
+
+/* Also when the worker is already at the others. */
+static void the_document_of_a_wrong_answer_is_the_one_that_ends(void **state)
+{
+	struct told t[5] = {0};
+	(void)state;
+	struct cage *c = ready_cage("parse.lie=slow", 10 * US_PER_S);
+	for (size_t i = 0; i < ARRAY_LEN(t); i++)
+		submit(c, "text/plain", "words", &t[i]);
+	usleep(300000);
+	for (size_t i = 0; i < ARRAY_LEN(t); i++) {
+		wait_for(c, &t[i], 1);
+		for (size_t k = i + 1; k < ARRAY_LEN(t); k++)
+			assert_int_equal(t[k].times, 0);
+	}
+	unsetenv("PARSE_FAULTS");
+	cage_free(&c);
+}
+
+/* Looks after the cage for so long. */
+static void attend(struct cage *c, int64_t us)
+{
+	for (int64_t end_us = clock_mono_us() + us; clock_mono_us() < end_us;) {
+		struct pollfd p = {cage_fd(c), POLLIN, 0};
+		(void)poll(&p, 1, 50);
+		cage_poll(c, clock_mono_us());
+	}
+}
+
+static void a_worker_that_computes_for_nothing_is_ended(void **state)
+{
+	(void)state;
+	struct cage *c = ready_cage("parse.idle=slow", US_PER_S / 10);
+	for (int i = 0; cage_stats(c)->started < 2; i++) {
+		assert_true(i < 1000);
+		attend(c, US_PER_S / 20);
+	}
+	unsetenv("PARSE_FAULTS");
+	cage_free(&c);
+}
+
+static void a_worker_that_leaves_at_once_is_not_started_for_ever(void **state)
+{
+	(void)state;
+	struct cage *c = ready_cage("parse.leave=slow", 10 * US_PER_S);
+	while (cage_stats(c)->started < 3)
+		attend(c, US_PER_S / 20);
+	attend(c, US_PER_S / 2);
+	assert_int_equal(cage_stats(c)->started, 3);
+	unsetenv("PARSE_FAULTS");
+	cage_free(&c);
+}
+
 static void a_worker_has_no_files_and_no_more_memory(void **state)
 {
 	struct told t;
@@ -241,8 +317,10 @@ static void a_worker_has_no_files_and_no_more_memory(void **state)
 	misbehave_once("parse.file=slow", 10 * US_PER_S, CAGE_READ, "file: Permission denied", &t);
 	if (DOOR_SANITIZED)
 		return;
-	misbehave_once("parse.memory=slow", 10 * US_PER_S, CAGE_READ, "shared refused", &t);
+	misbehave_once("parse.memory=slow", 10 * US_PER_S, CAGE_READ,
+		       "stack refused, addresses refused, shared refused", &t);
 	assert_non_null(strstr(t.remark, "memory: refused after"));
+	misbehave_once("parse.body=slow", 10 * US_PER_S, CAGE_READ, "body: Permission denied", &t);
 }
 
 static void a_worker_that_opens_a_socket_is_ended(void **state)
@@ -279,7 +357,7 @@ static int only_landlock(void)
 
 static int only_limits(void)
 {
-	bool held = door_limits(64 << 20);
+	bool held = door_limits(64 << 20, door_mapped());
 	void *p = malloc(256 << 20);
 	int fd = open("/etc/passwd", O_RDONLY);
 	return (held ? HELD : 0) | (p ? ALLOCATED : 0) | (fd >= 0 ? OPENED : 0);
@@ -353,6 +431,10 @@ int main(void)
 		cmocka_unit_test(a_worker_that_dies_loses_one_document),
 		cmocka_unit_test(a_worker_that_does_not_end_is_ended),
 		cmocka_unit_test(a_worker_that_lies_is_ended),
+		cmocka_unit_test(what_a_worker_may_not_say_is_not_believed),
+		cmocka_unit_test(the_document_of_a_wrong_answer_is_the_one_that_ends),
+		cmocka_unit_test(a_worker_that_computes_for_nothing_is_ended),
+		cmocka_unit_test(a_worker_that_leaves_at_once_is_not_started_for_ever),
 		cmocka_unit_test(a_worker_has_no_files_and_no_more_memory),
 		cmocka_unit_test(a_worker_that_opens_a_socket_is_ended),
 #endif

@@ -53,6 +53,23 @@ static void robots_of_the_header_are_kept(void **state)
 	}
 }
 
+/* What is too long is no word for robots; the others count. */
+static void long_words_for_robots_hide_none(void **state)
+{
+	CLEANUP(buf_free) struct buf page = BUF_INIT(8192), header = BUF_INIT(8192);
+	struct run *r = *state;
+	for (int i = 0; i < 600; i++)
+		buf_add_text(&header, "\xc3\xa9");
+	buf_add_text(&header, ",noindex");
+	buf_printf(&page, "<meta name=robots content='a%s'>", buf_text(&header));
+	assert_string_equal(run(r, "http://a/", "text/html", buf_str(&page), "M"), "M0rnoindex|");
+	assert_string_equal(run_job(r,
+				    &(struct extract_job){.content_type = STR("text/plain"),
+							  .robots = buf_str(&header)},
+				    "M"),
+			    "M0rnoindex|");
+}
+
 static void markdown_has_headings_and_links(void **state)
 {
 	assert_string_equal(
@@ -167,6 +184,20 @@ static void rss_items_are_links(void **state)
 	assert_int_equal(r->result.links_left_out, 1);
 }
 
+static void what_is_cut_in_a_feed_is_cut_between_characters(void **state)
+{
+	struct run *r = *state;
+	struct buf feed = BUF_INIT(1 << 20);
+	buf_add_text(&feed, "<rss><channel><item><link>http://a/</link><description>a");
+	for (int i = 0; i < 200000; i++)
+		buf_add_text(&feed, "\xc3\xa9");
+	buf_add_text(&feed, "</description></item></channel></rss>");
+	run(r, "http://a/", "text/xml", buf_str(&feed), "X");
+	assert_true(r->out.text_n > 200000);
+	assert_true(str_utf8((struct str){r->out.text, r->out.text_n}));
+	buf_free(&feed);
+}
+
 static void atom_entries_are_links(void **state)
 {
 	assert_string_equal(
@@ -223,6 +254,7 @@ static void sitemaps_give_pages_and_times(void **state)
 			    "Rhttp://a/s1.xml.gz x@1704067200|");
 }
 
+/* Behind what is there. */
 static struct str gzip(struct str plain, struct buf *out)
 {
 	z_stream z = {0};
@@ -252,6 +284,19 @@ static void compressed_sitemaps_are_read(void **state)
 	body = gzip(STR("no XML inside"), &packed);
 	assert_string_equal(run(r, "http://a/x.gz", "application/gzip", body, "TRX"),
 			    "Tapplication/gzip|");
+}
+
+static void a_compressed_sitemap_in_parts_is_read_whole(void **state)
+{
+	CLEANUP(buf_free) struct buf packed = BUF_INIT(1 << 20);
+	struct run *r = *state;
+	gzip(STR("<urlset><url><loc>http://a/1</loc></url>"), &packed);
+	gzip(STR(""), &packed);
+	gzip(STR("<url><loc>http://a/2</loc></url></urlset>"), &packed);
+	buf_fill(&packed, 0, 100);
+	assert_string_equal(run(r, "http://a/s.xml.gz", "", buf_str(&packed), "R"),
+			    "Rhttp://a/1 s|Rhttp://a/2 s|");
+	assert_int_equal(r->result.remark.n, 0);
 }
 
 static void a_compressed_bomb_is_bounded(void **state)
@@ -299,6 +344,7 @@ int main(void)
 		cmocka_unit_test(type_and_size_come_first),
 		cmocka_unit_test(text_is_in_utf8_whatever_it_was),
 		cmocka_unit_test(robots_of_the_header_are_kept),
+		cmocka_unit_test(long_words_for_robots_hide_none),
 		cmocka_unit_test(markdown_has_headings_and_links),
 		cmocka_unit_test(markdown_bounds_its_lines),
 		cmocka_unit_test(xml_gives_its_text_and_title),
@@ -307,10 +353,12 @@ int main(void)
 		cmocka_unit_test(entities_in_attributes_are_bounded),
 		cmocka_unit_test(a_million_elements_inside_each_other_are_too_many),
 		cmocka_unit_test(rss_items_are_links),
+		cmocka_unit_test(what_is_cut_in_a_feed_is_cut_between_characters),
 		cmocka_unit_test(atom_entries_are_links),
 		cmocka_unit_test(rdf_feeds_and_prefixes_are_read),
 		cmocka_unit_test(sitemaps_give_pages_and_times),
 		cmocka_unit_test(compressed_sitemaps_are_read),
+		cmocka_unit_test(a_compressed_sitemap_in_parts_is_read_whole),
 		cmocka_unit_test(a_compressed_bomb_is_bounded),
 		cmocka_unit_test(a_sitemap_has_as_many_pages_as_the_protocol_allows),
 		cmocka_unit_test(a_hundred_megabytes_of_text_are_bounded),

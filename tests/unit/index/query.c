@@ -137,6 +137,34 @@ static void what_is_compared_must_be_a_column_and_a_value_of_it(void **state)
 	words_close(&r);
 }
 
+static void put_dated(struct words_writer *w, const char *key, const char *date)
+{
+	struct words_attr attr = {STR("date"), str_of(date)};
+	struct words_doc doc = {.key = str_of(key), .attr = &attr, .n = 1};
+	struct err err;
+	assert_int_equal(0, words_add(w, &doc, &err));
+}
+
+static void dates_far_away_are_dates(void **state)
+{
+	(void)state;
+	struct words_writer *w = writer_of("dates");
+	put_dated(w, "old", "1901-02-03");
+	put_dated(w, "before", "1969-12-31T23:59:59.5Z");
+	put_dated(w, "new", "2024-05-17T12:00:00Z");
+	put_dated(w, "last", "9999-12-31");
+	struct words_reader *r = reader_of(&w, "dates");
+	counts(r, "date < 1970", 2);
+	counts(r, "date : 1969-12-31", 1);
+	counts(r, "date : 1901", 1);
+	counts(r, "date > 1970 date < 9999", 1);
+	counts(r, "date < 9999", 3);
+	counts(r, "date : 9999", 1);
+	counts(r, "date <= 9999-12", 4);
+	counts(r, "date > 9999-12", 0);
+	words_close(&r);
+}
+
 static void odd_documents_are_found(void **state)
 {
 	(void)state;
@@ -210,6 +238,29 @@ static void time_that_is_up_gives_the_best_so_far(void **state)
 		hits = answered(r, &q);
 		assert_false(hits.cut);
 		assert_true(hits.total_exact && hits.total > 0);
+		arena_clear(&arena);
+	}
+	words_close(&r);
+}
+
+/* Where every document that is looked at matches, nothing else looks at the clock. */
+static void time_is_up_also_in_other_orders(void **state)
+{
+	(void)state;
+	struct words_writer *w = writer_of("orders");
+	many(w, 30000);
+	struct words_reader *r = reader_of(&w, "orders");
+	static const char *const slow[] = {"even", "one OR two", "*", "one two"};
+	for (size_t i = 0; i < ARRAY_LEN(slow); i++) {
+		struct query q = parsed(slow[i]);
+		q.budget_us = 1;
+		q.order = QUERY_BY_TIME;
+		struct hits hits = answered(r, &q);
+		assert_true(hits.cut);
+		assert_true(hits.n == 10);
+		q.order = QUERY_ANYHOW;
+		q.exact_total = true;
+		assert_true(answered(r, &q).cut);
 		arena_clear(&arena);
 	}
 	words_close(&r);
@@ -295,8 +346,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_empty_index_has_no_hits),
 		cmocka_unit_test(what_is_compared_must_be_a_column_and_a_value_of_it),
+		cmocka_unit_test(dates_far_away_are_dates),
 		cmocka_unit_test(odd_documents_are_found),
 		cmocka_unit_test(time_that_is_up_gives_the_best_so_far),
+		cmocka_unit_test(time_is_up_also_in_other_orders),
 		cmocka_unit_test(totals_are_exact_where_that_is_asked_for_or_free),
 		cmocka_unit_test(an_explanation_adds_up),
 		cmocka_unit_test(a_hit_leads_to_its_document),

@@ -170,6 +170,22 @@ static void a_document_that_cannot_be_taken_changes_nothing(void **state)
 	assert_folder_is(s);
 }
 
+static void a_language_that_nobody_knows_makes_no_index(void **state)
+{
+	struct shelf *s = *state;
+	struct err err;
+	struct words_writer *w = NULL;
+	struct words_reader *r = NULL;
+	struct words_options options = {.settings = &s->settings};
+	snprintf(s->settings.language, sizeof s->settings.language, "klingon");
+	assert_int_equal(words_writer_open(&w, s->folder, &options, &err), -1);
+	assert_int_equal(err.code, ERR_USAGE);
+	assert_int_equal(words_open(&r, s->folder, &err), 1);
+	snprintf(s->settings.language, sizeof s->settings.language, "english");
+	assert_int_equal(words_writer_open(&w, s->folder, &options, &err), 0);
+	words_writer_close(&w);
+}
+
 static void a_second_writer_is_told_that_it_is_busy(void **state)
 {
 	struct shelf *s = *state;
@@ -330,6 +346,7 @@ int main(void)
 		SHELF_TEST(an_index_of_which_all_is_deleted_is_empty),
 		SHELF_TEST(what_was_not_committed_is_given_up),
 		SHELF_TEST(a_document_that_cannot_be_taken_changes_nothing),
+		SHELF_TEST(a_language_that_nobody_knows_makes_no_index),
 		SHELF_TEST(a_second_writer_is_told_that_it_is_busy),
 		SHELF_TEST(a_reader_keeps_its_snapshot_until_it_refreshes),
 		SHELF_TEST(memory_that_is_used_up_gives_several_segments),

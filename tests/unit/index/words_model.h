@@ -295,7 +295,9 @@ static inline uint64_t model_score(struct model *m, const struct words_part *par
 {
 	uint64_t score = 0;
 	if (node->op == QUERY_WORD || node->op == QUERY_PHRASE)
-		return model_is_value(node) ? 0 : model_words_score(m, part, parts, d, node);
+		return model_is_value(node) || node->filter
+			       ? 0
+			       : model_words_score(m, part, parts, d, node);
 	if (node->op == QUERY_AND || node->op == QUERY_OR)
 		for (uint32_t i = 0; i < node->kids; i++)
 			if (model_matches(m, d, node->kid[i]))

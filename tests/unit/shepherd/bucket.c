@@ -310,6 +310,46 @@ static void a_file_tells_its_shift(void **state)
 }
 
 /* A file with a hole up to its last bucket, whose trailer is all that opening looks at. */
+/* The byte at `at` is damaged; the file is mended, and all but that bucket are there. */
+static void mend_with_damage_at(const char *path, const struct buf *whole, uint64_t at)
+{
+	struct err err = {0};
+	struct bucket_audit sum;
+	spill(path, whole->p, whole->n);
+	FILE *f = fopen(path, "r+b");
+	assert_non_null(f);
+	assert_int_equal(0, fseek(f, (long)at, SEEK_SET));
+	assert_int_equal('\x55', fputc('\x55', f));
+	assert_int_equal(0, fclose(f));
+	struct buckets *b =
+		open_as(path, (struct bucket_options){.mode = BUCKET_WRITE, .unchecked = true});
+	assert_int_equal(bucket_shift(b), 9);
+	assert_int_equal(0, bucket_fix(b, NULL, NULL, &sum, &err));
+	assert_true(sum.problems <= 1);
+	for (uint32_t i = 1; i < 200; i++)
+		if (i != at >> 9)
+			read_number(b, i, i % 3);
+	close_file(&b);
+}
+
+static void a_damaged_beginning_does_not_hide_the_shift(void **state)
+{
+	(void)state;
+	const char *path = scratch("shift-damaged");
+	struct buckets *b =
+		open_as(path, (struct bucket_options){.mode = BUCKET_APPEND, .shift = 9});
+	for (uint32_t i = 1; i < 200; i++)
+		assert_int_equal(append_number(b, i % 3), i);
+	sync_file(b);
+	close_file(&b);
+	struct buf whole = slurp(path);
+	for (uint64_t at = 0; at < 12; at++) {
+		mend_with_damage_at(path, &whole, at);
+		mend_with_damage_at(path, &whole, 512 + at);
+	}
+	buf_free(&whole);
+}
+
 static uint32_t make_sparse(const char *path, unsigned shift, uint64_t end)
 {
 	struct file f;
@@ -412,6 +452,7 @@ int main(void)
 		cmocka_unit_test(the_locks_of_two_handles_meet_as_the_modes_say),
 		cmocka_unit_test(a_missing_file_is_made_only_for_those_who_append),
 		cmocka_unit_test(a_file_tells_its_shift),
+		cmocka_unit_test(a_damaged_beginning_does_not_hide_the_shift),
 		cmocka_unit_test(a_larger_shift_takes_the_file_beyond_512_gigabytes),
 		cmocka_unit_test(a_file_without_numbers_left_refuses_and_says_what_helps),
 		cmocka_unit_test(a_bucket_that_is_too_large_is_refused_and_nothing_else),

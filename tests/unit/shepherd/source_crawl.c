@@ -259,6 +259,32 @@ static void without_the_first_states_the_beginning_is_what_the_oldest_one_knows(
 	play_close(&p);
 }
 
+static void a_state_that_is_deleted_under_a_reader_is_not_taken_for_damage(void **state)
+{
+	(void)state;
+	struct play p;
+	struct err err = {0};
+	unsigned deleted;
+	const struct states_keep keep = {.closed = 1, .corked = 0};
+	const struct source_crawl store = store_of(scratch("under"));
+	struct arena arena = ARENA_INIT(SIZE_MAX);
+	make(&p, store.folder);
+	cycle(&p, 1, 3, 1);
+	MUST(states_audit(p.s, &keep, p.now_us, &deleted, &err));
+	struct source *s = follow(&store, &beginning);
+	cycle(&p, 3, 4, 1);
+	MUST(states_audit(p.s, &keep, p.now_us, &deleted, &err));
+	assert_true(deleted > 0);
+	/* nothing was told yet: it begins with the oldest state that is there now */
+	size_t n = 0;
+	while (tell(s, &arena))
+		n++;
+	assert_int_equal(3, n);
+	source_close(&s);
+	arena_free(&arena);
+	play_close(&p);
+}
+
 static void a_follower_keeps_the_states_that_it_needs(void **state)
 {
 	(void)state;
@@ -309,6 +335,61 @@ static void a_damaged_record_is_named_and_the_rest_of_its_file_passed(void **sta
 	EXPECT_NOTHING(s);
 	cycle(&p, 9, 10, 1);
 	EXPECT(s, "U9v1");
+	source_close(&s);
+	arena_free(&arena);
+	play_close(&p);
+}
+
+static void buckets_of_old_versions_are_told_too(void **state)
+{
+	(void)state;
+	struct play p;
+	struct err err = {0};
+	struct recovery told;
+	uint32_t oid;
+	const struct source_crawl store = store_of(scratch("old"));
+	make(&p, store.folder);
+	MUST(play_begin(&p, &err));
+	MUST(bucket_append(p.buckets, BUCKET_PLAIN,
+			   STR("Uhttp://site0.example/page?n=1\nD1790000001\nO12345678\nX"
+			       "page 1 version 1\n"),
+			   &oid, &err));
+	MUST(bucket_append(p.buckets, BUCKET_V30,
+			   STR("Uhttp://site0.example/page?n=2\n\nD1790000002\nX"
+			       "page 2 version 1\n"),
+			   &oid, &err));
+	gather(&p, 3, 4, 1);
+	bucket_drop(&p.buckets);
+	state_free(&p.st);
+	MUST(states_rebuild(p.s, p.now_us, &told, &err));
+	recovery_free(&told);
+	struct source *s = follow(&store, &beginning);
+	EXPECT(s, "U3v1", "U3v1", "U2v1", "U1v1"); /* the journal, then all that was found */
+	source_close(&s);
+	play_close(&p);
+}
+
+static void a_bucket_that_is_not_there_is_named_and_passed(void **state)
+{
+	(void)state;
+	struct play p;
+	struct err err = {0};
+	struct source_change c;
+	struct arena arena = ARENA_INIT(SIZE_MAX);
+	const struct source_crawl store = store_of(scratch("missing"));
+	make(&p, store.folder);
+	cycle(&p, 1, 4, 1);
+	bucket_drop(&p.buckets);
+	const struct bucket_options options = {.mode = BUCKET_WRITE};
+	MUST(bucket_open(&p.buckets, states_path(p.s, &p.arena, "objects"), &options, &err));
+	MUST(bucket_delete(p.buckets, 0, &err));
+	MUST(bucket_sync(p.buckets, NULL, &err));
+	bucket_drop(&p.buckets);
+	struct source *s = follow(&store, &beginning);
+	assert_int_equal(-1, source_next(s, &arena, &c, &err));
+	assert_int_equal(ERR_DAMAGED, err.code);
+	assert_non_null(strstr(err.msg, "00000000"));
+	EXPECT(s, "U2v1", "U3v1");
 	source_close(&s);
 	arena_free(&arena);
 	play_close(&p);
@@ -455,8 +536,11 @@ int main(void)
 		cmocka_unit_test(what_was_deleted_later_is_still_told_in_order),
 		cmocka_unit_test(
 			without_the_first_states_the_beginning_is_what_the_oldest_one_knows),
+		cmocka_unit_test(a_state_that_is_deleted_under_a_reader_is_not_taken_for_damage),
 		cmocka_unit_test(a_follower_keeps_the_states_that_it_needs),
 		cmocka_unit_test(a_damaged_record_is_named_and_the_rest_of_its_file_passed),
+		cmocka_unit_test(buckets_of_old_versions_are_told_too),
+		cmocka_unit_test(a_bucket_that_is_not_there_is_named_and_passed),
 		cmocka_unit_test(the_checker_passes),
 		cmocka_unit_test(who_follows_while_others_write_hears_everything_once_and_in_order),
 	};

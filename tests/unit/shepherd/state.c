@@ -1,7 +1,10 @@
 #include "shepherd/state.h"
 
 #include "base/clock.h"
+#include "base/fault.h"
 #include "unit/shepherd/play_unit.h"
+
+#include <pthread.h>
 
 static void made(struct play *ret, const char *name)
 {
@@ -228,6 +231,55 @@ static void locks_keep_states_until_they_expire(void **state)
 	play_close(&p);
 }
 
+#ifdef GARNER_FAULTS
+struct auditing {
+	struct states *s;
+	int rc;
+	unsigned deleted;
+};
+
+static void *audit_all(void *arg)
+{
+	struct auditing *a = arg;
+	struct err err;
+	const struct states_keep keep = {.closed = 1, .corked = 0};
+	a->rc = states_audit(a->s, &keep, PLAY_START, &a->deleted, &err);
+	return NULL;
+}
+
+static void a_state_that_was_locked_is_not_deleted_by_who_looked_for_locks_before(void **state)
+{
+	(void)state;
+	struct play p;
+	struct err err = {0};
+	struct state_info *list;
+	struct arena arena = ARENA_INIT(1 << 20);
+	size_t n;
+	pthread_t thread;
+	char path[PATH_MAX];
+	made(&p, "race");
+	one_cycle(&p, 0, 2);
+	one_cycle(&p, 2, 4);
+	MUST(states_list(p.s, PLAY_START, &arena, &list, &n, &err));
+	struct auditing a = {.s = p.s};
+	struct states *reader = NULL;
+	MUST(states_open(&reader, scratch("race"), false, &err));
+	MUST(fault_arm("state.delete=slow@1+", &err));
+	assert_int_equal(0, pthread_create(&thread, NULL, audit_all, &a));
+	usleep(5000);
+	int rc = states_lock(reader, "broker", list[0].name, PLAY_START + 1, &err);
+	pthread_join(thread, NULL);
+	MUST(fault_arm("", &err));
+	assert_int_equal(0, a.rc);
+	snprintf(path, sizeof path, "%s/state/%s/control", scratch("race"), list[0].name);
+	assert_int_equal(rc == 0, access(path, F_OK) == 0);
+	assert_true(rc != 0 || a.deleted == 0);
+	states_close(&reader);
+	arena_free(&arena);
+	play_close(&p);
+}
+#endif
+
 static void retention_counts_closed_and_corked_states(void **state)
 {
 	(void)state;
@@ -311,6 +363,40 @@ static void an_interrupted_cleanup_is_brought_to_its_end(void **state)
 	play_close(&p);
 }
 
+static void a_damaged_bucket_does_not_stop_cleanups_for_ever(void **state)
+{
+	(void)state;
+	struct play p;
+	struct err err = {0};
+	struct recovery told;
+	char path[PATH_MAX];
+	made(&p, "bad");
+	one_cycle(&p, 0, 5);
+	snprintf(path, sizeof path, "%s/objects", scratch("bad"));
+	FILE *f = fopen(path, "r+b");
+	assert_non_null(f);
+	assert_int_equal(0, fseek(f, 100, SEEK_SET)); /* in the first one */
+	assert_int_equal(0xff, fputc(0xff, f));
+	assert_int_equal(0, fclose(f));
+	assert_int_equal(-1, play_cleanup(&p, &err));
+	assert_int_equal(ERR_DAMAGED, err.code);
+	play_close(&p);
+	MUST(play_open(&p, scratch("bad"), PLAY_START, &told, &err));
+	assert_true(told.damaged > 0);
+	assert_non_null(strstr(buf_text(&told.told), "00000000"));
+	recovery_free(&told);
+	MUST(play_cleanup(&p, &err));
+	struct state *st = newest(p.s);
+	struct index_item item;
+	const struct url_index *index;
+	MUST(state_index(st, &index, &err));
+	assert_int_equal(1, url_index_find(index, play_footprint(0), &item, &err));
+	for (uint64_t page = 1; page < 5; page++)
+		MUST(url_index_find(index, play_footprint(page), &item, &err));
+	state_free(&st);
+	play_close(&p);
+}
+
 static void a_rebuild_finds_what_is_in_the_buckets(void **state)
 {
 	(void)state;
@@ -350,9 +436,14 @@ int main(void)
 		cmocka_unit_test(a_shared_contrib_is_copied_before_it_grows),
 		cmocka_unit_test(what_is_rolled_back_is_gone_from_every_file),
 		cmocka_unit_test(locks_keep_states_until_they_expire),
+#ifdef GARNER_FAULTS
+		cmocka_unit_test(
+			a_state_that_was_locked_is_not_deleted_by_who_looked_for_locks_before),
+#endif
 		cmocka_unit_test(retention_counts_closed_and_corked_states),
 		cmocka_unit_test(the_links_name_the_newest_states),
 		cmocka_unit_test(an_interrupted_cleanup_is_brought_to_its_end),
+		cmocka_unit_test(a_damaged_bucket_does_not_stop_cleanups_for_ever),
 		cmocka_unit_test(a_rebuild_finds_what_is_in_the_buckets),
 	};
 	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);

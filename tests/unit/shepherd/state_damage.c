@@ -3,6 +3,8 @@
 #include "unit/dice.h"
 #include "unit/shepherd/play_unit.h"
 
+#include <unistd.h>
+
 enum { KNOWN = 18, MORE = 4 };
 
 static const char *const files[] = {"journal", "contrib", "changes", "checkpoints",
@@ -142,6 +144,74 @@ static void without_any_state_all_is_made_from_the_buckets(void **state)
 	MUST(dir_make(path, 0755, &err));
 	look(copy, "state", 0, &seen);
 	assert_int_equal(1, seen.rebuilt);
+	assert_int_equal(0, tree_remove(path, &err)); /* not even its folder is left */
+	look(copy, "state", 0, &seen);
+	assert_int_equal(2, seen.rebuilt);
+}
+
+static void no_empty_state_is_made_over_buckets(void **state)
+{
+	(void)state;
+	const char *folder = scratch("over");
+	struct err err = {0};
+	struct states *s = NULL;
+	struct seen seen = {0};
+	char path[PATH_MAX];
+	play_some(folder, KNOWN, 0);
+	snprintf(path, sizeof path, "%s/state", folder);
+	assert_int_equal(0, tree_remove(path, &err));
+	assert_int_equal(-1, states_open(&s, folder, false, &err));
+	assert_int_equal(ERR_DAMAGED, err.code);
+	assert_int_equal(-1, states_init(folder, 0, PLAY_START, &err));
+	assert_int_equal(ERR_USAGE, err.code);
+	assert_non_null(strstr(err.msg, "recover"));
+	look(folder, "state", 0, &seen);
+	assert_int_equal(1, seen.rebuilt);
+}
+
+static void damage_in_one_file_does_not_hide_that_in_another(void **state)
+{
+	(void)state;
+	static const char *const both[] = {"journal", "contrib"};
+	const char *folder = scratch("both");
+	struct err err = {0};
+	struct play p;
+	struct recovery told;
+	char path[PATH_MAX];
+	play_some(folder, KNOWN, MORE);
+	for (size_t i = 0; i < ARRAY_LEN(both); i++) {
+		path_in(folder, both[i], path);
+		FILE *f = fopen(path, "r+b");
+		assert_non_null(f);
+		assert_int_equal(0, fseek(f, 80, SEEK_SET));
+		assert_int_equal(0xff, fputc(0xff, f));
+		assert_int_equal(0, fclose(f));
+	}
+	MUST(play_open(&p, folder, PLAY_START + 1000000000, &told, &err));
+	for (size_t i = 0; i < ARRAY_LEN(both); i++)
+		assert_non_null(strstr(buf_text(&told.told), both[i]));
+	recovery_free(&told);
+	play_close(&p);
+}
+
+static void without_the_bucket_file_nothing_is_forgotten(void **state)
+{
+	(void)state;
+	const char *folder = scratch("unmounted"), *aside = scratch("aside");
+	struct err err = {0};
+	struct play p;
+	struct seen seen = {0};
+	char path[PATH_MAX];
+	play_some(folder, KNOWN, 0);
+	path_in(folder, "objects", path);
+	assert_int_equal(0, rename(path, aside));
+	assert_int_equal(-1, play_open(&p, folder, PLAY_START + 1000000000, NULL, &err));
+	assert_int_equal(ERR_DAMAGED, err.code);
+	assert_non_null(strstr(err.msg, "put it back"));
+	assert_int_not_equal(0, access(path, F_OK));
+	assert_int_equal(0, rename(aside, path));
+	look(folder, "state", 0, &seen);
+	assert_int_equal(0, seen.damaged + seen.rebuilt);
 }
 
 int main(void)
@@ -152,6 +222,9 @@ int main(void)
 		cmocka_unit_test(a_damaged_byte_anywhere_is_named_or_does_not_matter),
 		cmocka_unit_test(a_lost_file_is_made_again_or_named),
 		cmocka_unit_test(without_any_state_all_is_made_from_the_buckets),
+		cmocka_unit_test(no_empty_state_is_made_over_buckets),
+		cmocka_unit_test(damage_in_one_file_does_not_hide_that_in_another),
+		cmocka_unit_test(without_the_bucket_file_nothing_is_forgotten),
 	};
 	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);
 }

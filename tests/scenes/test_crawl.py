@@ -199,6 +199,8 @@ def test_many_add_at_once_and_garbage_is_refused(garner, web):
     assert [p.wait() for p in adds] == [0] * 12
     for bad in ("", "x", "ftp://a/b", "http://", "http://a b/", "javascript:1", "http://[::1", "\udcff"):
         assert c.g.run("add", bad).code == 2, bad
+    nothing = c.g.run("add")
+    assert nothing.code == 1 and "no URL" in nothing.err
     requests = c.g.data / "shepherd" / "requests"
     (requests / "1.add").write_bytes(os.urandom(5000) + b"\nhttp://\xff\xfe/\n" + b"x" * 200000)
     (requests / "2.add").mkdir()

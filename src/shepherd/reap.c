@@ -116,7 +116,7 @@ static void begin(struct reap *r, const struct hostq_job *out)
 		.last_modified = job->last_modified,
 		.rule = fast ? &at_once : NULL,
 		.sink = &job->sink.sink,
-		.flags = ROBOT_NO_FOLLOW,
+		.flags = ROBOT_NO_FOLLOW | ROBOT_NO_SHA256,
 		.patience_us = r->o.conf->cycle_us,
 	};
 	if (hostq_waiting(r->queue, out->key) &&

@@ -247,7 +247,8 @@ static bool fail_at(struct plan *plan, const char *point, const char *action, un
 		assert_true(rc == 0 && merged == 0);
 	unsigned stage = stage_of(plan);
 	assert_int_equal(stage, rc == 0 ? 2 : 1);
-	/* Segments that others saw in a manifest that was taken back: no later one has their name. */
+	/* Segments that others saw in a manifest that was taken back: no later one has their name.
+	 */
 	struct manifest after = manifest_of(s);
 	if (rc < 0 && after.generation > before.generation)
 		assert_true(after.next_id > before.next_id);

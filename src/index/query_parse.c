@@ -224,8 +224,10 @@ static int compare(struct parser *p, struct str name, size_t at, struct query_no
 static int brackets(struct parser *p, struct query_node **ret)
 {
 	size_t at = p->at++;
+	p->depth++;
 	if (any(p, ret) < 0)
 		return -1;
+	p->depth--;
 	if (peek(p) != ')')
 		return REFUSE(p, at, "this bracket is not closed");
 	p->at++;
@@ -254,8 +256,10 @@ static int attributed(struct parser *p, struct str name, struct query_node **ret
 	if (peek(p) < 0 || peek(p) == ')')
 		return REFUSE(p, at, "nothing stands behind this colon");
 	p->attribute = small(p, name);
+	p->depth++;
 	int rc = negation_follows(p) ? negated(p, ret) : operand(p, ret);
 	p->attribute = outer;
+	p->depth--;
 	return rc;
 }
 
@@ -269,7 +273,7 @@ static int operand(struct parser *p, struct query_node **ret)
 	struct str name;
 	size_t at = p->at;
 	int rc, c = peek(p);
-	if (++p->depth > QUERY_DEPTH_MOST)
+	if (p->depth > QUERY_DEPTH_MOST)
 		return REFUSE(p, at, "more than %d brackets in brackets", QUERY_DEPTH_MOST);
 	if (c == '(')
 		rc = brackets(p, ret);
@@ -283,7 +287,6 @@ static int operand(struct parser *p, struct query_node **ret)
 		rc = compare(p, name, at, ret);
 	else
 		rc = words(p, ret);
-	p->depth--;
 	skip_blanks(p);
 	return rc;
 }

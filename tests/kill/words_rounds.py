@@ -19,7 +19,8 @@ class Lost(AssertionError):
 
 
 class Rounds:
-    """One folder, whose writer is killed again and again. `told` is the last commit it spoke of."""
+    """One folder, whose writer is killed again and again. `told` is the last commit it spoke of, or
+    that was seen."""
 
     def __init__(self, folder, seed):
         self.folder = Path(folder) / "index"
@@ -63,7 +64,7 @@ class Rounds:
         if there > self.told + 1:
             raise self.broken(f"commit {there} is there, only {self.told} was told")
         self.rounds += 1
-        self.commits = there
+        self.commits = self.told = there  # also one that was killed before it could tell; it stays
 
     def ends_by(self, child, seconds=60):
         try:

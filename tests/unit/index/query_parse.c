@@ -190,7 +190,13 @@ static void size_and_depth_are_bounded(void **state)
 {
 	(void)state;
 	struct buf b = BUF_INIT(1 << 20);
+	buf_fill(&b, '(', QUERY_DEPTH_MOST);
+	buf_add_byte(&b, 'a');
+	buf_fill(&b, ')', QUERY_DEPTH_MOST);
+	reads(buf_text(&b), "\"a\"");
+	buf_clear(&b);
 	buf_fill(&b, '(', QUERY_DEPTH_MOST + 1);
+	buf_add_byte(&b, 'a');
 	refuses(buf_text(&b), "brackets in brackets");
 	buf_clear(&b);
 	for (int i = 0; i < QUERY_DEPTH_MOST + 1; i++)

@@ -1,8 +1,8 @@
 #include "extract/cage_door.h"
+#include "base/file.h"
 #include "extract/cage_wire.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -30,14 +30,12 @@ bool door_other_user(void)
 
 size_t door_mapped(void)
 {
-	char text[64] = "";
+	CLEANUP(buf_free) struct buf text = BUF_INIT(256);
+	struct err ignored;
 	uint64_t pages;
-	int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	if (file_slurp("/proc/self/statm", &text, &ignored) != 0)
 		return 0;
-	ssize_t n = read(fd, text, sizeof text);
-	close(fd);
-	struct str all = {text, (size_t)MAX(n, 0)};
+	struct str all = buf_str(&text);
 	if (!str_u64(str_head(all, str_find_byte(all, ' ')), &pages))
 		return 0;
 	return (size_t)pages * (size_t)sysconf(_SC_PAGESIZE);

@@ -6,8 +6,10 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/table.h"
+#include "base/tree.h"
 #include "broker/batch.h"
 #include "broker/collector_doc.h"
+#include "broker/compact.h"
 #include "broker/cursors.h"
 #include "broker/find.h"
 
@@ -18,6 +20,8 @@
 
 /* A feed that cannot be opened, or read, is tried again after a while. */
 enum { RETRY_US = 1000000, OBJECT_ARENA = 192 << 20, BUSY_COMMITS = 16, BUSY_BYTES = 64 << 20 };
+/* So long after the last commit the stores may be compacted. */
+enum { IDLE_US = 10000000 };
 
 struct url_key {
 	uint64_t a, b;
@@ -69,6 +73,8 @@ struct collector {
 	size_t taken;     /* objects since the last commit */
 	int64_t first_us; /* when the first of them was taken */
 	struct arena object;
+	int64_t tidy_us;  /* when to compact; INT64_MAX: there is no need */
+	bool readdressed; /* the index was told of all that compaction moved */
 	struct counters *counters;
 	size_t counters_at;
 };
@@ -83,6 +89,14 @@ static void gauge(struct collector *c, enum collector_counter which, int64_t v)
 {
 	if (c->counters)
 		counters_set(c->counters, c->counters_at + which, v);
+}
+
+/* A document that nobody can read any more, because its block is damaged, cannot be deleted either;
+ * it is no reason to stop. */
+static int drop(struct collector *c, struct docaddr addr, struct err *err)
+{
+	int rc = docstore_delete(c->docs, addr, err);
+	return rc < 0 && err->code != ERR_DAMAGED ? -1 : 0;
 }
 
 /* What a killed collector left: of each document's addresses those go that the index does not
@@ -102,10 +116,9 @@ static int settle(struct collector *c, struct err *err)
 		if ((rc = batch_read(record.payload, &e, err)) < 0 ||
 		    (rc = words_find(c->committed, e.url, &is, err)) < 0)
 			break;
-		if (e.now.v && e.now.v != is.v && (rc = docstore_delete(c->docs, e.now, err)) < 0)
+		if (e.now.v && e.now.v != is.v && (rc = drop(c, e.now, err)) < 0)
 			break;
-		if (e.before.v && e.before.v != is.v &&
-		    (rc = docstore_delete(c->docs, e.before, err)) < 0)
+		if (e.before.v && e.before.v != is.v && (rc = drop(c, e.before, err)) < 0)
 			break;
 	}
 	record_reader_free(&r);
@@ -118,12 +131,41 @@ static int settle(struct collector *c, struct err *err)
 	return record_truncate(c->batch, RECORD_HEADER, err);
 }
 
+static int plan_tidying(struct collector *c, struct err *err)
+{
+	bool wanted;
+	if (compact_wanted(c->docs, &wanted, err) < 0)
+		return -1;
+	c->tidy_us = wanted ? clock_mono_us() + IDLE_US : INT64_MAX;
+	return 0;
+}
+
 static void stats(struct collector *c)
 {
 	struct words_stats s;
 	words_stats(c->committed, &s);
 	gauge(c, COLLECTOR_DOCUMENTS, (int64_t)s.docs);
 	gauge(c, COLLECTOR_PENDING, (int64_t)c->taken);
+}
+
+/* Without an index nobody knows what the other files are about: all is collected again. This comes
+ * before the index is made, so that a crash in between begins with it once more. */
+static int open_docs(struct collector *c, const char *folder, struct err *err)
+{
+	struct words_reader *r;
+	int lost = words_open(&r, c->words_folder, err);
+	if (docstore_open(&c->docs, folder, NULL, err) < 0)
+		return -1;
+	if (lost != 1) {
+		if (lost == 0)
+			words_close(&r);
+		return 0;
+	}
+	docstore_close(&c->docs);
+	if (tree_remove(folder, err) < 0 || file_remove(c->cursors_path, err) < 0 ||
+	    file_remove(c->batch_path, err) < 0)
+		return -1;
+	return docstore_open(&c->docs, folder, NULL, err);
 }
 
 static int open_stores(struct collector *c, const char *data, struct err *err)
@@ -136,7 +178,7 @@ static int open_stores(struct collector *c, const char *data, struct err *err)
 	c->batch_path = arena_printf(&c->arena, "%s/batch", folder);
 	c->cursors_path = arena_printf(&c->arena, "%s/cursors", folder);
 	if (dir_make(folder, 0755, err) < 0 ||
-	    docstore_open(&c->docs, arena_printf(&c->arena, "%s/docs", folder), NULL, err) < 0 ||
+	    open_docs(c, arena_printf(&c->arena, "%s/docs", folder), err) < 0 ||
 	    words_writer_open(&c->words, c->words_folder, &options, err) < 0 ||
 	    record_open(&c->batch, c->batch_path, &batch_kind, 0644, NULL, err) < 0 ||
 	    cursors_load(&c->cursors, c->cursors_path, err) < 0)
@@ -144,7 +186,7 @@ static int open_stores(struct collector *c, const char *data, struct err *err)
 	int rc = words_open(&c->committed, c->words_folder, err);
 	if (rc != 0)
 		return rc < 0 ? -1 : err_set(err, ERR_DAMAGED, "%s: no index", c->words_folder);
-	return settle(c, err);
+	return settle(c, err) < 0 ? -1 : plan_tidying(c, err);
 }
 
 int collector_open(struct collector **ret, const char *data, const struct collector_feed *feeds,
@@ -263,7 +305,8 @@ static void leave_out(struct collector *c, const struct feed *f, struct str url,
 		f->def->bad(f->def->name, url, err);
 }
 
-/* An object that the stores do not take is counted and left out; it is no reason to stop. */
+/* An object that the stores do not take is counted and left out, and with it what was there before
+ * it; it is no reason to stop. */
 static int apply(struct collector *c, struct feed *f, const struct source_change *change,
 		 struct err *err)
 {
@@ -281,7 +324,7 @@ static int apply(struct collector *c, struct feed *f, const struct source_change
 	}
 	if (rc < 0 && err->code == ERR_USAGE) {
 		leave_out(c, f, change->obj.url, err);
-		rc = 0;
+		rc = delete (c, change->obj.url, err);
 	}
 	if (f->sweeps && change->op != SOURCE_DELETE)
 		(void)url_addrs_put(&f->told, key_of(change->obj.url));
@@ -407,7 +450,7 @@ int collector_commit(struct collector *c, struct err *err)
 		return -1;
 	FAULT("collector.cursors");
 	for (size_t i = 0; i < c->nold; i++)
-		if (docstore_delete(c->docs, c->old[i], err) < 0)
+		if (drop(c, c->old[i], err) < 0)
 			return -1;
 	if (c->nold && docstore_sync(c->docs, err) < 0)
 		return -1;
@@ -421,7 +464,21 @@ int collector_commit(struct collector *c, struct err *err)
 	count(c, COLLECTOR_COMMITS, 1);
 	gauge(c, COLLECTOR_LAST_COMMIT, clock_wall_us() / US_PER_S);
 	stats(c);
-	return 0;
+	return plan_tidying(c, err);
+}
+
+int collector_compact(struct collector *c, unsigned percent, struct err *err)
+{
+	if (collector_commit(c, err) < 0 ||
+	    compact_forget(c->docs, c->words, c->readdressed, err) < 0)
+		return -1;
+	c->readdressed = false;
+	int rc = compact_run(c->docs, c->words, percent, err);
+	c->readdressed = rc == 0;
+	if (rc < 0 || words_refresh(&c->committed, err) < 0)
+		return -1;
+	stats(c);
+	return plan_tidying(c, err) < 0 ? -1 : rc;
 }
 
 /* Commits merge what is small. Larger segments are merged when there is nothing else to do, and now
@@ -458,12 +515,15 @@ int collector_step(struct collector *c, int64_t now_us, struct err *err)
 			return -1;
 	if (merge(c, !more && c->taken == 0, err) < 0)
 		return -1;
+	if (!more && c->taken == 0 && clock_mono_us() >= c->tidy_us &&
+	    collector_compact(c, COMPACT_PERCENT, err) < 0)
+		return -1;
 	return more || (c->taken == 0 && c->commits) ? 0 : 1;
 }
 
 int64_t collector_due_us(const struct collector *c)
 {
-	int64_t due = c->taken ? c->first_us + COLLECTOR_COMMIT_US : INT64_MAX;
+	int64_t due = c->taken ? c->first_us + COLLECTOR_COMMIT_US : c->tidy_us;
 	for (size_t i = 0; i < c->nfeeds; i++)
 		if (!c->feed[i].source)
 			due = MIN(due, c->feed[i].retry_us);

@@ -127,12 +127,27 @@ static struct str title_of(struct asking *a, const struct hit *hit)
 	return title.p ? str_trim(title) : STR("");
 }
 
+/* On one line, and without what a terminal would take for orders: control characters are blanks. */
+static void put_shown(struct buf *out, struct str text)
+{
+	for (size_t i = 0; i < text.n; i++) {
+		unsigned char c = (unsigned char)text.p[i], next = 0;
+		if (c == 0xc2 && i + 1 < text.n)
+			next = (unsigned char)text.p[i + 1];
+		bool two = next >= 0x80 && next < 0xa0;
+		i += two;
+		buf_add_byte(out, c < 0x20 || c == 0x7f || two ? ' ' : (char)c);
+	}
+}
+
 static void print_text(struct asking *a, const struct hits *hits)
 {
 	for (size_t i = 0; i < hits->n; i++) {
 		const struct hit *h = &hits->hit[i];
-		buf_printf(&a->out, "%8.3f  " STR_FMT "  ", (double)h->score, STR_ARG(h->key));
-		buf_add_str(&a->out, title_of(a, h));
+		buf_printf(&a->out, "%8.3f  ", (double)h->score);
+		put_shown(&a->out, h->key);
+		buf_add_text(&a->out, "  ");
+		put_shown(&a->out, title_of(a, h));
 		buf_add_byte(&a->out, '\n');
 	}
 	buf_printf(&a->out, "%s%" PRIu64 " documents%s\n", hits->total_exact ? "" : "at least ",
@@ -177,7 +192,8 @@ static int single(struct asking *a, struct err *err)
 	if (a->o->json)
 		print_json(a, &hits, us);
 	else if (a->o->count)
-		buf_printf(&a->out, "%" PRIu64 "\n", hits.total);
+		buf_printf(&a->out, "%s%" PRIu64 "\n", hits.total_exact ? "" : "at least ",
+			   hits.total);
 	else
 		print_text(a, &hits);
 	flush(a);

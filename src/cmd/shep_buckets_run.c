@@ -6,6 +6,7 @@
 #include "cmd/shep_bucket_text.h"
 #include "shepherd/bucket_attrs.h"
 #include "shepherd/bucket_shake.h"
+#include "shepherd/state.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -20,7 +21,8 @@ struct work {
 	char path[PATH_MAX];
 	struct buckets *b;
 	struct bucket_packer *packer;
-	struct arena arena; /* of one bucket */
+	struct states *crawl; /* to be changed, where the file belongs to one; or NULL */
+	struct arena arena;   /* of one bucket */
 	struct buf out;
 	struct jsonw json;
 };
@@ -59,12 +61,15 @@ static void end(struct work *w)
 	flush(w, 0);
 	bucket_drop(&w->b);
 	bucket_packer_free(&w->packer);
+	states_close(&w->crawl);
 	arena_free(&w->arena);
 	buf_free(&w->out);
 }
 
+enum { UNCHECKED = 1, MAKES = 2 /* a file that was named and is not there */ };
+
 /* Opens the file. 0, or the exit code; end() in any case. */
-static int begin(struct work *w, const struct cmd_call *call, enum bucket_mode mode, bool unchecked)
+static int begin(struct work *w, const struct cmd_call *call, enum bucket_mode mode, unsigned how)
 {
 	*w = (struct work){.call = call,
 			   .o = call->options,
@@ -75,10 +80,11 @@ static int begin(struct work *w, const struct cmd_call *call, enum bucket_mode m
 	if (code)
 		return code;
 	struct bucket_options o = {
-		.mode = mode, .shift = (unsigned)w->o->shift, .unchecked = unchecked};
+		.mode = mode, .shift = (unsigned)w->o->shift, .unchecked = how & UNCHECKED};
 	struct err err;
 	struct stat st;
-	int rc = mode >= BUCKET_APPEND && stat(w->path, &st) != 0 && !*w->o->file
+	bool makes = (how & MAKES) && *w->o->file;
+	int rc = mode >= BUCKET_APPEND && !makes && stat(w->path, &st) != 0
 			 ? 1
 			 : bucket_open(&w->b, w->path, &o, &err);
 	if (rc > 0)
@@ -193,7 +199,7 @@ static int run_each(const struct cmd_call *call, bool content)
 	struct work w;
 	struct err err;
 	uint64_t damaged = 0;
-	int code = begin(&w, call, BUCKET_SCAN, false);
+	int code = begin(&w, call, BUCKET_SCAN, 0);
 	if (code == 0) {
 		if (w.o->json)
 			jsonw_array(&w.json);
@@ -252,7 +258,7 @@ static int extract_one(struct work *w, uint32_t oid, struct err *err)
 int shep_buckets_extract(const struct cmd_call *call)
 {
 	struct work w;
-	int code = begin(&w, call, BUCKET_SCAN, false);
+	int code = begin(&w, call, BUCKET_SCAN, 0);
 	if (code == 0) {
 		bool list = w.o->json && call->argc > 1;
 		if (list)
@@ -303,7 +309,7 @@ int shep_buckets_insert(const struct cmd_call *call)
 {
 	struct work w;
 	struct err err;
-	int code = begin(&w, call, BUCKET_APPEND, false);
+	int code = begin(&w, call, BUCKET_APPEND, MAKES);
 	if (code == 0) {
 		struct insertion in = {.w = &w};
 		uint64_t before = bucket_length(w.b);
@@ -332,7 +338,7 @@ int shep_buckets_delete(const struct cmd_call *call)
 {
 	struct work w;
 	struct err err;
-	int code = begin(&w, call, BUCKET_WRITE, false);
+	int code = begin(&w, call, BUCKET_WRITE, 0);
 	if (code == 0) {
 		code = for_numbers(&w, delete_one);
 		if (bucket_sync(w.b, NULL, &err) < 0)
@@ -403,7 +409,7 @@ static int audit(const struct cmd_call *call, bool fixes)
 	struct work w;
 	struct err err;
 	struct bucket_audit sum;
-	int code = begin(&w, call, fixes ? BUCKET_WRITE : BUCKET_READ, true);
+	int code = begin(&w, call, fixes ? BUCKET_WRITE : BUCKET_READ, UNCHECKED);
 	if (code == 0) {
 		if (w.o->json) {
 			jsonw_object(&w.json);
@@ -434,7 +440,7 @@ int shep_buckets_fix(const struct cmd_call *call)
 int shep_buckets_quick(const struct cmd_call *call)
 {
 	struct work w;
-	int code = begin(&w, call, BUCKET_READ, false);
+	int code = begin(&w, call, BUCKET_READ, 0);
 	end(&w);
 	return code;
 }
@@ -462,15 +468,19 @@ static int repack(void *ctx, const struct bucket *old, uint32_t new_oid, struct 
 	return 0;
 }
 
-/* States know the buckets by their numbers. */
-static int refuse_beside_states(struct work *w, struct err *err)
+/* States know the buckets by their numbers: nobody may use them meanwhile. */
+static int hold_states(struct work *w, struct err *err)
 {
-	char state[PATH_MAX + 16];
+	char folder[PATH_MAX], state[PATH_MAX + 16];
 	const char *slash = strrchr(w->path, '/');
 	struct stat st;
-	snprintf(state, sizeof state, "%.*sstate", slash ? (int)(slash - w->path) + 1 : 0, w->path);
-	if (w->o->anyway || stat(state, &st) != 0)
+	snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - w->path) + 1 : 2,
+		 slash ? w->path : "./");
+	snprintf(state, sizeof state, "%sstate", folder);
+	if (stat(state, &st) != 0)
 		return 0;
+	if (w->o->anyway)
+		return states_open(&w->crawl, folder, true, err) < 0 ? -1 : 0;
 	return err_set(err, ERR_USAGE,
 		       "%s: the states in %s know its buckets by their numbers; with --anyway they "
 		       "are brought in order afterwards by garner shep recover",
@@ -480,7 +490,7 @@ static int refuse_beside_states(struct work *w, struct err *err)
 static int shake(struct work *w, struct bucket_shaken *ret, struct err *err)
 {
 	unsigned kept;
-	if (refuse_beside_states(w, err) < 0 ||
+	if (hold_states(w, err) < 0 ||
 	    (w->o->train && bucket_train(w->b, w->packer, &kept, err) < 0))
 		return -1;
 	return bucket_shakedown(w->b, w->o->repack ? repack : NULL, w, ret, err);
@@ -508,13 +518,13 @@ int shep_buckets_shakedown(const struct cmd_call *call)
 	struct work w;
 	struct err err;
 	struct bucket_shaken sum = {0};
-	int code = begin(&w, call, BUCKET_APPEND, false);
+	int code = begin(&w, call, BUCKET_APPEND, 0);
 	if (code == 0) {
 		int rc = shake(&w, &sum, &err);
 		buf_clear(&w.out);
 		if (rc == 0)
 			rc = print_moves(&w, &err);
-		if (rc == 0 && !w.o->anyway && bucket_moves_done(w.path, &err) < 0)
+		if (rc == 0 && !w.crawl && bucket_moves_done(w.path, &err) < 0)
 			rc = -1;
 		if (rc < 0)
 			code = fail(&w, &err);
@@ -533,7 +543,7 @@ int shep_buckets_train(const struct cmd_call *call)
 	struct work w;
 	struct err err;
 	unsigned kept = 0;
-	int code = begin(&w, call, BUCKET_SCAN, false);
+	int code = begin(&w, call, BUCKET_SCAN, 0);
 	if (code == 0) {
 		if (bucket_train(w.b, w.packer, &kept, &err) < 0)
 			code = fail(&w, &err);

@@ -171,7 +171,8 @@ struct writing {
 
 /* One posting: occurrences up to the next document. */
 struct posting {
-	uint32_t doc, tf, count;
+	uint32_t doc, count;
+	uint64_t tf; /* the heaviest word of the largest document goes past 32 bits */
 };
 
 static inline void end_posting(const struct writing *w, struct list_writer *l,
@@ -180,9 +181,8 @@ static inline void end_posting(const struct writing *w, struct list_writer *l,
 	if (p->count == 0)
 		return;
 	uint32_t doc = w->number[p->doc];
-	list_posting(l, doc, MIN(p->tf, (uint32_t)SEGMENT_TF_MOST),
-		     l->positions ? p->count : MIN(p->tf, (uint32_t)SEGMENT_TF_MOST),
-		     w->length[doc]);
+	uint32_t tf = (uint32_t)MIN(p->tf, (uint64_t)SEGMENT_TF_MOST);
+	list_posting(l, doc, tf, l->positions ? p->count : tf, w->length[doc]);
 }
 
 static void write_postings(const struct writing *w, struct list_writer *l,

@@ -3,7 +3,7 @@
  *   any      = all { OR all }
  *   all      = not { [AND] not }
  *   not      = { NOT | "-" } operand
- *   operand  = "(" any ")" | name ":" operand | name ( "<" | "<=" | ">" | ">=" ) value
+ *   operand  = "(" any ")" | name ":" not | name ( "<" | "<=" | ">" | ">=" ) value
  *            | [ "=" ] ( word | phrase ) | "*"
  *
  * What holds no words (a lone hyphen, an empty phrase) is as if it were not there: such parts are
@@ -233,6 +233,18 @@ static int brackets(struct parser *p, struct query_node **ret)
 }
 
 static int operand(struct parser *p, struct query_node **ret);
+static int negated(struct parser *p, struct query_node **ret);
+static bool takes_minus(struct parser *p);
+static bool operand_follows(const struct parser *p);
+
+/* NOT or "-" with something to take away; "not" alone is the word, "-5" a number. */
+static bool negation_follows(const struct parser *p)
+{
+	struct parser ahead = *p;
+	if (takes_minus(&ahead))
+		return peek(&ahead) < '0' || peek(&ahead) > '9';
+	return takes(&ahead, "not") && operand_follows(&ahead);
+}
 
 static int attributed(struct parser *p, struct str name, struct query_node **ret)
 {
@@ -242,7 +254,7 @@ static int attributed(struct parser *p, struct str name, struct query_node **ret
 	if (peek(p) < 0 || peek(p) == ')')
 		return REFUSE(p, at, "nothing stands behind this colon");
 	p->attribute = small(p, name);
-	int rc = operand(p, ret);
+	int rc = negation_follows(p) ? negated(p, ret) : operand(p, ret);
 	p->attribute = outer;
 	return rc;
 }

@@ -442,6 +442,9 @@ static int merge_to(struct merge *m, const char *path, struct err *err)
 	number_attrs(m);
 	struct place *place = places_of(m, &docs);
 	int rc = docs == 0;
+	if (docs > SEGMENT_DOCS_MOST)
+		rc = err_set(err, ERR_SYSTEM, "%s: %zu documents, a segment has at most %d", path,
+			     docs, SEGMENT_DOCS_MOST);
 	if (rc == 0)
 		rc = segment_create(&m->out, path, m->name, m->attrs,
 				    SEGMENT_COLUMN + m->spec->settings->columns, err);

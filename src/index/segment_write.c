@@ -305,7 +305,7 @@ int segment_put_finish(struct segment_writer **wp, bool sync, struct err *err)
 	int rc = 0;
 	put_parts(w);
 	if (w->failed || w->dict.blocks.over)
-		rc = err_set(err, ERR_USAGE,
+		rc = err_set(err, ERR_SYSTEM,
 			     "%s: more words than a segment can hold; use a smaller memory or "
 			     "merge fewer",
 			     w->path);

@@ -39,6 +39,22 @@ static void begin_site(struct merging *m, uint64_t fp)
 		m->site_counts[i] = 0;
 }
 
+/* All are counted anew; those of which nothing was counted go. */
+static void begin_sites(struct sites *sites)
+{
+	struct site *const *all = sites_sorted(sites);
+	for (size_t i = 0; i < sites_count(sites); i++)
+		all[i]->active = all[i]->inactive = all[i]->gathered = all[i]->fresh = 0;
+}
+
+static void drop_empty_sites(struct sites *sites)
+{
+	struct site *const *all = sites_sorted(sites);
+	for (size_t i = 0, n = sites_count(sites); i < n; i++)
+		if (all[i]->active + all[i]->inactive == 0)
+			sites_remove(sites, all[i]->fp);
+}
+
 static void count_item(struct merging *m, const struct index_item *item)
 {
 	bool wanted = item->type == ITEM_NEW || item->type == ITEM_GATHERED ||
@@ -99,12 +115,20 @@ static int add(struct merging *m, const struct contrib *c, uint64_t place, struc
 		    c->flags & ITEM_INITIAL ? "added by hand" : "linked from another page", err);
 }
 
-/* What was given by hand is tried again at once, whatever became of it before. */
+static bool is_by_hand(const struct contrib *c)
+{
+	return footprint_cmp(c->from, (struct footprint){0}) == 0;
+}
+
+/* What was given by hand is tried again at once, whatever became of it before; what such a page led
+ * to is not, or two that lead to each other would be asked for ever. */
 static void again(const struct contrib *c, struct index_item *item)
 {
 	if (!(c->flags & ITEM_INITIAL))
 		return;
 	item->flags |= ITEM_INITIAL;
+	if (!is_by_hand(c))
+		return;
 	if (item->type == ITEM_GATHERED) {
 		item->flags |= ITEM_REGATHER;
 	} else if (item->type != ITEM_NEW) {
@@ -121,7 +145,13 @@ static bool is_forgotten(const struct merging *m, const struct index_item *item)
 	return dead && !(item->flags & ITEM_SACRED) && age_us >= m->conf->forget_us;
 }
 
-/* Of several contributions of one URL the first stands for all, one by hand before others. */
+static int worth(const struct contrib *c)
+{
+	return c->flags & ITEM_INITIAL ? 1 + is_by_hand(c) : 0;
+}
+
+/* Of several contributions of one URL the first stands for all, one by hand before those
+ * that such a page led to, and these before others. */
 static void unify(void *ctx, struct buf *into, struct str from)
 {
 	struct contrib a, b;
@@ -131,7 +161,7 @@ static void unify(void *ctx, struct buf *into, struct str from)
 	if (contrib_read(crawl_placed(buf_str(into), &place), &a, &err) < 0 ||
 	    contrib_read(crawl_placed(from, &place), &b, &err) < 0)
 		return;
-	if (!(a.flags & ITEM_INITIAL) && b.flags & ITEM_INITIAL) {
+	if (worth(&b) > worth(&a)) {
 		buf_clear(into);
 		buf_add_str(into, from);
 	}
@@ -175,9 +205,11 @@ int crawl_merge(struct state *st, const struct crawl_conf *conf, int64_t now_us,
 	struct merging m = {
 		.state = st, .conf = conf, .sites = sites, .now_us = now_us, .ret = &merged};
 	struct crawl_news news = {"contrib", conf->sort_memory, unify};
+	begin_sites(sites);
 	if (crawl_rewrite(st, &news, merge_item, &m, err) < 0)
 		return -1;
 	end_site(&m);
+	drop_empty_sites(sites);
 	if (state_sites_put(st, sites, err) < 0)
 		return -1;
 	*ret = merged;

@@ -12,6 +12,10 @@ enum { PARSE_QUEUE = 256, OUT_MOST = 100000 };
 /* What is under way when the time is up may take so much longer. */
 #define GRACE_US (3 * US_PER_S)
 
+/* Followers are waited for; one that is further behind is not, it was away. */
+#define AWAY_US (60 * US_PER_S)
+#define LOOK_US (US_PER_S / 4)
+
 static const struct polite_rule at_once = {0, POLITE_CONCURRENT_MAX};
 
 void reap_count(struct reap *r, enum reap_counter which, uint64_t n)
@@ -61,7 +65,7 @@ void reap_job_done(struct reap_job *job)
 static int load(struct reap_job *job, struct err *err)
 {
 	struct reap *r = job->reap;
-	struct bucket bucket;
+	struct bucket bucket = {0};
 	struct attrs header;
 	int rc = job->entry.where < BUCKET_SPECIAL
 			 ? bucket_read(r->buckets, (uint32_t)job->entry.where, &bucket, err)
@@ -71,15 +75,15 @@ static int load(struct reap_job *job, struct err *err)
 	if (rc > 0)
 		return err_set(err, ERR_DAMAGED, "bucket %llx is not there",
 			       (unsigned long long)job->entry.where);
-	if (bucket_header(bucket.type, arena_str(&job->arena, bucket.data), &job->arena, &header,
-			  NULL, err) < 0)
+	bucket.data = arena_str(&job->arena, bucket.data);
+	if (bucket_header(bucket.type, bucket.data, &job->arena, &header, NULL, err) < 0)
 		return -1;
+	job->old = bucket;
 	job->url = attrs_get(&header, 'U');
 	if (job->entry.flags & PLAN_REFRESH) {
 		job->etag = attrs_get(&header, REAP_ETAG);
 		job->last_modified = attrs_get(&header, REAP_LAST_MODIFIED);
 		job->md5 = attrs_get(&header, REAP_MD5);
-		job->changed = attrs_get(&header, 'J');
 	}
 	return job->url.n ? 0 : err_set(err, ERR_DAMAGED, "a bucket without URL");
 }
@@ -112,7 +116,7 @@ static void begin(struct reap *r, const struct hostq_job *out)
 		.last_modified = job->last_modified,
 		.rule = fast ? &at_once : NULL,
 		.sink = &job->sink.sink,
-		.flags = ROBOT_NO_FOLLOW,
+		.flags = ROBOT_NO_FOLLOW | ROBOT_NO_SHA256,
 		.patience_us = r->o.conf->cycle_us,
 	};
 	if (hostq_waiting(r->queue, out->key) &&
@@ -138,7 +142,7 @@ static void pump(void *ctx)
 	struct err err;
 	int64_t wait_us = INT64_MAX;
 	int rc = 0;
-	while (!r->stopping && r->parsing < PARSE_QUEUE && r->out < OUT_MOST &&
+	while (!r->stopping && !r->held && r->parsing < PARSE_QUEUE && r->out < OUT_MOST &&
 	       r->out - r->parsing < (uint64_t)r->o.robot->robot.at_once &&
 	       (rc = hostq_take(r->queue, loop_now_us(r->o.loop), &out, &wait_us, &err)) == 0)
 		begin(r, &out);
@@ -184,12 +188,15 @@ static void fetched(void *ctx, const struct robot_result *result)
 		reap_document(job, result);
 		return;
 	}
+	if (v.op == CHANGE_REFRESH) {
+		reap_unchanged(job, result->head);
+		return;
+	}
 	if (v.leads_on)
 		reap_contribute(job, result->location, job->entry.item_flags & ITEM_INITIAL);
 	reap_tell(job, &v, ITEM_NOWHERE);
 	reap_count(r,
-		   v.op == CHANGE_REFRESH ? REAP_UNCHANGED
-		   : result->outcome == OUTCOME_REDIRECT
+		   result->outcome == OUTCOME_REDIRECT
 			   ? REAP_ELSEWHERE
 			   : REAP_FAILED + (result->outcome - OUTCOME_TEMPORARY),
 		   1);
@@ -255,8 +262,11 @@ static int checkpoint(struct reap *r, struct err *err)
 	if (r->o.requests && r->o.requests(r->o.ctx, r->state, err) < 0)
 		return -1;
 	FAULT("reap.checkpoint");
-	if (state_checkpoint(r->state, r->buckets, clock_wall_us(), err) < 0)
+	int64_t now_us = clock_wall_us();
+	if (state_checkpoint(r->state, r->buckets, now_us, err) < 0)
 		return -1;
+	r->offered_us = r->kept_us;
+	r->kept_us = now_us;
 	FAULT("reap.checked");
 	if (r->o.kept)
 		r->o.kept(r->o.ctx);
@@ -271,6 +281,18 @@ static void tick(void *ctx)
 	struct err err;
 	if (checkpoint(r, &err) < 0)
 		reap_fail(r, &err);
+}
+
+/* Nothing new is begun while a follower has not taken what the checkpoint before the last gave it.
+ */
+static void look(void *ctx)
+{
+	struct reap *r = ctx;
+	int64_t behind_us = state_behind_us(r->state, r->offered_us, clock_wall_us());
+	bool was_held = r->held;
+	r->held = behind_us > 0 && behind_us < AWAY_US;
+	if (was_held && !r->held)
+		loop_later(r->o.loop, &r->pump);
 }
 
 /* First nothing new begins, then nothing is waited for any more. */
@@ -306,6 +328,7 @@ int reap_new(struct reap **ret, const struct reap_options *options, struct err *
 	r->wake = (struct loop_timer){.fn = pump, .ctx = r};
 	r->tick = (struct loop_timer){.fn = tick, .ctx = r};
 	r->end = (struct loop_timer){.fn = time_up, .ctx = r};
+	r->look = (struct loop_timer){.fn = look, .ctx = r};
 	if (kit_open(&r->kit, options->loop, options->data, options->robot, err) < 0 ||
 	    reap_parsers_open(r, err) < 0) {
 		reap_free(&r);
@@ -344,6 +367,7 @@ static void clear(struct reap *r)
 	loop_timer_stop(&r->wake);
 	loop_timer_stop(&r->tick);
 	loop_timer_stop(&r->end);
+	loop_timer_stop(&r->look);
 	loop_later_cancel(&r->pump);
 	hostq_free(&r->queue);
 	bucket_packer_free(&r->packer);
@@ -363,8 +387,10 @@ int reap_run(struct reap *r, struct state *st, struct buckets *buckets, struct e
 	r->state = st;
 	r->buckets = buckets;
 	r->err = (struct err){0};
+	r->held = false;
 	r->packer = bucket_packer_new(bucket_dict_path(&arena, bucket_path(buckets)));
 	r->sites = NULL;
+	mem_free(&r->seen); /* what was contributed in another cycle may be forgotten since */
 	int rc = hostq_new(&r->queue, &queue, err);
 	if (rc == 0)
 		rc = state_sites(st, &r->sites, err);
@@ -377,6 +403,7 @@ int reap_run(struct reap *r, struct state *st, struct buckets *buckets, struct e
 		rc = checkpoint(r, err); /* from here on the state is rolled back, not deleted */
 	if (rc == 0 && !r->stopping && r->left) {
 		loop_timer_every(r->o.loop, &r->tick, US_PER_S);
+		loop_timer_every(r->o.loop, &r->look, LOOK_US);
 		loop_timer_in(r->o.loop, &r->end, r->o.conf->cycle_us);
 		loop_later(r->o.loop, &r->pump);
 		rc = loop_run(r->o.loop, err);

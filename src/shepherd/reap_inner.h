@@ -20,7 +20,8 @@ struct reap_job {
 	struct hostq_job out;
 	struct plan_entry entry;
 	struct arena arena;
-	struct str url, etag, last_modified, md5, changed; /* of the copy that we have */
+	struct str url, etag, last_modified, md5; /* of the copy that we have */
+	struct bucket old;                        /* the copy; its data lies in the arena */
 	struct buf body;
 	struct robot_memory_sink sink;
 	/* Of the answer. */
@@ -61,10 +62,13 @@ struct reap {
 	struct loop_timer wake, tick, end;
 	struct loop_later pump;
 	bool stopping;
+	bool held;                   /* followers have to keep pace: nothing new is begun */
+	int64_t kept_us, offered_us; /* the last checkpoint and the one before */
+	struct loop_timer look;
 	struct err err; /* what ended it; code ERR_NONE: nothing did */
 	struct seen {
 		struct footprint fp;
-	} * seen; /* contributions lately: a cache that forgets */
+	} * seen; /* contributions of the run: a cache that forgets */
 };
 
 void reap_count(struct reap *r, enum reap_counter which, uint64_t n);
@@ -73,6 +77,8 @@ void reap_job_done(struct reap_job *job);
 
 /* A document came: it is compared, read, kept and told. */
 void reap_document(struct reap_job *job, const struct robot_result *result);
+/* It is as it was: told so, unless it asks not to be indexed any more. */
+void reap_unchanged(struct reap_job *job, const struct robot_head *head);
 /* Writes the journal. where: the new bucket. */
 void reap_tell(struct reap_job *job, const struct verdict *v, uint64_t where);
 /* A URL that was found on the page; flags: enum item_flag. */

@@ -31,7 +31,7 @@ void reap_tell(struct reap_job *job, const struct verdict *v, uint64_t where)
 		reap_fail(r, &err);
 }
 
-/* Whether a URL was contributed lately: most links of a page are those of its neighbours. */
+/* Whether a URL was contributed in this cycle: most links of a page are those of its neighbours. */
 static bool is_seen(struct reap *r, struct footprint fp, bool by_hand)
 {
 	if (!r->seen)
@@ -103,31 +103,6 @@ static struct str robots_of(const struct robot_tag *tag)
 				   : STR("");
 }
 
-void reap_document(struct reap_job *job, const struct robot_result *result)
-{
-	struct reap *r = job->reap;
-	const struct robot_head *head = result->head;
-	char md5[33];
-	hex_print(result->md5, sizeof result->md5, md5);
-	if (str_eq(job->md5, str_of(md5))) {
-		struct verdict same = {.op = CHANGE_REFRESH,
-				       .type = ITEM_GATHERED,
-				       .status = (uint16_t)head->status};
-		reap_tell(job, &same, ITEM_NOWHERE);
-		reap_count(r, REAP_UNCHANGED, 1);
-		reap_job_done(job);
-		return;
-	}
-	make_header(job, result, md5);
-	if (head->mime[0])
-		job->content_type =
-			str_of(arena_printf(&job->arena, "%s%s%s", head->mime,
-					    head->charset[0] ? "; charset=" : "", head->charset));
-	job->robots = robots_of(&head->tag);
-	job->status = (uint16_t)head->status;
-	reap_parse(job);
-}
-
 static bool has_word(struct str list, const char *word)
 {
 	struct str item;
@@ -160,6 +135,53 @@ static void contribute_all(struct reap_job *job, const struct attrs *body)
 		    !link.flags)
 			reap_contribute(job, link.url, 0);
 	}
+}
+
+/* Its links count as if they had been found now: what they lead to may have been forgotten. */
+static void contribute_old(struct reap_job *job)
+{
+	struct attrs header, body;
+	struct err err;
+	bool noindex, nofollow;
+	if (bucket_decode(job->reap->packer, job->old.type, job->old.data, &job->arena, &header,
+			  &body, &err) < 0)
+		return; /* what cannot be read any more has no links */
+	directives(&body, &noindex, &nofollow);
+	if (!nofollow)
+		contribute_all(job, &body);
+}
+
+void reap_unchanged(struct reap_job *job, const struct robot_head *head)
+{
+	bool noindex = head->tag.set & 1u << ROBOT_NOINDEX;
+	struct verdict v = {
+		.op = CHANGE_REFRESH, .type = ITEM_GATHERED, .status = (uint16_t)head->status};
+	if (noindex)
+		reap_judge_noindex(&job->entry, &v);
+	if (!(head->tag.set & 1u << ROBOT_NOFOLLOW))
+		contribute_old(job);
+	reap_tell(job, &v, ITEM_NOWHERE);
+	reap_count(job->reap, noindex ? REAP_NOINDEX : REAP_UNCHANGED, 1);
+	reap_job_done(job);
+}
+
+void reap_document(struct reap_job *job, const struct robot_result *result)
+{
+	const struct robot_head *head = result->head;
+	char md5[33];
+	hex_print(result->md5, sizeof result->md5, md5);
+	if (str_eq(job->md5, str_of(md5))) {
+		reap_unchanged(job, head);
+		return;
+	}
+	make_header(job, result, md5);
+	if (head->mime[0])
+		job->content_type =
+			str_of(arena_printf(&job->arena, "%s%s%s", head->mime,
+					    head->charset[0] ? "; charset=" : "", head->charset));
+	job->robots = robots_of(&head->tag);
+	job->status = (uint16_t)head->status;
+	reap_parse(job);
 }
 
 void reap_parsed(struct reap_job *job, const struct attrs *body)

@@ -3,19 +3,34 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/hash.h"
+#include "base/table.h"
 #include "shepherd/state.h"
 
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { FILE_MOST = 64 << 20, TAKEN_MOST = 1000 };
+
+static uint64_t name_hash(uint64_t key)
+{
+	return key;
+}
+static bool name_equal(uint64_t a, uint64_t b)
+{
+	return a == b;
+}
+TABLE(names, uint64_t, bool, name_hash, name_equal)
 
 struct requests {
 	char folder[PATH_MAX];
 	struct arena arena; /* of the names */
 	const char *taken[TAKEN_MOST];
 	size_t n;
+	struct names stuck; /* those that could not be read or removed, not to be looked at again */
+	struct err trouble; /* the last of it; ERR_NONE: none since requests_kept() */
 };
 
 int requests_add(const char *data, struct str lines, struct err *err)
@@ -39,8 +54,10 @@ struct requests *requests_new(const char *data)
 
 void requests_free(struct requests **r)
 {
-	if (*r)
+	if (*r) {
 		arena_free(&(*r)->arena);
+		names_free(&(*r)->stuck);
+	}
 	mem_free(r);
 }
 
@@ -48,6 +65,11 @@ static int list(struct requests *r, struct dir *ret)
 {
 	struct err err;
 	return dir_init(ret, r->folder, &err);
+}
+
+static bool is_request(const struct requests *r, const char *name)
+{
+	return str_ends(str_of(name), STR(".add")) && !names_get(&r->stuck, hash64(str_of(name)));
 }
 
 bool requests_waiting(struct requests *r)
@@ -58,7 +80,7 @@ bool requests_waiting(struct requests *r)
 	if (list(r, &dir) != 0)
 		return false;
 	while (dir_next(&dir, &name) == 0)
-		some |= str_ends(str_of(name), STR(".add"));
+		some |= is_request(r, name);
 	dir_done(&dir);
 	return some;
 }
@@ -74,13 +96,13 @@ static int contribute(struct state *st, struct str line, struct err *err)
 	return state_contrib(st, &c, NULL, err);
 }
 
-static int take(struct state *st, const char *path, struct err *err)
+/* 1: it cannot be read. */
+static int take(struct requests *r, struct state *st, const char *path, struct err *err)
 {
 	CLEANUP(buf_free) struct buf text = BUF_INIT(FILE_MOST);
-	int rc = file_slurp(path, &text, err);
+	if (file_slurp(path, &text, &r->trouble) != 0)
+		return 1;
 	struct str rest = buf_str(&text), line;
-	if (rc != 0)
-		return rc < 0 ? -1 : 0;
 	while (str_cut(&rest, '\n', &line) == 0) {
 		line = str_trim(line);
 		if (line.n && contribute(st, line, err) < 0)
@@ -97,21 +119,31 @@ int requests_take(struct requests *r, struct state *st, struct err *err)
 	if (list(r, &dir) != 0)
 		return 0;
 	while (rc == 0 && r->n < TAKEN_MOST && dir_next(&dir, &name) == 0) {
-		if (!str_ends(str_of(name), STR(".add")))
+		if (!is_request(r, name))
 			continue;
 		const char *path = arena_printf(&r->arena, "%s/%s", r->folder, name);
-		rc = take(st, path, err);
-		r->taken[r->n++] = path;
+		rc = take(r, st, path, err);
+		if (rc > 0)
+			*names_put(&r->stuck, hash64(str_of(name))) = true;
+		else
+			r->taken[r->n++] = path;
+		rc = MIN(rc, 0);
 	}
 	dir_done(&dir);
 	return rc;
 }
 
-void requests_kept(struct requests *r)
+int requests_kept(struct requests *r, struct err *err)
 {
-	struct err err;
+	size_t folder = strlen(r->folder) + 1;
 	for (size_t i = 0; i < r->n; i++)
-		(void)file_remove(r->taken[i], &err); /* what stays is taken once more */
+		if (file_remove(r->taken[i], &r->trouble) < 0)
+			*names_put(&r->stuck, hash64(str_of(r->taken[i] + folder))) = true;
 	r->n = 0;
 	arena_clear(&r->arena);
+	if (r->trouble.code == ERR_NONE)
+		return 0;
+	*err = r->trouble;
+	r->trouble = (struct err){0};
+	return -1;
 }

@@ -16,5 +16,6 @@ void requests_free(struct requests **r);
 bool requests_waiting(struct requests *r);
 /* Makes contributions of all that wait. */
 int requests_take(struct requests *r, struct state *st, struct err *err);
-/* The state has them for good. */
-void requests_kept(struct requests *r);
+/* The state has them for good. Negative: a file cannot be read or removed; it is not looked at
+ * again by this process. */
+int requests_kept(struct requests *r, struct err *err);

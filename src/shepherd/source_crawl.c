@@ -22,6 +22,7 @@ enum part { PART_INDEX, PART_JOURNAL, PART_CHANGES, PARTS };
 enum { CURSOR_VERSION = 1 };
 #define NO_MORE UINT64_MAX /* as an offset: behind all that will ever be there */
 static const int64_t lock_default_us = 7 * US_PER_DAY;
+#define SIGN_EVERY_US (100 * US_PER_MS)
 
 struct place {
 	char state[STATE_NAME]; /* "": before everything */
@@ -39,6 +40,7 @@ struct crawl {
 	struct place place; /* behind what was returned last */
 	int watch, watched; /* inotify; the state's folder in it, or -1 */
 	int64_t locked_us;  /* when the lock was written last */
+	int64_t sign_us;    /* when the crawl was told last how far it is read */
 	char locked[STATE_NAME];
 
 	struct state *st; /* at hand; NULL: none yet */
@@ -119,6 +121,18 @@ static void leave_state(struct crawl *c)
 	if (c->watched >= 0)
 		(void)inotify_rm_watch(c->watch, c->watched);
 	c->watched = -1;
+}
+
+/* The crawl slows down for who cannot keep pace. One who reads an index has long to go and is not
+ * waited for. time_us 0: up to date. */
+static void give_sign(struct crawl *c, int64_t time_us)
+{
+	int64_t now_us = clock_wall_us();
+	if (!c->store.follower || c->part == PART_INDEX ||
+	    (time_us && now_us - c->sign_us < SIGN_EVERY_US))
+		return;
+	c->sign_us = now_us;
+	states_follower_is_at(c->s, c->store.follower, time_us);
 }
 
 /* The lock follows the place, never what was read ahead. */
@@ -398,8 +412,10 @@ static int crawl_next(struct source *s, struct arena *arena, struct source_chang
 		rc = next_told(c, &told, err);
 		if (rc == 0)
 			rc = objects_make(c->objects, told.op, &told.what, arena, &ret->obj, err);
-		else if (rc == 1)
+		else if (rc == 1) {
+			give_sign(c, 0);
 			break;
+		}
 		if (rc < 0 && (err->code == ERR_SYSTEM || !c->st)) {
 			leave_state(c); /* nothing was skipped: from the place again, next time */
 			return -1;
@@ -407,6 +423,7 @@ static int crawl_next(struct source *s, struct arena *arena, struct source_chang
 		c->place = told.behind;
 		struct err ignored; /* it is tried again with the next change */
 		(void)lock_place(c, c->place.state, &ignored);
+		give_sign(c, told.what.time_us);
 		if (rc < 0)
 			return rc;
 		if (rc == 0) {

@@ -237,16 +237,18 @@ static void add_identity(const struct objects *o, struct soif *obj, struct arena
 static void add_mandatory(const struct objects *o, struct soif *obj, struct arena *arena)
 {
 	const struct source_crawl *s = o->store;
-	unsigned char sum[16];
-	struct str text = soif_get(obj, STR("Full-Text"));
 	add_number(obj, arena, "Refresh-Rate",
 		   s->refresh_rate_s ? s->refresh_rate_s : SOIF_REFRESH_RATE_S);
 	add_number(obj, arena, "Time-to-Live",
 		   s->time_to_live_s ? s->time_to_live_s : SOIF_TIME_TO_LIVE_S);
 	add_number(obj, arena, "Last-Modification-Time", 0);
 	add(obj, arena, "Type", STR("Binary"));
-	md5(text.p ? text : STR(""), sum);
-	add_md5(obj, arena, sum);
+	if (!soif_get(obj, STR("MD5")).p) {
+		unsigned char sum[16];
+		struct str text = soif_get(obj, STR("Full-Text"));
+		md5(text.p ? text : STR(""), sum);
+		add_md5(obj, arena, sum);
+	}
 }
 
 int objects_make(struct objects *o, enum source_op op, const struct object_wanted *what,

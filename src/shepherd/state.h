@@ -81,6 +81,9 @@ int states_lock(struct states *s, const char *who, const char *name, int64_t unt
 int states_unlock(struct states *s, const char *who, struct err *err); /* 1: it had none */
 /* Whether anybody has a lock: then checkpoints are wanted every second. */
 bool states_followed(struct states *s, int64_t now_us);
+/* A sign of who has a lock: it has taken all that happened before this time; 0: all there is. Kept
+ * in the times of the lock, and lost when that is renewed. */
+void states_follower_is_at(struct states *s, const char *who, int64_t time_us);
 
 /* One state. */
 
@@ -138,6 +141,9 @@ struct checkpoint {
  * same time, then writes the lengths down. At most two syncs long. Followers see the journal up to
  * here. `buckets` is used by another thread meanwhile. */
 int state_checkpoint(struct state *st, struct buckets *buckets, int64_t now_us, struct err *err);
+/* By how much the slowest follower is behind time_us; 0: none is. Who gave no sign lately is not
+ * waited for. */
+int64_t state_behind_us(const struct state *st, int64_t time_us, int64_t now_us);
 /* The last one. 1: there is none. */
 int state_last_checkpoint(const struct state *st, struct checkpoint *ret, struct err *err);
 /* Cuts everything behind the last checkpoint (or behind the state's beginning), bucket file

@@ -1,4 +1,5 @@
 """garner shep buckets, as who looks after a crawl uses it."""
+import fcntl
 import json
 import struct
 
@@ -76,6 +77,15 @@ def test_beside_states_nothing_is_renumbered_by_accident(filled):
     assert "00000002-00000002" in filled.run("dump", filled.objects.parent / "objects.moves").out
 
 
+def test_beside_a_running_crawl_nothing_is_renumbered_at_all(filled):
+    (filled.objects.parent / "state").mkdir()
+    with open(filled.objects.parent / "lock", "w") as lock:
+        fcntl.lockf(lock, fcntl.LOCK_EX)
+        busy = filled.run("shep", "buckets", "shakedown", "--anyway")
+    assert busy.code == 5 and "lock" in busy.err
+    assert not list(filled.objects.parent.glob("objects.*"))
+
+
 def test_damage_is_named_and_fixed(filled):
     with open(filled.objects, "r+b") as f:
         f.seek(128 + 30)
@@ -129,6 +139,11 @@ def test_a_missing_file_is_named(garner):
         done = g.run("shep", "buckets", what, input="")
         assert done.code == 2 and "shepherd/objects: there is no bucket file" in done.err
     assert not (g.data / "shepherd").exists()
+    named = g.data.parent / "nowhere"
+    for what in ("fix", "shakedown"):
+        assert g.run("shep", "buckets", what, "-o", named).code == 2
+    assert g.run("shep", "buckets", "delete", "-o", named, "1").code == 2
+    assert not named.exists()
 
 
 def test_dictionaries_are_trained_and_used(garner):

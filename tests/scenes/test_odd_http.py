@@ -9,6 +9,7 @@ import sys
 import pytest
 
 import replay
+from garner import peak_of
 
 IDLE_S = 1.0
 MEMORY_MB = {"": 120, "asan": 700}  # peak of a process that has all cases under way at once
@@ -45,13 +46,10 @@ def settings(server, **more):
 def fetch(g, urls, *options):
     """Results by URL, and the peak of the process's memory in MiB."""
     (g.dir / "list").write_text("".join(u + "\n" for u in urls))
-    child = subprocess.Popen(g.command("fetch", "--json", "--from", "list", *options), env=g.env,
-                             cwd=g.dir, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
-    out = child.stdout.read()
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    assert child.returncode in (0, 3, 6), child.returncode
-    return {r["url"]: r for r in map(json.loads, out.splitlines())}, usage.ru_maxrss / 1024
+    code, out, kib = peak_of(g.command("fetch", "--json", "--from", "list", *options),
+                             g.dir / "peak", env=g.env, cwd=g.dir, stdout=subprocess.PIPE)
+    assert code in (0, 3, 6), code
+    return {r["url"]: r for r in map(json.loads, out.splitlines())}, kib / 1024
 
 
 def wrong_fields(case, got, server):

@@ -1,6 +1,5 @@
 """garner url: JSON, batches, equivalences, and agreement with another implementation of the standard."""
 import json
-import os
 import random
 import re
 import shutil
@@ -10,7 +9,7 @@ import unicodedata
 
 import pytest
 
-from garner import BUILD, clean_environment
+from garner import BUILD, clean_environment, peak_of
 
 GARNER = BUILD / "garner"
 NODE = """
@@ -113,11 +112,10 @@ def test_each_line_is_answered_before_the_next_is_asked():
 def test_answers_go_out_before_they_are_many(garner):
     g = garner()
     (g.dir / "lines").write_text("x\n" * 20000)
-    p = subprocess.Popen([GARNER, "url", "--batch", "--base", "http://a/" + "b" * 8000 + "/", str(g.dir / "lines")],
-                         stdout=subprocess.DEVNULL, env=clean_environment())
-    _, code, used = os.wait4(p.pid, 0)
-    p.returncode = code
-    assert code == 0 and used.ru_maxrss < 150 << 10  # KiB; the answers are 300 MB
+    code, _, kib = peak_of([GARNER, "url", "--batch", "--base", "http://a/" + "b" * 8000 + "/",
+                            g.dir / "lines"], g.dir / "peak", stdout=subprocess.DEVNULL,
+                           env=clean_environment())
+    assert code == 0 and kib < 150 << 10  # the answers are 300 MB
 
 
 def test_a_batch_ends_quietly_when_nobody_reads_its_answers():

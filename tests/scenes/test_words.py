@@ -107,6 +107,13 @@ def test_answers_for_people_have_titles_and_an_exit_code(garner):
     assert ask(g).code == 2 and g.run("index", "words", "query", "nothing-here", "x").code == 2
 
 
+def test_what_is_shown_stays_on_its_line_and_gives_a_terminal_no_orders(garner):
+    g = build(garner, json.dumps({"id": "a", "title": "one\ntwo \x1b[31m red \u009b1m é"}) + "\n")
+    done = ask(g, "two")
+    assert done.out.splitlines()[0].endswith("a  one two  [31m red  1m é")
+    assert len(done.out.splitlines()) == 2
+
+
 def test_dump_and_check_look_at_all_of_it(garner):
     g = build(garner, TSV)
     lines = g.run("index", "words", "dump", "i").out.splitlines()

@@ -3,15 +3,19 @@
 #include "../scratch.h"
 #include "../unit.h"
 #include "base/clock.h"
+#include "base/file.h"
+#include "base/tree.h"
 #include "broker/search.h"
 #include "index/docstore.h"
+
+#include <fcntl.h>
 
 static char data[4096];
 static struct source_list *list;
 static struct collector *collector;
 static struct collector_feed feed;
 static struct err err;
-static struct arena arena = ARENA_INIT(64 << 20);
+static struct arena arena = ARENA_INIT(256 << 20);
 
 static void begin(void)
 {
@@ -78,8 +82,7 @@ static uint64_t found(const char *words, const char *site, struct str *ret_first
 	return a.total;
 }
 
-/* Documents in the store that are not deleted. */
-static uint64_t kept(void)
+static struct docstore_stats store_stats(void)
 {
 	struct docstore *ds;
 	struct docstore_stats stats;
@@ -88,6 +91,13 @@ static uint64_t kept(void)
 	assert_int_equal(docstore_open_read(&ds, folder, &err), 0);
 	assert_int_equal(docstore_stats(ds, &stats, &err), 0);
 	docstore_close(&ds);
+	return stats;
+}
+
+/* Documents in the store that are not deleted. */
+static uint64_t kept(void)
+{
+	struct docstore_stats stats = store_stats();
 	return stats.docs - stats.deleted_docs;
 }
 
@@ -201,6 +211,52 @@ static void objects_that_cannot_be_taken_are_left_out(void **state)
 	assert_int_equal(found("apple", "", NULL), 1);
 }
 
+static void an_update_that_cannot_be_taken_leaves_nothing_old(void **state)
+{
+	struct soif obj = {.type = STR("FILE"), .url = STR("http://a/1")};
+	(void)state;
+	tell(SOURCE_UPDATE, "http://a/1", "One", "apple");
+	collect();
+	soif_add(&obj, &arena, STR("a{b"), STR("pear"));
+	source_list_add(list, &(struct source_change){SOURCE_UPDATE, STR("test"), obj});
+	collect();
+	assert_int_equal(found("apple OR pear", "", NULL), 0);
+	assert_int_equal(kept(), 0);
+}
+
+static void change_a_byte_of_the_documents(void)
+{
+	CLEANUP(file_drop) struct file f = FILE_INIT;
+	struct dir dir;
+	const char *name;
+	char folder[4200], path[4500];
+	snprintf(folder, sizeof folder, "%s/broker/docs", data);
+	assert_int_equal(dir_init(&dir, folder, &err), 0);
+	while (dir_next(&dir, &name) == 0)
+		if (str_ends(str_of(name), STR(".docs")))
+			snprintf(path, sizeof path, "%s/%s", folder, name);
+	dir_done(&dir);
+	assert_int_equal(file_open(&f, path, O_RDWR, 0, &err), 0);
+	uint64_t size;
+	assert_int_equal(file_size(&f, &size, &err), 0);
+	assert_int_equal(file_write(&f, "\xff", 1, size - 3, &err), 0);
+}
+
+static void damage_of_a_document_holds_up_nobody(void **state)
+{
+	(void)state;
+	tell(SOURCE_UPDATE, "http://a/1", "One", "apple");
+	collect();
+	collector_close(&collector);
+	change_a_byte_of_the_documents();
+	begin();
+	tell(SOURCE_UPDATE, "http://a/1", "One", "plum");
+	tell(SOURCE_UPDATE, "http://a/2", "Two", "plum");
+	collect();
+	again();
+	assert_int_equal(found("plum", "", NULL), 2);
+}
+
 static void a_lost_place_begins_again_and_drops_what_is_not_told(void **state)
 {
 	(void)state;
@@ -218,6 +274,22 @@ static void a_lost_place_begins_again_and_drops_what_is_not_told(void **state)
 	assert_int_equal(found("apple", "", NULL), 0);
 	assert_int_equal(found("pear", "", NULL), 1);
 	assert_int_equal(kept(), 1);
+}
+
+static void an_index_that_was_removed_is_built_again(void **state)
+{
+	char folder[4200];
+	(void)state;
+	tell(SOURCE_UPDATE, "http://a/1", "One", "apple");
+	tell(SOURCE_UPDATE, "http://a/2", "Two", "apple");
+	collect();
+	collector_close(&collector);
+	snprintf(folder, sizeof folder, "%s/broker/words", data);
+	assert_int_equal(tree_remove(folder, &err), 0);
+	begin();
+	collect();
+	assert_int_equal(found("apple", "", NULL), 2);
+	assert_int_equal(kept(), 2);
 }
 
 static void a_lost_place_also_drops_all_when_nothing_is_told(void **state)
@@ -277,6 +349,88 @@ static void a_place_that_is_lost_while_it_is_followed_begins_again(void **state)
 	assert_int_equal(kept(), 2);
 }
 
+/* A document with much text that nobody looks for. */
+static void tell_large(const char *url, const char *title)
+{
+	static char much[3 << 20];
+	struct soif obj = {.type = STR("FILE"), .url = str_of(url)};
+	memset(much, 'x', sizeof much);
+	soif_add(&obj, &arena, STR("Title"), str_of(title));
+	soif_add(&obj, &arena, STR("X-Much"), (struct str){much, sizeof much});
+	source_list_add(list, &(struct source_change){SOURCE_UPDATE, STR("test"), obj});
+}
+
+/* A title is read from the document store, by the address that the index has. */
+static void assert_all_read(size_t n)
+{
+	struct search *s;
+	struct search_answer a;
+	struct search_ask ask = {.words = STR("*"), .limit = 100, .exact_total = true};
+	assert_int_equal(search_open(&s, data, &err), 0);
+	assert_int_equal(search_run(s, &ask, &arena, &a, &err), 0);
+	assert_int_equal(a.total, n);
+	assert_int_equal(a.n, n);
+	for (size_t i = 0; i < a.n; i++) {
+		struct soif doc;
+		assert_int_equal(search_document(s, a.row[i].url, &arena, &doc, &err), 0);
+		assert_str(soif_get(&doc, STR("Title")), "new");
+	}
+	search_close(&s);
+}
+
+static void replace_much(void)
+{
+	char url[64];
+	for (const char *title = "old"; title; title = *title == 'o' ? "new" : NULL) {
+		for (int i = 0; i < 8; i++) {
+			snprintf(url, sizeof url, "http://a/%d", i);
+			tell_large(url, title);
+		}
+		collect();
+	}
+}
+
+static void much_that_is_deleted_gives_its_space_back_in_idle_times(void **state)
+{
+	(void)state;
+	tell(SOURCE_UPDATE, "http://a/x", "One", "apple");
+	tell(SOURCE_UPDATE, "http://a/x", "new", "apple");
+	collect();
+	assert_int_equal(collector_due_us(collector), INT64_MAX); /* too little */
+	replace_much();
+	uint64_t before = store_stats().text_bytes;
+	int64_t due_us = collector_due_us(collector) - clock_mono_us();
+	assert_in_range(due_us, 1, 60 * US_PER_S);
+	assert_int_equal(collector_compact(collector, 25, &err), 0);
+	struct docstore_stats stats = store_stats();
+	assert_true(stats.text_bytes < before * 2 / 3);
+	assert_int_equal(stats.docs, 9);
+	assert_int_equal(stats.deleted_docs, 0);
+	assert_int_equal(stats.moved_docs, 9);
+	assert_all_read(9);
+	assert_true(collector_due_us(collector) < INT64_MAX); /* to forget old addresses */
+	assert_int_equal(collector_compact(collector, 25, &err), 1);
+	assert_int_equal(store_stats().moved_docs, 0);
+	assert_int_equal(collector_due_us(collector), INT64_MAX);
+	assert_all_read(9);
+}
+
+static void a_restart_between_compaction_and_forgetting_loses_nothing(void **state)
+{
+	(void)state;
+	replace_much();
+	assert_int_equal(collector_compact(collector, 25, &err), 0);
+	again();
+	tell(SOURCE_DELETE, "http://a/1", NULL, NULL);
+	collect();
+	assert_int_equal(kept(), 7);
+	assert_all_read(7);
+	assert_int_equal(collector_compact(collector, 99, &err), 1);
+	assert_int_equal(store_stats().moved_docs, 0);
+	assert_all_read(7);
+	assert_int_equal(kept(), 7);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -289,9 +443,14 @@ int main(void)
 		TEST(after_a_restart_it_goes_on_where_it_was),
 		TEST(what_was_not_committed_comes_again),
 		TEST(objects_that_cannot_be_taken_are_left_out),
+		TEST(an_update_that_cannot_be_taken_leaves_nothing_old),
+		TEST(damage_of_a_document_holds_up_nobody),
 		TEST(a_lost_place_begins_again_and_drops_what_is_not_told),
+		TEST(an_index_that_was_removed_is_built_again),
 		TEST(a_lost_place_also_drops_all_when_nothing_is_told),
 		TEST(a_place_that_is_lost_while_it_is_followed_begins_again),
+		TEST(much_that_is_deleted_gives_its_space_back_in_idle_times),
+		TEST(a_restart_between_compaction_and_forgetting_loses_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,7 +33,7 @@ static struct made make(const char *folder)
 
 static void change_byte(const char *path, uint64_t at, uint8_t bits)
 {
-	char c;
+	char c = 0;
 	int fd = open(path, O_RDWR);
 	assert_true(fd >= 0 && pread(fd, &c, 1, (off_t)at) == 1);
 	c = (char)(c ^ bits);

@@ -51,6 +51,7 @@ static void settings(struct words_settings *ret)
 	ret->columns = 1;
 	snprintf(ret->column[0].name, sizeof ret->column[0].name, "size");
 	ret->column[0].type = WORDS_NUMBER;
+	ret->by_rank = throw(2);
 }
 
 struct world {
@@ -168,6 +169,43 @@ static void close_world(struct world *w)
 	words_close(&w->reader);
 	words_writer_close(&w->writer);
 	model_free(&w->model);
+}
+
+/* Merges what there is, tier by tier or all of it, and goes on from there. */
+static void merge_world(struct world *w, bool whole)
+{
+	struct err err;
+	int rc = 0;
+	if (whole)
+		rc = words_merge_all(w->writer, &err);
+	while (!whole && rc == 0)
+		rc = words_merge(w->writer, UINT64_MAX, &err);
+	if (rc < 0)
+		fail_msg("%s", err.msg);
+	if (words_refresh(&w->reader, &err) < 0)
+		fail_msg("%s", err.msg);
+	look(w);
+}
+
+/* Replaces and deletes some, without and with a merge between that and the commit. */
+static void change_world(struct world *w, unsigned docs)
+{
+	struct err err;
+	for (unsigned i = 0; i < docs / 4; i++)
+		add(w, (unsigned) throw(docs));
+	for (unsigned i = 0; i < docs / 8; i++) {
+		unsigned number = (unsigned) throw(docs);
+		drop(w, number);
+		if (throw(2))
+			add(w, number);
+	}
+	if (throw(2) && words_merge_all(w->writer, &err) < 0)
+		fail_msg("%s", err.msg);
+	if (words_commit(w->writer, &err) < 0)
+		fail_msg("%s", err.msg);
+	if (words_refresh(&w->reader, &err) < 0)
+		fail_msg("%s", err.msg);
+	look(w);
 }
 
 static void some_operand(struct buf *b)
@@ -313,6 +351,9 @@ static void ask_many(struct world *w, unsigned queries, void (*make)(struct buf 
 	struct answer *answers = mem_array(w->model.docs + 1, sizeof *answers);
 	struct buf text = BUF_INIT(1 << 16);
 	size_t found = 0;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	queries /= 4; /* each takes ten times as long */
+#endif
 	for (unsigned i = 0; i < queries; i++) {
 		buf_clear(&text);
 		make(&text);
@@ -356,6 +397,27 @@ static void few_documents_any_query(void **state)
 		open_world(&w, name, 60 + 60 * round, 1 + round);
 		ask_many(&w, 2000, any_query);
 		ask_many(&w, 1000, plain_query);
+		close_world(&w);
+	}
+}
+
+static void changes_and_merges_any_query(void **state)
+{
+	(void)state;
+	seed = 16180339;
+	for (unsigned round = 0; round < 4; round++) {
+		struct world w = {.ranks = round % 2, .longest = 20};
+		char name[16];
+		snprintf(name, sizeof name, "merged%u", round);
+		open_world(&w, name, 400, 12);
+		for (unsigned turn = 0; turn < 6; turn++) {
+			if (turn % 2)
+				merge_world(&w, turn == 3);
+			else
+				change_world(&w, 400);
+			ask_many(&w, 150, any_query);
+			ask_many(&w, 150, plain_query);
+		}
 		close_world(&w);
 	}
 }
@@ -454,6 +516,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(few_documents_any_query),
+		cmocka_unit_test(changes_and_merges_any_query),
 		cmocka_unit_test(many_documents_plain_queries),
 		cmocka_unit_test(real_text),
 	};

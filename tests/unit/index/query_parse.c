@@ -110,6 +110,12 @@ static void attributes_hold_for_what_follows_them(void **state)
 	reads("title : (a url : b)", "(title : \"a\" AND url : \"b\")");
 	reads("full-text : and", "full-text : \"and\"");
 	reads("title : not", "title : \"not\"");
+	reads("title : not a b", "(NOT title : \"a\" AND \"b\")");
+	reads("title : -a", "NOT title : \"a\"");
+	reads("title:-(a or b) c", "(NOT (title : \"a\" OR title : \"b\") AND \"c\")");
+	reads("title : not and b", "(title : \"not\" AND \"b\")");
+	reads("not title : not a", "title : \"a\"");
+	reads("size : -5", "size : \"5\"");      /* a number below 0 where size is one */
 	reads("a OR:b", "(\"a\" AND \"OR b\")"); /* no attribute has the name of an operator */
 	reads("a or : b", "(\"a\" OR \"b\")");
 }

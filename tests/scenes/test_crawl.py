@@ -1,0 +1,244 @@
+"""Sites as they are: pages that change, vanish, come back, lead in circles; servers that are down or
+never answer. What the crawl makes of them, and what is found then."""
+import os
+import socket
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from garner import left_running, wait_for
+
+
+class Web:
+    """A site whose pages a scene changes as it likes: path -> text, or (status, headers, text)."""
+
+    def __init__(self, port=0, **pages):
+        self.pages, self.asked = {}, []
+        web = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self):
+                web.asked.append(self.path)
+                page = web.pages.get(self.path, (404, {}, "gone"))
+                status, headers, text = page if isinstance(page, tuple) else (200, {}, page)
+                body = text.encode()
+                self.send_response(status)
+                for name, value in {"Content-Type": "text/html", **headers}.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        self.server.daemon_threads = True
+        self.host = f"127.0.0.1:{self.server.server_port}"
+        self.url = f"http://{self.host}"
+        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
+
+    def stop(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+    def count(self, path):
+        return self.asked.count(path)
+
+
+@pytest.fixture
+def web():
+    made = []
+
+    def make(port=0):
+        made.append(Web(port))
+        return made[-1]
+    yield make
+    for w in made:
+        w.stop()
+
+
+class Crawl:
+    """Everything hurried: cycles of a second, pages are looked at again after two."""
+
+    def __init__(self, garner, hosts, **shepherd):
+        settings = {"cycle": "1s", "refresh": "2s", "retry": "1s", "retries": "2",
+                    "forget": "3s", **shepherd}
+        self.g = garner(config="[up]\nroles = shepherd broker\nrestart_max = 200ms\n"
+                               "[robot]\nnetworks = 127.0.0.1\ndelay = 10ms\n[shepherd]\n"
+                               f"no_delay = {' '.join(hosts)}\n" +
+                               "".join(f"{k} = {v}\n" for k, v in settings.items()))
+        self.up = self.g.start("up").wait_ready(20)
+
+    def add(self, *urls):
+        assert self.g.run("add", *urls).code == 0
+
+    def found(self, words):
+        return set(self.g.run("search", "--urls", words).out.split())
+
+    def wait_found(self, words, *urls, timeout=20):
+        wait_for(f"{words} in {urls}", lambda: self.found(words) == set(urls), timeout)
+
+    def why(self, url):
+        return self.g.run("why", "--json", url).json()
+
+
+def test_a_redirect_in_a_circle_is_not_followed_for_ever(garner, web):
+    w = web()
+    w.pages["/a"] = (302, {"Location": "/b"}, "")
+    w.pages["/b"] = (302, {"Location": "/a"}, "")
+    c = Crawl(garner, [w.host], refresh="1h", forget="1h")
+    c.add(f"{w.url}/a")
+    wait_for("both", lambda: w.count("/a") and w.count("/b"), 20)
+    time.sleep(4)
+    assert w.count("/a") <= 2 and w.count("/b") <= 2
+    c.add(f"{w.url}/a")  # by hand it is asked again
+    before = w.count("/a")
+    wait_for("once more", lambda: w.count("/a") > before, 20)
+
+
+def test_a_first_page_that_leads_to_another_site_brings_that_site(garner, web):
+    old, new = web(), web()
+    old.pages["/"] = (301, {"Location": f"{new.url}/start"}, "")
+    new.pages["/start"] = '<title>s</title>start <a href="/more">m</a>'
+    new.pages["/more"] = "<title>m</title>elsewhere"
+    c = Crawl(garner, [old.host, new.host])
+    c.add(f"{old.url}/")
+    c.wait_found("elsewhere", f"{new.url}/more")
+    assert "leads to" in c.why(f"{old.url}/")["reason"]
+
+
+def test_a_page_that_was_gone_is_found_when_it_is_back(garner, web):
+    w = web()
+    w.pages["/"] = '<title>t</title>first <a href="/b">b</a>'
+    w.pages["/b"] = "<title>b</title>banana"
+    c = Crawl(garner, [w.host])
+    c.add(f"{w.url}/")
+    c.wait_found("banana", f"{w.url}/b")
+    page = w.pages.pop("/b")
+    c.wait_found("banana")
+    assert c.why(f"{w.url}/b")["status"] == 404
+    w.pages["/b"] = page
+    c.wait_found("banana", f"{w.url}/b")
+
+
+def test_noindex_that_comes_with_the_header_of_an_unchanged_page(garner, web):
+    w = web()
+    w.pages["/"] = "<title>t</title>secret"
+    w.pages["/tagged"] = (200, {"ETag": '"1"'}, "<title>t</title>tagged")
+    c = Crawl(garner, [w.host])
+    c.add(f"{w.url}/", f"{w.url}/tagged")
+    c.wait_found("secret", f"{w.url}/")
+    c.wait_found("tagged", f"{w.url}/tagged")
+    w.pages["/"] = (200, {"X-Robots-Tag": "noindex"}, "<title>t</title>secret")
+    w.pages["/tagged"] = (304, {"X-Robots-Tag": "noindex", "ETag": '"1"'}, "")
+    c.wait_found("secret OR tagged")
+    assert "not to be indexed" in c.why(f"{w.url}/")["reason"]
+    w.pages["/"] = "<title>t</title>secret"
+    c.wait_found("secret", f"{w.url}/")
+
+
+def test_a_host_that_is_down_for_a_while_keeps_its_pages(garner, web):
+    w = web()
+    w.pages["/"] = "<title>t</title>durable"
+    c = Crawl(garner, [w.host], retries="255")
+    c.add(f"{w.url}/")
+    c.wait_found("durable", f"{w.url}/")
+    port = w.server.server_port
+    w.stop()
+    wait_for("a failure", lambda: c.why(f"{w.url}/")["status"] >= 1000, 20)
+    time.sleep(3)
+    assert c.found("durable") == {f"{w.url}/"}
+    again = web(port)
+    again.pages["/"] = "<title>t</title>changed"
+    c.wait_found("changed", f"{w.url}/", timeout=40)
+
+
+def test_status_tells_what_came_of_it(garner, web):
+    w = web()
+    w.pages["/"] = '<title>t</title>word <a href="/gone">g</a> <a href="/no">n</a>'
+    w.pages["/robots.txt"] = (200, {"Content-Type": "text/plain"}, "User-agent: *\nDisallow: /no\n")
+    c = Crawl(garner, [w.host], refresh="1h", forget="1h")
+    c.add(f"{w.url}/")
+    wait_for("both", lambda: "not gathered: robots" in c.g.run("status").out and
+             "not gathered: permanent" in c.g.run("status").out, 20)
+
+    def lines():
+        return [line.split(None, 1) for line in c.g.run("status").out.splitlines()]
+    for line in (["1", "documents indexed"], ["3", "URLs known"], ["0", "pages waiting"]):
+        wait_for(line, lambda: line in lines(), 20)
+    lines = lines()
+    assert any(line and line[-1].startswith("ago") and "last commit" in line[-1] for line in lines)
+    assert any(line[-1:] == ["pages a second, since it runs"] for line in lines)
+
+
+def test_it_ends_in_time_while_a_server_never_answers(garner):
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        host = f"127.0.0.1:{s.getsockname()[1]}"
+        c = Crawl(garner, [host], cycle="1h")
+        c.add(f"http://{host}/")
+        s.settimeout(20)
+        held, _ = s.accept()
+        start = time.monotonic()
+        assert c.up.stop(15) == 0
+        assert time.monotonic() - start < 9
+        held.close()
+    assert not c.up.lines("(?i)did not end|killed")
+
+
+def test_many_add_at_once_and_garbage_is_refused(garner, web):
+    w = web()
+    for i in range(12):
+        w.pages[f"/{i}"] = f"<title>t</title>number{i}"
+    c = Crawl(garner, [w.host])
+    adds = [c.g.start("add", f"{w.url}/{i}") for i in range(12)]
+    assert [p.wait() for p in adds] == [0] * 12
+    for bad in ("", "x", "ftp://a/b", "http://", "http://a b/", "javascript:1", "http://[::1", "\udcff"):
+        assert c.g.run("add", bad).code == 2, bad
+    nothing = c.g.run("add")
+    assert nothing.code == 1 and "no URL" in nothing.err
+    requests = c.g.data / "shepherd" / "requests"
+    (requests / "1.add").write_bytes(os.urandom(5000) + b"\nhttp://\xff\xfe/\n" + b"x" * 200000)
+    (requests / "2.add").mkdir()
+    for i in range(12):
+        c.wait_found(f"number{i}", f"{w.url}/{i}")
+    c.add(f"{w.url}/0")
+    wait_for("it goes on", lambda: w.count("/0") > 1, 20)
+    assert not c.up.lines("level=error|ERROR")
+
+
+@pytest.mark.parametrize("files", ["broker/docs", "broker/words", "broker/batch", "shepherd/objects", "journal"])
+def test_a_full_disk_is_waited_for_without_haste(garner, web, files):
+    w = web()
+    w.pages["/"] = "<title>t</title>words"
+    c = Crawl(garner, [w.host], refresh="1s")
+    c.add(f"{w.url}/")
+    c.wait_found("words", f"{w.url}/")
+    assert c.up.stop() == 0
+    w.pages["/"] = "<title>t</title>other"
+    up = c.g.start("up", env={"GARNER_FAULTS": f"file.write/{files}=enospc@1+"}).wait_ready(20)
+    up.wait_line("No space left", timeout=20)
+    asked, lines, before = len(w.asked), len(up.lines()), cpu_s(c.g)
+    time.sleep(4)
+    assert cpu_s(c.g) - before < 2.5
+    assert len(up.lines()) - lines < 100
+    assert len(w.asked) - asked < 100
+    assert up.stop() == 0
+    c.g.start("up").wait_ready(20)
+    c.wait_found("other", f"{w.url}/")
+
+
+def cpu_s(g):
+    """Of all that the scene has started, and what that has waited for."""
+    ticks = 0
+    for pid in left_running(g.dir):
+        try:
+            with open(f"/proc/{pid}/stat", encoding="latin-1") as f:
+                ticks += sum(map(int, f.read().rpartition(")")[2].split()[11:15]))
+        except OSError:
+            pass
+    return ticks / os.sysconf("SC_CLK_TCK")

@@ -102,7 +102,7 @@ size_t pack_block(const uint32_t v[PACK_N], uint8_t ret[PACK_MOST])
 	ret[0] = (uint8_t)(plan.bits | (plan.patch_bytes - 1) << 6);
 	ret[1] = (uint8_t)plan.patches;
 	pack_rows(v, plan.bits, ret + PACK_HEAD);
-	uint8_t *index = ret + PACK_HEAD + 16 * plan.bits, *patch = index + plan.patches;
+	uint8_t *index = ret + PACK_HEAD + 16 * (size_t)plan.bits, *patch = index + plan.patches;
 	for (unsigned i = 0; plan.patches && i < PACK_N; i++) {
 		if (bits_of(v[i]) <= plan.bits)
 			continue;

@@ -34,7 +34,7 @@ static inline bool pack_head(const uint8_t *p, const uint8_t *end, struct pack_h
 		size_t n = 16 * (size_t)h.bits + h.patches * (1 + (size_t)h.patch_bytes);
 		if (h.bits > PACK_BITS || h.patches >= PACK_N || (size_t)(end - h.rows) < n)
 			return false;
-		h.index = h.rows + 16 * h.bits;
+		h.index = h.rows + 16 * (size_t)h.bits;
 		h.patch = h.index + h.patches;
 		h.behind = h.rows + n;
 	}

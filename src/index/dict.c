@@ -90,7 +90,8 @@ static bool plausible(const struct segment *s, const struct segment_term *t)
 
 static int bad_block(const struct segment *s, uint32_t block, struct err *err)
 {
-	return segment_damaged(s, err, "block %" PRIu32 " of the dictionary is wrong", block);
+	(void)segment_damaged(s, err, "block %" PRIu32 " of the dictionary is wrong", block);
+	return -1;
 }
 
 /* Goes to the first entry of a block. */

@@ -195,7 +195,7 @@ static int remove_counted(const char *path, uint64_t *bytes, struct err *err)
 static int sweep_name(struct docstore *ds, const char *name, uint64_t *bytes, struct err *err)
 {
 	char path[PATH_MAX];
-	uint32_t number;
+	uint32_t number = 0;
 	uint64_t not_counted = 0;
 	path_of(ds, name, path);
 	if (parse_name(name, ".docs", &number))

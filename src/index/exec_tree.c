@@ -59,7 +59,8 @@ static uint64_t size_of(const struct exec *e, const struct exec_tree *t)
 			n += size_of(e, t->kid[i]);
 		return MIN(n, e->docs);
 	default:
-		return e->docs + (uint64_t)(t->op == QUERY_COMPARE) + 2 * (t->op == QUERY_NOT);
+		return e->docs + (uint64_t)(t->op == QUERY_COMPARE) +
+		       2 * (uint64_t)(t->op == QUERY_NOT);
 	}
 }
 

@@ -86,7 +86,7 @@ static int find_stream(struct postings *p, uint32_t block, struct err *err)
 	}
 	uint64_t from = p->pos_where[block], to = p->occ_n;
 	if (block + 1 < p->blocks)
-		to = MIN(to, (uint64_t)p->pos_where[block + 1] + 2 * PACK_MOST);
+		to = MIN(to, (uint64_t)p->pos_where[block + 1] + UINT64_C(2) * PACK_MOST);
 	if (from > to)
 		return postings_damaged(p, block, err);
 	if (segment_bytes(p->segment, PART_TERMS, p->occ_at + from, to - from, &c->stream, err) < 0)

@@ -15,7 +15,7 @@ int postings_damaged(const struct postings *p, uint32_t block, struct err *err)
 
 static void loose_bound(struct postings *p, uint8_t tf)
 {
-	for (unsigned i = 0; i < SEGMENT_BOUNDS; i++) {
+	for (size_t i = 0; i < SEGMENT_BOUNDS; i++) {
 		p->one_bound[0][2 * i] = tf;
 		p->one_bound[0][2 * i + 1] = 0;
 	}

@@ -325,9 +325,9 @@ static bool operand_follows(const struct parser *p)
 static int negated(struct parser *p, struct query_node **ret)
 {
 	bool taken_away = false;
-	size_t at = p->at, last = at;
+	size_t at = p->at;
 	for (;;) {
-		last = p->at;
+		size_t last = p->at;
 		bool minus = takes_minus(p);
 		if (!minus && !takes(p, "not"))
 			break;
@@ -418,7 +418,7 @@ static int any(struct parser *p, struct query_node **ret)
 {
 	struct parts parts = {.op = QUERY_OR};
 	skip_blanks(p);
-	size_t start = p->at, operator_at = start;
+	size_t start = p->at;
 	bool more = operand_follows(p);
 	if (!more && at_keyword(p))
 		return missing(p, start, "before");
@@ -427,7 +427,7 @@ static int any(struct parser *p, struct query_node **ret)
 		if (all(p, &kid) < 0)
 			return -1;
 		part_add(p, &parts, kid);
-		operator_at = p->at;
+		size_t operator_at = p->at;
 		more = takes(p, "or");
 		if (more && !operand_follows(p))
 			return missing(p, operator_at, "behind");

@@ -25,11 +25,13 @@ int segment_bytes(struct segment *s, enum segment_part part, uint64_t from, uint
 {
 	struct str bytes;
 	const struct segment_part_place *place = &s->foot.part[part];
-	if (from > place->n || n > place->n - from)
-		return segment_damaged(s, err,
-				       "%" PRIu64 " bytes at %" PRIu64 " of part %d, which has "
-				       "%" PRIu64,
-				       n, from, part, place->n);
+	if (from > place->n || n > place->n - from) {
+		(void)segment_damaged(s, err,
+				      "%" PRIu64 " bytes at %" PRIu64 " of part %d, which has "
+				      "%" PRIu64,
+				      n, from, part, place->n);
+		return -1;
+	}
 	if (page_get(s->file, place->at + from, (size_t)n, &bytes, err) < 0)
 		return -1;
 	*ret = (const uint8_t *)bytes.p;
@@ -257,10 +259,12 @@ static int group_of(struct segment *s, enum segment_part part, enum segment_part
 	size_t n = s->foot.part[where].n / 8;
 	uint64_t from = load_u64(p, group);
 	uint64_t to = group + 1 < n ? load_u64(p, (size_t)group + 1) : s->foot.part[part].n;
-	if (from > to || segment_bytes(s, part, from, to - from, &bytes, err) < 0)
-		return from > to ? segment_damaged(s, err, "group %" PRIu32 " of part %d is wrong",
-						   group, part)
-				 : -1;
+	if (from > to) {
+		(void)segment_damaged(s, err, "group %" PRIu32 " of part %d is wrong", group, part);
+		return -1;
+	}
+	if (segment_bytes(s, part, from, to - from, &bytes, err) < 0)
+		return -1;
 	*ret = reader_of((struct str){(const char *)bytes, (size_t)(to - from)});
 	return 0;
 }
@@ -306,7 +310,7 @@ int segment_key(struct segment *s, uint32_t doc, struct arena *arena, struct str
 		struct err *err)
 {
 	char text[WORDS_KEY_MOST];
-	size_t n;
+	size_t n = 0;
 	if (key_text(s, doc, text, &n, err) < 0)
 		return -1;
 	*ret = arena_str(arena, (struct str){text, n});
@@ -332,7 +336,7 @@ int segment_find(struct segment *s, struct str key, uint32_t *ret, struct err *e
 {
 	const uint8_t *hashes, *docs;
 	char text[WORDS_KEY_MOST];
-	size_t n;
+	size_t n = 0;
 	uint32_t hash = crc32c(0, key.p, key.n);
 	if (segment_part(s, PART_HASHES, &hashes, err) < 0 ||
 	    segment_part(s, PART_HASH_DOCS, &docs, err) < 0)

@@ -112,12 +112,13 @@ static int put_doc(struct merge *m, const struct place *p, struct ranges *r, str
 	struct segment *s = side->source->segment;
 	struct segment_ranges it;
 	struct segment_range range;
-	struct segment_doc doc = {0};
+	struct str key;
 	int64_t number[SEGMENT_COLUMNS_MOST];
 	struct arena_mark mark = arena_mark(&m->arena);
-	if (segment_key(s, p->doc, &m->arena, &doc.key, err) < 0 ||
+	if (segment_key(s, p->doc, &m->arena, &key, err) < 0 ||
 	    segment_ranges(s, p->doc, &it, err) < 0)
 		return -1;
+	struct segment_doc doc = {.key = key};
 	int rc;
 	while ((rc = segment_ranges_next(&it, &range, err)) == 0) {
 		if (doc.ranges == r->room) {
@@ -130,6 +131,7 @@ static int put_doc(struct merge *m, const struct place *p, struct ranges *r, str
 	}
 	if (rc < 0)
 		return -1;
+	ENSURE(m->spec->settings->columns <= WORDS_COLUMNS_MOST);
 	for (uint32_t i = 0; i < SEGMENT_COLUMN + m->spec->settings->columns; i++)
 		number[i] = segment_number(&side->column[i], p->doc);
 	if (m->spec->moved) {
@@ -246,7 +248,7 @@ static int one_posting(struct merge *m, struct list_writer *l, struct side *side
 		return -1;
 	if (m->spec->by_rank)
 		make_room(m, n);
-	for (uint32_t k = 0; k < n; k++) {
+	for (size_t k = 0; k < n; k++) {
 		uint32_t gap = k ? position[k] - position[k - 1] : position[0];
 		if (form && new_form(side, form[k], &number, err) < 0)
 			return -1;
@@ -298,7 +300,7 @@ static void put_waiting(struct merge *m, struct list_writer *l)
 		qsort(m->waiting, m->waits, sizeof *m->waiting, by_doc);
 	for (size_t i = 0; i < m->waits; i++) {
 		const struct waiting *w = &m->waiting[i];
-		for (uint32_t k = 0; k < w->count; k++)
+		for (size_t k = 0; k < w->count; k++)
 			list_occurrence(l, m->occ[w->at + 2 * k], m->occ[w->at + 2 * k + 1]);
 		list_posting(l, w->doc, w->tf, l->positions ? w->count : w->tf, m->lengths[w->doc]);
 	}

@@ -167,41 +167,56 @@ static int answer_folder(struct http_request *req, struct http_answer *a, const 
 	return 0;
 }
 
+static int answer_missing(struct http_request *req, struct http_answer *a)
+{
+	http_answer_error(req, a, 404, "nothing is called so here");
+	return 0;
+}
+
+static int answer_slash(struct http_request *req, struct http_answer *a)
+{
+	http_answer_error(req, a, 301, "a folder ends in a slash");
+	http_answer_header(req, a, "Location",
+			   str_of(arena_printf(&req->arena, STR_FMT "/", STR_ARG(req->path))));
+	return 0;
+}
+
+/* Its index.html, or what is in it. */
+static int answer_index(struct http_request *req, struct http_answer *a, const struct file *folder,
+			const char *path, struct err *err)
+{
+	struct file index = FILE_INIT;
+	struct stat st;
+	int rc = open_below(req->ctx, arena_printf(&req->arena, "%sindex.html", path), &index, &st,
+			    err);
+	if (rc == 0 && S_ISREG(st.st_mode))
+		rc = answer_file(req, a, &index, err);
+	else if (rc >= 0)
+		rc = answer_folder(req, a, folder, path, err);
+	file_drop(&index);
+	return rc;
+}
+
 static int serve(struct http_request *req, struct http_answer *a, struct err *err)
 {
-	const struct docs *d = req->ctx;
-	CLEANUP(file_drop) struct file found = FILE_INIT;
-	struct file index = FILE_INIT;
+	struct file found = FILE_INIT;
 	struct stat st;
 	struct str decoded;
 	if (http_decode(req->path, false, &req->arena, &decoded, err) < 0)
 		return -1;
 	const char *path = arena_text(&req->arena, str_from(decoded, 1));
 	bool slash = str_ends(decoded, STR("/"));
-	int rc = open_below(d, path, &found, &st, err);
+	int rc = open_below(req->ctx, path, &found, &st, err);
 	if (rc < 0)
 		return -1;
-	if (rc > 0 || (slash && !S_ISDIR(st.st_mode))) {
-		http_answer_error(req, a, 404, "nothing is called so here");
-		return 0;
-	}
-	if (!S_ISDIR(st.st_mode))
-		return answer_file(req, a, &found, err);
-	if (!slash) {
-		http_answer_error(req, a, 301, "a folder ends in a slash");
-		http_answer_header(
-			req, a, "Location",
-			str_of(arena_printf(&req->arena, STR_FMT "/", STR_ARG(req->path))));
-		return 0;
-	}
-	rc = open_below(d, arena_printf(&req->arena, "%sindex.html", path), &index, &st, err);
-	if (rc == 0 && S_ISREG(st.st_mode)) {
-		rc = answer_file(req, a, &index, err);
-		file_drop(&index);
-		return rc;
-	}
-	file_drop(&index);
-	return rc < 0 ? -1 : answer_folder(req, a, &found, path, err);
+	if (rc > 0 || (slash && !S_ISDIR(st.st_mode)))
+		rc = answer_missing(req, a);
+	else if (!S_ISDIR(st.st_mode))
+		rc = answer_file(req, a, &found, err);
+	else
+		rc = slash ? answer_index(req, a, &found, path, err) : answer_slash(req, a);
+	file_drop(&found);
+	return rc;
 }
 
 static const struct http_route routes[] = {

@@ -233,10 +233,13 @@ int states_init(const char *folder, unsigned shift, int64_t now_us, struct err *
 	struct state_info *list = NULL;
 	struct arena arena = ARENA_INIT(16 << 20);
 	size_t n = 0;
-	if (in_folder(folder, "state", path, err) < 0 || dir_make(path, 0755, err) < 0 ||
-	    states_open(&s, folder, true, err) < 0)
+	if (in_folder(folder, "state", path, err) < 0 || dir_make(path, 0755, err) < 0)
 		return -1;
-	int rc = states_list(s, now_us, &arena, &list, &n, err);
+	int rc = states_open(&s, folder, true, err);
+	if (rc)
+		return rc < 0 ? rc
+			      : err_set(err, ERR_SYSTEM, "%s: it was made, and is not there", path);
+	rc = states_list(s, now_us, &arena, &list, &n, err);
 	if (rc == 0 && n)
 		rc = err_set(err, ERR_USAGE, "%s: there is a crawl already, with %zu states",
 			     folder, n);

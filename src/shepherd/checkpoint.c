@@ -15,6 +15,7 @@ enum {
 	SLOT = FORMAT_MAGIC + 8 + PAYLOAD,
 	SLOTS = 2,
 	APART = 4096, /* a write that is torn spoils one of them */
+	LAST_BYTES = SLOTS * APART,
 };
 #define LAST_MAGIC "GARNERLA"
 
@@ -52,7 +53,7 @@ static int read_payload(struct str payload, struct checkpoint *ret, struct err *
 /* Both slots are there from the beginning; later writes change no length. */
 static int make_last(struct checkpoint_notes *n, struct err *err)
 {
-	static const char zeroes[SLOTS * APART];
+	static const char zeroes[LAST_BYTES];
 	if (file_write(&n->last, zeroes, sizeof zeroes, 0, err) < 0 || file_sync(&n->last, err) < 0)
 		return -1;
 	return dir_sync_of(n->last.path, err);
@@ -68,7 +69,7 @@ int checkpoint_open(struct checkpoint_notes *n, const char *folder, struct err *
 	if (file_open(&n->last, path, O_RDWR | O_CREAT, 0644, err) < 0)
 		return -1;
 	int rc = file_size(&n->last, &size, err);
-	if (rc == 0 && size != SLOTS * APART)
+	if (rc == 0 && size != LAST_BYTES)
 		rc = make_last(n, err);
 	snprintf(path, sizeof path, "%s/checkpoints", folder);
 	if (rc == 0)
@@ -154,11 +155,11 @@ static int read_slot(struct str bytes, struct checkpoint *ret, struct err *err)
 
 static int read_last(const char *path, struct checkpoint *ret, struct err *err)
 {
-	struct buf b = BUF_INIT(SLOTS * APART);
+	struct buf b = BUF_INIT(LAST_BYTES);
 	unsigned bad = 0;
 	bool any = false;
 	int rc = file_slurp(path, &b, err);
-	if (rc == 0 && b.n < SLOTS * APART)
+	if (rc == 0 && b.n < LAST_BYTES)
 		rc = 1; /* it was being made, or cut: the log has it */
 	for (size_t i = 0; rc == 0 && i < SLOTS; i++) {
 		struct checkpoint c;

@@ -48,7 +48,7 @@ int gone_open(struct gone_writer **ret, const char *path, struct err *err)
 	if (record_open(&records, path, &gone_kind, 0644, NULL, err) < 0)
 		return -1;
 	struct gone_writer *w = mem_alloc(sizeof *w);
-	*w = (struct gone_writer){records, BUF_INIT(GATHERED * ENTRY)};
+	*w = (struct gone_writer){records, BUF_INIT((size_t)GATHERED * ENTRY)};
 	*ret = w;
 	return 0;
 }

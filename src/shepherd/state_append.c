@@ -385,5 +385,5 @@ int state_contrib_at(struct state *st, uint64_t place, struct contrib *ret, stru
 	if (rc == 1)
 		rc = err_set(err, ERR_DAMAGED, "%s/contrib: nothing at %" PRIu64, st->folder,
 			     place);
-	return rc < 0 ? rc : contrib_read(record.payload, ret, err);
+	return rc ? rc : contrib_read(record.payload, ret, err);
 }

@@ -29,7 +29,7 @@ struct cage_call {
 };
 enum {
 	CAGE_CALL_MAX = sizeof(struct cage_call) + CAGE_HEADER_MAX,
-	CAGE_CALLS_MAX = sizeof(struct cage_packet) + CAGE_SLOTS * CAGE_CALL_MAX,
+	CAGE_CALLS_MAX = sizeof(struct cage_packet) + (size_t)CAGE_SLOTS * CAGE_CALL_MAX,
 };
 
 /* The answer. What is a name in struct extract_result goes as text. */

@@ -405,7 +405,7 @@ void extract_html(const struct extract_job *job, struct charset_pieces *in, stru
 		.ret = ret,
 		.tokens = html_tokens_new(NULL),
 		.xml = str_starts(job->content_type, STR("application/xhtml+xml")),
-		.title = BUF_INIT(OUT_META_MAX * 4),
+		.title = BUF_INIT((size_t)OUT_META_MAX * 4),
 		.label = BUF_INIT(LABEL_MAX),
 		.spare_title = BUF_INIT(OUT_META_MAX),
 		.spare_description = BUF_INIT(DESCRIPTION_MAX),

@@ -44,7 +44,7 @@ struct robot_memory_sink robot_memory_sink(struct buf *buf, bool cut)
 /* The process and the sink: the same document may be on its way twice. */
 static char *part_name(const struct robot_file_sink *f)
 {
-	size_t n = strlen(f->path) + sizeof ".-.part" + 2 * 20;
+	size_t n = strlen(f->path) + sizeof ".-.part" + (size_t)2 * 20;
 	char *part = mem_alloc(n);
 	snprintf(part, n, "%s.%d-%zx.part", f->path, (int)getpid(), (size_t)(uintptr_t)f);
 	return part;

@@ -185,9 +185,11 @@ done >"$scratch/missing"
 [ ! -s "$scratch/missing" ] || { echo 'crawl: not found by their words:'; cat "$scratch/missing"; exit 1; }
 
 sleep 5
-for pid in $(tree "$up"); do
-	grep -h '^Pss:' "/proc/$pid/smaps_rollup"
-done | awk '{ kib += $2 } END { printf "figure crawl.idle_pss_mib %.1f MiB\n", kib / 1024 }' >>"$scratch/lines"
+processes | while read -r pid name rest; do
+	sed -n "s/^Pss: *\([0-9]*\).*/$name \1/p" "/proc/$pid/smaps_rollup"
+done | awk -v lines="$scratch/lines" '
+	{ kib += $2; printf "  %-10s %8.1f MiB of memory, idle\n", $1, $2 / 1024 }
+	END { printf "figure crawl.idle_pss_mib %.1f MiB\n", kib / 1024 >>lines }'
 stop
 rm -rf "$data"
 

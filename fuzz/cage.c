@@ -30,7 +30,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t i = 0; i < r.attrs.n; i++) {
 		struct str v = r.attrs.a[i].value;
 		ENSURE(v.p >= c.copy && v.p + v.n <= c.copy + answer.side_n + answer.text_n);
-		ENSURE(v.n <= OUT_VALUE_MAX && r.attrs.a[i].name > ' ');
+		ENSURE(v.n <= OUT_VALUE_MAX && memchr("TZMRFIAX", r.attrs.a[i].name, 8));
+		ENSURE(str_utf8(v));
+		for (size_t k = 0; k < v.n; k++)
+			ENSURE((unsigned char)v.p[k] >= ' ' ||
+			       (v.p[k] == '\n' && r.attrs.a[i].name == 'X'));
 	}
 	for (size_t i = 0; i < r.result.remark.n; i++) /* all of it can be read */
 		ENSURE(r.result.remark.p[i] == r.result.remark.p[i]);

@@ -15,7 +15,7 @@ import garner
 import peers
 
 NPM = garner.ROOT / "tests" / "npm"
-SECONDS = 150
+SECONDS = 240
 
 
 def soif(url, attributes):

@@ -47,6 +47,9 @@ site_max = 400
 [web]
 listen = 127.0.0.1:0
 """)
+        self.start()
+
+    def start(self):
         self.up = self.g.start("up").wait_ready(30)
         line = self.up.wait_line("garner is up")
         self.web = line.split("web on ")[1].split("/,")[0]
@@ -95,10 +98,13 @@ listen = 127.0.0.1:0
         assert not wrong, f"after {seconds} s: {wrong}"
 
     def kill(self, pick):
-        """SIGKILL to one of the roles."""
-        roles = [r for r in self.g.run("status", "--json").json()["roles"]
-                 if r["name"] != "up" and r["pid"]]
+        """SIGKILL to one of the roles, or to what keeps them, which is then started anew."""
+        roles = [r for r in self.g.run("status", "--json").json()["roles"] if r["pid"]]
         role = pick.choice(roles)
+        if role["name"] == "up":
+            self.up.kill()
+            self.start()
+            return "up"
         try:
             os.kill(role["pid"], signal.SIGKILL)
         except ProcessLookupError:

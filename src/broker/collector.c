@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/table.h"
+#include "base/tree.h"
 #include "broker/batch.h"
 #include "broker/collector_doc.h"
 #include "broker/compact.h"
@@ -147,6 +148,26 @@ static void stats(struct collector *c)
 	gauge(c, COLLECTOR_PENDING, (int64_t)c->taken);
 }
 
+/* Without an index nobody knows what the other files are about: all is collected again. This comes
+ * before the index is made, so that a crash in between begins with it once more. */
+static int open_docs(struct collector *c, const char *folder, struct err *err)
+{
+	struct words_reader *r;
+	int lost = words_open(&r, c->words_folder, err);
+	if (docstore_open(&c->docs, folder, NULL, err) < 0)
+		return -1;
+	if (lost != 1) {
+		if (lost == 0)
+			words_close(&r);
+		return 0;
+	}
+	docstore_close(&c->docs);
+	if (tree_remove(folder, err) < 0 || file_remove(c->cursors_path, err) < 0 ||
+	    file_remove(c->batch_path, err) < 0)
+		return -1;
+	return docstore_open(&c->docs, folder, NULL, err);
+}
+
 static int open_stores(struct collector *c, const char *data, struct err *err)
 {
 	struct words_settings settings;
@@ -157,7 +178,7 @@ static int open_stores(struct collector *c, const char *data, struct err *err)
 	c->batch_path = arena_printf(&c->arena, "%s/batch", folder);
 	c->cursors_path = arena_printf(&c->arena, "%s/cursors", folder);
 	if (dir_make(folder, 0755, err) < 0 ||
-	    docstore_open(&c->docs, arena_printf(&c->arena, "%s/docs", folder), NULL, err) < 0 ||
+	    open_docs(c, arena_printf(&c->arena, "%s/docs", folder), err) < 0 ||
 	    words_writer_open(&c->words, c->words_folder, &options, err) < 0 ||
 	    record_open(&c->batch, c->batch_path, &batch_kind, 0644, NULL, err) < 0 ||
 	    cursors_load(&c->cursors, c->cursors_path, err) < 0)

@@ -79,6 +79,8 @@ static int run(const struct cmd_call *call)
 		fprintf(call->out,
 			"%llu URL%s added; the role shepherd gathers them and their sites\n",
 			(unsigned long long)a.added, a.added == 1 ? "" : "s");
+	else if (!a.bad)
+		fprintf(stderr, "garner: there is no URL to add; see garner add --help\n");
 	return a.bad ? (a.added ? 3 : 2) : a.added ? 0 : 1;
 }
 

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "cmd/commands.h"
 #include "cmd/text.h"
+#include "web/numbers.h"
 
 #include <limits.h>
 
@@ -100,12 +101,62 @@ static void print_counters(const struct counters_view *view, struct buf *out)
 	buf_free(&cell);
 }
 
+/* How many pages a second, since the role that gathers them was started. */
+static void add_rate(struct text_table *t, const struct status *s, uint64_t pages)
+{
+	char text[48];
+	for (size_t i = 0; i < s->nrows; i++) {
+		double us = (double)(clock_wall_us() - s->row[i].since_wall_us);
+		if (!str_is(s->row[i].name, "shepherd") || us <= 0)
+			continue;
+		snprintf(text, sizeof text, "%.1f", (double)pages * US_PER_S / us);
+		text_table_add(t, text);
+		text_table_add(t, "pages a second, since it runs");
+	}
+}
+
+/* What the roles do all together, as the status page has it. */
+static void print_numbers(const struct status *s, struct buf *out)
+{
+	struct text_table t = {.ncolumns = 2, .right = 1};
+	struct numbers numbers;
+	struct numbers_cause cause[NUMBERS_CAUSES];
+	char text[64];
+	numbers_of(s, clock_wall_us(), &numbers);
+	size_t n = numbers_causes(s, cause);
+	for (size_t i = 0; i < NUMBERS; i++) {
+		text_table_add(&t, numbers.n[i].text);
+		text_table_add(&t, numbers.n[i].title);
+	}
+	add_rate(&t, s, numbers.pages);
+	for (size_t i = 0; i < n; i++) {
+		snprintf(text, sizeof text, "%lld", (long long)cause[i].count);
+		text_table_add(&t, text);
+		snprintf(text, sizeof text, "not gathered: %.*s", (int)MIN(cause[i].result.n, 40),
+			 cause[i].result.p);
+		text_table_add(&t, text);
+	}
+	buf_add_byte(out, '\n');
+	text_table_print(&t, out);
+	text_table_free(&t);
+}
+
+static bool has_role(const struct status *s, const char *name)
+{
+	bool has = false;
+	for (size_t i = 0; i < s->nrows; i++)
+		has |= str_is(s->row[i].name, name) && status_is_live(&s->row[i]);
+	return has;
+}
+
 static void print_text(const struct status *s, const char *data, bool verbose, struct buf *out)
 {
 	if (!s->running)
 		buf_printf(out, "Nothing runs in %s. Start it: garner up\n", data);
 	if (s->running || (verbose && s->nrows > 0))
 		print_roles(s, verbose, out);
+	if (has_role(s, "shepherd") || has_role(s, "broker"))
+		print_numbers(s, out);
 	for (size_t i = 0; verbose && i < s->nviews; i++)
 		print_counters(&s->view[i], out);
 }
@@ -160,7 +211,9 @@ const struct command status_command = {
 		"Reads the counters that the supervisor and the roles keep below run/counters of "
 		"the data directory; asks nobody, so it answers also while a role hangs.\n\n"
 		"SINCE is the time in the present state, CPU what the process has used, RSS the "
-		"memory it holds.",
+		"memory it holds. Where a crawl runs, what came of it stands below: documents, "
+		"pages, what waits, why pages were not gathered, and when the index was committed "
+		"last.",
 	.options = options,
 	.noptions = ARRAY_LEN(options),
 	.options_size = sizeof(struct status_options),

@@ -1,4 +1,6 @@
 #include "extract/cage_door.h"
+
+#include "base/file.h"
 #include "extract/cage_wire.h"
 
 #include <errno.h>
@@ -30,14 +32,15 @@ bool door_other_user(void)
 
 size_t door_mapped(void)
 {
-	char text[64] = "";
+	CLEANUP(file_drop) struct file f = FILE_INIT;
+	char text[64];
+	struct err err;
 	uint64_t pages;
-	int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	size_t n;
+	if (file_open(&f, "/proc/self/statm", O_RDONLY, 0, &err) != 0 ||
+	    file_read(&f, text, sizeof text, 0, &n, &err) < 0)
 		return 0;
-	ssize_t n = read(fd, text, sizeof text);
-	close(fd);
-	struct str all = {text, (size_t)MAX(n, 0)};
+	struct str all = {text, n};
 	if (!str_u64(str_head(all, str_find_byte(all, ' ')), &pages))
 		return 0;
 	return (size_t)pages * (size_t)sysconf(_SC_PAGESIZE);

@@ -163,8 +163,9 @@ int polite_head_parse(struct str bytes, struct polite_head *ret, struct err *err
 		return err_set(err, ERR_DAMAGED, "not a table of politeness");
 	if (version != POLITE_VERSION)
 		return err_set(err, ERR_DAMAGED,
-			       "politeness in version %u; this program knows version %d", version,
-			       POLITE_VERSION);
+			       "politeness in version %u; this program knows version %d: remove it "
+			       "when nothing fetches",
+			       version, POLITE_VERSION);
 	if (crc != crc32c(0, head.p, POLITE_HEAD - 4))
 		return err_set(err, ERR_DAMAGED, "the checksum of the head is wrong");
 	if (servers == 0 || servers > POLITE_SERVERS_MAX || servers % POLITE_GROUP ||

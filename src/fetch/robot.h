@@ -164,6 +164,7 @@ enum {
 	ROBOT_NO_ROBOTS = 4, /* by contract: a verified provider's own pages, and no other site's */
 	ROBOT_KEEP = 8,      /* the next URL of this site is near: keep the connection */
 	ROBOT_LIST_ALL = 16, /* ftp folders: LIST -lR */
+	ROBOT_NO_SHA256 = 32, /* the MD5 is enough */
 };
 
 struct robot_job {
@@ -199,7 +200,8 @@ struct robot_result {
 	struct addr addr; /* the server's; family 0: none */
 	unsigned redirects;
 	uint64_t size, wire; /* bytes of the body, decoded; on the wire, as far as libcurl counts */
-	unsigned char md5[16], sha256[32]; /* of the decoded body, of whatever answer */
+	/* Of the decoded body, of whatever answer; with ROBOT_NO_SHA256 that is of nothing. */
+	unsigned char md5[16], sha256[32];
 	struct robot_times times;
 	int64_t not_now_us; /* with ROBOT_CAUSE_NOT_NOW: ask again after this time */
 	int64_t delay_us;   /* the delay that holds for the server; -1: not known yet */

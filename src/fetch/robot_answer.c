@@ -115,7 +115,8 @@ size_t answer_body(char *p, size_t size, size_t n, void *ctx)
 	q->size += n;
 	q->is_hashing = true;
 	digest_add(q->md5, p, n);
-	digest_add(q->sha256, p, n);
+	if (!(q->job->flags & ROBOT_NO_SHA256))
+		digest_add(q->sha256, p, n);
 	if (feed_sink(q, (struct str){p, n}) < 0)
 		return 0;
 	/* libcurl would wait for the end of the connection */

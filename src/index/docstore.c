@@ -315,13 +315,15 @@ static int begin_file(struct docstore *ds, struct err *err)
 		if (appender_sync(&ds->end, err) < 0)
 			return -1;
 		ledger_put_file(&ds->new_files, &ds->end.is);
-		appender_drop(&ds->end);
 	}
-	if (appender_begin(&ds->end, ds->folder, number, err) < 0)
-		return -1;
-	ledger_put_file(&change, &ds->end.is);
-	pthread_rwlock_wrlock(&ds->lock);
-	int rc = ledger_apply(&ds->ledger, buf_str(&change), ds->ledger_path, err);
+	pthread_rwlock_wrlock(&ds->lock); /* readers look whether theirs is in the making */
+	if (appender_open(&ds->end))
+		appender_drop(&ds->end);
+	int rc = appender_begin(&ds->end, ds->folder, number, err);
+	if (rc == 0) {
+		ledger_put_file(&change, &ds->end.is);
+		rc = ledger_apply(&ds->ledger, buf_str(&change), ds->ledger_path, err);
+	}
 	pthread_rwlock_unlock(&ds->lock);
 	return rc;
 }

@@ -151,8 +151,11 @@ static int copy_all(struct compaction *c, unsigned percent, struct err *err)
 		const struct ledger_file *f = &ds->ledger.file[i];
 		if (!worth_it(f, percent))
 			continue;
-		if (appender_open(&ds->end) && ds->end.is.number == f->number)
+		if (appender_open(&ds->end) && ds->end.is.number == f->number) {
+			pthread_rwlock_wrlock(&ds->lock);
 			appender_drop(&ds->end); /* all in it is synced */
+			pthread_rwlock_unlock(&ds->lock);
+		}
 		if (copy_file(c, f, err) < 0)
 			return -1;
 	}

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/notify.h"
+#include "extract/cage_section.h"
 #include "shepherd/bucket_shake.h"
 #include "shepherd/reap.h"
 #include "shepherd/recover.h"
@@ -332,18 +333,6 @@ static void requests_are_kept(void *ctx)
 			 KV_TEXT("why", err.msg));
 }
 
-/* garner-parse lies beside garner. */
-static void find_parser(char *ret, size_t cap)
-{
-	char self[PATH_MAX - 16];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-	self[MAX(n, 0)] = 0;
-	char *slash = strrchr(self, '/');
-	if (slash)
-		*slash = 0;
-	snprintf(ret, cap, "%s/garner-parse", slash ? self : ".");
-}
-
 static int open_states(struct master *m, struct err *err)
 {
 	int rc = states_open(&m->states, m->folder, true, err);
@@ -357,12 +346,14 @@ static int open_states(struct master *m, struct err *err)
 
 static int run_all(struct master *m, struct role_env *env, struct err *err)
 {
-	char parser[PATH_MAX];
-	find_parser(parser, sizeof parser);
+	char program[CAGE_PATH_MAX];
+	struct cage_options parse;
+	if (cage_section_options(config_get(env->config, &cage_section), program, &parse, err) < 0)
+		return -1;
 	struct reap_options options = {
 		.loop = m->loop,
 		.data = env->data,
-		.parser = parser,
+		.parse = &parse,
 		.robot = m->robot,
 		.conf = &m->conf->crawl,
 		.counters = env->counters,

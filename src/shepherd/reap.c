@@ -80,6 +80,13 @@ static int load(struct reap_job *job, struct err *err)
 		return -1;
 	job->old = bucket;
 	job->url = attrs_get(&header, 'U');
+	if (!job->url.n) { /* of the oldest version: all of it is body */
+		struct attrs body;
+		if (bucket_decode(r->packer, bucket.type, bucket.data, &job->arena, &header, &body,
+				  err) < 0)
+			return -1;
+		job->url = attrs_get(&body, 'U');
+	}
 	if (job->entry.flags & PLAN_REFRESH) {
 		job->etag = attrs_get(&header, REAP_ETAG);
 		job->last_modified = attrs_get(&header, REAP_LAST_MODIFIED);
@@ -116,7 +123,7 @@ static void begin(struct reap *r, const struct hostq_job *out)
 		.last_modified = job->last_modified,
 		.rule = fast ? &at_once : NULL,
 		.sink = &job->sink.sink,
-		.flags = ROBOT_NO_FOLLOW,
+		.flags = ROBOT_NO_FOLLOW | ROBOT_NO_SHA256,
 		.patience_us = r->o.conf->cycle_us,
 	};
 	if (hostq_waiting(r->queue, out->key) &&
@@ -124,7 +131,11 @@ static void begin(struct reap *r, const struct hostq_job *out)
 		fetch.flags |= ROBOT_KEEP;
 	if (rc == 0)
 		rc = robot_fetch(r->kit.robot, &fetch, fetched, job, &err);
-	if (rc < 0) {
+	if (rc < 0 && err.code == ERR_SYSTEM) { /* it may go well another time */
+		reap_fail(r, &err);
+		hostq_unasked(r->queue, &job->out);
+		job_free(job);
+	} else if (rc < 0) {
 		/* Neither URL nor bucket will get better: it is not tried again. */
 		struct verdict v = {.type = ITEM_ZOMBIE,
 				    .status = CRAWL_STATUS + OUTCOME_PERMANENT};

@@ -46,10 +46,11 @@ enum reap_counter {
 	{"checkpoints", NULL, COUNTER_TOTAL, "Checkpoints of the state."}
 /* clang-format on */
 
+struct cage_options;
 struct reap_options {
 	struct loop *loop;
-	const char *data;   /* the data directory */
-	const char *parser; /* the path of garner-parse */
+	const char *data;                 /* the data directory */
+	const struct cage_options *parse; /* workers and body_max come from conf and robot */
 	const struct robot_section_conf *robot;
 	const struct crawl_conf *conf;
 	struct counters *counters; /* NULL: nobody counts */

@@ -29,7 +29,7 @@ static void submit(struct reap *r)
 			.content_type = job->content_type,
 			.robots = job->robots,
 			.body = {slot->body, MIN(job->body.n, slot->body_max)},
-			.settings = cage_defaults.settings,
+			.settings = r->o.parse->settings,
 		};
 		if (what.body.n)
 			memcpy(slot->body, job->body.p, what.body.n);
@@ -60,8 +60,7 @@ static void ready(void *ctx, unsigned what)
 
 int reap_parsers_open(struct reap *r, struct err *err)
 {
-	struct cage_options options = cage_defaults;
-	options.program = r->o.parser;
+	struct cage_options options = *r->o.parse;
 	options.workers = (unsigned)r->o.conf->parsers;
 	options.body_max = r->o.robot->robot.limits.body;
 	if (cage_new(&r->cage, &options, clock_mono_us(), err) < 0)

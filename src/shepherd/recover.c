@@ -108,7 +108,7 @@ static int check_gone(struct recovering *x, struct err *err)
 static int mend_params(struct recovering *x, const char *name, const char *from, const char *folder,
 		       struct err *err)
 {
-	struct state_params p = {.created_us = x->now_us};
+	struct state_params p = {.created_us = MAX(x->now_us, 0)};
 	struct file f = FILE_INIT;
 	snprintf(p.from, sizeof p.from, "%s", from);
 	for (size_t i = 0; i < x->n; i++)

@@ -262,3 +262,12 @@ const struct format params_format = {
 	.print = note_print,
 	.verify = note_verify,
 };
+
+const struct format lock_format = {
+	.name = "lock",
+	.magic = LOCK_MAGIC,
+	.version = 1,
+	.help = "which states a reader of the crawl needs, and how long",
+	.print = note_print,
+	.verify = note_verify,
+};

@@ -195,9 +195,9 @@ static int refuse_buckets(struct buckets *b, struct err *err)
 {
 	struct bucket_scan scan;
 	struct bucket bucket = {.deleted = true};
-	if (bucket_scan_init(&scan, b, 0, 0, err) < 0)
-		return -1;
-	int rc = 0;
+	int rc = bucket_scan_init(&scan, b, 0, 0, err);
+	if (rc < 0)
+		return rc;
 	while (rc == 0 && bucket.deleted)
 		rc = bucket_scan_next(&scan, &bucket, err);
 	bucket_scan_done(&scan);
@@ -254,7 +254,7 @@ int states_init(const char *folder, unsigned shift, int64_t now_us, struct err *
 
 /* Listing */
 
-static int look_at(struct states *s, const char *name, const char *locked, struct state_info *ret)
+static struct state_info look_at(struct states *s, const char *name, const char *locked)
 {
 	char folder[PATH_MAX];
 	struct err err;
@@ -267,8 +267,7 @@ static int look_at(struct states *s, const char *name, const char *locked, struc
 		info.phase = PHASE_INCOMPLETE;
 	if (params_read(folder, &info.params, &err) != 0)
 		info.damaged = true;
-	*ret = info;
-	return 0;
+	return info;
 }
 
 /* The oldest state that a lock needs; "": none. */
@@ -315,7 +314,7 @@ int states_list(struct states *s, int64_t now_us, struct arena *arena, struct st
 	size_t n = 0;
 	while (dir_next(&d, &name) == 0)
 		if (state_name_ok(str_of(name)))
-			(void)look_at(s, name, locked, &list[n++]);
+			list[n++] = look_at(s, name, locked);
 	dir_done(&d);
 	*ret = list;
 	*ret_n = n;
@@ -537,17 +536,23 @@ static int gone_length(const struct states *s, uint64_t *ret, struct err *err)
 	return 0;
 }
 
+/* Behind the newest, whatever the clock says. Cursors of followers have 32 bits for the second that
+ * a state is named after, so a clock beyond them counts for nothing. */
 static int new_name(struct states *s, int64_t now_us, char ret[STATE_NAME], struct err *err)
 {
 	struct arena arena = ARENA_INIT(16 << 20);
 	struct state_info *list;
 	size_t n;
 	int rc = states_list(s, 0, &arena, &list, &n, err);
-	if (rc == 0) {
-		state_name_of(now_us / US_PER_S, ret);
-		if (n && strcmp(ret, list[n - 1].name) <= 0)
-			state_name_of(state_time_of(list[n - 1].name) + 1, ret);
-	}
+	int64_t second = MAX(now_us / US_PER_S, 0);
+	second = second > UINT32_MAX ? 0 : second;
+	if (rc == 0 && n)
+		second = MAX(second, state_time_of(list[n - 1].name) + 1);
+	if (rc == 0 && second > UINT32_MAX)
+		rc = err_set(err, ERR_DAMAGED, "state %s: no time can follow; remove it by hand",
+			     list[n - 1].name);
+	if (rc == 0)
+		state_name_of(second, ret);
 	arena_free(&arena);
 	return rc;
 }
@@ -555,7 +560,7 @@ static int new_name(struct states *s, int64_t now_us, char ret[STATE_NAME], stru
 static int fill(struct states *s, const struct state *from, bool contrib, enum phase phase,
 		const char *folder, int64_t now_us, struct err *err)
 {
-	struct state_params p = {.created_us = now_us};
+	struct state_params p = {.created_us = MAX(now_us, 0)};
 	if (from) {
 		memcpy(p.from, from->name, STATE_NAME);
 		p.contrib = contrib ? from->last.contrib : 0;
@@ -587,12 +592,3 @@ int states_make(struct states *s, const struct state *from, bool contrib, enum p
 	FAULT("state.make.named");
 	return state_open(ret, s, name, err);
 }
-
-const struct format lock_format = {
-	.name = "lock",
-	.magic = LOCK_MAGIC,
-	.version = 1,
-	.help = "which states a reader of the crawl needs, and how long",
-	.print = note_print,
-	.verify = note_verify,
-};

@@ -1,10 +1,10 @@
 #include "web/assets.h"
 
 #include "base/hash.h"
-#include "web/assets_sum.h" /* changes with the files */
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <web/assets_sum.h> /* made by meson.build: changes with the files */
 
 /* The bytes of a file of web/, between two symbols. */
 #define ASSET(name, file)                                                                   \

@@ -43,3 +43,5 @@ def test_killed_at_random_it_ends_in_the_same_state(garner, long_run):
     c.settle(120)
     c.net.check_polite()
     assert c.up.stop() == 0
+    checked = c.g.run("check")
+    assert checked.code == 0, checked

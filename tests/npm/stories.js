@@ -58,6 +58,8 @@ exports.searching = async (visit) => views(visit, async (page) => {
 	await page.waitForURL((u) => u.searchParams.get("page") === "2");
 
 	await search(page, "harvest oats");
+	for (const title of await texts(page, ".results h2")) // without a title: the end of the path
+		assert.match(title, /^(long-folder-name\/)+[1-4]\.txt$/);
 	await page.getByText("more from this site").first().click();
 	await page.waitForURL((u) => u.searchParams.get("site") === "texts.example");
 	assert.deepEqual(new Set((await texts(page, ".results .where")).map((u) => new URL(u).host)),

@@ -63,22 +63,22 @@ def serve(garner, objects):
     return site
 
 
-@pytest.mark.limit(180)
+@pytest.mark.limit(260)
 def test_somebody_searches_pages_filters_and_opens_the_cached_copy(garner):
     browse(serve(garner, documents()), "searching")
 
 
-@pytest.mark.limit(180)
+@pytest.mark.limit(260)
 def test_documents_that_attack_the_reader_stay_text(garner):
     browse(serve(garner, hostile()), "hostile")
 
 
-@pytest.mark.limit(180)
+@pytest.mark.limit(260)
 def test_pages_have_no_barriers(garner):
     browse(serve(garner, documents()), "accessible")
 
 
-@pytest.mark.limit(180)
+@pytest.mark.limit(260)
 def test_the_status_page_follows_a_crawl(garner, tmp_path, free_port):
     for n in range(400):
         (tmp_path / f"{n}.html").write_text(f"<title>Page {n}</title><p>Words of page {n}.")

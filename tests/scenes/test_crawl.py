@@ -158,6 +158,24 @@ def test_a_host_that_is_down_for_a_while_keeps_its_pages(garner, web):
     c.wait_found("changed", f"{w.url}/", timeout=40)
 
 
+def test_status_tells_what_came_of_it(garner, web):
+    w = web()
+    w.pages["/"] = '<title>t</title>word <a href="/gone">g</a> <a href="/no">n</a>'
+    w.pages["/robots.txt"] = (200, {"Content-Type": "text/plain"}, "User-agent: *\nDisallow: /no\n")
+    c = Crawl(garner, [w.host], refresh="1h", forget="1h")
+    c.add(f"{w.url}/")
+    wait_for("both", lambda: "not gathered: robots" in c.g.run("status").out and
+             "not gathered: permanent" in c.g.run("status").out, 20)
+
+    def lines():
+        return [line.split(None, 1) for line in c.g.run("status").out.splitlines()]
+    for line in (["1", "documents indexed"], ["3", "URLs known"], ["0", "pages waiting"]):
+        wait_for(line, lambda: line in lines(), 20)
+    lines = lines()
+    assert any(line and line[-1].startswith("ago") and "last commit" in line[-1] for line in lines)
+    assert any(line[-1:] == ["pages a second, since it runs"] for line in lines)
+
+
 def test_it_ends_in_time_while_a_server_never_answers(garner):
     with socket.create_server(("127.0.0.1", 0)) as s:
         host = f"127.0.0.1:{s.getsockname()[1]}"
@@ -181,6 +199,8 @@ def test_many_add_at_once_and_garbage_is_refused(garner, web):
     assert [p.wait() for p in adds] == [0] * 12
     for bad in ("", "x", "ftp://a/b", "http://", "http://a b/", "javascript:1", "http://[::1", "\udcff"):
         assert c.g.run("add", bad).code == 2, bad
+    nothing = c.g.run("add")
+    assert nothing.code == 1 and "no URL" in nothing.err
     requests = c.g.data / "shepherd" / "requests"
     (requests / "1.add").write_bytes(os.urandom(5000) + b"\nhttp://\xff\xfe/\n" + b"x" * 200000)
     (requests / "2.add").mkdir()

@@ -107,6 +107,11 @@ def test_what_cannot_be_read_is_named(garner):
     assert done.code == 7 and "/nonexistent cannot be started" in done.err
 
 
+def test_the_crawl_reads_documents_by_the_same_settings(garner):
+    done = garner().run("-s", "parse.program=/nonexistent", "shepherd", timeout=30)
+    assert done.code == 7 and "/nonexistent cannot be started" in done.err
+
+
 class Pages(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         body = PAGE if self.path == "/page" else b""

@@ -148,6 +148,8 @@ def test_pages_of_results_lead_to_each_other_and_filters_narrow(garner):
     assert all(u.startswith("http://a.example/") for u in urls(site="A.example")[0])
     found = urls(site="b.example", type="HTML")[0]
     assert {int(u.rpartition("/")[2]) % 6 for u in found} == {3} and len(found) == 7
+    for n in (3, 4):  # the word is rarer than what it is narrowed by
+        assert urls(q=f"title:{n}", type="HTML")[0] == [f"http://b.example/{n}"][n - 3:], n
 
 
 def test_status_is_the_same_as_the_commands(garner):

@@ -4,6 +4,7 @@
 #include "../unit.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/tree.h"
 #include "broker/search.h"
 #include "index/docstore.h"
 
@@ -275,6 +276,22 @@ static void a_lost_place_begins_again_and_drops_what_is_not_told(void **state)
 	assert_int_equal(kept(), 1);
 }
 
+static void an_index_that_was_removed_is_built_again(void **state)
+{
+	char folder[4200];
+	(void)state;
+	tell(SOURCE_UPDATE, "http://a/1", "One", "apple");
+	tell(SOURCE_UPDATE, "http://a/2", "Two", "apple");
+	collect();
+	collector_close(&collector);
+	snprintf(folder, sizeof folder, "%s/broker/words", data);
+	assert_int_equal(tree_remove(folder, &err), 0);
+	begin();
+	collect();
+	assert_int_equal(found("apple", "", NULL), 2);
+	assert_int_equal(kept(), 2);
+}
+
 static void a_lost_place_also_drops_all_when_nothing_is_told(void **state)
 {
 	(void)state;
@@ -429,6 +446,7 @@ int main(void)
 		TEST(an_update_that_cannot_be_taken_leaves_nothing_old),
 		TEST(damage_of_a_document_holds_up_nobody),
 		TEST(a_lost_place_begins_again_and_drops_what_is_not_told),
+		TEST(an_index_that_was_removed_is_built_again),
 		TEST(a_lost_place_also_drops_all_when_nothing_is_told),
 		TEST(a_place_that_is_lost_while_it_is_followed_begins_again),
 		TEST(much_that_is_deleted_gives_its_space_back_in_idle_times),

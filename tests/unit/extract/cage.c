@@ -236,12 +236,15 @@ static void a_worker_that_lies_is_ended(void **state)
 
 static void what_a_worker_may_not_say_is_not_believed(void **state)
 {
-	static const char *const lies[] = {"parse.letter=slow", "parse.line=slow",
-					   "parse.bytes=slow"};
+	static const struct {
+		const char *how, *words;
+	} lies[] = {{"parse.letter=slow", "an attribute"},
+		    {"parse.line=slow", "no text"},
+		    {"parse.bytes=slow", "no text"}};
 	struct told t;
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(lies); i++)
-		misbehave_once(lies[i], 10 * US_PER_S, CAGE_BROKE, "a value of no such kind", &t);
+		misbehave_once(lies[i].how, 10 * US_PER_S, CAGE_BROKE, lies[i].words, &t);
 }
 
 static struct cage *ready_cage(const char *how, int64_t cpu_us)

@@ -308,6 +308,35 @@ static void retention_counts_closed_and_corked_states(void **state)
 	play_close(&p);
 }
 
+static void a_clock_that_is_wrong_does_not_disturb_the_order_of_states(void **state)
+{
+	(void)state;
+	static const int64_t clocks_s[] = {0, -5, INT64_C(4294967296), INT64_C(253402300800)};
+	struct play p;
+	struct err err = {0};
+	char path[PATH_MAX], last[STATE_NAME];
+	made(&p, "clock");
+	for (size_t i = 0; i < ARRAY_LEN(clocks_s); i++) {
+		struct state *old = newest(p.s), *clone = NULL;
+		memcpy(last, state_name(old), STATE_NAME);
+		MUST(state_clone(&clone, old, false, clocks_s[i] * US_PER_S, &err));
+		assert_true(strcmp(state_name(clone), last) > 0);
+		assert_memory_equal(last, state_name(clone), 4); /* the same year */
+		MUST(state_enter(clone, PHASE_CLOSED, NULL, PLAY_START, &err));
+		state_free(&clone);
+		state_free(&old);
+	}
+	snprintf(path, sizeof path, "%s/state/99991231-235959", scratch("clock"));
+	MUST(dir_make(path, 0755, &err));
+	play_close(&p);
+	MUST(play_open(&p, scratch("clock"), PLAY_START, NULL, &err));
+	struct state *none = NULL, *far = newest(p.s);
+	assert_int_equal(-1, state_clone(&none, far, false, PLAY_START, &err));
+	assert_non_null(strstr(err.msg, "99991231-235959"));
+	state_free(&far);
+	play_close(&p);
+}
+
 static void the_links_name_the_newest_states(void **state)
 {
 	(void)state;
@@ -441,6 +470,7 @@ int main(void)
 			a_state_that_was_locked_is_not_deleted_by_who_looked_for_locks_before),
 #endif
 		cmocka_unit_test(retention_counts_closed_and_corked_states),
+		cmocka_unit_test(a_clock_that_is_wrong_does_not_disturb_the_order_of_states),
 		cmocka_unit_test(the_links_name_the_newest_states),
 		cmocka_unit_test(an_interrupted_cleanup_is_brought_to_its_end),
 		cmocka_unit_test(a_damaged_bucket_does_not_stop_cleanups_for_ever),

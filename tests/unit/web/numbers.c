@@ -1,0 +1,79 @@
+#include "web/numbers.h"
+
+#include "../unit.h"
+#include "base/clock.h"
+
+static struct counter_value gathered[] = {
+	{STR("pages"), STR("result=\"new\""), STR(""), COUNTER_TOTAL, 1200},
+	{STR("pages"), STR("result=\"refused\""), STR(""), COUNTER_TOTAL, 30},
+	{STR("pages"), STR("result=\"gone\""), STR(""), COUNTER_TOTAL, 0},
+	{STR("urls"), STR(""), STR(""), COUNTER_GAUGE, 1234567},
+};
+/* The same name in a role that means something else. */
+static struct counter_value others[] = {
+	{STR("pages"), STR("result=\"torn\""), STR(""), COUNTER_TOTAL, 7},
+};
+
+static struct counters_view views[] = {
+	{STR("shepherd"), 100 * US_PER_S, 1, true, gathered, ARRAY_LEN(gathered)},
+	{STR("printer"), 100 * US_PER_S, 2, true, others, ARRAY_LEN(others)},
+};
+
+static const char *shown(const struct numbers *n, const char *id)
+{
+	for (size_t i = 0; i < NUMBERS; i++)
+		if (strcmp(n->n[i].id, id) == 0)
+			return n->n[i].text;
+	return NULL;
+}
+
+static void numbers_are_those_of_the_crawl(void **state)
+{
+	struct status s = {.view = views, .nviews = ARRAY_LEN(views)};
+	struct numbers n;
+	(void)state;
+	numbers_of(&s, 200 * US_PER_S, &n);
+	assert_string_equal(shown(&n, "known"), "1,234,567");
+	assert_string_equal(shown(&n, "pages"), "1,200");
+	assert_string_equal(shown(&n, "failed"), "30");
+	assert_string_equal(shown(&n, "rate"), "12.3"); /* 1,230 in 100 s */
+	assert_string_equal(shown(&n, "commit"), "none yet");
+	assert_int_equal(n.pages, 1230);
+}
+
+static void causes_are_those_that_happened(void **state)
+{
+	struct status s = {.view = views, .nviews = ARRAY_LEN(views)};
+	struct numbers_cause cause[NUMBERS_CAUSES];
+	struct numbers n;
+	struct buf out = BUF_INIT(1 << 16);
+	(void)state;
+	assert_int_equal(numbers_causes(&s, cause), 1);
+	assert_true(str_is(cause[0].result, "refused"));
+	numbers_of(&s, 200 * US_PER_S, &n);
+	numbers_json(&s, &n, 5, &out);
+	assert_true(str_ends(buf_str(&out), STR(",\"causes\":[[\"refused\",30]]}")));
+	buf_free(&out);
+}
+
+static void nothing_that_runs_is_nothing_to_show(void **state)
+{
+	struct status s = {0};
+	struct numbers n;
+	struct numbers_cause cause[NUMBERS_CAUSES];
+	(void)state;
+	numbers_of(&s, 200 * US_PER_S, &n);
+	assert_string_equal(shown(&n, "rate"), "0.0");
+	assert_string_equal(shown(&n, "documents"), "0");
+	assert_int_equal(numbers_causes(&s, cause), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(numbers_are_those_of_the_crawl),
+		cmocka_unit_test(causes_are_those_that_happened),
+		cmocka_unit_test(nothing_that_runs_is_nothing_to_show),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

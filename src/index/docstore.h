@@ -11,7 +11,7 @@
 #include "soif/soif.h"
 
 enum {
-	DOCSTORE_BLOCK = 32 << 10,    /* bytes of text after which a block is closed */
+	DOCSTORE_BLOCK = 36 << 10,    /* bytes of text after which a block is closed */
 	DOCSTORE_DOC_MOST = 64 << 20, /* bytes of one document as SOIF text */
 };
 

@@ -7,15 +7,15 @@ import pytest
 from crawl import MONTH, Crawl, seed_of
 
 
-@pytest.mark.limit(300)
+@pytest.mark.limit(560)
 def test_a_whole_crawl_finds_what_it_may_follows_changes_and_is_polite(garner):
     c = Crawl(garner, hosts=20, pages=100, seed=7)
     assert c.g.run("add", c.net.url(0)).code == 0
-    c.settle(120)
+    c.settle(240)
     before = {p["url"]: p for p in c.net.expect()}
     assert len(before) > 500
     c.net.advance(MONTH)
-    c.settle(120)
+    c.settle(240)
     now = {p["url"]: p for p in c.net.expect()}
     changed = [u for u in now if u in before and
                before[u]["version_word"] != now[u]["version_word"]]
@@ -28,7 +28,7 @@ def test_a_whole_crawl_finds_what_it_may_follows_changes_and_is_polite(garner):
     assert c.up.stop() == 0
 
 
-@pytest.mark.limit(400)
+@pytest.mark.limit(560)
 def test_killed_at_random_it_ends_in_the_same_state(garner, long_run):
     seed = seed_of()
     print("seed", seed)
@@ -40,7 +40,7 @@ def test_killed_at_random_it_ends_in_the_same_state(garner, long_run):
         c.kill(pick)
         if i == 10:
             c.net.advance(MONTH)
-    c.settle(120)
+    c.settle(240)
     c.net.check_polite()
     assert c.up.stop() == 0
     checked = c.g.run("check")

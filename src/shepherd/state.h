@@ -59,6 +59,12 @@ const char *states_folder(const struct states *s);
 /* A path below it, in the arena: "objects", "gone", "state/20261115-120000/index". */
 char *states_path(const struct states *s, struct arena *arena, const char *below);
 
+/* How far the bucket file is known to be whole while somebody appends to it: to the last
+ * checkpoint. buckets: that file, open. 0: nothing is known of it. 1: it is not the file of this
+ * crawl any more (bucket_current()): open it again. */
+int states_objects(struct states *s, const struct buckets *buckets, uint64_t *ret_length,
+		   struct err *err);
+
 /* All states, oldest first. What is no state is not listed. */
 int states_list(struct states *s, int64_t now_us, struct arena *arena, struct state_info **ret,
 		size_t *ret_n, struct err *err);

@@ -392,6 +392,53 @@ static void an_interrupted_cleanup_is_brought_to_its_end(void **state)
 	play_close(&p);
 }
 
+static struct buckets *scanned(const char *name)
+{
+	struct err err = {0};
+	const struct bucket_options options = {.mode = BUCKET_SCAN};
+	struct buckets *b = NULL;
+	char path[PATH_MAX];
+	snprintf(path, sizeof path, "%s/objects", scratch(name));
+	MUST(bucket_open(&b, path, &options, &err));
+	return b;
+}
+
+static void the_bucket_file_is_known_up_to_the_last_checkpoint(void **state)
+{
+	(void)state;
+	struct play p;
+	struct err err = {0};
+	struct checkpoint last;
+	uint64_t known = 1;
+	made(&p, "known");
+	one_cycle(&p, 0, 3);
+	MUST(play_begin(&p, &err));
+	MUST(play_gather(&p, 0, 2, &err));
+	MUST(play_checkpoint(&p, &err));
+	MUST(state_last_checkpoint(p.st, &last, &err));
+	MUST(play_gather(&p, 1, 2, &err));
+	MUST(bucket_sync(p.buckets, NULL, &err));
+	struct states *reader = NULL;
+	MUST(states_open(&reader, scratch("known"), false, &err));
+	struct buckets *b = scanned("known");
+	assert_true(bucket_length(b) > last.objects);
+	MUST(states_objects(reader, b, &known, &err));
+	assert_int_equal(last.objects, known);
+	MUST(play_checkpoint(&p, &err));
+	MUST(play_cork(&p, &err));
+	MUST(play_merge(&p, &err));
+	MUST(play_cleanup(&p, &err)); /* another file, and other lengths */
+	assert_int_equal(1, states_objects(reader, b, &known, &err));
+	bucket_drop(&b);
+	b = scanned("known");
+	MUST(states_objects(reader, b, &known, &err));
+	assert_true(known > 0 && known <= bucket_length(b));
+	assert_int_equal(0, bucket_length(b) - known);
+	bucket_drop(&b);
+	states_close(&reader);
+	play_close(&p);
+}
+
 static void a_damaged_bucket_does_not_stop_cleanups_for_ever(void **state)
 {
 	(void)state;
@@ -473,6 +520,7 @@ int main(void)
 		cmocka_unit_test(a_clock_that_is_wrong_does_not_disturb_the_order_of_states),
 		cmocka_unit_test(the_links_name_the_newest_states),
 		cmocka_unit_test(an_interrupted_cleanup_is_brought_to_its_end),
+		cmocka_unit_test(the_bucket_file_is_known_up_to_the_last_checkpoint),
 		cmocka_unit_test(a_damaged_bucket_does_not_stop_cleanups_for_ever),
 		cmocka_unit_test(a_rebuild_finds_what_is_in_the_buckets),
 	};

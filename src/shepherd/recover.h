@@ -13,7 +13,9 @@
  *	                                  audited, and it is deleted
  *	recover                           done again
  * An index or a site list that is lost or damaged is built again from what is left of it and from
- * the whole bucket file (cases a and b of document 001). What is damaged is named. */
+ * the whole bucket file (cases a and b of document 001); what an older index, the journals and
+ *`gone` say of its URLs counts, so that the forgotten and the dead do not come back with their
+ *buckets. What is damaged is named. */
 #pragma once
 #include "shepherd/state.h"
 

@@ -121,7 +121,7 @@ int state_index(struct state *st, const struct url_index **ret, struct err *err)
 int state_index_create(struct state *st, struct url_index_writer **ret, struct err *err);
 int state_index_put(struct state *st, struct url_index_writer **w, struct err *err);
 /* For cleanup, after bucket_shakedown(): an index with the new numbers, made from that of the state
- * this one was cloned from. URLs whose bucket was dropped are forgotten; *ret_forgotten, where not
+ * this one was cloned from. URLs whose bucket was dropped go to `gone`; *ret_forgotten, where not
  * NULL, counts them. The report of the shakedown is removed when the state is closed. */
 int state_renumber(struct state *st, uint64_t *ret_forgotten, struct err *err);
 /* Sites are loaded as a whole and belong to the caller; 0 also when there are none yet. */

@@ -70,12 +70,13 @@ int states_list(struct states *s, int64_t now_us, struct arena *arena, struct st
 		size_t *ret_n, struct err *err);
 
 /* How many are kept. The oldest go first and only they go, so that the changes of those left have
- * no gap; what a reader's lock needs stays, and so do the newest closed one and all behind it. */
+ * no gap: while there are too many of either kind, the oldest goes, of whichever it is. What a
+ * reader's lock needs stays, and so do the newest closed one and all behind it. */
 struct states_keep {
 	int64_t closed, corked; /* at most so many of each, at least 1 closed */
 	int64_t gone_us;        /* entries of `gone` are kept so long; 0: for ever */
 };
-/* To be called when no state is open. */
+/* To be called when no state is open. Also removes the locks that have expired. */
 int states_audit(struct states *s, const struct states_keep *keep, int64_t now_us,
 		 unsigned *ret_deleted, struct err *err);
 

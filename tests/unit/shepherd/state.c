@@ -308,6 +308,45 @@ static void retention_counts_closed_and_corked_states(void **state)
 	play_close(&p);
 }
 
+/* At most so many of each kind, without a gap, and never without a closed one. */
+static void each_kind_of_state_has_its_own_limit(void **state)
+{
+	(void)state;
+	static const struct {
+		struct states_keep keep;
+		size_t closed, corked;
+	} cases[] = {{{.closed = 5, .corked = 3}, 4, 3}, /* C1 K2 C2 K3 C3 K4 C4 */
+		     {{.closed = 3, .corked = 9}, 3, 3},
+		     {{.closed = 3, .corked = 1}, 2, 1},
+		     {{.closed = 9, .corked = 0}, 1, 0},
+		     {{.closed = 0, .corked = 0}, 1, 0}};
+	struct play p;
+	struct err err = {0};
+	unsigned deleted;
+	made(&p, "limits");
+	for (uint64_t i = 0; i < 4; i++)
+		one_cycle(&p, i, i + 1);
+	play_close(&p);
+	for (size_t k = 0; k < ARRAY_LEN(cases); k++) {
+		struct arena arena = ARENA_INIT(1 << 20);
+		struct state_info *list;
+		size_t n, closed = 0, corked = 0;
+		fresh_copy(scratch("limits"), scratch("limited"));
+		MUST(play_open(&p, scratch("limited"), PLAY_START, NULL, &err));
+		MUST(states_audit(p.s, &cases[k].keep, p.now_us, &deleted, &err));
+		MUST(states_list(p.s, p.now_us, &arena, &list, &n, &err));
+		for (size_t i = 0; i < n; i++) {
+			closed += list[i].phase == PHASE_CLOSED;
+			corked += list[i].phase == PHASE_CORKED;
+			assert_true(i == 0 || strcmp(list[i].params.from, list[i - 1].name) == 0);
+		}
+		assert_int_equal(cases[k].closed, closed);
+		assert_int_equal(cases[k].corked, corked);
+		arena_free(&arena);
+		play_close(&p);
+	}
+}
+
 static void a_clock_that_is_wrong_does_not_disturb_the_order_of_states(void **state)
 {
 	(void)state;
@@ -517,6 +556,7 @@ int main(void)
 			a_state_that_was_locked_is_not_deleted_by_who_looked_for_locks_before),
 #endif
 		cmocka_unit_test(retention_counts_closed_and_corked_states),
+		cmocka_unit_test(each_kind_of_state_has_its_own_limit),
 		cmocka_unit_test(a_clock_that_is_wrong_does_not_disturb_the_order_of_states),
 		cmocka_unit_test(the_links_name_the_newest_states),
 		cmocka_unit_test(an_interrupted_cleanup_is_brought_to_its_end),

@@ -214,30 +214,31 @@ static void a_folder_is_walked_name_by_name_while_they_go(void **state)
 {
 	(void)state;
 	enum { MANY = 300 };
+	const char *folder = scratch("walk");
 	struct err err = {0};
 	struct dir_walk *w = NULL;
 	const char *name;
-	char path[64];
+	char path[512];
 	bool seen[MANY] = {false};
 	unsigned n = 0;
-	assert_int_equal(dir_make(scratch("walk"), 0755, &err), 0);
+	assert_int_equal(dir_make(folder, 0755, &err), 0);
 	for (unsigned i = 0; i < MANY; i++) {
-		snprintf(path, sizeof path, "walk/%03u", i);
-		make(scratch(path), "");
+		snprintf(path, sizeof path, "%s/%03u", folder, i);
+		make(path, "");
 	}
-	assert_int_equal(dir_walk_open(&w, scratch("walk"), &err), 0);
+	assert_int_equal(dir_walk_open(&w, folder, &err), 0);
 	while (dir_walk_next(w, &name, &err) == 0) {
 		unsigned i = (unsigned)strtoul(name, NULL, 10);
 		assert_true(strlen(name) == 3 && i < MANY && !seen[i]);
 		seen[i] = true;
 		n++;
-		snprintf(path, sizeof path, "walk/%s", name);
-		assert_int_equal(file_remove(scratch(path), &err), 0);
+		snprintf(path, sizeof path, "%s/%s", folder, name);
+		assert_int_equal(file_remove(path, &err), 0);
 	}
 	assert_int_equal(n, MANY);
 	dir_walk_close(&w);
 	assert_null(w);
-	assert_int_equal(names_in(scratch("walk")), 0);
+	assert_int_equal(names_in(folder), 0);
 }
 
 static void replace_makes_and_replaces(void **state)

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/tree.h"
 #include "shepherd/bucket_shake.h"
+#include "shepherd/plan.h"
 #include "shepherd/recover_inner.h"
 
 #include <fcntl.h>
@@ -256,6 +257,22 @@ static int drop(struct recovering *x, struct state **st, struct err *err)
 	return states_delete(x->s, name, err);
 }
 
+/* Reap could not go on with a damaged plan, now or at any start: what is left of the cycle is left
+ * out, and the next one plans anew. */
+static int check_plan(struct recovering *x, struct state *st, struct err *err)
+{
+	char *path = state_path(st, &x->arena, "plan");
+	if (access(path, F_OK) != 0) {
+		recovery_damage(x->r, "%s: it is lost; the cycle ends without it", path);
+		return 0;
+	}
+	int rc = plan_format.verify(path, err);
+	if (rc == 0 || err->code != ERR_DAMAGED)
+		return rc;
+	recovery_damage(x->r, "%s; the cycle ends without it", err->msg);
+	return file_remove(path, err) < 0 ? -1 : 0;
+}
+
 static int back_to_checkpoint(struct recovering *x, struct state **st, struct err *err)
 {
 	if (!(*st)->has_last)
@@ -268,7 +285,7 @@ static int back_to_checkpoint(struct recovering *x, struct state **st, struct er
 	recovery_tell(x->r, "%s: rolled back to its checkpoint of %s", (*st)->name,
 		      buf_text(&when));
 	x->r->rolled_back++;
-	return 0;
+	return check_plan(x, *st, err);
 }
 
 /* Cork begins again with the index that it began with. */

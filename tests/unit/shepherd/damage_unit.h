@@ -9,7 +9,7 @@ enum { KNOWN = 18, MORE = 4 };
 
 /* All files of a state and those that the states share. */
 static const struct kept_file {
-	const char *name;
+	char name[12];
 	const struct format *format;
 } files[] = {
 	{"journal", &journal_format}, {"contrib", &contrib_format},
@@ -19,6 +19,22 @@ static const struct kept_file {
 	{"sites", &sites_format},     {"plan", &plan_format},
 	{"objects", &bucket_format},  {"gone", &gone_format},
 };
+
+/* Where the last record of a record file begins and ends, with a mark behind it; of other files
+ * nothing is known, and both are their size. */
+static inline void last_record(const char *path, uint64_t *ret_at, uint64_t *ret_next)
+{
+	struct err err = {0};
+	struct record_reader *r = NULL;
+	struct record record;
+	*ret_at = *ret_next = size_of(path);
+	int rc = record_reader_open(&r, path, NULL, &err);
+	while (rc == 0 && (rc = record_next(r, &record, &err)) == 0) {
+		*ret_at = record.place.at;
+		*ret_next = record.place.next;
+	}
+	record_reader_free(&r);
+}
 
 struct seen {
 	unsigned damaged, rebuilt, lost, heard;
@@ -48,7 +64,8 @@ static inline void follow(const char *folder, const char *file, uint64_t at, str
 
 /* Recovers the copy and looks at every page. exact: it has to be as at the last checkpoint, or
  * later; not so where the buckets themselves are damaged. */
-static inline void look(const char *folder, const char *file, uint64_t at, struct seen *seen)
+static inline void look(const char *folder, const char *file, uint64_t at, bool follows,
+			struct seen *seen)
 {
 	struct play p;
 	struct recovery told = {0};
@@ -65,7 +82,8 @@ static inline void look(const char *folder, const char *file, uint64_t at, struc
 	seen->damaged += told.damaged > 0;
 	seen->rebuilt += told.rebuilt > 0;
 	recovery_free(&told);
-	follow(folder, file, at, seen);
+	if (follows)
+		follow(folder, file, at, seen);
 	if (at % 11) {
 		play_close(&p);
 		return;

@@ -104,7 +104,7 @@ static inline void fresh_copy(const char *from, const char *to)
 }
 
 /* A file of its own, to be damaged. */
-static inline void unshare(const char *path)
+static inline void own_file(const char *path)
 {
 	char beside[PATH_MAX + 8];
 	snprintf(beside, sizeof beside, "%s.own", path);
@@ -116,13 +116,12 @@ static inline void unshare(const char *path)
  * newest closed state. */
 static inline void path_in(const char *folder, const char *file, char ret[PATH_MAX])
 {
-	bool of_crawl = strcmp(file, "objects") == 0 || strcmp(file, "gone") == 0;
-	bool of_closed = strcmp(file, "changes") == 0;
-	snprintf(ret, PATH_MAX, "%s/%s%s", folder,
-		 of_crawl    ? ""
-		 : of_closed ? "state/closed/"
-			     : "state/current/",
-		 file);
+	const char *where = "state/current/";
+	if (strcmp(file, "objects") == 0 || strcmp(file, "gone") == 0)
+		where = "";
+	else if (strcmp(file, "changes") == 0)
+		where = "state/closed/";
+	snprintf(ret, PATH_MAX, "%s/%s%s", folder, where, file);
 }
 
 static inline uint64_t size_of(const char *path)

@@ -17,20 +17,6 @@ static void flip(const char *path, uint64_t at, unsigned bit)
 	file_drop(&f);
 }
 
-/* How far a file says something: a record file ends with a mark, behind its last record. */
-static uint64_t known_of(const char *path, uint64_t size)
-{
-	struct err err = {0};
-	struct record_reader *r = NULL;
-	struct record record;
-	uint64_t known = size;
-	int rc = record_reader_open(&r, path, NULL, &err);
-	while (rc == 0 && (rc = record_next(r, &record, &err)) == 0)
-		known = record.place.next;
-	record_reader_free(&r);
-	return known;
-}
-
 /* A torn slot of `last` and a torn end of the log are what a crash leaves, not damage: each has
  * what the other lost. */
 static bool has_a_copy(const char *file)
@@ -60,17 +46,18 @@ static void a_damaged_byte_anywhere_is_named_or_does_not_matter(void **state)
 		uint64_t size = size_of(path), rounds = size <= SMALL ? size : SOME;
 		assert_true(size > 0);
 		unsigned meant = 0;
-		uint64_t known = known_of(path, size);
+		uint64_t begins, known; /* what lies behind the last record says nothing */
+		last_record(path, &begins, &known);
 		path_in(copy, files[i].name, path);
 		for (uint64_t k = 0; k < rounds; k++) {
 			uint64_t at = rounds == size ? k : dice(&seed) % size;
 			fresh_copy(whole, copy);
-			unshare(path);
+			own_file(path);
 			flip(path, at, k % 8);
 			/* garner check says so, or recovery, or who follows hears of it */
 			bool named = files[i].format->verify(path, &err) < 0;
 			unsigned before = seen.damaged + seen.heard;
-			look(copy, files[i].name, at, &seen);
+			look(copy, files[i].name, at, true, &seen);
 			bool says = at < known && !is_zero(files[i].name, at);
 			meant += says;
 			if (!named && seen.damaged + seen.heard == before && says &&
@@ -100,7 +87,7 @@ static void a_lost_file_is_made_again_or_named(void **state)
 		fresh_copy(whole, copy);
 		path_in(copy, file, path);
 		assert_int_equal(0, unlink(path));
-		look(copy, file, 0, &seen);
+		look(copy, file, 0, true, &seen);
 		/* a log of checkpoints has a copy, and a copy the log; who follows needs changes */
 		if (strcmp(file, "sites") != 0 && strcmp(file, "gone") != 0 &&
 		    strcmp(file, "checkpoints") != 0 && strcmp(file, "last") != 0)
@@ -120,10 +107,10 @@ static void without_any_state_all_is_made_from_the_buckets(void **state)
 	snprintf(path, sizeof path, "%s/state", copy);
 	assert_int_equal(0, tree_remove(path, &err));
 	MUST(dir_make(path, 0755, &err));
-	look(copy, "state", 0, &seen);
+	look(copy, "state", 0, true, &seen);
 	assert_int_equal(1, seen.rebuilt);
 	assert_int_equal(0, tree_remove(path, &err)); /* not even its folder is left */
-	look(copy, "state", 0, &seen);
+	look(copy, "state", 0, true, &seen);
 	assert_int_equal(2, seen.rebuilt);
 }
 
@@ -143,7 +130,7 @@ static void no_empty_state_is_made_over_buckets(void **state)
 	assert_int_equal(-1, states_init(folder, 0, PLAY_START, &err));
 	assert_int_equal(ERR_USAGE, err.code);
 	assert_non_null(strstr(err.msg, "recover"));
-	look(folder, "state", 0, &seen);
+	look(folder, "state", 0, true, &seen);
 	assert_int_equal(1, seen.rebuilt);
 }
 
@@ -188,7 +175,7 @@ static void without_the_bucket_file_nothing_is_forgotten(void **state)
 	assert_non_null(strstr(err.msg, "put it back"));
 	assert_int_not_equal(0, access(path, F_OK));
 	assert_int_equal(0, rename(aside, path));
-	look(folder, "state", 0, &seen);
+	look(folder, "state", 0, true, &seen);
 	assert_int_equal(0, seen.damaged + seen.rebuilt);
 }
 

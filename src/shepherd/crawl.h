@@ -54,9 +54,9 @@ struct crawl_conf {
 	 .help = "closed states that are kept at most, besides those that a reader has locked: what " \
 		 "those need who follow the crawl without a lock, and what a lost index is made " \
 		 "again from"}, \
-	{"keep_interim_states", VALUE_INT_AT(s, m.interim_states), "2", 0, 1000, \
-	 .help = "the same for corked states, which lie between the closed ones; there is no gap, so " \
-		 "with fewer of them fewer closed ones are kept too"}, \
+	{"keep_interim_states", VALUE_INT_AT(s, m.interim_states), "3", 0, 1000, \
+	 .help = "the same for corked states, which lie between the closed ones and have the " \
+		 "journals; there is no gap, so with fewer of them fewer closed ones are kept too"}, \
 	{"gone", VALUE_TIME_AT(s, m.gone_us), "180d", 0, 1e15, \
 	 .help = "how long is remembered which URLs were forgotten, and why; 0: for ever"}, \
 	{"sort_memory", VALUE_SIZE_AT(s, m.sort_memory), "64M", 1 << 20, 1e12, \

@@ -257,20 +257,19 @@ static int drop(struct recovering *x, struct state **st, struct err *err)
 	return states_delete(x->s, name, err);
 }
 
-/* Reap could not go on with a damaged plan, now or at any start: what is left of the cycle is left
- * out, and the next one plans anew. */
+/* Reap could not go on with a damaged plan, at this start or any other: it gets one without URLs,
+ * so that the cycle ends, and the next one plans anew. */
 static int check_plan(struct recovering *x, struct state *st, struct err *err)
 {
+	struct plan_writer *w;
 	char *path = state_path(st, &x->arena, "plan");
-	if (access(path, F_OK) != 0) {
-		recovery_damage(x->r, "%s: it is lost; the cycle ends without it", path);
-		return 0;
-	}
-	int rc = plan_format.verify(path, err);
+	int rc = access(path, F_OK) == 0 ? plan_format.verify(path, err)
+					 : err_set(err, ERR_DAMAGED, "%s: it is lost", path);
 	if (rc == 0 || err->code != ERR_DAMAGED)
 		return rc;
 	recovery_damage(x->r, "%s; the cycle ends without it", err->msg);
-	return file_remove(path, err) < 0 ? -1 : 0;
+	return file_remove(path, err) < 0 || plan_create(&w, path, err) < 0 ? -1
+									    : plan_finish(&w, err);
 }
 
 static int back_to_checkpoint(struct recovering *x, struct state **st, struct err *err)

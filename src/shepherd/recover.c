@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/tree.h"
 #include "shepherd/bucket_shake.h"
+#include "shepherd/plan.h"
 #include "shepherd/recover_inner.h"
 
 #include <fcntl.h>
@@ -199,7 +200,7 @@ static int audit_objects(struct recovering *x, struct err *err)
 	struct bucket_audit audit = {0};
 	int rc = bucket_open(&b, path, &options, err);
 	if (rc == 0)
-		rc = bucket_audit(b, NULL, NULL, &audit, err);
+		rc = bucket_audit(b, 0, NULL, NULL, &audit, err);
 	bucket_drop(&b);
 	if (rc < 0 || audit.problems == 0)
 		return rc < 0 ? rc : 0;
@@ -256,6 +257,21 @@ static int drop(struct recovering *x, struct state **st, struct err *err)
 	return states_delete(x->s, name, err);
 }
 
+/* Reap could not go on with a damaged plan, at this start or any other: it gets one without URLs,
+ * so that the cycle ends, and the next one plans anew. */
+static int check_plan(struct recovering *x, struct state *st, struct err *err)
+{
+	struct plan_writer *w;
+	char *path = state_path(st, &x->arena, "plan");
+	int rc = access(path, F_OK) == 0 ? plan_format.verify(path, err)
+					 : err_set(err, ERR_DAMAGED, "%s: it is lost", path);
+	if (rc == 0 || err->code != ERR_DAMAGED)
+		return rc;
+	recovery_damage(x->r, "%s; the cycle ends without it", err->msg);
+	return file_remove(path, err) < 0 || plan_create(&w, path, err) < 0 ? -1
+									    : plan_finish(&w, err);
+}
+
 static int back_to_checkpoint(struct recovering *x, struct state **st, struct err *err)
 {
 	if (!(*st)->has_last)
@@ -268,7 +284,7 @@ static int back_to_checkpoint(struct recovering *x, struct state **st, struct er
 	recovery_tell(x->r, "%s: rolled back to its checkpoint of %s", (*st)->name,
 		      buf_text(&when));
 	x->r->rolled_back++;
-	return 0;
+	return check_plan(x, *st, err);
 }
 
 /* Cork begins again with the index that it began with. */

@@ -1,11 +1,12 @@
-/* Recovery: what a writer does first. Whatever a killed process, a power cut or a bad disk left,
- *the states are in order afterwards: at least one closed state whose index fits the bucket file; at
+/* Recovery: what a writer does first. Whatever a killed process, a power cut or a bad disk left, in
+ * the end the states are in order: at least one closed state whose index fits the bucket file; at
  * most one open state, the newest; nothing before its last checkpoint missing, nothing half there.
  *
  * By phase of the newest state:
  *	prepare, plan, merge ... finish   deleted; its work is done again
- *	reap                              rolled back to the last checkpoint, stays in reap; deleted
- *	                                  when it has none
+ *	reap                              rolled back to the last checkpoint, stays in reap (with an
+ *	                                  empty plan where its own is damaged); deleted when it
+ *	                                  has none
  *	cork                              stays: cork is done again over the whole journal
  *	corked                            stays
  *	cleanup                           the bucket file was shaken down: the index gets the new
@@ -13,7 +14,9 @@
  *	                                  audited, and it is deleted
  *	recover                           done again
  * An index or a site list that is lost or damaged is built again from what is left of it and from
- * the whole bucket file (cases a and b of document 001). What is damaged is named. */
+ * the whole bucket file (cases a and b of document 001). What an older index, the journals and the
+ * gone log say of its URLs counts, so that the forgotten and the dead do not come back with their
+ * buckets. What is damaged is named. */
 #pragma once
 #include "shepherd/state.h"
 

@@ -130,7 +130,11 @@ static int take_bucket(struct building *b, const struct bucket *bucket, struct e
 	if (bucket_decode(b->packer, bucket->type, bucket->data, &b->arena, &header, &body, err) <
 	    0) {
 		recovery_damage(b->r, "bucket %08" PRIx32 ": %s", bucket->oid, err->msg);
-		return err->code == ERR_DAMAGED ? 0 : -1;
+		/* the URL is not lost with its text: a dictionary may be put back, a page fetched
+		 */
+		if (err->code == ERR_SYSTEM || bucket_check(bucket->type, bucket->data, err) < 0 ||
+		    bucket_header(bucket->type, bucket->data, &b->arena, &header, NULL, err) < 0)
+			return err->code == ERR_SYSTEM ? -1 : 0;
 	}
 	if (!url_of(b, &header, &body, &url)) {
 		recovery_damage(b->r, "bucket %08" PRIx32 ": it has no URL", bucket->oid);
@@ -269,6 +273,11 @@ static int build(struct building *b, struct err *err)
 	return state_index_put(b->st, &w, err) < 0 ? -1 : state_sites_put(b->st, b->sites, err);
 }
 
+enum phase recover_done(const struct state *st)
+{
+	return st->last.contrib ? PHASE_CORKED : PHASE_CLOSED;
+}
+
 int recover_build(struct state *st, int64_t now_us, struct recovery *r, struct err *err)
 {
 	struct building b = {.st = st, .r = r, .arena = ARENA_INIT(SIZE_MAX), .now_us = now_us};
@@ -279,7 +288,7 @@ int recover_build(struct state *st, int64_t now_us, struct recovery *r, struct e
 	if (rc == 0)
 		rc = build(&b, err);
 	if (rc == 0)
-		rc = state_enter(st, PHASE_CLOSED, b.buckets, now_us, err);
+		rc = state_enter(st, recover_done(st), b.buckets, now_us, err);
 	if (rc == 0) {
 		r->rebuilt++;
 		recovery_tell(r,

@@ -3,9 +3,7 @@
 #include "shepherd/bucket_shake.h"
 #include "shepherd/recover_inner.h"
 
-/* An index of up to this many URLs is read as a whole at every start; of a larger one its fences
- * and some samples. */
-enum { VERIFY_ITEMS = 1 << 20, SAMPLES = 64 };
+enum { SAMPLES = 64 };
 
 struct fitting {
 	struct buckets *buckets;
@@ -45,13 +43,14 @@ static int samples_fit(struct fitting *f, const struct url_index *index, struct 
 	return 0;
 }
 
-/* 0: sound; 1: it has to be made again, and why was told. */
+/* All of the index is read, as every cycle does: no module could go on over a block that is
+ * damaged. 0: sound; 1: it has to be made again, and why was told. */
 static int check_index(struct state *st, struct fitting *f, struct recovery *r, struct err *err)
 {
 	const struct url_index *index;
 	struct sites *sites = NULL;
 	int rc = state_index(st, &index, err);
-	if (rc == 0 && url_index_items(index) <= VERIFY_ITEMS)
+	if (rc == 0)
 		rc = index_format.verify(state_path(st, &f->arena, "index"), err);
 	if (rc == 0)
 		rc = state_sites(st, &sites, err);

@@ -309,6 +309,7 @@ static int verify(const char *path, struct err *err)
 
 const struct format bucket_dict_format = {
 	.name = "bucket-dict",
+	.file = "objects.dict",
 	.magic = "GARNERBD",
 	.version = 2,
 	.help = "dictionaries for the packed bodies of a bucket file",

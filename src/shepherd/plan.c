@@ -231,6 +231,7 @@ static int verify(const char *path, struct err *err)
 
 const struct format plan_format = {
 	.name = "plan",
+	.file = "plan",
 	.magic = "GARNERPL",
 	.version = 1,
 	.help = "what a cycle of the crawl is to gather",

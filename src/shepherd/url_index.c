@@ -361,6 +361,7 @@ static int verify(const char *path, struct err *err)
 
 const struct format index_format = {
 	.name = "index",
+	.file = "index",
 	.magic = INDEX_MAGIC,
 	.version = INDEX_VERSION,
 	.help = "the URLs that a state of the crawl knows",

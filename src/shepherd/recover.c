@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/tree.h"
 #include "shepherd/bucket_shake.h"
+#include "shepherd/plan.h"
 #include "shepherd/recover_inner.h"
 
 #include <fcntl.h>
@@ -277,11 +278,23 @@ static int drop(struct recovering *x, struct state **st, struct err *err)
 	return states_delete(x->s, name, err);
 }
 
+/* Reap could not go on over a plan that is damaged. What it had left is due in the next cycle. */
+static int check_plan(struct recovering *x, struct state *st, struct err *err)
+{
+	char *path = state_path(st, &x->arena, "plan");
+	if (plan_format.verify(path, err) == 0)
+		return 0;
+	if (err->code != ERR_DAMAGED)
+		return -1;
+	recovery_damage(x->r, "%s; it is given up", err->msg);
+	return file_remove(path, err) < 0 ? -1 : 0;
+}
+
 static int back_to_checkpoint(struct recovering *x, struct state **st, struct err *err)
 {
 	if (!(*st)->has_last)
 		return drop(x, st, err);
-	int rc = roll_back(x, *st, err);
+	int rc = check_plan(x, *st, err) < 0 ? -1 : roll_back(x, *st, err);
 	if (rc)
 		return rc < 0 ? rc : build_here(x, *st, err);
 	CLEANUP(buf_free) struct buf when = BUF_INIT(64);

@@ -336,8 +336,8 @@ static const struct command recover_command = {
 		"The shepherd does this by itself whenever it starts. What was interrupted is "
 		"rolled back to its last checkpoint or done again, an index that is lost or "
 		"damaged "
-		"is made again from what is left of it and from the buckets, and what was damaged "
-		"is named.",
+		"is made again from what is left of it, from the buckets and from what older "
+		"states and the log of forgotten URLs say, and what was damaged is named.",
 	OPTIONS(recover_options),
 	EXAMPLES(recover_examples),
 	.run = run_recover,

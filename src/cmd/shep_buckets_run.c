@@ -12,7 +12,7 @@
 #include <limits.h>
 #include <sys/stat.h>
 
-enum { OUT_PIECE = 64 << 10, LINE_MOST = 16 << 20 };
+enum { OUT_PIECE = 64 << 10, LINE_MOST = 16 << 20, LOOK_TRIES = 10 };
 
 /* One run. */
 struct work {
@@ -68,17 +68,8 @@ static void end(struct work *w)
 
 enum { UNCHECKED = 1, MAKES = 2 /* a file that was named and is not there */ };
 
-/* Opens the file. 0, or the exit code; end() in any case. */
-static int begin(struct work *w, const struct cmd_call *call, enum bucket_mode mode, unsigned how)
+static int open_file(struct work *w, enum bucket_mode mode, unsigned how)
 {
-	*w = (struct work){.call = call,
-			   .o = call->options,
-			   .arena = ARENA_INIT(BUCKET_ARENA),
-			   .out = BUF_INIT((size_t)1 << 30)};
-	w->json = JSONW_INIT(&w->out);
-	int code = find_file(w);
-	if (code)
-		return code;
 	struct bucket_options o = {
 		.mode = mode, .shift = (unsigned)w->o->shift, .unchecked = how & UNCHECKED};
 	struct err err;
@@ -89,10 +80,35 @@ static int begin(struct work *w, const struct cmd_call *call, enum bucket_mode m
 			 : bucket_open(&w->b, w->path, &o, &err);
 	if (rc > 0)
 		err_set(&err, ERR_USAGE, "%s: there is no bucket file", w->path);
-	if (rc)
-		return cmd_fail(call, &err);
-	w->packer = bucket_packer_new(bucket_dict_path(&w->arena, w->path));
-	return 0;
+	return rc ? cmd_fail(w->call, &err) : 0;
+}
+
+/* Opens the file. 0, or the exit code; end() in any case. */
+static int begin(struct work *w, const struct cmd_call *call, enum bucket_mode mode, unsigned how)
+{
+	*w = (struct work){.call = call,
+			   .o = call->options,
+			   .arena = ARENA_INIT(BUCKET_ARENA),
+			   .out = BUF_INIT((size_t)1 << 30)};
+	w->json = JSONW_INIT(&w->out);
+	int code = find_file(w);
+	if (code == 0)
+		code = open_file(w, mode, how);
+	if (code == 0)
+		w->packer = bucket_packer_new(bucket_dict_path(&w->arena, w->path));
+	return code;
+}
+
+/* Whether there are states beside the file; the folder of both ends in a slash. */
+static bool has_states(const struct work *w, char folder[PATH_MAX])
+{
+	char state[PATH_MAX + 16];
+	const char *slash = strrchr(w->path, '/');
+	struct stat st;
+	snprintf(folder, PATH_MAX, "%.*s", slash ? (int)(slash - w->path) + 1 : 2,
+		 slash ? w->path : "./");
+	snprintf(state, sizeof state, "%sstate", folder);
+	return stat(state, &st) == 0;
 }
 
 static int fail(struct work *w, const struct err *err)
@@ -387,6 +403,7 @@ static void sum_up(struct work *w, const struct bucket_audit *sum, bool fixed)
 		{"data_bytes", sum->data_bytes},
 		{"deleted_bytes", sum->deleted_bytes},
 		{"damaged_bytes", sum->damaged_bytes},
+		{"end", sum->end},
 	};
 	if (w->o->json) {
 		jsonw_array_end(&w->json);
@@ -404,24 +421,55 @@ static void sum_up(struct work *w, const struct bucket_audit *sum, bool fixed)
 		   fixed && sum->problems ? ", fixed" : "");
 }
 
+/* How far the file has to be whole: to the last checkpoint while somebody appends; else, and where
+ * no state knows it, to its end. Opens it again when a shakedown came between. */
+static int known_end(struct work *w, uint64_t *ret)
+{
+	char folder[PATH_MAX];
+	struct err err;
+	struct states *s = NULL;
+	*ret = 0;
+	for (int i = 0; i < LOOK_TRIES && bucket_grows(w->b) && has_states(w, folder); i++) {
+		if (states_open(&s, folder, false, &err) != 0)
+			return 0; /* lost states say nothing; recovery looks after them */
+		int rc = states_objects(s, w->b, ret, &err);
+		states_close(&s);
+		if (rc != 1)
+			return 0;
+		bucket_drop(&w->b);
+		int code = open_file(w, BUCKET_SCAN, UNCHECKED);
+		if (code)
+			return code;
+	}
+	return 0;
+}
+
 static int audit(const struct cmd_call *call, bool fixes)
 {
 	struct work w;
 	struct err err;
 	struct bucket_audit sum;
-	int code = begin(&w, call, fixes ? BUCKET_WRITE : BUCKET_READ, UNCHECKED);
+	uint64_t to = 0;
+	int code = begin(&w, call, fixes ? BUCKET_WRITE : BUCKET_SCAN, UNCHECKED);
+	if (code == 0 && !fixes)
+		code = known_end(&w, &to);
 	if (code == 0) {
 		if (w.o->json) {
 			jsonw_object(&w.json);
 			jsonw_key(&w.json, "found");
 			jsonw_array(&w.json);
 		}
-		if ((fixes ? bucket_fix : bucket_audit)(w.b, tell, &w, &sum, &err) < 0) {
+		if ((fixes ? bucket_fix(w.b, tell, &w, &sum, &err)
+			   : bucket_audit(w.b, to, tell, &w, &sum, &err)) < 0) {
 			code = fail(&w, &err);
 		} else {
 			sum_up(&w, &sum, fixes);
 			code = sum.problems && !fixes ? ERR_DAMAGED : 0;
 		}
+		if (!bucket_current(w.b))
+			fprintf(stderr,
+				"%s was shaken down meanwhile: this is the file from before\n",
+				w.path);
 	}
 	end(&w);
 	return code;
@@ -440,7 +488,13 @@ int shep_buckets_fix(const struct cmd_call *call)
 int shep_buckets_quick(const struct cmd_call *call)
 {
 	struct work w;
-	int code = begin(&w, call, BUCKET_READ, 0);
+	struct err err;
+	uint64_t to = 0;
+	int code = begin(&w, call, BUCKET_SCAN, UNCHECKED);
+	if (code == 0)
+		code = known_end(&w, &to);
+	if (code == 0 && bucket_quick(w.b, to, &err) < 0)
+		code = fail(&w, &err);
 	end(&w);
 	return code;
 }
@@ -471,20 +525,15 @@ static int repack(void *ctx, const struct bucket *old, uint32_t new_oid, struct 
 /* States know the buckets by their numbers: nobody may use them meanwhile. */
 static int hold_states(struct work *w, struct err *err)
 {
-	char folder[PATH_MAX], state[PATH_MAX + 16];
-	const char *slash = strrchr(w->path, '/');
-	struct stat st;
-	snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - w->path) + 1 : 2,
-		 slash ? w->path : "./");
-	snprintf(state, sizeof state, "%sstate", folder);
-	if (stat(state, &st) != 0)
+	char folder[PATH_MAX];
+	if (!has_states(w, folder))
 		return 0;
 	if (w->o->anyway)
 		return states_open(&w->crawl, folder, true, err) < 0 ? -1 : 0;
 	return err_set(err, ERR_USAGE,
-		       "%s: the states in %s know its buckets by their numbers; with --anyway they "
-		       "are brought in order afterwards by garner shep recover",
-		       w->path, state);
+		       "%s: the states in %sstate know its buckets by their numbers; with --anyway "
+		       "they are brought in order afterwards by garner shep recover",
+		       w->path, folder);
 }
 
 static int shake(struct work *w, struct bucket_shaken *ret, struct err *err)

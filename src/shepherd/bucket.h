@@ -97,6 +97,8 @@ int bucket_cut_file(const char *path, unsigned shift, uint64_t length, uint64_t 
 /* False when a shakedown has put another file in the place of this one: the numbers of this handle
  * are then those from before it. */
 bool bucket_current(const struct buckets *b);
+/* Whether somebody else appends to it now, or changes it: then its end may be anything. */
+bool bucket_grows(const struct buckets *b);
 unsigned bucket_shift(const struct buckets *b);
 const char *bucket_path(const struct buckets *b);
 

@@ -208,7 +208,7 @@ static int audit_objects(struct recovering *x, struct err *err)
 	struct bucket_audit audit = {0};
 	int rc = bucket_open(&b, path, &options, err);
 	if (rc == 0)
-		rc = bucket_audit(b, NULL, NULL, &audit, err);
+		rc = bucket_audit(b, 0, NULL, NULL, &audit, err);
 	bucket_drop(&b);
 	if (rc < 0 || audit.problems == 0)
 		return rc < 0 ? rc : 0;

@@ -13,8 +13,10 @@
  *	                                  audited, and it is deleted
  *	recover                           done again
  * An index or a site list that is lost or damaged is built again from what is left of it and from
- * the whole bucket file (cases a and b of document 001); so it is where the journal is damaged. The
- * state is closed then, or corked while it has contributions. What is damaged is named. */
+ * the whole bucket file (cases a and b of document 001); what an older index, the journals and
+ * `gone` say of its URLs counts, so that the forgotten and the dead do not come back with their
+ * buckets. So it is where the journal is damaged. The state is closed then, or corked while it has
+ * contributions. What is damaged is named. */
 #pragma once
 #include "shepherd/state.h"
 

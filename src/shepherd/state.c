@@ -108,6 +108,28 @@ char *state_path(const struct state *st, struct arena *arena, const char *file)
 	return arena_printf(arena, "%s/%s", st->folder, file);
 }
 
+int states_objects(struct states *s, const struct buckets *buckets, uint64_t *ret_length,
+		   struct err *err)
+{
+	struct state *st = NULL;
+	struct bucket_moves *moves = NULL;
+	/* the lengths of states are those from before a shakedown until its report is removed, and
+	 * nobody appends so long */
+	int rc = bucket_moves_open(&moves, bucket_path(buckets), err);
+	bool shaken = rc == 0;
+	bucket_moves_close(&moves);
+	if (rc == 1)
+		rc = state_open(&st, s, "current", err);
+	uint64_t known = rc == 0 && !shaken ? st->last.objects : 0;
+	state_free(&st);
+	if (rc < 0)
+		return -1;
+	if (!bucket_current(buckets))
+		return 1;
+	*ret_length = MIN(known, bucket_length(buckets));
+	return 0;
+}
+
 /* Cloning and phases */
 
 static int none_open(struct states *s, const struct state *from, struct err *err)

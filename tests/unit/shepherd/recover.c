@@ -284,6 +284,7 @@ static void a_url_outlives_a_body_that_cannot_be_read(void **state)
 	const struct url_index *index;
 	struct index_item item;
 	struct state *st = NULL;
+	struct sites *sites;
 	uint32_t oid;
 	char path[PATH_MAX];
 	crawl(folder, false);
@@ -304,6 +305,9 @@ static void a_url_outlives_a_body_that_cannot_be_read(void **state)
 	MUST(url_index_find(index, play_footprint(450), &item, &err));
 	assert_int_equal(ITEM_NEW, item.type);
 	assert_int_equal(oid, item.where);
+	MUST(state_sites(st, &sites, &err));
+	assert_non_null(sites_get(sites, item.fp.site));
+	sites_free(&sites);
 	state_free(&st);
 	done(&p, &told);
 	stands(folder);

@@ -59,6 +59,8 @@ def test_a_lost_list_of_sites_is_made_again_and_named(crawl):
 def test_a_lost_index_is_made_again_and_named(crawl):
     assert crawl.run("shep", "recover").out == "nothing to do\n"
     (crawl.state / "index").unlink()
+    assert "? URLs" in crawl.run("shep", "states").out
+    assert crawl.run("shep", "states", "--json").json()[-1]["urls"] is None
     done = crawl.run("shep", "recover", "--json").json()
     assert done["rebuilt"] == 1 and done["damaged"] >= 1
     assert any("index" in line for line in done["told"])

@@ -360,7 +360,7 @@ static int finish_cleanup(struct recovering *x, struct state **st, struct err *e
 static int build_again(struct recovering *x, struct state **st, struct err *err)
 {
 	int rc = state_rollback_begin(*st, err);
-	for (unsigned i = 0; rc >= 0 && i <= APPENDS; i++) {
+	for (unsigned i = 0; rc >= 0 && i <= APPENDS && (*st)->has_last; i++) {
 		rc = state_rollback_step(*st, i, err);
 		if (rc < 0 && err->code == ERR_DAMAGED)
 			rc = after_damage(x, *st, i, err);
@@ -404,7 +404,8 @@ static act_fn *const acts[PHASES] = {
 	[PHASE_BORROWED] = nothing,
 };
 
-/* Where the checkpoints themselves are damaged, nothing says how far the files are good. */
+/* Where the checkpoints themselves are damaged, nothing says how far the files are good: all that
+ * can be read of them counts. */
 static int open_newest(struct recovering *x, struct state **ret, struct err *err)
 {
 	int rc = state_open(ret, x->s, newest(x)->name, err);
@@ -418,7 +419,10 @@ static int open_newest(struct recovering *x, struct state **ret, struct err *err
 	    file_remove(arena_printf(&x->arena, "%s/last", folder), err) < 0 ||
 	    (!phase_is_done(newest(x)->phase) && control_write(folder, PHASE_RECOVER, err) < 0))
 		return -1;
-	return state_open(ret, x->s, newest(x)->name, err);
+	rc = state_open(ret, x->s, newest(x)->name, err);
+	for (unsigned i = 0; rc == 0 && i < APPENDS && !phase_is_done((*ret)->phase); i++)
+		rc = state_keep_sound(*ret, (enum appended)i, err);
+	return rc;
 }
 
 /* Where the log of checkpoints and the last one are not both there and the same, they are written

@@ -356,6 +356,7 @@ int state_keep_sound(struct state *st, enum appended which, struct err *err)
 		return -1;
 	*length = sound;
 	st->last.number++;
+	st->has_last = true;
 	return checkpoint_open(&st->notes, st->folder, err) < 0 ? -1 : state_note_again(st, err);
 }
 

@@ -169,6 +169,28 @@ static void damaged_contributions_cost_only_those_behind(void **state)
 	}
 }
 
+static void contributions_outlive_the_checkpoints(void **state)
+{
+	(void)state;
+	const char *folder = scratch("checkpoints");
+	struct play p;
+	struct recovery told;
+	struct err err = {0};
+	char path[PATH_MAX];
+	uint64_t n = crawl(folder, false);
+	path_in(folder, "checkpoints", path);
+	spoil(path, 20);
+	path_in(folder, "last", path);
+	spoil(path, 20);
+	spoil(path, 4096 + 20);
+	mend(&p, folder, &told);
+	assert_int_equal(PHASE_CORKED, phase_of(&p));
+	assert_int_equal(n, contributions(&p));
+	MUST(play_check(&p, KNOWN, false, &err));
+	done(&p, &told);
+	stands(folder);
+}
+
 static void a_torn_end_of_the_buckets_does_not_keep_an_index_from_being_made(void **state)
 {
 	(void)state;
@@ -348,6 +370,7 @@ int main(void)
 		cmocka_unit_test(contributions_outlive_a_damaged_journal),
 		cmocka_unit_test(contributions_outlive_a_lost_index),
 		cmocka_unit_test(damaged_contributions_cost_only_those_behind),
+		cmocka_unit_test(contributions_outlive_the_checkpoints),
 		cmocka_unit_test(a_torn_end_of_the_buckets_does_not_keep_an_index_from_being_made),
 		cmocka_unit_test(what_is_no_bucket_is_mended_with_the_index),
 		cmocka_unit_test(lost_params_do_not_cost_the_log_of_forgotten_urls),

@@ -110,8 +110,9 @@ bool states_followed(struct states *s, int64_t now_us)
 static int end_away(const char *away, const char *path, int64_t now_us, struct err *err)
 {
 	char name[STATE_NAME];
-	if (read_lock(away, now_us, name) == LOCK_HOLDS && link(away, path) != 0 && errno != EEXIST)
-		return err_sys(err, "%s: link as %s", away, path);
+	if (read_lock(away, now_us, name) == LOCK_HOLDS && file_link(away, path, err) < 0 &&
+	    err->sys_errno != EEXIST)
+		return -1;
 	return file_remove(away, err) < 0 ? -1 : 0;
 }
 
@@ -121,8 +122,8 @@ static int expire(const char *path, const char *away, int64_t now_us, struct err
 	if (read_lock(path, now_us, name) != LOCK_EXPIRED)
 		return 0;
 	FAULT("state.lock.expire");
-	if (rename(path, away) != 0)
-		return errno == ENOENT ? 0 : err_sys(err, "%s: rename to %s", path, away);
+	if (file_rename(path, away, err) < 0)
+		return err->sys_errno == ENOENT ? 0 : -1; /* it was unlocked */
 	FAULT("state.lock.away");
 	return end_away(away, path, now_us, err);
 }

@@ -25,8 +25,8 @@ struct format {
 	int (*verify)(const char *path, struct err *err);
 };
 
-/* Looks at the first bytes of a file, and where they say nothing at its name. 0: *ret is its format;
- * 1: none of ours; negative: could not be read, or ours in a version that this program does not
- * know (ERR_DAMAGED). */
+/* Looks at the first bytes of a file, and where they say nothing at its name. 0: *ret is its
+ * format; 1: none of ours; negative: could not be read, or ours in a version that this program does
+ * not know (ERR_DAMAGED). */
 int format_of(const struct format *const *table, size_t n, const char *path,
 	      const struct format **ret, struct err *err);

@@ -335,6 +335,36 @@ static void a_url_outlives_a_body_that_cannot_be_read(void **state)
 	stands(folder);
 }
 
+static void a_lost_dictionary_is_named_and_costs_no_url(void **state)
+{
+	(void)state;
+	const char *folder = scratch("dictionary");
+	struct play p;
+	struct recovery told;
+	struct err err = {0};
+	char path[PATH_MAX];
+	unsigned kept = 0;
+	play_some(folder, KNOWN, 0);
+	MUST(play_open(&p, folder, PLAY_START + 500000000, NULL, &err));
+	MUST(play_begin(&p, &err));
+	for (uint64_t i = 100; i < 500; i++)
+		MUST(play_gather(&p, i, 1, &err));
+	MUST(bucket_train(p.buckets, p.packer, &kept, &err));
+	assert_true(kept > 0);
+	for (uint64_t i = 100; i < 500; i++)
+		MUST(play_gather(&p, i, 2, &err));
+	MUST(play_checkpoint(&p, &err));
+	MUST(play_cork(&p, &err));
+	MUST(play_merge(&p, &err));
+	play_close(&p);
+	snprintf(path, sizeof path, "%s/objects.dict", folder);
+	assert_int_equal(0, unlink(path));
+	mend(&p, folder, &told);
+	assert_int_equal(0, told.rebuilt);
+	assert_non_null(strstr(buf_text(&told.told), "its dictionary"));
+	done(&p, &told);
+}
+
 /* One of a size that only the largest crawls have. */
 static void a_damaged_block_in_a_large_index_is_found_at_the_start(void **state)
 {
@@ -376,6 +406,7 @@ int main(void)
 		cmocka_unit_test(lost_params_do_not_cost_the_log_of_forgotten_urls),
 		cmocka_unit_test(a_damaged_plan_is_given_up),
 		cmocka_unit_test(a_url_outlives_a_body_that_cannot_be_read),
+		cmocka_unit_test(a_lost_dictionary_is_named_and_costs_no_url),
 		cmocka_unit_test(a_damaged_block_in_a_large_index_is_found_at_the_start),
 	};
 	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);

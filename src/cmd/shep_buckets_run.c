@@ -1,33 +1,15 @@
-#include "cmd/shep_buckets.h"
-
 #include "base/file.h"
 #include "base/hash.h"
 #include "cmd/input.h"
 #include "cmd/shep_bucket_text.h"
-#include "shepherd/bucket_attrs.h"
-#include "shepherd/bucket_shake.h"
-#include "shepherd/state.h"
+#include "cmd/shep_buckets_work.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <sys/stat.h>
 
-enum { OUT_PIECE = 64 << 10, LINE_MOST = 16 << 20, LOOK_TRIES = 10 };
+enum { LINE_MOST = 16 << 20 };
 
-/* One run. */
-struct work {
-	const struct cmd_call *call;
-	const struct buckets_options *o;
-	char path[PATH_MAX];
-	struct buckets *b;
-	struct bucket_packer *packer;
-	struct states *crawl; /* to be changed, where the file belongs to one; or NULL */
-	struct arena arena;   /* of one bucket */
-	struct buf out;
-	struct jsonw json;
-};
-
-static void flush(struct work *w, size_t more_than)
+void work_flush(struct work *w, size_t more_than)
 {
 	if (w->out.n <= more_than)
 		return;
@@ -56,9 +38,9 @@ static int find_file(struct work *w)
 	return cmd_fail(w->call, &err);
 }
 
-static void end(struct work *w)
+void work_end(struct work *w)
 {
-	flush(w, 0);
+	work_flush(w, 0);
 	bucket_drop(&w->b);
 	bucket_packer_free(&w->packer);
 	states_close(&w->crawl);
@@ -66,9 +48,7 @@ static void end(struct work *w)
 	buf_free(&w->out);
 }
 
-enum { UNCHECKED = 1, MAKES = 2 /* a file that was named and is not there */ };
-
-static int open_file(struct work *w, enum bucket_mode mode, unsigned how)
+int work_open(struct work *w, enum bucket_mode mode, unsigned how)
 {
 	struct bucket_options o = {
 		.mode = mode, .shift = (unsigned)w->o->shift, .unchecked = how & UNCHECKED};
@@ -83,8 +63,7 @@ static int open_file(struct work *w, enum bucket_mode mode, unsigned how)
 	return rc ? cmd_fail(w->call, &err) : 0;
 }
 
-/* Opens the file. 0, or the exit code; end() in any case. */
-static int begin(struct work *w, const struct cmd_call *call, enum bucket_mode mode, unsigned how)
+int work_begin(struct work *w, const struct cmd_call *call, enum bucket_mode mode, unsigned how)
 {
 	*w = (struct work){.call = call,
 			   .o = call->options,
@@ -93,14 +72,13 @@ static int begin(struct work *w, const struct cmd_call *call, enum bucket_mode m
 	w->json = JSONW_INIT(&w->out);
 	int code = find_file(w);
 	if (code == 0)
-		code = open_file(w, mode, how);
+		code = work_open(w, mode, how);
 	if (code == 0)
 		w->packer = bucket_packer_new(bucket_dict_path(&w->arena, w->path));
 	return code;
 }
 
-/* Whether there are states beside the file; the folder of both ends in a slash. */
-static bool has_states(const struct work *w, char folder[PATH_MAX])
+bool work_has_states(const struct work *w, char folder[PATH_MAX])
 {
 	char state[PATH_MAX + 16];
 	const char *slash = strrchr(w->path, '/');
@@ -111,9 +89,9 @@ static bool has_states(const struct work *w, char folder[PATH_MAX])
 	return stat(state, &st) == 0;
 }
 
-static int fail(struct work *w, const struct err *err)
+int work_fail(struct work *w, const struct err *err)
 {
-	flush(w, 0);
+	work_flush(w, 0);
 	return cmd_fail(w->call, err);
 }
 
@@ -196,10 +174,10 @@ static int each(struct work *w, bool content, uint64_t *ret_damaged, struct err 
 			list_one(w, &bucket);
 		if (rc < 0) {
 			++*ret_damaged;
-			(void)fail(w, &why);
+			(void)work_fail(w, &why);
 		}
 		arena_clear(&w->arena);
-		flush(w, OUT_PIECE);
+		work_flush(w, OUT_PIECE);
 	}
 	if (rc < 0 && !scan.passed && !ferror(w->call->out)) {
 		*err = why;
@@ -215,12 +193,12 @@ static int run_each(const struct cmd_call *call, bool content)
 	struct work w;
 	struct err err;
 	uint64_t damaged = 0;
-	int code = begin(&w, call, BUCKET_SCAN, 0);
+	int code = work_begin(&w, call, BUCKET_SCAN, 0);
 	if (code == 0) {
 		if (w.o->json)
 			jsonw_array(&w.json);
 		if (each(&w, content, &damaged, &err) < 0)
-			code = fail(&w, &err);
+			code = work_fail(&w, &err);
 		if (w.o->json) {
 			jsonw_array_end(&w.json);
 			buf_add_byte(&w.out, '\n');
@@ -228,7 +206,7 @@ static int run_each(const struct cmd_call *call, bool content)
 		if (code == 0 && damaged)
 			code = ERR_DAMAGED;
 	}
-	end(&w);
+	work_end(&w);
 	return code;
 }
 
@@ -254,10 +232,10 @@ static int for_numbers(struct work *w, int (*what)(struct work *w, uint32_t oid,
 			rc = what(w, oid, &err);
 		if (rc == 1) {
 			err_set(&err, ERR_NONE, "bucket %08" PRIx32 ": there is none", oid);
-			(void)fail(w, &err);
+			(void)work_fail(w, &err);
 			code = MAX(code, 1);
 		} else if (rc < 0) {
-			code = MAX(code, fail(w, &err));
+			code = MAX(code, work_fail(w, &err));
 		}
 		arena_clear(&w->arena);
 	}
@@ -274,7 +252,7 @@ static int extract_one(struct work *w, uint32_t oid, struct err *err)
 int shep_buckets_extract(const struct cmd_call *call)
 {
 	struct work w;
-	int code = begin(&w, call, BUCKET_SCAN, 0);
+	int code = work_begin(&w, call, BUCKET_SCAN, 0);
 	if (code == 0) {
 		bool list = w.o->json && call->argc > 1;
 		if (list)
@@ -285,7 +263,7 @@ int shep_buckets_extract(const struct cmd_call *call)
 		if (w.o->json)
 			buf_add_byte(&w.out, '\n');
 	}
-	end(&w);
+	work_end(&w);
 	return code;
 }
 
@@ -325,7 +303,7 @@ int shep_buckets_insert(const struct cmd_call *call)
 {
 	struct work w;
 	struct err err;
-	int code = begin(&w, call, BUCKET_APPEND, MAKES);
+	int code = work_begin(&w, call, BUCKET_APPEND, MAKES);
 	if (code == 0) {
 		struct insertion in = {.w = &w};
 		uint64_t before = bucket_length(w.b);
@@ -337,11 +315,11 @@ int shep_buckets_insert(const struct cmd_call *call)
 		if (rc < 0) {
 			struct err ignored;
 			buf_clear(&w.out); /* none of these is kept */
-			code = fail(&w, &err);
+			code = work_fail(&w, &err);
 			(void)bucket_cut(w.b, before, NULL, &ignored);
 		}
 	}
-	end(&w);
+	work_end(&w);
 	return code;
 }
 
@@ -354,148 +332,13 @@ int shep_buckets_delete(const struct cmd_call *call)
 {
 	struct work w;
 	struct err err;
-	int code = begin(&w, call, BUCKET_WRITE, 0);
+	int code = work_begin(&w, call, BUCKET_WRITE, 0);
 	if (code == 0) {
 		code = for_numbers(&w, delete_one);
 		if (bucket_sync(w.b, NULL, &err) < 0)
-			code = fail(&w, &err);
+			code = work_fail(&w, &err);
 	}
-	end(&w);
-	return code;
-}
-
-/* Checking */
-
-static void tell(void *ctx, const struct bucket_problem *p)
-{
-	struct work *w = ctx;
-	if (p->unchecked && !w->o->verbose)
-		return;
-	if (!w->o->json) {
-		buf_printf(&w->out, "%08" PRIx32 " at %" PRIu64 " (%" PRIu64 " bytes): %s\n",
-			   p->oid, p->at, p->next - p->at, p->reason);
-	} else {
-		char hex[16];
-		snprintf(hex, sizeof hex, "%08" PRIx32, p->oid);
-		jsonw_object(&w->json);
-		jsonw_put_text(&w->json, "oid", hex);
-		jsonw_put_uint(&w->json, "at", p->at);
-		jsonw_put_uint(&w->json, "bytes", p->next - p->at);
-		jsonw_put_bool(&w->json, "whole", p->whole);
-		jsonw_put_bool(&w->json, "torn", p->torn);
-		jsonw_put_bool(&w->json, "unchecked", p->unchecked);
-		jsonw_put_text(&w->json, "reason", p->reason);
-		jsonw_object_end(&w->json);
-	}
-	flush(w, OUT_PIECE);
-}
-
-static void sum_up(struct work *w, const struct bucket_audit *sum, bool fixed)
-{
-	const struct {
-		const char *name;
-		uint64_t value;
-	} counts[] = {
-		{"buckets", sum->buckets},
-		{"deleted", sum->deleted},
-		{"unchecked", sum->unchecked},
-		{"problems", sum->problems},
-		{"data_bytes", sum->data_bytes},
-		{"deleted_bytes", sum->deleted_bytes},
-		{"damaged_bytes", sum->damaged_bytes},
-		{"end", sum->end},
-	};
-	if (w->o->json) {
-		jsonw_array_end(&w->json);
-		for (size_t i = 0; i < ARRAY_LEN(counts); i++)
-			jsonw_put_uint(&w->json, counts[i].name, counts[i].value);
-		jsonw_put_bool(&w->json, "fixed", fixed && sum->problems);
-		jsonw_object_end(&w->json);
-		buf_add_byte(&w->out, '\n');
-		return;
-	}
-	buf_printf(&w->out,
-		   "%" PRIu64 " buckets, %" PRIu64 " of them deleted, %" PRIu64
-		   " without a checksum; %" PRIu64 " problems%s\n",
-		   sum->buckets, sum->deleted, sum->unchecked, sum->problems,
-		   fixed && sum->problems ? ", fixed" : "");
-}
-
-/* How far the file has to be whole: to the last checkpoint while somebody appends; else, and where
- * no state knows it, to its end. Opens it again when a shakedown came between. */
-static int known_end(struct work *w, uint64_t *ret)
-{
-	char folder[PATH_MAX];
-	struct err err;
-	struct states *s = NULL;
-	*ret = 0;
-	for (int i = 0; i < LOOK_TRIES && bucket_grows(w->b) && has_states(w, folder); i++) {
-		if (states_open(&s, folder, false, &err) != 0)
-			return 0; /* lost states say nothing; recovery looks after them */
-		int rc = states_objects(s, w->b, ret, &err);
-		states_close(&s);
-		if (rc != 1)
-			return 0;
-		bucket_drop(&w->b);
-		int code = open_file(w, BUCKET_SCAN, UNCHECKED);
-		if (code)
-			return code;
-	}
-	return 0;
-}
-
-static int audit(const struct cmd_call *call, bool fixes)
-{
-	struct work w;
-	struct err err;
-	struct bucket_audit sum;
-	uint64_t to = 0;
-	int code = begin(&w, call, fixes ? BUCKET_WRITE : BUCKET_SCAN, UNCHECKED);
-	if (code == 0 && !fixes)
-		code = known_end(&w, &to);
-	if (code == 0) {
-		if (w.o->json) {
-			jsonw_object(&w.json);
-			jsonw_key(&w.json, "found");
-			jsonw_array(&w.json);
-		}
-		if ((fixes ? bucket_fix(w.b, tell, &w, &sum, &err)
-			   : bucket_audit(w.b, to, tell, &w, &sum, &err)) < 0) {
-			code = fail(&w, &err);
-		} else {
-			sum_up(&w, &sum, fixes);
-			code = sum.problems && !fixes ? ERR_DAMAGED : 0;
-		}
-		if (!bucket_current(w.b))
-			fprintf(stderr,
-				"%s was shaken down meanwhile: this is the file from before\n",
-				w.path);
-	}
-	end(&w);
-	return code;
-}
-
-int shep_buckets_audit(const struct cmd_call *call)
-{
-	return audit(call, false);
-}
-
-int shep_buckets_fix(const struct cmd_call *call)
-{
-	return audit(call, true);
-}
-
-int shep_buckets_quick(const struct cmd_call *call)
-{
-	struct work w;
-	struct err err;
-	uint64_t to = 0;
-	int code = begin(&w, call, BUCKET_SCAN, UNCHECKED);
-	if (code == 0)
-		code = known_end(&w, &to);
-	if (code == 0 && bucket_quick(w.b, to, &err) < 0)
-		code = fail(&w, &err);
-	end(&w);
+	work_end(&w);
 	return code;
 }
 
@@ -526,7 +369,7 @@ static int repack(void *ctx, const struct bucket *old, uint32_t new_oid, struct 
 static int hold_states(struct work *w, struct err *err)
 {
 	char folder[PATH_MAX];
-	if (!has_states(w, folder))
+	if (!work_has_states(w, folder))
 		return 0;
 	if (w->o->anyway)
 		return states_open(&w->crawl, folder, true, err) < 0 ? -1 : 0;
@@ -555,7 +398,7 @@ static int print_moves(struct work *w, struct err *err)
 			buf_printf(&w->out, "%08" PRIx32 " dropped\n", move.from);
 		else
 			buf_printf(&w->out, "%08" PRIx32 " %08" PRIx32 "\n", move.from, move.to);
-		flush(w, OUT_PIECE);
+		work_flush(w, OUT_PIECE);
 	}
 	bucket_moves_close(&moves);
 	return rc < 0 ? rc : 0;
@@ -567,7 +410,7 @@ int shep_buckets_shakedown(const struct cmd_call *call)
 	struct work w;
 	struct err err;
 	struct bucket_shaken sum = {0};
-	int code = begin(&w, call, BUCKET_APPEND, 0);
+	int code = work_begin(&w, call, BUCKET_APPEND, 0);
 	if (code == 0) {
 		int rc = shake(&w, &sum, &err);
 		buf_clear(&w.out);
@@ -576,14 +419,14 @@ int shep_buckets_shakedown(const struct cmd_call *call)
 		if (rc == 0 && !w.crawl && bucket_moves_done(w.path, &err) < 0)
 			rc = -1;
 		if (rc < 0)
-			code = fail(&w, &err);
+			code = work_fail(&w, &err);
 		else if (w.o->verbose)
 			fprintf(stderr,
 				"%" PRIu64 " kept, %" PRIu64 " were deleted; %" PRIu64
 				" bytes became %" PRIu64 "\n",
 				sum.kept, sum.deleted, sum.before, sum.after);
 	}
-	end(&w);
+	work_end(&w);
 	return code;
 }
 
@@ -592,13 +435,13 @@ int shep_buckets_train(const struct cmd_call *call)
 	struct work w;
 	struct err err;
 	unsigned kept = 0;
-	int code = begin(&w, call, BUCKET_SCAN, 0);
+	int code = work_begin(&w, call, BUCKET_SCAN, 0);
 	if (code == 0) {
 		if (bucket_train(w.b, w.packer, &kept, &err) < 0)
-			code = fail(&w, &err);
+			code = work_fail(&w, &err);
 		else
 			buf_printf(&w.out, "%u new dictionaries\n", kept);
 	}
-	end(&w);
+	work_end(&w);
 	return code;
 }

@@ -278,15 +278,19 @@ static int drop(struct recovering *x, struct state **st, struct err *err)
 	return states_delete(x->s, name, err);
 }
 
-/* Reap could not go on over a plan that is damaged. What it had left is due in the next cycle. */
+/* Reap could not go on with a damaged plan, now or at any start: what is left of the cycle is left
+ * out, and the next one plans anew. */
 static int check_plan(struct recovering *x, struct state *st, struct err *err)
 {
 	char *path = state_path(st, &x->arena, "plan");
-	if (plan_format.verify(path, err) == 0)
+	if (access(path, F_OK) != 0) {
+		recovery_damage(x->r, "%s: it is lost; the cycle ends without it", path);
 		return 0;
-	if (err->code != ERR_DAMAGED)
-		return -1;
-	recovery_damage(x->r, "%s; it is given up", err->msg);
+	}
+	int rc = plan_format.verify(path, err);
+	if (rc == 0 || err->code != ERR_DAMAGED)
+		return rc;
+	recovery_damage(x->r, "%s; the cycle ends without it", err->msg);
 	return file_remove(path, err) < 0 ? -1 : 0;
 }
 
@@ -294,7 +298,7 @@ static int back_to_checkpoint(struct recovering *x, struct state **st, struct er
 {
 	if (!(*st)->has_last)
 		return drop(x, st, err);
-	int rc = check_plan(x, *st, err) < 0 ? -1 : roll_back(x, *st, err);
+	int rc = roll_back(x, *st, err);
 	if (rc)
 		return rc < 0 ? rc : build_here(x, *st, err);
 	CLEANUP(buf_free) struct buf when = BUF_INIT(64);
@@ -302,7 +306,7 @@ static int back_to_checkpoint(struct recovering *x, struct state **st, struct er
 	recovery_tell(x->r, "%s: rolled back to its checkpoint of %s", (*st)->name,
 		      buf_text(&when));
 	x->r->rolled_back++;
-	return 0;
+	return check_plan(x, *st, err);
 }
 
 /* Cork begins again with the index that it began with. */

@@ -4,8 +4,8 @@
  *
  * By phase of the newest state:
  *	prepare, plan, merge ... finish   deleted; its work is done again
- *	reap                              rolled back to the last checkpoint, stays in reap; deleted
- *	                                  when it has none
+ *	reap                              rolled back to the last checkpoint, stays in reap (without
+ *	                                  its plan where that is damaged); deleted when it has none
  *	cork                              stays: cork is done again over the whole journal
  *	corked                            stays; of damaged contributions, those before the damage
  *	cleanup                           the bucket file was shaken down: the index gets the new

@@ -1,6 +1,5 @@
 /* Two things wrong at once, or damage where the plain tests of state_damage.c do not look: recovery
  * needs no hand, and what does not depend on the damage is as it was. */
-#include "shepherd/plan.h"
 #include "unit/shepherd/play_unit.h"
 
 #include <unistd.h>
@@ -263,33 +262,6 @@ static void lost_params_do_not_cost_the_log_of_forgotten_urls(void **state)
 	assert_int_equal(GONE_HAND, found.reason);
 }
 
-static void a_damaged_plan_is_given_up(void **state)
-{
-	(void)state;
-	const char *folder = scratch("plan");
-	struct play p;
-	struct recovery told;
-	struct err err = {0};
-	struct plan_writer *w;
-	struct plan_entry entry = {.fp = play_footprint(3)};
-	const struct plan_site site = {.fp = entry.fp.site, .entry = &entry, .n = 1};
-	char path[PATH_MAX];
-	crawl(folder, false);
-	path_in(folder, "plan", path);
-	MUST(plan_create(&w, path, &err));
-	MUST(plan_put(w, &site, &err));
-	MUST(plan_finish(&w, &err));
-	stands(folder);
-	spoil(path, 80);
-	mend(&p, folder, &told);
-	assert_int_equal(1, told.rolled_back);
-	assert_int_equal(PHASE_REAP, phase_of(&p));
-	assert_int_not_equal(0, access(path, F_OK));
-	MUST(play_check(&p, KNOWN, false, &err));
-	done(&p, &told);
-	stands(folder);
-}
-
 /* Bytes of a v3.3 header with a URL, of which we do not read the body. */
 static struct str foreign(struct arena *arena, const char *url)
 {
@@ -404,7 +376,6 @@ int main(void)
 		cmocka_unit_test(a_torn_end_of_the_buckets_does_not_keep_an_index_from_being_made),
 		cmocka_unit_test(what_is_no_bucket_is_mended_with_the_index),
 		cmocka_unit_test(lost_params_do_not_cost_the_log_of_forgotten_urls),
-		cmocka_unit_test(a_damaged_plan_is_given_up),
 		cmocka_unit_test(a_url_outlives_a_body_that_cannot_be_read),
 		cmocka_unit_test(a_lost_dictionary_is_named_and_costs_no_url),
 		cmocka_unit_test(a_damaged_block_in_a_large_index_is_found_at_the_start),

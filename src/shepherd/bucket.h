@@ -112,6 +112,7 @@ struct bucket_scan {
 	bool torn;        /* the end that was met is torn */
 	uint64_t torn_at; /* where that begins */
 	bool passed;      /* what was told last is damage, and lies behind us */
+	const char *why;  /* of that, what is wrong, without the place */
 };
 int bucket_scan_init(struct bucket_scan *ret, struct buckets *b, uint64_t from, uint64_t to,
 		     struct err *err);

@@ -132,7 +132,7 @@ static int go(struct audit *a, struct err *err)
 			      : found(a,
 				      (struct bucket_problem){.at = bucket.at,
 							      .next = bucket.next,
-							      .reason = why.msg},
+							      .reason = scan.why},
 				      err);
 	}
 	if (did == 0 && rc < 0) {

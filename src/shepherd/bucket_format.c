@@ -102,6 +102,7 @@ static int verify(const char *path, struct err *err)
 
 const struct format bucket_format = {
 	.name = "bucket",
+	.file = "objects",
 	.claims = claims,
 	.help = "what was gathered, one bucket a page",
 	.print = print,

@@ -206,6 +206,7 @@ ENTRIES_FUNCTIONS(gone_file, &gone_kind, print_entries)
 
 const struct format gone_format = {
 	.name = "gone",
+	.file = "gone",
 	.magic = "GARNERGN",
 	.version = 1,
 	.help = "URLs that the crawl has forgotten, when and why",

@@ -130,7 +130,11 @@ static int take_bucket(struct building *b, const struct bucket *bucket, struct e
 	if (bucket_decode(b->packer, bucket->type, bucket->data, &b->arena, &header, &body, err) <
 	    0) {
 		recovery_damage(b->r, "bucket %08" PRIx32 ": %s", bucket->oid, err->msg);
-		return err->code == ERR_DAMAGED ? 0 : -1;
+		/* the URL is not lost with its text: a dictionary may be put back, a page fetched
+		 */
+		if (err->code == ERR_SYSTEM || bucket_check(bucket->type, bucket->data, err) < 0 ||
+		    bucket_header(bucket->type, bucket->data, &b->arena, &header, NULL, err) < 0)
+			return err->code == ERR_SYSTEM ? -1 : 0;
 	}
 	if (!url_of(b, &header, &body, &url)) {
 		if (!bucket->deleted)
@@ -223,14 +227,18 @@ static struct site *site_of(struct building *b, const struct index_item *item)
 {
 	struct site *site = sites_get(b->sites, item->fp.site);
 	struct attrs header = {0}, body = {0};
+	struct bucket bucket;
 	struct url url;
 	struct err ignored;
 	bool is_new;
-	if (site || !index_item_has_bucket(item))
+	if (site || !index_item_has_bucket(item) ||
+	    bucket_read(b->buckets, (uint32_t)item->where, &bucket, &ignored) != 0)
 		return site;
 	struct arena_mark mark = arena_mark(&b->arena);
-	if (bucket_get(b->buckets, b->packer, (uint32_t)item->where, &b->arena, &header, &body,
-		       &ignored) == 0 &&
+	/* the header may be all that can be read of it */
+	if ((bucket_decode(b->packer, bucket.type, bucket.data, &b->arena, &header, &body,
+			   &ignored) == 0 ||
+	     bucket_header(bucket.type, bucket.data, &b->arena, &header, NULL, &ignored) == 0) &&
 	    url_of(b, &header, &body, &url))
 		site = sites_put(b->sites, url_site(&url), &is_new);
 	arena_reset(&b->arena, mark);
@@ -381,6 +389,11 @@ static int build(struct building *b, struct err *err)
 	return state_index_put(b->st, &w, err) < 0 ? -1 : state_sites_put(b->st, b->sites, err);
 }
 
+enum phase recover_done(const struct state *st)
+{
+	return st->last.contrib ? PHASE_CORKED : PHASE_CLOSED;
+}
+
 int recover_build(struct state *st, int64_t now_us, struct recovery *r, struct err *err)
 {
 	struct building b = {.st = st, .r = r, .arena = ARENA_INIT(SIZE_MAX), .now_us = now_us};
@@ -391,7 +404,7 @@ int recover_build(struct state *st, int64_t now_us, struct recovery *r, struct e
 	if (rc == 0)
 		rc = build(&b, err);
 	if (rc == 0)
-		rc = state_enter(st, PHASE_CLOSED, b.buckets, now_us, err);
+		rc = state_enter(st, recover_done(st), b.buckets, now_us, err);
 	if (rc == 0) {
 		r->rebuilt++;
 		recovery_tell(r,

@@ -14,6 +14,10 @@ enum fit { FIT_SOUND, FIT_OLD_NUMBERS, FIT_DAMAGED };
 int recover_fit(struct state *st, struct buckets *buckets, struct recovery *r, enum fit *ret,
 		struct err *err);
 
+/* In which phase a state ends that recovery has brought in order: corked while it has contributions
+ * that no merge has taken, else closed. */
+enum phase recover_done(const struct state *st);
+
 /* What is known of a URL when its index is lost, as far as each kind tells it in the form of an
  * item of the index. */
 enum evidence_kind {
@@ -38,5 +42,5 @@ int evidence_gather(struct state *st, bool index_too, struct sort *to, struct re
 		    struct err *err);
 
 /* Makes index and sites of a state in PHASE_RECOVER from what is left of them and from all buckets,
- * tells followers of what is newer than the old index, and closes the state. */
+ * tells followers of what is newer than the old index, and ends the state by recover_done(). */
 int recover_build(struct state *st, int64_t now_us, struct recovery *r, struct err *err);

@@ -268,8 +268,8 @@ static int next_item(struct crawl *c, struct told *ret, struct err *err)
 	}
 	if (rc == 0 && !c->scan)
 		rc = url_index_scan(&c->scan, index, c->place.fp, err);
-	if (rc == 0)
-		rc = url_index_next(c->scan, &item, err);
+	if (rc == 0 && (rc = url_index_next(c->scan, &item, err)) < 0)
+		ret->behind.fp = url_index_passed(c->scan);
 	if (rc)
 		return rc;
 	bool again = *c->place.state && footprint_cmp(item.fp, c->place.fp) == 0;

@@ -253,9 +253,9 @@ int state_sites(struct state *st, struct sites **ret, struct err *err)
 	char path[PATH_MAX];
 	snprintf(path, sizeof path, "%s/sites", st->folder);
 	int rc = sites_load(ret, path, err);
-	if (rc == 1)
-		*ret = sites_new();
-	return rc < 0 ? rc : 0;
+	return rc == 1 ? err_set(err, ERR_DAMAGED, "%s: it is not there; recovery builds it again",
+				 path)
+		       : rc;
 }
 
 int state_sites_put(struct state *st, struct sites *sites, struct err *err)
@@ -267,29 +267,37 @@ int state_sites_put(struct state *st, struct sites *sites, struct err *err)
 	return put_in_place(st, ".sites.new", "sites", err);
 }
 
+NOTE_FUNCTIONS(control, CONTROL_MAGIC)
+
 const struct format control_format = {
 	.name = "control",
+	.file = "control",
 	.magic = CONTROL_MAGIC,
 	.version = 1,
 	.help = "the phase of a state of the crawl",
-	.print = note_print,
-	.verify = note_verify,
+	.print = control_print,
+	.verify = control_verify,
 };
+
+NOTE_FUNCTIONS(params, PARAMS_MAGIC)
 
 const struct format params_format = {
 	.name = "params",
+	.file = "params",
 	.magic = PARAMS_MAGIC,
 	.version = 1,
 	.help = "numbers of a state of the crawl as a whole",
-	.print = note_print,
-	.verify = note_verify,
+	.print = params_print,
+	.verify = params_verify,
 };
+
+NOTE_FUNCTIONS(lock, LOCK_MAGIC)
 
 const struct format lock_format = {
 	.name = "lock",
 	.magic = LOCK_MAGIC,
 	.version = 1,
 	.help = "which states a reader of the crawl needs, and how long",
-	.print = note_print,
-	.verify = note_verify,
+	.print = lock_print,
+	.verify = lock_verify,
 };

@@ -125,7 +125,7 @@ int state_index_put(struct state *st, struct url_index_writer **w, struct err *e
  * this one was cloned from. URLs whose bucket was dropped go to `gone`; *ret_forgotten, where not
  * NULL, counts them. The report of the shakedown is removed when the state is closed. */
 int state_renumber(struct state *st, uint64_t *ret_forgotten, struct err *err);
-/* Sites are loaded as a whole and belong to the caller; 0 also when there are none yet. */
+/* Sites are loaded as a whole and belong to the caller. */
 int state_sites(struct state *st, struct sites **ret, struct err *err);
 int state_sites_put(struct state *st, struct sites *sites, struct err *err);
 

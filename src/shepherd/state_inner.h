@@ -80,3 +80,8 @@ bool state_has_appends(const struct state *st);
 enum { ROLLBACK_STEPS = APPENDS + 2 };
 int state_rollback_begin(struct state *st, struct err *err);
 int state_rollback_step(struct state *st, unsigned step, struct err *err);
+/* All that the last checkpoint knows of a file is whole. ERR_DAMAGED. */
+int state_check_appended(struct state *st, enum appended which, struct err *err);
+/* Where it is not, what lies before the damage is all that counts from now on; that is noted as a
+ * checkpoint. Also in a state that is done. */
+int state_keep_sound(struct state *st, enum appended which, struct err *err);

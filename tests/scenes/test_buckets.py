@@ -169,6 +169,6 @@ def test_dictionaries_are_trained_and_used(garner):
     before = g.run("shep", "buckets", "cat", "-o", "objects").out
     size = (g.dir / "objects").stat().st_size
     assert g.run("shep", "buckets", "shakedown", "-t", "-p", "-o", "objects").code == 0
-    assert "dictionary 1 " in g.run("dump", g.dir / "objects.dict").out
+    assert "dictionary " in g.run("dump", g.dir / "objects.dict").out
     assert g.run("shep", "buckets", "cat", "-o", "objects").out == before
     assert (g.dir / "objects").stat().st_size < size

@@ -145,6 +145,7 @@ static void tell(void *ctx, const struct bucket_problem *problem)
 	struct told *told = ctx;
 	assert_true(told->n < ARRAY_LEN(told->problem));
 	assert_true(problem->reason && *problem->reason);
+	assert_null(strchr(problem->reason, '/')); /* the place stands beside it */
 	told->problem[told->n++] = *problem;
 }
 

@@ -1,6 +1,7 @@
 /* garner config: whether the configuration is right, what it says, what could be said. */
 #include "base/ini.h"
 #include "base/jsonw.h"
+#include "base/nearest.h"
 #include "cmd/commands.h"
 #include "cmd/text.h"
 
@@ -254,7 +255,7 @@ static int no_such_setting(const struct cmd_call *call, const struct sections *s
 			buf_clear(&full);
 			put_name(&full, s->list[i], &s->list[i]->specs[k]);
 			struct str last = str_of(s->list[i]->specs[k].name);
-			if (str_distance(name, buf_str(&full), 2) <= 2 ||
+			if (nearest_is_near(name, buf_str(&full)) ||
 			    str_eq(key.n ? key : name, last))
 				buf_printf(&near, "%s%s", near.n ? ", " : "", buf_text(&full));
 		}

@@ -54,9 +54,8 @@ static int find(const struct cmd_call *call, struct arena *arena, struct named *
 		if (!next) {
 			struct nearest near = {.wanted = name};
 			nearest_try_commands(&near, call->program, found.command);
-			return err_set(err, ERR_USAGE, "help: there is no command '%s'%s%s%s",
-				       call->argv[i], near.name ? "; did you mean '" : "",
-				       near.name ? near.name : "", near.name ? "'?" : "");
+			return err_set(err, ERR_USAGE, "help: there is no command '%s'%s",
+				       call->argv[i], nearest_words(&near));
 		}
 		found.full_name =
 			found.command ? arena_printf(arena, "%s %s", found.full_name, next->name)

@@ -68,19 +68,6 @@ const struct command *cmd_find_called(const struct program *program, const char 
 	return NULL;
 }
 
-/* A beginning of two letters or more is as near as one wrong letter. */
-void nearest_try(struct nearest *near, const char *name)
-{
-	enum { MOST = 2 };
-	struct str s = str_of(name);
-	bool begins = near->wanted.n >= 2 && str_starts(s, near->wanted);
-	size_t d = begins ? 1 : str_distance(near->wanted, s, MOST);
-	if (d > MOST || d >= near->wanted.n || (near->name && d >= near->distance))
-		return;
-	near->name = name;
-	near->distance = d;
-}
-
 void nearest_try_commands(struct nearest *near, const struct program *program,
 			  const struct command *command)
 {

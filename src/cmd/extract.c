@@ -153,14 +153,13 @@ static bool is_url(const char *name)
 	       url_parse(text, NULL, room, sizeof room, &url) == 0;
 }
 
-static int do_one(struct work *w, const char *name, struct err *err)
+static int load(struct work *w, const char *name, struct err *err)
 {
 	clear_document(&w->doc);
-	int rc = is_url(name) ? extract_fetch(w->config, str_of(name), &w->doc, err)
-			      : load_file(w, name, err);
-	if (rc < 0 && err->code == ERR_REMOTE)
-		return err_in(err, "%s", name);
-	return rc < 0 ? -1 : read_document(w, err);
+	if (!is_url(name))
+		return load_file(w, name, err);
+	int rc = extract_fetch(w->config, str_of(name), &w->doc, err);
+	return rc < 0 && err->code == ERR_REMOTE ? err_in(err, "%s", name) : rc;
 }
 
 static int open_reader(struct work *w, char room[CAGE_PATH_MAX], struct err *err)
@@ -197,15 +196,17 @@ static int run_all(struct work *w)
 {
 	char room[CAGE_PATH_MAX];
 	struct err err;
-	int code = 0;
+	int code = 0; /* of the first that could not be had */
 	if (open_reader(w, room, &err) < 0)
 		return cmd_fail(w->call, &err);
-	for (int i = 0; i < MAX(w->call->argc, 1); i++)
-		if (do_one(w, w->call->argc ? w->call->argv[i] : "-", &err) < 0) {
-			code = cmd_fail(w->call, &err);
-			if (code != ERR_REMOTE)
-				return code;
+	for (int i = 0; i < MAX(w->call->argc, 1); i++) {
+		if (load(w, w->call->argc ? w->call->argv[i] : "-", &err) < 0) {
+			int failed = cmd_fail(w->call, &err);
+			code = code ? code : failed;
+		} else if (read_document(w, &err) < 0) {
+			return cmd_fail(w->call, &err);
 		}
+	}
 	if (w->failed || (code && w->documents))
 		return ERR_PARTLY;
 	return code;
@@ -281,9 +282,9 @@ static const struct cmd_example examples[] = {
 	{"echo '<p>a' | garner extract --tokens", "the tokens of HTML"},
 };
 static const struct cmd_exit exits[] = {
-	{ERR_PARTLY, "a document has no text because its worker failed, or a URL was not fetched"},
+	{ERR_PARTLY, "some could not be read or fetched, or have no text because a worker failed"},
 	{ERR_REMOTE, "no URL could be fetched"},
-	{ERR_SYSTEM, "a file cannot be read, or no worker can be started"},
+	{ERR_SYSTEM, "no file can be read, or no worker be started"},
 };
 const struct command extract_command = {
 	.name = "extract",

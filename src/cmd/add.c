@@ -32,8 +32,9 @@ static int add(struct adding *a, struct str text)
 	if (rc == 0)
 		rc = url_canon(&url, true, strict, sizeof strict, &canon);
 	if (rc != 0) {
-		fprintf(stderr, "garner: %.*s: %s\n", (int)MIN(text.n, 200), text.p,
-			url_error_text(rc));
+		struct err err;
+		url_fail(rc, text, &err);
+		fprintf(stderr, "garner: %s\n", err.msg);
 		a->bad++;
 		return 0;
 	}

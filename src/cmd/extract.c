@@ -144,22 +144,24 @@ static int load_file(struct work *w, const char *name, struct err *err)
 	return cmd_read(&one, 0, take_piece, w, err);
 }
 
-static bool is_url(const char *name)
+static bool is_url(struct str name)
 {
-	char room[URL_MAX];
-	struct url url;
-	struct str text = str_of(name);
-	return str_find(text, STR("://")) < text.n &&
-	       url_parse(text, NULL, room, sizeof room, &url) == 0;
+	char scheme[URL_SCHEME_MAX];
+	size_t n = url_scheme_of(name, scheme).n;
+	return n && str_starts(str_from(name, n), STR("://"));
 }
 
 static int load(struct work *w, const char *name, struct err *err)
 {
 	clear_document(&w->doc);
-	if (!is_url(name))
+	if (!is_url(str_of(name)))
 		return load_file(w, name, err);
 	int rc = extract_fetch(w->config, str_of(name), &w->doc, err);
-	return rc < 0 && err->code == ERR_REMOTE ? err_in(err, "%s", name) : rc;
+	if (rc == 0 || err->code != ERR_REMOTE)
+		return rc;
+	CLEANUP(buf_free) struct buf shown = BUF_INIT(strlen(name) + 1);
+	url_show(str_of(name), &shown);
+	return err_in(err, "%s", buf_text(&shown));
 }
 
 static int open_reader(struct work *w, char room[CAGE_PATH_MAX], struct err *err)

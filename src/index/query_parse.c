@@ -89,7 +89,6 @@ static int node_new(struct parser *p, enum query_op op, size_t at, struct query_
 static int words_of(struct parser *p, struct str text, size_t at, struct query_node **ret)
 {
 	struct query_word word[QUERY_PHRASE_MOST];
-	struct query_node *node;
 	struct tokens t;
 	struct token token;
 	uint32_t n = 0;
@@ -104,15 +103,15 @@ static int words_of(struct parser *p, struct str text, size_t at, struct query_n
 	if (n == 0)
 		return 0;
 	p->nodes += n - 1;
-	if (node_new(p, n == 1 ? QUERY_WORD : QUERY_PHRASE, at, &node) < 0)
+	if (node_new(p, n == 1 ? QUERY_WORD : QUERY_PHRASE, at, ret) < 0)
 		return -1;
+	struct query_node *node = *ret;
 	node->attribute = p->attribute;
 	node->exact = p->exact;
 	node->value = query_value(text);
 	node->words = n;
 	node->word = arena_array(p->arena, n, sizeof *word);
 	memcpy(node->word, word, n * sizeof *word);
-	*ret = node;
 	return 0;
 }
 

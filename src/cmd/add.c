@@ -62,13 +62,8 @@ static int run(const struct cmd_call *call)
 		return code;
 	for (int i = 0; i < call->argc; i++)
 		(void)add(&a, str_of(call->argv[i]));
-	if (o->from[0]) {
-		char *const argv[] = {(char *)o->from, NULL};
-		struct cmd_call list = *call;
-		list.argc = 1;
-		list.argv = argv;
-		rc = cmd_read_lines(&list, 0, (size_t)2 * URL_TEXT_MAX, add_line, &a, &err);
-	}
+	if (o->from[0])
+		rc = cmd_read_path_lines(o->from, (size_t)2 * URL_TEXT_MAX, add_line, &a, &err);
 	if (rc == 0 && a.lines.over)
 		rc = err_set(&err, ERR_USAGE, "more than %zu bytes of URLs at once", a.lines.max);
 	if (rc == 0 && a.added)

@@ -136,12 +136,8 @@ static void clear_document(struct extract_fetched *d)
 /* A file, or standard input, as if it had come from --url or from a file: URL. */
 static int load_file(struct work *w, const char *name, struct err *err)
 {
-	char *const argv[] = {(char *)name, NULL};
-	struct cmd_call one = *w->call;
-	one.argc = 1;
-	one.argv = argv;
 	buf_add_text(&w->doc.url, w->options->url[0] ? w->options->url : name);
-	return cmd_read(&one, 0, take_piece, w, err);
+	return cmd_read_path(name, take_piece, w, err);
 }
 
 static bool is_url(struct str name)

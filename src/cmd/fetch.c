@@ -34,11 +34,7 @@ static int add_all(struct fetch *f, struct err *err)
 			return -1;
 	if (!f->options->from[0])
 		return 0;
-	char *const argv[] = {(char *)f->options->from, NULL};
-	struct cmd_call list = *f->call;
-	list.argc = 1;
-	list.argv = argv;
-	return cmd_read_lines(&list, 0, (size_t)2 * URL_TEXT_MAX, add_line, f, err);
+	return cmd_read_path_lines(f->options->from, (size_t)2 * URL_TEXT_MAX, add_line, f, err);
 }
 
 /* Beginning and end. */

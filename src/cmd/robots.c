@@ -117,15 +117,13 @@ static int answer(const struct cmd_call *call, const struct subject *s)
 static int run_files(const struct cmd_call *call)
 {
 	const struct robots_options *o = call->options;
-	struct cmd_call file_alone = *call;
-	file_alone.argc = 1;
 	CLEANUP(subject_free) struct subject s = SUBJECT_INIT;
 	struct err err;
 	if (call->argc < 2) {
 		err_set(&err, ERR_USAGE, "no URL; see 'garner robots test --help'");
 		return cmd_fail(call, &err);
 	}
-	if (cmd_read(&file_alone, 0, keep, &s.file, &err) < 0 ||
+	if (cmd_read_path(call->argv[0], keep, &s.file, &err) < 0 ||
 	    robots_compile(buf_str(&s.file), str_of(o->agent), &s.form, &err) < 0)
 		return cmd_fail(call, &err);
 	return answer(call, &s);

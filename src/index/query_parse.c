@@ -127,6 +127,16 @@ static int quoted(struct parser *p, struct str *ret)
 	return 0;
 }
 
+/* What stands between quotation marks, or up to the end of the word. */
+static int word_or_quoted(struct parser *p, struct str *ret)
+{
+	if (peek(p) == '"')
+		return quoted(p, ret);
+	*ret = bare_word(p, p->at);
+	p->at += ret->n;
+	return 0;
+}
+
 /* A word or a phrase, "=" before it or not. */
 static int words(struct parser *p, struct query_node **ret)
 {
@@ -137,13 +147,8 @@ static int words(struct parser *p, struct query_node **ret)
 		p->exact = true;
 		p->at++;
 	}
-	if (peek(p) == '"') {
-		if (quoted(p, &text) < 0)
-			return -1;
-	} else {
-		text = bare_word(p, p->at);
-		p->at += text.n;
-	}
+	if (word_or_quoted(p, &text) < 0)
+		return -1;
 	int rc = words_of(p, text, at, ret);
 	p->exact = exact;
 	return rc;
@@ -198,13 +203,8 @@ static int compare(struct parser *p, struct str name, size_t at, struct query_no
 	skip_blanks(p);
 	struct str text;
 	size_t value_at = p->at;
-	if (peek(p) == '"') {
-		if (quoted(p, &text) < 0)
-			return -1;
-	} else {
-		text = bare_word(p, p->at);
-		p->at += text.n;
-	}
+	if (word_or_quoted(p, &text) < 0)
+		return -1;
 	struct query_value value = query_value(arena_str(p->arena, text));
 	if (!value.is_number && !value.is_period)
 		return REFUSE(p, value_at,

@@ -95,14 +95,10 @@ const struct command add_command = {
 		"that they link to are gathered too, as far as they are on the same site "
 		"(shepherd.follow). A URL that is known already is looked at again.\n\n"
 		"It is kept when the command has ended, whether or not the role shepherd runs.",
-	.options = options,
-	.noptions = ARRAY_LEN(options),
-	.options_size = sizeof(struct add_options),
+	CMD_OPTIONS(options, struct add_options),
 	.args = "[URL...]",
 	.max_args = -1,
-	.examples = examples,
-	.nexamples = ARRAY_LEN(examples),
-	.exits = exits,
-	.nexits = ARRAY_LEN(exits),
+	CMD_EXAMPLES(examples),
+	CMD_EXITS(exits),
 	.run = run,
 };

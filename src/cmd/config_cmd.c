@@ -297,8 +297,7 @@ static const struct command check = {
 	.args = "[FILE]",
 	.args_help = "The file to look at, alone",
 	.max_args = 1,
-	.examples = check_examples,
-	.nexamples = ARRAY_LEN(check_examples),
+	CMD_EXAMPLES(check_examples),
 	.run = run_check,
 };
 
@@ -317,11 +316,8 @@ static const struct command show = {
 	.summary = "show the settings and where they come from",
 	.description = "Lists what the file, the environment and -s have set, each value with its "
 		       "origin.",
-	.options = show_specs,
-	.noptions = ARRAY_LEN(show_specs),
-	.options_size = sizeof(struct show_options),
-	.examples = show_examples,
-	.nexamples = ARRAY_LEN(show_examples),
+	CMD_OPTIONS(show_specs, struct show_options),
+	CMD_EXAMPLES(show_examples),
 	.run = run_show,
 };
 
@@ -338,8 +334,7 @@ static const struct command explain = {
 	.args_help = "A section, or one setting; of those before the first section just the key",
 	.args_kind = CMD_SETTINGS,
 	.max_args = 1,
-	.examples = explain_examples,
-	.nexamples = ARRAY_LEN(explain_examples),
+	CMD_EXAMPLES(explain_examples),
 	.run = run_explain,
 };
 
@@ -350,8 +345,7 @@ static const struct command sample = {
 	.name = "sample",
 	.summary = "print a commented sample file",
 	.description = "Every setting with its meaning, type and default, commented out.",
-	.examples = sample_examples,
-	.nexamples = ARRAY_LEN(sample_examples),
+	CMD_EXAMPLES(sample_examples),
 	.run = run_sample,
 };
 
@@ -363,6 +357,5 @@ const struct command config_command = {
 		       "it, -s overrides both. Without -c and GARNER_CONFIG the file is "
 		       "~/.config/garner/garner.conf or /etc/garner/garner.conf, whichever is "
 		       "found first.",
-	.subs = subs,
-	.nsubs = ARRAY_LEN(subs),
+	CMD_SUBS(subs),
 };

@@ -296,15 +296,11 @@ const struct command extract_command = {
 		"files, bounded memory and time. A document that makes it fail has no text, and "
 		"a remark says why: this command reproduces it. The settings are those of the "
 		"section [parse].",
-	.options = options,
-	.noptions = ARRAY_LEN(options),
-	.options_size = sizeof(struct extract_options),
+	CMD_OPTIONS(options, struct extract_options),
 	.args = "[FILE|URL...]",
 	.args_help = "what to read; standard input without any, or for -",
 	.max_args = -1,
-	.examples = examples,
-	.nexamples = ARRAY_LEN(examples),
-	.exits = exits,
-	.nexits = ARRAY_LEN(exits),
+	CMD_EXAMPLES(examples),
+	CMD_EXITS(exits),
 	.run = run,
 };

@@ -225,15 +225,11 @@ const struct command fetch_command = {
 		"A line is printed for each URL: outcome, status, size and the URL. Outcomes: "
 		"ok, unchanged, redirect; temporary and permanent failures of the URL; the same "
 		"of the whole site; limit, robots and address for what garner refused.",
-	.options = options,
-	.noptions = ARRAY_LEN(options),
-	.options_size = sizeof(struct fetch_options),
+	CMD_OPTIONS(options, struct fetch_options),
 	.args = "[URL...]",
 	.args_help = "what to fetch, beside what --from names",
 	.max_args = -1,
-	.examples = examples,
-	.nexamples = ARRAY_LEN(examples),
-	.exits = exits,
-	.nexits = ARRAY_LEN(exits),
+	CMD_EXAMPLES(examples),
+	CMD_EXITS(exits),
 	.run = run,
 };

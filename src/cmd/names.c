@@ -16,8 +16,7 @@ const struct command *cmd_of_role(const struct role *role, struct arena *arena)
 		.name = role->name,
 		.summary = role->summary,
 		.description = role->description,
-		.exits = exits,
-		.nexits = ARRAY_LEN(exits),
+		CMD_EXITS(exits),
 		.run = run_role,
 		.role = role,
 	};

@@ -260,18 +260,14 @@ static const struct command test = {
 		       "With --batch, a question is an object with robots (the text of the file), "
 		       "agent (else that of --agent) and url; its answer is an object with allowed "
 		       "and line, which is 0 when no rule matched, or with error.",
-	.options = test_options,
-	.noptions = ARRAY_LEN(test_options),
-	.options_size = sizeof(struct robots_options),
+	CMD_OPTIONS(test_options, struct robots_options),
 	.args = "FILE URL...",
 	.args_help =
 		"a robots.txt, or - for standard input, and what to ask; with --batch, files of "
 		"questions",
 	.max_args = -1,
-	.examples = test_examples,
-	.nexamples = ARRAY_LEN(test_examples),
-	.exits = test_exits,
-	.nexits = ARRAY_LEN(test_exits),
+	CMD_EXAMPLES(test_examples),
+	CMD_EXITS(test_exits),
 	.run = run_test,
 };
 
@@ -280,6 +276,5 @@ const struct command robots_command = {
 	.name = "robots",
 	.summary = "what a robots.txt allows",
 	.description = "robots.txt is how sites tell robots where they may go (RFC 9309).",
-	.subs = subs,
-	.nsubs = ARRAY_LEN(subs),
+	CMD_SUBS(subs),
 };

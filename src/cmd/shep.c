@@ -390,6 +390,5 @@ const struct command shep_command = {
 	.summary = "look after the files of the crawl",
 	.description = "The bucket file holds what was gathered, the states what is known of each "
 		       "URL.",
-	.subs = subs,
-	.nsubs = ARRAY_LEN(subs),
+	CMD_SUBS(subs),
 };

@@ -215,6 +215,5 @@ const struct command shep_buckets_command = {
 	.description =
 		"A bucket holds what was gathered of one page: attributes, those of a header "
 		"and those of a body. It is known by its number.",
-	.subs = subs,
-	.nsubs = ARRAY_LEN(subs),
+	CMD_SUBS(subs),
 };

@@ -409,8 +409,8 @@ int states_audit(struct states *s, const struct states_keep *keep, int64_t now_u
 static int link_file(const struct state *from, const char *to, const char *file, struct err *err)
 {
 	char a[PATH_MAX], b[PATH_MAX];
-	snprintf(a, sizeof a, "%s/%s", from->folder, file);
-	snprintf(b, sizeof b, "%s/%s", to, file);
+	if (in_folder(from->folder, file, a, err) < 0 || in_folder(to, file, b, err) < 0)
+		return -1;
 	return file_link(a, b, err) < 0 ? -1 : 0;
 }
 

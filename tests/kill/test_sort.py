@@ -7,9 +7,9 @@ import time
 import pytest
 
 from garner import BUILD, clean_environment
+from kill.rounds import new_seed
 
 DRIVER = str(BUILD / "tests" / "kill-sort")
-SEED = int(os.environ.get("TEST_SEED", random.randrange(1 << 32)))
 
 
 def start(folder, records=30000, **env):
@@ -35,8 +35,9 @@ def one_sort_s(folder):
 
 
 def test_killed_at_random_instants_it_leaves_nothing(tmp_path, long_run):
-    print("TEST_SEED", SEED)
-    rng = random.Random(SEED)
+    seed = new_seed()
+    print(f"seed {seed}")
+    rng = random.Random(seed)
     finished = 0
     most = 3 * one_sort_s(tmp_path)
     for _ in range(200 if long_run else 20):

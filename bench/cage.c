@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PAGES = 2000, ROUNDS = 15, PAGE_MAX = 64 << 10, EVERY = 16 };
+enum { PAGES = 2000, ROUNDS = 41, PAGE_MAX = 64 << 10, EVERY = 16 };
 
 struct job {
 	struct str *page;

@@ -20,6 +20,8 @@
 
 /* A feed that cannot be opened, or read, is tried again after a while. */
 enum { RETRY_US = 1000000, OBJECT_ARENA = 192 << 20, BUSY_COMMITS = 16, BUSY_BYTES = 64 << 20 };
+/* Commits are so long apart where little comes at a time. */
+enum { APART_US = 250000 };
 /* So long after the last commit the stores may be compacted. */
 enum { IDLE_US = 10000000 };
 
@@ -72,6 +74,7 @@ struct collector {
 	unsigned commits; /* since segments were looked at for merging */
 	size_t taken;     /* objects since the last commit */
 	int64_t first_us; /* when the first of them was taken */
+	int64_t last_us;  /* when the last commit began */
 	struct arena object;
 	int64_t tidy_us;  /* when to compact; INT64_MAX: there is no need */
 	bool readdressed; /* the index was told of all that compaction moved */
@@ -436,6 +439,7 @@ int collector_commit(struct collector *c, struct err *err)
 {
 	if (c->taken == 0)
 		return 0;
+	c->last_us = clock_mono_us();
 	FAULT("collector.commit");
 	if (record_sync(c->batch, &c->group, err) < 0 || docstore_sync(c->docs, err) < 0)
 		return -1;
@@ -496,6 +500,15 @@ static int merge(struct collector *c, bool idle, struct err *err)
 	return rc < 0 ? -1 : words_refresh(&c->committed, err) < 0 ? -1 : 0;
 }
 
+/* What was taken is committed at once when there is no more to take with it, but commits of a feed
+ * that trickles are some time apart. */
+static bool is_time(const struct collector *c, bool more, int64_t now_us)
+{
+	return c->taken >= COLLECTOR_BATCH ||
+	       clock_mono_us() - c->first_us >= COLLECTOR_COMMIT_US ||
+	       (!more && now_us - c->last_us >= APART_US);
+}
+
 int collector_step(struct collector *c, int64_t now_us, struct err *err)
 {
 	bool more = false;
@@ -509,10 +522,8 @@ int collector_step(struct collector *c, int64_t now_us, struct err *err)
 		more |= rc == 0;
 	}
 	gauge(c, COLLECTOR_PENDING, (int64_t)c->taken);
-	if (c->taken >= COLLECTOR_BATCH ||
-	    (c->taken && clock_mono_us() - c->first_us >= COLLECTOR_COMMIT_US))
-		if (collector_commit(c, err) < 0)
-			return -1;
+	if (c->taken && is_time(c, more, now_us) && collector_commit(c, err) < 0)
+		return -1;
 	if (merge(c, !more && c->taken == 0, err) < 0)
 		return -1;
 	if (!more && c->taken == 0 && clock_mono_us() >= c->tidy_us &&
@@ -523,7 +534,9 @@ int collector_step(struct collector *c, int64_t now_us, struct err *err)
 
 int64_t collector_due_us(const struct collector *c)
 {
-	int64_t due = c->taken ? c->first_us + COLLECTOR_COMMIT_US : c->tidy_us;
+	int64_t due = c->tidy_us;
+	if (c->taken)
+		due = MIN(c->first_us + COLLECTOR_COMMIT_US, c->last_us + APART_US);
 	for (size_t i = 0; i < c->nfeeds; i++)
 		if (!c->feed[i].source)
 			due = MIN(due, c->feed[i].retry_us);

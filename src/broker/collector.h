@@ -1,7 +1,7 @@
 /* The collector: follows sources and keeps document store and words index in step with them. It is
- * the only writer of both. What a source told is applied in its order and committed at least every
- * second; a collector that was killed goes on where its last commit was, and applying something
- * twice changes nothing. One thread. */
+ * the only writer of both. What a source told is applied in its order and committed as soon as
+ * there is no more, and at least every second; a collector that was killed goes on where its last
+ * commit was, and applying something twice changes nothing. One thread. */
 #pragma once
 #include "base/counters.h"
 #include "soif/source.h"

@@ -190,16 +190,46 @@ static void after_a_restart_it_goes_on_where_it_was(void **state)
 	assert_int_equal(kept(), 2);
 }
 
-static void what_was_not_committed_comes_again(void **state)
+static void what_was_taken_is_committed_when_there_is_no_more(void **state)
 {
 	(void)state;
 	tell(SOURCE_UPDATE, "http://a/1", "One", "apple");
-	(void)collector_step(collector, clock_mono_us(), &err);
+	assert_int_equal(collector_step(collector, clock_mono_us(), &err), 1);
+	assert_int_equal(found("apple", "", NULL), 1);
+	assert_int_equal(collector_step(collector, clock_mono_us(), &err), 1);
+	assert_int_equal(collector_due_us(collector), INT64_MAX);
+}
+
+/* Takes a change as if just after a commit: then it waits for others. */
+static void take_uncommitted(const char *url)
+{
+	int64_t now_us = clock_mono_us();
+	tell(SOURCE_UPDATE, "http://a/before", "One", "pear");
+	collect();
+	tell(SOURCE_UPDATE, url, "One", "apple");
+	assert_int_equal(collector_step(collector, now_us, &err), 1);
+	assert_int_equal(found("apple", "", NULL), 0);
+}
+
+static void commits_of_a_feed_that_trickles_are_some_time_apart(void **state)
+{
+	(void)state;
+	take_uncommitted("http://a/1");
+	int64_t due_us = collector_due_us(collector);
+	assert_in_range(due_us, 1, clock_mono_us() + COLLECTOR_COMMIT_US);
+	assert_int_equal(collector_step(collector, due_us, &err), 1);
+	assert_int_equal(found("apple", "", NULL), 1);
+}
+
+static void what_was_not_committed_comes_again(void **state)
+{
+	(void)state;
+	take_uncommitted("http://a/1");
 	again();
 	assert_int_equal(found("apple", "", NULL), 0);
 	collect();
 	assert_int_equal(found("apple", "", NULL), 1);
-	assert_int_equal(kept(), 1);
+	assert_int_equal(kept(), 2);
 }
 
 static void objects_that_cannot_be_taken_are_left_out(void **state)
@@ -441,6 +471,8 @@ int main(void)
 		TEST(an_update_replaces_and_a_delete_removes),
 		TEST(changes_of_one_document_in_one_batch_leave_the_last),
 		TEST(after_a_restart_it_goes_on_where_it_was),
+		TEST(what_was_taken_is_committed_when_there_is_no_more),
+		TEST(commits_of_a_feed_that_trickles_are_some_time_apart),
 		TEST(what_was_not_committed_comes_again),
 		TEST(objects_that_cannot_be_taken_are_left_out),
 		TEST(an_update_that_cannot_be_taken_leaves_nothing_old),

@@ -29,6 +29,20 @@ static void run(struct lane_job *job)
 		job->rc = transfer(job);
 }
 
+/* Does the first job; there is one. The lock is held before and afterwards. */
+static void run_first(struct lane *l)
+{
+	struct lane_job *job = l->first;
+	l->first = job->next;
+	if (!l->first)
+		l->last = &l->first;
+	pthread_mutex_unlock(&l->lock);
+	run(job);
+	pthread_mutex_lock(&l->lock);
+	job->out = false;
+	pthread_cond_broadcast(&l->done);
+}
+
 static void *serve(void *arg)
 {
 	struct lane *l = arg;
@@ -36,17 +50,9 @@ static void *serve(void *arg)
 	for (;;) {
 		while (!l->first && !l->stop)
 			pthread_cond_wait(&l->work, &l->lock);
-		struct lane_job *job = l->first;
-		if (!job)
-			break;
-		l->first = job->next;
 		if (!l->first)
-			l->last = &l->first;
-		pthread_mutex_unlock(&l->lock);
-		run(job);
-		pthread_mutex_lock(&l->lock);
-		job->out = false;
-		pthread_cond_broadcast(&l->done);
+			break;
+		run_first(l);
 	}
 	pthread_mutex_unlock(&l->lock);
 	return NULL;
@@ -98,7 +104,11 @@ void lane_post(struct lane *l, struct lane_job *job)
 void lane_wait(struct lane *l, struct lane_job *job)
 {
 	pthread_mutex_lock(&l->lock);
-	while (job->out)
-		pthread_cond_wait(&l->done, &l->lock);
+	while (job->out) {
+		if (l->first)
+			run_first(l);
+		else
+			pthread_cond_wait(&l->done, &l->lock);
+	}
 	pthread_mutex_unlock(&l->lock);
 }

@@ -1,6 +1,6 @@
-/* Lanes: a thread that does the transfers of any number of streams, one after the other in the
- * order in which they were asked for. Streams see to it that a buffer is not touched while it is
- * out. */
+/* Lanes: a thread that does the transfers of any number of streams, begun in the order in which
+ * they were asked for. Who waits for one does others meanwhile, so that two are under way while
+ * there is nothing else to do. Streams see to it that a buffer is not touched while it is out. */
 #pragma once
 #include "base/file.h"
 

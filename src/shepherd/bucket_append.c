@@ -1,17 +1,13 @@
 #include "base/fault.h"
 #include "shepherd/bucket_inner.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
 /* Fewer bytes than this go through the page cache at a sync, where they are read again soon. */
 enum { PIECE = STREAM_PIECE, DIRECT_LEAST = 64 << 10 };
-
-static char *piece_of(const struct bucket_tail *t)
-{
-	return t->memory + (size_t)t->at * PIECE;
-}
 
 static uint64_t block_of(uint64_t at)
 {
@@ -23,36 +19,14 @@ uint64_t bucket_length(const struct buckets *b)
 	return b->tail ? b->tail->base + b->tail->n : b->size;
 }
 
-/* The lane does jobs in their order: with this one all before it are done. */
-static void wait_job(struct bucket_tail *t, struct lane_job *job)
-{
-	lane_wait(t->lane, job);
-	if (!job->n)
-		return;
-	if (job->rc < 0 && t->rc == 0) {
-		t->rc = job->rc;
-		t->err = job->err;
-	}
-	t->written = MAX(t->written, job->at + job->n);
-	*job = (struct lane_job){0};
-}
-
-static void settle(struct bucket_tail *t)
-{
-	for (unsigned i = 1; i <= STREAM_SLOTS; i++)
-		wait_job(t, &t->job[(t->at + i) % STREAM_SLOTS]);
-}
-
 void bucket_tail_free(struct buckets *b)
 {
 	struct bucket_tail *t = b->tail;
 	if (!t)
 		return;
-	settle(t);
 	b->size = t->base + t->n;
-	lane_free(&t->lane);
 	file_drop(&t->direct);
-	free(t->memory);
+	free(t->piece);
 	mem_free(&b->tail);
 }
 
@@ -60,12 +34,10 @@ void bucket_tail_free(struct buckets *b)
 static int load_end(struct buckets *b, struct bucket_tail *t, struct err *err)
 {
 	size_t n;
-	t->at = 0;
 	t->base = block_of(b->size);
 	t->n = (size_t)(b->size - t->base);
 	t->flushed = b->size;
-	t->written = t->base;
-	if (file_read(&b->file, piece_of(t), t->n, t->base, &n, err) < 0)
+	if (file_read(&b->file, t->piece, t->n, t->base, &n, err) < 0)
 		return -1;
 	if (n < t->n)
 		return err_set(err, ERR_DAMAGED, "%s: ends at %" PRIu64 ", expected %" PRIu64,
@@ -90,12 +62,12 @@ static int start(struct buckets *b, struct err *err)
 {
 	struct bucket_tail *t = mem_alloc(sizeof *t);
 	t->direct = FILE_INIT;
-	t->memory = aligned_alloc(STREAM_BLOCK, (size_t)STREAM_SLOTS * PIECE);
-	if (!t->memory)
-		die("out of memory (%d bytes wanted to append buckets)", STREAM_SLOTS * PIECE);
-	if (open_direct(b, t, err) < 0 || load_end(b, t, err) < 0 || lane_new(&t->lane, err) < 0) {
+	t->piece = aligned_alloc(STREAM_BLOCK, PIECE);
+	if (!t->piece)
+		die("out of memory (%d bytes wanted to append buckets)", PIECE);
+	if (open_direct(b, t, err) < 0 || load_end(b, t, err) < 0) {
 		file_drop(&t->direct);
-		free(t->memory);
+		free(t->piece);
 		mem_free(&t);
 		return -1;
 	}
@@ -108,7 +80,6 @@ static int start(struct buckets *b, struct err *err)
 static int give_up(struct buckets *b, struct err *err)
 {
 	struct bucket_tail *t = b->tail;
-	settle(t);
 	struct err why = t->err;
 	uint64_t lost = t->base + t->n - b->durable;
 	FAULT("bucket.giveup");
@@ -131,44 +102,49 @@ static int ready(struct buckets *b, struct err *err)
 	return b->tail->rc < 0 ? give_up(b, err) : 0;
 }
 
-static void post(struct buckets *b)
+/* Whole blocks, past the page cache where that can be. Some file systems take the flag and refuse
+ * the write. */
+static int write_blocks(struct buckets *b, size_t n, struct err *err)
 {
 	struct bucket_tail *t = b->tail;
-	FAULT("bucket.post");
-	t->job[t->at] = (struct lane_job){
-		.file = t->direct.fd >= 0 ? &t->direct : &b->file,
-		.p = piece_of(t),
-		.at = t->base,
-		.n = t->n,
-		.write = true,
-	};
-	if (t->rc == 0)
-		lane_post(t->lane, &t->job[t->at]);
-	else
-		t->job[t->at] = (struct lane_job){0};
-	t->base += t->n;
-	t->flushed = t->base;
-	t->n = 0;
-	t->at = (t->at + 1) % STREAM_SLOTS;
-	wait_job(t, &t->job[t->at]);
+	if (t->direct.fd >= 0) {
+		int rc = file_write(&t->direct, t->piece, n, t->base, err);
+		if (rc == 0 || err->sys_errno != EINVAL)
+			return rc;
+		file_drop(&t->direct);
+	}
+	return file_write(&b->file, t->piece, n, t->base, err);
 }
 
-/* n bytes; NULL: zeroes. */
+/* After a failure the piece stays where it is: what was appended before can still be read. */
+static void write_piece(struct buckets *b)
+{
+	struct bucket_tail *t = b->tail;
+	FAULT("bucket.write");
+	t->rc = write_blocks(b, PIECE, &t->err);
+	if (t->rc < 0)
+		return;
+	t->base += PIECE;
+	t->flushed = t->base;
+	t->n = 0;
+}
+
+/* n bytes; NULL: zeroes. Nothing any more after a failure. */
 static void put(struct buckets *b, const char *p, size_t n)
 {
 	struct bucket_tail *t = b->tail;
-	while (n) {
+	while (n && t->rc == 0) {
 		size_t part = MIN(n, PIECE - t->n);
 		if (p) {
-			memcpy(piece_of(t) + t->n, p, part);
+			memcpy(t->piece + t->n, p, part);
 			p += part;
 		} else {
-			memset(piece_of(t) + t->n, 0, part);
+			memset(t->piece + t->n, 0, part);
 		}
 		t->n += part;
 		n -= part;
 		if (t->n == PIECE)
-			post(b);
+			write_piece(b);
 	}
 }
 
@@ -214,26 +190,18 @@ static int write_end(struct buckets *b, struct err *err)
 	struct bucket_tail *t = b->tail;
 	size_t whole = t->n / STREAM_BLOCK * STREAM_BLOCK, from = (size_t)(t->flushed - t->base);
 	if (t->direct.fd >= 0 && whole >= DIRECT_LEAST) {
-		if (file_write(&t->direct, piece_of(t), whole, t->base, err) < 0)
+		if (write_blocks(b, whole, err) < 0)
 			return -1;
 		from = whole;
 	}
 	if (from < t->n &&
-	    file_write(&b->file, piece_of(t) + from, t->n - from, t->base + from, err) < 0)
+	    file_write(&b->file, t->piece + from, t->n - from, t->base + from, err) < 0)
 		return -1;
-	memmove(piece_of(t), piece_of(t) + whole, t->n - whole);
+	memmove(t->piece, t->piece + whole, t->n - whole);
 	t->base += whole;
 	t->n -= whole;
 	t->flushed = t->base + t->n;
-	t->written = t->base;
 	return 0;
-}
-
-/* A failure that is not told as such: the next append or sync tells what it means. */
-static int refused(const struct bucket_tail *t, struct err *err)
-{
-	*err = t->err;
-	return -1;
 }
 
 int bucket_flush(struct buckets *b, struct err *err)
@@ -241,11 +209,12 @@ int bucket_flush(struct buckets *b, struct err *err)
 	struct bucket_tail *t = b->tail;
 	if (!t)
 		return 0;
-	settle(t);
 	FAULT("bucket.flush");
 	if (t->rc == 0 && t->flushed < t->base + t->n)
 		t->rc = write_end(b, &t->err);
-	return t->rc < 0 ? refused(t, err) : 0;
+	if (t->rc < 0)
+		*err = t->err; /* the next append or sync tells what it means */
+	return t->rc;
 }
 
 int bucket_sync(struct buckets *b, uint64_t *ret_length, struct err *err)
@@ -270,15 +239,11 @@ int bucket_fetch(struct buckets *b, uint64_t at, char *p, size_t n, struct err *
 {
 	struct bucket_tail *t = b->tail;
 	size_t from_file = n, got = 0;
-	if (t && at + n > t->written) {
-		settle(t);
-		if (t->rc < 0)
-			return refused(t, err);
+	if (t && at + n > t->base) {
 		uint64_t in_file = at < t->base ? t->base - at : 0;
 		from_file = (size_t)MIN(in_file, n);
 		if (from_file < n)
-			memcpy(p + from_file, piece_of(t) + (at + from_file - t->base),
-			       n - from_file);
+			memcpy(p + from_file, t->piece + (at + from_file - t->base), n - from_file);
 	}
 	if (from_file && file_read(&b->file, p, from_file, at, &got, err) < 0)
 		return -1;
@@ -305,13 +270,11 @@ int bucket_blot(struct buckets *b, uint64_t at, struct err *err)
 	char oid[4];
 	struct bucket_tail *t = b->tail;
 	bucket_word_put(oid, BUCKET_DELETED);
-	if (t)
-		settle(t);
 	FAULT("bucket.delete");
 	uint64_t in_file = t ? t->flushed : b->size;
 	if (at < in_file && blot_file(b, at, oid, err) < 0)
 		return -1;
 	if (t && at >= t->base)
-		memcpy(piece_of(t) + (at + 4 - t->base), oid, sizeof oid);
+		memcpy(t->piece + (at + 4 - t->base), oid, sizeof oid);
 	return 0;
 }

@@ -1,7 +1,6 @@
 /* What the files of buckets share among themselves. */
 #pragma once
 #include "base/file.h"
-#include "base/lane.h"
 #include "base/stream.h"
 #include "shepherd/bucket.h"
 
@@ -26,21 +25,16 @@ const char *bucket_head_wrong(const struct bucket_head *head, unsigned shift, ui
 /* What lies behind the data of a bucket: zeroes and the trailer. NULL: they are right. */
 const char *bucket_end_wrong(const char *p, size_t n);
 
-/* The end of the file that grows: pieces that fill, are on their way, or are back. Everything
- * before `base` was handed to the lane, what comes behind lies in the piece at hand. The last block
- * may have been written already (through the page cache, by a sync) and is written again with the
- * piece, since only whole blocks can be written directly. */
+/* The end of the file that grows: everything before `base` was written, what comes behind lies in
+ * the piece at hand. The last block may have been written already (through the page cache, by a
+ * sync) and is written again with the piece, since only whole blocks can be written directly. */
 struct bucket_tail {
 	struct file
 		direct; /* the same file, past the page cache; closed: everything goes through it */
-	struct lane *lane;
-	char *memory;
-	struct lane_job job[STREAM_SLOTS];
-	unsigned at;      /* the piece at hand */
+	char *piece;
 	uint64_t base;    /* where it lies in the file: a multiple of STREAM_BLOCK */
 	size_t n;         /* bytes in it */
 	uint64_t flushed; /* bytes of the file that are written, as far as the piece at hand goes */
-	uint64_t written; /* no job is out below this */
 	int rc;           /* the first failure since the last good sync */
 	struct err err;
 };

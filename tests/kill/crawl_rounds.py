@@ -15,7 +15,7 @@ FRESH_OPERATIONS = 1500  # then the next round begins with a new crawl
 # what recovery finds: files behind the last checkpoint, a merge half done
 BEFORE = ("state.checkpoint.note=kill@3", "state.put=kill@2")
 # passed only where something was damaged, refused by the system or asked for by hand
-UNUSUAL = {"bucket.delete", "bucket.fix.cut", "bucket.fix.head", "bucket.fix.trailer", "bucket.giveup", "bucket.post",
+UNUSUAL = {"bucket.delete", "bucket.fix.cut", "bucket.fix.head", "bucket.fix.trailer", "bucket.giveup", "bucket.write",
            "bucket.train", "bucket.sweep", "state.own", "recover.build"}
 
 

@@ -125,25 +125,48 @@ static void as_long_as_all_is_refused_nothing_is_taken(void **state)
 	close_file(&b);
 }
 
-/* A read meets the failure first; it must not swallow it. */
-static void a_failure_met_by_a_read_is_told_by_the_next_append(void **state)
+/* A scan writes what was appended, and so meets the failure first; it must not swallow it. */
+static void a_failure_met_by_a_scan_is_told_by_the_next_append(void **state)
 {
 	(void)state;
 	struct buckets *b = open_mode(scratch("met"), BUCKET_APPEND);
-	struct bucket bucket;
+	struct bucket_scan scan;
 	struct err err = {0};
-	uint32_t oid = 0, none;
+	uint32_t oid = append_number(b, 8), none;
 	arm("file.write/met=enospc@1");
-	for (int i = 0; i < 4; i++)
-		oid = append_number(b, 8);
-	assert_int_equal(bucket_read(b, oid, &bucket, &err), -1);
+	assert_int_equal(bucket_scan_init(&scan, b, 0, 0, &err), -1);
 	assert_int_equal(err.sys_errno, ENOSPC);
 	arm("");
+	read_number(b, oid, 8);
 	assert_int_equal(bucket_append(b, 1, STR("Ux\n"), &none, &err), -1);
 	assert_int_equal(err.sys_errno, ENOSPC);
 	assert_int_equal(bucket_length(b), 0);
 	assert_int_equal(append_number(b, 8), 0);
 	sync_file(b);
+	close_file(&b);
+}
+
+/* The file could not be written, nor cut back: what was appended is still at hand. */
+static void what_a_refused_write_left_out_is_read_from_memory(void **state)
+{
+	(void)state;
+	struct buckets *b = open_mode(scratch("out"), BUCKET_APPEND);
+	struct err err = {0};
+	uint32_t kept = append_number(b, 5), oid = 0;
+	sync_file(b);
+	uint32_t lost = append_number(b, 6);
+	arm("file.write/out=enospc@1,file.truncate/out=eio@1+");
+	char many[1 << 16] = {0};
+	int rc = 0;
+	for (int i = 0; rc == 0 && i < 100; i++)
+		rc = bucket_append(b, 1, (struct str){many, sizeof many}, &oid, &err);
+	assert_int_equal(rc, -1);
+	read_number(b, kept, 5);
+	read_number(b, lost, 6);
+	arm("");
+	assert_int_equal(bucket_append(b, 1, STR("Ux\n"), &oid, &err), -1);
+	assert_int_equal(err.sys_errno, ENOSPC);
+	read_number(b, kept, 5);
 	close_file(&b);
 }
 
@@ -192,7 +215,9 @@ int main(void)
 					  disarm),
 		cmocka_unit_test_teardown(a_sync_that_is_refused_loses_what_was_not_synced, disarm),
 		cmocka_unit_test_teardown(as_long_as_all_is_refused_nothing_is_taken, disarm),
-		cmocka_unit_test_teardown(a_failure_met_by_a_read_is_told_by_the_next_append,
+		cmocka_unit_test_teardown(a_failure_met_by_a_scan_is_told_by_the_next_append,
+					  disarm),
+		cmocka_unit_test_teardown(what_a_refused_write_left_out_is_read_from_memory,
 					  disarm),
 		cmocka_unit_test_teardown(a_cut_that_is_refused_can_be_tried_again, disarm),
 		cmocka_unit_test_teardown(a_deletion_that_is_refused_leaves_the_bucket, disarm),

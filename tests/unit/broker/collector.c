@@ -3,12 +3,14 @@
 #include "../scratch.h"
 #include "../unit.h"
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/file.h"
 #include "base/tree.h"
 #include "broker/search.h"
-#include "index/docstore.h"
+#include "index/words.h"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 static char data[4096];
 static struct source_list *list;
@@ -461,6 +463,59 @@ static void a_restart_between_compaction_and_forgetting_loses_nothing(void **sta
 	assert_int_equal(kept(), 7);
 }
 
+static void what_comes_during_a_compaction_is_found_at_once(void **state)
+{
+	(void)state;
+	replace_much();
+	assert_int_equal(collector_compact_begin(collector, 25, &err), 0);
+	assert_int_equal(collector_compact_begin(collector, 25, &err), 1); /* is under way */
+	tell_large("http://a/8", "new");
+	tell_large("http://a/0", "new");
+	tell(SOURCE_DELETE, "http://a/1", NULL, NULL);
+	collect();
+	assert_all_read(8);
+	assert_int_equal(kept(), 8);
+	assert_int_equal(collector_compact(collector, 25, &err),
+			 0); /* what was deleted meanwhile */
+	assert_int_equal(collector_compact(collector, 25, &err), 1);
+	struct docstore_stats stats = store_stats();
+	assert_int_equal(stats.docs, 8);
+	assert_int_equal(stats.moved_docs, 0);
+	assert_all_read(8);
+}
+
+static uint64_t generation(void)
+{
+	struct words_reader *r;
+	char folder[4200];
+	snprintf(folder, sizeof folder, "%s/broker/words", data);
+	assert_int_equal(words_open(&r, folder, &err), 0);
+	uint64_t n = words_generation(r);
+	words_close(&r);
+	return n;
+}
+
+/* The batch then has the address of a document from before, and the index the one from after it. */
+static void a_crash_behind_a_compaction_keeps_documents_that_moved(void **state)
+{
+	(void)state;
+	replace_much();
+	assert_int_equal(collector_compact_begin(collector, 25, &err), 0);
+	uint64_t before = generation();
+	while (store_stats().moved_docs == 0)
+		assert_true(collector_step(collector, clock_mono_us(), &err) >= 0);
+	while (generation() == before)
+		usleep(1000);
+	tell_large("http://a/1", "newer");
+	assert_int_equal(fault_arm("file.rename/manifest=eio", &err), 0);
+	int rc = collector_step(collector, clock_mono_us(), &err);
+	assert_int_equal(rc < 0 ? rc : collector_commit(collector, &err), -1);
+	assert_int_equal(fault_arm("", &err), 0);
+	again();
+	assert_all_read(8);
+	assert_int_equal(kept(), 8);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -483,6 +538,8 @@ int main(void)
 		TEST(a_place_that_is_lost_while_it_is_followed_begins_again),
 		TEST(much_that_is_deleted_gives_its_space_back_in_idle_times),
 		TEST(a_restart_between_compaction_and_forgetting_loses_nothing),
+		TEST(what_comes_during_a_compaction_is_found_at_once),
+		TEST(a_crash_behind_a_compaction_keeps_documents_that_moved),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

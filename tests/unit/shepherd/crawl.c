@@ -3,7 +3,6 @@
 
 #include "fetch/outcome.h"
 #include "shepherd/bucket_shake.h"
-#include "shepherd/recover.h"
 #include "unit/shepherd/crawl_lab.h"
 
 static void cork(struct lab *lab)
@@ -429,88 +428,6 @@ static void every_new_url_gets_a_bucket_with_its_name(void **state)
 	lab_free(&lab);
 }
 
-/* Stopping */
-
-/* Many more than are worked through between two questions. */
-enum { MANY = 20000, LATER = MANY + 100 };
-
-/* Says yes at the last of so many questions. */
-struct patience {
-	unsigned left, asked;
-};
-static bool is_out_of_patience(void *ctx)
-{
-	struct patience *p = ctx;
-	p->asked++;
-	return p->left-- <= 1;
-}
-
-/* A corked or reaping state of many URLs, with as many entries of the journal. */
-static void make_many(struct lab *lab, const char *name)
-{
-	struct index_item *items = calloc(MANY, sizeof *items);
-	for (uint64_t page = 0; page < MANY; page++)
-		items[page] = lab_item(page, ITEM_NEW);
-	lab_make(lab, name, items, MANY, (uint64_t[]){0, LATER}, 2);
-	free(items);
-	lab_enter(lab, false, PHASE_REAP);
-	for (uint64_t page = 0; page < MANY; page++)
-		lab_journal(lab, page,
-			    (struct journal_entry){.time_us = PLAY_START + US_PER_S,
-						   .type = ITEM_ZOMBIE,
-						   .status = 404,
-						   .where = ITEM_NOWHERE});
-	lab_contrib(lab, LATER, 0);
-}
-
-static void a_cork_that_is_stopped_is_done_again(void **state)
-{
-	(void)state;
-	struct lab lab;
-	struct err err = {0};
-	struct crawl_conf conf = lab_conf();
-	make_many(&lab, "stopped-cork");
-	MUST(state_enter(lab.st, PHASE_CORK, NULL, PLAY_START, &err));
-	for (unsigned n = 1; n <= 8; n++) { /* among the journal's entries and among the URLs */
-		struct patience p = {n, 0};
-		struct crawl_stop stop = {is_out_of_patience, &p};
-		assert_int_equal(1, crawl_cork(lab.st, &conf, &stop, &err));
-		assert_int_equal(n, p.asked);
-		assert_int_equal(ITEM_NEW, lab_find(&lab, MANY - 1).type);
-	}
-	cork(&lab);
-	for (uint64_t page = 0; page < MANY; page += 999)
-		assert_int_equal(ITEM_ZOMBIE, lab_find(&lab, page).type);
-	lab_free(&lab);
-}
-
-static void a_merge_that_is_stopped_is_done_again_by_the_next_start(void **state)
-{
-	(void)state;
-	struct lab lab;
-	struct err err = {0};
-	struct recovery recovery = {0};
-	struct merged merged;
-	struct crawl_conf conf = lab_conf();
-	struct patience p = {3, 0};
-	struct crawl_stop stop = {is_out_of_patience, &p};
-	conf.urls_max = 10 * MANY;
-	make_many(&lab, "stopped-merge");
-	cork(&lab);
-	lab_enter(&lab, true, PHASE_MERGE);
-	assert_int_equal(1, crawl_merge(lab.st, &conf, PLAY_START, &stop, &merged, &err));
-	assert_int_equal(3, p.asked);
-	state_free(&lab.st);
-	MUST(states_recover(lab.s, PLAY_START, &recovery, &err));
-	recovery_free(&recovery);
-	MUST(state_open(&lab.st, lab.s, "current", &err));
-	assert_int_equal(PHASE_CORKED, state_phase(lab.st));
-	merged = merge(&lab, &conf);
-	assert_int_equal(1, merged.added);
-	assert_true(lab_knows(&lab, LATER));
-	lab_free(&lab);
-}
-
 /* Cleanup */
 
 static void cleanup_keeps_what_the_index_names_and_nothing_else(void **state)
@@ -614,8 +531,6 @@ int main(void)
 		cmocka_unit_test(the_dead_are_remembered_for_a_while_and_then_gone),
 		cmocka_unit_test(a_site_without_urls_is_forgotten),
 		cmocka_unit_test(every_new_url_gets_a_bucket_with_its_name),
-		cmocka_unit_test(a_cork_that_is_stopped_is_done_again),
-		cmocka_unit_test(a_merge_that_is_stopped_is_done_again_by_the_next_start),
 		cmocka_unit_test(cleanup_keeps_what_the_index_names_and_nothing_else),
 		cmocka_unit_test(a_status_says_in_words_what_happened),
 		cmocka_unit_test(only_the_hosts_that_are_named_need_no_delay),

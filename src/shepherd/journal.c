@@ -235,6 +235,7 @@ ENTRIES_FUNCTIONS(journal_file, &journal_kind, print_journal)
 
 const struct format journal_format = {
 	.name = "journal",
+	.file = "journal",
 	.magic = "GARNERJN",
 	.version = 1,
 	.help = "what became of the URLs that a cycle of the crawl tried",
@@ -246,6 +247,7 @@ ENTRIES_FUNCTIONS(contrib_file, &contrib_kind, print_contrib)
 
 const struct format contrib_format = {
 	.name = "contrib",
+	.file = "contrib",
 	.magic = "GARNERCB",
 	.version = 1,
 	.help = "URLs that were found on pages of the crawl",
@@ -257,6 +259,7 @@ ENTRIES_FUNCTIONS(changes_file, &changes_kind, print_change)
 
 const struct format changes_format = {
 	.name = "changes",
+	.file = "changes",
 	.magic = "GARNERCH",
 	.version = 1,
 	.help = "what the modules of the crawl did to URLs, and why",

@@ -177,8 +177,9 @@ int plan_next(struct plan_reader *p, struct arena *arena, struct plan_site *ret,
 	int rc = record_next(p->r, &record, err);
 	if (rc == 1)
 		return err_set(err, ERR_DAMAGED, "%s: the end of the plan is missing", p->path);
-	if (rc == 0)
-		rc = parse(record.payload, arena, ret, &end, err);
+	if (rc < 0)
+		return -1;
+	rc = parse(record.payload, arena, ret, &end, err);
 	if (rc < 0)
 		return err_in(err, "%s", p->path);
 	p->ended = rc == 1;
@@ -231,6 +232,7 @@ static int verify(const char *path, struct err *err)
 
 const struct format plan_format = {
 	.name = "plan",
+	.file = "plan",
 	.magic = "GARNERPL",
 	.version = 1,
 	.help = "what a cycle of the crawl is to gather",

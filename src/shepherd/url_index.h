@@ -105,6 +105,8 @@ int url_index_scan(struct url_index_scan **ret, const struct url_index *x, struc
 		   struct err *err);
 /* 1: the end. ERR_DAMAGED: a block is damaged and err names it; calling again goes on behind it. */
 int url_index_next(struct url_index_scan *s, struct index_item *ret, struct err *err);
+/* After damage: the last footprint that can have been in what was passed over. */
+struct footprint url_index_passed(const struct url_index_scan *s);
 void url_index_scan_free(struct url_index_scan **s);
 
 /* Applies news to an index, in one pass from end to end: for every footprint that is in the old

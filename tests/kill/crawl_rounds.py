@@ -16,7 +16,7 @@ FRESH_OPERATIONS = 1500  # then the next round begins with a new crawl
 BEFORE = ("state.checkpoint.note=kill@3", "state.put=kill@2")
 # passed only where something was damaged, refused by the system or asked for by hand
 UNUSUAL = {"bucket.delete", "bucket.fix.cut", "bucket.fix.head", "bucket.fix.trailer", "bucket.giveup", "bucket.write",
-           "bucket.train", "bucket.sweep", "state.own", "recover.build"}
+           "bucket.train", "bucket.sweep", "state.keep", "state.own", "recover.build"}
 
 
 class Lost(AssertionError):

@@ -58,6 +58,17 @@ static int phase_now(struct play *p, enum phase *ret, struct err *err)
 	return 0;
 }
 
+/* A reader that is gone: its lock has expired. */
+static int lock_for_a_moment(struct play *p, struct err *err)
+{
+	struct state *st = NULL;
+	if (state_open(&st, p->s, "current", err) != 0)
+		return -1;
+	int rc = states_lock(p->s, "passing", state_name(st), 1, err);
+	state_free(&st);
+	return rc;
+}
+
 /* What follows reap, from whatever phase the last start left. */
 static int end_cycle(struct play *p, uint64_t k, struct err *err)
 {
@@ -73,6 +84,8 @@ static int end_cycle(struct play *p, uint64_t k, struct err *err)
 	if (k / CYCLE % CLEANUP_EVERY == 2 && play_cleanup(p, err) < 0)
 		return -1;
 	state_free(&p->st);
+	if (lock_for_a_moment(p, err) < 0)
+		return -1;
 	return states_audit(p->s, &keep, clock_wall_us(), &deleted, err);
 }
 

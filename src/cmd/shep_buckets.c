@@ -99,6 +99,7 @@ static const struct command cat_command = {
 static const struct cmd_option insert_options[] = {
 	OPTION_FILE,
 	OPTION('u', "unpacked", unpacked, "leave bodies as they are (v3.3 without zstd)"),
+	OPTION(0, "anyway", anyway, "also beside states; then run garner shep recover --rebuild"),
 };
 static const struct cmd_example insert_examples[] = {
 	{"garner shep buckets insert pages.txt", "appends, and prints the new numbers"},
@@ -108,7 +109,7 @@ static const struct command insert_command = {
 	.summary = "append buckets that are given as text",
 	.description = "Buckets are separated by empty lines; each line is an attribute, its first "
 		       "character the name. The first O and U go into the header. All of them are "
-		       "appended, or none.",
+		       "appended, or none. Beside states it is refused: they would not know them.",
 	.args = "[FILE...]",
 	.args_help = "texts; none or -: standard input",
 	.max_args = -1,

@@ -80,13 +80,15 @@ int work_begin(struct work *w, const struct cmd_call *call, enum bucket_mode mod
 
 bool work_has_states(const struct work *w, char folder[PATH_MAX])
 {
-	char state[PATH_MAX + 16];
+	char state[PATH_MAX + 16], objects[PATH_MAX + 16];
 	const char *slash = strrchr(w->path, '/');
-	struct stat st;
+	struct stat st, own;
 	snprintf(folder, PATH_MAX, "%.*s", slash ? (int)(slash - w->path) + 1 : 2,
 		 slash ? w->path : "./");
 	snprintf(state, sizeof state, "%sstate", folder);
-	return stat(state, &st) == 0;
+	snprintf(objects, sizeof objects, "%sobjects", folder);
+	return stat(state, &st) == 0 && stat(objects, &st) == 0 && stat(w->path, &own) == 0 &&
+	       st.st_dev == own.st_dev && st.st_ino == own.st_ino;
 }
 
 int work_fail(struct work *w, const struct err *err)
@@ -269,6 +271,18 @@ int shep_buckets_extract(const struct cmd_call *call)
 
 /* Changing */
 
+/* Nobody else may use the states of a crawl while its file is changed under them. why: they know
+ * nothing of it, and --anyway says that it is known. */
+static int hold_states(struct work *w, const char *why, struct err *err)
+{
+	char folder[PATH_MAX];
+	if (!work_has_states(w, folder))
+		return 0;
+	if (w->o->anyway)
+		return states_open(&w->crawl, folder, true, err) < 0 ? -1 : 0;
+	return err_set(err, ERR_USAGE, "%s: the states in %sstate %s", w->path, folder, why);
+}
+
 struct insertion {
 	struct work *w;
 	struct attrs header, body;
@@ -299,19 +313,47 @@ static int insert_line(void *ctx, const char *name, uint64_t line, struct str te
 	return rc < 0 ? err_in(err, "%s:%" PRIu64, name, line) : 0;
 }
 
+/* What was appended behind the checkpoint of an open state is cut off by its recovery. */
+static int refuse_open_state(struct work *w, struct err *err)
+{
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(64 << 20);
+	struct state_info *list;
+	size_t n;
+	if (!w->crawl)
+		return 0;
+	if (states_list(w->crawl, 0, &arena, &list, &n, err) < 0)
+		return -1;
+	if (n == 0 || phase_is_done(list[n - 1].phase))
+		return 0;
+	return err_set(
+		err, ERR_USAGE,
+		"%s: state %s is open (%s), and recovery would cut off what is inserted now; "
+		"let the shepherd end its cycle first",
+		w->path, list[n - 1].name, phase_name(list[n - 1].phase));
+}
+
+static int insert_all(struct work *w, struct err *err)
+{
+	struct insertion in = {.w = w};
+	if (hold_states(w,
+			"do not know what is inserted, and the next cleanup would drop it; with "
+			"--anyway they learn it afterwards by garner shep recover --rebuild",
+			err) < 0 ||
+	    refuse_open_state(w, err) < 0 ||
+	    cmd_read_lines(w->call, 0, LINE_MOST, insert_line, &in, err) < 0 ||
+	    insert_one(&in, err) < 0)
+		return -1;
+	return bucket_sync(w->b, NULL, err);
+}
+
 int shep_buckets_insert(const struct cmd_call *call)
 {
 	struct work w;
 	struct err err;
 	int code = work_begin(&w, call, BUCKET_APPEND, MAKES);
 	if (code == 0) {
-		struct insertion in = {.w = &w};
 		uint64_t before = bucket_length(w.b);
-		int rc = cmd_read_lines(call, 0, LINE_MOST, insert_line, &in, &err);
-		if (rc == 0)
-			rc = insert_one(&in, &err);
-		if (rc == 0)
-			rc = bucket_sync(w.b, NULL, &err);
+		int rc = insert_all(&w, &err);
 		if (rc < 0) {
 			struct err ignored;
 			buf_clear(&w.out); /* none of these is kept */
@@ -365,24 +407,13 @@ static int repack(void *ctx, const struct bucket *old, uint32_t new_oid, struct 
 	return 0;
 }
 
-/* States know the buckets by their numbers: nobody may use them meanwhile. */
-static int hold_states(struct work *w, struct err *err)
-{
-	char folder[PATH_MAX];
-	if (!work_has_states(w, folder))
-		return 0;
-	if (w->o->anyway)
-		return states_open(&w->crawl, folder, true, err) < 0 ? -1 : 0;
-	return err_set(err, ERR_USAGE,
-		       "%s: the states in %sstate know its buckets by their numbers; with --anyway "
-		       "they are brought in order afterwards by garner shep recover",
-		       w->path, folder);
-}
-
 static int shake(struct work *w, struct bucket_shaken *ret, struct err *err)
 {
 	unsigned kept;
-	if (hold_states(w, err) < 0 ||
+	if (hold_states(w,
+			"know its buckets by their numbers; with --anyway they are brought in "
+			"order afterwards by garner shep recover",
+			err) < 0 ||
 	    (w->o->train && bucket_train(w->b, w->packer, &kept, err) < 0))
 		return -1;
 	return bucket_shakedown(w->b, w->o->repack ? repack : NULL, w, ret, err);

@@ -33,5 +33,5 @@ void work_end(struct work *w);
 void work_flush(struct work *w, size_t more_than);
 /* Prints what there is, then the error. Its exit code. */
 int work_fail(struct work *w, const struct err *err);
-/* Whether there are states beside the file; the folder of both ends in a slash. */
+/* Whether it is the file of a crawl, with states beside it; the folder of both ends in a slash. */
 bool work_has_states(const struct work *w, char folder[PATH_MAX]);

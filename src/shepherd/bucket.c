@@ -209,14 +209,20 @@ static int prepare(struct buckets *b, const struct bucket_options *o, struct err
 	return 0;
 }
 
+int bucket_shift_check(const char *path, unsigned shift, struct err *err)
+{
+	if (!shift || (shift >= BUCKET_SHIFT_LEAST && shift <= BUCKET_SHIFT_MOST))
+		return 0;
+	return err_set(err, ERR_USAGE, "%s: a shift of %u; there are %d to %d", path, shift,
+		       BUCKET_SHIFT_LEAST, BUCKET_SHIFT_MOST);
+}
+
 int bucket_open(struct buckets **ret, const char *path, const struct bucket_options *options,
 		struct err *err)
 {
 	struct file file;
-	if (options->shift &&
-	    (options->shift < BUCKET_SHIFT_LEAST || options->shift > BUCKET_SHIFT_MOST))
-		return err_set(err, ERR_USAGE, "%s: a shift of %u; there are %d to %d", path,
-			       options->shift, BUCKET_SHIFT_LEAST, BUCKET_SHIFT_MOST);
+	if (bucket_shift_check(path, options->shift, err) < 0)
+		return -1;
 	int rc = open_locked(&file, path, options->mode, err);
 	if (rc)
 		return rc;

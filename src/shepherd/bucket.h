@@ -31,7 +31,9 @@ enum {
  * ERR_BUSY when somebody else's is in the way. */
 enum bucket_mode {
 	BUCKET_SCAN,   /* read and scan, while somebody may append (read lock on 1) */
-	BUCKET_READ,   /* the same, nobody appends meanwhile (read locks on both) */
+	BUCKET_READ,   /* the same, nobody appends meanwhile, so the end has to be whole (read
+			  locks on both); the fourth lock of the original, for tools over a file
+			  that lies still */
 	BUCKET_APPEND, /* append, sync, cut, shake down; others may scan (write lock on 0) */
 	BUCKET_WRITE,  /* all of that, and delete and fix in place (write locks on both) */
 };
@@ -55,6 +57,9 @@ struct bucket {
 };
 
 struct buckets;
+
+/* ERR_USAGE: there is no such shift; 0 is one. path: of the file, for the message. */
+int bucket_shift_check(const char *path, unsigned shift, struct err *err);
 
 /* With BUCKET_APPEND and BUCKET_WRITE the file is made where it is missing, and what a killed
  * shakedown left is removed. 1: there is no such file. ERR_DAMAGED: the quick check failed:

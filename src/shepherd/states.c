@@ -233,7 +233,8 @@ int states_init(const char *folder, unsigned shift, int64_t now_us, struct err *
 	struct state_info *list = NULL;
 	struct arena arena = ARENA_INIT(16 << 20);
 	size_t n = 0;
-	if (in_folder(folder, "state", path, err) < 0 || dir_make(path, 0755, err) < 0)
+	if (bucket_shift_check(folder, shift, err) < 0 ||
+	    in_folder(folder, "state", path, err) < 0 || dir_make(path, 0755, err) < 0)
 		return -1;
 	int rc = states_open(&s, folder, true, err);
 	if (rc)

@@ -22,6 +22,15 @@ def filled(garner):
     return g
 
 
+def crc32c(data):
+    crc = 0xffffffff
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+    return crc ^ 0xffffffff
+
+
 def listed(g, *args):
     return g.run("shep", "buckets", "list", *args).out.splitlines()
 
@@ -75,6 +84,32 @@ def test_beside_states_nothing_is_renumbered_by_accident(filled):
     again = filled.run("shep", "buckets", "shakedown", "--anyway")
     assert again.code == 5 and "worked off" in again.err
     assert "00000002-00000002" in filled.run("dump", filled.objects.parent / "objects.moves").out
+
+
+def test_beside_states_nothing_is_inserted_that_would_be_lost(filled):
+    assert filled.run("shep", "recover").code == 0
+    before = filled.objects.read_bytes()
+    page = "Uhttp://d.example/\nXd\n"
+    refused = filled.run("shep", "buckets", "insert", input=page)
+    assert (refused.code, refused.out) == (2, "") and "--anyway" in refused.err
+    copy = filled.objects.parent / "copy"     # no state knows that one
+    assert filled.run("shep", "buckets", "insert", "-o", copy, input=page).code == 0
+    done = filled.run("shep", "buckets", "insert", "--anyway", input=page)
+    assert (done.code, done.out) == (0, "00000003\n")
+    assert filled.objects.read_bytes().startswith(before)
+    assert filled.run("shep", "recover", "--rebuild").code == 0
+    assert filled.run("shep", "states", "-j").json()[-1]["urls"] == 4
+
+
+def test_beside_an_open_state_nothing_is_inserted_at_all(filled):
+    assert filled.run("shep", "recover").code == 0
+    control = filled.objects.parent / "state" / "current" / "control"
+    text = b"reap\n"
+    control.write_bytes(control.read_bytes()[:12] + struct.pack("<I", crc32c(text)) + text)
+    before = filled.objects.read_bytes()
+    refused = filled.run("shep", "buckets", "insert", "--anyway", input="Uhttp://d.example/\nXd\n")
+    assert (refused.code, refused.out) == (2, "") and "is open (reap)" in refused.err
+    assert filled.objects.read_bytes() == before
 
 
 def test_beside_a_running_crawl_nothing_is_renumbered_at_all(filled):

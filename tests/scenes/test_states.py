@@ -21,6 +21,13 @@ def test_a_crawl_is_made_once(crawl, garner):
     assert rows[0]["name"] in crawl.run("shep", "states").out
 
 
+def test_a_crawl_that_cannot_be_made_leaves_nothing(garner):
+    g = garner()
+    refused = g.run("shep", "init", "--shift", "3")
+    assert refused.code == 2 and "there are 5 to 16" in refused.err
+    assert not (g.data / "shepherd").exists()
+
+
 def test_without_a_crawl_it_is_said_how_to_make_one(garner):
     none = garner().run("shep", "states")
     assert none.code == 1 and "garner shep init" in none.err

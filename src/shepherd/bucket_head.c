@@ -2,6 +2,8 @@
 
 #include <endian.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 
 uint32_t bucket_word(const char *p)
 {
@@ -76,8 +78,12 @@ size_t bucket_marker(unsigned shift, char *p)
 
 char *bucket_beside(const char *path, const char *ending)
 {
-	size_t cap = strlen(path) + strlen(ending) + 1;
+	struct stat st;
+	char *at = lstat(path, &st) == 0 && S_ISLNK(st.st_mode) ? realpath(path, NULL) : NULL;
+	const char *of = at ? at : path;
+	size_t cap = strlen(of) + strlen(ending) + 1;
 	char *name = mem_alloc(cap);
-	snprintf(name, cap, "%s%s", path, ending);
+	snprintf(name, cap, "%s%s", of, ending);
+	free(at);
 	return name;
 }

@@ -71,7 +71,8 @@ int bucket_resync(const struct file *f, unsigned shift, uint64_t from, uint64_t 
  * one that tells its alignment without another behind it. Bytes written; 0: none is needed. */
 size_t bucket_marker(unsigned shift, char *p);
 
-/* PATH with an ending; to be freed. */
+/* PATH with an ending; to be freed. Where PATH is a link, that of the file it points to: only there
+ * can one take the place of the other. */
 char *bucket_beside(const char *path, const char *ending);
 /* Removes what a killed shakedown left, if it did; the append lock is held. */
 int bucket_sweep(const char *path, struct err *err);

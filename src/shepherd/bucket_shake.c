@@ -1,8 +1,9 @@
 /* Shakedown. The files beside the bucket file:
  *
- *	PATH.new     the new file while it is written. As long as it is there, the old one stands
- *and whatever report there is means nothing. PATH.moves   the report. Without PATH.new beside it,
- *it belongs to the file that stands.
+ * PATH.new: the new file while it is written. As long as it is there, the old one stands and
+ * whatever report there is means nothing.
+ *
+ * PATH.moves: the report. Without PATH.new beside it, it belongs to the file that stands.
  *
  * So one rename, of PATH.new to PATH, makes the new file and its report good at once. */
 #include "shepherd/bucket_shake.h"
@@ -30,8 +31,8 @@ struct shake {
 	struct buckets *b;
 	bucket_fate_fn *fate;
 	void *ctx;
-	char *new_path, *moves_path;
-	struct file file; /* the new one, locked */
+	char *path, *new_path, *moves_path; /* path: where the file itself lies */
+	struct file file;                   /* the new one, locked */
 	struct stream_writer out;
 	uint64_t at; /* where the next bucket goes */
 	struct record_writer *moves;
@@ -56,12 +57,12 @@ int bucket_sweep(const char *path, struct err *err)
 	if (rc == 0) {
 		rc = file_remove(moves_path, err);
 		if (rc == 0)
-			rc = dir_sync_of(path, err);
+			rc = dir_sync_of(new_path, err);
 		FAULT("bucket.sweep");
 		if (rc >= 0)
 			rc = file_remove(new_path, err);
 		if (rc >= 0)
-			rc = dir_sync_of(path, err);
+			rc = dir_sync_of(new_path, err);
 	}
 	mem_free(&new_path);
 	mem_free(&moves_path);
@@ -223,7 +224,7 @@ static int shake(struct shake *s, struct err *err)
 	if (create(s, err) < 0 || begin_report(s, err) < 0 || move_all(s, err) < 0 ||
 	    finish_files(s, err) < 0)
 		return -1;
-	if (file_rename(s->new_path, s->b->file.path, err) < 0)
+	if (file_rename(s->new_path, s->path, err) < 0)
 		return -1;
 	FAULT("bucket.shake.renamed");
 	switch_to(s);
@@ -237,6 +238,7 @@ static void shake_free(struct shake *s)
 	record_drop(&s->moves);
 	file_drop(&s->file);
 	buf_free(&s->pending);
+	mem_free(&s->path);
 	mem_free(&s->new_path);
 	mem_free(&s->moves_path);
 }
@@ -247,6 +249,7 @@ int bucket_shakedown(struct buckets *b, bucket_fate_fn *fate, void *ctx, struct 
 	struct shake s = {.b = b,
 			  .fate = fate,
 			  .ctx = ctx,
+			  .path = bucket_beside(b->file.path, ""),
 			  .new_path = bucket_beside(b->file.path, ".new"),
 			  .moves_path = bucket_beside(b->file.path, ".moves"),
 			  .file = FILE_INIT,
@@ -266,12 +269,13 @@ int bucket_shakedown(struct buckets *b, bucket_fate_fn *fate, void *ctx, struct 
 		if (rc < 0)
 			(void)bucket_sweep(b->file.path, &ignored);
 	}
+	if (rc == 0)
+		rc = dir_sync_of(s.path, err);
 	s.sum.after = s.at;
+	if (rc == 0)
+		*ret = s.sum;
 	shake_free(&s);
-	if (rc < 0)
-		return rc;
-	*ret = s.sum;
-	return dir_sync_of(b->file.path, err);
+	return rc;
 }
 
 /* The report */
@@ -344,8 +348,10 @@ int bucket_moves_done(const char *path, struct err *err)
 	char *moves_path = bucket_beside(path, ".moves");
 	FAULT("bucket.moves.done");
 	int rc = file_remove(moves_path, err);
+	if (rc == 0)
+		rc = dir_sync_of(moves_path, err);
 	mem_free(&moves_path);
-	return rc == 0 ? dir_sync_of(path, err) : rc;
+	return rc;
 }
 
 static void print_moves(void *ctx, const struct record *record, struct buf *out)

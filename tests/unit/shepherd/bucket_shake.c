@@ -1,6 +1,7 @@
 /* Shakedown: renumbers, drops, replaces, reports; and what is there when it fails. */
 #include "buckets.h"
 
+#include <limits.h>
 #include <unistd.h>
 
 enum { MANY = 2 * SIZES };
@@ -236,6 +237,35 @@ static void readers_of_the_old_file_go_on_and_know_it(void **state)
 	close_file(&b);
 }
 
+static void a_link_stays_one_and_what_it_points_to_is_shaken(void **state)
+{
+	(void)state;
+	char folder[PATH_MAX], real[PATH_MAX + 16], link[PATH_MAX];
+	uint32_t oid[MANY];
+	struct bucket_shaken sum;
+	struct bucket_moves *m = NULL;
+	struct stat st;
+	struct err err = {0};
+	snprintf(folder, sizeof folder, "%s", scratch("elsewhere"));
+	snprintf(real, sizeof real, "%s/file", folder);
+	snprintf(link, sizeof link, "%s", scratch("link"));
+	assert_int_equal(mkdir(folder, 0755), 0);
+	assert_int_equal(symlink("elsewhere/file", link), 0);
+	struct buckets *b = make(link, oid);
+	assert_int_equal(bucket_shakedown(b, NULL, NULL, &sum, &err), 0);
+	assert_true(bucket_current(b));
+	close_file(&b);
+	assert_int_equal(lstat(link, &st), 0);
+	assert_true(S_ISLNK(st.st_mode));
+	assert_int_equal(stat(real, &st), 0);
+	assert_int_equal(st.st_size, sum.after);
+	assert_int_equal(bucket_moves_open(&m, link, &err), 0);
+	bucket_moves_close(&m);
+	assert_int_equal(bucket_moves_done(link, &err), 0);
+	nothing_beside(real);
+	nothing_beside(link);
+}
+
 #ifdef GARNER_FAULTS
 /* One refusal at each place in turn: the old file stands without a report, or the new one with. */
 static void refused_at_every_place_one_of_the_two_files_stands(void **state)
@@ -293,6 +323,7 @@ int main(void)
 		cmocka_unit_test(a_shakedown_given_up_leaves_the_old_file),
 		cmocka_unit_test(a_damaged_file_is_not_shaken),
 		cmocka_unit_test(readers_of_the_old_file_go_on_and_know_it),
+		cmocka_unit_test(a_link_stays_one_and_what_it_points_to_is_shaken),
 #ifdef GARNER_FAULTS
 		cmocka_unit_test_teardown(refused_at_every_place_one_of_the_two_files_stands,
 					  disarm),

@@ -23,6 +23,7 @@ static void tell(void *ctx, const struct bucket_problem *p)
 		jsonw_put_bool(&w->json, "whole", p->whole);
 		jsonw_put_bool(&w->json, "torn", p->torn);
 		jsonw_put_bool(&w->json, "unchecked", p->unchecked);
+		jsonw_put_bool(&w->json, "lacking", p->lacking);
 		jsonw_put_text(&w->json, "reason", p->reason);
 		jsonw_object_end(&w->json);
 	}
@@ -39,6 +40,7 @@ static void sum_up(struct work *w, const struct bucket_audit *sum, bool fixed)
 		{"deleted", sum->deleted},
 		{"unchecked", sum->unchecked},
 		{"problems", sum->problems},
+		{"lacking", sum->lacking},
 		{"data_bytes", sum->data_bytes},
 		{"deleted_bytes", sum->deleted_bytes},
 		{"damaged_bytes", sum->damaged_bytes},
@@ -53,6 +55,9 @@ static void sum_up(struct work *w, const struct bucket_audit *sum, bool fixed)
 		buf_add_byte(&w->out, '\n');
 		return;
 	}
+	if (sum->lacking)
+		buf_printf(&w->out, "%" PRIu64 " buckets whose dictionary is lost: put it back\n",
+			   sum->lacking);
 	buf_printf(&w->out,
 		   "%" PRIu64 " buckets, %" PRIu64 " of them deleted, %" PRIu64
 		   " without a checksum; %" PRIu64 " problems%s\n",
@@ -103,7 +108,7 @@ static int audit(const struct cmd_call *call, bool fixes)
 			code = work_fail(&w, &err);
 		} else {
 			sum_up(&w, &sum, fixes);
-			code = sum.problems && !fixes ? ERR_DAMAGED : 0;
+			code = (sum.problems && !fixes) || sum.lacking ? ERR_DAMAGED : 0;
 		}
 		if (!bucket_current(w.b))
 			fprintf(stderr,

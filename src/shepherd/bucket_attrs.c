@@ -237,6 +237,20 @@ int bucket_check(uint32_t type, struct str data, struct err *err)
 	return rc;
 }
 
+int bucket_needs(struct bucket_packer *packer, uint32_t type, struct str data, uint32_t *ret_id,
+		 struct err *err)
+{
+	struct reader r = reader_of(data);
+	const char *sum;
+	*ret_id = 0;
+	if (type != BUCKET_V33_ZSTD)
+		return 0;
+	if (walk_header(&r, form_of(type), NULL, NULL, &sum, err) < 0)
+		return -1;
+	struct str rest = {(const char *)r.p, reader_left(&r)};
+	return rest.n ? bucket_dict_there(packer, rest, ret_id, err) : 0;
+}
+
 static int unpack(struct bucket_packer *packer, uint32_t type, struct str rest, struct arena *arena,
 		  struct str *ret, struct err *err)
 {

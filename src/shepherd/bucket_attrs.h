@@ -44,6 +44,11 @@ int bucket_decode(struct bucket_packer *packer, uint32_t type, struct str data, 
  * unpack. */
 int bucket_check(uint32_t type, struct str data, struct err *err);
 
+/* Whether its body can be unpacked, as far as that is a matter of dictionaries. ERR_DAMAGED: its
+ * own is lost. *ret_id: the number of its dictionary, 0: it needs none. */
+int bucket_needs(struct bucket_packer *packer, uint32_t type, struct str data, uint32_t *ret_id,
+		 struct err *err);
+
 /* Encode and append; read and decode, in one. */
 int bucket_put(struct buckets *b, struct bucket_packer *packer, const struct attrs *header,
 	       const struct attrs *body, uint32_t *ret_oid, struct err *err);

@@ -1,7 +1,18 @@
 #include "base/fault.h"
+#include "base/table.h"
 #include "shepherd/bucket_attrs.h"
 #include "shepherd/bucket_inner.h"
 #include "shepherd/bucket_shake.h"
+
+static uint64_t id_hash(uint32_t id)
+{
+	return id; /* a checksum */
+}
+static bool id_equal(uint32_t a, uint32_t b)
+{
+	return a == b;
+}
+TABLE(lost, uint32_t, bool, id_hash, id_equal)
 
 struct audit {
 	struct buckets *b;
@@ -9,6 +20,8 @@ struct audit {
 	bool fix;
 	bucket_problem_fn *problem;
 	void *ctx;
+	struct bucket_packer *packer;
+	struct lost lost; /* dictionaries that were named */
 	struct bucket_audit sum;
 };
 
@@ -16,7 +29,7 @@ static void tell(struct audit *a, const struct bucket_problem *problem)
 {
 	if (problem->unchecked) {
 		a->sum.unchecked++;
-	} else {
+	} else if (!problem->lacking) {
 		a->sum.problems++;
 		a->sum.damaged_bytes += problem->next - problem->at;
 	}
@@ -50,7 +63,7 @@ static int cover(struct buckets *b, uint64_t at, uint64_t next, struct err *err)
 
 static int mend(struct audit *a, const struct bucket_problem *problem, struct err *err)
 {
-	if (!a->fix || problem->unchecked)
+	if (!a->fix || problem->unchecked || problem->lacking)
 		return 0;
 	if (problem->whole)
 		return bucket_blot(a->b, problem->at, err);
@@ -84,6 +97,31 @@ static void count(struct audit *a, const struct bucket *bucket)
 		a->sum.by_type[i] += types[i] == type;
 }
 
+/* The dictionary may be put back: the bucket stays, and of each dictionary that is lost the first
+ * bucket is told. */
+static int look_for_dict(struct audit *a, const struct bucket *bucket, struct err *err)
+{
+	struct err why;
+	uint32_t id;
+	if (bucket_needs(a->packer, bucket->type, bucket->data, &id, &why) == 0)
+		return 0;
+	if (why.code != ERR_DAMAGED) {
+		*err = why;
+		return -1;
+	}
+	a->sum.lacking++;
+	if (lost_get(&a->lost, id))
+		return 0;
+	*lost_put(&a->lost, id) = true;
+	return found(a,
+		     (struct bucket_problem){.at = bucket->at,
+					     .next = bucket->next,
+					     .whole = true,
+					     .lacking = true,
+					     .reason = why.msg},
+		     err);
+}
+
 /* What was deleted may be in any state. */
 static int look_at(struct audit *a, const struct bucket *bucket, struct err *err)
 {
@@ -91,7 +129,7 @@ static int look_at(struct audit *a, const struct bucket *bucket, struct err *err
 	count(a, bucket);
 	int rc = bucket->deleted ? 0 : bucket_check(bucket->type, bucket->data, &why);
 	if (rc == 0)
-		return 0;
+		return bucket->deleted ? 0 : look_for_dict(a, bucket, err);
 	return found(a,
 		     (struct bucket_problem){.at = bucket->at,
 					     .next = bucket->next,
@@ -118,7 +156,7 @@ static int end_torn(struct audit *a, uint64_t at, struct err *err)
 		     err);
 }
 
-static int go(struct audit *a, struct err *err)
+static int read_all(struct audit *a, struct err *err)
 {
 	struct bucket_scan scan;
 	struct bucket bucket;
@@ -143,6 +181,17 @@ static int go(struct audit *a, struct err *err)
 	}
 	bucket_scan_done(&scan);
 	return did;
+}
+
+static int go(struct audit *a, struct err *err)
+{
+	struct arena arena = ARENA_INIT(1 << 16);
+	a->packer = bucket_packer_new(bucket_dict_path(&arena, a->b->file.path));
+	int rc = read_all(a, err);
+	bucket_packer_free(&a->packer);
+	lost_free(&a->lost);
+	arena_free(&arena);
+	return rc;
 }
 
 int bucket_audit(struct buckets *b, uint64_t to, bucket_problem_fn *problem, void *ctx,

@@ -262,6 +262,16 @@ static int unpack_with(struct bucket_packer *p, uint32_t id, ZSTD_DDict **ret, s
 	return 0;
 }
 
+int bucket_dict_there(struct bucket_packer *p, struct str packed, uint32_t *ret_id, struct err *err)
+{
+	struct reader r = reader_of(packed);
+	ZSTD_DDict *with;
+	reader_skip(&r, 4);
+	uint32_t id = reader_u32le(&r);
+	*ret_id = r.bad ? 0 : id;
+	return unpack_with(p, *ret_id, &with, err);
+}
+
 int bucket_unpack(struct bucket_packer *p, struct str packed, struct arena *arena, struct str *ret,
 		  struct err *err)
 {

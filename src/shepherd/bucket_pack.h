@@ -17,6 +17,11 @@ int bucket_pack(struct bucket_packer *p, struct str body, size_t before, struct 
 int bucket_unpack(struct bucket_packer *p, struct str packed, struct arena *arena, struct str *ret,
 		  struct err *err);
 
+/* Whether there is what a packed body needs. ERR_DAMAGED: its dictionary is lost; *ret_id, in any
+ * case: its number, 0 for none. */
+int bucket_dict_there(struct bucket_packer *p, struct str packed, uint32_t *ret_id,
+		      struct err *err);
+
 /* Bytes that the samples take with a dictionary (empty: without one). */
 size_t bucket_pack_trial(struct bucket_packer *p, struct str dict, const struct str *sample,
 			 size_t n);

@@ -49,12 +49,14 @@ struct bucket_problem {
 	bool whole;        /* a bucket lies there, but what is in it is damaged */
 	bool torn;         /* the end of the file */
 	bool unchecked;    /* no damage that is known: it is whole, but has no checksum */
+	bool lacking; /* it is sound, but its dictionary is lost; only the first of each is told */
 	const char *reason;
 };
 typedef void bucket_problem_fn(void *ctx, const struct bucket_problem *problem);
 
 struct bucket_audit {
 	uint64_t buckets, deleted, unchecked, problems;    /* buckets: with the deleted ones */
+	uint64_t lacking;                                  /* buckets; not among the problems */
 	uint64_t data_bytes, deleted_bytes, damaged_bytes; /* of the file, with heads and padding */
 	uint64_t end;        /* bytes of the file that were looked at */
 	uint64_t by_type[4]; /* plain, v3.0, v3.3, zstd */
@@ -67,11 +69,12 @@ struct bucket_audit {
 /* Only the ends: what bucket_open() asks. ERR_DAMAGED: err says what is wrong. */
 int bucket_quick(struct buckets *b, uint64_t to, struct err *err);
 /* Reads everything, with checksums. problem may be NULL. 0 also when there are problems: see
- * ret->problems. */
+ * ret->problems and ret->lacking. */
 int bucket_audit(struct buckets *b, uint64_t to, bucket_problem_fn *problem, void *ctx,
 		 struct bucket_audit *ret, struct err *err);
 /* The same, and mends: what is no bucket becomes a deleted one, a damaged one is deleted, a torn
- * end is cut off; then everything is synced. Needs BUCKET_WRITE (and `unchecked`). */
+ * end is cut off; then everything is synced. Those that lack a dictionary stay: it may be put back.
+ * Needs BUCKET_WRITE (and `unchecked`). */
 int bucket_fix(struct buckets *b, bucket_problem_fn *problem, void *ctx, struct bucket_audit *ret,
 	       struct err *err);
 

@@ -207,3 +207,14 @@ def test_dictionaries_are_trained_and_used(garner):
     assert "dictionary " in g.run("dump", g.dir / "objects.dict").out
     assert g.run("shep", "buckets", "cat", "-o", "objects").out == before
     assert (g.dir / "objects").stat().st_size < size
+    assert g.run("check", g.dir / "objects").code == 0
+    (g.dir / "objects.dict").rename(g.dir / "kept")
+    check = g.run("check", g.dir / "objects")
+    assert check.code == 4 and "its dictionary " in check.out and "objects.dict" in check.out
+    audit = g.run("shep", "buckets", "audit", "-o", "objects", "-j")
+    told = audit.json()
+    assert audit.code == 4 and told["problems"] == 0 and told["lacking"] > 100
+    assert [p["lacking"] for p in told["found"]] == [True]
+    assert g.run("shep", "buckets", "fix", "-o", "objects").code == 4
+    (g.dir / "kept").rename(g.dir / "objects.dict")
+    assert g.run("shep", "buckets", "cat", "-o", "objects").out == before

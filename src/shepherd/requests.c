@@ -121,13 +121,13 @@ static int contribute(struct state *st, struct str line, struct err *err)
 	return state_contrib(st, &c, NULL, err);
 }
 
-/* 1: it is not there any more. 2: it cannot be read. */
+/* 1: it cannot be read, or is not there any more: its name may be, if that is a link. */
 static int take(struct requests *r, struct state *st, const char *path, struct err *err)
 {
 	CLEANUP(buf_free) struct buf text = BUF_INIT(FILE_MOST);
 	int rc = file_slurp(path, &text, &r->trouble);
 	if (rc != 0)
-		return rc < 0 ? 2 : 1;
+		return 1;
 	struct str rest = buf_str(&text), line;
 	while (str_cut(&rest, '\n', &line) == 0) {
 		line = str_trim(line);
@@ -155,7 +155,7 @@ int requests_take(struct requests *r, struct state *st, struct err *err)
 			return -1;
 		if (rc == 0)
 			r->taken[r->n++] = path;
-		else if (rc == 2)
+		else
 			*names_put(&r->stuck, hash64(str_of(name))) = true;
 	} while (r->n < TAKEN_MOST && clock_mono_us() < until_us);
 	return 0;

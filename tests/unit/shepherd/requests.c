@@ -144,6 +144,22 @@ static void one_that_cannot_be_read_is_told_once_and_does_not_stop_the_others(vo
 	end(&a);
 }
 
+/* Else the master would begin one empty cycle after the other for it. */
+static void one_that_leads_nowhere_is_not_waited_for(void **state)
+{
+	(void)state;
+	struct asked a;
+	char path[PATH_MAX + 64];
+	begin(&a, "nowhere");
+	ask(&a, 1);
+	snprintf(path, sizeof path, "%s/2-1.add", a.folder);
+	assert_int_equal(0, symlink("nowhere", path));
+	round_of(&a);
+	assert_int_equal(1, left(&a));
+	assert_false(requests_waiting(a.r));
+	end(&a);
+}
+
 /* Openings of the folder itself that were noticed. */
 static unsigned openings(int notices)
 {
@@ -217,6 +233,7 @@ int main(void)
 		cmocka_unit_test(a_request_is_removed_when_it_is_kept_and_not_before),
 		cmocka_unit_test(what_was_not_kept_is_taken_again),
 		cmocka_unit_test(one_that_cannot_be_read_is_told_once_and_does_not_stop_the_others),
+		cmocka_unit_test(one_that_leads_nowhere_is_not_waited_for),
 		cmocka_unit_test(a_large_folder_is_read_once_for_all_that_is_taken_from_it),
 		cmocka_unit_test(a_folder_that_was_empty_is_looked_at_when_it_changes),
 	};

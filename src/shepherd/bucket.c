@@ -365,15 +365,16 @@ int bucket_delete(struct buckets *b, uint32_t oid, struct err *err)
 
 /* Cutting */
 
-static int check_checkpoint(struct buckets *b, uint64_t length, struct err *err)
+static int check_checkpoint(const struct buckets *b, uint64_t size, uint64_t length,
+			    struct err *err)
 {
 	char p[4];
 	size_t n;
-	if (length > b->size)
+	if (length > size)
 		return err_set(err, ERR_DAMAGED,
 			       "%s: is %" PRIu64 " bytes long, the checkpoint says %" PRIu64
 			       ": what is missing is lost",
-			       b->file.path, b->size, length);
+			       b->file.path, size, length);
 	if (length == 0)
 		return 0;
 	if (length & ((UINT64_C(1) << b->shift) - 1))
@@ -396,25 +397,35 @@ int bucket_quick(struct buckets *b, uint64_t to, struct err *err)
 	    (b->mode < BUCKET_APPEND && file_size(&b->file, &b->size, err) < 0))
 		return -1;
 	if (to)
-		return quick(b, false, err) < 0 ? -1 : check_checkpoint(b, to, err);
+		return quick(b, false, err) < 0 ? -1 : check_checkpoint(b, b->size, to, err);
 	int rc = quick(b, true, err);
 	/* first looked, then asked: whoever began in between is seen */
 	return rc < 0 && err->code == ERR_DAMAGED && bucket_grows(b) ? quick(b, false, err) : rc;
 }
 
+/* A failure stays with the tail, which the next append then gives up: nobody knows what is in the
+ * file behind the part that is known to be on disk. */
 int bucket_cut(struct buckets *b, uint64_t length, uint64_t *ret_cut, struct err *err)
 {
+	uint64_t before;
 	ENSURE(b->mode >= BUCKET_APPEND);
 	if (bucket_flush(b, err) < 0 && length > b->durable)
 		return -1;
-	bucket_tail_free(b);
-	if (file_size(&b->file, &b->size, err) < 0 || check_checkpoint(b, length, err) < 0)
+	if (file_size(&b->file, &before, err) < 0 || check_checkpoint(b, before, length, err) < 0)
 		return -1;
-	uint64_t before = b->size;
 	FAULT("bucket.cut");
-	if ((length < before && file_truncate(&b->file, length, err) < 0) ||
-	    file_sync(&b->file, err) < 0)
+	if (length < before && file_truncate(&b->file, length, err) < 0)
 		return -1;
+	b->durable = MIN(b->durable, length);
+	if (file_sync(&b->file, err) < 0) {
+		if (b->tail) {
+			b->tail->rc = -1;
+			b->tail->err = *err;
+		}
+		b->size = length;
+		return -1;
+	}
+	bucket_tail_free(b);
 	b->size = b->durable = length;
 	if (ret_cut)
 		*ret_cut = before - length;

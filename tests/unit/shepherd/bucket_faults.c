@@ -190,6 +190,53 @@ static void a_cut_that_is_refused_can_be_tried_again(void **state)
 	close_file(&b);
 }
 
+/* What a failed write left in the file must not count only because the cut failed too. */
+static void a_cut_that_is_refused_after_a_write_was_keeps_nothing_half(void **state)
+{
+	(void)state;
+	const char *path = scratch("half");
+	struct buckets *b = open_mode(path, BUCKET_APPEND);
+	struct err err = {0};
+	static char many[1 << 20];
+	uint32_t oid, first = append_number(b, 5);
+	uint64_t length = sync_file(b);
+	arm("file.write/half=short@1,file.truncate/half=eio@1+");
+	assert_int_equal(bucket_append(b, 1, (struct str){many, sizeof many}, &oid, &err), -1);
+	assert_int_equal(bucket_cut(b, length, NULL, &err), -1);
+	arm("");
+	assert_int_equal(bucket_append(b, 1, STR("Ux\n"), &oid, &err), -1);
+	assert_non_null(strstr(err.msg, "not kept"));
+	uint32_t second = append_number(b, 4);
+	assert_int_equal((uint64_t)second << bucket_shift(b), length);
+	sync_file(b);
+	close_file(&b);
+	b = open_mode(path, BUCKET_READ);
+	read_number(b, first, 5);
+	read_number(b, second, 4);
+	close_file(&b);
+}
+
+static void a_cut_whose_sync_is_refused_leaves_no_hole(void **state)
+{
+	(void)state;
+	struct buckets *b = open_mode(scratch("hole"), BUCKET_APPEND);
+	struct err err = {0};
+	uint32_t oid, first = append_number(b, 5);
+	uint64_t length = sync_file(b);
+	append_number(b, 6);
+	sync_file(b);
+	arm("file.sync/hole=eio@1");
+	assert_int_equal(bucket_cut(b, length, NULL, &err), -1);
+	arm("");
+	assert_int_equal(bucket_append(b, 1, STR("Ux\n"), &oid, &err), -1);
+	assert_int_equal(err.sys_errno, EIO);
+	uint32_t second = append_number(b, 4);
+	assert_int_equal((uint64_t)second << bucket_shift(b), length);
+	read_number(b, first, 5);
+	read_number(b, second, 4);
+	close_file(&b);
+}
+
 static void a_deletion_that_is_refused_leaves_the_bucket(void **state)
 {
 	(void)state;
@@ -220,6 +267,9 @@ int main(void)
 		cmocka_unit_test_teardown(what_a_refused_write_left_out_is_read_from_memory,
 					  disarm),
 		cmocka_unit_test_teardown(a_cut_that_is_refused_can_be_tried_again, disarm),
+		cmocka_unit_test_teardown(
+			a_cut_that_is_refused_after_a_write_was_keeps_nothing_half, disarm),
+		cmocka_unit_test_teardown(a_cut_whose_sync_is_refused_leaves_no_hole, disarm),
 		cmocka_unit_test_teardown(a_deletion_that_is_refused_leaves_the_bucket, disarm),
 	};
 	return cmocka_run_group_tests(tests, scratch_make, scratch_done);

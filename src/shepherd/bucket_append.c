@@ -30,18 +30,21 @@ void bucket_tail_free(struct buckets *b)
 	mem_free(&b->tail);
 }
 
-/* Where the end is in a block, the block is taken into memory. */
+/* Where the end is in a block, the block is taken into memory. Until it is there, all that is kept
+ * is read from the file. */
 static int load_end(struct buckets *b, struct bucket_tail *t, struct err *err)
 {
-	size_t n;
-	t->base = block_of(b->size);
-	t->n = (size_t)(b->size - t->base);
-	t->flushed = b->size;
-	if (file_read(&b->file, t->piece, t->n, t->base, &n, err) < 0)
+	uint64_t base = block_of(b->size);
+	size_t n = (size_t)(b->size - base), got;
+	t->base = t->flushed = b->size;
+	t->n = 0;
+	if (file_read(&b->file, t->piece, n, base, &got, err) < 0)
 		return -1;
-	if (n < t->n)
+	if (got < n)
 		return err_set(err, ERR_DAMAGED, "%s: ends at %" PRIu64 ", expected %" PRIu64,
-			       b->file.path, t->base + n, b->size);
+			       b->file.path, base + got, b->size);
+	t->base = base;
+	t->n = n;
 	return 0;
 }
 

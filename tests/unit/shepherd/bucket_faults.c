@@ -170,6 +170,28 @@ static void what_a_refused_write_left_out_is_read_from_memory(void **state)
 	close_file(&b);
 }
 
+/* The file was cut back, but its end could not be taken into memory. */
+static void what_is_kept_is_read_from_the_file_until_its_end_is_at_hand(void **state)
+{
+	(void)state;
+	struct buckets *b = open_mode(scratch("end"), BUCKET_APPEND);
+	struct err err = {0};
+	static char many[3 << 20];
+	uint32_t oid, first = append_number(b, 1);
+	sync_file(b);
+	arm("file.write/end=enospc@2,file.read/end=eio@1");
+	assert_int_equal(bucket_append(b, 1, (struct str){many, sizeof many}, &oid, &err), -1);
+	arm("");
+	read_number(b, first, 1);
+	assert_int_equal(bucket_append(b, 1, STR("Ux\n"), &oid, &err), -1);
+	assert_int_equal(err.sys_errno, ENOSPC);
+	uint32_t second = append_number(b, 4);
+	sync_file(b);
+	read_number(b, first, 1);
+	read_number(b, second, 4);
+	close_file(&b);
+}
+
 static void a_cut_that_is_refused_can_be_tried_again(void **state)
 {
 	(void)state;
@@ -266,6 +288,8 @@ int main(void)
 					  disarm),
 		cmocka_unit_test_teardown(what_a_refused_write_left_out_is_read_from_memory,
 					  disarm),
+		cmocka_unit_test_teardown(
+			what_is_kept_is_read_from_the_file_until_its_end_is_at_hand, disarm),
 		cmocka_unit_test_teardown(a_cut_that_is_refused_can_be_tried_again, disarm),
 		cmocka_unit_test_teardown(
 			a_cut_that_is_refused_after_a_write_was_keeps_nothing_half, disarm),

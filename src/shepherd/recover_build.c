@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/cursor.h"
 #include "base/file.h"
+#include "base/table.h"
 #include "shepherd/bucket.h"
 #include "shepherd/bucket_attrs.h"
 #include "shepherd/crawl.h"
@@ -14,6 +15,16 @@
 #include <stdio.h>
 
 enum { LINES = 20, DAY_S = 86400 };
+
+static uint64_t fp_hash(struct footprint fp)
+{
+	return fp.site ^ fp.path; /* both are hashes */
+}
+static bool fp_equal(struct footprint a, struct footprint b)
+{
+	return footprint_cmp(a, b) == 0;
+}
+TABLE(orphans, struct footprint, struct index_item, fp_hash, fp_equal)
 
 struct building {
 	struct state *st;
@@ -26,7 +37,8 @@ struct building {
 	struct sort *found;
 	struct arena arena;
 	int64_t now_us;
-	uint64_t seen, lost, newer, forgotten;
+	struct orphans orphans; /* URLs whose bucket is damaged, and that would be missed */
+	uint64_t seen, lost, newer, forgotten, back;
 };
 
 /* What is left of the old index */
@@ -269,7 +281,7 @@ static enum standing bucket_of(const struct evidence *e)
 									 : BUCKET_THERE;
 }
 
-/* Followers can be told only where a deleted bucket still says its URL. */
+/* Followers can be told only where a deleted bucket or a journal still says its URL. */
 static int forget(struct building *b, const struct index_item *known, const struct evidence *e,
 		  struct err *err)
 {
@@ -279,6 +291,8 @@ static int forget(struct building *b, const struct index_item *known, const stru
 	    tell_change(b, known, e->item[EVIDENCE_DELETED].where, CHANGE_DELETE,
 			"its bucket was deleted", err) < 0)
 		return -1;
+	if (!by_hand && (known->type == ITEM_GATHERED || known->flags & ITEM_INITIAL))
+		*orphans_put(&b->orphans, known->fp) = *known;
 	return state_gone(b->st, &gone, err) < 0 ? -1 : 1;
 }
 
@@ -369,6 +383,43 @@ static int decide(void *ctx, const struct index_news *about, struct index_item *
 	return 0;
 }
 
+/* A URL that lost its bucket to damage is known again by the next merge, as if it had just been
+ * found; until it is gathered, followers have it no more. */
+static int bring_back(void *ctx, const struct journal_entry *e, struct err *err)
+{
+	struct building *b = ctx;
+	const struct index_item *known = orphans_get(&b->orphans, e->fp);
+	if (!known || e->url.n == 0)
+		return 0;
+	struct contrib c = {.fp = e->fp,
+			    .flags = known->flags & ITEM_INITIAL,
+			    .weight = known->weight,
+			    .section = known->section,
+			    .url = e->url};
+	struct change change = {.fp = e->fp,
+				.time_us = b->now_us,
+				.op = CHANGE_DELETE,
+				.by = PHASE_RECOVER,
+				.url = e->url,
+				.reason = STR("its bucket is damaged")};
+	if (state_contrib(b->st, &c, NULL, err) < 0 ||
+	    (known->type == ITEM_GATHERED && state_change(b->st, &change, err) < 0))
+		return -1;
+	b->back++;
+	orphans_remove(&b->orphans, e->fp);
+	return 0;
+}
+
+/* Before the index is put in place, which does not have them any more. */
+static int bring_all_back(struct building *b, struct err *err)
+{
+	if (orphans_count(&b->orphans) == 0)
+		return 0;
+	if (evidence_journals(b->st, bring_back, b, err) < 0)
+		return -1;
+	return b->back ? state_checkpoint(b->st, b->buckets, b->now_us, err) : 0;
+}
+
 static int build(struct building *b, struct err *err)
 {
 	struct url_index_writer *w;
@@ -382,7 +433,8 @@ static int build(struct building *b, struct err *err)
 		site[i]->active = site[i]->inactive = site[i]->gathered = site[i]->fresh = 0;
 	if (state_index_create(b->st, &w, err) < 0)
 		return -1;
-	if (url_index_apply(b->old, b->found, 1 << 20, decide, b, w, err) < 0) {
+	if (url_index_apply(b->old, b->found, 1 << 20, decide, b, w, err) < 0 ||
+	    bring_all_back(b, err) < 0) {
 		url_index_drop(&w);
 		return -1;
 	}
@@ -410,14 +462,16 @@ int recover_build(struct state *st, int64_t now_us, struct recovery *r, struct e
 		recovery_tell(r,
 			      "%s: index made again from %" PRIu64 " buckets; %" PRIu64
 			      " newer than the old one, %" PRIu64
-			      " URLs lost their bucket, %" PRIu64 " stay forgotten",
-			      st->name, b.seen, b.newer, b.lost, b.forgotten);
+			      " URLs lost their bucket, of which %" PRIu64
+			      " are asked for again, %" PRIu64 " stay forgotten",
+			      st->name, b.seen, b.newer, b.lost, b.back, b.forgotten);
 	}
 	url_index_close(&b.old);
 	struct err ignored;
 	(void)file_remove(state_path(st, &b.arena, ".index.saved"), &ignored);
 	sort_free(&b.found);
 	sites_free(&b.sites);
+	orphans_free(&b.orphans);
 	bucket_packer_free(&b.packer);
 	bucket_drop(&b.buckets);
 	arena_free(&b.arena);

@@ -54,7 +54,7 @@ int evidence_read(const struct index_news *about, struct evidence *ret, struct e
 
 /* Journals. What failed for now says nothing of what the URL is. */
 
-static int add_tried(struct sort *to, const struct journal_entry *e, struct err *err)
+static int add_tried(void *to, const struct journal_entry *e, struct err *err)
 {
 	const struct index_item item = {.fp = e->fp,
 					.where = ITEM_NOWHERE,
@@ -68,7 +68,7 @@ static int add_tried(struct sort *to, const struct journal_entry *e, struct err 
 }
 
 /* Damage ends it: what lies behind is not known. */
-static int read_journal(struct state *st, struct sort *to, struct err *err)
+static int read_journal(struct state *st, journal_fn *fn, void *ctx, struct err *err)
 {
 	struct record_reader *in = NULL;
 	struct record record;
@@ -77,13 +77,41 @@ static int read_journal(struct state *st, struct sort *to, struct err *err)
 	int rc = state_read(st, "journal", &in, &why);
 	while (rc == 0 && (rc = record_next(in, &record, &why)) == 0 &&
 	       (rc = journal_read(record.payload, &e, &why)) == 0)
-		if ((rc = add_tried(to, &e, &why)) < 0)
+		if ((rc = fn(ctx, &e, &why)) < 0)
 			break;
 	record_reader_free(&in);
 	if (rc >= 0 || why.code == ERR_DAMAGED)
 		return 0;
 	*err = why;
 	return -1;
+}
+
+static int read_journals(struct state *st, const struct state_info *list, size_t n, journal_fn *fn,
+			 void *ctx, struct err *err)
+{
+	int rc = 0;
+	for (size_t i = 0; rc == 0 && i < n && strcmp(list[i].name, st->name) < 0; i++) {
+		struct state *older = NULL;
+		rc = state_open(&older, st->s, list[i].name, err);
+		if (rc == 0)
+			rc = read_journal(older, fn, ctx, err);
+		else if (rc == 1 || err->code == ERR_DAMAGED)
+			rc = 0;
+		state_free(&older);
+	}
+	return rc < 0 ? rc : read_journal(st, fn, ctx, err);
+}
+
+int evidence_journals(struct state *st, journal_fn *fn, void *ctx, struct err *err)
+{
+	struct arena arena = ARENA_INIT(64 << 20);
+	struct state_info *list;
+	size_t n;
+	int rc = states_list(st->s, 0, &arena, &list, &n, err);
+	if (rc == 0)
+		rc = read_journals(st, list, n, fn, ctx, err);
+	arena_free(&arena);
+	return rc;
 }
 
 /* The index of an older state */
@@ -166,17 +194,8 @@ int evidence_gather(struct state *st, bool index_too, struct sort *to, struct re
 	int rc = states_list(st->s, 0, &arena, &list, &n, err);
 	if (rc == 0 && index_too)
 		rc = older_index(st, list, n, to, r, err);
-	for (size_t i = 0; rc == 0 && i < n && strcmp(list[i].name, st->name) < 0; i++) {
-		struct state *older = NULL;
-		rc = state_open(&older, st->s, list[i].name, err);
-		if (rc == 0)
-			rc = read_journal(older, to, err);
-		else if (rc == 1 || err->code == ERR_DAMAGED)
-			rc = 0;
-		state_free(&older);
-	}
 	if (rc == 0)
-		rc = read_journal(st, to, err);
+		rc = read_journals(st, list, n, add_tried, to, err);
 	arena_free(&arena);
 	return rc < 0 ? rc : read_gone(st, to, r, err);
 }

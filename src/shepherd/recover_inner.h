@@ -37,6 +37,9 @@ int evidence_sort(struct sort **ret, const char *folder, struct err *err);
 int evidence_add(struct sort *to, enum evidence_kind kind, const struct index_item *item,
 		 struct err *err);
 int evidence_read(const struct index_news *about, struct evidence *ret, struct err *err);
+/* All entries of the journals up to that of a state, oldest first, as far as they can be read. */
+typedef int journal_fn(void *ctx, const struct journal_entry *e, struct err *err);
+int evidence_journals(struct state *st, journal_fn *fn, void *ctx, struct err *err);
 /* All but the buckets. index_too: the index of the state has lost something. */
 int evidence_gather(struct state *st, bool index_too, struct sort *to, struct recovery *r,
 		    struct err *err);

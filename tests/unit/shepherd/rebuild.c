@@ -26,13 +26,12 @@ static void made(struct play *ret, const char *name)
 
 /* Merge and record as the crawl has them: what is dead for long is forgotten, what was found gets a
  * bucket. */
-static void merge(struct play *p)
+static void merge_corked(struct play *p)
 {
 	struct err err = {0};
 	struct state *from = NULL;
 	struct merged merged;
 	uint64_t n;
-	MUST(play_cork(p, &err));
 	state_free(&p->st);
 	p->now_us += US_PER_S;
 	MUST(state_open(&from, p->s, "current", &err));
@@ -44,6 +43,13 @@ static void merge(struct play *p)
 	MUST(state_enter(p->st, PHASE_CLOSED, p->buckets, p->now_us, &err));
 	state_free(&from);
 	MUST(play_begin(p, &err));
+}
+
+static void merge(struct play *p)
+{
+	struct err err = {0};
+	MUST(play_cork(p, &err));
+	merge_corked(p);
 }
 
 /* Of the newest state and what shares it, or of all. */
@@ -294,6 +300,41 @@ static void a_bucket_that_was_deleted_for_damage_leaves_the_one_before_it(void *
 	play_close(&p);
 }
 
+/* The journals still say which URL it was. */
+static void a_url_whose_only_bucket_is_damaged_is_asked_for_again(void **state)
+{
+	(void)state;
+	struct play p;
+	struct err err = {0};
+	struct index_item item;
+	char path[PATH_MAX];
+	const struct bucket_options options = {.mode = BUCKET_APPEND};
+	made(&p, "orphan");
+	for (uint64_t page = 0; page < 40; page += 10)
+		MUST(play_gather(&p, page, 1, &err));
+	merge(&p);
+	uint32_t oid = bucket_of(&p, 10);
+	MUST(play_gather(&p, 20, 2, &err));
+	merge(&p);
+	path_in(scratch("orphan"), "objects", path);
+	FILE *f = fopen(path, "r+b");
+	assert_non_null(f);
+	assert_int_equal(0, fseek(f, (long)oid * 128 + 40, SEEK_SET));
+	assert_int_equal(1, fputc(1, f));
+	assert_int_equal(0, fclose(f));
+	again(&p, "orphan", false);
+	assert_false(knows(&p, 10));
+	assert_int_equal(CHANGE_DELETE, told(&p, 10));
+	assert_int_equal(CHANGE_NONE, told(&p, 0));
+	MUST(state_open(&p.st, p.s, "current", &err));
+	assert_int_equal(PHASE_CORKED, state_phase(p.st)); /* so that merge comes next */
+	MUST(bucket_open(&p.buckets, path, &options, &err));
+	merge_corked(&p);
+	assert_true(find(&p, 10, &item));
+	assert_int_equal(ITEM_NEW, item.type);
+	play_close(&p);
+}
+
 static void what_only_an_index_knows_is_taken_from_an_older_one(void **state)
 {
 	(void)state;
@@ -363,6 +404,7 @@ int main(void)
 		cmocka_unit_test(a_page_that_is_gone_is_not_told_as_found),
 		cmocka_unit_test(a_deleted_bucket_is_the_end_of_those_before_it),
 		cmocka_unit_test(a_bucket_that_was_deleted_for_damage_leaves_the_one_before_it),
+		cmocka_unit_test(a_url_whose_only_bucket_is_damaged_is_asked_for_again),
 		cmocka_unit_test(what_only_an_index_knows_is_taken_from_an_older_one),
 		cmocka_unit_test(the_site_of_a_forgotten_url_stays_forgotten),
 	};

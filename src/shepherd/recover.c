@@ -99,7 +99,7 @@ static int check_gone(struct recovering *x, struct err *err)
 		rc = gone_format.verify(path, err);
 	if (rc == 0 || err->code != ERR_DAMAGED)
 		return rc;
-	recovery_damage(x->r, "%s; it is kept as gone.damaged", err->msg);
+	recovery_damage(x->r, "%s; it is kept as gone.damaged until you remove it", err->msg);
 	return file_rename(path, states_path(x->s, &x->arena, "gone.damaged"), err);
 }
 

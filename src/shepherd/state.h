@@ -86,7 +86,7 @@ int states_audit(struct states *s, const struct states_keep *keep, int64_t now_u
 int states_lock(struct states *s, const char *who, const char *name, int64_t until_us,
 		struct err *err);
 int states_unlock(struct states *s, const char *who, struct err *err); /* 1: it had none */
-/* Whether anybody has a lock: then checkpoints are wanted every second. */
+/* Whether anybody has a lock: then a checkpoint is wanted at least every second. */
 bool states_followed(struct states *s, int64_t now_us);
 /* A sign of who has a lock: it has taken all that happened before this time; 0: all there is. Kept
  * in the times of the lock, and lost when that is renewed. */

@@ -79,7 +79,7 @@ int compact_wanted(struct docstore *docs, bool *ret, struct err *err)
 	if (docstore_stats(docs, &s, err) < 0)
 		return -1;
 	*ret = s.deleted_bytes >= COMPACT_LEAST &&
-	       s.deleted_bytes >= s.text_bytes / 100 * COMPACT_PERCENT;
+	       s.deleted_bytes * 100 >= s.text_bytes * COMPACT_PERCENT;
 	return 0;
 }
 

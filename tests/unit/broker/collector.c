@@ -447,6 +447,28 @@ static void much_that_is_deleted_gives_its_space_back_in_idle_times(void **state
 	assert_all_read(9);
 }
 
+/* No file has enough to give back then, and who waits for that would ask for ever. */
+static void barely_too_little_is_not_waited_for(void **state)
+{
+	char url[64];
+	(void)state;
+	tell(SOURCE_UPDATE, "http://a/x", "", "");
+	for (int i = 0; i < 24; i++) {
+		snprintf(url, sizeof url, "http://a/%02d", i);
+		tell_large(url, "large");
+	}
+	for (int i = 0; i < 6; i++) {
+		snprintf(url, sizeof url, "http://a/%02d", i);
+		tell(SOURCE_DELETE, url, NULL, NULL);
+	}
+	collect();
+	struct docstore_stats stats = store_stats();
+	assert_in_range(stats.text_bytes, 4 * stats.deleted_bytes + 1,
+			4 * stats.deleted_bytes + 200);
+	assert_int_equal(collector_compact_begin(collector, 25, &err), 1);
+	assert_int_equal(collector_due_us(collector), INT64_MAX);
+}
+
 static void a_restart_between_compaction_and_forgetting_loses_nothing(void **state)
 {
 	(void)state;
@@ -537,6 +559,7 @@ int main(void)
 		TEST(a_lost_place_also_drops_all_when_nothing_is_told),
 		TEST(a_place_that_is_lost_while_it_is_followed_begins_again),
 		TEST(much_that_is_deleted_gives_its_space_back_in_idle_times),
+		TEST(barely_too_little_is_not_waited_for),
 		TEST(a_restart_between_compaction_and_forgetting_loses_nothing),
 		TEST(what_comes_during_a_compaction_is_found_at_once),
 		TEST(a_crash_behind_a_compaction_keeps_documents_that_moved),

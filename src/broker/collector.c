@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 
 /* A feed that cannot be opened, or read, is tried again after a while. */
@@ -132,18 +133,29 @@ static int open_docs(struct collector *c, const char *folder, struct err *err)
 	return docstore_open(&c->docs, folder, NULL, err);
 }
 
-static int open_stores(struct collector *c, const char *data, struct err *err)
+/* What is damaged, or of an older version, is for a person to give up. */
+static int open_words(struct collector *c, struct err *err)
 {
 	struct words_settings settings;
 	struct words_options options = {.settings = &settings, .merges_elsewhere = true};
-	const char *folder = arena_printf(&c->arena, "%s/broker", data);
 	collector_settings(&settings);
+	int rc = words_writer_open(&c->words, c->words_folder, &options, err);
+	size_t n = rc < 0 ? strlen(err->msg) : 0;
+	if (rc < 0 && err->code == ERR_DAMAGED)
+		snprintf(err->msg + n, sizeof err->msg - n,
+			 "; remove %s and all is collected again", c->words_folder);
+	return rc;
+}
+
+static int open_stores(struct collector *c, const char *data, struct err *err)
+{
+	const char *folder = arena_printf(&c->arena, "%s/broker", data);
 	c->words_folder = arena_printf(&c->arena, "%s/words", folder);
 	c->batch_path = arena_printf(&c->arena, "%s/batch", folder);
 	c->cursors_path = arena_printf(&c->arena, "%s/cursors", folder);
 	if (dir_make(folder, 0755, err) < 0 ||
 	    open_docs(c, arena_printf(&c->arena, "%s/docs", folder), err) < 0 ||
-	    words_writer_open(&c->words, c->words_folder, &options, err) < 0 ||
+	    open_words(c, err) < 0 ||
 	    record_open(&c->batch, c->batch_path, &batch_kind, 0644, NULL, err) < 0 ||
 	    cursors_load(&c->cursors, c->cursors_path, err) < 0)
 		return -1;

@@ -316,7 +316,12 @@ static void an_index_that_was_removed_is_built_again(void **state)
 	tell(SOURCE_UPDATE, "http://a/2", "Two", "apple");
 	collect();
 	collector_close(&collector);
+	snprintf(folder, sizeof folder, "%s/broker/words/manifest", data);
+	assert_int_equal(file_replace(folder, STR("damaged"), 0644, &err), 0);
+	assert_int_equal(collector_open(&collector, data, &feed, 1, NULL, 0, &err), -1);
 	snprintf(folder, sizeof folder, "%s/broker/words", data);
+	assert_non_null(strstr(err.msg, "; remove "));
+	assert_non_null(strstr(err.msg, folder));
 	assert_int_equal(tree_remove(folder, &err), 0);
 	begin();
 	collect();

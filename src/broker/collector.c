@@ -77,6 +77,7 @@ struct collector {
 	struct tidy *tidy;
 	struct compact *compact;
 	int64_t compact_us; /* when to compact; INT64_MAX: there is no need */
+	struct err trouble; /* of the threads beside it, until it is told */
 	struct counters *counters;
 	size_t counters_at;
 };
@@ -98,7 +99,7 @@ static int plan_compaction(struct collector *c, struct err *err)
 	bool wanted;
 	if (compact_wanted(c->docs, &wanted, err) < 0)
 		return -1;
-	if (!wanted || compact_runs(c->compact))
+	if (!wanted || !compact_may_begin(c->compact))
 		c->compact_us = INT64_MAX;
 	else if (c->compact_us == INT64_MAX)
 		c->compact_us = clock_mono_us() + COMPACT_WAIT_US;
@@ -452,21 +453,22 @@ int collector_commit(struct collector *c, struct err *err)
 	return plan_compaction(c, err);
 }
 
-/* What compaction says of the stores is of now. */
+/* What compaction says of the stores is of now. 1 as in compact_step(). */
 static int go_on(struct collector *c, struct err *err)
 {
-	if (words_refresh(&c->committed, err) < 0 ||
-	    compact_step(c->compact, clock_mono_us(), err) < 0)
+	if (words_refresh(&c->committed, err) < 0)
 		return -1;
-	stats(c);
-	return 0;
+	int rc = compact_step(c->compact, clock_mono_us(), err);
+	if (rc >= 0)
+		stats(c);
+	return rc;
 }
 
 static int wait_for_compaction(struct collector *c, struct err *err)
 {
 	while (compact_runs(c->compact)) {
 		tidy_wait(c->tidy);
-		if (go_on(c, err) < 0)
+		if (go_on(c, err) != 0)
 			return -1;
 	}
 	return 0;
@@ -493,11 +495,14 @@ int collector_compact(struct collector *c, unsigned percent, struct err *err)
 static int look_beside(struct collector *c, struct err *err)
 {
 	if (tidy_look(c->tidy, err) < 0)
-		return -1;
+		c->trouble = *err;
 	if (c->taken)
 		return 0;
-	if (go_on(c, err) < 0)
+	int rc = go_on(c, err);
+	if (rc < 0)
 		return -1;
+	if (rc > 0)
+		c->trouble = *err;
 	if (clock_mono_us() < c->compact_us)
 		return 0;
 	return collector_compact_begin(c, COMPACT_PERCENT, err) < 0 ? -1 : 0;
@@ -528,6 +533,15 @@ int collector_step(struct collector *c, int64_t now_us, struct err *err)
 	if (c->taken && is_time(c, more, now_us) && collector_commit(c, err) < 0)
 		return -1;
 	return look_beside(c, err) < 0 ? -1 : !more;
+}
+
+int collector_trouble(struct collector *c, struct err *ret)
+{
+	if (c->trouble.code == ERR_NONE)
+		return 1;
+	*ret = c->trouble;
+	c->trouble = (struct err){0};
+	return 0;
 }
 
 int64_t collector_due_us(const struct collector *c)

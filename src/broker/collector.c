@@ -118,15 +118,13 @@ static void stats(struct collector *c)
  * before the index is made, so that a crash in between begins with it once more. */
 static int open_docs(struct collector *c, const char *folder, struct err *err)
 {
-	struct words_reader *r;
+	struct words_reader *r = NULL;
 	int lost = words_open(&r, c->words_folder, err);
+	words_close(&r);
 	if (docstore_open(&c->docs, folder, NULL, err) < 0)
 		return -1;
-	if (lost != 1) {
-		if (lost == 0)
-			words_close(&r);
+	if (lost != 1)
 		return 0;
-	}
 	docstore_close(&c->docs);
 	if (tree_remove(folder, err) < 0 || file_remove(c->cursors_path, err) < 0 ||
 	    file_remove(c->batch_path, err) < 0)

@@ -569,6 +569,69 @@ static void a_merge_that_fails_holds_up_nobody_and_rests(void **state)
 	again_with("");
 }
 
+/* Collects, compacts and merges, opening again whatever failed, as the role does. */
+static void work_through(void)
+{
+	char url[64];
+	for (int i = 0; i < 24; i++) {
+		snprintf(url, sizeof url, "http://a/%d", i % 8);
+		tell(SOURCE_UPDATE, url, i < 16 ? "old" : "new", "apple");
+		bool failed = !collector;
+		for (int rc = 0; !failed && rc == 0;) {
+			rc = collector_step(collector, clock_mono_us(), &err);
+			failed = rc < 0;
+		}
+		failed = failed || collector_commit(collector, &err) < 0;
+		if (!failed && i % 6 == 5)
+			(void)collector_compact(collector, 25, &err);
+		if (!failed)
+			continue;
+		collector_close(&collector);
+		if (collector_open(&collector, data, &feed, 1, NULL, 0, &err) < 0)
+			collector = NULL;
+	}
+}
+
+static void a_call_fails(const char *fault, bool *ret_fired)
+{
+	char folder[4200];
+	collector_close(&collector);
+	source_list_free(&list);
+	list = source_list_new();
+	feed.store = list;
+	snprintf(folder, sizeof folder, "%s/broker", data);
+	assert_true(tree_remove(folder, &err) >= 0);
+	begin();
+	collector_close(&collector);
+	assert_int_equal(fault_arm(fault, &err), 0);
+	work_through();
+	*ret_fired = fault_fired() > 0;
+	again_with("");
+	collect();
+	assert_all_read(8);
+	assert_int_equal(kept(), 8);
+	for (int i = 0; i < 2; i++)
+		assert_true(collector_compact(collector, 1, &err) >= 0);
+	assert_all_read(8);
+	assert_int_equal(store_stats().docs, 8);
+}
+
+static void whatever_call_fails_nothing_is_lost_or_left(void **state)
+{
+	static const char *const calls[] = {"file.write=enospc", "file.write=short",
+					    "file.sync=eio",     "file.rename=eio",
+					    "file.open=eio",     "file.truncate=eio"};
+	char fault[64];
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+		bool fired = true;
+		for (unsigned nth = 1; fired; nth += 1 + nth / 3) {
+			snprintf(fault, sizeof fault, "%s@%u", calls[i], nth);
+			a_call_fails(fault, &fired);
+		}
+	}
+}
+
 static uint64_t generation(void)
 {
 	struct words_reader *r;
@@ -627,6 +690,7 @@ int main(void)
 		TEST(what_comes_during_a_compaction_is_found_at_once),
 		TEST(a_compaction_that_fails_holds_up_nobody_and_rests),
 		TEST(a_merge_that_fails_holds_up_nobody_and_rests),
+		TEST(whatever_call_fails_nothing_is_lost_or_left),
 		TEST(a_crash_behind_a_compaction_keeps_documents_that_moved),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,6 +28,9 @@ static int collect(struct collector *c, int signals, unsigned *failures, struct 
 		if (rc < 0)
 			return -1;
 		*failures = 0;
+		if (collector_trouble(c, err) == 0)
+			log_error(COLLECTOR, "merging or compacting failed, will be tried again",
+				  KV_TEXT("why", err->msg));
 		if (rc > 0)
 			collector_wait(c, signals, INT64_MAX);
 	}

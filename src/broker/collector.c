@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 
 /* A feed that cannot be opened, or read, is tried again after a while. */
@@ -76,6 +77,7 @@ struct collector {
 	struct tidy *tidy;
 	struct compact *compact;
 	int64_t compact_us; /* when to compact; INT64_MAX: there is no need */
+	struct err trouble; /* of the threads beside it, until it is told */
 	struct counters *counters;
 	size_t counters_at;
 };
@@ -97,7 +99,7 @@ static int plan_compaction(struct collector *c, struct err *err)
 	bool wanted;
 	if (compact_wanted(c->docs, &wanted, err) < 0)
 		return -1;
-	if (!wanted || compact_runs(c->compact))
+	if (!wanted || !compact_may_begin(c->compact))
 		c->compact_us = INT64_MAX;
 	else if (c->compact_us == INT64_MAX)
 		c->compact_us = clock_mono_us() + COMPACT_WAIT_US;
@@ -116,15 +118,13 @@ static void stats(struct collector *c)
  * before the index is made, so that a crash in between begins with it once more. */
 static int open_docs(struct collector *c, const char *folder, struct err *err)
 {
-	struct words_reader *r;
+	struct words_reader *r = NULL;
 	int lost = words_open(&r, c->words_folder, err);
+	words_close(&r);
 	if (docstore_open(&c->docs, folder, NULL, err) < 0)
 		return -1;
-	if (lost != 1) {
-		if (lost == 0)
-			words_close(&r);
+	if (lost != 1)
 		return 0;
-	}
 	docstore_close(&c->docs);
 	if (tree_remove(folder, err) < 0 || file_remove(c->cursors_path, err) < 0 ||
 	    file_remove(c->batch_path, err) < 0)
@@ -132,18 +132,29 @@ static int open_docs(struct collector *c, const char *folder, struct err *err)
 	return docstore_open(&c->docs, folder, NULL, err);
 }
 
-static int open_stores(struct collector *c, const char *data, struct err *err)
+/* What is damaged, or of an older version, is for a person to give up. */
+static int open_words(struct collector *c, struct err *err)
 {
 	struct words_settings settings;
 	struct words_options options = {.settings = &settings, .merges_elsewhere = true};
-	const char *folder = arena_printf(&c->arena, "%s/broker", data);
 	collector_settings(&settings);
+	int rc = words_writer_open(&c->words, c->words_folder, &options, err);
+	size_t n = rc < 0 ? strlen(err->msg) : 0;
+	if (rc < 0 && err->code == ERR_DAMAGED)
+		snprintf(err->msg + n, sizeof err->msg - n,
+			 "; remove %s and all is collected again", c->words_folder);
+	return rc;
+}
+
+static int open_stores(struct collector *c, const char *data, struct err *err)
+{
+	const char *folder = arena_printf(&c->arena, "%s/broker", data);
 	c->words_folder = arena_printf(&c->arena, "%s/words", folder);
 	c->batch_path = arena_printf(&c->arena, "%s/batch", folder);
 	c->cursors_path = arena_printf(&c->arena, "%s/cursors", folder);
 	if (dir_make(folder, 0755, err) < 0 ||
 	    open_docs(c, arena_printf(&c->arena, "%s/docs", folder), err) < 0 ||
-	    words_writer_open(&c->words, c->words_folder, &options, err) < 0 ||
+	    open_words(c, err) < 0 ||
 	    record_open(&c->batch, c->batch_path, &batch_kind, 0644, NULL, err) < 0 ||
 	    cursors_load(&c->cursors, c->cursors_path, err) < 0)
 		return -1;
@@ -440,21 +451,22 @@ int collector_commit(struct collector *c, struct err *err)
 	return plan_compaction(c, err);
 }
 
-/* What compaction says of the stores is of now. */
+/* What compaction says of the stores is of now. 1 as in compact_step(). */
 static int go_on(struct collector *c, struct err *err)
 {
-	if (words_refresh(&c->committed, err) < 0 ||
-	    compact_step(c->compact, clock_mono_us(), err) < 0)
+	if (words_refresh(&c->committed, err) < 0)
 		return -1;
-	stats(c);
-	return 0;
+	int rc = compact_step(c->compact, clock_mono_us(), err);
+	if (rc >= 0)
+		stats(c);
+	return rc;
 }
 
 static int wait_for_compaction(struct collector *c, struct err *err)
 {
 	while (compact_runs(c->compact)) {
 		tidy_wait(c->tidy);
-		if (go_on(c, err) < 0)
+		if (go_on(c, err) != 0)
 			return -1;
 	}
 	return 0;
@@ -481,11 +493,14 @@ int collector_compact(struct collector *c, unsigned percent, struct err *err)
 static int look_beside(struct collector *c, struct err *err)
 {
 	if (tidy_look(c->tidy, err) < 0)
-		return -1;
+		c->trouble = *err;
 	if (c->taken)
 		return 0;
-	if (go_on(c, err) < 0)
+	int rc = go_on(c, err);
+	if (rc < 0)
 		return -1;
+	if (rc > 0)
+		c->trouble = *err;
 	if (clock_mono_us() < c->compact_us)
 		return 0;
 	return collector_compact_begin(c, COMPACT_PERCENT, err) < 0 ? -1 : 0;
@@ -516,6 +531,15 @@ int collector_step(struct collector *c, int64_t now_us, struct err *err)
 	if (c->taken && is_time(c, more, now_us) && collector_commit(c, err) < 0)
 		return -1;
 	return look_beside(c, err) < 0 ? -1 : !more;
+}
+
+int collector_trouble(struct collector *c, struct err *ret)
+{
+	if (c->trouble.code == ERR_NONE)
+		return 1;
+	*ret = c->trouble;
+	c->trouble = (struct err){0};
+	return 0;
 }
 
 int64_t collector_due_us(const struct collector *c)

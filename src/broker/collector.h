@@ -60,6 +60,9 @@ void collector_close(struct collector **c); /* what was not committed comes agai
  * 1: nothing to do before collector_wait() says so. Negative: a store failed; what was not
  * committed is given up and taken again by the next call. */
 int collector_step(struct collector *c, int64_t now_us, struct err *err);
+/* What failed beside it since it was asked last: merging, or giving back space. It collects all the
+ * same, and tries that again after a while. 1: nothing. */
+int collector_trouble(struct collector *c, struct err *ret);
 /* Waits until a feed may have more, `extra_fd` (-1: none) is readable, or until_us (of
  * clock_mono_us) has come. */
 void collector_wait(struct collector *c, int extra_fd, int64_t until_us);

@@ -14,15 +14,17 @@ enum stage {
 	COPIES,      /* documents are copied */
 	READDRESSES, /* they lie elsewhere, and the index is told */
 	WAITS,       /* for those who have old addresses */
+	RESTS,       /* after a failure */
 };
 
 struct compact {
 	struct docstore *docs;
 	struct words_writer *words;
 	struct tidy *tidy;
-	enum stage stage;
+	enum stage stage, failed; /* failed: the stage before it rests */
+	unsigned failures;
 	struct docstore_compaction *copy;
-	int64_t forget_us;
+	int64_t due_us; /* it waits or rests until then */
 };
 
 static int remember(void *ctx, struct docaddr from, struct docaddr to, struct err *err)
@@ -79,7 +81,7 @@ int compact_wanted(struct docstore *docs, bool *ret, struct err *err)
 	if (docstore_stats(docs, &s, err) < 0)
 		return -1;
 	*ret = s.deleted_bytes >= COMPACT_LEAST &&
-	       s.deleted_bytes >= s.text_bytes / 100 * COMPACT_PERCENT;
+	       s.deleted_bytes * 100 >= s.text_bytes * COMPACT_PERCENT;
 	return 0;
 }
 
@@ -125,7 +127,7 @@ static int forget(struct compact *c, struct err *err)
 
 int compact_begin(struct compact *c, unsigned percent, struct err *err)
 {
-	if (compact_runs(c))
+	if (!compact_may_begin(c))
 		return 1;
 	if (c->stage == WAITS && forget(c, err) < 0)
 		return -1;
@@ -151,19 +153,39 @@ static int change_over(struct compact *c, struct err *err)
 	return 0;
 }
 
+static int rest(struct compact *c)
+{
+	docstore_compact_free(&c->copy);
+	c->failed = c->stage;
+	c->stage = RESTS;
+	c->due_us = clock_mono_us() + tidy_rest_us(++c->failures);
+	return 1;
+}
+
+/* What was not copied is wanted again by who counts; what was moved is told again. */
+static void end_rest(struct compact *c)
+{
+	c->stage = c->failed == READDRESSES ? READDRESSES : NOTHING;
+	if (c->stage == READDRESSES)
+		tidy_begin(c->tidy, readdress, c);
+}
+
 int compact_step(struct compact *c, int64_t now_us, struct err *err)
 {
 	int rc = 0;
 	if (c->stage == WAITS)
-		return now_us >= c->forget_us ? forget(c, err) : 0;
-	if (c->stage == NOTHING || tidy_ended(c->tidy, &rc, err) != 0)
+		return now_us >= c->due_us ? forget(c, err) : 0;
+	if (c->stage == RESTS && now_us >= c->due_us)
+		end_rest(c);
+	if (!compact_runs(c) || tidy_ended(c->tidy, &rc, err) != 0)
 		return 0;
 	if (rc < 0)
-		return -1;
+		return rest(c);
 	if (c->stage == COPIES)
 		return change_over(c, err);
 	c->stage = WAITS;
-	c->forget_us = clock_mono_us() + COMPACT_WAIT_US;
+	c->failures = 0;
+	c->due_us = clock_mono_us() + COMPACT_WAIT_US;
 	return 0;
 }
 
@@ -172,7 +194,12 @@ bool compact_runs(const struct compact *c)
 	return c->stage == COPIES || c->stage == READDRESSES;
 }
 
+bool compact_may_begin(const struct compact *c)
+{
+	return c->stage == NOTHING || c->stage == WAITS;
+}
+
 int64_t compact_due_us(const struct compact *c)
 {
-	return c->stage == WAITS ? c->forget_us : INT64_MAX;
+	return c->stage == WAITS || c->stage == RESTS ? c->due_us : INT64_MAX;
 }

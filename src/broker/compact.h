@@ -28,11 +28,14 @@ void compact_free(struct compact **c); /* no job runs */
  * the newest snapshot of the index. */
 
 /* Begins with files of which at least `percent` is deleted; old addresses that are left from
- * before are forgotten at once. 1: there are no such files, or one is under way. */
+ * before are forgotten at once. 1: there are no such files, or compact_may_begin() says no. */
 int compact_begin(struct compact *c, unsigned percent, struct err *err);
-/* Goes on, where its job is done or its time has come. */
+/* Goes on, where its job is done or its time has come. 1: its job failed, as err says; the stores
+ * are whole, and it rests for a while. Negative: a store failed. */
 int compact_step(struct compact *c, int64_t now_us, struct err *err);
 
 bool compact_runs(const struct compact *c); /* it has a job: tidy_wait() waits for it */
+/* None is under way, and none rests that failed. */
+bool compact_may_begin(const struct compact *c);
 /* When to call compact_step(), if no job runs; INT64_MAX: there is no need. */
 int64_t compact_due_us(const struct compact *c);

@@ -1,5 +1,7 @@
 #include "broker/tidy.h"
 
+#include "base/backoff.h"
+#include "base/clock.h"
 #include "base/thread.h"
 
 #include <sys/eventfd.h>
@@ -10,12 +12,17 @@
  * who collects and answers. */
 enum { SMALL_BYTES = 64 << 20, NICE = 10 };
 
+#define REST_MIN_US (10 * US_PER_S)
+#define REST_MAX_US (600 * US_PER_S)
+
 struct worker {
 	struct tidy *tidy;
 	pthread_t thread;
 	uint64_t most; /* of a merge */
 	bool runs;     /* the thread was started */
 	bool merge;    /* there may be something to merge */
+	unsigned failures;
+	int64_t again_us; /* it merges nothing before */
 };
 
 enum { SMALL, ALL, WORKERS };
@@ -27,7 +34,7 @@ struct tidy {
 	pthread_mutex_t lock; /* all that follows, and the workers */
 	pthread_cond_t more, done;
 	bool stop;
-	struct err err; /* of the first merge that failed */
+	struct err err; /* of the first merge that failed and was not told */
 	/* The job of the second worker. */
 	tidy_fn *fn;
 	void *ctx;
@@ -48,13 +55,20 @@ static void merge(struct worker *w)
 	int rc;
 	w->merge = false;
 	pthread_mutex_unlock(&t->lock);
-	while ((rc = words_merge(t->words, w->most, &err)) == 0)
-		tell(t);
-	pthread_mutex_lock(&t->lock);
-	if (rc < 0 && t->err.code == ERR_NONE) {
-		t->err = err;
+	bool some = false;
+	while ((rc = words_merge(t->words, w->most, &err)) == 0) {
+		some = true;
 		tell(t);
 	}
+	pthread_mutex_lock(&t->lock);
+	if (some || rc > 0)
+		w->failures = 0;
+	if (rc > 0)
+		return;
+	w->again_us = clock_mono_us() + tidy_rest_us(++w->failures);
+	if (t->err.code == ERR_NONE)
+		t->err = err;
+	tell(t);
 }
 
 static void do_job(struct tidy *t)
@@ -82,7 +96,7 @@ static void *work(void *arg)
 	while (!t->stop) {
 		if (jobs && t->waits)
 			do_job(t);
-		else if (w->merge && t->err.code == ERR_NONE)
+		else if (w->merge)
 			merge(w);
 		else
 			pthread_cond_wait(&t->more, &t->lock);
@@ -139,7 +153,7 @@ void tidy_merge(struct tidy *t)
 {
 	pthread_mutex_lock(&t->lock);
 	for (size_t i = 0; i < WORKERS; i++)
-		t->worker[i].merge = true;
+		t->worker[i].merge |= clock_mono_us() >= t->worker[i].again_us;
 	pthread_cond_broadcast(&t->more);
 	pthread_mutex_unlock(&t->lock);
 }
@@ -189,8 +203,14 @@ int tidy_look(struct tidy *t, struct err *err)
 	pthread_mutex_lock(&t->lock);
 	if (t->err.code != ERR_NONE) {
 		*err = t->err;
+		t->err = (struct err){0};
 		rc = -1;
 	}
 	pthread_mutex_unlock(&t->lock);
 	return rc;
+}
+
+int64_t tidy_rest_us(unsigned failures)
+{
+	return backoff_us(failures, REST_MIN_US, REST_MAX_US);
 }

@@ -19,6 +19,9 @@ void tidy_begin(struct tidy *t, tidy_fn *fn, void *ctx);
 int tidy_ended(struct tidy *t, int *ret, struct err *err);
 void tidy_wait(struct tidy *t); /* until it is */
 
-/* Readable when something was done since tidy_look(), which says whether merging fails. */
+/* Readable when something was done since tidy_look(). That one says once of a merge that failed; it
+ * is tried again with a later commit, the later the more often it has failed. */
 int tidy_fd(const struct tidy *t);
 int tidy_look(struct tidy *t, struct err *err);
+/* So long what failed beside the collector rests. */
+int64_t tidy_rest_us(unsigned failures);

@@ -3,9 +3,11 @@
 #include "base/lock.h"
 #include "base/status.h"
 #include "cmd/doctor.h"
+#include "index/words.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/magic.h>
 #include <pwd.h>
 #include <stdarg.h>
@@ -304,12 +306,36 @@ static void check_sockets(const struct patient *p, struct finding *f)
 	found(f, FINDING_OK, "none is left behind");
 }
 
+/* Only whether it can be opened: garner check reads all of it. */
+static void check_index(const struct patient *p, struct finding *f)
+{
+	char folder[PATH_MAX + 16];
+	struct words_reader *r;
+	struct words_stats stats;
+	struct err err;
+	snprintf(folder, sizeof folder, "%s/broker/words", p->data);
+	int rc = words_open(&r, folder, &err);
+	if (rc == 1) {
+		found(f, FINDING_OK, "there is none yet");
+	} else if (rc < 0) {
+		found(f, FINDING_FAIL, "%s", err.msg);
+		f->code = (int)err.code;
+		if (err.code == ERR_DAMAGED)
+			mend(f, "stop garner; rm -r %.400s; start it: all is collected again",
+			     folder);
+	} else {
+		words_stats(r, &stats);
+		found(f, FINDING_OK, "%" PRIu64 " documents", stats.docs);
+		words_close(&r);
+	}
+}
+
 const struct check checks[] = {
 	{"configuration", false, check_config}, {"kernel", false, check_kernel},
 	{"clock", false, check_clock},          {"descriptors", false, check_descriptors},
 	{"data directory", true, check_data},   {"space", true, check_space},
 	{"file system", true, check_fs},        {"counters", true, check_counters},
 	{"sockets", true, check_sockets},       {"supervisor", true, check_up},
-	{"parser", true, check_parser},
+	{"parser", true, check_parser},         {"index", true, check_index},
 };
 const size_t nchecks = ARRAY_LEN(checks);

@@ -72,7 +72,8 @@ int docstore_compact_copy(struct docstore_compaction *c, struct err *err);
 void docstore_compact_stop(struct docstore_compaction *c);
 /* The new files take the place of the old ones. Only after copy went well. */
 int docstore_compact_end(struct docstore_compaction *c, struct err *err);
-/* Ended or not; not while it copies. Files of one that did not end are removed by a later step. */
+/* Ended or not, by the thread that writes; not while it copies. One that did not end leaves no
+ * files. */
 void docstore_compact_free(struct docstore_compaction **c);
 /* Where a document lies now: another address only if compaction moved it. */
 int docstore_now(struct docstore *ds, struct docaddr addr, struct docaddr *ret, struct err *err);

@@ -3,6 +3,7 @@
 #include "base/fault.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdatomic.h>
 
 /* New files and tables are made beside the old ones and nobody knows of them; one record of the
@@ -14,10 +15,13 @@ struct docstore_compaction {
 	size_t n;
 	struct ledger_dead dead; /* in these, by address */
 	struct appender to;
+	uint32_t *made; /* numbers of the new files */
+	size_t nmade;
 	struct buf record; /* for the ledger */
 	struct buf text;   /* of the block at hand */
 	ZSTD_DCtx *decompressor;
 	atomic_bool stop;
+	bool counts; /* or may: the ledger was written */
 };
 
 static bool worth_it(const struct ledger_file *f, unsigned percent)
@@ -36,12 +40,19 @@ static int finish_file(struct docstore_compaction *c, struct err *err)
 	return 0;
 }
 
+static int begin_file(struct docstore_compaction *c, struct err *err)
+{
+	uint32_t number = docstore_number(c->ds);
+	c->made = mem_resize(c->made, (c->nmade + 1) * sizeof *c->made);
+	c->made[c->nmade++] = number;
+	return appender_begin(&c->to, c->ds->folder, number, err);
+}
+
 static int put(struct docstore_compaction *c, struct str text, struct docaddr *ret, struct err *err)
 {
 	if (appender_full(&c->to) && finish_file(c, err) < 0)
 		return -1;
-	if (!appender_open(&c->to) &&
-	    appender_begin(&c->to, c->ds->folder, docstore_number(c->ds), err) < 0)
+	if (!appender_open(&c->to) && begin_file(c, err) < 0)
 		return -1;
 	return appender_put(&c->to, text, ret, err);
 }
@@ -213,15 +224,38 @@ int docstore_compact_begin(struct docstore *ds, unsigned percent, struct docstor
 	return 0;
 }
 
+static void remove_one(const struct docstore *ds, uint32_t number, const char *kind)
+{
+	struct err ignored;
+	char path[PATH_MAX];
+	store_path(ds->folder, number, kind, path);
+	(void)file_remove(path, &ignored); /* or at the next start */
+}
+
+/* What a compaction made that did not end: nobody knows of it. */
+static void remove_copies(const struct docstore_compaction *c)
+{
+	pthread_rwlock_wrlock(&c->ds->lock);
+	mapped_tidy(c->ds); /* tables that were looked into */
+	pthread_rwlock_unlock(&c->ds->lock);
+	for (size_t i = 0; i < c->nmade; i++)
+		remove_one(c->ds, c->made[i], ".docs");
+	for (size_t i = 0; i < c->n; i++)
+		remove_one(c->ds, c->file[i].number, ".moved");
+}
+
 void docstore_compact_free(struct docstore_compaction **cp)
 {
 	struct docstore_compaction *c = *cp;
 	if (!c)
 		return;
+	if (!c->counts)
+		remove_copies(c);
 	ZSTD_freeDCtx(c->decompressor);
 	appender_free(&c->to);
 	ledger_dead_free(&c->dead);
 	mem_free(&c->file);
+	mem_free(&c->made);
 	buf_free(&c->record);
 	buf_free(&c->text);
 	mem_free(cp);
@@ -275,6 +309,7 @@ int docstore_compact_end(struct docstore_compaction *c, struct err *err)
 {
 	if (docstore_sync(c->ds, err) < 0 || carry_deletes(c, err) < 0)
 		return -1;
+	c->counts = true;
 	return change_over(c->ds, buf_str(&c->record), err);
 }
 

@@ -131,36 +131,46 @@ static struct live *live_of(struct words_writer *w, uint64_t id)
 	return NULL;
 }
 
+/* false: the merge has left it out already. */
+static bool mark(uint32_t doc, uint64_t **into, uint32_t docs)
+{
+	if (doc == UINT32_MAX)
+		return false;
+	if (!*into)
+		*into = mem_array(deletes_words(docs) + 1, sizeof **into);
+	(*into)[doc / 64] |= UINT64_C(1) << doc % 64;
+	return true;
+}
+
 static uint32_t carry(const uint64_t *now, const uint64_t *then, const struct merge_source *s,
 		      uint32_t docs, uint64_t **into, uint32_t new_docs)
 {
 	uint32_t n = 0;
 	for (size_t i = 0; now && i < deletes_words(docs); i++)
 		for (uint64_t word = now[i] & ~(then ? then[i] : 0); word; word &= word - 1) {
-			uint32_t doc = s->number[i * 64 + (unsigned)__builtin_ctzll(word)];
-			if (doc == UINT32_MAX)
-				continue;
-			if (!*into)
-				*into = mem_array(deletes_words(new_docs) + 1, sizeof **into);
-			(*into)[doc / 64] |= UINT64_C(1) << doc % 64;
-			n++;
+			size_t bit = (unsigned)__builtin_ctzll(word);
+			n += mark(s->number[i * 64 + bit], into, new_docs);
 		}
 	return n;
 }
 
-/* What was deleted while the merge ran: committed deletes, and those that wait for a commit. */
+/* What was deleted while the merge ran: committed deletes, and those that wait for a commit. Of a
+ * segment that is not there any more, that is all. */
 static int carry_deletes(struct words_writer *w, const struct job *job, struct live *fresh,
 			 struct err *err)
 {
 	uint64_t *gone = NULL;
 	for (size_t i = 0; i < job->n; i++) {
 		const struct live *then = &job->from[i], *now = live_of(w, then->m.id);
+		const struct merge_source *s = &job->source[i];
+		for (uint32_t doc = 0; !now && doc < then->m.docs; doc++)
+			fresh->m.deleted += mark(s->number[doc], &gone, fresh->m.docs);
 		if (!now)
-			continue; /* all of it was deleted meanwhile; see below */
-		fresh->m.deleted += carry(now->gone->bits, then->gone->bits, &job->source[i],
-					  then->m.docs, &gone, fresh->m.docs);
-		fresh->leaving_docs += carry(now->leaving, now->gone->bits, &job->source[i],
-					     then->m.docs, &fresh->leaving, fresh->m.docs);
+			continue;
+		fresh->m.deleted += carry(now->gone->bits, then->gone->bits, s, then->m.docs, &gone,
+					  fresh->m.docs);
+		fresh->leaving_docs += carry(now->leaving, now->gone->bits, s, then->m.docs,
+					     &fresh->leaving, fresh->m.docs);
 	}
 	if (!gone)
 		return 0;
@@ -179,15 +189,6 @@ static bool is_taken(const struct job *job, uint64_t id)
 		if (job->from[i].m.id == id)
 			return true;
 	return false;
-}
-
-/* All that the merge read is still part of the index (a commit drops what is wholly deleted). */
-static bool all_there(struct words_writer *w, const struct job *job)
-{
-	for (size_t i = 0; i < job->n; i++)
-		if (!live_of(w, job->from[i].m.id))
-			return false;
-	return true;
 }
 
 /* fresh NULL: nothing was left. */
@@ -225,19 +226,16 @@ static int publish(struct words_writer *w, const struct job *job, const struct l
 static int finish(struct words_writer *w, struct job *job, int merged, struct live *fresh,
 		  struct err *err)
 {
-	int rc;
-	if (!all_there(w, job))
-		rc = 2; /* again, with what there is now */
-	else if (merged == 1)
-		rc = publish(w, job, NULL, err);
-	else {
+	int rc = writer_whole(w, err);
+	if (rc == 0 && merged == 0) {
 		fresh->committed = true;
 		rc = carry_deletes(w, job, fresh, err);
-		if (rc == 0)
-			rc = publish(w, job, fresh, err);
 	}
+	bool left = merged == 0 && fresh->m.deleted < fresh->m.docs;
+	if (rc == 0)
+		rc = publish(w, job, left ? fresh : NULL, err);
 	bool kept = rc < 0 && !writer_take_back(w);
-	if (rc != 0 && merged == 0) {
+	if (merged == 0 && (rc < 0 || !left)) {
 		if (!kept)
 			writer_remove_segment(w, &fresh->m);
 		live_release(fresh);
@@ -300,12 +298,9 @@ static int merge_once(struct words_writer *w, const struct order *order, struct 
 	return rc;
 }
 
-/* 2 from below: what was merged has changed too much meanwhile. */
 static int merge(struct words_writer *w, const struct order *order, struct err *err)
 {
-	int rc = 2;
-	while (rc == 2 && !atomic_load(&w->stop))
-		rc = merge_once(w, order, err);
+	int rc = atomic_load(&w->stop) ? 1 : merge_once(w, order, err);
 	return rc != 0 && atomic_load(&w->stop) ? 1 : rc;
 }
 

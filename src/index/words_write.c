@@ -222,15 +222,22 @@ static void give_up(struct words_writer *w)
 	w->broken = load(w, &ignored) < 0;
 }
 
+int writer_whole(const struct words_writer *w, struct err *err)
+{
+	return w->broken ? err_set(err, ERR_SYSTEM,
+				   "%s: an earlier failure could not be undone; open the index "
+				   "again",
+				   w->folder)
+			 : 0;
+}
+
 int writer_enter(struct words_writer *w, struct err *err)
 {
 	(void)pthread_mutex_lock(&w->mutex);
-	if (!w->broken)
-		return 0;
-	(void)pthread_mutex_unlock(&w->mutex);
-	return err_set(err, ERR_SYSTEM,
-		       "%s: an earlier failure could not be undone; open the index again",
-		       w->folder);
+	int rc = writer_whole(w, err);
+	if (rc < 0)
+		(void)pthread_mutex_unlock(&w->mutex);
+	return rc;
 }
 
 int writer_leave(struct words_writer *w, int rc)

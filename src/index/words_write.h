@@ -37,7 +37,9 @@ struct words_writer {
 	bool broken;  /* the last commit could not be read again */
 };
 
-/* Takes and gives back the mutex. writer_leave() gives rc. */
+/* Negative: what an earlier failure left is not what was committed, and nobody builds on it. */
+int writer_whole(const struct words_writer *w, struct err *err);
+/* Takes and gives back the mutex, unless that. writer_leave() gives rc. */
 int writer_enter(struct words_writer *w, struct err *err);
 int writer_leave(struct words_writer *w, int rc);
 

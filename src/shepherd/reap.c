@@ -284,14 +284,17 @@ static int checkpoint(struct reap *r, struct err *err)
 		return -1;
 	FAULT("reap.checkpoint");
 	int64_t now_us = clock_wall_us();
-	if (state_checkpoint(r->state, r->buckets, now_us, err) < 0)
-		return -1;
+	/* every bucket has its journal entry: servers may be slow, and disks want to sleep */
+	if (state_grown(r->state)) {
+		if (state_checkpoint(r->state, r->buckets, now_us, err) < 0)
+			return -1;
+		reap_count(r, REAP_CHECKPOINTS, 1);
+	}
 	r->offered_us = r->kept_us;
 	r->kept_us = now_us;
 	FAULT("reap.checked");
 	if (r->o.kept)
 		r->o.kept(r->o.ctx);
-	reap_count(r, REAP_CHECKPOINTS, 1);
 	gauges(r);
 	return 0;
 }

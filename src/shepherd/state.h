@@ -148,6 +148,8 @@ struct checkpoint {
  * same time, then writes the lengths down. At most two syncs long. Followers see the journal up to
  * here. `buckets` is used by another thread meanwhile. */
 int state_checkpoint(struct state *st, struct buckets *buckets, int64_t now_us, struct err *err);
+/* Whether something was appended since the last one, or there is none. */
+bool state_grown(const struct state *st);
 /* By how much the slowest follower is behind time_us; 0: none is. Who gave no sign lately is not
  * waited for. */
 int64_t state_behind_us(const struct state *st, int64_t time_us, int64_t now_us);

@@ -248,6 +248,16 @@ int state_checkpoint(struct state *st, struct buckets *buckets, int64_t now_us, 
 	return checkpoint_show(&st->notes, &c, err);
 }
 
+bool state_grown(const struct state *st)
+{
+	struct checkpoint last = st->last;
+	for (unsigned i = 0; i < APPENDS; i++)
+		if (st->writer[i] &&
+		    record_end(st->writer[i]) > *length_of(&last, (enum appended)i))
+			return true;
+	return !st->has_last;
+}
+
 int state_note_again(struct state *st, struct err *err)
 {
 	return checkpoint_note(&st->notes, &st->last, err) < 0

@@ -408,6 +408,13 @@ def test_the_doctor_finds_what_is_damaged_or_left_behind(garner):
     assert code == 4 and checks["counters"]["level"] == "fail"
     assert "counters/web" in checks["counters"]["reason"]
     (counters / "web").unlink()
+    words = g.data / "broker/words"
+    words.mkdir(parents=True)
+    (words / "manifest").write_bytes(b"\0" * 100)
+    code, checks = findings(g)
+    assert code == 4 and "manifest" in checks["index"]["reason"]
+    assert f"rm -r {words}" in checks["index"]["mend"]
+    shutil.rmtree(words)
     left_socket(g.data / "run/old.sock")
     code, checks = findings(g)
     assert checks["sockets"]["level"] == "note" and "old.sock" in checks["sockets"]["reason"]

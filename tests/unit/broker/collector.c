@@ -316,7 +316,12 @@ static void an_index_that_was_removed_is_built_again(void **state)
 	tell(SOURCE_UPDATE, "http://a/2", "Two", "apple");
 	collect();
 	collector_close(&collector);
+	snprintf(folder, sizeof folder, "%s/broker/words/manifest", data);
+	assert_int_equal(file_replace(folder, STR("damaged"), 0644, &err), 0);
+	assert_int_equal(collector_open(&collector, data, &feed, 1, NULL, 0, &err), -1);
 	snprintf(folder, sizeof folder, "%s/broker/words", data);
+	assert_non_null(strstr(err.msg, "; remove "));
+	assert_non_null(strstr(err.msg, folder));
 	assert_int_equal(tree_remove(folder, &err), 0);
 	begin();
 	collect();
@@ -447,6 +452,28 @@ static void much_that_is_deleted_gives_its_space_back_in_idle_times(void **state
 	assert_all_read(9);
 }
 
+/* No file has enough to give back then, and who waits for that would ask for ever. */
+static void barely_too_little_is_not_waited_for(void **state)
+{
+	char url[64];
+	(void)state;
+	tell(SOURCE_UPDATE, "http://a/x", "", "");
+	for (int i = 0; i < 24; i++) {
+		snprintf(url, sizeof url, "http://a/%02d", i);
+		tell_large(url, "large");
+	}
+	for (int i = 0; i < 6; i++) {
+		snprintf(url, sizeof url, "http://a/%02d", i);
+		tell(SOURCE_DELETE, url, NULL, NULL);
+	}
+	collect();
+	struct docstore_stats stats = store_stats();
+	assert_in_range(stats.text_bytes, 4 * stats.deleted_bytes + 1,
+			4 * stats.deleted_bytes + 200);
+	assert_int_equal(collector_compact_begin(collector, 25, &err), 1);
+	assert_int_equal(collector_due_us(collector), INT64_MAX);
+}
+
 static void a_restart_between_compaction_and_forgetting_loses_nothing(void **state)
 {
 	(void)state;
@@ -482,6 +509,127 @@ static void what_comes_during_a_compaction_is_found_at_once(void **state)
 	assert_int_equal(stats.docs, 8);
 	assert_int_equal(stats.moved_docs, 0);
 	assert_all_read(8);
+}
+
+/* Faults are armed while no threads run. */
+static void again_with(const char *faults)
+{
+	collector_close(&collector);
+	assert_int_equal(fault_arm(faults, &err), 0);
+	begin();
+}
+
+/* Until something beside the collector has failed, which is told once. */
+static void wait_for_trouble(void)
+{
+	struct err why;
+	while (collector_trouble(collector, &why) != 0) {
+		assert_true(collector_step(collector, clock_mono_us(), &err) >= 0);
+		usleep(1000);
+	}
+	assert_non_null(strstr(why.msg, "No space left"));
+	assert_int_equal(collector_trouble(collector, &why), 1);
+}
+
+static void a_compaction_that_fails_holds_up_nobody_and_rests(void **state)
+{
+	(void)state;
+	replace_much();
+	again_with("file.write/.moved=enospc@1+");
+	assert_int_equal(collector_compact_begin(collector, 25, &err), 0);
+	wait_for_trouble();
+	assert_int_equal(collector_compact_begin(collector, 25, &err), 1);
+	assert_true(collector_due_us(collector) > clock_mono_us() + US_PER_S);
+	tell_large("http://a/8", "new");
+	collect();
+	assert_all_read(9);
+	assert_int_equal(kept(), 9);
+	again_with("");
+	assert_int_equal(collector_compact(collector, 25, &err), 0);
+	assert_all_read(9);
+	assert_int_equal(kept(), 9);
+}
+
+static void a_merge_that_fails_holds_up_nobody_and_rests(void **state)
+{
+	char url[64];
+	(void)state;
+	for (int i = 0; i < 8; i++) {
+		if (i == 7)
+			again_with("file.sync/.words=enospc@2"); /* the first is the commit's */
+		snprintf(url, sizeof url, "http://a/%d", i);
+		tell(SOURCE_UPDATE, url, "new", "apple");
+		collect();
+	}
+	wait_for_trouble();
+	tell(SOURCE_UPDATE, "http://a/8", "new", "apple");
+	collect();
+	assert_int_equal(found("apple", "", NULL), 9);
+	assert_int_equal(collector_due_us(collector), INT64_MAX);
+	again_with("");
+}
+
+/* Collects, compacts and merges, opening again whatever failed, as the role does. */
+static void work_through(void)
+{
+	char url[64];
+	for (int i = 0; i < 24; i++) {
+		snprintf(url, sizeof url, "http://a/%d", i % 8);
+		tell(SOURCE_UPDATE, url, i < 16 ? "old" : "new", "apple");
+		bool failed = !collector;
+		for (int rc = 0; !failed && rc == 0;) {
+			rc = collector_step(collector, clock_mono_us(), &err);
+			failed = rc < 0;
+		}
+		failed = failed || collector_commit(collector, &err) < 0;
+		if (!failed && i % 6 == 5)
+			(void)collector_compact(collector, 25, &err);
+		if (!failed)
+			continue;
+		collector_close(&collector);
+		if (collector_open(&collector, data, &feed, 1, NULL, 0, &err) < 0)
+			collector = NULL;
+	}
+}
+
+static void a_call_fails(const char *fault, bool *ret_fired)
+{
+	char folder[4200];
+	collector_close(&collector);
+	source_list_free(&list);
+	list = source_list_new();
+	feed.store = list;
+	snprintf(folder, sizeof folder, "%s/broker", data);
+	assert_true(tree_remove(folder, &err) >= 0);
+	begin();
+	collector_close(&collector);
+	assert_int_equal(fault_arm(fault, &err), 0);
+	work_through();
+	*ret_fired = fault_fired() > 0;
+	again_with("");
+	collect();
+	assert_all_read(8);
+	assert_int_equal(kept(), 8);
+	for (int i = 0; i < 2; i++)
+		assert_true(collector_compact(collector, 1, &err) >= 0);
+	assert_all_read(8);
+	assert_int_equal(store_stats().docs, 8);
+}
+
+static void whatever_call_fails_nothing_is_lost_or_left(void **state)
+{
+	static const char *const calls[] = {"file.write=enospc", "file.write=short",
+					    "file.sync=eio",     "file.rename=eio",
+					    "file.open=eio",     "file.truncate=eio"};
+	char fault[64];
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+		bool fired = true;
+		for (unsigned nth = 1; fired; nth += 1 + nth / 3) {
+			snprintf(fault, sizeof fault, "%s@%u", calls[i], nth);
+			a_call_fails(fault, &fired);
+		}
+	}
 }
 
 static uint64_t generation(void)
@@ -537,8 +685,12 @@ int main(void)
 		TEST(a_lost_place_also_drops_all_when_nothing_is_told),
 		TEST(a_place_that_is_lost_while_it_is_followed_begins_again),
 		TEST(much_that_is_deleted_gives_its_space_back_in_idle_times),
+		TEST(barely_too_little_is_not_waited_for),
 		TEST(a_restart_between_compaction_and_forgetting_loses_nothing),
 		TEST(what_comes_during_a_compaction_is_found_at_once),
+		TEST(a_compaction_that_fails_holds_up_nobody_and_rests),
+		TEST(a_merge_that_fails_holds_up_nobody_and_rests),
+		TEST(whatever_call_fails_nothing_is_lost_or_left),
 		TEST(a_crash_behind_a_compaction_keeps_documents_that_moved),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

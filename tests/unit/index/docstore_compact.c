@@ -188,6 +188,42 @@ static void a_compaction_that_is_stopped_changes_nothing(void **state)
 	docstore_close(&ds);
 }
 
+static size_t files(const char *folder, const char *ending)
+{
+	struct err err;
+	struct dir dir;
+	const char *name;
+	size_t n = 0;
+	assert_int_equal(dir_init(&dir, folder, &err), 0);
+	while (dir_next(&dir, &name) == 0)
+		n += str_ends(str_of(name), str_of(ending));
+	dir_done(&dir);
+	return n;
+}
+
+static void a_compaction_that_does_not_end_leaves_no_files(void **state)
+{
+	(void)state;
+	struct err err = {0};
+	static struct docaddr at[DOCS];
+	struct docstore_compaction *c = NULL;
+	struct docstore *ds = store_open(scratch("unended"));
+	fill(ds, at);
+	assert_int_equal(docstore_compact_begin(ds, 30, &c, &err), 0);
+	assert_int_equal(docstore_compact_copy(c, &err), 0);
+	assert_int_equal(files(scratch("unended"), ".docs"), 2);
+	docstore_compact_free(&c);
+	assert_int_equal(files(scratch("unended"), ".docs"), 1);
+	assert_int_equal(files(scratch("unended"), ".moved"), 0);
+	for (uint32_t i = 0; i < DOCS; i += 3)
+		doc_there(ds, at[i], i);
+	assert_int_equal(docstore_compact(ds, 30, &err), 0);
+	assert_int_equal(files(scratch("unended"), ".docs"), 1);
+	for (uint32_t i = 0; i < DOCS; i += 3)
+		doc_there(ds, at[i], i);
+	docstore_close(&ds);
+}
+
 static void files_with_little_to_gain_are_left_alone(void **state)
 {
 	(void)state;
@@ -277,6 +313,7 @@ int main(void)
 		cmocka_unit_test(
 			what_is_put_and_deleted_while_documents_are_copied_is_so_afterwards),
 		cmocka_unit_test(a_compaction_that_is_stopped_changes_nothing),
+		cmocka_unit_test(a_compaction_that_does_not_end_leaves_no_files),
 		cmocka_unit_test(files_with_little_to_gain_are_left_alone),
 		cmocka_unit_test(when_all_is_deleted_nothing_is_left_and_no_address_comes_again),
 		cmocka_unit_test(writing_goes_on_after_a_compaction_and_through_many),

@@ -187,6 +187,54 @@ static void who_merges_elsewhere_commits_without_merging(void **state)
 	assert_folder_is(s);
 }
 
+struct during {
+	struct shelf *shelf;
+	struct words_writer *writer;
+	struct str key[2];
+	unsigned asked;
+};
+
+/* While documents are asked for, those of some segments go, and with the commit the segments. */
+static struct docaddr delete_meanwhile(void *ctx, struct docaddr addr)
+{
+	struct during *d = ctx;
+	struct err err;
+	d->asked++;
+	for (size_t i = 0; i < 2 && d->key[i].n; i++) {
+		assert_int_equal(words_delete(d->writer, d->key[i], &err), 0);
+		forget(d->shelf, d->key[i]);
+		d->key[i] = STR("");
+		commit(d->writer);
+	}
+	return addr;
+}
+
+static void a_segment_that_goes_meanwhile_is_no_reason_to_begin_again(void **state)
+{
+	struct shelf *s = *state;
+	struct err err;
+	struct words_options options = {.settings = &s->settings, .merges_elsewhere = true};
+	struct during d = {.shelf = s};
+	assert_int_equal(words_writer_open(&d.writer, s->folder, &options, &err), 0);
+	for (unsigned i = 0; i < 4; i++) {
+		add(s, d.writer, random_doc(s, i));
+		commit(d.writer);
+	}
+	d.key[0] = s->doc[0].key;
+	d.key[1] = s->doc[2].key;
+	assert_int_equal(words_readdress(d.writer, delete_meanwhile, &d, &err), 0);
+	assert_int_equal(d.asked, 4);
+	assert_folder_is(s);
+	d.key[0] = s->doc[0].key;
+	d.key[1] = s->doc[1].key;
+	assert_int_equal(words_readdress(d.writer, delete_meanwhile, &d, &err), 0);
+	assert_int_equal(d.asked, 6);
+	assert_folder_is(s);
+	assert_int_equal(files_in(s->folder, ".words"), 0); /* nothing was left */
+	words_writer_close(&d.writer);
+	assert_folder_is(s);
+}
+
 static struct docaddr stop_at_the_third(void *ctx, struct docaddr addr)
 {
 	static unsigned asked;
@@ -300,6 +348,7 @@ int main(void)
 		SHELF_TEST(deletes_that_wait_for_a_commit_survive_a_merge_and_no_crash),
 		SHELF_TEST(documents_that_moved_get_their_new_addresses),
 		SHELF_TEST(who_merges_elsewhere_commits_without_merging),
+		SHELF_TEST(a_segment_that_goes_meanwhile_is_no_reason_to_begin_again),
 		SHELF_TEST(a_merge_that_is_stopped_leaves_all_as_it_was),
 		SHELF_TEST(merges_and_readers_run_beside_updates),
 	};

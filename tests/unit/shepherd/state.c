@@ -140,7 +140,9 @@ static void a_shared_contrib_is_copied_before_it_grows(void **state)
 	assert_str(got.url, "http://a.example/");
 	c.url = STR("http://b.example/");
 	MUST(state_contrib(second, &c, &place2, &err));
+	assert_true(state_grown(second));
 	MUST(state_checkpoint(second, NULL, PLAY_START, &err));
+	assert_false(state_grown(second));
 	struct record_reader *r;
 	struct record record;
 	unsigned n = 0;

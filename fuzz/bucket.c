@@ -68,7 +68,8 @@ static struct bucket_audit audit(const char *path, bool fix)
 	struct buckets *b = open_it(path, fix ? BUCKET_WRITE : BUCKET_READ);
 	struct bucket_audit sum = {0};
 	struct err err = {0};
-	ENSURE((fix ? bucket_fix : bucket_audit)(b, NULL, NULL, &sum, &err) == 0);
+	ENSURE((fix ? bucket_fix(b, NULL, NULL, &sum, &err)
+		    : bucket_audit(b, 0, NULL, NULL, &sum, &err)) == 0);
 	if (fix) {
 		uint32_t oid;
 		struct bucket bucket;

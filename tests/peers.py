@@ -7,7 +7,8 @@ that nothing is installed or started on the user's machine.
         server = peer.start(g, "dnsmasq", "--keep-in-foreground", ...)   # stopped with the scene
 
 A peer is a folder with the packages that were asked for and those of their dependencies that the
-machine does not have. It is made once; later runs need no network.
+machine does not have. It is made once; later runs need no network. alone=True leaves the
+dependencies out, where only files of the package are read.
 """
 import fcntl
 import os
@@ -85,7 +86,7 @@ def unpack(packages, into):
     work = Path(tempfile.mkdtemp(prefix="new-", dir=PEERS))
     try:
         run("apt-get", "download", "-qq", "-o", "Acquire::Retries=1", "-o",
-            "Acquire::http::Timeout=20", *with_dependencies(packages), cwd=work)
+            "Acquire::http::Timeout=20", *packages, cwd=work)
         for package in sorted(work.glob("*.deb")):
             run("dpkg-deb", "-x", str(package), str(work / "root"))
         os.rename(work / "root", into)
@@ -93,20 +94,20 @@ def unpack(packages, into):
         shutil.rmtree(work, ignore_errors=True)
 
 
-def get(*packages):
+def get(*packages, alone=False):
     """A Peer with these packages, downloaded if it has to be; raises Absent."""
     PEERS.mkdir(parents=True, exist_ok=True)
-    root = PEERS / "+".join(sorted(packages))
+    root = PEERS / ("+".join(sorted(packages)) + (".alone" if alone else ""))
     with open(PEERS / "lock", "w") as lock:  # scenes run two at a time
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not root.is_dir():
-            unpack(packages, root)
+            unpack(packages if alone else with_dependencies(packages), root)
     return Peer(root)
 
 
-def need(*packages):
+def need(*packages, alone=False):
     """The same for a scene, which is skipped where the peer cannot be had."""
     try:
-        return get(*packages)
+        return get(*packages, alone=alone)
     except Absent as e:
         pytest.skip(f"peer {' '.join(packages)} is absent: {e}")

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/ini.h"
+#include "base/nearest.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -57,47 +58,6 @@ static const char *dot(const struct config_section *section)
 	return section->name[0] ? "." : "";
 }
 
-/* Names as they compare when somebody mistypes them: dashes and underscores are the same. */
-static struct str as_typed(struct str name, char ret[VALUE_SHOWN])
-{
-	size_t n = MIN(name.n, (size_t)VALUE_SHOWN);
-	for (size_t i = 0; i < n; i++)
-		ret[i] = name.p[i] == '-' ? '_' : name.p[i];
-	return (struct str){ret, n};
-}
-
-/* The nearest of the names offered so far. */
-struct nearest {
-	struct str wanted;
-	const char *name; /* NULL: none is near */
-	size_t distance;
-};
-
-static struct nearest nearest_to(struct str wanted)
-{
-	return (struct nearest){.wanted = wanted, .distance = MAX((size_t)1, wanted.n / 3) + 1};
-}
-
-static void nearest_offer(struct nearest *near, const char *name)
-{
-	char a[VALUE_SHOWN], b[VALUE_SHOWN];
-	size_t distance =
-		str_distance(as_typed(near->wanted, a), as_typed(str_of(name), b), near->distance);
-	if (distance < near->distance) {
-		near->name = name;
-		near->distance = distance;
-	}
-}
-
-/* "; did you mean 'listen'?" or nothing */
-static const char *nearest_words(const struct nearest *near, char ret[128])
-{
-	ret[0] = 0;
-	if (near->name)
-		snprintf(ret, 128, "; did you mean '%s'?", near->name);
-	return ret;
-}
-
 static struct part *find_part(const struct config *c, struct str name)
 {
 	for (size_t i = 0; i < c->n; i++)
@@ -108,33 +68,32 @@ static struct part *find_part(const struct config *c, struct str name)
 
 static void unknown_section(struct loader *l, const char *where, struct str name)
 {
-	char shown[VALUE_SHOWN], words[128];
-	struct nearest near = nearest_to(name);
+	char shown[VALUE_SHOWN];
+	struct nearest near = {.wanted = name};
 	for (size_t i = 0; i < l->c->n; i++)
-		nearest_offer(&near, l->c->part[i].section->name);
+		nearest_try(&near, l->c->part[i].section->name);
 	problem(l, "%s: unknown section '%s'%s", where, value_show(name, shown),
-		nearest_words(&near, words));
+		nearest_words(&near));
 }
 
 static void unknown_key(struct loader *l, const char *where, const struct config_section *section,
 			struct str name)
 {
-	char shown[VALUE_SHOWN], words[128];
-	struct nearest near = nearest_to(name);
+	char shown[VALUE_SHOWN], elsewhere[128] = "";
+	struct nearest near = {.wanted = name};
 	for (size_t i = 0; i < section->nspecs; i++)
-		nearest_offer(&near, section->specs[i].name);
-	nearest_words(&near, words);
-	for (size_t i = 0; i < l->c->n && !near.name; i++) {
+		nearest_try(&near, section->specs[i].name);
+	for (size_t i = 0; i < l->c->n && !near.name[0]; i++) {
 		const struct config_section *other = l->c->part[i].section;
 		if (value_find(other->specs, other->nspecs, name)) {
-			snprintf(words, sizeof words, "; %s%s has one of that name",
+			snprintf(elsewhere, sizeof elsewhere, "; %s%s has one of that name",
 				 other->name[0] ? "section " : "the part before the first section",
 				 other->name);
 			break;
 		}
 	}
-	problem(l, "%s: unknown setting '%s%s%s'%s", where, section->name, dot(section),
-		value_show(name, shown), words);
+	problem(l, "%s: unknown setting '%s%s%s'%s%s", where, section->name, dot(section),
+		value_show(name, shown), nearest_words(&near), elsewhere);
 }
 
 typedef int take_fn(const struct value_spec *spec, struct str text, struct arena *arena, void *base,
@@ -234,8 +193,8 @@ static bool own_variable(struct str name)
  * known. */
 static void take_variable(struct loader *l, struct str name, struct str value)
 {
-	char shown[VALUE_SHOWN], words[128], best[VALUE_SHOWN];
-	struct nearest near = nearest_to(name);
+	char shown[VALUE_SHOWN];
+	struct nearest near = {.wanted = name};
 	CLEANUP(buf_free) struct buf env = BUF_INIT(256);
 	for (size_t i = 0; i < l->c->n; i++) {
 		struct part *part = &l->c->part[i];
@@ -248,13 +207,11 @@ static void take_variable(struct loader *l, struct str name, struct str value)
 				     value_parse);
 				return;
 			}
-			nearest_offer(&near, buf_text(&env));
-			if (near.name == buf_text(&env))
-				near.name = value_show(buf_str(&env), best);
+			nearest_try(&near, buf_text(&env));
 		}
 	}
 	problem(l, "%s: this variable of the environment names no setting%s",
-		value_show(name, shown), nearest_words(&near, words));
+		value_show(name, shown), nearest_words(&near));
 }
 
 static void take_environment(struct loader *l, char *const *env)

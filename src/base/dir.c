@@ -91,19 +91,55 @@ static void add_name(struct dir *d, const char *name, size_t *cap)
 	d->name[d->n++] = mem_text(name);
 }
 
-int dir_init(struct dir *ret, const char *path, struct err *err)
+struct dir_walk {
+	DIR *stream;
+	char *path;
+};
+
+int dir_walk_open(struct dir_walk **ret, const char *path, struct err *err)
 {
 	DIR *stream = FAULT_REFUSES("file.open", path) ? NULL : opendir(path);
 	if (!stream)
 		return errno == ENOENT ? 1 : err_sys(err, "%s: open the folder", path);
+	struct dir_walk *w = mem_alloc(sizeof *w);
+	*w = (struct dir_walk){stream, mem_text(path)};
+	*ret = w;
+	return 0;
+}
+
+int dir_walk_next(struct dir_walk *w, const char **ret, struct err *err)
+{
+	struct dirent *e;
+	for (errno = 0; (e = readdir(w->stream)); errno = 0) {
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+			continue;
+		*ret = e->d_name;
+		return 0;
+	}
+	return errno ? err_sys(err, "%s: read the folder", w->path) : 1;
+}
+
+void dir_walk_close(struct dir_walk **w)
+{
+	if (!*w)
+		return;
+	closedir((*w)->stream);
+	mem_free(&(*w)->path);
+	mem_free(w);
+}
+
+int dir_init(struct dir *ret, const char *path, struct err *err)
+{
+	struct dir_walk *w;
 	struct dir d = {0};
 	size_t cap = 0;
-	struct dirent *e;
-	for (errno = 0; (e = readdir(stream)); errno = 0)
-		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-			add_name(&d, e->d_name, &cap);
-	int rc = errno ? err_sys(err, "%s: read the folder", path) : 0;
-	closedir(stream);
+	const char *name;
+	int rc = dir_walk_open(&w, path, err);
+	if (rc)
+		return rc;
+	while ((rc = dir_walk_next(w, &name, err)) == 0)
+		add_name(&d, name, &cap);
+	dir_walk_close(&w);
 	if (rc < 0) {
 		dir_done(&d);
 		return rc;

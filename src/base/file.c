@@ -314,11 +314,9 @@ static int write_whole(const char *path, struct str bytes, mode_t mode, struct e
 	return file_close(&f, err);
 }
 
-int file_point(const char *path, const char *to, struct err *err)
+/* Gives what was made beside, as rc says, its name for good. Frees `beside`. */
+static int put_in_place(char *beside, const char *path, int rc, struct err *err)
 {
-	char *beside = temporary_name(path);
-	(void)unlink(beside);
-	int rc = symlink(to, beside) == 0 ? 0 : err_sys(err, "%s: link to %s", path, to);
 	if (rc == 0)
 		rc = file_rename(beside, path, err);
 	if (rc < 0)
@@ -329,16 +327,17 @@ int file_point(const char *path, const char *to, struct err *err)
 	return rc;
 }
 
+int file_point(const char *path, const char *to, struct err *err)
+{
+	char *beside = temporary_name(path);
+	(void)unlink(beside);
+	int rc = symlink(to, beside) == 0 ? 0 : err_sys(err, "%s: link to %s", path, to);
+	return put_in_place(beside, path, rc, err);
+}
+
 int file_replace(const char *path, struct str bytes, mode_t mode, struct err *err)
 {
 	char *beside = temporary_name(path);
 	int rc = write_whole(beside, bytes, mode, err);
-	if (rc == 0)
-		rc = file_rename(beside, path, err);
-	if (rc < 0)
-		(void)unlink(beside);
-	else
-		rc = dir_sync_of(path, err);
-	mem_free(&beside);
-	return rc;
+	return put_in_place(beside, path, rc, err);
 }

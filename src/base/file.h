@@ -66,3 +66,9 @@ struct dir {
 int dir_init(struct dir *ret, const char *path, struct err *err); /* 1: it does not exist */
 int dir_next(struct dir *d, const char **ret);
 void dir_done(struct dir *d);
+/* The same in no order, of folders that are too large to be read as a whole: may be left open and
+ * gone on with later. Names that come or go meanwhile may be told or not. */
+struct dir_walk;
+int dir_walk_open(struct dir_walk **ret, const char *path, struct err *err); /* 1 */
+int dir_walk_next(struct dir_walk *w, const char **ret, struct err *err);    /* 1: the end */
+void dir_walk_close(struct dir_walk **w);                                    /* also NULL */

@@ -14,6 +14,15 @@ static const struct format *by_head(const struct format *const *table, size_t n,
 	return NULL;
 }
 
+static const struct format *by_name(const struct format *const *table, size_t n, const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	for (size_t i = 0; i < n; i++)
+		if (table[i]->file && strcmp(table[i]->file, name) == 0)
+			return table[i];
+	return NULL;
+}
+
 int format_of(const struct format *const *table, size_t n, const char *path,
 	      const struct format **ret, struct err *err)
 {
@@ -31,9 +40,10 @@ int format_of(const struct format *const *table, size_t n, const char *path,
 		return -1;
 	struct reader r = reader_of((struct str){head, got});
 	const struct format *f = by_head(table, n, (struct str){head, got});
+	bool named = !f && (f = by_name(table, n, path));
 	if (!f)
 		return 1;
-	if (f->claims) {
+	if (named || f->claims) {
 		*ret = f;
 		return 0;
 	}

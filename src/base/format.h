@@ -9,6 +9,9 @@ enum { FORMAT_MAGIC = 8 };
 
 struct format {
 	const char *name; /* "counters" */
+	/* What such a file is called wherever it lies, and nothing else is; NULL: names vary. By
+	 * it a file is known whose first bytes are damaged. */
+	const char *file;
 	char magic[FORMAT_MAGIC + 1];
 	uint32_t version; /* the one we write; a little-endian u32 behind the magic */
 	/* Instead of magic and version: whether a file with these first bytes (12, or all there
@@ -22,7 +25,8 @@ struct format {
 	int (*verify)(const char *path, struct err *err);
 };
 
-/* Looks at the first bytes of a file. 0: *ret is its format; 1: none of ours; negative: could not
- * be read, or ours in a version that this program does not know (ERR_DAMAGED). */
+/* Looks at the first bytes of a file, and where they say nothing at its name. 0: *ret is its
+ * format; 1: none of ours; negative: could not be read, or ours in a version that this program does
+ * not know (ERR_DAMAGED). */
 int format_of(const struct format *const *table, size_t n, const char *path,
 	      const struct format **ret, struct err *err);

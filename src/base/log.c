@@ -1,6 +1,7 @@
 #include "base/log.h"
 #include "base/clock.h"
 #include "base/log_line.h"
+#include "base/nearest.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -108,21 +109,20 @@ static bool level_parse(struct str s, uint8_t *ret)
 	return true;
 }
 
-/* The names that are a typing error away, or else all. */
+/* The name that was probably meant, or else all. */
 static int unknown_section(struct str name, bool numeric, struct err *err)
 {
-	CLEANUP(buf_free) struct buf near = BUF_INIT(320);
 	CLEANUP(buf_free) struct buf all = BUF_INIT(320);
-	size_t most = name.n < 4 ? 1 : 2;
-	buf_add_text(&all, "there are all");
+	struct nearest near = {.wanted = name};
+	buf_add_text(&all, "; there are all");
 	for (size_t i = 0; i < ARRAY_LEN(sections); i++) {
 		buf_printf(&all, ", %s", sections[i].name);
-		if (!numeric && str_distance(name, str_of(sections[i].name), most) <= most)
-			buf_printf(&near, "%s %s", near.n ? " or" : "did you mean",
-				   sections[i].name);
+		if (!numeric)
+			nearest_try(&near, sections[i].name);
 	}
-	return err_set(err, ERR_USAGE, "unknown log section \"" STR_FMT "\": %s",
-		       STR_ARG(str_head(name, 64)), buf_text(near.n ? &near : &all));
+	return err_set(err, ERR_USAGE, "unknown log section '" STR_FMT "'%s",
+		       STR_ARG(str_head(name, 64)),
+		       near.name[0] ? nearest_words(&near) : buf_text(&all));
 }
 
 /* The index of a section by number or name, or ALL. */

@@ -84,27 +84,6 @@ bool str_u64(struct str s, uint64_t *ret)
 	return true;
 }
 
-size_t str_distance(struct str a, struct str b, size_t most)
-{
-	size_t row[64];
-	ENSURE(most < SIZE_MAX);
-	if (b.n >= ARRAY_LEN(row) || a.n >= ARRAY_LEN(row))
-		return most + 1;
-	for (size_t j = 0; j <= b.n; j++)
-		row[j] = j;
-	for (size_t i = 1; i <= a.n; i++) {
-		size_t diagonal = row[0];
-		row[0] = i;
-		for (size_t j = 1; j <= b.n; j++) {
-			size_t above = row[j];
-			size_t change = diagonal + (lower(a.p[i - 1]) != lower(b.p[j - 1]));
-			row[j] = MIN(MIN(row[j] + 1, row[j - 1] + 1), change);
-			diagonal = above;
-		}
-	}
-	return MIN(row[b.n], most + 1);
-}
-
 /* Length of the valid sequence at p, 0 if there is none. */
 static size_t utf8_sequence(const unsigned char *p, size_t left)
 {

@@ -56,9 +56,5 @@ int str_cut(struct str *rest, char separator, struct str *ret);
 /* Whole slice, decimal, no sign, no blanks. false on anything else or overflow; *ret untouched. */
 bool str_u64(struct str s, uint64_t *ret) MUST_USE;
 
-/* Edits needed to turn a into b, at most `most` + 1: for "did you mean". ASCII letters of either
- * case are equal; texts of 64 bytes or more are taken to be too far apart. */
-size_t str_distance(struct str a, struct str b, size_t most);
-
 /* All bytes form valid UTF-8 (no surrogates, no overlong forms). */
 bool str_utf8(struct str s);

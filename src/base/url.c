@@ -70,10 +70,31 @@ const char *url_error_text(int error)
 	return text[n];
 }
 
+static size_t skip_in(struct str text, size_t at, struct str set, bool in)
+{
+	while (at < text.n && (str_find_byte(set, text.p[at]) < set.n) == in)
+		at++;
+	return at;
+}
+
+void url_show(struct str text, struct buf *out)
+{
+	size_t from = skip_in(text, 0, STR(":/\\"), false);
+	from = from < text.n && text.p[from] == ':' ? from + 1 : 0;
+	from = skip_in(text, from, STR("/\\\t\r\n "), true);
+	size_t at = skip_in(text, from, STR("/\\?#"), false);
+	while (at > from && text.p[at - 1] != '@')
+		at--;
+	buf_add_str(out, str_head(text, from));
+	buf_add_str(out, str_from(text, at));
+}
+
 int url_fail(int error, struct str text, struct err *err)
 {
 	char shown[VALUE_SHOWN], scheme[URL_SCHEME_MAX], shown_scheme[VALUE_SHOWN];
-	value_show(text, shown);
+	CLEANUP(buf_free) struct buf plain = BUF_INIT(text.n + 1);
+	url_show(text, &plain);
+	value_show(buf_str(&plain), shown);
 	if (error != -URL_PROTOCOL)
 		return err_set(err, ERR_USAGE, "URL '%s': %s", shown, url_error_text(error));
 	return err_set(err, ERR_USAGE,

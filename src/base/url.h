@@ -2,6 +2,7 @@
  * are made of. Pure functions of bytes; nothing is allocated: the caller lends the room in which
  * the result is written, and its size is the limit on the length. */
 #pragma once
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
 
@@ -89,9 +90,13 @@ struct str url_target(const struct url *u);
 uint16_t url_default_port(enum url_protocol p);
 const char *url_protocol_name(enum url_protocol p);
 
+/* The URL as it may be shown and logged: without the user name and password that some put into it.
+ * The text may be no URL at all: it is cut where any reader of URLs would find a name in it. */
+void url_show(struct str text, struct buf *out);
+
 /* The words for a number or its negative: "path underflow". */
 const char *url_error_text(int error);
-/* Fills err for what parsing `text` returned; returns -1. */
+/* Fills err for what parsing `text` returned, shown as url_show() does; returns -1. */
 int url_fail(int error, struct str text, struct err *err);
 /* The scheme that text begins with, lower case, cut to fit; empty: it has none. */
 struct str url_scheme_of(struct str text, char ret[URL_SCHEME_MAX]);

@@ -32,8 +32,9 @@ static int add(struct adding *a, struct str text)
 	if (rc == 0)
 		rc = url_canon(&url, true, strict, sizeof strict, &canon);
 	if (rc != 0) {
-		fprintf(stderr, "garner: %.*s: %s\n", (int)MIN(text.n, 200), text.p,
-			url_error_text(rc));
+		struct err err;
+		url_fail(rc, text, &err);
+		fprintf(stderr, "garner: %s\n", err.msg);
 		a->bad++;
 		return 0;
 	}
@@ -61,13 +62,8 @@ static int run(const struct cmd_call *call)
 		return code;
 	for (int i = 0; i < call->argc; i++)
 		(void)add(&a, str_of(call->argv[i]));
-	if (o->from[0]) {
-		char *const argv[] = {(char *)o->from, NULL};
-		struct cmd_call list = *call;
-		list.argc = 1;
-		list.argv = argv;
-		rc = cmd_read_lines(&list, 0, (size_t)2 * URL_TEXT_MAX, add_line, &a, &err);
-	}
+	if (o->from[0])
+		rc = cmd_read_path_lines(o->from, (size_t)2 * URL_TEXT_MAX, add_line, &a, &err);
 	if (rc == 0 && a.lines.over)
 		rc = err_set(&err, ERR_USAGE, "more than %zu bytes of URLs at once", a.lines.max);
 	if (rc == 0 && a.added)
@@ -99,14 +95,10 @@ const struct command add_command = {
 		"that they link to are gathered too, as far as they are on the same site "
 		"(shepherd.follow). A URL that is known already is looked at again.\n\n"
 		"It is kept when the command has ended, whether or not the role shepherd runs.",
-	.options = options,
-	.noptions = ARRAY_LEN(options),
-	.options_size = sizeof(struct add_options),
+	CMD_OPTIONS(options, struct add_options),
 	.args = "[URL...]",
 	.max_args = -1,
-	.examples = examples,
-	.nexamples = ARRAY_LEN(examples),
-	.exits = exits,
-	.nexits = ARRAY_LEN(exits),
+	CMD_EXAMPLES(examples),
+	CMD_EXITS(exits),
 	.run = run,
 };

@@ -174,15 +174,11 @@ const struct command check_command = {
 		"directory, and names each damaged one with the reason. Files of other "
 		"formats are counted. Symbolic links below PATH are not followed. Nothing is "
 		"changed, and the files may be in use.",
-	.options = option_table,
-	.noptions = ARRAY_LEN(option_table),
-	.options_size = sizeof(struct options),
+	CMD_OPTIONS(option_table, struct options),
 	.args = "[PATH...]",
 	.args_help = "files and folders; the data directory when there is none",
 	.max_args = -1,
-	.examples = examples,
-	.nexamples = ARRAY_LEN(examples),
-	.exits = exits,
-	.nexits = ARRAY_LEN(exits),
+	CMD_EXAMPLES(examples),
+	CMD_EXITS(exits),
 	.run = run,
 };

@@ -52,6 +52,13 @@ struct command {
 	const struct role *role;                 /* of a command that a role was made into */
 };
 
+/* Members of a command, from its tables. */
+#define CMD_OPTIONS(table, type) \
+	.options = (table), .noptions = ARRAY_LEN(table), .options_size = sizeof(type)
+#define CMD_EXAMPLES(table) .examples = (table), .nexamples = ARRAY_LEN(table)
+#define CMD_EXITS(table) .exits = (table), .nexits = ARRAY_LEN(table)
+#define CMD_SUBS(table) .subs = (table), .nsubs = ARRAY_LEN(table)
+
 /* What a program consists of. The tests build one of their own with other roles. */
 struct program {
 	const struct command *const *commands;

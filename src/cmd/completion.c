@@ -240,7 +240,6 @@ const struct command completion_command = {
 	.args_words = shells,
 	.min_args = 1,
 	.max_args = 1,
-	.examples = examples,
-	.nexamples = ARRAY_LEN(examples),
+	CMD_EXAMPLES(examples),
 	.run = run,
 };

@@ -1,6 +1,7 @@
 /* garner config: whether the configuration is right, what it says, what could be said. */
 #include "base/ini.h"
 #include "base/jsonw.h"
+#include "base/nearest.h"
 #include "cmd/commands.h"
 #include "cmd/text.h"
 
@@ -254,7 +255,7 @@ static int no_such_setting(const struct cmd_call *call, const struct sections *s
 			buf_clear(&full);
 			put_name(&full, s->list[i], &s->list[i]->specs[k]);
 			struct str last = str_of(s->list[i]->specs[k].name);
-			if (str_distance(name, buf_str(&full), 2) <= 2 ||
+			if (nearest_is_near(name, buf_str(&full)) ||
 			    str_eq(key.n ? key : name, last))
 				buf_printf(&near, "%s%s", near.n ? ", " : "", buf_text(&full));
 		}
@@ -296,8 +297,7 @@ static const struct command check = {
 	.args = "[FILE]",
 	.args_help = "The file to look at, alone",
 	.max_args = 1,
-	.examples = check_examples,
-	.nexamples = ARRAY_LEN(check_examples),
+	CMD_EXAMPLES(check_examples),
 	.run = run_check,
 };
 
@@ -316,11 +316,8 @@ static const struct command show = {
 	.summary = "show the settings and where they come from",
 	.description = "Lists what the file, the environment and -s have set, each value with its "
 		       "origin.",
-	.options = show_specs,
-	.noptions = ARRAY_LEN(show_specs),
-	.options_size = sizeof(struct show_options),
-	.examples = show_examples,
-	.nexamples = ARRAY_LEN(show_examples),
+	CMD_OPTIONS(show_specs, struct show_options),
+	CMD_EXAMPLES(show_examples),
 	.run = run_show,
 };
 
@@ -337,8 +334,7 @@ static const struct command explain = {
 	.args_help = "A section, or one setting; of those before the first section just the key",
 	.args_kind = CMD_SETTINGS,
 	.max_args = 1,
-	.examples = explain_examples,
-	.nexamples = ARRAY_LEN(explain_examples),
+	CMD_EXAMPLES(explain_examples),
 	.run = run_explain,
 };
 
@@ -349,8 +345,7 @@ static const struct command sample = {
 	.name = "sample",
 	.summary = "print a commented sample file",
 	.description = "Every setting with its meaning, type and default, commented out.",
-	.examples = sample_examples,
-	.nexamples = ARRAY_LEN(sample_examples),
+	CMD_EXAMPLES(sample_examples),
 	.run = run_sample,
 };
 
@@ -362,6 +357,5 @@ const struct command config_command = {
 		       "it, -s overrides both. Without -c and GARNER_CONFIG the file is "
 		       "~/.config/garner/garner.conf or /etc/garner/garner.conf, whichever is "
 		       "found first.",
-	.subs = subs,
-	.nsubs = ARRAY_LEN(subs),
+	CMD_SUBS(subs),
 };

@@ -124,12 +124,8 @@ const struct command doctor_command = {
 	.summary = "look for what is wrong, and say what mends it",
 	.description = "Each line is one check: ok; note, which is worth knowing; warn, which will "
 		       "hurt one day; fail, with which garner does not work. Nothing is changed.",
-	.options = options,
-	.noptions = ARRAY_LEN(options),
-	.options_size = sizeof(struct doctor_options),
-	.examples = examples,
-	.nexamples = ARRAY_LEN(examples),
-	.exits = exits,
-	.nexits = ARRAY_LEN(exits),
+	CMD_OPTIONS(options, struct doctor_options),
+	CMD_EXAMPLES(examples),
+	CMD_EXITS(exits),
 	.run = run,
 };

@@ -61,9 +61,7 @@ const struct command dump_command = {
 	.args_help = "files of garner",
 	.min_args = 1,
 	.max_args = -1,
-	.examples = examples,
-	.nexamples = ARRAY_LEN(examples),
-	.exits = exits,
-	.nexits = ARRAY_LEN(exits),
+	CMD_EXAMPLES(examples),
+	CMD_EXITS(exits),
 	.run = run,
 };

@@ -136,31 +136,28 @@ static void clear_document(struct extract_fetched *d)
 /* A file, or standard input, as if it had come from --url or from a file: URL. */
 static int load_file(struct work *w, const char *name, struct err *err)
 {
-	char *const argv[] = {(char *)name, NULL};
-	struct cmd_call one = *w->call;
-	one.argc = 1;
-	one.argv = argv;
 	buf_add_text(&w->doc.url, w->options->url[0] ? w->options->url : name);
-	return cmd_read(&one, 0, take_piece, w, err);
+	return cmd_read_path(name, take_piece, w, err);
 }
 
-static bool is_url(const char *name)
+static bool is_url(struct str name)
 {
-	char room[URL_MAX];
-	struct url url;
-	struct str text = str_of(name);
-	return str_find(text, STR("://")) < text.n &&
-	       url_parse(text, NULL, room, sizeof room, &url) == 0;
+	char scheme[URL_SCHEME_MAX];
+	size_t n = url_scheme_of(name, scheme).n;
+	return n && str_starts(str_from(name, n), STR("://"));
 }
 
-static int do_one(struct work *w, const char *name, struct err *err)
+static int load(struct work *w, const char *name, struct err *err)
 {
 	clear_document(&w->doc);
-	int rc = is_url(name) ? extract_fetch(w->config, str_of(name), &w->doc, err)
-			      : load_file(w, name, err);
-	if (rc < 0 && err->code == ERR_REMOTE)
-		return err_in(err, "%s", name);
-	return rc < 0 ? -1 : read_document(w, err);
+	if (!is_url(str_of(name)))
+		return load_file(w, name, err);
+	int rc = extract_fetch(w->config, str_of(name), &w->doc, err);
+	if (rc == 0 || err->code != ERR_REMOTE)
+		return rc;
+	CLEANUP(buf_free) struct buf shown = BUF_INIT(strlen(name) + 1);
+	url_show(str_of(name), &shown);
+	return err_in(err, "%s", buf_text(&shown));
 }
 
 static int open_reader(struct work *w, char room[CAGE_PATH_MAX], struct err *err)
@@ -197,15 +194,17 @@ static int run_all(struct work *w)
 {
 	char room[CAGE_PATH_MAX];
 	struct err err;
-	int code = 0;
+	int code = 0; /* of the first that could not be had */
 	if (open_reader(w, room, &err) < 0)
 		return cmd_fail(w->call, &err);
-	for (int i = 0; i < MAX(w->call->argc, 1); i++)
-		if (do_one(w, w->call->argc ? w->call->argv[i] : "-", &err) < 0) {
-			code = cmd_fail(w->call, &err);
-			if (code != ERR_REMOTE)
-				return code;
+	for (int i = 0; i < MAX(w->call->argc, 1); i++) {
+		if (load(w, w->call->argc ? w->call->argv[i] : "-", &err) < 0) {
+			int failed = cmd_fail(w->call, &err);
+			code = code ? code : failed;
+		} else if (read_document(w, &err) < 0) {
+			return cmd_fail(w->call, &err);
 		}
+	}
 	if (w->failed || (code && w->documents))
 		return ERR_PARTLY;
 	return code;
@@ -281,9 +280,9 @@ static const struct cmd_example examples[] = {
 	{"echo '<p>a' | garner extract --tokens", "the tokens of HTML"},
 };
 static const struct cmd_exit exits[] = {
-	{ERR_PARTLY, "a document has no text because its worker failed, or a URL was not fetched"},
+	{ERR_PARTLY, "some could not be read or fetched, or have no text because a worker failed"},
 	{ERR_REMOTE, "no URL could be fetched"},
-	{ERR_SYSTEM, "a file cannot be read, or no worker can be started"},
+	{ERR_SYSTEM, "no file can be read, or no worker be started"},
 };
 const struct command extract_command = {
 	.name = "extract",
@@ -297,15 +296,11 @@ const struct command extract_command = {
 		"files, bounded memory and time. A document that makes it fail has no text, and "
 		"a remark says why: this command reproduces it. The settings are those of the "
 		"section [parse].",
-	.options = options,
-	.noptions = ARRAY_LEN(options),
-	.options_size = sizeof(struct extract_options),
+	CMD_OPTIONS(options, struct extract_options),
 	.args = "[FILE|URL...]",
 	.args_help = "what to read; standard input without any, or for -",
 	.max_args = -1,
-	.examples = examples,
-	.nexamples = ARRAY_LEN(examples),
-	.exits = exits,
-	.nexits = ARRAY_LEN(exits),
+	CMD_EXAMPLES(examples),
+	CMD_EXITS(exits),
 	.run = run,
 };

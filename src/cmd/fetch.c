@@ -34,11 +34,7 @@ static int add_all(struct fetch *f, struct err *err)
 			return -1;
 	if (!f->options->from[0])
 		return 0;
-	char *const argv[] = {(char *)f->options->from, NULL};
-	struct cmd_call list = *f->call;
-	list.argc = 1;
-	list.argv = argv;
-	return cmd_read_lines(&list, 0, (size_t)2 * URL_TEXT_MAX, add_line, f, err);
+	return cmd_read_path_lines(f->options->from, (size_t)2 * URL_TEXT_MAX, add_line, f, err);
 }
 
 /* Beginning and end. */
@@ -229,15 +225,11 @@ const struct command fetch_command = {
 		"A line is printed for each URL: outcome, status, size and the URL. Outcomes: "
 		"ok, unchanged, redirect; temporary and permanent failures of the URL; the same "
 		"of the whole site; limit, robots and address for what garner refused.",
-	.options = options,
-	.noptions = ARRAY_LEN(options),
-	.options_size = sizeof(struct fetch_options),
+	CMD_OPTIONS(options, struct fetch_options),
 	.args = "[URL...]",
 	.args_help = "what to fetch, beside what --from names",
 	.max_args = -1,
-	.examples = examples,
-	.nexamples = ARRAY_LEN(examples),
-	.exits = exits,
-	.nexits = ARRAY_LEN(exits),
+	CMD_EXAMPLES(examples),
+	CMD_EXITS(exits),
 	.run = run,
 };

@@ -58,25 +58,10 @@ static void put_times(struct jsonw *j, const struct robot_times *t)
 	jsonw_put_int(j, "total_us", t->total_us);
 }
 
-/* What the text is may not be known: it is cut where any reader of URLs would find a name in it. */
-void fetch_show_url(struct str url, struct buf *out)
-{
-	size_t from = str_find_byte(url, ':'), end, at;
-	from = from < url.n ? from + 1 : 0;
-	while (from < url.n && (url.p[from] == '/' || url.p[from] == '\\'))
-		from++;
-	for (end = from; end < url.n && !strchr("/\\?#", url.p[end]); end++)
-		;
-	for (at = end; at > from && url.p[at - 1] != '@'; at--)
-		;
-	buf_add_str(out, str_head(url, from));
-	buf_add_str(out, str_from(url, at > from ? at : from));
-}
-
 static void put_url(struct jsonw *j, const char *key, struct str url)
 {
 	CLEANUP(buf_free) struct buf shown = BUF_INIT(url.n + 1);
-	fetch_show_url(url, &shown);
+	url_show(url, &shown);
 	put_some(j, key, buf_str(&shown));
 }
 
@@ -112,7 +97,7 @@ void fetch_print_text(struct str url, const struct robot_result *r, struct buf *
 	char why[VALUE_SHOWN];
 	buf_printf(out, "%-14s %3d %10llu  ", outcome_name(r->outcome), r->head->status,
 		   (unsigned long long)r->size);
-	fetch_show_url(url, out);
+	url_show(url, out);
 	if (r->location.n)
 		buf_printf(out, " -> %s", value_show(r->location, why));
 	else if (r->redirects)

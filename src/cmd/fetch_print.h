@@ -3,9 +3,6 @@
 #include "base/buf.h"
 #include "fetch/robot.h"
 
-/* The URL as it may be shown: without the user name and password that some put into it. */
-void fetch_show_url(struct str url, struct buf *out);
-
 /* A line each; file: where the body was put, NULL: nowhere. */
 void fetch_print_json(struct str url, const struct robot_result *r, const char *file,
 		      struct buf *out);

@@ -62,11 +62,10 @@ static const char *variable(char *const *env, const char *name)
 
 static int put_path(char *ret, size_t cap, struct err *err, const char *a, const char *b)
 {
-	if (strlen(a) + strlen(b) >= cap)
-		return err_set(err, ERR_USAGE, "the path %s%s is longer than %zu bytes", a, b,
-			       cap - 1);
-	snprintf(ret, cap, "%s%s", a, b);
-	return 0;
+	int n = snprintf(ret, cap, "%s%s", a, b);
+	if (n >= 0 && (size_t)n < cap)
+		return 0;
+	return err_set(err, ERR_USAGE, "the path %s%s is longer than %zu bytes", a, b, cap - 1);
 }
 
 /* Folders by the rules of XDG: a path that is not absolute is as good as none. */

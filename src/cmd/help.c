@@ -23,7 +23,7 @@ void exits_of(const struct command *command, struct exits *ret)
 {
 	*ret = (struct exits){0};
 	exits_add(ret, ERR_NONE, "done");
-	exits_add(ret, ERR_USAGE, "usage or configuration that cannot be taken");
+	exits_add(ret, ERR_USAGE, "usage or configuration that cannot be taken, or no such file");
 	for (size_t i = 0; i < command->nexits; i++)
 		exits_add(ret, command->exits[i].code, command->exits[i].when);
 }

@@ -54,9 +54,8 @@ static int find(const struct cmd_call *call, struct arena *arena, struct named *
 		if (!next) {
 			struct nearest near = {.wanted = name};
 			nearest_try_commands(&near, call->program, found.command);
-			return err_set(err, ERR_USAGE, "help: there is no command '%s'%s%s%s",
-				       call->argv[i], near.name ? "; did you mean '" : "",
-				       near.name ? near.name : "", near.name ? "'?" : "");
+			return err_set(err, ERR_USAGE, "help: there is no command '%s'%s",
+				       call->argv[i], nearest_words(&near));
 		}
 		found.full_name =
 			found.command ? arena_printf(arena, "%s %s", found.full_name, next->name)
@@ -113,14 +112,11 @@ const struct command help_command = {
 	.name = "help",
 	.summary = "tell what a command does",
 	.description = "Without a command: what garner does. The same as --help behind a command.",
-	.options = options,
-	.noptions = ARRAY_LEN(options),
-	.options_size = sizeof(struct help_options),
+	CMD_OPTIONS(options, struct help_options),
 	.args = "[COMMAND...]",
 	.args_help = "the command, and the commands of that command",
 	.args_kind = CMD_COMMANDS,
 	.max_args = 3,
-	.examples = examples,
-	.nexamples = ARRAY_LEN(examples),
+	CMD_EXAMPLES(examples),
 	.run = run,
 };

@@ -303,16 +303,12 @@ const struct command index_build_command = {
 		"65535) "
 		"how good it is whatever is asked. What was read is durable and visible when the "
 		"command ends, and after each GiB of input.",
-	.options = build_options,
-	.noptions = ARRAY_LEN(build_options),
-	.options_size = sizeof(struct build_options),
+	CMD_OPTIONS(build_options, struct build_options),
 	.args = "DIR [FILE...]",
 	.args_help = "the folder, which is made if needed, and files; none or -: standard input",
 	.min_args = 1,
 	.max_args = -1,
-	.examples = build_examples,
-	.nexamples = ARRAY_LEN(build_examples),
-	.exits = build_exits,
-	.nexits = ARRAY_LEN(build_exits),
+	CMD_EXAMPLES(build_examples),
+	CMD_EXITS(build_exits),
 	.run = run_build,
 };

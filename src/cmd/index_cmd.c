@@ -106,15 +106,12 @@ static const struct cmd_exit open_exits[] = {
 const struct command index_stats_command = {
 	.name = "stats",
 	.summary = "how many documents, words and bytes there are",
-	.options = stats_options,
-	.noptions = ARRAY_LEN(stats_options),
-	.options_size = sizeof(struct stats_options),
+	CMD_OPTIONS(stats_options, struct stats_options),
 	.args = "DIR",
 	.args_help = "the folder of the index",
 	.min_args = 1,
 	.max_args = 1,
-	.exits = open_exits,
-	.nexits = ARRAY_LEN(open_exits),
+	CMD_EXITS(open_exits),
 	.run = run_stats,
 };
 
@@ -150,8 +147,7 @@ const struct command index_check_command = {
 	.args_help = "the folder of the index",
 	.min_args = 1,
 	.max_args = 1,
-	.exits = open_exits,
-	.nexits = ARRAY_LEN(open_exits),
+	CMD_EXITS(open_exits),
 	.run = run_check,
 };
 
@@ -164,8 +160,7 @@ static const struct command words_command = {
 	.summary = "documents by their words",
 	.description = "A folder DIR holds a words index (words/) and the documents themselves "
 		       "(docs/), as the broker keeps them in its own.",
-	.subs = word_subs,
-	.nsubs = ARRAY_LEN(word_subs),
+	CMD_SUBS(word_subs),
 };
 
 static const struct command *const subs[] = {&words_command};
@@ -174,6 +169,5 @@ const struct command index_command = {
 	.summary = "build, ask and check indexes",
 	.description = "What the roles do by themselves, by hand: for files of documents, for "
 		       "measurements, and to look into an index.",
-	.subs = subs,
-	.nsubs = ARRAY_LEN(subs),
+	CMD_SUBS(subs),
 };

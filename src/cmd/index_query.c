@@ -291,16 +291,12 @@ const struct command index_query_command = {
 		"With --batch each answer is an object with us (CPU microseconds in the library), "
 		"total (exact says whether there may be more), and ids, the keys of the documents; "
 		"or with error.",
-	.options = query_options,
-	.noptions = ARRAY_LEN(query_options),
-	.options_size = sizeof(struct query_command_options),
+	CMD_OPTIONS(query_options, struct query_command_options),
 	.args = "DIR [WORD...]",
 	.args_help = "the folder of the index, and the query",
 	.min_args = 1,
 	.max_args = -1,
-	.examples = query_examples,
-	.nexamples = ARRAY_LEN(query_examples),
-	.exits = query_exits,
-	.nexits = ARRAY_LEN(query_exits),
+	CMD_EXAMPLES(query_examples),
+	CMD_EXITS(query_exits),
 	.run = run_query,
 };

@@ -22,9 +22,13 @@ static int read_all(const struct file *f, const char *name, cmd_piece_fn *take, 
 	return rc;
 }
 
-static int read_path(const char *path, cmd_piece_fn *take, void *ctx, struct err *err)
+int cmd_read_path(const char *path, cmd_piece_fn *take, void *ctx, struct err *err)
 {
+	static char input[] = "standard input";
+	const struct file standard = {.fd = STDIN_FILENO, .path = input};
 	struct file f;
+	if (strcmp(path, "-") == 0)
+		return read_all(&standard, input, take, ctx, err);
 	int rc = file_open(&f, path, O_RDONLY, 0, err);
 	if (rc)
 		return rc < 0 ? rc : err_set(err, ERR_USAGE, "%s: no such file", path);
@@ -36,18 +40,12 @@ static int read_path(const char *path, cmd_piece_fn *take, void *ctx, struct err
 int cmd_read(const struct cmd_call *call, int first_arg, cmd_piece_fn *take, void *ctx,
 	     struct err *err)
 {
-	static char input[] = "standard input";
-	const struct file standard = {.fd = STDIN_FILENO, .path = input};
 	if (first_arg >= call->argc)
-		return read_all(&standard, input, take, ctx, err);
-	for (int i = first_arg; i < call->argc; i++) {
-		int rc = strcmp(call->argv[i], "-") == 0
-				 ? read_all(&standard, input, take, ctx, err)
-				 : read_path(call->argv[i], take, ctx, err);
-		if (rc)
-			return rc;
-	}
-	return 0;
+		return cmd_read_path("-", take, ctx, err);
+	int rc = 0;
+	for (int i = first_arg; i < call->argc && rc == 0; i++)
+		rc = cmd_read_path(call->argv[i], take, ctx, err);
+	return rc;
 }
 
 static int take_line(struct cmd_lines *l, const char *name, struct str text, struct err *err)
@@ -81,6 +79,15 @@ int cmd_split(void *ctx, const char *name, struct str piece, struct err *err)
 	}
 	buf_add_str(&l->begun, piece);
 	return l->begun.over ? take_line(l, name, STR(""), err) : 0;
+}
+
+int cmd_read_path_lines(const char *path, size_t most, cmd_line_fn *take, void *ctx,
+			struct err *err)
+{
+	struct cmd_lines l = {.take = take, .ctx = ctx, .most = most, .begun = BUF_INIT(most + 1)};
+	int rc = cmd_read_path(path, cmd_split, &l, err);
+	buf_free(&l.begun);
+	return rc;
 }
 
 int cmd_read_lines(const struct cmd_call *call, int first_arg, size_t most, cmd_line_fn *take,

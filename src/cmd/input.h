@@ -10,6 +10,11 @@ typedef int cmd_piece_fn(void *ctx, const char *name, struct str piece, struct e
 typedef int cmd_line_fn(void *ctx, const char *name, uint64_t line, struct str text,
 			struct err *err);
 
+/* One file, or standard input for "-". */
+int cmd_read_path(const char *path, cmd_piece_fn *take, void *ctx, struct err *err);
+int cmd_read_path_lines(const char *path, size_t most, cmd_line_fn *take, void *ctx,
+			struct err *err);
+/* All that the arguments name from first_arg on. */
 int cmd_read(const struct cmd_call *call, int first_arg, cmd_piece_fn *take, void *ctx,
 	     struct err *err);
 /* Fails at a line longer than `most` bytes. */

@@ -16,8 +16,7 @@ const struct command *cmd_of_role(const struct role *role, struct arena *arena)
 		.name = role->name,
 		.summary = role->summary,
 		.description = role->description,
-		.exits = exits,
-		.nexits = ARRAY_LEN(exits),
+		CMD_EXITS(exits),
 		.run = run_role,
 		.role = role,
 	};
@@ -66,19 +65,6 @@ const struct command *cmd_find_called(const struct program *program, const char 
 		if (str_is(name, program->roles[i]->name))
 			return cmd_of_role(program->roles[i], arena);
 	return NULL;
-}
-
-/* A beginning of two letters or more is as near as one wrong letter. */
-void nearest_try(struct nearest *near, const char *name)
-{
-	enum { MOST = 2 };
-	struct str s = str_of(name);
-	bool begins = near->wanted.n >= 2 && str_starts(s, near->wanted);
-	size_t d = begins ? 1 : str_distance(near->wanted, s, MOST);
-	if (d > MOST || d >= near->wanted.n || (near->name && d >= near->distance))
-		return;
-	near->name = name;
-	near->distance = d;
 }
 
 void nearest_try_commands(struct nearest *near, const struct program *program,

@@ -1,5 +1,6 @@
 /* Names: which command a word stands for, and which one it was probably meant to be. */
 #pragma once
+#include "base/nearest.h"
 #include "cmd/command.h"
 
 /* A command of the program, or a role made into one (in the arena); NULL: none has that name. */
@@ -11,13 +12,6 @@ const struct command *cmd_find_called(const struct program *program, const char 
 				      struct arena *arena);
 const struct command *cmd_of_role(const struct role *role, struct arena *arena);
 
-/* The nearest of the names that were tried; `name` is NULL when none is near. */
-struct nearest {
-	struct str wanted;
-	const char *name;
-	size_t distance;
-};
-void nearest_try(struct nearest *near, const char *name);
 /* Tries the subcommands, or with command NULL all that the program has. */
 void nearest_try_commands(struct nearest *near, const struct program *program,
 			  const struct command *command);

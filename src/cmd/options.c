@@ -137,17 +137,15 @@ static const struct cmd_option *find_short(const struct cmd_line *line, char let
 static int unknown_long(struct parse *p, struct str name)
 {
 	const struct command *command = p->line->command;
-	struct nearest near = {.wanted = name};
+	struct nearest near = {.wanted = name, .before = "--"};
 	for (size_t i = 0; command && i < command->noptions; i++)
 		nearest_try(&near, command->options[i].spec.name);
 	for (size_t i = 0; i < cmd_nglobals; i++)
 		nearest_try(&near, cmd_globals[i].spec.name);
-	if (near.name)
-		return err_set(p->err, ERR_USAGE,
-			       "unknown option '--" STR_FMT "'; did you mean '--%s'?",
-			       STR_ARG(name), near.name);
-	return err_set(p->err, ERR_USAGE, "unknown option '--" STR_FMT "'%s", STR_ARG(name),
-		       command ? "" : "; the options of a command stand behind its name");
+	const char *words = nearest_words(&near);
+	if (!words[0] && !command)
+		words = "; the options of a command stand behind its name";
+	return err_set(p->err, ERR_USAGE, "unknown option '--" STR_FMT "'%s", STR_ARG(name), words);
 }
 
 /* Half a character would print badly, so that then the whole word is shown. */
@@ -231,10 +229,8 @@ static int parse_name(struct parse *p, const char *word)
 	struct nearest near = {.wanted = str_of(word)};
 	nearest_try_commands(&near, p->program, line->command);
 	const char *blank = line->command ? " " : "";
-	if (near.name)
-		return err_set(p->err, ERR_USAGE, "unknown command '%s%s%s'; did you mean '%s'?",
-			       line->full_name, blank, word, near.name);
-	return err_set(p->err, ERR_USAGE, "unknown command '%s%s%s'", line->full_name, blank, word);
+	return err_set(p->err, ERR_USAGE, "unknown command '%s%s%s'%s", line->full_name, blank,
+		       word, nearest_words(&near));
 }
 
 static int parse_word(struct parse *p, char *word)

@@ -117,15 +117,13 @@ static int answer(const struct cmd_call *call, const struct subject *s)
 static int run_files(const struct cmd_call *call)
 {
 	const struct robots_options *o = call->options;
-	struct cmd_call file_alone = *call;
-	file_alone.argc = 1;
 	CLEANUP(subject_free) struct subject s = SUBJECT_INIT;
 	struct err err;
 	if (call->argc < 2) {
 		err_set(&err, ERR_USAGE, "no URL; see 'garner robots test --help'");
 		return cmd_fail(call, &err);
 	}
-	if (cmd_read(&file_alone, 0, keep, &s.file, &err) < 0 ||
+	if (cmd_read_path(call->argv[0], keep, &s.file, &err) < 0 ||
 	    robots_compile(buf_str(&s.file), str_of(o->agent), &s.form, &err) < 0)
 		return cmd_fail(call, &err);
 	return answer(call, &s);
@@ -262,18 +260,14 @@ static const struct command test = {
 		       "With --batch, a question is an object with robots (the text of the file), "
 		       "agent (else that of --agent) and url; its answer is an object with allowed "
 		       "and line, which is 0 when no rule matched, or with error.",
-	.options = test_options,
-	.noptions = ARRAY_LEN(test_options),
-	.options_size = sizeof(struct robots_options),
+	CMD_OPTIONS(test_options, struct robots_options),
 	.args = "FILE URL...",
 	.args_help =
 		"a robots.txt, or - for standard input, and what to ask; with --batch, files of "
 		"questions",
 	.max_args = -1,
-	.examples = test_examples,
-	.nexamples = ARRAY_LEN(test_examples),
-	.exits = test_exits,
-	.nexits = ARRAY_LEN(test_exits),
+	CMD_EXAMPLES(test_examples),
+	CMD_EXITS(test_exits),
 	.run = run_test,
 };
 
@@ -282,6 +276,5 @@ const struct command robots_command = {
 	.name = "robots",
 	.summary = "what a robots.txt allows",
 	.description = "robots.txt is how sites tell robots where they may go (RFC 9309).",
-	.subs = subs,
-	.nsubs = ARRAY_LEN(subs),
+	CMD_SUBS(subs),
 };

@@ -165,16 +165,12 @@ const struct command search_command = {
 	.description = "Prints title, URL and the part of the text that shows the words, the best "
 		       "documents first. Words are all looked for; AND, OR, NOT, brackets, "
 		       "\"phrases\" and attribute : value are understood.",
-	.options = options,
-	.noptions = ARRAY_LEN(options),
-	.options_size = sizeof(struct search_options),
+	CMD_OPTIONS(options, struct search_options),
 	.args = "WORDS...",
 	.min_args = 1,
 	.max_args = -1,
 	.args_help = "Several arguments are one query, with blanks between them.",
-	.examples = examples,
-	.nexamples = ARRAY_LEN(examples),
-	.exits = exits,
-	.nexits = ARRAY_LEN(exits),
+	CMD_EXAMPLES(examples),
+	CMD_EXITS(exits),
 	.run = run,
 };

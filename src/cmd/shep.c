@@ -73,16 +73,18 @@ static int run_init(const struct cmd_call *call)
 
 /* States */
 
-static uint64_t urls_of(struct states *s, const char *name)
+/* False where the index is lost or damaged. */
+static bool urls_of(struct states *s, const char *name, uint64_t *ret)
 {
 	struct state *st = NULL;
 	const struct url_index *index;
 	struct err ignored;
-	uint64_t n = 0;
-	if (state_open(&st, s, name, &ignored) == 0 && state_index(st, &index, &ignored) == 0)
-		n = url_index_items(index);
+	bool known =
+		state_open(&st, s, name, &ignored) == 0 && state_index(st, &index, &ignored) == 0;
+	if (known)
+		*ret = url_index_items(index);
 	state_free(&st);
-	return n;
+	return known;
 }
 
 static const char *phase_of(const struct state_info *info)
@@ -93,11 +95,15 @@ static const char *phase_of(const struct state_info *info)
 static void list_text(const struct cmd_call *call, struct states *s, const struct state_info *list,
 		      size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		fprintf(call->out, "%s %-10s %12" PRIu64 " URLs%s%s%s\n", list[i].name,
-			phase_of(&list[i]), urls_of(s, list[i].name),
-			*list[i].params.from ? ", from " : "", list[i].params.from,
+	for (size_t i = 0; i < n; i++) {
+		char urls[24] = "?";
+		uint64_t count;
+		if (urls_of(s, list[i].name, &count))
+			snprintf(urls, sizeof urls, "%" PRIu64, count);
+		fprintf(call->out, "%s %-10s %12s URLs%s%s%s\n", list[i].name, phase_of(&list[i]),
+			urls, *list[i].params.from ? ", from " : "", list[i].params.from,
 			list[i].locked ? ", locked" : "");
+	}
 }
 
 static void list_json(const struct cmd_call *call, struct states *s, const struct state_info *list,
@@ -107,11 +113,16 @@ static void list_json(const struct cmd_call *call, struct states *s, const struc
 	struct jsonw j = JSONW_INIT(&out);
 	jsonw_array(&j);
 	for (size_t i = 0; i < n; i++) {
+		uint64_t count;
 		jsonw_object(&j);
 		jsonw_put_text(&j, "name", list[i].name);
 		jsonw_put_text(&j, "phase", phase_of(&list[i]));
 		jsonw_put_text(&j, "from", *list[i].params.from ? list[i].params.from : NULL);
-		jsonw_put_uint(&j, "urls", urls_of(s, list[i].name));
+		jsonw_key(&j, "urls");
+		if (urls_of(s, list[i].name, &count))
+			jsonw_uint(&j, count);
+		else
+			jsonw_null(&j);
 		jsonw_put_bool(&j, "locked", list[i].locked);
 		jsonw_object_end(&j);
 	}
@@ -336,8 +347,8 @@ static const struct command recover_command = {
 		"The shepherd does this by itself whenever it starts. What was interrupted is "
 		"rolled back to its last checkpoint or done again, an index that is lost or "
 		"damaged "
-		"is made again from what is left of it and from the buckets, and what was damaged "
-		"is named.",
+		"is made again from what is left of it, from the buckets and from what older "
+		"states and the log of forgotten URLs say, and what was damaged is named.",
 	OPTIONS(recover_options),
 	EXAMPLES(recover_examples),
 	.run = run_recover,
@@ -379,6 +390,5 @@ const struct command shep_command = {
 	.summary = "look after the files of the crawl",
 	.description = "The bucket file holds what was gathered, the states what is known of each "
 		       "URL.",
-	.subs = subs,
-	.nsubs = ARRAY_LEN(subs),
+	CMD_SUBS(subs),
 };

@@ -144,6 +144,9 @@ static const struct cmd_example audit_examples[] = {
 static const struct command audit_command = {
 	.name = "audit",
 	.summary = "read everything and name what is damaged",
+	.description = "Others may append meanwhile: the file is read as far as the last "
+		       "checkpoint of the crawl, or as far as it is whole where there is none. Of "
+		       "a file that is shaken down meanwhile it is the one from before.",
 	EXAMPLES(audit_examples),
 	OPTIONS(audit_options),
 	.run = shep_buckets_audit,
@@ -155,7 +158,7 @@ static const struct command fix_command = {
 	.name = "fix",
 	.summary = "audit, and mend",
 	.description = "What is no bucket becomes a deleted one, a damaged one is deleted, a torn "
-		       "end is cut off.",
+		       "end is cut off. Nobody else may have the file open.",
 	EXAMPLES(fix_examples),
 	OPTIONS(audit_options),
 	.run = shep_buckets_fix,
@@ -166,6 +169,7 @@ static const struct cmd_example quick_examples[] = {
 static const struct command quick_command = {
 	.name = "quick",
 	.summary = "look at both ends of the file only",
+	.description = "While somebody appends, its end is that of the last checkpoint.",
 	EXAMPLES(quick_examples),
 	OPTIONS(plain_options),
 	.run = shep_buckets_quick,
@@ -211,6 +215,5 @@ const struct command shep_buckets_command = {
 	.description =
 		"A bucket holds what was gathered of one page: attributes, those of a header "
 		"and those of a body. It is known by its number.",
-	.subs = subs,
-	.nsubs = ARRAY_LEN(subs),
+	CMD_SUBS(subs),
 };

@@ -1,33 +1,15 @@
-#include "cmd/shep_buckets.h"
-
 #include "base/file.h"
 #include "base/hash.h"
 #include "cmd/input.h"
 #include "cmd/shep_bucket_text.h"
-#include "shepherd/bucket_attrs.h"
-#include "shepherd/bucket_shake.h"
-#include "shepherd/state.h"
+#include "cmd/shep_buckets_work.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <sys/stat.h>
 
-enum { OUT_PIECE = 64 << 10, LINE_MOST = 16 << 20 };
+enum { LINE_MOST = 16 << 20 };
 
-/* One run. */
-struct work {
-	const struct cmd_call *call;
-	const struct buckets_options *o;
-	char path[PATH_MAX];
-	struct buckets *b;
-	struct bucket_packer *packer;
-	struct states *crawl; /* to be changed, where the file belongs to one; or NULL */
-	struct arena arena;   /* of one bucket */
-	struct buf out;
-	struct jsonw json;
-};
-
-static void flush(struct work *w, size_t more_than)
+void work_flush(struct work *w, size_t more_than)
 {
 	if (w->out.n <= more_than)
 		return;
@@ -56,9 +38,9 @@ static int find_file(struct work *w)
 	return cmd_fail(w->call, &err);
 }
 
-static void end(struct work *w)
+void work_end(struct work *w)
 {
-	flush(w, 0);
+	work_flush(w, 0);
 	bucket_drop(&w->b);
 	bucket_packer_free(&w->packer);
 	states_close(&w->crawl);
@@ -66,19 +48,8 @@ static void end(struct work *w)
 	buf_free(&w->out);
 }
 
-enum { UNCHECKED = 1, MAKES = 2 /* a file that was named and is not there */ };
-
-/* Opens the file. 0, or the exit code; end() in any case. */
-static int begin(struct work *w, const struct cmd_call *call, enum bucket_mode mode, unsigned how)
+int work_open(struct work *w, enum bucket_mode mode, unsigned how)
 {
-	*w = (struct work){.call = call,
-			   .o = call->options,
-			   .arena = ARENA_INIT(BUCKET_ARENA),
-			   .out = BUF_INIT((size_t)1 << 30)};
-	w->json = JSONW_INIT(&w->out);
-	int code = find_file(w);
-	if (code)
-		return code;
 	struct bucket_options o = {
 		.mode = mode, .shift = (unsigned)w->o->shift, .unchecked = how & UNCHECKED};
 	struct err err;
@@ -89,15 +60,38 @@ static int begin(struct work *w, const struct cmd_call *call, enum bucket_mode m
 			 : bucket_open(&w->b, w->path, &o, &err);
 	if (rc > 0)
 		err_set(&err, ERR_USAGE, "%s: there is no bucket file", w->path);
-	if (rc)
-		return cmd_fail(call, &err);
-	w->packer = bucket_packer_new(bucket_dict_path(&w->arena, w->path));
-	return 0;
+	return rc ? cmd_fail(w->call, &err) : 0;
 }
 
-static int fail(struct work *w, const struct err *err)
+int work_begin(struct work *w, const struct cmd_call *call, enum bucket_mode mode, unsigned how)
 {
-	flush(w, 0);
+	*w = (struct work){.call = call,
+			   .o = call->options,
+			   .arena = ARENA_INIT(BUCKET_ARENA),
+			   .out = BUF_INIT((size_t)1 << 30)};
+	w->json = JSONW_INIT(&w->out);
+	int code = find_file(w);
+	if (code == 0)
+		code = work_open(w, mode, how);
+	if (code == 0)
+		w->packer = bucket_packer_new(bucket_dict_path(&w->arena, w->path));
+	return code;
+}
+
+bool work_has_states(const struct work *w, char folder[PATH_MAX])
+{
+	char state[PATH_MAX + 16];
+	const char *slash = strrchr(w->path, '/');
+	struct stat st;
+	snprintf(folder, PATH_MAX, "%.*s", slash ? (int)(slash - w->path) + 1 : 2,
+		 slash ? w->path : "./");
+	snprintf(state, sizeof state, "%sstate", folder);
+	return stat(state, &st) == 0;
+}
+
+int work_fail(struct work *w, const struct err *err)
+{
+	work_flush(w, 0);
 	return cmd_fail(w->call, err);
 }
 
@@ -180,10 +174,10 @@ static int each(struct work *w, bool content, uint64_t *ret_damaged, struct err 
 			list_one(w, &bucket);
 		if (rc < 0) {
 			++*ret_damaged;
-			(void)fail(w, &why);
+			(void)work_fail(w, &why);
 		}
 		arena_clear(&w->arena);
-		flush(w, OUT_PIECE);
+		work_flush(w, OUT_PIECE);
 	}
 	if (rc < 0 && !scan.passed && !ferror(w->call->out)) {
 		*err = why;
@@ -199,12 +193,12 @@ static int run_each(const struct cmd_call *call, bool content)
 	struct work w;
 	struct err err;
 	uint64_t damaged = 0;
-	int code = begin(&w, call, BUCKET_SCAN, 0);
+	int code = work_begin(&w, call, BUCKET_SCAN, 0);
 	if (code == 0) {
 		if (w.o->json)
 			jsonw_array(&w.json);
 		if (each(&w, content, &damaged, &err) < 0)
-			code = fail(&w, &err);
+			code = work_fail(&w, &err);
 		if (w.o->json) {
 			jsonw_array_end(&w.json);
 			buf_add_byte(&w.out, '\n');
@@ -212,7 +206,7 @@ static int run_each(const struct cmd_call *call, bool content)
 		if (code == 0 && damaged)
 			code = ERR_DAMAGED;
 	}
-	end(&w);
+	work_end(&w);
 	return code;
 }
 
@@ -238,10 +232,10 @@ static int for_numbers(struct work *w, int (*what)(struct work *w, uint32_t oid,
 			rc = what(w, oid, &err);
 		if (rc == 1) {
 			err_set(&err, ERR_NONE, "bucket %08" PRIx32 ": there is none", oid);
-			(void)fail(w, &err);
+			(void)work_fail(w, &err);
 			code = MAX(code, 1);
 		} else if (rc < 0) {
-			code = MAX(code, fail(w, &err));
+			code = MAX(code, work_fail(w, &err));
 		}
 		arena_clear(&w->arena);
 	}
@@ -258,7 +252,7 @@ static int extract_one(struct work *w, uint32_t oid, struct err *err)
 int shep_buckets_extract(const struct cmd_call *call)
 {
 	struct work w;
-	int code = begin(&w, call, BUCKET_SCAN, 0);
+	int code = work_begin(&w, call, BUCKET_SCAN, 0);
 	if (code == 0) {
 		bool list = w.o->json && call->argc > 1;
 		if (list)
@@ -269,7 +263,7 @@ int shep_buckets_extract(const struct cmd_call *call)
 		if (w.o->json)
 			buf_add_byte(&w.out, '\n');
 	}
-	end(&w);
+	work_end(&w);
 	return code;
 }
 
@@ -309,7 +303,7 @@ int shep_buckets_insert(const struct cmd_call *call)
 {
 	struct work w;
 	struct err err;
-	int code = begin(&w, call, BUCKET_APPEND, MAKES);
+	int code = work_begin(&w, call, BUCKET_APPEND, MAKES);
 	if (code == 0) {
 		struct insertion in = {.w = &w};
 		uint64_t before = bucket_length(w.b);
@@ -321,11 +315,11 @@ int shep_buckets_insert(const struct cmd_call *call)
 		if (rc < 0) {
 			struct err ignored;
 			buf_clear(&w.out); /* none of these is kept */
-			code = fail(&w, &err);
+			code = work_fail(&w, &err);
 			(void)bucket_cut(w.b, before, NULL, &ignored);
 		}
 	}
-	end(&w);
+	work_end(&w);
 	return code;
 }
 
@@ -338,110 +332,13 @@ int shep_buckets_delete(const struct cmd_call *call)
 {
 	struct work w;
 	struct err err;
-	int code = begin(&w, call, BUCKET_WRITE, 0);
+	int code = work_begin(&w, call, BUCKET_WRITE, 0);
 	if (code == 0) {
 		code = for_numbers(&w, delete_one);
 		if (bucket_sync(w.b, NULL, &err) < 0)
-			code = fail(&w, &err);
+			code = work_fail(&w, &err);
 	}
-	end(&w);
-	return code;
-}
-
-/* Checking */
-
-static void tell(void *ctx, const struct bucket_problem *p)
-{
-	struct work *w = ctx;
-	if (p->unchecked && !w->o->verbose)
-		return;
-	if (!w->o->json) {
-		buf_printf(&w->out, "%08" PRIx32 " at %" PRIu64 " (%" PRIu64 " bytes): %s\n",
-			   p->oid, p->at, p->next - p->at, p->reason);
-	} else {
-		char hex[16];
-		snprintf(hex, sizeof hex, "%08" PRIx32, p->oid);
-		jsonw_object(&w->json);
-		jsonw_put_text(&w->json, "oid", hex);
-		jsonw_put_uint(&w->json, "at", p->at);
-		jsonw_put_uint(&w->json, "bytes", p->next - p->at);
-		jsonw_put_bool(&w->json, "whole", p->whole);
-		jsonw_put_bool(&w->json, "torn", p->torn);
-		jsonw_put_bool(&w->json, "unchecked", p->unchecked);
-		jsonw_put_text(&w->json, "reason", p->reason);
-		jsonw_object_end(&w->json);
-	}
-	flush(w, OUT_PIECE);
-}
-
-static void sum_up(struct work *w, const struct bucket_audit *sum, bool fixed)
-{
-	const struct {
-		const char *name;
-		uint64_t value;
-	} counts[] = {
-		{"buckets", sum->buckets},
-		{"deleted", sum->deleted},
-		{"unchecked", sum->unchecked},
-		{"problems", sum->problems},
-		{"data_bytes", sum->data_bytes},
-		{"deleted_bytes", sum->deleted_bytes},
-		{"damaged_bytes", sum->damaged_bytes},
-	};
-	if (w->o->json) {
-		jsonw_array_end(&w->json);
-		for (size_t i = 0; i < ARRAY_LEN(counts); i++)
-			jsonw_put_uint(&w->json, counts[i].name, counts[i].value);
-		jsonw_put_bool(&w->json, "fixed", fixed && sum->problems);
-		jsonw_object_end(&w->json);
-		buf_add_byte(&w->out, '\n');
-		return;
-	}
-	buf_printf(&w->out,
-		   "%" PRIu64 " buckets, %" PRIu64 " of them deleted, %" PRIu64
-		   " without a checksum; %" PRIu64 " problems%s\n",
-		   sum->buckets, sum->deleted, sum->unchecked, sum->problems,
-		   fixed && sum->problems ? ", fixed" : "");
-}
-
-static int audit(const struct cmd_call *call, bool fixes)
-{
-	struct work w;
-	struct err err;
-	struct bucket_audit sum;
-	int code = begin(&w, call, fixes ? BUCKET_WRITE : BUCKET_READ, UNCHECKED);
-	if (code == 0) {
-		if (w.o->json) {
-			jsonw_object(&w.json);
-			jsonw_key(&w.json, "found");
-			jsonw_array(&w.json);
-		}
-		if ((fixes ? bucket_fix : bucket_audit)(w.b, tell, &w, &sum, &err) < 0) {
-			code = fail(&w, &err);
-		} else {
-			sum_up(&w, &sum, fixes);
-			code = sum.problems && !fixes ? ERR_DAMAGED : 0;
-		}
-	}
-	end(&w);
-	return code;
-}
-
-int shep_buckets_audit(const struct cmd_call *call)
-{
-	return audit(call, false);
-}
-
-int shep_buckets_fix(const struct cmd_call *call)
-{
-	return audit(call, true);
-}
-
-int shep_buckets_quick(const struct cmd_call *call)
-{
-	struct work w;
-	int code = begin(&w, call, BUCKET_READ, 0);
-	end(&w);
+	work_end(&w);
 	return code;
 }
 
@@ -471,20 +368,15 @@ static int repack(void *ctx, const struct bucket *old, uint32_t new_oid, struct 
 /* States know the buckets by their numbers: nobody may use them meanwhile. */
 static int hold_states(struct work *w, struct err *err)
 {
-	char folder[PATH_MAX], state[PATH_MAX + 16];
-	const char *slash = strrchr(w->path, '/');
-	struct stat st;
-	snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - w->path) + 1 : 2,
-		 slash ? w->path : "./");
-	snprintf(state, sizeof state, "%sstate", folder);
-	if (stat(state, &st) != 0)
+	char folder[PATH_MAX];
+	if (!work_has_states(w, folder))
 		return 0;
 	if (w->o->anyway)
 		return states_open(&w->crawl, folder, true, err) < 0 ? -1 : 0;
 	return err_set(err, ERR_USAGE,
-		       "%s: the states in %s know its buckets by their numbers; with --anyway they "
-		       "are brought in order afterwards by garner shep recover",
-		       w->path, state);
+		       "%s: the states in %sstate know its buckets by their numbers; with --anyway "
+		       "they are brought in order afterwards by garner shep recover",
+		       w->path, folder);
 }
 
 static int shake(struct work *w, struct bucket_shaken *ret, struct err *err)
@@ -506,7 +398,7 @@ static int print_moves(struct work *w, struct err *err)
 			buf_printf(&w->out, "%08" PRIx32 " dropped\n", move.from);
 		else
 			buf_printf(&w->out, "%08" PRIx32 " %08" PRIx32 "\n", move.from, move.to);
-		flush(w, OUT_PIECE);
+		work_flush(w, OUT_PIECE);
 	}
 	bucket_moves_close(&moves);
 	return rc < 0 ? rc : 0;
@@ -518,7 +410,7 @@ int shep_buckets_shakedown(const struct cmd_call *call)
 	struct work w;
 	struct err err;
 	struct bucket_shaken sum = {0};
-	int code = begin(&w, call, BUCKET_APPEND, 0);
+	int code = work_begin(&w, call, BUCKET_APPEND, 0);
 	if (code == 0) {
 		int rc = shake(&w, &sum, &err);
 		buf_clear(&w.out);
@@ -527,14 +419,14 @@ int shep_buckets_shakedown(const struct cmd_call *call)
 		if (rc == 0 && !w.crawl && bucket_moves_done(w.path, &err) < 0)
 			rc = -1;
 		if (rc < 0)
-			code = fail(&w, &err);
+			code = work_fail(&w, &err);
 		else if (w.o->verbose)
 			fprintf(stderr,
 				"%" PRIu64 " kept, %" PRIu64 " were deleted; %" PRIu64
 				" bytes became %" PRIu64 "\n",
 				sum.kept, sum.deleted, sum.before, sum.after);
 	}
-	end(&w);
+	work_end(&w);
 	return code;
 }
 
@@ -543,13 +435,13 @@ int shep_buckets_train(const struct cmd_call *call)
 	struct work w;
 	struct err err;
 	unsigned kept = 0;
-	int code = begin(&w, call, BUCKET_SCAN, 0);
+	int code = work_begin(&w, call, BUCKET_SCAN, 0);
 	if (code == 0) {
 		if (bucket_train(w.b, w.packer, &kept, &err) < 0)
-			code = fail(&w, &err);
+			code = work_fail(&w, &err);
 		else
 			buf_printf(&w.out, "%u new dictionaries\n", kept);
 	}
-	end(&w);
+	work_end(&w);
 	return code;
 }

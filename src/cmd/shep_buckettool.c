@@ -92,13 +92,10 @@ const struct command shep_buckettool_command = {
 	.description =
 		"For scripts and fingers that know them. -c and -s stand for what they stood "
 		"for, not for configuration; garner shep buckets has everything.",
-	.options = options,
-	.noptions = ARRAY_LEN(options),
-	.options_size = sizeof(struct letters),
+	CMD_OPTIONS(options, struct letters),
 	.args = "[FILE...]",
 	.args_help = "texts, for -i",
 	.max_args = -1,
-	.examples = examples,
-	.nexamples = ARRAY_LEN(examples),
+	CMD_EXAMPLES(examples),
 	.run = run,
 };

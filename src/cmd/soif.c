@@ -244,10 +244,8 @@ static const struct command cat = {
 	.args = "[FILE...]",
 	.args_help = "SOIF files; none or -: standard input",
 	.max_args = -1,
-	.examples = cat_examples,
-	.nexamples = ARRAY_LEN(cat_examples),
-	.exits = exits,
-	.nexits = ARRAY_LEN(exits),
+	CMD_EXAMPLES(cat_examples),
+	CMD_EXITS(exits),
 	.run = run_cat,
 };
 
@@ -262,10 +260,8 @@ static const struct command check = {
 	.args = "[FILE...]",
 	.args_help = "SOIF files; none or -: standard input",
 	.max_args = -1,
-	.examples = check_examples,
-	.nexamples = ARRAY_LEN(check_examples),
-	.exits = exits,
-	.nexits = ARRAY_LEN(exits),
+	CMD_EXAMPLES(check_examples),
+	CMD_EXITS(exits),
 	.run = run_check,
 };
 
@@ -297,17 +293,13 @@ static const struct command grep_command = {
 	.name = "grep",
 	.summary = "print the objects that contain a text",
 	.description = "TEXT is looked for, as it stands, in every value and in the URL.",
-	.options = grep_options,
-	.noptions = ARRAY_LEN(grep_options),
-	.options_size = sizeof(struct soif_options),
+	CMD_OPTIONS(grep_options, struct soif_options),
 	.args = "TEXT [FILE...]",
 	.args_help = "the text, and SOIF files; none or -: standard input",
 	.min_args = 1,
 	.max_args = -1,
-	.examples = grep_examples,
-	.nexamples = ARRAY_LEN(grep_examples),
-	.exits = grep_exits,
-	.nexits = ARRAY_LEN(grep_exits),
+	CMD_EXAMPLES(grep_examples),
+	CMD_EXITS(grep_exits),
 	.run = run_grep,
 };
 
@@ -323,10 +315,8 @@ static const struct command to_json = {
 	.args = "[FILE...]",
 	.args_help = "SOIF files; none or -: standard input",
 	.max_args = -1,
-	.examples = to_json_examples,
-	.nexamples = ARRAY_LEN(to_json_examples),
-	.exits = exits,
-	.nexits = ARRAY_LEN(exits),
+	CMD_EXAMPLES(to_json_examples),
+	CMD_EXITS(exits),
 	.run = run_to_json,
 };
 
@@ -344,10 +334,8 @@ static const struct command from_json = {
 	.args = "[FILE...]",
 	.args_help = "files of JSON lines; none or -: standard input",
 	.max_args = -1,
-	.examples = from_json_examples,
-	.nexamples = ARRAY_LEN(from_json_examples),
-	.exits = from_json_exits,
-	.nexits = ARRAY_LEN(from_json_exits),
+	CMD_EXAMPLES(from_json_examples),
+	CMD_EXITS(from_json_exits),
 	.run = run_from_json,
 };
 
@@ -357,6 +345,5 @@ const struct command soif_command = {
 	.summary = "read, check and convert SOIF files",
 	.description = "SOIF is what gatherers tell brokers: objects with a type, a URL and "
 		       "attributes of any bytes, plain or in the sections of an update stream.",
-	.subs = subs,
-	.nsubs = ARRAY_LEN(subs),
+	CMD_SUBS(subs),
 };

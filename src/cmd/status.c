@@ -214,12 +214,8 @@ const struct command status_command = {
 		"memory it holds. Where a crawl runs, what came of it stands below: documents, "
 		"pages, what waits, why pages were not gathered, and when the index was committed "
 		"last.",
-	.options = options,
-	.noptions = ARRAY_LEN(options),
-	.options_size = sizeof(struct status_options),
-	.examples = examples,
-	.nexamples = ARRAY_LEN(examples),
-	.exits = exits,
-	.nexits = ARRAY_LEN(exits),
+	CMD_OPTIONS(options, struct status_options),
+	CMD_EXAMPLES(examples),
+	CMD_EXITS(exits),
 	.run = run,
 };

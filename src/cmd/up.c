@@ -152,9 +152,7 @@ const struct command up_command = {
 		"changes. When the supervisor dies its roles die with it; "
 		"when the terminal is closed that it runs on, it stops.\n\n"
 		"Under systemd it speaks sd_notify (Type=notify).",
-	.examples = examples,
-	.nexamples = ARRAY_LEN(examples),
-	.exits = exits,
-	.nexits = ARRAY_LEN(exits),
+	CMD_EXAMPLES(examples),
+	CMD_EXITS(exits),
 	.run = up_run,
 };

@@ -264,15 +264,11 @@ const struct command url_command = {
 		"With --batch each line is answered as soon as there is nothing more to read; an "
 		"URL "
 		"that cannot be understood is an answer, and the exit code is 0.",
-	.options = options,
-	.noptions = ARRAY_LEN(options),
-	.options_size = sizeof(struct url_options),
+	CMD_OPTIONS(options, struct url_options),
 	.args = "[URL...]",
 	.args_help = "URLs; with --batch the files to read, standard input by default",
 	.max_args = -1,
-	.examples = examples,
-	.nexamples = ARRAY_LEN(examples),
-	.exits = exits,
-	.nexits = ARRAY_LEN(exits),
+	CMD_EXAMPLES(examples),
+	CMD_EXITS(exits),
 	.run = run,
 };

@@ -207,10 +207,7 @@ static const struct cmd_example examples[] = {
 const struct command version_command = {
 	.name = "version",
 	.summary = "show the version and what this program is made of",
-	.options = options,
-	.noptions = ARRAY_LEN(options),
-	.options_size = sizeof(struct version_options),
-	.examples = examples,
-	.nexamples = ARRAY_LEN(examples),
+	CMD_OPTIONS(options, struct version_options),
+	CMD_EXAMPLES(examples),
 	.run = run,
 };

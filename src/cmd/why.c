@@ -215,15 +215,11 @@ const struct command why_command = {
 	.summary = "tell what is known of a URL and what will happen to it",
 	.description = "Since when it is known, what came of the last try, when it is tried next, "
 		       "whether it is indexed; or when it was forgotten and why.",
-	.options = options,
-	.noptions = ARRAY_LEN(options),
-	.options_size = sizeof(struct why_options),
+	CMD_OPTIONS(options, struct why_options),
 	.args = "URL",
 	.min_args = 1,
 	.max_args = 1,
-	.examples = examples,
-	.nexamples = ARRAY_LEN(examples),
-	.exits = exits,
-	.nexits = ARRAY_LEN(exits),
+	CMD_EXAMPLES(examples),
+	CMD_EXITS(exits),
 	.run = run,
 };

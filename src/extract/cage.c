@@ -18,7 +18,7 @@ enum {
 	PAUSES_MAX = 6,
 	IDLE_SHARE = 10,             /* one that has nothing to do may use so much less CPU time */
 	SENT_AHEAD = CAGE_SLOTS / 2, /* documents that a worker has at least, if there are any */
-	KEEP_PAGES = 4 << 20,        /* bytes of a slot that stay allocated between documents */
+	KEEP_PAGES = 2 << 20,        /* bytes of body and of output that stay allocated in a slot */
 };
 
 const struct cage_options cage_defaults = {
@@ -63,17 +63,14 @@ static void begin_first(struct cage *c, struct cage_worker *w, int64_t now_us)
 /* Sends what was not sent yet, in one packet. */
 static void flush(struct cage_worker *w)
 {
-	struct cage_packet head = {CAGE_MAGIC, (uint32_t)(w->queued - w->sent)};
-	struct iovec part[1 + CAGE_SLOTS] = {{&head, sizeof head}};
-	struct msghdr message = {.msg_iov = part, .msg_iovlen = 1};
-	if (head.n == 0 || w->state == WORKER_NONE)
+	struct cage_calls calls = {.head.magic = CAGE_MAGIC};
+	if (w->sent == w->queued || w->state == WORKER_NONE)
 		return;
-	for (; w->sent < w->queued; w->sent++) {
-		struct slot *s = w->queue[w->sent];
-		part[message.msg_iovlen++] = (struct iovec){s->packet, s->packet_n};
-	}
+	while (w->sent < w->queued)
+		calls.slot[calls.head.n++] = w->queue[w->sent++]->index;
 	/* there is room for all slots; a worker that is gone is noticed by itself */
-	(void)sendmsg(w->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+	(void)send(w->fd, &calls, sizeof calls.head + calls.head.n * sizeof calls.slot[0],
+		   MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 /* No worker for a while. */
@@ -372,14 +369,31 @@ void cage_give_back(struct cage *c, struct cage_slot *slot)
 	s->state = SLOT_FREE;
 }
 
-/* A text behind the call, as much of it as there is room for. */
-static uint32_t put_field(struct slot *s, struct str text)
+/* A text behind the others, as much of it as there is room for. */
+static uint32_t put_field(char **to, size_t *room, struct str text)
 {
-	size_t n = MIN(text.n, sizeof s->packet - s->packet_n);
+	size_t n = MIN(text.n, *room);
 	if (n)
-		memcpy(s->packet + s->packet_n, text.p, n);
-	s->packet_n += n;
+		memcpy(*to, text.p, n);
+	*to += n;
+	*room -= n;
 	return (uint32_t)n;
+}
+
+/* What the worker has to know, in front of the body. It stays there for the worker that may have to
+ * do it instead. */
+static void put_call(char *body, const struct extract_job *job)
+{
+	char *at = body - CAGE_CALL_ROOM, *to = at + sizeof(struct cage_call);
+	size_t room = CAGE_HEADER_MAX;
+	struct cage_call call = {.body_n = job->body.n,
+				 .links_max = job->settings.links_max,
+				 .noscript = job->settings.noscript};
+	call.url_n = put_field(&to, &room, job->url);
+	call.content_type_n = put_field(&to, &room, job->content_type);
+	call.charset_n = put_field(&to, &room, job->charset);
+	call.robots_n = put_field(&to, &room, job->robots);
+	memcpy(at, &call, sizeof call);
 }
 
 void cage_submit(struct cage *c, struct cage_slot *slot, const struct extract_job *job,
@@ -387,17 +401,8 @@ void cage_submit(struct cage *c, struct cage_slot *slot, const struct extract_jo
 {
 	struct slot *s = (struct slot *)slot;
 	struct cage_worker *w = s->worker;
-	struct cage_call call = {.slot = s->index,
-				 .body_n = job->body.n,
-				 .links_max = job->settings.links_max,
-				 .noscript = job->settings.noscript};
 	ENSURE(s->state == SLOT_TAKEN && job->body.n <= s->lent.body_max);
-	s->packet_n = sizeof call;
-	call.url_n = put_field(s, job->url);
-	call.content_type_n = put_field(s, job->content_type);
-	call.charset_n = put_field(s, job->charset);
-	call.robots_n = put_field(s, job->robots);
-	memcpy(s->packet, &call, sizeof call);
+	put_call(s->lent.body, job);
 	s->body_n = job->body.n;
 	s->done = done;
 	s->ctx = ctx;

@@ -7,7 +7,7 @@
 #include "extract/extract.h"
 
 enum {
-	CAGE_SLOTS = 8, /* of each worker: some are read while others are filled */
+	CAGE_SLOTS = 16, /* of each worker: half are read while the others are filled */
 	CAGE_WORKERS_MAX = 64,
 	CAGE_OUT = 16 << 20, /* room for the attributes of one document */
 	CAGE_HEADER_MAX =

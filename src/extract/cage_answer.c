@@ -90,7 +90,11 @@ static bool locate(struct str area, size_t at, const struct cage_entry *e, struc
 /* Only the letters that extraction gives, and none that fetch alone may say. */
 static bool is_letter(uint32_t name)
 {
-	return name != 0 && name <= '~' && strchr("TZMRFIAX", (int)name);
+	static const bool letters['Z' + 1] = {
+		['T'] = true, ['Z'] = true, ['M'] = true, ['R'] = true,
+		['F'] = true, ['I'] = true, ['A'] = true, ['X'] = true,
+	};
+	return name <= 'Z' && letters[name];
 }
 
 static int copy_attrs(struct cage *c, const struct out *there, const char *memory,

@@ -17,8 +17,7 @@ struct slot {
 	enum slot_state state;
 	cage_done_fn *done;
 	void *ctx;
-	size_t body_n, packet_n;
-	char packet[CAGE_CALL_MAX]; /* kept, for the worker that may have to do it instead */
+	size_t body_n;
 };
 
 enum worker_state {

@@ -40,7 +40,8 @@ int cage_memory(struct cage *c, struct cage_worker *w, struct err *err)
 	}
 	w->progress = (const struct cage_progress *)(w->map + CAGE_SLOTS * one);
 	for (unsigned i = 0; i < CAGE_SLOTS; i++) {
-		w->slot[i].lent = (struct cage_slot){w->map + i * one, c->options.body_max};
+		w->slot[i].lent =
+			(struct cage_slot){w->map + i * one + CAGE_CALL_ROOM, c->options.body_max};
 		w->slot[i].worker = w;
 		w->slot[i].index = i;
 	}

@@ -1,5 +1,6 @@
-/* What owner and worker say to each other: packets on a socket, bytes in shared memory. Both are of
- * one build and one machine; the owner believes nothing of it before it has looked. */
+/* What owner and worker say to each other: bytes in shared memory, and packets on a socket that say
+ * whose turn it is. Both are of one build and one machine; the owner believes nothing of it before
+ * it has looked. */
 #pragma once
 #include "extract/cage.h"
 
@@ -20,16 +21,16 @@ struct cage_hello {
 struct cage_packet {
 	uint32_t magic, n;
 };
-
-/* A document: this, then the four texts one after the other. */
-struct cage_call {
-	uint32_t slot, noscript;
-	uint64_t body_n, links_max;
-	uint32_t url_n, content_type_n, charset_n, robots_n;
+struct cage_calls {
+	struct cage_packet head;
+	uint32_t slot[CAGE_SLOTS]; /* the first n */
 };
-enum {
-	CAGE_CALL_MAX = sizeof(struct cage_call) + CAGE_HEADER_MAX,
-	CAGE_CALLS_MAX = sizeof(struct cage_packet) + (size_t)CAGE_SLOTS * CAGE_CALL_MAX,
+
+/* A document, in its slot: this, then the four texts one after the other, then the body. */
+struct cage_call {
+	uint64_t body_n, links_max;
+	uint32_t noscript;
+	uint32_t url_n, content_type_n, charset_n, robots_n; /* together at most CAGE_HEADER_MAX */
 };
 
 /* The answer. What is a name in struct extract_result goes as text. */
@@ -55,16 +56,21 @@ struct cage_progress {
 	uint32_t slot;
 };
 
-/* A slot: the body, in whole pages, and then the output. */
+/* A slot: the call, the body and the output, each in whole pages. The worker may write the output
+ * only. */
+enum {
+	CAGE_PAGE = 4096,
+	CAGE_CALL_ROOM = (sizeof(struct cage_call) + CAGE_HEADER_MAX + CAGE_PAGE - 1) &
+			 ~(size_t)(CAGE_PAGE - 1),
+};
 static inline size_t cage_body_room(size_t body_max)
 {
-	return (MAX(body_max, 1u) + 4095) & ~(size_t)4095;
+	return (MAX(body_max, 1u) + CAGE_PAGE - 1) & ~(size_t)(CAGE_PAGE - 1);
 }
 static inline size_t cage_slot_size(size_t body_max)
 {
-	return cage_body_room(body_max) + CAGE_OUT;
+	return CAGE_CALL_ROOM + cage_body_room(body_max) + CAGE_OUT;
 }
-enum { CAGE_PAGE = 4096 };
 static inline size_t cage_memory_size(size_t body_max)
 {
 	return CAGE_SLOTS * cage_slot_size(body_max) + CAGE_PAGE;

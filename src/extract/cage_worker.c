@@ -15,7 +15,7 @@ enum { HOLD_US = 20000 }; /* how long an answer may wait for those behind it */
 struct worker {
 	struct extract *x;
 	size_t body_max;
-	const char *body[CAGE_SLOTS];
+	const char *call[CAGE_SLOTS]; /* and the body behind it */
 	char *out[CAGE_SLOTS];
 	struct cage_progress *progress;
 	struct {
@@ -44,18 +44,18 @@ static int say(const void *p, size_t n, struct err *err)
 	return r == (ssize_t)n ? 0 : err_sys(err, "the owner's socket");
 }
 
-/* The documents are read-only here; the outputs are the only memory that both can write. */
+/* Calls and documents are read-only here; the outputs are the only memory that both can write. */
 static int map_slots(struct worker *w, struct err *err)
 {
 	for (size_t i = 0; i < CAGE_SLOTS; i++) {
 		off_t at = (off_t)(i * cage_slot_size(w->body_max));
-		size_t body = cage_body_room(w->body_max);
-		void *p = mmap(NULL, body, PROT_READ, MAP_SHARED, CAGE_MEMORY_FD, at);
+		size_t given = CAGE_CALL_ROOM + cage_body_room(w->body_max);
+		void *p = mmap(NULL, given, PROT_READ, MAP_SHARED, CAGE_MEMORY_FD, at);
 		void *q = mmap(NULL, CAGE_OUT, PROT_READ | PROT_WRITE, MAP_SHARED, CAGE_MEMORY_FD,
-			       at + (off_t)body);
+			       at + (off_t)given);
 		if (p == MAP_FAILED || q == MAP_FAILED)
 			return err_sys(err, "the owner's memory");
-		w->body[i] = p;
+		w->call[i] = p;
 		w->out[i] = q;
 	}
 	w->progress = mmap(NULL, CAGE_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, CAGE_MEMORY_FD,
@@ -129,7 +129,7 @@ static void fill_answer(struct cage_answer *a, const struct out *out,
 	snprintf(a->charset, sizeof a->charset, "%s", r->charset.name ? r->charset.name : "");
 }
 
-/* Cuts a text of that length off the packet. */
+/* Cuts a text of that length off the others. */
 static struct str cut_text(struct str *rest, size_t n)
 {
 	struct str text = str_head(*rest, n);
@@ -147,47 +147,52 @@ static int flush(struct worker *w, struct err *err)
 	return rc;
 }
 
-static int do_call(struct worker *w, const struct cage_call *call, struct str *rest,
-		   struct err *err)
+static struct extract_job job_of(const char *slot)
+{
+	struct cage_call call;
+	struct str rest = {slot + sizeof call, CAGE_HEADER_MAX};
+	memcpy(&call, slot, sizeof call);
+	struct extract_job job = {.body = {slot + CAGE_CALL_ROOM, call.body_n},
+				  .settings = {call.links_max, call.noscript != 0}};
+	job.url = cut_text(&rest, call.url_n);
+	job.content_type = cut_text(&rest, call.content_type_n);
+	job.charset = cut_text(&rest, call.charset_n);
+	job.robots = cut_text(&rest, call.robots_n);
+	return job;
+}
+
+static int do_call(struct worker *w, uint32_t slot, struct err *err)
 {
 	struct extract_result r;
 	struct out out;
-	struct extract_job job = {.body = {w->body[call->slot], call->body_n},
-				  .settings = {call->links_max, call->noscript != 0}};
-	job.url = cut_text(rest, call->url_n);
-	job.content_type = cut_text(rest, call->content_type_n);
-	job.charset = cut_text(rest, call->charset_n);
-	job.robots = cut_text(rest, call->robots_n);
-	w->progress->slot = call->slot;
-	out_begin(&out, w->out[call->slot], CAGE_OUT, 0);
+	struct extract_job job = job_of(w->call[slot]);
+	if (job.body.n > w->body_max)
+		return err_set(err, ERR_USAGE, "a document of %zu bytes", job.body.n);
+	w->progress->slot = slot;
+	out_begin(&out, w->out[slot], CAGE_OUT, 0);
 	extract_run(w->x, &job, &out, &r);
 	if (w->misbehaves)
 		misbehave(w->misbehaves, &job, &out, &r);
 	if (w->batch.head.n == 0)
 		w->batch_us = clock_mono_us();
 	struct cage_answer *a = &w->batch.answer[w->batch.head.n++];
-	*a = (struct cage_answer){.slot = call->slot};
+	*a = (struct cage_answer){.slot = slot};
 	fill_answer(a, &out, &r);
-	put_entries(&out, w->out[call->slot]);
+	put_entries(&out, w->out[slot]);
 	return w->batch.head.n == CAGE_SLOTS || clock_mono_us() - w->batch_us > HOLD_US
 		       ? flush(w, err)
 		       : 0;
 }
 
-static int do_packet(struct worker *w, struct str rest, struct err *err)
+static int do_packet(struct worker *w, const struct cage_calls *calls, size_t size, struct err *err)
 {
-	struct cage_packet head;
-	struct cage_call call;
-	memcpy(&head, rest.p, sizeof head);
-	rest = str_from(rest, sizeof head);
-	for (uint32_t i = 0; i < head.n; i++) {
-		if (rest.n < sizeof call)
-			return err_set(err, ERR_USAGE, "a packet that is too short");
-		memcpy(&call, rest.p, sizeof call);
-		rest = str_from(rest, sizeof call);
-		if (call.slot >= CAGE_SLOTS || call.body_n > w->body_max)
+	if (size < sizeof calls->head ||
+	    size != sizeof calls->head + calls->head.n * sizeof calls->slot[0])
+		return err_set(err, ERR_USAGE, "a packet of %zu bytes", size);
+	for (uint32_t i = 0; i < calls->head.n; i++) {
+		if (calls->slot[i] >= CAGE_SLOTS)
 			return err_set(err, ERR_USAGE, "a packet that makes no sense");
-		if (do_call(w, &call, &rest, err) < 0)
+		if (do_call(w, calls->slot[i], err) < 0)
 			return -1;
 	}
 	return flush(w, err);
@@ -195,18 +200,16 @@ static int do_packet(struct worker *w, struct str rest, struct err *err)
 
 static int serve(struct worker *w, struct err *err)
 {
-	static char packet[CAGE_CALLS_MAX];
+	struct cage_calls calls;
 	for (;;) {
 		if (w->misbehaves)
 			misbehave_idle(w->misbehaves);
-		ssize_t n = uninterrupted_read(packet, sizeof packet);
+		ssize_t n = uninterrupted_read(&calls, sizeof calls);
 		if (n == 0)
 			return 0;
 		if (n < 0)
 			return err_sys(err, "the owner's socket");
-		if ((size_t)n < sizeof(struct cage_packet))
-			return err_set(err, ERR_USAGE, "a packet of %zd bytes", n);
-		if (do_packet(w, (struct str){packet, (size_t)n}, err) < 0)
+		if (do_packet(w, &calls, (size_t)n, err) < 0)
 			return -1;
 	}
 }

@@ -475,6 +475,11 @@ static int check_doc(const struct invert *inv, const struct words_doc *doc, stru
 	return 0;
 }
 
+static struct key_hashed hashed(const struct invert *inv, struct str key)
+{
+	return (struct key_hashed){key, hash64_seeded(key, inv->seed)};
+}
+
 int invert_add(struct invert *inv, const struct words_doc *doc, struct err *err)
 {
 	if (check_doc(inv, doc, err) < 0)
@@ -482,17 +487,18 @@ int invert_add(struct invert *inv, const struct words_doc *doc, struct err *err)
 	(void)invert_drop(inv, doc->key);
 	struct invert_doc *d = new_doc(inv, doc);
 	add_values(inv, doc, d);
-	*key_table_put(&inv->keys, d->key) = inv->docs;
+	*key_table_put(&inv->keys, hashed(inv, d->key)) = inv->docs;
 	inv->docs++;
 	return 0;
 }
 
 bool invert_drop(struct invert *inv, struct str key)
 {
-	uint32_t *at = key_table_get(&inv->keys, key);
+	struct key_hashed wanted = hashed(inv, key);
+	uint32_t *at = key_table_get(&inv->keys, wanted);
 	if (!at)
 		return false;
 	inv->doc[*at].dropped = true;
 	inv->dropped++;
-	return key_table_remove(&inv->keys, key);
+	return key_table_remove(&inv->keys, wanted);
 }

@@ -57,13 +57,26 @@ static inline bool form_equal(struct form_key a, struct form_key b)
 	return a.term == b.term && str_eq(a.form, b.form);
 }
 TABLE(form_table, struct form_key, uint32_t, form_hash, form_equal)
-TABLE(key_table, struct str, uint32_t, hash64, str_eq)
+
+struct key_hashed {
+	struct str key;
+	uint64_t hash; /* with the seed */
+};
+static inline uint64_t key_hash(struct key_hashed k)
+{
+	return k.hash;
+}
+static inline bool key_equal(struct key_hashed a, struct key_hashed b)
+{
+	return str_eq(a.key, b.key);
+}
+TABLE(key_table, struct key_hashed, uint32_t, key_hash, key_equal)
 
 struct invert {
 	const struct words_settings *settings;
 	const struct token_rules *rules;
 	struct tokens tokens;
-	uint64_t seed; /* of hashes: nobody outside can choose words that collide */
+	uint64_t seed; /* of hashes: nobody outside can choose words or keys that collide */
 	/* Terms: offset / 8 in the pool below 32 bits of the hash; 0: empty. */
 	uint64_t *slot;
 	uint32_t slots, terms;

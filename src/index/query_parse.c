@@ -89,7 +89,6 @@ static int node_new(struct parser *p, enum query_op op, size_t at, struct query_
 static int words_of(struct parser *p, struct str text, size_t at, struct query_node **ret)
 {
 	struct query_word word[QUERY_PHRASE_MOST];
-	struct query_node *node;
 	struct tokens t;
 	struct token token;
 	uint32_t n = 0;
@@ -104,15 +103,15 @@ static int words_of(struct parser *p, struct str text, size_t at, struct query_n
 	if (n == 0)
 		return 0;
 	p->nodes += n - 1;
-	if (node_new(p, n == 1 ? QUERY_WORD : QUERY_PHRASE, at, &node) < 0)
+	if (node_new(p, n == 1 ? QUERY_WORD : QUERY_PHRASE, at, ret) < 0)
 		return -1;
+	struct query_node *node = *ret;
 	node->attribute = p->attribute;
 	node->exact = p->exact;
 	node->value = query_value(text);
 	node->words = n;
 	node->word = arena_array(p->arena, n, sizeof *word);
 	memcpy(node->word, word, n * sizeof *word);
-	*ret = node;
 	return 0;
 }
 
@@ -128,6 +127,16 @@ static int quoted(struct parser *p, struct str *ret)
 	return 0;
 }
 
+/* What stands between quotation marks, or up to the end of the word. */
+static int word_or_quoted(struct parser *p, struct str *ret)
+{
+	if (peek(p) == '"')
+		return quoted(p, ret);
+	*ret = bare_word(p, p->at);
+	p->at += ret->n;
+	return 0;
+}
+
 /* A word or a phrase, "=" before it or not. */
 static int words(struct parser *p, struct query_node **ret)
 {
@@ -138,13 +147,8 @@ static int words(struct parser *p, struct query_node **ret)
 		p->exact = true;
 		p->at++;
 	}
-	if (peek(p) == '"') {
-		if (quoted(p, &text) < 0)
-			return -1;
-	} else {
-		text = bare_word(p, p->at);
-		p->at += text.n;
-	}
+	if (word_or_quoted(p, &text) < 0)
+		return -1;
 	int rc = words_of(p, text, at, ret);
 	p->exact = exact;
 	return rc;
@@ -199,13 +203,8 @@ static int compare(struct parser *p, struct str name, size_t at, struct query_no
 	skip_blanks(p);
 	struct str text;
 	size_t value_at = p->at;
-	if (peek(p) == '"') {
-		if (quoted(p, &text) < 0)
-			return -1;
-	} else {
-		text = bare_word(p, p->at);
-		p->at += text.n;
-	}
+	if (word_or_quoted(p, &text) < 0)
+		return -1;
 	struct query_value value = query_value(arena_str(p->arena, text));
 	if (!value.is_number && !value.is_period)
 		return REFUSE(p, value_at,

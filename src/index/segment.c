@@ -283,26 +283,32 @@ static inline uint32_t length(struct reader *r)
 	return 0;
 }
 
-/* The key of a document; text has room for WORDS_KEY_MOST bytes. */
-static int key_text(struct segment *s, uint32_t doc, char *text, size_t *ret_n, struct err *err)
+bool segment_read_key(struct reader r, uint32_t nth, char *text, size_t *ret_n)
 {
-	struct reader r;
 	size_t n = 0;
-	if (doc >= s->foot.docs)
-		return segment_damaged(s, err, "there is no document %" PRIu32, doc);
-	if (group_of(s, PART_KEYS, PART_KEYS_WHERE, doc / SEGMENT_KEY_GROUP, &r, err) < 0)
-		return -1;
-	for (uint32_t i = 0; i <= doc % SEGMENT_KEY_GROUP; i++) {
+	for (uint32_t i = 0; i <= nth; i++) {
 		uint32_t shared = length(&r), rest = length(&r);
 		if (UNLIKELY(r.bad || shared > n || rest > WORDS_KEY_MOST - shared ||
 			     rest > reader_left(&r)))
-			return segment_damaged(s, err, "the key of document %" PRIu32 " is wrong",
-					       doc);
+			return false;
 		memcpy(text + shared, r.p, rest);
 		r.p += rest;
 		n = shared + rest;
 	}
 	*ret_n = n;
+	return true;
+}
+
+/* The key of a document; text has room for WORDS_KEY_MOST bytes. */
+static int key_text(struct segment *s, uint32_t doc, char *text, size_t *ret_n, struct err *err)
+{
+	struct reader r;
+	if (doc >= s->foot.docs)
+		return segment_damaged(s, err, "there is no document %" PRIu32, doc);
+	if (group_of(s, PART_KEYS, PART_KEYS_WHERE, doc / SEGMENT_KEY_GROUP, &r, err) < 0)
+		return -1;
+	if (UNLIKELY(!segment_read_key(r, doc % SEGMENT_KEY_GROUP, text, ret_n)))
+		return segment_damaged(s, err, "the key of document %" PRIu32 " is wrong", doc);
 	return 0;
 }
 
@@ -332,24 +338,38 @@ static size_t first_not_below(const uint8_t *hashes, size_t n, uint32_t hash)
 	return lo;
 }
 
+/* How many of the sorted hashes, none of which is below this one, are equal to it. */
+static size_t equal_ones(const uint8_t *hashes, size_t n, uint32_t hash)
+{
+	if (LIKELY(n < 2 || load_u32(hashes, 1) != hash))
+		return n > 0 && load_u32(hashes, 0) == hash;
+	return hash == UINT32_MAX ? n : first_not_below(hashes, n, hash + 1);
+}
+
+/* Keys are URLs, which strangers choose, and anybody can make any number of them with one CRC:
+ * those lie in the order of their bytes, so that no key takes more than two bisections. */
 int segment_find(struct segment *s, struct str key, uint32_t *ret, struct err *err)
 {
 	const uint8_t *hashes, *docs;
 	char text[WORDS_KEY_MOST];
-	size_t n = 0;
 	uint32_t hash = crc32c(0, key.p, key.n);
 	if (segment_part(s, PART_HASHES, &hashes, err) < 0 ||
 	    segment_part(s, PART_HASH_DOCS, &docs, err) < 0)
 		return -1;
-	for (size_t i = first_not_below(hashes, s->foot.docs, hash);
-	     i < s->foot.docs && load_u32(hashes, i) == hash; i++) {
-		uint32_t doc = load_u32(docs, i);
-		if (key_text(s, doc, text, &n, err) < 0)
+	size_t lo = first_not_below(hashes, s->foot.docs, hash);
+	size_t n = equal_ones(hashes + 4 * lo, s->foot.docs - lo, hash);
+	while (n > 0) {
+		size_t half = n / 2, key_n = 0;
+		uint32_t doc = load_u32(docs, lo + half);
+		if (key_text(s, doc, text, &key_n, err) < 0)
 			return -1;
-		if (str_eq((struct str){text, n}, key)) {
+		int order = str_cmp((struct str){text, key_n}, key);
+		if (order == 0) {
 			*ret = doc;
 			return 0;
 		}
+		lo += order < 0 ? half + 1 : 0;
+		n = order < 0 ? n - half - 1 : half;
 	}
 	return 1;
 }

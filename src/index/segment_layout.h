@@ -1,12 +1,13 @@
 /* How a segment lies in its file (doc/formats/words.md), between those who write and those who
  * read it. */
 #pragma once
+#include "base/cursor.h"
 #include "base/format.h"
 #include "index/segment.h"
 
 #define SEGMENT_MAGIC "GARNERWS"
 enum {
-	SEGMENT_VERSION = 1,
+	SEGMENT_VERSION = 2,
 	SEGMENT_HEAD = 16,      /* bytes before the data of terms */
 	SEGMENT_SLACK = 8,      /* bytes behind every number, so that 8 can be read at once */
 	SEGMENT_KEY_GROUP = 16, /* keys that are coded one after the other */
@@ -29,8 +30,8 @@ enum segment_part {
 	PART_COLUMNS,
 	PART_KEYS,
 	PART_KEYS_WHERE, /* u64 for each group */
-	PART_HASHES,     /* u32 for each document: CRC-32C of its key, ascending */
-	PART_HASH_DOCS,  /* u32: which document each is of */
+	PART_HASHES, /* u32 for each document: CRC-32C of its key, ascending, equal ones by key */
+	PART_HASH_DOCS, /* u32: which document each is of */
 	SEGMENT_PARTS
 };
 
@@ -45,6 +46,10 @@ struct segment_foot {
 	uint64_t terms, occurrences, weighted_length;
 };
 enum { SEGMENT_FOOT = SEGMENT_PARTS * 16 + 4 * 4 + 3 * 8 + SEGMENT_SLACK };
+
+/* The key that is the nth of the group at r; text has room for WORDS_KEY_MOST bytes. false: there
+ * is none. */
+bool segment_read_key(struct reader r, uint32_t nth, char *text, size_t *ret_n);
 
 /* The first byte of a short list, and the flags of a long one. */
 enum {

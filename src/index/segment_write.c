@@ -232,11 +232,61 @@ static int by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+struct doc_key {
+	struct str key;
+	uint64_t number;
+};
+
+static int by_key(const void *a, const void *b)
+{
+	const struct doc_key *x = a, *y = b;
+	return str_cmp(x->key, y->key);
+}
+
+static struct str key_of(const struct segment_writer *w, uint32_t doc, struct arena *arena)
+{
+	char text[WORDS_KEY_MOST];
+	struct reader where = reader_of(buf_str(&w->keys_where));
+	size_t n = 0;
+	(void)reader_bytes(&where, (size_t)doc / SEGMENT_KEY_GROUP * 8);
+	struct str group = str_from(buf_str(&w->keys), reader_u64le(&where));
+	ENSURE(segment_read_key(reader_of(group), doc % SEGMENT_KEY_GROUP, text, &n));
+	return arena_str(arena, (struct str){text, n});
+}
+
+/* Numbers whose hashes are equal, by the keys of their documents. */
+static void sort_equal(const struct segment_writer *w, uint64_t *number, size_t n)
+{
+	struct arena arena = ARENA_INIT(most_bytes);
+	struct doc_key *sorted = arena_array(&arena, n, sizeof *sorted);
+	for (size_t i = 0; i < n; i++)
+		sorted[i] = (struct doc_key){key_of(w, (uint32_t)le64toh(number[i]), &arena),
+					     number[i]};
+	qsort(sorted, n, sizeof *sorted, by_key);
+	for (size_t i = 0; i < n; i++)
+		number[i] = sorted[i].number;
+	arena_free(&arena);
+}
+
+static void sort_hashes(struct segment_writer *w)
+{
+	uint64_t *number = (uint64_t *)(void *)w->hashes.p;
+	size_t docs = w->foot.docs;
+	if (docs)
+		qsort(number, docs, sizeof *number, by_number);
+	for (size_t i = 0, n; i < docs; i += n) {
+		for (n = 1;
+		     i + n < docs && le64toh(number[i]) >> 32 == le64toh(number[i + n]) >> 32;)
+			n++;
+		if (n > 1)
+			sort_equal(w, number + i, n);
+	}
+}
+
 static void put_hashes(struct segment_writer *w)
 {
 	struct buf hash = BUF_INIT(most_bytes), docs = BUF_INIT(most_bytes);
-	if (w->foot.docs)
-		qsort(w->hashes.p, w->foot.docs, sizeof(uint64_t), by_number);
+	sort_hashes(w);
 	struct reader r = reader_of(buf_str(&w->hashes));
 	for (uint32_t i = 0; i < w->foot.docs; i++) {
 		uint64_t v = reader_u64le(&r);

@@ -49,15 +49,7 @@ struct queue {
 	struct ask *first, **end;
 };
 
-static uint64_t key_hash(struct dns_key key)
-{
-	return key.hash;
-}
-static bool key_equal(struct dns_key a, struct dns_key b)
-{
-	return a.hash == b.hash && str_eq(a.name, b.name);
-}
-TABLE(asks, struct dns_key, struct ask *, key_hash, key_equal)
+TABLE(asks, struct dns_key, struct ask *, dns_key_hash, dns_key_equal)
 
 struct sock {
 	struct dns *dns;

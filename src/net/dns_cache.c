@@ -16,15 +16,7 @@ struct entry {
 	char name[];
 };
 
-static uint64_t key_hash(struct dns_key key)
-{
-	return key.hash;
-}
-static bool key_equal(struct dns_key a, struct dns_key b)
-{
-	return a.hash == b.hash && str_eq(a.name, b.name);
-}
-TABLE(names, struct dns_key, struct entry *, key_hash, key_equal)
+TABLE(names, struct dns_key, struct entry *, dns_key_hash, dns_key_equal)
 
 struct dns_cache {
 	struct names names;

@@ -17,6 +17,14 @@ struct dns_key {
 	struct str name;
 	uint64_t hash;
 };
+static inline uint64_t dns_key_hash(struct dns_key key)
+{
+	return key.hash;
+}
+static inline bool dns_key_equal(struct dns_key a, struct dns_key b)
+{
+	return a.hash == b.hash && str_eq(a.name, b.name);
+}
 
 struct dns_cache;
 /* seed: random, since names come from outside. */

@@ -84,12 +84,6 @@ static void end_tag(struct html *h)
 	h->in_tag = false;
 }
 
-void html_doctype(struct html *h)
-{
-	ENSURE(h->depth == 0);
-	buf_add_text(h->out, "<!DOCTYPE html>\n");
-}
-
 void html_open(struct html *h, const char *element)
 {
 	struct str name = str_of(element);
@@ -170,6 +164,17 @@ void html_close(struct html *h, const char *element)
 	buf_printf(h->out, "</%s>", element);
 	if (AMONG(block_elements, str_of(element)))
 		buf_add_byte(h->out, '\n');
+}
+
+void html_begin(struct html *h)
+{
+	ENSURE(h->depth == 0);
+	buf_add_text(h->out, "<!DOCTYPE html>\n");
+	html_open(h, "html");
+	html_attr_text(h, "lang", "en");
+	html_open(h, "head");
+	html_open(h, "meta");
+	html_attr_text(h, "charset", "utf-8");
 }
 
 void html_script(struct html *h, const char *path)

@@ -16,7 +16,8 @@ struct html {
 
 #define HTML_INIT(buffer) ((struct html){.out = (buffer)})
 
-void html_doctype(struct html *h);
+/* A page in English and its head, in which the charset is said. */
+void html_begin(struct html *h);
 void html_open(struct html *h, const char *element); /* also of void ones, which have no end */
 /* For the tag that was opened last. An address (href, src, action) with a scheme other than http,
  * https, ftp and mailto becomes "about:invalid". */

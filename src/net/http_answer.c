@@ -126,12 +126,7 @@ int http_answer_file(struct http_answer *a, struct file *file, const char *type,
 static void error_page(struct buf *out, int status, const char *text)
 {
 	struct html h = HTML_INIT(out);
-	html_doctype(&h);
-	html_open(&h, "html");
-	html_attr_text(&h, "lang", "en");
-	html_open(&h, "head");
-	html_open(&h, "meta");
-	html_attr_text(&h, "charset", "utf-8");
+	html_begin(&h);
 	html_open(&h, "title");
 	html_printf(&h, "%d", status);
 	html_close(&h, "title");

@@ -1,4 +1,5 @@
 #include "net/http_route.h"
+#include "base/nearest.h"
 
 #include <string.h>
 
@@ -201,18 +202,11 @@ static int fill(struct filling *f, const struct http_param *param, struct str va
 static int unknown(const struct http_route *route, struct str name, struct err *err)
 {
 	char shown[VALUE_SHOWN];
-	const char *near = NULL;
-	size_t best = 3;
-	for (size_t i = 0; i < route->nparams; i++) {
-		size_t d = str_distance(name, str_of(route->params[i].spec.name), 2);
-		if (d < best) {
-			best = d;
-			near = route->params[i].spec.name;
-		}
-	}
-	return err_set(err, ERR_USAGE, "parameter '%s': there is none of this name%s%s%s",
-		       value_show(name, shown), near ? "; did you mean '" : "", near ? near : "",
-		       near ? "'?" : "");
+	struct nearest near = {.wanted = name};
+	for (size_t i = 0; i < route->nparams; i++)
+		nearest_try(&near, route->params[i].spec.name);
+	return err_set(err, ERR_USAGE, "parameter '%s': there is none of this name%s",
+		       value_show(name, shown), nearest_words(&near));
 }
 
 static int fill_path(struct filling *f, const struct http_match *m, struct err *err)

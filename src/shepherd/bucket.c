@@ -36,6 +36,12 @@ int bucket_lock(const struct file *f, enum bucket_mode mode, struct err *err)
 	return lock_byte(f, 0, types[mode][0], err) < 0 ? -1 : lock_byte(f, 1, types[mode][1], err);
 }
 
+bool bucket_grows(const struct buckets *b)
+{
+	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
+	return fcntl(b->file.fd, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_WRLCK;
+}
+
 int bucket_reopen(const struct file *f, int flags, struct file *ret, struct err *err)
 {
 	char path[64];
@@ -171,13 +177,6 @@ static int quick(const struct buckets *b, bool with_end, struct err *err)
 			       "); cut the file to a checkpoint, or audit and fix it",
 			       b->file.path, b->size - 4);
 	return 0;
-}
-
-int bucket_quick(struct buckets *b, struct err *err)
-{
-	if (bucket_flush(b, err) < 0)
-		return -1;
-	return quick(b, b->mode != BUCKET_SCAN, err);
 }
 
 /* A new file, made so that it tells its shift. */
@@ -382,6 +381,18 @@ static int check_checkpoint(struct buckets *b, uint64_t length, struct err *err)
 			       "; audit and fix the file",
 			       b->file.path, length);
 	return 0;
+}
+
+int bucket_quick(struct buckets *b, uint64_t to, struct err *err)
+{
+	if (bucket_flush(b, err) < 0 ||
+	    (b->mode < BUCKET_APPEND && file_size(&b->file, &b->size, err) < 0))
+		return -1;
+	if (to)
+		return quick(b, false, err) < 0 ? -1 : check_checkpoint(b, to, err);
+	int rc = quick(b, true, err);
+	/* first looked, then asked: whoever began in between is seen */
+	return rc < 0 && err->code == ERR_DAMAGED && bucket_grows(b) ? quick(b, false, err) : rc;
 }
 
 int bucket_cut(struct buckets *b, uint64_t length, uint64_t *ret_cut, struct err *err)

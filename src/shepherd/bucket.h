@@ -97,6 +97,8 @@ int bucket_cut_file(const char *path, unsigned shift, uint64_t length, uint64_t 
 /* False when a shakedown has put another file in the place of this one: the numbers of this handle
  * are then those from before it. */
 bool bucket_current(const struct buckets *b);
+/* Whether somebody else appends to it now, or changes it: then its end may be anything. */
+bool bucket_grows(const struct buckets *b);
 unsigned bucket_shift(const struct buckets *b);
 const char *bucket_path(const struct buckets *b);
 
@@ -110,6 +112,7 @@ struct bucket_scan {
 	bool torn;        /* the end that was met is torn */
 	uint64_t torn_at; /* where that begins */
 	bool passed;      /* what was told last is damage, and lies behind us */
+	const char *why;  /* of that, what is wrong, without the place */
 };
 int bucket_scan_init(struct bucket_scan *ret, struct buckets *b, uint64_t from, uint64_t to,
 		     struct err *err);

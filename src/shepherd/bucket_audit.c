@@ -5,6 +5,7 @@
 
 struct audit {
 	struct buckets *b;
+	uint64_t to; /* as in bucket_scan_init() */
 	bool fix;
 	bucket_problem_fn *problem;
 	void *ctx;
@@ -100,43 +101,54 @@ static int look_at(struct audit *a, const struct bucket *bucket, struct err *err
 		     err);
 }
 
+/* The end that was met is torn: damage, unless somebody is writing it. */
+static int end_torn(struct audit *a, uint64_t at, struct err *err)
+{
+	uint64_t size;
+	if (!a->fix && bucket_grows(a->b))
+		return 0;
+	if (file_size(&a->b->file, &size, err) < 0)
+		return -1;
+	a->sum.end = MAX(at, size);
+	return found(a,
+		     (struct bucket_problem){.at = at,
+					     .next = a->sum.end,
+					     .torn = true,
+					     .reason = "the file ends in it"},
+		     err);
+}
+
 static int go(struct audit *a, struct err *err)
 {
 	struct bucket_scan scan;
 	struct bucket bucket;
 	struct err why;
 	int rc, did = 0;
-	if (bucket_scan_init(&scan, a->b, 0, 0, err) < 0)
+	if (bucket_scan_init(&scan, a->b, 0, a->to, err) < 0)
 		return -1;
-	while (did == 0 && ((rc = bucket_scan_next(&scan, &bucket, &why)) == 0 || scan.passed))
+	while (did == 0 && ((rc = bucket_scan_next(&scan, &bucket, &why)) == 0 || scan.passed)) {
+		a->sum.end = bucket.next;
 		did = rc == 0 ? look_at(a, &bucket, err)
 			      : found(a,
 				      (struct bucket_problem){.at = bucket.at,
 							      .next = bucket.next,
-							      .reason = why.msg},
+							      .reason = scan.why},
 				      err);
-	uint64_t size;
+	}
 	if (did == 0 && rc < 0) {
 		*err = why;
 		did = -1;
 	} else if (did == 0 && scan.torn) {
-		did = file_size(&a->b->file, &size, err);
-		if (did == 0)
-			did = found(a,
-				    (struct bucket_problem){.at = scan.torn_at,
-							    .next = size,
-							    .torn = true,
-							    .reason = "the file ends in it"},
-				    err);
+		did = end_torn(a, scan.torn_at, err);
 	}
 	bucket_scan_done(&scan);
 	return did;
 }
 
-int bucket_audit(struct buckets *b, bucket_problem_fn *problem, void *ctx, struct bucket_audit *ret,
-		 struct err *err)
+int bucket_audit(struct buckets *b, uint64_t to, bucket_problem_fn *problem, void *ctx,
+		 struct bucket_audit *ret, struct err *err)
 {
-	struct audit a = {.b = b, .problem = problem, .ctx = ctx};
+	struct audit a = {.b = b, .to = to, .problem = problem, .ctx = ctx};
 	if (go(&a, err) < 0)
 		return -1;
 	*ret = a.sum;

@@ -91,7 +91,7 @@ static int verify(const char *path, struct err *err)
 	if (open_it(&b, path, err) < 0)
 		return -1;
 	struct first first = {b, &why};
-	int rc = bucket_audit(b, keep_first, &first, &sum, err);
+	int rc = bucket_audit(b, 0, keep_first, &first, &sum, err);
 	bucket_drop(&b);
 	if (rc == 0 && why.code) {
 		*err = why;
@@ -102,6 +102,7 @@ static int verify(const char *path, struct err *err)
 
 const struct format bucket_format = {
 	.name = "bucket",
+	.file = "objects",
 	.claims = claims,
 	.help = "what was gathered, one bucket a page",
 	.print = print,

@@ -2,6 +2,7 @@
 
 #include "base/cursor.h"
 #include "base/fault.h"
+#include "base/hash.h"
 #include "base/record.h"
 #include "shepherd/bucket.h"
 
@@ -12,7 +13,7 @@ enum { LEVEL = 3, HEAD = 8, WORTH_TRYING = 128, DICT_MOST = 1 << 20 };
 
 const uint32_t bucket_class_most[BUCKET_CLASSES] = {1 << 10, 4 << 10, 16 << 10, 64 << 10};
 
-static const struct record_kind dict_kind = {.magic = "GARNERBD", .version = 1, .most = DICT_MOST};
+static const struct record_kind dict_kind = {.magic = "GARNERBD", .version = 2, .most = DICT_MOST};
 
 struct dict {
 	uint32_t id, most; /* most: of its class */
@@ -77,6 +78,22 @@ unsigned bucket_class(size_t n)
 
 /* Dictionaries */
 
+/* Its number follows from its bytes: whatever becomes of the file, no other dictionary ever has the
+ * number that a bucket names. 0 means none. */
+static uint32_t number_of(struct str dict)
+{
+	uint32_t n = crc32c(0, dict.p, dict.n);
+	return n ? n : 1;
+}
+
+static struct dict *by_id(struct bucket_packer *p, uint32_t id)
+{
+	for (size_t i = 0; i < p->ndicts; i++)
+		if (p->dict[i].id == id)
+			return &p->dict[i];
+	return NULL;
+}
+
 static void know(struct bucket_packer *p, uint32_t id, uint32_t most, struct str bytes)
 {
 	p->dict = mem_resize(p->dict, (p->ndicts + 1) * sizeof *p->dict);
@@ -88,11 +105,13 @@ static int learn(struct bucket_packer *p, const struct record *record, struct er
 {
 	struct reader r = reader_of(record->payload);
 	uint32_t id = reader_u32le(&r), most = reader_u32le(&r);
-	if (r.bad || id != p->ndicts + 1)
+	struct str dict = reader_bytes(&r, reader_left(&r));
+	if (r.bad || id != number_of(dict))
 		return err_set(err, ERR_DAMAGED,
-			       "%s: the dictionary at %" PRIu64 " is not number %zu", p->path,
-			       record->place.at, p->ndicts + 1);
-	know(p, id, most, reader_bytes(&r, reader_left(&r)));
+			       "%s: the dictionary at %" PRIu64 " is not number %08" PRIx32,
+			       p->path, record->place.at, id);
+	if (!by_id(p, id))
+		know(p, id, most, dict);
 	return 0;
 }
 
@@ -103,23 +122,18 @@ static int look(struct bucket_packer *p, struct err *err)
 	struct record record;
 	p->looked = true;
 	int rc = p->path ? record_reader_open(&r, p->path, &dict_kind, err) : 1;
-	for (size_t i = 0; rc == 0 && (rc = record_next(r, &record, err)) == 0; i++)
-		if (i >= p->ndicts)
-			rc = learn(p, &record, err);
+	while (rc == 0 && (rc = record_next(r, &record, err)) == 0)
+		rc = learn(p, &record, err);
 	record_reader_free(&r);
 	return rc < 0 ? rc : 0;
 }
 
-static struct dict *by_id(struct bucket_packer *p, uint32_t id)
-{
-	return id && id <= p->ndicts ? &p->dict[id - 1] : NULL;
-}
-
-/* The newest of a class. */
+/* The newest of a class. Where the file is damaged, of those before the damage: what is packed from
+ * now on needs no other. */
 static int for_class(struct bucket_packer *p, unsigned class, struct dict **ret, struct err *err)
 {
 	*ret = NULL;
-	if (!p->looked && look(p, err) < 0)
+	if (!p->looked && look(p, err) < 0 && err->code != ERR_DAMAGED)
 		return -1;
 	for (size_t i = 0; class < BUCKET_CLASSES && i < p->ndicts; i++)
 		if (p->dict[i].most == bucket_class_most[class])
@@ -159,7 +173,7 @@ int bucket_dict_add(struct bucket_packer *p, unsigned class, struct str dict, st
 	ENSURE(p->path && class < BUCKET_CLASSES);
 	if (look(p, err) < 0)
 		return -1;
-	uint32_t id = (uint32_t)p->ndicts + 1;
+	uint32_t id = number_of(dict);
 	put_u32le(&payload, id);
 	put_u32le(&payload, bucket_class_most[class]);
 	buf_add_str(&payload, dict);
@@ -240,7 +254,7 @@ static int unpack_with(struct bucket_packer *p, uint32_t id, ZSTD_DDict **ret, s
 		return -1;
 	struct dict *dict = by_id(p, id);
 	if (!dict)
-		return err_set(err, ERR_DAMAGED, "its dictionary %" PRIu32 " is not in %s", id,
+		return err_set(err, ERR_DAMAGED, "its dictionary %08" PRIx32 " is not in %s", id,
 			       p->path ? p->path : "any file that was named");
 	if (!dict->unpack)
 		dict->unpack = ZSTD_createDDict(dict->bytes.p, dict->bytes.n);
@@ -279,7 +293,7 @@ static void print_dict(void *ctx, const struct record *record, struct buf *out)
 	(void)ctx;
 	struct reader r = reader_of(record->payload);
 	uint32_t id = reader_u32le(&r), most = reader_u32le(&r);
-	buf_printf(out, "dictionary %" PRIu32 " for bodies of up to %" PRIu32 " bytes, %zu bytes",
+	buf_printf(out, "dictionary %08" PRIx32 " for bodies of up to %" PRIu32 " bytes, %zu bytes",
 		   id, most, reader_left(&r));
 }
 
@@ -295,8 +309,9 @@ static int verify(const char *path, struct err *err)
 
 const struct format bucket_dict_format = {
 	.name = "bucket-dict",
+	.file = "objects.dict",
 	.magic = "GARNERBD",
-	.version = 1,
+	.version = 2,
 	.help = "dictionaries for the packed bodies of a bucket file",
 	.print = print,
 	.verify = verify,

@@ -145,6 +145,7 @@ static int skip(struct bucket_scan *scan, uint64_t hint, const char *why, struct
 		return -1;
 	}
 	*ret = (struct bucket){.oid = (uint32_t)(at >> s->shift), .at = at, .next = next};
+	scan->why = why;
 	return err_set(err, ERR_DAMAGED,
 		       "%s: bucket %08" PRIx32 " (%" PRIu64 " bytes at %" PRIu64 "): %s",
 		       s->file.path, ret->oid, next - at, at, why);

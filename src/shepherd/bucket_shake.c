@@ -376,6 +376,7 @@ static int verify(const char *path, struct err *err)
 
 const struct format bucket_moves_format = {
 	.name = "bucket-moves",
+	.file = "objects.moves",
 	.magic = "GARNERBM",
 	.version = 1,
 	.help = "which bucket has which number since the last shakedown",

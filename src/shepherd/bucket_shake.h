@@ -56,15 +56,20 @@ typedef void bucket_problem_fn(void *ctx, const struct bucket_problem *problem);
 struct bucket_audit {
 	uint64_t buckets, deleted, unchecked, problems;    /* buckets: with the deleted ones */
 	uint64_t data_bytes, deleted_bytes, damaged_bytes; /* of the file, with heads and padding */
-	uint64_t by_type[4];                               /* plain, v3.0, v3.3, zstd */
+	uint64_t end;        /* bytes of the file that were looked at */
+	uint64_t by_type[4]; /* plain, v3.0, v3.3, zstd */
 };
 
+/* Looking. Others may append meanwhile: BUCKET_SCAN is enough. to: a checkpoint's length, up to
+ * which everything has to be whole; 0: as long as the file is now, and a torn end is no damage
+ * while somebody appends (bucket_grows()). */
+
 /* Only the ends: what bucket_open() asks. ERR_DAMAGED: err says what is wrong. */
-int bucket_quick(struct buckets *b, struct err *err);
+int bucket_quick(struct buckets *b, uint64_t to, struct err *err);
 /* Reads everything, with checksums. problem may be NULL. 0 also when there are problems: see
  * ret->problems. */
-int bucket_audit(struct buckets *b, bucket_problem_fn *problem, void *ctx, struct bucket_audit *ret,
-		 struct err *err);
+int bucket_audit(struct buckets *b, uint64_t to, bucket_problem_fn *problem, void *ctx,
+		 struct bucket_audit *ret, struct err *err);
 /* The same, and mends: what is no bucket becomes a deleted one, a damaged one is deleted, a torn
  * end is cut off; then everything is synced. Needs BUCKET_WRITE (and `unchecked`). */
 int bucket_fix(struct buckets *b, bucket_problem_fn *problem, void *ctx, struct bucket_audit *ret,

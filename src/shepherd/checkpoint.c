@@ -87,7 +87,7 @@ int checkpoint_note(struct checkpoint_notes *n, const struct checkpoint *c, stru
 	put_u32le(&slot, 1);
 	put_u32le(&slot, crc32c(0, payload.p, payload.n));
 	buf_add_str(&slot, buf_str(&payload));
-	int rc = file_write(&n->last, slot.p, slot.n, c->number % SLOTS * APART, err);
+	int rc = file_write(&n->last, slot.p, slot.n, (c->number + 1) % SLOTS * APART, err);
 	if (rc == 0)
 		rc = file_sync(&n->last, err);
 	buf_free(&payload);
@@ -224,6 +224,7 @@ ENTRIES_FUNCTIONS(checkpoints_file, &checkpoints_kind, print_payload)
 
 const struct format checkpoints_format = {
 	.name = "checkpoints",
+	.file = "checkpoints",
 	.magic = "GARNERCK",
 	.version = 1,
 	.help = "lengths of the files of a state and of the bucket file that belong together",
@@ -254,6 +255,7 @@ static int verify_last(const char *path, struct err *err)
 
 const struct format last_format = {
 	.name = "last",
+	.file = "last",
 	.magic = LAST_MAGIC,
 	.version = 1,
 	.help = "the last checkpoint of a state of the crawl",

@@ -17,8 +17,9 @@ struct crawl_conf {
 	int64_t retry_us, retries; /* after a failure; doubled with each */
 	int64_t forget_us;         /* what is gone, forbidden or elsewhere is remembered so long */
 	int64_t parsers;
-	int follow;              /* enum crawl_follow */
-	int64_t states, gone_us; /* how many closed states are kept; entries of `gone` */
+	int follow;                         /* enum crawl_follow */
+	int64_t old_states, interim_states; /* closed and corked ones that are kept */
+	int64_t gone_us;                    /* entries of `gone` are kept so long */
 	uint64_t sort_memory;
 	uint64_t cleanup;           /* bytes of the bucket file before which it is not cleaned */
 	struct value_list no_delay; /* hosts that may be asked without delay */
@@ -49,8 +50,13 @@ struct crawl_conf {
 		 "to it makes it new"}, \
 	{"parsers", VALUE_INT_AT(s, m.parsers), "1", 1, 64, \
 	 .help = "processes that read documents"}, \
-	{"states", VALUE_INT_AT(s, m.states), "3", 1, 1000, \
-	 .help = "closed states that are kept for those who follow the crawl"}, \
+	{"keep_old_states", VALUE_INT_AT(s, m.old_states), "3", 1, 1000, \
+	 .help = "closed states that are kept at most, besides those that a reader has locked: what " \
+		 "those need who follow the crawl without a lock, and what a lost index is made " \
+		 "again from"}, \
+	{"keep_interim_states", VALUE_INT_AT(s, m.interim_states), "3", 0, 1000, \
+	 .help = "the same for corked states, which lie between the closed ones and have the " \
+		 "journals; there is no gap, so with fewer of them fewer closed ones are kept too"}, \
 	{"gone", VALUE_TIME_AT(s, m.gone_us), "180d", 0, 1e15, \
 	 .help = "how long is remembered which URLs were forgotten, and why; 0: for ever"}, \
 	{"sort_memory", VALUE_SIZE_AT(s, m.sort_memory), "64M", 1 << 20, 1e12, \
@@ -66,6 +72,8 @@ extern const char *const crawl_follows[];
 
 /* The status of an item whose last try did not end in an answer: 1000 + enum outcome. */
 enum { CRAWL_STATUS = 1000, CRAWL_NOINDEX = 1100 };
+/* In the header of a bucket without a body: when its URL became known, seconds since 1970. */
+enum { CRAWL_ADDED = 'a' };
 /* For people: "404", "robots.txt forbids it"; in room of 64 bytes. */
 const char *crawl_status_text(uint16_t status, char ret[64]);
 

@@ -1,11 +1,17 @@
+#include "base/clock.h"
 #include "shepherd/bucket.h"
 #include "shepherd/bucket_attrs.h"
 #include "shepherd/crawl_inner.h"
+
+#include <inttypes.h>
+#include <stdio.h>
 
 struct recording {
 	struct state *state;
 	struct buckets *buckets;
 	struct arena arena;
+	char time[24];
+	struct str when;
 	uint64_t made;
 };
 
@@ -24,6 +30,7 @@ static int record_item(void *ctx, const struct index_news *about, struct index_i
 	arena_clear(&r->arena);
 	attrs_add(&header, &r->arena, 'O', crawl_digits(ret->fp, &r->arena));
 	attrs_add(&header, &r->arena, 'U', c.url);
+	attrs_add(&header, &r->arena, CRAWL_ADDED, r->when);
 	if (bucket_put(r->buckets, NULL, &header, &body, &oid, err) < 0)
 		return -1;
 	ret->where = oid;
@@ -35,6 +42,8 @@ static int record_item(void *ctx, const struct index_news *about, struct index_i
 int crawl_record(struct state *st, struct buckets *buckets, uint64_t *ret_made, struct err *err)
 {
 	struct recording r = {.state = st, .buckets = buckets, .arena = ARENA_INIT(1 << 20)};
+	snprintf(r.time, sizeof r.time, "%" PRId64, state_params(st)->created_us / US_PER_S);
+	r.when = str_of(r.time);
 	int rc = crawl_rewrite(st, NULL, record_item, &r, err);
 	arena_free(&r.arena);
 	if (rc < 0)

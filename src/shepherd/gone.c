@@ -93,74 +93,95 @@ static int check(struct str payload, struct err *err)
 	return err_set(err, ERR_DAMAGED, "%zu bytes are no entries of %d", payload.n, ENTRY);
 }
 
-int gone_find(const char *path, struct footprint fp, struct gone *ret, int64_t *ret_since_us,
-	      struct err *err)
+int gone_each(const char *path, int (*fn)(void *ctx, const struct gone *g, struct err *err),
+	      void *ctx, struct err *err)
 {
 	struct record_reader *r = NULL;
 	struct record record;
-	struct gone found;
-	int64_t since_us = 0;
-	bool any = false, is_found = false;
 	int rc = record_reader_open(&r, path, &gone_kind, err);
-	while (rc == 0 && (rc = record_next(r, &record, err)) == 0 &&
-	       (rc = check(record.payload, err)) == 0) {
-		for (size_t i = 0; i < record.payload.n / ENTRY; i++) {
+	while (rc == 0 && (rc = record_next(r, &record, err)) == 0) {
+		rc = check(record.payload, err);
+		for (size_t i = 0; rc == 0 && i < record.payload.n / ENTRY; i++) {
 			struct gone g = entry_at(record.payload, i);
-			since_us = any ? since_us : g.time_us;
-			any = true;
-			if (footprint_cmp(g.fp, fp) == 0) {
-				found = g;
-				is_found = true;
-			}
+			rc = fn(ctx, &g, err);
 		}
 	}
 	record_reader_free(&r);
-	if (rc < 0)
-		return rc;
-	if (is_found)
-		*ret = found;
-	*ret_since_us = since_us;
-	return is_found ? 0 : 1;
+	return rc < 0 ? rc : 0;
 }
 
-static int copy_since(struct record_reader *in, int64_t before_us, struct gone_writer *out,
-		      struct err *err)
+struct finding {
+	struct footprint fp;
+	struct gone found;
+	int64_t since_us;
+	bool any, is_found;
+};
+
+static int look_at(void *ctx, const struct gone *g, struct err *err)
 {
-	struct record_group group = {0};
-	struct record record;
-	int rc;
-	while ((rc = record_next(in, &record, err)) == 0) {
-		if (check(record.payload, err) < 0)
-			return -1;
-		for (size_t i = 0; i < record.payload.n / ENTRY; i++) {
-			struct gone g = entry_at(record.payload, i);
-			if (g.time_us >= before_us && gone_add(out, &g, &group, err) < 0)
-				return -1;
-		}
-	}
-	/* behind damage nothing can be read: what is before it is kept, and the new file is sound
-	 */
-	if ((rc < 0 && err->code != ERR_DAMAGED) || gone_flush(out, &group, err) < 0)
+	struct finding *f = ctx;
+	(void)err;
+	f->since_us = f->any ? f->since_us : g->time_us;
+	f->any = true;
+	if (footprint_cmp(g->fp, f->fp) != 0)
+		return 0;
+	f->found = *g;
+	f->is_found = true;
+	return 0;
+}
+
+int gone_find(const char *path, struct footprint fp, struct gone *ret, int64_t *ret_since_us,
+	      struct err *err)
+{
+	struct finding f = {.fp = fp};
+	if (gone_each(path, look_at, &f, err) < 0)
 		return -1;
-	return record_sync(out->records, &group, err);
+	if (f.is_found)
+		*ret = f.found;
+	*ret_since_us = f.since_us;
+	return f.is_found ? 0 : 1;
+}
+
+struct trimming {
+	struct gone_writer *out;
+	struct record_group group;
+	int64_t before_us;
+	struct err failed; /* writing; what cannot be read is another thing */
+};
+
+static int copy_since(void *ctx, const struct gone *g, struct err *err)
+{
+	struct trimming *t = ctx;
+	if (g->time_us < t->before_us || gone_add(t->out, g, &t->group, &t->failed) == 0)
+		return 0;
+	*err = t->failed;
+	return -1;
 }
 
 int gone_trim(const char *path, int64_t before_us, struct err *err)
 {
 	char beside[PATH_MAX];
+	struct trimming t = {.before_us = before_us};
 	struct record_reader *in = NULL;
-	struct gone_writer *out = NULL;
 	snprintf(beside, sizeof beside, "%s.new", path);
 	int rc = record_reader_open(&in, path, &gone_kind, err);
+	record_reader_free(&in);
 	if (rc)
 		return rc < 0 ? rc : 0;
-	rc = file_remove(beside, err) < 0 ? -1 : gone_open(&out, beside, err);
+	rc = file_remove(beside, err) < 0 ? -1 : gone_open(&t.out, beside, err);
 	if (rc == 0)
-		rc = copy_since(in, before_us, out, err);
+		rc = gone_each(path, copy_since, &t, err);
+	/* behind damage nothing can be read: what is before it is kept, and the new file is sound
+	 */
+	if (rc < 0 && err->code == ERR_DAMAGED && t.failed.code == ERR_NONE)
+		rc = 0;
 	if (rc == 0)
-		rc = record_close(&out->records, err);
-	record_reader_free(&in);
-	gone_drop(&out);
+		rc = gone_flush(t.out, &t.group, err);
+	if (rc == 0)
+		rc = record_sync(t.out->records, &t.group, err);
+	if (rc == 0)
+		rc = record_close(&t.out->records, err);
+	gone_drop(&t.out);
 	if (rc == 0 && (file_rename(beside, path, err) < 0 || dir_sync_of(path, err) < 0))
 		rc = -1;
 	return rc;
@@ -185,6 +206,7 @@ ENTRIES_FUNCTIONS(gone_file, &gone_kind, print_entries)
 
 const struct format gone_format = {
 	.name = "gone",
+	.file = "gone",
 	.magic = "GARNERGN",
 	.version = 1,
 	.help = "URLs that the crawl has forgotten, when and why",

@@ -38,6 +38,10 @@ void gone_drop(struct gone_writer **w);
  * of the first entry that is kept (0: none): forgotten before that, or never known. */
 int gone_find(const char *path, struct footprint fp, struct gone *ret, int64_t *ret_since_us,
 	      struct err *err);
+/* All entries, oldest first, until one is refused (negative). 0 also when there is no file. Damage
+ * ends it: all before it was given. */
+int gone_each(const char *path, int (*fn)(void *ctx, const struct gone *g, struct err *err),
+	      void *ctx, struct err *err);
 /* Replaces the file by one without the entries before a time. Nobody has it open for writing. */
 int gone_trim(const char *path, int64_t before_us, struct err *err);
 

@@ -1,4 +1,3 @@
-#include "base/cursor.h"
 #include "shepherd/url_index.h"
 
 #include "base/clock.h"
@@ -28,6 +27,19 @@ static unsigned char *put(unsigned char *p, uint64_t v, unsigned bytes)
 	for (unsigned i = 0; i < bytes; i++)
 		*p++ = (unsigned char)(v >> 8 * i);
 	return p;
+}
+
+void item_put_where(struct buf *out, uint64_t where)
+{
+	put_varint(out, where >= ITEM_NOWHERE ? 0 : where + 1);
+}
+
+uint64_t item_take_where(struct reader *r)
+{
+	uint64_t v = reader_varint(r);
+	if (v > ITEM_NOWHERE)
+		r->bad = true;
+	return v == 0 || v > ITEM_NOWHERE ? ITEM_NOWHERE : v - 1;
 }
 
 void index_item_write(const struct index_item *item, unsigned char ret[INDEX_ITEM])

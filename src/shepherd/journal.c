@@ -45,20 +45,6 @@ static uint32_t take_u32(struct reader *r)
 	return (uint32_t)v;
 }
 
-/* Places are kept plus one, so that none is a single byte. */
-static void put_where(struct buf *out, uint64_t where)
-{
-	put_varint(out, where >= ITEM_NOWHERE ? 0 : where + 1);
-}
-
-static uint64_t take_where(struct reader *r)
-{
-	uint64_t v = reader_varint(r);
-	if (v > ITEM_NOWHERE)
-		r->bad = true;
-	return v == 0 || v > ITEM_NOWHERE ? ITEM_NOWHERE : v - 1;
-}
-
 static int64_t take_time(struct reader *r)
 {
 	uint64_t v = reader_varint(r);
@@ -82,7 +68,7 @@ void journal_write(const struct journal_entry *e, struct buf *out)
 	put_u8(out, (uint8_t)(e->type | (e->no_target ? NO_TARGET : 0)));
 	put_u8(out, e->flags);
 	put_u16le(out, e->status);
-	put_where(out, e->where);
+	item_put_where(out, e->where);
 	put_varint(out, e->due_s);
 	put_varint(out, e->download_ms);
 	put_u64le(out, e->qkey);
@@ -104,7 +90,7 @@ int journal_read(struct str payload, struct journal_entry *ret, struct err *err)
 	e.type = (enum item_type)(type < ITEM_TYPES ? type : 0);
 	e.flags = reader_u8(&r);
 	e.status = reader_u16le(&r);
-	e.where = take_where(&r);
+	e.where = item_take_where(&r);
 	e.due_s = take_u32(&r);
 	e.download_ms = take_u32(&r);
 	e.qkey = reader_u64le(&r);
@@ -235,6 +221,7 @@ ENTRIES_FUNCTIONS(journal_file, &journal_kind, print_journal)
 
 const struct format journal_format = {
 	.name = "journal",
+	.file = "journal",
 	.magic = "GARNERJN",
 	.version = 1,
 	.help = "what became of the URLs that a cycle of the crawl tried",
@@ -246,6 +233,7 @@ ENTRIES_FUNCTIONS(contrib_file, &contrib_kind, print_contrib)
 
 const struct format contrib_format = {
 	.name = "contrib",
+	.file = "contrib",
 	.magic = "GARNERCB",
 	.version = 1,
 	.help = "URLs that were found on pages of the crawl",
@@ -257,6 +245,7 @@ ENTRIES_FUNCTIONS(changes_file, &changes_kind, print_change)
 
 const struct format changes_format = {
 	.name = "changes",
+	.file = "changes",
 	.magic = "GARNERCH",
 	.version = 1,
 	.help = "what the modules of the crawl did to URLs, and why",

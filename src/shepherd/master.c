@@ -200,7 +200,7 @@ static int record(struct master *m, struct state *st, struct buckets *b, struct 
 static int audit(struct master *m, struct err *err)
 {
 	const struct crawl_conf *conf = &m->conf->crawl;
-	struct states_keep keep = {conf->states, conf->states, conf->gone_us};
+	struct states_keep keep = {conf->old_states, conf->interim_states, conf->gone_us};
 	unsigned deleted;
 	return states_audit(m->states, &keep, clock_wall_us(), &deleted, err);
 }

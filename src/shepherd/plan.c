@@ -31,24 +31,11 @@ int plan_create(struct plan_writer **ret, const char *path, struct err *err)
 	return 0;
 }
 
-static void put_where(struct buf *out, uint64_t where)
-{
-	put_varint(out, where >= ITEM_NOWHERE ? 0 : where + 1);
-}
-
-static uint64_t take_where(struct reader *r)
-{
-	uint64_t v = reader_varint(r);
-	if (v > ITEM_NOWHERE)
-		r->bad = true;
-	return v == 0 ? ITEM_NOWHERE : v - 1;
-}
-
 /* All entries have the site of the record, so its half of the footprint is not repeated. */
 static void put_entry(struct buf *out, const struct plan_entry *e)
 {
 	put_u64le(out, e->fp.path);
-	put_where(out, e->where);
+	item_put_where(out, e->where);
 	put_varint(out, e->priority);
 	put_u8(out, e->flags);
 	put_u8(out, e->item_flags);
@@ -59,7 +46,7 @@ static void put_entry(struct buf *out, const struct plan_entry *e)
 
 static struct plan_entry take_entry(struct reader *r, uint64_t site)
 {
-	struct plan_entry e = {.fp = {site, reader_u64le(r)}, .where = take_where(r)};
+	struct plan_entry e = {.fp = {site, reader_u64le(r)}, .where = item_take_where(r)};
 	e.priority = (uint32_t)reader_varint(r);
 	e.flags = reader_u8(r);
 	e.item_flags = reader_u8(r);
@@ -78,7 +65,7 @@ int plan_put(struct plan_writer *w, const struct plan_site *site, struct err *er
 		put_u8(out, TAG_SITE);
 		put_u64le(out, site->fp);
 		put_u64le(out, site->qkey);
-		put_where(out, site->robots_where);
+		item_put_where(out, site->robots_where);
 		put_varint(out, site->delay_ms);
 		put_varint(out, n);
 		for (size_t i = from; i < from + n; i++)
@@ -152,7 +139,7 @@ static int parse(struct str payload, struct arena *arena, struct plan_site *ret,
 		return r.bad || reader_left(&r) ? err_set(err, ERR_DAMAGED, "a wrong end") : 1;
 	}
 	struct plan_site s = {.fp = reader_u64le(&r), .qkey = reader_u64le(&r)};
-	s.robots_where = take_where(&r);
+	s.robots_where = item_take_where(&r);
 	s.delay_ms = (uint32_t)reader_varint(&r);
 	uint64_t n = reader_varint(&r);
 	if (tag != TAG_SITE || r.bad || n > PLAN_SITE_MOST || n > reader_left(&r))
@@ -177,8 +164,9 @@ int plan_next(struct plan_reader *p, struct arena *arena, struct plan_site *ret,
 	int rc = record_next(p->r, &record, err);
 	if (rc == 1)
 		return err_set(err, ERR_DAMAGED, "%s: the end of the plan is missing", p->path);
-	if (rc == 0)
-		rc = parse(record.payload, arena, ret, &end, err);
+	if (rc < 0)
+		return -1;
+	rc = parse(record.payload, arena, ret, &end, err);
 	if (rc < 0)
 		return err_in(err, "%s", p->path);
 	p->ended = rc == 1;
@@ -231,6 +219,7 @@ static int verify(const char *path, struct err *err)
 
 const struct format plan_format = {
 	.name = "plan",
+	.file = "plan",
 	.magic = "GARNERPL",
 	.version = 1,
 	.help = "what a cycle of the crawl is to gather",

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/tree.h"
 #include "shepherd/bucket_shake.h"
+#include "shepherd/plan.h"
 #include "shepherd/recover_inner.h"
 
 #include <fcntl.h>
@@ -104,21 +105,29 @@ static int check_gone(struct recovering *x, struct err *err)
 
 /* Notes that are damaged */
 
+/* Of a file of the crawl; 0 where it is not there. */
+static int length_of(struct recovering *x, const char *name, uint64_t *ret, struct err *err)
+{
+	struct file f = FILE_INIT;
+	int rc = file_open(&f, states_path(x->s, &x->arena, name), O_RDONLY, 0, err);
+	if (rc == 0)
+		rc = file_size(&f, ret, err);
+	file_drop(&f);
+	return rc < 0 ? rc : 0;
+}
+
 /* As good as can be said: nothing is rolled back further than what is there. */
 static int mend_params(struct recovering *x, const char *name, const char *from, const char *folder,
 		       struct err *err)
 {
 	struct state_params p = {.created_us = MAX(x->now_us, 0)};
-	struct file f = FILE_INIT;
 	snprintf(p.from, sizeof p.from, "%s", from);
 	for (size_t i = 0; i < x->n; i++)
 		p.crawl = x->list[i].params.crawl ? x->list[i].params.crawl : p.crawl;
-	int rc = file_open(&f, states_path(x->s, &x->arena, "objects"), O_RDONLY, 0, err);
-	if (rc == 0)
-		rc = file_size(&f, &p.objects, err);
-	file_drop(&f);
+	if (length_of(x, "objects", &p.objects, err) < 0 || length_of(x, "gone", &p.gone, err) < 0)
+		return -1;
 	recovery_damage(x->r, "%s: its params are lost and made again", name);
-	return rc < 0 ? rc : params_write(folder, &p, err);
+	return params_write(folder, &p, err);
 }
 
 /* Only the newest can have been at work. What it was doing is not known: it is built anew. */
@@ -199,7 +208,7 @@ static int audit_objects(struct recovering *x, struct err *err)
 	struct bucket_audit audit = {0};
 	int rc = bucket_open(&b, path, &options, err);
 	if (rc == 0)
-		rc = bucket_audit(b, NULL, NULL, &audit, err);
+		rc = bucket_audit(b, 0, NULL, NULL, &audit, err);
 	bucket_drop(&b);
 	if (rc < 0 || audit.problems == 0)
 		return rc < 0 ? rc : 0;
@@ -210,13 +219,30 @@ static int audit_objects(struct recovering *x, struct err *err)
 
 typedef int act_fn(struct recovering *x, struct state **st, struct err *err);
 
+/* What is no bucket is mended first, so that nobody meets it again; where others have the file open
+ * it is passed over, and the next cleanup mends it. */
 static int build_here(struct recovering *x, struct state *st, struct err *err)
 {
+	if (audit_objects(x, err) < 0 && err->code != ERR_BUSY)
+		return -1;
 	if (st->phase != PHASE_RECOVER && control_write(st->folder, PHASE_RECOVER, err) < 0)
 		return -1;
 	st->phase = PHASE_RECOVER;
 	FAULT("recover.build");
 	return recover_build(st, x->now_us, x->r, err);
+}
+
+/* One step of a rollback met damage before the last checkpoint. Contributions and changes are not
+ * to be had again: those before the damage are kept, and nothing else depends on them; nor does
+ * anything on the log of forgotten URLs. 1: the index has to be made again. */
+static int after_damage(struct recovering *x, struct state *st, unsigned step, struct err *err)
+{
+	recovery_damage(x->r, "%s", err->msg);
+	if (step == APPEND_CONTRIB || step == APPEND_CHANGES)
+		return state_keep_sound(st, (enum appended)step, err);
+	if (step + 1 == ROLLBACK_STEPS)
+		return fix_objects(x, states_path(x->s, &x->arena, "objects"), err) < 0 ? -1 : 1;
+	return step == APPEND_JOURNAL;
 }
 
 /* Rolls back. 1: something is damaged before the last checkpoint, and was named; the bucket file is
@@ -225,15 +251,11 @@ static int roll_back(struct recovering *x, struct state *st, struct err *err)
 {
 	bool damaged = false;
 	int rc = state_rollback_begin(st, err);
-	for (unsigned i = 0; rc == 0 && i < ROLLBACK_STEPS; i++) {
+	for (unsigned i = 0; rc >= 0 && i < ROLLBACK_STEPS; i++) {
 		rc = state_rollback_step(st, i, err);
-		if (rc == 0 || err->code != ERR_DAMAGED)
-			continue;
-		recovery_damage(x->r, "%s", err->msg);
-		damaged = true;
-		rc = i + 1 < ROLLBACK_STEPS
-			     ? 0
-			     : fix_objects(x, states_path(x->s, &x->arena, "objects"), err);
+		if (rc < 0 && err->code == ERR_DAMAGED)
+			rc = after_damage(x, st, i, err);
+		damaged |= rc == 1;
 	}
 	return rc < 0 ? rc : damaged;
 }
@@ -256,6 +278,21 @@ static int drop(struct recovering *x, struct state **st, struct err *err)
 	return states_delete(x->s, name, err);
 }
 
+/* Reap could not go on with a damaged plan, at this start or any other: it gets one without URLs,
+ * so that the cycle ends, and the next one plans anew. */
+static int check_plan(struct recovering *x, struct state *st, struct err *err)
+{
+	struct plan_writer *w;
+	char *path = state_path(st, &x->arena, "plan");
+	int rc = access(path, F_OK) == 0 ? plan_format.verify(path, err)
+					 : err_set(err, ERR_DAMAGED, "%s: it is lost", path);
+	if (rc == 0 || err->code != ERR_DAMAGED)
+		return rc;
+	recovery_damage(x->r, "%s; the cycle ends without it", err->msg);
+	return file_remove(path, err) < 0 || plan_create(&w, path, err) < 0 ? -1
+									    : plan_finish(&w, err);
+}
+
 static int back_to_checkpoint(struct recovering *x, struct state **st, struct err *err)
 {
 	if (!(*st)->has_last)
@@ -268,7 +305,7 @@ static int back_to_checkpoint(struct recovering *x, struct state **st, struct er
 	recovery_tell(x->r, "%s: rolled back to its checkpoint of %s", (*st)->name,
 		      buf_text(&when));
 	x->r->rolled_back++;
-	return 0;
+	return check_plan(x, *st, err);
 }
 
 /* Cork begins again with the index that it began with. */
@@ -318,12 +355,27 @@ static int finish_cleanup(struct recovering *x, struct state **st, struct err *e
 	x->r->renumbered++;
 	recovery_tell(x->r, "%s: buckets were renumbered, the index follows; %" PRIu64 " forgotten",
 		      (*st)->name, forgotten);
-	return state_enter(*st, PHASE_CLOSED, NULL, x->now_us, err);
+	return state_enter(*st, recover_done(*st), NULL, x->now_us, err);
 }
 
+/* What it told followers before it was interrupted, or whatever it was doing when its phase was
+ * lost, is cut off. The buckets stay: all that are whole count. */
 static int build_again(struct recovering *x, struct state **st, struct err *err)
 {
-	return build_here(x, *st, err);
+	int rc = state_rollback_begin(*st, err);
+	for (unsigned i = 0; rc >= 0 && i <= APPENDS && (*st)->has_last; i++) {
+		rc = state_rollback_step(*st, i, err);
+		if (rc < 0 && err->code == ERR_DAMAGED)
+			rc = after_damage(x, *st, i, err);
+	}
+	return rc < 0 ? rc : build_here(x, *st, err);
+}
+
+/* Merge could not go on over contributions that are damaged. */
+static int check_contrib(struct recovering *x, struct state **st, struct err *err)
+{
+	int rc = state_check_appended(*st, APPEND_CONTRIB, err);
+	return rc < 0 && err->code == ERR_DAMAGED ? after_damage(x, *st, APPEND_CONTRIB, err) : rc;
 }
 
 static int nothing(struct recovering *x, struct state **st, struct err *err)
@@ -341,7 +393,7 @@ static act_fn *const acts[PHASES] = {
 	[PHASE_PLAN] = drop,
 	[PHASE_REAP] = back_to_checkpoint,
 	[PHASE_CORK] = cork_again,
-	[PHASE_CORKED] = nothing,
+	[PHASE_CORKED] = check_contrib,
 	[PHASE_MERGE] = drop,
 	[PHASE_FEEDBACK] = drop,
 	[PHASE_EQUIV] = drop,
@@ -355,7 +407,8 @@ static act_fn *const acts[PHASES] = {
 	[PHASE_BORROWED] = nothing,
 };
 
-/* Where the checkpoints themselves are damaged, nothing says how far the files are good. */
+/* Where the checkpoints themselves are damaged, nothing says how far the files are good: all that
+ * can be read of them counts. */
 static int open_newest(struct recovering *x, struct state **ret, struct err *err)
 {
 	int rc = state_open(ret, x->s, newest(x)->name, err);
@@ -369,7 +422,10 @@ static int open_newest(struct recovering *x, struct state **ret, struct err *err
 	    file_remove(arena_printf(&x->arena, "%s/last", folder), err) < 0 ||
 	    (!phase_is_done(newest(x)->phase) && control_write(folder, PHASE_RECOVER, err) < 0))
 		return -1;
-	return state_open(ret, x->s, newest(x)->name, err);
+	rc = state_open(ret, x->s, newest(x)->name, err);
+	for (unsigned i = 0; rc == 0 && i < APPENDS && !phase_is_done((*ret)->phase); i++)
+		rc = state_keep_sound(*ret, (enum appended)i, err);
+	return rc;
 }
 
 /* Where the log of checkpoints and the last one are not both there and the same, they are written
@@ -409,11 +465,13 @@ static int by_phase(struct recovering *x, struct err *err)
 	return rc;
 }
 
-/* A new state in PHASE_RECOVER or PHASE_CLEANUP on top of the newest, which is done. */
+/* A new state in PHASE_RECOVER or PHASE_CLEANUP on top of the newest, which is done. Contributions
+ * that wait to be merged go along. */
 static int on_top(struct recovering *x, struct state *st, enum phase phase, struct state **ret,
 		  struct err *err)
 {
-	return states_make(x->s, st, st->last.contrib > 0, phase, x->now_us, ret, err);
+	bool contrib = st->phase == PHASE_CORKED && st->last.contrib;
+	return states_make(x->s, st, contrib, phase, x->now_us, ret, err);
 }
 
 /* Opens the bucket file; one that does not pass the quick check is mended first. */
@@ -468,7 +526,7 @@ static int build_first(struct recovering *x, struct err *err)
 	recovery_tell(x->r, "there is no state: one is made from the buckets");
 	if (states_make(x->s, NULL, false, PHASE_RECOVER, x->now_us, &st, err) < 0)
 		return -1;
-	int rc = recover_build(st, x->now_us, x->r, err);
+	int rc = build_here(x, st, err);
 	state_free(&st);
 	return rc;
 }
@@ -524,7 +582,7 @@ int states_rebuild(struct states *s, int64_t now_us, struct recovery *ret, struc
 	if (rc == 0 && !phase_is_done(st->phase))
 		rc = build_here(&x, st, err);
 	else if (rc == 0 && (rc = on_top(&x, st, PHASE_RECOVER, &above, err)) == 0)
-		rc = recover_build(above, now_us, ret, err);
+		rc = build_here(&x, above, err);
 	state_free(&st);
 	state_free(&above);
 	arena_free(&x.arena);

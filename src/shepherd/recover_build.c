@@ -1,17 +1,19 @@
 /* The lost or damaged index: every bucket becomes an item again, what is left of the old index says
- * the rest. */
+ * the rest. What was forgotten stays so as far as anything tells it: a deleted bucket is the end of
+ * those before it, and a bucket older than its URL's entry in `gone` brings nothing back. */
 #include "base/clock.h"
 #include "base/cursor.h"
 #include "base/file.h"
 #include "shepherd/bucket.h"
 #include "shepherd/bucket_attrs.h"
+#include "shepherd/crawl.h"
 #include "shepherd/recover_inner.h"
 
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 
-enum { SORT_MEMORY = 64 << 20, FOUND = 28, LINES = 20, DAY_S = 86400 };
+enum { LINES = 20, DAY_S = 86400 };
 
 struct building {
 	struct state *st;
@@ -19,11 +21,12 @@ struct building {
 	struct buckets *buckets;
 	struct bucket_packer *packer;
 	struct url_index *old; /* what could be saved of it; NULL: nothing */
+	bool lost_some;        /* of the old index */
 	struct sites *sites;
 	struct sort *found;
 	struct arena arena;
 	int64_t now_us;
-	uint64_t seen, lost, newer;
+	uint64_t seen, lost, newer, forgotten;
 };
 
 /* What is left of the old index */
@@ -45,6 +48,7 @@ static int copy_sound(struct building *b, const struct url_index *from, struct u
 		else if (bad++ < LINES)
 			recovery_damage(b->r, "%s", err->msg);
 	}
+	b->lost_some = bad > 0;
 	url_index_scan_free(&scan);
 	return rc < 0 ? rc : 0;
 }
@@ -63,6 +67,7 @@ static int save_old(struct building *b, struct err *err)
 		recovery_damage(b->r, "%s", err->msg);
 		rc = 1;
 	}
+	b->lost_some = rc == 1;
 	if (rc)
 		return rc < 0 ? rc : 0;
 	rc = file_remove(beside, err) < 0 ? -1 : url_index_create(&to, beside, err);
@@ -95,22 +100,6 @@ static uint32_t seconds(struct str value)
 	return value.p && str_u64(str_trim(value), &v) && v < UINT32_MAX ? (uint32_t)v : 0;
 }
 
-/* A bucket as a record for the sort: footprint, oid, time of download, whether it has a body. */
-static int add_found(struct building *b, struct footprint fp, uint32_t oid, uint32_t time_s,
-		     bool body, struct err *err)
-{
-	unsigned char key[FOOTPRINT_KEY];
-	struct buf rec = BUF_INIT(FOUND);
-	footprint_key(fp, key);
-	buf_add(&rec, key, sizeof key);
-	put_u32le(&rec, oid);
-	put_u32le(&rec, time_s);
-	put_u32le(&rec, body);
-	int rc = sort_add(b->found, buf_str(&rec), err);
-	buf_free(&rec);
-	return rc;
-}
-
 /* The URL of a bucket, taken apart in the arena. */
 static bool url_of(struct building *b, const struct attrs *header, const struct attrs *body,
 		   struct url *ret)
@@ -122,30 +111,47 @@ static bool url_of(struct building *b, const struct attrs *header, const struct 
 	return u.p && url_parse(u, NULL, room, URL_MAX, ret) == 0;
 }
 
+/* When a bucket came to be: its page was gathered, or its URL became known. */
+static uint32_t time_of(const struct attrs *header, const struct attrs *body)
+{
+	struct str time = attrs_get(body, 'D');
+	if (!time.p)
+		time = attrs_get(header, 'D');
+	return seconds(time.p ? time : attrs_get(header, CRAWL_ADDED));
+}
+
+/* One that was deleted counts when its checksum says that it was not damage that ended it. */
 static int take_bucket(struct building *b, const struct bucket *bucket, struct err *err)
 {
 	struct attrs header = {0}, body = {0};
 	struct url url;
-	bool is_new;
+	if (bucket->deleted && bucket_check(bucket->type, bucket->data, err) != 0)
+		return 0;
 	if (bucket_decode(b->packer, bucket->type, bucket->data, &b->arena, &header, &body, err) <
 	    0) {
 		recovery_damage(b->r, "bucket %08" PRIx32 ": %s", bucket->oid, err->msg);
-		return err->code == ERR_DAMAGED ? 0 : -1;
+		/* the URL is not lost with its text: a dictionary may be put back, a page fetched
+		 */
+		if (err->code == ERR_SYSTEM || bucket_check(bucket->type, bucket->data, err) < 0 ||
+		    bucket_header(bucket->type, bucket->data, &b->arena, &header, NULL, err) < 0)
+			return err->code == ERR_SYSTEM ? -1 : 0;
 	}
 	if (!url_of(b, &header, &body, &url)) {
-		recovery_damage(b->r, "bucket %08" PRIx32 ": it has no URL", bucket->oid);
+		if (!bucket->deleted)
+			recovery_damage(b->r, "bucket %08" PRIx32 ": it has no URL", bucket->oid);
 		return 0;
 	}
-	(void)sites_put(b->sites, url_site(&url), &is_new);
-	struct str time = attrs_get(&body, 'D');
-	struct footprint fp = footprint_of(&url);
+	struct index_item item = {.fp = footprint_of(&url),
+				  .where = bucket->oid,
+				  .last_seen_s = time_of(&header, &body),
+				  .type = body.n ? ITEM_GATHERED : ITEM_NEW};
 	struct str o = attrs_get(&header, 'O'); /* the one that was given counts: it may be made
 						 * of an equivalent site's name */
 	if (o.p)
-		(void)!footprint_parse(o, &fp);
-	b->seen++;
-	return add_found(b, fp, bucket->oid, seconds(time.p ? time : attrs_get(&header, 'D')),
-			 body.n > 0, err);
+		(void)!footprint_parse(o, &item.fp);
+	b->seen += !bucket->deleted;
+	return evidence_add(b->found, bucket->deleted ? EVIDENCE_DELETED : EVIDENCE_BUCKET, &item,
+			    err);
 }
 
 static int take_buckets(struct building *b, struct err *err)
@@ -162,7 +168,7 @@ static int take_buckets(struct building *b, struct err *err)
 			break;
 		if (rc < 0 && bad++ < LINES)
 			recovery_damage(b->r, "%s", err->msg);
-		if (rc == 0 && !bucket.deleted && take_bucket(b, &bucket, err) < 0) {
+		if (rc == 0 && take_bucket(b, &bucket, err) < 0) {
 			rc = -1;
 			break;
 		}
@@ -172,89 +178,203 @@ static int take_buckets(struct building *b, struct err *err)
 	return rc < 0 ? rc : 0;
 }
 
-/* Both together */
+/* All together */
 
-static int tell_newer(struct building *b, const struct index_item *item, struct err *err)
+/* What a bucket says, also a deleted one. 1: there is none. */
+static int read_bucket(struct building *b, uint64_t oid, struct attrs *header, struct attrs *body,
+		       struct err *err)
+{
+	struct bucket_scan scan;
+	struct bucket bucket;
+	int rc = bucket_scan_init(&scan, b->buckets, oid << bucket_shift(b->buckets), 0, err);
+	if (rc < 0)
+		return -1;
+	rc = bucket_scan_next(&scan, &bucket, err);
+	if (rc == 0)
+		rc = bucket_decode(b->packer, bucket.type, arena_str(&b->arena, bucket.data),
+				   &b->arena, header, body, err);
+	bucket_scan_done(&scan);
+	return rc;
+}
+
+/* Followers hear of it. The URL is in the bucket. */
+static int tell_change(struct building *b, const struct index_item *item, uint64_t oid,
+		       enum change_op op, const char *reason, struct err *err)
 {
 	struct attrs header = {0}, body = {0};
 	struct arena_mark mark = arena_mark(&b->arena);
-	int rc = bucket_get(b->buckets, b->packer, (uint32_t)item->where, &b->arena, &header, &body,
-			    err);
+	int rc = op == CHANGE_DELETE ? read_bucket(b, oid, &header, &body, err)
+				     : bucket_get(b->buckets, b->packer, (uint32_t)oid, &b->arena,
+						  &header, &body, err);
 	struct str url = rc == 0 ? attrs_get(&header, 'U') : STR("");
 	if (rc == 0 && !url.p)
 		url = attrs_get(&body, 'U');
 	struct change change = {.fp = item->fp,
-				.time_us = item->last_seen_s * US_PER_S,
-				.op = CHANGE_UPDATE,
+				.time_us = op == CHANGE_DELETE ? b->now_us
+							       : item->last_seen_s * US_PER_S,
+				.op = op,
 				.by = PHASE_RECOVER,
 				.url = url.p ? url : STR(""),
-				.reason = STR("found in the bucket file")};
+				.reason = str_of(reason)};
 	if (rc == 0)
 		rc = state_change(b->st, &change, err);
 	arena_reset(&b->arena, mark);
-	b->newer++;
 	return rc < 0 ? rc : 0;
+}
+
+/* The site of a URL, known again by the bucket where it is not. */
+static struct site *site_of(struct building *b, const struct index_item *item)
+{
+	struct site *site = sites_get(b->sites, item->fp.site);
+	struct attrs header = {0}, body = {0};
+	struct bucket bucket;
+	struct url url;
+	struct err ignored;
+	bool is_new;
+	if (site || !index_item_has_bucket(item) ||
+	    bucket_read(b->buckets, (uint32_t)item->where, &bucket, &ignored) != 0)
+		return site;
+	struct arena_mark mark = arena_mark(&b->arena);
+	/* the header may be all that can be read of it */
+	if ((bucket_decode(b->packer, bucket.type, bucket.data, &b->arena, &header, &body,
+			   &ignored) == 0 ||
+	     bucket_header(bucket.type, bucket.data, &b->arena, &header, NULL, &ignored) == 0) &&
+	    url_of(b, &header, &body, &url))
+		site = sites_put(b->sites, url_site(&url), &is_new);
+	arena_reset(&b->arena, mark);
+	return site;
 }
 
 static void count_site(struct building *b, const struct index_item *item)
 {
-	struct site *site = sites_get(b->sites, item->fp.site);
+	struct site *site = site_of(b, item);
 	if (!site || item->type == ITEM_QKEY)
 		return;
-	site->active += item->type != ITEM_SLEEPING && item->type != ITEM_ZOMBIE;
-	site->inactive += item->type == ITEM_SLEEPING;
+	bool sleeps = item->type == ITEM_SLEEPING || item->type == ITEM_ZOMBIE;
+	site->active += !sleeps;
+	site->inactive += sleeps;
 	site->gathered += item->type == ITEM_GATHERED;
 	site->fresh += item->type == ITEM_NEW;
 }
 
-/* The news are the buckets of the URL, the last of them counts. */
+/* How the URL stands by its last bucket. */
+enum standing { BUCKET_NONE, BUCKET_THERE, BUCKET_BLOTTED };
+static enum standing bucket_of(const struct evidence *e)
+{
+	const struct index_item *there = &e->item[EVIDENCE_BUCKET],
+				*deleted = &e->item[EVIDENCE_DELETED];
+	if (!e->has[EVIDENCE_BUCKET])
+		return e->has[EVIDENCE_DELETED] ? BUCKET_BLOTTED : BUCKET_NONE;
+	return e->has[EVIDENCE_DELETED] && deleted->where > there->where ? BUCKET_BLOTTED
+									 : BUCKET_THERE;
+}
+
+/* Followers can be told only where a deleted bucket still says its URL. */
+static int forget(struct building *b, const struct index_item *known, const struct evidence *e,
+		  struct err *err)
+{
+	bool by_hand = e->has[EVIDENCE_DELETED];
+	const struct gone gone = {known->fp, b->now_us, by_hand ? GONE_HAND : GONE_UNKNOWN};
+	if (by_hand && known->type == ITEM_GATHERED &&
+	    tell_change(b, known, e->item[EVIDENCE_DELETED].where, CHANGE_DELETE,
+			"its bucket was deleted", err) < 0)
+		return -1;
+	return state_gone(b->st, &gone, err) < 0 ? -1 : 1;
+}
+
+/* What came of the last try, where the index does not know it yet. */
+static void apply_tried(const struct index_item *tried, struct index_item *ret)
+{
+	if (tried->last_seen_s <= ret->last_seen_s)
+		return;
+	ret->type = tried->type;
+	ret->status = tried->status;
+	ret->last_seen_s = tried->last_seen_s;
+	ret->due_s = tried->due_s;
+	ret->no_target = tried->no_target;
+	ret->flags |= tried->flags;
+	ret->retry = 0;
+}
+
+static bool was_forgotten(const struct evidence *e, const struct index_item *item)
+{
+	uint32_t alive_s = MAX(item->last_seen_s, e->item[EVIDENCE_BUCKET].last_seen_s);
+	return e->has[EVIDENCE_GONE] && e->item[EVIDENCE_GONE].last_seen_s > alive_s;
+}
+
+/* A URL with a bucket. known: what an index says of it, or NULL. */
+static int revive(struct building *b, const struct index_item *known, const struct evidence *e,
+		  struct index_item *ret, struct err *err)
+{
+	const struct index_item *bucket = &e->item[EVIDENCE_BUCKET];
+	bool newer = bucket->type == ITEM_GATHERED &&
+		     (!known || known->last_seen_s < bucket->last_seen_s);
+	ret->where = bucket->where;
+	ret->flags &= (uint8_t)~ITEM_CONTRIB;
+	if (newer && bucket->last_seen_s >= ret->last_seen_s) {
+		ret->type = ITEM_GATHERED;
+		ret->last_seen_s = ret->stable_s = bucket->last_seen_s;
+		ret->retry = 0;
+	}
+	if (bucket->type == ITEM_NEW && ret->last_seen_s &&
+	    ret->last_seen_s < bucket->last_seen_s) { /* it became known again since */
+		ret->type = ITEM_NEW;
+		ret->last_seen_s = ret->due_s = 0;
+		ret->status = 0;
+		ret->retry = 0;
+	}
+	if (ret->stable_s == 0)
+		ret->stable_s = bucket->type == ITEM_GATHERED ? bucket->last_seen_s : 0;
+	if (newer && ret->type == ITEM_GATHERED) {
+		b->newer++;
+		return tell_change(b, ret, ret->where, CHANGE_UPDATE, "found in the bucket file",
+				   err);
+	}
+	if (known && known->type == ITEM_GATHERED && ret->type != ITEM_GATHERED)
+		return tell_change(b, ret, ret->where, CHANGE_DELETE, "found in the journal", err);
+	return 0;
+}
+
 static int decide(void *ctx, const struct index_news *about, struct index_item *ret,
 		  struct err *err)
 {
 	struct building *b = ctx;
-	if (about->n) {
-		struct reader r = reader_of(str_from(about->news[about->n - 1], FOOTPRINT_KEY));
-		uint32_t oid = reader_u32le(&r), time_s = reader_u32le(&r);
-		bool body = reader_u32le(&r);
-		bool newer = body && (!about->old || about->old->last_seen_s < time_s);
-		ret->where = oid;
-		ret->flags &= (uint8_t)~ITEM_CONTRIB;
-		if (!about->old) {
-			ret->since_day = (uint16_t)(b->now_us / US_PER_S / DAY_S);
-			ret->weight = 128;
-			ret->type = ITEM_NEW;
-		}
-		if (newer) {
-			ret->type = ITEM_GATHERED;
-			ret->last_seen_s = ret->stable_s = time_s;
-			ret->retry = 0;
-			if (tell_newer(b, ret, err) < 0)
-				return -1;
-		}
-	} else if (index_item_has_bucket(about->old)) {
-		const struct gone gone = {about->fp, b->now_us, GONE_UNKNOWN};
-		b->lost++; /* and with the bucket the URL itself */
-		return state_gone(b->st, &gone, err) < 0 ? -1 : 1;
+	struct evidence e;
+	if (evidence_read(about, &e, err) < 0)
+		return -1;
+	const struct index_item *known = about->old              ? about->old
+					 : e.has[EVIDENCE_INDEX] ? &e.item[EVIDENCE_INDEX]
+								 : NULL;
+	if (known) {
+		*ret = *known;
+	} else {
+		ret->since_day = (uint16_t)(b->now_us / US_PER_S / DAY_S);
+		ret->weight = 128;
+		ret->type = ITEM_NEW;
 	}
+	if (e.has[EVIDENCE_JOURNAL])
+		apply_tried(&e.item[EVIDENCE_JOURNAL], ret);
+	enum standing bucket = bucket_of(&e);
+	if (!about->old && (was_forgotten(&e, ret) || (!known && bucket != BUCKET_THERE))) {
+		b->forgotten += bucket == BUCKET_THERE;
+		return 1;
+	}
+	if (bucket != BUCKET_THERE && index_item_has_bucket(known)) {
+		b->lost++; /* and with the bucket the URL itself */
+		return forget(b, known, &e, err);
+	}
+	if (bucket == BUCKET_THERE && revive(b, known, &e, ret, err) < 0)
+		return -1;
 	count_site(b, ret);
 	return 0;
-}
-
-static void last_counts(void *ctx, struct buf *into, struct str from)
-{
-	(void)ctx;
-	buf_clear(into);
-	buf_add_str(into, from);
 }
 
 static int build(struct building *b, struct err *err)
 {
 	struct url_index_writer *w;
-	const struct sort_spec spec = {.order = {.size = FOUND, .key_len = FOOTPRINT_KEY},
-				       .memory = SORT_MEMORY,
-				       .folder = b->st->folder,
-				       .unify = last_counts};
-	if (save_old(b, err) < 0 || save_sites(b, err) < 0 || sort_new(&b->found, &spec, err) < 0 ||
+	if (save_old(b, err) < 0 || save_sites(b, err) < 0 ||
+	    evidence_sort(&b->found, b->st->folder, err) < 0 ||
+	    evidence_gather(b->st, b->lost_some, b->found, b->r, err) < 0 ||
 	    take_buckets(b, err) < 0)
 		return -1;
 	struct site *const *site = sites_sorted(b->sites);
@@ -269,6 +389,11 @@ static int build(struct building *b, struct err *err)
 	return state_index_put(b->st, &w, err) < 0 ? -1 : state_sites_put(b->st, b->sites, err);
 }
 
+enum phase recover_done(const struct state *st)
+{
+	return st->last.contrib ? PHASE_CORKED : PHASE_CLOSED;
+}
+
 int recover_build(struct state *st, int64_t now_us, struct recovery *r, struct err *err)
 {
 	struct building b = {.st = st, .r = r, .arena = ARENA_INIT(SIZE_MAX), .now_us = now_us};
@@ -279,13 +404,14 @@ int recover_build(struct state *st, int64_t now_us, struct recovery *r, struct e
 	if (rc == 0)
 		rc = build(&b, err);
 	if (rc == 0)
-		rc = state_enter(st, PHASE_CLOSED, b.buckets, now_us, err);
+		rc = state_enter(st, recover_done(st), b.buckets, now_us, err);
 	if (rc == 0) {
 		r->rebuilt++;
 		recovery_tell(r,
 			      "%s: index made again from %" PRIu64 " buckets; %" PRIu64
-			      " newer than the old one, %" PRIu64 " URLs lost their bucket",
-			      st->name, b.seen, b.newer, b.lost);
+			      " newer than the old one, %" PRIu64
+			      " URLs lost their bucket, %" PRIu64 " stay forgotten",
+			      st->name, b.seen, b.newer, b.lost, b.forgotten);
 	}
 	url_index_close(&b.old);
 	struct err ignored;

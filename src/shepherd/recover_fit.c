@@ -3,14 +3,29 @@
 #include "shepherd/bucket_shake.h"
 #include "shepherd/recover_inner.h"
 
-/* An index of up to this many URLs is read as a whole at every start; of a larger one its fences
- * and some samples. */
-enum { VERIFY_ITEMS = 1 << 20, SAMPLES = 64 };
+#include <inttypes.h>
+
+enum { SAMPLES = 64 };
 
 struct fitting {
 	struct buckets *buckets;
+	struct bucket_packer *packer;
+	struct recovery *r;
+	bool named; /* a body that cannot be unpacked; others will be like it */
 	struct arena arena;
 };
+
+/* A bucket may be whole and its dictionary lost: no index helps then, but it is said. */
+static void try_body(struct fitting *f, const struct bucket *bucket)
+{
+	struct err err;
+	struct str body;
+	if (f->named || bucket_check(bucket->type, bucket->data, &err) != 0 ||
+	    bucket_body(f->packer, bucket->type, bucket->data, &f->arena, &body, &err) == 0)
+		return;
+	f->named = true;
+	recovery_damage(f->r, "objects: bucket %08" PRIx32 ": %s", bucket->oid, err.msg);
+}
 
 /* 0: the bucket with this number is of this URL; 1: not. */
 static int is_of(struct fitting *f, uint64_t number, struct footprint fp, struct err *err)
@@ -26,6 +41,8 @@ static int is_of(struct fitting *f, uint64_t number, struct footprint fp, struct
 	struct str o = rc == 0 ? attrs_get(&header, 'O') : STR("");
 	bool plain = rc == 0 && !o.p; /* of an old version: it does not tell */
 	bool same = rc == 0 && o.p && footprint_parse(o, &found) && footprint_cmp(found, fp) == 0;
+	if (same)
+		try_body(f, &bucket);
 	arena_clear(&f->arena);
 	return plain || same ? 0 : 1;
 }
@@ -45,13 +62,14 @@ static int samples_fit(struct fitting *f, const struct url_index *index, struct 
 	return 0;
 }
 
-/* 0: sound; 1: it has to be made again, and why was told. */
+/* All of the index is read, as every cycle does: no module could go on over a block that is
+ * damaged. 0: sound; 1: it has to be made again, and why was told. */
 static int check_index(struct state *st, struct fitting *f, struct recovery *r, struct err *err)
 {
 	const struct url_index *index;
 	struct sites *sites = NULL;
 	int rc = state_index(st, &index, err);
-	if (rc == 0 && url_index_items(index) <= VERIFY_ITEMS)
+	if (rc == 0)
 		rc = index_format.verify(state_path(st, &f->arena, "index"), err);
 	if (rc == 0)
 		rc = state_sites(st, &sites, err);
@@ -108,7 +126,8 @@ static int has_new_numbers(struct state *st, struct fitting *f, struct err *err)
 int recover_fit(struct state *st, struct buckets *buckets, struct recovery *r, enum fit *ret,
 		struct err *err)
 {
-	struct fitting f = {buckets, ARENA_INIT(64 << 20)};
+	struct fitting f = {.buckets = buckets, .r = r, .arena = ARENA_INIT(BUCKET_ARENA)};
+	f.packer = bucket_packer_new(bucket_dict_path(&f.arena, bucket_path(buckets)));
 	int rc = has_new_numbers(st, &f, err);
 	if (rc == 1)
 		*ret = FIT_OLD_NUMBERS;
@@ -116,6 +135,7 @@ int recover_fit(struct state *st, struct buckets *buckets, struct recovery *r, e
 		rc = check_index(st, &f, r, err);
 		*ret = rc ? FIT_DAMAGED : FIT_SOUND;
 	}
+	bucket_packer_free(&f.packer);
 	arena_free(&f.arena);
 	return rc < 0 ? rc : 0;
 }

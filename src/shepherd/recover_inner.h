@@ -1,4 +1,5 @@
-/* What the files of recovery share: recover.c (by phase), recover_build.c (from buckets). */
+/* What the files of recovery share: recover.c (by phase), recover_build.c (from buckets),
+ * recover_evidence.c (from all else), recover_fit.c. */
 #pragma once
 #include "shepherd/recover.h"
 #include "shepherd/state_inner.h"
@@ -13,6 +14,33 @@ enum fit { FIT_SOUND, FIT_OLD_NUMBERS, FIT_DAMAGED };
 int recover_fit(struct state *st, struct buckets *buckets, struct recovery *r, enum fit *ret,
 		struct err *err);
 
+/* In which phase a state ends that recovery has brought in order: corked while it has contributions
+ * that no merge has taken, else closed. */
+enum phase recover_done(const struct state *st);
+
+/* What is known of a URL when its index is lost, as far as each kind tells it in the form of an
+ * item of the index. */
+enum evidence_kind {
+	EVIDENCE_INDEX,   /* the item of an older state */
+	EVIDENCE_JOURNAL, /* what came of the last try */
+	EVIDENCE_GONE,    /* it was forgotten: last_seen_s, to the hour, rounded down */
+	EVIDENCE_DELETED, /* its last bucket that was deleted: as the next */
+	EVIDENCE_BUCKET,  /* its last bucket: where, last_seen_s; ITEM_NEW: it has no body */
+	EVIDENCE_KINDS,
+};
+struct evidence {
+	bool has[EVIDENCE_KINDS];
+	struct index_item item[EVIDENCE_KINDS];
+};
+/* For url_index_apply(). Of each kind, what was added last counts. */
+int evidence_sort(struct sort **ret, const char *folder, struct err *err);
+int evidence_add(struct sort *to, enum evidence_kind kind, const struct index_item *item,
+		 struct err *err);
+int evidence_read(const struct index_news *about, struct evidence *ret, struct err *err);
+/* All but the buckets. index_too: the index of the state has lost something. */
+int evidence_gather(struct state *st, bool index_too, struct sort *to, struct recovery *r,
+		    struct err *err);
+
 /* Makes index and sites of a state in PHASE_RECOVER from what is left of them and from all buckets,
- * tells followers of what is newer than the old index, and closes the state. */
+ * tells followers of what is newer than the old index, and ends the state by recover_done(). */
 int recover_build(struct state *st, int64_t now_us, struct recovery *r, struct err *err);

@@ -10,9 +10,11 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-enum { FILE_MOST = 64 << 20, TAKEN_MOST = 1000 };
+enum { FILE_MOST = 64 << 20, TAKEN_MOST = 10000 };
+#define TAKE_US (100 * US_PER_MS) /* and no more in a round, in which nothing else goes on */
 
 static uint64_t name_hash(uint64_t key)
 {
@@ -26,7 +28,9 @@ TABLE(names, uint64_t, bool, name_hash, name_equal)
 
 struct requests {
 	char folder[PATH_MAX];
-	struct arena arena; /* of the names */
+	struct dir_walk *at; /* where the last round ended; NULL: at the end of the folder */
+	int64_t empty_us;    /* the time of the folder when nothing was in it; 0: not known */
+	struct arena arena;  /* of the names */
 	const char *taken[TAKEN_MOST];
 	size_t n;
 	struct names stuck; /* those that could not be read or removed, not to be looked at again */
@@ -55,16 +59,11 @@ struct requests *requests_new(const char *data)
 void requests_free(struct requests **r)
 {
 	if (*r) {
+		dir_walk_close(&(*r)->at);
 		arena_free(&(*r)->arena);
 		names_free(&(*r)->stuck);
 	}
 	mem_free(r);
-}
-
-static int list(struct requests *r, struct dir *ret)
-{
-	struct err err;
-	return dir_init(ret, r->folder, &err);
 }
 
 static bool is_request(const struct requests *r, const char *name)
@@ -72,16 +71,42 @@ static bool is_request(const struct requests *r, const char *name)
 	return str_ends(str_of(name), STR(".add")) && !names_get(&r->stuck, hash64(str_of(name)));
 }
 
+/* The next one, in no order. 1: there is none; what cannot be read now may be another time. */
+static int next(const struct requests *r, struct dir_walk *at, const char **ret)
+{
+	struct err ignored;
+	int rc;
+	while ((rc = dir_walk_next(at, ret, &ignored)) == 0)
+		if (is_request(r, *ret))
+			return 0;
+	return 1;
+}
+
+/* When a name in the folder changed last; 0: there is none, or it was only just. */
+static int64_t changed_us(const struct requests *r)
+{
+	struct stat st;
+	if (stat(r->folder, &st) != 0)
+		return 0;
+	int64_t time_us = st.st_mtim.tv_sec * US_PER_S + st.st_mtim.tv_nsec / 1000;
+	return clock_wall_us() - time_us > US_PER_S ? time_us : 0;
+}
+
+/* A folder that once had many files takes long to read, also when it is empty: it is read only when
+ * it has changed. */
 bool requests_waiting(struct requests *r)
 {
-	struct dir dir;
-	const char *name;
-	bool some = false;
-	if (list(r, &dir) != 0)
+	int64_t time_us = changed_us(r);
+	if (time_us && time_us == r->empty_us)
 		return false;
-	while (dir_next(&dir, &name) == 0)
-		some |= is_request(r, name);
-	dir_done(&dir);
+	struct dir_walk *w;
+	struct err ignored;
+	const char *name;
+	if (dir_walk_open(&w, r->folder, &ignored) != 0)
+		return false;
+	bool some = next(r, w, &name) == 0;
+	dir_walk_close(&w);
+	r->empty_us = some ? 0 : time_us;
 	return some;
 }
 
@@ -96,12 +121,13 @@ static int contribute(struct state *st, struct str line, struct err *err)
 	return state_contrib(st, &c, NULL, err);
 }
 
-/* 1: it cannot be read. */
+/* 1: it is not there any more. 2: it cannot be read. */
 static int take(struct requests *r, struct state *st, const char *path, struct err *err)
 {
 	CLEANUP(buf_free) struct buf text = BUF_INIT(FILE_MOST);
-	if (file_slurp(path, &text, &r->trouble) != 0)
-		return 1;
+	int rc = file_slurp(path, &text, &r->trouble);
+	if (rc != 0)
+		return rc < 0 ? 2 : 1;
 	struct str rest = buf_str(&text), line;
 	while (str_cut(&rest, '\n', &line) == 0) {
 		line = str_trim(line);
@@ -113,24 +139,26 @@ static int take(struct requests *r, struct state *st, const char *path, struct e
 
 int requests_take(struct requests *r, struct state *st, struct err *err)
 {
-	struct dir dir;
+	int64_t until_us = clock_mono_us() + TAKE_US;
+	struct err ignored;
 	const char *name;
-	int rc = 0;
-	if (list(r, &dir) != 0)
+	if (!r->at && dir_walk_open(&r->at, r->folder, &ignored) != 0)
 		return 0;
-	while (rc == 0 && r->n < TAKEN_MOST && dir_next(&dir, &name) == 0) {
-		if (!is_request(r, name))
-			continue;
+	do {
+		if (next(r, r->at, &name) != 0) {
+			dir_walk_close(&r->at);
+			return 0;
+		}
 		const char *path = arena_printf(&r->arena, "%s/%s", r->folder, name);
-		rc = take(r, st, path, err);
-		if (rc > 0)
-			*names_put(&r->stuck, hash64(str_of(name))) = true;
-		else
+		int rc = take(r, st, path, err);
+		if (rc < 0)
+			return -1;
+		if (rc == 0)
 			r->taken[r->n++] = path;
-		rc = MIN(rc, 0);
-	}
-	dir_done(&dir);
-	return rc;
+		else if (rc == 2)
+			*names_put(&r->stuck, hash64(str_of(name))) = true;
+	} while (r->n < TAKEN_MOST && clock_mono_us() < until_us);
+	return 0;
 }
 
 int requests_kept(struct requests *r, struct err *err)

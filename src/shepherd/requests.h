@@ -14,7 +14,8 @@ struct requests;
 struct requests *requests_new(const char *data);
 void requests_free(struct requests **r);
 bool requests_waiting(struct requests *r);
-/* Makes contributions of all that wait. */
+/* Makes contributions of those that wait, as many as a round has time for; the next one goes on
+ * from there. What comes meanwhile may have to wait for the round behind the last of these. */
 int requests_take(struct requests *r, struct state *st, struct err *err);
 /* The state has them for good. Negative: a file cannot be read or removed; it is not looked at
  * again by this process. */

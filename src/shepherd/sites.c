@@ -283,11 +283,12 @@ static int verify(const char *path, struct err *err)
 	struct sites *s = NULL;
 	int rc = sites_load(&s, path, err);
 	sites_free(&s);
-	return rc < 0 ? rc : 0;
+	return rc == 1 ? err_set(err, ERR_DAMAGED, "%s: there is nothing in it", path) : rc;
 }
 
 const struct format sites_format = {
 	.name = "sites",
+	.file = "sites",
 	.magic = "GARNERST",
 	.version = 1,
 	.help = "the sites that a state of the crawl knows",

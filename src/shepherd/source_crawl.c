@@ -268,8 +268,8 @@ static int next_item(struct crawl *c, struct told *ret, struct err *err)
 	}
 	if (rc == 0 && !c->scan)
 		rc = url_index_scan(&c->scan, index, c->place.fp, err);
-	if (rc == 0)
-		rc = url_index_next(c->scan, &item, err);
+	if (rc == 0 && (rc = url_index_next(c->scan, &item, err)) < 0)
+		ret->behind.fp = url_index_passed(c->scan);
 	if (rc)
 		return rc;
 	bool again = *c->place.state && footprint_cmp(item.fp, c->place.fp) == 0;
@@ -323,6 +323,7 @@ static int next_record(struct crawl *c, struct told *ret, struct err *err)
 		return 1;
 	int rc = c->records ? 0
 			    : state_read(c->st, journal ? "journal" : "changes", &c->records, err);
+	bool lost = rc < 0; /* nothing of it can be read, now or later */
 	if (rc == 0) {
 		record_seek(c->records, c->at);
 		rc = record_next(c->records, &record, err);
@@ -330,7 +331,7 @@ static int next_record(struct crawl *c, struct told *ret, struct err *err)
 	if (rc == 0)
 		c->at = record.place.next;
 	else if (rc < 0 && err->code == ERR_DAMAGED)
-		c->at = behind_damage(c);
+		c->at = lost ? NO_MORE : behind_damage(c);
 	ret->behind.at = c->at;
 	if (rc)
 		return rc;

@@ -108,6 +108,28 @@ char *state_path(const struct state *st, struct arena *arena, const char *file)
 	return arena_printf(arena, "%s/%s", st->folder, file);
 }
 
+int states_objects(struct states *s, const struct buckets *buckets, uint64_t *ret_length,
+		   struct err *err)
+{
+	struct state *st = NULL;
+	struct bucket_moves *moves = NULL;
+	/* the lengths of states are those from before a shakedown until its report is removed, and
+	 * nobody appends so long */
+	int rc = bucket_moves_open(&moves, bucket_path(buckets), err);
+	bool shaken = rc == 0;
+	bucket_moves_close(&moves);
+	if (rc == 1)
+		rc = state_open(&st, s, "current", err);
+	uint64_t known = rc == 0 && !shaken ? st->last.objects : 0;
+	state_free(&st);
+	if (rc < 0)
+		return -1;
+	if (!bucket_current(buckets))
+		return 1;
+	*ret_length = MIN(known, bucket_length(buckets));
+	return 0;
+}
+
 /* Cloning and phases */
 
 static int none_open(struct states *s, const struct state *from, struct err *err)
@@ -231,9 +253,9 @@ int state_sites(struct state *st, struct sites **ret, struct err *err)
 	char path[PATH_MAX];
 	snprintf(path, sizeof path, "%s/sites", st->folder);
 	int rc = sites_load(ret, path, err);
-	if (rc == 1)
-		*ret = sites_new();
-	return rc < 0 ? rc : 0;
+	return rc == 1 ? err_set(err, ERR_DAMAGED, "%s: it is not there; recovery builds it again",
+				 path)
+		       : rc;
 }
 
 int state_sites_put(struct state *st, struct sites *sites, struct err *err)
@@ -245,29 +267,37 @@ int state_sites_put(struct state *st, struct sites *sites, struct err *err)
 	return put_in_place(st, ".sites.new", "sites", err);
 }
 
+NOTE_FUNCTIONS(control, CONTROL_MAGIC)
+
 const struct format control_format = {
 	.name = "control",
+	.file = "control",
 	.magic = CONTROL_MAGIC,
 	.version = 1,
 	.help = "the phase of a state of the crawl",
-	.print = note_print,
-	.verify = note_verify,
+	.print = control_print,
+	.verify = control_verify,
 };
+
+NOTE_FUNCTIONS(params, PARAMS_MAGIC)
 
 const struct format params_format = {
 	.name = "params",
+	.file = "params",
 	.magic = PARAMS_MAGIC,
 	.version = 1,
 	.help = "numbers of a state of the crawl as a whole",
-	.print = note_print,
-	.verify = note_verify,
+	.print = params_print,
+	.verify = params_verify,
 };
+
+NOTE_FUNCTIONS(lock, LOCK_MAGIC)
 
 const struct format lock_format = {
 	.name = "lock",
 	.magic = LOCK_MAGIC,
 	.version = 1,
 	.help = "which states a reader of the crawl needs, and how long",
-	.print = note_print,
-	.verify = note_verify,
+	.print = lock_print,
+	.verify = lock_verify,
 };

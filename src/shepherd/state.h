@@ -59,17 +59,24 @@ const char *states_folder(const struct states *s);
 /* A path below it, in the arena: "objects", "gone", "state/20261115-120000/index". */
 char *states_path(const struct states *s, struct arena *arena, const char *below);
 
+/* How far the bucket file is known to be whole while somebody appends to it: to the last
+ * checkpoint. buckets: that file, open. 0: nothing is known of it. 1: it is not the file of this
+ * crawl any more (bucket_current()): open it again. */
+int states_objects(struct states *s, const struct buckets *buckets, uint64_t *ret_length,
+		   struct err *err);
+
 /* All states, oldest first. What is no state is not listed. */
 int states_list(struct states *s, int64_t now_us, struct arena *arena, struct state_info **ret,
 		size_t *ret_n, struct err *err);
 
 /* How many are kept. The oldest go first and only they go, so that the changes of those left have
- * no gap; what a reader's lock needs stays, and so do the newest closed one and all behind it. */
+ * no gap: while there are too many of either kind, the oldest goes, of whichever it is. What a
+ * reader's lock needs stays, and so do the newest closed one and all behind it. */
 struct states_keep {
 	int64_t closed, corked; /* at most so many of each, at least 1 closed */
 	int64_t gone_us;        /* entries of `gone` are kept so long; 0: for ever */
 };
-/* To be called when no state is open. */
+/* To be called when no state is open. Also removes the locks that have expired. */
 int states_audit(struct states *s, const struct states_keep *keep, int64_t now_us,
 		 unsigned *ret_deleted, struct err *err);
 
@@ -115,10 +122,10 @@ int state_index(struct state *st, const struct url_index **ret, struct err *err)
 int state_index_create(struct state *st, struct url_index_writer **ret, struct err *err);
 int state_index_put(struct state *st, struct url_index_writer **w, struct err *err);
 /* For cleanup, after bucket_shakedown(): an index with the new numbers, made from that of the state
- * this one was cloned from. URLs whose bucket was dropped are forgotten; *ret_forgotten, where not
+ * this one was cloned from. URLs whose bucket was dropped go to `gone`; *ret_forgotten, where not
  * NULL, counts them. The report of the shakedown is removed when the state is closed. */
 int state_renumber(struct state *st, uint64_t *ret_forgotten, struct err *err);
-/* Sites are loaded as a whole and belong to the caller; 0 also when there are none yet. */
+/* Sites are loaded as a whole and belong to the caller. */
 int state_sites(struct state *st, struct sites **ret, struct err *err);
 int state_sites_put(struct state *st, struct sites *sites, struct err *err);
 

@@ -283,13 +283,17 @@ static int check_up_to(const char *path, const struct record_kind *kind, uint64_
 	return rc < 0 ? rc : 0;
 }
 
+static int remove_file(const char *path, struct err *err)
+{
+	int rc = file_remove(path, err);
+	return rc < 0 ? rc : rc == 0 ? dir_sync_of(path, err) : 0;
+}
+
 static int cut(const char *path, const struct record_kind *kind, uint64_t length, struct err *err)
 {
 	struct record_writer *w;
-	if (length == 0) {
-		int rc = file_remove(path, err);
-		return rc < 0 ? rc : rc == 0 ? dir_sync_of(path, err) : 0;
-	}
+	if (length == 0)
+		return remove_file(path, err);
 	if (check_up_to(path, kind, length, err) < 0 ||
 	    record_open(&w, path, kind, 0644, NULL, err) < 0)
 		return -1;
@@ -297,6 +301,63 @@ static int cut(const char *path, const struct record_kind *kind, uint64_t length
 	if (rc < 0)
 		record_drop(&w);
 	return rc < 0 ? rc : record_close(&w, err);
+}
+
+int state_check_appended(struct state *st, enum appended which, struct err *err)
+{
+	char path[PATH_MAX];
+	uint64_t length = *length_of(&st->last, which);
+	snprintf(path, sizeof path, "%s/%s", st->folder, appended_files[which].name);
+	return length ? check_up_to(path, appended_files[which].kind, length, err) : 0;
+}
+
+/* Where the last record ends that can be read. */
+static int find_sound(const char *path, const struct record_kind *kind, uint64_t length,
+		      uint64_t *ret, struct err *err)
+{
+	struct record_reader *r = NULL;
+	struct record record;
+	uint64_t sound = 0;
+	int rc = record_reader_open(&r, path, kind, err);
+	if (rc == 0)
+		record_limit(r, length);
+	while (rc == 0 && (rc = record_next(r, &record, err)) == 0)
+		sound = record.place.next;
+	record_reader_free(&r);
+	if (rc < 0 && err->code != ERR_DAMAGED)
+		return -1;
+	*ret = sound;
+	return 0;
+}
+
+/* Behind `length` lies damage, which a writer of records would not cut away. */
+static int cut_damage(const char *path, uint64_t length, struct err *err)
+{
+	struct file f = FILE_INIT;
+	if (length == 0)
+		return remove_file(path, err);
+	int rc = file_open(&f, path, O_WRONLY, 0, err);
+	if (rc == 0)
+		rc = file_truncate(&f, length, err) < 0 ? -1 : file_sync(&f, err);
+	file_drop(&f);
+	return rc < 0 ? rc : 0;
+}
+
+int state_keep_sound(struct state *st, enum appended which, struct err *err)
+{
+	char path[PATH_MAX];
+	const struct record_kind *kind = appended_files[which].kind;
+	uint64_t *length = length_of(&st->last, which), sound;
+	snprintf(path, sizeof path, "%s/%s", st->folder, appended_files[which].name);
+	if (find_sound(path, kind, *length, &sound, err) < 0)
+		return -1;
+	FAULT("state.keep");
+	if (cut_damage(path, sound, err) < 0)
+		return -1;
+	*length = sound;
+	st->last.number++;
+	st->has_last = true;
+	return checkpoint_open(&st->notes, st->folder, err) < 0 ? -1 : state_note_again(st, err);
 }
 
 /* A contrib that is still shared with the state before it is as it was. */

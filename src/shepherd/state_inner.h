@@ -1,4 +1,5 @@
-/* What the files of states share among themselves: states.c, state.c, state_append.c, recover*.c.
+/* What the files of states share among themselves: states.c, state.c, state_append.c, followers.c,
+ * recover*.c.
  */
 #pragma once
 #include "base/lock.h"
@@ -56,6 +57,11 @@ int control_read(const char *folder, enum phase *ret, struct err *err);
 
 /* Makes the links name the newest closed and the newest state. */
 int states_relink(struct states *s, struct err *err);
+/* The oldest state that a reader's lock needs; "": none. */
+int states_oldest_locked(struct states *s, int64_t now_us, char ret[STATE_NAME], struct err *err);
+/* Removes the files of locks that have expired. Killed at any time, no lock is lost that holds, nor
+ * one that its reader renews meanwhile. */
+int states_expire_locks(struct states *s, int64_t now_us, struct err *err);
 /* Removes a state that is not the newest closed one. */
 int states_delete(struct states *s, const char *name, struct err *err);
 /* A new, complete state in a phase. from NULL: with nothing in it but an empty index and no sites.
@@ -74,3 +80,8 @@ bool state_has_appends(const struct state *st);
 enum { ROLLBACK_STEPS = APPENDS + 2 };
 int state_rollback_begin(struct state *st, struct err *err);
 int state_rollback_step(struct state *st, unsigned step, struct err *err);
+/* All that the last checkpoint knows of a file is whole. ERR_DAMAGED. */
+int state_check_appended(struct state *st, enum appended which, struct err *err);
+/* Where it is not, what lies before the damage is all that counts from now on; that is noted as a
+ * checkpoint. Also in a state that is done. */
+int state_keep_sound(struct state *st, enum appended which, struct err *err);

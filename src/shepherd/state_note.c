@@ -19,7 +19,6 @@ int note_write(const char *path, const char *magic, struct str text, struct err 
 	return rc;
 }
 
-/* magic NULL: of any note. */
 static int parse(struct str bytes, const char *magic, const char *path, struct str *ret,
 		 struct err *err)
 {
@@ -27,7 +26,7 @@ static int parse(struct str bytes, const char *magic, const char *path, struct s
 	struct str begin = reader_bytes(&r, FORMAT_MAGIC);
 	uint32_t version = reader_u32le(&r), crc = reader_u32le(&r);
 	struct str text = reader_bytes(&r, reader_left(&r));
-	if (r.bad || version != VERSION || (magic && !str_is(begin, magic)) ||
+	if (r.bad || version != VERSION || !str_is(begin, magic) ||
 	    crc != crc32c(0, text.p, text.n))
 		return err_set(err, ERR_DAMAGED, "%s: damaged, its checksum does not fit", path);
 	*ret = text;
@@ -63,28 +62,30 @@ bool note_u64(struct str text, const char *name, uint64_t *ret)
 	return value.p && str_u64(value, ret);
 }
 
-static int load(const char *path, struct arena *arena, struct str *ret, struct err *err)
+static int load(const char *path, const char *magic, struct arena *arena, struct str *ret,
+		struct err *err)
 {
-	int rc = note_read(path, NULL, arena, ret, err);
+	int rc = note_read(path, magic, arena, ret, err);
 	return rc == 1 ? err_set(err, ERR_USAGE, "%s: there is no such file", path) : rc;
 }
 
-int note_print(const char *path, void (*emit)(void *ctx, struct str), void *ctx, struct err *err)
+int note_print(const char *path, const char *magic, void (*emit)(void *ctx, struct str), void *ctx,
+	       struct err *err)
 {
 	struct arena arena = ARENA_INIT(1 << 20);
 	struct str text;
-	int rc = load(path, &arena, &text, err);
+	int rc = load(path, magic, &arena, &text, err);
 	if (rc == 0)
 		emit(ctx, text);
 	arena_free(&arena);
 	return rc;
 }
 
-int note_verify(const char *path, struct err *err)
+int note_verify(const char *path, const char *magic, struct err *err)
 {
 	struct arena arena = ARENA_INIT(1 << 20);
 	struct str text;
-	int rc = load(path, &arena, &text, err);
+	int rc = load(path, magic, &arena, &text, err);
 	arena_free(&arena);
 	return rc;
 }

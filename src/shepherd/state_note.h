@@ -15,5 +15,17 @@ int note_read(const char *path, const char *magic, struct arena *arena, struct s
 struct str note_get(struct str text, const char *name);
 bool note_u64(struct str text, const char *name, uint64_t *ret);
 
-int note_print(const char *path, void (*emit)(void *ctx, struct str), void *ctx, struct err *err);
-int note_verify(const char *path, struct err *err);
+int note_print(const char *path, const char *magic, void (*emit)(void *ctx, struct str), void *ctx,
+	       struct err *err);
+int note_verify(const char *path, const char *magic, struct err *err);
+/* print and verify of one kind, for its format. */
+#define NOTE_FUNCTIONS(kind, magic)                                                               \
+	static int kind##_print(const char *path, void (*emit)(void *ctx, struct str), void *ctx, \
+				struct err *err)                                                  \
+	{                                                                                         \
+		return note_print(path, magic, emit, ctx, err);                                   \
+	}                                                                                         \
+	static int kind##_verify(const char *path, struct err *err)                               \
+	{                                                                                         \
+		return note_verify(path, magic, err);                                             \
+	}

@@ -77,7 +77,15 @@ static int look_up(struct renumbering *r, uint64_t number, uint32_t *ret, struct
 	return 0;
 }
 
-static int renumber(struct renumbering *r, struct err *err)
+static int forget(struct renumbering *r, struct state *st, const struct index_item *item,
+		  struct err *err)
+{
+	const struct gone gone = {item->fp, st->params.created_us, GONE_UNKNOWN};
+	r->forgotten++;
+	return state_gone(st, &gone, err);
+}
+
+static int renumber(struct renumbering *r, struct state *st, struct err *err)
 {
 	struct str rec;
 	struct index_item item;
@@ -89,10 +97,8 @@ static int renumber(struct renumbering *r, struct err *err)
 		    look_up(r, item.where, &to, err) < 0)
 			return -1;
 		item.where = to;
-		if (to == BUCKET_DELETED)
-			r->forgotten++;
-		else
-			rc = add_item(r->by_footprint, &item, err);
+		rc = to == BUCKET_DELETED ? forget(r, st, &item, err)
+					  : add_item(r->by_footprint, &item, err);
 	}
 	return rc < 0 ? rc : 0;
 }
@@ -136,7 +142,7 @@ int state_renumber(struct state *st, uint64_t *ret_forgotten, struct err *err)
 	if (rc == 0)
 		rc = take_in(&r, old, err);
 	if (rc == 0)
-		rc = renumber(&r, err);
+		rc = renumber(&r, st, err);
 	if (rc == 0)
 		rc = write_out(&r, st, err);
 	url_index_close(&old);

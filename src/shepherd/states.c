@@ -1,4 +1,4 @@
-/* The folder of the crawl and the states in it as a whole: making, listing, locking, forgetting. */
+/* The folder of the crawl and the states in it as a whole: making, listing, forgetting. */
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
@@ -273,42 +273,13 @@ static struct state_info look_at(struct states *s, const char *name, const char 
 	return info;
 }
 
-/* The oldest state that a lock needs; "": none. */
-static int oldest_locked(struct states *s, int64_t now_us, char ret[STATE_NAME], struct err *err)
-{
-	struct arena arena = ARENA_INIT(16 << 20);
-	struct dir d;
-	const char *who;
-	struct err ignored;
-	ret[0] = '\0';
-	int rc = dir_init(&d, states_path(s, &arena, "locks"), err);
-	while (rc == 0 && dir_next(&d, &who) == 0) {
-		struct str text, name;
-		uint64_t until;
-		char *path = arena_printf(&arena, "%s/locks/%s", s->folder, who);
-		/* one that cannot be read, or is being written, locks nothing */
-		if (note_read(path, LOCK_MAGIC, &arena, &text, &ignored) != 0)
-			continue;
-		name = note_get(text, "state");
-		if (!state_name_ok(name) || !note_u64(text, "until", &until) ||
-		    (int64_t)until <= now_us)
-			continue;
-		if (!*ret || memcmp(name.p, ret, STATE_NAME - 1) < 0)
-			snprintf(ret, STATE_NAME, STR_FMT, STR_ARG(name));
-	}
-	if (rc == 0)
-		dir_done(&d);
-	arena_free(&arena);
-	return rc < 0 ? rc : 0;
-}
-
 int states_list(struct states *s, int64_t now_us, struct arena *arena, struct state_info **ret,
 		size_t *ret_n, struct err *err)
 {
 	struct dir d;
 	const char *name;
 	char locked[STATE_NAME];
-	if (oldest_locked(s, now_us, locked, err) < 0)
+	if (states_oldest_locked(s, now_us, locked, err) < 0)
 		return -1;
 	int rc = dir_init(&d, states_path(s, arena, "state"), err);
 	if (rc)
@@ -355,56 +326,6 @@ int states_relink(struct states *s, struct err *err)
 	return rc;
 }
 
-/* Locks */
-
-static bool word_ok(const char *who)
-{
-	size_t n = strspn(who, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.");
-	return n && n <= 64 && !who[n] && who[0] != '.';
-}
-
-static int lock_path(struct states *s, const char *who, char ret[PATH_MAX], struct err *err)
-{
-	if (!word_ok(who))
-		return err_set(err, ERR_USAGE,
-			       "'%.64s' cannot name a lock: letters, digits, - _ . only", who);
-	int n = snprintf(ret, PATH_MAX, "%s/locks/%s", s->folder, who);
-	return n < PATH_MAX ? 0 : err_set(err, ERR_USAGE, "%s: the path is too long", s->folder);
-}
-
-int states_lock(struct states *s, const char *who, const char *name, int64_t until_us,
-		struct err *err)
-{
-	char path[PATH_MAX], folder[PATH_MAX], text[128];
-	if (lock_path(s, who, path, err) < 0)
-		return -1;
-	if (snprintf(folder, sizeof folder, "%s/locks", s->folder) >= PATH_MAX ||
-	    dir_make(folder, 0755, err) < 0)
-		return -1;
-	snprintf(text, sizeof text, "state %s\nuntil %" PRId64 "\n", name, until_us);
-	if (note_write(path, LOCK_MAGIC, str_of(text), err) < 0)
-		return -1;
-	/* whoever deletes a state takes it away first and then looks for locks: if it is still
-	 * there, it stays, or comes back */
-	snprintf(folder, sizeof folder, "%s/state/%s/control", s->folder, name);
-	if (access(folder, F_OK) == 0)
-		return 0;
-	return file_remove(path, err) < 0 ? -1 : 1;
-}
-
-int states_unlock(struct states *s, const char *who, struct err *err)
-{
-	char path[PATH_MAX];
-	return lock_path(s, who, path, err) < 0 ? -1 : file_remove(path, err);
-}
-
-bool states_followed(struct states *s, int64_t now_us)
-{
-	char locked[STATE_NAME];
-	struct err ignored;
-	return oldest_locked(s, now_us, locked, &ignored) == 0 && *locked;
-}
-
 /* Deleting */
 
 /* In one step, so that no half state is ever seen. */
@@ -434,20 +355,22 @@ int states_delete(struct states *s, const char *name, struct err *err)
 static int delete_unlocked(struct states *s, const char *name, int64_t now_us, struct err *err)
 {
 	char path[PATH_MAX], away[PATH_MAX], locked[STATE_NAME];
-	if (take_away(s, name, path, away, err) < 0 || oldest_locked(s, now_us, locked, err) < 0)
+	if (take_away(s, name, path, away, err) < 0 ||
+	    states_oldest_locked(s, now_us, locked, err) < 0)
 		return -1;
 	if (!*locked || strcmp(locked, name) > 0)
 		return tree_remove(away, err) < 0 ? -1 : 0;
 	return file_rename(away, path, err) < 0 || dir_sync_of(path, err) < 0 ? -1 : 1;
 }
 
+/* While there are too many of a kind the oldest goes, of whichever kind it is: a gap would end the
+ * way of those who follow without a lock. */
 static bool may_go(const struct state_info *i, const struct states_keep *keep,
 		   const int64_t left[2])
 {
-	bool closed = i->phase == PHASE_CLOSED;
-	if (i->locked || i->damaged || !phase_is_done(i->phase))
+	if (i->locked || i->damaged || (i->phase == PHASE_CLOSED && left[0] == 1))
 		return false;
-	return closed ? left[0] > MAX(keep->closed, 1) : left[1] > keep->corked;
+	return left[0] > MAX(keep->closed, 1) || left[1] > keep->corked;
 }
 
 int states_audit(struct states *s, const struct states_keep *keep, int64_t now_us,
@@ -458,7 +381,9 @@ int states_audit(struct states *s, const struct states_keep *keep, int64_t now_u
 	size_t n = 0;
 	unsigned deleted = 0;
 	int64_t left[2] = {0, 0}; /* closed, corked */
-	int rc = states_list(s, now_us, &arena, &list, &n, err);
+	int rc = states_expire_locks(s, now_us, err);
+	if (rc == 0)
+		rc = states_list(s, now_us, &arena, &list, &n, err);
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		left[0] += list[i].phase == PHASE_CLOSED;
 		left[1] += list[i].phase == PHASE_CORKED;
@@ -484,8 +409,8 @@ int states_audit(struct states *s, const struct states_keep *keep, int64_t now_u
 static int link_file(const struct state *from, const char *to, const char *file, struct err *err)
 {
 	char a[PATH_MAX], b[PATH_MAX];
-	snprintf(a, sizeof a, "%s/%s", from->folder, file);
-	snprintf(b, sizeof b, "%s/%s", to, file);
+	if (in_folder(from->folder, file, a, err) < 0 || in_folder(to, file, b, err) < 0)
+		return -1;
 	return file_link(a, b, err) < 0 ? -1 : 0;
 }
 

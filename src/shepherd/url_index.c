@@ -257,8 +257,12 @@ static int next_block(struct url_index_scan *s, struct err *err)
 	if (s->next == s->x->blocks)
 		return 1;
 	int rc = stream_read(&s->in, INDEX_BLOCK, &bytes, err);
-	if (rc)
-		return rc < 0 ? rc : damaged(s->x, "it was cut while it was read", err);
+	if (rc < 0)
+		return rc;
+	if (rc == 1) {
+		s->next = s->x->blocks;
+		return damaged(s->x, "it was cut while it was read", err);
+	}
 	s->at = s->n = 0;
 	if (check_block(s->x, bytes.p, s->next++, err) < 0)
 		return -1;
@@ -282,6 +286,17 @@ int url_index_next(struct url_index_scan *s, struct index_item *ret, struct err 
 			return rc;
 	}
 	return item_at(s->x, s->block, s->next - 1, s->at++, ret, err);
+}
+
+/* One less than the next fence, which is not the first and so not 0. */
+struct footprint url_index_passed(const struct url_index_scan *s)
+{
+	if (s->next >= s->x->blocks)
+		return (struct footprint){UINT64_MAX, UINT64_MAX};
+	struct footprint fp = footprint_of_key(s->x->fences + s->next * FOOTPRINT_KEY);
+	fp.site -= fp.path == 0;
+	fp.path--;
+	return fp;
 }
 
 void url_index_scan_free(struct url_index_scan **ps)
@@ -361,6 +376,7 @@ static int verify(const char *path, struct err *err)
 
 const struct format index_format = {
 	.name = "index",
+	.file = "index",
 	.magic = INDEX_MAGIC,
 	.version = INDEX_VERSION,
 	.help = "the URLs that a state of the crawl knows",

@@ -4,6 +4,7 @@
  * one end to the other, and never changed; states share it by hard links. 45 bytes per URL. Layout:
  * doc/formats/index.md. */
 #pragma once
+#include "base/cursor.h"
 #include "base/footprint.h"
 #include "base/format.h"
 #include "base/order.h"
@@ -60,6 +61,10 @@ void index_item_write(const struct index_item *item, unsigned char ret[INDEX_ITE
 int index_item_read(const unsigned char p[INDEX_ITEM], struct index_item *ret, struct err *err);
 /* One line for people, without its end. */
 void index_item_print(const struct index_item *item, struct buf *out);
+/* A `where` as records have it: plus one, so that ITEM_NOWHERE is a single byte. What can be none
+ * makes the reader bad. */
+void item_put_where(struct buf *out, uint64_t where);
+uint64_t item_take_where(struct reader *r);
 extern const char *const item_type_names[ITEM_TYPES]; /* "sleeping", "new" ... */
 
 /* The 16 bytes with which records begin that are sorted by footprint: index items, and payloads of
@@ -105,6 +110,8 @@ int url_index_scan(struct url_index_scan **ret, const struct url_index *x, struc
 		   struct err *err);
 /* 1: the end. ERR_DAMAGED: a block is damaged and err names it; calling again goes on behind it. */
 int url_index_next(struct url_index_scan *s, struct index_item *ret, struct err *err);
+/* After damage: the last footprint that can have been in what was passed over. */
+struct footprint url_index_passed(const struct url_index_scan *s);
 void url_index_scan_free(struct url_index_scan **s);
 
 /* Applies news to an index, in one pass from end to end: for every footprint that is in the old

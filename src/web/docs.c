@@ -146,12 +146,7 @@ static int answer_folder(struct http_request *req, struct http_answer *a, const 
 	size_t n;
 	if (names_of(folder, &req->arena, &names, &n, err) < 0)
 		return -1;
-	html_doctype(&h);
-	html_open(&h, "html");
-	html_attr_text(&h, "lang", "en");
-	html_open(&h, "head");
-	html_open(&h, "meta");
-	html_attr_text(&h, "charset", "utf-8");
+	html_begin(&h);
 	html_put_text(&h, "title", arena_printf(&req->arena, "/%s", path));
 	html_close(&h, "head");
 	html_open(&h, "body");

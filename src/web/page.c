@@ -103,12 +103,7 @@ static void box(struct html *h, const struct page_ask *ask)
 
 void page_begin(struct html *h, const char *title, const struct page_ask *ask)
 {
-	html_doctype(h);
-	html_open(h, "html");
-	html_attr_text(h, "lang", "en");
-	html_open(h, "head");
-	html_open(h, "meta");
-	html_attr_text(h, "charset", "utf-8");
+	html_begin(h);
 	meta(h, "viewport", "width=device-width, initial-scale=1");
 	meta(h, "robots", "noindex");
 	html_put_text(h, "title", title);

@@ -11,8 +11,8 @@
  * would be: the checkpoint, and under which oid each number is found. A line "NUMBER" on standard
  * output means: all numbers below it are kept. */
 #include "base/cursor.h"
-#include "base/fault.h"
 #include "base/file.h"
+#include "points.h"
 #include "shepherd/bucket_attrs.h"
 #include "shepherd/bucket_shake.h"
 
@@ -396,18 +396,6 @@ static int fix(struct keeper *k)
 	return 0;
 }
 
-static int list_points(void)
-{
-	CLEANUP(buf_free) struct buf points = BUF_INIT(4 << 20);
-	struct str rest, line;
-	fault_list(&points);
-	rest = buf_str(&points);
-	while (str_cut(&rest, '\n', &line) == 0)
-		if (str_starts(line, STR("bucket.")))
-			printf(STR_FMT "\n", STR_ARG(line));
-	return 0;
-}
-
 int main(int argc, char **argv)
 {
 	struct err err;
@@ -418,7 +406,7 @@ int main(int argc, char **argv)
 	snprintf(k.note_path, sizeof k.note_path, "%s.note", k.path);
 	k.oid = mem_array(NUMBERS, sizeof *k.oid);
 	if (argc == 2 && strcmp(argv[1], "points") == 0)
-		rc = list_points();
+		rc = POINTS_PRINT("bucket.");
 	else if (argc == 4 && strcmp(argv[1], "write") == 0)
 		rc = write_rounds(&k, strtoull(argv[3], NULL, 10));
 	else if (argc == 3 && strcmp(argv[1], "check") == 0)

@@ -6,11 +6,11 @@
  *
  * The changes are computed from their numbers, so whoever checks knows them too. */
 #include "base/clock.h"
-#include "base/fault.h"
 #include "base/hash.h"
 #include "broker/collector.h"
 #include "broker/find.h"
 #include "broker/search.h"
+#include "points.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -184,25 +184,11 @@ static int check(const char *data, uint64_t n, struct err *err)
 	return rc;
 }
 
-static void print_points(void)
-{
-	static const char *const of[] = {"collector.", "compact.", "docstore.", "words."};
-	CLEANUP(buf_free) struct buf list = BUF_INIT(1 << 16);
-	fault_list(&list);
-	struct str rest = buf_str(&list), line;
-	while (str_cut(&rest, '\n', &line) == 0)
-		for (size_t i = 0; i < ARRAY_LEN(of); i++)
-			if (str_starts(line, str_of(of[i])))
-				printf(STR_FMT "\n", STR_ARG(line));
-}
-
 int main(int argc, char **argv)
 {
 	struct err err = {0};
-	if (argc == 2 && strcmp(argv[1], "points") == 0) {
-		print_points();
-		return 0;
-	}
+	if (argc == 2 && strcmp(argv[1], "points") == 0)
+		return POINTS_PRINT("collector.", "compact.", "docstore.", "words.");
 	if (argc != 4 || fault_arm(getenv("GARNER_FAULTS"), &err) < 0) {
 		fail("usage: points | run DATA N | check DATA N", err.msg);
 		return 2;

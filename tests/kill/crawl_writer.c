@@ -11,8 +11,8 @@
  *
  * A line "K" on standard output of write means: what the operations before K did is durable. */
 #include "base/clock.h"
-#include "base/fault.h"
 #include "base/file.h"
+#include "points.h"
 #include "shepherd/source_crawl.h"
 #include "support/crawl_play.h"
 
@@ -34,20 +34,6 @@ static void say(uint64_t k)
 	fflush(stdout);
 }
 
-static int print_points(void)
-{
-	struct buf out = BUF_INIT(1 << 16);
-	struct str rest, line;
-	fault_list(&out);
-	rest = buf_str(&out);
-	while (str_cut(&rest, '\n', &line) == 0)
-		if (str_starts(line, STR("state.")) || str_starts(line, STR("recover.")) ||
-		    str_starts(line, STR("bucket.")))
-			printf(STR_FMT "\n", STR_ARG(line));
-	buf_free(&out);
-	return 0;
-}
-
 static int phase_now(struct play *p, enum phase *ret, struct err *err)
 {
 	struct state *st = NULL;
@@ -56,6 +42,17 @@ static int phase_now(struct play *p, enum phase *ret, struct err *err)
 	*ret = state_phase(st);
 	state_free(&st);
 	return 0;
+}
+
+/* A reader that is gone: its lock has expired. */
+static int lock_for_a_moment(struct play *p, struct err *err)
+{
+	struct state *st = NULL;
+	if (state_open(&st, p->s, "current", err) != 0)
+		return -1;
+	int rc = states_lock(p->s, "passing", state_name(st), 1, err);
+	state_free(&st);
+	return rc;
 }
 
 /* What follows reap, from whatever phase the last start left. */
@@ -73,6 +70,8 @@ static int end_cycle(struct play *p, uint64_t k, struct err *err)
 	if (k / CYCLE % CLEANUP_EVERY == 2 && play_cleanup(p, err) < 0)
 		return -1;
 	state_free(&p->st);
+	if (lock_for_a_moment(p, err) < 0)
+		return -1;
 	return states_audit(p->s, &keep, clock_wall_us(), &deleted, err);
 }
 
@@ -216,7 +215,7 @@ int main(int argc, char **argv)
 	if (fault_arm(getenv("GARNER_FAULTS"), &err) < 0)
 		return fail("faults", &err);
 	if (argc == 2 && strcmp(argv[1], "points") == 0)
-		return print_points();
+		return POINTS_PRINT("bucket.", "recover.", "state.");
 	if (argc == 3 && strcmp(argv[1], "init") == 0)
 		return run_init(argv[2]);
 	if (argc == 4 && strcmp(argv[1], "write") == 0)

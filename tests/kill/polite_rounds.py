@@ -1,86 +1,49 @@
-"""Rounds of killing processes that share a table of politeness (polite_worker.c), and what their
-records show: never two at once on one server, none too early, none left alone for long. Used by
-kill/test_polite.py in its short form and by prove/polite.py in its long one."""
-import os
-import random
-import signal
+"""Processes that share a table of politeness (polite_worker.c), killed, and what their records show:
+never two at once on one server, none too early, none left alone for long. Used by test_polite.py and
+by prove/polite.py."""
 import struct
 import subprocess
 import time
-from pathlib import Path
 
-from garner import BUILD, clean_environment
+from garner import BUILD
+from kill import rounds
 
-WORKER = BUILD / "tests" / "polite-worker"
-WORKERS = 4
 SERVERS = 8
-DELAY_US = 5000      # as polite_worker.c has it
-LOST_US = 20_000_000  # a lease lasts 300 s: whoever waits for its end is far beyond
+DELAY_US = 5000  # as polite_worker.c has it
+LOST_S = 20      # a lease lasts 300 s: whoever waits for its end is far beyond
 RECORD = struct.Struct("<IIqq")
-
-
-class Impolite(AssertionError):
-    """A promise is broken: the message says which, and how to see it again."""
 
 
 def now_us():
     return time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
 
 
-class Rounds:
-    """One table, four workers; every round kills some of them and starts others."""
+class Rounds(rounds.Crowd):
+    """`starts` is how many requests were seen."""
+
+    program, keeps = "polite-worker", "polite"
+    hang_s = 30
+    many, pause_s, at_once = 4, (0, 0.06), (1, 1, 1, 2, 4)
 
     def __init__(self, folder, seed):
-        self.folder = Path(folder)
-        self.table = self.folder / "polite"
-        self.errors = self.folder / "errors"
-        self.random = random.Random(seed)
-        self.seed = seed
-        self.workers = []  # (process, record)
-        self.killed = {}   # record: when it was still alive
-        self.kills = self.starts = self.number = 0
-        self.begin_us = now_us()
+        super().__init__(folder, seed)
+        self.record = {}  # process: its record
+        self.killed = {}  # record: when its process was still alive
+        self.starts = 0
 
-    def points(self):
-        out = subprocess.run([WORKER, "points"], capture_output=True, text=True, check=True).stdout
-        return out.split()
-
-    def start(self, faults="", asks=0):
-        env = clean_environment(SCENE=str(self.folder))
-        if faults:
-            env["GARNER_FAULTS"] = faults
-        self.number += 1
-        record = self.folder / f"record.{self.number}"
+    def start(self, much=0, faults=""):
+        record = self.folder / f"record.{len(self.record) + 1}"
+        args = [BUILD / "tests" / self.program, "ask", self.thing, record,
+                str(self.random.getrandbits(60)), str(much)]
         with open(self.errors, "ab") as err:
-            child = subprocess.Popen([WORKER, "ask", self.table, record,
-                                      str(self.random.getrandbits(60)), str(asks)],
-                                     stdout=subprocess.DEVNULL, stderr=err,
-                                     stdin=subprocess.DEVNULL, env=env)
-        return child, record
+            child = subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=err,
+                                     env=self.environment(faults))
+        self.record[child] = record
+        return child
 
-    def fill(self):
-        while len(self.workers) < WORKERS:
-            self.workers.append(self.start())
-
-    def broken(self, what):
-        return Impolite(f"{what}; seed {self.seed}, after {self.kills} kills, in {self.folder}\n"
-                        f"{self.errors.read_text() if self.errors.exists() else ''}")
-
-    def kill(self, worker):
-        child, record = worker
-        if child.poll() is not None:
-            raise self.broken(f"a worker ended by itself with {child.returncode}")
-        self.killed[record] = now_us()
-        child.send_signal(signal.SIGKILL)
-        child.wait()
-        self.kills += 1
-
-    def kill_some(self):
-        """At a random instant, one of them or several at once; others take their places."""
-        self.fill()
-        time.sleep(self.random.uniform(0, 0.06))
-        for _ in range(self.random.choice((1, 1, 1, 2, WORKERS))):
-            self.kill(self.workers.pop(self.random.randrange(len(self.workers))))
+    def kill(self, child):
+        self.killed[self.record[child]] = now_us()
+        super().kill(child)
 
     def kill_at(self, point, nth):
         """One worker dies at the point, while the others go on. What is passed only where a table
@@ -88,28 +51,20 @@ class Rounds:
         if ".create." in point or ".make." in point:
             self.stop()
             self.check()
-            self.table.unlink(missing_ok=True)
+            self.thing.unlink(missing_ok=True)
             nth = 1
         else:
             self.fill()
         if ".claim" in point:
             nth = 1
-        child, _ = self.start(f"{point}=kill@{nth}", asks=20 * nth + 20)
-        try:
-            code = child.wait(30)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait()
-            raise self.broken(f"{point}: the worker hangs") from None
-        if code != -signal.SIGKILL:
-            raise self.broken(f"{point}=kill@{nth}: ended with {code}, the point was not passed")
-        self.kills += 1
+        self.must_die_of(f"{point}=kill@{nth}", 20 * nth + 20)
         self.fill()
         time.sleep(0.02)
+        return True
 
-    def stop(self):
-        while self.workers:
-            self.kill(self.workers.pop())
+    def whole(self, record):
+        data = record.read_bytes()
+        return RECORD.iter_unpack(data[:len(data) // RECORD.size * RECORD.size])
 
     def read(self):
         """Per server: (time given, start, end) of every request; (from, to) of every retry."""
@@ -117,8 +72,7 @@ class Rounds:
         retry = {s: [] for s in range(SERVERS)}
         for record in sorted(self.folder.glob("record.*")):
             open_one = None
-            whole = record.read_bytes()
-            for what, server, a, b in RECORD.iter_unpack(whole[:len(whole) // 24 * 24]):
+            for what, server, a, b in self.whole(record):
                 if what == ord("S"):
                     open_one = (server, a, b)
                 elif what == ord("E"):
@@ -143,32 +97,20 @@ class Rounds:
                     raise self.broken(f"server {server}: asked after {next_given - given} us")
                 if next_start < end:
                     raise self.broken(f"server {server}: two at once for {end - next_start} us")
-                if next_given - given > LOST_US:
+                if next_given - given > LOST_S * 1_000_000:
                     raise self.broken(f"server {server}: left alone for {next_given - given} us")
             for begin, end in retry[server]:
                 for given, _, _ in requests:
                     if begin < given < end:
                         raise self.broken(f"server {server}: asked {end - given} us before it "
                                           "wanted to be")
+        self.looks += 1
 
-    def settle(self):
-        """Whatever was killed before: every server can be asked again soon."""
-        self.stop()
-        self.check()
-        self.fill()
-        end = time.monotonic() + LOST_US / 1e6
-        missing = set(range(SERVERS))
-        while missing:
-            if time.monotonic() > end:
-                raise self.broken(f"servers {sorted(missing)} are not asked any more")
-            time.sleep(0.02)
-            for record in self.folder.glob("record.*"):
-                whole = record.read_bytes()
-                missing -= {server for what, server, _, _ in
-                            RECORD.iter_unpack(whole[:len(whole) // 24 * 24]) if what == ord("S")}
-        self.stop()
-        self.check()
+    def missing(self):
+        """Servers that nobody asked since the last check."""
+        asked = {server for record in self.folder.glob("record.*")
+                 for what, server, _, _ in self.whole(record) if what == ord("S")}
+        return sorted(set(range(SERVERS)) - asked)
 
-
-def new_seed():
-    return int(os.environ.get("SEED") or random.SystemRandom().randrange(1 << 32))
+    def settle(self, seconds=LOST_S):
+        super().settle(seconds)

@@ -9,8 +9,8 @@
  * before polite_end(), and 0; for R, written after polite_end(), from when to when the server wants
  * to be left alone. */
 #include "base/clock.h"
-#include "base/fault.h"
 #include "fetch/polite.h"
+#include "points.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -108,25 +108,13 @@ static int ask_all(const char *table, const char *record, uint64_t seed, uint64_
 	return close(w.record);
 }
 
-static int list_points(void)
-{
-	CLEANUP(buf_free) struct buf points = BUF_INIT(1 << 20);
-	struct str rest, line;
-	fault_list(&points);
-	rest = buf_str(&points);
-	while (str_cut(&rest, '\n', &line) == 0)
-		if (str_starts(line, STR("polite.")))
-			printf(STR_FMT "\n", STR_ARG(line));
-	return 0;
-}
-
 int main(int argc, char **argv)
 {
 	struct err err;
 	if (fault_arm(getenv("GARNER_FAULTS"), &err) < 0)
 		return fail(err.msg), 2;
 	if (argc == 2 && strcmp(argv[1], "points") == 0)
-		return list_points();
+		return POINTS_PRINT("polite.");
 	if (argc == 6 && strcmp(argv[1], "ask") == 0)
 		return ask_all(argv[2], argv[3], strtoull(argv[4], NULL, 10),
 			       strtoull(argv[5], NULL, 10)) < 0;

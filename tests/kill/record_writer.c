@@ -7,9 +7,9 @@
  * Every thread numbers its records; all bytes of a record follow from thread and number. A line
  * "THREAD NUMBER" on standard output means: this thread was told that its records before NUMBER are
  * durable. A start goes on with the numbers that are in the file. */
-#include "base/fault.h"
 #include "base/record.h"
 #include "base/thread.h"
+#include "points.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -216,25 +216,13 @@ static int check_file(const char *path)
 	return 0;
 }
 
-static int list_points(void)
-{
-	CLEANUP(buf_free) struct buf points = BUF_INIT(1 << 20);
-	struct str rest, line;
-	fault_list(&points);
-	rest = buf_str(&points);
-	while (str_cut(&rest, '\n', &line) == 0)
-		if (str_starts(line, STR("record.")))
-			printf(STR_FMT "\n", STR_ARG(line));
-	return 0;
-}
-
 int main(int argc, char **argv)
 {
 	struct err err;
 	if (fault_arm(getenv("GARNER_FAULTS"), &err) < 0)
 		return fail(err.msg), 2;
 	if (argc == 2 && strcmp(argv[1], "points") == 0)
-		return list_points();
+		return POINTS_PRINT("record.");
 	if (argc == 4 && strcmp(argv[1], "write") == 0)
 		return write_file(argv[2], strtoull(argv[3], NULL, 10)) < 0;
 	if (argc == 3 && strcmp(argv[1], "check") == 0)

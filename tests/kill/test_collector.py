@@ -1,7 +1,8 @@
 """The collector: after SIGKILL it goes on where it was, and ends as if nothing had been."""
 import pytest
 
-from kill.collector_rounds import RARE, Rounds, new_seed
+from kill.collector_rounds import RARE, Rounds
+from kill.rounds import new_seed
 
 SHORT, LONG = 20, 200
 

@@ -5,22 +5,20 @@ import json
 import pytest
 
 import simnet
-from kill.fetch_rounds import Rounds, new_seed
+from kill.fetch_rounds import Rounds
+from kill.rounds import new_seed
 
 SHORT, LONG = 20, 300
 
 
 @pytest.mark.limit(400)
 def test_killed_at_any_time_no_server_is_asked_too_early(garner, long_run):
-    rounds = Rounds(garner(), new_seed())
-    print(f"seed {rounds.seed}")
-    try:
+    with Rounds(garner(), new_seed()) as rounds:
+        print(f"seed {rounds.seed}")
         for _ in range(LONG if long_run else SHORT):
             rounds.kill_some()
         report = rounds.check()
         rounds.settle()
-    finally:
-        rounds.stop()
     assert rounds.kills >= (LONG if long_run else SHORT) * 3 // 4
     assert report["requests"] > 10 * SHORT
 

@@ -2,18 +2,17 @@
 and none is lost for long."""
 import pytest
 
-from kill.polite_rounds import Rounds, new_seed
+from kill.polite_rounds import Rounds
+from kill.rounds import new_seed
 
 SHORT, LONG = 20, 300
 
 
 @pytest.fixture
 def rounds(tmp_path):
-    r = Rounds(tmp_path, new_seed())
-    print(f"seed {r.seed}")
-    yield r
-    while r.workers:
-        r.kill(r.workers.pop())
+    with Rounds(tmp_path, new_seed()) as r:
+        print(f"seed {r.seed}")
+        yield r
 
 
 @pytest.mark.limit(120)

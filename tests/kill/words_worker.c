@@ -9,10 +9,10 @@
  * the number in their text, or deleted. The key "commit" has the number of the last commit, so that
  * all of the state follows from one document. A line "N" on standard output means: commit N was
  * said to be durable. */
-#include "base/fault.h"
 #include "base/file.h"
 #include "index/segment.h"
 #include "index/token.h"
+#include "points.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -441,25 +441,12 @@ static int damage(struct worker *w, uint64_t n, uint64_t seed)
 	return 0;
 }
 
-static void print_points(void)
-{
-	struct buf list = BUF_INIT(1 << 16);
-	fault_list(&list);
-	struct str rest = buf_str(&list), line;
-	while (str_cut(&rest, '\n', &line) == 0)
-		if (str_starts(line, STR("words.")) || str_starts(line, STR("docstore.")))
-			printf(STR_FMT "\n", STR_ARG(line));
-	buf_free(&list);
-}
-
 int main(int argc, char **argv)
 {
 	struct worker w = {.arena = ARENA_INIT(SIZE_MAX)};
 	int rc;
-	if (argc == 2 && strcmp(argv[1], "points") == 0) {
-		print_points();
-		return 0;
-	}
+	if (argc == 2 && strcmp(argv[1], "points") == 0)
+		return POINTS_PRINT("docstore.", "words.");
 	if (argc < 3 || fault_arm(getenv("GARNER_FAULTS"), &w.err) < 0)
 		return fail("usage: points | write FOLDER N | check FOLDER | damage FOLDER N SEED",
 			    w.err.msg) +

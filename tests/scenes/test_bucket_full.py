@@ -19,12 +19,12 @@ class Keeper(Rounds):
         """Looks at a copy, as a start after a crash would see it."""
         child.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, child.pid, os.WSTOPPED)
-        copy = Keeper(self.said.parent / "copy", self.seed)
-        shutil.rmtree(copy.file.parent, ignore_errors=True)
-        copy.file.parent.mkdir()
+        copy = Keeper(self.folder / "copy", self.seed)
+        shutil.rmtree(copy.folder, ignore_errors=True)
+        copy.folder.mkdir()
         copy.errors.write_text("")
-        for path in self.file.parent.glob("objects*"):
-            shutil.copy(path, copy.file.parent)
+        for path in self.thing.parent.glob("objects*"):
+            shutil.copy(path, copy.folder)
         self.hear()
         copy.told = self.told
         lost = copy.look()
@@ -35,7 +35,7 @@ class Keeper(Rounds):
 @pytest.mark.limit(120)
 def test_a_full_file_system_loses_no_bucket_and_work_goes_on_when_there_is_space(small, tmp_path):  # noqa: F811
     keeper = Keeper(tmp_path, 1)
-    keeper.file = small / "objects"
+    keeper.thing = small / "objects"
     ballast = [small / f"ballast{i}" for i in range(2)]
     for path in ballast:
         fill(path, shutil.disk_usage(small).free // 4)

@@ -176,6 +176,22 @@ def test_status_tells_what_came_of_it(garner, web):
     assert any(line[-1:] == ["pages a second, since it runs"] for line in lines)
 
 
+def test_no_more_states_are_kept_than_the_settings_say(garner, web):
+    w = web()
+    w.pages["/"] = "<title>t</title>again"
+    g = garner(config="[up]\nroles = shepherd\n[robot]\nnetworks = 127.0.0.1\ndelay = 10ms\n"
+                      f"[shepherd]\nno_delay = {w.host}\ncycle = 1s\nrefresh = 1s\n"
+                      "keep_old_states = 1\nkeep_interim_states = 0\n")
+    up = g.start("up").wait_ready(20)
+    assert g.run("add", f"{w.url}/").code == 0
+    wait_for("some cycles", lambda: w.count("/") > 5, 30)
+    for what in ("audit", "quick"):  # who looks does not disturb, and finds nothing wrong
+        assert g.run("shep", "buckets", what).code == 0
+    up.stop()
+    phases = [s["phase"] for s in g.run("shep", "states", "--json").json()]
+    assert phases.count("closed") <= 2 and len(phases) <= 3  # and what it was at
+
+
 def test_it_ends_in_time_while_a_server_never_answers(garner):
     with socket.create_server(("127.0.0.1", 0)) as s:
         host = f"127.0.0.1:{s.getsockname()[1]}"

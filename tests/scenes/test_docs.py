@@ -84,3 +84,39 @@ def test_a_root_that_is_not_there_is_named(garner, tmp_path):
     g = garner(config=f"[docs]\nlisten = 127.0.0.1:0\nroot = {tmp_path}/none\n")
     r = g.run("docs")
     assert r.code == 2 and "docs.root: there is no directory" in r.err
+
+
+# what a file system allows: all but NUL and the slash
+ODD = [b"a\nb", b"a\r\nb.txt", b"tab\there", b"\x01\x7f", b"per%cent%0a", b"a?b#c", b"a+b c", b"back\\slash",
+       b"quote\"'<>&", b"latin-\xe9.txt", b"\xff\xfe", "gr\u00fc\u00df.html".encode(), b"semi;colon:at@", b"\n",
+       b" ", b"~"]
+
+
+def test_files_of_any_name_are_listed_and_found(garner, tmp_path):
+    for folder in (b"", b"fol\nder\xe9/"):
+        os.makedirs(os.fsencode(tmp_path) + b"/tree/" + folder, exist_ok=True)
+        for name in ODD:
+            with open(os.fsencode(tmp_path) + b"/tree/" + folder + name, "wb") as f:
+                f.write(b"I am " + name)
+    site = docs(garner, tmp_path / "tree")
+    for folder in ("/", "/fol%0Ader%E9/"):
+        a = site.ask(folder)
+        assert a.status == 200
+        links = re.findall(r'href="\./([^"/]*)"', a.body.decode())
+        found = {site.ask(folder + link).body for link in links}
+        assert found == {b"I am " + name for name in ODD}
+    assert 'href="./fol%0Ader%E9/"' in site.ask("/").body.decode()
+    a = site.ask("/fol%0Ader%E9")
+    assert a.status == 301 and a.headers["Location"] == "/fol%0Ader%E9/"
+
+
+def test_a_name_with_control_characters_is_served_and_the_crawl_says_why_it_leaves_it_out(garner, tmp_path):
+    """By document 001 a URL with an escaped byte below 0x20 has no canonical form."""
+    root = tree(tmp_path)
+    (root / "a\nb.html").write_text("<p>two lines")
+    site = docs(garner, root)
+    assert site.ask("/a%0Ab.html").body == b"<p>two lines"
+    g = garner()
+    for command in ("add", "why"):
+        done = g.run(command, f"http://127.0.0.1:{site.port}/a%0Ab.html")
+        assert done.code == 2 and "/a%0Ab.html" in done.err and "invalid escaped char" in done.err

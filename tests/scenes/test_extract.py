@@ -99,12 +99,26 @@ def test_standard_input_and_several_files(garner):
 
 def test_what_cannot_be_read_is_named(garner):
     g = garner()
-    assert g.run("extract", "nowhere.html").code in (2, 7)
+    done = g.run("extract", "nowhere.html")
+    assert done.code == 2 and "nowhere.html: no such file" in done.err
+    done = g.run("extract", ".")
+    assert done.code == 7 and "Is a directory" in done.err
     (g.dir / "big").write_bytes(b"x" * 5000)
     done = g.run("-s", "parse.body_max=4096", "extract", "big")
     assert done.code == 2 and "parse.body_max" in done.err
     done = g.run("-s", "parse.program=/nonexistent", "extract", "big")
     assert done.code == 7 and "/nonexistent cannot be started" in done.err
+
+
+def test_one_that_cannot_be_read_does_not_keep_the_others_from_being_shown(garner):
+    g = garner()
+    (g.dir / "a.txt").write_text("one")
+    (g.dir / "b.txt").write_text("two")
+    for first, last in (("nowhere", "a.txt"), ("a.txt", "nowhere"), (".", "a.txt")):
+        done = g.run("extract", "--json", first, "b.txt", last)
+        assert done.code == 3 and (first if last == "a.txt" else last) in done.err
+        assert sorted(json.loads(line)["text"] for line in done.out.splitlines()) == ["one", "two"]
+    assert g.run("extract", "nowhere", ".").code == 2 and g.run("extract", ".", "nowhere").code == 7
 
 
 def test_the_crawl_reads_documents_by_the_same_settings(garner):

@@ -77,7 +77,7 @@ class Writers(Rounds):
 
 def test_a_full_file_system_loses_nothing_and_writing_goes_on_when_there_is_space(small, tmp_path):
     writers = Writers(tmp_path, 1)
-    writers.file = small / "record"
+    writers.thing = small / "record"
     ballast = [small / f"ballast{i}" for i in range(3)]
     for path in ballast:
         fill(path, shutil.disk_usage(small).free // 5)
@@ -104,11 +104,10 @@ def test_a_full_file_system_loses_nothing_and_writing_goes_on_when_there_is_spac
 
 def test_a_full_file_system_is_a_clear_error_at_the_start(small, tmp_path):
     writers = Writers(tmp_path, 1)
-    writers.file = small / "record"
+    writers.thing = small / "record"
     fill(small / "rest", 1 << 30)
-    assert writers.ends_by(writers.start(groups=1)) == 1
+    assert writers.ends_by(writers.start(1)) == 1
     assert "record: " in writers.errors.read_text()
     assert "No space left on device" in writers.errors.read_text()
     (small / "rest").unlink()
     writers.settle()
-    writers.check()

@@ -34,9 +34,33 @@ def test_all_files_can_be_checked_and_dumped(crawl):
     assert crawl.run("shep", "dump", "19990101-000000").code == 1
 
 
+def test_damage_to_the_first_bytes_of_a_file_is_named_too(crawl):
+    for path in [*crawl.state.iterdir(), crawl.data / "shepherd" / "gone"]:
+        whole = path.read_bytes()
+        path.write_bytes(b"\0" + whole[1:])
+        check = crawl.run("check")
+        assert check.code == 4 and str(path.resolve()) in check.out, path.name
+        assert crawl.run("dump", path).code == 4
+        path.write_bytes(whole)
+        if path.name != "gone":  # nothing was written to that yet
+            path.write_bytes(b"")
+            assert crawl.run("check").code == 4, path.name
+            path.write_bytes(whole)
+    assert crawl.run("check").code == 0
+
+
+def test_a_lost_list_of_sites_is_made_again_and_named(crawl):
+    (crawl.state / "sites").unlink()
+    done = crawl.run("shep", "recover").out
+    assert "sites" in done and "made again" in done
+    assert crawl.run("shep", "recover").out == "nothing to do\n"
+
+
 def test_a_lost_index_is_made_again_and_named(crawl):
     assert crawl.run("shep", "recover").out == "nothing to do\n"
     (crawl.state / "index").unlink()
+    assert "? URLs" in crawl.run("shep", "states").out
+    assert crawl.run("shep", "states", "--json").json()[-1]["urls"] is None
     done = crawl.run("shep", "recover", "--json").json()
     assert done["rebuilt"] == 1 and done["damaged"] >= 1
     assert any("index" in line for line in done["told"])

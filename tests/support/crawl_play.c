@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "shepherd/bucket_shake.h"
+#include "shepherd/plan.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -106,13 +107,31 @@ static int next_state(struct play *p, bool contrib, struct err *err)
 	return rc;
 }
 
+/* What is gathered does not follow from it, but it is there. */
+static int write_plan(struct play *p, struct err *err)
+{
+	struct plan_writer *w;
+	const struct plan_entry entry = {.fp = play_footprint(0), .where = ITEM_NOWHERE};
+	const struct plan_site site = {
+		.fp = entry.fp.site, .robots_where = ITEM_NOWHERE, .entry = &entry, .n = 1};
+	struct arena_mark mark = arena_mark(&p->arena);
+	int rc = plan_create(&w, state_path(p->st, &p->arena, "plan"), err);
+	arena_reset(&p->arena, mark);
+	if (rc < 0)
+		return -1;
+	if (plan_put(w, &site, err) == 0)
+		return plan_finish(&w, err);
+	plan_drop(&w);
+	return -1;
+}
+
 int play_begin(struct play *p, struct err *err)
 {
 	if (next_state(p, false, err) < 0 || open_buckets(p, BUCKET_APPEND, err) < 0)
 		return -1;
-	return state_phase(p->st) == PHASE_REAP
-		       ? 0
-		       : state_enter(p->st, PHASE_REAP, NULL, p->now_us, err);
+	if (state_phase(p->st) == PHASE_REAP)
+		return 0;
+	return write_plan(p, err) < 0 ? -1 : state_enter(p->st, PHASE_REAP, NULL, p->now_us, err);
 }
 
 /* Reap */
@@ -288,12 +307,29 @@ int play_cork(struct play *p, struct err *err)
 	return state_enter(p->st, PHASE_CORKED, NULL, p->now_us, err);
 }
 
+/* The site of the first pages is known, and a page that nobody gathers is forgotten. */
+static int select_some(struct play *p, struct err *err)
+{
+	char text[PLAY_URL], room[URL_MAX];
+	struct url url;
+	struct sites *sites;
+	bool is_new;
+	const struct gone gone = {play_footprint(PLAY_FORGOTTEN), p->now_us, GONE_RANK};
+	if (url_parse(play_url(0, text), NULL, room, sizeof room, &url) != 0 ||
+	    state_sites(p->st, &sites, err) < 0)
+		return -1;
+	(void)sites_put(sites, url_site(&url), &is_new);
+	int rc = state_sites_put(p->st, sites, err);
+	sites_free(&sites);
+	return rc < 0 ? rc : state_gone(p->st, &gone, err);
+}
+
 int play_merge(struct play *p, struct err *err)
 {
 	p->now_us += US_PER_S;
 	if (next_state(p, true, err) < 0 ||
 	    state_enter(p->st, PHASE_MERGE, NULL, p->now_us, err) < 0 ||
-	    apply(p, "contrib", merge_one, err) < 0)
+	    apply(p, "contrib", merge_one, err) < 0 || select_some(p, err) < 0)
 		return -1;
 	return state_enter(p->st, PHASE_CLOSED, NULL, p->now_us, err);
 }

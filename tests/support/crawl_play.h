@@ -6,7 +6,7 @@
 #include "shepherd/bucket_attrs.h"
 #include "shepherd/recover.h"
 
-enum { PLAY_PER_SITE = 50, PLAY_URL = 128 };
+enum { PLAY_PER_SITE = 50, PLAY_URL = 128, PLAY_FORGOTTEN = 1000000 };
 
 struct play {
 	struct states *s;
@@ -37,7 +37,8 @@ int play_delete(struct play *p, uint64_t page, struct err *err);
 int play_checkpoint(struct play *p, struct err *err);
 /* Cork: the journal goes into the index, the state is corked. */
 int play_cork(struct play *p, struct err *err);
-/* Merge: contributions go into the index of a clone, which is closed. */
+/* Merge: contributions go into the index of a clone, which is closed. Each time the page
+ * PLAY_FORGOTTEN is forgotten. */
 int play_merge(struct play *p, struct err *err);
 /* Cleanup: buckets that no item has are dropped, all are renumbered, in a clone that is closed. */
 int play_cleanup(struct play *p, struct err *err);

@@ -71,6 +71,9 @@ static void a_file_that_is_not_there_is_nothing_or_an_error(void **state)
 	assert_int_equal(file_slurp(scratch("absent"), &b, &err), 1);
 	assert_int_equal(file_remove(scratch("absent"), &err), 1);
 	assert_int_equal(dir_init(&d, scratch("absent"), &err), 1);
+	struct dir_walk *w = NULL;
+	assert_int_equal(dir_walk_open(&w, scratch("absent"), &err), 1);
+	dir_walk_close(&w);
 	assert_int_equal(file_open(&f, scratch("absent/x"), O_RDWR | O_CREAT, 0644, &err), -1);
 	assert_int_equal(err.code, ERR_SYSTEM);
 	assert_int_equal(err.sys_errno, ENOENT);
@@ -205,6 +208,37 @@ static size_t names_in(const char *path)
 	size_t n = d.n;
 	dir_done(&d);
 	return n;
+}
+
+static void a_folder_is_walked_name_by_name_while_they_go(void **state)
+{
+	(void)state;
+	enum { MANY = 300 };
+	const char *folder = scratch("walk");
+	struct err err = {0};
+	struct dir_walk *w = NULL;
+	const char *name;
+	char path[512];
+	bool seen[MANY] = {false};
+	unsigned n = 0;
+	assert_int_equal(dir_make(folder, 0755, &err), 0);
+	for (unsigned i = 0; i < MANY; i++) {
+		snprintf(path, sizeof path, "%s/%03u", folder, i);
+		make(path, "");
+	}
+	assert_int_equal(dir_walk_open(&w, folder, &err), 0);
+	while (dir_walk_next(w, &name, &err) == 0) {
+		unsigned i = (unsigned)strtoul(name, NULL, 10);
+		assert_true(strlen(name) == 3 && i < MANY && !seen[i]);
+		seen[i] = true;
+		n++;
+		snprintf(path, sizeof path, "%s/%s", folder, name);
+		assert_int_equal(file_remove(path, &err), 0);
+	}
+	assert_int_equal(n, MANY);
+	dir_walk_close(&w);
+	assert_null(w);
+	assert_int_equal(names_in(folder), 0);
 }
 
 static void replace_makes_and_replaces(void **state)
@@ -436,6 +470,7 @@ int main(void)
 		cmocka_unit_test(slurp_reads_files_without_a_size),
 		cmocka_unit_test(a_file_gets_a_second_name),
 		cmocka_unit_test(a_link_is_made_and_replaced_in_one_step),
+		cmocka_unit_test(a_folder_is_walked_name_by_name_while_they_go),
 		cmocka_unit_test(replace_makes_and_replaces),
 		cmocka_unit_test(replace_works_on_a_name_without_folder),
 		cmocka_unit_test(folders_are_made_with_their_parents),

@@ -13,7 +13,8 @@
 #include <unistd.h>
 
 static const struct format apple = {.name = "apples", .magic = "GARNERAP", .version = 3};
-static const struct format pear = {.name = "pears", .magic = "GARNERPE", .version = 1};
+static const struct format pear = {
+	.name = "pears", .file = "pears.dat", .magic = "GARNERPE", .version = 1};
 static const struct format *const table[] = {&apple, &pear};
 
 static char folder[64], path[96];
@@ -64,6 +65,21 @@ static void other_files_are_none_of_ours(void **state)
 	assert_int_equal(format_of(NULL, 0, path, &f, &err), 1);
 }
 
+static void a_file_without_its_magic_is_known_by_its_name(void **state)
+{
+	(void)state;
+	const struct format *f = NULL;
+	char named[128];
+	snprintf(named, sizeof named, "%s/pears.dat", folder);
+	assert_int_equal(file_replace(named, STR("GARNERP?\1\0\0\0"), 0600, &err), 0);
+	assert_int_equal(format_of(table, ARRAY_LEN(table), named, &f, &err), 0);
+	assert_ptr_equal(f, &pear);
+	assert_int_equal(file_replace(named, STR("GARNERAP\3\0\0\0"), 0600, &err), 0);
+	assert_int_equal(format_of(table, ARRAY_LEN(table), named, &f, &err), 0);
+	assert_ptr_equal(f, &apple);
+	assert_int_equal(remove(named), 0);
+}
+
 static void an_unknown_version_is_named_beside_ours(void **state)
 {
 	(void)state;
@@ -105,6 +121,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_file_is_known_by_magic_and_version),
 		TEST(other_files_are_none_of_ours),
+		TEST(a_file_without_its_magic_is_known_by_its_name),
 		TEST(an_unknown_version_is_named_beside_ours),
 		TEST(a_file_cut_inside_its_version_is_damaged),
 		TEST(what_cannot_be_read_is_said_and_does_not_hang),

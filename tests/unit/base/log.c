@@ -416,7 +416,7 @@ static void an_unknown_section_gets_the_near_names(void **state)
 	(void)state;
 	struct err err;
 	assert_true(log_debug_set(STR("regisry:5"), &err) < 0);
-	assert_string_equal(err.msg, "unknown log section \"regisry\": did you mean registry");
+	assert_string_equal(err.msg, "unknown log section 'regisry'; did you mean 'registry'?");
 	assert_true(log_debug_set(STR("79"), &err) < 0);
 	assert_non_null(strstr(err.msg, "there are all, main, up, "));
 	assert_non_null(strstr(err.msg, ", select"));

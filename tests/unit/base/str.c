@@ -25,7 +25,6 @@ static void slices_of_nothing_are_equal_and_harmless(void **state)
 	assert_int_equal(str_cut(&rest, ',', &field), 1);
 	assert_false(str_u64(none, &v));
 	assert_true(str_utf8(none));
-	assert_int_equal(str_distance(none, none, 3), 0);
 	assert_int_equal(str_of(NULL).n, 0);
 }
 
@@ -116,21 +115,6 @@ static void numbers_are_whole_or_refused(void **state)
 	assert_true(str_u64(STR("0"), &v) && v == 0);
 }
 
-static void edits_are_counted_up_to_a_limit(void **state)
-{
-	(void)state;
-	char text[70];
-	memset(text, 'a', sizeof text);
-	assert_int_equal(str_distance(STR("status"), STR("sttaus"), 5), 2);
-	assert_int_equal(str_distance(STR("Kitten"), STR("sitting"), 5), 3);
-	assert_int_equal(str_distance(STR("kitten"), STR("sitting"), 2), 3);
-	assert_int_equal(str_distance(STR("kitten"), STR("sitting"), 1), 2);
-	assert_int_equal(str_distance(STR(""), STR("abc"), 9), 3);
-	assert_int_equal(str_distance(STR("abc"), STR(""), 9), 3);
-	assert_int_equal(str_distance((struct str){text, 63}, (struct str){text, 62}, 9), 1);
-	assert_int_equal(str_distance((struct str){text, 64}, (struct str){text, 64}, 9), 10);
-}
-
 static void utf8_is_taken_strictly(void **state)
 {
 	(void)state;
@@ -178,7 +162,6 @@ int main(void)
 		cmocka_unit_test(finding_looks_at_the_slice_only),
 		cmocka_unit_test(cutting_counts_empty_fields),
 		cmocka_unit_test(numbers_are_whole_or_refused),
-		cmocka_unit_test(edits_are_counted_up_to_a_limit),
 		cmocka_unit_test(utf8_is_taken_strictly),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

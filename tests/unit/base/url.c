@@ -359,8 +359,39 @@ static void a_failure_leaves_the_result_alone(void **state)
 	assert_int_equal(url_fail(-URL_PROTOCOL, STR("mailto:x"), &err), -1);
 	assert_string_equal(err.msg, "URL 'mailto:x': unknown protocol 'mailto', expected http, "
 				     "https or ftp");
-	assert_int_equal(url_fail(-URL_INVALID_PORT, STR("http://a:x/"), &err), -1);
+	assert_int_equal(url_fail(-URL_INVALID_PORT, STR("http://me:secret@a:x/"), &err), -1);
 	assert_string_equal(err.msg, "URL 'http://a:x/': invalid port");
+}
+
+static void names_and_passwords_are_not_shown_wherever_a_reader_of_urls_finds_them(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text, *shown;
+	} cases[] = {
+		{"http://me:secret@host/x", "http://host/x"},
+		{"http://me:secret@host", "http://host"},
+		{"http://me:a@secret@host:99999/", "http://host:99999/"},
+		{"http:me:secret@host/", "http:host/"},
+		{"http:\\\\me:secret@host/", "http:\\\\host/"},
+		{"http:/\t/me:secret@host/", "http:/\t/host/"},
+		{" http://me:secret@host/", " http://host/"},
+		{"//me:secret@host/x", "//host/x"},
+		{"gopher://secret@host#a@b", "gopher://host#a@b"},
+		{"http://host/a@b:c@d", "http://host/a@b:c@d"},
+		{"http://host?a@b", "http://host?a@b"},
+		{"http://", "http://"},
+		{"@", ""},
+		{"", ""},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		CLEANUP(buf_free) struct buf out = BUF_INIT(100);
+		url_show(str_of(cases[i].text), &out);
+		assert_string_equal(buf_text(&out), cases[i].shown);
+	}
+	CLEANUP(buf_free) struct buf out = BUF_INIT(100);
+	url_show(STR("http://a\0me:secret@host/"), &out);
+	assert_string_equal(buf_text(&out), "http://host/");
 }
 
 /* In every room that is too small the answer is the same, and nothing is written past it. */
@@ -418,6 +449,8 @@ int main(void)
 		cmocka_unit_test(the_parts_are_slices_of_the_whole),
 		cmocka_unit_test(a_failure_leaves_the_result_alone),
 		cmocka_unit_test(what_does_not_fit_is_too_long),
+		cmocka_unit_test(
+			names_and_passwords_are_not_shown_wherever_a_reader_of_urls_finds_them),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

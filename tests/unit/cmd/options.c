@@ -43,9 +43,7 @@ static int nothing(const struct cmd_call *call)
 static const struct command show_command = {
 	.name = "show",
 	.summary = "shows",
-	.options = show_options,
-	.noptions = ARRAY_LEN(show_options),
-	.options_size = sizeof(struct opts),
+	CMD_OPTIONS(show_options, struct opts),
 	.args = "[FILE...]",
 	.max_args = -1,
 	.aliases = "oldshow  archaic",
@@ -54,9 +52,7 @@ static const struct command show_command = {
 static const struct command exec_command = {
 	.name = "exec",
 	.summary = "runs",
-	.options = show_options,
-	.noptions = ARRAY_LEN(show_options),
-	.options_size = sizeof(struct opts),
+	CMD_OPTIONS(show_options, struct opts),
 	.args = "WORD [WORD]",
 	.min_args = 1,
 	.max_args = 2,

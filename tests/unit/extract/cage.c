@@ -155,6 +155,35 @@ static void an_empty_document_and_one_that_fills_its_slot(void **state)
 	cage_free(&c);
 }
 
+/* In all slots at once. */
+static void headers_come_through_and_are_cut_where_they_are_too_long(void **state)
+{
+	struct cage *c = open_cage(1, 10 * US_PER_S);
+	static char robots[3 * CAGE_HEADER_MAX];
+	struct told t = {0};
+	(void)state;
+	memset(robots, 'x', sizeof robots);
+	memcpy(robots, "noindex,", 8);
+	for (int i = 0; i < CAGE_SLOTS; i++) {
+		struct cage_slot *slot;
+		assert_int_equal(cage_take(c, &slot), 0);
+		memcpy(slot->body, "<a href=y>\xe9", 11);
+		struct extract_job job = {.url = STR("http://a/x"),
+					  .content_type = STR("text/html"),
+					  .charset = STR("iso-8859-2"),
+					  .robots = {robots, sizeof robots},
+					  .body = {NULL, 11}};
+		cage_submit(c, slot, &job, note, &t, clock_mono_us());
+	}
+	for (unsigned i = 1; i <= CAGE_SLOTS; i++) {
+		wait_for(c, &t, i);
+		assert_string_equal(t.text, "Ttext/html; charset=iso-8859-2|Z11|M0rnoindex|"
+					    "Rhttp://a/y a \xc3\xa9|X\xc3\xa9|");
+	}
+	assert_int_equal(cage_stats(c)->ends[CAGE_READ], CAGE_SLOTS);
+	cage_free(&c);
+}
+
 static void a_program_that_is_not_there_is_named(void **state)
 {
 	struct cage_options o = cage_defaults;
@@ -276,6 +305,28 @@ static void the_document_of_a_wrong_answer_is_the_one_that_ends(void **state)
 			assert_int_equal(t[k].times, 0);
 	}
 	unsetenv("PARSE_FAULTS");
+	cage_free(&c);
+}
+
+/* Their bytes are where they were. */
+static void documents_behind_a_death_are_read_by_the_next_worker(void **state)
+{
+	struct told first = {0}, others = {0};
+	(void)state;
+	struct cage *c = ready_cage("parse.crash=slow", 10 * US_PER_S);
+	unsetenv("PARSE_FAULTS"); /* the next is a good one */
+	submit(c, "text/plain", "words", &first);
+	for (int i = 1; i < CAGE_SLOTS; i++)
+		submit(c, "text/plain; charset=latin1", "caf\xe9", &others);
+	wait_for(c, &first, 1);
+	assert_int_equal(first.end, CAGE_DIED);
+	for (unsigned i = 1; i < CAGE_SLOTS; i++) {
+		wait_for(c, &others, i);
+		assert_int_equal(others.end, CAGE_READ);
+		assert_string_equal(others.text, "Ttext/plain; charset=windows-1252|Z4|"
+						 "Xcaf\xc3\xa9|");
+	}
+	assert_int_equal(cage_stats(c)->started, 2);
 	cage_free(&c);
 }
 
@@ -428,6 +479,7 @@ int main(void)
 		cmocka_unit_test(a_document_comes_back_as_attributes),
 		cmocka_unit_test(many_documents_come_back_in_order_of_each_worker),
 		cmocka_unit_test(an_empty_document_and_one_that_fills_its_slot),
+		cmocka_unit_test(headers_come_through_and_are_cut_where_they_are_too_long),
 		cmocka_unit_test(a_program_that_is_not_there_is_named),
 		cmocka_unit_test(a_program_that_is_no_worker_is_tried_and_given_up),
 #ifdef GARNER_FAULTS
@@ -436,6 +488,7 @@ int main(void)
 		cmocka_unit_test(a_worker_that_lies_is_ended),
 		cmocka_unit_test(what_a_worker_may_not_say_is_not_believed),
 		cmocka_unit_test(the_document_of_a_wrong_answer_is_the_one_that_ends),
+		cmocka_unit_test(documents_behind_a_death_are_read_by_the_next_worker),
 		cmocka_unit_test(a_worker_that_computes_for_nothing_is_ended),
 		cmocka_unit_test(a_worker_that_leaves_at_once_is_not_started_for_ever),
 		cmocka_unit_test(a_worker_has_no_files_and_no_more_memory),

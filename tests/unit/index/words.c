@@ -1,4 +1,6 @@
 #include "index/words.h"
+#include "base/hash.h"
+#include "index/segment_inner.h"
 
 #include "shelf.h"
 
@@ -333,6 +335,95 @@ static void the_dictionary_can_be_walked_from_anywhere(void **state)
 	words_close(&r);
 }
 
+enum { SWITCHES = 48, CHOSEN = 9 };
+
+/* A key in which each bit chooses between two letters. */
+static struct str switched_key(uint64_t bits, char room[64])
+{
+	int n = snprintf(room, 64, "http://a/");
+	for (unsigned i = 0; i < SWITCHES; i++)
+		room[n++] = bits >> i & 1 ? '1' : '0';
+	return (struct str){room, (size_t)n};
+}
+
+/* What can be switched together without changing the CRC, which is linear: in Gauss' way. */
+static unsigned switches_without_effect(uint64_t *ret)
+{
+	char room[64];
+	struct str key = switched_key(0, room);
+	uint32_t zero = crc32c(0, key.p, key.n), effect[SWITCHES];
+	uint64_t bits[SWITCHES];
+	unsigned rows = 0, found = 0;
+	for (unsigned i = 0; i < SWITCHES; i++) {
+		uint64_t b = UINT64_C(1) << i;
+		key = switched_key(b, room);
+		uint32_t e = crc32c(0, key.p, key.n) ^ zero;
+		for (unsigned k = 0; k < rows; k++)
+			if ((e ^ effect[k]) < e) {
+				e ^= effect[k];
+				b ^= bits[k];
+			}
+		if (!e) {
+			ret[found++] = b;
+			continue;
+		}
+		effect[rows] = e;
+		bits[rows++] = b;
+	}
+	return found;
+}
+
+/* In a segment in which all keys have one hash they are in order, so that lookups bisect them. */
+static void assert_keys_ascend(struct segment *s)
+{
+	const uint8_t *hashes, *docs;
+	struct err err;
+	struct arena arena = ARENA_INIT(1 << 20);
+	struct str before = {0}, key;
+	assert_int_equal(segment_part(s, PART_HASHES, &hashes, &err), 0);
+	assert_int_equal(segment_part(s, PART_HASH_DOCS, &docs, &err), 0);
+	for (uint32_t i = 0; i < segment_info(s)->docs; i++, before = key) {
+		assert_int_equal(load_u32(hashes, i), load_u32(hashes, 0));
+		assert_int_equal(segment_key(s, load_u32(docs, i), &arena, &key, &err), 0);
+		assert_true(str_cmp(before, key) < 0);
+	}
+	arena_free(&arena);
+}
+
+static void keys_that_were_chosen_to_have_one_hash_are_bisected(void **state)
+{
+	struct shelf *s = *state;
+	struct words_writer *w = open_writer(s);
+	struct words_reader *r;
+	struct err err;
+	char room[64];
+	uint64_t together[SWITCHES];
+	uint32_t crc = 0, found;
+	size_t n;
+	assert_true(switches_without_effect(together) > CHOSEN);
+	for (unsigned i = 0; i < 1 << CHOSEN; i++) {
+		uint64_t bits = 0;
+		for (unsigned k = 0; k < CHOSEN; k++)
+			bits ^= i >> k & 1 ? together[k] : 0;
+		struct str key = switched_key(bits, room);
+		assert_true(i == 0 || crc32c(0, key.p, key.n) == crc);
+		crc = crc32c(0, key.p, key.n);
+		add(s, w, (struct words_doc){.key = arena_str(&s->arena, key), .addr = {i}});
+	}
+	commit(w);
+	words_writer_close(&w);
+	assert_folder_is(s); /* each is found */
+	assert_int_equal(words_open(&r, s->folder, &err), 0);
+	const struct words_part *part = words_parts(r, &n);
+	assert_int_equal(n, 1);
+	assert_int_equal(segment_info(part->segment)->docs, 1 << CHOSEN);
+	assert_keys_ascend(part->segment);
+	struct str other = switched_key(together[CHOSEN], room);
+	assert_int_equal(crc32c(0, other.p, other.n), crc);
+	assert_int_equal(segment_find(part->segment, other, &found, &err), 1);
+	words_close(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -349,6 +440,7 @@ int main(void)
 		SHELF_TEST(a_language_that_nobody_knows_makes_no_index),
 		SHELF_TEST(a_second_writer_is_told_that_it_is_busy),
 		SHELF_TEST(a_reader_keeps_its_snapshot_until_it_refreshes),
+		SHELF_TEST(keys_that_were_chosen_to_have_one_hash_are_bisected),
 		SHELF_TEST(memory_that_is_used_up_gives_several_segments),
 	};
 	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);

@@ -93,7 +93,6 @@ static void addresses_that_run_are_not_written(void **state)
 static void elements_nest_and_void_ones_do_not(void **state)
 {
 	(void)state;
-	html_doctype(&h);
 	html_open(&h, "div");
 	html_open(&h, "br");
 	html_open(&h, "i");
@@ -102,8 +101,19 @@ static void elements_nest_and_void_ones_do_not(void **state)
 	html_open(&h, "meta");
 	html_attr_text(&h, "charset", "utf-8");
 	html_close(&h, "div");
+	assert_string_equal(buf_text(&out), "<div><br><i>5%</i><meta charset=\"utf-8\"></div>\n");
+}
+
+static void a_page_begins_with_what_every_page_has(void **state)
+{
+	(void)state;
+	html_begin(&h);
+	html_put_text(&h, "title", "t");
+	html_close(&h, "head");
+	html_close(&h, "html");
 	assert_string_equal(buf_text(&out),
-			    "<!DOCTYPE html>\n<div><br><i>5%</i><meta charset=\"utf-8\"></div>\n");
+			    "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+			    "<title>t</title>\n</head>\n</html>\n");
 }
 
 static void long_text_is_printed_whole(void **state)
@@ -172,6 +182,7 @@ int main(void)
 		TEST(what_is_no_utf8_is_replaced),
 		TEST(addresses_that_run_are_not_written),
 		TEST(elements_nest_and_void_ones_do_not),
+		TEST(a_page_begins_with_what_every_page_has),
 		TEST(long_text_is_printed_whole),
 		TEST(what_could_run_or_break_a_page_is_a_broken_promise),
 	};

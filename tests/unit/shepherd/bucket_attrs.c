@@ -327,10 +327,89 @@ static void dictionaries_make_small_bodies_smaller_and_are_found_by_others(void 
 	struct bucket_packer *without = bucket_packer_new(NULL);
 	assert_int_equal(bucket_get(b, without, after, &arena, &header, &body, &err), -1);
 	assert_int_equal(err.code, ERR_DAMAGED);
-	assert_non_null(strstr(err.msg, "dictionary 1"));
+	assert_non_null(strstr(err.msg, "its dictionary "));
 	bucket_packer_free(&without);
 	bucket_packer_free(&p);
 	bucket_packer_free(&other);
+	close_file(&b);
+	arena_free(&arena);
+}
+
+/* A file of n pages, all of them packed with a dictionary that was trained from it. */
+static struct buckets *trained(const char *path, const char *dict, uint64_t seed, int n)
+{
+	struct bucket_packer *p = bucket_packer_new(dict);
+	struct buckets *b = open_mode(path, BUCKET_APPEND);
+	struct err err = {0};
+	uint32_t oid;
+	unsigned kept = 0;
+	for (int i = 0; i < 400; i++)
+		put_page(b, NULL, &seed, 700, &oid);
+	assert_int_equal(bucket_train(b, p, &kept, &err), 0);
+	assert_int_equal(kept, 1);
+	assert_int_equal(bucket_cut(b, 0, NULL, &err), 0);
+	for (int i = 0; i < n; i++)
+		put_page(b, p, &seed, 700, &oid);
+	assert_int_equal(bucket_sync(b, NULL, &err), 0);
+	bucket_packer_free(&p);
+	return b;
+}
+
+/* How many buckets come back; the others lack their dictionary. */
+static unsigned readable(struct buckets *b, const char *dict)
+{
+	struct arena arena = ARENA_INIT(BUCKET_ARENA);
+	struct bucket_packer *p = bucket_packer_new(dict);
+	struct attrs header, body;
+	struct bucket bucket;
+	struct err err = {0};
+	unsigned n = 0;
+	for (uint64_t at = 0; at < bucket_length(b); at = bucket.next) {
+		uint32_t oid = (uint32_t)(at >> bucket_shift(b));
+		assert_int_equal(bucket_read(b, oid, &bucket, &err), 0);
+		if (bucket_get(b, p, oid, &arena, &header, &body, &err) == 0)
+			n++;
+		else if (err.code != ERR_DAMAGED || !strstr(err.msg, ".dict"))
+			fail_msg("%s", err.msg);
+		arena_clear(&arena);
+	}
+	bucket_packer_free(&p);
+	arena_free(&arena);
+	return n;
+}
+
+static void a_body_is_never_unpacked_with_another_dictionary_than_its_own(void **state)
+{
+	(void)state;
+	enum { PAGES = 200 };
+	struct arena arena = ARENA_INIT(1 << 20);
+	const char *dict = bucket_dict_path(&arena, scratch("own"));
+	const char *another = bucket_dict_path(&arena, scratch("another"));
+	struct buckets *b = trained(scratch("own"), dict, 3, PAGES);
+	struct buckets *c = trained(scratch("another"), another, 1 << 20, 1);
+	assert_int_equal(readable(b, dict), PAGES);
+	assert_int_equal(readable(b, another), 0); /* as after its own was lost and one was made */
+	close_file(&b);
+	close_file(&c);
+	arena_free(&arena);
+}
+
+static void damaged_dictionaries_do_not_keep_from_packing(void **state)
+{
+	(void)state;
+	struct arena arena = ARENA_INIT(1 << 20);
+	const char *dict = bucket_dict_path(&arena, scratch("bad"));
+	struct buckets *b = trained(scratch("bad"), dict, 3, 5);
+	uint64_t seed = 77;
+	uint32_t oid;
+	FILE *f = fopen(dict, "r+b");
+	assert_int_equal(fseek(f, 5000, SEEK_SET), 0);
+	assert_int_equal(fwrite("damage", 6, 1, f), 1);
+	assert_int_equal(fclose(f), 0);
+	struct bucket_packer *p = bucket_packer_new(dict);
+	put_page(b, p, &seed, 700, &oid);
+	bucket_packer_free(&p);
+	assert_int_equal(readable(b, dict), 1);
 	close_file(&b);
 	arena_free(&arena);
 }
@@ -348,6 +427,8 @@ int main(void)
 		cmocka_unit_test(every_changed_byte_is_noticed),
 		cmocka_unit_test(names_that_cannot_be_kept_are_refused),
 		cmocka_unit_test(dictionaries_make_small_bodies_smaller_and_are_found_by_others),
+		cmocka_unit_test(a_body_is_never_unpacked_with_another_dictionary_than_its_own),
+		cmocka_unit_test(damaged_dictionaries_do_not_keep_from_packing),
 	};
 	return cmocka_run_group_tests(tests, scratch_make, scratch_done);
 }

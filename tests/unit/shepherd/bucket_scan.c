@@ -145,6 +145,7 @@ static void tell(void *ctx, const struct bucket_problem *problem)
 	struct told *told = ctx;
 	assert_true(told->n < ARRAY_LEN(told->problem));
 	assert_true(problem->reason && *problem->reason);
+	assert_null(strchr(problem->reason, '/')); /* the place stands beside it */
 	told->problem[told->n++] = *problem;
 }
 
@@ -156,7 +157,7 @@ static struct bucket_audit audit(const char *path, struct told *told)
 								  .unchecked = true,
 								  .shift = BUCKET_SHIFT});
 	*told = (struct told){0};
-	if (bucket_audit(b, tell, told, &sum, &err) < 0)
+	if (bucket_audit(b, 0, tell, told, &sum, &err) < 0)
 		fail_msg("%s", err.msg);
 	assert_int_equal(sum.problems + sum.unchecked, told->n);
 	close_file(&b);
@@ -248,6 +249,49 @@ static void a_torn_end_is_named_and_cut_off(void **state)
 	b = open_mode(path, BUCKET_APPEND);
 	assert_true(is_small(b, oid, 1));
 	close_file(&b);
+}
+
+/* Who only looks does not keep others from appending, and does not take what they are writing for
+ * damage. */
+static void a_file_that_grows_is_looked_at_as_far_as_it_is_known(void **state)
+{
+	(void)state;
+	const char *path = scratch("grows");
+	struct err err = {0};
+	struct told told = {0};
+	struct bucket_audit sum;
+	struct buckets *b = open_mode(path, BUCKET_APPEND);
+	put_small(b, 1);
+	uint64_t known = sync_file(b);
+	append_number(b, 5);
+	sync_file(b);
+	assert_int_equal(truncate(path, 128 + 5000), 0); /* as if only half were written yet */
+	struct buckets *looks =
+		open_as(path, (struct bucket_options){.mode = BUCKET_SCAN, .unchecked = true});
+	assert_true(bucket_grows(looks));
+	for (unsigned i = 0; i < 2; i++) {
+		uint64_t to = i ? known : 0;
+		assert_int_equal(0, bucket_quick(looks, to, &err));
+		assert_int_equal(0, bucket_audit(looks, to, tell, &told, &sum, &err));
+		assert_int_equal(0, sum.problems + told.n);
+		assert_int_equal(1, sum.buckets);
+		assert_int_equal(known, sum.end);
+	}
+	/* what a checkpoint knows has to be whole, whoever appends */
+	assert_int_equal(0, bucket_audit(looks, known + 128, tell, &told, &sum, &err));
+	assert_int_equal(1, sum.problems);
+	assert_int_equal(-1, bucket_quick(looks, known + 128, &err));
+	assert_int_equal(ERR_DAMAGED, err.code);
+	bucket_drop(&b);
+	assert_false(bucket_grows(looks));
+	assert_int_equal(-1, bucket_quick(looks, 0, &err));
+	told = (struct told){0};
+	assert_int_equal(0, bucket_audit(looks, 0, tell, &told, &sum, &err));
+	assert_int_equal(1, sum.problems);
+	assert_true(told.problem[0].torn);
+	b = open_as(path, (struct bucket_options){.mode = BUCKET_APPEND, .unchecked = true});
+	bucket_drop(&b);
+	bucket_drop(&looks);
 }
 
 static void a_large_hole_in_the_middle_is_covered_by_deleted_buckets(void **state)
@@ -343,6 +387,7 @@ int main(void)
 		cmocka_unit_test(a_file_cut_at_every_byte_is_scanned_up_to_its_last_whole_bucket),
 		cmocka_unit_test(every_damaged_byte_is_named_and_mended_and_nothing_else_is_lost),
 		cmocka_unit_test(a_torn_end_is_named_and_cut_off),
+		cmocka_unit_test(a_file_that_grows_is_looked_at_as_far_as_it_is_known),
 		cmocka_unit_test(a_large_hole_in_the_middle_is_covered_by_deleted_buckets),
 		cmocka_unit_test(a_bucket_inside_of_a_page_is_not_taken_for_one),
 		cmocka_unit_test(buckets_without_a_checksum_are_told_apart_from_damage),

@@ -34,7 +34,6 @@ static inline struct crawl_conf lab_conf(void)
 		.retries = 3,
 		.forget_us = REFRESH_S * US_PER_S,
 		.sort_memory = 1 << 20,
-		.states = 3,
 	};
 }
 

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define MUST(call)                                                             \
 	do {                                                                   \
@@ -54,8 +55,15 @@ static inline void copy_file(const char *from, const char *to)
 	fclose(f);
 }
 
-/* Links stay links, all else is copied. */
-static inline void copy_tree(const char *from, const char *to)
+/* Whether nobody overwrites a file in place: those of all states but the newest. */
+static inline bool may_be_shared(const char *path, const char *newest)
+{
+	const char *state = strstr(path, "/state/");
+	return *newest && state && state[7] == '2' && !strstr(state, newest);
+}
+
+/* Links stay links, all else is copied or shared. */
+static inline void copy_tree(const char *from, const char *to, const char *newest)
 {
 	struct err err = {0};
 	struct dir d;
@@ -63,18 +71,20 @@ static inline void copy_tree(const char *from, const char *to)
 	MUST(dir_make(to, 0755, &err));
 	MUST(dir_init(&d, from, &err));
 	while (dir_next(&d, &name) == 0) {
-		char a[PATH_MAX], b[PATH_MAX], link[PATH_MAX];
+		char a[PATH_MAX], b[PATH_MAX], target[PATH_MAX];
 		struct stat st;
 		snprintf(a, sizeof a, "%s/%s", from, name);
 		snprintf(b, sizeof b, "%s/%s", to, name);
 		assert_int_equal(0, lstat(a, &st));
 		if (S_ISDIR(st.st_mode)) {
-			copy_tree(a, b);
+			copy_tree(a, b, newest);
 		} else if (S_ISLNK(st.st_mode)) {
-			ssize_t n = readlink(a, link, sizeof link - 1);
+			ssize_t n = readlink(a, target, sizeof target - 1);
 			assert_true(n > 0);
-			link[n] = '\0';
-			assert_int_equal(0, symlink(link, b));
+			target[n] = '\0';
+			assert_int_equal(0, symlink(target, b));
+		} else if (may_be_shared(a, newest)) {
+			assert_int_equal(0, link(a, b));
 		} else {
 			copy_file(a, b);
 		}
@@ -85,15 +95,33 @@ static inline void copy_tree(const char *from, const char *to)
 static inline void fresh_copy(const char *from, const char *to)
 {
 	struct err err = {0};
+	char current[PATH_MAX], newest[64] = "";
 	assert_true(tree_remove(to, &err) >= 0);
-	copy_tree(from, to);
+	snprintf(current, sizeof current, "%s/state/current", from);
+	ssize_t n = readlink(current, newest, sizeof newest - 1);
+	newest[MAX(n, 0)] = '\0';
+	copy_tree(from, to, newest);
 }
 
-/* The path of a file of the newest state, or of the crawl. */
+/* A file of its own, to be damaged. */
+static inline void own_file(const char *path)
+{
+	char beside[PATH_MAX + 8];
+	snprintf(beside, sizeof beside, "%s.own", path);
+	copy_file(path, beside);
+	assert_int_equal(0, rename(beside, path));
+}
+
+/* The path of a file of the newest state, of the crawl, or (changes, which merge writes) of the
+ * newest closed state. */
 static inline void path_in(const char *folder, const char *file, char ret[PATH_MAX])
 {
-	bool of_crawl = strcmp(file, "objects") == 0 || strcmp(file, "gone") == 0;
-	snprintf(ret, PATH_MAX, "%s/%s%s", folder, of_crawl ? "" : "state/current/", file);
+	const char *where = "state/current/";
+	if (strcmp(file, "objects") == 0 || strcmp(file, "gone") == 0)
+		where = "";
+	else if (strcmp(file, "changes") == 0)
+		where = "state/closed/";
+	snprintf(ret, PATH_MAX, "%s/%s%s", folder, where, file);
 }
 
 static inline uint64_t size_of(const char *path)

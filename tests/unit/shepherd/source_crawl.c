@@ -340,6 +340,80 @@ static void a_damaged_record_is_named_and_the_rest_of_its_file_passed(void **sta
 	play_close(&p);
 }
 
+/* Makes an index of four blocks that begins with the first of two pages and ends with the other. */
+static void make_large(struct play *p, uint64_t one, uint64_t other)
+{
+	enum { FILLERS = 3 * 1456 };
+	struct err err = {0};
+	const struct url_index *old;
+	struct url_index_writer *w;
+	struct index_item item[2];
+	MUST(play_begin(p, &err));
+	MUST(state_index(p->st, &old, &err));
+	MUST(url_index_find(old, play_footprint(one), &item[0], &err));
+	MUST(url_index_find(old, play_footprint(other), &item[1], &err));
+	bool turn = footprint_cmp(item[0].fp, item[1].fp) > 0;
+	MUST(state_index_create(p->st, &w, &err));
+	url_index_put(w, &item[turn]);
+	struct index_item filler = {.fp = item[turn].fp, .where = ITEM_NOWHERE, .type = ITEM_NEW};
+	for (int i = 0; i < FILLERS; i++) {
+		filler.fp.path++;
+		url_index_put(w, &filler);
+	}
+	url_index_put(w, &item[!turn]);
+	MUST(state_index_put(p->st, &w, &err));
+	MUST(state_enter(p->st, PHASE_CLOSED, p->buckets, p->now_us, &err));
+}
+
+static void whoever_begins_with_a_damaged_index_gets_past_it(void **state)
+{
+	(void)state;
+	struct play p;
+	struct err err = {0};
+	struct source_change c;
+	struct source_cursor at[2];
+	unsigned deleted, told = 0, damaged = 0;
+	struct arena arena = ARENA_INIT(SIZE_MAX);
+	const struct source_crawl store = store_of(scratch("blocks"));
+	make(&p, store.folder);
+	cycle(&p, 1, 2, 1);
+	cycle(&p, 70, 71, 1);
+	make_large(&p, 1, 70);
+	char *path = state_path(p.st, &arena, "index");
+	const struct states_keep keep = {.closed = 1};
+	state_free(&p.st);
+	MUST(states_audit(p.s, &keep, p.now_us, &deleted, &err));
+	assert_true(deleted > 0);
+	FILE *f = fopen(path, "r+");
+	for (long block = 1; block <= 2; block++) { /* two, one behind the other */
+		fseek(f, 4096 + block * 65536 + 100, SEEK_SET);
+		fputc(0xff, f);
+	}
+	fclose(f);
+	struct source *s = follow(&store, &beginning);
+	for (;;) {
+		int rc = source_next(s, &arena, &c, &err);
+		if (rc == 1)
+			break;
+		if (rc < 0) { /* by its cursor it goes on behind, and the cursor moves each time */
+			assert_int_equal(ERR_DAMAGED, err.code);
+			source_cursor(s, &at[damaged % 2]);
+			assert_true(++damaged < 5);
+			assert_true(damaged < 2 || memcmp(&at[0], &at[1], sizeof at[0]) != 0);
+			source_close(&s);
+			s = follow(&store, &at[(damaged - 1) % 2]);
+			assert_true(source_next(s, &arena, &c, &err) < 0); /* named again */
+			continue;
+		}
+		told++;
+	}
+	assert_int_equal(2, damaged);
+	assert_int_equal(2, told);
+	source_close(&s);
+	arena_free(&arena);
+	play_close(&p);
+}
+
 static void buckets_of_old_versions_are_told_too(void **state)
 {
 	(void)state;
@@ -539,6 +613,7 @@ int main(void)
 		cmocka_unit_test(a_state_that_is_deleted_under_a_reader_is_not_taken_for_damage),
 		cmocka_unit_test(a_follower_keeps_the_states_that_it_needs),
 		cmocka_unit_test(a_damaged_record_is_named_and_the_rest_of_its_file_passed),
+		cmocka_unit_test(whoever_begins_with_a_damaged_index_gets_past_it),
 		cmocka_unit_test(buckets_of_old_versions_are_told_too),
 		cmocka_unit_test(a_bucket_that_is_not_there_is_named_and_passed),
 		cmocka_unit_test(the_checker_passes),

@@ -308,6 +308,45 @@ static void retention_counts_closed_and_corked_states(void **state)
 	play_close(&p);
 }
 
+/* At most so many of each kind, without a gap, and never without a closed one. */
+static void each_kind_of_state_has_its_own_limit(void **state)
+{
+	(void)state;
+	static const struct {
+		struct states_keep keep;
+		size_t closed, corked;
+	} cases[] = {{{.closed = 5, .corked = 3}, 4, 3}, /* C1 K2 C2 K3 C3 K4 C4 */
+		     {{.closed = 3, .corked = 9}, 3, 3},
+		     {{.closed = 3, .corked = 1}, 2, 1},
+		     {{.closed = 9, .corked = 0}, 1, 0},
+		     {{.closed = 0, .corked = 0}, 1, 0}};
+	struct play p;
+	struct err err = {0};
+	unsigned deleted;
+	made(&p, "limits");
+	for (uint64_t i = 0; i < 4; i++)
+		one_cycle(&p, i, i + 1);
+	play_close(&p);
+	for (size_t k = 0; k < ARRAY_LEN(cases); k++) {
+		struct arena arena = ARENA_INIT(1 << 20);
+		struct state_info *list;
+		size_t n, closed = 0, corked = 0;
+		fresh_copy(scratch("limits"), scratch("limited"));
+		MUST(play_open(&p, scratch("limited"), PLAY_START, NULL, &err));
+		MUST(states_audit(p.s, &cases[k].keep, p.now_us, &deleted, &err));
+		MUST(states_list(p.s, p.now_us, &arena, &list, &n, &err));
+		for (size_t i = 0; i < n; i++) {
+			closed += list[i].phase == PHASE_CLOSED;
+			corked += list[i].phase == PHASE_CORKED;
+			assert_true(i == 0 || strcmp(list[i].params.from, list[i - 1].name) == 0);
+		}
+		assert_int_equal(cases[k].closed, closed);
+		assert_int_equal(cases[k].corked, corked);
+		arena_free(&arena);
+		play_close(&p);
+	}
+}
+
 static void a_clock_that_is_wrong_does_not_disturb_the_order_of_states(void **state)
 {
 	(void)state;
@@ -392,6 +431,53 @@ static void an_interrupted_cleanup_is_brought_to_its_end(void **state)
 	play_close(&p);
 }
 
+static struct buckets *scanned(const char *name)
+{
+	struct err err = {0};
+	const struct bucket_options options = {.mode = BUCKET_SCAN};
+	struct buckets *b = NULL;
+	char path[PATH_MAX];
+	snprintf(path, sizeof path, "%s/objects", scratch(name));
+	MUST(bucket_open(&b, path, &options, &err));
+	return b;
+}
+
+static void the_bucket_file_is_known_up_to_the_last_checkpoint(void **state)
+{
+	(void)state;
+	struct play p;
+	struct err err = {0};
+	struct checkpoint last;
+	uint64_t known = 1;
+	made(&p, "known");
+	one_cycle(&p, 0, 3);
+	MUST(play_begin(&p, &err));
+	MUST(play_gather(&p, 0, 2, &err));
+	MUST(play_checkpoint(&p, &err));
+	MUST(state_last_checkpoint(p.st, &last, &err));
+	MUST(play_gather(&p, 1, 2, &err));
+	MUST(bucket_sync(p.buckets, NULL, &err));
+	struct states *reader = NULL;
+	MUST(states_open(&reader, scratch("known"), false, &err));
+	struct buckets *b = scanned("known");
+	assert_true(bucket_length(b) > last.objects);
+	MUST(states_objects(reader, b, &known, &err));
+	assert_int_equal(last.objects, known);
+	MUST(play_checkpoint(&p, &err));
+	MUST(play_cork(&p, &err));
+	MUST(play_merge(&p, &err));
+	MUST(play_cleanup(&p, &err)); /* another file, and other lengths */
+	assert_int_equal(1, states_objects(reader, b, &known, &err));
+	bucket_drop(&b);
+	b = scanned("known");
+	MUST(states_objects(reader, b, &known, &err));
+	assert_true(known > 0 && known <= bucket_length(b));
+	assert_int_equal(0, bucket_length(b) - known);
+	bucket_drop(&b);
+	states_close(&reader);
+	play_close(&p);
+}
+
 static void a_damaged_bucket_does_not_stop_cleanups_for_ever(void **state)
 {
 	(void)state;
@@ -470,9 +556,11 @@ int main(void)
 			a_state_that_was_locked_is_not_deleted_by_who_looked_for_locks_before),
 #endif
 		cmocka_unit_test(retention_counts_closed_and_corked_states),
+		cmocka_unit_test(each_kind_of_state_has_its_own_limit),
 		cmocka_unit_test(a_clock_that_is_wrong_does_not_disturb_the_order_of_states),
 		cmocka_unit_test(the_links_name_the_newest_states),
 		cmocka_unit_test(an_interrupted_cleanup_is_brought_to_its_end),
+		cmocka_unit_test(the_bucket_file_is_known_up_to_the_last_checkpoint),
 		cmocka_unit_test(a_damaged_bucket_does_not_stop_cleanups_for_ever),
 		cmocka_unit_test(a_rebuild_finds_what_is_in_the_buckets),
 	};

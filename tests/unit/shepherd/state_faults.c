@@ -74,6 +74,31 @@ static void a_full_disk_at_every_write(void **state)
 	at_every("file.write=enospc");
 }
 
+/* The work above writes every file that there is: none is left out by the other tests. */
+static void every_file_is_among_those_that_are_refused(void **state)
+{
+	(void)state;
+	static const char *const files[] = {"control", "params",  "index",   "sites",
+					    "contrib", "journal", "changes", "checkpoints",
+					    "last",    "plan",    "gone",    "objects"};
+	const char *folder = scratch("refusals");
+	struct err err = {0};
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		char spec[64];
+		uint64_t told = 0;
+		assert_true(tree_remove(folder, &err) >= 0);
+		MUST(states_init(folder, 0, PLAY_START, &err));
+		snprintf(spec, sizeof spec, "file.write/%s=enospc", files[i]);
+		MUST(fault_arm(spec, &err));
+		int rc = work(folder, &told, &err);
+		uint64_t fired = fault_fired();
+		MUST(fault_arm("", &err));
+		if (rc == 0 || fired == 0)
+			fail_msg("%s: rc %d, refused %" PRIu64 " times", files[i], rc, fired);
+		assert_int_equal(ERR_SYSTEM, err.code);
+	}
+}
+
 static void half_a_write_at_every_write(void **state)
 {
 	(void)state;
@@ -128,6 +153,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_full_disk_at_every_write),
+		cmocka_unit_test(every_file_is_among_those_that_are_refused),
 		cmocka_unit_test(half_a_write_at_every_write),
 		cmocka_unit_test(an_error_at_every_sync),
 		cmocka_unit_test(an_error_at_every_rename),

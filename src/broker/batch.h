@@ -16,5 +16,14 @@ struct batch_entry {
 void batch_write(const struct batch_entry *e, struct buf *out);
 int batch_read(struct str payload, struct batch_entry *ret, struct err *err);
 
+/* What a killed collector left: of each document's addresses those go that the index does not name,
+ * and the batch is emptied. */
+struct words_reader;
+int batch_settle(const char *path, struct record_writer *batch, struct docstore *docs,
+		 struct words_reader *index, struct err *err);
+/* Deletes a document. One that nobody can read any more, because its block is damaged, cannot be
+ * deleted either; it is no reason to stop. */
+int batch_drop(struct docstore *docs, struct docaddr addr, struct err *err);
+
 extern const struct record_kind batch_kind;
 extern const struct format batch_format;

@@ -19,9 +19,9 @@
 #include <string.h>
 
 /* A feed that cannot be opened, or read, is tried again after a while. */
-enum { RETRY_US = 1000000, OBJECT_ARENA = 192 << 20, BUSY_COMMITS = 16, BUSY_BYTES = 64 << 20 };
-/* So long after the last commit the stores may be compacted. */
-enum { IDLE_US = 10000000 };
+enum { RETRY_US = 1000000, OBJECT_ARENA = 192 << 20 };
+/* Commits are so long apart where little comes at a time. */
+enum { APART_US = 250000 };
 
 struct url_key {
 	uint64_t a, b;
@@ -69,12 +69,13 @@ struct collector {
 	struct url_addrs pending; /* since the last commit: the address now, 0: deleted */
 	struct docaddr *old;      /* addresses that the next commit makes free */
 	size_t nold, old_room;
-	unsigned commits; /* since segments were looked at for merging */
 	size_t taken;     /* objects since the last commit */
 	int64_t first_us; /* when the first of them was taken */
+	int64_t last_us;  /* when the last commit began */
 	struct arena object;
-	int64_t tidy_us;  /* when to compact; INT64_MAX: there is no need */
-	bool readdressed; /* the index was told of all that compaction moved */
+	struct tidy *tidy;
+	struct compact *compact;
+	int64_t compact_us; /* when to compact; INT64_MAX: there is no need */
 	struct counters *counters;
 	size_t counters_at;
 };
@@ -91,52 +92,15 @@ static void gauge(struct collector *c, enum collector_counter which, int64_t v)
 		counters_set(c->counters, c->counters_at + which, v);
 }
 
-/* A document that nobody can read any more, because its block is damaged, cannot be deleted either;
- * it is no reason to stop. */
-static int drop(struct collector *c, struct docaddr addr, struct err *err)
-{
-	int rc = docstore_delete(c->docs, addr, err);
-	return rc < 0 && err->code != ERR_DAMAGED ? -1 : 0;
-}
-
-/* What a killed collector left: of each document's addresses those go that the index does not
- * name. */
-static int settle(struct collector *c, struct err *err)
-{
-	struct record_reader *r;
-	struct record record;
-	int rc = record_reader_open(&r, c->batch_path, &batch_kind, err);
-	if (rc != 0)
-		return rc < 0 ? -1 : 0;
-	bool some = false;
-	while ((rc = record_next(r, &record, err)) == 0) {
-		struct batch_entry e;
-		struct docaddr is = {0};
-		some = true;
-		if ((rc = batch_read(record.payload, &e, err)) < 0 ||
-		    (rc = words_find(c->committed, e.url, &is, err)) < 0)
-			break;
-		if (e.now.v && e.now.v != is.v && (rc = drop(c, e.now, err)) < 0)
-			break;
-		if (e.before.v && e.before.v != is.v && (rc = drop(c, e.before, err)) < 0)
-			break;
-	}
-	record_reader_free(&r);
-	if (rc < 0)
-		return err_in(err, "%s", c->batch_path);
-	if (!some)
-		return 0;
-	if (docstore_sync(c->docs, err) < 0)
-		return -1;
-	return record_truncate(c->batch, RECORD_HEADER, err);
-}
-
-static int plan_tidying(struct collector *c, struct err *err)
+static int plan_compaction(struct collector *c, struct err *err)
 {
 	bool wanted;
 	if (compact_wanted(c->docs, &wanted, err) < 0)
 		return -1;
-	c->tidy_us = wanted ? clock_mono_us() + IDLE_US : INT64_MAX;
+	if (!wanted || compact_runs(c->compact))
+		c->compact_us = INT64_MAX;
+	else if (c->compact_us == INT64_MAX)
+		c->compact_us = clock_mono_us() + COMPACT_WAIT_US;
 	return 0;
 }
 
@@ -171,7 +135,7 @@ static int open_docs(struct collector *c, const char *folder, struct err *err)
 static int open_stores(struct collector *c, const char *data, struct err *err)
 {
 	struct words_settings settings;
-	struct words_options options = {.settings = &settings};
+	struct words_options options = {.settings = &settings, .merges_elsewhere = true};
 	const char *folder = arena_printf(&c->arena, "%s/broker", data);
 	collector_settings(&settings);
 	c->words_folder = arena_printf(&c->arena, "%s/words", folder);
@@ -186,7 +150,11 @@ static int open_stores(struct collector *c, const char *data, struct err *err)
 	int rc = words_open(&c->committed, c->words_folder, err);
 	if (rc != 0)
 		return rc < 0 ? -1 : err_set(err, ERR_DAMAGED, "%s: no index", c->words_folder);
-	return settle(c, err) < 0 ? -1 : plan_tidying(c, err);
+	if (batch_settle(c->batch_path, c->batch, c->docs, c->committed, err) < 0 ||
+	    tidy_open(&c->tidy, c->words, err) < 0 ||
+	    compact_new(&c->compact, c->docs, c->words, c->tidy, err) < 0)
+		return -1;
+	return plan_compaction(c, err);
 }
 
 int collector_open(struct collector **ret, const char *data, const struct collector_feed *feeds,
@@ -197,6 +165,7 @@ int collector_open(struct collector **ret, const char *data, const struct collec
 	c->object = ARENA_INIT(OBJECT_ARENA);
 	c->counters = counters;
 	c->counters_at = counters_at;
+	c->compact_us = INT64_MAX;
 	c->feed = mem_array(n, sizeof *c->feed);
 	c->nfeeds = n;
 	if (open_stores(c, data, err) < 0) {
@@ -218,6 +187,9 @@ void collector_close(struct collector **cp)
 	struct collector *c = *cp;
 	if (!c)
 		return;
+	compact_stop(c->compact);
+	tidy_close(&c->tidy);
+	compact_free(&c->compact);
 	for (size_t i = 0; i < c->nfeeds; i++) {
 		source_close(&c->feed[i].source);
 		url_addrs_free(&c->feed[i].told);
@@ -436,6 +408,7 @@ int collector_commit(struct collector *c, struct err *err)
 {
 	if (c->taken == 0)
 		return 0;
+	c->last_us = clock_mono_us();
 	FAULT("collector.commit");
 	if (record_sync(c->batch, &c->group, err) < 0 || docstore_sync(c->docs, err) < 0)
 		return -1;
@@ -450,7 +423,7 @@ int collector_commit(struct collector *c, struct err *err)
 		return -1;
 	FAULT("collector.cursors");
 	for (size_t i = 0; i < c->nold; i++)
-		if (drop(c, c->old[i], err) < 0)
+		if (batch_drop(c->docs, c->old[i], err) < 0)
 			return -1;
 	if (c->nold && docstore_sync(c->docs, err) < 0)
 		return -1;
@@ -460,40 +433,71 @@ int collector_commit(struct collector *c, struct err *err)
 	c->group = (struct record_group){0};
 	c->nold = c->taken = 0;
 	url_addrs_clear(&c->pending);
-	c->commits++;
 	count(c, COLLECTOR_COMMITS, 1);
 	gauge(c, COLLECTOR_LAST_COMMIT, clock_wall_us() / US_PER_S);
 	stats(c);
-	return plan_tidying(c, err);
+	tidy_merge(c->tidy);
+	return plan_compaction(c, err);
+}
+
+/* What compaction says of the stores is of now. */
+static int go_on(struct collector *c, struct err *err)
+{
+	if (words_refresh(&c->committed, err) < 0 ||
+	    compact_step(c->compact, clock_mono_us(), err) < 0)
+		return -1;
+	stats(c);
+	return 0;
+}
+
+static int wait_for_compaction(struct collector *c, struct err *err)
+{
+	while (compact_runs(c->compact)) {
+		tidy_wait(c->tidy);
+		if (go_on(c, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int collector_compact_begin(struct collector *c, unsigned percent, struct err *err)
+{
+	if (collector_commit(c, err) < 0 || words_refresh(&c->committed, err) < 0)
+		return -1;
+	int rc = compact_begin(c->compact, percent, err);
+	return plan_compaction(c, err) < 0 ? -1 : rc;
 }
 
 int collector_compact(struct collector *c, unsigned percent, struct err *err)
 {
-	if (collector_commit(c, err) < 0 ||
-	    compact_forget(c->docs, c->words, c->readdressed, err) < 0)
+	if (collector_commit(c, err) < 0 || wait_for_compaction(c, err) < 0)
 		return -1;
-	c->readdressed = false;
-	int rc = compact_run(c->docs, c->words, percent, err);
-	c->readdressed = rc == 0;
-	if (rc < 0 || words_refresh(&c->committed, err) < 0)
-		return -1;
-	stats(c);
-	return plan_tidying(c, err) < 0 ? -1 : rc;
+	int rc = collector_compact_begin(c, percent, err);
+	return rc >= 0 && wait_for_compaction(c, err) < 0 ? -1 : rc;
 }
 
-/* Commits merge what is small. Larger segments are merged when there is nothing else to do, and now
- * and then when there always is: so little at a time that what comes in is still found in time. */
-static int merge(struct collector *c, bool idle, struct err *err)
+/* What the other threads have done. Compaction goes on between two commits, whether or not more is
+ * coming. */
+static int look_beside(struct collector *c, struct err *err)
 {
-	if (!idle && c->commits < BUSY_COMMITS)
+	if (tidy_look(c->tidy, err) < 0)
+		return -1;
+	if (c->taken)
 		return 0;
-	if (c->commits == 0)
+	if (go_on(c, err) < 0)
+		return -1;
+	if (clock_mono_us() < c->compact_us)
 		return 0;
-	c->commits = 0;
-	int rc = words_merge(c->words, idle ? UINT64_MAX : BUSY_BYTES, err);
-	if (rc == 0)
-		c->commits = 1; /* there may be more to merge */
-	return rc < 0 ? -1 : words_refresh(&c->committed, err) < 0 ? -1 : 0;
+	return collector_compact_begin(c, COMPACT_PERCENT, err) < 0 ? -1 : 0;
+}
+
+/* What was taken is committed at once when there is no more to take with it, but commits of a feed
+ * that trickles are some time apart. */
+static bool is_time(const struct collector *c, bool more, int64_t now_us)
+{
+	return c->taken >= COLLECTOR_BATCH ||
+	       clock_mono_us() - c->first_us >= COLLECTOR_COMMIT_US ||
+	       (!more && now_us - c->last_us >= APART_US);
 }
 
 int collector_step(struct collector *c, int64_t now_us, struct err *err)
@@ -509,21 +513,16 @@ int collector_step(struct collector *c, int64_t now_us, struct err *err)
 		more |= rc == 0;
 	}
 	gauge(c, COLLECTOR_PENDING, (int64_t)c->taken);
-	if (c->taken >= COLLECTOR_BATCH ||
-	    (c->taken && clock_mono_us() - c->first_us >= COLLECTOR_COMMIT_US))
-		if (collector_commit(c, err) < 0)
-			return -1;
-	if (merge(c, !more && c->taken == 0, err) < 0)
+	if (c->taken && is_time(c, more, now_us) && collector_commit(c, err) < 0)
 		return -1;
-	if (!more && c->taken == 0 && clock_mono_us() >= c->tidy_us &&
-	    collector_compact(c, COMPACT_PERCENT, err) < 0)
-		return -1;
-	return more || (c->taken == 0 && c->commits) ? 0 : 1;
+	return look_beside(c, err) < 0 ? -1 : !more;
 }
 
 int64_t collector_due_us(const struct collector *c)
 {
-	int64_t due = c->taken ? c->first_us + COLLECTOR_COMMIT_US : c->tidy_us;
+	int64_t due = MIN(c->compact_us, compact_due_us(c->compact));
+	if (c->taken)
+		due = MIN(c->first_us + COLLECTOR_COMMIT_US, c->last_us + APART_US);
 	for (size_t i = 0; i < c->nfeeds; i++)
 		if (!c->feed[i].source)
 			due = MIN(due, c->feed[i].retry_us);
@@ -532,8 +531,9 @@ int64_t collector_due_us(const struct collector *c)
 
 void collector_wait(struct collector *c, int extra_fd, int64_t until_us)
 {
-	struct pollfd fds[CURSOR_FEEDS + 1];
+	struct pollfd fds[CURSOR_FEEDS + 2];
 	nfds_t n = 0;
+	fds[n++] = (struct pollfd){tidy_fd(c->tidy), POLLIN, 0};
 	for (size_t i = 0; i < c->nfeeds; i++)
 		if (c->feed[i].source)
 			fds[n++] = (struct pollfd){source_wait_fd(c->feed[i].source), POLLIN, 0};

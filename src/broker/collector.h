@@ -1,7 +1,8 @@
 /* The collector: follows sources and keeps document store and words index in step with them. It is
- * the only writer of both. What a source told is applied in its order and committed at least every
- * second; a collector that was killed goes on where its last commit was, and applying something
- * twice changes nothing. One thread. */
+ * the only writer of both. What a source told is applied in its order and committed as soon as
+ * there is no more, and at least every second; a collector that was killed goes on where its last
+ * commit was, and applying something twice changes nothing. For one thread; segments are merged and
+ * documents copied beside it. */
 #pragma once
 #include "base/counters.h"
 #include "soif/source.h"
@@ -54,8 +55,8 @@ int collector_open(struct collector **ret, const char *data, const struct collec
 		   size_t n, struct counters *counters, size_t counters_at, struct err *err);
 void collector_close(struct collector **c); /* what was not committed comes again */
 
-/* Takes what the feeds have, at most a batch, and commits when it is time; compacts when nothing
- * came for a while and much is deleted. 0: there may be more;
+/* Takes what the feeds have, at most a batch, and commits when it is time; begins to compact when
+ * much is deleted, and goes on with that. 0: there may be more;
  * 1: nothing to do before collector_wait() says so. Negative: a store failed; what was not
  * committed is given up and taken again by the next call. */
 int collector_step(struct collector *c, int64_t now_us, struct err *err);
@@ -66,7 +67,10 @@ void collector_wait(struct collector *c, int extra_fd, int64_t until_us);
 int64_t collector_due_us(const struct collector *c);
 /* Commits what was taken. */
 int collector_commit(struct collector *c, struct err *err);
-/* Commits what was taken, and gives back the space of deleted documents, of files where they are at
- * least `percent`. Takes as long as writing the index anew. Addresses that readers know from
- * before stay good until it is called again. 1: there was nothing to give back. */
+/* Commits what was taken, and begins to give back the space of deleted documents, of files where
+ * they are at least `percent`; further steps go on with it. Addresses that readers know from before
+ * stay good for a while, and not longer than until it is called again. 1: there is nothing to give
+ * back, or that is under way. */
+int collector_compact_begin(struct collector *c, unsigned percent, struct err *err);
+/* The same, and waits until the index is told; that takes as long as writing it anew. */
 int collector_compact(struct collector *c, unsigned percent, struct err *err);

@@ -1,12 +1,28 @@
 #include "broker/compact.h"
 
-#include "base/base.h"
+#include "base/clock.h"
 #include "base/fault.h"
 
 /* All that moved, by old addresses: 16 bytes for each document. */
 struct moved {
 	struct docaddr (*pair)[2];
 	size_t n, room;
+};
+
+enum stage {
+	NOTHING,
+	COPIES,      /* documents are copied */
+	READDRESSES, /* they lie elsewhere, and the index is told */
+	WAITS,       /* for those who have old addresses */
+};
+
+struct compact {
+	struct docstore *docs;
+	struct words_writer *words;
+	struct tidy *tidy;
+	enum stage stage;
+	struct docstore_compaction *copy;
+	int64_t forget_us;
 };
 
 static int remember(void *ctx, struct docaddr from, struct docaddr to, struct err *err)
@@ -36,41 +52,127 @@ static struct docaddr moved_to(void *ctx, struct docaddr addr)
 	return low < m->n && m->pair[low][0].v == addr.v ? m->pair[low][1] : (struct docaddr){0};
 }
 
-static int readdress(struct docstore *docs, struct words_writer *words, struct err *err)
+/* Jobs */
+
+static int copy(void *ctx, struct err *err)
 {
-	struct moved m = {0};
-	int rc = docstore_each_moved(docs, remember, &m, err);
-	if (rc == 0 && m.n)
-		rc = words_readdress(words, moved_to, &m, err);
-	mem_free(&m.pair);
-	return rc < 0 ? -1 : 0;
+	struct compact *c = ctx;
+	return docstore_compact_copy(c->copy, err);
 }
+
+static int readdress(void *ctx, struct err *err)
+{
+	struct compact *c = ctx;
+	struct moved m = {0};
+	int rc = docstore_each_moved(c->docs, remember, &m, err);
+	if (rc == 0 && m.n)
+		rc = words_readdress(c->words, moved_to, &m, err);
+	mem_free(&m.pair);
+	return rc;
+}
+
+/* Beginning */
 
 int compact_wanted(struct docstore *docs, bool *ret, struct err *err)
 {
 	struct docstore_stats s;
 	if (docstore_stats(docs, &s, err) < 0)
 		return -1;
-	*ret = s.moved_docs || (s.deleted_bytes >= COMPACT_LEAST &&
-				s.deleted_bytes >= s.text_bytes / 100 * COMPACT_PERCENT);
+	*ret = s.deleted_bytes >= COMPACT_LEAST &&
+	       s.deleted_bytes >= s.text_bytes / 100 * COMPACT_PERCENT;
 	return 0;
 }
 
-int compact_run(struct docstore *docs, struct words_writer *words, unsigned percent,
-		struct err *err)
+int compact_new(struct compact **ret, struct docstore *docs, struct words_writer *words,
+		struct tidy *tidy, struct err *err)
 {
-	int rc = docstore_compact(docs, percent, err);
-	if (rc != 0)
-		return rc;
-	FAULT("compact.moved");
-	return readdress(docs, words, err);
+	struct docstore_stats s;
+	if (docstore_stats(docs, &s, err) < 0)
+		return -1;
+	struct compact *c = mem_alloc(sizeof *c);
+	*c = (struct compact){.docs = docs, .words = words, .tidy = tidy};
+	if (s.moved_docs) {
+		c->stage = READDRESSES;
+		tidy_begin(tidy, readdress, c);
+	}
+	*ret = c;
+	return 0;
 }
 
-int compact_forget(struct docstore *docs, struct words_writer *words, bool readdressed,
-		   struct err *err)
+void compact_stop(struct compact *c)
 {
-	if (!readdressed && readdress(docs, words, err) < 0)
-		return -1;
+	if (c && c->copy)
+		docstore_compact_stop(c->copy);
+}
+
+void compact_free(struct compact **cp)
+{
+	struct compact *c = *cp;
+	if (!c)
+		return;
+	docstore_compact_free(&c->copy);
+	mem_free(cp);
+}
+
+static int forget(struct compact *c, struct err *err)
+{
 	FAULT("compact.readdressed");
-	return docstore_forget_moved(docs, err);
+	if (docstore_forget_moved(c->docs, err) < 0)
+		return -1;
+	c->stage = NOTHING;
+	return 0;
+}
+
+int compact_begin(struct compact *c, unsigned percent, struct err *err)
+{
+	if (compact_runs(c))
+		return 1;
+	if (c->stage == WAITS && forget(c, err) < 0)
+		return -1;
+	int rc = docstore_compact_begin(c->docs, percent, &c->copy, err);
+	if (rc != 0)
+		return rc;
+	c->stage = COPIES;
+	tidy_begin(c->tidy, copy, c);
+	return 0;
+}
+
+/* Going on */
+
+static int change_over(struct compact *c, struct err *err)
+{
+	FAULT("compact.copied");
+	if (docstore_compact_end(c->copy, err) < 0)
+		return -1;
+	docstore_compact_free(&c->copy);
+	FAULT("compact.moved");
+	c->stage = READDRESSES;
+	tidy_begin(c->tidy, readdress, c);
+	return 0;
+}
+
+int compact_step(struct compact *c, int64_t now_us, struct err *err)
+{
+	int rc = 0;
+	if (c->stage == WAITS)
+		return now_us >= c->forget_us ? forget(c, err) : 0;
+	if (c->stage == NOTHING || tidy_ended(c->tidy, &rc, err) != 0)
+		return 0;
+	if (rc < 0)
+		return -1;
+	if (c->stage == COPIES)
+		return change_over(c, err);
+	c->stage = WAITS;
+	c->forget_us = clock_mono_us() + COMPACT_WAIT_US;
+	return 0;
+}
+
+bool compact_runs(const struct compact *c)
+{
+	return c->stage == COPIES || c->stage == READDRESSES;
+}
+
+int64_t compact_due_us(const struct compact *c)
+{
+	return c->stage == WAITS ? c->forget_us : INT64_MAX;
 }

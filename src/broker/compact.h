@@ -1,20 +1,38 @@
-/* Gives back the space of deleted documents: compacts the document store and tells the words index
- * where its documents lie now. Killed at any point, both can be read: old addresses lead to a
- * document until they are forgotten. Whoever calls has nothing uncommitted in either. */
+/* Gives back the space of deleted documents beside the collector: the document store is compacted,
+ * the words index told where its documents lie now, and old addresses forgotten a while later.
+ * Copying and rewriting are jobs of another thread (tidy.h); what changes the stores is done by the
+ * thread that writes them, between two commits. Killed at any point, both can be read: old
+ * addresses lead to a document until they are forgotten, and the next start tells the index again.
+ */
 #pragma once
-#include "index/words.h"
-
-/* Whether there is something to do: much is deleted, or old addresses are to be forgotten. */
-int compact_wanted(struct docstore *docs, bool *ret, struct err *err);
-/* Copies what lives in files of which at least `percent` is deleted, and readdresses the index. 1:
- * there are no such files. Old addresses stay good for readers of older snapshots until
- * compact_forget(). */
-int compact_run(struct docstore *docs, struct words_writer *words, unsigned percent,
-		struct err *err);
-/* The index knows only new addresses, so the old ones go. readdressed: compact_run() of this
- * process has told it; else it is told again, since the process that did or should may have been
- * killed. 1: there were none. */
-int compact_forget(struct docstore *docs, struct words_writer *words, bool readdressed,
-		   struct err *err);
+#include "broker/tidy.h"
 
 enum { COMPACT_PERCENT = 25, COMPACT_LEAST = 16 << 20 /* bytes of text that are deleted */ };
+/* So long the stores have to be worth it before they are compacted, and so long after that old
+ * addresses stay good for those who answer from an older snapshot. */
+enum { COMPACT_WAIT_US = 10000000 };
+
+/* Whether much is deleted. */
+int compact_wanted(struct docstore *docs, bool *ret, struct err *err);
+
+struct compact;
+
+/* All three outlive it. Goes on with what a killed process began. */
+int compact_new(struct compact **ret, struct docstore *docs, struct words_writer *words,
+		struct tidy *tidy, struct err *err);
+/* A job that runs ends soon; for tidy_close(). */
+void compact_stop(struct compact *c);
+void compact_free(struct compact **c); /* no job runs */
+
+/* Both are called with nothing uncommitted in either store, and by who has no addresses from before
+ * the newest snapshot of the index. */
+
+/* Begins with files of which at least `percent` is deleted; old addresses that are left from
+ * before are forgotten at once. 1: there are no such files, or one is under way. */
+int compact_begin(struct compact *c, unsigned percent, struct err *err);
+/* Goes on, where its job is done or its time has come. */
+int compact_step(struct compact *c, int64_t now_us, struct err *err);
+
+bool compact_runs(const struct compact *c); /* it has a job: tidy_wait() waits for it */
+/* When to call compact_step(), if no job runs; INT64_MAX: there is no need. */
+int64_t compact_due_us(const struct compact *c);

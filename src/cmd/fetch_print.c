@@ -95,11 +95,13 @@ void fetch_print_json(struct str url, const struct robot_result *r, const char *
 void fetch_print_text(struct str url, const struct robot_result *r, struct buf *out)
 {
 	char why[VALUE_SHOWN];
+	CLEANUP(buf_free) struct buf location = BUF_INIT(r->location.n + 1);
+	url_show(r->location, &location);
 	buf_printf(out, "%-14s %3d %10llu  ", outcome_name(r->outcome), r->head->status,
 		   (unsigned long long)r->size);
 	url_show(url, out);
 	if (r->location.n)
-		buf_printf(out, " -> %s", value_show(r->location, why));
+		buf_printf(out, " -> %s", value_show(buf_str(&location), why));
 	else if (r->redirects)
 		buf_printf(out, " -> " STR_FMT, STR_ARG(r->url));
 	if (!outcome_is_ok(r->outcome))

@@ -381,30 +381,22 @@ static bool is_same_site(const struct target *t, const struct url *url)
 	return url_site_eq((struct url_site){t->protocol, t->port, t->host}, url_site(url));
 }
 
-/* It is not followed: where it leads is told. */
-static void end_there(struct job *job, struct str location, struct robot_class class,
-		      const char *why)
-{
-	CLEANUP(buf_free) struct buf shown = BUF_INIT(location.n + 1);
-	url_show(location, &shown);
-	end_job(job, class, &(struct robot_result){.location = buf_str(&shown), .why = why});
-}
-
 static void follow(struct job *job)
 {
+	struct robot_class class = {OUTCOME_REDIRECT, ROBOT_CAUSE_ANSWER};
+	struct robot_result result = {0};
 	struct url url = {0};
 	int rc = parse_location(job, &url);
-	struct str location = rc == 0 ? url.href : buf_str(&job->request->head.location);
+	result.location = rc == 0 ? url.href : buf_str(&job->request->head.location);
 	if (job->flags & ROBOT_NO_FOLLOW) {
-		end_there(job, location, (struct robot_class){OUTCOME_REDIRECT, ROBOT_CAUSE_ANSWER},
-			  NULL);
+		end_job(job, class, &result);
 	} else if (job->redirects >= job->limits.redirects) {
-		end_there(job, location, (struct robot_class){OUTCOME_LIMIT, ROBOT_CAUSE_REDIRECTS},
-			  "too many redirects");
+		result.why = "too many redirects";
+		end_job(job, (struct robot_class){OUTCOME_LIMIT, ROBOT_CAUSE_REDIRECTS}, &result);
 	} else if (rc != 0) {
-		end_there(job, location,
-			  (struct robot_class){OUTCOME_PERMANENT, ROBOT_CAUSE_NO_TARGET},
-			  url_error_text(rc));
+		result.why = url_error_text(rc);
+		end_job(job, (struct robot_class){OUTCOME_PERMANENT, ROBOT_CAUSE_NO_TARGET},
+			&result);
 	} else {
 		request_release(job->request);
 		job->redirects++;

@@ -195,9 +195,9 @@ struct robot_result {
 	const struct robot_head *head; /* never NULL; status 0: there was no answer. Of ftp: status
 					  is the last reply, last_modified what MDTM says */
 	int64_t last_modified_us;      /* -1: not said, or no date */
-	struct str location; /* of a redirect that was not followed, absolute, as url_show() */
-	struct str url;      /* the last one that was asked, without fragment, name and password */
-	struct addr addr;    /* the server's; family 0: none */
+	struct str location;           /* of a redirect that was not followed, absolute */
+	struct str url;   /* the last one that was asked, without fragment, name and password */
+	struct addr addr; /* the server's; family 0: none */
 	unsigned redirects;
 	uint64_t size, wire; /* bytes of the body, decoded; on the wire, as far as libcurl counts */
 	/* Of the decoded body, of whatever answer; with ROBOT_NO_SHA256 that is of nothing. */

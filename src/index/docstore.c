@@ -111,7 +111,9 @@ static int write_beside(struct docstore *ds, const char *path, struct err *err)
 	    record_open(&w.to, path, &ledger_kind, 0666, NULL, err) < 0)
 		return -1;
 	FAULT("docstore.ledger.new");
+	pthread_rwlock_rdlock(&ds->lock);
 	int rc = ledger_print(&ds->ledger, rewrite_record, &w, err);
+	pthread_rwlock_unlock(&ds->lock);
 	if (rc == 0)
 		rc = record_sync(w.to, &w.group, err);
 	if (rc < 0) {
@@ -307,15 +309,23 @@ static int write_block(struct docstore *ds, struct err *err)
 	return 0;
 }
 
+uint32_t docstore_number(struct docstore *ds)
+{
+	pthread_rwlock_wrlock(&ds->lock);
+	uint32_t number = ds->ledger.next++;
+	pthread_rwlock_unlock(&ds->lock);
+	return number;
+}
+
 static int begin_file(struct docstore *ds, struct err *err)
 {
 	CLEANUP(buf_free) struct buf change = BUF_INIT(64);
-	uint32_t number = ds->ledger.next;
 	if (appender_open(&ds->end)) {
 		if (appender_sync(&ds->end, err) < 0)
 			return -1;
 		ledger_put_file(&ds->new_files, &ds->end.is);
 	}
+	uint32_t number = docstore_number(ds);
 	pthread_rwlock_wrlock(&ds->lock); /* readers look whether theirs is in the making */
 	if (appender_open(&ds->end))
 		appender_drop(&ds->end);
@@ -435,8 +445,8 @@ static int go_back(struct docstore *ds, struct err *err)
 	struct ledger l;
 	if (load_ledger(ds, &l, err) < 0)
 		return err_in(err, "after a failure");
-	l.next = MAX(l.next, ds->ledger.next);
 	pthread_rwlock_wrlock(&ds->lock);
+	l.next = MAX(l.next, ds->ledger.next);
 	appender_drop(&ds->end);
 	ledger_free(&ds->ledger);
 	ds->ledger = l;

@@ -62,8 +62,23 @@ int docstore_sync(struct docstore *ds, struct err *err);
  * point, the old or the new files stand. What was put before is synced by it. 1: there was nothing
  * to do. ERR_USAGE: what the last one moved has not been forgotten yet. */
 int docstore_compact(struct docstore *ds, unsigned percent, struct err *err);
+/* The same in three steps, for whoever has to go on writing: begin and end belong to the thread
+ * that writes, copy to any. What is deleted in between is so afterwards. */
+struct docstore_compaction;
+int docstore_compact_begin(struct docstore *ds, unsigned percent, struct docstore_compaction **ret,
+			   struct err *err); /* 1 as above */
+/* 1: docstore_compact_stop() was called, from any thread. */
+int docstore_compact_copy(struct docstore_compaction *c, struct err *err);
+void docstore_compact_stop(struct docstore_compaction *c);
+/* The new files take the place of the old ones. Only after copy went well. */
+int docstore_compact_end(struct docstore_compaction *c, struct err *err);
+/* Ended or not; not while it copies. Files of one that did not end are removed by a later step. */
+void docstore_compact_free(struct docstore_compaction **c);
+/* Where a document lies now: another address only if compaction moved it. */
+int docstore_now(struct docstore *ds, struct docaddr addr, struct docaddr *ret, struct err *err);
 /* Tells of every document that moved, in the order of old addresses; also after a restart, so that
- * whoever remembers addresses can be told again. What is not 0 stops it and is returned. */
+ * whoever remembers addresses can be told again. What is not 0 stops it and is returned. In any
+ * thread, as long as nobody forgets. */
 typedef int docstore_moved_fn(void *ctx, struct docaddr from, struct docaddr to, struct err *err);
 int docstore_each_moved(struct docstore *ds, docstore_moved_fn *fn, void *ctx, struct err *err);
 /* Nobody has old addresses any more; durable. 1: there were none. */

@@ -3,16 +3,21 @@
 #include "base/fault.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 
 /* New files and tables are made beside the old ones and nobody knows of them; one record of the
- * ledger then makes them count, and the old ones not. */
-struct compaction {
+ * ledger then makes them count, and the old ones not. Copying goes by what the ledger said when it
+ * began: the thread that writes may change it meanwhile, but not these files. */
+struct docstore_compaction {
 	struct docstore *ds;
+	struct ledger_file *file; /* that are compacted */
+	size_t n;
+	struct ledger_dead dead; /* in these, by address */
 	struct appender to;
-	uint32_t next;     /* number of the next new file */
 	struct buf record; /* for the ledger */
 	struct buf text;   /* of the block at hand */
 	ZSTD_DCtx *decompressor;
+	atomic_bool stop;
 };
 
 static bool worth_it(const struct ledger_file *f, unsigned percent)
@@ -20,7 +25,7 @@ static bool worth_it(const struct ledger_file *f, unsigned percent)
 	return f->dead_docs && f->dead_bytes * 100 >= f->text_bytes * percent;
 }
 
-static int finish_file(struct compaction *c, struct err *err)
+static int finish_file(struct docstore_compaction *c, struct err *err)
 {
 	if (!appender_open(&c->to))
 		return 0;
@@ -31,22 +36,23 @@ static int finish_file(struct compaction *c, struct err *err)
 	return 0;
 }
 
-static int put(struct compaction *c, struct str text, struct docaddr *ret, struct err *err)
+static int put(struct docstore_compaction *c, struct str text, struct docaddr *ret, struct err *err)
 {
 	if (appender_full(&c->to) && finish_file(c, err) < 0)
 		return -1;
-	if (!appender_open(&c->to) && appender_begin(&c->to, c->ds->folder, c->next++, err) < 0)
+	if (!appender_open(&c->to) &&
+	    appender_begin(&c->to, c->ds->folder, docstore_number(c->ds), err) < 0)
 		return -1;
 	return appender_put(&c->to, text, ret, err);
 }
 
-static int copy_block(struct compaction *c, const struct block *b, uint32_t number,
+static int copy_block(struct docstore_compaction *c, const struct block *b, uint32_t number,
 		      struct page_writer *moved, uint64_t *living, struct err *err)
 {
 	for (unsigned slot = 0; slot < b->docs; slot++) {
 		struct docaddr from = block_addr(number, b->at, slot), to = {0};
 		size_t at = 0, n = 0;
-		if (ledger_dead_get(&c->ds->ledger.dead, from.v))
+		if (ledger_dead_get(&c->dead, from.v))
 			continue;
 		if (!block_slot(b, slot, &at, &n))
 			return err_set(err, ERR_DAMAGED,
@@ -61,8 +67,8 @@ static int copy_block(struct compaction *c, const struct block *b, uint32_t numb
 	return 0;
 }
 
-static int copy_blocks(struct compaction *c, const struct ledger_file *f, const struct mapped *m,
-		       struct page_writer *moved, struct err *err)
+static int copy_blocks(struct docstore_compaction *c, const struct ledger_file *f,
+		       const struct mapped *m, struct page_writer *moved, struct err *err)
 {
 	struct str file = {m->map, (size_t)f->length};
 	struct block b;
@@ -72,6 +78,8 @@ static int copy_blocks(struct compaction *c, const struct ledger_file *f, const 
 		rc = block_read(&m->id, file, at, m->path, &b, err);
 		if (rc != 0)
 			break;
+		if (atomic_load(&c->stop))
+			return err_set(err, ERR_SYSTEM, "the compaction was stopped");
 		buf_clear(&c->text);
 		if (block_unpack(&b, c->decompressor, buf_room(&c->text, b.text_n), m->path, err) <
 			    0 ||
@@ -98,7 +106,7 @@ static int map_file(struct docstore *ds, const struct ledger_file *f, struct map
 		       : rc;
 }
 
-static int copy_living(struct compaction *c, const struct ledger_file *f, struct err *err)
+static int copy_living(struct docstore_compaction *c, const struct ledger_file *f, struct err *err)
 {
 	uint64_t docs = f->docs - f->dead_docs;
 	struct page_writer moved;
@@ -114,7 +122,7 @@ static int copy_living(struct compaction *c, const struct ledger_file *f, struct
 	return page_finish(&moved, true, err);
 }
 
-static int copy_file(struct compaction *c, const struct ledger_file *f, struct err *err)
+static int copy_file(struct docstore_compaction *c, const struct ledger_file *f, struct err *err)
 {
 	struct ledger_moved moved = {f->number, f->docs - f->dead_docs};
 	if (moved.docs && copy_living(c, f, err) < 0)
@@ -144,27 +152,43 @@ static int change_over(struct docstore *ds, struct str record, struct err *err)
 	return rc;
 }
 
-static int copy_all(struct compaction *c, unsigned percent, struct err *err)
+/* Beginning */
+
+/* No more documents are put into a file that is copied. All in it is synced. */
+static void leave_end(struct docstore *ds, uint32_t number)
 {
-	struct docstore *ds = c->ds;
-	for (size_t i = 0; i < ds->ledger.files; i++) {
-		const struct ledger_file *f = &ds->ledger.file[i];
-		if (!worth_it(f, percent))
-			continue;
-		if (appender_open(&ds->end) && ds->end.is.number == f->number) {
-			pthread_rwlock_wrlock(&ds->lock);
-			appender_drop(&ds->end); /* all in it is synced */
-			pthread_rwlock_unlock(&ds->lock);
-		}
-		if (copy_file(c, f, err) < 0)
-			return -1;
-	}
-	if (c->record.n == 0)
-		return 1;
-	return finish_file(c, err) < 0 || dir_sync(ds->folder, err) < 0 ? -1 : 0;
+	if (!appender_open(&ds->end) || ds->end.is.number != number)
+		return;
+	pthread_rwlock_wrlock(&ds->lock);
+	appender_drop(&ds->end);
+	pthread_rwlock_unlock(&ds->lock);
 }
 
-int docstore_compact(struct docstore *ds, unsigned percent, struct err *err)
+static const struct ledger_file *file_of(const struct docstore_compaction *c, uint64_t addr)
+{
+	uint32_t number = block_addr_file((struct docaddr){addr});
+	for (size_t i = 0; i < c->n; i++)
+		if (c->file[i].number == number)
+			return &c->file[i];
+	return NULL;
+}
+
+static void choose(struct docstore_compaction *c, unsigned percent)
+{
+	const struct ledger *l = &c->ds->ledger;
+	c->file = mem_array(l->files, sizeof *c->file);
+	for (size_t i = 0; i < l->files; i++)
+		if (worth_it(&l->file[i], percent)) {
+			leave_end(c->ds, l->file[i].number);
+			c->file[c->n++] = l->file[i];
+		}
+	TABLE_EACH (ledger_dead, slot, &l->dead)
+		if (file_of(c, slot->key))
+			*ledger_dead_put(&c->dead, slot->key) = slot->value;
+}
+
+int docstore_compact_begin(struct docstore *ds, unsigned percent, struct docstore_compaction **ret,
+			   struct err *err)
 {
 	if (docstore_sync(ds, err) < 0)
 		return -1;
@@ -173,37 +197,132 @@ int docstore_compact(struct docstore *ds, unsigned percent, struct err *err)
 			       "%s: old addresses of the last compaction are still in use; forget "
 			       "them first",
 			       ds->folder);
-	struct compaction c = {.ds = ds,
-			       .to = APPENDER_INIT,
-			       .next = ds->ledger.next,
-			       .record = BUF_INIT(RECORD_MOST),
-			       .text = BUF_INIT(BLOCK_TEXT_MOST),
-			       .decompressor = ZSTD_createDCtx()};
-	ENSURE(c.decompressor);
-	int rc = copy_all(&c, percent, err);
-	ds->ledger.next = c.next; /* what failed leaves files, which the next start removes */
+	struct docstore_compaction *c = mem_alloc(sizeof *c);
+	c->ds = ds;
+	c->to = APPENDER_INIT;
+	c->record = BUF_INIT(RECORD_MOST);
+	c->text = BUF_INIT(BLOCK_TEXT_MOST);
+	choose(c, percent);
+	if (c->n == 0) {
+		docstore_compact_free(&c);
+		return 1;
+	}
+	c->decompressor = ZSTD_createDCtx();
+	ENSURE(c->decompressor);
+	*ret = c;
+	return 0;
+}
+
+void docstore_compact_free(struct docstore_compaction **cp)
+{
+	struct docstore_compaction *c = *cp;
+	if (!c)
+		return;
+	ZSTD_freeDCtx(c->decompressor);
+	appender_free(&c->to);
+	ledger_dead_free(&c->dead);
+	mem_free(&c->file);
+	buf_free(&c->record);
+	buf_free(&c->text);
+	mem_free(cp);
+}
+
+void docstore_compact_stop(struct docstore_compaction *c)
+{
+	atomic_store(&c->stop, true);
+}
+
+int docstore_compact_copy(struct docstore_compaction *c, struct err *err)
+{
+	int rc = 0;
+	for (size_t i = 0; i < c->n && rc == 0; i++)
+		rc = copy_file(c, &c->file[i], err);
 	if (rc == 0)
-		rc = change_over(ds, buf_str(&c.record), err);
-	ZSTD_freeDCtx(c.decompressor);
-	appender_free(&c.to);
-	buf_free(&c.record);
-	buf_free(&c.text);
+		rc = finish_file(c, err);
+	if (rc == 0)
+		rc = dir_sync(c->ds->folder, err);
+	return rc < 0 && atomic_load(&c->stop) ? 1 : rc;
+}
+
+/* Ending */
+
+/* What was deleted since it began was copied: it is deleted where it lies now. */
+static int carry_deletes(struct docstore_compaction *c, struct err *err)
+{
+	struct docstore *ds = c->ds;
+	int rc = 0;
+	pthread_rwlock_wrlock(&ds->lock);
+	TABLE_EACH (ledger_dead, slot, &ds->ledger.dead) {
+		const struct ledger_file *f = file_of(c, slot->key);
+		if (rc != 0 || !f || ledger_dead_get(&c->dead, slot->key))
+			continue;
+		struct ledger_moved moved = {f->number, f->docs - f->dead_docs};
+		struct docaddr to = {0};
+		rc = moved_find(ds, &moved, (struct docaddr){slot->key}, &to, err);
+		if (rc == 1)
+			rc = err_set(err, ERR_DAMAGED,
+				     "%s: a document of file %" PRIu32
+				     " was not copied, nothing was compacted",
+				     ds->folder, f->number);
+		if (rc == 0)
+			ledger_put_dead(&c->record, to, slot->value);
+	}
+	pthread_rwlock_unlock(&ds->lock);
 	return rc;
 }
 
-static int each_of(struct docstore *ds, const struct ledger_moved *moved, docstore_moved_fn *fn,
-		   void *ctx, struct err *err)
+int docstore_compact_end(struct docstore_compaction *c, struct err *err)
+{
+	if (docstore_sync(c->ds, err) < 0 || carry_deletes(c, err) < 0)
+		return -1;
+	return change_over(c->ds, buf_str(&c->record), err);
+}
+
+int docstore_compact(struct docstore *ds, unsigned percent, struct err *err)
+{
+	struct docstore_compaction *c = NULL;
+	int rc = docstore_compact_begin(ds, percent, &c, err);
+	if (rc == 0)
+		rc = docstore_compact_copy(c, err);
+	if (rc == 0)
+		rc = docstore_compact_end(c, err);
+	docstore_compact_free(&c);
+	return rc;
+}
+
+/* Old addresses */
+
+int docstore_now(struct docstore *ds, struct docaddr addr, struct docaddr *ret, struct err *err)
+{
+	struct docaddr now = addr;
+	pthread_rwlock_wrlock(&ds->lock);
+	const struct ledger_moved *moved = ledger_find_moved(&ds->ledger, block_addr_file(addr));
+	int rc = moved ? moved_find(ds, moved, addr, &now, err) : 0;
+	pthread_rwlock_unlock(&ds->lock);
+	if (rc >= 0)
+		*ret = now;
+	return MIN(rc, 0);
+}
+
+/* 2: there are fewer files than that. */
+static int each_of(struct docstore *ds, size_t file, docstore_moved_fn *fn, void *ctx,
+		   struct err *err)
 {
 	struct page_file *f = NULL;
+	struct ledger_moved moved = {0};
 	struct docaddr from, to;
+	int rc = 2;
 	pthread_rwlock_wrlock(&ds->lock);
-	int rc = moved_get(ds, moved, &f, err);
+	if (file < ds->ledger.nmoved) {
+		moved = ds->ledger.moved[file];
+		rc = moved_get(ds, &moved, &f, err);
+	}
 	pthread_rwlock_unlock(&ds->lock);
 	if (rc == 1)
 		return err_set(err, ERR_DAMAGED,
 			       "%s: the table of what was moved from file %" PRIu32 " is missing",
-			       ds->folder, moved->number);
-	for (uint64_t i = 0; i < moved->docs && rc == 0; i++) {
+			       ds->folder, moved.number);
+	for (uint64_t i = 0; i < moved.docs && rc == 0; i++) {
 		rc = moved_entry(f, i, &from, &to, err);
 		if (rc == 0)
 			rc = fn(ctx, from, to, err);
@@ -214,8 +333,11 @@ static int each_of(struct docstore *ds, const struct ledger_moved *moved, docsto
 int docstore_each_moved(struct docstore *ds, docstore_moved_fn *fn, void *ctx, struct err *err)
 {
 	int rc = docstore_writes(ds, err);
-	for (size_t i = 0; i < ds->ledger.nmoved && rc == 0; i++)
-		rc = each_of(ds, &ds->ledger.moved[i], fn, ctx, err);
+	for (size_t i = 0; rc == 0; i++) {
+		rc = each_of(ds, i, fn, ctx, err);
+		if (rc == 2)
+			return 0;
+	}
 	return rc;
 }
 

@@ -33,7 +33,7 @@ struct docstore {
 	bool writes;
 
 	/* What counts now. Held to read by whoever reads documents, held to write for changes; the
-	 * thread that writes documents reads all of it without. */
+	 * thread that writes documents reads all of it without, except for ledger.next. */
 	pthread_rwlock_t lock;
 	struct ledger ledger;
 	struct mapped_files files; /* those that were wanted so far */
@@ -111,6 +111,8 @@ int blocks_verify(const struct mapped *m, uint64_t length, uint64_t *ret_docs,
 
 struct docstore *docstore_new(const char *folder);
 int docstore_writes(const struct docstore *ds, struct err *err); /* or ERR_USAGE */
+/* A number for a new file, which nobody else gets; in any thread. */
+uint32_t docstore_number(struct docstore *ds);
 /* Makes a record of the ledger durable, and counts by it from then on. */
 int book_write(struct docstore *ds, struct str record, struct err *err);
 /* Removes what is in the folder and not in the ledger; *ret_bytes: how much that was. */

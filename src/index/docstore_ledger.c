@@ -55,13 +55,16 @@ static bool set_next(struct ledger *l, const struct change *c)
 	return true;
 }
 
+/* Files that compaction made may come behind those that were begun meanwhile. */
 static struct ledger_file *add_file(struct ledger *l, uint32_t number)
 {
-	if (l->files && l->file[l->files - 1].number >= number)
-		return NULL; /* numbers only go up */
+	size_t at = l->files;
 	l->file = mem_resize(l->file, (l->files + 1) * sizeof *l->file);
-	l->file[l->files] = (struct ledger_file){.number = number};
-	return &l->file[l->files++];
+	for (; at > 0 && l->file[at - 1].number > number; at--)
+		l->file[at] = l->file[at - 1];
+	l->file[at] = (struct ledger_file){.number = number};
+	l->files++;
+	return &l->file[at];
 }
 
 static bool set_file(struct ledger *l, const struct change *c)
@@ -73,7 +76,7 @@ static bool set_file(struct ledger *l, const struct change *c)
 	struct ledger_file *f = ledger_find(l, number);
 	if (!f)
 		f = add_file(l, number);
-	if (!f || c->v[1] < f->length || c->v[2] < f->docs || c->v[3] < f->text_bytes)
+	if (c->v[1] < f->length || c->v[2] < f->docs || c->v[3] < f->text_bytes)
 		return false;
 	f->length = c->v[1];
 	f->docs = c->v[2];

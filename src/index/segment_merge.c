@@ -51,6 +51,13 @@ struct merge {
 	size_t occs, occ_room;
 };
 
+static int is_stopped(const struct merge *m, struct err *err)
+{
+	if (LIKELY(!atomic_load_explicit(m->spec->stop, memory_order_relaxed)))
+		return 0;
+	return err_set(err, ERR_SYSTEM, "the merge was stopped");
+}
+
 /* Attributes */
 
 static uint32_t attr_number(struct merge *m, struct str name)
@@ -274,7 +281,7 @@ static int side_postings(struct merge *m, struct list_writer *l, struct side *si
 	uint32_t docs[SEGMENT_BLOCK], tfs[SEGMENT_BLOCK];
 	int rc = postings_open(side->source->segment, &side->walk.info, &p, err);
 	for (uint32_t block = 0; rc == 0 && block < p.blocks; block++) {
-		if (postings_docs(&p, block, docs, err) < 0 ||
+		if (is_stopped(m, err) < 0 || postings_docs(&p, block, docs, err) < 0 ||
 		    postings_tfs(&p, block, tfs, err) < 0)
 			rc = -1;
 		uint32_t n = postings_in_block(&p, block);
@@ -410,8 +417,11 @@ static int put_all(struct merge *m, const struct place *place, size_t docs, stru
 {
 	struct ranges ranges = {0};
 	int rc = 0;
-	for (size_t i = 0; i < docs && rc == 0; i++)
-		rc = put_doc(m, &place[i], &ranges, err);
+	for (size_t i = 0; i < docs && rc == 0; i++) {
+		rc = is_stopped(m, err);
+		if (rc == 0)
+			rc = put_doc(m, &place[i], &ranges, err);
+	}
 	mem_free(&ranges.range);
 	m->lengths = segment_put_lengths(m->out);
 	for (uint32_t attr = 0; attr < m->attrs && rc == 0; attr++)

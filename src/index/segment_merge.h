@@ -2,6 +2,8 @@
 #pragma once
 #include "index/segment.h"
 
+#include <stdatomic.h>
+
 struct merge_source {
 	struct segment *segment;
 	const uint64_t *deleted; /* a bit per document, or NULL */
@@ -12,6 +14,7 @@ struct merge_source {
 struct merge_spec {
 	const struct words_settings *settings; /* weights, columns */
 	bool by_rank;                          /* documents are numbered by rank, the best first */
+	const atomic_bool *stop;               /* the merge fails soon after it became true */
 	words_moved_fn *moved;                 /* NULL, or gives addresses in place of those */
 	void *ctx;
 };

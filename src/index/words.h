@@ -104,21 +104,22 @@ int words_query(struct words_reader *r, const struct query *query, struct arena 
 uint8_t words_length_code(uint64_t length);
 uint64_t words_length_of(uint8_t code);
 
-/* Writing: the functions may be called by several threads; words_merge() of one does not hold up
- * the others for long. */
+/* Writing: the functions may be called by several threads. Merges do not hold up the others for
+ * long, and run side by side where they take different segments. */
 
 struct words_writer;
 
 struct words_options {
 	const struct words_settings *settings; /* for an index that is made now; NULL: default */
-	uint64_t memory; /* bytes for what is not in a segment yet; 0: WORDS_MEMORY_DEFAULT */
+	uint64_t memory;       /* bytes for what is not in a segment yet; 0: WORDS_MEMORY_DEFAULT */
+	bool merges_elsewhere; /* commits merge nothing: another thread calls words_merge() */
 };
 
 /* Makes the folder and an empty index if there is none. What a killed writer left is removed.
  * options may be NULL. ERR_BUSY: another process writes. */
 int words_writer_open(struct words_writer **ret, const char *folder,
 		      const struct words_options *options, struct err *err);
-/* What was not committed is given up. */
+/* What was not committed is given up. Nobody merges any more. */
 void words_writer_close(struct words_writer **w);
 
 /* Adds a document; it replaces the one with the same key. ERR_USAGE: it cannot be taken, nothing
@@ -136,10 +137,12 @@ int words_commit(struct words_writer *w, struct err *err);
 int words_merge(struct words_writer *w, uint64_t most, struct err *err);
 /* Makes one segment of all that is committed, without what is deleted. 1: it is one already. */
 int words_merge_all(struct words_writer *w, struct err *err);
+/* Merges that run end soon, without a result and with 1, and no more begin. From any thread. */
+void words_stop_merging(struct words_writer *w);
 
-/* After docstore_compact(): makes one segment of all, in which documents have the addresses that fn
- * gives for their old ones (0: it stays). What was added before is committed first. Not merged
- * otherwise meanwhile. 1: there are no documents. */
+/* After docstore_compact(): makes one segment of all that is committed, in which documents have the
+ * addresses that fn gives for their old ones (0: it stays). Nothing that is not committed may have
+ * an old address. 1: there are no documents. */
 typedef struct docaddr words_moved_fn(void *ctx, struct docaddr addr);
 int words_readdress(struct words_writer *w, words_moved_fn *fn, void *ctx, struct err *err);
 

@@ -38,35 +38,42 @@ static bool mostly_gone(const struct live *l)
 	return l->m.deleted > l->m.docs / 2;
 }
 
-static void take(struct job *job, const struct live *l)
+static bool is_free(const struct live *l)
 {
+	return l->committed && !l->merging;
+}
+
+static void take(struct job *job, struct live *l)
+{
+	l->merging = true;
 	job->from[job->n++] = (struct live){.segment = shared_hold(l->segment),
 					    .m = l->m,
 					    .gone = bits_hold(l->gone),
 					    .committed = true};
 }
 
-/* The lowest tier that is full, or a segment of which less than half is left. */
-static void choose_tier(const struct words_writer *w, uint64_t most, struct job *job)
+/* The lowest tier that is full, or a segment of which less than half is left; but not what another
+ * merge has taken. */
+static void choose_tier(struct words_writer *w, uint64_t most, struct job *job)
 {
 	for (unsigned tier = 0; tier <= 20 && job->n == 0; tier++) {
 		size_t n = 0;
 		uint64_t bytes = 0;
 		for (size_t i = 0; i < w->n && n < TIER_FULL; i++)
-			if (w->live[i].committed && tier_of(w->live[i].m.bytes) == tier) {
+			if (is_free(&w->live[i]) && tier_of(w->live[i].m.bytes) == tier) {
 				n++;
 				bytes += w->live[i].m.bytes;
 			}
 		for (size_t i = 0; n == TIER_FULL && bytes <= most && job->n < n; i++)
-			if (w->live[i].committed && tier_of(w->live[i].m.bytes) == tier)
+			if (is_free(&w->live[i]) && tier_of(w->live[i].m.bytes) == tier)
 				take(job, &w->live[i]);
 	}
 	for (size_t i = 0; i < w->n && job->n == 0; i++)
-		if (w->live[i].committed && mostly_gone(&w->live[i]) && w->live[i].m.bytes <= most)
+		if (is_free(&w->live[i]) && mostly_gone(&w->live[i]) && w->live[i].m.bytes <= most)
 			take(job, &w->live[i]);
 }
 
-static void choose_all(const struct words_writer *w, bool always, struct job *job)
+static void choose_all(struct words_writer *w, bool always, struct job *job)
 {
 	size_t n = 0;
 	bool deleted = always;
@@ -95,6 +102,7 @@ static int run(struct words_writer *w, const struct order *order, struct job *jo
 {
 	struct merge_spec spec = {.settings = &w->settings,
 				  .by_rank = order->whole && w->settings.by_rank,
+				  .stop = &w->stop,
 				  .moved = order->moved,
 				  .ctx = order->ctx};
 	job->source = mem_array(job->n, sizeof *job->source);
@@ -237,11 +245,38 @@ static int finish(struct words_writer *w, struct job *job, int merged, struct li
 	return rc;
 }
 
+/* A whole merge waits until no other runs: what that one makes has to be in it. */
+static int enter(struct words_writer *w, const struct order *order, struct err *err)
+{
+	for (;;) {
+		bool other = false;
+		if (writer_enter(w, err) < 0)
+			return -1;
+		for (size_t i = 0; i < w->n; i++)
+			other |= w->live[i].merging;
+		if (!order->whole || !other)
+			return 0;
+		(void)pthread_cond_wait(&w->merged, &w->mutex);
+		(void)writer_leave(w, 0);
+	}
+}
+
+/* What was taken and is still there is for others again. */
+static void give_back(struct words_writer *w, const struct job *job)
+{
+	for (size_t i = 0; i < job->n; i++) {
+		struct live *l = live_of(w, job->from[i].m.id);
+		if (l)
+			l->merging = false;
+	}
+	(void)pthread_cond_broadcast(&w->merged);
+}
+
 static int merge_once(struct words_writer *w, const struct order *order, struct err *err)
 {
 	struct job job = {0};
 	struct live fresh = {0};
-	if (writer_enter(w, err) < 0)
+	if (enter(w, order, err) < 0)
 		return -1;
 	job.from = mem_array(w->n, sizeof *job.from);
 	if (order->whole)
@@ -256,11 +291,11 @@ static int merge_once(struct words_writer *w, const struct order *order, struct 
 		return 1;
 	}
 	int rc = run(w, order, &job, &fresh, err);
-	if (rc >= 0) {
-		(void)pthread_mutex_lock(&w->mutex);
+	(void)pthread_mutex_lock(&w->mutex);
+	if (rc >= 0)
 		rc = finish(w, &job, rc, &fresh, err);
-		(void)pthread_mutex_unlock(&w->mutex);
-	}
+	give_back(w, &job);
+	(void)pthread_mutex_unlock(&w->mutex);
 	job_release(&job);
 	return rc;
 }
@@ -268,13 +303,10 @@ static int merge_once(struct words_writer *w, const struct order *order, struct 
 /* 2 from below: what was merged has changed too much meanwhile. */
 static int merge(struct words_writer *w, const struct order *order, struct err *err)
 {
-	int rc;
-	(void)pthread_mutex_lock(&w->merging);
-	do
+	int rc = 2;
+	while (rc == 2 && !atomic_load(&w->stop))
 		rc = merge_once(w, order, err);
-	while (rc == 2);
-	(void)pthread_mutex_unlock(&w->merging);
-	return rc;
+	return rc != 0 && atomic_load(&w->stop) ? 1 : rc;
 }
 
 int words_merge(struct words_writer *w, uint64_t most, struct err *err)
@@ -287,10 +319,13 @@ int words_merge_all(struct words_writer *w, struct err *err)
 	return merge(w, &(struct order){.whole = true}, err);
 }
 
+void words_stop_merging(struct words_writer *w)
+{
+	atomic_store(&w->stop, true);
+}
+
 int words_readdress(struct words_writer *w, words_moved_fn *fn, void *ctx, struct err *err)
 {
-	if (words_commit(w, err) < 0)
-		return -1;
 	return merge(w, &(struct order){.whole = true, .moved = fn, .ctx = ctx}, err);
 }
 

@@ -136,7 +136,8 @@ int words_writer_open(struct words_writer **ret, const char *folder,
 	w->memory = options && options->memory ? options->memory : WORDS_MEMORY_DEFAULT;
 	w->memory = MIN(MAX(w->memory, (uint64_t)WORDS_MEMORY_MIN), memory_most);
 	(void)pthread_mutex_init(&w->mutex, NULL);
-	(void)pthread_mutex_init(&w->merging, NULL);
+	(void)pthread_cond_init(&w->merged, NULL);
+	w->merges_elsewhere = options && options->merges_elsewhere;
 	if (open_index(w, options, err) < 0) {
 		words_writer_close(&w);
 		return -1;
@@ -181,7 +182,7 @@ void words_writer_close(struct words_writer **wp)
 	manifest_free(&w->manifest);
 	lock_free(&w->lock);
 	(void)pthread_mutex_destroy(&w->mutex);
-	(void)pthread_mutex_destroy(&w->merging);
+	(void)pthread_cond_destroy(&w->merged);
 	mem_free(&w->folder);
 	mem_free(wp);
 }
@@ -358,7 +359,10 @@ static uint64_t *all_deletes(const struct live *l)
 static int write_deletes(struct words_writer *w, const struct live *from, uint64_t generation,
 			 struct live *ret, struct err *err)
 {
-	struct live l = {.segment = shared_hold(from->segment), .m = from->m, .committed = true};
+	struct live l = {.segment = shared_hold(from->segment),
+			 .m = from->m,
+			 .committed = true,
+			 .merging = from->merging};
 	if (!from->leaving) {
 		l.gone = bits_hold(from->gone);
 		*ret = l;
@@ -465,6 +469,7 @@ int words_commit(struct words_writer *w, struct err *err)
 		return -1;
 	/* The commit stands, whatever becomes of merging. */
 	struct err ignored;
-	(void)writer_merge_some(w, commit_merge_most, &ignored);
+	if (!w->merges_elsewhere)
+		(void)writer_merge_some(w, commit_merge_most, &ignored);
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include "index/words_parts.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 /* A segment that is part of the index, or will be with the next commit. */
 struct live {
@@ -14,6 +15,7 @@ struct live {
 	uint64_t *leaving;         /* deletes since, or NULL */
 	uint32_t leaving_docs;
 	bool committed;
+	bool merging; /* a merge has taken it */
 };
 
 struct words_writer {
@@ -22,8 +24,10 @@ struct words_writer {
 	uint64_t memory;
 	struct words_settings settings;
 	struct token_rules *rules;
+	bool merges_elsewhere;
+	atomic_bool stop;         /* no more merges */
 	pthread_mutex_t mutex;    /* all that follows */
-	pthread_mutex_t merging;  /* taken before the other: one merge at a time */
+	pthread_cond_t merged;    /* a merge has ended */
 	struct manifest manifest; /* the last that was written */
 	struct invert *invert;
 	struct live *live;

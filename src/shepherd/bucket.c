@@ -204,7 +204,8 @@ static int prepare(struct buckets *b, const struct bucket_options *o, struct err
 	if (writes && (b->size ? file_sync(&b->file, err) : mark_shift(b, err)) < 0)
 		return -1;
 	b->durable = b->size;
-	(void)posix_fadvise(b->file.fd, 0, 0, POSIX_FADV_RANDOM);
+	(void)posix_fadvise(b->file.fd, 0, 0,
+			    o->forward ? POSIX_FADV_SEQUENTIAL : POSIX_FADV_RANDOM);
 	return 0;
 }
 

@@ -42,6 +42,7 @@ struct bucket_options {
 			   files that are made here always do */
 	bool unchecked; /* opens also what the quick check refuses; for those who mend it */
 	bool buffered;  /* appends go through the page cache in any case */
+	bool forward;   /* mostly read in the order of the file: the system reads ahead */
 };
 
 /* One bucket as it lies in the file. */

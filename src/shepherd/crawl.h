@@ -92,19 +92,30 @@ struct planned {
 int crawl_plan(struct state *st, const struct crawl_conf *conf, int64_t delay_us, int64_t now_us,
 	       bool write, struct planned *ret, struct err *err);
 
-/* Applies the journal to the index, and what it tells of servers to the sites. */
-int crawl_cork(struct state *st, const struct crawl_conf *conf, struct err *err);
+/* What takes long asks between blocks of its work whether it is to stop: it then returns 1 and has
+ * done nothing that counts, so the phase is done again another time. NULL: nobody stops it. */
+struct crawl_stop {
+	bool (*wanted)(void *ctx);
+	void *ctx;
+};
+
+/* Applies the journal to the index, and what it tells of servers to the sites. 1: stopped. */
+int crawl_cork(struct state *st, const struct crawl_conf *conf, const struct crawl_stop *stop,
+	       struct err *err);
 
 struct merged {
 	uint64_t added, known, unwanted, forgotten;
 };
 /* Adds contributions as new URLs that have no bucket yet, those of sites that are wanted, within
- * the limits; forgets what was remembered for long enough. Also select: sites without URLs go. */
-int crawl_merge(struct state *st, const struct crawl_conf *conf, int64_t now_us, struct merged *ret,
-		struct err *err);
+ * the limits; forgets what was remembered for long enough. Also select: sites without URLs go. 1:
+ * stopped; the state is good for nothing then. */
+int crawl_merge(struct state *st, const struct crawl_conf *conf, int64_t now_us,
+		const struct crawl_stop *stop, struct merged *ret, struct err *err);
 
-/* Makes a thin bucket for every new URL, so that the state needs no contributions any more. */
-int crawl_record(struct state *st, struct buckets *buckets, uint64_t *ret_made, struct err *err);
+/* Makes a thin bucket for every new URL, so that the state needs no contributions any more. 1:
+ * stopped; buckets were appended that nobody knows. */
+int crawl_record(struct state *st, struct buckets *buckets, const struct crawl_stop *stop,
+		 uint64_t *ret_made, struct err *err);
 
 /* Drops all buckets that the index of a state in PHASE_CLEANUP does not name, shakes the bucket
  * file down and gives the index the new numbers. */

@@ -59,14 +59,14 @@ static int cork_item(void *ctx, const struct index_news *about, struct index_ite
 	return about->old ? 0 : 1; /* reap gathers what is in the index, nothing else */
 }
 
-int crawl_cork(struct state *st, const struct crawl_conf *conf, struct err *err)
+int crawl_cork(struct state *st, const struct crawl_conf *conf, const struct crawl_stop *stop,
+	       struct err *err)
 {
 	CLEANUP(sites_free) struct sites *sites = NULL;
 	if (state_sites(st, &sites, err) < 0)
 		return -1;
 	struct corking c = {.sites = sites};
 	struct crawl_news news = {"journal", conf->sort_memory, NULL};
-	if (crawl_rewrite(st, &news, cork_item, &c, err) < 0)
-		return -1;
-	return state_sites_put(st, sites, err);
+	int rc = crawl_rewrite(st, &news, cork_item, &c, stop, err);
+	return rc ? rc : state_sites_put(st, sites, err);
 }

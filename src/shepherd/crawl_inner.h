@@ -11,9 +11,9 @@ struct crawl_news {
 };
 
 /* Writes a new index for a state: fn says what becomes of each URL, in view of the news of it
- * (NULL: none); each is to be read by crawl_placed(). */
+ * (NULL: none); each is to be read by crawl_placed(). 1: stopped, and the index is as it was. */
 int crawl_rewrite(struct state *st, const struct crawl_news *news, url_index_fn *fn, void *ctx,
-		  struct err *err);
+		  const struct crawl_stop *stop, struct err *err);
 /* The payload of such a record, and where in its file it lies. */
 struct str crawl_placed(struct str record, uint64_t *ret_place);
 /* A footprint as the attribute O has it: 32 digits. */

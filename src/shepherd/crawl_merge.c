@@ -195,8 +195,8 @@ static int merge_item(void *ctx, const struct index_news *about, struct index_it
 	return add(m, &c, place, ret, err);
 }
 
-int crawl_merge(struct state *st, const struct crawl_conf *conf, int64_t now_us, struct merged *ret,
-		struct err *err)
+int crawl_merge(struct state *st, const struct crawl_conf *conf, int64_t now_us,
+		const struct crawl_stop *stop, struct merged *ret, struct err *err)
 {
 	CLEANUP(sites_free) struct sites *sites = NULL;
 	struct merged merged = {0};
@@ -206,8 +206,9 @@ int crawl_merge(struct state *st, const struct crawl_conf *conf, int64_t now_us,
 		.state = st, .conf = conf, .sites = sites, .now_us = now_us, .ret = &merged};
 	struct crawl_news news = {"contrib", conf->sort_memory, unify};
 	begin_sites(sites);
-	if (crawl_rewrite(st, &news, merge_item, &m, err) < 0)
-		return -1;
+	int rc = crawl_rewrite(st, &news, merge_item, &m, stop, err);
+	if (rc)
+		return rc;
 	end_site(&m);
 	drop_empty_sites(sites);
 	if (state_sites_put(st, sites, err) < 0)

@@ -39,15 +39,16 @@ static int record_item(void *ctx, const struct index_news *about, struct index_i
 	return 0;
 }
 
-int crawl_record(struct state *st, struct buckets *buckets, uint64_t *ret_made, struct err *err)
+int crawl_record(struct state *st, struct buckets *buckets, const struct crawl_stop *stop,
+		 uint64_t *ret_made, struct err *err)
 {
 	struct recording r = {.state = st, .buckets = buckets, .arena = ARENA_INIT(1 << 20)};
 	snprintf(r.time, sizeof r.time, "%" PRId64, state_params(st)->created_us / US_PER_S);
 	r.when = str_of(r.time);
-	int rc = crawl_rewrite(st, NULL, record_item, &r, err);
+	int rc = crawl_rewrite(st, NULL, record_item, &r, stop, err);
 	arena_free(&r.arena);
-	if (rc < 0)
-		return -1;
+	if (rc)
+		return rc;
 	*ret_made = r.made;
 	return 0;
 }

@@ -168,7 +168,7 @@ static int with_buckets(struct master *m,
 	if (rc != 0)
 		return rc < 0 ? -1 : err_set(err, ERR_DAMAGED, "%s is lost", m->objects);
 	rc = fn(m, st, b, err);
-	if (rc < 0)
+	if (rc != 0)
 		bucket_drop(&b);
 	else
 		rc = bucket_close(&b, err);
@@ -182,19 +182,26 @@ static int reap(struct master *m, struct state *st, struct buckets *b, struct er
 	return m->stop ? 0 : enter(m, st, PHASE_CORK, b, err);
 }
 
+/* Signals that came since the last look. */
+static bool is_stopped(void *ctx)
+{
+	struct master *m = ctx;
+	loop_poll(m->loop);
+	return m->stop;
+}
+
 static int cork(struct master *m, struct state *st, struct err *err)
 {
-	if (crawl_cork(st, &m->conf->crawl, err) < 0)
-		return -1;
-	return enter(m, st, PHASE_CORKED, NULL, err);
+	int rc = crawl_cork(st, &m->conf->crawl, &(struct crawl_stop){is_stopped, m}, err);
+	return rc == 0 ? enter(m, st, PHASE_CORKED, NULL, err) : MIN(rc, 0);
 }
 
 static int record(struct master *m, struct state *st, struct buckets *b, struct err *err)
 {
+	const struct crawl_stop stop = {is_stopped, m};
 	uint64_t made;
-	if (m->fresh && crawl_record(st, b, &made, err) < 0)
-		return -1;
-	return enter(m, st, PHASE_CLOSED, b, err);
+	int rc = m->fresh ? crawl_record(st, b, &stop, &made, err) : 0;
+	return rc == 0 ? enter(m, st, PHASE_CLOSED, b, err) : rc;
 }
 
 static int audit(struct master *m, struct err *err)
@@ -251,18 +258,21 @@ static int cleanup(struct master *m, struct state *closed, struct err *err)
 static int merge(struct master *m, struct state *corked, struct err *err)
 {
 	CLEANUP(state_free) struct state *st = NULL;
+	const struct crawl_stop stop = {is_stopped, m};
 	struct merged merged;
 	if (state_clone(&st, corked, true, clock_wall_us(), err) < 0 ||
-	    enter(m, st, PHASE_MERGE, NULL, err) < 0 ||
-	    crawl_merge(st, &m->conf->crawl, clock_wall_us(), &merged, err) < 0)
+	    enter(m, st, PHASE_MERGE, NULL, err) < 0)
 		return -1;
+	int rc = crawl_merge(st, &m->conf->crawl, clock_wall_us(), &stop, &merged, err);
+	if (rc != 0)
+		return MIN(rc, 0); /* stopped: the next start begins it again */
 	m->fresh = merged.added > 0;
 	count(m, COUNT_ADDED, merged.added);
 	count(m, COUNT_FORGOTTEN, merged.forgotten);
 	if (enter(m, st, PHASE_RECORD, NULL, err) < 0)
 		return -1;
-	if (with_buckets(m, record, st, err) < 0)
-		return -1;
+	if ((rc = with_buckets(m, record, st, err)) != 0)
+		return MIN(rc, 0);
 	state_free(&st);
 	return audit(m, err);
 }

@@ -6,8 +6,11 @@
 
 #include <string.h>
 
-/* Documents that wait for the parsers at most; then no more are fetched. */
-enum { PARSE_QUEUE = 256, OUT_MOST = 100000 };
+/* Documents that wait for the parsers at most; then no more are fetched. Each that waits counts as
+ * several requests, so that fewer are begun the further the parsers are behind. */
+enum { PARSE_QUEUE = 256, PARSE_COUNTS = 8, OUT_MOST = 100000 };
+
+#define CHECKPOINT_US (US_PER_S / 2)
 
 /* What is under way when the time is up may take so much longer. */
 #define GRACE_US (3 * US_PER_S)
@@ -146,6 +149,14 @@ static void begin(struct reap *r, const struct hostq_job *out)
 	}
 }
 
+static bool has_room(const struct reap *r)
+{
+	uint64_t most = (uint64_t)r->o.robot->robot.at_once;
+	uint64_t load = r->out + (PARSE_COUNTS - 1) * r->parsing;
+	return r->parsing < PARSE_QUEUE && r->out < OUT_MOST && r->out - r->parsing < most &&
+	       load < MAX(most, (uint64_t)PARSE_QUEUE);
+}
+
 static void pump(void *ctx)
 {
 	struct reap *r = ctx;
@@ -153,8 +164,7 @@ static void pump(void *ctx)
 	struct err err;
 	int64_t wait_us = INT64_MAX;
 	int rc = 0;
-	while (!r->stopping && !r->held && r->parsing < PARSE_QUEUE && r->out < OUT_MOST &&
-	       r->out - r->parsing < (uint64_t)r->o.robot->robot.at_once &&
+	while (!r->stopping && !r->held && has_room(r) &&
 	       (rc = hostq_take(r->queue, loop_now_us(r->o.loop), &out, &wait_us, &err)) == 0)
 		begin(r, &out);
 	if (rc < 0)
@@ -413,7 +423,7 @@ int reap_run(struct reap *r, struct state *st, struct buckets *buckets, struct e
 	if (rc == 0)
 		rc = checkpoint(r, err); /* from here on the state is rolled back, not deleted */
 	if (rc == 0 && !r->stopping && r->left) {
-		loop_timer_every(r->o.loop, &r->tick, US_PER_S);
+		loop_timer_every(r->o.loop, &r->tick, CHECKPOINT_US);
 		loop_timer_every(r->o.loop, &r->look, LOOK_US);
 		loop_timer_in(r->o.loop, &r->end, r->o.conf->cycle_us);
 		loop_later(r->o.loop, &r->pump);

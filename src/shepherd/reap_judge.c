@@ -12,6 +12,15 @@ static void bury(const struct plan_entry *e, struct verdict *v)
 	v->op = e->flags & PLAN_REFRESH ? CHANGE_DELETE : CHANGE_NONE;
 }
 
+static void leads_to(struct str location, struct verdict *v)
+{
+	CLEANUP(buf_free) struct buf shown = BUF_INIT(location.n + 1);
+	url_show(location, &shown);
+	v->leads_on = location.n > 0;
+	snprintf(v->reason, sizeof v->reason, "it leads to %.*s", (int)MIN(shown.n, 150),
+		 buf_text(&shown));
+}
+
 static uint16_t status_of(const struct robot_result *r)
 {
 	int status = r->head->status;
@@ -47,9 +56,7 @@ void reap_judge(const struct robot_result *r, const struct plan_entry *e,
 		break;
 	case OUTCOME_REDIRECT:
 		bury(e, &v);
-		v.leads_on = r->location.n > 0;
-		snprintf(v.reason, sizeof v.reason, "it leads to %.*s",
-			 (int)MIN(r->location.n, 150), r->location.p);
+		leads_to(r->location, &v);
 		break;
 	case OUTCOME_TEMPORARY:
 	case OUTCOME_SITE_TEMPORARY:

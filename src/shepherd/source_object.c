@@ -65,7 +65,9 @@ static int open_newest(struct objects *o, struct err *err)
 
 static int wake(struct objects *o, struct err *err)
 {
-	const struct bucket_options options = {.mode = BUCKET_SCAN};
+	/* Buckets are told in the order in which they were appended, just after that and past the
+	 * page cache: without reading ahead each would wait for the disk. */
+	const struct bucket_options options = {.mode = BUCKET_SCAN, .forward = true};
 	if (o->buckets)
 		return 0;
 	int rc = open_newest(o, err);

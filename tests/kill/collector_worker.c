@@ -1,7 +1,8 @@
 /* A collector that follows a list of changes until it is killed, for collector_rounds.py.
  *
  *	collector-worker points          the fault points it passes, one a line
- *	collector-worker run DATA N      takes N changes, in many commits, with compactions
+ *	collector-worker run DATA N      takes N changes, in many commits, with compactions: some
+ *	                                 are waited for, some run beside the commits that follow
  *	collector-worker check DATA N    what is there is what N changes leave, and nothing else
  *
  * The changes are computed from their numbers, so whoever checks knows them too. */
@@ -16,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { URLS = 40, COMMIT = 25, COMPACT = 2 /* commits */ };
+enum { URLS = 40, COMMIT = 10, COMPACT = 2 /* commits */ };
 
 static int fail(const char *what, const char *why)
 {
@@ -110,8 +111,9 @@ static int run(const char *data, uint64_t n, struct err *err)
 		while ((rc = collector_step(c, clock_mono_us(), err)) == 0)
 			;
 		if (rc > 0)
-			rc = i % COMPACT == 0 ? collector_compact(c, 20, err)
-					      : collector_commit(c, err);
+			rc = i % COMPACT         ? collector_commit(c, err)
+			     : i % (2 * COMPACT) ? collector_compact_begin(c, 20, err)
+						 : collector_compact(c, 20, err);
 	}
 	collector_close(&c);
 	return rc < 0 ? -1 : 0;

@@ -3,12 +3,14 @@
 #include "../scratch.h"
 #include "../unit.h"
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/file.h"
 #include "base/tree.h"
 #include "broker/search.h"
-#include "index/docstore.h"
+#include "index/words.h"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 static char data[4096];
 static struct source_list *list;
@@ -190,16 +192,46 @@ static void after_a_restart_it_goes_on_where_it_was(void **state)
 	assert_int_equal(kept(), 2);
 }
 
-static void what_was_not_committed_comes_again(void **state)
+static void what_was_taken_is_committed_when_there_is_no_more(void **state)
 {
 	(void)state;
 	tell(SOURCE_UPDATE, "http://a/1", "One", "apple");
-	(void)collector_step(collector, clock_mono_us(), &err);
+	assert_int_equal(collector_step(collector, clock_mono_us(), &err), 1);
+	assert_int_equal(found("apple", "", NULL), 1);
+	assert_int_equal(collector_step(collector, clock_mono_us(), &err), 1);
+	assert_int_equal(collector_due_us(collector), INT64_MAX);
+}
+
+/* Takes a change as if just after a commit: then it waits for others. */
+static void take_uncommitted(const char *url)
+{
+	int64_t now_us = clock_mono_us();
+	tell(SOURCE_UPDATE, "http://a/before", "One", "pear");
+	collect();
+	tell(SOURCE_UPDATE, url, "One", "apple");
+	assert_int_equal(collector_step(collector, now_us, &err), 1);
+	assert_int_equal(found("apple", "", NULL), 0);
+}
+
+static void commits_of_a_feed_that_trickles_are_some_time_apart(void **state)
+{
+	(void)state;
+	take_uncommitted("http://a/1");
+	int64_t due_us = collector_due_us(collector);
+	assert_in_range(due_us, 1, clock_mono_us() + COLLECTOR_COMMIT_US);
+	assert_int_equal(collector_step(collector, due_us, &err), 1);
+	assert_int_equal(found("apple", "", NULL), 1);
+}
+
+static void what_was_not_committed_comes_again(void **state)
+{
+	(void)state;
+	take_uncommitted("http://a/1");
 	again();
 	assert_int_equal(found("apple", "", NULL), 0);
 	collect();
 	assert_int_equal(found("apple", "", NULL), 1);
-	assert_int_equal(kept(), 1);
+	assert_int_equal(kept(), 2);
 }
 
 static void objects_that_cannot_be_taken_are_left_out(void **state)
@@ -431,6 +463,59 @@ static void a_restart_between_compaction_and_forgetting_loses_nothing(void **sta
 	assert_int_equal(kept(), 7);
 }
 
+static void what_comes_during_a_compaction_is_found_at_once(void **state)
+{
+	(void)state;
+	replace_much();
+	assert_int_equal(collector_compact_begin(collector, 25, &err), 0);
+	assert_int_equal(collector_compact_begin(collector, 25, &err), 1); /* is under way */
+	tell_large("http://a/8", "new");
+	tell_large("http://a/0", "new");
+	tell(SOURCE_DELETE, "http://a/1", NULL, NULL);
+	collect();
+	assert_all_read(8);
+	assert_int_equal(kept(), 8);
+	assert_int_equal(collector_compact(collector, 25, &err),
+			 0); /* what was deleted meanwhile */
+	assert_int_equal(collector_compact(collector, 25, &err), 1);
+	struct docstore_stats stats = store_stats();
+	assert_int_equal(stats.docs, 8);
+	assert_int_equal(stats.moved_docs, 0);
+	assert_all_read(8);
+}
+
+static uint64_t generation(void)
+{
+	struct words_reader *r;
+	char folder[4200];
+	snprintf(folder, sizeof folder, "%s/broker/words", data);
+	assert_int_equal(words_open(&r, folder, &err), 0);
+	uint64_t n = words_generation(r);
+	words_close(&r);
+	return n;
+}
+
+/* The batch then has the address of a document from before, and the index the one from after it. */
+static void a_crash_behind_a_compaction_keeps_documents_that_moved(void **state)
+{
+	(void)state;
+	replace_much();
+	assert_int_equal(collector_compact_begin(collector, 25, &err), 0);
+	uint64_t before = generation();
+	while (store_stats().moved_docs == 0)
+		assert_true(collector_step(collector, clock_mono_us(), &err) >= 0);
+	while (generation() == before)
+		usleep(1000);
+	tell_large("http://a/1", "newer");
+	assert_int_equal(fault_arm("file.rename/manifest=eio", &err), 0);
+	int rc = collector_step(collector, clock_mono_us(), &err);
+	assert_int_equal(rc < 0 ? rc : collector_commit(collector, &err), -1);
+	assert_int_equal(fault_arm("", &err), 0);
+	again();
+	assert_all_read(8);
+	assert_int_equal(kept(), 8);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -441,6 +526,8 @@ int main(void)
 		TEST(an_update_replaces_and_a_delete_removes),
 		TEST(changes_of_one_document_in_one_batch_leave_the_last),
 		TEST(after_a_restart_it_goes_on_where_it_was),
+		TEST(what_was_taken_is_committed_when_there_is_no_more),
+		TEST(commits_of_a_feed_that_trickles_are_some_time_apart),
 		TEST(what_was_not_committed_comes_again),
 		TEST(objects_that_cannot_be_taken_are_left_out),
 		TEST(an_update_that_cannot_be_taken_leaves_nothing_old),
@@ -451,6 +538,8 @@ int main(void)
 		TEST(a_place_that_is_lost_while_it_is_followed_begins_again),
 		TEST(much_that_is_deleted_gives_its_space_back_in_idle_times),
 		TEST(a_restart_between_compaction_and_forgetting_loses_nothing),
+		TEST(what_comes_during_a_compaction_is_found_at_once),
+		TEST(a_crash_behind_a_compaction_keeps_documents_that_moved),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -112,6 +112,82 @@ static void moves_are_told_again_after_a_restart_and_old_addresses_can_be_delete
 	docstore_close(&ds);
 }
 
+/* Each of the steps has work of the writer around it; documents from DOCS on are new. */
+static void what_is_put_and_deleted_while_documents_are_copied_is_so_afterwards(void **state)
+{
+	(void)state;
+	struct err err = {0};
+	static struct docaddr at[2 * DOCS];
+	struct docstore_compaction *c = NULL;
+	struct docaddr now;
+	struct docstore *ds = store_open(scratch("beside"));
+	fill(ds, at);
+	assert_int_equal(docstore_compact_begin(ds, 30, &c, &err), 0);
+	for (uint32_t i = 0; i < DOCS; i++)
+		at[DOCS + i] = doc_put(ds, DOCS + i);
+	assert_int_equal(docstore_delete(ds, at[0], &err), 0);
+	store_sync(ds);
+	assert_int_equal(docstore_delete(ds, at[3], &err), 0);
+	assert_int_equal(docstore_compact_copy(c, &err), 0);
+	assert_int_equal(docstore_delete(ds, at[6], &err), 0); /* not synced */
+	assert_int_equal(docstore_delete(ds, at[DOCS], &err), 0);
+	assert_int_equal(docstore_compact_end(c, &err), 0);
+	docstore_compact_free(&c);
+	assert_int_equal(docstore_delete(ds, at[9], &err), 0);
+	store_sync(ds);
+	for (int round = 0; round < 2; round++) {
+		struct docstore *reader = store_read(scratch("beside"));
+		for (uint32_t i = 0; i < 2 * DOCS; i++)
+			if (i < DOCS ? i % 3 || i <= 9 : i == DOCS) {
+				doc_gone(ds, at[i]);
+				doc_gone(reader, at[i]);
+			} else {
+				doc_there(ds, at[i], i);
+				doc_there(reader, at[i], i);
+			}
+		struct docstore_stats s = store_stats(reader);
+		assert_int_equal(s.docs, DOCS / 3 + DOCS);
+		assert_int_equal(s.deleted_docs, 5);
+		assert_int_equal(s.moved_docs, DOCS / 3);
+		store_sound(reader);
+		docstore_close(&reader);
+		docstore_close(&ds);
+		ds = store_open(scratch("beside"));
+	}
+	assert_int_equal(docstore_now(ds, at[12], &now, &err), 0);
+	assert_int_not_equal(now.v, at[12].v);
+	doc_there(ds, now, 12);
+	assert_int_equal(docstore_now(ds, at[DOCS + 1], &now, &err), 0);
+	assert_int_equal(now.v, at[DOCS + 1].v);
+	docstore_close(&ds);
+}
+
+static void a_compaction_that_is_stopped_changes_nothing(void **state)
+{
+	(void)state;
+	struct err err = {0};
+	static struct docaddr at[DOCS];
+	struct docstore_compaction *c = NULL;
+	struct docstore *ds = store_open(scratch("stopped"));
+	fill(ds, at);
+	for (int round = 0; round < 2; round++) {
+		assert_int_equal(docstore_compact_begin(ds, 30, &c, &err), 0);
+		docstore_compact_stop(c);
+		assert_int_equal(docstore_compact_copy(c, &err), 1);
+		docstore_compact_free(&c);
+		assert_int_equal(store_stats(ds).moved_docs, 0);
+		for (uint32_t i = 0; i < DOCS; i += 3)
+			doc_there(ds, at[i], i);
+	}
+	assert_int_equal(docstore_compact(ds, 30, &err), 0); /* and no file is left of those */
+	assert_int_equal(store_stats(ds).docs, DOCS / 3);
+	docstore_close(&ds);
+	uint64_t cut = 1;
+	assert_int_equal(docstore_open(&ds, scratch("stopped"), &cut, &err), 0);
+	assert_int_equal(cut, 0);
+	docstore_close(&ds);
+}
+
 static void files_with_little_to_gain_are_left_alone(void **state)
 {
 	(void)state;
@@ -198,6 +274,9 @@ int main(void)
 		cmocka_unit_test(living_documents_keep_their_old_address_until_it_is_forgotten),
 		cmocka_unit_test(
 			moves_are_told_again_after_a_restart_and_old_addresses_can_be_deleted),
+		cmocka_unit_test(
+			what_is_put_and_deleted_while_documents_are_copied_is_so_afterwards),
+		cmocka_unit_test(a_compaction_that_is_stopped_changes_nothing),
 		cmocka_unit_test(files_with_little_to_gain_are_left_alone),
 		cmocka_unit_test(when_all_is_deleted_nothing_is_left_and_no_address_comes_again),
 		cmocka_unit_test(writing_goes_on_after_a_compaction_and_through_many),

@@ -45,7 +45,8 @@ static int note(void *ctx, struct docaddr from, struct docaddr to, struct err *e
 	return 0;
 }
 
-static void write_round(struct shared *s, uint64_t *seed)
+/* A document may be deleted while it is copied. */
+static void change_some(struct shared *s, uint64_t *seed)
 {
 	struct err err = {0};
 	uint64_t fresh[DOCS] = {0};
@@ -62,7 +63,29 @@ static void write_round(struct shared *s, uint64_t *seed)
 	for (uint32_t i = 0; i < DOCS; i++)
 		if (fresh[i])
 			atomic_store(&s->at[i], fresh[i]);
-	assert_true(docstore_compact(s->writer, 20, &err) >= 0);
+}
+
+static void *copy(void *arg)
+{
+	struct err err = {0};
+	if (docstore_compact_copy(arg, &err) != 0)
+		die("copying: %s", err.msg);
+	return NULL;
+}
+
+static void write_round(struct shared *s, uint64_t *seed)
+{
+	struct err err = {0};
+	struct docstore_compaction *c = NULL;
+	pthread_t copier;
+	change_some(s, seed);
+	if (docstore_compact_begin(s->writer, 20, &c, &err) == 0) {
+		assert_int_equal(thread_start(&copier, copy, c, &err), 0);
+		change_some(s, seed);
+		pthread_join(copier, NULL);
+		assert_int_equal(docstore_compact_end(c, &err), 0);
+	}
+	docstore_compact_free(&c);
 	assert_int_equal(docstore_each_moved(s->writer, note, s, &err), 0);
 	assert_true(docstore_forget_moved(s->writer, &err) >= 0);
 }

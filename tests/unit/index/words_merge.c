@@ -157,8 +157,7 @@ static void documents_that_moved_get_their_new_addresses(void **state)
 	for (unsigned round = 0; round < 3; round++) {
 		for (unsigned i = 0; i < 50; i++)
 			add(s, w, random_doc(s, below(100)));
-		if (round < 2)
-			commit(w);
+		commit(w);
 	}
 	assert_int_equal(words_readdress(w, twice, &asked, &err), 0);
 	assert_int_equal(asked, s->n);
@@ -168,6 +167,51 @@ static void documents_that_moved_get_their_new_addresses(void **state)
 	assert_int_equal(files_in(s->folder, ".words"), 1);
 	assert_int_equal(words_readdress(w, twice, &asked, &err), 0);
 	words_writer_close(&w);
+}
+
+static void who_merges_elsewhere_commits_without_merging(void **state)
+{
+	struct shelf *s = *state;
+	struct err err;
+	struct words_writer *w = NULL;
+	struct words_options options = {.settings = &s->settings, .merges_elsewhere = true};
+	assert_int_equal(words_writer_open(&w, s->folder, &options, &err), 0);
+	for (unsigned i = 0; i < 20; i++) {
+		add(s, w, random_doc(s, i));
+		commit(w);
+	}
+	assert_int_equal(files_in(s->folder, ".words"), 20);
+	assert_int_equal(words_merge(w, UINT64_MAX, &err), 0);
+	assert_true(files_in(s->folder, ".words") < 20);
+	words_writer_close(&w);
+	assert_folder_is(s);
+}
+
+static struct docaddr stop_at_the_third(void *ctx, struct docaddr addr)
+{
+	static unsigned asked;
+	if (++asked == 3)
+		words_stop_merging(ctx);
+	return addr;
+}
+
+static void a_merge_that_is_stopped_leaves_all_as_it_was(void **state)
+{
+	struct shelf *s = *state;
+	struct err err;
+	struct words_writer *w = open_writer(s);
+	for (unsigned i = 0; i < 5; i++) {
+		for (unsigned k = 0; k < 50; k++)
+			add(s, w, random_doc(s, 50 * i + k));
+		commit(w);
+	}
+	assert_int_equal(words_readdress(w, stop_at_the_third, w, &err), 1);
+	assert_int_equal(words_merge_all(w, &err), 1); /* and no other begins */
+	add(s, w, random_doc(s, 1000));
+	commit(w);
+	assert_int_equal(files_in(s->folder, ".words"), 6);
+	words_writer_close(&w);
+	assert_folder_is(s);
 }
 
 /* Threads */
@@ -188,6 +232,16 @@ static void *merge_on(void *arg)
 		ENSURE(rc >= 0);
 		atomic_fetch_add(&p->merges, rc == 0);
 	}
+	return NULL;
+}
+
+/* Tiers, beside whole merges. */
+static void *merge_tiers_on(void *arg)
+{
+	struct pair *p = arg;
+	struct err err;
+	while (!atomic_load(&p->stop))
+		ENSURE(words_merge(p->writer, UINT64_MAX, &err) >= 0);
 	return NULL;
 }
 
@@ -214,8 +268,9 @@ static void merges_and_readers_run_beside_updates(void **state)
 	struct shelf *s = *state;
 	struct err err;
 	struct pair pair = {.shelf = s, .writer = open_writer(s)};
-	pthread_t merger, reader[2];
+	pthread_t merger, other, reader[2];
 	assert_int_equal(thread_start(&merger, merge_on, &pair, &err), 0);
+	assert_int_equal(thread_start(&other, merge_tiers_on, &pair, &err), 0);
 	for (size_t i = 0; i < 2; i++)
 		assert_int_equal(thread_start(&reader[i], read_on, &pair, &err), 0);
 	for (unsigned i = 0;
@@ -228,6 +283,7 @@ static void merges_and_readers_run_beside_updates(void **state)
 	}
 	atomic_store(&pair.stop, true);
 	pthread_join(merger, NULL);
+	pthread_join(other, NULL);
 	for (size_t i = 0; i < 2; i++)
 		pthread_join(reader[i], NULL);
 	words_writer_close(&pair.writer);
@@ -243,6 +299,8 @@ int main(void)
 		SHELF_TEST(whole_merges_may_number_by_rank),
 		SHELF_TEST(deletes_that_wait_for_a_commit_survive_a_merge_and_no_crash),
 		SHELF_TEST(documents_that_moved_get_their_new_addresses),
+		SHELF_TEST(who_merges_elsewhere_commits_without_merging),
+		SHELF_TEST(a_merge_that_is_stopped_leaves_all_as_it_was),
 		SHELF_TEST(merges_and_readers_run_beside_updates),
 	};
 	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);

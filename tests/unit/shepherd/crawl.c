@@ -10,7 +10,7 @@ static void cork(struct lab *lab)
 	struct err err = {0};
 	struct crawl_conf conf = lab_conf();
 	MUST(state_enter(lab->st, PHASE_CORK, NULL, PLAY_START, &err));
-	MUST(crawl_cork(lab->st, &conf, &err));
+	MUST(crawl_cork(lab->st, &conf, NULL, &err));
 	MUST(state_enter(lab->st, PHASE_CORKED, NULL, PLAY_START, &err));
 }
 
@@ -19,7 +19,7 @@ static struct merged merge(struct lab *lab, const struct crawl_conf *conf)
 	struct err err = {0};
 	struct merged merged;
 	lab_enter(lab, true, PHASE_MERGE);
-	MUST(crawl_merge(lab->st, conf, PLAY_START, &merged, &err));
+	MUST(crawl_merge(lab->st, conf, PLAY_START, NULL, &merged, &err));
 	return merged;
 }
 
@@ -406,7 +406,7 @@ static void every_new_url_gets_a_bucket_with_its_name(void **state)
 	merge(&lab, &conf);
 	MUST(state_enter(lab.st, PHASE_RECORD, NULL, PLAY_START, &err));
 	struct buckets *b = open_buckets(&lab);
-	MUST(crawl_record(lab.st, b, &made, &err));
+	MUST(crawl_record(lab.st, b, NULL, &made, &err));
 	assert_int_equal(39, made);
 	for (uint64_t page = 1; page < 40; page++) {
 		struct index_item item = lab_find(&lab, page);
@@ -421,7 +421,7 @@ static void every_new_url_gets_a_bucket_with_its_name(void **state)
 		assert_int_equal(0, footprint_cmp(fp, play_footprint(page)));
 	}
 	assert_int_equal(ITEM_NOWHERE, lab_find(&lab, 0).where);
-	MUST(crawl_record(lab.st, b, &made, &err)); /* there is nothing left to do */
+	MUST(crawl_record(lab.st, b, NULL, &made, &err)); /* there is nothing left to do */
 	assert_int_equal(0, made);
 	MUST(state_enter(lab.st, PHASE_CLOSED, b, PLAY_START, &err));
 	MUST(bucket_close(&b, &err));

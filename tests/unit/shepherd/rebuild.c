@@ -38,9 +38,9 @@ static void merge(struct play *p)
 	MUST(state_open(&from, p->s, "current", &err));
 	MUST(state_clone(&p->st, from, true, p->now_us, &err));
 	MUST(state_enter(p->st, PHASE_MERGE, NULL, p->now_us, &err));
-	MUST(crawl_merge(p->st, &conf, p->now_us, &merged, &err));
+	MUST(crawl_merge(p->st, &conf, p->now_us, NULL, &merged, &err));
 	MUST(state_enter(p->st, PHASE_RECORD, NULL, p->now_us, &err));
-	MUST(crawl_record(p->st, p->buckets, &n, &err));
+	MUST(crawl_record(p->st, p->buckets, NULL, &n, &err));
 	MUST(state_enter(p->st, PHASE_CLOSED, p->buckets, p->now_us, &err));
 	state_free(&from);
 	MUST(play_begin(p, &err));

@@ -75,7 +75,8 @@ dns_servers = 127.0.0.1:$(of dns "$scratch/simnet")
 dns_order = ipv4
 [shepherd]
 follow = all
-states = 1000
+keep_old_states = 1000
+keep_interim_states = 1000
 [web]
 listen = 127.0.0.1:0
 C

@@ -234,7 +234,7 @@ static void write_docs(struct writing *w)
 		struct segment_doc doc = {.key = d->key,
 					  .length = d->length,
 					  .number = &inv->number[(size_t)i * columns],
-					  .range = inv->range + d->range,
+					  .range = d->ranges ? inv->range + d->range : NULL,
 					  .ranges = d->ranges};
 		segment_put_doc(w->out, &doc);
 	}

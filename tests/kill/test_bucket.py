@@ -2,17 +2,9 @@
 shakedown leaves the old file or the new one with its report."""
 import pytest
 
-from kill.bucket_rounds import Rounds
-from kill.rounds import new_seed
+from kill.bucket_rounds import Rounds  # for the fixture rounds
 
 SHORT, LONG = 20, 200
-
-
-@pytest.fixture
-def rounds(tmp_path):
-    r = Rounds(tmp_path, new_seed())
-    print(f"seed {r.seed}")
-    return r
 
 
 @pytest.mark.limit(240)

@@ -1,17 +1,9 @@
 """The collector: after SIGKILL it goes on where it was, and ends as if nothing had been."""
 import pytest
 
-from kill.collector_rounds import RARE, Rounds
-from kill.rounds import new_seed
+from kill.collector_rounds import RARE, Rounds  # for the fixture rounds
 
 SHORT, LONG = 20, 200
-
-
-@pytest.fixture
-def rounds(tmp_path):
-    r = Rounds(tmp_path, new_seed())
-    print(f"seed {r.seed}")
-    return r
 
 
 @pytest.mark.limit(300)

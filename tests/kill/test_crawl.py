@@ -2,17 +2,9 @@
 and whoever follows hears every change once."""
 import pytest
 
-from kill.crawl_rounds import UNUSUAL, Rounds
-from kill.rounds import new_seed
+from kill.crawl_rounds import UNUSUAL, Rounds  # for the fixture rounds
 
 SHORT, LONG = 20, 200
-
-
-@pytest.fixture
-def rounds(tmp_path):
-    seed = new_seed()
-    print(f"seed {seed}")
-    return Rounds(tmp_path, seed)
 
 
 @pytest.mark.limit(240)

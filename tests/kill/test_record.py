@@ -1,17 +1,9 @@
 """Record files: whatever a writer was told is durable is there after SIGKILL, whole and in order."""
 import pytest
 
-from kill.record_rounds import Rounds
-from kill.rounds import new_seed
+from kill.record_rounds import Rounds  # for the fixture rounds
 
 SHORT, LONG = 20, 200
-
-
-@pytest.fixture
-def rounds(tmp_path):
-    r = Rounds(tmp_path, new_seed())
-    print(f"seed {r.seed}")
-    return r
 
 
 @pytest.mark.limit(120)

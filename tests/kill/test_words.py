@@ -1,17 +1,9 @@
 """Documents and their words: after SIGKILL the last commit stands, whole, in both stores."""
 import pytest
 
-from kill.words_rounds import RARE, Rounds
-from kill.rounds import new_seed
+from kill.words_rounds import RARE, Rounds  # for the fixture rounds
 
 SHORT, LONG = 20, 200
-
-
-@pytest.fixture
-def rounds(tmp_path):
-    r = Rounds(tmp_path, new_seed())
-    print(f"seed {r.seed}")
-    return r
 
 
 @pytest.mark.limit(200)

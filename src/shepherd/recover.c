@@ -8,7 +8,6 @@
 #include "shepherd/plan.h"
 #include "shepherd/recover_inner.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -105,17 +104,6 @@ static int check_gone(struct recovering *x, struct err *err)
 
 /* Notes that are damaged */
 
-/* Of a file of the crawl; 0 where it is not there. */
-static int length_of(struct recovering *x, const char *name, uint64_t *ret, struct err *err)
-{
-	struct file f = FILE_INIT;
-	int rc = file_open(&f, states_path(x->s, &x->arena, name), O_RDONLY, 0, err);
-	if (rc == 0)
-		rc = file_size(&f, ret, err);
-	file_drop(&f);
-	return rc < 0 ? rc : 0;
-}
-
 /* As good as can be said: nothing is rolled back further than what is there. */
 static int mend_params(struct recovering *x, const char *name, const char *from, const char *folder,
 		       struct err *err)
@@ -124,7 +112,8 @@ static int mend_params(struct recovering *x, const char *name, const char *from,
 	snprintf(p.from, sizeof p.from, "%s", from);
 	for (size_t i = 0; i < x->n; i++)
 		p.crawl = x->list[i].params.crawl ? x->list[i].params.crawl : p.crawl;
-	if (length_of(x, "objects", &p.objects, err) < 0 || length_of(x, "gone", &p.gone, err) < 0)
+	if (states_length(x->s, "objects", &p.objects, err) < 0 ||
+	    states_length(x->s, "gone", &p.gone, err) < 0)
 		return -1;
 	recovery_damage(x->r, "%s: its params are lost and made again", name);
 	return params_write(folder, &p, err);

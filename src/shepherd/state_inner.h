@@ -85,3 +85,6 @@ int state_check_appended(struct state *st, enum appended which, struct err *err)
 /* Where it is not, what lies before the damage is all that counts from now on; that is noted as a
  * checkpoint. Also in a state that is done. */
 int state_keep_sound(struct state *st, enum appended which, struct err *err);
+
+/* Bytes of a file of the crawl; 0 where it is not there. */
+int states_length(const struct states *s, const char *file, uint64_t *ret, struct err *err);

@@ -439,7 +439,7 @@ static int fill_from(const struct state *from, const char *folder, bool contrib,
 		       : 0;
 }
 
-static int length_of(const struct states *s, const char *file, uint64_t *ret, struct err *err)
+int states_length(const struct states *s, const char *file, uint64_t *ret, struct err *err)
 {
 	char path[PATH_MAX];
 	struct file f = FILE_INIT;
@@ -498,7 +498,7 @@ static int fill(struct states *s, const struct state *from, bool contrib, enum p
 		return err_sys(err, "%s: random bytes for the name of the crawl", folder);
 	}
 	if ((from ? fill_from(from, folder, contrib, err) : fill_empty(folder, err)) < 0 ||
-	    length_of(s, "objects", &p.objects, err) < 0 || gone_length(s, &p.gone, err) < 0)
+	    states_length(s, "objects", &p.objects, err) < 0 || gone_length(s, &p.gone, err) < 0)
 		return -1;
 	return params_write(folder, &p, err) < 0 ? -1 : control_write(folder, phase, err);
 }

@@ -1,122 +1,20 @@
 #include "base/listen.h"
 
+#include "base/endpoint.h"
 #include "base/file.h"
-#include "base/value.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>
-#include <net/if.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 enum { BACKLOG = 1024 }; /* the kernel lowers it to net.core.somaxconn */
 
-struct where {
-	union {
-		struct sockaddr any;
-		struct sockaddr_in v4;
-		struct sockaddr_in6 v6;
-		struct sockaddr_un un;
-	};
-	socklen_t len;
-	bool both;               /* "*": IPv6 and IPv4 */
-	char scope[IF_NAMESIZE]; /* of "[fe80::1%eth0]", "" for none */
-};
-
-static int wrong(struct str text, const char *what, struct err *err)
-{
-	char shown[VALUE_SHOWN];
-	return err_set(err, ERR_USAGE, "%s, got '%s'", what, value_show(text, shown));
-}
-
-static int parse_unix(struct str text, struct where *ret, struct err *err)
-{
-	struct str path = str_from(text, strlen("unix:"));
-	struct where w = {.un.sun_family = AF_UNIX, .len = sizeof w.un};
-	if (path.n == 0 || memchr(path.p, 0, path.n))
-		return wrong(text, "expected a path behind 'unix:'", err);
-	if (path.n >= sizeof w.un.sun_path)
-		return err_set(err, ERR_USAGE,
-			       "the path of a Unix socket has at most %zu bytes, this one has %zu",
-			       sizeof w.un.sun_path - 1, path.n);
-	memcpy(w.un.sun_path, path.p, path.n);
-	*ret = w;
-	return 0;
-}
-
-static bool parse_v4(struct str host, struct where *w)
-{
-	char text[INET_ADDRSTRLEN];
-	if (host.n >= sizeof text)
-		return false;
-	snprintf(text, sizeof text, STR_FMT, STR_ARG(host));
-	w->v4.sin_family = AF_INET;
-	w->len = sizeof w->v4;
-	return strlen(text) == host.n && inet_pton(AF_INET, text, &w->v4.sin_addr) == 1;
-}
-
-/* host is what stands between the brackets */
-static bool parse_v6(struct str host, struct where *w)
-{
-	char text[INET6_ADDRSTRLEN];
-	size_t percent = str_find_byte(host, '%');
-	struct str address = str_head(host, percent), scope = str_from(host, percent + 1);
-	if (address.n >= sizeof text || scope.n >= sizeof w->scope ||
-	    (percent < host.n && scope.n == 0) || (host.n && memchr(host.p, 0, host.n)))
-		return false;
-	snprintf(text, sizeof text, STR_FMT, STR_ARG(address));
-	snprintf(w->scope, sizeof w->scope, STR_FMT, STR_ARG(scope));
-	w->v6.sin6_family = AF_INET6;
-	w->len = sizeof w->v6;
-	return inet_pton(AF_INET6, text, &w->v6.sin6_addr) == 1;
-}
-
-static bool parse_host(struct str host, struct where *w)
-{
-	if (str_is(host, "*")) {
-		w->both = true;
-		return parse_v6(STR("::"), w);
-	}
-	if (host.n >= 2 && host.p[0] == '[' && host.p[host.n - 1] == ']')
-		return parse_v6(str_range(host.p + 1, host.p + host.n - 1), w);
-	return parse_v4(host, w);
-}
-
-static int parse(struct str text, struct where *ret, struct err *err)
-{
-	if (str_starts(text, STR("unix:")))
-		return parse_unix(text, ret, err);
-	const char *colon = text.n ? memrchr(text.p, ':', text.n) : NULL;
-	struct where w = {0};
-	uint64_t port;
-	if (!colon || !parse_host(str_range(text.p, colon), &w))
-		return wrong(text,
-			     "expected a numeric ADDRESS:PORT such as 127.0.0.1:8080, [::1]:8080 "
-			     "or *:8080, or unix:PATH",
-			     err);
-	if (!str_u64(str_range(colon + 1, text.p + text.n), &port) || port > UINT16_MAX)
-		return wrong(text, "expected a port of 0 to 65535 behind the last ':'", err);
-	if (w.any.sa_family == AF_INET)
-		w.v4.sin_port = htons((uint16_t)port);
-	else
-		w.v6.sin6_port = htons((uint16_t)port);
-	*ret = w;
-	return 0;
-}
-
-int listen_check(struct str text, struct err *err)
-{
-	struct where w;
-	return parse(text, &w, err);
-}
-
 /* The scope's name becomes its number. */
-static int resolve_scope(const char *text, struct where *w, struct err *err)
+static int resolve_scope(const char *text, struct endpoint *w, struct err *err)
 {
 	if (w->scope[0] && (w->v6.sin6_scope_id = if_nametoindex(w->scope)) == 0)
 		return err_sys(err, "%s: interface %s", text, w->scope);
@@ -126,8 +24,8 @@ static int resolve_scope(const char *text, struct where *w, struct err *err)
 int listen_address(const char *text, struct sockaddr_storage *ret, unsigned *ret_len,
 		   struct err *err)
 {
-	struct where w;
-	if (parse(str_of(text), &w, err) < 0 || resolve_scope(text, &w, err) < 0)
+	struct endpoint w;
+	if (endpoint_parse(str_of(text), &w, err) < 0 || resolve_scope(text, &w, err) < 0)
 		return -1;
 	if (w.both)
 		return err_set(err, ERR_USAGE, "%s is no address to connect to", text);
@@ -143,7 +41,7 @@ static int set_option(int fd, int level, int name, int value)
 }
 
 /* A bound and listening socket, or -1 and errno. */
-static int open_socket(const struct where *w)
+static int open_socket(const struct endpoint *w)
 {
 	int fd = socket(w->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
@@ -161,7 +59,7 @@ static int open_socket(const struct where *w)
 }
 
 /* Whether somebody listens on a socket file. 0: nobody; ERR_BUSY when somebody does. */
-static int probe(const struct where *w, struct err *err)
+static int probe(const struct endpoint *w, struct err *err)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
@@ -179,7 +77,7 @@ static int probe(const struct where *w, struct err *err)
 
 /* Clears the way for a Unix socket. Two that start at the same instant on one path are kept apart
  * by the instance lock, not here. */
-static int remove_stale(const struct where *w, struct err *err)
+static int remove_stale(const struct endpoint *w, struct err *err)
 {
 	const char *path = w->un.sun_path;
 	struct stat st;
@@ -195,16 +93,16 @@ static int remove_stale(const struct where *w, struct err *err)
 
 int listen_open(const char *text, int *ret_fd, struct err *err)
 {
-	struct where w;
-	if (parse(str_of(text), &w, err) < 0 || resolve_scope(text, &w, err) < 0)
+	struct endpoint w;
+	if (endpoint_parse(str_of(text), &w, err) < 0 || resolve_scope(text, &w, err) < 0)
 		return -1;
 	if (w.any.sa_family == AF_UNIX && remove_stale(&w, err) < 0)
 		return -1;
 	int fd = open_socket(&w);
 	if (fd < 0 && w.both && (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL)) {
 		uint16_t port = w.v6.sin6_port;
-		w = (struct where){.v4 = {.sin_family = AF_INET, .sin_port = port},
-				   .len = sizeof w.v4};
+		w = (struct endpoint){.v4 = {.sin_family = AF_INET, .sin_port = port},
+				      .len = sizeof w.v4};
 		fd = open_socket(&w);
 	}
 	if (fd < 0) {
@@ -236,9 +134,9 @@ static void print_v6(int fd, const struct sockaddr_in6 *v6, char *ret, size_t ca
 
 int listen_name(int fd, char *ret, size_t cap, struct err *err)
 {
-	struct where w = {0};
+	struct endpoint w = {0};
 	char text[sizeof "unix:" + sizeof w.un.sun_path], host[INET_ADDRSTRLEN];
-	w.len = offsetof(struct where, len);
+	w.len = offsetof(struct endpoint, len);
 	if (getsockname(fd, &w.any, &w.len) < 0)
 		return err_sys(err, "descriptor %d has no name", fd);
 	switch (w.any.sa_family) {

@@ -1,10 +1,8 @@
-/* Listening sockets from their text form: "127.0.0.1:8080", "[::1]:8080", "*:80", "unix:/path". */
+/* Listening sockets from their text form (base/endpoint.h). */
 #pragma once
 #include "base/err.h"
 #include "base/str.h"
 
-/* Checks the form alone. */
-int listen_check(struct str text, struct err *err);
 /* Where a connection to such an address goes; "*" is nowhere. ret: a struct sockaddr_storage. */
 struct sockaddr_storage;
 int listen_address(const char *text, struct sockaddr_storage *ret, unsigned *ret_len,

@@ -1,7 +1,7 @@
 #include "base/value.h"
 
 #include "base/clock.h"
-#include "base/listen.h"
+#include "base/endpoint.h"
 
 #include <locale.h>
 #include <math.h>
@@ -345,7 +345,8 @@ static bool text_equal(const void *a, const void *b)
 static int listen_parse(const struct value_spec *spec, struct str s, struct arena *arena, void *to,
 			struct err *err)
 {
-	if (s.n && listen_check(s, err) < 0)
+	struct endpoint where;
+	if (s.n && endpoint_parse(s, &where, err) < 0)
 		return -1;
 	return text_parse(spec, s, arena, to, err);
 }

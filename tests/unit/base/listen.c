@@ -1,13 +1,19 @@
 #include "base/listen.h"
 
+#include "base/endpoint.h"
+
 #include "../scratch.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
+
+static int endpoint_check(struct str text, struct err *err)
+{
+	struct endpoint where;
+	return endpoint_parse(text, &where, err);
+}
 
 static void addresses_have_four_forms(void **state)
 {
@@ -17,7 +23,7 @@ static void addresses_have_four_forms(void **state)
 		"[fe80::1%lo]:1", "[::ffff:1.2.3.4]:1", "unix:/run/x", "unix:relative"};
 	struct err err;
 	for (size_t i = 0; i < ARRAY_LEN(good); i++)
-		assert_int_equal(listen_check(str_of(good[i]), &err), 0);
+		assert_int_equal(endpoint_check(str_of(good[i]), &err), 0);
 }
 
 static void other_forms_are_refused(void **state)
@@ -53,14 +59,14 @@ static void other_forms_are_refused(void **state)
 					  "1111.1111.1111.1111.1111:80"};
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		struct err err = {0};
-		if (listen_check(str_of(bad[i]), &err) == 0)
+		if (endpoint_check(str_of(bad[i]), &err) == 0)
 			fail_msg("'%s' was taken", bad[i]);
 		assert_int_equal(err.code, ERR_USAGE);
 		assert_non_null(strstr(err.msg, "expected"));
 	}
 	struct err err;
-	assert_int_equal(listen_check(STR("127.0.0.1\0:80"), &err), -1);
-	assert_int_equal(listen_check(STR("[::1\0]:80"), &err), -1);
+	assert_int_equal(endpoint_check(STR("127.0.0.1\0:80"), &err), -1);
+	assert_int_equal(endpoint_check(STR("[::1\0]:80"), &err), -1);
 }
 
 static void a_path_has_a_limit_that_the_error_names(void **state)
@@ -69,9 +75,9 @@ static void a_path_has_a_limit_that_the_error_names(void **state)
 	char text[200] = "unix:";
 	struct err err;
 	memset(text + 5, 'p', 107);
-	assert_int_equal(listen_check((struct str){text, 112}, &err), 0);
+	assert_int_equal(endpoint_check((struct str){text, 112}, &err), 0);
 	text[112] = 'p';
-	assert_int_equal(listen_check((struct str){text, 113}, &err), -1);
+	assert_int_equal(endpoint_check((struct str){text, 113}, &err), -1);
 	assert_non_null(strstr(err.msg, "at most 107 bytes, this one has 108"));
 }
 
@@ -97,7 +103,7 @@ static void a_socket_listens_and_tells_its_port(void **state)
 	assert_int_equal(listen_name(fd, name, sizeof name, &err), 0);
 	assert_memory_equal(name, "127.0.0.1:", 10);
 	assert_string_not_equal(name, "127.0.0.1:0");
-	assert_int_equal(listen_check(str_of(name), &err), 0);
+	assert_int_equal(endpoint_check(str_of(name), &err), 0);
 	assert_int_equal(connect_to(name), 0);
 	assert_true(fcntl(fd, F_GETFL) & O_NONBLOCK);
 	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
@@ -135,7 +141,7 @@ static void a_star_serves_both_families(void **state)
 	assert_int_equal(listen_name(fd, name, sizeof name, &err), 0);
 	assert_true(str_starts(str_of(name), STR("*:")) ||
 		    str_starts(str_of(name), STR("0.0.0.0:")));
-	assert_int_equal(listen_check(str_of(name), &err), 0);
+	assert_int_equal(endpoint_check(str_of(name), &err), 0);
 	assert_int_equal(connect_to(name), 0);
 	close(fd);
 }

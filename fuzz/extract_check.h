@@ -2,7 +2,7 @@
 #pragma once
 #include "base/buf.h"
 #include "base/url.h"
-#include "extract/attrs_soif.h"
+#include "soif/attrs_soif.h"
 #include "extract/extract.h"
 #include "soif/soif_parse.h"
 

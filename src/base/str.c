@@ -112,3 +112,16 @@ bool str_utf8(struct str s)
 	}
 	return true;
 }
+
+size_t str_decimal(char *to, uint64_t v)
+{
+	char back[STR_DECIMAL_MAX];
+	size_t n = 0;
+	do {
+		back[n++] = (char)('0' + v % 10);
+		v /= 10;
+	} while (v);
+	for (size_t i = 0; i < n; i++)
+		to[i] = back[n - 1 - i];
+	return n;
+}

@@ -56,5 +56,9 @@ int str_cut(struct str *rest, char separator, struct str *ret);
 /* Whole slice, decimal, no sign, no blanks. false on anything else or overflow; *ret untouched. */
 bool str_u64(struct str s, uint64_t *ret) MUST_USE;
 
+enum { STR_DECIMAL_MAX = 20 };
+/* Decimal digits of v, without a NUL; returns how many, at most STR_DECIMAL_MAX. */
+size_t str_decimal(char *to, uint64_t v);
+
 /* All bytes form valid UTF-8 (no surrogates, no overlong forms). */
 bool str_utf8(struct str s);

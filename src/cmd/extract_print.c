@@ -2,7 +2,7 @@
 
 #include "base/jsonw.h"
 #include "cmd/safe_text.h"
-#include "extract/attrs_soif.h"
+#include "soif/attrs_soif.h"
 
 static const struct {
 	enum meta_tag tag;

@@ -3,7 +3,7 @@
  * with the same name. An empty line ends it. */
 #pragma once
 #include "base/jsonw.h"
-#include "extract/attrs.h"
+#include "base/attrs.h"
 #include "shepherd/bucket.h"
 
 const char *bucket_type_name(uint32_t type); /* "v3.3"; NULL: not known */

@@ -163,71 +163,17 @@ void out_meta(struct out *o, int weight, char tag, struct str text)
 	add_written(o, 'M', 2 + n);
 }
 
-enum { NUMBER_MAX = 20 };
-
-/* Decimal digits; returns how many. */
-static size_t digits(char *to, uint64_t v)
-{
-	char back[NUMBER_MAX];
-	size_t n = 0;
-	do {
-		back[n++] = (char)('0' + v % 10);
-		v /= 10;
-	} while (v);
-	for (size_t i = 0; i < n; i++)
-		to[i] = back[n - 1 - i];
-	return n;
-}
-
 void out_number(struct out *o, char name, uint64_t number)
 {
-	char text[NUMBER_MAX];
-	out_add(o, name, (struct str){text, digits(text, number)});
+	char text[STR_DECIMAL_MAX];
+	out_add(o, name, (struct str){text, str_decimal(text, number)});
 }
 
 void out_meta_number(struct out *o, char tag, int64_t number)
 {
-	char text[NUMBER_MAX];
+	char text[STR_DECIMAL_MAX];
 	if (number >= 0)
-		out_meta(o, 0, tag, (struct str){text, digits(text, (uint64_t)number)});
-}
-
-/* The letters of the kinds; the first of a letter is what a bare URL means. */
-static const struct {
-	enum link_kind kind;
-	char letter;
-} kinds[] = {
-	{LINK_ANCHOR, 'R'},  {LINK_FORM, 'R'},    {LINK_FEED, 'R'},  {LINK_ALTERNATE, 'R'},
-	{LINK_RELATED, 'R'}, {LINK_REFRESH, 'R'}, {LINK_ITEM, 'R'},  {LINK_PAGE, 'R'},
-	{LINK_SITEMAP, 'R'}, {LINK_IMAGE, 'I'},   {LINK_FRAME, 'F'}, {LINK_EMBED, 'A'},
-};
-static const struct {
-	unsigned flag;
-	char letter;
-} flag_letters[] = {{LINK_NOFOLLOW, 'n'}, {LINK_UGC, 'u'}, {LINK_SPONSORED, 's'}};
-
-static char letter_of(enum link_kind kind)
-{
-	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-		if (kinds[i].kind == kind)
-			return kinds[i].letter;
-	return 'R';
-}
-
-enum { WORD_MAX = 8 + NUMBER_MAX };
-
-static size_t put_word(char *to, const struct doc_link *l)
-{
-	size_t n = 0;
-	to[n++] = (char)l->kind;
-	for (size_t i = 0; i < ARRAY_LEN(flag_letters); i++)
-		if (l->flags & flag_letters[i].flag)
-			to[n++] = flag_letters[i].letter;
-	if (l->time_s > 0) {
-		to[n++] = '@';
-		n += digits(to + n, (uint64_t)l->time_s);
-	}
-	return n;
+		out_meta(o, 0, tag, (struct str){text, str_decimal(text, (uint64_t)number)});
 }
 
 void out_link(struct out *o, const struct doc_link *l)
@@ -240,7 +186,7 @@ void out_link(struct out *o, const struct doc_link *l)
 		o->flags |= OUT_LINKS_CUT;
 		return;
 	}
-	char *p = room_for(o, url.n + 1 + WORD_MAX + 1 + cap);
+	char *p = room_for(o, url.n + 1 + LINK_WORD_MAX + 1 + cap);
 	if (!p) {
 		o->flags |= OUT_LINKS_CUT;
 		return;
@@ -248,62 +194,12 @@ void out_link(struct out *o, const struct doc_link *l)
 	memcpy(p, url.p, url.n);
 	size_t n = url.n;
 	p[n++] = ' ';
-	n += put_word(p + n, l);
+	n += link_word(p + n, l);
 	size_t text = squeeze(p + n + 1, cap, l->text);
 	if (text) {
 		p[n] = ' ';
 		n += 1 + text;
 	}
-	add_written(o, letter_of(l->kind), n);
+	add_written(o, link_letter(l->kind), n);
 	o->links++;
-}
-
-bool meta_parse(struct str value, struct doc_meta *ret)
-{
-	if (value.n < 2 || value.p[0] < '0' || value.p[0] > '3')
-		return false;
-	*ret = (struct doc_meta){value.p[0] - '0', value.p[1], str_from(value, 2)};
-	return true;
-}
-
-/* The flags and the time of a word, behind its kind. */
-static bool word_parse(struct str word, struct doc_link *l)
-{
-	struct str flags;
-	uint64_t time_s;
-	str_cut(&word, '@', &flags);
-	for (size_t i = 0; i < flags.n; i++) {
-		size_t k = 0;
-		while (k < ARRAY_LEN(flag_letters) && flag_letters[k].letter != flags.p[i])
-			k++;
-		if (k == ARRAY_LEN(flag_letters))
-			return false;
-		l->flags |= flag_letters[k].flag;
-	}
-	if (!word.p)
-		return true;
-	if (!str_u64(word, &time_s) || time_s > INT64_MAX)
-		return false;
-	l->time_s = (int64_t)time_s;
-	return true;
-}
-
-bool link_parse(char name, struct str value, struct doc_link *ret)
-{
-	struct doc_link l = {.text = STR("")};
-	struct str word = STR("");
-	size_t k = 0;
-	str_cut(&value, ' ', &l.url);
-	if (value.p) {
-		str_cut(&value, ' ', &word);
-		l.text = value.p ? value : STR("");
-	}
-	while (k < ARRAY_LEN(kinds) &&
-	       (kinds[k].letter != name || (word.n && word.p[0] != (char)kinds[k].kind)))
-		k++;
-	if (l.url.n == 0 || k == ARRAY_LEN(kinds) || !word_parse(str_from(word, 1), &l))
-		return false;
-	l.kind = kinds[k].kind;
-	*ret = l;
-	return true;
 }

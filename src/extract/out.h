@@ -2,53 +2,12 @@
  * is shared with the owner, or any other). Nothing grows and nothing moves: what does not fit is
  * left out, and a flag says so. The forms of the values are in doc/formats/attributes.md. */
 #pragma once
-#include "extract/attrs.h"
+#include "soif/doc_attrs.h"
 
 enum {
 	OUT_VALUE_MAX = 4096, /* bytes of a value; longer text becomes several attributes */
 	OUT_URL_MAX = 2048,   /* bytes of a URL; longer links are left out */
 	OUT_META_MAX = 1000,  /* bytes of one title, heading or anchor text; the rest is cut off */
-};
-
-/* The letter behind the weight in an M. Headings of level n are '0' + n. */
-enum meta_tag {
-	META_TITLE = 't',
-	META_EMPHASIS = 'e',
-	META_ALT = 'i', /* alternative text of pictures */
-	META_DESCRIPTION = 'd',
-	META_KEYWORDS = 'k',
-	META_AUTHOR = 'a',
-	META_LANGUAGE = 'l',  /* "en-gb" */
-	META_ROBOTS = 'r',    /* "noindex,nofollow": lower case, no blanks */
-	META_CANONICAL = 'c', /* a URL */
-	META_PUBLISHED = 'p', /* seconds since 1970, decimal */
-	META_MODIFIED = 'm',  /* the same */
-	META_GENERATOR = 'g',
-	META_REMARK = 'x', /* of garner itself: why there is no text, what was cut */
-};
-
-enum link_kind {
-	LINK_ANCHOR = 'a', /* a, area; as R */
-	LINK_FORM = 'f',   /* the action of a form that is sent by GET; as R */
-	LINK_FEED = 'n',
-	LINK_ALTERNATE = 'l', /* other languages and media */
-	LINK_RELATED = 'o',   /* next, prev, up, contents, license ... */
-	LINK_REFRESH = 'r',   /* meta refresh */
-	LINK_ITEM = 'i',      /* of a feed */
-	LINK_PAGE = 's',      /* of a sitemap */
-	LINK_SITEMAP = 'x',   /* of a sitemap index */
-	LINK_IMAGE = 'g',     /* as I */
-	LINK_FRAME = 'w',     /* frame, iframe; as F */
-	LINK_EMBED = 'e',     /* object, embed, applet, audio, video; as A */
-};
-enum link_flags { LINK_NOFOLLOW = 1, LINK_UGC = 2, LINK_SPONSORED = 4 };
-
-struct doc_link {
-	struct str url; /* absolute, without blanks; canonical or not */
-	enum link_kind kind;
-	unsigned flags;
-	int64_t time_s;  /* when the target changed last, as its referrer says; 0: not known */
-	struct str text; /* of the anchor or item; may be empty */
 };
 
 enum out_flags {
@@ -90,13 +49,3 @@ void out_meta_number(struct out *o, char tag, int64_t number); /* weight 0 */
 /* R, F, I or A, by its kind; the fragment of the URL is left out. The text is treated as that of
  * out_meta(). */
 void out_link(struct out *o, const struct doc_link *link);
-
-/* Readers of the forms. */
-struct doc_meta {
-	int weight;
-	char tag;
-	struct str text;
-};
-bool meta_parse(struct str value, struct doc_meta *ret) MUST_USE; /* false: it is no M */
-/* A bare URL is a link of the kind that its letter stands for. */
-bool link_parse(char name, struct str value, struct doc_link *ret) MUST_USE;

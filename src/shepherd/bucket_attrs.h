@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/format.h"
-#include "extract/attrs.h"
+#include "base/attrs.h"
 
 struct buckets;
 

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "extract/attrs_soif.h"
+#include "soif/attrs_soif.h"
 #include "shepherd/bucket.h"
 #include "shepherd/bucket_attrs.h"
 #include "shepherd/bucket_shake.h"

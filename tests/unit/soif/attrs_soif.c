@@ -1,4 +1,4 @@
-#include "extract/attrs_soif.h"
+#include "soif/attrs_soif.h"
 
 #include <stdio.h>
 

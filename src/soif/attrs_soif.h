@@ -1,6 +1,6 @@
 /* Attributes of a bucket as a SOIF object; the table is in doc/formats/attributes.md. */
 #pragma once
-#include "extract/attrs.h"
+#include "base/attrs.h"
 #include "soif/soif.h"
 
 /* Fills *ret with an object of type FILE. Values are slices of the list's where they can be, else

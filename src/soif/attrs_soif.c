@@ -1,6 +1,6 @@
-#include "extract/attrs_soif.h"
+#include "soif/attrs_soif.h"
 #include "base/hash.h"
-#include "extract/out.h"
+#include "soif/doc_attrs.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "extract/attrs.h"
+#include "base/attrs.h"
 
 #include <string.h>
 

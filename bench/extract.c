@@ -2,9 +2,9 @@
  * Beside it the same by libxml2 (SAX) and by gumbo, where they are: text with white space as single
  * blanks, links made absolute. Run by bench/extract.sh: extract-html FOLDER. */
 #include "extract/extract.h"
-#include "base/url.h"
 #include "bench.h"
 #include "extract/html_token.h"
+#include "url/url.h"
 
 #include <ftw.h>
 #include <sys/stat.h>

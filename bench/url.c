@@ -2,9 +2,9 @@
 #include "bench.h"
 
 #include "base/buf.h"
-#include "base/equiv.h"
-#include "base/footprint.h"
 #include "base/hash.h"
+#include "url/equiv.h"
+#include "url/footprint.h"
 
 #include <dlfcn.h>
 

@@ -1,5 +1,5 @@
 /* cf/url-equiv: a table that was read maps every site to one that is mapped to itself. */
-#include "base/equiv.h"
+#include "url/equiv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

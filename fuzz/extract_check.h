@@ -1,10 +1,10 @@
 /* What holds of the attributes of any document. */
 #pragma once
 #include "base/buf.h"
-#include "base/url.h"
-#include "soif/attrs_soif.h"
 #include "extract/extract.h"
+#include "soif/attrs_soif.h"
 #include "soif/soif_parse.h"
+#include "url/url.h"
 
 static inline void check_link(char name, struct str value, const char *kinds)
 {

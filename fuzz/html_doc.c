@@ -1,8 +1,8 @@
 /* Pages of HTML: what comes out has the forms that doc/formats/attributes.md promises, in any room,
  * and does not depend on where in memory blocks end. The first two bytes choose settings and room.
  */
-#include "base/url.h"
 #include "extract/extract.h"
+#include "url/url.h"
 
 enum { ROOM = 1 << 18, BLOCK = 32 << 10 };
 

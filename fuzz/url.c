@@ -1,5 +1,5 @@
 /* URLs: what was written is read as itself; the canonical form is its own; no room is overrun. */
-#include "base/footprint.h"
+#include "url/footprint.h"
 
 static bool inside(struct str part, struct str whole)
 {

@@ -1,8 +1,8 @@
 /* garner add: URLs for the crawl. */
-#include "base/url.h"
 #include "cmd/commands.h"
 #include "cmd/input.h"
 #include "shepherd/requests.h"
+#include "url/url.h"
 
 #include <limits.h>
 

@@ -1,13 +1,13 @@
 /* garner extract: what garner sees in a document. */
 #include "base/clock.h"
 #include "base/hash.h"
-#include "base/url.h"
 #include "cmd/commands.h"
 #include "cmd/extract_fetch.h"
 #include "cmd/extract_print.h"
 #include "cmd/extract_tokens.h"
 #include "cmd/input.h"
 #include "extract/cage_section.h"
+#include "url/url.h"
 
 #include <poll.h>
 

@@ -2,9 +2,9 @@
 #include "fetch/robots.h"
 
 #include "base/jsonw.h"
-#include "base/url.h"
 #include "cmd/commands.h"
 #include "cmd/input.h"
+#include "url/url.h"
 
 #include <jansson.h>
 

@@ -1,8 +1,8 @@
 /* garner url: how URLs are understood, one JSON object each. */
-#include "base/equiv.h"
-#include "base/footprint.h"
 #include "base/jsonw.h"
 #include "cmd/input.h"
+#include "url/equiv.h"
+#include "url/footprint.h"
 
 enum {
 	LINE_MAX_BYTES = 64 << 10,

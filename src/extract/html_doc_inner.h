@@ -1,8 +1,8 @@
 /* The inside of the reader of HTML: what is known of the page at one point of it. */
 #pragma once
-#include "base/url.h"
 #include "extract/extract.h"
 #include "extract/html_element.h"
+#include "url/url.h"
 
 enum {
 	FOREIGN_MAX = 16, /* SVG and MathML inside each other; what is deeper is not followed */

@@ -1,6 +1,6 @@
 /* Plain text, and Markdown as text. */
-#include "base/url.h"
 #include "extract/readers.h"
+#include "url/url.h"
 
 void text_flow(struct text_flow *f, struct str s)
 {

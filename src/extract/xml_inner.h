@@ -1,8 +1,8 @@
 /* What the readers of XML share: xml.c drives expat and knows the root; feed.c and sitemap.c know
  * what the elements of theirs mean. */
 #pragma once
-#include "base/url.h"
 #include "extract/readers.h"
+#include "url/url.h"
 
 enum {
 	XML_DEPTH_MAX = 2000,      /* elements inside each other */

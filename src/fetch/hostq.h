@@ -11,8 +11,8 @@
  * and where that says "not now" it puts the URL back with the time it was told. */
 #pragma once
 #include "base/err.h"
-#include "base/qkey.h"
 #include "fetch/polite.h"
+#include "url/qkey.h"
 
 enum {
 	HOSTQ_PAYLOAD_MAX = 65536,

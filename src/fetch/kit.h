@@ -2,10 +2,10 @@
  * robots.txt, robot. Files lie below run/ in the data directory, shared with all other processes.
  */
 #pragma once
-#include "base/qkey.h"
 #include "fetch/robot_section.h"
 #include "fetch/robots_cache.h"
 #include "net/loop.h"
+#include "url/qkey.h"
 
 struct kit {
 	struct loop *loop; /* the caller's */

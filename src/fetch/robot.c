@@ -3,9 +3,9 @@
  * at once or is called back later. */
 #include "fetch/robot.h"
 
-#include "base/qkey.h"
 #include "fetch/robot_inner.h"
 #include "fetch/robots.h"
+#include "url/qkey.h"
 
 #include <stdio.h>
 #include <time.h>

@@ -3,7 +3,7 @@
  * bounded; what is too long to be used is dropped, never cut. */
 #pragma once
 #include "base/buf.h"
-#include "base/url.h"
+#include "url/url.h"
 
 enum {
 	ROBOT_ETAG_MAX = 512,

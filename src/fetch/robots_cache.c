@@ -4,8 +4,8 @@
 #include "base/hash.h"
 #include "base/record.h"
 #include "base/table.h"
-#include "base/url.h"
 #include "fetch/robots.h"
+#include "url/url.h"
 
 #include <stdlib.h>
 

@@ -2,8 +2,8 @@
  * (`garner why`). One file for all states; entries older than a set time are dropped from it.
  * Layout: doc/formats/gone.md. */
 #pragma once
-#include "base/footprint.h"
 #include "base/record.h"
+#include "url/footprint.h"
 
 enum gone_reason {
 	GONE_UNKNOWN,

@@ -3,10 +3,10 @@
  * begin with FOOTPRINT_KEY, so they can be sorted as they are. Slices of what was read point into
  * the payload. Layouts: doc/formats/journal.md, contrib.md, changes.md. */
 #pragma once
-#include "base/qkey.h"
 #include "base/record.h"
 #include "shepherd/phase.h"
 #include "shepherd/url_index.h"
+#include "url/qkey.h"
 
 /* What followers of the crawl hear of it. The first two are nothing to them. */
 enum change_op {

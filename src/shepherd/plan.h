@@ -2,9 +2,9 @@
  * doc/formats/plan.md. */
 #pragma once
 #include "base/arena.h"
-#include "base/footprint.h"
 #include "base/format.h"
-#include "base/qkey.h"
+#include "url/footprint.h"
+#include "url/qkey.h"
 
 enum plan_flag {
 	PLAN_REFRESH = 1,     /* R: it was gathered before */

@@ -3,11 +3,11 @@
 #include "base/arena.h"
 #include "base/cursor.h"
 #include "base/file.h"
-#include "base/footprint.h"
 #include "base/hash.h"
 #include "base/record.h"
 #include "base/table.h"
 #include "shepherd/entries.h"
+#include "url/footprint.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * doc/formats/sites.md. */
 #pragma once
 #include "base/format.h"
-#include "base/qkey.h"
-#include "base/url.h"
+#include "url/qkey.h"
+#include "url/url.h"
 
 struct site {
 	uint64_t fp;   /* the first half of its URLs' footprints */

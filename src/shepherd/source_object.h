@@ -1,8 +1,8 @@
 /* Objects of the crawl's source: from a change to SOIF, by way of index and bucket. For
  * source_crawl.c. */
 #pragma once
-#include "base/footprint.h"
 #include "shepherd/source_crawl.h"
+#include "url/footprint.h"
 
 struct objects;
 struct states;

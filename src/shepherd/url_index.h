@@ -5,10 +5,10 @@
  * doc/formats/index.md. */
 #pragma once
 #include "base/cursor.h"
-#include "base/footprint.h"
 #include "base/format.h"
 #include "base/order.h"
 #include "base/sort.h"
+#include "url/footprint.h"
 
 enum item_type {
 	ITEM_SLEEPING,  /* known, not wanted */

@@ -1,4 +1,4 @@
-#include "base/qkey.h"
+#include "url/qkey.h"
 #include "base/hash.h"
 
 #include <stdio.h>

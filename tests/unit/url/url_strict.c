@@ -1,5 +1,5 @@
 /* The strict canonical form, sites, registrable domains, loops. */
-#include "base/url.h"
+#include "url/url.h"
 
 #include "../unit.h"
 

@@ -1,6 +1,6 @@
 /* What the files of url.h share. */
 #pragma once
-#include "base/url.h"
+#include "url/url.h"
 
 /* Classes of bytes. ESC_x: is escaped in x. */
 enum url_class {

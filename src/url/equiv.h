@@ -14,7 +14,7 @@
  *
  * Thread-safe once loaded. */
 #pragma once
-#include "base/url.h"
+#include "url/url.h"
 
 struct equiv;
 

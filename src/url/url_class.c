@@ -1,4 +1,4 @@
-#include "base/url_internal.h"
+#include "url/url_internal.h"
 
 /* What the standard calls percent-encode sets; each is part of the next but for the apostrophe,
  * which only queries escape, and the number sign, which ends them. */

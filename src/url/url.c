@@ -1,5 +1,5 @@
-#include "base/url_internal.h"
 #include "base/value.h"
+#include "url/url_internal.h"
 
 static struct str moved(struct str s, const char *from, const char *to)
 {

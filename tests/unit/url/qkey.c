@@ -1,4 +1,4 @@
-#include "base/qkey.h"
+#include "url/qkey.h"
 
 #include "../dice.h"
 #include "../unit.h"

@@ -9,7 +9,7 @@
  *
  * libidn2 brings two megabytes of tables along, and few hosts need it: it is loaded when the first
  * one does; without it such hosts are refused. */
-#include "base/url_internal.h"
+#include "url/url_internal.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

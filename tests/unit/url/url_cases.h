@@ -1,6 +1,6 @@
 /* What the tables of URLs have in common: a text and what must become of it. */
 #pragma once
-#include "base/url.h"
+#include "url/url.h"
 
 #include "../unit.h"
 

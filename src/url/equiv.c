@@ -1,4 +1,4 @@
-#include "base/equiv.h"
+#include "url/equiv.h"
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/hash.h"

@@ -1,6 +1,6 @@
 /* Public suffixes by libpsl, which is loaded with its list when the first question comes: few
  * programs ask, and it brings libidn2 and libunistring along. */
-#include "base/url.h"
+#include "url/url.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

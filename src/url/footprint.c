@@ -1,4 +1,4 @@
-#include "base/footprint.h"
+#include "url/footprint.h"
 #include "base/hash.h"
 
 #include <stdio.h>

@@ -6,7 +6,7 @@
  * order in which they print and sort. The host is as in struct url: lower case, ASCII, an IPv6
  * address in its brackets. http is 1 and ftp 2 as in Shepherd; https is 4. */
 #pragma once
-#include "base/url.h"
+#include "url/url.h"
 
 struct footprint {
 	uint64_t site, path;

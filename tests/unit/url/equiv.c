@@ -1,4 +1,4 @@
-#include "base/equiv.h"
+#include "url/equiv.h"
 #include "base/file.h"
 
 #include "../scratch.h"

@@ -1,4 +1,4 @@
-#include "base/url_internal.h"
+#include "url/url_internal.h"
 
 /* Escaped, they are not what they are plainly. */
 static bool is_reserved(unsigned char c)

@@ -1,6 +1,6 @@
 /* The basic URL parser of the WHATWG standard, cut down to what special schemes other than file
  * can do, and written to go over a clean URL once: each part is written behind the one before. */
-#include "base/url_internal.h"
+#include "url/url_internal.h"
 
 struct parse {
 	const char *p, *end; /* what is left of the text */

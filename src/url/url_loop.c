@@ -1,5 +1,5 @@
 #include "base/hash.h"
-#include "base/url.h"
+#include "url/url.h"
 
 const struct url_loop_limits url_loop_defaults = {
 	.separators = "/?&",

@@ -1,8 +1,8 @@
 /* What the areas with files of gigabytes share: a folder for them, a plain copy loop as the floor
  * under every pass over a file, and memory that stays warm.  */
 #pragma once
-#include "base/stream.h"
 #include "bench.h"
+#include "disk/stream.h"
 
 #include <errno.h>
 #include <fcntl.h>

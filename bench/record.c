@@ -1,7 +1,7 @@
 /* Record files beside a plain append and fdatasync: groups of a thousand, one at a time, one each
  * by many threads at once, and reading back. The fsync reference runs before and after, since it
  * moves by a factor of twenty with other writers about. */
-#include "base/record.h"
+#include "disk/record.h"
 #include "base/file.h"
 #include "base/thread.h"
 #include "bench.h"

@@ -3,7 +3,7 @@
  * footprints are (a million sites, the large ones with a hundredth of all pages each, share their
  * first 8 bytes); and beside GNU sort on a tenth of the records as lines of hexadecimal digits.
  * Everything in the same rounds, the best of each counts. */
-#include "base/sort.h"
+#include "disk/sort.h"
 
 #include "base/hash.h"
 #include "bigfile.h"

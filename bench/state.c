@@ -4,8 +4,8 @@
 #include "shepherd/state.h"
 #include "base/clock.h"
 #include "base/hash.h"
-#include "base/tree.h"
 #include "bigfile.h"
+#include "disk/tree.h"
 #include "shepherd/bucket.h"
 
 #include <inttypes.h>

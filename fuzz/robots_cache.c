@@ -2,7 +2,7 @@
  * records, since no chance finds the sums. Whatever is in them, the cache opens, keeps nothing for
  * longer than a day, gives only rules that are some, and writes what it reads back the same. */
 #include "fetch/robots_cache.h"
-#include "base/record.h"
+#include "disk/record.h"
 #include "fetch/robots.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/counters_file.h"
-#include "base/format.h"
+#include "disk/format.h"
 
 #include <stdlib.h>
 

@@ -3,8 +3,8 @@
 #include "base/counters_file.h"
 #include "base/cursor.h"
 #include "base/file.h"
-#include "base/format.h"
 #include "base/hash.h"
+#include "disk/format.h"
 
 #include <fcntl.h>
 

@@ -5,8 +5,8 @@
  * index does not name is deleted. Layout: doc/formats/batch.md. */
 #pragma once
 #include "base/buf.h"
-#include "base/format.h"
-#include "base/record.h"
+#include "disk/format.h"
+#include "disk/record.h"
 #include "index/docstore.h"
 
 struct batch_entry {

@@ -6,12 +6,12 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/table.h"
-#include "base/tree.h"
 #include "broker/batch.h"
 #include "broker/collector_doc.h"
 #include "broker/compact.h"
 #include "broker/cursors.h"
 #include "broker/find.h"
+#include "disk/tree.h"
 
 #include <errno.h>
 #include <inttypes.h>

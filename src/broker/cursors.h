@@ -1,7 +1,7 @@
 /* How far the collector has come with each of its feeds: a small file that is replaced as a whole.
  * Layout: doc/formats/cursors.md. */
 #pragma once
-#include "base/format.h"
+#include "disk/format.h"
 #include "soif/source.h"
 
 enum { CURSOR_FEEDS = 64, CURSOR_NAME = 63 };

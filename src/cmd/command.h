@@ -2,8 +2,8 @@
  * src/cmd and a line in src/cmd/commands.c. */
 #pragma once
 #include "base/config.h"
-#include "base/format.h"
 #include "base/role.h"
+#include "disk/format.h"
 
 #include <stdio.h>
 

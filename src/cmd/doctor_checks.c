@@ -1,8 +1,8 @@
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/lock.h"
 #include "base/status.h"
 #include "cmd/doctor.h"
+#include "disk/lock.h"
 #include "index/words.h"
 
 #include <errno.h>

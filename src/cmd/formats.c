@@ -1,9 +1,9 @@
 /* One line per format; doc/formats/ has a page for each. */
 #include "base/counters.h"
-#include "base/record.h"
 #include "broker/batch.h"
 #include "broker/cursors.h"
 #include "cmd/command.h"
+#include "disk/record.h"
 #include "fetch/hostq.h"
 #include "fetch/polite.h"
 #include "fetch/robots_cache.h"

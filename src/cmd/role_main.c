@@ -4,9 +4,9 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/listen.h"
-#include "base/lock.h"
 #include "base/log.h"
 #include "base/notify.h"
+#include "disk/lock.h"
 
 #include <limits.h>
 #include <signal.h>

@@ -1,10 +1,10 @@
 #include "base/clock.h"
 #include "base/fault.h"
-#include "base/lock.h"
 #include "base/log.h"
 #include "cmd/commands.h"
 #include "cmd/run.h"
 #include "cmd/supervisor.h"
+#include "disk/lock.h"
 
 #include <errno.h>
 #include <limits.h>

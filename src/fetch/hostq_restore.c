@@ -1,8 +1,8 @@
 /* Host queues from a file, and the file for people. */
 #include "base/cursor.h"
-#include "base/format.h"
 #include "base/hash.h"
-#include "base/stream.h"
+#include "disk/format.h"
+#include "disk/stream.h"
 #include "fetch/hostq_file.h"
 #include "fetch/hostq_inner.h"
 

@@ -1,8 +1,8 @@
 /* Host queues into a file. */
 #include "base/cursor.h"
 #include "base/fault.h"
-#include "base/format.h"
-#include "base/stream.h"
+#include "disk/format.h"
+#include "disk/stream.h"
 #include "fetch/hostq_file.h"
 #include "fetch/hostq_inner.h"
 

@@ -1,8 +1,8 @@
 #include "fetch/polite.h"
 
 #include "base/fault.h"
-#include "base/guard.h"
 #include "base/hash.h"
+#include "disk/guard.h"
 #include "fetch/polite_file.h"
 
 #include <sys/socket.h>

@@ -2,9 +2,9 @@
 
 #include "base/cursor.h"
 #include "base/fault.h"
-#include "base/format.h"
-#include "base/guard.h"
 #include "base/hash.h"
+#include "disk/format.h"
+#include "disk/guard.h"
 
 #include <fcntl.h>
 #include <sched.h>

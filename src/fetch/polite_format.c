@@ -1,6 +1,6 @@
 /* The file of politeness for people: what `garner dump` and `garner check` say of it. */
-#include "base/format.h"
 #include "base/hash.h"
+#include "disk/format.h"
 #include "fetch/polite_file.h"
 
 #include <fcntl.h>

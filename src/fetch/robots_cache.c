@@ -2,8 +2,8 @@
 
 #include "base/cursor.h"
 #include "base/hash.h"
-#include "base/record.h"
 #include "base/table.h"
+#include "disk/record.h"
 #include "fetch/robots.h"
 #include "url/url.h"
 

@@ -7,7 +7,7 @@
  * and carry a checksum that is verified before they are decompressed. What a killed writer had put
  * since its last sync is cut off when the next one opens. Layout: doc/formats/docstore.md. */
 #pragma once
-#include "base/format.h"
+#include "disk/format.h"
 #include "soif/soif.h"
 
 enum {

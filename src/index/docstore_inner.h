@@ -1,7 +1,7 @@
 /* Inside of the document store: what its parts share. */
 #pragma once
-#include "base/lock.h"
-#include "base/page.h"
+#include "disk/lock.h"
+#include "disk/page.h"
 #include "index/docstore_append.h"
 
 #include <pthread.h>

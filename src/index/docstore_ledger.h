@@ -3,8 +3,8 @@
  * together. */
 #pragma once
 #include "base/hash.h"
-#include "base/record.h"
 #include "base/table.h"
+#include "disk/record.h"
 #include "index/docstore_block.h"
 
 enum { LEDGER_VERSION = 1 };

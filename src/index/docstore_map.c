@@ -1,4 +1,4 @@
-#include "base/guard.h"
+#include "disk/guard.h"
 #include "index/docstore_inner.h"
 
 #include <fcntl.h>

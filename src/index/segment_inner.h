@@ -1,6 +1,6 @@
 /* A segment that is open, between the parts of the room that read it. */
 #pragma once
-#include "base/page.h"
+#include "disk/page.h"
 #include "index/segment_layout.h"
 
 #include <stdatomic.h>

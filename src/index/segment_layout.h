@@ -2,7 +2,7 @@
  * read it. */
 #pragma once
 #include "base/cursor.h"
-#include "base/format.h"
+#include "disk/format.h"
 #include "index/segment.h"
 
 #define SEGMENT_MAGIC "GARNERWS"

@@ -2,7 +2,7 @@
  * and bytes, each with its postings. What is not yet in the file is in memory: documents (about 40
  * bytes and the key for each), the dictionary, and the list at hand. */
 #pragma once
-#include "base/page.h"
+#include "disk/page.h"
 #include "index/postings_write.h"
 
 struct segment_writer;

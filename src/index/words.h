@@ -4,7 +4,7 @@
  * the manifest in one step. Files are never changed, cut or used again. Layout:
  * doc/formats/words.md. */
 #pragma once
-#include "base/format.h"
+#include "disk/format.h"
 #include "index/docstore.h"
 #include "index/query.h"
 

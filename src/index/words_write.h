@@ -1,6 +1,6 @@
 /* The writer of a words index, between words_write.c (documents, commits) and words_merge.c. */
 #pragma once
-#include "base/lock.h"
+#include "disk/lock.h"
 #include "index/invert.h"
 #include "index/words_parts.h"
 

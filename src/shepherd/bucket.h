@@ -7,8 +7,8 @@
  * others read what was synced. A handle belongs to one thread; a thread may have several. */
 #pragma once
 #include "base/err.h"
-#include "base/format.h"
 #include "base/str.h"
+#include "disk/format.h"
 
 enum {
 	BUCKET_SHIFT = 7, /* alignment 128 bytes, 512 GB; each one more doubles both */

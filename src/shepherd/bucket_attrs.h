@@ -6,10 +6,10 @@
  * The header of what we write ends in an attribute '#', a checksum over the whole bucket; it is
  * made and checked here and never shown. */
 #pragma once
+#include "base/attrs.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/format.h"
-#include "base/attrs.h"
+#include "disk/format.h"
 
 struct buckets;
 

@@ -1,7 +1,7 @@
 /* What the files of buckets share among themselves. */
 #pragma once
 #include "base/file.h"
-#include "base/stream.h"
+#include "disk/stream.h"
 #include "shepherd/bucket.h"
 
 #define BUCKET_MAGIC UINT32_C(0xdeadf00d)

@@ -3,7 +3,7 @@
 #include "base/cursor.h"
 #include "base/fault.h"
 #include "base/hash.h"
-#include "base/record.h"
+#include "disk/record.h"
 #include "shepherd/bucket.h"
 
 #include <inttypes.h>

@@ -10,7 +10,7 @@
 
 #include "base/cursor.h"
 #include "base/fault.h"
-#include "base/record.h"
+#include "disk/record.h"
 #include "shepherd/bucket_attrs.h"
 #include "shepherd/bucket_inner.h"
 

@@ -1,6 +1,6 @@
 /* Formats that are record files whose payloads can be checked one by one, for this room. */
 #pragma once
-#include "base/record.h"
+#include "disk/record.h"
 
 /* Appends a payload to `out` for people, without a line's end; ERR_DAMAGED: it cannot be. */
 typedef int entry_print_fn(struct str payload, struct buf *out, struct err *err);

@@ -2,7 +2,7 @@
  * (`garner why`). One file for all states; entries older than a set time are dropped from it.
  * Layout: doc/formats/gone.md. */
 #pragma once
-#include "base/record.h"
+#include "disk/record.h"
 #include "url/footprint.h"
 
 enum gone_reason {

@@ -3,7 +3,7 @@
  * begin with FOOTPRINT_KEY, so they can be sorted as they are. Slices of what was read point into
  * the payload. Layouts: doc/formats/journal.md, contrib.md, changes.md. */
 #pragma once
-#include "base/record.h"
+#include "disk/record.h"
 #include "shepherd/phase.h"
 #include "shepherd/url_index.h"
 #include "url/qkey.h"

@@ -2,7 +2,7 @@
 
 #include "base/cursor.h"
 #include "base/file.h"
-#include "base/record.h"
+#include "disk/record.h"
 #include "shepherd/entries.h"
 #include "shepherd/url_index.h"
 

@@ -2,7 +2,7 @@
  * doc/formats/plan.md. */
 #pragma once
 #include "base/arena.h"
-#include "base/format.h"
+#include "disk/format.h"
 #include "url/footprint.h"
 #include "url/qkey.h"
 

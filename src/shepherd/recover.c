@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
-#include "base/tree.h"
+#include "disk/tree.h"
 #include "shepherd/bucket_shake.h"
 #include "shepherd/plan.h"
 #include "shepherd/recover_inner.h"

@@ -4,8 +4,8 @@
 #include "base/cursor.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "base/record.h"
 #include "base/table.h"
+#include "disk/record.h"
 #include "shepherd/entries.h"
 #include "url/footprint.h"
 

@@ -2,7 +2,7 @@
  * index, so it is held in memory as a whole; on disk it is written once and never changed. Layout:
  * doc/formats/sites.md. */
 #pragma once
-#include "base/format.h"
+#include "disk/format.h"
 #include "url/qkey.h"
 #include "url/url.h"
 

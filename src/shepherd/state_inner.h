@@ -2,7 +2,7 @@
  * recover*.c.
  */
 #pragma once
-#include "base/lock.h"
+#include "disk/lock.h"
 #include "shepherd/checkpoint.h"
 #include "shepherd/state.h"
 #include "shepherd/state_note.h"

@@ -2,7 +2,7 @@
  * room. A note is lines "name value"; control is one word. */
 #pragma once
 #include "base/arena.h"
-#include "base/format.h"
+#include "disk/format.h"
 
 enum { NOTE_MOST = 4096 };
 

@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
-#include "base/tree.h"
+#include "disk/tree.h"
 #include "shepherd/bucket.h"
 #include "shepherd/state_inner.h"
 

@@ -1,6 +1,6 @@
 #include "shepherd/url_index.h"
 
-#include "base/stream.h"
+#include "disk/stream.h"
 #include "shepherd/url_index_file.h"
 
 #include <fcntl.h>

@@ -5,9 +5,9 @@
  * doc/formats/index.md. */
 #pragma once
 #include "base/cursor.h"
-#include "base/format.h"
-#include "base/order.h"
-#include "base/sort.h"
+#include "disk/format.h"
+#include "disk/order.h"
+#include "disk/sort.h"
 #include "url/footprint.h"
 
 enum item_type {

@@ -1,4 +1,4 @@
-#include "base/stream.h"
+#include "disk/stream.h"
 #include "shepherd/url_index_file.h"
 
 #include <inttypes.h>

@@ -5,9 +5,11 @@ import common
 
 # A folder may use itself and these. "room/name.h" allows one header of that room.
 GROUND = {"base", "url"}
+GROUND = {"base", "url", "disk"}
 TABLE = {
     "base": set(),
     "url": {"base"},
+    "disk": {"base"},
     "soif": GROUND,
     "store": GROUND,
     "net": GROUND,

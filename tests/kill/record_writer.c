@@ -7,8 +7,8 @@
  * Every thread numbers its records; all bytes of a record follow from thread and number. A line
  * "THREAD NUMBER" on standard output means: this thread was told that its records before NUMBER are
  * durable. A start goes on with the numbers that are in the file. */
-#include "base/record.h"
 #include "base/thread.h"
+#include "disk/record.h"
 #include "points.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* kill-sort FOLDER RECORDS: a sort of several passes, over and over, with its temporary files in
  * FOLDER, until it is killed; says "sorted" after each. GARNER_FAULTS is obeyed. */
 #include "base/fault.h"
-#include "base/sort.h"
+#include "disk/sort.h"
 
 #include <stdio.h>
 #include <stdlib.h>

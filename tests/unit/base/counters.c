@@ -4,8 +4,8 @@
 #include "base/counters_file.h"
 #include "base/fault.h"
 #include "base/file.h"
-#include "base/format.h"
 #include "base/hash.h"
+#include "disk/format.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

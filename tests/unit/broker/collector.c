@@ -5,8 +5,8 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
-#include "base/tree.h"
 #include "broker/search.h"
+#include "disk/tree.h"
 #include "index/words.h"
 
 #include <fcntl.h>

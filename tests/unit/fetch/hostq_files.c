@@ -1,7 +1,7 @@
 /* Host queues that are saved, restored, spilled, refused by a full disk and killed. */
 #include "base/fault.h"
 #include "base/file.h"
-#include "base/format.h"
+#include "disk/format.h"
 #include "hostq_unit.h"
 
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 #include "fetch/polite_file.h"
 #include "../dice.h"
 #include "base/fault.h"
-#include "base/format.h"
+#include "disk/format.h"
 #include "polite_unit.h"
 
 #include <fcntl.h>

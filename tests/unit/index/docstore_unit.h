@@ -4,7 +4,7 @@
 #include "../dice.h"
 #include "../scratch.h"
 #include "base/file.h"
-#include "base/tree.h"
+#include "disk/tree.h"
 #include "index/docstore.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Those who follow the crawl: how far they are behind it, and the locks that they leave. */
 #include "base/fault.h"
-#include "base/tree.h"
+#include "disk/tree.h"
 #include "shepherd/source_crawl.h"
 #include "unit/shepherd/crawl_lab.h"
 

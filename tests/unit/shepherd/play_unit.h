@@ -2,7 +2,7 @@
  * be damaged. */
 #pragma once
 #include "base/file.h"
-#include "base/tree.h"
+#include "disk/tree.h"
 #include "support/crawl_play.h"
 #include "unit/scratch.h"
 #include "unit/unit.h"

@@ -1,0 +1,441 @@
+#include "disk/stream.h"
+
+#include "disk/lane.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* What readers and writers share: the file, the lane, and a ring of pieces. */
+struct ring {
+	struct file own; /* closed when the file is the caller's */
+	const struct file *file;
+	struct lane *lane, *own_lane;
+	bool direct;
+	size_t piece;
+	char *memory;
+	struct lane_job job[STREAM_SLOTS];
+	unsigned at; /* the slot at hand */
+};
+
+static char *slot_bytes(const struct ring *g, unsigned slot)
+{
+	return g->memory + slot * g->piece;
+}
+
+static int ring_init(struct ring *g, const struct stream_options *options, struct err *err)
+{
+	g->piece = options && options->piece ? options->piece : STREAM_PIECE;
+	ENSURE(g->piece % STREAM_BLOCK == 0);
+	g->lane = options ? options->lane : NULL;
+	if (!g->lane) {
+		if (lane_new(&g->own_lane, err) < 0)
+			return -1;
+		g->lane = g->own_lane;
+	}
+	g->memory = aligned_alloc(STREAM_BLOCK, STREAM_SLOTS * g->piece);
+	if (!g->memory)
+		die("out of memory (%zu bytes wanted for a stream)", STREAM_SLOTS * g->piece);
+	return 0;
+}
+
+static void ring_settle(struct ring *g)
+{
+	for (unsigned i = 0; g->lane && i < STREAM_SLOTS; i++)
+		lane_wait(g->lane, &g->job[i]);
+}
+
+static void ring_free(struct ring *g)
+{
+	ring_settle(g);
+	lane_free(&g->own_lane);
+	file_drop(&g->own);
+	free(g->memory);
+}
+
+static int go_direct(struct ring *g, const struct stream_options *options, struct err *err)
+{
+	if (options && options->buffered)
+		return 0;
+	int rc = file_direct(g->file, true, err);
+	if (rc < 0)
+		return rc;
+	g->direct = rc == 0;
+	return 0;
+}
+
+struct stream_in {
+	struct ring ring;
+	uint64_t next, end;  /* what to ask for next; where the part ends */
+	uint64_t size;       /* of the file */
+	uint64_t beyond;     /* bytes of the part behind the piece at hand */
+	size_t skip;         /* bytes before the part in its first block */
+	bool started, again; /* there is a piece at hand; and one before it */
+	char *joined[2];     /* where bytes of several pieces are put together, in turn */
+	unsigned turn;
+	int rc; /* the first failure */
+	struct err err;
+};
+
+/* Asks for the next piece, unless there is none. A last block that is not a whole one cannot be
+ * read directly: from there on it goes through the page cache. */
+static int ask(struct stream_in *in, unsigned slot, struct err *err)
+{
+	struct lane_job *job = &in->ring.job[slot];
+	uint64_t n = MIN(in->ring.piece, in->end - in->next);
+	uint64_t whole = (n + STREAM_BLOCK - 1) / STREAM_BLOCK * STREAM_BLOCK;
+	if (in->ring.direct && n < whole) {
+		if (whole <= in->size - in->next)
+			n = whole;
+		else if (file_direct(in->ring.file, false, err) < 0)
+			return -1;
+	}
+	*job = (struct lane_job){.file = in->ring.file,
+				 .p = slot_bytes(&in->ring, slot),
+				 .n = (size_t)n,
+				 .at = in->next};
+	in->next = MIN(in->next + n, in->end);
+	if (n)
+		lane_post(in->ring.lane, job);
+	return 0;
+}
+
+static int start_reading(struct stream_in *in, uint64_t from, uint64_t n, struct err *err)
+{
+	ENSURE(from <= in->size && n <= in->size - from);
+	in->skip = (size_t)(from % STREAM_BLOCK);
+	in->next = from - in->skip;
+	in->end = from + n;
+	in->beyond = n;
+	in->ring.at = STREAM_SLOTS - 1;
+	for (unsigned i = 0; i < STREAM_SLOTS; i++)
+		if (ask(in, i, err) < 0)
+			return -1;
+	return 0;
+}
+
+static void in_free(struct stream_in *in)
+{
+	ring_free(&in->ring);
+	mem_free(&in->joined[0]);
+	mem_free(&in->joined[1]);
+	mem_free(&in);
+}
+
+int stream_open(struct stream_reader *ret, const char *path, const struct stream_options *options,
+		struct err *err)
+{
+	struct file file = FILE_INIT;
+	int rc = file_open(&file, path, O_RDONLY, 0, err);
+	if (rc != 0)
+		return rc;
+	struct stream_in *in = mem_alloc(sizeof *in);
+	in->ring.own = file;
+	in->ring.file = &in->ring.own;
+	if (file_size(&file, &in->size, err) < 0 || go_direct(&in->ring, options, err) < 0 ||
+	    ring_init(&in->ring, options, err) < 0 || start_reading(in, 0, in->size, err) < 0) {
+		in_free(in);
+		return -1;
+	}
+	*ret = (struct stream_reader){.in = in};
+	return 0;
+}
+
+int stream_open_part(struct stream_reader *ret, const struct file *file, uint64_t from, uint64_t n,
+		     const struct stream_options *options, struct err *err)
+{
+	struct stream_in *in = mem_alloc(sizeof *in);
+	in->ring.own = FILE_INIT;
+	in->ring.file = file;
+	int flags = fcntl(file->fd, F_GETFL);
+	in->ring.direct = flags >= 0 && (flags & O_DIRECT);
+	if (file_size(file, &in->size, err) < 0 || ring_init(&in->ring, options, err) < 0 ||
+	    start_reading(in, from, n, err) < 0) {
+		in_free(in);
+		return -1;
+	}
+	*ret = (struct stream_reader){.in = in};
+	return 0;
+}
+
+void stream_close(struct stream_reader *r)
+{
+	if (r->in)
+		in_free(r->in);
+	*r = (struct stream_reader){0};
+}
+
+uint64_t stream_left(const struct stream_reader *r)
+{
+	return (uint64_t)(r->end - r->p) + (r->in ? r->in->beyond : 0);
+}
+
+/* The first failure stays: what follows it cannot be told apart from what should have been there.
+ */
+static int reader_fails(struct stream_reader *r, const struct err *why)
+{
+	r->in->rc = -1;
+	r->in->err = *why;
+	r->p = r->end;
+	return -1;
+}
+
+/* Moves on to the next piece; the one before stays as it is until the next move, because what was
+ * read last may lie in it. There is a next piece. */
+static int next_piece(struct stream_reader *r)
+{
+	struct stream_in *in = r->in;
+	unsigned before = (in->ring.at + STREAM_SLOTS - 1) % STREAM_SLOTS;
+	struct err err;
+	if (in->again && ask(in, before, &err) < 0)
+		return reader_fails(r, &err);
+	in->again = in->started;
+	in->started = true;
+	in->ring.at = (in->ring.at + 1) % STREAM_SLOTS;
+	struct lane_job *job = &in->ring.job[in->ring.at];
+	lane_wait(in->ring.lane, job);
+	if (job->rc < 0)
+		return reader_fails(r, &job->err);
+	if (job->done_n < job->n) {
+		err_set(&err, ERR_DAMAGED,
+			"%s: ends at %" PRIu64 ", although it was longer when it was opened",
+			in->ring.file->path, job->at + job->done_n);
+		return reader_fails(r, &err);
+	}
+	r->p = (char *)job->p + in->skip;
+	uint64_t n = MIN(job->n - in->skip, in->beyond);
+	r->end = r->p + n;
+	in->skip = 0;
+	in->beyond -= n;
+	return 0;
+}
+
+/* n bytes out of several pieces. */
+static int join(struct stream_reader *r, size_t n, struct str *ret)
+{
+	struct stream_in *in = r->in;
+	unsigned turn = in->turn ^= 1;
+	char *to = in->joined[turn] = mem_resize(in->joined[turn], n);
+	for (size_t got = 0; got < n;) {
+		if (r->p == r->end && next_piece(r) < 0)
+			return -1;
+		size_t part = MIN(n - got, (size_t)(r->end - r->p));
+		memcpy(to + got, r->p, part);
+		r->p += part;
+		got += part;
+	}
+	*ret = (struct str){to, n};
+	return 0;
+}
+
+static int read_across(struct stream_reader *r, size_t n, struct str *ret)
+{
+	uint64_t left = stream_left(r);
+	if (r->in->rc == 0 && left == 0)
+		return 1;
+	if (r->in->rc == 0 && (n > STREAM_RECORD_MAX || n > left)) {
+		struct err err;
+		err_set(&err, ERR_DAMAGED,
+			"%s: %zu bytes are wanted where %" PRIu64
+			" are left (and at most %d are taken at once)",
+			r->in->ring.file->path, n, left, STREAM_RECORD_MAX);
+		return reader_fails(r, &err);
+	}
+	if (r->in->rc < 0 || (r->p == r->end && next_piece(r) < 0))
+		return -1;
+	if (n > (size_t)(r->end - r->p))
+		return join(r, n, ret);
+	*ret = (struct str){r->p, n};
+	r->p += n;
+	return 0;
+}
+
+static int read_past_memory(const struct stream_reader *r, size_t n, struct err *err)
+{
+	if (r->p == r->end)
+		return 1;
+	return err_set(err, ERR_DAMAGED, "memory: %zu bytes are wanted where %zu are left", n,
+		       (size_t)(r->end - r->p));
+}
+
+int stream_read_slowly(struct stream_reader *r, size_t n, struct str *ret, struct err *err)
+{
+	if (!r->in)
+		return read_past_memory(r, n, err);
+	int rc = read_across(r, n, ret);
+	if (rc < 0)
+		*err = r->in->err;
+	return rc;
+}
+
+int stream_read_some(struct stream_reader *r, size_t unit, struct str *ret, struct err *err)
+{
+	if (r->p == r->end && r->in && r->in->rc == 0 && r->in->beyond)
+		(void)next_piece(r);
+	size_t units = (size_t)(r->end - r->p) / unit;
+	return stream_read(r, MAX(units, (size_t)1) * unit, ret, err);
+}
+
+size_t stream_piece(const struct stream_reader *r)
+{
+	return r->in ? r->in->ring.piece : SIZE_MAX;
+}
+
+struct stream_out {
+	struct ring ring;
+	bool keep;
+	uint64_t offset; /* where the piece at hand goes */
+	int rc;          /* the first failure */
+	struct err err;
+};
+
+static void out_free(struct stream_out *out)
+{
+	ring_free(&out->ring);
+	mem_free(&out);
+}
+
+static void piece_at_hand(struct stream_writer *w)
+{
+	w->p = slot_bytes(&w->out->ring, w->out->ring.at);
+	w->end = w->p + w->out->ring.piece;
+}
+
+int stream_create_in(struct stream_writer *ret, struct file *file, bool keep,
+		     const struct stream_options *options, struct err *err)
+{
+	struct stream_out *out = mem_alloc(sizeof *out);
+	out->ring.own = FILE_INIT;
+	out->ring.file = file;
+	out->keep = keep;
+	if (go_direct(&out->ring, options, err) < 0 || ring_init(&out->ring, options, err) < 0) {
+		out_free(out);
+		return -1;
+	}
+	if (!keep) {
+		out->ring.own = *file;
+		out->ring.file = &out->ring.own;
+		*file = FILE_INIT;
+	}
+	*ret = (struct stream_writer){.out = out};
+	piece_at_hand(ret);
+	return 0;
+}
+
+int stream_create(struct stream_writer *ret, const char *path, mode_t mode,
+		  const struct stream_options *options, struct err *err)
+{
+	struct file file = FILE_INIT;
+	int rc = file_open(&file, path, O_WRONLY | O_CREAT | O_TRUNC, mode, err);
+	if (rc == 0)
+		rc = stream_create_in(ret, &file, false, options, err);
+	file_drop(&file);
+	return rc;
+}
+
+/* After the first failure nothing more is written. */
+static void note_failure(struct stream_out *out, const struct lane_job *job)
+{
+	if (job->rc < 0 && out->rc == 0) {
+		out->rc = job->rc;
+		out->err = job->err;
+	}
+}
+
+static void post_piece(struct stream_writer *w)
+{
+	struct stream_out *out = w->out;
+	struct lane_job *job = &out->ring.job[out->ring.at];
+	char *bytes = slot_bytes(&out->ring, out->ring.at);
+	*job = (struct lane_job){.file = out->ring.file,
+				 .p = bytes,
+				 .n = (size_t)(w->p - bytes),
+				 .at = out->offset,
+				 .write = true};
+	out->offset += job->n;
+	if (out->rc == 0)
+		lane_post(out->ring.lane, job);
+	out->ring.at = (out->ring.at + 1) % STREAM_SLOTS;
+	job = &out->ring.job[out->ring.at];
+	lane_wait(out->ring.lane, job);
+	note_failure(out, job);
+	piece_at_hand(w);
+}
+
+void stream_put_slowly(struct stream_writer *w, const void *p, size_t n)
+{
+	const char *from = p;
+	while (n) {
+		if (w->p == w->end)
+			post_piece(w);
+		size_t part = MIN(n, (size_t)(w->end - w->p));
+		memcpy(w->p, from, part);
+		w->p += part;
+		from += part;
+		n -= part;
+	}
+}
+
+void stream_pad(struct stream_writer *w)
+{
+	size_t over = (size_t)(w->p - slot_bytes(&w->out->ring, w->out->ring.at)) % STREAM_BLOCK;
+	if (over == 0)
+		return;
+	memset(w->p, 0, STREAM_BLOCK - over);
+	w->p += STREAM_BLOCK - over;
+}
+
+uint64_t stream_written(const struct stream_writer *w)
+{
+	const struct stream_out *out = w->out;
+	return out->offset + (uint64_t)(w->p - slot_bytes(&out->ring, out->ring.at));
+}
+
+bool stream_failed(const struct stream_writer *w)
+{
+	return w->out->rc < 0;
+}
+
+static void settle(struct stream_out *out)
+{
+	ring_settle(&out->ring);
+	for (unsigned i = 0; i < STREAM_SLOTS; i++)
+		note_failure(out, &out->ring.job[i]);
+}
+
+/* What is left may not be a whole block: then it goes through the page cache. */
+static int write_rest(struct stream_writer *w, struct err *err)
+{
+	struct stream_out *out = w->out;
+	size_t n = (size_t)(w->p - slot_bytes(&out->ring, out->ring.at));
+	settle(out);
+	if (out->rc == 0 && out->ring.direct && n % STREAM_BLOCK &&
+	    file_direct(out->ring.file, false, err) < 0)
+		return -1;
+	if (n)
+		post_piece(w);
+	settle(out);
+	if (out->rc < 0)
+		*err = out->err;
+	return out->rc;
+}
+
+int stream_finish(struct stream_writer *w, bool sync, struct err *err)
+{
+	struct stream_out *out = w->out;
+	int rc = write_rest(w, err);
+	if (rc == 0 && sync)
+		rc = file_sync(out->ring.file, err);
+	if (rc == 0 && !out->keep)
+		rc = file_close(&out->ring.own, err);
+	stream_drop(w);
+	return rc;
+}
+
+void stream_drop(struct stream_writer *w)
+{
+	if (w->out)
+		out_free(w->out);
+	*w = (struct stream_writer){0};
+}

@@ -3,9 +3,9 @@
  * can be told from the client's. Then what 1,000 event streams cost that nobody talks on. */
 #include "net/http.h"
 #include "base/clock.h"
-#include "base/listen.h"
 #include "bench.h"
 #include "net/mhd_lib.h"
+#include "role/listen.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -1,9 +1,9 @@
 /* Echo over 100 connections of TCP: the line server beside one made of libevent's bufferevents,
  * each in a process of its own whose CPU time alone is counted. With one line in flight on each
  * connection, as people and simple clients work, and with 16, as programs do. */
-#include "base/listen.h"
 #include "bench.h"
 #include "net/server.h"
+#include "role/listen.h"
 
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>

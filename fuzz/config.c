@@ -1,7 +1,7 @@
 /* A configuration file. One that loads is written, loads again with the same values, and is then
  * written the same; one that does not leaves nothing and says why. */
-#include "base/config.h"
-#include "base/ini.h"
+#include "role/config.h"
+#include "role/ini.h"
 
 struct global_conf {
 	const char *data;

@@ -1,10 +1,10 @@
 /* Hostile counters files. Whatever is taken keeps the rules of counters_check(), and the
  * OpenMetrics text that is made of it is well-formed, line by line. */
-#include "base/counters.h"
+#include "role/counters.h"
 #include "base/arena.h"
-#include "base/counters_file.h"
 #include "base/cursor.h"
 #include "base/hash.h"
+#include "role/counters_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

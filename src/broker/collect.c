@@ -3,7 +3,7 @@
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/notify.h"
+#include "role/notify.h"
 
 #include <errno.h>
 #include <signal.h>

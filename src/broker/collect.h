@@ -1,8 +1,8 @@
 /* The role `broker`: the collector, running. Which feeds there are is for the program to say,
  * since a broker knows nothing of crawls and caches. */
 #pragma once
-#include "base/role.h"
 #include "broker/collector.h"
+#include "role/role.h"
 
 /* Collects until SIGTERM or SIGINT. A store that fails is opened again, after longer and longer
  * waits. */

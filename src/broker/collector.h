@@ -4,7 +4,7 @@
  * commit was, and applying something twice changes nothing. For one thread; segments are merged and
  * documents copied beside it. */
 #pragma once
-#include "base/counters.h"
+#include "role/counters.h"
 #include "soif/source.h"
 
 /* A source to follow. What it points to must outlive the collector. */

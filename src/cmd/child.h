@@ -1,8 +1,8 @@
 /* One role under the supervisor: its process and its state. */
 #pragma once
-#include "base/counters.h"
-#include "base/role.h"
 #include "cmd/proc.h"
+#include "role/counters.h"
+#include "role/role.h"
 
 #include <event2/event.h>
 

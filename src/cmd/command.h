@@ -1,9 +1,9 @@
 /* Commands: one table gives parsing, --help, man pages and completion. A command is a file in
  * src/cmd and a line in src/cmd/commands.c. */
 #pragma once
-#include "base/config.h"
-#include "base/role.h"
 #include "disk/format.h"
+#include "role/config.h"
+#include "role/role.h"
 
 #include <stdio.h>
 

@@ -1,9 +1,9 @@
 /* garner config: whether the configuration is right, what it says, what could be said. */
-#include "base/ini.h"
 #include "base/jsonw.h"
 #include "base/nearest.h"
 #include "cmd/commands.h"
 #include "cmd/text.h"
+#include "role/ini.h"
 
 #include <limits.h>
 

@@ -1,7 +1,7 @@
 #include "cmd/config_man.h"
 
-#include "base/ini.h"
 #include "cmd/man.h"
+#include "role/ini.h"
 
 static const char head[] =
 	".Dd " MAN_DATE "\n.Dt GARNER.CONF 5\n.Os\n"

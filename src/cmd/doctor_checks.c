@@ -1,9 +1,9 @@
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/status.h"
 #include "cmd/doctor.h"
 #include "disk/lock.h"
 #include "index/words.h"
+#include "role/status.h"
 
 #include <errno.h>
 #include <fcntl.h>

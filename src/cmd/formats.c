@@ -1,5 +1,4 @@
 /* One line per format; doc/formats/ has a page for each. */
-#include "base/counters.h"
 #include "broker/batch.h"
 #include "broker/cursors.h"
 #include "cmd/command.h"
@@ -9,6 +8,7 @@
 #include "fetch/robots_cache.h"
 #include "index/docstore.h"
 #include "index/words.h"
+#include "role/counters.h"
 #include "shepherd/bucket_attrs.h"
 #include "shepherd/bucket_shake.h"
 #include "shepherd/plan.h"

@@ -2,8 +2,8 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/notify.h"
 #include "cmd/supervisor.h"
+#include "role/notify.h"
 
 #include <stdio.h>
 

@@ -3,10 +3,10 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
-#include "base/listen.h"
 #include "base/log.h"
-#include "base/notify.h"
 #include "disk/lock.h"
+#include "role/listen.h"
+#include "role/notify.h"
 
 #include <limits.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "base/status.h"
+#include "role/status.h"
 
 #include "base/clock.h"
 #include "cmd/commands.h"

@@ -2,11 +2,11 @@
 
 #include "base/clock.h"
 #include "base/fault.h"
-#include "base/listen.h"
 #include "base/log.h"
-#include "base/notify.h"
 #include "cmd/notice.h"
 #include "cmd/run.h"
+#include "role/listen.h"
+#include "role/notify.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

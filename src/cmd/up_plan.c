@@ -1,9 +1,9 @@
 #include "cmd/up_plan.h"
 
 #include "base/clock.h"
-#include "base/listen.h"
 #include "cmd/proc.h"
 #include "cmd/run.h"
+#include "role/listen.h"
 
 #include <fcntl.h>
 #include <unistd.h>

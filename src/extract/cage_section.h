@@ -1,7 +1,7 @@
 /* The section [parse]: how documents are read, by all roles and commands that do. */
 #pragma once
-#include "base/config.h"
 #include "extract/cage.h"
+#include "role/config.h"
 
 struct cage_section_conf {
 	const char *program;

@@ -1,7 +1,7 @@
 /* The section [robot]: whoever fetches, in whatever role, is the same robot to the world. */
 #pragma once
-#include "base/config.h"
 #include "fetch/robot.h"
+#include "role/config.h"
 
 struct robot_section_conf {
 	struct robot_conf robot;

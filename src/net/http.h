@@ -6,9 +6,9 @@
 #pragma once
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/counters.h"
 #include "base/err.h"
 #include "base/value.h"
+#include "role/counters.h"
 
 #include <sys/types.h>
 

@@ -1,7 +1,7 @@
 #include "net/outgoing.h"
 
 #include "base/backoff.h"
-#include "base/listen.h"
+#include "role/listen.h"
 
 #include <errno.h>
 #include <netinet/in.h>

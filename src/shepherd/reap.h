@@ -2,8 +2,8 @@
  * robot, parser, bucket, journal; what it links to becomes contributions. Checkpoints come every
  * second. One loop and its thread. */
 #pragma once
-#include "base/counters.h"
 #include "fetch/kit.h"
+#include "role/counters.h"
 #include "shepherd/crawl.h"
 
 /* Counted from counters_at on in the role's counters. */

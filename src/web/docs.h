@@ -1,5 +1,5 @@
 /* The role `docs`: serves a directory tree over HTTP, for demonstrations and small sites. */
 #pragma once
-#include "base/role.h"
+#include "role/role.h"
 
 extern const struct role docs_role;

@@ -1,6 +1,6 @@
 /* The numbers that the status page shows first, from the counters of all roles. */
 #pragma once
-#include "base/status.h"
+#include "role/status.h"
 
 struct number {
 	const char *id, *title;

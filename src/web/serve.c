@@ -1,7 +1,7 @@
 #include "web/serve.h"
 
 #include "base/log.h"
-#include "base/notify.h"
+#include "role/notify.h"
 
 #include <signal.h>
 #include <sys/resource.h>

@@ -1,7 +1,7 @@
 /* What all roles that serve HTTP do alike: their socket, log and counters, readiness, the end. */
 #pragma once
-#include "base/role.h"
 #include "net/http.h"
+#include "role/role.h"
 
 /* Serves the setting `listen` until SIGTERM or SIGINT, then finishes what runs for at most
  * drain_us. Sets listen_fd, counters and done in a copy of the options. */

@@ -1,5 +1,5 @@
 /* The role `web`: pages and the JSON interface. */
 #pragma once
-#include "base/role.h"
+#include "role/role.h"
 
 extern const struct role web_role;

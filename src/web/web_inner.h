@@ -1,8 +1,8 @@
 /* Inside of the role `web`: what its files share. Not for others. */
 #pragma once
-#include "base/status.h"
 #include "broker/broker.h"
 #include "net/http.h"
+#include "role/status.h"
 
 struct web {
 	const char *data; /* the data directory */

@@ -6,10 +6,12 @@ import common
 # A folder may use itself and these. "room/name.h" allows one header of that room.
 GROUND = {"base", "url"}
 GROUND = {"base", "url", "disk"}
+GROUND = {"base", "url", "disk", "role"}
 TABLE = {
     "base": set(),
     "url": {"base"},
     "disk": {"base"},
+    "role": {"base", "disk"},
     "soif": GROUND,
     "store": GROUND,
     "net": GROUND,

@@ -5,9 +5,9 @@
 #include "base/file.h"
 #include "base/jsonw.h"
 #include "base/log.h"
-#include "base/notify.h"
 #include "base/thread.h"
 #include "cmd/command.h"
+#include "role/notify.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,8 +1,8 @@
 /* garner with one role more: a line protocol, as small as they come. The scenes of the line server
  * and the benchmark talk to it. */
-#include "base/notify.h"
 #include "cmd/command.h"
 #include "net/server.h"
+#include "role/notify.h"
 
 #include <signal.h>
 

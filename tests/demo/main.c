@@ -2,8 +2,8 @@
  * under three names; their settings make them slow, stubborn or short-lived, as a scene wants it.
  * It also shows how small a role is. */
 #include "base/clock.h"
-#include "base/notify.h"
 #include "cmd/command.h"
+#include "role/notify.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,8 +1,8 @@
 /* The control port: a line in, a line of JSON out; `truth` and `expect` answer with a line for each
  * page and an empty one. */
 #include "base/jsonw.h"
-#include "base/listen.h"
 #include "net/server.h"
+#include "role/listen.h"
 #include "simnet/sim.h"
 
 #include <stdio.h>

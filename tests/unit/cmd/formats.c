@@ -1,7 +1,7 @@
 /* dump and check, called as cmd_main() would call them. */
-#include "base/counters.h"
 #include "base/file.h"
 #include "cmd/commands.h"
+#include "role/counters.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 #include "cmd/notice.h"
 
 #include "../unit.h"
-#include "base/notify.h"
+#include "role/notify.h"
 
 #include <stdlib.h>
 #include <sys/wait.h>

@@ -2,7 +2,7 @@
 #include "cmd/proc.h"
 
 #include "../unit.h"
-#include "base/notify.h"
+#include "role/notify.h"
 
 #include <fcntl.h>
 #include <poll.h>

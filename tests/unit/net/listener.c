@@ -1,7 +1,7 @@
 #include "net/listener.h"
 
 #include "../scratch.h"
-#include "base/listen.h"
+#include "role/listen.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

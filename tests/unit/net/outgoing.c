@@ -1,7 +1,7 @@
 #include "net/outgoing.h"
 
 #include "../scratch.h"
-#include "base/listen.h"
+#include "role/listen.h"
 
 #include <sys/socket.h>
 #include <unistd.h>

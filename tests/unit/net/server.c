@@ -1,7 +1,7 @@
 #include "net/server.h"
 
 #include "../scratch.h"
-#include "base/listen.h"
+#include "role/listen.h"
 
 #include <netinet/in.h>
 #include <sys/socket.h>

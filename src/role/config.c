@@ -1,8 +1,8 @@
-#include "base/config.h"
+#include "role/config.h"
 
 #include "base/file.h"
-#include "base/ini.h"
 #include "base/nearest.h"
+#include "role/ini.h"
 
 #include <stdarg.h>
 #include <stdio.h>

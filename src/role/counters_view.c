@@ -1,10 +1,10 @@
 #include "base/arena.h"
-#include "base/counters.h"
-#include "base/counters_file.h"
 #include "base/cursor.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "disk/format.h"
+#include "role/counters.h"
+#include "role/counters_file.h"
 
 #include <fcntl.h>
 

@@ -1,12 +1,12 @@
-#include "base/counters.h"
+#include "role/counters.h"
 #include "base/arena.h"
-#include "base/counters_file.h"
 #include "base/cursor.h"
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "disk/format.h"
 #include "disk/guard.h"
+#include "role/counters_file.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 #include "base/arena.h"
 #include "base/clock.h"
-#include "base/counters.h"
-#include "base/counters_file.h"
 #include "disk/format.h"
+#include "role/counters.h"
+#include "role/counters_file.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "base/listen.h"
+#include "role/listen.h"
 
 #include "base/endpoint.h"
 

@@ -1,9 +1,9 @@
-#include "base/config.h"
+#include "role/config.h"
 
 #include "../scratch.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/ini.h"
+#include "role/ini.h"
 
 struct global_conf {
 	const char *data;

@@ -1,6 +1,6 @@
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/status.h"
+#include "role/status.h"
 
 #include <stdio.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 #include "base/jsonw.h"
-#include "base/status.h"
+#include "role/status.h"
 
 static void json_counters(struct jsonw *j, const struct counters_view *view)
 {

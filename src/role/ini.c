@@ -1,4 +1,4 @@
-#include "base/ini.h"
+#include "role/ini.h"
 
 static bool blank(char c)
 {

@@ -1,4 +1,4 @@
-#include "base/role.h"
+#include "role/role.h"
 
 int role_fd(const struct role_env *env, const char *key)
 {

@@ -1,7 +1,7 @@
 /* What runs below a data directory, by the counter files of the supervisor and the roles. */
 #pragma once
 #include "base/arena.h"
-#include "base/counters.h"
+#include "role/counters.h"
 
 enum status_state {
 	STATUS_STOPPED, /* the first five are the values of the supervisor's role_state */

@@ -1,11 +1,11 @@
-#include "base/counters.h"
+#include "role/counters.h"
 
 #include "base/arena.h"
-#include "base/counters_file.h"
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "disk/format.h"
+#include "role/counters_file.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

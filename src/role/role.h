@@ -4,8 +4,8 @@
  * open, every setting of type VALUE_LISTEN is a socket (inherited or our own), and SIGTERM, SIGINT
  * and SIGHUP are blocked, for the role's loop to own. */
 #pragma once
-#include "base/config.h"
-#include "base/counters.h"
+#include "role/config.h"
+#include "role/counters.h"
 
 struct role_socket {
 	const char *key; /* the name of the setting */

@@ -1,4 +1,4 @@
-#include "base/notify.h"
+#include "role/notify.h"
 
 #include "../unit.h"
 

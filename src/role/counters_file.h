@@ -1,6 +1,6 @@
 /* Inside of the counters: the file, as doc/formats/counters.md describes it. */
 #pragma once
-#include "base/counters.h"
+#include "role/counters.h"
 
 enum {
 	COUNTERS_VERSION = 1,

@@ -2,9 +2,9 @@
  * sequential write, scanned beside a sequential read, both past the page cache in pieces of 1 MiB;
  * and read by number, where each must cost one pread. The bodies are packed beforehand: what is
  * measured is the file. */
-#include "shepherd/bucket.h"
+#include "bucket/bucket.h"
 #include "bigfile.h"
-#include "shepherd/bucket_attrs.h"
+#include "bucket/bucket_attrs.h"
 
 #include <inttypes.h>
 

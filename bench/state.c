@@ -5,8 +5,8 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "bigfile.h"
+#include "bucket/bucket.h"
 #include "disk/tree.h"
-#include "shepherd/bucket.h"
 
 #include <inttypes.h>
 

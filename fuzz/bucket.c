@@ -3,11 +3,11 @@
  *   1  a file of buckets that are made here, of which the bytes then change some: what was not
  *      touched is there, what was is told
  *   2  the bytes are a bucket: a u32 with its type, then its data */
-#include "shepherd/bucket.h"
+#include "bucket/bucket.h"
 #include "base/cursor.h"
 #include "base/hash.h"
-#include "shepherd/bucket_attrs.h"
-#include "shepherd/bucket_shake.h"
+#include "bucket/bucket_attrs.h"
+#include "bucket/bucket_shake.h"
 
 #include <stdio.h>
 #include <sys/mman.h>

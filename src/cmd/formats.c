@@ -1,6 +1,8 @@
 /* One line per format; doc/formats/ has a page for each. */
 #include "broker/batch.h"
 #include "broker/cursors.h"
+#include "bucket/bucket_attrs.h"
+#include "bucket/bucket_shake.h"
 #include "cmd/command.h"
 #include "disk/record.h"
 #include "fetch/hostq.h"
@@ -9,8 +11,6 @@
 #include "index/docstore.h"
 #include "index/words.h"
 #include "role/counters.h"
-#include "shepherd/bucket_attrs.h"
-#include "shepherd/bucket_shake.h"
 #include "shepherd/plan.h"
 #include "shepherd/state.h"
 

@@ -1,8 +1,8 @@
 /* garner shep: the crawl's files at the command line. */
 #include "base/clock.h"
 #include "base/jsonw.h"
+#include "bucket/bucket.h"
 #include "cmd/commands.h"
-#include "shepherd/bucket.h"
 #include "shepherd/plan.h"
 #include "shepherd/recover.h"
 

@@ -2,9 +2,9 @@
  * line, the name before the value, header first; a value of several lines becomes several lines
  * with the same name. An empty line ends it. */
 #pragma once
-#include "base/jsonw.h"
 #include "base/attrs.h"
-#include "shepherd/bucket.h"
+#include "base/jsonw.h"
+#include "bucket/bucket.h"
 
 const char *bucket_type_name(uint32_t type); /* "v3.3"; NULL: not known */
 

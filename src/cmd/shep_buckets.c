@@ -1,8 +1,8 @@
 /* garner shep buckets: a bucket file at the command line. */
 #include "cmd/shep_buckets.h"
 
+#include "bucket/bucket.h"
 #include "cmd/commands.h"
-#include "shepherd/bucket.h"
 
 #define OPTION_FILE                                                                              \
 	{'o',                                                                                    \

@@ -1,9 +1,9 @@
 /* What the commands over a bucket file share: the file of one run, and what it prints. */
 #pragma once
 #include "base/jsonw.h"
+#include "bucket/bucket_attrs.h"
+#include "bucket/bucket_shake.h"
 #include "cmd/shep_buckets.h"
-#include "shepherd/bucket_attrs.h"
-#include "shepherd/bucket_shake.h"
 #include "shepherd/state.h"
 
 #include <limits.h>

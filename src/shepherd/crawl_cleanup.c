@@ -1,4 +1,4 @@
-#include "shepherd/bucket_shake.h"
+#include "bucket/bucket_shake.h"
 #include "shepherd/crawl_inner.h"
 
 /* A bit for each bucket that the index names. */

@@ -1,6 +1,6 @@
 #include "base/clock.h"
-#include "shepherd/bucket.h"
-#include "shepherd/bucket_attrs.h"
+#include "bucket/bucket.h"
+#include "bucket/bucket_attrs.h"
 #include "shepherd/crawl_inner.h"
 
 #include <inttypes.h>

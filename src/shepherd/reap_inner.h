@@ -2,9 +2,9 @@
 #pragma once
 #include "base/hash.h"
 #include "base/table.h"
+#include "bucket/bucket.h"
+#include "bucket/bucket_attrs.h"
 #include "fetch/hostq.h"
-#include "shepherd/bucket.h"
-#include "shepherd/bucket_attrs.h"
 #include "shepherd/reap.h"
 #include "shepherd/reap_judge.h"
 

@@ -3,8 +3,8 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
+#include "bucket/bucket_shake.h"
 #include "disk/tree.h"
-#include "shepherd/bucket_shake.h"
 #include "shepherd/plan.h"
 #include "shepherd/recover_inner.h"
 

@@ -5,8 +5,8 @@
 #include "base/cursor.h"
 #include "base/file.h"
 #include "base/table.h"
-#include "shepherd/bucket.h"
-#include "shepherd/bucket_attrs.h"
+#include "bucket/bucket.h"
+#include "bucket/bucket_attrs.h"
 #include "shepherd/crawl.h"
 #include "shepherd/recover_inner.h"
 

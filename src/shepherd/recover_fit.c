@@ -1,6 +1,6 @@
 /* Whether the index of a state and the bucket file belong together. */
-#include "shepherd/bucket_attrs.h"
-#include "shepherd/bucket_shake.h"
+#include "bucket/bucket_attrs.h"
+#include "bucket/bucket_shake.h"
 #include "shepherd/recover_inner.h"
 
 #include <inttypes.h>

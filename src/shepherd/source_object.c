@@ -2,11 +2,11 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "soif/attrs_soif.h"
-#include "shepherd/bucket.h"
-#include "shepherd/bucket_attrs.h"
-#include "shepherd/bucket_shake.h"
+#include "bucket/bucket.h"
+#include "bucket/bucket_attrs.h"
+#include "bucket/bucket_shake.h"
 #include "shepherd/state.h"
+#include "soif/attrs_soif.h"
 
 #include <inttypes.h>
 

@@ -2,7 +2,7 @@
 
 #include "base/fault.h"
 #include "base/file.h"
-#include "shepherd/bucket_shake.h"
+#include "bucket/bucket_shake.h"
 #include "shepherd/state_inner.h"
 
 #include <fcntl.h>

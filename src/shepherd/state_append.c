@@ -1,7 +1,7 @@
 /* What grows while a state is open, and the checkpoints that hold it together. */
 #include "base/fault.h"
 #include "base/file.h"
-#include "shepherd/bucket.h"
+#include "bucket/bucket.h"
 #include "shepherd/state_inner.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
  * memory that grows with the crawl. */
 #include "base/cursor.h"
 #include "base/file.h"
-#include "shepherd/bucket_shake.h"
+#include "bucket/bucket_shake.h"
 #include "shepherd/state_inner.h"
 
 #include <limits.h>

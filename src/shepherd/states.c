@@ -2,8 +2,8 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
+#include "bucket/bucket.h"
 #include "disk/tree.h"
-#include "shepherd/bucket.h"
 #include "shepherd/state_inner.h"
 
 #include <errno.h>

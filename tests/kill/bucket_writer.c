@@ -12,9 +12,9 @@
  * output means: all numbers below it are kept. */
 #include "base/cursor.h"
 #include "base/file.h"
+#include "bucket/bucket_attrs.h"
+#include "bucket/bucket_shake.h"
 #include "points.h"
-#include "shepherd/bucket_attrs.h"
-#include "shepherd/bucket_shake.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "shepherd/bucket_shake.h"
+#include "bucket/bucket_shake.h"
 #include "shepherd/plan.h"
 
 #include <inttypes.h>

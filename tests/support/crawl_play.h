@@ -2,8 +2,8 @@
  * into buckets, journal and contributions; cork, merge and cleanup in their plainest form. For unit
  * programs, kill tests and benches. */
 #pragma once
-#include "shepherd/bucket.h"
-#include "shepherd/bucket_attrs.h"
+#include "bucket/bucket.h"
+#include "bucket/bucket_attrs.h"
 #include "shepherd/recover.h"
 
 enum { PLAY_PER_SITE = 50, PLAY_URL = 128, PLAY_FORGOTTEN = 1000000 };

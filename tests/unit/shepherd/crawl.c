@@ -1,8 +1,8 @@
 /* cork, merge, record and cleanup over states that were set by hand. */
 #include "shepherd/crawl.h"
 
+#include "bucket/bucket_shake.h"
 #include "fetch/outcome.h"
-#include "shepherd/bucket_shake.h"
 #include "unit/shepherd/crawl_lab.h"
 
 static void cork(struct lab *lab)

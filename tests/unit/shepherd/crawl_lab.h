@@ -1,8 +1,8 @@
 /* What the unit programs of the crawl's modules share: a crawl whose index is set by hand. */
 #pragma once
 #include "base/clock.h"
-#include "shepherd/bucket.h"
-#include "shepherd/bucket_attrs.h"
+#include "bucket/bucket.h"
+#include "bucket/bucket_attrs.h"
 #include "shepherd/crawl.h"
 #include "shepherd/plan.h"
 #include "support/crawl_play.h"

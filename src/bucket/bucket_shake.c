@@ -6,13 +6,13 @@
  * PATH.moves: the report. Without PATH.new beside it, it belongs to the file that stands.
  *
  * So one rename, of PATH.new to PATH, makes the new file and its report good at once. */
-#include "shepherd/bucket_shake.h"
+#include "bucket/bucket_shake.h"
 
 #include "base/cursor.h"
 #include "base/fault.h"
+#include "bucket/bucket_attrs.h"
+#include "bucket/bucket_inner.h"
 #include "disk/record.h"
-#include "shepherd/bucket_attrs.h"
-#include "shepherd/bucket_inner.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,10 +1,10 @@
-#include "shepherd/bucket_pack.h"
+#include "bucket/bucket_pack.h"
 
 #include "base/cursor.h"
 #include "base/fault.h"
 #include "base/hash.h"
+#include "bucket/bucket.h"
 #include "disk/record.h"
-#include "shepherd/bucket.h"
 
 #include <inttypes.h>
 #include <zstd.h>

@@ -1,6 +1,6 @@
 #include "base/fault.h"
-#include "shepherd/bucket_inner.h"
-#include "shepherd/bucket_shake.h"
+#include "bucket/bucket_inner.h"
+#include "bucket/bucket_shake.h"
 
 #include <errno.h>
 #include <fcntl.h>

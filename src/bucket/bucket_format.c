@@ -1,6 +1,6 @@
 #include "base/buf.h"
-#include "shepherd/bucket_inner.h"
-#include "shepherd/bucket_shake.h"
+#include "bucket/bucket_inner.h"
+#include "bucket/bucket_shake.h"
 
 #include <inttypes.h>
 

@@ -1,5 +1,5 @@
 #include "base/fault.h"
-#include "shepherd/bucket_inner.h"
+#include "bucket/bucket_inner.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 #include "base/fault.h"
 #include "base/table.h"
-#include "shepherd/bucket_attrs.h"
-#include "shepherd/bucket_inner.h"
-#include "shepherd/bucket_shake.h"
+#include "bucket/bucket_attrs.h"
+#include "bucket/bucket_inner.h"
+#include "bucket/bucket_shake.h"
 
 static uint64_t id_hash(uint32_t id)
 {

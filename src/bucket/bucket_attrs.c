@@ -1,9 +1,9 @@
-#include "shepherd/bucket_attrs.h"
+#include "bucket/bucket_attrs.h"
 
 #include "base/cursor.h"
 #include "base/hash.h"
-#include "shepherd/bucket.h"
-#include "shepherd/bucket_pack.h"
+#include "bucket/bucket.h"
+#include "bucket/bucket_pack.h"
 
 #include <inttypes.h>
 

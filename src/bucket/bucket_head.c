@@ -1,4 +1,4 @@
-#include "shepherd/bucket_inner.h"
+#include "bucket/bucket_inner.h"
 
 #include <endian.h>
 #include <stdio.h>

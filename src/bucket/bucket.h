@@ -1,7 +1,7 @@
 /* Bucket files: what was gathered, one bucket a page, one behind the other. A bucket is found by
  * its number (oid), which is its place in the file divided by the alignment; it stays there until a
- * shakedown (shepherd/bucket_shake.h) renumbers. doc/formats/bucket.md describes the file,
- * shepherd/bucket_attrs.h what is in a bucket.
+ * shakedown (bucket/bucket_shake.h) renumbers. doc/formats/bucket.md describes the file,
+ * bucket/bucket_attrs.h what is in a bucket.
  *
  * One process appends, others read at the same time. Who appends reads what it appended at once;
  * others read what was synced. A handle belongs to one thread; a thread may have several. */

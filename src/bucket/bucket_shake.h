@@ -1,7 +1,7 @@
 /* Shakedown, audit and fix: what gives the space of deleted buckets back, and what mends a bucket
  * file that was damaged. */
 #pragma once
-#include "shepherd/bucket.h"
+#include "bucket/bucket.h"
 
 /* What becomes of a bucket: preset to what it was, to be changed at will (the data must last until
  * the next call). 0: it is kept, under the number new_oid; 1: dropped; negative: the shakedown is

@@ -2,9 +2,9 @@
 #pragma once
 #include "base/fault.h"
 #include "base/file.h"
-#include "shepherd/bucket.h"
-#include "shepherd/bucket_attrs.h"
-#include "shepherd/bucket_shake.h"
+#include "bucket/bucket.h"
+#include "bucket/bucket_attrs.h"
+#include "bucket/bucket_shake.h"
 
 #include "../scratch.h"
 #include "../unit.h"

@@ -1,8 +1,8 @@
 /* What the files of buckets share among themselves. */
 #pragma once
 #include "base/file.h"
+#include "bucket/bucket.h"
 #include "disk/stream.h"
-#include "shepherd/bucket.h"
 
 #define BUCKET_MAGIC UINT32_C(0xdeadf00d)
 #define BUCKET_UNFINISHED UINT32_C(0xdeadfee1) /* the magic that others put while they write */

@@ -1,4 +1,4 @@
-#include "shepherd/bucket_inner.h"
+#include "bucket/bucket_inner.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

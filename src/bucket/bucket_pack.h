@@ -3,7 +3,7 @@
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
-#include "shepherd/bucket_attrs.h"
+#include "bucket/bucket_attrs.h"
 
 /* Size classes of bodies; larger ones are packed without a dictionary. */
 enum { BUCKET_CLASSES = 4, BUCKET_CLASS_NONE = BUCKET_CLASSES };

@@ -1,6 +1,6 @@
 #include "base/arena.h"
-#include "shepherd/bucket.h"
-#include "shepherd/bucket_pack.h"
+#include "bucket/bucket.h"
+#include "bucket/bucket_pack.h"
 
 #include <zdict.h>
 

@@ -1,7 +1,7 @@
 /* States beside the plain loops of the disk: a checkpoint under load beside an append and
  * fdatasync, URLs found in an index by one pread each, and how long it takes to open a state with
  * 100 million URLs ($URLS says how many; 4.5 GB, removed at the end). */
-#include "shepherd/state.h"
+#include "state/state.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "bigfile.h"

@@ -1,8 +1,8 @@
 /* What states hold. The first byte says what the others are: payloads of journal, contrib, changes;
  * an index item; an index, a site list, a plan, a `last` as a file. What can be read is written,
  * read again and written to the same bytes; files that verify can be read from end to end. */
-#include "shepherd/checkpoint.h"
-#include "shepherd/plan.h"
+#include "state/checkpoint.h"
+#include "state/plan.h"
 
 #include <stdio.h>
 #include <sys/mman.h>

@@ -11,8 +11,8 @@
 #include "index/docstore.h"
 #include "index/words.h"
 #include "role/counters.h"
-#include "shepherd/plan.h"
-#include "shepherd/state.h"
+#include "state/plan.h"
+#include "state/state.h"
 
 /* clang-format off */
 const struct format *const formats[] = {

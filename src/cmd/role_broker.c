@@ -2,7 +2,7 @@
 #include "base/log.h"
 #include "broker/collect.h"
 #include "cmd/command.h"
-#include "shepherd/source_crawl.h"
+#include "state/source_crawl.h"
 
 #include <stdio.h>
 #include <unistd.h>

@@ -3,8 +3,8 @@
 #include "base/jsonw.h"
 #include "bucket/bucket.h"
 #include "cmd/commands.h"
-#include "shepherd/plan.h"
-#include "shepherd/recover.h"
+#include "state/plan.h"
+#include "state/recover.h"
 
 #include <inttypes.h>
 #include <limits.h>

@@ -4,7 +4,7 @@
 #include "bucket/bucket_attrs.h"
 #include "bucket/bucket_shake.h"
 #include "cmd/shep_buckets.h"
-#include "shepherd/state.h"
+#include "state/state.h"
 
 #include <limits.h>
 

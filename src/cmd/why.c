@@ -1,5 +1,5 @@
 /* garner why: what is known of a URL, and what will happen to it. */
-#include "shepherd/why.h"
+#include "state/why.h"
 
 #include "base/clock.h"
 #include "base/jsonw.h"

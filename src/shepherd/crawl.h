@@ -6,7 +6,7 @@
  * within limits per site and in total. */
 #pragma once
 #include "base/value.h"
-#include "shepherd/state.h"
+#include "state/state.h"
 
 enum crawl_follow { CRAWL_SITE, CRAWL_ALL };
 

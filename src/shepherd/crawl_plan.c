@@ -1,6 +1,6 @@
 #include "base/clock.h"
 #include "shepherd/crawl_inner.h"
-#include "shepherd/plan.h"
+#include "state/plan.h"
 
 #include <stdlib.h>
 

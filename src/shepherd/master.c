@@ -8,8 +8,8 @@
 #include "extract/cage_section.h"
 #include "role/notify.h"
 #include "shepherd/reap.h"
-#include "shepherd/recover.h"
 #include "shepherd/requests.h"
+#include "state/recover.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -2,7 +2,7 @@
 #pragma once
 #include "fetch/robot.h"
 #include "shepherd/crawl.h"
-#include "shepherd/plan.h"
+#include "state/plan.h"
 
 struct verdict {
 	bool parse; /* there is a document to be read; the rest is then not set */

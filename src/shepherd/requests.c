@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/table.h"
-#include "shepherd/state.h"
+#include "state/state.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -8,6 +8,7 @@ GROUND = {"base", "url"}
 GROUND = {"base", "url", "disk"}
 GROUND = {"base", "url", "disk", "role"}
 GROUND = {"base", "url", "disk", "role"}
+GROUND = {"base", "url", "disk", "role"}
 TABLE = {
     "base": set(),
     "url": {"base"},
@@ -20,7 +21,8 @@ TABLE = {
     "index": GROUND | {"soif"},
     "extract": GROUND | {"soif"},
     "fetch": GROUND | {"net"},
-    "shepherd": GROUND | {"net", "fetch", "extract", "soif", "bucket"},
+    "state": GROUND | {"soif", "bucket"},
+    "shepherd": GROUND | {"net", "fetch", "extract", "soif", "bucket", "state"},
     "cache": GROUND | {"net", "fetch", "extract", "soif", "store"},
     "archie": GROUND | {"net", "fetch", "extract", "soif", "index"},
     "broker": GROUND | {"net", "soif", "index", "store"},
@@ -28,8 +30,8 @@ TABLE = {
     "web": GROUND | {"net", "broker/broker.h", "archie/archie.h", "cache/cache.h",
                      "shepherd/shepherd.h"},
     "lib": GROUND | {"extract"},
-    "cmd": GROUND | {"soif", "store", "net", "bucket", "index", "extract", "fetch", "shepherd",
-            "cache", "archie", "broker", "web"},
+    "cmd": GROUND | {"soif", "store", "net", "bucket", "index", "extract", "fetch", "state",
+            "shepherd", "cache", "archie", "broker", "web"},
     "cmd/parse_main.c": GROUND | {"extract"},  # garner-parse
 }
 MADE = {"web/assets_sum.h"}  # by the build, for its own room

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "points.h"
-#include "shepherd/source_crawl.h"
+#include "state/source_crawl.h"
 #include "support/crawl_play.h"
 
 #include <inttypes.h>

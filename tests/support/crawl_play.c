@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "bucket/bucket_shake.h"
-#include "shepherd/plan.h"
+#include "state/plan.h"
 
 #include <inttypes.h>
 #include <stdio.h>

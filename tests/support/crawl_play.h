@@ -4,7 +4,7 @@
 #pragma once
 #include "bucket/bucket.h"
 #include "bucket/bucket_attrs.h"
-#include "shepherd/recover.h"
+#include "state/recover.h"
 
 enum { PLAY_PER_SITE = 50, PLAY_URL = 128, PLAY_FORGOTTEN = 1000000 };
 

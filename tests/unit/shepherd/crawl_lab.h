@@ -4,7 +4,7 @@
 #include "bucket/bucket.h"
 #include "bucket/bucket_attrs.h"
 #include "shepherd/crawl.h"
-#include "shepherd/plan.h"
+#include "state/plan.h"
 #include "support/crawl_play.h"
 #include "unit/scratch.h"
 #include "unit/unit.h"

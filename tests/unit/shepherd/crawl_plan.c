@@ -1,5 +1,5 @@
 /* plan: which URLs are due, and which of them the next cycle gathers. */
-#include "shepherd/plan.h"
+#include "state/plan.h"
 
 #include "unit/shepherd/crawl_lab.h"
 

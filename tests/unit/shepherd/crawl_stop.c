@@ -1,7 +1,7 @@
 /* cork and merge that are told to stop. */
 #include "shepherd/crawl.h"
 
-#include "shepherd/recover.h"
+#include "state/recover.h"
 #include "unit/shepherd/crawl_lab.h"
 
 /* Many more than are worked through between two questions. */

@@ -1,0 +1,254 @@
+#include "state/journal.h"
+
+#include "base/clock.h"
+#include "base/cursor.h"
+#include "base/value.h"
+#include "state/entries.h"
+
+#include <inttypes.h>
+
+enum { NO_TARGET = 16, ENTRY_MOST = 64 << 10, REASON_MOST = 1024 };
+
+const char *const change_op_names[CHANGE_OPS] = {"none", "add", "refresh", "update", "delete"};
+
+const struct record_kind journal_kind = {.magic = "GARNERJN", .version = 1, .most = ENTRY_MOST};
+const struct record_kind contrib_kind = {.magic = "GARNERCB", .version = 1, .most = ENTRY_MOST};
+const struct record_kind changes_kind = {.magic = "GARNERCH", .version = 1, .most = ENTRY_MOST};
+
+static void put_key(struct buf *out, struct footprint fp)
+{
+	unsigned char key[FOOTPRINT_KEY];
+	footprint_key(fp, key);
+	buf_add(out, key, sizeof key);
+}
+
+static struct footprint take_key(struct reader *r)
+{
+	struct str key = reader_bytes(r, FOOTPRINT_KEY);
+	return key.n == FOOTPRINT_KEY ? footprint_of_key(key.p) : (struct footprint){0, 0};
+}
+
+/* A code below `most`, or the reader goes bad. */
+static unsigned take_code(struct reader *r, unsigned most)
+{
+	unsigned v = reader_u8(r);
+	if (v >= most)
+		r->bad = true;
+	return v < most ? v : 0;
+}
+
+static uint32_t take_u32(struct reader *r)
+{
+	uint64_t v = reader_varint(r);
+	if (v > UINT32_MAX)
+		r->bad = true;
+	return (uint32_t)v;
+}
+
+static int64_t take_time(struct reader *r)
+{
+	uint64_t v = reader_varint(r);
+	if (v > INT64_MAX)
+		r->bad = true;
+	return (int64_t)(v & INT64_MAX);
+}
+
+static int end(const struct reader *r, const char *what, struct err *err)
+{
+	if (!r->bad && reader_left(r) == 0)
+		return 0;
+	return err_set(err, ERR_DAMAGED, "not %s: wrong at byte %zu", what, reader_at(r));
+}
+
+void journal_write(const struct journal_entry *e, struct buf *out)
+{
+	put_key(out, e->fp);
+	put_varint(out, (uint64_t)e->time_us);
+	put_u8(out, (uint8_t)e->op);
+	put_u8(out, (uint8_t)(e->type | (e->no_target ? NO_TARGET : 0)));
+	put_u8(out, e->flags);
+	put_u16le(out, e->status);
+	item_put_where(out, e->where);
+	put_varint(out, e->due_s);
+	put_varint(out, e->download_ms);
+	put_u64le(out, e->qkey);
+	buf_add(out, e->md5, sizeof e->md5);
+	put_text(out, e->url);
+	put_text(out, str_head(e->reason, REASON_MOST));
+}
+
+int journal_read(struct str payload, struct journal_entry *ret, struct err *err)
+{
+	struct reader r = reader_of(payload);
+	struct journal_entry e = {.fp = take_key(&r), .time_us = take_time(&r)};
+	e.op = (enum change_op)take_code(&r, CHANGE_OPS);
+	unsigned type = reader_u8(&r);
+	e.no_target = type & NO_TARGET;
+	type &= ~(unsigned)NO_TARGET;
+	if (type >= ITEM_TYPES)
+		r.bad = true;
+	e.type = (enum item_type)(type < ITEM_TYPES ? type : 0);
+	e.flags = reader_u8(&r);
+	e.status = reader_u16le(&r);
+	e.where = item_take_where(&r);
+	e.due_s = take_u32(&r);
+	e.download_ms = take_u32(&r);
+	e.qkey = reader_u64le(&r);
+	struct str md5 = reader_bytes(&r, sizeof e.md5);
+	if (md5.n == sizeof e.md5)
+		memcpy(e.md5, md5.p, sizeof e.md5);
+	e.url = reader_text(&r, URL_MAX);
+	e.reason = reader_text(&r, REASON_MOST);
+	if (end(&r, "an entry of a journal", err) < 0)
+		return -1;
+	*ret = e;
+	return 0;
+}
+
+void contrib_write(const struct contrib *c, struct buf *out)
+{
+	put_key(out, c->fp);
+	put_u8(out, c->flags);
+	put_u8(out, c->weight);
+	put_u8(out, c->section);
+	put_key(out, c->from);
+	put_text(out, c->url);
+}
+
+int contrib_read(struct str payload, struct contrib *ret, struct err *err)
+{
+	struct reader r = reader_of(payload);
+	struct contrib c = {.fp = take_key(&r)};
+	c.flags = reader_u8(&r);
+	c.weight = reader_u8(&r);
+	c.section = reader_u8(&r);
+	c.from = take_key(&r);
+	c.url = reader_text(&r, URL_MAX);
+	if (end(&r, "a contribution", err) < 0)
+		return -1;
+	*ret = c;
+	return 0;
+}
+
+void change_write(const struct change *c, struct buf *out)
+{
+	put_key(out, c->fp);
+	put_varint(out, (uint64_t)c->time_us);
+	put_u8(out, (uint8_t)c->op);
+	put_u8(out, (uint8_t)c->by);
+	put_u8(out, c->forgotten);
+	put_text(out, c->url);
+	put_text(out, str_head(c->reason, REASON_MOST));
+}
+
+int change_read(struct str payload, struct change *ret, struct err *err)
+{
+	struct reader r = reader_of(payload);
+	struct change c = {.fp = take_key(&r), .time_us = take_time(&r)};
+	c.op = (enum change_op)take_code(&r, CHANGE_OPS);
+	c.by = (enum phase)take_code(&r, PHASES);
+	c.forgotten = take_code(&r, 2);
+	c.url = reader_text(&r, URL_MAX);
+	c.reason = reader_text(&r, REASON_MOST);
+	if (end(&r, "a change", err) < 0)
+		return -1;
+	*ret = c;
+	return 0;
+}
+
+/* For `garner dump` and `garner check`. */
+
+/* Foreign text on one line: what is not printable becomes a question mark. */
+static void print_text(struct buf *out, struct str s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		buf_add_byte(out, s.p[i] >= ' ' && s.p[i] < 0x7f ? s.p[i] : '?');
+}
+
+static void print_reason(struct buf *out, struct str reason)
+{
+	if (reason.n) {
+		buf_add_text(out, " (");
+		print_text(out, reason);
+		buf_add_text(out, ")");
+	}
+}
+
+static int print_journal(struct str payload, struct buf *out, struct err *err)
+{
+	struct journal_entry e;
+	char fp[FOOTPRINT_TEXT], key[QKEY_TEXT];
+	if (journal_read(payload, &e, err) < 0)
+		return -1;
+	time_print(out, e.time_us, 3);
+	buf_printf(out, " %s %s %s status %u", footprint_print(e.fp, fp), change_op_names[e.op],
+		   item_type_names[e.type], e.status);
+	if (e.where != ITEM_NOWHERE)
+		buf_printf(out, " bucket %" PRIx64, e.where);
+	buf_printf(out, " %" PRIu32 "ms %s ", e.download_ms, qkey_print(e.qkey, key));
+	print_text(out, e.url);
+	print_reason(out, e.reason);
+	return 0;
+}
+
+static int print_contrib(struct str payload, struct buf *out, struct err *err)
+{
+	struct contrib c;
+	char fp[FOOTPRINT_TEXT], from[FOOTPRINT_TEXT];
+	if (contrib_read(payload, &c, err) < 0)
+		return -1;
+	buf_printf(out, "%s flags %02x weight %u section %u from %s ", footprint_print(c.fp, fp),
+		   c.flags, c.weight, c.section, footprint_print(c.from, from));
+	print_text(out, c.url);
+	return 0;
+}
+
+static int print_change(struct str payload, struct buf *out, struct err *err)
+{
+	struct change c;
+	char fp[FOOTPRINT_TEXT];
+	if (change_read(payload, &c, err) < 0)
+		return -1;
+	time_print(out, c.time_us, 3);
+	buf_printf(out, " %s %s by %s%s ", footprint_print(c.fp, fp), change_op_names[c.op],
+		   phase_name(c.by), c.forgotten ? ", forgotten" : "");
+	print_text(out, c.url);
+	print_reason(out, c.reason);
+	return 0;
+}
+
+ENTRIES_FUNCTIONS(journal_file, &journal_kind, print_journal)
+
+const struct format journal_format = {
+	.name = "journal",
+	.file = "journal",
+	.magic = "GARNERJN",
+	.version = 1,
+	.help = "what became of the URLs that a cycle of the crawl tried",
+	.print = journal_file_print,
+	.verify = journal_file_verify,
+};
+
+ENTRIES_FUNCTIONS(contrib_file, &contrib_kind, print_contrib)
+
+const struct format contrib_format = {
+	.name = "contrib",
+	.file = "contrib",
+	.magic = "GARNERCB",
+	.version = 1,
+	.help = "URLs that were found on pages of the crawl",
+	.print = contrib_file_print,
+	.verify = contrib_file_verify,
+};
+
+ENTRIES_FUNCTIONS(changes_file, &changes_kind, print_change)
+
+const struct format changes_format = {
+	.name = "changes",
+	.file = "changes",
+	.magic = "GARNERCH",
+	.version = 1,
+	.help = "what the modules of the crawl did to URLs, and why",
+	.print = changes_file_print,
+	.verify = changes_file_verify,
+};

@@ -1,0 +1,43 @@
+#include "state/phase.h"
+
+static const char *const names[PHASES] = {
+	[PHASE_INCOMPLETE] = "incomplete",
+	[PHASE_CLOSED] = "closed",
+	[PHASE_PREPARE] = "prepare",
+	[PHASE_PLAN] = "plan",
+	[PHASE_REAP] = "reap",
+	[PHASE_CORK] = "cork",
+	[PHASE_CORKED] = "corked",
+	[PHASE_MERGE] = "merge",
+	[PHASE_FEEDBACK] = "feedback",
+	[PHASE_EQUIV] = "equiv",
+	[PHASE_SELECT] = "select",
+	[PHASE_RECORD] = "record",
+	[PHASE_SORT] = "sort",
+	[PHASE_FINISH] = "finish",
+	[PHASE_CLEANUP] = "cleanup",
+	[PHASE_RECOVER] = "recover",
+	[PHASE_ROLLBACK] = "rollback",
+	[PHASE_BORROWED] = "borrowed",
+};
+
+const char *phase_name(enum phase p)
+{
+	return names[p];
+}
+
+bool phase_parse(struct str name, enum phase *ret)
+{
+	for (unsigned i = 0; i < PHASES; i++) {
+		if (!str_is(name, names[i]))
+			continue;
+		*ret = (enum phase)i;
+		return true;
+	}
+	return false;
+}
+
+bool phase_is_done(enum phase p)
+{
+	return p == PHASE_CLOSED || p == PHASE_CORKED;
+}

@@ -1,0 +1,479 @@
+/* The lost or damaged index: every bucket becomes an item again, what is left of the old index says
+ * the rest. What was forgotten stays so as far as anything tells it: a deleted bucket is the end of
+ * those before it, and a bucket older than its URL's entry in `gone` brings nothing back. */
+#include "base/clock.h"
+#include "base/cursor.h"
+#include "base/file.h"
+#include "base/table.h"
+#include "bucket/bucket.h"
+#include "bucket/bucket_attrs.h"
+#include "shepherd/crawl.h"
+#include "state/recover_inner.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+
+enum { LINES = 20, DAY_S = 86400 };
+
+static uint64_t fp_hash(struct footprint fp)
+{
+	return fp.site ^ fp.path; /* both are hashes */
+}
+static bool fp_equal(struct footprint a, struct footprint b)
+{
+	return footprint_cmp(a, b) == 0;
+}
+TABLE(orphans, struct footprint, struct index_item, fp_hash, fp_equal)
+
+struct building {
+	struct state *st;
+	struct recovery *r;
+	struct buckets *buckets;
+	struct bucket_packer *packer;
+	struct url_index *old; /* what could be saved of it; NULL: nothing */
+	bool lost_some;        /* of the old index */
+	struct sites *sites;
+	struct sort *found;
+	struct arena arena;
+	int64_t now_us;
+	struct orphans orphans; /* URLs whose bucket is damaged, and that would be missed */
+	uint64_t seen, lost, newer, forgotten, back;
+};
+
+/* What is left of the old index */
+
+static int copy_sound(struct building *b, const struct url_index *from, struct url_index_writer *to,
+		      struct err *err)
+{
+	struct url_index_scan *scan;
+	struct index_item item;
+	unsigned bad = 0;
+	int rc;
+	if (url_index_scan(&scan, from, (struct footprint){0, 0}, err) < 0)
+		return -1;
+	while ((rc = url_index_next(scan, &item, err)) != 1) {
+		if (rc == 0)
+			url_index_put(to, &item);
+		else if (err->code != ERR_DAMAGED)
+			break;
+		else if (bad++ < LINES)
+			recovery_damage(b->r, "%s", err->msg);
+	}
+	b->lost_some = bad > 0;
+	url_index_scan_free(&scan);
+	return rc < 0 ? rc : 0;
+}
+
+/* Copies the blocks that are sound beside, and opens the copy. */
+static int save_old(struct building *b, struct err *err)
+{
+	struct arena *a = &b->arena;
+	struct url_index *from = NULL;
+	struct url_index_writer *to = NULL;
+	char *beside = state_path(b->st, a, ".index.saved");
+	int rc = url_index_open(&from, state_path(b->st, a, "index"), err);
+	if (rc == 1)
+		recovery_damage(b->r, "%s: the index is lost", b->st->name);
+	if (rc < 0 && err->code == ERR_DAMAGED) {
+		recovery_damage(b->r, "%s", err->msg);
+		rc = 1;
+	}
+	b->lost_some = rc == 1;
+	if (rc)
+		return rc < 0 ? rc : 0;
+	rc = file_remove(beside, err) < 0 ? -1 : url_index_create(&to, beside, err);
+	if (rc == 0)
+		rc = copy_sound(b, from, to, err);
+	if (rc == 0)
+		rc = url_index_finish(&to, err);
+	if (rc == 0)
+		rc = url_index_open(&b->old, beside, err);
+	url_index_drop(&to);
+	url_index_close(&from);
+	return rc;
+}
+
+static int save_sites(struct building *b, struct err *err)
+{
+	int rc = state_sites(b->st, &b->sites, err);
+	if (rc == 0 || err->code != ERR_DAMAGED)
+		return rc;
+	recovery_damage(b->r, "%s", err->msg);
+	b->sites = sites_new();
+	return 0;
+}
+
+/* The buckets */
+
+static uint32_t seconds(struct str value)
+{
+	uint64_t v;
+	return value.p && str_u64(str_trim(value), &v) && v < UINT32_MAX ? (uint32_t)v : 0;
+}
+
+/* The URL of a bucket, taken apart in the arena. */
+static bool url_of(struct building *b, const struct attrs *header, const struct attrs *body,
+		   struct url *ret)
+{
+	char *room = arena_alloc(&b->arena, URL_MAX);
+	struct str u = attrs_get(header, 'U');
+	if (!u.p)
+		u = attrs_get(body, 'U');
+	return u.p && url_parse(u, NULL, room, URL_MAX, ret) == 0;
+}
+
+/* When a bucket came to be: its page was gathered, or its URL became known. */
+static uint32_t time_of(const struct attrs *header, const struct attrs *body)
+{
+	struct str time = attrs_get(body, 'D');
+	if (!time.p)
+		time = attrs_get(header, 'D');
+	return seconds(time.p ? time : attrs_get(header, CRAWL_ADDED));
+}
+
+/* One that was deleted counts when its checksum says that it was not damage that ended it. */
+static int take_bucket(struct building *b, const struct bucket *bucket, struct err *err)
+{
+	struct attrs header = {0}, body = {0};
+	struct url url;
+	if (bucket->deleted && bucket_check(bucket->type, bucket->data, err) != 0)
+		return 0;
+	if (bucket_decode(b->packer, bucket->type, bucket->data, &b->arena, &header, &body, err) <
+	    0) {
+		recovery_damage(b->r, "bucket %08" PRIx32 ": %s", bucket->oid, err->msg);
+		/* the URL is not lost with its text: a dictionary may be put back, a page fetched
+		 */
+		if (err->code == ERR_SYSTEM || bucket_check(bucket->type, bucket->data, err) < 0 ||
+		    bucket_header(bucket->type, bucket->data, &b->arena, &header, NULL, err) < 0)
+			return err->code == ERR_SYSTEM ? -1 : 0;
+	}
+	if (!url_of(b, &header, &body, &url)) {
+		if (!bucket->deleted)
+			recovery_damage(b->r, "bucket %08" PRIx32 ": it has no URL", bucket->oid);
+		return 0;
+	}
+	struct index_item item = {.fp = footprint_of(&url),
+				  .where = bucket->oid,
+				  .last_seen_s = time_of(&header, &body),
+				  .type = body.n ? ITEM_GATHERED : ITEM_NEW};
+	struct str o = attrs_get(&header, 'O'); /* the one that was given counts: it may be made
+						 * of an equivalent site's name */
+	if (o.p)
+		(void)!footprint_parse(o, &item.fp);
+	b->seen += !bucket->deleted;
+	return evidence_add(b->found, bucket->deleted ? EVIDENCE_DELETED : EVIDENCE_BUCKET, &item,
+			    err);
+}
+
+static int take_buckets(struct building *b, struct err *err)
+{
+	struct bucket_scan scan;
+	struct bucket bucket;
+	unsigned bad = 0;
+	int rc = bucket_scan_init(&scan, b->buckets, 0, 0, err);
+	if (rc < 0)
+		return -1;
+	while ((rc = bucket_scan_next(&scan, &bucket, err)) != 1) {
+		struct arena_mark mark = arena_mark(&b->arena);
+		if (rc < 0 && !scan.passed)
+			break;
+		if (rc < 0 && bad++ < LINES)
+			recovery_damage(b->r, "%s", err->msg);
+		if (rc == 0 && take_bucket(b, &bucket, err) < 0) {
+			rc = -1;
+			break;
+		}
+		arena_reset(&b->arena, mark);
+	}
+	bucket_scan_done(&scan);
+	return rc < 0 ? rc : 0;
+}
+
+/* All together */
+
+/* What a bucket says, also a deleted one. 1: there is none. */
+static int read_bucket(struct building *b, uint64_t oid, struct attrs *header, struct attrs *body,
+		       struct err *err)
+{
+	struct bucket_scan scan;
+	struct bucket bucket;
+	int rc = bucket_scan_init(&scan, b->buckets, oid << bucket_shift(b->buckets), 0, err);
+	if (rc < 0)
+		return -1;
+	rc = bucket_scan_next(&scan, &bucket, err);
+	if (rc == 0)
+		rc = bucket_decode(b->packer, bucket.type, arena_str(&b->arena, bucket.data),
+				   &b->arena, header, body, err);
+	bucket_scan_done(&scan);
+	return rc;
+}
+
+/* Followers hear of it. The URL is in the bucket. */
+static int tell_change(struct building *b, const struct index_item *item, uint64_t oid,
+		       enum change_op op, const char *reason, struct err *err)
+{
+	struct attrs header = {0}, body = {0};
+	struct arena_mark mark = arena_mark(&b->arena);
+	int rc = op == CHANGE_DELETE ? read_bucket(b, oid, &header, &body, err)
+				     : bucket_get(b->buckets, b->packer, (uint32_t)oid, &b->arena,
+						  &header, &body, err);
+	struct str url = rc == 0 ? attrs_get(&header, 'U') : STR("");
+	if (rc == 0 && !url.p)
+		url = attrs_get(&body, 'U');
+	struct change change = {.fp = item->fp,
+				.time_us = op == CHANGE_DELETE ? b->now_us
+							       : item->last_seen_s * US_PER_S,
+				.op = op,
+				.by = PHASE_RECOVER,
+				.url = url.p ? url : STR(""),
+				.reason = str_of(reason)};
+	if (rc == 0)
+		rc = state_change(b->st, &change, err);
+	arena_reset(&b->arena, mark);
+	return rc < 0 ? rc : 0;
+}
+
+/* The site of a URL, known again by the bucket where it is not. */
+static struct site *site_of(struct building *b, const struct index_item *item)
+{
+	struct site *site = sites_get(b->sites, item->fp.site);
+	struct attrs header = {0}, body = {0};
+	struct bucket bucket;
+	struct url url;
+	struct err ignored;
+	bool is_new;
+	if (site || !index_item_has_bucket(item) ||
+	    bucket_read(b->buckets, (uint32_t)item->where, &bucket, &ignored) != 0)
+		return site;
+	struct arena_mark mark = arena_mark(&b->arena);
+	/* the header may be all that can be read of it */
+	if ((bucket_decode(b->packer, bucket.type, bucket.data, &b->arena, &header, &body,
+			   &ignored) == 0 ||
+	     bucket_header(bucket.type, bucket.data, &b->arena, &header, NULL, &ignored) == 0) &&
+	    url_of(b, &header, &body, &url))
+		site = sites_put(b->sites, url_site(&url), &is_new);
+	arena_reset(&b->arena, mark);
+	return site;
+}
+
+static void count_site(struct building *b, const struct index_item *item)
+{
+	struct site *site = site_of(b, item);
+	if (!site || item->type == ITEM_QKEY)
+		return;
+	bool sleeps = item->type == ITEM_SLEEPING || item->type == ITEM_ZOMBIE;
+	site->active += !sleeps;
+	site->inactive += sleeps;
+	site->gathered += item->type == ITEM_GATHERED;
+	site->fresh += item->type == ITEM_NEW;
+}
+
+/* How the URL stands by its last bucket. */
+enum standing { BUCKET_NONE, BUCKET_THERE, BUCKET_BLOTTED };
+static enum standing bucket_of(const struct evidence *e)
+{
+	const struct index_item *there = &e->item[EVIDENCE_BUCKET],
+				*deleted = &e->item[EVIDENCE_DELETED];
+	if (!e->has[EVIDENCE_BUCKET])
+		return e->has[EVIDENCE_DELETED] ? BUCKET_BLOTTED : BUCKET_NONE;
+	return e->has[EVIDENCE_DELETED] && deleted->where > there->where ? BUCKET_BLOTTED
+									 : BUCKET_THERE;
+}
+
+/* Followers can be told only where a deleted bucket or a journal still says its URL. */
+static int forget(struct building *b, const struct index_item *known, const struct evidence *e,
+		  struct err *err)
+{
+	bool by_hand = e->has[EVIDENCE_DELETED];
+	const struct gone gone = {known->fp, b->now_us, by_hand ? GONE_HAND : GONE_UNKNOWN};
+	if (by_hand && known->type == ITEM_GATHERED &&
+	    tell_change(b, known, e->item[EVIDENCE_DELETED].where, CHANGE_DELETE,
+			"its bucket was deleted", err) < 0)
+		return -1;
+	if (!by_hand && (known->type == ITEM_GATHERED || known->flags & ITEM_INITIAL))
+		*orphans_put(&b->orphans, known->fp) = *known;
+	return state_gone(b->st, &gone, err) < 0 ? -1 : 1;
+}
+
+/* What came of the last try, where the index does not know it yet. */
+static void apply_tried(const struct index_item *tried, struct index_item *ret)
+{
+	if (tried->last_seen_s <= ret->last_seen_s)
+		return;
+	ret->type = tried->type;
+	ret->status = tried->status;
+	ret->last_seen_s = tried->last_seen_s;
+	ret->due_s = tried->due_s;
+	ret->no_target = tried->no_target;
+	ret->flags |= tried->flags;
+	ret->retry = 0;
+}
+
+static bool was_forgotten(const struct evidence *e, const struct index_item *item)
+{
+	uint32_t alive_s = MAX(item->last_seen_s, e->item[EVIDENCE_BUCKET].last_seen_s);
+	return e->has[EVIDENCE_GONE] && e->item[EVIDENCE_GONE].last_seen_s > alive_s;
+}
+
+/* A URL with a bucket. known: what an index says of it, or NULL. */
+static int revive(struct building *b, const struct index_item *known, const struct evidence *e,
+		  struct index_item *ret, struct err *err)
+{
+	const struct index_item *bucket = &e->item[EVIDENCE_BUCKET];
+	bool newer = bucket->type == ITEM_GATHERED &&
+		     (!known || known->last_seen_s < bucket->last_seen_s);
+	ret->where = bucket->where;
+	ret->flags &= (uint8_t)~ITEM_CONTRIB;
+	if (newer && bucket->last_seen_s >= ret->last_seen_s) {
+		ret->type = ITEM_GATHERED;
+		ret->last_seen_s = ret->stable_s = bucket->last_seen_s;
+		ret->retry = 0;
+	}
+	if (bucket->type == ITEM_NEW && ret->last_seen_s &&
+	    ret->last_seen_s < bucket->last_seen_s) { /* it became known again since */
+		ret->type = ITEM_NEW;
+		ret->last_seen_s = ret->due_s = 0;
+		ret->status = 0;
+		ret->retry = 0;
+	}
+	if (ret->stable_s == 0)
+		ret->stable_s = bucket->type == ITEM_GATHERED ? bucket->last_seen_s : 0;
+	if (newer && ret->type == ITEM_GATHERED) {
+		b->newer++;
+		return tell_change(b, ret, ret->where, CHANGE_UPDATE, "found in the bucket file",
+				   err);
+	}
+	if (known && known->type == ITEM_GATHERED && ret->type != ITEM_GATHERED)
+		return tell_change(b, ret, ret->where, CHANGE_DELETE, "found in the journal", err);
+	return 0;
+}
+
+static int decide(void *ctx, const struct index_news *about, struct index_item *ret,
+		  struct err *err)
+{
+	struct building *b = ctx;
+	struct evidence e;
+	if (evidence_read(about, &e, err) < 0)
+		return -1;
+	const struct index_item *known = about->old              ? about->old
+					 : e.has[EVIDENCE_INDEX] ? &e.item[EVIDENCE_INDEX]
+								 : NULL;
+	if (known) {
+		*ret = *known;
+	} else {
+		ret->since_day = (uint16_t)(b->now_us / US_PER_S / DAY_S);
+		ret->weight = 128;
+		ret->type = ITEM_NEW;
+	}
+	if (e.has[EVIDENCE_JOURNAL])
+		apply_tried(&e.item[EVIDENCE_JOURNAL], ret);
+	enum standing bucket = bucket_of(&e);
+	if (!about->old && (was_forgotten(&e, ret) || (!known && bucket != BUCKET_THERE))) {
+		b->forgotten += bucket == BUCKET_THERE;
+		return 1;
+	}
+	if (bucket != BUCKET_THERE && index_item_has_bucket(known)) {
+		b->lost++; /* and with the bucket the URL itself */
+		return forget(b, known, &e, err);
+	}
+	if (bucket == BUCKET_THERE && revive(b, known, &e, ret, err) < 0)
+		return -1;
+	count_site(b, ret);
+	return 0;
+}
+
+/* A URL that lost its bucket to damage is known again by the next merge, as if it had just been
+ * found; until it is gathered, followers have it no more. */
+static int bring_back(void *ctx, const struct journal_entry *e, struct err *err)
+{
+	struct building *b = ctx;
+	const struct index_item *known = orphans_get(&b->orphans, e->fp);
+	if (!known || e->url.n == 0)
+		return 0;
+	struct contrib c = {.fp = e->fp,
+			    .flags = known->flags & ITEM_INITIAL,
+			    .weight = known->weight,
+			    .section = known->section,
+			    .url = e->url};
+	struct change change = {.fp = e->fp,
+				.time_us = b->now_us,
+				.op = CHANGE_DELETE,
+				.by = PHASE_RECOVER,
+				.url = e->url,
+				.reason = STR("its bucket is damaged")};
+	if (state_contrib(b->st, &c, NULL, err) < 0 ||
+	    (known->type == ITEM_GATHERED && state_change(b->st, &change, err) < 0))
+		return -1;
+	b->back++;
+	orphans_remove(&b->orphans, e->fp);
+	return 0;
+}
+
+/* Before the index is put in place, which does not have them any more. */
+static int bring_all_back(struct building *b, struct err *err)
+{
+	if (orphans_count(&b->orphans) == 0)
+		return 0;
+	if (evidence_journals(b->st, bring_back, b, err) < 0)
+		return -1;
+	return b->back ? state_checkpoint(b->st, b->buckets, b->now_us, err) : 0;
+}
+
+static int build(struct building *b, struct err *err)
+{
+	struct url_index_writer *w;
+	if (save_old(b, err) < 0 || save_sites(b, err) < 0 ||
+	    evidence_sort(&b->found, b->st->folder, err) < 0 ||
+	    evidence_gather(b->st, b->lost_some, b->found, b->r, err) < 0 ||
+	    take_buckets(b, err) < 0)
+		return -1;
+	struct site *const *site = sites_sorted(b->sites);
+	for (size_t i = 0; i < sites_count(b->sites); i++)
+		site[i]->active = site[i]->inactive = site[i]->gathered = site[i]->fresh = 0;
+	if (state_index_create(b->st, &w, err) < 0)
+		return -1;
+	if (url_index_apply(b->old, b->found, 1 << 20, decide, b, w, err) < 0 ||
+	    bring_all_back(b, err) < 0) {
+		url_index_drop(&w);
+		return -1;
+	}
+	return state_index_put(b->st, &w, err) < 0 ? -1 : state_sites_put(b->st, b->sites, err);
+}
+
+enum phase recover_done(const struct state *st)
+{
+	return st->last.contrib ? PHASE_CORKED : PHASE_CLOSED;
+}
+
+int recover_build(struct state *st, int64_t now_us, struct recovery *r, struct err *err)
+{
+	struct building b = {.st = st, .r = r, .arena = ARENA_INIT(SIZE_MAX), .now_us = now_us};
+	const struct bucket_options options = {.mode = BUCKET_APPEND};
+	char *objects = states_path(st->s, &b.arena, "objects");
+	int rc = bucket_open(&b.buckets, objects, &options, err);
+	b.packer = bucket_packer_new(bucket_dict_path(&b.arena, objects));
+	if (rc == 0)
+		rc = build(&b, err);
+	if (rc == 0)
+		rc = state_enter(st, recover_done(st), b.buckets, now_us, err);
+	if (rc == 0) {
+		r->rebuilt++;
+		recovery_tell(r,
+			      "%s: index made again from %" PRIu64 " buckets; %" PRIu64
+			      " newer than the old one, %" PRIu64
+			      " URLs lost their bucket, of which %" PRIu64
+			      " are asked for again, %" PRIu64 " stay forgotten",
+			      st->name, b.seen, b.newer, b.lost, b.back, b.forgotten);
+	}
+	url_index_close(&b.old);
+	struct err ignored;
+	(void)file_remove(state_path(st, &b.arena, ".index.saved"), &ignored);
+	sort_free(&b.found);
+	sites_free(&b.sites);
+	orphans_free(&b.orphans);
+	bucket_packer_free(&b.packer);
+	bucket_drop(&b.buckets);
+	arena_free(&b.arena);
+	return rc;
+}

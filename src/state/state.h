@@ -1,0 +1,171 @@
+/* States: everything that is known of the crawl at one time, as a folder state/YYYYMMDD-HHMMSS/
+ * with
+ *	control      the phase                     params       numbers of the state as a whole
+ *	index        every URL (url_index.h)       sites        every site (sites.h)
+ *	plan         what to gather (plan.h)       journal      what came of it (journal.h)
+ *	contrib      URLs found (journal.h)        changes      what modules did (journal.h)
+ *	checkpoints  lengths that belong together  last         the last of them
+ * Work goes on in a clone, which shares index and sites by hard links: nothing is overwritten, a
+ * new index is written beside and renamed. Exactly one state is open, the newest; all before it are
+ * closed or corked. The links `closed` and `current` name the newest closed and the newest state.
+ *
+ * A cycle:   state_clone(closed) -> plan, reap (journal, contrib, checkpoints), cork -> corked
+ *            state_clone(corked, with contrib) -> merge, select, record ... -> closed
+ * A state whose journal somebody may have followed is never given up: recovery rolls it back to its
+ * last checkpoint (recover.h). One that only reworks others (merge and behind) is deleted and made
+ * again.
+ *
+ * One process writes (states_open with write), any number read. Handles belong to one thread. */
+#pragma once
+#include "base/arena.h"
+#include "state/gone.h"
+#include "state/journal.h"
+#include "state/sites.h"
+
+struct buckets;
+struct states; /* the folder of the crawl: objects, state/, gone, locks/ */
+struct state;
+
+enum { STATE_NAME = 16 }; /* 15 characters and a NUL */
+
+/* What is known of a state without its files. */
+struct state_params {
+	char from[STATE_NAME]; /* what it was cloned from, "" */
+	int64_t created_us;
+	uint64_t crawl; /* the same in all states of a crawl, another in every other */
+	/* lengths when it was made, to which it is rolled back when it has no checkpoint */
+	uint64_t objects, contrib, gone;
+};
+
+struct state_info {
+	char name[STATE_NAME];
+	enum phase phase;
+	struct state_params params;
+	bool locked;  /* a reader needs it, or one before it */
+	bool damaged; /* control or params cannot be read; phase is PHASE_INCOMPLETE */
+};
+
+/* The folder. */
+
+/* Makes folder, bucket file (shift: see bucket.h, 0: the usual) and a first, empty, closed state.
+ * ERR_USAGE: there is one already, or there are buckets whose states are lost. */
+int states_init(const char *folder, unsigned shift, int64_t now_us, struct err *err);
+/* write: ERR_BUSY when another process writes. 1: nothing was made there yet. ERR_DAMAGED:
+ * all states are lost, and only buckets are left. Does not recover: states_recover() comes first in
+ * a writer. */
+int states_open(struct states **ret, const char *folder, bool write, struct err *err);
+void states_close(struct states **s);
+const char *states_folder(const struct states *s);
+/* A path below it, in the arena: "objects", "gone", "state/20261115-120000/index". */
+char *states_path(const struct states *s, struct arena *arena, const char *below);
+
+/* How far the bucket file is known to be whole while somebody appends to it: to the last
+ * checkpoint. buckets: that file, open. 0: nothing is known of it. 1: it is not the file of this
+ * crawl any more (bucket_current()): open it again. */
+int states_objects(struct states *s, const struct buckets *buckets, uint64_t *ret_length,
+		   struct err *err);
+
+/* All states, oldest first. What is no state is not listed. */
+int states_list(struct states *s, int64_t now_us, struct arena *arena, struct state_info **ret,
+		size_t *ret_n, struct err *err);
+
+/* How many are kept. The oldest go first and only they go, so that the changes of those left have
+ * no gap: while there are too many of either kind, the oldest goes, of whichever it is. What a
+ * reader's lock needs stays, and so do the newest closed one and all behind it. */
+struct states_keep {
+	int64_t closed, corked; /* at most so many of each, at least 1 closed */
+	int64_t gone_us;        /* entries of `gone` are kept so long; 0: for ever */
+};
+/* To be called when no state is open. Also removes the locks that have expired. */
+int states_audit(struct states *s, const struct states_keep *keep, int64_t now_us,
+		 unsigned *ret_deleted, struct err *err);
+
+/* Readers' locks: `who` (letters, digits, - _ .) needs this state and all behind it until then. A
+ * lock replaces the one that `who` had. Any process may lock. 1: there is no such state (any
+ * more), and nothing is locked. */
+int states_lock(struct states *s, const char *who, const char *name, int64_t until_us,
+		struct err *err);
+int states_unlock(struct states *s, const char *who, struct err *err); /* 1: it had none */
+/* Whether anybody has a lock: then a checkpoint is wanted at least every second. */
+bool states_followed(struct states *s, int64_t now_us);
+/* A sign of who has a lock: it has taken all that happened before this time; 0: all there is. Kept
+ * in the times of the lock, and lost when that is renewed. */
+void states_follower_is_at(struct states *s, const char *who, int64_t time_us);
+
+/* One state. */
+
+/* name: a state's, "closed" or "current". 1: there is no such state. */
+int state_open(struct state **ret, struct states *s, const char *name, struct err *err);
+/* A new state in PHASE_PREPARE with index and sites of `from`, which is closed or corked and the
+ * newest. contrib: that too, to be read; appending to it first makes a copy. It is there completely
+ * or not at all. ERR_USAGE: one is open. */
+int state_clone(struct state **ret, struct state *from, bool contrib, int64_t now_us,
+		struct err *err);
+void state_free(struct state **st); /* gives the handle back; what was not synced is lost */
+
+const char *state_name(const struct state *st);
+enum phase state_phase(const struct state *st);
+const struct state_params *state_params(const struct state *st);
+/* A path in it, in the arena: "plan". */
+char *state_path(const struct state *st, struct arena *arena, const char *file);
+
+/* Makes a checkpoint where anything was appended, then enters the phase, durably. closed, corked:
+ * nothing can be written any more, and the links follow. buckets as in state_checkpoint(). */
+int state_enter(struct state *st, enum phase phase, struct buckets *buckets, int64_t now_us,
+		struct err *err);
+
+/* The index, opened at the first call; the state's until state_free() or the next
+ * state_index_put(). */
+int state_index(struct state *st, const struct url_index **ret, struct err *err);
+/* A new one beside it. Finish it with state_index_put(), which puts it in the place of the old
+ * one; or url_index_drop(). */
+int state_index_create(struct state *st, struct url_index_writer **ret, struct err *err);
+int state_index_put(struct state *st, struct url_index_writer **w, struct err *err);
+/* For cleanup, after bucket_shakedown(): an index with the new numbers, made from that of the state
+ * this one was cloned from. URLs whose bucket was dropped go to `gone`; *ret_forgotten, where not
+ * NULL, counts them. The report of the shakedown is removed when the state is closed. */
+int state_renumber(struct state *st, uint64_t *ret_forgotten, struct err *err);
+/* Sites are loaded as a whole and belong to the caller. */
+int state_sites(struct state *st, struct sites **ret, struct err *err);
+int state_sites_put(struct state *st, struct sites *sites, struct err *err);
+
+/* Appending, to a state that is open. Each is kept with the next state_checkpoint() or
+ * state_enter(). Negative: this one is not taken, and what was appended to that file since the last
+ * checkpoint may be lost: roll back with state_rollback(), or stop. */
+int state_journal(struct state *st, const struct journal_entry *e, struct err *err);
+/* ret_place may be NULL: what ITEM_CONTRIB items have in `where`. */
+int state_contrib(struct state *st, const struct contrib *c, uint64_t *ret_place, struct err *err);
+int state_change(struct state *st, const struct change *c, struct err *err);
+int state_gone(struct state *st, const struct gone *g, struct err *err);
+
+/* Lengths that belong together: all before them is durable. */
+struct checkpoint {
+	uint64_t number; /* from 1 on in each state */
+	int64_t time_us;
+	uint64_t objects, journal, contrib, changes, gone;
+};
+/* Syncs the bucket file (NULL: as it was at the last checkpoint) and all that was appended, at the
+ * same time, then writes the lengths down. At most two syncs long. Followers see the journal up to
+ * here. `buckets` is used by another thread meanwhile. */
+int state_checkpoint(struct state *st, struct buckets *buckets, int64_t now_us, struct err *err);
+/* Whether something was appended since the last one, or there is none. */
+bool state_grown(const struct state *st);
+/* By how much the slowest follower is behind time_us; 0: none is. Who gave no sign lately is not
+ * waited for. */
+int64_t state_behind_us(const struct state *st, int64_t time_us, int64_t now_us);
+/* The last one. 1: there is none. */
+int state_last_checkpoint(const struct state *st, struct checkpoint *ret, struct err *err);
+/* Cuts everything behind the last checkpoint (or behind the state's beginning), bucket file
+ * included, which nobody has open. */
+int state_rollback(struct state *st, struct err *err);
+
+/* Reading what was appended: from the first record on, up to the last checkpoint while the state is
+ * open. 1: there is none. Read on with journal_read(), contrib_read(), change_read() of the
+ * payloads. */
+int state_read(struct state *st, const char *file, struct record_reader **ret, struct err *err);
+/* One contribution by its place. The slices are good until the next call. */
+int state_contrib_at(struct state *st, uint64_t place, struct contrib *ret, struct err *err);
+
+extern const struct record_kind checkpoints_kind;
+extern const struct format control_format, params_format, checkpoints_format, last_format,
+	lock_format;

@@ -1,0 +1,523 @@
+/* The folder of the crawl and the states in it as a whole: making, listing, forgetting. */
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/file.h"
+#include "bucket/bucket.h"
+#include "disk/tree.h"
+#include "state/state_inner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { FOLDER_MOST = PATH_MAX - 256 }; /* room for the names below it */
+
+/* Names */
+
+bool state_name_ok(struct str name)
+{
+	if (name.n != STATE_NAME - 1 || name.p[8] != '-')
+		return false;
+	for (size_t i = 0; i < name.n; i++)
+		if (i != 8 && (name.p[i] < '0' || name.p[i] > '9'))
+			return false;
+	return true;
+}
+
+void state_name_of(int64_t s, char ret[STATE_NAME])
+{
+	time_t time = (time_t)s;
+	struct tm tm;
+	ENSURE(gmtime_r(&time, &tm) && tm.tm_year < 8100 &&
+	       strftime(ret, STATE_NAME, "%Y%m%d-%H%M%S", &tm) == STATE_NAME - 1);
+}
+
+/* A name that is no time still comes out as some number that orders. */
+int64_t state_time_of(const char *name)
+{
+	int f[6] = {0};
+	(void)sscanf(name, "%4d%2d%2d-%2d%2d%2d", &f[0], &f[1], &f[2], &f[3], &f[4], &f[5]);
+	struct tm tm = {.tm_year = f[0] - 1900,
+			.tm_mon = f[1] - 1,
+			.tm_mday = f[2],
+			.tm_hour = f[3],
+			.tm_min = f[4],
+			.tm_sec = f[5]};
+	return (int64_t)timegm(&tm);
+}
+
+char *states_path(const struct states *s, struct arena *arena, const char *below)
+{
+	return arena_printf(arena, "%s/%s", s->folder, below);
+}
+
+const char *states_folder(const struct states *s)
+{
+	return s->folder;
+}
+
+/* Notes of a state */
+
+static int in_folder(const char *folder, const char *file, char ret[PATH_MAX], struct err *err)
+{
+	if (snprintf(ret, PATH_MAX, "%s/%s", folder, file) < PATH_MAX)
+		return 0;
+	return err_set(err, ERR_USAGE, "%s: the path is too long", folder);
+}
+
+int control_write(const char *folder, enum phase phase, struct err *err)
+{
+	char path[PATH_MAX], text[32];
+	if (in_folder(folder, "control", path, err) < 0)
+		return -1;
+	snprintf(text, sizeof text, "%s\n", phase_name(phase));
+	FAULT("state.control");
+	if (note_write(path, CONTROL_MAGIC, str_of(text), err) < 0)
+		return -1;
+	FAULT("state.control.written");
+	return 0;
+}
+
+int control_read(const char *folder, enum phase *ret, struct err *err)
+{
+	struct arena arena = ARENA_INIT(1 << 16);
+	char path[PATH_MAX];
+	struct str text;
+	int rc = in_folder(folder, "control", path, err);
+	if (rc == 0)
+		rc = note_read(path, CONTROL_MAGIC, &arena, &text, err);
+	if (rc == 0 && !phase_parse(str_trim(text), ret))
+		rc = err_set(err, ERR_DAMAGED, "%s: no phase", path);
+	arena_free(&arena);
+	return rc;
+}
+
+int params_write(const char *folder, const struct state_params *p, struct err *err)
+{
+	char path[PATH_MAX];
+	struct buf text = BUF_INIT(NOTE_MOST);
+	if (in_folder(folder, "params", path, err) < 0)
+		return -1;
+	buf_printf(&text, "from %s\ncrawl %" PRIu64 "\ncreated %" PRId64 "\n", p->from, p->crawl,
+		   p->created_us);
+	buf_printf(&text, "objects %" PRIu64 "\ncontrib %" PRIu64 "\ngone %" PRIu64 "\n",
+		   p->objects, p->contrib, p->gone);
+	int rc = note_write(path, PARAMS_MAGIC, buf_str(&text), err);
+	buf_free(&text);
+	return rc;
+}
+
+int params_read(const char *folder, struct state_params *ret, struct err *err)
+{
+	struct arena arena = ARENA_INIT(1 << 16);
+	struct state_params p = {0};
+	char path[PATH_MAX];
+	uint64_t created = 0;
+	struct str text;
+	int rc = in_folder(folder, "params", path, err);
+	if (rc == 0)
+		rc = note_read(path, PARAMS_MAGIC, &arena, &text, err);
+	if (rc == 0) {
+		struct str from = note_get(text, "from");
+		bool sound =
+			note_u64(text, "created", &created) && note_u64(text, "crawl", &p.crawl) &&
+			note_u64(text, "objects", &p.objects) &&
+			note_u64(text, "contrib", &p.contrib) && note_u64(text, "gone", &p.gone) &&
+			(from.n == 0 || state_name_ok(from));
+		p.created_us = (int64_t)created;
+		if (sound && from.n)
+			memcpy(p.from, from.p, STATE_NAME - 1);
+		rc = sound ? 0 : err_set(err, ERR_DAMAGED, "%s: a number is missing", path);
+	}
+	arena_free(&arena);
+	if (rc == 0)
+		*ret = p;
+	return rc;
+}
+
+/* The folder */
+
+/* No folder of states. Where there are buckets all the same, the states are lost, and recovery
+ * makes one of the buckets. 1: nothing was made here yet. */
+static int without_states(const char *folder, const char *states, bool write, struct err *err)
+{
+	char path[PATH_MAX];
+	if (in_folder(folder, "objects", path, err) < 0)
+		return -1;
+	if (access(path, F_OK) != 0)
+		return 1;
+	return write ? dir_make(states, 0755, err)
+		     : err_set(err, ERR_DAMAGED,
+			       "%s: the states are lost; garner shep recover makes one from %s",
+			       states, path);
+}
+
+int states_open(struct states **ret, const char *folder, bool write, struct err *err)
+{
+	char path[PATH_MAX];
+	if (in_folder(folder, "state", path, err) < 0)
+		return -1;
+	if (strlen(folder) > FOLDER_MOST)
+		return err_set(err, ERR_USAGE, "%s: the path is too long", folder);
+	if (access(path, F_OK) != 0) {
+		int rc = errno == ENOENT ? without_states(folder, path, write, err)
+					 : err_sys(err, "%s", path);
+		if (rc)
+			return rc;
+	}
+	struct states *s = mem_alloc(sizeof *s);
+	*s = (struct states){.folder = mem_text(folder), .write = write, .lock.file = FILE_INIT};
+	if (write && (in_folder(folder, "lock", path, err) < 0 ||
+		      lock_take(&s->lock, path, "the crawl", err) < 0)) {
+		states_close(&s);
+		return -1;
+	}
+	*ret = s;
+	return 0;
+}
+
+void states_close(struct states **ps)
+{
+	if (!*ps)
+		return;
+	lock_free(&(*ps)->lock);
+	mem_free(&(*ps)->folder);
+	mem_free(ps);
+}
+
+/* An empty state over buckets would be the end of them: cleanup drops what no state knows. */
+static int refuse_buckets(struct buckets *b, struct err *err)
+{
+	struct bucket_scan scan;
+	struct bucket bucket = {.deleted = true};
+	int rc = bucket_scan_init(&scan, b, 0, 0, err);
+	if (rc < 0)
+		return rc;
+	while (rc == 0 && bucket.deleted)
+		rc = bucket_scan_next(&scan, &bucket, err);
+	bucket_scan_done(&scan);
+	if (rc == 0)
+		return err_set(err, ERR_USAGE,
+			       "%s: there are buckets, but no state knows them; garner shep "
+			       "recover makes one from them",
+			       bucket_path(b));
+	return rc < 0 ? rc : 0;
+}
+
+static int make_objects(const char *folder, unsigned shift, struct err *err)
+{
+	char path[PATH_MAX];
+	struct buckets *b = NULL;
+	const struct bucket_options options = {.mode = BUCKET_APPEND, .shift = shift};
+	if (in_folder(folder, "objects", path, err) < 0 || bucket_open(&b, path, &options, err) < 0)
+		return -1;
+	int rc = refuse_buckets(b, err);
+	if (rc == 0)
+		rc = bucket_sync(b, NULL, err);
+	if (rc == 0)
+		return bucket_close(&b, err);
+	bucket_drop(&b);
+	return rc;
+}
+
+int states_init(const char *folder, unsigned shift, int64_t now_us, struct err *err)
+{
+	char path[PATH_MAX];
+	struct states *s = NULL;
+	struct state *st = NULL;
+	struct state_info *list = NULL;
+	struct arena arena = ARENA_INIT(16 << 20);
+	size_t n = 0;
+	if (bucket_shift_check(folder, shift, err) < 0 ||
+	    in_folder(folder, "state", path, err) < 0 || dir_make(path, 0755, err) < 0)
+		return -1;
+	int rc = states_open(&s, folder, true, err);
+	if (rc)
+		return rc < 0 ? rc
+			      : err_set(err, ERR_SYSTEM, "%s: it was made, and is not there", path);
+	rc = states_list(s, now_us, &arena, &list, &n, err);
+	if (rc == 0 && n)
+		rc = err_set(err, ERR_USAGE, "%s: there is a crawl already, with %zu states",
+			     folder, n);
+	if (rc == 0)
+		rc = make_objects(folder, shift, err);
+	if (rc == 0)
+		rc = states_make(s, NULL, false, PHASE_CLOSED, now_us, &st, err);
+	if (rc == 0)
+		rc = states_relink(s, err);
+	state_free(&st);
+	states_close(&s);
+	arena_free(&arena);
+	return rc;
+}
+
+/* Listing */
+
+static struct state_info look_at(struct states *s, const char *name, const char *locked)
+{
+	char folder[PATH_MAX];
+	struct err err;
+	struct state_info info = {0};
+	memcpy(info.name, name, STATE_NAME);
+	info.locked = *locked && strcmp(name, locked) >= 0;
+	snprintf(folder, sizeof folder, "%s/state/%s", s->folder, name);
+	info.damaged = control_read(folder, &info.phase, &err) != 0;
+	if (info.damaged)
+		info.phase = PHASE_INCOMPLETE;
+	if (params_read(folder, &info.params, &err) != 0)
+		info.damaged = true;
+	return info;
+}
+
+int states_list(struct states *s, int64_t now_us, struct arena *arena, struct state_info **ret,
+		size_t *ret_n, struct err *err)
+{
+	struct dir d;
+	const char *name;
+	char locked[STATE_NAME];
+	if (states_oldest_locked(s, now_us, locked, err) < 0)
+		return -1;
+	int rc = dir_init(&d, states_path(s, arena, "state"), err);
+	if (rc)
+		return rc < 0 ? rc : err_set(err, ERR_USAGE, "%s: no crawl is here", s->folder);
+	struct state_info *list = arena_array(arena, d.n + 1, sizeof *list);
+	size_t n = 0;
+	while (dir_next(&d, &name) == 0)
+		if (state_name_ok(str_of(name)))
+			list[n++] = look_at(s, name, locked);
+	dir_done(&d);
+	*ret = list;
+	*ret_n = n;
+	return 0;
+}
+
+/* Links */
+
+static int relink(struct states *s, const char *link, const char *name, struct err *err)
+{
+	char path[PATH_MAX], now[STATE_NAME + 1];
+	snprintf(path, sizeof path, "%s/state/%s", s->folder, link);
+	ssize_t n = readlink(path, now, sizeof now);
+	if (n == STATE_NAME - 1 && memcmp(now, name, (size_t)n) == 0)
+		return 0;
+	FAULT("state.link");
+	return file_point(path, name, err);
+}
+
+int states_relink(struct states *s, struct err *err)
+{
+	struct arena arena = ARENA_INIT(16 << 20);
+	struct state_info *list;
+	size_t n;
+	const char *closed = NULL;
+	int rc = states_list(s, 0, &arena, &list, &n, err);
+	for (size_t i = 0; rc == 0 && i < n; i++)
+		if (list[i].phase == PHASE_CLOSED)
+			closed = list[i].name;
+	if (rc == 0 && closed)
+		rc = relink(s, "closed", closed, err);
+	if (rc == 0 && n)
+		rc = relink(s, "current", list[n - 1].name, err);
+	arena_free(&arena);
+	return rc;
+}
+
+/* Deleting */
+
+/* In one step, so that no half state is ever seen. */
+static int take_away(struct states *s, const char *name, char path[PATH_MAX], char away[PATH_MAX],
+		     struct err *err)
+{
+	snprintf(path, PATH_MAX, "%s/state/%s", s->folder, name);
+	snprintf(away, PATH_MAX, "%s/state/.%s.gone", s->folder, name);
+	if (tree_remove(away, err) < 0)
+		return -1;
+	FAULT("state.delete");
+	if (file_rename(path, away, err) < 0 || dir_sync_of(path, err) < 0)
+		return -1;
+	FAULT("state.delete.named");
+	return 0;
+}
+
+int states_delete(struct states *s, const char *name, struct err *err)
+{
+	char path[PATH_MAX], away[PATH_MAX];
+	if (take_away(s, name, path, away, err) < 0)
+		return -1;
+	return tree_remove(away, err) < 0 ? -1 : 0;
+}
+
+/* 1: somebody has locked it meanwhile, and it stays. */
+static int delete_unlocked(struct states *s, const char *name, int64_t now_us, struct err *err)
+{
+	char path[PATH_MAX], away[PATH_MAX], locked[STATE_NAME];
+	if (take_away(s, name, path, away, err) < 0 ||
+	    states_oldest_locked(s, now_us, locked, err) < 0)
+		return -1;
+	if (!*locked || strcmp(locked, name) > 0)
+		return tree_remove(away, err) < 0 ? -1 : 0;
+	return file_rename(away, path, err) < 0 || dir_sync_of(path, err) < 0 ? -1 : 1;
+}
+
+/* While there are too many of a kind the oldest goes, of whichever kind it is: a gap would end the
+ * way of those who follow without a lock. */
+static bool may_go(const struct state_info *i, const struct states_keep *keep,
+		   const int64_t left[2])
+{
+	if (i->locked || i->damaged || (i->phase == PHASE_CLOSED && left[0] == 1))
+		return false;
+	return left[0] > MAX(keep->closed, 1) || left[1] > keep->corked;
+}
+
+int states_audit(struct states *s, const struct states_keep *keep, int64_t now_us,
+		 unsigned *ret_deleted, struct err *err)
+{
+	struct arena arena = ARENA_INIT(64 << 20);
+	struct state_info *list;
+	size_t n = 0;
+	unsigned deleted = 0;
+	int64_t left[2] = {0, 0}; /* closed, corked */
+	int rc = states_expire_locks(s, now_us, err);
+	if (rc == 0)
+		rc = states_list(s, now_us, &arena, &list, &n, err);
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		left[0] += list[i].phase == PHASE_CLOSED;
+		left[1] += list[i].phase == PHASE_CORKED;
+		if (!phase_is_done(list[i].phase))
+			rc = err_set(err, ERR_USAGE, "%s is open: nothing is deleted",
+				     list[i].name);
+	}
+	/* the last one is never asked about: a cycle goes on in it */
+	for (size_t i = 0; rc == 0 && i + 1 < n && may_go(&list[i], keep, left); i++) {
+		rc = delete_unlocked(s, list[i].name, now_us, err);
+		left[list[i].phase == PHASE_CORKED]--;
+		deleted += rc == 0;
+	}
+	if (rc >= 0 && keep->gone_us)
+		rc = gone_trim(states_path(s, &arena, "gone"), now_us - keep->gone_us, err);
+	arena_free(&arena);
+	*ret_deleted = deleted;
+	return rc < 0 ? rc : 0;
+}
+
+/* Making */
+
+static int link_file(const struct state *from, const char *to, const char *file, struct err *err)
+{
+	char a[PATH_MAX], b[PATH_MAX];
+	if (in_folder(from->folder, file, a, err) < 0 || in_folder(to, file, b, err) < 0)
+		return -1;
+	return file_link(a, b, err) < 0 ? -1 : 0;
+}
+
+static int fill_empty(const char *folder, struct err *err)
+{
+	char path[PATH_MAX];
+	struct url_index_writer *w;
+	if (in_folder(folder, "sites", path, err) < 0)
+		return -1;
+	struct sites *sites = sites_new();
+	int rc = sites_save(sites, path, err);
+	sites_free(&sites);
+	if (rc < 0 || in_folder(folder, "index", path, err) < 0 ||
+	    url_index_create(&w, path, err) < 0)
+		return -1;
+	return url_index_finish(&w, err);
+}
+
+static int fill_from(const struct state *from, const char *folder, bool contrib, struct err *err)
+{
+	return link_file(from, folder, "index", err) < 0 ||
+			       link_file(from, folder, "sites", err) < 0 ||
+			       (contrib && link_file(from, folder, "contrib", err) < 0)
+		       ? -1
+		       : 0;
+}
+
+int states_length(const struct states *s, const char *file, uint64_t *ret, struct err *err)
+{
+	char path[PATH_MAX];
+	struct file f = FILE_INIT;
+	snprintf(path, sizeof path, "%s/%s", s->folder, file);
+	int rc = file_open(&f, path, O_RDONLY, 0, err);
+	*ret = 0;
+	if (rc == 0)
+		rc = file_size(&f, ret, err);
+	file_drop(&f);
+	return rc < 0 ? rc : 0;
+}
+
+/* Where `gone` ends now, as its writer sees it. */
+static int gone_length(const struct states *s, uint64_t *ret, struct err *err)
+{
+	char path[PATH_MAX];
+	struct gone_writer *w;
+	snprintf(path, sizeof path, "%s/gone", s->folder);
+	if (gone_open(&w, path, err) < 0)
+		return -1;
+	*ret = record_durable(gone_records(w));
+	gone_drop(&w);
+	return 0;
+}
+
+/* Behind the newest, whatever the clock says. Cursors of followers have 32 bits for the second that
+ * a state is named after, so a clock beyond them counts for nothing. */
+static int new_name(struct states *s, int64_t now_us, char ret[STATE_NAME], struct err *err)
+{
+	struct arena arena = ARENA_INIT(16 << 20);
+	struct state_info *list;
+	size_t n;
+	int rc = states_list(s, 0, &arena, &list, &n, err);
+	int64_t second = MAX(now_us / US_PER_S, 0);
+	second = second > UINT32_MAX ? 0 : second;
+	if (rc == 0 && n)
+		second = MAX(second, state_time_of(list[n - 1].name) + 1);
+	if (rc == 0 && second > UINT32_MAX)
+		rc = err_set(err, ERR_DAMAGED, "state %s: no time can follow; remove it by hand",
+			     list[n - 1].name);
+	if (rc == 0)
+		state_name_of(second, ret);
+	arena_free(&arena);
+	return rc;
+}
+
+static int fill(struct states *s, const struct state *from, bool contrib, enum phase phase,
+		const char *folder, int64_t now_us, struct err *err)
+{
+	struct state_params p = {.created_us = MAX(now_us, 0)};
+	if (from) {
+		memcpy(p.from, from->name, STATE_NAME);
+		p.contrib = contrib ? from->last.contrib : 0;
+		p.crawl = from->params.crawl;
+	} else if (getrandom(&p.crawl, sizeof p.crawl, 0) < 0) {
+		return err_sys(err, "%s: random bytes for the name of the crawl", folder);
+	}
+	if ((from ? fill_from(from, folder, contrib, err) : fill_empty(folder, err)) < 0 ||
+	    states_length(s, "objects", &p.objects, err) < 0 || gone_length(s, &p.gone, err) < 0)
+		return -1;
+	return params_write(folder, &p, err) < 0 ? -1 : control_write(folder, phase, err);
+}
+
+int states_make(struct states *s, const struct state *from, bool contrib, enum phase phase,
+		int64_t now_us, struct state **ret, struct err *err)
+{
+	char name[STATE_NAME], path[PATH_MAX], beside[PATH_MAX];
+	if (new_name(s, now_us, name, err) < 0)
+		return -1;
+	snprintf(path, sizeof path, "%s/state/%s", s->folder, name);
+	snprintf(beside, sizeof beside, "%s/state/.new", s->folder);
+	FAULT("state.make");
+	if (tree_remove(beside, err) < 0 || dir_make(beside, 0755, err) < 0 ||
+	    fill(s, from, contrib, phase, beside, now_us, err) < 0 || dir_sync(beside, err) < 0)
+		return -1;
+	FAULT("state.make.name");
+	if (file_rename(beside, path, err) < 0 || dir_sync_of(path, err) < 0)
+		return -1;
+	FAULT("state.make.named");
+	return state_open(ret, s, name, err);
+}

@@ -1,0 +1,40 @@
+/* ASCII classes and cases: what <ctype.h> does, but for bytes of any sign and in no locale. */
+#pragma once
+#include "base/base.h"
+
+static inline bool ascii_is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+static inline bool ascii_is_upper(char c)
+{
+	return c >= 'A' && c <= 'Z';
+}
+static inline bool ascii_is_lower(char c)
+{
+	return c >= 'a' && c <= 'z';
+}
+static inline bool ascii_is_letter(char c)
+{
+	return ascii_is_lower((char)(c | 0x20));
+}
+static inline bool ascii_is_alnum(char c)
+{
+	return ascii_is_letter(c) || ascii_is_digit(c);
+}
+static inline char ascii_lower(char c)
+{
+	return ascii_is_upper(c) ? (char)(c | 0x20) : c;
+}
+static inline char ascii_upper(char c)
+{
+	return ascii_is_lower(c) ? (char)(c & ~0x20) : c;
+}
+/* The value of a hexadecimal digit; -1: it is not one. */
+static inline int ascii_hex(char c)
+{
+	if (ascii_is_digit(c))
+		return c - '0';
+	c = (char)(c | 0x20);
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}

@@ -1,0 +1,43 @@
+/* Worker pools: threads that do jobs which would hold up whoever asks for them: syncs, merges,
+ * transfers, slow answers. Each user makes a pool of its own. Clients take turns: of those that
+ * have jobs waiting each is served once before any is served again, and its own jobs in the order
+ * in which they came; so one that asks a hundred things holds up nobody who asks one. */
+#pragma once
+#include "base/err.h"
+#include "base/list.h"
+
+struct pool_job {
+	void (*run)(struct pool_job *job);
+	uint64_t client; /* who asks: a number made of an address; 0: the program itself */
+	/* The job outlives its run and is waited for with pool_wait(). Otherwise run() is the last
+	 * that the pool sees of it, so that run() may give it away. */
+	bool kept;
+	/* From here on the pool's. */
+	bool claimed, out;
+	struct link link;
+};
+
+struct pool_options {
+	size_t threads;
+	size_t queue; /* jobs that may wait, beyond the threads; 0: as many as are posted */
+	size_t share; /* jobs that one client other than 0 may have in the pool; 0: all of them */
+	int nice;     /* how much the threads give way to others, 0 to 19 */
+};
+
+struct pool;
+
+int pool_new(struct pool **ret, const struct pool_options *options, struct err *err);
+/* Does what was claimed and posted, then ends the threads. */
+void pool_free(struct pool **p);
+
+/* Claims a place, which pool_post() then fills: between the two the caller can still prepare.
+ * false: the pool is full, the client has its share, or the pool ends. */
+bool pool_claim(struct pool *p, struct pool_job *job);
+/* A job that was not claimed is taken all the same: its owner sees to it that there are not too
+ * many. */
+void pool_post(struct pool *p, struct pool_job *job);
+/* Returns when a job that is kept is not in the pool. Meanwhile the caller does what waits: with
+ * one thread there are two at work while somebody waits. */
+void pool_wait(struct pool *p, struct pool_job *job);
+/* No claim is granted any more; returns when all that were are done. */
+void pool_drain(struct pool *p);

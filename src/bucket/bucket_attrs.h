@@ -11,6 +11,9 @@
 #include "base/err.h"
 #include "disk/format.h"
 
+/* In the header of a bucket without a body: when its URL became known, seconds since 1970. */
+enum { BUCKET_ADDED = 'a' };
+
 struct buckets;
 
 /* Packers: zstd and the dictionaries of one bucket file. Belongs to one thread. */

@@ -72,8 +72,6 @@ extern const char *const crawl_follows[];
 
 /* The status of an item whose last try did not end in an answer: 1000 + enum outcome. */
 enum { CRAWL_STATUS = 1000, CRAWL_NOINDEX = 1100 };
-/* In the header of a bucket without a body: when its URL became known, seconds since 1970. */
-enum { CRAWL_ADDED = 'a' };
 /* For people: "404", "robots.txt forbids it"; in room of 64 bytes. */
 const char *crawl_status_text(uint16_t status, char ret[64]);
 

@@ -30,7 +30,7 @@ static int record_item(void *ctx, const struct index_news *about, struct index_i
 	arena_clear(&r->arena);
 	attrs_add(&header, &r->arena, 'O', crawl_digits(ret->fp, &r->arena));
 	attrs_add(&header, &r->arena, 'U', c.url);
-	attrs_add(&header, &r->arena, CRAWL_ADDED, r->when);
+	attrs_add(&header, &r->arena, BUCKET_ADDED, r->when);
 	if (bucket_put(r->buckets, NULL, &header, &body, &oid, err) < 0)
 		return -1;
 	ret->where = oid;

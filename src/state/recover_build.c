@@ -7,7 +7,6 @@
 #include "base/table.h"
 #include "bucket/bucket.h"
 #include "bucket/bucket_attrs.h"
-#include "shepherd/crawl.h"
 #include "state/recover_inner.h"
 
 #include <inttypes.h>
@@ -129,7 +128,7 @@ static uint32_t time_of(const struct attrs *header, const struct attrs *body)
 	struct str time = attrs_get(body, 'D');
 	if (!time.p)
 		time = attrs_get(header, 'D');
-	return seconds(time.p ? time : attrs_get(header, CRAWL_ADDED));
+	return seconds(time.p ? time : attrs_get(header, BUCKET_ADDED));
 }
 
 /* One that was deleted counts when its checksum says that it was not damage that ended it. */

@@ -71,9 +71,9 @@ CASES = [
     (docs, {"doc/formats/y.md": "\n"}, "there is no struct format"),
     (docs, {"a.md": "see /home/ann/x\n"}, "a.md:1: a path of one machine"),
     (docs, {"a.md": "see /home/me/x\n"}, None),
-    (size, {A: "\n" * 1001}, "a.c:1001: more than"),
-    (size, {A: "\n" * 601}, "note: src/base/a.c"),
-    (size, {A: "\n" * 600}, None),
+    (size, {A: "\n" * 1501}, "a.c:1501: more than"),
+    (size, {A: "\n" * 901}, "note: src/base/a.c"),
+    (size, {A: "\n" * 900}, None),
 ]
 
 

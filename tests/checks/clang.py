@@ -74,6 +74,7 @@ def problems(root):
     for folder, args, name in commands:  # a file that several programs share is looked at once
         what = ["-O0", "-U_FORTIFY_SOURCE", "-ffunction-sections", "-fdata-sections", "-c", "-o",
                 objects[name]] if name in objects else ["-fsyntax-only"]
+        args = args[1:] if args[0].endswith("ccache") else args
         jobs.setdefault(name, (name, ["clang", *args[1:], "-Werror", *what,
                                       "-fno-color-diagnostics"], folder))
     bad = False

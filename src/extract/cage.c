@@ -4,12 +4,20 @@
 #include "extract/cage_inner.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 enum {
 	WALL_FACTOR = 10,       /* by the clock it may take so much longer than by the CPU's */
@@ -36,6 +44,338 @@ const char *cage_end_name(enum cage_end end)
 		[CAGE_BROKE] = "broke", [CAGE_NO_WORKER] = "no worker",
 	};
 	return names[end];
+}
+
+/* The processes: memory, socket, start and end. */
+
+enum {
+	START_US = 30 * 1000 * 1000, /* time to get ready, also on a busy machine */
+	HIGH_FD = 16,                /* above the descriptors that the worker expects */
+};
+
+static int cage_memory(struct cage *c, struct cage_worker *w, struct err *err)
+{
+	size_t one = cage_slot_size(c->options.body_max);
+	w->memory =
+		(struct file){.fd = memfd_create("garner-parse", MFD_CLOEXEC | MFD_ALLOW_SEALING),
+			      .path = mem_text("memory for garner-parse")};
+	if (w->memory.fd < 0)
+		return err_sys(err, "%s", w->memory.path);
+	if (file_truncate(&w->memory, cage_memory_size(c->options.body_max), err) < 0)
+		return -1;
+	/* a worker that made it shorter would kill us when we look */
+	if (fcntl(w->memory.fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+		return err_sys(err, "sealing of the %s", w->memory.path);
+	w->map = mmap(NULL, cage_memory_size(c->options.body_max), PROT_READ | PROT_WRITE,
+		      MAP_SHARED, w->memory.fd, 0);
+	if (w->map == MAP_FAILED) {
+		w->map = NULL;
+		return err_sys(err, "%zu bytes of %s", cage_memory_size(c->options.body_max),
+			       w->memory.path);
+	}
+	w->progress = (const struct cage_progress *)(w->map + CAGE_SLOTS * one);
+	for (unsigned i = 0; i < CAGE_SLOTS; i++) {
+		w->slot[i].lent =
+			(struct cage_slot){w->map + i * one + CAGE_CALL_ROOM, c->options.body_max};
+		w->slot[i].worker = w;
+		w->slot[i].index = i;
+	}
+	return 0;
+}
+
+/* Of the environment only what a test of garner itself needs: settings may hold passwords. */
+static void make_environment(const char *ret[12], char *faults, size_t cap)
+{
+	static const char *const passed[] = {"ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS",
+					     "TSAN_OPTIONS", "SCENE"};
+	size_t n = 0;
+	ret[n++] = "LC_ALL=C";
+	ret[n++] = "PATH=/usr/bin:/bin";
+#ifdef GARNER_FAULTS
+	const char *armed = getenv("PARSE_FAULTS");
+	snprintf(faults, cap, "GARNER_FAULTS=%s", armed ? armed : "");
+	ret[n++] = faults;
+	for (size_t i = 0; i < ARRAY_LEN(passed); i++) {
+		const char *value = getenv(passed[i]);
+		if (value) /* getenv() points behind the name and its '=' */
+			ret[n++] = value - strlen(passed[i]) - 1;
+	}
+#else
+	(void)faults, (void)cap, (void)passed;
+#endif
+	ret[n] = NULL;
+}
+
+static int spawn(const struct cage *c, struct cage_worker *w, int theirs, struct err *err)
+{
+	char body[24], memory[24], faults[256];
+	const char *environment[12];
+	const char *const argv[] = {"garner-parse", "--worker", body, memory, NULL};
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attributes;
+	sigset_t none, all;
+	snprintf(body, sizeof body, "%zu", c->options.body_max);
+	snprintf(memory, sizeof memory, "%zu", c->options.memory);
+	make_environment(environment, faults, sizeof faults);
+	sigemptyset(&none);
+	sigfillset(&all);
+	posix_spawn_file_actions_init(&files);
+	posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+	posix_spawn_file_actions_adddup2(&files, theirs, CAGE_SOCKET_FD);
+	posix_spawn_file_actions_adddup2(&files, w->memory.fd, CAGE_MEMORY_FD);
+	posix_spawn_file_actions_addclosefrom_np(&files, CAGE_MEMORY_FD + 1);
+	posix_spawnattr_init(&attributes);
+	/* a group of its own: what a terminal sends to us is not for it */
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+						      POSIX_SPAWN_SETPGROUP);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setsigdefault(&attributes, &all);
+	posix_spawnattr_setpgroup(&attributes, 0);
+	errno = posix_spawn(&w->pid, c->program, &files, &attributes, (char *const *)argv,
+			    (char *const *)environment);
+	int rc = errno ? err_sys(err, "%s cannot be started", c->program) : 0;
+	posix_spawnattr_destroy(&attributes);
+	posix_spawn_file_actions_destroy(&files);
+	return rc;
+}
+
+/* Both descriptors out of the way of those that the worker expects. */
+static int raise_fd(int *fd)
+{
+	int high = fcntl(*fd, F_DUPFD_CLOEXEC, HIGH_FD);
+	if (high < 0)
+		return -1;
+	close(*fd);
+	*fd = high;
+	return 0;
+}
+
+static int cage_start(struct cage *c, struct cage_worker *w, int64_t now_us, struct err *err)
+{
+	int pair[2];
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = w};
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+		return err_sys(err, "a socket for garner-parse");
+	w->fd = pair[0];
+	if (raise_fd(&pair[1]) < 0 || (w->memory.fd < HIGH_FD && raise_fd(&w->memory.fd) < 0) ||
+	    fcntl(w->fd, F_SETFL, O_NONBLOCK) != 0 ||
+	    epoll_ctl(c->epoll, EPOLL_CTL_ADD, w->fd, &event) != 0) {
+		err_sys(err, "a socket for garner-parse");
+		close(pair[1]);
+		goto failed;
+	}
+	int rc = spawn(c, w, pair[1], err);
+	close(pair[1]);
+	if (rc < 0)
+		goto failed;
+	if (clock_getcpuclockid(w->pid, &w->clock) != 0)
+		w->clock = CLOCK_MONOTONIC;
+	w->state = WORKER_STARTS;
+	w->since_us = now_us;
+	w->due_us = now_us + START_US;
+	c->stats.started++;
+	return 0;
+failed:
+	close(w->fd);
+	w->fd = -1;
+	return -1;
+}
+
+static void cage_stop(struct cage_worker *w, char *ret_how, size_t cap)
+{
+	int status = 0;
+	if (w->fd < 0) {
+		snprintf(ret_how, cap, "it was not running");
+		return;
+	}
+	close(w->fd);
+	w->fd = -1;
+	kill(w->pid, SIGKILL); /* of one that has ended nothing changes */
+	while (waitpid(w->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	w->state = WORKER_NONE;
+	int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	if (number == SIGSYS)
+		snprintf(ret_how, cap, "it did what it must not, and was ended (SIGSYS)");
+	else if (number)
+		snprintf(ret_how, cap, "it died of SIG%s", sigabbrev_np(number));
+	else
+		snprintf(ret_how, cap, "it ended with status %d", WEXITSTATUS(status));
+}
+
+static int64_t cage_cpu_us(const struct cage_worker *w)
+{
+	struct timespec t;
+	if (clock_gettime(w->clock, &t) != 0)
+		return w->cpu_us;
+	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+/* Answers, which a document may have written. Everything is looked at once, in a copy: the worker
+ * can still write to the memory that both share. */
+
+static int wrong(struct err *err, const char *what)
+{
+	return err_set(err, ERR_DAMAGED, "its answer makes no sense (%s), it was ended", what);
+}
+
+/* Text of a fixed field that ends in NUL and is visible ASCII. */
+static bool is_word(const char *p, size_t cap)
+{
+	for (size_t i = 0; i < cap; i++) {
+		if (p[i] == 0)
+			return true;
+		if (p[i] <= ' ' || p[i] > '~')
+			return false;
+	}
+	return false;
+}
+
+static void *at_least(void *p, size_t *room, size_t n, size_t size)
+{
+	if (n <= *room)
+		return p;
+	*room = MAX(n, 2 * *room);
+	return mem_resize(p, *room * size);
+}
+
+/* The two areas of values, one behind the other. */
+static void copy_values(struct cage *c, const struct out *there, const struct cage_answer *a)
+{
+	c->copy = at_least(c->copy, &c->copy_room, a->side_n + a->text_n + 1, 1);
+	memcpy(c->copy, there->side, a->side_n);
+	memcpy(c->copy + a->side_n, there->text, a->text_n);
+}
+
+/* Whether a control character is among them, other than `but`. */
+static bool has_control(struct str s, char but)
+{
+	size_t i = 0;
+	bool bad = false;
+#ifdef __SSE2__
+	const __m128i last = _mm_set1_epi8(' ' - 1), allowed = _mm_set1_epi8(but);
+	__m128i seen = _mm_setzero_si128();
+	for (; i + 16 <= s.n; i += 16) {
+		__m128i v = _mm_loadu_si128((const __m128i *)(const void *)(s.p + i));
+		__m128i control = _mm_cmpeq_epi8(_mm_min_epu8(v, last), v);
+		seen = _mm_or_si128(seen, _mm_andnot_si128(_mm_cmpeq_epi8(v, allowed), control));
+	}
+	bad = _mm_movemask_epi8(seen) != 0;
+#endif
+	for (; i < s.n; i++)
+		bad |= (unsigned char)s.p[i] < ' ' && s.p[i] != but;
+	return bad;
+}
+
+/* As doc/formats/attributes.md has it: UTF-8 without control characters; lines only in text. That
+ * of all values at once costs less than of each. */
+static bool are_sound(struct str side, struct str text)
+{
+	return charset_valid(side) == side.n && charset_valid(text) == text.n &&
+	       !has_control(side, ' ') && !has_control(text, '\n');
+}
+
+static bool is_inside(char c)
+{
+	return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+/* A value in its area, which begins at `at` in the memory. false: it is not there, or begins or
+ * ends inside of a character. */
+static bool locate(struct str area, size_t at, const struct cage_entry *e, struct str *ret)
+{
+	if (e->at < at || e->at - at > area.n || e->n > area.n - (e->at - at))
+		return false;
+	size_t from = e->at - at, end = from + e->n;
+	if ((from < area.n && is_inside(area.p[from])) || (end < area.n && is_inside(area.p[end])))
+		return false;
+	*ret = (struct str){area.p + from, e->n};
+	return true;
+}
+
+/* Only the letters that extraction gives, and none that fetch alone may say. */
+static bool is_letter(uint32_t name)
+{
+	static const bool letters['Z' + 1] = {
+		['T'] = true, ['Z'] = true, ['M'] = true, ['R'] = true,
+		['F'] = true, ['I'] = true, ['A'] = true, ['X'] = true,
+	};
+	return name <= 'Z' && letters[name];
+}
+
+static int copy_attrs(struct cage *c, const struct out *there, const char *memory,
+		      const struct cage_answer *a, struct err *err)
+{
+	struct str side = {c->copy, a->side_n}, text = {c->copy + a->side_n, a->text_n};
+	size_t side_at = (size_t)(there->side - memory), text_at = (size_t)(there->text - memory);
+	c->attrs = at_least(c->attrs, &c->attrs_room, a->n, sizeof *c->attrs);
+	if (!are_sound(side, text))
+		return wrong(err, "no text");
+	for (size_t i = 0; i < a->n; i++) {
+		struct cage_entry e;
+		struct attr *to = &c->attrs[i];
+		memcpy(&e, memory + i * sizeof e, sizeof e);
+		__asm__ volatile("" ::: "memory"); /* it is not read again from there */
+		if (!is_letter(e.name) || e.n > OUT_VALUE_MAX)
+			return wrong(err, "an attribute");
+		to->name = (char)e.name;
+		if (!locate(side, side_at, &e, &to->value) &&
+		    (e.name != 'X' || !locate(text, text_at, &e, &to->value)))
+			return wrong(err, "a value outside");
+	}
+	return 0;
+}
+
+int cage_take_answer(struct cage *c, const struct cage_worker *w, const struct cage_answer *a,
+		     struct cage_result *ret, struct err *err)
+{
+	struct out there;
+	char *memory = w->slot[a->slot].lent.body + cage_body_room(c->options.body_max);
+	out_begin(&there, memory, CAGE_OUT, 0);
+	if (a->n > there.max || a->side_n > there.side_max || a->text_n > there.text_max)
+		return wrong(err, "sizes");
+	if (a->type >= EXTRACT_TYPES || a->charset_source > CHARSET_BY_DEFAULT ||
+	    a->remark > a->n || !is_word(a->media_type, sizeof a->media_type) ||
+	    !is_word(a->charset, sizeof a->charset))
+		return wrong(err, "a field");
+	copy_values(c, &there, a);
+	if (copy_attrs(c, &there, memory, a, err) < 0)
+		return -1;
+	*ret = (struct cage_result){
+		.end = CAGE_READ,
+		.attrs = {c->attrs, a->n, a->n},
+		.reason = "",
+		.result = {.type = (enum extract_type)a->type,
+			   .charset = {charset_by_label(str_of(a->charset)),
+				       (enum charset_source)a->charset_source, 0},
+			   .bad_bytes = a->bad_bytes,
+			   .tokens = a->tokens,
+			   .links = a->links,
+			   .links_left_out = a->links_left_out,
+			   .flags = a->flags,
+			   .remark = STR("")},
+	};
+	memcpy(ret->result.media_type, a->media_type, sizeof ret->result.media_type);
+	if (a->remark)
+		ret->result.remark = str_from(c->attrs[a->remark - 1].value, 2);
+	return 0;
+}
+
+static void cage_no_text(struct cage *c, const struct slot *s, enum cage_end end,
+			 const char *reason, struct cage_result *ret)
+{
+	enum { ROOM = 8 << 10, ENTRIES = 8 };
+	struct out out;
+	c->attrs = at_least(c->attrs, &c->attrs_room, ENTRIES, sizeof *c->attrs);
+	c->copy = at_least(c->copy, &c->copy_room, ROOM, 1);
+	out = (struct out){.attr = c->attrs, .max = ENTRIES, .side = c->copy, .side_max = ROOM};
+	out_number(&out, 'Z', s->body_n);
+	out_meta(&out, 0, META_REMARK, str_of(reason));
+	*ret = (struct cage_result){.end = end,
+				    .attrs = {out.attr, out.n, out.n},
+				    .reason = reason,
+				    .result = {.type = EXTRACT_OTHER, .remark = str_of(reason)}};
 }
 
 /* Time. */

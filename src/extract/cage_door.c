@@ -1,7 +1,7 @@
 #include "extract/cage_door.h"
 
 #include "base/file.h"
-#include "extract/cage_wire.h"
+#include "extract/cage_inner.h"
 
 #include <errno.h>
 #include <fcntl.h>

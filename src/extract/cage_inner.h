@@ -1,10 +1,87 @@
-/* What the files of the owner's side share. */
+/* The inside of the cage: what owner and worker say to each other, and what the owner knows. */
 #pragma once
 #include "base/file.h"
-#include "extract/cage_wire.h"
+#include "extract/cage.h"
 
 #include <sys/types.h>
 #include <time.h>
+
+/* What is said: bytes in shared memory, and packets on a socket that say whose turn it is. Both are
+ * of one build and one machine; the owner believes nothing of it before it has looked. */
+
+enum {
+	CAGE_MAGIC = 0x67524331,
+	CAGE_SOCKET_FD = 3,
+	CAGE_MEMORY_FD = 4,
+};
+
+/* The worker's first packet. */
+struct cage_hello {
+	uint32_t magic, locks;
+	char remark[256]; /* ends in NUL */
+};
+
+/* Documents go in packets of several, and answers come back so: waking the other side costs as much
+ * as reading some kilobytes. */
+struct cage_packet {
+	uint32_t magic, n;
+};
+struct cage_calls {
+	struct cage_packet head;
+	uint32_t slot[CAGE_SLOTS]; /* the first n */
+};
+
+/* A document, in its slot: this, then the four texts one after the other, then the body. */
+struct cage_call {
+	uint64_t body_n, links_max;
+	uint32_t noscript;
+	uint32_t url_n, content_type_n, charset_n, robots_n; /* together at most CAGE_HEADER_MAX */
+};
+
+/* The answer. What is a name in struct extract_result goes as text. */
+struct cage_answer {
+	uint32_t slot;
+	uint32_t n; /* attributes */
+	uint32_t type, charset_source, flags;
+	uint64_t side_n, text_n;
+	uint64_t bad_bytes, tokens, links, links_left_out;
+	uint32_t remark; /* 1 + the attribute that is the remark; 0: none */
+	char media_type[80], charset[CHARSET_NAME_MAX];
+};
+
+/* An attribute, in the place where out_begin() puts the list: offsets from the memory's start. */
+struct cage_entry {
+	uint32_t at, n;
+	uint32_t name;
+};
+
+/* What the worker is at, in a page behind the slots: the owner reads it only to know which document
+ * a death was about. */
+struct cage_progress {
+	uint32_t slot;
+};
+
+/* A slot: the call, the body and the output, each in whole pages. The worker may write the output
+ * only. */
+enum {
+	CAGE_PAGE = 4096,
+	CAGE_CALL_ROOM = (sizeof(struct cage_call) + CAGE_HEADER_MAX + CAGE_PAGE - 1) &
+			 ~(size_t)(CAGE_PAGE - 1),
+};
+static inline size_t cage_body_room(size_t body_max)
+{
+	return (MAX(body_max, 1u) + CAGE_PAGE - 1) & ~(size_t)(CAGE_PAGE - 1);
+}
+static inline size_t cage_slot_size(size_t body_max)
+{
+	return CAGE_CALL_ROOM + cage_body_room(body_max) + CAGE_OUT;
+}
+static inline size_t cage_memory_size(size_t body_max)
+{
+	return CAGE_SLOTS * cage_slot_size(body_max) + CAGE_PAGE;
+}
+
+/* The owner's side. */
 
 struct cage_worker;
 
@@ -59,18 +136,7 @@ struct cage {
 	struct attr *attrs;
 };
 
-/* Allocates the shared memory of a worker and maps it. */
-int cage_memory(struct cage *c, struct cage_worker *w, struct err *err);
-/* Starts the process; it says hello later. */
-int cage_start(struct cage *c, struct cage_worker *w, int64_t now_us, struct err *err);
-/* Ends it, if it has not ended by itself; says in words how it ended. */
-void cage_stop(struct cage_worker *w, char *ret_how, size_t cap);
-int64_t cage_cpu_us(const struct cage_worker *w);
-
 /* Looks an answer over and takes what it says out of the shared memory; *ret->attrs are then safe
  * from the worker. Negative: it makes no sense. */
 int cage_take_answer(struct cage *c, const struct cage_worker *w, const struct cage_answer *a,
 		     struct cage_result *ret, struct err *err);
-/* The attributes of a document without text. */
-void cage_no_text(struct cage *c, const struct slot *s, enum cage_end end, const char *reason,
-		  struct cage_result *ret);

@@ -1,8 +1,8 @@
 #include "extract/cage_worker.h"
 #include "base/clock.h"
 #include "extract/cage_door.h"
+#include "extract/cage_inner.h"
 #include "extract/cage_misbehave.h"
-#include "extract/cage_wire.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -51,12 +51,3 @@ int charset_detector_load(struct charset *c, struct err *err);
 void charset_detector_free(struct charset *c);
 /* Its guess; NULL: none, or none that we know. */
 const char *charset_guess(struct charset *c, struct str sample);
-
-/* How many bytes at the start are ASCII. */
-size_t charset_ascii(const unsigned char *p, size_t n);
-/* A length at which what begins with a character is valid up to there, which is the start of one;
- * there may be more. 0 where the machine has no fast way. */
-size_t charset_valid_blocks(const unsigned char *p, size_t n);
-/* Length (at least 1, n is too) of the character at p if it is whole, else of what U+FFFD stands
- * for: the longest beginning of a character, or one byte. */
-size_t charset_sequence(const unsigned char *p, size_t n, bool *ret_whole);

@@ -1,10 +1,11 @@
 /* The order of things: type, charset, the reader of the type, the rest. */
 #include "extract/extract.h"
-#include "extract/gunzip.h"
 #include "extract/readers.h"
 #include "extract/types.h"
 
+#include <stdarg.h>
 #include <stdio.h>
+#include <zlib.h>
 
 enum { UNPACKED_MAX = 50 << 20 }; /* of a compressed sitemap: what the protocol allows */
 
@@ -51,6 +52,19 @@ int extract_load_all(struct extract *x, struct err *err)
 	return types < 0 || charsets < 0 ? -1 : 0;
 }
 
+void extract_remark(struct out *out, struct extract_result *ret, const char *fmt, ...)
+{
+	char text[256];
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	size_t before = out->n;
+	out_meta(out, 0, META_REMARK, str_of(text));
+	if (out->n > before && ret->remark.n == 0)
+		ret->remark = str_from(out->attr[before].value, 2);
+}
+
 /* What the header X-Robots-Tag says to all robots: "noindex, nofollow", "otherbot: noindex". Words
  * for a robot of a name are passed over; those with a value ("max-snippet: 50") are not. */
 static void add_robots(struct str header, struct out *out)
@@ -87,13 +101,46 @@ static void add_type(struct out *out, const struct extract_result *r)
 	out_add(out, 'T', str_of(text));
 }
 
+enum { STEP = 256 << 10, GZIP_WINDOW = 15 + 16 };
+
+static bool is_gzip(struct str s)
+{
+	return str_starts(s, STR("\x1f\x8b\x08"));
+}
+
+/* All that gzip holds, at most out->max bytes of it. true: it was whole and fit. What could be read
+ * before damage or the limit is in `out` in any case. */
+static bool gunzip_all(struct str s, struct buf *out)
+{
+	z_stream z = {.next_in = (unsigned char *)s.p, .avail_in = (unsigned)MIN(s.n, UINT32_MAX)};
+	int rc = Z_OK;
+	if (inflateInit2(&z, GZIP_WINDOW) != Z_OK)
+		return false;
+	while (rc == Z_OK) {
+		size_t step = MIN((size_t)STEP, out->max - out->n);
+		char *to = step ? buf_room(out, step) : NULL;
+		if (!to)
+			break;
+		z.next_out = (unsigned char *)to;
+		z.avail_out = (unsigned)step;
+		rc = inflate(&z, Z_NO_FLUSH);
+		buf_grew(out, step - z.avail_out);
+		/* files that were put together are one; other bytes behind the end are padding */
+		struct str rest = {(const char *)z.next_in, z.avail_in};
+		if (rc == Z_STREAM_END && is_gzip(rest))
+			rc = inflateReset(&z);
+	}
+	inflateEnd(&z);
+	return rc == Z_STREAM_END;
+}
+
 /* Compressed XML is read as what is inside. */
 static bool unpack(struct extract *x, struct extract_job *job, struct extract_result *ret,
 		   bool *ret_whole)
 {
 	const char *media;
 	buf_clear(&x->unpacked);
-	*ret_whole = gunzip(job->body, &x->unpacked);
+	*ret_whole = gunzip_all(job->body, &x->unpacked);
 	enum sniff inside = sniff(buf_str(&x->unpacked), &media);
 	if (inside != SNIFF_FEED && inside != SNIFF_XML)
 		return false;

@@ -55,9 +55,3 @@ int extract_load_all(struct extract *x, struct err *err);
  * slices and those of out's attributes lie in out's memory or are static. */
 void extract_run(struct extract *x, const struct extract_job *job, struct out *out,
 		 struct extract_result *ret);
-
-/* The readers of one type each. They take the text piece by piece from `in` and write to `out`;
- * extract_run() has dealt with type, charset and the header's robots, and ends the output.
- * ret: only tokens, links_left_out and remark are theirs. */
-void extract_html(const struct extract_job *job, struct charset_pieces *in, struct out *out,
-		  struct extract_result *ret); /* html_doc.c */

@@ -154,7 +154,7 @@ static void end_item(struct xml *x)
 	clear_fields(x);
 }
 
-static void start(struct xml *x, struct str name, const char **attributes)
+static void feed_start(struct xml *x, struct str name, const char **attributes)
 {
 	enum feed_field field = field_of(name);
 	if (x->depth == 1) {
@@ -199,7 +199,7 @@ static void keep_value(struct xml *x, int field, struct str value)
 	}
 }
 
-static void end(struct xml *x, struct str name)
+static void feed_end(struct xml *x, struct str name)
 {
 	int field = xml_kept(x);
 	if (field)
@@ -210,9 +210,4 @@ static void end(struct xml *x, struct str name)
 		end_head(x);
 }
 
-static void text(struct xml *x, struct str s)
-{
-	(void)x, (void)s;
-}
-
-const struct xml_kind xml_feed = {EXTRACT_FEED, start, end, text};
+const struct xml_kind xml_feed = {EXTRACT_FEED, feed_start, feed_end, xml_no_text};

@@ -84,9 +84,6 @@ static inline bool html_hidden(const struct doc *d)
 	return d->unseen != EL_OTHER || d->unseen_name;
 }
 
-/* White space as a reader sees it, into the text. */
-void html_flow(struct doc *d, struct str s);
-
 enum { HTML_STEP = 16 };
 /* How many of the n bytes are text as it is shown: no white space but single blanks, no character
  * that looks like a blank or like nothing. `after_blank`: there is a blank before. The first one

@@ -1,6 +1,271 @@
-/* What a page says of itself: <meta>, <time>, lang. */
+/* What the tags of a page say: links of all kinds, made absolute, and what the page says of itself
+ * by <meta>, <time> and lang. */
 #include "extract/date.h"
 #include "extract/html_doc_inner.h"
+
+/* Links. */
+
+static struct str skip_blanks(struct str s)
+{
+	while (s.n && (unsigned char)s.p[0] <= ' ')
+		s = str_from(s, 1);
+	return s;
+}
+
+/* Absolute, in the room. false: it leads nowhere, or to the page itself. */
+static bool resolve(struct doc *d, struct str href, char room[URL_MAX], struct url *ret)
+{
+	href = skip_blanks(href);
+	if (href.n == 0 || href.p[0] == '#')
+		return false;
+	return url_parse(href, d->has_base ? &d->base : NULL, room, URL_MAX, ret) == 0;
+}
+
+static struct str without_fragment(const struct url *u)
+{
+	if (!u->has_fragment)
+		return u->href;
+	return str_range(u->href.p, u->fragment.p - 1);
+}
+
+/* There is no room for another one. */
+static bool links_full(struct doc *d)
+{
+	if (d->out->links < d->out->links_max && !(d->out->flags & OUT_LINKS_CUT))
+		return false;
+	d->ret->links_left_out++;
+	d->out->flags |= OUT_LINKS_CUT;
+	return true;
+}
+
+/* Words of rel, in any case. */
+static bool has_word(struct str words, struct str word)
+{
+	while (words.n) {
+		words = skip_blanks(words);
+		size_t n = 0;
+		while (n < words.n && (unsigned char)words.p[n] > ' ')
+			n++;
+		if (str_eq_nocase(str_head(words, n), word))
+			return true;
+		words = str_from(words, n);
+	}
+	return false;
+}
+
+static unsigned flags_of(struct str rel)
+{
+	if (rel.n == 0)
+		return 0;
+	return (has_word(rel, STR("nofollow")) ? LINK_NOFOLLOW : 0u) |
+	       (has_word(rel, STR("ugc")) ? LINK_UGC : 0u) |
+	       (has_word(rel, STR("sponsored")) ? LINK_SPONSORED : 0u);
+}
+
+static void add(struct doc *d, struct str href, enum link_kind kind, unsigned flags,
+		struct str text)
+{
+	struct url u;
+	if (!href.p || links_full(d) || !resolve(d, href, d->room, &u))
+		return;
+	out_link(d->out,
+		 &(struct doc_link){
+			 .url = without_fragment(&u), .kind = kind, .flags = flags, .text = text});
+}
+
+void html_link_begin(struct doc *d)
+{
+	d->has_base = d->job->url.n &&
+		      url_parse(d->job->url, NULL, d->base_room[0], URL_MAX, &d->base) == 0;
+}
+
+/* Only the first counts, and only if it leads to where links can lead. */
+void html_link_base(struct doc *d, const struct html_tag *tag)
+{
+	struct str href = attr_of(tag, STR("href"));
+	struct url base;
+	if (!href.p || d->base_said)
+		return;
+	d->base_said = true;
+	if (url_parse(href, d->has_base ? &d->base : NULL, d->base_room[1], URL_MAX, &base) != 0)
+		return;
+	d->base = base;
+	d->has_base = true;
+}
+
+/* What an anchor is called that has no text of its own. */
+static void set_label(struct doc *d, struct str text)
+{
+	buf_clear(&d->label);
+	if (text.p)
+		buf_add_str(&d->label, head_of(text, LABEL_MAX));
+}
+
+void html_link_anchor(struct doc *d, const struct html_tag *tag)
+{
+	struct str href = attr_of(tag, STR("href")), label;
+	struct url u;
+	html_link_anchor_end(d);
+	if (!href.p)
+		href = attr_of(tag, STR("xlink:href"));
+	if (!href.p || links_full(d) || !resolve(d, href, d->anchor_room, &u))
+		return;
+	d->anchor_link = (struct doc_link){.url = without_fragment(&u),
+					   .kind = LINK_ANCHOR,
+					   .flags = flags_of(attr_of(tag, STR("rel")))};
+	d->anchor = (struct span){true, d->out->text_n};
+	label = attr_of(tag, STR("aria-label"));
+	set_label(d, label.p ? label : attr_of(tag, STR("title")));
+}
+
+void html_link_anchor_end(struct doc *d)
+{
+	if (!d->anchor.open)
+		return;
+	d->anchor.open = false;
+	d->anchor_link.text = html_span_text(d, &d->anchor);
+	if (d->anchor_link.text.n == 0)
+		d->anchor_link.text = buf_str(&d->label);
+	out_link(d->out, &d->anchor_link);
+}
+
+void html_link_area(struct doc *d, const struct html_tag *tag)
+{
+	struct str alt = attr_of(tag, STR("alt"));
+	add(d, attr_of(tag, STR("href")), LINK_ANCHOR, flags_of(attr_of(tag, STR("rel"))), alt);
+}
+
+static bool is_feed(struct str type)
+{
+	static const char *const types[] = {"application/rss+xml", "application/atom+xml",
+					    "application/rdf+xml", "application/feed+json"};
+	type = str_trim(str_head(type, str_find_byte(type, ';')));
+	for (size_t i = 0; i < ARRAY_LEN(types); i++)
+		if (str_eq_nocase(type, str_of(types[i])))
+			return true;
+	return false;
+}
+
+static void add_canonical(struct doc *d, struct str href)
+{
+	struct url u;
+	if (d->has_canonical || !resolve(d, href, d->room, &u))
+		return;
+	d->has_canonical = true;
+	out_meta(d->out, 0, META_CANONICAL, without_fragment(&u));
+}
+
+/* What <link> may lead to, beside what has rules of its own. */
+static const struct {
+	struct str word;
+	enum link_kind kind;
+} relations[] = {
+	{{"amphtml", 7}, LINK_ALTERNATE},   {{"sitemap", 7}, LINK_SITEMAP},
+	{{"next", 4}, LINK_RELATED},        {{"prev", 4}, LINK_RELATED},
+	{{"previous", 8}, LINK_RELATED},    {{"up", 2}, LINK_RELATED},
+	{{"contents", 8}, LINK_RELATED},    {{"toc", 3}, LINK_RELATED},
+	{{"index", 5}, LINK_RELATED},       {{"first", 5}, LINK_RELATED},
+	{{"last", 4}, LINK_RELATED},        {{"start", 5}, LINK_RELATED},
+	{{"home", 4}, LINK_RELATED},        {{"top", 3}, LINK_RELATED},
+	{{"help", 4}, LINK_RELATED},        {{"license", 7}, LINK_RELATED},
+	{{"copyright", 9}, LINK_RELATED},   {{"glossary", 8}, LINK_RELATED},
+	{{"chapter", 7}, LINK_RELATED},     {{"section", 7}, LINK_RELATED},
+	{{"subsection", 10}, LINK_RELATED}, {{"appendix", 8}, LINK_RELATED},
+	{{"author", 6}, LINK_RELATED},
+};
+
+void html_link_head(struct doc *d, const struct html_tag *tag)
+{
+	struct str rel = attr_of(tag, STR("rel")), href = attr_of(tag, STR("href"));
+	struct str title = attr_of(tag, STR("title"));
+	if (!rel.p || !href.p || has_word(rel, STR("stylesheet")))
+		return;
+	if (has_word(rel, STR("canonical"))) {
+		add_canonical(d, href);
+		return;
+	}
+	if (has_word(rel, STR("alternate")) || has_word(rel, STR("feed"))) {
+		bool feed = is_feed(attr_of(tag, STR("type"))) || has_word(rel, STR("feed"));
+		add(d, href, feed ? LINK_FEED : LINK_ALTERNATE, flags_of(rel), title);
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(relations); i++) {
+		if (has_word(rel, relations[i].word)) {
+			add(d, href, relations[i].kind, flags_of(rel), title);
+			return;
+		}
+	}
+}
+
+void html_link_form(struct doc *d, const struct html_tag *tag)
+{
+	struct str method = str_trim(attr_of(tag, STR("method")));
+	if (str_eq_nocase(method, STR("post")) || str_eq_nocase(method, STR("dialog")))
+		return;
+	add(d, attr_of(tag, STR("action")), LINK_FORM, flags_of(attr_of(tag, STR("rel"))), STR(""));
+}
+
+/* Where an element of this kind keeps what it shows; the first that is there counts. */
+static struct str first_of(const struct html_tag *tag, const char *const *names)
+{
+	for (; *names; names++) {
+		struct str value = attr_of(tag, str_of(*names));
+		if (value.p)
+			return value;
+	}
+	return (struct str){0};
+}
+
+void html_link_image(struct doc *d, const struct html_tag *tag)
+{
+	static const char *const names[] = {"src",        "data-src",   "href",
+					    "xlink:href", "background", NULL};
+	struct str alt = attr_of(tag, STR("alt"));
+	if (alt.n && !html_hidden(d)) {
+		out_meta(d->out, 0, META_ALT, alt);
+		if (d->anchor.open && d->label.n == 0)
+			set_label(d, alt);
+	}
+	add(d, first_of(tag, names), LINK_IMAGE, 0, STR(""));
+}
+
+void html_link_frame(struct doc *d, const struct html_tag *tag)
+{
+	add(d, attr_of(tag, STR("src")), LINK_FRAME, 0, attr_of(tag, STR("title")));
+}
+
+void html_link_embed(struct doc *d, const struct html_tag *tag)
+{
+	static const char *const names[] = {"src", "data", "archive", "code", NULL};
+	add(d, first_of(tag, names), LINK_EMBED, 0, STR(""));
+}
+
+/* "5; url='next.html'": a time, and where to go then. */
+void html_link_refresh(struct doc *d, struct str s)
+{
+	s = skip_blanks(s);
+	size_t digits = 0;
+	while (digits < s.n && ((s.p[digits] >= '0' && s.p[digits] <= '9') || s.p[digits] == '.'))
+		digits++;
+	if (digits == 0)
+		return;
+	s = skip_blanks(str_from(s, digits));
+	if (s.n && (s.p[0] == ';' || s.p[0] == ','))
+		s = skip_blanks(str_from(s, 1));
+	if (s.n >= 3 && str_eq_nocase(str_head(s, 3), STR("url"))) {
+		struct str value = skip_blanks(str_from(s, 3));
+		if (value.n && value.p[0] == '=')
+			s = skip_blanks(str_from(value, 1));
+	}
+	if (s.n && (s.p[0] == '"' || s.p[0] == '\'')) {
+		char quote = s.p[0];
+		s = str_from(s, 1);
+		s = str_head(s, str_find_byte(s, quote));
+	}
+	add(d, s, LINK_REFRESH, 0, STR(""));
+}
+
+/* What a page says of itself. */
 
 typedef void meta_fn(struct doc *d, struct str content);
 

@@ -1,6 +1,10 @@
+/* The tokenizer: text, tags, character references, and the loop that drives the states. What pages
+ * consist of is here, in one file, so that the compiler sees all of the hot path; the states in
+ * which tags mean nothing are in html_token_raw.c. A state is a function that consumes bytes and
+ * names the next one. Most of a page is skipped sixteen bytes at a time (html_scan()), and text,
+ * names and values are slices of the piece: nothing is copied unless it has to differ. */
+#include "extract/html_entities.h"
 #include "extract/html_token_inner.h"
-
-#include "extract/html_token_scan.h"
 
 /* Pieces are worked on in blocks, so that looking for CR first costs no second way to memory. */
 enum { BLOCK = 32 << 10, STORE_FIRST = 4096 };
@@ -201,34 +205,396 @@ static const char *plaintext(struct html_tokens *t, const char *p, const char *e
 	return nul + 1;
 }
 
-static const char *cdata(struct html_tokens *t, const char *p, const char *end)
+/* Tags and their attributes. */
+
+static const char *tag_begin(struct html_tokens *t, const char *p, bool is_end)
 {
-	const char *bracket = scan(p, end, ']', ']', ']');
-	put_text(t, p, (size_t)(bracket - p));
-	return bracket == end ? end : turn(t, S_CDATA_BRACKET, bracket + 1);
+	html_token_start(t);
+	t->tag.end = is_end;
+	t->attr_live = false;
+	item_begin(t, p, t->limits.name);
+	return turn(t, S_TAG_NAME, p);
 }
 
-static const char *cdata_bracket(struct html_tokens *t, const char *p, const char *end)
+static const char *html_tag_open(struct html_tokens *t, const char *p, const char *end)
 {
 	(void)end;
-	if (*p == ']')
-		return turn(t, S_CDATA_END, p + 1);
-	put_text(t, "]", 1);
-	return turn(t, S_CDATA, p);
+	if (is(*p, C_ALPHA))
+		return tag_begin(t, p, false);
+	if (*p == '/')
+		return turn(t, S_END_TAG_OPEN, p + 1);
+	if (*p == '!') {
+		t->word_n = 0;
+		return turn(t, S_MARKUP, p + 1);
+	}
+	if (*p == '?') {
+		html_token_start(t);
+		item_begin(t, p, t->limits.comment);
+		return turn(t, S_BOGUS_COMMENT, p);
+	}
+	put_text(t, "<", 1);
+	return turn(t, S_DATA, p);
 }
 
-static const char *cdata_end(struct html_tokens *t, const char *p, const char *end)
+static const char *html_end_tag_open(struct html_tokens *t, const char *p, const char *end)
 {
 	(void)end;
+	if (is(*p, C_ALPHA))
+		return tag_begin(t, p, true);
 	if (*p == '>')
 		return turn(t, S_DATA, p + 1);
-	if (*p == ']') {
-		put_text(t, "]", 1);
-		return p + 1;
-	}
-	put_text(t, "]]", 2);
-	return turn(t, S_CDATA, p);
+	html_token_start(t);
+	item_begin(t, p, t->limits.comment);
+	return turn(t, S_BOGUS_COMMENT, p);
 }
+
+static const char *tag_done(struct html_tokens *t, const char *p)
+{
+	html_emit_tag(t);
+	return p + 1;
+}
+
+/* Behind a name, which does not end the tag by itself. */
+static const char *after_tag_name(struct html_tokens *t, const char *p)
+{
+	if (*p == '>')
+		return tag_done(t, p);
+	return turn(t, *p == '/' ? S_SELF_CLOSING : S_BEFORE_NAME, p + 1);
+}
+
+static const char *html_tag_name(struct html_tokens *t, const char *p, const char *end)
+{
+	for (; p < end; p++) {
+		if (!is(*p, C_NAME_END) || *p == '=')
+			continue;
+		if (is(*p, C_UPPER)) {
+			p = item_lower(t, p, end);
+		} else if (*p == 0) {
+			item_nul(t, p);
+		} else {
+			t->tag.name = item_end(t, p, 0);
+			return after_tag_name(t, p);
+		}
+	}
+	return p;
+}
+
+static const char *html_before_name(struct html_tokens *t, const char *p, const char *end)
+{
+	while (p < end && is(*p, C_SPACE))
+		p++;
+	if (p == end)
+		return p;
+	if (*p == '/' || *p == '>')
+		return turn(t, S_AFTER_NAME, p);
+	item_begin(t, p, t->limits.name);
+	/* a name may begin with =, but not go on with it */
+	return turn(t, S_NAME, p + (*p == '='));
+}
+
+static bool is_double(struct html_tokens *t, struct str name)
+{
+	uint64_t bit = 1ULL << ((name.p[0] + 7 * name.p[name.n - 1] + 3 * (int)name.n) & 63);
+	bool seen = (t->attr_seen & bit) != 0;
+	t->attr_seen |= bit;
+	for (size_t i = 0; seen && i < t->tag.nattrs; i++)
+		if (str_eq(t->attrs[i].name, name))
+			return true;
+	return false;
+}
+
+static void name_done(struct html_tokens *t, const char *p)
+{
+	struct str name = item_end(t, p, 0);
+	t->attr_live = !t->tag.end && name.n && !is_double(t, name);
+	if (t->attr_live && t->tag.nattrs == t->limits.attrs) {
+		t->tag.cut = true;
+		t->attr_live = false;
+	}
+	if (t->attr_live)
+		t->attrs[t->tag.nattrs++] = (struct html_attr){name, {"", 0}};
+}
+
+static const char *html_name(struct html_tokens *t, const char *p, const char *end)
+{
+	for (; p < end; p++) {
+		if (!is(*p, C_NAME_END))
+			continue;
+		if (is(*p, C_UPPER)) {
+			p = item_lower(t, p, end);
+		} else if (*p == 0) {
+			item_nul(t, p);
+		} else {
+			name_done(t, p);
+			return *p == '=' ? turn(t, S_BEFORE_VALUE, p + 1)
+					 : turn(t, S_AFTER_NAME, p);
+		}
+	}
+	return p;
+}
+
+static const char *html_after_name(struct html_tokens *t, const char *p, const char *end)
+{
+	while (p < end && is(*p, C_SPACE))
+		p++;
+	if (p == end)
+		return p;
+	if (*p == '/')
+		return turn(t, S_SELF_CLOSING, p + 1);
+	if (*p == '=')
+		return turn(t, S_BEFORE_VALUE, p + 1);
+	if (*p == '>')
+		return tag_done(t, p);
+	item_begin(t, p, t->limits.name);
+	return turn(t, S_NAME, p);
+}
+
+static const char *html_before_value(struct html_tokens *t, const char *p, const char *end)
+{
+	while (p < end && is(*p, C_SPACE))
+		p++;
+	if (p == end)
+		return p;
+	if (*p == '>')
+		return tag_done(t, p);
+	bool quoted = *p == '"' || *p == '\'';
+	item_begin(t, p + quoted, t->limits.value);
+	if (!quoted)
+		return turn(t, S_VALUE_BARE, p);
+	return turn(t, *p == '"' ? S_VALUE_DOUBLE : S_VALUE_SINGLE, p + 1);
+}
+
+static void value_done(struct html_tokens *t, const char *p)
+{
+	struct str value = item_end(t, p, 0);
+	if (t->attr_live)
+		t->attrs[t->tag.nattrs - 1].value = value;
+}
+
+static const char *value_ref(struct html_tokens *t, const char *p)
+{
+	html_item_flush(t, p);
+	t->back = t->state;
+	return turn(t, S_REF, p + 1);
+}
+
+static const char *quoted_value(struct html_tokens *t, const char *p, const char *end, char quote)
+{
+	for (;; p++) {
+		p = scan(p, end, quote, '&', 0);
+		if (p == end)
+			return p;
+		if (*p == '&')
+			return value_ref(t, p);
+		if (*p == quote)
+			break;
+		item_nul(t, p);
+	}
+	value_done(t, p);
+	return turn(t, S_AFTER_VALUE, p + 1);
+}
+
+static const char *html_value_double(struct html_tokens *t, const char *p, const char *end)
+{
+	return quoted_value(t, p, end, '"');
+}
+
+static const char *html_value_single(struct html_tokens *t, const char *p, const char *end)
+{
+	return quoted_value(t, p, end, '\'');
+}
+
+static const char *html_value_bare(struct html_tokens *t, const char *p, const char *end)
+{
+	for (; p < end; p++) {
+		if (*p == '&')
+			return value_ref(t, p);
+		if (*p == 0) {
+			item_nul(t, p);
+		} else if (is(*p, C_SPACE)) {
+			value_done(t, p);
+			return turn(t, S_BEFORE_NAME, p + 1);
+		} else if (*p == '>') {
+			value_done(t, p);
+			return tag_done(t, p);
+		}
+	}
+	return p;
+}
+
+static const char *html_after_value(struct html_tokens *t, const char *p, const char *end)
+{
+	(void)end;
+	if (is(*p, C_SPACE) || *p == '/' || *p == '>')
+		return after_tag_name(t, p);
+	return turn(t, S_BEFORE_NAME, p);
+}
+
+static const char *html_self_closing(struct html_tokens *t, const char *p, const char *end)
+{
+	(void)end;
+	if (*p != '>')
+		return turn(t, S_BEFORE_NAME, p);
+	t->tag.self_closing = true;
+	return tag_done(t, p);
+}
+
+/* Character references: &name; &#10; &#xa; in text and in values of attributes. */
+
+enum { CODE_MAX = 0x10ffff };
+
+/* What these numbers are taken for: they mean windows-1252. 0: the number itself. */
+static const uint16_t c1[32] = {
+	0x20ac, 0,      0x201a, 0x0192, 0x201e, 0x2026, 0x2020, 0x2021, 0x02c6, 0x2030, 0x0160,
+	0x2039, 0x0152, 0,      0x017d, 0,      0,      0x2018, 0x2019, 0x201c, 0x201d, 0x2022,
+	0x2013, 0x2014, 0x02dc, 0x2122, 0x0161, 0x203a, 0x0153, 0,      0x017e, 0x0178,
+};
+
+static bool in_value(const struct html_tokens *t)
+{
+	return t->back >= S_VALUE_DOUBLE && t->back <= S_VALUE_BARE;
+}
+
+static void put(struct html_tokens *t, struct str s)
+{
+	if (in_value(t))
+		html_item_keep(t, s.p, s.n);
+	else
+		put_text(t, s.p, s.n);
+}
+
+/* Back to where the reference stood, to go on at p. */
+static const char *back(struct html_tokens *t, const char *p)
+{
+	if (in_value(t))
+		t->mark = p;
+	return turn(t, t->back, p);
+}
+
+static const char *as_written(struct html_tokens *t, const char *p)
+{
+	put(t, (struct str){t->ref, t->ref_n});
+	return back(t, p);
+}
+
+static void ref_add(struct html_tokens *t, char c)
+{
+	t->ref[t->ref_n++] = c;
+}
+
+static const char *html_ref(struct html_tokens *t, const char *p, const char *end)
+{
+	(void)end;
+	t->ref_n = 0;
+	ref_add(t, '&');
+	if (is(*p, C_ALPHA | C_DIGIT))
+		return turn(t, S_REF_NAMED, p);
+	if (*p != '#')
+		return as_written(t, p);
+	ref_add(t, '#');
+	return turn(t, S_REF_NUMBER, p + 1);
+}
+
+/* All letters and digits have come; `next` is what stands behind them, 0 at the end of the input.
+ * In values what looks like the argument of a query stays what it is. */
+static const char *named_done(struct html_tokens *t, char next, const char *p)
+{
+	struct str name = {t->ref + 1, t->ref_n - 1}, text;
+	if (next == ';' && html_entity(name, &text) == 0) {
+		put(t, text);
+		return back(t, p + 1);
+	}
+	size_t n = html_entity_old(name, &text);
+	bool argument = in_value(t) && (n < name.n || next == '=' || is(next, C_ALPHA | C_DIGIT));
+	if (n == 0 || argument)
+		return as_written(t, p);
+	put(t, text);
+	put(t, str_from(name, n));
+	return back(t, p);
+}
+
+static const char *html_ref_named(struct html_tokens *t, const char *p, const char *end)
+{
+	while (p < end && t->ref_n < REF_MAX && is(*p, C_ALPHA | C_DIGIT))
+		ref_add(t, *p++);
+	return p == end ? p : named_done(t, *p, p);
+}
+
+static const char *html_ref_number(struct html_tokens *t, const char *p, const char *end)
+{
+	(void)end;
+	t->code = 0;
+	if (*p == 'x' || *p == 'X') {
+		ref_add(t, *p);
+		return turn(t, S_REF_HEX_START, p + 1);
+	}
+	return is(*p, C_DIGIT) ? turn(t, S_REF_DECIMAL, p) : as_written(t, p);
+}
+
+static const char *html_ref_hex_start(struct html_tokens *t, const char *p, const char *end)
+{
+	(void)end;
+	return is(*p, C_HEX) ? turn(t, S_REF_HEX, p) : as_written(t, p);
+}
+
+static size_t utf8(uint32_t c, char ret[4])
+{
+	size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+	static const uint8_t lead[5] = {0, 0, 0xc0, 0xe0, 0xf0};
+	for (size_t i = n - 1; i > 0; i--, c >>= 6)
+		ret[i] = (char)(0x80 | (c & 0x3f));
+	ret[0] = (char)(lead[n] | c);
+	return n;
+}
+
+static void put_code(struct html_tokens *t)
+{
+	uint32_t c = t->code;
+	char text[4];
+	if (c == 0 || c > CODE_MAX || (c >= 0xd800 && c <= 0xdfff))
+		c = 0xfffd;
+	else if (c >= 0x80 && c <= 0x9f && c1[c - 0x80])
+		c = c1[c - 0x80];
+	put(t, (struct str){text, utf8(c, text)});
+}
+
+static const char *number(struct html_tokens *t, const char *p, const char *end, unsigned base)
+{
+	for (; p < end && is(*p, base == 16 ? C_HEX : C_DIGIT); p++) {
+		unsigned digit =
+			is(*p, C_DIGIT) ? (unsigned)(*p - '0') : (unsigned)(lower(*p) - 'a') + 10;
+		t->code = MIN(t->code * base + digit, (uint32_t)CODE_MAX + 1);
+	}
+	if (p == end)
+		return p;
+	put_code(t);
+	return back(t, p + (*p == ';'));
+}
+
+static const char *html_ref_decimal(struct html_tokens *t, const char *p, const char *end)
+{
+	return number(t, p, end, 10);
+}
+
+static const char *html_ref_hex(struct html_tokens *t, const char *p, const char *end)
+{
+	return number(t, p, end, 16);
+}
+
+static void html_ref_eof(struct html_tokens *t)
+{
+	if (t->state == S_REF)
+		put(t, STR("&"));
+	else if (t->state == S_REF_NAMED)
+		named_done(t, 0, NULL);
+	else if (t->state == S_REF_NUMBER || t->state == S_REF_HEX_START)
+		as_written(t, NULL);
+	else
+		put_code(t);
+	t->state = t->back;
+}
+
+/* The states, and what drives them. */
 
 static html_state_fn *const states[S_COUNT] = {
 	[S_DATA] = data,
@@ -236,9 +602,9 @@ static html_state_fn *const states[S_COUNT] = {
 	[S_RAWTEXT] = html_raw_text,
 	[S_SCRIPT] = html_raw_text,
 	[S_PLAINTEXT] = plaintext,
-	[S_CDATA] = cdata,
-	[S_CDATA_BRACKET] = cdata_bracket,
-	[S_CDATA_END] = cdata_end,
+	[S_CDATA] = html_cdata,
+	[S_CDATA_BRACKET] = html_cdata_bracket,
+	[S_CDATA_END] = html_cdata_end,
 	[S_SCRIPT_ESCAPE_START] = html_script_escape_start,
 	[S_SCRIPT_ESCAPE_START_DASH] = html_script_escape_start,
 	[S_ESCAPED] = html_escaped,

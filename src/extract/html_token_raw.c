@@ -1,7 +1,370 @@
-/* Text in which only one end tag means anything: RCDATA, RAWTEXT, scripts and their escapes. */
+/* Where tags mean nothing: what begins with `<!` (comments, DOCTYPEs, CDATA sections, and what is
+ * taken for a comment), and raw text, in which only one end tag means anything (titles, styles,
+ * scripts and their escapes). */
 #include "extract/html_token_inner.h"
 
-#include "extract/html_token_scan.h"
+/* Comments and DOCTYPEs. */
+
+static void comment_done(struct html_tokens *t, const char *p, size_t drop)
+{
+	struct str data = item_end(t, p, drop);
+	if (t->sink->comment && !t->stopped)
+		t->sink->comment(t->ctx, data);
+	t->state = S_DATA;
+}
+
+static void comment_begin(struct html_tokens *t, const char *p)
+{
+	html_token_start(t);
+	item_begin(t, p, t->sink->comment ? t->limits.comment : 0);
+}
+
+/* The next byte belongs to the word, of which word_n bytes have come; n is the word's length. */
+static bool goes_on(const struct html_tokens *t, char c, const char *word, size_t n)
+{
+	if (t->word_n >= n || lower(c) != lower(word[t->word_n]))
+		return false;
+	for (size_t i = 0; i < t->word_n; i++)
+		if (lower(t->word[i]) != lower(word[i]))
+			return false;
+	return true;
+}
+
+static bool word_is(const struct html_tokens *t, const char *word, size_t n)
+{
+	return t->word_n == n && memcmp(t->word, word, n) == 0;
+}
+
+/* What came was no word after all, but how a comment begins. */
+static const char *bogus(struct html_tokens *t, const char *p)
+{
+	comment_begin(t, NULL);
+	html_item_keep(t, t->word, t->word_n);
+	t->mark = p;
+	return turn(t, S_BOGUS_COMMENT, p);
+}
+
+static const char *markup_word(struct html_tokens *t, const char *p)
+{
+	if (word_is(t, "--", 2)) {
+		comment_begin(t, p);
+		return turn(t, S_COMMENT_START, p);
+	}
+	if (t->word_n == 7 && t->word[0] != '[')
+		return turn(t, S_DOCTYPE, p);
+	if (word_is(t, "[CDATA[", 7))
+		return t->foreign ? turn(t, S_CDATA, p) : bogus(t, p);
+	return p;
+}
+
+const char *html_markup(struct html_tokens *t, const char *p, const char *end)
+{
+	(void)end;
+	bool cdata = t->word_n < 7 && *p == "[CDATA["[t->word_n] && goes_on(t, *p, "[CDATA[", 7);
+	if (!cdata && !goes_on(t, *p, "--", 2) && !goes_on(t, *p, "DOCTYPE", 7))
+		return bogus(t, p);
+	t->word[t->word_n++] = *p;
+	return markup_word(t, p + 1);
+}
+
+void html_markup_eof(struct html_tokens *t)
+{
+	bogus(t, NULL);
+	comment_done(t, NULL, 0);
+}
+
+const char *html_bogus_comment(struct html_tokens *t, const char *p, const char *end)
+{
+	for (;; p++) {
+		p = scan(p, end, '>', '>', 0);
+		if (p == end)
+			return p;
+		if (*p == '>')
+			break;
+		item_nul(t, p);
+	}
+	comment_done(t, p, 0);
+	return p + 1;
+}
+
+const char *html_comment_start(struct html_tokens *t, const char *p, const char *end)
+{
+	(void)end;
+	if (*p == '-')
+		return turn(t, S_COMMENT_START_DASH, p + 1);
+	if (*p != '>')
+		return turn(t, S_COMMENT, p);
+	comment_done(t, p, 0);
+	return p + 1;
+}
+
+const char *html_comment_start_dash(struct html_tokens *t, const char *p, const char *end)
+{
+	(void)end;
+	if (*p == '-')
+		return turn(t, S_COMMENT_END, p + 1);
+	if (*p != '>')
+		return turn(t, S_COMMENT, p);
+	comment_done(t, p, 1);
+	return p + 1;
+}
+
+/* `<!--` inside is an error, but means nothing. */
+const char *html_comment(struct html_tokens *t, const char *p, const char *end)
+{
+	p = scan(p, end, '-', '-', 0);
+	if (p == end)
+		return p;
+	if (*p == 0)
+		item_nul(t, p);
+	else
+		t->state = S_COMMENT_END_DASH;
+	return p + 1;
+}
+
+const char *html_comment_end_dash(struct html_tokens *t, const char *p, const char *end)
+{
+	(void)end;
+	return *p == '-' ? turn(t, S_COMMENT_END, p + 1) : turn(t, S_COMMENT, p);
+}
+
+const char *html_comment_end(struct html_tokens *t, const char *p, const char *end)
+{
+	while (p < end && *p == '-')
+		p++;
+	if (p == end)
+		return p;
+	if (*p == '!')
+		return turn(t, S_COMMENT_END_BANG, p + 1);
+	if (*p != '>')
+		return turn(t, S_COMMENT, p);
+	comment_done(t, p, 2);
+	return p + 1;
+}
+
+const char *html_comment_end_bang(struct html_tokens *t, const char *p, const char *end)
+{
+	(void)end;
+	if (*p == '-')
+		return turn(t, S_COMMENT_END_DASH, p + 1);
+	if (*p != '>')
+		return turn(t, S_COMMENT, p);
+	comment_done(t, p, 3);
+	return p + 1;
+}
+
+void html_comment_eof(struct html_tokens *t, unsigned dashes)
+{
+	comment_done(t, NULL, dashes);
+}
+
+static void doctype_done(struct html_tokens *t)
+{
+	if (t->sink->doctype && !t->stopped)
+		t->sink->doctype(t->ctx, &t->doctype);
+	t->doctype = (struct html_doctype){0};
+	t->state = S_DATA;
+}
+
+static const char *doctype_end(struct html_tokens *t, const char *p, bool correct)
+{
+	t->doctype.correct = t->doctype.correct && correct;
+	doctype_done(t);
+	return p + 1;
+}
+
+static const char *doctype_bogus(struct html_tokens *t, const char *p)
+{
+	t->doctype.correct = false;
+	return turn(t, S_BOGUS_DOCTYPE, p);
+}
+
+static const char *skip_space(const char *p, const char *end)
+{
+	while (p < end && is(*p, C_SPACE))
+		p++;
+	return p;
+}
+
+const char *html_in_doctype(struct html_tokens *t, const char *p, const char *end)
+{
+	(void)end;
+	html_token_start(t);
+	t->doctype = (struct html_doctype){.correct = true};
+	return turn(t, S_BEFORE_DOCTYPE_NAME, p);
+}
+
+const char *html_before_doctype_name(struct html_tokens *t, const char *p, const char *end)
+{
+	p = skip_space(p, end);
+	if (p == end)
+		return p;
+	if (*p == '>')
+		return doctype_end(t, p, false);
+	item_begin(t, p, t->limits.value);
+	return turn(t, S_DOCTYPE_NAME, p);
+}
+
+const char *html_doctype_name(struct html_tokens *t, const char *p, const char *end)
+{
+	for (; p < end; p++) {
+		if (is(*p, C_UPPER))
+			p = item_lower(t, p, end);
+		else if (*p == 0)
+			item_nul(t, p);
+		else if (is(*p, C_SPACE) || *p == '>')
+			break;
+	}
+	if (p == end)
+		return p;
+	t->doctype.name = item_end(t, p, 0);
+	t->word_n = 0;
+	return turn(t, S_AFTER_DOCTYPE_NAME, p);
+}
+
+const char *html_after_doctype_name(struct html_tokens *t, const char *p, const char *end)
+{
+	if (t->word_n == 0)
+		p = skip_space(p, end);
+	if (p == end)
+		return p;
+	if (*p == '>' && t->word_n == 0)
+		return doctype_end(t, p, true);
+	bool public = goes_on(t, *p, "PUBLIC", 6);
+	if (!public && !goes_on(t, *p, "SYSTEM", 6))
+		return doctype_bogus(t, p);
+	t->word[t->word_n++] = *p;
+	if (t->word_n < 6)
+		return p + 1;
+	return turn(t, public ? S_AFTER_PUBLIC : S_AFTER_SYSTEM, p + 1);
+}
+
+/* Before an identifier: a quote begins it, and nothing else may come. */
+static const char *before_id(struct html_tokens *t, const char *p, const char *end, enum state id)
+{
+	p = skip_space(p, end);
+	if (p == end)
+		return p;
+	if (*p == '>')
+		return doctype_end(t, p, false);
+	if (*p != '"' && *p != '\'')
+		return doctype_bogus(t, p);
+	t->quote = *p;
+	item_begin(t, p + 1, t->limits.value);
+	return turn(t, id, p + 1);
+}
+
+const char *html_after_public(struct html_tokens *t, const char *p, const char *end)
+{
+	return before_id(t, p, end, S_PUBLIC_ID);
+}
+
+const char *html_after_system(struct html_tokens *t, const char *p, const char *end)
+{
+	return before_id(t, p, end, S_SYSTEM_ID);
+}
+
+static const char *doctype_id(struct html_tokens *t, const char *p, const char *end,
+			      struct str *ret, enum state next)
+{
+	for (;; p++) {
+		p = scan(p, end, t->quote, '>', 0);
+		if (p == end)
+			return p;
+		if (*p)
+			break;
+		item_nul(t, p);
+	}
+	*ret = item_end(t, p, 0);
+	if (*p == '>')
+		return doctype_end(t, p, false);
+	return turn(t, next, p + 1);
+}
+
+const char *html_public_id(struct html_tokens *t, const char *p, const char *end)
+{
+	return doctype_id(t, p, end, &t->doctype.public_id, S_AFTER_PUBLIC_ID);
+}
+
+const char *html_system_id(struct html_tokens *t, const char *p, const char *end)
+{
+	return doctype_id(t, p, end, &t->doctype.system_id, S_AFTER_SYSTEM_ID);
+}
+
+/* Behind the public identifier the DOCTYPE may end, or the other one follows. */
+const char *html_after_public_id(struct html_tokens *t, const char *p, const char *end)
+{
+	p = skip_space(p, end);
+	if (p < end && *p == '>')
+		return doctype_end(t, p, true);
+	return before_id(t, p, end, S_SYSTEM_ID);
+}
+
+/* Whatever follows the system identifier is an error that does not make the page incorrect. */
+const char *html_after_system_id(struct html_tokens *t, const char *p, const char *end)
+{
+	p = skip_space(p, end);
+	if (p == end)
+		return p;
+	if (*p == '>')
+		return doctype_end(t, p, true);
+	return turn(t, S_BOGUS_DOCTYPE, p);
+}
+
+const char *html_bogus_doctype(struct html_tokens *t, const char *p, const char *end)
+{
+	p = scan(p, end, '>', '>', '>');
+	return p == end ? p : doctype_end(t, p, true);
+}
+
+/* An identifier that does not end is one as far as it goes. */
+void html_doctype_eof(struct html_tokens *t)
+{
+	if (t->state == S_DOCTYPE)
+		html_in_doctype(t, NULL, NULL);
+	else if (t->state == S_DOCTYPE_NAME)
+		t->doctype.name = item_end(t, NULL, 0);
+	else if (t->state == S_PUBLIC_ID)
+		t->doctype.public_id = item_end(t, NULL, 0);
+	else if (t->state == S_SYSTEM_ID)
+		t->doctype.system_id = item_end(t, NULL, 0);
+	if (t->state != S_BOGUS_DOCTYPE)
+		t->doctype.correct = false;
+	doctype_done(t);
+}
+
+/* CDATA sections. */
+
+const char *html_cdata(struct html_tokens *t, const char *p, const char *end)
+{
+	const char *bracket = scan(p, end, ']', ']', ']');
+	put_text(t, p, (size_t)(bracket - p));
+	return bracket == end ? end : turn(t, S_CDATA_BRACKET, bracket + 1);
+}
+
+const char *html_cdata_bracket(struct html_tokens *t, const char *p, const char *end)
+{
+	(void)end;
+	if (*p == ']')
+		return turn(t, S_CDATA_END, p + 1);
+	put_text(t, "]", 1);
+	return turn(t, S_CDATA, p);
+}
+
+const char *html_cdata_end(struct html_tokens *t, const char *p, const char *end)
+{
+	(void)end;
+	if (*p == '>')
+		return turn(t, S_DATA, p + 1);
+	if (*p == ']') {
+		put_text(t, "]", 1);
+		return p + 1;
+	}
+	put_text(t, "]]", 2);
+	return turn(t, S_CDATA, p);
+}
+
+/* Raw text. */
 
 static const char *raw_nul(struct html_tokens *t, const char *p)
 {

@@ -1,4 +1,6 @@
-/* The readers of one type each: extract.c calls them when type and charset are known. */
+/* The readers of one type each: extract.c calls them when type and charset are known, and ends the
+ * output. They take the text piece by piece from `in` and write to `out`; of *ret only tokens,
+ * links_left_out and remark are theirs. */
 #pragma once
 #include "extract/extract.h"
 
@@ -7,6 +9,8 @@
 void extract_remark(struct out *out, struct extract_result *ret, const char *fmt, ...)
 	PRINTF_LIKE(3, 4);
 
+void extract_html(const struct extract_job *job, struct charset_pieces *in, struct out *out,
+		  struct extract_result *ret);
 void extract_text(struct charset_pieces *in, struct out *out);
 /* Text with its headings and links. */
 void extract_markdown(const struct extract_job *job, struct charset_pieces *in, struct out *out);

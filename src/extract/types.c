@@ -1,8 +1,234 @@
-/* The judgement. The header is believed where the first bytes do not contradict; where they do, or
- * where there is no header, libmagic decides, and where it is missing the bytes do. */
-#include "extract/types_inner.h"
+/* Which type a document has. The header is believed where the first bytes do not contradict; where
+ * they do, or where there is no header, libmagic decides, and where it is missing the bytes do. */
+#include "extract/types.h"
 
+#include <dlfcn.h>
+#include <magic.h>
 #include <stdio.h>
+
+/* What the first bytes look like: https://mimesniff.spec.whatwg.org/, and the roots of feeds and
+ * sitemaps. */
+
+enum { SNIFF_BYTES = 512, ROOT_WITHIN = 8 << 10 };
+
+static const struct {
+	struct str bytes;
+	const char *media;
+} signatures[] = {
+	{{"%PDF-", 5}, "application/pdf"},
+	{{"%!PS-Adobe-", 11}, "application/postscript"},
+	{{"\x1f\x8b", 2}, "application/gzip"},
+	{{"PK\3\4", 4}, "application/zip"},
+	{{"Rar!\x1a\7", 6}, "application/vnd.rar"},
+	{{"7z\xbc\xaf\x27\x1c", 6}, "application/x-7z-compressed"},
+	{{"BZh", 3}, "application/x-bzip2"},
+	{{"\xfd"
+	  "7zXZ\0",
+	  6},
+	 "application/x-xz"},
+	{{"\x28\xb5\x2f\xfd", 4}, "application/zstd"},
+	{{"GIF87a", 6}, "image/gif"},
+	{{"GIF89a", 6}, "image/gif"},
+	{{"\x89PNG\r\n\x1a\n", 8}, "image/png"},
+	{{"\xff\xd8\xff", 3}, "image/jpeg"},
+	{{"\0\0\1\0", 4}, "image/x-icon"},
+	{{"OggS\0", 5}, "application/ogg"},
+	{{"ID3", 3}, "audio/mpeg"},
+	{{"wOFF", 4}, "font/woff"},
+	{{"wOF2", 4}, "font/woff2"},
+	{{"\x7f"
+	  "ELF",
+	  4},
+	 "application/x-executable"},
+	{{"\0asm", 4}, "application/wasm"},
+};
+
+static const char *const tags[] = {
+	"html", "head", "body",   "title",    "meta",   "link", "script", "style",
+	"div",  "p",    "a",      "table",    "h1",     "h2",   "ul",     "br",
+	"b",    "font", "iframe", "frameset", "center", "img",  "span",   "form",
+};
+
+static bool is_space(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r';
+}
+
+static struct str skip_space(struct str s)
+{
+	size_t i = 0;
+	while (i < s.n && is_space(s.p[i]))
+		i++;
+	return str_from(s, i);
+}
+
+static bool is_tag(struct str s, const char *name)
+{
+	struct str n = str_of(name);
+	return s.n > n.n && str_eq_nocase(str_head(s, n.n), n) &&
+	       (is_space(s.p[n.n]) || s.p[n.n] == '>' || s.p[n.n] == '/');
+}
+
+/* The name of the first element behind declarations and comments, its prefix left out; empty: none
+ * was found. */
+static struct str xml_root(struct str s)
+{
+	s = str_head(s, ROOT_WITHIN);
+	for (;;) {
+		s = skip_space(s);
+		if (s.n < 2 || s.p[0] != '<')
+			return STR("");
+		if (str_starts(s, STR("<!--")))
+			s = str_from(s, str_find(s, STR("-->")) + 3);
+		else if (s.p[1] == '?')
+			s = str_from(s, str_find(s, STR("?>")) + 2);
+		else if (s.p[1] == '!') { /* a DOCTYPE, perhaps with declarations in brackets */
+			size_t bracket = str_find_byte(s, '['), end = str_find_byte(s, '>');
+			if (bracket < end)
+				end = str_find(s, STR("]>")) + 1;
+			s = str_from(s, end + 1);
+		} else
+			break;
+	}
+	size_t n = 1, colon = 0;
+	for (; n < s.n && !is_space(s.p[n]) && s.p[n] != '>' && s.p[n] != '/'; n++)
+		if (s.p[n] == ':')
+			colon = n;
+	size_t from = colon ? colon + 1 : 1;
+	return str_head(str_from(s, from), n - from);
+}
+
+static enum sniff sniff_markup(struct str s)
+{
+	static const char *const feeds[] = {"rss", "feed", "RDF", "urlset", "sitemapindex"};
+	bool xml = str_starts(s, STR("<?xml"));
+	struct str root = xml_root(s);
+	for (size_t i = 0; i < ARRAY_LEN(feeds); i++)
+		if (str_is(root, feeds[i]))
+			return SNIFF_FEED;
+	if (str_eq_nocase(root, STR("html")) || is_tag(str_from(s, 1), "!doctype html"))
+		return SNIFF_HTML;
+	for (size_t i = 0; i < ARRAY_LEN(tags); i++)
+		if (is_tag(str_from(s, 1), tags[i]) || str_eq_nocase(root, str_of(tags[i])))
+			return xml ? SNIFF_XML : SNIFF_TAGS;
+	if (xml)
+		return SNIFF_XML;
+	return str_starts(s, STR("<!--")) ? SNIFF_TAGS : SNIFF_TEXT;
+}
+
+static bool has_binary(struct str s)
+{
+	s = str_head(s, SNIFF_BYTES);
+	for (size_t i = 0; i < s.n; i++) {
+		unsigned char c = (unsigned char)s.p[i];
+		if (c <= 8 || c == 0x0b || (c >= 0x0e && c <= 0x1a) || (c >= 0x1c && c <= 0x1f))
+			return true;
+	}
+	return false;
+}
+
+enum sniff sniff(struct str body, const char **ret_media)
+{
+	*ret_media = NULL;
+	if (body.n == 0)
+		return SNIFF_EMPTY;
+	if (str_starts(body, STR("\xfe\xff")) || str_starts(body, STR("\xff\xfe")))
+		return SNIFF_TEXT;
+	for (size_t i = 0; i < ARRAY_LEN(signatures); i++)
+		if (str_starts(body, signatures[i].bytes) &&
+		    (body.p[0] == '%' || has_binary(body))) { /* prose may begin with ID3 */
+			*ret_media = signatures[i].media;
+			return SNIFF_KNOWN;
+		}
+	if (str_starts(body, STR("\xef\xbb\xbf")))
+		body = str_from(body, 3);
+	struct str s = skip_space(body);
+	if (s.n && s.p[0] == '<') {
+		enum sniff as = sniff_markup(s);
+		if (as != SNIFF_TEXT)
+			return as;
+	}
+	return has_binary(body) ? SNIFF_BINARY : SNIFF_TEXT;
+}
+
+/* libmagic, loaded at first need: its database is 8 MB, and most documents are what they say. */
+
+struct types {
+	struct types_magic *magic; /* NULL: not loaded, or it is not there */
+	bool magic_asked;
+};
+
+#define LIBRARY "libmagic.so.1"
+
+/* Neither what would unpack or look deeper into the bytes, nor what we know better. */
+#define FLAGS                                                                                     \
+	(MAGIC_MIME_TYPE | MAGIC_NO_CHECK_COMPRESS | MAGIC_NO_CHECK_ELF | MAGIC_NO_CHECK_TOKENS | \
+	 MAGIC_NO_CHECK_CSV)
+enum { MAGIC_BYTES = 4 << 10 }; /* bytes that it is shown */
+
+#define FUNCTIONS(X) X(open) X(close) X(load) X(buffer) X(error)
+
+struct types_magic {
+#define X(name) __typeof__(magic_##name) *name;
+	FUNCTIONS(X)
+#undef X
+	magic_t it;
+};
+
+int types_load(struct types *t, struct err *err)
+{
+	if (t->magic)
+		return 0;
+	t->magic_asked = true;
+	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+	struct types_magic m;
+	if (!library)
+		return err_set(err, ERR_SYSTEM,
+			       "types are not looked at by libmagic: %s (package libmagic1)",
+			       dlerror());
+#define X(name)                                                      \
+	m.name = (__typeof__(m.name))dlsym(library, "magic_" #name); \
+	if (!m.name)                                                 \
+		return err_set(err, ERR_SYSTEM, LIBRARY " has no function magic_" #name);
+	FUNCTIONS(X)
+#undef X
+	m.it = m.open(FLAGS);
+	if (!m.it)
+		return err_sys(err, LIBRARY);
+	if (m.load(m.it, NULL) != 0) {
+		err_set(err, ERR_SYSTEM, LIBRARY ": %s (package libmagic-mgc)", m.error(m.it));
+		m.close(m.it);
+		return -1;
+	}
+	t->magic = mem_copy(&m, sizeof m);
+	return 0;
+}
+
+const char *types_magic(struct types *t, struct str body)
+{
+	struct err err;
+	if (!t->magic_asked)
+		(void)types_load(t, &err); /* without it the header and the first bytes decide */
+	return t->magic ? t->magic->buffer(t->magic->it, body.p, MIN(body.n, (size_t)MAGIC_BYTES))
+			: NULL;
+}
+
+struct types *types_new(void)
+{
+	return mem_alloc(sizeof(struct types));
+}
+
+void types_free(struct types **pt)
+{
+	struct types *t = *pt;
+	if (t && t->magic) {
+		t->magic->close(t->magic->it);
+		mem_free(&t->magic);
+	}
+	mem_free(pt);
+}
+
+/* The judgement. */
 
 /* What can be read as what. The first line that fits counts. */
 static const struct {

@@ -1,25 +1,11 @@
 /* XML by expat, which reads what charset.c made UTF-8 of. Entities of the document are not expanded
  * (so none of them can grow), nothing outside is asked for, depth and values are bounded, and what
  * was read before an error counts. */
+#include "extract/date.h"
 #include "extract/xml_inner.h"
 
 #define XML_DTD /* for the limits on entities */
 #include <expat.h>
-#include <stdarg.h>
-#include <stdio.h>
-
-void extract_remark(struct out *out, struct extract_result *ret, const char *fmt, ...)
-{
-	char text[256];
-	va_list ap;
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof text, fmt, ap);
-	va_end(ap);
-	size_t before = out->n;
-	out_meta(out, 0, META_REMARK, str_of(text));
-	if (out->n > before && ret->remark.n == 0)
-		ret->remark = str_from(out->attr[before].value, 2);
-}
 
 const char *xml_attribute(const char **attributes, const char *name)
 {
@@ -55,6 +41,11 @@ int xml_kept(struct xml *x)
 	return x->kept;
 }
 
+void xml_no_text(struct xml *x, struct str s)
+{
+	(void)x, (void)s;
+}
+
 /* XML of no special kind: its text, and the first title. */
 
 static void plain_start(struct xml *x, struct str name, const char **attributes)
@@ -83,6 +74,63 @@ static void plain_text(struct xml *x, struct str s)
 }
 
 static const struct xml_kind xml_plain = {EXTRACT_XML, plain_start, plain_end, plain_text};
+
+/* Sitemaps and their indexes: https://www.sitemaps.org/protocol.html. */
+
+enum { PAGE_URL = 1, PAGE_TIME, SITEMAP_URL };
+
+static void sitemap_start(struct xml *x, struct str name, const char **attributes)
+{
+	bool page = str_is(name, "url"), map = str_is(name, "sitemap");
+	if ((page || map) && x->depth == 2) {
+		x->in_item = true;
+		x->id_is_link = map;
+		x->time_s = 0;
+		buf_clear(&x->field[FEED_LINK]);
+	} else if (x->in_item && x->depth == 3 && str_is(name, "loc")) {
+		xml_keep(x, PAGE_URL);
+	} else if (x->in_item && x->depth == 3 && str_is(name, "lastmod")) {
+		xml_keep(x, PAGE_TIME);
+	} else if (x->in_item && str_ends(name, STR(":link"))) { /* another language of the page */
+		const char *href = xml_attribute(attributes, "href");
+		struct str url;
+		if (href && xml_resolve(x, str_of(href), &url))
+			out_link(x->out, &(struct doc_link){.url = url, .kind = LINK_ALTERNATE});
+	}
+}
+
+static void sitemap_end_item(struct xml *x)
+{
+	struct doc_link l = {.kind = x->id_is_link ? LINK_SITEMAP : LINK_PAGE, .time_s = x->time_s};
+	if (x->field[FEED_LINK].n && xml_resolve(x, buf_str(&x->field[FEED_LINK]), &l.url))
+		out_link(x->out, &l);
+	else
+		x->ret->links_left_out++;
+	x->in_item = false;
+}
+
+static void sitemap_end(struct xml *x, struct str name)
+{
+	(void)name;
+	struct str value = str_trim(buf_str(&x->value));
+	switch (xml_kept(x)) {
+	case PAGE_URL:
+		buf_clear(&x->field[FEED_LINK]);
+		buf_add_str(&x->field[FEED_LINK], value);
+		break;
+	case PAGE_TIME:
+		if (!date_parse(value, &x->time_s))
+			x->time_s = 0;
+		break;
+	}
+	if (x->in_item && x->depth == 2)
+		sitemap_end_item(x);
+}
+
+static const struct xml_kind xml_sitemap = {EXTRACT_SITEMAP, sitemap_start, sitemap_end,
+					    xml_no_text};
+
+/* Any of them. */
 
 static const struct {
 	const char *root;

@@ -1,5 +1,5 @@
-/* What the readers of XML share: xml.c drives expat and knows the root; feed.c and sitemap.c know
- * what the elements of theirs mean. */
+/* What the readers of XML share: xml.c drives expat, knows the root, plain XML and sitemaps; feed.c
+ * knows what the elements of feeds mean. */
 #pragma once
 #include "extract/readers.h"
 #include "url/url.h"
@@ -19,7 +19,7 @@ struct xml_kind {
 	void (*end)(struct xml *x, struct str name);
 	void (*text)(struct xml *x, struct str s);
 };
-extern const struct xml_kind xml_feed, xml_sitemap;
+extern const struct xml_kind xml_feed;
 
 enum feed_field {
 	FEED_NONE,
@@ -64,3 +64,5 @@ int xml_kept(struct xml *x);
 const char *xml_attribute(const char **attributes, const char *name);
 /* Makes it absolute; false: it is no URL that can be fetched. In x->room until the next call. */
 bool xml_resolve(struct xml *x, struct str text, struct str *ret);
+/* For kinds that take no text but that of the elements they keep. */
+void xml_no_text(struct xml *x, struct str s);

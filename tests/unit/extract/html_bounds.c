@@ -3,7 +3,7 @@
 #include "unit/unit.h"
 
 #include "extract/html_token_json.h"
-#include "extract/html_token_scan.h"
+#include "extract/html_token_inner.h"
 
 enum { OUT_MAX = 1 << 20 };
 

@@ -4,7 +4,7 @@
 #pragma once
 #include "unit/unit.h"
 
-#include "extract/extract.h"
+#include "extract/readers.h"
 
 enum { PAGE_MEMORY = 1 << 20 };
 

@@ -17,7 +17,7 @@ enum { BUCKETS = %d, NAMES = %d, OLD = %d, OLD_MIN = %d, OLD_MAX = %d };
 """
 
 TAIL = """
-static uint64_t hash(struct str s)
+static uint64_t name_hash(struct str s)
 {
 	uint64_t h = 0xcbf29ce484222325;
 	for (size_t i = 0; i < s.n; i++)
@@ -25,7 +25,7 @@ static uint64_t hash(struct str s)
 	return h;
 }
 
-static uint64_t mix(uint64_t h)
+static uint64_t hash_mix(uint64_t h)
 {
 	h = (h ^ h >> 32) * 0x9e3779b97f4a7c15;
 	h = (h ^ h >> 29) * 0xbf58476d1ce4e5b9;
@@ -33,10 +33,10 @@ static uint64_t mix(uint64_t h)
 }
 
 /* The entry of a name, or NULL. */
-static const char *find(struct str name)
+static const char *entry_find(struct str name)
 {
-	uint64_t h = hash(name);
-	size_t slot = mix(h + displacement[h % BUCKETS]) % NAMES;
+	uint64_t h = name_hash(name);
+	size_t slot = hash_mix(h + displacement[h % BUCKETS]) % NAMES;
 	const char *p = entries + start[slot], *end = entries + start[slot + 1];
 	const char *own = p + 1 + (*p & (OLD - 1));
 	return str_eq(str_range(own, end), name) ? p : NULL;
@@ -49,7 +49,7 @@ static struct str text_of(const char *entry)
 
 int html_entity(struct str name, struct str *ret)
 {
-	const char *entry = find(name);
+	const char *entry = entry_find(name);
 	if (!entry)
 		return 1;
 	*ret = text_of(entry);
@@ -59,7 +59,7 @@ int html_entity(struct str name, struct str *ret)
 size_t html_entity_old(struct str text, struct str *ret)
 {
 	for (size_t n = MIN(text.n, (size_t)OLD_MAX); n >= OLD_MIN; n--) {
-		const char *entry = find(str_head(text, n));
+		const char *entry = entry_find(str_head(text, n));
 		if (entry && (*entry & OLD)) {
 			*ret = text_of(entry);
 			return n;

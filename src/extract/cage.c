@@ -1,6 +1,7 @@
 /* The owner's side: which document is where, and what time it is for each worker. */
 #include "extract/cage.h"
 #include "base/clock.h"
+#include "base/vec.h"
 #include "extract/cage_inner.h"
 
 #include <errno.h>
@@ -53,7 +54,7 @@ enum {
 	HIGH_FD = 16,                /* above the descriptors that the worker expects */
 };
 
-static int cage_memory(struct cage *c, struct cage_worker *w, struct err *err)
+static int worker_map_memory(struct cage *c, struct cage_worker *w, struct err *err)
 {
 	size_t one = cage_slot_size(c->options.body_max);
 	w->memory =
@@ -84,7 +85,7 @@ static int cage_memory(struct cage *c, struct cage_worker *w, struct err *err)
 }
 
 /* Of the environment only what a test of garner itself needs: settings may hold passwords. */
-static void make_environment(const char *ret[12], char *faults, size_t cap)
+static void worker_environment(const char *ret[12], char *faults, size_t cap)
 {
 	static const char *const passed[] = {"ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS",
 					     "TSAN_OPTIONS", "SCENE"};
@@ -106,7 +107,7 @@ static void make_environment(const char *ret[12], char *faults, size_t cap)
 	ret[n] = NULL;
 }
 
-static int spawn(const struct cage *c, struct cage_worker *w, int theirs, struct err *err)
+static int worker_spawn(const struct cage *c, struct cage_worker *w, int theirs, struct err *err)
 {
 	char body[24], memory[24], faults[256];
 	const char *environment[12];
@@ -116,7 +117,7 @@ static int spawn(const struct cage *c, struct cage_worker *w, int theirs, struct
 	sigset_t none, all;
 	snprintf(body, sizeof body, "%zu", c->options.body_max);
 	snprintf(memory, sizeof memory, "%zu", c->options.memory);
-	make_environment(environment, faults, sizeof faults);
+	worker_environment(environment, faults, sizeof faults);
 	sigemptyset(&none);
 	sigfillset(&all);
 	posix_spawn_file_actions_init(&files);
@@ -151,7 +152,7 @@ static int raise_fd(int *fd)
 	return 0;
 }
 
-static int cage_start(struct cage *c, struct cage_worker *w, int64_t now_us, struct err *err)
+static int worker_launch(struct cage *c, struct cage_worker *w, int64_t now_us, struct err *err)
 {
 	int pair[2];
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = w};
@@ -165,7 +166,7 @@ static int cage_start(struct cage *c, struct cage_worker *w, int64_t now_us, str
 		close(pair[1]);
 		goto failed;
 	}
-	int rc = spawn(c, w, pair[1], err);
+	int rc = worker_spawn(c, w, pair[1], err);
 	close(pair[1]);
 	if (rc < 0)
 		goto failed;
@@ -182,7 +183,7 @@ failed:
 	return -1;
 }
 
-static void cage_stop(struct cage_worker *w, char *ret_how, size_t cap)
+static void worker_stop(struct cage_worker *w, char *ret_how, size_t cap)
 {
 	int status = 0;
 	if (w->fd < 0) {
@@ -204,7 +205,7 @@ static void cage_stop(struct cage_worker *w, char *ret_how, size_t cap)
 		snprintf(ret_how, cap, "it ended with status %d", WEXITSTATUS(status));
 }
 
-static int64_t cage_cpu_us(const struct cage_worker *w)
+static int64_t worker_cpu_us(const struct cage_worker *w)
 {
 	struct timespec t;
 	if (clock_gettime(w->clock, &t) != 0)
@@ -215,13 +216,13 @@ static int64_t cage_cpu_us(const struct cage_worker *w)
 /* Answers, which a document may have written. Everything is looked at once, in a copy: the worker
  * can still write to the memory that both share. */
 
-static int wrong(struct err *err, const char *what)
+static int answer_wrong(struct err *err, const char *what)
 {
 	return err_set(err, ERR_DAMAGED, "its answer makes no sense (%s), it was ended", what);
 }
 
 /* Text of a fixed field that ends in NUL and is visible ASCII. */
-static bool is_word(const char *p, size_t cap)
+static bool is_visible_word(const char *p, size_t cap)
 {
 	for (size_t i = 0; i < cap; i++) {
 		if (p[i] == 0)
@@ -232,18 +233,10 @@ static bool is_word(const char *p, size_t cap)
 	return false;
 }
 
-static void *at_least(void *p, size_t *room, size_t n, size_t size)
-{
-	if (n <= *room)
-		return p;
-	*room = MAX(n, 2 * *room);
-	return mem_resize(p, *room * size);
-}
-
 /* The two areas of values, one behind the other. */
-static void copy_values(struct cage *c, const struct out *there, const struct cage_answer *a)
+static void answer_copy_values(struct cage *c, const struct out *there, const struct cage_answer *a)
 {
-	c->copy = at_least(c->copy, &c->copy_room, a->side_n + a->text_n + 1, 1);
+	VEC_ROOM(c->copy, c->copy_room, a->side_n + a->text_n + 1);
 	memcpy(c->copy, there->side, a->side_n);
 	memcpy(c->copy + a->side_n, there->text, a->text_n);
 }
@@ -270,25 +263,26 @@ static bool has_control(struct str s, char but)
 
 /* As doc/formats/attributes.md has it: UTF-8 without control characters; lines only in text. That
  * of all values at once costs less than of each. */
-static bool are_sound(struct str side, struct str text)
+static bool values_are_sound(struct str side, struct str text)
 {
 	return charset_valid(side) == side.n && charset_valid(text) == text.n &&
 	       !has_control(side, ' ') && !has_control(text, '\n');
 }
 
-static bool is_inside(char c)
+static bool is_continuation(char c)
 {
 	return ((unsigned char)c & 0xc0) == 0x80;
 }
 
 /* A value in its area, which begins at `at` in the memory. false: it is not there, or begins or
  * ends inside of a character. */
-static bool locate(struct str area, size_t at, const struct cage_entry *e, struct str *ret)
+static bool value_locate(struct str area, size_t at, const struct cage_entry *e, struct str *ret)
 {
 	if (e->at < at || e->at - at > area.n || e->n > area.n - (e->at - at))
 		return false;
 	size_t from = e->at - at, end = from + e->n;
-	if ((from < area.n && is_inside(area.p[from])) || (end < area.n && is_inside(area.p[end])))
+	if ((from < area.n && is_continuation(area.p[from])) ||
+	    (end < area.n && is_continuation(area.p[end])))
 		return false;
 	*ret = (struct str){area.p + from, e->n};
 	return true;
@@ -304,25 +298,25 @@ static bool is_letter(uint32_t name)
 	return name <= 'Z' && letters[name];
 }
 
-static int copy_attrs(struct cage *c, const struct out *there, const char *memory,
-		      const struct cage_answer *a, struct err *err)
+static int answer_copy_attrs(struct cage *c, const struct out *there, const char *memory,
+			     const struct cage_answer *a, struct err *err)
 {
 	struct str side = {c->copy, a->side_n}, text = {c->copy + a->side_n, a->text_n};
 	size_t side_at = (size_t)(there->side - memory), text_at = (size_t)(there->text - memory);
-	c->attrs = at_least(c->attrs, &c->attrs_room, a->n, sizeof *c->attrs);
-	if (!are_sound(side, text))
-		return wrong(err, "no text");
+	VEC_ROOM(c->attrs, c->attrs_room, a->n);
+	if (!values_are_sound(side, text))
+		return answer_wrong(err, "no text");
 	for (size_t i = 0; i < a->n; i++) {
 		struct cage_entry e;
 		struct attr *to = &c->attrs[i];
 		memcpy(&e, memory + i * sizeof e, sizeof e);
 		__asm__ volatile("" ::: "memory"); /* it is not read again from there */
 		if (!is_letter(e.name) || e.n > OUT_VALUE_MAX)
-			return wrong(err, "an attribute");
+			return answer_wrong(err, "an attribute");
 		to->name = (char)e.name;
-		if (!locate(side, side_at, &e, &to->value) &&
-		    (e.name != 'X' || !locate(text, text_at, &e, &to->value)))
-			return wrong(err, "a value outside");
+		if (!value_locate(side, side_at, &e, &to->value) &&
+		    (e.name != 'X' || !value_locate(text, text_at, &e, &to->value)))
+			return answer_wrong(err, "a value outside");
 	}
 	return 0;
 }
@@ -334,13 +328,13 @@ int cage_take_answer(struct cage *c, const struct cage_worker *w, const struct c
 	char *memory = w->slot[a->slot].lent.body + cage_body_room(c->options.body_max);
 	out_begin(&there, memory, CAGE_OUT, 0);
 	if (a->n > there.max || a->side_n > there.side_max || a->text_n > there.text_max)
-		return wrong(err, "sizes");
+		return answer_wrong(err, "sizes");
 	if (a->type >= EXTRACT_TYPES || a->charset_source > CHARSET_BY_DEFAULT ||
-	    a->remark > a->n || !is_word(a->media_type, sizeof a->media_type) ||
-	    !is_word(a->charset, sizeof a->charset))
-		return wrong(err, "a field");
-	copy_values(c, &there, a);
-	if (copy_attrs(c, &there, memory, a, err) < 0)
+	    a->remark > a->n || !is_visible_word(a->media_type, sizeof a->media_type) ||
+	    !is_visible_word(a->charset, sizeof a->charset))
+		return answer_wrong(err, "a field");
+	answer_copy_values(c, &there, a);
+	if (answer_copy_attrs(c, &there, memory, a, err) < 0)
 		return -1;
 	*ret = (struct cage_result){
 		.end = CAGE_READ,
@@ -362,13 +356,13 @@ int cage_take_answer(struct cage *c, const struct cage_worker *w, const struct c
 	return 0;
 }
 
-static void cage_no_text(struct cage *c, const struct slot *s, enum cage_end end,
-			 const char *reason, struct cage_result *ret)
+static void result_no_text(struct cage *c, const struct slot *s, enum cage_end end,
+			   const char *reason, struct cage_result *ret)
 {
 	enum { ROOM = 8 << 10, ENTRIES = 8 };
 	struct out out;
-	c->attrs = at_least(c->attrs, &c->attrs_room, ENTRIES, sizeof *c->attrs);
-	c->copy = at_least(c->copy, &c->copy_room, ROOM, 1);
+	VEC_ROOM(c->attrs, c->attrs_room, ENTRIES);
+	VEC_ROOM(c->copy, c->copy_room, ROOM);
 	out = (struct out){.attr = c->attrs, .max = ENTRIES, .side = c->copy, .side_max = ROOM};
 	out_number(&out, 'Z', s->body_n);
 	out_meta(&out, 0, META_REMARK, str_of(reason));
@@ -380,7 +374,7 @@ static void cage_no_text(struct cage *c, const struct slot *s, enum cage_end end
 
 /* Time. */
 
-static void timer_at(struct cage *c, int64_t us, int64_t now_us)
+static void timer_set(struct cage *c, int64_t us, int64_t now_us)
 {
 	int64_t in = MAX(us - now_us, 1);
 	struct itimerspec t = {.it_value = {in / US_PER_S, in % US_PER_S * 1000}};
@@ -391,17 +385,17 @@ static void timer_at(struct cage *c, int64_t us, int64_t now_us)
 }
 
 /* The next document, or none: one that has nothing to do is looked at all the same. */
-static void begin_first(struct cage *c, struct cage_worker *w, int64_t now_us)
+static void worker_begin_first(struct cage *c, struct cage_worker *w, int64_t now_us)
 {
 	w->since_us = now_us;
 	w->due_us = now_us + c->options.cpu_us;
-	timer_at(c, w->due_us, now_us);
+	timer_set(c, w->due_us, now_us);
 }
 
 /* Starting. */
 
 /* Sends what was not sent yet, in one packet. */
-static void flush(struct cage_worker *w)
+static void queue_send(struct cage_worker *w)
 {
 	struct cage_calls calls = {.head.magic = CAGE_MAGIC};
 	if (w->sent == w->queued || w->state == WORKER_NONE)
@@ -414,41 +408,41 @@ static void flush(struct cage_worker *w)
 }
 
 /* No worker for a while. */
-static void pause_worker(struct cage *c, struct cage_worker *w, int64_t now_us)
+static void worker_pause(struct cage *c, struct cage_worker *w, int64_t now_us)
 {
 	unsigned pauses = w->failures > FAILURES_MAX ? w->failures - FAILURES_MAX : 0;
 	w->state = WORKER_NONE;
 	w->due_us = now_us + ((int64_t)PAUSE_US << MIN(pauses, (unsigned)PAUSES_MAX));
 	/* what waits for it is told by the next poll */
-	timer_at(c, w->queued ? now_us : w->due_us, now_us);
+	timer_set(c, w->queued ? now_us : w->due_us, now_us);
 }
 
-static int start(struct cage *c, struct cage_worker *w, int64_t now_us)
+static int worker_start(struct cage *c, struct cage_worker *w, int64_t now_us)
 {
-	if (cage_start(c, w, now_us, &c->last) < 0) {
+	if (worker_launch(c, w, now_us, &c->last) < 0) {
 		w->failures = MAX(w->failures + 1, (unsigned)FAILURES_MAX);
-		pause_worker(c, w, now_us);
+		worker_pause(c, w, now_us);
 		return -1;
 	}
 	w->sent = 0;
-	flush(w);
-	timer_at(c, w->due_us, now_us);
+	queue_send(w);
+	timer_set(c, w->due_us, now_us);
 	return 0;
 }
 
-static void say_hello(struct cage *c, struct cage_worker *w, const struct cage_hello *h,
-		      int64_t now_us)
+static void worker_is_ready(struct cage *c, struct cage_worker *w, const struct cage_hello *h,
+			    int64_t now_us)
 {
 	w->state = WORKER_READY;
 	w->locks = h->locks;
 	snprintf(w->remark, sizeof w->remark, "%.*s", (int)sizeof h->remark - 1, h->remark);
-	w->cpu_us = cage_cpu_us(w);
-	begin_first(c, w, now_us);
+	w->cpu_us = worker_cpu_us(w);
+	worker_begin_first(c, w, now_us);
 }
 
 /* Ends of documents. */
 
-static void leave_queue(struct cage_worker *w, struct slot *s)
+static void queue_leave(struct cage_worker *w, struct slot *s)
 {
 	size_t i = 0;
 	while (w->queue[i] != s)
@@ -460,7 +454,7 @@ static void leave_queue(struct cage_worker *w, struct slot *s)
 }
 
 /* Big documents are rare; their memory goes back. */
-static void forget_pages(const struct cage *c, const struct slot *s, size_t out_used)
+static void slot_forget_pages(const struct cage *c, const struct slot *s, size_t out_used)
 {
 	size_t body = cage_body_room(c->options.body_max);
 	if (s->body_n > KEEP_PAGES)
@@ -469,41 +463,41 @@ static void forget_pages(const struct cage *c, const struct slot *s, size_t out_
 		madvise(s->lent.body + body, CAGE_OUT, MADV_REMOVE);
 }
 
-static void tell(struct cage *c, struct slot *s, struct cage_result *r, size_t out_used)
+static void slot_tell(struct cage *c, struct slot *s, struct cage_result *r, size_t out_used)
 {
 	cage_done_fn *done = s->done;
 	void *ctx = s->ctx;
 	c->stats.documents++;
 	c->stats.bytes += s->body_n;
 	c->stats.ends[r->end]++;
-	forget_pages(c, s, out_used);
+	slot_forget_pages(c, s, out_used);
 	done(ctx, r);
 }
 
-static void tell_no_text(struct cage *c, struct slot *s, enum cage_end end, const char *reason,
-			 int64_t cpu_us)
+static void slot_tell_no_text(struct cage *c, struct slot *s, enum cage_end end, const char *reason,
+			      int64_t cpu_us)
 {
 	struct cage_result r;
-	cage_no_text(c, s, end, reason, &r);
+	result_no_text(c, s, end, reason, &r);
 	r.cpu_us = cpu_us;
-	tell(c, s, &r, SIZE_MAX);
+	slot_tell(c, s, &r, SIZE_MAX);
 }
 
 /* No worker, and none soon: the queue ends without text. */
-static void give_up(struct cage *c, struct cage_worker *w)
+static void queue_give_up(struct cage *c, struct cage_worker *w)
 {
 	char reason[sizeof c->last.msg + 64];
 	for (size_t n = w->queued; n > 0; n--) { /* not what is submitted meanwhile */
 		struct slot *s = w->queue[0];
-		leave_queue(w, s);
+		queue_leave(w, s);
 		snprintf(reason, sizeof reason, "no text: no worker can be started: %s",
 			 c->last.msg);
-		tell_no_text(c, s, CAGE_NO_WORKER, reason, 0);
+		slot_tell_no_text(c, s, CAGE_NO_WORKER, reason, 0);
 	}
 }
 
 /* The document that a worker is at, as far as it can be believed. */
-static struct slot *at_work(struct cage_worker *w)
+static struct slot *slot_at_work(struct cage_worker *w)
 {
 	uint32_t index = __atomic_load_n(&w->progress->slot, __ATOMIC_RELAXED);
 	if (w->state != WORKER_READY)
@@ -516,13 +510,13 @@ static struct slot *at_work(struct cage_worker *w)
 
 /* Ends a worker and puts another in its place. The document that it was at (NULL: none) ends with
  * it; the others go to the next. */
-static void replace(struct cage *c, struct cage_worker *w, struct slot *first, enum cage_end end,
-		    const char *why, int64_t now_us)
+static void worker_replace(struct cage *c, struct cage_worker *w, struct slot *first,
+			   enum cage_end end, const char *why, int64_t now_us)
 {
 	char how[160], reason[320];
 	bool was_ready = w->state == WORKER_READY;
-	int64_t cpu_us = first ? cage_cpu_us(w) - w->cpu_us : 0;
-	cage_stop(w, how, sizeof how);
+	int64_t cpu_us = first ? worker_cpu_us(w) - w->cpu_us : 0;
+	worker_stop(w, how, sizeof how);
 	snprintf(reason, sizeof reason, "no text: the worker was at this document when %s",
 		 why ? why : how);
 	if (!was_ready || !first) {
@@ -531,41 +525,41 @@ static void replace(struct cage *c, struct cage_worker *w, struct slot *first, e
 			was_ready ? "and had no document" : "before it was ready");
 	}
 	if (first) {
-		leave_queue(w, first);
+		queue_leave(w, first);
 		first->state = SLOT_TAKEN; /* its bytes are still needed */
 	}
 	if (w->failures < FAILURES_MAX)
-		(void)start(c, w,
-			    now_us); /* a failure is in c->last, and the queue waits for poll */
+		(void)worker_start(
+			c, w, now_us); /* a failure is in c->last, and the queue waits for poll */
 	else
-		pause_worker(c, w, now_us);
+		worker_pause(c, w, now_us);
 	if (first) {
 		first->state = SLOT_FREE;
-		tell_no_text(c, first, end, reason, cpu_us);
+		slot_tell_no_text(c, first, end, reason, cpu_us);
 	}
 }
 
 /* Answers come in the order of the queue. Negative: they make no sense, and the worker is gone. */
-static int take_answer(struct cage *c, struct cage_worker *w, const struct cage_answer *a,
-		       int64_t cpu_us, int64_t now_us)
+static int worker_take_answer(struct cage *c, struct cage_worker *w, const struct cage_answer *a,
+			      int64_t cpu_us, int64_t now_us)
 {
 	struct cage_result r;
 	struct err err;
 	struct slot *s = w->sent ? w->queue[0] : NULL;
 	if (!s || a->slot != s->index) {
-		replace(c, w, s, CAGE_BROKE, "its answer was to another question, and it was ended",
-			now_us);
+		worker_replace(c, w, s, CAGE_BROKE,
+			       "its answer was to another question, and it was ended", now_us);
 		return -1;
 	}
 	if (cage_take_answer(c, w, a, &r, &err) < 0) {
-		replace(c, w, s, CAGE_BROKE, err.msg, now_us);
+		worker_replace(c, w, s, CAGE_BROKE, err.msg, now_us);
 		return -1;
 	}
 	r.cpu_us = cpu_us;
 	w->failures = 0;
-	leave_queue(w, s);
-	begin_first(c, w, now_us);
-	tell(c, s, &r, a->side_n + a->text_n);
+	queue_leave(w, s);
+	worker_begin_first(c, w, now_us);
+	slot_tell(c, s, &r, a->side_n + a->text_n);
 	return 0;
 }
 
@@ -574,18 +568,18 @@ struct answers {
 	struct cage_answer answer[CAGE_SLOTS];
 };
 
-static void take_answers(struct cage *c, struct cage_worker *w, const struct answers *a,
-			 int64_t now_us)
+static void worker_take_answers(struct cage *c, struct cage_worker *w, const struct answers *a,
+				int64_t now_us)
 {
-	int64_t cpu_us = cage_cpu_us(w), each_us = (cpu_us - w->cpu_us) / a->head.n;
+	int64_t cpu_us = worker_cpu_us(w), each_us = (cpu_us - w->cpu_us) / a->head.n;
 	w->cpu_us = cpu_us;
 	for (uint32_t i = 0; i < a->head.n; i++)
-		if (take_answer(c, w, &a->answer[i], each_us, now_us) < 0)
+		if (worker_take_answer(c, w, &a->answer[i], each_us, now_us) < 0)
 			return;
 }
 
 /* What a worker says, or that it is gone. */
-static void listen_to(struct cage *c, struct cage_worker *w, int64_t now_us)
+static void worker_listen(struct cage *c, struct cage_worker *w, int64_t now_us)
 {
 	union {
 		struct cage_hello hello;
@@ -598,38 +592,38 @@ static void listen_to(struct cage *c, struct cage_worker *w, int64_t now_us)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
-		replace(c, w, at_work(w), CAGE_DIED, NULL, now_us);
+		worker_replace(c, w, slot_at_work(w), CAGE_DIED, NULL, now_us);
 		return;
 	}
 	const struct cage_packet *head = &packet.answers.head;
 	if (w->state == WORKER_STARTS && n == sizeof packet.hello &&
 	    packet.hello.magic == CAGE_MAGIC)
-		say_hello(c, w, &packet.hello, now_us);
+		worker_is_ready(c, w, &packet.hello, now_us);
 	else if (w->state == WORKER_READY && (size_t)n >= sizeof *head &&
 		 head->magic == CAGE_MAGIC && head->n > 0 && head->n <= CAGE_SLOTS &&
 		 (size_t)n == sizeof *head + head->n * sizeof(struct cage_answer))
-		take_answers(c, w, &packet.answers, now_us);
+		worker_take_answers(c, w, &packet.answers, now_us);
 	else
-		replace(c, w, at_work(w), CAGE_BROKE, "it said what makes no sense, and was ended",
-			now_us);
+		worker_replace(c, w, slot_at_work(w), CAGE_BROKE,
+			       "it said what makes no sense, and was ended", now_us);
 }
 
 /* Its time is over: by the clock, or by its own. */
-static void look_at_time(struct cage *c, struct cage_worker *w, int64_t now_us)
+static void worker_check_time(struct cage *c, struct cage_worker *w, int64_t now_us)
 {
 	char why[96];
 	if (w->state == WORKER_NONE) {
-		(void)start(c, w, now_us);
+		(void)worker_start(c, w, now_us);
 		return;
 	}
 	if (w->state == WORKER_STARTS) {
-		replace(c, w, NULL, CAGE_DIED, NULL, now_us);
+		worker_replace(c, w, NULL, CAGE_DIED, NULL, now_us);
 		return;
 	}
-	int64_t used_us = cage_cpu_us(w) - w->cpu_us, left_us = c->options.cpu_us - used_us;
+	int64_t used_us = worker_cpu_us(w) - w->cpu_us, left_us = c->options.cpu_us - used_us;
 	if (w->queued == 0 && used_us < c->options.cpu_us / IDLE_SHARE) {
 		w->cpu_us += used_us;
-		begin_first(c, w, now_us);
+		worker_begin_first(c, w, now_us);
 		return;
 	}
 	if (w->queued && left_us > 0 && now_us - w->since_us < WALL_FACTOR * c->options.cpu_us) {
@@ -638,7 +632,7 @@ static void look_at_time(struct cage *c, struct cage_worker *w, int64_t now_us)
 	}
 	snprintf(why, sizeof why, "it had used %.1f s of CPU, and was ended",
 		 (double)used_us / US_PER_S);
-	replace(c, w, at_work(w), CAGE_OVERRAN, why, now_us);
+	worker_replace(c, w, slot_at_work(w), CAGE_OVERRAN, why, now_us);
 }
 
 void cage_poll(struct cage *c, int64_t now_us)
@@ -650,26 +644,26 @@ void cage_poll(struct cage *c, int64_t now_us)
 	for (int i = 0; i < n; i++) {
 		uint64_t times;
 		if (events[i].data.ptr)
-			listen_to(c, events[i].data.ptr, now_us);
+			worker_listen(c, events[i].data.ptr, now_us);
 		else if (read(c->timer, &times, sizeof times) > 0)
 			rang = true;
 	}
 	for (size_t i = 0; i < c->nworkers; i++)
 		if (c->worker[i].sent < SENT_AHEAD)
-			flush(&c->worker[i]);
+			queue_send(&c->worker[i]);
 	if (!rang)
 		return;
 	c->timer_us = INT64_MAX;
 	for (size_t i = 0; i < c->nworkers; i++) {
 		struct cage_worker *w = &c->worker[i];
 		if (w->due_us <= now_us)
-			look_at_time(c, w, now_us);
+			worker_check_time(c, w, now_us);
 		if (w->state == WORKER_NONE)
-			give_up(c, w);
+			queue_give_up(c, w);
 		next_us = MIN(next_us, w->due_us);
 	}
 	if (next_us != INT64_MAX)
-		timer_at(c, next_us, now_us);
+		timer_set(c, next_us, now_us);
 }
 
 /* Slots. */
@@ -722,7 +716,7 @@ static uint32_t put_field(char **to, size_t *room, struct str text)
 
 /* What the worker has to know, in front of the body. It stays there for the worker that may have to
  * do it instead. */
-static void put_call(char *body, const struct extract_job *job)
+static void slot_put_call(char *body, const struct extract_job *job)
 {
 	char *at = body - CAGE_CALL_ROOM, *to = at + sizeof(struct cage_call);
 	size_t room = CAGE_HEADER_MAX;
@@ -742,21 +736,21 @@ void cage_submit(struct cage *c, struct cage_slot *slot, const struct extract_jo
 	struct slot *s = (struct slot *)slot;
 	struct cage_worker *w = s->worker;
 	ENSURE(s->state == SLOT_TAKEN && job->body.n <= s->lent.body_max);
-	put_call(s->lent.body, job);
+	slot_put_call(s->lent.body, job);
 	s->body_n = job->body.n;
 	s->done = done;
 	s->ctx = ctx;
 	s->state = SLOT_QUEUED;
 	w->queue[w->queued++] = s;
 	if (w->state == WORKER_NONE) {
-		timer_at(c, now_us, now_us); /* cage_poll() tells it */
+		timer_set(c, now_us, now_us); /* cage_poll() tells it */
 		return;
 	}
 	if (w->state == WORKER_READY && w->queued == 1)
-		begin_first(c, w, now_us);
+		worker_begin_first(c, w, now_us);
 	/* the first at once, the others together: with enough of them, or when an answer comes */
 	if (w->sent == 0 || w->queued - w->sent >= SENT_AHEAD)
-		flush(w);
+		queue_send(w);
 }
 
 int cage_fd(const struct cage *c)
@@ -818,11 +812,11 @@ int cage_new(struct cage **ret, const struct cage_options *options, int64_t now_
 	}
 	for (size_t i = 0; i < c->nworkers; i++) {
 		struct cage_worker *w = &c->worker[i];
-		if (cage_memory(c, w, err) < 0) {
+		if (worker_map_memory(c, w, err) < 0) {
 			cage_free(&c);
 			return -1;
 		}
-		if (start(c, w, now_us) < 0) {
+		if (worker_start(c, w, now_us) < 0) {
 			*err = c->last;
 			cage_free(&c);
 			return -1;
@@ -840,7 +834,7 @@ void cage_free(struct cage **pc)
 		return;
 	for (size_t i = 0; i < c->nworkers; i++) {
 		struct cage_worker *w = &c->worker[i];
-		cage_stop(w, how, sizeof how);
+		worker_stop(w, how, sizeof how);
 		if (w->map)
 			munmap(w->map, cage_memory_size(c->options.body_max));
 		file_drop(&w->memory);

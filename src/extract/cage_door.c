@@ -162,75 +162,75 @@ struct program {
 	unsigned short n;
 };
 
-static void emit(struct program *p, uint16_t code, uint32_t k, uint8_t yes, uint8_t no)
+static void bpf_emit(struct program *p, uint16_t code, uint32_t k, uint8_t yes, uint8_t no)
 {
 	ENSURE(p->n < PROGRAM_MAX);
 	p->op[p->n++] = (struct sock_filter){code, yes, no, k};
 }
-static void load(struct program *p, size_t offset)
+static void bpf_load(struct program *p, size_t offset)
 {
-	emit(p, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
+	bpf_emit(p, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
 }
-static void load_argument(struct program *p, size_t i)
+static void bpf_load_argument(struct program *p, size_t i)
 {
-	load(p, offsetof(struct seccomp_data, args) + i * sizeof(uint64_t)); /* its low half */
+	bpf_load(p, offsetof(struct seccomp_data, args) + i * sizeof(uint64_t)); /* its low half */
 }
-static void answer(struct program *p, uint32_t with)
+static void bpf_return(struct program *p, uint32_t with)
 {
-	emit(p, BPF_RET | BPF_K, with, 0, 0);
+	bpf_emit(p, BPF_RET | BPF_K, with, 0, 0);
 }
-static void on_call(struct program *p, int number, uint32_t with)
+static void bpf_on_call(struct program *p, int number, uint32_t with)
 {
-	emit(p, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 1);
-	answer(p, with);
+	bpf_emit(p, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 1);
+	bpf_return(p, with);
 }
 
 /* Only on this descriptor, or on the other one (-1: none). */
-static void on_descriptor(struct program *p, int number, int fd, int other)
+static void bpf_on_descriptor(struct program *p, int number, int fd, int other)
 {
-	emit(p, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 5);
-	load_argument(p, 0);
-	emit(p, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)fd, 1, 0);
-	emit(p, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(other < 0 ? fd : other), 0, 1);
-	answer(p, SECCOMP_RET_ALLOW);
-	answer(p, SECCOMP_RET_KILL_PROCESS);
+	bpf_emit(p, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 5);
+	bpf_load_argument(p, 0);
+	bpf_emit(p, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)fd, 1, 0);
+	bpf_emit(p, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(other < 0 ? fd : other), 0, 1);
+	bpf_return(p, SECCOMP_RET_ALLOW);
+	bpf_return(p, SECCOMP_RET_KILL_PROCESS);
 }
 
 /* Only memory of its own that counts as such (a stack does not), and none that could be run. */
-static void on_mapping(struct program *p)
+static void bpf_on_mapping(struct program *p)
 {
-	emit(p, BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 0, 7);
-	load_argument(p, 2);
-	emit(p, BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 4, 0);
-	load_argument(p, 3);
-	emit(p, BPF_ALU | BPF_AND | BPF_K, ~(uint32_t)MAP_NORESERVE, 0, 0);
-	emit(p, BPF_JMP | BPF_JEQ | BPF_K, MAP_PRIVATE | MAP_ANONYMOUS, 0, 1);
-	answer(p, SECCOMP_RET_ALLOW);
-	answer(p, SECCOMP_RET_ERRNO | EACCES);
+	bpf_emit(p, BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 0, 7);
+	bpf_load_argument(p, 2);
+	bpf_emit(p, BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 4, 0);
+	bpf_load_argument(p, 3);
+	bpf_emit(p, BPF_ALU | BPF_AND | BPF_K, ~(uint32_t)MAP_NORESERVE, 0, 0);
+	bpf_emit(p, BPF_JMP | BPF_JEQ | BPF_K, MAP_PRIVATE | MAP_ANONYMOUS, 0, 1);
+	bpf_return(p, SECCOMP_RET_ALLOW);
+	bpf_return(p, SECCOMP_RET_ERRNO | EACCES);
 }
 
 bool door_seccomp(void)
 {
 	struct program p = {.n = 0};
-	load(&p, offsetof(struct seccomp_data, arch));
-	emit(&p, BPF_JMP | BPF_JEQ | BPF_K, MACHINE, 1, 0);
-	answer(&p, SECCOMP_RET_KILL_PROCESS);
-	load(&p, offsetof(struct seccomp_data, nr));
+	bpf_load(&p, offsetof(struct seccomp_data, arch));
+	bpf_emit(&p, BPF_JMP | BPF_JEQ | BPF_K, MACHINE, 1, 0);
+	bpf_return(&p, SECCOMP_RET_KILL_PROCESS);
+	bpf_load(&p, offsetof(struct seccomp_data, nr));
 	/* the most frequent first */
-	on_descriptor(&p, SYS_read, CAGE_SOCKET_FD, -1);
-	on_descriptor(&p, SYS_write, CAGE_SOCKET_FD, STDERR_FILENO);
+	bpf_on_descriptor(&p, SYS_read, CAGE_SOCKET_FD, -1);
+	bpf_on_descriptor(&p, SYS_write, CAGE_SOCKET_FD, STDERR_FILENO);
 	for (size_t i = 0; i < ARRAY_LEN(allowed); i++)
-		on_call(&p, allowed[i], SECCOMP_RET_ALLOW);
+		bpf_on_call(&p, allowed[i], SECCOMP_RET_ALLOW);
 	for (size_t i = 0; i < ARRAY_LEN(refused); i++)
-		on_call(&p, refused[i], SECCOMP_RET_ERRNO | EACCES);
+		bpf_on_call(&p, refused[i], SECCOMP_RET_ERRNO | EACCES);
 	if (!DOOR_SANITIZED) {
 		/* the documents stay what they are, and nothing can be run */
-		on_call(&p, SYS_mprotect, SECCOMP_RET_ERRNO | EACCES);
-		on_mapping(&p);
+		bpf_on_call(&p, SYS_mprotect, SECCOMP_RET_ERRNO | EACCES);
+		bpf_on_mapping(&p);
 	}
 	/* abort() */
-	on_descriptor(&p, SYS_tgkill, (int)getpid(), -1);
-	answer(&p, SECCOMP_RET_KILL_PROCESS);
+	bpf_on_descriptor(&p, SYS_tgkill, (int)getpid(), -1);
+	bpf_return(&p, SECCOMP_RET_KILL_PROCESS);
 	struct sock_fprog program = {.len = p.n, .filter = p.op};
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0;
 }

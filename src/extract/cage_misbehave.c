@@ -29,7 +29,7 @@ static void try_file(const struct extract_job *job, struct out *out, struct extr
 
 enum { STEP = 64 << 20 };
 
-static const char *ask(size_t n, int rights, int kind)
+static const char *ask_mapping(size_t n, int rights, int kind)
 {
 	void *p = mmap(NULL, n, rights, kind | MAP_ANONYMOUS, -1, 0);
 	if (p == MAP_FAILED)
@@ -54,9 +54,9 @@ static void try_memory(const struct extract_job *job, struct out *out, struct ex
 	}
 	extract_remark(out, ret, "memory: %s after %zu MB, stack %s, addresses %s, shared %s",
 		       got < STEPS ? "refused" : "given", got * (STEP >> 20),
-		       ask(STEP, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_GROWSDOWN),
-		       ask((size_t)64 << 30, PROT_READ, MAP_PRIVATE),
-		       ask(STEP, PROT_READ | PROT_WRITE, MAP_SHARED));
+		       ask_mapping(STEP, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_GROWSDOWN),
+		       ask_mapping((size_t)64 << 30, PROT_READ, MAP_PRIVATE),
+		       ask_mapping(STEP, PROT_READ | PROT_WRITE, MAP_SHARED));
 }
 
 /* The document, which it may only read. */

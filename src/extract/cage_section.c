@@ -33,7 +33,7 @@ const struct config_section cage_section = {
 };
 
 /* The program of this name in the folder where this one is. */
-static int beside(char *ret, size_t cap, struct err *err)
+static int program_path(char *ret, size_t cap, struct err *err)
 {
 	static const char name[] = "garner-parse";
 	ssize_t n = readlink("/proc/self/exe", ret, cap - sizeof name);
@@ -50,7 +50,7 @@ int cage_section_options(const struct cage_section_conf *conf, char room[CAGE_PA
 {
 	if (conf->program[0])
 		snprintf(room, CAGE_PATH_MAX, "%s", conf->program);
-	else if (beside(room, CAGE_PATH_MAX, err) < 0)
+	else if (program_path(room, CAGE_PATH_MAX, err) < 0)
 		return -1;
 	*ret = (struct cage_options){
 		.program = room,

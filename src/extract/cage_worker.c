@@ -26,7 +26,7 @@ struct worker {
 	unsigned misbehaves;
 };
 
-static ssize_t uninterrupted_read(void *p, size_t n)
+static ssize_t packet_read(void *p, size_t n)
 {
 	ssize_t r;
 	do
@@ -35,7 +35,7 @@ static ssize_t uninterrupted_read(void *p, size_t n)
 	return r;
 }
 
-static int say(const void *p, size_t n, struct err *err)
+static int packet_send(const void *p, size_t n, struct err *err)
 {
 	ssize_t r;
 	do
@@ -137,12 +137,12 @@ static struct str cut_text(struct str *rest, size_t n)
 	return text;
 }
 
-static int flush(struct worker *w, struct err *err)
+static int batch_send(struct worker *w, struct err *err)
 {
 	size_t n = sizeof w->batch.head + w->batch.head.n * sizeof w->batch.answer[0];
 	if (w->batch.head.n == 0)
 		return 0;
-	int rc = say(&w->batch, n, err);
+	int rc = packet_send(&w->batch, n, err);
 	w->batch.head.n = 0;
 	return rc;
 }
@@ -180,7 +180,7 @@ static int do_call(struct worker *w, uint32_t slot, struct err *err)
 	fill_answer(a, &out, &r);
 	put_entries(&out, w->out[slot]);
 	return w->batch.head.n == CAGE_SLOTS || clock_mono_us() - w->batch_us > HOLD_US
-		       ? flush(w, err)
+		       ? batch_send(w, err)
 		       : 0;
 }
 
@@ -195,16 +195,16 @@ static int do_packet(struct worker *w, const struct cage_calls *calls, size_t si
 		if (do_call(w, calls->slot[i], err) < 0)
 			return -1;
 	}
-	return flush(w, err);
+	return batch_send(w, err);
 }
 
-static int serve(struct worker *w, struct err *err)
+static int serve_owner(struct worker *w, struct err *err)
 {
 	struct cage_calls calls;
 	for (;;) {
 		if (w->misbehaves)
 			misbehave_idle(w->misbehaves);
-		ssize_t n = uninterrupted_read(&calls, sizeof calls);
+		ssize_t n = packet_read(&calls, sizeof calls);
 		if (n == 0)
 			return 0;
 		if (n < 0)
@@ -241,9 +241,9 @@ int cage_work(size_t body_max, size_t memory, struct err *err)
 	if (!w.misbehaves)
 		be_silent();
 	hello.locks = door_shut(memory);
-	int rc = say(&hello, sizeof hello, err);
+	int rc = packet_send(&hello, sizeof hello, err);
 	if (rc == 0)
-		rc = serve(&w, err);
+		rc = serve_owner(&w, err);
 	extract_free(&w.x);
 	return rc;
 }

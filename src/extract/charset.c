@@ -1,5 +1,6 @@
 /* Which charset a document has: the labels of the list, what the document says of itself, and
  * uchardet's guess where nobody says anything. How it is then decoded is in charset_decode.c. */
+#include "base/ascii.h"
 #include "extract/charset_inner.h"
 
 #include <dlfcn.h>
@@ -118,10 +119,6 @@ static bool is_space(char c)
 {
 	return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r';
 }
-static bool is_letter(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
 
 /* An attribute and its value; rest goes behind them. 1: the tag ends here. */
 static int next_attribute(struct str *rest, struct str *ret_name, struct str *ret_value)
@@ -236,7 +233,7 @@ const char *charset_prescan_html(struct str body)
 			continue;
 		}
 		struct str tag = str_from(s, s.p[1] == '/' ? 2 : 1);
-		if (tag.n && is_letter(tag.p[0])) {
+		if (tag.n && ascii_is_letter(tag.p[0])) {
 			size_t n = 0;
 			while (n < tag.n && !is_space(tag.p[n]) && tag.p[n] != '/' &&
 			       tag.p[n] != '>')

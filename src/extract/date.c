@@ -1,14 +1,11 @@
 #include "extract/date.h"
 
+#include "base/ascii.h"
+
 struct fields {
 	int64_t year, month, day, hour, minute, second;
 	int64_t offset_s; /* east of Greenwich */
 };
-
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
 
 /* Exactly n digits at the start, which are then cut off. */
 static bool cut_digits(struct str *s, size_t n, int64_t *ret)
@@ -17,7 +14,7 @@ static bool cut_digits(struct str *s, size_t n, int64_t *ret)
 	if (s->n < n)
 		return false;
 	for (size_t i = 0; i < n; i++) {
-		if (!is_digit(s->p[i]))
+		if (!ascii_is_digit(s->p[i]))
 			return false;
 		v = v * 10 + (s->p[i] - '0');
 	}
@@ -37,7 +34,7 @@ static bool cut_byte(struct str *s, char c)
 static size_t digits_of(struct str s)
 {
 	size_t n = 0;
-	while (n < s.n && is_digit(s.p[n]))
+	while (n < s.n && ascii_is_digit(s.p[n]))
 		n++;
 	return n;
 }
@@ -82,7 +79,7 @@ static bool cut_offset(struct str *s, int64_t *ret_s)
 	if (!cut_digits(&t, 2, &hours))
 		return false;
 	(void)cut_byte(&t, ':');
-	if (t.n && is_digit(t.p[0]) && !cut_digits(&t, 2, &minutes))
+	if (t.n && ascii_is_digit(t.p[0]) && !cut_digits(&t, 2, &minutes))
 		return false;
 	if (hours > 23 || minutes > 59)
 		return false;
@@ -101,7 +98,7 @@ static bool cut_zone(struct str *s, int64_t *ret_s)
 		     {"MDT", -6}, {"PST", -8}, {"PDT", -7}, {"CET", 1},  {"CEST", 2},
 		     {"BST", 1},  {"MSK", 3},  {"JST", 9}};
 	size_t n = 0;
-	while (n < s->n && ((s->p[n] | 32) >= 'a' && (s->p[n] | 32) <= 'z'))
+	while (n < s->n && ascii_is_letter(s->p[n]))
 		n++;
 	if (n == 0)
 		return false;
@@ -142,7 +139,7 @@ static bool zone_or_end(struct str *s, struct fields *f)
 	return s->n == 0 || s->p[0] == '('; /* a comment of RFC 822 */
 }
 
-static bool w3c(struct str s, struct fields *f)
+static bool parse_w3c(struct str s, struct fields *f)
 {
 	*f = (struct fields){.month = 1, .day = 1};
 	if (!cut_digits(&s, 4, &f->year))
@@ -171,7 +168,7 @@ static bool cut_month(struct str *s, int64_t *ret)
 	for (int64_t i = 0; i < 12; i++)
 		if (str_eq_nocase(str_head(*s, 3), (struct str){names + 3 * i, 3})) {
 			*ret = i + 1;
-			while (s->n && ((s->p[0] | 32) >= 'a' && (s->p[0] | 32) <= 'z'))
+			while (s->n && ascii_is_letter(s->p[0]))
 				*s = str_from(*s, 1);
 			return true;
 		}
@@ -196,16 +193,16 @@ static void cut_between(struct str *s)
 
 /* "[Mon, ]06 May 2024[ 10:11[:12][ zone]]", dashes as RFC 850 has them; asctime's "Mon May  6
  * 10:11:12 2024". */
-static bool by_words(struct str s, struct fields *f)
+static bool parse_words(struct str s, struct fields *f)
 {
 	struct str month = s;
 	*f = (struct fields){0};
-	if (s.n && !is_digit(s.p[0]) && !cut_month(&month, &f->month)) {
+	if (s.n && !ascii_is_digit(s.p[0]) && !cut_month(&month, &f->month)) {
 		while (s.n && s.p[0] != ' ' && s.p[0] != ',')
 			s = str_from(s, 1);
 		cut_between(&s);
 	}
-	if (s.n && !is_digit(s.p[0])) {
+	if (s.n && !ascii_is_digit(s.p[0])) {
 		if (!cut_month(&s, &f->month))
 			return false;
 		cut_between(&s);
@@ -230,7 +227,7 @@ static bool by_words(struct str s, struct fields *f)
 	if (!cut_year(&s, &f->year))
 		return false;
 	skip_blanks(&s);
-	if (s.n && is_digit(s.p[0]) && !cut_clock(&s, f))
+	if (s.n && ascii_is_digit(s.p[0]) && !cut_clock(&s, f))
 		return false;
 	return zone_or_end(&s, f);
 }
@@ -244,5 +241,5 @@ bool date_parse(struct str s, int64_t *ret_s)
 		*ret_s = (int64_t)plain;
 		return true;
 	}
-	return (w3c(s, &f) || by_words(s, &f)) && seconds_of(&f, ret_s);
+	return (parse_w3c(s, &f) || parse_words(s, &f)) && seconds_of(&f, ret_s);
 }

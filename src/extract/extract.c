@@ -1,5 +1,6 @@
 /* The order of things: type, charset, the reader of the type, the rest. */
 #include "extract/extract.h"
+#include "base/ascii.h"
 #include "extract/readers.h"
 #include "extract/types.h"
 
@@ -87,7 +88,7 @@ static void add_robots(struct str header, struct out *out)
 		for (size_t i = 0; i < word.n; i++) {
 			char c = word.p[i];
 			if (c > ' ' && c < 0x7f)
-				buf_add_byte(&words, c >= 'A' && c <= 'Z' ? (char)(c + 32) : c);
+				buf_add_byte(&words, ascii_lower(c));
 		}
 	}
 	out_meta(out, 0, META_ROBOTS, buf_str(&words));
@@ -135,8 +136,8 @@ static bool gunzip_all(struct str s, struct buf *out)
 }
 
 /* Compressed XML is read as what is inside. */
-static bool unpack(struct extract *x, struct extract_job *job, struct extract_result *ret,
-		   bool *ret_whole)
+static bool unpack_xml(struct extract *x, struct extract_job *job, struct extract_result *ret,
+		       bool *ret_whole)
 {
 	const char *media;
 	buf_clear(&x->unpacked);
@@ -203,7 +204,7 @@ void extract_run(struct extract *x, const struct extract_job *given, struct out 
 	*ret = (struct extract_result){.remark = STR("")};
 	ret->type = types_judge(x->types, &job, ret->media_type);
 	if (is_gzip(job.body) && ret->type == EXTRACT_OTHER)
-		unpack(x, &job, ret, &whole);
+		unpack_xml(x, &job, ret, &whole);
 	if (ret->type != EXTRACT_OTHER)
 		ret->charset = charset_choose(x->charset, job.body, job.content_type,
 					      declared_charset(&job, ret->type), job.charset);

@@ -56,7 +56,7 @@ size_t html_copyable_portable(const char *p, size_t n, bool after_blank)
 }
 
 #ifdef __SSE2__
-static unsigned equal(__m128i v, int byte)
+static unsigned bytes_equal(__m128i v, int byte)
 {
 	return (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(v, _mm_set1_epi8((char)byte)));
 }
@@ -65,10 +65,11 @@ size_t html_copyable(const char *p, size_t n, bool after_blank)
 {
 	__m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
 	__m128i low = _mm_cmpeq_epi8(_mm_min_epu8(v, _mm_set1_epi8(' ')), v);
-	unsigned white = (unsigned)_mm_movemask_epi8(low), blank = equal(v, ' ');
+	unsigned white = (unsigned)_mm_movemask_epi8(low), blank = bytes_equal(v, ' ');
 	unsigned bad = (white ^ blank) | (blank & (blank << 1 | after_blank));
 	if (_mm_movemask_epi8(v))
-		bad |= equal(v, 0xc2) | equal(v, 0xe2) | equal(v, 0xe3) | equal(v, 0xef);
+		bad |= bytes_equal(v, 0xc2) | bytes_equal(v, 0xe2) | bytes_equal(v, 0xe3) |
+		       bytes_equal(v, 0xef);
 	bad |= 1u << n; /* n is at most STEP */
 	return (size_t)__builtin_ctz(bad);
 }
@@ -197,7 +198,7 @@ static uint64_t name_hash(enum html_element e, const struct html_tag *tag)
 	return e == EL_OTHER ? hash64(tag->name) | 1 : 0;
 }
 
-static void hide(struct doc *d, enum html_element e, const struct html_tag *tag, bool inert)
+static void unseen_begin(struct doc *d, enum html_element e, const struct html_tag *tag, bool inert)
 {
 	d->unseen = e;
 	d->unseen_name = name_hash(e, tag);
@@ -206,7 +207,7 @@ static void hide(struct doc *d, enum html_element e, const struct html_tag *tag,
 	d->inert = inert;
 }
 
-static void unhide(struct doc *d)
+static void unseen_end(struct doc *d)
 {
 	d->unseen = EL_OTHER;
 	d->unseen_name = 0;
@@ -234,7 +235,7 @@ static void foreign_changed(struct doc *d)
 {
 	html_tokens_foreign(d->tokens, d->xml || in_foreign(d));
 	if (html_hidden(d) && d->nforeign < d->unseen_foreign)
-		unhide(d);
+		unseen_end(d);
 }
 
 static void foreign_push(struct doc *d, enum html_element e)
@@ -265,42 +266,42 @@ static void foreign_leave(struct doc *d)
 }
 
 /* Where the end tag may be left out. Returns whether the tag still belongs to what is hidden. */
-static bool hidden_item(struct doc *d, enum html_element e, const struct html_tag *tag)
+static bool unseen_item(struct doc *d, enum html_element e, const struct html_tag *tag)
 {
 	const struct html_element_info *own = &html_elements[d->unseen], *now = &html_elements[e];
 	if (now->contains == own->group) {
 		if (!tag->end)
 			d->unseen_depth++;
 		else if (--d->unseen_depth == 0)
-			unhide(d);
+			unseen_end(d);
 		return html_hidden(d);
 	}
 	if (d->unseen_depth > 1 || now->group != own->group || now->rank < own->rank)
 		return true;
-	unhide(d);
+	unseen_end(d);
 	return tag->end && e == own - html_elements;
 }
 
 /* A tag where nothing is seen. Returns whether it is part of that. */
-static bool hidden_tag(struct doc *d, enum html_element e, const struct html_tag *tag)
+static bool unseen_takes(struct doc *d, enum html_element e, const struct html_tag *tag)
 {
 	const struct html_element_info *own = &html_elements[d->unseen];
 	if (own->group)
-		return hidden_item(d, e, tag);
+		return unseen_item(d, e, tag);
 	if (e == d->unseen && name_hash(e, tag) == d->unseen_name) {
 		if (e == EL_P && !tag->end) {
-			unhide(d);
+			unseen_end(d);
 			return false;
 		}
 		if (!tag->end && !closes_itself(d, tag))
 			d->unseen_depth++;
 		else if (tag->end && --d->unseen_depth == 0)
-			unhide(d);
+			unseen_end(d);
 		return true;
 	}
 	/* a paragraph ends where any other block begins or ends */
 	if (d->unseen == EL_P && (html_elements[e].flags & HE_LINE) && e != EL_BR) {
-		unhide(d);
+		unseen_end(d);
 		return false;
 	}
 	return true;
@@ -319,7 +320,7 @@ static void heading_end(struct doc *d)
 	span_end(d, &d->heading, d->heading_level <= '2' ? 2 : 1, d->heading_level);
 }
 
-static void heading(struct doc *d, const struct html_tag *tag)
+static void heading_begin(struct doc *d, const struct html_tag *tag)
 {
 	heading_end(d);
 	d->heading = (struct span){true, d->out->text_n};
@@ -327,7 +328,7 @@ static void heading(struct doc *d, const struct html_tag *tag)
 }
 
 /* Emphasis in a heading is the heading's; inside of other emphasis it is part of that. */
-static void strong(struct doc *d)
+static void strong_begin(struct doc *d)
 {
 	if (d->strong.open) {
 		d->strong_depth++;
@@ -344,7 +345,7 @@ static void strong_end(struct doc *d)
 }
 
 /* Only the first title counts. */
-static void title(struct doc *d, const struct html_tag *tag)
+static void title_begin(struct doc *d, const struct html_tag *tag)
 {
 	(void)tag;
 	buf_clear(&d->title);
@@ -363,7 +364,7 @@ static void title_end(struct doc *d)
 	}
 }
 
-static void pre(struct doc *d, const struct html_tag *tag)
+static void pre_begin(struct doc *d, const struct html_tag *tag)
 {
 	(void)tag;
 	d->pre++;
@@ -374,25 +375,25 @@ static void pre_end(struct doc *d)
 	d->pre -= d->pre > 0;
 }
 
-static void root(struct doc *d, const struct html_tag *tag)
+static void root_language(struct doc *d, const struct html_tag *tag)
 {
 	struct str lang = attr_of(tag, STR("lang"));
 	html_meta_language(d, lang.p ? lang : attr_of(tag, STR("xml:lang")));
 }
 
-static void background(struct doc *d, const struct html_tag *tag)
+static void background_image(struct doc *d, const struct html_tag *tag)
 {
 	if (tag->nattrs && attr_of(tag, STR("background")).p)
 		html_link_image(d, tag);
 }
 
-static void input(struct doc *d, const struct html_tag *tag)
+static void input_image(struct doc *d, const struct html_tag *tag)
 {
 	if (str_eq_nocase(attr_of(tag, STR("type")), STR("image")))
 		html_link_image(d, tag);
 }
 
-static void video(struct doc *d, const struct html_tag *tag)
+static void video_poster(struct doc *d, const struct html_tag *tag)
 {
 	struct str poster = attr_of(tag, STR("poster"));
 	struct html_attr only = {STR("src"), poster};
@@ -406,36 +407,26 @@ typedef void end_fn(struct doc *d);
 
 /* Links, and what the page says of itself: also where nothing is seen. */
 static start_fn *const says[HTML_ELEMENT_COUNT] = {
-	[EL_A] = html_link_anchor,
-	[EL_AREA] = html_link_area,
-	[EL_BASE] = html_link_base,
-	[EL_LINK] = html_link_head,
-	[EL_META] = html_meta,
-	[EL_TIME] = html_meta_time,
-	[EL_FORM] = html_link_form,
-	[EL_IMG] = html_link_image,
-	[EL_IMAGE] = html_link_image,
-	[EL_INPUT] = input,
-	[EL_FRAME] = html_link_frame,
-	[EL_IFRAME] = html_link_frame,
-	[EL_VIDEO] = video,
-	[EL_APPLET] = html_link_embed,
-	[EL_AUDIO] = html_link_embed,
-	[EL_BGSOUND] = html_link_embed,
-	[EL_EMBED] = html_link_embed,
-	[EL_OBJECT] = html_link_embed,
-	[EL_SOURCE] = html_link_embed,
-	[EL_BODY] = background,
-	[EL_TABLE] = background,
-	[EL_TD] = background,
-	[EL_HTML] = root,
+	[EL_A] = html_link_anchor,     [EL_AREA] = html_link_area,
+	[EL_BASE] = html_link_base,    [EL_LINK] = html_link_head,
+	[EL_META] = html_meta,         [EL_TIME] = html_meta_time,
+	[EL_FORM] = html_link_form,    [EL_IMG] = html_link_image,
+	[EL_IMAGE] = html_link_image,  [EL_INPUT] = input_image,
+	[EL_FRAME] = html_link_frame,  [EL_IFRAME] = html_link_frame,
+	[EL_VIDEO] = video_poster,     [EL_APPLET] = html_link_embed,
+	[EL_AUDIO] = html_link_embed,  [EL_BGSOUND] = html_link_embed,
+	[EL_EMBED] = html_link_embed,  [EL_OBJECT] = html_link_embed,
+	[EL_SOURCE] = html_link_embed, [EL_BODY] = background_image,
+	[EL_TABLE] = background_image, [EL_TD] = background_image,
+	[EL_HTML] = root_language,
 };
 
 /* What text it begins, where it is seen. */
 static start_fn *const begins[HTML_ELEMENT_COUNT] = {
-	[EL_H1] = heading,  [EL_H2] = heading, [EL_H3] = heading,   [EL_H4] = heading,
-	[EL_H5] = heading,  [EL_H6] = heading, [EL_TITLE] = title,  [EL_PRE] = pre,
-	[EL_LISTING] = pre, [EL_XMP] = pre,    [EL_TEXTAREA] = pre, [EL_PLAINTEXT] = pre,
+	[EL_H1] = heading_begin,  [EL_H2] = heading_begin,   [EL_H3] = heading_begin,
+	[EL_H4] = heading_begin,  [EL_H5] = heading_begin,   [EL_H6] = heading_begin,
+	[EL_TITLE] = title_begin, [EL_PRE] = pre_begin,      [EL_LISTING] = pre_begin,
+	[EL_XMP] = pre_begin,     [EL_TEXTAREA] = pre_begin, [EL_PLAINTEXT] = pre_begin,
 };
 
 static end_fn *const ends[HTML_ELEMENT_COUNT] = {
@@ -465,7 +456,8 @@ static bool is_unseen(const struct html_tag *tag, enum html_element e)
 }
 
 /* In SVG and MathML names mean other things, and only tags end text. */
-static enum html_state start_foreign(struct doc *d, enum html_element e, const struct html_tag *tag)
+static enum html_state element_start_foreign(struct doc *d, enum html_element e,
+					     const struct html_tag *tag)
 {
 	static const bool unseen[HTML_ELEMENT_COUNT] = {
 		[EL_TITLE] = true, [EL_DESC] = true,   [EL_METADATA] = true,
@@ -480,11 +472,11 @@ static enum html_state start_foreign(struct doc *d, enum html_element e, const s
 	if (is_foreign(e))
 		foreign_push(d, e);
 	if (unseen[e] || is_unseen(tag, e))
-		hide(d, e, tag, true);
+		unseen_begin(d, e, tag, true);
 	return HTML_DATA;
 }
 
-static enum html_state start(struct doc *d, enum html_element e, const struct html_tag *tag)
+static enum html_state element_start(struct doc *d, enum html_element e, const struct html_tag *tag)
 {
 	const struct html_element_info *info = &html_elements[e];
 	bool empty = (info->flags & HE_VOID) || (tag->self_closing && (d->xml || is_foreign(e)));
@@ -499,19 +491,19 @@ static enum html_state start(struct doc *d, enum html_element e, const struct ht
 	if (is_foreign(e) && e != EL_FOREIGNOBJECT)
 		foreign_push(d, e);
 	if (info->flags & HE_INERT) {
-		hide(d, e, tag, true);
+		unseen_begin(d, e, tag, true);
 	} else if (is_unseen(tag, e)) {
-		hide(d, e, tag, false);
+		unseen_begin(d, e, tag, false);
 	} else {
 		if (begins[e])
 			begins[e](d, tag);
 		if (info->flags & HE_STRONG)
-			strong(d);
+			strong_begin(d);
 	}
 	return info->state;
 }
 
-static void end(struct doc *d, enum html_element e)
+static void element_end(struct doc *d, enum html_element e)
 {
 	gap_of(d, &html_elements[e]);
 	if (ends[e])
@@ -543,13 +535,13 @@ static enum html_state on_tag(void *ctx, const struct html_tag *tag)
 		foreign_pop(d, e);
 	else if (!tag->end && in_foreign(d) && (html_elements[e].flags & HE_LEAVES))
 		foreign_leave(d);
-	if (html_hidden(d) && hidden_tag(d, e, tag))
+	if (html_hidden(d) && unseen_takes(d, e, tag))
 		return unseen_tag(d, e, tag);
 	if (tag->end) {
-		end(d, e);
+		element_end(d, e);
 		return HTML_DATA;
 	}
-	return in_foreign(d) ? start_foreign(d, e, tag) : start(d, e, tag);
+	return in_foreign(d) ? element_start_foreign(d, e, tag) : element_start(d, e, tag);
 }
 
 static void on_text(void *ctx, struct str text)
@@ -564,10 +556,10 @@ static void on_text(void *ctx, struct str text)
 		html_flow(d, text);
 }
 
-static void finish(struct doc *d)
+static void doc_finish(struct doc *d)
 {
 	html_tokens_end(d->tokens);
-	unhide(d);
+	unseen_end(d);
 	html_link_anchor_end(d);
 	title_end(d);
 	heading_end(d);
@@ -604,7 +596,7 @@ void extract_html(const struct extract_job *job, struct charset_pieces *in, stru
 	foreign_changed(d);
 	while (!is_full(d) && charset_next(in, &piece) == 0)
 		html_tokens_add(d->tokens, piece);
-	finish(d);
+	doc_finish(d);
 	html_tokens_free(&d->tokens);
 	buf_free(&d->title);
 	buf_free(&d->label);

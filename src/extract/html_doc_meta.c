@@ -1,5 +1,6 @@
 /* What the tags of a page say: links of all kinds, made absolute, and what the page says of itself
  * by <meta>, <time> and lang. */
+#include "base/ascii.h"
 #include "extract/date.h"
 #include "extract/html_doc_inner.h"
 
@@ -13,7 +14,7 @@ static struct str skip_blanks(struct str s)
 }
 
 /* Absolute, in the room. false: it leads nowhere, or to the page itself. */
-static bool resolve(struct doc *d, struct str href, char room[URL_MAX], struct url *ret)
+static bool link_resolve(struct doc *d, struct str href, char room[URL_MAX], struct url *ret)
 {
 	href = skip_blanks(href);
 	if (href.n == 0 || href.p[0] == '#')
@@ -62,11 +63,11 @@ static unsigned flags_of(struct str rel)
 	       (has_word(rel, STR("sponsored")) ? LINK_SPONSORED : 0u);
 }
 
-static void add(struct doc *d, struct str href, enum link_kind kind, unsigned flags,
-		struct str text)
+static void link_add(struct doc *d, struct str href, enum link_kind kind, unsigned flags,
+		     struct str text)
 {
 	struct url u;
-	if (!href.p || links_full(d) || !resolve(d, href, d->room, &u))
+	if (!href.p || links_full(d) || !link_resolve(d, href, d->room, &u))
 		return;
 	out_link(d->out,
 		 &(struct doc_link){
@@ -108,7 +109,7 @@ void html_link_anchor(struct doc *d, const struct html_tag *tag)
 	html_link_anchor_end(d);
 	if (!href.p)
 		href = attr_of(tag, STR("xlink:href"));
-	if (!href.p || links_full(d) || !resolve(d, href, d->anchor_room, &u))
+	if (!href.p || links_full(d) || !link_resolve(d, href, d->anchor_room, &u))
 		return;
 	d->anchor_link = (struct doc_link){.url = without_fragment(&u),
 					   .kind = LINK_ANCHOR,
@@ -132,7 +133,8 @@ void html_link_anchor_end(struct doc *d)
 void html_link_area(struct doc *d, const struct html_tag *tag)
 {
 	struct str alt = attr_of(tag, STR("alt"));
-	add(d, attr_of(tag, STR("href")), LINK_ANCHOR, flags_of(attr_of(tag, STR("rel"))), alt);
+	link_add(d, attr_of(tag, STR("href")), LINK_ANCHOR, flags_of(attr_of(tag, STR("rel"))),
+		 alt);
 }
 
 static bool is_feed(struct str type)
@@ -149,7 +151,7 @@ static bool is_feed(struct str type)
 static void add_canonical(struct doc *d, struct str href)
 {
 	struct url u;
-	if (d->has_canonical || !resolve(d, href, d->room, &u))
+	if (d->has_canonical || !link_resolve(d, href, d->room, &u))
 		return;
 	d->has_canonical = true;
 	out_meta(d->out, 0, META_CANONICAL, without_fragment(&u));
@@ -186,12 +188,12 @@ void html_link_head(struct doc *d, const struct html_tag *tag)
 	}
 	if (has_word(rel, STR("alternate")) || has_word(rel, STR("feed"))) {
 		bool feed = is_feed(attr_of(tag, STR("type"))) || has_word(rel, STR("feed"));
-		add(d, href, feed ? LINK_FEED : LINK_ALTERNATE, flags_of(rel), title);
+		link_add(d, href, feed ? LINK_FEED : LINK_ALTERNATE, flags_of(rel), title);
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(relations); i++) {
 		if (has_word(rel, relations[i].word)) {
-			add(d, href, relations[i].kind, flags_of(rel), title);
+			link_add(d, href, relations[i].kind, flags_of(rel), title);
 			return;
 		}
 	}
@@ -202,7 +204,8 @@ void html_link_form(struct doc *d, const struct html_tag *tag)
 	struct str method = str_trim(attr_of(tag, STR("method")));
 	if (str_eq_nocase(method, STR("post")) || str_eq_nocase(method, STR("dialog")))
 		return;
-	add(d, attr_of(tag, STR("action")), LINK_FORM, flags_of(attr_of(tag, STR("rel"))), STR(""));
+	link_add(d, attr_of(tag, STR("action")), LINK_FORM, flags_of(attr_of(tag, STR("rel"))),
+		 STR(""));
 }
 
 /* Where an element of this kind keeps what it shows; the first that is there counts. */
@@ -226,18 +229,18 @@ void html_link_image(struct doc *d, const struct html_tag *tag)
 		if (d->anchor.open && d->label.n == 0)
 			set_label(d, alt);
 	}
-	add(d, first_of(tag, names), LINK_IMAGE, 0, STR(""));
+	link_add(d, first_of(tag, names), LINK_IMAGE, 0, STR(""));
 }
 
 void html_link_frame(struct doc *d, const struct html_tag *tag)
 {
-	add(d, attr_of(tag, STR("src")), LINK_FRAME, 0, attr_of(tag, STR("title")));
+	link_add(d, attr_of(tag, STR("src")), LINK_FRAME, 0, attr_of(tag, STR("title")));
 }
 
 void html_link_embed(struct doc *d, const struct html_tag *tag)
 {
 	static const char *const names[] = {"src", "data", "archive", "code", NULL};
-	add(d, first_of(tag, names), LINK_EMBED, 0, STR(""));
+	link_add(d, first_of(tag, names), LINK_EMBED, 0, STR(""));
 }
 
 /* "5; url='next.html'": a time, and where to go then. */
@@ -245,7 +248,7 @@ void html_link_refresh(struct doc *d, struct str s)
 {
 	s = skip_blanks(s);
 	size_t digits = 0;
-	while (digits < s.n && ((s.p[digits] >= '0' && s.p[digits] <= '9') || s.p[digits] == '.'))
+	while (digits < s.n && (ascii_is_digit(s.p[digits]) || s.p[digits] == '.'))
 		digits++;
 	if (digits == 0)
 		return;
@@ -262,7 +265,7 @@ void html_link_refresh(struct doc *d, struct str s)
 		s = str_from(s, 1);
 		s = str_head(s, str_find_byte(s, quote));
 	}
-	add(d, s, LINK_REFRESH, 0, STR(""));
+	link_add(d, s, LINK_REFRESH, 0, STR(""));
 }
 
 /* What a page says of itself. */
@@ -277,7 +280,7 @@ static void take_description(struct doc *d, struct str content)
 	out_meta(d->out, 1, META_DESCRIPTION, content);
 }
 
-static void spare(struct buf *b, struct str content)
+static void keep_spare(struct buf *b, struct str content)
 {
 	if (b->n == 0)
 		buf_add_str(b, head_of(content, b->max));
@@ -285,12 +288,12 @@ static void spare(struct buf *b, struct str content)
 
 static void take_spare_description(struct doc *d, struct str content)
 {
-	spare(&d->spare_description, content);
+	keep_spare(&d->spare_description, content);
 }
 
 static void take_spare_title(struct doc *d, struct str content)
 {
-	spare(&d->spare_title, content);
+	keep_spare(&d->spare_title, content);
 }
 
 static void take_keywords(struct doc *d, struct str content)
@@ -330,11 +333,6 @@ static void take_modified(struct doc *d, struct str content)
 	take_date(d, content, META_MODIFIED, &d->has_modified);
 }
 
-static char small(char c)
-{
-	return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
-}
-
 /* Words in lower case with commas between them; "none" stands for two of them. What does not fit
  * is no such word. */
 static void take_robots(struct doc *d, struct str content)
@@ -351,7 +349,7 @@ static void take_robots(struct doc *d, struct str content)
 			buf_add_byte(&words, ',');
 		for (size_t i = 0; i < word.n; i++)
 			if ((unsigned char)word.p[i] > ' ')
-				buf_add_byte(&words, small(word.p[i]));
+				buf_add_byte(&words, ascii_lower(word.p[i]));
 	}
 	out_meta(d->out, 0, META_ROBOTS, buf_str(&words));
 }
@@ -363,9 +361,8 @@ void html_meta_language(struct doc *d, struct str language)
 	size_t n = 0;
 	language = str_trim(str_head(language, str_find_byte(language, ',')));
 	for (; n < MIN(language.n, sizeof text); n++) {
-		char c = small(language.p[n]);
-		bool is_part = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-		if (!is_part && c != '-' && c != '_')
+		char c = ascii_lower(language.p[n]);
+		if (!ascii_is_alnum(c) && c != '-' && c != '_')
 			return;
 		text[n] = c == '_' ? '-' : c;
 	}
@@ -377,7 +374,7 @@ void html_meta_language(struct doc *d, struct str language)
 
 static void take_spare_language(struct doc *d, struct str content)
 {
-	spare(&d->spare_language, content);
+	keep_spare(&d->spare_language, content);
 }
 
 /* By name, property or itemprop. */
@@ -437,8 +434,8 @@ static const struct meta_name equivalents[] = {
 	{{"last-modified", 13}, take_modified},
 };
 
-static void take(struct doc *d, struct str name, struct str content, const struct meta_name *table,
-		 size_t n)
+static void meta_take(struct doc *d, struct str name, struct str content,
+		      const struct meta_name *table, size_t n)
 {
 	name = str_trim(name);
 	if (name.n == 0)
@@ -458,8 +455,8 @@ void html_meta(struct doc *d, const struct html_tag *tag)
 	if (!content.p)
 		return;
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
-		take(d, attr_of(tag, str_of(keys[i])), content, names, ARRAY_LEN(names));
-	take(d, attr_of(tag, STR("http-equiv")), content, equivalents, ARRAY_LEN(equivalents));
+		meta_take(d, attr_of(tag, str_of(keys[i])), content, names, ARRAY_LEN(names));
+	meta_take(d, attr_of(tag, STR("http-equiv")), content, equivalents, ARRAY_LEN(equivalents));
 }
 
 /* A time counts when it says what it is of. */

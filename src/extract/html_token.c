@@ -29,7 +29,7 @@ const uint8_t html_class[256] = {
 	['g' ... 'z'] = C_ALPHA,
 };
 
-static bool inside(const struct html_store *store, struct str s)
+static bool store_holds(const struct html_store *store, struct str s)
 {
 	return store->p && s.p >= store->p && s.p + s.n <= store->p + store->n;
 }
@@ -52,7 +52,7 @@ static void each_part(struct html_tokens *t, part_fn *fn, struct html_store *sto
 static void move_part(struct html_tokens *t, struct str *s, struct html_store *store, char *now)
 {
 	(void)t;
-	if (inside(store, *s))
+	if (store_holds(store, *s))
 		s->p = now + (s->p - store->p);
 }
 
@@ -121,14 +121,14 @@ struct str html_item_cut(struct html_tokens *t, const char *p, size_t drop)
 static void hold_part(struct html_tokens *t, struct str *s, struct html_store *store, char *now)
 {
 	(void)now;
-	if (s->n == 0 || inside(&t->keep, *s) || inside(store, *s))
+	if (s->n == 0 || store_holds(&t->keep, *s) || store_holds(store, *s))
 		return;
 	store_add(t, store, s->p, s->n);
 	s->p = store->p + store->n - s->n;
 }
 
 /* The piece goes away: what a token still needs of it is kept. */
-static void hold(struct html_tokens *t, const char *end)
+static void hold_parts(struct html_tokens *t, const char *end)
 {
 	t->resume = t->mark != NULL;
 	html_item_flush(t, end);
@@ -176,28 +176,28 @@ void html_emit_tag(struct html_tokens *t)
 static bool may_begin(char first, char next)
 {
 	if (first == '<')
-		return is(next, C_ALPHA) || next == '/' || next == '!' || next == '?';
-	return is(next, C_ALPHA | C_DIGIT) || next == '#';
+		return is_class(next, C_ALPHA) || next == '/' || next == '!' || next == '?';
+	return is_class(next, C_ALPHA | C_DIGIT) || next == '#';
 }
 
-static const char *data(struct html_tokens *t, const char *p, const char *end)
+static const char *html_data(struct html_tokens *t, const char *p, const char *end)
 {
 	const char *from = p;
 	do
-		p = scan(p, end, '<', '&', '&');
+		p = html_scan(p, end, '<', '&', '&');
 	while (p + 1 < end && !may_begin(p[0], p[1]) && p++);
 	put_text(t, from, (size_t)(p - from));
 	if (p == end)
 		return p;
 	if (*p == '<')
-		return turn(t, S_TAG_OPEN, p + 1);
+		return turn_to(t, S_TAG_OPEN, p + 1);
 	t->back = S_DATA;
-	return turn(t, S_REF, p + 1);
+	return turn_to(t, S_REF, p + 1);
 }
 
-static const char *plaintext(struct html_tokens *t, const char *p, const char *end)
+static const char *html_plaintext(struct html_tokens *t, const char *p, const char *end)
 {
-	const char *nul = scan(p, end, 0, 0, 0);
+	const char *nul = html_scan(p, end, 0, 0, 0);
 	put_text(t, p, (size_t)(nul - p));
 	if (nul == end)
 		return end;
@@ -213,39 +213,39 @@ static const char *tag_begin(struct html_tokens *t, const char *p, bool is_end)
 	t->tag.end = is_end;
 	t->attr_live = false;
 	item_begin(t, p, t->limits.name);
-	return turn(t, S_TAG_NAME, p);
+	return turn_to(t, S_TAG_NAME, p);
 }
 
 static const char *html_tag_open(struct html_tokens *t, const char *p, const char *end)
 {
 	(void)end;
-	if (is(*p, C_ALPHA))
+	if (is_class(*p, C_ALPHA))
 		return tag_begin(t, p, false);
 	if (*p == '/')
-		return turn(t, S_END_TAG_OPEN, p + 1);
+		return turn_to(t, S_END_TAG_OPEN, p + 1);
 	if (*p == '!') {
 		t->word_n = 0;
-		return turn(t, S_MARKUP, p + 1);
+		return turn_to(t, S_MARKUP, p + 1);
 	}
 	if (*p == '?') {
 		html_token_start(t);
 		item_begin(t, p, t->limits.comment);
-		return turn(t, S_BOGUS_COMMENT, p);
+		return turn_to(t, S_BOGUS_COMMENT, p);
 	}
 	put_text(t, "<", 1);
-	return turn(t, S_DATA, p);
+	return turn_to(t, S_DATA, p);
 }
 
 static const char *html_end_tag_open(struct html_tokens *t, const char *p, const char *end)
 {
 	(void)end;
-	if (is(*p, C_ALPHA))
+	if (is_class(*p, C_ALPHA))
 		return tag_begin(t, p, true);
 	if (*p == '>')
-		return turn(t, S_DATA, p + 1);
+		return turn_to(t, S_DATA, p + 1);
 	html_token_start(t);
 	item_begin(t, p, t->limits.comment);
-	return turn(t, S_BOGUS_COMMENT, p);
+	return turn_to(t, S_BOGUS_COMMENT, p);
 }
 
 static const char *tag_done(struct html_tokens *t, const char *p)
@@ -259,15 +259,15 @@ static const char *after_tag_name(struct html_tokens *t, const char *p)
 {
 	if (*p == '>')
 		return tag_done(t, p);
-	return turn(t, *p == '/' ? S_SELF_CLOSING : S_BEFORE_NAME, p + 1);
+	return turn_to(t, *p == '/' ? S_SELF_CLOSING : S_BEFORE_NAME, p + 1);
 }
 
 static const char *html_tag_name(struct html_tokens *t, const char *p, const char *end)
 {
 	for (; p < end; p++) {
-		if (!is(*p, C_NAME_END) || *p == '=')
+		if (!is_class(*p, C_NAME_END) || *p == '=')
 			continue;
-		if (is(*p, C_UPPER)) {
+		if (is_class(*p, C_UPPER)) {
 			p = item_lower(t, p, end);
 		} else if (*p == 0) {
 			item_nul(t, p);
@@ -281,15 +281,15 @@ static const char *html_tag_name(struct html_tokens *t, const char *p, const cha
 
 static const char *html_before_name(struct html_tokens *t, const char *p, const char *end)
 {
-	while (p < end && is(*p, C_SPACE))
+	while (p < end && is_class(*p, C_SPACE))
 		p++;
 	if (p == end)
 		return p;
 	if (*p == '/' || *p == '>')
-		return turn(t, S_AFTER_NAME, p);
+		return turn_to(t, S_AFTER_NAME, p);
 	item_begin(t, p, t->limits.name);
 	/* a name may begin with =, but not go on with it */
-	return turn(t, S_NAME, p + (*p == '='));
+	return turn_to(t, S_NAME, p + (*p == '='));
 }
 
 static bool is_double(struct html_tokens *t, struct str name)
@@ -318,16 +318,16 @@ static void name_done(struct html_tokens *t, const char *p)
 static const char *html_name(struct html_tokens *t, const char *p, const char *end)
 {
 	for (; p < end; p++) {
-		if (!is(*p, C_NAME_END))
+		if (!is_class(*p, C_NAME_END))
 			continue;
-		if (is(*p, C_UPPER)) {
+		if (is_class(*p, C_UPPER)) {
 			p = item_lower(t, p, end);
 		} else if (*p == 0) {
 			item_nul(t, p);
 		} else {
 			name_done(t, p);
-			return *p == '=' ? turn(t, S_BEFORE_VALUE, p + 1)
-					 : turn(t, S_AFTER_NAME, p);
+			return *p == '=' ? turn_to(t, S_BEFORE_VALUE, p + 1)
+					 : turn_to(t, S_AFTER_NAME, p);
 		}
 	}
 	return p;
@@ -335,23 +335,23 @@ static const char *html_name(struct html_tokens *t, const char *p, const char *e
 
 static const char *html_after_name(struct html_tokens *t, const char *p, const char *end)
 {
-	while (p < end && is(*p, C_SPACE))
+	while (p < end && is_class(*p, C_SPACE))
 		p++;
 	if (p == end)
 		return p;
 	if (*p == '/')
-		return turn(t, S_SELF_CLOSING, p + 1);
+		return turn_to(t, S_SELF_CLOSING, p + 1);
 	if (*p == '=')
-		return turn(t, S_BEFORE_VALUE, p + 1);
+		return turn_to(t, S_BEFORE_VALUE, p + 1);
 	if (*p == '>')
 		return tag_done(t, p);
 	item_begin(t, p, t->limits.name);
-	return turn(t, S_NAME, p);
+	return turn_to(t, S_NAME, p);
 }
 
 static const char *html_before_value(struct html_tokens *t, const char *p, const char *end)
 {
-	while (p < end && is(*p, C_SPACE))
+	while (p < end && is_class(*p, C_SPACE))
 		p++;
 	if (p == end)
 		return p;
@@ -360,8 +360,8 @@ static const char *html_before_value(struct html_tokens *t, const char *p, const
 	bool quoted = *p == '"' || *p == '\'';
 	item_begin(t, p + quoted, t->limits.value);
 	if (!quoted)
-		return turn(t, S_VALUE_BARE, p);
-	return turn(t, *p == '"' ? S_VALUE_DOUBLE : S_VALUE_SINGLE, p + 1);
+		return turn_to(t, S_VALUE_BARE, p);
+	return turn_to(t, *p == '"' ? S_VALUE_DOUBLE : S_VALUE_SINGLE, p + 1);
 }
 
 static void value_done(struct html_tokens *t, const char *p)
@@ -375,13 +375,13 @@ static const char *value_ref(struct html_tokens *t, const char *p)
 {
 	html_item_flush(t, p);
 	t->back = t->state;
-	return turn(t, S_REF, p + 1);
+	return turn_to(t, S_REF, p + 1);
 }
 
 static const char *quoted_value(struct html_tokens *t, const char *p, const char *end, char quote)
 {
 	for (;; p++) {
-		p = scan(p, end, quote, '&', 0);
+		p = html_scan(p, end, quote, '&', 0);
 		if (p == end)
 			return p;
 		if (*p == '&')
@@ -391,7 +391,7 @@ static const char *quoted_value(struct html_tokens *t, const char *p, const char
 		item_nul(t, p);
 	}
 	value_done(t, p);
-	return turn(t, S_AFTER_VALUE, p + 1);
+	return turn_to(t, S_AFTER_VALUE, p + 1);
 }
 
 static const char *html_value_double(struct html_tokens *t, const char *p, const char *end)
@@ -411,9 +411,9 @@ static const char *html_value_bare(struct html_tokens *t, const char *p, const c
 			return value_ref(t, p);
 		if (*p == 0) {
 			item_nul(t, p);
-		} else if (is(*p, C_SPACE)) {
+		} else if (is_class(*p, C_SPACE)) {
 			value_done(t, p);
-			return turn(t, S_BEFORE_NAME, p + 1);
+			return turn_to(t, S_BEFORE_NAME, p + 1);
 		} else if (*p == '>') {
 			value_done(t, p);
 			return tag_done(t, p);
@@ -425,16 +425,16 @@ static const char *html_value_bare(struct html_tokens *t, const char *p, const c
 static const char *html_after_value(struct html_tokens *t, const char *p, const char *end)
 {
 	(void)end;
-	if (is(*p, C_SPACE) || *p == '/' || *p == '>')
+	if (is_class(*p, C_SPACE) || *p == '/' || *p == '>')
 		return after_tag_name(t, p);
-	return turn(t, S_BEFORE_NAME, p);
+	return turn_to(t, S_BEFORE_NAME, p);
 }
 
 static const char *html_self_closing(struct html_tokens *t, const char *p, const char *end)
 {
 	(void)end;
 	if (*p != '>')
-		return turn(t, S_BEFORE_NAME, p);
+		return turn_to(t, S_BEFORE_NAME, p);
 	t->tag.self_closing = true;
 	return tag_done(t, p);
 }
@@ -455,7 +455,7 @@ static bool in_value(const struct html_tokens *t)
 	return t->back >= S_VALUE_DOUBLE && t->back <= S_VALUE_BARE;
 }
 
-static void put(struct html_tokens *t, struct str s)
+static void ref_put(struct html_tokens *t, struct str s)
 {
 	if (in_value(t))
 		html_item_keep(t, s.p, s.n);
@@ -464,17 +464,17 @@ static void put(struct html_tokens *t, struct str s)
 }
 
 /* Back to where the reference stood, to go on at p. */
-static const char *back(struct html_tokens *t, const char *p)
+static const char *ref_back(struct html_tokens *t, const char *p)
 {
 	if (in_value(t))
 		t->mark = p;
-	return turn(t, t->back, p);
+	return turn_to(t, t->back, p);
 }
 
 static const char *as_written(struct html_tokens *t, const char *p)
 {
-	put(t, (struct str){t->ref, t->ref_n});
-	return back(t, p);
+	ref_put(t, (struct str){t->ref, t->ref_n});
+	return ref_back(t, p);
 }
 
 static void ref_add(struct html_tokens *t, char c)
@@ -487,12 +487,12 @@ static const char *html_ref(struct html_tokens *t, const char *p, const char *en
 	(void)end;
 	t->ref_n = 0;
 	ref_add(t, '&');
-	if (is(*p, C_ALPHA | C_DIGIT))
-		return turn(t, S_REF_NAMED, p);
+	if (is_class(*p, C_ALPHA | C_DIGIT))
+		return turn_to(t, S_REF_NAMED, p);
 	if (*p != '#')
 		return as_written(t, p);
 	ref_add(t, '#');
-	return turn(t, S_REF_NUMBER, p + 1);
+	return turn_to(t, S_REF_NUMBER, p + 1);
 }
 
 /* All letters and digits have come; `next` is what stands behind them, 0 at the end of the input.
@@ -501,21 +501,22 @@ static const char *named_done(struct html_tokens *t, char next, const char *p)
 {
 	struct str name = {t->ref + 1, t->ref_n - 1}, text;
 	if (next == ';' && html_entity(name, &text) == 0) {
-		put(t, text);
-		return back(t, p + 1);
+		ref_put(t, text);
+		return ref_back(t, p + 1);
 	}
 	size_t n = html_entity_old(name, &text);
-	bool argument = in_value(t) && (n < name.n || next == '=' || is(next, C_ALPHA | C_DIGIT));
+	bool argument =
+		in_value(t) && (n < name.n || next == '=' || is_class(next, C_ALPHA | C_DIGIT));
 	if (n == 0 || argument)
 		return as_written(t, p);
-	put(t, text);
-	put(t, str_from(name, n));
-	return back(t, p);
+	ref_put(t, text);
+	ref_put(t, str_from(name, n));
+	return ref_back(t, p);
 }
 
 static const char *html_ref_named(struct html_tokens *t, const char *p, const char *end)
 {
-	while (p < end && t->ref_n < REF_MAX && is(*p, C_ALPHA | C_DIGIT))
+	while (p < end && t->ref_n < REF_MAX && is_class(*p, C_ALPHA | C_DIGIT))
 		ref_add(t, *p++);
 	return p == end ? p : named_done(t, *p, p);
 }
@@ -526,18 +527,18 @@ static const char *html_ref_number(struct html_tokens *t, const char *p, const c
 	t->code = 0;
 	if (*p == 'x' || *p == 'X') {
 		ref_add(t, *p);
-		return turn(t, S_REF_HEX_START, p + 1);
+		return turn_to(t, S_REF_HEX_START, p + 1);
 	}
-	return is(*p, C_DIGIT) ? turn(t, S_REF_DECIMAL, p) : as_written(t, p);
+	return is_class(*p, C_DIGIT) ? turn_to(t, S_REF_DECIMAL, p) : as_written(t, p);
 }
 
 static const char *html_ref_hex_start(struct html_tokens *t, const char *p, const char *end)
 {
 	(void)end;
-	return is(*p, C_HEX) ? turn(t, S_REF_HEX, p) : as_written(t, p);
+	return is_class(*p, C_HEX) ? turn_to(t, S_REF_HEX, p) : as_written(t, p);
 }
 
-static size_t utf8(uint32_t c, char ret[4])
+static size_t utf8_put(uint32_t c, char ret[4])
 {
 	size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
 	static const uint8_t lead[5] = {0, 0, 0xc0, 0xe0, 0xf0};
@@ -555,36 +556,36 @@ static void put_code(struct html_tokens *t)
 		c = 0xfffd;
 	else if (c >= 0x80 && c <= 0x9f && c1[c - 0x80])
 		c = c1[c - 0x80];
-	put(t, (struct str){text, utf8(c, text)});
+	ref_put(t, (struct str){text, utf8_put(c, text)});
 }
 
-static const char *number(struct html_tokens *t, const char *p, const char *end, unsigned base)
+static const char *ref_digits(struct html_tokens *t, const char *p, const char *end, unsigned base)
 {
-	for (; p < end && is(*p, base == 16 ? C_HEX : C_DIGIT); p++) {
-		unsigned digit =
-			is(*p, C_DIGIT) ? (unsigned)(*p - '0') : (unsigned)(lower(*p) - 'a') + 10;
+	for (; p < end && is_class(*p, base == 16 ? C_HEX : C_DIGIT); p++) {
+		unsigned digit = is_class(*p, C_DIGIT) ? (unsigned)(*p - '0')
+						       : (unsigned)(ascii_lower(*p) - 'a') + 10;
 		t->code = MIN(t->code * base + digit, (uint32_t)CODE_MAX + 1);
 	}
 	if (p == end)
 		return p;
 	put_code(t);
-	return back(t, p + (*p == ';'));
+	return ref_back(t, p + (*p == ';'));
 }
 
 static const char *html_ref_decimal(struct html_tokens *t, const char *p, const char *end)
 {
-	return number(t, p, end, 10);
+	return ref_digits(t, p, end, 10);
 }
 
 static const char *html_ref_hex(struct html_tokens *t, const char *p, const char *end)
 {
-	return number(t, p, end, 16);
+	return ref_digits(t, p, end, 16);
 }
 
 static void html_ref_eof(struct html_tokens *t)
 {
 	if (t->state == S_REF)
-		put(t, STR("&"));
+		ref_put(t, STR("&"));
 	else if (t->state == S_REF_NAMED)
 		named_done(t, 0, NULL);
 	else if (t->state == S_REF_NUMBER || t->state == S_REF_HEX_START)
@@ -597,11 +598,11 @@ static void html_ref_eof(struct html_tokens *t)
 /* The states, and what drives them. */
 
 static html_state_fn *const states[S_COUNT] = {
-	[S_DATA] = data,
+	[S_DATA] = html_data,
 	[S_RCDATA] = html_raw_text,
 	[S_RAWTEXT] = html_raw_text,
 	[S_SCRIPT] = html_raw_text,
-	[S_PLAINTEXT] = plaintext,
+	[S_PLAINTEXT] = html_plaintext,
 	[S_CDATA] = html_cdata,
 	[S_CDATA_BRACKET] = html_cdata_bracket,
 	[S_CDATA_END] = html_cdata_end,
@@ -659,7 +660,7 @@ static html_state_fn *const states[S_COUNT] = {
 };
 
 /* Without any CR. */
-static void run(struct html_tokens *t, const char *p, const char *end)
+static void run_states(struct html_tokens *t, const char *p, const char *end)
 {
 	if (p == end)
 		return;
@@ -669,7 +670,7 @@ static void run(struct html_tokens *t, const char *p, const char *end)
 	while (p < end)
 		p = states[t->state](t, p, end);
 	if (t->state >= S_TAG_OPEN)
-		hold(t, end);
+		hold_parts(t, end);
 }
 
 /* A CR is a LF, and the LF behind it belongs to it. */
@@ -680,13 +681,13 @@ static void run_block(struct html_tokens *t, const char *p, const char *end)
 			p++;
 		t->after_cr = false;
 		const char *cr = p < end ? memchr(p, '\r', (size_t)(end - p)) : NULL;
-		run(t, p, cr ? cr : end);
+		run_states(t, p, cr ? cr : end);
 		if (!cr)
 			return;
 		p = cr + 1;
 		if (p < end && *p == '\n')
 			continue; /* that one is taken */
-		run(t, "\n", &"\n"[1]);
+		run_states(t, "\n", &"\n"[1]);
 		t->after_cr = true;
 	}
 }

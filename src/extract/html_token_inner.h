@@ -3,6 +3,7 @@
  * the piece (a letter in lower case, a character reference), and what goes on in the next piece,
  * is kept in a buffer of the tokenizer. */
 #pragma once
+#include "base/ascii.h"
 #include "extract/html_token.h"
 
 #ifdef __SSE2__
@@ -151,15 +152,9 @@ void html_item_flush(struct html_tokens *t, const char *p);
 enum { C_SPACE = 1, C_UPPER = 2, C_ALPHA = 4, C_DIGIT = 8, C_HEX = 16, C_NAME_END = 32 };
 extern const uint8_t html_class[256];
 
-static inline bool is(char c, int classes)
+static inline bool is_class(char c, int classes)
 {
 	return (html_class[(unsigned char)c] & classes) != 0;
-}
-
-/* The same letter in lower case. */
-static inline char lower(char c)
-{
-	return is(c, C_UPPER) ? (char)(c | 0x20) : c;
 }
 
 static inline void put_text(struct html_tokens *t, const char *from, size_t n)
@@ -182,8 +177,8 @@ static inline const char *item_lower(struct html_tokens *t, const char *p, const
 	char text[32];
 	size_t n = 0;
 	html_item_flush(t, p);
-	for (; n < sizeof text && p + n < end && is(p[n], C_ALPHA); n++)
-		text[n] = lower(p[n]);
+	for (; n < sizeof text && p + n < end && is_class(p[n], C_ALPHA); n++)
+		text[n] = ascii_lower(p[n]);
 	html_item_keep(t, text, n);
 	t->mark = p + n;
 	return p + n - 1;
@@ -209,7 +204,7 @@ static inline struct str item_end(struct html_tokens *t, const char *p, size_t d
 	return s;
 }
 
-static inline const char *turn(struct html_tokens *t, enum state state, const char *p)
+static inline const char *turn_to(struct html_tokens *t, enum state state, const char *p)
 {
 	t->state = (uint8_t)state;
 	return p;
@@ -219,14 +214,14 @@ static inline const char *turn(struct html_tokens *t, enum state state, const ch
  * can. Nothing outside of [p, end) is touched. */
 
 /* Where the first a, b or c is; end: nowhere. Give one twice to look for fewer. */
-static inline const char *scan_portable(const char *p, const char *end, char a, char b, char c)
+static inline const char *html_scan_portable(const char *p, const char *end, char a, char b, char c)
 {
 	while (p < end && *p != a && *p != b && *p != c)
 		p++;
 	return p;
 }
 
-static inline const char *scan(const char *p, const char *end, char a, char b, char c)
+static inline const char *html_scan(const char *p, const char *end, char a, char b, char c)
 {
 #ifdef __SSE2__
 	const __m128i va = _mm_set1_epi8(a), vb = _mm_set1_epi8(b), vc = _mm_set1_epi8(c);
@@ -240,5 +235,5 @@ static inline const char *scan(const char *p, const char *end, char a, char b, c
 			return p + __builtin_ctz((unsigned)bits);
 	}
 #endif
-	return scan_portable(p, end, a, b, c);
+	return html_scan_portable(p, end, a, b, c);
 }

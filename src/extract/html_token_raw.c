@@ -22,10 +22,10 @@ static void comment_begin(struct html_tokens *t, const char *p)
 /* The next byte belongs to the word, of which word_n bytes have come; n is the word's length. */
 static bool goes_on(const struct html_tokens *t, char c, const char *word, size_t n)
 {
-	if (t->word_n >= n || lower(c) != lower(word[t->word_n]))
+	if (t->word_n >= n || ascii_lower(c) != ascii_lower(word[t->word_n]))
 		return false;
 	for (size_t i = 0; i < t->word_n; i++)
-		if (lower(t->word[i]) != lower(word[i]))
+		if (ascii_lower(t->word[i]) != ascii_lower(word[i]))
 			return false;
 	return true;
 }
@@ -36,24 +36,24 @@ static bool word_is(const struct html_tokens *t, const char *word, size_t n)
 }
 
 /* What came was no word after all, but how a comment begins. */
-static const char *bogus(struct html_tokens *t, const char *p)
+static const char *bogus_begin(struct html_tokens *t, const char *p)
 {
 	comment_begin(t, NULL);
 	html_item_keep(t, t->word, t->word_n);
 	t->mark = p;
-	return turn(t, S_BOGUS_COMMENT, p);
+	return turn_to(t, S_BOGUS_COMMENT, p);
 }
 
 static const char *markup_word(struct html_tokens *t, const char *p)
 {
 	if (word_is(t, "--", 2)) {
 		comment_begin(t, p);
-		return turn(t, S_COMMENT_START, p);
+		return turn_to(t, S_COMMENT_START, p);
 	}
 	if (t->word_n == 7 && t->word[0] != '[')
-		return turn(t, S_DOCTYPE, p);
+		return turn_to(t, S_DOCTYPE, p);
 	if (word_is(t, "[CDATA[", 7))
-		return t->foreign ? turn(t, S_CDATA, p) : bogus(t, p);
+		return t->foreign ? turn_to(t, S_CDATA, p) : bogus_begin(t, p);
 	return p;
 }
 
@@ -62,21 +62,21 @@ const char *html_markup(struct html_tokens *t, const char *p, const char *end)
 	(void)end;
 	bool cdata = t->word_n < 7 && *p == "[CDATA["[t->word_n] && goes_on(t, *p, "[CDATA[", 7);
 	if (!cdata && !goes_on(t, *p, "--", 2) && !goes_on(t, *p, "DOCTYPE", 7))
-		return bogus(t, p);
+		return bogus_begin(t, p);
 	t->word[t->word_n++] = *p;
 	return markup_word(t, p + 1);
 }
 
 void html_markup_eof(struct html_tokens *t)
 {
-	bogus(t, NULL);
+	bogus_begin(t, NULL);
 	comment_done(t, NULL, 0);
 }
 
 const char *html_bogus_comment(struct html_tokens *t, const char *p, const char *end)
 {
 	for (;; p++) {
-		p = scan(p, end, '>', '>', 0);
+		p = html_scan(p, end, '>', '>', 0);
 		if (p == end)
 			return p;
 		if (*p == '>')
@@ -91,9 +91,9 @@ const char *html_comment_start(struct html_tokens *t, const char *p, const char 
 {
 	(void)end;
 	if (*p == '-')
-		return turn(t, S_COMMENT_START_DASH, p + 1);
+		return turn_to(t, S_COMMENT_START_DASH, p + 1);
 	if (*p != '>')
-		return turn(t, S_COMMENT, p);
+		return turn_to(t, S_COMMENT, p);
 	comment_done(t, p, 0);
 	return p + 1;
 }
@@ -102,9 +102,9 @@ const char *html_comment_start_dash(struct html_tokens *t, const char *p, const 
 {
 	(void)end;
 	if (*p == '-')
-		return turn(t, S_COMMENT_END, p + 1);
+		return turn_to(t, S_COMMENT_END, p + 1);
 	if (*p != '>')
-		return turn(t, S_COMMENT, p);
+		return turn_to(t, S_COMMENT, p);
 	comment_done(t, p, 1);
 	return p + 1;
 }
@@ -112,7 +112,7 @@ const char *html_comment_start_dash(struct html_tokens *t, const char *p, const 
 /* `<!--` inside is an error, but means nothing. */
 const char *html_comment(struct html_tokens *t, const char *p, const char *end)
 {
-	p = scan(p, end, '-', '-', 0);
+	p = html_scan(p, end, '-', '-', 0);
 	if (p == end)
 		return p;
 	if (*p == 0)
@@ -125,7 +125,7 @@ const char *html_comment(struct html_tokens *t, const char *p, const char *end)
 const char *html_comment_end_dash(struct html_tokens *t, const char *p, const char *end)
 {
 	(void)end;
-	return *p == '-' ? turn(t, S_COMMENT_END, p + 1) : turn(t, S_COMMENT, p);
+	return *p == '-' ? turn_to(t, S_COMMENT_END, p + 1) : turn_to(t, S_COMMENT, p);
 }
 
 const char *html_comment_end(struct html_tokens *t, const char *p, const char *end)
@@ -135,9 +135,9 @@ const char *html_comment_end(struct html_tokens *t, const char *p, const char *e
 	if (p == end)
 		return p;
 	if (*p == '!')
-		return turn(t, S_COMMENT_END_BANG, p + 1);
+		return turn_to(t, S_COMMENT_END_BANG, p + 1);
 	if (*p != '>')
-		return turn(t, S_COMMENT, p);
+		return turn_to(t, S_COMMENT, p);
 	comment_done(t, p, 2);
 	return p + 1;
 }
@@ -146,9 +146,9 @@ const char *html_comment_end_bang(struct html_tokens *t, const char *p, const ch
 {
 	(void)end;
 	if (*p == '-')
-		return turn(t, S_COMMENT_END_DASH, p + 1);
+		return turn_to(t, S_COMMENT_END_DASH, p + 1);
 	if (*p != '>')
-		return turn(t, S_COMMENT, p);
+		return turn_to(t, S_COMMENT, p);
 	comment_done(t, p, 3);
 	return p + 1;
 }
@@ -176,12 +176,12 @@ static const char *doctype_end(struct html_tokens *t, const char *p, bool correc
 static const char *doctype_bogus(struct html_tokens *t, const char *p)
 {
 	t->doctype.correct = false;
-	return turn(t, S_BOGUS_DOCTYPE, p);
+	return turn_to(t, S_BOGUS_DOCTYPE, p);
 }
 
 static const char *skip_space(const char *p, const char *end)
 {
-	while (p < end && is(*p, C_SPACE))
+	while (p < end && is_class(*p, C_SPACE))
 		p++;
 	return p;
 }
@@ -191,7 +191,7 @@ const char *html_in_doctype(struct html_tokens *t, const char *p, const char *en
 	(void)end;
 	html_token_start(t);
 	t->doctype = (struct html_doctype){.correct = true};
-	return turn(t, S_BEFORE_DOCTYPE_NAME, p);
+	return turn_to(t, S_BEFORE_DOCTYPE_NAME, p);
 }
 
 const char *html_before_doctype_name(struct html_tokens *t, const char *p, const char *end)
@@ -202,24 +202,24 @@ const char *html_before_doctype_name(struct html_tokens *t, const char *p, const
 	if (*p == '>')
 		return doctype_end(t, p, false);
 	item_begin(t, p, t->limits.value);
-	return turn(t, S_DOCTYPE_NAME, p);
+	return turn_to(t, S_DOCTYPE_NAME, p);
 }
 
 const char *html_doctype_name(struct html_tokens *t, const char *p, const char *end)
 {
 	for (; p < end; p++) {
-		if (is(*p, C_UPPER))
+		if (is_class(*p, C_UPPER))
 			p = item_lower(t, p, end);
 		else if (*p == 0)
 			item_nul(t, p);
-		else if (is(*p, C_SPACE) || *p == '>')
+		else if (is_class(*p, C_SPACE) || *p == '>')
 			break;
 	}
 	if (p == end)
 		return p;
 	t->doctype.name = item_end(t, p, 0);
 	t->word_n = 0;
-	return turn(t, S_AFTER_DOCTYPE_NAME, p);
+	return turn_to(t, S_AFTER_DOCTYPE_NAME, p);
 }
 
 const char *html_after_doctype_name(struct html_tokens *t, const char *p, const char *end)
@@ -236,7 +236,7 @@ const char *html_after_doctype_name(struct html_tokens *t, const char *p, const 
 	t->word[t->word_n++] = *p;
 	if (t->word_n < 6)
 		return p + 1;
-	return turn(t, public ? S_AFTER_PUBLIC : S_AFTER_SYSTEM, p + 1);
+	return turn_to(t, public ? S_AFTER_PUBLIC : S_AFTER_SYSTEM, p + 1);
 }
 
 /* Before an identifier: a quote begins it, and nothing else may come. */
@@ -251,7 +251,7 @@ static const char *before_id(struct html_tokens *t, const char *p, const char *e
 		return doctype_bogus(t, p);
 	t->quote = *p;
 	item_begin(t, p + 1, t->limits.value);
-	return turn(t, id, p + 1);
+	return turn_to(t, id, p + 1);
 }
 
 const char *html_after_public(struct html_tokens *t, const char *p, const char *end)
@@ -268,7 +268,7 @@ static const char *doctype_id(struct html_tokens *t, const char *p, const char *
 			      struct str *ret, enum state next)
 {
 	for (;; p++) {
-		p = scan(p, end, t->quote, '>', 0);
+		p = html_scan(p, end, t->quote, '>', 0);
 		if (p == end)
 			return p;
 		if (*p)
@@ -278,7 +278,7 @@ static const char *doctype_id(struct html_tokens *t, const char *p, const char *
 	*ret = item_end(t, p, 0);
 	if (*p == '>')
 		return doctype_end(t, p, false);
-	return turn(t, next, p + 1);
+	return turn_to(t, next, p + 1);
 }
 
 const char *html_public_id(struct html_tokens *t, const char *p, const char *end)
@@ -308,12 +308,12 @@ const char *html_after_system_id(struct html_tokens *t, const char *p, const cha
 		return p;
 	if (*p == '>')
 		return doctype_end(t, p, true);
-	return turn(t, S_BOGUS_DOCTYPE, p);
+	return turn_to(t, S_BOGUS_DOCTYPE, p);
 }
 
 const char *html_bogus_doctype(struct html_tokens *t, const char *p, const char *end)
 {
-	p = scan(p, end, '>', '>', '>');
+	p = html_scan(p, end, '>', '>', '>');
 	return p == end ? p : doctype_end(t, p, true);
 }
 
@@ -337,31 +337,31 @@ void html_doctype_eof(struct html_tokens *t)
 
 const char *html_cdata(struct html_tokens *t, const char *p, const char *end)
 {
-	const char *bracket = scan(p, end, ']', ']', ']');
+	const char *bracket = html_scan(p, end, ']', ']', ']');
 	put_text(t, p, (size_t)(bracket - p));
-	return bracket == end ? end : turn(t, S_CDATA_BRACKET, bracket + 1);
+	return bracket == end ? end : turn_to(t, S_CDATA_BRACKET, bracket + 1);
 }
 
 const char *html_cdata_bracket(struct html_tokens *t, const char *p, const char *end)
 {
 	(void)end;
 	if (*p == ']')
-		return turn(t, S_CDATA_END, p + 1);
+		return turn_to(t, S_CDATA_END, p + 1);
 	put_text(t, "]", 1);
-	return turn(t, S_CDATA, p);
+	return turn_to(t, S_CDATA, p);
 }
 
 const char *html_cdata_end(struct html_tokens *t, const char *p, const char *end)
 {
 	(void)end;
 	if (*p == '>')
-		return turn(t, S_DATA, p + 1);
+		return turn_to(t, S_DATA, p + 1);
 	if (*p == ']') {
 		put_text(t, "]", 1);
 		return p + 1;
 	}
 	put_text(t, "]]", 2);
-	return turn(t, S_CDATA, p);
+	return turn_to(t, S_CDATA, p);
 }
 
 /* Raw text. */
@@ -375,57 +375,58 @@ static const char *raw_nul(struct html_tokens *t, const char *p)
 const char *html_raw_text(struct html_tokens *t, const char *p, const char *end)
 {
 	const char *from = p;
-	p = scan(p, end, '<', t->state == S_RCDATA ? '&' : '<', 0);
+	p = html_scan(p, end, '<', t->state == S_RCDATA ? '&' : '<', 0);
 	put_text(t, from, (size_t)(p - from));
 	if (p == end)
 		return p;
 	if (*p == 0)
 		return raw_nul(t, p);
 	t->back = t->state;
-	return turn(t, *p == '<' ? S_RAW_LESS : S_REF, p + 1);
+	return turn_to(t, *p == '<' ? S_RAW_LESS : S_REF, p + 1);
 }
 
 const char *html_raw_less(struct html_tokens *t, const char *p, const char *end)
 {
 	(void)end;
 	if (*p == '/')
-		return turn(t, S_RAW_END_OPEN, p + 1);
+		return turn_to(t, S_RAW_END_OPEN, p + 1);
 	put_text(t, "<", 1);
 	if (t->back == S_SCRIPT && *p == '!') {
 		put_text(t, "!", 1);
-		return turn(t, S_SCRIPT_ESCAPE_START, p + 1);
+		return turn_to(t, S_SCRIPT_ESCAPE_START, p + 1);
 	}
-	if (t->back == S_ESCAPED && is(*p, C_ALPHA)) {
+	if (t->back == S_ESCAPED && is_class(*p, C_ALPHA)) {
 		t->word_n = 0;
-		return turn(t, S_TWICE_START, p);
+		return turn_to(t, S_TWICE_START, p);
 	}
-	return turn(t, t->back, p);
+	return turn_to(t, t->back, p);
 }
 
 const char *html_raw_end_open(struct html_tokens *t, const char *p, const char *end)
 {
 	(void)end;
-	if (!is(*p, C_ALPHA)) {
+	if (!is_class(*p, C_ALPHA)) {
 		put_text(t, "</", 2);
-		return turn(t, t->back, p);
+		return turn_to(t, t->back, p);
 	}
 	html_token_start(t);
 	item_begin(t, NULL, t->limits.name);
-	return turn(t, S_RAW_END_NAME, p);
+	return turn_to(t, S_RAW_END_NAME, p);
 }
 
 /* The letters as they were written are the item, until they differ from the name that counts: no
  * state outside sees anything else in letters. */
 const char *html_raw_end_name(struct html_tokens *t, const char *p, const char *end)
 {
-	for (; p < end && is(*p, C_ALPHA); p++) {
-		if (t->item_n >= t->raw_n || lower(*p) != t->raw[t->item_n])
+	for (; p < end && is_class(*p, C_ALPHA); p++) {
+		if (t->item_n >= t->raw_n || ascii_lower(*p) != t->raw[t->item_n])
 			break;
 		html_item_keep(t, p, 1);
 	}
 	if (p == end)
 		return p;
-	if (t->item_n && t->item_n == t->raw_n && (is(*p, C_SPACE) || *p == '/' || *p == '>')) {
+	if (t->item_n && t->item_n == t->raw_n &&
+	    (is_class(*p, C_SPACE) || *p == '/' || *p == '>')) {
 		t->tag.end = true;
 		t->attr_live = false;
 		t->tag.name = (struct str){t->raw, t->raw_n};
@@ -433,11 +434,11 @@ const char *html_raw_end_name(struct html_tokens *t, const char *p, const char *
 			html_emit_tag(t);
 			return p + 1;
 		}
-		return turn(t, *p == '/' ? S_SELF_CLOSING : S_BEFORE_NAME, p + 1);
+		return turn_to(t, *p == '/' ? S_SELF_CLOSING : S_BEFORE_NAME, p + 1);
 	}
 	put_text(t, "</", 2);
 	put_text(t, t->keep.p, t->keep.n);
-	return turn(t, t->back, p);
+	return turn_to(t, t->back, p);
 }
 
 void html_raw_eof(struct html_tokens *t)
@@ -450,32 +451,33 @@ const char *html_script_escape_start(struct html_tokens *t, const char *p, const
 {
 	(void)end;
 	if (*p != '-')
-		return turn(t, S_SCRIPT, p);
+		return turn_to(t, S_SCRIPT, p);
 	put_text(t, "-", 1);
-	return turn(t,
-		    t->state == S_SCRIPT_ESCAPE_START ? S_SCRIPT_ESCAPE_START_DASH
-						      : S_ESCAPED_DASH_DASH,
-		    p + 1);
+	return turn_to(t,
+		       t->state == S_SCRIPT_ESCAPE_START ? S_SCRIPT_ESCAPE_START_DASH
+							 : S_ESCAPED_DASH_DASH,
+		       p + 1);
 }
 
 /* The text that both kinds of escaped scripts have in common: `first` is the state without a dash
  * before, the next two those with one and with two. */
-static const char *dashed(struct html_tokens *t, const char *p, const char *end, enum state first)
+static const char *dashed_text(struct html_tokens *t, const char *p, const char *end,
+			       enum state first)
 {
 	if (t->state == first) {
 		const char *from = p;
-		p = scan(p, end, '<', '-', 0);
+		p = html_scan(p, end, '<', '-', 0);
 		put_text(t, from, (size_t)(p - from));
 		if (p == end)
 			return p;
 	}
 	if (*p == '-') {
 		put_text(t, "-", 1);
-		return turn(t, MIN(t->state + 1u, first + 2u), p + 1);
+		return turn_to(t, MIN(t->state + 1u, first + 2u), p + 1);
 	}
 	if (*p == '>' && t->state == first + 2u) {
 		put_text(t, ">", 1);
-		return turn(t, S_SCRIPT, p + 1);
+		return turn_to(t, S_SCRIPT, p + 1);
 	}
 	t->state = (uint8_t)first;
 	if (*p == 0)
@@ -486,43 +488,43 @@ static const char *dashed(struct html_tokens *t, const char *p, const char *end,
 const char *html_escaped(struct html_tokens *t, const char *p, const char *end)
 {
 	if (*p != '<')
-		return dashed(t, p, end, S_ESCAPED);
+		return dashed_text(t, p, end, S_ESCAPED);
 	t->back = S_ESCAPED;
-	return turn(t, S_RAW_LESS, p + 1);
+	return turn_to(t, S_RAW_LESS, p + 1);
 }
 
 const char *html_twice(struct html_tokens *t, const char *p, const char *end)
 {
 	if (*p != '<')
-		return dashed(t, p, end, S_TWICE);
+		return dashed_text(t, p, end, S_TWICE);
 	put_text(t, "<", 1);
-	return turn(t, S_TWICE_LESS, p + 1);
+	return turn_to(t, S_TWICE_LESS, p + 1);
 }
 
 const char *html_twice_less(struct html_tokens *t, const char *p, const char *end)
 {
 	(void)end;
 	if (*p != '/')
-		return turn(t, S_TWICE, p);
+		return turn_to(t, S_TWICE, p);
 	put_text(t, "/", 1);
 	t->word_n = 0;
-	return turn(t, S_TWICE_END, p + 1);
+	return turn_to(t, S_TWICE_END, p + 1);
 }
 
 /* A word that is the name of a tag goes from one kind to the other if it is "script". */
 static const char *script_word(struct html_tokens *t, const char *p, enum state yes, enum state no)
 {
-	if (is(*p, C_ALPHA)) {
+	if (is_class(*p, C_ALPHA)) {
 		if (t->word_n < WORD_MAX)
-			t->word[t->word_n++] = lower(*p);
+			t->word[t->word_n++] = ascii_lower(*p);
 		put_text(t, p, 1);
 		return p + 1;
 	}
-	if (!is(*p, C_SPACE) && *p != '/' && *p != '>')
-		return turn(t, no, p);
+	if (!is_class(*p, C_SPACE) && *p != '/' && *p != '>')
+		return turn_to(t, no, p);
 	put_text(t, p, 1);
 	bool script = t->word_n == 6 && memcmp(t->word, "script", 6) == 0;
-	return turn(t, script ? yes : no, p + 1);
+	return turn_to(t, script ? yes : no, p + 1);
 }
 
 const char *html_twice_start(struct html_tokens *t, const char *p, const char *end)

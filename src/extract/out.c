@@ -21,7 +21,7 @@ void out_begin(struct out *o, void *memory, size_t size, size_t links_max)
 
 /* At most n bytes of s, none of a character that does not fit. Bytes that are no UTF-8 are cut
  * anywhere. */
-static size_t whole(struct str s, size_t n)
+static size_t whole_characters(struct str s, size_t n)
 {
 	if (n >= s.n)
 		return s.n;
@@ -33,7 +33,7 @@ static size_t whole(struct str s, size_t n)
 
 void out_text(struct out *o, struct str s)
 {
-	size_t n = whole(s, o->text_max - o->text_n);
+	size_t n = whole_characters(s, o->text_max - o->text_n);
 	if (n < s.n)
 		o->flags |= OUT_TEXT_CUT;
 	if (n == 0)
@@ -45,7 +45,7 @@ void out_text(struct out *o, struct str s)
 /* Where a value that is too long is cut: behind a blank if there is one in its last quarter. */
 static size_t piece_of(struct str s)
 {
-	size_t n = whole(s, OUT_VALUE_MAX);
+	size_t n = whole_characters(s, OUT_VALUE_MAX);
 	if (n == s.n)
 		return n;
 	for (size_t i = n; i > OUT_VALUE_MAX * 3 / 4; i--)
@@ -54,7 +54,7 @@ static size_t piece_of(struct str s)
 	return n;
 }
 
-static bool enter(struct out *o, char name, const char *p, size_t n)
+static bool attr_enter(struct out *o, char name, const char *p, size_t n)
 {
 	if (o->n == o->max) {
 		o->flags |= name == 'X' ? OUT_TEXT_CUT : OUT_SIDE_CUT;
@@ -69,7 +69,7 @@ void out_end(struct out *o)
 	struct str rest = {o->text, o->text_n};
 	while (rest.n) {
 		size_t n = piece_of(rest);
-		if (!enter(o, 'X', rest.p, n))
+		if (!attr_enter(o, 'X', rest.p, n))
 			return;
 		rest = str_from(rest, n);
 	}
@@ -88,7 +88,7 @@ static char *room_for(struct out *o, size_t n)
 
 static void add_written(struct out *o, char name, size_t n)
 {
-	if (enter(o, name, o->side + o->side_n, n))
+	if (attr_enter(o, name, o->side + o->side_n, n))
 		o->side_n += n;
 }
 
@@ -122,7 +122,7 @@ static size_t without_torn(const char *p, size_t n)
 
 /* Copies with white space and control characters as single blanks, none at the ends, at most cap
  * bytes. */
-static size_t squeeze(char *to, size_t cap, struct str from)
+static size_t squeeze_blanks(char *to, size_t cap, struct str from)
 {
 	size_t n = 0;
 	bool blank = false;
@@ -155,7 +155,7 @@ void out_meta(struct out *o, int weight, char tag, struct str text)
 	char *p = room_for(o, 2 + cap);
 	if (!p)
 		return;
-	size_t n = squeeze(p + 2, cap, text);
+	size_t n = squeeze_blanks(p + 2, cap, text);
 	if (n == 0)
 		return;
 	p[0] = (char)('0' + weight);
@@ -195,7 +195,7 @@ void out_link(struct out *o, const struct doc_link *l)
 	size_t n = url.n;
 	p[n++] = ' ';
 	n += link_word(p + n, l);
-	size_t text = squeeze(p + n + 1, cap, l->text);
+	size_t text = squeeze_blanks(p + n + 1, cap, l->text);
 	if (text) {
 		p[n] = ' ';
 		n += 1 + text;

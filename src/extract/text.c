@@ -43,7 +43,7 @@ struct markdown {
 	char base_room[URL_MAX], room[URL_MAX];
 };
 
-static void add_link(struct markdown *m, struct str target, struct str text)
+static void markdown_link(struct markdown *m, struct str target, struct str text)
 {
 	struct url url;
 	if (url_parse(target, m->has_base ? &m->base : NULL, m->room, sizeof m->room, &url) != 0)
@@ -53,7 +53,7 @@ static void add_link(struct markdown *m, struct str target, struct str text)
 }
 
 /* [text](target "title") and <target>. */
-static void find_links(struct markdown *m, struct str line)
+static void markdown_links(struct markdown *m, struct str line)
 {
 	size_t open = SIZE_MAX;
 	for (size_t i = 0; i < line.n; i++) {
@@ -66,7 +66,7 @@ static void find_links(struct markdown *m, struct str line)
 			struct str target = str_head(str_from(line, i + 1), OUT_URL_MAX);
 			size_t end = str_find_byte(target, '>');
 			if (end < target.n)
-				add_link(m, str_head(target, end), STR(""));
+				markdown_link(m, str_head(target, end), STR(""));
 		}
 		if (c != ']' || open == SIZE_MAX || i + 1 == line.n || line.p[i + 1] != '(')
 			continue;
@@ -76,13 +76,13 @@ static void find_links(struct markdown *m, struct str line)
 		target = str_trim(str_head(target, end));
 		target = str_head(target, str_find_byte(target, ' '));
 		if (closed && target.n && !image)
-			add_link(m, target, str_range(line.p + open, line.p + i));
+			markdown_link(m, target, str_range(line.p + open, line.p + i));
 		open = SIZE_MAX;
 	}
 }
 
 /* The level of a heading, 0: it is none. *ret is what stands behind the marks. */
-static int heading(struct str line, struct str *ret)
+static int heading_level(struct str line, struct str *ret)
 {
 	int level = 0;
 	while ((size_t)level < line.n && line.p[level] == '#')
@@ -96,25 +96,25 @@ static int heading(struct str line, struct str *ret)
 	return level;
 }
 
-static void end_line(struct markdown *m)
+static void markdown_end_line(struct markdown *m)
 {
 	struct str line = buf_str(&m->line), text = line;
 	bool fence =
 		str_starts(str_trim(line), STR("```")) || str_starts(str_trim(line), STR("~~~"));
-	int level = m->fenced || fence ? 0 : heading(line, &text);
+	int level = m->fenced || fence ? 0 : heading_level(line, &text);
 	if (fence)
 		m->fenced = !m->fenced;
 	if (level)
 		out_meta(m->flow.out, level <= 2 ? 2 : 1, (char)('0' + level), text);
 	if (!m->fenced && !fence)
-		find_links(m, line);
+		markdown_links(m, line);
 	text_gap(&m->flow, '\n');
 	if (!fence)
 		text_flow(&m->flow, text);
 	buf_clear(&m->line);
 }
 
-static void take_piece(struct markdown *m, struct str piece)
+static void markdown_piece(struct markdown *m, struct str piece)
 {
 	while (piece.n) {
 		size_t n = str_find_byte(piece, '\n');
@@ -127,7 +127,7 @@ static void take_piece(struct markdown *m, struct str piece)
 			buf_add_str(&m->line, part);
 		}
 		if (n < piece.n)
-			end_line(m);
+			markdown_end_line(m);
 		piece = str_from(piece, n + 1);
 	}
 }
@@ -140,8 +140,8 @@ void extract_markdown(const struct extract_job *job, struct charset_pieces *in, 
 	m->line = BUF_INIT(LINE_MAX_BYTES);
 	m->has_base = url_parse(job->url, NULL, m->base_room, sizeof m->base_room, &m->base) == 0;
 	while (!(out->flags & OUT_TEXT_CUT) && charset_next(in, &piece) == 0)
-		take_piece(m, piece);
-	end_line(m);
+		markdown_piece(m, piece);
+	markdown_end_line(m);
 	buf_free(&m->line);
 	mem_free(&m);
 }

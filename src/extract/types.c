@@ -1,6 +1,7 @@
 /* Which type a document has. The header is believed where the first bytes do not contradict; where
  * they do, or where there is no header, libmagic decides, and where it is missing the bytes do. */
 #include "extract/types.h"
+#include "base/ascii.h"
 
 #include <dlfcn.h>
 #include <magic.h>
@@ -309,7 +310,7 @@ static void media_of_header(struct str header, char ret[TYPES_MEDIA_MAX])
 		if (c <= ' ' || c >= 0x7f || strchr("()<>@,;:\\\"[]?=", c))
 			break;
 		slashes += c == '/';
-		ret[n] = c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+		ret[n] = ascii_lower(c);
 	}
 	ret[n] = 0;
 	if (n < s.n || slashes != 1 || ret[0] == '/' || ret[n - 1] == '/' ||
@@ -329,20 +330,21 @@ static const char *media_of_name(struct str url)
 	return NULL;
 }
 
-static enum extract_type take(char ret[TYPES_MEDIA_MAX], const char *media, enum extract_type type)
+static enum extract_type media_set(char ret[TYPES_MEDIA_MAX], const char *media,
+				   enum extract_type type)
 {
 	snprintf(ret, TYPES_MEDIA_MAX, "%s", media);
 	return type;
 }
 
-static enum extract_type take_media(char ret[TYPES_MEDIA_MAX], const char *media)
+static enum extract_type media_set_by_reader(char ret[TYPES_MEDIA_MAX], const char *media)
 {
-	return take(ret, media, reader_of_media(str_of(media)));
+	return media_set(ret, media, reader_of_media(str_of(media)));
 }
 
 /* libmagic's answer. Of text it often knows only that. */
-static enum extract_type arbitrate(struct types *t, struct str body, enum sniff seen,
-				   char ret[TYPES_MEDIA_MAX])
+static enum extract_type judge_by_magic(struct types *t, struct str body, enum sniff seen,
+					char ret[TYPES_MEDIA_MAX])
 {
 	const char *media = types_magic(t, body);
 	bool vague = !media || !strchr(media, '/') || str_is(str_of(media), "text/plain");
@@ -352,7 +354,7 @@ static enum extract_type arbitrate(struct types *t, struct str body, enum sniff 
 		media = "application/xml";
 	else if (!media || !strchr(media, '/'))
 		media = seen == SNIFF_TEXT ? "text/plain" : "application/octet-stream";
-	return take_media(ret, media);
+	return media_set_by_reader(ret, media);
 }
 
 /* Nothing is declared, or nothing that means anything. */
@@ -362,17 +364,17 @@ static enum extract_type judge_alone(struct types *t, const struct extract_job *
 	switch (seen) {
 	case SNIFF_HTML:
 	case SNIFF_TAGS:
-		return take(ret, "text/html", EXTRACT_HTML);
+		return media_set(ret, "text/html", EXTRACT_HTML);
 	case SNIFF_FEED:
-		return take(ret, "application/xml", EXTRACT_FEED);
+		return media_set(ret, "application/xml", EXTRACT_FEED);
 	case SNIFF_XML:
-		return take(ret, "application/xml", EXTRACT_XML);
+		return media_set(ret, "application/xml", EXTRACT_XML);
 	case SNIFF_KNOWN:
-		return take_media(ret, known);
+		return media_set_by_reader(ret, known);
 	case SNIFF_EMPTY:
-		return take(ret, "application/x-empty", EXTRACT_OTHER);
+		return media_set(ret, "application/x-empty", EXTRACT_OTHER);
 	default:
-		return arbitrate(t, job->body, seen, ret);
+		return judge_by_magic(t, job->body, seen, ret);
 	}
 }
 
@@ -413,9 +415,9 @@ enum extract_type types_judge(struct types *t, const struct extract_job *job,
 		return judge_alone(t, job, seen, known, ret_media);
 	/* what cannot be read anyway has the name that its server gave it: many are zip inside */
 	if (seen == SNIFF_KNOWN && reader_of_media(str_of(media)) != EXTRACT_OTHER)
-		return take_media(ret_media, known);
+		return media_set_by_reader(ret_media, known);
 	int as = judge_declared(reader_of_media(str_of(media)), seen);
 	if (as >= 0)
-		return take(ret_media, media, (enum extract_type)as);
-	return arbitrate(t, job->body, seen, ret_media);
+		return media_set(ret_media, media, (enum extract_type)as);
+	return judge_by_magic(t, job->body, seen, ret_media);
 }

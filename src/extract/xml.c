@@ -168,7 +168,7 @@ static void see_root(struct xml *x, const char *name)
 		x->out->links_max = SITEMAP_LINKS_MAX;
 }
 
-static void stop(struct xml *x, const char *why)
+static void xml_stop(struct xml *x, const char *why)
 {
 	if (!x->stopped)
 		extract_remark(x->out, x->ret, "XML: %s in line %lu, the rest is left out", why,
@@ -182,7 +182,7 @@ static void XMLCALL on_start(void *ctx, const char *name, const char **attribute
 	struct xml *x = ctx;
 	x->ret->tokens++;
 	if (++x->depth > XML_DEPTH_MAX) {
-		stop(x, "too many elements inside each other");
+		xml_stop(x, "too many elements inside each other");
 		return;
 	}
 	if (!x->kind)
@@ -220,7 +220,7 @@ static void XMLCALL on_text(void *ctx, const char *p, int n)
 		keep_text(x, s);
 	x->kind->text(x, s);
 	if (x->out->flags & OUT_TEXT_CUT)
-		stop(x, "more text than there is room for");
+		xml_stop(x, "more text than there is room for");
 }
 
 /* Also of entities that the document defines: a default handler keeps expat from expanding them. */
@@ -290,7 +290,7 @@ static XML_Parser make_parser(struct xml *x)
 	return p;
 }
 
-static void parse(struct xml *x, struct charset_pieces *in)
+static void xml_read(struct xml *x, struct charset_pieces *in)
 {
 	struct str piece;
 	bool empty = true;
@@ -325,7 +325,7 @@ void extract_xml(const struct extract_job *job, struct charset_pieces *in, struc
 		x->field[i] = BUF_INIT(XML_VALUE_MAX);
 	x->has_base = url_parse(job->url, NULL, x->base_room, sizeof x->base_room, &x->base) == 0;
 	x->parser = make_parser(x);
-	parse(x, in);
+	xml_read(x, in);
 	XML_ParserFree(x->parser);
 	buf_free(&x->value);
 	for (int i = 0; i < FEED_FIELDS; i++)

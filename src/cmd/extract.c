@@ -1,20 +1,326 @@
-/* garner extract: what garner sees in a document. */
+/* garner extract: what garner sees in a document. A file or a URL is read as the crawl reads it, in
+ * garner-parse or, for comparison, in this process; what comes of it is shown for people, as a line
+ * of JSON or as SOIF. With --tokens it shows the tokens of HTML alone, in the form of the html5lib
+ * tests. */
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/jsonw.h"
 #include "cmd/commands.h"
-#include "cmd/extract_fetch.h"
-#include "cmd/extract_print.h"
-#include "cmd/extract_tokens.h"
 #include "cmd/input.h"
+#include "cmd/safe_text.h"
 #include "extract/cage_section.h"
+#include "extract/html_token_json.h"
+#include "fetch/kit.h"
+#include "soif/attrs_soif.h"
 #include "url/url.h"
 
+#include <jansson.h>
+#include <limits.h>
 #include <poll.h>
 
 struct extract_options {
 	bool json, soif, in_process, tokens, batch;
 	const char *url, *type, *charset, *state, *last_start_tag;
 };
+
+/* Fetching, as `garner fetch` does: robots.txt, politeness, policy. */
+
+struct fetched {
+	struct buf body;
+	struct buf url, content_type, robots; /* of the last hop; the headers as they were meant */
+};
+
+struct fetch {
+	struct loop *loop;
+	struct kit kit;
+	struct robot_memory_sink sink;
+	struct fetched *ret;
+	struct err err; /* code ERR_NONE: it was fetched */
+};
+
+/* The header, put together from what the robot has understood of it. */
+static void put_robots(const struct robot_tag *tag, struct buf *out)
+{
+	for (int i = 0; i < ROBOT_NDIRECTIVES; i++)
+		if (tag->set & 1u << i)
+			buf_printf(out, "%s%s", out->n ? "," : "",
+				   robot_directive_name((enum robot_directive)i));
+}
+
+static void fetch_done(void *ctx, const struct robot_result *r)
+{
+	struct fetch *f = ctx;
+	loop_stop(f->loop);
+	buf_add_str(&f->ret->url, r->url);
+	buf_add_text(&f->ret->content_type, r->head->mime);
+	if (r->head->charset[0])
+		buf_printf(&f->ret->content_type, "; charset=%s", r->head->charset);
+	put_robots(&r->head->tag, &f->ret->robots);
+	if (r->outcome == OUTCOME_OK)
+		return;
+	err_set(&f->err, ERR_REMOTE, "not fetched: %s, %s%s%s (status %d)",
+		outcome_name(r->outcome), robot_cause_name(r->cause), r->why[0] ? ": " : "", r->why,
+		r->head->status);
+}
+
+static int fetch_run(struct fetch *f, const struct config *config, struct str url, struct err *err)
+{
+	char data[PATH_MAX];
+	if (cmd_data_dir(config, data, sizeof data, err) < 0 || loop_new(&f->loop, NULL, err) < 0 ||
+	    kit_open(&f->kit, f->loop, data, config_get(config, &robot_section), err) < 0)
+		return -1;
+	f->sink = robot_memory_sink(&f->ret->body, false);
+	struct robot_job job = {.url = url, .sink = &f->sink.sink, .flags = ROBOT_WAIT};
+	if (robot_fetch(f->kit.robot, &job, fetch_done, f, err) < 0 || loop_run(f->loop, err) < 0)
+		return -1;
+	if (f->err.code == ERR_NONE)
+		return 0;
+	*err = f->err;
+	return -1;
+}
+
+/* The buffers are the caller's, with the limits that it wants. ERR_REMOTE: it was not fetched. */
+static int fetch_document(const struct config *config, struct str url, struct fetched *ret,
+			  struct err *err)
+{
+	struct fetch f = {.ret = ret};
+	struct err ignored;
+	int rc = fetch_run(&f, config, url, err);
+	(void)kit_close(&f.kit, &ignored); /* robots.txt is asked again then */
+	loop_free(&f.loop);
+	return rc;
+}
+
+/* What is shown of a document. */
+
+static const struct {
+	enum meta_tag tag;
+	const char *name;
+} meta_names[] = {
+	{META_TITLE, "title"},
+	{META_EMPHASIS, "emphasis"},
+	{META_ALT, "alt"},
+	{META_DESCRIPTION, "description"},
+	{META_KEYWORDS, "keywords"},
+	{META_AUTHOR, "author"},
+	{META_LANGUAGE, "language"},
+	{META_ROBOTS, "robots"},
+	{META_CANONICAL, "canonical"},
+	{META_PUBLISHED, "published"},
+	{META_MODIFIED, "modified"},
+	{META_GENERATOR, "generator"},
+	{META_REMARK, "remark"},
+};
+static const struct {
+	enum link_kind kind;
+	const char *name;
+} link_kinds[] = {
+	{LINK_ANCHOR, "anchor"},       {LINK_FORM, "form"},       {LINK_FEED, "feed"},
+	{LINK_ALTERNATE, "alternate"}, {LINK_RELATED, "related"}, {LINK_REFRESH, "refresh"},
+	{LINK_ITEM, "item"},           {LINK_PAGE, "page"},       {LINK_SITEMAP, "sitemap"},
+	{LINK_IMAGE, "image"},         {LINK_FRAME, "frame"},     {LINK_EMBED, "embed"},
+};
+static const struct {
+	unsigned flag;
+	const char *name;
+} link_flags[] = {{LINK_NOFOLLOW, "nofollow"}, {LINK_UGC, "ugc"}, {LINK_SPONSORED, "sponsored"}};
+
+static const char *tag_name(char tag)
+{
+	if (tag >= '1' && tag <= '6')
+		return "heading";
+	for (size_t i = 0; i < ARRAY_LEN(meta_names); i++)
+		if ((char)meta_names[i].tag == tag)
+			return meta_names[i].name;
+	return "other";
+}
+
+static const char *kind_name(enum link_kind kind)
+{
+	for (size_t i = 0; i < ARRAY_LEN(link_kinds); i++)
+		if (link_kinds[i].kind == kind)
+			return link_kinds[i].name;
+	return "other";
+}
+
+static void text_of_link(const struct doc_link *l, struct buf *out)
+{
+	buf_printf(out, "%s " STR_FMT, kind_name(l->kind), STR_ARG(l->url));
+	for (size_t i = 0; i < ARRAY_LEN(link_flags); i++)
+		if (l->flags & link_flags[i].flag)
+			buf_printf(out, " %s", link_flags[i].name);
+	if (l->time_s)
+		buf_printf(out, " changed=%lld", (long long)l->time_s);
+	if (l->text.n) {
+		buf_add_text(out, " \"");
+		put_safe(out, l->text);
+		buf_add_byte(out, '"');
+	}
+	buf_add_byte(out, '\n');
+}
+
+static void text_of_attr(const struct attr *a, struct buf *out)
+{
+	struct doc_meta m;
+	struct doc_link l;
+	if (a->name == 'X')
+		return;
+	if (a->name == 'M' && meta_parse(a->value, &m)) {
+		buf_add_text(out, tag_name(m.tag));
+		if (m.tag >= '1' && m.tag <= '6')
+			buf_printf(out, " %c", m.tag);
+		buf_add_text(out, ": ");
+		put_safe(out, m.text);
+		buf_add_byte(out, '\n');
+	} else if (strchr("RFIA", a->name) && link_parse(a->name, a->value, &l)) {
+		text_of_link(&l, out);
+	} else if (a->name == 'Z') {
+		buf_printf(out, "size: " STR_FMT "\n", STR_ARG(a->value));
+	} else if (a->name == 'C') {
+		buf_printf(out, "md5: " STR_FMT "\n", STR_ARG(a->value));
+	}
+}
+
+static void put_lines(struct buf *out, struct str text)
+{
+	for (size_t n; text.n; text = str_from(text, n + 1)) {
+		n = str_find_byte(text, '\n');
+		put_safe(out, str_head(text, n));
+		if (n < text.n)
+			buf_add_byte(out, '\n');
+	}
+}
+
+static void print_text(struct str url, const struct cage_result *r, struct buf *out)
+{
+	bool some = false;
+	buf_printf(out, "url: " STR_FMT "\n", STR_ARG(url));
+	if (r->end == CAGE_READ)
+		buf_printf(out, "type: %s, %s\n", extract_type_name(r->result.type),
+			   r->result.media_type);
+	if (r->result.charset.name)
+		buf_printf(out, "charset: %s, by %s\n", r->result.charset.name,
+			   charset_source_name(r->result.charset.source));
+	for (size_t i = 0; i < r->attrs.n; i++)
+		text_of_attr(&r->attrs.a[i], out);
+	for (size_t i = 0; i < r->attrs.n; i++)
+		if (r->attrs.a[i].name == 'X') {
+			if (!some)
+				buf_add_text(out, "text:\n");
+			some = true;
+			put_lines(out, r->attrs.a[i].value);
+		}
+	buf_add_text(out, some ? "\n\n" : "\n");
+}
+
+static void json_of_meta(const struct attrs *attrs, struct jsonw *j)
+{
+	struct doc_meta m;
+	jsonw_key(j, "meta");
+	jsonw_array(j);
+	for (size_t i = 0; i < attrs->n; i++) {
+		if (attrs->a[i].name != 'M' || !meta_parse(attrs->a[i].value, &m))
+			continue;
+		jsonw_object(j);
+		jsonw_put_text(j, "tag", tag_name(m.tag));
+		if (m.tag >= '1' && m.tag <= '6')
+			jsonw_put_int(j, "level", m.tag - '0');
+		jsonw_put_int(j, "weight", m.weight);
+		jsonw_put_str(j, "text", m.text);
+		jsonw_object_end(j);
+	}
+	jsonw_array_end(j);
+}
+
+static void json_of_links(const struct attrs *attrs, struct jsonw *j)
+{
+	struct doc_link l;
+	jsonw_key(j, "links");
+	jsonw_array(j);
+	for (size_t i = 0; i < attrs->n; i++) {
+		if (!strchr("RFIA", attrs->a[i].name) ||
+		    !link_parse(attrs->a[i].name, attrs->a[i].value, &l))
+			continue;
+		jsonw_object(j);
+		jsonw_put_text(j, "kind", kind_name(l.kind));
+		jsonw_put_str(j, "url", l.url);
+		for (size_t k = 0; k < ARRAY_LEN(link_flags); k++)
+			if (l.flags & link_flags[k].flag)
+				jsonw_put_bool(j, link_flags[k].name, true);
+		if (l.time_s)
+			jsonw_put_int(j, "changed", l.time_s);
+		if (l.text.n)
+			jsonw_put_str(j, "text", l.text);
+		jsonw_object_end(j);
+	}
+	jsonw_array_end(j);
+}
+
+static void json_of_text(const struct attrs *attrs, struct jsonw *j)
+{
+	CLEANUP(buf_free) struct buf text = BUF_INIT(CAGE_OUT);
+	for (size_t i = 0; i < attrs->n; i++)
+		if (attrs->a[i].name == 'X')
+			buf_add_str(&text, attrs->a[i].value);
+	jsonw_put_str(j, "text", buf_str(&text));
+}
+
+static void json_first(const struct attrs *attrs, struct jsonw *j, const char *key, char tag)
+{
+	struct doc_meta m;
+	for (size_t i = 0; i < attrs->n; i++)
+		if (attrs->a[i].name == 'M' && meta_parse(attrs->a[i].value, &m) && m.tag == tag) {
+			jsonw_put_str(j, key, m.text);
+			return;
+		}
+}
+
+static void print_json(struct str url, const struct cage_result *r, struct buf *out)
+{
+	struct jsonw j = JSONW_INIT(out);
+	uint64_t size;
+	jsonw_object(&j);
+	jsonw_put_str(&j, "url", url);
+	jsonw_put_text(&j, "end", cage_end_name(r->end));
+	jsonw_put_text(&j, "type", extract_type_name(r->result.type));
+	if (r->end == CAGE_READ)
+		jsonw_put_text(&j, "media_type", r->result.media_type);
+	if (r->result.charset.name) {
+		jsonw_put_text(&j, "charset", r->result.charset.name);
+		jsonw_put_text(&j, "charset_by", charset_source_name(r->result.charset.source));
+		jsonw_put_uint(&j, "bad_bytes", r->result.bad_bytes);
+	}
+	if (str_u64(attrs_get(&r->attrs, 'Z'), &size))
+		jsonw_put_uint(&j, "size", size);
+	jsonw_put_str(&j, "md5", attrs_get(&r->attrs, 'C'));
+	json_first(&r->attrs, &j, "title", META_TITLE);
+	json_first(&r->attrs, &j, "description", META_DESCRIPTION);
+	json_first(&r->attrs, &j, "language", META_LANGUAGE);
+	json_first(&r->attrs, &j, "robots", META_ROBOTS);
+	json_first(&r->attrs, &j, "canonical", META_CANONICAL);
+	if (r->result.remark.n)
+		jsonw_put_str(&j, "remark", r->result.remark);
+	json_of_meta(&r->attrs, &j);
+	json_of_links(&r->attrs, &j);
+	jsonw_put_uint(&j, "links_left_out", r->result.links_left_out);
+	json_of_text(&r->attrs, &j);
+	jsonw_put_int(&j, "cpu_us", r->cpu_us);
+	jsonw_object_end(&j);
+	buf_add_byte(out, '\n');
+}
+
+static int print_soif(struct str url, const struct cage_result *r, struct buf *out, struct err *err)
+{
+	struct arena arena = ARENA_INIT(SIZE_MAX);
+	struct soif obj;
+	attrs_soif(&r->attrs, &arena, 0, &obj);
+	obj.url = url;
+	int rc = soif_print(&obj, out, err);
+	arena_free(&arena);
+	return rc;
+}
+
+/* Documents. */
 
 struct work {
 	const struct cmd_call *call;
@@ -24,7 +330,7 @@ struct work {
 	struct cage *cage;
 	struct extract *extract; /* in this process */
 	void *memory;
-	struct extract_fetched doc;
+	struct fetched doc;
 	struct buf out;
 	uint64_t documents, failed;
 	bool told;
@@ -46,7 +352,7 @@ static struct attrs with_digest(const struct attrs *attrs, struct str body, stru
 	return all;
 }
 
-static void show(void *ctx, const struct cage_result *told)
+static void show_document(void *ctx, const struct cage_result *told)
 {
 	struct work *w = ctx;
 	struct arena arena = ARENA_INIT(SIZE_MAX);
@@ -57,11 +363,11 @@ static void show(void *ctx, const struct cage_result *told)
 	w->failed += r->end != CAGE_READ;
 	buf_clear(&w->out);
 	if (w->options->soif)
-		(void)extract_print_soif(url, r, &w->out, &w->err);
+		(void)print_soif(url, r, &w->out, &w->err);
 	else if (w->options->json)
-		extract_print_json(url, r, &w->out);
+		print_json(url, r, &w->out);
 	else
-		extract_print_text(url, r, &w->out);
+		print_text(url, r, &w->out);
 	fwrite(buf_text(&w->out), 1, w->out.n, w->call->out);
 	arena_free(&arena);
 }
@@ -76,7 +382,7 @@ static void read_here(struct work *w, const struct extract_job *job)
 	extract_run(w->extract, job, &out, &r.result);
 	r.attrs = (struct attrs){out.attr, out.n, out.n};
 	r.cpu_us = clock_cpu_us() - before_us;
-	show(w, &r);
+	show_document(w, &r);
 }
 
 static void read_caged(struct work *w, const struct extract_job *job)
@@ -86,7 +392,7 @@ static void read_caged(struct work *w, const struct extract_job *job)
 	if (job->body.n)
 		memcpy(slot->body, job->body.p, job->body.n);
 	w->told = false;
-	cage_submit(w->cage, slot, job, show, w, clock_mono_us());
+	cage_submit(w->cage, slot, job, show_document, w, clock_mono_us());
 	while (!w->told) {
 		struct pollfd p = {cage_fd(w->cage), POLLIN, 0};
 		(void)poll(&p, 1, -1); /* interrupted or not, it is looked at */
@@ -125,7 +431,7 @@ static int take_piece(void *ctx, const char *name, struct str piece, struct err 
 	return 0;
 }
 
-static void clear_document(struct extract_fetched *d)
+static void clear_document(struct fetched *d)
 {
 	buf_clear(&d->body);
 	buf_clear(&d->url);
@@ -147,12 +453,12 @@ static bool is_url(struct str name)
 	return n && str_starts(str_from(name, n), STR("://"));
 }
 
-static int load(struct work *w, const char *name, struct err *err)
+static int load_document(struct work *w, const char *name, struct err *err)
 {
 	clear_document(&w->doc);
 	if (!is_url(str_of(name)))
 		return load_file(w, name, err);
-	int rc = extract_fetch(w->config, str_of(name), &w->doc, err);
+	int rc = fetch_document(w->config, str_of(name), &w->doc, err);
 	if (rc == 0 || err->code != ERR_REMOTE)
 		return rc;
 	CLEANUP(buf_free) struct buf shown = BUF_INIT(strlen(name) + 1);
@@ -166,9 +472,8 @@ static int open_reader(struct work *w, char room[CAGE_PATH_MAX], struct err *err
 	if (cage_section_options(conf, room, &w->cage_options, err) < 0)
 		return -1;
 	w->cage_options.workers = 1;
-	w->doc =
-		(struct extract_fetched){BUF_INIT(w->cage_options.body_max), BUF_INIT(URL_TEXT_MAX),
-					 BUF_INIT(CAGE_HEADER_MAX), BUF_INIT(CAGE_HEADER_MAX)};
+	w->doc = (struct fetched){BUF_INIT(w->cage_options.body_max), BUF_INIT(URL_TEXT_MAX),
+				  BUF_INIT(CAGE_HEADER_MAX), BUF_INIT(CAGE_HEADER_MAX)};
 	if (w->options->in_process) {
 		w->extract = extract_new();
 		w->memory = mem_alloc(CAGE_OUT);
@@ -198,7 +503,7 @@ static int run_all(struct work *w)
 	if (open_reader(w, room, &err) < 0)
 		return cmd_fail(w->call, &err);
 	for (int i = 0; i < MAX(w->call->argc, 1); i++) {
-		if (load(w, w->call->argc ? w->call->argv[i] : "-", &err) < 0) {
+		if (load_document(w, w->call->argc ? w->call->argv[i] : "-", &err) < 0) {
 			int failed = cmd_fail(w->call, &err);
 			code = code ? code : failed;
 		} else if (read_document(w, &err) < 0) {
@@ -210,14 +515,150 @@ static int run_all(struct work *w)
 	return code;
 }
 
+/* --tokens. */
+
+enum { QUESTION_MAX = 64 << 20 };
+
+/* Far beyond what pages have; so that nothing in a test is cut. */
+static const struct html_limits tokens_limits = {
+	.name = 1 << 20, .value = 64 << 20, .attrs = 4096, .comment = 64 << 20};
+
+struct tokens {
+	const struct cmd_call *call;
+	struct html_tokens *tokens;
+	struct html_json json;
+	struct buf out;
+	enum html_state state;
+	struct str last;
+	bool begun;
+	uint64_t bad;
+};
+
+static int tokens_state(struct str name, enum html_state *ret, struct err *err)
+{
+	if (html_state_of(name, ret) == 0)
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "no state '" STR_FMT "'; there are 'Data state', 'RCDATA state', 'RAWTEXT "
+		       "state', 'Script data state', 'PLAINTEXT state', 'CDATA section state'",
+		       STR_ARG(str_head(name, 40)));
+}
+
+static void tokens_begin(struct tokens *r, enum html_state state, struct str last)
+{
+	html_json_begin(&r->json, &r->out);
+	html_tokens_begin(r->tokens, &html_json_sink, &r->json, state, last);
+	r->begun = true;
+}
+
+/* 1: it cannot be written. */
+static int tokens_print_line(struct tokens *r)
+{
+	buf_add_byte(&r->out, '\n');
+	fwrite(r->out.p, 1, r->out.n, r->call->out);
+	buf_clear(&r->out);
+	return fflush(r->call->out) ? 1 : 0;
+}
+
+static int tokens_finish(struct tokens *r)
+{
+	html_tokens_end(r->tokens);
+	html_json_end(&r->json);
+	r->begun = false;
+	return tokens_print_line(r);
+}
+
+static int tokens_take_piece(void *ctx, const char *name, struct str piece, struct err *err)
+{
+	struct tokens *r = ctx;
+	if (!r->begun)
+		tokens_begin(r, r->state, r->last);
+	html_tokens_add(r->tokens, piece);
+	if (r->out.over || r->json.text.over)
+		return err_set(err, ERR_USAGE, "%s: more than %zu bytes of tokens", name,
+			       r->out.max);
+	return piece.n ? 0 : tokens_finish(r);
+}
+
+static struct str text_member(const json_t *object, const char *key, struct str missing)
+{
+	const json_t *value = json_object_get(object, key);
+	if (!json_is_string(value))
+		return missing;
+	return (struct str){json_string_value(value), json_string_length(value)};
+}
+
+static int tokens_of_question(struct tokens *r, const json_t *question, struct err *err)
+{
+	struct str input = text_member(question, "input", (struct str){0});
+	struct str state = text_member(question, "state", (struct str){0});
+	enum html_state first = r->state;
+	if (!input.p)
+		return err_set(err, ERR_USAGE, "expected an object with a text as 'input'");
+	if (state.p && tokens_state(state, &first, err) < 0)
+		return -1;
+	tokens_begin(r, first, text_member(question, "lastStartTag", r->last));
+	html_tokens_add(r->tokens, input);
+	return 0;
+}
+
+static int tokens_put_error(struct tokens *r, const char *message)
+{
+	struct jsonw j = JSONW_INIT(&r->out);
+	jsonw_object(&j);
+	jsonw_put_text(&j, "error", message);
+	jsonw_object_end(&j);
+	r->bad++;
+	return tokens_print_line(r);
+}
+
+/* Every line has its answer, at once: who asks may be waiting for it. */
+static int tokens_take_line(void *ctx, const char *name, uint64_t line, struct str text,
+			    struct err *err)
+{
+	struct tokens *r = ctx;
+	json_error_t wrong;
+	struct err said;
+	(void)name;
+	(void)line;
+	(void)err;
+	json_t *question = json_loadb(text.p, text.n, JSON_ALLOW_NUL, &wrong);
+	int rc = !question                                    ? tokens_put_error(r, wrong.text)
+		 : tokens_of_question(r, question, &said) < 0 ? tokens_put_error(r, said.msg)
+							      : tokens_finish(r);
+	json_decref(question);
+	return rc;
+}
+
+/* Of the files that are named, or of standard input. Returns the exit code. */
+static int run_tokens(const struct cmd_call *call)
+{
+	const struct extract_options *o = call->options;
+	struct tokens r = {.call = call, .out = BUF_INIT((size_t)1 << 30)};
+	struct err err;
+	if (o->state[0] && tokens_state(str_of(o->state), &r.state, &err) < 0)
+		return cmd_fail(call, &err);
+	r.last = str_of(o->last_start_tag);
+	r.tokens = html_tokens_new(&tokens_limits);
+	int rc = o->batch ? cmd_read_lines(call, 0, QUESTION_MAX, tokens_take_line, &r, &err)
+			  : cmd_read(call, 0, tokens_take_piece, &r, &err);
+	if (r.begun)
+		html_json_end(&r.json);
+	html_tokens_free(&r.tokens);
+	buf_free(&r.out);
+	if (rc < 0)
+		return cmd_fail(call, &err);
+	return r.bad ? ERR_PARTLY : 0;
+}
+
+/* The command. */
+
 static int run(const struct cmd_call *call)
 {
 	struct work w = {.call = call, .options = call->options, .out = BUF_INIT(256 << 20)};
 	const struct extract_options *o = w.options;
 	if (o->tokens)
-		return extract_tokens(
-			call,
-			&(struct extract_tokens_options){o->state, o->last_start_tag, o->batch}, 0);
+		return run_tokens(call);
 	if (o->state[0] || o->last_start_tag[0] || o->batch) {
 		struct err err;
 		err_set(&err, ERR_USAGE, "--state, --last-start-tag and --batch go with --tokens");

@@ -250,7 +250,7 @@ static void show(struct bench *b, const struct job *j, struct rounds *r)
 static int work(const char *body_max, const char *memory)
 {
 	struct err err;
-	return cage_work(strtoul(body_max, NULL, 10), strtoul(memory, NULL, 10), &err) < 0;
+	return cage_work(strtoul(body_max, NULL, 10), strtoul(memory, NULL, 10), NULL, &err) < 0;
 }
 
 int main(int argc, char **argv)

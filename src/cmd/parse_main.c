@@ -1,6 +1,5 @@
 /* garner-parse: the worker that reads foreign documents, apart from everything that could be
  * harmed. It is started by garner, which hands it documents in memory that both share. */
-#include "base/fault.h"
 #include "extract/cage_worker.h"
 
 #include <stdio.h>
@@ -17,8 +16,7 @@ static int work(const char *body_max, const char *memory)
 		fputs(about, stderr);
 		return ERR_USAGE;
 	}
-	if (fault_arm(getenv("GARNER_FAULTS"), &err) < 0 ||
-	    cage_work((size_t)body, (size_t)bytes, &err) < 0) {
+	if (cage_work((size_t)body, (size_t)bytes, NULL, &err) < 0) {
 		fprintf(stderr, "garner-parse: %s\n", err.msg);
 		return (int)err.code;
 	}

@@ -85,31 +85,26 @@ static int worker_map_memory(struct cage *c, struct cage_worker *w, struct err *
 }
 
 /* Of the environment only what a test of garner itself needs: settings may hold passwords. */
-static void worker_environment(const char *ret[12], char *faults, size_t cap)
+static void worker_environment(const char *ret[12])
 {
-	static const char *const passed[] = {"ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS",
-					     "TSAN_OPTIONS", "SCENE"};
 	size_t n = 0;
 	ret[n++] = "LC_ALL=C";
 	ret[n++] = "PATH=/usr/bin:/bin";
 #ifdef GARNER_FAULTS
-	const char *armed = getenv("PARSE_FAULTS");
-	snprintf(faults, cap, "GARNER_FAULTS=%s", armed ? armed : "");
-	ret[n++] = faults;
+	static const char *const passed[] = {"ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS",
+					     "TSAN_OPTIONS", "SCENE",         "PARSE_TRICK"};
 	for (size_t i = 0; i < ARRAY_LEN(passed); i++) {
 		const char *value = getenv(passed[i]);
-		if (value) /* getenv() points behind the name and its '=' */
+		if (value) /* getenv() points past the name and its '=' */
 			ret[n++] = value - strlen(passed[i]) - 1;
 	}
-#else
-	(void)faults, (void)cap, (void)passed;
 #endif
 	ret[n] = NULL;
 }
 
 static int worker_spawn(const struct cage *c, struct cage_worker *w, int theirs, struct err *err)
 {
-	char body[24], memory[24], faults[256];
+	char body[24], memory[24];
 	const char *environment[12];
 	const char *const argv[] = {"garner-parse", "--worker", body, memory, NULL};
 	posix_spawn_file_actions_t files;
@@ -117,7 +112,7 @@ static int worker_spawn(const struct cage *c, struct cage_worker *w, int theirs,
 	sigset_t none, all;
 	snprintf(body, sizeof body, "%zu", c->options.body_max);
 	snprintf(memory, sizeof memory, "%zu", c->options.memory);
-	worker_environment(environment, faults, sizeof faults);
+	worker_environment(environment);
 	sigemptyset(&none);
 	sigfillset(&all);
 	posix_spawn_file_actions_init(&files);
@@ -175,7 +170,7 @@ static int worker_launch(struct cage *c, struct cage_worker *w, int64_t now_us, 
 	w->state = WORKER_STARTS;
 	w->since_us = now_us;
 	w->due_us = now_us + START_US;
-	c->stats.started++;
+	c->started++;
 	return 0;
 failed:
 	close(w->fd);
@@ -467,9 +462,6 @@ static void slot_tell(struct cage *c, struct slot *s, struct cage_result *r, siz
 {
 	cage_done_fn *done = s->done;
 	void *ctx = s->ctx;
-	c->stats.documents++;
-	c->stats.bytes += s->body_n;
-	c->stats.ends[r->end]++;
 	slot_forget_pages(c, s, out_used);
 	done(ctx, r);
 }
@@ -695,14 +687,6 @@ int cage_take(struct cage *c, struct cage_slot **ret)
 	return 0;
 }
 
-void cage_give_back(struct cage *c, struct cage_slot *slot)
-{
-	struct slot *s = (struct slot *)slot;
-	(void)c;
-	ENSURE(s->state == SLOT_TAKEN);
-	s->state = SLOT_FREE;
-}
-
 /* A text behind the others, as much of it as there is room for. */
 static uint32_t put_field(char **to, size_t *room, struct str text)
 {
@@ -764,11 +748,6 @@ size_t cage_under_way(const struct cage *c)
 	for (size_t i = 0; i < c->nworkers; i++)
 		n += c->worker[i].queued;
 	return n;
-}
-
-const struct cage_stats *cage_stats(const struct cage *c)
-{
-	return &c->stats;
 }
 
 int cage_locks(const struct cage *c, unsigned *ret, const char **ret_remark)

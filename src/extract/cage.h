@@ -55,10 +55,6 @@ enum cage_locks {
 	CAGE_SECCOMP = 32, /* no system calls but those that computing needs */
 };
 
-struct cage_stats {
-	uint64_t documents, bytes, ends[CAGE_ENDS], started; /* workers */
-};
-
 struct cage;
 struct cage_slot {
 	char *body; /* room for the document */
@@ -73,7 +69,6 @@ void cage_free(struct cage **c);
 
 /* A slot to put a document into. 1: all are in use. */
 int cage_take(struct cage *c, struct cage_slot **ret);
-void cage_give_back(struct cage *c, struct cage_slot *slot); /* nothing was put there */
 /* Has the first job->body.n bytes of the slot read; job->body.p does not count. */
 void cage_submit(struct cage *c, struct cage_slot *slot, const struct extract_job *job,
 		 cage_done_fn *done, void *ctx, int64_t now_us);
@@ -82,7 +77,6 @@ void cage_submit(struct cage *c, struct cage_slot *slot, const struct extract_jo
 int cage_fd(const struct cage *c);
 void cage_poll(struct cage *c, int64_t now_us);
 size_t cage_under_way(const struct cage *c);
-const struct cage_stats *cage_stats(const struct cage *c);
 /* What the workers that are ready have all given up, enum cage_locks; 1: none is ready yet.
  * *ret_remark: what a worker could not load, "" when nothing is missing. */
 int cage_locks(const struct cage *c, unsigned *ret, const char **ret_remark);

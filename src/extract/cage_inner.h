@@ -128,8 +128,8 @@ struct cage {
 	int64_t timer_us; /* when it goes off; INT64_MAX: it does not */
 	size_t nworkers;
 	struct cage_worker *worker;
-	struct cage_stats stats;
-	struct err last; /* why no worker could be started */
+	uint64_t started; /* workers, in all */
+	struct err last;  /* why no worker could be started */
 	/* The result that is being told. */
 	char *copy;
 	size_t copy_room, attrs_room;

@@ -2,7 +2,6 @@
 #include "base/clock.h"
 #include "extract/cage_door.h"
 #include "extract/cage_inner.h"
-#include "extract/cage_misbehave.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +22,7 @@ struct worker {
 		struct cage_answer answer[CAGE_SLOTS];
 	} batch;          /* answers that were not sent yet */
 	int64_t batch_us; /* since when */
-	unsigned misbehaves;
+	const struct cage_tricks *tricks;
 };
 
 static ssize_t packet_read(void *p, size_t n)
@@ -171,8 +170,8 @@ static int do_call(struct worker *w, uint32_t slot, struct err *err)
 	w->progress->slot = slot;
 	out_begin(&out, w->out[slot], CAGE_OUT, 0);
 	extract_run(w->x, &job, &out, &r);
-	if (w->misbehaves)
-		misbehave(w->misbehaves, &job, &out, &r);
+	if (w->tricks && w->tricks->after_read)
+		w->tricks->after_read(&job, &out, &r);
 	if (w->batch.head.n == 0)
 		w->batch_us = clock_mono_us();
 	struct cage_answer *a = &w->batch.answer[w->batch.head.n++];
@@ -202,8 +201,8 @@ static int serve_owner(struct worker *w, struct err *err)
 {
 	struct cage_calls calls;
 	for (;;) {
-		if (w->misbehaves)
-			misbehave_idle(w->misbehaves);
+		if (w->tricks && w->tricks->before_wait)
+			w->tricks->before_wait();
 		ssize_t n = packet_read(&calls, sizeof calls);
 		if (n == 0)
 			return 0;
@@ -224,10 +223,12 @@ static void be_silent(void)
 	}
 }
 
-int cage_work(size_t body_max, size_t memory, struct err *err)
+int cage_work(size_t body_max, size_t memory, const struct cage_tricks *tricks, struct err *err)
 {
-	struct worker w = {
-		.x = extract_new(), .body_max = body_max, .batch.head.magic = CAGE_MAGIC};
+	struct worker w = {.x = extract_new(),
+			   .body_max = body_max,
+			   .tricks = tricks,
+			   .batch.head.magic = CAGE_MAGIC};
 	struct cage_hello hello = {.magic = CAGE_MAGIC};
 	if (map_slots(&w, err) < 0) {
 		extract_free(&w.x);
@@ -237,9 +238,7 @@ int cage_work(size_t body_max, size_t memory, struct err *err)
 		snprintf(hello.remark, sizeof hello.remark, "%.*s", (int)sizeof hello.remark - 1,
 			 err->msg);
 	warm_up(&w);
-	w.misbehaves = misbehaviours();
-	if (!w.misbehaves)
-		be_silent();
+	be_silent();
 	hello.locks = door_shut(memory);
 	int rc = packet_send(&hello, sizeof hello, err);
 	if (rc == 0)

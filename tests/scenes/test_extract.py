@@ -34,9 +34,14 @@ def read(g, body, *args, **more):
     return document
 
 
+def trick(name):
+    """An environment in which workers play this trick (tests/support/parse_tricks.c)."""
+    return {"PARSE_TRICK": name, "GARNER_PARSE_PROGRAM": str(real.BUILD / "tests/parse-tricks")}
+
+
 def misbehave(g, how, *args, code=3):
     """A worker that does what it must not with a document."""
-    return read(g, b"words", *args, code=code, env={"PARSE_FAULTS": f"{how}=slow"})
+    return read(g, b"words", *args, code=code, env=trick(how))
 
 
 def test_a_page_in_json(garner):
@@ -164,49 +169,49 @@ def test_a_url_is_fetched_and_its_headers_count(garner, server):
 
 
 def test_a_worker_cannot_open_a_socket(garner):
-    d = misbehave(garner(), "parse.socket")
+    d = misbehave(garner(), "socket")
     assert d["end"] == "died" and "SIGSYS" in d["remark"] and d["text"] == ""
     assert d["size"] == 5 and d["md5"] == "89759e1284e2479b991d2669de104942"
 
 
 def test_a_worker_cannot_open_a_file(garner):
-    d = misbehave(garner(), "parse.file", code=0)
+    d = misbehave(garner(), "file", code=0)
     assert (d["end"], d["remark"]) == ("read", "file: Permission denied")
 
 
 @pytest.mark.skipif("asan" in str(real.BUILD), reason="the sanitizer needs mprotect")
 def test_a_worker_cannot_write_to_a_document(garner):
-    d = misbehave(garner(), "parse.body", code=0)
+    d = misbehave(garner(), "body", code=0)
     assert (d["end"], d["remark"]) == ("read", "body: Permission denied")
 
 
 @pytest.mark.skipif("asan" in str(real.BUILD), reason="the sanitizer needs its own memory")
 def test_a_worker_cannot_have_more_memory(garner):
-    d = misbehave(garner(), "parse.memory", code=0)
+    d = misbehave(garner(), "memory", code=0)
     given = int(d["remark"].split("after ")[1].split(" MB")[0])
     assert d["remark"].startswith("memory: refused after ") and given < 512
     assert d["remark"].endswith(" MB, stack refused, addresses refused, shared refused")
-    d = misbehave(garner(config="[parse]\nmemory = 128M\n"), "parse.memory", code=0)
+    d = misbehave(garner(config="[parse]\nmemory = 128M\n"), "memory", code=0)
     assert int(d["remark"].split("after ")[1].split(" MB")[0]) < 128
 
 
 def test_a_worker_cannot_compute_for_ever(garner):
     begun = time.monotonic()
-    d = misbehave(garner(config="[parse]\ncpu = 300ms\n"), "parse.cpu")
+    d = misbehave(garner(config="[parse]\ncpu = 300ms\n"), "cpu")
     assert d["end"] == "overran" and "s of CPU, and was ended" in d["remark"]
     assert time.monotonic() - begun < 20
 
 
 def test_a_worker_that_lies_or_crashes_is_ended(garner):
     g = garner()
-    d = misbehave(g, "parse.lie")
+    d = misbehave(g, "lie")
     assert d["end"] == "broke" and "a value outside" in d["remark"]
-    d = misbehave(g, "parse.crash")
+    d = misbehave(g, "crash")
     assert d["end"] == "died" and "SIGABRT" in d["remark"]
 
 
-def worker_of(pid):
-    """The garner-parse that this process has started."""
+def worker_of(pid, program="garner-parse"):
+    """The worker that this process has started."""
     def find():
         for entry in os.listdir("/proc"):
             if entry.isdigit():
@@ -214,7 +219,7 @@ def worker_of(pid):
                     stat = Path("/proc", entry, "stat").read_text()
                 except OSError:
                     continue
-                if f"(garner-parse) " in stat and stat.rpartition(")")[2].split()[1] == str(pid):
+                if f"({program}) " in stat and stat.rpartition(")")[2].split()[1] == str(pid):
                     return int(entry)
     return real.wait_for("a worker", find)
 
@@ -256,8 +261,8 @@ def test_a_worker_dies_with_its_owner(waiting):
 def test_a_worker_that_is_killed_is_named(garner):
     g = garner()
     (g.dir / "doc").write_text("words")
-    process = g.start("extract", "--json", "doc", env={"PARSE_FAULTS": "parse.cpu=slow"})
-    worker = worker_of(process.pid)
+    process = g.start("extract", "--json", "doc", env=trick("cpu"))
+    worker = worker_of(process.pid, "parse-tricks")
     real.wait_for("it to compute", lambda: fields(worker)["State"][0] == "R"
                   and fields(worker)["Seccomp"] == ["2"])
     os.kill(worker, signal.SIGKILL)

@@ -1,12 +1,11 @@
-#include "extract/cage_misbehave.h"
-
-#ifdef GARNER_FAULTS
-
-#include "base/fault.h"
+/* A garner-parse that tries what a worker must not, to prove the cage: PARSE_TRICK names what. What
+ * comes of it is a remark in the output, or the end of the process. */
+#include "extract/cage_worker.h"
 #include "extract/readers.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -109,59 +108,43 @@ static void try_crash(const struct extract_job *job, struct out *out, struct ext
 	abort();
 }
 
-static const char *const points[] __attribute__((used, section("garner_fault_points"))) = {
-	"parse.socket", "parse.file",   "parse.memory", "parse.body",  "parse.cpu",  "parse.lie",
-	"parse.crash",  "parse.letter", "parse.line",   "parse.bytes", "parse.idle", "parse.leave"};
-enum { IDLE = 10, LEAVE = 11 }; /* these two are for when it has nothing to do */
-static void (*const tries[])(const struct extract_job *, struct out *, struct extract_result *) = {
-	try_socket, try_file,  try_memory, try_body, try_cpu,
-	try_lie,    try_crash, try_letter, try_line, try_bytes};
+/* These two are for when it has nothing to do. */
 
-unsigned misbehaviours(void)
+static void idle_cpu(void)
 {
-	unsigned which = 0;
-	for (size_t i = 0; fault_armed && i < ARRAY_LEN(points); i++) {
-		uint64_t before = fault_fired();
-		(void)fault_pass(points[i], "");
-		which |= fault_fired() > before ? 1u << i : 0;
-	}
-	return which;
+	for (volatile uint64_t i = 0;; i++)
+		;
 }
 
-void misbehave(unsigned which, const struct extract_job *job, struct out *out,
-	       struct extract_result *ret)
+static void idle_leave(void)
 {
-	for (size_t i = 0; i < ARRAY_LEN(tries); i++)
-		if (which & 1u << i)
-			tries[i](job, out, ret);
+	abort();
 }
 
-void misbehave_idle(unsigned which)
+static const struct {
+	const char *name;
+	struct cage_tricks does;
+} tricks[] = {
+	{"socket", {.after_read = try_socket}}, {"file", {.after_read = try_file}},
+	{"memory", {.after_read = try_memory}}, {"body", {.after_read = try_body}},
+	{"cpu", {.after_read = try_cpu}},       {"lie", {.after_read = try_lie}},
+	{"crash", {.after_read = try_crash}},   {"letter", {.after_read = try_letter}},
+	{"line", {.after_read = try_line}},     {"bytes", {.after_read = try_bytes}},
+	{"idle", {.before_wait = idle_cpu}},    {"leave", {.before_wait = idle_leave}},
+};
+
+/* Without PARSE_TRICK it is a good worker. */
+int main(int argc, char **argv)
 {
-	volatile uint64_t turns = 0;
-	if (which & 1u << IDLE)
-		for (;;)
-			turns++;
-	if (which & 1u << LEAVE)
-		abort();
+	const char *trick = getenv("PARSE_TRICK");
+	const struct cage_tricks *does = NULL;
+	uint64_t body_max, memory;
+	struct err err;
+	for (size_t i = 0; trick && i < ARRAY_LEN(tricks); i++)
+		if (str_is(str_of(trick), tricks[i].name))
+			does = &tricks[i].does;
+	if (argc != 4 || (trick && !does) || !str_u64(str_of(argv[2]), &body_max) ||
+	    !str_u64(str_of(argv[3]), &memory))
+		return ERR_USAGE;
+	return cage_work((size_t)body_max, (size_t)memory, does, &err) < 0 ? (int)err.code : 0;
 }
-
-#else
-
-unsigned misbehaviours(void)
-{
-	return 0;
-}
-
-void misbehave(unsigned which, const struct extract_job *job, struct out *out,
-	       struct extract_result *ret)
-{
-	(void)which, (void)job, (void)out, (void)ret;
-}
-
-void misbehave_idle(unsigned which)
-{
-	(void)which;
-}
-
-#endif

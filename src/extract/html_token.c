@@ -161,7 +161,7 @@ static void remember_raw(struct html_tokens *t, struct str name)
 void html_emit_tag(struct html_tokens *t)
 {
 	enum html_state next = HTML_DATA;
-	if (t->sink->tag && !t->stopped)
+	if (t->sink->tag)
 		next = t->sink->tag(t->ctx, &t->tag);
 	if (t->tag.end)
 		next = HTML_DATA;
@@ -676,7 +676,7 @@ static void run_states(struct html_tokens *t, const char *p, const char *end)
 /* A CR is a LF, and the LF behind it belongs to it. */
 static void run_block(struct html_tokens *t, const char *p, const char *end)
 {
-	while (p < end && !t->stopped) {
+	while (p < end) {
 		if (t->after_cr && *p == '\n')
 			p++;
 		t->after_cr = false;
@@ -694,7 +694,7 @@ static void run_block(struct html_tokens *t, const char *p, const char *end)
 
 void html_tokens_add(struct html_tokens *t, struct str piece)
 {
-	while (piece.n && !t->stopped) {
+	while (piece.n) {
 		size_t n = piece.n <= BLOCK ? piece.n : cut_at(piece.p, BLOCK);
 		run_block(t, piece.p, piece.p + n);
 		piece = str_from(piece, n);
@@ -729,7 +729,6 @@ void html_tokens_end(struct html_tokens *t)
 		html_comment_eof(t, dashes[t->state]);
 	else if (t->state >= S_DOCTYPE && t->state <= S_BOGUS_DOCTYPE)
 		html_doctype_eof(t);
-	t->stopped = true;
 }
 
 struct html_tokens *html_tokens_new(const struct html_limits *limits)
@@ -757,7 +756,7 @@ void html_tokens_begin(struct html_tokens *t, const struct html_sink *sink, void
 	t->sink = sink;
 	t->ctx = ctx;
 	t->state = (uint8_t)state;
-	t->foreign = t->stopped = t->after_cr = t->resume = false;
+	t->foreign = t->after_cr = t->resume = false;
 	t->mark = NULL;
 	t->doctype = (struct html_doctype){0};
 	html_token_start(t);
@@ -767,9 +766,4 @@ void html_tokens_begin(struct html_tokens *t, const struct html_sink *sink, void
 void html_tokens_foreign(struct html_tokens *t, bool foreign)
 {
 	t->foreign = foreign;
-}
-
-void html_tokens_stop(struct html_tokens *t)
-{
-	t->stopped = true;
 }

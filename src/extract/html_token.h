@@ -66,5 +66,3 @@ void html_tokens_end(struct html_tokens *t); /* there is no more */
 
 /* For the sink: from here on `<![CDATA[` begins such a section (in SVG and MathML), or not. */
 void html_tokens_foreign(struct html_tokens *t, bool foreign);
-/* For the sink: nothing more is wanted, the rest is passed over unseen. */
-void html_tokens_stop(struct html_tokens *t);

@@ -93,7 +93,7 @@ struct html_tokens {
 	uint8_t state;
 	uint8_t back; /* enum state: after a reference; for raw text: what an end tag may end */
 	char quote;   /* around an identifier of the DOCTYPE */
-	bool foreign, stopped;
+	bool foreign;
 	bool after_cr;  /* the last byte was one: a LF belongs to it */
 	bool attr_live; /* the value that comes is that of the last of the attributes */
 
@@ -159,7 +159,7 @@ static inline bool is_class(char c, int classes)
 
 static inline void put_text(struct html_tokens *t, const char *from, size_t n)
 {
-	if (n && t->sink->text && !t->stopped)
+	if (n && t->sink->text)
 		t->sink->text(t->ctx, (struct str){from, n});
 }
 

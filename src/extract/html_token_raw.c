@@ -8,7 +8,7 @@
 static void comment_done(struct html_tokens *t, const char *p, size_t drop)
 {
 	struct str data = item_end(t, p, drop);
-	if (t->sink->comment && !t->stopped)
+	if (t->sink->comment)
 		t->sink->comment(t->ctx, data);
 	t->state = S_DATA;
 }
@@ -160,7 +160,7 @@ void html_comment_eof(struct html_tokens *t, unsigned dashes)
 
 static void doctype_done(struct html_tokens *t)
 {
-	if (t->sink->doctype && !t->stopped)
+	if (t->sink->doctype)
 		t->sink->doctype(t->ctx, &t->doctype);
 	t->doctype = (struct html_doctype){0};
 	t->state = S_DATA;

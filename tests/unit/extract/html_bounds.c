@@ -2,8 +2,8 @@
  * ones. */
 #include "unit/unit.h"
 
-#include "extract/html_token_json.h"
 #include "extract/html_token_inner.h"
+#include "extract/html_token_json.h"
 
 enum { OUT_MAX = 1 << 20 };
 

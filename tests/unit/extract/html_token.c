@@ -377,8 +377,6 @@ static enum html_state page_tag(void *ctx, const struct html_tag *tag)
 	html_json_sink.tag(&p->json, tag);
 	if (str_eq(tag->name, STR("svg")))
 		html_tokens_foreign(p->tokens, !tag->end);
-	if (str_eq(tag->name, STR("stop")))
-		html_tokens_stop(p->tokens);
 	return str_eq(tag->name, STR("script"))      ? HTML_SCRIPT
 	       : str_eq(tag->name, STR("title"))     ? HTML_RCDATA
 	       : str_eq(tag->name, STR("plaintext")) ? HTML_PLAINTEXT
@@ -420,12 +418,6 @@ static void sections_of_cdata_are_for_foreign_content(void **state)
 	(void)state;
 	check_page("<svg><![CDATA[<a>&amp;]]></svg><![CDATA[x]]>",
 		   "[" S("svg", "") "," C("<a>&amp;") "," E("svg") "]");
-}
-
-static void nothing_comes_after_stop(void **state)
-{
-	(void)state;
-	check_page("a<stop>b<i>c</i>d", "[" C("a") "," S("stop", "") "]");
 }
 
 static void names_of_the_table_are_found(void **state)
@@ -470,7 +462,6 @@ int main(void)
 		cmocka_unit_test(only_the_right_end_tag_ends_raw_text),
 		cmocka_unit_test(the_sink_turns_the_state),
 		cmocka_unit_test(sections_of_cdata_are_for_foreign_content),
-		cmocka_unit_test(nothing_comes_after_stop),
 		cmocka_unit_test(names_of_the_table_are_found),
 		cmocka_unit_test(states_are_known_by_name),
 	};

@@ -82,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check(&out);
 	read_page(charset, body, data[0], ROOM, memory, &out);
 	check(&out);
-	/* behind a comment, so that a block of the tokenizer ends somewhere in the document */
+	/* after a comment, so that a block of the tokenizer ends somewhere in the document */
 	size_t pad = BLOCK - body.n * data[1] / 256;
 	memset(moved, '-', pad);
 	memcpy(moved, "<!--", 4);

@@ -56,7 +56,7 @@ static void on_doctype(void *ctx, const struct html_doctype *d)
 
 static const struct html_sink sink = {on_text, on_tag, on_comment, on_doctype};
 
-/* Each piece lies in memory of its own, so that the sanitizers see who reads beyond it. */
+/* Each piece lies in memory of its own, so that the sanitizers see any read beyond it. */
 static void tell(struct str in, unsigned how, size_t piece, struct buf *out)
 {
 	struct sink s = {.tokens = html_tokens_new(how & 8 ? &tight : NULL)};

@@ -612,7 +612,7 @@ static int tokens_put_error(struct tokens *r, const char *message)
 	return tokens_print_line(r);
 }
 
-/* Every line has its answer, at once: who asks may be waiting for it. */
+/* Every line has its answer at once: the caller may be waiting for it. */
 static int tokens_take_line(void *ctx, const char *name, uint64_t line, struct str text,
 			    struct err *err)
 {

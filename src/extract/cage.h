@@ -18,7 +18,7 @@ struct cage_options {
 	const char *program; /* the path of garner-parse */
 	unsigned workers;    /* at least 1 */
 	size_t body_max;     /* bytes of a document */
-	size_t memory;       /* bytes that a worker may use beside its slots */
+	size_t memory;       /* bytes that a worker may use besides its slots */
 	int64_t cpu_us;      /* CPU time for one document; ten times as long by the clock */
 	struct extract_settings settings;
 };
@@ -42,10 +42,10 @@ struct cage_result {
 	const char *reason; /* of all but CAGE_READ; else "" */
 	int64_t cpu_us;     /* of the worker, for this document */
 };
-/* All of *r is the cage's and ends with the call. May take and submit. */
+/* All of *r belongs to the cage and is gone after the call. May take slots and submit. */
 typedef void cage_done_fn(void *ctx, const struct cage_result *r);
 
-/* What a worker has given up; what the kernel does not have it could not. */
+/* What a worker has given up; less on kernels that lack some of it. */
 enum cage_locks {
 	CAGE_NO_NEW_PRIVILEGES = 1,
 	CAGE_OTHER_USER = 2, /* was root, is nobody */

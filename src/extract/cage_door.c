@@ -1,3 +1,7 @@
+/* The locks of the door, each with its own system calls. The seccomp filter is written out as BPF:
+ * it is forty lines, and libseccomp would be one library more in the smallest program. Landlock is
+ * called by number, because the headers may be older than the kernel. Memory is bounded by
+ * RLIMIT_DATA and, since that leaves out stacks and what is only read, by RLIMIT_AS. */
 #include "extract/cage_door.h"
 
 #include "base/file.h"
@@ -249,7 +253,7 @@ unsigned door_shut(size_t memory)
 	unsigned held = 0;
 	size_t mapped = door_mapped();
 	held |= door_other_user() ? (unsigned)CAGE_OTHER_USER : 0;
-	/* behind the change of user, which would forget it: when the owner dies, so do we */
+	/* after the change of user, which would undo it: when the owner dies, so do we */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	held |= door_no_new_privileges() ? (unsigned)CAGE_NO_NEW_PRIVILEGES : 0;

@@ -55,8 +55,8 @@ struct cage_entry {
 	uint32_t name;
 };
 
-/* What the worker is at, in a page behind the slots: the owner reads it only to know which document
- * a death was about. */
+/* Which document the worker is reading, in a page after the slots: the owner looks only to know
+ * which one a death was about. */
 struct cage_progress {
 	uint32_t slot;
 };

@@ -1,3 +1,5 @@
+/* The settings of the cage, and where its program is: next to the one that is running, unless the
+ * section says otherwise. */
 #include "extract/cage_section.h"
 
 #include <math.h>
@@ -8,13 +10,13 @@
 
 static const struct value_spec specs[] = {
 	{"program", VALUE_PATH_AT(S, program),
-	 .help = "the path of garner-parse; empty: it lies beside garner"},
+	 .help = "the path of garner-parse; empty: next to garner"},
 	{"workers", VALUE_INT_AT(S, workers), "1", 1, CAGE_WORKERS_MAX,
 	 .help = "processes that read documents, for each process that has documents read"},
 	{"body_max", VALUE_SIZE_AT(S, body_max), "16M", 4096, 1 << 30,
 	 .help = "a larger document is not read"},
 	{"memory", VALUE_SIZE_AT(S, memory), "512M", 64 << 20, INFINITY,
-	 .help = "memory of one such process, beside the documents"},
+	 .help = "memory of one such process, not counting the documents"},
 	{"cpu", VALUE_TIME_AT(S, cpu_us), "10s", 10e3, 3600e6,
 	 .help = "CPU time for one document; a process that needs more is ended, and the document "
 		 "has no text"},

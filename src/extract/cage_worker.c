@@ -1,3 +1,6 @@
+/* The worker: loads what libraries would open later, shuts the door, then reads document after
+ * document out of its slots. Answers are held back for up to 20 ms and sent together, because
+ * waking the owner costs as much as reading some kilobytes. */
 #include "extract/cage_worker.h"
 #include "base/clock.h"
 #include "extract/cage_door.h"
@@ -9,12 +12,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { HOLD_US = 20000 }; /* how long an answer may wait for those behind it */
+enum { HOLD_US = 20000 }; /* how long an answer may wait for the next ones */
 
 struct worker {
 	struct extract *x;
 	size_t body_max;
-	const char *call[CAGE_SLOTS]; /* and the body behind it */
+	const char *call[CAGE_SLOTS]; /* followed by the body */
 	char *out[CAGE_SLOTS];
 	struct cage_progress *progress;
 	struct {

@@ -120,7 +120,7 @@ static bool is_space(char c)
 	return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r';
 }
 
-/* An attribute and its value; rest goes behind them. 1: the tag ends here. */
+/* Cuts an attribute and its value off. 1: the tag ends here. */
 static int next_attribute(struct str *rest, struct str *ret_name, struct str *ret_value)
 {
 	struct str s = *rest;
@@ -136,11 +136,11 @@ static int next_attribute(struct str *rest, struct str *ret_name, struct str *re
 		i++;
 	*ret_name = str_range(s.p + from, s.p + i);
 	*ret_value = STR("");
-	size_t behind = i;
-	while (behind < s.n && is_space(s.p[behind]))
-		behind++;
-	if (behind < s.n && s.p[behind] == '=') {
-		for (i = behind + 1; i < s.n && is_space(s.p[i]);)
+	size_t after = i;
+	while (after < s.n && is_space(s.p[after]))
+		after++;
+	if (after < s.n && s.p[after] == '=') {
+		for (i = after + 1; i < s.n && is_space(s.p[i]);)
 			i++;
 		if (i < s.n && (s.p[i] == '"' || s.p[i] == '\'')) {
 			struct str quoted = str_from(s, i + 1);
@@ -198,7 +198,7 @@ static const char *as_ascii(const struct charset_def *def)
 	return wide ? "utf-8" : def->name;
 }
 
-/* Behind "<meta". */
+/* After "<meta". */
 static const char *meta_charset(struct str *rest)
 {
 	struct str name, value, content = STR("");

@@ -15,7 +15,7 @@ enum charset_source {
 	CHARSET_BY_BOM,
 	CHARSET_BY_HEADER,
 	CHARSET_BY_DOCUMENT, /* meta in HTML, the declaration in XML */
-	CHARSET_BY_HINT,     /* of whoever gave the job */
+	CHARSET_BY_HINT,     /* of the caller */
 	CHARSET_BY_BYTES,    /* they are valid UTF-8, or uchardet's guess */
 	CHARSET_BY_DEFAULT,  /* nobody knew: windows-1252 */
 };
@@ -24,7 +24,7 @@ const char *charset_source_name(enum charset_source s);
 struct charset_choice {
 	const char *name; /* of the WHATWG list, lower case: "utf-8", "windows-1252"; static */
 	enum charset_source source;
-	size_t bom; /* bytes of it at the start, which are no text */
+	size_t bom; /* bytes of it at the start, which are not text */
 };
 
 /* The name of the list that a label stands for ("Latin1": "windows-1252"); NULL: not known. */

@@ -37,7 +37,7 @@ static size_t charset_ascii(const unsigned char *p, size_t n)
 	return i;
 }
 
-/* The bounds of the second byte behind each kind of first byte. */
+/* The second byte has bounds of its own after some first bytes. */
 static inline bool second_fits(unsigned char first, unsigned char second)
 {
 	unsigned char low = 0x80, high = 0xbf;
@@ -83,14 +83,14 @@ static size_t charset_sequence(const unsigned char *p, size_t n, bool *ret_whole
 
 enum {
 	SHORT = 1,  /* a character ends too soon */
-	LONG = 2,   /* a byte of the inside behind ASCII */
+	LONG = 2,   /* a continuation byte after ASCII */
 	OVER_3 = 4, /* three bytes where fewer do */
 	LARGE = 8,  /* beyond U+10FFFF */
 	SURROGATE = 16,
 	OVER_2 = 32,
 	LARGE_F5 = 64, /* the same bit serves both */
 	OVER_4 = 64,
-	TWO = 128, /* two bytes of the inside: right behind the third before */
+	TWO = 128, /* two continuation bytes: right after a lead byte of three or four */
 	CARRY = SHORT | LONG | TWO,
 };
 
@@ -156,7 +156,7 @@ __attribute__((target("avx2"))) static size_t by_blocks(const unsigned char *p, 
 }
 
 /* A length at which what begins with a character is valid up to there, which is the start of one;
- * there may be more. 0 where the machine has no fast way. */
+ * there may be more. 0 where the machine has no fast way to tell. */
 static size_t charset_valid_blocks(const unsigned char *p, size_t n)
 {
 	if (n < 64 || !__builtin_cpu_supports("avx2"))
@@ -178,7 +178,7 @@ static size_t charset_valid_blocks(const unsigned char *p, size_t n)
 
 #endif
 
-/* The character at p and those behind it that are not ASCII, up to `most` bytes. */
+/* The character at p and those after it that are not ASCII, up to `most` bytes. */
 static size_t valid_run(const unsigned char *p, size_t n, size_t most)
 {
 	size_t i = 0;

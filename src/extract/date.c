@@ -1,3 +1,6 @@
+/* Dates as documents write them: each form is cut off the text piece by piece, and what is left
+ * over decides whether it was that form. The calendar is ours, since libc's depends on the time
+ * zone. */
 #include "extract/date.h"
 
 #include "base/ascii.h"

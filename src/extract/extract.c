@@ -1,4 +1,4 @@
-/* The order of things: type, charset, the reader of the type, the rest. */
+/* The order of things: type, charset, the reader of that type, the rest. */
 #include "extract/extract.h"
 #include "base/ascii.h"
 #include "extract/readers.h"
@@ -126,7 +126,7 @@ static bool gunzip_all(struct str s, struct buf *out)
 		z.avail_out = (unsigned)step;
 		rc = inflate(&z, Z_NO_FLUSH);
 		buf_grew(out, step - z.avail_out);
-		/* files that were put together are one; other bytes behind the end are padding */
+		/* concatenated files are one; other bytes after the end are padding */
 		struct str rest = {(const char *)z.next_in, z.avail_in};
 		if (rc == Z_STREAM_END && is_gzip(rest))
 			rc = inflateReset(&z);

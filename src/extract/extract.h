@@ -35,7 +35,7 @@ struct extract_job {
 struct extract_result {
 	enum extract_type type;
 	char media_type[80];           /* as judged: "text/html"; also in T, with the charset */
-	struct charset_choice charset; /* name NULL: the document is no text */
+	struct charset_choice charset; /* name NULL: the document is not text */
 	uint64_t bad_bytes;            /* sequences that no character came from */
 	uint64_t tokens;               /* of HTML or XML: events that were read */
 	size_t links, links_left_out;

@@ -35,7 +35,7 @@ struct doc {
 
 	/* What is not seen: the element, and how deep we are in others like it. */
 	enum html_element unseen;
-	uint64_t unseen_name;                  /* hash, of one that has no number */
+	uint64_t unseen_name;                  /* hash of its name, if it is not in the table */
 	unsigned unseen_depth, unseen_foreign; /* the latter: nforeign where it began */
 	bool inert;
 

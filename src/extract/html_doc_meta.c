@@ -157,7 +157,7 @@ static void add_canonical(struct doc *d, struct str href)
 	out_meta(d->out, 0, META_CANONICAL, without_fragment(&u));
 }
 
-/* What <link> may lead to, beside what has rules of its own. */
+/* What <link> may lead to, except for what has rules of its own. */
 static const struct {
 	struct str word;
 	enum link_kind kind;
@@ -334,7 +334,7 @@ static void take_modified(struct doc *d, struct str content)
 }
 
 /* Words in lower case with commas between them; "none" stands for two of them. What does not fit
- * is no such word. */
+ * is not such a word. */
 static void take_robots(struct doc *d, struct str content)
 {
 	CLEANUP(buf_free) struct buf words = BUF_INIT(OUT_META_MAX);

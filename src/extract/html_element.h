@@ -7,7 +7,7 @@ enum html_element_flags {
 	HE_GAP = 2,     /* stands apart from the words around it */
 	HE_VOID = 4,    /* has no content and no end tag */
 	HE_UNSEEN = 8,  /* what is inside is not seen */
-	HE_INERT = 16,  /* what is inside is no part of the page at all: neither text nor links */
+	HE_INERT = 16,  /* what is inside is not part of the page: neither text nor links */
 	HE_LEAVES = 32, /* cannot be in SVG or MathML: ends them */
 	HE_STRONG = 64, /* emphasis */
 };

@@ -36,7 +36,7 @@ static bool store_holds(const struct html_store *store, struct str s)
 
 typedef void part_fn(struct html_tokens *t, struct str *s, struct html_store *store, char *now);
 
-/* All slices of the token in the making; there is none beside them that could lie in a store. */
+/* Calls fn for all slices of the current token; no others can lie in a store. */
 static void each_part(struct html_tokens *t, part_fn *fn, struct html_store *store, char *now)
 {
 	struct str *const few[] = {&t->tag.name, &t->doctype.name, &t->doctype.public_id,
@@ -172,7 +172,7 @@ void html_emit_tag(struct html_tokens *t)
 	t->tag.name = (struct str){0};
 }
 
-/* Whether `<` or `&` may begin anything with this byte behind it. */
+/* Whether `<` or `&` may begin anything when this byte follows. */
 static bool may_begin(char first, char next)
 {
 	if (first == '<')
@@ -254,7 +254,7 @@ static const char *tag_done(struct html_tokens *t, const char *p)
 	return p + 1;
 }
 
-/* Behind a name, which does not end the tag by itself. */
+/* After a name, which does not end the tag by itself. */
 static const char *after_tag_name(struct html_tokens *t, const char *p)
 {
 	if (*p == '>')
@@ -495,7 +495,7 @@ static const char *html_ref(struct html_tokens *t, const char *p, const char *en
 	return turn_to(t, S_REF_NUMBER, p + 1);
 }
 
-/* All letters and digits have come; `next` is what stands behind them, 0 at the end of the input.
+/* All letters and digits have come; `next` is what follows, 0 at the end of the input.
  * In values what looks like the argument of a query stays what it is. */
 static const char *named_done(struct html_tokens *t, char next, const char *p)
 {
@@ -673,7 +673,7 @@ static void run_states(struct html_tokens *t, const char *p, const char *end)
 		hold_parts(t, end);
 }
 
-/* A CR is a LF, and the LF behind it belongs to it. */
+/* A CR is a LF, and a LF that follows belongs to it. */
 static void run_block(struct html_tokens *t, const char *p, const char *end)
 {
 	while (p < end) {

@@ -1,6 +1,6 @@
 /* HTML tokens by the WHATWG rules (https://html.spec.whatwg.org/multipage/parsing.html, 13.2.5).
  * One pass over UTF-8 bytes, no tree. Pieces may be cut anywhere, also inside a character: the
- * tokens are the same, only text may come in other portions. CR and CR LF become LF; what is no
+ * tokens are the same, only text may come in other portions. CR and CR LF become LF; what is not
  * UTF-8 goes through as it is. Memory is bounded by the limits, whatever comes. */
 #pragma once
 #include "base/str.h"
@@ -62,7 +62,7 @@ void html_tokens_free(struct html_tokens **t);
 void html_tokens_begin(struct html_tokens *t, const struct html_sink *sink, void *ctx,
 		       enum html_state state, struct str last_start_tag);
 void html_tokens_add(struct html_tokens *t, struct str piece);
-void html_tokens_end(struct html_tokens *t); /* there is no more */
+void html_tokens_end(struct html_tokens *t); /* that was all */
 
 /* For the sink: from here on `<![CDATA[` begins such a section (in SVG and MathML), or not. */
 void html_tokens_foreign(struct html_tokens *t, bool foreign);

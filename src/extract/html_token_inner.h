@@ -99,7 +99,7 @@ struct html_tokens {
 
 	struct html_tag tag;
 	struct html_attr *attrs; /* limits.attrs of them */
-	uint64_t attr_seen;      /* a bit for each first and last letter: who may be a double */
+	uint64_t attr_seen; /* a bit for each first and last letter: which may be there twice */
 	struct html_doctype doctype;
 
 	/* The item in the making. */
@@ -108,7 +108,7 @@ struct html_tokens {
 	size_t item_at;   /* where its bytes begin in keep */
 	size_t item_n;    /* bytes that it has without the run, those above the limit counted */
 	size_t item_max;
-	struct html_store keep; /* items that are no run of the piece */
+	struct html_store keep; /* items that are not a run of the piece */
 	struct html_store held; /* finished ones whose piece has gone */
 
 	char word[WORD_MAX]; /* what may become one of the words above */

@@ -1,3 +1,5 @@
+/* A sink that writes tokens as JSON, for `garner extract --tokens`, the fuzz target and the tests:
+ * all of them compare with the html5lib tests, whose form this is. */
 #include "extract/html_token_json.h"
 
 static void finish_text(struct html_json *j)

@@ -291,7 +291,7 @@ const char *html_system_id(struct html_tokens *t, const char *p, const char *end
 	return doctype_id(t, p, end, &t->doctype.system_id, S_AFTER_SYSTEM_ID);
 }
 
-/* Behind the public identifier the DOCTYPE may end, or the other one follows. */
+/* After the public identifier the DOCTYPE may end, or the other one follows. */
 const char *html_after_public_id(struct html_tokens *t, const char *p, const char *end)
 {
 	p = skip_space(p, end);
@@ -446,7 +446,7 @@ void html_raw_eof(struct html_tokens *t)
 	put_text(t, t->keep.p, t->keep.n);
 }
 
-/* Behind `<!` and behind `<!-`: a dash leads on. */
+/* After `<!` and after `<!-`: a dash leads on. */
 const char *html_script_escape_start(struct html_tokens *t, const char *p, const char *end)
 {
 	(void)end;

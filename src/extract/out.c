@@ -1,3 +1,7 @@
+/* Attributes built in place. The memory is cut in three: the list, the values, and the text, which
+ * grows in reading order while the others are added; out_end() then puts the text into the list.
+ * Nothing is allocated, so that a worker can write straight into memory it shares with its owner.
+ */
 #include "extract/out.h"
 
 /* A list of links needs about as much room for its entries as a short URL takes; text that becomes
@@ -19,7 +23,7 @@ void out_begin(struct out *o, void *memory, size_t size, size_t links_max)
 		o->links_max = SIZE_MAX;
 }
 
-/* At most n bytes of s, none of a character that does not fit. Bytes that are no UTF-8 are cut
+/* At most n bytes of s, none of a character that does not fit. Bytes that are not UTF-8 are cut
  * anywhere. */
 static size_t whole_characters(struct str s, size_t n)
 {
@@ -42,7 +46,7 @@ void out_text(struct out *o, struct str s)
 	o->text_n += n;
 }
 
-/* Where a value that is too long is cut: behind a blank if there is one in its last quarter. */
+/* Where a value that is too long is cut: after a blank if there is one in its last quarter. */
 static size_t piece_of(struct str s)
 {
 	size_t n = whole_characters(s, OUT_VALUE_MAX);

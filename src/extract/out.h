@@ -18,7 +18,7 @@ enum out_flags {
 
 struct out {
 	/* The text of the document in reading order: words with one blank between them, blocks with
-	 * one LF. Whoever reads a document writes here directly, or by out_text(). */
+	 * one LF. Readers write here directly, or by out_text(). */
 	char *text;
 	size_t text_n, text_max;
 	/* The bytes of all other values. */
@@ -33,7 +33,7 @@ struct out {
 /* Lays text, side and list out in the memory, which is aligned for anything. links_max: 0 stands
  * for as many as fit. */
 void out_begin(struct out *o, void *memory, size_t size, size_t links_max);
-/* Puts the X attributes behind the others: pieces of the text, none longer than OUT_VALUE_MAX, cut
+/* Puts the X attributes after the others: pieces of the text, none longer than OUT_VALUE_MAX, cut
  * between words where there are any and never inside a character; together they are the text. */
 void out_end(struct out *o);
 

@@ -1,4 +1,5 @@
-/* Plain text, and Markdown as text. */
+/* Plain text, and Markdown, which is text with its headings and links taken out. Markdown is read
+ * line by line, since its marks mean something only within a line. */
 #include "extract/readers.h"
 #include "url/url.h"
 
@@ -81,7 +82,7 @@ static void markdown_links(struct markdown *m, struct str line)
 	}
 }
 
-/* The level of a heading, 0: it is none. *ret is what stands behind the marks. */
+/* The level of a heading; 0: it is not one. *ret is what follows the marks. */
 static int heading_level(struct str line, struct str *ret)
 {
 	int level = 0;

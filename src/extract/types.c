@@ -70,7 +70,7 @@ static bool is_tag(struct str s, const char *name)
 	       (is_space(s.p[n.n]) || s.p[n.n] == '>' || s.p[n.n] == '/');
 }
 
-/* The name of the first element behind declarations and comments, its prefix left out; empty: none
+/* The name of the first element after declarations and comments, its prefix left out; empty: none
  * was found. */
 static struct str xml_root(struct str s)
 {
@@ -296,7 +296,7 @@ static enum extract_type reader_of_media(struct str media)
 	return EXTRACT_OTHER;
 }
 
-/* "Text/HTML; charset=x" is text/html. Empty: it is no media type, or one that says nothing. */
+/* "Text/HTML; charset=x" is text/html. Empty: it is not a media type, or one that says nothing. */
 static void media_of_header(struct str header, char ret[TYPES_MEDIA_MAX])
 {
 	struct str s = str_trim(

@@ -62,7 +62,7 @@ void xml_keep(struct xml *x, int field);
 int xml_kept(struct xml *x);
 /* The value of an attribute; NULL: there is none. */
 const char *xml_attribute(const char **attributes, const char *name);
-/* Makes it absolute; false: it is no URL that can be fetched. In x->room until the next call. */
+/* Makes it absolute; false: it is not a URL that can be fetched. In x->room until the next call. */
 bool xml_resolve(struct xml *x, struct str text, struct str *ret);
 /* For kinds that take no text but that of the elements they keep. */
 void xml_no_text(struct xml *x, struct str s);

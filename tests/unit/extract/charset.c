@@ -88,7 +88,7 @@ static void bytes_of_many_charsets_become_utf8(void **state)
 	}
 }
 
-/* The end of a piece falls inside a character, behind it, and before it. */
+/* The end of a piece falls inside a character, after it, and before it. */
 static void characters_are_whole_at_the_ends_of_pieces(void **state)
 {
 	static char body[3 * CHARSET_PIECE];

@@ -53,7 +53,7 @@ static void robots_of_the_header_are_kept(void **state)
 	}
 }
 
-/* What is too long is no word for robots; the others count. */
+/* What is too long is not a word for robots; the others count. */
 static void long_words_for_robots_hide_none(void **state)
 {
 	CLEANUP(buf_free) struct buf page = BUF_INIT(8192), header = BUF_INIT(8192);
@@ -254,7 +254,7 @@ static void sitemaps_give_pages_and_times(void **state)
 			    "Rhttp://a/s1.xml.gz x@1704067200|");
 }
 
-/* Behind what is there. */
+/* After what is there. */
 static struct str gzip(struct str plain, struct buf *out)
 {
 	z_stream z = {0};

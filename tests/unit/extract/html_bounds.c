@@ -1,4 +1,4 @@
-/* The tokenizer of HTML: its limits, what comes in large amounts, and its fast ways beside plain
+/* The tokenizer of HTML: its limits, what comes in large amounts, and its fast ways against plain
  * ones. */
 #include "unit/unit.h"
 

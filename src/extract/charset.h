@@ -39,6 +39,9 @@ const char *charset_prescan_xml(struct str body);
  * does not count. */
 size_t charset_valid(struct str s);
 
+/* The UTF-8 of a character; returns its length. */
+size_t charset_encode(uint32_t point, char ret[4]);
+
 /* Tables and detectors that live long: one for each thread. */
 struct charset;
 struct charset *charset_new(void); /* never NULL */

@@ -211,6 +211,16 @@ size_t charset_valid(struct str s)
 	return i;
 }
 
+size_t charset_encode(uint32_t point, char ret[4])
+{
+	static const uint8_t lead[5] = {0, 0, 0xc0, 0xe0, 0xf0};
+	size_t n = point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
+	for (size_t i = n - 1; i > 0; i--, point >>= 6)
+		ret[i] = (char)(0x80 | (point & 0x3f));
+	ret[0] = (char)(lead[n] | point);
+	return n;
+}
+
 /* Tables and converters, which live long. */
 
 #define NO_ICONV ((iconv_t)-1)
@@ -302,25 +312,6 @@ static void put_bad(struct charset_pieces *it, struct room *r)
 	it->bad++;
 }
 
-static void put_point(struct room *r, uint32_t c)
-{
-	if (c < 0x80) {
-		*r->p++ = (char)c;
-	} else if (c < 0x800) {
-		*r->p++ = (char)(0xc0 | c >> 6);
-		*r->p++ = (char)(0x80 | (c & 0x3f));
-	} else if (c < 0x10000) {
-		*r->p++ = (char)(0xe0 | c >> 12);
-		*r->p++ = (char)(0x80 | (c >> 6 & 0x3f));
-		*r->p++ = (char)(0x80 | (c & 0x3f));
-	} else {
-		*r->p++ = (char)(0xf0 | c >> 18);
-		*r->p++ = (char)(0x80 | (c >> 12 & 0x3f));
-		*r->p++ = (char)(0x80 | (c >> 6 & 0x3f));
-		*r->p++ = (char)(0x80 | (c & 0x3f));
-	}
-}
-
 /* Bytes that are ASCII in both, as many as fit. */
 static size_t put_ascii(struct room *r, const char *p, size_t n)
 {
@@ -393,7 +384,7 @@ static void decode_utf16(struct charset_pieces *it, struct room *r, bool big)
 		if (c >= 0xd800 && c < 0xe000)
 			put_bad(it, r);
 		else
-			put_point(r, c);
+			r->p += charset_encode(c, r->p);
 		it->rest = str_from(it->rest, used);
 	}
 }

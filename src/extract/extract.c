@@ -66,29 +66,33 @@ void extract_remark(struct out *out, struct extract_result *ret, const char *fmt
 		ret->remark = str_from(out->attr[before].value, 2);
 }
 
-/* What the header X-Robots-Tag says to all robots: "noindex, nofollow", "otherbot: noindex". Words
- * for a robot of a name are passed over; those with a value ("max-snippet: 50") are not. */
-static void add_robots(struct str header, struct out *out)
+/* "otherbot: noindex" is not for us; "max-snippet: 50" is. */
+static bool is_for_all(struct str wish)
+{
+	size_t colon = str_find_byte(wish, ':');
+	struct str head = str_head(wish, colon);
+	return colon == wish.n || str_starts(head, STR("max-")) ||
+	       str_starts(head, STR("unavailable"));
+}
+
+void extract_robots(struct str wishes, bool header, struct out *out)
 {
 	CLEANUP(buf_free) struct buf words = BUF_INIT(OUT_META_MAX);
 	struct str word;
-	while (str_cut(&header, ',', &word) == 0) {
+	while (str_cut(&wishes, ',', &word) == 0) {
 		word = str_trim(word);
-		size_t colon = str_find_byte(word, ':');
-		struct str head = str_head(word, colon);
-		bool value = str_starts(head, STR("max-")) || str_starts(head, STR("unavailable"));
-		if (word.n == 0 || (colon < word.n && !value))
+		if (word.n == 0 || (header && !is_for_all(word)))
 			continue;
 		if (str_eq_nocase(word, STR("none")))
 			word = STR("noindex,nofollow");
-		if (words.n + 1 + word.n > words.max) /* no word is as long */
+		if (words.n + 1 + word.n > words.max) /* no wish is as long */
 			continue;
 		if (words.n)
 			buf_add_byte(&words, ',');
 		for (size_t i = 0; i < word.n; i++) {
-			char c = word.p[i];
-			if (c > ' ' && c < 0x7f)
-				buf_add_byte(&words, ascii_lower(c));
+			unsigned char c = (unsigned char)word.p[i];
+			if (c > ' ' && (c < 0x7f || !header)) /* a header may not be UTF-8 */
+				buf_add_byte(&words, ascii_lower(word.p[i]));
 		}
 	}
 	out_meta(out, 0, META_ROBOTS, buf_str(&words));
@@ -210,7 +214,7 @@ void extract_run(struct extract *x, const struct extract_job *given, struct out 
 					      declared_charset(&job, ret->type), job.charset);
 	add_type(out, ret);
 	out_number(out, 'Z', given->body.n);
-	add_robots(job.robots, out);
+	extract_robots(job.robots, true, out);
 	if (out->links_max == SIZE_MAX && job.settings.links_max)
 		out->links_max = job.settings.links_max;
 	if (ret->type != EXTRACT_OTHER) {

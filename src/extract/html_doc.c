@@ -375,54 +375,10 @@ static void pre_end(struct doc *d)
 	d->pre -= d->pre > 0;
 }
 
-static void root_language(struct doc *d, const struct html_tag *tag)
-{
-	struct str lang = attr_of(tag, STR("lang"));
-	html_meta_language(d, lang.p ? lang : attr_of(tag, STR("xml:lang")));
-}
-
-static void background_image(struct doc *d, const struct html_tag *tag)
-{
-	if (tag->nattrs && attr_of(tag, STR("background")).p)
-		html_link_image(d, tag);
-}
-
-static void input_image(struct doc *d, const struct html_tag *tag)
-{
-	if (str_eq_nocase(attr_of(tag, STR("type")), STR("image")))
-		html_link_image(d, tag);
-}
-
-static void video_poster(struct doc *d, const struct html_tag *tag)
-{
-	struct str poster = attr_of(tag, STR("poster"));
-	struct html_attr only = {STR("src"), poster};
-	if (poster.p)
-		html_link_image(d, &(struct html_tag){.attrs = &only, .nattrs = 1});
-	html_link_embed(d, tag);
-}
-
-typedef void start_fn(struct doc *d, const struct html_tag *tag);
 typedef void end_fn(struct doc *d);
 
-/* Links, and what the page says of itself: also where nothing is seen. */
-static start_fn *const says[HTML_ELEMENT_COUNT] = {
-	[EL_A] = html_link_anchor,     [EL_AREA] = html_link_area,
-	[EL_BASE] = html_link_base,    [EL_LINK] = html_link_head,
-	[EL_META] = html_meta,         [EL_TIME] = html_meta_time,
-	[EL_FORM] = html_link_form,    [EL_IMG] = html_link_image,
-	[EL_IMAGE] = html_link_image,  [EL_INPUT] = input_image,
-	[EL_FRAME] = html_link_frame,  [EL_IFRAME] = html_link_frame,
-	[EL_VIDEO] = video_poster,     [EL_APPLET] = html_link_embed,
-	[EL_AUDIO] = html_link_embed,  [EL_BGSOUND] = html_link_embed,
-	[EL_EMBED] = html_link_embed,  [EL_OBJECT] = html_link_embed,
-	[EL_SOURCE] = html_link_embed, [EL_BODY] = background_image,
-	[EL_TABLE] = background_image, [EL_TD] = background_image,
-	[EL_HTML] = root_language,
-};
-
 /* What text it begins, where it is seen. */
-static start_fn *const begins[HTML_ELEMENT_COUNT] = {
+static html_start_fn *const begins[HTML_ELEMENT_COUNT] = {
 	[EL_H1] = heading_begin,  [EL_H2] = heading_begin,   [EL_H3] = heading_begin,
 	[EL_H4] = heading_begin,  [EL_H5] = heading_begin,   [EL_H6] = heading_begin,
 	[EL_TITLE] = title_begin, [EL_PRE] = pre_begin,      [EL_LISTING] = pre_begin,
@@ -464,7 +420,7 @@ static enum html_state element_start_foreign(struct doc *d, enum html_element e,
 		[EL_STYLE] = true, [EL_SCRIPT] = true,
 	};
 	if (e == EL_A || e == EL_IMAGE)
-		says[e](d, tag);
+		html_says[e](d, tag);
 	if (str_eq(tag->name, STR("text")))
 		html_gap(d, ' ');
 	if (tag->self_closing)
@@ -481,8 +437,8 @@ static enum html_state element_start(struct doc *d, enum html_element e, const s
 	const struct html_element_info *info = &html_elements[e];
 	bool empty = (info->flags & HE_VOID) || (tag->self_closing && (d->xml || is_foreign(e)));
 	gap_of(d, info);
-	if (says[e])
-		says[e](d, tag);
+	if (html_says[e])
+		html_says[e](d, tag);
 	if (empty || is_shown_instead(d, e)) {
 		if (ends[e])
 			ends[e](d);
@@ -517,8 +473,8 @@ static enum html_state unseen_tag(struct doc *d, enum html_element e, const stru
 {
 	if (!d->inert && tag->end && e == EL_A)
 		html_link_anchor_end(d);
-	if (!d->inert && !tag->end && says[e])
-		says[e](d, tag);
+	if (!d->inert && !tag->end && html_says[e])
+		html_says[e](d, tag);
 	if (tag->end || closes_itself(d, tag) || is_shown_instead(d, e))
 		return HTML_DATA;
 	if (is_foreign(e) && !tag->self_closing)
@@ -551,7 +507,7 @@ static void on_text(void *ctx, struct str text)
 	if (html_hidden(d))
 		return;
 	if (d->in_title)
-		buf_add_str(&d->title, head_of(text, d->title.max - d->title.n));
+		buf_add_str(&d->title, out_head(text, d->title.max - d->title.n));
 	else
 		html_flow(d, text);
 }

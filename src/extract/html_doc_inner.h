@@ -68,16 +68,6 @@ static inline struct str attr_of(const struct html_tag *tag, struct str name)
 	return (struct str){0};
 }
 
-/* At most n bytes, and no character cut. */
-static inline struct str head_of(struct str s, size_t n)
-{
-	if (n >= s.n)
-		return s;
-	while (n && ((unsigned char)s.p[n] & 0xc0) == 0x80)
-		n--;
-	return str_head(s, n);
-}
-
 /* Text that comes now is not seen. */
 static inline bool html_hidden(const struct doc *d)
 {
@@ -100,22 +90,11 @@ static inline void html_gap(struct doc *d, char gap)
 /* The text since the span began. */
 struct str html_span_text(const struct doc *d, const struct span *s);
 
-/* Links, from start tags. */
-void html_link_anchor(struct doc *d, const struct html_tag *tag);
+/* What the start tag of an element says: links, and what the page says of itself. Also where
+ * nothing is seen. NULL: nothing. */
+typedef void html_start_fn(struct doc *d, const struct html_tag *tag);
+extern html_start_fn *const html_says[HTML_ELEMENT_COUNT];
 void html_link_anchor_end(struct doc *d);
-void html_link_area(struct doc *d, const struct html_tag *tag);
-void html_link_base(struct doc *d, const struct html_tag *tag);
-void html_link_head(struct doc *d, const struct html_tag *tag); /* <link> */
-void html_link_form(struct doc *d, const struct html_tag *tag);
-void html_link_image(struct doc *d, const struct html_tag *tag);
-void html_link_frame(struct doc *d, const struct html_tag *tag);
-void html_link_embed(struct doc *d, const struct html_tag *tag);
-void html_link_refresh(struct doc *d, struct str content);
 /* The base, until the page says another. */
 void html_link_begin(struct doc *d);
-
-/* What the page says of itself. */
-void html_meta(struct doc *d, const struct html_tag *tag);
-void html_meta_language(struct doc *d, struct str language);
-void html_meta_time(struct doc *d, const struct html_tag *tag);
 void html_meta_end(struct doc *d); /* at the end: what nothing better was found for */

@@ -3,6 +3,7 @@
 #include "base/ascii.h"
 #include "extract/date.h"
 #include "extract/html_doc_inner.h"
+#include "extract/readers.h"
 
 /* Links. */
 
@@ -81,7 +82,7 @@ void html_link_begin(struct doc *d)
 }
 
 /* Only the first counts, and only if it leads to where links can lead. */
-void html_link_base(struct doc *d, const struct html_tag *tag)
+static void link_base(struct doc *d, const struct html_tag *tag)
 {
 	struct str href = attr_of(tag, STR("href"));
 	struct url base;
@@ -99,10 +100,10 @@ static void set_label(struct doc *d, struct str text)
 {
 	buf_clear(&d->label);
 	if (text.p)
-		buf_add_str(&d->label, head_of(text, LABEL_MAX));
+		buf_add_str(&d->label, out_head(text, LABEL_MAX));
 }
 
-void html_link_anchor(struct doc *d, const struct html_tag *tag)
+static void link_anchor(struct doc *d, const struct html_tag *tag)
 {
 	struct str href = attr_of(tag, STR("href")), label;
 	struct url u;
@@ -130,7 +131,7 @@ void html_link_anchor_end(struct doc *d)
 	out_link(d->out, &d->anchor_link);
 }
 
-void html_link_area(struct doc *d, const struct html_tag *tag)
+static void link_area(struct doc *d, const struct html_tag *tag)
 {
 	struct str alt = attr_of(tag, STR("alt"));
 	link_add(d, attr_of(tag, STR("href")), LINK_ANCHOR, flags_of(attr_of(tag, STR("rel"))),
@@ -176,7 +177,7 @@ static const struct {
 	{{"author", 6}, LINK_RELATED},
 };
 
-void html_link_head(struct doc *d, const struct html_tag *tag)
+static void link_head(struct doc *d, const struct html_tag *tag)
 {
 	struct str rel = attr_of(tag, STR("rel")), href = attr_of(tag, STR("href"));
 	struct str title = attr_of(tag, STR("title"));
@@ -199,7 +200,7 @@ void html_link_head(struct doc *d, const struct html_tag *tag)
 	}
 }
 
-void html_link_form(struct doc *d, const struct html_tag *tag)
+static void link_form(struct doc *d, const struct html_tag *tag)
 {
 	struct str method = str_trim(attr_of(tag, STR("method")));
 	if (str_eq_nocase(method, STR("post")) || str_eq_nocase(method, STR("dialog")))
@@ -219,7 +220,7 @@ static struct str first_of(const struct html_tag *tag, const char *const *names)
 	return (struct str){0};
 }
 
-void html_link_image(struct doc *d, const struct html_tag *tag)
+static void link_image(struct doc *d, const struct html_tag *tag)
 {
 	static const char *const names[] = {"src",        "data-src",   "href",
 					    "xlink:href", "background", NULL};
@@ -232,19 +233,19 @@ void html_link_image(struct doc *d, const struct html_tag *tag)
 	link_add(d, first_of(tag, names), LINK_IMAGE, 0, STR(""));
 }
 
-void html_link_frame(struct doc *d, const struct html_tag *tag)
+static void link_frame(struct doc *d, const struct html_tag *tag)
 {
 	link_add(d, attr_of(tag, STR("src")), LINK_FRAME, 0, attr_of(tag, STR("title")));
 }
 
-void html_link_embed(struct doc *d, const struct html_tag *tag)
+static void link_embed(struct doc *d, const struct html_tag *tag)
 {
 	static const char *const names[] = {"src", "data", "archive", "code", NULL};
 	link_add(d, first_of(tag, names), LINK_EMBED, 0, STR(""));
 }
 
 /* "5; url='next.html'": a time, and where to go then. */
-void html_link_refresh(struct doc *d, struct str s)
+static void link_refresh(struct doc *d, struct str s)
 {
 	s = skip_blanks(s);
 	size_t digits = 0;
@@ -283,7 +284,7 @@ static void take_description(struct doc *d, struct str content)
 static void keep_spare(struct buf *b, struct str content)
 {
 	if (b->n == 0)
-		buf_add_str(b, head_of(content, b->max));
+		buf_add_str(b, out_head(content, b->max));
 }
 
 static void take_spare_description(struct doc *d, struct str content)
@@ -333,29 +334,13 @@ static void take_modified(struct doc *d, struct str content)
 	take_date(d, content, META_MODIFIED, &d->has_modified);
 }
 
-/* Words in lower case with commas between them; "none" stands for two of them. What does not fit
- * is not such a word. */
 static void take_robots(struct doc *d, struct str content)
 {
-	CLEANUP(buf_free) struct buf words = BUF_INIT(OUT_META_MAX);
-	struct str word;
-	while (str_cut(&content, ',', &word) == 0) {
-		word = str_trim(word);
-		if (str_eq_nocase(word, STR("none")))
-			word = STR("noindex,nofollow");
-		if (word.n == 0 || words.n + 1 + word.n > words.max)
-			continue;
-		if (words.n)
-			buf_add_byte(&words, ',');
-		for (size_t i = 0; i < word.n; i++)
-			if ((unsigned char)word.p[i] > ' ')
-				buf_add_byte(&words, ascii_lower(word.p[i]));
-	}
-	out_meta(d->out, 0, META_ROBOTS, buf_str(&words));
+	extract_robots(content, false, d->out);
 }
 
 /* "en_GB" and "EN-gb" are "en-gb"; of a list the first. */
-void html_meta_language(struct doc *d, struct str language)
+static void meta_language(struct doc *d, struct str language)
 {
 	char text[36];
 	size_t n = 0;
@@ -429,7 +414,7 @@ static const struct meta_name {
 
 /* By http-equiv. */
 static const struct meta_name equivalents[] = {
-	{{"refresh", 7}, html_link_refresh},
+	{{"refresh", 7}, link_refresh},
 	{{"content-language", 16}, take_spare_language},
 	{{"last-modified", 13}, take_modified},
 };
@@ -448,7 +433,7 @@ static void meta_take(struct doc *d, struct str name, struct str content,
 	}
 }
 
-void html_meta(struct doc *d, const struct html_tag *tag)
+static void meta_tag(struct doc *d, const struct html_tag *tag)
 {
 	struct str content = attr_of(tag, STR("content"));
 	static const char *const keys[] = {"name", "property", "itemprop"};
@@ -460,7 +445,7 @@ void html_meta(struct doc *d, const struct html_tag *tag)
 }
 
 /* A time counts when it says what it is of. */
-void html_meta_time(struct doc *d, const struct html_tag *tag)
+static void meta_time(struct doc *d, const struct html_tag *tag)
 {
 	struct str when = attr_of(tag, STR("datetime")), of = attr_of(tag, STR("itemprop"));
 	if (!when.p)
@@ -474,7 +459,45 @@ void html_meta_time(struct doc *d, const struct html_tag *tag)
 void html_meta_end(struct doc *d)
 {
 	take_description(d, buf_str(&d->spare_description));
-	html_meta_language(d, buf_str(&d->spare_language));
+	meta_language(d, buf_str(&d->spare_language));
 	if (!d->has_title)
 		out_meta(d->out, 3, META_TITLE, buf_str(&d->spare_title));
 }
+
+static void root_language(struct doc *d, const struct html_tag *tag)
+{
+	struct str lang = attr_of(tag, STR("lang"));
+	meta_language(d, lang.p ? lang : attr_of(tag, STR("xml:lang")));
+}
+
+static void background_image(struct doc *d, const struct html_tag *tag)
+{
+	if (tag->nattrs && attr_of(tag, STR("background")).p)
+		link_image(d, tag);
+}
+
+static void input_image(struct doc *d, const struct html_tag *tag)
+{
+	if (str_eq_nocase(attr_of(tag, STR("type")), STR("image")))
+		link_image(d, tag);
+}
+
+static void video_poster(struct doc *d, const struct html_tag *tag)
+{
+	struct str poster = attr_of(tag, STR("poster"));
+	struct html_attr only = {STR("src"), poster};
+	if (poster.p)
+		link_image(d, &(struct html_tag){.attrs = &only, .nattrs = 1});
+	link_embed(d, tag);
+}
+
+html_start_fn *const html_says[HTML_ELEMENT_COUNT] = {
+	[EL_A] = link_anchor,       [EL_AREA] = link_area,        [EL_BASE] = link_base,
+	[EL_LINK] = link_head,      [EL_META] = meta_tag,         [EL_TIME] = meta_time,
+	[EL_FORM] = link_form,      [EL_IMG] = link_image,        [EL_IMAGE] = link_image,
+	[EL_INPUT] = input_image,   [EL_FRAME] = link_frame,      [EL_IFRAME] = link_frame,
+	[EL_VIDEO] = video_poster,  [EL_APPLET] = link_embed,     [EL_AUDIO] = link_embed,
+	[EL_BGSOUND] = link_embed,  [EL_EMBED] = link_embed,      [EL_OBJECT] = link_embed,
+	[EL_SOURCE] = link_embed,   [EL_BODY] = background_image, [EL_TABLE] = background_image,
+	[EL_TD] = background_image, [EL_HTML] = root_language,
+};

@@ -3,6 +3,7 @@
  * which tags mean nothing are in html_token_raw.c. A state is a function that consumes bytes and
  * names the next one. Most of a page is skipped sixteen bytes at a time (html_scan()), and text,
  * names and values are slices of the piece: nothing is copied unless it has to differ. */
+#include "extract/charset.h"
 #include "extract/html_entities.h"
 #include "extract/html_token_inner.h"
 
@@ -538,16 +539,6 @@ static const char *html_ref_hex_start(struct html_tokens *t, const char *p, cons
 	return is_class(*p, C_HEX) ? turn_to(t, S_REF_HEX, p) : as_written(t, p);
 }
 
-static size_t utf8_put(uint32_t c, char ret[4])
-{
-	size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-	static const uint8_t lead[5] = {0, 0, 0xc0, 0xe0, 0xf0};
-	for (size_t i = n - 1; i > 0; i--, c >>= 6)
-		ret[i] = (char)(0x80 | (c & 0x3f));
-	ret[0] = (char)(lead[n] | c);
-	return n;
-}
-
 static void put_code(struct html_tokens *t)
 {
 	uint32_t c = t->code;
@@ -556,7 +547,7 @@ static void put_code(struct html_tokens *t)
 		c = 0xfffd;
 	else if (c >= 0x80 && c <= 0x9f && c1[c - 0x80])
 		c = c1[c - 0x80];
-	ref_put(t, (struct str){text, utf8_put(c, text)});
+	ref_put(t, (struct str){text, charset_encode(c, text)});
 }
 
 static const char *ref_digits(struct html_tokens *t, const char *p, const char *end, unsigned base)

@@ -9,6 +9,11 @@
 void extract_remark(struct out *out, struct extract_result *ret, const char *fmt, ...)
 	PRINTF_LIKE(3, 4);
 
+/* What a site wishes of robots, from the header X-Robots-Tag or from <meta>: words in lower case
+ * with commas between them; "none" stands for two of them. In the header, words for a robot of
+ * another name are passed over. */
+void extract_robots(struct str wishes, bool header, struct out *out);
+
 void extract_html(const struct extract_job *job, struct charset_pieces *in, struct out *out,
 		  struct extract_result *ret);
 void extract_text(struct charset_pieces *in, struct out *out);

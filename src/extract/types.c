@@ -154,11 +154,6 @@ enum sniff sniff(struct str body, const char **ret_media)
 
 /* libmagic, loaded at first need: its database is 8 MB, and most documents are what they say. */
 
-struct types {
-	struct types_magic *magic; /* NULL: not loaded, or it is not there */
-	bool magic_asked;
-};
-
 #define LIBRARY "libmagic.so.1"
 
 /* Neither what would unpack or look deeper into the bytes, nor what we know better. */
@@ -169,49 +164,49 @@ enum { MAGIC_BYTES = 4 << 10 }; /* bytes that it is shown */
 
 #define FUNCTIONS(X) X(open) X(close) X(load) X(buffer) X(error)
 
-struct types_magic {
+struct types {
+	bool asked;    /* for the library */
+	magic_t magic; /* NULL: not loaded, or it is not there */
 #define X(name) __typeof__(magic_##name) *name;
 	FUNCTIONS(X)
 #undef X
-	magic_t it;
 };
 
 int types_load(struct types *t, struct err *err)
 {
 	if (t->magic)
 		return 0;
-	t->magic_asked = true;
+	t->asked = true;
 	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-	struct types_magic m;
 	if (!library)
 		return err_set(err, ERR_SYSTEM,
 			       "types are not looked at by libmagic: %s (package libmagic1)",
 			       dlerror());
-#define X(name)                                                      \
-	m.name = (__typeof__(m.name))dlsym(library, "magic_" #name); \
-	if (!m.name)                                                 \
+#define X(name)                                                        \
+	t->name = (__typeof__(t->name))dlsym(library, "magic_" #name); \
+	if (!t->name)                                                  \
 		return err_set(err, ERR_SYSTEM, LIBRARY " has no function magic_" #name);
 	FUNCTIONS(X)
 #undef X
-	m.it = m.open(FLAGS);
-	if (!m.it)
+	magic_t magic = t->open(FLAGS);
+	if (!magic)
 		return err_sys(err, LIBRARY);
-	if (m.load(m.it, NULL) != 0) {
-		err_set(err, ERR_SYSTEM, LIBRARY ": %s (package libmagic-mgc)", m.error(m.it));
-		m.close(m.it);
+	if (t->load(magic, NULL) != 0) {
+		err_set(err, ERR_SYSTEM, LIBRARY ": %s (package libmagic-mgc)", t->error(magic));
+		t->close(magic);
 		return -1;
 	}
-	t->magic = mem_copy(&m, sizeof m);
+	t->magic = magic;
 	return 0;
 }
 
-const char *types_magic(struct types *t, struct str body)
+/* libmagic's word for it; NULL: it is not there. Until the next call. */
+static const char *types_magic(struct types *t, struct str body)
 {
 	struct err err;
-	if (!t->magic_asked)
+	if (!t->asked)
 		(void)types_load(t, &err); /* without it the header and the first bytes decide */
-	return t->magic ? t->magic->buffer(t->magic->it, body.p, MIN(body.n, (size_t)MAGIC_BYTES))
-			: NULL;
+	return t->magic ? t->buffer(t->magic, body.p, MIN(body.n, (size_t)MAGIC_BYTES)) : NULL;
 }
 
 struct types *types_new(void)
@@ -222,10 +217,8 @@ struct types *types_new(void)
 void types_free(struct types **pt)
 {
 	struct types *t = *pt;
-	if (t && t->magic) {
-		t->magic->close(t->magic->it);
-		mem_free(&t->magic);
-	}
+	if (t && t->magic)
+		t->close(t->magic);
 	mem_free(pt);
 }
 

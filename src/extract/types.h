@@ -23,8 +23,6 @@ struct types;
 struct types *types_new(void); /* never NULL */
 void types_free(struct types **t);
 int types_load(struct types *t, struct err *err); /* libmagic; otherwise at first need */
-/* libmagic's word for it; NULL: it is not there. Until the next call. */
-const char *types_magic(struct types *t, struct str body);
 
 enum extract_type types_judge(struct types *t, const struct extract_job *job,
 			      char ret_media[TYPES_MEDIA_MAX]);

@@ -200,15 +200,6 @@ static void XMLCALL on_end(void *ctx, const char *name)
 	x->depth--;
 }
 
-/* As much as there is room for, up to a whole character. */
-static void keep_text(struct xml *x, struct str s)
-{
-	size_t n = MIN(s.n, x->value.max - x->value.n);
-	while (n > 0 && n < s.n && ((unsigned char)s.p[n] & 0xc0) == 0x80)
-		n--;
-	buf_add_str(&x->value, str_head(s, n));
-}
-
 static void XMLCALL on_text(void *ctx, const char *p, int n)
 {
 	struct xml *x = ctx;
@@ -217,7 +208,7 @@ static void XMLCALL on_text(void *ctx, const char *p, int n)
 		return;
 	x->ret->tokens++;
 	if (x->kept_depth)
-		keep_text(x, s);
+		buf_add_str(&x->value, out_head(s, x->value.max - x->value.n));
 	x->kind->text(x, s);
 	if (x->out->flags & OUT_TEXT_CUT)
 		xml_stop(x, "more text than there is room for");

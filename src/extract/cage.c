@@ -226,7 +226,7 @@ static void worker_stop(struct cage_worker *w, char *ret_how, size_t cap)
 	w->state = WORKER_NONE;
 	int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	if (number == SIGSYS)
-		snprintf(ret_how, cap, "it did what it must not, and was ended (SIGSYS)");
+		snprintf(ret_how, cap, "it made a forbidden system call, and was ended (SIGSYS)");
 	else if (number)
 		snprintf(ret_how, cap, "it died of SIG%s", sigabbrev_np(number));
 	else
@@ -246,7 +246,7 @@ static int64_t worker_cpu_us(const struct cage_worker *w)
 
 static int answer_wrong(struct err *err, const char *what)
 {
-	return err_set(err, ERR_DAMAGED, "its answer makes no sense (%s), it was ended", what);
+	return err_set(err, ERR_DAMAGED, "its answer made no sense (%s), and it was ended", what);
 }
 
 /* Text of a fixed field that ends in NUL and is visible ASCII. */
@@ -333,7 +333,7 @@ static int answer_copy_attrs(struct cage *c, const struct out *there, const char
 	size_t side_at = (size_t)(there->side - memory), text_at = (size_t)(there->text - memory);
 	VEC_ROOM(c->attrs, c->attrs_room, a->n);
 	if (!values_are_sound(side, text))
-		return answer_wrong(err, "no text");
+		return answer_wrong(err, "not plain text");
 	for (size_t i = 0; i < a->n; i++) {
 		struct cage_entry e;
 		struct attr *to = &c->attrs[i];
@@ -407,12 +407,12 @@ static void timer_set(struct cage *c, int64_t us, int64_t now_us)
 	int64_t in = MAX(us - now_us, 1);
 	struct itimerspec t = {.it_value = {in / US_PER_S, in % US_PER_S * 1000}};
 	if (us >= c->timer_us)
-		return; /* it goes off before, and is set anew then */
+		return; /* it goes off earlier, and is set again then */
 	timerfd_settime(c->timer, 0, &t, NULL);
 	c->timer_us = us;
 }
 
-/* The next document, or none: one that has nothing to do is looked at all the same. */
+/* Its time begins for the next document, or for none: idle workers are looked at too. */
 static void worker_begin_first(struct cage *c, struct cage_worker *w, int64_t now_us)
 {
 	w->since_us = now_us;
@@ -430,7 +430,7 @@ static void queue_send(struct cage_worker *w)
 		return;
 	while (w->sent < w->queued)
 		calls.slot[calls.head.n++] = w->queue[w->sent++]->index;
-	/* there is room for all slots; a worker that is gone is noticed by itself */
+	/* there is room for all slots; a dead worker is noticed anyway */
 	(void)send(w->fd, &calls, sizeof calls.head + calls.head.n * sizeof calls.slot[0],
 		   MSG_NOSIGNAL | MSG_DONTWAIT);
 }
@@ -441,7 +441,7 @@ static void worker_pause(struct cage *c, struct cage_worker *w, int64_t now_us)
 	unsigned pauses = w->failures > FAILURES_MAX ? w->failures - FAILURES_MAX : 0;
 	w->state = WORKER_NONE;
 	w->due_us = now_us + ((int64_t)PAUSE_US << MIN(pauses, (unsigned)PAUSES_MAX));
-	/* what waits for it is told by the next poll */
+	/* what waits for it ends at the next poll */
 	timer_set(c, w->queued ? now_us : w->due_us, now_us);
 }
 
@@ -468,7 +468,7 @@ static void worker_is_ready(struct cage *c, struct cage_worker *w, const struct 
 	worker_begin_first(c, w, now_us);
 }
 
-/* Ends of documents. */
+/* How documents end. */
 
 static void queue_leave(struct cage_worker *w, struct slot *s)
 {
@@ -481,7 +481,7 @@ static void queue_leave(struct cage_worker *w, struct slot *s)
 	s->state = SLOT_FREE;
 }
 
-/* Big documents are rare; their memory goes back. */
+/* Big documents are rare; their memory is given back. */
 static void slot_forget_pages(const struct cage *c, const struct slot *s, size_t out_used)
 {
 	size_t body = cage_body_room(c->options.body_max);
@@ -493,10 +493,8 @@ static void slot_forget_pages(const struct cage *c, const struct slot *s, size_t
 
 static void slot_tell(struct cage *c, struct slot *s, struct cage_result *r, size_t out_used)
 {
-	cage_done_fn *done = s->done;
-	void *ctx = s->ctx;
 	slot_forget_pages(c, s, out_used);
-	done(ctx, r);
+	s->done(s->ctx, r);
 }
 
 static void slot_tell_no_text(struct cage *c, struct slot *s, enum cage_end end, const char *reason,
@@ -521,7 +519,7 @@ static void queue_give_up(struct cage *c, struct cage_worker *w)
 	}
 }
 
-/* The document that a worker is at, as far as it can be believed. */
+/* The document that a worker is reading, as far as it can be believed. */
 static struct slot *slot_at_work(struct cage_worker *w)
 {
 	uint32_t index = __atomic_load_n(&w->progress->slot, __ATOMIC_RELAXED);
@@ -533,8 +531,8 @@ static struct slot *slot_at_work(struct cage_worker *w)
 	return w->queued ? w->queue[0] : NULL;
 }
 
-/* Ends a worker and puts another in its place. The document that it was at (NULL: none) ends with
- * it; the others go to the next. */
+/* Ends a worker and puts another in its place. The document that it was reading (NULL: none) ends
+ * with it; the others go to the next. */
 static void worker_replace(struct cage *c, struct cage_worker *w, struct slot *first,
 			   enum cage_end end, const char *why, int64_t now_us)
 {
@@ -542,7 +540,7 @@ static void worker_replace(struct cage *c, struct cage_worker *w, struct slot *f
 	bool was_ready = w->state == WORKER_READY;
 	int64_t cpu_us = first ? worker_cpu_us(w) - w->cpu_us : 0;
 	worker_stop(w, how, sizeof how);
-	snprintf(reason, sizeof reason, "no text: the worker was at this document when %s",
+	snprintf(reason, sizeof reason, "no text: the worker was reading this document when %s",
 		 why ? why : how);
 	if (!was_ready || !first) {
 		w->failures++;
@@ -554,8 +552,7 @@ static void worker_replace(struct cage *c, struct cage_worker *w, struct slot *f
 		first->state = SLOT_TAKEN; /* its bytes are still needed */
 	}
 	if (w->failures < FAILURES_MAX)
-		(void)worker_start(
-			c, w, now_us); /* a failure is in c->last, and the queue waits for poll */
+		(void)worker_start(c, w, now_us); /* c->last has a failure; poll tells the queue */
 	else
 		worker_pause(c, w, now_us);
 	if (first) {
@@ -573,7 +570,7 @@ static int worker_take_answer(struct cage *c, struct cage_worker *w, const struc
 	struct slot *s = w->sent ? w->queue[0] : NULL;
 	if (!s || a->slot != s->index) {
 		worker_replace(c, w, s, CAGE_BROKE,
-			       "its answer was to another question, and it was ended", now_us);
+			       "it answered for another document, and was ended", now_us);
 		return -1;
 	}
 	if (cage_take_answer(c, w, a, &r, &err) < 0) {
@@ -630,7 +627,7 @@ static void worker_listen(struct cage *c, struct cage_worker *w, int64_t now_us)
 		worker_take_answers(c, w, &packet.answers, now_us);
 	else
 		worker_replace(c, w, slot_at_work(w), CAGE_BROKE,
-			       "it said what makes no sense, and was ended", now_us);
+			       "it sent a packet that made no sense, and was ended", now_us);
 }
 
 /* Its time is over: by the clock, or by its own. */

@@ -29,7 +29,7 @@ enum cage_end {
 	CAGE_READ,
 	CAGE_DIED,      /* its worker did */
 	CAGE_OVERRAN,   /* its worker was ended after cpu_us */
-	CAGE_BROKE,     /* its worker's answer makes no sense; it was ended */
+	CAGE_BROKE,     /* its worker's answer made no sense; it was ended */
 	CAGE_NO_WORKER, /* none can be started */
 	CAGE_ENDS
 };

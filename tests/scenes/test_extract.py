@@ -267,7 +267,7 @@ def test_a_worker_that_is_killed_is_named(garner):
                   and fields(worker)["Seccomp"] == ["2"])
     os.kill(worker, signal.SIGKILL)
     assert process.wait() == 3
-    assert '"remark":"no text: the worker was at this document when it died of SIGKILL"' in process.text
+    assert '"remark":"no text: the worker was reading this document when it died of SIGKILL"' in process.text
 
 
 HUGE = {

@@ -243,8 +243,8 @@ static void a_worker_that_dies_loses_one_document(void **state)
 	struct told t;
 	(void)state;
 	misbehave_once("crash", 10 * US_PER_S, CAGE_DIED,
-		       "the worker was at this document when it died of SIGABRT", &t);
-	assert_string_equal(t.text, "Z10|M0xno text: the worker was at this "
+		       "the worker was reading this document when it died of SIGABRT", &t);
+	assert_string_equal(t.text, "Z10|M0xno text: the worker was reading this "
 				    "document when it died of SIGABRT|");
 }
 
@@ -266,7 +266,9 @@ static void what_a_worker_may_not_say_is_not_believed(void **state)
 {
 	static const struct {
 		const char *how, *words;
-	} lies[] = {{"letter", "an attribute"}, {"line", "no text"}, {"bytes", "no text"}};
+	} lies[] = {{"letter", "an attribute"},
+		    {"line", "(not plain text)"},
+		    {"bytes", "(not plain text)"}};
 	struct told t;
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(lies); i++)

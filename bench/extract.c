@@ -1,9 +1,9 @@
 /* Extraction of HTML: text, links and charset of the pages below a folder, read into memory before.
  * Beside it the same by libxml2 (SAX) and by gumbo, where they are: text with white space as single
  * blanks, links made absolute. Run by bench/extract.sh: extract-html FOLDER. */
-#include "extract/readers.h"
 #include "bench.h"
 #include "extract/html_token.h"
+#include "extract/readers.h"
 #include "url/url.h"
 
 #include <ftw.h>

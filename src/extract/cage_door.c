@@ -50,7 +50,7 @@ size_t door_mapped(void)
 	return (size_t)pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* RLIMIT_DATA leaves stacks, and what is only read, out; the tables of addresses are memory too. */
+/* RLIMIT_DATA leaves out stacks and what is only read; but page tables are memory too. */
 bool door_limits(size_t memory, size_t mapped)
 {
 	const struct {
@@ -62,7 +62,7 @@ bool door_limits(size_t memory, size_t mapped)
 		{RLIMIT_FSIZE, 0},     {RLIMIT_CORE, 0},
 		{RLIMIT_MEMLOCK, 0},   {RLIMIT_MSGQUEUE, 0},
 	};
-	bool all = mapped > 0; /* not known: not said to hold */
+	bool all = mapped > 0; /* not known: not reported as held */
 	for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
 		bool data = limits[i].resource == RLIMIT_DATA, as = limits[i].resource == RLIMIT_AS;
 		if (((data || as) && (memory == 0 || DOOR_SANITIZED)) || (as && mapped == 0))
@@ -74,7 +74,7 @@ bool door_limits(size_t memory, size_t mapped)
 }
 
 /* Landlock: a set of rights that are handled and granted nowhere. The kernel's header may be older
- * than the kernel, so the numbers stand here. */
+ * than the kernel, so the numbers are here. */
 struct landlock_rights {
 	uint64_t files, net, scoped;
 };
@@ -87,8 +87,8 @@ unsigned door_landlock(void)
 		FILES_2 = FILES_1 | 0x2000, /* moving between folders */
 		FILES_3 = FILES_2 | 0x4000, /* truncating */
 		FILES_5 = FILES_3 | 0x8000, /* ioctl of devices */
-		NET_4 = 3,                  /* binding and connecting of TCP */
-		SCOPED_6 = 3,               /* abstract sockets and signals of others */
+		NET_4 = 3,                  /* binding and connecting TCP sockets */
+		SCOPED_6 = 3,               /* abstract sockets of others, and signals to them */
 	};
 	long version = syscall(SYS_landlock_create_ruleset, NULL, 0, VERSION_FLAG);
 	if (version < 1)
@@ -150,7 +150,7 @@ static const int allowed[] = {
 #endif
 };
 
-/* What libraries ask on the way and can do without. All others end the process. */
+/* What libraries ask in passing and can do without. All others end the process. */
 static const int refused[] = {
 	SYS_openat, SYS_newfstatat, SYS_fstat,  SYS_faccessat, SYS_readlinkat,        SYS_lseek,
 	SYS_close,  SYS_ioctl,      SYS_fcntl,  SYS_prlimit64, SYS_sysinfo,           SYS_uname,
@@ -200,7 +200,7 @@ static void bpf_on_descriptor(struct program *p, int number, int fd, int other)
 	bpf_return(p, SECCOMP_RET_KILL_PROCESS);
 }
 
-/* Only memory of its own that counts as such (a stack does not), and none that could be run. */
+/* Only private memory that the limits count (a stack is not counted), and none to be executed. */
 static void bpf_on_mapping(struct program *p)
 {
 	bpf_emit(p, BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 0, 7);
@@ -228,7 +228,7 @@ bool door_seccomp(void)
 	for (size_t i = 0; i < ARRAY_LEN(refused); i++)
 		bpf_on_call(&p, refused[i], SECCOMP_RET_ERRNO | EACCES);
 	if (!DOOR_SANITIZED) {
-		/* the documents stay what they are, and nothing can be run */
+		/* documents stay read-only, and nothing can be made executable */
 		bpf_on_call(&p, SYS_mprotect, SECCOMP_RET_ERRNO | EACCES);
 		bpf_on_mapping(&p);
 	}

@@ -6,8 +6,8 @@
 #include <sys/types.h>
 #include <time.h>
 
-/* What is said: bytes in shared memory, and packets on a socket that say whose turn it is. Both are
- * of one build and one machine; the owner believes nothing of it before it has looked. */
+/* What they say: bytes in shared memory, and packets on a socket that say whose turn it is. Both
+ * sides are of one build and on one machine; the owner checks all of it before it believes it. */
 
 enum {
 	CAGE_MAGIC = 0x67524331,
@@ -21,7 +21,7 @@ struct cage_hello {
 	char remark[256]; /* ends in NUL */
 };
 
-/* Documents go in packets of several, and answers come back so: waking the other side costs as much
+/* Documents are sent several to a packet, and so are answers: waking the other side costs as much
  * as reading some kilobytes. */
 struct cage_packet {
 	uint32_t magic, n;
@@ -38,7 +38,7 @@ struct cage_call {
 	uint32_t url_n, content_type_n, charset_n, robots_n; /* together at most CAGE_HEADER_MAX */
 };
 
-/* The answer. What is a name in struct extract_result goes as text. */
+/* The answer. Pointers to names in struct extract_result travel as text. */
 struct cage_answer {
 	uint32_t slot;
 	uint32_t n; /* attributes */
@@ -110,13 +110,13 @@ struct cage_worker {
 	struct file memory;
 	char *map;
 	struct slot slot[CAGE_SLOTS];
-	struct slot *queue[CAGE_SLOTS]; /* what it has to read, in order */
+	struct slot *queue[CAGE_SLOTS]; /* what it has to read, in this order */
 	size_t queued, sent;            /* the first so many have been sent */
 	const struct cage_progress *progress;
-	unsigned failures; /* starts in a row that came to nothing */
+	unsigned failures; /* failed starts in a row */
 	uint32_t locks;
-	int64_t since_us, due_us; /* of what it is at, or of the start */
-	int64_t cpu_us;           /* its clock when it began with that */
+	int64_t since_us, due_us; /* of the current document, or of the start */
+	int64_t cpu_us;           /* its clock when it began */
 	clockid_t clock;
 	char remark[sizeof(((struct cage_hello *)0)->remark)];
 };
@@ -130,13 +130,13 @@ struct cage {
 	struct cage_worker *worker;
 	uint64_t started; /* workers, in all */
 	struct err last;  /* why no worker could be started */
-	/* The result that is being told. */
+	/* The result that is being reported. */
 	char *copy;
 	size_t copy_room, attrs_room;
 	struct attr *attrs;
 };
 
-/* Looks an answer over and takes what it says out of the shared memory; *ret->attrs are then safe
- * from the worker. Negative: it makes no sense. */
+/* Checks an answer and copies what it says out of the shared memory; ret->attrs are then safe from
+ * the worker. Negative: it makes no sense. */
 int cage_take_answer(struct cage *c, const struct cage_worker *w, const struct cage_answer *a,
 		     struct cage_result *ret, struct err *err);

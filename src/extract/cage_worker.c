@@ -46,7 +46,7 @@ static int packet_send(const void *p, size_t n, struct err *err)
 	return r == (ssize_t)n ? 0 : err_sys(err, "the owner's socket");
 }
 
-/* Calls and documents are read-only here; the outputs are the only memory that both can write. */
+/* Calls and documents are read-only here; only the outputs can be written by both sides. */
 static int map_slots(struct worker *w, struct err *err)
 {
 	for (size_t i = 0; i < CAGE_SLOTS; i++) {
@@ -68,8 +68,8 @@ static int map_slots(struct worker *w, struct err *err)
 	return 0;
 }
 
-/* A document of each kind, so that what libraries put off until they are first called is done while
- * files can still be opened. */
+/* Reads a document of each kind, so that what libraries do at the first call is done while files
+ * can still be opened. */
 static void warm_up(struct worker *w)
 {
 	static const struct {
@@ -94,7 +94,8 @@ static void warm_up(struct worker *w)
 	}
 }
 
-/* The list as offsets, over the list itself: an entry is shorter than what it is made of. */
+/* Writes the list as offsets over the list itself: an entry is shorter than what it is made from.
+ */
 static void put_entries(struct out *out, char *memory)
 {
 	for (size_t i = 0; i < out->n; i++) {
@@ -131,7 +132,7 @@ static void fill_answer(struct cage_answer *a, const struct out *out,
 	snprintf(a->charset, sizeof a->charset, "%s", r->charset.name ? r->charset.name : "");
 }
 
-/* Cuts a text of that length off the others. */
+/* Cuts the next text off, which has that length. */
 static struct str cut_text(struct str *rest, size_t n)
 {
 	struct str text = str_head(*rest, n);
@@ -216,7 +217,7 @@ static int serve_owner(struct worker *w, struct err *err)
 	}
 }
 
-/* What the worker says from now on would be said by a document. */
+/* From now on a document could be speaking. */
 static void be_silent(void)
 {
 	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);

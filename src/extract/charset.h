@@ -10,14 +10,14 @@ enum {
 	CHARSET_NAME_MAX = 40,
 };
 
-/* Who said so. */
+/* Who says so. */
 enum charset_source {
 	CHARSET_BY_BOM,
 	CHARSET_BY_HEADER,
 	CHARSET_BY_DOCUMENT, /* meta in HTML, the declaration in XML */
 	CHARSET_BY_HINT,     /* of the caller */
 	CHARSET_BY_BYTES,    /* they are valid UTF-8, or uchardet's guess */
-	CHARSET_BY_DEFAULT,  /* nobody knew: windows-1252 */
+	CHARSET_BY_DEFAULT,  /* nobody knows: windows-1252 */
 };
 const char *charset_source_name(enum charset_source s);
 

@@ -66,8 +66,8 @@ static bool is_block(struct str tag)
 	return false;
 }
 
-/* Markup in titles and summaries is text that was escaped once more: tags go, the entities that
- * matter are read. */
+/* Markup in titles and summaries is text that was escaped once more: tags are dropped, the most
+ * common entities are read. */
 static void flow_markup(struct text_flow *f, struct str s)
 {
 	static const struct {
@@ -101,7 +101,7 @@ static void flow_markup(struct text_flow *f, struct str s)
 	}
 }
 
-/* Atom's: what it leads to is in href. */
+/* Atom's links: the target is in href. */
 static void atom_link(struct xml *x, const char **attributes)
 {
 	const char *href = xml_attribute(attributes, "href"),
@@ -186,7 +186,7 @@ static void feed_start(struct xml *x, struct str name, const char **attributes)
 		xml_keep(x, (int)field);
 }
 
-/* What a field ends up as: the first link and title count, the longest summary, the latest date. */
+/* The first link and title count, the longest summary, the latest date. */
 static void keep_value(struct xml *x, int field, struct str value)
 {
 	int64_t time_s;

@@ -6,12 +6,12 @@
 
 enum {
 	FOREIGN_MAX = 16, /* SVG and MathML inside each other; what is deeper is not followed */
-	LABEL_MAX = 512,  /* bytes of what an anchor without text is called */
+	LABEL_MAX = 512,  /* bytes of what stands in for an anchor's text */
 	DESCRIPTION_MAX = 4096,
 	AUTHORS_MAX = 16,
 };
 
-/* A part of the text that also counts by itself. It begins in the text at `from`. */
+/* A part of the text that also counts on its own. It begins at `from`. */
 struct span {
 	bool open;
 	size_t from;
@@ -22,7 +22,7 @@ struct doc {
 	struct out *out;
 	struct extract_result *ret;
 	struct html_tokens *tokens;
-	bool xml; /* the header says XHTML: elements can close themselves, everywhere is CDATA */
+	bool xml; /* the header says XHTML: elements can close themselves, CDATA may be anywhere */
 
 	/* text */
 	char gap;      /* what is due before the next word: 0, ' ' or LF */
@@ -49,7 +49,7 @@ struct doc {
 	struct doc_link anchor_link;
 	struct buf label;
 
-	/* What was said already, and what stands in for it otherwise. */
+	/* What the page has already said, and what stands in for it otherwise. */
 	bool has_title, has_description, has_language, has_canonical, has_published, has_modified;
 	unsigned authors;
 	struct buf spare_title, spare_description, spare_language;
@@ -76,8 +76,8 @@ static inline bool html_hidden(const struct doc *d)
 
 enum { HTML_STEP = 16 };
 /* How many of the n bytes are text as it is shown: no white space but single blanks, no character
- * that looks like a blank or like nothing. `after_blank`: there is a blank before. The first one
- * takes at most HTML_STEP bytes, and reads as many in any case. */
+ * that looks like a blank or like nothing. `after_blank`: there is a blank before. html_copyable()
+ * takes at most HTML_STEP bytes, and always reads that many. */
 size_t html_copyable(const char *p, size_t n, bool after_blank);
 size_t html_copyable_portable(const char *p, size_t n, bool after_blank);
 

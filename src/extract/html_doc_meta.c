@@ -14,7 +14,7 @@ static struct str skip_blanks(struct str s)
 	return s;
 }
 
-/* Absolute, in the room. false: it leads nowhere, or to the page itself. */
+/* Makes it absolute, in the room. false: it leads nowhere, or to the page itself. */
 static bool link_resolve(struct doc *d, struct str href, char room[URL_MAX], struct url *ret)
 {
 	href = skip_blanks(href);
@@ -40,7 +40,7 @@ static bool links_full(struct doc *d)
 	return true;
 }
 
-/* Words of rel, in any case. */
+/* Whether a word is among those of rel, upper or lower case. */
 static bool has_word(struct str words, struct str word)
 {
 	while (words.n) {
@@ -81,7 +81,7 @@ void html_link_begin(struct doc *d)
 		      url_parse(d->job->url, NULL, d->base_room[0], URL_MAX, &d->base) == 0;
 }
 
-/* Only the first counts, and only if it leads to where links can lead. */
+/* Only the first one counts, and only if it is a URL that links can have. */
 static void link_base(struct doc *d, const struct html_tag *tag)
 {
 	struct str href = attr_of(tag, STR("href"));
@@ -95,7 +95,7 @@ static void link_base(struct doc *d, const struct html_tag *tag)
 	d->has_base = true;
 }
 
-/* What an anchor is called that has no text of its own. */
+/* What stands in for the text of an anchor that has none. */
 static void set_label(struct doc *d, struct str text)
 {
 	buf_clear(&d->label);
@@ -444,7 +444,7 @@ static void meta_tag(struct doc *d, const struct html_tag *tag)
 	meta_take(d, attr_of(tag, STR("http-equiv")), content, equivalents, ARRAY_LEN(equivalents));
 }
 
-/* A time counts when it says what it is of. */
+/* A time counts if it says what happened then. */
 static void meta_time(struct doc *d, const struct html_tag *tag)
 {
 	struct str when = attr_of(tag, STR("datetime")), of = attr_of(tag, STR("itemprop"));

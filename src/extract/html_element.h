@@ -4,7 +4,7 @@
 
 enum html_element_flags {
 	HE_LINE = 1,    /* begins and ends a line */
-	HE_GAP = 2,     /* stands apart from the words around it */
+	HE_GAP = 2,     /* is apart from the words around it */
 	HE_VOID = 4,    /* has no content and no end tag */
 	HE_UNSEEN = 8,  /* what is inside is not seen */
 	HE_INERT = 16,  /* what is inside is not part of the page: neither text nor links */

@@ -7,7 +7,7 @@
 #include "extract/html_entities.h"
 #include "extract/html_token_inner.h"
 
-/* Pieces are worked on in blocks, so that looking for CR first costs no second way to memory. */
+/* Pieces are read in blocks that stay in the cache, since they are searched for CR first. */
 enum { BLOCK = 32 << 10, STORE_FIRST = 4096 };
 
 const struct html_limits html_limits_default = {
@@ -89,8 +89,8 @@ void html_item_flush(struct html_tokens *t, const char *p)
 	t->mark = NULL;
 }
 
-/* At most n bytes, so that no character is cut; bytes that are none may be cut anywhere. There are
- * more than n. */
+/* At most n bytes, so that no character is cut; bytes that are not UTF-8 are cut anywhere. There
+ * are more than n. */
 static size_t cut_at(const char *p, size_t n)
 {
 	for (size_t back = 0; back < 4 && back < n; back++) {
@@ -128,7 +128,7 @@ static void hold_part(struct html_tokens *t, struct str *s, struct html_store *s
 	s->p = store->p + store->n - s->n;
 }
 
-/* The piece goes away: what a token still needs of it is kept. */
+/* The piece will be gone: keeps what a token still needs of it. */
 static void hold_parts(struct html_tokens *t, const char *end)
 {
 	t->resume = t->mark != NULL;
@@ -692,7 +692,7 @@ void html_tokens_add(struct html_tokens *t, struct str piece)
 	}
 }
 
-/* What stood there and came to nothing. */
+/* What was begun and did not become a token: it is text. */
 static const struct str unfinished[S_COUNT] = {
 	[S_CDATA_BRACKET] = {"]", 1}, [S_CDATA_END] = {"]]", 2},    [S_RAW_LESS] = {"<", 1},
 	[S_RAW_END_OPEN] = {"</", 2}, [S_RAW_END_NAME] = {"</", 2}, [S_TAG_OPEN] = {"<", 1},

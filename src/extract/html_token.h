@@ -1,7 +1,7 @@
 /* HTML tokens by the WHATWG rules (https://html.spec.whatwg.org/multipage/parsing.html, 13.2.5).
  * One pass over UTF-8 bytes, no tree. Pieces may be cut anywhere, also inside a character: the
- * tokens are the same, only text may come in other portions. CR and CR LF become LF; what is not
- * UTF-8 goes through as it is. Memory is bounded by the limits, whatever comes. */
+ * tokens are the same, only text may come in different portions. CR and CR LF become LF; what is
+ * not UTF-8 goes through as it is. Memory is bounded by the limits, whatever comes. */
 #pragma once
 #include "base/str.h"
 
@@ -20,14 +20,14 @@ struct html_attr {
 	struct str name, value; /* name in lower case */
 };
 
-/* A start tag or an end tag. Of several attributes with one name the first counts, the others are
- * not here; end tags have none. */
+/* A start tag or an end tag. Of several attributes with the same name only the first is here; end
+ * tags have none. */
 struct html_tag {
 	struct str name; /* in lower case */
 	const struct html_attr *attrs;
 	size_t nattrs;
 	bool end, self_closing;
-	bool cut; /* a limit was met: something of it is missing */
+	bool cut; /* a limit was reached: part of it is missing */
 };
 
 struct html_doctype {
@@ -35,8 +35,8 @@ struct html_doctype {
 	bool correct;                          /* false: the page asks for quirks */
 };
 
-/* Takes the tokens. The slices hold until the call returns; they lie in the piece, if it was there
- * as it is given here, else in the tokenizer. NULL: such tokens are passed over. */
+/* Takes the tokens. The slices hold until the call returns; they lie in the piece
+ * if the bytes are there as they are, else in the tokenizer. NULL: such tokens are passed over. */
 struct html_sink {
 	/* Never empty; neighbouring portions belong together. */
 	void (*text)(void *ctx, struct str text);
@@ -46,7 +46,7 @@ struct html_sink {
 	void (*doctype)(void *ctx, const struct html_doctype *doctype);
 };
 
-/* Bytes, but for attrs; what is longer is cut off, attributes beyond the number are left out. */
+/* In bytes, except attrs; what is longer is cut off, attributes beyond that number are left out. */
 struct html_limits {
 	size_t name, value, attrs, comment;
 };

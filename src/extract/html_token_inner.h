@@ -1,7 +1,7 @@
 /* The inside of the tokenizer: its states, and how a name, a value or a comment is put together.
- * Such an item is a run of bytes in the piece for as long as that will do. What has to differ from
- * the piece (a letter in lower case, a character reference), and what goes on in the next piece,
- * is kept in a buffer of the tokenizer. */
+ * Such an item is a run of bytes in the piece for as long as that is enough. What has to differ
+ * from the piece (a letter in lower case, a character reference), and what continues in the next
+ * piece, is kept in a buffer of the tokenizer. */
 #pragma once
 #include "base/ascii.h"
 #include "extract/html_token.h"
@@ -95,21 +95,21 @@ struct html_tokens {
 	char quote;   /* around an identifier of the DOCTYPE */
 	bool foreign;
 	bool after_cr;  /* the last byte was one: a LF belongs to it */
-	bool attr_live; /* the value that comes is that of the last of the attributes */
+	bool attr_live; /* the next value belongs to the last attribute */
 
 	struct html_tag tag;
 	struct html_attr *attrs; /* limits.attrs of them */
 	uint64_t attr_seen; /* a bit for each first and last letter: which may be there twice */
 	struct html_doctype doctype;
 
-	/* The item in the making. */
-	const char *mark; /* its run in the piece goes on from here; NULL: there is none now */
+	/* The current item. */
+	const char *mark; /* where its run in the piece begins; NULL: it has none now */
 	bool resume;      /* a run was going on when the piece ended */
 	size_t item_at;   /* where its bytes begin in keep */
-	size_t item_n;    /* bytes that it has without the run, those above the limit counted */
+	size_t item_n;    /* bytes that it has besides the run, including those above the limit */
 	size_t item_max;
 	struct html_store keep; /* items that are not a run of the piece */
-	struct html_store held; /* finished ones whose piece has gone */
+	struct html_store held; /* finished items whose piece is gone */
 
 	char word[WORD_MAX]; /* what may become one of the words above */
 	unsigned word_n;
@@ -117,11 +117,11 @@ struct html_tokens {
 	unsigned ref_n;
 	uint32_t code; /* of a numeric reference; above 0x10ffff it stays there */
 
-	char *raw; /* what the last start tag was called that turned the state */
+	char *raw; /* the name of the last start tag that changed the state */
 	size_t raw_n, raw_cap;
 };
 
-/* Consumes bytes from p, sets the state, returns where to go on. Is not called without any. */
+/* Consumes bytes from p, sets the state, returns where to go on. There is at least one byte. */
 typedef const char *html_state_fn(struct html_tokens *t, const char *p, const char *end);
 
 /* Those of html_token_raw.c. */
@@ -140,13 +140,13 @@ void html_markup_eof(struct html_tokens *t);
 void html_doctype_eof(struct html_tokens *t);
 void html_raw_eof(struct html_tokens *t);
 
-/* Forgets what is kept of the token before. */
+/* Forgets what was kept of the last token. */
 void html_token_start(struct html_tokens *t);
 /* The tag is complete. */
 void html_emit_tag(struct html_tokens *t);
-/* Goes into the item; drops what is above the limit. */
+/* Adds bytes to the item; drops what is above the limit. */
 void html_item_keep(struct html_tokens *t, const char *from, size_t n);
-/* The run so far goes into the item, and there is none any more. */
+/* Puts the run so far into the item and ends it. */
 void html_item_flush(struct html_tokens *t, const char *p);
 
 enum { C_SPACE = 1, C_UPPER = 2, C_ALPHA = 4, C_DIGIT = 8, C_HEX = 16, C_NAME_END = 32 };
@@ -184,7 +184,7 @@ static inline const char *item_lower(struct html_tokens *t, const char *p, const
 	return p + n - 1;
 }
 
-/* U+FFFD in the place of the NUL at p. */
+/* U+FFFD in place of the NUL at p. */
 static inline void item_nul(struct html_tokens *t, const char *p)
 {
 	html_item_flush(t, p);
@@ -210,7 +210,7 @@ static inline const char *turn_to(struct html_tokens *t, enum state state, const
 	return p;
 }
 
-/* Skipping what means nothing here: the first of three bytes, sixteen at a time where the machine
+/* Skips what means nothing: finds the first of three bytes, sixteen at a time where the machine
  * can. Nothing outside of [p, end) is touched. */
 
 /* Where the first a, b or c is; end: nowhere. Give one twice to look for fewer. */

@@ -4,8 +4,8 @@
  */
 #include "extract/out.h"
 
-/* A list of links needs about as much room for its entries as a short URL takes; text that becomes
- * many attributes has long ones. */
+/* An entry of the list takes about as much room as a short URL; text becomes few attributes, since
+ * they are long. */
 enum { LIST_SHARE = 8, SIDE_SHARE = 2 };
 
 void out_begin(struct out *o, void *memory, size_t size, size_t links_max)
@@ -109,7 +109,7 @@ bool out_add(struct out *o, char name, struct str value)
 	return true;
 }
 
-/* Without the beginning of a character at the end. */
+/* Drops the beginning of a character at the end. */
 static size_t without_torn(const char *p, size_t n)
 {
 	for (size_t back = 1; back <= 3 && back <= n; back++) {

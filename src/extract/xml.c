@@ -1,6 +1,6 @@
-/* XML by expat, which reads what charset.c made UTF-8 of. Entities of the document are not expanded
- * (so none of them can grow), nothing outside is asked for, depth and values are bounded, and what
- * was read before an error counts. */
+/* XML by expat, which reads what charset_decode.c has turned into UTF-8. Entities of the document
+ * are not expanded (so none of them can grow), nothing outside is asked for, depth and values are
+ * bounded, and what was read before an error counts. */
 #include "extract/date.h"
 #include "extract/xml_inner.h"
 
@@ -63,7 +63,7 @@ static void plain_end(struct xml *x, struct str name)
 	(void)name;
 	if (xml_kept(x)) {
 		out_meta(x->out, 3, META_TITLE, buf_str(&x->value));
-		x->in_item = true; /* the others are those of its parts */
+		x->in_item = true; /* later ones belong to parts of it */
 	}
 	text_gap(&x->flow, ' ');
 }
@@ -130,7 +130,7 @@ static void sitemap_end(struct xml *x, struct str name)
 static const struct xml_kind xml_sitemap = {EXTRACT_SITEMAP, sitemap_start, sitemap_end,
 					    xml_no_text};
 
-/* Any of them. */
+/* The kinds, and expat. */
 
 static const struct {
 	const char *root;
@@ -149,7 +149,8 @@ static struct str without_prefix(const struct xml *x, const char *name)
 	return x->prefix.n && str_starts(s, x->prefix) ? str_from(s, x->prefix.n) : s;
 }
 
-/* The root decides; its prefix is that of its whole kind, but for RDF, which only holds it. */
+/* The root decides; its prefix is that of all names of its kind, except in RDF, which only wraps
+ * them. */
 static void see_root(struct xml *x, const char *name)
 {
 	struct str whole = str_of(name);
@@ -214,7 +215,8 @@ static void XMLCALL on_text(void *ctx, const char *p, int n)
 		xml_stop(x, "more text than there is room for");
 }
 
-/* Also of entities that the document defines: a default handler keeps expat from expanding them. */
+/* Also called for entities that the document defines: with a default handler expat does not expand
+ * them. */
 static void XMLCALL on_skipped(void *ctx, const char *name, int parameter)
 {
 	struct xml *x = ctx;
@@ -275,7 +277,7 @@ static XML_Parser make_parser(struct xml *x)
 	XML_SetParamEntityParsing(p, XML_PARAM_ENTITY_PARSING_ALWAYS);
 	XML_SetExternalEntityRefHandler(p, on_external);
 	XML_UseForeignDTD(p, XML_TRUE);
-	/* of those in attribute values, which are expanded in any case */
+	/* for entities in attribute values, which are always expanded */
 	XML_SetBillionLaughsAttackProtectionActivationThreshold(p, 1 << 20);
 	XML_SetBillionLaughsAttackProtectionMaximumAmplification(p, 10);
 	return p;

@@ -7,7 +7,7 @@
 enum {
 	XML_DEPTH_MAX = 2000,      /* elements inside each other */
 	XML_VALUE_MAX = 256 << 10, /* bytes of the text of one element that are kept */
-	SITEMAP_LINKS_MAX = 50000, /* as the protocol has it */
+	SITEMAP_LINKS_MAX = 50000, /* as the protocol says */
 };
 
 struct xml;
@@ -56,13 +56,13 @@ struct xml {
 	char prefix_room[32], base_room[URL_MAX], room[URL_MAX];
 };
 
-/* Keeps the text of the element that has just begun; what `field` means is the caller's. */
+/* Keeps the text of the element that has just begun; what `field` means is up to the caller. */
 void xml_keep(struct xml *x, int field);
-/* That an element ends: the field that was kept and ends with it, else 0. x->value is its text. */
+/* When an element ends: the field that was kept and ends with it, else 0. x->value is its text. */
 int xml_kept(struct xml *x);
 /* The value of an attribute; NULL: there is none. */
 const char *xml_attribute(const char **attributes, const char *name);
 /* Makes it absolute; false: it is not a URL that can be fetched. In x->room until the next call. */
 bool xml_resolve(struct xml *x, struct str text, struct str *ret);
-/* For kinds that take no text but that of the elements they keep. */
+/* For kinds whose only text is that of the elements they keep. */
 void xml_no_text(struct xml *x, struct str s);

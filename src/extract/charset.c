@@ -2,6 +2,7 @@
  * uchardet's guess where nobody says anything. How it is then decoded is in charset_decode.c. */
 #include "base/ascii.h"
 #include "extract/charset_inner.h"
+#include "extract/html_token.h"
 
 #include <dlfcn.h>
 
@@ -115,32 +116,27 @@ const char *charset_by_label(struct str label)
 /* What a document says of its own charset, by the prescan of the HTML standard: only markup counts,
  * comments do not, and only the first bytes are looked at. */
 
-static bool is_space(char c)
-{
-	return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r';
-}
-
 /* Cuts an attribute and its value off. 1: the tag ends here. */
 static int next_attribute(struct str *rest, struct str *ret_name, struct str *ret_value)
 {
 	struct str s = *rest;
 	size_t i = 0, from;
-	while (i < s.n && (is_space(s.p[i]) || s.p[i] == '/'))
+	while (i < s.n && (html_is_space(s.p[i]) || s.p[i] == '/'))
 		i++;
 	if (i == s.n || s.p[i] == '>') {
 		*rest = str_from(s, i + (i < s.n));
 		return 1;
 	}
-	for (from = i; i < s.n && !is_space(s.p[i]) && s.p[i] != '/' && s.p[i] != '>' &&
+	for (from = i; i < s.n && !html_is_space(s.p[i]) && s.p[i] != '/' && s.p[i] != '>' &&
 		       (s.p[i] != '=' || i == from);)
 		i++;
 	*ret_name = str_range(s.p + from, s.p + i);
 	*ret_value = STR("");
 	size_t after = i;
-	while (after < s.n && is_space(s.p[after]))
+	while (after < s.n && html_is_space(s.p[after]))
 		after++;
 	if (after < s.n && s.p[after] == '=') {
-		for (i = after + 1; i < s.n && is_space(s.p[i]);)
+		for (i = after + 1; i < s.n && html_is_space(s.p[i]);)
 			i++;
 		if (i < s.n && (s.p[i] == '"' || s.p[i] == '\'')) {
 			struct str quoted = str_from(s, i + 1);
@@ -148,7 +144,7 @@ static int next_attribute(struct str *rest, struct str *ret_name, struct str *re
 			*ret_value = str_head(quoted, n);
 			i += n + 2;
 		} else {
-			for (from = i; i < s.n && !is_space(s.p[i]) && s.p[i] != '>';)
+			for (from = i; i < s.n && !html_is_space(s.p[i]) && s.p[i] != '>';)
 				i++;
 			*ret_value = str_range(s.p + from, s.p + i);
 		}
@@ -183,7 +179,7 @@ struct str charset_in_content_type(struct str value)
 			return n < quoted.n ? str_head(quoted, n) : STR("");
 		}
 		size_t n = 0;
-		while (n < s.n && !is_space(s.p[n]) && s.p[n] != ';' && s.p[n] != ',')
+		while (n < s.n && !html_is_space(s.p[n]) && s.p[n] != ';' && s.p[n] != ',')
 			n++;
 		return str_head(s, n);
 	}
@@ -235,7 +231,7 @@ const char *charset_prescan_html(struct str body)
 		struct str tag = str_from(s, s.p[1] == '/' ? 2 : 1);
 		if (tag.n && ascii_is_letter(tag.p[0])) {
 			size_t n = 0;
-			while (n < tag.n && !is_space(tag.p[n]) && tag.p[n] != '/' &&
+			while (n < tag.n && !html_is_space(tag.p[n]) && tag.p[n] != '/' &&
 			       tag.p[n] != '>')
 				n++;
 			bool meta = s.p[1] != '/' && str_eq_nocase(str_head(tag, n), STR("meta"));

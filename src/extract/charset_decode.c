@@ -141,7 +141,10 @@ __attribute__((target("avx2"))) static inline __m256i wrong_bytes(__m256i now, _
 	return _mm256_xor_si256(inside, pairs);
 }
 
-__attribute__((target("avx2"))) static size_t by_blocks(const unsigned char *p, size_t n)
+#undef TABLE
+#undef B
+
+__attribute__((target("avx2"))) static size_t valid_by_blocks(const unsigned char *p, size_t n)
 {
 	__m256i before = _mm256_setzero_si256();
 	size_t i = 0;
@@ -161,7 +164,7 @@ static size_t charset_valid_blocks(const unsigned char *p, size_t n)
 {
 	if (n < 64 || !__builtin_cpu_supports("avx2"))
 		return 0;
-	size_t i = by_blocks(p, n), back = 1;
+	size_t i = valid_by_blocks(p, n), back = 1;
 	/* the last character may go on in what was not looked at */
 	while (back < 4 && back < i && (p[i - back] & 0xc0) == 0x80)
 		back++;

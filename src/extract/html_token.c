@@ -282,8 +282,7 @@ static const char *html_tag_name(struct html_tokens *t, const char *p, const cha
 
 static const char *html_before_name(struct html_tokens *t, const char *p, const char *end)
 {
-	while (p < end && is_class(*p, C_SPACE))
-		p++;
+	p = skip_space(p, end);
 	if (p == end)
 		return p;
 	if (*p == '/' || *p == '>')
@@ -336,8 +335,7 @@ static const char *html_name(struct html_tokens *t, const char *p, const char *e
 
 static const char *html_after_name(struct html_tokens *t, const char *p, const char *end)
 {
-	while (p < end && is_class(*p, C_SPACE))
-		p++;
+	p = skip_space(p, end);
 	if (p == end)
 		return p;
 	if (*p == '/')
@@ -352,8 +350,7 @@ static const char *html_after_name(struct html_tokens *t, const char *p, const c
 
 static const char *html_before_value(struct html_tokens *t, const char *p, const char *end)
 {
-	while (p < end && is_class(*p, C_SPACE))
-		p++;
+	p = skip_space(p, end);
 	if (p == end)
 		return p;
 	if (*p == '>')
@@ -699,27 +696,12 @@ static const struct str unfinished[S_COUNT] = {
 	[S_END_TAG_OPEN] = {"</", 2},
 };
 
-/* Dashes at the end that are not part of a comment. */
-static const uint8_t dashes[S_COUNT] = {
-	[S_COMMENT_START_DASH] = 1,
-	[S_COMMENT_END_DASH] = 1,
-	[S_COMMENT_END] = 2,
-	[S_COMMENT_END_BANG] = 3,
-};
-
 void html_tokens_end(struct html_tokens *t)
 {
 	if (t->state >= S_REF)
 		html_ref_eof(t);
 	put_text(t, unfinished[t->state].p, unfinished[t->state].n);
-	if (t->state == S_RAW_END_NAME)
-		html_raw_eof(t);
-	else if (t->state == S_MARKUP)
-		html_markup_eof(t);
-	else if (t->state >= S_BOGUS_COMMENT && t->state <= S_COMMENT_END_BANG)
-		html_comment_eof(t, dashes[t->state]);
-	else if (t->state >= S_DOCTYPE && t->state <= S_BOGUS_DOCTYPE)
-		html_doctype_eof(t);
+	html_raw_eof(t);
 }
 
 struct html_tokens *html_tokens_new(const struct html_limits *limits)

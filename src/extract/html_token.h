@@ -5,6 +5,12 @@
 #pragma once
 #include "base/str.h"
 
+/* White space as HTML has it, before CR becomes LF. */
+static inline bool html_is_space(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r';
+}
+
 /* What the bytes that follow are taken for. */
 enum html_state {
 	HTML_DATA,

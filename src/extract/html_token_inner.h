@@ -134,11 +134,7 @@ html_state_fn html_cdata, html_cdata_bracket, html_cdata_end;
 html_state_fn html_raw_text, html_escaped, html_script_escape_start, html_twice_start, html_twice,
 	html_twice_less, html_twice_end, html_raw_less, html_raw_end_open, html_raw_end_name;
 
-/* At the end of the input. */
-void html_comment_eof(struct html_tokens *t, unsigned dashes);
-void html_markup_eof(struct html_tokens *t);
-void html_doctype_eof(struct html_tokens *t);
-void html_raw_eof(struct html_tokens *t);
+void html_raw_eof(struct html_tokens *t); /* the input ends in one of those */
 
 /* Forgets what was kept of the last token. */
 void html_token_start(struct html_tokens *t);
@@ -155,6 +151,13 @@ extern const uint8_t html_class[256];
 static inline bool is_class(char c, int classes)
 {
 	return (html_class[(unsigned char)c] & classes) != 0;
+}
+
+static inline const char *skip_space(const char *p, const char *end)
+{
+	while (p < end && is_class(*p, C_SPACE))
+		p++;
+	return p;
 }
 
 static inline void put_text(struct html_tokens *t, const char *from, size_t n)

@@ -67,12 +67,6 @@ const char *html_markup(struct html_tokens *t, const char *p, const char *end)
 	return markup_word(t, p + 1);
 }
 
-void html_markup_eof(struct html_tokens *t)
-{
-	bogus_begin(t, NULL);
-	comment_done(t, NULL, 0);
-}
-
 const char *html_bogus_comment(struct html_tokens *t, const char *p, const char *end)
 {
 	for (;; p++) {
@@ -153,11 +147,6 @@ const char *html_comment_end_bang(struct html_tokens *t, const char *p, const ch
 	return p + 1;
 }
 
-void html_comment_eof(struct html_tokens *t, unsigned dashes)
-{
-	comment_done(t, NULL, dashes);
-}
-
 static void doctype_done(struct html_tokens *t)
 {
 	if (t->sink->doctype)
@@ -177,13 +166,6 @@ static const char *doctype_bogus(struct html_tokens *t, const char *p)
 {
 	t->doctype.correct = false;
 	return turn_to(t, S_BOGUS_DOCTYPE, p);
-}
-
-static const char *skip_space(const char *p, const char *end)
-{
-	while (p < end && is_class(*p, C_SPACE))
-		p++;
-	return p;
 }
 
 const char *html_in_doctype(struct html_tokens *t, const char *p, const char *end)
@@ -318,7 +300,7 @@ const char *html_bogus_doctype(struct html_tokens *t, const char *p, const char 
 }
 
 /* An identifier that does not end is one as far as it goes. */
-void html_doctype_eof(struct html_tokens *t)
+static void doctype_eof(struct html_tokens *t)
 {
 	if (t->state == S_DOCTYPE)
 		html_in_doctype(t, NULL, NULL);
@@ -441,11 +423,6 @@ const char *html_raw_end_name(struct html_tokens *t, const char *p, const char *
 	return turn_to(t, t->back, p);
 }
 
-void html_raw_eof(struct html_tokens *t)
-{
-	put_text(t, t->keep.p, t->keep.n);
-}
-
 /* After `<!` and after `<!-`: a dash leads on. */
 const char *html_script_escape_start(struct html_tokens *t, const char *p, const char *end)
 {
@@ -537,4 +514,26 @@ const char *html_twice_end(struct html_tokens *t, const char *p, const char *end
 {
 	(void)end;
 	return script_word(t, p, S_ESCAPED, S_TWICE);
+}
+
+/* Dashes at the end that are not part of a comment. */
+static const uint8_t dashes[S_COUNT] = {
+	[S_COMMENT_START_DASH] = 1,
+	[S_COMMENT_END_DASH] = 1,
+	[S_COMMENT_END] = 2,
+	[S_COMMENT_END_BANG] = 3,
+};
+
+void html_raw_eof(struct html_tokens *t)
+{
+	if (t->state == S_RAW_END_NAME) {
+		put_text(t, t->keep.p, t->keep.n);
+	} else if (t->state == S_MARKUP) {
+		bogus_begin(t, NULL);
+		comment_done(t, NULL, 0);
+	} else if (t->state >= S_BOGUS_COMMENT && t->state <= S_COMMENT_END_BANG) {
+		comment_done(t, NULL, dashes[t->state]);
+	} else if (t->state >= S_DOCTYPE && t->state <= S_BOGUS_DOCTYPE) {
+		doctype_eof(t);
+	}
 }

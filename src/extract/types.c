@@ -2,6 +2,7 @@
  * they do, or where there is no header, libmagic decides, and where it is missing the bytes do. */
 #include "extract/types.h"
 #include "base/ascii.h"
+#include "extract/html_token.h"
 
 #include <dlfcn.h>
 #include <magic.h>
@@ -50,15 +51,10 @@ static const char *const tags[] = {
 	"b",    "font", "iframe", "frameset", "center", "img",  "span",   "form",
 };
 
-static bool is_space(char c)
-{
-	return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r';
-}
-
 static struct str skip_space(struct str s)
 {
 	size_t i = 0;
-	while (i < s.n && is_space(s.p[i]))
+	while (i < s.n && html_is_space(s.p[i]))
 		i++;
 	return str_from(s, i);
 }
@@ -67,7 +63,7 @@ static bool is_tag(struct str s, const char *name)
 {
 	struct str n = str_of(name);
 	return s.n > n.n && str_eq_nocase(str_head(s, n.n), n) &&
-	       (is_space(s.p[n.n]) || s.p[n.n] == '>' || s.p[n.n] == '/');
+	       (html_is_space(s.p[n.n]) || s.p[n.n] == '>' || s.p[n.n] == '/');
 }
 
 /* The name of the first element after declarations and comments, its prefix left out; empty: none
@@ -92,7 +88,7 @@ static struct str xml_root(struct str s)
 			break;
 	}
 	size_t n = 1, colon = 0;
-	for (; n < s.n && !is_space(s.p[n]) && s.p[n] != '>' && s.p[n] != '/'; n++)
+	for (; n < s.n && !html_is_space(s.p[n]) && s.p[n] != '>' && s.p[n] != '/'; n++)
 		if (s.p[n] == ':')
 			colon = n;
 	size_t from = colon ? colon + 1 : 1;

@@ -547,27 +547,16 @@ static void put_code(struct html_tokens *t)
 	ref_put(t, (struct str){text, charset_encode(c, text)});
 }
 
-static const char *ref_digits(struct html_tokens *t, const char *p, const char *end, unsigned base)
+static const char *html_ref_digits(struct html_tokens *t, const char *p, const char *end)
 {
-	for (; p < end && is_class(*p, base == 16 ? C_HEX : C_DIGIT); p++) {
-		unsigned digit = is_class(*p, C_DIGIT) ? (unsigned)(*p - '0')
-						       : (unsigned)(ascii_lower(*p) - 'a') + 10;
-		t->code = MIN(t->code * base + digit, (uint32_t)CODE_MAX + 1);
-	}
+	bool hex = t->state == S_REF_HEX;
+	for (; p < end && is_class(*p, hex ? C_HEX : C_DIGIT); p++)
+		t->code = MIN(t->code * (hex ? 16u : 10u) + (unsigned)ascii_hex(*p),
+			      (uint32_t)CODE_MAX + 1);
 	if (p == end)
 		return p;
 	put_code(t);
 	return ref_back(t, p + (*p == ';'));
-}
-
-static const char *html_ref_decimal(struct html_tokens *t, const char *p, const char *end)
-{
-	return ref_digits(t, p, end, 10);
-}
-
-static const char *html_ref_hex(struct html_tokens *t, const char *p, const char *end)
-{
-	return ref_digits(t, p, end, 16);
 }
 
 static void html_ref_eof(struct html_tokens *t)
@@ -599,12 +588,12 @@ static html_state_fn *const states[S_COUNT] = {
 	[S_ESCAPED] = html_escaped,
 	[S_ESCAPED_DASH] = html_escaped,
 	[S_ESCAPED_DASH_DASH] = html_escaped,
-	[S_TWICE_START] = html_twice_start,
+	[S_TWICE_START] = html_script_word,
 	[S_TWICE] = html_twice,
 	[S_TWICE_DASH] = html_twice,
 	[S_TWICE_DASH_DASH] = html_twice,
 	[S_TWICE_LESS] = html_twice_less,
-	[S_TWICE_END] = html_twice_end,
+	[S_TWICE_END] = html_script_word,
 	[S_RAW_LESS] = html_raw_less,
 	[S_RAW_END_OPEN] = html_raw_end_open,
 	[S_RAW_END_NAME] = html_raw_end_name,
@@ -632,19 +621,19 @@ static html_state_fn *const states[S_COUNT] = {
 	[S_BEFORE_DOCTYPE_NAME] = html_before_doctype_name,
 	[S_DOCTYPE_NAME] = html_doctype_name,
 	[S_AFTER_DOCTYPE_NAME] = html_after_doctype_name,
-	[S_AFTER_PUBLIC] = html_after_public,
-	[S_PUBLIC_ID] = html_public_id,
+	[S_AFTER_PUBLIC] = html_after_keyword,
+	[S_PUBLIC_ID] = html_doctype_id,
 	[S_AFTER_PUBLIC_ID] = html_after_public_id,
-	[S_AFTER_SYSTEM] = html_after_system,
-	[S_SYSTEM_ID] = html_system_id,
+	[S_AFTER_SYSTEM] = html_after_keyword,
+	[S_SYSTEM_ID] = html_doctype_id,
 	[S_AFTER_SYSTEM_ID] = html_after_system_id,
 	[S_BOGUS_DOCTYPE] = html_bogus_doctype,
 	[S_REF] = html_ref,
 	[S_REF_NAMED] = html_ref_named,
 	[S_REF_NUMBER] = html_ref_number,
 	[S_REF_HEX_START] = html_ref_hex_start,
-	[S_REF_HEX] = html_ref_hex,
-	[S_REF_DECIMAL] = html_ref_decimal,
+	[S_REF_HEX] = html_ref_digits,
+	[S_REF_DECIMAL] = html_ref_digits,
 };
 
 /* Without any CR. */

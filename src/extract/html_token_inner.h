@@ -128,11 +128,11 @@ typedef const char *html_state_fn(struct html_tokens *t, const char *p, const ch
 html_state_fn html_markup, html_bogus_comment, html_comment_start, html_comment_start_dash,
 	html_comment, html_comment_end_dash, html_comment_end, html_comment_end_bang;
 html_state_fn html_in_doctype, html_before_doctype_name, html_doctype_name, html_after_doctype_name,
-	html_after_public, html_public_id, html_after_public_id, html_after_system, html_system_id,
-	html_after_system_id, html_bogus_doctype;
+	html_after_keyword, html_doctype_id, html_after_public_id, html_after_system_id,
+	html_bogus_doctype;
 html_state_fn html_cdata, html_cdata_bracket, html_cdata_end;
-html_state_fn html_raw_text, html_escaped, html_script_escape_start, html_twice_start, html_twice,
-	html_twice_less, html_twice_end, html_raw_less, html_raw_end_open, html_raw_end_name;
+html_state_fn html_raw_text, html_escaped, html_script_escape_start, html_script_word, html_twice,
+	html_twice_less, html_raw_less, html_raw_end_open, html_raw_end_name;
 
 void html_raw_eof(struct html_tokens *t); /* the input ends in one of those */
 

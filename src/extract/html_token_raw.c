@@ -221,7 +221,7 @@ const char *html_after_doctype_name(struct html_tokens *t, const char *p, const 
 	return turn_to(t, public ? S_AFTER_PUBLIC : S_AFTER_SYSTEM, p + 1);
 }
 
-/* Before an identifier: a quote begins it, and nothing else may come. */
+/* A quote begins an identifier, and nothing else may come. */
 static const char *before_id(struct html_tokens *t, const char *p, const char *end, enum state id)
 {
 	p = skip_space(p, end);
@@ -236,19 +236,14 @@ static const char *before_id(struct html_tokens *t, const char *p, const char *e
 	return turn_to(t, id, p + 1);
 }
 
-const char *html_after_public(struct html_tokens *t, const char *p, const char *end)
+const char *html_after_keyword(struct html_tokens *t, const char *p, const char *end)
 {
-	return before_id(t, p, end, S_PUBLIC_ID);
+	return before_id(t, p, end, t->state == S_AFTER_PUBLIC ? S_PUBLIC_ID : S_SYSTEM_ID);
 }
 
-const char *html_after_system(struct html_tokens *t, const char *p, const char *end)
+const char *html_doctype_id(struct html_tokens *t, const char *p, const char *end)
 {
-	return before_id(t, p, end, S_SYSTEM_ID);
-}
-
-static const char *doctype_id(struct html_tokens *t, const char *p, const char *end,
-			      struct str *ret, enum state next)
-{
+	bool public = t->state == S_PUBLIC_ID;
 	for (;; p++) {
 		p = html_scan(p, end, t->quote, '>', 0);
 		if (p == end)
@@ -257,20 +252,10 @@ static const char *doctype_id(struct html_tokens *t, const char *p, const char *
 			break;
 		item_nul(t, p);
 	}
-	*ret = item_end(t, p, 0);
+	*(public ? &t->doctype.public_id : &t->doctype.system_id) = item_end(t, p, 0);
 	if (*p == '>')
 		return doctype_end(t, p, false);
-	return turn_to(t, next, p + 1);
-}
-
-const char *html_public_id(struct html_tokens *t, const char *p, const char *end)
-{
-	return doctype_id(t, p, end, &t->doctype.public_id, S_AFTER_PUBLIC_ID);
-}
-
-const char *html_system_id(struct html_tokens *t, const char *p, const char *end)
-{
-	return doctype_id(t, p, end, &t->doctype.system_id, S_AFTER_SYSTEM_ID);
+	return turn_to(t, public ? S_AFTER_PUBLIC_ID : S_AFTER_SYSTEM_ID, p + 1);
 }
 
 /* After the public identifier the DOCTYPE may end, or the other one follows. */
@@ -489,8 +474,11 @@ const char *html_twice_less(struct html_tokens *t, const char *p, const char *en
 }
 
 /* A word that is the name of a tag goes from one kind to the other if it is "script". */
-static const char *script_word(struct html_tokens *t, const char *p, enum state yes, enum state no)
+const char *html_script_word(struct html_tokens *t, const char *p, const char *end)
 {
+	enum state yes = t->state == S_TWICE_START ? S_TWICE : S_ESCAPED;
+	enum state no = t->state == S_TWICE_START ? S_ESCAPED : S_TWICE;
+	(void)end;
 	if (is_class(*p, C_ALPHA)) {
 		if (t->word_n < WORD_MAX)
 			t->word[t->word_n++] = ascii_lower(*p);
@@ -500,20 +488,7 @@ static const char *script_word(struct html_tokens *t, const char *p, enum state 
 	if (!is_class(*p, C_SPACE) && *p != '/' && *p != '>')
 		return turn_to(t, no, p);
 	put_text(t, p, 1);
-	bool script = t->word_n == 6 && memcmp(t->word, "script", 6) == 0;
-	return turn_to(t, script ? yes : no, p + 1);
-}
-
-const char *html_twice_start(struct html_tokens *t, const char *p, const char *end)
-{
-	(void)end;
-	return script_word(t, p, S_TWICE, S_ESCAPED);
-}
-
-const char *html_twice_end(struct html_tokens *t, const char *p, const char *end)
-{
-	(void)end;
-	return script_word(t, p, S_ESCAPED, S_TWICE);
+	return turn_to(t, word_is(t, "script", 6) ? yes : no, p + 1);
 }
 
 /* Dashes at the end that are not part of a comment. */

@@ -282,7 +282,8 @@ struct detector {
 	void *it;
 };
 
-int charset_detector_load(struct charset *c, struct err *err)
+/* Negative: it is not there. */
+static int detector_load(struct charset *c, struct err *err)
 {
 	if (c->detector)
 		return 0;
@@ -303,7 +304,7 @@ int charset_detector_load(struct charset *c, struct err *err)
 	return 0;
 }
 
-void charset_detector_free(struct charset *c)
+static void detector_free(struct charset *c)
 {
 	struct detector *d = c->detector;
 	if (d)
@@ -311,11 +312,12 @@ void charset_detector_free(struct charset *c)
 	mem_free(&c->detector);
 }
 
-const char *charset_guess(struct charset *c, struct str sample)
+/* uchardet's guess; NULL: none, or none that we know. */
+static const char *detector_guess(struct charset *c, struct str sample)
 {
 	struct err err;
 	if (!c->detector_asked)
-		(void)charset_detector_load(c, &err); /* without it there are other ways */
+		(void)detector_load(c, &err); /* without it there are other ways */
 	struct detector *d = c->detector;
 	if (!d)
 		return NULL;
@@ -324,6 +326,39 @@ const char *charset_guess(struct charset *c, struct str sample)
 		return NULL;
 	d->data_end(d->it);
 	return charset_by_label(str_of(d->get_charset(d->it)));
+}
+
+/* What lives long. */
+
+struct charset *charset_new(void)
+{
+	struct charset *c = mem_alloc(sizeof *c);
+	for (size_t i = 0; i < CHARSET_DEFS; i++)
+		c->loaded[i].cd = NO_ICONV;
+	return c;
+}
+
+void charset_free(struct charset **pc)
+{
+	struct charset *c = *pc;
+	if (!c)
+		return;
+	for (size_t i = 0; i < CHARSET_DEFS; i++) {
+		if (c->loaded[i].cd != NO_ICONV)
+			iconv_close(c->loaded[i].cd);
+		mem_free(&c->loaded[i].table);
+	}
+	detector_free(c);
+	mem_free(pc);
+}
+
+int charset_load_all(struct charset *c, struct err *err)
+{
+	int rc = detector_load(c, err);
+	for (size_t i = 0; i < CHARSET_DEFS; i++)
+		if (charset_load(c, &charset_defs[i], err) < 0)
+			rc = -1;
+	return rc;
 }
 
 /* The choice. */
@@ -363,7 +398,7 @@ static struct charset_choice by_bytes(struct charset *c, struct str body)
 	if (body.n - valid < 4 && body.n > SAMPLE) /* only its last character is torn */
 		return (struct charset_choice){"utf-8", CHARSET_BY_BYTES, 0};
 	struct str sample = str_from(body, valid > SAMPLE_BEFORE ? valid - SAMPLE_BEFORE : 0);
-	const char *name = charset_guess(c, str_head(sample, SAMPLE));
+	const char *name = detector_guess(c, str_head(sample, SAMPLE));
 	if (name)
 		return (struct charset_choice){name, CHARSET_BY_BYTES, 0};
 	return (struct charset_choice){"windows-1252", CHARSET_BY_DEFAULT, 0};

@@ -226,30 +226,6 @@ size_t charset_encode(uint32_t point, char ret[4])
 
 /* Tables and converters, which live long. */
 
-#define NO_ICONV ((iconv_t)-1)
-
-struct charset *charset_new(void)
-{
-	struct charset *c = mem_alloc(sizeof *c);
-	for (size_t i = 0; i < CHARSET_DEFS; i++)
-		c->loaded[i].cd = NO_ICONV;
-	return c;
-}
-
-void charset_free(struct charset **pc)
-{
-	struct charset *c = *pc;
-	if (!c)
-		return;
-	for (size_t i = 0; i < CHARSET_DEFS; i++) {
-		if (c->loaded[i].cd != NO_ICONV)
-			iconv_close(c->loaded[i].cd);
-		mem_free(&c->loaded[i].table);
-	}
-	charset_detector_free(c);
-	mem_free(pc);
-}
-
 /* Each byte by iconv; what it does not know is a control character in windows-1252, as on the web,
  * and U+FFFD elsewhere. */
 static struct charset_table *fill_table(iconv_t cd, bool latin1)
@@ -288,15 +264,6 @@ int charset_load(struct charset *c, const struct charset_def *def, struct err *e
 	l->table = fill_table(cd, str_is(str_of(def->iconv), "CP1252"));
 	iconv_close(cd);
 	return 0;
-}
-
-int charset_load_all(struct charset *c, struct err *err)
-{
-	int rc = charset_detector_load(c, err);
-	for (size_t i = 0; i < CHARSET_DEFS; i++)
-		if (charset_load(c, &charset_defs[i], err) < 0)
-			rc = -1;
-	return rc;
 }
 
 /* Decoders. */

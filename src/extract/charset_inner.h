@@ -24,6 +24,8 @@ extern const struct charset_def charset_defs[CHARSET_DEFS];
 /* By label; NULL: not known. */
 const struct charset_def *charset_def(struct str label);
 
+#define NO_ICONV ((iconv_t)-1)
+
 /* The UTF-8 of the bytes from 0x80 on, of an encoding with one byte a character. */
 struct charset_table {
 	struct {
@@ -33,21 +35,16 @@ struct charset_table {
 };
 
 struct charset_loaded {
-	iconv_t cd; /* (iconv_t)-1: not open */
+	iconv_t cd; /* NO_ICONV: not open */
 	struct charset_table *table;
 };
 
 struct charset {
 	struct charset_loaded loaded[CHARSET_DEFS];
-	void *detector; /* of uchardet; NULL: not loaded, or it is not there */
+	struct detector *detector; /* of uchardet; NULL: not loaded, or it is not there */
 	bool detector_asked;
 	char piece[CHARSET_PIECE];
 };
 
 /* Fills the table or opens the converter. Negative: iconv does not have it. */
 int charset_load(struct charset *c, const struct charset_def *def, struct err *err);
-/* Loads uchardet. Negative: it is not there. */
-int charset_detector_load(struct charset *c, struct err *err);
-void charset_detector_free(struct charset *c);
-/* Its guess; NULL: none, or none that we know. */
-const char *charset_guess(struct charset *c, struct str sample);

@@ -27,7 +27,8 @@ struct extract_options {
 
 struct fetched {
 	struct buf body;
-	struct buf url, content_type, robots; /* of the last hop; the headers as they were meant */
+	struct buf url, content_type,
+		robots; /* of the last hop; the headers as the robot understood them */
 };
 
 struct fetch {
@@ -352,13 +353,13 @@ static struct attrs with_digest(const struct attrs *attrs, struct str body, stru
 	return all;
 }
 
-static void show_document(void *ctx, const struct cage_result *told)
+static void show_document(void *ctx, const struct cage_result *result)
 {
 	struct work *w = ctx;
 	struct arena arena = ARENA_INIT(SIZE_MAX);
-	struct cage_result whole = *told, *r = &whole;
+	struct cage_result whole = *result, *r = &whole;
 	struct str url = buf_str(&w->doc.url);
-	r->attrs = with_digest(&told->attrs, buf_str(&w->doc.body), &arena);
+	r->attrs = with_digest(&result->attrs, buf_str(&w->doc.body), &arena);
 	w->told = true;
 	w->failed += r->end != CAGE_READ;
 	buf_clear(&w->out);

@@ -552,7 +552,8 @@ static void worker_replace(struct cage *c, struct cage_worker *w, struct slot *f
 		first->state = SLOT_TAKEN; /* its bytes are still needed */
 	}
 	if (w->failures < FAILURES_MAX)
-		(void)worker_start(c, w, now_us); /* c->last has a failure; poll tells the queue */
+		(void)worker_start(
+			c, w, now_us); /* a failure is in c->last, and ends the queue at poll */
 	else
 		worker_pause(c, w, now_us);
 	if (first) {
@@ -561,7 +562,7 @@ static void worker_replace(struct cage *c, struct cage_worker *w, struct slot *f
 	}
 }
 
-/* Answers come in the order of the queue. Negative: they make no sense, and the worker is gone. */
+/* Answers come in the order of the queue. Negative: it made no sense, and the worker was ended. */
 static int worker_take_answer(struct cage *c, struct cage_worker *w, const struct cage_answer *a,
 			      int64_t cpu_us, int64_t now_us)
 {
@@ -600,7 +601,7 @@ static void worker_take_answers(struct cage *c, struct cage_worker *w, const str
 			return;
 }
 
-/* What a worker says, or that it is gone. */
+/* Takes a packet from a worker, or learns that it is gone. */
 static void worker_listen(struct cage *c, struct cage_worker *w, int64_t now_us)
 {
 	union {
@@ -608,7 +609,7 @@ static void worker_listen(struct cage *c, struct cage_worker *w, int64_t now_us)
 		struct answers answers;
 	} packet;
 	ssize_t n = recv(w->fd, &packet, sizeof packet, MSG_DONTWAIT);
-	/* said once when it died with something unread; what it had said before comes after that */
+	/* comes once if it died with something unread; what it sent before follows */
 	if (n < 0 && errno == ECONNRESET)
 		n = recv(w->fd, &packet, sizeof packet, MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -757,7 +758,7 @@ void cage_submit(struct cage *c, struct cage_slot *slot, const struct extract_jo
 	s->state = SLOT_QUEUED;
 	w->queue[w->queued++] = s;
 	if (w->state == WORKER_NONE) {
-		timer_set(c, now_us, now_us); /* cage_poll() tells it */
+		timer_set(c, now_us, now_us); /* cage_poll() reports that */
 		return;
 	}
 	if (w->state == WORKER_READY && w->queued == 1)

@@ -1,8 +1,9 @@
 /* The cage: foreign documents are read by garner-parse, in workers that live long and may do
- * nothing but compute. A document goes into a slot of memory that is shared with one worker, its
- * attributes come back the same way. The owner never waits: it watches one descriptor. A worker
+ * nothing but compute. A document is put into a slot of memory that is shared with one worker, and
+ * its attributes come back the same way. The owner never waits: it watches one descriptor. A worker
  * that dies, breaks the rules or takes too long is replaced, and its document ends without text.
- * Owned by one thread; what happens to a document is told by a callback, from cage_poll() only. */
+ * Owned by one thread; what became of a document is reported by a callback, from cage_poll() only.
+ */
 #pragma once
 #include "extract/extract.h"
 

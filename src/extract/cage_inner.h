@@ -111,7 +111,7 @@ struct cage_worker {
 	char *map;
 	struct slot slot[CAGE_SLOTS];
 	struct slot *queue[CAGE_SLOTS]; /* what it has to read, in this order */
-	size_t queued, sent;            /* the first so many have been sent */
+	size_t queued, sent;            /* the first `sent` of them have been sent */
 	const struct cage_progress *progress;
 	unsigned failures; /* failed starts in a row */
 	uint32_t locks;

@@ -23,7 +23,7 @@ static const struct value_spec specs[] = {
 	{"links_max", VALUE_INT_AT(S, links_max), "10000", 1, 1000000,
 	 .help = "links of one document that are kept; of a sitemap it is 50000"},
 	{"noscript", VALUE_BOOL_AT(S, noscript), "no",
-	 .help = "whether what stands in noscript is text"},
+	 .help = "whether the content of noscript is text"},
 };
 
 const struct config_section cage_section = {

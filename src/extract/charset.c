@@ -363,7 +363,7 @@ int charset_load_all(struct charset *c, struct err *err)
 
 /* The choice. */
 
-/* As much as uchardet is shown: it reads some 50 MB/s, and a page has said enough by then. */
+/* How much uchardet is shown: it reads some 50 MB/s, and this much of a page is enough. */
 enum { SAMPLE = 32 << 10, SAMPLE_BEFORE = 2 << 10 };
 
 /* A byte order mark; 1: there is none. */
@@ -384,7 +384,7 @@ static int by_bom(struct str body, struct charset_choice *ret)
 	return 1;
 }
 
-/* Nobody said it. UTF-16 without a mark shows in its zeroes. */
+/* Nobody says it. UTF-16 without a mark is known by its zeroes. */
 static struct charset_choice by_bytes(struct charset *c, struct str body)
 {
 	size_t valid = charset_valid(body);

@@ -77,8 +77,8 @@ static size_t charset_sequence(const unsigned char *p, size_t n, bool *ret_whole
 /* UTF-8 by 32 bytes at a time, for text that is not ASCII. Whether a byte may follow the one before
  * it shows in three tables, by the halves of the first and the upper half of the second: a bit for
  * each way to be wrong, and what all three have is. That leaves third and fourth bytes, which are
- * told by what is two and three before them. (J. Keiser and D. Lemire, Validating UTF-8 in less
- * than one instruction per byte, 2020.) */
+ * recognized by what is two and three before them. (J. Keiser and D. Lemire, Validating UTF-8 in
+ * less than one instruction per byte, 2020.) */
 #if defined(__x86_64__)
 
 enum {

@@ -1,5 +1,5 @@
 /* The door of the room: a document in, its attributes out. Foreign bytes are read here, so this
- * runs in garner-parse (cage.h); in the own process only for comparison and tests.
+ * runs in garner-parse (cage.h); in the caller's process only for comparison and tests.
  * Extraction does not fail: what cannot be read has no text, and a remark says why. */
 #pragma once
 #include "extract/charset.h"
@@ -19,7 +19,7 @@ const char *extract_type_name(enum extract_type t);
 
 struct extract_settings {
 	size_t links_max; /* 0: as many as there is room for */
-	bool noscript;    /* what stands in noscript is text */
+	bool noscript;    /* the content of noscript is text */
 };
 enum { EXTRACT_LINKS_MAX = 10000 }; /* what the settings say by default */
 
@@ -48,7 +48,7 @@ struct extract;
 struct extract *extract_new(void); /* never NULL */
 void extract_free(struct extract **x);
 /* Loads what is otherwise loaded at first need: before a process gives up opening files. Negative:
- * a part is missing, and extraction goes on without it. */
+ * a part is missing, and extraction works without it. */
 int extract_load_all(struct extract *x, struct err *err);
 
 /* Reads the document into `out`, which out_begin() made, and ends it. *ret is always filled; its

@@ -461,7 +461,7 @@ static void ref_put(struct html_tokens *t, struct str s)
 		put_text(t, s.p, s.n);
 }
 
-/* Back to where the reference stood, to go on at p. */
+/* Back to the state in which the reference was found, to go on at p. */
 static const char *ref_back(struct html_tokens *t, const char *p)
 {
 	if (in_value(t))

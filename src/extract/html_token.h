@@ -1,7 +1,7 @@
 /* HTML tokens by the WHATWG rules (https://html.spec.whatwg.org/multipage/parsing.html, 13.2.5).
  * One pass over UTF-8 bytes, no tree. Pieces may be cut anywhere, also inside a character: the
  * tokens are the same, only text may come in different portions. CR and CR LF become LF; what is
- * not UTF-8 goes through as it is. Memory is bounded by the limits, whatever comes. */
+ * not UTF-8 goes through as it is. Memory is bounded by the limits, whatever the input. */
 #pragma once
 #include "base/str.h"
 

@@ -284,7 +284,7 @@ const char *html_bogus_doctype(struct html_tokens *t, const char *p, const char 
 	return p == end ? p : doctype_end(t, p, true);
 }
 
-/* An identifier that does not end is one as far as it goes. */
+/* An identifier that does not end counts as far as it goes. */
 static void doctype_eof(struct html_tokens *t)
 {
 	if (t->state == S_DOCTYPE)
@@ -473,7 +473,7 @@ const char *html_twice_less(struct html_tokens *t, const char *p, const char *en
 	return turn_to(t, S_TWICE_END, p + 1);
 }
 
-/* A word that is the name of a tag goes from one kind to the other if it is "script". */
+/* After the name of a tag: "script" leads from one kind of escape to the other. */
 const char *html_script_word(struct html_tokens *t, const char *p, const char *end)
 {
 	enum state yes = t->state == S_TWICE_START ? S_TWICE : S_ESCAPED;

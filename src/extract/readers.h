@@ -19,7 +19,7 @@ void extract_html(const struct extract_job *job, struct charset_pieces *in, stru
 void extract_text(struct charset_pieces *in, struct out *out);
 /* Text with its headings and links. */
 void extract_markdown(const struct extract_job *job, struct charset_pieces *in, struct out *out);
-/* XML of any kind; feeds and sitemaps show in their root, and ret->type tells. */
+/* XML of any kind; feeds and sitemaps are known by their root, and ret->type says which it was. */
 void extract_xml(const struct extract_job *job, struct charset_pieces *in, struct out *out,
 		 struct extract_result *ret);
 

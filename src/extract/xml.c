@@ -183,7 +183,7 @@ static void XMLCALL on_start(void *ctx, const char *name, const char **attribute
 	struct xml *x = ctx;
 	x->ret->tokens++;
 	if (++x->depth > XML_DEPTH_MAX) {
-		xml_stop(x, "too many elements inside each other");
+		xml_stop(x, "elements are nested too deeply");
 		return;
 	}
 	if (!x->kind)

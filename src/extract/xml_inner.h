@@ -5,7 +5,7 @@
 #include "url/url.h"
 
 enum {
-	XML_DEPTH_MAX = 2000,      /* elements inside each other */
+	XML_DEPTH_MAX = 2000,      /* nested elements */
 	XML_VALUE_MAX = 256 << 10, /* bytes of the text of one element that are kept */
 	SITEMAP_LINKS_MAX = 50000, /* as the protocol says */
 };

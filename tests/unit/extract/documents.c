@@ -156,7 +156,7 @@ static void a_million_elements_inside_each_other_are_too_many(void **state)
 	run(r, "http://a/", "text/xml", buf_str(&body), "X");
 	assert_string_equal(buf_text(&r->lines), "Xbefore|");
 	assert_str(r->result.remark,
-		   "XML: too many elements inside each other in line 1, the rest is left out");
+		   "XML: elements are nested too deeply in line 1, the rest is left out");
 }
 
 static void rss_items_are_links(void **state)

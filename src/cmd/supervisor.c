@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
-#include "cmd/notice.h"
 #include "cmd/run.h"
 #include "role/listen.h"
 #include "role/notify.h"

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* A reader at an abstract address; its name goes into $NOTIFY_SOCKET. */
@@ -121,6 +122,96 @@ static void more_names_than_sockets_and_sockets_that_are_closed_give_nothing(voi
 	assert_int_equal(notify_socket("a"), -1);
 }
 
+/* What a reader makes of a datagram. Its status lies in `bytes`. */
+static struct notice notice_of(struct str datagram, struct buf *bytes)
+{
+	struct notice notice;
+	struct err err;
+	int ends[2];
+	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, ends), 0);
+	assert_int_equal(send(ends[0], datagram.p, datagram.n, 0), datagram.n);
+	assert_int_equal(notice_read(ends[1], bytes, &notice, &err), 0);
+	assert_int_equal(notice.pid, 0);
+	close(ends[0]);
+	close(ends[1]);
+	return notice;
+}
+
+static void lines_in_any_order_are_understood(void **state)
+{
+	(void)state;
+	struct buf bytes = BUF_INIT(8192);
+	struct notice n = notice_of(STR("STATUS=busy = very\nREADY=1\nSTOPPING=1\n"), &bytes);
+	assert_true(n.ready && n.stopping && str_is(n.status, "busy = very"));
+	buf_free(&bytes);
+}
+
+static void what_only_looks_like_ready_is_not(void **state)
+{
+	(void)state;
+	static const char *const texts[] = {"",          "READY=0",       "READY=10", "READY=1 ",
+					    " READY=1",  "ready=1",       "READY",    "XREADY=1",
+					    "READY=1\r", "STATUS=READY=1"};
+	struct buf bytes = BUF_INIT(8192);
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		assert_false(notice_of(str_of(texts[i]), &bytes).ready);
+	buf_free(&bytes);
+}
+
+static void unknown_keys_and_bytes_are_passed_over(void **state)
+{
+	(void)state;
+	struct buf bytes = BUF_INIT(8192);
+	struct notice n = notice_of(STR("FDSTORE=1\n\n\0\xff\nREADY=1"), &bytes);
+	assert_true(n.ready);
+	assert_int_equal(n.status.n, 0);
+	buf_free(&bytes);
+}
+
+static void the_kernel_says_who_sent_a_notice(void **state)
+{
+	(void)state;
+	struct buf bytes = BUF_INIT(8192);
+	struct err err;
+	struct notice notice;
+	char name[32];
+	int fd;
+	assert_int_equal(notice_open(&fd, name, sizeof name, &err), 0);
+	assert_int_equal(name[0], '@');
+	assert_int_equal(notice_read(fd, &bytes, &notice, &err), 1);
+	setenv("NOTIFY_SOCKET", name, 1);
+	pid_t pid = fork();
+	if (pid == 0) {
+		notify_send("READY=1\nSTATUS=here");
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(notice_read(fd, &bytes, &notice, &err), 0);
+	assert_int_equal(notice.pid, pid);
+	assert_true(notice.ready && str_is(notice.status, "here"));
+	assert_int_equal(notice_read(fd, &bytes, &notice, &err), 1);
+	buf_free(&bytes);
+	close(fd);
+}
+
+static void an_empty_datagram_says_nothing(void **state)
+{
+	(void)state;
+	struct buf bytes = BUF_INIT(8192);
+	struct err err;
+	struct notice notice;
+	char name[32];
+	int fd;
+	assert_int_equal(notice_open(&fd, name, sizeof name, &err), 0);
+	setenv("NOTIFY_SOCKET", name, 1);
+	notify_send("");
+	assert_int_equal(notice_read(fd, &bytes, &notice, &err), 0);
+	assert_int_equal(notice.pid, getpid());
+	assert_false(notice.ready || notice.stopping || notice.status.n);
+	buf_free(&bytes);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -133,6 +224,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			more_names_than_sockets_and_sockets_that_are_closed_give_nothing, open_some,
 			close_some),
+		cmocka_unit_test(lines_in_any_order_are_understood),
+		cmocka_unit_test(what_only_looks_like_ready_is_not),
+		cmocka_unit_test(unknown_keys_and_bytes_are_passed_over),
+		cmocka_unit_test(the_kernel_says_who_sent_a_notice),
+		cmocka_unit_test(an_empty_datagram_says_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,7 @@
+/* Memory that never runs out silently: a failed allocation ends the program and says so. */
 #include "base/base.h"
+
+#include "base/vec.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -59,4 +62,18 @@ void mem_free(void *pp)
 	memcpy(&p, pp, sizeof p);
 	free(p);
 	memset(pp, 0, sizeof p);
+}
+
+enum { VEC_LEAST = 8 };
+
+void *vec_grow(void *array, size_t *room, size_t need, size_t size)
+{
+	size_t more = MAX(*room, VEC_LEAST / 2);
+	do {
+		ENSURE(more <= SIZE_MAX / 2 / size);
+		more *= 2;
+	} while (more < need);
+	array = mem_resize(array, more * size);
+	*room = more;
+	return array;
 }

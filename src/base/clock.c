@@ -282,3 +282,11 @@ void duration_print_short(struct buf *b, int64_t us)
 	if (rest >= unit)
 		buf_printf(b, " %" PRIu64 "%s", rest / unit, units[i + 1].name);
 }
+
+int64_t backoff_us(unsigned failures, int64_t min_us, int64_t max_us)
+{
+	int64_t delay = MIN(min_us, max_us);
+	for (unsigned i = 1; i < failures && delay > 0 && delay < max_us; i++)
+		delay = delay > max_us / 2 ? max_us : delay * 2;
+	return delay;
+}

@@ -26,3 +26,7 @@ bool duration_parse(struct str s, int64_t *ret_us) MUST_USE;
 void duration_print(struct buf *b, int64_t us); /* exact: "1h30min", "30d", "2w", "0s" */
 /* For people: two significant parts, "3d 4h", "12.3s". */
 void duration_print_short(struct buf *b, int64_t us);
+
+/* How long to wait before the next try after `failures` failures in a row (at least 1): min_us,
+ * doubled with each, never past max_us. */
+int64_t backoff_us(unsigned failures, int64_t min_us, int64_t max_us);

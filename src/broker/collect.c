@@ -1,6 +1,5 @@
 #include "broker/collect.h"
 
-#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "role/notify.h"

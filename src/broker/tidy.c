@@ -1,6 +1,5 @@
 #include "broker/tidy.h"
 
-#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/thread.h"
 

@@ -1,6 +1,5 @@
 #include "cmd/child.h"
 
-#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"

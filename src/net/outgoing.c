@@ -1,6 +1,6 @@
 #include "net/outgoing.h"
 
-#include "base/backoff.h"
+#include "base/clock.h"
 #include "role/listen.h"
 
 #include <errno.h>

@@ -2,7 +2,6 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/log_line.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

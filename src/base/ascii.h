@@ -38,3 +38,9 @@ static inline int ascii_hex(char c)
 	c = (char)(c | 0x20);
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
+/* The byte that two hexadecimal digits stand for; -1: they are not two digits. */
+static inline int ascii_hex_byte(const char digits[2])
+{
+	int high = ascii_hex(digits[0]), low = ascii_hex(digits[1]);
+	return (high | low) < 0 ? -1 : high << 4 | low;
+}

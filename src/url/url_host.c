@@ -1,15 +1,18 @@
-/* Hosts: names by way of libidn2, and addresses in all the forms that browsers take.
+/* Hosts: names by way of libidn2, addresses in all the forms that browsers take, and registrable
+ * domains by libpsl.
  *
  * A name that is ASCII and has no "xn--" label is only made lower case. All others go through
  * libidn2 (UTS 46, non-transitional). It keeps to IDNA 2008 where the standard does not, and
  * refuses hyphens at either end of a label and in its third and fourth place, labels of more than
  * 63 and names of more than 255 bytes, and punctuation in labels that are not ASCII. Symbols
- * ("☕.example"), which it refuses too, are taken as the standard wants, but not beside what
- * is_touchy() names.
+ * ("☕.example"), which it refuses too, are taken as the standard wants, but not next to
+ * what is_touchy() names.
  *
  * libidn2 brings two megabytes of tables along, and few hosts need it: it is loaded when the first
- * one does; without it such hosts are refused. */
-#include "url/url_internal.h"
+ * one does; without it such hosts are refused. libpsl, which loads it too, is loaded with its list
+ * when the first question comes. */
+#include "base/ascii.h"
+#include "url/url_inner.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -80,7 +83,7 @@ static bool has_touchy(const char *name)
 }
 
 /* 0: *ret is in libidn2's memory. */
-static int to_ascii(const char *name, char **ret)
+static int idn2_to_ascii(const char *name, char **ret)
 {
 	ENSURE(pthread_once(&idn2.once, idn2_load) == 0);
 	if (!idn2.to_ascii)
@@ -103,10 +106,10 @@ static bool ipv4_number(struct str s, uint64_t *ret)
 	}
 	uint64_t v = 0;
 	for (size_t i = 0; i < s.n; i++) {
-		unsigned digit = url_is(s.p[i], HEX_DIGIT) ? url_hex_digit(s.p[i]) : 16;
-		if (digit >= radix)
+		int digit = ascii_hex(s.p[i]);
+		if (digit < 0 || (unsigned)digit >= radix)
 			return false;
-		v = MIN(v * radix + digit, UINT64_C(1) << 40);
+		v = MIN(v * radix + (unsigned)digit, UINT64_C(1) << 40);
 	}
 	*ret = v;
 	return true;
@@ -123,7 +126,7 @@ static struct str last_label(struct str host)
 static bool all_digits(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++)
-		if (s.p[i] < '0' || s.p[i] > '9')
+		if (!ascii_is_digit(s.p[i]))
 			return false;
 	return s.n > 0;
 }
@@ -150,7 +153,7 @@ int url_ipv4(struct str host, uint32_t *ret)
 	return 1;
 }
 
-static void put_ipv4(struct url_out *o, uint32_t v)
+static void ipv4_print(struct url_out *o, uint32_t v)
 {
 	for (unsigned shift = 32; shift;) {
 		url_put_number(o, v >> (shift -= 8) & 255);
@@ -179,13 +182,13 @@ static size_t ipv6_piece(struct str s, uint16_t *ret)
 {
 	unsigned v = 0;
 	size_t n = 0;
-	for (; n < MIN(s.n, (size_t)4) && url_is(s.p[n], HEX_DIGIT); n++)
-		v = v << 4 | url_hex_digit(s.p[n]);
+	for (; n < MIN(s.n, (size_t)4) && ascii_hex(s.p[n]) >= 0; n++)
+		v = v << 4 | (unsigned)ascii_hex(s.p[n]);
 	*ret = (uint16_t)v;
 	return n;
 }
 
-bool url_ipv6(struct str s, uint16_t ret[8])
+static bool ipv6_parse(struct str s, uint16_t ret[8])
 {
 	uint16_t piece[8] = {0};
 	size_t n = 0, gap = 8; /* pieces; those before the "::" */
@@ -229,7 +232,7 @@ bool url_ipv6(struct str s, uint16_t ret[8])
 }
 
 /* The first of the longest runs of zero pieces, two at least: where "::" goes. */
-static size_t longest_gap(const uint16_t piece[8], size_t *ret_n)
+static size_t ipv6_gap(const uint16_t piece[8], size_t *ret_n)
 {
 	size_t best = 8, best_n = 1;
 	for (size_t i = 0, n = 0; i < 8; i++) {
@@ -243,9 +246,9 @@ static size_t longest_gap(const uint16_t piece[8], size_t *ret_n)
 	return best;
 }
 
-void url_put_ipv6(struct url_out *o, const uint16_t piece[8])
+static void ipv6_print(struct url_out *o, const uint16_t piece[8])
 {
-	size_t gap_n, gap = longest_gap(piece, &gap_n);
+	size_t gap_n, gap = ipv6_gap(piece, &gap_n);
 	url_put(o, '[');
 	for (size_t i = 0; i < 8; i++) {
 		if (i == gap) {
@@ -262,14 +265,14 @@ void url_put_ipv6(struct url_out *o, const uint16_t piece[8])
 	url_put(o, ']');
 }
 
-static int put_ipv6(struct url_out *o, struct str host)
+static int put_ipv6_host(struct url_out *o, struct str host)
 {
 	uint16_t piece[8];
 	if (host.n < 2 || host.p[host.n - 1] != ']')
 		return -URL_SYNTAX;
-	if (!url_ipv6((struct str){host.p + 1, host.n - 2}, piece))
+	if (!ipv6_parse((struct str){host.p + 1, host.n - 2}, piece))
 		return -URL_SYNTAX;
-	url_put_ipv6(o, piece);
+	ipv6_print(o, piece);
 	return 0;
 }
 
@@ -280,10 +283,9 @@ static int host_bytes(struct str host, char ret[HOST_MAX + 1], size_t *ret_n, bo
 	bool idn = false;
 	for (size_t i = 0; i < host.n; i++) {
 		char c = host.p[i];
-		if (c == '%' && host.n - i > 2 && url_is(host.p[i + 1], HEX_DIGIT) &&
-		    url_is(host.p[i + 2], HEX_DIGIT)) {
-			c = (char)(url_hex_digit(host.p[i + 1]) << 4 |
-				   url_hex_digit(host.p[i + 2]));
+		int escaped = c == '%' && host.n - i > 2 ? ascii_hex_byte(host.p + i + 1) : -1;
+		if (escaped >= 0) {
+			c = (char)escaped;
 			i += 2;
 		}
 		if (n == HOST_MAX)
@@ -300,6 +302,23 @@ static int host_bytes(struct str host, char ret[HOST_MAX + 1], size_t *ret_n, bo
 	*ret_idn = idn;
 	return 0;
 }
+
+/* Bytes that are not here are forbidden, escaped, not ASCII, or part of something longer (userinfo,
+ * brackets, the port, the path). */
+const uint8_t url_host_byte[256] = {
+	['!'] = '!', ['"'] = '"', ['$'] = '$', ['&'] = '&', ['\''] = '\'', ['('] = '(', [')'] = ')',
+	['*'] = '*', ['+'] = '+', [','] = ',', ['-'] = '-', ['.'] = '.',   [';'] = ';', ['='] = '=',
+	['0'] = '0', ['1'] = '1', ['2'] = '2', ['3'] = '3', ['4'] = '4',   ['5'] = '5', ['6'] = '6',
+	['7'] = '7', ['8'] = '8', ['9'] = '9', ['_'] = '_', ['`'] = '`',   ['{'] = '{', ['}'] = '}',
+	['~'] = '~', ['A'] = 'a', ['B'] = 'b', ['C'] = 'c', ['D'] = 'd',   ['E'] = 'e', ['F'] = 'f',
+	['G'] = 'g', ['H'] = 'h', ['I'] = 'i', ['J'] = 'j', ['K'] = 'k',   ['L'] = 'l', ['M'] = 'm',
+	['N'] = 'n', ['O'] = 'o', ['P'] = 'p', ['Q'] = 'q', ['R'] = 'r',   ['S'] = 's', ['T'] = 't',
+	['U'] = 'u', ['V'] = 'v', ['W'] = 'w', ['X'] = 'x', ['Y'] = 'y',   ['Z'] = 'z', ['a'] = 'a',
+	['b'] = 'b', ['c'] = 'c', ['d'] = 'd', ['e'] = 'e', ['f'] = 'f',   ['g'] = 'g', ['h'] = 'h',
+	['i'] = 'i', ['j'] = 'j', ['k'] = 'k', ['l'] = 'l', ['m'] = 'm',   ['n'] = 'n', ['o'] = 'o',
+	['p'] = 'p', ['q'] = 'q', ['r'] = 'r', ['s'] = 's', ['t'] = 't',   ['u'] = 'u', ['v'] = 'v',
+	['w'] = 'w', ['x'] = 'x', ['y'] = 'y', ['z'] = 'z',
+};
 
 /* A name in ASCII: lower case, no forbidden byte, and perhaps an IPv4 address after all. */
 static int put_name(struct url_out *o, struct str name, enum url_host_kind *ret)
@@ -322,7 +341,7 @@ static int put_name(struct url_out *o, struct str name, enum url_host_kind *ret)
 	*ret = rc ? URL_IPV4 : URL_NAME;
 	if (rc) {
 		o->p = from;
-		put_ipv4(o, address);
+		ipv4_print(o, address);
 	}
 	return 0;
 }
@@ -334,17 +353,64 @@ int url_put_host(struct url_out *o, struct str host, enum url_host_kind *ret)
 	bool idn;
 	if (host.n && host.p[0] == '[') {
 		*ret = URL_IPV6;
-		return put_ipv6(o, host);
+		return put_ipv6_host(o, host);
 	}
 	int rc = host_bytes(host, bytes, &n, &idn);
 	if (rc < 0 || !idn)
 		return rc < 0 ? rc : put_name(o, (struct str){bytes, n}, ret);
 	if (!str_utf8((struct str){bytes, n}))
 		return -URL_INVALID_CHAR;
-	rc = to_ascii(bytes, &ascii);
+	rc = idn2_to_ascii(bytes, &ascii);
 	if (rc < 0)
 		return rc;
 	rc = put_name(o, str_of(ascii), ret);
 	idn2.free(ascii);
 	return rc;
+}
+
+enum { NAME_MAX_BYTES = 255 }; /* of a name in DNS */
+
+/* Set once, by the first caller. From libpsl.h, whose package a build need not have. */
+static struct {
+	pthread_once_t once;
+	void *list;
+	const char *(*registrable)(const void *list, const char *name);
+} psl = {.once = PTHREAD_ONCE_INIT};
+
+/* The system's list where it is newer than the one in the library. */
+static void psl_load(void)
+{
+	void *library = dlopen("libpsl.so.5", RTLD_NOW | RTLD_LOCAL);
+	if (!library)
+		return;
+	void *latest = dlsym(library, "psl_latest");
+	void *registrable = dlsym(library, "psl_registrable_domain");
+	void *(*psl_latest)(const char *file);
+	if (!latest || !registrable)
+		return;
+	memcpy(&psl_latest, &latest, sizeof latest); /* ISO C has no cast for these */
+	memcpy(&psl.registrable, &registrable, sizeof registrable);
+	psl.list = psl_latest(NULL);
+}
+
+static bool is_address(struct str host)
+{
+	return host.p[0] == '[' || ascii_is_digit(host.p[host.n - 1]);
+}
+
+int url_domain(struct str host, struct str *ret)
+{
+	char name[NAME_MAX_BYTES + 1];
+	while (host.n && host.p[host.n - 1] == '.')
+		host.n--;
+	if (host.n == 0 || host.n >= sizeof name || is_address(host))
+		return 1;
+	ENSURE(pthread_once(&psl.once, psl_load) == 0);
+	memcpy(name, host.p, host.n);
+	name[host.n] = 0;
+	const char *domain = psl.list ? psl.registrable(psl.list, name) : NULL;
+	if (!domain)
+		return 1;
+	*ret = str_from(host, host.n - strlen(domain));
+	return 0;
 }

@@ -19,6 +19,24 @@ struct counter_def {
 	const char *help; /* ASCII, without quotes and backslashes */
 };
 
+/* The file (doc/formats/counters.md). */
+enum {
+	COUNTERS_VERSION = 1,
+	COUNTERS_PAGE = 4096, /* the values begin at a multiple of it */
+	COUNTERS_MAX = 1000,  /* definitions in a file */
+	COUNTERS_INSTANCE_MAX = 64,
+	COUNTERS_NAME_MAX = 64,
+	COUNTERS_LABELS_MAX = 256,
+	COUNTERS_HELP_MAX = 256,
+	COUNTERS_FILE_MAX = 1 << 20, /* more than all these maxima together */
+};
+
+/* Where the values begin, after a head of so many bytes. */
+static inline size_t counters_values_at(size_t head_bytes)
+{
+	return (head_bytes + COUNTERS_PAGE - 1) / COUNTERS_PAGE * COUNTERS_PAGE;
+}
+
 struct counters;
 
 /* Creates PATH anew (as PATH.new, then renamed), locks it and maps it. ERR_BUSY when another

@@ -5,7 +5,6 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "disk/format.h"
-#include "role/counters_file.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

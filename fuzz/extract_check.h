@@ -2,7 +2,7 @@
 #pragma once
 #include "base/buf.h"
 #include "extract/extract.h"
-#include "soif/attrs_soif.h"
+#include "soif/doc_attrs.h"
 #include "soif/soif_parse.h"
 #include "url/url.h"
 

@@ -11,7 +11,7 @@
 #include "extract/cage_section.h"
 #include "extract/html_token_json.h"
 #include "fetch/kit.h"
-#include "soif/attrs_soif.h"
+#include "soif/doc_attrs.h"
 #include "url/url.h"
 
 #include <jansson.h>

@@ -3,6 +3,7 @@
  * them. doc/formats/attributes.md has the table. */
 #pragma once
 #include "base/attrs.h"
+#include "soif/soif.h"
 
 /* The letter after the weight in an M. Headings of level n are '0' + n. */
 enum meta_tag {
@@ -58,3 +59,8 @@ enum { LINK_WORD_MAX = 8 + STR_DECIMAL_MAX };
 /* The word between a link's URL and its text: kind, flags, time. Returns its length. */
 size_t link_word(char *to, const struct doc_link *link);
 char link_letter(enum link_kind kind); /* of the attribute */
+
+/* Fills *ret with an object of type FILE. Values are slices of the list's where they can be, else
+ * in the arena. text_max: a longer text is cut there, up to a whole character, and called
+ * Partial-Text; 0: all of it. The attributes of the gatherer are the caller's. */
+void attrs_soif(const struct attrs *list, struct arena *arena, size_t text_max, struct soif *ret);

@@ -5,7 +5,7 @@
 #include "bucket/bucket.h"
 #include "bucket/bucket_attrs.h"
 #include "bucket/bucket_shake.h"
-#include "soif/attrs_soif.h"
+#include "soif/doc_attrs.h"
 #include "state/state.h"
 
 #include <inttypes.h>

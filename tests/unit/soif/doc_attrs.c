@@ -1,4 +1,4 @@
-#include "soif/attrs_soif.h"
+#include "soif/doc_attrs.h"
 
 #include <stdio.h>
 

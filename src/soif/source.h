@@ -68,10 +68,3 @@ static inline void source_close(struct source **s)
  * Files that are complete are put in place by a rename, or grow by whole objects. Other names are
  * not looked at. store: const char *, the path. */
 extern const struct source_ops source_folder_ops;
-
-/* A list in memory. store: struct source_list *, which outlives its sources. Not thread-safe. */
-struct source_list;
-extern const struct source_ops source_list_ops;
-struct source_list *source_list_new(void);
-void source_list_add(struct source_list *list, const struct source_change *change); /* copied */
-void source_list_free(struct source_list **list);

@@ -8,6 +8,7 @@
 #include "broker/search.h"
 #include "disk/tree.h"
 #include "index/words.h"
+#include "support/source_list.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -3,6 +3,7 @@
 #include "../unit.h"
 #include "base/file.h"
 #include "support/source_check.h"
+#include "support/source_list.h"
 
 #include <fcntl.h>
 #include <stdio.h>

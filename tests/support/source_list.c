@@ -1,6 +1,9 @@
 /* The smallest source there can be: an array. Its cursor is how many were returned. */
+#include "support/source_list.h"
+
 #include "base/cursor.h"
-#include "soif/source.h"
+#include "base/list.h"
+#include "base/vec.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -10,16 +13,16 @@
 
 struct source_list {
 	struct source_change *change;
-	size_t n, cap;
+	size_t n, room;
 	uint64_t id; /* a cursor of another list is refused by it */
 	struct arena arena;
-	struct follower *followers;
+	struct link followers;
 };
 
 struct follower {
 	struct source source;
 	struct source_list *list;
-	struct follower *next;
+	struct link link;
 	size_t at;
 	int fd; /* eventfd */
 };
@@ -28,6 +31,7 @@ struct source_list *source_list_new(void)
 {
 	struct source_list *list = mem_alloc(sizeof *list);
 	list->arena = ARENA_INIT(SIZE_MAX);
+	list_init(&list->followers);
 	while (list->id == 0)
 		if (getrandom(&list->id, sizeof list->id, 0) < 0)
 			die("no random bytes");
@@ -36,16 +40,12 @@ struct source_list *source_list_new(void)
 
 void source_list_add(struct source_list *list, const struct source_change *change)
 {
-	if (list->n == list->cap) {
-		list->cap = MAX((size_t)16, list->cap * 2);
-		list->change = mem_resize(list->change, list->cap * sizeof *list->change);
-	}
-	list->change[list->n++] = (struct source_change){
+	*VEC_PUSH(list->change, list->n, list->room) = (struct source_change){
 		.op = change->op,
 		.reason = arena_str(&list->arena, change->reason),
 		.obj = soif_copy(&list->arena, &change->obj),
 	};
-	for (struct follower *f = list->followers; f; f = f->next)
+	LIST_EACH (struct follower, f, &list->followers, link)
 		(void)eventfd_write(f->fd, 1);
 }
 
@@ -53,7 +53,7 @@ void source_list_free(struct source_list **list)
 {
 	if (!*list)
 		return;
-	ENSURE(!(*list)->followers);
+	ENSURE(list_is_empty(&(*list)->followers));
 	arena_free(&(*list)->arena);
 	mem_free(&(*list)->change);
 	mem_free(list);
@@ -68,18 +68,15 @@ static int list_open(struct source **ret, const void *store, const struct source
 	if (id != (at ? list->id : 0))
 		return err_set(err, ERR_USAGE, "not a cursor of this list");
 	if (at > list->n)
-		return err_set(err, ERR_USAGE, "a cursor behind %llu changes, but there are %zu",
+		return err_set(err, ERR_USAGE, "a cursor after %llu changes, but there are %zu",
 			       (unsigned long long)at, list->n);
 	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (fd < 0)
 		return err_sys(err, "eventfd");
 	struct follower *f = mem_alloc(sizeof *f);
-	*f = (struct follower){.source.ops = &source_list_ops,
-			       .list = list,
-			       .next = list->followers,
-			       .at = (size_t)at,
-			       .fd = fd};
-	list->followers = f;
+	*f = (struct follower){
+		.source.ops = &source_list_ops, .list = list, .at = (size_t)at, .fd = fd};
+	list_append(&list->followers, &f->link);
 	*ret = &f->source;
 	return 0;
 }
@@ -118,10 +115,7 @@ static int list_wait_fd(struct source *s)
 static void list_close(struct source **s)
 {
 	struct follower *f = (struct follower *)*s;
-	struct follower **link = &f->list->followers;
-	while (*link != f)
-		link = &(*link)->next;
-	*link = f->next;
+	list_remove(&f->link);
 	close(f->fd);
 	mem_free(&f);
 	*s = NULL;

@@ -1,3 +1,5 @@
+/* An arena is a chain of chunks, the newest first; most requests fit in one chunk, which is kept
+ * for the next. Memory comes zero-filled, so that nobody reads what the request before left. */
 #include "base/arena.h"
 
 #include <stdalign.h>
@@ -5,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { CHUNK = 16 * 1024 - 64, ALIGN = alignof(max_align_t) };
+enum { CHUNK = 16 * 1024 - 64, ALIGN = alignof(max_align_t), ARENA_LEAST = 16 };
 
 struct arena_chunk {
 	struct arena_chunk *before;
@@ -52,6 +54,16 @@ void *arena_array(struct arena *a, size_t n, size_t size)
 	if (__builtin_mul_overflow(n, size, &total))
 		die("an arena was asked for %zu times %zu bytes", n, size);
 	return arena_alloc(a, total);
+}
+
+void *arena_grow(struct arena *a, const void *array, size_t *room, size_t size)
+{
+	size_t more = MAX(*room * 2, (size_t)ARENA_LEAST);
+	void *grown = arena_array(a, more, size);
+	if (*room)
+		memcpy(grown, array, *room * size);
+	*room = more;
+	return grown;
 }
 
 char *arena_text(struct arena *a, struct str s)

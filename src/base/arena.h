@@ -7,8 +7,8 @@
 struct arena_chunk;
 struct arena {
 	struct arena_chunk *last;
-	size_t used,
-		limit; /* bytes handed out; the most there may ever be: past it the program ends */
+	size_t used;  /* bytes handed out */
+	size_t limit; /* the most there may ever be: past it the program ends */
 };
 struct arena_mark {
 	struct arena_chunk *chunk;
@@ -22,6 +22,15 @@ void *arena_array(struct arena *a, size_t n, size_t size) MUST_USE;
 char *arena_text(struct arena *a, struct str s) MUST_USE; /* a copy that ends in NUL */
 struct str arena_str(struct arena *a, struct str s) MUST_USE;
 char *arena_printf(struct arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3) MUST_USE;
+
+/* A pointer to one more element of an array that grows in the arena, as VEC_PUSH() does on the
+ * heap. What it grew out of stays where it is. */
+#define ARENA_PUSH(arena, array, n, room)                                                         \
+	((n) == (room) ? (void)((array) = arena_grow((arena), (array), &(room), sizeof *(array))) \
+		       : (void)0,                                                                 \
+	 &(array)[(n)++])
+/* Twice as many elements, with those that there are. */
+void *arena_grow(struct arena *a, const void *array, size_t *room, size_t size) MUST_USE;
 
 struct arena_mark arena_mark(const struct arena *a);
 void arena_reset(struct arena *a, struct arena_mark mark);

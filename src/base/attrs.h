@@ -19,15 +19,7 @@ struct attrs {
 /* Copies the slice, not its bytes. */
 static inline void attrs_add(struct attrs *list, struct arena *arena, char name, struct str value)
 {
-	if (list->n == list->room) {
-		size_t room = list->room ? 2 * list->room : 16;
-		struct attr *grown = arena_array(arena, room, sizeof(*grown));
-		if (list->n)
-			memcpy(grown, list->a, list->n * sizeof(*grown));
-		list->a = grown;
-		list->room = room;
-	}
-	list->a[list->n++] = (struct attr){name, value};
+	*ARENA_PUSH(arena, list->a, list->n, list->room) = (struct attr){name, value};
 }
 /* The first with this letter; p is NULL when there is none. */
 static inline struct str attrs_get(const struct attrs *list, char name)

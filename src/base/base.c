@@ -18,7 +18,7 @@ void die(const char *fmt, ...)
 	abort();
 }
 
-static void *checked(void *p, size_t n)
+static void *mem_checked(void *p, size_t n)
 {
 	if (!p)
 		die("out of memory (%zu bytes wanted)", n);
@@ -27,7 +27,7 @@ static void *checked(void *p, size_t n)
 
 void *mem_alloc(size_t n)
 {
-	return checked(calloc(1, n ? n : 1), n);
+	return mem_checked(calloc(1, n ? n : 1), n);
 }
 
 void *mem_array(size_t n, size_t size)
@@ -40,12 +40,12 @@ void *mem_array(size_t n, size_t size)
 
 void *mem_resize(void *p, size_t n)
 {
-	return checked(realloc(p, n ? n : 1), n);
+	return mem_checked(realloc(p, n ? n : 1), n);
 }
 
 void *mem_copy(const void *p, size_t n)
 {
-	void *copy = checked(malloc(n ? n : 1), n);
+	void *copy = mem_checked(malloc(n ? n : 1), n);
 	if (n)
 		memcpy(copy, p, n);
 	return copy;
@@ -64,7 +64,7 @@ void mem_free(void *pp)
 	memset(pp, 0, sizeof p);
 }
 
-enum { VEC_LEAST = 8 };
+enum { VEC_LEAST = 8 }; /* elements: most arrays stay small */
 
 void *vec_grow(void *array, size_t *room, size_t need, size_t size)
 {

@@ -1,6 +1,17 @@
-/* The words everything is written in: sizes, attributes, assertions that stay on, memory.
- * Includes no other header of ours. Out of memory ends the program: sizes that come from
- * outside are bounded before anything is allocated, so it is no attack. */
+/* The ground that all code stands on: sizes, attributes, assertions that stay on, memory. Includes
+ * no other header of ours.
+ *
+ * The room in the order in which it is best read:
+ *   memory    base.h (heap), arena.h (a request's), vec.h, list.h, table.h, heap.h (containers)
+ *   text      str.h (slices), buf.h (owned, with a limit), ascii.h, cursor.h (binary), jsonw.h
+ *   errors    err.h (words and exit codes), log.h (lines for people), fault.h (made by tests)
+ *   values    value.h (settings and options), endpoint.h (addresses), nearest.h (did you mean),
+ *             attrs.h (attributes of documents), hash.h
+ *   files     file.h
+ *   time      clock.h, thread.h, pool.h (work that must not hold others up)
+ *
+ * Out of memory ends the program. Sizes that come from outside are bounded before anything is
+ * allocated, so nobody can use that as an attack. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,7 +32,7 @@
 #define ENSURE(cond) \
 	(LIKELY(cond) ? (void)0 : die("%s:%d: broken promise: %s", __FILE__, __LINE__, #cond))
 
-/* Says it on standard error and aborts. */
+/* Prints the message on standard error and aborts. */
 _Noreturn void die(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
 void *mem_alloc(size_t n) MUST_USE; /* zero-filled */

@@ -1,3 +1,5 @@
+/* Room grows by doubling up to the limit. Every function that adds goes through buf_room(), which
+ * is the one place that knows about the limit. */
 #include "base/buf.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Buffers: text or bytes that we own, with a hard limit given at birth. Adding past the limit adds
- * nothing and sets `over`, which stays; whoever fills a buffer checks once at the end. What is
+ * nothing and sets `over`, which stays; the caller checks once at the end. What is
  * added must not lie in the buffer itself. */
 #pragma once
 #include "base/str.h"

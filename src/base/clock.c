@@ -1,4 +1,8 @@
+/* Dates by our own arithmetic: the library's needs locks, time zones and a struct tm, and the log
+ * prints a time for every line. */
 #include "base/clock.h"
+
+#include "base/ascii.h"
 
 #include <inttypes.h>
 #include <time.h>
@@ -48,10 +52,10 @@ static int days_in_month(int64_t year, int month)
 }
 
 /* Whole units in v, rounded down; what is left, never negative, goes to *v. */
-static int64_t split(int64_t *v, int64_t unit)
+static int64_t floor_divide(int64_t *v, int64_t unit)
 {
-	int64_t n = *v / unit - (*v % unit < 0);
-	*v -= n * unit;
+	int64_t rest = *v % unit, n = *v / unit - (rest < 0);
+	*v = rest + (rest < 0 ? unit : 0);
 	return n;
 }
 
@@ -59,16 +63,13 @@ void time_print(struct buf *b, int64_t wall_us, int digits)
 {
 	static const int64_t scale[] = {1000000, 100000, 10000, 1000, 100, 10, 1};
 	ENSURE(digits >= 0 && digits <= 6);
-	int64_t days = wall_us / US_PER_DAY - (wall_us % US_PER_DAY < 0);
-	int64_t us = wall_us % US_PER_DAY;
-	us += us < 0 ? US_PER_DAY : 0;
-	days += DAYS_TO_1970;
+	int64_t us = wall_us, days = floor_divide(&us, US_PER_DAY) + DAYS_TO_1970;
 
 	/* The last day of a leap year would begin a fourth year or century: hence the MINs. */
-	int64_t year = 1 + 400 * split(&days, DAYS_IN_400);
+	int64_t year = 1 + 400 * floor_divide(&days, DAYS_IN_400);
 	int64_t centuries = MIN(days / DAYS_IN_100, 3);
 	days -= centuries * DAYS_IN_100;
-	year += 100 * centuries + 4 * split(&days, DAYS_IN_4);
+	year += 100 * centuries + 4 * floor_divide(&days, DAYS_IN_4);
 	int64_t years = MIN(days / 365, 3);
 	days -= years * 365;
 	year += years;
@@ -76,8 +77,8 @@ void time_print(struct buf *b, int64_t wall_us, int digits)
 	for (; days >= days_in_month(year, month); month++)
 		days -= days_in_month(year, month);
 
-	int h = (int)split(&us, US_PER_H), min = (int)split(&us, US_PER_MIN);
-	int s = (int)split(&us, US_PER_S);
+	int h = (int)floor_divide(&us, US_PER_H), min = (int)floor_divide(&us, US_PER_MIN);
+	int s = (int)floor_divide(&us, US_PER_S);
 	buf_printf(b, "%04" PRId64 "-%02d-%02dT%02d:%02d:%02d", year, month, (int)days + 1, h, min,
 		   s);
 	if (digits > 0)
@@ -89,7 +90,7 @@ void time_print(struct buf *b, int64_t wall_us, int digits)
 static struct str take_digits(struct str *s)
 {
 	size_t n = 0;
-	while (n < s->n && s->p[n] >= '0' && s->p[n] <= '9')
+	while (n < s->n && ascii_is_digit(s->p[n]))
 		n++;
 	struct str run = str_head(*s, n);
 	*s = str_from(*s, n);
@@ -125,7 +126,7 @@ static int64_t fraction_us(struct str digits, int64_t unit)
 	return us;
 }
 
-/* The digits behind a point, if there is a point; then there must be some. */
+/* The digits after a point, if there is a point; then there must be some. */
 static bool take_fraction(struct str *s, struct str *ret_digits)
 {
 	if (!take_byte(s, "."))
@@ -193,7 +194,7 @@ bool time_parse(struct str s, int64_t *ret_wall_us)
 	us += fraction_us(fraction, US_PER_S);
 	/* A leap second ends a day of UTC and is the first second of the next one to us. */
 	int64_t of_day = us;
-	split(&of_day, US_PER_DAY);
+	floor_divide(&of_day, US_PER_DAY);
 	if (sec == 60 && of_day >= US_PER_S)
 		return false;
 	*ret_wall_us = us;
@@ -205,7 +206,7 @@ bool time_parse(struct str s, int64_t *ret_wall_us)
 static bool take_unit(struct str *s, size_t *at)
 {
 	size_t n = 0;
-	while (n < s->n && s->p[n] >= 'a' && s->p[n] <= 'z')
+	while (n < s->n && ascii_is_lower(s->p[n]))
 		n++;
 	for (size_t i = *at; i < ARRAY_LEN(units); i++) {
 		if (str_is(str_head(*s, n), units[i].name)) {

@@ -1,9 +1,10 @@
+/* Numbers are copied out, never cast: file bytes have no alignment. */
 #include "base/cursor.h"
 
 #include <endian.h>
 
 /* n bytes to read, or NULL and bad. */
-static const unsigned char *take(struct reader *r, size_t n)
+static const unsigned char *reader_take(struct reader *r, size_t n)
 {
 	if (r->bad || n > reader_left(r)) {
 		r->bad = true;
@@ -15,19 +16,19 @@ static const unsigned char *take(struct reader *r, size_t n)
 	return p;
 }
 
-#define FIXED(name, type, from_file, to_file)               \
-	type reader_##name(struct reader *r)                \
-	{                                                   \
-		type v = 0;                                 \
-		const unsigned char *p = take(r, sizeof v); \
-		if (p)                                      \
-			memcpy(&v, p, sizeof v);            \
-		return from_file(v);                        \
-	}                                                   \
-	void put_##name(struct buf *b, type v)              \
-	{                                                   \
-		v = to_file(v);                             \
-		buf_add(b, &v, sizeof v);                   \
+#define FIXED(name, type, from_file, to_file)                      \
+	type reader_##name(struct reader *r)                       \
+	{                                                          \
+		type v = 0;                                        \
+		const unsigned char *p = reader_take(r, sizeof v); \
+		if (p)                                             \
+			memcpy(&v, p, sizeof v);                   \
+		return from_file(v);                               \
+	}                                                          \
+	void put_##name(struct buf *b, type v)                     \
+	{                                                          \
+		v = to_file(v);                                    \
+		buf_add(b, &v, sizeof v);                          \
 	}
 
 #define AS_IS(v) (v)
@@ -37,7 +38,6 @@ FIXED(u32le, uint32_t, le32toh, htole32)
 FIXED(u64le, uint64_t, le64toh, htole64)
 FIXED(u16be, uint16_t, be16toh, htobe16)
 FIXED(u32be, uint32_t, be32toh, htobe32)
-FIXED(u64be, uint64_t, be64toh, htobe64)
 
 uint64_t reader_varint(struct reader *r)
 {
@@ -56,7 +56,7 @@ uint64_t reader_varint(struct reader *r)
 
 struct str reader_bytes(struct reader *r, size_t n)
 {
-	const unsigned char *p = take(r, n);
+	const unsigned char *p = reader_take(r, n);
 	return p ? (struct str){(const char *)p, n} : (struct str){"", 0};
 }
 
@@ -72,7 +72,7 @@ struct str reader_text(struct reader *r, size_t most)
 
 void reader_skip(struct reader *r, size_t n)
 {
-	(void)take(r, n);
+	(void)reader_take(r, n);
 }
 
 void put_varint(struct buf *b, uint64_t v)

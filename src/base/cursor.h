@@ -29,7 +29,6 @@ uint32_t reader_u32le(struct reader *r);
 uint64_t reader_u64le(struct reader *r);
 uint16_t reader_u16be(struct reader *r);
 uint32_t reader_u32be(struct reader *r);
-uint64_t reader_u64be(struct reader *r);
 uint64_t reader_varint(struct reader *r); /* 7 bits a byte, low first, at most 10 bytes */
 struct str reader_bytes(struct reader *r, size_t n);
 struct str reader_text(struct reader *r, size_t most); /* varint length, at most that, then bytes */
@@ -41,6 +40,5 @@ void put_u32le(struct buf *b, uint32_t v);
 void put_u64le(struct buf *b, uint64_t v);
 void put_u16be(struct buf *b, uint16_t v);
 void put_u32be(struct buf *b, uint32_t v);
-void put_u64be(struct buf *b, uint64_t v);
 void put_varint(struct buf *b, uint64_t v);
 void put_text(struct buf *b, struct str s);

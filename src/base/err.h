@@ -10,7 +10,7 @@ enum err_code {
 	ERR_USAGE = 2,   /* usage, configuration or input that cannot be taken */
 	ERR_PARTLY = 3,  /* part of the work was done */
 	ERR_DAMAGED = 4, /* a store is damaged */
-	ERR_BUSY = 5,    /* somebody else holds it */
+	ERR_BUSY = 5,    /* another process holds it */
 	ERR_REMOTE = 6,  /* a remote failed */
 	ERR_SYSTEM = 7,  /* the system refused: input/output, space, permission, a limit */
 };
@@ -23,7 +23,7 @@ struct err {
 
 /* Each returns -1, so that `return err_set(...)` reads well. */
 int err_set(struct err *err, enum err_code code, const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* The same with ": " and the text of errno behind; the code is ERR_SYSTEM. */
+/* The same with ": " and the text of errno after it; the code is ERR_SYSTEM. */
 int err_sys(struct err *err, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Puts "context: " before the message that is there. */
 int err_in(struct err *err, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -1,6 +1,9 @@
+/* Faults. The linker gathers the names of all FAULT() points in a section of their own, so that a
+ * test which names a point that is not there is told so, and `garner` can list them. */
 #include "base/fault.h"
 
 #include "base/buf.h"
+#include "base/vec.h"
 
 #ifdef GARNER_FAULTS
 
@@ -41,7 +44,7 @@ static const struct {
 	[FAULT_SLOW] = {"slow", ""},
 };
 
-static bool known(const char *point)
+static bool point_known(const char *point)
 {
 	for (size_t i = 0; i < ARRAY_LEN(file_points); i++)
 		if (strcmp(point, file_points[i]) == 0)
@@ -98,7 +101,7 @@ static const char *parse_rule(struct str part, struct rule *r)
 	if (!copy_text(str_head(point, slash), r->point) ||
 	    !copy_text(str_from(point, slash + 1), r->text))
 		return "too long";
-	if (!known(r->point))
+	if (!point_known(r->point))
 		return "this program does not have that point";
 	if (!str_starts(str_of(r->point), str_of(actions[r->action].only)))
 		return "this point cannot do that";
@@ -127,7 +130,7 @@ int fault_arm(const char *spec, struct err *err)
 	return 0;
 }
 
-static bool due(struct rule *r)
+static bool rule_due(struct rule *r)
 {
 	uint64_t count = atomic_fetch_add(&r->passed, 1) + 1;
 	return r->onwards ? count >= r->at : count == r->at;
@@ -139,7 +142,7 @@ enum fault_action fault_pass(const char *point, const char *path)
 	bool slow = false;
 	for (size_t i = 0; i < nrules; i++) {
 		struct rule *r = &rules[i];
-		if (strcmp(r->point, point) != 0 || !strstr(path, r->text) || !due(r))
+		if (strcmp(r->point, point) != 0 || !strstr(path, r->text) || !rule_due(r))
 			continue;
 		atomic_fetch_add(&fired, 1);
 		if (r->action == FAULT_SLOW)
@@ -177,17 +180,14 @@ static int by_name(const void *a, const void *b)
 /* A point in code that was inlined or copied appears twice; the compiler may leave gaps. */
 void fault_list(struct buf *out)
 {
-	size_t n = 0;
-	for (const char *const *p = __start_garner_fault_points; p < __stop_garner_fault_points;
-	     p++)
-		n += *p != NULL;
-	const char **names = mem_array(n, sizeof *names);
-	n = 0;
+	const char **names = NULL;
+	size_t n = 0, room = 0;
 	for (const char *const *p = __start_garner_fault_points; p < __stop_garner_fault_points;
 	     p++)
 		if (*p)
-			names[n++] = *p;
-	qsort(names, n, sizeof *names, by_name);
+			*VEC_PUSH(names, n, room) = *p;
+	if (n)
+		qsort(names, n, sizeof *names, by_name);
 	for (size_t i = 0; i < n; i++)
 		if (i == 0 || strcmp(names[i], names[i - 1]) != 0)
 			buf_printf(out, "%s\n", names[i]);

@@ -1,7 +1,8 @@
 /* Faults: places where a test may make things go wrong. In builds without -Dfaults they are
  * nothing. GARNER_FAULTS, read once at start, is a list "POINT[/TEXT]=ACTION[@N]" separated by
  * commas: at the N-th time (1) that a point is passed (by a file whose path contains TEXT), do the
- * action: kill    SIGKILL to this process         enospc, eio   the call fails, nothing was done
+ * action:
+ *   kill    SIGKILL to this process         enospc, eio   the call fails, nothing was done
  *   short   a write writes half, then fails with enospc
  *   slow    this thread waits 20 ms, so that others come before it (then a kill there, if any)
  * "@N+" means that time and every later one. Points of the file layer: file.open, file.read,

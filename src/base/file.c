@@ -3,6 +3,7 @@
 #include "base/file.h"
 
 #include "base/fault.h"
+#include "base/vec.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -148,7 +149,7 @@ int file_direct(const struct file *f, bool on, struct err *err)
 	return on && errno == EINVAL ? 1 : err_sys(err, "%s: direct transfers", f->path);
 }
 
-/* Where O_TMPFILE is not known the name exists for an instant. */
+/* Where the file system does not have O_TMPFILE, the name exists for an instant. */
 static int create_and_unlink(struct file *ret, const char *folder, struct err *err)
 {
 	size_t cap = strlen(folder) + 32;
@@ -172,7 +173,7 @@ int file_temporary(struct file *ret, const char *folder, struct err *err)
 		       : rc;
 }
 
-/* For file systems that cannot allocate: zeroes behind the end. Holes before it stay. */
+/* For file systems that cannot allocate: zeroes after the end. Holes before it stay. */
 static int write_zeroes(const struct file *f, uint64_t size, struct err *err)
 {
 	static const char zeroes[64 << 10];
@@ -233,7 +234,7 @@ int file_remove(const char *path, struct err *err)
 
 /* Appends to what is in `out`, which is as before after a failure. The size of the file is only a
  * hint: it may grow, and files below /proc have none. */
-static int slurp(const struct file *f, struct buf *out, struct err *err)
+static int read_to_end(const struct file *f, struct buf *out, struct err *err)
 {
 	uint64_t offset = 0, hint;
 	if (file_size(f, &hint, err) < 0)
@@ -266,7 +267,7 @@ static int refuse_pipe(const struct file *f, struct err *err)
 		       : 0;
 }
 
-/* O_NONBLOCK: to open a pipe would else wait until somebody writes into it. */
+/* O_NONBLOCK: to open a pipe would otherwise wait until somebody writes into it. */
 int file_slurp(const char *path, struct buf *out, struct err *err)
 {
 	struct file f;
@@ -276,7 +277,7 @@ int file_slurp(const char *path, struct buf *out, struct err *err)
 	size_t before = out->n;
 	rc = refuse_pipe(&f, err);
 	if (rc == 0)
-		rc = slurp(&f, out, err);
+		rc = read_to_end(&f, out, err);
 	file_drop(&f);
 	if (rc < 0 && out->p) {
 		out->n = before;
@@ -285,7 +286,7 @@ int file_slurp(const char *path, struct buf *out, struct err *err)
 	return rc;
 }
 
-/* Beside the file, so that a rename stays on one file system; named after the thread, so that no
+/* In the same folder, so that a rename stays on one file system; named after the thread, so that no
  * two writers that live at the same time share one. */
 static char *temporary_name(const char *path)
 {
@@ -318,35 +319,36 @@ static int write_whole(const char *path, struct str bytes, mode_t mode, struct e
 	return file_close(&f, err);
 }
 
-/* Gives what was made beside, as rc says, its name for good. Frees `beside`. */
-static int put_in_place(char *beside, const char *path, int rc, struct err *err)
+/* Gives what was made under a temporary name its name for good, if rc says that it was made. Frees
+ * `temporary`. */
+static int put_in_place(char *temporary, const char *path, int rc, struct err *err)
 {
 	if (rc == 0)
-		rc = file_rename(beside, path, err);
+		rc = file_rename(temporary, path, err);
 	if (rc < 0)
-		(void)unlink(beside);
+		(void)unlink(temporary);
 	else
 		rc = dir_sync_of(path, err);
-	mem_free(&beside);
+	mem_free(&temporary);
 	return rc;
 }
 
 int file_point(const char *path, const char *to, struct err *err)
 {
-	char *beside = temporary_name(path);
-	(void)unlink(beside);
-	int rc = symlink(to, beside) == 0 ? 0 : err_sys(err, "%s: link to %s", path, to);
-	return put_in_place(beside, path, rc, err);
+	char *temporary = temporary_name(path);
+	(void)unlink(temporary);
+	int rc = symlink(to, temporary) == 0 ? 0 : err_sys(err, "%s: link to %s", path, to);
+	return put_in_place(temporary, path, rc, err);
 }
 
 int file_replace(const char *path, struct str bytes, mode_t mode, struct err *err)
 {
-	char *beside = temporary_name(path);
-	int rc = write_whole(beside, bytes, mode, err);
-	return put_in_place(beside, path, rc, err);
+	char *temporary = temporary_name(path);
+	int rc = write_whole(temporary, bytes, mode, err);
+	return put_in_place(temporary, path, rc, err);
 }
 
-/* A file system that knows no sync of folders answers EINVAL; there is nothing to wait for then. */
+/* A file system that cannot sync folders answers EINVAL; there is nothing to wait for then. */
 int dir_sync(const char *path, struct err *err)
 {
 	struct file f;
@@ -379,7 +381,7 @@ static int make_level(const char *path, const char *parent, mode_t mode, struct 
 		return 0;
 	if (mkdir(path, mode) == 0)
 		return dir_sync(parent, err);
-	/* somebody else may have been faster */
+	/* another process may have been faster */
 	if (errno == EEXIST && stat(path, &st) == 0) {
 		if (S_ISDIR(st.st_mode))
 			return 0;
@@ -418,15 +420,6 @@ int dir_make(const char *path, mode_t mode, struct err *err)
 static int by_name(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static void add_name(struct dir *d, const char *name, size_t *cap)
-{
-	if (d->n == *cap) {
-		*cap = MAX((size_t)16, *cap * 2);
-		d->name = mem_resize(d->name, *cap * sizeof *d->name);
-	}
-	d->name[d->n++] = mem_text(name);
 }
 
 struct dir_walk {
@@ -470,13 +463,13 @@ int dir_init(struct dir *ret, const char *path, struct err *err)
 {
 	struct dir_walk *w;
 	struct dir d = {0};
-	size_t cap = 0;
+	size_t room = 0;
 	const char *name;
 	int rc = dir_walk_open(&w, path, err);
 	if (rc)
 		return rc;
 	while ((rc = dir_walk_next(w, &name, err)) == 0)
-		add_name(&d, name, &cap);
+		*VEC_PUSH(d.name, d.n, room) = mem_text(name);
 	dir_walk_close(&w);
 	if (rc < 0) {
 		dir_done(&d);

@@ -34,7 +34,7 @@ int file_size(const struct file *f, uint64_t *ret, struct err *err);
 /* Transfers go past the page cache, or no longer do. While they do, memory, offset and length are
  * multiples of 4096. 1: this file system cannot. */
 int file_direct(const struct file *f, bool on, struct err *err);
-/* A file without a name in a folder: it is gone when it is closed, also by a crash. */
+/* A file without a name in a folder: it is gone when it is closed, or when the program crashes. */
 int file_temporary(struct file *ret, const char *folder, struct err *err);
 
 /* Gives a file that was opened with O_TMPFILE a name. 1: there is such a file, and nothing was
@@ -54,8 +54,8 @@ int dir_sync_of(const char *path, struct err *err);           /* the same for th
 /* The whole file, at most `out->max` bytes. 1: it does not exist. A pipe is refused, never waited
  * for. */
 int file_slurp(const char *path, struct buf *out, struct err *err);
-/* The file has the new bytes or the old ones, never others: written beside, synced, renamed, and
- * the folder synced. */
+/* The file has the new bytes or the old ones, never others: written under another name, synced,
+ * renamed, and the folder synced. */
 int file_replace(const char *path, struct str bytes, mode_t mode, struct err *err);
 
 /* Names in a folder, sorted, without . and .. : init, next until 1, done. */
@@ -66,8 +66,8 @@ struct dir {
 int dir_init(struct dir *ret, const char *path, struct err *err); /* 1: it does not exist */
 int dir_next(struct dir *d, const char **ret);
 void dir_done(struct dir *d);
-/* The same in no order, of folders that are too large to be read as a whole: may be left open and
- * gone on with later. Names that come or go meanwhile may be told or not. */
+/* The same in no order, for folders that are too large to be read as a whole; a walk may be left
+ * open and continued later. Names that come or go meanwhile may be returned or not. */
 struct dir_walk;
 int dir_walk_open(struct dir_walk **ret, const char *path, struct err *err); /* 1 */
 int dir_walk_next(struct dir_walk *w, const char **ret, struct err *err);    /* 1: the end */

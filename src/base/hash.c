@@ -7,10 +7,11 @@
 #define XXH_INLINE_ALL /* no shared library, and short keys are hashed without a call */
 #include "base/hash.h"
 
+#include "base/ascii.h"
+
 #include <endian.h>
 #include <openssl/evp.h>
 #include <openssl/md5.h>
-#include <pthread.h>
 #include <xxhash.h>
 
 uint64_t hash64(struct str s)
@@ -42,28 +43,19 @@ void hex_print(const unsigned char *p, size_t n, char *ret)
 	ret[2 * n] = 0;
 }
 
-/* The value of a digit, 16 for what is none. */
-static unsigned digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return (unsigned)(c - '0');
-	c |= 32;
-	return c >= 'a' && c <= 'f' ? (unsigned)(c - 'a' + 10) : 16;
-}
-
 bool hex_parse(struct str s, unsigned char *ret, size_t n)
 {
 	if (s.n % 2 || s.n / 2 != n)
 		return false;
-	for (size_t i = 0; i < s.n; i++)
-		if (digit(s.p[i]) > 15)
+	for (size_t i = 0; i < n; i++)
+		if (ascii_hex_byte(s.p + 2 * i) < 0)
 			return false;
 	for (size_t i = 0; i < n; i++)
-		ret[i] = (unsigned char)(digit(s.p[2 * i]) << 4 | digit(s.p[2 * i + 1]));
+		ret[i] = (unsigned char)ascii_hex_byte(s.p + 2 * i);
 	return true;
 }
 
-static uint64_t load_le64(const unsigned char *p)
+static uint64_t crc_load(const unsigned char *p)
 {
 	uint64_t v;
 	memcpy(&v, p, sizeof v);
@@ -71,7 +63,7 @@ static uint64_t load_le64(const unsigned char *p)
 }
 
 /* The tables are constants that the compiler works out. X_k_i is the remainder of the bit 0x80 >> i
- * with k bytes of zeroes behind it: each is one step from the one before. The remainder of a byte
+ * with k bytes of zeroes after it: each is one step from the one before. The remainder of a byte
  * is the sum of those of its bits. */
 #define POLYNOMIAL 0x82f63b78u /* bits reversed, as all that follows */
 #define STEP(x) ((uint32_t)(x) >> 1 ^ ((x)&1 ? POLYNOMIAL : 0u))
@@ -97,7 +89,7 @@ enum {
 #define E16(k, b) E4(k, b), E4(k, b + 4), E4(k, b + 8), E4(k, b + 12)
 #define E64(k, b) E16(k, b), E16(k, b + 16), E16(k, b + 32), E16(k, b + 48)
 #define E256(k) E64(k, 0), E64(k, 64), E64(k, 128), E64(k, 192)
-static const uint32_t table[8][256] = {
+static const uint32_t crc_table[8][256] = {
 	{E256(0)}, {E256(1)}, {E256(2)}, {E256(3)}, {E256(4)}, {E256(5)}, {E256(6)}, {E256(7)},
 };
 
@@ -106,13 +98,14 @@ uint32_t crc32c_portable(uint32_t crc, const void *bytes, size_t n)
 	const unsigned char *p = bytes;
 	crc = ~crc;
 	for (; n >= 8; n -= 8, p += 8) {
-		uint64_t v = load_le64(p) ^ crc;
-		crc = table[7][v & 0xff] ^ table[6][v >> 8 & 0xff] ^ table[5][v >> 16 & 0xff] ^
-		      table[4][v >> 24 & 0xff] ^ table[3][v >> 32 & 0xff] ^
-		      table[2][v >> 40 & 0xff] ^ table[1][v >> 48 & 0xff] ^ table[0][v >> 56];
+		uint64_t v = crc_load(p) ^ crc;
+		crc = crc_table[7][v & 0xff] ^ crc_table[6][v >> 8 & 0xff] ^
+		      crc_table[5][v >> 16 & 0xff] ^ crc_table[4][v >> 24 & 0xff] ^
+		      crc_table[3][v >> 32 & 0xff] ^ crc_table[2][v >> 40 & 0xff] ^
+		      crc_table[1][v >> 48 & 0xff] ^ crc_table[0][v >> 56];
 	}
 	for (; n > 0; n--, p++)
-		crc = crc >> 8 ^ table[0][(crc ^ *p) & 0xff];
+		crc = crc >> 8 ^ crc_table[0][(crc ^ *p) & 0xff];
 	return ~crc;
 }
 
@@ -130,7 +123,7 @@ enum { LANE = 336, BLOCK = 3 * LANE };
 
 #define HARDWARE __attribute__((target("sse4.2,pclmul")))
 
-HARDWARE static uint64_t carry(uint64_t crc, long long over)
+HARDWARE static uint64_t crc_carry(uint64_t crc, long long over)
 {
 	__m128i product =
 		_mm_clmulepi64_si128(_mm_cvtsi64_si128((long long)crc), _mm_cvtsi64_si128(over), 0);
@@ -143,14 +136,14 @@ HARDWARE static uint32_t crc32c_hardware(uint32_t start, const unsigned char *p,
 	for (; n >= BLOCK; n -= BLOCK, p += BLOCK) {
 		uint64_t second = 0, third = 0;
 		for (size_t i = 0; i < LANE; i += 8) {
-			crc = _mm_crc32_u64(crc, load_le64(p + i));
-			second = _mm_crc32_u64(second, load_le64(p + LANE + i));
-			third = _mm_crc32_u64(third, load_le64(p + (size_t)2 * LANE + i));
+			crc = _mm_crc32_u64(crc, crc_load(p + i));
+			second = _mm_crc32_u64(second, crc_load(p + LANE + i));
+			third = _mm_crc32_u64(third, crc_load(p + (size_t)2 * LANE + i));
 		}
-		crc = carry(crc, OVER_TWO_LANES) ^ carry(second, OVER_ONE_LANE) ^ third;
+		crc = crc_carry(crc, OVER_TWO_LANES) ^ crc_carry(second, OVER_ONE_LANE) ^ third;
 	}
 	for (; n >= 8; n -= 8, p += 8)
-		crc = _mm_crc32_u64(crc, load_le64(p));
+		crc = _mm_crc32_u64(crc, crc_load(p));
 	for (; n > 0; n--, p++)
 		crc = _mm_crc32_u8((uint32_t)crc, *p);
 	return ~(uint32_t)crc;
@@ -204,45 +197,10 @@ void digest_free(struct digest **d)
 	mem_free(d);
 }
 
-/* sha256() is wanted by the million for short strings, and OpenSSL takes longer to make a context
- * than to fill it. So each thread keeps one until it ends.
- * Set once, by the first caller; what changes belongs to the threads. */
-static pthread_key_t thread_key;
-static pthread_once_t thread_once = PTHREAD_ONCE_INIT;
-
-static void thread_end(void *p)
-{
-	struct digest *d = p;
-	digest_free(&d);
-}
-
-static void thread_setup(void)
-{
-	ENSURE(pthread_key_create(&thread_key, thread_end) == 0);
-}
-
-static struct digest *my_sha256(void)
-{
-	ENSURE(pthread_once(&thread_once, thread_setup) == 0);
-	struct digest *d = pthread_getspecific(thread_key);
-	if (!d) {
-		d = digest_new("sha256");
-		ENSURE(pthread_setspecific(thread_key, d) == 0);
-	}
-	return d;
-}
-
 /* Two of these make a footprint. The older functions of OpenSSL need no context from the heap and
  * take three quarters of the time for a line of text. */
 void md5(struct str s, unsigned char ret[16])
 {
 	MD5_CTX c;
 	ENSURE(MD5_Init(&c) && MD5_Update(&c, s.n ? s.p : "", s.n) && MD5_Final(ret, &c));
-}
-
-void sha256(struct str s, unsigned char ret[32])
-{
-	struct digest *d = my_sha256();
-	digest_add(d, s.p, s.n);
-	digest_end(d, ret, 32);
 }

@@ -1,5 +1,5 @@
 /* Hashes. hash64 is for tables in memory and may change with the library; crc32c is for what is on
- * disk; md5 and sha256 are for what the documents and the world agree on. */
+ * disk; digests are for what the documents and the world agree on. */
 #pragma once
 #include "base/str.h"
 
@@ -12,8 +12,6 @@ uint32_t crc32c(uint32_t crc, const void *p, size_t n);
 uint32_t crc32c_portable(uint32_t crc, const void *p, size_t n);
 
 void md5(struct str s, unsigned char ret[16]);
-/* Each thread that calls this keeps a context of its own until it ends. */
-void sha256(struct str s, unsigned char ret[32]);
 
 /* Digests of what arrives in pieces. */
 struct digest;

@@ -1,3 +1,4 @@
+/* JSON is written straight into the buffer: no tree, no second copy of a page of results. */
 #include "base/jsonw.h"
 
 #include "base/clock.h"
@@ -9,28 +10,28 @@
 
 enum { DEPTH = 64 }; /* bits in json.some */
 
-static uint64_t level(const struct jsonw *j)
+static uint64_t level_bit(const struct jsonw *j)
 {
 	return j->depth ? UINT64_C(1) << (j->depth - 1) : 0;
 }
 
-/* The comma before a key or a value, unless it is the first or stands behind its key. At the top
+/* The comma before a key or a value, unless it is the first or follows its key. At the top
  * there are no commas: values that follow each other there are documents of their own. */
-static void begin(struct jsonw *j)
+static void begin_value(struct jsonw *j)
 {
 	if (j->after_key)
 		j->after_key = false;
-	else if (j->some & level(j))
+	else if (j->some & level_bit(j))
 		buf_add_byte(j->out, ',');
-	j->some |= level(j);
+	j->some |= level_bit(j);
 }
 
 static void open_level(struct jsonw *j, char bracket)
 {
-	begin(j);
+	begin_value(j);
 	ENSURE(j->depth < DEPTH);
 	j->depth++;
-	j->some &= ~level(j);
+	j->some &= ~level_bit(j);
 	buf_add_byte(j->out, bracket);
 }
 
@@ -62,7 +63,7 @@ void jsonw_array_end(struct jsonw *j)
 }
 
 /* Length of the character at the start of s (not empty), 0 if its first byte begins none. */
-static size_t character(struct str s)
+static size_t char_length(struct str s)
 {
 	unsigned char lead = (unsigned char)s.p[0];
 	size_t n = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
@@ -70,7 +71,7 @@ static size_t character(struct str s)
 }
 
 /* Writes what a byte or character that cannot stand for itself is replaced with. */
-static void escape(struct buf *b, struct str c)
+static void put_escape(struct buf *b, struct str c)
 {
 	static const char letters[] = {['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f',
 				       ['\r'] = 'r', ['"'] = '"',  ['\\'] = '\\'};
@@ -87,12 +88,12 @@ static void escape(struct buf *b, struct str c)
 
 /* Bytes at the start of s that stand for themselves. U+2028 and U+2029 do not, because scripts take
  * them for the end of a line. */
-static size_t plain(struct str s)
+static size_t plain_length(struct str s)
 {
 	size_t i = 0;
 	while (i < s.n) {
 		unsigned char c = (unsigned char)s.p[i];
-		size_t n = c >= 0x80 ? character(str_from(s, i)) : 1;
+		size_t n = c >= 0x80 ? char_length(str_from(s, i)) : 1;
 		if (n == 0 || c < 0x20 || c == '"' || c == '\\')
 			break;
 		if (c == 0xe2 && (unsigned char)s.p[i + 1] == 0x80 &&
@@ -103,17 +104,17 @@ static size_t plain(struct str s)
 	return i;
 }
 
-static void quoted(struct buf *b, struct str s)
+static void put_quoted(struct buf *b, struct str s)
 {
 	buf_add_byte(b, '"');
 	for (;;) {
-		size_t n = plain(s);
+		size_t n = plain_length(s);
 		buf_add(b, s.p, n);
 		s = str_from(s, n);
 		if (s.n == 0)
 			break;
-		n = MAX(character(s), (size_t)1);
-		escape(b, str_head(s, n));
+		n = MAX(char_length(s), (size_t)1);
+		put_escape(b, str_head(s, n));
 		s = str_from(s, n);
 	}
 	buf_add_byte(b, '"');
@@ -122,16 +123,16 @@ static void quoted(struct buf *b, struct str s)
 void jsonw_key(struct jsonw *j, const char *key)
 {
 	ENSURE(j->depth > 0 && !j->after_key);
-	begin(j);
-	quoted(j->out, str_of(key));
+	begin_value(j);
+	put_quoted(j->out, str_of(key));
 	buf_add_byte(j->out, ':');
 	j->after_key = true;
 }
 
 void jsonw_str(struct jsonw *j, struct str s)
 {
-	begin(j);
-	quoted(j->out, s);
+	begin_value(j);
+	put_quoted(j->out, s);
 }
 
 void jsonw_text(struct jsonw *j, const char *z)
@@ -144,13 +145,13 @@ void jsonw_text(struct jsonw *j, const char *z)
 
 void jsonw_int(struct jsonw *j, int64_t v)
 {
-	begin(j);
+	begin_value(j);
 	buf_printf(j->out, "%" PRId64, v);
 }
 
 void jsonw_uint(struct jsonw *j, uint64_t v)
 {
-	begin(j);
+	begin_value(j);
 	buf_printf(j->out, "%" PRIu64, v);
 }
 
@@ -161,7 +162,7 @@ void jsonw_real(struct jsonw *j, double v)
 		jsonw_null(j);
 		return;
 	}
-	begin(j);
+	begin_value(j);
 	/* The point is a point: the program stays in the C locale. */
 	for (int digits = 15; digits <= 17; digits++) {
 		snprintf(text, sizeof text, "%.*g", digits, v);
@@ -173,19 +174,19 @@ void jsonw_real(struct jsonw *j, double v)
 
 void jsonw_bool(struct jsonw *j, bool v)
 {
-	begin(j);
+	begin_value(j);
 	buf_add_text(j->out, v ? "true" : "false");
 }
 
 void jsonw_null(struct jsonw *j)
 {
-	begin(j);
+	begin_value(j);
 	buf_add_text(j->out, "null");
 }
 
 void jsonw_time(struct jsonw *j, int64_t wall_us)
 {
-	begin(j);
+	begin_value(j);
 	buf_add_byte(j->out, '"');
 	time_print(j->out, wall_us, 6);
 	buf_add_byte(j->out, '"');

@@ -2,6 +2,7 @@
  * clock nor descriptor, so that tests can look at them. */
 #include "base/log.h"
 
+#include "base/ascii.h"
 #include "base/clock.h"
 #include "base/nearest.h"
 
@@ -17,8 +18,11 @@ static const char *const level_names[] = {
 	[LOG_INFO] = "info",   [LOG_DEBUG] = "debug",
 };
 
-static const char *const section_names[] = {
-#define X(symbol, number, name, help) name,
+static const struct section {
+	unsigned number;
+	const char *name;
+} sections[] = {
+#define X(symbol, number, name, help) {number, name},
 	LOG_SECTIONS(X)
 #undef X
 };
@@ -35,7 +39,7 @@ static const struct {
 };
 
 /* Bytes of the first character when it may stand as it is, 0 when its first byte may not. */
-static size_t visible(struct str s)
+static size_t visible_length(struct str s)
 {
 	unsigned char lead = (unsigned char)s.p[0];
 	if (lead < 0x80)
@@ -55,7 +59,7 @@ static size_t visible(struct str s)
  * not at all, so a line is never cut inside one. */
 static size_t add_visible(struct buf *b, struct str s)
 {
-	size_t n = visible(s);
+	size_t n = visible_length(s);
 	if (n)
 		buf_add(b, s.p, n);
 	else if (s.p[0] == '\n')
@@ -71,13 +75,11 @@ static void add_plain(struct buf *b, struct str s)
 		s = str_from(s, add_visible(b, s));
 }
 
-static bool bare(struct str s)
+static bool is_bare(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++) {
 		char c = s.p[i];
-		bool word =
-			(c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-		if (!word && (c == 0 || !strchr("_./:@%+,=-", c)))
+		if (!ascii_is_alnum(c) && (c == 0 || !strchr("_./:@%+,=-", c)))
 			return false;
 	}
 	return s.n > 0;
@@ -95,7 +97,7 @@ static void add_tail(struct buf *b, const char *text)
 
 static void add_value(struct buf *b, struct str s)
 {
-	if (bare(s)) {
+	if (is_bare(s)) {
 		add_plain(b, s);
 		return;
 	}
@@ -142,7 +144,7 @@ static void add_kv(struct buf *b, const struct log_kv *kv)
 void log_line(struct buf *out, const char *name, enum log_level level, enum log_section section,
 	      const char *msg, const struct log_kv *list)
 {
-	const char *own = section_names[section];
+	const char *own = sections[section].name;
 	buf_clear(out);
 	out->max = LOG_BODY_MAX;
 	buf_add_text(out, level_names[level]);
@@ -159,7 +161,7 @@ void log_line(struct buf *out, const char *name, enum log_level level, enum log_
 		add_tail(out, " cut=yes");
 }
 
-static void forget(struct log_fold_line *l, log_emit_fn *emit, void *ctx)
+static void fold_forget(struct log_fold_line *l, log_emit_fn *emit, void *ctx)
 {
 	if (l->n && l->repeats)
 		emit(ctx, l->level, (struct str){l->text, l->n}, l->repeats);
@@ -174,7 +176,7 @@ void log_fold_add(struct log_fold *f, int64_t now_us, enum log_level level, stru
 	for (size_t i = 0; i < LOG_FOLD_LINES; i++) {
 		struct log_fold_line *l = &f->line[(f->oldest + i) % LOG_FOLD_LINES];
 		if (l->n && now_us - l->since_us >= LOG_FOLD_US)
-			forget(l, emit, ctx);
+			fold_forget(l, emit, ctx);
 		else if (l->n && str_eq((struct str){l->text, l->n}, line))
 			same = l;
 	}
@@ -183,7 +185,7 @@ void log_fold_add(struct log_fold *f, int64_t now_us, enum log_level level, stru
 		return;
 	}
 	struct log_fold_line *l = &f->line[f->oldest];
-	forget(l, emit, ctx);
+	fold_forget(l, emit, ctx);
 	f->oldest = (f->oldest + 1) % LOG_FOLD_LINES;
 	ENSURE(line.n <= sizeof l->text);
 	memcpy(l->text, line.p, line.n);
@@ -196,19 +198,10 @@ void log_fold_add(struct log_fold *f, int64_t now_us, enum log_level level, stru
 void log_fold_flush(struct log_fold *f, log_emit_fn *emit, void *ctx)
 {
 	for (size_t i = 0; i < LOG_FOLD_LINES; i++)
-		forget(&f->line[(f->oldest + i) % LOG_FOLD_LINES], emit, ctx);
+		fold_forget(&f->line[(f->oldest + i) % LOG_FOLD_LINES], emit, ctx);
 }
 
 enum { ALL = LOG_NSECTIONS, LEVEL_MAX = 9, LINE_MAX_BYTES = 4096 };
-
-static const struct section {
-	unsigned number;
-	const char *name, *help;
-} sections[] = {
-#define X(symbol, number, name, help) {number, name, help},
-	LOG_SECTIONS(X)
-#undef X
-};
 
 uint8_t log_debug_levels[LOG_NSECTIONS];
 
@@ -292,7 +285,7 @@ void log_flush(void)
 
 static bool level_parse(struct str s, uint8_t *ret)
 {
-	if (s.n != 1 || s.p[0] < '0' || s.p[0] > '9')
+	if (s.n != 1 || !ascii_is_digit(s.p[0]))
 		return false;
 	*ret = (uint8_t)(s.p[0] - '0');
 	return true;
@@ -392,11 +385,4 @@ int log_debug_check(struct str spec, struct err *err)
 void log_debug_reset(void)
 {
 	levels_store((const uint8_t[LOG_NSECTIONS]){0});
-}
-
-void log_sections(struct buf *out)
-{
-	for (size_t i = 0; i < ARRAY_LEN(sections); i++)
-		buf_printf(out, "%4u  %-10s %s\n", sections[i].number, sections[i].name,
-			   sections[i].help);
 }

@@ -52,7 +52,7 @@ struct log_kv {
 	};
 };
 
-/* What stands behind the message; values are quoted where they need it, so that foreign text cannot
+/* What stands after the message; values are quoted where they need it, so that foreign text cannot
  * break or forge a line. */
 #define KV_STR(k, v) ((struct log_kv){.key = (k), .type = LOG_KV_STR, .s = (v)})
 #define KV_TEXT(k, v) KV_STR(k, str_of(v))
@@ -87,17 +87,14 @@ void log_start(const char *name, int fd);
 void log_flush(void); /* says the repeats that are still held back */
 
 /* "70,5" or "registry,5" (as in -D), "registry:5", "70", "all:3"; lists "registry:5,query,71:2".
- * A single digit behind a comma is the level of the section before it. No level means all of them,
+ * A single digit after a comma is the level of the section before it. No level means all of them,
  * 0 none. Other sections keep theirs. Nothing is changed on failure. */
 int log_debug_set(struct str spec, struct err *err);
 int log_debug_check(struct str spec, struct err *err); /* the same, and nothing is changed */
 void log_debug_reset(void);                            /* no section says more than info */
-/* A line for each section: number, name, what it speaks of. */
-void log_sections(struct buf *out);
 
-/* Inside of the log, for its tests. */
-
-/* A line with its time, its repeats and its end stays below PIPE_BUF (4,096 bytes), so that lines
+/* The inside of the log, which its tests look at: how a line reads and how repeats are folded.
+ * A line with its time, its repeats and its end stays below PIPE_BUF (4,096 bytes), so that lines
  * of several processes in one pipe never mix. */
 enum {
 	LOG_BODY_MAX = 3968, /* from the level on; what does not fit is cut and marked "cut=yes" */

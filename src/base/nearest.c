@@ -1,11 +1,14 @@
+/* Edit distance with one row: names are short. */
 #include "base/nearest.h"
+
+#include "base/ascii.h"
 
 #include <stdio.h>
 
 /* As names compare when somebody types them. */
-static char typed(char c)
+static char typed_char(char c)
 {
-	return c == '-' ? '_' : c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+	return c == '-' ? '_' : ascii_lower(c);
 }
 
 /* Edits that turn a into b; both are shorter than NEAREST_NAME. */
@@ -19,7 +22,8 @@ static size_t edits_between(struct str a, struct str b)
 		row[0] = i;
 		for (size_t j = 1; j <= b.n; j++) {
 			size_t above = row[j];
-			size_t change = diagonal + (typed(a.p[i - 1]) != typed(b.p[j - 1]));
+			size_t change =
+				diagonal + (typed_char(a.p[i - 1]) != typed_char(b.p[j - 1]));
 			row[j] = MIN(MIN(above, row[j - 1]) + 1, change);
 			diagonal = above;
 		}

@@ -24,5 +24,5 @@ struct nearest {
 void nearest_try(struct nearest *near, const char *name);
 /* "; did you mean 'listen'?", or "" where none is near. Lives as long as *near. */
 const char *nearest_words(struct nearest *near);
-/* For those who name all that are near. */
+/* For callers that name all that are near. */
 bool nearest_is_near(struct str wanted, struct str name);

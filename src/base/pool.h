@@ -1,7 +1,7 @@
-/* Worker pools: threads that do jobs which would hold up whoever asks for them: syncs, merges,
- * transfers, slow answers. Each user makes a pool of its own. Clients take turns: of those that
- * have jobs waiting each is served once before any is served again, and its own jobs in the order
- * in which they came; so one that asks a hundred things holds up nobody who asks one. */
+/* Worker pools: threads for jobs that would hold up the caller: syncs, merges, transfers, slow
+ * answers. Each user makes a pool of its own. Clients take turns: each client with waiting jobs is
+ * served once before any is served again, and its own jobs are done in the order in which they
+ * came. So a client that asks for a hundred things does not hold up one that asks for one. */
 #pragma once
 #include "base/err.h"
 #include "base/list.h"
@@ -33,11 +33,10 @@ void pool_free(struct pool **p);
 /* Claims a place, which pool_post() then fills: between the two the caller can still prepare.
  * false: the pool is full, the client has its share, or the pool ends. */
 bool pool_claim(struct pool *p, struct pool_job *job);
-/* A job that was not claimed is taken all the same: its owner sees to it that there are not too
- * many. */
+/* A job that was not claimed is taken all the same: its owner limits how many there are. */
 void pool_post(struct pool *p, struct pool_job *job);
-/* Returns when a job that is kept is not in the pool. Meanwhile the caller does what waits: with
- * one thread there are two at work while somebody waits. */
+/* Returns when a job that is kept is not in the pool any more. Meanwhile the caller does waiting
+ * jobs itself, so a pool of one thread has two at work while its owner waits. */
 void pool_wait(struct pool *p, struct pool_job *job);
-/* No claim is granted any more; returns when all that were are done. */
+/* Grants no more claims; returns when all granted ones are done. */
 void pool_drain(struct pool *p);

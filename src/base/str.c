@@ -1,11 +1,9 @@
+/* Slices. Letters are ASCII here; words of other languages are the index's business. */
 #include "base/str.h"
 
-static char lower(char c)
-{
-	return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
-}
+#include "base/ascii.h"
 
-static bool blank(char c)
+static bool is_blank(char c)
 {
 	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
@@ -22,7 +20,7 @@ bool str_eq_nocase(struct str a, struct str b)
 	if (a.n != b.n)
 		return false;
 	for (size_t i = 0; i < a.n; i++)
-		if (lower(a.p[i]) != lower(b.p[i]))
+		if (ascii_lower(a.p[i]) != ascii_lower(b.p[i]))
 			return false;
 	return true;
 }
@@ -39,9 +37,9 @@ bool str_ends(struct str s, struct str suffix)
 
 struct str str_trim(struct str s)
 {
-	while (s.n && blank(s.p[0]))
+	while (s.n && is_blank(s.p[0]))
 		s = str_from(s, 1);
-	while (s.n && blank(s.p[s.n - 1]))
+	while (s.n && is_blank(s.p[s.n - 1]))
 		s.n--;
 	return s;
 }
@@ -76,7 +74,7 @@ bool str_u64(struct str s, uint64_t *ret)
 	if (s.n == 0)
 		return false;
 	for (size_t i = 0; i < s.n; i++) {
-		if (s.p[i] < '0' || s.p[i] > '9' || __builtin_mul_overflow(v, 10u, &v) ||
+		if (!ascii_is_digit(s.p[i]) || __builtin_mul_overflow(v, 10u, &v) ||
 		    __builtin_add_overflow(v, (uint64_t)(s.p[i] - '0'), &v))
 			return false;
 	}

@@ -1,4 +1,4 @@
-/* Slices: text that somebody else owns, passed by value, never assumed to end in NUL. */
+/* Slices: text that is owned elsewhere, passed by value, never assumed to end in NUL. */
 #pragma once
 #include "base/base.h"
 

@@ -1,3 +1,4 @@
+/* Signals that a thread raises by its own fault stay open, so that a crash is seen as one. */
 #include "base/thread.h"
 
 #include <errno.h>

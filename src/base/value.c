@@ -1,5 +1,8 @@
+/* Values: a table of types, each with its parser and printer. A value that is printed and parsed
+ * again is the same, so that roles can get their settings in a file. */
 #include "base/value.h"
 
+#include "base/ascii.h"
 #include "base/clock.h"
 #include "base/endpoint.h"
 
@@ -16,7 +19,7 @@ struct type {
 	int (*parse)(const struct value_spec *spec, struct str s, struct arena *arena, void *to,
 		     struct err *err);
 	void (*print)(const struct value_spec *spec, const void *from, struct buf *out);
-	bool (*equal)(const void *a, const void *b);
+	bool (*equal)(const void *a, const void *b); /* NULL: by their bytes */
 	/* For those that have bounds: the value, and a bound in the value's unit as text. */
 	double (*number)(const void *from);
 	void (*print_bound)(double bound, struct buf *out);
@@ -39,7 +42,7 @@ const char *value_show(struct str text, char ret[VALUE_SHOWN])
 	return ret;
 }
 
-static int unexpected(const struct value_spec *spec, struct str s, struct err *err)
+static int value_unexpected(const struct value_spec *spec, struct str s, struct err *err)
 {
 	char shown[VALUE_SHOWN];
 	return err_set(err, ERR_USAGE, "expected %s, got '%s'", types[spec->type].sample,
@@ -61,18 +64,13 @@ static int bool_parse(const struct value_spec *spec, struct str s, struct arena 
 			*(bool *)to = bool_words[i].value;
 			return 0;
 		}
-	return unexpected(spec, s, err);
+	return value_unexpected(spec, s, err);
 }
 
 static void bool_print(const struct value_spec *spec, const void *from, struct buf *out)
 {
 	(void)spec;
 	buf_add_text(out, *(const bool *)from ? "yes" : "no");
-}
-
-static bool bool_equal(const void *a, const void *b)
-{
-	return *(const bool *)a == *(const bool *)b;
 }
 
 static int int_parse(const struct value_spec *spec, struct str s, struct arena *arena, void *to,
@@ -82,7 +80,7 @@ static int int_parse(const struct value_spec *spec, struct str s, struct arena *
 	bool minus = str_starts(s, STR("-"));
 	uint64_t size;
 	if (!str_u64(str_from(s, minus), &size) || size > (uint64_t)INT64_MAX + minus)
-		return unexpected(spec, s, err);
+		return value_unexpected(spec, s, err);
 	*(int64_t *)to = (int64_t)(minus ? 0 - size : size);
 	return 0;
 }
@@ -91,11 +89,6 @@ static void int_print(const struct value_spec *spec, const void *from, struct bu
 {
 	(void)spec;
 	buf_printf(out, "%lld", (long long)*(const int64_t *)from);
-}
-
-static bool int_equal(const void *a, const void *b)
-{
-	return *(const int64_t *)a == *(const int64_t *)b;
 }
 
 static double int_number(const void *from)
@@ -109,10 +102,10 @@ static void int_print_bound(double bound, struct buf *out)
 }
 
 /* Length of the digits at the beginning. */
-static size_t digits(struct str s)
+static size_t digit_run(struct str s)
 {
 	size_t n = 0;
-	while (n < s.n && s.p[n] >= '0' && s.p[n] <= '9')
+	while (n < s.n && ascii_is_digit(s.p[n]))
 		n++;
 	return n;
 }
@@ -122,10 +115,10 @@ static bool real_form(struct str s)
 {
 	if (str_starts(s, STR("-")))
 		s = str_from(s, 1);
-	size_t n = digits(s);
+	size_t n = digit_run(s);
 	s = str_from(s, n);
 	if (str_starts(s, STR("."))) {
-		size_t fraction = digits(str_from(s, 1));
+		size_t fraction = digit_run(str_from(s, 1));
 		n += fraction;
 		s = str_from(s, 1 + fraction);
 	}
@@ -135,7 +128,7 @@ static bool real_form(struct str s)
 		s = str_from(s, 1);
 		if (s.n && (s.p[0] == '-' || s.p[0] == '+'))
 			s = str_from(s, 1);
-		size_t exponent = digits(s);
+		size_t exponent = digit_run(s);
 		return exponent && exponent == s.n;
 	}
 	return s.n == 0;
@@ -160,14 +153,14 @@ static int real_parse(const struct value_spec *spec, struct str s, struct arena 
 	(void)arena;
 	char text[64];
 	if (s.n >= sizeof text || !real_form(s))
-		return unexpected(spec, s, err);
+		return value_unexpected(spec, s, err);
 	memcpy(text, s.p, s.n);
 	text[s.n] = 0;
 	locale_t former = plain_locale();
 	double v = strtod(text, NULL);
 	former_locale(former);
 	if (!isfinite(v))
-		return unexpected(spec, s, err);
+		return value_unexpected(spec, s, err);
 	*(double *)to = v;
 	return 0;
 }
@@ -192,11 +185,6 @@ static void real_print(const struct value_spec *spec, const void *from, struct b
 	real_print_bound(*(const double *)from, out);
 }
 
-static bool real_equal(const void *a, const void *b)
-{
-	return *(const double *)a == *(const double *)b;
-}
-
 static double real_number(const void *from)
 {
 	return *(const double *)from;
@@ -204,7 +192,7 @@ static double real_number(const void *from)
 
 static const char size_letters[] = "KMGTPE";
 
-/* The unit behind the number: shift, or -1. */
+/* The unit after the number: shift, or -1. */
 static int size_unit(struct str s)
 {
 	int shift = 0;
@@ -242,18 +230,18 @@ static int size_parse(const struct value_spec *spec, struct str s, struct arena 
 {
 	(void)arena;
 	char shown[VALUE_SHOWN];
-	size_t n = digits(s);
+	size_t n = digit_run(s);
 	struct str whole = str_head(s, n), fraction = {0}, unit = str_from(s, n);
 	if (n && str_starts(unit, STR("."))) {
-		size_t places = digits(str_from(unit, 1));
+		size_t places = digit_run(str_from(unit, 1));
 		if (places == 0)
-			return unexpected(spec, s, err);
+			return value_unexpected(spec, s, err);
 		fraction = str_head(str_from(unit, 1), places);
 		unit = str_from(unit, 1 + places);
 	}
 	int shift = size_unit(unit);
 	if (n == 0 || shift < 0)
-		return unexpected(spec, s, err);
+		return value_unexpected(spec, s, err);
 	uint64_t bytes;
 	if (!str_u64(whole, &bytes) || bytes > UINT64_MAX >> shift)
 		return err_set(err, ERR_USAGE, "'%s' is 16E bytes or more", value_show(s, shown));
@@ -283,11 +271,6 @@ static void size_print(const struct value_spec *spec, const void *from, struct b
 	size_print_bytes(*(const uint64_t *)from, out);
 }
 
-static bool size_equal(const void *a, const void *b)
-{
-	return *(const uint64_t *)a == *(const uint64_t *)b;
-}
-
 static double size_number(const void *from)
 {
 	return (double)*(const uint64_t *)from;
@@ -302,7 +285,7 @@ static int time_value_parse(const struct value_spec *spec, struct str s, struct 
 			    void *to, struct err *err)
 {
 	(void)arena;
-	return duration_parse(s, to) ? 0 : unexpected(spec, s, err);
+	return duration_parse(s, to) ? 0 : value_unexpected(spec, s, err);
 }
 
 static void time_value_print(const struct value_spec *spec, const void *from, struct buf *out)
@@ -320,7 +303,7 @@ static int text_parse(const struct value_spec *spec, struct str s, struct arena 
 		      struct err *err)
 {
 	if (s.n && memchr(s.p, 0, s.n))
-		return unexpected(spec, s, err);
+		return value_unexpected(spec, s, err);
 	*(const char **)to = arena_text(arena, s);
 	return 0;
 }
@@ -379,11 +362,6 @@ static void word_print(const struct value_spec *spec, const void *from, struct b
 	buf_add_text(out, spec->words[*(const int *)from]);
 }
 
-static bool word_equal(const void *a, const void *b)
-{
-	return *(const int *)a == *(const int *)b;
-}
-
 /* Cuts the next item off; false: none is left. */
 static bool list_item(struct str *rest, struct str *ret)
 {
@@ -404,7 +382,7 @@ static int list_extend(const struct value_spec *spec, struct str s, struct arena
 		       struct value_list *to, struct err *err)
 {
 	if (s.n && memchr(s.p, 0, s.n))
-		return unexpected(spec, s, err);
+		return value_unexpected(spec, s, err);
 	struct str rest = s, item;
 	size_t n = to->n;
 	while (list_item(&rest, &item))
@@ -451,30 +429,26 @@ static bool list_equal(const void *a, const void *b)
 }
 
 static const struct type types[VALUE_LIST + 1] = {
-	[VALUE_BOOL] = {"yes or no", "yes or no", sizeof(bool), bool_parse, bool_print, bool_equal,
-			NULL, NULL},
-	[VALUE_INT] = {"number", "a whole number", sizeof(int64_t), int_parse, int_print, int_equal,
-		       int_number, int_print_bound},
+	[VALUE_BOOL] = {"yes or no", "yes or no", sizeof(bool), bool_parse, bool_print},
+	[VALUE_INT] = {"number", "a whole number", sizeof(int64_t), int_parse, int_print,
+		       .number = int_number, .print_bound = int_print_bound},
 	[VALUE_REAL] = {"number", "a number such as 0.5", sizeof(double), real_parse, real_print,
-			real_equal, real_number, real_print_bound},
+			.number = real_number, .print_bound = real_print_bound},
 	[VALUE_SIZE] = {"size", "a size such as 64K, 1.5M or 2G", sizeof(uint64_t), size_parse,
-			size_print, size_equal, size_number, size_print_bound},
+			size_print, .number = size_number, .print_bound = size_print_bound},
 	[VALUE_TIME] = {"time", "a time such as 250ms, 10s or 1h30min", sizeof(int64_t),
-			time_value_parse, time_value_print, int_equal, int_number,
-			time_print_bound},
-	[VALUE_TEXT] = {"text", "text", sizeof(char *), text_parse, text_print, text_equal, NULL,
-			NULL},
-	[VALUE_WORD] = {"word", "a word", sizeof(int), word_parse, word_print, word_equal, NULL,
-			NULL},
-	[VALUE_PATH] = {"path", "a path", sizeof(char *), text_parse, text_print, text_equal, NULL,
-			NULL},
+			time_value_parse, time_value_print, .number = int_number,
+			.print_bound = time_print_bound},
+	[VALUE_TEXT] = {"text", "text", sizeof(char *), text_parse, text_print, text_equal},
+	[VALUE_WORD] = {"word", "a word", sizeof(int), word_parse, word_print},
+	[VALUE_PATH] = {"path", "a path", sizeof(char *), text_parse, text_print, text_equal},
 	[VALUE_LISTEN] = {"address to listen on", "an address to listen on", sizeof(char *),
-			  listen_parse, text_print, text_equal, NULL, NULL},
+			  listen_parse, text_print, text_equal},
 	[VALUE_LIST] = {"list", "a list", sizeof(struct value_list), list_parse, list_print,
-			list_equal, NULL, NULL},
+			list_equal},
 };
 
-static bool bounded(const struct value_spec *spec)
+static bool is_bounded(const struct value_spec *spec)
 {
 	return types[spec->type].number && (spec->min != 0 || spec->max != 0);
 }
@@ -497,8 +471,8 @@ static void print_bounds(const struct value_spec *spec, struct buf *out)
 static int check_bounds(const struct value_spec *spec, const void *value, struct str text,
 			struct err *err)
 {
-	double number = bounded(spec) ? types[spec->type].number(value) : 0;
-	if (!bounded(spec) || (number >= spec->min && number <= spec->max))
+	double number = is_bounded(spec) ? types[spec->type].number(value) : 0;
+	if (!is_bounded(spec) || (number >= spec->min && number <= spec->max))
 		return 0;
 	char shown[VALUE_SHOWN];
 	CLEANUP(buf_free) struct buf bounds = BUF_INIT(200);
@@ -559,8 +533,9 @@ void value_print_default(const struct value_spec *spec, struct buf *out)
 
 bool value_equal(const struct value_spec *spec, const void *a, const void *b)
 {
-	return types[spec->type].equal((const char *)a + spec->offset,
-				       (const char *)b + spec->offset);
+	const struct type *type = &types[spec->type];
+	const char *x = (const char *)a + spec->offset, *y = (const char *)b + spec->offset;
+	return type->equal ? type->equal(x, y) : memcmp(x, y, type->size) == 0;
 }
 
 void value_describe(const struct value_spec *spec, struct buf *out)
@@ -569,7 +544,7 @@ void value_describe(const struct value_spec *spec, struct buf *out)
 		print_words(spec, out);
 	else
 		buf_add_text(out, types[spec->type].name);
-	if (bounded(spec)) {
+	if (is_bounded(spec)) {
 		buf_add_text(out, ", ");
 		print_bounds(spec, out);
 	}

@@ -12,9 +12,8 @@ static void numbers_come_back_in_both_orders(void **state)
 	put_u32le(&b, 0x01020304);
 	put_u32be(&b, 0x01020304);
 	put_u64le(&b, UINT64_C(0x0102030405060708));
-	put_u64be(&b, UINT64_C(0x0102030405060708));
 	static const char want[] = "\xab\2\1\1\2\4\3\2\1\1\2\3\4"
-				   "\10\7\6\5\4\3\2\1\1\2\3\4\5\6\7\10";
+				   "\10\7\6\5\4\3\2\1";
 	assert_int_equal(b.n, sizeof want - 1);
 	assert_memory_equal(b.p, want, b.n);
 	struct reader r = reader_of(buf_str(&b));
@@ -24,7 +23,6 @@ static void numbers_come_back_in_both_orders(void **state)
 	assert_int_equal(reader_u32le(&r), 0x01020304);
 	assert_int_equal(reader_u32be(&r), 0x01020304);
 	assert_int_equal(reader_u64le(&r), UINT64_C(0x0102030405060708));
-	assert_int_equal(reader_u64be(&r), UINT64_C(0x0102030405060708));
 	assert_false(r.bad);
 	assert_int_equal(reader_left(&r), 0);
 	assert_int_equal(reader_at(&r), b.n);

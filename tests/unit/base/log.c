@@ -437,19 +437,6 @@ static void debug_lines_come_only_at_their_level(void **state)
 	buf_free(&b);
 }
 
-static void help_has_a_line_for_each_section(void **state)
-{
-	(void)state;
-	struct buf b = BUF_INIT(65536);
-	log_sections(&b);
-	size_t lines = 0;
-	for (size_t i = 0; i < b.n; i++)
-		lines += b.p[i] == '\n';
-	assert_int_equal(lines, LOG_NSECTIONS);
-	assert_non_null(strstr(buf_text(&b), "  70  registry   broker: the registry\n"));
-	buf_free(&b);
-}
-
 int main(void)
 {
 #define CAUGHT(test) cmocka_unit_test_setup_teardown(test, catch_setup, catch_end)
@@ -474,7 +461,6 @@ int main(void)
 		cmocka_unit_test_setup(a_wrong_section_or_level_changes_nothing, all_off),
 		cmocka_unit_test(an_unknown_section_gets_the_near_names),
 		CAUGHT(debug_lines_come_only_at_their_level),
-		cmocka_unit_test(help_has_a_line_for_each_section),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* cf/url-equiv: a table that was read maps every site to one that is mapped to itself. */
+/* cf/url-equiv: a table that was read maps every site to one that is mapped to itself,
+ * and every indented one elsewhere. */
 #include "url/equiv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -11,7 +12,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		ENSURE(!e && strncmp(err.msg, "f:", 2) == 0);
 		return 0;
 	}
-	size_t mapped = 0;
 	while (str_cut(&text, '\n', &line) == 0) {
 		char room[URL_MAX];
 		struct url u;
@@ -19,10 +19,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			continue;
 		struct url_site to = equiv_site(e, url_site(&u));
 		ENSURE(url_site_eq(equiv_site(e, to), to));
-		mapped += !url_site_eq(to, url_site(&u));
+		bool stands = str_trim(line).p == line.p;
+		ENSURE(url_site_eq(to, url_site(&u)) == stands);
 	}
-	/* every record but those that stand for their class leads elsewhere */
-	ENSURE(mapped == equiv_count(e));
 	equiv_free(&e);
 	return 0;
 }

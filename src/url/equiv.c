@@ -1,11 +1,14 @@
+/* Site equivalences: a table from a site to the one that stands for its class. A file that has an
+ * error is refused whole, because a mirror that is left out would be crawled twice. */
 #include "url/equiv.h"
+
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/table.h"
 #include "base/value.h"
 
-struct record {
+struct equiv_record {
 	struct url_site to;
 	unsigned line;
 	bool stands; /* for a class; `to` is the site itself */
@@ -15,15 +18,14 @@ static uint64_t site_hash(struct url_site s)
 {
 	return hash64_seeded(s.host, (uint64_t)s.port << 8 | s.protocol);
 }
-TABLE(sites, struct url_site, struct record, site_hash, url_site_eq)
+TABLE(sites, struct url_site, struct equiv_record, site_hash, url_site_eq)
 
 struct equiv {
 	struct sites sites;
 	struct arena arena; /* the hosts */
-	size_t mapped;
 };
 
-struct reader {
+struct equiv_reader {
 	struct equiv *e;
 	const char *name;
 	unsigned line;
@@ -39,8 +41,8 @@ static struct str without_www(struct url_site s)
 	return www ? rest : s.host;
 }
 
-static int site_parse(const struct reader *r, struct str text, char *room, struct url_site *ret,
-		      struct err *err)
+static int site_parse(const struct equiv_reader *r, struct str text, char *room,
+		      struct url_site *ret, struct err *err)
 {
 	char shown[VALUE_SHOWN], strict[URL_STRICT_MAX];
 	struct url u = {0}, canon = {0};
@@ -57,7 +59,7 @@ static int site_parse(const struct reader *r, struct str text, char *room, struc
 			       r->line, shown, STR_ARG(canon.href));
 	if (!str_is(url_target(&u), "/"))
 		return err_set(err, ERR_USAGE,
-			       "%s:%u: '%s' is a part of a site; equivalences are between whole "
+			       "%s:%u: '%s' is part of a site; equivalences are between whole "
 			       "sites, whose path is /",
 			       r->name, r->line, shown);
 	if (without_www(url_site(&u)).n != u.host.n)
@@ -69,13 +71,13 @@ static int site_parse(const struct reader *r, struct str text, char *room, struc
 }
 
 /* What already stands for this site makes the new line an error. */
-static int site_clash(const struct reader *r, struct url_site s, const struct record *old,
-		      bool stands, struct err *err)
+static int site_clash(const struct equiv_reader *r, struct url_site s,
+		      const struct equiv_record *old, bool stands, struct err *err)
 {
 	char text[URL_SITE_MAX + 32];
 	url_site_print(s, text, sizeof text);
 	if (old->stands == stands)
-		return err_set(err, ERR_USAGE, "%s:%u: %s/ stands there twice; first in line %u",
+		return err_set(err, ERR_USAGE, "%s:%u: %s/ is there twice; first in line %u",
 			       r->name, r->line, text, old->line);
 	return err_set(err, ERR_USAGE,
 		       "%s:%u: %s/ %s in line %u; a site stands for a class or belongs to one, "
@@ -84,7 +86,7 @@ static int site_clash(const struct reader *r, struct url_site s, const struct re
 		       old->line);
 }
 
-static int site_add(struct reader *r, struct str text, bool stands, struct err *err)
+static int site_add(struct equiv_reader *r, struct str text, bool stands, struct err *err)
 {
 	char room[URL_STRICT_MAX];
 	struct url_site s;
@@ -95,7 +97,7 @@ static int site_add(struct reader *r, struct str text, bool stands, struct err *
 			       r->name, r->line);
 	if (site_parse(r, text, room, &s, err) < 0)
 		return -1;
-	const struct record *old = sites_get(&r->e->sites, s);
+	const struct equiv_record *old = sites_get(&r->e->sites, s);
 	if (old)
 		return site_clash(r, s, old, stands, err);
 	s.host = arena_str(&r->e->arena, s.host);
@@ -103,8 +105,7 @@ static int site_add(struct reader *r, struct str text, bool stands, struct err *
 		r->head = s;
 		r->has_head = true;
 	}
-	*sites_put(&r->e->sites, s) = (struct record){r->head, r->line, stands};
-	r->e->mapped += !stands;
+	*sites_put(&r->e->sites, s) = (struct equiv_record){r->head, r->line, stands};
 	return 0;
 }
 
@@ -112,7 +113,7 @@ int equiv_parse(struct str text, const char *name, struct equiv **ret, struct er
 {
 	struct equiv *e = mem_alloc(sizeof *e);
 	e->arena = ARENA_INIT((size_t)EQUIV_FILE_MAX * 2);
-	struct reader r = {.e = e, .name = name};
+	struct equiv_reader r = {.e = e, .name = name};
 	struct str line;
 	while (str_cut(&text, '\n', &line) == 0) {
 		r.line++;
@@ -144,14 +145,9 @@ void equiv_free(struct equiv **e)
 	mem_free(e);
 }
 
-size_t equiv_count(const struct equiv *e)
-{
-	return e->mapped;
-}
-
 struct url_site equiv_site(const struct equiv *e, struct url_site s)
 {
 	s.host = without_www(s);
-	const struct record *found = e ? sites_get(&e->sites, s) : NULL;
+	const struct equiv_record *found = e ? sites_get(&e->sites, s) : NULL;
 	return found ? found->to : s;
 }

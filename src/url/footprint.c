@@ -1,6 +1,9 @@
+/* Footprints are MD5 because document 001 made them so: they are in every file of a state. */
 #include "url/footprint.h"
+
 #include "base/hash.h"
 
+#include <endian.h>
 #include <stdio.h>
 
 /* The longest "port, id, host" that is put together on the stack: no canonical host is longer. */
@@ -10,11 +13,9 @@ static uint64_t first_half(struct str s)
 {
 	unsigned char m[16];
 	md5(s, m);
-	uint32_t a =
-		(uint32_t)m[0] | (uint32_t)m[1] << 8 | (uint32_t)m[2] << 16 | (uint32_t)m[3] << 24;
-	uint32_t b =
-		(uint32_t)m[4] | (uint32_t)m[5] << 8 | (uint32_t)m[6] << 16 | (uint32_t)m[7] << 24;
-	return (uint64_t)a << 32 | b;
+	uint32_t word[2];
+	memcpy(word, m, sizeof word);
+	return (uint64_t)le32toh(word[0]) << 32 | le32toh(word[1]);
 }
 
 uint64_t footprint_site(struct url_site site)

@@ -1,4 +1,4 @@
-/* Footprints: an URL as 128 bits, the site in the first half and the path in the second, so that
+/* Footprints: a URL as 128 bits, the site in the first half and the path in the second, so that
  * all pages of a site lie together when footprints are sorted.
  *   site: the first 8 bytes of MD5(port as a little-endian u16, protocol id as a u8, host)
  *   path: the first 8 bytes of MD5(path with query)
@@ -16,7 +16,7 @@ enum { FOOTPRINT_TEXT = 34 }; /* 16 digits, a colon, 16 digits, NUL */
 
 uint64_t footprint_site(struct url_site site);
 uint64_t footprint_path(struct str target); /* url_target() */
-/* Of an URL in strict canonical form. */
+/* Of a URL in strict canonical form. */
 struct footprint footprint_of(const struct url *u);
 
 static inline int footprint_cmp(struct footprint a, struct footprint b)

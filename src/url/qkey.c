@@ -1,4 +1,6 @@
+/* Queue keys. The bits are the same on every machine and for ever: keys are on disk. */
 #include "url/qkey.h"
+
 #include "base/hash.h"
 
 #include <stdio.h>
@@ -12,35 +14,25 @@ static const uint32_t special_print[] = {
 	[QKEY_NONEXISTENT] = 0x7f020000,
 };
 
-static uint32_t v4_number(const uint8_t b[4])
+static qkey resolved_v4(const uint8_t b[4], uint16_t port)
 {
-	return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
-}
-
-static qkey resolved_v4(uint32_t address, uint16_t port)
-{
+	uint32_t address = (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
 	return (qkey)QKEY_RESOLVED << KIND_AT | (qkey)port << PORT_AT | address;
 }
 
-static qkey resolved_v6(uint64_t hash, uint16_t port)
-{
-	uint64_t high = hash >> 32 & ((1u << HIGH_BITS) - 1);
-	return (qkey)QKEY_RESOLVED << KIND_AT | (qkey)1 << V6_AT | high << HIGH_AT |
-	       (qkey)port << PORT_AT | (uint32_t)hash;
-}
-
-/* Must stay the same for ever: keys are on disk. */
-static uint64_t v6_hash(const uint8_t prefix[8])
+static qkey resolved_v6(const uint8_t prefix[8], uint16_t port)
 {
 	uint64_t v = 0;
 	for (size_t i = 0; i < 8; i++)
 		v = v << 8 | prefix[i];
-	return hash_u64(v);
+	uint64_t hash = hash_u64(v), high = hash >> 32 & ((1u << HIGH_BITS) - 1);
+	return (qkey)QKEY_RESOLVED << KIND_AT | (qkey)1 << V6_AT | high << HIGH_AT |
+	       (qkey)port << PORT_AT | (uint32_t)hash;
 }
 
 qkey qkey_of(const struct qkey_addr *a, uint16_t port)
 {
-	return a->v6 ? resolved_v6(v6_hash(a->b), port) : resolved_v4(v4_number(a->b), port);
+	return a->v6 ? resolved_v6(a->b, port) : resolved_v4(a->b, port);
 }
 
 qkey qkey_special(enum qkey_kind kind, uint64_t spread, uint16_t port)
@@ -90,70 +82,4 @@ const char *qkey_print(qkey k, char ret[QKEY_TEXT])
 	if (qkey_port(k))
 		snprintf(ret + n, QKEY_TEXT - (size_t)n, ":%u", qkey_port(k));
 	return ret;
-}
-
-static bool parse_port(struct str text, uint16_t *ret)
-{
-	uint64_t v;
-	if (text.n > 5 || !str_u64(text, &v) || v == 0 || v > UINT16_MAX || text.p[0] == '0')
-		return false;
-	*ret = (uint16_t)v;
-	return true;
-}
-
-static bool parse_hex(struct str text, size_t bytes, uint64_t *ret)
-{
-	unsigned char b[8];
-	if (!hex_parse(text, b, bytes))
-		return false;
-	*ret = 0;
-	for (size_t i = 0; i < bytes; i++)
-		*ret = *ret << 8 | b[i];
-	return true;
-}
-
-static bool parse_special(uint32_t v, uint16_t port, qkey *ret)
-{
-	for (size_t kind = 0; kind < ARRAY_LEN(special_print); kind++)
-		if (special_print[kind] == (v & 0xffff0000)) {
-			*ret = qkey_special((enum qkey_kind)kind, v, port);
-			return true;
-		}
-	return false;
-}
-
-static bool parse_dotted(struct str text, uint16_t port, qkey *ret)
-{
-	struct str part;
-	uint64_t v, sum = 0;
-	unsigned n = 0;
-	for (; str_cut(&text, '.', &part) == 0; n++) {
-		if (n == 4 || part.n > 3 || !str_u64(part, &v) || v > 255)
-			return false;
-		sum = sum << 8 | v;
-	}
-	if (n == 4)
-		*ret = resolved_v4((uint32_t)sum, port);
-	return n == 4;
-}
-
-bool qkey_parse(struct str text, qkey *ret)
-{
-	uint64_t v;
-	uint16_t port = 0;
-	struct str address = str_head(text, str_find_byte(text, ':'));
-	if (address.n < text.n && !parse_port(str_from(text, address.n + 1), &port))
-		return false;
-	if (str_starts(address, STR("6.")) && parse_hex(str_from(address, 2), 6, &v)) {
-		if (v >> (32 + HIGH_BITS))
-			return false;
-		*ret = resolved_v6(v, port);
-		return true;
-	}
-	if (!parse_hex(address, 4, &v))
-		return parse_dotted(address, port, ret);
-	if (v >> 24 == 0x7f)
-		return parse_special((uint32_t)v, port, ret);
-	*ret = resolved_v4((uint32_t)v, port);
-	return true;
 }

@@ -1,4 +1,4 @@
-/* Queue keys: which physical server an URL is fetched from, as 64 bits. Delays hold per queue key.
+/* Queue keys: which physical server a URL is fetched from, as 64 bits. Delays hold per queue key.
  *
  *	bits 62..63  kind: 0 unresolved, 1 resolved, 2 not on the network, 3 nonexistent
  *	bit  61      address family of a resolved key: 0 IPv4, 1 IPv6
@@ -13,7 +13,7 @@
  * As text an IPv4 key is the address in 8 hexadecimal digits, as in document 001, but as
  * "127.0.0.1" where it begins with 127; what is not resolved is 7f00xxxx (unresolved), 7f01xxxx
  * (not on the network) or 7f02xxxx (nonexistent); an IPv6 key is "6." and 12 digits. A port follows
- * behind a colon in decimal. */
+ * after a colon in decimal. */
 #pragma once
 #include "base/str.h"
 
@@ -51,5 +51,3 @@ static inline uint16_t qkey_port(qkey k)
 }
 
 const char *qkey_print(qkey k, char ret[QKEY_TEXT]);
-/* false: not what qkey_print() writes; any IPv4 address may be written with dots. */
-bool qkey_parse(struct str text, qkey *ret) MUST_USE;

@@ -79,15 +79,11 @@ static void url_put_escaped(struct url_out *o, unsigned char c)
 
 void url_put_number(struct url_out *o, unsigned v)
 {
-	char text[16];
-	size_t at = sizeof text;
-	do
-		text[--at] = (char)('0' + v % 10);
-	while (v /= 10);
-	url_put_str(o, (struct str){text + at, sizeof text - at});
+	char text[STR_DECIMAL_MAX];
+	url_put_str(o, (struct str){text, str_decimal(text, v)});
 }
 
-static struct str moved(struct str s, const char *from, const char *to)
+static struct str part_moved(struct str s, const char *from, const char *to)
 {
 	return s.p ? (struct str){to + (s.p - from), s.n} : s;
 }
@@ -97,13 +93,13 @@ static struct url url_moved(const struct url *u, const char *to)
 	const char *from = u->href.p;
 	struct url m = *u;
 	m.href.p = to;
-	m.scheme = moved(u->scheme, from, to);
-	m.username = moved(u->username, from, to);
-	m.password = moved(u->password, from, to);
-	m.host = moved(u->host, from, to);
-	m.path = moved(u->path, from, to);
-	m.query = moved(u->query, from, to);
-	m.fragment = moved(u->fragment, from, to);
+	m.scheme = part_moved(u->scheme, from, to);
+	m.username = part_moved(u->username, from, to);
+	m.password = part_moved(u->password, from, to);
+	m.host = part_moved(u->host, from, to);
+	m.path = part_moved(u->path, from, to);
+	m.query = part_moved(u->query, from, to);
+	m.fragment = part_moved(u->fragment, from, to);
 	return m;
 }
 
@@ -171,7 +167,7 @@ static struct str put_rest(struct parse *s, unsigned escaped, bool stops_at_numb
 }
 
 /* How many dots a segment stands for, escaped ones included: 1 or 2; 0: it is a name. */
-static unsigned dots(const char *p, const char *end)
+static unsigned segment_dots(const char *p, const char *end)
 {
 	unsigned n = 0;
 	for (; p < end; n++) {
@@ -195,7 +191,7 @@ static void drop_segment(struct parse *s)
 	while (s->out.p[-1] != '/');
 }
 
-/* Where a path that begins behind a slash stops being plain: nothing in it is escaped, and no
+/* Where a path that begins after a slash stops being plain: nothing in it is escaped, and no
  * segment begins with a dot. */
 static const char *plain_path(const char *p, const char *end)
 {
@@ -208,7 +204,7 @@ static const char *plain_path(const char *p, const char *end)
 	return p;
 }
 
-/* Segments behind a slash that is already written, up to ? or # or the end. */
+/* Segments after a slash that is already written, up to ? or # or the end. */
 static void put_segments(struct parse *s)
 {
 	const char *plain = plain_path(s->p, s->end);
@@ -229,7 +225,7 @@ static void put_segments(struct parse *s)
 		}
 		bool more = is_slash(s);
 		unsigned n = s->out.p > segment && (*segment == '.' || *segment == '%')
-				     ? dots(segment, s->out.p)
+				     ? segment_dots(segment, s->out.p)
 				     : 0;
 		if (n)
 			s->out.p = segment;
@@ -271,12 +267,12 @@ static void put_query_and_fragment(struct parse *s)
 	}
 }
 
-/* Digits behind the colon; none at all is fine. */
+/* Digits after the colon; none at all is fine. */
 static int port_of(struct str text, const struct protocol *protocol, uint16_t *ret)
 {
 	uint32_t v = 0;
 	for (size_t i = 0; i < text.n; i++) {
-		if (text.p[i] < '0' || text.p[i] > '9')
+		if (!ascii_is_digit(text.p[i]))
 			return -URL_INVALID_PORT;
 		v = v * 10 + (uint32_t)(text.p[i] - '0');
 		if (v > UINT16_MAX)
@@ -300,10 +296,10 @@ static bool may_be_address(struct str host)
 	size_t at = host.n - (host.p[host.n - 1] == '.');
 	while (at && host.p[at - 1] != '.')
 		at--;
-	return host.p[at] >= '0' && host.p[at] <= '9';
+	return ascii_is_digit(host.p[at]);
 }
 
-/* Most hosts are plain names with at most a port behind: written as they are read. false: it takes
+/* Most hosts are plain names with at most a port: written as they are read. false: it takes
  * more than that, and nothing has moved. */
 static bool put_plain_authority(struct parse *s, const struct protocol *protocol)
 {
@@ -317,7 +313,7 @@ static bool put_plain_authority(struct parse *s, const struct protocol *protocol
 	}
 	const char *host_end = p;
 	if (p < s->end && *p == ':')
-		while (++p < s->end && *p >= '0' && *p <= '9')
+		while (++p < s->end && ascii_is_digit(*p))
 			;
 	bool ended = p == s->end || url_is(*p, ENDS_SEGMENT);
 	struct str name = str_range(host, o);
@@ -433,7 +429,7 @@ static bool put_base(struct parse *s, const struct url *base, const char *upto)
 }
 
 /* Against the base's last folder. */
-static void put_beside(struct parse *s, const struct url *base)
+static void put_from_folder(struct parse *s, const struct url *base)
 {
 	const char *slash = base->path.p + base->path.n;
 	while (slash[-1] != '/')
@@ -463,7 +459,7 @@ static int put_relative(struct parse *s, const struct url *base)
 	else if (is_slash(s))
 		put_path(s);
 	else
-		put_beside(s, base);
+		put_from_folder(s, base);
 	put_query_and_fragment(s);
 	return 0;
 }
@@ -472,7 +468,7 @@ static int put_relative(struct parse *s, const struct url *base)
 static struct str scheme_of(const char *p, const char *end)
 {
 	const char *from = p;
-	if (p == end || (*p | 32) < 'a' || (*p | 32) > 'z')
+	if (p == end || !ascii_is_letter(*p))
 		return (struct str){0};
 	while (p < end && url_is(*p, IN_SCHEME))
 		p++;
@@ -570,8 +566,7 @@ struct str url_scheme_of(struct str text, char ret[URL_SCHEME_MAX])
 	size_t n = without_line_breaks(without_blank_ends(text), ret, URL_SCHEME_MAX);
 	struct str scheme = scheme_of(ret, ret + n);
 	for (size_t i = 0; i < scheme.n; i++)
-		if (ret[i] >= 'A' && ret[i] <= 'Z')
-			ret[i] |= 32;
+		ret[i] = ascii_lower(ret[i]);
 	return scheme;
 }
 
@@ -581,7 +576,7 @@ static bool is_reserved(unsigned char c)
 	return c < 0x80 && c && strchr(";/?:@=&#$+,", c);
 }
 
-/* 0, or -(enum url_error); *p is moved behind the escape. */
+/* 0, or -(enum url_error); *p is moved past the escape. */
 static int put_escape(struct url_out *o, const char **p, const char *end)
 {
 	const char *at = *p;
@@ -794,14 +789,14 @@ const struct url_loop_limits url_loop_defaults = {
 	.max_occurrences = 10,
 };
 
-struct components {
+struct loop_parts {
 	uint64_t hash[URL_COMPONENTS_MAX];
 	size_t n;
 };
 
 /* What stands before the first separator counts only if there is anything: paths begin with one.
  * false: too many. */
-static bool split(struct str path, const char *separators, struct components *ret)
+static bool loop_split(struct str path, const char *separators, struct loop_parts *ret)
 {
 	bool separates[256] = {0};
 	for (const char *s = separators; *s; s++)
@@ -821,7 +816,7 @@ static bool split(struct str path, const char *separators, struct components *re
 
 /* A sequence of `length` components stands there k times when k - 1 times its length in a row each
  * component equals the one `length` before it. */
-static bool repeats(const struct components *c, size_t length, unsigned times)
+static bool loop_repeats(const struct loop_parts *c, size_t length, unsigned times)
 {
 	size_t run = 0;
 	for (size_t i = length; i < c->n; i++) {
@@ -833,7 +828,7 @@ static bool repeats(const struct components *c, size_t length, unsigned times)
 }
 
 /* Open addressing over the components; each slot is the number of a component, from 1. */
-static bool occurs_too_often(const struct components *c, unsigned most)
+static bool loop_occurs_too_often(const struct loop_parts *c, unsigned most)
 {
 	enum { SLOTS = 2 * URL_COMPONENTS_MAX };
 	uint16_t slot[SLOTS] = {0}, count[URL_COMPONENTS_MAX] = {0};
@@ -853,17 +848,17 @@ static bool occurs_too_often(const struct components *c, unsigned most)
 
 bool url_loops(struct str path, const struct url_loop_limits *limits)
 {
-	struct components c;
+	struct loop_parts c;
 	if (!limits)
 		limits = &url_loop_defaults;
-	if (!split(path, limits->separators, &c))
+	if (!loop_split(path, limits->separators, &c))
 		return true;
-	if (limits->max_occurrences && occurs_too_often(&c, limits->max_occurrences))
+	if (limits->max_occurrences && loop_occurs_too_often(&c, limits->max_occurrences))
 		return true;
 	if (limits->min_repeats < 2)
 		return false;
 	for (size_t length = 1; length <= limits->max_length && length < c.n; length++)
-		if (repeats(&c, length, limits->min_repeats))
+		if (loop_repeats(&c, length, limits->min_repeats))
 			return true;
 	return false;
 }

@@ -25,7 +25,7 @@ enum url_error {
 	URL_INVALID_PORT = 5,
 	URL_RELATIVE = 6,  /* relative, and there is no base */
 	URL_PROTOCOL = 7,  /* neither http nor https nor ftp */
-	URL_SYNTAX = 8,    /* no host, or one that is no name and no address */
+	URL_SYNTAX = 8,    /* no host, or one that is neither name nor address */
 	URL_UNDERFLOW = 9, /* `..` above the root; strict form only */
 };
 
@@ -51,7 +51,7 @@ struct url {
 
 /* Parses text against a base (NULL: none) into room of cap bytes, which must not be the base's.
  * The rules are those of https://url.spec.whatwg.org/ for strings, with UTF-8 as the encoding of
- * queries, applied to bytes: what is no UTF-8 is escaped as it is in paths, queries and fragments,
+ * queries, applied to bytes: what is not UTF-8 is escaped as it is in paths, queries and fragments,
  * and not taken in hosts. Names go through libidn2 (url_host.c says where it differs).
  * 0, or -(enum url_error) with *ret untouched. */
 int url_parse(struct str text, const struct url *base, char *room, size_t cap,
@@ -91,7 +91,7 @@ uint16_t url_default_port(enum url_protocol p);
 const char *url_protocol_name(enum url_protocol p);
 
 /* The URL as it may be shown and logged: without the user name and password that some put into it.
- * The text may be no URL at all: it is cut where any reader of URLs would find a name in it. */
+ * The text need not be a URL: it is cut where any reader of URLs would find a name in it. */
 void url_show(struct str text, struct buf *out);
 
 /* The words for a number or its negative: "path underflow". */

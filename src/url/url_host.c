@@ -49,7 +49,7 @@ static void idn2_load(void)
 }
 
 /* The next character of valid UTF-8 that ends in NUL. */
-static uint32_t next_char(const char **p)
+static uint32_t utf8_next(const char **p)
 {
 	uint32_t c = (unsigned char)*(*p)++;
 	if (c >= 0xc0)
@@ -77,7 +77,7 @@ static bool is_touchy(uint32_t c)
 static bool has_touchy(const char *name)
 {
 	while (*name)
-		if (is_touchy(next_char(&name)))
+		if (is_touchy(utf8_next(&name)))
 			return true;
 	return false;
 }
@@ -94,7 +94,7 @@ static int idn2_to_ascii(const char *name, char **ret)
 	return rc == 0 ? 0 : -URL_SYNTAX;
 }
 
-/* One part of an IPv4 address; saturates. false: no number. */
+/* One part of an IPv4 address; saturates. false: not a number. */
 static bool ipv4_number(struct str s, uint64_t *ret)
 {
 	unsigned radix = 10;
@@ -117,10 +117,8 @@ static bool ipv4_number(struct str s, uint64_t *ret)
 
 static struct str last_label(struct str host)
 {
-	size_t at = host.n;
-	while (at && host.p[at - 1] != '.')
-		at--;
-	return str_from(host, at);
+	const char *dot = host.n ? memrchr(host.p, '.', host.n) : NULL;
+	return dot ? str_range(dot + 1, host.p + host.n) : host;
 }
 
 static bool all_digits(struct str s)
@@ -393,7 +391,7 @@ static void psl_load(void)
 	psl.list = psl_latest(NULL);
 }
 
-static bool is_address(struct str host)
+static bool is_address_text(struct str host)
 {
 	return host.p[0] == '[' || ascii_is_digit(host.p[host.n - 1]);
 }
@@ -403,7 +401,7 @@ int url_domain(struct str host, struct str *ret)
 	char name[NAME_MAX_BYTES + 1];
 	while (host.n && host.p[host.n - 1] == '.')
 		host.n--;
-	if (host.n == 0 || host.n >= sizeof name || is_address(host))
+	if (host.n == 0 || host.n >= sizeof name || is_address_text(host))
 		return 1;
 	ENSURE(pthread_once(&psl.once, psl_load) == 0);
 	memcpy(name, host.p, host.n);

@@ -33,7 +33,6 @@ static void a_class_is_mapped_to_the_site_that_stands_for_it(void **state)
 				"ftp://www.files.example/\n"
 				" http://files.example:8080/\n"
 				"http://alone.example/");
-	assert_int_equal(equiv_count(e), 3);
 	maps(e, "http://example.com/a", "http://example.com");
 	maps(e, "http://example.org/a", "http://example.com");
 	maps(e, "https://example.com/", "http://example.com");
@@ -70,7 +69,6 @@ static void nothing_at_all_is_a_table(void **state)
 	static const char *const texts[] = {"", "\n", "# only this", "\n\n  \t\n#\n"};
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
 		struct equiv *e = table(texts[i]);
-		assert_int_equal(equiv_count(e), 0);
 		maps(e, "http://a/", "http://a");
 		equiv_free(&e);
 	}
@@ -147,7 +145,6 @@ static void many_sites_are_found_again(void **state)
 			   i, i);
 	struct equiv *e = table(buf_text(&text));
 	buf_free(&text); /* the table has its own copy */
-	assert_int_equal(equiv_count(e), 40000);
 	for (unsigned i = 0; i < 20000; i += 7) {
 		snprintf(from, sizeof from, "https://www.m%u.example/", i);
 		snprintf(to, sizeof to, "http://c%u.example", i);

@@ -1,5 +1,9 @@
+/* Configuration: the file, the environment and -s, one after the other, into structs that tables of
+ * specs describe. All problems are gathered before anything is refused, so that one look at the
+ * output mends a whole file. */
 #include "role/config.h"
 
+#include "base/ascii.h"
 #include "base/file.h"
 #include "base/nearest.h"
 #include "role/ini.h"
@@ -38,8 +42,8 @@ struct loader {
 	size_t **seen; /* by part and spec: the line of the file that gave it, 0: none */
 };
 
-static void problem(struct loader *l, const char *fmt, ...) PRINTF_LIKE(2, 3);
-static void problem(struct loader *l, const char *fmt, ...)
+PRINTF_LIKE(2, 3)
+static void load_problem(struct loader *l, const char *fmt, ...)
 {
 	va_list ap;
 	char line[1200];
@@ -53,7 +57,7 @@ static void problem(struct loader *l, const char *fmt, ...)
 }
 
 /* The dot that stands between section and key; the global section has none. */
-static const char *dot(const struct config_section *section)
+static const char *section_dot(const struct config_section *section)
 {
 	return section->name[0] ? "." : "";
 }
@@ -72,8 +76,8 @@ static void unknown_section(struct loader *l, const char *where, struct str name
 	struct nearest near = {.wanted = name};
 	for (size_t i = 0; i < l->c->n; i++)
 		nearest_try(&near, l->c->part[i].section->name);
-	problem(l, "%s: unknown section '%s'%s", where, value_show(name, shown),
-		nearest_words(&near));
+	load_problem(l, "%s: unknown section '%s'%s", where, value_show(name, shown),
+		     nearest_words(&near));
 }
 
 static void unknown_key(struct loader *l, const char *where, const struct config_section *section,
@@ -92,16 +96,17 @@ static void unknown_key(struct loader *l, const char *where, const struct config
 			break;
 		}
 	}
-	problem(l, "%s: unknown setting '%s%s%s'%s%s", where, section->name, dot(section),
-		value_show(name, shown), nearest_words(&near), elsewhere);
+	load_problem(l, "%s: unknown setting '%s%s%s'%s%s", where, section->name,
+		     section_dot(section), value_show(name, shown), nearest_words(&near),
+		     elsewhere);
 }
 
 typedef int take_fn(const struct value_spec *spec, struct str text, struct arena *arena, void *base,
 		    struct err *err);
 
 /* Takes a value. `where` stands before a problem; `origin` is kept, in a copy. */
-static void take(struct loader *l, const char *where, const char *origin, struct part *part,
-		 const struct value_spec *spec, struct str value, take_fn *fn)
+static void take_value(struct loader *l, const char *where, const char *origin, struct part *part,
+		       const struct value_spec *spec, struct str value, take_fn *fn)
 {
 	struct err err;
 	struct arena *arena = &l->c->arena;
@@ -112,8 +117,8 @@ static void take(struct loader *l, const char *where, const char *origin, struct
 		part->origin[spec - part->section->specs] = arena_text(arena, str_of(origin));
 		return;
 	}
-	problem(l, "%s: %s%s%s: %s", where, part->section->name, dot(part->section), spec->name,
-		err.msg);
+	load_problem(l, "%s: %s%s%s: %s", where, part->section->name, section_dot(part->section),
+		     spec->name, err.msg);
 }
 
 static void take_line(struct loader *l, const char *where, size_t line, struct part *part,
@@ -127,12 +132,12 @@ static void take_line(struct loader *l, const char *where, size_t line, struct p
 	}
 	size_t *seen = &l->seen[part - l->c->part][spec - section->specs];
 	if (*seen) {
-		problem(l, "%s: %s%s%s: given on line %zu already", where, section->name,
-			dot(section), spec->name, *seen);
+		load_problem(l, "%s: %s%s%s: given on line %zu already", where, section->name,
+			     section_dot(section), spec->name, *seen);
 		return;
 	}
 	*seen = line;
-	take(l, where, where, part, spec, item->value, value_parse);
+	take_value(l, where, where, part, spec, item->value, value_parse);
 }
 
 static void take_text(struct loader *l, const char *file, struct str text)
@@ -147,7 +152,7 @@ static void take_text(struct loader *l, const char *file, struct str text)
 		char where[600];
 		snprintf(where, sizeof where, "%.560s:%zu", file, it.line);
 		if (rc < 0) {
-			problem(l, "%s: %s", where, err.msg);
+			load_problem(l, "%s: %s", where, err.msg);
 		} else if (item.is_section) {
 			part = find_part(l->c, item.name);
 			skip = !part;
@@ -171,14 +176,14 @@ static void take_file(struct loader *l, const struct config_input *in)
 	CLEANUP(buf_free) struct buf text = BUF_INIT(INI_FILE_MAX);
 	int rc = file_slurp(in->file, &text, &err);
 	if (rc < 0)
-		problem(l, "%s", err.msg);
+		load_problem(l, "%s", err.msg);
 	else if (rc == 1)
-		problem(l, "%s: no such file", in->file);
+		load_problem(l, "%s: no such file", in->file);
 	else
 		take_text(l, in->file, buf_str(&text));
 }
 
-/* Variables that are ours and no settings. */
+/* Variables of ours that are not settings. */
 static const char *const own_variables[] = {"GARNER_CONFIG", "GARNER_FAULTS"};
 
 static bool own_variable(struct str name)
@@ -203,15 +208,15 @@ static void take_variable(struct loader *l, struct str name, struct str value)
 			buf_clear(&env);
 			config_env_name(part->section, spec, &env);
 			if (str_eq(name, buf_str(&env))) {
-				take(l, buf_text(&env), buf_text(&env), part, spec, value,
-				     value_parse);
+				take_value(l, buf_text(&env), buf_text(&env), part, spec, value,
+					   value_parse);
 				return;
 			}
 			nearest_try(&near, buf_text(&env));
 		}
 	}
-	problem(l, "%s: this variable of the environment names no setting%s",
-		value_show(name, shown), nearest_words(&near));
+	load_problem(l, "%s: this variable of the environment names no setting%s",
+		     value_show(name, shown), nearest_words(&near));
 }
 
 static void take_environment(struct loader *l, char *const *env)
@@ -226,10 +231,10 @@ static void take_environment(struct loader *l, char *const *env)
 	}
 }
 
-/* What grew must still fit in a file, because the roles get it in one; and each step copies the
- * list, so that it is asked before. */
-static int grow(const struct value_spec *spec, struct str text, struct arena *arena, void *base,
-		struct err *err)
+/* What grew must still fit in a file, because the roles get it in one. Asked before the list grows,
+ * since each step copies it. */
+static int list_grow(const struct value_spec *spec, struct str text, struct arena *arena,
+		     void *base, struct err *err)
 {
 	if (spec->type != VALUE_LIST)
 		return err_set(err, ERR_USAGE, "+= is for lists only");
@@ -249,7 +254,7 @@ static void take_set(struct loader *l, const char *text)
 	struct str rest = str_of(text), name, section_name = STR("");
 	snprintf(where, sizeof where, "-s %s", value_show(rest, shown));
 	if (str_find_byte(rest, '=') == rest.n) {
-		problem(l, "%s: expected section.key=value", where);
+		load_problem(l, "%s: expected section.key=value", where);
 		return;
 	}
 	(void)str_cut(&rest, '=', &name);
@@ -268,8 +273,8 @@ static void take_set(struct loader *l, const char *text)
 	const struct config_section *section = part ? part->section : &nothing;
 	const struct value_spec *spec = value_find(section->specs, section->nspecs, name);
 	if (part && spec)
-		take(l, where, "-s", part, spec, rest.p ? rest : STR(""),
-		     grows ? grow : value_parse);
+		take_value(l, where, "-s", part, spec, rest.p ? rest : STR(""),
+			   grows ? list_grow : value_parse);
 	else
 		unknown_key(l, where, section, name);
 }
@@ -292,7 +297,7 @@ static struct config *config_new(const struct config_section *const *sections, s
 	return c;
 }
 
-static int report(const struct loader *l, struct err *err)
+static int load_report(const struct loader *l, struct err *err)
 {
 	size_t more = l->nproblems - 1;
 	if (l->problems && l->nproblems > PROBLEMS_MAX)
@@ -319,7 +324,7 @@ int config_load(struct config **ret, const struct config_section *const *section
 		take_set(&l, in->sets[i]);
 	if (l.nproblems) {
 		config_free(&c);
-		return report(&l, err);
+		return load_report(&l, err);
 	}
 	*ret = c;
 	return 0;
@@ -463,8 +468,6 @@ void config_env_name(const struct config_section *section, const struct value_sp
 		if (i && parts[i][0])
 			buf_add_byte(out, '_');
 		for (const char *p = parts[i]; *p; p++)
-			buf_add_byte(out, *p == '-'                ? '_'
-					  : *p >= 'a' && *p <= 'z' ? (char)(*p - 32)
-								   : *p);
+			buf_add_byte(out, *p == '-' ? '_' : ascii_upper(*p));
 	}
 }

@@ -1,4 +1,4 @@
-/* Configuration: one INI file, sections per role, every key declared in a table. What is not said
+/* Configuration: one INI file, sections per role, every key declared in a table. What is not set
  * keeps its default; the environment overrides the file, -s overrides both. All or nothing: with
  * one wrong line nothing is taken, and each error names its file and line. */
 #pragma once
@@ -7,7 +7,7 @@
 /* A section of the file and the struct that its values fill. The global section has the name "":
  * its keys stand before the first [section], its variables are GARNER_KEY, its -s form is
  * key=value. Elsewhere: [section] key = value, GARNER_SECTION_KEY (dashes as underscores), -s
- * section.key=value. With += in place of = a list that was said before grows. */
+ * section.key=value. With += in place of = a list that was set before grows. */
 struct config_section {
 	const char *name;
 	const char *help; /* one sentence */
@@ -37,7 +37,7 @@ const void *config_get(const struct config *c, const struct config_section *sect
 /* Where a value came from: "default", "garner.conf:12", "GARNER_WEB_LISTEN", "-s". */
 const char *config_origin(const struct config *c, const struct config_section *section,
 			  const struct value_spec *spec);
-/* Whether it was said at all: also when what was said is the default. */
+/* Whether it was set at all, be it to its default. */
 bool config_is_set(const struct config *c, const struct config_section *section,
 		   const struct value_spec *spec);
 bool config_section_equal(const struct config *a, const struct config *b,

@@ -6,6 +6,7 @@
 #include "role/counters.h"
 
 #include "base/arena.h"
+#include "base/ascii.h"
 #include "base/clock.h"
 #include "base/cursor.h"
 #include "base/fault.h"
@@ -26,7 +27,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "values are mapped as 
 struct counters {
 	struct file file; /* carries the lock */
 	void *map;
-	struct guard *guard; /* a file that somebody cut must not end its role */
+	struct guard *guard; /* a file that is cut by others must not end its role */
 	size_t size;
 	uint64_t *value;
 	size_t n;
@@ -34,21 +35,20 @@ struct counters {
 
 #define STARTED_MAX_US INT64_C(253402300799999999) /* the end of the year 9999 */
 
-static bool word(char c)
+static bool is_word_byte(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       c == '_';
+	return ascii_is_alnum(c) || c == '_';
 }
 
-static bool words(struct str s, const char *others)
+static bool is_words(struct str s, const char *others)
 {
 	for (size_t i = 0; i < s.n; i++)
-		if (!word(s.p[i]) && (s.p[i] == 0 || !strchr(others, s.p[i])))
+		if (!is_word_byte(s.p[i]) && (s.p[i] == 0 || !strchr(others, s.p[i])))
 			return false;
 	return s.n > 0;
 }
 
-static bool printable(struct str s)
+static bool is_printable(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++)
 		if (s.p[i] < ' ' || s.p[i] > '~')
@@ -56,8 +56,8 @@ static bool printable(struct str s)
 	return true;
 }
 
-/* OpenMetrics puts these behind the name of a family: as names of their own they would clash. */
-static bool reserved(struct str name)
+/* OpenMetrics puts these after the name of a family: as names of their own they would clash. */
+static bool is_reserved(struct str name)
 {
 	return str_is(name, "total") || str_ends(name, STR("_total")) || str_is(name, "created") ||
 	       str_ends(name, STR("_created"));
@@ -68,8 +68,8 @@ static bool label_cut(struct str *rest, struct str *ret_name)
 {
 	size_t eq = str_find_byte(*rest, '=');
 	struct str name = str_head(*rest, eq), value = str_from(*rest, eq + 1);
-	if (!words(name, "") || (name.p[0] >= '0' && name.p[0] <= '9') || name.p[0] == '_' ||
-	    value.n < 2 || value.p[0] != '"')
+	if (!is_words(name, "") || ascii_is_digit(name.p[0]) || name.p[0] == '_' || value.n < 2 ||
+	    value.p[0] != '"')
 		return false;
 	size_t i = 1;
 	for (; i < value.n && value.p[i] != '"'; i++)
@@ -86,7 +86,7 @@ static bool label_cut(struct str *rest, struct str *ret_name)
 static const char *labels_fault(struct str labels)
 {
 	struct str before = {0}, name;
-	if (!printable(labels))
+	if (!is_printable(labels))
 		return "labels are not printable ASCII";
 	while (labels.n) {
 		if (before.n) {
@@ -109,13 +109,13 @@ static const char *value_fault(const struct counter_value *v)
 {
 	if (v->kind != COUNTER_TOTAL && v->kind != COUNTER_GAUGE)
 		return "is of no known kind";
-	if (!words(v->name, "") || v->name.n > COUNTERS_NAME_MAX)
+	if (!is_words(v->name, "") || v->name.n > COUNTERS_NAME_MAX)
 		return "the name is not 1 to 64 letters, digits and underscores";
-	if (reserved(v->name))
+	if (is_reserved(v->name))
 		return "a name may not end in total or created";
 	if (v->labels.n > COUNTERS_LABELS_MAX)
 		return "labels take more than 256 bytes";
-	if (v->help.n == 0 || v->help.n > COUNTERS_HELP_MAX || !printable(v->help) ||
+	if (v->help.n == 0 || v->help.n > COUNTERS_HELP_MAX || !is_printable(v->help) ||
 	    str_find_byte(v->help, '"') < v->help.n || str_find_byte(v->help, '\\') < v->help.n)
 		return "the help is not 1 to 256 ASCII characters without quotes and backslashes";
 	return labels_fault(v->labels);
@@ -132,12 +132,12 @@ static const char *pair_fault(const struct counter_value *a, const struct counte
 
 static int counters_check(const struct counters_view *v, struct err *err)
 {
-	if (!words(v->instance, "-.:@") || v->instance.n > COUNTERS_INSTANCE_MAX ||
+	if (!is_words(v->instance, "-.:@") || v->instance.n > COUNTERS_INSTANCE_MAX ||
 	    v->instance.p[0] == '@')
 		return err_set(err, ERR_USAGE,
 			       "the instance is not 1 to 64 letters, digits and _-.:@");
 	if (v->pid < 0 || v->pid > INT32_MAX)
-		return err_set(err, ERR_USAGE, "pid %lld is none", (long long)v->pid);
+		return err_set(err, ERR_USAGE, "%lld is not a pid", (long long)v->pid);
 	if (v->started_wall_us < 0 || v->started_wall_us > STARTED_MAX_US)
 		return err_set(err, ERR_USAGE, "start time %lld us is out of range",
 			       (long long)v->started_wall_us);
@@ -146,10 +146,10 @@ static int counters_check(const struct counters_view *v, struct err *err)
 		for (size_t j = 0; j < i && !fault; j++)
 			fault = pair_fault(&v->value[j], &v->value[i]);
 		if (fault)
-			return err_set(
-				err, ERR_USAGE, "counter %zu (" STR_FMT "): %s", i,
-				STR_ARG(words(v->value[i].name, "") ? v->value[i].name : STR("?")),
-				fault);
+			return err_set(err, ERR_USAGE, "counter %zu (" STR_FMT "): %s", i,
+				       STR_ARG(is_words(v->value[i].name, "") ? v->value[i].name
+									      : STR("?")),
+				       fault);
 	}
 	return 0;
 }
@@ -198,8 +198,8 @@ static int head_make(const char *instance, const struct counter_def *defs, size_
 	return 0;
 }
 
-/* Whoever makes a counters file holds its folder meanwhile, which takes milliseconds. So between
- * the look at the old file and the rename of the new one nobody else can come, and the lock that
+/* The maker of a counters file locks its folder meanwhile, which takes milliseconds. So no other
+ * maker comes between the look at the old file and the rename of the new one, and the lock that
  * lasts can be on the file itself, where readers look for it. */
 static int folder_hold(struct file *ret, const char *path, struct err *err)
 {
@@ -239,24 +239,24 @@ static int refuse_held(const char *path, struct err *err)
 		       path, (long long)old.pid, STR_ARG(old.instance));
 }
 
-/* The file at a name beside, complete, locked and mapped. What a killed maker left there is
+/* The file under a name of its own, complete, locked and mapped. What a killed maker left there is
  * removed, not written into: it may be a link to something else. */
-static int make(struct counters *c, const char *beside, const struct buf *head, struct err *err)
+static int file_make(struct counters *c, const char *fresh, const struct buf *head, struct err *err)
 {
 	size_t at = counters_values_at(head->n);
 	c->size = at + c->n * sizeof *c->value;
 	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-	if (file_remove(beside, err) < 0 ||
-	    file_open(&c->file, beside, O_RDWR | O_CREAT | O_EXCL, 0644, err) < 0)
+	if (file_remove(fresh, err) < 0 ||
+	    file_open(&c->file, fresh, O_RDWR | O_CREAT | O_EXCL, 0644, err) < 0)
 		return -1;
 	if (fcntl(c->file.fd, F_OFD_SETLK, &whole) < 0)
-		return err_sys(err, "%s: cannot be locked", beside);
+		return err_sys(err, "%s: cannot be locked", fresh);
 	if (file_allocate(&c->file, c->size, err) < 0 ||
 	    file_write(&c->file, head->p, head->n, 0, err) < 0 || file_sync(&c->file, err) < 0)
 		return -1;
 	void *map = mmap(NULL, c->size, PROT_READ | PROT_WRITE, MAP_SHARED, c->file.fd, 0);
 	if (map == MAP_FAILED)
-		return err_sys(err, "%s: cannot be mapped", beside);
+		return err_sys(err, "%s: cannot be mapped", fresh);
 	c->map = map;
 	c->guard = guard_new(map, c->size);
 	c->value = (uint64_t *)((char *)map + at);
@@ -267,7 +267,7 @@ int counters_create(struct counters **ret, const char *path, const char *instanc
 		    const struct counter_def *defs, size_t n, int64_t wall_us, struct err *err)
 {
 	CLEANUP(buf_free) struct buf head = BUF_INIT(COUNTERS_FILE_MAX);
-	CLEANUP(buf_free) struct buf beside = BUF_INIT(strlen(path) + 8);
+	CLEANUP(buf_free) struct buf fresh = BUF_INIT(strlen(path) + 8);
 	CLEANUP(file_drop) struct file folder = FILE_INIT;
 	if (head_make(instance, defs, n, wall_us, &head, err) < 0)
 		return err_in(err, "%s", path);
@@ -276,14 +276,14 @@ int counters_create(struct counters **ret, const char *path, const char *instanc
 	struct counters *c = mem_alloc(sizeof *c);
 	c->file = FILE_INIT;
 	c->n = n;
-	buf_printf(&beside, "%s.new", path);
-	int rc = make(c, buf_text(&beside), &head, err);
+	buf_printf(&fresh, "%s.new", path);
+	int rc = file_make(c, buf_text(&fresh), &head, err);
 	FAULT("counters.rename");
 	if (rc == 0)
-		rc = file_rename(buf_text(&beside), path, err);
+		rc = file_rename(buf_text(&fresh), path, err);
 	if (rc < 0) {
 		struct err second;
-		(void)file_remove(buf_text(&beside), &second);
+		(void)file_remove(buf_text(&fresh), &second);
 		counters_close(&c);
 		return rc;
 	}
@@ -314,7 +314,7 @@ void counters_set(struct counters *c, size_t index, int64_t v)
 	__atomic_store_n(&c->value[index], (uint64_t)v, __ATOMIC_RELAXED);
 }
 
-static int damaged(struct err *err, const struct reader *r, const char *what)
+static int head_damaged(struct err *err, const struct reader *r, const char *what)
 {
 	return err_set(err, ERR_DAMAGED, "byte %zu: %s", reader_at(r), what);
 }
@@ -330,7 +330,7 @@ static int start_parse(struct reader *r, struct counters_view *v, struct err *er
 	if (!str_is(magic, counters_format.magic))
 		return err_set(err, ERR_DAMAGED, "not a counters file");
 	if (r->bad)
-		return damaged(err, r, "the file ends inside its head");
+		return head_damaged(err, r, "the file ends inside its head");
 	if (version != COUNTERS_VERSION)
 		return err_set(err, ERR_DAMAGED,
 			       "counters in version %u; this program knows version %d", version,
@@ -357,23 +357,23 @@ static int head_parse(struct reader *r, struct arena *arena, struct counters_vie
 	}
 	uint32_t crc = crc32c(0, r->start, reader_at(r));
 	if (reader_u32le(r) != crc && !r->bad)
-		return damaged(err, r, "the checksum of the head is wrong");
-	return r->bad ? damaged(err, r, "a text of the head is too long or past the end") : 0;
+		return head_damaged(err, r, "the checksum of the head is wrong");
+	return r->bad ? head_damaged(err, r, "a text of the head is too long or past the end") : 0;
 }
 
 static int values_parse(struct reader *r, struct counters_view *v, struct err *err)
 {
 	size_t gap = counters_values_at(reader_at(r)) - reader_at(r);
 	if (reader_left(r) != gap + v->n * 8)
-		return err_set(err, ERR_DAMAGED, "%zu bytes behind the head, there should be %zu",
+		return err_set(err, ERR_DAMAGED, "%zu bytes after the head, there should be %zu",
 			       reader_left(r), gap + v->n * 8);
 	for (size_t i = 0; i < gap; i++)
 		if (reader_u8(r) != 0)
-			return damaged(err, r, "something stands between head and values");
+			return head_damaged(err, r, "something stands between head and values");
 	for (size_t i = 0; i < v->n; i++) {
 		v->value[i].value = (int64_t)reader_u64le(r);
 		if (v->value[i].kind == COUNTER_TOTAL && v->value[i].value < 0)
-			return damaged(err, r, "a total is out of range");
+			return head_damaged(err, r, "a total is out of range");
 	}
 	return 0;
 }
@@ -436,7 +436,7 @@ static struct str family_name(struct arena *a, struct str role, struct str name)
 	return str_of(text);
 }
 
-/* What every role has, beside its own counters. */
+/* What every role has, in addition to its own counters. */
 static size_t role_samples(struct arena *a, const struct counters_view *v, struct sample *ret)
 {
 	struct str labels = str_of(arena_printf(a, "role=\"" STR_FMT "\"", STR_ARG(role_of(v))));
@@ -487,14 +487,14 @@ static int sample_order(const void *pa, const void *pb)
 	return d ? d : str_cmp(a->labels, b->labels);
 }
 
-static const char *suffix(const struct sample *s)
+static const char *sample_suffix(const struct sample *s)
 {
 	return s->kind == COUNTER_TOTAL ? "_total" : "";
 }
 
 static void family_print(const struct sample *s, bool openmetrics, struct buf *out)
 {
-	const char *end = openmetrics ? "" : suffix(s);
+	const char *end = openmetrics ? "" : sample_suffix(s);
 	buf_printf(out, "# TYPE " STR_FMT "%s %s\n", STR_ARG(s->family), end,
 		   s->kind == COUNTER_TOTAL ? "counter" : "gauge");
 	buf_printf(out, "# HELP " STR_FMT "%s " STR_FMT "\n", STR_ARG(s->family), end,
@@ -504,8 +504,8 @@ static void family_print(const struct sample *s, bool openmetrics, struct buf *o
 static void sample_print(const struct sample *s, struct buf *out)
 {
 	buf_printf(out, STR_FMT "%s{instance=\"" STR_FMT "\"%s" STR_FMT "} " STR_FMT "\n",
-		   STR_ARG(s->family), suffix(s), STR_ARG(s->instance), s->labels.n ? "," : "",
-		   STR_ARG(s->labels), STR_ARG(s->value));
+		   STR_ARG(s->family), sample_suffix(s), STR_ARG(s->instance),
+		   s->labels.n ? "," : "", STR_ARG(s->labels), STR_ARG(s->value));
 }
 
 static void print_views(const struct counters_view *views, size_t n, bool openmetrics,
@@ -570,7 +570,8 @@ static int view_of_file(const char *path, struct arena *arena, struct counters_v
 	return rc > 0 ? err_set(err, ERR_USAGE, "%s: there is no such file", path) : rc;
 }
 
-static int print(const char *path, void (*emit)(void *ctx, struct str), void *ctx, struct err *err)
+static int counters_print(const char *path, void (*emit)(void *ctx, struct str), void *ctx,
+			  struct err *err)
 {
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(COUNTERS_ARENA);
 	CLEANUP(buf_free) struct buf out = BUF_INIT((size_t)2 * COUNTERS_FILE_MAX);
@@ -582,7 +583,7 @@ static int print(const char *path, void (*emit)(void *ctx, struct str), void *ct
 	return 0;
 }
 
-static int verify(const char *path, struct err *err)
+static int counters_verify(const char *path, struct err *err)
 {
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(COUNTERS_ARENA);
 	struct counters_view v;
@@ -594,6 +595,6 @@ const struct format counters_format = {
 	.magic = "GARNERCN",
 	.version = COUNTERS_VERSION,
 	.help = "what a process of a role has done, in numbers",
-	.print = print,
-	.verify = verify,
+	.print = counters_print,
+	.verify = counters_verify,
 };

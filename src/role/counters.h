@@ -1,5 +1,5 @@
 /* Counters: what a role has done, in a file of fixed size that is allocated before it is mapped.
- * One process writes (any of its threads), anybody may read at any time, also after a crash.
+ * One process writes (any of its threads); anyone may read at any time, also after a crash.
  * doc/formats/counters.md describes the file. */
 #pragma once
 #include "base/err.h"
@@ -11,10 +11,10 @@ enum counter_kind {
 };
 
 struct counter_def {
-	const char *name;   /* "fetches": letters, digits, underscores, no _total at the end; the
-			       role's name is put before it */
-	const char *labels; /* "outcome=\"ok\"" or NULL; several definitions may share a name; label
-			       names ascend */
+	/* "fetches": letters, digits, underscores, no _total at the end; the role's name is put
+	 * before it. Several definitions may share a name. */
+	const char *name;
+	const char *labels; /* "outcome=\"ok\"" or NULL; label names ascend */
 	enum counter_kind kind;
 	const char *help; /* ASCII, without quotes and backslashes */
 };

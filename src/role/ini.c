@@ -1,31 +1,24 @@
+/* The syntax of the configuration file, and the quoting that brings a value back as it was. Errors
+ * are words without a place: the caller knows the file. */
 #include "role/ini.h"
 
-static bool blank(char c)
+static bool is_blank(char c)
 {
 	return c == ' ' || c == '\t';
 }
 
-static bool comment(char c)
+static bool is_comment(char c)
 {
 	return c == '#' || c == ';';
-}
-
-static struct str trim(struct str s)
-{
-	while (s.n && blank(s.p[0]))
-		s = str_from(s, 1);
-	while (s.n && blank(s.p[s.n - 1]))
-		s.n--;
-	return s;
 }
 
 /* Cuts off a comment: at the beginning, or after a blank. */
 static struct str without_comment(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++)
-		if (comment(s.p[i]) && (i == 0 || blank(s.p[i - 1])))
-			return trim(str_head(s, i));
-	return trim(s);
+		if (is_comment(s.p[i]) && (i == 0 || is_blank(s.p[i - 1])))
+			return str_trim(str_head(s, i));
+	return str_trim(s);
 }
 
 void ini_init(struct ini *it, struct str text, struct arena *arena)
@@ -67,11 +60,11 @@ static int take_section(struct str line, struct ini_item *ret, struct err *err)
 	size_t end = str_find_byte(line, ']');
 	if (end == line.n)
 		return err_set(err, ERR_USAGE, "'[' without ']'");
-	struct str name = trim(str_range(line.p + 1, line.p + end));
+	struct str name = str_trim(str_range(line.p + 1, line.p + end));
 	if (name.n == 0)
 		return err_set(err, ERR_USAGE, "a section without a name");
 	if (without_comment(str_from(line, end + 1)).n)
-		return err_set(err, ERR_USAGE, "something stands behind ']'");
+		return err_set(err, ERR_USAGE, "something follows ']'");
 	*ret = (struct ini_item){.is_section = true, .name = name};
 	return 0;
 }
@@ -95,7 +88,7 @@ static int take_quoted(struct ini *it, struct str s, struct str *ret, struct err
 	if (i >= s.n)
 		return err_set(err, ERR_USAGE, "the closing quote is missing");
 	if (without_comment(str_from(s, i + 1)).n)
-		return err_set(err, ERR_USAGE, "something stands behind the closing quote");
+		return err_set(err, ERR_USAGE, "something follows the closing quote");
 	*ret = str_range(start, to);
 	return 0;
 }
@@ -105,10 +98,10 @@ static int take_key(struct ini *it, struct str line, struct ini_item *ret, struc
 	size_t equals = str_find_byte(line, '=');
 	if (equals == line.n)
 		return err_set(err, ERR_USAGE, "expected 'key = value' or '[section]'");
-	struct ini_item item = {.name = trim(str_head(line, equals))};
+	struct ini_item item = {.name = str_trim(str_head(line, equals))};
 	if (item.name.n == 0)
 		return err_set(err, ERR_USAGE, "no key before '='");
-	struct str value = trim(str_from(line, equals + 1));
+	struct str value = str_trim(str_from(line, equals + 1));
 	if (value.n && value.p[0] == '"') {
 		if (take_quoted(it, value, &item.value, err) < 0)
 			return -1;
@@ -128,8 +121,8 @@ int ini_next(struct ini *it, struct ini_item *ret, struct err *err)
 			line.n--;
 		if (check_line(line, err) < 0)
 			return -1;
-		line = trim(line);
-		if (line.n == 0 || comment(line.p[0]))
+		line = str_trim(line);
+		if (line.n == 0 || is_comment(line.p[0]))
 			continue;
 		return line.p[0] == '[' ? take_section(line, ret, err)
 					: take_key(it, line, ret, err);
@@ -139,7 +132,7 @@ int ini_next(struct ini *it, struct ini_item *ret, struct err *err)
 
 void ini_quote(struct str value, struct buf *out)
 {
-	if (str_eq(trim(value), value) && str_eq(without_comment(value), value) &&
+	if (str_eq(str_trim(value), value) && str_eq(without_comment(value), value) &&
 	    str_find_byte(value, '\n') == value.n && (value.n == 0 || value.p[0] != '"')) {
 		buf_add_str(out, value);
 		return;

@@ -1,3 +1,5 @@
+/* Listening sockets: addresses come from endpoint_parse(), so that a configuration can be checked
+ * without opening anything. */
 #include "role/listen.h"
 
 #include "base/endpoint.h"
@@ -28,7 +30,7 @@ int listen_address(const char *text, struct sockaddr_storage *ret, unsigned *ret
 	if (endpoint_parse(str_of(text), &w, err) < 0 || resolve_scope(text, &w, err) < 0)
 		return -1;
 	if (w.both)
-		return err_set(err, ERR_USAGE, "%s is no address to connect to", text);
+		return err_set(err, ERR_USAGE, "%s is not an address to connect to", text);
 	*ret = (struct sockaddr_storage){0};
 	memcpy(ret, &w.any, w.len);
 	*ret_len = w.len;
@@ -58,19 +60,19 @@ static int open_socket(const struct endpoint *w)
 	return fd;
 }
 
-/* Whether somebody listens on a socket file. 0: nobody; ERR_BUSY when somebody does. */
-static int probe(const struct endpoint *w, struct err *err)
+/* Whether a process listens on a socket file. 0: none does; ERR_BUSY: one does. */
+static int probe_socket(const struct endpoint *w, struct err *err)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return err_sys(err, "%s: no socket to try it with", w->un.sun_path);
+		return err_sys(err, "%s: cannot make a socket to try it with", w->un.sun_path);
 	int rc = connect(fd, &w->any, w->len), saved = errno;
 	close(fd);
 	if (rc == 0 || saved == EAGAIN || saved == EPROTOTYPE)
 		return err_set(err, ERR_BUSY, "%s: another process listens there", w->un.sun_path);
 	errno = saved;
 	if (saved != ECONNREFUSED && saved != ENOENT)
-		return err_sys(err, "%s: cannot tell whether somebody listens there",
+		return err_sys(err, "%s: cannot tell whether a process listens there",
 			       w->un.sun_path);
 	return 0;
 }
@@ -85,8 +87,9 @@ static int remove_stale(const struct endpoint *w, struct err *err)
 		return errno == ENOENT ? 0 : err_sys(err, "%s", path);
 	if (!S_ISSOCK(st.st_mode))
 		return err_set(err, ERR_USAGE,
-			       "%s: something that is no socket is there and is left alone", path);
-	if (probe(w, err) < 0 || file_remove(path, err) < 0)
+			       "%s: something that is not a socket is there and is left alone",
+			       path);
+	if (probe_socket(w, err) < 0 || file_remove(path, err) < 0)
 		return -1;
 	return 0;
 }
@@ -152,8 +155,8 @@ int listen_name(int fd, char *ret, size_t cap, struct err *err)
 		break;
 	default:
 		return err_set(err, ERR_USAGE,
-			       "descriptor %d is a socket of family %d, not of ours", fd,
-			       w.any.sa_family);
+			       "descriptor %d is a socket of family %d, which is not known here",
+			       fd, w.any.sa_family);
 	}
 	if (strlen(text) >= cap)
 		return err_set(err, ERR_USAGE, "no room for '%s' in %zu bytes", text, cap);

@@ -7,7 +7,7 @@
 struct sockaddr_storage;
 int listen_address(const char *text, struct sockaddr_storage *ret, unsigned *ret_len,
 		   struct err *err);
-/* Opens, binds and listens; non-blocking, close-on-exec. A Unix socket that nobody listens on is
+/* Opens, binds and listens; non-blocking, close-on-exec. A Unix socket without a listener is
  * replaced. */
 int listen_open(const char *text, int *ret_fd, struct err *err);
 /* The address it is really bound to, in the same form: port 0 shows as the port that was given. */

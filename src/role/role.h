@@ -27,13 +27,11 @@ struct role {
 	bool only_named;     /* garner up runs it only where up.roles names it */
 	const char *summary; /* one line for help */
 	const char *description;
-	const char *
-		scheme; /* "http": a person looks at scheme://ADDRESS/; NULL: not to be looked at */
+	const char *scheme; /* "http": a person looks at scheme://ADDRESS/; NULL: not for people */
 	const struct config_section *section; /* NULL: no settings */
 	const struct counter_def *counters;
 	size_t ncounters;
-	/* Calls notify_send("READY=1") when it serves; drains and returns 0 on SIGTERM or SIGINT.
-	 */
+	/* Calls notify_send("READY=1") once it serves; drains and returns 0 on SIGTERM, SIGINT. */
 	int (*run)(struct role_env *env, struct err *err);
 };
 
@@ -43,6 +41,6 @@ static inline int role_fd(const struct role_env *env, const char *key)
 	for (size_t i = 0; i < env->nsockets; i++)
 		if (strcmp(env->socket[i].key, key) == 0)
 			return env->socket[i].fd;
-	die("role %s asked for the socket of '%s', which is no setting of its own", env->role->name,
-	    key);
+	die("role %s asked for the socket of '%s', which is not one of its settings",
+	    env->role->name, key);
 }

@@ -1,5 +1,5 @@
 /* What runs, read from the counter files: a role's own file says whether it lives, the supervisor's
- * file says what state it is in, /proc says what it costs. Nobody is asked, so that a role that
+ * file says what state it is in, /proc says what it costs. No process is asked, so that a role that
  * hangs is shown too. */
 #include "role/status.h"
 
@@ -19,7 +19,7 @@ const char *const status_words[] = {
 	[STATUS_ENDED] = "ended",
 };
 
-/* Field n of /proc/PID/stat, counted from 1, which begins behind the name in parentheses. */
+/* Field n of /proc/PID/stat, counted from 1, after the name in parentheses. */
 static uint64_t stat_field(struct str text, size_t n)
 {
 	struct str field = {0};
@@ -34,7 +34,7 @@ static uint64_t stat_field(struct str text, size_t n)
 	return str_u64(field, &v) ? v : 0;
 }
 
-/* A process that has just ended has no figures; that is no error. */
+/* A process that has just ended has no figures, which is not an error. */
 static void add_process(struct status_row *row)
 {
 	char path[64];
@@ -117,7 +117,7 @@ static void add_supervised(struct status *s, const struct counters_view *up)
 	}
 }
 
-/* A role that somebody runs by hand, or whose supervisor is gone. */
+/* A role that runs by hand, or whose supervisor is gone. */
 static void add_alone(struct status *s, const struct counters_view *view)
 {
 	struct status_row *row = find_row(s, view->instance);
@@ -146,7 +146,7 @@ static void make_rows(struct status *s)
 	}
 }
 
-static int join(const char *data, const char *name, char *ret, struct err *err)
+static int views_path(const char *data, const char *name, char *ret, struct err *err)
 {
 	int n = snprintf(ret, PATH_CAP, "%s/run/counters%s%s", data, *name ? "/" : "", name);
 	if (n < 0 || n >= PATH_CAP)
@@ -164,7 +164,7 @@ static int read_view(struct status *s, const char *data, const char *name, struc
 	if (s->nviews == VIEWS_MOST)
 		return err_set(err, ERR_SYSTEM, "%s/run/counters: more than %d files", data,
 			       VIEWS_MOST);
-	if (join(data, name, path, err) < 0)
+	if (views_path(data, name, path, err) < 0)
 		return -1;
 	int rc = counters_read(path, &s->arena, &s->view[s->nviews], &damage);
 	if (rc == 0)
@@ -180,7 +180,7 @@ static int read_views(struct status *s, const char *data, struct err *err)
 	char path[PATH_CAP];
 	const char *name;
 	struct dir dir;
-	if (join(data, "", path, err) < 0)
+	if (views_path(data, "", path, err) < 0)
 		return -1;
 	int rc = dir_init(&dir, path, err);
 	if (rc != 0)

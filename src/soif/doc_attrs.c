@@ -2,6 +2,7 @@
  * directions of each form stand here, so that what extraction writes is what the others read. */
 #include "soif/doc_attrs.h"
 
+#include "base/ascii.h"
 #include "base/hash.h"
 
 #include <stdlib.h>
@@ -95,7 +96,7 @@ bool link_parse(char name, struct str value, struct doc_link *ret)
 static const struct {
 	const char *media; /* "x/" stands for all below it */
 	const char *type;
-} types[] = {
+} media_types[] = {
 	{"text/html", "HTML"},
 	{"application/xhtml+xml", "HTML"},
 	{"text/x-c", "C"},
@@ -127,13 +128,14 @@ static const struct {
 	{"message/", "Mail"},
 };
 
-static struct str soif_type_of_media(struct str media)
+/* Harvest's name for a media type, with or without parameters: "HTML" of "text/html". */
+static struct str type_of_media(struct str media)
 {
 	media = str_trim(str_head(media, str_find_byte(media, ';')));
-	for (size_t i = 0; i < ARRAY_LEN(types); i++) {
-		struct str m = str_of(types[i].media);
+	for (size_t i = 0; i < ARRAY_LEN(media_types); i++) {
+		struct str m = str_of(media_types[i].media);
 		if (m.p[m.n - 1] == '/' ? str_starts(media, m) : str_eq(media, m))
-			return str_of(types[i].type);
+			return str_of(media_types[i].type);
 	}
 	return STR("Binary");
 }
@@ -144,13 +146,20 @@ struct joined {
 	size_t n;
 };
 
-static void join(struct joined *j, struct str s)
+static void join_text(struct joined *j, struct str s)
 {
 	memcpy(j->p + j->n, s.p, s.n);
 	j->n += s.n;
 }
 
-static void put(struct soif *obj, struct arena *arena, const char *name, struct str value)
+static void join_line(struct joined *j, struct str s)
+{
+	if (j->n)
+		join_text(j, STR("\n"));
+	join_text(j, s);
+}
+
+static void put_value(struct soif *obj, struct arena *arena, const char *name, struct str value)
 {
 	if (value.n)
 		soif_add(obj, arena, str_of(name), value);
@@ -161,37 +170,43 @@ static bool is_heading(char tag)
 	return tag >= '1' && tag <= '6';
 }
 
-/* The first M with this tag. */
+/* The next M from *at on. */
+static bool next_meta(const struct attrs *list, size_t *at, struct doc_meta *ret)
+{
+	while (*at < list->n) {
+		const struct attr *a = &list->a[(*at)++];
+		if (a->name == 'M' && meta_parse(a->value, ret))
+			return true;
+	}
+	return false;
+}
+
+/* The first M with this tag; of headings, the first of any level. */
 static struct str meta_of(const struct attrs *list, char tag)
 {
 	struct doc_meta m;
-	for (size_t i = 0; i < list->n; i++)
-		if (list->a[i].name == 'M' && meta_parse(list->a[i].value, &m) &&
-		    (m.tag == tag || (tag == '1' && is_heading(m.tag))))
+	for (size_t i = 0; next_meta(list, &i, &m);)
+		if (m.tag == tag || (tag == '1' && is_heading(m.tag)))
 			return m.text;
 	return STR("");
 }
 
-static struct str headings(const struct attrs *list, struct arena *arena)
+static struct str headings_of(const struct attrs *list, struct arena *arena)
 {
 	struct doc_meta m;
 	struct joined j = {0};
 	size_t room = 0;
-	for (size_t i = 0; i < list->n; i++)
-		room += list->a[i].name == 'M' ? list->a[i].value.n + 1 : 0;
-	j.p = arena_alloc(arena, room + 1);
-	for (size_t i = 0; i < list->n; i++)
-		if (list->a[i].name == 'M' && meta_parse(list->a[i].value, &m) &&
-		    is_heading(m.tag)) {
-			if (j.n)
-				join(&j, STR("\n"));
-			join(&j, m.text);
-		}
+	for (size_t i = 0; next_meta(list, &i, &m);)
+		room += is_heading(m.tag) ? m.text.n + 1 : 0;
+	j.p = arena_alloc(arena, room);
+	for (size_t i = 0; next_meta(list, &i, &m);)
+		if (is_heading(m.tag))
+			join_line(&j, m.text);
 	return (struct str){j.p, j.n};
 }
 
 /* The URLs of all links of a letter, a line each, each once, in order. */
-static struct str urls(const struct attrs *list, struct arena *arena, char letter)
+static struct str urls_of(const struct attrs *list, struct arena *arena, char letter)
 {
 	struct doc_link l;
 	struct joined j = {0};
@@ -216,9 +231,7 @@ static struct str urls(const struct attrs *list, struct arena *arena, char lette
 		if (seen[at].p)
 			continue;
 		seen[at] = l.url;
-		if (j.n)
-			join(&j, STR("\n"));
-		join(&j, l.url);
+		join_line(&j, l.url);
 	}
 	return (struct str){j.p, j.n};
 }
@@ -233,45 +246,45 @@ static bool between_words(char c)
 	return (unsigned char)c <= ' ' || c == ',' || c == ';';
 }
 
-/* The words of the keywords: folded (ASCII; the index folds the rest), sorted, each once. */
-static struct str keywords(const struct attrs *list, struct arena *arena)
+/* Folds a text in place (ASCII; the index folds the rest) and cuts it into words; how many. Every
+ * word is followed by a byte that is not part of it. */
+static size_t fold_words(char *text, size_t n, struct str *ret)
 {
-	struct doc_meta m;
-	struct joined folded = {0}, j = {0};
-	size_t room = 0, n = 0;
-	for (size_t i = 0; i < list->n; i++)
-		if (list->a[i].name == 'M' && meta_parse(list->a[i].value, &m) &&
-		    m.tag == META_KEYWORDS)
-			room += m.text.n + 1;
-	if (room == 0)
-		return STR("");
-	folded.p = arena_alloc(arena, room);
-	j.p = arena_alloc(arena, room);
-	struct str *word = arena_array(arena, room / 2 + 1, sizeof *word);
-	for (size_t i = 0; i < list->n; i++)
-		if (list->a[i].name == 'M' && meta_parse(list->a[i].value, &m) &&
-		    m.tag == META_KEYWORDS) {
-			join(&folded, m.text);
-			join(&folded, STR(" "));
-		}
-	for (size_t i = 0, from = 0; i < folded.n; i++) {
-		char *c = folded.p + i;
-		if (*c >= 'A' && *c <= 'Z')
-			*c = (char)(*c + 32);
-		if (!between_words(*c))
+	size_t words = 0, from = 0;
+	for (size_t i = 0; i < n; i++) {
+		text[i] = ascii_lower(text[i]);
+		if (!between_words(text[i]))
 			continue;
 		if (i > from)
-			word[n++] = str_range(folded.p + from, c);
+			ret[words++] = str_range(text + from, text + i);
 		from = i + 1;
 	}
+	return words;
+}
+
+/* The words of the keywords: folded, sorted, each once. */
+static struct str keywords_of(const struct attrs *list, struct arena *arena)
+{
+	struct doc_meta m;
+	struct joined text = {0}, j = {0};
+	size_t room = 0;
+	for (size_t i = 0; next_meta(list, &i, &m);)
+		room += m.tag == META_KEYWORDS ? m.text.n + 1 : 0;
+	if (room == 0)
+		return STR("");
+	text.p = arena_alloc(arena, room);
+	j.p = arena_alloc(arena, room);
+	for (size_t i = 0; next_meta(list, &i, &m);)
+		if (m.tag == META_KEYWORDS) {
+			join_text(&text, m.text);
+			join_text(&text, STR(" "));
+		}
+	struct str *word = arena_array(arena, room / 2 + 1, sizeof *word);
+	size_t n = fold_words(text.p, text.n, word);
 	qsort(word, n, sizeof *word, by_bytes);
-	for (size_t i = 0; i < n; i++) {
-		if (i && str_eq(word[i], word[i - 1]))
-			continue;
-		if (j.n)
-			join(&j, STR("\n"));
-		join(&j, word[i]);
-	}
+	for (size_t i = 0; i < n; i++)
+		if (i == 0 || !str_eq(word[i], word[i - 1]))
+			join_line(&j, word[i]);
 	return (struct str){j.p, j.n};
 }
 
@@ -290,7 +303,7 @@ static struct str whole_text(const struct attrs *list, struct arena *arena, size
 	j.p = arena_alloc(arena, room);
 	for (size_t i = 0; i < list->n && j.n < room; i++)
 		if (list->a[i].name == 'X')
-			join(&j, list->a[i].value);
+			join_text(&j, list->a[i].value);
 	return (struct str){j.p, j.n};
 }
 
@@ -302,12 +315,13 @@ static struct str cut_text(struct str text, size_t most)
 	return str_head(text, n);
 }
 
-static void put_text(const struct attrs *list, struct arena *arena, size_t text_max,
-		     struct soif *obj)
+static void put_full_text(const struct attrs *list, struct arena *arena, size_t text_max,
+			  struct soif *obj)
 {
 	struct str text = whole_text(list, arena, text_max ? text_max + 1 : SIZE_MAX);
 	bool cut = text_max && text.n > text_max;
-	put(obj, arena, cut ? "Partial-Text" : "Full-Text", cut ? cut_text(text, text_max) : text);
+	put_value(obj, arena, cut ? "Partial-Text" : "Full-Text",
+		  cut ? cut_text(text, text_max) : text);
 }
 
 static struct str first_of(struct str a, struct str b, struct str c)
@@ -321,20 +335,22 @@ void attrs_soif(const struct attrs *list, struct arena *arena, size_t text_max, 
 	struct str media = attrs_get(list, 'T');
 	if (!obj.url.p)
 		obj.url = STR("");
-	put(&obj, arena, "Title", first_of(meta_of(list, META_TITLE), meta_of(list, '1'), STR("")));
-	put(&obj, arena, "Author", meta_of(list, META_AUTHOR));
-	put(&obj, arena, "Description", meta_of(list, META_DESCRIPTION));
-	put(&obj, arena, "Keywords", keywords(list, arena));
-	put(&obj, arena, "Headings", headings(list, arena));
-	put(&obj, arena, "References", urls(list, arena, 'R'));
-	put(&obj, arena, "Images", urls(list, arena, 'I'));
-	put(&obj, arena, "Language", meta_of(list, META_LANGUAGE));
-	put(&obj, arena, "Type", media.n ? soif_type_of_media(media) : STR(""));
-	put(&obj, arena, "File-Size", attrs_get(list, 'Z'));
-	put(&obj, arena, "MD5", attrs_get(list, 'C'));
-	put(&obj, arena, "Last-Modification-Time",
-	    first_of(attrs_get(list, 'L'), meta_of(list, META_MODIFIED), attrs_get(list, 'J')));
-	put(&obj, arena, "Update-Time", attrs_get(list, 'D'));
-	put_text(list, arena, text_max, &obj);
+	put_value(&obj, arena, "Title",
+		  first_of(meta_of(list, META_TITLE), meta_of(list, '1'), STR("")));
+	put_value(&obj, arena, "Author", meta_of(list, META_AUTHOR));
+	put_value(&obj, arena, "Description", meta_of(list, META_DESCRIPTION));
+	put_value(&obj, arena, "Keywords", keywords_of(list, arena));
+	put_value(&obj, arena, "Headings", headings_of(list, arena));
+	put_value(&obj, arena, "References", urls_of(list, arena, 'R'));
+	put_value(&obj, arena, "Images", urls_of(list, arena, 'I'));
+	put_value(&obj, arena, "Language", meta_of(list, META_LANGUAGE));
+	put_value(&obj, arena, "Type", media.n ? type_of_media(media) : STR(""));
+	put_value(&obj, arena, "File-Size", attrs_get(list, 'Z'));
+	put_value(&obj, arena, "MD5", attrs_get(list, 'C'));
+	put_value(
+		&obj, arena, "Last-Modification-Time",
+		first_of(attrs_get(list, 'L'), meta_of(list, META_MODIFIED), attrs_get(list, 'J')));
+	put_value(&obj, arena, "Update-Time", attrs_get(list, 'D'));
+	put_full_text(list, arena, text_max, &obj);
 	*ret = obj;
 }

@@ -1,6 +1,6 @@
-/* The forms of attribute values that describe a document: what stands in an M (titles, headings,
- * dates and the like) and in the letters of links. Extraction writes them, the crawl and SOIF read
- * them. doc/formats/attributes.md has the table. */
+/* Attributes that describe a document: the forms of their values, and the SOIF object that they
+ * make. Extraction writes them, the crawl and SOIF read them. doc/formats/attributes.md has the
+ * table. An M holds titles, headings, dates and the like; several letters hold links. */
 #pragma once
 #include "base/attrs.h"
 #include "soif/soif.h"

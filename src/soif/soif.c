@@ -1,11 +1,14 @@
+/* SOIF objects in memory, and their canonical form. Attributes are a plain list that is searched
+ * from its end: objects have a few dozen, and the later of two counts. */
 #include "soif/soif.h"
 
+#include "base/ascii.h"
 #include "base/hash.h"
 #include "base/value.h"
 
 #include <stdlib.h>
 
-static struct soif_attr *find(const struct soif *obj, struct str name)
+static struct soif_attr *attr_find(const struct soif *obj, struct str name)
 {
 	for (size_t i = obj->n; i > 0; i--)
 		if (str_eq_nocase(obj->attr[i - 1].name, name))
@@ -15,26 +18,18 @@ static struct soif_attr *find(const struct soif *obj, struct str name)
 
 struct str soif_get(const struct soif *obj, struct str name)
 {
-	const struct soif_attr *a = find(obj, name);
+	const struct soif_attr *a = attr_find(obj, name);
 	return a ? a->value : (struct str){0};
 }
 
 void soif_add(struct soif *obj, struct arena *arena, struct str name, struct str value)
 {
-	if (obj->n == obj->room) {
-		size_t room = MAX((size_t)16, obj->room * 2);
-		struct soif_attr *grown = arena_array(arena, room, sizeof *grown);
-		if (obj->n)
-			memcpy(grown, obj->attr, obj->n * sizeof *grown);
-		obj->attr = grown;
-		obj->room = room;
-	}
-	obj->attr[obj->n++] = (struct soif_attr){name, value};
+	*ARENA_PUSH(arena, obj->attr, obj->n, obj->room) = (struct soif_attr){name, value};
 }
 
 void soif_set(struct soif *obj, struct arena *arena, struct str name, struct str value)
 {
-	struct soif_attr *a = find(obj, name);
+	struct soif_attr *a = attr_find(obj, name);
 	if (a)
 		a->value = value;
 	else
@@ -43,7 +38,7 @@ void soif_set(struct soif *obj, struct arena *arena, struct str name, struct str
 
 void soif_append(struct soif *obj, struct arena *arena, struct str name, struct str value)
 {
-	struct soif_attr *a = find(obj, name);
+	struct soif_attr *a = attr_find(obj, name);
 	if (!a) {
 		soif_add(obj, arena, name, value);
 		return;
@@ -63,15 +58,6 @@ void soif_merge(struct soif *into, struct arena *arena, const struct soif *from)
 		soif_set(into, arena, from->attr[i].name, from->attr[i].value);
 }
 
-void soif_remove(struct soif *obj, struct str name)
-{
-	size_t kept = 0;
-	for (size_t i = 0; i < obj->n; i++)
-		if (!str_eq_nocase(obj->attr[i].name, name))
-			obj->attr[kept++] = obj->attr[i];
-	obj->n = kept;
-}
-
 struct soif soif_copy(struct arena *arena, const struct soif *obj)
 {
 	struct soif copy = {.type = arena_str(arena, obj->type),
@@ -89,9 +75,8 @@ struct soif soif_copy(struct arena *arena, const struct soif *obj)
 static int compare_nocase(struct str a, struct str b)
 {
 	for (size_t i = 0; i < MIN(a.n, b.n); i++) {
-		int x = (unsigned char)a.p[i], y = (unsigned char)b.p[i];
-		x += x >= 'A' && x <= 'Z' ? 32 : 0;
-		y += y >= 'A' && y <= 'Z' ? 32 : 0;
+		int x = (unsigned char)ascii_lower(a.p[i]);
+		int y = (unsigned char)ascii_lower(b.p[i]);
 		if (x != y)
 			return x - y;
 	}
@@ -106,7 +91,7 @@ struct placed {
 	size_t at;
 };
 
-static int by_name(const void *pa, const void *pb)
+static int placed_order(const void *pa, const void *pb)
 {
 	const struct placed *a = pa, *b = pb;
 	if (a->number != b->number)
@@ -123,7 +108,7 @@ void soif_sort(struct soif *obj)
 			(struct placed){.attr = obj->attr[i], .inner = obj->attr[i].name, .at = i};
 		(void)soif_embedded(obj->attr[i].name, &list[i].number, &list[i].inner);
 	}
-	qsort(list, obj->n, sizeof *list, by_name);
+	qsort(list, obj->n, sizeof *list, placed_order);
 	for (size_t i = 0; i < obj->n; i++)
 		obj->attr[i] = list[i].attr;
 	mem_free(&list);
@@ -144,7 +129,7 @@ static const unsigned char effect[256] = {
 	['@'] = ENDS_TYPE | NO_URL_FIRST,
 };
 
-static bool readable(struct str s, unsigned ends, unsigned first)
+static bool is_readable(struct str s, unsigned ends, unsigned first)
 {
 	if (s.n == 0 || effect[(unsigned char)s.p[0]] & first)
 		return false;
@@ -158,16 +143,14 @@ static void print_attr(const struct soif_attr *a, struct buf *out)
 {
 	if (a->value.n == 0)
 		return;
-	char size[24], *digit = size + sizeof size;
-	for (size_t v = a->value.n; v; v /= 10)
-		*--digit = (char)('0' + v % 10);
-	size_t digits = (size_t)(size + sizeof size - digit);
+	char size[STR_DECIMAL_MAX];
+	size_t digits = str_decimal(size, a->value.n);
 	char *room = buf_room(out, a->name.n + digits + a->value.n + 5);
 	if (!room)
 		return;
 	char *p = mempcpy(room, a->name.p, a->name.n);
 	*p++ = '{';
-	p = mempcpy(p, digit, digits);
+	p = mempcpy(p, size, digits);
 	p = mempcpy(p, "}:\t", 3);
 	p = mempcpy(p, a->value.p, a->value.n);
 	*p++ = '\n';
@@ -177,15 +160,15 @@ static void print_attr(const struct soif_attr *a, struct buf *out)
 int soif_print(const struct soif *obj, struct buf *out, struct err *err)
 {
 	char shown[VALUE_SHOWN], url[VALUE_SHOWN];
-	if (!readable(obj->type, ENDS_TYPE, 0))
+	if (!is_readable(obj->type, ENDS_TYPE, 0))
 		return err_set(err, ERR_USAGE, "the type '%s' cannot stand in an object",
 			       value_show(obj->type, shown));
-	if (!readable(obj->url, ENDS_URL, NO_URL_FIRST))
+	if (!is_readable(obj->url, ENDS_URL, NO_URL_FIRST))
 		return err_set(err, ERR_USAGE, "the URL '%s' cannot stand in an object",
 			       value_show(obj->url, shown));
 	for (size_t i = 0; i < obj->n; i++) {
 		struct str name = obj->attr[i].name;
-		if (!readable(name, ENDS_NAME, NO_NAME_FIRST))
+		if (!is_readable(name, ENDS_NAME, NO_NAME_FIRST))
 			return err_set(err, ERR_USAGE,
 				       "%s: the attribute name '%s' cannot stand in an object",
 				       value_show(obj->url, url), value_show(name, shown));

@@ -25,10 +25,9 @@ struct str soif_get(const struct soif *obj, struct str name);
 /* Each copies neither name nor value, only grows the list in the arena. */
 void soif_add(struct soif *obj, struct arena *arena, struct str name, struct str value);
 void soif_set(struct soif *obj, struct arena *arena, struct str name, struct str value);
-void soif_append(struct soif *obj, struct arena *arena, struct str name,
-		 struct str value);                                               /* old LF new */
+/* The old value, a line feed, the new one. */
+void soif_append(struct soif *obj, struct arena *arena, struct str name, struct str value);
 void soif_merge(struct soif *into, struct arena *arena, const struct soif *from); /* from wins */
-void soif_remove(struct soif *obj, struct str name);
 /* A copy that depends on nothing but the arena. */
 struct soif soif_copy(struct arena *arena, const struct soif *obj);
 
@@ -40,7 +39,7 @@ void soif_sort(struct soif *obj);
  * back (blanks in a URL, a brace in a name) are refused with ERR_USAGE and nothing is printed. */
 int soif_print(const struct soif *obj, struct buf *out, struct err *err);
 
-/* Numbers: decimal, blanks around them allowed. *ret is untouched when it is absent or no number.
+/* Numbers: decimal, blanks around them allowed. false: absent or not a number; *ret is untouched.
  */
 bool soif_u64(const struct soif *obj, struct str name, uint64_t *ret);
 
@@ -63,7 +62,7 @@ bool soif_same(const struct soif *a, const struct soif_book *book_a, const struc
 /* Embedded objects (files inside archives) are attributes called Embed<N>-NAME, N from 1. */
 bool soif_embedded(struct str name, uint64_t *ret_number, struct str *ret_inner);
 uint64_t soif_embed_count(const struct soif *obj); /* the highest N, 0: none */
-void soif_embed(struct soif *obj, struct arena *arena,
-		const struct soif *inner); /* as the next N */
+/* Adds it as the next N. */
+void soif_embed(struct soif *obj, struct arena *arena, const struct soif *inner);
 /* The attributes of number N as an object with the outer type and URL. 1: there are none. */
 int soif_unembed(const struct soif *obj, uint64_t number, struct arena *arena, struct soif *ret);

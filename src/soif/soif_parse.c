@@ -1,4 +1,9 @@
+/* Reads SOIF by trying: an attempt at an object either comes to its end, or runs out of bytes and
+ * is made again when more have come, or fails and is given up. Only then does the parser move, so
+ * that feeding in pieces changes nothing. */
 #include "soif/soif_parse.h"
+
+#include "base/ascii.h"
 
 static const struct str section_name[] = {
 	[SOIF_DELETE] = {"DELETE", 6},
@@ -12,15 +17,15 @@ enum outcome { DONE, SHORT, SECTION, STRAY, BAD };
 /* One attempt at an object: a place in the parser's bytes that moves only as far as all is well. */
 struct attempt {
 	const char *p, *end;
-	const char *line; /* where the attribute at hand (or the type) begins: it is looked at anew
-			   * after a rejection */
+	const char *line; /* where the current attribute (or the type) begins: after a rejection the
+			   * search goes on there */
 	struct soif obj;
 	enum soif_section section; /* outcome SECTION */
 	size_t want;               /* outcome SHORT: bytes that would be needed, from the start */
 	const char *why;           /* outcome BAD */
 };
 
-static bool blank(char c)
+static bool is_blank(char c)
 {
 	return c == ' ' || (c >= '\t' && c <= '\r');
 }
@@ -72,7 +77,7 @@ void soif_parser_free(struct soif_parser *p)
 	*p = SOIF_PARSER_INIT;
 }
 
-static enum outcome bad(struct attempt *a, const char *why)
+static enum outcome attempt_bad(struct attempt *a, const char *why)
 {
 	a->why = why;
 	return BAD;
@@ -83,34 +88,34 @@ static enum outcome bad(struct attempt *a, const char *why)
 static enum outcome skip_blanks(struct attempt *a, bool braces)
 {
 	const char *limit = a->p + MIN(a->end - a->p, SOIF_MAX_NAME + 1);
-	while (a->p < limit && (blank(*a->p) || (braces && *a->p == '{')))
+	while (a->p < limit && (is_blank(*a->p) || (braces && *a->p == '{')))
 		a->p++;
 	if (a->p < limit)
 		return DONE;
-	return a->p < a->end ? bad(a, "too many blanks") : SHORT;
+	return a->p < a->end ? attempt_bad(a, "too many blanks") : SHORT;
 }
 
 /* Bytes up to one that `ends` it. */
-static enum outcome word(struct attempt *a, bool (*ends)(char), struct str *ret,
-			 const char *too_long)
+static enum outcome take_word(struct attempt *a, bool (*ends)(char), struct str *ret,
+			      const char *too_long)
 {
 	const char *from = a->p, *limit = from + MIN(a->end - from, SOIF_MAX_NAME + 1);
 	for (const char *q = from; q < limit; q++) {
 		if (*q == 0)
-			return bad(a, "a NUL byte outside of a value");
+			return attempt_bad(a, "a NUL byte outside of a value");
 		if (ends(*q)) {
 			*ret = str_range(from, q);
 			a->p = q;
 			return DONE;
 		}
 	}
-	return limit - from > SOIF_MAX_NAME ? bad(a, too_long) : SHORT;
+	return limit - from > SOIF_MAX_NAME ? attempt_bad(a, too_long) : SHORT;
 }
 
-/* An '@' may begin an object of its own: what ran up to it was none. */
+/* An '@' may begin an object of its own: what ran up to it was not one. */
 static bool ends_type(char c)
 {
-	return blank(c) || c == '{' || c == '@';
+	return is_blank(c) || c == '{' || c == '@';
 }
 
 static bool ends_name(char c)
@@ -122,41 +127,39 @@ static enum outcome size_of_value(struct attempt *a, size_t *ret)
 {
 	size_t size = 0;
 	const char *from = a->p;
-	for (; a->p < a->end && *a->p >= '0' && *a->p <= '9'; a->p++) {
+	for (; a->p < a->end && ascii_is_digit(*a->p); a->p++) {
 		size = size * 10 + (size_t)(*a->p - '0');
 		if (size > SOIF_MAX_VALUE)
-			return bad(a, "the size of a value is over the limit");
+			return attempt_bad(a, "the size of a value is over the limit");
 	}
-	if (a->end - a->p < 3) {
-		static const char behind[] = "}:\t";
-		return memcmp(a->p, behind, (size_t)(a->end - a->p)) == 0
-			       ? SHORT
-			       : bad(a, "no size in braces, colon and tab behind a name");
-	}
-	if (a->p == from || memcmp(a->p, "}:\t", 3) != 0)
-		return bad(a, "no size in braces, colon and tab behind a name");
+	static const char after[] = "}:\t";
+	size_t left = (size_t)MIN(a->end - a->p, 3);
+	if (memcmp(a->p, after, left) != 0 || (left == 3 && a->p == from))
+		return attempt_bad(a, "no size in braces, colon and tab after a name");
+	if (left < 3)
+		return SHORT;
 	a->p += 3;
 	*ret = size;
 	return DONE;
 }
 
-/* The attribute at a->p, which is no blank. */
-static enum outcome attribute(struct attempt *a, const char *start, struct arena *arena)
+/* The attribute at a->p, which is not a blank. */
+static enum outcome take_attribute(struct attempt *a, const char *start, struct arena *arena)
 {
 	struct str name;
 	a->line = a->p;
-	enum outcome o = word(a, ends_name, &name, "the name of an attribute is too long");
+	enum outcome o = take_word(a, ends_name, &name, "the name of an attribute is too long");
 	if (o != DONE)
 		return o;
 	if (*a->p != '{' || name.n == 0)
-		return bad(a, "a line that is no attribute");
+		return attempt_bad(a, "a line that is not an attribute");
 	a->p++;
 	size_t size;
 	o = size_of_value(a, &size);
 	if (o != DONE)
 		return o;
 	if ((size_t)(a->p - start) + size > SOIF_MAX_VALUE || a->obj.n == SOIF_MAX_ATTRS)
-		return bad(a, "the object is over the limit");
+		return attempt_bad(a, "the object is over the limit");
 	if ((size_t)(a->end - a->p) < size) {
 		a->want = (size_t)(a->p - start) + size;
 		return SHORT;
@@ -167,10 +170,10 @@ static enum outcome attribute(struct attempt *a, const char *start, struct arena
 }
 
 /* Type, braces, and the URL; or the head of a section. */
-static enum outcome head(struct attempt *a)
+static enum outcome take_head(struct attempt *a)
 {
 	a->line = ++a->p;
-	enum outcome o = word(a, ends_type, &a->obj.type, "the type of an object is too long");
+	enum outcome o = take_word(a, ends_type, &a->obj.type, "the type of an object is too long");
 	if (o != DONE)
 		return o == BAD ? STRAY : o;
 	o = skip_blanks(a, false);
@@ -191,14 +194,14 @@ static enum outcome head(struct attempt *a)
 	if (a->p == a->end)
 		return SHORT;
 	if (*a->p == '}' || *a->p == '@')
-		return bad(a, "an object without a URL");
-	return word(a, blank, &a->obj.url, "the URL is too long");
+		return attempt_bad(a, "an object without a URL");
+	return take_word(a, is_blank, &a->obj.url, "the URL is too long");
 }
 
-static enum outcome object(struct attempt *a, struct arena *arena)
+static enum outcome take_object(struct attempt *a, struct arena *arena)
 {
 	const char *start = a->p;
-	enum outcome o = head(a);
+	enum outcome o = take_head(a);
 	while (o == DONE) {
 		a->line = a->p;
 		o = skip_blanks(a, false);
@@ -208,7 +211,7 @@ static enum outcome object(struct attempt *a, struct arena *arena)
 			a->p++;
 			return DONE;
 		}
-		o = attribute(a, start, arena);
+		o = take_attribute(a, start, arena);
 	}
 	return o;
 }
@@ -230,13 +233,13 @@ static bool find_object(struct soif_parser *p)
 	for (; p->p < p->end && *p->p != '@'; p->p++) {
 		if (*p->p == '}' && p->open)
 			p->open = false;
-		else if (!blank(*p->p))
+		else if (!is_blank(*p->p))
 			p->skipped++;
 	}
 	return p->p < p->end;
 }
 
-static int found(struct soif_parser *p, const struct attempt *a, struct soif *ret)
+static int object_found(struct soif_parser *p, const struct attempt *a, struct soif *ret)
 {
 	if (!p->open)
 		p->section = SOIF_PLAIN;
@@ -253,7 +256,7 @@ static int cut_short(struct soif_parser *p, struct attempt *a, struct soif *ret,
 		return err_set(err, ERR_USAGE, "byte %llu: the input ends in the head of an object",
 			       (unsigned long long)at);
 	a->obj.truncated = true;
-	return found(p, a, ret);
+	return object_found(p, a, ret);
 }
 
 int soif_next(struct soif_parser *p, struct arena *arena, struct soif *ret, struct err *err)
@@ -261,14 +264,14 @@ int soif_next(struct soif_parser *p, struct arena *arena, struct soif *ret, stru
 	while ((size_t)(p->end - p->p) >= p->want && find_object(p)) {
 		struct arena_mark mark = arena_mark(arena);
 		struct attempt a = {.p = p->p, .end = p->end};
-		enum outcome o = object(&a, arena);
+		enum outcome o = take_object(&a, arena);
 		p->want = 0;
 		if (o == SECTION && a.p == a.end && p->more)
 			o = SHORT;
 		switch (o) {
 		case DONE:
 			p->p = a.p;
-			return found(p, &a, ret);
+			return object_found(p, &a, ret);
 		case SECTION:
 			p->p = a.p;
 			p->section = a.section;

@@ -5,7 +5,7 @@
  *	struct soif_parser p = soif_parser_of(bytes); (or SOIF_PARSER_INIT and soif_feed())
  *	while ((rc = soif_next(&p, &arena, &obj, &err)) == 0) ...
  *
- * A rejected object is an error that names its place; calling soif_next() again goes on behind
+ * A rejected object is an error that names its place; calling soif_next() again goes on after
  * it. */
 #pragma once
 #include "soif/soif.h"
@@ -21,7 +21,7 @@ enum {
 struct soif_parser {
 	const char *p, *end, *start;
 	uint64_t before;  /* bytes of input that came before `start` */
-	uint64_t skipped; /* bytes outside of objects and sections that were no white space */
+	uint64_t skipped; /* bytes outside of objects and sections that were not white space */
 	enum soif_section section; /* of the object that was returned last */
 	bool open;                 /* inside a section */
 	bool more;                 /* bytes may still come by soif_feed() */

@@ -1,4 +1,4 @@
-/* Sources: what changed in a store, for whoever indexes it. Crawl, cache and archive listings each
+/* Sources: what changed in a store, for those that index it. Crawl, cache and archive listings each
  * implement this one interface; the collector follows them and knows nothing else of them. */
 #pragma once
 #include "soif/soif.h"
@@ -28,11 +28,11 @@ struct source_ops {
 	 * into the arena, as long as that. 1: up to date. Negative with
 	 * ERR_SYSTEM: the store cannot be read now; nothing was skipped, calling again tries again.
 	 * Negative otherwise: what is not right was skipped and err names it; calling again goes
-	 * on behind it. A cursor that did not move by that: nothing was skipped, and with ERR_USAGE
-	 * the place is lost; it has to be opened from the beginning. */
+	 * on after it. If the cursor did not move: nothing was skipped, and with ERR_USAGE the
+	 * place is lost; the source has to be opened from the beginning. */
 	int (*next)(struct source *s, struct arena *arena, struct source_change *ret,
 		    struct err *err);
-	/* All before it has been returned; opening there goes on just behind. */
+	/* All before it has been returned; opening there goes on right after it. */
 	void (*cursor)(struct source *s, struct source_cursor *ret);
 	/* Readable when more may have come since next() said up to date. */
 	int (*wait_fd)(struct source *s);

@@ -41,12 +41,12 @@ struct folder {
 	struct source source;
 	char *path, *piece;
 	int watch;        /* inotify */
-	struct file file; /* the one at hand; fd -1: none yet */
+	struct file file; /* the current one; fd -1: none yet */
 	uint64_t number, read_to;
 	uint64_t from; /* the next file has at least this number */
 	bool final;    /* a higher number is there: it does not grow any more */
 	struct soif_parser parser;
-	struct place place;          /* behind what was returned last */
+	struct place place;          /* after what was returned last */
 	struct source_cursor cursor; /* the same, once it is sealed */
 	/* files seen at the last look into the folder, by number, from `seen` on not taken yet */
 	struct numbered *file_list;
@@ -110,7 +110,7 @@ static int next_file(struct folder *f, const struct numbered **ret, struct err *
 	return 1;
 }
 
-static void remember(struct folder *f)
+static void place_remember(struct folder *f)
 {
 	f->place = (struct place){.number = f->number,
 				  .at = soif_offset(&f->parser),
@@ -130,8 +130,8 @@ static uint32_t tail_sum(const struct folder *f, uint64_t at)
 	return crc32c(0, tail, n);
 }
 
-/* Makes the cursor of the place, while its file is still at hand. */
-static void seal(struct folder *f)
+/* Makes the cursor of the place, while its file is still open. */
+static void cursor_seal(struct folder *f)
 {
 	if (f->place.sealed || f->file.fd < 0 || f->place.number != f->number)
 		return;
@@ -151,7 +151,7 @@ static void seal(struct folder *f)
 
 static void leave_file(struct folder *f)
 {
-	seal(f);
+	cursor_seal(f);
 	file_drop(&f->file);
 	soif_parser_free(&f->parser);
 	f->read_to = 0;
@@ -201,8 +201,8 @@ static int too_short(const struct folder *f, uint64_t size, uint64_t read_to, st
 		       f->file.path, (unsigned long long)size, (unsigned long long)read_to);
 }
 
-/* Goes on where a cursor says, or behind it when that file is gone. */
-static int resume(struct folder *f, const struct source_cursor *from, struct err *err)
+/* Goes on where a cursor says, or at the next file when that one is gone. */
+static int folder_resume(struct folder *f, const struct source_cursor *from, struct err *err)
 {
 	static const struct source_cursor zero;
 	if (memcmp(from, &zero, sizeof zero) == 0)
@@ -265,7 +265,7 @@ static int folder_open(struct source **ret, const void *store, const struct sour
 	    inotify_add_watch(f->watch, f->path, IN_CREATE | IN_MODIFY | IN_MOVED_TO) < 0)
 		rc = err_sys(err, "%s: watch the folder", f->path);
 	if (rc == 0)
-		rc = resume(f, from, err);
+		rc = folder_resume(f, from, err);
 	if (rc < 0) {
 		folder_close(&s);
 		return rc;
@@ -274,7 +274,7 @@ static int folder_open(struct source **ret, const void *store, const struct sour
 	return 0;
 }
 
-/* What has come is found by looking; the notices only wake whoever waits. */
+/* What has come is found by looking; the notices only wake those that wait. */
 static void forget_notices(const struct folder *f)
 {
 	char notices[4096] __attribute__((aligned(8)));
@@ -290,7 +290,7 @@ static int change_of(struct folder *f, const struct soif *obj, struct source_cha
 					    [SOIF_REFRESH] = SOURCE_REFRESH,
 					    [SOIF_UPDATE] = SOURCE_UPDATE};
 	char url[VALUE_SHOWN];
-	remember(f);
+	place_remember(f);
 	if (obj->truncated)
 		return err_set(err, ERR_DAMAGED, "%s: cut off in the middle of %s, skipped",
 			       f->file.path, value_show(obj->url, url));
@@ -311,7 +311,7 @@ static int look_at_size(struct folder *f, struct err *err)
 		return 1;
 	soif_parser_free(&f->parser);
 	f->parser.before = f->read_to = size;
-	remember(f);
+	place_remember(f);
 	return too_short(f, size, read_to, err);
 }
 
@@ -362,7 +362,7 @@ static int folder_next(struct source *s, struct arena *arena, struct source_chan
 		if (rc == 0)
 			return change_of(f, &obj, ret, err);
 		if (rc < 0) {
-			remember(f);
+			place_remember(f);
 			return err_in(err, "%s", f->file.path);
 		}
 		rc = f->file.fd < 0 ? 1 : read_more(f, err);
@@ -376,7 +376,7 @@ static int folder_next(struct source *s, struct arena *arena, struct source_chan
 static void folder_cursor(struct source *s, struct source_cursor *ret)
 {
 	struct folder *f = (struct folder *)s;
-	seal(f);
+	cursor_seal(f);
 	*ret = f->cursor;
 }
 

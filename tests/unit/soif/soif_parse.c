@@ -135,13 +135,13 @@ static void a_rejected_object_is_named_and_the_next_one_read(void **state)
 	static const struct {
 		const char *bad, *want;
 	} cases[] = {
-		{"@FILE { u\nA{x}:\ty", "!byte 10: no size in braces, colon and tab behind a name"},
+		{"@FILE { u\nA{x}:\ty", "!byte 10: no size in braces, colon and tab after a name"},
 		{"@FILE { u\nA{1}: y\n}",
-		 "!byte 10: no size in braces, colon and tab behind a name"},
+		 "!byte 10: no size in braces, colon and tab after a name"},
 		{"@FILE { u\nA{}:\ty\n}",
-		 "!byte 10: no size in braces, colon and tab behind a name"},
-		{"@FILE { u\nnothing\n}", "!byte 10: a line that is no attribute"},
-		{"@FILE { u\n{1}:\tx\n}", "!byte 10: a line that is no attribute"},
+		 "!byte 10: no size in braces, colon and tab after a name"},
+		{"@FILE { u\nnothing\n}", "!byte 10: a line that is not an attribute"},
+		{"@FILE { u\n{1}:\tx\n}", "!byte 10: a line that is not an attribute"},
 		{"@FILE { u\nA{99999999999999999999999}:\tx",
 		 "!byte 10: the size of a value is over the limit"},
 		{"@FILE { u\nA{67108865}:\tx", "!byte 10: the size of a value is over the limit"},

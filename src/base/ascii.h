@@ -22,6 +22,10 @@ static inline bool ascii_is_alnum(char c)
 {
 	return ascii_is_letter(c) || ascii_is_digit(c);
 }
+static inline bool ascii_is_control(char c)
+{
+	return (c >= 0 && c < 0x20) || c == 0x7f;
+}
 static inline char ascii_lower(char c)
 {
 	return ascii_is_upper(c) ? (char)(c | 0x20) : c;

@@ -62,14 +62,6 @@ void jsonw_array_end(struct jsonw *j)
 	close_level(j, ']');
 }
 
-/* Length of the character at the start of s (not empty), 0 if its first byte begins none. */
-static size_t char_length(struct str s)
-{
-	unsigned char lead = (unsigned char)s.p[0];
-	size_t n = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-	return s.n >= n && str_utf8(str_head(s, n)) ? n : 0;
-}
-
 /* Writes what a byte or character that cannot stand for itself is replaced with. */
 static void put_escape(struct buf *b, struct str c)
 {
@@ -93,7 +85,7 @@ static size_t plain_length(struct str s)
 	size_t i = 0;
 	while (i < s.n) {
 		unsigned char c = (unsigned char)s.p[i];
-		size_t n = c >= 0x80 ? char_length(str_from(s, i)) : 1;
+		size_t n = c >= 0x80 ? str_utf8_char(str_from(s, i)) : 1;
 		if (n == 0 || c < 0x20 || c == '"' || c == '\\')
 			break;
 		if (c == 0xe2 && (unsigned char)s.p[i + 1] == 0x80 &&
@@ -113,7 +105,7 @@ static void put_quoted(struct buf *b, struct str s)
 		s = str_from(s, n);
 		if (s.n == 0)
 			break;
-		n = MAX(char_length(s), (size_t)1);
+		n = MAX(str_utf8_char(s), (size_t)1);
 		put_escape(b, str_head(s, n));
 		s = str_from(s, n);
 	}

@@ -41,18 +41,14 @@ static const struct {
 /* Bytes of the first character when it may stand as it is, 0 when its first byte may not. */
 static size_t visible_length(struct str s)
 {
-	unsigned char lead = (unsigned char)s.p[0];
-	if (lead < 0x80)
-		return lead >= 0x20 && lead != 0x7f;
-	size_t n = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-	struct str c = str_head(s, n);
-	if (c.n < n || !str_utf8(c))
-		return 0;
+	struct str c = str_head(s, str_utf8_char(s));
+	if (c.n <= 1)
+		return c.n && !ascii_is_control(c.p[0]);
 	for (size_t i = 0; i < ARRAY_LEN(unseen); i++)
 		if (str_cmp(c, str_of(unseen[i].first)) >= 0 &&
 		    str_cmp(c, str_of(unseen[i].last)) <= 0)
 			return 0;
-	return n;
+	return c.n;
 }
 
 /* Adds the first character of s, as it is or escaped, and returns its bytes. It is added whole or

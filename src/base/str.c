@@ -82,14 +82,14 @@ bool str_u64(struct str s, uint64_t *ret)
 	return true;
 }
 
-/* Length of the valid sequence at p, 0 if there is none. */
-static size_t utf8_sequence(const unsigned char *p, size_t left)
+size_t str_utf8_char(struct str s)
 {
-	unsigned char lead = p[0];
+	const unsigned char *p = (const unsigned char *)s.p;
+	unsigned char lead = s.n ? p[0] : 0xff;
 	if (lead < 0x80)
 		return 1;
 	size_t len = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-	if (lead < 0xc2 || lead > 0xf4 || left < len)
+	if (lead < 0xc2 || lead > 0xf4 || s.n < len)
 		return 0;
 	for (size_t i = 1; i < len; i++)
 		if ((p[i] & 0xc0) != 0x80)
@@ -102,11 +102,12 @@ static size_t utf8_sequence(const unsigned char *p, size_t left)
 
 bool str_utf8(struct str s)
 {
-	for (size_t i = 0; i < s.n;) {
-		size_t len = utf8_sequence((const unsigned char *)s.p + i, s.n - i);
-		if (len == 0)
+	while (s.n) {
+		size_t n = str_utf8_char(s);
+		if (n == 0)
 			return false;
-		i += len;
+		s.p += n;
+		s.n -= n;
 	}
 	return true;
 }

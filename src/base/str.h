@@ -62,3 +62,5 @@ size_t str_decimal(char *to, uint64_t v);
 
 /* All bytes form valid UTF-8 (no surrogates, no overlong forms). */
 bool str_utf8(struct str s);
+/* Bytes of the character that s begins with; 0: its first byte does not begin a valid one. */
+size_t str_utf8_char(struct str s);

@@ -35,8 +35,8 @@ const char *value_show(struct str text, char ret[VALUE_SHOWN])
 	while (cut && utf8 && n && ((unsigned char)text.p[n] & 0xc0) == 0x80)
 		n--;
 	for (size_t i = 0; i < n; i++) {
-		unsigned char c = (unsigned char)text.p[i];
-		ret[i] = c < 0x20 || c == 0x7f || (c >= 0x80 && !utf8) ? '?' : text.p[i];
+		char c = text.p[i];
+		ret[i] = ascii_is_control(c) || (!utf8 && (unsigned char)c >= 0x80) ? '?' : c;
 	}
 	snprintf(ret + n, VALUE_SHOWN - n, "%s", cut ? "..." : "");
 	return ret;

@@ -2,6 +2,8 @@
  * are words without a place: the caller knows the file. */
 #include "role/ini.h"
 
+#include "base/ascii.h"
+
 static bool is_blank(char c)
 {
 	return c == ' ' || c == '\t';
@@ -30,11 +32,9 @@ void ini_init(struct ini *it, struct str text, struct arena *arena)
 
 static bool has_control(struct str s, const char *allowed)
 {
-	for (size_t i = 0; i < s.n; i++) {
-		unsigned char c = (unsigned char)s.p[i];
-		if ((c < 0x20 && (c == 0 || !strchr(allowed, c))) || c == 0x7f)
+	for (size_t i = 0; i < s.n; i++)
+		if (ascii_is_control(s.p[i]) && (s.p[i] == 0 || !strchr(allowed, s.p[i])))
 			return true;
-	}
 	return false;
 }
 

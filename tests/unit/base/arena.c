@@ -98,6 +98,19 @@ static void texts_are_copies(void **state)
 	assert_string_equal(arena_printf(&a, "%s", ""), "");
 }
 
+static void arrays_grow_in_an_arena(void **state)
+{
+	(void)state;
+	struct arena a CLEANUP(arena_free) = ARENA_INIT(1 << 20);
+	size_t *number = NULL, n = 0, room = 0;
+	for (size_t i = 0; i < 1000; i++)
+		*ARENA_PUSH(&a, number, n, room) = i;
+	assert_int_equal(n, 1000);
+	assert_true(room >= n && room <= 2 * n);
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(number[i], i);
+}
+
 static void one_past_the_limit(void)
 {
 	struct arena a = ARENA_INIT(100);
@@ -133,6 +146,7 @@ int main(void)
 		cmocka_unit_test(a_mark_undoes_what_came_after_it_even_over_many_chunks),
 		cmocka_unit_test(the_limit_can_be_reached_but_not_passed_again_and_again),
 		cmocka_unit_test(texts_are_copies),
+		cmocka_unit_test(arrays_grow_in_an_arena),
 		cmocka_unit_test(sizes_past_all_bounds_end_the_program),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,10 +69,14 @@ static void classes_know_ascii_and_nothing_else(void **state)
 		assert_int_equal(ascii_is_lower(c), lower);
 		assert_int_equal(ascii_is_letter(c), upper || lower);
 		assert_int_equal(ascii_is_alnum(c), upper || lower || digit);
+		assert_int_equal(ascii_is_control(c), i < 32 || i == 127);
 		assert_int_equal((unsigned char)ascii_lower(c), upper ? i + 32 : i);
 		assert_int_equal((unsigned char)ascii_upper(c), lower ? i - 32 : i);
 		const char *hex = i ? strchr("0123456789abcdef", upper ? i + 32 : i) : NULL;
 		assert_int_equal(ascii_hex(c), hex ? hex - "0123456789abcdef" : -1);
+		char pair[] = {'f', c}, swapped[] = {c, '0'};
+		assert_int_equal(ascii_hex_byte(pair), hex ? 0xf0 + ascii_hex(c) : -1);
+		assert_int_equal(ascii_hex_byte(swapped), hex ? ascii_hex(c) << 4 : -1);
 	}
 }
 

@@ -150,6 +150,12 @@ static void utf8_is_taken_strictly(void **state)
 		assert_false(str_utf8(str_of(bad[i])));
 	assert_true(str_utf8(STR("a\0b")));
 	assert_false(str_utf8(str_head(STR("a\xc2\x80"), 2)));
+	assert_int_equal(str_utf8_char(STR("")), 0);
+	assert_int_equal(str_utf8_char(STR("\0x")), 1);
+	assert_int_equal(str_utf8_char(STR("\xc2\x80\xff")), 2);
+	assert_int_equal(str_utf8_char(STR("\xe2\x82\xac")), 3);
+	assert_int_equal(str_utf8_char(STR("\xf0\x9f\x98\x80 ")), 4);
+	assert_int_equal(str_utf8_char(STR("\x80")), 0);
 }
 
 int main(void)

@@ -78,42 +78,25 @@ static struct str role_of(struct str labels)
 	return str_head(labels, labels.n - 1);
 }
 
-static void take_state(struct status_row *row, int64_t v)
-{
-	row->state =
-		v >= STATUS_STOPPED && v <= STATUS_STOPPING ? (enum status_state)v : STATUS_STOPPED;
-}
-static void take_pid(struct status_row *row, int64_t v)
-{
-	row->pid = v;
-}
-static void take_restarts(struct status_row *row, int64_t v)
-{
-	row->restarts = v;
-}
-static void take_since(struct status_row *row, int64_t v)
-{
-	row->since_wall_us = v > 0 && v < INT64_MAX / US_PER_S ? v * US_PER_S : 0;
-}
-
 /* What the supervisor counts for each role. */
-static const struct {
-	const char *name;
-	void (*take)(struct status_row *row, int64_t v);
-} per_role[] = {
-	{"role_state", take_state},
-	{"role_pid", take_pid},
-	{"role_restarts", take_restarts},
-	{"role_since_seconds", take_since},
-};
+static void take_figure(struct status_row *row, struct str name, int64_t v)
+{
+	if (str_is(name, "role_state") && v >= STATUS_STOPPED && v <= STATUS_STOPPING)
+		row->state = (enum status_state)v;
+	else if (str_is(name, "role_pid"))
+		row->pid = v;
+	else if (str_is(name, "role_restarts"))
+		row->restarts = v;
+	else if (str_is(name, "role_since_seconds") && v > 0 && v < INT64_MAX / US_PER_S)
+		row->since_wall_us = v * US_PER_S;
+}
 
 static void add_supervised(struct status *s, const struct counters_view *up)
 {
 	for (size_t i = 0; i < up->n; i++) {
 		struct str role = role_of(up->value[i].labels);
-		for (size_t k = 0; role.n && k < ARRAY_LEN(per_role); k++)
-			if (str_is(up->value[i].name, per_role[k].name))
-				per_role[k].take(find_row(s, role), up->value[i].value);
+		if (role.n)
+			take_figure(find_row(s, role), up->value[i].name, up->value[i].value);
 	}
 }
 

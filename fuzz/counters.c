@@ -2,6 +2,7 @@
  * line. */
 #include "role/counters.h"
 #include "base/arena.h"
+#include "base/ascii.h"
 #include "base/cursor.h"
 #include "base/hash.h"
 
@@ -12,8 +13,7 @@ enum { COUNT_AT = 12, OUT_MAX = 8 << 20 };
 static size_t word_length(struct str s)
 {
 	size_t n = 0;
-	while (n < s.n && ((s.p[n] >= 'a' && s.p[n] <= 'z') || (s.p[n] >= 'A' && s.p[n] <= 'Z') ||
-			   (s.p[n] >= '0' && s.p[n] <= '9') || s.p[n] == '_'))
+	while (n < s.n && (ascii_is_alnum(s.p[n]) || s.p[n] == '_'))
 		n++;
 	return n;
 }

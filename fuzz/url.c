@@ -67,7 +67,7 @@ static void check_canonical(const struct url *u)
 	(void)url_loops(url_target(&c), NULL);
 }
 
-/* The text and, behind a NUL, its base. */
+/* The text and, after a NUL, its base. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

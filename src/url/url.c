@@ -83,23 +83,15 @@ void url_put_number(struct url_out *o, unsigned v)
 	url_put_str(o, (struct str){text, str_decimal(text, v)});
 }
 
-static struct str part_moved(struct str s, const char *from, const char *to)
-{
-	return s.p ? (struct str){to + (s.p - from), s.n} : s;
-}
-
+/* The same URL with its text at another place. */
 static struct url url_moved(const struct url *u, const char *to)
 {
-	const char *from = u->href.p;
 	struct url m = *u;
-	m.href.p = to;
-	m.scheme = part_moved(u->scheme, from, to);
-	m.username = part_moved(u->username, from, to);
-	m.password = part_moved(u->password, from, to);
-	m.host = part_moved(u->host, from, to);
-	m.path = part_moved(u->path, from, to);
-	m.query = part_moved(u->query, from, to);
-	m.fragment = part_moved(u->fragment, from, to);
+	struct str *const part[] = {&m.href, &m.scheme, &m.username, &m.password,
+				    &m.host, &m.path,   &m.query,    &m.fragment};
+	for (size_t i = 0; i < ARRAY_LEN(part); i++)
+		if (part[i]->p)
+			part[i]->p = to + (part[i]->p - u->href.p);
 	return m;
 }
 

@@ -22,7 +22,7 @@ struct adding {
 	uint64_t added, bad;
 };
 
-static int add(struct adding *a, struct str text)
+static int add_url(struct adding *a, struct str text)
 {
 	char room[URL_MAX], strict[URL_STRICT_MAX + 1];
 	struct url url, canon;
@@ -48,7 +48,7 @@ static int add_line(void *ctx, const char *name, uint64_t line, struct str text,
 {
 	(void)name, (void)line, (void)err;
 	text = str_trim(text);
-	return text.n && text.p[0] != '#' ? add(ctx, text) : 0;
+	return text.n && text.p[0] != '#' ? add_url(ctx, text) : 0;
 }
 
 static int run(const struct cmd_call *call)
@@ -61,7 +61,7 @@ static int run(const struct cmd_call *call)
 	if (code != 0)
 		return code;
 	for (int i = 0; i < call->argc; i++)
-		(void)add(&a, str_of(call->argv[i]));
+		(void)add_url(&a, str_of(call->argv[i]));
 	if (o->from[0])
 		rc = cmd_read_path_lines(o->from, (size_t)2 * URL_TEXT_MAX, add_line, &a, &err);
 	if (rc == 0 && a.lines.over)

@@ -29,8 +29,8 @@ static void json_flush(struct check *c)
 	buf_clear(&c->out);
 }
 
-static void problem(struct check *c, enum verdict verdict, const char *path,
-		    const struct format *format, const struct err *err)
+static void report_problem(struct check *c, enum verdict verdict, const char *path,
+			   const struct format *format, const struct err *err)
 {
 	c->count[verdict]++;
 	if (!c->as_json) {
@@ -57,7 +57,7 @@ static void check_file(struct check *c, const char *path)
 	if (rc >= 0)
 		c->count[rc > 0 ? UNKNOWN : SOUND]++;
 	else if (err.sys_errno != ENOENT) /* that one was replaced or removed meanwhile */
-		problem(c, err.code == ERR_DAMAGED ? DAMAGED : UNREADABLE, path, f, &err);
+		report_problem(c, err.code == ERR_DAMAGED ? DAMAGED : UNREADABLE, path, f, &err);
 }
 
 static void check_path(struct check *c, const char *path, unsigned depth, bool follow);
@@ -73,7 +73,7 @@ static void check_folder(struct check *c, const char *path, unsigned depth)
 				   DEPTH_MAX)
 			 : dir_init(&d, path, &err);
 	if (rc < 0)
-		problem(c, UNREADABLE, path, NULL, &err);
+		report_problem(c, UNREADABLE, path, NULL, &err);
 	if (rc != 0)
 		return;
 	while (dir_next(&d, &name) == 0) {
@@ -84,7 +84,7 @@ static void check_folder(struct check *c, const char *path, unsigned depth)
 			continue;
 		}
 		err_set(&err, ERR_SYSTEM, "%.200s...: the path is too long", path);
-		problem(c, UNREADABLE, path, NULL, &err);
+		report_problem(c, UNREADABLE, path, NULL, &err);
 	}
 	dir_done(&d);
 }
@@ -98,7 +98,7 @@ static void check_path(struct check *c, const char *path, unsigned depth, bool f
 		if (!follow && errno == ENOENT)
 			return;
 		err_sys(&err, "%s", path);
-		problem(c, UNREADABLE, path, NULL, &err);
+		report_problem(c, UNREADABLE, path, NULL, &err);
 	} else if (S_ISDIR(st.st_mode)) {
 		check_folder(c, path, depth);
 	} else if (S_ISREG(st.st_mode)) {
@@ -106,7 +106,7 @@ static void check_path(struct check *c, const char *path, unsigned depth, bool f
 	}
 }
 
-static void finish(struct check *c)
+static void print_counts(struct check *c)
 {
 	uint64_t files = 0;
 	for (int i = 0; i < NVERDICTS; i++)
@@ -147,7 +147,7 @@ static int run(const struct cmd_call *call)
 	int n = call->argc ? call->argc : 1;
 	for (int i = 0; i < n; i++)
 		check_path(&c, paths[i], 0, true);
-	finish(&c);
+	print_counts(&c);
 	buf_free(&c.out);
 	return c.count[DAMAGED] ? ERR_DAMAGED : c.count[UNREADABLE] ? ERR_PARTLY : 0;
 }

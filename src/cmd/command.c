@@ -1,11 +1,17 @@
+/* What every command shares: main(), how a failure is said, and the configuration: the global
+ * section, where its file is, where the data is. */
+#include "cmd/command.h"
 #include "base/fault.h"
 #include "base/log.h"
 #include "cmd/help.h"
-#include "cmd/names.h"
 #include "cmd/options.h"
+#include "cmd/up_plan.h"
+#include "extract/cage_section.h"
+#include "fetch/robot_section.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -20,7 +26,7 @@ static void fill_standard_descriptors(void)
 			abort();
 }
 
-static int say(const struct err *err)
+static int say_error(const struct err *err)
 {
 	fprintf(stderr, "garner: %s\n", err->msg);
 	return err->code ? (int)err->code : ERR_SYSTEM;
@@ -29,7 +35,7 @@ static int say(const struct err *err)
 int cmd_fail(const struct cmd_call *call, const struct err *err)
 {
 	fflush(call->out);
-	return say(err);
+	return say_error(err);
 }
 
 static void show_help(const struct program *program, const struct cmd_line *line)
@@ -61,13 +67,13 @@ static int show_usage(const struct cmd_line *line, const struct err *err)
 	if (named)
 		help_usage(&(struct help){&out, false}, line->command, line->full_name);
 	buf_printf(&out, "Try 'garner%s%s --help'.\n", named ? " " : "", line->full_name);
-	int code = say(err);
+	int code = say_error(err);
 	fwrite(buf_text(&out), 1, out.n, stderr);
 	buf_free(&out);
 	return code;
 }
 
-static int run(const struct program *program, const struct cmd_line *line, char *self)
+static int run_command(const struct program *program, const struct cmd_line *line, char *self)
 {
 	struct cmd_call call = {
 		.program = program,
@@ -86,7 +92,7 @@ static int run(const struct program *program, const struct cmd_line *line, char 
 	return line->command->run(&call);
 }
 
-static int dispatch(const struct program *program, struct cmd_line *line, int argc, char **argv)
+static int run_line(const struct program *program, struct cmd_line *line, int argc, char **argv)
 {
 	struct err err;
 	const struct command *called = cmd_find_called(program, argv[0], &line->arena);
@@ -100,7 +106,7 @@ static int dispatch(const struct program *program, struct cmd_line *line, int ar
 		puts(version_text);
 		return 0;
 	}
-	return line->command ? run(program, line, argv[0]) : show_short_help(program);
+	return line->command ? run_command(program, line, argv[0]) : show_short_help(program);
 }
 
 /* Whether nobody is left who would read our output: no fault of ours, and nothing to say. */
@@ -111,7 +117,7 @@ static bool reader_gone(int fd)
 }
 
 /* Output that did not arrive makes the command fail, whatever it thought. */
-static int finish(int code)
+static int flush_output(int code)
 {
 	bool lost = ferror(stdout);
 	errno = 0;
@@ -124,7 +130,7 @@ static int finish(int code)
 		err_sys(&err, "standard output");
 	else
 		err_set(&err, ERR_SYSTEM, "standard output: not all could be written");
-	return say(&err);
+	return say_error(&err);
 }
 
 int cmd_main(const struct program *program, int argc, char **argv)
@@ -136,10 +142,217 @@ int cmd_main(const struct program *program, int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	const char *faults = getenv("GARNER_FAULTS");
 	if (faults && fault_arm(faults, &err) < 0)
-		return say(&err);
-	int code = argc > 0 ? dispatch(program, &line, argc, argv)
-			    : dispatch(program, &line, 1, nameless);
+		return say_error(&err);
+	int code = argc > 0 ? run_line(program, &line, argc, argv)
+			    : run_line(program, &line, 1, nameless);
 	log_flush();
 	line_free(&line);
-	return finish(code);
+	return flush_output(code);
+}
+
+static const struct value_spec global_specs[] = {
+	{"data", VALUE_PATH_AT(struct global_conf, data),
+	 .help = "The directory that everything is kept in; empty: $XDG_DATA_HOME/garner or "
+		 "~/.local/share/garner, without a home /var/lib/garner"},
+	{"log", VALUE_LIST_AT(struct global_conf, log),
+	 .help = "Sections of the log to say more of, by name or number, with the level 1 to 9: "
+		 "registry:5"},
+};
+
+const struct config_section global_section = {
+	.name = "",
+	.help = "What all roles and commands need; these keys stand before the first section.",
+	.size = sizeof(struct global_conf),
+	.specs = global_specs,
+	.nspecs = ARRAY_LEN(global_specs),
+};
+
+/* Roles may share a section. */
+size_t cmd_sections(const struct program *program, const struct config_section **ret, size_t cap)
+{
+	size_t n = 0;
+	ENSURE(cap >= 4);
+	ret[n++] = &global_section;
+	ret[n++] = &up_section;
+	ret[n++] = &robot_section;
+	ret[n++] = &cage_section;
+	for (size_t i = 0; i < program->nroles; i++) {
+		const struct config_section *section = program->roles[i]->section;
+		size_t k = 0;
+		while (k < n && ret[k] != section)
+			k++;
+		if (!section || k < n)
+			continue;
+		ENSURE(n < cap);
+		ret[n++] = section;
+	}
+	return n;
+}
+
+/* A variable that is set and not empty, or NULL. */
+static const char *env_value(char *const *env, const char *name)
+{
+	size_t n = strlen(name);
+	for (; env && *env; env++)
+		if (strncmp(*env, name, n) == 0 && (*env)[n] == '=' && (*env)[n + 1])
+			return *env + n + 1;
+	return NULL;
+}
+
+static int put_path(char *ret, size_t cap, struct err *err, const char *a, const char *b)
+{
+	int n = snprintf(ret, cap, "%s%s", a, b);
+	if (n >= 0 && (size_t)n < cap)
+		return 0;
+	return err_set(err, ERR_USAGE, "the path %s%s is longer than %zu bytes", a, b, cap - 1);
+}
+
+/* Folders by the rules of XDG: a path that is not absolute is as good as none. */
+static int xdg_path(char *ret, size_t cap, const char *xdg, const char *home, const char *below,
+		    const char *name, struct err *err)
+{
+	char folder[PATH_MAX];
+	if (xdg && xdg[0] == '/')
+		return put_path(ret, cap, err, xdg, name);
+	if (!home || home[0] != '/')
+		return 1;
+	if (put_path(folder, sizeof folder, err, home, below) < 0)
+		return -1;
+	return put_path(ret, cap, err, folder, name);
+}
+
+/* What is there but cannot be reached counts: to pass over it in silence would be worse. */
+static bool file_exists(const char *path)
+{
+	return access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR);
+}
+
+int cmd_config_file(const struct config_input *in, char *ret, size_t cap, struct err *err)
+{
+	static const char system_file[] = "/etc/garner/garner.conf";
+	char path[PATH_MAX];
+	const char *named = in->file ? in->file : env_value(in->env, "GARNER_CONFIG");
+	if (named)
+		return put_path(ret, cap, err, named, "");
+	int rc = xdg_path(path, sizeof path, env_value(in->env, "XDG_CONFIG_HOME"),
+			  env_value(in->env, "HOME"), "/.config", "/garner/garner.conf", err);
+	if (rc < 0)
+		return -1;
+	if (rc == 0 && file_exists(path))
+		return put_path(ret, cap, err, path, "");
+	return file_exists(system_file) ? put_path(ret, cap, err, system_file, "") : 1;
+}
+
+static int check_log(const struct config *config, struct err *err)
+{
+	const struct global_conf *global = config_get(config, &global_section);
+	for (size_t i = 0; i < global->log.n; i++) {
+		if (log_debug_check(str_of(global->log.item[i]), err) == 0)
+			continue;
+		const struct value_spec *spec =
+			value_find(global_specs, ARRAY_LEN(global_specs), STR("log"));
+		return err_in(err, "%s: log", config_origin(config, &global_section, spec));
+	}
+	return 0;
+}
+
+void cmd_log_apply(const struct config *config)
+{
+	const struct global_conf *global = config_get(config, &global_section);
+	struct err err;
+	log_debug_reset();
+	for (size_t i = 0; i < global->log.n; i++)
+		ENSURE(log_debug_set(str_of(global->log.item[i]), &err) == 0);
+}
+
+int cmd_load(const struct program *program, const struct config_input *in, struct config **ret,
+	     struct buf *problems, struct err *err)
+{
+	const struct config_section *sections[CMD_SECTIONS_MAX];
+	struct config *config = NULL;
+	size_t n = cmd_sections(program, sections, ARRAY_LEN(sections));
+	if (config_load(&config, sections, n, in, problems, err) < 0)
+		return -1;
+	if (check_log(config, err) < 0 || up_conf_check(program, config, err) < 0) {
+		if (problems)
+			buf_printf(problems, "%s\n", err->msg);
+		config_free(&config);
+		return -1;
+	}
+	*ret = config;
+	return 0;
+}
+
+/* With the file that a start would read. */
+static int load_found(const struct cmd_call *call, struct config **ret, struct buf *problems,
+		      struct err *err)
+{
+	char path[PATH_MAX];
+	struct config_input in = call->input;
+	int rc = cmd_config_file(&in, path, sizeof path, err);
+	if (rc < 0)
+		return -1;
+	in.file = rc == 0 ? path : NULL;
+	return cmd_load(call->program, &in, ret, problems, err);
+}
+
+int cmd_config_quiet(const struct cmd_call *call, struct config **ret, struct err *err)
+{
+	return load_found(call, ret, NULL, err);
+}
+
+int cmd_config(const struct cmd_call *call, struct config **ret)
+{
+	struct err err;
+	CLEANUP(buf_free) struct buf problems = BUF_INIT(1 << 20);
+	if (load_found(call, ret, &problems, &err) == 0) {
+		cmd_log_apply(*ret);
+		return 0;
+	}
+	if (problems.n == 0)
+		return cmd_fail(call, &err);
+	struct str rest = buf_str(&problems), line;
+	fflush(call->out);
+	while (str_cut(&rest, '\n', &line) == 0)
+		if (line.n)
+			fprintf(stderr, "garner: " STR_FMT "\n", STR_ARG(line));
+	return (int)err.code;
+}
+
+static int default_data(char *ret, size_t cap, struct err *err)
+{
+	int rc = xdg_path(ret, cap, getenv("XDG_DATA_HOME"), getenv("HOME"), "/.local/share",
+			  "/garner", err);
+	return rc == 1 ? put_path(ret, cap, err, "/var/lib/garner", "") : rc;
+}
+
+int cmd_data_dir(const struct config *config, char *ret, size_t cap, struct err *err)
+{
+	const struct global_conf *global = config_get(config, &global_section);
+	char here[PATH_MAX] = "", path[PATH_MAX];
+	if (!global->data[0])
+		return default_data(ret, cap, err);
+	if (global->data[0] != '/') {
+		if (!getcwd(here, sizeof here - 1))
+			return err_sys(err, "data: %s is relative, and the current directory",
+				       global->data);
+		if (here[1])
+			memcpy(here + strlen(here), "/", 2);
+	}
+	if (put_path(path, sizeof path, err, here, global->data) < 0)
+		return -1;
+	for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
+		path[n - 1] = 0;
+	return put_path(ret, cap, err, path, "");
+}
+
+int cmd_data(const struct cmd_call *call, char *ret, size_t cap)
+{
+	struct config *config = NULL;
+	struct err err;
+	int code = cmd_config(call, &config);
+	if (code == 0 && cmd_data_dir(config, ret, cap, &err) < 0)
+		code = cmd_fail(call, &err);
+	config_free(&config);
+	return code;
 }

@@ -3,7 +3,6 @@
 #include "base/log.h"
 #include "cmd/commands.h"
 #include "cmd/help.h"
-#include "cmd/names.h"
 #include "cmd/options.h"
 
 /* What stands behind the tables, whose keys are "garner config show" and, for the options that take

@@ -25,7 +25,7 @@ static struct sections sections_of(const struct cmd_call *call)
 	return s;
 }
 
-static int finish(const struct cmd_call *call, struct buf *out)
+static int print_out(const struct cmd_call *call, struct buf *out)
 {
 	fwrite(buf_text(out), 1, out->n, call->out);
 	buf_free(out);
@@ -156,7 +156,7 @@ static int run_show(const struct cmd_call *call)
 	struct buf out = BUF_INIT(OUTPUT_MAX);
 	(o->json ? show_json : show_text)(&s, config, o->all, &out);
 	config_free(&config);
-	return finish(call, &out);
+	return print_out(call, &out);
 }
 
 static void put_fact(struct buf *out, const char *what, struct buf *fact)
@@ -274,7 +274,7 @@ static int run_explain(const struct cmd_call *call)
 		explain_all(&out, &s);
 	else if (explain_name(&out, &s, str_of(call->argv[0])) == 1)
 		return no_such_setting(call, &s, str_of(call->argv[0]));
-	return finish(call, &out);
+	return print_out(call, &out);
 }
 
 static int run_sample(const struct cmd_call *call)
@@ -282,7 +282,7 @@ static int run_sample(const struct cmd_call *call)
 	struct sections s = sections_of(call);
 	struct buf out = BUF_INIT(OUTPUT_MAX);
 	config_sample(s.list, s.n, &out);
-	return finish(call, &out);
+	return print_out(call, &out);
 }
 
 static const struct cmd_example check_examples[] = {

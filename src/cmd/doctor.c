@@ -1,10 +1,458 @@
-#include "cmd/doctor.h"
-
+/* garner doctor: each check looks at one thing and says how it is and what mends it. Another check
+ * is a function and a line of the table `checks`. */
+#include "base/clock.h"
+#include "base/file.h"
 #include "base/jsonw.h"
 #include "cmd/commands.h"
 #include "cmd/text.h"
+#include "disk/lock.h"
+#include "extract/cage_section.h"
+#include "index/words.h"
+#include "role/status.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <poll.h>
+#include <pwd.h>
+#include <stdarg.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/utsname.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+
+enum finding_level { FINDING_OK, FINDING_NOTE, FINDING_WARN, FINDING_FAIL };
+
+struct finding {
+	enum finding_level level;
+	int code;         /* the exit code of FINDING_FAIL; 0 stands for ERR_SYSTEM */
+	char reason[512]; /* what was seen */
+	char mend[512];   /* a command, or what to do; "" when there is nothing */
+};
+
+struct patient {
+	const struct cmd_call *call;
+	const struct config *config; /* NULL: it cannot be loaded; only the first checks are made */
+	struct err config_err;
+	char data[PATH_MAX]; /* the data directory */
+	char home[PATH_MAX]; /* the data directory, or what is there of the way to it */
+};
+
+struct check {
+	const char *name;
+	bool needs_config;
+	void (*look)(const struct patient *p, struct finding *ret);
+};
+
+enum { DESCRIPTORS_WANTED = 4096 };
+
+static void finding_set(struct finding *f, enum finding_level level, const char *fmt, ...)
+	PRINTF_LIKE(3, 4);
+static void finding_mend(struct finding *f, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+static void finding_set(struct finding *f, enum finding_level level, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	f->level = level;
+	vsnprintf(f->reason, sizeof f->reason, fmt, ap);
+	va_end(ap);
+}
+
+static void finding_mend(struct finding *f, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(f->mend, sizeof f->mend, fmt, ap);
+	va_end(ap);
+}
+
+static void check_config(const struct patient *p, struct finding *f)
+{
+	if (p->config) {
+		finding_set(f, FINDING_OK, "it can be taken; the data directory is %s", p->data);
+		return;
+	}
+	finding_set(f, FINDING_FAIL, "%s", p->config_err.msg);
+	f->code = p->config_err.code;
+	finding_mend(f, "garner config check");
+}
+
+static void user_name(uid_t uid, char *ret, size_t cap)
+{
+	const struct passwd *pw = getpwuid(uid);
+	if (pw)
+		snprintf(ret, cap, "%s", pw->pw_name);
+	else
+		snprintf(ret, cap, "user %u", (unsigned)uid);
+}
+
+static void check_data(const struct patient *p, struct finding *f)
+{
+	struct stat st;
+	char me[64], owner[64];
+	user_name(geteuid(), me, sizeof me);
+	if (stat(p->data, &st) < 0 && errno == ENOENT) {
+		bool can = access(p->home, W_OK) == 0;
+		finding_set(f, can ? FINDING_NOTE : FINDING_FAIL, "%s does not exist%s", p->data,
+			    can ? " yet; garner up makes it" : ", and you may not make it");
+		if (!can)
+			finding_mend(f, "install -d -o %s %s", me, p->data);
+		return;
+	}
+	bool reached = stat(p->data, &st) == 0;
+	if (!reached || !S_ISDIR(st.st_mode)) {
+		finding_set(f, FINDING_FAIL, "%s: %s", p->data,
+			    strerror(reached ? ENOTDIR : errno));
+		finding_mend(f, "set another: garner -s data=DIR");
+		return;
+	}
+	user_name(st.st_uid, owner, sizeof owner);
+	if (access(p->data, R_OK | W_OK | X_OK) < 0) {
+		finding_set(f, FINDING_FAIL, "%s belongs to %s and cannot be written by %s",
+			    p->data, owner, me);
+		finding_mend(f, "run garner as %s", owner);
+	} else if (st.st_uid != geteuid()) {
+		finding_set(f, FINDING_WARN,
+			    "%s belongs to %s, not to %s: files would have two owners", p->data,
+			    owner, me);
+		finding_mend(f, "run garner as %s", owner);
+	} else {
+		finding_set(f, FINDING_OK, "%s belongs to %s and can be written", p->data, owner);
+	}
+}
+
+static void check_space(const struct patient *p, struct finding *f)
+{
+	struct statvfs v;
+	if (statvfs(p->home, &v) < 0) {
+		finding_set(f, FINDING_FAIL, "%s: free space is not told: %s", p->home,
+			    strerror(errno));
+		return;
+	}
+	double unit = (double)v.f_frsize, free_bytes = (double)v.f_bavail * unit;
+	double gib = free_bytes / (1 << 30);
+	double share = v.f_blocks ? 100 * (double)v.f_bavail / (double)v.f_blocks : 0;
+	bool little = gib < 1 || share < 5;
+	finding_set(f, little ? FINDING_WARN : FINDING_OK, "%s: %.1f GiB free, %.0f %% of all",
+		    p->home, gib, share);
+	if (little)
+		finding_mend(f, "du -xh --max-depth=2 %s | sort -h", p->home);
+}
+
+static const struct fs_kind {
+	unsigned long magic;
+	const char *name, *trouble; /* NULL: none */
+} fs_kinds[] = {
+	{EXT4_SUPER_MAGIC, "ext4", NULL},
+	{0x58465342, "xfs", NULL},
+	{BTRFS_SUPER_MAGIC, "btrfs", NULL},
+	{0x2fc12fc1, "zfs", NULL},
+	{OVERLAYFS_SUPER_MAGIC, "overlay", NULL},
+	{0xf2f52010, "f2fs", NULL},
+	{TMPFS_MAGIC, "tmpfs", "what it holds is gone after a restart of the machine"},
+	{NFS_SUPER_MAGIC, "nfs", "locks and mapped files are not safe across machines"},
+	{0xff534d42, "cifs", "locks and mapped files are not safe across machines"},
+};
+
+static bool takes_direct(const char *dir)
+{
+	struct file file;
+	struct err err;
+	if (file_open(&file, dir, O_TMPFILE | O_DIRECT | O_RDWR, 0600, &err) != 0)
+		return false;
+	file_drop(&file);
+	return true;
+}
+
+static void check_fs(const struct patient *p, struct finding *f)
+{
+	struct statfs v;
+	if (statfs(p->home, &v) < 0) {
+		finding_set(f, FINDING_FAIL, "%s: %s", p->home, strerror(errno));
+		return;
+	}
+	struct fs_kind kind = {.name = "a kind that garner does not know"};
+	for (size_t i = 0; i < ARRAY_LEN(fs_kinds); i++)
+		if (fs_kinds[i].magic == (unsigned long)v.f_type)
+			kind = fs_kinds[i];
+	bool direct = takes_direct(p->home);
+	const char *how = direct ? "O_DIRECT works" : "no O_DIRECT: big files are written slower";
+	if (kind.trouble) {
+		finding_set(f, FINDING_WARN, "%s: %s; %s", kind.name, kind.trouble, how);
+		finding_mend(f, "set another: garner -s data=DIR");
+	} else {
+		finding_set(f, direct ? FINDING_OK : FINDING_NOTE, "%s; %s", kind.name, how);
+	}
+}
+
+static void check_descriptors(const struct patient *p, struct finding *f)
+{
+	(void)p;
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0) {
+		finding_set(f, FINDING_FAIL, "the limit is not told: %s", strerror(errno));
+		return;
+	}
+	unsigned long long soft = limit.rlim_cur;
+	if (soft >= DESCRIPTORS_WANTED) {
+		finding_set(f, FINDING_OK, "%llu may be open at a time", soft);
+		return;
+	}
+	finding_set(f, FINDING_WARN, "only %llu may be open at a time; %d are wanted", soft,
+		    DESCRIPTORS_WANTED);
+	finding_mend(f, "ulimit -n %d (in a unit: LimitNOFILE=%d)", DESCRIPTORS_WANTED,
+		     DESCRIPTORS_WANTED);
+}
+
+static void check_kernel(const struct patient *p, struct finding *f)
+{
+	(void)p;
+	enum { LANDLOCK_VERSION_FLAG = 1 };
+	struct utsname u;
+	const char *release = uname(&u) == 0 ? u.release : "unknown";
+	int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	if (fd < 0) {
+		finding_set(f, FINDING_FAIL, "Linux %s: no pidfd_open (%s), garner up cannot work",
+			    release, strerror(errno));
+		finding_mend(f, "use Linux 5.3 or later, and a sandbox that allows pidfd_open");
+		return;
+	}
+	close(fd);
+	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_VERSION_FLAG);
+	if (abi < 0)
+		finding_set(f, FINDING_NOTE,
+			    "Linux %s: no landlock, one wall less around foreign documents",
+			    release);
+	else
+		finding_set(f, FINDING_OK, "Linux %s, landlock %ld", release, abi);
+}
+
+static void check_clock(const struct patient *p, struct finding *f)
+{
+	(void)p;
+	int64_t earliest_us = 0, now_us = clock_wall_us();
+	struct buf now = BUF_INIT(64);
+	ENSURE(time_parse(STR("2024-01-01T00:00:00Z"), &earliest_us));
+	time_print(&now, now_us, 0);
+	if (now_us >= earliest_us) {
+		finding_set(f, FINDING_OK, "%s", buf_text(&now));
+	} else {
+		finding_set(f, FINDING_FAIL,
+			    "%s cannot be: everything garner keeps carries its time",
+			    buf_text(&now));
+		finding_mend(f, "timedatectl set-ntp true");
+	}
+	buf_free(&now);
+}
+
+static void check_counters(const struct patient *p, struct finding *f)
+{
+	struct status s;
+	struct err err;
+	if (status_read(&s, p->data, &err) < 0) {
+		finding_set(f, FINDING_FAIL, "%s", err.msg);
+		return;
+	}
+	if (s.damaged[0]) {
+		finding_set(f, FINDING_FAIL, "%s", s.damaged);
+		f->code = ERR_DAMAGED;
+		finding_mend(f, "remove the file; its role makes it anew");
+	} else {
+		finding_set(f, FINDING_OK, "%zu file%s, all sound", s.nviews,
+			    s.nviews == 1 ? "" : "s");
+	}
+	status_free(&s);
+}
+
+static void check_up(const struct patient *p, struct finding *f)
+{
+	struct status s;
+	struct err err;
+	if (status_read(&s, p->data, &err) < 0) {
+		finding_set(f, FINDING_NOTE, "not known: %s", err.msg);
+		return;
+	}
+	const struct status_row *up = NULL;
+	for (size_t i = 0; i < s.nrows; i++)
+		if (str_is(s.row[i].name, "up") && status_is_live(&s.row[i]))
+			up = &s.row[i];
+	if (up) {
+		finding_set(f, FINDING_OK, "garner up runs as process %lld", (long long)up->pid);
+	} else {
+		finding_set(f, FINDING_NOTE, "garner up does not run");
+		finding_mend(f, "garner up");
+	}
+	status_free(&s);
+}
+
+/* Whether a socket is left behind: it is there, and nobody answers. */
+static bool is_stale(const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct stat st;
+	size_t n = strlen(path);
+	if (lstat(path, &st) < 0 || !S_ISSOCK(st.st_mode) || n >= sizeof address.sun_path)
+		return false;
+	memcpy(address.sun_path, path, n);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return false;
+	bool stale = connect(fd, (const struct sockaddr *)&address, sizeof address) < 0 &&
+		     errno == ECONNREFUSED;
+	close(fd);
+	return stale;
+}
+
+/* The first stale socket in a folder below run/. */
+static bool find_stale(const struct patient *p, const char *folder, char *ret, size_t cap)
+{
+	char path[PATH_MAX];
+	const char *name;
+	struct dir dir;
+	struct err err;
+	bool is = false;
+	int n = snprintf(path, sizeof path, "%s/%s", p->data, folder);
+	if (n < 0 || (size_t)n >= sizeof path || dir_init(&dir, path, &err) != 0)
+		return false;
+	while (!is && dir_next(&dir, &name) == 0) {
+		n = snprintf(ret, cap, "%s/%s", path, name);
+		is = n > 0 && (size_t)n < cap && is_stale(ret);
+	}
+	dir_done(&dir);
+	return is;
+}
+
+static void check_sockets(const struct patient *p, struct finding *f)
+{
+	static const char *const folders[] = {"run", "run/sockets"};
+	char path[PATH_MAX];
+	for (size_t i = 0; i < ARRAY_LEN(folders); i++)
+		if (find_stale(p, folders[i], path, sizeof path)) {
+			finding_set(f, FINDING_NOTE, "%.300s is left of a process that is gone",
+				    path);
+			finding_mend(f, "nothing; the next start replaces it");
+			return;
+		}
+	finding_set(f, FINDING_OK, "none is left behind");
+}
+
+/* Only whether it can be opened: garner check reads all of it. */
+static void check_index(const struct patient *p, struct finding *f)
+{
+	char folder[PATH_MAX + 16];
+	struct words_reader *r;
+	struct words_stats stats;
+	struct err err;
+	snprintf(folder, sizeof folder, "%s/broker/words", p->data);
+	int rc = words_open(&r, folder, &err);
+	if (rc == 1) {
+		finding_set(f, FINDING_OK, "there is none yet");
+	} else if (rc < 0) {
+		finding_set(f, FINDING_FAIL, "%s", err.msg);
+		f->code = (int)err.code;
+		if (err.code == ERR_DAMAGED)
+			finding_mend(f,
+				     "stop garner; rm -r %.400s; start it: all is collected again",
+				     folder);
+	} else {
+		words_stats(r, &stats);
+		finding_set(f, FINDING_OK, "%" PRIu64 " documents", stats.docs);
+		words_close(&r);
+	}
+}
+
+static void parser_told(void *ctx, const struct cage_result *r)
+{
+	struct finding *f = ctx;
+	f->level = r->end == CAGE_READ ? FINDING_OK : FINDING_FAIL;
+	snprintf(f->reason, sizeof f->reason, "%s", r->reason);
+}
+
+static const struct {
+	unsigned lock;
+	const char *name;
+} locks[] = {
+	{CAGE_NO_NEW_PRIVILEGES, "no_new_privs"},
+	{CAGE_LIMITS, "limits"},
+	{CAGE_LANDLOCK, "landlock"},
+	{CAGE_SECCOMP, "seccomp"},
+};
+
+/* What holds, and what the kernel does not have. */
+static void parser_judge(const struct cage *cage, struct finding *f)
+{
+	CLEANUP(buf_free) struct buf held = BUF_INIT(256);
+	CLEANUP(buf_free) struct buf missing = BUF_INIT(256);
+	const char *remark;
+	unsigned set;
+	if (cage_locks(cage, &set, &remark) != 0)
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(locks); i++) {
+		struct buf *to = set & locks[i].lock ? &held : &missing;
+		buf_printf(to, "%s%s", to->n ? ", " : "", locks[i].name);
+	}
+	if (remark[0]) {
+		f->level = FINDING_WARN;
+		snprintf(f->reason, sizeof f->reason, "garner-parse works, but %s", remark);
+		snprintf(f->mend, sizeof f->mend, "install the packages of script/bootstrap");
+	} else if (missing.n) {
+		f->level = FINDING_WARN;
+		snprintf(f->reason, sizeof f->reason,
+			 "garner-parse works behind %s; this kernel has no %s", buf_text(&held),
+			 buf_text(&missing));
+		snprintf(f->mend, sizeof f->mend, "a kernel from 5.13 on, with both compiled in");
+	} else {
+		f->level = FINDING_OK;
+		snprintf(f->reason, sizeof f->reason, "garner-parse works behind %s%s",
+			 buf_text(&held), set & CAGE_OTHER_USER ? ", as nobody" : "");
+	}
+}
+
+static void check_parser(const struct patient *p, struct finding *f)
+{
+	char room[CAGE_PATH_MAX];
+	struct cage_options options;
+	struct cage_slot *slot;
+	struct cage *cage = NULL;
+	struct err err;
+	if (cage_section_options(config_get(p->config, &cage_section), room, &options, &err) < 0 ||
+	    cage_new(&cage, &options, clock_mono_us(), &err) < 0) {
+		f->level = FINDING_FAIL;
+		snprintf(f->reason, sizeof f->reason, "%s", err.msg);
+		snprintf(f->mend, sizeof f->mend,
+			 "put garner-parse beside garner, or say where it is with parse.program");
+		return;
+	}
+	ENSURE(cage_take(cage, &slot) == 0);
+	cage_submit(cage, slot, &(struct extract_job){.content_type = STR("text/plain")},
+		    parser_told, f, clock_mono_us());
+	while (cage_under_way(cage)) {
+		struct pollfd fd = {cage_fd(cage), POLLIN, 0};
+		(void)poll(&fd, 1, -1);
+		cage_poll(cage, clock_mono_us());
+	}
+	if (f->level == FINDING_OK)
+		parser_judge(cage, f);
+	cage_free(&cage);
+}
+
+static const struct check checks[] = {
+	{"configuration", false, check_config}, {"kernel", false, check_kernel},
+	{"clock", false, check_clock},          {"descriptors", false, check_descriptors},
+	{"data directory", true, check_data},   {"space", true, check_space},
+	{"file system", true, check_fs},        {"counters", true, check_counters},
+	{"sockets", true, check_sockets},       {"supervisor", true, check_up},
+	{"parser", true, check_parser},         {"index", true, check_index},
+};
+enum { NCHECKS = ARRAY_LEN(checks) };
 
 struct doctor_options {
 	bool json;
@@ -51,7 +499,7 @@ static int code_of(const struct finding *list, size_t n)
 static void print_text(const struct finding *list, struct buf *out)
 {
 	enum { REASON_COLUMN = 22 };
-	for (size_t i = 0; i < nchecks; i++) {
+	for (size_t i = 0; i < NCHECKS; i++) {
 		if (!list[i].reason[0])
 			continue;
 		buf_printf(out, "%-4s  %-16s", level_words[list[i].level], checks[i].name);
@@ -69,7 +517,7 @@ static void print_json(const struct finding *list, struct buf *out)
 	jsonw_object(&j);
 	jsonw_key(&j, "checks");
 	jsonw_array(&j);
-	for (size_t i = 0; i < nchecks; i++) {
+	for (size_t i = 0; i < NCHECKS; i++) {
 		if (!list[i].reason[0])
 			continue;
 		jsonw_object(&j);
@@ -80,7 +528,7 @@ static void print_json(const struct finding *list, struct buf *out)
 		jsonw_object_end(&j);
 	}
 	jsonw_array_end(&j);
-	jsonw_put_int(&j, "code", code_of(list, nchecks));
+	jsonw_put_int(&j, "code", code_of(list, NCHECKS));
 	jsonw_object_end(&j);
 	buf_add_byte(out, '\n');
 }
@@ -95,15 +543,15 @@ static int run(const struct cmd_call *call)
 		p.config = config;
 		find_home(&p);
 	}
-	struct finding *list = mem_array(nchecks, sizeof *list);
-	for (size_t i = 0; i < nchecks; i++)
+	struct finding *list = mem_array(NCHECKS, sizeof *list);
+	for (size_t i = 0; i < NCHECKS; i++)
 		if (p.config || !checks[i].needs_config)
 			checks[i].look(&p, &list[i]);
 	struct buf out = BUF_INIT(1 << 20);
 	(o->json ? print_json : print_text)(list, &out);
 	fwrite(buf_text(&out), 1, out.n, call->out);
 	buf_free(&out);
-	int code = code_of(list, nchecks);
+	int code = code_of(list, NCHECKS);
 	mem_free(&list);
 	config_free(&config);
 	return code;

@@ -1,6 +1,6 @@
 #include "cmd/command.h"
 
-static void emit(void *ctx, struct str piece)
+static void emit_piece(void *ctx, struct str piece)
 {
 	const struct cmd_call *call = ctx;
 	fwrite(piece.p, 1, piece.n, call->out);
@@ -15,7 +15,7 @@ static int unknown_format(const struct program *p, const char *path, struct err 
 		       buf_text(&names));
 }
 
-static int dump(const struct cmd_call *call, const char *path, struct err *err)
+static int dump_file(const struct cmd_call *call, const char *path, struct err *err)
 {
 	const struct program *p = call->program;
 	const struct format *f;
@@ -24,7 +24,7 @@ static int dump(const struct cmd_call *call, const char *path, struct err *err)
 		return rc < 0 ? -1 : unknown_format(p, path, err);
 	if (call->argc > 1)
 		fprintf(call->out, "%s:\n", path);
-	return f->print(path, emit, (void *)call, err);
+	return f->print(path, emit_piece, (void *)call, err);
 }
 
 static int run(const struct cmd_call *call)
@@ -32,7 +32,7 @@ static int run(const struct cmd_call *call)
 	int printed = 0, code = 0;
 	for (int i = 0; i < call->argc; i++) {
 		struct err err;
-		if (dump(call, call->argv[i], &err) == 0)
+		if (dump_file(call, call->argv[i], &err) == 0)
 			printed++;
 		else if (code == 0)
 			code = cmd_fail(call, &err);

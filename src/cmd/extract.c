@@ -7,7 +7,7 @@
 #include "base/jsonw.h"
 #include "cmd/commands.h"
 #include "cmd/input.h"
-#include "cmd/safe_text.h"
+#include "cmd/text.h"
 #include "extract/cage_section.h"
 #include "extract/html_token_json.h"
 #include "fetch/kit.h"

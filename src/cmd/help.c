@@ -1,5 +1,7 @@
+/* garner help, and --help of every command: the tables of the commands as text for people. */
 #include "cmd/help.h"
 
+#include "cmd/commands.h"
 #include "cmd/options.h"
 #include "cmd/text.h"
 
@@ -53,7 +55,7 @@ bool help_wants_bold(FILE *out)
 	return !(no_color && *no_color) && isatty(fileno(out)) && term && strcmp(term, "dumb") != 0;
 }
 
-static void heading(struct help *h, const char *text)
+static void put_heading(struct help *h, const char *text)
 {
 	buf_printf(h->out, h->bold ? "\n\033[1m%s\033[0m\n" : "\n%s\n", text);
 }
@@ -94,7 +96,7 @@ void spec_meaning(const struct value_spec *spec, struct buf *out)
 	buf_free(&notes);
 }
 
-static void options(struct help *h, const char *title, const struct cmd_option *list, size_t n)
+static void put_options(struct help *h, const char *title, const struct cmd_option *list, size_t n)
 {
 	if (n == 0)
 		return;
@@ -104,7 +106,7 @@ static void options(struct help *h, const char *title, const struct cmd_option *
 		option_term(&list[i], &term);
 		column = MAX(column, MIN(term.n + 4, (size_t)COLUMN_MOST));
 	}
-	heading(h, title);
+	put_heading(h, title);
 	for (size_t i = 0; i < n; i++) {
 		option_term(&list[i], &term);
 		spec_meaning(&list[i].spec, &meaning);
@@ -114,13 +116,13 @@ static void options(struct help *h, const char *title, const struct cmd_option *
 	buf_free(&meaning);
 }
 
-static void settings(struct help *h, const struct config_section *section)
+static void put_settings(struct help *h, const struct config_section *section)
 {
 	if (!section || section->nspecs == 0)
 		return;
 	struct buf title = BUF_INIT(200), meaning = BUF_INIT(4000);
 	buf_printf(&title, "Settings of [%s], also -s %s.KEY=VALUE", section->name, section->name);
-	heading(h, buf_text(&title));
+	put_heading(h, buf_text(&title));
 	for (size_t i = 0; i < section->nspecs; i++) {
 		spec_meaning(&section->specs[i], &meaning);
 		text_term(h->out, section->specs[i].name, buf_text(&meaning), COLUMN_MOST);
@@ -129,24 +131,24 @@ static void settings(struct help *h, const struct config_section *section)
 	buf_free(&meaning);
 }
 
-static void examples(struct help *h, const struct cmd_example *list, size_t n)
+static void put_examples(struct help *h, const struct cmd_example *list, size_t n)
 {
 	if (n == 0)
 		return;
 	size_t column = 0;
 	for (size_t i = 0; i < n; i++)
 		column = MAX(column, MIN(strlen(list[i].line) + 4, (size_t)40));
-	heading(h, "Examples");
+	put_heading(h, "Examples");
 	for (size_t i = 0; i < n; i++)
 		text_term(h->out, list[i].line, list[i].what, column);
 }
 
-static void exit_codes(struct help *h, const struct command *command)
+static void put_exit_codes(struct help *h, const struct command *command)
 {
 	char code[16];
 	struct exits list;
 	exits_of(command, &list);
-	heading(h, "Exit codes");
+	put_heading(h, "Exit codes");
 	for (size_t i = 0; i < list.n; i++) {
 		snprintf(code, sizeof code, "%d", list.item[i].code);
 		text_term(h->out, code, list.item[i].when, 6);
@@ -186,7 +188,7 @@ static void list_commands(struct help *h, const char *title, const struct comman
 	size_t column = 0;
 	for (size_t i = 0; i < n; i++)
 		column = MAX(column, strlen(list[i]->name) + 4);
-	heading(h, title);
+	put_heading(h, title);
 	for (size_t i = 0; i < n; i++)
 		text_term(h->out, list[i]->name, list[i]->summary, MAX(column, (size_t)14));
 }
@@ -195,7 +197,7 @@ static void list_roles(struct help *h, const struct program *program)
 {
 	if (program->nroles == 0)
 		return;
-	heading(h, "Roles, each in the foreground; 'garner up' supervises all");
+	put_heading(h, "Roles, each in the foreground; 'garner up' supervises all");
 	for (size_t i = 0; i < program->nroles; i++)
 		text_term(h->out, program->roles[i]->name, program->roles[i]->summary, 18);
 }
@@ -212,15 +214,15 @@ void help_of_command(struct help *h, const struct command *command, const char *
 	if (command->nsubs > 0)
 		list_commands(h, "Commands", command->subs, command->nsubs);
 	if (command->args && command->args_help) {
-		heading(h, "Arguments");
+		put_heading(h, "Arguments");
 		text_term(h->out, command->args, command->args_help, COLUMN_MOST);
 	}
-	options(h, "Options", command->options, command->noptions);
-	options(h, "Options everywhere", cmd_globals, cmd_nglobals);
+	put_options(h, "Options", command->options, command->noptions);
+	put_options(h, "Options everywhere", cmd_globals, cmd_nglobals);
 	if (command->role)
-		settings(h, command->role->section);
-	examples(h, command->examples, command->nexamples);
-	exit_codes(h, command);
+		put_settings(h, command->role->section);
+	put_examples(h, command->examples, command->nexamples);
+	put_exit_codes(h, command);
 }
 
 void help_of_program(struct help *h, const struct program *program)
@@ -229,8 +231,8 @@ void help_of_program(struct help *h, const struct program *program)
 			     "Gathers what is worth finding, keeps it, indexes it, serves it.\n");
 	list_roles(h, program);
 	list_commands(h, "Tools", program->commands, program->ncommands);
-	options(h, "Options everywhere", cmd_globals, cmd_nglobals);
-	examples(h, program_examples, program_nexamples);
+	put_options(h, "Options everywhere", cmd_globals, cmd_nglobals);
+	put_examples(h, program_examples, program_nexamples);
 	buf_add_text(h->out, "\n'garner help COMMAND' tells more about each.\n");
 }
 
@@ -244,3 +246,122 @@ void help_short(struct help *h, const struct program *program)
 		text_put(&line, str_of(program->commands[i]->name));
 	buf_add_text(h->out, "\n\n'garner up' starts everything, 'garner --help' tells more.\n");
 }
+
+struct help_options {
+	bool man, links;
+	const char *write_man;
+};
+
+static const struct cmd_option options[] = {
+	{0,
+	 NULL,
+	 {"man", VALUE_BOOL_AT(struct help_options, man), .help = "print the man page (mdoc)"}},
+	{0,
+	 "DIR",
+	 {"write-man", VALUE_PATH_AT(struct help_options, write_man),
+	  .help = "write all man pages below DIR, as man1/ and man5/"}},
+	{0,
+	 NULL,
+	 {"links", VALUE_BOOL_AT(struct help_options, links),
+	  .help = "print the old names, for links to this program"}},
+};
+
+/* Every role answers to its own name, but only those get a link that a program of old had: `web` in
+ * everybody's path would be presumptuous. */
+static void print_links(const struct cmd_call *call)
+{
+	const struct program *program = call->program;
+	for (size_t i = 0; i < program->ncommands; i++) {
+		struct str rest = str_of(program->commands[i]->aliases), alias;
+		while (str_cut(&rest, ' ', &alias) == 0)
+			if (alias.n)
+				fprintf(call->out, STR_FMT "\n", STR_ARG(alias));
+	}
+	for (size_t i = 0; i < program->nroles; i++)
+		if (program->roles[i]->old_name)
+			fprintf(call->out, "%s\n", program->roles[i]->name);
+}
+
+struct named {
+	const struct command *command; /* NULL: garner itself */
+	const char *full_name;
+};
+
+/* The command that the arguments name. */
+static int find_named(const struct cmd_call *call, struct arena *arena, struct named *ret,
+		      struct err *err)
+{
+	struct named found = {NULL, ""};
+	for (int i = 0; i < call->argc; i++) {
+		struct str name = str_of(call->argv[i]);
+		const struct command *next = found.command ? cmd_find_sub(found.command, name)
+							   : cmd_find(call->program, name, arena);
+		if (!next) {
+			struct nearest near = {.wanted = name};
+			nearest_try_commands(&near, call->program, found.command);
+			return err_set(err, ERR_USAGE, "help: there is no command '%s'%s",
+				       call->argv[i], nearest_words(&near));
+		}
+		found.full_name =
+			found.command ? arena_printf(arena, "%s %s", found.full_name, next->name)
+				      : next->name;
+		found.command = next;
+	}
+	*ret = found;
+	return 0;
+}
+
+static void print_named(const struct cmd_call *call, const struct named *what, struct buf *out)
+{
+	const struct help_options *o = call->options;
+	struct help h = {out, help_wants_bold(call->out)};
+	if (o->man && what->command)
+		man_command(what->command, what->full_name, out);
+	else if (o->man)
+		man_program(call->program, out);
+	else if (what->command)
+		help_of_command(&h, what->command, what->full_name);
+	else
+		help_of_program(&h, call->program);
+}
+
+static int run(const struct cmd_call *call)
+{
+	const struct help_options *o = call->options;
+	struct err err;
+	if (o->links) {
+		print_links(call);
+		return 0;
+	}
+	if (*o->write_man)
+		return man_write(call->program, o->write_man, &err) < 0 ? cmd_fail(call, &err) : 0;
+	struct arena arena = ARENA_INIT(1 << 20);
+	struct buf out = BUF_INIT(HELP_MOST);
+	struct named what = {NULL, ""};
+	int rc = find_named(call, &arena, &what, &err);
+	if (rc == 0) {
+		print_named(call, &what, &out);
+		fwrite(buf_text(&out), 1, out.n, call->out);
+	}
+	buf_free(&out);
+	arena_free(&arena);
+	return rc < 0 ? cmd_fail(call, &err) : 0;
+}
+
+static const struct cmd_example examples[] = {
+	{"garner help config show", "how to see the settings"},
+	{"garner help --man status | mandoc -l", "the same as a man page"},
+};
+
+const struct command help_command = {
+	.name = "help",
+	.summary = "tell what a command does",
+	.description = "Without a command: what garner does. The same as --help behind a command.",
+	CMD_OPTIONS(options, struct help_options),
+	.args = "[COMMAND...]",
+	.args_help = "the command, and the commands of that command",
+	.args_kind = CMD_COMMANDS,
+	.max_args = 3,
+	CMD_EXAMPLES(examples),
+	.run = run,
+};

@@ -1,7 +1,86 @@
+/* The command line by the tables of the commands: which command a word stands for, which options it
+ * has, and what a mistyped name was probably meant to be. */
 #include "cmd/options.h"
 
 #include "base/log.h"
-#include "cmd/names.h"
+
+static int run_role(const struct cmd_call *call)
+{
+	return role_main(call, call->command->role);
+}
+
+const struct command *cmd_of_role(const struct role *role, struct arena *arena)
+{
+	static const struct cmd_exit exits[] = {
+		{ERR_BUSY, "the role runs already on this data directory"},
+		{ERR_SYSTEM, "the system refused something the role needs"},
+	};
+	struct command *command = arena_alloc(arena, sizeof *command);
+	*command = (struct command){
+		.name = role->name,
+		.summary = role->summary,
+		.description = role->description,
+		CMD_EXITS(exits),
+		.run = run_role,
+		.role = role,
+	};
+	return command;
+}
+
+const struct command *cmd_find(const struct program *program, struct str name, struct arena *arena)
+{
+	for (size_t i = 0; i < program->ncommands; i++)
+		if (str_is(name, program->commands[i]->name))
+			return program->commands[i];
+	for (size_t i = 0; i < program->nroles; i++)
+		if (str_is(name, program->roles[i]->name))
+			return cmd_of_role(program->roles[i], arena);
+	return NULL;
+}
+
+const struct command *cmd_find_sub(const struct command *command, struct str name)
+{
+	for (size_t i = 0; i < command->nsubs; i++)
+		if (str_is(name, command->subs[i]->name))
+			return command->subs[i];
+	return NULL;
+}
+
+static bool has_alias(const struct command *command, struct str name)
+{
+	struct str rest = str_of(command->aliases), alias;
+	while (str_cut(&rest, ' ', &alias) == 0)
+		if (alias.n && str_eq(alias, name))
+			return true;
+	return false;
+}
+
+const struct command *cmd_find_called(const struct program *program, const char *argv0,
+				      struct arena *arena)
+{
+	const char *slash = strrchr(argv0, '/');
+	struct str name = str_of(slash ? slash + 1 : argv0);
+	if (str_starts(name, STR("garner-")))
+		return cmd_find(program, str_from(name, sizeof "garner-" - 1), arena);
+	for (size_t i = 0; i < program->ncommands; i++)
+		if (has_alias(program->commands[i], name))
+			return program->commands[i];
+	for (size_t i = 0; i < program->nroles; i++)
+		if (str_is(name, program->roles[i]->name))
+			return cmd_of_role(program->roles[i], arena);
+	return NULL;
+}
+
+void nearest_try_commands(struct nearest *near, const struct program *program,
+			  const struct command *command)
+{
+	size_t n = command ? command->nsubs : program->ncommands;
+	const struct command *const *list = command ? command->subs : program->commands;
+	for (size_t i = 0; i < n; i++)
+		nearest_try(near, list[i]->name);
+	for (size_t i = 0; !command && i < program->nroles; i++)
+		nearest_try(near, program->roles[i]->name);
+}
 
 struct parse {
 	struct cmd_line *line;
@@ -103,7 +182,7 @@ static int take_own(struct parse *p, const struct cmd_option *option, const char
 	return put(&option->spec, str_of(value), &line->arena, line->options, p->err);
 }
 
-static int take(struct parse *p, const struct cmd_option *option, char *value)
+static int take_option(struct parse *p, const struct cmd_option *option, char *value)
 {
 	if (is_global(option))
 		return take_global(p->line, option, value, p->err);
@@ -180,7 +259,7 @@ static int parse_long(struct parse *p, char *word)
 	} else if (value_of(p, word, equals ? equals + 1 : NULL, &value) < 0) {
 		return -1;
 	}
-	return take(p, option, value);
+	return take_option(p, option, value);
 }
 
 /* "-v", "-vj", "-n5", "-vn 5": flags until one of them takes the rest, or the next word. */
@@ -191,20 +270,20 @@ static int parse_short(struct parse *p, char *word)
 		if (!option)
 			return unknown_short(p, word, *c);
 		if (is_flag(option)) {
-			if (take(p, option, NULL) < 0)
+			if (take_option(p, option, NULL) < 0)
 				return -1;
 			continue;
 		}
 		char *value = NULL, shown[] = {'-', *c, 0};
 		if (value_of(p, shown, c[1] ? c + 1 : NULL, &value) < 0)
 			return -1;
-		return take(p, option, value);
+		return take_option(p, option, value);
 	}
 	return 0;
 }
 
 /* From now on its options are known. */
-static void enter(struct cmd_line *line, const struct command *command)
+static void enter_command(struct cmd_line *line, const struct command *command)
 {
 	line->full_name =
 		line->command ? arena_printf(&line->arena, "%s %s", line->full_name, command->name)
@@ -223,7 +302,7 @@ static int parse_name(struct parse *p, const char *word)
 					      ? cmd_find_sub(line->command, str_of(word))
 					      : cmd_find(p->program, str_of(word), &line->arena);
 	if (found) {
-		enter(line, found);
+		enter_command(line, found);
 		return 0;
 	}
 	struct nearest near = {.wanted = str_of(word)};
@@ -295,7 +374,7 @@ int line_parse(struct cmd_line *line, const struct program *program, const struc
 	/* A bundle may hold -s or -D once, so there are never more than words. */
 	line->sets = arena_array(&line->arena, most, sizeof *line->sets);
 	if (called)
-		enter(line, called);
+		enter_command(line, called);
 	while (p.at < argc)
 		if (parse_next(&p) < 0)
 			return line->help ? 0 : -1;

@@ -2,6 +2,7 @@
  * value, -v -n5 or -vn 5, `--` ends the options, and they may stand behind arguments. Long names
  * are never shortened, so that a new option breaks no script. */
 #pragma once
+#include "base/nearest.h"
 #include "cmd/command.h"
 
 struct cmd_line {
@@ -31,3 +32,16 @@ int line_parse(struct cmd_line *line, const struct program *program, const struc
 void line_free(struct cmd_line *line);
 
 #define LINE_INIT ((struct cmd_line){.arena = ARENA_INIT((size_t)64 << 20), .full_name = ""})
+
+/* A command of the program, or a role made into one (in the arena); NULL: none has that name. */
+const struct command *cmd_find(const struct program *program, struct str name, struct arena *arena);
+const struct command *cmd_find_sub(const struct command *command, struct str name);
+/* By the name that the program was called by: "garner-status", an old name, or a role's. NULL: it
+ * is garner itself, and the command is yet to come. */
+const struct command *cmd_find_called(const struct program *program, const char *argv0,
+				      struct arena *arena);
+const struct command *cmd_of_role(const struct role *role, struct arena *arena);
+
+/* Tries the subcommands, or with command NULL all that the program has. */
+void nearest_try_commands(struct nearest *near, const struct program *program,
+			  const struct command *command);

@@ -8,7 +8,7 @@
 static const char about[] =
 	"garner-parse is garner's document worker: it is started by garner, never by hand.\n";
 
-static int work(const char *body_max, const char *memory)
+static int run_worker(const char *body_max, const char *memory)
 {
 	struct err err;
 	uint64_t body, bytes;
@@ -27,7 +27,7 @@ int main(int argc, char **argv)
 {
 	struct str word = argc >= 2 ? str_of(argv[1]) : STR("");
 	if (argc == 4 && str_is(word, "--worker"))
-		return work(argv[2], argv[3]);
+		return run_worker(argv[2], argv[3]);
 	if (argc == 2 && str_is(word, "--version"))
 		return puts("garner-parse " GARNER_VERSION) < 0 || fflush(stdout) ? 7 : 0;
 	if (argc == 2 && (str_is(word, "--help") || str_is(word, "-h")))

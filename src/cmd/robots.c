@@ -84,7 +84,7 @@ static void put_text(const char *url, struct robots_verdict v, struct str rule, 
 		buf_add_text(out, "no rule\n");
 }
 
-static int keep(void *ctx, const char *name, struct str piece, struct err *err)
+static int keep_piece(void *ctx, const char *name, struct str piece, struct err *err)
 {
 	struct buf *file = ctx;
 	(void)name;
@@ -94,7 +94,7 @@ static int keep(void *ctx, const char *name, struct str piece, struct err *err)
 }
 
 /* Returns the exit code. */
-static int answer(const struct cmd_call *call, const struct subject *s)
+static int print_answer(const struct cmd_call *call, const struct subject *s)
 {
 	const struct robots_options *o = call->options;
 	CLEANUP(buf_free) struct buf out = BUF_INIT((size_t)64 << 20);
@@ -123,10 +123,10 @@ static int run_files(const struct cmd_call *call)
 		err_set(&err, ERR_USAGE, "no URL; see 'garner robots test --help'");
 		return cmd_fail(call, &err);
 	}
-	if (cmd_read_path(call->argv[0], keep, &s.file, &err) < 0 ||
+	if (cmd_read_path(call->argv[0], keep_piece, &s.file, &err) < 0 ||
 	    robots_compile(buf_str(&s.file), str_of(o->agent), &s.form, &err) < 0)
 		return cmd_fail(call, &err);
-	return answer(call, &s);
+	return print_answer(call, &s);
 }
 
 struct batch {
@@ -136,8 +136,8 @@ struct batch {
 	uint64_t bad;
 };
 
-static int member(const json_t *object, const char *key, struct str missing, struct str *ret,
-		  struct err *err)
+static int json_member(const json_t *object, const char *key, struct str missing, struct str *ret,
+		       struct err *err)
 {
 	const json_t *value = json_object_get(object, key);
 	if (!value && missing.p) {
@@ -163,16 +163,16 @@ static int turn_to(struct subject *s, struct str file, struct str agent, struct 
 	return robots_compile(file, agent, &s->form, err);
 }
 
-static int decide(struct batch *b, const json_t *question, struct err *err)
+static int decide_question(struct batch *b, const json_t *question, struct err *err)
 {
 	const struct robots_options *o = b->call->options;
 	char room[URL_TEXT_MAX * 3];
 	struct str file = {0}, agent = {0}, url = {0}, path = {0};
 	if (!json_is_object(question))
 		return err_set(err, ERR_USAGE, "expected an object with robots, agent and url");
-	if (member(question, "robots", (struct str){0}, &file, err) < 0 ||
-	    member(question, "agent", str_of(o->agent), &agent, err) < 0 ||
-	    member(question, "url", (struct str){0}, &url, err) < 0 ||
+	if (json_member(question, "robots", (struct str){0}, &file, err) < 0 ||
+	    json_member(question, "agent", str_of(o->agent), &agent, err) < 0 ||
+	    json_member(question, "url", (struct str){0}, &url, err) < 0 ||
 	    path_of(url, room, &path, err) < 0 || turn_to(&b->subject, file, agent, err) < 0)
 		return -1;
 	put_json(NULL, robots_verdict(buf_str(&b->subject.form), path), STR(""), &b->out);
@@ -202,7 +202,7 @@ static int take_question(void *ctx, const char *name, uint64_t line, struct str 
 	(void)err;
 	if (!question)
 		put_error(b, wrong.text);
-	else if (decide(b, question, &said) < 0)
+	else if (decide_question(b, question, &said) < 0)
 		put_error(b, said.msg);
 	json_decref(question);
 	fwrite(b->out.p, 1, b->out.n, b->call->out);

@@ -1,4 +1,5 @@
-#include "cmd/run.h"
+/* The frame of every role: configuration, instance lock, counters, listening sockets, signals. */
+#include "cmd/role_main.h"
 
 #include "base/clock.h"
 #include "base/fault.h"
@@ -135,7 +136,7 @@ static int run_locked(struct role_env *env, struct err *err)
 	return rc;
 }
 
-static int run(const struct role *role, const struct config *config, struct err *err)
+static int run_role(const struct role *role, const struct config *config, struct err *err)
 {
 	struct role_socket sockets[ROLE_MOST_LISTENS];
 	char data[PATH_MAX], path[PATH_MAX];
@@ -161,7 +162,7 @@ int role_main(const struct cmd_call *call, const struct role *role)
 		return rc;
 	log_start(role->name, STDERR_FILENO);
 	(void)prctl(PR_SET_NAME, role->name); /* for ps and top; it was started as "exe" */
-	if (run(role, config, &err) < 0) {
+	if (run_role(role, config, &err) < 0) {
 		log_error(ROLE, err.msg);
 		rc = err.code;
 	}

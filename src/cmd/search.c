@@ -5,7 +5,7 @@
 #include "broker/search_json.h"
 #include "cmd/commands.h"
 #include "cmd/help.h"
-#include "cmd/safe_text.h"
+#include "cmd/text.h"
 
 #include <limits.h>
 #include <unistd.h>
@@ -94,8 +94,8 @@ static void put_summary(struct buf *out, const struct search_ask *ask,
 	buf_add_byte(out, '\n');
 }
 
-static void print(const struct search_ask *ask, const struct search_answer *a,
-		  const struct search_options *o, bool colour, struct buf *out)
+static void print_answer(const struct search_ask *ask, const struct search_answer *a,
+			 const struct search_options *o, bool colour, struct buf *out)
 {
 	struct jsonw j = JSONW_INIT(out);
 	if (o->json) {
@@ -146,7 +146,7 @@ static int run(const struct cmd_call *call)
 			data);
 		return 1;
 	}
-	print(&ask, &answer, o, help_wants_bold(call->out), &out);
+	print_answer(&ask, &answer, o, help_wants_bold(call->out), &out);
 	fwrite(buf_text(&out), 1, out.n, call->out);
 	return answer.n ? 0 : 1;
 }

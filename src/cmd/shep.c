@@ -216,7 +216,7 @@ static bool is_wanted(const struct shep_options *o, size_t at)
 	return wanted;
 }
 
-static void emit(void *ctx, struct str piece)
+static void emit_piece(void *ctx, struct str piece)
 {
 	const struct cmd_call *call = ctx;
 	fwrite(piece.p, 1, piece.n, call->out);
@@ -230,7 +230,7 @@ static int print_file(const struct cmd_call *call, const char *path, const struc
 		return 0;
 	if (title)
 		fprintf(call->out, "%s:\n", path);
-	return format->print(path, emit, (void *)call, &err) < 0 ? cmd_fail(call, &err) : 0;
+	return format->print(path, emit_piece, (void *)call, &err) < 0 ? cmd_fail(call, &err) : 0;
 }
 
 static int dump_state(const struct cmd_call *call, struct states *s, const struct state *st)

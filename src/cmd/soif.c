@@ -17,13 +17,13 @@ struct work {
 	uint64_t objects, shown, rejected, truncated, skipped, in_section[SOIF_UPDATE + 1];
 };
 
-static void flush(struct work *w)
+static void flush_out(struct work *w)
 {
 	fwrite(buf_text(&w->out), 1, w->out.n, w->call->out);
 	buf_clear(&w->out);
 }
 
-static void complain(struct work *w, const char *name, const struct err *err)
+static void complain_of(struct work *w, const char *name, const struct err *err)
 {
 	struct err said = *err;
 	(void)err_in(&said, "%s", name);
@@ -42,7 +42,7 @@ static void change_section(struct work *w, enum soif_section section)
 	w->section = section;
 }
 
-static bool print(struct work *w, const struct soif *obj, enum soif_section section)
+static bool print_object(struct work *w, const struct soif *obj, enum soif_section section)
 {
 	struct err err;
 	change_section(w, section);
@@ -53,7 +53,7 @@ static bool print(struct work *w, const struct soif *obj, enum soif_section sect
 	return true;
 }
 
-static bool count(struct work *w, const struct soif *obj, enum soif_section section)
+static bool count_object(struct work *w, const struct soif *obj, enum soif_section section)
 {
 	(void)w;
 	(void)obj;
@@ -67,7 +67,7 @@ static bool print_json(struct work *w, const struct soif *obj, enum soif_section
 	return true;
 }
 
-static bool contains(struct str value, struct str wanted, bool nocase)
+static bool value_contains(struct str value, struct str wanted, bool nocase)
 {
 	if (!nocase)
 		return str_find(value, wanted) < value.n || wanted.n == 0;
@@ -77,29 +77,29 @@ static bool contains(struct str value, struct str wanted, bool nocase)
 	return false;
 }
 
-static bool matches(struct work *w, const struct soif *obj)
+static bool object_matches(struct work *w, const struct soif *obj)
 {
 	const struct soif_options *o = w->call->options;
 	struct str wanted = str_of(w->call->argv[0]);
 	bool any = o->attribute[0] == 0;
-	if (any && contains(obj->url, wanted, o->nocase))
+	if (any && value_contains(obj->url, wanted, o->nocase))
 		return true;
 	for (size_t i = 0; i < obj->n; i++)
 		if ((any || str_eq_nocase(obj->attr[i].name, str_of(o->attribute))) &&
-		    contains(obj->attr[i].value, wanted, o->nocase))
+		    value_contains(obj->attr[i].value, wanted, o->nocase))
 			return true;
 	return false;
 }
 
-static bool grep(struct work *w, const struct soif *obj, enum soif_section section)
+static bool grep_object(struct work *w, const struct soif *obj, enum soif_section section)
 {
 	const struct soif_options *o = w->call->options;
-	if (matches(w, obj) == o->invert)
+	if (object_matches(w, obj) == o->invert)
 		return false;
 	if (o->urls)
 		buf_printf(&w->out, STR_FMT "\n", STR_ARG(obj->url));
 	else
-		(void)print(w, obj, section);
+		(void)print_object(w, obj, section);
 	return true;
 }
 
@@ -117,7 +117,7 @@ static int take_piece(void *ctx, const char *name, struct str piece, struct err 
 	while (!ferror(w->call->out) && (rc = soif_next(&w->parser, &arena, &obj, err)) != 1) {
 		if (rc < 0) {
 			w->rejected++;
-			complain(w, name, err);
+			complain_of(w, name, err);
 		} else {
 			w->objects++;
 			w->truncated += obj.truncated;
@@ -126,11 +126,11 @@ static int take_piece(void *ctx, const char *name, struct str piece, struct err 
 			if (obj.truncated) {
 				(void)err_set(err, ERR_DAMAGED, "%s is cut off at the end",
 					      value_show(obj.url, url));
-				complain(w, name, err);
+				complain_of(w, name, err);
 			}
 		}
 		arena_clear(&arena);
-		flush(w);
+		flush_out(w);
 	}
 	arena_free(&arena);
 	if (piece.n == 0) {
@@ -141,8 +141,8 @@ static int take_piece(void *ctx, const char *name, struct str piece, struct err 
 }
 
 /* Runs over all the input. The exit code; *ret may be looked at whatever it is. */
-static int go(const struct cmd_call *call, int first_arg, struct work *ret,
-	      bool (*each)(struct work *, const struct soif *, enum soif_section))
+static int read_objects(const struct cmd_call *call, int first_arg, struct work *ret,
+			bool (*each)(struct work *, const struct soif *, enum soif_section))
 {
 	struct err err;
 	*ret = (struct work){.call = call,
@@ -152,7 +152,7 @@ static int go(const struct cmd_call *call, int first_arg, struct work *ret,
 	int rc = cmd_read(call, first_arg, take_piece, ret, &err);
 	if (rc == 0)
 		change_section(ret, SOIF_PLAIN);
-	flush(ret);
+	flush_out(ret);
 	buf_free(&ret->out);
 	soif_parser_free(&ret->parser);
 	if (rc < 0)
@@ -163,26 +163,26 @@ static int go(const struct cmd_call *call, int first_arg, struct work *ret,
 static int run_cat(const struct cmd_call *call)
 {
 	struct work w;
-	return go(call, 0, &w, print);
+	return read_objects(call, 0, &w, print_object);
 }
 
 static int run_to_json(const struct cmd_call *call)
 {
 	struct work w;
-	return go(call, 0, &w, print_json);
+	return read_objects(call, 0, &w, print_json);
 }
 
 static int run_grep(const struct cmd_call *call)
 {
 	struct work w;
-	int code = go(call, 1, &w, grep);
+	int code = read_objects(call, 1, &w, grep_object);
 	return code ? code : w.shown ? 0 : 1;
 }
 
 static int run_check(const struct cmd_call *call)
 {
 	struct work w;
-	int code = go(call, 0, &w, count);
+	int code = read_objects(call, 0, &w, count_object);
 	fprintf(call->out, "%llu objects", (unsigned long long)w.objects);
 	for (enum soif_section s = SOIF_DELETE; s <= SOIF_UPDATE; s++)
 		if (w.in_section[s])
@@ -203,13 +203,13 @@ static int take_json(void *ctx, const char *name, uint64_t line, struct str text
 	if (str_trim(text).n == 0)
 		return 0;
 	if (soif_json_parse(text, &arena, &obj, &section, err) == 0) {
-		(void)print(w, &obj, section);
+		(void)print_object(w, &obj, section);
 	} else {
 		w->rejected++;
 		(void)err_in(err, "%s:%llu", name, (unsigned long long)line);
 		(void)cmd_fail(w->call, err);
 	}
-	flush(w);
+	flush_out(w);
 	arena_free(&arena);
 	return ferror(w->call->out) ? 1 : 0;
 }
@@ -221,7 +221,7 @@ static int run_from_json(const struct cmd_call *call)
 	int rc = cmd_read_lines(call, 0, (size_t)2 * SOIF_MAX_VALUE, take_json, &w, &err);
 	if (rc == 0)
 		change_section(&w, SOIF_PLAIN);
-	flush(&w);
+	flush_out(&w);
 	buf_free(&w.out);
 	if (rc < 0)
 		return cmd_fail(call, &err);

@@ -161,7 +161,7 @@ static void print_text(const struct status *s, const char *data, bool verbose, s
 		print_counters(&s->view[i], out);
 }
 
-static int show(const struct cmd_call *call, const char *data)
+static int show_status(const struct cmd_call *call, const char *data)
 {
 	const struct status_options *o = call->options;
 	struct status s;
@@ -190,7 +190,7 @@ static int run(const struct cmd_call *call)
 {
 	char data[PATH_MAX];
 	int code = cmd_data(call, data, sizeof data);
-	return code ? code : show(call, data);
+	return code ? code : show_status(call, data);
 }
 
 static const struct cmd_example examples[] = {

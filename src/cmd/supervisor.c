@@ -1,21 +1,381 @@
+/* The supervisor's loop, in three parts: a child is a role with its process, its state and its one
+ * timer; reloading makes the next plan; the loop takes one step towards the plan after each event.
+ */
 #include "cmd/supervisor.h"
 
 #include "base/clock.h"
 #include "base/fault.h"
+#include "base/file.h"
 #include "base/log.h"
-#include "cmd/run.h"
+#include "cmd/role_main.h"
 #include "role/listen.h"
 #include "role/notify.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+/* The supervisor's counters: these for each role, then its own. */
+enum {
+	UP_ROLE_STATE,
+	UP_ROLE_PID,
+	UP_ROLE_RESTARTS,
+	UP_ROLE_SINCE,
+	UP_PER_ROLE,
+};
+enum { UP_RELOADS, UP_FAILED_RELOADS, UP_OWN };
+
+/* After everything that has happened: takes the next steps. */
+static void supervisor_advance(struct supervisor *s);
+/* Reads what roles have said. */
+static void supervisor_hear(struct supervisor *s);
+
+/* Children */
+
+static const char *child_name(const struct child *c)
+{
+	return c->role->name;
+}
+
+static void child_count(const struct child *c, size_t which, int64_t v)
+{
+	counters_set(c->up->counters, c->index * UP_PER_ROLE + which, v);
+}
+
+static void child_enter(struct child *c, enum child_state state)
+{
+	c->state = state;
+	child_count(c, UP_ROLE_STATE, state);
+	child_count(c, UP_ROLE_PID, c->proc.pid);
+	child_count(c, UP_ROLE_SINCE, clock_wall_us() / US_PER_S);
+}
+
+static void child_set_timer(struct child *c, int64_t us)
+{
+	struct timeval tv = {.tv_sec = us / US_PER_S, .tv_usec = us % US_PER_S};
+	ENSURE(evtimer_add(c->timer, &tv) == 0);
+}
+
+/* Nothing of it runs any more. What comes next begins afresh. */
+static void child_rest(struct child *c)
+{
+	c->stale = c->tried = false;
+	c->failures = 0;
+	evtimer_del(c->timer);
+	child_enter(c, CHILD_STOPPED);
+}
+
+static void child_failed(struct child *c, const char *reason, int64_t ran_us)
+{
+	const struct up_conf *conf = c->up->plan.conf;
+	if (c->ready_us && clock_mono_us() - c->ready_us >= conf->steady_us)
+		c->failures = 0;
+	c->failures++;
+	c->tried = true;
+	if (!c->wanted || c->stale) {
+		log_warn(UP, "role failed", KV_TEXT("role", child_name(c)),
+			 KV_TEXT("reason", reason), KV_DURATION("ran", ran_us));
+		child_rest(c);
+		return;
+	}
+	int64_t delay_us = backoff_us(c->failures, conf->restart_min_us, conf->restart_max_us);
+	log_warn(UP, "role failed, will be started again", KV_TEXT("role", child_name(c)),
+		 KV_TEXT("reason", reason), KV_DURATION("ran", ran_us),
+		 KV_UINT("failures", c->failures), KV_DURATION("delay", delay_us));
+	child_set_timer(c, delay_us);
+	child_enter(c, CHILD_WAITING);
+}
+
+static int child_run_process(struct child *c, struct err *err)
+{
+	struct arena arena = ARENA_INIT((size_t)16 << 20);
+	const struct up_plan *plan = &c->up->plan;
+	const char *names[PROC_MOST_FDS];
+	int fds[PROC_MOST_FDS];
+	size_t n = 0;
+	for (size_t i = 0; i < plan->nsockets; i++) {
+		if (plan->socket[i].role != c->role)
+			continue;
+		ENSURE(n < ARRAY_LEN(fds));
+		names[n] = plan->socket[i].key;
+		fds[n++] = plan->socket[i].fd;
+	}
+	struct launch launch;
+	launch_make(&(struct launch_input){.self = c->up->call->self,
+					   .role = child_name(c),
+					   .conf = c->up->conf,
+					   .env = environ,
+					   .notify = c->up->notify_name,
+					   .socket = names,
+					   .nsockets = n},
+		    &arena, &launch);
+	int rc = proc_start(&c->proc,
+			    &(struct proc_launch){.argv = launch.argv,
+						  .env = launch.env,
+						  .pid_text = launch.pid_text,
+						  .null_fd = c->up->null_fd,
+						  .fds = fds,
+						  .nfds = n},
+			    err);
+	arena_free(&arena);
+	return rc;
+}
+
+static void on_child_end(evutil_socket_t fd, short what, void *ctx);
+
+static void child_start(struct child *c)
+{
+	struct err err;
+	c->started_us = clock_mono_us();
+	c->ready_us = 0;
+	if (child_run_process(c, &err) < 0) {
+		child_failed(c, err.msg, 0);
+		return;
+	}
+	FAULT("up.child.forked");
+	event_assign(c->ended, c->up->base, c->proc.pidfd, EV_READ, on_child_end, c);
+	ENSURE(event_add(c->ended, NULL) == 0);
+	child_set_timer(c, c->up->plan.conf->ready_timeout_us);
+	child_enter(c, CHILD_STARTING);
+	log_info(UP, "role started", KV_TEXT("role", child_name(c)), KV_INT("pid", c->proc.pid));
+	FAULT("up.child.started");
+}
+
+static void child_ready(struct child *c)
+{
+	if (c->state != CHILD_STARTING)
+		return;
+	c->ready_us = clock_mono_us();
+	c->tried = true;
+	evtimer_del(c->timer);
+	child_enter(c, CHILD_READY);
+	log_info(UP, "role ready", KV_TEXT("role", child_name(c)), KV_INT("pid", c->proc.pid),
+		 KV_DURATION("after", c->ready_us - c->started_us));
+	FAULT("up.child.ready");
+}
+
+static void child_stop(struct child *c)
+{
+	if (!c->wanted)
+		up_plan_close_sockets(&c->up->plan, c->role);
+	if (c->state == CHILD_WAITING) {
+		child_rest(c);
+	} else if (c->proc.pid && c->state != CHILD_STOPPING) {
+		child_set_timer(c, c->up->plan.conf->stop_timeout_us);
+		child_enter(c, CHILD_STOPPING);
+		proc_signal(&c->proc, SIGTERM);
+		FAULT("up.child.stopping");
+	}
+}
+
+static void child_kill(struct child *c)
+{
+	if (!c->proc.pid)
+		return;
+	c->up->killed = true;
+	evtimer_del(c->timer);
+	child_enter(c, CHILD_STOPPING);
+	proc_kill_group(&c->proc);
+}
+
+static void child_stopped(struct child *c, const char *reason, int64_t ran_us)
+{
+	log_info(UP, "role stopped", KV_TEXT("role", child_name(c)), KV_TEXT("reason", reason),
+		 KV_DURATION("ran", ran_us));
+	child_rest(c);
+}
+
+/* What it said before it ended is heard first: it may have been ready. */
+static void on_child_end(evutil_socket_t fd, short what, void *ctx)
+{
+	(void)fd, (void)what;
+	struct child *c = ctx;
+	struct err err;
+	siginfo_t info = {0};
+	char reason[32];
+	supervisor_hear(c->up);
+	event_del(c->ended);
+	evtimer_del(c->timer);
+	if (proc_reap(&c->proc, &info, &err) < 0)
+		die("%s", err.msg);
+	FAULT("up.child.reaped");
+	proc_reason(&info, reason, sizeof reason);
+	int64_t ran_us = clock_mono_us() - c->started_us;
+	if (c->state == CHILD_STOPPING)
+		child_stopped(c, reason, ran_us);
+	else
+		child_failed(c, reason, ran_us);
+	supervisor_advance(c->up);
+}
+
+/* Still starting: the end of its process follows and counts as the failure. */
+static void child_too_late(struct child *c)
+{
+	log_warn(UP, "role did not get ready in time, killed", KV_TEXT("role", child_name(c)),
+		 KV_INT("pid", c->proc.pid),
+		 KV_DURATION("ready_timeout", c->up->plan.conf->ready_timeout_us));
+	c->tried = true;
+	proc_kill_group(&c->proc);
+}
+
+static void child_start_again(struct child *c)
+{
+	if (!c->wanted || c->stale) {
+		child_rest(c);
+		return;
+	}
+	counters_add(c->up->counters, c->index * UP_PER_ROLE + UP_ROLE_RESTARTS, 1);
+	child_start(c);
+}
+
+static void child_too_slow(struct child *c)
+{
+	log_warn(UP, "role did not stop in time, killed", KV_TEXT("role", child_name(c)),
+		 KV_INT("pid", c->proc.pid),
+		 KV_DURATION("stop_timeout", c->up->plan.conf->stop_timeout_us));
+	child_kill(c);
+}
+
+static void on_child_timer(evutil_socket_t fd, short what, void *ctx)
+{
+	(void)fd, (void)what;
+	static void (*const due[])(struct child *) = {
+		[CHILD_STARTING] = child_too_late,
+		[CHILD_WAITING] = child_start_again,
+		[CHILD_STOPPING] = child_too_slow,
+	};
+	struct child *c = ctx;
+	ENSURE(c->state < ARRAY_LEN(due) && due[c->state]);
+	due[c->state](c);
+	supervisor_advance(c->up);
+}
+
+static bool child_owns(const struct child *c, pid_t pid)
+{
+	return c->proc.pid && (pid == c->proc.pid || (pid > 0 && getpgid(pid) == c->proc.pid));
+}
+
+static int child_init(struct child *c, struct supervisor *up, size_t index, struct err *err)
+{
+	*c = (struct child){.up = up,
+			    .role = up->call->program->roles[index],
+			    .index = index,
+			    .proc = {.pidfd = -1},
+			    .wanted = up_plan_lists(&up->plan, index)};
+	c->timer = evtimer_new(up->base, on_child_timer, c);
+	c->ended = event_new(up->base, -1, EV_READ, on_child_end, c);
+	if (!c->timer || !c->ended)
+		return err_set(err, ERR_SYSTEM, "no event for the role %s", child_name(c));
+	return 0;
+}
+
+static void child_done(struct child *c)
+{
+	siginfo_t info;
+	struct err err;
+	if (c->ended)
+		event_free(c->ended);
+	if (c->timer)
+		event_free(c->timer);
+	if (c->proc.pid)
+		(void)proc_reap(&c->proc, &info, &err);
+}
+
+/* Reloading */
+
+enum { MOST_CONF = 1 << 20 };
+
+static int write_conf(const struct supervisor *s, const struct up_plan *plan, struct err *err)
+{
+	struct buf text = BUF_INIT(MOST_CONF);
+	config_write(plan->config, false, &text);
+	int rc = text.over ? err_set(err, ERR_USAGE, "the configuration is longer than %d bytes",
+				     MOST_CONF)
+			   : file_replace(s->conf, buf_str(&text), 0600, err);
+	buf_free(&text);
+	FAULT("up.conf.written");
+	return rc;
+}
+
+/* What is open and locked stays where it is. */
+static int same_data(const struct supervisor *s, const struct config *config, struct err *err)
+{
+	char data[sizeof s->conf];
+	if (cmd_data_dir(config, data, sizeof data, err) < 0)
+		return -1;
+	if (strcmp(data, s->data) == 0)
+		return 0;
+	return err_set(err, ERR_USAGE, "data: cannot change from %s to %s while garner runs",
+		       s->data, data);
+}
+
+static int make_next_plan(const struct supervisor *s, struct up_plan *ret, struct err *err)
+{
+	struct config *config;
+	struct up_plan plan;
+	if (cmd_config_quiet(s->call, &config, err) < 0)
+		return -1;
+	if (same_data(s, config, err) < 0 ||
+	    up_plan_make(&plan, s->call->program, &config, &s->plan, err) < 0) {
+		config_free(&config);
+		return -1;
+	}
+	if (write_conf(s, &plan, err) < 0) {
+		up_plan_free(&plan);
+		return -1;
+	}
+	*ret = plan;
+	return 0;
+}
+
+static void take_plan(struct supervisor *s, struct up_plan *plan)
+{
+	for (size_t i = 0; i < s->call->program->nroles; i++) {
+		struct child *c = &s->child[i];
+		c->wanted = up_plan_lists(plan, i);
+		if (c->wanted && c->state != CHILD_STOPPED &&
+		    up_plan_differs(&s->plan, plan, c->role))
+			c->stale = true;
+	}
+	up_plan_free(&s->plan);
+	s->plan = *plan;
+	s->settled = false;
+	cmd_log_apply(s->plan.config);
+}
+
+static void count_reload(const struct supervisor *s, size_t which)
+{
+	counters_add(s->counters, s->call->program->nroles * UP_PER_ROLE + which, 1);
+}
+
+static void reload_conf(struct supervisor *s)
+{
+	struct up_plan plan;
+	struct err err;
+	char text[64];
+	snprintf(text, sizeof text, "RELOADING=1\nMONOTONIC_USEC=%lld", (long long)clock_mono_us());
+	notify_send(text);
+	if (make_next_plan(s, &plan, &err) < 0) {
+		log_error(UP, "reload refused, everything stays as it is",
+			  KV_TEXT("reason", err.msg));
+		count_reload(s, UP_FAILED_RELOADS);
+		notify_send("READY=1");
+		return;
+	}
+	take_plan(s, &plan);
+	count_reload(s, UP_RELOADS);
+	log_info(UP, "reloaded", KV_UINT("roles", s->plan.nlisted));
+	FAULT("up.reloaded");
+}
+
+/* The loop */
+
 enum { SAME_REQUEST_US = 500 * 1000 };
 
 /* The child that is n-th in the order of the start. */
-static struct child *nth(const struct supervisor *s, size_t n)
+static struct child *nth_child(const struct supervisor *s, size_t n)
 {
 	return &s->child[s->plan.order[n]];
 }
@@ -24,7 +384,7 @@ static size_t count_ready(const struct supervisor *s)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < s->plan.nlisted; i++)
-		n += nth(s, i)->state == CHILD_READY;
+		n += nth_child(s, i)->state == CHILD_READY;
 	return n;
 }
 
@@ -60,7 +420,7 @@ static void add_look(const struct supervisor *s, struct buf *line)
 }
 
 /* The one line for people. */
-static void announce(const struct supervisor *s)
+static void announce_up(const struct supervisor *s)
 {
 	struct buf line = BUF_INIT(32768);
 	size_t ready = count_ready(s), all = s->plan.nlisted;
@@ -78,14 +438,14 @@ static void announce(const struct supervisor *s)
 	buf_free(&line);
 }
 
-static void settle(struct supervisor *s)
+static void settle_start(struct supervisor *s)
 {
 	size_t ready = count_ready(s), all = s->plan.nlisted;
 	char text[96];
 	s->settled = true;
 	log_info(UP, "up", KV_UINT("ready", ready), KV_UINT("roles", all));
 	if (!s->announced)
-		announce(s); /* last, where it is seen */
+		announce_up(s); /* last, where it is seen */
 	s->announced = true;
 	snprintf(text, sizeof text, "READY=1\nSTATUS=%zu of %zu roles ready", ready, all);
 	notify_send(text);
@@ -99,7 +459,7 @@ static bool stop_one(struct supervisor *s)
 		if (s->child[i].state == CHILD_STOPPING)
 			return true;
 	for (size_t i = s->call->program->nroles; i-- > 0;) {
-		struct child *c = nth(s, i);
+		struct child *c = nth_child(s, i);
 		if (c->state == CHILD_STOPPED || (c->wanted && !c->stale))
 			continue;
 		child_stop(c);
@@ -113,7 +473,7 @@ static bool stop_one(struct supervisor *s)
 static bool start_one(struct supervisor *s)
 {
 	for (size_t i = 0; i < s->plan.nlisted; i++) {
-		struct child *c = nth(s, i);
+		struct child *c = nth_child(s, i);
 		if (c->tried)
 			continue;
 		if (c->state == CHILD_STOPPED)
@@ -124,14 +484,14 @@ static bool start_one(struct supervisor *s)
 	return false;
 }
 
-void supervisor_advance(struct supervisor *s)
+static void supervisor_advance(struct supervisor *s)
 {
 	if (stop_one(s))
 		return;
 	if (s->stopping)
 		event_base_loopbreak(s->base);
 	else if (!start_one(s) && !s->settled)
-		settle(s);
+		settle_start(s);
 }
 
 static struct child *child_of(const struct supervisor *s, pid_t pid)
@@ -156,7 +516,7 @@ static void take_notice(struct supervisor *s, const struct notice *notice)
 		child_ready(c);
 }
 
-void supervisor_hear(struct supervisor *s)
+static void supervisor_hear(struct supervisor *s)
 {
 	struct buf bytes = BUF_INIT(8192);
 	struct notice notice;
@@ -179,7 +539,7 @@ static void on_notice(evutil_socket_t fd, short what, void *ctx)
 /* The first time everything is asked to end, one after the other; the second time nobody is asked.
  * What follows at once is the same request: timeout(1) and others signal the process and then its
  * group. */
-static void stop(struct supervisor *s, const char *signal_name)
+static void stop_all(struct supervisor *s, const char *signal_name)
 {
 	bool again = s->stopping;
 	int64_t now_us = clock_mono_us();
@@ -210,9 +570,9 @@ static bool on_terminal(void)
 static void hang_up(struct supervisor *s)
 {
 	if (s->terminal && !on_terminal())
-		stop(s, "HUP");
+		stop_all(s, "HUP");
 	else if (!s->stopping)
-		supervisor_reload(s);
+		reload_conf(s);
 }
 
 static void on_signal(evutil_socket_t fd, short what, void *ctx)
@@ -224,7 +584,7 @@ static void on_signal(evutil_socket_t fd, short what, void *ctx)
 		if (info.ssi_signo == SIGHUP)
 			hang_up(s);
 		else
-			stop(s, sigabbrev_np((int)info.ssi_signo));
+			stop_all(s, sigabbrev_np((int)info.ssi_signo));
 	}
 	supervisor_advance(s);
 }
@@ -279,8 +639,8 @@ static int open_counters(struct supervisor *s, struct err *err)
 	return rc;
 }
 
-static int watch(struct supervisor *s, int fd, event_callback_fn fn, struct event **ret,
-		 struct err *err)
+static int watch_fd(struct supervisor *s, int fd, event_callback_fn fn, struct event **ret,
+		    struct err *err)
 {
 	*ret = event_new(s->base, fd, EV_READ | EV_PERSIST, fn, s);
 	if (!*ret || event_add(*ret, NULL) < 0)
@@ -298,8 +658,8 @@ static int open_loop(struct supervisor *s, struct err *err)
 		return err_sys(err, "/dev/null");
 	if (proc_safe_fd(&s->null_fd, err) < 0 || open_signals(s, err) < 0 ||
 	    notice_open(&s->notice_fd, s->notify_name, sizeof s->notify_name, err) < 0 ||
-	    watch(s, s->signal_fd, on_signal, &s->signals, err) < 0 ||
-	    watch(s, s->notice_fd, on_notice, &s->notices, err) < 0)
+	    watch_fd(s, s->signal_fd, on_signal, &s->signals, err) < 0 ||
+	    watch_fd(s, s->notice_fd, on_notice, &s->notices, err) < 0)
 		return -1;
 	return 0;
 }
@@ -316,8 +676,7 @@ int supervisor_init(struct supervisor *s, const struct cmd_call *call, const cha
 				 .null_fd = -1};
 	*plan = (struct up_plan){0};
 	if (run_path(data, NULL, "up.conf", s->conf, sizeof s->conf, err) < 0 ||
-	    supervisor_write_conf(s, &s->plan, err) < 0 || open_counters(s, err) < 0 ||
-	    open_loop(s, err) < 0)
+	    write_conf(s, &s->plan, err) < 0 || open_counters(s, err) < 0 || open_loop(s, err) < 0)
 		return -1;
 	s->child = mem_array(call->program->nroles, sizeof *s->child);
 	for (size_t i = 0; i < call->program->nroles; i++)

@@ -4,10 +4,36 @@
  * one at a time; then starts what is missing, in order, the next when the former is ready or has
  * failed once. Failed roles are started again by their own timers, beside all this. */
 #pragma once
-#include "cmd/child.h"
+#include "cmd/proc.h"
 #include "cmd/up_plan.h"
+#include "role/counters.h"
 
+#include <event2/event.h>
 #include <limits.h>
+
+/* One role under the supervisor: its process and its state. */
+/* The numbers are what the counter role_state shows. */
+enum child_state {
+	CHILD_STOPPED = 0,
+	CHILD_STARTING = 1, /* has not said that it is ready */
+	CHILD_READY = 2,
+	CHILD_WAITING = 3, /* failed; starts again when its timer ends */
+	CHILD_STOPPING = 4,
+};
+
+struct child {
+	struct supervisor *up;
+	const struct role *role;
+	size_t index; /* in the program's table */
+	struct proc proc;
+	enum child_state state;
+	bool wanted;       /* shall run */
+	bool stale;        /* runs with settings that are no longer in force */
+	bool tried;        /* was ready or failed once since it is wanted: the next may start */
+	unsigned failures; /* in a row */
+	int64_t started_us, ready_us; /* monotonic; ready_us 0: not yet */
+	struct event *ended, *timer;
+};
 
 struct supervisor {
 	const struct cmd_call *call;
@@ -33,12 +59,3 @@ int supervisor_init(struct supervisor *s, const struct cmd_call *call, const cha
 /* Until TERM or INT has stopped everything. 0, or ERR_PARTLY when somebody had to be killed. */
 int supervisor_run(struct supervisor *s);
 void supervisor_done(struct supervisor *s);
-
-/* Takes the next steps; after everything that has happened. */
-void supervisor_advance(struct supervisor *s);
-/* Reads what roles have said. */
-void supervisor_hear(struct supervisor *s);
-/* Writes the configuration of a plan for the roles to read. */
-int supervisor_write_conf(const struct supervisor *s, const struct up_plan *plan, struct err *err);
-/* Makes a new plan and takes it, or says why not and leaves all as it is. */
-void supervisor_reload(struct supervisor *s);

@@ -1,3 +1,4 @@
+/* Text for people: paragraphs, terms, tables; and text of others that a terminal may show. */
 #include "cmd/text.h"
 
 size_t text_columns(struct str s)
@@ -37,7 +38,7 @@ void text_put(struct text_line *line, struct str word)
 	line->some = true;
 }
 
-static void wrap(struct buf *out, struct str rest, size_t at, size_t indent)
+static void wrap_words(struct buf *out, struct str rest, size_t at, size_t indent)
 {
 	struct text_line line = {out, at, indent, false};
 	struct str word;
@@ -48,7 +49,7 @@ static void wrap(struct buf *out, struct str rest, size_t at, size_t indent)
 
 void text_wrap(struct buf *out, const char *text, size_t at, size_t indent)
 {
-	wrap(out, str_of(text), at, indent);
+	wrap_words(out, str_of(text), at, indent);
 }
 
 int text_next_paragraph(struct str *rest, struct str *ret)
@@ -65,7 +66,7 @@ int text_next_paragraph(struct str *rest, struct str *ret)
 	return 0;
 }
 
-static void verbatim(struct buf *out, struct str text, size_t indent)
+static void put_verbatim(struct buf *out, struct str text, size_t indent)
 {
 	struct str line;
 	while (str_cut(&text, '\n', &line) == 0) {
@@ -82,10 +83,10 @@ void text_paragraphs(struct buf *out, const char *text, size_t indent)
 		if (!first)
 			buf_add_byte(out, '\n');
 		if (paragraph.p[0] == ' ') {
-			verbatim(out, paragraph, indent);
+			put_verbatim(out, paragraph, indent);
 		} else {
 			buf_fill(out, ' ', indent);
-			wrap(out, paragraph, indent, indent);
+			wrap_words(out, paragraph, indent, indent);
 		}
 	}
 }
@@ -152,4 +153,16 @@ void text_table_free(struct text_table *t)
 		mem_free(&t->cell[i]);
 	mem_free(&t->cell);
 	t->ncells = 0;
+}
+
+void put_safe(struct buf *out, struct str text)
+{
+	for (size_t i = 0; i < text.n; i++) {
+		unsigned char c = (unsigned char)text.p[i];
+		bool c1 = c == 0xc2 && i + 1 < text.n && (unsigned char)text.p[i + 1] < 0xa0;
+		if (c1)
+			i++;
+		else if (c >= ' ' && c != 0x7f)
+			buf_add_byte(out, (char)c);
+	}
 }

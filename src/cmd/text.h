@@ -35,3 +35,7 @@ struct text_table {
 void text_table_add(struct text_table *t, const char *text); /* copies */
 void text_table_print(const struct text_table *t, struct buf *out);
 void text_table_free(struct text_table *t);
+
+/* Text of others on a terminal. What a terminal could take for a command is left out: control
+ * characters, also those of two bytes. */
+void put_safe(struct buf *out, struct str text);

@@ -2,7 +2,7 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "cmd/commands.h"
-#include "cmd/run.h"
+#include "cmd/role_main.h"
 #include "cmd/supervisor.h"
 #include "disk/lock.h"
 
@@ -70,8 +70,8 @@ static int make_plan(struct up_plan *ret, const struct program *program, struct 
 	}
 }
 
-static int supervise(const struct cmd_call *call, const char *data, struct config **config,
-		     struct err *err)
+static int run_supervisor(const struct cmd_call *call, const char *data, struct config **config,
+			  struct err *err)
 {
 	struct supervisor s;
 	struct up_plan plan;
@@ -96,7 +96,7 @@ static int run_locked(const struct cmd_call *call, const char *data, struct conf
 	    take_lock(&lock, path, err) < 0)
 		return -1;
 	FAULT("up.locked");
-	int rc = supervise(call, data, config, err);
+	int rc = run_supervisor(call, data, config, err);
 	lock_free(&lock);
 	return rc;
 }

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "cmd/proc.h"
-#include "cmd/run.h"
+#include "cmd/role_main.h"
 #include "role/listen.h"
 
 #include <fcntl.h>
@@ -36,8 +36,8 @@ const struct config_section up_section = {
 };
 
 /* Fails for a key of this section, naming the place where its value was set. */
-static int wrong(const struct config *config, const char *key, const char *problem,
-		 const char *what, struct err *err)
+static int setting_is_wrong(const struct config *config, const char *key, const char *problem,
+			    const char *what, struct err *err)
 {
 	const struct value_spec *spec = value_find(up_specs, ARRAY_LEN(up_specs), str_of(key));
 	return err_set(err, ERR_USAGE, "%s: up.%s: %s%s%s",
@@ -58,13 +58,16 @@ int up_conf_check(const struct program *program, const struct config *config, st
 	const struct up_conf *conf = config_get(config, &up_section);
 	const struct value_list *list = &conf->roles;
 	if (conf->restart_min_us > conf->restart_max_us)
-		return wrong(config, "restart_min", "longer than up.restart_max", NULL, err);
+		return setting_is_wrong(config, "restart_min", "longer than up.restart_max", NULL,
+					err);
 	for (size_t i = 0; i < list->n; i++) {
 		if (role_index(program, list->item[i]) == program->nroles)
-			return wrong(config, "roles", "there is no role", list->item[i], err);
+			return setting_is_wrong(config, "roles", "there is no role", list->item[i],
+						err);
 		for (size_t k = 0; k < i; k++)
 			if (strcmp(list->item[k], list->item[i]) == 0)
-				return wrong(config, "roles", "named twice:", list->item[i], err);
+				return setting_is_wrong(config, "roles",
+							"named twice:", list->item[i], err);
 	}
 	return 0;
 }
@@ -132,8 +135,8 @@ static int open_sockets_of(struct up_plan *plan, const struct role *role,
 	return 0;
 }
 
-static int fill(struct up_plan *plan, const struct program *program, const struct up_plan *before,
-		struct err *err)
+static int fill_plan(struct up_plan *plan, const struct program *program,
+		     const struct up_plan *before, struct err *err)
 {
 	plan->conf = config_get(plan->config, &up_section);
 	make_order(plan, program);
@@ -147,7 +150,7 @@ int up_plan_make(struct up_plan *ret, const struct program *program, struct conf
 		 const struct up_plan *before, struct err *err)
 {
 	struct up_plan plan = {.config = *config};
-	if (fill(&plan, program, before, err) < 0) {
+	if (fill_plan(&plan, program, before, err) < 0) {
 		plan.config = NULL;
 		up_plan_free(&plan);
 		return -1;

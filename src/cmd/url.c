@@ -102,7 +102,7 @@ static void put_url(struct work *w, struct jsonw *j, struct str text, const stru
 }
 
 /* One line of JSON. An empty base is none. */
-static void answer(struct work *w, struct str text, struct str base_text)
+static void print_answer(struct work *w, struct str text, struct str base_text)
 {
 	char room[URL_MAX];
 	struct url base;
@@ -120,7 +120,7 @@ static void answer(struct work *w, struct str text, struct str base_text)
 	buf_add_byte(&w->out, '\n');
 }
 
-static void flush(struct work *w)
+static void flush_out(struct work *w)
 {
 	fwrite(buf_text(&w->out), 1, w->out.n, w->call->out);
 	fflush(w->call->out);
@@ -135,7 +135,7 @@ static void answer_line(struct work *w)
 		line.n--;
 	size_t tab = str_find_byte(line, '\t');
 	base = str_from(line, tab + 1);
-	answer(w, str_head(line, tab), base.n ? base : str_of(w->options.base));
+	print_answer(w, str_head(line, tab), base.n ? base : str_of(w->options.base));
 	buf_clear(&w->line);
 }
 
@@ -157,12 +157,12 @@ static int take_piece(void *ctx, const char *name, struct str piece, struct err 
 		answer_line(w);
 		piece = str_from(piece, end + 1);
 		if (w->out.n > OUT_FULL)
-			flush(w);
+			flush_out(w);
 		if (ferror(w->call->out))
 			return 1;
 	}
 	add_to_line(w, piece);
-	flush(w);
+	flush_out(w);
 	return ferror(w->call->out) ? 1 : 0;
 }
 
@@ -177,8 +177,8 @@ static int run_batch(struct work *w)
 static int run_arguments(struct work *w)
 {
 	for (int i = 0; i < w->call->argc; i++) {
-		answer(w, str_of(w->call->argv[i]), str_of(w->options.base));
-		flush(w);
+		print_answer(w, str_of(w->call->argv[i]), str_of(w->options.base));
+		flush_out(w);
 	}
 	if (w->failed == 0)
 		return 0;

@@ -1,8 +1,10 @@
+/* The role `docs`: a directory tree over HTTP. Types are told by name, else by a look at the first
+ * bytes. Every open is openat2() below the root, so that neither dots nor links lead out of it. */
 #include "web/docs.h"
 
+#include "base/base.h"
 #include "base/file.h"
 #include "net/html.h"
-#include "web/docs_types.h"
 #include "web/serve.h"
 
 #include <errno.h>
@@ -12,6 +14,92 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+/* Text without a charset: the file may say it itself, or nobody knows. */
+static const struct {
+	const char *suffix, *mime;
+} types[] = {
+	{"htm", "text/html"},
+	{"html", "text/html"},
+	{"xhtml", "application/xhtml+xml"},
+	{"txt", "text/plain"},
+	{"text", "text/plain"},
+	{"md", "text/markdown"},
+	{"markdown", "text/markdown"},
+	{"rst", "text/plain"},
+	{"css", "text/css"},
+	{"js", "text/javascript"},
+	{"json", "application/json"},
+	{"xml", "application/xml"},
+	{"rss", "application/rss+xml"},
+	{"atom", "application/atom+xml"},
+	{"svg", "image/svg+xml"},
+	{"png", "image/png"},
+	{"gif", "image/gif"},
+	{"jpg", "image/jpeg"},
+	{"jpeg", "image/jpeg"},
+	{"webp", "image/webp"},
+	{"ico", "image/vnd.microsoft.icon"},
+	{"pdf", "application/pdf"},
+	{"ps", "application/postscript"},
+	{"eps", "application/postscript"},
+	{"dvi", "application/x-dvi"},
+	{"zip", "application/zip"},
+	{"tar", "application/x-tar"},
+	{"tgz", "application/gzip"},
+	{"bz2", "application/x-bzip2"},
+	{"xz", "application/x-xz"},
+	{"zst", "application/zstd"},
+	{"c", "text/x-csrc"},
+	{"h", "text/x-chdr"},
+	{"py", "text/x-python"},
+	{"sh", "text/x-shellscript"},
+	{"pl", "text/x-perl"},
+	{"tex", "text/x-tex"},
+	{"csv", "text/csv"},
+	{"woff", "font/woff"},
+	{"woff2", "font/woff2"},
+};
+
+static struct str name_suffix(struct str name)
+{
+	size_t at = name.n;
+	while (at > 1 && name.p[at - 1] != '.')
+		at--;
+	return at > 1 ? str_from(name, at) : STR("");
+}
+
+static const char *type_by_suffix(struct str s)
+{
+	for (size_t i = 0; i < ARRAY_LEN(types); i++)
+		if (str_eq_nocase(s, str_of(types[i].suffix)))
+			return types[i].mime;
+	return NULL;
+}
+
+struct docs_type docs_type(struct str name)
+{
+	struct str last = name_suffix(name);
+	if (!str_eq_nocase(last, STR("gz")))
+		return (struct docs_type){type_by_suffix(last), false};
+	struct str inner = name_suffix(str_head(name, name.n - 3));
+	if (str_eq_nocase(inner, STR("tar")))
+		return (struct docs_type){"application/gzip", false};
+	const char *mime = type_by_suffix(inner);
+	return (struct docs_type){mime ? mime : "text/plain", true};
+}
+
+const char *docs_sniff(struct str start)
+{
+	bool ascii = true;
+	for (size_t i = 0; i < start.n; i++) {
+		unsigned char c = (unsigned char)start.p[i];
+		if (c == 0 || (c < ' ' && !strchr("\t\n\r\f\b\033", c)))
+			return "application/octet-stream";
+		ascii &= c < 0x80;
+	}
+	return ascii ? "text/plain; charset=utf-8" : "text/plain";
+}
 
 /* A listing has at most so many names, and says when there are more. */
 enum { NAMES_MAX = 20000, SNIFF_BYTES = 512 };
@@ -192,7 +280,7 @@ static int answer_index(struct http_request *req, struct http_answer *a, const s
 	return rc;
 }
 
-static int serve(struct http_request *req, struct http_answer *a, struct err *err)
+static int answer_path(struct http_request *req, struct http_answer *a, struct err *err)
 {
 	struct file found = FILE_INIT;
 	struct stat st;
@@ -216,7 +304,7 @@ static int serve(struct http_request *req, struct http_answer *a, struct err *er
 
 static const struct http_route routes[] = {
 	{HTTP_GET, "/*", "A file or a listing of the tree", "text/html; charset=utf-8",
-	 .loose = true, .handle = serve},
+	 .loose = true, .handle = answer_path},
 };
 
 static int run(struct role_env *env, struct err *err)

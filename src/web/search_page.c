@@ -1,7 +1,7 @@
-#include "web/search_page.h"
 #include "base/clock.h"
 #include "broker/broker.h"
-#include "web/page.h"
+#include "web/layout.h"
+#include "web/web_inner.h"
 
 #include <stdio.h>
 
@@ -38,7 +38,7 @@ static struct search_ask ask_of(const struct web_search *p)
 }
 
 /* A link to results: the same question with another page or filter. */
-static void href(struct html *h, const struct search_ask *ask, uint64_t page)
+static void put_href(struct html *h, const struct search_ask *ask, uint64_t page)
 {
 	CLEANUP(buf_free) struct buf to = BUF_INIT(64 << 10);
 	buf_add_text(&to, "/?q=");
@@ -105,7 +105,7 @@ static void put_more(struct html *h, const struct search_ask *ask, const struct 
 	if (!ask->site.n) {
 		html_text(h, " · ");
 		html_open(h, "a");
-		href(h, &site, 1);
+		put_href(h, &site, 1);
 		html_text(h, "more from this site");
 		html_close(h, "a");
 	}
@@ -142,7 +142,7 @@ static void put_chip(struct html *h, const struct search_ask *without, const cha
 	html_open(h, "li");
 	html_open(h, "a");
 	html_attr_text(h, "class", "on");
-	href(h, without, 1);
+	put_href(h, without, 1);
 	html_printf(h, "%s ", what);
 	html_str(h, value);
 	html_text(h, " ✕");
@@ -187,7 +187,7 @@ static void put_pages(struct html *h, const struct search_ask *ask, const struct
 	if (before) {
 		html_open(h, "a");
 		html_attr_text(h, "rel", "prev");
-		href(h, ask, page - 1);
+		put_href(h, ask, page - 1);
 		html_text(h, "← Previous");
 		html_close(h, "a");
 	}
@@ -197,7 +197,7 @@ static void put_pages(struct html *h, const struct search_ask *ask, const struct
 	if (behind) {
 		html_open(h, "a");
 		html_attr_text(h, "rel", "next");
-		href(h, ask, page + 1);
+		put_href(h, ask, page + 1);
 		html_text(h, "Next →");
 		html_close(h, "a");
 	}
@@ -290,7 +290,7 @@ int web_search_api(struct http_request *req, struct http_answer *ret, struct err
 	return 0;
 }
 
-static int find(struct http_request *req, struct soif *doc, struct err *err)
+static int find_document(struct http_request *req, struct soif *doc, struct err *err)
 {
 	const struct web *w = req->ctx;
 	const struct web_document *p = req->params;
@@ -301,7 +301,7 @@ int web_document_api(struct http_request *req, struct http_answer *ret, struct e
 {
 	struct jsonw j = JSONW_INIT(ret->body);
 	struct soif doc;
-	int rc = find(req, &doc, err);
+	int rc = find_document(req, &doc, err);
 	if (rc < 0)
 		return -1;
 	if (rc > 0) {
@@ -329,7 +329,7 @@ int web_cached_page(struct http_request *req, struct http_answer *ret, struct er
 {
 	struct html h = HTML_INIT(ret->body);
 	struct soif doc;
-	int rc = find(req, &doc, err);
+	int rc = find_document(req, &doc, err);
 	if (rc < 0)
 		return -1;
 	if (rc > 0) {

@@ -9,7 +9,7 @@
 /* Descriptors beside the connections: files, sockets, what libraries hold. */
 enum { SPARE_FDS = 128 };
 
-static void done(void *ctx, const struct http_done *d)
+static void log_request(void *ctx, const struct http_done *d)
 {
 	(void)ctx;
 	if (d->fault)
@@ -54,7 +54,7 @@ int web_serve(struct role_env *env, const struct http_options *with, int64_t dra
 	options.listen_fd = role_fd(env, "listen");
 	options.counters = env->counters;
 	options.log_all |= log_debugs(LOG_HTTP, 1);
-	options.done = done;
+	options.done = log_request;
 	if (options.listen_fd < 0)
 		return err_set(err, ERR_USAGE, "%s.listen is empty: say where to serve",
 			       env->role->name);

@@ -1,7 +1,7 @@
 #include "base/clock.h"
 #include "net/html.h"
+#include "web/layout.h"
 #include "web/numbers.h"
-#include "web/page.h"
 #include "web/web_inner.h"
 
 #include <stdio.h>
@@ -57,7 +57,7 @@ static void put_plot(struct html *h)
 	html_close(h, "p");
 }
 
-static void cell(struct html *h, const char *class, struct str text)
+static void put_cell(struct html *h, const char *class, struct str text)
 {
 	html_open(h, "td");
 	if (class)
@@ -66,19 +66,19 @@ static void cell(struct html *h, const char *class, struct str text)
 	html_close(h, "td");
 }
 
-static void number(struct html *h, int64_t v)
+static void put_number(struct html *h, int64_t v)
 {
 	char text[32];
 	snprintf(text, sizeof text, "%lld", (long long)v);
-	cell(h, "n", str_of(text));
+	put_cell(h, "n", str_of(text));
 }
 
-static void duration(struct html *h, int64_t us, bool known)
+static void put_duration(struct html *h, int64_t us, bool known)
 {
 	CLEANUP(buf_free) struct buf text = BUF_INIT(100);
 	if (known)
 		duration_print_short(&text, MAX(us, 0));
-	cell(h, "n", known ? buf_str(&text) : STR("-"));
+	put_cell(h, "n", known ? buf_str(&text) : STR("-"));
 }
 
 static void put_causes(struct html *h, const struct status *s)
@@ -94,8 +94,8 @@ static void put_causes(struct html *h, const struct status *s)
 	html_open(h, "tbody");
 	for (size_t i = 0; i < n; i++) {
 		html_open(h, "tr");
-		cell(h, NULL, cause[i].result);
-		number(h, cause[i].count);
+		put_cell(h, NULL, cause[i].result);
+		put_number(h, cause[i].count);
 		html_close(h, "tr");
 	}
 	html_close(h, "tbody");
@@ -110,7 +110,7 @@ static const char *state_class(const struct status_row *r)
 								      : "dim";
 }
 
-static void heads(struct html *h, const char *const *names, size_t n, size_t first_number)
+static void put_heads(struct html *h, const char *const *names, size_t n, size_t first_number)
 {
 	html_open(h, "tr");
 	for (size_t i = 0; i < n; i++) {
@@ -124,40 +124,40 @@ static void heads(struct html *h, const char *const *names, size_t n, size_t fir
 	html_close(h, "tr");
 }
 
-static void role_rows(struct html *h, const struct status *s, int64_t now_wall_us)
+static void put_roles(struct html *h, const struct status *s, int64_t now_wall_us)
 {
 	static const char *const names[] = {"Role", "State", "Since", "Restarts", "CPU", "Memory"};
 	html_open(h, "div");
 	html_attr_text(h, "class", "wide");
 	html_open(h, "table");
 	html_attr_text(h, "class", "roles");
-	heads(h, names, ARRAY_LEN(names), 2);
+	put_heads(h, names, ARRAY_LEN(names), 2);
 	for (size_t i = 0; i < s->nrows; i++) {
 		const struct status_row *r = &s->row[i];
 		char memory[32] = "-";
 		if (r->rss >= 0)
 			snprintf(memory, sizeof memory, "%.1f MiB", (double)r->rss / (1 << 20));
 		html_open(h, "tr");
-		cell(h, NULL, r->name);
-		cell(h, state_class(r), str_of(status_words[r->state]));
-		duration(h, now_wall_us - r->since_wall_us, r->since_wall_us > 0);
-		number(h, r->restarts);
-		duration(h, r->cpu_us, r->cpu_us >= 0);
-		cell(h, "n", str_of(memory));
+		put_cell(h, NULL, r->name);
+		put_cell(h, state_class(r), str_of(status_words[r->state]));
+		put_duration(h, now_wall_us - r->since_wall_us, r->since_wall_us > 0);
+		put_number(h, r->restarts);
+		put_duration(h, r->cpu_us, r->cpu_us >= 0);
+		put_cell(h, "n", str_of(memory));
 		html_close(h, "tr");
 	}
 	html_close(h, "table");
 	html_close(h, "div");
 }
 
-static void counter_rows(struct html *h, const struct counters_view *view)
+static void put_counters(struct html *h, const struct counters_view *view)
 {
 	static const char *const names[] = {"Counter", "Meaning", "Value"};
 	html_put(h, "h2", view->instance);
 	html_open(h, "div");
 	html_attr_text(h, "class", "wide");
 	html_open(h, "table");
-	heads(h, names, ARRAY_LEN(names), 2);
+	put_heads(h, names, ARRAY_LEN(names), 2);
 	for (size_t i = 0; i < view->n; i++) {
 		const struct counter_value *v = &view->value[i];
 		html_open(h, "tr");
@@ -168,8 +168,8 @@ static void counter_rows(struct html *h, const struct counters_view *view)
 			html_printf(h, "{" STR_FMT "}", STR_ARG(v->labels));
 		html_close(h, "code");
 		html_close(h, "td");
-		cell(h, "help dim", v->help);
-		number(h, v->value);
+		put_cell(h, "help dim", v->help);
+		put_number(h, v->value);
 		html_close(h, "tr");
 	}
 	html_close(h, "table");
@@ -177,7 +177,7 @@ static void counter_rows(struct html *h, const struct counters_view *view)
 }
 
 /* One sentence that says it all. */
-static void summary(struct html *h, const struct status *s)
+static void put_summary(struct html *h, const struct status *s)
 {
 	size_t waiting = 0, live = 0;
 	for (size_t i = 0; i < s->nrows; i++) {
@@ -209,17 +209,17 @@ int web_status_page(struct http_request *req, struct http_answer *ret, struct er
 	numbers_of(&s, clock_wall_us(), &numbers);
 	page_begin(&h, "garner: what runs", &box);
 	html_put_text(&h, "h1", "What runs");
-	summary(&h, &s);
+	put_summary(&h, &s);
 	put_numbers(&h, &numbers);
 	put_plot(&h);
 	put_causes(&h, &s);
 	html_put_text(&h, "h2", "Roles");
 	if (s.damaged[0])
 		html_put_text(&h, "p", s.damaged);
-	role_rows(&h, &s, clock_wall_us());
+	put_roles(&h, &s, clock_wall_us());
 	for (size_t i = 0; i < s.nviews; i++)
 		if (s.view[i].n && s.view[i].alive)
-			counter_rows(&h, &s.view[i]);
+			put_counters(&h, &s.view[i]);
 	html_script(&h, "/status.js");
 	page_end(&h);
 	status_free(&s);

@@ -2,10 +2,10 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "web/assets.h"
+#include "web/layout.h"
 #include "web/numbers.h"
-#include "web/search_page.h"
 #include "web/serve.h"
+#include "web/web_inner.h"
 
 enum { BEAT_S = 15 };
 
@@ -38,7 +38,7 @@ static const struct config_section section = {
 
 static const struct counter_def counters[] = {HTTP_COUNTER_DEFS};
 
-static int events(struct http_request *req, struct http_answer *ret, struct err *err)
+static int answer_events(struct http_request *req, struct http_answer *ret, struct err *err)
 {
 	struct web *w = req->ctx;
 	(void)err;
@@ -47,7 +47,7 @@ static int events(struct http_request *req, struct http_answer *ret, struct err 
 	return 0;
 }
 
-static int openapi(struct http_request *req, struct http_answer *ret, struct err *err);
+static int answer_openapi(struct http_request *req, struct http_answer *ret, struct err *err);
 
 #define SEARCH                                                     \
 	.params = web_search_params, .nparams = WEB_SEARCH_PARAMS, \
@@ -79,12 +79,12 @@ static const struct http_route routes[] = {
 	{HTTP_GET, "/api/status", "What runs, as garner status --json has it", JSON,
 	 .handle = web_status_json},
 	{HTTP_GET, "/api/events", "Changes as they happen, as server-sent events",
-	 "text/event-stream", .handle = events},
+	 "text/event-stream", .handle = answer_events},
 	{HTTP_GET, "/api/openapi.json", "This interface as an OpenAPI document", JSON,
-	 .handle = openapi},
+	 .handle = answer_openapi},
 };
 
-static int openapi(struct http_request *req, struct http_answer *ret, struct err *err)
+static int answer_openapi(struct http_request *req, struct http_answer *ret, struct err *err)
 {
 	(void)req;
 	(void)err;
@@ -93,7 +93,7 @@ static int openapi(struct http_request *req, struct http_answer *ret, struct err
 }
 
 /* Tells the listeners the numbers, and when a role has changed its state. */
-static void tick(void *ctx, int64_t now_us)
+static void publish_changes(void *ctx, int64_t now_us)
 {
 	struct web *w = ctx;
 	struct status s;
@@ -125,7 +125,7 @@ static int run(struct role_env *env, struct err *err)
 		.limits = conf->http,
 		.ctx = &web,
 		.log_all = conf->access_log,
-		.tick = tick,
+		.tick = publish_changes,
 	};
 	if (search_open(&web.search, env->data, err) < 0)
 		return -1;
@@ -143,7 +143,8 @@ const struct role web_role = {
 		"Serves search at /, the status page at /status, /healthz (this process answers), "
 		"/readyz (all roles "
 		"are ready), /metrics (the counters of all roles, for Prometheus), /api/status, "
-		"/api/events (server-sent events) and /api/openapi.json, which describes the "
+		"/api/events (server-sent events) and /api/openapi.json, which describes "
+		"the "
 		"rest.\n\n"
 		"It listens on the loopback address unless told otherwise. Connections are limited "
 		"in number, in total and per address, and in time; what runs is finished before "

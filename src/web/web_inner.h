@@ -11,13 +11,37 @@ struct web {
 	uint64_t said; /* atomic; hash of the states that were published last */
 };
 
+/* monitor.c */
+
 int web_health(struct http_request *req, struct http_answer *ret, struct err *err);
 int web_ready(struct http_request *req, struct http_answer *ret, struct err *err);
 int web_metrics(struct http_request *req, struct http_answer *ret, struct err *err);
 int web_status_json(struct http_request *req, struct http_answer *ret, struct err *err);
-int web_status_page(struct http_request *req, struct http_answer *ret, struct err *err);
 
-/* The roles of a supervisor that are not ready, though they should be: {"ready": ..., "roles":
- * ...}. Returns whether there are none. */
+/* The states of all roles, and which are not ready though they should be: {"ready": ...,
+ * "waiting": [...], "roles": {...}}. Returns whether all are ready. */
 bool web_states_json(const struct status *s, struct buf *out);
 bool web_role_waits(const struct status_row *row);
+
+/* status_page.c */
+
+int web_status_page(struct http_request *req, struct http_answer *ret, struct err *err);
+
+/* search_page.c */
+
+struct web_search {
+	const char *q, *site, *type;
+	int64_t page, n;
+};
+enum { WEB_SEARCH_PARAMS = 5 };
+extern const struct http_param web_search_params[WEB_SEARCH_PARAMS];
+
+struct web_document {
+	const char *url;
+};
+extern const struct http_param web_document_params[1];
+
+int web_search_page(struct http_request *req, struct http_answer *ret, struct err *err);
+int web_cached_page(struct http_request *req, struct http_answer *ret, struct err *err);
+int web_search_api(struct http_request *req, struct http_answer *ret, struct err *err);
+int web_document_api(struct http_request *req, struct http_answer *ret, struct err *err);

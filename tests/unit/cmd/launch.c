@@ -1,5 +1,3 @@
-#include "cmd/launch.h"
-
 #include "../unit.h"
 #include "cmd/proc.h"
 

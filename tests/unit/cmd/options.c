@@ -2,7 +2,6 @@
 
 #include "cmd/commands.h"
 #include "cmd/help.h"
-#include "cmd/names.h"
 #include "cmd/options.h"
 #include "cmd/text.h"
 

@@ -1,6 +1,7 @@
-/* What all pages have: head, search box, foot. */
+/* What all pages have: head, search box, foot, and the files that they load. */
 #pragma once
 #include "net/html.h"
+#include "net/http.h"
 
 struct page_ask {
 	struct str words, site, type; /* what the box and the filters show */
@@ -15,3 +16,7 @@ extern const char *const page_types[];
 /* "12,345" in the arena. */
 struct arena;
 const char *page_number(struct arena *arena, uint64_t v);
+
+/* Handlers of the files below web/. */
+int web_style(struct http_request *req, struct http_answer *ret, struct err *err);
+int web_status_js(struct http_request *req, struct http_answer *ret, struct err *err);

@@ -1,9 +1,14 @@
-#include "web/page.h"
+/* What all pages have: head, search box, foot; and the files that they load, which lie in web/ and
+ * are part of the program. */
+#include "web/layout.h"
 
 #include "base/arena.h"
+#include "base/hash.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <web/assets_sum.h> /* made by meson.build: changes with the files */
 
 const char *const page_types[] = {"HTML",  "Text",    "Mail",   "PostScript", "Image",
 				  "Audio", "Archive", "Binary", NULL};
@@ -21,7 +26,7 @@ const char *page_number(struct arena *arena, uint64_t v)
 	return text;
 }
 
-static void meta(struct html *h, const char *name, const char *content)
+static void put_meta(struct html *h, const char *name, const char *content)
 {
 	html_open(h, "meta");
 	html_attr_text(h, "name", name);
@@ -54,7 +59,7 @@ static void select_type(struct html *h, struct str chosen)
 }
 
 /* On the page that has nothing but the box it is also the heading. */
-static void home(struct html *h, bool bare)
+static void put_home(struct html *h, bool bare)
 {
 	if (bare)
 		html_open(h, "h1");
@@ -67,13 +72,13 @@ static void home(struct html *h, bool bare)
 		html_close(h, "h1");
 }
 
-static void box(struct html *h, const struct page_ask *ask)
+static void put_box(struct html *h, const struct page_ask *ask)
 {
 	html_open(h, "form");
 	html_attr_text(h, "action", "/");
 	html_attr_text(h, "role", "search");
 	html_attr_text(h, "class", "ask");
-	home(h, ask->bare);
+	put_home(h, ask->bare);
 	html_open(h, "div");
 	html_attr_text(h, "class", "box");
 	html_open(h, "input");
@@ -104,8 +109,8 @@ static void box(struct html *h, const struct page_ask *ask)
 void page_begin(struct html *h, const char *title, const struct page_ask *ask)
 {
 	html_begin(h);
-	meta(h, "viewport", "width=device-width, initial-scale=1");
-	meta(h, "robots", "noindex");
+	put_meta(h, "viewport", "width=device-width, initial-scale=1");
+	put_meta(h, "robots", "noindex");
 	html_put_text(h, "title", title);
 	html_open(h, "link");
 	html_attr_text(h, "rel", "stylesheet");
@@ -116,9 +121,9 @@ void page_begin(struct html *h, const char *title, const struct page_ask *ask)
 	if (ask && ask->bare)
 		html_attr_text(h, "class", "bare");
 	if (ask)
-		box(h, ask);
+		put_box(h, ask);
 	else
-		home(h, false);
+		put_home(h, false);
 	html_close(h, "header");
 	html_open(h, "main");
 }
@@ -143,4 +148,38 @@ void page_end(struct html *h)
 	html_close(h, "footer");
 	html_close(h, "body");
 	html_close(h, "html");
+}
+
+/* The bytes of a file of web/, between two symbols. */
+#define ASSET(name, file)                                                                   \
+	extern const char name##_begin[], name##_end[];                                     \
+	__asm__(".pushsection .rodata\n" #name "_begin:\n.incbin \"" GARNER_ASSETS "/" file \
+		"\"\n" #name "_end:\n.byte 0\n.popsection\n")
+
+ASSET(asset_style, "style.css");
+ASSET(asset_status, "status.js");
+
+static int answer_asset(struct http_answer *ret, const char *begin, const char *end,
+			const char *type)
+{
+	char tag[20];
+	struct str bytes = str_range(begin, end);
+	snprintf(tag, sizeof tag, "%016" PRIx64, hash64(bytes));
+	http_answer_static(ret, bytes, type);
+	http_answer_etag(ret, str_of(tag));
+	ret->cache = "no-cache"; /* asked for again with every page, so that an update is seen */
+	return 0;
+}
+
+int web_style(struct http_request *req, struct http_answer *ret, struct err *err)
+{
+	(void)req, (void)err;
+	return answer_asset(ret, asset_style_begin, asset_style_end, "text/css; charset=utf-8");
+}
+
+int web_status_js(struct http_request *req, struct http_answer *ret, struct err *err)
+{
+	(void)req, (void)err;
+	return answer_asset(ret, asset_status_begin, asset_status_end,
+			    "text/javascript; charset=utf-8");
 }

@@ -92,12 +92,13 @@ static void print_entry(void *ctx, const struct record *record, struct buf *out)
 			   e.before.v, STR_ARG(e.url));
 }
 
-static int print(const char *path, void (*emit)(void *ctx, struct str), void *ctx, struct err *err)
+static int batch_print(const char *path, void (*emit)(void *ctx, struct str), void *ctx,
+		       struct err *err)
 {
 	return record_print(path, &batch_kind, print_entry, NULL, emit, ctx, err);
 }
 
-static int verify(const char *path, struct err *err)
+static int batch_verify(const char *path, struct err *err)
 {
 	return record_verify(path, &batch_kind, err);
 }
@@ -107,6 +108,6 @@ const struct format batch_format = {
 	.magic = "GARNERBT",
 	.version = VERSION,
 	.help = "what the collector did since the index was committed last",
-	.print = print,
-	.verify = verify,
+	.print = batch_print,
+	.verify = batch_verify,
 };

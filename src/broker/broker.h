@@ -1,4 +1,3 @@
 /* The query side of the broker, for pages and protocols: searching, and answers as JSON. */
 #pragma once
 #include "broker/search.h"
-#include "broker/search_json.h"

@@ -1,3 +1,7 @@
+/* The collector: which words and numbers of an object are indexed, how changes are applied and
+ * committed, and the loop of the role `broker` around it. A commit goes batch, documents, index,
+ * cursors, deletes, and may be cut off between any two of these: what is applied twice changes
+ * nothing, and what the index does not name is deleted from the store at the next start. */
 #include "broker/collector.h"
 
 #include "base/arena.h"
@@ -5,19 +9,86 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/table.h"
 #include "broker/batch.h"
-#include "broker/collector_doc.h"
 #include "broker/compact.h"
 #include "broker/cursors.h"
 #include "broker/find.h"
+#include "broker/search.h"
 #include "disk/tree.h"
+#include "role/notify.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+/* Attributes of objects that are searched, and what they are called there. All others are kept in
+ * the document store and found by nothing. */
+static const struct {
+	const char *soif, *words;
+} searched[] = {
+	{"Title", "title"},         {"Headings", "headings"},      {"Keywords", "keywords"},
+	{"Author", "author"},       {"Abstract", "abstract"},      {"Description", "description"},
+	{"Full-Text", "full-text"}, {"Partial-Text", "full-text"}, {"Language", "language"},
+	{"Type", "type"},
+};
+
+static const struct {
+	const char *soif, *words;
+	enum words_type type;
+} columns[] = {
+	{"File-Size", "size", WORDS_NUMBER},
+	{"Last-Modification-Time", "modified", WORDS_DATE},
+	{"Update-Time", "gathered", WORDS_DATE},
+};
+
+enum { BESIDE = 3 }; /* url, site, type */
+
+static void collector_settings(struct words_settings *ret)
+{
+	words_settings_default(ret);
+	for (size_t i = 0; i < ARRAY_LEN(columns); i++) {
+		snprintf(ret->column[ret->columns].name, sizeof ret->column[0].name, "%s",
+			 columns[i].words);
+		ret->column[ret->columns++].type = columns[i].type;
+	}
+}
+
+static void doc_add_attr(struct words_doc *doc, struct words_attr *attr, const char *name,
+			 struct str value)
+{
+	if (value.n)
+		attr[doc->n++] = (struct words_attr){str_of(name), value};
+}
+
+static void collector_doc(const struct soif *obj, struct docaddr addr, struct arena *arena,
+			  struct words_doc *ret)
+{
+	size_t most = ARRAY_LEN(searched) + ARRAY_LEN(columns) + BESIDE;
+	struct words_attr *attr = arena_array(arena, most, sizeof *attr);
+	struct words_doc doc = {.key = obj->url, .addr = addr, .attr = attr};
+	uint64_t time_s = 0;
+	if (!soif_u64(obj, STR("Last-Modification-Time"), &time_s))
+		(void)soif_u64(obj, STR("Update-Time"), &time_s);
+	doc.time_s = (int64_t)time_s;
+	for (size_t i = 0; i < ARRAY_LEN(searched); i++)
+		doc_add_attr(&doc, attr, searched[i].words,
+			     soif_get(obj, str_of(searched[i].soif)));
+	for (size_t i = 0; i < ARRAY_LEN(columns); i++)
+		doc_add_attr(&doc, attr, columns[i].words, soif_get(obj, str_of(columns[i].soif)));
+	doc_add_attr(&doc, attr, "url", obj->url);
+	doc_add_attr(&doc, attr, SEARCH_SITE, search_word(search_host(obj->url), arena));
+	struct str type = soif_get(obj, STR("Type"));
+	if (type.n)
+		doc_add_attr(&doc, attr, SEARCH_TYPE, search_word(type, arena));
+	*ret = doc;
+}
 
 /* A feed that cannot be opened, or read, is tried again after a while. */
 enum { RETRY_US = 1000000, OBJECT_ARENA = 192 << 20 };
@@ -74,7 +145,7 @@ struct collector {
 	int64_t first_us; /* when the first of them was taken */
 	int64_t last_us;  /* when the last commit began */
 	struct arena object;
-	struct tidy *tidy;
+	struct maintenance *maintenance;
 	struct compact *compact;
 	int64_t compact_us; /* when to compact; INT64_MAX: there is no need */
 	struct err trouble; /* of the threads beside it, until it is told */
@@ -82,13 +153,13 @@ struct collector {
 	size_t counters_at;
 };
 
-static void count(struct collector *c, enum collector_counter which, uint64_t n)
+static void count_add(struct collector *c, enum collector_counter which, uint64_t n)
 {
 	if (c->counters)
 		counters_add(c->counters, c->counters_at + which, n);
 }
 
-static void gauge(struct collector *c, enum collector_counter which, int64_t v)
+static void count_set(struct collector *c, enum collector_counter which, int64_t v)
 {
 	if (c->counters)
 		counters_set(c->counters, c->counters_at + which, v);
@@ -106,12 +177,12 @@ static int plan_compaction(struct collector *c, struct err *err)
 	return 0;
 }
 
-static void stats(struct collector *c)
+static void count_stats(struct collector *c)
 {
 	struct words_stats s;
 	words_stats(c->committed, &s);
-	gauge(c, COLLECTOR_DOCUMENTS, (int64_t)s.docs);
-	gauge(c, COLLECTOR_PENDING, (int64_t)c->taken);
+	count_set(c, COLLECTOR_DOCUMENTS, (int64_t)s.docs);
+	count_set(c, COLLECTOR_PENDING, (int64_t)c->taken);
 }
 
 /* Without an index nobody knows what the other files are about: all is collected again. This comes
@@ -162,8 +233,8 @@ static int open_stores(struct collector *c, const char *data, struct err *err)
 	if (rc != 0)
 		return rc < 0 ? -1 : err_set(err, ERR_DAMAGED, "%s: no index", c->words_folder);
 	if (batch_settle(c->batch_path, c->batch, c->docs, c->committed, err) < 0 ||
-	    tidy_open(&c->tidy, c->words, err) < 0 ||
-	    compact_new(&c->compact, c->docs, c->words, c->tidy, err) < 0)
+	    maintenance_open(&c->maintenance, c->words, err) < 0 ||
+	    compact_new(&c->compact, c->docs, c->words, c->maintenance, err) < 0)
 		return -1;
 	return plan_compaction(c, err);
 }
@@ -188,7 +259,7 @@ int collector_open(struct collector **ret, const char *data, const struct collec
 		c->feed[i].cursor = cursors_of(&c->cursors, feeds[i].name);
 		ENSURE(c->feed[i].cursor);
 	}
-	stats(c);
+	count_stats(c);
 	*ret = c;
 	return 0;
 }
@@ -199,7 +270,7 @@ void collector_close(struct collector **cp)
 	if (!c)
 		return;
 	compact_stop(c->compact);
-	tidy_close(&c->tidy);
+	maintenance_close(&c->maintenance);
 	compact_free(&c->compact);
 	for (size_t i = 0; i < c->nfeeds; i++) {
 		source_close(&c->feed[i].source);
@@ -218,7 +289,7 @@ void collector_close(struct collector **cp)
 }
 
 /* The address of a document now, committed or not. 0: there is none. */
-static int address(struct collector *c, struct str url, struct docaddr *ret, struct err *err)
+static int address_of(struct collector *c, struct str url, struct docaddr *ret, struct err *err)
 {
 	const struct docaddr *known = url_addrs_get(&c->pending, key_of(url));
 	*ret = (struct docaddr){0};
@@ -230,8 +301,8 @@ static int address(struct collector *c, struct str url, struct docaddr *ret, str
 }
 
 /* Writes down that a document's address changes from `before` to `now`. */
-static int note(struct collector *c, struct str url, struct docaddr now, struct docaddr before,
-		struct err *err)
+static int note_change(struct collector *c, struct str url, struct docaddr now,
+		       struct docaddr before, struct err *err)
 {
 	CLEANUP(buf_free) struct buf payload = BUF_INIT(64 << 10);
 	batch_write(&(struct batch_entry){url, now, before}, &payload);
@@ -248,11 +319,11 @@ static int note(struct collector *c, struct str url, struct docaddr now, struct 
 	return 0;
 }
 
-static int update(struct collector *c, const struct soif *obj, struct err *err)
+static int apply_update(struct collector *c, const struct soif *obj, struct err *err)
 {
 	struct docaddr before, now;
 	struct words_doc doc;
-	if (address(c, obj->url, &before, err) < 0)
+	if (address_of(c, obj->url, &before, err) < 0)
 		return -1;
 	if (docstore_put(c->docs, obj, &now, err) < 0)
 		return -1;
@@ -263,58 +334,58 @@ static int update(struct collector *c, const struct soif *obj, struct err *err)
 			(void)docstore_delete(c->docs, now, &ignored);
 		return -1;
 	}
-	count(c, before.v ? COLLECTOR_REPLACED : COLLECTOR_ADDED, 1);
-	return note(c, obj->url, now, before, err);
+	count_add(c, before.v ? COLLECTOR_REPLACED : COLLECTOR_ADDED, 1);
+	return note_change(c, obj->url, now, before, err);
 }
 
-static int delete (struct collector *c, struct str url, struct err *err)
+static int apply_delete(struct collector *c, struct str url, struct err *err)
 {
 	struct docaddr before;
-	if (address(c, url, &before, err) < 0)
+	if (address_of(c, url, &before, err) < 0)
 		return -1;
 	if (!before.v)
 		return 0;
 	if (words_delete(c->words, url, err) < 0)
 		return -1;
-	count(c, COLLECTOR_DELETED, 1);
-	return note(c, url, (struct docaddr){0}, before, err);
+	count_add(c, COLLECTOR_DELETED, 1);
+	return note_change(c, url, (struct docaddr){0}, before, err);
 }
 
 static void leave_out(struct collector *c, const struct feed *f, struct str url,
 		      const struct err *err)
 {
-	count(c, COLLECTOR_BAD, 1);
+	count_add(c, COLLECTOR_BAD, 1);
 	if (f->def->bad)
 		f->def->bad(f->def->name, url, err);
 }
 
 /* An object that the stores do not take is counted and left out, and with it what was there before
  * it; it is no reason to stop. */
-static int apply(struct collector *c, struct feed *f, const struct source_change *change,
-		 struct err *err)
+static int apply_change(struct collector *c, struct feed *f, const struct source_change *change,
+			struct err *err)
 {
 	int rc = 0;
 	switch (change->op) {
 	case SOURCE_DELETE:
-		rc = delete (c, change->obj.url, err);
+		rc = apply_delete(c, change->obj.url, err);
 		break;
 	case SOURCE_REFRESH:
-		count(c, COLLECTOR_REFRESHED, 1);
+		count_add(c, COLLECTOR_REFRESHED, 1);
 		break;
 	case SOURCE_UPDATE:
-		rc = update(c, &change->obj, err);
+		rc = apply_update(c, &change->obj, err);
 		break;
 	}
 	if (rc < 0 && err->code == ERR_USAGE) {
 		leave_out(c, f, change->obj.url, err);
-		rc = delete (c, change->obj.url, err);
+		rc = apply_delete(c, change->obj.url, err);
 	}
 	if (f->sweeps && change->op != SOURCE_DELETE)
 		(void)url_addrs_put(&f->told, key_of(change->obj.url));
 	return rc;
 }
 
-static void took(struct collector *c, int64_t now_us)
+static void note_taken(struct collector *c, int64_t now_us)
 {
 	if (c->taken++ == 0)
 		c->first_us = now_us;
@@ -322,10 +393,10 @@ static void took(struct collector *c, int64_t now_us)
 
 /* Deletes what the feed did not tell again. That all was told is to be committed as well, also if
  * there was nothing. */
-static int sweep(struct collector *c, struct feed *f, int64_t now_us, struct err *err)
+static int sweep_untold(struct collector *c, struct feed *f, int64_t now_us, struct err *err)
 {
 	size_t n;
-	took(c, now_us);
+	note_taken(c, now_us);
 	const struct words_part *part = words_parts(c->committed, &n);
 	for (size_t i = 0; i < n; i++)
 		for (uint32_t doc = 0; doc < part[i].docs; doc++) {
@@ -334,7 +405,7 @@ static int sweep(struct collector *c, struct feed *f, int64_t now_us, struct err
 				continue;
 			if (segment_key(part[i].segment, doc, &c->object, &url, err) < 0)
 				return -1;
-			if (!url_addrs_get(&f->told, key_of(url)) && delete (c, url, err) < 0)
+			if (!url_addrs_get(&f->told, key_of(url)) && apply_delete(c, url, err) < 0)
 				return -1;
 			arena_clear(&c->object);
 		}
@@ -372,7 +443,7 @@ static void close_feed(struct feed *f, int64_t retry_us)
 
 /* What could not be read was skipped, unless the feed stands where it failed before: then it lost
  * its place, or comes no further now. 1: it was closed. */
-static int skip(struct collector *c, struct feed *f, int64_t now_us, const struct err *err)
+static int skip_unread(struct collector *c, struct feed *f, int64_t now_us, const struct err *err)
 {
 	struct source_cursor at;
 	source_cursor(f->source, &at);
@@ -396,18 +467,18 @@ static int read_feed(struct collector *c, struct feed *f, int64_t now_us, struct
 		arena_clear(&c->object);
 		int rc = source_next(f->source, &c->object, &change, err);
 		if (rc > 0)
-			return f->sweeps && sweep(c, f, now_us, err) < 0 ? -1 : 1;
+			return f->sweeps && sweep_untold(c, f, now_us, err) < 0 ? -1 : 1;
 		if (rc < 0 && err->code == ERR_SYSTEM) {
 			close_feed(f, now_us + RETRY_US);
 			return 1;
 		}
-		if (rc < 0 && skip(c, f, now_us, err) != 0)
+		if (rc < 0 && skip_unread(c, f, now_us, err) != 0)
 			return 1;
-		took(c, now_us);
+		note_taken(c, now_us);
 		if (rc < 0)
 			continue;
 		f->failing = false;
-		if (apply(c, f, &change, err) < 0)
+		if (apply_change(c, f, &change, err) < 0)
 			return -1;
 		if (c->taken % 64 == 0 && clock_mono_us() - c->first_us >= COLLECTOR_COMMIT_US)
 			return 0;
@@ -444,29 +515,29 @@ int collector_commit(struct collector *c, struct err *err)
 	c->group = (struct record_group){0};
 	c->nold = c->taken = 0;
 	url_addrs_clear(&c->pending);
-	count(c, COLLECTOR_COMMITS, 1);
-	gauge(c, COLLECTOR_LAST_COMMIT, clock_wall_us() / US_PER_S);
-	stats(c);
-	tidy_merge(c->tidy);
+	count_add(c, COLLECTOR_COMMITS, 1);
+	count_set(c, COLLECTOR_LAST_COMMIT, clock_wall_us() / US_PER_S);
+	count_stats(c);
+	maintenance_merge(c->maintenance);
 	return plan_compaction(c, err);
 }
 
 /* What compaction says of the stores is of now. 1 as in compact_step(). */
-static int go_on(struct collector *c, struct err *err)
+static int compaction_go_on(struct collector *c, struct err *err)
 {
 	if (words_refresh(&c->committed, err) < 0)
 		return -1;
 	int rc = compact_step(c->compact, clock_mono_us(), err);
 	if (rc >= 0)
-		stats(c);
+		count_stats(c);
 	return rc;
 }
 
 static int wait_for_compaction(struct collector *c, struct err *err)
 {
 	while (compact_runs(c->compact)) {
-		tidy_wait(c->tidy);
-		if (go_on(c, err) != 0)
+		maintenance_wait(c->maintenance);
+		if (compaction_go_on(c, err) != 0)
 			return -1;
 	}
 	return 0;
@@ -492,11 +563,11 @@ int collector_compact(struct collector *c, unsigned percent, struct err *err)
  * coming. */
 static int look_beside(struct collector *c, struct err *err)
 {
-	if (tidy_look(c->tidy, err) < 0)
+	if (maintenance_look(c->maintenance, err) < 0)
 		c->trouble = *err;
 	if (c->taken)
 		return 0;
-	int rc = go_on(c, err);
+	int rc = compaction_go_on(c, err);
 	if (rc < 0)
 		return -1;
 	if (rc > 0)
@@ -527,7 +598,7 @@ int collector_step(struct collector *c, int64_t now_us, struct err *err)
 			return -1;
 		more |= rc == 0;
 	}
-	gauge(c, COLLECTOR_PENDING, (int64_t)c->taken);
+	count_set(c, COLLECTOR_PENDING, (int64_t)c->taken);
 	if (c->taken && is_time(c, more, now_us) && collector_commit(c, err) < 0)
 		return -1;
 	return look_beside(c, err) < 0 ? -1 : !more;
@@ -557,7 +628,7 @@ void collector_wait(struct collector *c, int extra_fd, int64_t until_us)
 {
 	struct pollfd fds[CURSOR_FEEDS + 2];
 	nfds_t n = 0;
-	fds[n++] = (struct pollfd){tidy_fd(c->tidy), POLLIN, 0};
+	fds[n++] = (struct pollfd){maintenance_fd(c->maintenance), POLLIN, 0};
 	for (size_t i = 0; i < c->nfeeds; i++)
 		if (c->feed[i].source)
 			fds[n++] = (struct pollfd){source_wait_fd(c->feed[i].source), POLLIN, 0};
@@ -566,4 +637,79 @@ void collector_wait(struct collector *c, int extra_fd, int64_t until_us)
 	int64_t us = MIN(until_us, collector_due_us(c)) - clock_mono_us();
 	int ms = us <= 0 ? 0 : us > 60 * US_PER_S ? 60000 : (int)(us / 1000 + 1);
 	(void)poll(fds, n, ms);
+}
+
+enum { AGAIN_MIN_US = 1000000, AGAIN_MAX_US = 60000000 };
+
+static bool signal_ended(int signals)
+{
+	struct signalfd_siginfo info;
+	while (read(signals, &info, sizeof info) == (ssize_t)sizeof info)
+		if (info.ssi_signo != SIGHUP)
+			return true;
+	return false;
+}
+
+static int collect_until_signal(struct collector *c, int signals, unsigned *failures,
+				struct err *err)
+{
+	while (!signal_ended(signals)) {
+		int rc = collector_step(c, clock_mono_us(), err);
+		if (rc < 0)
+			return -1;
+		*failures = 0;
+		if (collector_trouble(c, err) == 0)
+			log_error(COLLECTOR, "merging or compacting failed, will be tried again",
+				  KV_TEXT("why", err->msg));
+		if (rc > 0)
+			collector_wait(c, signals, INT64_MAX);
+	}
+	notify_send("STOPPING=1");
+	return collector_commit(c, err);
+}
+
+/* 1: a signal came first. */
+static int pause_until(int signals, int64_t until_us)
+{
+	while (clock_mono_us() < until_us) {
+		if (signal_ended(signals))
+			return 1;
+		usleep(100000);
+	}
+	return 0;
+}
+
+int broker_run(struct role_env *env, const struct collector_feed *feeds, size_t n, struct err *err)
+{
+	sigset_t set;
+	unsigned failures = 0;
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	int signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), rc;
+	if (signals < 0)
+		return err_sys(err, "signalfd");
+	for (bool ready = false;; ready = true) {
+		struct collector *c = NULL;
+		rc = collector_open(&c, env->data, feeds, n, env->counters, 0, err);
+		if (rc < 0 && !ready)
+			break; /* what is wrong from the start is for a person to mend */
+		if (!ready)
+			notify_send("READY=1\nSTATUS=collecting");
+		if (rc == 0)
+			rc = collect_until_signal(c, signals, &failures, err);
+		collector_close(&c);
+		if (rc == 0)
+			break;
+		int64_t wait_us = backoff_us(++failures, AGAIN_MIN_US, AGAIN_MAX_US);
+		log_error(COLLECTOR, "collecting failed, will be tried again",
+			  KV_TEXT("why", err->msg), KV_INT("seconds", wait_us / US_PER_S));
+		if (pause_until(signals, clock_mono_us() + wait_us) != 0) {
+			rc = 0;
+			break;
+		}
+	}
+	(void)close(signals);
+	return rc;
 }

@@ -5,6 +5,7 @@
  * documents copied beside it. */
 #pragma once
 #include "role/counters.h"
+#include "role/role.h"
 #include "soif/source.h"
 
 /* A source to follow. What it points to must outlive the collector. */
@@ -77,3 +78,8 @@ int collector_commit(struct collector *c, struct err *err);
 int collector_compact_begin(struct collector *c, unsigned percent, struct err *err);
 /* The same, and waits until the index is told; that takes as long as writing it anew. */
 int collector_compact(struct collector *c, unsigned percent, struct err *err);
+
+/* The role `broker`: collects until SIGTERM or SIGINT. A store that fails is opened again, after
+ * longer and longer waits. Which feeds there are is for the program to say, since a broker knows
+ * nothing of crawls and caches. */
+int broker_run(struct role_env *env, const struct collector_feed *feeds, size_t n, struct err *err);

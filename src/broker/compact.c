@@ -20,14 +20,14 @@ enum stage {
 struct compact {
 	struct docstore *docs;
 	struct words_writer *words;
-	struct tidy *tidy;
+	struct maintenance *maintenance;
 	enum stage stage, failed; /* failed: the stage before it rests */
 	unsigned failures;
 	struct docstore_compaction *copy;
 	int64_t due_us; /* it waits or rests until then */
 };
 
-static int remember(void *ctx, struct docaddr from, struct docaddr to, struct err *err)
+static int moved_remember(void *ctx, struct docaddr from, struct docaddr to, struct err *err)
 {
 	struct moved *m = ctx;
 	(void)err;
@@ -56,17 +56,17 @@ static struct docaddr moved_to(void *ctx, struct docaddr addr)
 
 /* Jobs */
 
-static int copy(void *ctx, struct err *err)
+static int copy_docs(void *ctx, struct err *err)
 {
 	struct compact *c = ctx;
 	return docstore_compact_copy(c->copy, err);
 }
 
-static int readdress(void *ctx, struct err *err)
+static int readdress_words(void *ctx, struct err *err)
 {
 	struct compact *c = ctx;
 	struct moved m = {0};
-	int rc = docstore_each_moved(c->docs, remember, &m, err);
+	int rc = docstore_each_moved(c->docs, moved_remember, &m, err);
 	if (rc == 0 && m.n)
 		rc = words_readdress(c->words, moved_to, &m, err);
 	mem_free(&m.pair);
@@ -86,16 +86,16 @@ int compact_wanted(struct docstore *docs, bool *ret, struct err *err)
 }
 
 int compact_new(struct compact **ret, struct docstore *docs, struct words_writer *words,
-		struct tidy *tidy, struct err *err)
+		struct maintenance *maintenance, struct err *err)
 {
 	struct docstore_stats s;
 	if (docstore_stats(docs, &s, err) < 0)
 		return -1;
 	struct compact *c = mem_alloc(sizeof *c);
-	*c = (struct compact){.docs = docs, .words = words, .tidy = tidy};
+	*c = (struct compact){.docs = docs, .words = words, .maintenance = maintenance};
 	if (s.moved_docs) {
 		c->stage = READDRESSES;
-		tidy_begin(tidy, readdress, c);
+		maintenance_begin(maintenance, readdress_words, c);
 	}
 	*ret = c;
 	return 0;
@@ -116,7 +116,7 @@ void compact_free(struct compact **cp)
 	mem_free(cp);
 }
 
-static int forget(struct compact *c, struct err *err)
+static int forget_moved(struct compact *c, struct err *err)
 {
 	FAULT("compact.readdressed");
 	if (docstore_forget_moved(c->docs, err) < 0)
@@ -129,13 +129,13 @@ int compact_begin(struct compact *c, unsigned percent, struct err *err)
 {
 	if (!compact_may_begin(c))
 		return 1;
-	if (c->stage == WAITS && forget(c, err) < 0)
+	if (c->stage == WAITS && forget_moved(c, err) < 0)
 		return -1;
 	int rc = docstore_compact_begin(c->docs, percent, &c->copy, err);
 	if (rc != 0)
 		return rc;
 	c->stage = COPIES;
-	tidy_begin(c->tidy, copy, c);
+	maintenance_begin(c->maintenance, copy_docs, c);
 	return 0;
 }
 
@@ -149,16 +149,16 @@ static int change_over(struct compact *c, struct err *err)
 	docstore_compact_free(&c->copy);
 	FAULT("compact.moved");
 	c->stage = READDRESSES;
-	tidy_begin(c->tidy, readdress, c);
+	maintenance_begin(c->maintenance, readdress_words, c);
 	return 0;
 }
 
-static int rest(struct compact *c)
+static int rest_after_failure(struct compact *c)
 {
 	docstore_compact_free(&c->copy);
 	c->failed = c->stage;
 	c->stage = RESTS;
-	c->due_us = clock_mono_us() + tidy_rest_us(++c->failures);
+	c->due_us = clock_mono_us() + maintenance_rest_us(++c->failures);
 	return 1;
 }
 
@@ -167,20 +167,20 @@ static void end_rest(struct compact *c)
 {
 	c->stage = c->failed == READDRESSES ? READDRESSES : NOTHING;
 	if (c->stage == READDRESSES)
-		tidy_begin(c->tidy, readdress, c);
+		maintenance_begin(c->maintenance, readdress_words, c);
 }
 
 int compact_step(struct compact *c, int64_t now_us, struct err *err)
 {
 	int rc = 0;
 	if (c->stage == WAITS)
-		return now_us >= c->due_us ? forget(c, err) : 0;
+		return now_us >= c->due_us ? forget_moved(c, err) : 0;
 	if (c->stage == RESTS && now_us >= c->due_us)
 		end_rest(c);
-	if (!compact_runs(c) || tidy_ended(c->tidy, &rc, err) != 0)
+	if (!compact_runs(c) || maintenance_ended(c->maintenance, &rc, err) != 0)
 		return 0;
 	if (rc < 0)
-		return rest(c);
+		return rest_after_failure(c);
 	if (c->stage == COPIES)
 		return change_over(c, err);
 	c->stage = WAITS;

@@ -1,11 +1,11 @@
 /* Gives back the space of deleted documents beside the collector: the document store is compacted,
  * the words index told where its documents lie now, and old addresses forgotten a while later.
- * Copying and rewriting are jobs of another thread (tidy.h); what changes the stores is done by the
- * thread that writes them, between two commits. Killed at any point, both can be read: old
+ * Copying and rewriting are jobs of another thread (maintenance.h); what changes the stores is done
+ * by the thread that writes them, between two commits. Killed at any point, both can be read: old
  * addresses lead to a document until they are forgotten, and the next start tells the index again.
  */
 #pragma once
-#include "broker/tidy.h"
+#include "broker/maintenance.h"
 
 enum { COMPACT_PERCENT = 25, COMPACT_LEAST = 16 << 20 /* bytes of text that are deleted */ };
 /* So long the stores have to be worth it before they are compacted, and so long after that old
@@ -19,8 +19,8 @@ struct compact;
 
 /* All three outlive it. Goes on with what a killed process began. */
 int compact_new(struct compact **ret, struct docstore *docs, struct words_writer *words,
-		struct tidy *tidy, struct err *err);
-/* A job that runs ends soon; for tidy_close(). */
+		struct maintenance *maintenance, struct err *err);
+/* A job that runs ends soon; for maintenance_close(). */
 void compact_stop(struct compact *c);
 void compact_free(struct compact **c); /* no job runs */
 
@@ -34,7 +34,7 @@ int compact_begin(struct compact *c, unsigned percent, struct err *err);
  * are whole, and it rests for a while. Negative: a store failed. */
 int compact_step(struct compact *c, int64_t now_us, struct err *err);
 
-bool compact_runs(const struct compact *c); /* it has a job: tidy_wait() waits for it */
+bool compact_runs(const struct compact *c); /* it has a job: maintenance_wait() waits for it */
 /* None is under way, and none rests that failed. */
 bool compact_may_begin(const struct compact *c);
 /* When to call compact_step(), if no job runs; INT64_MAX: there is no need. */

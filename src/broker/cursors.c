@@ -66,7 +66,8 @@ struct source_cursor *cursors_of(struct cursors *c, const char *name)
 	return &c->feed[c->n++].at;
 }
 
-static int print(const char *path, void (*emit)(void *ctx, struct str), void *ctx, struct err *err)
+static int cursors_print(const char *path, void (*emit)(void *ctx, struct str), void *ctx,
+			 struct err *err)
 {
 	struct cursors c;
 	if (cursors_load(&c, path, err) < 0)
@@ -81,7 +82,7 @@ static int print(const char *path, void (*emit)(void *ctx, struct str), void *ct
 	return 0;
 }
 
-static int verify(const char *path, struct err *err)
+static int cursors_verify(const char *path, struct err *err)
 {
 	struct cursors c;
 	return cursors_load(&c, path, err);
@@ -92,6 +93,6 @@ const struct format cursors_format = {
 	.magic = "GARNERCU",
 	.version = VERSION,
 	.help = "how far the collector has come with each feed",
-	.print = print,
-	.verify = verify,
+	.print = cursors_print,
+	.verify = cursors_verify,
 };

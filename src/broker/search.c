@@ -1,3 +1,5 @@
+/* Searching: one snapshot of the words index per question, documents from the store, snippets out
+ * of them; and answers as JSON, the same for the command, the page's interface and programs. */
 #include "broker/search.h"
 
 #include "base/clock.h"
@@ -63,7 +65,7 @@ static int open_all(struct search *s, struct err *err)
 }
 
 /* The newest snapshot, to be closed. 1: nothing was indexed yet. */
-static int snapshot(struct search *s, struct words_reader **ret, struct err *err)
+static int hold_snapshot(struct search *s, struct words_reader **ret, struct err *err)
 {
 	pthread_mutex_lock(&s->lock);
 	int rc = open_all(s, err);
@@ -91,7 +93,7 @@ struct str search_word(struct str value, struct arena *arena)
 }
 
 /* A document must have this word in this attribute. */
-static struct query_node *filter(struct arena *arena, struct str attribute, struct str word)
+static struct query_node *filter_node(struct arena *arena, struct str attribute, struct str word)
 {
 	struct query_node *node = arena_alloc(arena, sizeof *node);
 	node->op = QUERY_WORD;
@@ -103,14 +105,14 @@ static struct query_node *filter(struct arena *arena, struct str attribute, stru
 	return node;
 }
 
-static void narrow(struct query *q, struct arena *arena, const struct search_ask *ask)
+static void narrow_query(struct query *q, struct arena *arena, const struct search_ask *ask)
 {
 	struct query_node *kid[3] = {q->root};
 	uint32_t n = 1;
 	if (ask->site.n)
-		kid[n++] = filter(arena, STR(SEARCH_SITE), search_word(ask->site, arena));
+		kid[n++] = filter_node(arena, STR(SEARCH_SITE), search_word(ask->site, arena));
 	if (ask->type.n)
-		kid[n++] = filter(arena, STR(SEARCH_TYPE), search_word(ask->type, arena));
+		kid[n++] = filter_node(arena, STR(SEARCH_TYPE), search_word(ask->type, arena));
 	if (n == 1)
 		return;
 	struct query_node *both = arena_alloc(arena, sizeof *both);
@@ -134,8 +136,8 @@ static struct str path_of(struct str url)
 }
 
 /* What is shown of a hit. A document that went away since is shown by its URL. */
-static int show(struct search *s, const struct snippet_terms *terms, const struct hit *hit,
-		struct arena *arena, struct search_row *row, struct err *err)
+static int show_row(struct search *s, const struct snippet_terms *terms, const struct hit *hit,
+		    struct arena *arena, struct search_row *row, struct err *err)
 {
 	struct soif doc = {0};
 	int rc = docstore_get(s->docs, (struct docaddr){hit->addr}, arena, &doc, err);
@@ -160,8 +162,8 @@ static int show(struct search *s, const struct snippet_terms *terms, const struc
 	return 0;
 }
 
-static int answer(struct search *s, struct words_reader *words, const struct search_ask *ask,
-		  struct arena *arena, struct search_answer *ret, struct err *err)
+static int answer_query(struct search *s, struct words_reader *words, const struct search_ask *ask,
+			struct arena *arena, struct search_answer *ret, struct err *err)
 {
 	struct query q;
 	struct hits hits;
@@ -170,7 +172,7 @@ static int answer(struct search *s, struct words_reader *words, const struct sea
 	if (query_parse(ask->words, NULL, s->rules, arena, &q, err) < 0)
 		return -1;
 	snippet_terms(q.root, &terms);
-	narrow(&q, arena, ask);
+	narrow_query(&q, arena, ask);
 	q.order = ask->order;
 	q.limit = ask->limit;
 	q.offset = ask->offset;
@@ -187,7 +189,7 @@ static int answer(struct search *s, struct words_reader *words, const struct sea
 		.documents = stats.docs,
 	};
 	for (size_t i = 0; i < hits.n; i++)
-		if (show(s, &terms, &hits.hit[i], arena, &ret->row[ret->n++], err) < 0)
+		if (show_row(s, &terms, &hits.hit[i], arena, &ret->row[ret->n++], err) < 0)
 			return -1;
 	return 0;
 }
@@ -198,13 +200,13 @@ int search_run(struct search *s, const struct search_ask *ask, struct arena *are
 	struct search_answer found = {.total_exact = true};
 	struct words_reader *words = NULL;
 	int64_t start_us = clock_mono_us();
-	int rc = snapshot(s, &words, err);
+	int rc = hold_snapshot(s, &words, err);
 	if (rc < 0)
 		return -1;
 	if (rc == 0) {
 		if (s->stems)
 			pthread_mutex_lock(&s->stemming);
-		rc = answer(s, words, ask, arena, &found, err);
+		rc = answer_query(s, words, ask, arena, &found, err);
 		if (s->stems)
 			pthread_mutex_unlock(&s->stemming);
 		words_close(&words);
@@ -221,7 +223,7 @@ int search_document(struct search *s, struct str url, struct arena *arena, struc
 {
 	struct words_reader *words = NULL;
 	struct docaddr addr;
-	int rc = snapshot(s, &words, err);
+	int rc = hold_snapshot(s, &words, err);
 	if (rc == 0)
 		rc = words_find(words, url, &addr, err);
 	words_close(&words);
@@ -233,7 +235,7 @@ int search_stats(struct search *s, uint64_t *ret_documents, uint64_t *ret_genera
 {
 	struct words_reader *words = NULL;
 	struct words_stats stats = {0};
-	int rc = snapshot(s, &words, err);
+	int rc = hold_snapshot(s, &words, err);
 	if (rc < 0)
 		return -1;
 	if (rc == 0) {
@@ -243,4 +245,80 @@ int search_stats(struct search *s, uint64_t *ret_documents, uint64_t *ret_genera
 	*ret_documents = stats.docs;
 	*ret_generation = stats.generation;
 	return 0;
+}
+
+/* text, and marks as [at, bytes] pairs. */
+static void json_put_marked(struct jsonw *j, const char *key, const struct marked *m)
+{
+	jsonw_key(j, key);
+	jsonw_object(j);
+	jsonw_put_str(j, "text", m->text);
+	jsonw_key(j, "marks");
+	jsonw_array(j);
+	for (size_t i = 0; i < m->n; i++) {
+		jsonw_array(j);
+		jsonw_uint(j, m->mark[i].at);
+		jsonw_uint(j, m->mark[i].n);
+		jsonw_array_end(j);
+	}
+	jsonw_array_end(j);
+	jsonw_object_end(j);
+}
+
+static void json_put_row(struct jsonw *j, const struct search_row *row)
+{
+	jsonw_object(j);
+	jsonw_put_str(j, "url", row->url);
+	jsonw_put_str(j, "host", row->host);
+	jsonw_put_str(j, "type", row->type);
+	if (row->time_s) {
+		jsonw_key(j, "modified");
+		jsonw_time(j, row->time_s * 1000000);
+	}
+	if (row->size)
+		jsonw_put_uint(j, "size", row->size);
+	jsonw_key(j, "score");
+	jsonw_real(j, (double)row->score);
+	json_put_marked(j, "title", &row->title);
+	json_put_marked(j, "snippet", &row->snippet);
+	jsonw_object_end(j);
+}
+
+void search_answer_json(const struct search_ask *ask, const struct search_answer *answer,
+			struct jsonw *j)
+{
+	jsonw_object(j);
+	jsonw_put_str(j, "query", ask->words);
+	if (ask->site.n)
+		jsonw_put_str(j, "site", ask->site);
+	if (ask->type.n)
+		jsonw_put_str(j, "type", ask->type);
+	jsonw_put_uint(j, "total", answer->total);
+	jsonw_put_bool(j, "total_exact", answer->total_exact);
+	jsonw_put_bool(j, "cut", answer->cut);
+	jsonw_put_uint(j, "documents", answer->documents);
+	jsonw_put_int(j, "took_us", answer->took_us);
+	jsonw_put_uint(j, "offset", ask->offset);
+	jsonw_key(j, "results");
+	jsonw_array(j);
+	for (size_t i = 0; i < answer->n; i++)
+		json_put_row(j, &answer->row[i]);
+	jsonw_array_end(j);
+	jsonw_object_end(j);
+}
+
+void search_document_json(const struct soif *doc, struct jsonw *j)
+{
+	jsonw_object(j);
+	jsonw_put_str(j, "url", doc->url);
+	jsonw_key(j, "attributes");
+	jsonw_array(j);
+	for (size_t i = 0; i < doc->n; i++) {
+		jsonw_object(j);
+		jsonw_put_str(j, "name", doc->attr[i].name);
+		jsonw_put_str(j, "value", doc->attr[i].value);
+		jsonw_object_end(j);
+	}
+	jsonw_array_end(j);
+	jsonw_object_end(j);
 }

@@ -1,6 +1,7 @@
 /* Searching: the query side of the broker, for pages, commands and protocols. Reads what the
  * collector wrote, in any process, while it goes on writing; each answer is of one moment. */
 #pragma once
+#include "base/jsonw.h"
 #include "broker/snippet.h"
 #include "soif/soif.h"
 
@@ -57,3 +58,9 @@ int search_stats(struct search *s, uint64_t *ret_documents, uint64_t *ret_genera
 struct str search_word(struct str value, struct arena *arena);
 /* The host of a URL with its port, a slice of it. */
 struct str search_host(struct str url);
+
+/* An object: query, total, total_exact, documents, cut, took_us, offset, results. */
+void search_answer_json(const struct search_ask *ask, const struct search_answer *answer,
+			struct jsonw *j);
+/* An object: url, and each attribute under its name. */
+void search_document_json(const struct soif *doc, struct jsonw *j);

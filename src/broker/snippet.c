@@ -10,7 +10,7 @@ struct found {
 	uint32_t at, n, term;
 };
 
-static void collect(const struct query_node *node, struct snippet_terms *t)
+static void collect_terms(const struct query_node *node, struct snippet_terms *t)
 {
 	if (node->op == QUERY_NOT)
 		return;
@@ -26,14 +26,14 @@ static void collect(const struct query_node *node, struct snippet_terms *t)
 		t->first[c / 64] |= 1ull << c % 64;
 	}
 	for (uint32_t i = 0; i < node->kids; i++)
-		collect(node->kid[i], t);
+		collect_terms(node->kid[i], t);
 }
 
 void snippet_terms(const struct query_node *root, struct snippet_terms *ret)
 {
 	*ret = (struct snippet_terms){0};
 	if (root)
-		collect(root, ret);
+		collect_terms(root, ret);
 }
 
 /* SNIPPET_TERMS: it is none of them. */
@@ -54,7 +54,7 @@ struct window {
 	uint32_t different;
 };
 
-static bool better(const struct window *a, const struct window *b)
+static bool window_is_better(const struct window *a, const struct window *b)
 {
 	if (a->different != b->different)
 		return a->different > b->different;
@@ -62,8 +62,8 @@ static bool better(const struct window *a, const struct window *b)
 }
 
 /* The words of the text that are in the query. Stops when one part has all of them. */
-static struct window scan(const struct snippet_terms *terms, const struct token_rules *rules,
-			  struct str text, struct found *found)
+static struct window scan_words(const struct snippet_terms *terms, const struct token_rules *rules,
+				struct str text, struct found *found)
 {
 	uint32_t count[SNIPPET_TERMS] = {0};
 	struct window now = {0}, best = {0};
@@ -80,7 +80,7 @@ static struct window scan(const struct snippet_terms *terms, const struct token_
 		while (at + token.form.n - found[now.from].at > SNIPPET_BYTES - LEAD &&
 		       now.from + 1 < now.to)
 			now.different -= --count[found[now.from++].term] == 0;
-		if (better(&now, &best))
+		if (window_is_better(&now, &best))
 			best = now;
 		if (best.different == terms->n && terms->n > 1)
 			break;
@@ -136,8 +136,8 @@ static size_t end_after(struct str text, size_t from, size_t least)
 }
 
 /* Copies a part of the text with blanks made single, and the marks along. */
-static void copy(struct str text, size_t from, size_t to, const struct found *found, size_t n,
-		 struct arena *arena, struct marked *ret)
+static void copy_marked(struct str text, size_t from, size_t to, const struct found *found,
+			size_t n, struct arena *arena, struct marked *ret)
 {
 	char *out = arena_alloc(arena, to - from + 1);
 	struct mark *mark = arena_array(arena, n ? n : 1, sizeof *mark);
@@ -182,14 +182,14 @@ void snippet_mark(const struct snippet_terms *terms, const struct token_rules *r
 		if (term_of(terms, token.term) != SNIPPET_TERMS)
 			found[n++] = (struct found){(uint32_t)(token.form.p - text.p),
 						    (uint32_t)token.form.n, 0};
-	copy(text, 0, end, found, n, arena, ret);
+	copy_marked(text, 0, end, found, n, arena, ret);
 }
 
 void snippet_make(const struct snippet_terms *terms, const struct token_rules *rules,
 		  struct str text, struct arena *arena, struct marked *ret)
 {
 	struct found found[FOUND_MOST];
-	struct window w = terms->n ? scan(terms, rules, text, found) : (struct window){0};
+	struct window w = terms->n ? scan_words(terms, rules, text, found) : (struct window){0};
 	bool some = w.to > w.from;
 	size_t from = some ? begin_before(text, found[w.from].at) : 0;
 	size_t least = some ? found[w.to - 1].at + found[w.to - 1].n : 0;

@@ -1,6 +1,6 @@
 /* The role `broker`, with the feeds that garner has. */
 #include "base/log.h"
-#include "broker/collect.h"
+#include "broker/collector.h"
 #include "cmd/command.h"
 #include "state/source_crawl.h"
 

@@ -2,7 +2,6 @@
 #include "broker/search.h"
 
 #include "base/clock.h"
-#include "broker/search_json.h"
 #include "cmd/commands.h"
 #include "cmd/help.h"
 #include "cmd/text.h"

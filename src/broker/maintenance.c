@@ -1,4 +1,4 @@
-#include "broker/tidy.h"
+#include "broker/maintenance.h"
 
 #include "base/clock.h"
 #include "base/thread.h"
@@ -15,7 +15,7 @@ enum { SMALL_BYTES = 64 << 20, NICE = 10 };
 #define REST_MAX_US (600 * US_PER_S)
 
 struct worker {
-	struct tidy *tidy;
+	struct maintenance *maintenance;
 	pthread_t thread;
 	uint64_t most; /* of a merge */
 	bool runs;     /* the thread was started */
@@ -26,7 +26,7 @@ struct worker {
 
 enum { SMALL, ALL, WORKERS };
 
-struct tidy {
+struct maintenance {
 	struct words_writer *words;
 	struct worker worker[WORKERS];
 	int fd;
@@ -35,21 +35,21 @@ struct tidy {
 	bool stop;
 	struct err err; /* of the first merge that failed and was not told */
 	/* The job of the second worker. */
-	tidy_fn *fn;
+	maintenance_fn *fn;
 	void *ctx;
 	bool waits, ended;
 	int rc;
 	struct err why;
 };
 
-static void tell(const struct tidy *t)
+static void tell_owner(const struct maintenance *t)
 {
 	(void)!write(t->fd, &(uint64_t){1}, sizeof(uint64_t));
 }
 
-static void merge(struct worker *w)
+static void merge_segments(struct worker *w)
 {
-	struct tidy *t = w->tidy;
+	struct maintenance *t = w->maintenance;
 	struct err err = {0};
 	int rc;
 	w->merge = false;
@@ -57,20 +57,20 @@ static void merge(struct worker *w)
 	bool some = false;
 	while ((rc = words_merge(t->words, w->most, &err)) == 0) {
 		some = true;
-		tell(t);
+		tell_owner(t);
 	}
 	pthread_mutex_lock(&t->lock);
 	if (some || rc > 0)
 		w->failures = 0;
 	if (rc > 0)
 		return;
-	w->again_us = clock_mono_us() + tidy_rest_us(++w->failures);
+	w->again_us = clock_mono_us() + maintenance_rest_us(++w->failures);
 	if (t->err.code == ERR_NONE)
 		t->err = err;
-	tell(t);
+	tell_owner(t);
 }
 
-static void do_job(struct tidy *t)
+static void do_job(struct maintenance *t)
 {
 	struct err err = {0};
 	t->waits = false;
@@ -81,13 +81,13 @@ static void do_job(struct tidy *t)
 	t->why = err;
 	t->ended = true;
 	pthread_cond_signal(&t->done);
-	tell(t);
+	tell_owner(t);
 }
 
-static void *work(void *arg)
+static void *worker_run(void *arg)
 {
 	struct worker *w = arg;
-	struct tidy *t = w->tidy;
+	struct maintenance *t = w->maintenance;
 	bool jobs = w == &t->worker[ALL];
 	if (jobs)
 		(void)setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
@@ -96,7 +96,7 @@ static void *work(void *arg)
 		if (jobs && t->waits)
 			do_job(t);
 		else if (w->merge)
-			merge(w);
+			merge_segments(w);
 		else
 			pthread_cond_wait(&t->more, &t->lock);
 	}
@@ -104,10 +104,10 @@ static void *work(void *arg)
 	return NULL;
 }
 
-int tidy_open(struct tidy **ret, struct words_writer *words, struct err *err)
+int maintenance_open(struct maintenance **ret, struct words_writer *words, struct err *err)
 {
 	static const uint64_t most[WORKERS] = {SMALL_BYTES, UINT64_MAX};
-	struct tidy *t = mem_alloc(sizeof *t);
+	struct maintenance *t = mem_alloc(sizeof *t);
 	t->words = words;
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_cond_init(&t->more, NULL);
@@ -116,20 +116,20 @@ int tidy_open(struct tidy **ret, struct words_writer *words, struct err *err)
 	int rc = t->fd < 0 ? err_sys(err, "eventfd") : 0;
 	for (size_t i = 0; i < WORKERS && rc == 0; i++) {
 		struct worker *w = &t->worker[i];
-		*w = (struct worker){.tidy = t, .most = most[i], .merge = true};
-		rc = thread_start(&w->thread, work, w, err);
+		*w = (struct worker){.maintenance = t, .most = most[i], .merge = true};
+		rc = thread_start(&w->thread, worker_run, w, err);
 		w->runs = rc == 0;
 	}
 	if (rc < 0)
-		tidy_close(&t);
+		maintenance_close(&t);
 	else
 		*ret = t;
 	return rc;
 }
 
-void tidy_close(struct tidy **tp)
+void maintenance_close(struct maintenance **tp)
 {
-	struct tidy *t = *tp;
+	struct maintenance *t = *tp;
 	if (!t)
 		return;
 	words_stop_merging(t->words);
@@ -148,7 +148,7 @@ void tidy_close(struct tidy **tp)
 	mem_free(tp);
 }
 
-void tidy_merge(struct tidy *t)
+void maintenance_merge(struct maintenance *t)
 {
 	pthread_mutex_lock(&t->lock);
 	for (size_t i = 0; i < WORKERS; i++)
@@ -157,7 +157,7 @@ void tidy_merge(struct tidy *t)
 	pthread_mutex_unlock(&t->lock);
 }
 
-void tidy_begin(struct tidy *t, tidy_fn *fn, void *ctx)
+void maintenance_begin(struct maintenance *t, maintenance_fn *fn, void *ctx)
 {
 	pthread_mutex_lock(&t->lock);
 	t->fn = fn;
@@ -168,7 +168,7 @@ void tidy_begin(struct tidy *t, tidy_fn *fn, void *ctx)
 	pthread_mutex_unlock(&t->lock);
 }
 
-int tidy_ended(struct tidy *t, int *ret, struct err *err)
+int maintenance_ended(struct maintenance *t, int *ret, struct err *err)
 {
 	pthread_mutex_lock(&t->lock);
 	bool ended = t->ended;
@@ -181,7 +181,7 @@ int tidy_ended(struct tidy *t, int *ret, struct err *err)
 	return ended ? 0 : 1;
 }
 
-void tidy_wait(struct tidy *t)
+void maintenance_wait(struct maintenance *t)
 {
 	pthread_mutex_lock(&t->lock);
 	while (!t->ended)
@@ -189,12 +189,12 @@ void tidy_wait(struct tidy *t)
 	pthread_mutex_unlock(&t->lock);
 }
 
-int tidy_fd(const struct tidy *t)
+int maintenance_fd(const struct maintenance *t)
 {
 	return t->fd;
 }
 
-int tidy_look(struct tidy *t, struct err *err)
+int maintenance_look(struct maintenance *t, struct err *err)
 {
 	uint64_t n;
 	int rc = 0;
@@ -209,7 +209,7 @@ int tidy_look(struct tidy *t, struct err *err)
 	return rc;
 }
 
-int64_t tidy_rest_us(unsigned failures)
+int64_t maintenance_rest_us(unsigned failures)
 {
 	return backoff_us(failures, REST_MIN_US, REST_MAX_US);
 }

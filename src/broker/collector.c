@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/table.h"
+#include "base/vec.h"
 #include "broker/batch.h"
 #include "broker/compact.h"
 #include "broker/cursors.h"
@@ -309,11 +310,7 @@ static int note_change(struct collector *c, struct str url, struct docaddr now,
 	if (record_append(c->batch, buf_str(&payload), &c->group, NULL, err) < 0)
 		return -1;
 	if (before.v) {
-		if (c->nold == c->old_room) {
-			c->old_room = c->old_room ? 2 * c->old_room : 64;
-			c->old = mem_resize(c->old, c->old_room * sizeof *c->old);
-		}
-		c->old[c->nold++] = before;
+		*VEC_PUSH(c->old, c->nold, c->old_room) = before;
 	}
 	*url_addrs_put(&c->pending, key_of(url)) = now;
 	return 0;
@@ -536,9 +533,13 @@ static int compaction_go_on(struct collector *c, struct err *err)
 static int wait_for_compaction(struct collector *c, struct err *err)
 {
 	while (compact_runs(c->compact)) {
-		maintenance_wait(c->maintenance);
+		if (maintenance_look(c->maintenance, err) < 0)
+			c->trouble = *err;
 		if (compaction_go_on(c, err) != 0)
 			return -1;
+		struct pollfd done = {maintenance_fd(c->maintenance), POLLIN, 0};
+		if (compact_runs(c->compact))
+			(void)poll(&done, 1, -1);
 	}
 	return 0;
 }

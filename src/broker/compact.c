@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/fault.h"
+#include "base/vec.h"
 
 /* All that moved, by old addresses: 16 bytes for each document. */
 struct moved {
@@ -31,12 +32,9 @@ static int moved_remember(void *ctx, struct docaddr from, struct docaddr to, str
 {
 	struct moved *m = ctx;
 	(void)err;
-	if (m->n == m->room) {
-		m->room = m->room ? 2 * m->room : 1024;
-		m->pair = mem_resize(m->pair, m->room * sizeof *m->pair);
-	}
-	m->pair[m->n][0] = from;
-	m->pair[m->n++][1] = to;
+	struct docaddr(*pair)[2] = VEC_PUSH(m->pair, m->n, m->room);
+	(*pair)[0] = from;
+	(*pair)[1] = to;
 	return 0;
 }
 

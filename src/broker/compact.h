@@ -34,7 +34,7 @@ int compact_begin(struct compact *c, unsigned percent, struct err *err);
  * are whole, and it rests for a while. Negative: a store failed. */
 int compact_step(struct compact *c, int64_t now_us, struct err *err);
 
-bool compact_runs(const struct compact *c); /* it has a job: maintenance_wait() waits for it */
+bool compact_runs(const struct compact *c); /* it has a job */
 /* None is under way, and none rests that failed. */
 bool compact_may_begin(const struct compact *c);
 /* When to call compact_step(), if no job runs; INT64_MAX: there is no need. */

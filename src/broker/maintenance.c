@@ -1,14 +1,17 @@
+/* Two pools of one thread each. A worker is posted when there may be something to do and runs until
+ * there is not; merges of small segments have a thread of their own, so that they never wait for a
+ * long one. */
 #include "broker/maintenance.h"
 
 #include "base/clock.h"
-#include "base/thread.h"
+#include "base/pool.h"
 
+#include <pthread.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 /* Bytes of segments that one merge of the first thread has; and how much the other one gives way to
- * who collects and answers. */
+ * collecting and answering. */
 enum { SMALL_BYTES = 64 << 20, NICE = 10 };
 
 #define REST_MIN_US (10 * US_PER_S)
@@ -16,10 +19,11 @@ enum { SMALL_BYTES = 64 << 20, NICE = 10 };
 
 struct worker {
 	struct maintenance *maintenance;
-	pthread_t thread;
-	uint64_t most; /* of a merge */
-	bool runs;     /* the thread was started */
-	bool merge;    /* there may be something to merge */
+	struct pool *pool;    /* of one thread */
+	struct pool_job work; /* worker_run() */
+	bool busy;            /* that is posted */
+	uint64_t most;        /* of a merge */
+	bool merge;           /* there may be something to merge */
 	unsigned failures;
 	int64_t again_us; /* it merges nothing before */
 };
@@ -31,7 +35,6 @@ struct maintenance {
 	struct worker worker[WORKERS];
 	int fd;
 	pthread_mutex_t lock; /* all that follows, and the workers */
-	pthread_cond_t more, done;
 	bool stop;
 	struct err err; /* of the first merge that failed and was not told */
 	/* The job of the second worker. */
@@ -42,170 +45,168 @@ struct maintenance {
 	struct err why;
 };
 
-static void tell_owner(const struct maintenance *t)
+static void tell_owner(const struct maintenance *m)
 {
-	(void)!write(t->fd, &(uint64_t){1}, sizeof(uint64_t));
+	(void)!write(m->fd, &(uint64_t){1}, sizeof(uint64_t));
 }
 
 static void merge_segments(struct worker *w)
 {
-	struct maintenance *t = w->maintenance;
+	struct maintenance *m = w->maintenance;
 	struct err err = {0};
 	int rc;
 	w->merge = false;
-	pthread_mutex_unlock(&t->lock);
+	pthread_mutex_unlock(&m->lock);
 	bool some = false;
-	while ((rc = words_merge(t->words, w->most, &err)) == 0) {
+	while ((rc = words_merge(m->words, w->most, &err)) == 0) {
 		some = true;
-		tell_owner(t);
+		tell_owner(m);
 	}
-	pthread_mutex_lock(&t->lock);
+	pthread_mutex_lock(&m->lock);
 	if (some || rc > 0)
 		w->failures = 0;
 	if (rc > 0)
 		return;
 	w->again_us = clock_mono_us() + maintenance_rest_us(++w->failures);
-	if (t->err.code == ERR_NONE)
-		t->err = err;
-	tell_owner(t);
+	if (m->err.code == ERR_NONE)
+		m->err = err;
+	tell_owner(m);
 }
 
-static void do_job(struct maintenance *t)
+static void do_job(struct maintenance *m)
 {
 	struct err err = {0};
-	t->waits = false;
-	pthread_mutex_unlock(&t->lock);
-	int rc = t->fn(t->ctx, &err);
-	pthread_mutex_lock(&t->lock);
-	t->rc = rc;
-	t->why = err;
-	t->ended = true;
-	pthread_cond_signal(&t->done);
-	tell_owner(t);
+	m->waits = false;
+	pthread_mutex_unlock(&m->lock);
+	int rc = m->fn(m->ctx, &err);
+	pthread_mutex_lock(&m->lock);
+	m->rc = rc;
+	m->why = err;
+	m->ended = true;
+	tell_owner(m);
 }
 
-static void *worker_run(void *arg)
+/* All that there is to do; a job goes before merges. */
+static void worker_run(struct pool_job *work)
 {
-	struct worker *w = arg;
-	struct maintenance *t = w->maintenance;
-	bool jobs = w == &t->worker[ALL];
-	if (jobs)
-		(void)setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
-	pthread_mutex_lock(&t->lock);
-	while (!t->stop) {
-		if (jobs && t->waits)
-			do_job(t);
+	struct worker *w = LIST_OF(struct worker, work, work);
+	struct maintenance *m = w->maintenance;
+	pthread_mutex_lock(&m->lock);
+	while (!m->stop) {
+		if (w == &m->worker[ALL] && m->waits)
+			do_job(m);
 		else if (w->merge)
 			merge_segments(w);
 		else
-			pthread_cond_wait(&t->more, &t->lock);
+			break;
 	}
-	pthread_mutex_unlock(&t->lock);
-	return NULL;
+	w->busy = false;
+	pthread_mutex_unlock(&m->lock);
+}
+
+/* With the lock held. */
+static void wake_worker(struct worker *w)
+{
+	if (w->busy)
+		return;
+	w->busy = true;
+	w->work = (struct pool_job){.run = worker_run};
+	pool_post(w->pool, &w->work);
 }
 
 int maintenance_open(struct maintenance **ret, struct words_writer *words, struct err *err)
 {
 	static const uint64_t most[WORKERS] = {SMALL_BYTES, UINT64_MAX};
-	struct maintenance *t = mem_alloc(sizeof *t);
-	t->words = words;
-	pthread_mutex_init(&t->lock, NULL);
-	pthread_cond_init(&t->more, NULL);
-	pthread_cond_init(&t->done, NULL);
-	t->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	int rc = t->fd < 0 ? err_sys(err, "eventfd") : 0;
+	static const int nice[WORKERS] = {0, NICE};
+	struct maintenance *m = mem_alloc(sizeof *m);
+	m->words = words;
+	pthread_mutex_init(&m->lock, NULL);
+	m->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	int rc = m->fd < 0 ? err_sys(err, "eventfd") : 0;
 	for (size_t i = 0; i < WORKERS && rc == 0; i++) {
-		struct worker *w = &t->worker[i];
-		*w = (struct worker){.maintenance = t, .most = most[i], .merge = true};
-		rc = thread_start(&w->thread, worker_run, w, err);
-		w->runs = rc == 0;
+		struct worker *w = &m->worker[i];
+		struct pool_options options = {.threads = 1, .nice = nice[i]};
+		*w = (struct worker){.maintenance = m, .most = most[i]};
+		rc = pool_new(&w->pool, &options, err);
 	}
-	if (rc < 0)
-		maintenance_close(&t);
-	else
-		*ret = t;
-	return rc;
+	if (rc < 0) {
+		maintenance_close(&m);
+		return -1;
+	}
+	maintenance_merge(m);
+	*ret = m;
+	return 0;
 }
 
-void maintenance_close(struct maintenance **tp)
+void maintenance_close(struct maintenance **mp)
 {
-	struct maintenance *t = *tp;
-	if (!t)
+	struct maintenance *m = *mp;
+	if (!m)
 		return;
-	words_stop_merging(t->words);
-	pthread_mutex_lock(&t->lock);
-	t->stop = true;
-	pthread_cond_broadcast(&t->more);
-	pthread_mutex_unlock(&t->lock);
+	words_stop_merging(m->words);
+	pthread_mutex_lock(&m->lock);
+	m->stop = true;
+	pthread_mutex_unlock(&m->lock);
 	for (size_t i = 0; i < WORKERS; i++)
-		if (t->worker[i].runs)
-			pthread_join(t->worker[i].thread, NULL);
-	if (t->fd >= 0)
-		(void)close(t->fd);
-	pthread_cond_destroy(&t->more);
-	pthread_cond_destroy(&t->done);
-	pthread_mutex_destroy(&t->lock);
-	mem_free(tp);
+		pool_free(&m->worker[i].pool);
+	if (m->fd >= 0)
+		(void)close(m->fd);
+	pthread_mutex_destroy(&m->lock);
+	mem_free(mp);
 }
 
-void maintenance_merge(struct maintenance *t)
+void maintenance_merge(struct maintenance *m)
 {
-	pthread_mutex_lock(&t->lock);
+	pthread_mutex_lock(&m->lock);
 	for (size_t i = 0; i < WORKERS; i++)
-		t->worker[i].merge |= clock_mono_us() >= t->worker[i].again_us;
-	pthread_cond_broadcast(&t->more);
-	pthread_mutex_unlock(&t->lock);
+		if (clock_mono_us() >= m->worker[i].again_us) {
+			m->worker[i].merge = true;
+			wake_worker(&m->worker[i]);
+		}
+	pthread_mutex_unlock(&m->lock);
 }
 
-void maintenance_begin(struct maintenance *t, maintenance_fn *fn, void *ctx)
+void maintenance_begin(struct maintenance *m, maintenance_fn *fn, void *ctx)
 {
-	pthread_mutex_lock(&t->lock);
-	t->fn = fn;
-	t->ctx = ctx;
-	t->waits = true;
-	t->ended = false;
-	pthread_cond_broadcast(&t->more);
-	pthread_mutex_unlock(&t->lock);
+	pthread_mutex_lock(&m->lock);
+	m->fn = fn;
+	m->ctx = ctx;
+	m->waits = true;
+	m->ended = false;
+	wake_worker(&m->worker[ALL]);
+	pthread_mutex_unlock(&m->lock);
 }
 
-int maintenance_ended(struct maintenance *t, int *ret, struct err *err)
+int maintenance_ended(struct maintenance *m, int *ret, struct err *err)
 {
-	pthread_mutex_lock(&t->lock);
-	bool ended = t->ended;
+	pthread_mutex_lock(&m->lock);
+	bool ended = m->ended;
 	if (ended) {
-		*ret = t->rc;
-		if (t->rc < 0)
-			*err = t->why;
+		*ret = m->rc;
+		if (m->rc < 0)
+			*err = m->why;
 	}
-	pthread_mutex_unlock(&t->lock);
+	pthread_mutex_unlock(&m->lock);
 	return ended ? 0 : 1;
 }
 
-void maintenance_wait(struct maintenance *t)
+int maintenance_fd(const struct maintenance *m)
 {
-	pthread_mutex_lock(&t->lock);
-	while (!t->ended)
-		pthread_cond_wait(&t->done, &t->lock);
-	pthread_mutex_unlock(&t->lock);
+	return m->fd;
 }
 
-int maintenance_fd(const struct maintenance *t)
-{
-	return t->fd;
-}
-
-int maintenance_look(struct maintenance *t, struct err *err)
+int maintenance_look(struct maintenance *m, struct err *err)
 {
 	uint64_t n;
 	int rc = 0;
-	(void)!read(t->fd, &n, sizeof n);
-	pthread_mutex_lock(&t->lock);
-	if (t->err.code != ERR_NONE) {
-		*err = t->err;
-		t->err = (struct err){0};
+	(void)!read(m->fd, &n, sizeof n);
+	pthread_mutex_lock(&m->lock);
+	if (m->err.code != ERR_NONE) {
+		*err = m->err;
+		m->err = (struct err){0};
 		rc = -1;
 	}
-	pthread_mutex_unlock(&t->lock);
+	pthread_mutex_unlock(&m->lock);
 	return rc;
 }
 

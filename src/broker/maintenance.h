@@ -1,6 +1,6 @@
-/* What keeps the collector's stores tidy beside it: two threads merge segments of the words index,
- * one the small ones, so that they never become many, the other all, however long that takes. The
- * other also does jobs. */
+/* What keeps the stores in shape while the collector works: two threads merge segments of the words
+ * index, one the small ones, so that they never become many, the other all, however long that
+ * takes. The other also does jobs. */
 #pragma once
 #include "index/words.h"
 
@@ -17,7 +17,6 @@ typedef int maintenance_fn(void *ctx, struct err *err);
 void maintenance_begin(struct maintenance *t, maintenance_fn *fn, void *ctx);
 /* 0: the job is done, with what it returned in *ret. 1: not yet. */
 int maintenance_ended(struct maintenance *t, int *ret, struct err *err);
-void maintenance_wait(struct maintenance *t); /* until it is */
 
 /* Readable when something was done since maintenance_look(). That one says once of a merge that
  * failed; it is tried again with a later commit, the later the more often it has failed. */

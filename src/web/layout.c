@@ -2,29 +2,15 @@
  * are part of the program. */
 #include "web/layout.h"
 
-#include "base/arena.h"
 #include "base/hash.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include <web/assets_sum.h> /* made by meson.build: changes with the files */
 
-const char *const page_types[] = {"HTML",  "Text",    "Mail",   "PostScript", "Image",
-				  "Audio", "Archive", "Binary", NULL};
-
-const char *page_number(struct arena *arena, uint64_t v)
-{
-	char digits[32];
-	int n = snprintf(digits, sizeof digits, "%llu", (unsigned long long)v), at = 0;
-	char *text = arena_alloc(arena, 48);
-	for (int i = 0; i < n; i++) {
-		if (i && (n - i) % 3 == 0)
-			text[at++] = ',';
-		text[at++] = digits[i];
-	}
-	return text;
-}
+/* The types that can be asked for. */
+static const char *const types[] = {"HTML",  "Text",  "Mail",    "PostScript",
+				    "Image", "Audio", "Archive", "Binary"};
 
 static void put_meta(struct html *h, const char *name, const char *content)
 {
@@ -47,12 +33,12 @@ static void select_type(struct html *h, struct str chosen)
 	html_attr_text(h, "value", "");
 	html_text(h, "any type");
 	html_close(h, "option");
-	for (size_t i = 0; page_types[i]; i++) {
+	for (size_t i = 0; i < ARRAY_LEN(types); i++) {
 		html_open(h, "option");
-		html_attr_text(h, "value", page_types[i]);
-		if (str_is(chosen, page_types[i]))
+		html_attr_text(h, "value", types[i]);
+		if (str_is(chosen, types[i]))
 			html_attr_text(h, "selected", "selected");
-		html_text(h, page_types[i]);
+		html_text(h, types[i]);
 		html_close(h, "option");
 	}
 	html_close(h, "select");

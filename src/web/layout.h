@@ -11,12 +11,6 @@ struct page_ask {
 /* ask NULL: a page without a box, which can send nothing. */
 void page_begin(struct html *h, const char *title, const struct page_ask *ask);
 void page_end(struct html *h);
-/* The types that can be asked for, ends in NULL. */
-extern const char *const page_types[];
-/* "12,345" in the arena. */
-struct arena;
-const char *page_number(struct arena *arena, uint64_t v);
-
 /* Handlers of the files below web/. */
 int web_style(struct http_request *req, struct http_answer *ret, struct err *err);
 int web_status_js(struct http_request *req, struct http_answer *ret, struct err *err);

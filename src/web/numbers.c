@@ -1,3 +1,5 @@
+/* The numbers that tell how a crawl goes, out of the counters of all roles: the status page shows
+ * them, garner status prints them, and events keep an open page current. */
 #include "web/numbers.h"
 
 #include "base/clock.h"
@@ -10,33 +12,35 @@ static bool view_is_of(const struct counters_view *v, const char *role)
 	return str_is(str_head(v->instance, str_find_byte(v->instance, '@')), role);
 }
 
-/* The sum of all counters of a role with this name; labels NULL: with any. */
-static int64_t sum_counters(const struct status *s, const char *role, const char *name,
-			    const char *labels)
+/* The sum of all counters of a role with this name, whatever their labels. */
+static int64_t sum_counters(const struct status *s, const char *role, const char *name)
 {
 	int64_t total = 0;
 	for (size_t i = 0; i < s->nviews; i++) {
 		const struct counters_view *v = &s->view[i];
-		if (!view_is_of(v, role))
-			continue;
-		for (size_t k = 0; k < v->n; k++)
-			if (str_is(v->value[k].name, name) &&
-			    (!labels || str_is(v->value[k].labels, labels)))
+		for (size_t k = 0; view_is_of(v, role) && k < v->n; k++)
+			if (str_is(v->value[k].name, name))
 				total += v->value[k].value;
 	}
 	return total;
 }
 
+void number_text(uint64_t v, char ret[NUMBER_TEXT])
+{
+	char digits[NUMBER_TEXT];
+	int n = snprintf(digits, sizeof digits, "%llu", (unsigned long long)v);
+	for (int i = 0; i < n; i++) {
+		if (i && (n - i) % 3 == 0)
+			*ret++ = ',';
+		*ret++ = digits[i];
+	}
+	*ret = 0;
+}
+
 static void number_print(struct number *n, const char *id, const char *title, int64_t v)
 {
-	char digits[32];
-	int len = snprintf(digits, sizeof digits, "%lld", (long long)MAX(v, 0)), at = 0;
 	*n = (struct number){.id = id, .title = title};
-	for (int i = 0; i < len; i++) {
-		if (i && (len - i) % 3 == 0)
-			n->text[at++] = ',';
-		n->text[at++] = digits[i];
-	}
+	number_text((uint64_t)MAX(v, 0), n->text);
 }
 
 static void number_print_ago(struct number *n, const char *id, const char *title, int64_t us)
@@ -63,22 +67,20 @@ static void number_print_rate(struct number *n, const char *id, const char *titl
 
 void numbers_of(const struct status *s, int64_t now_wall_us, struct numbers *ret)
 {
-	int64_t all = sum_counters(s, "shepherd", "pages", NULL), good = 0;
-	int64_t commit_s = sum_counters(s, "broker", "last_commit_seconds", NULL);
-	static const char *const well[] = {"result=\"new\"", "result=\"changed\"",
-					   "result=\"unchanged\"", "result=\"redirect\""};
-	for (size_t i = 0; i < ARRAY_LEN(well); i++)
-		good += sum_counters(s, "shepherd", "pages", well[i]);
+	struct numbers_cause cause[NUMBERS_CAUSES];
+	size_t causes = numbers_causes(s, cause);
+	int64_t all = sum_counters(s, "shepherd", "pages"), failed = 0;
+	int64_t commit_s = sum_counters(s, "broker", "last_commit_seconds");
+	for (size_t i = 0; i < causes; i++)
+		failed += cause[i].count;
 	struct number *n = ret->n;
-	number_print(n++, "documents", "documents indexed",
-		     sum_counters(s, "broker", "documents", NULL));
-	number_print(n++, "known", "URLs known", sum_counters(s, "shepherd", "urls", NULL));
-	number_print(n++, "pages", "pages gathered", good);
-	number_print(n++, "failed", "pages not gathered", all - good);
-	number_print(n++, "waiting", "pages waiting",
-		     sum_counters(s, "shepherd", "urls_waiting", NULL));
+	number_print(n++, "documents", "documents indexed", sum_counters(s, "broker", "documents"));
+	number_print(n++, "known", "URLs known", sum_counters(s, "shepherd", "urls"));
+	number_print(n++, "pages", "pages gathered", all - failed);
+	number_print(n++, "failed", "pages not gathered", failed);
+	number_print(n++, "waiting", "pages waiting", sum_counters(s, "shepherd", "urls_waiting"));
 	number_print(n++, "under-way", "pages under way",
-		     sum_counters(s, "shepherd", "urls_under_way", NULL));
+		     sum_counters(s, "shepherd", "urls_under_way"));
 	number_print_rate(n++, "rate", "pages per second", s, all, now_wall_us);
 	if (commit_s)
 		number_print_ago(n, "commit", "last commit", now_wall_us - commit_s * US_PER_S);
@@ -87,25 +89,32 @@ void numbers_of(const struct status *s, int64_t now_wall_us, struct numbers *ret
 	ret->pages = (uint64_t)MAX(all, 0);
 }
 
+/* The value in labels like result="new". */
 static struct str label_value(struct str labels)
 {
 	struct str rest = str_from(labels, MIN(str_find_byte(labels, '"') + 1, labels.n));
 	return str_head(rest, str_find_byte(rest, '"'));
 }
 
-size_t numbers_causes(const struct status *s, struct numbers_cause ret[NUMBERS_CAUSES])
+static bool result_is_good(struct str result)
 {
 	static const char *const good[] = {"new", "changed", "unchanged", "redirect"};
+	for (size_t i = 0; i < ARRAY_LEN(good); i++)
+		if (str_is(result, good[i]))
+			return true;
+	return false;
+}
+
+size_t numbers_causes(const struct status *s, struct numbers_cause ret[NUMBERS_CAUSES])
+{
 	size_t n = 0;
 	for (size_t i = 0; i < s->nviews; i++)
 		for (size_t k = 0; view_is_of(&s->view[i], "shepherd") && k < s->view[i].n; k++) {
 			const struct counter_value *v = &s->view[i].value[k];
-			bool skip =
-				!str_is(v->name, "pages") || v->value == 0 || n == NUMBERS_CAUSES;
-			for (size_t g = 0; g < ARRAY_LEN(good) && !skip; g++)
-				skip = str_is(label_value(v->labels), good[g]);
-			if (!skip)
-				ret[n++] = (struct numbers_cause){label_value(v->labels), v->value};
+			struct str result = label_value(v->labels);
+			if (str_is(v->name, "pages") && v->value && !result_is_good(result) &&
+			    n < NUMBERS_CAUSES)
+				ret[n++] = (struct numbers_cause){result, v->value};
 		}
 	return n;
 }

@@ -2,9 +2,13 @@
 #pragma once
 #include "role/status.h"
 
+enum { NUMBER_TEXT = 48 };
+/* "12,345" */
+void number_text(uint64_t v, char ret[NUMBER_TEXT]);
+
 struct number {
 	const char *id, *title;
-	char text[48];
+	char text[NUMBER_TEXT];
 };
 enum { NUMBERS = 8 };
 

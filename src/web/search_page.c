@@ -1,9 +1,9 @@
+/* Searching, as pages for people and as JSON for programs. A page is a question and its answer;
+ * every link on it is another question, so that it can be kept, sent and gone back to. */
 #include "base/clock.h"
-#include "broker/broker.h"
 #include "web/layout.h"
+#include "web/numbers.h"
 #include "web/web_inner.h"
-
-#include <stdio.h>
 
 enum { PAGE_ROWS = 10 };
 #define BUDGET_US (2 * US_PER_S) /* then the best until there is shown */
@@ -37,7 +37,7 @@ static struct search_ask ask_of(const struct web_search *p)
 	};
 }
 
-/* A link to results: the same question with another page or filter. */
+/* The address of results: the same question with another page or filter. */
 static void put_href(struct html *h, const struct search_ask *ask, uint64_t page)
 {
 	CLEANUP(buf_free) struct buf to = BUF_INIT(64 << 10);
@@ -54,6 +54,26 @@ static void put_href(struct html *h, const struct search_ask *ask, uint64_t page
 	if (page > 1)
 		buf_printf(&to, "&page=%llu", (unsigned long long)page);
 	html_attr(h, "href", buf_str(&to));
+}
+
+/* rel NULL: none */
+static void put_link(struct html *h, const struct search_ask *ask, uint64_t page, const char *rel,
+		     const char *text)
+{
+	html_open(h, "a");
+	put_href(h, ask, page);
+	if (rel)
+		html_attr_text(h, "rel", rel);
+	html_text(h, text);
+	html_close(h, "a");
+}
+
+static void put_note(struct html *h, const char *class, const char *text)
+{
+	html_open(h, "p");
+	html_attr_text(h, "class", class);
+	html_text(h, text);
+	html_close(h, "p");
 }
 
 static void put_marked(struct html *h, const struct marked *m)
@@ -104,10 +124,7 @@ static void put_more(struct html *h, const struct search_ask *ask, const struct 
 	html_close(h, "a");
 	if (!ask->site.n) {
 		html_text(h, " · ");
-		html_open(h, "a");
-		put_href(h, &site, 1);
-		html_text(h, "more from this site");
-		html_close(h, "a");
+		put_link(h, &site, 1, NULL, "more from this site");
 	}
 	html_close(h, "p");
 }
@@ -136,19 +153,19 @@ static void put_row(struct html *h, const struct search_ask *ask, const struct s
 	html_close(h, "li");
 }
 
-static void put_chip(struct html *h, const struct search_ask *without, const char *what,
-		     struct str value)
+/* A filter, and the way to be rid of it. */
+static void put_chip(struct html *h, const struct search_ask *without, struct str value)
 {
 	html_open(h, "li");
 	html_open(h, "a");
 	html_attr_text(h, "class", "on");
 	put_href(h, without, 1);
-	html_printf(h, "%s ", what);
+	html_text(h, "only ");
 	html_str(h, value);
 	html_text(h, " ✕");
 	html_open(h, "span");
 	html_attr_text(h, "class", "aside");
-	html_text(h, " (take this filter away)");
+	html_text(h, " (remove this filter)");
 	html_close(h, "span");
 	html_close(h, "a");
 	html_close(h, "li");
@@ -156,21 +173,16 @@ static void put_chip(struct html *h, const struct search_ask *without, const cha
 
 static void put_chips(struct html *h, const struct search_ask *ask)
 {
-	struct search_ask without;
+	struct search_ask no_site = *ask, no_type = *ask;
+	no_site.site = no_type.type = (struct str){0};
 	if (!ask->site.n && !ask->type.n)
 		return;
 	html_open(h, "ul");
 	html_attr_text(h, "class", "chips");
-	if (ask->site.n) {
-		without = *ask;
-		without.site = (struct str){0};
-		put_chip(h, &without, "only", ask->site);
-	}
-	if (ask->type.n) {
-		without = *ask;
-		without.type = (struct str){0};
-		put_chip(h, &without, "only", ask->type);
-	}
+	if (ask->site.n)
+		put_chip(h, &no_site, ask->site);
+	if (ask->type.n)
+		put_chip(h, &no_type, ask->type);
 	html_close(h, "ul");
 }
 
@@ -178,52 +190,36 @@ static void put_pages(struct html *h, const struct search_ask *ask, const struct
 		      uint64_t page)
 {
 	bool before = page > 1;
-	bool behind = ask->offset + a->n < a->total || (!a->total_exact && a->n == ask->limit);
-	if (!before && !behind)
+	bool after = ask->offset + a->n < a->total || (!a->total_exact && a->n == ask->limit);
+	if (!before && !after)
 		return;
 	html_open(h, "nav");
 	html_attr_text(h, "class", "pages");
 	html_attr_text(h, "aria-label", "Pages of results");
-	if (before) {
-		html_open(h, "a");
-		html_attr_text(h, "rel", "prev");
-		put_href(h, ask, page - 1);
-		html_text(h, "← Previous");
-		html_close(h, "a");
-	}
+	if (before)
+		put_link(h, ask, page - 1, "prev", "← Previous");
 	html_open(h, "span");
 	html_printf(h, "Page %llu", (unsigned long long)page);
 	html_close(h, "span");
-	if (behind) {
-		html_open(h, "a");
-		html_attr_text(h, "rel", "next");
-		put_href(h, ask, page + 1);
-		html_text(h, "Next →");
-		html_close(h, "a");
-	}
+	if (after)
+		put_link(h, ask, page + 1, "next", "Next →");
 	html_close(h, "nav");
 }
 
-static void put_note(struct html *h, const char *class, const char *text)
+void web_search_results(struct html *h, const struct search_ask *ask, const struct search_answer *a,
+			uint64_t page)
 {
-	html_open(h, "p");
-	html_attr_text(h, "class", class);
-	html_text(h, text);
-	html_close(h, "p");
-}
-
-static void put_results(struct html *h, struct arena *arena, const struct search_ask *ask,
-			const struct search_answer *a, uint64_t page)
-{
+	char total[NUMBER_TEXT], documents[NUMBER_TEXT];
+	number_text(a->total, total);
+	number_text(a->documents, documents);
 	html_open(h, "p");
 	html_attr_text(h, "class", "about");
 	html_printf(h, "%s%s result%s of %s documents, %.1f ms", a->total_exact ? "" : "at least ",
-		    page_number(arena, a->total), a->total == 1 ? "" : "s",
-		    page_number(arena, a->documents), (double)a->took_us / 1000.0);
+		    total, a->total == 1 ? "" : "s", documents, (double)a->took_us / 1000.0);
 	html_close(h, "p");
 	put_chips(h, ask);
 	if (a->cut)
-		put_note(h, "note", "This took too long: these are the best until then.");
+		put_note(h, "note", "This took too long: these are the best results so far.");
 	if (a->documents == 0)
 		put_note(h, "note", "Nothing is indexed yet. Give garner a site: garner add URL");
 	else if (a->n == 0)
@@ -234,6 +230,24 @@ static void put_results(struct html *h, struct arena *arena, const struct search
 		put_row(h, ask, &a->row[i]);
 	html_close(h, "ol");
 	put_pages(h, ask, a, page);
+}
+
+/* Nothing was asked: the box, and how much there is to search. */
+static int answer_bare(const struct web *w, struct html *h, const struct page_ask *box,
+		       struct err *err)
+{
+	uint64_t documents, generation;
+	char text[NUMBER_TEXT];
+	if (search_stats(w->search, &documents, &generation, err) < 0)
+		return -1;
+	number_text(documents, text);
+	page_begin(h, "garner", box);
+	html_open(h, "p");
+	html_attr_text(h, "class", "about");
+	html_printf(h, "%s documents", text);
+	html_close(h, "p");
+	page_end(h);
+	return 0;
 }
 
 int web_search_page(struct http_request *req, struct http_answer *ret, struct err *err)
@@ -249,18 +263,8 @@ int web_search_page(struct http_request *req, struct http_answer *ret, struct er
 	ask.limit = PAGE_ROWS;
 	ask.offset = (uint32_t)((p->page - 1) * PAGE_ROWS);
 	ask.exact_total = true;
-	if (box.bare) {
-		uint64_t documents, generation;
-		if (search_stats(w->search, &documents, &generation, err) < 0)
-			return -1;
-		page_begin(&h, "garner", &box);
-		html_open(&h, "p");
-		html_attr_text(&h, "class", "about");
-		html_printf(&h, "%s documents", page_number(&req->arena, documents));
-		html_close(&h, "p");
-		page_end(&h);
-		return 0;
-	}
+	if (box.bare)
+		return answer_bare(w, &h, &box, err);
 	int rc = search_run(w->search, &ask, &req->arena, &answer, err);
 	if (rc < 0 && err->code != ERR_USAGE)
 		return -1;
@@ -272,7 +276,7 @@ int web_search_page(struct http_request *req, struct http_answer *ret, struct er
 	if (rc < 0)
 		put_note(&h, "note bad", err->msg);
 	else
-		put_results(&h, &req->arena, &ask, &answer, (uint64_t)p->page);
+		web_search_results(&h, &ask, &answer, (uint64_t)p->page);
 	page_end(&h);
 	return 0;
 }
@@ -313,12 +317,37 @@ int web_document_api(struct http_request *req, struct http_answer *ret, struct e
 	return 0;
 }
 
-static void not_cached(struct html *h, struct str url)
+void web_document_text(struct html *h, const struct soif *doc)
+{
+	struct str title = soif_get(doc, STR("Title")), text = soif_get(doc, STR("Full-Text")),
+		   line;
+	if (!text.p)
+		text = soif_get(doc, STR("Partial-Text"));
+	html_put(h, "h1", title.n ? title : doc->url);
+	html_open(h, "p");
+	html_attr_text(h, "class", "note");
+	html_text(h, "The text of ");
+	html_open(h, "a");
+	html_attr(h, "href", doc->url);
+	html_attr_text(h, "rel", "noreferrer");
+	html_str(h, doc->url);
+	html_close(h, "a");
+	html_text(h, " as garner indexed it.");
+	html_close(h, "p");
+	html_open(h, "div");
+	html_attr_text(h, "class", "text");
+	while (text.p && str_cut(&text, '\n', &line) == 0)
+		if (str_trim(line).n)
+			html_put(h, "p", line);
+	html_close(h, "div");
+}
+
+static void put_not_cached(struct html *h, struct str url)
 {
 	struct page_ask box = {0};
 	page_begin(h, "not indexed - garner", &box);
 	html_put_text(h, "h1", "Not indexed");
-	put_note(h, "note", "garner has no text of this URL, or not any more:");
+	put_note(h, "note", "garner has no text of this URL, or no longer has it:");
 	html_put(h, "p", url);
 	page_end(h);
 }
@@ -327,6 +356,7 @@ static void not_cached(struct html *h, struct str url)
  * is said once more. */
 int web_cached_page(struct http_request *req, struct http_answer *ret, struct err *err)
 {
+	const struct web_document *p = req->params;
 	struct html h = HTML_INIT(ret->body);
 	struct soif doc;
 	int rc = find_document(req, &doc, err);
@@ -334,37 +364,17 @@ int web_cached_page(struct http_request *req, struct http_answer *ret, struct er
 		return -1;
 	if (rc > 0) {
 		ret->status = 404;
-		not_cached(&h, str_of(((const struct web_document *)req->params)->url));
+		put_not_cached(&h, str_of(p->url));
 		return 0;
 	}
-	struct str title = soif_get(&doc, STR("Title")), text = soif_get(&doc, STR("Full-Text"));
-	struct str line, rest;
-	if (!text.p)
-		text = soif_get(&doc, STR("Partial-Text"));
+	struct str title = soif_get(&doc, STR("Title"));
+	if (!title.n)
+		title = doc.url;
 	http_answer_header(req, ret, "Content-Security-Policy",
 			   STR("sandbox; default-src 'none'; style-src 'self'"));
-	page_begin(&h,
-		   arena_printf(&req->arena, "%.*s - garner",
-				(int)MIN(title.n ? title.n : doc.url.n, 200),
-				title.n ? title.p : doc.url.p),
+	page_begin(&h, arena_printf(&req->arena, "%.*s - garner", (int)MIN(title.n, 200), title.p),
 		   NULL);
-	html_put(&h, "h1", title.n ? title : doc.url);
-	html_open(&h, "p");
-	html_attr_text(&h, "class", "note");
-	html_text(&h, "The text of ");
-	html_open(&h, "a");
-	html_attr(&h, "href", doc.url);
-	html_attr_text(&h, "rel", "noreferrer");
-	html_str(&h, doc.url);
-	html_close(&h, "a");
-	html_text(&h, " as garner has it.");
-	html_close(&h, "p");
-	html_open(&h, "div");
-	html_attr_text(&h, "class", "text");
-	for (rest = text; rest.p && str_cut(&rest, '\n', &line) == 0;)
-		if (str_trim(line).n)
-			html_put(&h, "p", line);
-	html_close(&h, "div");
+	web_document_text(&h, &doc);
 	page_end(&h);
 	return 0;
 }

@@ -1,5 +1,5 @@
+/* The status page: how the crawl goes in a few numbers, then all roles and their counters. */
 #include "base/clock.h"
-#include "net/html.h"
 #include "web/layout.h"
 #include "web/numbers.h"
 #include "web/web_inner.h"
@@ -197,6 +197,28 @@ static void put_summary(struct html *h, const struct status *s)
 	html_close(h, "p");
 }
 
+void web_status_html(struct html *h, const struct status *s, int64_t now_wall_us)
+{
+	struct numbers numbers;
+	struct page_ask box = {0};
+	numbers_of(s, now_wall_us, &numbers);
+	page_begin(h, "garner: what runs", &box);
+	html_put_text(h, "h1", "What runs");
+	put_summary(h, s);
+	put_numbers(h, &numbers);
+	put_plot(h);
+	put_causes(h, s);
+	html_put_text(h, "h2", "Roles");
+	if (s->damaged[0])
+		html_put_text(h, "p", s->damaged);
+	put_roles(h, s, now_wall_us);
+	for (size_t i = 0; i < s->nviews; i++)
+		if (s->view[i].n && s->view[i].alive)
+			put_counters(h, &s->view[i]);
+	html_script(h, "/status.js");
+	page_end(h);
+}
+
 int web_status_page(struct http_request *req, struct http_answer *ret, struct err *err)
 {
 	const struct web *w = req->ctx;
@@ -204,24 +226,7 @@ int web_status_page(struct http_request *req, struct http_answer *ret, struct er
 	struct status s;
 	if (status_read(&s, w->data, err) < 0)
 		return -1;
-	struct numbers numbers;
-	struct page_ask box = {0};
-	numbers_of(&s, clock_wall_us(), &numbers);
-	page_begin(&h, "garner: what runs", &box);
-	html_put_text(&h, "h1", "What runs");
-	put_summary(&h, &s);
-	put_numbers(&h, &numbers);
-	put_plot(&h);
-	put_causes(&h, &s);
-	html_put_text(&h, "h2", "Roles");
-	if (s.damaged[0])
-		html_put_text(&h, "p", s.damaged);
-	put_roles(&h, &s, clock_wall_us());
-	for (size_t i = 0; i < s.nviews; i++)
-		if (s.view[i].n && s.view[i].alive)
-			put_counters(&h, &s.view[i]);
-	html_script(&h, "/status.js");
-	page_end(&h);
+	web_status_html(&h, &s, clock_wall_us());
 	status_free(&s);
 	return 0;
 }

@@ -1,6 +1,7 @@
 /* Inside of the role `web`: what its files share. Not for others. */
 #pragma once
 #include "broker/broker.h"
+#include "net/html.h"
 #include "net/http.h"
 #include "role/status.h"
 
@@ -26,6 +27,8 @@ bool web_role_waits(const struct status_row *row);
 /* status_page.c */
 
 int web_status_page(struct http_request *req, struct http_answer *ret, struct err *err);
+/* The page of a status as of now_wall_us. */
+void web_status_html(struct html *h, const struct status *s, int64_t now_wall_us);
 
 /* search_page.c */
 
@@ -45,3 +48,8 @@ int web_search_page(struct http_request *req, struct http_answer *ret, struct er
 int web_cached_page(struct http_request *req, struct http_answer *ret, struct err *err);
 int web_search_api(struct http_request *req, struct http_answer *ret, struct err *err);
 int web_document_api(struct http_request *req, struct http_answer *ret, struct err *err);
+
+/* What stands below the box: the answer to a question, and the text of a document. */
+void web_search_results(struct html *h, const struct search_ask *ask, const struct search_answer *a,
+			uint64_t page);
+void web_document_text(struct html *h, const struct soif *doc);

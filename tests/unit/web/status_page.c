@@ -1,0 +1,102 @@
+#include "base/clock.h"
+#include "page.h"
+#include "web/web_inner.h"
+
+#define NOW_US (1000 * US_PER_S)
+
+static struct counter_value crawl[] = {
+	{STR("pages"), STR("result=\"new\""), STR("Pages <by> result."), COUNTER_TOTAL, 1200},
+	{STR("pages"), STR("result=\"refused\""), STR("Pages <by> result."), COUNTER_TOTAL, 30},
+};
+static struct counters_view views[] = {
+	{STR("shepherd"), 900 * US_PER_S, 1, true, crawl, ARRAY_LEN(crawl)},
+};
+
+static void show(struct status_row *rows, size_t n, size_t nviews)
+{
+	struct status s = {.row = rows, .nrows = n, .view = views, .nviews = nviews};
+	web_status_html(page_new(), &s, NOW_US);
+	assert_int_equal(html.depth, 0);
+}
+
+static void all_ready_is_one_good_sentence(void **state)
+{
+	struct status_row rows[] = {{.name = STR("up"), .state = STATUS_RUNNING},
+				    {.name = STR("web"), .state = STATUS_READY},
+				    {.name = STR("broker"), .state = STATUS_READY}};
+	(void)state;
+	show(rows, 3, 0);
+	assert_page_has("<p class=\"good\">2 roles, all ready.</p>"); /* up is not one of them */
+	show(rows, 2, 0);
+	assert_page_has("<p class=\"good\">1 role, all ready.</p>");
+}
+
+static void roles_that_are_not_ready_are_named(void **state)
+{
+	struct status_row rows[] = {{.name = STR("web"), .state = STATUS_READY},
+				    {.name = STR("<b>"), .state = STATUS_BACKING_OFF}};
+	(void)state;
+	show(rows, 2, 0);
+	assert_page_has("<p class=\"bad\">1 of 2 roles not ready: &lt;b&gt; is ");
+	assert_page_has("<td>&lt;b&gt;</td><td class=\"bad\">");
+	assert_page_has("<td>web</td><td class=\"good\">");
+}
+
+static void a_row_shows_time_restarts_cpu_and_memory(void **state)
+{
+	struct status_row rows[] = {
+		{.name = STR("web"),
+		 .state = STATUS_READY,
+		 .since_wall_us = NOW_US - 90 * US_PER_S,
+		 .restarts = 3,
+		 .cpu_us = 2 * US_PER_S,
+		 .rss = 5 << 19},
+		{.name = STR("old"), .state = STATUS_ENDED, .cpu_us = -1, .rss = -1},
+	};
+	(void)state;
+	show(rows, 2, 0);
+	assert_page_has("<td class=\"n\">3</td>");
+	assert_page_has("<td class=\"n\">2.5 MiB</td>");
+	assert_page_has("<td>old</td><td class=\"dim\">ended</td><td class=\"n\">-</td>"
+			"<td class=\"n\">0</td><td class=\"n\">-</td><td class=\"n\">-</td>");
+	assert_page_has("<td>web</td><td class=\"good\">ready</td><td class=\"n\">1min 30s</td>");
+}
+
+static void numbers_causes_and_counters_are_shown(void **state)
+{
+	(void)state;
+	show(NULL, 0, 1);
+	assert_page_has("<dt>pages gathered</dt><dd id=\"n-pages\">1,200</dd>");
+	assert_page_has("<dt>pages per second</dt><dd id=\"n-rate\">12.3</dd>");
+	assert_page_has("<section id=\"causes\"><h2>");
+	assert_page_has("<td>refused</td><td class=\"n\">30</td>");
+	assert_page_has("<code>pages{result=&quot;refused&quot;}</code>");
+	assert_page_has("Pages &lt;by&gt; result.");
+	views[0].alive = false; /* then its counters are of the past */
+	show(NULL, 0, 1);
+	views[0].alive = true;
+	assert_page_lacks("<code>");
+}
+
+static void without_a_crawl_there_are_no_causes(void **state)
+{
+	(void)state;
+	show(NULL, 0, 0);
+	assert_page_has("<section id=\"causes\" hidden=\"hidden\">");
+	assert_page_has("<dd id=\"n-commit\">none yet</dd>");
+	assert_int_equal(page_count("<script"), 1); /* its own, from a file */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_ready_is_one_good_sentence),
+		cmocka_unit_test(roles_that_are_not_ready_are_named),
+		cmocka_unit_test(a_row_shows_time_restarts_cpu_and_memory),
+		cmocka_unit_test(numbers_causes_and_counters_are_shown),
+		cmocka_unit_test(without_a_crawl_there_are_no_causes),
+	};
+	int rc = cmocka_run_group_tests(tests, NULL, NULL);
+	buf_free(&page);
+	return rc;
+}

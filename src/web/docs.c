@@ -138,24 +138,26 @@ struct docs {
 	struct file root;
 };
 
-/* Opens what lies below the root, whatever links and dots say. 1: it is not there, or not ours. */
-static int open_below(const struct docs *d, const char *path, struct file *ret, struct stat *ret_st,
-		      struct err *err)
+int docs_open(const struct file *root, const char *path, struct file *ret, bool *ret_folder,
+	      struct err *err)
 {
+	struct stat st;
 	struct open_how how = {
 		.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
 		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
 	};
-	long fd = syscall(SYS_openat2, d->root.fd, *path ? path : ".", &how, sizeof how);
+	long fd = syscall(SYS_openat2, root->fd, *path ? path : ".", &how, sizeof how);
 	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOSYS))
 		return err_sys(err, "%s", path);
 	if (fd < 0)
 		return 1;
 	*ret = (struct file){(int)fd, strdup(path)};
-	if (fstat(ret->fd, ret_st) == 0 && (S_ISREG(ret_st->st_mode) || S_ISDIR(ret_st->st_mode)))
-		return 0;
-	file_drop(ret);
-	return 1;
+	if (fstat(ret->fd, &st) < 0 || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))) {
+		file_drop(ret);
+		return 1;
+	}
+	*ret_folder = S_ISDIR(st.st_mode);
+	return 0;
 }
 
 static struct str last_part(struct str path)
@@ -186,31 +188,46 @@ static int answer_file(struct http_request *req, struct http_answer *a, struct f
 	return http_answer_file(a, file, type.mime, err);
 }
 
+/* Links are followed as a request would follow them: those that lead out of the tree are left out.
+ */
+static bool is_served(const struct file *root, const struct file *folder, const char *path,
+		      const char *name, struct arena *arena, bool *ret_folder)
+{
+	struct file found = FILE_INIT;
+	struct stat st;
+	struct err ignored;
+	if (name[0] == '.' || fstatat(folder->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return false;
+	*ret_folder = S_ISDIR(st.st_mode);
+	if (!S_ISLNK(st.st_mode))
+		return S_ISDIR(st.st_mode) || S_ISREG(st.st_mode);
+	int rc = docs_open(root, arena_printf(arena, "%s%s", path, name), &found, ret_folder,
+			   &ignored);
+	file_drop(&found);
+	return rc == 0;
+}
+
 /* Names in the folder that can be served, sorted, folders with a slash. */
-static int names_of(const struct file *folder, struct arena *arena, char ***ret, size_t *ret_n,
-		    struct err *err)
+static int names_of(const struct file *root, const struct file *folder, const char *path,
+		    struct arena *arena, char ***ret, size_t *ret_n, struct err *err)
 {
 	struct dir dir;
 	const char *name;
+	bool is_folder;
 	size_t n = 0;
 	if (dir_init(&dir, arena_printf(arena, "/proc/self/fd/%d", folder->fd), err) != 0)
 		return -1;
 	char **names = arena_array(arena, dir.n, sizeof *names);
-	while (n < NAMES_MAX && dir_next(&dir, &name) == 0) {
-		struct stat st;
-		if (name[0] == '.' || fstatat(folder->fd, name, &st, 0) < 0)
-			continue;
-		if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))
-			names[n++] =
-				arena_printf(arena, "%s%s", name, S_ISDIR(st.st_mode) ? "/" : "");
-	}
+	while (n < NAMES_MAX && dir_next(&dir, &name) == 0)
+		if (is_served(root, folder, path, name, arena, &is_folder))
+			names[n++] = arena_printf(arena, "%s%s", name, is_folder ? "/" : "");
 	dir_done(&dir);
 	*ret = names;
 	*ret_n = n;
 	return 0;
 }
 
-static void link_to(struct html *h, const char *name)
+static void put_entry(struct html *h, const char *name)
 {
 	CLEANUP(buf_free) struct buf href = BUF_INIT(4096);
 	struct str plain = str_of(name);
@@ -226,22 +243,23 @@ static void link_to(struct html *h, const char *name)
 	html_close(h, "li");
 }
 
-static int answer_folder(struct http_request *req, struct http_answer *a, const struct file *folder,
-			 const char *path, struct err *err)
+int docs_listing(const struct file *root, const struct file *folder, const char *path,
+		 struct arena *arena, struct buf *out, struct err *err)
 {
-	struct html h = HTML_INIT(a->body);
+	struct html h = HTML_INIT(out);
+	const char *title = arena_printf(arena, "/%s", path);
 	char **names;
 	size_t n;
-	if (names_of(folder, &req->arena, &names, &n, err) < 0)
+	if (names_of(root, folder, path, arena, &names, &n, err) < 0)
 		return -1;
 	html_begin(&h);
-	html_put_text(&h, "title", arena_printf(&req->arena, "/%s", path));
+	html_put_text(&h, "title", title);
 	html_close(&h, "head");
 	html_open(&h, "body");
-	html_put_text(&h, "h1", arena_printf(&req->arena, "/%s", path));
+	html_put_text(&h, "h1", title);
 	html_open(&h, "ul");
 	for (size_t i = 0; i < n; i++)
-		link_to(&h, names[i]);
+		put_entry(&h, names[i]);
 	html_close(&h, "ul");
 	if (n == NAMES_MAX)
 		html_put_text(&h, "p", "There are more, which are not listed.");
@@ -252,7 +270,7 @@ static int answer_folder(struct http_request *req, struct http_answer *a, const 
 
 static int answer_missing(struct http_request *req, struct http_answer *a)
 {
-	http_answer_error(req, a, 404, "nothing is called so here");
+	http_answer_error(req, a, 404, "there is nothing of this name here");
 	return 0;
 }
 
@@ -265,39 +283,41 @@ static int answer_slash(struct http_request *req, struct http_answer *a)
 }
 
 /* Its index.html, or what is in it. */
-static int answer_index(struct http_request *req, struct http_answer *a, const struct file *folder,
-			const char *path, struct err *err)
+static int answer_folder(struct http_request *req, struct http_answer *a, const struct file *folder,
+			 const char *path, struct err *err)
 {
+	const struct docs *d = req->ctx;
 	struct file index = FILE_INIT;
-	struct stat st;
-	int rc = open_below(req->ctx, arena_printf(&req->arena, "%sindex.html", path), &index, &st,
-			    err);
-	if (rc == 0 && S_ISREG(st.st_mode))
+	bool is_folder = false;
+	const char *name = arena_printf(&req->arena, "%sindex.html", path);
+	int rc = docs_open(&d->root, name, &index, &is_folder, err);
+	if (rc == 0 && !is_folder)
 		rc = answer_file(req, a, &index, err);
 	else if (rc >= 0)
-		rc = answer_folder(req, a, folder, path, err);
+		rc = docs_listing(&d->root, folder, path, &req->arena, a->body, err);
 	file_drop(&index);
 	return rc;
 }
 
 static int answer_path(struct http_request *req, struct http_answer *a, struct err *err)
 {
+	const struct docs *d = req->ctx;
 	struct file found = FILE_INIT;
-	struct stat st;
+	bool is_folder = false;
 	struct str decoded;
 	if (http_decode(req->path, false, &req->arena, &decoded, err) < 0)
 		return -1;
 	const char *path = arena_text(&req->arena, str_from(decoded, 1));
 	bool slash = str_ends(decoded, STR("/"));
-	int rc = open_below(req->ctx, path, &found, &st, err);
+	int rc = docs_open(&d->root, path, &found, &is_folder, err);
 	if (rc < 0)
 		return -1;
-	if (rc > 0 || (slash && !S_ISDIR(st.st_mode)))
+	if (rc > 0 || (slash && !is_folder))
 		rc = answer_missing(req, a);
-	else if (!S_ISDIR(st.st_mode))
+	else if (!is_folder)
 		rc = answer_file(req, a, &found, err);
 	else
-		rc = slash ? answer_index(req, a, &found, path, err) : answer_slash(req, a);
+		rc = slash ? answer_folder(req, a, &found, path, err) : answer_slash(req, a);
 	file_drop(&found);
 	return rc;
 }

@@ -1,6 +1,7 @@
 /* The role `docs`: serves a directory tree over HTTP, for demonstrations and small sites. */
 #pragma once
-#include "base/str.h"
+#include "base/arena.h"
+#include "base/buf.h"
 #include "role/role.h"
 
 extern const struct role docs_role;
@@ -15,3 +16,15 @@ struct docs_type {
 struct docs_type docs_type(struct str name);
 /* For names that say nothing: text, with its charset where that is plain, or bytes. */
 const char *docs_sniff(struct str start);
+
+/* Opens what lies below the root, whatever links and dots say. path: decoded, without the first
+ * slash; "" is the root. 1: it is not there, leads out of the tree, or is neither file nor folder.
+ */
+struct file;
+int docs_open(const struct file *root, const char *path, struct file *ret, bool *ret_folder,
+	      struct err *err);
+/* A page with the names in a folder that can be served, sorted; folders end in a slash, and names
+ * that begin with a dot are left out. path: where it lies below the root, with a slash at its end,
+ * "" for the root itself. */
+int docs_listing(const struct file *root, const struct file *folder, const char *path,
+		 struct arena *arena, struct buf *out, struct err *err);

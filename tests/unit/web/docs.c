@@ -1,0 +1,174 @@
+#include "web/docs.h"
+
+#include "../scratch.h"
+#include "../unit.h"
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+static struct file root = FILE_INIT;
+static struct err err;
+
+static void put_file(const char *path, const char *text)
+{
+	assert_int_equal(file_replace(path, str_of(text), 0644, &err), 0);
+}
+
+/* tree/ is served; secret lies next to it. */
+static int setup(void **state)
+{
+	if (scratch_make(state) != 0)
+		return -1;
+	put_file(scratch("secret"), "secret");
+	if (mkdir(scratch("tree"), 0755) || mkdir(scratch("tree/sub"), 0755) ||
+	    mkdir(scratch("tree/.git"), 0755) || mkfifo(scratch("tree/pipe"), 0644))
+		return -1;
+	put_file(scratch("tree/a b&c.html"), "<p>");
+	put_file(scratch("tree/sub/x"), "x");
+	if (symlink("../secret", scratch("tree/out")) ||
+	    symlink(scratch("secret"), scratch("tree/absolute")) ||
+	    symlink("sub/x", scratch("tree/inside")) ||
+	    symlink("nowhere", scratch("tree/broken")) || symlink("../sub", scratch("tree/sub/up")))
+		return -1;
+	return file_open(&root, scratch("tree"), O_RDONLY | O_DIRECTORY, 0, &err);
+}
+
+static int teardown(void **state)
+{
+	file_drop(&root);
+	return scratch_done(state);
+}
+
+/* 'f': a file, 'd': a folder, '-': nothing that is served. */
+static char kind_of(const char *path)
+{
+	struct file f = FILE_INIT;
+	bool folder = false;
+	int rc = docs_open(&root, path, &f, &folder, &err);
+	assert_true(rc >= 0);
+	file_drop(&f);
+	return rc ? '-' : folder ? 'd' : 'f';
+}
+
+static void what_lies_in_the_tree_is_served(void **state)
+{
+	(void)state;
+	assert_int_equal(kind_of(""), 'd');
+	assert_int_equal(kind_of("sub"), 'd');
+	assert_int_equal(kind_of("sub/"), 'd');
+	assert_int_equal(kind_of("sub/x"), 'f');
+	assert_int_equal(kind_of("a b&c.html"), 'f');
+	assert_int_equal(kind_of("inside"), 'f');
+	assert_int_equal(kind_of("sub/../sub/x"), 'f');
+}
+
+static void nothing_outside_of_the_tree_is_reached(void **state)
+{
+	static const char *const paths[] = {"../secret", "sub/../../secret", "/etc/passwd",    "..",
+					    "out",       "absolute",         "/proc/self/root"};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++)
+		if (kind_of(paths[i]) != '-')
+			fail_msg("%s was opened", paths[i]);
+}
+
+static void what_is_neither_file_nor_folder_is_not_served(void **state)
+{
+	(void)state;
+	assert_int_equal(kind_of("pipe"), '-'); /* and nobody waits for its other end */
+	assert_int_equal(kind_of("broken"), '-');
+	assert_int_equal(kind_of("absent"), '-');
+	assert_int_equal(kind_of("sub/x/y"), '-');
+}
+
+/* The names in a listing, each followed by a blank. */
+static void list_folder(const char *path, struct buf *out)
+{
+	struct arena arena = ARENA_INIT(1 << 20);
+	struct file folder = FILE_INIT;
+	struct buf page = BUF_INIT(1 << 16);
+	bool is_folder;
+	assert_int_equal(docs_open(&root, path, &folder, &is_folder, &err), 0);
+	assert_int_equal(docs_listing(&root, &folder, path, &arena, &page, &err), 0);
+	struct str rest = buf_str(&page);
+	buf_clear(out);
+	for (size_t at; (at = str_find(rest, STR("<a href=\""))) < rest.n;) {
+		rest = str_from(rest, at + 9);
+		buf_add_str(out, str_head(rest, str_find(rest, STR("</a>"))));
+		buf_add_byte(out, ' ');
+	}
+	file_drop(&folder);
+	buf_free(&page);
+	arena_free(&arena);
+}
+
+static void a_listing_names_what_can_be_served(void **state)
+{
+	struct buf names = BUF_INIT(1 << 16);
+	(void)state;
+	list_folder("", &names);
+	/* not the links that lead out of the tree, nor the pipe, nor what is hidden */
+	assert_string_equal(buf_text(&names), "./a%20b%26c.html\">a b&amp;c.html "
+					      "./inside\">inside ./sub/\">sub/ ");
+	list_folder("sub/", &names);
+	assert_string_equal(buf_text(&names), "./up/\">up/ ./x\">x ");
+	buf_free(&names);
+}
+
+static void types_follow_from_names(void **state)
+{
+	static const struct {
+		const char *name, *mime;
+		bool gzip;
+	} cases[] = {
+		{"index.html", "text/html", false},
+		{"INDEX.HTM", "text/html", false},
+		{"a.b.css", "text/css", false},
+		{"page.html.gz", "text/html", true},
+		{"changelog.gz", "text/plain", true},
+		{"changelog.Debian.gz", "text/plain", true},
+		{"source.tar.gz", "application/gzip", false},
+		{"source.tgz", "application/gzip", false},
+		{"README", NULL, false},
+		{".html", NULL, false}, /* a hidden file without a suffix */
+		{"odd.", NULL, false},
+		{"", NULL, false},
+		{"x.unknown", NULL, false},
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct docs_type got = docs_type(str_of(cases[i].name));
+		bool same = got.mime && cases[i].mime ? strcmp(got.mime, cases[i].mime) == 0
+						      : got.mime == cases[i].mime;
+		if (!same || got.gzip != cases[i].gzip)
+			fail_msg("%s: got %s%s", cases[i].name, got.mime ? got.mime : "nothing",
+				 got.gzip ? " below gzip" : "");
+	}
+}
+
+static void bytes_tell_what_names_do_not(void **state)
+{
+	(void)state;
+	assert_string_equal(docs_sniff(STR("plain\ttext\r\n")), "text/plain; charset=utf-8");
+	assert_string_equal(docs_sniff(STR("")), "text/plain; charset=utf-8");
+	assert_string_equal(docs_sniff(STR("caf\xe9")),
+			    "text/plain"); /* its charset is not known */
+	assert_string_equal(docs_sniff(STR("\x7f"
+					   "ELF\x02\x01\x01\0")),
+			    "application/octet-stream");
+	assert_string_equal(docs_sniff(STR("a\001b")), "application/octet-stream");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_lies_in_the_tree_is_served),
+		cmocka_unit_test(nothing_outside_of_the_tree_is_reached),
+		cmocka_unit_test(what_is_neither_file_nor_folder_is_not_served),
+		cmocka_unit_test(a_listing_names_what_can_be_served),
+		cmocka_unit_test(types_follow_from_names),
+		cmocka_unit_test(bytes_tell_what_names_do_not),
+	};
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -153,7 +153,7 @@ static int run(const struct cmd_call *call)
 }
 
 static const struct cmd_option option_table[] = {
-	{.spec = {"json", VALUE_BOOL_AT(struct options, json), .help = "all of it as JSON"}},
+	CMD_FLAG(0, "json", struct options, json, "all of it as JSON"),
 };
 
 static const struct cmd_example examples[] = {

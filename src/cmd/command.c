@@ -14,6 +14,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -38,6 +39,28 @@ int cmd_fail(const struct cmd_call *call, const struct err *err)
 	return say_error(err);
 }
 
+int cmd_refuse(const struct cmd_call *call, const char *fmt, ...)
+{
+	struct err err = {.code = ERR_USAGE};
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(err.msg, sizeof err.msg, fmt, ap);
+	va_end(ap);
+	return cmd_fail(call, &err);
+}
+
+static void print_buf(FILE *to, struct buf *out)
+{
+	fwrite(buf_text(out), 1, out->n, to);
+	buf_free(out);
+}
+
+int cmd_print(const struct cmd_call *call, struct buf *out)
+{
+	print_buf(call->out, out);
+	return 0;
+}
+
 static void show_help(const struct program *program, const struct cmd_line *line)
 {
 	struct buf out = BUF_INIT(HELP_MOST);
@@ -46,16 +69,14 @@ static void show_help(const struct program *program, const struct cmd_line *line
 		help_of_command(&h, line->command, line->full_name);
 	else
 		help_of_program(&h, program);
-	fwrite(buf_text(&out), 1, out.n, stdout);
-	buf_free(&out);
+	print_buf(stdout, &out);
 }
 
 static int show_short_help(const struct program *program)
 {
 	struct buf out = BUF_INIT(HELP_MOST);
 	help_short(&(struct help){&out, false}, program);
-	fwrite(buf_text(&out), 1, out.n, stderr);
-	buf_free(&out);
+	print_buf(stderr, &out);
 	return ERR_USAGE;
 }
 
@@ -68,8 +89,7 @@ static int show_usage(const struct cmd_line *line, const struct err *err)
 		help_usage(&(struct help){&out, false}, line->command, line->full_name);
 	buf_printf(&out, "Try 'garner%s%s --help'.\n", named ? " " : "", line->full_name);
 	int code = say_error(err);
-	fwrite(buf_text(&out), 1, out.n, stderr);
-	buf_free(&out);
+	print_buf(stderr, &out);
 	return code;
 }
 
@@ -355,4 +375,14 @@ int cmd_data(const struct cmd_call *call, char *ret, size_t cap)
 		code = cmd_fail(call, &err);
 	config_free(&config);
 	return code;
+}
+
+int cmd_data_path(const struct cmd_call *call, const char *below, char *ret, size_t cap)
+{
+	char data[PATH_MAX];
+	int code = cmd_data(call, data, sizeof data);
+	if (code)
+		return code;
+	int n = snprintf(ret, cap, "%s/%s", data, below);
+	return n >= 0 && (size_t)n < cap ? 0 : cmd_refuse(call, "%s: the path is too long", data);
 }

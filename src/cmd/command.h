@@ -55,6 +55,14 @@ struct command {
 /* Members of a command, from its tables. */
 #define CMD_OPTIONS(table, type) \
 	.options = (table), .noptions = ARRAY_LEN(table), .options_size = sizeof(type)
+/* An option that is given or not: --name, and -letter unless that is 0. */
+#define CMD_FLAG(letter, name, type, member, text)                      \
+	{                                                               \
+		letter, NULL,                                           \
+		{                                                       \
+			name, VALUE_BOOL_AT(type, member), .help = text \
+		}                                                       \
+	}
 #define CMD_EXAMPLES(table) .examples = (table), .nexamples = ARRAY_LEN(table)
 #define CMD_EXITS(table) .exits = (table), .nexits = ARRAY_LEN(table)
 #define CMD_SUBS(table) .subs = (table), .nsubs = ARRAY_LEN(table)
@@ -123,6 +131,13 @@ int cmd_data_dir(const struct config *config, char *ret, size_t cap, struct err 
 /* The same for a command that wants nothing else of the configuration; says what is wrong by
  * itself. 0, or the exit code. */
 int cmd_data(const struct cmd_call *call, char *ret, size_t cap);
+/* A path below it, in a buffer of PATH_MAX. */
+int cmd_data_path(const struct cmd_call *call, const char *below, char *ret, size_t cap);
 
 /* "garner: message" on standard error; returns the exit code of the err. */
 int cmd_fail(const struct cmd_call *call, const struct err *err);
+/* The same for what was asked in a way that cannot be done; returns ERR_USAGE. */
+int cmd_refuse(const struct cmd_call *call, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Prints what a buffer holds and frees it; returns 0. Whether all could be written is looked at
+ * when the command has ended. */
+int cmd_print(const struct cmd_call *call, struct buf *out);

@@ -210,17 +210,12 @@ void completion_bash(const struct program *program, struct buf *out)
 
 static int run(const struct cmd_call *call)
 {
-	struct err err;
-	if (strcmp(call->argv[0], "bash") != 0) {
-		err_set(&err, ERR_USAGE, "completion: only for bash so far, not for '%s'",
-			call->argv[0]);
-		return cmd_fail(call, &err);
-	}
+	if (strcmp(call->argv[0], "bash") != 0)
+		return cmd_refuse(call, "completion: only for bash so far, not for '%s'",
+				  call->argv[0]);
 	struct buf out = BUF_INIT(HELP_MOST);
 	completion_bash(call->program, &out);
-	fwrite(buf_text(&out), 1, out.n, call->out);
-	buf_free(&out);
-	return 0;
+	return cmd_print(call, &out);
 }
 
 static const char *const shells[] = {"bash", NULL};

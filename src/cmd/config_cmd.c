@@ -25,13 +25,6 @@ static struct sections sections_of(const struct cmd_call *call)
 	return s;
 }
 
-static int print_out(const struct cmd_call *call, struct buf *out)
-{
-	fwrite(buf_text(out), 1, out->n, call->out);
-	buf_free(out);
-	return 0;
-}
-
 /* "web.listen", or of the global section "data" */
 static void put_name(struct buf *out, const struct config_section *section,
 		     const struct value_spec *spec)
@@ -156,7 +149,7 @@ static int run_show(const struct cmd_call *call)
 	struct buf out = BUF_INIT(OUTPUT_MAX);
 	(o->json ? show_json : show_text)(&s, config, o->all, &out);
 	config_free(&config);
-	return print_out(call, &out);
+	return cmd_print(call, &out);
 }
 
 static void put_fact(struct buf *out, const char *what, struct buf *fact)
@@ -243,11 +236,10 @@ static int explain_name(struct buf *out, const struct sections *s, struct str na
 	return 1;
 }
 
-/* Whoever knows only the key, or mistyped it, gets the names that come near. */
+/* Someone who knows only the key, or mistyped it, gets the names that come near. */
 static int no_such_setting(const struct cmd_call *call, const struct sections *s, struct str name)
 {
 	char shown[VALUE_SHOWN];
-	struct err err;
 	struct str key = str_from(name, str_find_byte(name, '.') + 1);
 	CLEANUP(buf_free) struct buf near = BUF_INIT(300), full = BUF_INIT(INI_FILE_MAX);
 	for (size_t i = 0; i < s->n; i++) {
@@ -260,10 +252,9 @@ static int no_such_setting(const struct cmd_call *call, const struct sections *s
 				buf_printf(&near, "%s%s", near.n ? ", " : "", buf_text(&full));
 		}
 	}
-	err_set(&err, ERR_USAGE, "no section or setting is called '%s'%s%s%s",
-		value_show(name, shown), near.n ? "; did you mean " : "", buf_text(&near),
-		near.n ? "?" : "; 'garner config explain' names all");
-	return cmd_fail(call, &err);
+	return cmd_refuse(call, "no section or setting is called '%s'%s%s%s",
+			  value_show(name, shown), near.n ? "; did you mean " : "", buf_text(&near),
+			  near.n ? "?" : "; 'garner config explain' lists all");
 }
 
 static int run_explain(const struct cmd_call *call)
@@ -274,7 +265,7 @@ static int run_explain(const struct cmd_call *call)
 		explain_all(&out, &s);
 	else if (explain_name(&out, &s, str_of(call->argv[0])) == 1)
 		return no_such_setting(call, &s, str_of(call->argv[0]));
-	return print_out(call, &out);
+	return cmd_print(call, &out);
 }
 
 static int run_sample(const struct cmd_call *call)
@@ -282,7 +273,7 @@ static int run_sample(const struct cmd_call *call)
 	struct sections s = sections_of(call);
 	struct buf out = BUF_INIT(OUTPUT_MAX);
 	config_sample(s.list, s.n, &out);
-	return print_out(call, &out);
+	return cmd_print(call, &out);
 }
 
 static const struct cmd_example check_examples[] = {
@@ -302,10 +293,8 @@ static const struct command check = {
 };
 
 static const struct cmd_option show_specs[] = {
-	{'a',
-	 NULL,
-	 {"all", VALUE_BOOL_AT(struct show_options, all), .help = "also what has its default"}},
-	{0, NULL, {"json", VALUE_BOOL_AT(struct show_options, json), .help = "as JSON"}},
+	CMD_FLAG('a', "all", struct show_options, all, "also what has its default"),
+	CMD_FLAG(0, "json", struct show_options, json, "as JSON"),
 };
 static const struct cmd_example show_examples[] = {
 	{"garner config show", "what was set, and where"},

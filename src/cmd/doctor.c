@@ -459,9 +459,7 @@ struct doctor_options {
 };
 
 static const struct cmd_option options[] = {
-	{0,
-	 NULL,
-	 {"json", VALUE_BOOL_AT(struct doctor_options, json), .help = "all of it as JSON"}},
+	CMD_FLAG(0, "json", struct doctor_options, json, "all of it as JSON"),
 };
 
 static const char *const level_words[] = {[FINDING_OK] = "ok",
@@ -549,8 +547,7 @@ static int run(const struct cmd_call *call)
 			checks[i].look(&p, &list[i]);
 	struct buf out = BUF_INIT(1 << 20);
 	(o->json ? print_json : print_text)(list, &out);
-	fwrite(buf_text(&out), 1, out.n, call->out);
-	buf_free(&out);
+	cmd_print(call, &out);
 	int code = code_of(list, NCHECKS);
 	mem_free(&list);
 	config_free(&config);

@@ -253,17 +253,13 @@ struct help_options {
 };
 
 static const struct cmd_option options[] = {
-	{0,
-	 NULL,
-	 {"man", VALUE_BOOL_AT(struct help_options, man), .help = "print the man page (mdoc)"}},
+	CMD_FLAG(0, "man", struct help_options, man, "print the man page (mdoc)"),
 	{0,
 	 "DIR",
 	 {"write-man", VALUE_PATH_AT(struct help_options, write_man),
 	  .help = "write all man pages below DIR, as man1/ and man5/"}},
-	{0,
-	 NULL,
-	 {"links", VALUE_BOOL_AT(struct help_options, links),
-	  .help = "print the old names, for links to this program"}},
+	CMD_FLAG(0, "links", struct help_options, links,
+		 "print the old names, for links to this program"),
 };
 
 /* Every role answers to its own name, but only those get a link that a program of old had: `web` in
@@ -341,7 +337,7 @@ static int run(const struct cmd_call *call)
 	int rc = find_named(call, &arena, &what, &err);
 	if (rc == 0) {
 		print_named(call, &what, &out);
-		fwrite(buf_text(&out), 1, out.n, call->out);
+		cmd_print(call, &out);
 	}
 	buf_free(&out);
 	arena_free(&arena);

@@ -110,7 +110,7 @@ static int print_answer(const struct cmd_call *call, const struct subject *s)
 		(o->json ? put_json : put_text)(call->argv[i], v, rule, &out);
 		code = v.allowed ? code : 1;
 	}
-	fwrite(out.p, 1, out.n, call->out);
+	cmd_print(call, &out);
 	return code;
 }
 
@@ -119,10 +119,8 @@ static int run_files(const struct cmd_call *call)
 	const struct robots_options *o = call->options;
 	CLEANUP(subject_free) struct subject s = SUBJECT_INIT;
 	struct err err;
-	if (call->argc < 2) {
-		err_set(&err, ERR_USAGE, "no URL; see 'garner robots test --help'");
-		return cmd_fail(call, &err);
-	}
+	if (call->argc < 2)
+		return cmd_refuse(call, "no URL; see 'garner robots test --help'");
 	if (cmd_read_path(call->argv[0], keep_piece, &s.file, &err) < 0 ||
 	    robots_compile(buf_str(&s.file), str_of(o->agent), &s.form, &err) < 0)
 		return cmd_fail(call, &err);
@@ -233,14 +231,9 @@ static const struct cmd_option test_options[] = {
 	 "NAME",
 	 {"agent", VALUE_TEXT_AT(struct robots_options, agent), "garner",
 	  .help = "the product token of the robot that asks"}},
-	{0,
-	 NULL,
-	 {"batch", VALUE_BOOL_AT(struct robots_options, batch),
-	  .help = "answer questions in lines of JSON, from files or standard input"}},
-	{0,
-	 NULL,
-	 {"json", VALUE_BOOL_AT(struct robots_options, json),
-	  .help = "a line of JSON for each URL"}},
+	CMD_FLAG(0, "batch", struct robots_options, batch,
+		 "answer questions in lines of JSON, from files or standard input"),
+	CMD_FLAG(0, "json", struct robots_options, json, "a line of JSON for each URL"),
 };
 static const struct cmd_example test_examples[] = {
 	{"garner robots test robots.txt https://example.org/a", "whether garner may fetch it"},

@@ -39,10 +39,8 @@ static const struct cmd_option options[] = {
 	 "ORDER",
 	 {"order", VALUE_WORD_AT(struct search_options, order), .words = orders, .fallback = "rank",
 	  .help = "the best first, the newest first, or as they lie"}},
-	{0, NULL, {"json", VALUE_BOOL_AT(struct search_options, json), .help = "as JSON"}},
-	{0,
-	 NULL,
-	 {"urls", VALUE_BOOL_AT(struct search_options, urls), .help = "only URLs, a line each"}},
+	CMD_FLAG(0, "json", struct search_options, json, "as JSON"),
+	CMD_FLAG(0, "urls", struct search_options, urls, "only URLs, a line each"),
 };
 
 #define BOLD "\033[1m"
@@ -146,7 +144,7 @@ static int run(const struct cmd_call *call)
 		return 1;
 	}
 	print_answer(&ask, &answer, o, help_wants_bold(call->out), &out);
-	fwrite(buf_text(&out), 1, out.n, call->out);
+	cmd_print(call, &out);
 	return answer.n ? 0 : 1;
 }
 

@@ -1,4 +1,4 @@
-/* garner shep: the crawl's files at the command line. */
+/* garner shep: the crawl's states at the command line: made, listed, printed, recovered. */
 #include "base/clock.h"
 #include "base/jsonw.h"
 #include "bucket/bucket.h"
@@ -28,15 +28,7 @@ static const struct cmd_exit exits[] = {
 /* The folder of the crawl. 0, or the exit code. */
 static int find_folder(const struct cmd_call *call, char ret[PATH_MAX])
 {
-	char data[PATH_MAX];
-	struct err err;
-	int code = cmd_data(call, data, sizeof data);
-	if (code)
-		return code;
-	if (snprintf(ret, PATH_MAX, "%s/shepherd", data) < PATH_MAX)
-		return 0;
-	err_set(&err, ERR_USAGE, "%s: the path is too long", data);
-	return cmd_fail(call, &err);
+	return cmd_data_path(call, "shepherd", ret, PATH_MAX);
 }
 
 /* 0, or the exit code: 1 when nothing was made yet. */
@@ -48,13 +40,10 @@ static int open_states(const struct cmd_call *call, bool write, struct states **
 	if (code)
 		return code;
 	int rc = states_open(ret, folder, write, &err);
-	if (rc == 1) {
-		err_set(&err, ERR_USAGE,
-			"%s: there is no crawl yet; make one with garner shep init", folder);
-		(void)cmd_fail(call, &err);
-		return 1;
-	}
-	return rc < 0 ? cmd_fail(call, &err) : 0;
+	if (rc == 1)
+		(void)cmd_refuse(call, "%s: there is no crawl yet; make one with garner shep init",
+				 folder);
+	return rc < 0 ? cmd_fail(call, &err) : rc;
 }
 
 static int run_init(const struct cmd_call *call)
@@ -128,8 +117,7 @@ static void list_json(const struct cmd_call *call, struct states *s, const struc
 	}
 	jsonw_array_end(&j);
 	buf_add_byte(&out, '\n');
-	fwrite(buf_text(&out), 1, out.n, call->out);
-	buf_free(&out);
+	cmd_print(call, &out);
 }
 
 static int run_states(const struct cmd_call *call)
@@ -171,8 +159,7 @@ static void recovered_json(const struct cmd_call *call, const struct recovery *r
 	jsonw_array_end(&j);
 	jsonw_object_end(&j);
 	buf_add_byte(&out, '\n');
-	fwrite(buf_text(&out), 1, out.n, call->out);
-	buf_free(&out);
+	cmd_print(call, &out);
 }
 
 static int run_recover(const struct cmd_call *call)
@@ -267,16 +254,9 @@ static int run_dump(const struct cmd_call *call)
 	if (code)
 		return code;
 	int rc = state_open(&st, s, name, &err);
-	if (rc == 1) {
-		err_set(&err, ERR_USAGE, "there is no state %s; garner shep states lists them",
-			name);
-		(void)cmd_fail(call, &err);
-		code = 1;
-	} else if (rc < 0) {
-		code = cmd_fail(call, &err);
-	} else {
-		code = dump_state(call, s, st);
-	}
+	if (rc == 1)
+		(void)cmd_refuse(call, "there is no state %s; garner shep states lists them", name);
+	code = rc == 0 ? dump_state(call, s, st) : rc == 1 ? 1 : cmd_fail(call, &err);
 	state_free(&st);
 	states_close(&s);
 	return code;
@@ -284,17 +264,7 @@ static int run_dump(const struct cmd_call *call)
 
 /* Tables */
 
-#define OPTIONS(list)                                                                              \
-	.options = list, .noptions = ARRAY_LEN(list), .options_size = sizeof(struct shep_options), \
-	.exits = exits, .nexits = ARRAY_LEN(exits)
-#define EXAMPLES(list) .examples = list, .nexamples = ARRAY_LEN(list)
-#define FLAG(letter, member, text)                                                        \
-	{                                                                                 \
-		letter, NULL,                                                             \
-		{                                                                         \
-#member, VALUE_BOOL_AT(struct shep_options, member), .help = text \
-		}                                                                         \
-	}
+#define FLAG(letter, member, text) CMD_FLAG(letter, #member, struct shep_options, member, text)
 
 static const struct cmd_option init_options[] = {
 	{0,
@@ -312,8 +282,9 @@ static const struct command init_command = {
 	.summary = "make an empty crawl in the data directory",
 	.description = "Makes the bucket file and a first, empty state. Where there is a crawl "
 		       "already, nothing is changed.",
-	OPTIONS(init_options),
-	EXAMPLES(init_examples),
+	CMD_OPTIONS(init_options, struct shep_options),
+	CMD_EXITS(exits),
+	CMD_EXAMPLES(init_examples),
 	.run = run_init,
 };
 
@@ -327,8 +298,9 @@ static const struct command states_command = {
 	.description = "A state is all that is known of the crawl at one time. All but the newest "
 		       "are closed or corked. A state is locked when a reader needs it, or one "
 		       "before it.",
-	OPTIONS(states_options),
-	EXAMPLES(states_examples),
+	CMD_OPTIONS(states_options, struct shep_options),
+	CMD_EXITS(exits),
+	CMD_EXAMPLES(states_examples),
 	.run = run_states,
 };
 
@@ -349,8 +321,9 @@ static const struct command recover_command = {
 		"damaged "
 		"is made again from what is left of it, from the buckets and from what older "
 		"states and the log of forgotten URLs say, and what was damaged is named.",
-	OPTIONS(recover_options),
-	EXAMPLES(recover_examples),
+	CMD_OPTIONS(recover_options, struct shep_options),
+	CMD_EXITS(exits),
+	CMD_EXAMPLES(recover_examples),
 	.run = run_recover,
 };
 
@@ -378,8 +351,9 @@ static const struct command dump_sub = {
 	.args_help =
 		"the name of a state, \"closed\" or \"current\" (the newest, if none is named)",
 	.max_args = 1,
-	OPTIONS(dump_options),
-	EXAMPLES(dump_examples),
+	CMD_OPTIONS(dump_options, struct shep_options),
+	CMD_EXITS(exits),
+	CMD_EXAMPLES(dump_examples),
 	.run = run_dump,
 };
 

@@ -1,3 +1,5 @@
+/* garner status: what runs, out of the counter files; asks nobody, so that it answers also while a
+ * role hangs. */
 #include "role/status.h"
 
 #include "base/clock.h"
@@ -14,17 +16,10 @@ struct status_options {
 };
 
 static const struct cmd_option options[] = {
-	{'v',
-	 NULL,
-	 {"verbose", VALUE_BOOL_AT(struct status_options, verbose),
-	  .help = "also what is stopped, and all counters"}},
-	{0,
-	 NULL,
-	 {"json", VALUE_BOOL_AT(struct status_options, json), .help = "all of it as JSON"}},
-	{0,
-	 NULL,
-	 {"metrics", VALUE_BOOL_AT(struct status_options, metrics),
-	  .help = "all counters as OpenMetrics text"}},
+	CMD_FLAG('v', "verbose", struct status_options, verbose,
+		 "also what is stopped, and all counters"),
+	CMD_FLAG(0, "json", struct status_options, json, "all of it as JSON"),
+	CMD_FLAG(0, "metrics", struct status_options, metrics, "all counters as OpenMetrics text"),
 };
 
 static void size_print(struct buf *out, int64_t bytes)
@@ -101,20 +96,6 @@ static void print_counters(const struct counters_view *view, struct buf *out)
 	buf_free(&cell);
 }
 
-/* How many pages a second, since the role that gathers them was started. */
-static void add_rate(struct text_table *t, const struct status *s, uint64_t pages)
-{
-	char text[48];
-	for (size_t i = 0; i < s->nrows; i++) {
-		double us = (double)(clock_wall_us() - s->row[i].since_wall_us);
-		if (!str_is(s->row[i].name, "shepherd") || us <= 0)
-			continue;
-		snprintf(text, sizeof text, "%.1f", (double)pages * US_PER_S / us);
-		text_table_add(t, text);
-		text_table_add(t, "pages a second, since it runs");
-	}
-}
-
 /* What the roles do all together, as the status page has it. */
 static void print_numbers(const struct status *s, struct buf *out)
 {
@@ -128,7 +109,6 @@ static void print_numbers(const struct status *s, struct buf *out)
 		text_table_add(&t, numbers.n[i].text);
 		text_table_add(&t, numbers.n[i].title);
 	}
-	add_rate(&t, s, numbers.pages);
 	for (size_t i = 0; i < n; i++) {
 		snprintf(text, sizeof text, "%lld", (long long)cause[i].count);
 		text_table_add(&t, text);
@@ -175,8 +155,7 @@ static int show_status(const struct cmd_call *call, const char *data)
 		status_json(&s, data, &out);
 	else
 		print_text(&s, data, o->verbose, &out);
-	fwrite(buf_text(&out), 1, out.n, call->out);
-	buf_free(&out);
+	cmd_print(call, &out);
 	int code = s.running ? 0 : 1;
 	if (s.damaged[0]) {
 		err_set(&err, ERR_PARTLY, "%s", s.damaged);

@@ -202,10 +202,8 @@ static int run(const struct cmd_call *call)
 		.out = BUF_INIT(OUT_MAX),
 		.line = BUF_INIT(LINE_MAX_BYTES),
 	};
-	if (call->argc == 0 && !w.options.batch) {
-		(void)err_set(&err, ERR_USAGE, "url: no URL given; see garner url --help");
-		return cmd_fail(call, &err);
-	}
+	if (call->argc == 0 && !w.options.batch)
+		return cmd_refuse(call, "url: no URL given; see garner url --help");
 	if (load_equiv(&w, &err) < 0)
 		return cmd_fail(call, &err);
 	int code = w.options.batch ? run_batch(&w) : run_arguments(&w);
@@ -220,19 +218,15 @@ static const struct cmd_option options[] = {
 	 "URL",
 	 {"base", VALUE_TEXT_AT(struct url_options, base),
 	  .help = "the page on which the URLs stand: relative ones are resolved against it"}},
-	{0,
-	 NULL,
-	 {"strict", VALUE_BOOL_AT(struct url_options, strict),
-	  .help = "print the strict canonical form, or why there is none"}},
+	CMD_FLAG(0, "strict", struct url_options, strict,
+		 "print the strict canonical form, or why there is none"),
 	{0,
 	 "FILE",
 	 {"equiv", VALUE_PATH_AT(struct url_options, equiv),
 	  .help = "a table of equivalent sites (cf/url-equiv): also print the site that stands "
 		  "for the URL's own"}},
-	{0,
-	 NULL,
-	 {"batch", VALUE_BOOL_AT(struct url_options, batch),
-	  .help = "read lines 'URL TAB BASE' and answer each with a line; BASE may be missing"}},
+	CMD_FLAG(0, "batch", struct url_options, batch,
+		 "read lines 'URL TAB BASE' and answer each with a line; BASE may be missing"),
 };
 
 static const struct cmd_example examples[] = {

@@ -17,17 +17,11 @@ struct version_options {
 };
 
 static const struct cmd_option options[] = {
-	{'v',
-	 NULL,
-	 {"verbose", VALUE_BOOL_AT(struct version_options, verbose),
-	  .help = "also the compiler, the build, libraries, formats"}},
-	{0,
-	 NULL,
-	 {"json", VALUE_BOOL_AT(struct version_options, json), .help = "all of it as JSON"}},
-	{0,
-	 NULL,
-	 {"faults", VALUE_BOOL_AT(struct version_options, faults),
-	  .help = "only the names of the fault points, a line each"}},
+	CMD_FLAG('v', "verbose", struct version_options, verbose,
+		 "also the compiler, the build, libraries, formats"),
+	CMD_FLAG(0, "json", struct version_options, json, "all of it as JSON"),
+	CMD_FLAG(0, "faults", struct version_options, faults,
+		 "only the names of the fault points, a line each"),
 };
 
 #if defined(__clang__)
@@ -195,9 +189,7 @@ static int run(const struct cmd_call *call)
 		if (o->verbose)
 			print_table(call->program, &out);
 	}
-	fwrite(buf_text(&out), 1, out.n, call->out);
-	buf_free(&out);
-	return 0;
+	return cmd_print(call, &out);
 }
 
 static const struct cmd_example examples[] = {

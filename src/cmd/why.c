@@ -15,7 +15,7 @@ struct why_options {
 };
 
 static const struct cmd_option options[] = {
-	{0, NULL, {"json", VALUE_BOOL_AT(struct why_options, json), .help = "as JSON"}},
+	CMD_FLAG(0, "json", struct why_options, json, "as JSON"),
 };
 
 struct answer {
@@ -35,7 +35,7 @@ static int64_t tried_us(const struct why *w)
 	return w->last.time_us ? w->last.time_us : (int64_t)w->item.last_seen_s * US_PER_S;
 }
 
-static uint16_t put_status(const struct why *w)
+static uint16_t status_of(const struct why *w)
 {
 	return w->last.time_us ? w->last.status : w->item.status;
 }
@@ -63,7 +63,7 @@ static int64_t next_s(const struct why *w, const struct crawl_conf *conf)
 	}
 }
 
-static const char *put_date(struct arena *arena, int64_t us)
+static const char *date_text(struct arena *arena, int64_t us)
 {
 	struct buf out = BUF_INIT(64);
 	time_print(&out, us, 0);
@@ -78,12 +78,12 @@ static void print_known(FILE *out, const struct answer *a, const struct crawl_co
 	const struct why *w = &a->why;
 	char text[64];
 	int64_t next = next_s(w, conf);
-	fprintf(out, "known since:  %.10s%s\n", put_date(arena, w->item.since_day * US_PER_DAY),
+	fprintf(out, "known since:  %.10s%s\n", date_text(arena, w->item.since_day * US_PER_DAY),
 		w->item.flags & ITEM_INITIAL ? ", added by hand" : "");
 	fprintf(out, "state:        %s\n", item_type_names[type_of(w)]);
 	if (tried_us(w))
-		fprintf(out, "last try:     %s, %s\n", put_date(arena, tried_us(w)),
-			w->reason[0] ? w->reason : crawl_status_text(put_status(w), text));
+		fprintf(out, "last try:     %s, %s\n", date_text(arena, tried_us(w)),
+			w->reason[0] ? w->reason : crawl_status_text(status_of(w), text));
 	else
 		fprintf(out, "last try:     none yet\n");
 	if (next < 0)
@@ -92,7 +92,7 @@ static void print_known(FILE *out, const struct answer *a, const struct crawl_co
 	else if (next * US_PER_S <= clock_wall_us())
 		fprintf(out, "next try:     in the next cycle\n");
 	else
-		fprintf(out, "next try:     %s\n", put_date(arena, next * US_PER_S));
+		fprintf(out, "next try:     %s\n", date_text(arena, next * US_PER_S));
 }
 
 static void print_why(FILE *out, const struct answer *a, const struct crawl_conf *conf,
@@ -107,11 +107,11 @@ static void print_why(FILE *out, const struct answer *a, const struct crawl_conf
 	else if (w->known == WHY_FOUND)
 		fprintf(out, "found:        will be known when this cycle ends\n");
 	else if (w->known == WHY_GONE)
-		fprintf(out, "forgotten:    %s, %s\n", put_date(arena, w->gone.time_us),
+		fprintf(out, "forgotten:    %s, %s\n", date_text(arena, w->gone.time_us),
 			gone_reason_names[w->gone.reason]);
 	else if (w->remembered_us)
 		fprintf(out, "unknown:      never seen, or forgotten before %s\n",
-			put_date(arena, w->remembered_us));
+			date_text(arena, w->remembered_us));
 	else
 		fprintf(out, "unknown:      no page links to it, or its site was not added\n");
 	fprintf(out, "indexed:      %s\n", a->indexed ? "yes" : "no");
@@ -132,9 +132,9 @@ static void print_json(struct buf *out, const struct answer *a, const struct cra
 		jsonw_put_text(&j, "type", item_type_names[type_of(w)]);
 		jsonw_key(&j, "since");
 		jsonw_time(&j, w->item.since_day * US_PER_DAY);
-		jsonw_put_uint(&j, "status", put_status(w));
+		jsonw_put_uint(&j, "status", status_of(w));
 		jsonw_put_text(&j, "reason",
-			       w->reason[0] ? w->reason : crawl_status_text(put_status(w), text));
+			       w->reason[0] ? w->reason : crawl_status_text(status_of(w), text));
 		if (tried_us(w)) {
 			jsonw_key(&j, "tried");
 			jsonw_time(&j, tried_us(w));
@@ -198,7 +198,7 @@ static int run(const struct cmd_call *call)
 	const struct crawl_conf *conf = crawl_conf_of(config);
 	if (o->json) {
 		print_json(&out, &a, conf);
-		fwrite(buf_text(&out), 1, out.n, call->out);
+		cmd_print(call, &out);
 	} else {
 		print_why(call->out, &a, conf, &arena);
 	}

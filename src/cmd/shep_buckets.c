@@ -3,8 +3,8 @@
  * with the same name. An empty line ends it. */
 #include "cmd/shep_buckets.h"
 
+#include "base/ascii.h"
 #include "base/attrs.h"
-#include "base/hash.h"
 #include "base/jsonw.h"
 #include "bucket/bucket_attrs.h"
 #include "bucket/bucket_shake.h"
@@ -122,22 +122,12 @@ static void work_flush(struct work *w, size_t more_than)
 /* The file that is named, or that of the crawl. 0, or the exit code. */
 static int find_file(struct work *w)
 {
-	struct err err;
-	char data[PATH_MAX];
-	if (*w->o->file) {
-		int n = snprintf(w->path, sizeof w->path, "%s", w->o->file);
-		if (n < (int)sizeof w->path)
-			return 0;
-		err_set(&err, ERR_USAGE, "the path of the bucket file is too long");
-		return cmd_fail(w->call, &err);
-	}
-	int code = cmd_data(w->call, data, sizeof data);
-	if (code)
-		return code;
-	if (snprintf(w->path, sizeof w->path, "%s/shepherd/objects", data) < (int)sizeof w->path)
-		return 0;
-	err_set(&err, ERR_USAGE, "%s: the path is too long", data);
-	return cmd_fail(w->call, &err);
+	if (!*w->o->file)
+		return cmd_data_path(w->call, "shepherd/objects", w->path, sizeof w->path);
+	int n = snprintf(w->path, sizeof w->path, "%s", w->o->file);
+	return n < (int)sizeof w->path
+		       ? 0
+		       : cmd_refuse(w->call, "the path of the bucket file is too long");
 }
 
 static void work_end(struct work *w)
@@ -204,18 +194,17 @@ static int parse_oid(const char *text, uint32_t *ret, struct err *err)
 {
 	struct str s = str_of(text);
 	char shown[VALUE_SHOWN];
-	unsigned char bytes[4];
-	char digits[9] = "00000000";
+	uint32_t oid = 0;
+	size_t i = 0;
 	if (str_starts(s, STR("0x")))
 		s = str_from(s, 2);
-	if (s.n >= 1 && s.n <= 8)
-		memcpy(digits + 8 - s.n, s.p, s.n);
-	if (s.n < 1 || s.n > 8 || !hex_parse((struct str){digits, 8}, bytes, 4))
+	for (; i < s.n && i < 8 && ascii_hex(s.p[i]) >= 0; i++)
+		oid = oid << 4 | (uint32_t)ascii_hex(s.p[i]);
+	if (i == 0 || i < s.n)
 		return err_set(err, ERR_USAGE,
-			       "'%s' is no number of a bucket: up to eight hexadecimal digits",
+			       "'%s' is not the number of a bucket: up to eight hexadecimal digits",
 			       value_show(str_of(text), shown));
-	*ret = (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 |
-	       bytes[3];
+	*ret = oid;
 	return 0;
 }
 
@@ -293,36 +282,30 @@ static int each_bucket(struct work *w, bool content, uint64_t *ret_damaged, stru
 	return 0;
 }
 
-static int run_each(const struct cmd_call *call, bool content)
+static int print_each(struct work *w, bool content)
 {
-	struct work w;
 	struct err err;
 	uint64_t damaged = 0;
-	int code = work_begin(&w, call, BUCKET_SCAN, 0);
-	if (code == 0) {
-		if (w.o->json)
-			jsonw_array(&w.json);
-		if (each_bucket(&w, content, &damaged, &err) < 0)
-			code = work_fail(&w, &err);
-		if (w.o->json) {
-			jsonw_array_end(&w.json);
-			buf_add_byte(&w.out, '\n');
-		}
-		if (code == 0 && damaged)
-			code = ERR_DAMAGED;
+	int code = 0;
+	if (w->o->json)
+		jsonw_array(&w->json);
+	if (each_bucket(w, content, &damaged, &err) < 0)
+		code = work_fail(w, &err);
+	if (w->o->json) {
+		jsonw_array_end(&w->json);
+		buf_add_byte(&w->out, '\n');
 	}
-	work_end(&w);
-	return code;
+	return code == 0 && damaged ? ERR_DAMAGED : code;
 }
 
-int shep_buckets_list(const struct cmd_call *call)
+static int list_all(struct work *w)
 {
-	return run_each(call, false);
+	return print_each(w, false);
 }
 
-int shep_buckets_cat(const struct cmd_call *call)
+static int cat_all(struct work *w)
 {
-	return run_each(call, true);
+	return print_each(w, true);
 }
 
 /* One after the other; the worst code. `what`: 0, 1 for none there, negative. */
@@ -354,21 +337,16 @@ static int extract_one(struct work *w, uint32_t oid, struct err *err)
 	return rc ? rc : show_one(w, &bucket, err);
 }
 
-int shep_buckets_extract(const struct cmd_call *call)
+static int extract_named(struct work *w)
 {
-	struct work w;
-	int code = work_begin(&w, call, BUCKET_SCAN, 0);
-	if (code == 0) {
-		bool list = w.o->json && call->argc > 1;
-		if (list)
-			jsonw_array(&w.json);
-		code = for_numbers(&w, extract_one);
-		if (list)
-			jsonw_array_end(&w.json);
-		if (w.o->json)
-			buf_add_byte(&w.out, '\n');
-	}
-	work_end(&w);
+	bool list = w->o->json && w->call->argc > 1;
+	if (list)
+		jsonw_array(&w->json);
+	int code = for_numbers(w, extract_one);
+	if (list)
+		jsonw_array_end(&w->json);
+	if (w->o->json)
+		buf_add_byte(&w->out, '\n');
 	return code;
 }
 
@@ -449,23 +427,15 @@ static int insert_all(struct work *w, struct err *err)
 	return bucket_sync(w->b, NULL, err);
 }
 
-int shep_buckets_insert(const struct cmd_call *call)
+static int insert_or_cut(struct work *w)
 {
-	struct work w;
-	struct err err;
-	int code = work_begin(&w, call, BUCKET_APPEND, MAKES);
-	if (code == 0) {
-		uint64_t before = bucket_length(w.b);
-		int rc = insert_all(&w, &err);
-		if (rc < 0) {
-			struct err ignored;
-			buf_clear(&w.out); /* none of these is kept */
-			code = work_fail(&w, &err);
-			(void)bucket_cut(w.b, before, NULL, &ignored);
-		}
-	}
-	work_end(&w);
-	return code;
+	struct err err, ignored;
+	uint64_t before = bucket_length(w->b);
+	if (insert_all(w, &err) == 0)
+		return 0;
+	buf_clear(&w->out); /* none of these is kept */
+	(void)bucket_cut(w->b, before, NULL, &ignored);
+	return work_fail(w, &err);
 }
 
 static int delete_one(struct work *w, uint32_t oid, struct err *err)
@@ -473,18 +443,11 @@ static int delete_one(struct work *w, uint32_t oid, struct err *err)
 	return bucket_delete(w->b, oid, err);
 }
 
-int shep_buckets_delete(const struct cmd_call *call)
+static int delete_named(struct work *w)
 {
-	struct work w;
 	struct err err;
-	int code = work_begin(&w, call, BUCKET_WRITE, 0);
-	if (code == 0) {
-		code = for_numbers(&w, delete_one);
-		if (bucket_sync(w.b, NULL, &err) < 0)
-			code = work_fail(&w, &err);
-	}
-	work_end(&w);
-	return code;
+	int code = for_numbers(w, delete_one);
+	return bucket_sync(w->b, NULL, &err) < 0 ? work_fail(w, &err) : code;
 }
 
 /* Shaking */
@@ -538,47 +501,36 @@ static int print_moves(struct work *w, struct err *err)
 	return rc < 0 ? rc : 0;
 }
 
-/* Beside states the report stays for recovery; else nobody needs it when it was printed. */
-int shep_buckets_shakedown(const struct cmd_call *call)
+/* With states next to the file the report stays for recovery; otherwise nobody needs it once it was
+ * printed. */
+static int shake_down(struct work *w)
 {
-	struct work w;
 	struct err err;
 	struct bucket_shaken sum = {0};
-	int code = work_begin(&w, call, BUCKET_APPEND, 0);
-	if (code == 0) {
-		int rc = shake_file(&w, &sum, &err);
-		buf_clear(&w.out);
-		if (rc == 0)
-			rc = print_moves(&w, &err);
-		if (rc == 0 && !w.crawl && bucket_moves_done(w.path, &err) < 0)
-			rc = -1;
-		if (rc < 0)
-			code = work_fail(&w, &err);
-		else if (w.o->verbose)
-			fprintf(stderr,
-				"%" PRIu64 " kept, %" PRIu64 " were deleted; %" PRIu64
-				" bytes became %" PRIu64 "\n",
-				sum.kept, sum.deleted, sum.before, sum.after);
-	}
-	work_end(&w);
-	return code;
+	int rc = shake_file(w, &sum, &err);
+	buf_clear(&w->out);
+	if (rc < 0 || print_moves(w, &err) < 0 ||
+	    (!w->crawl && bucket_moves_done(w->path, &err) < 0))
+		return work_fail(w, &err);
+	if (w->o->verbose)
+		fprintf(stderr,
+			"%" PRIu64 " kept, %" PRIu64 " were deleted; %" PRIu64
+			" bytes became %" PRIu64 "\n",
+			sum.kept, sum.deleted, sum.before, sum.after);
+	return 0;
 }
 
-int shep_buckets_train(const struct cmd_call *call)
+static int train_dictionaries(struct work *w)
 {
-	struct work w;
 	struct err err;
 	unsigned kept = 0;
-	int code = work_begin(&w, call, BUCKET_SCAN, 0);
-	if (code == 0) {
-		if (bucket_train(w.b, w.packer, &kept, &err) < 0)
-			code = work_fail(&w, &err);
-		else
-			buf_printf(&w.out, "%u new dictionaries\n", kept);
-	}
-	work_end(&w);
-	return code;
+	if (bucket_train(w->b, w->packer, &kept, &err) < 0)
+		return work_fail(w, &err);
+	buf_printf(&w->out, "%u new dictionaries\n", kept);
+	return 0;
 }
+
+/* Audit, fix and quick check */
 
 enum { LOOK_TRIES = 10 };
 
@@ -665,59 +617,86 @@ static int known_end(struct work *w, uint64_t *ret)
 	return 0;
 }
 
-static int run_audit(const struct cmd_call *call, bool fixes)
+static int audit_file(struct work *w, bool fixes)
 {
-	struct work w;
 	struct err err;
 	struct bucket_audit sum;
 	uint64_t to = 0;
-	int code = work_begin(&w, call, fixes ? BUCKET_WRITE : BUCKET_SCAN, UNCHECKED);
-	if (code == 0 && !fixes)
-		code = known_end(&w, &to);
-	if (code == 0) {
-		if (w.o->json) {
-			jsonw_object(&w.json);
-			jsonw_key(&w.json, "found");
-			jsonw_array(&w.json);
-		}
-		if ((fixes ? bucket_fix(w.b, tell_problem, &w, &sum, &err)
-			   : bucket_audit(w.b, to, tell_problem, &w, &sum, &err)) < 0) {
-			code = work_fail(&w, &err);
-		} else {
-			sum_up(&w, &sum, fixes);
-			code = (sum.problems && !fixes) || sum.lacking ? ERR_DAMAGED : 0;
-		}
-		if (!bucket_current(w.b))
-			fprintf(stderr,
-				"%s was shaken down meanwhile: this is the file from before\n",
-				w.path);
+	int code = fixes ? 0 : known_end(w, &to);
+	if (code)
+		return code;
+	if (w->o->json) {
+		jsonw_object(&w->json);
+		jsonw_key(&w->json, "found");
+		jsonw_array(&w->json);
 	}
-	work_end(&w);
+	if ((fixes ? bucket_fix(w->b, tell_problem, w, &sum, &err)
+		   : bucket_audit(w->b, to, tell_problem, w, &sum, &err)) < 0) {
+		code = work_fail(w, &err);
+	} else {
+		sum_up(w, &sum, fixes);
+		code = (sum.problems && !fixes) || sum.lacking ? ERR_DAMAGED : 0;
+	}
+	if (!bucket_current(w->b))
+		fprintf(stderr, "%s was shaken down meanwhile: this is the file from before\n",
+			w->path);
 	return code;
 }
 
-int shep_buckets_audit(const struct cmd_call *call)
+static int audit_only(struct work *w)
 {
-	return run_audit(call, false);
+	return audit_file(w, false);
 }
 
-int shep_buckets_fix(const struct cmd_call *call)
+static int audit_and_fix(struct work *w)
 {
-	return run_audit(call, true);
+	return audit_file(w, true);
 }
 
-int shep_buckets_quick(const struct cmd_call *call)
+static int check_ends(struct work *w)
 {
-	struct work w;
 	struct err err;
 	uint64_t to = 0;
-	int code = work_begin(&w, call, BUCKET_SCAN, UNCHECKED);
+	int code = known_end(w, &to);
+	return code == 0 && bucket_quick(w->b, to, &err) < 0 ? work_fail(w, &err) : code;
+}
+
+/* Tables */
+
+static const struct action {
+	const char *name; /* of the command */
+	enum bucket_mode mode;
+	unsigned how;
+	int (*what)(struct work *w); /* returns the exit code */
+} actions[] = {
+	{"list", BUCKET_SCAN, 0, list_all},
+	{"cat", BUCKET_SCAN, 0, cat_all},
+	{"extract", BUCKET_SCAN, 0, extract_named},
+	{"insert", BUCKET_APPEND, MAKES, insert_or_cut},
+	{"delete", BUCKET_WRITE, 0, delete_named},
+	{"shakedown", BUCKET_APPEND, 0, shake_down},
+	{"train", BUCKET_SCAN, 0, train_dictionaries},
+	{"audit", BUCKET_SCAN, UNCHECKED, audit_only},
+	{"fix", BUCKET_WRITE, UNCHECKED, audit_and_fix},
+	{"quick", BUCKET_SCAN, UNCHECKED, check_ends},
+};
+
+int shep_buckets_do(const struct cmd_call *call, const char *name)
+{
+	struct work w;
+	size_t i = 0;
+	while (strcmp(actions[i].name, name) != 0)
+		ENSURE(++i < ARRAY_LEN(actions));
+	int code = work_begin(&w, call, actions[i].mode, actions[i].how);
 	if (code == 0)
-		code = known_end(&w, &to);
-	if (code == 0 && bucket_quick(w.b, to, &err) < 0)
-		code = work_fail(&w, &err);
+		code = actions[i].what(&w);
 	work_end(&w);
 	return code;
+}
+
+static int run(const struct cmd_call *call)
+{
+	return shep_buckets_do(call, call->command->name);
 }
 
 #define OPTION_FILE                                                                              \
@@ -735,24 +714,9 @@ int shep_buckets_quick(const struct cmd_call *call)
 					"two; 0: 7"                                              \
 		}                                                                                \
 	}
-#define OPTION_JSON                                                                         \
-	{                                                                                   \
-		'j', NULL,                                                                  \
-		{                                                                           \
-			"json", VALUE_BOOL_AT(struct buckets_options, json), .help = "JSON" \
-		}                                                                           \
-	}
-#define OPTION(letter, name, member, text)                                                \
-	{                                                                                 \
-		letter, NULL,                                                             \
-		{                                                                         \
-			name, VALUE_BOOL_AT(struct buckets_options, member), .help = text \
-		}                                                                         \
-	}
-#define OPTIONS(list)                                 \
-	.options = list, .noptions = ARRAY_LEN(list), \
-	.options_size = sizeof(struct buckets_options), .exits = exits, .nexits = ARRAY_LEN(exits)
-#define EXAMPLES(list) .examples = list, .nexamples = ARRAY_LEN(list)
+#define OPTION(letter, name, member, text) \
+	CMD_FLAG(letter, name, struct buckets_options, member, text)
+#define OPTION_JSON OPTION('j', "json", json, "as JSON")
 
 static const struct cmd_exit exits[] = {
 	{1, "a bucket that was asked for is not there"},
@@ -773,9 +737,10 @@ static const struct command list_command = {
 	.name = "list",
 	.summary = "one line per bucket: number, length, type",
 	.description = "Others may append meanwhile. What is damaged is named and passed over.",
-	EXAMPLES(list_examples),
-	OPTIONS(list_options),
-	.run = shep_buckets_list,
+	CMD_EXAMPLES(list_examples),
+	CMD_OPTIONS(list_options, struct buckets_options),
+	CMD_EXITS(exits),
+	.run = run,
 };
 
 static const struct cmd_option show_options[] = {
@@ -796,9 +761,10 @@ static const struct command get_command = {
 	.args_help = "numbers as garner shep buckets list prints them",
 	.min_args = 1,
 	.max_args = -1,
-	EXAMPLES(extract_examples),
-	OPTIONS(show_options),
-	.run = shep_buckets_extract,
+	CMD_EXAMPLES(extract_examples),
+	CMD_OPTIONS(show_options, struct buckets_options),
+	CMD_EXITS(exits),
+	.run = run,
 };
 static const struct cmd_example cat_examples[] = {
 	{"garner shep buckets cat | garner shep buckets insert -o copy", "a copy, packed anew"},
@@ -807,9 +773,10 @@ static const struct command cat_command = {
 	.name = "cat",
 	.summary = "print all buckets",
 	.description = "As extract does, each followed by an empty line.",
-	EXAMPLES(cat_examples),
-	OPTIONS(show_options),
-	.run = shep_buckets_cat,
+	CMD_EXAMPLES(cat_examples),
+	CMD_OPTIONS(show_options, struct buckets_options),
+	CMD_EXITS(exits),
+	.run = run,
 };
 
 static const struct cmd_option insert_options[] = {
@@ -829,9 +796,10 @@ static const struct command insert_command = {
 	.args = "[FILE...]",
 	.args_help = "texts; none or -: standard input",
 	.max_args = -1,
-	EXAMPLES(insert_examples),
-	OPTIONS(insert_options),
-	.run = shep_buckets_insert,
+	CMD_EXAMPLES(insert_examples),
+	CMD_OPTIONS(insert_options, struct buckets_options),
+	CMD_EXITS(exits),
+	.run = run,
 };
 
 static const struct cmd_option plain_options[] = {OPTION_FILE};
@@ -845,9 +813,10 @@ static const struct command delete_command = {
 	.args_help = "numbers as garner shep buckets list prints them",
 	.min_args = 1,
 	.max_args = -1,
-	EXAMPLES(delete_examples),
-	OPTIONS(plain_options),
-	.run = shep_buckets_delete,
+	CMD_EXAMPLES(delete_examples),
+	CMD_OPTIONS(plain_options, struct buckets_options),
+	CMD_EXITS(exits),
+	.run = run,
 };
 
 static const struct cmd_option audit_options[] = {
@@ -864,9 +833,10 @@ static const struct command audit_command = {
 	.description = "Others may append meanwhile: the file is read as far as the last "
 		       "checkpoint of the crawl, or as far as it is whole where there is none. Of "
 		       "a file that is shaken down meanwhile it is the one from before.",
-	EXAMPLES(audit_examples),
-	OPTIONS(audit_options),
-	.run = shep_buckets_audit,
+	CMD_EXAMPLES(audit_examples),
+	CMD_OPTIONS(audit_options, struct buckets_options),
+	CMD_EXITS(exits),
+	.run = run,
 };
 static const struct cmd_example fix_examples[] = {
 	{"garner shep buckets fix", "the file is whole again, without what was damaged"},
@@ -876,9 +846,10 @@ static const struct command fix_command = {
 	.summary = "audit, and mend",
 	.description = "What is no bucket becomes a deleted one, a damaged one is deleted, a torn "
 		       "end is cut off. Nobody else may have the file open.",
-	EXAMPLES(fix_examples),
-	OPTIONS(audit_options),
-	.run = shep_buckets_fix,
+	CMD_EXAMPLES(fix_examples),
+	CMD_OPTIONS(audit_options, struct buckets_options),
+	CMD_EXITS(exits),
+	.run = run,
 };
 static const struct cmd_example quick_examples[] = {
 	{"garner shep buckets quick || garner shep buckets fix", "as at every start"},
@@ -887,9 +858,10 @@ static const struct command quick_command = {
 	.name = "quick",
 	.summary = "look at both ends of the file only",
 	.description = "While somebody appends, its end is that of the last checkpoint.",
-	EXAMPLES(quick_examples),
-	OPTIONS(plain_options),
-	.run = shep_buckets_quick,
+	CMD_EXAMPLES(quick_examples),
+	CMD_OPTIONS(plain_options, struct buckets_options),
+	CMD_EXITS(exits),
+	.run = run,
 };
 
 static const struct cmd_option shake_options[] = {
@@ -907,9 +879,10 @@ static const struct command shake_command = {
 	.summary = "give the space of deleted buckets back",
 	.description = "Writes the file anew without them and prints, for each bucket that is "
 		       "left, its old and its new number.",
-	EXAMPLES(shake_examples),
-	OPTIONS(shake_options),
-	.run = shep_buckets_shakedown,
+	CMD_EXAMPLES(shake_examples),
+	CMD_OPTIONS(shake_options, struct buckets_options),
+	CMD_EXITS(exits),
+	.run = run,
 };
 static const struct cmd_example train_examples[] = {
 	{"garner shep buckets train", "bodies are packed with them from now on"},
@@ -917,9 +890,10 @@ static const struct cmd_example train_examples[] = {
 static const struct command train_command = {
 	.name = "train",
 	.summary = "make dictionaries for packing, where they pay",
-	EXAMPLES(train_examples),
-	OPTIONS(plain_options),
-	.run = shep_buckets_train,
+	CMD_EXAMPLES(train_examples),
+	CMD_OPTIONS(plain_options, struct buckets_options),
+	CMD_EXITS(exits),
+	.run = run,
 };
 
 static const struct command *const subs[] = {

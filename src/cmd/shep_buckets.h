@@ -1,5 +1,4 @@
-/* What the subcommands of garner shep buckets do; shep_buckets.c has their tables, and
- * shep_buckettool.c the letters of old. */
+/* The subcommands of garner shep buckets, for the letters of old in shep_buckettool.c. */
 #pragma once
 #include "cmd/command.h"
 
@@ -10,13 +9,5 @@ struct buckets_options {
 	bool all, json, raw, unpacked, train, repack, anyway, verbose;
 };
 
-int shep_buckets_list(const struct cmd_call *call);
-int shep_buckets_cat(const struct cmd_call *call);
-int shep_buckets_extract(const struct cmd_call *call);
-int shep_buckets_insert(const struct cmd_call *call);
-int shep_buckets_delete(const struct cmd_call *call);
-int shep_buckets_audit(const struct cmd_call *call);
-int shep_buckets_fix(const struct cmd_call *call);
-int shep_buckets_quick(const struct cmd_call *call);
-int shep_buckets_shakedown(const struct cmd_call *call);
-int shep_buckets_train(const struct cmd_call *call);
+/* What garner shep buckets NAME does, with the options and arguments of the call. The exit code. */
+int shep_buckets_do(const struct cmd_call *call, const char *name);

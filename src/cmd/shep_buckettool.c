@@ -11,8 +11,8 @@ struct letters {
 /* One action a call. */
 struct action {
 	bool wanted;
-	int (*run)(const struct cmd_call *call);
-	const char *oid; /* its argument */
+	const char *name; /* of garner shep buckets */
+	const char *oid;  /* its argument */
 };
 
 static int run(const struct cmd_call *call)
@@ -20,33 +20,28 @@ static int run(const struct cmd_call *call)
 	struct letters l = *(const struct letters *)call->options;
 	l.common.all = l.list_all;
 	const struct action actions[] = {
-		{l.list || l.list_all, shep_buckets_list, NULL},
-		{*l.delete, shep_buckets_delete, l.delete},
-		{*l.extract, shep_buckets_extract, l.extract},
-		{l.insert, shep_buckets_insert, NULL},
-		{l.cat, shep_buckets_cat, NULL},
-		{l.audit, shep_buckets_audit, NULL},
-		{l.fix, shep_buckets_fix, NULL},
-		{l.quick, shep_buckets_quick, NULL},
-		{l.shakedown, shep_buckets_shakedown, NULL},
+		{l.list || l.list_all, "list", NULL},
+		{*l.delete, "delete", l.delete},
+		{*l.extract, "extract", l.extract},
+		{l.insert, "insert", NULL},
+		{l.cat, "cat", NULL},
+		{l.audit, "audit", NULL},
+		{l.fix, "fix", NULL},
+		{l.quick, "quick", NULL},
+		{l.shakedown, "shakedown", NULL},
 	};
 	const struct action *todo = NULL;
+	size_t wanted = 0;
 	for (size_t i = 0; i < ARRAY_LEN(actions); i++) {
 		if (!actions[i].wanted)
 			continue;
-		if (todo) {
-			struct err err;
-			err_set(&err, ERR_USAGE,
-				"one of -l, -L, -d, -x, -i, -c, -f, -F, -q and -s");
-			return cmd_fail(call, &err);
-		}
 		todo = &actions[i];
+		wanted++;
 	}
-	if (!todo) {
-		struct err err;
-		err_set(&err, ERR_USAGE, "what? One of -l, -L, -d, -x, -i, -c, -f, -F, -q and -s");
-		return cmd_fail(call, &err);
-	}
+	if (wanted != 1)
+		return cmd_refuse(call,
+				  "give one of -l, -L, -d, -x, -i, -c, -f, -F, -q and -s, not %zu",
+				  wanted);
 	struct cmd_call same = *call;
 	char *argv[] = {(char *)todo->oid, NULL};
 	same.options = &l.common;
@@ -54,16 +49,10 @@ static int run(const struct cmd_call *call)
 		same.argc = 1;
 		same.argv = argv;
 	}
-	return todo->run(&same);
+	return shep_buckets_do(&same, todo->name);
 }
 
-#define LETTER(letter, name, member, text)                                        \
-	{                                                                         \
-		letter, NULL,                                                     \
-		{                                                                 \
-			name, VALUE_BOOL_AT(struct letters, member), .help = text \
-		}                                                                 \
-	}
+#define LETTER(letter, name, member, text) CMD_FLAG(letter, name, struct letters, member, text)
 
 static const struct cmd_option options[] = {
 	LETTER('l', "list", list, "list buckets"),

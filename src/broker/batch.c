@@ -1,3 +1,4 @@
+/* The collector's batch: entries, what is done with them at a start, and how they are printed. */
 #include "broker/batch.h"
 
 #include "base/cursor.h"

@@ -22,7 +22,7 @@ struct words_reader;
 int batch_settle(const char *path, struct record_writer *batch, struct docstore *docs,
 		 struct words_reader *index, struct err *err);
 /* Deletes a document. One that nobody can read any more, because its block is damaged, cannot be
- * deleted either; it is no reason to stop. */
+ * deleted either; that is not a reason to stop. */
 int batch_drop(struct docstore *docs, struct docaddr addr, struct err *err);
 
 extern const struct record_kind batch_kind;

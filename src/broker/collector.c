@@ -49,7 +49,7 @@ static const struct {
 	{"Update-Time", "gathered", WORDS_DATE},
 };
 
-enum { BESIDE = 3 }; /* url, site, type */
+enum { OTHERS = 3 }; /* url, site, type */
 
 static void collector_settings(struct words_settings *ret)
 {
@@ -71,7 +71,7 @@ static void doc_add_attr(struct words_doc *doc, struct words_attr *attr, const c
 static void collector_doc(const struct soif *obj, struct docaddr addr, struct arena *arena,
 			  struct words_doc *ret)
 {
-	size_t most = ARRAY_LEN(searched) + ARRAY_LEN(columns) + BESIDE;
+	size_t most = ARRAY_LEN(searched) + ARRAY_LEN(columns) + OTHERS;
 	struct words_attr *attr = arena_array(arena, most, sizeof *attr);
 	struct words_doc doc = {.key = obj->url, .addr = addr, .attr = attr};
 	uint64_t time_s = 0;
@@ -149,7 +149,7 @@ struct collector {
 	struct maintenance *maintenance;
 	struct compact *compact;
 	int64_t compact_us; /* when to compact; INT64_MAX: there is no need */
-	struct err trouble; /* of the threads beside it, until it is told */
+	struct err trouble; /* of the other threads, until it is told */
 	struct counters *counters;
 	size_t counters_at;
 };
@@ -357,7 +357,7 @@ static void leave_out(struct collector *c, const struct feed *f, struct str url,
 }
 
 /* An object that the stores do not take is counted and left out, and with it what was there before
- * it; it is no reason to stop. */
+ * it; that is not a reason to stop. */
 static int apply_change(struct collector *c, struct feed *f, const struct source_change *change,
 			struct err *err)
 {

@@ -2,7 +2,7 @@
  * the only writer of both. What a source told is applied in its order and committed as soon as
  * there is no more, and at least every second; a collector that was killed goes on where its last
  * commit was, and applying something twice changes nothing. For one thread; segments are merged and
- * documents copied beside it. */
+ * documents copied by other threads. */
 #pragma once
 #include "role/counters.h"
 #include "role/role.h"
@@ -61,8 +61,8 @@ void collector_close(struct collector **c); /* what was not committed comes agai
  * 1: nothing to do before collector_wait() says so. Negative: a store failed; what was not
  * committed is given up and taken again by the next call. */
 int collector_step(struct collector *c, int64_t now_us, struct err *err);
-/* What failed beside it since it was asked last: merging, or giving back space. It collects all the
- * same, and tries that again after a while. 1: nothing. */
+/* What failed in other threads since it was asked last: merging, or giving back space. It collects
+ * all the same, and tries that again after a while. 1: nothing. */
 int collector_trouble(struct collector *c, struct err *ret);
 /* Waits until a feed may have more, `extra_fd` (-1: none) is readable, or until_us (of
  * clock_mono_us) has come. */
@@ -76,7 +76,7 @@ int collector_commit(struct collector *c, struct err *err);
  * stay good for a while, and not longer than until it is called again. 1: there is nothing to give
  * back, or that is under way. */
 int collector_compact_begin(struct collector *c, unsigned percent, struct err *err);
-/* The same, and waits until the index is told; that takes as long as writing it anew. */
+/* The same, and waits until the index is told; that takes as long as rewriting it. */
 int collector_compact(struct collector *c, unsigned percent, struct err *err);
 
 /* The role `broker`: collects until SIGTERM or SIGINT. A store that fails is opened again, after

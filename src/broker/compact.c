@@ -1,3 +1,5 @@
+/* Compaction, one stage after the other. What takes long is a job of maintenance; what changes the
+ * stores happens in compact_step(), between two commits. */
 #include "broker/compact.h"
 
 #include "base/clock.h"
@@ -160,7 +162,7 @@ static int rest_after_failure(struct compact *c)
 	return 1;
 }
 
-/* What was not copied is wanted again by who counts; what was moved is told again. */
+/* What was not copied is found again by compact_wanted(); what was moved is told again. */
 static void end_rest(struct compact *c)
 {
 	c->stage = c->failed == READDRESSES ? READDRESSES : NOTHING;

@@ -1,8 +1,9 @@
-/* Gives back the space of deleted documents beside the collector: the document store is compacted,
- * the words index told where its documents lie now, and old addresses forgotten a while later.
- * Copying and rewriting are jobs of another thread (maintenance.h); what changes the stores is done
- * by the thread that writes them, between two commits. Killed at any point, both can be read: old
- * addresses lead to a document until they are forgotten, and the next start tells the index again.
+/* Gives back the space of deleted documents while the collector works: the document store is
+ * compacted, the words index told where its documents lie now, and old addresses forgotten a while
+ * later. Copying and rewriting are jobs of another thread (maintenance.h); what changes the stores
+ * is done by the thread that writes them, between two commits. Killed at any point, both can be
+ * read: old addresses lead to a document until they are forgotten, and the next start tells the
+ * index again.
  */
 #pragma once
 #include "broker/maintenance.h"
@@ -24,8 +25,8 @@ int compact_new(struct compact **ret, struct docstore *docs, struct words_writer
 void compact_stop(struct compact *c);
 void compact_free(struct compact **c); /* no job runs */
 
-/* Both are called with nothing uncommitted in either store, and by who has no addresses from before
- * the newest snapshot of the index. */
+/* Both are called with nothing uncommitted in either store, by a caller that has no addresses from
+ * before the newest snapshot of the index. */
 
 /* Begins with files of which at least `percent` is deleted; old addresses that are left from
  * before are forgotten at once. 1: there are no such files, or compact_may_begin() says no. */

@@ -1,3 +1,4 @@
+/* The file of cursors: small, checksummed, replaced as a whole. */
 #include "broker/cursors.h"
 
 #include "base/cursor.h"

@@ -1,3 +1,4 @@
+/* A key is in one segment only, unless it is deleted there: the first that has it alive is it. */
 #include "broker/find.h"
 
 int words_find(struct words_reader *words, struct str url, struct docaddr *ret, struct err *err)

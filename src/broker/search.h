@@ -40,8 +40,8 @@ struct search_answer {
 	int64_t took_us;
 };
 
-/* Any number of threads at once; everything in *ret lies in the arena. ERR_USAGE: the words are no
- * query, err says where. */
+/* Any number of threads at once; everything in *ret lies in the arena. ERR_USAGE: the words are not
+ * a query, err says where. */
 int search_run(struct search *s, const struct search_ask *ask, struct arena *arena,
 	       struct search_answer *ret, struct err *err);
 /* The document of a URL as it was indexed. 1: there is none. */
@@ -51,8 +51,8 @@ int search_document(struct search *s, struct str url, struct arena *arena, struc
 int search_stats(struct search *s, uint64_t *ret_documents, uint64_t *ret_generation,
 		 struct err *err);
 
-/* What a document is found by beside its words, as one word each: who writes the index gives it
- * these attributes with search_word() of the host and of the type. */
+/* What a document is found by other than its words, as one word each: the writer of the index gives
+ * it these attributes with search_word() of the host and of the type. */
 #define SEARCH_SITE "site-is"
 #define SEARCH_TYPE "type-is"
 struct str search_word(struct str value, struct arena *arena);

@@ -1,3 +1,5 @@
+/* Snippets: the words of a text that are in the query are found in one pass; the window with the
+ * most different ones is shown, from the beginning of a line or sentence where one is near. */
 #include "broker/snippet.h"
 
 #include <string.h>
@@ -50,7 +52,7 @@ static uint32_t term_of(const struct snippet_terms *t, struct str term)
 
 /* How well a part shows the query: different words first, then how many. */
 struct window {
-	size_t from, to; /* of found, to is behind it */
+	size_t from, to; /* of found; to is one after the last */
 	uint32_t different;
 };
 
@@ -100,7 +102,7 @@ static bool is_inside(struct str text, size_t at)
 	return at > 0 && at < text.n && ((unsigned char)text.p[at] & 0xc0) == 0x80;
 }
 
-/* Where a part begins that is to show what stands at `at`: behind a line break or the end of a
+/* Where a part begins that is to show what stands at `at`: after a line break or the end of a
  * sentence if one is near, else between words. */
 static size_t begin_before(struct str text, size_t at)
 {

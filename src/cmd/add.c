@@ -85,16 +85,16 @@ static const struct cmd_example examples[] = {
 	{"garner add --from urls.txt", "many at once"},
 };
 static const struct cmd_exit exits[] = {{1, "there was no URL"},
-					{3, "some of them are no URLs that can be gathered"}};
+					{3, "some of them are not URLs that can be gathered"}};
 
 const struct command add_command = {
 	.name = "add",
 	.summary = "give the crawl a site to gather",
-	.description =
-		"Puts URLs into the crawl, where they stay until they are taken out. Pages "
-		"that they link to are gathered too, as far as they are on the same site "
-		"(shepherd.follow). A URL that is known already is looked at again.\n\n"
-		"It is kept when the command has ended, whether or not the role shepherd runs.",
+	.description = "Puts URLs into the crawl, where they stay until they are taken out. Pages "
+		       "that they link to are gathered too, if they are on the same site "
+		       "(shepherd.follow). A URL that is known already is looked at again.\n\nThe "
+		       "URLs are stored when the command has ended, whether or not the role "
+		       "shepherd runs.",
 	CMD_OPTIONS(options, struct add_options),
 	.args = "[URL...]",
 	.max_args = -1,

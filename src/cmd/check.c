@@ -1,3 +1,4 @@
+/* garner check: verifies the files below the data directory, each by its format. */
 #include "base/file.h"
 #include "base/jsonw.h"
 #include "cmd/command.h"
@@ -89,7 +90,7 @@ static void check_folder(struct check *c, const char *path, unsigned depth)
 	dir_done(&d);
 }
 
-/* Sockets, links and the like are no files of ours. */
+/* Sockets, links and the like are not files of ours. */
 static void check_path(struct check *c, const char *path, unsigned depth, bool follow)
 {
 	struct stat st;
@@ -153,7 +154,7 @@ static int run(const struct cmd_call *call)
 }
 
 static const struct cmd_option option_table[] = {
-	CMD_FLAG(0, "json", struct options, json, "all of it as JSON"),
+	CMD_FLAG(0, "json", struct options, json, "print everything as JSON"),
 };
 
 static const struct cmd_example examples[] = {
@@ -176,7 +177,7 @@ const struct command check_command = {
 		"changed, and the files may be in use.",
 	CMD_OPTIONS(option_table, struct options),
 	.args = "[PATH...]",
-	.args_help = "files and folders; the data directory when there is none",
+	.args_help = "files and folders; by default the data directory",
 	.max_args = -1,
 	CMD_EXAMPLES(examples),
 	CMD_EXITS(exits),

@@ -129,7 +129,7 @@ static int run_line(const struct program *program, struct cmd_line *line, int ar
 	return line->command ? run_command(program, line, argv[0]) : show_short_help(program);
 }
 
-/* Whether nobody is left who would read our output: no fault of ours, and nothing to say. */
+/* Whether nobody is left to read our output: not our fault, and nothing to report. */
 static bool reader_gone(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLOUT};

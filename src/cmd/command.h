@@ -41,10 +41,10 @@ struct command {
 	const char *args_help;         /* one sentence about them */
 	enum cmd_words args_kind;
 	const char *const *args_words; /* the only ones there are, ends in NULL; NULL: see kind */
-	bool args_end_options;         /* what follows the first argument is no option of ours */
+	bool args_end_options;         /* what follows the first argument is not an option */
 	const struct cmd_example *examples;
 	size_t nexamples;
-	const struct cmd_exit *exits; /* beside 0 and 2, which all have */
+	const struct cmd_exit *exits; /* besides 0 and 2, which all have */
 	size_t nexits;
 	const struct command *const *subs; /* a command of commands; then it has no run */
 	size_t nsubs;

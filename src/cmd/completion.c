@@ -5,7 +5,7 @@
 #include "cmd/help.h"
 #include "cmd/options.h"
 
-/* What stands behind the tables, whose keys are "garner config show" and, for the options that take
+/* What follows the tables, whose keys are "garner config show" and, for the options that take
  * a value, "garner status --format" or "--config". What can follow is "=a b" for words, "f" for
  * files, "s" for a setting with its value, "k" for its name alone, "x" for anything. */
 /* clang-format off */

@@ -284,9 +284,9 @@ static const struct command check = {
 	.name = "check",
 	.summary = "check the configuration, or a file",
 	.description = "Reads the file, the environment and -s as a start would, or just the file "
-		       "that is named. Says all that is wrong, each with its place.",
+		       "that is named. Lists every mistake and where it is.",
 	.args = "[FILE]",
-	.args_help = "The file to look at, alone",
+	.args_help = "a file to check on its own",
 	.max_args = 1,
 	CMD_EXAMPLES(check_examples),
 	.run = run_check,
@@ -294,7 +294,7 @@ static const struct command check = {
 
 static const struct cmd_option show_specs[] = {
 	CMD_FLAG('a', "all", struct show_options, all, "also what has its default"),
-	CMD_FLAG(0, "json", struct show_options, json, "as JSON"),
+	CMD_FLAG(0, "json", struct show_options, json, "print JSON"),
 };
 static const struct cmd_example show_examples[] = {
 	{"garner config show", "what was set, and where"},
@@ -312,7 +312,7 @@ static const struct command show = {
 
 static const struct cmd_example explain_examples[] = {
 	{"garner config explain", "all settings, a line each"},
-	{"garner config explain up.roles", "one setting: type, default, how to say it"},
+	{"garner config explain up.roles", "one setting: type, default, how to set it"},
 };
 static const struct command explain = {
 	.name = "explain",
@@ -320,7 +320,7 @@ static const struct command explain = {
 	.description = "Says what a setting means, its type, bounds and default, and how it is "
 		       "written in the file, the environment and on the command line.",
 	.args = "[SECTION[.KEY]]",
-	.args_help = "A section, or one setting; of those before the first section just the key",
+	.args_help = "a section or a setting; for settings before the first section just the key",
 	.args_kind = CMD_SETTINGS,
 	.max_args = 1,
 	CMD_EXAMPLES(explain_examples),

@@ -77,7 +77,7 @@ static void finding_mend(struct finding *f, const char *fmt, ...)
 static void check_config(const struct patient *p, struct finding *f)
 {
 	if (p->config) {
-		finding_set(f, FINDING_OK, "it can be taken; the data directory is %s", p->data);
+		finding_set(f, FINDING_OK, "it is valid; the data directory is %s", p->data);
 		return;
 	}
 	finding_set(f, FINDING_FAIL, "%s", p->config_err.msg);
@@ -111,7 +111,7 @@ static void check_data(const struct patient *p, struct finding *f)
 	if (!reached || !S_ISDIR(st.st_mode)) {
 		finding_set(f, FINDING_FAIL, "%s: %s", p->data,
 			    strerror(reached ? ENOTDIR : errno));
-		finding_mend(f, "set another: garner -s data=DIR");
+		finding_mend(f, "use another: garner -s data=DIR");
 		return;
 	}
 	user_name(st.st_uid, owner, sizeof owner);
@@ -133,7 +133,7 @@ static void check_space(const struct patient *p, struct finding *f)
 {
 	struct statvfs v;
 	if (statvfs(p->home, &v) < 0) {
-		finding_set(f, FINDING_FAIL, "%s: free space is not told: %s", p->home,
+		finding_set(f, FINDING_FAIL, "%s: cannot tell the free space: %s", p->home,
 			    strerror(errno));
 		return;
 	}
@@ -187,7 +187,7 @@ static void check_fs(const struct patient *p, struct finding *f)
 	const char *how = direct ? "O_DIRECT works" : "no O_DIRECT: big files are written slower";
 	if (kind.trouble) {
 		finding_set(f, FINDING_WARN, "%s: %s; %s", kind.name, kind.trouble, how);
-		finding_mend(f, "set another: garner -s data=DIR");
+		finding_mend(f, "use another: garner -s data=DIR");
 	} else {
 		finding_set(f, direct ? FINDING_OK : FINDING_NOTE, "%s; %s", kind.name, how);
 	}
@@ -198,7 +198,7 @@ static void check_descriptors(const struct patient *p, struct finding *f)
 	(void)p;
 	struct rlimit limit;
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0) {
-		finding_set(f, FINDING_FAIL, "the limit is not told: %s", strerror(errno));
+		finding_set(f, FINDING_FAIL, "cannot tell the limit: %s", strerror(errno));
 		return;
 	}
 	unsigned long long soft = limit.rlim_cur;
@@ -229,7 +229,7 @@ static void check_kernel(const struct patient *p, struct finding *f)
 	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_VERSION_FLAG);
 	if (abi < 0)
 		finding_set(f, FINDING_NOTE,
-			    "Linux %s: no landlock, one wall less around foreign documents",
+			    "Linux %s: no landlock, one wall fewer around foreign documents",
 			    release);
 	else
 		finding_set(f, FINDING_OK, "Linux %s, landlock %ld", release, abi);
@@ -246,7 +246,7 @@ static void check_clock(const struct patient *p, struct finding *f)
 		finding_set(f, FINDING_OK, "%s", buf_text(&now));
 	} else {
 		finding_set(f, FINDING_FAIL,
-			    "%s cannot be: everything garner keeps carries its time",
+			    "%s cannot be right, and everything garner keeps carries its time",
 			    buf_text(&now));
 		finding_mend(f, "timedatectl set-ntp true");
 	}
@@ -264,7 +264,7 @@ static void check_counters(const struct patient *p, struct finding *f)
 	if (s.damaged[0]) {
 		finding_set(f, FINDING_FAIL, "%s", s.damaged);
 		f->code = ERR_DAMAGED;
-		finding_mend(f, "remove the file; its role makes it anew");
+		finding_mend(f, "remove the file; its role makes a new one");
 	} else {
 		finding_set(f, FINDING_OK, "%zu file%s, all sound", s.nviews,
 			    s.nviews == 1 ? "" : "s");
@@ -293,7 +293,7 @@ static void check_up(const struct patient *p, struct finding *f)
 	status_free(&s);
 }
 
-/* Whether a socket is left behind: it is there, and nobody answers. */
+/* Whether a socket was left by someone who ended: it is there, and nobody answers. */
 static bool is_stale(const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -336,12 +336,12 @@ static void check_sockets(const struct patient *p, struct finding *f)
 	char path[PATH_MAX];
 	for (size_t i = 0; i < ARRAY_LEN(folders); i++)
 		if (find_stale(p, folders[i], path, sizeof path)) {
-			finding_set(f, FINDING_NOTE, "%.300s is left of a process that is gone",
+			finding_set(f, FINDING_NOTE, "%.300s was left by a process that has ended",
 				    path);
 			finding_mend(f, "nothing; the next start replaces it");
 			return;
 		}
-	finding_set(f, FINDING_OK, "none is left behind");
+	finding_set(f, FINDING_OK, "none is left over");
 }
 
 /* Only whether it can be opened: garner check reads all of it. */
@@ -406,12 +406,12 @@ static void parser_judge(const struct cage *cage, struct finding *f)
 	} else if (missing.n) {
 		f->level = FINDING_WARN;
 		snprintf(f->reason, sizeof f->reason,
-			 "garner-parse works behind %s; this kernel has no %s", buf_text(&held),
-			 buf_text(&missing));
+			 "garner-parse works, confined by %s; this kernel has no %s",
+			 buf_text(&held), buf_text(&missing));
 		snprintf(f->mend, sizeof f->mend, "a kernel from 5.13 on, with both compiled in");
 	} else {
 		f->level = FINDING_OK;
-		snprintf(f->reason, sizeof f->reason, "garner-parse works behind %s%s",
+		snprintf(f->reason, sizeof f->reason, "garner-parse works, confined by %s%s",
 			 buf_text(&held), set & CAGE_OTHER_USER ? ", as nobody" : "");
 	}
 }
@@ -428,7 +428,7 @@ static void check_parser(const struct patient *p, struct finding *f)
 		f->level = FINDING_FAIL;
 		snprintf(f->reason, sizeof f->reason, "%s", err.msg);
 		snprintf(f->mend, sizeof f->mend,
-			 "put garner-parse beside garner, or say where it is with parse.program");
+			 "put garner-parse next to garner, or name it with parse.program");
 		return;
 	}
 	ENSURE(cage_take(cage, &slot) == 0);
@@ -459,7 +459,7 @@ struct doctor_options {
 };
 
 static const struct cmd_option options[] = {
-	CMD_FLAG(0, "json", struct doctor_options, json, "all of it as JSON"),
+	CMD_FLAG(0, "json", struct doctor_options, json, "print everything as JSON"),
 };
 
 static const char *const level_words[] = {[FINDING_OK] = "ok",
@@ -566,9 +566,10 @@ static const struct cmd_exit exits[] = {
 
 const struct command doctor_command = {
 	.name = "doctor",
-	.summary = "look for what is wrong, and say what mends it",
-	.description = "Each line is one check: ok; note, which is worth knowing; warn, which will "
-		       "hurt one day; fail, with which garner does not work. Nothing is changed.",
+	.summary = "look for problems, and say what mends them",
+	.description = "Each line is one check: ok; note, which is worth knowing; warn, which "
+		       "will cause trouble one day; fail, with which garner cannot work. Nothing "
+		       "is changed.",
 	CMD_OPTIONS(options, struct doctor_options),
 	CMD_EXAMPLES(examples),
 	CMD_EXITS(exits),

@@ -1,3 +1,4 @@
+/* garner dump: prints any file that garner writes, by its format. */
 #include "cmd/command.h"
 
 static void emit_piece(void *ctx, struct str piece)
@@ -47,7 +48,7 @@ static const struct cmd_example examples[] = {
 };
 
 static const struct cmd_exit exits[] = {
-	{ERR_PARTLY, "some of the files could be printed"},
+	{ERR_PARTLY, "only some of the files could be printed"},
 	{ERR_DAMAGED, "the file is damaged or of another version"},
 	{ERR_SYSTEM, "the file cannot be read"},
 };
@@ -58,7 +59,7 @@ const struct command dump_command = {
 	.description = "Recognizes each FILE by its first bytes and prints it for people to read. "
 		       "Nothing is changed, and the file may be in use.",
 	.args = "FILE...",
-	.args_help = "files of garner",
+	.args_help = "files that garner wrote",
 	.min_args = 1,
 	.max_args = -1,
 	CMD_EXAMPLES(examples),

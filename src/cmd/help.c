@@ -25,7 +25,7 @@ void exits_of(const struct command *command, struct exits *ret)
 {
 	*ret = (struct exits){0};
 	exits_add(ret, ERR_NONE, "done");
-	exits_add(ret, ERR_USAGE, "usage or configuration that cannot be taken, or no such file");
+	exits_add(ret, ERR_USAGE, "wrong usage, bad configuration, or no such file");
 	for (size_t i = 0; i < command->nexits; i++)
 		exits_add(ret, command->exits[i].code, command->exits[i].when);
 }
@@ -33,11 +33,11 @@ void exits_of(const struct command *command, struct exits *ret)
 const struct cmd_exit cmd_all_exits[] = {
 	{0, "done"},
 	{1, "nothing found"},
-	{ERR_USAGE, "usage, configuration or input that cannot be taken"},
+	{ERR_USAGE, "wrong usage, bad configuration or bad input"},
 	{ERR_PARTLY, "part of the work was done"},
 	{ERR_DAMAGED, "a store is damaged"},
-	{ERR_BUSY, "somebody else holds it"},
-	{ERR_REMOTE, "a remote failed"},
+	{ERR_BUSY, "another process holds it"},
+	{ERR_REMOTE, "a remote server failed"},
 	{ERR_SYSTEM, "the system refused: input/output, space, permission, a limit"},
 };
 const size_t cmd_nall_exits = ARRAY_LEN(cmd_all_exits);
@@ -262,7 +262,7 @@ static const struct cmd_option options[] = {
 		 "print the old names, for links to this program"),
 };
 
-/* Every role answers to its own name, but only those get a link that a program of old had: `web` in
+/* Every role answers to its own name, but only those get a link that an old program had: `web` in
  * everybody's path would be presumptuous. */
 static void print_links(const struct cmd_call *call)
 {
@@ -352,7 +352,7 @@ static const struct cmd_example examples[] = {
 const struct command help_command = {
 	.name = "help",
 	.summary = "tell what a command does",
-	.description = "Without a command: what garner does. The same as --help behind a command.",
+	.description = "Without a command: what garner does. The same as --help after a command.",
 	CMD_OPTIONS(options, struct help_options),
 	.args = "[COMMAND...]",
 	.args_help = "the command, and the commands of that command",

@@ -31,7 +31,7 @@ void completion_bash(const struct program *program, struct buf *out);
 /* "garner 0.1.0" */
 extern const char version_text[];
 
-/* Exit codes in ascending order: all that a command has, its own beside 0 and 2. */
+/* Exit codes in ascending order: all that a command has, its own and 0 and 2. */
 struct exits {
 	struct cmd_exit item[64];
 	size_t n;

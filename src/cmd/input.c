@@ -1,3 +1,5 @@
+/* Files and standard input, in pieces or in lines. Lines are split here, so that every command has
+ * the same limits and names the same places. */
 #include "cmd/input.h"
 
 #include "base/file.h"

@@ -21,7 +21,7 @@ int cmd_read(const struct cmd_call *call, int first_arg, cmd_piece_fn *take, voi
 int cmd_read_lines(const struct cmd_call *call, int first_arg, size_t most, cmd_line_fn *take,
 		   void *ctx, struct err *err);
 
-/* The same for whoever takes pieces: cmd_split() is a cmd_piece_fn whose ctx is one of these. */
+/* The same for those who take pieces: cmd_split() is a cmd_piece_fn whose ctx is one of these. */
 struct cmd_lines {
 	cmd_line_fn *take;
 	void *ctx;

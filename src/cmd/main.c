@@ -1,3 +1,4 @@
+/* garner: its three tables, and nothing else. */
 #include "cmd/command.h"
 
 int main(int argc, char **argv)

@@ -314,7 +314,7 @@ static const char conf_head[] =
 	"key = value\n"
 	"\n"
 	"[section]\n"
-	"key = value      ; a comment stands behind a blank\n"
+	"key = value      ; a comment follows a blank\n"
 	"key = \"value\"\n"
 	".Ed\n"
 	".Pp\n"
@@ -455,7 +455,7 @@ void man_program(const struct program *program, struct buf *out)
 	list_roles(out, program);
 	list_tools(out, program);
 	buf_add_text(out, ".Ss Options\n"
-			  "All commands have these, before or behind their name:\n");
+			  "All commands have these, before or after their name:\n");
 	man_options(out, cmd_globals, cmd_nglobals);
 	buf_add_text(out, ".Sh ENVIRONMENT\n.Bl -tag -width Ds\n"
 			  ".It Ev GARNER_KEY , Ev GARNER_SECTION_KEY\n"

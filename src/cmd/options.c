@@ -116,7 +116,7 @@ const struct cmd_option cmd_globals[] = {
 const size_t cmd_nglobals = ARRAY_LEN(cmd_globals);
 
 /* -D SECTION[,LEVEL] as a setting, where a colon stands before the level: in a list a comma
- * separates the items. A digit alone behind a section without a level is its level. */
+ * separates the items. A digit alone after a section without a level is its level. */
 static const char *debug_set(struct cmd_line *line, const char *value)
 {
 	static const struct str before = STR("log+=");
@@ -223,7 +223,7 @@ static int unknown_long(struct parse *p, struct str name)
 		nearest_try(&near, cmd_globals[i].spec.name);
 	const char *words = nearest_words(&near);
 	if (!words[0] && !command)
-		words = "; the options of a command stand behind its name";
+		words = "; the options of a command follow its name";
 	return err_set(p->err, ERR_USAGE, "unknown option '--" STR_FMT "'%s", STR_ARG(name), words);
 }
 
@@ -235,7 +235,7 @@ static int unknown_short(struct parse *p, const char *word, char letter)
 	return err_set(p->err, ERR_USAGE, "unknown option '%s'", word);
 }
 
-/* The value behind "=" or in the next word. */
+/* The value after "=" or in the next word. */
 static int value_of(struct parse *p, const char *shown, char *attached, char **ret)
 {
 	if (!attached && p->at >= p->argc)
@@ -352,7 +352,7 @@ static int check_args(const struct cmd_line *line, struct err *err)
 	if (command->nsubs > 0) {
 		struct buf names = BUF_INIT(300);
 		list_subs(command, &names);
-		err_set(err, ERR_USAGE, "%s: what? %s", line->full_name, buf_text(&names));
+		err_set(err, ERR_USAGE, "%s: which command? %s", line->full_name, buf_text(&names));
 		buf_free(&names);
 		return -1;
 	}

@@ -1,5 +1,5 @@
 /* Options: what a command line says, by the tables of the commands. GNU-like: --name=value, --name
- * value, -v -n5 or -vn 5, `--` ends the options, and they may stand behind arguments. Long names
+ * value, -v -n5 or -vn 5, `--` ends the options, and they may follow arguments. Long names
  * are never shortened, so that a new option breaks no script. */
 #pragma once
 #include "base/nearest.h"
@@ -24,7 +24,7 @@ enum { GLOBAL_CONFIG, GLOBAL_SET, GLOBAL_DEBUG, GLOBAL_HELP, GLOBAL_VERSION };
 extern const struct cmd_option cmd_globals[];
 extern const size_t cmd_nglobals;
 
-/* Parses what stands behind argv[0]; `called` is the command that argv[0] names, or NULL. On
+/* Parses what follows argv[0]; `called` is the command that argv[0] names, or NULL. On
  * failure line->command tells how far it got. With line->help or line->version set nothing else is
  * complained about. Freed by line_free() in any case. */
 int line_parse(struct cmd_line *line, const struct program *program, const struct command *called,

@@ -27,7 +27,7 @@ static void put_pid(char *text, pid_t pid)
 
 static bool place_fds(const struct proc_launch *how)
 {
-	/* whoever started us may have left descriptors open that nobody marked */
+	/* descriptors that we inherited open, and that nobody marked */
 	if (close_range(PROC_FIRST_FD, ~0u, CLOSE_RANGE_CLOEXEC) < 0 ||
 	    dup2(how->null_fd, STDIN_FILENO) < 0)
 		return false;

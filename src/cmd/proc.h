@@ -60,6 +60,6 @@ struct launch_input {
 };
 
 /* Everything lives in the arena. Settings in the environment (GARNER_...) are left out, because
- * they are in the file already and would win over it after a reload; GARNER_FAULTS is no setting
+ * they are in the file already and would win over it after a reload; GARNER_FAULTS is not a setting
  * and stays. So are the variables of systemd that were meant for us. */
 void launch_make(const struct launch_input *in, struct arena *arena, struct launch *ret);

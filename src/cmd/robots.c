@@ -187,7 +187,7 @@ static void put_error(struct batch *b, const char *message)
 	b->bad++;
 }
 
-/* Every line has its answer, at once: who asks may be waiting for it. */
+/* Every line is answered at once: the asker may be waiting for it. */
 static int take_question(void *ctx, const char *name, uint64_t line, struct str text,
 			 struct err *err)
 {
@@ -248,11 +248,12 @@ static const struct cmd_exit test_exits[] = {
 static const struct command test = {
 	.name = "test",
 	.summary = "say whether URLs may be fetched, and by which line",
-	.description = "Reads FILE as RFC 9309 has it and says for each URL whether a robot may "
-		       "fetch it, and which line decided. Of a URL its path and query count.\n\n"
-		       "With --batch, a question is an object with robots (the text of the file), "
-		       "agent (else that of --agent) and url; its answer is an object with allowed "
-		       "and line, which is 0 when no rule matched, or with error.",
+	.description =
+		"Reads FILE as RFC 9309 has it and says for each URL whether a robot may "
+		"fetch it, and which line decided. Only the path and query of a URL count.\n\n"
+		"With --batch, a question is an object with robots (the text of the file), "
+		"agent (else that of --agent) and url; its answer is an object with allowed "
+		"and line, which is 0 when no rule matched, or with error.",
 	CMD_OPTIONS(test_options, struct robots_options),
 	.args = "FILE URL...",
 	.args_help =

@@ -36,11 +36,10 @@ const struct role broker_role = {
 	.name = "broker",
 	.old_name = true,
 	.summary = "collect what was gathered into the index",
-	.description =
-		"Follows the crawl and keeps the document store and the words index below broker/ "
-		"in step with it: what is new or changed is found about a second after it was "
-		"gathered, what went away is not found any more.\n\n"
-		"It is the only writer of both; searching reads beside it.",
+	.description = "Follows the crawl and keeps the document store and the words index below "
+		       "broker/ in step with it: what is new or changed is found about a second "
+		       "after it was gathered, what went away is no longer found.\n\nIt is the "
+		       "only writer of both; searches read while it writes.",
 	.counters = counters,
 	.ncounters = ARRAY_LEN(counters),
 	.run = run,

@@ -38,8 +38,8 @@ static const struct cmd_option options[] = {
 	{0,
 	 "ORDER",
 	 {"order", VALUE_WORD_AT(struct search_options, order), .words = orders, .fallback = "rank",
-	  .help = "the best first, the newest first, or as they lie"}},
-	CMD_FLAG(0, "json", struct search_options, json, "as JSON"),
+	  .help = "the best first, the newest first, or in index order"}},
+	CMD_FLAG(0, "json", struct search_options, json, "print JSON"),
 	CMD_FLAG(0, "urls", struct search_options, urls, "only URLs, a line each"),
 };
 
@@ -160,13 +160,13 @@ const struct command search_command = {
 	.name = "search",
 	.summary = "search what was gathered",
 	.description = "Prints title, URL and the part of the text that shows the words, the best "
-		       "documents first. Words are all looked for; AND, OR, NOT, brackets, "
+		       "documents first. All words must occur; AND, OR, NOT, brackets, "
 		       "\"phrases\" and attribute : value are understood.",
 	CMD_OPTIONS(options, struct search_options),
 	.args = "WORDS...",
 	.min_args = 1,
 	.max_args = -1,
-	.args_help = "Several arguments are one query, with blanks between them.",
+	.args_help = "several arguments make one query",
 	CMD_EXAMPLES(examples),
 	CMD_EXITS(exits),
 	.run = run,

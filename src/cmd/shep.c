@@ -288,7 +288,7 @@ static const struct command init_command = {
 	.run = run_init,
 };
 
-static const struct cmd_option states_options[] = {FLAG('j', json, "JSON")};
+static const struct cmd_option states_options[] = {FLAG('j', json, "print JSON")};
 static const struct cmd_example states_examples[] = {
 	{"garner shep states", "name, phase and number of URLs of each"},
 };
@@ -305,7 +305,7 @@ static const struct command states_command = {
 };
 
 static const struct cmd_option recover_options[] = {
-	FLAG('j', json, "JSON"),
+	FLAG('j', json, "print JSON"),
 	FLAG(0, rebuild, "make the index again from all buckets, as if it had been lost"),
 };
 static const struct cmd_example recover_examples[] = {
@@ -315,12 +315,11 @@ static const struct cmd_example recover_examples[] = {
 static const struct command recover_command = {
 	.name = "recover",
 	.summary = "put the states in order after a crash or damage",
-	.description =
-		"The shepherd does this by itself whenever it starts. What was interrupted is "
-		"rolled back to its last checkpoint or done again, an index that is lost or "
-		"damaged "
-		"is made again from what is left of it, from the buckets and from what older "
-		"states and the log of forgotten URLs say, and what was damaged is named.",
+	.description = "The shepherd does this by itself whenever it starts. What was interrupted "
+		       "is rolled back to its last checkpoint or done again. An index that is "
+		       "lost or damaged is made again from what is left of it, from the buckets, "
+		       "and from what older states and the log of forgotten URLs say. What was "
+		       "damaged is named.",
 	CMD_OPTIONS(recover_options, struct shep_options),
 	CMD_EXITS(exits),
 	CMD_EXAMPLES(recover_examples),

@@ -394,7 +394,7 @@ static int insert_line(void *ctx, const char *name, uint64_t line, struct str te
 	return rc < 0 ? err_in(err, "%s:%" PRIu64, name, line) : 0;
 }
 
-/* What was appended behind the checkpoint of an open state is cut off by its recovery. */
+/* What was appended after the checkpoint of an open state is cut off by its recovery. */
 static int refuse_open_state(struct work *w, struct err *err)
 {
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(64 << 20);
@@ -716,7 +716,7 @@ static int run(const struct cmd_call *call)
 	}
 #define OPTION(letter, name, member, text) \
 	CMD_FLAG(letter, name, struct buckets_options, member, text)
-#define OPTION_JSON OPTION('j', "json", json, "as JSON")
+#define OPTION_JSON OPTION('j', "json", json, "print JSON")
 
 static const struct cmd_exit exits[] = {
 	{1, "a bucket that was asked for is not there"},
@@ -767,7 +767,7 @@ static const struct command get_command = {
 	.run = run,
 };
 static const struct cmd_example cat_examples[] = {
-	{"garner shep buckets cat | garner shep buckets insert -o copy", "a copy, packed anew"},
+	{"garner shep buckets cat | garner shep buckets insert -o copy", "a copy, packed again"},
 };
 static const struct command cat_command = {
 	.name = "cat",
@@ -782,7 +782,8 @@ static const struct command cat_command = {
 static const struct cmd_option insert_options[] = {
 	OPTION_FILE,
 	OPTION('u', "unpacked", unpacked, "leave bodies as they are (v3.3 without zstd)"),
-	OPTION(0, "anyway", anyway, "also beside states; then run garner shep recover --rebuild"),
+	OPTION(0, "anyway", anyway,
+	       "even where states know the file; then run garner shep recover --rebuild"),
 };
 static const struct cmd_example insert_examples[] = {
 	{"garner shep buckets insert pages.txt", "appends, and prints the new numbers"},
@@ -790,9 +791,10 @@ static const struct cmd_example insert_examples[] = {
 static const struct command insert_command = {
 	.name = "insert",
 	.summary = "append buckets that are given as text",
-	.description = "Buckets are separated by empty lines; each line is an attribute, its first "
-		       "character the name. The first O and U go into the header. All of them are "
-		       "appended, or none. Beside states it is refused: they would not know them.",
+	.description = "Buckets are separated by empty lines; each line is an attribute, its "
+		       "first character the name. The first O and U go into the header. All of "
+		       "them are appended, or none. It is refused where states belong to the "
+		       "file: they would not know the new buckets.",
 	.args = "[FILE...]",
 	.args_help = "texts; none or -: standard input",
 	.max_args = -1,
@@ -844,8 +846,9 @@ static const struct cmd_example fix_examples[] = {
 static const struct command fix_command = {
 	.name = "fix",
 	.summary = "audit, and mend",
-	.description = "What is no bucket becomes a deleted one, a damaged one is deleted, a torn "
-		       "end is cut off. Nobody else may have the file open.",
+	.description =
+		"What is not a bucket becomes a deleted one, a damaged one is deleted, a torn "
+		"end is cut off. Nobody else may have the file open.",
 	CMD_EXAMPLES(fix_examples),
 	CMD_OPTIONS(audit_options, struct buckets_options),
 	CMD_EXITS(exits),
@@ -867,8 +870,9 @@ static const struct command quick_command = {
 static const struct cmd_option shake_options[] = {
 	OPTION_FILE,
 	OPTION('t', "train", train, "make new dictionaries first, where they pay"),
-	OPTION('p', "repack", repack, "pack bodies anew"),
-	OPTION(0, "anyway", anyway, "also beside states; then run garner shep recover"),
+	OPTION('p', "repack", repack, "pack bodies again"),
+	OPTION(0, "anyway", anyway,
+	       "even where states know the file; then run garner shep recover"),
 	OPTION('v', "verbose", verbose, "say what came of it"),
 };
 static const struct cmd_example shake_examples[] = {
@@ -876,8 +880,8 @@ static const struct cmd_example shake_examples[] = {
 };
 static const struct command shake_command = {
 	.name = "shakedown",
-	.summary = "give the space of deleted buckets back",
-	.description = "Writes the file anew without them and prints, for each bucket that is "
+	.summary = "give back the space of deleted buckets",
+	.description = "Rewrites the file without them and prints, for each bucket that is "
 		       "left, its old and its new number.",
 	CMD_EXAMPLES(shake_examples),
 	CMD_OPTIONS(shake_options, struct buckets_options),

@@ -1,4 +1,4 @@
-/* The subcommands of garner shep buckets, for the letters of old in shep_buckettool.c. */
+/* The subcommands of garner shep buckets, for the old letters in shep_buckettool.c. */
 #pragma once
 #include "cmd/command.h"
 

@@ -304,9 +304,10 @@ static const struct cmd_example to_json_examples[] = {
 static const struct command to_json = {
 	.name = "to-json",
 	.summary = "print objects as lines of JSON",
-	.description = "One object a line: section (inside of one), type, url, truncated (when it "
-		       "is), and attributes as pairs in their order. What is not UTF-8 is "
-		       "{\"base64\": \"...\"}. garner soif from-json makes the same objects of it.",
+	.description =
+		"One object a line: section (inside of one), type, url, truncated (when it "
+		"is), and attributes as pairs in their order. What is not UTF-8 is "
+		"{\"base64\": \"...\"}. garner soif from-json turns it back into the same objects.",
 	.args = "[FILE...]",
 	.args_help = "SOIF files; none or -: standard input",
 	.max_args = -1,

@@ -1,3 +1,5 @@
+/* SOIF objects as JSON and back. What is not UTF-8 is {"base64": "..."}, so that nothing is lost.
+ */
 #include "cmd/soif_json.h"
 
 #include "base/jsonw.h"

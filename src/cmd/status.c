@@ -18,7 +18,7 @@ struct status_options {
 static const struct cmd_option options[] = {
 	CMD_FLAG('v', "verbose", struct status_options, verbose,
 		 "also what is stopped, and all counters"),
-	CMD_FLAG(0, "json", struct status_options, json, "all of it as JSON"),
+	CMD_FLAG(0, "json", struct status_options, json, "print everything as JSON"),
 	CMD_FLAG(0, "metrics", struct status_options, metrics, "all counters as OpenMetrics text"),
 };
 
@@ -186,13 +186,12 @@ static const struct cmd_exit exits[] = {
 const struct command status_command = {
 	.name = "status",
 	.summary = "show what runs",
-	.description =
-		"Reads the counters that the supervisor and the roles keep below run/counters of "
-		"the data directory; asks nobody, so it answers also while a role hangs.\n\n"
-		"SINCE is the time in the present state, CPU what the process has used, RSS the "
-		"memory it holds. Where a crawl runs, what came of it stands below: documents, "
-		"pages, what waits, why pages were not gathered, and when the index was committed "
-		"last.",
+	.description = "Reads the counters that the supervisor and the roles keep below "
+		       "run/counters of the data directory. It asks no role, so it answers even "
+		       "while one hangs.\n\nSINCE is the time in the current state, CPU what the "
+		       "process has used, RSS the memory it holds. Where a crawl runs, its "
+		       "results follow: documents, pages, what waits, why pages were not "
+		       "gathered, and when the index was last committed.",
 	CMD_OPTIONS(options, struct status_options),
 	CMD_EXAMPLES(examples),
 	CMD_EXITS(exits),

@@ -58,7 +58,7 @@ static void child_set_timer(struct child *c, int64_t us)
 	ENSURE(evtimer_add(c->timer, &tv) == 0);
 }
 
-/* Nothing of it runs any more. What comes next begins afresh. */
+/* Nothing of it runs any more. What comes next starts from scratch. */
 static void child_rest(struct child *c)
 {
 	c->stale = c->tried = false;

@@ -2,7 +2,7 @@
  * thread, one loop, no timer while nothing is due.
  * It does one step after another towards what is wanted: stops what must stop, in reverse order and
  * one at a time; then starts what is missing, in order, the next when the former is ready or has
- * failed once. Failed roles are started again by their own timers, beside all this. */
+ * failed once. Failed roles are started again by their own timers, whatever else goes on. */
 #pragma once
 #include "cmd/proc.h"
 #include "cmd/up_plan.h"

@@ -121,7 +121,7 @@ static size_t column_width(const struct text_table *t, size_t column)
 	return width;
 }
 
-/* Nothing is padded behind the last column. */
+/* Nothing is padded after the last column. */
 static void put_cell(const struct text_table *t, size_t column, const char *text, size_t width,
 		     struct buf *out)
 {

@@ -1,3 +1,5 @@
+/* garner up: the locks, and the wait for what a killed predecessor still holds; the rest is the
+ * supervisor's. */
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
@@ -135,23 +137,18 @@ static const struct cmd_exit exits[] = {
 const struct command up_command = {
 	.name = "up",
 	.summary = "run the roles that the configuration names",
-	.description =
-		"Starts the roles in the order in which up.roles names them, each as a process of "
-		"its "
-		"own, the next when the former is ready. A role that ends is started again, after "
-		"a "
-		"delay that doubles with each failure up to up.restart_max; the others are left "
-		"alone. Listening sockets belong to the supervisor, so that nobody is refused "
-		"while "
-		"a role restarts.\n\n"
-		"SIGTERM and SIGINT let the roles finish their work, in reverse order; "
-		"another one, half a second later or more, kills them. SIGHUP reads the "
-		"configuration again: roles whose "
-		"settings "
-		"changed are restarted, the others are left alone; with an error in it nothing "
-		"changes. When the supervisor dies its roles die with it; "
-		"when the terminal is closed that it runs on, it stops.\n\n"
-		"Under systemd it speaks sd_notify (Type=notify).",
+	.description = "Starts the roles in the order in which up.roles names them, each as a "
+		       "process of its own, and each when the one before it is ready. A role that "
+		       "ends is started again, after a delay that doubles with each failure up to "
+		       "up.restart_max; the others are left alone. Listening sockets belong to "
+		       "the supervisor, so that nobody is refused while a role restarts.\n\n"
+		       "SIGTERM and SIGINT let the roles finish their work, in reverse order; "
+		       "another one, half a second later or more, kills them. SIGHUP reads the "
+		       "configuration again: roles whose settings changed are restarted, the "
+		       "others are left alone; if there is an error in it, nothing changes. When "
+		       "the supervisor dies its roles die with it; when the terminal that it runs "
+		       "on is closed, it stops.\n\nUnder systemd it speaks sd_notify "
+		       "(Type=notify).",
 	CMD_EXAMPLES(examples),
 	CMD_EXITS(exits),
 	.run = up_run,

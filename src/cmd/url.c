@@ -244,20 +244,15 @@ static const struct cmd_exit exits[] = {
 const struct command url_command = {
 	.name = "url",
 	.summary = "show how URLs are understood: parts, canonical form, footprint",
-	.description =
-		"Parses URLs of http, https and ftp by the WHATWG rules and prints a JSON object "
-		"for "
-		"each: href, scheme, host, port, path, query, fragment, site (what robots.txt and "
-		"footprints are about), domain (as one registers it) and footprint; or error, with "
-		"its number and, for an unknown protocol, the scheme.\n"
-		"\n"
-		"Footprints are made of the strict canonical form. Where an URL has none, "
-		"footprint_error says why; with --strict that is an error. loop is true where the "
-		"path repeats itself.\n"
-		"\n"
-		"With --batch each line is answered as soon as there is nothing more to read; an "
-		"URL "
-		"that cannot be understood is an answer, and the exit code is 0.",
+	.description = "Parses URLs of http, https and ftp by the WHATWG rules and prints a JSON "
+		       "object for each: href, scheme, host, port, path, query, fragment, site "
+		       "(what robots.txt and footprints are about), domain (as one registers it) "
+		       "and footprint; or error, with its number and, for an unknown protocol, "
+		       "the scheme.\n\nFootprints are made of the strict canonical form. Where a "
+		       "URL has none, footprint_error says why; with --strict that is an error. "
+		       "loop is true where the path repeats itself.\n\nWith --batch each line is "
+		       "answered as soon as there is nothing more to read; a URL that cannot be "
+		       "understood is an answer, and the exit code is 0.",
 	CMD_OPTIONS(options, struct url_options),
 	.args = "[URL...]",
 	.args_help = "URLs; with --batch the files to read, standard input by default",

@@ -1,3 +1,4 @@
+/* garner version: what this program is made of, for a bug report. */
 #include "base/fault.h"
 #include "base/jsonw.h"
 #include "cmd/commands.h"
@@ -19,7 +20,7 @@ struct version_options {
 static const struct cmd_option options[] = {
 	CMD_FLAG('v', "verbose", struct version_options, verbose,
 		 "also the compiler, the build, libraries, formats"),
-	CMD_FLAG(0, "json", struct version_options, json, "all of it as JSON"),
+	CMD_FLAG(0, "json", struct version_options, json, "print everything as JSON"),
 	CMD_FLAG(0, "faults", struct version_options, faults,
 		 "only the names of the fault points, a line each"),
 };

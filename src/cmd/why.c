@@ -15,7 +15,7 @@ struct why_options {
 };
 
 static const struct cmd_option options[] = {
-	CMD_FLAG(0, "json", struct why_options, json, "as JSON"),
+	CMD_FLAG(0, "json", struct why_options, json, "print JSON"),
 };
 
 struct answer {
@@ -87,8 +87,7 @@ static void print_known(FILE *out, const struct answer *a, const struct crawl_co
 	else
 		fprintf(out, "last try:     none yet\n");
 	if (next < 0)
-		fprintf(out,
-			"next try:     none; a link to it makes it new when it was forgotten\n");
+		fprintf(out, "next try:     none; once it is forgotten, a link makes it new\n");
 	else if (next * US_PER_S <= clock_wall_us())
 		fprintf(out, "next try:     in the next cycle\n");
 	else

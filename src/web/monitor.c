@@ -69,7 +69,7 @@ int web_status_json(struct http_request *req, struct http_answer *ret, struct er
 	return 0;
 }
 
-/* OpenMetrics for who asks for it by name, the older text for all others. */
+/* OpenMetrics where it is asked for by name, the older text otherwise. */
 static bool wants_openmetrics(const struct http_request *req)
 {
 	struct str accept = http_header(req, "Accept");

@@ -1,3 +1,4 @@
+/* What roles that serve HTTP do alike. */
 #include "web/serve.h"
 
 #include "base/log.h"
@@ -6,7 +7,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-/* Descriptors beside the connections: files, sockets, what libraries hold. */
+/* Descriptors other than connections: files, sockets, what libraries hold. */
 enum { SPARE_FDS = 128 };
 
 static void log_request(void *ctx, const struct http_done *d)

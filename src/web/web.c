@@ -1,3 +1,4 @@
+/* The role `web`: its settings, its routes, and the events that keep open pages current. */
 #include "web/web.h"
 
 #include "base/clock.h"

@@ -93,7 +93,7 @@ def test_the_help_of_a_role_lists_its_settings(garner):
     (["status", "more"], "one argument too many: 'more'"),
     (["completion"], "an argument is missing: SHELL"),
     (["completion", "csh"], "not for 'csh'"),
-    (["config"], "config: what? "),
+    (["config"], "config: which command? "),
     (["help", "statsu"], "no command 'statsu'; did you mean 'status'?"),
     (["-D", "nonsense", "version"], "-D: "),
 ])

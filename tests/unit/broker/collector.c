@@ -141,10 +141,13 @@ static void a_filter_changes_no_score(void **state)
 	ask.site = STR("a");
 	assert_int_equal(search_run(s, &ask, &arena, &some, &err), 0);
 	assert_int_equal(some.n, 2);
-	for (size_t i = 0; i < some.n; i++)
-		for (size_t k = 0; k < all.n; k++)
-			if (str_eq(some.row[i].url, all.row[k].url))
-				assert_float_equal(some.row[i].score, all.row[k].score, 1e-6);
+	for (size_t i = 0; i < some.n; i++) {
+		size_t k = 0;
+		while (k < all.n && !str_eq(some.row[i].url, all.row[k].url))
+			k++;
+		assert_true(k < all.n);
+		assert_float_equal(some.row[i].score, all.row[k].score, 1e-6);
+	}
 	search_close(&s);
 }
 
@@ -453,7 +456,7 @@ static void much_that_is_deleted_gives_its_space_back_in_idle_times(void **state
 	assert_all_read(9);
 }
 
-/* No file has enough to give back then, and who waits for that would ask for ever. */
+/* No file has enough to give back then, and a caller that waits for it would ask for ever. */
 static void barely_too_little_is_not_waited_for(void **state)
 {
 	char url[64];
@@ -520,7 +523,7 @@ static void again_with(const char *faults)
 	begin();
 }
 
-/* Until something beside the collector has failed, which is told once. */
+/* Until another thread has failed, which is told once. */
 static void wait_for_trouble(void)
 {
 	struct err why;
@@ -645,7 +648,7 @@ static uint64_t generation(void)
 }
 
 /* The batch then has the address of a document from before, and the index the one from after it. */
-static void a_crash_behind_a_compaction_keeps_documents_that_moved(void **state)
+static void a_crash_after_a_compaction_keeps_documents_that_moved(void **state)
 {
 	(void)state;
 	replace_much();
@@ -692,7 +695,7 @@ int main(void)
 		TEST(a_compaction_that_fails_holds_up_nobody_and_rests),
 		TEST(a_merge_that_fails_holds_up_nobody_and_rests),
 		TEST(whatever_call_fails_nothing_is_lost_or_left),
-		TEST(a_crash_behind_a_compaction_keeps_documents_that_moved),
+		TEST(a_crash_after_a_compaction_keeps_documents_that_moved),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -219,7 +219,7 @@ static void explain_helps_who_mistypes(void **state)
 		{"web.limt", "'web.limt'; did you mean web.limit?"},
 		{"limit", "'limit'; did you mean web.limit?"},
 		{"wep.listen", "'wep.listen'; did you mean web.listen?"},
-		{"zzz", "'zzz'; 'garner config explain' names all"},
+		{"zzz", "'zzz'; 'garner config explain' lists all"},
 		{"", "''"},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

@@ -264,7 +264,7 @@ static void what_is_unknown_is_named_with_the_nearest(void **state)
 	fails_with(PARSE("show", "--hepl"), "did you mean '--help'?");
 	fails_with(PARSE("show", "-vx"), "unknown option '-x'");
 	fails_with(PARSE("show", "-v\xc3\xb6"), "unknown option '-v\xc3\xb6'");
-	fails_with(PARSE("--verbose", "show"), "stand behind its name");
+	fails_with(PARSE("--verbose", "show"), "follow its name");
 	struct got got = PARSE("zzz");
 	assert_int_equal(got.rc, -1);
 	assert_null(strstr(got.err.msg, "did you mean"));
@@ -302,7 +302,7 @@ static void arguments_are_counted(void **state)
 	fails_with(PARSE("exec", "a", "b", "c"), "one argument too many: 'c'");
 	fails_with(PARSE("worker", "x"), "one argument too many: 'x'");
 	fails_with(PARSE("group", "first", "x"), "one argument too many: 'x'");
-	fails_with(PARSE("group"), "group: what? first or second");
+	fails_with(PARSE("group"), "group: which command? first or second");
 }
 
 static void a_command_of_commands_is_entered(void **state)
@@ -418,7 +418,7 @@ static void look_at_options(const struct command *c, const char *full_name)
 		bool flag = !o->arg;
 		if ((o->spec.type == VALUE_BOOL) != flag || !o->spec.help || !o->spec.name)
 			fail_msg("%s: option %zu is not whole", full_name, i);
-		/* the old program's letters mean what they meant, behind its name */
+		/* the old program's letters mean what they meant, after its name */
 		bool old = strcmp(full_name, "shep buckettool") == 0;
 		if (!old && o->letter && strchr("csDh", o->letter))
 			fail_msg("%s: -%c belongs to all commands", full_name, o->letter);

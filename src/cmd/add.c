@@ -11,10 +11,8 @@ struct add_options {
 };
 
 static const struct cmd_option options[] = {
-	{0,
-	 "FILE",
-	 {"from", VALUE_TEXT_AT(struct add_options, from), .fallback = "",
-	  .help = "a list of URLs, one a line; - is standard input"}},
+	CMD_OPTION(0, "FILE", "from", VALUE_TEXT_AT(struct add_options, from), .fallback = "",
+		   .help = "a list of URLs, one a line; - is standard input"),
 };
 
 struct adding {

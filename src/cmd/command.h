@@ -55,6 +55,14 @@ struct command {
 /* Members of a command, from its tables. */
 #define CMD_OPTIONS(table, type) \
 	.options = (table), .noptions = ARRAY_LEN(table), .options_size = sizeof(type)
+/* An option with a value; what follows arg is its struct value_spec. */
+#define CMD_OPTION(letter, arg, ...) \
+	{                            \
+		letter, arg,         \
+		{                    \
+			__VA_ARGS__  \
+		}                    \
+	}
 /* An option that is given or not: --name, and -letter unless that is 0. */
 #define CMD_FLAG(letter, name, type, member, text)                      \
 	{                                                               \

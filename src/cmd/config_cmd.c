@@ -25,6 +25,27 @@ static struct sections sections_of(const struct cmd_call *call)
 	return s;
 }
 
+/* All settings, one after the other. */
+struct setting {
+	const struct sections *of;
+	size_t i, k; /* the next one: of which section, which of it */
+	const struct config_section *section;
+	const struct value_spec *spec;
+};
+
+static bool next_setting(struct setting *it)
+{
+	while (it->i < it->of->n && it->k == it->of->list[it->i]->nspecs) {
+		it->i++;
+		it->k = 0;
+	}
+	if (it->i == it->of->n)
+		return false;
+	it->section = it->of->list[it->i];
+	it->spec = &it->section->specs[it->k++];
+	return true;
+}
+
 /* "web.listen", or of the global section "data" */
 static void put_name(struct buf *out, const struct config_section *section,
 		     const struct value_spec *spec)
@@ -43,9 +64,8 @@ static void put_value(struct buf *out, const struct value_spec *spec, const void
 static size_t count_set(const struct sections *s, const struct config *config)
 {
 	size_t n = 0;
-	for (size_t i = 0; i < s->n; i++)
-		for (size_t k = 0; k < s->list[i]->nspecs; k++)
-			n += config_is_set(config, s->list[i], &s->list[i]->specs[k]);
+	for (struct setting it = {s}; next_setting(&it);)
+		n += config_is_set(config, it.section, it.spec);
 	return n;
 }
 
@@ -83,19 +103,16 @@ static void show_text(const struct sections *s, const struct config *config, boo
 	text_table_add(&table, "SETTING");
 	text_table_add(&table, "VALUE");
 	text_table_add(&table, "FROM");
-	for (size_t i = 0; i < s->n; i++) {
-		for (size_t k = 0; k < s->list[i]->nspecs; k++) {
-			const struct value_spec *spec = &s->list[i]->specs[k];
-			if (!all && !config_is_set(config, s->list[i], spec))
-				continue;
-			buf_clear(&cell);
-			put_name(&cell, s->list[i], spec);
-			text_table_add(&table, buf_text(&cell));
-			buf_clear(&cell);
-			put_value(&cell, spec, config_get(config, s->list[i]));
-			text_table_add(&table, buf_text(&cell));
-			text_table_add(&table, config_origin(config, s->list[i], spec));
-		}
+	for (struct setting it = {s}; next_setting(&it);) {
+		if (!all && !config_is_set(config, it.section, it.spec))
+			continue;
+		buf_clear(&cell);
+		put_name(&cell, it.section, it.spec);
+		text_table_add(&table, buf_text(&cell));
+		buf_clear(&cell);
+		put_value(&cell, it.spec, config_get(config, it.section));
+		text_table_add(&table, buf_text(&cell));
+		text_table_add(&table, config_origin(config, it.section, it.spec));
 	}
 	if (table.ncells > table.ncolumns)
 		text_table_print(&table, out);
@@ -130,10 +147,9 @@ static void show_json(const struct sections *s, const struct config *config, boo
 {
 	struct jsonw j = JSONW_INIT(out);
 	jsonw_array(&j);
-	for (size_t i = 0; i < s->n; i++)
-		for (size_t k = 0; k < s->list[i]->nspecs; k++)
-			if (all || config_is_set(config, s->list[i], &s->list[i]->specs[k]))
-				show_json_setting(&j, config, s->list[i], &s->list[i]->specs[k]);
+	for (struct setting it = {s}; next_setting(&it);)
+		if (all || config_is_set(config, it.section, it.spec))
+			show_json_setting(&j, config, it.section, it.spec);
 	jsonw_array_end(&j);
 	buf_add_byte(out, '\n');
 }
@@ -218,19 +234,17 @@ static void explain_all(struct buf *out, const struct sections *s)
 static int explain_name(struct buf *out, const struct sections *s, struct str name)
 {
 	CLEANUP(buf_free) struct buf full = BUF_INIT(INI_FILE_MAX);
-	for (size_t i = 0; i < s->n; i++) {
-		const struct config_section *section = s->list[i];
-		if (section->name[0] && str_is(name, section->name)) {
-			explain_section(out, section);
+	for (size_t i = 0; i < s->n; i++)
+		if (s->list[i]->name[0] && str_is(name, s->list[i]->name)) {
+			explain_section(out, s->list[i]);
 			return 0;
 		}
-		for (size_t k = 0; k < section->nspecs; k++) {
-			buf_clear(&full);
-			put_name(&full, section, &section->specs[k]);
-			if (str_eq(name, buf_str(&full))) {
-				explain_setting(out, section, &section->specs[k]);
-				return 0;
-			}
+	for (struct setting it = {s}; next_setting(&it);) {
+		buf_clear(&full);
+		put_name(&full, it.section, it.spec);
+		if (str_eq(name, buf_str(&full))) {
+			explain_setting(out, it.section, it.spec);
+			return 0;
 		}
 	}
 	return 1;
@@ -242,15 +256,12 @@ static int no_such_setting(const struct cmd_call *call, const struct sections *s
 	char shown[VALUE_SHOWN];
 	struct str key = str_from(name, str_find_byte(name, '.') + 1);
 	CLEANUP(buf_free) struct buf near = BUF_INIT(300), full = BUF_INIT(INI_FILE_MAX);
-	for (size_t i = 0; i < s->n; i++) {
-		for (size_t k = 0; k < s->list[i]->nspecs; k++) {
-			buf_clear(&full);
-			put_name(&full, s->list[i], &s->list[i]->specs[k]);
-			struct str last = str_of(s->list[i]->specs[k].name);
-			if (nearest_is_near(name, buf_str(&full)) ||
-			    str_eq(key.n ? key : name, last))
-				buf_printf(&near, "%s%s", near.n ? ", " : "", buf_text(&full));
-		}
+	for (struct setting it = {s}; next_setting(&it);) {
+		buf_clear(&full);
+		put_name(&full, it.section, it.spec);
+		if (nearest_is_near(name, buf_str(&full)) ||
+		    str_is(key.n ? key : name, it.spec->name))
+			buf_printf(&near, "%s%s", near.n ? ", " : "", buf_text(&full));
 	}
 	return cmd_refuse(call, "no section or setting is called '%s'%s%s%s",
 			  value_show(name, shown), near.n ? "; did you mean " : "", buf_text(&near),

@@ -371,9 +371,7 @@ static void check_index(const struct patient *p, struct finding *f)
 
 static void parser_told(void *ctx, const struct cage_result *r)
 {
-	struct finding *f = ctx;
-	f->level = r->end == CAGE_READ ? FINDING_OK : FINDING_FAIL;
-	snprintf(f->reason, sizeof f->reason, "%s", r->reason);
+	finding_set(ctx, r->end == CAGE_READ ? FINDING_OK : FINDING_FAIL, "%s", r->reason);
 }
 
 static const struct {
@@ -400,19 +398,16 @@ static void parser_judge(const struct cage *cage, struct finding *f)
 		buf_printf(to, "%s%s", to->n ? ", " : "", locks[i].name);
 	}
 	if (remark[0]) {
-		f->level = FINDING_WARN;
-		snprintf(f->reason, sizeof f->reason, "garner-parse works, but %s", remark);
-		snprintf(f->mend, sizeof f->mend, "install the packages of script/bootstrap");
+		finding_set(f, FINDING_WARN, "garner-parse works, but %s", remark);
+		finding_mend(f, "install the packages of script/bootstrap");
 	} else if (missing.n) {
-		f->level = FINDING_WARN;
-		snprintf(f->reason, sizeof f->reason,
-			 "garner-parse works, confined by %s; this kernel has no %s",
-			 buf_text(&held), buf_text(&missing));
-		snprintf(f->mend, sizeof f->mend, "a kernel from 5.13 on, with both compiled in");
+		finding_set(f, FINDING_WARN,
+			    "garner-parse works, confined by %s; this kernel has no %s",
+			    buf_text(&held), buf_text(&missing));
+		finding_mend(f, "a kernel from 5.13 on, with both compiled in");
 	} else {
-		f->level = FINDING_OK;
-		snprintf(f->reason, sizeof f->reason, "garner-parse works, confined by %s%s",
-			 buf_text(&held), set & CAGE_OTHER_USER ? ", as nobody" : "");
+		finding_set(f, FINDING_OK, "garner-parse works, confined by %s%s", buf_text(&held),
+			    set & CAGE_OTHER_USER ? ", as nobody" : "");
 	}
 }
 
@@ -425,10 +420,8 @@ static void check_parser(const struct patient *p, struct finding *f)
 	struct err err;
 	if (cage_section_options(config_get(p->config, &cage_section), room, &options, &err) < 0 ||
 	    cage_new(&cage, &options, clock_mono_us(), &err) < 0) {
-		f->level = FINDING_FAIL;
-		snprintf(f->reason, sizeof f->reason, "%s", err.msg);
-		snprintf(f->mend, sizeof f->mend,
-			 "put garner-parse next to garner, or name it with parse.program");
+		finding_set(f, FINDING_FAIL, "%s", err.msg);
+		finding_mend(f, "put garner-parse next to garner, or name it with parse.program");
 		return;
 	}
 	ENSURE(cage_take(cage, &slot) == 0);

@@ -254,10 +254,8 @@ struct help_options {
 
 static const struct cmd_option options[] = {
 	CMD_FLAG(0, "man", struct help_options, man, "print the man page (mdoc)"),
-	{0,
-	 "DIR",
-	 {"write-man", VALUE_PATH_AT(struct help_options, write_man),
-	  .help = "write all man pages below DIR, as man1/ and man5/"}},
+	CMD_OPTION(0, "DIR", "write-man", VALUE_PATH_AT(struct help_options, write_man),
+		   .help = "write all man pages below DIR, as man1/ and man5/"),
 	CMD_FLAG(0, "links", struct help_options, links,
 		 "print the old names, for links to this program"),
 };

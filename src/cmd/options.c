@@ -191,25 +191,17 @@ static int take_option(struct parse *p, const struct cmd_option *option, char *v
 	return 0;
 }
 
-static const struct cmd_option *find_long(const struct cmd_line *line, struct str name)
+/* By its long name, or by its letter where the name is NULL; the command's own come first. */
+static const struct cmd_option *find_option(const struct cmd_line *line, const struct str *name,
+					    char letter)
 {
-	for (size_t i = 0; line->command && i < line->command->noptions; i++)
-		if (str_is(name, line->command->options[i].spec.name))
-			return &line->command->options[i];
-	for (size_t i = 0; i < cmd_nglobals; i++)
-		if (str_is(name, cmd_globals[i].spec.name))
-			return &cmd_globals[i];
-	return NULL;
-}
-
-static const struct cmd_option *find_short(const struct cmd_line *line, char letter)
-{
-	for (size_t i = 0; line->command && i < line->command->noptions; i++)
-		if (letter == line->command->options[i].letter)
-			return &line->command->options[i];
-	for (size_t i = 0; i < cmd_nglobals; i++)
-		if (letter == cmd_globals[i].letter)
-			return &cmd_globals[i];
+	const struct command *command = line->command;
+	size_t own = command ? command->noptions : 0;
+	for (size_t i = 0; i < own + cmd_nglobals; i++) {
+		const struct cmd_option *o = i < own ? &command->options[i] : &cmd_globals[i - own];
+		if (name ? str_is(*name, o->spec.name) : o->letter == letter)
+			return o;
+	}
 	return NULL;
 }
 
@@ -248,7 +240,7 @@ static int parse_long(struct parse *p, char *word)
 {
 	char *equals = strchr(word, '=');
 	struct str name = equals ? str_range(word + 2, equals) : str_of(word + 2);
-	const struct cmd_option *option = find_long(p->line, name);
+	const struct cmd_option *option = find_option(p->line, &name, 0);
 	if (!option)
 		return unknown_long(p, name);
 	char *value = NULL;
@@ -266,7 +258,7 @@ static int parse_long(struct parse *p, char *word)
 static int parse_short(struct parse *p, char *word)
 {
 	for (char *c = word + 1; *c; c++) {
-		const struct cmd_option *option = find_short(p->line, *c);
+		const struct cmd_option *option = find_option(p->line, NULL, *c);
 		if (!option)
 			return unknown_short(p, word, *c);
 		if (is_flag(option)) {

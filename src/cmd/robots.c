@@ -227,10 +227,8 @@ static int run_test(const struct cmd_call *call)
 }
 
 static const struct cmd_option test_options[] = {
-	{'a',
-	 "NAME",
-	 {"agent", VALUE_TEXT_AT(struct robots_options, agent), "garner",
-	  .help = "the product token of the robot that asks"}},
+	CMD_OPTION('a', "NAME", "agent", VALUE_TEXT_AT(struct robots_options, agent), "garner",
+		   .help = "the product token of the robot that asks"),
 	CMD_FLAG(0, "batch", struct robots_options, batch,
 		 "answer questions in lines of JSON, from files or standard input"),
 	CMD_FLAG(0, "json", struct robots_options, json, "a line of JSON for each URL"),

@@ -89,19 +89,19 @@ static int open_socket(const struct role_listen *listen, int *ret_fd, struct err
 static int open_sockets(struct role_env *env, struct err *err)
 {
 	struct role_listen listens[ROLE_MOST_LISTENS];
-	size_t n = role_listens(env->role, env->config, listens);
+	size_t n = role_listens(env->role, env->config, listens), next = 0;
 	const struct config_section *section = env->role->section;
-	for (size_t i = 0; section && i < section->nspecs; i++)
-		if (section->specs[i].type == VALUE_LISTEN) {
-			ENSURE(env->nsockets < ROLE_MOST_LISTENS);
-			env->socket[env->nsockets++] =
-				(struct role_socket){.key = section->specs[i].name, .fd = -1};
-		}
-	for (size_t i = 0; i < n; i++)
-		for (size_t j = 0; j < env->nsockets; j++)
-			if (strcmp(env->socket[j].key, listens[i].key) == 0 &&
-			    open_socket(&listens[i], &env->socket[j].fd, err) < 0)
-				return -1;
+	for (size_t i = 0; section && i < section->nspecs; i++) {
+		const char *key = section->specs[i].name;
+		if (section->specs[i].type != VALUE_LISTEN)
+			continue;
+		ENSURE(env->nsockets < ROLE_MOST_LISTENS);
+		struct role_socket *s = &env->socket[env->nsockets++];
+		*s = (struct role_socket){.key = key, .fd = -1};
+		if (next < n && strcmp(listens[next].key, key) == 0 &&
+		    open_socket(&listens[next++], &s->fd, err) < 0)
+			return -1;
+	}
 	return 0;
 }
 

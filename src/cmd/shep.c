@@ -267,12 +267,11 @@ static int run_dump(const struct cmd_call *call)
 #define FLAG(letter, member, text) CMD_FLAG(letter, #member, struct shep_options, member, text)
 
 static const struct cmd_option init_options[] = {
-	{0,
-	 "BITS",
-	 {"shift", VALUE_INT_AT(struct shep_options, shift), .fallback = "0", .min = 0,
-	  .max = BUCKET_SHIFT_MOST,
-	  .help = "alignment of buckets as a power of two; 7 takes the bucket file to 512 GB, each "
-		  "one more doubles that; 0: 7"}},
+	CMD_OPTION(0, "BITS", "shift", VALUE_INT_AT(struct shep_options, shift), .fallback = "0",
+		   .min = 0, .max = BUCKET_SHIFT_MOST,
+		   .help = "alignment of buckets as a power of two; 7 takes the bucket file to 512 "
+			   "GB, each "
+			   "one more doubles that; 0: 7"),
 };
 static const struct cmd_example init_examples[] = {
 	{"garner shep init", "a crawl that knows no URL yet"},

@@ -700,20 +700,13 @@ static int run(const struct cmd_call *call)
 }
 
 #define OPTION_FILE                                                                              \
-	{'o',                                                                                    \
-	 "FILE",                                                                                 \
-	 {"objects", VALUE_PATH_AT(struct buckets_options, file),                                \
-	  .help = "the bucket file; without it, that of the crawl in the data directory"}},      \
-	{                                                                                        \
-		0, "BITS",                                                                       \
-		{                                                                                \
-			"shift", VALUE_INT_AT(struct buckets_options, shift),                    \
-				.fallback = "0", .min = 0, .max = BUCKET_SHIFT_MOST,             \
-				.help = "alignment of a file that does not tell it, as a power " \
-					"of "                                                    \
-					"two; 0: 7"                                              \
-		}                                                                                \
-	}
+	CMD_OPTION(                                                                              \
+		'o', "FILE", "objects", VALUE_PATH_AT(struct buckets_options, file),             \
+		.help = "the bucket file; without it, that of the crawl in the data directory"), \
+		CMD_OPTION(0, "BITS", "shift", VALUE_INT_AT(struct buckets_options, shift),      \
+			   .fallback = "0", .min = 0, .max = BUCKET_SHIFT_MOST,                  \
+			   .help = "alignment of a file that does not tell it, as a power of "   \
+				   "two; 0: 7")
 #define OPTION(letter, name, member, text) \
 	CMD_FLAG(letter, name, struct buckets_options, member, text)
 #define OPTION_JSON OPTION('j', "json", json, "print JSON")

@@ -57,8 +57,10 @@ static int run(const struct cmd_call *call)
 static const struct cmd_option options[] = {
 	LETTER('l', "list", list, "list buckets"),
 	LETTER('L', "list-all", list_all, "list buckets, also deleted ones"),
-	{'d', "OID", {"delete", VALUE_TEXT_AT(struct letters, delete), .help = "delete a bucket"}},
-	{'x', "OID", {"extract", VALUE_TEXT_AT(struct letters, extract), .help = "print a bucket"}},
+	CMD_OPTION('d', "OID", "delete", VALUE_TEXT_AT(struct letters, delete),
+		   .help = "delete a bucket"),
+	CMD_OPTION('x', "OID", "extract", VALUE_TEXT_AT(struct letters, extract),
+		   .help = "print a bucket"),
 	LETTER('i', "insert", insert, "insert buckets separated by blank lines"),
 	LETTER('c', "cat", cat, "print all buckets"),
 	LETTER('f', "audit", audit, "audit the bucket file"),
@@ -67,10 +69,8 @@ static const struct cmd_option options[] = {
 	LETTER('s', "shakedown", shakedown, "shake the bucket file down"),
 	LETTER('r', "raw", common.raw, "print raw data"),
 	LETTER('v', "verbose", common.verbose, "be verbose"),
-	{'o',
-	 "FILE",
-	 {"objects", VALUE_PATH_AT(struct letters, common.file),
-	  .help = "the bucket file; without it, that of the crawl in the data directory"}},
+	CMD_OPTION('o', "FILE", "objects", VALUE_PATH_AT(struct letters, common.file),
+		   .help = "the bucket file; without it, that of the crawl in the data directory"),
 };
 static const struct cmd_example examples[] = {
 	{"garner shep buckettool -x 1a2", "the same as garner shep buckets extract 1a2"},

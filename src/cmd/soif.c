@@ -266,10 +266,8 @@ static const struct command check = {
 };
 
 static const struct cmd_option grep_options[] = {
-	{'a',
-	 "NAME",
-	 {"attribute", VALUE_TEXT_AT(struct soif_options, attribute),
-	  .help = "look in this attribute only"}},
+	CMD_OPTION('a', "NAME", "attribute", VALUE_TEXT_AT(struct soif_options, attribute),
+		   .help = "look in this attribute only"),
 	CMD_FLAG('i', "ignore-case", struct soif_options, nocase,
 		 "upper and lower case of ASCII letters are the same"),
 	CMD_FLAG('l', "urls", struct soif_options, urls, "print URLs only"),

@@ -214,17 +214,15 @@ static int run(const struct cmd_call *call)
 }
 
 static const struct cmd_option options[] = {
-	{'b',
-	 "URL",
-	 {"base", VALUE_TEXT_AT(struct url_options, base),
-	  .help = "the page on which the URLs stand: relative ones are resolved against it"}},
+	CMD_OPTION(
+		'b', "URL", "base", VALUE_TEXT_AT(struct url_options, base),
+		.help = "the page on which the URLs stand: relative ones are resolved against it"),
 	CMD_FLAG(0, "strict", struct url_options, strict,
 		 "print the strict canonical form, or why there is none"),
-	{0,
-	 "FILE",
-	 {"equiv", VALUE_PATH_AT(struct url_options, equiv),
-	  .help = "a table of equivalent sites (cf/url-equiv): also print the site that stands "
-		  "for the URL's own"}},
+	CMD_OPTION(0, "FILE", "equiv", VALUE_PATH_AT(struct url_options, equiv),
+		   .help = "a table of equivalent sites (cf/url-equiv): also print the site that "
+			   "stands "
+			   "for the URL's own"),
 	CMD_FLAG(0, "batch", struct url_options, batch,
 		 "read lines 'URL TAB BASE' and answer each with a line; BASE may be missing"),
 };

@@ -12,6 +12,12 @@
 static const char *const types[] = {"HTML",  "Text",  "Mail",    "PostScript",
 				    "Image", "Audio", "Archive", "Binary"};
 
+void layout_open(struct html *h, const char *element, const char *class)
+{
+	html_open(h, element);
+	html_attr_text(h, "class", class);
+}
+
 static void put_meta(struct html *h, const char *name, const char *content)
 {
 	html_open(h, "meta");
@@ -21,8 +27,7 @@ static void put_meta(struct html *h, const char *name, const char *content)
 
 static void select_type(struct html *h, struct str chosen)
 {
-	html_open(h, "label");
-	html_attr_text(h, "class", "aside");
+	layout_open(h, "label", "aside");
 	html_attr_text(h, "for", "type");
 	html_text(h, "Type of document");
 	html_close(h, "label");
@@ -49,8 +54,7 @@ static void put_home(struct html *h, bool bare)
 {
 	if (bare)
 		html_open(h, "h1");
-	html_open(h, "a");
-	html_attr_text(h, "class", "name");
+	layout_open(h, "a", "name");
 	html_attr_text(h, "href", "/");
 	html_text(h, "garner");
 	html_close(h, "a");
@@ -58,15 +62,14 @@ static void put_home(struct html *h, bool bare)
 		html_close(h, "h1");
 }
 
-static void put_box(struct html *h, const struct page_ask *ask)
+static void put_box(struct html *h, const struct layout_ask *ask)
 {
 	html_open(h, "form");
 	html_attr_text(h, "action", "/");
 	html_attr_text(h, "role", "search");
 	html_attr_text(h, "class", "ask");
 	put_home(h, ask->bare);
-	html_open(h, "div");
-	html_attr_text(h, "class", "box");
+	layout_open(h, "div", "box");
 	html_open(h, "input");
 	html_attr_text(h, "type", "search");
 	html_attr_text(h, "name", "q");
@@ -92,7 +95,7 @@ static void put_box(struct html *h, const struct page_ask *ask)
 	html_close(h, "form");
 }
 
-void page_begin(struct html *h, const char *title, const struct page_ask *ask)
+void layout_begin(struct html *h, const char *title, const struct layout_ask *ask)
 {
 	html_begin(h);
 	put_meta(h, "viewport", "width=device-width, initial-scale=1");
@@ -114,7 +117,7 @@ void page_begin(struct html *h, const char *title, const struct page_ask *ask)
 	html_open(h, "main");
 }
 
-void page_end(struct html *h)
+void layout_end(struct html *h)
 {
 	static const struct {
 		const char *href, *text;

@@ -3,14 +3,17 @@
 #include "net/html.h"
 #include "net/http.h"
 
-struct page_ask {
+struct layout_ask {
 	struct str words, site, type; /* what the box and the filters show */
 	bool bare;                    /* nothing was asked yet: the box stands alone */
 };
 
 /* ask NULL: a page without a box, which can send nothing. */
-void page_begin(struct html *h, const char *title, const struct page_ask *ask);
-void page_end(struct html *h);
+void layout_begin(struct html *h, const char *title, const struct layout_ask *ask);
+void layout_end(struct html *h);
+/* Opens an element with a class, as the style sheet knows it. */
+void layout_open(struct html *h, const char *element, const char *class);
+
 /* Handlers of the files below web/. */
 int web_style(struct http_request *req, struct http_answer *ret, struct err *err);
 int web_status_js(struct http_request *req, struct http_answer *ret, struct err *err);

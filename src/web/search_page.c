@@ -70,8 +70,7 @@ static void put_link(struct html *h, const struct search_ask *ask, uint64_t page
 
 static void put_note(struct html *h, const char *class, const char *text)
 {
-	html_open(h, "p");
-	html_attr_text(h, "class", class);
+	layout_open(h, "p", class);
 	html_text(h, text);
 	html_close(h, "p");
 }
@@ -104,8 +103,7 @@ static void put_more(struct html *h, const struct search_ask *ask, const struct 
 	CLEANUP(buf_free) struct buf to = BUF_INIT(64 << 10), day = BUF_INIT(64);
 	struct search_ask site = *ask;
 	site.site = row->host;
-	html_open(h, "p");
-	html_attr_text(h, "class", "more");
+	layout_open(h, "p", "more");
 	if (row->type.n)
 		html_str(h, row->type);
 	if (row->size)
@@ -139,13 +137,11 @@ static void put_row(struct html *h, const struct search_ask *ask, const struct s
 	put_marked(h, &row->title);
 	html_close(h, "a");
 	html_close(h, "h2");
-	html_open(h, "p");
-	html_attr_text(h, "class", "where");
+	layout_open(h, "p", "where");
 	html_str(h, row->url);
 	html_close(h, "p");
 	if (row->snippet.text.n) {
-		html_open(h, "p");
-		html_attr_text(h, "class", "snippet");
+		layout_open(h, "p", "snippet");
 		put_marked(h, &row->snippet);
 		html_close(h, "p");
 	}
@@ -157,14 +153,12 @@ static void put_row(struct html *h, const struct search_ask *ask, const struct s
 static void put_chip(struct html *h, const struct search_ask *without, struct str value)
 {
 	html_open(h, "li");
-	html_open(h, "a");
-	html_attr_text(h, "class", "on");
+	layout_open(h, "a", "on");
 	put_href(h, without, 1);
 	html_text(h, "only ");
 	html_str(h, value);
 	html_text(h, " ✕");
-	html_open(h, "span");
-	html_attr_text(h, "class", "aside");
+	layout_open(h, "span", "aside");
 	html_text(h, " (remove this filter)");
 	html_close(h, "span");
 	html_close(h, "a");
@@ -177,8 +171,7 @@ static void put_chips(struct html *h, const struct search_ask *ask)
 	no_site.site = no_type.type = (struct str){0};
 	if (!ask->site.n && !ask->type.n)
 		return;
-	html_open(h, "ul");
-	html_attr_text(h, "class", "chips");
+	layout_open(h, "ul", "chips");
 	if (ask->site.n)
 		put_chip(h, &no_site, ask->site);
 	if (ask->type.n)
@@ -193,8 +186,7 @@ static void put_pages(struct html *h, const struct search_ask *ask, const struct
 	bool after = ask->offset + a->n < a->total || (!a->total_exact && a->n == ask->limit);
 	if (!before && !after)
 		return;
-	html_open(h, "nav");
-	html_attr_text(h, "class", "pages");
+	layout_open(h, "nav", "pages");
 	html_attr_text(h, "aria-label", "Pages of results");
 	if (before)
 		put_link(h, ask, page - 1, "prev", "← Previous");
@@ -212,8 +204,7 @@ void web_search_results(struct html *h, const struct search_ask *ask, const stru
 	char total[NUMBER_TEXT], documents[NUMBER_TEXT];
 	number_text(a->total, total);
 	number_text(a->documents, documents);
-	html_open(h, "p");
-	html_attr_text(h, "class", "about");
+	layout_open(h, "p", "about");
 	html_printf(h, "%s%s result%s of %s documents, %.1f ms", a->total_exact ? "" : "at least ",
 		    total, a->total == 1 ? "" : "s", documents, (double)a->took_us / 1000.0);
 	html_close(h, "p");
@@ -224,8 +215,7 @@ void web_search_results(struct html *h, const struct search_ask *ask, const stru
 		put_note(h, "note", "Nothing is indexed yet. Give garner a site: garner add URL");
 	else if (a->n == 0)
 		put_note(h, "note", "Nothing was found. Try fewer or other words.");
-	html_open(h, "ol");
-	html_attr_text(h, "class", "results");
+	layout_open(h, "ol", "results");
 	for (size_t i = 0; i < a->n; i++)
 		put_row(h, ask, &a->row[i]);
 	html_close(h, "ol");
@@ -233,7 +223,7 @@ void web_search_results(struct html *h, const struct search_ask *ask, const stru
 }
 
 /* Nothing was asked: the box, and how much there is to search. */
-static int answer_bare(const struct web *w, struct html *h, const struct page_ask *box,
+static int answer_bare(const struct web *w, struct html *h, const struct layout_ask *box,
 		       struct err *err)
 {
 	uint64_t documents, generation;
@@ -241,12 +231,11 @@ static int answer_bare(const struct web *w, struct html *h, const struct page_as
 	if (search_stats(w->search, &documents, &generation, err) < 0)
 		return -1;
 	number_text(documents, text);
-	page_begin(h, "garner", box);
-	html_open(h, "p");
-	html_attr_text(h, "class", "about");
+	layout_begin(h, "garner", box);
+	layout_open(h, "p", "about");
 	html_printf(h, "%s documents", text);
 	html_close(h, "p");
-	page_end(h);
+	layout_end(h);
 	return 0;
 }
 
@@ -257,7 +246,7 @@ int web_search_page(struct http_request *req, struct http_answer *ret, struct er
 	struct html h = HTML_INIT(ret->body);
 	struct search_answer answer;
 	struct search_ask ask = ask_of(p);
-	struct page_ask box = {ask.words, ask.site, ask.type, false};
+	struct layout_ask box = {ask.words, ask.site, ask.type, false};
 	ask.words = str_trim(ask.words);
 	box.bare = ask.words.n == 0;
 	ask.limit = PAGE_ROWS;
@@ -268,16 +257,15 @@ int web_search_page(struct http_request *req, struct http_answer *ret, struct er
 	int rc = search_run(w->search, &ask, &req->arena, &answer, err);
 	if (rc < 0 && err->code != ERR_USAGE)
 		return -1;
-	page_begin(&h, arena_printf(&req->arena, "%s - garner", p->q), &box);
-	html_open(&h, "h1");
-	html_attr_text(&h, "class", "aside");
+	layout_begin(&h, arena_printf(&req->arena, "%s - garner", p->q), &box);
+	layout_open(&h, "h1", "aside");
 	html_text(&h, "Results");
 	html_close(&h, "h1");
 	if (rc < 0)
 		put_note(&h, "note bad", err->msg);
 	else
 		web_search_results(&h, &ask, &answer, (uint64_t)p->page);
-	page_end(&h);
+	layout_end(&h);
 	return 0;
 }
 
@@ -324,8 +312,7 @@ void web_document_text(struct html *h, const struct soif *doc)
 	if (!text.p)
 		text = soif_get(doc, STR("Partial-Text"));
 	html_put(h, "h1", title.n ? title : doc->url);
-	html_open(h, "p");
-	html_attr_text(h, "class", "note");
+	layout_open(h, "p", "note");
 	html_text(h, "The text of ");
 	html_open(h, "a");
 	html_attr(h, "href", doc->url);
@@ -334,8 +321,7 @@ void web_document_text(struct html *h, const struct soif *doc)
 	html_close(h, "a");
 	html_text(h, " as garner indexed it.");
 	html_close(h, "p");
-	html_open(h, "div");
-	html_attr_text(h, "class", "text");
+	layout_open(h, "div", "text");
 	while (text.p && str_cut(&text, '\n', &line) == 0)
 		if (str_trim(line).n)
 			html_put(h, "p", line);
@@ -344,12 +330,12 @@ void web_document_text(struct html *h, const struct soif *doc)
 
 static void put_not_cached(struct html *h, struct str url)
 {
-	struct page_ask box = {0};
-	page_begin(h, "not indexed - garner", &box);
+	struct layout_ask box = {0};
+	layout_begin(h, "not indexed - garner", &box);
 	html_put_text(h, "h1", "Not indexed");
 	put_note(h, "note", "garner has no text of this URL, or no longer has it:");
 	html_put(h, "p", url);
-	page_end(h);
+	layout_end(h);
 }
 
 /* The text as it was indexed. It is text and nothing else; that the page may run and load nothing
@@ -372,9 +358,10 @@ int web_cached_page(struct http_request *req, struct http_answer *ret, struct er
 		title = doc.url;
 	http_answer_header(req, ret, "Content-Security-Policy",
 			   STR("sandbox; default-src 'none'; style-src 'self'"));
-	page_begin(&h, arena_printf(&req->arena, "%.*s - garner", (int)MIN(title.n, 200), title.p),
-		   NULL);
+	layout_begin(&h,
+		     arena_printf(&req->arena, "%.*s - garner", (int)MIN(title.n, 200), title.p),
+		     NULL);
 	web_document_text(&h, &doc);
-	page_end(&h);
+	layout_end(&h);
 	return 0;
 }

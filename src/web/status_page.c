@@ -8,8 +8,7 @@
 
 static void put_numbers(struct html *h, const struct numbers *n)
 {
-	html_open(h, "dl");
-	html_attr_text(h, "class", "numbers");
+	layout_open(h, "dl", "numbers");
 	for (size_t i = 0; i < NUMBERS; i++) {
 		char id[32];
 		snprintf(id, sizeof id, "n-%s", n->n[i].id);
@@ -38,16 +37,14 @@ static void put_plot(struct html *h)
 	html_open(h, "figure");
 	html_attr_text(h, "id", "plot");
 	html_attr_text(h, "hidden", "hidden");
-	html_open(h, "svg");
-	html_attr_text(h, "class", "plot");
+	layout_open(h, "svg", "plot");
 	html_attr_text(h, "viewbox", "0 0 100 40");
 	html_attr_text(h, "preserveaspectratio", "none");
 	html_attr_text(h, "aria-hidden", "true");
 	svg_line(h, "polygon", "area");
 	svg_line(h, "polyline", "line");
 	html_close(h, "svg");
-	html_open(h, "figcaption");
-	html_attr_text(h, "class", "dim");
+	layout_open(h, "figcaption", "dim");
 	html_close(h, "figcaption");
 	html_close(h, "figure");
 	html_open(h, "p");
@@ -127,10 +124,8 @@ static void put_heads(struct html *h, const char *const *names, size_t n, size_t
 static void put_roles(struct html *h, const struct status *s, int64_t now_wall_us)
 {
 	static const char *const names[] = {"Role", "State", "Since", "Restarts", "CPU", "Memory"};
-	html_open(h, "div");
-	html_attr_text(h, "class", "wide");
-	html_open(h, "table");
-	html_attr_text(h, "class", "roles");
+	layout_open(h, "div", "wide");
+	layout_open(h, "table", "roles");
 	put_heads(h, names, ARRAY_LEN(names), 2);
 	for (size_t i = 0; i < s->nrows; i++) {
 		const struct status_row *r = &s->row[i];
@@ -154,8 +149,7 @@ static void put_counters(struct html *h, const struct counters_view *view)
 {
 	static const char *const names[] = {"Counter", "Meaning", "Value"};
 	html_put(h, "h2", view->instance);
-	html_open(h, "div");
-	html_attr_text(h, "class", "wide");
+	layout_open(h, "div", "wide");
 	html_open(h, "table");
 	put_heads(h, names, ARRAY_LEN(names), 2);
 	for (size_t i = 0; i < view->n; i++) {
@@ -184,8 +178,7 @@ static void put_summary(struct html *h, const struct status *s)
 		waiting += web_role_waits(&s->row[i]);
 		live += status_is_live(&s->row[i]) && !str_is(s->row[i].name, "up");
 	}
-	html_open(h, "p");
-	html_attr_text(h, "class", waiting ? "bad" : "good");
+	layout_open(h, "p", waiting ? "bad" : "good");
 	if (waiting)
 		html_printf(h, "%zu of %zu roles not ready:", waiting, live);
 	else
@@ -200,9 +193,9 @@ static void put_summary(struct html *h, const struct status *s)
 void web_status_html(struct html *h, const struct status *s, int64_t now_wall_us)
 {
 	struct numbers numbers;
-	struct page_ask box = {0};
+	struct layout_ask box = {0};
 	numbers_of(s, now_wall_us, &numbers);
-	page_begin(h, "garner: what runs", &box);
+	layout_begin(h, "garner: what runs", &box);
 	html_put_text(h, "h1", "What runs");
 	put_summary(h, s);
 	put_numbers(h, &numbers);
@@ -216,7 +209,7 @@ void web_status_html(struct html *h, const struct status *s, int64_t now_wall_us
 		if (s->view[i].n && s->view[i].alive)
 			put_counters(h, &s->view[i]);
 	html_script(h, "/status.js");
-	page_end(h);
+	layout_end(h);
 }
 
 int web_status_page(struct http_request *req, struct http_answer *ret, struct err *err)

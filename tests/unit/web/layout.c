@@ -2,11 +2,11 @@
 
 #include "page.h"
 
-static void begin_page(const char *title, const struct page_ask *ask)
+static void begin_page(const char *title, const struct layout_ask *ask)
 {
 	struct html *h = page_new();
-	page_begin(h, title, ask);
-	page_end(h);
+	layout_begin(h, title, ask);
+	layout_end(h);
 	assert_int_equal(h->depth, 0); /* all that was opened is closed */
 }
 
@@ -34,7 +34,7 @@ static void without_a_question_there_is_no_form(void **state)
 
 static void the_box_keeps_what_was_asked(void **state)
 {
-	struct page_ask ask = {STR("say \"hi\" & <go>"), STR("a.example"), STR("Text"), false};
+	struct layout_ask ask = {STR("say \"hi\" & <go>"), STR("a.example"), STR("Text"), false};
 	(void)state;
 	begin_page("t", &ask);
 	assert_page_has("value=\"say &quot;hi&quot; &amp; &lt;go&gt;\"");
@@ -46,7 +46,7 @@ static void the_box_keeps_what_was_asked(void **state)
 
 static void a_bare_page_has_the_box_alone(void **state)
 {
-	struct page_ask ask = {.bare = true};
+	struct layout_ask ask = {.bare = true};
 	(void)state;
 	begin_page("t", &ask);
 	assert_page_has("<header class=\"bare\">");

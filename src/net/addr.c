@@ -12,7 +12,7 @@ _Static_assert(AF_INET == 2, "addr_bytes() says so");
 static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 
 /* What inet_pton() wants: text that ends in NUL. false: too long or with a NUL in it. */
-static bool terminated(struct str text, char *ret, size_t cap)
+static bool copy_terminated(struct str text, char *ret, size_t cap)
 {
 	if (text.n == 0 || text.n >= cap || memchr(text.p, 0, text.n))
 		return false;
@@ -29,7 +29,7 @@ static bool parse_scope(struct str text, uint32_t *ret)
 		*ret = (uint32_t)number;
 		return number > 0 && number <= UINT32_MAX;
 	}
-	if (!terminated(text, name, sizeof name))
+	if (!copy_terminated(text, name, sizeof name))
 		return false;
 	*ret = if_nametoindex(name);
 	return *ret != 0;
@@ -40,7 +40,8 @@ static bool parse_v6(struct str text, struct addr *ret)
 	char z[INET6_ADDRSTRLEN];
 	struct addr a = {.family = AF_INET6};
 	size_t percent = str_find_byte(text, '%');
-	if (!terminated(str_head(text, percent), z, sizeof z) || inet_pton(AF_INET6, z, a.b) != 1)
+	if (!copy_terminated(str_head(text, percent), z, sizeof z) ||
+	    inet_pton(AF_INET6, z, a.b) != 1)
 		return false;
 	if (percent < text.n && !parse_scope(str_from(text, percent + 1), &a.scope))
 		return false;
@@ -52,7 +53,7 @@ static bool parse_v4(struct str text, struct addr *ret)
 {
 	char z[INET_ADDRSTRLEN];
 	struct addr a = {.family = AF_INET};
-	if (!terminated(text, z, sizeof z) || inet_pton(AF_INET, z, a.b) != 1)
+	if (!copy_terminated(text, z, sizeof z) || inet_pton(AF_INET, z, a.b) != 1)
 		return false;
 	*ret = a;
 	return true;

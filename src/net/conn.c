@@ -102,7 +102,7 @@ static bool over_budget(const struct conn_pool *pool)
 }
 
 /* A few at a time, lest all wake to find it used up again. */
-static void feed(void *ctx)
+static void pool_feed(void *ctx)
 {
 	struct conn_pool *pool = ctx;
 	for (int i = 0; i < FED && pool->starved && !over_budget(pool); i++) {
@@ -115,7 +115,7 @@ static void feed(void *ctx)
 }
 
 /* Tells the pool what the connection holds now. */
-static void account(struct conn *c)
+static void conn_account(struct conn *c)
 {
 	struct conn_pool *pool = c->pool;
 	size_t now = c->frame.held.cap + c->out.cap;
@@ -127,14 +127,14 @@ static void account(struct conn *c)
 }
 
 /* Has it looked at behind the callback; its own turn does so anyway. */
-static void poke(struct conn *c)
+static void conn_poke(struct conn *c)
 {
 	if (c->pool->busy != c)
 		loop_later(c->pool->loop, &c->work);
 }
 
 /* Ends it: nothing is called but closed(), and that from the deferred call. */
-static void doom(struct conn *c, enum conn_end end, int sys_errno)
+static void conn_doom(struct conn *c, enum conn_end end, int sys_errno)
 {
 	if (c->dead)
 		return;
@@ -148,7 +148,7 @@ static void doom(struct conn *c, enum conn_end end, int sys_errno)
 	loop_later(c->pool->loop, &c->work);
 }
 
-static void bury(struct conn *c)
+static void conn_bury(struct conn *c)
 {
 	struct conn_pool *pool = c->pool;
 	*c->prev = c->next;
@@ -156,7 +156,7 @@ static void bury(struct conn *c)
 		c->next->prev = c->prev;
 	framing_free(&c->frame);
 	buf_free(&c->out);
-	account(c);
+	conn_account(c);
 	pool->stats.conns--;
 	pool->stats.ended[c->end]++;
 	c->ops->closed(c->ctx, c->end, c->sys_errno);
@@ -176,7 +176,7 @@ size_t conn_queued(const struct conn *c)
 }
 
 /* Sends what the kernel takes; returns how much that was. */
-static size_t push(struct conn *c, const char *p, size_t n)
+static size_t send_some(struct conn *c, const char *p, size_t n)
 {
 	size_t sent = 0;
 	while (sent < n && !c->dead) {
@@ -186,7 +186,7 @@ static size_t push(struct conn *c, const char *p, size_t n)
 		if (rc < 0 && errno == EAGAIN)
 			break;
 		if (rc < 0)
-			doom(c, CONN_END_FAILED, errno);
+			conn_doom(c, CONN_END_FAILED, errno);
 		else
 			sent += (size_t)rc;
 	}
@@ -201,7 +201,7 @@ static void flush_own(struct conn *c)
 	size_t n = own_queue(c);
 	if (n == 0)
 		return;
-	c->out_at += push(c, c->out.p + c->out_at, n);
+	c->out_at += send_some(c, c->out.p + c->out_at, n);
 	if (c->out_at == c->out.n) {
 		buf_free(&c->out);
 		c->out_at = 0;
@@ -215,7 +215,7 @@ static void flush_scratch(struct conn *c)
 	struct buf *out = &c->pool->out;
 	if (out->n == 0)
 		return;
-	size_t sent = push(c, out->p, out->n);
+	size_t sent = send_some(c, out->p, out->n);
 	if (!c->dead)
 		buf_add(&c->out, out->p + sent, out->n - sent);
 	if (out->cap > SCRATCH_KEPT)
@@ -224,12 +224,12 @@ static void flush_scratch(struct conn *c)
 		buf_clear(out);
 }
 
-static void flush(struct conn *c)
+static void flush_all(struct conn *c)
 {
 	flush_own(c);
 	if (c->pool->busy == c)
 		flush_scratch(c);
-	account(c);
+	conn_account(c);
 }
 
 bool conn_send(struct conn *c, struct str bytes)
@@ -238,7 +238,7 @@ bool conn_send(struct conn *c, struct str bytes)
 		return false;
 	size_t queued = conn_queued(c);
 	if (bytes.n > c->limits->queue_max - MIN(queued, c->limits->queue_max)) {
-		doom(c, CONN_END_FULL, 0);
+		conn_doom(c, CONN_END_FULL, 0);
 		return false;
 	}
 	if (c->pool->busy == c && c->out.n == 0) {
@@ -250,7 +250,7 @@ bool conn_send(struct conn *c, struct str bytes)
 			c->out_at = 0;
 		}
 		buf_add_str(&c->out, bytes);
-		poke(c);
+		conn_poke(c);
 	}
 	c->choked = c->choked || queued + bytes.n > c->limits->high_mark;
 	return !c->choked;
@@ -278,7 +278,7 @@ bool conn_printf(struct conn *c, const char *fmt, ...)
 
 /* Input. */
 
-static bool ending(const struct conn *c)
+static bool is_ending(const struct conn *c)
 {
 	return c->dead || c->finishing;
 }
@@ -298,7 +298,7 @@ static void hand_out(struct conn *c)
 {
 	struct str frame;
 	int rc = 1;
-	while (!ending(c) && !c->paused && !c->choked) {
+	while (!is_ending(c) && !c->paused && !c->choked) {
 		bool line = c->frame.mode == FRAMING_LINES;
 		if ((rc = framing_next(&c->frame, &frame)) != 0)
 			break;
@@ -309,17 +309,17 @@ static void hand_out(struct conn *c)
 		else
 			c->ops->bytes(c->ctx, frame, c->frame.left);
 	}
-	c->hungry = rc == 1 && !ending(c) && !c->paused && !c->choked;
+	c->hungry = rc == 1 && !is_ending(c) && !c->paused && !c->choked;
 	if (rc < 0)
 		too_long(c);
-	if (ending(c))
+	if (is_ending(c))
 		framing_free(&c->frame);
 	else
 		framing_keep(&c->frame);
 }
 
 /* Below the low mark again: tells the producer, or lets frames go on. */
-static void unchoke(struct conn *c)
+static void conn_unchoke(struct conn *c)
 {
 	if (!c->choked || c->dead || conn_queued(c) > c->limits->high_mark / 4)
 		return;
@@ -335,18 +335,18 @@ static void maybe_end(struct conn *c)
 	if (c->dead || conn_queued(c))
 		return;
 	if (c->finishing && (c->eof || c->thrown > LINGER_BYTES)) {
-		doom(c, c->end, 0);
+		conn_doom(c, c->end, 0);
 	} else if (c->finishing && !c->lingering) {
 		c->lingering = true;
 		c->active_us = loop_now_us(c->pool->loop);
 		if (shutdown(c->fd, SHUT_WR) < 0)
-			doom(c, c->end, 0);
+			conn_doom(c, c->end, 0);
 	} else if (c->eof && c->hungry) {
-		doom(c, CONN_END_EOF, 0);
+		conn_doom(c, CONN_END_EOF, 0);
 	}
 }
 
-static unsigned wanted(struct conn *c)
+static unsigned wanted_events(struct conn *c)
 {
 	unsigned want = conn_queued(c) ? LOOP_WRITE : 0;
 	if (c->finishing)
@@ -359,13 +359,13 @@ static unsigned wanted(struct conn *c)
 	return want;
 }
 
-static int64_t sooner(int64_t a_us, int64_t b_us)
+static int64_t sooner_of(int64_t a_us, int64_t b_us)
 {
 	return a_us && (!b_us || a_us < b_us) ? a_us : b_us;
 }
 
 /* When the time of the connection is up; 0: never. */
-static int64_t deadline(const struct conn *c)
+static int64_t conn_deadline(const struct conn *c)
 {
 	const struct conn_limits *l = c->limits;
 	if (c->lingering)
@@ -373,43 +373,43 @@ static int64_t deadline(const struct conn *c)
 	int64_t frame_us = l->frame_us && c->began_us && c->hungry ? c->began_us + l->frame_us : 0;
 	/* who waits for us is not idle */
 	bool idle = l->idle_us && !(c->paused && conn_queued(c) == 0);
-	return sooner(frame_us, idle ? c->active_us + l->idle_us : 0);
+	return sooner_of(frame_us, idle ? c->active_us + l->idle_us : 0);
 }
 
 /* The timer is only ever moved forward; when it rings early it is set anew. */
 static void set_timer(struct conn *c)
 {
-	int64_t due_us = deadline(c);
+	int64_t due_us = conn_deadline(c);
 	if (due_us && (!c->timer.set || due_us < c->timer.due_us))
 		loop_timer_in(c->pool->loop, &c->timer, due_us - loop_now_us(c->pool->loop));
 }
 
 /* Behind whatever happened: hands out, sends, ends, and looks for what is next. */
-static void turn(struct conn *c)
+static void conn_turn(struct conn *c)
 {
 	struct conn_pool *pool = c->pool;
 	pool->busy = c;
 	hand_out(c);
-	flush(c);
-	unchoke(c);
-	flush(c);
+	flush_all(c);
+	conn_unchoke(c);
+	flush_all(c);
 	pool->busy = NULL;
 	maybe_end(c);
 	if (c->dead)
 		return;
 	if (c->hungry && !c->began_us && framing_waiting(&c->frame))
 		c->began_us = c->active_us;
-	loop_io_want(pool->loop, &c->io, c->fd, wanted(c));
+	loop_io_want(pool->loop, &c->io, c->fd, wanted_events(c));
 	set_timer(c);
 }
 
-static void work(void *ctx)
+static void conn_work(void *ctx)
 {
 	struct conn *c = ctx;
 	if (c->dead)
-		bury(c);
+		conn_bury(c);
 	else
-		turn(c);
+		conn_turn(c);
 }
 
 static void take_input(struct conn *c)
@@ -418,7 +418,7 @@ static void take_input(struct conn *c)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n < 0) {
-		doom(c, CONN_END_FAILED, errno);
+		conn_doom(c, CONN_END_FAILED, errno);
 		return;
 	}
 	c->eof = n == 0;
@@ -438,21 +438,21 @@ static void on_ready(void *ctx, unsigned what)
 	if (what == LOOP_READ && (c->finishing || !over_budget(c->pool)))
 		take_input(c);
 	if (!c->dead)
-		turn(c);
+		conn_turn(c);
 }
 
 static void on_timer(void *ctx)
 {
 	struct conn *c = ctx;
-	int64_t due_us = deadline(c), now_us = loop_now_us(c->pool->loop);
+	int64_t due_us = conn_deadline(c), now_us = loop_now_us(c->pool->loop);
 	if (due_us == 0 || due_us > now_us)
 		set_timer(c);
 	else if (c->lingering)
-		doom(c, c->end, 0);
+		conn_doom(c, c->end, 0);
 	else if (c->limits->idle_us && c->active_us + c->limits->idle_us <= now_us)
-		doom(c, conn_queued(c) ? CONN_END_FULL : CONN_END_IDLE, 0);
+		conn_doom(c, conn_queued(c) ? CONN_END_FULL : CONN_END_IDLE, 0);
 	else
-		doom(c, CONN_END_SLOW, 0);
+		conn_doom(c, CONN_END_SLOW, 0);
 }
 
 /* The doors. */
@@ -466,7 +466,7 @@ struct conn *conn_new(struct conn_pool *pool, int fd, const struct conn_limits *
 			   .ops = ops,
 			   .ctx = ctx,
 			   .io = {.fn = on_ready, .ctx = c},
-			   .work = {.fn = work, .ctx = c},
+			   .work = {.fn = conn_work, .ctx = c},
 			   .timer = {.fn = on_timer, .ctx = c},
 			   .out = BUF_INIT(limits->queue_max * 2),
 			   .active_us = loop_now_us(pool->loop),
@@ -485,10 +485,10 @@ struct conn *conn_new(struct conn_pool *pool, int fd, const struct conn_limits *
 
 static void want_bytes(struct conn *c, enum framing_mode mode, uint64_t n)
 {
-	if (ending(c))
+	if (is_ending(c))
 		return;
 	framing_want(&c->frame, mode, n);
-	poke(c);
+	conn_poke(c);
 }
 
 void conn_want(struct conn *c, size_t n)
@@ -505,7 +505,7 @@ void conn_want_pieces(struct conn *c, uint64_t n)
 void conn_pause(struct conn *c)
 {
 	c->paused = true;
-	poke(c);
+	conn_poke(c);
 }
 
 void conn_resume(struct conn *c)
@@ -514,22 +514,22 @@ void conn_resume(struct conn *c)
 		return;
 	c->paused = false;
 	c->active_us = loop_now_us(c->pool->loop);
-	poke(c);
+	conn_poke(c);
 }
 
 void conn_finish(struct conn *c)
 {
-	if (ending(c))
+	if (is_ending(c))
 		return;
 	c->finishing = true;
 	c->end = CONN_END_DONE;
 	leave_starved(c);
-	poke(c);
+	conn_poke(c);
 }
 
 void conn_close(struct conn *c)
 {
-	doom(c, CONN_END_DROPPED, 0);
+	conn_doom(c, CONN_END_DROPPED, 0);
 }
 
 bool conn_busy(const struct conn *c)
@@ -543,7 +543,7 @@ struct conn_pool *conn_pool_new(struct loop *loop, uint64_t memory)
 	pool->loop = loop;
 	pool->limit = memory;
 	pool->out = BUF_INIT(SIZE_MAX);
-	pool->feed = (struct loop_later){.fn = feed, .ctx = pool};
+	pool->feed = (struct loop_later){.fn = pool_feed, .ctx = pool};
 	return pool;
 }
 
@@ -556,7 +556,7 @@ void conn_pool_free(struct conn_pool **pool)
 		struct conn *c = (*pool)->all;
 		conn_close(c);
 		loop_later_cancel(&c->work);
-		bury(c);
+		conn_bury(c);
 	}
 	loop_later_cancel(&(*pool)->feed);
 	buf_free(&(*pool)->out);

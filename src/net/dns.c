@@ -128,7 +128,7 @@ static void sock_state(void *ctx, ares_socket_t fd, int readable, int writable)
 }
 
 /* A steady tick while anything is out: ares_timeout() looks through all questions at each call. */
-static void tick(void *ctx)
+static void dns_tick(void *ctx)
 {
 	struct dns *d = ctx;
 	ares_process_fd(d->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
@@ -222,7 +222,7 @@ static void ask_send(struct dns *d, struct ask *ask)
 }
 
 /* Sends what may go; what nobody waits for any more is not sent at all. */
-static void start(struct dns *d)
+static void asks_start(struct dns *d)
 {
 	struct ask *ask;
 	while (d->out < d->conf.at_once && (ask = queue_take(&d->queue)))
@@ -234,7 +234,7 @@ static void start(struct dns *d)
 
 /* Telling. */
 
-static int64_t clamp(int64_t v, int64_t least, int64_t most)
+static int64_t clamp_us(int64_t v, int64_t least, int64_t most)
 {
 	return v < least ? least : v > most ? most : v;
 }
@@ -243,12 +243,12 @@ static int64_t ttl_us(const struct dns *d, const struct dns_answer *a)
 {
 	if (a->outcome == DNS_FAILED || a->ttl_s < 0)
 		return d->conf.failure_ttl_us;
-	return clamp(a->ttl_s * US_PER_S, d->conf.ttl_min_us, d->conf.ttl_max_us);
+	return clamp_us(a->ttl_s * US_PER_S, d->conf.ttl_min_us, d->conf.ttl_max_us);
 }
 
 /* Without addresses: what the parts say together. A name is known not to be there only if nobody
  * found it; one part that failed leaves the whole open. */
-static void judge_none(const struct ask *ask, struct dns_result *ret)
+static void ask_judge_none(const struct ask *ask, struct dns_result *ret)
 {
 	unsigned n = questions[ask->dns->conf.order].n, none = 0;
 	ret->outcome = DNS_NO_ADDRESS;
@@ -267,8 +267,8 @@ static void judge_none(const struct ask *ask, struct dns_result *ret)
 
 /* Keeps those that the policy lets pass; returns how many. *why: why not, of one that was refused.
  */
-static size_t allow(const struct dns *d, const struct addr *from, size_t n, struct addr *to,
-		    const char **why)
+static size_t keep_allowed(const struct dns *d, const struct addr *from, size_t n, struct addr *to,
+			   const char **why)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < n; i++) {
@@ -281,7 +281,7 @@ static size_t allow(const struct dns *d, const struct addr *from, size_t n, stru
 	return kept;
 }
 
-static struct dns_result judge(const struct ask *ask, struct addr *addr)
+static struct dns_result ask_judge(const struct ask *ask, struct addr *addr)
 {
 	const struct dns *d = ask->dns;
 	struct dns_result r = {.addr = addr};
@@ -294,7 +294,7 @@ static struct dns_result judge(const struct ask *ask, struct addr *addr)
 		int64_t *ttl = negative ? &negative_us : &positive_us, t = ttl_us(d, a);
 		*ttl = MIN(*ttl, t);
 		had += a->n;
-		r.n += allow(d, a->addr, a->n, addr + r.n, &why);
+		r.n += keep_allowed(d, a->addr, a->n, addr + r.n, &why);
 	}
 	/* what was found is not asked for again just because the other family has nothing */
 	r.until_us = now_us + (had ? positive_us : MIN(positive_us, negative_us));
@@ -304,13 +304,13 @@ static struct dns_result judge(const struct ask *ask, struct addr *addr)
 		r.outcome = DNS_REFUSED;
 		r.why = why;
 	} else {
-		judge_none(ask, &r);
+		ask_judge_none(ask, &r);
 	}
 	return r;
 }
 
 /* The part of a result that is of a family; the addresses of a family stand together. */
-static struct dns_result of_family(struct dns_result r, enum dns_family family)
+static struct dns_result result_of_family(struct dns_result r, enum dns_family family)
 {
 	uint16_t want = family == DNS_V4 ? AF_INET : AF_INET6;
 	size_t from = 0, n = 0;
@@ -327,7 +327,7 @@ static struct dns_result of_family(struct dns_result r, enum dns_family family)
 	return r;
 }
 
-static void count(struct dns_stats *s, enum dns_outcome outcome)
+static void count_outcome(struct dns_stats *s, enum dns_outcome outcome)
 {
 	s->found += outcome == DNS_FOUND;
 	s->failed += outcome == DNS_FAILED;
@@ -335,16 +335,16 @@ static void count(struct dns_stats *s, enum dns_outcome outcome)
 	s->negative += outcome == DNS_NO_NAME || outcome == DNS_NO_ADDRESS;
 }
 
-static void tell(struct dns *d, struct ask *ask)
+static void ask_tell(struct dns *d, struct ask *ask)
 {
 	struct addr addr[2 * DNS_ADDRS];
-	struct dns_result result = judge(ask, addr);
-	count(&d->stats, result.outcome);
+	struct dns_result result = ask_judge(ask, addr);
+	count_outcome(&d->stats, result.outcome);
 	dns_cache_put(d->cache, &ask->key, &result);
 	asks_remove(&d->asks, ask->key); /* whoever asks again while being told asks anew */
 	while (has_waits(ask)) {
 		struct dns_wait *wait = ask->waits.next;
-		struct dns_result part = of_family(result, wait->family);
+		struct dns_result part = result_of_family(result, wait->family);
 		wait_unlink(wait);
 		wait->done(wait->ctx, &part);
 	}
@@ -353,7 +353,7 @@ static void tell(struct dns *d, struct ask *ask)
 
 /* Those answered by now; what their owners start may be answered at once and waits for a round of
  * its own. */
-static void tell_all(void *ctx)
+static void asks_tell(void *ctx)
 {
 	struct dns *d = ctx;
 	struct queue now = d->answered;
@@ -361,25 +361,25 @@ static void tell_all(void *ctx)
 	d->answered.first = NULL;
 	d->telling = true;
 	while ((ask = queue_take(&now)))
-		tell(d, ask);
+		ask_tell(d, ask);
 	d->telling = false;
-	start(d);
+	asks_start(d);
 }
 
 /* Looking up. */
 
-static void fixed(struct dns *d, unsigned n, enum dns_family family, struct dns_result *ret)
+static void answer_fixed(struct dns *d, unsigned n, enum dns_family family, struct dns_result *ret)
 {
 	struct addr addr[2];
 	const char *why = NULL;
 	memcpy(addr, d->fixed, sizeof addr);
-	size_t kept = allow(d, addr, n, d->fixed, &why);
+	size_t kept = keep_allowed(d, addr, n, d->fixed, &why);
 	*ret = (struct dns_result){.addr = d->fixed, .n = kept, .until_us = INT64_MAX};
 	if (kept == 0) {
 		ret->outcome = DNS_REFUSED;
 		ret->why = why;
 	}
-	*ret = of_family(*ret, family);
+	*ret = result_of_family(*ret, family);
 }
 
 static bool is_literal(struct dns *d, struct str host)
@@ -391,7 +391,7 @@ static bool is_literal(struct dns *d, struct str host)
 	return addr_parse(host, &d->fixed[0]);
 }
 
-static bool below(struct str name, struct str domain)
+static bool is_below(struct str name, struct str domain)
 {
 	return str_ends(name, domain) &&
 	       (name.n == domain.n || name.p[name.n - domain.n - 1] == '.');
@@ -401,14 +401,14 @@ static bool below(struct str name, struct str domain)
 static bool is_special(struct dns *d, struct str name, enum dns_family family,
 		       struct dns_result *ret)
 {
-	if (below(name, STR("localhost"))) {
+	if (is_below(name, STR("localhost"))) {
 		bool v6 = questions[d->conf.order].type[0] == DNS_AAAA;
 		d->fixed[v6] = (struct addr){.family = AF_INET, .b = {127, 0, 0, 1}};
 		d->fixed[!v6] = (struct addr){.family = AF_INET6, .b = {[15] = 1}};
-		fixed(d, questions[d->conf.order].n, family, ret);
+		answer_fixed(d, questions[d->conf.order].n, family, ret);
 		return true;
 	}
-	if (below(name, STR("invalid")) || below(name, STR("onion"))) {
+	if (is_below(name, STR("invalid")) || is_below(name, STR("onion"))) {
 		*ret = (struct dns_result){.outcome = DNS_NO_NAME, .until_us = INT64_MAX};
 		return true;
 	}
@@ -423,13 +423,13 @@ int dns_lookup(struct dns *d, struct str host, enum dns_family family, struct dn
 	if (UNLIKELY(dns_name(host, name, &n) < 0)) {
 		*ret = (struct dns_result){.outcome = DNS_BAD_NAME, .until_us = INT64_MAX};
 		if (is_literal(d, host)) /* no address is a name */
-			fixed(d, 1, family, ret);
+			answer_fixed(d, 1, family, ret);
 		return 0;
 	}
 	struct dns_key key = dns_cache_key(d->cache, (struct str){name, n});
 	if (LIKELY(dns_cache_get(d->cache, &key, loop_now_us(d->loop), ret))) {
 		d->stats.hits++;
-		*ret = of_family(*ret, family);
+		*ret = result_of_family(*ret, family);
 		return 0;
 	}
 	if (is_special(d, key.name, family, ret))
@@ -439,7 +439,7 @@ int dns_lookup(struct dns *d, struct str host, enum dns_family family, struct dn
 	if (!ask)
 		ask = ask_new(d, &key);
 	wait_link(ask, wait, family);
-	start(d);
+	asks_start(d);
 	return 1;
 }
 
@@ -524,8 +524,8 @@ int dns_new(struct dns **ret, struct loop *loop, const struct dns_conf *conf,
 	d->conf = *conf;
 	d->conf.servers = (struct value_list){0}; /* c-ares has them */
 	d->cache = dns_cache_new((size_t)conf->entries, conf->bytes, seed);
-	d->tick = (struct loop_timer){.fn = tick, .ctx = d};
-	d->later = (struct loop_later){.fn = tell_all, .ctx = d};
+	d->tick = (struct loop_timer){.fn = dns_tick, .ctx = d};
+	d->later = (struct loop_later){.fn = asks_tell, .ctx = d};
 	if (open_channel(d, conf, err) < 0) {
 		dns_free(&d);
 		return -1;

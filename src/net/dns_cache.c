@@ -90,7 +90,7 @@ static void unlink_entry(struct dns_cache *c, struct entry *e)
 	*(e->older ? &e->older->newer : &c->oldest) = e->newer;
 }
 
-static void drop(struct dns_cache *c, struct entry *e, const struct dns_key *key)
+static void entry_drop(struct dns_cache *c, struct entry *e, const struct dns_key *key)
 {
 	ENSURE(names_remove(&c->names, *key));
 	unlink_entry(c, e);
@@ -99,7 +99,7 @@ static void drop(struct dns_cache *c, struct entry *e, const struct dns_key *key
 }
 
 /* The oldest goes; one that was used since it got there goes round once more. */
-static void evict(struct dns_cache *c)
+static void cache_evict(struct dns_cache *c)
 {
 	struct entry *e;
 	while ((e = c->oldest)->used) {
@@ -108,7 +108,7 @@ static void evict(struct dns_cache *c)
 		link_newest(c, e);
 	}
 	struct dns_key key = dns_cache_key(c, (struct str){e->name, e->name_n});
-	drop(c, e, &key);
+	entry_drop(c, e, &key);
 }
 
 static struct entry *entry_new(struct str name, const struct dns_result *r)
@@ -132,11 +132,11 @@ void dns_cache_put(struct dns_cache *c, const struct dns_key *key, const struct 
 	ENSURE(result->n <= UINT16_MAX && key->name.n <= DNS_NAME);
 	struct entry **old = names_get(&c->names, *key);
 	if (old)
-		drop(c, *old, key);
+		entry_drop(c, *old, key);
 	struct entry *e = entry_new(key->name, result);
 	size_t bytes = e->bytes + sizeof(struct names_slot);
 	while (c->oldest && (names_count(&c->names) >= c->most || c->bytes + bytes > c->most_bytes))
-		evict(c);
+		cache_evict(c);
 	if (c->most == 0 || bytes > c->most_bytes) {
 		mem_free(&e);
 		return;

@@ -1,5 +1,6 @@
 #include "net/dns_wire.h"
 
+#include "base/ascii.h"
 #include "base/cursor.h"
 
 #include <netinet/in.h>
@@ -40,8 +41,7 @@ static bool is_number(struct str label)
 {
 	bool hex = str_starts(label, STR("0x"));
 	for (size_t i = hex ? 2 : 0; i < label.n; i++) {
-		char c = label.p[i];
-		if (!(c >= '0' && c <= '9') && !(hex && c >= 'a' && c <= 'f'))
+		if (hex ? ascii_hex(label.p[i]) < 0 : !ascii_is_digit(label.p[i]))
 			return false;
 	}
 	return true;
@@ -79,11 +79,6 @@ struct wire {
 	size_t n;
 	uint8_t b[WIRE];
 };
-
-static uint8_t lower(uint8_t c)
-{
-	return c >= 'A' && c <= 'Z' ? c | 0x20 : c;
-}
 
 static bool wire_eq(const struct wire *a, const struct wire *b)
 {
@@ -129,7 +124,7 @@ static void read_name(struct reader *r, struct wire *ret)
 			break;
 		ret->b[ret->n++] = len;
 		for (size_t i = 0; i < len; i++)
-			ret->b[ret->n++] = lower((uint8_t)label.p[i]);
+			ret->b[ret->n++] = (uint8_t)ascii_lower(label.p[i]);
 		if (len == 0) {
 			if (!jumped)
 				r->p = at.p;
@@ -219,7 +214,7 @@ static int64_t negative_ttl_s(struct reader *authority, unsigned count)
 	return -1;
 }
 
-static void fail(struct dns_answer *ret, const char *why)
+static void answer_fail(struct dns_answer *ret, const char *why)
 {
 	*ret = (struct dns_answer){.outcome = DNS_FAILED, .why = why, .ttl_s = -1};
 }
@@ -271,14 +266,14 @@ void dns_read(struct str packet, struct str name, uint16_t type, struct dns_answ
 	struct record record;
 	const char *why = read_head(&r, &owner, type, &head);
 	if (why) {
-		fail(ret, why);
+		answer_fail(ret, why);
 		return;
 	}
 	end = r;
 	for (unsigned i = 0; i < head.answers; i++)
 		read_record(&end, &record);
 	if (end.bad) {
-		fail(ret, "a broken answer");
+		answer_fail(ret, "a broken answer");
 		return;
 	}
 	*ret = (struct dns_answer){.outcome = DNS_FOUND, .ttl_s = INT32_MAX};
@@ -286,7 +281,7 @@ void dns_read(struct str packet, struct str name, uint16_t type, struct dns_answ
 	for (unsigned hop = 0; hop <= DNS_CHAIN && rc == 2; hop++)
 		rc = look_up(r, head.answers, type, &owner, ret);
 	if (rc == 2)
-		fail(ret, "more than 8 aliases behind one another, or in a circle");
+		answer_fail(ret, "more than 8 aliases behind one another, or in a circle");
 	else if (rc == 1)
 		read_negative(&end, &head, ret);
 }

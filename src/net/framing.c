@@ -13,7 +13,7 @@ void framing_free(struct framing *f)
 }
 
 /* Moves what waits to the front of held. */
-static void compact(struct framing *f)
+static void held_compact(struct framing *f)
 {
 	size_t n = framing_waiting(f);
 	memmove(f->held.p, f->held.p + f->at, n);
@@ -29,7 +29,7 @@ void framing_put(struct framing *f, struct str piece)
 		return;
 	}
 	if (f->at)
-		compact(f);
+		held_compact(f);
 	buf_add_str(&f->held, piece);
 	ENSURE(!f->held.over);
 	f->data = buf_str(&f->held);
@@ -48,7 +48,7 @@ void framing_keep(struct framing *f)
 		f->at = 0;
 		f->data = buf_str(&f->held);
 	} else if (f->at > n) {
-		compact(f);
+		held_compact(f);
 	}
 }
 

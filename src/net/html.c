@@ -1,5 +1,7 @@
 #include "net/html.h"
 
+#include "base/ascii.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -15,7 +17,7 @@ static const char *const block_elements[] = {
 	"main", "nav", "p",  "section", "table", "tbody", "thead", "title",  "tr",   "ul"};
 static const char *const schemes[] = {"ftp", "http", "https", "mailto"};
 
-static bool among(const char *const *list, size_t n, struct str s)
+static bool is_among(const char *const *list, size_t n, struct str s)
 {
 	for (size_t i = 0; i < n; i++)
 		if (str_eq_nocase(s, str_of(list[i])))
@@ -23,24 +25,24 @@ static bool among(const char *const *list, size_t n, struct str s)
 	return false;
 }
 
-#define AMONG(list, text) among(list, ARRAY_LEN(list), text)
+#define AMONG(list, text) is_among(list, ARRAY_LEN(list), text)
 
 /* Ours, so it is a broken promise where it is wrong. */
 static void check_name(const char *name)
 {
-	ENSURE(name[0] >= 'a' && name[0] <= 'z');
+	ENSURE(ascii_is_lower(name[0]));
 	for (const char *p = name; *p; p++)
-		ENSURE((*p >= 'a' && *p <= 'z') || (*p >= '0' && *p <= '9') || *p == '-');
+		ENSURE(ascii_is_lower(*p) || ascii_is_digit(*p) || *p == '-');
 }
 
-static size_t character(struct str s)
+static size_t utf8_length(struct str s)
 {
 	unsigned char lead = (unsigned char)s.p[0];
 	size_t n = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
 	return s.n >= n && str_utf8(str_head(s, n)) ? n : 0;
 }
 
-static const char *replaced(unsigned char c)
+static const char *escape_of(unsigned char c)
 {
 	switch (c) {
 	case '&':
@@ -58,13 +60,13 @@ static const char *replaced(unsigned char c)
 	}
 }
 
-static void escape(struct buf *out, struct str s)
+static void escape_text(struct buf *out, struct str s)
 {
 	size_t plain = 0; /* bytes that can stand for themselves */
 	while (plain < s.n) {
 		unsigned char c = (unsigned char)s.p[plain];
-		size_t n = c < 0x80 ? 1 : character(str_from(s, plain));
-		const char *instead = c < 0x80 ? replaced(c) : n ? NULL : "\xef\xbf\xbd";
+		size_t n = c < 0x80 ? 1 : utf8_length(str_from(s, plain));
+		const char *instead = c < 0x80 ? escape_of(c) : n ? NULL : "\xef\xbf\xbd";
 		if (!instead) {
 			plain += n;
 			continue;
@@ -115,7 +117,7 @@ void html_attr(struct html *h, const char *name, struct str value)
 	if (AMONG(address_attributes, str_of(name)) && address_runs(value))
 		value = STR("about:invalid");
 	buf_printf(h->out, " %s=\"", name);
-	escape(h->out, value);
+	escape_text(h->out, value);
 	buf_add_byte(h->out, '"');
 }
 
@@ -127,7 +129,7 @@ void html_attr_text(struct html *h, const char *name, const char *value)
 void html_str(struct html *h, struct str text)
 {
 	end_tag(h);
-	escape(h->out, text);
+	escape_text(h->out, text);
 }
 
 void html_text(struct html *h, const char *text)
@@ -181,7 +183,7 @@ void html_script(struct html *h, const char *path)
 {
 	ENSURE(path[0] == '/' && path[1] != '/');
 	for (const char *p = path; *p; p++)
-		ENSURE((*p >= 'a' && *p <= 'z') || *p == '/' || *p == '.' || *p == '-');
+		ENSURE(ascii_is_lower(*p) || *p == '/' || *p == '.' || *p == '-');
 	end_tag(h);
 	buf_printf(h->out, "<script src=\"%s\" defer></script>\n", path);
 }

@@ -1,3 +1,4 @@
+#include "base/ascii.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -63,11 +64,10 @@ void http_answer_done(struct http_conn *c)
 		buf_free(&c->packed);
 }
 
-static bool token(const char *name)
+static bool is_token(const char *name)
 {
 	for (const char *p = name; *p; p++)
-		if ((*p < 'a' || *p > 'z') && (*p < 'A' || *p > 'Z') && (*p < '0' || *p > '9') &&
-		    *p != '-')
+		if (!ascii_is_alnum(*p) && *p != '-')
 			return false;
 	return *name;
 }
@@ -75,7 +75,7 @@ static bool token(const char *name)
 void http_answer_header(struct http_request *req, struct http_answer *a, const char *name,
 			struct str value)
 {
-	bool good = token(name);
+	bool good = is_token(name);
 	for (size_t i = 0; i < value.n; i++)
 		good &= (unsigned char)value.p[i] >= ' ' && value.p[i] != 0x7f;
 	if (!good) {
@@ -178,7 +178,8 @@ struct content {
 	char modified[32];        /* "" where it is not known */
 };
 
-static void add(struct http_conn *c, struct MHD_Response *r, const char *name, const char *value)
+static void add_header(struct http_conn *c, struct MHD_Response *r, const char *name,
+		       const char *value)
 {
 	(void)c->server->mhd.add_response_header(r, name, value);
 }
@@ -193,36 +194,36 @@ static void add_headers(struct http_conn *c, struct MHD_Response *r, const struc
 		for (const struct http_headers *h = a->headers; h; h = h->next)
 			said |= str_eq_nocase(str_of(h->name), str_of(guards[i].name));
 		if (!said)
-			add(c, r, guards[i].name, guards[i].value);
+			add_header(c, r, guards[i].name, guards[i].value);
 	}
 	for (const struct http_headers *h = a->headers; h; h = h->next)
-		add(c, r, h->name, h->value);
-	add(c, r, "Cache-Control", a->cache);
+		add_header(c, r, h->name, h->value);
+	add_header(c, r, "Cache-Control", a->cache);
 	if (a->status != 304)
-		add(c, r, "Content-Type", a->type);
+		add_header(c, r, "Content-Type", a->type);
 	if (a->etag[0]) {
 		snprintf(text, sizeof text, "\"%s\"", a->etag);
-		add(c, r, "ETag", text);
+		add_header(c, r, "ETag", text);
 	}
 	if (x->modified[0])
-		add(c, r, "Last-Modified", x->modified);
+		add_header(c, r, "Last-Modified", x->modified);
 	if (a->ranges)
-		add(c, r, "Accept-Ranges", "bytes");
+		add_header(c, r, "Accept-Ranges", "bytes");
 	if (a->status == 416)
 		snprintf(text, sizeof text, "bytes */%llu", (unsigned long long)x->size);
 	else
 		snprintf(text, sizeof text, "bytes %llu-%llu/%llu", (unsigned long long)x->from,
 			 (unsigned long long)(x->from + x->n - 1), (unsigned long long)x->size);
 	if (x->part || a->status == 416)
-		add(c, r, "Content-Range", text);
+		add_header(c, r, "Content-Range", text);
 	if (x->varies)
-		add(c, r, "Vary", "Accept-Encoding");
+		add_header(c, r, "Vary", "Accept-Encoding");
 	if (close)
-		add(c, r, "Connection", "close");
+		add_header(c, r, "Connection", "close");
 }
 
 /* The client has it already. */
-static bool unchanged(struct http_conn *c, const char *modified)
+static bool is_unchanged(struct http_conn *c, const char *modified)
 {
 	struct str tags = http_header(&c->request, "If-None-Match");
 	struct str since = http_header(&c->request, "If-Modified-Since");
@@ -266,7 +267,8 @@ static void cut_range(struct http_conn *c, struct content *x)
 	}
 }
 
-static void pack(struct http_conn *c, struct MHD_Response **ret, struct content *x, bool close)
+static void pack_response(struct http_conn *c, struct MHD_Response **ret, struct content *x,
+			  bool close)
 {
 	bool packed = x->packs && !x->part && http_gzip(x->bytes, &c->packed);
 	size_t n = strlen(c->answer.etag);
@@ -280,7 +282,7 @@ static void pack(struct http_conn *c, struct MHD_Response **ret, struct content 
 		(size_t)x->n, (void *)(x->bytes.p + x->from), MHD_RESPMEM_PERSISTENT);
 	add_headers(c, *ret, x, close);
 	if (packed)
-		add(c, *ret, "Content-Encoding", "gzip");
+		add_header(c, *ret, "Content-Encoding", "gzip");
 }
 
 static struct MHD_Response *file_response(struct http_conn *c, const struct content *x)
@@ -327,7 +329,7 @@ static struct MHD_Response *make_response(struct http_conn *c, bool close)
 	bool asked = a->status == 200 && c->request.route && c->request.route->method == HTTP_GET;
 	if (asked && !a->file && strcmp(a->cache, "no-store") != 0)
 		make_etag(a, x.bytes);
-	if (asked && unchanged(c, x.modified)) {
+	if (asked && is_unchanged(c, x.modified)) {
 		a->status = 304;
 		x.n = 0;
 	} else if (asked && a->ranges) {
@@ -342,14 +344,14 @@ static struct MHD_Response *make_response(struct http_conn *c, bool close)
 		if (r)
 			add_headers(c, r, &x, close);
 	} else {
-		pack(c, &r, &x, close);
+		pack_response(c, &r, &x, close);
 		c->sent = c->request.head ? 0 : x.n;
 	}
 	return r;
 }
 
 /* The handler's doing, so it says so in the log. */
-static void check(struct http_conn *c)
+static void check_answer(struct http_conn *c)
 {
 	struct http_answer *a = &c->answer;
 	if (!a->bad && !a->body->over)
@@ -362,7 +364,7 @@ static void check(struct http_conn *c)
 
 enum MHD_Result http_answer_send(struct http_conn *c, bool close)
 {
-	check(c);
+	check_answer(c);
 	struct MHD_Response *r = make_response(c, close);
 	if (!r)
 		return MHD_NO;

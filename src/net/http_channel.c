@@ -41,7 +41,7 @@ static void event_release(struct event *e)
 		mem_free(&e);
 }
 
-static void push(struct listener *l, struct event *e)
+static void listener_push(struct listener *l, struct event *e)
 {
 	if (l->slow)
 		return;
@@ -54,7 +54,7 @@ static void push(struct listener *l, struct event *e)
 	http_stream_wake(l->stream);
 }
 
-static void shift(struct listener *l)
+static void listener_shift(struct listener *l)
 {
 	event_release(l->queue[l->first]);
 	l->first = (l->first + 1) % HTTP_CHANNEL_QUEUE;
@@ -74,7 +74,7 @@ static ssize_t listener_read(void *ctx, char *p, size_t n)
 		done += part;
 		l->at += part;
 		if (l->at == e->n)
-			shift(l);
+			listener_shift(l);
 	}
 	bool over = done == 0 && l->slow;
 	pthread_mutex_unlock(&l->channel->lock);
@@ -87,7 +87,7 @@ static void listener_close(void *ctx)
 	struct http_channel *ch = l->channel;
 	pthread_mutex_lock(&ch->lock);
 	while (l->n)
-		shift(l);
+		listener_shift(l);
 	if (l->prev)
 		l->prev->next = l->next;
 	else
@@ -140,7 +140,7 @@ void http_channel_answer(struct http_channel *ch, struct http_request *req, stru
 			l->next->prev = l;
 		ch->listeners = l;
 		ch->n++;
-		push(l, ch->hello);
+		listener_push(l, ch->hello);
 	}
 	pthread_mutex_unlock(&ch->lock);
 	a->type = "text/event-stream";
@@ -175,7 +175,7 @@ void http_channel_publish(struct http_channel *ch, const char *name, struct str 
 	struct event *e = event_new(buf_str(&text));
 	pthread_mutex_lock(&ch->lock);
 	for (struct listener *l = ch->listeners; l; l = l->next)
-		push(l, e);
+		listener_push(l, e);
 	event_release(e);
 	pthread_mutex_unlock(&ch->lock);
 }
@@ -195,7 +195,7 @@ void http_channel_tick(struct http_channel *ch, int64_t now_us)
 		ch->next_beat_us = now_us + ch->beat_us;
 		for (struct listener *l = ch->listeners; l; l = l->next)
 			if (l->n == 0)
-				push(l, ch->beat);
+				listener_push(l, ch->beat);
 	}
 	pthread_mutex_unlock(&ch->lock);
 }

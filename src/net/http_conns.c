@@ -91,7 +91,7 @@ static void count_open(struct http_server *s)
 			     (int64_t)s->nconns);
 }
 
-static struct http_conn *opened(struct http_server *s, struct MHD_Connection *mhd)
+static struct http_conn *conn_opened(struct http_server *s, struct MHD_Connection *mhd)
 {
 	struct http_conn *c = mem_alloc(sizeof *c);
 	c->server = s;
@@ -124,7 +124,7 @@ void http_conn_over(struct http_conn *c)
 }
 
 /* The descriptor is still open: libmicrohttpd closes it after this. */
-static void closed(struct http_server *s, struct http_conn *c)
+static void conn_closed(struct http_server *s, struct http_conn *c)
 {
 	pthread_mutex_lock(&s->lock);
 	if (c->prev)
@@ -153,9 +153,9 @@ void http_conns_notify(void *server, struct MHD_Connection *mhd, void **ret_conn
 		       enum MHD_ConnectionNotificationCode code)
 {
 	if (code == MHD_CONNECTION_NOTIFY_STARTED)
-		*ret_conn = opened(server, mhd);
+		*ret_conn = conn_opened(server, mhd);
 	else if (*ret_conn)
-		closed(server, *ret_conn);
+		conn_closed(server, *ret_conn);
 }
 
 /* Clients that send or take a byte now and then are never idle, but late. */

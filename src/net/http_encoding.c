@@ -35,7 +35,7 @@ bool http_accepts(struct str accept, const char *word)
 	return false;
 }
 
-static bool shrinks(struct str type)
+static bool type_shrinks(struct str type)
 {
 	static const char *const kinds[] = {"text/",
 					    "application/json",
@@ -51,8 +51,8 @@ static bool shrinks(struct str type)
 
 bool http_gzip_wanted(const struct http_conn *c, struct str bytes, bool *ret_varies)
 {
-	*ret_varies =
-		bytes.n >= GZIP_MIN && c->answer.status == 200 && shrinks(str_of(c->answer.type));
+	*ret_varies = bytes.n >= GZIP_MIN && c->answer.status == 200 &&
+		      type_shrinks(str_of(c->answer.type));
 	return *ret_varies && http_accepts(http_header(&c->request, "Accept-Encoding"), "gzip");
 }
 

@@ -1,4 +1,5 @@
 #include "net/http_route.h"
+#include "base/ascii.h"
 #include "base/nearest.h"
 
 #include <string.h>
@@ -18,7 +19,7 @@ struct http_router {
 	const struct http_route *rest[HTTP_NMETHODS]; /* what no other route has */
 };
 
-static size_t split(struct str path, struct str ret[HTTP_SEGMENTS])
+static size_t split_path(struct str path, struct str ret[HTTP_SEGMENTS])
 {
 	size_t n = 0;
 	struct str rest = str_from(path, 1), segment;
@@ -56,7 +57,7 @@ static void add_route(struct http_router *r, const struct http_route *route)
 {
 	struct str segments[HTTP_SEGMENTS];
 	struct node *node = &r->root;
-	size_t n = split(str_of(route->pattern), segments);
+	size_t n = split_path(str_of(route->pattern), segments);
 	ENSURE(route->pattern[0] == '/' && n <= HTTP_SEGMENTS && route->nparams <= 64);
 	ENSURE(route->handle && route->summary && route->method < HTTP_NMETHODS);
 	if (strcmp(route->pattern, "/*") == 0) {
@@ -90,8 +91,8 @@ void http_router_free(struct http_router **r)
 }
 
 /* A path that has routes, though not for this method, is remembered and the search goes on. */
-static const struct http_route *walk(const struct node *node, enum http_method method,
-				     struct http_match *m, size_t at)
+static const struct http_route *node_walk(const struct node *node, enum http_method method,
+					  struct http_match *m, size_t at)
 {
 	if (at == m->n) {
 		for (unsigned i = 0; i < HTTP_NMETHODS; i++)
@@ -103,7 +104,7 @@ static const struct http_route *walk(const struct node *node, enum http_method m
 		struct str segment = m->segment[at];
 		if (c->name.p ? !str_eq(c->name, segment) : segment.n == 0)
 			continue;
-		const struct http_route *found = walk(c, method, m, at + 1);
+		const struct http_route *found = node_walk(c, method, m, at + 1);
 		if (found)
 			return found;
 	}
@@ -117,12 +118,12 @@ int http_router_find(const struct http_router *r, enum http_method method, struc
 	ret->allow = 0;
 	if (!str_starts(path, STR("/")))
 		return err_set(err, ERR_USAGE, "a path begins with /");
-	ret->n = split(path, ret->segment);
+	ret->n = split_path(path, ret->segment);
 	if (ret->n <= HTTP_SEGMENTS) {
 		for (size_t i = 0; i < ret->n; i++)
 			if (http_decode(ret->segment[i], false, arena, &ret->segment[i], err) < 0)
 				return err_in(err, "path");
-		ret->route = walk(&r->root, method, ret, 0);
+		ret->route = node_walk(&r->root, method, ret, 0);
 	}
 	for (unsigned i = 0; i < HTTP_NMETHODS && !ret->route; i++)
 		if (r->rest[i])
@@ -130,14 +131,6 @@ int http_router_find(const struct http_router *r, enum http_method method, struc
 	if (!ret->route && method < HTTP_NMETHODS)
 		ret->route = r->rest[method];
 	return ret->route ? 0 : 1;
-}
-
-static int hex(char c)
-{
-	return c >= '0' && c <= '9'   ? c - '0'
-	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
-	       : c >= 'A' && c <= 'F' ? c - 'A' + 10
-				      : -1;
 }
 
 int http_decode(struct str s, bool query, struct arena *arena, struct str *ret, struct err *err)
@@ -151,8 +144,8 @@ int http_decode(struct str s, bool query, struct arena *arena, struct str *ret, 
 	for (size_t i = 0; i < s.n; i++) {
 		char c = query && s.p[i] == '+' ? ' ' : s.p[i];
 		if (c == '%') {
-			int high = i + 2 < s.n ? hex(s.p[i + 1]) : -1;
-			int low = i + 2 < s.n ? hex(s.p[i + 2]) : -1;
+			int high = i + 2 < s.n ? ascii_hex(s.p[i + 1]) : -1;
+			int low = i + 2 < s.n ? ascii_hex(s.p[i + 2]) : -1;
 			char shown[VALUE_SHOWN];
 			if (high < 0 || low < 0 || (high | low) == 0)
 				return err_set(err, ERR_USAGE,
@@ -171,8 +164,7 @@ void http_encode(struct buf *out, struct str s)
 {
 	for (size_t i = 0; i < s.n; i++) {
 		char c = s.p[i];
-		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-		    c == '-' || c == '.' || c == '_' || c == '~')
+		if (ascii_is_alnum(c) || c == '-' || c == '.' || c == '_' || c == '~')
 			buf_add_byte(out, c);
 		else
 			buf_printf(out, "%%%02X", (unsigned char)c);
@@ -187,8 +179,8 @@ struct filling {
 	uint64_t seen; /* a bit per parameter */
 };
 
-static int fill(struct filling *f, const struct http_param *param, struct str value,
-		struct err *err)
+static int fill_param(struct filling *f, const struct http_param *param, struct str value,
+		      struct err *err)
 {
 	uint64_t bit = UINT64_C(1) << (param - f->route->params);
 	if ((f->seen & bit) && param->spec.type != VALUE_LIST)
@@ -199,7 +191,7 @@ static int fill(struct filling *f, const struct http_param *param, struct str va
 	return rc < 0 ? err_in(err, "parameter '%s'", param->spec.name) : 0;
 }
 
-static int unknown(const struct http_route *route, struct str name, struct err *err)
+static int param_unknown(const struct http_route *route, struct str name, struct err *err)
 {
 	char shown[VALUE_SHOWN];
 	struct nearest near = {.wanted = name};
@@ -212,10 +204,11 @@ static int unknown(const struct http_route *route, struct str name, struct err *
 static int fill_path(struct filling *f, const struct http_match *m, struct err *err)
 {
 	struct str segments[HTTP_SEGMENTS] = {0};
-	size_t n = split(str_of(f->route->pattern), segments);
+	size_t n = split_path(str_of(f->route->pattern), segments);
 	for (size_t i = 0; i < n; i++)
 		if (str_starts(segments[i], STR(":")) &&
-		    fill(f, find_param(f->route, str_from(segments[i], 1)), m->segment[i], err) < 0)
+		    fill_param(f, find_param(f->route, str_from(segments[i], 1)), m->segment[i],
+			       err) < 0)
 			return -1;
 	return 0;
 }
@@ -228,10 +221,10 @@ static int fill_pair(struct filling *f, struct str pair, struct err *err)
 		return err_in(err, "query");
 	const struct http_param *param = find_param(f->route, name);
 	if (!param)
-		return f->route->loose ? 0 : unknown(f->route, name, err);
+		return f->route->loose ? 0 : param_unknown(f->route, name, err);
 	if (http_decode(str_from(pair, eq + 1), true, f->arena, &value, err) < 0)
 		return err_in(err, "parameter '%s'", param->spec.name);
-	return fill(f, param, value, err);
+	return fill_param(f, param, value, err);
 }
 
 static int fill_query(struct filling *f, struct str query, struct err *err)

@@ -101,7 +101,7 @@ static bool host_is_local(const struct http_request *req)
 	return str_eq_nocase(str_head(host, str_find_byte(host, ':')), STR("localhost"));
 }
 
-static bool may(const struct http_request *req)
+static bool may_ask(const struct http_request *req)
 {
 	switch (req->route->scope) {
 	case HTTP_PUBLIC:
@@ -127,7 +127,7 @@ static void find_route(struct http_conn *c, const char *method)
 		http_answer_error(req, &c->answer, 400, "%s", err.msg);
 	else if (rc > 0)
 		not_found(c, match.allow);
-	else if (!may(req))
+	else if (!may_ask(req))
 		http_answer_error(req, &c->answer, 403, "only for this machine's own users");
 	else if (http_params_parse(&match, req->query, &req->arena, &req->params, &err) < 0)
 		http_answer_error(req, &c->answer, 400, "%s", err.msg);
@@ -181,7 +181,7 @@ static const struct {
 	int status;
 } statuses[] = {{ERR_USAGE, 400}, {ERR_BUSY, 503}};
 
-static void handle(struct http_conn *c)
+static void run_handler(struct http_conn *c)
 {
 	struct http_request *req = &c->request;
 	struct err err = {0};
@@ -209,7 +209,7 @@ static void run_slow(struct http_job *job)
 {
 	struct http_conn *c = (struct http_conn *)((char *)job - offsetof(struct http_conn, job));
 	struct http_server *s = c->server;
-	handle(c);
+	run_handler(c);
 	s->mhd.resume_connection(c->mhd); /* from here on c is not ours */
 }
 
@@ -239,7 +239,7 @@ static enum MHD_Result request_came(struct http_conn *c)
 	c->request.body = buf_str(&c->taken);
 	if (c->request.route->slow)
 		return set_aside(c);
-	handle(c);
+	run_handler(c);
 	return send_answer(c);
 }
 
@@ -268,7 +268,7 @@ static void count_request(struct http_conn *c)
 		http_count(s, HTTP_COUNT_BYTES, c->sent);
 }
 
-static void tell(struct http_conn *c, int64_t now_us, bool whole)
+static void tell_done(struct http_conn *c, int64_t now_us, bool whole)
 {
 	const struct http_options *o = &c->server->options;
 	char address[ADDR_SHOWN];
@@ -296,7 +296,7 @@ static void on_end(void *server, struct MHD_Connection *mhd, void **conn,
 	int64_t now_us = clock_mono_us();
 	if (c->status) {
 		count_request(c);
-		tell(c, now_us, how == MHD_REQUEST_TERMINATED_COMPLETED_OK);
+		tell_done(c, now_us, how == MHD_REQUEST_TERMINATED_COMPLETED_OK);
 	}
 	http_conn_over(c);
 	c->step = HTTP_IDLE;
@@ -333,7 +333,7 @@ static int start_daemon(struct http_server *s, struct err *err)
 	return s->daemon ? 0 : err_sys(err, "the HTTP server did not start");
 }
 
-static void release(struct http_server **ps)
+static void server_release(struct http_server **ps)
 {
 	struct http_server *s = *ps;
 	http_pool_free(&s->pool);
@@ -369,12 +369,12 @@ int http_server_start(struct http_server **ret, const struct http_options *optio
 	    http_pool_new(&s->pool, (size_t)options->limits.slow_threads,
 			  (size_t)options->limits.slow_queue, err) < 0 ||
 	    thread_start(&s->ticker, http_conns_ticker, s, err) < 0) {
-		release(&s);
+		server_release(&s);
 		return -1;
 	}
 	if (start_daemon(s, err) < 0) {
 		end_ticker(s);
-		release(&s);
+		server_release(&s);
 		return -1;
 	}
 	*ret = s;
@@ -396,5 +396,5 @@ void http_server_stop(struct http_server **ps, int64_t drain_us)
 	http_pool_drain(s->pool);
 	http_streams_end(s, true);
 	s->mhd.stop_daemon(s->daemon);
-	release(ps);
+	server_release(ps);
 }

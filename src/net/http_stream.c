@@ -27,7 +27,7 @@ struct http_stream *http_answer_stream(struct http_request *req, struct http_ans
 }
 
 /* With s->lock held. */
-static void resume(struct http_stream *s)
+static void stream_resume(struct http_stream *s)
 {
 	if (s->waits)
 		s->server->mhd.resume_connection(s->mhd);
@@ -38,7 +38,7 @@ void http_stream_wake(struct http_stream *s)
 {
 	pthread_mutex_lock(&s->lock);
 	s->woken = true;
-	resume(s);
+	stream_resume(s);
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -82,7 +82,7 @@ static ssize_t read_some(void *stream, uint64_t at, char *p, size_t n)
 					: MHD_CONTENT_READER_END_WITH_ERROR;
 }
 
-static void release(struct http_stream *s)
+static void stream_release(struct http_stream *s)
 {
 	s->ops->close(s->ctx);
 	pthread_mutex_destroy(&s->lock);
@@ -96,12 +96,12 @@ static void response_freed(void *stream)
 	if (s->conn)
 		s->conn->stream = NULL;
 	pthread_mutex_unlock(&s->server->lock);
-	release(s);
+	stream_release(s);
 }
 
 void http_stream_drop(struct http_stream *s)
 {
-	release(s);
+	stream_release(s);
 }
 
 void http_stream_orphan(struct http_conn *c)
@@ -137,7 +137,7 @@ void http_streams_end(struct http_server *server, bool all)
 			continue;
 		pthread_mutex_lock(&s->lock);
 		s->ending = true;
-		resume(s);
+		stream_resume(s);
 		pthread_mutex_unlock(&s->lock);
 	}
 	pthread_mutex_unlock(&server->lock);

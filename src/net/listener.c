@@ -106,7 +106,7 @@ struct listener {
 	int fd;
 };
 
-static void refuse(struct listener *l, int fd)
+static void refuse_peer(struct listener *l, int fd)
 {
 	const char *word = l->options.refusal;
 	l->stats.refused++;
@@ -121,7 +121,7 @@ static void let_in(struct listener *l, int fd, const struct sockaddr *from, size
 	int one = 1;
 	peer_of(from, len, &peer);
 	if (gate_enter(l->gate, &peer.server) != 0) {
-		refuse(l, fd);
+		refuse_peer(l, fd);
 		return;
 	}
 	/* answers leave whole, so waiting to fill a packet would only delay the last */
@@ -137,7 +137,7 @@ static void go_on(void *ctx)
 	loop_io_want(l->loop, &l->io, l->fd, LOOP_READ);
 }
 
-static void stall(struct listener *l)
+static void listener_stall(struct listener *l)
 {
 	l->stats.stalls++;
 	loop_io_want(l->loop, &l->io, l->fd, 0);
@@ -156,7 +156,7 @@ static void on_ready(void *ctx, unsigned what)
 			let_in(l, fd, (const struct sockaddr *)&from, n);
 		} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
 			   errno == ENOMEM) {
-			stall(l);
+			listener_stall(l);
 			return;
 		} else if (errno == EAGAIN || errno == EINVAL) {
 			return;

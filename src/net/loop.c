@@ -16,17 +16,17 @@
  * ready must not hold it. */
 enum { STEP_ROUNDS = 1000 };
 
-static bool sooner(struct loop_timer *const *a, struct loop_timer *const *b)
+static bool timer_sooner(struct loop_timer *const *a, struct loop_timer *const *b)
 {
 	return (*a)->due_us != (*b)->due_us ? (*a)->due_us < (*b)->due_us : (*a)->turn < (*b)->turn;
 }
 
-static void moved(struct loop_timer **t, size_t at)
+static void timer_moved(struct loop_timer **t, size_t at)
 {
 	(*t)->at = at;
 }
 
-HEAP(timers, struct loop_timer *, sooner, moved)
+HEAP(timers, struct loop_timer *, timer_sooner, timer_moved)
 
 struct post {
 	struct post *next;
@@ -99,13 +99,13 @@ static void run_later(struct loop *l)
 		wake_at_once(l);
 }
 
-static void enter(struct loop *l)
+static void callback_enter(struct loop *l)
 {
 	l->depth++;
 	l->calls++;
 }
 
-static void leave(struct loop *l)
+static void callback_leave(struct loop *l)
 {
 	if (--l->depth == 0)
 		run_later(l);
@@ -132,28 +132,29 @@ void loop_later_cancel(struct loop_later *call)
 	call->next = call->prev = NULL;
 }
 
-static void ready(struct loop_io *io, unsigned what)
+static void io_ready(struct loop_io *io, unsigned what)
 {
 	struct loop *l = io->loop;
-	enter(l);
+	callback_enter(l);
 	io->fn(io->ctx, what);
-	leave(l);
+	callback_leave(l);
 }
 
 static void on_read(evutil_socket_t fd, short what, void *ctx)
 {
 	(void)fd, (void)what;
-	ready(ctx, LOOP_READ);
+	io_ready(ctx, LOOP_READ);
 }
 
 static void on_write(evutil_socket_t fd, short what, void *ctx)
 {
 	(void)fd, (void)what;
-	ready(ctx, LOOP_WRITE);
+	io_ready(ctx, LOOP_WRITE);
 }
 
 /* The kernel refuses only what is no descriptor of this kind, or when it has no memory. */
-static void watch(struct loop_io *io, struct event **ev, short what, event_callback_fn fn, bool on)
+static void io_watch(struct loop_io *io, struct event **ev, short what, event_callback_fn fn,
+		     bool on)
 {
 	if (!*ev && on && !(*ev = event_new(io->loop->base, io->fd, what | EV_PERSIST, fn, io)))
 		die("no memory for a descriptor's event");
@@ -173,9 +174,9 @@ void loop_io_want(struct loop *l, struct loop_io *io, int fd, unsigned want)
 	unsigned change = io->want ^ want;
 	io->want = want;
 	if (change & LOOP_READ)
-		watch(io, &io->read, EV_READ, on_read, want & LOOP_READ);
+		io_watch(io, &io->read, EV_READ, on_read, want & LOOP_READ);
 	if (change & LOOP_WRITE)
-		watch(io, &io->write, EV_WRITE, on_write, want & LOOP_WRITE);
+		io_watch(io, &io->write, EV_WRITE, on_write, want & LOOP_WRITE);
 }
 
 static void free_event(struct event **ev)
@@ -197,7 +198,7 @@ void loop_io_end(struct loop_io *io)
 }
 
 /* One event of libevent's serves all timers. It may fire early, never late. */
-static void arm(struct loop *l)
+static void timers_arm(struct loop *l)
 {
 	struct loop_timer **first = timers_top(&l->timers);
 	int64_t due_us = first ? (*first)->due_us : INT64_MAX;
@@ -215,7 +216,7 @@ static void set_timer(struct loop *l, struct loop_timer *t, int64_t due_us)
 	t->turn = l->turn++;
 	t->set = true;
 	timers_push(&l->timers, t);
-	arm(l);
+	timers_arm(l);
 }
 
 static int64_t later_us(int64_t us, int64_t by_us)
@@ -249,9 +250,9 @@ static void run_timer(struct loop *l, struct loop_timer *t, int64_t now_us)
 	loop_timer_stop(t);
 	if (t->every_us)
 		set_timer(l, t, next_us > now_us ? next_us : later_us(now_us, t->every_us));
-	enter(l);
+	callback_enter(l);
 	t->fn(t->ctx);
-	leave(l);
+	callback_leave(l);
 }
 
 /* A timer that is set meanwhile has to wait for the next round, were it due at once. */
@@ -274,7 +275,7 @@ static void on_due(evutil_socket_t fd, short what, void *ctx)
 		run_timers(l);
 	if (l->depth == 0)
 		run_later(l);
-	arm(l);
+	timers_arm(l);
 }
 
 static void on_signal(void *ctx, unsigned what)
@@ -450,7 +451,7 @@ void loop_free(struct loop **lp)
 int loop_run(struct loop *l, struct err *err)
 {
 	ENSURE(!l->manual && l->depth == 0);
-	arm(l);
+	timers_arm(l);
 	if (event_base_dispatch(l->base) < 0)
 		return err_sys(err, "the event loop failed");
 	return 0;
@@ -469,7 +470,7 @@ void loop_poll(struct loop *l)
 	run_timers(l);
 }
 
-static void settle(struct loop *l)
+static void loop_settle(struct loop *l)
 {
 	uint64_t before;
 	int rounds = 0;
@@ -483,10 +484,10 @@ void loop_step(struct loop *l, int64_t until_us)
 {
 	struct loop_timer **first;
 	ENSURE(l->manual);
-	settle(l);
+	loop_settle(l);
 	while ((first = timers_top(&l->timers)) && (*first)->due_us <= until_us) {
 		l->manual_us = MAX(l->manual_us, (*first)->due_us);
-		settle(l);
+		loop_settle(l);
 	}
 	l->manual_us = MAX(l->manual_us, until_us);
 }

@@ -52,7 +52,7 @@ static void drop_socket(struct outgoing *o)
 	o->fd = -1;
 }
 
-static void fail(struct outgoing *o, const char *why)
+static void outgoing_fail(struct outgoing *o, const char *why)
 {
 	drop_socket(o);
 	o->failures += o->failures < 64;
@@ -101,10 +101,10 @@ static void on_closed(void *ctx, enum conn_end end, int sys_errno)
 	}
 	if (loop_now_us(o->loop) - o->up_us >= o->options.retry_max_us)
 		o->failures = 0;
-	fail(o, sys_errno ? strerror(sys_errno) : conn_end_text(end));
+	outgoing_fail(o, sys_errno ? strerror(sys_errno) : conn_end_text(end));
 }
 
-static void connected(struct outgoing *o)
+static void outgoing_connected(struct outgoing *o)
 {
 	static const struct conn_ops ops = {on_line, on_bytes, on_drained, on_long_line, on_closed};
 	int fd = o->fd, one = 1;
@@ -127,22 +127,22 @@ static void on_ready(void *ctx, unsigned what)
 	if (getsockopt(o->fd, SOL_SOCKET, SO_ERROR, &failed, &n) < 0)
 		failed = errno;
 	if (failed)
-		fail(o, strerror(failed));
+		outgoing_fail(o, strerror(failed));
 	else
-		connected(o);
+		outgoing_connected(o);
 }
 
-static void try(struct outgoing *o)
+static void outgoing_try(struct outgoing *o)
 {
 	o->fd = socket(o->to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	int rc = o->fd < 0 ? -1 : connect(o->fd, (const struct sockaddr *)&o->to, o->to_len);
 	if (rc == 0) {
-		connected(o);
+		outgoing_connected(o);
 	} else if (o->fd >= 0 && errno == EINPROGRESS) {
 		loop_io_want(o->loop, &o->io, o->fd, LOOP_WRITE);
 		loop_timer_in(o->loop, &o->timer, o->options.connect_us);
 	} else {
-		fail(o, strerror(errno));
+		outgoing_fail(o, strerror(errno));
 	}
 }
 
@@ -150,12 +150,12 @@ static void on_timer(void *ctx)
 {
 	struct outgoing *o = ctx;
 	if (o->fd >= 0)
-		fail(o, "the peer did not accept in time");
+		outgoing_fail(o, "the peer did not accept in time");
 	else
-		try(o);
+		outgoing_try(o);
 }
 
-static void bury(void *ctx)
+static void outgoing_bury(void *ctx)
 {
 	struct outgoing *o = ctx;
 	mem_free(&o);
@@ -170,7 +170,7 @@ int outgoing_new(struct outgoing **ret, struct conn_pool *pool,
 			       .options = *options,
 			       .timer = {.fn = on_timer, .ctx = o},
 			       .io = {.fn = on_ready, .ctx = o},
-			       .bury = {.fn = bury, .ctx = o},
+			       .bury = {.fn = outgoing_bury, .ctx = o},
 			       .fd = -1};
 	if (listen_address(options->address, &o->to, &o->to_len, err) < 0) {
 		mem_free(&o);

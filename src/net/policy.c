@@ -82,7 +82,7 @@ struct policy {
 	struct network network[];
 };
 
-static int wrong(const char *text, struct err *err)
+static int network_wrong(const char *text, struct err *err)
 {
 	char shown[VALUE_SHOWN];
 	return err_set(err, ERR_USAGE,
@@ -92,7 +92,7 @@ static int wrong(const char *text, struct err *err)
 }
 
 /* The bits behind the first `bits` as zeros. */
-static struct addr cut(struct addr a, unsigned bits)
+static struct addr network_cut(struct addr a, unsigned bits)
 {
 	for (unsigned i = bits; i < 8 * addr_bytes(&a); i++)
 		a.b[i / 8] &= (uint8_t) ~(0x80 >> i % 8);
@@ -105,13 +105,13 @@ static int parse_network(const char *text, struct network *ret, struct err *err)
 	size_t slash = str_find_byte(s, '/');
 	struct network n;
 	if (!addr_parse(str_head(s, slash), &n.addr) || n.addr.scope)
-		return wrong(text, err);
+		return network_wrong(text, err);
 	uint64_t most = 8 * addr_bytes(&n.addr), bits = most;
 	if (slash < s.n && (!str_u64(str_from(s, slash + 1), &bits) || bits > most))
 		return err_set(err, ERR_USAGE, "network %.60s: expected 0 to %u behind the '/'",
 			       text, (unsigned)most);
 	n.bits = (unsigned)bits;
-	struct addr first = cut(n.addr, n.bits);
+	struct addr first = network_cut(n.addr, n.bits);
 	char shown[ADDR_SHOWN];
 	if (!addr_eq(&first, &n.addr))
 		return err_set(err, ERR_USAGE,
@@ -142,7 +142,7 @@ void policy_free(struct policy **p)
 	mem_free(p);
 }
 
-static const struct special *find(const struct addr *a)
+static const struct special *special_find(const struct addr *a)
 {
 	const struct special *s = a->family == AF_INET ? special_v4 : special_v6;
 	while (!addr_in(a, s->prefix, s->bits))
@@ -150,7 +150,7 @@ static const struct special *find(const struct addr *a)
 	return s;
 }
 
-static bool named(const struct policy *p, const struct addr *a, const struct special *s)
+static bool network_named(const struct policy *p, const struct addr *a, const struct special *s)
 {
 	for (const struct network *n = p->network; n < p->network + p->n; n++)
 		if (n->addr.family == a->family && addr_in(a, n->addr.b, n->bits) &&
@@ -188,8 +188,8 @@ const char *policy_refuses(const struct policy *p, const struct addr *a)
 {
 	if (a->family != AF_INET && a->family != AF_INET6)
 		return "no address";
-	const struct special *s = find(a);
-	if (s->why && !named(p, a, s))
+	const struct special *s = special_find(a);
+	if (s->why && !network_named(p, a, s))
 		return s->why;
 	return refuses_inner(p, a, s->inner);
 }

@@ -30,7 +30,7 @@ struct server {
 	void *drained_ctx;
 };
 
-static const char *word(const struct server *s, enum server_word which)
+static const char *word_of(const struct server *s, enum server_word which)
 {
 	static const char *const plain[SERVER_WORDS] = {
 		[SERVER_UNKNOWN] = "error: no such command\n",
@@ -43,9 +43,9 @@ static const char *word(const struct server *s, enum server_word which)
 	return own ? own : plain[which];
 }
 
-static void say(struct session *s, enum server_word which)
+static void session_say(struct session *s, enum server_word which)
 {
-	conn_send(s->conn, str_of(word(s->server, which)));
+	conn_send(s->conn, str_of(word_of(s->server, which)));
 }
 
 static bool is_verb(const struct server_protocol *p, const struct server_verb *v, struct str name)
@@ -82,7 +82,7 @@ static void run_verb(struct session *s, const struct server_verb *v, struct str 
 	}
 	if (rest.n || n < v->min_args) {
 		s->server->wrong++;
-		say(s, SERVER_ARGUMENTS);
+		session_say(s, SERVER_ARGUMENTS);
 	} else {
 		v->run(s, arg, n);
 	}
@@ -99,7 +99,7 @@ static void on_line(void *ctx, struct str line)
 			return;
 		}
 	s->server->unknown++;
-	say(s, SERVER_UNKNOWN);
+	session_say(s, SERVER_UNKNOWN);
 }
 
 static void on_bytes(void *ctx, struct str piece, uint64_t left)
@@ -111,7 +111,7 @@ static void on_bytes(void *ctx, struct str piece, uint64_t left)
 
 static void on_long_line(void *ctx)
 {
-	say(ctx, SERVER_LONG_LINE);
+	session_say(ctx, SERVER_LONG_LINE);
 }
 
 static void on_drained(void *ctx)
@@ -170,7 +170,7 @@ static void look_for_idle(void *ctx)
 		if (late) {
 			conn_close(it->conn);
 		} else if (!conn_busy(it->conn)) {
-			say(it, SERVER_STOPPING);
+			session_say(it, SERVER_STOPPING);
 			conn_finish(it->conn);
 		}
 	}
@@ -226,7 +226,7 @@ struct server *server_new(struct loop *loop, const struct server_protocol *proto
 int server_listen(struct server *s, int fd, struct err *err)
 {
 	const struct listener_options options = {.backlog = (int)s->limits.backlog,
-						 .refusal = word(s, SERVER_FULL),
+						 .refusal = word_of(s, SERVER_FULL),
 						 .accepted = on_accepted,
 						 .ctx = s};
 	ENSURE(s->nlisteners < SERVER_LISTENERS);

@@ -46,7 +46,7 @@ static bool is_unresolved(const struct fetch *f, qkey key)
 	return qkey_kind(key) == QKEY_UNRESOLVED && !f->conf.robot.proxy[0];
 }
 
-static int push(struct fetch *f, qkey key, struct str url, uint64_t route, struct err *err)
+static int queue_push(struct fetch *f, qkey key, struct str url, uint64_t route, struct err *err)
 {
 	static const struct polite_rule at_once = {0, POLITE_CONCURRENT_MAX};
 	if (hostq_push(f->queue, key, 0, url, route, err) < 0)
@@ -56,9 +56,9 @@ static int push(struct fetch *f, qkey key, struct str url, uint64_t route, struc
 	return 0;
 }
 
-static void fetched(void *ctx, const struct robot_result *r);
+static void item_fetched(void *ctx, const struct robot_result *r);
 
-static void go(struct item *item)
+static void item_go(struct item *item)
 {
 	struct fetch *f = item->fetch;
 	const struct fetch_options *o = f->options;
@@ -77,7 +77,7 @@ static void go(struct item *item)
 		job.sink = &item->sink.sink;
 	}
 	f->begun++;
-	if (robot_fetch(f->kit.robot, &job, fetched, item, &err) == 0)
+	if (robot_fetch(f->kit.robot, &job, item_fetched, item, &err) == 0)
 		return;
 	fetch_report_bad(f, item->job.payload, err.msg);
 	hostq_done(f->queue, &item->job, OUTCOME_PERMANENT, loop_now_us(f->loop));
@@ -98,7 +98,7 @@ static bool is_fatal(const struct robot_result *r)
 	return r->cause == ROBOT_CAUSE_SINK || r->cause == ROBOT_CAUSE_TABLE;
 }
 
-static void fetched(void *ctx, const struct robot_result *r)
+static void item_fetched(void *ctx, const struct robot_result *r)
 {
 	struct item *item = ctx;
 	struct fetch *f = item->fetch;
@@ -144,12 +144,12 @@ static int make_path(struct item *item, const struct url *url, struct err *err)
 	return rc;
 }
 
-static void go_with_path(struct item *item, const struct url *url)
+static void item_go_with_path(struct item *item, const struct url *url)
 {
 	struct fetch *f = item->fetch;
 	struct err err;
 	if (!f->options->output[0] || make_path(item, url, &err) == 0) {
-		go(item);
+		item_go(item);
 		return;
 	}
 	fetch_fail(f, &err);
@@ -170,7 +170,7 @@ static int name_queue(struct fetch *f, qkey from, qkey to, struct err *err)
 }
 
 /* To the queue where it belongs. */
-static void route(struct item *item, qkey to)
+static void item_route(struct item *item, qkey to)
 {
 	struct fetch *f = item->fetch;
 	struct err err;
@@ -179,7 +179,7 @@ static void route(struct item *item, qkey to)
 			fetch_fail(f, &err);
 		hostq_put_back(f->queue, &item->job, 0);
 	} else {
-		if (push(f, to, item->job.payload, ROUTE_LAST, &err) < 0)
+		if (queue_push(f, to, item->job.payload, ROUTE_LAST, &err) < 0)
 			fetch_fail(f, &err);
 		hostq_unasked(f->queue, &item->job);
 	}
@@ -189,42 +189,43 @@ static void route(struct item *item, qkey to)
 }
 
 /* Where there is no address, the robot says why. */
-static void go_or_route(struct item *item, const struct url *url, const struct dns_result *result)
+static void item_go_or_route(struct item *item, const struct url *url,
+			     const struct dns_result *result)
 {
 	qkey key = item->job.key;
 	if (result->outcome == DNS_FOUND && item->job.user != ROUTE_LAST)
 		key = kit_qkey(robot_choose(result->addr, result->n, url->host));
 	if (key == item->job.key)
-		go_with_path(item, url);
+		item_go_with_path(item, url);
 	else
-		route(item, key);
+		item_route(item, key);
 }
 
-static void resolved(void *ctx, const struct dns_result *result)
+static void item_resolved(void *ctx, const struct dns_result *result)
 {
 	struct item *item = ctx;
 	struct fetch *f = item->fetch;
 	struct url url;
 	ENSURE(url_parse(item->job.payload, NULL, f->room, sizeof f->room, &url) == 0);
-	go_or_route(item, &url, result);
+	item_go_or_route(item, &url, result);
 }
 
-static void begin(struct fetch *f, const struct hostq_job *job)
+static void item_begin(struct fetch *f, const struct hostq_job *job)
 {
 	struct item *item = mem_alloc(sizeof *item);
 	struct dns_result result;
 	struct url url;
 	*item = (struct item){.fetch = f, .job = *job};
-	item->dns = (struct dns_wait){.done = resolved, .ctx = item};
+	item->dns = (struct dns_wait){.done = item_resolved, .ctx = item};
 	item->next = &f->items;
 	item->prev = f->items.prev;
 	item->prev->next = f->items.prev = item;
 	f->out_now++;
 	ENSURE(url_parse(job->payload, NULL, f->room, sizeof f->room, &url) == 0);
 	if (f->conf.robot.proxy[0])
-		go_with_path(item, &url);
+		item_go_with_path(item, &url);
 	else if (dns_lookup(f->kit.dns, url.host, DNS_ANY, &item->dns, &result) == 0)
-		go_or_route(item, &url, &result);
+		item_go_or_route(item, &url, &result);
 }
 
 void fetch_pump(void *ctx)
@@ -238,7 +239,7 @@ void fetch_pump(void *ctx)
 	while (!f->stopped && f->begun - before < BEGUN_AT_ONCE &&
 	       f->out_now < (uint64_t)f->conf.robot.at_once * 2 &&
 	       (rc = hostq_take(f->queue, loop_now_us(f->loop), &job, &wait_us, &err)) == 0)
-		begin(f, &job);
+		item_begin(f, &job);
 	if (rc < 0) {
 		fetch_fail(f, &err);
 		return;
@@ -257,7 +258,7 @@ int fetch_add(struct fetch *f, struct str text, struct err *err)
 {
 	struct url url;
 	struct dns_result result;
-	struct dns_wait wait = {.done = resolved};
+	struct dns_wait wait = {.done = item_resolved};
 	qkey key;
 	int rc = url_parse(text, NULL, f->room, sizeof f->room, &url);
 	f->urls++;
@@ -272,7 +273,7 @@ int fetch_add(struct fetch *f, struct str text, struct err *err)
 	    dns_lookup(f->kit.dns, url.host, DNS_ANY, &wait, &result) == 0 &&
 	    result.outcome == DNS_FOUND)
 		key = kit_qkey(&result.addr[0]);
-	return push(f, key, url.href, ROUTE_FIRST, err);
+	return queue_push(f, key, url.href, ROUTE_FIRST, err);
 }
 
 void fetch_items_free(struct fetch *f)

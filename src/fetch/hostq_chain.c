@@ -163,13 +163,13 @@ static void cursor_copy(struct cursor *at, size_t n, struct buf *out)
 	}
 }
 
-static uint64_t zigzag(uint64_t before, uint64_t user)
+static uint64_t zigzag_of(uint64_t before, uint64_t user)
 {
 	int64_t difference = (int64_t)(user - before);
 	return (uint64_t)difference << 1 ^ (uint64_t)(difference >> 63);
 }
 
-static uint64_t unzigzag(uint64_t before, uint64_t v)
+static uint64_t zigzag_undo(uint64_t before, uint64_t v)
 {
 	return before + ((v >> 1) ^ -(v & 1));
 }
@@ -185,7 +185,7 @@ static size_t varint_write(uint64_t v, char *p)
 
 size_t record_head(uint64_t before, uint64_t user, size_t n, char ret[RECORD_HEAD_MAX])
 {
-	size_t at = varint_write(zigzag(before, user), ret);
+	size_t at = varint_write(zigzag_of(before, user), ret);
 	return at + varint_write(n, ret + at);
 }
 
@@ -215,7 +215,7 @@ bool record_cut(struct str *rest, uint64_t *user, struct str *ret_payload)
 		return false;
 	*ret_payload = str_head(left, (size_t)n);
 	*rest = str_from(left, (size_t)n);
-	*user = unzigzag(*user, difference);
+	*user = zigzag_undo(*user, difference);
 	return true;
 }
 
@@ -223,7 +223,7 @@ bool record_cut(struct str *rest, uint64_t *user, struct str *ret_payload)
 void chain_shift(struct chunks *m, struct chain *c, uint64_t *user, struct buf *ret_payload)
 {
 	struct cursor at = cursor_of(m, c);
-	*user = unzigzag(*user, cursor_varint(&at));
+	*user = zigzag_undo(*user, cursor_varint(&at));
 	cursor_copy(&at, (size_t)cursor_varint(&at), ret_payload);
 	bool end = cursor_have(&at) == 0;
 	while (c->first && (end || c->first != at.number)) {
@@ -263,7 +263,7 @@ int chain_each_part(struct store *s, const struct chain *c, uint64_t user, part_
 		}
 		buf_add(&s->piece, head, head_n);
 		cursor_copy(&at, (size_t)n, &s->piece);
-		user = unzigzag(user, difference);
+		user = zigzag_undo(user, difference);
 		part.urls++;
 	}
 	return part_done(s, &part, fn, ctx, err);

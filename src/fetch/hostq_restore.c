@@ -24,7 +24,7 @@ struct walk {
 	const struct hostq_reading *to;
 };
 
-static int damaged(const struct file *f, struct err *err, uint64_t at, const char *what)
+static int hostq_damaged(const struct file *f, struct err *err, uint64_t at, const char *what)
 {
 	return err_set(err, ERR_DAMAGED, "%s: byte %llu: %s", f->path, (unsigned long long)at,
 		       what);
@@ -40,7 +40,7 @@ static int head_check(const struct file *f, struct err *err)
 	struct str magic = reader_bytes(&r, FORMAT_MAGIC);
 	uint32_t version = reader_u32le(&r);
 	if (n < sizeof bytes || !str_is(magic, hostq_format.magic))
-		return damaged(f, err, 0, "these are no host queues");
+		return hostq_damaged(f, err, 0, "these are no host queues");
 	if (version != HOSTQ_VERSION)
 		return err_set(err, ERR_DAMAGED,
 			       "%s: host queues in version %u; this program knows version %d",
@@ -56,7 +56,7 @@ static int tail_read(const struct file *f, struct tail *ret, struct err *err)
 	if (file_size(f, &size, err) < 0)
 		return -1;
 	if (size < HOSTQ_HEAD + HOSTQ_TAIL)
-		return damaged(f, err, size, "the file is too short");
+		return hostq_damaged(f, err, size, "the file is too short");
 	uint64_t at = size - HOSTQ_TAIL;
 	if (file_read(f, bytes, sizeof bytes, at, &n, err) < 0)
 		return -1;
@@ -66,9 +66,10 @@ static int tail_read(const struct file *f, struct tail *ret, struct err *err)
 	t.urls = reader_u64le(&r);
 	t.crc = reader_u32le(&r);
 	if (reader_u32le(&r) != crc32c(0, bytes, HOSTQ_TAIL - 4) || r.bad)
-		return damaged(f, err, at, "the checksum of the end is wrong; the file was cut");
+		return hostq_damaged(f, err, at,
+				     "the checksum of the end is wrong; the file was cut");
 	if (t.at < HOSTQ_HEAD || t.at > at || t.n != at - t.at)
-		return damaged(f, err, at, "the directory is not where it should be");
+		return hostq_damaged(f, err, at, "the directory is not where it should be");
 	*ret = t;
 	return 0;
 }
@@ -91,13 +92,13 @@ static int read_extent(struct walk *w, unsigned priority, struct err *err)
 	struct str bytes;
 	if (w->r.bad || n == 0 || n > RECORD_MAX || urls > EXTENT_MAX / 2 ||
 	    n > stream_left(&w->bytes))
-		return damaged(w->file, err, w->at, "an extent that cannot be");
+		return hostq_damaged(w->file, err, w->at, "an extent that cannot be");
 	if (stream_read(&w->bytes, (size_t)n, &bytes, err) != 0)
 		return -1;
 	if (crc32c(0, bytes.p, bytes.n) != crc)
-		return damaged(w->file, err, w->at, "the checksum of an extent is wrong");
+		return hostq_damaged(w->file, err, w->at, "the checksum of an extent is wrong");
 	if (!extent_sound(bytes, urls, e.user))
-		return damaged(w->file, err, w->at, "an extent does not hold what it should");
+		return hostq_damaged(w->file, err, w->at, "an extent does not hold what it should");
 	e.n = (uint32_t)n;
 	e.urls = (uint16_t)urls;
 	w->at += n;
@@ -110,7 +111,7 @@ static int read_list(struct walk *w, int *before, struct err *err)
 	int priority = reader_u8(&w->r);
 	uint64_t extents = reader_varint(&w->r);
 	if (w->r.bad || priority <= *before || extents == 0)
-		return damaged(w->file, err, w->at, "a list that cannot be");
+		return hostq_damaged(w->file, err, w->at, "a list that cannot be");
 	for (uint64_t i = 0; i < extents; i++)
 		if (read_extent(w, (unsigned)priority, err) < 0)
 			return -1;
@@ -127,7 +128,7 @@ static int read_queue(struct walk *w, struct err *err)
 	int before = -1;
 	if (r->bad || delay > POLITE_RETRY_MAX_US || concurrent == 0 || concurrent > UINT16_MAX ||
 	    troubles > UINT8_MAX || pause > INT64_MAX / 4 || lists > HOSTQ_PRIORITIES)
-		return damaged(w->file, err, w->at, "a queue that cannot be");
+		return hostq_damaged(w->file, err, w->at, "a queue that cannot be");
 	saved.rule = (struct polite_rule){(int64_t)delay, (unsigned)concurrent};
 	saved.troubles = (unsigned)troubles;
 	saved.pause_us = (int64_t)MIN(pause, (uint64_t)POLITE_RETRY_MAX_US);
@@ -145,7 +146,8 @@ static int read_queues(struct walk *w, const struct tail *t, struct err *err)
 		if (read_queue(w, err) < 0)
 			return -1;
 	if (reader_left(&w->r) || w->at != t->at || w->urls != t->urls)
-		return damaged(w->file, err, w->at, "there is more or less than the end says");
+		return hostq_damaged(w->file, err, w->at,
+				     "there is more or less than the end says");
 	return 0;
 }
 
@@ -157,10 +159,10 @@ static int directory_read(const struct file *f, const struct tail *t, struct buf
 	if (t->n && file_read(f, room, (size_t)t->n, t->at, &n, err) < 0)
 		return -1;
 	if (t->n && n != t->n)
-		return damaged(f, err, t->at, "the file was cut while it was read");
+		return hostq_damaged(f, err, t->at, "the file was cut while it was read");
 	buf_grew(out, (size_t)t->n);
 	if (crc32c(0, buf_text(out), out->n) != t->crc)
-		return damaged(f, err, t->at, "the checksum of the directory is wrong");
+		return hostq_damaged(f, err, t->at, "the checksum of the directory is wrong");
 	return 0;
 }
 
@@ -293,7 +295,8 @@ static int print_extent(void *ctx, unsigned priority, const struct extent *e, st
 	return 0;
 }
 
-static int print(const char *path, void (*emit)(void *ctx, struct str), void *ctx, struct err *err)
+static int hostq_print(const char *path, void (*emit)(void *ctx, struct str), void *ctx,
+		       struct err *err)
 {
 	struct printing to = {.emit = emit, .ctx = ctx, .line = BUF_INIT(1024)};
 	struct hostq_reading reading = {print_queue, print_extent, &to};
@@ -309,9 +312,9 @@ static int print(const char *path, void (*emit)(void *ctx, struct str), void *ct
 	return rc;
 }
 
-static int verify(const char *path, struct err *err)
+static int hostq_verify(const char *path, struct err *err)
 {
-	return print(path, NULL, NULL, err);
+	return hostq_print(path, NULL, NULL, err);
 }
 
 const struct format hostq_format = {
@@ -319,6 +322,6 @@ const struct format hostq_format = {
 	.magic = "GARNERHQ",
 	.version = HOSTQ_VERSION,
 	.help = "host queues as they were saved: URLs that wait, by server",
-	.print = print,
-	.verify = verify,
+	.print = hostq_print,
+	.verify = hostq_verify,
 };

@@ -22,7 +22,7 @@ uint64_t store_memory(const struct store *s)
 }
 
 /* Bytes of a file that nobody needs any more. */
-static void release(struct store *s, const struct extent *e, uint64_t n)
+static void extent_release(struct store *s, const struct extent *e, uint64_t n)
 {
 	struct err ignored;
 	s->live[e->file] -= n;
@@ -42,7 +42,7 @@ static void spilled_free(struct store *s, struct list *l)
 		return;
 	for (uint32_t i = more->first; i < more->first + more->n; i++) {
 		s->spilled -= more->extent[i].urls;
-		release(s, &more->extent[i], more->extent[i].n);
+		extent_release(s, &more->extent[i], more->extent[i].n);
 	}
 	chain_clear(&s->chunks, &more->back);
 	s->extent_memory -= sizeof *more + more->cap * sizeof *more->extent;
@@ -217,7 +217,7 @@ static int read_back(struct store *s, struct list *l, struct err *err)
 		more->first++;
 		more->n--;
 	}
-	release(s, &was, n);
+	extent_release(s, &was, n);
 	return 0;
 }
 
@@ -290,7 +290,7 @@ static int spill_part(void *ctx, const struct part *part, struct err *err)
 
 /* What spilling would write: the back, or the front where that is all there is. A front that was
  * read back stays. */
-static struct chain *spillable(struct list *l)
+static struct chain *list_spillable(struct list *l)
 {
 	return l->spilled ? &l->spilled->back : &l->front;
 }
@@ -299,7 +299,7 @@ static struct chain *spillable(struct list *l)
 static int list_spill(struct store *s, struct list *l, struct err *err)
 {
 	struct spilling to = {.s = s, .end = s->end};
-	struct chain *chain = spillable(l);
+	struct chain *chain = list_spillable(l);
 	uint64_t user = l->spilled ? l->spilled->back_user : l->read_user;
 	int rc = chain_each_part(s, chain, user, spill_part, &to, err);
 	if (rc == 0) {
@@ -345,7 +345,7 @@ static int copy_extents(struct store *s, const struct file *to, struct move *mov
 
 /* Writes the spill file anew without what is dead. Where that fails the old one goes on, and the
  * next try comes when it has doubled. */
-static void compact(struct store *s)
+static void spill_compact(struct store *s)
 {
 	struct file fresh = FILE_INIT;
 	struct err ignored;
@@ -374,7 +374,7 @@ static int spill_round(struct store *s, uint64_t target, bool long_ones, struct 
 	for (uint32_t i = 0; i < s->nlists && store_memory(s) > target; i++) {
 		s->hand = s->hand + 1 < s->nlists ? s->hand + 1 : 1;
 		struct list *l = &s->list[s->hand];
-		const struct chain *c = spillable(l);
+		const struct chain *c = list_spillable(l);
 		if (chain_is_empty(c) || (long_ones && c->first == c->last))
 			continue;
 		if (list_spill(s, l, err) < 0)
@@ -407,7 +407,7 @@ int store_make_room(struct store *s, size_t n, struct err *err)
 	if (spill_file(s, err) < 0)
 		return err_in(err, "host queues: the URL was not taken");
 	if (s->end > s->compact_at && s->live[EXTENT_SPILL] < s->end / 2)
-		compact(s);
+		spill_compact(s);
 	int rc = spill_round(s, target, true, err);
 	if (rc > 0)
 		rc = spill_round(s, target, false, err);

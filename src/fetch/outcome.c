@@ -27,7 +27,7 @@ static const struct {
 	[OUTCOME_CANCELLED] = {"cancelled", TEMPORARY},
 };
 
-static bool has(enum outcome o, unsigned what)
+static bool outcome_has(enum outcome o, unsigned what)
 {
 	ENSURE((unsigned)o < OUTCOME_COUNT);
 	return (outcomes[o].is & what) != 0;
@@ -51,35 +51,35 @@ bool outcome_parse(struct str name, enum outcome *ret)
 
 bool outcome_is_ok(enum outcome o)
 {
-	return has(o, FINE);
+	return outcome_has(o, FINE);
 }
 
 bool outcome_is_temporary(enum outcome o)
 {
-	return has(o, TEMPORARY);
+	return outcome_has(o, TEMPORARY);
 }
 
 bool outcome_is_permanent(enum outcome o)
 {
-	return has(o, PERMANENT);
+	return outcome_has(o, PERMANENT);
 }
 
 bool outcome_is_site(enum outcome o)
 {
-	return has(o, SITE);
+	return outcome_has(o, SITE);
 }
 
 bool outcome_is_refusal(enum outcome o)
 {
-	return has(o, REFUSAL);
+	return outcome_has(o, REFUSAL);
 }
 
 bool outcome_is_answer(enum outcome o)
 {
-	return has(o, ANSWER);
+	return outcome_has(o, ANSWER);
 }
 
 bool outcome_is_trouble(enum outcome o)
 {
-	return has(o, TROUBLE);
+	return outcome_has(o, TROUBLE);
 }

@@ -37,7 +37,7 @@ int64_t polite_pause_us(int64_t delay_us, unsigned troubles)
 	return MAX(delay_us, MIN(pause, POLITE_PAUSE_MAX_US));
 }
 
-static uint32_t second(int64_t us)
+static uint32_t second_of(int64_t us)
 {
 	return (uint32_t)(us / US_PER_S);
 }
@@ -85,7 +85,7 @@ static void state_write(const struct polite *p, struct polite_entry *e, const st
 	FAULT("polite.write.check");
 }
 
-static int64_t clamp(int64_t v, int64_t least, int64_t most)
+static int64_t clamp_us(int64_t v, int64_t least, int64_t most)
 {
 	return v < least ? least : v > most ? most : v;
 }
@@ -101,13 +101,13 @@ static void leases_clear(struct polite_entry *e)
  * so, but is never shorter than the delay nor longer than it was. */
 static void state_carry_over(const struct polite *p, struct polite_entry *e, struct state *s)
 {
-	int64_t delay = clamp(e->delay_us, 0, POLITE_RETRY_MAX_US);
-	int64_t pause = clamp(e->pause_us, delay, POLITE_RETRY_MAX_US);
+	int64_t delay = clamp_us(e->delay_us, 0, POLITE_RETRY_MAX_US);
+	int64_t pause = clamp_us(e->pause_us, delay, POLITE_RETRY_MAX_US);
 	leases_clear(e);
 	s->start_us = 0;
 	s->next_us = e->next_wall_us <= 0
 			     ? pause
-			     : clamp(e->next_wall_us - p->wall_offset_us, delay, pause);
+			     : clamp_us(e->next_wall_us - p->wall_offset_us, delay, pause);
 	s->trouble_s = 0;
 }
 
@@ -119,7 +119,7 @@ static struct state state_read(struct polite *p, struct polite_entry *e, int64_t
 		/* a process that looked at the clock a little later may have been faster */
 		.start_us = MIN(e->start_us, now_us + US_PER_S),
 		.next_us = MIN(e->next_us, now_us + POLITE_RETRY_MAX_US),
-		.delay_us = clamp(e->delay_us, 0, POLITE_RETRY_MAX_US),
+		.delay_us = clamp_us(e->delay_us, 0, POLITE_RETRY_MAX_US),
 		.trouble_s = (uint32_t)(e->check >> 32),
 	};
 	bool sound = (uint32_t)e->check == polite_entry_check(e);
@@ -143,7 +143,8 @@ static unsigned leases_sweep(struct polite *p, struct polite_entry *e, int64_t n
 	for (size_t i = 0; i < POLITE_CONCURRENT_MAX; i++) {
 		if (!e->lease[i])
 			continue;
-		if (second(now_us) < e->lease[i] >> 32 && polite_is_alive(p, (uint32_t)e->lease[i]))
+		if (second_of(now_us) < e->lease[i] >> 32 &&
+		    polite_is_alive(p, (uint32_t)e->lease[i]))
 			n++;
 		else
 			STORE(e->lease[i], 0);
@@ -151,7 +152,7 @@ static unsigned leases_sweep(struct polite *p, struct polite_entry *e, int64_t n
 	return n;
 }
 
-static struct polite_entry *find(struct polite *p, uint32_t group, const struct addr *server)
+static struct polite_entry *entry_find(struct polite *p, uint32_t group, const struct addr *server)
 {
 	struct polite_entry *e = p->entry + (size_t)group * POLITE_GROUP;
 	uint64_t key = key_of(server);
@@ -163,7 +164,7 @@ static struct polite_entry *find(struct polite *p, uint32_t group, const struct 
 
 /* A place for another server: a free one, or of those that are past their time the one without
  * troubles that was asked longest ago. NULL: all are needed. */
-static struct polite_entry *find_room(struct polite *p, uint32_t group, int64_t now_us)
+static struct polite_entry *entry_find_room(struct polite *p, uint32_t group, int64_t now_us)
 {
 	struct polite_entry *e = p->entry + (size_t)group * POLITE_GROUP, *best = NULL;
 	struct state best_state = {0};
@@ -184,10 +185,10 @@ static struct polite_entry *find_room(struct polite *p, uint32_t group, int64_t 
 	return best;
 }
 
-static struct polite_entry *make(struct polite *p, uint32_t group, const struct addr *server,
-				 int64_t now_us)
+static struct polite_entry *entry_make(struct polite *p, uint32_t group, const struct addr *server,
+				       int64_t now_us)
 {
-	struct polite_entry *e = find_room(p, group, now_us);
+	struct polite_entry *e = entry_find_room(p, group, now_us);
 	if (!e)
 		return NULL;
 	STORE(e->meta, 0);
@@ -203,7 +204,7 @@ static struct polite_entry *make(struct polite *p, uint32_t group, const struct 
 
 static void lease_put(struct polite *p, struct polite_entry *e, int64_t now_us, struct lease *l)
 {
-	uint64_t end_s = second(now_us + POLITE_LEASE_US) + 1;
+	uint64_t end_s = second_of(now_us + POLITE_LEASE_US) + 1;
 	size_t i = 0;
 	while (e->lease[i])
 		i++;
@@ -214,28 +215,28 @@ static void lease_put(struct polite *p, struct polite_entry *e, int64_t now_us, 
 }
 
 /* How long until it is worth asking again; 0: now. */
-static int64_t wait_us(const struct state *s, unsigned open, const struct polite_rule *rule,
-		       int64_t now_us)
+static int64_t state_wait_us(const struct state *s, unsigned open, const struct polite_rule *rule,
+			     int64_t now_us)
 {
 	int64_t from_us = MAX(s->next_us, s->start_us + rule->delay_us);
 	unsigned most = MIN(MAX(rule->concurrent, 1u), (unsigned)POLITE_CONCURRENT_MAX);
 	if (s->troubles)
 		most = 1;
 	int64_t held =
-		open < most ? 0 : clamp(rule->delay_us / 4, HELD_WAIT_MIN_US, HELD_WAIT_MAX_US);
+		open < most ? 0 : clamp_us(rule->delay_us / 4, HELD_WAIT_MIN_US, HELD_WAIT_MAX_US);
 	return MAX(held, MAX(from_us - now_us, 0));
 }
 
 static int64_t take_locked(struct polite *p, uint32_t group, const struct polite_rule *rule,
 			   int64_t now_us, struct lease *l)
 {
-	struct polite_entry *e = find(p, group, &l->server);
+	struct polite_entry *e = entry_find(p, group, &l->server);
 	if (!e)
-		e = make(p, group, &l->server, now_us);
+		e = entry_make(p, group, &l->server, now_us);
 	if (!e)
 		return FULL_WAIT_US;
 	struct state s = state_read(p, e, now_us);
-	int64_t wait = wait_us(&s, leases_sweep(p, e, now_us), rule, now_us);
+	int64_t wait = state_wait_us(&s, leases_sweep(p, e, now_us), rule, now_us);
 	if (wait > 0)
 		return wait;
 	s.start_us = l->start_us = now_us;
@@ -276,9 +277,9 @@ static struct polite_entry *lease_entry(struct polite *p, const struct lease *l)
 	return group_lock(p, l->entry / POLITE_GROUP) ? p->entry + l->entry : NULL;
 }
 
-static bool is_held(const struct polite_entry *e, const struct lease *l, int64_t now_us)
+static bool lease_is_held(const struct polite_entry *e, const struct lease *l, int64_t now_us)
 {
-	return e->lease[l->place] == l->word && second(now_us) < l->word >> 32;
+	return e->lease[l->place] == l->word && second_of(now_us) < l->word >> 32;
 }
 
 int polite_sent(struct polite *p, struct lease *l, int64_t now_us)
@@ -286,7 +287,7 @@ int polite_sent(struct polite *p, struct lease *l, int64_t now_us)
 	struct polite_entry *e = l->word ? lease_entry(p, l) : NULL;
 	if (!e)
 		return 1;
-	bool held = is_held(e, l, now_us);
+	bool held = lease_is_held(e, l, now_us);
 	if (held) {
 		struct state s = state_read(p, e, now_us);
 		s.start_us = MAX(s.start_us, now_us);
@@ -302,10 +303,10 @@ int polite_renew(struct polite *p, struct lease *l, int64_t now_us)
 {
 	struct polite_entry *e = l->word ? lease_entry(p, l) : NULL;
 	if (!e)
-		return second(now_us) < l->word >> 32 ? 0 : 1;
-	bool held = is_held(e, l, now_us);
+		return second_of(now_us) < l->word >> 32 ? 0 : 1;
+	bool held = lease_is_held(e, l, now_us);
 	if (held) {
-		uint64_t end_s = second(now_us + POLITE_LEASE_US) + 1;
+		uint64_t end_s = second_of(now_us + POLITE_LEASE_US) + 1;
 		l->word = (l->word & UINT32_MAX) | MAX(end_s, l->word >> 32) << 32;
 		STORE(e->lease[l->place], l->word);
 	}
@@ -318,12 +319,12 @@ int polite_renew(struct polite *p, struct lease *l, int64_t now_us)
 static void state_learn(struct state *s, enum outcome outcome, const struct lease *l,
 			int64_t retry_after_us, int64_t now_us)
 {
-	bool news = second(l->start_us) >= s->trouble_s;
+	bool news = second_of(l->start_us) >= s->trouble_s;
 	int64_t before = polite_pause_us(s->delay_us, s->troubles);
 	if (outcome_is_trouble(outcome)) {
 		if (news && s->troubles < POLITE_TROUBLES_MAX) {
 			s->troubles++;
-			s->trouble_s = second(now_us);
+			s->trouble_s = second_of(now_us);
 		}
 		s->next_us = MAX(s->next_us, now_us + polite_pause_us(s->delay_us, s->troubles));
 	} else if (outcome_is_answer(outcome) && news && s->troubles > 0) {
@@ -393,7 +394,7 @@ int polite_look(struct polite *p, const struct addr *a, int64_t now_us, struct p
 	uint32_t group = group_of(p, &server);
 	if (!group_lock(p, group))
 		return 1;
-	struct polite_entry *e = find(p, group, &server);
+	struct polite_entry *e = entry_find(p, group, &server);
 	if (e) {
 		struct state s = state_read(p, e, now_us);
 		*ret = (struct polite_view){.start_us = s.start_us,

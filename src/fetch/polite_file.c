@@ -76,7 +76,7 @@ bool polite_is_alive(const struct polite *p, uint32_t process)
 	       polite_lock_held(p, POLITE_LOCK_PROCESS, place);
 }
 
-static uint32_t self(const struct polite *p)
+static uint32_t process_word(const struct polite *p)
 {
 	return p->me | p->generation << POLITE_PROCESS_BITS;
 }
@@ -86,12 +86,12 @@ static uint32_t self(const struct polite *p)
 static bool group_try(struct polite *p, uint64_t *word, bool look_at_holder)
 {
 	uint64_t holder = 0;
-	if (__atomic_compare_exchange_n(word, &holder, self(p), false, __ATOMIC_ACQUIRE,
+	if (__atomic_compare_exchange_n(word, &holder, process_word(p), false, __ATOMIC_ACQUIRE,
 					__ATOMIC_RELAXED))
 		return true;
-	if (holder != self(p) && (!look_at_holder || polite_is_alive(p, (uint32_t)holder)))
+	if (holder != process_word(p) && (!look_at_holder || polite_is_alive(p, (uint32_t)holder)))
 		return false;
-	return __atomic_compare_exchange_n(word, &holder, self(p), false, __ATOMIC_ACQUIRE,
+	return __atomic_compare_exchange_n(word, &holder, process_word(p), false, __ATOMIC_ACQUIRE,
 					   __ATOMIC_RELAXED);
 }
 
@@ -191,7 +191,7 @@ static int head_read(const struct file *f, struct polite_head *ret, struct err *
 }
 
 /* The head is written last, so a file whose making was interrupted has none and is made again. */
-static int make(const struct file *f, uint32_t servers, struct err *err)
+static int table_make(const struct file *f, uint32_t servers, struct err *err)
 {
 	CLEANUP(buf_free) struct buf head = BUF_INIT(POLITE_HEAD);
 	servers = servers ? (MIN(servers, (uint32_t)POLITE_SERVERS_MAX) + POLITE_GROUP - 1) /
@@ -210,14 +210,15 @@ static int make(const struct file *f, uint32_t servers, struct err *err)
 	return file_sync(f, err);
 }
 
-static int prepare(struct polite *p, uint32_t servers, struct polite_head *ret, struct err *err)
+static int table_prepare(struct polite *p, uint32_t servers, struct polite_head *ret,
+			 struct err *err)
 {
 	if (!polite_lock_wait(p, POLITE_LOCK_HEAD, 0, HEAD_WAIT_US))
 		return err_set(err, ERR_BUSY, "%s: another process has been making it for %d s",
 			       p->file.path, (int)(HEAD_WAIT_US / US_PER_S));
 	int rc = head_read(&p->file, ret, err);
 	if (rc > 0) {
-		rc = make(&p->file, servers, err);
+		rc = table_make(&p->file, servers, err);
 		if (rc == 0)
 			rc = head_read(&p->file, ret, err);
 	}
@@ -261,13 +262,13 @@ static int claim_process(struct polite *p, struct err *err)
 		       POLITE_PROCESSES);
 }
 
-static int attach(struct polite *p, const struct polite_options *o, struct err *err)
+static int table_attach(struct polite *p, const struct polite_options *o, struct err *err)
 {
 	struct polite_head head = {0};
 	int64_t now_us = o->now_us ? o->now_us : clock_mono_us();
 	int64_t wall_us = o->wall_us ? o->wall_us : clock_wall_us();
 	p->wall_offset_us = wall_us - now_us;
-	if (boot_number(o->boot, &p->boot, err) < 0 || prepare(p, o->servers, &head, err) < 0)
+	if (boot_number(o->boot, &p->boot, err) < 0 || table_prepare(p, o->servers, &head, err) < 0)
 		return -1;
 	void *map = mmap(NULL, head.size, PROT_READ | PROT_WRITE, MAP_SHARED, p->file.fd, 0);
 	if (map == MAP_FAILED)
@@ -289,7 +290,7 @@ int polite_open(struct polite **ret, const char *path, const struct polite_optio
 	p->file = FILE_INIT;
 	int rc = file_open(&p->file, path, O_RDWR | O_CREAT, 0644, err);
 	if (rc == 0)
-		rc = attach(p, options ? options : &(struct polite_options){0}, err);
+		rc = table_attach(p, options ? options : &(struct polite_options){0}, err);
 	if (rc < 0) {
 		polite_close(&p);
 		return rc;

@@ -105,7 +105,8 @@ static void print_group(void *ctx, const struct polite_entry *group)
 	}
 }
 
-static int print(const char *path, void (*emit)(void *ctx, struct str), void *ctx, struct err *err)
+static int polite_print(const char *path, void (*emit)(void *ctx, struct str), void *ctx,
+			struct err *err)
 {
 	struct printing to = {emit, ctx};
 	return each_group(path, print_head, print_group, &to, err);
@@ -124,7 +125,7 @@ static void pass_group(void *ctx, const struct polite_entry *group)
 }
 
 /* Entries are mended when they are next used: none of them is damage. */
-static int verify(const char *path, struct err *err)
+static int polite_verify(const char *path, struct err *err)
 {
 	return each_group(path, pass_head, pass_group, NULL, err);
 }
@@ -134,6 +135,6 @@ const struct format polite_format = {
 	.magic = "GARNERPO",
 	.version = POLITE_VERSION,
 	.help = "which server may be asked again when, and who asks it now",
-	.print = print,
-	.verify = verify,
+	.print = polite_print,
+	.verify = polite_verify,
 };

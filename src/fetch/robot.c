@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <time.h>
 
-static void resolve(struct job *job);
+static void job_resolve(struct job *job);
 static void ask_robots(struct job *job);
 static void take_lease(struct job *job);
 static void use_addresses(struct job *job, const struct dns_result *result);
-static void not_now(struct job *job, int64_t wait_us);
+static void job_not_now(struct job *job, int64_t wait_us);
 
 /* Queues of jobs. */
 
@@ -200,7 +200,7 @@ static void begin_hop(struct job *job)
 	job->hop_us = loop_now_us(job->robot->parts.loop);
 	job->naddrs = job->at = 0;
 	job->resolve_us = 0;
-	resolve(job);
+	job_resolve(job);
 }
 
 /* Keeps the one that stands for the host and, if that does not answer, some others. */
@@ -214,7 +214,7 @@ static void keep_addresses(struct job *job, const struct dns_result *result)
 			job->addr[job->naddrs++] = result->addr[i];
 }
 
-static void resolved(void *ctx, const struct dns_result *result)
+static void job_resolved(void *ctx, const struct dns_result *result)
 {
 	struct job *job = ctx;
 	job->resolve_us = loop_now_us(job->robot->parts.loop) - job->hop_us;
@@ -258,7 +258,7 @@ static void resolve_for_proxy(struct job *job)
 	ask_robots(job);
 }
 
-static void resolve(struct job *job)
+static void job_resolve(struct job *job)
 {
 	struct dns_result result;
 	if (job->robot->has_proxy)
@@ -283,7 +283,7 @@ static void robots_known(void *ctx, const struct robots_answer *answer)
 	struct job *job = ctx;
 	set_rule(job, answer->compiled);
 	if (answer->not_now_us > 0)
-		not_now(job, answer->not_now_us);
+		job_not_now(job, answer->not_now_us);
 	else if (!answer->is_reachable)
 		end_plainly(job, OUTCOME_SITE_TEMPORARY, ROBOT_CAUSE_ROBOTS_UNREACHABLE,
 			    "robots.txt cannot be fetched");
@@ -318,7 +318,7 @@ bool job_waits_here(const struct job *job)
 	return job->flags & ROBOT_WAIT || job->redirects > 0;
 }
 
-static void not_now(struct job *job, int64_t wait_us)
+static void job_not_now(struct job *job, int64_t wait_us)
 {
 	bool is_patient = !job->patience_us || wait_us <= MAX(job->patience_us, job->rule.delay_us);
 	if (job_waits_here(job) && is_patient)
@@ -345,11 +345,11 @@ static void take_lease(struct job *job)
 			    "the table of politeness was cut while it was in use: end all of "
 			    "garner that runs, and remove run/polite");
 	else
-		not_now(job, wait_us);
+		job_not_now(job, wait_us);
 }
 
 /* What robots.txt allowed before the wait it may forbid now. */
-static void waited(void *ctx)
+static void job_waited(void *ctx)
 {
 	ask_robots(ctx);
 }
@@ -381,7 +381,7 @@ static bool is_same_site(const struct target *t, const struct url *url)
 	return url_site_eq((struct url_site){t->protocol, t->port, t->host}, url_site(url));
 }
 
-static void follow(struct job *job)
+static void job_follow(struct job *job)
 {
 	struct robot_class class = {OUTCOME_REDIRECT, ROBOT_CAUSE_ANSWER};
 	struct robot_result result = {0};
@@ -425,7 +425,7 @@ void request_ended(struct request *q, struct robot_class class)
 	end_lease(job, class.outcome,
 		  robot_obeys_retry(q->head.status) ? q->head.retry_after_us : 0);
 	if (class.outcome == OUTCOME_REDIRECT)
-		follow(job);
+		job_follow(job);
 	else if (!try_next_address(job, class))
 		end_job(job, class, &(struct robot_result){.why = q->words});
 	next_ready(r);
@@ -483,9 +483,9 @@ int robot_fetch(struct robot *r, const struct robot_job *in, robot_done_fn *done
 			    .sink = in->sink,
 			    .flags = in->flags,
 			    .patience_us = in->patience_us,
-			    .dns = {.done = resolved, .ctx = job},
+			    .dns = {.done = job_resolved, .ctx = job},
 			    .robots = {.done = robots_known, .ctx = job},
-			    .timer = {.fn = waited, .ctx = job},
+			    .timer = {.fn = job_waited, .ctx = job},
 			    .begun_us = loop_now_us(r->parts.loop)};
 	target_set(&job->target, &url);
 	job->next = &r->jobs;

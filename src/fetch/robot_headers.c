@@ -1,8 +1,8 @@
 #include "fetch/robot_headers.h"
 
+#include "base/ascii.h"
 #include "base/clock.h"
 
-#include <ctype.h>
 #include <time.h>
 
 static const char *const directive_names[] = {
@@ -18,7 +18,7 @@ const char *robot_directive_name(enum robot_directive d)
 }
 
 /* Blanks and tabs only: other control bytes are part of a value. */
-static struct str trim(struct str s)
+static struct str trim_blanks(struct str s)
 {
 	while (s.n && (s.p[0] == ' ' || s.p[0] == '\t'))
 		s = str_from(s, 1);
@@ -41,19 +41,18 @@ static int month_of(struct str s)
 /* Cuts a run of digits or of letters off; what stands between does not matter. */
 static struct str next_part(struct str *s)
 {
-	while (s->n && !isalnum((unsigned char)s->p[0]))
+	while (s->n && !ascii_is_alnum(s->p[0]))
 		*s = str_from(*s, 1);
 	size_t n = 0;
-	bool digits = s->n && isdigit((unsigned char)s->p[0]);
-	while (n < s->n &&
-	       (digits ? isdigit((unsigned char)s->p[n]) : isalpha((unsigned char)s->p[n])))
+	bool digits = s->n && ascii_is_digit(s->p[0]);
+	while (n < s->n && (digits ? ascii_is_digit(s->p[n]) : ascii_is_letter(s->p[n])))
 		n++;
 	struct str part = str_head(*s, n);
 	*s = str_from(*s, n);
 	return part;
 }
 
-static bool number(struct str s, int most_digits, int *ret)
+static bool parse_number(struct str s, int most_digits, int *ret)
 {
 	uint64_t v;
 	if (s.n > (size_t)most_digits || !str_u64(s, &v))
@@ -72,7 +71,7 @@ static int year_now(int64_t now_us)
 static bool full_year(struct str s, int64_t now_us, int *ret)
 {
 	int year;
-	if (!number(s, 4, &year) || s.n == 1 || s.n == 3)
+	if (!parse_number(s, 4, &year) || s.n == 1 || s.n == 3)
 		return false;
 	if (s.n == 2) {
 		int now = year_now(now_us);
@@ -109,8 +108,9 @@ static bool seconds_of(const struct tm *tm, int64_t *ret_us)
 
 static bool clock_time(struct str *s, struct tm *tm)
 {
-	return number(next_part(s), 2, &tm->tm_hour) && number(next_part(s), 2, &tm->tm_min) &&
-	       number(next_part(s), 2, &tm->tm_sec) && tm->tm_hour < 24 && tm->tm_min < 60 &&
+	return parse_number(next_part(s), 2, &tm->tm_hour) &&
+	       parse_number(next_part(s), 2, &tm->tm_min) &&
+	       parse_number(next_part(s), 2, &tm->tm_sec) && tm->tm_hour < 24 && tm->tm_min < 60 &&
 	       tm->tm_sec <= 60;
 }
 
@@ -121,15 +121,16 @@ bool robot_date(struct str value, int64_t now_us, int64_t *ret_us)
 	int year;
 	if (value.n > ROBOT_DATE_MAX)
 		return false;
-	if (part.n >= 3 && isalpha((unsigned char)part.p[0]) && month_of(part) < 0)
+	if (part.n >= 3 && ascii_is_letter(part.p[0]) && month_of(part) < 0)
 		part = next_part(&s); /* the day of the week: nobody needs it */
 	if (month_of(part) >= 0) {    /* asctime: Nov  6 08:49:37 1994 */
 		tm.tm_mon = month_of(part);
-		if (!number(next_part(&s), 2, &tm.tm_mday) || !clock_time(&s, &tm) ||
+		if (!parse_number(next_part(&s), 2, &tm.tm_mday) || !clock_time(&s, &tm) ||
 		    !full_year(next_part(&s), now_us, &year))
 			return false;
 	} else { /* 06 Nov 1994 08:49:37 GMT, 06-Nov-94 08:49:37 GMT */
-		if (!number(part, 2, &tm.tm_mday) || (tm.tm_mon = month_of(next_part(&s))) < 0 ||
+		if (!parse_number(part, 2, &tm.tm_mday) ||
+		    (tm.tm_mon = month_of(next_part(&s))) < 0 ||
 		    !full_year(next_part(&s), now_us, &year) || !clock_time(&s, &tm))
 			return false;
 		struct str zone = next_part(&s);
@@ -137,14 +138,14 @@ bool robot_date(struct str value, int64_t now_us, int64_t *ret_us)
 			return false;
 	}
 	tm.tm_year = year; /* all of it, here */
-	return trim(s).n == 0 && seconds_of(&tm, ret_us);
+	return trim_blanks(s).n == 0 && seconds_of(&tm, ret_us);
 }
 
 bool robot_retry_after(struct str value, int64_t date_us, int64_t now_us, int64_t *ret_us)
 {
 	uint64_t seconds;
 	int64_t at_us;
-	value = trim(value);
+	value = trim_blanks(value);
 	if (str_u64(value, &seconds)) {
 		if (seconds > (uint64_t)(INT64_MAX / US_PER_S))
 			return false;
@@ -163,7 +164,7 @@ static bool is_token(struct str s)
 {
 	static const char others[] = "!#$%&'*+-.^_`|~";
 	for (size_t i = 0; i < s.n; i++)
-		if (!isalnum((unsigned char)s.p[i]) && !memchr(others, s.p[i], sizeof others - 1))
+		if (!ascii_is_alnum(s.p[i]) && !memchr(others, s.p[i], sizeof others - 1))
 			return false;
 	return s.n > 0;
 }
@@ -189,15 +190,15 @@ static int cut_quoted(struct str *rest, char separator, struct str *ret)
 static void put_lower(struct str s, char *ret)
 {
 	for (size_t i = 0; i < s.n; i++)
-		ret[i] = (char)tolower((unsigned char)s.p[i]);
+		ret[i] = ascii_lower(s.p[i]);
 	ret[s.n] = 0;
 }
 
-static struct str unquoted(struct str s)
+static struct str strip_quotes(struct str s)
 {
-	s = trim(s);
+	s = trim_blanks(s);
 	if (s.n >= 2 && (s.p[0] == '"' || s.p[0] == '\'') && s.p[s.n - 1] == s.p[0])
-		return trim((struct str){s.p + 1, s.n - 2});
+		return trim_blanks((struct str){s.p + 1, s.n - 2});
 	return s;
 }
 
@@ -207,8 +208,8 @@ static void put_charset(struct str parameters, char ret[ROBOT_CHARSET_MAX + 1])
 	struct str parameter;
 	while (cut_quoted(&parameters, ';', &parameter) == 0) {
 		size_t equals = str_find_byte(parameter, '=');
-		struct str name = unquoted(str_from(parameter, equals + 1));
-		if (!str_eq_nocase(trim(str_head(parameter, equals)), STR("charset")))
+		struct str name = strip_quotes(str_from(parameter, equals + 1));
+		if (!str_eq_nocase(trim_blanks(str_head(parameter, equals)), STR("charset")))
 			continue;
 		if (name.n <= ROBOT_CHARSET_MAX && is_token(name))
 			put_lower(str_eq_nocase(name, STR("utf8")) ? STR("utf-8") : name, ret);
@@ -225,7 +226,7 @@ bool robot_content_type(struct str value, char mime[ROBOT_MIME_MAX + 1],
 		struct str rest = type;
 		if (cut_quoted(&rest, ';', &name) != 0)
 			continue;
-		name = trim(name);
+		name = trim_blanks(name);
 		size_t slash = str_find_byte(name, '/');
 		if (name.n > ROBOT_MIME_MAX || !is_token(str_head(name, slash)) ||
 		    !is_token(str_from(name, slash + 1)))
@@ -272,17 +273,17 @@ void robot_tag_add(struct robot_tag *tag, struct str value, struct str agent, in
 	bool ours = true;
 	while (str_cut(&value, ',', &item) == 0) {
 		size_t colon = str_find_byte(item, ':');
-		struct str name = trim(str_head(item, colon));
-		struct str rest = trim(str_from(item, colon + 1));
+		struct str name = trim_blanks(str_head(item, colon));
+		struct str rest = trim_blanks(str_from(item, colon + 1));
 		if (colon < item.n && !takes_value(directive_of(name))) { /* the name of a robot */
 			ours = is_token(name) && str_eq_nocase(name, agent);
 			name = rest;
 			rest = STR("");
 			colon = str_find_byte(name, ':');
 			if (colon < name.n &&
-			    takes_value(directive_of(trim(str_head(name, colon))))) {
-				rest = trim(str_from(name, colon + 1));
-				name = trim(str_head(name, colon));
+			    takes_value(directive_of(trim_blanks(str_head(name, colon))))) {
+				rest = trim_blanks(str_from(name, colon + 1));
+				name = trim_blanks(str_head(name, colon));
 			}
 		}
 		if (ours)
@@ -414,17 +415,17 @@ static void take_field(struct robot_head *h, int field, struct str value)
 	}
 }
 
-static void flush(struct robot_head *h)
+static void field_flush(struct robot_head *h)
 {
 	if (h->field >= 0 && !h->value.over)
-		take_field(h, h->field, trim(buf_str(&h->value)));
+		take_field(h, h->field, trim_blanks(buf_str(&h->value)));
 	h->field = -1;
 }
 
 static void begin_field(struct robot_head *h, struct str line)
 {
 	size_t colon = str_find_byte(line, ':');
-	struct str name = trim(str_head(line, colon));
+	struct str name = trim_blanks(str_head(line, colon));
 	if (colon == line.n)
 		return;
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
@@ -440,7 +441,7 @@ static void begin_field(struct robot_head *h, struct str line)
 /* "HTTP/1.1 200 OK": three digits behind the first blanks. */
 static int status_of(struct str line)
 {
-	struct str rest = trim(str_from(line, str_find_byte(line, ' ')));
+	struct str rest = trim_blanks(str_from(line, str_find_byte(line, ' ')));
 	uint64_t status;
 	return str_u64(str_head(rest, 3), &status) ? (int)status : 0;
 }
@@ -456,7 +457,7 @@ static void take_retry(struct robot_head *h)
 
 static void end_of_head(struct robot_head *h)
 {
-	flush(h);
+	field_flush(h);
 	if (h->status < 200 && h->status != 101)
 		return;
 	if (h->retry.n)
@@ -473,11 +474,11 @@ void robot_head_line(struct robot_head *h, struct str line)
 	if (line.n && (line.p[0] == ' ' || line.p[0] == '\t')) {
 		if (h->field >= 0) {
 			buf_add_byte(&h->value, ' ');
-			buf_add_str(&h->value, trim(line));
+			buf_add_str(&h->value, trim_blanks(line));
 		}
 		return;
 	}
-	flush(h);
+	field_flush(h);
 	if (line.n == 0)
 		end_of_head(h);
 	else if (h->status == 0 || (h->status < 200 && str_starts(line, STR("HTTP/")))) {

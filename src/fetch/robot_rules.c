@@ -17,7 +17,7 @@ struct robots_fetch {
 	char site[URL_SITE_MAX];
 };
 
-static void fetched(void *ctx, const struct robot_result *result)
+static void rules_fetched(void *ctx, const struct robot_result *result)
 {
 	struct robots_fetch *f = ctx;
 	struct robots_file file = {
@@ -58,7 +58,7 @@ void rules_fetch(const struct job *for_job, struct str site)
 					 (for_job->flags & ROBOT_KEEP) |
 					 (job_waits_here(for_job) ? (unsigned)ROBOT_WAIT : 0)};
 	r->stats.robots_files++;
-	ENSURE(robot_fetch(r, &job, fetched, f, &ignored) == 0);
+	ENSURE(robot_fetch(r, &job, rules_fetched, f, &ignored) == 0);
 }
 
 void rules_sync(void *robot)

@@ -39,7 +39,7 @@ static void unlink_active(struct request *q)
 	q->next->prev = q->prev;
 }
 
-static void finish(struct request *q, CURLcode code)
+static void request_finish(struct request *q, CURLcode code)
 {
 	struct robot *r = q->robot;
 	struct robot_class class = answer_class(q, code);
@@ -57,23 +57,23 @@ static struct request *request_of(struct robot *r, CURL *easy)
 	return (struct request *)(void *)p;
 }
 
-static void collect(struct shard *sh)
+static void shard_collect(struct shard *sh)
 {
 	struct robot *r = sh->robot;
 	CURLMsg *m;
 	int left;
 	while ((m = r->curl.multi_info_read(sh->multi, &left)))
 		if (m->msg == CURLMSG_DONE)
-			finish(request_of(r, m->easy_handle), m->data.result);
+			request_finish(request_of(r, m->easy_handle), m->data.result);
 }
 
-static void act(struct shard *sh, curl_socket_t fd, int what)
+static void shard_act(struct shard *sh, curl_socket_t fd, int what)
 {
 	int running;
 	ENSURE(sh->robot->curl.multi_socket_action(sh->multi, fd, what, &running) == CURLM_OK);
 	if (sh->robot->sending)
 		sent_by_now(sh->robot, clock_mono_us());
-	collect(sh);
+	shard_collect(sh);
 }
 
 /* Limits that libcurl does not keep: time without a byte, bytes on the wire, the lease. */
@@ -102,7 +102,7 @@ static bool wire_is_over(struct sock *s)
 }
 
 /* From outside of libcurl's callbacks. */
-static void give_up(struct request *q, enum outcome outcome, enum robot_cause cause)
+static void request_give_up(struct request *q, enum outcome outcome, enum robot_cause cause)
 {
 	long connected = 0;
 	curl_off_t connect_us = 0;
@@ -113,12 +113,12 @@ static void give_up(struct request *q, enum outcome outcome, enum robot_cause ca
 		cause = ROBOT_CAUSE_CONNECT;
 	}
 	request_stop(q, outcome, cause);
-	finish(q, CURLE_ABORTED_BY_CALLBACK);
+	request_finish(q, CURLE_ABORTED_BY_CALLBACK);
 }
 
 /* When an ftp server answers EPSV at once, libcurl 7.88 waits for neither a socket nor a time
  * before it makes the second connection. A change of what is paused makes it look again. */
-static void nudge(struct request *q, int64_t now_us)
+static void ftp_nudge(struct request *q, int64_t now_us)
 {
 	const struct curl_lib *curl = &q->robot->curl;
 	if (q->job->target.protocol != URL_FTP || now_us - q->active_us < TICK_US)
@@ -132,11 +132,11 @@ static int check_limits(struct request *q, int64_t now_us)
 {
 	const struct robot_limits *limits = &q->job->limits;
 	if (now_us - q->started_us >= limits->total_us) {
-		give_up(q, OUTCOME_TEMPORARY, ROBOT_CAUSE_TIME);
+		request_give_up(q, OUTCOME_TEMPORARY, ROBOT_CAUSE_TIME);
 		return -1;
 	}
 	if (now_us - q->active_us >= limits->idle_us) {
-		give_up(q, OUTCOME_TEMPORARY, ROBOT_CAUSE_IDLE);
+		request_give_up(q, OUTCOME_TEMPORARY, ROBOT_CAUSE_IDLE);
 		return -1;
 	}
 	if (now_us - q->renewed_us < POLITE_LEASE_US / 4)
@@ -144,7 +144,7 @@ static int check_limits(struct request *q, int64_t now_us)
 	q->renewed_us = now_us;
 	if (polite_renew(q->robot->parts.polite, &q->job->lease, now_us) == 0)
 		return 0;
-	give_up(q, OUTCOME_CANCELLED, ROBOT_CAUSE_LEASE);
+	request_give_up(q, OUTCOME_CANCELLED, ROBOT_CAUSE_LEASE);
 	return -1;
 }
 
@@ -155,7 +155,7 @@ static void on_tick(void *ctx)
 	struct robot *r = ctx;
 	int64_t now_us = loop_now_us(r->parts.loop);
 	for (struct request *q = r->active.next; q != &r->active; q = q->next)
-		nudge(q, now_us);
+		ftp_nudge(q, now_us);
 	for (struct request *q = r->active.next, *next; q != &r->active; q = next) {
 		next = q->next;
 		if (q->started_us < now_us && check_limits(q, now_us) < 0)
@@ -179,9 +179,9 @@ static void on_ready(void *ctx, unsigned what)
 	}
 	s->request->active_us = loop_now_us(r->parts.loop);
 	if (++s->events % WIRE_EVENTS == 0 && wire_is_over(s))
-		give_up(s->request, OUTCOME_LIMIT, ROBOT_CAUSE_WIRE);
+		request_give_up(s->request, OUTCOME_LIMIT, ROBOT_CAUSE_WIRE);
 	else
-		act(s->shard, s->fd, what & LOOP_READ ? CURL_CSELECT_IN : CURL_CSELECT_OUT);
+		shard_act(s->shard, s->fd, what & LOOP_READ ? CURL_CSELECT_IN : CURL_CSELECT_OUT);
 }
 
 /* By descriptor, so that a closed one is found: libcurl does not always say that it has closed a
@@ -291,7 +291,7 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *kn
 
 static void on_due(void *ctx)
 {
-	act(ctx, CURL_SOCKET_TIMEOUT, 0);
+	shard_act(ctx, CURL_SOCKET_TIMEOUT, 0);
 }
 
 /* What is to be done now is done in the next round of the loop, together with what else is begun in

@@ -62,7 +62,7 @@ static void link_front(struct robots_cache *c, struct site *s)
 	s->next->prev = c->recent.next = s;
 }
 
-static uint64_t cost(const struct site *s)
+static uint64_t site_cost(const struct site *s)
 {
 	return sizeof *s + s->name.n + s->compiled.n + 64;
 }
@@ -72,23 +72,23 @@ static bool is_waited_for(const struct site *s)
 	return s->asked || s->waits.next != &s->waits;
 }
 
-static void drop(struct robots_cache *c, struct site *s)
+static void site_drop(struct robots_cache *c, struct site *s)
 {
 	sites_remove(&c->sites, s->name);
 	unlink_site(s);
-	c->bytes -= cost(s);
+	c->bytes -= site_cost(s);
 	mem_free(&s->compiled.p);
 	mem_free(&s->name.p);
 	mem_free(&s);
 }
 
-static void shrink(struct robots_cache *c)
+static void cache_shrink(struct robots_cache *c)
 {
 	struct site *s = c->recent.prev, *before;
 	for (; c->bytes > c->most && s != &c->recent; s = before) {
 		before = s->prev;
 		if (!is_waited_for(s))
-			drop(c, s);
+			site_drop(c, s);
 	}
 }
 
@@ -107,16 +107,16 @@ static struct site *site_of(struct robots_cache *c, struct str name, bool make)
 	s->waits.next = s->waits.prev = &s->waits;
 	*sites_put(&c->sites, s->name) = s;
 	link_front(c, s);
-	c->bytes += cost(s);
+	c->bytes += site_cost(s);
 	return s;
 }
 
 static void set_compiled(struct robots_cache *c, struct site *s, struct str compiled)
 {
-	c->bytes -= cost(s);
+	c->bytes -= site_cost(s);
 	mem_free(&s->compiled.p);
 	s->compiled = (struct str){mem_copy(compiled.p, compiled.n), compiled.n};
-	c->bytes += cost(s);
+	c->bytes += site_cost(s);
 }
 
 /* The file. */
@@ -147,7 +147,7 @@ static bool get_site(struct str payload, struct site *ret, struct str *ret_agent
 	       (ret->compiled.n == 0 || robots_check(ret->compiled, &ignored) == 0);
 }
 
-static int append(struct robots_cache *c, const struct site *s, struct err *err)
+static int site_append(struct robots_cache *c, const struct site *s, struct err *err)
 {
 	CLEANUP(buf_free) struct buf out = BUF_INIT(kind.most);
 	put_site(s, str_of(c->agent), &out);
@@ -157,10 +157,10 @@ static int append(struct robots_cache *c, const struct site *s, struct err *err)
 }
 
 /* Losing a record costs a question to the site, so a full disk is no reason to stop. */
-static void keep(struct robots_cache *c, const struct site *s)
+static void site_keep(struct robots_cache *c, const struct site *s)
 {
 	struct err ignored;
-	if (c->file && append(c, s, &ignored) < 0)
+	if (c->file && site_append(c, s, &ignored) < 0)
 		c->group = (struct record_group){0};
 }
 
@@ -180,11 +180,11 @@ static void load_site(struct robots_cache *c, const struct site *from, int64_t n
 	s->silent_us = MAX(MIN(from->silent_us, now_us), 0);
 	if (from->compiled.n)
 		set_compiled(c, s, from->compiled);
-	shrink(c);
+	cache_shrink(c);
 }
 
 /* What stands in the file and was not read before. */
-static int load(struct robots_cache *c, int64_t now_us, struct err *err)
+static int cache_load(struct robots_cache *c, int64_t now_us, struct err *err)
 {
 	struct record record;
 	struct site s;
@@ -201,7 +201,7 @@ static int load(struct robots_cache *c, int64_t now_us, struct err *err)
 
 /* Writes the file anew when most of it is of the past. What a crash loses here is asked for again.
  */
-static int rewrite(struct robots_cache *c, struct err *err)
+static int cache_rewrite(struct robots_cache *c, struct err *err)
 {
 	enum { SLACK = 1 << 20 };
 	if (c->read < 2 * c->bytes + SLACK)
@@ -209,7 +209,7 @@ static int rewrite(struct robots_cache *c, struct err *err)
 	if (record_truncate(c->file, RECORD_HEADER, err) < 0)
 		return -1;
 	for (struct site *s = c->recent.prev; s != &c->recent; s = s->prev)
-		if (append(c, s, err) < 0)
+		if (site_append(c, s, err) < 0)
 			return -1;
 	return robots_cache_sync(c, err);
 }
@@ -231,7 +231,7 @@ static int open_file(struct robots_cache *c, int64_t now_us, struct err *err)
 		return -1;
 	if (!is_busy)
 		forget_place(c);
-	rc = load(c, now_us, err);
+	rc = cache_load(c, now_us, err);
 	if (rc < 0 && err->code != ERR_DAMAGED)
 		return -1;
 	/* a file that was cut meanwhile looks damaged, too */
@@ -242,7 +242,7 @@ static int open_file(struct robots_cache *c, int64_t now_us, struct err *err)
 	/* it is a cache: what is damaged is asked for again */
 	if (rc < 0 && record_truncate(c->file, RECORD_HEADER, err) < 0)
 		return -1;
-	return rewrite(c, err);
+	return cache_rewrite(c, err);
 }
 
 /* Before a site is asked: another process may have asked it. false: nothing can have changed. */
@@ -292,7 +292,7 @@ int robots_cache_free(struct robots_cache **cp, struct err *err)
 		rc = record_close(&c->file, err);
 	while (c->recent.next != &c->recent) {
 		ENSURE(c->recent.next->waits.next == &c->recent.next->waits);
-		drop(c, c->recent.next);
+		site_drop(c, c->recent.next);
 	}
 	sites_free(&c->sites);
 	record_reader_free(&c->others);
@@ -360,7 +360,7 @@ void robots_cache_cancel(struct robots_wait *wait)
 }
 
 /* Whoever is told may ask for other sites, but this one stays: it is still asked for. */
-static void tell(struct robots_cache *c, struct site *s, int64_t not_now_us)
+static void site_tell(struct robots_cache *c, struct site *s, int64_t not_now_us)
 {
 	struct robots_wait *wait;
 	while ((wait = s->waits.next) != &s->waits) {
@@ -370,7 +370,7 @@ static void tell(struct robots_cache *c, struct site *s, int64_t not_now_us)
 		wait->done(wait->ctx, &answer);
 	}
 	s->asked = false;
-	shrink(c);
+	cache_shrink(c);
 }
 
 static void set_rules(struct robots_cache *c, struct site *s, struct str compiled, int64_t now_us)
@@ -413,8 +413,8 @@ void robots_cache_told(struct robots_cache *c, struct str name, const struct rob
 	else if (file->outcome != OUTCOME_CANCELLED)
 		take_silence(c, s, file->retry_after_us, now_us);
 	if (file->outcome != OUTCOME_CANCELLED)
-		keep(c, s);
-	tell(c, s, file->not_now_us);
+		site_keep(c, s);
+	site_tell(c, s, file->not_now_us);
 }
 
 /* The format. */
@@ -439,12 +439,13 @@ static void print_site(void *ctx, const struct record *record, struct buf *out)
 	buf_add_byte(out, '\n');
 }
 
-static int print(const char *path, void (*emit)(void *ctx, struct str), void *ctx, struct err *err)
+static int robots_print(const char *path, void (*emit)(void *ctx, struct str), void *ctx,
+			struct err *err)
 {
 	return record_print(path, &kind, print_site, NULL, emit, ctx, err);
 }
 
-static int verify(const char *path, struct err *err)
+static int robots_verify(const char *path, struct err *err)
 {
 	return record_verify(path, &kind, err);
 }
@@ -454,6 +455,6 @@ const struct format robots_format = {
 	.magic = "GARNERRB",
 	.version = 1,
 	.help = "what is known of the robots.txt of sites",
-	.print = print,
-	.verify = verify,
+	.print = robots_print,
+	.verify = robots_verify,
 };

@@ -29,21 +29,21 @@ static const char disallow_all[] = "\1\0\1\0\0\0\0\0\0\0\0\0\1\0\0\0"
 const struct str robots_allow_all = {allow_all, sizeof allow_all};
 const struct str robots_disallow_all = {disallow_all, sizeof disallow_all - 1};
 
-static uint16_t get16(const char *p)
+static uint16_t form_get16(const char *p)
 {
 	uint16_t v;
 	memcpy(&v, p, sizeof v);
 	return le16toh(v);
 }
 
-static uint32_t get32(const char *p)
+static uint32_t form_get32(const char *p)
 {
 	uint32_t v;
 	memcpy(&v, p, sizeof v);
 	return le32toh(v);
 }
 
-static uint64_t get64(const char *p)
+static uint64_t form_get64(const char *p)
 {
 	uint64_t v;
 	memcpy(&v, p, sizeof v);
@@ -55,13 +55,13 @@ static bool view_of(struct str c, struct view *ret)
 	if (c.n < ROBOTS_HEAD || c.p[0] != ROBOTS_VERSION)
 		return false;
 	struct view v = {.flags = (uint8_t)c.p[1],
-			 .nliterals = get16(c.p + 2),
-			 .nwilds = get16(c.p + 4),
-			 .nsitemaps = get16(c.p + 6),
-			 .delay_ms = get32(c.p + 8),
+			 .nliterals = form_get16(c.p + 2),
+			 .nwilds = form_get16(c.p + 4),
+			 .nsitemaps = form_get16(c.p + 6),
+			 .delay_ms = form_get32(c.p + 8),
 			 .literals = c.p + ROBOTS_HEAD};
 	size_t tables = v.nliterals * ROBOTS_LITERAL + v.nwilds * ROBOTS_WILD;
-	size_t text = get32(c.p + 12);
+	size_t text = form_get32(c.p + 12);
 	if (c.n - ROBOTS_HEAD < tables || c.n - ROBOTS_HEAD - tables < text)
 		return false;
 	v.wilds = v.literals + v.nliterals * ROBOTS_LITERAL;
@@ -74,13 +74,13 @@ static bool view_of(struct str c, struct view *ret)
 /* At p: offset, rule, length, one more. A place outside of the text is taken as empty. */
 static struct rule rule_at(const struct view *v, const char *p)
 {
-	uint32_t at = get32(p), rule = get32(p + 4);
-	uint16_t n = get16(p + 8);
+	uint32_t at = form_get32(p), rule = form_get32(p + 4);
+	uint16_t n = form_get16(p + 8);
 	bool good = at <= v->text.n && n <= v->text.n - at;
 	return (struct rule){.text = {v->text.p + (good ? at : 0), good ? n : 0},
 			     .line = rule >> 1,
 			     .allow = rule & 1,
-			     .more = get16(p + 10)};
+			     .more = form_get16(p + 10)};
 }
 
 static struct rule literal_at(const struct view *v, size_t i)
@@ -95,10 +95,10 @@ static struct rule wild_at(const struct view *v, size_t i)
 
 static uint64_t wild_mask(const struct view *v, size_t i)
 {
-	return get64(v->wilds + i * ROBOTS_WILD);
+	return form_get64(v->wilds + i * ROBOTS_WILD);
 }
 
-static bool better(const struct rule *a, const struct rule *b)
+static bool rule_is_better(const struct rule *a, const struct rule *b)
 {
 	if (a->text.n != b->text.n)
 		return a->text.n > b->text.n;
@@ -107,7 +107,7 @@ static bool better(const struct rule *a, const struct rule *b)
 	return a->line < b->line;
 }
 
-static size_t common(struct str a, struct str b)
+static size_t common_prefix(struct str a, struct str b)
 {
 	size_t n = MIN(a.n, b.n), i = 0;
 	while (i < n && a.p[i] == b.p[i])
@@ -129,7 +129,7 @@ static size_t find_literal(const struct view *v, struct str path)
 	if (from == 0)
 		return 0;
 	struct rule rule = literal_at(v, from - 1);
-	size_t same = common(rule.text, path);
+	size_t same = common_prefix(rule.text, path);
 	while (rule.text.n > same) {
 		if (rule.more >= from) /* upwards only, whatever the bytes say */
 			return 0;
@@ -173,7 +173,7 @@ static void find_wild(const struct view *v, struct str path, bool open_end, stru
 		if (wild_mask(v, i) & missing)
 			continue;
 		struct rule rule = wild_at(v, i);
-		if (!better(&rule, best))
+		if (!rule_is_better(&rule, best))
 			return;
 		if (wild_matches(rule.text, rule.more, path, open_end)) {
 			*best = rule;
@@ -182,13 +182,13 @@ static void find_wild(const struct view *v, struct str path, bool open_end, stru
 	}
 }
 
-static void match(const struct view *v, const struct robots_path *path, struct rule *best)
+static void match_path(const struct view *v, const struct robots_path *path, struct rule *best)
 {
 	struct str p = {path->p, path->n};
 	size_t i = find_literal(v, p);
 	if (i) {
 		struct rule rule = literal_at(v, i - 1);
-		if (better(&rule, best))
+		if (rule_is_better(&rule, best))
 			*best = rule;
 	}
 	if (v->nwilds)
@@ -205,15 +205,15 @@ static struct rule match_forms(const struct view *v, struct str url)
 	robots_canon(url, ROBOTS_URL, &path);
 	if (str_eq((struct str){path.p, path.n}, STR("/robots.txt")))
 		return best;
-	match(v, &path, &best);
+	match_path(v, &path, &best);
 	bool plain = path.plain, encoded = path.encoded;
 	if (plain) {
 		robots_canon(url, ROBOTS_URL_ENCODED, &path);
-		match(v, &path, &best);
+		match_path(v, &path, &best);
 	}
 	if (encoded) {
 		robots_canon(url, ROBOTS_URL_DECODED, &path);
-		match(v, &path, &best);
+		match_path(v, &path, &best);
 	}
 	return best;
 }
@@ -264,13 +264,13 @@ int robots_sitemap_next(struct robots_sitemaps *it, struct str *ret)
 	return 0;
 }
 
-static int damaged(struct err *err, const char *what, size_t i, const char *how)
+static int form_damaged(struct err *err, const char *what, size_t i, const char *how)
 {
 	return err_set(err, ERR_DAMAGED, "compiled robots.txt: %s %zu %s; compile it again", what,
 		       i, how);
 }
 
-static bool canonical(struct str pattern)
+static bool is_canonical(struct str pattern)
 {
 	char memory[3 * ROBOTS_LINE_MAX + 3];
 	struct robots_path path = {.p = memory, .cap = sizeof memory};
@@ -285,15 +285,15 @@ static int check_literals(const struct view *v, struct err *err)
 	struct rule before = {0};
 	for (size_t i = 0; i < v->nliterals; i++) {
 		struct rule rule = literal_at(v, i);
-		if (!canonical(rule.text) || robots_prefix(rule.text) != rule.text.n)
-			return damaged(err, "literal", i, "has no canonical pattern");
+		if (!is_canonical(rule.text) || robots_prefix(rule.text) != rule.text.n)
+			return form_damaged(err, "literal", i, "has no canonical pattern");
 		if (i && str_cmp(before.text, rule.text) >= 0)
-			return damaged(err, "literal", i, "is not in order");
+			return form_damaged(err, "literal", i, "is not in order");
 		size_t parent = i;
 		while (parent && !str_starts(rule.text, literal_at(v, parent - 1).text))
 			parent = literal_at(v, parent - 1).more;
 		if (rule.more != parent)
-			return damaged(err, "literal", i, "has another's parent");
+			return form_damaged(err, "literal", i, "has another's parent");
 		before = rule;
 	}
 	return 0;
@@ -304,13 +304,13 @@ static int check_wilds(const struct view *v, struct err *err)
 	struct rule before = {0};
 	for (size_t i = 0; i < v->nwilds; i++) {
 		struct rule rule = wild_at(v, i);
-		if (!canonical(rule.text) || robots_prefix(rule.text) == rule.text.n)
-			return damaged(err, "wild pattern", i, "has no canonical pattern");
-		if (i && better(&rule, &before))
-			return damaged(err, "wild pattern", i, "is not in order");
+		if (!is_canonical(rule.text) || robots_prefix(rule.text) == rule.text.n)
+			return form_damaged(err, "wild pattern", i, "has no canonical pattern");
+		if (i && rule_is_better(&rule, &before))
+			return form_damaged(err, "wild pattern", i, "is not in order");
 		if (rule.more != robots_prefix(rule.text) ||
 		    wild_mask(v, i) != robots_mask(rule.text))
-			return damaged(err, "wild pattern", i, "has another's prefix or mask");
+			return form_damaged(err, "wild pattern", i, "has another's prefix or mask");
 		before = rule;
 	}
 	return 0;
@@ -332,6 +332,6 @@ int robots_check(struct str compiled, struct err *err)
 	while (robots_sitemap_next(&it, &url) == 0)
 		n++;
 	if (n != v.nsitemaps || it.rest.n)
-		return damaged(err, "sitemap", n, "is not what the head announces");
+		return form_damaged(err, "sitemap", n, "is not what the head announces");
 	return 0;
 }

@@ -1,6 +1,8 @@
 #include "fetch/robots.h"
 
+#include "base/ascii.h"
 #include "base/cursor.h"
+#include "base/vec.h"
 #include "fetch/robots_form.h"
 
 #include <stdlib.h>
@@ -25,12 +27,12 @@ struct parse {
 	bool in_rules;  /* its user-agent lines are over */
 };
 
-static bool blank(char c)
+static bool is_blank(char c)
 {
 	return c == ' ' || c == '\t';
 }
 
-static bool line_end(char c)
+static bool is_line_end(char c)
 {
 	return c == '\n' || c == '\r';
 }
@@ -39,14 +41,13 @@ static bool line_end(char c)
 static struct str product_token(struct str s)
 {
 	size_t n = 0;
-	while (n < s.n && ((s.p[n] >= 'A' && s.p[n] <= 'Z') || (s.p[n] >= 'a' && s.p[n] <= 'z') ||
-			   s.p[n] == '_' || s.p[n] == '-'))
+	while (n < s.n && (ascii_is_letter(s.p[n]) || s.p[n] == '_' || s.p[n] == '-'))
 		n++;
 	return str_head(s, n);
 }
 
 /* Whether what stands in the present group is meant for us, as far as is known. */
-static bool counts(const struct parse *p)
+static bool group_counts(const struct parse *p)
 {
 	return p->own_seen ? p->own : p->star;
 }
@@ -66,7 +67,7 @@ static void take_agent(struct parse *p, struct str value)
 	if (p->in_rules)
 		p->own = p->star = p->in_rules = false;
 	struct str token = product_token(value);
-	if (value.n && value.p[0] == '*' && (value.n == 1 || blank(value.p[1])))
+	if (value.n && value.p[0] == '*' && (value.n == 1 || is_blank(value.p[1])))
 		p->star = true;
 	if (token.n == 0 || !str_eq_nocase(token, p->agent))
 		return;
@@ -78,7 +79,7 @@ static void take_agent(struct parse *p, struct str value)
 static void take_rule(struct parse *p, struct str value, bool allow)
 {
 	p->in_rules = true;
-	if (!counts(p) || value.n == 0 || (value.p[0] != '/' && value.p[0] != '*'))
+	if (!group_counts(p) || value.n == 0 || (value.p[0] != '/' && value.p[0] != '*'))
 		return;
 	struct robots_path path = {.cap = 3 * value.n + 1};
 	path.p = buf_room(&p->text, path.cap);
@@ -89,11 +90,7 @@ static void take_rule(struct parse *p, struct str value, bool allow)
 		.at = (uint32_t)p->text.n, .line = p->line, .n = (uint16_t)path.n, .allow = allow};
 	rule.prefix = (uint16_t)robots_prefix((struct str){path.p, path.n});
 	buf_grew(&p->text, path.n);
-	if (p->nrules == p->cap) {
-		p->cap = MAX((size_t)16, p->cap * 2);
-		p->rules = mem_resize(p->rules, p->cap * sizeof *p->rules);
-	}
-	p->rules[p->nrules++] = rule;
+	*VEC_PUSH(p->rules, p->nrules, p->cap) = rule;
 }
 
 static void take_allow(struct parse *p, struct str value)
@@ -106,29 +103,29 @@ static void take_disallow(struct parse *p, struct str value)
 	take_rule(p, value, false);
 }
 
-static bool digit(struct str s, size_t i)
+static bool has_digit(struct str s, size_t i)
 {
-	return i < s.n && s.p[i] >= '0' && s.p[i] <= '9';
+	return i < s.n && ascii_is_digit(s.p[i]);
 }
 
 /* Seconds with a fraction, to milliseconds upwards; far too many are as many as can be said. What
  * follows behind a blank does not count. */
-static bool seconds(struct str s, uint32_t *ret_ms)
+static bool parse_seconds(struct str s, uint32_t *ret_ms)
 {
 	uint64_t ms = 0, unit = 1000;
 	bool rest = false;
 	size_t i = 0;
-	for (; digit(s, i); i++)
+	for (; has_digit(s, i); i++)
 		ms = MIN(ms * 10 + (uint64_t)(s.p[i] - '0') * 1000, (uint64_t)UINT32_MAX);
 	bool some = i > 0;
 	if (i < s.n && s.p[i] == '.') {
-		for (i++; digit(s, i); i++, some = true) {
+		for (i++; has_digit(s, i); i++, some = true) {
 			unit /= 10;
 			ms += (uint64_t)(s.p[i] - '0') * unit;
 			rest = rest || (unit == 0 && s.p[i] != '0');
 		}
 	}
-	if (!some || (i < s.n && !blank(s.p[i])))
+	if (!some || (i < s.n && !is_blank(s.p[i])))
 		return false;
 	*ret_ms = (uint32_t)MIN(ms + rest, (uint64_t)UINT32_MAX);
 	return true;
@@ -137,7 +134,7 @@ static bool seconds(struct str s, uint32_t *ret_ms)
 static void take_delay(struct parse *p, struct str value)
 {
 	uint32_t ms;
-	if (!counts(p) || !seconds(value, &ms))
+	if (!group_counts(p) || !parse_seconds(value, &ms))
 		return;
 	p->delay_ms = MAX(p->delay_ms, ms);
 	p->delayed = true;
@@ -168,7 +165,7 @@ static void take_line(struct parse *p, struct str line)
 	line = str_head(line, ROBOTS_LINE_MAX);
 	line = str_trim(str_head(line, str_find_byte(line, '#')));
 	size_t n = 0;
-	while (n < line.n && line.p[n] != ':' && !blank(line.p[n]))
+	while (n < line.n && line.p[n] != ':' && !is_blank(line.p[n]))
 		n++;
 	struct str value = str_trim(str_from(line, n));
 	if (value.n && value.p[0] == ':')
@@ -190,21 +187,21 @@ static struct str without_mark(struct str file)
 
 /* A line that the bound cuts would be another rule than the one that was meant; unless it is longer
  * than a line is read anyway. */
-static struct str bounded(struct str file, bool *ret_cut)
+static struct str cut_file(struct str file, bool *ret_cut)
 {
 	*ret_cut = file.n > ROBOTS_FILE_MAX;
-	if (!*ret_cut || line_end(file.p[ROBOTS_FILE_MAX]))
+	if (!*ret_cut || is_line_end(file.p[ROBOTS_FILE_MAX]))
 		return str_head(file, ROBOTS_FILE_MAX);
 	size_t n = ROBOTS_FILE_MAX;
-	while (n > ROBOTS_FILE_MAX - ROBOTS_LINE_MAX && !line_end(file.p[n - 1]))
+	while (n > ROBOTS_FILE_MAX - ROBOTS_LINE_MAX && !is_line_end(file.p[n - 1]))
 		n--;
-	return str_head(file, line_end(file.p[n - 1]) ? n : ROBOTS_FILE_MAX);
+	return str_head(file, is_line_end(file.p[n - 1]) ? n : ROBOTS_FILE_MAX);
 }
 
 static struct str next_line(struct str *rest)
 {
 	size_t n = 0;
-	while (n < rest->n && !line_end(rest->p[n]))
+	while (n < rest->n && !is_line_end(rest->p[n]))
 		n++;
 	struct str line = str_head(*rest, n);
 	bool both = rest->n - n > 1 && rest->p[n] == '\r' && rest->p[n + 1] == '\n';
@@ -214,7 +211,7 @@ static struct str next_line(struct str *rest)
 
 static void take_file(struct parse *p, struct str file)
 {
-	struct str rest = bounded(without_mark(file), &p->cut);
+	struct str rest = cut_file(without_mark(file), &p->cut);
 	while (rest.n)
 		take_line(p, next_line(&rest));
 }
@@ -261,7 +258,7 @@ static int by_length(const void *va, const void *vb)
 }
 
 /* Leaves the rules as the form wants them; returns how many are literal. */
-static size_t arrange(struct parse *p)
+static size_t rules_arrange(struct parse *p)
 {
 	size_t n = 0, literals = 0;
 	if (p->nrules == 0)
@@ -316,7 +313,7 @@ static void put_rules(struct parse *p, size_t literals, struct buf *out)
 
 static void put_form(struct parse *p, struct buf *out)
 {
-	size_t literals = arrange(p), text = 0;
+	size_t literals = rules_arrange(p), text = 0;
 	ENSURE(p->nrules <= UINT16_MAX); /* by the size of a file: they all differ */
 	for (size_t i = 0; i < p->nrules; i++)
 		text += p->rules[i].n;

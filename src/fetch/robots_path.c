@@ -1,3 +1,4 @@
+#include "base/ascii.h"
 #include "fetch/robots_form.h"
 
 enum class {
@@ -17,26 +18,18 @@ static const uint8_t class_of[256] = {
 	['['] = DELIMITER,     [']'] = DELIMITER,     ['*'] = SPECIAL,       ['$'] = SPECIAL,
 };
 
-static int hex(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c = (char)(c | 32);
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* An octet, and how it was written. */
 struct octet {
 	unsigned char c;
 	bool encoded, last;
 };
 
-static struct octet take(struct str in, size_t *at)
+static struct octet octet_take(struct str in, size_t *at)
 {
 	size_t i = *at;
 	struct octet o = {.c = (unsigned char)in.p[i]};
 	if (o.c == '%' && in.n - i > 2) {
-		int high = hex(in.p[i + 1]), low = hex(in.p[i + 2]);
+		int high = ascii_hex(in.p[i + 1]), low = ascii_hex(in.p[i + 2]);
 		if (high >= 0 && low >= 0) {
 			o.c = (unsigned char)(high << 4 | low);
 			o.encoded = true;
@@ -57,7 +50,8 @@ static bool encode_in_query(struct octet o, enum robots_kind kind, struct robots
 	return kind == ROBOTS_URL ? o.encoded : kind == ROBOTS_URL_ENCODED;
 }
 
-static bool encode(struct octet o, enum robots_kind kind, bool query, struct robots_path *path)
+static bool octet_is_encoded(struct octet o, enum robots_kind kind, bool query,
+			     struct robots_path *path)
 {
 	switch ((enum class)class_of[o.c]) {
 	case PLAIN:
@@ -74,7 +68,7 @@ static bool encode(struct octet o, enum robots_kind kind, bool query, struct rob
 	return true;
 }
 
-static void put(struct robots_path *path, unsigned char c, bool encoded)
+static void octet_put(struct robots_path *path, unsigned char c, bool encoded)
 {
 	static const char digits[] = "0123456789ABCDEF";
 	if (!encoded) {
@@ -97,8 +91,8 @@ void robots_canon(struct str in, enum robots_kind kind, struct robots_path *ret)
 			path.cut = true;
 			break;
 		}
-		struct octet o = take(in, &i);
-		put(&path, o.c, encode(o, kind, query, &path));
+		struct octet o = octet_take(in, &i);
+		octet_put(&path, o.c, octet_is_encoded(o, kind, query, &path));
 		query = query || (o.c == '?' && !o.encoded && kind != ROBOTS_PATTERN);
 	}
 	*ret = path;

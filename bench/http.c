@@ -4,7 +4,7 @@
 #include "net/http.h"
 #include "base/clock.h"
 #include "bench.h"
-#include "net/mhd_lib.h"
+#include "net/http_inner.h"
 #include "role/listen.h"
 
 #include <arpa/inet.h>

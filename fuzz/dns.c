@@ -2,7 +2,7 @@
  * packet. Whatever is in it, what comes out is within its bounds, of the family that was asked for,
  * and the same for the same bytes. The packet as a host name is taken in its one form or not at
  * all. */
-#include "net/dns_wire.h"
+#include "net/dns_inner.h"
 
 #include <netinet/in.h>
 

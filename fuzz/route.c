@@ -1,6 +1,6 @@
 /* Anything as the target of a request. What is taken obeys its bounds, and written out again it is
  * taken again with the same values. */
-#include "net/http_route.h"
+#include "net/http_inner.h"
 
 struct values {
 	const char *id, *text;

@@ -1,7 +1,6 @@
 #include "fetch/kit.h"
 
 #include "base/file.h"
-#include "net/policy.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -8,13 +8,34 @@
  * 7686). */
 #pragma once
 #include "base/value.h"
-#include "net/dns_cache.h"
-#include "net/policy.h"
+#include "net/addr.h"
 
 #include <math.h>
 
 struct dns;
 struct loop;
+
+/* Addresses of one family that are kept: the first. */
+enum { DNS_ADDRS = 16 };
+
+enum dns_outcome {
+	DNS_FOUND,
+	DNS_BAD_NAME,   /* no name that could exist */
+	DNS_NO_NAME,    /* no such name */
+	DNS_NO_ADDRESS, /* the name exists and has no address of the kind wanted */
+	DNS_FAILED,     /* nobody knows: no answer, or a broken one; worth another try later */
+	DNS_REFUSED,    /* all of its addresses are refused by the policy */
+};
+const char *dns_outcome_word(enum dns_outcome outcome); /* "no such name" */
+
+struct dns_result {
+	enum dns_outcome outcome;
+	const char *why; /* REFUSED: the policy's reason; FAILED: what failed; otherwise NULL. Lasts
+			    for ever */
+	const struct addr *addr; /* n of them; those of one family stand together */
+	size_t n;
+	int64_t until_us; /* holds till then, on the clock of whoever asked */
+};
 
 enum dns_order { DNS_V4_FIRST, DNS_V6_FIRST, DNS_V4_ONLY, DNS_V6_ONLY };
 

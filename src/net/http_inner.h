@@ -3,13 +3,69 @@
  * Locks, in the order in which they may be taken: an owner's (a channel's), server->lock, a
  * stream's, and last whatever libmicrohttpd has. */
 #pragma once
+#include "base/err.h"
 #include "net/addr.h"
 #include "net/http.h"
 #include "net/http_pool.h"
-#include "net/http_route.h"
-#include "net/mhd_lib.h"
 
+#include <microhttpd.h>
 #include <pthread.h>
+
+/* libmicrohttpd, loaded when a server starts and not before: it brings GnuTLS and ten more shared
+ * objects along, which would cost every command of garner more than a millisecond. */
+#define MHD_FUNCTIONS(X)                       \
+	X(add_response_header)                 \
+	X(create_response_from_buffer)         \
+	X(create_response_from_callback)       \
+	X(create_response_from_fd_at_offset64) \
+	X(destroy_response)                    \
+	X(get_connection_info)                 \
+	X(get_connection_values_n)             \
+	X(lookup_connection_value)             \
+	X(queue_response)                      \
+	X(quiesce_daemon)                      \
+	X(resume_connection)                   \
+	X(start_daemon)                        \
+	X(stop_daemon)                         \
+	X(suspend_connection)
+
+struct mhd_lib {
+#define X(name) __typeof__(&MHD_##name) name;
+	MHD_FUNCTIONS(X)
+#undef X
+};
+
+/* Stays loaded until the process ends. */
+int mhd_lib_load(struct mhd_lib *ret, struct err *err);
+
+/* http_route.c: which route a request goes to, and its parameters. */
+
+enum { HTTP_SEGMENTS = 16, HTTP_QUERY_PAIRS = 100 };
+
+struct http_router;
+
+/* A table that contradicts itself (two routes for the same, a :name that is no parameter, one
+ * without a handler) is a broken promise. */
+struct http_router *http_router_new(const struct http_route *routes, size_t n);
+void http_router_free(struct http_router **r);
+
+struct http_match {
+	const struct http_route *route;
+	unsigned allow;                    /* bits 1 << method that the path has */
+	struct str segment[HTTP_SEGMENTS]; /* decoded */
+	size_t n;
+};
+
+/* method: HTTP_NMETHODS for one that no route has. Literals go before parameters. 0: ret->route is
+ * set; 1: not there, or not with this method: then ret->allow is not 0. Negative (ERR_USAGE): no
+ * path at all. */
+int http_router_find(const struct http_router *r, enum http_method method, struct str path,
+		     struct arena *arena, struct http_match *ret, struct err *err);
+
+/* Fills the route's struct from path and query: defaults first. ERR_USAGE: err names the parameter
+ * and what was expected. */
+int http_params_parse(const struct http_match *m, struct str query, struct arena *arena,
+		      const void **ret, struct err *err);
 
 /* Where a request is. */
 enum http_step {

@@ -1,6 +1,6 @@
 /* DNS against a name server of our own in the same loop; tests/scenes/test_dns.py has a real one.
  */
-#include "net/dns.h"
+#include "net/dns_inner.h"
 
 #include "../unit.h"
 #include "net/loop.h"

@@ -1,4 +1,4 @@
-#include "net/dns_cache.h"
+#include "net/dns_inner.h"
 
 #include "../dice.h"
 #include "../unit.h"

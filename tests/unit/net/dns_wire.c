@@ -1,4 +1,4 @@
-#include "net/dns_wire.h"
+#include "net/dns_inner.h"
 
 #include "../dice.h"
 #include "../unit.h"

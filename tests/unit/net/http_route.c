@@ -1,4 +1,4 @@
-#include "net/http_route.h"
+#include "net/http_inner.h"
 
 #include "../unit.h"
 

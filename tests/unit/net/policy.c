@@ -1,4 +1,4 @@
-#include "net/policy.h"
+#include "net/addr.h"
 
 #include "../unit.h"
 

@@ -1,0 +1,65 @@
+/* Inside of name resolution: names and packets (dns_wire.c), and what is known of names (dns.c). */
+#pragma once
+#include "net/dns.h"
+
+/* Host names and the answers of name servers: what is checked before it is asked, and what is read
+ * out of the bytes that come back. Nothing here allocates or waits. */
+
+enum {
+	DNS_NAME = 253,    /* bytes of a name, without a last dot */
+	DNS_CHAIN = 8,     /* aliases (CNAME) behind one another */
+	DNS_RECORDS = 256, /* in one section of an answer */
+};
+
+/* The one form of a name: lower case, without the dot at its end. 0, or -1 for what is no host
+ * name: empty, too long, a label that is empty or longer than 63 bytes, other bytes than letters,
+ * digits,
+ * '-' and '_', a last label that is a number (so "127.1" and "0x7f.1" are not names). *ret_n is its
+ * length; ret also ends in NUL. */
+int dns_name(struct str host, char ret[DNS_NAME + 1], size_t *ret_n);
+
+enum { DNS_A = 1, DNS_AAAA = 28 };
+
+struct dns_answer {
+	enum dns_outcome outcome; /* FOUND, NO_NAME, NO_ADDRESS or FAILED */
+	const char *why;          /* in words that last, when FAILED */
+	int64_t ttl_s;            /* -1: the answer does not say */
+	size_t n;
+	struct addr addr[DNS_ADDRS];
+};
+
+/* Reads a server's answer to a question for `type` records of a name in its one form. The shortest
+ * time to live on the way is the answer's; of a negative answer the one of RFC 2308. */
+void dns_read(struct str packet, struct str name, uint16_t type, struct dns_answer *ret);
+
+/* What is known of names, for as long as it holds: answers, also negative ones and failures.
+ * Bounded in entries and bytes; what was not asked for lately goes first. Not thread-safe. */
+
+/* A name in its one form and its hash, so that it is hashed once. */
+struct dns_key {
+	struct str name;
+	uint64_t hash;
+};
+static inline uint64_t dns_key_hash(struct dns_key key)
+{
+	return key.hash;
+}
+static inline bool dns_key_equal(struct dns_key a, struct dns_key b)
+{
+	return a.hash == b.hash && str_eq(a.name, b.name);
+}
+
+struct dns_cache;
+/* seed: random, since names come from outside. */
+struct dns_cache *dns_cache_new(size_t entries, size_t bytes, uint64_t seed);
+void dns_cache_free(struct dns_cache **c);
+
+struct dns_key dns_cache_key(const struct dns_cache *c, struct str name);
+/* false: not known, or no longer. The addresses stay where they are until the next put. */
+bool dns_cache_get(struct dns_cache *c, const struct dns_key *key, int64_t now_us,
+		   struct dns_result *ret);
+/* Replaces what was known of the name. The result must not lie in the cache. */
+void dns_cache_put(struct dns_cache *c, const struct dns_key *key, const struct dns_result *result);
+
+size_t dns_cache_count(const struct dns_cache *c);
+size_t dns_cache_bytes(const struct dns_cache *c);

@@ -3,7 +3,7 @@
  * each site is asked (in the warm-up), every answer is read into a result. */
 #include "bench.h"
 
-#include "fetch/robot_section.h"
+#include "fetch/robot.h"
 #include "fetch/robots_cache.h"
 #include "net/loop.h"
 

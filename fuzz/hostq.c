@@ -1,7 +1,7 @@
 /* Saved host queues that others wrote: what is restored can be taken, all of it. */
 #include "base/cursor.h"
 #include "base/hash.h"
-#include "fetch/hostq_file.h"
+#include "fetch/hostq_inner.h"
 
 #include <stdio.h>
 #include <sys/mman.h>

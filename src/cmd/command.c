@@ -7,7 +7,7 @@
 #include "cmd/options.h"
 #include "cmd/up_plan.h"
 #include "extract/cage_section.h"
-#include "fetch/robot_section.h"
+#include "fetch/robot.h"
 
 #include <errno.h>
 #include <fcntl.h>

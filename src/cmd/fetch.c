@@ -1,24 +1,468 @@
-/* garner fetch: a list of URLs, politely. */
+/* garner fetch: a list of URLs, politely.
+ *
+ * Hosts whose address is not known are in queues for that alone, which several may share; when the
+ * address of one is found the queue becomes that of the address, and URLs of others that were in it
+ * go on to theirs when their turn comes. */
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/log.h"
+#include "cmd/command.h"
 #include "cmd/commands.h"
-#include "cmd/fetch_inner.h"
+#include "cmd/fetch_print.h"
 #include "cmd/input.h"
 #include "cmd/text.h"
+#include "fetch/hostq.h"
+#include "fetch/kit.h"
 
 #include <limits.h>
 #include <signal.h>
 #include <unistd.h>
 
-#define PROGRESS_US (500 * US_PER_MS)
+struct fetch_options {
+	const char *from, *output, *delay, *agent, *etag, *last_modified;
+	int64_t wait_us;
+	bool json, no_follow, list_all;
+};
 
-void fetch_fail(struct fetch *f, const struct err *err)
+/* A URL that is out. */
+struct item {
+	struct item *next, *prev; /* all that are out: a ring */
+	struct fetch *fetch;
+	struct hostq_job job;
+	struct dns_wait dns;
+	struct robot_file_sink sink;
+	struct buf path;
+};
+
+struct fetch {
+	const struct cmd_call *call;
+	const struct fetch_options *options;
+	struct robot_section_conf conf;
+	struct config *config;
+	struct loop *loop;
+	struct kit kit;
+	struct hostq *queue;
+	struct loop_timer timer, progress, flush;
+	struct buf out;
+	uint64_t urls, done, bytes, count[OUTCOME_COUNT];
+	struct item items; /* only its links are used */
+	uint64_t out_now;  /* jobs of the queue that are out */
+	uint64_t begun;    /* jobs that the robot was given */
+	int64_t begun_us;
+	qkey said_key; /* the last wait that was said, and its end */
+	int64_t said_until_us;
+	bool stopped, shows_progress, is_running;
+	struct err err; /* what ended it; code ERR_NONE: nothing did */
+	char room[URL_TEXT_MAX * 3];
+};
+
+/* Ends it all, with the first of such words. */
+static void fetch_fail(struct fetch *f, const struct err *err)
 {
 	if (f->err.code == ERR_NONE)
 		f->err = *err;
 	f->stopped = true;
 	loop_stop(f->loop);
 }
+
+/* What is said: lines for URLs, progress, the end. */
+
+#define FLUSH_US (20 * US_PER_MS)
+#define SAY_WAIT_US (10 * US_PER_S) /* who looks on takes a longer silence for a hang */
+
+enum { FLUSH_BYTES = 64 << 10 };
+
+static void fetch_progress(void *ctx)
+{
+	struct fetch *f = ctx;
+	fprintf(stderr, "\r\033[K%llu of %llu done, %llu under way, %.1f MB",
+		(unsigned long long)f->done, (unsigned long long)f->urls,
+		(unsigned long long)robot_stats(f->kit.robot)->under_way, (double)f->bytes / 1e6);
+	fflush(stderr);
+}
+
+static void clear_progress(const struct fetch *f)
+{
+	if (f->shows_progress)
+		fprintf(stderr, "\r\033[K");
+}
+
+static void fetch_flush(void *ctx)
+{
+	struct fetch *f = ctx;
+	struct err err;
+	clear_progress(f);
+	bool wrote = fwrite(f->out.p, 1, f->out.n, f->call->out) == f->out.n &&
+		     fflush(f->call->out) == 0;
+	buf_clear(&f->out);
+	if (!wrote) {
+		err_sys(&err, "standard output");
+		fetch_fail(f, &err);
+	}
+}
+
+/* A thousand lines a second are not written one by one. */
+static void flush_soon(struct fetch *f)
+{
+	if (f->out.n >= FLUSH_BYTES || !f->is_running)
+		fetch_flush(f);
+	else if (!f->flush.set)
+		loop_timer_in(f->loop, &f->flush, FLUSH_US);
+}
+
+static void fetch_report(struct fetch *f, struct str url, const struct robot_result *r,
+			 const char *file)
+{
+	bool kept = file && r->outcome == OUTCOME_OK;
+	f->done++;
+	f->bytes += r->size;
+	f->count[r->outcome]++;
+	if (f->options->json)
+		fetch_print_json(url, r, kept ? file : NULL, &f->out);
+	else
+		fetch_print_text(url, r, &f->out);
+	flush_soon(f);
+}
+
+/* A URL that nothing was done for. */
+static void fetch_report_bad(struct fetch *f, struct str url, const char *why)
+{
+	static const struct robot_head no_head = {.retry_after_us = -1};
+	struct robot_result r = {.outcome = OUTCOME_PERMANENT,
+				 .cause = ROBOT_CAUSE_URL,
+				 .why = why,
+				 .head = &no_head,
+				 .last_modified_us = -1};
+	fetch_report(f, url, &r, NULL);
+}
+
+static void fetch_summary(const struct fetch *f)
+{
+	CLEANUP(buf_free) struct buf out = BUF_INIT(1 << 16);
+	const struct robot_stats *stats = robot_stats(f->kit.robot);
+	if (f->options->json)
+		return;
+	buf_printf(&out, "\n%llu of %llu URLs", (unsigned long long)f->done,
+		   (unsigned long long)f->urls);
+	for (int i = 0; i < OUTCOME_COUNT; i++)
+		if (f->count[i])
+			buf_printf(&out, ", %llu %s", (unsigned long long)f->count[i],
+				   outcome_name((enum outcome)i));
+	buf_printf(&out, "\n%llu requests (%llu for robots.txt), %.1f MB, ",
+		   (unsigned long long)stats->requests, (unsigned long long)stats->robots_files,
+		   (double)stats->bytes / 1e6);
+	duration_print_short(&out, loop_now_us(f->loop) - f->begun_us);
+	buf_add_byte(&out, '\n');
+	fwrite(out.p, 1, out.n, f->call->out);
+}
+
+static void fetch_report_wait(struct fetch *f, struct str url, const struct robot_result *r)
+{
+	CLEANUP(buf_free) struct buf why = BUF_INIT(256);
+	struct robot_result given_up = *r;
+	buf_add_text(&why, "the server is to be left alone for ");
+	duration_print_short(&why, r->not_now_us);
+	given_up.outcome = OUTCOME_SITE_TEMPORARY;
+	given_up.why = buf_text(&why);
+	fetch_report(f, url, &given_up, NULL);
+}
+
+static void fetch_say_wait(struct fetch *f, qkey key, const struct robot_result *r)
+{
+	CLEANUP(buf_free) struct buf line = BUF_INIT(512);
+	int64_t until_us = loop_now_us(f->loop) + r->not_now_us;
+	char shown[ADDR_SHOWN];
+	if (r->not_now_us < MAX(SAY_WAIT_US, 2 * r->delay_us) ||
+	    (key == f->said_key && until_us <= f->said_until_us + US_PER_S))
+		return;
+	f->said_key = key;
+	f->said_until_us = until_us;
+	buf_printf(&line, "%s is to be left alone for ",
+		   f->conf.robot.proxy[0] ? "a server" : addr_print(&r->addr, shown));
+	duration_print_short(&line, r->not_now_us);
+	clear_progress(f);
+	fprintf(stderr, "%s: its URLs wait\n", buf_text(&line));
+}
+
+/* The queue. */
+
+/* Of the URLs that may go the robot is given so many in one round of the loop. What is under way at
+ * the same time should not be more than the caches of the processor hold, as long as nobody waits.
+ */
+enum { BEGUN_AT_ONCE = 16 };
+
+/* In the next round of the loop, when what came in this one is done: a process that cannot keep up
+ * brings what it has begun to an end before it begins more. */
+static void fetch_pump_soon(struct fetch *f)
+{
+	loop_timer_in(f->loop, &f->timer, 0);
+}
+
+static void item_free(struct item *item)
+{
+	item->fetch->out_now--;
+	dns_cancel(&item->dns);
+	item->prev->next = item->next;
+	item->next->prev = item->prev;
+	buf_free(&item->path);
+	mem_free(&item);
+}
+
+/* What the queue keeps beside a URL: whether it has gone from one address to another before. A name
+ * that has another address whenever one asks is fetched all the same. */
+enum { ROUTE_FIRST, ROUTE_LAST };
+
+/* The port does not matter to it, so that two names in four thousand million share a queue. */
+static qkey unresolved_key(struct str host)
+{
+	uint64_t hash = hash64(host);
+	return qkey_special(QKEY_UNRESOLVED, hash, (uint16_t)(hash >> 16));
+}
+
+static bool is_unresolved(const struct fetch *f, qkey key)
+{
+	return qkey_kind(key) == QKEY_UNRESOLVED && !f->conf.robot.proxy[0];
+}
+
+static int queue_push(struct fetch *f, qkey key, struct str url, uint64_t route, struct err *err)
+{
+	static const struct polite_rule at_once = {0, POLITE_CONCURRENT_MAX};
+	if (hostq_push(f->queue, key, 0, url, route, err) < 0)
+		return -1;
+	if (is_unresolved(f, key))
+		hostq_set_rule(f->queue, key, &at_once);
+	return 0;
+}
+
+static void item_fetched(void *ctx, const struct robot_result *r);
+
+static void item_go(struct item *item)
+{
+	struct fetch *f = item->fetch;
+	const struct fetch_options *o = f->options;
+	struct robot_job job = {.url = item->job.payload,
+				.etag = str_of(o->etag),
+				.last_modified = str_of(o->last_modified),
+				.patience_us = o->wait_us,
+				.flags = (o->no_follow ? (unsigned)ROBOT_NO_FOLLOW : 0) |
+					 (o->list_all ? (unsigned)ROBOT_LIST_ALL : 0)};
+	struct err err;
+	if (hostq_waiting(f->queue, item->job.key) &&
+	    f->conf.robot.delay_us <= f->conf.robot.keep_us)
+		job.flags |= ROBOT_KEEP;
+	if (item->path.n) {
+		item->sink = robot_file_sink(buf_text(&item->path));
+		job.sink = &item->sink.sink;
+	}
+	f->begun++;
+	if (robot_fetch(f->kit.robot, &job, item_fetched, item, &err) == 0)
+		return;
+	fetch_report_bad(f, item->job.payload, err.msg);
+	hostq_done(f->queue, &item->job, OUTCOME_PERMANENT, loop_now_us(f->loop));
+	item_free(item);
+	fetch_pump_soon(f);
+}
+
+/* A server that wants to be left alone for longer than we have. The plain delay is none of that. */
+static bool waits_too_long(const struct fetch *f, const struct robot_result *r)
+{
+	return r->cause == ROBOT_CAUSE_NOT_NOW &&
+	       r->not_now_us > MAX(f->options->wait_us, r->delay_us);
+}
+
+static bool is_fatal(const struct robot_result *r)
+{
+	/* a disk that is full stays so: no server is asked for what cannot be kept */
+	return r->cause == ROBOT_CAUSE_SINK || r->cause == ROBOT_CAUSE_TABLE;
+}
+
+static void item_fetched(void *ctx, const struct robot_result *r)
+{
+	struct item *item = ctx;
+	struct fetch *f = item->fetch;
+	int64_t now_us = loop_now_us(f->loop);
+	struct err err;
+	if (r->delay_us > f->conf.robot.delay_us)
+		hostq_set_rule(
+			f->queue, item->job.key,
+			&(struct polite_rule){r->delay_us, (unsigned)f->conf.robot.concurrent});
+	if (waits_too_long(f, r)) {
+		fetch_report_wait(f, item->job.payload, r);
+		hostq_unasked(f->queue, &item->job);
+	} else if (r->cause == ROBOT_CAUSE_NOT_NOW || r->cause == ROBOT_CAUSE_STOPPED) {
+		fetch_say_wait(f, item->job.key, r);
+		hostq_put_back(f->queue, &item->job, now_us + r->not_now_us);
+	} else {
+		fetch_report(f, item->job.payload, r, item->path.n ? buf_text(&item->path) : NULL);
+		if (r->times.start_us || r->redirects)
+			hostq_done(f->queue, &item->job, r->outcome, now_us);
+		else /* nobody was asked: there is nothing to wait for */
+			hostq_unasked(f->queue, &item->job);
+	}
+	if (is_fatal(r)) {
+		err_set(&err, ERR_SYSTEM, "%s", r->why);
+		fetch_fail(f, &err);
+	}
+	item_free(item);
+	if (!f->stopped)
+		fetch_pump_soon(f);
+}
+
+static int make_path(struct item *item, const struct url *url, struct err *err)
+{
+	struct fetch *f = item->fetch;
+	item->path = BUF_INIT(PATH_MAX);
+	fetch_file_name(f->options->output, url, &item->path);
+	if (item->path.over)
+		return err_set(err, ERR_USAGE, "%s: the path is too long", f->options->output);
+	char *slash = strrchr(item->path.p, '/');
+	*slash = 0;
+	int rc = dir_make(item->path.p, 0777, err);
+	*slash = '/';
+	return rc;
+}
+
+static void item_go_with_path(struct item *item, const struct url *url)
+{
+	struct fetch *f = item->fetch;
+	struct err err;
+	if (!f->options->output[0] || make_path(item, url, &err) == 0) {
+		item_go(item);
+		return;
+	}
+	fetch_fail(f, &err);
+	hostq_put_back(f->queue, &item->job, 0);
+	item_free(item);
+}
+
+/* The queue of a host becomes that of its address. */
+static int name_queue(struct fetch *f, qkey from, qkey to, struct err *err)
+{
+	struct polite_rule rule = {f->conf.robot.delay_us, (unsigned)f->conf.robot.concurrent};
+	bool is_new = hostq_waiting(f->queue, to) == 0;
+	if (hostq_rekey(f->queue, from, to, err) < 0)
+		return -1;
+	if (is_new)
+		hostq_set_rule(f->queue, to, &rule);
+	return 0;
+}
+
+/* To the queue where it belongs. */
+static void item_route(struct item *item, qkey to)
+{
+	struct fetch *f = item->fetch;
+	struct err err;
+	if (is_unresolved(f, item->job.key)) {
+		if (name_queue(f, item->job.key, to, &err) < 0)
+			fetch_fail(f, &err);
+		hostq_put_back(f->queue, &item->job, 0);
+	} else {
+		if (queue_push(f, to, item->job.payload, ROUTE_LAST, &err) < 0)
+			fetch_fail(f, &err);
+		hostq_unasked(f->queue, &item->job);
+	}
+	item_free(item);
+	if (!f->stopped)
+		fetch_pump_soon(f);
+}
+
+/* Where there is no address, the robot says why. */
+static void item_go_or_route(struct item *item, const struct url *url,
+			     const struct dns_result *result)
+{
+	qkey key = item->job.key;
+	if (result->outcome == DNS_FOUND && item->job.user != ROUTE_LAST)
+		key = kit_qkey(robot_choose(result->addr, result->n, url->host));
+	if (key == item->job.key)
+		item_go_with_path(item, url);
+	else
+		item_route(item, key);
+}
+
+static void item_resolved(void *ctx, const struct dns_result *result)
+{
+	struct item *item = ctx;
+	struct fetch *f = item->fetch;
+	struct url url;
+	ENSURE(url_parse(item->job.payload, NULL, f->room, sizeof f->room, &url) == 0);
+	item_go_or_route(item, &url, result);
+}
+
+static void item_begin(struct fetch *f, const struct hostq_job *job)
+{
+	struct item *item = mem_alloc(sizeof *item);
+	struct dns_result result;
+	struct url url;
+	*item = (struct item){.fetch = f, .job = *job};
+	item->dns = (struct dns_wait){.done = item_resolved, .ctx = item};
+	item->next = &f->items;
+	item->prev = f->items.prev;
+	item->prev->next = f->items.prev = item;
+	f->out_now++;
+	ENSURE(url_parse(job->payload, NULL, f->room, sizeof f->room, &url) == 0);
+	if (f->conf.robot.proxy[0])
+		item_go_with_path(item, &url);
+	else if (dns_lookup(f->kit.dns, url.host, DNS_ANY, &item->dns, &result) == 0)
+		item_go_or_route(item, &url, &result);
+}
+
+static void fetch_pump(void *ctx)
+{
+	struct fetch *f = ctx;
+	struct hostq_job job;
+	struct err err;
+	int64_t wait_us = INT64_MAX;
+	uint64_t before = f->begun;
+	int rc = 0;
+	while (!f->stopped && f->begun - before < BEGUN_AT_ONCE &&
+	       f->out_now < (uint64_t)f->conf.robot.at_once * 2 &&
+	       (rc = hostq_take(f->queue, loop_now_us(f->loop), &job, &wait_us, &err)) == 0)
+		item_begin(f, &job);
+	if (rc < 0) {
+		fetch_fail(f, &err);
+		return;
+	}
+	if (f->begun - before >= BEGUN_AT_ONCE)
+		fetch_pump_soon(f);
+	else if (rc == 1 && wait_us != INT64_MAX)
+		loop_timer_in(f->loop, &f->timer, wait_us);
+	if (hostq_is_empty(f->queue))
+		loop_stop(f->loop);
+}
+
+/* The list. */
+
+static int fetch_add(struct fetch *f, struct str text, struct err *err)
+{
+	struct url url;
+	struct dns_result result;
+	struct dns_wait wait = {.done = item_resolved};
+	qkey key;
+	int rc = url_parse(text, NULL, f->room, sizeof f->room, &url);
+	f->urls++;
+	if (rc == 0 && url.href.n > HOSTQ_PAYLOAD_MAX)
+		rc = -URL_TOO_LONG;
+	if (rc != 0) {
+		fetch_report_bad(f, text, url_error_text(rc));
+		return 0;
+	}
+	key = unresolved_key(url.host);
+	if (url.host_kind != URL_NAME && !f->conf.robot.proxy[0] &&
+	    dns_lookup(f->kit.dns, url.host, DNS_ANY, &wait, &result) == 0 &&
+	    result.outcome == DNS_FOUND)
+		key = kit_qkey(&result.addr[0]);
+	return queue_push(f, key, url.href, ROUTE_FIRST, err);
+}
+
+static void fetch_items_free(struct fetch *f)
+{
+	while (f->items.next != &f->items) /* those that wait for their address */
+		item_free(f->items.next);
+}
+
+/* Beginning and end. */
+
+#define PROGRESS_US (500 * US_PER_MS)
 
 static int add_line(void *ctx, const char *name, uint64_t line, struct str text, struct err *err)
 {
@@ -36,8 +480,6 @@ static int add_all(struct fetch *f, struct err *err)
 		return 0;
 	return cmd_read_path_lines(f->options->from, (size_t)2 * URL_TEXT_MAX, add_line, f, err);
 }
-
-/* Beginning and end. */
 
 static void on_signal(void *ctx, int number)
 {

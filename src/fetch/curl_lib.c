@@ -1,7 +1,133 @@
+/* libcurl: how it is loaded, and the memory that it works with.
+ *
+ * A request costs libcurl some sixty allocations, a few of them large. Lists of pieces by size, one
+ * set for each thread, hand out what the last request gave back, without a lock and without the C
+ * library splitting and joining it. */
 #include "fetch/curl_lib.h"
-#include "fetch/curl_memory.h"
 
 #include <dlfcn.h>
+#include <stdlib.h>
+
+/* Memory. */
+
+/* Two sizes for each power of two, from 32 bytes to 64 KiB. A list keeps 16 MiB at most. */
+enum {
+	SMALLEST_BITS = 5,
+	LARGEST_BITS = 16,
+	SIZES = 2 * (LARGEST_BITS - SMALLEST_BITS) + 1,
+	KEPT = 16 << 20,
+};
+
+/* In front of each piece, which stays aligned. */
+union head {
+	struct {
+		size_t size; /* of the piece behind */
+		uint32_t list;
+	};
+	union head *next; /* in a list */
+	max_align_t align;
+};
+
+static _Thread_local struct {
+	union head *first;
+	size_t bytes;
+} lists[SIZES];
+
+static size_t size_of(uint32_t list)
+{
+	size_t size = (size_t)1 << (SMALLEST_BITS + list / 2);
+	return list % 2 ? size + size / 2 : size;
+}
+
+/* The list of the smallest pieces that are large enough; SIZES: there is none. */
+static uint32_t list_of(size_t n)
+{
+	if (n <= (size_t)1 << SMALLEST_BITS)
+		return 0;
+	if (n > (size_t)1 << LARGEST_BITS)
+		return SIZES;
+	unsigned bits = 63 - (unsigned)__builtin_clzll(n - 1); /* 2^bits < n <= 2^(bits + 1) */
+	uint32_t list = 2 * (bits - SMALLEST_BITS) + 1;
+	return n <= size_of(list) ? list : list + 1;
+}
+
+void *curl_memory_alloc(size_t n)
+{
+	uint32_t list = list_of(n);
+	union head *head;
+	if (list < SIZES && lists[list].first) {
+		head = lists[list].first;
+		lists[list].first = head->next;
+		lists[list].bytes -= size_of(list);
+	} else {
+		n = list < SIZES ? size_of(list) : n;
+		head = n <= SIZE_MAX - sizeof *head ? malloc(sizeof *head + n) : NULL;
+		if (!head)
+			return NULL;
+	}
+	head->size = list < SIZES ? size_of(list) : n;
+	head->list = list;
+	return head + 1;
+}
+
+void curl_memory_free(void *p)
+{
+	union head *head = p;
+	if (!p)
+		return;
+	head--;
+	uint32_t list = head->list;
+	if (list >= SIZES || lists[list].bytes + head->size > KEPT) {
+		free(head);
+		return;
+	}
+	lists[list].bytes += head->size;
+	head->next = lists[list].first;
+	lists[list].first = head;
+}
+
+void *curl_memory_zeroed(size_t count, size_t n)
+{
+	size_t bytes;
+	if (__builtin_mul_overflow(count, n, &bytes))
+		return NULL;
+	void *p = curl_memory_alloc(bytes);
+	return p ? memset(p, 0, bytes) : NULL;
+}
+
+void *curl_memory_resize(void *p, size_t n)
+{
+	size_t has = p ? ((union head *)p - 1)->size : 0;
+	if (p && n <= has)
+		return p;
+	void *larger = curl_memory_alloc(n);
+	if (!larger)
+		return NULL;
+	memcpy(larger, p ? p : "", has);
+	curl_memory_free(p);
+	return larger;
+}
+
+char *curl_memory_text(const char *text)
+{
+	size_t n = strlen(text) + 1;
+	char *copy = curl_memory_alloc(n);
+	return copy ? memcpy(copy, text, n) : NULL;
+}
+
+void curl_memory_drop(void)
+{
+	for (size_t i = 0; i < SIZES; i++) {
+		for (union head *head = lists[i].first, *next; head; head = next) {
+			next = head->next;
+			free(head);
+		}
+		lists[i].first = NULL;
+		lists[i].bytes = 0;
+	}
+}
+
+/* Loading. */
 
 #define LIBRARY "libcurl.so.4"
 

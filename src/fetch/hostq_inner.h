@@ -1,9 +1,139 @@
-/* Inside of host queues: queues, the heap of those that wait for their time, jobs that are out. */
+/* Inside of host queues: queues and jobs (hostq.c), URLs in memory and on disk (hostq_store.c), the
+ * file in which all of it is saved (hostq_save.c). */
 #pragma once
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/heap.h"
 #include "base/table.h"
-#include "fetch/hostq_list.h"
+#include "fetch/hostq.h"
+
+/* URLs in order, in chunks of memory and in extents of a file.
+ *
+ * A list is a string of bytes: records one behind the other, each a varint with the difference of
+ * `user` to the record before (zigzag), a varint length, and the payload. The beginning is in
+ * memory (front), then come extents on disk, then the end in memory again (back); without extents
+ * there is only the front. Records run across chunks, but each of these parts begins and ends
+ * between two records. */
+
+enum {
+	CHUNK_SIZE = 256,
+	CHUNK_DATA = CHUNK_SIZE - 4, /* behind the number of the next chunk */
+	HUGE_PAGE = 2 << 20,
+	SLAB_CHUNKS = HUGE_PAGE / CHUNK_SIZE, /* memory comes from the system 2 MiB at a time */
+	EXTENT_MAX = 64 << 10,                /* bytes in an extent, unless one record is longer */
+	RECORD_HEAD_MAX = 10 + 3,
+	RECORD_MAX = RECORD_HEAD_MAX + HOSTQ_PAYLOAD_MAX,
+};
+
+/* Memory in chunks, by number; 0 is none. */
+struct chunks {
+	char **slab;
+	uint32_t nslabs, made; /* numbers given out so far */
+	uint32_t free;         /* first of those given back */
+	uint64_t in_use;
+};
+
+/* A string of bytes in chunks. */
+struct chain {
+	uint32_t first, last; /* 0: empty */
+	uint16_t from, to;    /* in the first, in the last */
+};
+
+/* Where extents lie: in the file of what did not fit, in the file that was restored. */
+enum extent_file { EXTENT_SPILL, EXTENT_RESTORED, EXTENT_FILES };
+
+struct extent {
+	uint64_t at;
+	uint64_t user; /* of the record before its first */
+	uint32_t n;    /* bytes */
+	uint16_t urls; /* a record has 2 bytes or more */
+	uint8_t file;
+};
+
+/* The further parts of a list that is not all in memory. */
+struct spilled {
+	struct extent *extent;
+	uint32_t first, n, cap; /* extent[first] .. extent[first + n - 1] are left */
+	struct chain back;
+	uint64_t back_user, back_urls; /* of the record before its first; records in it */
+};
+
+struct list {
+	struct spilled *spilled; /* NULL: all is in the front */
+	uint64_t urls;           /* all in all */
+	uint64_t read_user;      /* of the record before the first in the front */
+	uint64_t write_user;     /* of the last record */
+	struct chain front;
+	uint32_t next; /* of the same queue, less urgent; 0: none */
+	uint8_t priority;
+};
+
+/* All lists, by number (0 is none), and where they keep what they hold. */
+struct store {
+	struct list *list;
+	uint32_t nlists, cap, free; /* made so far; room; first of those given back */
+	uint32_t lists;             /* in use */
+	uint32_t hand;              /* where the search for something to spill goes on */
+	struct chunks chunks;
+	uint64_t budget;
+	uint64_t limit; /* beyond it there is something to spill; the budget, mostly */
+	char *folder;   /* NULL: nothing can be spilled */
+	struct file file[EXTENT_FILES];
+	uint64_t live[EXTENT_FILES]; /* bytes in extents */
+	uint64_t end;                /* of the spill file */
+	uint64_t compact_at;         /* size of the spill file at which it is written anew */
+	uint64_t extent_memory;
+	uint64_t spilled; /* URLs in extents */
+	struct buf piece; /* for what is written or read */
+};
+
+void store_init(struct store *s, uint64_t budget, const char *folder);
+void store_free(struct store *s);
+uint64_t store_memory(const struct store *s); /* bytes that the budget is for */
+
+uint32_t store_list_new(struct store *s, unsigned priority);
+void store_list_free(struct store *s, uint32_t number); /* with what it holds */
+
+/* Makes room for so many bytes in memory. Negative: it is over the budget, and the disk refused. */
+int store_make_room(struct store *s, size_t n, struct err *err);
+
+void list_push(struct store *s, struct list *l, struct str payload, uint64_t user);
+/* Takes the first record out, into an empty buffer. The list is not empty. Negative: it could not
+ * be read back, and nothing has changed. */
+int list_shift(struct store *s, struct list *l, struct buf *ret_payload, uint64_t *ret_user,
+	       struct err *err);
+void list_add_extent(struct store *s, struct list *l, const struct extent *e);
+
+/* A list in order as strings of bytes, without changing it; each begins and ends between two
+ * records and has at most EXTENT_MAX bytes, unless it is one record. */
+struct part {
+	struct str bytes;
+	uint64_t user; /* of the record before */
+	uint32_t urls;
+};
+typedef int part_fn(void *ctx, const struct part *part, struct err *err);
+int list_each_part(struct store *s, const struct list *l, part_fn *fn, void *ctx, struct err *err);
+
+/* One record off the beginning of *rest; *user goes from the record before to this one. false:
+ * these bytes are no record, or not all of one; nothing has changed. */
+bool record_cut(struct str *rest, uint64_t *user, struct str *ret_payload);
+/* The bytes of a record up to its payload. */
+size_t record_head(uint64_t before, uint64_t user, size_t n, char ret[RECORD_HEAD_MAX]);
+
+/* Arrays that are visited in no order: from a size on in huge pages, where the system has them,
+ * because finding a small page costs more than the visit. `had` bytes are kept; freed as others. */
+void *huge_resize(void *p, size_t had, size_t n) MUST_USE;
+
+/* For the two files that make lists. */
+void chunks_free(struct chunks *c);
+bool chain_is_empty(const struct chain *c);
+void chain_add(struct chunks *m, struct chain *c, const void *p, size_t n);
+void chain_clear(struct chunks *m, struct chain *c);
+void chain_shift(struct chunks *m, struct chain *c, uint64_t *user, struct buf *ret_payload);
+int chain_each_part(struct store *s, const struct chain *c, uint64_t user, part_fn *fn, void *ctx,
+		    struct err *err);
+
+/* Queues, the heap of those that wait for their time, jobs that are out. */
 
 struct queue {
 	qkey key;
@@ -99,3 +229,30 @@ void queue_forget_rested(struct hostq *q, int64_t now_us);
 
 /* Puts a job back into its queue, behind those put back with the same priority. */
 void hostq_slot_return(struct hostq *q, uint32_t slot);
+
+/* The file in which they are saved, as doc/formats/hostq.md describes it. */
+
+enum {
+	HOSTQ_VERSION = 1,
+	HOSTQ_HEAD = 16, /* bytes before the first extent */
+	HOSTQ_TAIL = 40, /* at the very end */
+};
+
+/* A queue as the directory has it. */
+struct hostq_saved {
+	qkey key;
+	struct polite_rule rule;
+	unsigned troubles;
+	int64_t pause_us; /* that was left */
+};
+
+/* Who reads a file. Each function returns negative to end it. */
+struct hostq_reading {
+	int (*queue)(void *ctx, const struct hostq_saved *queue, struct err *err);
+	/* Of the queue that came last; sound. */
+	int (*extent)(void *ctx, unsigned priority, const struct extent *e, struct err *err);
+	void *ctx;
+};
+
+/* Reads and verifies all of a file. ERR_DAMAGED: err names the place; it may come late. */
+int hostq_file_read(const struct file *f, const struct hostq_reading *to, struct err *err);

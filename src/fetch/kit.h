@@ -2,7 +2,7 @@
  * robots.txt, robot. Files lie below run/ in the data directory, shared with all other processes.
  */
 #pragma once
-#include "fetch/robot_section.h"
+#include "fetch/robot.h"
 #include "fetch/robots_cache.h"
 #include "net/loop.h"
 #include "url/qkey.h"

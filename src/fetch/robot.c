@@ -3,12 +3,163 @@
  * at once or is called back later. */
 #include "fetch/robot.h"
 
+#include "base/file.h"
 #include "fetch/robot_inner.h"
 #include "fetch/robots.h"
 #include "url/qkey.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <time.h>
+#include <unistd.h>
+
+/* Settings. */
+
+static const struct value_spec specs[] = {
+	ROBOT_SPECS(struct robot_section_conf, robot),
+	DNS_SPECS(struct robot_section_conf, dns),
+};
+
+const struct config_section robot_section = {
+	.name = "robot",
+	.help = "How documents are fetched, by all roles and commands that do.",
+	.size = sizeof(struct robot_section_conf),
+	.specs = specs,
+	.nspecs = ARRAY_LEN(specs),
+};
+
+/* Sinks. */
+
+/* Memory. */
+
+static int memory_begin(struct robot_sink *s, const struct robot_head *head, struct err *err)
+{
+	(void)head, (void)err;
+	buf_clear(((struct robot_memory_sink *)s)->buf);
+	return 0;
+}
+
+static int memory_write(struct robot_sink *s, struct str bytes, struct err *err)
+{
+	struct robot_memory_sink *m = (struct robot_memory_sink *)s;
+	buf_add_str(m->buf, m->cut ? str_head(bytes, m->buf->max - m->buf->n) : bytes);
+	if (m->buf->over)
+		return err_set(err, ERR_SYSTEM, "the body is larger than the %zu bytes kept for it",
+			       m->buf->max);
+	return 0;
+}
+
+static int memory_end(struct robot_sink *s, bool is_complete, struct err *err)
+{
+	(void)err;
+	if (!is_complete)
+		buf_clear(((struct robot_memory_sink *)s)->buf);
+	return 0;
+}
+
+struct robot_memory_sink robot_memory_sink(struct buf *buf, bool cut)
+{
+	static const struct robot_sink_ops ops = {memory_begin, memory_write, memory_end};
+	return (struct robot_memory_sink){{&ops}, buf, cut};
+}
+
+/* Files. */
+
+/* The process and the sink: the same document may be on its way twice. */
+static char *part_name(const struct robot_file_sink *f)
+{
+	size_t n = strlen(f->path) + sizeof ".-.part" + (size_t)2 * 20;
+	char *part = mem_alloc(n);
+	snprintf(part, n, "%s.%d-%zx.part", f->path, (int)getpid(), (size_t)(uintptr_t)f);
+	return part;
+}
+
+/* Without a name, so that a crash leaves nothing behind; with one where the file system cannot do
+ * that. */
+static int open_part(struct robot_file_sink *f, struct file *ret, struct err *err)
+{
+	CLEANUP(mem_free) char *folder = mem_text(f->path);
+	char *slash = strrchr(folder, '/');
+	if (slash)
+		slash[slash == folder] = 0;
+	int rc = file_open(ret, slash ? folder : ".", O_WRONLY | O_TMPFILE, 0666, err);
+	if (rc < 0 && (err->sys_errno == EOPNOTSUPP || err->sys_errno == EISDIR)) {
+		f->part = part_name(f);
+		rc = file_open(ret, f->part, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0666, err);
+	}
+	if (rc == 1)
+		rc = err_set(err, ERR_SYSTEM, "%s: its folder is not there", f->path);
+	if (rc < 0)
+		mem_free(&f->part);
+	return rc;
+}
+
+static int file_begin(struct robot_sink *s, const struct robot_head *head, struct err *err)
+{
+	(void)head;
+	struct robot_file_sink *f = (struct robot_file_sink *)s;
+	struct file file = FILE_INIT;
+	if (open_part(f, &file, err) < 0)
+		return -1;
+	f->fd = file.fd;
+	f->at = 0;
+	mem_free(&file.path);
+	return 0;
+}
+
+static int file_piece(struct robot_sink *s, struct str bytes, struct err *err)
+{
+	struct robot_file_sink *f = (struct robot_file_sink *)s;
+	const struct file file = {f->fd, f->part ? f->part : (char *)f->path};
+	if (file_write(&file, bytes.p, bytes.n, f->at, err) < 0)
+		return -1;
+	f->at += bytes.n;
+	return 0;
+}
+
+/* Under its own name, or under that of a part, to be renamed over what is there. */
+static int name_file(struct robot_file_sink *f, const struct file *file, struct err *err)
+{
+	struct err ignored;
+	int rc = f->part ? 0 : file_name(file, f->path, err);
+	if (rc <= 0)
+		return rc;
+	f->part = part_name(f);
+	(void)file_remove(f->part, &ignored);
+	rc = file_name(file, f->part, err);
+	return rc == 1 ? err_set(err, ERR_SYSTEM, "%s: is in the way", f->part) : rc;
+}
+
+static int file_end(struct robot_sink *s, bool is_complete, struct err *err)
+{
+	struct robot_file_sink *f = (struct robot_file_sink *)s;
+	struct err ignored;
+	int rc = 0;
+	if (f->fd < 0)
+		return 0;
+	struct file file = {f->fd, mem_text(f->path)};
+	if (is_complete)
+		rc = name_file(f, &file, err);
+	CLEANUP(mem_free) char *part = f->part;
+	f->fd = -1;
+	f->part = NULL;
+	if (rc == 0)
+		rc = file_close(&file, err);
+	else
+		file_drop(&file);
+	if (rc == 0 && is_complete && part)
+		rc = file_rename(part, f->path, err);
+	if (part && (rc < 0 || !is_complete))
+		(void)file_remove(part, &ignored);
+	return rc;
+}
+
+struct robot_file_sink robot_file_sink(const char *path)
+{
+	static const struct robot_sink_ops ops = {file_begin, file_piece, file_end};
+	return (struct robot_file_sink){.sink = {&ops}, .path = path, .fd = -1};
+}
 
 static void job_resolve(struct job *job);
 static void ask_robots(struct job *job);
@@ -577,4 +728,70 @@ void robot_free(struct robot **rp)
 const struct robot_stats *robot_stats(const struct robot *r)
 {
 	return &r->stats;
+}
+
+/* The fetch of a robots.txt, on behalf of all who wait for it. */
+
+#define SYNC_US (2 * US_PER_S) /* how long what is known of robots.txt may stay unwritten */
+
+/* One byte more than is read, and a byte order mark: so that it is known whether there was more. */
+enum { ROBOTS_REDIRECTS = 5, ROBOTS_BODY = ROBOTS_FILE_MAX + 4 };
+
+struct robots_fetch {
+	struct robot *robot;
+	struct buf body;
+	struct robot_memory_sink sink;
+	size_t n;
+	char site[URL_SITE_MAX];
+};
+
+static void rules_fetched(void *ctx, const struct robot_result *result)
+{
+	struct robots_fetch *f = ctx;
+	struct robots_file file = {
+		.outcome = result->outcome,
+		.too_many_redirects = result->cause == ROBOT_CAUSE_REDIRECTS,
+		.body = buf_str(&f->body),
+		.retry_after_us = robot_obeys_retry(result->head->status)
+					  ? MAX(result->head->retry_after_us, 0)
+					  : 0,
+		.not_now_us = result->cause == ROBOT_CAUSE_NOT_NOW ? result->not_now_us : 0};
+	struct robot *r = f->robot;
+	robots_cache_told(r->parts.robots, (struct str){f->site, f->n}, &file, clock_wall_us());
+	if (robots_cache_dirty(r->parts.robots) && !r->sync.set && !r->closing)
+		loop_timer_in(r->parts.loop, &r->sync, SYNC_US);
+	buf_free(&f->body);
+	mem_free(&f);
+}
+
+void rules_fetch(const struct job *for_job, struct str site)
+{
+	struct robot *r = for_job->robot;
+	struct robots_fetch *f = mem_alloc(sizeof *f);
+	struct robot_limits limits = r->conf.limits;
+	char text[URL_SITE_MAX + 16];
+	struct err ignored;
+	*f = (struct robots_fetch){.robot = r, .body = BUF_INIT(ROBOTS_BODY), .n = site.n};
+	memcpy(f->site, site.p, site.n);
+	f->sink = robot_memory_sink(&f->body, true);
+	snprintf(text, sizeof text, STR_FMT "/robots.txt", STR_ARG(site));
+	limits.redirects = ROBOTS_REDIRECTS;
+	limits.body = ROBOTS_BODY;
+	struct robot_job job = {.url = str_of(text),
+				.limits = &limits,
+				.sink = &f->sink.sink,
+				.rule = for_job->has_rule ? &for_job->rule : NULL,
+				.patience_us = for_job->patience_us,
+				.flags = ROBOT_NO_ROBOTS | (unsigned)JOB_ROBOTS_TXT |
+					 (for_job->flags & ROBOT_KEEP) |
+					 (job_waits_here(for_job) ? (unsigned)ROBOT_WAIT : 0)};
+	r->stats.robots_files++;
+	ENSURE(robot_fetch(r, &job, rules_fetched, f, &ignored) == 0);
+}
+
+void rules_sync(void *robot)
+{
+	struct robot *r = robot;
+	struct err ignored; /* it is a cache: the next question finds the site not known */
+	(void)robots_cache_sync(r->parts.robots, &ignored);
 }

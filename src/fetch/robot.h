@@ -23,6 +23,7 @@
 #include "fetch/polite.h"
 #include "fetch/robot_headers.h"
 #include "net/dns.h"
+#include "role/config.h"
 
 struct robot;
 struct robots_cache;
@@ -123,6 +124,13 @@ struct robot_conf {
 	 .help = "whether a server has to prove who it is, with https"}, \
 	POLICY_SPECS(s, m.networks)
 /* clang-format on */
+
+/* The section [robot]: whoever fetches, in whatever role, is the same robot to the world. */
+struct robot_section_conf {
+	struct robot_conf robot;
+	struct dns_conf dns;
+};
+extern const struct config_section robot_section;
 
 /* Where the body goes as it arrives. Only bodies of 2xx answers (and ftp) go there, decoded. Its
  * owner keeps the struct until the job is done. Negative ends the transfer (ROBOT_CAUSE_SINK). */

@@ -3,7 +3,6 @@
 #include "base/hash.h"
 #include "fetch/curl_lib.h"
 #include "fetch/robot.h"
-#include "fetch/robot_class.h"
 #include "fetch/robots_cache.h"
 #include "net/loop.h"
 
@@ -12,6 +11,27 @@ enum {
 	ROBOT_REDIRECT_BODY = 64 << 10, /* of a redirect: read for the connection's sake */
 	ROBOT_BUFFER = (32 << 10) - 1,  /* of libcurl, for each request; it adds a byte */
 };
+
+/* What an answer, or the lack of one, means for the caller (robot_answer.c). */
+
+struct robot_class {
+	enum outcome outcome;
+	enum robot_cause cause;
+};
+
+/* Of a complete answer over http. conditional: it was asked with validators; has_target: with a
+ * Location. */
+struct robot_class robot_class_http(int status, bool conditional, bool has_target);
+/* Of a failed transfer. words: libcurl's own; ftp_reply: the last reply of an ftp server, 0 for
+ * http. */
+struct robot_class robot_class_curl(CURLcode code, const char *words, int ftp_reply);
+/* Of a name that gave no address. */
+struct robot_class robot_class_dns(enum dns_outcome outcome);
+/* Whether such an answer leads elsewhere. */
+bool robot_is_redirect(int status);
+/* Whether a Retry-After means something there (RFC 9110, 10.2.3; RFC 6585, 4): some servers send it
+ * with everything, and a 404 is no wish to be left alone. */
+bool robot_obeys_retry(int status);
 
 /* A flag of jobs beside those of robot.h: this is the fetch of a robots.txt. What is beyond its
  * limit is not read, and that is no failure (RFC 9309, 2.5). */

@@ -1,6 +1,6 @@
 /* Requests: libcurl's multi interface on our loop. libcurl calls back from inside its functions,
  * and there none of them may be called: callbacks only note down what is to be done. */
-#include "fetch/curl_memory.h"
+#include "fetch/curl_lib.h"
 #include "fetch/robot_inner.h"
 
 #include <linux/tcp.h>

@@ -1,4 +1,4 @@
-#include "fetch/curl_memory.h"
+#include "fetch/curl_lib.h"
 #include "../dice.h"
 #include "../unit.h"
 

@@ -3,7 +3,7 @@
 #include "../scratch.h"
 #include "../unit.h"
 #include "fetch/robot_inner.h"
-#include "fetch/robot_section.h"
+#include "fetch/robot.h"
 
 #include <netinet/in.h>
 #include <pthread.h>

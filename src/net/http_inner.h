@@ -4,9 +4,10 @@
  * stream's, and last whatever libmicrohttpd has. */
 #pragma once
 #include "base/err.h"
+#include "base/list.h"
+#include "base/pool.h"
 #include "net/addr.h"
 #include "net/http.h"
-#include "net/http_pool.h"
 
 #include <microhttpd.h>
 #include <pthread.h>
@@ -81,7 +82,7 @@ enum http_step {
 struct http_conn {
 	struct http_server *server;
 	struct MHD_Connection *mhd;
-	struct http_conn *next, *prev; /* server->lock */
+	struct link link; /* server->lock */
 	int fd;
 	struct addr peer;           /* no family: a Unix peer */
 	int64_t due_us;             /* atomic; it is shut when this is past */
@@ -96,7 +97,7 @@ struct http_conn {
 	int64_t began_us;
 	const char *method;
 	bool active; /* counted in server->active */
-	struct http_job job;
+	struct pool_job job;
 };
 
 struct http_server {
@@ -104,11 +105,11 @@ struct http_server {
 	struct mhd_lib mhd;
 	struct MHD_Daemon *daemon;
 	struct http_router *router;
-	struct http_pool *pool;
+	struct pool *pool; /* of slow handlers */
 	pthread_t ticker;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
-	struct http_conn *conns;  /* lock */
+	struct link conns;        /* lock */
 	struct http_peers *peers; /* lock */
 	size_t nconns;            /* lock for changes, read atomically */
 	bool ticker_sleeps;       /* lock */

@@ -137,10 +137,7 @@ static struct http_conn *conn_opened(struct http_server *s, struct MHD_Connectio
 	c->request.arena = ARENA_INIT((size_t)2 * HTTP_BODY_MAX);
 	c->body = c->packed = BUF_INIT(HTTP_BODY_MAX);
 	pthread_mutex_lock(&s->lock);
-	c->next = s->conns;
-	if (c->next)
-		c->next->prev = c;
-	s->conns = c;
+	list_prepend(&s->conns, &c->link);
 	s->nconns++;
 	++*peer_table_put(&s->peers->table, addr_server(&c->peer));
 	count_open(s);
@@ -162,12 +159,7 @@ void http_conn_over(struct http_conn *c)
 static void conn_closed(struct http_server *s, struct http_conn *c)
 {
 	pthread_mutex_lock(&s->lock);
-	if (c->prev)
-		c->prev->next = c->next;
-	else
-		s->conns = c->next;
-	if (c->next)
-		c->next->prev = c->prev;
+	list_remove(&c->link);
 	s->nconns--;
 	struct addr server = addr_server(&c->peer);
 	if (--*peer_table_put(&s->peers->table, server) == 0)
@@ -196,7 +188,7 @@ void http_conns_notify(void *server, struct MHD_Connection *mhd, void **ret_conn
 /* Clients that send or take a byte now and then are never idle, but late. */
 static void shut_late(struct http_server *s, int64_t now_us)
 {
-	for (struct http_conn *c = s->conns; c; c = c->next)
+	LIST_EACH (struct http_conn, c, &s->conns, link)
 		if (__atomic_load_n(&c->due_us, __ATOMIC_RELAXED) < now_us) {
 			shutdown(c->fd, SHUT_RDWR);
 			__atomic_store_n(&c->due_us, INT64_MAX, __ATOMIC_RELAXED);
@@ -498,18 +490,27 @@ static enum MHD_Result send_answer(struct http_conn *c)
 	return http_answer_send(c, __atomic_load_n(&s->draining, __ATOMIC_RELAXED));
 }
 
-static void run_slow(struct http_job *job)
+static void run_slow(struct pool_job *job)
 {
-	struct http_conn *c = (struct http_conn *)((char *)job - offsetof(struct http_conn, job));
+	struct http_conn *c = LIST_OF(struct http_conn, job, job);
 	struct http_server *s = c->server;
 	run_handler(c);
 	s->mhd.resume_connection(c->mhd); /* from here on c is not ours */
 }
 
+/* Clients take turns at the pool: an IPv4 address is one, of IPv6 a /64, and all Unix peers are the
+ * program itself. */
+static uint64_t client_of(const struct http_conn *c)
+{
+	struct addr server = addr_server(&c->peer);
+	return server.family ? addr_hash(&server) : 0;
+}
+
 static enum MHD_Result set_aside(struct http_conn *c)
 {
 	struct http_server *s = c->server;
-	if (!http_pool_claim(s->pool)) {
+	c->job = (struct pool_job){.run = run_slow, .client = client_of(c)};
+	if (!pool_claim(s->pool, &c->job)) {
 		http_answer_header(&c->request, &c->answer, "Retry-After", STR("1"));
 		http_answer_error(&c->request, &c->answer, 503,
 				  "too many requests of this kind are under way");
@@ -517,9 +518,8 @@ static enum MHD_Result set_aside(struct http_conn *c)
 	}
 	c->step = HTTP_SLOW;
 	set_due(c, INT64_MAX);
-	c->job = (struct http_job){.run = run_slow};
 	s->mhd.suspend_connection(c->mhd);
-	http_pool_post(s->pool, &c->job);
+	pool_post(s->pool, &c->job);
 	return MHD_YES;
 }
 
@@ -629,12 +629,26 @@ static int start_daemon(struct http_server *s, struct err *err)
 static void server_release(struct http_server **ps)
 {
 	struct http_server *s = *ps;
-	http_pool_free(&s->pool);
+	pool_free(&s->pool);
 	http_router_free(&s->router);
 	http_peers_free(&s->peers);
 	pthread_cond_destroy(&s->wake);
 	pthread_mutex_destroy(&s->lock);
 	mem_free(ps);
+}
+
+/* Half of the places: a client that fills its own leaves as many to all others, and behind a proxy,
+ * where all have one address, half a queue is still a queue. */
+enum { SHARE_OF_PLACES = 2 };
+
+static int start_pool(struct http_server *s, struct err *err)
+{
+	const struct http_limits *l = &s->options.limits;
+	int64_t places = l->slow_threads + l->slow_queue;
+	const struct pool_options options = {.threads = (size_t)l->slow_threads,
+					     .queue = (size_t)l->slow_queue,
+					     .share = (size_t)(places / SHARE_OF_PLACES)};
+	return pool_new(&s->pool, &options, err);
 }
 
 static void end_ticker(struct http_server *s)
@@ -651,6 +665,7 @@ int http_server_start(struct http_server **ret, const struct http_options *optio
 	struct http_server *s = mem_alloc(sizeof *s);
 	pthread_condattr_t monotonic;
 	s->options = *options;
+	list_init(&s->conns);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -658,9 +673,7 @@ int http_server_start(struct http_server **ret, const struct http_options *optio
 	pthread_condattr_destroy(&monotonic);
 	s->peers = http_peers_new();
 	s->router = http_router_new(options->routes, options->nroutes);
-	if (mhd_lib_load(&s->mhd, err) < 0 ||
-	    http_pool_new(&s->pool, (size_t)options->limits.slow_threads,
-			  (size_t)options->limits.slow_queue, err) < 0 ||
+	if (mhd_lib_load(&s->mhd, err) < 0 || start_pool(s, err) < 0 ||
 	    thread_start(&s->ticker, http_conns_ticker, s, err) < 0) {
 		server_release(&s);
 		return -1;
@@ -686,7 +699,7 @@ void http_server_stop(struct http_server **ps, int64_t drain_us)
 	while (__atomic_load_n(&s->active, __ATOMIC_RELAXED) && clock_mono_us() < end_us)
 		(void)poll(NULL, 0, PAUSE_MS);
 	end_ticker(s);
-	http_pool_drain(s->pool);
+	pool_drain(s->pool);
 	http_streams_end(s, true);
 	s->mhd.stop_daemon(s->daemon);
 	server_release(ps);

@@ -137,7 +137,7 @@ struct MHD_Response *http_stream_response(struct http_conn *c)
 void http_streams_end(struct http_server *server, bool all)
 {
 	pthread_mutex_lock(&server->lock);
-	for (struct http_conn *c = server->conns; c; c = c->next) {
+	LIST_EACH (struct http_conn, c, &server->conns, link) {
 		struct http_stream *s = c->stream;
 		if (!s || !(all || s->ops->endless))
 			continue;
@@ -162,7 +162,7 @@ struct event {
 struct listener {
 	struct http_channel *channel;
 	struct http_stream *stream;
-	struct listener *next, *prev;
+	struct link link;
 	struct event *queue[HTTP_CHANNEL_QUEUE]; /* a ring */
 	size_t first, n, at;                     /* at: bytes of the first that were sent */
 	bool slow;                               /* ends behind the comment that says so */
@@ -170,7 +170,7 @@ struct listener {
 
 struct http_channel {
 	pthread_mutex_t lock; /* of all of it */
-	struct listener *listeners;
+	struct link listeners;
 	size_t n, most;
 	int64_t beat_us, next_beat_us;
 	struct event *hello, *beat, *farewell;
@@ -238,12 +238,7 @@ static void listener_close(void *ctx)
 	pthread_mutex_lock(&ch->lock);
 	while (l->n)
 		listener_shift(l);
-	if (l->prev)
-		l->prev->next = l->next;
-	else
-		ch->listeners = l->next;
-	if (l->next)
-		l->next->prev = l->prev;
+	list_remove(&l->link);
 	ch->n--;
 	pthread_mutex_unlock(&ch->lock);
 	mem_free(&l);
@@ -256,6 +251,7 @@ struct http_channel *http_channel_new(size_t max_listeners, int64_t beat_us)
 {
 	struct http_channel *ch = mem_alloc(sizeof *ch);
 	pthread_mutex_init(&ch->lock, NULL);
+	list_init(&ch->listeners);
 	ch->most = max_listeners;
 	ch->beat_us = beat_us;
 	ch->hello = event_new(STR("retry: 2000\n\n"));
@@ -269,7 +265,7 @@ void http_channel_free(struct http_channel **pp)
 	struct http_channel *ch = *pp;
 	if (!ch)
 		return;
-	ENSURE(!ch->listeners);
+	ENSURE(list_is_empty(&ch->listeners));
 	event_release(ch->hello);
 	event_release(ch->beat);
 	event_release(ch->farewell);
@@ -285,10 +281,7 @@ void http_channel_answer(struct http_channel *ch, struct http_request *req, stru
 		l = mem_alloc(sizeof *l);
 		l->channel = ch;
 		l->stream = http_answer_stream(req, a, &listener_ops, l);
-		l->next = ch->listeners;
-		if (l->next)
-			l->next->prev = l;
-		ch->listeners = l;
+		list_prepend(&ch->listeners, &l->link);
 		ch->n++;
 		listener_push(l, ch->hello);
 	}
@@ -324,7 +317,7 @@ void http_channel_publish(struct http_channel *ch, const char *name, struct str 
 	ENSURE(!text.over);
 	struct event *e = event_new(buf_str(&text));
 	pthread_mutex_lock(&ch->lock);
-	for (struct listener *l = ch->listeners; l; l = l->next)
+	LIST_EACH (struct listener, l, &ch->listeners, link)
 		listener_push(l, e);
 	event_release(e);
 	pthread_mutex_unlock(&ch->lock);
@@ -343,7 +336,7 @@ void http_channel_tick(struct http_channel *ch, int64_t now_us)
 	pthread_mutex_lock(&ch->lock);
 	if (now_us >= ch->next_beat_us) {
 		ch->next_beat_us = now_us + ch->beat_us;
-		for (struct listener *l = ch->listeners; l; l = l->next)
+		LIST_EACH (struct listener, l, &ch->listeners, link)
 			if (l->n == 0)
 				listener_push(l, ch->beat);
 	}

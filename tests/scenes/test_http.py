@@ -3,6 +3,7 @@ import gzip
 import json
 import os
 import re
+import select
 import signal
 import socket
 import threading
@@ -172,7 +173,7 @@ def test_failures_say_it_in_the_log_alone(garner):
 
 
 def test_slow_answers_hold_nobody_up(garner):
-    site = demo(garner, threads=1, slow_threads=2, slow_queue=2)
+    site = demo(garner, threads=1, slow_threads=2, slow_queue=6)  # a client has half of the places
     answers = []
 
     def slow():
@@ -188,6 +189,21 @@ def test_slow_answers_hold_nobody_up(garner):
     for t in threads:
         t.join()
     assert sorted(a.status for a in answers) == [200] * 4 + [503] * 4
+
+
+def test_clients_take_turns_at_slow_answers(garner):
+    site = demo(garner, threads=1, slow_threads=1, slow_queue=7)
+    ask = b"GET /slow?n=800 HTTP/1.1\r\nHost: x\r\n\r\n"
+    many = [site.raw(ask) for _ in range(6)]
+    answered = lambda: select.select(many, [], [], 0)[0]  # noqa: E731
+    wait_for("refusals", lambda: len(answered()) >= 2)  # of eight places four are for one address
+    with site.raw(ask, source="127.0.0.2") as other:
+        assert b" 200 " in until(other, b"\r\n")
+    assert len(answered()) < 6  # the other came last and did not wait for all of them
+    heads = [until(s, b"\r\n")[9:12] for s in many]
+    assert sorted(heads) == [b"200"] * 4 + [b"503"] * 2
+    for s in many:
+        s.close()
 
 
 def test_a_stream_arrives_whole_and_waits_for_its_source(garner):

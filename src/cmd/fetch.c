@@ -26,7 +26,7 @@ struct fetch_options {
 
 /* A URL that is out. */
 struct item {
-	struct item *next, *prev; /* all that are out: a ring */
+	struct link link; /* all that are out */
 	struct fetch *fetch;
 	struct hostq_job job;
 	struct dns_wait dns;
@@ -45,9 +45,9 @@ struct fetch {
 	struct loop_timer timer, progress, flush;
 	struct buf out;
 	uint64_t urls, done, bytes, count[OUTCOME_COUNT];
-	struct item items; /* only its links are used */
-	uint64_t out_now;  /* jobs of the queue that are out */
-	uint64_t begun;    /* jobs that the robot was given */
+	struct link items;
+	uint64_t out_now; /* jobs of the queue that are out */
+	uint64_t begun;   /* jobs that the robot was given */
 	int64_t begun_us;
 	qkey said_key; /* the last wait that was said, and its end */
 	int64_t said_until_us;
@@ -202,8 +202,7 @@ static void item_free(struct item *item)
 {
 	item->fetch->out_now--;
 	dns_cancel(&item->dns);
-	item->prev->next = item->next;
-	item->next->prev = item->prev;
+	list_remove(&item->link);
 	buf_free(&item->path);
 	mem_free(&item);
 }
@@ -395,9 +394,7 @@ static void item_begin(struct fetch *f, const struct hostq_job *job)
 	struct url url;
 	*item = (struct item){.fetch = f, .job = *job};
 	item->dns = (struct dns_wait){.done = item_resolved, .ctx = item};
-	item->next = &f->items;
-	item->prev = f->items.prev;
-	item->prev->next = f->items.prev = item;
+	list_append(&f->items, &item->link);
 	f->out_now++;
 	ENSURE(url_parse(job->payload, NULL, f->room, sizeof f->room, &url) == 0);
 	if (f->conf.robot.proxy[0])
@@ -456,8 +453,9 @@ static int fetch_add(struct fetch *f, struct str text, struct err *err)
 
 static void fetch_items_free(struct fetch *f)
 {
-	while (f->items.next != &f->items) /* those that wait for their address */
-		item_free(f->items.next);
+	/* those that wait for their address */
+	LIST_EACH (struct item, item, &f->items, link)
+		item_free(item);
 }
 
 /* Beginning and end. */
@@ -585,7 +583,7 @@ static int run(const struct cmd_call *call)
 {
 	struct fetch f = {.call = call, .options = call->options, .out = BUF_INIT(4 << 20)};
 	struct err err;
-	f.items.next = f.items.prev = &f.items;
+	list_init(&f.items);
 	int code = cmd_config(call, &f.config);
 	if (code != 0)
 		return code;

@@ -4,6 +4,7 @@
  * with a few URLs each and visits them in no order. What does not fit is spilled as extents of up
  * to 64 KiB to a file without a name, which is written anew when most of it is dead. */
 #include "base/fault.h"
+#include "base/vec.h"
 #include "fetch/hostq_inner.h"
 
 #include <stdlib.h>
@@ -542,7 +543,7 @@ struct spilling {
 	struct store *s;
 	uint64_t end;
 	struct extent *extent;
-	uint32_t n, cap;
+	size_t n, room;
 };
 
 static int spill_part(void *ctx, const struct part *part, struct err *err)
@@ -551,15 +552,11 @@ static int spill_part(void *ctx, const struct part *part, struct err *err)
 	FAULT("hostq.spill");
 	if (file_write(&to->s->file[EXTENT_SPILL], part->bytes.p, part->bytes.n, to->end, err) < 0)
 		return -1;
-	if (to->n == to->cap) {
-		to->cap = to->cap ? to->cap * 2 : 1;
-		to->extent = mem_resize(to->extent, to->cap * sizeof *to->extent);
-	}
-	to->extent[to->n++] = (struct extent){.at = to->end,
-					      .file = EXTENT_SPILL,
-					      .user = part->user,
-					      .n = (uint32_t)part->bytes.n,
-					      .urls = (uint16_t)part->urls};
+	*VEC_PUSH(to->extent, to->n, to->room) = (struct extent){.at = to->end,
+								 .file = EXTENT_SPILL,
+								 .user = part->user,
+								 .n = (uint32_t)part->bytes.n,
+								 .urls = (uint16_t)part->urls};
 	to->end += part->bytes.n;
 	return 0;
 }
@@ -580,7 +577,7 @@ static int list_spill(struct store *s, struct list *l, struct err *err)
 	int rc = chain_each_part(s, chain, user, spill_part, &to, err);
 	if (rc == 0) {
 		chain_clear(&s->chunks, chain);
-		extents_append(s, spilled_new(s, l), to.extent, to.n);
+		extents_append(s, spilled_new(s, l), to.extent, (uint32_t)to.n);
 		l->spilled->back_urls = 0;
 		s->end = to.end;
 	}

@@ -2,6 +2,7 @@
 
 #include "base/fault.h"
 #include "base/hash.h"
+#include "base/vec.h"
 #include "disk/guard.h"
 #include "fetch/polite_file.h"
 
@@ -379,8 +380,7 @@ void polite_end(struct polite *p, struct lease *l, enum outcome outcome, int64_t
 		polite_group_unlock(p, end.lease.entry / POLITE_GROUP);
 		return;
 	}
-	p->ending = mem_resize(p->ending, (p->nendings + 1) * sizeof *p->ending);
-	p->ending[p->nendings++] = end;
+	*VEC_PUSH(p->ending, p->nendings, p->endings_room) = end;
 }
 
 bool polite_is_cut(const struct polite *p)

@@ -78,7 +78,7 @@ struct polite {
 	uint32_t boot;
 	int64_t wall_offset_us;       /* wall clock less now_us */
 	struct polite_ending *ending; /* what could not be said because somebody held the lock */
-	size_t nendings;
+	size_t nendings, endings_room;
 };
 
 /* An end of a lease, as polite_end() was told of it. */

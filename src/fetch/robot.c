@@ -167,25 +167,11 @@ static void take_lease(struct job *job);
 static void use_addresses(struct job *job, const struct dns_result *result);
 static void job_not_now(struct job *job, int64_t wait_us);
 
-/* Queues of jobs. */
-
-static void queue_add(struct job_queue *q, struct job *job)
+static struct job *queue_take(struct link *queue)
 {
-	if (!q->first)
-		q->end = &q->first;
-	job->behind = NULL;
-	job->is_queued = true;
-	*q->end = job;
-	q->end = &job->behind;
-}
-
-static struct job *queue_take(struct job_queue *q)
-{
-	struct job *job = q->first;
-	if (job) {
-		q->first = job->behind;
-		job->is_queued = false;
-	}
+	struct job *job = LIST_FIRST(struct job, queue, queued);
+	if (job)
+		list_remove(&job->queued);
 	return job;
 }
 
@@ -229,12 +215,6 @@ const struct addr *robot_choose(const struct addr *a, size_t n, struct str host)
 }
 
 /* The end of a job. */
-
-static void unlink_job(struct job *job)
-{
-	job->prev->next = job->next;
-	job->next->prev = job->prev;
-}
 
 static void free_job(struct job *job)
 {
@@ -324,7 +304,8 @@ static void end_job(struct job *job, struct robot_class class, struct robot_resu
 	loop_timer_stop(&job->timer);
 	dns_cancel(&job->dns);
 	robots_cache_cancel(&job->robots);
-	unlink_job(job);
+	list_remove(&job->link);
+	list_remove(&job->queued);
 	job->done(job->ctx, result);
 	free_job(job);
 }
@@ -484,7 +465,7 @@ static void take_lease(struct job *job)
 	struct robot *r = job->robot;
 	int64_t wait_us = 0;
 	if ((int64_t)r->stats.under_way >= r->conf.at_once) {
-		queue_add(&r->ready, job);
+		list_append(&r->ready, &job->queued);
 		return;
 	}
 	int rc = polite_take(r->parts.polite, &job->addr[job->at], &job->rule,
@@ -639,11 +620,9 @@ int robot_fetch(struct robot *r, const struct robot_job *in, robot_done_fn *done
 			    .timer = {.fn = job_waited, .ctx = job},
 			    .begun_us = loop_now_us(r->parts.loop)};
 	target_set(&job->target, &url);
-	job->next = &r->jobs;
-	job->prev = r->jobs.prev;
-	job->prev->next = r->jobs.prev = job;
+	list_append(&r->jobs, &job->link);
 	r->stats.jobs++;
-	queue_add(&r->fresh, job);
+	list_append(&r->fresh, &job->queued);
 	loop_later(r->parts.loop, &r->later);
 	return 0;
 }
@@ -689,7 +668,9 @@ int robot_new(struct robot **ret, const struct robot_parts *parts, const struct 
 	r->parts = *parts;
 	r->conf = *conf;
 	r->has_proxy = conf->proxy && conf->proxy[0];
-	r->jobs.next = r->jobs.prev = &r->jobs;
+	list_init(&r->jobs);
+	list_init(&r->fresh);
+	list_init(&r->ready);
 	r->later = (struct loop_later){.fn = begin_fresh, .ctx = r};
 	r->sync = (struct loop_timer){.fn = rules_sync, .ctx = r};
 	name_yourself(r);
@@ -710,8 +691,8 @@ void robot_free(struct robot **rp)
 	if (!r)
 		return;
 	r->closing = true;
-	while (r->jobs.next != &r->jobs) {
-		struct job *job = r->jobs.next;
+	struct job *job;
+	while ((job = LIST_FIRST(struct job, &r->jobs, link))) {
 		if (job->request)
 			request_drop(job->request);
 		end_lease(job, OUTCOME_CANCELLED, 0);

@@ -1,6 +1,7 @@
 /* Inside the robot: jobs (robot.c) and the requests that they make (robot_transfer.c). */
 #pragma once
 #include "base/hash.h"
+#include "base/list.h"
 #include "fetch/curl_lib.h"
 #include "fetch/robot.h"
 #include "fetch/robots_cache.h"
@@ -50,9 +51,8 @@ struct target {
 
 struct job {
 	struct robot *robot;
-	struct job *next, *prev; /* all jobs: a ring */
-	struct job *behind;      /* in a queue */
-	bool is_queued;
+	struct link link;   /* all jobs */
+	struct link queued; /* not begun, or waiting for a free request */
 	robot_done_fn *done;
 	void *ctx;
 	struct target target;
@@ -84,7 +84,7 @@ struct shard {
 /* One request: a handle of libcurl and what belongs to it, used again and again. */
 struct request {
 	struct robot *robot;
-	struct request *next, *prev; /* those under way: a ring; or free ones */
+	struct link link; /* those under way, or free ones */
 	struct job *job;
 	struct shard *shard;
 	CURL *easy; /* made for each */
@@ -110,17 +110,12 @@ struct sock {
 	struct robot *robot;
 	struct shard *shard;
 	struct request *request;
-	struct sock *next; /* all, or free ones */
-	struct sock **at;
+	struct link link; /* all, or free ones */
 	struct loop_io io;
 	int fd;
 	unsigned events;
 	bool is_kept;
 	uint64_t wire_base; /* bytes that had come before */
-};
-
-struct job_queue {
-	struct job *first, **end;
 };
 
 struct robot {
@@ -133,13 +128,13 @@ struct robot {
 	char *agent; /* the product token */
 	char *user_agent;
 	bool has_proxy, closing;
-	struct job jobs;               /* a ring; only its links are used */
-	struct job_queue fresh, ready; /* not begun; waiting for a free request */
-	struct request active;         /* a ring; only its links are used */
-	struct request *free_requests;
+	struct link jobs;
+	struct link fresh, ready; /* jobs: not begun; waiting for a free request */
+	struct link active, free_requests;
 	struct request
 		*sending; /* the last one that was let go; it has gone when libcurl comes back */
-	struct sock *socks, *free_socks, **sock_of; /* all, spare ones, by descriptor */
+	struct link socks, free_socks; /* all, spare ones */
+	struct sock **sock_of;         /* by descriptor */
 	size_t nsocks;
 	struct loop_later later; /* fresh jobs */
 	struct loop_timer tick, sync;

@@ -26,17 +26,9 @@ enum { SHARD_CONNECTIONS = 64, SHARD_SLACK = 16 };
 static void link_active(struct request *q)
 {
 	struct robot *r = q->robot;
-	q->next = &r->active;
-	q->prev = r->active.prev;
-	q->prev->next = r->active.prev = q;
+	list_append(&r->active, &q->link);
 	if (!r->tick.set)
 		loop_timer_every(r->parts.loop, &r->tick, TICK_US);
-}
-
-static void unlink_active(struct request *q)
-{
-	q->prev->next = q->next;
-	q->next->prev = q->prev;
 }
 
 static void request_finish(struct request *q, CURLcode code)
@@ -44,7 +36,7 @@ static void request_finish(struct request *q, CURLcode code)
 	struct robot *r = q->robot;
 	struct robot_class class = answer_class(q, code);
 	ENSURE(r->curl.multi_remove_handle(q->shard->multi, q->easy) == CURLM_OK);
-	unlink_active(q);
+	list_remove(&q->link);
 	class = answer_end(q, class);
 	r->stats.under_way--;
 	request_ended(q, class);
@@ -154,14 +146,15 @@ static void on_tick(void *ctx)
 {
 	struct robot *r = ctx;
 	int64_t now_us = loop_now_us(r->parts.loop);
-	for (struct request *q = r->active.next; q != &r->active; q = q->next)
+	LIST_EACH (struct request, q, &r->active, link)
 		ftp_nudge(q, now_us);
-	for (struct request *q = r->active.next, *next; q != &r->active; q = next) {
-		next = q->next;
+	for (struct link *at = r->active.next, *next; at != &r->active; at = next) {
+		struct request *q = LIST_OF(struct request, at, link);
+		next = at->next;
 		if (q->started_us < now_us && check_limits(q, now_us) < 0)
 			next = r->active.next; /* the list is not what it was */
 	}
-	if (r->active.next == &r->active)
+	if (list_is_empty(&r->active))
 		loop_timer_stop(&r->tick);
 }
 
@@ -201,17 +194,13 @@ static struct sock **sock_at(struct robot *r, int fd)
 static struct sock *sock_new(struct shard *sh, int fd)
 {
 	struct robot *r = sh->robot;
-	struct sock *s = r->free_socks;
+	struct sock *s = LIST_FIRST(struct sock, &r->free_socks, link);
 	if (s)
-		r->free_socks = s->next;
+		list_remove(&s->link);
 	else
 		s = mem_alloc(sizeof *s);
 	*s = (struct sock){.robot = r, .shard = sh, .fd = fd, .io = {.fn = on_ready, .ctx = s}};
-	s->next = r->socks;
-	s->at = &r->socks;
-	if (s->next)
-		s->next->at = &s->next;
-	r->socks = s;
+	list_prepend(&r->socks, &s->link);
 	*sock_at(r, fd) = s;
 	ENSURE(r->curl.multi_assign(sh->multi, fd, s) == CURLM_OK);
 	return s;
@@ -234,11 +223,8 @@ static void sock_end(struct sock *s)
 	loop_io_end(&s->io);
 	if (*sock_at(r, s->fd) == s)
 		*sock_at(r, s->fd) = NULL;
-	*s->at = s->next;
-	if (s->next)
-		s->next->at = s->at;
-	s->next = r->free_socks;
-	r->free_socks = s;
+	list_remove(&s->link);
+	list_prepend(&r->free_socks, &s->link);
 }
 
 /* libcurl is done with it for now. One that waits for the next request stays watched, which saves
@@ -460,9 +446,9 @@ static struct shard *shard_of(struct robot *r, const struct addr *a)
 void request_start(struct job *job)
 {
 	struct robot *r = job->robot;
-	struct request *q = r->free_requests;
+	struct request *q = LIST_FIRST(struct request, &r->free_requests, link);
 	if (q)
-		r->free_requests = q->next;
+		list_remove(&q->link);
 	else
 		q = request_new(r);
 	q->shard = shard_of(r, &job->addr[job->at]);
@@ -492,15 +478,14 @@ void request_release(struct request *q)
 	q->easy = NULL;
 	q->job->request = NULL;
 	q->job = NULL;
-	q->next = r->free_requests;
-	r->free_requests = q;
+	list_prepend(&r->free_requests, &q->link);
 }
 
 void request_drop(struct request *q)
 {
 	struct robot *r = q->robot;
 	ENSURE(r->curl.multi_remove_handle(q->shard->multi, q->easy) == CURLM_OK);
-	unlink_active(q);
+	list_remove(&q->link);
 	(void)answer_end(q, (struct robot_class){OUTCOME_CANCELLED, ROBOT_CAUSE_STOPPED});
 	r->stats.under_way--;
 }
@@ -543,31 +528,31 @@ static void shards_free(struct robot *r)
 
 int transfers_new(struct robot *r, struct err *err)
 {
+	list_init(&r->active);
+	list_init(&r->free_requests);
+	list_init(&r->socks);
+	list_init(&r->free_socks);
 	if (curl_lib_load(&r->curl, err) < 0)
 		return -1;
 	r->model = make_model(r);
 	if (!r->model)
 		return err_set(err, ERR_SYSTEM, "libcurl makes no handle");
 	r->tick = (struct loop_timer){.fn = on_tick, .ctx = r};
-	r->active.next = r->active.prev = &r->active;
 	return shards_new(r, err);
 }
 
 void transfers_free(struct robot *r)
 {
-	for (struct request *q = r->free_requests, *next; q; q = next) {
-		next = q->next;
+	LIST_EACH (struct request, q, &r->free_requests, link)
 		request_free(q);
-	}
 	if (r->model)
 		r->curl.easy_cleanup(r->model);
 	shards_free(r);
-	while (r->socks) /* libcurl has closed them all; what it did not say is said here */
-		sock_end(r->socks);
-	for (struct sock *s = r->free_socks, *next; s; s = next) {
-		next = s->next;
+	/* libcurl has closed them all; what it did not say is said here */
+	LIST_EACH (struct sock, s, &r->socks, link)
+		sock_end(s);
+	LIST_EACH (struct sock, s, &r->free_socks, link)
 		mem_free(&s);
-	}
 	mem_free(&r->sock_of);
 	curl_memory_drop();
 	loop_timer_stop(&r->tick);

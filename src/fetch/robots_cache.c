@@ -17,14 +17,14 @@ static const struct record_kind kind = {"GARNERRB", 1,
 
 /* What is known of one site. Those that were asked for lately are in front. */
 struct site {
-	struct site *next, *prev;
+	struct link link;
 	struct str name;
-	struct str compiled;      /* .p NULL: no file was ever read */
-	int64_t until_us;         /* when to ask again */
-	int64_t got_us;           /* when the file was read */
-	int64_t silent_us;        /* since when it cannot say; 0: it can */
-	bool asked;               /* a fetch is under way */
-	struct robots_wait waits; /* a ring */
+	struct str compiled; /* .p NULL: no file was ever read */
+	int64_t until_us;    /* when to ask again */
+	int64_t got_us;      /* when the file was read */
+	int64_t silent_us;   /* since when it cannot say; 0: it can */
+	bool asked;          /* a fetch is under way */
+	struct link waits;
 };
 
 static uint64_t name_hash(struct str name)
@@ -35,7 +35,7 @@ TABLE(sites, struct str, struct site *, name_hash, str_eq)
 
 struct robots_cache {
 	struct sites sites;
-	struct site recent; /* a ring */
+	struct link recent; /* sites, those asked for lately first */
 	uint64_t bytes, most;
 	char *agent;
 	char *path;                 /* NULL: in memory only */
@@ -47,20 +47,7 @@ struct robots_cache {
 	bool dirty;
 };
 
-/* The list of sites. */
-
-static void unlink_site(struct site *s)
-{
-	s->prev->next = s->next;
-	s->next->prev = s->prev;
-}
-
-static void link_front(struct robots_cache *c, struct site *s)
-{
-	s->prev = &c->recent;
-	s->next = c->recent.next;
-	s->next->prev = c->recent.next = s;
-}
+/* Sites. */
 
 static uint64_t site_cost(const struct site *s)
 {
@@ -69,13 +56,13 @@ static uint64_t site_cost(const struct site *s)
 
 static bool is_waited_for(const struct site *s)
 {
-	return s->asked || s->waits.next != &s->waits;
+	return s->asked || !list_is_empty(&s->waits);
 }
 
 static void site_drop(struct robots_cache *c, struct site *s)
 {
 	sites_remove(&c->sites, s->name);
-	unlink_site(s);
+	list_remove(&s->link);
 	c->bytes -= site_cost(s);
 	mem_free(&s->compiled.p);
 	mem_free(&s->name.p);
@@ -84,9 +71,10 @@ static void site_drop(struct robots_cache *c, struct site *s)
 
 static void cache_shrink(struct robots_cache *c)
 {
-	struct site *s = c->recent.prev, *before;
-	for (; c->bytes > c->most && s != &c->recent; s = before) {
-		before = s->prev;
+	for (struct link *at = c->recent.prev, *before; c->bytes > c->most && at != &c->recent;
+	     at = before) {
+		struct site *s = LIST_OF(struct site, at, link);
+		before = at->prev;
 		if (!is_waited_for(s))
 			site_drop(c, s);
 	}
@@ -96,17 +84,17 @@ static struct site *site_of(struct robots_cache *c, struct str name, bool make)
 {
 	struct site **found = sites_get(&c->sites, name), *s;
 	if (found) {
-		unlink_site(*found);
-		link_front(c, *found);
+		list_remove(&(*found)->link);
+		list_prepend(&c->recent, &(*found)->link);
 		return *found;
 	}
 	if (!make)
 		return NULL;
 	s = mem_alloc(sizeof *s);
 	s->name = (struct str){mem_copy(name.p, name.n), name.n};
-	s->waits.next = s->waits.prev = &s->waits;
+	list_init(&s->waits);
 	*sites_put(&c->sites, s->name) = s;
-	link_front(c, s);
+	list_prepend(&c->recent, &s->link);
 	c->bytes += site_cost(s);
 	return s;
 }
@@ -208,8 +196,8 @@ static int cache_rewrite(struct robots_cache *c, struct err *err)
 		return 0;
 	if (record_truncate(c->file, RECORD_HEADER, err) < 0)
 		return -1;
-	for (struct site *s = c->recent.prev; s != &c->recent; s = s->prev)
-		if (site_append(c, s, err) < 0)
+	for (struct link *at = c->recent.prev; at != &c->recent; at = at->prev)
+		if (site_append(c, LIST_OF(struct site, at, link), err) < 0)
 			return -1;
 	return robots_cache_sync(c, err);
 }
@@ -265,7 +253,7 @@ int robots_cache_new(struct robots_cache **ret, const struct robots_cache_option
 	struct err ignored;
 	int rc = 0;
 	c->most = options->bytes ? options->bytes : 64 << 20;
-	c->recent.next = c->recent.prev = &c->recent;
+	list_init(&c->recent);
 	c->agent = mem_alloc(options->agent.n + 1);
 	memcpy(c->agent, options->agent.p, options->agent.n);
 	if (options->path) {
@@ -290,9 +278,9 @@ int robots_cache_free(struct robots_cache **cp, struct err *err)
 		return 0;
 	if (c->file)
 		rc = record_close(&c->file, err);
-	while (c->recent.next != &c->recent) {
-		ENSURE(c->recent.next->waits.next == &c->recent.next->waits);
-		site_drop(c, c->recent.next);
+	LIST_EACH (struct site, s, &c->recent, link) {
+		ENSURE(list_is_empty(&s->waits));
+		site_drop(c, s);
 	}
 	sites_free(&c->sites);
 	record_reader_free(&c->others);
@@ -344,26 +332,20 @@ int robots_cache_ask(struct robots_cache *c, struct str name, int64_t now_us,
 	}
 	*ret_first = !s->asked;
 	s->asked = true;
-	wait->next = &s->waits;
-	wait->prev = s->waits.prev;
-	wait->prev->next = s->waits.prev = wait;
+	list_append(&s->waits, &wait->link);
 	return 1;
 }
 
 void robots_cache_cancel(struct robots_wait *wait)
 {
-	if (!wait->next)
-		return;
-	wait->prev->next = wait->next;
-	wait->next->prev = wait->prev;
-	wait->next = wait->prev = NULL;
+	list_remove(&wait->link);
 }
 
 /* Whoever is told may ask for other sites, but this one stays: it is still asked for. */
 static void site_tell(struct robots_cache *c, struct site *s, int64_t not_now_us)
 {
 	struct robots_wait *wait;
-	while ((wait = s->waits.next) != &s->waits) {
+	while ((wait = LIST_FIRST(struct robots_wait, &s->waits, link))) {
 		struct robots_answer answer = answer_of(s);
 		answer.not_now_us = not_now_us;
 		robots_cache_cancel(wait);

@@ -9,6 +9,7 @@
  * One loop and its thread; wall clock times, so that they mean something after a restart. */
 #pragma once
 #include "base/clock.h"
+#include "base/list.h"
 #include "fetch/outcome.h"
 
 #define ROBOTS_KEEP_US US_PER_DAY          /* a file is not asked for again before */
@@ -45,7 +46,7 @@ struct robots_answer {
 struct robots_wait {
 	void (*done)(void *ctx, const struct robots_answer *answer);
 	void *ctx;
-	struct robots_wait *next, *prev; /* from here on the cache's */
+	struct link link; /* from here on the cache's */
 };
 
 /* site: as url_site_print() writes it. 0: *ret is the answer. 1: it is not known; wait->done will

@@ -21,8 +21,8 @@ struct conn_pool {
 	struct conn_stats stats;
 	struct conn *busy; /* in whose callbacks we are; out is its */
 	struct buf out;
-	struct conn *all;
-	struct conn *starved; /* those that wait for the budget */
+	struct link all;
+	struct link starved; /* those that wait for the budget */
 	struct loop_later feed;
 	char in[CONN_READ];
 };
@@ -40,9 +40,8 @@ struct conn {
 	size_t out_at;               /* bytes of out that were sent */
 	size_t counted;              /* bytes that the budget knows of */
 	int64_t active_us, began_us; /* last byte; first byte of the frame, 0: none has begun */
-	struct conn *next, **prev;
-	struct conn *starved_next, **starved_prev; /* prev NULL: not in the list */
-	uint64_t thrown;                           /* bytes read after conn_finish() */
+	struct link link, starving;  /* of the pool: all; those that wait for the budget */
+	uint64_t thrown;             /* bytes read after conn_finish() */
 	int fd;
 	bool paused, choked, eof;
 	bool finishing, lingering; /* to end when all is sent; all is sent, the peer may talk */
@@ -74,26 +73,12 @@ const struct conn_stats *conn_pool_stats(const struct conn_pool *pool)
 
 /* The budget. */
 
-static void leave_starved(struct conn *c)
-{
-	if (!c->starved_prev)
-		return;
-	*c->starved_prev = c->starved_next;
-	if (c->starved_next)
-		c->starved_next->starved_prev = c->starved_prev;
-	c->starved_prev = NULL;
-}
-
 static void enter_starved(struct conn *c)
 {
-	if (c->starved_prev)
+	if (list_has(&c->starving))
 		return;
 	c->pool->stats.starved++;
-	c->starved_next = c->pool->starved;
-	c->starved_prev = &c->pool->starved;
-	if (c->starved_next)
-		c->starved_next->starved_prev = &c->starved_next;
-	c->pool->starved = c;
+	list_prepend(&c->pool->starved, &c->starving);
 }
 
 static bool over_budget(const struct conn_pool *pool)
@@ -101,16 +86,21 @@ static bool over_budget(const struct conn_pool *pool)
 	return pool->stats.memory >= pool->limit;
 }
 
+static bool may_feed(const struct conn_pool *pool)
+{
+	return !list_is_empty(&pool->starved) && !over_budget(pool);
+}
+
 /* A few at a time, lest all wake to find it used up again. */
 static void pool_feed(void *ctx)
 {
 	struct conn_pool *pool = ctx;
-	for (int i = 0; i < FED && pool->starved && !over_budget(pool); i++) {
-		struct conn *c = pool->starved;
-		leave_starved(c);
+	for (int i = 0; i < FED && may_feed(pool); i++) {
+		struct conn *c = LIST_FIRST(struct conn, &pool->starved, starving);
+		list_remove(&c->starving);
 		loop_later(pool->loop, &c->work);
 	}
-	if (pool->starved && !over_budget(pool))
+	if (may_feed(pool))
 		loop_later(pool->loop, &pool->feed);
 }
 
@@ -122,7 +112,7 @@ static void conn_account(struct conn *c)
 	pool->stats.memory += now - c->counted;
 	c->counted = now;
 	pool->stats.memory_peak = MAX(pool->stats.memory_peak, pool->stats.memory);
-	if (pool->starved && !over_budget(pool))
+	if (may_feed(pool))
 		loop_later(pool->loop, &pool->feed);
 }
 
@@ -141,7 +131,7 @@ static void conn_doom(struct conn *c, enum conn_end end, int sys_errno)
 	c->dead = true;
 	c->end = end;
 	c->sys_errno = sys_errno;
-	leave_starved(c);
+	list_remove(&c->starving);
 	loop_timer_stop(&c->timer);
 	loop_io_end(&c->io);
 	close(c->fd);
@@ -151,9 +141,7 @@ static void conn_doom(struct conn *c, enum conn_end end, int sys_errno)
 static void conn_bury(struct conn *c)
 {
 	struct conn_pool *pool = c->pool;
-	*c->prev = c->next;
-	if (c->next)
-		c->next->prev = c->prev;
+	list_remove(&c->link);
 	framing_free(&c->frame);
 	buf_free(&c->out);
 	conn_account(c);
@@ -473,11 +461,7 @@ struct conn *conn_new(struct conn_pool *pool, int fd, const struct conn_limits *
 			   .fd = fd};
 	framing_init(&c->frame, limits->line_max,
 		     MAX(limits->line_max + 2, limits->block_max) + CONN_READ);
-	c->next = pool->all;
-	c->prev = &pool->all;
-	if (c->next)
-		c->next->prev = &c->next;
-	pool->all = c;
+	list_prepend(&pool->all, &c->link);
 	pool->stats.conns++;
 	loop_later(pool->loop, &c->work);
 	return c;
@@ -523,7 +507,7 @@ void conn_finish(struct conn *c)
 		return;
 	c->finishing = true;
 	c->end = CONN_END_DONE;
-	leave_starved(c);
+	list_remove(&c->starving);
 	conn_poke(c);
 }
 
@@ -542,6 +526,8 @@ struct conn_pool *conn_pool_new(struct loop *loop, uint64_t memory)
 	struct conn_pool *pool = mem_alloc(sizeof *pool);
 	pool->loop = loop;
 	pool->limit = memory;
+	list_init(&pool->all);
+	list_init(&pool->starved);
 	pool->out = BUF_INIT(SIZE_MAX);
 	pool->feed = (struct loop_later){.fn = pool_feed, .ctx = pool};
 	return pool;
@@ -552,8 +538,8 @@ void conn_pool_free(struct conn_pool **pool)
 	if (!*pool)
 		return;
 	ENSURE(!(*pool)->busy);
-	while ((*pool)->all) {
-		struct conn *c = (*pool)->all;
+	struct conn *c;
+	while ((c = LIST_FIRST(struct conn, &(*pool)->all, link))) {
 		conn_close(c);
 		loop_later_cancel(&c->work);
 		conn_bury(c);

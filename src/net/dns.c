@@ -18,7 +18,7 @@
 /* One block: the name and then the addresses follow. A hit reads the time, what stands behind it
  * and the name, so that it waits for as little memory as can be. */
 struct entry {
-	struct entry *newer, *older;
+	struct link link;
 	const char *why;
 	uint32_t bytes;
 	uint16_t n;
@@ -32,7 +32,7 @@ TABLE(names, struct dns_key, struct entry *, dns_key_hash, dns_key_equal)
 
 struct dns_cache {
 	struct names names;
-	struct entry *newest, *oldest;
+	struct link entries; /* the oldest first */
 	size_t most, most_bytes, bytes;
 	uint64_t seed;
 };
@@ -43,6 +43,7 @@ struct dns_cache *dns_cache_new(size_t entries, size_t bytes, uint64_t seed)
 	c->most = entries;
 	c->most_bytes = bytes;
 	c->seed = seed;
+	list_init(&c->entries);
 	return c;
 }
 
@@ -50,8 +51,8 @@ void dns_cache_free(struct dns_cache **c)
 {
 	if (!*c)
 		return;
-	for (struct entry *e = (*c)->oldest, *next; e; e = next) {
-		next = e->newer;
+	LIST_EACH (struct entry, e, &(*c)->entries, link) {
+		list_remove(&e->link);
 		mem_free(&e);
 	}
 	names_free(&(*c)->names);
@@ -88,24 +89,10 @@ bool dns_cache_get(struct dns_cache *c, const struct dns_key *key, int64_t now_u
 	return true;
 }
 
-static void link_newest(struct dns_cache *c, struct entry *e)
-{
-	e->newer = NULL;
-	e->older = c->newest;
-	*(c->newest ? &c->newest->newer : &c->oldest) = e;
-	c->newest = e;
-}
-
-static void unlink_entry(struct dns_cache *c, struct entry *e)
-{
-	*(e->newer ? &e->newer->older : &c->newest) = e->older;
-	*(e->older ? &e->older->newer : &c->oldest) = e->newer;
-}
-
 static void entry_drop(struct dns_cache *c, struct entry *e, const struct dns_key *key)
 {
 	ENSURE(names_remove(&c->names, *key));
-	unlink_entry(c, e);
+	list_remove(&e->link);
 	c->bytes -= e->bytes + sizeof(struct names_slot);
 	mem_free(&e);
 }
@@ -114,10 +101,10 @@ static void entry_drop(struct dns_cache *c, struct entry *e, const struct dns_ke
 static void cache_evict(struct dns_cache *c)
 {
 	struct entry *e;
-	while ((e = c->oldest)->used) {
+	while ((e = LIST_OF(struct entry, c->entries.next, link))->used) {
 		e->used = false;
-		unlink_entry(c, e);
-		link_newest(c, e);
+		list_remove(&e->link);
+		list_append(&c->entries, &e->link);
 	}
 	struct dns_key key = dns_cache_key(c, (struct str){e->name, e->name_n});
 	entry_drop(c, e, &key);
@@ -147,14 +134,15 @@ void dns_cache_put(struct dns_cache *c, const struct dns_key *key, const struct 
 		entry_drop(c, *old, key);
 	struct entry *e = entry_new(key->name, result);
 	size_t bytes = e->bytes + sizeof(struct names_slot);
-	while (c->oldest && (names_count(&c->names) >= c->most || c->bytes + bytes > c->most_bytes))
+	while (!list_is_empty(&c->entries) &&
+	       (names_count(&c->names) >= c->most || c->bytes + bytes > c->most_bytes))
 		cache_evict(c);
 	if (c->most == 0 || bytes > c->most_bytes) {
 		mem_free(&e);
 		return;
 	}
 	*names_put(&c->names, (struct dns_key){{e->name, e->name_n}, key->hash}) = e;
-	link_newest(c, e);
+	list_append(&c->entries, &e->link);
 	c->bytes += bytes;
 }
 
@@ -199,23 +187,19 @@ struct part {
 /* A name under way: waiting for its turn, asked, or answered and about to be told. */
 struct ask {
 	struct dns *dns;
-	struct ask *next;      /* in the queue or among those answered */
-	struct dns_wait waits; /* the two ends of a ring */
-	struct dns_key key;    /* of `name` */
-	unsigned open;         /* parts without an answer */
+	struct link link;   /* in the queue, or among those answered */
+	struct link waits;  /* who waits for it, in the order of asking */
+	struct dns_key key; /* of `name` */
+	unsigned open;      /* parts without an answer */
 	struct part part[2];
 	char name[DNS_NAME + 1];
-};
-
-struct queue {
-	struct ask *first, **end;
 };
 
 TABLE(asks, struct dns_key, struct ask *, dns_key_hash, dns_key_equal)
 
 struct sock {
 	struct dns *dns;
-	struct sock *next;
+	struct link link;
 	struct loop_io io;
 	int fd;
 };
@@ -226,33 +210,16 @@ struct dns {
 	struct dns_conf conf;
 	struct dns_cache *cache;
 	ares_channel channel;
-	struct sock *socks;
+	struct link socks;
 	struct loop_timer tick;
 	struct loop_later later;
 	struct asks asks;
-	struct queue queue, answered;
+	struct link queue, answered;
 	int64_t out; /* names that c-ares has */
 	bool telling, closing;
 	struct addr fixed[2]; /* answers that need no question */
 	struct dns_stats stats;
 };
-
-static void queue_add(struct queue *q, struct ask *ask)
-{
-	if (!q->first)
-		q->end = &q->first;
-	ask->next = NULL;
-	*q->end = ask;
-	q->end = &ask->next;
-}
-
-static struct ask *queue_take(struct queue *q)
-{
-	struct ask *ask = q->first;
-	if (ask)
-		q->first = ask->next;
-	return ask;
-}
 
 /* What c-ares needs from the loop. */
 
@@ -266,24 +233,24 @@ static void sock_ready(void *ctx, unsigned what)
 static void sock_state(void *ctx, ares_socket_t fd, int readable, int writable)
 {
 	struct dns *d = ctx;
-	struct sock **at = &d->socks, *s;
-	while (*at && (*at)->fd != fd)
-		at = &(*at)->next;
-	s = *at;
+	struct sock *s = NULL;
+	LIST_EACH (struct sock, one, &d->socks, link)
+		if (one->fd == fd)
+			s = one;
 	if (!readable && !writable) { /* about to be closed */
 		if (s) {
 			loop_io_end(&s->io);
-			*at = s->next;
+			list_remove(&s->link);
 			mem_free(&s);
 		}
 		return;
 	}
 	if (!s) {
 		s = mem_alloc(sizeof *s);
-		*s = (struct sock){.dns = d, .fd = fd, .next = d->socks};
+		*s = (struct sock){.dns = d, .fd = fd};
 		s->io.fn = sock_ready;
 		s->io.ctx = s;
-		d->socks = s;
+		list_append(&d->socks, &s->link);
 	}
 	loop_io_want(d->loop, &s->io, fd,
 		     (readable ? (unsigned)LOOP_READ : 0) | (writable ? (unsigned)LOOP_WRITE : 0));
@@ -317,55 +284,39 @@ static void part_done(void *ctx, int status, int timeouts, unsigned char *packet
 	if (--ask->open > 0)
 		return;
 	d->out--;
-	queue_add(&d->answered, ask);
+	list_append(&d->answered, &ask->link);
 	loop_later(d->loop, &d->later);
-}
-
-static void wait_unlink(struct dns_wait *wait)
-{
-	ENSURE(wait->prev && wait->next);
-	wait->prev->next = wait->next;
-	wait->next->prev = wait->prev;
-	wait->next = wait->prev = NULL;
 }
 
 /* Last, so that those who asked first are told first. */
 static void wait_link(struct ask *ask, struct dns_wait *wait, enum dns_family family)
 {
-	ENSURE(wait->done && !wait->next);
+	ENSURE(wait->done);
 	wait->family = family;
-	wait->next = &ask->waits;
-	wait->prev = ask->waits.prev;
-	wait->prev->next = ask->waits.prev = wait;
+	list_append(&ask->waits, &wait->link);
 }
 
 void dns_cancel(struct dns_wait *wait)
 {
-	if (wait->next)
-		wait_unlink(wait);
-}
-
-static bool has_waits(const struct ask *ask)
-{
-	return ask->waits.next != &ask->waits;
+	list_remove(&wait->link);
 }
 
 static struct ask *ask_new(struct dns *d, const struct dns_key *key)
 {
 	struct ask *ask = mem_alloc(sizeof *ask);
 	ask->dns = d;
-	ask->waits.next = ask->waits.prev = &ask->waits;
+	list_init(&ask->waits);
 	memcpy(ask->name, key->name.p, key->name.n);
 	ask->key = (struct dns_key){{ask->name, key->name.n}, key->hash};
 	*asks_put(&d->asks, ask->key) = ask;
-	queue_add(&d->queue, ask);
+	list_append(&d->queue, &ask->link);
 	return ask;
 }
 
 static void ask_free(struct ask *ask)
 {
-	while (has_waits(ask))
-		wait_unlink(ask->waits.next);
+	LIST_EACH (struct dns_wait, wait, &ask->waits, link)
+		list_remove(&wait->link);
 	asks_remove(&ask->dns->asks, ask->key);
 	mem_free(&ask);
 }
@@ -387,25 +338,22 @@ static void ask_send(struct dns *d, struct ask *ask)
 static void asks_start(struct dns *d)
 {
 	struct ask *ask;
-	while (d->out < d->conf.at_once && (ask = queue_take(&d->queue)))
-		if (has_waits(ask))
-			ask_send(d, ask);
-		else
+	while (d->out < d->conf.at_once && (ask = LIST_FIRST(struct ask, &d->queue, link))) {
+		list_remove(&ask->link);
+		if (list_is_empty(&ask->waits))
 			ask_free(ask);
+		else
+			ask_send(d, ask);
+	}
 }
 
 /* Telling. */
-
-static int64_t clamp_us(int64_t v, int64_t least, int64_t most)
-{
-	return v < least ? least : v > most ? most : v;
-}
 
 static int64_t ttl_us(const struct dns *d, const struct dns_answer *a)
 {
 	if (a->outcome == DNS_FAILED || a->ttl_s < 0)
 		return d->conf.failure_ttl_us;
-	return clamp_us(a->ttl_s * US_PER_S, d->conf.ttl_min_us, d->conf.ttl_max_us);
+	return MIN(MAX(a->ttl_s * US_PER_S, d->conf.ttl_min_us), d->conf.ttl_max_us);
 }
 
 /* Without addresses: what the parts say together. A name is known not to be there only if nobody
@@ -504,10 +452,10 @@ static void ask_tell(struct dns *d, struct ask *ask)
 	count_outcome(&d->stats, result.outcome);
 	dns_cache_put(d->cache, &ask->key, &result);
 	asks_remove(&d->asks, ask->key); /* whoever asks again while being told asks anew */
-	while (has_waits(ask)) {
-		struct dns_wait *wait = ask->waits.next;
+	struct dns_wait *wait;
+	while ((wait = LIST_FIRST(struct dns_wait, &ask->waits, link))) {
 		struct dns_result part = result_of_family(result, wait->family);
-		wait_unlink(wait);
+		list_remove(&wait->link);
 		wait->done(wait->ctx, &part);
 	}
 	mem_free(&ask);
@@ -518,12 +466,15 @@ static void ask_tell(struct dns *d, struct ask *ask)
 static void asks_tell(void *ctx)
 {
 	struct dns *d = ctx;
-	struct queue now = d->answered;
-	struct ask *ask;
-	d->answered.first = NULL;
+	struct link mark = {0};
+	list_append(&d->answered, &mark);
 	d->telling = true;
-	while ((ask = queue_take(&now)))
+	while (d->answered.next != &mark) {
+		struct ask *ask = LIST_OF(struct ask, d->answered.next, link);
+		list_remove(&ask->link);
 		ask_tell(d, ask);
+	}
+	list_remove(&mark);
 	d->telling = false;
 	asks_start(d);
 }
@@ -682,6 +633,9 @@ int dns_new(struct dns **ret, struct loop *loop, const struct dns_conf *conf,
 		return err_sys(err, "random numbers");
 	struct dns *d = mem_alloc(sizeof *d);
 	d->loop = loop;
+	list_init(&d->socks);
+	list_init(&d->queue);
+	list_init(&d->answered);
 	d->policy = policy;
 	d->conf = *conf;
 	d->conf.servers = (struct value_list){0}; /* c-ares has them */

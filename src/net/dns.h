@@ -7,6 +7,7 @@
  * "localhost" is loopback without a question (RFC 6761), "invalid" and "onion" are no names (RFC
  * 7686). */
 #pragma once
+#include "base/list.h"
 #include "base/value.h"
 #include "net/addr.h"
 
@@ -90,7 +91,7 @@ enum dns_family { DNS_ANY, DNS_V4, DNS_V6 };
 struct dns_wait {
 	void (*done)(void *ctx, const struct dns_result *result);
 	void *ctx;
-	struct dns_wait *next, *prev; /* from here on dns's */
+	struct link link; /* from here on dns's */
 	enum dns_family family;
 };
 

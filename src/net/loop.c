@@ -50,7 +50,7 @@ struct loop {
 	int64_t due_us;    /* INT64_MAX: not set */
 	struct timers timers;
 	uint64_t turn;
-	struct loop_later later; /* a ring; its own fn is never called */
+	struct link later; /* deferred calls */
 	struct loop_io signals;
 	sigset_t signal_set;
 	struct handler handler[NSIG];
@@ -82,20 +82,20 @@ static void wake_at_once(struct loop *l)
 /* Makes the deferred calls that wait now; those that they defer are left for the next round. */
 static void run_later(struct loop *l)
 {
-	struct loop_later mark = {.next = &l->later, .prev = l->later.prev}, *call;
-	if (l->later.next == &l->later)
+	struct link mark = {0};
+	if (list_is_empty(&l->later))
 		return;
-	mark.prev->next = l->later.prev = &mark;
+	list_append(&l->later, &mark);
 	l->depth++;
-	while ((call = l->later.next) != &mark) {
-		loop_later_cancel(call);
+	while (l->later.next != &mark) {
+		struct loop_later *call = LIST_OF(struct loop_later, l->later.next, link);
+		list_remove(&call->link);
 		l->calls++;
 		call->fn(call->ctx);
 	}
 	l->depth--;
-	mark.prev->next = mark.next;
-	mark.next->prev = mark.prev;
-	if (l->later.next != &l->later)
+	list_remove(&mark);
+	if (!list_is_empty(&l->later))
 		wake_at_once(l);
 }
 
@@ -113,23 +113,16 @@ static void callback_leave(struct loop *l)
 
 void loop_later(struct loop *l, struct loop_later *call)
 {
-	if (call->next)
+	if (list_has(&call->link))
 		return;
 	if (l->depth == 0)
 		wake_at_once(l);
-	call->loop = l;
-	call->next = &l->later;
-	call->prev = l->later.prev;
-	call->prev->next = l->later.prev = call;
+	list_append(&l->later, &call->link);
 }
 
 void loop_later_cancel(struct loop_later *call)
 {
-	if (!call->next)
-		return;
-	call->prev->next = call->next;
-	call->next->prev = call->prev;
-	call->next = call->prev = NULL;
+	list_remove(&call->link);
 }
 
 static void io_ready(struct loop_io *io, unsigned what)
@@ -401,7 +394,7 @@ int loop_new(struct loop **ret, const struct loop_options *options, struct err *
 			   .wake = {.fn = on_wake, .ctx = l},
 			   .signal_fd = -1,
 			   .last = &l->first};
-	l->later.next = l->later.prev = &l->later;
+	list_init(&l->later);
 	sigemptyset(&l->signal_set);
 	pthread_mutex_init(&l->lock, NULL);
 	l->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -427,7 +420,7 @@ void loop_free(struct loop **lp)
 	struct loop *l = *lp;
 	if (!l)
 		return;
-	while (l->later.next != &l->later)
+	while (!list_is_empty(&l->later))
 		run_later(l);
 	loop_io_end(&l->signals);
 	loop_io_end(&l->wake);

@@ -10,6 +10,7 @@
 #pragma once
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/list.h"
 
 #include <sys/types.h>
 
@@ -83,8 +84,7 @@ void loop_timer_stop(struct loop_timer *t); /* also of one that is not set */
 struct loop_later {
 	void (*fn)(void *ctx);
 	void *ctx;
-	struct loop *loop; /* from here on the loop's */
-	struct loop_later *next, *prev;
+	struct link link; /* from here on the loop's */
 };
 
 void loop_later(struct loop *l, struct loop_later *call); /* once, however often it is asked for */

@@ -5,7 +5,7 @@
 struct session {
 	struct server *server;
 	struct conn *conn;
-	struct session *next, **prev;
+	struct link link;
 	void (*block)(struct session *s, struct str block);
 	struct peer peer;
 	max_align_t state[];
@@ -21,7 +21,7 @@ struct server {
 	struct listener *listener[SERVER_LISTENERS];
 	size_t nlisteners;
 	struct listener_stats gone; /* of listeners that are freed */
-	struct session *sessions;
+	struct link sessions;
 	uint64_t unknown, wrong;
 	void *ctx;
 	struct loop_timer drain;
@@ -129,11 +129,9 @@ static void on_closed(void *ctx, enum conn_end end, int sys_errno)
 	if (server->protocol->closed)
 		server->protocol->closed(s, end);
 	gate_leave(server->gate, &s->peer.server);
-	*s->prev = s->next;
-	if (s->next)
-		s->next->prev = s->prev;
+	list_remove(&s->link);
 	mem_free(&s);
-	if (server->drained && !server->sessions)
+	if (server->drained && list_is_empty(&server->sessions))
 		loop_timer_in(server->loop, &server->drain, 0);
 }
 
@@ -149,11 +147,7 @@ static void on_accepted(void *ctx, int fd, const struct peer *peer)
 	struct session *s = mem_alloc(sizeof *s + p->state_size);
 	s->server = server;
 	s->peer = *peer;
-	s->next = server->sessions;
-	s->prev = &server->sessions;
-	if (s->next)
-		s->next->prev = &s->next;
-	server->sessions = s;
+	list_prepend(&server->sessions, &s->link);
 	s->conn = conn_new(server->pool, fd, &server->conn_limits, &ops, s);
 	if (p->greeting)
 		conn_send(s->conn, str_of(p->greeting));
@@ -166,7 +160,7 @@ static void look_for_idle(void *ctx)
 {
 	struct server *s = ctx;
 	bool late = loop_now_us(s->loop) >= s->drain_end_us;
-	for (struct session *it = s->sessions; it; it = it->next) {
+	LIST_EACH (struct session, it, &s->sessions, link) {
 		if (late) {
 			conn_close(it->conn);
 		} else if (!conn_busy(it->conn)) {
@@ -174,7 +168,7 @@ static void look_for_idle(void *ctx)
 			conn_finish(it->conn);
 		}
 	}
-	if (s->sessions)
+	if (!list_is_empty(&s->sessions))
 		loop_timer_in(s->loop, &s->drain, DRAIN_LOOK_US);
 	else
 		s->drained(s->drained_ctx);
@@ -217,6 +211,7 @@ struct server *server_new(struct loop *loop, const struct server_protocol *proto
 		.ctx = ctx,
 		.drain = {.fn = look_for_idle, .ctx = s},
 	};
+	list_init(&s->sessions);
 	for (size_t i = 0; i < protocol->nverbs; i++)
 		ENSURE(protocol->verbs[i].min_args <= protocol->verbs[i].max_args &&
 		       protocol->verbs[i].max_args <= SERVER_ARGS);

@@ -25,8 +25,8 @@ static void as_file(struct str agent, struct str path, struct str file)
 	ENSURE(robots_compile(file, agent, &form, &err) == 0);
 	struct str compiled = buf_str(&form);
 	ENSURE(robots_check(compiled, &err) == 0);
-	ENSURE(robots_crawl_delay_us(compiled) >= -1 && !robots_was_cut(compiled));
-	ENSURE(robots_names_us(compiled) == slow_names(file, agent));
+	ENSURE(robots_crawl_delay_us(compiled) >= -1 && !form_was_cut(compiled));
+	ENSURE(form_names_us(compiled) == slow_names(file, agent));
 	struct robots_verdict fast = robots_verdict(compiled, path);
 	if ((path.n + 1) * (file.n + 1) < WORK_MAX) {
 		struct robots_verdict slow = slow_verdict(file, agent, path);

@@ -61,10 +61,9 @@ static void look(const char *path)
 	struct robots_cache *c = cache_of(path);
 	if (!c)
 		return;
-	size_t sites = robots_cache_count(c);
 	ENSURE(robots_cache_free(&c, &err) == 0);
 	c = cache_of(path);
-	ENSURE(c && robots_cache_count(c) == sites);
+	ENSURE(c);
 	ask(c, STR("http://a.test"));
 	ask(c, STR("http://unknown.test"));
 	ENSURE(robots_cache_free(&c, &err) == 0);

@@ -1,13 +1,11 @@
+/* Outcomes: one table says what follows from each. */
 #include "fetch/outcome.h"
 
 enum {
 	FINE = 1,
-	TEMPORARY = 2,
-	PERMANENT = 4,
-	SITE = 8,
-	REFUSAL = 16,
-	ANSWER = 32,
-	TROUBLE = 64,
+	SITE = 2,
+	ANSWER = 4,
+	TROUBLE = 8,
 };
 
 static const struct {
@@ -17,14 +15,14 @@ static const struct {
 	[OUTCOME_OK] = {"ok", FINE | ANSWER},
 	[OUTCOME_UNCHANGED] = {"unchanged", FINE | ANSWER},
 	[OUTCOME_REDIRECT] = {"redirect", FINE | ANSWER},
-	[OUTCOME_TEMPORARY] = {"temporary", TEMPORARY | TROUBLE},
-	[OUTCOME_PERMANENT] = {"permanent", PERMANENT | ANSWER},
-	[OUTCOME_SITE_TEMPORARY] = {"site-temporary", TEMPORARY | SITE | TROUBLE},
-	[OUTCOME_SITE_PERMANENT] = {"site-permanent", PERMANENT | SITE | TROUBLE},
-	[OUTCOME_LIMIT] = {"limit", REFUSAL | ANSWER},
-	[OUTCOME_ROBOTS] = {"robots", REFUSAL},
-	[OUTCOME_ADDRESS] = {"address", REFUSAL},
-	[OUTCOME_CANCELLED] = {"cancelled", TEMPORARY},
+	[OUTCOME_TEMPORARY] = {"temporary", TROUBLE},
+	[OUTCOME_PERMANENT] = {"permanent", ANSWER},
+	[OUTCOME_SITE_TEMPORARY] = {"site-temporary", SITE | TROUBLE},
+	[OUTCOME_SITE_PERMANENT] = {"site-permanent", SITE | TROUBLE},
+	[OUTCOME_LIMIT] = {"limit", ANSWER},
+	[OUTCOME_ROBOTS] = {"robots", 0},
+	[OUTCOME_ADDRESS] = {"address", 0},
+	[OUTCOME_CANCELLED] = {"cancelled", 0},
 };
 
 static bool outcome_has(enum outcome o, unsigned what)
@@ -54,24 +52,9 @@ bool outcome_is_ok(enum outcome o)
 	return outcome_has(o, FINE);
 }
 
-bool outcome_is_temporary(enum outcome o)
-{
-	return outcome_has(o, TEMPORARY);
-}
-
-bool outcome_is_permanent(enum outcome o)
-{
-	return outcome_has(o, PERMANENT);
-}
-
 bool outcome_is_site(enum outcome o)
 {
 	return outcome_has(o, SITE);
-}
-
-bool outcome_is_refusal(enum outcome o)
-{
-	return outcome_has(o, REFUSAL);
 }
 
 bool outcome_is_answer(enum outcome o)

@@ -21,10 +21,7 @@ enum outcome {
 const char *outcome_name(enum outcome o);
 bool outcome_parse(struct str name, enum outcome *ret) MUST_USE;
 
-bool outcome_is_ok(enum outcome o);        /* ok, unchanged, redirect */
-bool outcome_is_temporary(enum outcome o); /* worth another try later */
-bool outcome_is_permanent(enum outcome o);
+bool outcome_is_ok(enum outcome o);      /* ok, unchanged, redirect */
 bool outcome_is_site(enum outcome o);    /* holds for all URLs of the site */
-bool outcome_is_refusal(enum outcome o); /* by limit, by robots, by address: ours, not theirs */
 bool outcome_is_answer(enum outcome o);  /* the server is well: it answered, whatever it said */
 bool outcome_is_trouble(enum outcome o); /* the server is not well: it gets more time */

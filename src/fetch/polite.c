@@ -387,21 +387,3 @@ bool polite_is_cut(const struct polite *p)
 {
 	return guard_failed(p->guard);
 }
-
-int polite_look(struct polite *p, const struct addr *a, int64_t now_us, struct polite_view *ret)
-{
-	struct addr server = addr_server(a);
-	uint32_t group = group_of(p, &server);
-	if (!group_lock(p, group))
-		return 1;
-	struct polite_entry *e = entry_find(p, group, &server);
-	if (e) {
-		struct state s = state_read(p, e, now_us);
-		*ret = (struct polite_view){.start_us = s.start_us,
-					    .next_us = s.next_us,
-					    .troubles = s.troubles,
-					    .open = leases_sweep(p, e, now_us)};
-	}
-	polite_group_unlock(p, group);
-	return e ? 0 : 1;
-}

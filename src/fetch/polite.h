@@ -85,15 +85,5 @@ void polite_end(struct polite *p, struct lease *l, enum outcome outcome, int64_t
 /* Somebody has cut the file while it was in use. Nobody is let go any more. */
 bool polite_is_cut(const struct polite *p);
 
-/* What the table knows of a server. */
-struct polite_view {
-	int64_t start_us;  /* of the last request */
-	int64_t next_us;   /* not before */
-	unsigned troubles; /* how often the delay is doubled now */
-	unsigned open;     /* leases */
-};
-/* 1: nothing. */
-int polite_look(struct polite *p, const struct addr *a, int64_t now_us, struct polite_view *ret);
-
 struct format;
 extern const struct format polite_format;

@@ -743,18 +743,6 @@ int64_t robots_crawl_delay_us(struct str compiled)
 	return (int64_t)v.delay_ms * 1000;
 }
 
-bool robots_was_cut(struct str compiled)
-{
-	struct view v;
-	return view_of(compiled, &v) && (v.flags & ROBOTS_CUT);
-}
-
-bool robots_names_us(struct str compiled)
-{
-	struct view v;
-	return view_of(compiled, &v) && (v.flags & ROBOTS_OWN);
-}
-
 struct robots_sitemaps robots_sitemaps_of(struct str compiled)
 {
 	struct view v;

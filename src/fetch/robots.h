@@ -40,8 +40,6 @@ struct robots_verdict {
 struct robots_verdict robots_verdict(struct str compiled, struct str path);
 
 int64_t robots_crawl_delay_us(struct str compiled); /* the longest of our groups; -1: none */
-bool robots_was_cut(struct str compiled);           /* the file was longer than ROBOTS_FILE_MAX */
-bool robots_names_us(struct str compiled);          /* there was a group for our token */
 
 /* The sitemaps, as written: while (robots_sitemap_next(&it, &url) == 0). */
 struct robots_sitemaps {

@@ -305,11 +305,6 @@ int robots_cache_sync(struct robots_cache *c, struct err *err)
 	return record_sync(c->file, &group, err);
 }
 
-size_t robots_cache_count(const struct robots_cache *c)
-{
-	return sites_count(&c->sites);
-}
-
 /* Questions. */
 
 static struct robots_answer answer_of(const struct site *s)

@@ -69,7 +69,6 @@ void robots_cache_told(struct robots_cache *c, struct str site, const struct rob
 /* Whether something is to be written; makes it durable. */
 bool robots_cache_dirty(const struct robots_cache *c);
 int robots_cache_sync(struct robots_cache *c, struct err *err);
-size_t robots_cache_count(const struct robots_cache *c);
 
 struct format;
 extern const struct format robots_format;

@@ -150,23 +150,6 @@ bool addr_from_sockaddr(const struct sockaddr *sa, size_t len, struct addr *ret)
 	return false;
 }
 
-unsigned addr_to_sockaddr(const struct addr *a, struct sockaddr_storage *ret)
-{
-	struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(a->port)};
-	struct sockaddr_in6 v6 = {
-		.sin6_family = AF_INET6, .sin6_port = htons(a->port), .sin6_scope_id = a->scope};
-	ENSURE(a->family == AF_INET || a->family == AF_INET6);
-	*ret = (struct sockaddr_storage){0};
-	if (a->family == AF_INET) {
-		memcpy(&v4.sin_addr, a->b, 4);
-		memcpy(ret, &v4, sizeof v4);
-		return sizeof v4;
-	}
-	memcpy(&v6.sin6_addr, a->b, 16);
-	memcpy(ret, &v6, sizeof v6);
-	return sizeof v6;
-}
-
 int addr_cmp(const struct addr *a, const struct addr *b)
 {
 	if (a->family != b->family)

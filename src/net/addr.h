@@ -4,7 +4,6 @@
 #include "base/value.h"
 
 struct sockaddr;
-struct sockaddr_storage;
 
 struct addr {
 	uint8_t b[16];   /* network order; IPv4 in the first four, the rest zero */
@@ -28,8 +27,6 @@ const char *addr_print_port(const struct addr *a, char ret[ADDR_SHOWN]);
 
 /* false: neither IPv4 nor IPv6, or too short for what it says it is. */
 bool addr_from_sockaddr(const struct sockaddr *sa, size_t len, struct addr *ret) MUST_USE;
-/* Bytes of it that count. */
-unsigned addr_to_sockaddr(const struct addr *a, struct sockaddr_storage *ret);
 
 int addr_cmp(const struct addr *a, const struct addr *b); /* IPv4 first, the port last */
 bool addr_eq(const struct addr *a, const struct addr *b);

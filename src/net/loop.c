@@ -7,9 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
-#include <sys/pidfd.h>
 #include <sys/signalfd.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* How often loop_step() looks at the descriptors before it goes on in time; one that is always
@@ -299,37 +297,6 @@ int loop_signal(struct loop *l, int number, void (*fn)(void *ctx, int number), v
 	l->handler[number] = (struct handler){fn, ctx};
 	loop_io_want(l, &l->signals, fd, LOOP_READ);
 	return 0;
-}
-
-static void on_child(void *ctx, unsigned what)
-{
-	(void)what;
-	struct loop_child *child = ctx;
-	int status;
-	if (waitpid(child->pid, &status, WNOHANG) != child->pid)
-		return;
-	loop_child_end(child);
-	child->fn(child->ctx, status);
-}
-
-int loop_child_watch(struct loop *l, struct loop_child *child, pid_t pid, struct err *err)
-{
-	int fd = pidfd_open(pid, 0);
-	if (fd < 0)
-		return err_sys(err, "process %d cannot be watched", (int)pid);
-	child->io = (struct loop_io){.fn = on_child, .ctx = child};
-	child->fd = fd;
-	child->pid = pid;
-	loop_io_want(l, &child->io, fd, LOOP_READ);
-	return 0;
-}
-
-void loop_child_end(struct loop_child *child)
-{
-	if (!child->io.loop)
-		return;
-	loop_io_end(&child->io);
-	close(child->fd);
 }
 
 void loop_post(struct loop *l, void (*fn)(void *ctx), void *ctx)

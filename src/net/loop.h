@@ -1,5 +1,5 @@
-/* The loop: descriptors, timers, deferred calls, signals, child processes, and calls posted by
- * other threads, over libevent. A loop belongs to one thread; loop_post() alone may be called from
+/* The loop: descriptors, timers, deferred calls, signals, and calls posted by other threads,
+ * over libevent. A loop belongs to one thread; loop_post() alone may be called from
  * others.
  *
  * What is watched is a small struct inside its owner: set fn and ctx, zero the rest, hand it in. It
@@ -24,7 +24,7 @@ struct loop_options {
 
 /* options may be NULL. */
 int loop_new(struct loop **ret, const struct loop_options *options, struct err *err);
-/* Descriptors, timers and children must have been ended before. Deferred calls that are left are
+/* Descriptors and timers must have been ended before. Deferred calls that are left are
  * made; posted ones that are left are dropped: loop_poll() first, when their ctx needs them. */
 void loop_free(struct loop **l);
 
@@ -94,20 +94,6 @@ void loop_later_cancel(struct loop_later *call);          /* also of one that wa
  * others, as it is in roles; it stays blocked when the loop ends. */
 int loop_signal(struct loop *l, int number, void (*fn)(void *ctx, int number), void *ctx,
 		struct err *err);
-
-/* Child processes. */
-
-struct loop_child {
-	void (*fn)(void *ctx, int status); /* once, as from waitpid(); the child is gone then */
-	void *ctx;
-	struct loop_io io; /* from here on the loop's */
-	int fd;
-	pid_t pid;
-};
-
-/* pid must be a child of this process that nobody else waits for. */
-int loop_child_watch(struct loop *l, struct loop_child *child, pid_t pid, struct err *err);
-void loop_child_end(struct loop_child *child); /* looks away; the child lives on, or is a zombie */
 
 /* From any thread: fn(ctx) in the loop's thread, in the order of the posts. The loop must outlive
  * whoever posts. */

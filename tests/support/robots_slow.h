@@ -198,3 +198,13 @@ static inline struct robots_verdict slow_verdict(struct str file, struct str age
 		return (struct robots_verdict){.allowed = true};
 	return slow_answer(file, agent, buf_str(&url));
 }
+
+/* Flags of a compiled form: the file was longer than ROBOTS_FILE_MAX; there was a group for us. */
+static inline bool form_was_cut(struct str compiled)
+{
+	return compiled.n > 1 && compiled.p[1] & 1;
+}
+static inline bool form_names_us(struct str compiled)
+{
+	return compiled.n > 1 && compiled.p[1] & 2;
+}

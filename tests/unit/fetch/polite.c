@@ -9,9 +9,8 @@ static void outcomes_have_names_and_say_what_they_are(void **state)
 		enum outcome o = OUTCOME_COUNT;
 		assert_true(outcome_parse(str_of(outcome_name((enum outcome)i)), &o));
 		assert_int_equal(o, i);
-		assert_false(outcome_is_temporary(o) && outcome_is_permanent(o));
 		assert_false(outcome_is_answer(o) && outcome_is_trouble(o));
-		assert_false(outcome_is_ok(o) && (outcome_is_refusal(o) || outcome_is_trouble(o)));
+		assert_false(outcome_is_ok(o) && outcome_is_trouble(o));
 	}
 	enum outcome o = OUTCOME_OK;
 	assert_false(outcome_parse(STR(""), &o));
@@ -19,7 +18,7 @@ static void outcomes_have_names_and_say_what_they_are(void **state)
 	assert_true(outcome_is_site(OUTCOME_SITE_TEMPORARY));
 	assert_false(outcome_is_site(OUTCOME_TEMPORARY));
 	assert_true(outcome_is_answer(OUTCOME_PERMANENT));
-	assert_true(outcome_is_refusal(OUTCOME_ROBOTS));
+	assert_false(outcome_is_answer(OUTCOME_ROBOTS));
 	assert_false(outcome_is_trouble(OUTCOME_CANCELLED));
 }
 
@@ -130,8 +129,6 @@ static void troubles_double_the_delay_and_answers_halve_it(void **state)
 {
 	(void)state;
 	struct polite *p = open_new("trouble");
-	struct addr a = addr_of("192.0.2.1");
-	struct polite_view v;
 	int64_t now = START;
 	for (unsigned i = 1; i <= 12; i++) {
 		asks(p, "192.0.2.1", i % 2 ? OUTCOME_TEMPORARY : OUTCOME_SITE_TEMPORARY, 0, now);
@@ -141,10 +138,10 @@ static void troubles_double_the_delay_and_answers_halve_it(void **state)
 	}
 	for (unsigned i = 11; i > 0; i--) {
 		asks(p, "192.0.2.1", i % 2 ? OUTCOME_PERMANENT : OUTCOME_UNCHANGED, 0, now);
-		assert_int_equal(polite_look(p, &a, now, &v), 0);
-		assert_int_equal(v.troubles, i);
+		const struct polite_entry *e = entry_of(p, "192.0.2.1");
+		assert_int_equal(polite_troubles(e->meta), i);
 		int64_t pause = MIN(10 * S << i, POLITE_PAUSE_MAX_US);
-		assert_int_equal(v.next_us, now + pause);
+		assert_int_equal(e->next_us, now + pause);
 		now += pause;
 	}
 	asks(p, "192.0.2.1", OUTCOME_OK, 0, now);
@@ -156,14 +153,11 @@ static void what_says_nothing_of_the_server_changes_nothing(void **state)
 {
 	(void)state;
 	struct polite *p = open_new("nothing");
-	struct addr a = addr_of("192.0.2.1");
-	struct polite_view v;
 	asks(p, "192.0.2.1", OUTCOME_TEMPORARY, 0, START);
 	asks(p, "192.0.2.1", OUTCOME_CANCELLED, 0, START + 100 * S);
 	asks(p, "192.0.2.1", OUTCOME_ROBOTS, 0, START + 200 * S);
-	assert_int_equal(polite_look(p, &a, START + 200 * S, &v), 0);
-	assert_int_equal(v.troubles, 1);
-	assert_int_equal(v.next_us, START + 220 * S);
+	assert_int_equal(polite_troubles(entry_of(p, "192.0.2.1")->meta), 1);
+	assert_int_equal(entry_of(p, "192.0.2.1")->next_us, START + 220 * S);
 	polite_close(&p);
 }
 
@@ -172,16 +166,13 @@ static void failing_together_counts_once(void **state)
 	(void)state;
 	struct polite *p = open_new("together");
 	struct polite_rule rule = {.delay_us = S, .concurrent = 8};
-	struct addr a = addr_of("192.0.2.1");
-	struct polite_view v;
 	struct lease l[8];
 	for (int i = 0; i < 8; i++)
 		assert_int_equal(take(p, "192.0.2.1", &rule, START + i * S, &l[i]), 0);
 	for (int i = 0; i < 7; i++)
 		polite_end(p, &l[i], OUTCOME_TEMPORARY, 0, START + 20 * S);
 	polite_end(p, &l[7], OUTCOME_OK, 0, START + 20 * S);
-	assert_int_equal(polite_look(p, &a, START + 20 * S, &v), 0);
-	assert_int_equal(v.troubles, 1);
+	assert_int_equal(polite_troubles(entry_of(p, "192.0.2.1")->meta), 1);
 	assert_int_equal(take(p, "192.0.2.1", &rule, START + 22 * S, &l[0]), 0);
 	assert_true(take(p, "192.0.2.1", &rule, START + 40 * S, &l[1]) > 0); /* one at a time */
 	polite_close(&p);
@@ -228,12 +219,9 @@ static void the_delay_counts_from_when_the_request_went_out(void **state)
 {
 	(void)state;
 	struct polite *p = open_new("sent");
-	struct polite_view view;
 	struct lease l, m;
-	struct addr a = addr_of("192.0.2.1");
 	takes(p, "192.0.2.1", START, &l);
-	assert_int_equal(polite_look(p, &a, START, &view), 0);
-	int64_t delay_us = view.next_us - START;
+	int64_t delay_us = entry_of(p, "192.0.2.1")->next_us - START;
 	assert_int_equal(polite_sent(p, &l, START + 3 * S), 0);
 	assert_int_equal(polite_sent(p, &l, START + 2 * S), 0); /* never back */
 	polite_end(p, &l, OUTCOME_OK, 0, START + 4 * S);
@@ -313,15 +301,14 @@ static void after_a_start_of_the_machine_pauses_go_on_by_the_wall_clock(void **s
 	};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct polite *p = open_new("wall");
-		struct addr a = addr_of("192.0.2.1");
-		struct polite_view v;
 		asks(p, "192.0.2.1", OUTCOME_TEMPORARY, 1000 * S, START);
 		polite_close(&p);
 		p = open_at(scratch("wall"), "b", 20 * S, cases[i].wall_us);
-		assert_int_equal(polite_look(p, &a, 20 * S, &v), 0);
-		assert_in_range(v.next_us, cases[i].next_us, cases[i].next_us + 1);
-		assert_int_equal(v.start_us, 0);
-		assert_int_equal(v.troubles, 1);
+		waits(p, "192.0.2.1", 1); /* which carries the entry over */
+		const struct polite_entry *e = entry_of(p, "192.0.2.1");
+		assert_in_range(e->next_us, cases[i].next_us, cases[i].next_us + 1);
+		assert_int_equal(e->start_us, 0);
+		assert_int_equal(polite_troubles(e->meta), 1);
 		polite_close(&p);
 	}
 }
@@ -376,8 +363,6 @@ static void those_in_trouble_are_forgotten_last(void **state)
 {
 	(void)state;
 	struct polite *p = open_new("last");
-	struct addr a = addr_of("198.51.100.7");
-	struct polite_view v;
 	struct lease l;
 	int64_t now = START;
 	asks(p, "198.51.100.7", OUTCOME_TEMPORARY, 0, now);
@@ -387,8 +372,7 @@ static void those_in_trouble_are_forgotten_last(void **state)
 		takes(p, other, now, &l);
 		polite_end(p, &l, OUTCOME_OK, 0, now);
 	}
-	assert_int_equal(polite_look(p, &a, now, &v), 0);
-	assert_int_equal(v.troubles, 1);
+	assert_int_equal(polite_troubles(entry_of(p, "198.51.100.7")->meta), 1);
 	polite_close(&p);
 }
 

@@ -39,6 +39,18 @@ static inline struct addr addr_of(const char *text)
 	return a;
 }
 
+/* What the table says of a server (IPv4) that it was asked for before. */
+static inline const struct polite_entry *entry_of(const struct polite *p, const char *server)
+{
+	struct addr a = addr_of(server);
+	uint64_t key = (uint64_t)a.b[0] << 24 | a.b[1] << 16 | a.b[2] << 8 | a.b[3];
+	for (size_t i = 0; i < (size_t)p->groups * POLITE_GROUP; i++)
+		if (p->entry[i].key == key && polite_family(p->entry[i].meta) == 4)
+			return &p->entry[i];
+	fail_msg("%s: the table does not know it", server);
+	return NULL;
+}
+
 /* Taken, or how long to wait. */
 static inline int64_t take(struct polite *p, const char *server, const struct polite_rule *rule,
 			   int64_t now_us, struct lease *ret)

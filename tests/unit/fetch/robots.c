@@ -369,7 +369,7 @@ static void sitemaps_are_handed_out_wherever_they_stand(void **state)
 	}
 	assert_int_equal(robots_sitemap_next(&it, &url), 1);
 	assert_int_equal(robots_sitemap_next(&it, &url), 1);
-	assert_true(robots_names_us(buf_str(&form)));
+	assert_true(form_names_us(buf_str(&form)));
 	buf_free(&form);
 }
 

@@ -185,7 +185,6 @@ static void what_is_known_survives_a_restart(void **state)
 	learn(c, STR("http://b.test"), T0, &is_silent);
 	end(c);
 	c = cache_of(path, 0, T0 + ROBOTS_KEEP_US + US_PER_H);
-	assert_int_equal(robots_cache_count(c), 2);
 	assert_false(known(c, SITE, T0 + ROBOTS_KEEP_US + US_PER_H).allows_x);
 	/* the silence of before counts */
 	assert_true(learn(c, STR("http://b.test"), T0 + ROBOTS_FORGET_US, &is_silent).allows_x);
@@ -293,8 +292,12 @@ static void memory_is_bounded_and_the_latest_stay(void **state)
 		snprintf(name, sizeof name, "http://h%d.test", i);
 		learn(c, str_of(name), T0, &forbids_x);
 	}
-	assert_in_range(robots_cache_count(c), 10, 400);
 	assert_false(known(c, STR("http://h9999.test"), T0).allows_x);
+	int left = 0; /* the newest are */
+	do
+		snprintf(name, sizeof name, "http://h%d.test", 9999 - left);
+	while (is_known(c, str_of(name), T0) && ++left < 10000);
+	assert_in_range(left, 10, 400);
 	assert_false(is_known(c, STR("http://h0.test"), T0));
 	end(c);
 }

@@ -14,7 +14,7 @@ static struct buf compiled_long(size_t before_bound)
 	buf_fill(&file, '\n', ROBOTS_FILE_MAX - file.n - before_bound);
 	buf_add_text(&file, "disallow: /last\n");
 	struct buf form = compiled(buf_str(&file), "garner");
-	assert_int_equal(robots_was_cut(buf_str(&form)), file.n > ROBOTS_FILE_MAX);
+	assert_int_equal(form_was_cut(buf_str(&form)), file.n > ROBOTS_FILE_MAX);
 	assert_false(robots_verdict(buf_str(&form), STR("/late")).allowed);
 	assert_true(robots_verdict(buf_str(&form), STR("/")).allowed);
 	buf_free(&file);
@@ -56,7 +56,7 @@ static void a_long_line_is_cut_and_the_next_one_counts(void **state)
 	buf_add_text(&file, "disallow: /z");
 	buf_fill(&file, 'z', ROBOTS_FILE_MAX);
 	form = compiled(buf_str(&file), "garner");
-	assert_true(robots_was_cut(buf_str(&form)));
+	assert_true(form_was_cut(buf_str(&form)));
 	buf_clear(&path);
 	buf_add_text(&path, "/z");
 	buf_fill(&path, 'z', ROBOTS_LINE_MAX);
@@ -148,7 +148,7 @@ static void all_and_nothing_are_forms_too(void **state)
 	assert_false(robots_verdict(robots_disallow_all, STR("")).allowed);
 	assert_true(robots_verdict(robots_disallow_all, STR("/robots.txt")).allowed);
 	assert_int_equal(robots_crawl_delay_us(robots_disallow_all), -1);
-	assert_false(robots_was_cut(robots_allow_all) || robots_names_us(robots_allow_all));
+	assert_false(form_was_cut(robots_allow_all) || form_names_us(robots_allow_all));
 }
 
 #define SMALL                                                                                     \

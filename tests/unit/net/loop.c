@@ -405,56 +405,6 @@ static void signals_reach_the_loop_that_asked(void **state)
 	story_end(&s);
 }
 
-static void on_child(void *ctx, int status)
-{
-	int *where = ctx;
-	*where = status;
-}
-
-static void children_report_how_they_ended(void **state)
-{
-	(void)state;
-	struct story s = story_new(false);
-	struct loop_child child[2];
-	int status[2] = {-1, -1};
-	struct err err;
-	for (int i = 0; i < 2; i++) {
-		pid_t pid = fork();
-		assert_true(pid >= 0);
-		if (pid == 0) {
-			if (i == 0)
-				_exit(7);
-			for (;;)
-				pause();
-		}
-		child[i] = (struct loop_child){.fn = on_child, .ctx = &status[i]};
-		assert_int_equal(loop_child_watch(s.loop, &child[i], pid, &err), 0);
-	}
-	while (status[0] == -1)
-		loop_poll(s.loop);
-	assert_int_equal(status[1], -1);
-	assert_int_equal(kill(child[1].pid, SIGKILL), 0);
-	while (status[1] == -1)
-		loop_poll(s.loop);
-	assert_true(WIFEXITED(status[0]) && WEXITSTATUS(status[0]) == 7);
-	assert_true(WIFSIGNALED(status[1]) && WTERMSIG(status[1]) == SIGKILL);
-	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
-	loop_child_end(&child[0]);
-	story_end(&s);
-}
-
-static void a_process_that_is_not_there_cannot_be_watched(void **state)
-{
-	(void)state;
-	struct story s = story_new(true);
-	struct loop_child child = {.fn = on_child};
-	struct err err;
-	assert_true(loop_child_watch(s.loop, &child, 0x3ffffff, &err) < 0);
-	assert_non_null(strstr(err.msg, "67108863"));
-	loop_child_end(&child);
-	story_end(&s);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -472,8 +422,6 @@ int main(void)
 		cmocka_unit_test(posts_of_other_threads_all_arrive_in_order),
 		cmocka_unit_test(posts_left_when_the_loop_ends_are_dropped),
 		cmocka_unit_test(signals_reach_the_loop_that_asked),
-		cmocka_unit_test(children_report_how_they_ended),
-		cmocka_unit_test(a_process_that_is_not_there_cannot_be_watched),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,7 +64,7 @@ static void queue_forget(struct hostq *q, uint32_t i)
 	q->used--;
 }
 
-unsigned queue_most_out(const struct queue *u)
+static unsigned queue_most_out(const struct queue *u)
 {
 	return u->troubles ? 1 : u->concurrent;
 }
@@ -114,7 +114,8 @@ static void queue_rest(struct hostq *q, uint32_t i)
 	dues_push(&q->rest, (struct due){u->due_us, i});
 }
 
-bool queue_has_room(const struct hostq *q)
+/* for another one to be worked on */
+static bool queue_has_room(const struct hostq *q)
 {
 	return q->options.queues == 0 || q->active < q->options.queues;
 }
@@ -169,7 +170,7 @@ void queue_settle(struct hostq *q, uint32_t i)
 		queue_rest(q, i);
 }
 
-void queue_forget_rested(struct hostq *q, int64_t now_us)
+static void queue_forget_rested(struct hostq *q, int64_t now_us)
 {
 	struct due *top;
 	while ((top = dues_top(&q->rest)) && top->us <= now_us) {
@@ -211,7 +212,8 @@ struct list *queue_list(struct hostq *q, uint32_t queue, unsigned priority)
 	return &q->store.list[u->recent];
 }
 
-void queue_list_done(struct hostq *q, struct queue *u)
+/* the first has nothing left */
+static void queue_list_done(struct hostq *q, struct queue *u)
 {
 	uint32_t number = u->lists;
 	u->lists = q->store.list[number].next;
@@ -304,7 +306,8 @@ static void slot_free(struct hostq *q, uint32_t i)
 	q->slot_free = i;
 }
 
-void hostq_slot_return(struct hostq *q, uint32_t i)
+/* Puts a job back into its queue, behind those put back with the same priority. */
+static void hostq_slot_return(struct hostq *q, uint32_t i)
 {
 	uint32_t *at = &q->queue[q->slot[i].queue].returned;
 	while (*at && q->slot[*at].priority <= q->slot[i].priority)

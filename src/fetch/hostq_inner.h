@@ -124,15 +124,6 @@ size_t record_head(uint64_t before, uint64_t user, size_t n, char ret[RECORD_HEA
  * because finding a small page costs more than the visit. `had` bytes are kept; freed as others. */
 void *huge_resize(void *p, size_t had, size_t n) MUST_USE;
 
-/* For the two files that make lists. */
-void chunks_free(struct chunks *c);
-bool chain_is_empty(const struct chain *c);
-void chain_add(struct chunks *m, struct chain *c, const void *p, size_t n);
-void chain_clear(struct chunks *m, struct chain *c);
-void chain_shift(struct chunks *m, struct chain *c, uint64_t *user, struct buf *ret_payload);
-int chain_each_part(struct store *s, const struct chain *c, uint64_t user, part_fn *fn, void *ctx,
-		    struct err *err);
-
 /* Queues, the heap of those that wait for their time, jobs that are out. */
 
 struct queue {
@@ -216,43 +207,16 @@ struct place *queue_of(struct hostq *q, qkey key);
 /* 0: there is none. */
 uint32_t queue_find(const struct hostq *q, qkey key);
 void queue_set_rule(struct queue *u, const struct polite_rule *rule);
-unsigned queue_most_out(const struct queue *u);
 /* The list of a queue with this priority, made where there is none. */
 struct list *queue_list(struct hostq *q, uint32_t queue, unsigned priority);
-void queue_list_done(struct hostq *q, struct queue *u); /* the first has nothing left */
 /* Changes how many wait and how many are out, and all sums with it. */
 void queue_count(struct hostq *q, struct queue *u, int64_t urls, int64_t out);
 /* Puts a queue where it belongs after anything about it has changed. */
 void queue_settle(struct hostq *q, uint32_t i);
-bool queue_has_room(const struct hostq *q); /* for another one to be worked on */
-void queue_forget_rested(struct hostq *q, int64_t now_us);
-
-/* Puts a job back into its queue, behind those put back with the same priority. */
-void hostq_slot_return(struct hostq *q, uint32_t slot);
 
 /* The file in which they are saved, as doc/formats/hostq.md describes it. */
-
 enum {
 	HOSTQ_VERSION = 1,
 	HOSTQ_HEAD = 16, /* bytes before the first extent */
 	HOSTQ_TAIL = 40, /* at the very end */
 };
-
-/* A queue as the directory has it. */
-struct hostq_saved {
-	qkey key;
-	struct polite_rule rule;
-	unsigned troubles;
-	int64_t pause_us; /* that was left */
-};
-
-/* Who reads a file. Each function returns negative to end it. */
-struct hostq_reading {
-	int (*queue)(void *ctx, const struct hostq_saved *queue, struct err *err);
-	/* Of the queue that came last; sound. */
-	int (*extent)(void *ctx, unsigned priority, const struct extent *e, struct err *err);
-	void *ctx;
-};
-
-/* Reads and verifies all of a file. ERR_DAMAGED: err names the place; it may come late. */
-int hostq_file_read(const struct file *f, const struct hostq_reading *to, struct err *err);

@@ -1,6 +1,6 @@
 /* Host queues into a file and back (doc/formats/hostq.md): extents as the lists have them, then a
- * directory, then a tail. A restored list goes on reading its extents from the saved file, so a
- * restart does not wait for millions of URLs to be read in. */
+ * directory, then a tail. A restart reads the file once, to verify it; the URLs stay in it and are
+ * read again when their turn comes, so that restored queues take next to no memory. */
 #include "base/cursor.h"
 #include "base/fault.h"
 #include "base/hash.h"
@@ -9,6 +9,22 @@
 #include "fetch/hostq_inner.h"
 
 #include <fcntl.h>
+
+/* A queue as the directory has it. */
+struct hostq_saved {
+	qkey key;
+	struct polite_rule rule;
+	unsigned troubles;
+	int64_t pause_us; /* that was left */
+};
+
+/* Who reads a file. Each function returns negative to end it. */
+struct hostq_reading {
+	int (*queue)(void *ctx, const struct hostq_saved *queue, struct err *err);
+	/* Of the queue that came last; sound. */
+	int (*extent)(void *ctx, unsigned priority, const struct extent *e, struct err *err);
+	void *ctx;
+};
 
 /* Saving. */
 
@@ -378,7 +394,8 @@ static int directory_read(const struct file *f, const struct tail *t, struct buf
 	return 0;
 }
 
-int hostq_file_read(const struct file *f, const struct hostq_reading *to, struct err *err)
+/* Reads and verifies all of a file. ERR_DAMAGED: err names the place; it may come late. */
+static int hostq_file_read(const struct file *f, const struct hostq_reading *to, struct err *err)
 {
 	struct tail t = {0};
 	if (head_check(f, err) < 0 || tail_read(f, &t, err) < 0)

@@ -73,7 +73,7 @@ static void chunk_free(struct chunks *m, uint32_t number)
 	m->in_use--;
 }
 
-void chunks_free(struct chunks *m)
+static void chunks_free(struct chunks *m)
 {
 	for (uint32_t i = 0; i < m->nslabs; i++)
 		mem_free(&m->slab[i]);
@@ -81,7 +81,7 @@ void chunks_free(struct chunks *m)
 	*m = (struct chunks){0};
 }
 
-bool chain_is_empty(const struct chain *c)
+static bool chain_is_empty(const struct chain *c)
 {
 	return c->first == 0;
 }
@@ -98,7 +98,7 @@ static void chain_grow(struct chunks *m, struct chain *c)
 	c->to = 0;
 }
 
-void chain_add(struct chunks *m, struct chain *c, const void *p, size_t n)
+static void chain_add(struct chunks *m, struct chain *c, const void *p, size_t n)
 {
 	while (n) {
 		if (c->first == 0 || c->to == CHUNK_DATA)
@@ -111,7 +111,7 @@ void chain_add(struct chunks *m, struct chain *c, const void *p, size_t n)
 	}
 }
 
-void chain_clear(struct chunks *m, struct chain *c)
+static void chain_clear(struct chunks *m, struct chain *c)
 {
 	for (uint32_t number = c->first, next; number; number = next) {
 		next = chunk_next(m, number);
@@ -228,7 +228,7 @@ bool record_cut(struct str *rest, uint64_t *user, struct str *ret_payload)
 }
 
 /* The first record of a chain that is not empty. */
-void chain_shift(struct chunks *m, struct chain *c, uint64_t *user, struct buf *ret_payload)
+static void chain_shift(struct chunks *m, struct chain *c, uint64_t *user, struct buf *ret_payload)
 {
 	struct cursor at = cursor_of(m, c);
 	*user = zigzag_undo(*user, cursor_varint(&at));
@@ -253,8 +253,8 @@ static int part_done(struct store *s, struct part *part, part_fn *fn, void *ctx,
 	return rc;
 }
 
-int chain_each_part(struct store *s, const struct chain *c, uint64_t user, part_fn *fn, void *ctx,
-		    struct err *err)
+static int chain_each_part(struct store *s, const struct chain *c, uint64_t user, part_fn *fn,
+			   void *ctx, struct err *err)
 {
 	struct cursor at = cursor_of(&s->chunks, c);
 	struct part part = {.user = user};

@@ -21,6 +21,9 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words are mapped as t
 #define HEAD_WAIT_US (5 * US_PER_S) /* making a file takes milliseconds */
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
 
+/* Locks on bytes far beyond the end of the file: the system takes them back from a process that
+ * dies. */
+enum polite_lock { POLITE_LOCK_HEAD, POLITE_LOCK_PROCESS };
 static const uint64_t lock_at[] = {
 	[POLITE_LOCK_HEAD] = UINT64_C(1) << 40,
 	[POLITE_LOCK_PROCESS] = UINT64_C(2) << 40,
@@ -36,14 +39,16 @@ static int lock_ask(const struct polite *p, int cmd, short type, enum polite_loc
 	return fcntl(p->file.fd, cmd, ret);
 }
 
-bool polite_lock_try(const struct polite *p, enum polite_lock kind, uint32_t number)
+/* false: somebody else has it. */
+static bool polite_lock_try(const struct polite *p, enum polite_lock kind, uint32_t number)
 {
 	struct flock lock;
 	return lock_ask(p, F_OFD_SETLK, F_WRLCK, kind, number, &lock) == 0;
 }
 
-bool polite_lock_wait(const struct polite *p, enum polite_lock kind, uint32_t number,
-		      int64_t most_us)
+/* The same for at most so long. */
+static bool polite_lock_wait(const struct polite *p, enum polite_lock kind, uint32_t number,
+			     int64_t most_us)
 {
 	for (int i = 0; i < 100; i++) {
 		if (polite_lock_try(p, kind, number))
@@ -58,13 +63,13 @@ bool polite_lock_wait(const struct polite *p, enum polite_lock kind, uint32_t nu
 	return false;
 }
 
-void polite_lock_end(const struct polite *p, enum polite_lock kind, uint32_t number)
+static void polite_lock_end(const struct polite *p, enum polite_lock kind, uint32_t number)
 {
 	struct flock lock;
 	ENSURE(lock_ask(p, F_OFD_SETLK, F_UNLCK, kind, number, &lock) == 0);
 }
 
-bool polite_lock_held(const struct polite *p, enum polite_lock kind, uint32_t number)
+static bool polite_lock_held(const struct polite *p, enum polite_lock kind, uint32_t number)
 {
 	struct flock lock;
 	return lock_ask(p, F_OFD_GETLK, F_WRLCK, kind, number, &lock) != 0 ||

@@ -91,16 +91,6 @@ struct polite_ending {
 /* Says what could not be said before. now_us: 0: the time is not known. */
 void polite_say_ends(struct polite *p, int64_t now_us);
 
-/* Locks on bytes far behind the end of the file: the system takes them back from whoever dies. */
-enum polite_lock { POLITE_LOCK_HEAD, POLITE_LOCK_PROCESS };
-/* false: somebody else has it. */
-bool polite_lock_try(const struct polite *p, enum polite_lock kind, uint32_t number);
-/* The same for at most so long. */
-bool polite_lock_wait(const struct polite *p, enum polite_lock kind, uint32_t number,
-		      int64_t most_us);
-void polite_lock_end(const struct polite *p, enum polite_lock kind, uint32_t number);
-bool polite_lock_held(const struct polite *p, enum polite_lock kind, uint32_t number);
-
 /* Whether the process with this place (bits 0..9) and generation (10..31) has the table open. */
 bool polite_is_alive(const struct polite *p, uint32_t process);
 

@@ -166,6 +166,8 @@ static void ask_robots(struct job *job);
 static void take_lease(struct job *job);
 static void use_addresses(struct job *job, const struct dns_result *result);
 static void job_not_now(struct job *job, int64_t wait_us);
+static void rules_fetch(const struct job *for_job, struct str site);
+static void rules_sync(void *robot);
 
 static struct job *queue_take(struct link *queue)
 {
@@ -445,7 +447,7 @@ static void ask_robots(struct job *job)
 }
 
 /* Only the first request of a job is hostq's to order: what was begun is brought to its end. */
-bool job_waits_here(const struct job *job)
+static bool job_waits_here(const struct job *job)
 {
 	return job->flags & ROBOT_WAIT || job->redirects > 0;
 }
@@ -745,7 +747,8 @@ static void rules_fetched(void *ctx, const struct robot_result *result)
 	mem_free(&f);
 }
 
-void rules_fetch(const struct job *for_job, struct str site)
+/* Fetches the robots.txt of a site and tells the cache. */
+static void rules_fetch(const struct job *for_job, struct str site)
 {
 	struct robot *r = for_job->robot;
 	struct robots_fetch *f = mem_alloc(sizeof *f);
@@ -770,7 +773,7 @@ void rules_fetch(const struct job *for_job, struct str site)
 	ENSURE(robot_fetch(r, &job, rules_fetched, f, &ignored) == 0);
 }
 
-void rules_sync(void *robot)
+static void rules_sync(void *robot)
 {
 	struct robot *r = robot;
 	struct err ignored; /* it is a cache: the next question finds the site not known */

@@ -21,7 +21,8 @@ const char *robot_cause_name(enum robot_cause c)
 	return cause_names[c];
 }
 
-bool robot_is_redirect(int status)
+/* Whether such an answer leads elsewhere. */
+static bool robot_is_redirect(int status)
 {
 	return status == 300 || status == 301 || status == 302 || status == 303 || status == 307 ||
 	       status == 308;

@@ -28,8 +28,6 @@ struct robot_class robot_class_http(int status, bool conditional, bool has_targe
 struct robot_class robot_class_curl(CURLcode code, const char *words, int ftp_reply);
 /* Of a name that gave no address. */
 struct robot_class robot_class_dns(enum dns_outcome outcome);
-/* Whether such an answer leads elsewhere. */
-bool robot_is_redirect(int status);
 /* Whether a Retry-After means something there (RFC 9110, 10.2.3; RFC 6585, 4): some servers send it
  * with everything, and a 404 is no wish to be left alone. */
 bool robot_obeys_retry(int status);
@@ -170,9 +168,3 @@ void request_release(struct request *q);
 
 /* robot.c: a request is over, with a lease that is still to be given back. */
 void request_ended(struct request *q, struct robot_class class);
-/* Whether the job waits for politeness, in place of being answered "not now". */
-bool job_waits_here(const struct job *job);
-
-/* robot_rules.c: fetches the robots.txt of a site and tells the cache; has it written. */
-void rules_fetch(const struct job *for_job, struct str site);
-void rules_sync(void *robot);

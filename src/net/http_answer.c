@@ -60,7 +60,7 @@ static bool type_shrinks(struct str type)
 	return false;
 }
 
-bool http_gzip_wanted(const struct http_conn *c, struct str bytes, bool *ret_varies)
+static bool http_gzip_wanted(const struct http_conn *c, struct str bytes, bool *ret_varies)
 {
 	*ret_varies = bytes.n >= GZIP_MIN && c->answer.status == 200 &&
 		      type_shrinks(str_of(c->answer.type));

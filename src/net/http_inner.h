@@ -114,33 +114,18 @@ struct http_server {
 	size_t nconns;            /* lock for changes, read atomically */
 	bool ticker_sleeps;       /* lock */
 	bool ended;               /* lock; the ticker has to end, and no stream may wait */
-	bool draining;            /* atomic; connections are closed behind their answer */
+	bool draining;            /* atomic; connections are closed after their answer */
 	size_t active;            /* atomic; requests that have begun and are not over */
 };
 
-void http_count(struct http_server *s, enum http_counter which, uint64_t n);
+/* http_server.c: its request no longer counts as active. */
+void http_conn_over(struct http_conn *c);
 
-/* http_conns.c: who is connected, and for how long. */
-struct http_peers *http_peers_new(void);
-void http_peers_free(struct http_peers **p);
-enum MHD_Result http_conns_allow(void *server, const struct sockaddr *addr, socklen_t n);
-void http_conns_notify(void *server, struct MHD_Connection *mhd, void **ret_conn,
-		       enum MHD_ConnectionNotificationCode code);
-void *http_conns_ticker(void *server); /* the thread */
-bool http_conn_local(const struct http_conn *c);
-void http_conn_over(struct http_conn *c); /* its request counts as active no more */
-const char *http_conn_address(const struct http_conn *c, char ret[ADDR_SHOWN]); /* returns ret */
-
-/* http_answer.c: hands the filled answer to libmicrohttpd. close: the connection ends behind it. */
+/* http_answer.c: hands the filled answer to libmicrohttpd. close: the connection ends after it. */
 void http_answer_init(struct http_conn *c);
 enum MHD_Result http_answer_send(struct http_conn *c, bool close);
 void http_answer_done(struct http_conn *c); /* gives back what it held */
 
-/* http_head.c: why a request cannot be taken by what its head says; NULL: it can. */
-const char *http_head_wrong(const struct http_conn *c);
-
-/* http_encoding.c */
-bool http_gzip_wanted(const struct http_conn *c, struct str bytes, bool *ret_varies);
 bool http_gzip(struct str bytes, struct buf *out); /* false: it does not pay */
 enum http_range { HTTP_RANGE_NONE, HTTP_RANGE_PART, HTTP_RANGE_OUTSIDE };
 /* Of a Range header for `size` bytes; more than one range, or what is no range, is none. */

@@ -42,6 +42,12 @@ int mhd_lib_load(struct mhd_lib *ret, struct err *err)
 
 /* Connections. */
 
+static void http_count(struct http_server *s, enum http_counter which, uint64_t n)
+{
+	if (s->options.counters)
+		counters_add(s->options.counters, s->options.counters_at + which, n);
+}
+
 enum { TICK_S = 1 };
 
 static uint64_t hash_server(struct addr a)
@@ -57,12 +63,12 @@ struct http_peers {
 	struct peer_table table; /* connections by addr_server(), those of Unix peers apart */
 };
 
-struct http_peers *http_peers_new(void)
+static struct http_peers *http_peers_new(void)
 {
 	return mem_alloc(sizeof(struct http_peers));
 }
 
-void http_peers_free(struct http_peers **p)
+static void http_peers_free(struct http_peers **p)
 {
 	if (*p)
 		peer_table_free(&(*p)->table);
@@ -90,12 +96,13 @@ static struct addr peer_of_conn(const struct http_conn *c)
 	return peer_of(info ? info->client_addr : NULL, sizeof(struct sockaddr_in6));
 }
 
-bool http_conn_local(const struct http_conn *c)
+static bool http_conn_local(const struct http_conn *c)
 {
 	return !c->peer.family || addr_loopback(&c->peer);
 }
 
-const char *http_conn_address(const struct http_conn *c, char ret[ADDR_SHOWN])
+/* returns ret */
+static const char *http_conn_address(const struct http_conn *c, char ret[ADDR_SHOWN])
 {
 	if (c->peer.family)
 		return addr_print_port(&c->peer, ret);
@@ -105,7 +112,7 @@ const char *http_conn_address(const struct http_conn *c, char ret[ADDR_SHOWN])
 
 /* Several threads may be here at once before the first of them counts: the caps may be passed by
  * less than the number of threads. */
-enum MHD_Result http_conns_allow(void *server, const struct sockaddr *addr, socklen_t n)
+static enum MHD_Result http_conns_allow(void *server, const struct sockaddr *addr, socklen_t n)
 {
 	struct http_server *s = server;
 	struct addr peer = peer_of(addr, n);
@@ -176,8 +183,8 @@ static void conn_closed(struct http_server *s, struct http_conn *c)
 	mem_free(&c);
 }
 
-void http_conns_notify(void *server, struct MHD_Connection *mhd, void **ret_conn,
-		       enum MHD_ConnectionNotificationCode code)
+static void http_conns_notify(void *server, struct MHD_Connection *mhd, void **ret_conn,
+			      enum MHD_ConnectionNotificationCode code)
 {
 	if (code == MHD_CONNECTION_NOTIFY_STARTED)
 		*ret_conn = conn_opened(server, mhd);
@@ -196,7 +203,8 @@ static void shut_late(struct http_server *s, int64_t now_us)
 		}
 }
 
-void *http_conns_ticker(void *server)
+/* the thread */
+static void *http_conns_ticker(void *server)
 {
 	struct http_server *s = server;
 	struct timespec next = {0};
@@ -280,7 +288,8 @@ static enum MHD_Result look_at(void *look, enum MHD_ValueKind kind, const char *
 	return l->wrong ? MHD_NO : MHD_YES;
 }
 
-const char *http_head_wrong(const struct http_conn *c)
+/* Why a request cannot be taken by what its head says; NULL: it can. */
+static const char *http_head_wrong(const struct http_conn *c)
 {
 	struct look l = {0};
 	c->server->mhd.get_connection_values_n(c->mhd, MHD_HEADER_KIND, look_at, &l);
@@ -292,12 +301,6 @@ const char *http_head_wrong(const struct http_conn *c)
 /* Requests. */
 
 enum { DISCARD_MAX = 64 << 10, PAUSE_MS = 5 };
-
-void http_count(struct http_server *s, enum http_counter which, uint64_t n)
-{
-	if (s->options.counters)
-		counters_add(s->options.counters, s->options.counters_at + which, n);
-}
 
 static void set_due(struct http_conn *c, int64_t due_us)
 {

@@ -188,7 +188,7 @@ static void queue_forget_rested(struct hostq *q, int64_t now_us)
 }
 
 /* The number before which one of this priority stands, or it itself. */
-static uint32_t *list_place(struct hostq *q, struct queue *u, unsigned priority)
+static uint32_t *url_list_place(struct hostq *q, struct queue *u, unsigned priority)
 {
 	uint32_t *at = &u->lists;
 	while (*at && q->store.list[*at].priority < priority)
@@ -197,15 +197,15 @@ static uint32_t *list_place(struct hostq *q, struct queue *u, unsigned priority)
 }
 
 /* Most URLs of a queue have one and the same priority: no need to pass by the lists of others. */
-struct list *queue_list(struct hostq *q, uint32_t queue, unsigned priority)
+struct url_list *queue_list(struct hostq *q, uint32_t queue, unsigned priority)
 {
 	struct queue *u = &q->queue[queue];
 	if (u->recent && q->store.list[u->recent].priority == priority)
 		return &q->store.list[u->recent];
-	u->recent = *list_place(q, u, priority);
+	u->recent = *url_list_place(q, u, priority);
 	if (!u->recent || q->store.list[u->recent].priority != priority) {
 		u->recent = store_list_new(&q->store, priority);
-		uint32_t *at = list_place(q, u, priority);
+		uint32_t *at = url_list_place(q, u, priority);
 		q->store.list[u->recent].next = *at;
 		*at = u->recent;
 	}
@@ -271,7 +271,7 @@ int hostq_push(struct hostq *q, qkey key, unsigned priority, struct str payload,
 	struct place *place = queue_of(q, key);
 	uint32_t i = place->queue;
 	__builtin_prefetch(&q->store.list[place->list], 1);
-	list_push(&q->store, queue_list(q, i, priority), payload, user);
+	url_list_push(&q->store, queue_list(q, i, priority), payload, user);
 	place->list = q->queue[i].recent;
 	queue_count(q, &q->queue[i], 1, 0);
 	queue_settle(q, i);
@@ -321,7 +321,7 @@ static void hostq_slot_return(struct hostq *q, uint32_t i)
 static int slot_fill(struct hostq *q, uint32_t queue, uint32_t *ret, struct err *err)
 {
 	struct queue *u = &q->queue[queue];
-	struct list *l = u->lists ? &q->store.list[u->lists] : NULL;
+	struct url_list *l = u->lists ? &q->store.list[u->lists] : NULL;
 	if (u->returned && (!l || q->slot[u->returned].priority <= l->priority)) {
 		*ret = u->returned;
 		u->returned = q->slot[*ret].next;
@@ -333,7 +333,7 @@ static int slot_fill(struct hostq *q, uint32_t queue, uint32_t *ret, struct err 
 	buf_clear(&s->payload);
 	s->queue = queue;
 	s->priority = l->priority;
-	if (list_shift(&q->store, l, &s->payload, &s->user, err) < 0) {
+	if (url_list_shift(&q->store, l, &s->payload, &s->user, err) < 0) {
 		slot_free(q, i);
 		return -1;
 	}
@@ -589,18 +589,18 @@ static void slots_move(struct hostq *q, uint32_t from, uint32_t to)
 }
 
 /* The first list of a queue, behind one that is there. */
-static int list_append(struct hostq *q, uint32_t from, uint32_t to, struct err *err)
+static int url_list_drain(struct hostq *q, uint32_t from, uint32_t to, struct err *err)
 {
 	CLEANUP(buf_free) struct buf payload = BUF_INIT(HOSTQ_PAYLOAD_MAX);
-	struct list *l = &q->store.list[q->queue[from].lists];
-	struct list *into = queue_list(q, to, l->priority);
+	struct url_list *l = &q->store.list[q->queue[from].lists];
+	struct url_list *into = queue_list(q, to, l->priority);
 	while (l->urls > 0) {
 		uint64_t user;
 		buf_clear(&payload);
 		if (store_make_room(&q->store, RECORD_MAX, err) < 0 ||
-		    list_shift(&q->store, l, &payload, &user, err) < 0)
+		    url_list_shift(&q->store, l, &payload, &user, err) < 0)
 			return -1;
-		list_push(&q->store, into, buf_str(&payload), user);
+		url_list_push(&q->store, into, buf_str(&payload), user);
 		queue_count(q, &q->queue[from], -1, 0);
 		queue_count(q, &q->queue[to], 1, 0);
 	}
@@ -617,10 +617,10 @@ static bool has_list(const struct hostq *q, uint32_t queue, unsigned priority)
 }
 
 /* The first list of a queue, as it is, into another that has none of its priority. */
-static void list_move(struct hostq *q, uint32_t from, uint32_t to)
+static void url_list_move(struct hostq *q, uint32_t from, uint32_t to)
 {
 	uint32_t number = q->queue[from].lists, *at = &q->queue[to].lists;
-	struct list *l = &q->store.list[number];
+	struct url_list *l = &q->store.list[number];
 	q->queue[from].lists = l->next;
 	q->queue[from].recent = 0;
 	while (*at && q->store.list[*at].priority < l->priority)
@@ -636,8 +636,8 @@ static int lists_merge(struct hostq *q, uint32_t from, uint32_t to, struct err *
 	while (q->queue[from].lists) {
 		unsigned priority = q->store.list[q->queue[from].lists].priority;
 		if (!has_list(q, to, priority))
-			list_move(q, from, to);
-		else if (list_append(q, from, to, err) < 0)
+			url_list_move(q, from, to);
+		else if (url_list_drain(q, from, to, err) < 0)
 			return -1;
 	}
 	return 0;

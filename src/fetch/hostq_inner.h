@@ -58,7 +58,7 @@ struct spilled {
 	uint64_t back_user, back_urls; /* of the record before its first; records in it */
 };
 
-struct list {
+struct url_list {
 	struct spilled *spilled; /* NULL: all is in the front */
 	uint64_t urls;           /* all in all */
 	uint64_t read_user;      /* of the record before the first in the front */
@@ -70,7 +70,7 @@ struct list {
 
 /* All lists, by number (0 is none), and where they keep what they hold. */
 struct store {
-	struct list *list;
+	struct url_list *list;
 	uint32_t nlists, cap, free; /* made so far; room; first of those given back */
 	uint32_t lists;             /* in use */
 	uint32_t hand;              /* where the search for something to spill goes on */
@@ -97,12 +97,12 @@ void store_list_free(struct store *s, uint32_t number); /* with what it holds */
 /* Makes room for so many bytes in memory. Negative: it is over the budget, and the disk refused. */
 int store_make_room(struct store *s, size_t n, struct err *err);
 
-void list_push(struct store *s, struct list *l, struct str payload, uint64_t user);
+void url_list_push(struct store *s, struct url_list *l, struct str payload, uint64_t user);
 /* Takes the first record out, into an empty buffer. The list is not empty. Negative: it could not
  * be read back, and nothing has changed. */
-int list_shift(struct store *s, struct list *l, struct buf *ret_payload, uint64_t *ret_user,
-	       struct err *err);
-void list_add_extent(struct store *s, struct list *l, const struct extent *e);
+int url_list_shift(struct store *s, struct url_list *l, struct buf *ret_payload, uint64_t *ret_user,
+		   struct err *err);
+void url_list_add_extent(struct store *s, struct url_list *l, const struct extent *e);
 
 /* A list in order as strings of bytes, without changing it; each begins and ends between two
  * records and has at most EXTENT_MAX bytes, unless it is one record. */
@@ -112,7 +112,8 @@ struct part {
 	uint32_t urls;
 };
 typedef int part_fn(void *ctx, const struct part *part, struct err *err);
-int list_each_part(struct store *s, const struct list *l, part_fn *fn, void *ctx, struct err *err);
+int url_list_each_part(struct store *s, const struct url_list *l, part_fn *fn, void *ctx,
+		       struct err *err);
 
 /* One record off the beginning of *rest; *user goes from the record before to this one. false:
  * these bytes are no record, or not all of one; nothing has changed. */
@@ -208,7 +209,7 @@ struct place *queue_of(struct hostq *q, qkey key);
 uint32_t queue_find(const struct hostq *q, qkey key);
 void queue_set_rule(struct queue *u, const struct polite_rule *rule);
 /* The list of a queue with this priority, made where there is none. */
-struct list *queue_list(struct hostq *q, uint32_t queue, unsigned priority);
+struct url_list *queue_list(struct hostq *q, uint32_t queue, unsigned priority);
 /* Changes how many wait and how many are out, and all sums with it. */
 void queue_count(struct hostq *q, struct queue *u, int64_t urls, int64_t out);
 /* Puts a queue where it belongs after anything about it has changed. */

@@ -110,7 +110,7 @@ static void write_jobs(struct saving *to, uint32_t *job, unsigned priority)
 static int write_list(struct saving *to, uint32_t *job, uint32_t *list, struct err *err)
 {
 	struct hostq *q = to->q;
-	const struct list *l = *list ? &q->store.list[*list] : NULL;
+	const struct url_list *l = *list ? &q->store.list[*list] : NULL;
 	unsigned priority = l ? l->priority : HOSTQ_PRIORITIES;
 	if (*job)
 		priority = MIN(priority, (unsigned)q->slot[*job].priority);
@@ -118,7 +118,7 @@ static int write_list(struct saving *to, uint32_t *job, uint32_t *list, struct e
 	buf_clear(&to->extents);
 	write_jobs(to, job, priority);
 	if (l && l->priority == priority) {
-		if (list_each_part(&q->store, l, write_part, to, err) < 0)
+		if (url_list_each_part(&q->store, l, write_part, to, err) < 0)
 			return -1;
 		*list = l->next;
 	}
@@ -448,7 +448,7 @@ static int restore_extent(void *ctx, unsigned priority, const struct extent *e, 
 	struct restoring *to = ctx;
 	struct hostq *q = to->q;
 	(void)err;
-	list_add_extent(&q->store, queue_list(q, to->queue, priority), e);
+	url_list_add_extent(&q->store, queue_list(q, to->queue, priority), e);
 	queue_count(q, &q->queue[to->queue], e->urls, 0);
 	return 0;
 }

@@ -312,7 +312,7 @@ static void extent_release(struct store *s, const struct extent *e, uint64_t n)
 	}
 }
 
-static void spilled_free(struct store *s, struct list *l)
+static void spilled_free(struct store *s, struct url_list *l)
 {
 	struct spilled *more = l->spilled;
 	if (!more)
@@ -358,22 +358,22 @@ uint32_t store_list_new(struct store *s, unsigned priority)
 		}
 		number = s->nlists++;
 	}
-	s->list[number] = (struct list){.priority = (uint8_t)priority};
+	s->list[number] = (struct url_list){.priority = (uint8_t)priority};
 	s->lists++;
 	return number;
 }
 
 void store_list_free(struct store *s, uint32_t number)
 {
-	struct list *l = &s->list[number];
+	struct url_list *l = &s->list[number];
 	chain_clear(&s->chunks, &l->front);
 	spilled_free(s, l);
-	*l = (struct list){.next = s->free};
+	*l = (struct url_list){.next = s->free};
 	s->free = number;
 	s->lists--;
 }
 
-static struct spilled *spilled_new(struct store *s, struct list *l)
+static struct spilled *spilled_new(struct store *s, struct url_list *l)
 {
 	if (!l->spilled) {
 		l->spilled = mem_alloc(sizeof *l->spilled);
@@ -404,13 +404,13 @@ static void extents_append(struct store *s, struct spilled *more, const struct e
 	}
 }
 
-void list_add_extent(struct store *s, struct list *l, const struct extent *e)
+void url_list_add_extent(struct store *s, struct url_list *l, const struct extent *e)
 {
 	extents_append(s, spilled_new(s, l), e, 1);
 	l->urls += e->urls;
 }
 
-void list_push(struct store *s, struct list *l, struct str payload, uint64_t user)
+void url_list_push(struct store *s, struct url_list *l, struct str payload, uint64_t user)
 {
 	char head[RECORD_HEAD_MAX];
 	struct chain *chain = &l->front;
@@ -462,7 +462,7 @@ static int extent_read(struct store *s, const struct extent *e, size_t most, str
 }
 
 /* Brings the beginning of the first extent into the front, which is empty. */
-static int read_back(struct store *s, struct list *l, struct err *err)
+static int read_back(struct store *s, struct url_list *l, struct err *err)
 {
 	struct spilled *more = l->spilled;
 	struct extent *e = &more->extent[more->first];
@@ -499,7 +499,7 @@ static int read_back(struct store *s, struct list *l, struct err *err)
 }
 
 /* Makes the front hold the first record. */
-static int fill_front(struct store *s, struct list *l, struct err *err)
+static int fill_front(struct store *s, struct url_list *l, struct err *err)
 {
 	struct spilled *more = l->spilled;
 	if (more && more->n > 0)
@@ -512,8 +512,8 @@ static int fill_front(struct store *s, struct list *l, struct err *err)
 	return 0;
 }
 
-int list_shift(struct store *s, struct list *l, struct buf *ret_payload, uint64_t *ret_user,
-	       struct err *err)
+int url_list_shift(struct store *s, struct url_list *l, struct buf *ret_payload, uint64_t *ret_user,
+		   struct err *err)
 {
 	ENSURE(l->urls > 0);
 	if (chain_is_empty(&l->front) && fill_front(s, l, err) < 0)
@@ -524,7 +524,8 @@ int list_shift(struct store *s, struct list *l, struct buf *ret_payload, uint64_
 	return 0;
 }
 
-int list_each_part(struct store *s, const struct list *l, part_fn *fn, void *ctx, struct err *err)
+int url_list_each_part(struct store *s, const struct url_list *l, part_fn *fn, void *ctx,
+		       struct err *err)
 {
 	const struct spilled *more = l->spilled;
 	if (chain_each_part(s, &l->front, l->read_user, fn, ctx, err) < 0)
@@ -563,16 +564,16 @@ static int spill_part(void *ctx, const struct part *part, struct err *err)
 
 /* What spilling would write: the back, or the front where that is all there is. A front that was
  * read back stays. */
-static struct chain *list_spillable(struct list *l)
+static struct chain *url_list_spillable(struct url_list *l)
 {
 	return l->spilled ? &l->spilled->back : &l->front;
 }
 
 /* Nothing has changed on failure: what was written lies behind the end. */
-static int list_spill(struct store *s, struct list *l, struct err *err)
+static int url_list_spill(struct store *s, struct url_list *l, struct err *err)
 {
 	struct spilling to = {.s = s, .end = s->end};
-	struct chain *chain = list_spillable(l);
+	struct chain *chain = url_list_spillable(l);
 	uint64_t user = l->spilled ? l->spilled->back_user : l->read_user;
 	int rc = chain_each_part(s, chain, user, spill_part, &to, err);
 	if (rc == 0) {
@@ -646,11 +647,11 @@ static int spill_round(struct store *s, uint64_t target, bool long_ones, struct 
 {
 	for (uint32_t i = 0; i < s->nlists && store_memory(s) > target; i++) {
 		s->hand = s->hand + 1 < s->nlists ? s->hand + 1 : 1;
-		struct list *l = &s->list[s->hand];
-		const struct chain *c = list_spillable(l);
+		struct url_list *l = &s->list[s->hand];
+		const struct chain *c = url_list_spillable(l);
 		if (chain_is_empty(c) || (long_ones && c->first == c->last))
 			continue;
-		if (list_spill(s, l, err) < 0)
+		if (url_list_spill(s, l, err) < 0)
 			return -1;
 	}
 	return store_memory(s) > target;

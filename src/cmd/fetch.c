@@ -207,7 +207,7 @@ static void item_free(struct item *item)
 	mem_free(&item);
 }
 
-/* What the queue keeps beside a URL: whether it has gone from one address to another before. A name
+/* What the queue keeps with a URL: whether it has gone from one address to another before. A name
  * that has another address whenever one asks is fetched all the same. */
 enum { ROUTE_FIRST, ROUTE_LAST };
 
@@ -667,7 +667,7 @@ const struct command fetch_command = {
 		"of the whole site; limit, robots and address for what garner refused.",
 	CMD_OPTIONS(options, struct fetch_options),
 	.args = "[URL...]",
-	.args_help = "what to fetch, beside what --from names",
+	.args_help = "what to fetch, in addition to what --from names",
 	.max_args = -1,
 	CMD_EXAMPLES(examples),
 	CMD_EXITS(exits),

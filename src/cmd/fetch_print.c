@@ -1,3 +1,5 @@
+/* What `garner fetch` prints of a result, and the file names that bodies get. Both are seen by
+ * scripts: a field or a name that was printed once stays. */
 #include "cmd/fetch_print.h"
 
 #include "base/hash.h"

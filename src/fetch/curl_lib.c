@@ -1,6 +1,6 @@
 /* libcurl: how it is loaded, and the memory that it works with.
  *
- * A request costs libcurl some sixty allocations, a few of them large. Lists of pieces by size, one
+ * A request costs libcurl dozens of allocations, some of them large. Lists of pieces by size, one
  * set for each thread, hand out what the last request gave back, without a lock and without the C
  * library splitting and joining it. */
 #include "fetch/curl_lib.h"
@@ -21,7 +21,7 @@ enum {
 /* In front of each piece, which stays aligned. */
 union head {
 	struct {
-		size_t size; /* of the piece behind */
+		size_t size; /* of the piece that follows */
 		uint32_t list;
 	};
 	union head *next; /* in a list */

@@ -306,7 +306,7 @@ static void slot_free(struct hostq *q, uint32_t i)
 	q->slot_free = i;
 }
 
-/* Puts a job back into its queue, behind those put back with the same priority. */
+/* Puts a job back into its queue, after those put back with the same priority. */
 static void hostq_slot_return(struct hostq *q, uint32_t i)
 {
 	uint32_t *at = &q->queue[q->slot[i].queue].returned;
@@ -588,7 +588,7 @@ static void slots_move(struct hostq *q, uint32_t from, uint32_t to)
 		}
 }
 
-/* The first list of a queue, behind one that is there. */
+/* The first list of a queue, appended to one that is there. */
 static int url_list_drain(struct hostq *q, uint32_t from, uint32_t to, struct err *err)
 {
 	CLEANUP(buf_free) struct buf payload = BUF_INIT(HOSTQ_PAYLOAD_MAX);

@@ -74,11 +74,11 @@ bool hostq_put_back(struct hostq *q, const struct hostq_job *job, int64_t until_
 bool hostq_job_of(const struct hostq *q, uint32_t slot, uint32_t turn, struct hostq_job *ret);
 
 /* All URLs of one key, also those that are out, belong to another one from now on: the address has
- * become known. They come behind those that are there. Negative: a part could not be read back and
+ * become known. They come after those that are there. Negative: a part could not be read back and
  * is still where it was. */
 int hostq_rekey(struct hostq *q, qkey from, qkey to, struct err *err) MUST_USE;
 
-/* Queues that hold `length` URLs or more: whoever is asked for further URLs should leave these out.
+/* Queues that hold `length` URLs or more: a source of further URLs should leave these out.
  * init, next until 1; nothing is pushed or taken meanwhile. */
 struct hostq_rejects {
 	const struct hostq *q;

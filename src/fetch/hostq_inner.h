@@ -9,7 +9,7 @@
 
 /* URLs in order, in chunks of memory and in extents of a file.
  *
- * A list is a string of bytes: records one behind the other, each a varint with the difference of
+ * A list is a string of bytes: records one after the other, each a varint with the difference of
  * `user` to the record before (zigzag), a varint length, and the payload. The beginning is in
  * memory (front), then come extents on disk, then the end in memory again (back); without extents
  * there is only the front. Records run across chunks, but each of these parts begins and ends
@@ -17,7 +17,7 @@
 
 enum {
 	CHUNK_SIZE = 256,
-	CHUNK_DATA = CHUNK_SIZE - 4, /* behind the number of the next chunk */
+	CHUNK_DATA = CHUNK_SIZE - 4, /* after the number of the next chunk */
 	HUGE_PAGE = 2 << 20,
 	SLAB_CHUNKS = HUGE_PAGE / CHUNK_SIZE, /* memory comes from the system 2 MiB at a time */
 	EXTENT_MAX = 64 << 10,                /* bytes in an extent, unless one record is longer */
@@ -116,7 +116,7 @@ int url_list_each_part(struct store *s, const struct url_list *l, part_fn *fn, v
 		       struct err *err);
 
 /* One record off the beginning of *rest; *user goes from the record before to this one. false:
- * these bytes are no record, or not all of one; nothing has changed. */
+ * these bytes are not a record, or not all of one; nothing has changed. */
 bool record_cut(struct str *rest, uint64_t *user, struct str *ret_payload);
 /* The bytes of a record up to its payload. */
 size_t record_head(uint64_t before, uint64_t user, size_t n, char ret[RECORD_HEAD_MAX]);

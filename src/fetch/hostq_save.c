@@ -33,7 +33,7 @@ struct saving {
 	int64_t now_us;
 	struct stream_writer out;
 	struct buf directory;
-	struct buf extents; /* of the list at hand, as the directory will have them */
+	struct buf extents; /* of the current list, as the directory will have them */
 	struct buf jobs;    /* records of jobs that become an extent */
 	uint32_t nextents;
 	uint32_t *first, *next; /* jobs of each queue: slots, most urgent first */
@@ -268,7 +268,7 @@ static int head_check(const struct file *f, struct err *err)
 	struct str magic = reader_bytes(&r, FORMAT_MAGIC);
 	uint32_t version = reader_u32le(&r);
 	if (n < sizeof bytes || !str_is(magic, hostq_format.magic))
-		return hostq_damaged(f, err, 0, "these are no host queues");
+		return hostq_damaged(f, err, 0, "these are not host queues");
 	if (version != HOSTQ_VERSION)
 		return err_set(err, ERR_DAMAGED,
 			       "%s: host queues in version %u; this program knows version %d",
@@ -417,7 +417,7 @@ struct restoring {
 	struct hostq *q;
 	const char *path;
 	int64_t now_us;
-	uint32_t queue; /* at hand; 0: none yet */
+	uint32_t queue; /* the current one; 0: none yet */
 };
 
 static void queue_complete(struct restoring *to)

@@ -569,7 +569,7 @@ static struct chain *url_list_spillable(struct url_list *l)
 	return l->spilled ? &l->spilled->back : &l->front;
 }
 
-/* Nothing has changed on failure: what was written lies behind the end. */
+/* Nothing has changed on failure: what was written lies beyond the end. */
 static int url_list_spill(struct store *s, struct url_list *l, struct err *err)
 {
 	struct spilling to = {.s = s, .end = s->end};

@@ -1,3 +1,4 @@
+/* The kit: opens what fetching needs in the order of its parts, closes it backwards. */
 #include "fetch/kit.h"
 
 #include "base/file.h"

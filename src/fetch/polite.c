@@ -1,3 +1,43 @@
+/* Politeness: what an entry of the table means, and in which order it is written.
+ *
+ * The table is a file that all processes map. There is no server that grants leases: one more
+ * process would be one more thing to die, and a message per request costs more than the request's
+ * own bookkeeping. So any process may be killed at any instruction, and the others must neither
+ * wait for it nor ask a server too early. Four kinds of words in the map, each written by one
+ * 64-bit store, make that hold.
+ *
+ * Places. A process that opens the table takes one of 1,024 places: it holds an advisory lock on a
+ * byte far beyond the end of the file, one byte for each place, and writes the place's next
+ * generation into the map. The kernel drops the byte lock when the process dies, however it dies.
+ * "Place and generation" names one process for ever: it lives if the generation is the current one
+ * and the byte is locked. A process that takes the place over has another generation.
+ *
+ * Locks. Entries stand in groups of 32, a page each, and a group is locked by a word that is 0 or
+ * names its holder by place and generation. Taking it is one compare-and-exchange, with no call of
+ * the system: three pairs of fcntl() calls cost some 6 us for each request. A process that finds it
+ * taken yields and tries again, and now and then looks whether the holder lives; the word of a dead
+ * one is taken over by the same exchange, which only one of several can win. A holder that is
+ * stopped, not dead, makes others give up after 50 ms: "not now" is always a safe answer.
+ *
+ * Leases. An entry has eight lease words: the holder's place and generation, and the second at
+ * which the lease ends. A lease counts while its time has not passed and its holder lives, so a
+ * killed process holds nothing from the moment it is gone, and one that hangs holds it for five
+ * minutes at most. It is renewed by another store. An end that could not be said because the group
+ * was locked is kept by the process and said with its next call.
+ *
+ * State. Start, next, delay, pause, wall time and troubles are written under the lock, `next`
+ * first: it alone keeps everybody away. `check`, a checksum over all of them, comes last. What a
+ * killed writer leaves half written fails the check, and then counts as asked just now, with
+ * whichever `next` is later. So every store that a kill may follow leaves the server alone for
+ * longer, never for shorter. A new entry is made the same way: family 0 (free), then the leases and
+ * the key, and the family last.
+ *
+ * Time is the monotonic clock of the machine, the same for all its processes, and each entry names
+ * the boot that it belongs to. After a reboot every server counts as asked at the boot, since all
+ * earlier starts lie before it; a longer pause goes on by the wall clock, but never below the plain
+ * delay and never beyond what it was. Hence nothing is synced: what a power cut loses is not
+ * needed.
+ */
 #include "fetch/polite.h"
 
 #include "base/fault.h"

@@ -2,11 +2,11 @@
  * was last asked when, how many connections to it are open, how long it wants to be left alone.
  * Every connection of every role takes a lease first. A server is an address as addr_server() says.
  *
- * Between the starts of two requests to a server lies at least the delay, whoever makes them, and
- * no more of them are open at once than the rule allows. The delay doubles with every trouble and
- * halves with every answer after that; while it is longer than the plain one the server gets one
- * connection at a time. A process that dies, however it dies, holds nothing any more; a lease that
- * is not renewed ends by itself.
+ * Between the starts of two requests to a server lies at least the delay, whichever process makes
+ * them, and no more of them are open at once than the rule allows. The delay doubles with every
+ * trouble and halves with every answer after that; while it is longer than the plain one the server
+ * gets one connection at a time. A process that dies, however it dies, holds nothing any more; a
+ * lease that is not renewed ends by itself.
  *
  * now_us is always clock_mono_us(), the time since this machine was started, or a test's own. It is
  * the same for all processes, and read just before the call: the request starts then. What was
@@ -70,9 +70,9 @@ struct lease {
  * (more than 0) says when to ask again. That is also the answer when the table is full or busy. */
 int polite_take(struct polite *p, const struct addr *a, const struct polite_rule *rule,
 		int64_t now_us, struct lease *ret, int64_t *ret_wait_us);
-/* The request goes out now and not when the lease was taken: the delay counts from here. Whoever
- * connects first calls it just before the first byte. 1: the lease had ended before, or this could
- * not be noted down: nothing may be sent. */
+/* The request goes out now and not when the lease was taken: the delay counts from here. A caller
+ * that has to connect first calls it just before the first byte. 1: the lease had ended before, or
+ * this could not be noted down: nothing may be sent. */
 int polite_sent(struct polite *p, struct lease *l, int64_t now_us);
 /* For transfers that take long: at least every POLITE_LEASE_US / 4. 1: it had ended before, and
  * the connection must be closed. */

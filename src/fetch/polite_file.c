@@ -253,7 +253,7 @@ static int boot_number(const char *id, uint32_t *ret, struct err *err)
 	return rc;
 }
 
-/* A place is ours as long as we hold its lock. Whoever had it before is told apart by the
+/* A place is ours as long as we hold its lock. An earlier holder is told apart by the
  * generation. */
 static int claim_process(struct polite *p, struct err *err)
 {

@@ -1,5 +1,5 @@
 /* The robot: one asynchronous client for http, https and ftp, over libcurl; thousands of transfers
- * in one loop. What it promises whoever calls it:
+ * in one loop. What it promises its callers:
  *
  * - Every name goes through DNS and the address policy (net/dns.h), and libcurl is told the number:
  *   the address is looked at again when the socket is made and when the answer comes. Behind a
@@ -114,7 +114,7 @@ struct robot_conf {
 	{"time_max", VALUE_TIME_AT(s, m.limits.total_us), "1min", 10e3, 86400e6, \
 	 .help = "how long one request may take"}, \
 	{"redirects_max", VALUE_INT_AT(s, m.limits.redirects), "10", 0, 100, \
-	 .help = "redirects that are followed behind one another"}, \
+	 .help = "redirects that are followed in a row"}, \
 	{"proxy", VALUE_TEXT_AT(s, m.proxy), \
 	 .help = "a proxy such as http://127.0.0.1:3128 that all requests go through; it is " \
 		 "trusted: names are resolved by it and not held against `networks`"}, \
@@ -125,7 +125,7 @@ struct robot_conf {
 	POLICY_SPECS(s, m.networks)
 /* clang-format on */
 
-/* The section [robot]: whoever fetches, in whatever role, is the same robot to the world. */
+/* The section [robot]: to the world all roles are the same robot. */
 struct robot_section_conf {
 	struct robot_conf robot;
 	struct dns_conf dns;

@@ -1,3 +1,5 @@
+/* Heads of answers, and the values in them: dates, types, directives for robots. Read for what a
+ * robot needs and no further: servers send anything, and nothing they send is an error here. */
 #include "fetch/robot_headers.h"
 
 #include "base/ascii.h"
@@ -438,7 +440,7 @@ static void begin_field(struct robot_head *h, struct str line)
 		}
 }
 
-/* "HTTP/1.1 200 OK": three digits behind the first blanks. */
+/* "HTTP/1.1 200 OK": three digits after the first blanks. */
 static int status_of(struct str line)
 {
 	struct str rest = trim_blanks(str_from(line, str_find_byte(line, ' ')));

@@ -42,7 +42,7 @@ struct robot_tag {
 
 struct robot_head {
 	int status;       /* 0: no status line yet */
-	bool is_complete; /* the empty line behind a final head has come: the rest are trailers */
+	bool is_complete; /* the empty line after a final head has come: the rest are trailers */
 	char mime[ROBOT_MIME_MAX + 1]; /* lower case; "": none */
 	char charset[ROBOT_CHARSET_MAX + 1];
 	char etag[ROBOT_ETAG_MAX + 1], last_modified[ROBOT_DATE_MAX + 1]; /* byte for byte */
@@ -70,7 +70,7 @@ void robot_head_begin(struct robot_head *h, int64_t now_wall_us);
  * forgotten when the next status line comes. */
 void robot_head_line(struct robot_head *h, struct str line);
 
-/* The parts, for whoever has a value alone. */
+/* The parts, for callers that have a value alone. */
 
 /* The three forms of RFC 9110, 5.6.7, in any case and with one-digit days. A year of two digits is
  * at most 50 years ahead of now. false: no date. */
@@ -82,6 +82,6 @@ bool robot_retry_after(struct str value, int64_t date_us, int64_t now_us, int64_
  * there is none, and nothing is changed. The charset is "" where none is said. */
 bool robot_content_type(struct str value, char mime[ROBOT_MIME_MAX + 1],
 			char charset[ROBOT_CHARSET_MAX + 1]) MUST_USE;
-/* Adds what one X-Robots-Tag says: directives before the first name are for everybody, those behind
- * a name for whoever is called that. "none" is noindex and nofollow. */
+/* Adds what one X-Robots-Tag says: directives before the first name are for everybody, those after
+ * a name for the robot of that name. "none" is noindex and nofollow. */
 void robot_tag_add(struct robot_tag *tag, struct str value, struct str agent, int64_t now_us);

@@ -29,11 +29,11 @@ struct robot_class robot_class_curl(CURLcode code, const char *words, int ftp_re
 /* Of a name that gave no address. */
 struct robot_class robot_class_dns(enum dns_outcome outcome);
 /* Whether a Retry-After means something there (RFC 9110, 10.2.3; RFC 6585, 4): some servers send it
- * with everything, and a 404 is no wish to be left alone. */
+ * with everything, and a 404 is not a wish to be left alone. */
 bool robot_obeys_retry(int status);
 
-/* A flag of jobs beside those of robot.h: this is the fetch of a robots.txt. What is beyond its
- * limit is not read, and that is no failure (RFC 9309, 2.5). */
+/* A flag of jobs next to those of robot.h: this is the fetch of a robots.txt. What is beyond its
+ * limit is not read, and that is not a failure (RFC 9309, 2.5). */
 enum { JOB_ROBOTS_TXT = 1 << 16 };
 
 /* A URL as it is asked for: without fragment, user name and password. */
@@ -149,7 +149,7 @@ int answer_send(void *request, char *to, char *from, int to_port, int from_port)
 void sent_by_now(struct robot *r, int64_t now_us);
 /* It is to end, for this; the first reason counts. */
 void request_stop(struct request *q, enum outcome outcome, enum robot_cause cause);
-/* What the end of a transfer means; before the handle is taken from libcurl's list, and behind. */
+/* What the end of a transfer means; before the handle is taken from libcurl's list, and after. */
 struct robot_class answer_class(struct request *q, CURLcode code);
 struct robot_class answer_end(struct request *q, struct robot_class class);
 
@@ -163,7 +163,7 @@ void request_drop(struct request *q);
 /* Whether more bytes than the limit have come over a connection since it had brought `base`. Where
  * nobody can say, not. */
 bool robot_wire_is_over(int fd, uint64_t base, uint64_t limit);
-/* Behind the end, when nothing more is to be known of it. */
+/* After the end, when nothing more is to be known of it. */
 void request_release(struct request *q);
 
 /* robot.c: a request is over, with a lease that is still to be given back. */

@@ -267,7 +267,7 @@ static bool has_digit(struct str s, size_t i)
 }
 
 /* Seconds with a fraction, to milliseconds upwards; far too many are as many as can be said. What
- * follows behind a blank does not count. */
+ * follows a blank does not count. */
 static bool parse_seconds(struct str s, uint32_t *ret_ms)
 {
 	uint64_t ms = 0, unit = 1000;
@@ -817,7 +817,7 @@ int robots_check(struct str compiled, struct err *err)
 	struct view v;
 	if (!view_of(compiled, &v))
 		return err_set(err, ERR_DAMAGED,
-			       "compiled robots.txt: %zu bytes are no form of version %d; "
+			       "compiled robots.txt: %zu bytes are not a form of version %d; "
 			       "compile it again",
 			       compiled.n, ROBOTS_VERSION);
 	if (check_literals(&v, err) < 0 || check_wilds(&v, err) < 0)

@@ -3,7 +3,7 @@
  *
  * Beyond the RFC's letter, as practice has it: the colon after a key may be missing, a pattern may
  * begin with `*`, a blank inside a pattern stands for %20, a byte order mark is skipped even where
- * only its beginning is there. A pattern that begins otherwise is no rule, but ends the list of
+ * only its beginning is there. A pattern that begins otherwise is not a rule, but ends the list of
  * user-agent lines as a rule does. In a URL's query, `: / ? @ [ ]` and their percent-encoded forms
  * are the same, as in the RFC's table; in its path they are not. */
 #pragma once

@@ -1,3 +1,6 @@
+/* The robots.txt of sites: a table in memory, least recently used first out, and a record file that
+ * one process writes and the others read along. Losing a record costs one more question to a site,
+ * so records are synced now and then, and a disk that is full stops nothing. */
 #include "fetch/robots_cache.h"
 
 #include "base/cursor.h"
@@ -336,7 +339,7 @@ void robots_cache_cancel(struct robots_wait *wait)
 	list_remove(&wait->link);
 }
 
-/* Whoever is told may ask for other sites, but this one stays: it is still asked for. */
+/* A callback may ask for other sites, but this one stays: it is still asked for. */
 static void site_tell(struct robots_cache *c, struct site *s, int64_t not_now_us)
 {
 	struct robots_wait *wait;

@@ -69,7 +69,7 @@ bool addr_parse(struct str text, struct addr *ret)
 	return str_find_byte(text, ':') < text.n ? parse_v6(text, ret) : parse_v4(text, ret);
 }
 
-/* ":53" behind an address; nothing leaves the port as it is. */
+/* ":53" after an address; nothing leaves the port as it is. */
 static bool parse_port(struct str text, uint16_t *port)
 {
 	uint64_t number;
@@ -292,7 +292,7 @@ static int network_wrong(const char *text, struct err *err)
 		       value_show(str_of(text), shown));
 }
 
-/* The bits behind the first `bits` as zeros. */
+/* The bits after the first `bits` as zeros. */
 static struct addr network_cut(struct addr a, unsigned bits)
 {
 	for (unsigned i = bits; i < 8 * addr_bytes(&a); i++)
@@ -309,14 +309,14 @@ static int parse_network(const char *text, struct network *ret, struct err *err)
 		return network_wrong(text, err);
 	uint64_t most = 8 * addr_bytes(&n.addr), bits = most;
 	if (slash < s.n && (!str_u64(str_from(s, slash + 1), &bits) || bits > most))
-		return err_set(err, ERR_USAGE, "network %.60s: expected 0 to %u behind the '/'",
+		return err_set(err, ERR_USAGE, "network %.60s: expected 0 to %u after the '/'",
 			       text, (unsigned)most);
 	n.bits = (unsigned)bits;
 	struct addr first = network_cut(n.addr, n.bits);
 	char shown[ADDR_SHOWN];
 	if (!addr_eq(&first, &n.addr))
 		return err_set(err, ERR_USAGE,
-			       "network %.60s: the address has bits behind the first %u; "
+			       "network %.60s: the address has bits after the first %u; "
 			       "say %s/%u for the network, or the address alone",
 			       text, n.bits, addr_print(&first, shown), n.bits);
 	*ret = n;

@@ -59,7 +59,7 @@ void policy_free(struct policy **p);
 
 /* NULL: may be reached. Otherwise why not, in a word or two that last: "loopback", "private".
  * An address that carries an IPv4 address (mapped, NAT64, 6to4, Teredo) needs both to be allowed.
- * Cloud metadata services open only when a network names no more than them: whoever names
+ * Cloud metadata services open only when a network names no more than them: anyone who names
  * fd00::/8 because it is his own must not open a neighbour that hands out keys. */
 const char *policy_refuses(const struct policy *p, const struct addr *a);
 

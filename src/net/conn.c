@@ -1,3 +1,7 @@
+/* Connections: one read, one hand-out, one write in a round of the loop, so that nobody starves the
+ * others. What callbacks send is gathered in the pool's scratch buffer and handed to the kernel in
+ * one call; only what the kernel does not take is copied into the connection. So a connection that
+ * keeps up owns no memory, and ten thousand idle ones cost little more than their descriptors. */
 #include "net/conn.h"
 
 #include "net/framing.h"
@@ -116,7 +120,7 @@ static void conn_account(struct conn *c)
 		loop_later(pool->loop, &pool->feed);
 }
 
-/* Has it looked at behind the callback; its own turn does so anyway. */
+/* Has it looked at after the callback; its own turn does so anyway. */
 static void conn_poke(struct conn *c)
 {
 	if (c->pool->busy != c)
@@ -372,7 +376,7 @@ static void set_timer(struct conn *c)
 		loop_timer_in(c->pool->loop, &c->timer, due_us - loop_now_us(c->pool->loop));
 }
 
-/* Behind whatever happened: hands out, sends, ends, and looks for what is next. */
+/* After whatever happened: hands out, sends, ends, and looks for what is next. */
 static void conn_turn(struct conn *c)
 {
 	struct conn_pool *pool = c->pool;

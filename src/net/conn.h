@@ -3,11 +3,11 @@
  * that one that keeps up owns no memory at all, and its byte budget.
  *
  * Back-pressure: while the output queue is above its high mark, or the budget is used up, nothing
- * is read and no frame handed out; whoever produces stops when conn_send() says false and goes on
+ * is read and no frame handed out; the producer stops when conn_send() says false and goes on
  * in drained().
  *
  * Calls back: never from inside a function of this header, and never again after closed(), which
- * comes exactly once, also after conn_close(). The connection is freed behind it. All functions may
+ * comes exactly once, also after conn_close(). The connection is freed after it. All functions may
  * be called from inside callbacks, and do nothing once the connection is ending. */
 #pragma once
 #include "net/loop.h"
@@ -41,7 +41,7 @@ struct conn_ops {
 								      asked for */
 	void (*drained)(void *ctx); /* the queue was above high_mark and is below a quarter of it;
 				       may be NULL */
-	/* May send a last word; the connection is finished behind it. May be NULL. */
+	/* May send a last word; the connection is finished after it. May be NULL. */
 	void (*long_line)(void *ctx);
 	void (*closed)(void *ctx, enum conn_end end, int sys_errno); /* of FAILED, else 0 */
 };
@@ -76,7 +76,7 @@ struct loop *conn_pool_loop(const struct conn_pool *pool);
 struct conn *conn_new(struct conn_pool *pool, int fd, const struct conn_limits *limits,
 		      const struct conn_ops *ops, void *ctx);
 
-/* Queues; what callbacks queue goes out together behind them. false: stop producing, drained() will
+/* Queues; what callbacks queue goes out together after them. false: stop producing, drained() will
  * come, unless the connection is ending. */
 bool conn_send(struct conn *c, struct str bytes);
 bool conn_printf(struct conn *c, const char *fmt, ...) PRINTF_LIKE(2, 3);

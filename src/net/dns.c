@@ -15,7 +15,7 @@
 
 /* The cache. */
 
-/* One block: the name and then the addresses follow. A hit reads the time, what stands behind it
+/* One block: the name and then the addresses follow. A hit reads the time, what follows it
  * and the name, so that it waits for as little memory as can be. */
 struct entry {
 	struct link link;
@@ -451,7 +451,7 @@ static void ask_tell(struct dns *d, struct ask *ask)
 	struct dns_result result = ask_judge(ask, addr);
 	count_outcome(&d->stats, result.outcome);
 	dns_cache_put(d->cache, &ask->key, &result);
-	asks_remove(&d->asks, ask->key); /* whoever asks again while being told asks anew */
+	asks_remove(&d->asks, ask->key); /* a callback that asks again asks anew */
 	struct dns_wait *wait;
 	while ((wait = LIST_FIRST(struct dns_wait, &ask->waits, link))) {
 		struct dns_result part = result_of_family(result, wait->family);

@@ -4,7 +4,7 @@
  *
  * Name servers alone are asked: /etc/hosts, the search list and the machine's other sources of
  * names are for its users, and a document found on the web must not reach what they name.
- * "localhost" is loopback without a question (RFC 6761), "invalid" and "onion" are no names (RFC
+ * "localhost" is loopback without a question (RFC 6761), "invalid" and "onion" are not names (RFC
  * 7686). */
 #pragma once
 #include "base/list.h"
@@ -35,7 +35,7 @@ struct dns_result {
 			    for ever */
 	const struct addr *addr; /* n of them; those of one family stand together */
 	size_t n;
-	int64_t until_us; /* holds till then, on the clock of whoever asked */
+	int64_t until_us; /* holds till then, on the clock of the caller */
 };
 
 enum dns_order { DNS_V4_FIRST, DNS_V6_FIRST, DNS_V4_ONLY, DNS_V6_ONLY };

@@ -7,11 +7,11 @@
 
 enum {
 	DNS_NAME = 253,    /* bytes of a name, without a last dot */
-	DNS_CHAIN = 8,     /* aliases (CNAME) behind one another */
+	DNS_CHAIN = 8,     /* aliases (CNAME) in a row */
 	DNS_RECORDS = 256, /* in one section of an answer */
 };
 
-/* The one form of a name: lower case, without the dot at its end. 0, or -1 for what is no host
+/* The one form of a name: lower case, without the dot at its end. 0, or -1 for what is not a host
  * name: empty, too long, a label that is empty or longer than 63 bytes, other bytes than letters,
  * digits,
  * '-' and '_', a last label that is a number (so "127.1" and "0x7f.1" are not names). *ret_n is its

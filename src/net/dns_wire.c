@@ -75,7 +75,7 @@ int dns_name(struct str host, char ret[DNS_NAME + 1], size_t *ret_n)
 	return 0;
 }
 
-/* A name as in packets: labels behind their lengths up to the empty one; lower case, no pointers.
+/* A name as in packets: labels after their lengths up to the empty one; lower case, no pointers.
  * Compared like this, a dot inside a label is not taken for one between two. */
 struct wire {
 	size_t n;
@@ -283,7 +283,7 @@ void dns_read(struct str packet, struct str name, uint16_t type, struct dns_answ
 	for (unsigned hop = 0; hop <= DNS_CHAIN && rc == 2; hop++)
 		rc = look_up(r, head.answers, type, &owner, ret);
 	if (rc == 2)
-		answer_fail(ret, "more than 8 aliases behind one another, or in a circle");
+		answer_fail(ret, "more than 8 aliases in a row, or in a circle");
 	else if (rc == 1)
 		read_negative(&end, &head, ret);
 }

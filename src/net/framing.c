@@ -1,3 +1,5 @@
+/* Framing: frames are handed out where they lie in the piece that was read; only the beginning of
+ * an unfinished one is copied, so that what is held does not depend on how the stream was cut. */
 #include "net/framing.h"
 
 void framing_init(struct framing *f, size_t line_max, size_t held_max)

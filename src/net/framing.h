@@ -18,7 +18,7 @@ struct framing {
 	uint64_t left;   /* of the bytes that were asked for */
 	struct str data; /* what is looked at: the piece, or held */
 	size_t at;       /* where the next frame begins */
-	size_t scanned;  /* bytes behind `at` that have no LF */
+	size_t scanned;  /* bytes after `at` that have no LF */
 	struct buf held;
 };
 

@@ -1,3 +1,5 @@
+/* HTML: every text and value goes through one escape function, and names are checked against what
+ * is safe, so that a page cannot be broken by what it shows. */
 #include "net/html.h"
 
 #include "base/ascii.h"
@@ -11,7 +13,7 @@ static const char *const raw_elements[] = {"script",   "style",    "textarea", "
 					   "xmp",      "iframe",   "noembed",  "noframes",
 					   "noscript", "plaintext"};
 static const char *const address_attributes[] = {"action", "formaction", "href", "poster", "src"};
-/* Behind these comes a line break; elsewhere it would be a blank that nobody asked for. */
+/* After these comes a line break; elsewhere it would be a blank that nobody asked for. */
 static const char *const block_elements[] = {
 	"body", "div", "dl", "footer",  "h1",    "h2",    "head",  "header", "html", "li",
 	"main", "nav", "p",  "section", "table", "tbody", "thead", "title",  "tr",   "ul"};

@@ -35,7 +35,7 @@ struct http_answer;
 
 struct http_route {
 	enum http_method method; /* HEAD goes where GET goes */
-	/* "/api/document/:id": each :name is one of params. A lone star behind the first slash
+	/* "/api/document/:id": each :name is one of params. A lone star after the first slash
 	 * stands for every path that no other route has. */
 	const char *pattern;
 	const char *summary; /* one sentence */
@@ -199,7 +199,7 @@ struct http_limits {
 	{                                                                                            \
 		"answer_timeout", VALUE_TIME_AT(strukt, member.answer_us),                           \
 			.fallback = "5min", .min = 1e6, .max = 86400e6,                              \
-			.help = "How long a client may take to receive an answer that is no "        \
+			.help = "How long a client may take to receive an answer that is not a "     \
 				"stream"                                                             \
 	}
 

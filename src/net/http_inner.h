@@ -45,7 +45,7 @@ enum { HTTP_SEGMENTS = 16, HTTP_QUERY_PAIRS = 100 };
 
 struct http_router;
 
-/* A table that contradicts itself (two routes for the same, a :name that is no parameter, one
+/* A table that contradicts itself (two routes for the same, a :name that is not a parameter, one
  * without a handler) is a broken promise. */
 struct http_router *http_router_new(const struct http_route *routes, size_t n);
 void http_router_free(struct http_router **r);
@@ -128,7 +128,7 @@ void http_answer_done(struct http_conn *c); /* gives back what it held */
 
 bool http_gzip(struct str bytes, struct buf *out); /* false: it does not pay */
 enum http_range { HTTP_RANGE_NONE, HTTP_RANGE_PART, HTTP_RANGE_OUTSIDE };
-/* Of a Range header for `size` bytes; more than one range, or what is no range, is none. */
+/* Of a Range header for `size` bytes; more than one range, or what is not a range, is none. */
 enum http_range http_range_parse(struct str value, uint64_t size, uint64_t *ret_from,
 				 uint64_t *ret_n);
 bool http_tag_listed(struct str list, const char *tag); /* in If-None-Match */

@@ -152,9 +152,10 @@ int http_decode(struct str s, bool query, struct arena *arena, struct str *ret, 
 			int low = i + 2 < s.n ? ascii_hex(s.p[i + 2]) : -1;
 			char shown[VALUE_SHOWN];
 			if (high < 0 || low < 0 || (high | low) == 0)
-				return err_set(err, ERR_USAGE,
-					       "'%s': behind each %% stand two hex digits, not 00",
-					       value_show(s, shown));
+				return err_set(
+					err, ERR_USAGE,
+					"'%s': each %% is followed by two hex digits, not 00",
+					value_show(s, shown));
 			c = (char)(high << 4 | low);
 			i += 2;
 		}

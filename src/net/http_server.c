@@ -269,7 +269,7 @@ static const char *look_at_field(struct look *l, struct str name, struct str val
 	if (str_eq_nocase(name, STR("Host"))) {
 		if (++l->hosts > 1)
 			return "there is more than one Host";
-		return all_of(value, "\"#/<>?@\\") ? NULL : "Host is no name of a host";
+		return all_of(value, "\"#/<>?@\\") ? NULL : "Host is not the name of a host";
 	}
 	if (str_eq_nocase(name, STR("Content-Length")))
 		return ++l->lengths > 1 ? "there is more than one Content-Length" : NULL;
@@ -341,7 +341,7 @@ static void *on_line(void *server, const char *uri, struct MHD_Connection *mhd)
 	return c;
 }
 
-/* Paths are taken apart by the router, which undoes %XX behind that. */
+/* Paths are taken apart by the router, which undoes %XX after that. */
 static size_t as_it_is(void *cls, struct MHD_Connection *mhd, char *text)
 {
 	(void)cls;
@@ -378,8 +378,8 @@ static void not_found(struct http_conn *c, unsigned allow)
 			  buf_text(&list));
 }
 
-/* By which name this machine was asked. Another one means that a browser was led here; whoever owns
- * a domain owns 127.0.0.1.example too. */
+/* By which name this machine was asked. Another one means that a browser was led here; anyone who
+ * owns a domain owns 127.0.0.1.example too. */
 static bool host_is_local(const struct http_request *req)
 {
 	struct str host = http_header(req, "Host");

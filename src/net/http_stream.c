@@ -165,7 +165,7 @@ struct listener {
 	struct link link;
 	struct event *queue[HTTP_CHANNEL_QUEUE]; /* a ring */
 	size_t first, n, at;                     /* at: bytes of the first that were sent */
-	bool slow;                               /* ends behind the comment that says so */
+	bool slow;                               /* ends after the comment that says so */
 };
 
 struct http_channel {

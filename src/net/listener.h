@@ -1,6 +1,6 @@
 /* Listeners: accept on a listening socket, through a gate that counts who is inside: in total, and
  * per address (IPv4 by address, IPv6 by /64; Unix peers count in total only). Who is one too many
- * gets a word and the end at once, so that those who may come in are not kept waiting behind. When
+ * gets a word and the end at once, so that those who may come in are not kept waiting. When
  * descriptors run out, accepting pauses for a while; the kernel keeps the rest in its queue. */
 #pragma once
 #include "net/addr.h"
@@ -38,11 +38,11 @@ struct listener_options {
 
 struct listener;
 
-/* fd is inherited, or of listen_open(); it stays the caller's, to be closed behind
+/* fd is inherited, or of listen_open(); it stays the caller's, to be closed after
  * listener_free(). The gate may have several listeners. */
 int listener_new(struct listener **ret, struct loop *loop, int fd, struct gate *gate,
 		 const struct listener_options *options, struct err *err);
-/* Nobody comes in any more; who waits in the kernel's queue is left to whoever else listens. Not
+/* Nobody comes in any more; who waits in the kernel's queue is left to others that listen. Not
  * from inside accepted(). */
 void listener_free(struct listener **l);
 const struct listener_stats *listener_stats(const struct listener *l);

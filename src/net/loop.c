@@ -1,3 +1,6 @@
+/* The loop, over libevent. One event of libevent's serves all timers, which are in a heap of our
+ * own; deferred calls and posts are lists. What callbacks ask for later
+ * is run between callbacks, never inside one, which is why anything may be freed anywhere. */
 #include "net/loop.h"
 
 #include "base/heap.h"
@@ -143,7 +146,7 @@ static void on_write(evutil_socket_t fd, short what, void *ctx)
 	io_ready(ctx, LOOP_WRITE);
 }
 
-/* The kernel refuses only what is no descriptor of this kind, or when it has no memory. */
+/* The kernel refuses only what is not a descriptor of this kind, or when it has no memory. */
 static void io_watch(struct loop_io *io, struct event **ev, short what, event_callback_fn fn,
 		     bool on)
 {

@@ -96,5 +96,5 @@ int loop_signal(struct loop *l, int number, void (*fn)(void *ctx, int number), v
 		struct err *err);
 
 /* From any thread: fn(ctx) in the loop's thread, in the order of the posts. The loop must outlive
- * whoever posts. */
+ * every thread that posts. */
 void loop_post(struct loop *l, void (*fn)(void *ctx), void *ctx);

@@ -1,3 +1,5 @@
+/* Outgoing connections: connect, hand over, and after each end try again with a growing, randomly
+ * spread delay. */
 #include "net/outgoing.h"
 
 #include "base/clock.h"
@@ -182,7 +184,7 @@ int outgoing_new(struct outgoing **ret, struct conn_pool *pool,
 	return 0;
 }
 
-/* We may be inside one of its callbacks: it goes when the connection has, or behind the callback.
+/* We may be inside one of its callbacks: it goes when the connection has, or after the callback.
  */
 void outgoing_free(struct outgoing **op)
 {

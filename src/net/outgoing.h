@@ -14,7 +14,7 @@ struct outgoing_options {
 	/* As for any connection; closed() is not called, down() is. */
 	const struct conn_ops *ops;
 	void (*up)(void *ctx, struct conn *c);
-	/* It could not be made, or has ended; c is no more. The next try is in retry_us. */
+	/* It could not be made, or has ended; c is gone. The next try is in retry_us. */
 	void (*down)(void *ctx, const char *why, int64_t retry_us);
 	uint64_t (*random)(void *ctx); /* all bits; NULL: the kernel's */
 	void *ctx;

@@ -1,3 +1,6 @@
+/* A server of a line protocol: looks a line's verb up in the protocol's table, and owns sessions
+ * from accept to close. A drain ends the idle ones first and the others when they have their
+ * answers. */
 #include "net/server.h"
 
 #define DRAIN_LOOK_US (20 * US_PER_MS) /* how often a drain looks who has become idle */

@@ -203,8 +203,8 @@ static void wrong_values_name_their_parameter(void **state)
 		{"name=n&lmit=3",
 		 "parameter 'lmit': there is none of this name; did you mean 'limit'?"},
 		{"name=n&something=3", "parameter 'something': there is none of this name"},
-		{"name=%0", "parameter 'name': '%0': behind each % stand two hex digits, not 00"},
-		{"%=1", "query: '%': behind each % stand two hex digits, not 00"},
+		{"name=%0", "parameter 'name': '%0': each % is followed by two hex digits, not 00"},
+		{"%=1", "query: '%': each % is followed by two hex digits, not 00"},
 	};
 	const struct values *v;
 	(void)state;

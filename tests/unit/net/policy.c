@@ -216,7 +216,7 @@ static void wrong_networks_are_named(void **state)
 	static const struct row rows[] = {
 		{"", "expected a network"},
 		{"localhost", "got 'localhost'"},
-		{"10.0.0.0/33", "expected 0 to 32 behind the '/'"},
+		{"10.0.0.0/33", "expected 0 to 32 after the '/'"},
 		{"10.0.0.0/", "expected 0 to 32"},
 		{"10.0.0.0/8/8", "expected 0 to 32"},
 		{"10.0.0.0/-1", "expected 0 to 32"},

@@ -1,7 +1,7 @@
 /* DNS: names from the cache, and new names from a server on this machine (a process of its own,
  * whose CPU is not counted) beside getaddrinfo() with the same server. */
-#include "net/dns_inner.h"
 #include "bench.h"
+#include "net/dns_inner.h"
 #include "net/loop.h"
 
 #include <netdb.h>

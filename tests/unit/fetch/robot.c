@@ -1,9 +1,9 @@
 /* The robot against small servers in threads of this program, for what no command can be told to
  * do: contracts, and limits that are kept beside libcurl. */
+#include "fetch/robot.h"
 #include "../scratch.h"
 #include "../unit.h"
 #include "fetch/robot_inner.h"
-#include "fetch/robot.h"
 
 #include <netinet/in.h>
 #include <pthread.h>

@@ -78,7 +78,7 @@ static uint64_t *note_key(struct build *b, struct str key)
 	return at;
 }
 
-static int commit(struct build *b, struct err *err)
+static int build_commit(struct build *b, struct err *err)
 {
 	if (b->docs && docstore_sync(b->docs, err) < 0)
 		return -1;
@@ -99,7 +99,7 @@ static int commit(struct build *b, struct err *err)
 	return rc < 0 ? -1 : 0;
 }
 
-static void progress(struct build *b, bool end)
+static void show_progress(struct build *b, bool end)
 {
 	int64_t now = clock_mono_us();
 	if (!b->terminal || (!end && now - b->said_us < 500000))
@@ -119,7 +119,7 @@ static int64_t seconds_of(const struct soif *doc)
 }
 
 /* The attributes of a document, and its URL where its key is one. */
-static size_t attributes(struct build *b, const struct soif *doc)
+static size_t collect_attributes(struct build *b, const struct soif *doc)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < doc->n && n < ATTRS_MOST; i++)
@@ -129,7 +129,7 @@ static size_t attributes(struct build *b, const struct soif *doc)
 	return n;
 }
 
-static int add(struct build *b, const struct soif *doc, struct err *err)
+static int add_doc(struct build *b, const struct soif *doc, struct err *err)
 {
 	uint64_t rank = 0;
 	struct docaddr addr = {0};
@@ -141,7 +141,7 @@ static int add(struct build *b, const struct soif *doc, struct err *err)
 			      .rank = (uint16_t)MIN(rank, (uint64_t)UINT16_MAX),
 			      .addr = addr,
 			      .attr = b->attr,
-			      .n = attributes(b, doc)};
+			      .n = collect_attributes(b, doc)};
 	if (words_add(b->words, &d, err) < 0) {
 		struct err ignored;
 		if (b->docs && err->code == ERR_USAGE) /* nobody would ever ask for it */
@@ -161,19 +161,19 @@ static int remove_doc(struct build *b, struct str key, struct err *err)
 	return rc < 0 ? -1 : 0;
 }
 
-static int take(void *ctx, const struct soif *doc, bool gone, struct err *err)
+static int take_doc(void *ctx, const struct soif *doc, bool gone, struct err *err)
 {
 	struct build *b = ctx;
-	int rc = gone ? remove_doc(b, doc->url, err) : add(b, doc, err);
+	int rc = gone ? remove_doc(b, doc->url, err) : add_doc(b, doc, err);
 	if (rc < 0 && err->code == ERR_USAGE) { /* only this one */
 		b->reading.rejected++;
 		b->reading.docs--;
 		(void)cmd_fail(b->call, err);
 		rc = 0;
 	}
-	progress(b, false);
+	show_progress(b, false);
 	if (rc == 0 && b->reading.bytes - b->committed > COMMIT_BYTES)
-		rc = commit(b, err);
+		rc = build_commit(b, err);
 	return rc;
 }
 
@@ -218,14 +218,14 @@ static int open_all(struct build *b, const char *folder, struct err *err)
 	return o->no_text ? 0 : docstore_open(&b->docs, docs, NULL, err);
 }
 
-static int work(struct build *b, struct err *err)
+static int run_all(struct build *b, struct err *err)
 {
 	const struct build_options *o = b->call->options;
 	int rc = open_all(b, b->call->argv[0], err);
 	if (rc == 0)
 		rc = index_read(b->call, 1, &b->reading, err);
 	if (rc == 0)
-		rc = commit(b, err);
+		rc = build_commit(b, err);
 	if (rc == 0 && o->merge)
 		rc = words_merge_all(b->words, err) < 0 ? -1 : 0;
 	return rc;
@@ -236,14 +236,14 @@ static int run_build(const struct cmd_call *call)
 	const struct build_options *o = call->options;
 	struct err err;
 	struct build b = {.call = call,
-			  .reading = {.form = (enum index_form)o->format, .take = take},
+			  .reading = {.form = (enum index_form)o->format, .take = take_doc},
 			  .old = BUF_INIT(SIZE_MAX / 2),
 			  .attr = mem_array(ATTRS_MOST + 1, sizeof *b.attr),
 			  .began_us = clock_mono_us(),
 			  .terminal = isatty(STDERR_FILENO)};
 	b.reading.ctx = &b;
-	int rc = work(&b, &err);
-	progress(&b, true);
+	int rc = run_all(&b, &err);
+	show_progress(&b, true);
 	int code = rc < 0 ? cmd_fail(call, &err) : b.reading.rejected ? ERR_PARTLY : 0;
 	if (rc == 0)
 		fprintf(call->out, "%" PRIu64 " documents, %" PRIu64 " rejected\n", b.reading.docs,

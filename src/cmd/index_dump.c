@@ -18,7 +18,7 @@ struct dump {
 	struct buf out;
 };
 
-static void flush(struct dump *d, size_t more_than)
+static void dump_flush(struct dump *d, size_t more_than)
 {
 	if (d->out.n <= more_than)
 		return;
@@ -61,7 +61,7 @@ static int print_docs(struct dump *d, const struct words_part *part, struct err 
 		if (print_doc(d, part->segment, doc, err) < 0)
 			return -1;
 		arena_clear(&d->arena);
-		flush(d, PIECE);
+		dump_flush(d, PIECE);
 	}
 	return 0;
 }
@@ -76,7 +76,7 @@ static int print_terms(struct dump *d, struct segment *s, unsigned attr, struct 
 		buf_add_byte(&d->out, '\t');
 		buf_add_str(&d->out, w.term);
 		buf_printf(&d->out, "\t%" PRIu32 "\t%" PRIu64 "\n", w.info.df, w.info.occurrences);
-		flush(d, PIECE);
+		dump_flush(d, PIECE);
 	}
 	return rc < 0 ? -1 : 0;
 }
@@ -105,7 +105,7 @@ static int run_dump(const struct cmd_call *call)
 	int rc = 0;
 	for (size_t i = 0; i < n && rc == 0; i++)
 		rc = print_part(&d, &part[i], &err);
-	flush(&d, 0);
+	dump_flush(&d, 0);
 	words_close(&r);
 	docstore_close(&d.docs);
 	arena_free(&d.arena);

@@ -17,7 +17,7 @@ struct input {
 	struct arena arena;
 };
 
-static void reject(struct input *in, const char *name, uint64_t line, struct err *err)
+static void reject_input(struct input *in, const char *name, uint64_t line, struct err *err)
 {
 	in->r->rejected++;
 	if (line)
@@ -119,7 +119,7 @@ static int take_line(void *ctx, const char *name, uint64_t line, struct str text
 	int rc = in->form == INDEX_TSV ? take_tsv(in, text, &obj, err)
 				       : take_json(in, text, &obj, &gone, err);
 	if (rc < 0) {
-		reject(in, name, line, err);
+		reject_input(in, name, line, err);
 		rc = 0;
 	} else {
 		rc = hand_over(in, &obj, gone, err);
@@ -140,7 +140,7 @@ static int take_soif(struct input *in, const char *name, struct str piece, struc
 		if (rc == 0 && obj.truncated)
 			rc = err_set(err, ERR_USAGE, "the last object is cut off");
 		if (rc < 0)
-			reject(in, name, 0, err);
+			reject_input(in, name, 0, err);
 		else if (in->soif.section != SOIF_REFRESH &&
 			 hand_over(in, &obj, in->soif.section == SOIF_DELETE, err) < 0)
 			return -1;
@@ -149,7 +149,7 @@ static int take_soif(struct input *in, const char *name, struct str piece, struc
 	return 0;
 }
 
-static enum index_form detect(struct str piece)
+static enum index_form detect_form(struct str piece)
 {
 	piece = str_trim(piece);
 	return piece.n == 0        ? INDEX_DETECT
@@ -163,7 +163,7 @@ static int take_piece(void *ctx, const char *name, struct str piece, struct err 
 	struct input *in = ctx;
 	in->r->bytes += piece.n;
 	if (in->form == INDEX_DETECT)
-		in->form = in->r->form ? in->r->form : detect(piece);
+		in->form = in->r->form ? in->r->form : detect_form(piece);
 	int rc = in->form == INDEX_SOIF ? take_soif(in, name, piece, err)
 					: cmd_split(&in->lines, name, piece, err);
 	if (piece.n == 0) { /* the next input is another */

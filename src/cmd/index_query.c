@@ -51,7 +51,8 @@ static int ask_once(struct asking *a, struct str text, struct hits *ret, struct 
 }
 
 /* The answer, and the CPU time that the library took for it: the least of all repeats. */
-static int ask(struct asking *a, struct str text, struct hits *ret, double *ret_us, struct err *err)
+static int ask_repeated(struct asking *a, struct str text, struct hits *ret, double *ret_us,
+			struct err *err)
 {
 	for (int64_t i = 0; i < a->o->repeat; i++) {
 		arena_clear(&a->arena);
@@ -65,7 +66,7 @@ static int ask(struct asking *a, struct str text, struct hits *ret, double *ret_
 	return 0;
 }
 
-static void flush(struct asking *a)
+static void flush_answer(struct asking *a)
 {
 	fwrite(buf_text(&a->out), 1, a->out.n, a->call->out);
 	buf_clear(&a->out);
@@ -88,7 +89,7 @@ static int batch_line(void *ctx, const char *name, uint64_t line, struct str tex
 	struct hits hits = {0};
 	double us = 0;
 	struct jsonw j = JSONW_INIT(&a->out);
-	int rc = ask(a, text, &hits, &us, err);
+	int rc = ask_repeated(a, text, &hits, &us, err);
 	jsonw_object(&j);
 	if (rc < 0) {
 		a->failed++;
@@ -109,7 +110,7 @@ static int batch_line(void *ctx, const char *name, uint64_t line, struct str tex
 	}
 	jsonw_object_end(&j);
 	buf_add_byte(&a->out, '\n');
-	flush(a);
+	flush_answer(a);
 	if (fflush(a->call->out) != 0 || ferror(a->call->out))
 		return 1;
 	return 0;
@@ -178,7 +179,7 @@ static void print_json(struct asking *a, const struct hits *hits, double us)
 	buf_add_byte(&a->out, '\n');
 }
 
-static int single(struct asking *a, struct err *err)
+static int ask_single(struct asking *a, struct err *err)
 {
 	CLEANUP(buf_free) struct buf text = BUF_INIT(QUERY_TEXT_MOST + 1);
 	struct hits hits = {0};
@@ -187,7 +188,7 @@ static int single(struct asking *a, struct err *err)
 		buf_printf(&text, "%s%s", i > 1 ? " " : "", a->call->argv[i]);
 	if (text.over)
 		return err_set(err, ERR_USAGE, "a query has at most %d bytes", QUERY_TEXT_MOST);
-	if (ask(a, buf_str(&text), &hits, &us, err) < 0)
+	if (ask_repeated(a, buf_str(&text), &hits, &us, err) < 0)
 		return -1;
 	if (a->o->json)
 		print_json(a, &hits, us);
@@ -196,11 +197,11 @@ static int single(struct asking *a, struct err *err)
 			   hits.total);
 	else
 		print_text(a, &hits);
-	flush(a);
+	flush_answer(a);
 	return 0;
 }
 
-static int work(struct asking *a, struct err *err)
+static int ask_all(struct asking *a, struct err *err)
 {
 	if (a->o->batch != (a->call->argc == 1))
 		return err_set(err, ERR_USAGE,
@@ -211,7 +212,7 @@ static int work(struct asking *a, struct err *err)
 	    token_rules_open(&a->rules, str_of(words_settings(a->reader)->language), err) < 0)
 		return -1;
 	if (!a->o->batch)
-		return single(a, err);
+		return ask_single(a, err);
 	return cmd_read_lines(a->call, 1, QUERY_TEXT_MOST, batch_line, a, err) < 0 ? -1 : 0;
 }
 
@@ -222,7 +223,7 @@ static int run_query(const struct cmd_call *call)
 			   .o = call->options,
 			   .arena = ARENA_INIT(SIZE_MAX),
 			   .out = BUF_INIT(SIZE_MAX / 2)};
-	int rc = work(&a, &err);
+	int rc = ask_all(&a, &err);
 	int code = rc < 0                  ? cmd_fail(call, &err)
 		   : a.failed              ? ERR_PARTLY
 		   : a.found || a.o->batch ? 0

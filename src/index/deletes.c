@@ -10,7 +10,7 @@
 
 enum { DELETES_HEAD = FORMAT_MAGIC + 4 + 4 + 4, DELETES_CRC = 4 };
 
-static const size_t most_bytes = DELETES_HEAD + SEGMENT_DOCS_MOST / 8 + 8 + DELETES_CRC;
+static const size_t deletes_bytes_most = DELETES_HEAD + SEGMENT_DOCS_MOST / 8 + 8 + DELETES_CRC;
 
 static uint32_t count_bits(const uint64_t *bits, uint32_t docs)
 {
@@ -25,7 +25,7 @@ static bool as_numbers(uint32_t docs, uint32_t deleted)
 	return (uint64_t)deleted * 4 < deletes_words(docs) * 8;
 }
 
-static int write_new(const char *path, struct str bytes, struct err *err)
+static int deletes_write_new(const char *path, struct str bytes, struct err *err)
 {
 	struct file f = FILE_INIT;
 	int rc = file_open(&f, path, O_WRONLY | O_CREAT | O_TRUNC, 0644, err);
@@ -41,7 +41,7 @@ static int write_new(const char *path, struct str bytes, struct err *err)
 
 int deletes_write(const char *path, const uint64_t *bits, uint32_t docs, struct err *err)
 {
-	struct buf b = BUF_INIT(most_bytes);
+	struct buf b = BUF_INIT(deletes_bytes_most);
 	uint32_t deleted = count_bits(bits, docs);
 	buf_add_text(&b, DELETES_MAGIC);
 	put_u32le(&b, DELETES_VERSION);
@@ -56,13 +56,13 @@ int deletes_write(const char *path, const uint64_t *bits, uint32_t docs, struct 
 			put_u32le(&b, (uint32_t)(i * 64 + (unsigned)__builtin_ctzll(word)));
 	}
 	put_u32le(&b, crc32c(0, b.p, b.n));
-	int rc = write_new(path, buf_str(&b), err);
+	int rc = deletes_write_new(path, buf_str(&b), err);
 	buf_free(&b);
 	return rc;
 }
 
 /* The head: its numbers. */
-static bool parse_head(struct str bytes, uint32_t *ret_docs, uint32_t *ret_deleted)
+static bool deletes_parse_head(struct str bytes, uint32_t *ret_docs, uint32_t *ret_deleted)
 {
 	if (bytes.n < DELETES_HEAD + DELETES_CRC)
 		return false;
@@ -77,7 +77,7 @@ static bool parse_head(struct str bytes, uint32_t *ret_docs, uint32_t *ret_delet
 	return *ret_docs <= SEGMENT_DOCS_MOST && *ret_deleted <= *ret_docs;
 }
 
-static bool parse_bits(struct str bytes, uint32_t docs, uint32_t deleted, uint64_t *bits)
+static bool deletes_parse_bits(struct str bytes, uint32_t docs, uint32_t deleted, uint64_t *bits)
 {
 	struct reader r = reader_of(str_head(bytes, bytes.n - DELETES_CRC));
 	reader_skip(&r, DELETES_HEAD);
@@ -93,16 +93,16 @@ static bool parse_bits(struct str bytes, uint32_t docs, uint32_t deleted, uint64
 	return !r.bad && !reader_left(&r) && !beyond && count_bits(bits, docs) == deleted;
 }
 
-static int read_bits(const char *path, uint32_t *ret_docs, uint32_t *ret_deleted, uint64_t **ret,
-		     struct err *err)
+static int deletes_read_bits(const char *path, uint32_t *ret_docs, uint32_t *ret_deleted,
+			     uint64_t **ret, struct err *err)
 {
-	struct buf b = BUF_INIT(most_bytes);
+	struct buf b = BUF_INIT(deletes_bytes_most);
 	uint64_t *bits = NULL;
 	int rc = file_slurp(path, &b, err);
-	bool good = rc == 0 && parse_head(buf_str(&b), ret_docs, ret_deleted);
+	bool good = rc == 0 && deletes_parse_head(buf_str(&b), ret_docs, ret_deleted);
 	if (good) {
 		bits = mem_array(deletes_words(*ret_docs) + 1, sizeof *bits);
-		good = parse_bits(buf_str(&b), *ret_docs, *ret_deleted, bits);
+		good = deletes_parse_bits(buf_str(&b), *ret_docs, *ret_deleted, bits);
 	}
 	if (rc == 0 && !good)
 		rc = err_set(err, ERR_DAMAGED,
@@ -121,7 +121,7 @@ int deletes_read(const char *path, uint32_t docs, uint32_t deleted, uint64_t **r
 {
 	uint32_t has_docs, has_deleted;
 	uint64_t *bits;
-	int rc = read_bits(path, &has_docs, &has_deleted, &bits, err);
+	int rc = deletes_read_bits(path, &has_docs, &has_deleted, &bits, err);
 	if (rc != 0)
 		return rc;
 	if (has_docs != docs || has_deleted != deleted) {
@@ -139,5 +139,5 @@ int deletes_read(const char *path, uint32_t docs, uint32_t deleted, uint64_t **r
 int deletes_read_any(const char *path, uint32_t *ret_docs, uint64_t **ret, struct err *err)
 {
 	uint32_t deleted;
-	return read_bits(path, ret_docs, &deleted, ret, err);
+	return deletes_read_bits(path, ret_docs, &deleted, ret, err);
 }

@@ -4,19 +4,19 @@
 
 #include <inttypes.h>
 
-struct entry {
+struct dict_entry {
 	uint32_t shared, n; /* bytes of the term before, own bytes */
 	const uint8_t *own;
 	struct segment_term info;
 };
 
-struct place {
+struct dict_place {
 	const uint8_t *p, *end;
 	uint64_t at; /* where the data of the next term begins */
 	bool bad;
 };
 
-static inline uint64_t varint(struct place *b)
+static inline uint64_t dict_varint(struct dict_place *b)
 {
 	uint64_t v = 0;
 	for (unsigned shift = 0; shift < 64 && b->p < b->end; shift += 7) {
@@ -29,7 +29,7 @@ static inline uint64_t varint(struct place *b)
 	return 0;
 }
 
-static inline uint8_t byte_of(struct place *b)
+static inline uint8_t dict_byte(struct dict_place *b)
 {
 	if (LIKELY(b->p < b->end))
 		return *b->p++;
@@ -37,14 +37,14 @@ static inline uint8_t byte_of(struct place *b)
 	return 0;
 }
 
-static inline void read_own(struct place *b, struct entry *e)
+static inline void dict_read_own(struct dict_place *b, struct dict_entry *e)
 {
-	uint8_t both = byte_of(b);
+	uint8_t both = dict_byte(b);
 	e->shared = both >> 4;
 	e->n = both & 15;
 	if (both == 0xff) {
-		e->shared = byte_of(b);
-		e->n = byte_of(b);
+		e->shared = dict_byte(b);
+		e->n = dict_byte(b);
 	}
 	e->own = b->p;
 	if (UNLIKELY(b->bad || (size_t)(b->end - b->p) < e->n ||
@@ -55,12 +55,12 @@ static inline void read_own(struct place *b, struct entry *e)
 	b->p += e->n;
 }
 
-static inline void read_info(struct place *b, unsigned attr, struct segment_term *t)
+static inline void dict_read_info(struct dict_place *b, unsigned attr, struct segment_term *t)
 {
-	uint64_t df = varint(b);
+	uint64_t df = dict_varint(b);
 	*t = (struct segment_term){.df = (uint32_t)df, .at = b->at};
 	if (df == 0) {
-		uint64_t doc = varint(b), v = varint(b);
+		uint64_t doc = dict_varint(b), v = dict_varint(b);
 		b->bad |= doc > UINT32_MAX || v >> 34 != 0 || (v & 3) >= SEGMENT_FORM_OWN;
 		t->df = t->blocks = 1;
 		t->occurrences = attr == SEGMENT_COMBINED;
@@ -70,15 +70,15 @@ static inline void read_info(struct place *b, unsigned attr, struct segment_term
 		return;
 	}
 	if (attr == SEGMENT_COMBINED)
-		t->occurrences = df + varint(b);
-	t->bytes = varint(b);
+		t->occurrences = df + dict_varint(b);
+	t->bytes = dict_varint(b);
 	t->blocks = (uint32_t)((df + SEGMENT_BLOCK - 1) / SEGMENT_BLOCK);
 	b->bad |= df > SEGMENT_DOCS_MOST || t->bytes == 0 || t->bytes >> 48 != 0;
 	b->at += t->bytes;
 }
 
 /* What a term says is checked against the segment before anybody believes it. */
-static bool plausible(const struct segment *s, const struct segment_term *t)
+static bool dict_is_plausible(const struct segment *s, const struct segment_term *t)
 {
 	const struct segment_part_place *terms = &s->foot.part[PART_TERMS];
 	if (t->bytes == 0)
@@ -88,53 +88,53 @@ static bool plausible(const struct segment *s, const struct segment_term *t)
 	       t->occurrences / SEGMENT_BLOCK <= t->bytes;
 }
 
-static int bad_block(const struct segment *s, uint32_t block, struct err *err)
+static int dict_bad_block(const struct segment *s, uint32_t block, struct err *err)
 {
 	(void)segment_damaged(s, err, "block %" PRIu32 " of the dictionary is wrong", block);
 	return -1;
 }
 
 /* Goes to the first entry of a block. */
-static int enter(struct segment *s, uint32_t block, struct place *ret, uint32_t *ret_n,
-		 struct err *err)
+static int dict_enter_block(struct segment *s, uint32_t block, struct dict_place *ret,
+			    uint32_t *ret_n, struct err *err)
 {
 	const uint8_t *where, *p;
 	if (segment_part(s, PART_DICT_WHERE, &where, err) < 0)
 		return -1;
 	uint32_t from = load_u32(where, block), to = load_u32(where, (size_t)block + 1);
 	if (to < from)
-		return bad_block(s, block, err);
+		return dict_bad_block(s, block, err);
 	if (segment_bytes(s, PART_DICT, from, to - from, &p, err) < 0)
 		return -1;
-	struct place b = {p, p + (to - from), 0, false};
-	b.at = varint(&b);
-	*ret_n = byte_of(&b);
+	struct dict_place b = {p, p + (to - from), 0, false};
+	b.at = dict_varint(&b);
+	*ret_n = dict_byte(&b);
 	if (b.bad)
-		return bad_block(s, block, err);
+		return dict_bad_block(s, block, err);
 	*ret = b;
 	return 0;
 }
 
 /* How the first term of a block compares with another. */
-static int compare_first(struct segment *s, uint32_t block, struct str term, int *ret,
-			 struct err *err)
+static int dict_compare_first(struct segment *s, uint32_t block, struct str term, int *ret,
+			      struct err *err)
 {
-	struct place b;
-	struct entry e;
+	struct dict_place b;
+	struct dict_entry e;
 	uint32_t n;
-	if (enter(s, block, &b, &n, err) < 0)
+	if (dict_enter_block(s, block, &b, &n, err) < 0)
 		return -1;
-	read_own(&b, &e);
+	dict_read_own(&b, &e);
 	if (b.bad || e.shared != 0)
-		return bad_block(s, block, err);
+		return dict_bad_block(s, block, err);
 	*ret = str_cmp((struct str){(const char *)e.own, e.n}, term);
 	return 0;
 }
 
 /* The last block whose first term is not behind the term, of those from lo to hi - 1; hi when there
  * is none. */
-static int find_block(struct segment *s, uint32_t lo, uint32_t hi, struct str term, uint32_t *ret,
-		      struct err *err)
+static int dict_find_block(struct segment *s, uint32_t lo, uint32_t hi, struct str term,
+			   uint32_t *ret, struct err *err)
 {
 	const uint8_t *prefixes;
 	uint64_t want = segment_prefix(term);
@@ -145,7 +145,7 @@ static int find_block(struct segment *s, uint32_t lo, uint32_t hi, struct str te
 		uint32_t middle = lo + (hi - lo) / 2;
 		uint64_t prefix = load_u64(prefixes, middle);
 		int order = prefix < want ? -1 : prefix > want;
-		if (order == 0 && compare_first(s, middle, term, &order, err) < 0)
+		if (order == 0 && dict_compare_first(s, middle, term, &order, err) < 0)
 			return -1;
 		if (order <= 0)
 			lo = middle + 1;
@@ -156,7 +156,8 @@ static int find_block(struct segment *s, uint32_t lo, uint32_t hi, struct str te
 	return 0;
 }
 
-static void bounds_of(const struct segment *s, unsigned attr, uint32_t *ret_lo, uint32_t *ret_hi)
+static void dict_bounds_of(const struct segment *s, unsigned attr, uint32_t *ret_lo,
+			   uint32_t *ret_hi)
 {
 	bool known = attr < s->foot.attrs;
 	*ret_lo = known ? s->first[attr] : 0;
@@ -166,20 +167,20 @@ static void bounds_of(const struct segment *s, unsigned attr, uint32_t *ret_lo, 
 /* Entries before the term share with it as much as the last compared one (`same` bytes) and differ
  * behind: one that shares more with its neighbour differs at the same place, one that shares less
  * is past the term. */
-static int look_in_block(struct segment *s, unsigned attr, uint32_t block, struct str term,
-			 struct segment_term *ret, struct err *err)
+static int dict_look_in_block(struct segment *s, unsigned attr, uint32_t block, struct str term,
+			      struct segment_term *ret, struct err *err)
 {
-	struct place b;
-	struct entry e;
+	struct dict_place b;
+	struct dict_entry e;
 	uint32_t n, same = 0;
-	if (enter(s, block, &b, &n, err) < 0)
+	if (dict_enter_block(s, block, &b, &n, err) < 0)
 		return -1;
 	for (; n > 0; n--) {
-		read_own(&b, &e);
+		dict_read_own(&b, &e);
 		if (!b.bad)
-			read_info(&b, attr, &e.info);
+			dict_read_info(&b, attr, &e.info);
 		if (b.bad)
-			return bad_block(s, block, err);
+			return dict_bad_block(s, block, err);
 		if (e.shared > same)
 			continue;
 		if (e.shared < same)
@@ -190,7 +191,7 @@ static int look_in_block(struct segment *s, unsigned attr, uint32_t block, struc
 		same += i;
 		if (i == e.n && same == term.n) {
 			*ret = e.info;
-			return plausible(s, ret) ? 0 : bad_block(s, block, err);
+			return dict_is_plausible(s, ret) ? 0 : dict_bad_block(s, block, err);
 		}
 		if (same == term.n || (i < e.n && e.own[i] > (uint8_t)term.p[same]))
 			return 1;
@@ -202,22 +203,22 @@ int segment_term(struct segment *s, unsigned attr, struct str term, struct segme
 		 struct err *err)
 {
 	uint32_t lo, hi, block;
-	bounds_of(s, attr, &lo, &hi);
+	dict_bounds_of(s, attr, &lo, &hi);
 	if (lo == hi || term.n == 0)
 		return 1;
-	if (find_block(s, lo, hi, term, &block, err) < 0)
+	if (dict_find_block(s, lo, hi, term, &block, err) < 0)
 		return -1;
-	return block == hi ? 1 : look_in_block(s, attr, block, term, ret, err);
+	return block == hi ? 1 : dict_look_in_block(s, attr, block, term, ret, err);
 }
 
 /* Walking */
 
-static int next_block(struct segment_walk *w, struct err *err)
+static int walk_next_block(struct segment_walk *w, struct err *err)
 {
-	struct place b;
+	struct dict_place b;
 	if (w->block == w->end)
 		return 1;
-	if (enter(w->segment, w->block, &b, &w->left, err) < 0)
+	if (dict_enter_block(w->segment, w->block, &b, &w->left, err) < 0)
 		return -1;
 	w->block++;
 	w->p = b.p;
@@ -226,20 +227,20 @@ static int next_block(struct segment_walk *w, struct err *err)
 	return 0;
 }
 
-static int step(struct segment_walk *w, struct err *err)
+static int walk_step(struct segment_walk *w, struct err *err)
 {
-	struct entry e;
+	struct dict_entry e;
 	int rc = 0;
 	while (w->left == 0 && rc == 0)
-		rc = next_block(w, err);
+		rc = walk_next_block(w, err);
 	if (rc != 0)
 		return rc;
-	struct place b = {w->p, w->stop, w->at, false};
-	read_own(&b, &e);
+	struct dict_place b = {w->p, w->stop, w->at, false};
+	dict_read_own(&b, &e);
 	if (!b.bad)
-		read_info(&b, w->attr, &e.info);
-	if (b.bad || e.shared > w->term.n || !plausible(w->segment, &e.info))
-		return bad_block(w->segment, w->block - 1, err);
+		dict_read_info(&b, w->attr, &e.info);
+	if (b.bad || e.shared > w->term.n || !dict_is_plausible(w->segment, &e.info))
+		return dict_bad_block(w->segment, w->block - 1, err);
 	memcpy(w->text + e.shared, e.own, e.n);
 	w->term = (struct str){w->text, e.shared + e.n};
 	w->shared = e.shared;
@@ -251,11 +252,11 @@ static int step(struct segment_walk *w, struct err *err)
 }
 
 /* Forward to the first that is not before `from`, which then waits for next. */
-static int forward(struct segment_walk *w, struct str from, struct err *err)
+static int walk_forward(struct segment_walk *w, struct str from, struct err *err)
 {
 	int rc;
 	w->ready = false;
-	while ((rc = step(w, err)) == 0)
+	while ((rc = walk_step(w, err)) == 0)
 		if (str_cmp(w->term, from) >= 0) {
 			w->ready = true;
 			return 0;
@@ -267,7 +268,7 @@ int segment_walk(struct segment *s, unsigned attr, struct str from, struct segme
 		 struct err *err)
 {
 	*ret = (struct segment_walk){.segment = s, .attr = attr};
-	bounds_of(s, attr, &ret->block, &ret->end);
+	dict_bounds_of(s, attr, &ret->block, &ret->end);
 	ret->term.p = ret->text;
 	return from.n ? segment_walk_seek(ret, from, err) : 0;
 }
@@ -278,7 +279,7 @@ int segment_walk_next(struct segment_walk *w, struct err *err)
 		w->ready = false;
 		return 0;
 	}
-	return step(w, err);
+	return walk_step(w, err);
 }
 
 int segment_walk_seek(struct segment_walk *w, struct str from, struct err *err)
@@ -287,12 +288,12 @@ int segment_walk_seek(struct segment_walk *w, struct str from, struct err *err)
 	if (w->ready && str_cmp(w->term, from) >= 0)
 		return 0;
 	if (lo < w->end) {
-		if (find_block(w->segment, lo, w->end, from, &block, err) < 0)
+		if (dict_find_block(w->segment, lo, w->end, from, &block, err) < 0)
 			return -1;
 		if (block != w->end) {
 			w->block = block;
 			w->left = 0;
 		}
 	}
-	return forward(w, from, err);
+	return walk_forward(w, from, err);
 }

@@ -1,13 +1,13 @@
 #include "index/dict.h"
 
-static const size_t most_bytes = UINT32_MAX; /* offsets of blocks have 32 bits */
+static const size_t dict_bytes_most = UINT32_MAX; /* offsets of blocks have 32 bits */
 
 void dict_init(struct dict_writer *d)
 {
-	*d = (struct dict_writer){.blocks = BUF_INIT(most_bytes),
-				  .prefixes = BUF_INIT(most_bytes),
-				  .wheres = BUF_INIT(most_bytes),
-				  .firsts = BUF_INIT(most_bytes)};
+	*d = (struct dict_writer){.blocks = BUF_INIT(dict_bytes_most),
+				  .prefixes = BUF_INIT(dict_bytes_most),
+				  .wheres = BUF_INIT(dict_bytes_most),
+				  .firsts = BUF_INIT(dict_bytes_most)};
 }
 
 void dict_free(struct dict_writer *d)
@@ -18,7 +18,7 @@ void dict_free(struct dict_writer *d)
 	buf_free(&d->firsts);
 }
 
-static void new_block(struct dict_writer *d, struct str term, uint64_t at)
+static void dict_new_block(struct dict_writer *d, struct str term, uint64_t at)
 {
 	put_u64le(&d->prefixes, segment_prefix(term));
 	put_u32le(&d->wheres, (uint32_t)d->blocks.n);
@@ -30,7 +30,7 @@ static void new_block(struct dict_writer *d, struct str term, uint64_t at)
 	d->term_n = 0;
 }
 
-static size_t shared_with(const struct dict_writer *d, struct str term)
+static size_t dict_shared_with(const struct dict_writer *d, struct str term)
 {
 	size_t n = 0, most = MIN(term.n, d->term_n);
 	while (n < most && d->term[n] == term.p[n])
@@ -38,9 +38,9 @@ static size_t shared_with(const struct dict_writer *d, struct str term)
 	return n;
 }
 
-static void put_term(struct dict_writer *d, struct str term)
+static void dict_put_term(struct dict_writer *d, struct str term)
 {
-	size_t shared = shared_with(d, term), n = term.n - shared;
+	size_t shared = dict_shared_with(d, term), n = term.n - shared;
 	if (shared < SEGMENT_SHORT && n < SEGMENT_SHORT) {
 		put_u8(&d->blocks, (uint8_t)(shared << 4 | n));
 	} else {
@@ -53,7 +53,7 @@ static void put_term(struct dict_writer *d, struct str term)
 	d->term_n = term.n;
 }
 
-static void put_info(struct buf *out, uint32_t attr, const struct segment_term *info)
+static void dict_put_info(struct buf *out, uint32_t attr, const struct segment_term *info)
 {
 	if (info->bytes == 0) {
 		put_varint(out, 0);
@@ -75,9 +75,9 @@ void dict_put(struct dict_writer *d, uint32_t attr, struct str term, uint64_t at
 	for (; d->attrs <= attr; d->attrs++)
 		put_u32le(&d->firsts, d->nblocks);
 	if (first || d->in_block == SEGMENT_DICT_BLOCK)
-		new_block(d, term, at);
-	put_term(d, term);
-	put_info(&d->blocks, attr, info);
+		dict_new_block(d, term, at);
+	dict_put_term(d, term);
+	dict_put_info(&d->blocks, attr, info);
 	d->in_block++;
 	d->terms++;
 	if (!d->blocks.over)

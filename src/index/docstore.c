@@ -244,7 +244,7 @@ static int cut_file(struct docstore *ds, const struct ledger_file *is, uint64_t 
 }
 
 /* Goes on in the last file, where that is possible. */
-static int resume(struct docstore *ds, struct err *err)
+static int resume_end(struct docstore *ds, struct err *err)
 {
 	const struct ledger *l = &ds->ledger;
 	if (l->files == 0 || l->file[l->files - 1].length >= BLOCK_FILE_FULL)
@@ -267,7 +267,7 @@ static int open_to_write(struct docstore *ds, uint64_t *ret_cut, struct err *err
 	for (size_t i = 0; i < ds->ledger.files; i++)
 		if (cut_file(ds, &ds->ledger.file[i], &cut, err) < 0)
 			return -1;
-	if (resume(ds, err) < 0 || tidy_ledger(ds, err) < 0)
+	if (resume_end(ds, err) < 0 || tidy_ledger(ds, err) < 0)
 		return -1;
 	if (ret_cut)
 		*ret_cut = cut;
@@ -287,7 +287,7 @@ int docstore_open(struct docstore **ret, const char *folder, uint64_t *ret_cut, 
 
 /* Putting */
 
-static int fail(struct docstore *ds, struct err *err)
+static int fail_put(struct docstore *ds, struct err *err)
 {
 	size_t n = strlen(err->msg);
 	snprintf(err->msg + n, sizeof err->msg - n,
@@ -350,7 +350,7 @@ static int make_room(struct docstore *ds, size_t n, struct err *err)
 }
 
 /* As SOIF that can be read back. */
-static int print(struct docstore *ds, const struct soif *obj, struct err *err)
+static int print_doc_text(struct docstore *ds, const struct soif *obj, struct err *err)
 {
 	char url[VALUE_SHOWN];
 	bool fits = obj->n <= SOIF_MAX_ATTRS && obj->type.n <= SOIF_MAX_NAME &&
@@ -377,10 +377,10 @@ int docstore_put(struct docstore *ds, const struct soif *obj, struct docaddr *re
 		*err = ds->why;
 		return -1;
 	}
-	if (print(ds, obj, err) < 0)
+	if (print_doc_text(ds, obj, err) < 0)
 		return -1;
 	if (make_room(ds, ds->text.n, err) < 0)
-		return fail(ds, err);
+		return fail_put(ds, err);
 	pthread_rwlock_wrlock(&ds->lock);
 	struct docaddr addr = appender_add(&ds->end, buf_str(&ds->text));
 	struct ledger_file *f = ledger_find(&ds->ledger, ds->end.is.number);
@@ -480,7 +480,7 @@ int docstore_sync(struct docstore *ds, struct err *err)
 	if (docstore_writes(ds, err) < 0)
 		return -1;
 	if (!ds->failed && sync_all(ds, err) < 0)
-		(void)fail(ds, err);
+		(void)fail_put(ds, err);
 	if (ds->failed) {
 		*err = ds->why;
 		if (go_back(ds, &other) < 0)

@@ -23,7 +23,7 @@ bool appender_full(const struct appender *a)
 	return a->is.length >= BLOCK_FILE_FULL;
 }
 
-static int write_head(struct appender *a, struct err *err)
+static int appender_write_head(struct appender *a, struct err *err)
 {
 	CLEANUP(buf_free) struct buf head = BUF_INIT(BLOCK_FILE_HEAD);
 	if (getrandom(&a->id.salt, sizeof a->id.salt, 0) < 0)
@@ -46,7 +46,7 @@ int appender_begin(struct appender *a, const char *folder, uint32_t number, stru
 	a->id = (struct block_file){.number = number};
 	a->is = (struct ledger_file){.number = number, .length = BLOCK_FILE_HEAD};
 	FAULT("docstore.file.head");
-	if (write_head(a, err) < 0 || dir_sync(folder, err) < 0) {
+	if (appender_write_head(a, err) < 0 || dir_sync(folder, err) < 0) {
 		file_drop(&a->f);
 		return -1;
 	}
@@ -54,7 +54,7 @@ int appender_begin(struct appender *a, const char *folder, uint32_t number, stru
 	return 0;
 }
 
-static int read_head(struct appender *a, struct err *err)
+static int appender_read_head(struct appender *a, struct err *err)
 {
 	char head[BLOCK_FILE_HEAD];
 	size_t got;
@@ -77,7 +77,7 @@ int appender_resume(struct appender *a, const char *folder, const struct ledger_
 	a->is = *is;
 	rc = file_size(&a->f, &size, err);
 	if (rc == 0)
-		rc = size < is->length ? 1 : read_head(a, err);
+		rc = size < is->length ? 1 : appender_read_head(a, err);
 	if (rc != 0)
 		file_drop(&a->f);
 	a->dirty = false;

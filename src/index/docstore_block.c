@@ -7,7 +7,7 @@
 
 /* A file's own beginning, and a block's own place, go into the checksums: bytes that belong
  * elsewhere do not pass. */
-static uint32_t seed_of(const struct block_file *file, uint64_t at)
+static uint32_t block_seed(const struct block_file *file, uint64_t at)
 {
 	CLEANUP(buf_free) struct buf b = BUF_INIT(20);
 	put_u64le(&b, file->salt);
@@ -63,7 +63,7 @@ bool block_full(const struct block_maker *m)
 	return m->text.n >= DOCSTORE_BLOCK || m->docs == BLOCK_DOCS;
 }
 
-static size_t pack(struct block_maker *m)
+static size_t block_pack(struct block_maker *m)
 {
 	size_t bound = ZSTD_compressBound(m->text.n);
 	char *to = buf_room(&m->out, bound);
@@ -87,7 +87,7 @@ static void set_u32le(char *p, size_t v)
 
 void block_seal(const struct block_file *file, uint64_t at, char *p, size_t n)
 {
-	set_u32le(p, crc32c(seed_of(file, at), p + 4, n - 4));
+	set_u32le(p, crc32c(block_seed(file, at), p + 4, n - 4));
 }
 
 struct str block_make(struct block_maker *m, const struct block_file *file, uint64_t at)
@@ -97,7 +97,7 @@ struct str block_make(struct block_maker *m, const struct block_file *file, uint
 	buf_fill(out, 0, BLOCK_HEAD);
 	for (unsigned i = 0; i < m->docs; i++)
 		put_varint(out, m->end[i] - (i ? m->end[i - 1] : 0));
-	size_t lengths_n = out->n - BLOCK_HEAD, packed_n = pack(m);
+	size_t lengths_n = out->n - BLOCK_HEAD, packed_n = block_pack(m);
 	set_u32le(out->p + 4, packed_n);
 	set_u32le(out->p + 8, m->text.n);
 	set_u32le(out->p + 12, (m->docs - 1) | lengths_n << 16);
@@ -120,7 +120,7 @@ void block_maker_free(struct block_maker *m)
 	m->docs = 0;
 }
 
-static int damaged(const char *path, uint64_t at, const char *what, struct err *err)
+static int block_damaged(const char *path, uint64_t at, const char *what, struct err *err)
 {
 	return err_set(err, ERR_DAMAGED,
 		       "%s: the block of documents at byte %" PRIu64
@@ -141,12 +141,12 @@ int block_read(const struct block_file *file, struct str bytes, uint64_t at, con
 	b.lengths = reader_bytes(&r, reader_u16le(&r));
 	b.packed = reader_bytes(&r, packed_n);
 	if (r.bad || at < BLOCK_FILE_HEAD || at > bytes.n)
-		return damaged(path, at, "it goes past the end of the file", err);
+		return block_damaged(path, at, "it goes past the end of the file", err);
 	b.next = at + reader_at(&r);
-	if (crc != crc32c(seed_of(file, at), bytes.p + at + 4, (size_t)(b.next - at) - 4))
-		return damaged(path, at, "its checksum is wrong", err);
+	if (crc != crc32c(block_seed(file, at), bytes.p + at + 4, (size_t)(b.next - at) - 4))
+		return block_damaged(path, at, "its checksum is wrong", err);
 	if (b.docs > BLOCK_DOCS || b.text_n > BLOCK_TEXT_MOST)
-		return damaged(path, at, "its numbers are out of bounds", err);
+		return block_damaged(path, at, "its numbers are out of bounds", err);
 	*ret = b;
 	return 0;
 }
@@ -173,8 +173,8 @@ int block_unpack(const struct block *b, ZSTD_DCtx *decompressor, char *to, const
 {
 	size_t n = ZSTD_decompressDCtx(decompressor, to, b->text_n, b->packed.p, b->packed.n);
 	if (ZSTD_isError(n))
-		return damaged(path, b->at, ZSTD_getErrorName(n), err);
+		return block_damaged(path, b->at, ZSTD_getErrorName(n), err);
 	if (n != b->text_n)
-		return damaged(path, b->at, "it has less text than it says", err);
+		return block_damaged(path, b->at, "it has less text than it says", err);
 	return 0;
 }

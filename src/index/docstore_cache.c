@@ -45,8 +45,8 @@ void block_cache_free(struct block_cache **cp)
 	mem_free(cp);
 }
 
-static int copy_slot(const struct block *b, const char *text, struct docaddr addr,
-		     struct arena *arena, struct str *ret)
+static int cache_copy_slot(const struct block *b, const char *text, struct docaddr addr,
+			   struct arena *arena, struct str *ret)
 {
 	size_t from, n;
 	if (!block_slot(b, block_addr_slot(addr), &from, &n))
@@ -65,13 +65,13 @@ int block_cache_get(struct block_cache *c, struct docaddr addr, struct arena *ar
 		if (k->block != addr.v >> 12)
 			continue;
 		k->used = ++c->now;
-		rc = copy_slot(&k->is, k->text, addr, arena, ret);
+		rc = cache_copy_slot(&k->is, k->text, addr, arena, ret);
 	}
 	pthread_mutex_unlock(&c->lock);
 	return rc;
 }
 
-static ZSTD_DCtx *take_idle(struct block_cache *c)
+static ZSTD_DCtx *cache_take_idle(struct block_cache *c)
 {
 	pthread_mutex_lock(&c->lock);
 	ZSTD_DCtx *d = c->idle;
@@ -83,7 +83,7 @@ static ZSTD_DCtx *take_idle(struct block_cache *c)
 	return d;
 }
 
-static void give_idle(struct block_cache *c, ZSTD_DCtx *d)
+static void cache_give_idle(struct block_cache *c, ZSTD_DCtx *d)
 {
 	pthread_mutex_lock(&c->lock);
 	ZSTD_DCtx *other = c->idle;
@@ -93,7 +93,7 @@ static void give_idle(struct block_cache *c, ZSTD_DCtx *d)
 }
 
 /* Takes the text over. */
-static void keep(struct block_cache *c, uint64_t block, const struct block *b, char **text)
+static void cache_keep(struct block_cache *c, uint64_t block, const struct block *b, char **text)
 {
 	pthread_mutex_lock(&c->lock);
 	struct kept *k = &c->kept[0];
@@ -121,16 +121,16 @@ int block_cache_read(struct block_cache *c, const struct mapped *m, uint64_t len
 	if (!block_slot(&b, block_addr_slot(addr), &from, &n))
 		return mapped_check(m, err) < 0 ? -1 : 1;
 	char *text = mem_alloc(MAX((size_t)b.text_n, (size_t)1));
-	ZSTD_DCtx *d = take_idle(c);
+	ZSTD_DCtx *d = cache_take_idle(c);
 	rc = block_unpack(&b, d, text, m->path, err);
-	give_idle(c, d);
+	cache_give_idle(c, d);
 	if (mapped_check(m, err) < 0)
 		rc = -1;
 	if (rc == 0) {
 		got = arena_str(arena, (struct str){text + from, n});
 		*ret = got;
 		if (b.text_n <= KEPT_BYTES)
-			keep(c, addr.v >> 12, &b, &text);
+			cache_keep(c, addr.v >> 12, &b, &text);
 	}
 	mem_free(&text);
 	return rc;

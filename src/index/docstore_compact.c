@@ -48,7 +48,8 @@ static int begin_file(struct docstore_compaction *c, struct err *err)
 	return appender_begin(&c->to, c->ds->folder, number, err);
 }
 
-static int put(struct docstore_compaction *c, struct str text, struct docaddr *ret, struct err *err)
+static int copy_put(struct docstore_compaction *c, struct str text, struct docaddr *ret,
+		    struct err *err)
 {
 	if (appender_full(&c->to) && finish_file(c, err) < 0)
 		return -1;
@@ -70,7 +71,7 @@ static int copy_block(struct docstore_compaction *c, const struct block *b, uint
 				       "%s: file %" PRIu32 ": the block at byte %" PRIu64
 				       " has lengths that do not fit, nothing was compacted",
 				       c->ds->folder, number, b->at);
-		if (put(c, (struct str){c->text.p + at, n}, &to, err) < 0)
+		if (copy_put(c, (struct str){c->text.p + at, n}, &to, err) < 0)
 			return -1;
 		moved_put(moved, from, to);
 		++*living;
@@ -184,7 +185,7 @@ static const struct ledger_file *file_of(const struct docstore_compaction *c, ui
 	return NULL;
 }
 
-static void choose(struct docstore_compaction *c, unsigned percent)
+static void choose_files(struct docstore_compaction *c, unsigned percent)
 {
 	const struct ledger *l = &c->ds->ledger;
 	c->file = mem_array(l->files, sizeof *c->file);
@@ -213,7 +214,7 @@ int docstore_compact_begin(struct docstore *ds, unsigned percent, struct docstor
 	c->to = APPENDER_INIT;
 	c->record = BUF_INIT(RECORD_MOST);
 	c->text = BUF_INIT(BLOCK_TEXT_MOST);
-	choose(c, percent);
+	choose_files(c, percent);
 	if (c->n == 0) {
 		docstore_compact_free(&c);
 		return 1;

@@ -11,7 +11,7 @@
 /* Files of blocks */
 
 /* How much of it counts, by the ledger beside it. 1: no ledger, or none that knows it. */
-static int counts(const char *path, uint32_t number, uint64_t *ret, struct err *err)
+static int count_by_ledger(const char *path, uint32_t number, uint64_t *ret, struct err *err)
 {
 	char beside[PATH_MAX];
 	struct record_reader *r = NULL;
@@ -61,7 +61,7 @@ static int with_blocks(const char *path,
 	if (rc < 0 || map_path(&m, &f, err) < 0)
 		return -1;
 	uint64_t length = m.size;
-	rc = counts(path, m.id.number, &length, err);
+	rc = count_by_ledger(path, m.id.number, &length, err);
 	if (rc >= 0 && length > m.size)
 		rc = err_set(err, ERR_DAMAGED,
 			     "%s: has %zu bytes, the ledger says %" PRIu64 "; it was cut", path,

@@ -212,8 +212,8 @@ uint64_t ledger_weight(const struct ledger *l)
 }
 
 /* A ledger of many records is read as one of few is. */
-static int hand_over(struct buf *out, size_t more_than, ledger_record_fn *take, void *ctx,
-		     struct err *err)
+static int ledger_hand_over(struct buf *out, size_t more_than, ledger_record_fn *take, void *ctx,
+			    struct err *err)
 {
 	if (out->n <= more_than)
 		return 0;
@@ -229,20 +229,20 @@ int ledger_print(const struct ledger *l, ledger_record_fn *take, void *ctx, stru
 	put_change(&out, NEXT, &(struct change){{l->next}});
 	for (size_t i = 0; i < l->nmoved; i++) {
 		ledger_put_moved(&out, &l->moved[i]);
-		if (hand_over(&out, PIECE, take, ctx, err) < 0)
+		if (ledger_hand_over(&out, PIECE, take, ctx, err) < 0)
 			return -1;
 	}
 	for (size_t i = 0; i < l->files; i++) {
 		ledger_put_file(&out, &l->file[i]);
-		if (hand_over(&out, PIECE, take, ctx, err) < 0)
+		if (ledger_hand_over(&out, PIECE, take, ctx, err) < 0)
 			return -1;
 	}
 	TABLE_EACH (ledger_dead, slot, &l->dead) {
 		ledger_put_dead(&out, (struct docaddr){slot->key}, slot->value);
-		if (hand_over(&out, PIECE, take, ctx, err) < 0)
+		if (ledger_hand_over(&out, PIECE, take, ctx, err) < 0)
 			return -1;
 	}
-	return hand_over(&out, 0, take, ctx, err);
+	return ledger_hand_over(&out, 0, take, ctx, err);
 }
 
 void ledger_show(struct str record, struct buf *out)

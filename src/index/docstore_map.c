@@ -40,7 +40,7 @@ static void mapped_free(struct mapped *m)
 	mem_free(&m);
 }
 
-static int map(struct mapped *m, const struct file *f, uint32_t number, struct err *err)
+static int map_bytes(struct mapped *m, const struct file *f, uint32_t number, struct err *err)
 {
 	char head[BLOCK_FILE_HEAD];
 	size_t got;
@@ -72,7 +72,7 @@ int mapped_get(struct docstore *ds, uint32_t number, uint64_t length, struct map
 	struct mapped *m = mem_alloc(sizeof *m);
 	m->path = mem_text(path);
 	m->size = map_size(length);
-	if (map(m, &f, number, err) < 0) {
+	if (map_bytes(m, &f, number, err) < 0) {
 		mapped_free(m);
 		return -1;
 	}

@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <stdio.h>
 
-enum { VERSION = 1 };
+enum { MOVED_VERSION = 1 };
 
 int moved_create(struct page_writer *ret, const char *folder, uint32_t number, uint64_t docs,
 		 struct err *err)
@@ -16,7 +16,7 @@ int moved_create(struct page_writer *ret, const char *folder, uint32_t number, u
 	if (page_create(ret, path, 0666, NULL, err) < 0)
 		return -1;
 	buf_add(&head, MOVED_MAGIC, FORMAT_MAGIC);
-	put_u32le(&head, VERSION);
+	put_u32le(&head, MOVED_VERSION);
 	put_u32le(&head, number);
 	put_u64le(&head, docs);
 	page_put(ret, head.p, head.n);
@@ -31,8 +31,8 @@ void moved_put(struct page_writer *w, struct docaddr from, struct docaddr to)
 	page_put(w, entry.p, entry.n);
 }
 
-static int read_head(struct page_file *f, const char *path, uint32_t *ret_number,
-		     uint64_t *ret_docs, struct err *err)
+static int moved_read_head(struct page_file *f, const char *path, uint32_t *ret_number,
+			   uint64_t *ret_docs, struct err *err)
 {
 	struct str head;
 	if (page_get(f, 0, MOVED_HEAD, &head, err) < 0)
@@ -41,7 +41,7 @@ static int read_head(struct page_file *f, const char *path, uint32_t *ret_number
 	struct str magic = reader_bytes(&r, FORMAT_MAGIC);
 	uint32_t version = reader_u32le(&r), number = reader_u32le(&r);
 	uint64_t docs = reader_u64le(&r);
-	if (!str_eq(magic, STR(MOVED_MAGIC)) || version != VERSION || docs > UINT32_MAX ||
+	if (!str_eq(magic, STR(MOVED_MAGIC)) || version != MOVED_VERSION || docs > UINT32_MAX ||
 	    page_bytes(f) != MOVED_HEAD + docs * MOVED_ENTRY)
 		return err_set(err, ERR_DAMAGED, "%s: does not begin as a table of addresses does",
 			       path);
@@ -57,7 +57,7 @@ int moved_open(struct page_file **ret, const char *path, uint32_t *ret_number, u
 	int rc = page_open(&f, path, err);
 	if (rc != 0)
 		return rc;
-	if (read_head(f, path, ret_number, ret_docs, err) < 0) {
+	if (moved_read_head(f, path, ret_number, ret_docs, err) < 0) {
 		page_close(&f);
 		return -1;
 	}

@@ -43,7 +43,7 @@ static int catch_up(struct docstore *ds, const struct stat *st, struct err *err)
 }
 
 /* The folder may be gone, or the ledger about to be there: then all is as it was. */
-static int look(struct docstore *ds, struct err *err)
+static int look_at_ledger(struct docstore *ds, struct err *err)
 {
 	struct stat st;
 	if (ds->writes)
@@ -123,7 +123,7 @@ static int read_here(struct docstore *ds, struct docaddr addr, struct arena *are
 }
 
 /* Maps what is missing, and follows an old address. 0: to be read now; 1: it is nowhere. */
-static int prepare(struct docstore *ds, struct docaddr *addr, struct err *err)
+static int prepare_read(struct docstore *ds, struct docaddr *addr, struct err *err)
 {
 	uint32_t number = block_addr_file(*addr);
 	struct ledger_file *f = ledger_find(&ds->ledger, number);
@@ -134,7 +134,7 @@ static int prepare(struct docstore *ds, struct docaddr *addr, struct err *err)
 	return moved ? moved_find(ds, moved, *addr, addr, err) : 1;
 }
 
-static int missing(struct docstore *ds, struct docaddr addr, struct err *err)
+static int file_missing(struct docstore *ds, struct docaddr addr, struct err *err)
 {
 	return err_set(err, ERR_DAMAGED,
 		       "%s: file %" PRIu32
@@ -156,7 +156,7 @@ static int read_text(struct docstore *ds, struct docaddr addr, struct arena *are
 			return rc;
 		pthread_rwlock_wrlock(&ds->lock);
 		bool known = ledger_find(&ds->ledger, block_addr_file(addr));
-		rc = prepare(ds, &addr, err);
+		rc = prepare_read(ds, &addr, err);
 		pthread_rwlock_unlock(&ds->lock);
 		*ret_missing = rc == 1 && known;
 		if (rc != 0)
@@ -170,14 +170,14 @@ int docstore_text(struct docstore *ds, struct docaddr addr, struct arena *arena,
 {
 	bool gone;
 	for (int tries = 0; tries < 2; tries++) {
-		if (look(ds, err) < 0)
+		if (look_at_ledger(ds, err) < 0)
 			return -1;
 		int rc = read_text(ds, addr, arena, ret, &gone, err);
 		if (!gone)
 			return rc;
 		/* It was compacted away since we looked: the ledger has changed. */
 	}
-	return missing(ds, addr, err);
+	return file_missing(ds, addr, err);
 }
 
 int docstore_get(struct docstore *ds, struct docaddr addr, struct arena *arena, struct soif *ret,
@@ -201,7 +201,7 @@ int docstore_get(struct docstore *ds, struct docaddr addr, struct arena *arena, 
 int docstore_stats(struct docstore *ds, struct docstore_stats *ret, struct err *err)
 {
 	struct docstore_stats s = {0};
-	if (look(ds, err) < 0)
+	if (look_at_ledger(ds, err) < 0)
 		return -1;
 	pthread_rwlock_rdlock(&ds->lock);
 	s.files = ds->ledger.files;
@@ -260,7 +260,7 @@ static int verify_file(struct docstore *ds, const struct ledger_file *f, struct 
 	uint64_t docs, text_bytes;
 	int rc = mapped_get(ds, f->number, f->length, &m, err);
 	if (rc == 1)
-		return missing(ds, block_addr(f->number, 0, 0), err);
+		return file_missing(ds, block_addr(f->number, 0, 0), err);
 	if (rc < 0 || blocks_verify(m, f->length, &docs, &text_bytes, err) < 0)
 		return -1;
 	if (docs != f->docs || text_bytes != f->text_bytes)
@@ -283,7 +283,7 @@ static int verify_moved(struct docstore *ds, const struct ledger_moved *moved, s
 
 int docstore_verify(struct docstore *ds, struct err *err)
 {
-	int rc = look(ds, err);
+	int rc = look_at_ledger(ds, err);
 	if (rc == 0 && ds->writes)
 		rc = docstore_sync(ds, err);
 	pthread_rwlock_wrlock(&ds->lock);

@@ -14,7 +14,7 @@ struct pool {
 	uint32_t (*where)[POOL];
 };
 
-struct all {
+struct and_run {
 	struct exec_list **list; /* the shortest first */
 	uint32_t lists;
 	struct exec_check **check;
@@ -37,7 +37,7 @@ struct wanted {
 	uint32_t *term, *times, n;
 };
 
-static void want(struct wanted *w, const struct exec_leaf *leaf)
+static void want_leaf(struct wanted *w, const struct exec_leaf *leaf)
 {
 	for (uint32_t i = 0; i < leaf->terms; i++) {
 		uint32_t j = 0;
@@ -49,7 +49,7 @@ static void want(struct wanted *w, const struct exec_leaf *leaf)
 	}
 }
 
-static void sort_lists(struct all *a)
+static void sort_lists(struct and_run *a)
 {
 	for (uint32_t i = 1; i < a->lists; i++)
 		for (uint32_t j = i; j > 0 && a->list[j]->p.df < a->list[j - 1]->p.df; j--) {
@@ -60,14 +60,14 @@ static void sort_lists(struct all *a)
 }
 
 /* false: no document of the segment matches. */
-static bool open_lists(struct exec *e, struct all *a, const struct exec_node *const *kid,
+static bool open_lists(struct exec *e, struct and_run *a, const struct exec_node *const *kid,
 		       uint32_t kids)
 {
 	struct wanted w = {.term = arena_array(e->arena, e->terms, sizeof *w.term),
 			   .times = arena_array(e->arena, e->terms, sizeof *w.times)};
 	for (uint32_t i = 0; i < kids; i++)
 		if (kid[i]->leaf)
-			want(&w, kid[i]->leaf);
+			want_leaf(&w, kid[i]->leaf);
 	a->list = arena_array(e->arena, w.n, sizeof(struct exec_list *));
 	a->behind = arena_array(e->arena, w.n + 1, sizeof *a->behind);
 	a->where = arena_array(e->arena, w.n, sizeof *a->where);
@@ -85,7 +85,7 @@ static bool open_lists(struct exec *e, struct all *a, const struct exec_node *co
 }
 
 /* What is not lists. false: no document of the segment matches. */
-static bool open_rest(struct exec *e, struct all *a, const struct exec_node *const *kid,
+static bool open_rest(struct exec *e, struct and_run *a, const struct exec_node *const *kid,
 		      uint32_t kids)
 {
 	a->check = arena_array(e->arena, kids, sizeof(struct exec_check *));
@@ -103,7 +103,7 @@ static bool open_rest(struct exec *e, struct all *a, const struct exec_node *con
 	return !e->failed;
 }
 
-static void check(struct exec *e, struct all *a, uint32_t i)
+static void pool_check_one(struct exec *e, struct and_run *a, uint32_t i)
 {
 	struct pool *p = a->pool;
 	if (!exec_enters(e, p->doc[i], p->score[i]))
@@ -126,7 +126,7 @@ static uint64_t pool_part(const struct exec *e, const struct pool *p)
 	return wanted ? wanted * (p->checked + 1) / (p->passed + 1) + POOL / 16 : POOL;
 }
 
-static void pool_check(struct exec *e, struct all *a)
+static void pool_check(struct exec *e, struct and_run *a)
 {
 	struct pool *p = a->pool;
 	uint32_t order[POOL];
@@ -139,13 +139,13 @@ static void pool_check(struct exec *e, struct all *a)
 		for (uint32_t w = 0; w < POOL / 64; w++)
 			for (uint64_t left = chosen[w]; left && !e->failed && !exec_late(e);
 			     left &= left - 1)
-				check(e, a, w * 64 + (uint32_t)__builtin_ctzll(left));
+				pool_check_one(e, a, w * 64 + (uint32_t)__builtin_ctzll(left));
 	}
 	p->n = 0;
 }
 
 /* All that is not lists of leaves; then the document is found, or waits in the pool. */
-static void candidate(struct exec *e, struct all *a, uint32_t i)
+static void take_candidate(struct exec *e, struct and_run *a, uint32_t i)
 {
 	uint32_t doc = a->doc[i], score = a->score[i];
 	e->count.candidates++;
@@ -172,7 +172,7 @@ static void candidate(struct exec *e, struct all *a, uint32_t i)
 }
 
 /* Those of the first list that may enter. */
-static void take_lead(struct exec *e, struct all *a, uint32_t behind)
+static void take_lead(struct exec *e, struct and_run *a, uint32_t behind)
 {
 	const struct exec_list *l = a->list[0];
 	uint32_t n = 0, need = e->need > behind ? e->need - behind : 0;
@@ -187,8 +187,8 @@ static void take_lead(struct exec *e, struct all *a, uint32_t behind)
 
 /* Documents `from` to `to` of those that are left are in the block at hand of list k, or not; what
  * stays goes to `kept` and on. Returns how many are kept then. */
-static uint32_t join_block(struct exec *e, struct all *a, uint32_t k, uint32_t from, uint32_t to,
-			   uint32_t kept)
+static uint32_t join_block(struct exec *e, struct and_run *a, uint32_t k, uint32_t from,
+			   uint32_t to, uint32_t kept)
 {
 	struct exec_list *l = a->list[k];
 	uint32_t which[SEGMENT_BLOCK], at[SEGMENT_BLOCK];
@@ -212,7 +212,7 @@ static uint32_t join_block(struct exec *e, struct all *a, uint32_t k, uint32_t f
 }
 
 /* Blocks in which no document could enter are not decoded. */
-static void join_list(struct exec *e, struct all *a, uint32_t k)
+static void join_list(struct exec *e, struct and_run *a, uint32_t k)
 {
 	struct exec_list *l = a->list[k];
 	uint32_t kept = 0;
@@ -229,7 +229,7 @@ static void join_list(struct exec *e, struct all *a, uint32_t k)
 }
 
 /* Bounds of what is joined; false: the lists have no more documents in common. */
-static bool set_bounds(struct exec *e, struct all *a, uint32_t from, uint32_t to)
+static bool set_bounds(struct exec *e, struct and_run *a, uint32_t from, uint32_t to)
 {
 	a->behind[a->lists] = a->rest_most + e->rank_most;
 	for (uint32_t i = a->lists; i-- > 1;) {
@@ -240,7 +240,7 @@ static bool set_bounds(struct exec *e, struct all *a, uint32_t from, uint32_t to
 	return true;
 }
 
-static void run_block(struct exec *e, struct all *a)
+static void run_block(struct exec *e, struct and_run *a)
 {
 	if (!exec_list_scores(e, a->list[0]))
 		return;
@@ -249,11 +249,11 @@ static void run_block(struct exec *e, struct all *a)
 		join_list(e, a, k);
 	for (uint32_t i = 0; i < a->left && !e->failed; i++)
 		if (a->score[i] + a->behind[a->lists] >= e->need)
-			candidate(e, a, i);
+			take_candidate(e, a, i);
 }
 
 /* A block of the first list. false: behind it nothing can match any more. */
-static bool run_lead(struct exec *e, struct all *a, uint32_t block)
+static bool run_lead(struct exec *e, struct and_run *a, uint32_t block)
 {
 	struct exec_list *lead = a->list[0];
 	uint32_t from = block ? lead->p.last[block - 1] + 1 : 0, to = lead->p.last[block];
@@ -267,7 +267,7 @@ static bool run_lead(struct exec *e, struct all *a, uint32_t block)
 	return true;
 }
 
-static void run(struct exec *e, struct all *a)
+static void run_blocks(struct exec *e, struct and_run *a)
 {
 	uint32_t blocks = a->list[0]->p.blocks;
 	for (uint32_t b = 0; b < blocks && !e->failed && !exec_late(e); b++)
@@ -291,7 +291,7 @@ bool exec_and_run(struct exec *e, const struct exec_node *root)
 		leaves += kid[i]->leaf != NULL;
 	if (leaves == 0)
 		return false;
-	struct all *a = arena_alloc(e->arena, sizeof *a);
+	struct and_run *a = arena_alloc(e->arena, sizeof *a);
 	if (!open_lists(e, a, kid, kids) || !open_rest(e, a, kid, kids))
 		return true;
 	if (a->checks) {
@@ -299,6 +299,6 @@ bool exec_and_run(struct exec *e, const struct exec_node *root)
 		a->pool->where = arena_array(e->arena, a->lists, sizeof *a->pool->where);
 		e->anyhow = true;
 	}
-	run(e, a);
+	run_blocks(e, a);
 	return true;
 }

@@ -169,7 +169,7 @@ static void starts_of(struct exec_check *c, const struct place *p, uint32_t word
 }
 
 /* The first position not before a value, from `at` on, where steps are long. */
-static uint32_t gallop(const struct place *p, uint32_t at, uint32_t value)
+static uint32_t positions_gallop(const struct place *p, uint32_t at, uint32_t value)
 {
 	uint32_t step = 1;
 	while (at + step < p->n && p->position[at + step] < value) {
@@ -188,9 +188,9 @@ static uint32_t gallop(const struct place *p, uint32_t at, uint32_t value)
 }
 
 /* A position behind `at`. */
-static bool stands(const struct place *p, uint32_t at, uint32_t position)
+static bool position_stands(const struct place *p, uint32_t at, uint32_t position)
 {
-	at = gallop(p, at, position);
+	at = positions_gallop(p, at, position);
 	return at < p->n && p->position[at] == position;
 }
 
@@ -200,7 +200,7 @@ static uint32_t keep_far(struct exec_check *c, const struct place *p, uint32_t w
 	bool exact = c->leaf->node->exact;
 	uint32_t n = 0;
 	for (uint32_t i = 0, at = 0; i < c->starts; i++) {
-		at = gallop(p, at, c->start[i] + word);
+		at = positions_gallop(p, at, c->start[i] + word);
 		if (at == p->n)
 			break;
 		c->start[n] = c->start[i];
@@ -255,7 +255,7 @@ static uint32_t keep_fours(struct exec_check *c, const struct place *p, uint32_t
 		/* the four at hand: what was found is kept, what was not may be found yet */
 		if (hit & 1)
 			c->start[n++] = c->start[i];
-		else if (at < p->n && stands(p, at, c->start[i] + word))
+		else if (at < p->n && position_stands(p, at, c->start[i] + word))
 			c->start[n++] = c->start[i];
 	}
 	return keep_near(c, p, word, i, at, n);

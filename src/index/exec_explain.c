@@ -11,7 +11,7 @@ static void print_term(const struct exec_term *t, struct buf *out)
 	buf_add_str(out, t->term);
 }
 
-static double points(uint64_t score)
+static double score_points(uint64_t score)
 {
 	return (double)score / RANK_ONE;
 }
@@ -25,7 +25,7 @@ static void explain_list(struct exec *e, uint32_t term, uint32_t doc, struct buf
 	uint32_t score = exec_list_score(e, l, l->at);
 	buf_add_text(out, "    ");
 	print_term(l->term, out);
-	buf_printf(out, ": %.4f = idf %.4f, frequency %u, length %llu\n", points(score),
+	buf_printf(out, ": %.4f = idf %.4f, frequency %u, length %llu\n", score_points(score),
 		   (double)l->weight / RANK_ONE, l->tfs[l->at],
 		   (unsigned long long)words_length_of(e->lengths[doc]));
 }
@@ -46,7 +46,7 @@ static int explain_hit(struct exec *e, const struct hit *hit, struct buf *out)
 	int64_t number = segment_number(&rank, hit->doc);
 	if (number > 0)
 		buf_printf(out, "    static rank %lld: %.4f\n", (long long)number,
-			   points((uint64_t)number * RANK_STATIC_UNITS));
+			   score_points((uint64_t)number * RANK_STATIC_UNITS));
 	exec_close_segment(e, mark);
 	return e->failed ? -1 : 0;
 }

@@ -10,7 +10,7 @@ enum { RANGE_BLOCKS = 8 };
 /* Documents that are looked for one by one in a block. */
 enum { FEW = 12 };
 
-static void multiply(uint32_t *v, uint32_t n, uint32_t times)
+static void multiply_all(uint32_t *v, uint32_t n, uint32_t times)
 {
 	for (uint32_t i = 0; i < n; i++)
 		v[i] *= times;
@@ -126,12 +126,12 @@ bool exec_list_scores(struct exec *e, struct exec_list *l)
 	l->scores_block = l->block;
 	rank_scores(l->weight, l->docs, l->tfs, e->lengths, l->in_block, &e->norms, l->scores);
 	if (l->times != 1)
-		multiply(l->scores, SEGMENT_BLOCK, l->times);
+		multiply_all(l->scores, SEGMENT_BLOCK, l->times);
 	return true;
 }
 
 /* Documents of a block ascend, and what is behind the last is NO_DOC: the first not before doc. */
-static uint32_t find(const uint32_t docs[SEGMENT_BLOCK], uint32_t doc)
+static uint32_t find_in_block(const uint32_t docs[SEGMENT_BLOCK], uint32_t doc)
 {
 	const uint32_t *base = docs;
 	for (uint32_t half = SEGMENT_BLOCK / 2; half; half /= 2)
@@ -143,7 +143,7 @@ uint32_t exec_list_seek(struct exec *e, struct exec_list *l, uint32_t doc)
 {
 	if (e->failed || !exec_list_to(l, doc) || !exec_list_docs(e, l))
 		return NO_DOC;
-	l->at = find(l->docs, doc);
+	l->at = find_in_block(l->docs, doc);
 	if (l->at >= l->in_block)
 		return NO_DOC; /* the bound of a short list lies behind its last document */
 	l->where = l->block * SEGMENT_BLOCK + l->at;
@@ -155,7 +155,7 @@ static uint32_t join_few(const struct exec_list *l, const uint32_t *doc, uint32_
 {
 	uint32_t found = 0;
 	for (uint32_t i = from; i < n; i++) {
-		uint32_t at = find(l->docs, doc[i]);
+		uint32_t at = find_in_block(l->docs, doc[i]);
 		ret_i[found] = i;
 		ret_at[found] = at;
 		found += at < l->in_block && l->docs[at] == doc[i];
@@ -233,7 +233,7 @@ void exec_list_bounds(struct exec *e, struct exec_list *l)
 	l->most = l->times *
 		  rank_bounds(l->weight, &l->p.bound[0][0], l->p.blocks, &e->norms, l->bounds);
 	if (l->times != 1)
-		multiply(l->bounds, l->p.blocks, l->times);
+		multiply_all(l->bounds, l->p.blocks, l->times);
 }
 
 const uint32_t *exec_list_order(struct exec *e, const struct exec_list *l)

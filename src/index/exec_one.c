@@ -2,12 +2,12 @@
  * them need to be looked at. */
 #include "index/exec.h"
 
-static uint32_t first_of(const struct exec_list *l, uint32_t block)
+static uint32_t one_block_first(const struct exec_list *l, uint32_t block)
 {
 	return block ? l->p.last[block - 1] + 1 : 0;
 }
 
-static void run_block(struct exec *e, struct exec_list *l, uint32_t block)
+static void one_run_block(struct exec *e, struct exec_list *l, uint32_t block)
 {
 	l->block = block;
 	if (!exec_list_scores(e, l))
@@ -32,8 +32,8 @@ bool exec_one_run(struct exec *e, const struct exec_node *root)
 	e->anyhow = true;
 	const uint32_t *order = exec_list_order(e, l);
 	for (uint32_t i = 0; i < l->p.blocks && !e->failed && !exec_late(e); i++) {
-		if (exec_enters(e, first_of(l, order[i]), l->bounds[order[i]]))
-			run_block(e, l, order[i]);
+		if (exec_enters(e, one_block_first(l, order[i]), l->bounds[order[i]]))
+			one_run_block(e, l, order[i]);
 		else
 			e->count.blocks_passed++;
 	}

@@ -6,7 +6,7 @@
 
 enum { WINDOW = 4096 }; /* documents in a window, at most */
 
-struct any {
+struct or_run {
 	struct exec_list **list; /* the least bound first */
 	uint32_t lists;
 	uint32_t *sum;   /* of the bounds of list[0] to list[i], and of the static rank */
@@ -16,7 +16,7 @@ struct any {
 	uint64_t seen[WINDOW / 64];
 };
 
-static bool open_lists(struct exec *e, const struct exec_node *root, struct any *o)
+static bool or_open_lists(struct exec *e, const struct exec_node *root, struct or_run *o)
 {
 	uint32_t n = 0;
 	o->list = arena_array(e->arena, root->kids, sizeof(struct exec_list *));
@@ -40,7 +40,8 @@ static bool open_lists(struct exec *e, const struct exec_node *root, struct any 
 }
 
 /* The lists before `leads` may have the document too. */
-static void finish(struct exec *e, struct any *o, uint32_t leads, uint32_t doc, uint32_t score)
+static void finish_doc(struct exec *e, struct or_run *o, uint32_t leads, uint32_t doc,
+		       uint32_t score)
 {
 	for (uint32_t i = leads; i-- > 0;) {
 		if (score + o->local[i] < e->need)
@@ -53,7 +54,7 @@ static void finish(struct exec *e, struct any *o, uint32_t leads, uint32_t doc, 
 		exec_found(e, doc, score);
 }
 
-static void gather_one(struct exec *e, struct any *o, uint32_t leads, uint32_t from, uint32_t to)
+static void gather_one(struct exec *e, struct or_run *o, uint32_t leads, uint32_t from, uint32_t to)
 {
 	struct exec_list *l = o->list[leads];
 	uint32_t others = leads ? o->local[leads - 1] : e->rank_most;
@@ -61,10 +62,11 @@ static void gather_one(struct exec *e, struct any *o, uint32_t leads, uint32_t f
 		return;
 	for (uint32_t i = l->at; i < l->in_block && l->docs[i] <= to; i++)
 		if (l->scores[i] + others >= e->need)
-			finish(e, o, leads, l->docs[i], l->scores[i]);
+			finish_doc(e, o, leads, l->docs[i], l->scores[i]);
 }
 
-static void gather(struct exec *e, struct any *o, uint32_t leads, uint32_t from, uint32_t to)
+static void gather_many(struct exec *e, struct or_run *o, uint32_t leads, uint32_t from,
+			uint32_t to)
 {
 	for (uint32_t k = leads; k < o->lists; k++) {
 		struct exec_list *l = o->list[k];
@@ -81,7 +83,7 @@ static void gather(struct exec *e, struct any *o, uint32_t leads, uint32_t from,
 		for (uint64_t seen = o->seen[w]; seen; seen &= seen - 1) {
 			uint32_t at = w * 64 + (uint32_t)__builtin_ctzll(seen);
 			if (o->score[at] + others >= e->need)
-				finish(e, o, leads, from + at, o->score[at]);
+				finish_doc(e, o, leads, from + at, o->score[at]);
 			o->score[at] = 0;
 		}
 		o->seen[w] = 0;
@@ -90,7 +92,7 @@ static void gather(struct exec *e, struct any *o, uint32_t leads, uint32_t from,
 
 /* The end of the window that begins at `from`: the first end of a block of the lists that lead.
  * NO_DOC: they have no more. */
-static uint32_t window_end(struct any *o, uint32_t from)
+static uint32_t window_end(struct or_run *o, uint32_t from)
 {
 	uint32_t to = NO_DOC;
 	for (uint32_t i = o->first; i < o->lists; i++)
@@ -100,7 +102,7 @@ static uint32_t window_end(struct any *o, uint32_t from)
 }
 
 /* Bounds within the window; returns the sum of all. */
-static uint32_t window_bounds(struct exec *e, struct any *o, uint32_t from, uint32_t to)
+static uint32_t window_bounds(struct exec *e, struct or_run *o, uint32_t from, uint32_t to)
 {
 	uint32_t sum = e->rank_most;
 	for (uint32_t i = 0; i < o->lists; i++)
@@ -108,7 +110,7 @@ static uint32_t window_bounds(struct exec *e, struct any *o, uint32_t from, uint
 	return sum;
 }
 
-static void run(struct exec *e, struct any *o)
+static void run_windows(struct exec *e, struct or_run *o)
 {
 	for (uint32_t from = 0, to; !e->failed && !exec_late(e); from = to + 1) {
 		while (o->first + 1 < o->lists && o->sum[o->first] < e->need)
@@ -123,7 +125,7 @@ static void run(struct exec *e, struct any *o)
 		uint32_t leads = o->first;
 		while (leads + 1 < o->lists && o->local[leads] < e->need)
 			leads++;
-		(leads + 1 < o->lists ? gather : gather_one)(e, o, leads, from, to);
+		(leads + 1 < o->lists ? gather_many : gather_one)(e, o, leads, from, to);
 	}
 }
 
@@ -139,8 +141,8 @@ bool exec_or_run(struct exec *e, const struct exec_node *root)
 {
 	if (!plain_words(root))
 		return false;
-	struct any *o = arena_alloc(e->arena, sizeof *o);
-	if (open_lists(e, root, o))
-		run(e, o);
+	struct or_run *o = arena_alloc(e->arena, sizeof *o);
+	if (or_open_lists(e, root, o))
+		run_windows(e, o);
 	return true;
 }

@@ -236,7 +236,7 @@ uint32_t exec_tree_most(const struct exec_tree *t)
 }
 
 /* Without any order the first ones will do. */
-static bool enough(const struct exec *e)
+static bool has_enough(const struct exec *e)
 {
 	return e->query->order == QUERY_ANYHOW && !e->query->exact_total && e->seen >= e->keep;
 }
@@ -248,7 +248,7 @@ void exec_tree_run(struct exec *e, const struct exec_node *root)
 	for (uint32_t doc = 0; (doc = exec_tree_seek(e, t, doc)) != NO_DOC; doc++) {
 		if (exec_deleted(e, doc))
 			continue;
-		if (enough(e)) {
+		if (has_enough(e)) {
 			e->stopped = true;
 			break;
 		}

@@ -5,7 +5,7 @@
 
 #include <inttypes.h>
 
-static char capital(char c)
+static char ascii_upper(char c)
 {
 	return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
 }
@@ -13,7 +13,7 @@ static char capital(char c)
 static bool is_capitalised(struct str term, struct str form, size_t n)
 {
 	for (size_t i = 0; i < term.n; i++)
-		if (form.p[i] != (i < n ? capital(term.p[i]) : term.p[i]))
+		if (form.p[i] != (i < n ? ascii_upper(term.p[i]) : term.p[i]))
 			return false;
 	return true;
 }
@@ -96,7 +96,7 @@ int segment_form_text(struct segment *s, const struct segment_term *info, struct
 			   : number == SEGMENT_FORM_FIRST ? 1
 							  : term.n;
 		for (size_t i = 0; i < term.n; i++)
-			buf_add_byte(ret, i < n ? capital(term.p[i]) : term.p[i]);
+			buf_add_byte(ret, i < n ? ascii_upper(term.p[i]) : term.p[i]);
 		return 0;
 	}
 	if (own_forms(s, info, &r, err) < 0)

@@ -73,7 +73,7 @@ static uint32_t attr_of(struct invert *inv, struct str name)
 
 /* Life */
 
-static void begin(struct invert *inv)
+static void begin_attrs(struct invert *inv)
 {
 	(void)new_attr(inv, inv->settings->main);
 	(void)new_attr(inv, "");
@@ -91,7 +91,7 @@ struct invert *invert_new(const struct words_settings *settings, const struct to
 	inv->pool = mem_alloc(inv->pool_room);
 	inv->arena = ARENA_INIT(SIZE_MAX);
 	ENSURE(getrandom(&inv->seed, sizeof inv->seed, 0) == sizeof inv->seed);
-	begin(inv);
+	begin_attrs(inv);
 	return inv;
 }
 
@@ -228,7 +228,7 @@ static uint32_t own_form(struct invert *inv, uint32_t term, struct str form)
 	return number;
 }
 
-static void next_chunk(struct invert *inv, uint32_t term)
+static void add_chunk(struct invert *inv, uint32_t term)
 {
 	struct invert_term *t = invert_term_at(inv, term);
 	if (t->step < CHUNK_STEPS)
@@ -255,7 +255,7 @@ static __attribute__((noinline)) void add_code_slowly(struct invert *inv, uint32
 	for (size_t i = 0; i < n; i++) {
 		struct invert_term *t = invert_term_at(inv, term);
 		if (t->at == t->end) {
-			next_chunk(inv, term);
+			add_chunk(inv, term);
 			t = invert_term_at(inv, term);
 		}
 		inv->pool[t->at++] = (char)code[i];
@@ -475,7 +475,7 @@ static int check_doc(const struct invert *inv, const struct words_doc *doc, stru
 	return 0;
 }
 
-static struct key_hashed hashed(const struct invert *inv, struct str key)
+static struct key_hashed hashed_key(const struct invert *inv, struct str key)
 {
 	return (struct key_hashed){key, hash64_seeded(key, inv->seed)};
 }
@@ -487,14 +487,14 @@ int invert_add(struct invert *inv, const struct words_doc *doc, struct err *err)
 	(void)invert_drop(inv, doc->key);
 	struct invert_doc *d = new_doc(inv, doc);
 	add_values(inv, doc, d);
-	*key_table_put(&inv->keys, hashed(inv, d->key)) = inv->docs;
+	*key_table_put(&inv->keys, hashed_key(inv, d->key)) = inv->docs;
 	inv->docs++;
 	return 0;
 }
 
 bool invert_drop(struct invert *inv, struct str key)
 {
-	struct key_hashed wanted = hashed(inv, key);
+	struct key_hashed wanted = hashed_key(inv, key);
 	uint32_t *at = key_table_get(&inv->keys, wanted);
 	if (!at)
 		return false;

@@ -3,13 +3,14 @@
 #include <stdlib.h>
 
 /* Terms in order: by attribute, then by bytes, of which the first 8 are at hand. */
-struct entry {
+struct term_entry {
 	uint64_t prefix;
 	uint32_t term;
 	uint32_t attr;
 };
 
-static int compare(const struct invert *inv, const struct entry *a, const struct entry *b)
+static int compare_entries(const struct invert *inv, const struct term_entry *a,
+			   const struct term_entry *b)
 {
 	if (a->prefix != b->prefix)
 		return a->prefix < b->prefix ? -1 : 1;
@@ -17,25 +18,25 @@ static int compare(const struct invert *inv, const struct entry *a, const struct
 		       invert_text(invert_term_at(inv, b->term)));
 }
 
-static void insertion_sort(const struct invert *inv, struct entry *e, size_t n)
+static void insertion_sort(const struct invert *inv, struct term_entry *e, size_t n)
 {
 	for (size_t i = 1; i < n; i++) {
-		struct entry x = e[i];
+		struct term_entry x = e[i];
 		size_t k = i;
-		for (; k > 0 && compare(inv, &x, &e[k - 1]) < 0; k--)
+		for (; k > 0 && compare_entries(inv, &x, &e[k - 1]) < 0; k--)
 			e[k] = e[k - 1];
 		e[k] = x;
 	}
 }
 
-static int compare_r(const void *a, const void *b, void *inv)
+static int compare_entries_r(const void *a, const void *b, void *inv)
 {
-	return compare(inv, a, b);
+	return compare_entries(inv, a, b);
 }
 
 /* By one byte of the prefix after the other. `spare` has as much room. */
-static void sort_from(const struct invert *inv, struct entry *e, struct entry *spare, size_t n,
-		      unsigned shift)
+static void sort_from(const struct invert *inv, struct term_entry *e, struct term_entry *spare,
+		      size_t n, unsigned shift)
 {
 	enum { FEW = 24 };
 	size_t count[257] = {0};
@@ -59,14 +60,15 @@ static void sort_from(const struct invert *inv, struct entry *e, struct entry *s
 		if (shift)
 			sort_from(inv, e + count[i], spare, part, shift - 8);
 		else
-			qsort_r(e + count[i], part, sizeof *e, compare_r, (void *)(uintptr_t)inv);
+			qsort_r(e + count[i], part, sizeof *e, compare_entries_r,
+				(void *)(uintptr_t)inv);
 	}
 }
 
-static struct entry *sorted_terms(const struct invert *inv, size_t *first)
+static struct term_entry *sorted_terms(const struct invert *inv, size_t *first)
 {
-	struct entry *e = mem_array((size_t)inv->terms + 1, sizeof *e);
-	struct entry *spare = mem_array((size_t)inv->terms + 1, sizeof *e);
+	struct term_entry *e = mem_array((size_t)inv->terms + 1, sizeof *e);
+	struct term_entry *spare = mem_array((size_t)inv->terms + 1, sizeof *e);
 	memset(first, 0, ((size_t)inv->attrs + 1) * sizeof *first);
 	for (uint32_t i = 0; i < inv->slots; i++)
 		if (inv->slot[i])
@@ -78,7 +80,8 @@ static struct entry *sorted_terms(const struct invert *inv, size_t *first)
 			continue;
 		uint32_t at = (uint32_t)inv->slot[i] * 8;
 		const struct invert_term *t = invert_term_at(inv, at);
-		e[first[t->attr]++] = (struct entry){segment_prefix(invert_text(t)), at, t->attr};
+		e[first[t->attr]++] =
+			(struct term_entry){segment_prefix(invert_text(t)), at, t->attr};
 	}
 	for (uint32_t i = 0, from = 0; i < inv->attrs; i++) {
 		sort_from(inv, e + from, spare, first[i] - from, 56);
@@ -96,26 +99,26 @@ struct codes {
 	bool is_last;
 };
 
-static void enter_chunk(struct codes *c, uint32_t from, uint32_t to)
+static void codes_enter_chunk(struct codes *c, uint32_t from, uint32_t to)
 {
 	c->is_last = c->last >= from && c->last <= to;
 	c->p = c->pool + from;
 	c->end = c->pool + (c->is_last ? c->last : to);
 }
 
-static __attribute__((noinline)) void next_chunk(struct codes *c)
+static __attribute__((noinline)) void codes_next_chunk(struct codes *c)
 {
 	uint32_t from;
 	memcpy(&from, c->end, CHUNK_LINK);
 	if (c->step < CHUNK_STEPS)
 		c->step++;
-	enter_chunk(c, from, from + chunk_bytes(c->step) - CHUNK_LINK);
+	codes_enter_chunk(c, from, from + chunk_bytes(c->step) - CHUNK_LINK);
 }
 
-static inline unsigned char next_byte(struct codes *c)
+static inline unsigned char codes_byte(struct codes *c)
 {
 	if (UNLIKELY(c->p == c->end))
-		next_chunk(c);
+		codes_next_chunk(c);
 	return *c->p++;
 }
 
@@ -124,14 +127,14 @@ static inline bool codes_end(const struct codes *c)
 	return c->p == c->end && c->is_last;
 }
 
-static inline uint64_t next_varint(struct codes *c)
+static inline uint64_t codes_varint(struct codes *c)
 {
-	uint64_t v = next_byte(c);
+	uint64_t v = codes_byte(c);
 	if (LIKELY(v < 0x80))
 		return v;
 	v &= 0x7f;
 	for (unsigned shift = 7;; shift += 7) {
-		uint64_t byte = next_byte(c);
+		uint64_t byte = codes_byte(c);
 		v |= (byte & 0x7f) << shift;
 		if (byte < 0x80)
 			return v;
@@ -143,7 +146,7 @@ static struct codes codes_of(const struct invert *inv, const struct invert_term 
 	struct codes c = {.pool = (const unsigned char *)inv->pool, .last = t->at};
 	uint32_t term = (uint32_t)((const char *)t - inv->pool);
 	uint32_t all = (t->head - term + CHUNK_FIRST + CHUNK_LINK + 7) & ~7u;
-	enter_chunk(&c, t->head, term + all - CHUNK_LINK);
+	codes_enter_chunk(&c, t->head, term + all - CHUNK_LINK);
 	return c;
 }
 
@@ -192,16 +195,16 @@ static void write_postings(const struct writing *w, struct list_writer *l,
 	struct posting p = {.doc = UINT32_MAX};
 	bool kept = false;
 	while (!codes_end(&c)) {
-		uint64_t code = next_varint(&c);
+		uint64_t code = codes_varint(&c);
 		uint32_t weight = 1, form = 0;
 		if (code & CODE_NEW_DOC) {
 			end_posting(w, l, &p);
-			p = (struct posting){.doc = p.doc + (uint32_t)next_varint(&c)};
+			p = (struct posting){.doc = p.doc + (uint32_t)codes_varint(&c)};
 			kept = w->number[p.doc] != UINT32_MAX;
 		}
 		if (code & CODE_SPECIAL) {
-			weight = next_byte(&c);
-			form = (uint32_t)next_varint(&c);
+			weight = codes_byte(&c);
+			form = (uint32_t)codes_varint(&c);
 		}
 		if (UNLIKELY(!kept))
 			continue;
@@ -244,7 +247,7 @@ static void write_docs(struct writing *w)
 static void write_terms(struct writing *w)
 {
 	size_t *first = mem_array((size_t)w->inv->attrs + 1, sizeof *first);
-	struct entry *e = sorted_terms(w->inv, first);
+	struct term_entry *e = sorted_terms(w->inv, first);
 	for (size_t i = 0; i < w->inv->terms; i++)
 		write_term(w, e[i].term);
 	mem_free(&e);

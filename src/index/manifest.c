@@ -156,7 +156,7 @@ static bool get_segments(struct reader *r, struct manifest *m)
 	return !r->bad;
 }
 
-static int parse(const char *path, struct str bytes, struct manifest *ret, struct err *err)
+static int parse_manifest(const char *path, struct str bytes, struct manifest *ret, struct err *err)
 {
 	enum { CRC = 4 };
 	struct manifest m = {0};
@@ -213,7 +213,7 @@ static int read_manifest(const char *path, struct manifest *ret, struct file *re
 	struct buf b = BUF_INIT(MANIFEST_MOST + 1);
 	int rc = read_file(path, ret_file, &b, err);
 	if (rc == 0) {
-		rc = parse(path, buf_str(&b), ret, err);
+		rc = parse_manifest(path, buf_str(&b), ret, err);
 		if (rc < 0 && ret_file)
 			file_drop(ret_file);
 	}

@@ -41,7 +41,7 @@ void postings_close(struct postings *p)
 }
 
 /* The block at c->next becomes the one at hand; only with `decode` its numbers are read. */
-static inline int take_block(struct postings *p, bool decode, struct err *err)
+static inline int cursor_take_block(struct postings *p, bool decode, struct err *err)
 {
 	struct occurrence_cursor *c = p->cursor;
 	const uint8_t *from = c->next;
@@ -57,7 +57,7 @@ static inline int take_block(struct postings *p, bool decode, struct err *err)
 	return 0;
 }
 
-static int go_to(struct postings *p, uint32_t number, struct err *err)
+static int cursor_go_to(struct postings *p, uint32_t number, struct err *err)
 {
 	struct occurrence_cursor *c = p->cursor;
 	if (c->number == number)
@@ -69,14 +69,14 @@ static int go_to(struct postings *p, uint32_t number, struct err *err)
 		c->number++;
 	}
 	for (; c->number < number; c->number++)
-		if (take_block(p, false, err) < 0)
+		if (cursor_take_block(p, false, err) < 0)
 			return -1;
-	return take_block(p, true, err);
+	return cursor_take_block(p, true, err);
 }
 
 /* The bytes with the occurrences of a block of postings: up to where those of the next one begin,
  * and the block that both share. */
-static int find_stream(struct postings *p, uint32_t block, struct err *err)
+static int cursor_find_stream(struct postings *p, uint32_t block, struct err *err)
 {
 	struct occurrence_cursor *c = p->cursor;
 	if (p->occ) {
@@ -124,14 +124,15 @@ static bool add_counts(const struct postings *p, uint32_t block, const uint32_t 
 }
 
 /* Counts of a block of postings. */
-static int enter_block(struct postings *p, uint32_t block, struct err *err)
+static int cursor_enter_block(struct postings *p, uint32_t block, struct err *err)
 {
 	struct occurrence_cursor *c = p->cursor;
 	uint32_t tf[SEGMENT_BLOCK], buffer[SEGMENT_BLOCK];
 	const uint32_t *more;
 	c->block = NO_BLOCK;
 	if (postings_tfs(p, block, tf, err) < 0 ||
-	    postings_more(p, block, buffer, &more, err) < 0 || find_stream(p, block, err) < 0)
+	    postings_more(p, block, buffer, &more, err) < 0 ||
+	    cursor_find_stream(p, block, err) < 0)
 		return -1;
 	if (!add_counts(p, block, tf, more, c->start))
 		return postings_damaged(p, block, err);
@@ -140,7 +141,7 @@ static int enter_block(struct postings *p, uint32_t block, struct err *err)
 	return 0;
 }
 
-static uint32_t *make_room(struct occurrence_cursor *c, bool forms, size_t n)
+static uint32_t *cursor_room(struct occurrence_cursor *c, bool forms, size_t n)
 {
 	if (n > c->room[forms]) {
 		c->room[forms] = MAX(n, c->room[forms] * 2);
@@ -149,7 +150,7 @@ static uint32_t *make_room(struct occurrence_cursor *c, bool forms, size_t n)
 	return c->out[forms];
 }
 
-static int broken(struct postings *p, uint32_t block, struct err *err)
+static int cursor_broken(struct postings *p, uint32_t block, struct err *err)
 {
 	p->cursor->block = NO_BLOCK;
 	return postings_damaged(p, block, err);
@@ -157,22 +158,22 @@ static int broken(struct postings *p, uint32_t block, struct err *err)
 
 /* Copies the occurrences of a posting out of their blocks: forms, or positions, which are the sums
  * of the gaps. */
-static int collect(struct postings *p, uint32_t block, uint32_t i, bool forms, uint32_t *ret_n,
-		   struct err *err)
+static int cursor_collect(struct postings *p, uint32_t block, uint32_t i, bool forms,
+			  uint32_t *ret_n, struct err *err)
 {
 	struct occurrence_cursor *c = cursor_of(p);
-	if (c->block != block && enter_block(p, block, err) < 0)
+	if (c->block != block && cursor_enter_block(p, block, err) < 0)
 		return -1;
 	uint32_t from = c->start[i], to = c->start[i + 1], sum = 0, over = 0;
-	for (uint32_t *out = make_room(c, forms, to - from); from < to;) {
-		if (go_to(p, from / SEGMENT_BLOCK, err) < 0) {
+	for (uint32_t *out = cursor_room(c, forms, to - from); from < to;) {
+		if (cursor_go_to(p, from / SEGMENT_BLOCK, err) < 0) {
 			c->block = NO_BLOCK;
 			return -1;
 		}
 		uint32_t at = from % SEGMENT_BLOCK, n = MIN(to - from, SEGMENT_BLOCK - at);
 		const uint32_t *in = (forms ? c->form : c->gap) + at;
 		if (UNLIKELY(n > c->n - MIN(at, c->n)))
-			return broken(p, block, err);
+			return cursor_broken(p, block, err);
 		for (uint32_t k = 0; k < n; k++) {
 			sum = forms ? in[k] : sum + in[k];
 			over |= sum < in[k];
@@ -182,13 +183,13 @@ static int collect(struct postings *p, uint32_t block, uint32_t i, bool forms, u
 		from += n;
 	}
 	*ret_n = c->start[i + 1] - c->start[i];
-	return over ? broken(p, block, err) : 0;
+	return over ? cursor_broken(p, block, err) : 0;
 }
 
 static int one_number(struct postings *p, bool forms, uint32_t v, const uint32_t **ret,
 		      uint32_t *ret_n)
 {
-	uint32_t *out = make_room(cursor_of(p), forms, 1);
+	uint32_t *out = cursor_room(cursor_of(p), forms, 1);
 	out[0] = v;
 	*ret = out;
 	*ret_n = 1;
@@ -201,7 +202,7 @@ int postings_positions(struct postings *p, uint32_t block, uint32_t i, const uin
 	uint32_t n = 0;
 	if (p->df < SEGMENT_BLOCK && !p->gaps)
 		return one_number(p, false, p->one.position, ret, ret_n);
-	if (collect(p, block, i, false, &n, err) < 0)
+	if (cursor_collect(p, block, i, false, &n, err) < 0)
 		return -1;
 	*ret = p->cursor->out[0];
 	*ret_n = n;
@@ -214,7 +215,7 @@ int postings_forms(struct postings *p, uint32_t block, uint32_t i, const uint32_
 	uint32_t n = 0;
 	if (p->df < SEGMENT_BLOCK && !p->gaps)
 		return one_number(p, true, p->one.variant, ret, ret_n);
-	if (collect(p, block, i, true, &n, err) < 0)
+	if (cursor_collect(p, block, i, true, &n, err) < 0)
 		return -1;
 	*ret = p->cursor->out[1];
 	*ret_n = n;

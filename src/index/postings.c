@@ -120,8 +120,8 @@ static int block_bytes(struct postings *p, uint32_t block, const uint8_t **ret,
 	return 0;
 }
 
-static bool ascending(const uint8_t *p, const uint8_t *end, uint32_t n, uint32_t base,
-		      uint32_t limit, uint32_t ret[SEGMENT_BLOCK])
+static bool unpack_docs(const uint8_t *p, const uint8_t *end, uint32_t n, uint32_t base,
+			uint32_t limit, uint32_t ret[SEGMENT_BLOCK])
 {
 	if (n == SEGMENT_BLOCK)
 		return unpack_ascending(p, end, base, limit, ret) != NULL;
@@ -137,10 +137,10 @@ int postings_docs(struct postings *p, uint32_t block, uint32_t ret[SEGMENT_BLOCK
 		uint32_t base = block ? p->last[block - 1] : UINT32_MAX;
 		if (block_bytes(p, block, &from, &end, err) < 0)
 			return -1;
-		good = (block == 0 || base < docs) && ascending(from, end, n, base, docs, ret) &&
+		good = (block == 0 || base < docs) && unpack_docs(from, end, n, base, docs, ret) &&
 		       ret[n - 1] == p->last[block];
 	} else if (p->gaps) {
-		good = ascending(p->gaps, p->end, n, UINT32_MAX, docs, ret);
+		good = unpack_docs(p->gaps, p->end, n, UINT32_MAX, docs, ret);
 	} else {
 		ret[0] = p->one.doc;
 		good = true;
@@ -150,7 +150,7 @@ int postings_docs(struct postings *p, uint32_t block, uint32_t ret[SEGMENT_BLOCK
 	return good ? 0 : postings_damaged(p, block, err);
 }
 
-static void ones(uint32_t n, uint32_t ret[SEGMENT_BLOCK])
+static void fill_ones(uint32_t n, uint32_t ret[SEGMENT_BLOCK])
 {
 	for (uint32_t i = 0; i < n; i++)
 		ret[i] = 1;
@@ -179,7 +179,7 @@ int postings_tfs(struct postings *p, uint32_t block, uint32_t ret[SEGMENT_BLOCK]
 			return postings_damaged(p, block, err);
 	}
 	if (!from)
-		ones(n, ret);
+		fill_ones(n, ret);
 	else if (!numbers_get(from, end, n, ret))
 		return postings_damaged(p, block, err);
 	for (uint32_t i = n; i < SEGMENT_BLOCK; i++)

@@ -3,7 +3,7 @@
 #include "base/cursor.h"
 
 /* No list comes near: offsets in it have 32 bits, and the segment's writer looks. */
-static const size_t most_bytes = (size_t)1 << 40;
+static const size_t list_bytes_most = (size_t)1 << 40;
 
 void list_init(struct list_writer *l)
 {
@@ -11,7 +11,7 @@ void list_init(struct list_writer *l)
 	struct buf *all[] = {&l->docs,       &l->occ,       &l->lasts, &l->wheres,
 			     &l->pos_wheres, &l->pos_skips, &l->bounds};
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
-		*all[i] = BUF_INIT(most_bytes);
+		*all[i] = BUF_INIT(list_bytes_most);
 	list_mean(l, 1);
 }
 
@@ -84,7 +84,7 @@ void list_frontier_add(struct list_writer *l, uint8_t tf, uint8_t len)
 	l->frontiers = kept + 1;
 }
 
-static float worth(const struct list_writer *l, uint8_t tf, uint8_t len)
+static float bound_worth(const struct list_writer *l, uint8_t tf, uint8_t len)
 {
 	return (float)tf / ((float)tf + l->norm[len]);
 }
@@ -108,9 +108,9 @@ static void shorten_frontier(struct list_writer *l)
 		uint32_t best = 0;
 		float least = 2;
 		for (uint32_t i = 0; i + 1 < l->frontiers; i++) {
-			float a = worth(l, l->frontier[i].tf, l->frontier[i].len);
-			float b = worth(l, l->frontier[i + 1].tf, l->frontier[i + 1].len);
-			float both = worth(l, l->frontier[i].tf, l->frontier[i + 1].len);
+			float a = bound_worth(l, l->frontier[i].tf, l->frontier[i].len);
+			float b = bound_worth(l, l->frontier[i + 1].tf, l->frontier[i + 1].len);
+			float both = bound_worth(l, l->frontier[i].tf, l->frontier[i + 1].len);
 			if (both - MAX(a, b) < least) {
 				least = both - MAX(a, b);
 				best = i;

@@ -22,10 +22,10 @@ struct parser {
 	uint32_t depth, nodes;
 };
 
-static int any(struct parser *p, struct query_node **ret);
+static int parse_any(struct parser *p, struct query_node **ret);
 
 /* Places are told as people count: characters, the first is 1. */
-static size_t place(const struct parser *p, size_t at)
+static size_t character_of(const struct parser *p, size_t at)
 {
 	size_t n = 1;
 	for (size_t i = 0; i < at; i++)
@@ -33,10 +33,11 @@ static size_t place(const struct parser *p, size_t at)
 	return n;
 }
 
-#define REFUSE(p, at, fmt, ...) \
-	err_set((p)->err, ERR_USAGE, "query, character %zu: " fmt, place(p, at), ##__VA_ARGS__)
+#define REFUSE(p, at, fmt, ...)                                                         \
+	err_set((p)->err, ERR_USAGE, "query, character %zu: " fmt, character_of(p, at), \
+		##__VA_ARGS__)
 
-static int peek(const struct parser *p)
+static int peek_byte(const struct parser *p)
 {
 	return p->at < p->text.n ? (unsigned char)p->text.p[p->at] : -1;
 }
@@ -48,7 +49,7 @@ static bool is_blank(int c)
 
 static void skip_blanks(struct parser *p)
 {
-	while (is_blank(peek(p)))
+	while (is_blank(peek_byte(p)))
 		p->at++;
 }
 
@@ -65,7 +66,7 @@ static struct str bare_word(const struct parser *p, size_t from)
 	return str_range(p->text.p + from, p->text.p + to);
 }
 
-static bool takes(struct parser *p, const char *keyword)
+static bool take_keyword(struct parser *p, const char *keyword)
 {
 	struct str word = bare_word(p, p->at);
 	if (!str_eq_nocase(word, str_of(keyword)))
@@ -116,7 +117,7 @@ static int words_of(struct parser *p, struct str text, size_t at, struct query_n
 }
 
 /* What stands between the quotes at p->at. */
-static int quoted(struct parser *p, struct str *ret)
+static int parse_quoted(struct parser *p, struct str *ret)
 {
 	size_t from = p->at + 1;
 	size_t n = str_find_byte(str_from(p->text, from), '"');
@@ -130,20 +131,20 @@ static int quoted(struct parser *p, struct str *ret)
 /* What stands between quotation marks, or up to the end of the word. */
 static int word_or_quoted(struct parser *p, struct str *ret)
 {
-	if (peek(p) == '"')
-		return quoted(p, ret);
+	if (peek_byte(p) == '"')
+		return parse_quoted(p, ret);
 	*ret = bare_word(p, p->at);
 	p->at += ret->n;
 	return 0;
 }
 
 /* A word or a phrase, "=" before it or not. */
-static int words(struct parser *p, struct query_node **ret)
+static int parse_words(struct parser *p, struct query_node **ret)
 {
 	size_t at = p->at;
 	bool exact = p->exact;
 	struct str text;
-	if (peek(p) == '=') {
+	if (peek_byte(p) == '=') {
 		p->exact = true;
 		p->at++;
 	}
@@ -168,7 +169,7 @@ static bool is_keyword(struct str word)
 
 /* A name with a colon or a comparison behind it. "http://" and "std::string" are words. Returns the
  * operator's first character, 0: it is no such thing. */
-static int named(struct parser *p, struct str *ret_name)
+static int parse_name(struct parser *p, struct str *ret_name)
 {
 	size_t from = p->at, at = from;
 	while (at < p->text.n && name_char((unsigned char)p->text.p[at], at == from))
@@ -186,7 +187,7 @@ static int named(struct parser *p, struct str *ret_name)
 	return c;
 }
 
-static struct str small(struct parser *p, struct str name)
+static struct str lower_name(struct parser *p, struct str name)
 {
 	char *copy = arena_text(p->arena, name);
 	for (size_t i = 0; i < name.n; i++)
@@ -194,11 +195,11 @@ static struct str small(struct parser *p, struct str name)
 	return (struct str){copy, name.n};
 }
 
-static int compare(struct parser *p, struct str name, size_t at, struct query_node **ret)
+static int parse_compare(struct parser *p, struct str name, size_t at, struct query_node **ret)
 {
-	bool less = peek(p) == '<';
+	bool less = peek_byte(p) == '<';
 	p->at++;
-	bool equal = peek(p) == '=';
+	bool equal = peek_byte(p) == '=';
 	p->at += equal;
 	skip_blanks(p);
 	struct str text;
@@ -213,87 +214,87 @@ static int compare(struct parser *p, struct str name, size_t at, struct query_no
 			      STR_ARG(str_head(text, 40)));
 	if (node_new(p, QUERY_COMPARE, at, ret) < 0)
 		return -1;
-	(*ret)->attribute = small(p, name);
+	(*ret)->attribute = lower_name(p, name);
 	(*ret)->value = value;
 	(*ret)->relation =
 		less ? (equal ? QUERY_AT_MOST : QUERY_LESS) : (equal ? QUERY_AT_LEAST : QUERY_MORE);
 	return 0;
 }
 
-static int brackets(struct parser *p, struct query_node **ret)
+static int parse_brackets(struct parser *p, struct query_node **ret)
 {
 	size_t at = p->at++;
 	p->depth++;
-	if (any(p, ret) < 0)
+	if (parse_any(p, ret) < 0)
 		return -1;
 	p->depth--;
-	if (peek(p) != ')')
+	if (peek_byte(p) != ')')
 		return REFUSE(p, at, "this bracket is not closed");
 	p->at++;
 	return 0;
 }
 
-static int operand(struct parser *p, struct query_node **ret);
-static int negated(struct parser *p, struct query_node **ret);
-static bool takes_minus(struct parser *p);
+static int parse_operand(struct parser *p, struct query_node **ret);
+static int parse_negated(struct parser *p, struct query_node **ret);
+static bool take_minus(struct parser *p);
 static bool operand_follows(const struct parser *p);
 
 /* NOT or "-" with something to take away; "not" alone is the word, "-5" a number. */
 static bool negation_follows(const struct parser *p)
 {
 	struct parser ahead = *p;
-	if (takes_minus(&ahead))
-		return peek(&ahead) < '0' || peek(&ahead) > '9';
-	return takes(&ahead, "not") && operand_follows(&ahead);
+	if (take_minus(&ahead))
+		return peek_byte(&ahead) < '0' || peek_byte(&ahead) > '9';
+	return take_keyword(&ahead, "not") && operand_follows(&ahead);
 }
 
-static int attributed(struct parser *p, struct str name, struct query_node **ret)
+static int parse_attributed(struct parser *p, struct str name, struct query_node **ret)
 {
 	struct str outer = p->attribute;
 	size_t at = p->at++;
 	skip_blanks(p);
-	if (peek(p) < 0 || peek(p) == ')')
+	if (peek_byte(p) < 0 || peek_byte(p) == ')')
 		return REFUSE(p, at, "nothing stands behind this colon");
-	p->attribute = small(p, name);
+	p->attribute = lower_name(p, name);
 	p->depth++;
-	int rc = negation_follows(p) ? negated(p, ret) : operand(p, ret);
+	int rc = negation_follows(p) ? parse_negated(p, ret) : parse_operand(p, ret);
 	p->attribute = outer;
 	p->depth--;
 	return rc;
 }
 
-static int everything(struct parser *p, struct query_node **ret)
+static int parse_everything(struct parser *p, struct query_node **ret)
 {
 	return node_new(p, QUERY_ALL, p->at++, ret);
 }
 
-static int operand(struct parser *p, struct query_node **ret)
+static int parse_operand(struct parser *p, struct query_node **ret)
 {
 	struct str name;
 	size_t at = p->at;
-	int rc, c = peek(p);
+	int rc, c = peek_byte(p);
 	if (p->depth > QUERY_DEPTH_MOST)
 		return REFUSE(p, at, "more than %d brackets in brackets", QUERY_DEPTH_MOST);
 	if (c == '(')
-		rc = brackets(p, ret);
+		rc = parse_brackets(p, ret);
 	else if (c == '<' || c == '>')
 		return REFUSE(p, at, "'%c' needs the name of a number or a date before it", c);
 	else if (c == '*' && bare_word(p, at).n == 1)
-		rc = everything(p, ret);
-	else if ((c = named(p, &name)) == ':')
-		rc = attributed(p, name, ret);
+		rc = parse_everything(p, ret);
+	else if ((c = parse_name(p, &name)) == ':')
+		rc = parse_attributed(p, name, ret);
 	else if (c != 0)
-		rc = compare(p, name, at, ret);
+		rc = parse_compare(p, name, at, ret);
 	else
-		rc = words(p, ret);
+		rc = parse_words(p, ret);
 	skip_blanks(p);
 	return rc;
 }
 
 /* "-" right before an operand. */
-static bool takes_minus(struct parser *p)
+static bool take_minus(struct parser *p)
 {
-	if (peek(p) != '-' || p->at + 1 >= p->text.n)
+	if (peek_byte(p) != '-' || p->at + 1 >= p->text.n)
 		return false;
 	int next = (unsigned char)p->text.p[p->at + 1];
 	if (is_blank(next) || next == ')' || next == '-')
@@ -302,7 +303,7 @@ static bool takes_minus(struct parser *p)
 	return true;
 }
 
-static int missing(struct parser *p, size_t at, const char *where)
+static int refuse_missing(struct parser *p, size_t at, const char *where)
 {
 	struct str word = bare_word(p, at);
 	return REFUSE(p, at, "'" STR_FMT "' has nothing %s it; \"" STR_FMT "\" means the word",
@@ -318,24 +319,24 @@ static bool at_keyword(const struct parser *p)
 /* There is something to take: not the end, a closing bracket or an operator between two. */
 static bool operand_follows(const struct parser *p)
 {
-	return peek(p) >= 0 && peek(p) != ')' && !at_keyword(p);
+	return peek_byte(p) >= 0 && peek_byte(p) != ')' && !at_keyword(p);
 }
 
-static int negated(struct parser *p, struct query_node **ret)
+static int parse_negated(struct parser *p, struct query_node **ret)
 {
 	bool taken_away = false;
 	size_t at = p->at;
 	for (;;) {
 		size_t last = p->at;
-		bool minus = takes_minus(p);
-		if (!minus && !takes(p, "not"))
+		bool minus = take_minus(p);
+		if (!minus && !take_keyword(p, "not"))
 			break;
 		taken_away = !taken_away;
 		if (!operand_follows(p))
-			return missing(p, last, "behind");
+			return refuse_missing(p, last, "behind");
 	}
 	struct query_node *kid;
-	if (operand(p, &kid) < 0)
+	if (parse_operand(p, &kid) < 0)
 		return -1;
 	*ret = kid;
 	if (!kid || !taken_away)
@@ -385,7 +386,8 @@ static void part_add(struct parser *p, struct parts *parts, struct query_node *k
 		part_push(p, parts, kid->kid[i]);
 }
 
-static int joined(struct parser *p, const struct parts *parts, size_t at, struct query_node **ret)
+static int join_parts(struct parser *p, const struct parts *parts, size_t at,
+		      struct query_node **ret)
 {
 	*ret = parts->n ? parts->kid[0] : NULL;
 	if (parts->n < 2)
@@ -397,41 +399,41 @@ static int joined(struct parser *p, const struct parts *parts, size_t at, struct
 	return 0;
 }
 
-static int all(struct parser *p, struct query_node **ret)
+static int parse_all(struct parser *p, struct query_node **ret)
 {
 	struct parts parts = {.op = QUERY_AND};
 	size_t start = p->at, operator_at;
 	do {
 		struct query_node *kid = NULL;
-		if (negated(p, &kid) < 0)
+		if (parse_negated(p, &kid) < 0)
 			return -1;
 		part_add(p, &parts, kid);
 		operator_at = p->at;
-		if (takes(p, "and") && !operand_follows(p))
-			return missing(p, operator_at, "behind");
+		if (take_keyword(p, "and") && !operand_follows(p))
+			return refuse_missing(p, operator_at, "behind");
 	} while (operand_follows(p));
-	return joined(p, &parts, start, ret);
+	return join_parts(p, &parts, start, ret);
 }
 
-static int any(struct parser *p, struct query_node **ret)
+static int parse_any(struct parser *p, struct query_node **ret)
 {
 	struct parts parts = {.op = QUERY_OR};
 	skip_blanks(p);
 	size_t start = p->at;
 	bool more = operand_follows(p);
 	if (!more && at_keyword(p))
-		return missing(p, start, "before");
+		return refuse_missing(p, start, "before");
 	while (more) {
 		struct query_node *kid = NULL;
-		if (all(p, &kid) < 0)
+		if (parse_all(p, &kid) < 0)
 			return -1;
 		part_add(p, &parts, kid);
 		size_t operator_at = p->at;
-		more = takes(p, "or");
+		more = take_keyword(p, "or");
 		if (more && !operand_follows(p))
-			return missing(p, operator_at, "behind");
+			return refuse_missing(p, operator_at, "behind");
 	}
-	return joined(p, &parts, start, ret);
+	return join_parts(p, &parts, start, ret);
 }
 
 int query_parse(struct str text, const struct query_options *options,
@@ -447,9 +449,9 @@ int query_parse(struct str text, const struct query_options *options,
 	if (text.n > QUERY_TEXT_MOST)
 		return err_set(err, ERR_USAGE, "a query of %zu bytes; at most %d are read", text.n,
 			       QUERY_TEXT_MOST);
-	if (any(&p, &root) < 0)
+	if (parse_any(&p, &root) < 0)
 		return -1;
-	if (peek(&p) == ')')
+	if (peek_byte(&p) == ')')
 		return REFUSE(&p, p.at, "this bracket was not opened");
 	ENSURE(p.at == text.n);
 	if (!root && node_new(&p, QUERY_NOTHING, 0, &root) < 0)

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-static bool number(struct str s, int64_t *ret)
+static bool parse_number(struct str s, int64_t *ret)
 {
 	bool negative = s.n && s.p[0] == '-';
 	uint64_t v;
@@ -36,7 +36,7 @@ static bool first_second(uint64_t year, uint64_t month, uint64_t day, int64_t *r
 }
 
 /* "2024", "2024-05", "2024-05-17". */
-static bool calendar(struct str s, int64_t *ret_from_s, int64_t *ret_to_s)
+static bool parse_calendar(struct str s, int64_t *ret_from_s, int64_t *ret_to_s)
 {
 	static const size_t digits[3] = {4, 2, 2};
 	uint64_t part[3] = {0, 1, 1};
@@ -63,8 +63,8 @@ struct query_value query_value(struct str text)
 {
 	struct query_value v = {.text = text};
 	int64_t us;
-	v.is_number = number(text, &v.number);
-	v.is_period = calendar(text, &v.from_s, &v.to_s);
+	v.is_number = parse_number(text, &v.number);
+	v.is_period = parse_calendar(text, &v.from_s, &v.to_s);
 	if (!v.is_number && !v.is_period && time_parse(text, &us)) {
 		v.is_period = true;
 		v.from_s = us / US_PER_S - (us % US_PER_S < 0);

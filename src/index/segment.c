@@ -84,7 +84,7 @@ static int read_foot(struct segment *s, struct err *err)
 	return 0;
 }
 
-static uint64_t groups(uint32_t docs, uint32_t size)
+static uint64_t group_count(uint32_t docs, uint32_t size)
 {
 	return ((uint64_t)docs + size - 1) / size;
 }
@@ -101,8 +101,8 @@ static int check_foot(struct segment *s, struct err *err)
 		{PART_DICT_PREFIX, blocks * 8},
 		{PART_DICT_WHERE, (blocks + 1) * 4},
 		{PART_LENGTHS, docs},
-		{PART_RANGES_WHERE, groups(f->docs, SEGMENT_RANGE_GROUP) * 8},
-		{PART_KEYS_WHERE, groups(f->docs, SEGMENT_KEY_GROUP) * 8},
+		{PART_RANGES_WHERE, group_count(f->docs, SEGMENT_RANGE_GROUP) * 8},
+		{PART_KEYS_WHERE, group_count(f->docs, SEGMENT_KEY_GROUP) * 8},
 		{PART_HASHES, docs * 4},
 		{PART_HASH_DOCS, docs * 4},
 	};
@@ -270,7 +270,7 @@ static int group_of(struct segment *s, enum segment_part part, enum segment_part
 }
 
 /* A varint that is a length of a key. */
-static inline uint32_t length(struct reader *r)
+static inline uint32_t key_length(struct reader *r)
 {
 	uint32_t v = 0;
 	for (unsigned shift = 0; shift < 28 && r->p < r->end; shift += 7) {
@@ -287,7 +287,7 @@ bool segment_read_key(struct reader r, uint32_t nth, char *text, size_t *ret_n)
 {
 	size_t n = 0;
 	for (uint32_t i = 0; i <= nth; i++) {
-		uint32_t shared = length(&r), rest = length(&r);
+		uint32_t shared = key_length(&r), rest = key_length(&r);
 		if (UNLIKELY(r.bad || shared > n || rest > WORDS_KEY_MOST - shared ||
 			     rest > reader_left(&r)))
 			return false;

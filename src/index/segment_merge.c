@@ -431,7 +431,7 @@ static int put_all(struct merge *m, const struct place *place, size_t docs, stru
 	return rc;
 }
 
-static void release(struct merge *m)
+static void merge_release(struct merge *m)
 {
 	for (size_t i = 0; i < m->n; i++) {
 		mem_free(&m->side[i].attr);
@@ -481,6 +481,6 @@ int segment_merge(const struct merge_source *source, size_t n, const struct merg
 	for (size_t i = 0; i < n; i++)
 		m.side[i].source = &source[i];
 	int rc = merge_to(&m, path, err);
-	release(&m);
+	merge_release(&m);
 	return rc;
 }

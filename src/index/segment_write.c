@@ -35,7 +35,7 @@ static void begin_part(struct segment_writer *w, enum segment_part part)
 	w->foot.part[part].at = w->out.n;
 }
 
-static void put(struct segment_writer *w, const void *p, size_t n)
+static void put_bytes(struct segment_writer *w, const void *p, size_t n)
 {
 	page_put(&w->out, p, n);
 	w->foot.part[w->part].n += n;
@@ -47,7 +47,7 @@ static void put_part(struct segment_writer *w, enum segment_part part, struct st
 	static const char zeroes[8];
 	page_put(&w->out, zeroes, (size_t)(-w->out.n & 7));
 	begin_part(w, part);
-	put(w, bytes.p, bytes.n);
+	put_bytes(w, bytes.p, bytes.n);
 }
 
 int segment_create(struct segment_writer **ret, const char *path, const struct str *attr,
@@ -165,7 +165,7 @@ void segment_put_end(struct segment_writer *w, struct str term, struct str own)
 		list_end(l, at, own, &w->term);
 		w->failed |= l->docs.n > UINT32_MAX || l->occ.n > UINT32_MAX ||
 			     l->occurrences > UINT32_MAX || own.n > UINT32_MAX || w->term.over;
-		put(w, w->term.p, w->term.n);
+		put_bytes(w, w->term.p, w->term.n);
 		info.df = (uint32_t)l->df;
 		info.occurrences = l->occurrences;
 		info.bytes = w->term.n;
@@ -336,7 +336,7 @@ static void put_parts(struct segment_writer *w)
 	put_foot(w);
 }
 
-static void release(struct segment_writer **wp)
+static void writer_release(struct segment_writer **wp)
 {
 	struct segment_writer *w = *wp;
 	struct buf *b;
@@ -364,7 +364,7 @@ int segment_put_finish(struct segment_writer **wp, bool sync, struct err *err)
 	if (rc < 0)
 		segment_put_drop(wp);
 	else
-		release(wp);
+		writer_release(wp);
 	return rc;
 }
 
@@ -375,5 +375,5 @@ void segment_put_drop(struct segment_writer **wp)
 		return;
 	page_drop(&(*wp)->out);
 	(void)file_remove((*wp)->path, &ignored);
-	release(wp);
+	writer_release(wp);
 }

@@ -13,20 +13,20 @@ struct masks {
 
 #if defined(__SSE2__)
 /* Bytes lo <= b <= hi: moved so that the range begins at the least signed number. */
-static inline unsigned between(__m128i b, unsigned char lo, unsigned char hi)
+static inline unsigned bytes_between(__m128i b, unsigned char lo, unsigned char hi)
 {
 	__m128i moved = _mm_add_epi8(b, _mm_set1_epi8((char)(0x80 - lo)));
 	__m128i past = _mm_cmpgt_epi8(moved, _mm_set1_epi8((char)(0x80 + hi - lo)));
 	return ~(unsigned)_mm_movemask_epi8(past) & 0xffff;
 }
 
-static inline struct masks look(const unsigned char p[BLOCK])
+static inline struct masks look_at_block(const unsigned char p[BLOCK])
 {
 	struct masks m = {0};
 	for (int i = 0; i < BLOCK; i += 16) {
 		__m128i b = _mm_loadu_si128((const __m128i *)(const void *)(p + i));
-		unsigned capitals = between(b, 'A', 'Z');
-		unsigned words = between(b, 'a', 'z') | between(b, '0', '9') | capitals;
+		unsigned capitals = bytes_between(b, 'A', 'Z');
+		unsigned words = bytes_between(b, 'a', 'z') | bytes_between(b, '0', '9') | capitals;
 		m.words |= (uint64_t)words << i;
 		m.capitals |= (uint64_t)capitals << i;
 		m.others |= (uint64_t)(unsigned)_mm_movemask_epi8(b) << i;
@@ -34,7 +34,7 @@ static inline struct masks look(const unsigned char p[BLOCK])
 	return m;
 }
 #else
-static inline struct masks look(const unsigned char p[BLOCK])
+static inline struct masks look_at_block(const unsigned char p[BLOCK])
 {
 	struct masks m = {0};
 	for (int i = 0; i < BLOCK; i++) {
@@ -50,16 +50,16 @@ static inline struct masks look(const unsigned char p[BLOCK])
 #endif
 
 /* Past the end of the text there is nothing but separators. */
-static void load(struct tokens *t, const unsigned char *from)
+static void load_block(struct tokens *t, const unsigned char *from)
 {
 	struct masks m;
 	if ((size_t)(t->end - from) >= BLOCK) {
-		m = look(from);
+		m = look_at_block(from);
 	} else {
 		unsigned char last[BLOCK] = {0};
 		if (from < t->end)
 			memcpy(last, from, (size_t)(t->end - from));
-		m = look(last);
+		m = look_at_block(last);
 	}
 	t->block = t->p = from;
 	t->words = m.words;
@@ -74,10 +74,11 @@ void tokens_init(struct tokens *t, const struct token_rules *rules, struct str t
 	t->rules = rules;
 	t->end = p + text.n;
 	t->position = position;
-	load(t, p);
+	load_block(t, p);
 }
 
-static void give(struct tokens *t, struct token *ret, struct str form, struct str term, bool plain)
+static void give_word(struct tokens *t, struct token *ret, struct str form, struct str term,
+		      bool plain)
 {
 	if (token_stems(t->rules)) {
 		struct str stem = str_head(token_stem(t->rules, term), TOKEN_TERM_MOST);
@@ -103,7 +104,7 @@ static void give_ascii(struct tokens *t, struct token *ret, struct str form, boo
 			t->term[i] = (char)(form.p[i] | 0x20);
 		term.p = t->term;
 	}
-	give(t, ret, form, term, !capitals && term.n == form.n);
+	give_word(t, ret, form, term, !capitals && term.n == form.n);
 }
 
 /* The end of the word that begins at p with a character of class `first`; what goes beyond the
@@ -159,7 +160,7 @@ static int other_word(struct tokens *t, const unsigned char *start, struct token
 	struct str term = {t->term, token_fold(t->rules, form, t->term)};
 	if (term.n == 0)
 		return 1;
-	give(t, ret, form, term, str_eq(form, term));
+	give_word(t, ret, form, term, str_eq(form, term));
 	return 0;
 }
 
@@ -172,7 +173,7 @@ int tokens_next(struct tokens *t, struct token *ret)
 			const unsigned char *next = at < BLOCK ? t->block + BLOCK : t->p;
 			if (next >= t->end)
 				return 1;
-			load(t, next);
+			load_block(t, next);
 			continue;
 		}
 		at += (size_t)__builtin_ctzll(here);
@@ -180,7 +181,7 @@ int tokens_next(struct tokens *t, struct token *ret)
 		uint64_t run = ~(t->words >> at); /* never 0 but for a whole block of one word */
 		size_t n = run ? (size_t)__builtin_ctzll(run) : BLOCK;
 		if (at + n >= BLOCK && at > 0) {
-			load(t, start);
+			load_block(t, start);
 			continue;
 		}
 		if (UNLIKELY(n == BLOCK || (t->others >> (at + n) & 1))) {

@@ -83,7 +83,7 @@ static int load_stemmer(struct token_rules *r, struct str language, struct err *
 }
 
 /* Letters that stand without blanks between words. */
-static bool alone(int32_t c)
+static bool stands_alone(int32_t c)
 {
 	static const struct {
 		int32_t from, to;
@@ -118,7 +118,7 @@ static enum token_class class_of(const struct token_rules *r, int32_t c)
 	case UTF8PROC_CATEGORY_LO:
 	case UTF8PROC_CATEGORY_LM:
 	case UTF8PROC_CATEGORY_NL:
-		return alone(c) ? TOKEN_ALONE : TOKEN_BEGINS;
+		return stands_alone(c) ? TOKEN_ALONE : TOKEN_BEGINS;
 	case UTF8PROC_CATEGORY_LU:
 	case UTF8PROC_CATEGORY_LL:
 	case UTF8PROC_CATEGORY_LT:
@@ -137,7 +137,7 @@ static enum token_class class_of(const struct token_rules *r, int32_t c)
 }
 
 /* Whether a character of a folded word stays: what words are made of, without accents and rings. */
-static bool stays(const struct token_rules *r, int32_t c)
+static bool mark_stays(const struct token_rules *r, int32_t c)
 {
 	const utf8proc_property_t *p = r->property(c);
 	int class = p->combining_class;
@@ -156,7 +156,7 @@ static size_t fold_char(const struct token_rules *r, int32_t c, int32_t *to, siz
 					     UTF8PROC_IGNORE,
 				     &boundary);
 	for (ptrdiff_t i = 0; i < got && i < CHAR_FOLDS_MOST && n < CHARS_MOST; i++)
-		if (stays(r, chars[i]))
+		if (mark_stays(r, chars[i]))
 			to[n++] = chars[i];
 	return n;
 }

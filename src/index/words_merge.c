@@ -10,7 +10,7 @@ enum {
 };
 
 /* A merge: what it takes, as it was committed when it began. */
-struct job {
+struct merge_job {
 	struct live *from; /* segment, m and gone are held */
 	struct merge_source *source;
 	size_t n;
@@ -18,7 +18,7 @@ struct job {
 };
 
 /* What to merge, and how. */
-struct order {
+struct merge_order {
 	uint64_t most; /* bytes of the segments */
 	bool whole;    /* all of them */
 	words_moved_fn *moved;
@@ -43,7 +43,7 @@ static bool is_free(const struct live *l)
 	return l->committed && !l->merging;
 }
 
-static void take(struct job *job, struct live *l)
+static void job_take(struct merge_job *job, struct live *l)
 {
 	l->merging = true;
 	job->from[job->n++] = (struct live){.segment = shared_hold(l->segment),
@@ -54,7 +54,7 @@ static void take(struct job *job, struct live *l)
 
 /* The lowest tier that is full, or a segment of which less than half is left; but not what another
  * merge has taken. */
-static void choose_tier(struct words_writer *w, uint64_t most, struct job *job)
+static void choose_tier(struct words_writer *w, uint64_t most, struct merge_job *job)
 {
 	for (unsigned tier = 0; tier <= 20 && job->n == 0; tier++) {
 		size_t n = 0;
@@ -66,14 +66,14 @@ static void choose_tier(struct words_writer *w, uint64_t most, struct job *job)
 			}
 		for (size_t i = 0; n == TIER_FULL && bytes <= most && job->n < n; i++)
 			if (is_free(&w->live[i]) && tier_of(w->live[i].m.bytes) == tier)
-				take(job, &w->live[i]);
+				job_take(job, &w->live[i]);
 	}
 	for (size_t i = 0; i < w->n && job->n == 0; i++)
 		if (is_free(&w->live[i]) && mostly_gone(&w->live[i]) && w->live[i].m.bytes <= most)
-			take(job, &w->live[i]);
+			job_take(job, &w->live[i]);
 }
 
-static void choose_all(struct words_writer *w, bool always, struct job *job)
+static void choose_all(struct words_writer *w, bool always, struct merge_job *job)
 {
 	size_t n = 0;
 	bool deleted = always;
@@ -84,10 +84,10 @@ static void choose_all(struct words_writer *w, bool always, struct job *job)
 		}
 	for (size_t i = 0; i < w->n && (n > 1 || deleted); i++)
 		if (w->live[i].committed)
-			take(job, &w->live[i]);
+			job_take(job, &w->live[i]);
 }
 
-static void job_release(struct job *job)
+static void job_release(struct merge_job *job)
 {
 	for (size_t i = 0; i < job->n; i++) {
 		live_release(&job->from[i]);
@@ -97,8 +97,8 @@ static void job_release(struct job *job)
 	mem_free(&job->source);
 }
 
-static int run(struct words_writer *w, const struct order *order, struct job *job, struct live *ret,
-	       struct err *err)
+static int job_run(struct words_writer *w, const struct merge_order *order, struct merge_job *job,
+		   struct live *ret, struct err *err)
 {
 	struct merge_spec spec = {.settings = &w->settings,
 				  .by_rank = order->whole && w->settings.by_rank,
@@ -132,7 +132,7 @@ static struct live *live_of(struct words_writer *w, uint64_t id)
 }
 
 /* false: the merge has left it out already. */
-static bool mark(uint32_t doc, uint64_t **into, uint32_t docs)
+static bool mark_gone(uint32_t doc, uint64_t **into, uint32_t docs)
 {
 	if (doc == UINT32_MAX)
 		return false;
@@ -142,21 +142,21 @@ static bool mark(uint32_t doc, uint64_t **into, uint32_t docs)
 	return true;
 }
 
-static uint32_t carry(const uint64_t *now, const uint64_t *then, const struct merge_source *s,
-		      uint32_t docs, uint64_t **into, uint32_t new_docs)
+static uint32_t carry_bits(const uint64_t *now, const uint64_t *then, const struct merge_source *s,
+			   uint32_t docs, uint64_t **into, uint32_t new_docs)
 {
 	uint32_t n = 0;
 	for (size_t i = 0; now && i < deletes_words(docs); i++)
 		for (uint64_t word = now[i] & ~(then ? then[i] : 0); word; word &= word - 1) {
 			size_t bit = (unsigned)__builtin_ctzll(word);
-			n += mark(s->number[i * 64 + bit], into, new_docs);
+			n += mark_gone(s->number[i * 64 + bit], into, new_docs);
 		}
 	return n;
 }
 
 /* What was deleted while the merge ran: committed deletes, and those that wait for a commit. Of a
  * segment that is not there any more, that is all. */
-static int carry_deletes(struct words_writer *w, const struct job *job, struct live *fresh,
+static int carry_deletes(struct words_writer *w, const struct merge_job *job, struct live *fresh,
 			 struct err *err)
 {
 	uint64_t *gone = NULL;
@@ -164,13 +164,13 @@ static int carry_deletes(struct words_writer *w, const struct job *job, struct l
 		const struct live *then = &job->from[i], *now = live_of(w, then->m.id);
 		const struct merge_source *s = &job->source[i];
 		for (uint32_t doc = 0; !now && doc < then->m.docs; doc++)
-			fresh->m.deleted += mark(s->number[doc], &gone, fresh->m.docs);
+			fresh->m.deleted += mark_gone(s->number[doc], &gone, fresh->m.docs);
 		if (!now)
 			continue;
-		fresh->m.deleted += carry(now->gone->bits, then->gone->bits, s, then->m.docs, &gone,
-					  fresh->m.docs);
-		fresh->leaving_docs += carry(now->leaving, now->gone->bits, s, then->m.docs,
-					     &fresh->leaving, fresh->m.docs);
+		fresh->m.deleted += carry_bits(now->gone->bits, then->gone->bits, s, then->m.docs,
+					       &gone, fresh->m.docs);
+		fresh->leaving_docs += carry_bits(now->leaving, now->gone->bits, s, then->m.docs,
+						  &fresh->leaving, fresh->m.docs);
 	}
 	if (!gone)
 		return 0;
@@ -183,7 +183,7 @@ static int carry_deletes(struct words_writer *w, const struct job *job, struct l
 	return rc;
 }
 
-static bool is_taken(const struct job *job, uint64_t id)
+static bool is_taken(const struct merge_job *job, uint64_t id)
 {
 	for (size_t i = 0; i < job->n; i++)
 		if (job->from[i].m.id == id)
@@ -192,8 +192,8 @@ static bool is_taken(const struct job *job, uint64_t id)
 }
 
 /* fresh NULL: nothing was left. */
-static int publish(struct words_writer *w, const struct job *job, const struct live *fresh,
-		   struct err *err)
+static int publish_merge(struct words_writer *w, const struct merge_job *job,
+			 const struct live *fresh, struct err *err)
 {
 	struct live *next = mem_array(w->n + 1, sizeof *next);
 	size_t n = 0;
@@ -223,8 +223,8 @@ static int publish(struct words_writer *w, const struct job *job, const struct l
 	return 0;
 }
 
-static int finish(struct words_writer *w, struct job *job, int merged, struct live *fresh,
-		  struct err *err)
+static int finish_merge(struct words_writer *w, struct merge_job *job, int merged,
+			struct live *fresh, struct err *err)
 {
 	int rc = writer_whole(w, err);
 	if (rc == 0 && merged == 0) {
@@ -233,7 +233,7 @@ static int finish(struct words_writer *w, struct job *job, int merged, struct li
 	}
 	bool left = merged == 0 && fresh->m.deleted < fresh->m.docs;
 	if (rc == 0)
-		rc = publish(w, job, left ? fresh : NULL, err);
+		rc = publish_merge(w, job, left ? fresh : NULL, err);
 	bool kept = rc < 0 && !writer_take_back(w);
 	if (merged == 0 && (rc < 0 || !left)) {
 		if (!kept)
@@ -244,7 +244,7 @@ static int finish(struct words_writer *w, struct job *job, int merged, struct li
 }
 
 /* A whole merge waits until no other runs: what that one makes has to be in it. */
-static int enter(struct words_writer *w, const struct order *order, struct err *err)
+static int enter_merge(struct words_writer *w, const struct merge_order *order, struct err *err)
 {
 	for (;;) {
 		bool other = false;
@@ -260,7 +260,7 @@ static int enter(struct words_writer *w, const struct order *order, struct err *
 }
 
 /* What was taken and is still there is for others again. */
-static void give_back(struct words_writer *w, const struct job *job)
+static void job_give_back(struct words_writer *w, const struct merge_job *job)
 {
 	for (size_t i = 0; i < job->n; i++) {
 		struct live *l = live_of(w, job->from[i].m.id);
@@ -270,11 +270,11 @@ static void give_back(struct words_writer *w, const struct job *job)
 	(void)pthread_cond_broadcast(&w->merged);
 }
 
-static int merge_once(struct words_writer *w, const struct order *order, struct err *err)
+static int merge_once(struct words_writer *w, const struct merge_order *order, struct err *err)
 {
-	struct job job = {0};
+	struct merge_job job = {0};
 	struct live fresh = {0};
-	if (enter(w, order, err) < 0)
+	if (enter_merge(w, order, err) < 0)
 		return -1;
 	job.from = mem_array(w->n, sizeof *job.from);
 	if (order->whole)
@@ -288,17 +288,17 @@ static int merge_once(struct words_writer *w, const struct order *order, struct 
 		job_release(&job);
 		return 1;
 	}
-	int rc = run(w, order, &job, &fresh, err);
+	int rc = job_run(w, order, &job, &fresh, err);
 	(void)pthread_mutex_lock(&w->mutex);
 	if (rc >= 0)
-		rc = finish(w, &job, rc, &fresh, err);
-	give_back(w, &job);
+		rc = finish_merge(w, &job, rc, &fresh, err);
+	job_give_back(w, &job);
 	(void)pthread_mutex_unlock(&w->mutex);
 	job_release(&job);
 	return rc;
 }
 
-static int merge(struct words_writer *w, const struct order *order, struct err *err)
+static int run_merge(struct words_writer *w, const struct merge_order *order, struct err *err)
 {
 	int rc = atomic_load(&w->stop) ? 1 : merge_once(w, order, err);
 	return rc != 0 && atomic_load(&w->stop) ? 1 : rc;
@@ -306,12 +306,12 @@ static int merge(struct words_writer *w, const struct order *order, struct err *
 
 int words_merge(struct words_writer *w, uint64_t most, struct err *err)
 {
-	return merge(w, &(struct order){.most = most}, err);
+	return run_merge(w, &(struct merge_order){.most = most}, err);
 }
 
 int words_merge_all(struct words_writer *w, struct err *err)
 {
-	return merge(w, &(struct order){.whole = true}, err);
+	return run_merge(w, &(struct merge_order){.whole = true}, err);
 }
 
 void words_stop_merging(struct words_writer *w)
@@ -321,7 +321,7 @@ void words_stop_merging(struct words_writer *w)
 
 int words_readdress(struct words_writer *w, words_moved_fn *fn, void *ctx, struct err *err)
 {
-	return merge(w, &(struct order){.whole = true, .moved = fn, .ctx = ctx}, err);
+	return run_merge(w, &(struct merge_order){.whole = true, .moved = fn, .ctx = ctx}, err);
 }
 
 int writer_merge_some(struct words_writer *w, uint64_t most, struct err *err)

@@ -21,7 +21,7 @@ bool exec_late(struct exec *e)
 }
 
 /* Absent numbers are below all others. */
-static uint64_t ascending(int64_t v)
+static uint64_t number_order(int64_t v)
 {
 	return (uint64_t)v ^ UINT64_C(1) << 63;
 }
@@ -29,7 +29,7 @@ static uint64_t ascending(int64_t v)
 static uint64_t value_of(const struct exec *e, uint32_t doc, uint32_t score)
 {
 	if (e->query->order == QUERY_BY_TIME)
-		return ascending(segment_number(&e->time, doc));
+		return number_order(segment_number(&e->time, doc));
 	if (e->query->order == QUERY_ANYHOW || e->rank_most == 0)
 		return score;
 	int64_t rank = segment_number(&e->rank, doc);
@@ -94,7 +94,7 @@ void exec_close_segment(struct exec *e, struct arena_mark mark)
 	arena_reset(e->arena, mark);
 }
 
-static int run(struct exec *e)
+static int run_segments(struct exec *e)
 {
 	for (size_t i = 0; i < e->parts && !e->cut; i++) {
 		struct arena_mark mark = arena_mark(e->arena);
@@ -112,7 +112,7 @@ static int run(struct exec *e)
 }
 
 /* A word alone has been counted when the index was built; deleted documents were counted too. */
-static bool counted(const struct exec *e, uint64_t *ret)
+static bool word_total(const struct exec *e, uint64_t *ret)
 {
 	const struct exec_leaf *leaf = e->root->leaf;
 	uint64_t deleted = 0;
@@ -135,19 +135,19 @@ static int count_all(struct exec *e, uint64_t *ret)
 	count.best = (struct exec_best){0};
 	count.base = count.seen = count.keep = count.need = 0;
 	count.stopped = false;
-	int rc = run(&count);
+	int rc = run_segments(&count);
 	e->cut = count.cut;
 	*ret = count.seen;
 	return rc;
 }
 
-static int total(struct exec *e, struct hits *ret)
+static int find_total(struct exec *e, struct hits *ret)
 {
 	ret->total = e->seen;
 	ret->total_exact = !e->cut && !e->stopped;
 	if (ret->total_exact)
 		return 0;
-	if (counted(e, &ret->total)) {
+	if (word_total(e, &ret->total)) {
 		ret->total_exact = true;
 		return 0;
 	}
@@ -204,7 +204,7 @@ static int tell_hit(struct exec *e, struct told *told, exec_key key, struct hit 
 }
 
 /* The kept ones come out with the least first. */
-static int tell(struct exec *e, struct hits *ret)
+static int tell_hits(struct exec *e, struct hits *ret)
 {
 	size_t found = exec_best_count(&e->best), offset = MIN(e->query->offset, found);
 	struct told *told = arena_array(e->arena, MAX(e->parts, 1), sizeof *told);
@@ -238,11 +238,11 @@ int words_query(struct words_reader *r, const struct query *query, struct arena 
 	e.deadline_us = query->budget_us ? clock_mono_us() + query->budget_us : 0;
 	int rc = exec_plan(&e, query->root);
 	if (rc == 0)
-		rc = run(&e);
+		rc = run_segments(&e);
 	if (rc == 0)
-		rc = total(&e, &hits);
+		rc = find_total(&e, &hits);
 	if (rc == 0)
-		rc = tell(&e, &hits);
+		rc = tell_hits(&e, &hits);
 	hits.cut = e.cut;
 	if (rc == 0 && query->explain)
 		rc = exec_explain(&e, &hits);

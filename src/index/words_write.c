@@ -37,7 +37,7 @@ static void release_all(struct words_writer *w)
 
 /* Opening */
 
-static int load(struct words_writer *w, struct err *err)
+static int load_segments(struct words_writer *w, struct err *err)
 {
 	for (size_t i = 0; i < w->manifest.n; i++) {
 		struct live *l = writer_place(w);
@@ -118,7 +118,7 @@ static int open_index(struct words_writer *w, const struct words_options *option
 	int rc = manifest_read(w->folder, &w->manifest, NULL, err);
 	if (rc == 1)
 		rc = make_index(w, options ? options->settings : NULL, err);
-	if (rc < 0 || manifest_sweep(w->folder, &w->manifest, err) < 0 || load(w, err) < 0)
+	if (rc < 0 || manifest_sweep(w->folder, &w->manifest, err) < 0 || load_segments(w, err) < 0)
 		return -1;
 	if (!w->rules && open_rules(w, err) < 0)
 		return -1;
@@ -219,7 +219,7 @@ static void give_up(struct words_writer *w)
 		return;
 	remove_uncommitted(w);
 	release_all(w);
-	w->broken = load(w, &ignored) < 0;
+	w->broken = load_segments(w, &ignored) < 0;
 }
 
 int writer_whole(const struct words_writer *w, struct err *err)
@@ -276,7 +276,7 @@ int writer_open_new(struct words_writer *w, uint64_t id, struct live *ret, struc
 }
 
 /* What is in memory becomes a segment, which the next commit makes part of the index. */
-static int flush(struct words_writer *w, struct err *err)
+static int flush_memory(struct words_writer *w, struct err *err)
 {
 	struct live fresh;
 	if (invert_docs(w->invert) == 0) {
@@ -327,7 +327,7 @@ int words_add(struct words_writer *w, const struct words_doc *doc, struct err *e
 		return -1;
 	int rc = 0;
 	if (invert_bytes(w->invert) >= w->memory)
-		rc = flush(w, err);
+		rc = flush_memory(w, err);
 	bool taken = rc == 0 && (rc = invert_add(w->invert, doc, err)) == 0;
 	if (taken)
 		rc = MIN(delete_in_segments(w, doc->key, err), 0);
@@ -430,9 +430,9 @@ static void remove_old(struct words_writer *w, const struct live *old, size_t n)
 	}
 }
 
-static int commit(struct words_writer *w, struct err *err)
+static int commit_all(struct words_writer *w, struct err *err)
 {
-	if (flush(w, err) < 0)
+	if (flush_memory(w, err) < 0)
 		return -1;
 	struct live *next = mem_array(w->n, sizeof *next);
 	size_t n = 0;
@@ -468,7 +468,7 @@ int words_commit(struct words_writer *w, struct err *err)
 		return -1;
 	if (!w->changed)
 		return writer_leave(w, 1);
-	int rc = commit(w, err);
+	int rc = commit_all(w, err);
 	if (rc < 0)
 		give_up(w);
 	(void)writer_leave(w, rc);

@@ -1,8 +1,10 @@
 /* garner index: indexes at the command line. */
 #include "cmd/index_cmd.h"
 
+#include "base/file.h"
 #include "base/jsonw.h"
 #include "cmd/commands.h"
+#include "index/segment.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -170,4 +172,143 @@ const struct command index_command = {
 	.description = "What the roles do by themselves, by hand: for files of documents, for "
 		       "measurements, and to look into an index.",
 	CMD_SUBS(subs),
+};
+
+/* dump */
+
+enum { PIECE = 64 << 10 };
+
+struct dump_options {
+	bool soif, terms;
+};
+
+struct dump {
+	const struct cmd_call *call;
+	struct docstore *docs;
+	struct arena arena;
+	struct buf out;
+};
+
+static void dump_flush(struct dump *d, size_t more_than)
+{
+	if (d->out.n <= more_than)
+		return;
+	fwrite(d->out.p, 1, d->out.n, d->call->out);
+	buf_clear(&d->out);
+}
+
+static int print_doc(struct dump *d, struct segment *s, uint32_t doc, struct err *err)
+{
+	const struct dump_options *o = d->call->options;
+	struct segment_column time, rank, addr;
+	struct str key;
+	struct soif obj;
+	if (segment_key(s, doc, &d->arena, &key, err) < 0 ||
+	    segment_column(s, SEGMENT_TIME, &time, err) < 0 ||
+	    segment_column(s, SEGMENT_RANK, &rank, err) < 0 ||
+	    segment_column(s, SEGMENT_ADDR, &addr, err) < 0)
+		return -1;
+	struct docaddr at = {(uint64_t)segment_number(&addr, doc)};
+	if (!o->soif) {
+		buf_printf(&d->out, STR_FMT "\t%" PRId64 "\t%" PRId64 "\t%016" PRIx64 "\n",
+			   STR_ARG(key), segment_number(&time, doc), segment_number(&rank, doc),
+			   at.v);
+		return 0;
+	}
+	int rc = d->docs ? docstore_get(d->docs, at, &d->arena, &obj, err) : 1;
+	if (rc == 1)
+		return err_set(err, ERR_DAMAGED, STR_FMT ": its document is not kept",
+			       STR_ARG(key));
+	return rc < 0 ? -1 : soif_print(&obj, &d->out, err);
+}
+
+static int print_docs(struct dump *d, const struct words_part *part, struct err *err)
+{
+	for (uint32_t doc = 0; doc < part->docs + part->deleted_docs; doc++) {
+		if (doc >= segment_info(part->segment)->docs)
+			break;
+		if (words_deleted(part, doc))
+			continue;
+		if (print_doc(d, part->segment, doc, err) < 0)
+			return -1;
+		arena_clear(&d->arena);
+		dump_flush(d, PIECE);
+	}
+	return 0;
+}
+
+static int print_terms(struct dump *d, struct segment *s, unsigned attr, struct err *err)
+{
+	struct segment_walk w;
+	struct str name = attr ? segment_attr_name(s, attr) : STR("");
+	int rc = segment_walk(s, attr, STR(""), &w, err);
+	while (rc == 0 && (rc = segment_walk_next(&w, err)) == 0) {
+		buf_add_str(&d->out, name);
+		buf_add_byte(&d->out, '\t');
+		buf_add_str(&d->out, w.term);
+		buf_printf(&d->out, "\t%" PRIu32 "\t%" PRIu64 "\n", w.info.df, w.info.occurrences);
+		dump_flush(d, PIECE);
+	}
+	return rc < 0 ? -1 : 0;
+}
+
+static int print_part(struct dump *d, const struct words_part *part, struct err *err)
+{
+	const struct dump_options *o = d->call->options;
+	int rc = 0;
+	if (!o->terms)
+		return print_docs(d, part, err);
+	for (unsigned attr = 0; attr < segment_info(part->segment)->attrs && rc == 0; attr++)
+		rc = print_terms(d, part->segment, attr, err);
+	return rc;
+}
+
+static int run_dump(const struct cmd_call *call)
+{
+	struct dump d = {
+		.call = call, .arena = ARENA_INIT(SIZE_MAX), .out = BUF_INIT(SIZE_MAX / 2)};
+	struct words_reader *r = NULL;
+	struct err err;
+	if (index_open(call->argv[0], &r, &d.docs, &err) < 0)
+		return cmd_fail(call, &err);
+	size_t n;
+	const struct words_part *part = words_parts(r, &n);
+	int rc = 0;
+	for (size_t i = 0; i < n && rc == 0; i++)
+		rc = print_part(&d, &part[i], &err);
+	dump_flush(&d, 0);
+	words_close(&r);
+	docstore_close(&d.docs);
+	arena_free(&d.arena);
+	buf_free(&d.out);
+	return rc < 0 ? cmd_fail(call, &err) : 0;
+}
+
+static const struct cmd_option dump_options[] = {
+	{.spec = {"soif", VALUE_BOOL_AT(struct dump_options, soif),
+		  .help = "the documents themselves, as SOIF"}},
+	{.spec = {"terms", VALUE_BOOL_AT(struct dump_options, terms),
+		  .help = "the dictionaries: attribute, term, documents, occurrences"}},
+};
+static const struct cmd_example dump_examples[] = {
+	{"garner index words dump --soif DIR > all.soif", "everything that is in it"},
+	{"garner index words dump --terms DIR | sort -t '\t' -nk3 | tail", "the commonest words"},
+};
+static const struct cmd_exit dump_exits[] = {
+	{ERR_DAMAGED, "the index is damaged or of another version"},
+	{ERR_SYSTEM, "the index cannot be read"},
+};
+const struct command index_dump_command = {
+	.name = "dump",
+	.summary = "print what is in an index",
+	.description = "A line for each document, with tabs between: key, time in seconds, rank, "
+		       "address in the document store. Terms are printed segment by segment.",
+	CMD_OPTIONS(dump_options, struct dump_options),
+	.args = "DIR",
+	.args_help = "the folder of the index",
+	.min_args = 1,
+	.max_args = 1,
+	CMD_EXAMPLES(dump_examples),
+	CMD_EXITS(dump_exits),
+	.run = run_dump,
 };

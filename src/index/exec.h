@@ -110,7 +110,8 @@ struct exec {
 	} count;
 };
 
-/* exec_plan.c: the tree, the lists it needs, their statistics. */
+/* exec_tree.c */
+/* The tree, the lists it needs, their statistics. */
 int exec_plan(struct exec *e, const struct query_node *root);
 
 /* exec_list.c */
@@ -156,7 +157,7 @@ int exec_check_open(struct exec *e, const struct exec_leaf *leaf, struct exec_li
 bool exec_check(struct exec *e, struct exec_check *c, uint32_t doc);
 void exec_checks_close(struct exec *e);
 
-/* exec_tree.c: any query, a document after the other; targets ascend. */
+/* exec_tree.c: any query, one document after the other; targets ascend. */
 struct exec_tree;
 struct exec_tree *exec_tree_open(struct exec *e, const struct exec_node *node);
 uint32_t exec_tree_seek(struct exec *e, struct exec_tree *t, uint32_t doc);
@@ -189,7 +190,3 @@ int exec_fail(struct exec *e);
 
 /* Closes what was opened in the segment at hand, and gives its memory back. */
 void exec_close_segment(struct exec *e, struct arena_mark mark);
-
-/* exec_explain.c */
-/* Sets hits->explain. */
-int exec_explain(struct exec *e, struct hits *hits);

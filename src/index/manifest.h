@@ -1,9 +1,12 @@
-/* The manifest of a words index: which segments there are, what is deleted from them, and what the
- * index is made by. Replaced in one step by every commit. Also the names and forms of the small
- * files beside segments. */
+/* The manifest of a words index: which segments there are, what is deleted from them, and the
+ * settings of the index. Replaced in one step by every commit. Also the names and the layout of the
+ * small files next to segments. */
 #pragma once
 #include "base/file.h"
+#include "index/segment.h"
 #include "index/words.h"
+
+#include <stdatomic.h>
 
 #define MANIFEST_MAGIC "GARNERWM"
 #define DELETES_MAGIC "GARNERWD"
@@ -51,3 +54,29 @@ int deletes_read(const char *path, uint32_t docs, uint32_t deleted, uint64_t **r
 		 struct err *err);
 /* The same for whoever does not know the numbers. */
 int deletes_read_any(const char *path, uint32_t *ret_docs, uint64_t **ret, struct err *err);
+
+/* Segments and deletes in memory, shared between snapshots of a reader, and by the writer with its
+ * merges: counted, so that the last to drop one frees it. */
+
+struct shared_segment {
+	atomic_uint refs;
+	uint64_t id;
+	struct segment *segment;
+};
+
+/* 1: its file is not there. */
+int shared_open(struct shared_segment **ret, const char *folder, const struct manifest_segment *m,
+		struct err *err);
+struct shared_segment *shared_hold(struct shared_segment *s);
+void shared_drop(struct shared_segment **s);
+
+struct shared_bits {
+	atomic_uint refs;
+	uint64_t generation; /* of the file; 0: none */
+	uint64_t *bits;      /* NULL: no document is deleted */
+};
+
+int bits_open(struct shared_bits **ret, const char *folder, const struct manifest_segment *m,
+	      struct err *err); /* 1 */
+struct shared_bits *bits_hold(struct shared_bits *b);
+void bits_drop(struct shared_bits **b);

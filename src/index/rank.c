@@ -18,6 +18,30 @@ float rank_weight(uint64_t docs, uint64_t df)
 	return (float)(MIN(idf, 24.0) * RANK_ONE);
 }
 
+/* Lengths */
+
+/* Codes from 16 on are (8 + low three bits) << (the bits above, from 1 on). */
+enum { EXACT = 16, STEPS = 8 };
+
+uint8_t words_length_code(uint64_t length)
+{
+	if (length < EXACT)
+		return (uint8_t)length;
+	unsigned shift = 63 - (unsigned)__builtin_clzll(length) - 3; /* leaves 8 to 15 */
+	unsigned code = EXACT + (shift - 1) * STEPS + (unsigned)(length >> shift) - STEPS;
+	return (uint8_t)MIN(code, 255u);
+}
+
+uint64_t words_length_of(uint8_t code)
+{
+	if (code < EXACT)
+		return code;
+	unsigned above = code - EXACT;
+	return (uint64_t)(STEPS + above % STEPS) << (above / STEPS + 1);
+}
+
+/* Scores */
+
 typedef float floats __attribute__((vector_size(16)));
 typedef int32_t numbers __attribute__((vector_size(16)));
 

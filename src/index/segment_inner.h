@@ -1,9 +1,95 @@
-/* A segment that is open, between the parts of the room that read it. */
+/* How a segment lies in its file (doc/formats/words.md), and one that is open: what those who write
+ * and those who read segments share. */
 #pragma once
+#include "base/cursor.h"
+#include "disk/format.h"
 #include "disk/page.h"
-#include "index/segment_layout.h"
+#include "index/segment.h"
 
 #include <stdatomic.h>
+
+#define SEGMENT_MAGIC "GARNERWS"
+enum {
+	SEGMENT_VERSION = 2,
+	SEGMENT_HEAD = 16,      /* bytes before the data of terms */
+	SEGMENT_SLACK = 8,      /* bytes behind every number, so that 8 can be read at once */
+	SEGMENT_KEY_GROUP = 16, /* keys that are coded one after the other */
+	SEGMENT_RANGE_GROUP = 8,
+	SEGMENT_DICT_BLOCK = 32, /* terms in a block of the dictionary */
+	SEGMENT_SHORT = 15,      /* lengths below it share a byte in the dictionary */
+	SEGMENT_COLUMNS_MOST = SEGMENT_COLUMN + WORDS_COLUMNS_MOST,
+};
+
+/* Parts of the file, in this order. */
+enum segment_part {
+	PART_TERMS,       /* data of terms */
+	PART_DICT,        /* blocks of the dictionary */
+	PART_DICT_PREFIX, /* u64 for each block: the first 8 bytes of its first term */
+	PART_DICT_WHERE,  /* u32 for each block and one behind: where it begins in PART_DICT */
+	PART_ATTRS,       /* names, and where their blocks begin */
+	PART_LENGTHS,     /* u8 for each document */
+	PART_RANGES,
+	PART_RANGES_WHERE, /* u64 for each group of documents */
+	PART_COLUMNS,
+	PART_KEYS,
+	PART_KEYS_WHERE, /* u64 for each group */
+	PART_HASHES, /* u32 for each document: CRC-32C of its key, ascending, equal ones by key */
+	PART_HASH_DOCS, /* u32: which document each is of */
+	SEGMENT_PARTS
+};
+
+struct segment_part_place {
+	uint64_t at, n;
+};
+
+/* The last bytes of the file. */
+struct segment_foot {
+	struct segment_part_place part[SEGMENT_PARTS];
+	uint32_t docs, attrs, columns, rank_most;
+	uint64_t terms, occurrences, weighted_length;
+};
+enum { SEGMENT_FOOT = SEGMENT_PARTS * 16 + 4 * 4 + 3 * 8 + SEGMENT_SLACK };
+
+/* The key that is the nth of the group at r; text has room for WORDS_KEY_MOST bytes. false: there
+ * is none. */
+bool segment_read_key(struct reader r, uint32_t nth, char *text, size_t *ret_n);
+
+/* The first byte of a short list, and the flags of a long one. */
+enum {
+	LIST_TF_ONE = 1, /* every frequency is 1, and none is written (short lists) */
+	LIST_COUNTS = 2, /* occurrences differ from frequencies somewhere (short lists) */
+	LIST_FORMS = 4,  /* there are forms other than the term */
+	LIST_OWN = 8,    /* there is a table of forms */
+	LIST_ALL = 15,
+};
+enum {
+	LIST_HEAD = 16,     /* bytes before the arrays of a long list */
+	SKIP_COUNTS = 0x80, /* in the skip of a block: occurrences differ from frequencies in it */
+};
+
+/* The first 8 bytes of a term as a number with the same order. */
+static inline uint64_t segment_prefix(struct str term)
+{
+	uint64_t v = 0;
+	memcpy(&v, term.p, MIN(term.n, sizeof v));
+	return be64toh(v);
+}
+
+/* Differences of counts to frequencies, small where they are near. */
+static inline uint32_t zigzag(int32_t v)
+{
+	return (uint32_t)v << 1 ^ (uint32_t)(v >> 31);
+}
+static inline int32_t unzigzag(uint32_t v)
+{
+	return (int32_t)(v >> 1) ^ -(int32_t)(v & 1);
+}
+
+/* How a form is written from its term: the first letter, or all, as capitals. false: the term's
+ * own. */
+bool segment_form_plain(struct str term, struct str form, uint32_t *ret);
+
+/* A segment that is open. */
 
 struct segment {
 	struct page_file *file;

@@ -1,4 +1,4 @@
-#include "index/segment_merge.h"
+#include "index/segment_write.h"
 
 #include "base/cursor.h"
 #include "base/hash.h"

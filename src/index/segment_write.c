@@ -1,7 +1,7 @@
 #include "index/segment_write.h"
 
 #include "base/hash.h"
-#include "index/dict.h"
+#include "index/segment_write.h"
 
 #include <stdlib.h>
 

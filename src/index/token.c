@@ -1,5 +1,338 @@
-/* Words: found 64 bytes at a time in ASCII, a character at a time elsewhere. */
+/* Words of a text: found 64 bytes at a time in ASCII, a character at a time elsewhere. Unicode is
+ * known by libutf8proc and stems by libstemmer, which are loaded when rules are opened, so that the
+ * other commands do not carry them. */
 #include "index/token_inner.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <utf8proc.h>
+
+/* Characters: what they do to words and how they fold. */
+
+#define UNICODE_LIBRARY "libutf8proc.so.2"
+#define STEMMER_LIBRARY "libstemmer.so.0d"
+
+enum {
+	NEAR_FROM = 0x80, /* characters of two bytes: folded once, kept in a table */
+	NEAR_TO = 0x800,
+	CHARS_MOST = 256,    /* of a folded word before it is cut */
+	CHAR_FOLDS_MOST = 32 /* characters that one folds to; Unicode knows 18 */
+};
+
+struct near {
+	uint8_t class, n;
+	char folded[6];
+};
+
+struct token_rules {
+	__typeof__(&utf8proc_get_property) property;
+	__typeof__(&utf8proc_decompose_char) decompose;
+	__typeof__(&utf8proc_normalize_utf32) normalize;
+	void *stemmer;
+	/* as in libstemmer.h */
+	const unsigned char *(*stem)(void *stemmer, const unsigned char *word, int n);
+	int (*stem_length)(void *stemmer);
+	void (*stem_delete)(void *stemmer);
+	struct near near[NEAR_TO - NEAR_FROM];
+};
+
+static int load_function(void *library, const char *name, void *ret, struct err *err)
+{
+	void *f = dlsym(library, name);
+	if (!f)
+		return err_set(err, ERR_SYSTEM, "a library of words has no function %s", name);
+	memcpy(ret, &f, sizeof f); /* ISO C has no cast for these */
+	return 0;
+}
+
+static int load_library(void **ret, const char *file, const char *package, struct err *err)
+{
+	*ret = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+	if (!*ret)
+		return err_set(err, ERR_SYSTEM, "words need %s (package %s): %s", file, package,
+			       dlerror());
+	return 0;
+}
+
+static int load_unicode(struct token_rules *r, struct err *err)
+{
+	void *library;
+	if (load_library(&library, UNICODE_LIBRARY, "libutf8proc2", err) < 0 ||
+	    load_function(library, "utf8proc_get_property", &r->property, err) < 0 ||
+	    load_function(library, "utf8proc_decompose_char", &r->decompose, err) < 0 ||
+	    load_function(library, "utf8proc_normalize_utf32", &r->normalize, err) < 0)
+		return -1;
+	return 0;
+}
+
+static int load_stemmer(struct token_rules *r, struct str language, struct err *err)
+{
+	void *library, *(*new)(const char *language, const char *encoding) = NULL;
+	char name[32];
+	if (load_library(&library, STEMMER_LIBRARY, "libstemmer0d", err) < 0 ||
+	    load_function(library, "sb_stemmer_new", &new, err) < 0 ||
+	    load_function(library, "sb_stemmer_stem", &r->stem, err) < 0 ||
+	    load_function(library, "sb_stemmer_length", &r->stem_length, err) < 0 ||
+	    load_function(library, "sb_stemmer_delete", &r->stem_delete, err) < 0)
+		return -1;
+	snprintf(name, sizeof name, STR_FMT, STR_ARG(language));
+	r->stemmer = strlen(name) == language.n ? new (name, "UTF_8") : NULL;
+	if (!r->stemmer)
+		return err_set(err, ERR_USAGE,
+			       "no stemmer for the language '" STR_FMT
+			       "'; names are in English, small: english, german, french",
+			       STR_ARG(str_head(language, 64)));
+	return 0;
+}
+
+/* Letters that stand without blanks between words. */
+static bool stands_alone(int32_t c)
+{
+	static const struct {
+		int32_t from, to;
+	} scripts[] = {
+		{0x0e00, 0x0eff},   /* Thai, Lao */
+		{0x1000, 0x109f},   /* Myanmar */
+		{0x1780, 0x17ff},   /* Khmer */
+		{0x3005, 0x3007},   /* Han: repetition, closing, zero */
+		{0x3041, 0x30ff},   /* Hiragana, Katakana */
+		{0x3105, 0x312f},   /* Bopomofo */
+		{0x31a0, 0x31ff},   /* Bopomofo, Katakana */
+		{0x3400, 0x4dbf},   /* Han */
+		{0x4e00, 0x9fff},   /* Han */
+		{0xa9e0, 0xa9ff},   /* Myanmar */
+		{0xaa60, 0xaa7f},   /* Myanmar */
+		{0xf900, 0xfaff},   /* Han */
+		{0xff66, 0xff9f},   /* Katakana, half as wide */
+		{0x1b000, 0x1b16f}, /* Kana */
+		{0x20000, 0x3fffd}, /* Han */
+	};
+	for (size_t i = 0; i < ARRAY_LEN(scripts) && c >= scripts[i].from; i++)
+		if (c <= scripts[i].to)
+			return true;
+	return false;
+}
+
+static enum token_class class_of(const struct token_rules *r, int32_t c)
+{
+	if (c == 0xff9e || c == 0xff9f)
+		return TOKEN_CONTINUES; /* letters by name, but they voice the kana before them */
+	switch (r->property(c)->category) {
+	case UTF8PROC_CATEGORY_LO:
+	case UTF8PROC_CATEGORY_LM:
+	case UTF8PROC_CATEGORY_NL:
+		return stands_alone(c) ? TOKEN_ALONE : TOKEN_BEGINS;
+	case UTF8PROC_CATEGORY_LU:
+	case UTF8PROC_CATEGORY_LL:
+	case UTF8PROC_CATEGORY_LT:
+	case UTF8PROC_CATEGORY_ND:
+	case UTF8PROC_CATEGORY_NO:
+		return TOKEN_BEGINS;
+	case UTF8PROC_CATEGORY_MN:
+	case UTF8PROC_CATEGORY_MC:
+	case UTF8PROC_CATEGORY_ME:
+		return TOKEN_CONTINUES;
+	default:
+		/* soft hyphen, joiner and its opposite, word joiner */
+		return c == 0xad || c == 0x200c || c == 0x200d || c == 0x2060 ? TOKEN_CONTINUES
+									      : TOKEN_SEPARATES;
+	}
+}
+
+/* Whether a character of a folded word stays: what words are made of, without accents and rings. */
+static bool mark_stays(const struct token_rules *r, int32_t c)
+{
+	const utf8proc_property_t *p = r->property(c);
+	int class = p->combining_class;
+	return p->category >= UTF8PROC_CATEGORY_LU && p->category <= UTF8PROC_CATEGORY_NO &&
+	       p->category != UTF8PROC_CATEGORY_ME && !p->ignorable &&
+	       (class == 0 || class == 8 || class == 9);
+}
+
+/* Adds what a character folds to; returns how many there are now, at most CHARS_MOST. */
+static size_t fold_char(const struct token_rules *r, int32_t c, int32_t *to, size_t n)
+{
+	int32_t chars[CHAR_FOLDS_MOST];
+	int boundary = 0;
+	ptrdiff_t got = r->decompose(c, chars, CHAR_FOLDS_MOST,
+				     UTF8PROC_COMPAT | UTF8PROC_DECOMPOSE | UTF8PROC_CASEFOLD |
+					     UTF8PROC_IGNORE,
+				     &boundary);
+	for (ptrdiff_t i = 0; i < got && i < CHAR_FOLDS_MOST && n < CHARS_MOST; i++)
+		if (mark_stays(r, chars[i]))
+			to[n++] = chars[i];
+	return n;
+}
+
+static size_t char_put(int32_t c, char to[4])
+{
+	if (c < 0x80) {
+		to[0] = (char)c;
+		return 1;
+	}
+	if (c < 0x800) {
+		to[0] = (char)(0xc0 | c >> 6);
+		to[1] = (char)(0x80 | (c & 0x3f));
+		return 2;
+	}
+	if (c < 0x10000) {
+		to[0] = (char)(0xe0 | c >> 12);
+		to[1] = (char)(0x80 | (c >> 6 & 0x3f));
+		to[2] = (char)(0x80 | (c & 0x3f));
+		return 3;
+	}
+	to[0] = (char)(0xf0 | c >> 18);
+	to[1] = (char)(0x80 | (c >> 12 & 0x3f));
+	to[2] = (char)(0x80 | (c >> 6 & 0x3f));
+	to[3] = (char)(0x80 | (c & 0x3f));
+	return 4;
+}
+
+static size_t chars_put(const int32_t *chars, size_t count, char *to, size_t most)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < count; i++) {
+		char one[4];
+		size_t len = char_put(chars[i], one);
+		if (n + len > most)
+			break;
+		memcpy(to + n, one, len);
+		n += len;
+	}
+	return n;
+}
+
+/* None of these characters joins another when composed, so what each folds to can be kept. */
+static void fill_near(struct token_rules *r)
+{
+	for (int32_t c = NEAR_FROM; c < NEAR_TO; c++) {
+		struct near *near = &r->near[c - NEAR_FROM];
+		int32_t chars[CHARS_MOST];
+		near->class = (uint8_t)class_of(r, c);
+		near->n = (uint8_t)chars_put(chars, fold_char(r, c, chars, 0), near->folded,
+					     sizeof near->folded);
+	}
+}
+
+int token_rules_open(struct token_rules **ret, struct str language, struct err *err)
+{
+	struct token_rules *r = mem_alloc(sizeof *r);
+	if (load_unicode(r, err) < 0 || (language.n && load_stemmer(r, language, err) < 0)) {
+		mem_free(&r);
+		return -1;
+	}
+	fill_near(r);
+	*ret = r;
+	return 0;
+}
+
+void token_rules_close(struct token_rules **rules)
+{
+	if (*rules && (*rules)->stemmer)
+		(*rules)->stem_delete((*rules)->stemmer);
+	mem_free(rules);
+}
+
+int32_t token_char(const unsigned char *p, const unsigned char *end, size_t *ret_n)
+{
+	static const int32_t least[5] = {0, 0, 0x80, 0x800, 0x10000};
+	size_t n = *p < 0x80   ? 1
+		   : *p < 0xc0 ? 0
+		   : *p < 0xe0 ? 2
+		   : *p < 0xf0 ? 3
+		   : *p < 0xf8 ? 4
+			       : 0;
+	*ret_n = 1;
+	if (n == 0 || (size_t)(end - p) < n)
+		return -1;
+	int32_t c = n == 1 ? *p : *p & (0x7f >> n);
+	for (size_t i = 1; i < n; i++) {
+		if ((p[i] & 0xc0) != 0x80)
+			return -1;
+		c = c << 6 | (p[i] & 0x3f);
+	}
+	if (c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+		return -1;
+	*ret_n = n;
+	return c;
+}
+
+enum token_class token_class(const struct token_rules *rules, int32_t c)
+{
+	if (c < NEAR_FROM)
+		return token_ascii(c) ? TOKEN_BEGINS : TOKEN_SEPARATES;
+	if (c < NEAR_TO)
+		return (enum token_class)rules->near[c - NEAR_FROM].class;
+	return class_of(rules, c);
+}
+
+/* A word of ASCII and near characters. 1: there are others in it. */
+static int fold_near(const struct token_rules *r, struct str form, char *ret, size_t *ret_n)
+{
+	const unsigned char *p = (const unsigned char *)form.p, *end = p + form.n;
+	size_t n = 0, len;
+	for (; p < end; p += len) {
+		char small;
+		const char *folded = &small;
+		size_t folded_n = 1;
+		int32_t c = token_char(p, end, &len);
+		if (c >= NEAR_TO)
+			return 1;
+		if (c < NEAR_FROM) {
+			small = (char)(*p | 0x20);
+		} else {
+			folded = r->near[c - NEAR_FROM].folded;
+			folded_n = r->near[c - NEAR_FROM].n;
+		}
+		if (n + folded_n > TOKEN_TERM_MOST)
+			break;
+		memcpy(ret + n, folded, folded_n);
+		n += folded_n;
+	}
+	*ret_n = n;
+	return 0;
+}
+
+/* Single letters of Han and kana that fold to themselves, which is nearly all there are. */
+static bool folds_to_itself(int32_t c, size_t n, struct str form)
+{
+	return n == form.n && ((c >= 0x4e00 && c <= 0x9fff) || (c >= 0x3041 && c <= 0x3096) ||
+			       (c >= 0x30a1 && c <= 0x30fa));
+}
+
+size_t token_fold(const struct token_rules *rules, struct str form, char ret[TOKEN_TERM_MOST])
+{
+	int32_t chars[CHARS_MOST];
+	const unsigned char *p = (const unsigned char *)form.p, *end = p + form.n;
+	size_t n = 0, count = 0, len;
+	int32_t first = token_char(p, end, &len);
+	if (folds_to_itself(first, len, form)) {
+		memcpy(ret, form.p, form.n);
+		return form.n;
+	}
+	if (fold_near(rules, form, ret, &n) == 0)
+		return n;
+	for (; p < end && count < CHARS_MOST; p += len)
+		count = fold_char(rules, token_char(p, end, &len), chars, count);
+	ptrdiff_t composed =
+		rules->normalize(chars, (ptrdiff_t)count, UTF8PROC_COMPOSE | UTF8PROC_STABLE);
+	return composed > 0 ? chars_put(chars, (size_t)composed, ret, TOKEN_TERM_MOST) : 0;
+}
+
+bool token_stems(const struct token_rules *rules)
+{
+	return rules->stemmer;
+}
+
+struct str token_stem(const struct token_rules *rules, struct str term)
+{
+	const unsigned char *stem =
+		rules->stem(rules->stemmer, (const unsigned char *)term.p, (int)term.n);
+	int n = stem ? rules->stem_length(rules->stemmer) : 0;
+	return n > 0 ? (struct str){(const char *)stem, (size_t)n} : term;
+}
+
+/* Words */
 
 #if defined(__SSE2__)
 #include <emmintrin.h>

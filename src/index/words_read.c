@@ -1,4 +1,4 @@
-#include "index/words_parts.h"
+#include "index/manifest.h"
 
 #include <inttypes.h>
 

@@ -19,8 +19,6 @@ struct search {
 	struct words_reader *words;
 	struct docstore *docs;
 	struct token_rules *rules; /* of the index's language */
-	bool stems;                /* then they are for one thread at a time */
-	pthread_mutex_t stemming;
 };
 
 int search_open(struct search **ret, const char *data, struct err *err)
@@ -31,7 +29,6 @@ int search_open(struct search **ret, const char *data, struct err *err)
 	s->words_folder = arena_printf(&s->arena, "%s/broker/words", data);
 	s->docs_folder = arena_printf(&s->arena, "%s/broker/docs", data);
 	pthread_mutex_init(&s->lock, NULL);
-	pthread_mutex_init(&s->stemming, NULL);
 	*ret = s;
 	return 0;
 }
@@ -44,7 +41,6 @@ void search_close(struct search **sp)
 	words_close(&s->words);
 	docstore_close(&s->docs);
 	token_rules_close(&s->rules);
-	pthread_mutex_destroy(&s->stemming);
 	pthread_mutex_destroy(&s->lock);
 	arena_free(&s->arena);
 	mem_free(sp);
@@ -58,7 +54,6 @@ static int open_all(struct search *s, struct err *err)
 	if (!s->docs && (rc = docstore_open_read(&s->docs, s->docs_folder, err)) != 0)
 		return rc;
 	struct str language = str_of(words_settings(s->words)->language);
-	s->stems = language.n > 0;
 	if (!s->rules && (rc = token_rules_open(&s->rules, language, err)) != 0)
 		return rc;
 	return words_refresh(&s->words, err) < 0 ? -1 : 0;
@@ -204,11 +199,7 @@ int search_run(struct search *s, const struct search_ask *ask, struct arena *are
 	if (rc < 0)
 		return -1;
 	if (rc == 0) {
-		if (s->stems)
-			pthread_mutex_lock(&s->stemming);
 		rc = answer_query(s, words, ask, arena, &found, err);
-		if (s->stems)
-			pthread_mutex_unlock(&s->stemming);
 		words_close(&words);
 		if (rc < 0)
 			return -1;

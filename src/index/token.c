@@ -4,6 +4,7 @@
 #include "index/token_inner.h"
 
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <utf8proc.h>
 
@@ -15,8 +16,9 @@
 enum {
 	NEAR_FROM = 0x80, /* characters of two bytes: folded once, kept in a table */
 	NEAR_TO = 0x800,
-	CHARS_MOST = 256,    /* of a folded word before it is cut */
-	CHAR_FOLDS_MOST = 32 /* characters that one folds to; Unicode knows 18 */
+	CHARS_MOST = 256,     /* of a folded word before it is cut */
+	CHAR_FOLDS_MOST = 32, /* characters that one folds to; Unicode knows 18 */
+	STEMMERS_KEPT = 16    /* that are idle */
 };
 
 struct near {
@@ -24,15 +26,23 @@ struct near {
 	char folded[6];
 };
 
+/* A stemmer works for one thread at a time. Threads take one that is idle, or make another, and no
+ * thread waits for one. */
+struct stemmers {
+	char language[32];
+	/* as in libstemmer.h */
+	void *(*make)(const char *language, const char *encoding);
+	const unsigned char *(*stem)(void *stemmer, const unsigned char *word, int n);
+	int (*length)(void *stemmer);
+	void (*drop)(void *stemmer);
+	_Atomic(void *) idle[STEMMERS_KEPT];
+};
+
 struct token_rules {
 	__typeof__(&utf8proc_get_property) property;
 	__typeof__(&utf8proc_decompose_char) decompose;
 	__typeof__(&utf8proc_normalize_utf32) normalize;
-	void *stemmer;
-	/* as in libstemmer.h */
-	const unsigned char *(*stem)(void *stemmer, const unsigned char *word, int n);
-	int (*stem_length)(void *stemmer);
-	void (*stem_delete)(void *stemmer);
+	struct stemmers *stemmers; /* NULL: words are not stemmed */
 	struct near near[NEAR_TO - NEAR_FROM];
 };
 
@@ -65,23 +75,53 @@ static int load_unicode(struct token_rules *r, struct err *err)
 	return 0;
 }
 
+static void *stemmer_take(struct stemmers *s)
+{
+	void *stemmer = NULL;
+	for (size_t i = 0; i < STEMMERS_KEPT && !stemmer; i++)
+		if (atomic_load_explicit(&s->idle[i], memory_order_relaxed))
+			stemmer = atomic_exchange_explicit(&s->idle[i], NULL, memory_order_acquire);
+	return stemmer ? stemmer : s->make(s->language, "UTF_8");
+}
+
+static void stemmer_give(struct stemmers *s, void *stemmer)
+{
+	for (size_t i = 0; i < STEMMERS_KEPT; i++) {
+		void *none = NULL;
+		if (atomic_compare_exchange_strong_explicit(&s->idle[i], &none, stemmer,
+							    memory_order_release,
+							    memory_order_relaxed))
+			return;
+	}
+	s->drop(stemmer);
+}
+
+static void stemmers_free(struct stemmers **sp)
+{
+	for (size_t i = 0; *sp && i < STEMMERS_KEPT; i++)
+		if ((*sp)->idle[i])
+			(*sp)->drop((*sp)->idle[i]);
+	mem_free(sp);
+}
+
 static int load_stemmer(struct token_rules *r, struct str language, struct err *err)
 {
-	void *library, *(*new)(const char *language, const char *encoding) = NULL;
-	char name[32];
+	void *library;
+	struct stemmers *s = r->stemmers = mem_alloc(sizeof *s);
 	if (load_library(&library, STEMMER_LIBRARY, "libstemmer0d", err) < 0 ||
-	    load_function(library, "sb_stemmer_new", &new, err) < 0 ||
-	    load_function(library, "sb_stemmer_stem", &r->stem, err) < 0 ||
-	    load_function(library, "sb_stemmer_length", &r->stem_length, err) < 0 ||
-	    load_function(library, "sb_stemmer_delete", &r->stem_delete, err) < 0)
+	    load_function(library, "sb_stemmer_new", &s->make, err) < 0 ||
+	    load_function(library, "sb_stemmer_stem", &s->stem, err) < 0 ||
+	    load_function(library, "sb_stemmer_length", &s->length, err) < 0 ||
+	    load_function(library, "sb_stemmer_delete", &s->drop, err) < 0)
 		return -1;
-	snprintf(name, sizeof name, STR_FMT, STR_ARG(language));
-	r->stemmer = strlen(name) == language.n ? new (name, "UTF_8") : NULL;
-	if (!r->stemmer)
+	snprintf(s->language, sizeof s->language, STR_FMT, STR_ARG(language));
+	void *first = strlen(s->language) == language.n ? stemmer_take(s) : NULL;
+	if (!first)
 		return err_set(err, ERR_USAGE,
 			       "no stemmer for the language '" STR_FMT
 			       "'; names are in English, small: english, german, french",
 			       STR_ARG(str_head(language, 64)));
+	stemmer_give(s, first);
 	return 0;
 }
 
@@ -218,7 +258,7 @@ int token_rules_open(struct token_rules **ret, struct str language, struct err *
 {
 	struct token_rules *r = mem_alloc(sizeof *r);
 	if (load_unicode(r, err) < 0 || (language.n && load_stemmer(r, language, err) < 0)) {
-		mem_free(&r);
+		token_rules_close(&r);
 		return -1;
 	}
 	fill_near(r);
@@ -228,8 +268,8 @@ int token_rules_open(struct token_rules **ret, struct str language, struct err *
 
 void token_rules_close(struct token_rules **rules)
 {
-	if (*rules && (*rules)->stemmer)
-		(*rules)->stem_delete((*rules)->stemmer);
+	if (*rules)
+		stemmers_free(&(*rules)->stemmers);
 	mem_free(rules);
 }
 
@@ -319,19 +359,6 @@ size_t token_fold(const struct token_rules *rules, struct str form, char ret[TOK
 	return composed > 0 ? chars_put(chars, (size_t)composed, ret, TOKEN_TERM_MOST) : 0;
 }
 
-bool token_stems(const struct token_rules *rules)
-{
-	return rules->stemmer;
-}
-
-struct str token_stem(const struct token_rules *rules, struct str term)
-{
-	const unsigned char *stem =
-		rules->stem(rules->stemmer, (const unsigned char *)term.p, (int)term.n);
-	int n = stem ? rules->stem_length(rules->stemmer) : 0;
-	return n > 0 ? (struct str){(const char *)stem, (size_t)n} : term;
-}
-
 /* Words */
 
 #if defined(__SSE2__)
@@ -410,15 +437,28 @@ void tokens_init(struct tokens *t, const struct token_rules *rules, struct str t
 	load_block(t, p);
 }
 
+/* The term as its stem, which is not empty. */
+static struct str stem_of(struct tokens *t, struct str term)
+{
+	struct stemmers *s = t->rules->stemmers;
+	void *stemmer = stemmer_take(s);
+	ENSURE(stemmer);
+	const unsigned char *p = s->stem(stemmer, (const unsigned char *)term.p, (int)term.n);
+	struct str stem = {(const char *)p, p ? (size_t)MAX(s->length(stemmer), 0) : 0};
+	stem = str_head(stem, TOKEN_TERM_MOST);
+	if (stem.n && !str_eq(stem, term)) {
+		memcpy(t->term, stem.p, stem.n);
+		term = (struct str){t->term, stem.n};
+	}
+	stemmer_give(s, stemmer);
+	return term;
+}
+
 static void give_word(struct tokens *t, struct token *ret, struct str form, struct str term,
 		      bool plain)
 {
-	if (token_stems(t->rules)) {
-		struct str stem = str_head(token_stem(t->rules, term), TOKEN_TERM_MOST);
-		if (stem.n && !str_eq(stem, term)) {
-			memcpy(t->term, stem.p, stem.n);
-			term = (struct str){t->term, stem.n};
-		}
+	if (t->rules->stemmers) {
+		term = stem_of(t, term);
 		plain = str_eq(form, term);
 	}
 	ret->form = form;

@@ -19,8 +19,8 @@ enum {
 	TOKEN_FORM_MOST = 255, /* bytes of an original form */
 };
 
-/* What folding needs: libutf8proc, loaded at first need, and perhaps a stemmer. For one thread at a
- * time where it stems, else for any number. */
+/* What folding needs: libutf8proc, loaded at first need, and perhaps a stemmer. For any number of
+ * threads. */
 struct token_rules;
 
 /* language: as libstemmer names it ("english", "german"), empty: words are not stemmed. ERR_USAGE:

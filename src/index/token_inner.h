@@ -1,4 +1,4 @@
-/* Between token.c, which finds words, and token_fold.c, which knows Unicode. */
+/* What token.c knows of characters, for its test too. */
 #pragma once
 #include "index/token.h"
 
@@ -21,8 +21,3 @@ int32_t token_char(const unsigned char *p, const unsigned char *end, size_t *ret
 enum token_class token_class(const struct token_rules *rules, int32_t c);
 /* The term of a word that is not all ASCII; at most TOKEN_TERM_MOST bytes, perhaps none. */
 size_t token_fold(const struct token_rules *rules, struct str form, char ret[TOKEN_TERM_MOST]);
-
-bool token_stems(const struct token_rules *rules);
-/* Reduces a term to its stem, which is not empty. The result belongs to the stemmer and is good
- * until the next call. */
-struct str token_stem(const struct token_rules *rules, struct str term);

@@ -224,7 +224,11 @@ int index_read(const struct cmd_call *call, int first_arg, struct index_reading 
 
 /* Building */
 
-enum { COMMIT_BYTES = 1 << 30, ATTRS_MOST = 1000 };
+enum {
+	COMMIT_BYTES = 1 << 30, /* of input between two commits */
+	ATTRS_MOST = 1000,
+	DELETES_SYNC = 8 << 20, /* bytes of addresses: a million deletes between two syncs */
+};
 
 struct build_options {
 	int format;
@@ -252,7 +256,7 @@ struct build {
 	const struct cmd_call *call;
 	struct index_reading reading;
 	struct words_writer *words;
-	struct words_reader *before; /* what was there; NULL: nothing */
+	struct words_reader *before; /* the last commit */
 	struct docstore *docs;       /* NULL: text is not kept */
 	struct put_docs put;         /* address of what was put since the last commit */
 	struct buf old;              /* addresses of what was replaced */
@@ -268,7 +272,7 @@ static struct docaddr address_before(struct build *b, struct str key)
 {
 	size_t n = 0;
 	struct err err;
-	const struct words_part *part = b->before ? words_parts(b->before, &n) : NULL;
+	const struct words_part *part = words_parts(b->before, &n);
 	for (size_t i = 0; i < n; i++) {
 		uint32_t doc;
 		struct segment_column column;
@@ -292,25 +296,33 @@ static uint64_t *note_key(struct build *b, struct str key)
 	return at;
 }
 
+/* Deletes what the index no longer names. */
+static int delete_old(struct build *b, struct err *err)
+{
+	for (size_t i = 0; i < b->old.n; i += sizeof(uint64_t)) {
+		struct docaddr addr;
+		memcpy(&addr.v, b->old.p + i, sizeof addr.v);
+		if (docstore_delete(b->docs, addr, err) < 0 ||
+		    ((i + sizeof addr.v) % DELETES_SYNC == 0 && docstore_sync(b->docs, err) < 0))
+			return -1;
+	}
+	if (b->old.n && docstore_sync(b->docs, err) < 0)
+		return -1;
+	buf_clear(&b->old);
+	return 0;
+}
+
 static int build_commit(struct build *b, struct err *err)
 {
 	if (b->docs && docstore_sync(b->docs, err) < 0)
 		return -1;
 	if (words_commit(b->words, err) < 0)
 		return -1;
-	for (size_t i = 0; i + 8 <= b->old.n; i += 8) {
-		struct docaddr addr;
-		memcpy(&addr.v, b->old.p + i, 8);
-		if (docstore_delete(b->docs, addr, err) < 0)
-			return -1;
-	}
-	if (b->old.n && docstore_sync(b->docs, err) < 0)
+	if (delete_old(b, err) < 0)
 		return -1;
-	buf_clear(&b->old);
 	put_docs_clear(&b->put); /* from now on the index tells */
 	b->committed = b->reading.bytes;
-	int rc = b->before ? words_refresh(&b->before, err) : words_open(&b->before, b->path, err);
-	return rc < 0 ? -1 : 0;
+	return words_refresh(&b->before, err) < 0 ? -1 : 0;
 }
 
 static void show_progress(struct build *b, bool end)
@@ -391,6 +403,77 @@ static int take_doc(void *ctx, const struct soif *doc, bool gone, struct err *er
 	return rc;
 }
 
+/* Documents of a killed build */
+
+static bool equal_address(uint64_t a, uint64_t b)
+{
+	return a == b;
+}
+TABLE(named_docs, uint64_t, bool, hash_u64, equal_address)
+
+/* How many stored documents the index names; which, where set is not NULL. */
+static int find_named(struct build *b, struct named_docs *set, uint64_t *ret_n, struct err *err)
+{
+	size_t n;
+	uint64_t found = 0;
+	const struct words_part *part = words_parts(b->before, &n);
+	for (size_t i = 0; i < n; i++) {
+		struct segment_column column;
+		if (segment_column(part[i].segment, SEGMENT_ADDR, &column, err) < 0)
+			return -1;
+		for (uint32_t doc = 0; doc < part[i].docs; doc++) {
+			int64_t v = segment_number(&column, doc);
+			struct docaddr addr = {v == SEGMENT_ABSENT ? 0 : (uint64_t)v};
+			if (addr.v == 0 || words_deleted(&part[i], doc))
+				continue;
+			found++;
+			if (set && docstore_now(b->docs, addr, &addr, err) < 0)
+				return -1;
+			if (set)
+				*named_docs_put(set, addr.v) = true;
+		}
+	}
+	*ret_n = found;
+	return 0;
+}
+
+struct orphans {
+	struct build *build;
+	struct named_docs named;
+};
+
+static int note_orphan(void *ctx, struct docaddr addr, struct err *err)
+{
+	struct orphans *o = ctx;
+	(void)err;
+	if (!named_docs_get(&o->named, addr.v))
+		buf_add(&o->build->old, &addr.v, sizeof addr.v);
+	return 0;
+}
+
+/* Documents are durable before the index that names them, and replaced ones are deleted after it: a
+ * build that was killed in between leaves some that nothing names. A file with nothing else in it
+ * goes at once. */
+static int drop_orphans(struct build *b, struct err *err)
+{
+	struct docstore_stats stats;
+	struct orphans o = {.build = b};
+	uint64_t named = 0;
+	if (docstore_stats(b->docs, &stats, err) < 0 || find_named(b, NULL, &named, err) < 0)
+		return -1;
+	if (stats.docs - stats.deleted_docs <= named)
+		return 0;
+	int rc = find_named(b, &o.named, &named, err);
+	if (rc == 0)
+		rc = docstore_each(b->docs, note_orphan, &o, err);
+	if (rc == 0)
+		rc = delete_old(b, err);
+	if (rc == 0 && stats.moved_docs == 0)
+		rc = MIN(docstore_compact(b->docs, 100, err), 0);
+	named_docs_free(&o.named);
+	return rc;
+}
+
 static int set_columns(const struct build_options *o, struct words_settings *s, struct err *err)
 {
 	for (size_t i = 0; i < o->columns.n; i++) {
@@ -426,10 +509,18 @@ static int open_all(struct build *b, const char *folder, struct err *err)
 	if (set_columns(o, &settings, err) < 0)
 		return -1;
 	struct words_options wo = {.settings = &settings, .memory = o->memory};
-	int rc = words_open(&b->before, b->path, err);
-	if (rc < 0 || words_writer_open(&b->words, b->path, &wo, err) < 0)
+	if (words_writer_open(&b->words, b->path, &wo, err) < 0)
 		return -1;
-	return o->no_text ? 0 : docstore_open(&b->docs, docs, NULL, err);
+	int rc = words_open(&b->before, b->path, err);
+	if (rc == 1)
+		rc = err_set(err, ERR_SYSTEM, "%s: its manifest was removed", b->path);
+	if (rc == 0 && !o->no_text)
+		rc = docstore_open(&b->docs, docs, NULL, err);
+	if (rc == 0 && b->docs && drop_orphans(b, err) < 0) {
+		buf_clear(&b->old);
+		rc = err->code == ERR_DAMAGED ? 0 : -1; /* what is sound can be added to */
+	}
+	return rc;
 }
 
 static int run_all(struct build *b, struct err *err)
@@ -516,7 +607,7 @@ const struct command index_build_command = {
 		"Last-Modification-Time or Update-Time is the time of a document, Rank (0 to "
 		"65535) "
 		"how good it is whatever is asked. What was read is durable and visible when the "
-		"command ends, and after each GiB of input.",
+		"command ends, and after each GiB of input. What a killed build left is removed.",
 	CMD_OPTIONS(build_options, struct build_options),
 	.args = "DIR [FILE...]",
 	.args_help = "the folder, which is made if needed, and files; none or -: standard input",

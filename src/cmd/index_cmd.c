@@ -224,9 +224,7 @@ static int print_doc(struct dump *d, struct segment *s, uint32_t doc, struct err
 
 static int print_docs(struct dump *d, const struct words_part *part, struct err *err)
 {
-	for (uint32_t doc = 0; doc < part->docs + part->deleted_docs; doc++) {
-		if (doc >= segment_info(part->segment)->docs)
-			break;
+	for (uint32_t doc = 0; doc < part->docs; doc++) {
 		if (words_deleted(part, doc))
 			continue;
 		if (print_doc(d, part->segment, doc, err) < 0)

@@ -56,6 +56,11 @@ int docstore_delete(struct docstore *ds, struct docaddr addr, struct err *err);
  * documents put since the last sync are given up (their addresses are void), the deletes count as
  * not made, and the store takes new ones. */
 int docstore_sync(struct docstore *ds, struct err *err);
+/* Tells of every document that is not deleted, in the order of their addresses, and reads every
+ * block for it. What was put before is synced by it. What is not 0 stops it and is returned; fn
+ * changes nothing in the store. */
+typedef int docstore_doc_fn(void *ctx, struct docaddr addr, struct err *err);
+int docstore_each(struct docstore *ds, docstore_doc_fn *fn, void *ctx, struct err *err);
 
 /* Compaction: the living documents of files in which at least `percent` of the text is deleted are
  * copied to new files, which take the place of the old ones in one durable step: killed at any

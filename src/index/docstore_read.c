@@ -299,6 +299,40 @@ int docstore_verify(struct docstore *ds, struct err *err)
 	return rc;
 }
 
+/* All documents */
+
+static int each_in_file(struct docstore *ds, const struct ledger_file *f, docstore_doc_fn *fn,
+			void *ctx, struct err *err)
+{
+	struct mapped *m;
+	struct block b;
+	pthread_rwlock_wrlock(&ds->lock);
+	int rc = mapped_get(ds, f->number, f->length, &m, err);
+	pthread_rwlock_unlock(&ds->lock);
+	if (rc != 0)
+		return rc < 0 ? -1 : file_missing(ds, block_addr(f->number, 0, 0), err);
+	struct str file = {m->map, (size_t)f->length};
+	for (uint64_t at = BLOCK_FILE_HEAD; rc == 0; at = b.next) {
+		rc = block_read(&m->id, file, at, m->path, &b, err);
+		for (unsigned slot = 0; rc == 0 && slot < b.docs; slot++) {
+			struct docaddr addr = block_addr(f->number, b.at, slot);
+			if (!ledger_dead_get(&ds->ledger.dead, addr.v))
+				rc = fn(ctx, addr, err);
+		}
+	}
+	if (mapped_check(m, err) < 0)
+		return -1;
+	return rc == 1 ? 0 : rc;
+}
+
+int docstore_each(struct docstore *ds, docstore_doc_fn *fn, void *ctx, struct err *err)
+{
+	int rc = docstore_sync(ds, err);
+	for (size_t i = 0; i < ds->ledger.files && rc == 0; i++)
+		rc = each_in_file(ds, &ds->ledger.file[i], fn, ctx, err);
+	return rc;
+}
+
 /* Files of blocks, mapped */
 
 /* The file that grows is mapped further than it reaches, so that it is not mapped anew with every

@@ -5,6 +5,7 @@
  *
  * Whatever it is: reading ends; what is read is within its bounds and in order; damage is named.
  * Without changes all is there. */
+#include "../tests/support/form_text.h"
 #include "base/cursor.h"
 #include "index/invert.h"
 
@@ -39,7 +40,7 @@ static bool read_posting(struct segment *s, const struct segment_walk *w, struct
 	for (uint32_t k = 0; k < n; k++) {
 		ENSURE(k == 0 || position[k] >= position[k - 1]);
 		buf_clear(&text);
-		if (!good(segment_form_text(s, &w->info, w->term, form[k], &text, &err), &err))
+		if (!good(form_text(s, &w->info, w->term, form[k], &text, &err), &err))
 			break;
 		ENSURE(text.n <= TOKEN_FORM_MOST && !text.over);
 	}

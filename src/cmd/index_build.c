@@ -488,10 +488,6 @@ static int set_columns(const struct build_options *o, struct words_settings *s, 
 				       "--columns: at most %d names of at most %d bytes, not '%s'",
 				       WORDS_COLUMNS_MOST, WORDS_NAME_MOST, o->columns.item[i]);
 		memcpy(s->column[s->columns].name, name.p, name.n);
-		for (size_t k = 0; k < name.n; k++) {
-			char *c = &s->column[s->columns].name[k];
-			*c = *c >= 'A' && *c <= 'Z' ? (char)(*c + 32) : *c;
-		}
 		s->column[s->columns++].type = type;
 	}
 	return 0;

@@ -2,6 +2,7 @@
  * files, and tables remember where they were. */
 #include "base/cursor.h"
 #include "base/fault.h"
+#include "base/vec.h"
 #include "index/docstore_inner.h"
 
 #include <inttypes.h>
@@ -19,7 +20,7 @@ struct docstore_compaction {
 	struct ledger_dead dead; /* in these, by address */
 	struct appender to;
 	uint32_t *made; /* numbers of the new files */
-	size_t nmade;
+	size_t nmade, made_room;
 	struct buf record; /* for the ledger */
 	struct buf text;   /* of the block at hand */
 	ZSTD_DCtx *decompressor;
@@ -46,8 +47,7 @@ static int finish_file(struct docstore_compaction *c, struct err *err)
 static int begin_file(struct docstore_compaction *c, struct err *err)
 {
 	uint32_t number = docstore_number(c->ds);
-	c->made = mem_resize(c->made, (c->nmade + 1) * sizeof *c->made);
-	c->made[c->nmade++] = number;
+	*VEC_PUSH(c->made, c->nmade, c->made_room) = number;
 	return appender_begin(&c->to, c->ds->folder, number, err);
 }
 

@@ -2,6 +2,7 @@
  * both printed and verified. */
 #include "base/cursor.h"
 #include "base/hash.h"
+#include "base/vec.h"
 #include "disk/guard.h"
 #include "index/docstore_inner.h"
 #include "soif/soif_parse.h"
@@ -245,7 +246,7 @@ static bool set_next(struct ledger *l, const struct change *c)
 static struct ledger_file *add_file(struct ledger *l, uint32_t number)
 {
 	size_t at = l->files;
-	l->file = mem_resize(l->file, (l->files + 1) * sizeof *l->file);
+	VEC_ROOM(l->file, l->file_room, l->files + 1);
 	for (; at > 0 && l->file[at - 1].number > number; at--)
 		l->file[at] = l->file[at - 1];
 	l->file[at] = (struct ledger_file){.number = number};
@@ -300,8 +301,8 @@ static bool set_moved(struct ledger *l, const struct change *c)
 {
 	if (c->v[0] == 0 || c->v[0] >= BLOCK_FILES || ledger_find_moved(l, (uint32_t)c->v[0]))
 		return false;
-	l->moved = mem_resize(l->moved, (l->nmoved + 1) * sizeof *l->moved);
-	l->moved[l->nmoved++] = (struct ledger_moved){(uint32_t)c->v[0], c->v[1]};
+	*VEC_PUSH(l->moved, l->nmoved, l->moved_room) =
+		(struct ledger_moved){(uint32_t)c->v[0], c->v[1]};
 	return true;
 }
 

@@ -125,9 +125,9 @@ struct ledger_moved {
 /* What the ledger says, all records together. */
 struct ledger {
 	struct ledger_file *file; /* in the order of their numbers */
-	size_t files;
+	size_t files, file_room;
 	struct ledger_moved *moved; /* the same */
-	size_t nmoved;
+	size_t nmoved, moved_room;
 	struct ledger_dead dead;
 	uint32_t next; /* number of the next file; those before were given away */
 };

@@ -1,5 +1,6 @@
 /* Positions: whether the words of a leaf stand in a document as they must, one behind the other, in
  * the attribute, in the form that was asked for. */
+#include "base/vec.h"
 #include "index/exec.h"
 
 #if defined(__SSE2__)
@@ -23,7 +24,8 @@ struct exec_check {
 	struct place *place;
 	uint32_t *order; /* words, the rarest first */
 	/* Where the phrase may begin, by the words that were looked at. */
-	uint32_t *start, starts, room; /* on the heap: a document may be one word a million times */
+	uint32_t *start, starts; /* on the heap: a document may be one word a million times */
+	size_t room;
 	struct exec_check *next;
 };
 
@@ -157,10 +159,7 @@ static void starts_of(struct exec_check *c, const struct place *p, uint32_t word
 {
 	bool exact = c->leaf->node->exact;
 	uint32_t n = 0;
-	if (p->n > c->room) {
-		c->room = (uint32_t)MIN(p->n + (uint64_t)p->n / 2, UINT32_MAX);
-		c->start = mem_resize(c->start, c->room * sizeof *c->start);
-	}
+	VEC_ROOM(c->start, c->room, p->n);
 	for (uint32_t i = 0; i < p->n; i++) {
 		c->start[n] = p->position[i] - word;
 		n += p->position[i] >= word && (!exact || p->forms[i] == p->form);

@@ -1,10 +1,11 @@
 /* Documents turned into lists, in memory, and these written as a segment. */
 #include "index/invert.h"
 
-#include "base/clock.h"
+#include "base/ascii.h"
 #include "base/cursor.h"
 #include "base/hash.h"
 #include "base/table.h"
+#include "base/vec.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -91,7 +92,8 @@ struct invert {
 	/* Forms of terms that are not by rule. */
 	struct form_table form_numbers;
 	struct invert_form *form;
-	uint32_t forms, form_room;
+	uint32_t forms;
+	size_t form_room;
 	/* Attributes: names, their weights, the column that one is. */
 	struct {
 		struct str name;
@@ -99,13 +101,16 @@ struct invert {
 		int column;
 		bool lists; /* has a list of its own */
 	} * attr;
-	uint32_t attrs, attr_room;
+	uint32_t attrs;
+	size_t attr_room;
 	/* Documents. */
 	struct invert_doc *doc;
-	int64_t *number;
-	uint32_t docs, doc_room, dropped;
+	int64_t *number; /* columns of each */
+	uint32_t docs, dropped;
+	size_t doc_room, number_room;
 	struct segment_range *range;
-	uint32_t ranges, range_room;
+	uint32_t ranges;
+	size_t range_room;
 	struct key_table keys;
 	struct arena arena; /* names, keys, forms */
 };
@@ -140,10 +145,8 @@ bool invert_name(struct str name, char ret[WORDS_NAME_MOST + 1])
 {
 	if (name.n > WORDS_NAME_MOST)
 		return false;
-	for (size_t i = 0; i < name.n; i++) {
-		char c = name.p[i];
-		ret[i] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-	}
+	for (size_t i = 0; i < name.n; i++)
+		ret[i] = ascii_lower(name.p[i]);
 	ret[name.n] = 0;
 	return true;
 }
@@ -166,11 +169,8 @@ static int column_of(const struct words_settings *settings, const char *name)
 
 static uint32_t new_attr(struct invert *inv, const char *name)
 {
-	if (inv->attrs == inv->attr_room) {
-		inv->attr_room = MAX(inv->attr_room * 2, 16u);
-		inv->attr = mem_resize(inv->attr, inv->attr_room * sizeof *inv->attr);
-	}
 	uint32_t i = inv->attrs++;
+	VEC_ROOM(inv->attr, inv->attr_room, inv->attrs);
 	inv->attr[i].name = arena_str(&inv->arena, str_of(name));
 	inv->attr[i].weight = weight_of(inv->settings, name);
 	inv->attr[i].column = column_of(inv->settings, name);
@@ -334,14 +334,10 @@ static uint32_t own_form(struct invert *inv, uint32_t term, struct str form)
 	if (known)
 		return *known;
 	key.form = arena_str(&inv->arena, form);
-	if (inv->forms == inv->form_room) {
-		inv->form_room = MAX(inv->form_room * 2, 64u);
-		inv->form = mem_resize(inv->form, inv->form_room * sizeof *inv->form);
-	}
 	struct invert_term *t = invert_term_at(inv, term);
 	uint32_t number = SEGMENT_FORM_OWN + t->own++;
-	inv->form[inv->forms] = (struct invert_form){t->forms, key.form};
-	t->forms = ++inv->forms;
+	*VEC_PUSH(inv->form, inv->forms, inv->form_room) = (struct invert_form){t->forms, key.form};
+	t->forms = inv->forms;
 	*form_table_put(&inv->form_numbers, key) = number;
 	return number;
 }
@@ -476,71 +472,27 @@ static uint32_t add_value(struct invert *inv, uint32_t attr, struct str value, u
 
 static void add_range(struct invert *inv, uint32_t attr, uint32_t first, uint32_t n)
 {
-	if (inv->ranges == inv->range_room) {
-		inv->range_room = MAX(inv->range_room * 2, 256u);
-		inv->range = mem_resize(inv->range, inv->range_room * sizeof *inv->range);
-	}
-	inv->range[inv->ranges++] = (struct segment_range){attr, first, n};
+	*VEC_PUSH(inv->range, inv->ranges, inv->range_room) =
+		(struct segment_range){attr, first, n};
 }
 
-static bool parse_number(struct str value, int64_t *ret)
-{
-	uint64_t v;
-	value = str_trim(value);
-	bool minus = value.n && value.p[0] == '-';
-	if (!str_u64(str_from(value, minus), &v) || v > INT64_MAX)
-		return false;
-	*ret = minus ? -(int64_t)v : (int64_t)v;
-	return true;
-}
-
-/* The second in which it lies, also before 1970. */
-static int64_t second_of(int64_t us)
-{
-	return us / US_PER_S - (us % US_PER_S < 0);
-}
-
-static bool parse_date(struct str value, int64_t *ret)
-{
-	char text[40];
-	int64_t us;
-	value = str_trim(value);
-	if (parse_number(value, ret))
-		return true;
-	if (value.n == 10) { /* a day */
-		struct buf day = BUF_INIT(sizeof text);
-		buf_add_str(&day, value);
-		buf_add_text(&day, "T00:00:00Z");
-		bool good = time_parse(buf_str(&day), &us);
-		buf_free(&day);
-		if (good)
-			*ret = second_of(us);
-		return good;
-	}
-	if (!time_parse(value, &us))
-		return false;
-	*ret = second_of(us);
-	return true;
-}
-
+/* A date is a number of seconds, a day or an instant. */
 static void add_number(struct invert *inv, uint32_t column, struct str value)
 {
-	int64_t v;
-	bool good = inv->settings->column[column].type == WORDS_DATE ? parse_date(value, &v)
-								     : parse_number(value, &v);
-	if (good)
-		inv->number[(size_t)inv->docs * invert_columns(inv) + SEGMENT_COLUMN + column] = v;
+	enum { DAY = 10 }; /* characters; less would be a period longer than a day */
+	value = str_trim(value);
+	struct query_value v = query_value(value);
+	bool date = inv->settings->column[column].type == WORDS_DATE;
+	if (v.is_number || (date && v.is_period && value.n >= DAY))
+		inv->number[(size_t)inv->docs * invert_columns(inv) + SEGMENT_COLUMN + column] =
+			v.is_number ? v.number : v.from_s;
 }
 
 static struct invert_doc *new_doc(struct invert *inv, const struct words_doc *doc)
 {
 	uint32_t columns = invert_columns(inv);
-	if (inv->docs == inv->doc_room) {
-		inv->doc_room = MAX(inv->doc_room * 2, 64u);
-		inv->doc = mem_resize(inv->doc, inv->doc_room * sizeof *inv->doc);
-		inv->number = mem_resize(inv->number,
-					 (size_t)inv->doc_room * columns * sizeof *inv->number);
-	}
+	VEC_ROOM(inv->doc, inv->doc_room, (size_t)inv->docs + 1);
+	VEC_ROOM(inv->number, inv->number_room, ((size_t)inv->docs + 1) * columns);
 	struct invert_doc *d = &inv->doc[inv->docs];
 	int64_t *number = &inv->number[(size_t)inv->docs * columns];
 	*d = (struct invert_doc){.key = arena_str(&inv->arena, doc->key), .range = inv->ranges};

@@ -1,6 +1,7 @@
 /* Lists of postings: documents, frequencies and positions in blocks of 128 numbers (bitpack.h), and
  * for each block its last document and a bound of what it can score. */
 #include "base/cursor.h"
+#include "base/vec.h"
 #include "index/bitpack.h"
 #include "index/segment_inner.h"
 #include "index/segment_write.h"
@@ -368,10 +369,7 @@ static int cursor_enter_block(struct postings *p, uint32_t block, struct err *er
 
 static uint32_t *cursor_room(struct occurrence_cursor *c, bool forms, size_t n)
 {
-	if (n > c->room[forms]) {
-		c->room[forms] = MAX(n, c->room[forms] * 2);
-		c->out[forms] = mem_resize(c->out[forms], c->room[forms] * sizeof(uint32_t));
-	}
+	VEC_ROOM(c->out[forms], c->room[forms], n);
 	return c->out[forms];
 }
 

@@ -10,6 +10,7 @@
  * NULL here and drop out of what they stand in. */
 #include "index/query.h"
 
+#include "base/ascii.h"
 #include "base/clock.h"
 #include "index/token.h"
 
@@ -71,8 +72,7 @@ static bool parse_calendar(struct str s, int64_t *ret_from_s, int64_t *ret_to_s)
 	return true;
 }
 
-/* A number or a date; neither is set where the text is not one. The text is kept, not copied. */
-static struct query_value query_value(struct str text)
+struct query_value query_value(struct str text)
 {
 	struct query_value v = {.text = text};
 	int64_t us;
@@ -232,10 +232,10 @@ static int parse_words(struct parser *p, struct query_node **ret)
 	return rc;
 }
 
-static bool name_char(int c, bool first)
+static bool name_char(char c, bool first)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-	       (!first && ((c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.'));
+	return ascii_is_letter(c) ||
+	       (!first && (ascii_is_digit(c) || c == '-' || c == '_' || c == '.'));
 }
 
 static bool is_keyword(struct str word)
@@ -249,7 +249,7 @@ static bool is_keyword(struct str word)
 static int parse_name(struct parser *p, struct str *ret_name)
 {
 	size_t from = p->at, at = from;
-	while (at < p->text.n && name_char((unsigned char)p->text.p[at], at == from))
+	while (at < p->text.n && name_char(p->text.p[at], at == from))
 		at++;
 	struct str name = str_range(p->text.p + from, p->text.p + at);
 	while (at < p->text.n && is_blank((unsigned char)p->text.p[at]))
@@ -268,7 +268,7 @@ static struct str lower_name(struct parser *p, struct str name)
 {
 	char *copy = arena_text(p->arena, name);
 	for (size_t i = 0; i < name.n; i++)
-		copy[i] = (char)(copy[i] >= 'A' && copy[i] <= 'Z' ? copy[i] | 0x20 : copy[i]);
+		copy[i] = ascii_lower(copy[i]);
 	return (struct str){copy, name.n};
 }
 

@@ -42,6 +42,9 @@ struct query_value {
 	int64_t from_s, to_s;
 };
 
+/* A number or a date; neither is set where the text is not one. The text is kept, not copied. */
+struct query_value query_value(struct str text);
+
 struct query_node {
 	enum query_op op;
 	uint32_t at;          /* byte of the query text where it begins, for messages */

@@ -462,77 +462,30 @@ bool segment_has_forms(struct segment *s, const struct segment_term *info)
 	       load_u32(p, 3) & LIST_FORMS;
 }
 
-/* The table of a term's own forms; empty where it has none. */
-static int own_forms(struct segment *s, const struct segment_term *info, struct reader *ret,
-		     struct err *err)
+int segment_forms(struct segment *s, const struct segment_term *info, struct segment_forms *ret,
+		  struct err *err)
 {
 	const uint8_t *p;
-	*ret = reader_of((struct str){"", 0});
+	*ret = (struct segment_forms){0};
 	if (info->bytes == 0 || info->occurrences == 0 || !segment_has_forms(s, info))
 		return 0;
 	uint64_t base = s->foot.part[PART_TERMS].at;
 	if (segment_bytes(s, PART_TERMS, info->at - base, info->bytes, &p, err) < 0)
 		return -1;
 	struct reader r = reader_of((struct str){(const char *)p, (size_t)info->bytes});
+	struct str table = STR("");
 	if (info->df < SEGMENT_BLOCK) {
 		if (reader_u8(&r) & LIST_OWN)
-			*ret = reader_of(reader_text(&r, (size_t)info->bytes));
-		return 0;
+			table = reader_text(&r, (size_t)info->bytes);
+	} else {
+		reader_skip(&r, (size_t)(-info->at & 3) + 4);
+		uint32_t n = reader_u32le(&r);
+		reader_skip(&r, LIST_HEAD - 8 +
+					(size_t)info->blocks * (3 * 4 + 2 * SEGMENT_BOUNDS + 1));
+		table = reader_bytes(&r, n);
 	}
-	reader_skip(&r, (size_t)(-info->at & 3) + 4);
-	uint32_t n = reader_u32le(&r);
-	reader_skip(&r, LIST_HEAD - 8 + (size_t)info->blocks * (3 * 4 + 2 * SEGMENT_BOUNDS + 1));
-	*ret = reader_of(reader_bytes(&r, n));
-	return 0;
-}
-
-int segment_form(struct segment *s, const struct segment_term *info, struct str term,
-		 struct str form, uint32_t *ret, struct err *err)
-{
-	struct reader r;
-	if (segment_form_plain(term, form, ret))
-		return 0;
-	if (own_forms(s, info, &r, err) < 0)
-		return -1;
-	for (uint32_t number = SEGMENT_FORM_OWN; reader_left(&r) && !r.bad; number++)
-		if (str_eq(reader_text(&r, TOKEN_FORM_MOST), form) && !r.bad) {
-			*ret = number;
-			return 0;
-		}
-	return 1;
-}
-
-int segment_form_text(struct segment *s, const struct segment_term *info, struct str term,
-		      uint32_t number, struct buf *ret, struct err *err)
-{
-	struct reader r;
-	if (number < SEGMENT_FORM_OWN) {
-		size_t n = number == SEGMENT_FORM_TERM    ? 0
-			   : number == SEGMENT_FORM_FIRST ? 1
-							  : term.n;
-		for (size_t i = 0; i < term.n; i++)
-			buf_add_byte(ret, i < n ? ascii_upper(term.p[i]) : term.p[i]);
-		return 0;
-	}
-	if (own_forms(s, info, &r, err) < 0)
-		return -1;
-	for (uint32_t at = SEGMENT_FORM_OWN; reader_left(&r) && !r.bad; at++) {
-		struct str form = reader_text(&r, TOKEN_FORM_MOST);
-		if (at == number && !r.bad) {
-			buf_add_str(ret, form);
-			return 0;
-		}
-	}
-	return segment_damaged(s, err, "a term has no form %" PRIu32, number);
-}
-
-int segment_forms(struct segment *s, const struct segment_term *info, struct segment_forms *ret,
-		  struct err *err)
-{
-	struct reader r;
-	if (own_forms(s, info, &r, err) < 0)
-		return -1;
-	*ret = (struct segment_forms){r.p, r.end};
+	ret->p = (const unsigned char *)table.p;
+	ret->stop = ret->p + table.n;
 	return 0;
 }
 
@@ -549,4 +502,20 @@ int segment_forms_next(struct segment_forms *it, struct str *ret, struct err *er
 	it->p = r.p;
 	*ret = form;
 	return 0;
+}
+
+int segment_form(struct segment *s, const struct segment_term *info, struct str term,
+		 struct str form, uint32_t *ret, struct err *err)
+{
+	struct segment_forms it;
+	struct str own;
+	int rc;
+	if (segment_form_plain(term, form, ret))
+		return 0;
+	if (segment_forms(s, info, &it, err) < 0)
+		return -1;
+	*ret = SEGMENT_FORM_OWN;
+	while ((rc = segment_forms_next(&it, &own, err)) == 0 && !str_eq(own, form))
+		++*ret;
+	return rc;
 }

@@ -94,10 +94,6 @@ enum { SEGMENT_FORM_TERM, SEGMENT_FORM_FIRST, SEGMENT_FORM_CAPITALS, SEGMENT_FOR
  * occur). */
 int segment_form(struct segment *s, const struct segment_term *info, struct str term,
 		 struct str form, uint32_t *ret, struct err *err);
-/* The form of a number, as text of at most TOKEN_FORM_MOST bytes. ERR_DAMAGED: there is none. */
-int segment_form_text(struct segment *s, const struct segment_term *info, struct str term,
-		      uint32_t number, struct buf *ret, struct err *err);
-
 /* Whether any occurrence has another form than the term (or may have). */
 bool segment_has_forms(struct segment *s, const struct segment_term *info);
 /* The term's own forms, from number SEGMENT_FORM_OWN on. */

@@ -3,6 +3,7 @@
 #include "base/cursor.h"
 #include "base/hash.h"
 #include "base/table.h"
+#include "base/vec.h"
 #include "index/segment_write.h"
 #include "index/token.h"
 
@@ -128,12 +129,8 @@ static int put_doc(struct merge *m, const struct place *p, struct ranges *r, str
 	struct segment_doc doc = {.key = key};
 	int rc;
 	while ((rc = segment_ranges_next(&it, &range, err)) == 0) {
-		if (doc.ranges == r->room) {
-			r->room = MAX(r->room * 2, (size_t)16);
-			r->range = mem_resize(r->range, r->room * sizeof *r->range);
-		}
 		range.attr = side->attr[range.attr];
-		r->range[doc.ranges++] = range;
+		*VEC_PUSH(r->range, doc.ranges, r->room) = range;
 		doc.length += range.n * weight_of(m->spec->settings, m->name[range.attr]);
 	}
 	if (rc < 0)
@@ -208,13 +205,8 @@ static int map_forms(struct merge *m, struct side *side, struct err *err)
 	if (segment_forms(side->source->segment, &side->walk.info, &it, err) < 0)
 		return -1;
 	int rc;
-	while ((rc = segment_forms_next(&it, &form, err)) == 0) {
-		if (side->forms == side->form_room) {
-			side->form_room = MAX(side->form_room * 2, (size_t)16);
-			side->form = mem_resize(side->form, side->form_room * sizeof *side->form);
-		}
-		side->form[side->forms++] = merged_form(m, form);
-	}
+	while ((rc = segment_forms_next(&it, &form, err)) == 0)
+		*VEC_PUSH(side->form, side->forms, side->form_room) = merged_form(m, form);
 	return MIN(rc, 0);
 }
 
@@ -232,18 +224,6 @@ static int new_form(const struct side *side, uint32_t form, uint32_t *ret, struc
 	return 0;
 }
 
-static void make_room(struct merge *m, size_t occurrences)
-{
-	if (m->waits == m->wait_room) {
-		m->wait_room = MAX(m->wait_room * 2, (size_t)1024);
-		m->waiting = mem_resize(m->waiting, m->wait_room * sizeof *m->waiting);
-	}
-	if (m->occs + 2 * occurrences > m->occ_room) {
-		m->occ_room = MAX(m->occ_room * 2, m->occs + 2 * occurrences + 1024);
-		m->occ = mem_resize(m->occ, m->occ_room * sizeof *m->occ);
-	}
-}
-
 static int one_posting(struct merge *m, struct list_writer *l, struct side *side,
 		       struct postings *p, uint32_t block, uint32_t i, uint32_t doc, uint32_t tf,
 		       struct err *err)
@@ -254,7 +234,7 @@ static int one_posting(struct merge *m, struct list_writer *l, struct side *side
 			     (l->forms && postings_forms(p, block, i, &form, &n, err) < 0)))
 		return -1;
 	if (m->spec->by_rank)
-		make_room(m, n);
+		VEC_ROOM(m->occ, m->occ_room, m->occs + 2 * (size_t)n);
 	for (size_t k = 0; k < n; k++) {
 		uint32_t gap = k ? position[k] - position[k - 1] : position[0];
 		if (form && new_form(side, form[k], &number, err) < 0)
@@ -267,7 +247,8 @@ static int one_posting(struct merge *m, struct list_writer *l, struct side *side
 		}
 	}
 	if (m->spec->by_rank) {
-		m->waiting[m->waits++] = (struct waiting){doc, tf, n, m->occs};
+		*VEC_PUSH(m->waiting, m->waits, m->wait_room) =
+			(struct waiting){doc, tf, n, m->occs};
 		m->occs += 2 * (size_t)n;
 	} else {
 		list_posting(l, doc, tf, l->positions ? n : tf, m->lengths[doc]);

@@ -71,7 +71,6 @@ void words_close(struct words_reader **r);
  * the newest; that costs one stat. Negative: *r is as it was. */
 int words_refresh(struct words_reader **r, struct err *err);
 
-uint64_t words_generation(const struct words_reader *r); /* grows with every commit */
 const struct words_settings *words_settings(const struct words_reader *r);
 
 /* One segment of a snapshot, with what was deleted from it until then. */
@@ -87,9 +86,10 @@ static inline bool words_deleted(const struct words_part *part, uint32_t doc)
 }
 
 struct words_stats {
-	uint64_t generation, segments, docs, deleted_docs; /* deleted ones are not among docs */
-	uint64_t file_bytes, occurrences;                  /* of words, of deleted documents too */
-	uint64_t weighted_length;                          /* the sum over all documents */
+	uint64_t generation;                   /* grows with every commit */
+	uint64_t segments, docs, deleted_docs; /* deleted ones are not among docs */
+	uint64_t file_bytes, occurrences;      /* of words, of deleted documents too */
+	uint64_t weighted_length;              /* the sum over all documents */
 };
 void words_stats(const struct words_reader *r, struct words_stats *ret);
 /* Reads every page of the snapshot. ERR_DAMAGED: err names the first bad place. */

@@ -121,11 +121,6 @@ int words_refresh(struct words_reader **r, struct err *err)
 	return 0;
 }
 
-uint64_t words_generation(const struct words_reader *r)
-{
-	return r->manifest.generation;
-}
-
 const struct words_settings *words_settings(const struct words_reader *r)
 {
 	return &r->manifest.settings;

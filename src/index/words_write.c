@@ -1,5 +1,6 @@
 /* The writer of a words index: documents, commits, merges. */
 #include "base/fault.h"
+#include "base/vec.h"
 #include "disk/lock.h"
 #include "index/invert.h"
 #include "index/manifest.h"
@@ -55,11 +56,7 @@ static void live_release(struct live *l)
 /* Adds a place at the end. */
 static struct live *writer_place(struct words_writer *w)
 {
-	if (w->n == w->room) {
-		w->room = MAX(w->room * 2, (size_t)16);
-		w->live = mem_resize(w->live, w->room * sizeof *w->live);
-	}
-	struct live *l = &w->live[w->n++];
+	struct live *l = VEC_PUSH(w->live, w->n, w->room);
 	*l = (struct live){0};
 	return l;
 }

@@ -1,6 +1,7 @@
 /* An index as lines of text, made in two ways: by reading all of it through segment.h, and from the
  * documents themselves, word by word. Both sorted, so that they can be compared. */
 #pragma once
+#include "../../support/form_text.h"
 #include "../scratch.h"
 #include "base/arena.h"
 #include "index/segment.h"
@@ -97,8 +98,8 @@ static inline void add_posting(struct from_index *x, const struct segment_walk *
 		assert_int_equal(n, m);
 		for (uint32_t k = 0; k < n; k++) {
 			buf_printf(&x->text, " %" PRIu32 "=", position[k]);
-			assert_int_equal(segment_form_text(x->part->segment, &w->info, w->term,
-							   form[k], &x->text, &err),
+			assert_int_equal(form_text(x->part->segment, &w->info, w->term, form[k],
+						   &x->text, &err),
 					 0);
 		}
 	}

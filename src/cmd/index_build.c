@@ -42,7 +42,7 @@ enum { LINE_MOST = 2 * SOIF_MAX_VALUE };
 struct input {
 	const struct cmd_call *call;
 	struct index_reading *r;
-	enum index_form form; /* of the input at hand; DETECT: nothing has come yet */
+	enum index_form form; /* of the current input; DETECT: nothing has come yet */
 	struct soif_parser soif;
 	struct cmd_lines lines;
 	struct arena arena;
@@ -560,7 +560,7 @@ static int run_build(const struct cmd_call *call)
 
 static const struct cmd_option build_options[] = {
 	{.spec = {"columns", VALUE_LIST_AT(struct build_options, columns),
-		  .help = "attributes to compare as numbers, or with :date behind as dates; only "
+		  .help = "attributes to compare as numbers, or with :date after as dates; only "
 			  "where the index is made"},
 	 .arg = "NAMES"},
 	{'f',

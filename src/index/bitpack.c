@@ -172,11 +172,11 @@ const uint8_t *unpack_block_portable(const uint8_t *p, const uint8_t *end, uint3
 		return NULL;
 	if (h.patches == PACK_EQUAL) {
 		all_equal(&h, ret);
-		return h.behind;
+		return h.after;
 	}
 	unpack_rows_portable(h.rows, h.bits, ret);
 	apply_patches(&h, ret);
-	return h.behind;
+	return h.after;
 }
 
 /* While every gap and every sum is below 2^31, no sum can have gone past 2^32 and come back. */
@@ -195,8 +195,8 @@ bool add_up_ascending(uint32_t *v, uint32_t n, uint32_t base, uint32_t limit)
 const uint8_t *unpack_ascending_portable(const uint8_t *p, const uint8_t *end, uint32_t base,
 					 uint32_t limit, uint32_t ret[PACK_N])
 {
-	const uint8_t *behind = unpack_block_portable(p, end, ret);
-	return behind && add_up_ascending(ret, PACK_N, base, limit) ? behind : NULL;
+	const uint8_t *after = unpack_block_portable(p, end, ret);
+	return after && add_up_ascending(ret, PACK_N, base, limit) ? after : NULL;
 }
 
 #ifdef __x86_64__
@@ -264,11 +264,11 @@ AVX2 static const uint8_t *unpack_block_avx2(const uint8_t *p, const uint8_t *en
 		return NULL;
 	if (UNLIKELY(h.patches == PACK_EQUAL)) {
 		all_equal(&h, ret);
-		return h.behind;
+		return h.after;
 	}
 	by_width[h.bits](h.rows, ret);
 	apply_patches(&h, ret);
-	return h.behind;
+	return h.after;
 }
 
 AVX2 static bool add_up_avx2(uint32_t ret[PACK_N], uint32_t base, uint32_t limit)
@@ -310,8 +310,8 @@ const uint8_t *unpack_ascending(const uint8_t *p, const uint8_t *end, uint32_t b
 {
 	if (!has_avx2())
 		return unpack_ascending_portable(p, end, base, limit, ret);
-	const uint8_t *behind = unpack_block_avx2(p, end, ret);
-	return behind && add_up_avx2(ret, base, limit) ? behind : NULL;
+	const uint8_t *after = unpack_block_avx2(p, end, ret);
+	return after && add_up_avx2(ret, base, limit) ? after : NULL;
 }
 #else
 const uint8_t *unpack_block(const uint8_t *p, const uint8_t *end, uint32_t ret[PACK_N])
@@ -326,7 +326,7 @@ const uint8_t *unpack_ascending(const uint8_t *p, const uint8_t *end, uint32_t b
 }
 #endif
 
-/* Tails: a byte with the bits per number, then the numbers one behind the other. */
+/* Tails: a byte with the bits per number, then the numbers one after the other. */
 
 static size_t tail_bytes(unsigned bits, uint32_t n)
 {
@@ -368,8 +368,8 @@ static uint64_t load_some(const uint8_t *p, const uint8_t *end)
 
 const uint8_t *unpack_tail(const uint8_t *p, const uint8_t *end, uint32_t n, uint32_t *ret)
 {
-	const uint8_t *behind = skip_tail(p, end, n);
-	if (!behind)
+	const uint8_t *after = skip_tail(p, end, n);
+	if (!after)
 		return NULL;
 	unsigned bits = *p++;
 	uint32_t mask = mask_of(bits);
@@ -385,5 +385,5 @@ const uint8_t *unpack_tail(const uint8_t *p, const uint8_t *end, uint32_t n, uin
 		}
 		ret[i] = (uint32_t)(v >> at % 8) & mask;
 	}
-	return behind;
+	return after;
 }

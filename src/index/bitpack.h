@@ -3,7 +3,7 @@
  *
  * Decoding by AVX2 where the processor has it, else portably; both read and write the same bytes
  * (doc/formats/words.md). Every decoder stays inside its bytes whatever they are: NULL says that
- * they are no block. */
+ * they are not a block. */
 #pragma once
 #include "base/base.h"
 
@@ -18,7 +18,7 @@ enum {
 enum { PACK_HEAD = 2, PACK_EQUAL = 255, PACK_BITS = 32 };
 struct pack_head {
 	unsigned bits, patch_bytes, patches;
-	const uint8_t *rows, *index, *patch, *behind;
+	const uint8_t *rows, *index, *patch, *after;
 };
 static inline bool pack_head(const uint8_t *p, const uint8_t *end, struct pack_head *ret)
 {
@@ -29,14 +29,14 @@ static inline bool pack_head(const uint8_t *p, const uint8_t *end, struct pack_h
 	if (UNLIKELY(h.patches == PACK_EQUAL)) {
 		if (h.bits != 0 || (size_t)(end - h.rows) < h.patch_bytes)
 			return false;
-		h.behind = h.rows + h.patch_bytes;
+		h.after = h.rows + h.patch_bytes;
 	} else {
 		size_t n = 16 * (size_t)h.bits + h.patches * (1 + (size_t)h.patch_bytes);
 		if (h.bits > PACK_BITS || h.patches >= PACK_N || (size_t)(end - h.rows) < n)
 			return false;
 		h.index = h.rows + 16 * (size_t)h.bits;
 		h.patch = h.index + h.patches;
-		h.behind = h.rows + n;
+		h.after = h.rows + n;
 	}
 	*ret = h;
 	return true;
@@ -44,11 +44,11 @@ static inline bool pack_head(const uint8_t *p, const uint8_t *end, struct pack_h
 static inline const uint8_t *skip_block(const uint8_t *p, const uint8_t *end)
 {
 	struct pack_head h;
-	return pack_head(p, end, &h) ? h.behind : NULL;
+	return pack_head(p, end, &h) ? h.after : NULL;
 }
 
 size_t pack_block(const uint32_t v[PACK_N], uint8_t ret[PACK_MOST]);
-/* Each gives the byte behind the block. */
+/* Each returns the byte after the block. */
 const uint8_t *unpack_block(const uint8_t *p, const uint8_t *end, uint32_t ret[PACK_N]);
 /* Gaps between ascending numbers: ret[i] is base + 1 + the first i + 1 gaps + i. base is -1 at
  * first. Also NULL when a number would not be below `limit`, which is at most 2^31. */

@@ -135,7 +135,7 @@ static int dict_compare_first(struct segment *s, uint32_t block, struct str term
 	return 0;
 }
 
-/* The last block whose first term is not behind the term, of those from lo to hi - 1; hi when there
+/* The last block whose first term is not after the term, of those from lo to hi - 1; hi when there
  * is none. */
 static int dict_find_block(struct segment *s, uint32_t lo, uint32_t hi, struct str term,
 			   uint32_t *ret, struct err *err)
@@ -169,8 +169,8 @@ static void dict_bounds_of(const struct segment *s, unsigned attr, uint32_t *ret
 }
 
 /* Entries before the term share with it as much as the last compared one (`same` bytes) and differ
- * behind: one that shares more with its neighbour differs at the same place, one that shares less
- * is past the term. */
+ * after that: one that shares more with its neighbour differs at the same place, one that shares
+ * less is past the term. */
 static int dict_look_in_block(struct segment *s, unsigned attr, uint32_t block, struct str term,
 			      struct segment_term *ret, struct err *err)
 {

@@ -1,4 +1,7 @@
-/* The document store as its writer sees it: opening, putting, deleting, syncing. */
+/* The document store as its writer sees it: opening, putting, deleting, syncing. Documents collect
+ * in a block, which is written when it is full; nothing counts before a sync has written the
+ * ledger. After a failure all since the last sync is given up and a new file is begun, because the
+ * system may not report again what it could not write. */
 #include "base/fault.h"
 #include "base/value.h"
 #include "index/docstore_inner.h"
@@ -104,7 +107,7 @@ static int rewrite_record(void *ctx, struct str record, struct err *err)
 	return record_append(w->to, record, &w->group, NULL, err);
 }
 
-/* A new ledger beside the old one, complete and durable. */
+/* A new ledger next to the old one, complete and durable. */
 static int write_beside(struct docstore *ds, const char *path, struct err *err)
 {
 	struct rewriting w = {0};
@@ -223,7 +226,7 @@ int docstore_sweep(struct docstore *ds, uint64_t *ret_bytes, struct err *err)
 	return rc;
 }
 
-/* What lies behind the last sync. A file that is shorter is damaged, which those who read it will
+/* What lies after the last sync. A file that is shorter is damaged, which those who read it will
  * be told. */
 static int cut_file(struct docstore *ds, const struct ledger_file *is, uint64_t *bytes,
 		    struct err *err)
@@ -439,7 +442,7 @@ int docstore_delete(struct docstore *ds, struct docaddr addr, struct err *err)
 
 /* Syncing */
 
-/* Back to what the ledger has. The file at hand may hold anything behind that, and the system may
+/* Back to what the ledger has. The current file may hold anything after that, and the system may
  * not tell again what it could not write: the next document begins a new one. */
 static int go_back(struct docstore *ds, struct err *err)
 {

@@ -33,7 +33,7 @@ int docstore_open_read(struct docstore **ret, const char *folder, struct err *er
 /* Without syncing: what was put since the last sync is given up. */
 void docstore_close(struct docstore **ds);
 
-/* Reading: any number of threads at once, also beside one that writes. */
+/* Reading: any number of threads at once, also while one writes. */
 
 /* 0: *ret is the document, all in the arena. 1: it is not there: deleted, given up or never put.
  * ERR_DAMAGED: its block does not pass its checksum, or cannot be read any more. An address from
@@ -67,8 +67,8 @@ int docstore_each(struct docstore *ds, docstore_doc_fn *fn, void *ctx, struct er
  * point, the old or the new files stand. What was put before is synced by it. 1: there was nothing
  * to do. ERR_USAGE: what the last one moved has not been forgotten yet. */
 int docstore_compact(struct docstore *ds, unsigned percent, struct err *err);
-/* The same in three steps, for whoever has to go on writing: begin and end belong to the thread
- * that writes, copy to any. What is deleted in between is so afterwards. */
+/* The same in three steps, for a caller that has to go on writing: begin and end belong to the
+ * thread that writes, copy to any. What is deleted in between is so afterwards. */
 struct docstore_compaction;
 int docstore_compact_begin(struct docstore *ds, unsigned percent, struct docstore_compaction **ret,
 			   struct err *err); /* 1 as above */
@@ -83,7 +83,7 @@ void docstore_compact_free(struct docstore_compaction **c);
 /* Where a document lies now: another address only if compaction moved it. */
 int docstore_now(struct docstore *ds, struct docaddr addr, struct docaddr *ret, struct err *err);
 /* Tells of every document that moved, in the order of old addresses; also after a restart, so that
- * whoever remembers addresses can be told again. What is not 0 stops it and is returned. In any
+ * those who remember addresses can be told again. What is not 0 stops it and is returned. In any
  * thread, as long as nobody forgets. */
 typedef int docstore_moved_fn(void *ctx, struct docaddr from, struct docaddr to, struct err *err);
 int docstore_each_moved(struct docstore *ds, docstore_moved_fn *fn, void *ctx, struct err *err);

@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-/* New files and tables are made beside the old ones and nobody knows of them; one record of the
+/* New files and tables are made next to the old ones and nothing knows of them; one record of the
  * ledger then makes them count, and the old ones not. Copying goes by what the ledger said when it
  * began: the thread that writes may change it meanwhile, but not these files. */
 struct docstore_compaction {
@@ -22,7 +22,7 @@ struct docstore_compaction {
 	uint32_t *made; /* numbers of the new files */
 	size_t nmade, made_room;
 	struct buf record; /* for the ledger */
-	struct buf text;   /* of the block at hand */
+	struct buf text;   /* of the current block */
 	ZSTD_DCtx *decompressor;
 	atomic_bool stop;
 	bool counts; /* or may: the ledger was written */

@@ -242,7 +242,7 @@ static bool set_next(struct ledger *l, const struct change *c)
 	return true;
 }
 
-/* Files that compaction made may come behind those that were begun meanwhile. */
+/* Files that compaction made may come after those that were begun meanwhile. */
 static struct ledger_file *add_file(struct ledger *l, uint32_t number)
 {
 	size_t at = l->files;
@@ -451,19 +451,19 @@ void ledger_show(struct str record, struct buf *out)
 
 /* Files of blocks, printed and verified */
 
-/* How much of it counts, by the ledger beside it. 1: no ledger, or none that knows it. */
+/* How much of it counts, by the ledger next to it. 1: no ledger, or none that knows it. */
 static int count_by_ledger(const char *path, uint32_t number, uint64_t *ret, struct err *err)
 {
-	char beside[PATH_MAX];
+	char ledger[PATH_MAX];
 	struct record_reader *r = NULL;
 	struct record record;
 	struct ledger l = LEDGER_INIT;
 	const char *slash = strrchr(path, '/');
 	int folder = slash ? (int)(slash - path) + 1 : 0;
-	snprintf(beside, sizeof beside, "%.*sledger", folder, path);
-	int rc = record_reader_open(&r, beside, &ledger_kind, err);
+	snprintf(ledger, sizeof ledger, "%.*sledger", folder, path);
+	int rc = record_reader_open(&r, ledger, &ledger_kind, err);
 	while (rc == 0 && (rc = record_next(r, &record, err)) == 0)
-		rc = ledger_apply(&l, record.payload, beside, err);
+		rc = ledger_apply(&l, record.payload, ledger, err);
 	record_reader_free(&r);
 	const struct ledger_file *f = rc == 1 ? ledger_find(&l, number) : NULL;
 	if (f)
@@ -539,7 +539,7 @@ static void print_doc(struct buf *out, struct docaddr addr, struct str text)
 	struct err why;
 	bool sound = soif_next(&p, &arena, &obj, &why) == 0 && !obj.truncated;
 	buf_printf(out, "  %016" PRIx64 " %zu ", addr.v, text.n);
-	buf_add_str(out, sound ? obj.url : STR("is no SOIF"));
+	buf_add_str(out, sound ? obj.url : STR("is not SOIF"));
 	buf_add_byte(out, '\n');
 	arena_free(&arena);
 }

@@ -57,7 +57,7 @@ int block_file_head_read(struct str bytes, const char *path, struct block_file *
 
 /* Making: the documents of one block as they come. */
 struct block_maker {
-	struct buf text;          /* one behind the other */
+	struct buf text;          /* one after the other */
 	uint32_t end[BLOCK_DOCS]; /* where each ends in it */
 	unsigned docs;
 	ZSTD_CCtx *compressor; /* made at first need */
@@ -80,7 +80,7 @@ void block_maker_free(struct block_maker *m);
 
 /* Reading: what a block says of itself. */
 struct block {
-	uint64_t at, next; /* where it begins, and the one behind it */
+	uint64_t at, next; /* where it begins, and the one after it */
 	uint32_t text_n;
 	unsigned docs;
 	struct str lengths; /* varints, as many as documents */
@@ -174,7 +174,7 @@ void store_path(const char *folder, uint32_t number, const char *kind, char *ret
 
 /* Begins a file of this number, which nobody has. Its name is durable. */
 int appender_begin(struct appender *a, const char *folder, uint32_t number, struct err *err);
-/* Goes on at the end of one; bytes behind it are overwritten. 1: the file is shorter than that, or
+/* Goes on at the end of one; bytes after it are overwritten. 1: the file is shorter than that, or
  * is not there, or is another: it is left alone. */
 int appender_resume(struct appender *a, const char *folder, const struct ledger_file *is,
 		    struct err *err);
@@ -191,7 +191,7 @@ void appender_wrote(struct appender *a);
 struct docaddr appender_add(struct appender *a, struct str text);
 /* What was written is on disk. */
 int appender_sync(struct appender *a, struct err *err);
-/* Both of the above, for whoever has no readers. */
+/* Both of the above, for a caller without readers. */
 int appender_put(struct appender *a, struct str text, struct docaddr *ret, struct err *err);
 int appender_finish(struct appender *a, struct err *err);
 void appender_drop(struct appender *a); /* closes the file; what is in the block is forgotten */
@@ -225,7 +225,7 @@ struct docstore {
 	char *folder, *ledger_path;
 	bool writes;
 
-	/* What counts now. Held to read by whoever reads documents, held to write for changes; the
+	/* What counts now. Held to read by those who read documents, held to write for changes; the
 	 * thread that writes documents reads all of it without, except for ledger.next. */
 	pthread_rwlock_t lock;
 	struct ledger ledger;
@@ -241,7 +241,7 @@ struct docstore {
 	struct lock taken;
 	struct record_writer *book;
 	struct appender end;
-	struct buf text;      /* the document at hand */
+	struct buf text;      /* the current document */
 	struct buf new_files; /* changes for the ledger: files that are full and synced */
 	struct buf new_dead;  /* and deleted documents */
 	uint64_t since;       /* documents put since the last sync */

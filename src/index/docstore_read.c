@@ -1,4 +1,6 @@
-/* The document store as its readers see it: following the ledger, and documents by address. */
+/* The document store as its readers see it. A reader follows the ledger (one stat a document tells
+ * whether it has grown), maps files as they are wanted, and keeps the blocks that were unpacked
+ * last. */
 #include "disk/guard.h"
 #include "index/docstore_inner.h"
 #include "soif/soif_parse.h"
@@ -104,7 +106,7 @@ static int read_made(const struct docstore *ds, struct docaddr addr, struct aren
 	return 0;
 }
 
-enum { NEEDS_MAP = 2 }; /* beside 0, 1 and negative: try again with the lock held to write */
+enum { NEEDS_MAP = 2 }; /* next to 0, 1 and negative: try again with the lock held to write */
 
 /* With the lock held to read. */
 static int read_here(struct docstore *ds, struct docaddr addr, struct arena *arena, struct str *ret,
@@ -336,7 +338,7 @@ int docstore_each(struct docstore *ds, docstore_doc_fn *fn, void *ctx, struct er
 /* Files of blocks, mapped */
 
 /* The file that grows is mapped further than it reaches, so that it is not mapped anew with every
- * sync; nobody looks behind what counts. */
+ * sync; nothing is read after what counts. */
 enum { MAP_STEP = 64 << 20 };
 
 static size_t map_size(uint64_t length)
@@ -356,7 +358,7 @@ int mapped_check(const struct mapped *m, struct err *err)
 		return 0;
 	return err_set(err, ERR_DAMAGED,
 		       "%s: part of it cannot be read any more; look for errors of the disk, or "
-		       "for whoever cut it",
+		       "for what cut it",
 		       m->path);
 }
 

@@ -72,7 +72,7 @@ struct exec {
 	const struct words_settings *settings;
 	const struct words_part *part;
 	size_t parts;
-	struct arena *arena; /* for the query; what belongs to a segment is given back behind it */
+	struct arena *arena; /* for the query; what belongs to a segment is given back after it */
 	struct arena *told;  /* for the answer */
 	struct err *err;
 	bool failed, cut;
@@ -91,7 +91,7 @@ struct exec {
 	uint64_t seen; /* matches */
 	bool stopped;  /* there may be more matches, which nobody looked at */
 
-	/* the segment at hand */
+	/* the current segment */
 	size_t number;
 	uint64_t base; /* documents of the segments before it */
 	struct segment *segment;
@@ -123,17 +123,17 @@ bool exec_list_to(struct exec_list *l, uint32_t doc);
 bool exec_list_docs(struct exec *e, struct exec_list *l); /* decodes the block */
 bool exec_list_tfs(struct exec *e, struct exec_list *l);
 bool exec_list_scores(struct exec *e, struct exec_list *l); /* of the whole block */
-/* The first document of the list that is not before doc, as a place in the block at hand (l->at).
+/* The first document of the list that is not before doc, as a place in the current block (l->at).
  */
 uint32_t exec_list_seek(struct exec *e, struct exec_list *l, uint32_t doc);
-/* Of a posting in the block at hand. */
+/* Of a posting in the current block. */
 static inline uint32_t exec_list_score(struct exec *e, struct exec_list *l, uint32_t at)
 {
 	if (!exec_list_tfs(e, l))
 		return 0;
 	return l->times * rank_score(l->weight, l->tfs[at], e->norms.of[e->lengths[l->docs[at]]]);
 }
-/* Of n ascending documents those that are in the block at hand, which is decoded: their places
+/* Of n ascending documents those that are in the current block, which is decoded: their places
  * among the n and in the block. Returns how many. */
 uint32_t exec_list_join(const struct exec_list *l, const uint32_t *doc, uint32_t n,
 			uint32_t ret_i[static SEGMENT_BLOCK],
@@ -188,5 +188,5 @@ static inline bool exec_deleted(const struct exec *e, uint32_t doc)
 bool exec_late(struct exec *e);
 int exec_fail(struct exec *e);
 
-/* Closes what was opened in the segment at hand, and gives its memory back. */
+/* Closes what was opened in the current segment, and gives its memory back. */
 void exec_close_segment(struct exec *e, struct arena_mark mark);

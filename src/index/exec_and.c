@@ -1,4 +1,4 @@
-/* Leaves that all must match, and whatever else stands beside them: the shortest list leads, a
+/* Leaves that all must match, and whatever else stands next to them: the shortest list leads, a
  * block at a time. A block is passed over when the best it could give does not enter; of its
  * documents only those are looked for in the other lists that could. Positions are looked at last.
  */
@@ -19,11 +19,11 @@ struct and_run {
 	uint32_t lists;
 	struct exec_check **check;
 	uint32_t checks;
-	struct exec_tree **rest; /* what is no leaf */
+	struct exec_tree **rest; /* what is not a leaf */
 	uint32_t rests;
 	uint32_t rest_most;
-	/* Bounds for the block at hand: of the lists from i on, and of all else. */
-	uint32_t *behind;
+	/* Bounds for the current block: of the lists from i on, and of all else. */
+	uint32_t *bound_from;
 	/* Documents of the block that may match yet: scores so far, and for each list which of its
 	 * postings they are. */
 	uint32_t left;
@@ -69,7 +69,7 @@ static bool open_lists(struct exec *e, struct and_run *a, const struct exec_node
 		if (kid[i]->leaf)
 			want_leaf(&w, kid[i]->leaf);
 	a->list = arena_array(e->arena, w.n, sizeof(struct exec_list *));
-	a->behind = arena_array(e->arena, w.n + 1, sizeof *a->behind);
+	a->bound_from = arena_array(e->arena, w.n + 1, sizeof *a->bound_from);
 	a->where = arena_array(e->arena, w.n, sizeof *a->where);
 	a->lists = w.n;
 	for (uint32_t i = 0; i < w.n; i++) {
@@ -172,10 +172,10 @@ static void take_candidate(struct exec *e, struct and_run *a, uint32_t i)
 }
 
 /* Those of the first list that may enter. */
-static void take_lead(struct exec *e, struct and_run *a, uint32_t behind)
+static void take_lead(struct exec *e, struct and_run *a, uint32_t bound_from)
 {
 	const struct exec_list *l = a->list[0];
-	uint32_t n = 0, need = e->need > behind ? e->need - behind : 0;
+	uint32_t n = 0, need = e->need > bound_from ? e->need - bound_from : 0;
 	for (uint32_t i = 0; i < l->in_block; i++) {
 		a->doc[n] = l->docs[i];
 		a->score[n] = l->scores[i];
@@ -185,7 +185,7 @@ static void take_lead(struct exec *e, struct and_run *a, uint32_t behind)
 	a->left = n;
 }
 
-/* Documents `from` to `to` of those that are left are in the block at hand of list k, or not; what
+/* Documents `from` to `to` of those that are left are in the current block of list k, or not; what
  * stays goes to `kept` and on. Returns how many are kept then. */
 static uint32_t join_block(struct exec *e, struct and_run *a, uint32_t k, uint32_t from,
 			   uint32_t to, uint32_t kept)
@@ -197,7 +197,7 @@ static uint32_t join_block(struct exec *e, struct and_run *a, uint32_t k, uint32
 	uint32_t n = exec_list_join(l, a->doc + from, to - from, which, at);
 	if (n == 0 || !exec_list_tfs(e, l))
 		return kept;
-	uint32_t need = e->need > a->behind[k + 1] ? e->need - a->behind[k + 1] : 0;
+	uint32_t need = e->need > a->bound_from[k + 1] ? e->need - a->bound_from[k + 1] : 0;
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t old = from + which[i];
 		uint32_t score = a->score[old] + exec_list_score(e, l, at[i]);
@@ -222,7 +222,7 @@ static void join_list(struct exec *e, struct and_run *a, uint32_t k)
 		uint32_t last = l->p.last[l->block], best = a->score[from];
 		for (to = from + 1; to < a->left && a->doc[to] <= last; to++)
 			best = MAX(best, a->score[to]);
-		if (best + exec_list_bound(e, l, l->block) + a->behind[k + 1] >= e->need)
+		if (best + exec_list_bound(e, l, l->block) + a->bound_from[k + 1] >= e->need)
 			kept = join_block(e, a, k, from, to, kept);
 	}
 	a->left = kept;
@@ -231,11 +231,12 @@ static void join_list(struct exec *e, struct and_run *a, uint32_t k)
 /* Bounds of what is joined; false: the lists have no more documents in common. */
 static bool set_bounds(struct exec *e, struct and_run *a, uint32_t from, uint32_t to)
 {
-	a->behind[a->lists] = a->rest_most + e->rank_most;
+	a->bound_from[a->lists] = a->rest_most + e->rank_most;
 	for (uint32_t i = a->lists; i-- > 1;) {
 		if (!exec_list_to(a->list[i], from))
 			return false;
-		a->behind[i] = a->behind[i + 1] + exec_list_range_bound(e, a->list[i], from, to);
+		a->bound_from[i] =
+			a->bound_from[i + 1] + exec_list_range_bound(e, a->list[i], from, to);
 	}
 	return true;
 }
@@ -244,15 +245,15 @@ static void run_block(struct exec *e, struct and_run *a)
 {
 	if (!exec_list_scores(e, a->list[0]))
 		return;
-	take_lead(e, a, a->behind[1]);
+	take_lead(e, a, a->bound_from[1]);
 	for (uint32_t k = 1; k < a->lists && a->left; k++)
 		join_list(e, a, k);
 	for (uint32_t i = 0; i < a->left && !e->failed; i++)
-		if (a->score[i] + a->behind[a->lists] >= e->need)
+		if (a->score[i] + a->bound_from[a->lists] >= e->need)
 			take_candidate(e, a, i);
 }
 
-/* A block of the first list. false: behind it nothing can match any more. */
+/* A block of the first list. false: nothing after it can match. */
 static bool run_lead(struct exec *e, struct and_run *a, uint32_t block)
 {
 	struct exec_list *lead = a->list[0];
@@ -260,7 +261,7 @@ static bool run_lead(struct exec *e, struct and_run *a, uint32_t block)
 	lead->block = block;
 	if (!set_bounds(e, a, from, to))
 		return false;
-	if (exec_list_bound(e, lead, block) + a->behind[1] >= e->need)
+	if (exec_list_bound(e, lead, block) + a->bound_from[1] >= e->need)
 		run_block(e, a);
 	else
 		e->count.blocks_passed++;

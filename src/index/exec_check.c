@@ -1,4 +1,4 @@
-/* Positions: whether the words of a leaf stand in a document as they must, one behind the other, in
+/* Positions: whether the words of a leaf stand in a document as they must, one after the other, in
  * the attribute, in the form that was asked for. */
 #include "base/vec.h"
 #include "index/exec.h"
@@ -9,10 +9,10 @@
 
 struct place {
 	struct exec_list *list; /* over all attributes */
-	bool own;               /* the list is sought here, not by whoever asks */
+	bool own;               /* the list is sought here, not by the caller */
 	uint32_t same;          /* 1 + the first word that has the same list, 0: this one */
 	uint32_t form;
-	bool read; /* the positions are those of the document at hand */
+	bool read; /* the positions are those of the current document */
 	const uint32_t *position, *forms;
 	uint32_t n;
 };
@@ -29,7 +29,7 @@ struct exec_check {
 	struct exec_check *next;
 };
 
-/* Words of a phrase share the list of the same term, and that of whoever asks. */
+/* Words of a phrase share the list of the same term, and the caller's. */
 static struct exec_list *list_for(struct exec *e, struct exec_check *c, uint32_t word,
 				  struct exec_list *const *list, uint32_t lists)
 {
@@ -186,7 +186,7 @@ static uint32_t positions_gallop(const struct place *p, uint32_t at, uint32_t va
 	return at;
 }
 
-/* A position behind `at`. */
+/* A position after `at`. */
 static bool position_stands(const struct place *p, uint32_t at, uint32_t position)
 {
 	at = positions_gallop(p, at, position);
@@ -229,7 +229,7 @@ static uint32_t keep_near(struct exec_check *c, const struct place *p, uint32_t 
 static uint32_t keep_fours(struct exec_check *c, const struct place *p, uint32_t word)
 {
 	uint32_t i = 0, at = 0, n = 0;
-	unsigned hit = 0; /* of the four places at hand, those that were found */
+	unsigned hit = 0; /* of the current four places, those that were found */
 	const __m128i offset = _mm_set1_epi32((int)word);
 	while (i + 4 <= c->starts && at + 4 <= p->n) {
 		__m128i a = _mm_loadu_si128((const __m128i *)(const void *)(c->start + i));
@@ -251,7 +251,7 @@ static uint32_t keep_fours(struct exec_check *c, const struct place *p, uint32_t
 		at += last_b <= last_a ? 4 : 0;
 	}
 	for (; hit; i++, hit >>= 1) {
-		/* the four at hand: what was found is kept, what was not may be found yet */
+		/* the current four: what was found is kept, what was not may be found yet */
 		if (hit & 1)
 			c->start[n++] = c->start[i];
 		else if (at < p->n && position_stands(p, at, c->start[i] + word))
@@ -266,7 +266,7 @@ static uint32_t keep_fours(struct exec_check *c, const struct place *p, uint32_t
 }
 #endif
 
-/* Of the places where the phrase may begin those behind which the word stands where it must. */
+/* Of the places where the phrase may begin, those after which the word stands where it must. */
 static void keep_word(struct exec_check *c, const struct place *p, uint32_t word)
 {
 	if (p->n / 8 > c->starts)

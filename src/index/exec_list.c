@@ -1,4 +1,4 @@
-/* Posting lists while a query runs: the block at hand, decoded as far as was needed. */
+/* Posting lists while a query runs: the current block, decoded as far as was needed. */
 #include "index/exec.h"
 
 #if defined(__SSE2__)
@@ -77,7 +77,7 @@ bool exec_list_to(struct exec_list *l, uint32_t doc)
 		lo += step;
 		step *= 2;
 	}
-	/* last[lo] < doc; the block is behind lo and at most at lo + step */
+	/* last[lo] < doc; the block is after lo and at most at lo + step */
 	uint32_t hi = MIN(lo + step, n);
 	while (hi - lo > 1) {
 		uint32_t mid = lo + (hi - lo) / 2;
@@ -130,7 +130,7 @@ bool exec_list_scores(struct exec *e, struct exec_list *l)
 	return true;
 }
 
-/* Documents of a block ascend, and what is behind the last is NO_DOC: the first not before doc. */
+/* Documents of a block ascend, and what is after the last is NO_DOC: the first not before doc. */
 static uint32_t find_in_block(const uint32_t docs[SEGMENT_BLOCK], uint32_t doc)
 {
 	const uint32_t *base = docs;
@@ -145,7 +145,7 @@ uint32_t exec_list_seek(struct exec *e, struct exec_list *l, uint32_t doc)
 		return NO_DOC;
 	l->at = find_in_block(l->docs, doc);
 	if (l->at >= l->in_block)
-		return NO_DOC; /* the bound of a short list lies behind its last document */
+		return NO_DOC; /* the bound of a short list lies after its last document */
 	l->where = l->block * SEGMENT_BLOCK + l->at;
 	return l->docs[l->at];
 }

@@ -1,4 +1,51 @@
-/* One word, or words of which one must match. */
+/* The best k of a word, or of words of which one must match, without looking at most postings.
+ *
+ * The score of a document is the sum of what each list gives it, in whole units (rank.h), so that
+ * it is the same in whatever order it is added up. k is e->keep. Once k documents were found, the
+ * least of them sets e->need: a document below it changes nothing, and need only grows. All of this
+ * file is about not computing scores that cannot reach it.
+ *
+ * BOUNDS. Postings lie in blocks of 128, in the order of documents. A block keeps its last document
+ * and three pairs of frequency and length; every posting of the block has at most the frequency and
+ * at least the length of one of the pairs. The best score of the three pairs, plus one unit for the
+ * rounding of float, is therefore a bound of every posting in the block (rank_bounds()). It is
+ * computed for each query and not stored, because idf and mean length change with every commit:
+ * six bytes a block are read for it, once a list. The greatest bound of a list is `most`. A static
+ * rank can add at most e->rank_most to any document of the segment.
+ *
+ * ONE WORD. Blocks are visited in falling order of their bounds, so that need rises at once and
+ * nearly all others are passed over. The order comes from a bucket sort in 256 steps
+ * (exec_falling()) and is only nearly right, so each block is asked by itself instead of stopping
+ * at the first that does not enter. Documents come out of order here, and of two equal scores the
+ * lower document wins: `anyhow` says that an equal score may still enter.
+ *
+ * SEVERAL WORDS. Lists are sorted by `most`, the least first, and sum[i] is what lists 0 to i can
+ * give together, with the static rank. A document that is in none of the lists after i has at most
+ * sum[i]. So while sum[first] < need, list `first` need not be walked: what only it and the lists
+ * before it have cannot enter. Such lists follow; the others lead. (This is MaxScore, by Turtle and
+ * Flood.) Common words, whose idf is small, soon follow, and they are the long lists. When all
+ * lists together do not reach need, the segment is done.
+ *
+ * WINDOWS. A bound of a whole list is loose; that of a block is close. Documents are therefore
+ * taken in windows that end with the first block to end of any leading list: in a window each of
+ * these has one block. local[i] is the same sum as sum[i], of the bounds that hold within the
+ * window (exec_list_range_bound()), and it decides three things:
+ *
+ *   - local of all lists < need: nothing in the window can enter, and no block of it is decoded;
+ *   - local[i] < need: list i follows in this window, even if it leads elsewhere;
+ *   - which documents that were found are worth asking the following lists for.
+ *
+ * If one list leads, its block is scored and its postings are looked at in place (gather_one()). If
+ * several do, their blocks are scored and added up in an array with a place for each document of
+ * the window, and a bit for each that was touched (gather_many()); that is why a window has at most
+ * 4,096 documents then. Either way a document whose score so far, with all that the following lists
+ * can add in the window, reaches need is finished (finish_doc()): the following lists are asked for
+ * it by seeking, the greatest bound first, and it is dropped as soon as the rest cannot lift it.
+ *
+ * WHY IT IS EXACT. What is not scored has a bound below need, a bound is never less than a score,
+ * and need never falls. Documents ascend here, so an equal score of a later one does not enter, and
+ * need is one more than the least that is kept. The model test (tests/unit/index/query_model.c)
+ * compares every way to run a query with a plain one that scores everything. */
 #include "index/exec.h"
 
 /* One word */
@@ -49,7 +96,7 @@ struct or_run {
 	struct exec_list **list; /* the least bound first */
 	uint32_t lists;
 	uint32_t *sum;   /* of the bounds of list[0] to list[i], and of the static rank */
-	uint32_t *local; /* the same for the window at hand */
+	uint32_t *local; /* the same for the current window */
 	uint32_t first;  /* those before it do not lead */
 	uint32_t score[WINDOW];
 	uint64_t seen[WINDOW / 64];

@@ -115,7 +115,8 @@ static int compare_of(struct exec *e, const struct query_node *node, struct exec
 	int64_t from, to;
 	if (column_of(e, node->attribute, &ret->column, &type) == 1)
 		return err_set(e->err, ERR_USAGE,
-			       "query, byte %u: '" STR_FMT "' is no number or date of this index",
+			       "query, byte %u: '" STR_FMT
+			       "' is not a number or date of this index",
 			       node->at + 1, STR_ARG(str_head(node->attribute, 64)));
 	if (!value_of(type, &node->value, &from, &to))
 		return err_set(e->err, ERR_USAGE,
@@ -147,7 +148,7 @@ static int words_of(struct exec *e, const struct query_node *node, struct exec_n
 
 static int node_of(struct exec *e, const struct query_node *node, struct exec_node **ret);
 
-/* Parts of parts of the same kind are parts: whoever makes a tree by hand need not care. */
+/* Parts of parts of the same kind are parts: a tree made by hand need not care. */
 static uint32_t count_kids(const struct query_node *node)
 {
 	uint32_t n = 0;

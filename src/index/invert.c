@@ -1,4 +1,9 @@
-/* Documents turned into lists, in memory, and these written as a segment. */
+/* Documents turned into lists, in memory, and these written as a segment. A hash table of terms
+ * points into one pool of memory; each term has a string of codes there, in chunks that double,
+ * which is about as long as the list will be in the file. The table holds part of each hash, so
+ * that a term is found with two accesses to memory, and words go through it 32 at a time, so that
+ * these overlap (see struct batch). Writing sorts the terms by radix and turns each string of codes
+ * into a list. */
 #include "index/invert.h"
 
 #include "base/ascii.h"
@@ -18,7 +23,7 @@
  *   u8, varint  with SPECIAL: weight, form   otherwise 1 and 0 */
 struct invert_term {
 	uint32_t head;          /* its first chunk */
-	uint32_t at, end;       /* where the next code goes, where the chunk at hand ends */
+	uint32_t at, end;       /* where the next code goes, where the current chunk ends */
 	uint32_t doc, position; /* of the last occurrence; the document + 1, 0: none yet */
 	uint32_t forms;         /* the last of its own forms, as number in the list + 1 */
 	uint16_t attr;
@@ -195,7 +200,7 @@ static void begin_attrs(struct invert *inv)
 {
 	(void)new_attr(inv, inv->settings->main);
 	(void)new_attr(inv, "");
-	inv->pool_n = TERM_ALIGN; /* so that 0 is no term */
+	inv->pool_n = TERM_ALIGN; /* so that 0 is not a term */
 }
 
 struct invert *invert_new(const struct words_settings *settings, const struct token_rules *rules)
@@ -575,7 +580,7 @@ bool invert_drop(struct invert *inv, struct str key)
 
 /* Writing: terms in order, and what each has collected as a list. */
 
-/* Terms in order: by attribute, then by bytes, of which the first 8 are at hand. */
+/* Terms in order: by attribute, then by bytes, the first 8 of which are kept here. */
 struct term_entry {
 	uint64_t prefix;
 	uint32_t term;
@@ -666,9 +671,9 @@ static struct term_entry *sorted_terms(const struct invert *inv, size_t *first)
 
 /* Codes of a term, from chunk to chunk. */
 struct codes {
-	const unsigned char *p, *end; /* the chunk at hand */
+	const unsigned char *p, *end; /* the current chunk */
 	const unsigned char *pool;
-	uint32_t step, last; /* the chunk at hand; where the codes end */
+	uint32_t step, last; /* the current chunk; where the codes end */
 	bool is_last;
 };
 

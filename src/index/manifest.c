@@ -1,4 +1,6 @@
-/* The small files of a words index, and segments as the manifest names them. */
+/* The small files of a words index: the manifest, which is replaced in one step and says what
+ * counts, and deletes; and segments as the manifest names them, counted, since snapshots share
+ * them. */
 #include "index/manifest.h"
 
 #include "base/cursor.h"
@@ -187,7 +189,7 @@ static int parse_manifest(const char *path, struct str bytes, struct manifest *r
 	uint32_t version = reader_u32le(&r);
 	if (!magic || version != MANIFEST_VERSION)
 		return err_set(err, ERR_DAMAGED,
-			       "%s: no manifest of version %d; the index has to be built again",
+			       "%s: not a manifest of version %d; the index has to be built again",
 			       path, MANIFEST_VERSION);
 	m.generation = reader_u64le(&r);
 	m.next_id = reader_u64le(&r);
@@ -411,10 +413,11 @@ static int deletes_read_bits(const char *path, uint32_t *ret_docs, uint32_t *ret
 		good = deletes_parse_bits(buf_str(&b), *ret_docs, *ret_deleted, bits);
 	}
 	if (rc == 0 && !good)
-		rc = err_set(err, ERR_DAMAGED,
-			     "%s: it is no list of deletes, or damaged; the index has to be built "
-			     "again",
-			     path);
+		rc = err_set(
+			err, ERR_DAMAGED,
+			"%s: it is not a list of deletes, or damaged; the index has to be built "
+			"again",
+			path);
 	buf_free(&b);
 	if (rc == 0)
 		*ret = bits;

@@ -40,7 +40,7 @@ char *manifest_path(const char *folder);
 char *segment_file_path(const char *folder, uint64_t id);
 char *deletes_file_path(const char *folder, uint64_t id, uint64_t generation);
 
-/* Removes what is no part of the index: files of a writer that was killed or gave up. */
+/* Removes what is not part of the index: files of a writer that was killed or gave up. */
 int manifest_sweep(const char *folder, const struct manifest *m, struct err *err);
 
 /* Deletes: a bit for each document, in whole words of 64. */
@@ -52,7 +52,7 @@ int deletes_write(const char *path, const uint64_t *bits, uint32_t docs, struct 
 /* *ret is to be freed. 1: there is no such file. */
 int deletes_read(const char *path, uint32_t docs, uint32_t deleted, uint64_t **ret,
 		 struct err *err);
-/* The same for whoever does not know the numbers. */
+/* The same for a caller that does not know the numbers. */
 int deletes_read_any(const char *path, uint32_t *ret_docs, uint64_t **ret, struct err *err);
 
 /* Segments and deletes in memory, shared between snapshots of a reader, and by the writer with its

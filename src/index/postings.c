@@ -64,7 +64,7 @@ static int open_short(struct postings *p, const uint8_t *data, uint64_t n, struc
 	return at ? 0 : postings_damaged(p, 0, err);
 }
 
-/* The arrays of a long list lie behind its head, in an order that keeps numbers aligned. */
+/* The arrays of a long list lie after its head, in an order that keeps numbers aligned. */
 static int open_long(struct postings *p, const struct segment_term *info, struct err *err)
 {
 	uint64_t from = info->at - p->segment->foot.part[PART_TERMS].at, pad = -info->at & 3;
@@ -90,12 +90,12 @@ static int open_long(struct postings *p, const struct segment_term *info, struct
 	const uint8_t *at = head + LIST_HEAD;
 	p->last = (const uint32_t *)(const void *)at;
 	p->where = p->last + p->blocks;
-	const uint32_t *behind = p->where + p->blocks;
+	const uint32_t *arrays_at = p->where + p->blocks;
 	if (info->occurrences) {
-		p->pos_where = behind;
-		behind += p->blocks;
+		p->pos_where = arrays_at;
+		arrays_at += p->blocks;
 	}
-	p->bound = (const uint8_t(*)[2 * SEGMENT_BOUNDS])(const void *)behind;
+	p->bound = (const uint8_t(*)[2 * SEGMENT_BOUNDS])(const void *)arrays_at;
 	p->pos_skip = (const uint8_t *)(p->bound + p->blocks);
 	return 0;
 }
@@ -173,7 +173,7 @@ static void fill_ones(uint32_t n, uint32_t ret[SEGMENT_BLOCK])
 		ret[i] = 1;
 }
 
-/* Everything that a frequency is looked up in has 256 places. Places behind the n-th are 0. */
+/* Everything that a frequency is looked up in has 256 places. Places after the n-th are 0. */
 static bool all_frequencies(const uint32_t tf[SEGMENT_BLOCK], uint32_t n)
 {
 	uint32_t all = 0, zeroes = 0;
@@ -239,7 +239,7 @@ struct occurrence_cursor {
 	/* The stream from there on, as far as the block of postings may need it; and where its
 	 * last, shorter block begins (in a long list; in a short one its number says so). */
 	const uint8_t *stream, *end, *tail;
-	/* The block of occurrences at hand: its number from there, the byte behind it. */
+	/* The current block of occurrences: its number from there, the byte after it. */
 	uint32_t number, n;
 	const uint8_t *next;
 	uint32_t gap[SEGMENT_BLOCK], form[SEGMENT_BLOCK];
@@ -266,7 +266,7 @@ void postings_close(struct postings *p)
 	mem_free(&p->cursor);
 }
 
-/* The block at c->next becomes the one at hand; only with `decode` its numbers are read. */
+/* The block at c->next becomes the current one; only with `decode` its numbers are read. */
 static inline int cursor_take_block(struct postings *p, bool decode, struct err *err)
 {
 	struct occurrence_cursor *c = p->cursor;

@@ -28,7 +28,7 @@ static bool parse_number(struct str s, int64_t *ret)
 	return true;
 }
 
-/* The first second of a day; months past the twelfth are those of the next year. Behind the last
+/* The first second of a day; months past the twelfth are those of the next year. After the last
  * day that has a name begins the year 10000. */
 static bool first_second(uint64_t year, uint64_t month, uint64_t day, int64_t *ret_s)
 {
@@ -244,8 +244,8 @@ static bool is_keyword(struct str word)
 	       str_eq_nocase(word, STR("not"));
 }
 
-/* A name with a colon or a comparison behind it. "http://" and "std::string" are words. Returns the
- * operator's first character, 0: it is no such thing. */
+/* A name with a colon or a comparison after it. "http://" and "std::string" are words. Returns the
+ * operator's first character, 0: it is not one. */
 static int parse_name(struct parser *p, struct str *ret_name)
 {
 	size_t from = p->at, at = from;
@@ -331,7 +331,7 @@ static int parse_attributed(struct parser *p, struct str name, struct query_node
 	size_t at = p->at++;
 	skip_blanks(p);
 	if (peek_byte(p) < 0 || peek_byte(p) == ')')
-		return REFUSE(p, at, "nothing stands behind this colon");
+		return REFUSE(p, at, "nothing follows this colon");
 	p->attribute = lower_name(p, name);
 	p->depth++;
 	int rc = negation_follows(p) ? parse_negated(p, ret) : parse_operand(p, ret);
@@ -410,7 +410,7 @@ static int parse_negated(struct parser *p, struct query_node **ret)
 			break;
 		taken_away = !taken_away;
 		if (!operand_follows(p))
-			return refuse_missing(p, last, "behind");
+			return refuse_missing(p, last, "after");
 	}
 	struct query_node *kid;
 	if (parse_operand(p, &kid) < 0)
@@ -487,7 +487,7 @@ static int parse_all(struct parser *p, struct query_node **ret)
 		part_add(p, &parts, kid);
 		operator_at = p->at;
 		if (take_keyword(p, "and") && !operand_follows(p))
-			return refuse_missing(p, operator_at, "behind");
+			return refuse_missing(p, operator_at, "after");
 	} while (operand_follows(p));
 	return join_parts(p, &parts, start, ret);
 }
@@ -508,7 +508,7 @@ static int parse_any(struct parser *p, struct query_node **ret)
 		size_t operator_at = p->at;
 		more = take_keyword(p, "or");
 		if (more && !operand_follows(p))
-			return refuse_missing(p, operator_at, "behind");
+			return refuse_missing(p, operator_at, "after");
 	}
 	return join_parts(p, &parts, start, ret);
 }

@@ -1,5 +1,5 @@
 /* Queries: what is asked of a words index, and what it answers. The language is in doc/query.md;
- * words_query() in words.h answers. All of it lies in the arena of whoever asked. */
+ * words_query() in words.h answers. All of it lies in the arena of the caller. */
 #pragma once
 #include "base/arena.h"
 #include "base/buf.h"
@@ -52,7 +52,7 @@ struct query_node {
 	bool exact;           /* case and accents regarded (WORD, PHRASE) */
 	bool filter;          /* must match, but adds nothing to the score (WORD, PHRASE) */
 
-	struct query_word *word; /* WORD: 1, PHRASE: 2 or more, one behind the other */
+	struct query_word *word; /* WORD: 1, PHRASE: 2 or more, one after the other */
 	struct query_node **kid; /* AND, OR: 2 or more, NOT: 1 */
 	uint32_t words, kids;
 

@@ -1,3 +1,5 @@
+/* Scores and lengths. Blocks of 128 postings are scored four at a time, by the same operations as
+ * one alone, so that a score is the same to the last bit in whatever way it was computed. */
 #include "index/rank.h"
 
 #include "index/words.h"

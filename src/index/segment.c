@@ -64,7 +64,7 @@ static int read_foot(struct segment *s, struct err *err)
 		return -1;
 	struct reader h = reader_of(head), r = reader_of(tail);
 	if (!str_is(reader_bytes(&h, FORMAT_MAGIC), SEGMENT_MAGIC))
-		return segment_damaged(s, err, "it is no segment");
+		return segment_damaged(s, err, "it is not a segment");
 	uint32_t version = reader_u32le(&h);
 	if (version != SEGMENT_VERSION)
 		return segment_damaged(s, err, "version %" PRIu32 ", this program knows version %d",
@@ -253,7 +253,7 @@ int segment_column(struct segment *s, unsigned column, struct segment_column *re
 	}
 }
 
-/* Where the group of a document begins, and all that is behind it. */
+/* Where the group of a document begins, and all that follows it. */
 static int group_of(struct segment *s, enum segment_part part, enum segment_part where,
 		    uint32_t group, struct reader *ret, struct err *err)
 {

@@ -11,7 +11,7 @@
  * Lengths are weighted the same way and kept in one byte (words_length_of()).
  *
  * The main attribute is the first in a document: its words have the positions 0, 1 ...; each other
- * value begins two positions behind the end of the one before, so that no phrase spans both.
+ * value begins two positions after the end of the one before, so that no phrase spans both.
  *
  * All pages are verified before their bytes are used, and all numbers are checked against their
  * limits. ERR_DAMAGED: one was wrong. For any number of threads; cursors belong to one. */
@@ -74,9 +74,9 @@ struct segment_walk {
 	/* private */
 	struct segment *segment;
 	unsigned attr;
-	uint32_t block, end; /* the next one to read, and the one behind the last */
+	uint32_t block, end; /* the next one to read, and the one after the last */
 	const unsigned char *p, *stop;
-	uint32_t left; /* terms in the block at hand */
+	uint32_t left; /* terms in the current block */
 	uint64_t at;
 	bool ready; /* the next term is there already */
 	char text[256];
@@ -84,7 +84,7 @@ struct segment_walk {
 int segment_walk(struct segment *s, unsigned attr, struct str from, struct segment_walk *ret,
 		 struct err *err);
 int segment_walk_next(struct segment_walk *w, struct err *err);
-/* The next is the first behind the one at hand that is not before `from`. */
+/* The next is the first after the current one that is not before `from`. */
 int segment_walk_seek(struct segment_walk *w, struct str from, struct err *err);
 
 /* Original forms of a term by number. 0: the term itself; 1: with its first letter as a capital;
@@ -137,10 +137,10 @@ static inline uint32_t postings_in_block(const struct postings *p, uint32_t bloc
 {
 	return block + 1 < p->blocks ? SEGMENT_BLOCK : p->df - block * SEGMENT_BLOCK;
 }
-/* The documents of a block, ascending. All 128 places are written; those behind the last are
+/* The documents of a block, ascending. All 128 places are written; those after the last are
  * UINT32_MAX. */
 int postings_docs(struct postings *p, uint32_t block, uint32_t ret[SEGMENT_BLOCK], struct err *err);
-/* Their frequencies, 1 to 255. Places behind the last are 0. */
+/* Their frequencies, 1 to 255. Places after the last are 0. */
 int postings_tfs(struct postings *p, uint32_t block, uint32_t ret[SEGMENT_BLOCK], struct err *err);
 /* Occurrences of the i-th posting of a block, ascending; good until the next call of the same
  * function. Cheapest in order. Not for lists of attributes. */

@@ -12,7 +12,7 @@
 enum {
 	SEGMENT_VERSION = 2,
 	SEGMENT_HEAD = 16,      /* bytes before the data of terms */
-	SEGMENT_SLACK = 8,      /* bytes behind every number, so that 8 can be read at once */
+	SEGMENT_SLACK = 8,      /* bytes after every number, so that 8 can be read at once */
 	SEGMENT_KEY_GROUP = 16, /* keys that are coded one after the other */
 	SEGMENT_RANGE_GROUP = 8,
 	SEGMENT_DICT_BLOCK = 32, /* terms in a block of the dictionary */
@@ -25,7 +25,7 @@ enum segment_part {
 	PART_TERMS,       /* data of terms */
 	PART_DICT,        /* blocks of the dictionary */
 	PART_DICT_PREFIX, /* u64 for each block: the first 8 bytes of its first term */
-	PART_DICT_WHERE,  /* u32 for each block and one behind: where it begins in PART_DICT */
+	PART_DICT_WHERE,  /* u32 for each block and one more: where it begins in PART_DICT */
 	PART_ATTRS,       /* names, and where their blocks begin */
 	PART_LENGTHS,     /* u8 for each document */
 	PART_RANGES,
@@ -97,7 +97,7 @@ struct segment {
 	struct segment_foot foot;
 	struct segment_info info;
 	struct str *name; /* of attributes, in the map */
-	uint32_t *first;  /* block of each attribute, and one behind */
+	uint32_t *first;  /* block of each attribute, and one more */
 	uint32_t dict_blocks;
 	_Atomic(const uint8_t *) ready[SEGMENT_PARTS]; /* parts that were read as a whole */
 };

@@ -1,10 +1,13 @@
+/* Segments merged: documents first, then the terms of all sources in step, each with the postings
+ * of the sources one after the other. Documents keep their order, so that postings only have to be
+ * renumbered; only where they are numbered by rank does a list wait in memory to be sorted. What
+ * comes out has the same bytes as a segment built at once from the same documents. */
 #include "index/segment_write.h"
 
 #include "base/cursor.h"
 #include "base/hash.h"
 #include "base/table.h"
 #include "base/vec.h"
-#include "index/segment_write.h"
 #include "index/token.h"
 
 #include <stdlib.h>
@@ -15,7 +18,7 @@ struct side {
 	uint32_t *attr; /* by its own number: the new one */
 	const uint8_t *lengths;
 	struct segment_column column[SEGMENT_COLUMNS_MOST];
-	/* The term at hand in the attribute at hand. */
+	/* The current term in the current attribute. */
 	struct segment_walk walk;
 	bool there;
 	/* Its own forms by number: those of the merged term. */
@@ -43,7 +46,7 @@ struct merge {
 	uint32_t attrs;
 	struct segment_writer *out;
 	const uint8_t *lengths;      /* of the new documents */
-	struct form_numbers numbers; /* of the forms of the term at hand */
+	struct form_numbers numbers; /* of the forms of the current term */
 	struct buf own;
 	struct arena arena;
 	struct waiting *waiting;

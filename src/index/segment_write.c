@@ -1,7 +1,9 @@
+/* Segments written. Data of terms go to the file as they come; everything else (documents, the
+ * dictionary) is collected in memory and follows them, so that a segment is written in one pass and
+ * no byte of it twice. The last bytes say where each part lies. */
 #include "index/segment_write.h"
 
 #include "base/hash.h"
-#include "index/segment_write.h"
 
 #include <stdlib.h>
 
@@ -13,11 +15,11 @@ struct segment_writer {
 	char *path;
 	bool failed; /* a list was too long */
 	struct segment_foot foot;
-	enum segment_part part; /* at hand */
-	uint32_t attr;          /* of the list at hand */
+	enum segment_part part; /* the current one */
+	uint32_t attr;          /* of the current list */
 	struct list_writer list;
 	struct dict_writer dict;
-	struct buf term; /* data of the term at hand */
+	struct buf term; /* data of the current term */
 	struct buf names, lengths, ranges, ranges_where, keys, keys_where, numbers, hashes;
 	struct buf last_key;
 };

@@ -66,7 +66,7 @@ int segment_merge(const struct merge_source *source, size_t n, const struct merg
 enum { FRONTIER_MOST = SEGMENT_BLOCK };
 
 struct list_writer {
-	/* The block at hand. */
+	/* The current block. */
 	uint32_t gap[SEGMENT_BLOCK], tf[SEGMENT_BLOCK], more[SEGMENT_BLOCK];
 	uint32_t n, last;
 	bool tf_one, counts; /* all frequencies are 1; occurrences differ from them */
@@ -74,7 +74,7 @@ struct list_writer {
 		uint8_t tf, len;
 	} frontier[FRONTIER_MOST]; /* pairs of which none is covered by another */
 	uint32_t frontiers;
-	/* Occurrences at hand: the block of positions (gaps inside a posting) and forms. */
+	/* Current occurrences: the block of positions (gaps inside a posting) and forms. */
 	uint32_t pos[SEGMENT_BLOCK], form[SEGMENT_BLOCK];
 	uint32_t npos;
 	bool positions, forms;
@@ -82,7 +82,7 @@ struct list_writer {
 	struct buf docs, occ;                     /* blocks of postings, of occurrences */
 	struct buf lasts, wheres, pos_wheres;     /* u32 for each block */
 	struct buf pos_skips, bounds;             /* bytes for each block */
-	uint32_t next_where, next_pos, next_skip; /* of the block at hand */
+	uint32_t next_where, next_pos, next_skip; /* of the current block */
 	uint32_t tail;                            /* where the last occurrences begin, if fewer */
 	uint64_t df, occurrences;
 	float norm[256]; /* by code of length: what a frequency is set against in a bound's worth */
@@ -135,12 +135,12 @@ void list_end(struct list_writer *l, uint64_t at, struct str own, struct buf *ou
 /* Writing: entries in order of attribute and term. */
 struct dict_writer {
 	struct buf blocks, prefixes, wheres;
-	struct buf firsts; /* u32 for each attribute and one behind: its first block */
+	struct buf firsts; /* u32 for each attribute and one more: its first block */
 	char term[TOKEN_TERM_MOST];
 	size_t term_n;
 	uint32_t in_block, nblocks, attrs;
 	uint64_t terms;
-	size_t count_at; /* where the number of terms of the block at hand is */
+	size_t count_at; /* where the number of terms of the current block is */
 };
 
 void dict_init(struct dict_writer *d);

@@ -505,7 +505,7 @@ static const unsigned char *word_end(const struct tokens *t, const unsigned char
 }
 
 /* A word with characters beyond ASCII, or longer than a block. 1: there is none here (a separator,
- * or letters that fold to nothing). The next word is looked for behind it either way. */
+ * or letters that fold to nothing). The next word is looked for after it either way. */
 static int other_word(struct tokens *t, const unsigned char *start, struct token *ret)
 {
 	enum token_class class = TOKEN_BEGINS;

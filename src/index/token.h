@@ -3,7 +3,7 @@
  * A word is a run of letters, digits and the marks on them (Unicode general categories L, N, M; a
  * mark does not begin one); all else separates, apostrophes, hyphens and underscores too, so that
  * "don't" is two words and finds itself as a phrase. Scripts that do not put blanks between words
- * (Han, Hiragana, Katakana, Thai, Lao, Khmer, Myanmar) give a word per letter. Bytes that are no
+ * (Han, Hiragana, Katakana, Thai, Lao, Khmer, Myanmar) give a word per letter. Bytes that are not
  * UTF-8 separate.
  *
  * The term is the word folded: NFKC, case folded, without accents (marks of a combining class other

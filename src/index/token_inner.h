@@ -15,7 +15,7 @@ static inline bool token_ascii(int32_t c)
 	return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
 }
 
-/* The character at p, which is before end, and its length in bytes. -1: no UTF-8; a byte of it is
+/* The character at p, which is before end, and its length in bytes. -1: not UTF-8; a byte of it is
  * to be passed over. */
 int32_t token_char(const unsigned char *p, const unsigned char *end, size_t *ret_n);
 enum token_class token_class(const struct token_rules *rules, int32_t c);

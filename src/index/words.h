@@ -127,7 +127,7 @@ void words_writer_close(struct words_writer **w);
 int words_add(struct words_writer *w, const struct words_doc *doc, struct err *err);
 /* 1: there is none with this key. */
 int words_delete(struct words_writer *w, struct str key, struct err *err);
-/* Durable, and visible to whoever opens or refreshes after it. Merges small segments, with work
+/* Durable, and visible to readers that open or refresh after it. Merges small segments, with work
  * that is bounded. 1: there was nothing to commit. Negative: the last commit stands, everything
  * since is given up. */
 int words_commit(struct words_writer *w, struct err *err);

@@ -1,4 +1,6 @@
-/* Answers: runs a query over the segments of a snapshot and tells what was found. */
+/* Answers: plans a query, runs it over the segments of a snapshot one after the other, and tells
+ * what was found. The best found so far are kept in a heap across segments, so that what one
+ * segment has found lets blocks of the next be passed over. Also says why, for people. */
 #include "base/clock.h"
 #include "index/exec.h"
 

@@ -1,3 +1,7 @@
+/* Snapshots: the segments and deletes that one manifest names, opened together. A snapshot shares
+ * with the one before it what both have, so that a refresh costs what has changed. A writer may
+ * remove a file between reading the manifest and opening what it names; there is a newer manifest
+ * then, and it is read instead. */
 #include "index/manifest.h"
 
 #include <inttypes.h>

@@ -1,4 +1,14 @@
-/* The writer of a words index: documents, commits, merges. */
+/* The writer of a words index: documents, commits, merges.
+ *
+ * Documents are collected in memory (invert.c). When that is full, and at a commit, they become a
+ * segment; the commit then writes deletes, syncs the folder and replaces the manifest, which is the
+ * one step that counts. After a failure everything since the last commit is given up, and the
+ * manifest on disk is read again, since nothing else says whether it was replaced.
+ *
+ * A merge works on what was committed when it began and does not hold the mutex meanwhile. Deletes
+ * that came in the meantime are carried over when it ends. Segments are merged in tiers, eight of
+ * about a size at a time, so that a document is copied once for each eightfold growth of the index.
+ */
 #include "base/fault.h"
 #include "base/vec.h"
 #include "disk/lock.h"

@@ -88,7 +88,7 @@ static void a_changed_byte_of_a_file_never_becomes_another_document(void **state
 	docstore_close(&ds);
 }
 
-static void a_file_cut_at_any_byte_loses_what_is_behind_and_says_so(void **state)
+static void a_file_cut_at_any_byte_loses_what_follows_and_says_so(void **state)
 {
 	(void)state;
 	struct made m = make(scratch("c"));
@@ -305,7 +305,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_changed_byte_of_a_file_never_becomes_another_document),
-		cmocka_unit_test(a_file_cut_at_any_byte_loses_what_is_behind_and_says_so),
+		cmocka_unit_test(a_file_cut_at_any_byte_loses_what_follows_and_says_so),
 		cmocka_unit_test(a_ledger_cut_at_any_byte_leaves_whole_syncs),
 		cmocka_unit_test(a_changed_byte_of_a_ledger_never_becomes_another_document),
 		cmocka_unit_test(a_changed_table_of_addresses_is_found_out),

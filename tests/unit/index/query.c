@@ -120,7 +120,7 @@ static void what_is_compared_must_be_a_column_and_a_value_of_it(void **state)
 	put(w, "a", STR("t"), STR("x"));
 	struct words_reader *r = reader_of(&w, "columns");
 	struct query q = parsed("x height > 5");
-	refuses(r, &q, "byte 3: 'height' is no number or date of this index");
+	refuses(r, &q, "byte 3: 'height' is not a number or date of this index");
 	q = parsed("size > 2024-05");
 	refuses(r, &q, "'size' is a number in this index, '2024-05' is none");
 	q = parsed("x");

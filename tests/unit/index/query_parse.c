@@ -120,7 +120,7 @@ static void attributes_hold_for_what_follows_them(void **state)
 	reads("a or : b", "(\"a\" OR \"b\")");
 }
 
-static void case_is_regarded_behind_an_equals_sign(void **state)
+static void case_is_regarded_after_an_equals_sign(void **state)
 {
 	(void)state;
 	reads("=Apple =\"Apple Pie\" title : =X",
@@ -175,11 +175,11 @@ static void errors_name_the_place(void **state)
 	refuses("é) b", "character 2: this bracket was not opened");
 	refuses("a \"b", "character 3: this quotation mark has no second one");
 	refuses("and b", "character 1: 'and' has nothing before it");
-	refuses("a AND", "character 3: 'AND' has nothing behind it");
-	refuses("a or or b", "character 3: 'or' has nothing behind it");
-	refuses("(a or) b", "character 4: 'or' has nothing behind it");
-	refuses("a and not", "'not' has nothing behind it");
-	refuses("title :", "character 7: nothing stands behind this colon");
+	refuses("a AND", "character 3: 'AND' has nothing after it");
+	refuses("a or or b", "character 3: 'or' has nothing after it");
+	refuses("(a or) b", "character 4: 'or' has nothing after it");
+	refuses("a and not", "'not' has nothing after it");
+	refuses("title :", "character 7: nothing follows this colon");
 	refuses("a size < x", "character 10: 'x' is neither a whole number nor a date");
 	refuses("size < 2024-13", "neither");
 	refuses("size < 99999999999999999999", "neither");
@@ -234,7 +234,7 @@ int main(void)
 		cmocka_unit_test(a_text_of_several_words_is_a_phrase),
 		cmocka_unit_test(what_has_no_words_is_not_there),
 		cmocka_unit_test(attributes_hold_for_what_follows_them),
-		cmocka_unit_test(case_is_regarded_behind_an_equals_sign),
+		cmocka_unit_test(case_is_regarded_after_an_equals_sign),
 		cmocka_unit_test(numbers_and_dates_are_compared),
 		cmocka_unit_test(errors_name_the_place),
 		cmocka_unit_test(size_and_depth_are_bounded),

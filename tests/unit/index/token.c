@@ -139,7 +139,7 @@ static void long_words_are_cut_and_are_one_word(void **state)
 	mem_free(&text);
 }
 
-static void a_form_is_told_beside_its_term(void **state)
+static void a_form_is_told_with_its_term(void **state)
 {
 	(void)state;
 	struct tokens t;
@@ -294,7 +294,7 @@ int main(void)
 		cmocka_unit_test(scripts_without_blanks_give_a_word_per_letter),
 		cmocka_unit_test(bytes_that_are_no_utf8_separate),
 		cmocka_unit_test(long_words_are_cut_and_are_one_word),
-		cmocka_unit_test(a_form_is_told_beside_its_term),
+		cmocka_unit_test(a_form_is_told_with_its_term),
 		cmocka_unit_test(stems_are_found_where_the_rules_name_a_language),
 		cmocka_unit_test(folding_twice_is_folding_once),
 		cmocka_unit_test(blocks_and_characters_agree),

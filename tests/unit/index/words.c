@@ -302,7 +302,7 @@ static void the_dictionary_can_be_walked_from_anywhere(void **state)
 	size_t n = all_terms(segment, &s->arena, term, ARRAY_LEN(term));
 	assert_true(n > 500);
 	for (unsigned round = 0; round < 3000; round++) {
-		/* A term, its beginning, or something behind it. */
+		/* A term, its beginning, or something after it. */
 		struct segment_walk walk;
 		size_t at = below((unsigned)n);
 		char text[200];

@@ -283,7 +283,7 @@ static void *merge_on(void *arg)
 	return NULL;
 }
 
-/* Tiers, beside whole merges. */
+/* Tiers, while whole merges run. */
 static void *merge_tiers_on(void *arg)
 {
 	struct pair *p = arg;
@@ -311,7 +311,7 @@ static void *read_on(void *arg)
 	return NULL;
 }
 
-static void merges_and_readers_run_beside_updates(void **state)
+static void merges_and_readers_run_while_documents_change(void **state)
 {
 	struct shelf *s = *state;
 	struct err err;
@@ -350,7 +350,7 @@ int main(void)
 		SHELF_TEST(who_merges_elsewhere_commits_without_merging),
 		SHELF_TEST(a_segment_that_goes_meanwhile_is_no_reason_to_begin_again),
 		SHELF_TEST(a_merge_that_is_stopped_leaves_all_as_it_was),
-		SHELF_TEST(merges_and_readers_run_beside_updates),
+		SHELF_TEST(merges_and_readers_run_while_documents_change),
 	};
 	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);
 }

@@ -33,7 +33,7 @@ struct model {
 	struct arena arena;
 	struct token_rules *rules;
 	struct words_settings settings;
-	struct str *text; /* by number from 1; an open hash table beside */
+	struct str *text; /* by number from 1; with an open hash table */
 	uint32_t *slot, texts, slots;
 	struct str attr[MODEL_ATTRS];
 	uint32_t attrs;

@@ -79,23 +79,6 @@ int docstore_writes(const struct docstore *ds, struct err *err)
 
 /* The ledger */
 
-static int load_ledger(struct docstore *ds, struct ledger *ret, struct err *err)
-{
-	struct record_reader *r = NULL;
-	struct record record;
-	struct ledger l = LEDGER_INIT;
-	int rc = record_reader_open(&r, ds->ledger_path, &ledger_kind, err);
-	while (rc == 0 && (rc = record_next(r, &record, err)) == 0)
-		rc = ledger_apply(&l, record.payload, ds->ledger_path, err);
-	record_reader_free(&r);
-	if (rc < 0) {
-		ledger_free(&l);
-		return -1;
-	}
-	*ret = l;
-	return 0;
-}
-
 struct rewriting {
 	struct record_writer *to;
 	struct record_group group;
@@ -265,7 +248,7 @@ static int open_to_write(struct docstore *ds, uint64_t *ret_cut, struct err *err
 	    lock_take(&ds->taken, path, "document store", err) < 0)
 		return -1;
 	ds->writes = ds->names_new = true;
-	if (open_book(ds, err) < 0 || load_ledger(ds, &ds->ledger, err) < 0 ||
+	if (open_book(ds, err) < 0 || ledger_load(&ds->ledger, ds->ledger_path, err) < 0 ||
 	    docstore_sweep(ds, &cut, err) < 0)
 		return -1;
 	for (size_t i = 0; i < ds->ledger.files; i++)
@@ -447,7 +430,7 @@ int docstore_delete(struct docstore *ds, struct docaddr addr, struct err *err)
 static int go_back(struct docstore *ds, struct err *err)
 {
 	struct ledger l;
-	if (load_ledger(ds, &l, err) < 0)
+	if (ledger_load(&l, ds->ledger_path, err) < 0)
 		return err_in(err, "after a failure");
 	pthread_rwlock_wrlock(&ds->lock);
 	l.next = MAX(l.next, ds->ledger.next);

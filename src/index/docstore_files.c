@@ -360,6 +360,23 @@ int ledger_apply(struct ledger *l, struct str record, const char *path, struct e
 		      : 0;
 }
 
+int ledger_load(struct ledger *ret, const char *path, struct err *err)
+{
+	struct record_reader *r = NULL;
+	struct record record;
+	struct ledger l = LEDGER_INIT;
+	int rc = record_reader_open(&r, path, &ledger_kind, err);
+	while (rc == 0 && (rc = record_next(r, &record, err)) == 0)
+		rc = ledger_apply(&l, record.payload, path, err);
+	record_reader_free(&r);
+	if (rc < 0) {
+		ledger_free(&l);
+		return -1;
+	}
+	*ret = l;
+	return 0;
+}
+
 static void put_change(struct buf *out, unsigned kind, const struct change *c)
 {
 	put_u8(out, (uint8_t)kind);
@@ -455,37 +472,17 @@ void ledger_show(struct str record, struct buf *out)
 static int count_by_ledger(const char *path, uint32_t number, uint64_t *ret, struct err *err)
 {
 	char ledger[PATH_MAX];
-	struct record_reader *r = NULL;
-	struct record record;
-	struct ledger l = LEDGER_INIT;
+	struct ledger l;
 	const char *slash = strrchr(path, '/');
 	int folder = slash ? (int)(slash - path) + 1 : 0;
 	snprintf(ledger, sizeof ledger, "%.*sledger", folder, path);
-	int rc = record_reader_open(&r, ledger, &ledger_kind, err);
-	while (rc == 0 && (rc = record_next(r, &record, err)) == 0)
-		rc = ledger_apply(&l, record.payload, ledger, err);
-	record_reader_free(&r);
-	const struct ledger_file *f = rc == 1 ? ledger_find(&l, number) : NULL;
+	if (ledger_load(&l, ledger, err) < 0)
+		return -1;
+	const struct ledger_file *f = ledger_find(&l, number);
 	if (f)
 		*ret = f->length;
 	ledger_free(&l);
-	return rc < 0 ? -1 : f ? 0 : 1;
-}
-
-static int map_path(struct mapped *m, const struct file *f, struct err *err)
-{
-	char head[BLOCK_FILE_HEAD];
-	size_t got;
-	uint64_t size;
-	if (file_read(f, head, sizeof head, 0, &got, err) < 0 || file_size(f, &size, err) < 0 ||
-	    block_file_head_read((struct str){head, got}, f->path, &m->id, err) < 0)
-		return -1;
-	m->size = (size_t)size;
-	m->map = mmap(NULL, m->size, PROT_READ, MAP_SHARED, f->fd, 0);
-	if (m->map == MAP_FAILED)
-		return err_sys(err, "%s: map of %zu bytes", f->path, m->size);
-	m->guard = guard_new(m->map, m->size);
-	return 0;
+	return f ? 0 : 1;
 }
 
 /* Maps a file by its path and gives it to fn with what of it counts. */
@@ -499,9 +496,9 @@ static int with_blocks(const char *path,
 	int rc = file_open(&f, path, O_RDONLY, 0, err);
 	if (rc == 1)
 		return err_set(err, ERR_USAGE, "%s: there is no such file", path);
-	if (rc < 0 || map_path(&m, &f, err) < 0)
+	uint64_t length;
+	if (rc < 0 || file_size(&f, &length, err) < 0 || mapped_open(&m, &f, length, err) < 0)
 		return -1;
-	uint64_t length = m.size;
 	rc = count_by_ledger(path, m.id.number, &length, err);
 	if (rc >= 0 && length > m.size)
 		rc = err_set(err, ERR_DAMAGED,
@@ -623,15 +620,10 @@ static int ledger_file_print(const char *path, void (*emit)(void *ctx, struct st
 
 static int ledger_file_verify(const char *path, struct err *err)
 {
-	struct record_reader *r = NULL;
-	struct record record;
 	struct ledger l = LEDGER_INIT;
-	int rc = record_reader_open(&r, path, &ledger_kind, err);
-	while (rc == 0 && (rc = record_next(r, &record, err)) == 0)
-		rc = ledger_apply(&l, record.payload, path, err);
-	record_reader_free(&r);
+	int rc = ledger_load(&l, path, err);
 	ledger_free(&l);
-	return rc < 0 ? -1 : 0;
+	return rc;
 }
 
 const struct format docstore_ledger_format = {

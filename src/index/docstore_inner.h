@@ -136,6 +136,8 @@ struct ledger {
 
 /* Applies a record. ERR_DAMAGED: it cannot follow what came before. */
 int ledger_apply(struct ledger *l, struct str record, const char *path, struct err *err);
+/* All of a ledger, or an empty one where there is none. */
+int ledger_load(struct ledger *ret, const char *path, struct err *err);
 struct ledger_file *ledger_find(const struct ledger *l, uint32_t number); /* NULL: not there */
 struct ledger_moved *ledger_find_moved(const struct ledger *l, uint32_t number);
 void ledger_free(struct ledger *l);
@@ -252,6 +254,8 @@ struct docstore {
 
 /* docstore_map.c: with the lock held to write. */
 
+/* Reads the head of an open file and maps `size` bytes of it. */
+int mapped_open(struct mapped *m, const struct file *f, uint64_t size, struct err *err);
 /* The file's bytes up to `length`. 1: there is no such file. */
 int mapped_get(struct docstore *ds, uint32_t number, uint64_t length, struct mapped **ret,
 	       struct err *err);

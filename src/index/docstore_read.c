@@ -315,16 +315,18 @@ static int each_in_file(struct docstore *ds, const struct ledger_file *f, docsto
 		return rc < 0 ? -1 : file_missing(ds, block_addr(f->number, 0, 0), err);
 	struct str file = {m->map, (size_t)f->length};
 	for (uint64_t at = BLOCK_FILE_HEAD; rc == 0; at = b.next) {
-		rc = block_read(&m->id, file, at, m->path, &b, err);
+		int end = block_read(&m->id, file, at, m->path, &b, err);
+		if (end != 0) {
+			rc = MIN(end, 0);
+			break;
+		}
 		for (unsigned slot = 0; rc == 0 && slot < b.docs; slot++) {
 			struct docaddr addr = block_addr(f->number, b.at, slot);
 			if (!ledger_dead_get(&ds->ledger.dead, addr.v))
 				rc = fn(ctx, addr, err);
 		}
 	}
-	if (mapped_check(m, err) < 0)
-		return -1;
-	return rc == 1 ? 0 : rc;
+	return mapped_check(m, err) < 0 ? -1 : rc;
 }
 
 int docstore_each(struct docstore *ds, docstore_doc_fn *fn, void *ctx, struct err *err)
@@ -371,16 +373,14 @@ static void mapped_free(struct mapped *m)
 	mem_free(&m);
 }
 
-static int map_bytes(struct mapped *m, const struct file *f, uint32_t number, struct err *err)
+int mapped_open(struct mapped *m, const struct file *f, uint64_t size, struct err *err)
 {
 	char head[BLOCK_FILE_HEAD];
 	size_t got;
 	if (file_read(f, head, sizeof head, 0, &got, err) < 0 ||
 	    block_file_head_read((struct str){head, got}, f->path, &m->id, err) < 0)
 		return -1;
-	if (m->id.number != number)
-		return err_set(err, ERR_DAMAGED, "%s: says that it is file %" PRIu32, f->path,
-			       m->id.number);
+	m->size = (size_t)size;
 	void *p = mmap(NULL, m->size, PROT_READ, MAP_SHARED, f->fd, 0);
 	if (p == MAP_FAILED)
 		return err_sys(err, "%s: map of %zu bytes", f->path, m->size);
@@ -402,8 +402,11 @@ int mapped_get(struct docstore *ds, uint32_t number, uint64_t length, struct map
 		return rc;
 	struct mapped *m = mem_alloc(sizeof *m);
 	m->path = mem_text(path);
-	m->size = map_size(length);
-	if (map_bytes(m, &f, number, err) < 0) {
+	rc = mapped_open(m, &f, map_size(length), err);
+	if (rc == 0 && m->id.number != number)
+		rc = err_set(err, ERR_DAMAGED, "%s: says that it is file %" PRIu32, path,
+			     m->id.number);
+	if (rc < 0) {
 		mapped_free(m);
 		return -1;
 	}

@@ -118,6 +118,7 @@ int exec_plan(struct exec *e, const struct query_node *root);
 /* NULL: the segment does not have it. */
 struct exec_list *exec_list_open(struct exec *e, uint32_t term, uint32_t times);
 void exec_lists_close(struct exec *e);
+void exec_lists_sort(struct exec_list **list, uint32_t n); /* the shortest first */
 /* The block that holds the first posting not before doc. false: there is none. */
 bool exec_list_to(struct exec_list *l, uint32_t doc);
 bool exec_list_docs(struct exec *e, struct exec_list *l); /* decodes the block */
@@ -182,7 +183,7 @@ static inline bool exec_enters(const struct exec *e, uint32_t doc, uint32_t scor
 void exec_found(struct exec *e, uint32_t doc, uint32_t score);
 static inline bool exec_deleted(const struct exec *e, uint32_t doc)
 {
-	return e->deleted && e->deleted[doc / 64] >> doc % 64 & 1;
+	return words_bit(e->deleted, doc);
 }
 /* Looks at the clock now and then. true: stop. */
 bool exec_late(struct exec *e);

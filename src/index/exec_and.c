@@ -49,16 +49,6 @@ static void want_leaf(struct wanted *w, const struct exec_leaf *leaf)
 	}
 }
 
-static void sort_lists(struct and_run *a)
-{
-	for (uint32_t i = 1; i < a->lists; i++)
-		for (uint32_t j = i; j > 0 && a->list[j]->p.df < a->list[j - 1]->p.df; j--) {
-			struct exec_list *l = a->list[j];
-			a->list[j] = a->list[j - 1];
-			a->list[j - 1] = l;
-		}
-}
-
 /* false: no document of the segment matches. */
 static bool open_lists(struct exec *e, struct and_run *a, const struct exec_node *const *kid,
 		       uint32_t kids)
@@ -77,7 +67,7 @@ static bool open_lists(struct exec *e, struct and_run *a, const struct exec_node
 		if (!a->list[i])
 			return false;
 	}
-	sort_lists(a);
+	exec_lists_sort(a->list, a->lists);
 	for (uint32_t i = 0; i < a->lists; i++)
 		if (i == 0 || a->list[i]->p.blocks <= 8 * a->list[0]->p.blocks)
 			exec_list_bounds(e, a->list[i]);

@@ -62,6 +62,16 @@ void exec_lists_close(struct exec *e)
 	e->lists = 0;
 }
 
+void exec_lists_sort(struct exec_list **list, uint32_t n)
+{
+	for (uint32_t i = 1; i < n; i++)
+		for (uint32_t j = i; j > 0 && list[j]->p.df < list[j - 1]->p.df; j--) {
+			struct exec_list *l = list[j];
+			list[j] = list[j - 1];
+			list[j - 1] = l;
+		}
+}
+
 bool exec_list_to(struct exec_list *l, uint32_t doc)
 {
 	const uint32_t *last = l->p.last;
@@ -200,22 +210,10 @@ uint32_t exec_list_join(const struct exec_list *l, const uint32_t *doc, uint32_t
 	return found + join_few(l, doc, i, n, ret_i + found, ret_at + found);
 }
 #else
-/* A merge without branches that nobody can predict. */
 uint32_t exec_list_join(const struct exec_list *l, const uint32_t *doc, uint32_t n,
 			uint32_t ret_i[static SEGMENT_BLOCK], uint32_t ret_at[static SEGMENT_BLOCK])
 {
-	uint32_t found = 0, i = 0, at = 0;
-	if (n < FEW)
-		return join_few(l, doc, 0, n, ret_i, ret_at);
-	while (i < n && at < l->in_block) {
-		uint32_t a = doc[i], b = l->docs[at];
-		ret_i[found] = i;
-		ret_at[found] = at;
-		found += a == b;
-		i += a <= b;
-		at += b <= a;
-	}
-	return found;
+	return join_few(l, doc, 0, n, ret_i, ret_at);
 }
 #endif
 

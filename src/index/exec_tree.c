@@ -57,12 +57,12 @@ static struct exec_leaf *leaf_of(struct exec *e, const struct query_node *node)
 static int column_of(const struct exec *e, struct str name, unsigned *ret,
 		     enum words_type *ret_type)
 {
-	for (uint32_t i = 0; i < e->settings->columns; i++)
-		if (str_is(name, e->settings->column[i].name)) {
-			*ret = SEGMENT_COLUMN + i;
-			*ret_type = e->settings->column[i].type;
-			return 0;
-		}
+	int column = words_column(e->settings, name);
+	if (column >= 0) {
+		*ret = SEGMENT_COLUMN + (unsigned)column;
+		*ret_type = e->settings->column[column].type;
+		return 0;
+	}
 	bool time = str_is(name, "time"), rank = str_is(name, "rank");
 	*ret = time ? SEGMENT_TIME : SEGMENT_RANK;
 	*ret_type = time ? WORDS_DATE : WORDS_NUMBER;
@@ -242,16 +242,6 @@ struct exec_tree {
 	int64_t least, most;
 };
 
-static void by_length(struct exec_list **list, uint32_t n)
-{
-	for (uint32_t i = 1; i < n; i++)
-		for (uint32_t j = i; j > 0 && list[j]->p.df < list[j - 1]->p.df; j--) {
-			struct exec_list *l = list[j];
-			list[j] = list[j - 1];
-			list[j - 1] = l;
-		}
-}
-
 static void open_leaf(struct exec *e, const struct exec_leaf *leaf, struct exec_tree *t)
 {
 	t->list = arena_array(e->arena, leaf->terms, sizeof(struct exec_list *));
@@ -263,7 +253,7 @@ static void open_leaf(struct exec *e, const struct exec_leaf *leaf, struct exec_
 			return;
 		}
 	}
-	by_length(t->list, t->lists);
+	exec_lists_sort(t->list, t->lists);
 	if (leaf->check && exec_check_open(e, leaf, t->list, t->lists, &t->check) != 0)
 		t->op = QUERY_NOTHING;
 }

@@ -156,29 +156,13 @@ bool invert_name(struct str name, char ret[WORDS_NAME_MOST + 1])
 	return true;
 }
 
-static uint8_t weight_of(const struct words_settings *settings, const char *name)
-{
-	for (uint32_t i = 0; i < settings->weights; i++)
-		if (strcmp(settings->weight[i].name, name) == 0)
-			return settings->weight[i].weight;
-	return 1;
-}
-
-static int column_of(const struct words_settings *settings, const char *name)
-{
-	for (uint32_t i = 0; i < settings->columns; i++)
-		if (strcmp(settings->column[i].name, name) == 0)
-			return (int)i;
-	return -1;
-}
-
 static uint32_t new_attr(struct invert *inv, const char *name)
 {
 	uint32_t i = inv->attrs++;
 	VEC_ROOM(inv->attr, inv->attr_room, inv->attrs);
 	inv->attr[i].name = arena_str(&inv->arena, str_of(name));
-	inv->attr[i].weight = weight_of(inv->settings, name);
-	inv->attr[i].column = column_of(inv->settings, name);
+	inv->attr[i].weight = words_weight(inv->settings, str_of(name));
+	inv->attr[i].column = words_column(inv->settings, str_of(name));
 	inv->attr[i].lists = i > NAMELESS;
 	return i;
 }

@@ -72,6 +72,22 @@ void words_settings_default(struct words_settings *ret)
 	*ret = s;
 }
 
+uint8_t words_weight(const struct words_settings *s, struct str name)
+{
+	for (uint32_t i = 0; i < s->weights; i++)
+		if (str_is(name, s->weight[i].name))
+			return s->weight[i].weight;
+	return 1;
+}
+
+int words_column(const struct words_settings *s, struct str name)
+{
+	for (uint32_t i = 0; i < s->columns; i++)
+		if (str_is(name, s->column[i].name))
+			return (int)i;
+	return -1;
+}
+
 /* Writing */
 
 static void put_settings(struct buf *b, const struct words_settings *s)
@@ -453,6 +469,22 @@ int deletes_read_any(const char *path, uint32_t *ret_docs, uint64_t **ret, struc
 
 /* Shared segments and deletes */
 
+struct shared_segment *shared_new(struct segment *segment)
+{
+	struct shared_segment *s = mem_alloc(sizeof *s);
+	atomic_init(&s->refs, 1);
+	s->segment = segment;
+	return s;
+}
+
+struct shared_bits *bits_new(uint64_t *bits)
+{
+	struct shared_bits *b = mem_alloc(sizeof *b);
+	atomic_init(&b->refs, 1);
+	b->bits = bits;
+	return b;
+}
+
 int shared_open(struct shared_segment **ret, const char *folder, const struct manifest_segment *m,
 		struct err *err)
 {
@@ -469,11 +501,7 @@ int shared_open(struct shared_segment **ret, const char *folder, const struct ma
 		segment_close(&segment);
 		return rc;
 	}
-	struct shared_segment *s = mem_alloc(sizeof *s);
-	atomic_init(&s->refs, 1);
-	s->id = m->id;
-	s->segment = segment;
-	*ret = s;
+	*ret = shared_new(segment);
 	return 0;
 }
 
@@ -504,11 +532,7 @@ int bits_open(struct shared_bits **ret, const char *folder, const struct manifes
 		if (rc != 0)
 			return rc;
 	}
-	struct shared_bits *b = mem_alloc(sizeof *b);
-	atomic_init(&b->refs, 1);
-	b->generation = m->deletes;
-	b->bits = bits;
-	*ret = b;
+	*ret = bits_new(bits);
 	return 0;
 }
 

@@ -60,10 +60,11 @@ int deletes_read_any(const char *path, uint32_t *ret_docs, uint64_t **ret, struc
 
 struct shared_segment {
 	atomic_uint refs;
-	uint64_t id;
 	struct segment *segment;
 };
 
+/* Both take what they are given over. */
+struct shared_segment *shared_new(struct segment *segment);
 /* 1: its file is not there. */
 int shared_open(struct shared_segment **ret, const char *folder, const struct manifest_segment *m,
 		struct err *err);
@@ -72,10 +73,10 @@ void shared_drop(struct shared_segment **s);
 
 struct shared_bits {
 	atomic_uint refs;
-	uint64_t generation; /* of the file; 0: none */
-	uint64_t *bits;      /* NULL: no document is deleted */
+	uint64_t *bits; /* NULL: no document is deleted */
 };
 
+struct shared_bits *bits_new(uint64_t *bits);
 int bits_open(struct shared_bits **ret, const char *folder, const struct manifest_segment *m,
 	      struct err *err); /* 1 */
 struct shared_bits *bits_hold(struct shared_bits *b);

@@ -26,11 +26,7 @@ struct side {
 	size_t forms, form_room;
 };
 
-static bool text_equal(struct str a, struct str b)
-{
-	return str_eq(a, b);
-}
-TABLE(form_numbers, struct str, uint32_t, hash64, text_equal)
+TABLE(form_numbers, struct str, uint32_t, hash64, str_eq)
 
 /* A posting that waits to be put in order. */
 struct waiting {
@@ -104,14 +100,6 @@ static int by_rank(const void *a, const void *b)
 	return x->doc < y->doc ? -1 : x->doc > y->doc;
 }
 
-static uint64_t weight_of(const struct words_settings *s, struct str name)
-{
-	for (uint32_t i = 0; i < s->weights; i++)
-		if (str_is(name, s->weight[i].name))
-			return s->weight[i].weight;
-	return 1;
-}
-
 struct ranges {
 	struct segment_range *range;
 	size_t room;
@@ -134,7 +122,7 @@ static int put_doc(struct merge *m, const struct place *p, struct ranges *r, str
 	while ((rc = segment_ranges_next(&it, &range, err)) == 0) {
 		range.attr = side->attr[range.attr];
 		*VEC_PUSH(r->range, doc.ranges, r->room) = range;
-		doc.length += range.n * weight_of(m->spec->settings, m->name[range.attr]);
+		doc.length += range.n * words_weight(m->spec->settings, m->name[range.attr]);
 	}
 	if (rc < 0)
 		return -1;
@@ -153,11 +141,6 @@ static int put_doc(struct merge *m, const struct place *p, struct ranges *r, str
 	return 0;
 }
 
-static bool is_deleted(const struct merge_source *s, uint32_t doc)
-{
-	return s->deleted && s->deleted[doc / 64] >> doc % 64 & 1;
-}
-
 /* The documents that stay, in their new order. */
 static struct place *places_of(const struct merge *m, size_t *ret_n)
 {
@@ -170,7 +153,7 @@ static struct place *places_of(const struct merge *m, size_t *ret_n)
 		uint32_t docs = segment_info(side->source->segment)->docs;
 		for (uint32_t doc = 0; doc < docs; doc++) {
 			side->source->number[doc] = UINT32_MAX;
-			if (is_deleted(side->source, doc))
+			if (words_bit(side->source->deleted, doc))
 				continue;
 			p[n].side = i;
 			p[n].doc = doc;

@@ -56,6 +56,9 @@ struct words_settings {
 };
 /* Weights of title, headings, keywords and url text; no columns, no stemming. */
 void words_settings_default(struct words_settings *ret);
+/* Of an attribute, whose name is in lower case: its weight; its column, or -1. */
+uint8_t words_weight(const struct words_settings *s, struct str name);
+int words_column(const struct words_settings *s, struct str name);
 
 /* Reading: a reader is a snapshot, for any number of threads. */
 
@@ -80,9 +83,14 @@ struct words_part {
 	uint32_t docs, deleted_docs;
 };
 const struct words_part *words_parts(const struct words_reader *r, size_t *ret_n);
+/* Of a bit per document; NULL: none is set. */
+static inline bool words_bit(const uint64_t *bits, uint32_t doc)
+{
+	return bits && bits[doc / 64] >> doc % 64 & 1;
+}
 static inline bool words_deleted(const struct words_part *part, uint32_t doc)
 {
-	return part->deleted && part->deleted[doc / 64] >> doc % 64 & 1;
+	return words_bit(part->deleted, doc);
 }
 
 struct words_stats {

@@ -205,7 +205,7 @@ static int print_deletes(const char *path, void (*emit)(void *ctx, struct str), 
 	if (rc == 0) {
 		buf_printf(&p.out, "of %" PRIu32 " documents these are deleted:\n", docs);
 		for (uint32_t doc = 0; doc < docs; doc++)
-			if (bits[doc / 64] >> doc % 64 & 1) {
+			if (words_bit(bits, doc)) {
 				buf_printf(&p.out, "%" PRIu32 "\n", doc);
 				hand_over(&p, PIECE);
 			}

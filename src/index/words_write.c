@@ -314,12 +314,8 @@ static int writer_open_new(struct words_writer *w, uint64_t id, struct live *ret
 	}
 	struct live l = {.m = {.id = id, .bytes = (uint64_t)st.st_size}};
 	l.m.docs = segment_info(segment)->docs;
-	l.segment = mem_alloc(sizeof *l.segment);
-	atomic_init(&l.segment->refs, 1);
-	l.segment->id = id;
-	l.segment->segment = segment;
-	l.gone = mem_alloc(sizeof *l.gone);
-	atomic_init(&l.gone->refs, 1);
+	l.segment = shared_new(segment);
+	l.gone = bits_new(NULL);
 	*ret = l;
 	return 0;
 }
@@ -346,8 +342,7 @@ static int flush_memory(struct words_writer *w, struct err *err)
 
 static bool is_gone(const struct live *l, uint32_t doc)
 {
-	return (l->gone->bits && l->gone->bits[doc / 64] >> doc % 64 & 1) ||
-	       (l->leaving && l->leaving[doc / 64] >> doc % 64 & 1);
+	return words_bit(l->gone->bits, doc) || words_bit(l->leaving, doc);
 }
 
 /* 1: no segment has it. */
@@ -426,10 +421,7 @@ static int write_deletes(struct words_writer *w, const struct live *from, uint64
 	}
 	l.m.deletes = generation;
 	l.m.deleted += from->leaving_docs;
-	l.gone = mem_alloc(sizeof *l.gone);
-	atomic_init(&l.gone->refs, 1);
-	l.gone->generation = generation;
-	l.gone->bits = all_deletes(from);
+	l.gone = bits_new(all_deletes(from));
 	char *path = deletes_file_path(w->folder, l.m.id, generation);
 	int rc = deletes_write(path, l.gone->bits, l.m.docs, err);
 	FAULT("words.deletes");
@@ -687,7 +679,6 @@ static int carry_deletes(struct words_writer *w, const struct merge_job *job, st
 	if (!gone)
 		return 0;
 	fresh->m.deletes = w->manifest.generation + 1;
-	fresh->gone->generation = fresh->m.deletes;
 	fresh->gone->bits = gone;
 	char *path = deletes_file_path(w->folder, fresh->m.id, fresh->m.deletes);
 	int rc = deletes_write(path, gone, fresh->m.docs, err);

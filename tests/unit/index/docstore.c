@@ -175,9 +175,8 @@ static void thousands_of_tiny_documents_fill_blocks_by_their_number(void **state
 	struct docstore *ds = store_open(scratch("tiny"));
 	for (unsigned i = 0; i < N; i++) {
 		char url[16];
-		struct soif tiny = {.type = STR("F"), .url = str_of(url)};
 		snprintf(url, sizeof url, "%u", i);
-		tiny.url = str_of(url);
+		struct soif tiny = {.type = STR("F"), .url = str_of(url)};
 		assert_int_equal(docstore_put(ds, &tiny, &at[i], &err), 0);
 	}
 	store_sync(ds);
@@ -191,6 +190,41 @@ static void thousands_of_tiny_documents_fill_blocks_by_their_number(void **state
 	}
 	docstore_close(&ds);
 	arena_free(&arena);
+}
+
+struct told {
+	uint64_t addr[4];
+	size_t n;
+};
+
+static int note_told(void *ctx, struct docaddr addr, struct err *err)
+{
+	struct told *told = ctx;
+	(void)err;
+	if (told->n == ARRAY_LEN(told->addr))
+		return 1;
+	told->addr[told->n++] = addr.v;
+	return 0;
+}
+
+static void every_document_that_is_not_deleted_is_told_in_order(void **state)
+{
+	(void)state;
+	struct err err = {0};
+	struct told told = {0};
+	struct docstore *ds = store_open(scratch("each"));
+	struct docaddr a = doc_put(ds, 1), b = doc_put(ds, 2), c;
+	store_sync(ds);
+	c = doc_put(ds, 3); /* in another block, which is not written yet */
+	assert_int_equal(docstore_delete(ds, b, &err), 0);
+	assert_int_equal(docstore_each(ds, note_told, &told, &err), 0);
+	assert_int_equal(told.n, 2);
+	assert_true(told.addr[0] == a.v && told.addr[1] == c.v);
+	for (uint32_t i = 4; i < 8; i++)
+		(void)doc_put(ds, i);
+	told.n = 0;
+	assert_int_equal(docstore_each(ds, note_told, &told, &err), 1);
+	docstore_close(&ds);
 }
 
 static void addresses_that_nobody_gave_are_nowhere(void **state)
@@ -292,6 +326,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_soif_is_refused_and_nothing_else_happens),
 		cmocka_unit_test(the_largest_document_and_the_smallest_share_a_store),
 		cmocka_unit_test(thousands_of_tiny_documents_fill_blocks_by_their_number),
+		cmocka_unit_test(every_document_that_is_not_deleted_is_told_in_order),
 		cmocka_unit_test(addresses_that_nobody_gave_are_nowhere),
 		cmocka_unit_test(a_deleted_document_stays_deleted),
 		cmocka_unit_test(a_ledger_does_not_grow_with_its_history),

@@ -176,26 +176,13 @@ void store_path(const char *folder, uint32_t number, const char *kind, char *ret
 
 /* Begins a file of this number, which nobody has. Its name is durable. */
 int appender_begin(struct appender *a, const char *folder, uint32_t number, struct err *err);
-/* Goes on at the end of one; bytes after it are overwritten. 1: the file is shorter than that, or
- * is not there, or is another: it is left alone. */
-int appender_resume(struct appender *a, const char *folder, const struct ledger_file *is,
-		    struct err *err);
 bool appender_open(const struct appender *a);
 /* No more blocks: another file is to be begun. */
 bool appender_full(const struct appender *a);
 
-/* Whether the block has to be written before this many bytes can be added. */
-bool appender_must_write(const struct appender *a, size_t n);
-/* Writes the block, which stays as it is for those who read it, until appender_wrote(). */
-int appender_write(struct appender *a, struct err *err);
-void appender_wrote(struct appender *a);
-/* Adds to the block. */
-struct docaddr appender_add(struct appender *a, struct str text);
-/* What was written is on disk. */
-int appender_sync(struct appender *a, struct err *err);
-/* Both of the above, for a caller without readers. */
+/* Adds a document, writing the block before it where that is full; for a caller without readers. */
 int appender_put(struct appender *a, struct str text, struct docaddr *ret, struct err *err);
-int appender_finish(struct appender *a, struct err *err);
+int appender_finish(struct appender *a, struct err *err); /* all is written, and on disk */
 void appender_drop(struct appender *a); /* closes the file; what is in the block is forgotten */
 void appender_free(struct appender *a); /* all of it */
 
@@ -252,38 +239,25 @@ struct docstore {
 	struct err why;
 };
 
-/* docstore_map.c: with the lock held to write. */
+/* docstore_read.c: files of blocks, with the lock held to write. */
 
 /* Reads the head of an open file and maps `size` bytes of it. */
 int mapped_open(struct mapped *m, const struct file *f, uint64_t size, struct err *err);
 /* The file's bytes up to `length`. 1: there is no such file. */
 int mapped_get(struct docstore *ds, uint32_t number, uint64_t length, struct mapped **ret,
 	       struct err *err);
-/* What is mapped of it, if that is enough; also with the lock held to read. */
-struct mapped *mapped_has(const struct docstore *ds, uint32_t number, uint64_t length);
 /* Bytes could not be read since it was mapped. */
 int mapped_check(const struct mapped *m, struct err *err);
-/* Gives back what the ledger has no more. */
+/* Gives back what the ledger no longer has. */
 void mapped_tidy(struct docstore *ds);
 void mapped_free_all(struct docstore *ds);
 
-/* docstore_cache.c: unpacked blocks; for any thread. */
+/* docstore_read.c: unpacked blocks; for any thread. */
 struct block_cache *block_cache_new(void);
 void block_cache_free(struct block_cache **c);
-/* The text of a document, as a copy in the arena. 1: its block is not here. */
-int block_cache_get(struct block_cache *c, struct docaddr addr, struct arena *arena,
-		    struct str *ret);
-/* The same, by way of the block, which is kept for the next. 1: there is no document of this
- * number in it. */
-int block_cache_read(struct block_cache *c, const struct mapped *m, uint64_t length,
-		     struct docaddr addr, struct arena *arena, struct str *ret, struct err *err);
-
-/* docstore_moved.c: tables of old and new addresses, "NUMBER.moved". */
+/* docstore_compact.c: tables of old and new addresses, "NUMBER.moved". */
 enum { MOVED_HEAD = 24, MOVED_ENTRY = 16 };
 #define MOVED_MAGIC "GARNERDM"
-int moved_create(struct page_writer *ret, const char *folder, uint32_t number, uint64_t docs,
-		 struct err *err);
-void moved_put(struct page_writer *w, struct docaddr from, struct docaddr to);
 /* Opens and looks whether it is the one it should be. 1: there is none. */
 int moved_open(struct page_file **ret, const char *path, uint32_t *ret_number, uint64_t *ret_docs,
 	       struct err *err);

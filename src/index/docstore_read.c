@@ -12,6 +12,256 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+/* Files of blocks, mapped */
+
+/* The file that grows is mapped further than it reaches, so that it is not mapped anew with every
+ * sync; nothing is read after what counts. */
+enum { MAP_STEP = 64 << 20 };
+
+static size_t map_size(uint64_t length)
+{
+	return ((size_t)length + MAP_STEP - 1) / MAP_STEP * MAP_STEP;
+}
+
+/* What is mapped of it, if that is enough; also with the lock held to read. */
+static struct mapped *mapped_has(const struct docstore *ds, uint32_t number, uint64_t length)
+{
+	struct mapped **m = mapped_files_get(&ds->files, number);
+	return m && (*m)->size >= length ? *m : NULL;
+}
+
+int mapped_check(const struct mapped *m, struct err *err)
+{
+	if (LIKELY(!guard_failed(m->guard)))
+		return 0;
+	return err_set(err, ERR_DAMAGED,
+		       "%s: part of it cannot be read any more; look for errors of the disk, or "
+		       "for what cut it",
+		       m->path);
+}
+
+static void mapped_free(struct mapped *m)
+{
+	guard_free(&m->guard);
+	if (m->map)
+		(void)munmap(m->map, m->size);
+	mem_free(&m->path);
+	mem_free(&m);
+}
+
+int mapped_open(struct mapped *m, const struct file *f, uint64_t size, struct err *err)
+{
+	char head[BLOCK_FILE_HEAD];
+	size_t got;
+	if (file_read(f, head, sizeof head, 0, &got, err) < 0 ||
+	    block_file_head_read((struct str){head, got}, f->path, &m->id, err) < 0)
+		return -1;
+	m->size = (size_t)size;
+	void *p = mmap(NULL, m->size, PROT_READ, MAP_SHARED, f->fd, 0);
+	if (p == MAP_FAILED)
+		return err_sys(err, "%s: map of %zu bytes", f->path, m->size);
+	m->map = p;
+	m->guard = guard_new(p, m->size);
+	return 0;
+}
+
+int mapped_get(struct docstore *ds, uint32_t number, uint64_t length, struct mapped **ret,
+	       struct err *err)
+{
+	char path[PATH_MAX];
+	CLEANUP(file_drop) struct file f = FILE_INIT;
+	if ((*ret = mapped_has(ds, number, length)))
+		return 0;
+	store_path(ds->folder, number, ".docs", path);
+	int rc = file_open(&f, path, O_RDONLY, 0, err);
+	if (rc != 0)
+		return rc;
+	struct mapped *m = mem_alloc(sizeof *m);
+	m->path = mem_text(path);
+	rc = mapped_open(m, &f, map_size(length), err);
+	if (rc == 0 && m->id.number != number)
+		rc = err_set(err, ERR_DAMAGED, "%s: says that it is file %" PRIu32, path,
+			     m->id.number);
+	if (rc < 0) {
+		mapped_free(m);
+		return -1;
+	}
+	struct mapped **slot = mapped_files_put(&ds->files, number);
+	if (*slot)
+		mapped_free(*slot);
+	*slot = *ret = m;
+	return 0;
+}
+
+void mapped_tidy(struct docstore *ds)
+{
+	TABLE_EACH (mapped_files, slot, &ds->files) {
+		if (ledger_find(&ds->ledger, slot->key))
+			continue;
+		mapped_free(slot->value);
+		(void)mapped_files_remove(&ds->files, slot->key);
+	}
+	TABLE_EACH (moved_files, slot, &ds->moved) {
+		if (ledger_find_moved(&ds->ledger, slot->key))
+			continue;
+		page_close(&slot->value);
+		(void)moved_files_remove(&ds->moved, slot->key);
+	}
+}
+
+void mapped_free_all(struct docstore *ds)
+{
+	TABLE_EACH (mapped_files, slot, &ds->files)
+		mapped_free(slot->value);
+	TABLE_EACH (moved_files, slot, &ds->moved)
+		page_close(&slot->value);
+	mapped_files_free(&ds->files);
+	moved_files_free(&ds->moved);
+}
+
+/* Unpacked blocks. The hits of a page of results often share blocks, and a document that was shown
+ * is soon asked for again. Large blocks hold one document each and are not kept. */
+
+/* The hits of a page of results often share blocks, and a document that was shown is soon asked for
+ * again. Large blocks hold one document each and are not kept. */
+enum { KEPT = 64, KEPT_BYTES = 256 << 10 };
+
+struct kept {
+	uint64_t block; /* the address without the number in it; 0: free */
+	uint64_t used;  /* when */
+	char *text;
+	char *lengths;
+	struct block is; /* its slices: lengths in ours, nothing else */
+};
+
+struct block_cache {
+	pthread_mutex_t lock;
+	struct kept kept[KEPT];
+	uint64_t now;
+	ZSTD_DCtx *idle; /* one that nobody is using */
+};
+
+struct block_cache *block_cache_new(void)
+{
+	struct block_cache *c = mem_alloc(sizeof *c);
+	ENSURE(pthread_mutex_init(&c->lock, NULL) == 0);
+	return c;
+}
+
+static void kept_free(struct kept *k)
+{
+	mem_free(&k->text);
+	mem_free(&k->lengths);
+	*k = (struct kept){0};
+}
+
+void block_cache_free(struct block_cache **cp)
+{
+	struct block_cache *c = *cp;
+	if (!c)
+		return;
+	for (size_t i = 0; i < KEPT; i++)
+		kept_free(&c->kept[i]);
+	ZSTD_freeDCtx(c->idle);
+	pthread_mutex_destroy(&c->lock);
+	mem_free(cp);
+}
+
+static int cache_copy_slot(const struct block *b, const char *text, struct docaddr addr,
+			   struct arena *arena, struct str *ret)
+{
+	size_t from, n;
+	if (!block_slot(b, block_addr_slot(addr), &from, &n))
+		return 1;
+	*ret = arena_str(arena, (struct str){text + from, n});
+	return 0;
+}
+
+/* The text of a document, as a copy in the arena. 1: its block is not here. */
+static int block_cache_get(struct block_cache *c, struct docaddr addr, struct arena *arena,
+			   struct str *ret)
+{
+	int rc = 1;
+	pthread_mutex_lock(&c->lock);
+	for (size_t i = 0; i < KEPT && rc == 1; i++) {
+		struct kept *k = &c->kept[i];
+		if (k->block != addr.v >> 12)
+			continue;
+		k->used = ++c->now;
+		rc = cache_copy_slot(&k->is, k->text, addr, arena, ret);
+	}
+	pthread_mutex_unlock(&c->lock);
+	return rc;
+}
+
+static ZSTD_DCtx *cache_take_idle(struct block_cache *c)
+{
+	pthread_mutex_lock(&c->lock);
+	ZSTD_DCtx *d = c->idle;
+	c->idle = NULL;
+	pthread_mutex_unlock(&c->lock);
+	if (!d)
+		d = ZSTD_createDCtx();
+	ENSURE(d);
+	return d;
+}
+
+static void cache_give_idle(struct block_cache *c, ZSTD_DCtx *d)
+{
+	pthread_mutex_lock(&c->lock);
+	ZSTD_DCtx *other = c->idle;
+	c->idle = d;
+	pthread_mutex_unlock(&c->lock);
+	ZSTD_freeDCtx(other);
+}
+
+/* Takes the text over. */
+static void cache_keep(struct block_cache *c, uint64_t block, const struct block *b, char **text)
+{
+	pthread_mutex_lock(&c->lock);
+	struct kept *k = &c->kept[0];
+	for (size_t i = 0; i < KEPT && k->block != block; i++)
+		if (c->kept[i].block == block || c->kept[i].used < k->used)
+			k = &c->kept[i];
+	kept_free(k);
+	*k = (struct kept){.block = block, .used = ++c->now, .text = *text, .is = *b};
+	k->lengths = mem_copy(b->lengths.p, b->lengths.n);
+	k->is.lengths.p = k->lengths;
+	k->is.packed = (struct str){0};
+	*text = NULL;
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* The same, by way of the block, which is kept for the next. 1: there is no document of this
+ * number in it. */
+static int block_cache_read(struct block_cache *c, const struct mapped *m, uint64_t length,
+			    struct docaddr addr, struct arena *arena, struct str *ret,
+			    struct err *err)
+{
+	struct block b;
+	struct str file = {m->map, (size_t)length}, got;
+	size_t from, n;
+	int rc = block_read(&m->id, file, block_addr_at(addr), m->path, &b, err);
+	if (rc != 0)
+		return rc;
+	if (!block_slot(&b, block_addr_slot(addr), &from, &n))
+		return mapped_check(m, err) < 0 ? -1 : 1;
+	char *text = mem_alloc(MAX((size_t)b.text_n, (size_t)1));
+	ZSTD_DCtx *d = cache_take_idle(c);
+	rc = block_unpack(&b, d, text, m->path, err);
+	cache_give_idle(c, d);
+	if (mapped_check(m, err) < 0)
+		rc = -1;
+	if (rc == 0) {
+		got = arena_str(arena, (struct str){text + from, n});
+		*ret = got;
+		if (b.text_n <= KEPT_BYTES)
+			cache_keep(c, addr.v >> 12, &b, &text);
+	}
+	mem_free(&text);
+	return rc;
+}
+
 /* Following the ledger */
 
 static int read_on(struct docstore *ds, struct err *err)
@@ -334,250 +584,5 @@ int docstore_each(struct docstore *ds, docstore_doc_fn *fn, void *ctx, struct er
 	int rc = docstore_sync(ds, err);
 	for (size_t i = 0; i < ds->ledger.files && rc == 0; i++)
 		rc = each_in_file(ds, &ds->ledger.file[i], fn, ctx, err);
-	return rc;
-}
-
-/* Files of blocks, mapped */
-
-/* The file that grows is mapped further than it reaches, so that it is not mapped anew with every
- * sync; nothing is read after what counts. */
-enum { MAP_STEP = 64 << 20 };
-
-static size_t map_size(uint64_t length)
-{
-	return ((size_t)length + MAP_STEP - 1) / MAP_STEP * MAP_STEP;
-}
-
-struct mapped *mapped_has(const struct docstore *ds, uint32_t number, uint64_t length)
-{
-	struct mapped **m = mapped_files_get(&ds->files, number);
-	return m && (*m)->size >= length ? *m : NULL;
-}
-
-int mapped_check(const struct mapped *m, struct err *err)
-{
-	if (LIKELY(!guard_failed(m->guard)))
-		return 0;
-	return err_set(err, ERR_DAMAGED,
-		       "%s: part of it cannot be read any more; look for errors of the disk, or "
-		       "for what cut it",
-		       m->path);
-}
-
-static void mapped_free(struct mapped *m)
-{
-	guard_free(&m->guard);
-	if (m->map)
-		(void)munmap(m->map, m->size);
-	mem_free(&m->path);
-	mem_free(&m);
-}
-
-int mapped_open(struct mapped *m, const struct file *f, uint64_t size, struct err *err)
-{
-	char head[BLOCK_FILE_HEAD];
-	size_t got;
-	if (file_read(f, head, sizeof head, 0, &got, err) < 0 ||
-	    block_file_head_read((struct str){head, got}, f->path, &m->id, err) < 0)
-		return -1;
-	m->size = (size_t)size;
-	void *p = mmap(NULL, m->size, PROT_READ, MAP_SHARED, f->fd, 0);
-	if (p == MAP_FAILED)
-		return err_sys(err, "%s: map of %zu bytes", f->path, m->size);
-	m->map = p;
-	m->guard = guard_new(p, m->size);
-	return 0;
-}
-
-int mapped_get(struct docstore *ds, uint32_t number, uint64_t length, struct mapped **ret,
-	       struct err *err)
-{
-	char path[PATH_MAX];
-	CLEANUP(file_drop) struct file f = FILE_INIT;
-	if ((*ret = mapped_has(ds, number, length)))
-		return 0;
-	store_path(ds->folder, number, ".docs", path);
-	int rc = file_open(&f, path, O_RDONLY, 0, err);
-	if (rc != 0)
-		return rc;
-	struct mapped *m = mem_alloc(sizeof *m);
-	m->path = mem_text(path);
-	rc = mapped_open(m, &f, map_size(length), err);
-	if (rc == 0 && m->id.number != number)
-		rc = err_set(err, ERR_DAMAGED, "%s: says that it is file %" PRIu32, path,
-			     m->id.number);
-	if (rc < 0) {
-		mapped_free(m);
-		return -1;
-	}
-	struct mapped **slot = mapped_files_put(&ds->files, number);
-	if (*slot)
-		mapped_free(*slot);
-	*slot = *ret = m;
-	return 0;
-}
-
-void mapped_tidy(struct docstore *ds)
-{
-	TABLE_EACH (mapped_files, slot, &ds->files) {
-		if (ledger_find(&ds->ledger, slot->key))
-			continue;
-		mapped_free(slot->value);
-		(void)mapped_files_remove(&ds->files, slot->key);
-	}
-	TABLE_EACH (moved_files, slot, &ds->moved) {
-		if (ledger_find_moved(&ds->ledger, slot->key))
-			continue;
-		page_close(&slot->value);
-		(void)moved_files_remove(&ds->moved, slot->key);
-	}
-}
-
-void mapped_free_all(struct docstore *ds)
-{
-	TABLE_EACH (mapped_files, slot, &ds->files)
-		mapped_free(slot->value);
-	TABLE_EACH (moved_files, slot, &ds->moved)
-		page_close(&slot->value);
-	mapped_files_free(&ds->files);
-	moved_files_free(&ds->moved);
-}
-
-/* Unpacked blocks. The hits of a page of results often share blocks, and a document that was shown
- * is soon asked for again. Large blocks hold one document each and are not kept. */
-
-/* The hits of a page of results often share blocks, and a document that was shown is soon asked for
- * again. Large blocks hold one document each and are not kept. */
-enum { KEPT = 64, KEPT_BYTES = 256 << 10 };
-
-struct kept {
-	uint64_t block; /* the address without the number in it; 0: free */
-	uint64_t used;  /* when */
-	char *text;
-	char *lengths;
-	struct block is; /* its slices: lengths in ours, nothing else */
-};
-
-struct block_cache {
-	pthread_mutex_t lock;
-	struct kept kept[KEPT];
-	uint64_t now;
-	ZSTD_DCtx *idle; /* one that nobody is using */
-};
-
-struct block_cache *block_cache_new(void)
-{
-	struct block_cache *c = mem_alloc(sizeof *c);
-	ENSURE(pthread_mutex_init(&c->lock, NULL) == 0);
-	return c;
-}
-
-static void kept_free(struct kept *k)
-{
-	mem_free(&k->text);
-	mem_free(&k->lengths);
-	*k = (struct kept){0};
-}
-
-void block_cache_free(struct block_cache **cp)
-{
-	struct block_cache *c = *cp;
-	if (!c)
-		return;
-	for (size_t i = 0; i < KEPT; i++)
-		kept_free(&c->kept[i]);
-	ZSTD_freeDCtx(c->idle);
-	pthread_mutex_destroy(&c->lock);
-	mem_free(cp);
-}
-
-static int cache_copy_slot(const struct block *b, const char *text, struct docaddr addr,
-			   struct arena *arena, struct str *ret)
-{
-	size_t from, n;
-	if (!block_slot(b, block_addr_slot(addr), &from, &n))
-		return 1;
-	*ret = arena_str(arena, (struct str){text + from, n});
-	return 0;
-}
-
-int block_cache_get(struct block_cache *c, struct docaddr addr, struct arena *arena,
-		    struct str *ret)
-{
-	int rc = 1;
-	pthread_mutex_lock(&c->lock);
-	for (size_t i = 0; i < KEPT && rc == 1; i++) {
-		struct kept *k = &c->kept[i];
-		if (k->block != addr.v >> 12)
-			continue;
-		k->used = ++c->now;
-		rc = cache_copy_slot(&k->is, k->text, addr, arena, ret);
-	}
-	pthread_mutex_unlock(&c->lock);
-	return rc;
-}
-
-static ZSTD_DCtx *cache_take_idle(struct block_cache *c)
-{
-	pthread_mutex_lock(&c->lock);
-	ZSTD_DCtx *d = c->idle;
-	c->idle = NULL;
-	pthread_mutex_unlock(&c->lock);
-	if (!d)
-		d = ZSTD_createDCtx();
-	ENSURE(d);
-	return d;
-}
-
-static void cache_give_idle(struct block_cache *c, ZSTD_DCtx *d)
-{
-	pthread_mutex_lock(&c->lock);
-	ZSTD_DCtx *other = c->idle;
-	c->idle = d;
-	pthread_mutex_unlock(&c->lock);
-	ZSTD_freeDCtx(other);
-}
-
-/* Takes the text over. */
-static void cache_keep(struct block_cache *c, uint64_t block, const struct block *b, char **text)
-{
-	pthread_mutex_lock(&c->lock);
-	struct kept *k = &c->kept[0];
-	for (size_t i = 0; i < KEPT && k->block != block; i++)
-		if (c->kept[i].block == block || c->kept[i].used < k->used)
-			k = &c->kept[i];
-	kept_free(k);
-	*k = (struct kept){.block = block, .used = ++c->now, .text = *text, .is = *b};
-	k->lengths = mem_copy(b->lengths.p, b->lengths.n);
-	k->is.lengths.p = k->lengths;
-	k->is.packed = (struct str){0};
-	*text = NULL;
-	pthread_mutex_unlock(&c->lock);
-}
-
-int block_cache_read(struct block_cache *c, const struct mapped *m, uint64_t length,
-		     struct docaddr addr, struct arena *arena, struct str *ret, struct err *err)
-{
-	struct block b;
-	struct str file = {m->map, (size_t)length}, got;
-	size_t from, n;
-	int rc = block_read(&m->id, file, block_addr_at(addr), m->path, &b, err);
-	if (rc != 0)
-		return rc;
-	if (!block_slot(&b, block_addr_slot(addr), &from, &n))
-		return mapped_check(m, err) < 0 ? -1 : 1;
-	char *text = mem_alloc(MAX((size_t)b.text_n, (size_t)1));
-	ZSTD_DCtx *d = cache_take_idle(c);
-	rc = block_unpack(&b, d, text, m->path, err);
-	cache_give_idle(c, d);
-	if (mapped_check(m, err) < 0)
-		rc = -1;
-	if (rc == 0) {
-		got = arena_str(arena, (struct str){text + from, n});
-		*ret = got;
-		if (b.text_n <= KEPT_BYTES)
-			cache_keep(c, addr.v >> 12, &b, &text);
-	}
-	mem_free(&text);
 	return rc;
 }

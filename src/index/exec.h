@@ -161,7 +161,6 @@ void exec_checks_close(struct exec *e);
 /* exec_tree.c: any query, one document after the other; targets ascend. */
 struct exec_tree;
 struct exec_tree *exec_tree_open(struct exec *e, const struct exec_node *node);
-uint32_t exec_tree_seek(struct exec *e, struct exec_tree *t, uint32_t doc);
 bool exec_tree_matches(struct exec *e, struct exec_tree *t, uint32_t doc);
 /* Of a document that matches and was sought last. */
 uint32_t exec_tree_score(struct exec *e, struct exec_tree *t, uint32_t doc);
@@ -188,6 +187,3 @@ static inline bool exec_deleted(const struct exec *e, uint32_t doc)
 /* Looks at the clock now and then. true: stop. */
 bool exec_late(struct exec *e);
 int exec_fail(struct exec *e);
-
-/* Closes what was opened in the current segment, and gives its memory back. */
-void exec_close_segment(struct exec *e, struct arena_mark mark);

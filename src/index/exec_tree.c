@@ -314,6 +314,8 @@ struct exec_tree *exec_tree_open(struct exec *e, const struct exec_node *node)
 	return t;
 }
 
+static uint32_t exec_tree_seek(struct exec *e, struct exec_tree *t, uint32_t doc);
+
 static uint32_t seek_leaf(struct exec *e, struct exec_tree *t, uint32_t doc)
 {
 	while ((doc = exec_list_seek(e, t->list[0], doc)) != NO_DOC) {
@@ -372,7 +374,7 @@ static uint32_t seek_plain(struct exec *e, struct exec_tree *t, uint32_t doc)
 }
 
 /* Nothing lies between a target and what was found for it, so targets up to there are answered. */
-uint32_t exec_tree_seek(struct exec *e, struct exec_tree *t, uint32_t doc)
+static uint32_t exec_tree_seek(struct exec *e, struct exec_tree *t, uint32_t doc)
 {
 	static uint32_t (*const seeks[])(struct exec *, struct exec_tree *, uint32_t) = {
 		[QUERY_ALL] = seek_plain,     [QUERY_WORD] = seek_leaf, [QUERY_AND] = seek_and,

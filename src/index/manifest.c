@@ -26,7 +26,7 @@ static char *path_of(const char *folder, const char *name)
 	return b.p;
 }
 
-char *manifest_path(const char *folder)
+static char *manifest_path(const char *folder)
 {
 	return path_of(folder, MANIFEST_NAME);
 }
@@ -442,7 +442,9 @@ static int deletes_read_bits(const char *path, uint32_t *ret_docs, uint32_t *ret
 	return rc;
 }
 
-int deletes_read(const char *path, uint32_t docs, uint32_t deleted, uint64_t **ret, struct err *err)
+/* Of as many documents as the manifest says. */
+static int deletes_read(const char *path, uint32_t docs, uint32_t deleted, uint64_t **ret,
+			struct err *err)
 {
 	uint32_t has_docs, has_deleted;
 	uint64_t *bits;

@@ -36,7 +36,6 @@ void manifest_free(struct manifest *m);
 int manifest_changed(const char *folder, const struct file *file, struct err *err);
 
 /* Paths, to be freed. */
-char *manifest_path(const char *folder);
 char *segment_file_path(const char *folder, uint64_t id);
 char *deletes_file_path(const char *folder, uint64_t id, uint64_t generation);
 
@@ -50,9 +49,6 @@ static inline size_t deletes_words(uint32_t docs)
 }
 int deletes_write(const char *path, const uint64_t *bits, uint32_t docs, struct err *err);
 /* *ret is to be freed. 1: there is no such file. */
-int deletes_read(const char *path, uint32_t docs, uint32_t deleted, uint64_t **ret,
-		 struct err *err);
-/* The same for a caller that does not know the numbers. */
 int deletes_read_any(const char *path, uint32_t *ret_docs, uint64_t **ret, struct err *err);
 
 /* Segments and deletes in memory, shared between snapshots of a reader, and by the writer with its

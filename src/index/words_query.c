@@ -87,7 +87,8 @@ static void run_segment(struct exec *e)
 		exec_tree_run(e, e->root);
 }
 
-void exec_close_segment(struct exec *e, struct arena_mark mark)
+/* Closes what was opened in the current segment, and gives its memory back. */
+static void exec_close_segment(struct exec *e, struct arena_mark mark)
 {
 	exec_lists_close(e);
 	exec_checks_close(e);

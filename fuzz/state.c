@@ -58,9 +58,9 @@ static void file(struct str bytes, const struct format *format)
 	int fd = memfd_create("fuzz", MFD_CLOEXEC);
 	ENSURE(fd >= 0 && write(fd, bytes.p, bytes.n) == (ssize_t)bytes.n);
 	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-	int sound = format->verify(path, &err);
+	int sound = format_verify(format, path, &err);
 	ENSURE(sound == 0 || err.msg[0]);
-	int rc = format->print(path, ignore, &printed, &err);
+	int rc = format_print(format, path, ignore, &printed, &err);
 	ENSURE(rc == 0 || err.msg[0]);
 	close(fd);
 }

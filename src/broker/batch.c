@@ -1,31 +1,30 @@
 /* The collector's batch: entries, what is done with them at a start, and how they are printed. */
 #include "broker/batch.h"
 
-#include "base/cursor.h"
 #include "broker/find.h"
-
-#include <inttypes.h>
+#include "disk/fields.h"
 
 enum { ENTRY_MOST = 64 << 10, VERSION = 1 };
 
 const struct record_kind batch_kind = {"GARNERBT", VERSION, ENTRY_MOST};
 
+static const struct field fields[] = {
+	{"", FIELD(FIELD_UINT, struct batch_entry, now.v), .hex = true},
+	{"instead of", FIELD(FIELD_UINT, struct batch_entry, before.v), .hex = true},
+	{"", FIELD(FIELD_REST, struct batch_entry, url)},
+};
+static const struct field_table batch_fields = {FIELDS("an entry of a batch", fields)};
+
 void batch_write(const struct batch_entry *e, struct buf *out)
 {
-	put_u64le(out, e->now.v);
-	put_u64le(out, e->before.v);
-	buf_add_str(out, e->url);
+	fields_write(&batch_fields, e, out);
 }
 
 int batch_read(struct str payload, struct batch_entry *ret, struct err *err)
 {
-	struct reader r = reader_of(payload);
-	uint64_t now = reader_u64le(&r), before = reader_u64le(&r);
-	struct str url = reader_bytes(&r, reader_left(&r));
-	if (r.bad || url.n == 0)
-		return err_set(err, ERR_DAMAGED, "an entry of %zu bytes is too short", payload.n);
-	*ret = (struct batch_entry){url, {now}, {before}};
-	return 0;
+	if (fields_read(&batch_fields, payload, ret, err) < 0)
+		return -1;
+	return ret->url.n ? 0 : err_set(err, ERR_DAMAGED, "an entry of a batch has no URL");
 }
 
 int batch_drop(struct docstore *docs, struct docaddr addr, struct err *err)
@@ -81,34 +80,11 @@ int batch_settle(const char *path, struct record_writer *batch, struct docstore 
 	return record_truncate(batch, RECORD_HEADER, err);
 }
 
-static void print_entry(void *ctx, const struct record *record, struct buf *out)
-{
-	struct batch_entry e;
-	struct err err;
-	(void)ctx;
-	if (batch_read(record->payload, &e, &err) < 0)
-		buf_printf(out, "bad: %s\n", err.msg);
-	else
-		buf_printf(out, "%016" PRIx64 " instead of %016" PRIx64 " " STR_FMT "\n", e.now.v,
-			   e.before.v, STR_ARG(e.url));
-}
-
-static int batch_print(const char *path, void (*emit)(void *ctx, struct str), void *ctx,
-		       struct err *err)
-{
-	return record_print(path, &batch_kind, print_entry, NULL, emit, ctx, err);
-}
-
-static int batch_verify(const char *path, struct err *err)
-{
-	return record_verify(path, &batch_kind, err);
-}
-
 const struct format batch_format = {
 	.name = "batch",
 	.magic = "GARNERBT",
 	.version = VERSION,
 	.help = "what the collector did since the index was committed last",
-	.print = batch_print,
-	.verify = batch_verify,
+	.records = &batch_kind,
+	.fields = &batch_fields,
 };

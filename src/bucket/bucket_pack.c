@@ -298,23 +298,15 @@ int bucket_unpack(struct bucket_packer *p, struct str packed, struct arena *aren
 
 /* Formats */
 
-static void print_dict(void *ctx, const struct record *record, struct buf *out)
+static int dict_show(struct str payload, struct buf *out, struct err *err)
 {
-	(void)ctx;
-	struct reader r = reader_of(record->payload);
+	struct reader r = reader_of(payload);
 	uint32_t id = reader_u32le(&r), most = reader_u32le(&r);
+	if (r.bad)
+		return err_set(err, ERR_DAMAGED, "not a dictionary: %zu bytes", payload.n);
 	buf_printf(out, "dictionary %08" PRIx32 " for bodies of up to %" PRIu32 " bytes, %zu bytes",
 		   id, most, reader_left(&r));
-}
-
-static int print(const char *path, void (*emit)(void *ctx, struct str), void *ctx, struct err *err)
-{
-	return record_print(path, &dict_kind, print_dict, NULL, emit, ctx, err);
-}
-
-static int verify(const char *path, struct err *err)
-{
-	return record_verify(path, &dict_kind, err);
+	return 0;
 }
 
 const struct format bucket_dict_format = {
@@ -323,6 +315,6 @@ const struct format bucket_dict_format = {
 	.magic = "GARNERBD",
 	.version = 2,
 	.help = "dictionaries for the packed bodies of a bucket file",
-	.print = print,
-	.verify = verify,
+	.records = &dict_kind,
+	.show = dict_show,
 };

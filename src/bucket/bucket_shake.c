@@ -354,30 +354,20 @@ int bucket_moves_done(const char *path, struct err *err)
 	return rc;
 }
 
-static void print_moves(void *ctx, const struct record *record, struct buf *out)
+static int moves_show(struct str payload, struct buf *out, struct err *err)
 {
-	(void)ctx;
-	struct reader r = reader_of(record->payload);
-	if (record->payload.n == ID) {
+	struct reader r = reader_of(payload);
+	if (payload.n == ID) {
 		reader_skip(&r, 4);
 		buf_printf(out, "report %016" PRIx64, reader_u64le(&r));
-		return;
+		return 0;
 	}
 	while (reader_left(&r) >= MOVE) {
 		uint32_t from = reader_u32le(&r), to = reader_u32le(&r);
 		buf_printf(out, "%08" PRIx32 "-%08" PRIx32 " ", from, to);
 	}
-}
-
-static int print(const char *path, void (*emit_fn)(void *ctx, struct str), void *ctx,
-		 struct err *err)
-{
-	return record_print(path, &moves_kind, print_moves, NULL, emit_fn, ctx, err);
-}
-
-static int verify(const char *path, struct err *err)
-{
-	return record_verify(path, &moves_kind, err);
+	return reader_left(&r) ? err_set(err, ERR_DAMAGED, "a move of %d bytes is cut off", MOVE)
+			       : 0;
 }
 
 const struct format bucket_moves_format = {
@@ -386,6 +376,6 @@ const struct format bucket_moves_format = {
 	.magic = "GARNERBM",
 	.version = 1,
 	.help = "which bucket has which number since the last shakedown",
-	.print = print,
-	.verify = verify,
+	.records = &moves_kind,
+	.show = moves_show,
 };

@@ -54,7 +54,7 @@ static void check_file(struct check *c, const char *path)
 	struct err err;
 	int rc = format_of(p->formats, p->nformats, path, &f, &err);
 	if (rc == 0)
-		rc = f->verify(path, &err);
+		rc = format_verify(f, path, &err);
 	if (rc >= 0)
 		c->count[rc > 0 ? UNKNOWN : SOUND]++;
 	else if (err.sys_errno != ENOENT) /* that one was replaced or removed meanwhile */

@@ -25,7 +25,7 @@ static int dump_file(const struct cmd_call *call, const char *path, struct err *
 		return rc < 0 ? -1 : unknown_format(p, path, err);
 	if (call->argc > 1)
 		fprintf(call->out, "%s:\n", path);
-	return f->print(path, emit_piece, (void *)call, err);
+	return format_print(f, path, emit_piece, (void *)call, err);
 }
 
 static int run(const struct cmd_call *call)

@@ -1,11 +1,26 @@
+/* Formats: which of them a file is, and printing and verifying of the two common layouts, record
+ * files and small files, by what the format says of their payloads. */
 #include "disk/format.h"
+
 #include "base/cursor.h"
 #include "base/file.h"
+#include "disk/fields.h"
+#include "disk/record.h"
+#include "disk/small_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <unistd.h>
 
-static const struct format *by_head(const struct format *const *table, size_t n, struct str head)
+enum {
+	PRINT_PIECE = 64 << 10, /* bytes handed over at a time */
+	PRINT_BYTES = 256,      /* shown of a payload that nobody explains */
+	SHOW_MOST = 1 << 20,    /* text that explains one payload */
+};
+
+static const struct format *format_by_head(const struct format *const *table, size_t n,
+					   struct str head)
 {
 	struct str magic = str_head(head, FORMAT_MAGIC);
 	for (size_t i = 0; i < n; i++)
@@ -14,7 +29,8 @@ static const struct format *by_head(const struct format *const *table, size_t n,
 	return NULL;
 }
 
-static const struct format *by_name(const struct format *const *table, size_t n, const char *path)
+static const struct format *format_by_name(const struct format *const *table, size_t n,
+					   const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	for (size_t i = 0; i < n; i++)
@@ -39,8 +55,8 @@ int format_of(const struct format *const *table, size_t n, const char *path,
 	if (rc < 0 || file_read(&file, head, sizeof head, 0, &got, err) < 0)
 		return -1;
 	struct reader r = reader_of((struct str){head, got});
-	const struct format *f = by_head(table, n, (struct str){head, got});
-	bool named = !f && (f = by_name(table, n, path));
+	const struct format *f = format_by_head(table, n, (struct str){head, got});
+	bool named = !f && (f = format_by_name(table, n, path));
 	if (!f)
 		return 1;
 	if (named || f->claims) {
@@ -58,4 +74,160 @@ int format_of(const struct format *const *table, size_t n, const char *path,
 			       f->name, version, f->version);
 	*ret = f;
 	return 0;
+}
+
+/* What can be seen as it is, all else as \xNN. */
+static void payload_print_bytes(struct str s, struct buf *out)
+{
+	for (size_t i = 0; i < MIN(s.n, (size_t)PRINT_BYTES); i++) {
+		unsigned char c = (unsigned char)s.p[i];
+		if (c >= ' ' && c < 0x7f && c != '\\')
+			buf_add_byte(out, (char)c);
+		else
+			buf_printf(out, "\\x%02x", c);
+	}
+	if (s.n > PRINT_BYTES)
+		buf_add_text(out, "...");
+}
+
+/* Lines of a small file have a field each, of one that lists many an entry each; records have a
+ * line each. */
+static int payload_print(const struct format *f, struct str payload, struct buf *out,
+			 struct err *err)
+{
+	bool one = !f->records && f->fields && !f->fields->many;
+	if (f->show)
+		return f->show(payload, out, err);
+	if (f->fields)
+		return fields_print(f->fields, payload, one ? "\n" : " ",
+				    f->records ? "\n  " : "\n", out, err);
+	payload_print_bytes(payload, out);
+	return 0;
+}
+
+static int no_such_file(const char *path, int rc, struct err *err)
+{
+	return rc > 0 ? err_set(err, ERR_USAGE, "%s: there is no such file, or nothing in it yet",
+				path)
+		      : rc;
+}
+
+/* Small files */
+
+/* The text of one, when it is sound in all its parts. */
+static int small_print(const struct format *f, const char *path, struct buf *out, struct err *err)
+{
+	CLEANUP(buf_free) struct buf room = BUF_INIT(RECORD_MOST);
+	struct str payload;
+	if (no_such_file(path, small_file_read(path, f, &room, &payload, err), err) < 0)
+		return -1;
+	return payload_print(f, payload, out, err) < 0 ? err_in(err, "%s", path) : 0;
+}
+
+/* Record files */
+
+struct record_printing {
+	struct buf out;
+	void (*emit)(void *ctx, struct str);
+	void *ctx;
+	uint64_t count;
+};
+
+static void records_hand_over(struct record_printing *p, size_t more_than)
+{
+	if (p->out.n > more_than) {
+		p->emit(p->ctx, buf_str(&p->out));
+		buf_clear(&p->out);
+	}
+}
+
+static void records_print_one(const struct format *f, const struct record *record,
+			      struct record_printing *p)
+{
+	CLEANUP(buf_free) struct buf text = BUF_INIT(SHOW_MOST);
+	struct err bad;
+	buf_printf(&p->out, "%" PRIu64 " %zu ", record->place.at, record->payload.n);
+	if (payload_print(f, record->payload, &text, &bad) < 0)
+		buf_printf(&p->out, "damaged: %s\n", bad.msg);
+	else
+		buf_printf(&p->out, STR_FMT "\n", STR_ARG(buf_str(&text)));
+	p->count++;
+	records_hand_over(p, PRINT_PIECE);
+}
+
+static int records_print_end(const char *path, struct record_printing *p, uint64_t end,
+			     struct err *err)
+{
+	CLEANUP(file_drop) struct file f = FILE_INIT;
+	uint64_t size;
+	int rc = file_open(&f, path, O_RDONLY, 0, err);
+	if (rc == 1)
+		return err_set(err, ERR_USAGE, "%s: was removed while it was read", path);
+	if (rc < 0 || file_size(&f, &size, err) < 0)
+		return -1;
+	buf_printf(&p->out, "%" PRIu64 " records in %" PRIu64 " bytes", p->count, end);
+	if (size > end)
+		buf_printf(&p->out, ", then %" PRIu64 " bytes that are not complete", size - end);
+	buf_add_byte(&p->out, '\n');
+	return 0;
+}
+
+static int records_print(const struct format *f, const char *path, struct record_printing *p,
+			 struct err *err)
+{
+	struct record_reader *r = NULL;
+	struct record record;
+	if (no_such_file(path, record_reader_open(&r, path, f->records, err), err) < 0)
+		return -1;
+	int rc;
+	while ((rc = record_next(r, &record, err)) == 0)
+		records_print_one(f, &record, p);
+	if (rc == 1)
+		rc = records_print_end(path, p, record_tell(r), err);
+	records_hand_over(p, 0);
+	record_reader_free(&r);
+	return rc;
+}
+
+/* All frames and all payloads. One in which nothing is yet is sound. */
+static int records_verify(const struct format *f, const char *path, struct err *err)
+{
+	CLEANUP(buf_free) struct buf text = BUF_INIT(SHOW_MOST);
+	struct record_reader *r = NULL;
+	struct record record;
+	int rc = record_reader_open(&r, path, f->records, err);
+	if (rc == 1 && access(path, F_OK) != 0)
+		return no_such_file(path, rc, err);
+	while (rc == 0 && (rc = record_next(r, &record, err)) == 0) {
+		buf_clear(&text);
+		if (payload_print(f, record.payload, &text, err) < 0)
+			rc = err_in(err, "%s: record at %" PRIu64, path, record.place.at);
+	}
+	record_reader_free(&r);
+	return rc < 0 ? rc : 0;
+}
+
+int format_print(const struct format *f, const char *path, void (*emit)(void *ctx, struct str),
+		 void *ctx, struct err *err)
+{
+	struct record_printing p = {BUF_INIT((size_t)8 * RECORD_MOST), emit, ctx, 0};
+	if (f->print)
+		return f->print(path, emit, ctx, err);
+	int rc = f->records ? records_print(f, path, &p, err) : small_print(f, path, &p.out, err);
+	if (rc == 0 && !f->records) {
+		buf_add_byte(&p.out, '\n');
+		emit(ctx, buf_str(&p.out));
+	}
+	buf_free(&p.out);
+	return rc;
+}
+
+int format_verify(const struct format *f, const char *path, struct err *err)
+{
+	if (f->verify)
+		return f->verify(path, err);
+	if (f->records)
+		return records_verify(f, path, err);
+	CLEANUP(buf_free) struct buf text = BUF_INIT((size_t)8 * RECORD_MOST);
+	return small_print(f, path, &text, err);
 }

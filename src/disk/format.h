@@ -5,6 +5,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+struct record_kind;
+struct field_table;
+
 enum { FORMAT_MAGIC = 8 };
 
 struct format {
@@ -13,17 +16,29 @@ struct format {
 	 * it a file is known whose first bytes are damaged. */
 	const char *file;
 	char magic[FORMAT_MAGIC + 1];
-	uint32_t version; /* the one we write; a little-endian u32 behind the magic */
+	uint32_t version; /* the one we write; a little-endian u32 after the magic */
 	/* Instead of magic and version: whether a file with these first bytes (12, or all there
 	 * are) is one. NULL: the magic tells. */
 	bool (*claims)(struct str head);
 	const char *help; /* what such a file holds */
-	/* Prints the file at path for people, in pieces handed to emit. */
+	/* How files of the two common layouts are printed and verified: a record file of this kind
+	 * (disk/record.h), or with NULL a small file (disk/small_file.h). What a payload says is
+	 * told by its fields or, where these cannot, by a function that appends it to `out` for
+	 * people, without a line's end (ERR_DAMAGED: it cannot be). Both NULL: as bytes. */
+	const struct record_kind *records;
+	const struct field_table *fields;
+	int (*show)(struct str payload, struct buf *out, struct err *err);
+	/* Formats with a layout of their own, or with more to check than payloads one by one. */
 	int (*print)(const char *path, void (*emit)(void *ctx, struct str), void *ctx,
 		     struct err *err);
-	/* 0: sound. Negative: err names the place and the reason; ERR_DAMAGED. */
 	int (*verify)(const char *path, struct err *err);
 };
+
+/* Prints the file at path for people, in pieces handed to emit. */
+int format_print(const struct format *f, const char *path, void (*emit)(void *ctx, struct str),
+		 void *ctx, struct err *err);
+/* 0: sound. Negative: err names the place and the reason; ERR_DAMAGED. */
+int format_verify(const struct format *f, const char *path, struct err *err);
 
 /* Looks at the first bytes of a file, and where they say nothing at its name. 0: *ret is its
  * format; 1: none of ours; negative: could not be read, or ours in a version that this program does

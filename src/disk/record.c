@@ -551,3 +551,13 @@ void record_drop(struct record_writer **pw)
 	pthread_mutex_destroy(&w->lock);
 	mem_free(pw);
 }
+
+const struct record_kind record_plain = {.magic = "GARNERRC", .version = 1, .most = RECORD_MOST};
+
+const struct format record_format = {
+	.name = "record",
+	.magic = "GARNERRC",
+	.version = 1,
+	.help = "whole records one after the other, of no particular kind",
+	.records = &record_plain,
+};

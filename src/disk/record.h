@@ -94,13 +94,5 @@ uint64_t record_tell(const struct record_reader *r);
 void record_limit(struct record_reader *r, uint64_t durable);
 void record_reader_free(struct record_reader **r);
 
-/* For formats that are kinds of record files: prints each record by way of `payload` (NULL: as
- * bytes), and verifies. A kind's own format calls these; record_format is the plain one. */
-typedef void record_print_fn(void *ctx, const struct record *record, struct buf *out);
-int record_print(const char *path, const struct record_kind *kind, record_print_fn *payload,
-		 void *payload_ctx, void (*emit)(void *ctx, struct str), void *ctx,
-		 struct err *err);
-int record_verify(const char *path, const struct record_kind *kind, struct err *err);
-
 extern const struct record_kind record_plain; /* records of no kind: tools and tests */
 extern const struct format record_format;

@@ -399,15 +399,12 @@ void robots_cache_told(struct robots_cache *c, struct str name, const struct rob
 
 /* The format. */
 
-static void print_site(void *ctx, const struct record *record, struct buf *out)
+static int show_site(struct str payload, struct buf *out, struct err *err)
 {
 	struct site s;
 	struct str agent;
-	(void)ctx;
-	if (!get_site(record->payload, &s, &agent)) {
-		buf_add_text(out, "unreadable\n");
-		return;
-	}
+	if (!get_site(payload, &s, &agent))
+		return err_set(err, ERR_DAMAGED, "not a site: %zu bytes", payload.n);
 	buf_printf(out, STR_FMT " for " STR_FMT " until ", STR_ARG(s.name), STR_ARG(agent));
 	time_print(out, s.until_us, 0);
 	if (s.compiled.n)
@@ -416,18 +413,7 @@ static void print_site(void *ctx, const struct record *record, struct buf *out)
 		buf_add_text(out, ", cannot be asked since ");
 		time_print(out, s.silent_us, 0);
 	}
-	buf_add_byte(out, '\n');
-}
-
-static int robots_print(const char *path, void (*emit)(void *ctx, struct str), void *ctx,
-			struct err *err)
-{
-	return record_print(path, &kind, print_site, NULL, emit, ctx, err);
-}
-
-static int robots_verify(const char *path, struct err *err)
-{
-	return record_verify(path, &kind, err);
+	return 0;
 }
 
 const struct format robots_format = {
@@ -435,6 +421,6 @@ const struct format robots_format = {
 	.magic = "GARNERRB",
 	.version = 1,
 	.help = "what is known of the robots.txt of sites",
-	.print = robots_print,
-	.verify = robots_verify,
+	.records = &kind,
+	.show = show_site,
 };

@@ -606,16 +606,11 @@ const struct format docstore_format = {
 
 /* Ledgers, printed and verified */
 
-static void print_change(void *ctx, const struct record *record, struct buf *out)
+static int show_changes(struct str payload, struct buf *out, struct err *err)
 {
-	(void)ctx;
-	ledger_show(record->payload, out);
-}
-
-static int ledger_file_print(const char *path, void (*emit)(void *ctx, struct str), void *ctx,
-			     struct err *err)
-{
-	return record_print(path, &ledger_kind, print_change, NULL, emit, ctx, err);
+	(void)err;
+	ledger_show(payload, out);
+	return 0;
 }
 
 static int ledger_file_verify(const char *path, struct err *err)
@@ -631,7 +626,8 @@ const struct format docstore_ledger_format = {
 	.magic = "GARNERDL",
 	.version = LEDGER_VERSION,
 	.help = "which files of documents there are, and which documents are deleted",
-	.print = ledger_file_print,
+	.records = &ledger_kind,
+	.show = show_changes,
 	.verify = ledger_file_verify,
 };
 

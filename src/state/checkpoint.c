@@ -1,12 +1,10 @@
 #include "state/checkpoint.h"
 
-#include "base/clock.h"
 #include "base/cursor.h"
 #include "base/hash.h"
-#include "state/entries.h"
+#include "disk/fields.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 
@@ -21,32 +19,16 @@ enum {
 
 const struct record_kind checkpoints_kind = {.magic = "GARNERCK", .version = 1, .most = PAYLOAD};
 
-static void write_payload(const struct checkpoint *c, struct buf *out)
-{
-	put_u64le(out, c->number);
-	put_u64le(out, (uint64_t)c->time_us);
-	put_u64le(out, c->objects);
-	put_u64le(out, c->journal);
-	put_u64le(out, c->contrib);
-	put_u64le(out, c->changes);
-	put_u64le(out, c->gone);
-}
-
-static int read_payload(struct str payload, struct checkpoint *ret, struct err *err)
-{
-	struct reader r = reader_of(payload);
-	struct checkpoint c = {.number = reader_u64le(&r)};
-	c.time_us = (int64_t)reader_u64le(&r);
-	c.objects = reader_u64le(&r);
-	c.journal = reader_u64le(&r);
-	c.contrib = reader_u64le(&r);
-	c.changes = reader_u64le(&r);
-	c.gone = reader_u64le(&r);
-	if (r.bad || reader_left(&r))
-		return err_set(err, ERR_DAMAGED, "not a checkpoint: %zu bytes", payload.n);
-	*ret = c;
-	return 0;
-}
+static const struct field fields[] = {
+	{"", FIELD(FIELD_UINT, struct checkpoint, number)},
+	{"", FIELD(FIELD_TIME, struct checkpoint, time_us)},
+	{"objects", FIELD(FIELD_UINT, struct checkpoint, objects)},
+	{"journal", FIELD(FIELD_UINT, struct checkpoint, journal)},
+	{"contrib", FIELD(FIELD_UINT, struct checkpoint, contrib)},
+	{"changes", FIELD(FIELD_UINT, struct checkpoint, changes)},
+	{"gone", FIELD(FIELD_UINT, struct checkpoint, gone)},
+};
+static const struct field_table checkpoint_fields = {FIELDS("a checkpoint", fields)};
 
 /* Writing */
 
@@ -82,7 +64,7 @@ int checkpoint_open(struct checkpoint_notes *n, const char *folder, struct err *
 int checkpoint_note(struct checkpoint_notes *n, const struct checkpoint *c, struct err *err)
 {
 	struct buf slot = BUF_INIT(SLOT), payload = BUF_INIT(PAYLOAD);
-	write_payload(c, &payload);
+	fields_write(&checkpoint_fields, c, &payload);
 	buf_add_text(&slot, LAST_MAGIC);
 	put_u32le(&slot, 1);
 	put_u32le(&slot, crc32c(0, payload.p, payload.n));
@@ -98,7 +80,7 @@ int checkpoint_note(struct checkpoint_notes *n, const struct checkpoint *c, stru
 int checkpoint_show(struct checkpoint_notes *n, const struct checkpoint *c, struct err *err)
 {
 	struct buf payload = BUF_INIT(PAYLOAD);
-	write_payload(c, &payload);
+	fields_write(&checkpoint_fields, c, &payload);
 	int rc = record_append(n->log, buf_str(&payload), &n->group, NULL, err);
 	if (rc == 0)
 		rc = record_flush(n->log, err);
@@ -131,7 +113,7 @@ int checkpoint_shown(const char *folder, struct checkpoint *ret, struct err *err
 	snprintf(path, sizeof path, "%s/checkpoints", folder);
 	int rc = record_reader_open(&r, path, &checkpoints_kind, err);
 	while (rc == 0 && (rc = record_next(r, &record, err)) == 0) {
-		rc = read_payload(record.payload, ret, err);
+		rc = fields_read(&checkpoint_fields, record.payload, ret, err);
 		any = true;
 	}
 	record_reader_free(&r);
@@ -150,7 +132,7 @@ static int read_slot(struct str bytes, struct checkpoint *ret, struct err *err)
 	if (r.bad || !str_is(magic, LAST_MAGIC) || version != 1 ||
 	    crc != crc32c(0, payload.p, payload.n))
 		return err_set(err, ERR_DAMAGED, "a checksum does not fit");
-	return read_payload(payload, ret, err);
+	return fields_read(&checkpoint_fields, payload, ret, err);
 }
 
 static int read_last(const char *path, struct checkpoint *ret, struct err *err)
@@ -201,49 +183,31 @@ int checkpoint_last(const char *folder, struct checkpoint *ret, struct err *err)
 
 /* For `garner dump` and `garner check`. */
 
-static void print(const struct checkpoint *c, struct buf *out)
-{
-	buf_printf(out, "%" PRIu64 " ", c->number);
-	time_print(out, c->time_us, 6);
-	buf_printf(out,
-		   " objects %" PRIu64 " journal %" PRIu64 " contrib %" PRIu64 " changes %" PRIu64
-		   " gone %" PRIu64,
-		   c->objects, c->journal, c->contrib, c->changes, c->gone);
-}
-
-static int print_payload(struct str payload, struct buf *out, struct err *err)
-{
-	struct checkpoint c;
-	if (read_payload(payload, &c, err) < 0)
-		return -1;
-	print(&c, out);
-	return 0;
-}
-
-ENTRIES_FUNCTIONS(checkpoints_file, &checkpoints_kind, print_payload)
-
 const struct format checkpoints_format = {
 	.name = "checkpoints",
 	.file = "checkpoints",
 	.magic = "GARNERCK",
 	.version = 1,
 	.help = "lengths of the files of a state and of the bucket file that belong together",
-	.print = checkpoints_file_print,
-	.verify = checkpoints_file_verify,
+	.records = &checkpoints_kind,
+	.fields = &checkpoint_fields,
 };
 
 static int print_last(const char *path, void (*emit)(void *ctx, struct str), void *ctx,
 		      struct err *err)
 {
 	struct checkpoint c;
-	struct buf out = BUF_INIT(1024);
+	struct buf out = BUF_INIT(1024), payload = BUF_INIT(PAYLOAD);
 	int rc = read_last(path, &c, err);
-	if (rc == 0)
-		print(&c, &out);
+	if (rc == 0) {
+		fields_write(&checkpoint_fields, &c, &payload);
+		rc = fields_print(&checkpoint_fields, buf_str(&payload), " ", "", &out, err);
+	}
 	buf_add_text(&out, rc == 0 ? "\n" : "none yet\n");
 	if (rc >= 0)
 		emit(ctx, buf_str(&out));
 	buf_free(&out);
+	buf_free(&payload);
 	return rc < 0 ? rc : 0;
 }
 

@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "base/cursor.h"
 #include "base/file.h"
-#include "state/entries.h"
 #include "state/url_index.h"
 
 #include <inttypes.h>
@@ -202,14 +201,12 @@ static int print_entries(struct str payload, struct buf *out, struct err *err)
 	return 0;
 }
 
-ENTRIES_FUNCTIONS(gone_file, &gone_kind, print_entries)
-
 const struct format gone_format = {
 	.name = "gone",
 	.file = "gone",
 	.magic = "GARNERGN",
 	.version = 1,
 	.help = "URLs that the crawl has forgotten, when and why",
-	.print = gone_file_print,
-	.verify = gone_file_verify,
+	.records = &gone_kind,
+	.show = print_entries,
 };

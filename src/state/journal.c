@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "base/cursor.h"
 #include "base/value.h"
-#include "state/entries.h"
 
 #include <inttypes.h>
 
@@ -217,19 +216,15 @@ static int print_change(struct str payload, struct buf *out, struct err *err)
 	return 0;
 }
 
-ENTRIES_FUNCTIONS(journal_file, &journal_kind, print_journal)
-
 const struct format journal_format = {
 	.name = "journal",
 	.file = "journal",
 	.magic = "GARNERJN",
 	.version = 1,
 	.help = "what became of the URLs that a cycle of the crawl tried",
-	.print = journal_file_print,
-	.verify = journal_file_verify,
+	.records = &journal_kind,
+	.show = print_journal,
 };
-
-ENTRIES_FUNCTIONS(contrib_file, &contrib_kind, print_contrib)
 
 const struct format contrib_format = {
 	.name = "contrib",
@@ -237,11 +232,9 @@ const struct format contrib_format = {
 	.magic = "GARNERCB",
 	.version = 1,
 	.help = "URLs that were found on pages of the crawl",
-	.print = contrib_file_print,
-	.verify = contrib_file_verify,
+	.records = &contrib_kind,
+	.show = print_contrib,
 };
-
-ENTRIES_FUNCTIONS(changes_file, &changes_kind, print_change)
 
 const struct format changes_format = {
 	.name = "changes",
@@ -249,6 +242,6 @@ const struct format changes_format = {
 	.magic = "GARNERCH",
 	.version = 1,
 	.help = "what the modules of the crawl did to URLs, and why",
-	.print = changes_file_print,
-	.verify = changes_file_verify,
+	.records = &changes_kind,
+	.show = print_change,
 };

@@ -3,7 +3,6 @@
 #include "base/cursor.h"
 #include "base/file.h"
 #include "disk/record.h"
-#include "state/entries.h"
 #include "state/url_index.h"
 
 #include <inttypes.h>
@@ -199,11 +198,6 @@ static int print_site(struct str payload, struct buf *out, struct err *err)
 	return rc < 0 ? rc : 0;
 }
 
-static int print(const char *path, void (*emit)(void *ctx, struct str), void *ctx, struct err *err)
-{
-	return entries_print(path, &kind, print_site, emit, ctx, err);
-}
-
 static int verify(const char *path, struct err *err)
 {
 	struct arena arena = ARENA_INIT(SIZE_MAX);
@@ -223,6 +217,7 @@ const struct format plan_format = {
 	.magic = "GARNERPL",
 	.version = 1,
 	.help = "what a cycle of the crawl is to gather",
-	.print = print,
+	.records = &kind,
+	.show = print_site,
 	.verify = verify,
 };

@@ -95,7 +95,7 @@ static int check_gone(struct recovering *x, struct err *err)
 		return 0;
 	int rc = 0;
 	if (st.st_size <= VERIFY_GONE)
-		rc = gone_format.verify(path, err);
+		rc = format_verify(&gone_format, path, err);
 	if (rc == 0 || err->code != ERR_DAMAGED)
 		return rc;
 	recovery_damage(x->r, "%s; it is kept as gone.damaged until you remove it", err->msg);
@@ -273,7 +273,7 @@ static int check_plan(struct recovering *x, struct state *st, struct err *err)
 {
 	struct plan_writer *w;
 	char *path = state_path(st, &x->arena, "plan");
-	int rc = access(path, F_OK) == 0 ? plan_format.verify(path, err)
+	int rc = access(path, F_OK) == 0 ? format_verify(&plan_format, path, err)
 					 : err_set(err, ERR_DAMAGED, "%s: it is lost", path);
 	if (rc == 0 || err->code != ERR_DAMAGED)
 		return rc;

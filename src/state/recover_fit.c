@@ -70,7 +70,7 @@ static int check_index(struct state *st, struct fitting *f, struct recovery *r, 
 	struct sites *sites = NULL;
 	int rc = state_index(st, &index, err);
 	if (rc == 0)
-		rc = index_format.verify(state_path(st, &f->arena, "index"), err);
+		rc = format_verify(&index_format, state_path(st, &f->arena, "index"), err);
 	if (rc == 0)
 		rc = state_sites(st, &sites, err);
 	sites_free(&sites);

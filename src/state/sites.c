@@ -6,7 +6,6 @@
 #include "base/hash.h"
 #include "base/table.h"
 #include "disk/record.h"
-#include "state/entries.h"
 #include "url/footprint.h"
 
 #include <inttypes.h>
@@ -273,11 +272,6 @@ static int print_sites(struct str payload, struct buf *out, struct err *err)
 	return 0;
 }
 
-static int print(const char *path, void (*emit)(void *ctx, struct str), void *ctx, struct err *err)
-{
-	return entries_print(path, &kind, print_sites, emit, ctx, err);
-}
-
 static int verify(const char *path, struct err *err)
 {
 	struct sites *s = NULL;
@@ -292,6 +286,7 @@ const struct format sites_format = {
 	.magic = "GARNERST",
 	.version = 1,
 	.help = "the sites that a state of the crawl knows",
-	.print = print,
+	.records = &kind,
+	.show = print_sites,
 	.verify = verify,
 };

@@ -79,7 +79,7 @@ static void a_changed_byte_of_a_file_never_becomes_another_document(void **state
 		assert_true(look_at(ds, &m) < DOCS * 3 / 4);
 		assert_int_equal(docstore_verify(ds, &err), -1);
 		assert_int_equal(err.code, ERR_DAMAGED);
-		assert_int_equal(docstore_format.verify(path, &err), -1);
+		assert_int_equal(format_verify(&docstore_format, path, &err), -1);
 		docstore_close(&ds);
 		change_byte(path, at, bits);
 	}
@@ -173,7 +173,7 @@ static void a_changed_table_of_addresses_is_found_out(void **state)
 		change_byte(path, at, 0x10);
 		ds = store_read(scratch("j"));
 		assert_int_equal(look_at(ds, &m), 0);
-		assert_int_equal(docstore_moved_format.verify(path, &err), -1);
+		assert_int_equal(format_verify(&docstore_moved_format, path, &err), -1);
 		docstore_close(&ds);
 		change_byte(path, at, 0x10);
 	}

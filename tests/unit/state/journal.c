@@ -157,7 +157,7 @@ static void gone_urls_are_found_and_trimmed(void **state)
 	assert_int_equal(1, gone_find(path, (struct footprint){1234, 1234}, &got, &since_us, &err));
 	assert_int_equal(2000 * US_PER_H, since_us); /* forgotten before that, or never known */
 	MUST(gone_find(path, (struct footprint){2000, 2000}, &got, &since_us, &err));
-	assert_int_equal(0, gone_format.verify(path, &err));
+	assert_int_equal(0, format_verify(&gone_format, path, &err));
 }
 
 static void sites_come_back_sorted_and_a_cut_list_is_refused(void **state)

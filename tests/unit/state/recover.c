@@ -233,7 +233,7 @@ static void what_is_no_bucket_is_mended_with_the_index(void **state)
 	mend(&p, folder, &told);
 	done(&p, &told);
 	path_in(folder, "objects", path);
-	MUST(bucket_format.verify(path, &err));
+	MUST(format_verify(&bucket_format, path, &err));
 }
 
 static void lost_params_do_not_cost_the_log_of_forgotten_urls(void **state)

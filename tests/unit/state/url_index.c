@@ -127,7 +127,7 @@ static void every_url_is_found_and_no_other_one(void **state)
 		assert_int_equal(1, url_index_find(x, (struct footprint){UINT64_MAX, UINT64_MAX},
 						   &got, &err));
 		url_index_close(&x);
-		assert_int_equal(0, index_format.verify(scratch("found"), &err));
+		assert_int_equal(0, format_verify(&index_format, scratch("found"), &err));
 	}
 }
 
@@ -236,7 +236,7 @@ static void a_damaged_byte_is_never_believed(void **state)
 		struct index_item got;
 		uint64_t bad = 0, good = 0;
 		flip(&f, at);
-		assert_true(index_format.verify(path, &err) < 0);
+		assert_true(format_verify(&index_format, path, &err) < 0);
 		assert_int_equal(ERR_DAMAGED, err.code);
 		if (url_index_open(&x, path, &err) == 0) {
 			for (uint64_t i = 0; i < N; i += 7) {

@@ -1,0 +1,26 @@
+/* Small files: a head, a checksum and a payload, replaced as a whole, so that a reader sees the new
+ * one or the old one. Layout of all of them: doc/formats/small.md; the format names magic, version
+ * and, where it can, the fields of the payload (disk/fields.h).
+ *
+ * Reading tells apart: 1, there is no such file; ERR_DAMAGED, its bytes are not what was written;
+ * ERR_USAGE, it is sound, but another version of garner wrote it. */
+#pragma once
+#include "disk/format.h"
+
+enum { SMALL_FILE_HEAD = FORMAT_MAGIC + 12 };
+
+/* Durable when it returns 0. */
+int small_file_write(const char *path, const struct format *f, struct str payload, struct err *err);
+/* The payload lies in `room`, whose limit bounds the file. */
+int small_file_read(const char *path, const struct format *f, struct buf *room, struct str *ret,
+		    struct err *err);
+
+/* The same for files whose payload is one struct by the format's table of fields, without
+ * FIELD_REST. */
+int small_file_save(const char *path, const struct format *f, const void *from, struct err *err);
+int small_file_load(const char *path, const struct format *f, void *ret, struct err *err);
+
+/* The bytes of such a file, for those who write or read them in their own way. */
+void small_file_seal(const struct format *f, struct str payload, struct buf *out);
+int small_file_unseal(const char *path, const struct format *f, struct str bytes, struct str *ret,
+		      struct err *err);

@@ -7,7 +7,7 @@
 enum { CURSOR_FEEDS = 64, CURSOR_NAME = 63 };
 
 struct cursors {
-	struct {
+	struct cursor_of_feed {
 		char name[CURSOR_NAME + 1];
 		struct source_cursor at;
 	} feed[CURSOR_FEEDS];

@@ -4,7 +4,7 @@
 #include "index/manifest.h"
 
 #include "base/cursor.h"
-#include "base/hash.h"
+#include "disk/small_file.h"
 #include "index/segment_inner.h"
 
 #include <errno.h>
@@ -109,9 +109,7 @@ static void put_settings(struct buf *b, const struct words_settings *s)
 
 int manifest_write(const char *folder, const struct manifest *m, struct err *err)
 {
-	struct buf b = BUF_INIT(MANIFEST_MOST);
-	buf_add_text(&b, MANIFEST_MAGIC);
-	put_u32le(&b, MANIFEST_VERSION);
+	struct buf b = BUF_INIT(MANIFEST_MOST - SMALL_FILE_HEAD);
 	put_u64le(&b, m->generation);
 	put_u64le(&b, m->next_id);
 	put_settings(&b, &m->settings);
@@ -124,12 +122,11 @@ int manifest_write(const char *folder, const struct manifest *m, struct err *err
 		put_varint(&b, s->docs);
 		put_varint(&b, s->deleted);
 	}
-	put_u32le(&b, crc32c(0, b.p, b.n));
 	char *path = manifest_path(folder);
 	int rc = b.over || m->n > SEGMENTS_MOST
 			 ? err_set(err, ERR_USAGE, "%s: %zu segments are too many to list; merge",
 				   path, m->n)
-			 : file_replace(path, buf_str(&b), 0644, err);
+			 : small_file_write(path, &words_manifest_format, buf_str(&b), err);
 	buf_free(&b);
 	mem_free(&path);
 	return rc;
@@ -194,19 +191,11 @@ static bool get_segments(struct reader *r, struct manifest *m)
 
 static int parse_manifest(const char *path, struct str bytes, struct manifest *ret, struct err *err)
 {
-	enum { CRC = 4 };
 	struct manifest m = {0};
-	struct reader tail = reader_of(str_from(bytes, bytes.n - MIN(bytes.n, (size_t)CRC)));
-	if (bytes.n < CRC || reader_u32le(&tail) != crc32c(0, bytes.p, bytes.n - CRC))
-		return err_set(err, ERR_DAMAGED,
-			       "%s: its checksum is wrong; the index has to be built again", path);
-	struct reader r = reader_of(str_head(bytes, bytes.n - CRC));
-	bool magic = str_is(reader_bytes(&r, FORMAT_MAGIC), MANIFEST_MAGIC);
-	uint32_t version = reader_u32le(&r);
-	if (!magic || version != MANIFEST_VERSION)
-		return err_set(err, ERR_DAMAGED,
-			       "%s: not a manifest of version %d; the index has to be built again",
-			       path, MANIFEST_VERSION);
+	struct str payload;
+	if (small_file_unseal(path, &words_manifest_format, bytes, &payload, err) < 0)
+		return err_in(err, "the words index has to be built again");
+	struct reader r = reader_of(payload);
 	m.generation = reader_u64le(&r);
 	m.next_id = reader_u64le(&r);
 	if (!get_settings(&r, &m.settings) || !get_segments(&r, &m) || reader_left(&r)) {
@@ -329,12 +318,10 @@ int manifest_sweep(const char *folder, const struct manifest *m, struct err *err
 	return MIN(rc, 0);
 }
 
-/* Deletes: magic, version, number of documents, number of those deleted, then a bit for each
- * document or, where that is shorter, the numbers of the deleted ones; CRC-32C of all. */
+/* Deletes: small files with the number of documents, the number of those deleted, then a bit for
+ * each document or, where that is shorter, the numbers of the deleted ones. */
 
-enum { DELETES_HEAD = FORMAT_MAGIC + 4 + 4 + 4, DELETES_CRC = 4 };
-
-static const size_t deletes_bytes_most = DELETES_HEAD + SEGMENT_DOCS_MOST / 8 + 8 + DELETES_CRC;
+static const size_t deletes_bytes_most = SMALL_FILE_HEAD + 4 + 4 + SEGMENT_DOCS_MOST / 8 + 8;
 
 static uint32_t count_bits(const uint64_t *bits, uint32_t docs)
 {
@@ -365,10 +352,8 @@ static int deletes_write_new(const char *path, struct str bytes, struct err *err
 
 int deletes_write(const char *path, const uint64_t *bits, uint32_t docs, struct err *err)
 {
-	struct buf b = BUF_INIT(deletes_bytes_most);
+	struct buf b = BUF_INIT(deletes_bytes_most), bytes = BUF_INIT(deletes_bytes_most);
 	uint32_t deleted = count_bits(bits, docs);
-	buf_add_text(&b, DELETES_MAGIC);
-	put_u32le(&b, DELETES_VERSION);
 	put_u32le(&b, docs);
 	put_u32le(&b, deleted);
 	for (size_t i = 0; i < deletes_words(docs); i++) {
@@ -379,70 +364,54 @@ int deletes_write(const char *path, const uint64_t *bits, uint32_t docs, struct 
 		for (uint64_t word = bits[i]; word; word &= word - 1)
 			put_u32le(&b, (uint32_t)(i * 64 + (unsigned)__builtin_ctzll(word)));
 	}
-	put_u32le(&b, crc32c(0, b.p, b.n));
-	int rc = deletes_write_new(path, buf_str(&b), err);
+	small_file_seal(&words_deletes_format, buf_str(&b), &bytes);
+	int rc = deletes_write_new(path, buf_str(&bytes), err);
 	buf_free(&b);
+	buf_free(&bytes);
 	return rc;
 }
 
-/* The head: its numbers. */
-static bool deletes_parse_head(struct str bytes, uint32_t *ret_docs, uint32_t *ret_deleted)
+static bool deletes_parse_bits(struct reader *r, uint32_t docs, uint32_t deleted, uint64_t *bits)
 {
-	if (bytes.n < DELETES_HEAD + DELETES_CRC)
-		return false;
-	struct reader tail = reader_of(str_from(bytes, bytes.n - DELETES_CRC));
-	struct reader r = reader_of(bytes);
-	if (reader_u32le(&tail) != crc32c(0, bytes.p, bytes.n - DELETES_CRC) ||
-	    !str_is(reader_bytes(&r, FORMAT_MAGIC), DELETES_MAGIC) ||
-	    reader_u32le(&r) != DELETES_VERSION)
-		return false;
-	*ret_docs = reader_u32le(&r);
-	*ret_deleted = reader_u32le(&r);
-	return *ret_docs <= SEGMENT_DOCS_MOST && *ret_deleted <= *ret_docs;
-}
-
-static bool deletes_parse_bits(struct str bytes, uint32_t docs, uint32_t deleted, uint64_t *bits)
-{
-	struct reader r = reader_of(str_head(bytes, bytes.n - DELETES_CRC));
-	reader_skip(&r, DELETES_HEAD);
 	for (size_t i = 0; !as_numbers(docs, deleted) && i < deletes_words(docs); i++)
-		bits[i] = reader_u64le(&r);
+		bits[i] = reader_u64le(r);
 	for (uint32_t i = 0; as_numbers(docs, deleted) && i < deleted; i++) {
-		uint32_t doc = reader_u32le(&r);
+		uint32_t doc = reader_u32le(r);
 		if (doc >= docs)
 			return false;
 		bits[doc / 64] |= UINT64_C(1) << doc % 64;
 	}
 	bool beyond = docs % 64 && bits[docs / 64] >> docs % 64;
-	return !r.bad && !reader_left(&r) && !beyond && count_bits(bits, docs) == deleted;
+	return !r->bad && !reader_left(r) && !beyond && count_bits(bits, docs) == deleted;
 }
 
 static int deletes_read_bits(const char *path, uint32_t *ret_docs, uint32_t *ret_deleted,
 			     uint64_t **ret, struct err *err)
 {
-	struct buf b = BUF_INIT(deletes_bytes_most);
+	CLEANUP(buf_free) struct buf b = BUF_INIT(deletes_bytes_most);
+	struct str payload;
+	int rc = small_file_read(path, &words_deletes_format, &b, &payload, err);
+	if (rc != 0)
+		return rc < 0 ? err_in(err, "the words index has to be built again") : rc;
+	struct reader r = reader_of(payload);
+	uint32_t docs = reader_u32le(&r), deleted = reader_u32le(&r);
 	uint64_t *bits = NULL;
-	int rc = file_slurp(path, &b, err);
-	bool good = rc == 0 && deletes_parse_head(buf_str(&b), ret_docs, ret_deleted);
+	bool good = !r.bad && docs <= SEGMENT_DOCS_MOST && deleted <= docs;
 	if (good) {
-		bits = mem_array(deletes_words(*ret_docs) + 1, sizeof *bits);
-		good = deletes_parse_bits(buf_str(&b), *ret_docs, *ret_deleted, bits);
+		bits = mem_array(deletes_words(docs) + 1, sizeof *bits);
+		good = deletes_parse_bits(&r, docs, deleted, bits);
 	}
-	if (rc == 0 && !good)
-		rc = err_set(
-			err, ERR_DAMAGED,
-			"%s: it is not a list of deletes, or damaged; the index has to be built "
-			"again",
-			path);
-	buf_free(&b);
-	if (rc == 0)
-		*ret = bits;
-	else
+	if (!good) {
 		mem_free(&bits);
-	return rc;
+		return err_set(err, ERR_DAMAGED,
+			       "%s: not a list of deletes; the index has to be built again", path);
+	}
+	*ret_docs = docs;
+	*ret_deleted = deleted;
+	*ret = bits;
+	return 0;
 }
 
-/* Of as many documents as the manifest says. */
 static int deletes_read(const char *path, uint32_t docs, uint32_t deleted, uint64_t **ret,
 			struct err *err)
 {

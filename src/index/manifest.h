@@ -8,10 +8,6 @@
 
 #include <stdatomic.h>
 
-#define MANIFEST_MAGIC "GARNERWM"
-#define DELETES_MAGIC "GARNERWD"
-enum { MANIFEST_VERSION = 1, DELETES_VERSION = 1 };
-
 struct manifest_segment {
 	uint64_t id;
 	uint64_t deletes; /* generation of its file of deletes; 0: it has none */

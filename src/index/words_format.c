@@ -186,8 +186,8 @@ static int verify_manifest(const char *path, struct err *err)
 
 const struct format words_manifest_format = {
 	.name = "words-manifest",
-	.magic = MANIFEST_MAGIC,
-	.version = MANIFEST_VERSION,
+	.magic = "GARNERWM",
+	.version = 2,
 	.help = "which segments a words index has, and what it is made by",
 	.print = print_manifest,
 	.verify = verify_manifest,
@@ -226,8 +226,8 @@ static int verify_deletes(const char *path, struct err *err)
 
 const struct format words_deletes_format = {
 	.name = "words-deletes",
-	.magic = DELETES_MAGIC,
-	.version = DELETES_VERSION,
+	.magic = "GARNERWD",
+	.version = 2,
 	.help = "which documents of a segment of a words index are deleted",
 	.print = print_deletes,
 	.verify = verify_deletes,

@@ -37,14 +37,15 @@ static int lock_path(struct states *s, const char *who, char ret[PATH_MAX], stru
 int states_lock(struct states *s, const char *who, const char *name, int64_t until_us,
 		struct err *err)
 {
-	char path[PATH_MAX], folder[PATH_MAX], text[128];
+	char path[PATH_MAX], folder[PATH_MAX];
+	struct state_lock lock = {.until_us = until_us};
 	if (lock_path(s, who, path, err) < 0)
 		return -1;
 	if (snprintf(folder, sizeof folder, "%s/locks", s->folder) >= PATH_MAX ||
 	    dir_make(folder, 0755, err) < 0)
 		return -1;
-	snprintf(text, sizeof text, "state %s\nuntil %" PRId64 "\n", name, until_us);
-	if (note_write(path, LOCK_MAGIC, str_of(text), err) < 0)
+	snprintf(lock.state, sizeof lock.state, "%s", name);
+	if (small_file_save(path, &lock_format, &lock, err) < 0)
 		return -1;
 	/* whoever deletes a state takes it away first and then looks for locks: if it is still
 	 * there, it stays, or comes back */
@@ -65,18 +66,13 @@ int states_unlock(struct states *s, const char *who, struct err *err)
 enum lock_is { LOCK_HOLDS, LOCK_EXPIRED, LOCK_UNREADABLE };
 static enum lock_is read_lock(const char *path, int64_t now_us, char ret[STATE_NAME])
 {
-	struct arena arena = ARENA_INIT(1 << 16);
-	struct str text, name = {0};
+	struct state_lock lock;
 	struct err ignored;
-	uint64_t until = 0;
-	bool sound = note_read(path, LOCK_MAGIC, &arena, &text, &ignored) == 0;
-	if (sound)
-		name = note_get(text, "state");
-	sound = sound && state_name_ok(name) && note_u64(text, "until", &until);
-	if (sound)
-		snprintf(ret, STATE_NAME, STR_FMT, STR_ARG(name));
-	arena_free(&arena);
-	return !sound ? LOCK_UNREADABLE : (int64_t)until <= now_us ? LOCK_EXPIRED : LOCK_HOLDS;
+	if (small_file_load(path, &lock_format, &lock, &ignored) != 0 ||
+	    !state_name_ok(str_of(lock.state)))
+		return LOCK_UNREADABLE;
+	memcpy(ret, lock.state, STATE_NAME);
+	return lock.until_us <= now_us ? LOCK_EXPIRED : LOCK_HOLDS;
 }
 
 int states_oldest_locked(struct states *s, int64_t now_us, char ret[STATE_NAME], struct err *err)

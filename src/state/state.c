@@ -267,37 +267,49 @@ int state_sites_put(struct state *st, struct sites *sites, struct err *err)
 	return put_in_place(st, ".sites.new", "sites", err);
 }
 
-NOTE_FUNCTIONS(control, CONTROL_MAGIC)
+/* Small files */
+
+static const struct field control_field[] = {{"", FIELD_REST, 0, sizeof(struct str)}};
+static const struct field_table control_fields = {FIELDS("a phase", control_field)};
 
 const struct format control_format = {
 	.name = "control",
 	.file = "control",
-	.magic = CONTROL_MAGIC,
-	.version = 1,
+	.magic = "GARNERCT",
+	.version = 2,
 	.help = "the phase of a state of the crawl",
-	.print = control_print,
-	.verify = control_verify,
+	.fields = &control_fields,
 };
 
-NOTE_FUNCTIONS(params, PARAMS_MAGIC)
+static const struct field params_field[] = {
+	{"from", FIELD(FIELD_NAME, struct state_params, from)},
+	{"crawl", FIELD(FIELD_UINT, struct state_params, crawl)},
+	{"created", FIELD(FIELD_TIME, struct state_params, created_us)},
+	{"objects", FIELD(FIELD_UINT, struct state_params, objects)},
+	{"contrib", FIELD(FIELD_UINT, struct state_params, contrib)},
+	{"gone", FIELD(FIELD_UINT, struct state_params, gone)},
+};
+static const struct field_table params_fields = {FIELDS("params of a state", params_field)};
 
 const struct format params_format = {
 	.name = "params",
 	.file = "params",
-	.magic = PARAMS_MAGIC,
-	.version = 1,
+	.magic = "GARNERPA",
+	.version = 2,
 	.help = "numbers of a state of the crawl as a whole",
-	.print = params_print,
-	.verify = params_verify,
+	.fields = &params_fields,
 };
 
-NOTE_FUNCTIONS(lock, LOCK_MAGIC)
+static const struct field lock_field[] = {
+	{"state", FIELD(FIELD_NAME, struct state_lock, state)},
+	{"until", FIELD(FIELD_TIME, struct state_lock, until_us)},
+};
+static const struct field_table lock_fields = {FIELDS("a lock", lock_field)};
 
 const struct format lock_format = {
 	.name = "lock",
-	.magic = LOCK_MAGIC,
-	.version = 1,
+	.magic = "GARNERLK",
+	.version = 2,
 	.help = "which states a reader of the crawl needs, and how long",
-	.print = lock_print,
-	.verify = lock_verify,
+	.fields = &lock_fields,
 };

@@ -2,15 +2,18 @@
  * recover*.c.
  */
 #pragma once
+#include "disk/fields.h"
 #include "disk/lock.h"
+#include "disk/small_file.h"
 #include "state/checkpoint.h"
 #include "state/state.h"
-#include "state/state_note.h"
 #include "state/state_sync.h"
 
-#define CONTROL_MAGIC "GARNERCT"
-#define PARAMS_MAGIC "GARNERPA"
-#define LOCK_MAGIC "GARNERLK"
+/* What a reader of the crawl needs, and how long. */
+struct state_lock {
+	char state[STATE_NAME];
+	int64_t until_us;
+};
 
 struct states {
 	char *folder;

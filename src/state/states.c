@@ -61,7 +61,7 @@ const char *states_folder(const struct states *s)
 	return s->folder;
 }
 
-/* Notes of a state */
+/* Small files of a state */
 
 static int in_folder(const char *folder, const char *file, char ret[PATH_MAX], struct err *err)
 {
@@ -72,12 +72,11 @@ static int in_folder(const char *folder, const char *file, char ret[PATH_MAX], s
 
 int control_write(const char *folder, enum phase phase, struct err *err)
 {
-	char path[PATH_MAX], text[32];
+	char path[PATH_MAX];
 	if (in_folder(folder, "control", path, err) < 0)
 		return -1;
-	snprintf(text, sizeof text, "%s\n", phase_name(phase));
 	FAULT("state.control");
-	if (note_write(path, CONTROL_MAGIC, str_of(text), err) < 0)
+	if (small_file_write(path, &control_format, str_of(phase_name(phase)), err) < 0)
 		return -1;
 	FAULT("state.control.written");
 	return 0;
@@ -85,56 +84,34 @@ int control_write(const char *folder, enum phase phase, struct err *err)
 
 int control_read(const char *folder, enum phase *ret, struct err *err)
 {
-	struct arena arena = ARENA_INIT(1 << 16);
+	CLEANUP(buf_free) struct buf room = BUF_INIT(4096);
 	char path[PATH_MAX];
-	struct str text;
+	struct str name;
 	int rc = in_folder(folder, "control", path, err);
 	if (rc == 0)
-		rc = note_read(path, CONTROL_MAGIC, &arena, &text, err);
-	if (rc == 0 && !phase_parse(str_trim(text), ret))
-		rc = err_set(err, ERR_DAMAGED, "%s: no phase", path);
-	arena_free(&arena);
+		rc = small_file_read(path, &control_format, &room, &name, err);
+	if (rc == 0 && !phase_parse(name, ret))
+		rc = err_set(err, ERR_DAMAGED, "%s: not a phase", path);
 	return rc;
 }
 
 int params_write(const char *folder, const struct state_params *p, struct err *err)
 {
 	char path[PATH_MAX];
-	struct buf text = BUF_INIT(NOTE_MOST);
-	if (in_folder(folder, "params", path, err) < 0)
-		return -1;
-	buf_printf(&text, "from %s\ncrawl %" PRIu64 "\ncreated %" PRId64 "\n", p->from, p->crawl,
-		   p->created_us);
-	buf_printf(&text, "objects %" PRIu64 "\ncontrib %" PRIu64 "\ngone %" PRIu64 "\n",
-		   p->objects, p->contrib, p->gone);
-	int rc = note_write(path, PARAMS_MAGIC, buf_str(&text), err);
-	buf_free(&text);
-	return rc;
+	return in_folder(folder, "params", path, err) < 0
+		       ? -1
+		       : small_file_save(path, &params_format, p, err);
 }
 
 int params_read(const char *folder, struct state_params *ret, struct err *err)
 {
-	struct arena arena = ARENA_INIT(1 << 16);
-	struct state_params p = {0};
+	struct state_params p;
 	char path[PATH_MAX];
-	uint64_t created = 0;
-	struct str text;
 	int rc = in_folder(folder, "params", path, err);
 	if (rc == 0)
-		rc = note_read(path, PARAMS_MAGIC, &arena, &text, err);
-	if (rc == 0) {
-		struct str from = note_get(text, "from");
-		bool sound =
-			note_u64(text, "created", &created) && note_u64(text, "crawl", &p.crawl) &&
-			note_u64(text, "objects", &p.objects) &&
-			note_u64(text, "contrib", &p.contrib) && note_u64(text, "gone", &p.gone) &&
-			(from.n == 0 || state_name_ok(from));
-		p.created_us = (int64_t)created;
-		if (sound && from.n)
-			memcpy(p.from, from.p, STATE_NAME - 1);
-		rc = sound ? 0 : err_set(err, ERR_DAMAGED, "%s: a number is missing", path);
-	}
-	arena_free(&arena);
+		rc = small_file_load(path, &params_format, &p, err);
+	if (rc == 0 && *p.from && !state_name_ok(str_of(p.from)))
+		rc = err_set(err, ERR_DAMAGED, "%s: '%s' is not the name of a state", path, p.from);
 	if (rc == 0)
 		*ret = p;
 	return rc;

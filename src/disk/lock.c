@@ -11,13 +11,13 @@
  * name would then hold another one. */
 enum { MAX_LINE = 256 };
 
-static int ask(int fd, int cmd, struct flock *ret)
+static int lock_ask(int fd, int cmd, struct flock *ret)
 {
 	*ret = (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	return fcntl(fd, cmd, ret);
 }
 
-static void first_line(const struct file *f, char ret[MAX_LINE])
+static void lock_first_line(const struct file *f, char ret[MAX_LINE])
 {
 	struct err ignored;
 	size_t n = 0;
@@ -27,15 +27,15 @@ static void first_line(const struct file *f, char ret[MAX_LINE])
 	ret[strcspn(ret, "\n")] = 0;
 }
 
-static int busy(const struct file *f, struct err *err)
+static int lock_busy(const struct file *f, struct err *err)
 {
 	char line[MAX_LINE];
-	first_line(f, line);
+	lock_first_line(f, line);
 	return err_set(err, ERR_BUSY, "%s: held by %s", f->path,
 		       *line ? line : "a process that has not said its name yet");
 }
 
-static int say_who(const struct file *f, const char *who, struct err *err)
+static int lock_say_who(const struct file *f, const char *who, struct err *err)
 {
 	CLEANUP(buf_free) struct buf line = BUF_INIT(MAX_LINE);
 	buf_printf(&line, "pid %d (%.180s) since ", (int)getpid(), who);
@@ -51,11 +51,11 @@ int lock_take(struct lock *ret, const char *path, const char *who, struct err *e
 		return -1;
 	struct flock lock;
 	int rc = 0;
-	if (ask(f.fd, F_OFD_SETLK, &lock) != 0)
-		rc = errno == EAGAIN || errno == EACCES ? busy(&f, err)
+	if (lock_ask(f.fd, F_OFD_SETLK, &lock) != 0)
+		rc = errno == EAGAIN || errno == EACCES ? lock_busy(&f, err)
 							: err_sys(err, "%s: lock", path);
 	else
-		rc = say_who(&f, who, err);
+		rc = lock_say_who(&f, who, err);
 	if (rc < 0) {
 		file_drop(&f);
 		return rc;
@@ -79,13 +79,13 @@ int lock_holder(const char *path, int64_t *ret_pid, struct err *err)
 	if (rc)
 		return rc;
 	struct flock lock;
-	if (ask(f.fd, F_OFD_GETLK, &lock) != 0) {
+	if (lock_ask(f.fd, F_OFD_GETLK, &lock) != 0) {
 		rc = err_sys(err, "%s: ask for the lock", path);
 	} else if (lock.l_type == F_UNLCK) {
 		rc = 1;
 	} else {
 		char line[MAX_LINE];
-		first_line(&f, line);
+		lock_first_line(&f, line);
 		struct str s = str_of(line);
 		uint64_t pid = 0;
 		if (str_starts(s, STR("pid ")) &&
@@ -100,7 +100,7 @@ int lock_holder(const char *path, int64_t *ret_pid, struct err *err)
 int lock_file(const struct file *f, struct err *err)
 {
 	struct flock lock;
-	if (ask(f->fd, F_OFD_SETLK, &lock) == 0)
+	if (lock_ask(f->fd, F_OFD_SETLK, &lock) == 0)
 		return 0;
 	if (errno != EAGAIN && errno != EACCES)
 		return err_sys(err, "%s: lock", f->path);

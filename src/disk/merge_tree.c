@@ -2,7 +2,7 @@
 
 #include <inttypes.h>
 
-static int read_sized(struct stream_reader *r, size_t i, struct str *ret, struct err *err)
+static int leaf_read_sized(struct stream_reader *r, size_t i, struct str *ret, struct err *err)
 {
 	struct str length;
 	int rc = stream_read(r, ORDER_LENGTH, &length, err);
@@ -20,12 +20,12 @@ static int read_sized(struct stream_reader *r, size_t i, struct str *ret, struct
 }
 
 /* The next record of a stream; the one before is still in memory. Returns the player in *ret. */
-static int advance(struct merge *m, size_t i, size_t *ret, struct err *err)
+static int leaf_advance(struct merge *m, size_t i, size_t *ret, struct err *err)
 {
 	struct merge_leaf *leaf = &m->leaf[i];
 	struct str rec;
 	int rc = m->order.size ? stream_read(leaf->in, m->order.size, &rec, err)
-			       : read_sized(leaf->in, i, &rec, err);
+			       : leaf_read_sized(leaf->in, i, &rec, err);
 	if (rc < 0)
 		return rc;
 	*ret = rc == 0 ? i : i + m->leaves;
@@ -37,27 +37,27 @@ static int advance(struct merge *m, size_t i, size_t *ret, struct err *err)
 	return 0;
 }
 
-static int compare_records(const struct merge *m, size_t a, size_t b)
+static int players_compare(const struct merge *m, size_t a, size_t b)
 {
 	const struct merge_leaf *x = &m->leaf[a], *y = &m->leaf[b];
 	return order_compare(&m->order, (struct str){x->p, x->n}, (struct str){y->p, y->n});
 }
 
 /* Whether player a comes before b. */
-static bool before(const struct merge *m, size_t a, size_t b)
+static bool player_before(const struct merge *m, size_t a, size_t b)
 {
 	order_head x = m->key[a], y = m->key[b];
 	if (x != y)
 		return x < y;
-	int c = !m->exact && (a | b) < m->leaves ? compare_records(m, a, b) : 0;
+	int c = !m->exact && (a | b) < m->leaves ? players_compare(m, a, b) : 0;
 	return c ? c < 0 : a < b;
 }
 
-static size_t play(struct merge *m, size_t w, size_t leaf)
+static size_t tree_play(struct merge *m, size_t w, size_t leaf)
 {
 	for (size_t at = (leaf + m->leaves) / 2; at >= 1; at /= 2) {
 		size_t other = m->loser[at];
-		if (before(m, other, w)) {
+		if (player_before(m, other, w)) {
 			m->loser[at] = w;
 			w = other;
 		}
@@ -66,7 +66,7 @@ static size_t play(struct merge *m, size_t w, size_t leaf)
 }
 
 /* The same without a branch that depends on keys, since nobody can foretell it. */
-static inline size_t play_exact(struct merge *m, size_t w, order_head key, size_t leaf)
+static inline size_t tree_play_exact(struct merge *m, size_t w, order_head key, size_t leaf)
 {
 	uint64_t high = (uint64_t)(key >> 64), low = (uint64_t)key;
 	for (size_t at = (leaf + m->leaves) / 2; at >= 1; at /= 2) {
@@ -83,30 +83,30 @@ static inline size_t play_exact(struct merge *m, size_t w, order_head key, size_
 }
 
 /* The winner of all the leaves below a node. Leaves without a stream are at their end. */
-static int play_all(struct merge *m, size_t at, size_t *ret, struct err *err)
+static int tree_play_all(struct merge *m, size_t at, size_t *ret, struct err *err)
 {
 	if (at >= m->leaves && at - m->leaves < m->n)
-		return advance(m, at - m->leaves, ret, err);
+		return leaf_advance(m, at - m->leaves, ret, err);
 	if (at >= m->leaves) {
 		*ret = at;
 		return 0;
 	}
 	size_t a, b;
-	if (play_all(m, 2 * at, &a, err) < 0 || play_all(m, 2 * at + 1, &b, err) < 0)
+	if (tree_play_all(m, 2 * at, &a, err) < 0 || tree_play_all(m, 2 * at + 1, &b, err) < 0)
 		return -1;
-	bool second = before(m, b, a);
+	bool second = player_before(m, b, a);
 	m->loser[at] = second ? a : b;
 	*ret = second ? b : a;
 	return 0;
 }
 
 /* An input that is not in order would make everything after it wrong. */
-static int disorder(size_t i, struct err *err)
+static int input_disorder(size_t i, struct err *err)
 {
 	return err_set(err, ERR_DAMAGED, "merge: input %zu is not in order", i);
 }
 
-static int fill_exact(struct merge *m, struct err *err)
+static int tree_fill_exact(struct merge *m, struct err *err)
 {
 	size_t n = 0, size = m->order.size, w = m->winner;
 	for (; n < m->most && w < m->leaves; n++) {
@@ -123,12 +123,12 @@ static int fill_exact(struct merge *m, struct err *err)
 			m->key[i] = order_head_of(&m->order, (struct str){in->p, size});
 			leaf->p = in->p;
 			in->p += size;
-		} else if (advance(m, i, &w, err) < 0) {
+		} else if (leaf_advance(m, i, &w, err) < 0) {
 			return -1;
 		}
 		if (UNLIKELY(m->key[w] < old))
-			return disorder(i, err);
-		w = play_exact(m, w, m->key[w], i);
+			return input_disorder(i, err);
+		w = tree_play_exact(m, w, m->key[w], i);
 	}
 	m->size = size;
 	m->winner = w;
@@ -137,25 +137,25 @@ static int fill_exact(struct merge *m, struct err *err)
 }
 
 /* The record that was given out last is left alone until the next one is wanted. */
-static int leave(struct merge *m, size_t i, struct err *err)
+static int tree_leave(struct merge *m, size_t i, struct err *err)
 {
 	struct merge_leaf old = m->leaf[i];
 	order_head key = m->key[i];
 	size_t w;
-	if (advance(m, i, &w, err) < 0)
+	if (leaf_advance(m, i, &w, err) < 0)
 		return -1;
 	if (w == i &&
 	    (m->key[i] < key ||
 	     (m->key[i] == key && order_compare(&m->order, (struct str){m->leaf[i].p, m->leaf[i].n},
 						(struct str){old.p, old.n}) < 0)))
-		return disorder(i, err);
-	m->winner = play(m, w, i);
+		return input_disorder(i, err);
+	m->winner = tree_play(m, w, i);
 	return 0;
 }
 
-static int fill_one(struct merge *m, struct err *err)
+static int tree_fill_one(struct merge *m, struct err *err)
 {
-	if (m->some && m->winner < m->leaves && leave(m, m->winner, err) < 0)
+	if (m->some && m->winner < m->leaves && tree_leave(m, m->winner, err) < 0)
 		return -1;
 	if (m->winner >= m->leaves)
 		return 1;
@@ -173,19 +173,19 @@ static int fill_one(struct merge *m, struct err *err)
 	return 0;
 }
 
-static int fill(struct merge *m, struct err *err)
+static int tree_fill(struct merge *m, struct err *err)
 {
-	if (!m->started && play_all(m, 1, &m->winner, err) < 0)
+	if (!m->started && tree_play_all(m, 1, &m->winner, err) < 0)
 		return -1;
 	m->started = true;
-	return m->exact ? fill_exact(m, err) : fill_one(m, err);
+	return m->exact ? tree_fill_exact(m, err) : tree_fill_one(m, err);
 }
 
 int merge_fill(struct merge *m, struct err *err)
 {
 	m->at = m->ready = 0;
 	if (m->rc == 0)
-		m->rc = fill(m, &m->err);
+		m->rc = tree_fill(m, &m->err);
 	if (m->rc < 0) {
 		m->ready = 0;
 		*err = m->err;

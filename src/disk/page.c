@@ -19,7 +19,7 @@ static const char magic[8] = {'G', 'R', 'N', 'P', 'A', 'G', 'E', 'S'};
 /* Files end where 2^48 bytes were put: 64 GiB of checksums. */
 static const uint64_t most_bytes = (uint64_t)1 << 48;
 
-static uint64_t pages_of(uint64_t bytes)
+static uint64_t page_count(uint64_t bytes)
 {
 	return (bytes + PAGE_SIZE - 1) / PAGE_SIZE;
 }
@@ -27,7 +27,7 @@ static uint64_t pages_of(uint64_t bytes)
 int page_create(struct page_writer *ret, const char *path, mode_t mode,
 		const struct stream_options *options, struct err *err)
 {
-	struct page_writer w = {.table = BUF_INIT((size_t)pages_of(most_bytes) * ENTRY)};
+	struct page_writer w = {.table = BUF_INIT((size_t)page_count(most_bytes) * ENTRY)};
 	if (stream_create(&w.out, path, mode, options, err) < 0)
 		return -1;
 	*ret = w;
@@ -51,7 +51,7 @@ void page_put(struct page_writer *w, const void *p, size_t n)
 	}
 }
 
-static void put_trailer(struct page_writer *w, uint64_t bytes)
+static void trailer_put(struct page_writer *w, uint64_t bytes)
 {
 	struct buf t = BUF_INIT(TRAILER);
 	buf_add(&t, magic, sizeof magic);
@@ -75,7 +75,7 @@ int page_finish(struct page_writer *w, bool sync, struct err *err)
 		rc = err_set(err, ERR_USAGE, "a paged file cannot have %" PRIu64 " bytes", bytes);
 	} else {
 		stream_put(&w->out, w->table.p, w->table.n);
-		put_trailer(w, bytes);
+		trailer_put(w, bytes);
 		rc = stream_finish(&w->out, sync, err);
 	}
 	page_drop(w);
@@ -103,35 +103,35 @@ struct trailer {
 	uint32_t table_crc;
 };
 
-static int damaged(const char *path, const char *what, struct err *err)
+static int page_damaged(const char *path, const char *what, struct err *err)
 {
 	return err_set(err, ERR_DAMAGED, "%s: %s; the file has to be made again", path, what);
 }
 
-static int parse_trailer(const char *path, struct str s, uint64_t size, struct trailer *ret,
+static int trailer_parse(const char *path, struct str s, uint64_t size, struct trailer *ret,
 			 struct err *err)
 {
 	struct reader r = reader_of(s);
 	struct trailer t;
 	if (memcmp(reader_bytes(&r, sizeof magic).p, magic, sizeof magic) != 0)
-		return damaged(path, "it does not end as a paged file does", err);
+		return page_damaged(path, "it does not end as a paged file does", err);
 	uint32_t version = reader_u32le(&r), page = reader_u32le(&r);
 	t.bytes = reader_u64le(&r);
 	t.table_crc = reader_u32le(&r);
 	if (reader_u32le(&r) != crc32c(0, s.p, TRAILER - ENTRY))
-		return damaged(path, "the checksum of its last 32 bytes is wrong", err);
+		return page_damaged(path, "the checksum of its last 32 bytes is wrong", err);
 	if (version != VERSION || page != PAGE_SIZE)
 		return err_set(err, ERR_DAMAGED,
 			       "%s: version %" PRIu32 " with pages of %" PRIu32
 			       " bytes, this program knows version %d with %d",
 			       path, version, page, VERSION, PAGE_SIZE);
-	if (t.bytes > most_bytes || size != pages_of(t.bytes) * (PAGE_SIZE + ENTRY) + TRAILER)
-		return damaged(path, "its length does not fit its last 32 bytes", err);
+	if (t.bytes > most_bytes || size != page_count(t.bytes) * (PAGE_SIZE + ENTRY) + TRAILER)
+		return page_damaged(path, "its length does not fit its last 32 bytes", err);
 	*ret = t;
 	return 0;
 }
 
-static int read_trailer(const struct file *file, uint64_t *ret_size, struct trailer *ret,
+static int trailer_read(const struct file *file, uint64_t *ret_size, struct trailer *ret,
 			struct err *err)
 {
 	char bytes[TRAILER];
@@ -139,15 +139,15 @@ static int read_trailer(const struct file *file, uint64_t *ret_size, struct trai
 	if (file_size(file, ret_size, err) < 0)
 		return -1;
 	if (*ret_size < TRAILER)
-		return damaged(file->path, "it is too short for a paged file", err);
+		return page_damaged(file->path, "it is too short for a paged file", err);
 	if (file_read(file, bytes, TRAILER, *ret_size - TRAILER, &got, err) < 0)
 		return -1;
 	if (got < TRAILER)
-		return damaged(file->path, "it was cut while it was opened", err);
-	return parse_trailer(file->path, (struct str){bytes, TRAILER}, *ret_size, ret, err);
+		return page_damaged(file->path, "it was cut while it was opened", err);
+	return trailer_parse(file->path, (struct str){bytes, TRAILER}, *ret_size, ret, err);
 }
 
-static int map(struct page_file *f, const struct file *file, struct err *err)
+static int page_map(struct page_file *f, const struct file *file, struct err *err)
 {
 	void *p = mmap(NULL, f->size, PROT_READ, MAP_SHARED, file->fd, 0);
 	if (p == MAP_FAILED)
@@ -159,19 +159,19 @@ static int map(struct page_file *f, const struct file *file, struct err *err)
 	return 0;
 }
 
-static int open_file(struct page_file *f, const struct file *file, struct err *err)
+static int page_open_file(struct page_file *f, const struct file *file, struct err *err)
 {
 	uint64_t size = 0;
 	struct trailer t = {0};
-	if (read_trailer(file, &size, &t, err) < 0)
+	if (trailer_read(file, &size, &t, err) < 0)
 		return -1;
 	f->size = (size_t)size;
 	f->bytes = t.bytes;
-	f->pages = pages_of(t.bytes);
-	if (map(f, file, err) < 0)
+	f->pages = page_count(t.bytes);
+	if (page_map(f, file, err) < 0)
 		return -1;
 	if (crc32c(0, f->table, (size_t)f->pages * ENTRY) != t.table_crc)
-		return damaged(f->path, "its table of checksums is damaged", err);
+		return page_damaged(f->path, "its table of checksums is damaged", err);
 	return page_check(f, err);
 }
 
@@ -183,7 +183,7 @@ int page_open(struct page_file **ret, const char *path, struct err *err)
 		return rc;
 	struct page_file *f = mem_alloc(sizeof *f);
 	f->path = mem_text(path);
-	rc = open_file(f, &file, err);
+	rc = page_open_file(f, &file, err);
 	file_drop(&file);
 	if (rc < 0)
 		page_close(&f);
@@ -221,7 +221,7 @@ int page_check(const struct page_file *f, struct err *err)
 		f->path);
 }
 
-static int verify(struct page_file *f, uint64_t page, struct err *err)
+static int page_verify_one(struct page_file *f, uint64_t page, struct err *err)
 {
 	struct reader r = reader_of((struct str){(const char *)f->table + page * ENTRY, ENTRY});
 	uint32_t want = reader_u32le(&r);
@@ -238,7 +238,7 @@ static int verify(struct page_file *f, uint64_t page, struct err *err)
 	return 0;
 }
 
-static inline bool seen(const struct page_file *f, uint64_t page)
+static inline bool page_seen(const struct page_file *f, uint64_t page)
 {
 	return atomic_load_explicit(&f->seen[page / 64], memory_order_relaxed) >> page % 64 & 1;
 }
@@ -250,7 +250,7 @@ int page_get(struct page_file *f, uint64_t from, size_t n, struct str *ret, stru
 			       "%s: %zu bytes at %" PRIu64 " are wanted, it has %" PRIu64, f->path,
 			       n, from, f->bytes);
 	for (uint64_t page = from / PAGE_SIZE; n && page <= (from + n - 1) / PAGE_SIZE; page++)
-		if (UNLIKELY(!seen(f, page)) && verify(f, page, err) < 0)
+		if (UNLIKELY(!page_seen(f, page)) && page_verify_one(f, page, err) < 0)
 			return -1;
 	if (page_check(f, err) < 0)
 		return -1;
@@ -261,7 +261,7 @@ int page_get(struct page_file *f, uint64_t from, size_t n, struct str *ret, stru
 int page_verify(struct page_file *f, struct err *err)
 {
 	for (uint64_t page = 0; page < f->pages; page++)
-		if (verify(f, page, err) < 0)
+		if (page_verify_one(f, page, err) < 0)
 			return -1;
 	return 0;
 }

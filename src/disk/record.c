@@ -52,20 +52,20 @@ struct record_writer {
 
 /* Waiting, losing, cutting back: all with the lock held. */
 
-static void wait_idle(struct record_writer *w)
+static void writer_wait_idle(struct record_writer *w)
 {
 	while (w->busy)
 		pthread_cond_wait(&w->moved, &w->lock);
 }
 
-static void become_idle(struct record_writer *w)
+static void writer_become_idle(struct record_writer *w)
 {
 	w->busy = false;
 	pthread_cond_broadcast(&w->moved);
 }
 
 /* All records from this one on. */
-static void remember_lost(struct record_writer *w, uint64_t first, const struct err *why)
+static void writer_remember_lost(struct record_writer *w, uint64_t first, const struct err *why)
 {
 	if (first > w->last)
 		return;
@@ -86,7 +86,7 @@ static void remember_lost(struct record_writer *w, uint64_t first, const struct 
 }
 
 /* busy is ours */
-static int cut_back(struct record_writer *w, struct err *err)
+static int writer_cut_back(struct record_writer *w, struct err *err)
 {
 	uint64_t durable = w->durable;
 	pthread_mutex_unlock(&w->lock);
@@ -101,7 +101,7 @@ static int cut_back(struct record_writer *w, struct err *err)
 }
 
 /* busy is ours */
-static int lose(struct record_writer *w, struct err *err)
+static int writer_lose(struct record_writer *w, struct err *err)
 {
 	struct err why = *err, ignored;
 	size_t n = strlen(why.msg);
@@ -109,24 +109,24 @@ static int lose(struct record_writer *w, struct err *err)
 		 "; %" PRIu64 " records from %" PRIu64 " on are not kept", w->last - w->settled,
 		 w->durable);
 	*err = why;
-	remember_lost(w, w->settled + 1, &why);
+	writer_remember_lost(w, w->settled + 1, &why);
 	w->fill.n = 0;
 	w->fill.base = w->durable;
 	w->covered = 0; /* the mark that said it may be gone */
 	w->broken = true;
-	(void)cut_back(w, &ignored); /* the next caller tries again, and is told */
+	(void)writer_cut_back(w, &ignored); /* the next caller tries again, and is told */
 	return -1;
 }
 
 /* Idle and whole, or an error. */
-static int make_ready(struct record_writer *w, struct err *err)
+static int writer_make_ready(struct record_writer *w, struct err *err)
 {
-	wait_idle(w);
+	writer_wait_idle(w);
 	if (!w->broken)
 		return 0;
 	w->busy = true;
-	int rc = cut_back(w, err);
-	become_idle(w);
+	int rc = writer_cut_back(w, err);
+	writer_become_idle(w);
 	return rc < 0 ? err_in(err, "cannot take back what failed before") : 0;
 }
 
@@ -147,7 +147,7 @@ static void batch_add(struct batch *b, const void *p, size_t n)
 	b->n += n;
 }
 
-static int write_out(struct record_writer *w, bool sync, struct err *err)
+static int writer_write_out(struct record_writer *w, bool sync, struct err *err)
 {
 	FAULT("record.write");
 	if (w->out.n && file_write(&w->f, w->out.p, w->out.n, w->out.base, err) < 0)
@@ -159,7 +159,7 @@ static int write_out(struct record_writer *w, bool sync, struct err *err)
 	return 0;
 }
 
-static int flush(struct record_writer *w, bool sync, struct err *err)
+static int writer_flush(struct record_writer *w, bool sync, struct err *err)
 {
 	struct batch filled = w->fill;
 	w->fill = w->out;
@@ -171,10 +171,10 @@ static int flush(struct record_writer *w, bool sync, struct err *err)
 		frame_mark_make(&w->file, (struct frame_mark){filled.base, durable}, filled.p);
 	w->busy = true;
 	pthread_mutex_unlock(&w->lock);
-	int rc = write_out(w, sync, err);
+	int rc = writer_write_out(w, sync, err);
 	pthread_mutex_lock(&w->lock);
 	if (rc < 0) {
-		lose(w, err);
+		writer_lose(w, err);
 	} else {
 		if (filled.n)
 			w->covered = durable;
@@ -183,17 +183,17 @@ static int flush(struct record_writer *w, bool sync, struct err *err)
 			w->settled = last;
 		}
 	}
-	become_idle(w);
+	writer_become_idle(w);
 	return rc;
 }
 
 /* Makes room for a frame in the batch that fills. */
-static int make_room(struct record_writer *w, size_t n, struct err *err)
+static int writer_make_room(struct record_writer *w, size_t n, struct err *err)
 {
 	while (w->cutting || w->broken || (w->fill.n && w->fill.n + n > BATCH)) {
 		if (w->cutting || w->busy)
 			pthread_cond_wait(&w->moved, &w->lock);
-		else if ((w->broken ? make_ready(w, err) : flush(w, false, err)) < 0)
+		else if ((w->broken ? writer_make_ready(w, err) : writer_flush(w, false, err)) < 0)
 			return -1;
 	}
 	batch_room(&w->fill, FRAME_MARK + n);
@@ -203,7 +203,7 @@ static int make_room(struct record_writer *w, size_t n, struct err *err)
 }
 
 /* What became of a group, with the lock held. 0: durable, 1: open, negative: lost. */
-static int fate(const struct record_writer *w, const struct record_group *g, struct err *err)
+static int group_fate(const struct record_writer *w, const struct record_group *g, struct err *err)
 {
 	if (g->last == 0)
 		return 0;
@@ -230,8 +230,8 @@ int record_append(struct record_writer *w, struct str payload, struct record_gro
 	unsigned char head[FRAME_HEAD];
 	frame_head_make(&w->file, payload, head);
 	pthread_mutex_lock(&w->lock);
-	int rc = make_room(w, sizeof head + payload.n, err);
-	if (rc == 0 && fate(w, group, err) < 0)
+	int rc = writer_make_room(w, sizeof head + payload.n, err);
+	if (rc == 0 && group_fate(w, group, err) < 0)
 		rc = -1; /* or the end of a group would be kept without its beginning */
 	if (rc == 0) {
 		uint64_t at = w->fill.base + w->fill.n;
@@ -250,13 +250,13 @@ int record_append(struct record_writer *w, struct str payload, struct record_gro
 int record_sync(struct record_writer *w, struct record_group *group, struct err *err)
 {
 	int rc;
-	struct err ignored; /* fate() says it, of all who were in it */
+	struct err ignored; /* group_fate() says it, of all who were in it */
 	pthread_mutex_lock(&w->lock);
-	while ((rc = fate(w, group, err)) == 1) {
+	while ((rc = group_fate(w, group, err)) == 1) {
 		if (w->busy)
 			pthread_cond_wait(&w->moved, &w->lock);
 		else
-			(void)flush(w, true, &ignored);
+			(void)writer_flush(w, true, &ignored);
 	}
 	pthread_mutex_unlock(&w->lock);
 	*group = (struct record_group){0};
@@ -266,9 +266,9 @@ int record_sync(struct record_writer *w, struct record_group *group, struct err 
 int record_flush(struct record_writer *w, struct err *err)
 {
 	pthread_mutex_lock(&w->lock);
-	int rc = make_ready(w, err);
+	int rc = writer_make_ready(w, err);
 	if (rc == 0 && w->fill.n)
-		rc = flush(w, false, err);
+		rc = writer_flush(w, false, err);
 	pthread_mutex_unlock(&w->lock);
 	return rc;
 }
@@ -276,7 +276,7 @@ int record_flush(struct record_writer *w, struct err *err)
 int record_check(struct record_writer *w, const struct record_group *group, struct err *err)
 {
 	pthread_mutex_lock(&w->lock);
-	int rc = fate(w, group, err);
+	int rc = group_fate(w, group, err);
 	pthread_mutex_unlock(&w->lock);
 	return rc;
 }
@@ -300,19 +300,19 @@ uint64_t record_durable(struct record_writer *w)
 /* Cutting to a checkpoint */
 
 /* Everything that was appended is durable or lost: only the file counts from here on. */
-static int settle(struct record_writer *w, struct err *err)
+static int writer_settle(struct record_writer *w, struct err *err)
 {
 	struct err ignored;
-	if (make_ready(w, err) < 0)
+	if (writer_make_ready(w, err) < 0)
 		return -1;
 	if (w->settled < w->last)
-		(void)flush(w, true, &ignored); /* a full disk must not stop a cut that frees it */
-	return make_ready(w, err);
+		(void)writer_flush(w, true, &ignored); /* a full disk must not stop a cut that frees it */
+	return writer_make_ready(w, err);
 }
 
 /* *ret: the records behind it. Only those of this writer are of interest; behind damage, all of
  * them. */
-static int check_checkpoint(struct record_writer *w, uint64_t at, uint64_t *ret, struct err *err)
+static int writer_check_cut(struct record_writer *w, uint64_t at, uint64_t *ret, struct err *err)
 {
 	struct frame_scan scan = {.f = &w->f, .file = &w->file, .at = at};
 	struct record record;
@@ -338,7 +338,7 @@ static int check_checkpoint(struct record_writer *w, uint64_t at, uint64_t *ret,
 }
 
 /* The number of the first of so many records at the end of the file; lost ones are not there. */
-static uint64_t number_from_end(const struct record_writer *w, uint64_t records)
+static uint64_t writer_number_from_end(const struct record_writer *w, uint64_t records)
 {
 	uint64_t first = w->last + 1;
 	for (size_t i = w->nlost; i-- > 0 && records > first - 1 - w->lost[i].last;) {
@@ -348,16 +348,16 @@ static uint64_t number_from_end(const struct record_writer *w, uint64_t records)
 	return first - MIN(records, first - 1);
 }
 
-static void tell_cut(struct record_writer *w, uint64_t at, uint64_t records)
+static void writer_tell_cut(struct record_writer *w, uint64_t at, uint64_t records)
 {
 	struct err why;
 	err_set(&why, ERR_USAGE, "%s: was cut to %" PRIu64 " bytes, before this record", w->f.path,
 		at);
-	remember_lost(w, number_from_end(w, records), &why);
+	writer_remember_lost(w, writer_number_from_end(w, records), &why);
 }
 
 /* busy is ours */
-static int cut_to(struct record_writer *w, uint64_t at, uint64_t records, struct err *err)
+static int writer_cut_to(struct record_writer *w, uint64_t at, uint64_t records, struct err *err)
 {
 	pthread_mutex_unlock(&w->lock);
 	FAULT("record.truncate");
@@ -368,7 +368,7 @@ static int cut_to(struct record_writer *w, uint64_t at, uint64_t records, struct
 		rc = file_sync(&w->f, err);
 	pthread_mutex_lock(&w->lock);
 	if (cut) {
-		tell_cut(w, at, records);
+		writer_tell_cut(w, at, records);
 		w->durable = w->fill.base = at;
 		w->covered = 0;
 		w->broken = rc < 0;
@@ -383,22 +383,22 @@ int record_truncate(struct record_writer *w, uint64_t checkpoint, struct err *er
 	while (w->cutting)
 		pthread_cond_wait(&w->moved, &w->lock);
 	w->cutting = true;
-	int rc = settle(w, err);
+	int rc = writer_settle(w, err);
 	if (rc == 0)
-		rc = check_checkpoint(w, checkpoint, &records, err);
+		rc = writer_check_cut(w, checkpoint, &records, err);
 	if (rc == 0 && checkpoint < w->durable) {
 		w->busy = true;
-		rc = cut_to(w, checkpoint, records, err);
+		rc = writer_cut_to(w, checkpoint, records, err);
 	}
 	w->cutting = false;
-	become_idle(w);
+	writer_become_idle(w);
 	pthread_mutex_unlock(&w->lock);
 	return rc;
 }
 
 /* Opening and closing */
 
-static int make_file(struct record_writer *w, const struct record_kind *kind, struct err *err)
+static int writer_make_file(struct record_writer *w, const struct record_kind *kind, struct err *err)
 {
 	unsigned char header[RECORD_HEADER];
 	uint64_t salt = 0;
@@ -419,7 +419,7 @@ static int make_file(struct record_writer *w, const struct record_kind *kind, st
 
 /* Writes bytes of the file once more: they may be there only in memory, after a sync that failed
  * just before the last writer ended, and then no sync would ever write them. */
-static int write_again(struct record_writer *w, uint64_t from, uint64_t to, struct err *err)
+static int writer_write_again(struct record_writer *w, uint64_t from, uint64_t to, struct err *err)
 {
 	FAULT("record.mend.write");
 	batch_room(&w->out, BATCH);
@@ -439,7 +439,7 @@ static int write_again(struct record_writer *w, uint64_t from, uint64_t to, stru
 
 /* What the last mark knows as durable is taken as it is (readers check it); what lies behind is
  * read up to the first frame that is not complete. */
-static int mend(struct record_writer *w, uint64_t size, uint64_t *ret_cut, struct err *err)
+static int writer_mend(struct record_writer *w, uint64_t size, uint64_t *ret_cut, struct err *err)
 {
 	struct frame_mark mark = {0, RECORD_HEADER};
 	if (frame_last_mark(&w->f, &w->file, RECORD_HEADER, size, &mark, err) < 0)
@@ -463,14 +463,14 @@ static int mend(struct record_writer *w, uint64_t size, uint64_t *ret_cut, struc
 	if (end < size && file_truncate(&w->f, end, err) < 0)
 		return -1;
 	/* without a mark not even the header is known to be durable */
-	if (write_again(w, mark.at ? mark.durable : 0, end, err) < 0 ||
+	if (writer_write_again(w, mark.at ? mark.durable : 0, end, err) < 0 ||
 	    (!mark.at && dir_sync_of(w->f.path, err) < 0))
 		return -1;
 	w->durable = w->fill.base = end;
 	return 0;
 }
 
-static int load(struct record_writer *w, const struct record_kind *kind, uint64_t *ret_cut,
+static int writer_load(struct record_writer *w, const struct record_kind *kind, uint64_t *ret_cut,
 		struct err *err)
 {
 	unsigned char header[RECORD_HEADER];
@@ -481,13 +481,13 @@ static int load(struct record_writer *w, const struct record_kind *kind, uint64_
 		return -1;
 	*ret_cut = 0;
 	if (size <= RECORD_HEADER && frame_unfinished(header, n, kind))
-		return make_file(w, kind, err);
+		return writer_make_file(w, kind, err);
 	if (n < sizeof header)
 		return err_set(err, ERR_DAMAGED, "%s: not a record file, only %zu bytes", w->f.path,
 			       n);
 	if (frame_header_read(header, kind, w->f.path, &w->file, err) < 0)
 		return -1;
-	return mend(w, size, ret_cut, err);
+	return writer_mend(w, size, ret_cut, err);
 }
 
 int record_open(struct record_writer **ret, const char *path, const struct record_kind *kind,
@@ -499,7 +499,7 @@ int record_open(struct record_writer **ret, const char *path, const struct recor
 	pthread_cond_init(&w->moved, NULL);
 	w->f = FILE_INIT;
 	if (file_open(&w->f, path, O_RDWR | O_CREAT, mode, err) < 0 ||
-	    load(w, kind, &cut, err) < 0) {
+	    writer_load(w, kind, &cut, err) < 0) {
 		record_drop(&w);
 		return -1;
 	}
@@ -511,7 +511,7 @@ int record_open(struct record_writer **ret, const char *path, const struct recor
 
 /* A last mark, so that all that is there is known as durable. Only a help: without it the next
  * writer reads the end of the file. */
-static void mark_end(struct record_writer *w)
+static void writer_mark_end(struct record_writer *w)
 {
 	unsigned char mark[FRAME_MARK];
 	struct err ignored;
@@ -528,13 +528,13 @@ int record_close(struct record_writer **pw, struct err *err)
 	if (!w)
 		return 0;
 	pthread_mutex_lock(&w->lock);
-	int rc = make_ready(w, err);
+	int rc = writer_make_ready(w, err);
 	if (rc == 0 && w->settled < w->last)
-		rc = flush(w, true, err);
+		rc = writer_flush(w, true, err);
 	bool mark = !w->broken && w->covered < w->durable;
 	pthread_mutex_unlock(&w->lock);
 	if (mark)
-		mark_end(w);
+		writer_mark_end(w);
 	record_drop(pw);
 	return rc;
 }

@@ -24,7 +24,7 @@ static void copy_out(struct buf *b, unsigned char *ret, size_t n)
 	buf_free(b);
 }
 
-static uint32_t seed_of(uint64_t salt)
+static uint32_t frame_seed_of(uint64_t salt)
 {
 	unsigned char p[8];
 	for (size_t i = 0; i < sizeof p; i++)
@@ -45,7 +45,7 @@ void frame_header_make(const struct record_kind *kind, uint64_t salt,
 	copy_out(&b, ret, RECORD_HEADER);
 	*ret_file = (struct frame_file){.version = kind->version,
 					.salt = salt,
-					.seed = seed_of(salt),
+					.seed = frame_seed_of(salt),
 					.most = MIN(kind->most, (uint32_t)RECORD_MOST)};
 	memcpy(ret_file->magic, kind->magic, FORMAT_MAGIC);
 }
@@ -71,7 +71,7 @@ int frame_header_read(const unsigned char header[RECORD_HEADER], const struct re
 			       path, version, framing, kind ? kind->version : version, FRAMING);
 	*ret = (struct frame_file){.version = version,
 				   .salt = salt,
-				   .seed = seed_of(salt),
+				   .seed = frame_seed_of(salt),
 				   .most = kind ? MIN(kind->most, (uint32_t)RECORD_MOST)
 						: (uint32_t)RECORD_MOST};
 	memcpy(ret->magic, magic.p, FORMAT_MAGIC);
@@ -133,7 +133,7 @@ static bool mark_read(const struct frame_file *file, const unsigned char p[FRAME
 }
 
 /* The last mark in bytes that lie at `at` in the file. */
-static bool last_mark_in(const struct frame_file *file, struct str bytes, uint64_t at,
+static bool mark_last_in(const struct frame_file *file, struct str bytes, uint64_t at,
 			 struct frame_mark *ret)
 {
 	unsigned char salt[8];
@@ -162,7 +162,7 @@ int frame_last_mark(const struct file *f, const struct frame_file *file, uint64_
 		size_t n = 0;
 		if (file_read(f, piece, (size_t)(end - start), start, &n, err) < 0)
 			rc = -1;
-		else if (last_mark_in(file, bytes_of(piece, n), start, ret))
+		else if (mark_last_in(file, bytes_of(piece, n), start, ret))
 			rc = 0;
 		end = start > from ? start + FRAME_MARK - 1 : from;
 	}
@@ -174,7 +174,7 @@ enum look { LOOK_RECORD, LOOK_MARK, LOOK_MORE, LOOK_BAD };
 
 /* What is at the beginning of these bytes; *ret_n: its length, or for LOOK_MORE the bytes needed.
  */
-static enum look look_at(const struct frame_file *file, struct str bytes, uint64_t at,
+static enum look frame_look_at(const struct frame_file *file, struct str bytes, uint64_t at,
 			 size_t *ret_n)
 {
 	const unsigned char *p = (const unsigned char *)bytes.p;
@@ -194,7 +194,7 @@ static enum look look_at(const struct frame_file *file, struct str bytes, uint64
 	return sum == (uint32_t)get_le(p + 4, 4) ? LOOK_RECORD : LOOK_BAD;
 }
 
-static struct str window_at(const struct frame_scan *s)
+static struct str scan_window(const struct frame_scan *s)
 {
 	if (s->at < s->base || s->at - s->base > s->n)
 		return bytes_of("", 0);
@@ -203,7 +203,7 @@ static struct str window_at(const struct frame_scan *s)
 
 /* Reads from `at` on, at least `need` bytes if the file has them: what a frame claims is only
  * believed as far as the file goes. */
-static int fill(struct frame_scan *s, size_t need, struct err *err)
+static int scan_fill(struct frame_scan *s, size_t need, struct err *err)
 {
 	uint64_t size;
 	s->n = 0;
@@ -222,18 +222,18 @@ static int fill(struct frame_scan *s, size_t need, struct err *err)
 }
 
 /* A window may be older than the file; only what was read just now is bad. */
-static int look(struct frame_scan *s, enum look *ret, size_t *ret_n, struct err *err)
+static int scan_look(struct frame_scan *s, enum look *ret, size_t *ret_n, struct err *err)
 {
 	bool fresh = false;
 	for (;;) {
-		*ret = look_at(s->file, window_at(s), s->at, ret_n);
+		*ret = frame_look_at(s->file, scan_window(s), s->at, ret_n);
 		if (*ret == LOOK_RECORD || *ret == LOOK_MARK || (fresh && *ret == LOOK_BAD))
 			return 0;
-		size_t have = window_at(s).n;
-		int rc = fill(s, *ret == LOOK_MORE ? *ret_n : FRAME_HEAD, err);
+		size_t have = scan_window(s).n;
+		int rc = scan_fill(s, *ret == LOOK_MORE ? *ret_n : FRAME_HEAD, err);
 		if (rc)
 			return rc;
-		if (fresh && *ret == LOOK_MORE && window_at(s).n <= have)
+		if (fresh && *ret == LOOK_MORE && scan_window(s).n <= have)
 			return 1;
 		fresh = true;
 	}
@@ -244,14 +244,14 @@ int frame_next(struct frame_scan *s, struct record *ret, struct err *err)
 	for (;;) {
 		enum look what = LOOK_BAD;
 		size_t n;
-		int rc = look(s, &what, &n, err);
+		int rc = scan_look(s, &what, &n, err);
 		if (rc == 0 && what == LOOK_BAD)
 			rc = 1;
 		if (rc) {
 			frame_forget_from(s, 0);
 			return rc;
 		}
-		struct str bytes = window_at(s);
+		struct str bytes = scan_window(s);
 		uint64_t at = s->at;
 		s->at += n;
 		if (what == LOOK_MARK)

@@ -10,7 +10,7 @@ struct record_reader {
 	uint64_t limit; /* 0: none */
 };
 
-static int read_header(struct record_reader *r, const struct record_kind *kind, struct err *err)
+static int reader_read_header(struct record_reader *r, const struct record_kind *kind, struct err *err)
 {
 	unsigned char header[RECORD_HEADER];
 	size_t n;
@@ -33,7 +33,7 @@ int record_reader_open(struct record_reader **ret, const char *path, const struc
 	r->f = FILE_INIT;
 	int rc = file_open(&r->f, path, O_RDONLY, 0, err);
 	if (rc == 0)
-		rc = read_header(r, kind, err);
+		rc = reader_read_header(r, kind, err);
 	if (rc) {
 		record_reader_free(&r);
 		return rc;
@@ -43,7 +43,7 @@ int record_reader_open(struct record_reader **ret, const char *path, const struc
 	return 0;
 }
 
-static int damaged(const struct record_reader *r, struct err *err)
+static int reader_damaged(const struct record_reader *r, struct err *err)
 {
 	return err_set(err, ERR_DAMAGED,
 		       "%s: the record at %" PRIu64
@@ -52,7 +52,7 @@ static int damaged(const struct record_reader *r, struct err *err)
 }
 
 /* Says whether a mark behind the place of the next frame knows it as durable. */
-static int known_durable(struct record_reader *r, struct err *err)
+static int reader_known_durable(struct record_reader *r, struct err *err)
 {
 	uint64_t size;
 	struct frame_mark mark;
@@ -69,13 +69,13 @@ static int known_durable(struct record_reader *r, struct err *err)
 
 /* There is no complete frame. Between looking at it and finding the mark the writer may have gone
  * on, so a frame is damaged only if it is still bad afterwards. */
-static int judge(struct record_reader *r, struct record *ret, struct err *err)
+static int reader_judge(struct record_reader *r, struct record *ret, struct err *err)
 {
-	int rc = r->limit ? 0 : known_durable(r, err);
+	int rc = r->limit ? 0 : reader_known_durable(r, err);
 	if (rc)
 		return rc;
 	rc = frame_next(&r->scan, ret, err);
-	return rc == 1 ? damaged(r, err) : rc;
+	return rc == 1 ? reader_damaged(r, err) : rc;
 }
 
 int record_next(struct record_reader *r, struct record *ret, struct err *err)
@@ -87,7 +87,7 @@ int record_next(struct record_reader *r, struct record *ret, struct err *err)
 	if (rc == 1 && r->limit && r->scan.at >= r->limit)
 		return 1; /* only marks were left */
 	if (rc == 1)
-		rc = judge(r, &found, err);
+		rc = reader_judge(r, &found, err);
 	if (rc == 0 && r->limit && found.place.next > r->limit) {
 		r->scan.at = found.place.at;
 		return 1;

@@ -63,7 +63,7 @@ struct sort {
 	size_t nruns, cap;
 	bool thread_runs;
 	pthread_t thread;
-	int run_rc; /* of the run that is being written; good after settle() */
+	int run_rc; /* of the run that is being written; good after sort_settle() */
 	struct err run_err;
 	int rc; /* the first failure */
 	struct err err;
@@ -73,13 +73,13 @@ struct sort {
 	struct unify unify;
 };
 
-static size_t round_up(size_t n, size_t to)
+static size_t sort_round_up(size_t n, size_t to)
 {
 	return (n + to - 1) / to * to;
 }
 
 /* The largest power of two that is a fair share of the memory. */
-static size_t piece_for(size_t memory)
+static size_t sort_piece_for(size_t memory)
 {
 	size_t piece = STREAM_BLOCK;
 	while (piece < STREAM_PIECE && piece * 2 <= memory / PIECE_SHARE)
@@ -98,7 +98,7 @@ int sort_new(struct sort **ret, const struct sort_spec *spec, struct err *err)
 	s->exact = order_exact(&s->order);
 	size_t least = SORT_MEMORY_MIN + 128 * s->order.size;
 	s->memory = (size_t)MAX(spec->memory, (uint64_t)least);
-	s->piece = piece_for(s->memory);
+	s->piece = sort_piece_for(s->memory);
 	s->record_max =
 		s->order.size ? s->order.size : MIN(s->memory / 32, (size_t)STREAM_RECORD_MAX / 2);
 	s->unify.held = s->unify.given = BUF_INIT(s->record_max);
@@ -113,7 +113,7 @@ size_t sort_record_max(const struct sort *s)
 	return s->record_max;
 }
 
-static void report(const struct sort *s, enum sort_phase phase, uint64_t done, uint64_t total)
+static void sort_report(const struct sort *s, enum sort_phase phase, uint64_t done, uint64_t total)
 {
 	if (s->spec.progress)
 		s->spec.progress(s->spec.ctx,
@@ -169,7 +169,7 @@ static void run_end(struct sort *s, struct run *r)
 
 /* Equal keys become one. */
 
-static void hold(struct sort *s, struct str rec, order_head head)
+static void unify_hold(struct sort *s, struct str rec, order_head head)
 {
 	buf_clear(&s->unify.held);
 	buf_add_str(&s->unify.held, rec);
@@ -177,13 +177,13 @@ static void hold(struct sort *s, struct str rec, order_head head)
 	s->unify.some = true;
 }
 
-static bool same_key(const struct sort *s, struct str rec, order_head head)
+static bool unify_same_key(const struct sort *s, struct str rec, order_head head)
 {
 	return head == s->unify.head &&
 	       (s->exact || order_compare(&s->order, buf_str(&s->unify.held), rec) == 0);
 }
 
-static int add_to_held(struct sort *s, struct str rec, struct err *err)
+static int unify_add(struct sort *s, struct str rec, struct err *err)
 {
 	struct buf *held = &s->unify.held;
 	s->spec.unify(s->spec.ctx, held, rec);
@@ -204,8 +204,8 @@ static int unify_next(struct sort *s, const struct feed *feed, struct str *ret, 
 		if (rc < 0 || (rc == 1 && !u->some))
 			return rc;
 		order_head head = rc == 0 ? order_head_of(&s->order, rec) : 0;
-		if (rc == 0 && u->some && same_key(s, rec, head)) {
-			if (add_to_held(s, rec, err) < 0)
+		if (rc == 0 && u->some && unify_same_key(s, rec, head)) {
+			if (unify_add(s, rec, err) < 0)
 				return -1;
 			continue;
 		}
@@ -215,7 +215,7 @@ static int unify_next(struct sort *s, const struct feed *feed, struct str *ret, 
 		u->held = swap;
 		u->some = false;
 		if (rc == 0)
-			hold(s, rec, head);
+			unify_hold(s, rec, head);
 		if (give) {
 			*ret = buf_str(&u->given);
 			return 0;
@@ -225,7 +225,7 @@ static int unify_next(struct sort *s, const struct feed *feed, struct str *ret, 
 
 /* Everything into a stream, counted. In SORT_ADDING nothing is reported, since that is not the
  * caller's thread. */
-static int pour(struct sort *s, const struct feed *feed, struct stream_writer *out,
+static int sort_pour(struct sort *s, const struct feed *feed, struct stream_writer *out,
 		enum sort_phase phase, uint64_t *count, struct err *err)
 {
 	struct str rec;
@@ -239,7 +239,7 @@ static int pour(struct sort *s, const struct feed *feed, struct stream_writer *o
 		if (stream_failed(out))
 			break;
 		if (phase != SORT_ADDING)
-			report(s, phase, n, s->added);
+			sort_report(s, phase, n, s->added);
 	}
 	*count = n;
 	return MIN(rc, 0);
@@ -247,20 +247,20 @@ static int pour(struct sort *s, const struct feed *feed, struct stream_writer *o
 
 /* From memory to a run. */
 
-static void *write_run(void *arg)
+static void *run_write(void *arg)
 {
 	struct sort *s = arg;
 	struct run r = run_begin(s);
 	const struct feed feed = {s->ops->next, s->batch};
 	uint64_t n = 0;
-	s->run_rc = pour(s, &feed, &s->out, SORT_ADDING, &n, &s->run_err);
+	s->run_rc = sort_pour(s, &feed, &s->out, SORT_ADDING, &n, &s->run_err);
 	run_end(s, &r);
 	s->run[s->nruns - 1] = r;
 	return NULL;
 }
 
 /* The first failure stays. */
-static int fails(struct sort *s, const struct err *err)
+static int sort_fails(struct sort *s, const struct err *err)
 {
 	s->rc = -1;
 	s->err = *err;
@@ -268,13 +268,13 @@ static int fails(struct sort *s, const struct err *err)
 }
 
 /* The run that is being written is done. */
-static int settle(struct sort *s, struct err *err)
+static int sort_settle(struct sort *s, struct err *err)
 {
 	if (s->thread_runs)
 		pthread_join(s->thread, NULL);
 	s->thread_runs = false;
 	if (s->rc == 0 && s->run_rc < 0)
-		(void)fails(s, &s->run_err);
+		(void)sort_fails(s, &s->run_err);
 	if (s->rc == 0 && s->out.out && stream_failed(&s->out))
 		s->rc = stream_finish(&s->out, false, &s->err);
 	if (s->rc < 0)
@@ -282,12 +282,12 @@ static int settle(struct sort *s, struct err *err)
 	return s->rc;
 }
 
-static int spill_batch(struct sort *s, struct err *err)
+static int sort_spill_batch(struct sort *s, struct err *err)
 {
-	if (settle(s, err) < 0)
+	if (sort_settle(s, err) < 0)
 		return -1;
 	if (!s->spill && spill_begin(s, s->piece, err) < 0)
-		return fails(s, err);
+		return sort_fails(s, err);
 	if (s->nruns == s->cap) {
 		s->cap = MAX(s->cap * 2, (size_t)16);
 		s->run = mem_resize(s->run, s->cap * sizeof *s->run);
@@ -295,13 +295,13 @@ static int spill_batch(struct sort *s, struct err *err)
 	s->run[s->nruns++] = (struct run){0};
 	s->spilled = s->added;
 	s->ops->seal(s->batch);
-	report(s, SORT_ADDING, s->added, 0);
+	sort_report(s, SORT_ADDING, s->added, 0);
 	if (s->memory < THREAD_FROM) {
-		write_run(s);
-		return settle(s, err);
+		run_write(s);
+		return sort_settle(s, err);
 	}
-	if (thread_start(&s->thread, write_run, s, err) < 0)
-		return fails(s, err);
+	if (thread_start(&s->thread, run_write, s, err) < 0)
+		return sort_fails(s, err);
 	s->thread_runs = true;
 	return 0;
 }
@@ -315,7 +315,7 @@ int sort_add(struct sort *s, struct str rec, struct err *err)
 			       s->order.size ? "only" : "at most", s->record_max);
 	s->longest = MAX(s->longest, rec.n);
 	if (UNLIKELY(s->ops->add(s->batch, rec) != 0)) {
-		if (spill_batch(s, err) < 0)
+		if (sort_spill_batch(s, err) < 0)
 			return -1;
 		ENSURE(s->ops->add(s->batch, rec) == 0);
 	}
@@ -324,21 +324,21 @@ int sort_add(struct sort *s, struct str rec, struct err *err)
 }
 
 /* Fixed sizes, as many at a time as there are. */
-static int add_bulk(struct sort *s, struct str records, struct err *err)
+static int sort_add_bulk(struct sort *s, struct str records, struct err *err)
 {
 	size_t size = s->order.size;
 	while (records.n) {
 		size_t n = s->ops->add_many(s->batch, records);
 		s->added += n;
 		records = str_from(records, n * size);
-		if (records.n && spill_batch(s, err) < 0)
+		if (records.n && sort_spill_batch(s, err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
 /* One record with its length before it. */
-static int read_one(struct stream_reader *in, size_t most, struct str *ret, struct err *err)
+static int sort_read_one(struct stream_reader *in, size_t most, struct str *ret, struct err *err)
 {
 	struct str length;
 	int rc = stream_read(in, ORDER_LENGTH, &length, err);
@@ -370,10 +370,10 @@ int sort_add_stream(struct sort *s, struct stream_reader *in, struct err *err)
 		else if (s->order.size)
 			rc = stream_read(in, s->order.size, &rec, err);
 		else
-			rc = read_one(in, s->record_max, &rec, err);
+			rc = sort_read_one(in, s->record_max, &rec, err);
 		if (rc != 0)
 			return MIN(rc, 0);
-		rc = s->ops->add_many ? add_bulk(s, rec, err) : sort_add(s, rec, err);
+		rc = s->ops->add_many ? sort_add_bulk(s, rec, err) : sort_add(s, rec, err);
 		if (rc < 0)
 			return rc;
 	}
@@ -381,16 +381,16 @@ int sort_add_stream(struct sort *s, struct stream_reader *in, struct err *err)
 
 /* From runs to fewer runs. */
 
-static size_t merge_piece(const struct sort *s)
+static size_t merge_piece_size(const struct sort *s)
 {
 	size_t longest = MAX(s->longest, s->unify.longest);
-	return MAX(s->piece, round_up(longest + ORDER_LENGTH, STREAM_BLOCK));
+	return MAX(s->piece, sort_round_up(longest + ORDER_LENGTH, STREAM_BLOCK));
 }
 
 /* Each run needs its pieces and two records that lie across pieces. */
-static size_t fan(const struct sort *s)
+static size_t merge_fan(const struct sort *s)
 {
-	size_t piece = merge_piece(s), longest = MAX(s->longest, s->unify.longest);
+	size_t piece = merge_piece_size(s), longest = MAX(s->longest, s->unify.longest);
 	size_t own = STREAM_SLOTS * piece;
 	size_t n = s->memory > own ? (s->memory - own) / (own + 2 * longest) : 0;
 	return MIN(MAX(n, (size_t)2), (size_t)FAN_MOST);
@@ -412,7 +412,7 @@ static int joint_open(struct sort *s, size_t from, size_t n, struct err *err)
 	struct joint *j = &s->joint;
 	if (lane_new(&j->lane, err) < 0)
 		return -1;
-	struct stream_options options = {.piece = merge_piece(s), .lane = j->lane};
+	struct stream_options options = {.piece = merge_piece_size(s), .lane = j->lane};
 	j->n = n;
 	j->reader = mem_array(n, sizeof *j->reader);
 	j->readers = mem_array(n, sizeof *j->readers);
@@ -438,13 +438,13 @@ static int joint_next(void *from, struct str *ret, struct err *err)
 }
 
 /* Makes one run out of n. */
-static int merge_runs(struct sort *s, size_t from, size_t n, struct err *err)
+static int runs_merge(struct sort *s, size_t from, size_t n, struct err *err)
 {
 	if (joint_open(s, from, n, err) < 0)
 		return -1;
 	struct run r = run_begin(s);
 	const struct feed feed = {joint_next, s->joint.merge};
-	int rc = pour(s, &feed, &s->out, SORT_MERGING, &s->merged, err);
+	int rc = sort_pour(s, &feed, &s->out, SORT_MERGING, &s->merged, err);
 	run_end(s, &r);
 	joint_close(&s->joint);
 	for (size_t i = 0; i < n; i++)
@@ -452,35 +452,35 @@ static int merge_runs(struct sort *s, size_t from, size_t n, struct err *err)
 	s->run[from] = r;
 	memmove(&s->run[from + 1], &s->run[from + n], (s->nruns - from - n) * sizeof r);
 	s->nruns -= n - 1;
-	report(s, SORT_MERGING, s->merged, s->added);
-	return rc < 0 ? rc : settle(s, err);
+	sort_report(s, SORT_MERGING, s->merged, s->added);
+	return rc < 0 ? rc : sort_settle(s, err);
 }
 
-static int begin_pass(struct sort *s, struct err *err)
+static int runs_begin_pass(struct sort *s, struct err *err)
 {
 	s->merged = 0;
-	return spill_end(s, err) < 0 ? -1 : spill_begin(s, merge_piece(s), err);
+	return spill_end(s, err) < 0 ? -1 : spill_begin(s, merge_piece_size(s), err);
 }
 
 /* Until few enough runs are left for one merge; in each pass only as many as it takes. Neighbours
  * are merged, so that equal keys keep their order. Unified records may have grown with each merge,
  * and then fewer runs fit into memory. */
-static int reduce(struct sort *s, struct err *err)
+static int sort_reduce_runs(struct sort *s, struct err *err)
 {
 	size_t at = 0;
-	for (size_t most; s->nruns > (most = fan(s));) {
+	for (size_t most; s->nruns > (most = merge_fan(s));) {
 		size_t n = MIN(most, s->nruns - most + 1);
 		if (at + n > s->nruns)
 			at = 0;
-		if (at == 0 && begin_pass(s, err) < 0)
+		if (at == 0 && runs_begin_pass(s, err) < 0)
 			return -1;
-		if (merge_runs(s, at++, n, err) < 0)
+		if (runs_merge(s, at++, n, err) < 0)
 			return -1;
 	}
 	return spill_end(s, err);
 }
 
-static int end_adding(struct sort *s, struct err *err)
+static int sort_end_adding(struct sort *s, struct err *err)
 {
 	s->giving = true;
 	if (s->nruns == 0) {
@@ -488,21 +488,21 @@ static int end_adding(struct sort *s, struct err *err)
 		s->feed = (struct feed){s->ops->next, s->batch};
 		return 0;
 	}
-	if ((s->added > s->spilled && spill_batch(s, err) < 0) || settle(s, err) < 0 ||
+	if ((s->added > s->spilled && sort_spill_batch(s, err) < 0) || sort_settle(s, err) < 0 ||
 	    spill_end(s, err) < 0)
 		return -1;
 	s->ops->free(s->batch);
 	s->batch = NULL;
-	if (reduce(s, err) < 0 || joint_open(s, 0, s->nruns, err) < 0)
+	if (sort_reduce_runs(s, err) < 0 || joint_open(s, 0, s->nruns, err) < 0)
 		return -1;
 	s->feed = (struct feed){joint_next, s->joint.merge};
 	return 0;
 }
 
 /* After a failure there is nothing more to be had. */
-static int begin_giving(struct sort *s, struct err *err)
+static int sort_begin_giving(struct sort *s, struct err *err)
 {
-	if (s->rc == 0 && !s->giving && (s->rc = end_adding(s, &s->err)) == 0)
+	if (s->rc == 0 && !s->giving && (s->rc = sort_end_adding(s, &s->err)) == 0)
 		return 0;
 	if (s->rc < 0)
 		*err = s->err;
@@ -511,23 +511,23 @@ static int begin_giving(struct sort *s, struct err *err)
 
 int sort_next(struct sort *s, struct str *ret, struct err *err)
 {
-	if (UNLIKELY(!s->giving || s->rc < 0) && begin_giving(s, err) < 0)
+	if (UNLIKELY(!s->giving || s->rc < 0) && sort_begin_giving(s, err) < 0)
 		return -1;
 	int rc = s->spec.unify ? unify_next(s, &s->feed, ret, err)
 			       : s->feed.next(s->feed.from, ret, err);
 	if (UNLIKELY(rc < 0))
-		return fails(s, err);
+		return sort_fails(s, err);
 	if (UNLIKELY(rc == 0 && ++s->given % REPORT_EVERY == 0))
-		report(s, SORT_GIVING, s->given, s->added);
+		sort_report(s, SORT_GIVING, s->given, s->added);
 	return rc;
 }
 
 int sort_write(struct sort *s, struct stream_writer *out, struct err *err)
 {
-	if (begin_giving(s, err) < 0)
+	if (sort_begin_giving(s, err) < 0)
 		return -1;
-	int rc = pour(s, &s->feed, out, SORT_GIVING, &s->given, err);
-	return rc < 0 ? fails(s, err) : 0;
+	int rc = sort_pour(s, &s->feed, out, SORT_GIVING, &s->given, err);
+	return rc < 0 ? sort_fails(s, err) : 0;
 }
 
 void sort_free(struct sort **sp)
@@ -536,7 +536,7 @@ void sort_free(struct sort **sp)
 	struct err ignored;
 	if (!s)
 		return;
-	(void)settle(s, &ignored);
+	(void)sort_settle(s, &ignored);
 	joint_close(&s->joint);
 	stream_drop(&s->out);
 	spill_unref(s->spill);

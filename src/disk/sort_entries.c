@@ -1,18 +1,18 @@
 #include "disk/sort_entries.h"
 
 enum {
-	FEW = 24,    /* are sorted by insertion */
-	MANY = 1500, /* are worth two passes of WIDE bits */
-	WIDE = 11,
-	NARROW = 8,
+	ENTRIES_FEW = 24,    /* are sorted by insertion */
+	ENTRIES_MANY = 1500, /* are worth two passes of ENTRIES_WIDE bits */
+	ENTRIES_WIDE = 11,
+	ENTRIES_NARROW = 8,
 };
 
-struct source {
+struct entries_source {
 	const struct order *order;
 	const char *records;
 };
 
-static uint64_t load(const struct source *s, uint32_t at, size_t depth)
+static uint64_t entry_load(const struct entries_source *s, uint32_t at, size_t depth)
 {
 	const struct order *o = s->order;
 	const char *p = s->records + at * o->size + o->key_at + depth;
@@ -23,7 +23,7 @@ static uint64_t load(const struct source *s, uint32_t at, size_t depth)
 	return order_u64(bytes);
 }
 
-static void insertion(struct entry *e, size_t n)
+static void entries_insertion(struct entry *e, size_t n)
 {
 	for (size_t i = 1; i < n; i++) {
 		struct entry x = e[i];
@@ -34,7 +34,7 @@ static void insertion(struct entry *e, size_t n)
 	}
 }
 
-static void start_places(uint32_t *place, size_t n)
+static void entries_start_places(uint32_t *place, size_t n)
 {
 	uint32_t sum = 0;
 	for (size_t i = 0; i < n; i++) {
@@ -45,38 +45,38 @@ static void start_places(uint32_t *place, size_t n)
 }
 
 /* By the 8 highest bits that differ. */
-static void one_pass(struct entry *e, struct entry *spare, size_t n, unsigned shift)
+static void entries_one_pass(struct entry *e, struct entry *spare, size_t n, unsigned shift)
 {
-	uint32_t place[1 << NARROW] = {0};
+	uint32_t place[1 << ENTRIES_NARROW] = {0};
 	for (size_t i = 0; i < n; i++)
 		place[e[i].key >> shift & 0xff]++;
-	start_places(place, ARRAY_LEN(place));
+	entries_start_places(place, ARRAY_LEN(place));
 	for (size_t i = 0; i < n; i++)
 		spare[place[e[i].key >> shift & 0xff]++] = e[i];
 	memcpy(e, spare, n * sizeof *e);
 }
 
 /* By the 22 highest bits that differ, the lower half of them first. */
-static void two_passes(struct entry *e, struct entry *spare, size_t n, unsigned shift)
+static void entries_two_passes(struct entry *e, struct entry *spare, size_t n, unsigned shift)
 {
-	uint32_t low[1 << WIDE] = {0}, high[1 << WIDE] = {0};
-	const uint64_t mask = (1 << WIDE) - 1;
+	uint32_t low[1 << ENTRIES_WIDE] = {0}, high[1 << ENTRIES_WIDE] = {0};
+	const uint64_t mask = (1 << ENTRIES_WIDE) - 1;
 	for (size_t i = 0; i < n; i++) {
 		low[e[i].key >> shift & mask]++;
-		high[e[i].key >> (shift + WIDE) & mask]++;
+		high[e[i].key >> (shift + ENTRIES_WIDE) & mask]++;
 	}
-	start_places(low, ARRAY_LEN(low));
-	start_places(high, ARRAY_LEN(high));
+	entries_start_places(low, ARRAY_LEN(low));
+	entries_start_places(high, ARRAY_LEN(high));
 	for (size_t i = 0; i < n; i++)
 		spare[low[e[i].key >> shift & mask]++] = e[i];
 	for (size_t i = 0; i < n; i++)
-		e[high[spare[i].key >> (shift + WIDE) & mask]++] = spare[i];
+		e[high[spare[i].key >> (shift + ENTRIES_WIDE) & mask]++] = spare[i];
 }
 
 /* Sorts entries whose keys were loaded from `depth`, and on from there. Each round either settles
  * at least 8 bits that differ or goes on by 8 bytes, so that the depth of the recursion is bounded
  * by the length of the key. */
-static void sort_loaded(const struct source *s, struct entry *e, struct entry *spare, size_t n,
+static void entries_sort_loaded(const struct entries_source *s, struct entry *e, struct entry *spare, size_t n,
 			size_t depth, uint64_t differ)
 {
 	while (differ == 0) {
@@ -84,19 +84,19 @@ static void sort_loaded(const struct source *s, struct entry *e, struct entry *s
 		if (depth >= s->order->key_len)
 			return;
 		for (size_t i = 0; i < n; i++) {
-			e[i].key = load(s, e[i].at, depth);
+			e[i].key = entry_load(s, e[i].at, depth);
 			differ |= e[i].key ^ e[0].key;
 		}
 	}
 	unsigned top = 64 - (unsigned)__builtin_clzll(differ), settled = 0;
-	if (n <= FEW) {
-		insertion(e, n);
-	} else if (n <= MANY) {
-		settled = top > NARROW ? top - NARROW : 0;
-		one_pass(e, spare, n, settled);
+	if (n <= ENTRIES_FEW) {
+		entries_insertion(e, n);
+	} else if (n <= ENTRIES_MANY) {
+		settled = top > ENTRIES_NARROW ? top - ENTRIES_NARROW : 0;
+		entries_one_pass(e, spare, n, settled);
 	} else {
-		settled = top > 2 * WIDE ? top - 2 * WIDE : 0;
-		two_passes(e, spare, n, settled);
+		settled = top > 2 * ENTRIES_WIDE ? top - 2 * ENTRIES_WIDE : 0;
+		entries_two_passes(e, spare, n, settled);
 	}
 	if (settled == 0 && depth + 8 >= s->order->key_len)
 		return;
@@ -106,19 +106,19 @@ static void sort_loaded(const struct source *s, struct entry *e, struct entry *s
 		for (k = i + 1; k < n && e[k].key >> settled == same; k++)
 			differ |= e[k].key ^ e[i].key;
 		if (k - i > 1)
-			sort_loaded(s, e + i, spare + i, k - i, depth, differ);
+			entries_sort_loaded(s, e + i, spare + i, k - i, depth, differ);
 	}
 }
 
 void entries_sort(const struct order *o, const char *records, struct entry *e, struct entry *spare,
 		  size_t n)
 {
-	const struct source s = {o, records};
+	const struct entries_source s = {o, records};
 	uint64_t differ = 0;
 	for (size_t i = 0; i < n; i++) {
-		e[i] = (struct entry){load(&s, (uint32_t)i, 0), (uint32_t)i};
+		e[i] = (struct entry){entry_load(&s, (uint32_t)i, 0), (uint32_t)i};
 		differ |= e[i].key ^ e[0].key;
 	}
 	if (n > 1)
-		sort_loaded(&s, e, spare, n, 0, differ);
+		entries_sort_loaded(&s, e, spare, n, 0, differ);
 }

@@ -24,9 +24,9 @@ struct pointers {
 	bool sorted;
 };
 
-enum { FEW = 12 };
+enum { POINTERS_FEW = 12 };
 
-static char *half_memory(const struct pointers *b)
+static char *pointers_half_memory(const struct pointers *b)
 {
 	char *p = malloc(b->room);
 	if (!p)
@@ -39,7 +39,7 @@ static void *pointers_new(const struct order *order, size_t memory)
 	struct pointers *b = mem_alloc(sizeof *b);
 	b->order = *order;
 	b->room = memory / 2 / sizeof(struct ptr) * sizeof(struct ptr);
-	b->adding.memory = half_memory(b);
+	b->adding.memory = pointers_half_memory(b);
 	return b;
 }
 
@@ -57,12 +57,12 @@ static struct ptr *pointers_of(const struct pointers *b, const struct half *h)
 	return (struct ptr *)(b->room + (uintptr_t)h->memory) - h->n;
 }
 
-static size_t prefix(const struct pointers *b)
+static size_t pointer_prefix(const struct pointers *b)
 {
 	return b->order.size ? 0 : ORDER_LENGTH;
 }
 
-static struct str record(const struct pointers *b, const char *rec)
+static struct str pointer_record(const struct pointers *b, const char *rec)
 {
 	uint32_t n = (uint32_t)b->order.size;
 	if (!n)
@@ -76,53 +76,53 @@ static int pointers_add(void *batch, struct str rec)
 	struct pointers *b = batch;
 	struct half *h = &b->adding;
 	size_t taken = h->used + 2 * (h->n + 1) * sizeof(struct ptr);
-	if (taken > b->room || prefix(b) + rec.n > b->room - taken)
+	if (taken > b->room || pointer_prefix(b) + rec.n > b->room - taken)
 		return 1;
 	uint32_t n = (uint32_t)rec.n;
-	memcpy(h->memory + h->used, &n, prefix(b));
-	char *to = h->memory + h->used + prefix(b);
+	memcpy(h->memory + h->used, &n, pointer_prefix(b));
+	char *to = h->memory + h->used + pointer_prefix(b);
 	if (rec.n)
 		memcpy(to, rec.p, rec.n);
-	h->used += prefix(b) + rec.n;
+	h->used += pointer_prefix(b) + rec.n;
 	h->n++;
 	order_head head = order_head_of(&b->order, (struct str){to, rec.n});
 	*pointers_of(b, h) = (struct ptr){(uint64_t)(head >> 64), to};
 	return 0;
 }
 
-static bool after(const struct pointers *b, const struct ptr *x, const struct ptr *y)
+static bool pointer_after(const struct pointers *b, const struct ptr *x, const struct ptr *y)
 {
 	if (x->key != y->key)
 		return x->key > y->key;
-	return order_compare(&b->order, record(b, x->rec), record(b, y->rec)) > 0;
+	return order_compare(&b->order, pointer_record(b, x->rec), pointer_record(b, y->rec)) > 0;
 }
 
-static void insertion(const struct pointers *b, struct ptr *p, size_t n)
+static void pointers_insertion(const struct pointers *b, struct ptr *p, size_t n)
 {
 	for (size_t i = 1; i < n; i++) {
 		struct ptr x = p[i];
 		size_t k = i;
-		for (; k > 0 && after(b, &p[k - 1], &x); k--)
+		for (; k > 0 && pointer_after(b, &p[k - 1], &x); k--)
 			p[k] = p[k - 1];
 		p[k] = x;
 	}
 }
 
-static void merge_sort(const struct pointers *b, struct ptr *p, struct ptr *spare, size_t n)
+static void pointers_merge_sort(const struct pointers *b, struct ptr *p, struct ptr *spare, size_t n)
 {
-	if (n <= FEW) {
-		insertion(b, p, n);
+	if (n <= POINTERS_FEW) {
+		pointers_insertion(b, p, n);
 		return;
 	}
 	size_t half = n / 2;
-	merge_sort(b, p, spare, half);
-	merge_sort(b, p + half, spare, n - half);
-	if (!after(b, &p[half - 1], &p[half]))
+	pointers_merge_sort(b, p, spare, half);
+	pointers_merge_sort(b, p + half, spare, n - half);
+	if (!pointer_after(b, &p[half - 1], &p[half]))
 		return;
 	memcpy(spare, p, half * sizeof *p);
 	size_t i = 0, k = half, to = 0;
 	while (i < half && k < n)
-		p[to++] = after(b, &spare[i], &p[k]) ? p[k++] : spare[i++];
+		p[to++] = pointer_after(b, &spare[i], &p[k]) ? p[k++] : spare[i++];
 	memcpy(p + to, spare + i, (half - i) * sizeof *p);
 }
 
@@ -134,13 +134,13 @@ static void pointers_seal(void *batch)
 	b->adding = h;
 	b->adding.n = b->adding.used = 0;
 	if (!b->adding.memory)
-		b->adding.memory = half_memory(b);
+		b->adding.memory = pointers_half_memory(b);
 	b->at = 0;
 	b->sorted = false;
 }
 
 /* They lie in the reverse of the order in which they were added. */
-static void sort_given(struct pointers *b)
+static void pointers_sort_given(struct pointers *b)
 {
 	struct ptr *p = pointers_of(b, &b->giving);
 	size_t n = b->giving.n;
@@ -149,7 +149,7 @@ static void sort_given(struct pointers *b)
 		p[i] = p[n - 1 - i];
 		p[n - 1 - i] = x;
 	}
-	merge_sort(b, p, p - n, n);
+	pointers_merge_sort(b, p, p - n, n);
 	b->sorted = true;
 }
 
@@ -158,10 +158,10 @@ static int pointers_next(void *batch, struct str *ret, struct err *err)
 	(void)err;
 	struct pointers *b = batch;
 	if (!b->sorted)
-		sort_given(b);
+		pointers_sort_given(b);
 	if (b->at == b->giving.n)
 		return 1;
-	*ret = record(b, pointers_of(b, &b->giving)[b->at++].rec);
+	*ret = pointer_record(b, pointers_of(b, &b->giving)[b->at++].rec);
 	return 0;
 }
 

@@ -44,7 +44,7 @@ struct radix {
 	struct stream_reader *part, **parts;
 };
 
-static void *big_memory(size_t n)
+static void *radix_memory(size_t n)
 {
 	size_t align = n >= (size_t)4 * HUGE_PAGE ? HUGE_PAGE : 64;
 	void *p = aligned_alloc(align, (n + align - 1) / align * align);
@@ -68,11 +68,11 @@ static void *radix_new(const struct order *order, size_t memory)
 	size_t one = 2 * size + sizeof *b->where + SPLIT_EACH / (b->limit * SPLIT_FULL / 100) + 1;
 	b->room = MAX(memory > fixed ? (memory - fixed) / one : 0, b->limit);
 	b->room = MIN(b->room, (size_t)SPLIT_MOST * b->limit * SPLIT_FULL / 100);
-	b->adding = big_memory(b->room * size);
+	b->adding = radix_memory(b->room * size);
 	return b;
 }
 
-static void end_bucket(struct radix *b)
+static void radix_end_bucket(struct radix *b)
 {
 	merge_free(&b->merge);
 	mem_free(&b->part);
@@ -83,7 +83,7 @@ static void end_bucket(struct radix *b)
 static void radix_free(void *batch)
 {
 	struct radix *b = batch;
-	end_bucket(b);
+	radix_end_bucket(b);
 	free(b->adding);
 	free(b->giving);
 	split_free(&b->split);
@@ -114,7 +114,7 @@ static size_t radix_add_many(void *batch, struct str records)
 	return n;
 }
 
-static inline void copy_record(char *to, const char *from, size_t size)
+static inline void radix_copy_record(char *to, const char *from, size_t size)
 {
 	if (LIKELY(size == 32))
 		memcpy(to, from, 32);
@@ -122,24 +122,24 @@ static inline void copy_record(char *to, const char *from, size_t size)
 		memcpy(to, from, size);
 }
 
-static void scratch_memory(struct radix *b)
+static void radix_scratch_memory(struct radix *b)
 {
 	if (b->giving)
 		return;
 	size_t buckets = 2 * (b->room / (b->limit * SPLIT_FULL / 100)) + 2;
-	b->giving = big_memory(b->room * b->order.size);
-	b->where = big_memory(b->room * sizeof *b->where);
-	b->entry = big_memory((b->limit + AHEAD) * sizeof *b->entry);
+	b->giving = radix_memory(b->room * b->order.size);
+	b->where = radix_memory(b->room * sizeof *b->where);
+	b->entry = radix_memory((b->limit + AHEAD) * sizeof *b->entry);
 	memset(b->entry + b->limit, 0, AHEAD * sizeof *b->entry);
-	b->spare = big_memory(b->limit * sizeof *b->spare);
-	b->part_space = big_memory(b->limit * b->order.size);
-	b->bucket = big_memory(buckets * sizeof *b->bucket);
-	b->place = big_memory(buckets * sizeof *b->place);
+	b->spare = radix_memory(b->limit * sizeof *b->spare);
+	b->part_space = radix_memory(b->limit * b->order.size);
+	b->bucket = radix_memory(buckets * sizeof *b->bucket);
+	b->place = radix_memory(buckets * sizeof *b->place);
 	split_init(&b->split, buckets, b->cells);
 }
 
 /* Counts, then moves: a record is thrown only once. */
-static void scatter(struct radix *b)
+static void radix_scatter(struct radix *b)
 {
 	size_t size = b->order.size, from = 0;
 	size_t n = split_sample(&b->split, &b->order, b->adding, b->added, b->limit);
@@ -156,15 +156,15 @@ static void scatter(struct radix *b)
 		from += b->bucket[i].n;
 	}
 	for (size_t i = 0; i < b->added; i++)
-		copy_record(b->giving + b->place[b->where[i]]++ * size, b->adding + i * size, size);
+		radix_copy_record(b->giving + b->place[b->where[i]]++ * size, b->adding + i * size, size);
 	b->nbuckets = n;
 }
 
 static void radix_seal(void *batch)
 {
 	struct radix *b = batch;
-	end_bucket(b);
-	scratch_memory(b);
+	radix_end_bucket(b);
+	radix_scratch_memory(b);
 	if (b->added <= b->limit) {
 		char *records = b->adding;
 		b->adding = b->giving;
@@ -172,13 +172,13 @@ static void radix_seal(void *batch)
 		b->bucket[0] = (struct bucket){0, b->added};
 		b->nbuckets = 1;
 	} else {
-		scatter(b);
+		radix_scatter(b);
 	}
 	b->added = 0;
 	b->next_bucket = 0;
 }
 
-static bool all_equal(const struct radix *b, const char *records, size_t n)
+static bool radix_all_equal(const struct radix *b, const char *records, size_t n)
 {
 	size_t size = b->order.size;
 	const char *key = records + b->order.key_at;
@@ -189,17 +189,17 @@ static bool all_equal(const struct radix *b, const char *records, size_t n)
 }
 
 /* A part of a bucket that is too large: its records are put in order where they lie. */
-static void sort_part(struct radix *b, char *records, size_t n)
+static void radix_sort_part(struct radix *b, char *records, size_t n)
 {
 	size_t size = b->order.size;
 	entries_sort(&b->order, records, b->entry, b->spare, n);
 	for (size_t i = 0; i < n; i++)
-		copy_record(b->part_space + i * size, records + b->entry[i].at * size, size);
+		radix_copy_record(b->part_space + i * size, records + b->entry[i].at * size, size);
 	memcpy(records, b->part_space, n * size);
 }
 
 /* The sample was wrong, or the heads of too many keys are equal: parts are sorted, then merged. */
-static int begin_large(struct radix *b, char *records, size_t n, struct err *err)
+static int radix_begin_large(struct radix *b, char *records, size_t n, struct err *err)
 {
 	size_t parts = (n + b->limit - 1) / b->limit, size = b->order.size;
 	b->part = mem_array(parts, sizeof *b->part);
@@ -207,31 +207,31 @@ static int begin_large(struct radix *b, char *records, size_t n, struct err *err
 	for (size_t i = 0; i < parts; i++) {
 		char *from = records + i * b->limit * size;
 		size_t here = MIN(b->limit, n - i * b->limit);
-		sort_part(b, from, here);
+		radix_sort_part(b, from, here);
 		b->part[i] = stream_over((struct str){from, here * size});
 		b->parts[i] = &b->part[i];
 	}
 	return merge_new(&b->merge, &b->order, b->parts, parts, err);
 }
 
-static int begin_bucket(struct radix *b, struct err *err)
+static int radix_begin_bucket(struct radix *b, struct err *err)
 {
-	end_bucket(b);
+	radix_end_bucket(b);
 	struct bucket k = b->bucket[b->next_bucket++];
 	char *records = b->giving + k.from * b->order.size;
 	b->records = records;
-	if (k.n > b->limit && all_equal(b, records, k.n)) {
+	if (k.n > b->limit && radix_all_equal(b, records, k.n)) {
 		b->plain = k.n;
 		return 0;
 	}
 	if (k.n > b->limit)
-		return begin_large(b, records, k.n, err);
+		return radix_begin_large(b, records, k.n, err);
 	entries_sort(&b->order, records, b->entry, b->spare, k.n);
 	b->n = k.n;
 	return 0;
 }
 
-static __attribute__((noinline)) int next_elsewhere(struct radix *b, struct str *ret,
+static __attribute__((noinline)) int radix_next_elsewhere(struct radix *b, struct str *ret,
 						    struct err *err)
 {
 	for (;;) {
@@ -247,7 +247,7 @@ static __attribute__((noinline)) int next_elsewhere(struct radix *b, struct str 
 		}
 		if (b->next_bucket == b->nbuckets)
 			return 1;
-		if (begin_bucket(b, err) < 0)
+		if (radix_begin_bucket(b, err) < 0)
 			return -1;
 		if (b->n) {
 			*ret = (struct str){b->records + b->entry[b->at++].at * b->order.size,
@@ -257,10 +257,10 @@ static __attribute__((noinline)) int next_elsewhere(struct radix *b, struct str 
 	}
 }
 
-static inline int next(struct radix *b, struct str *ret, struct err *err)
+static inline int radix_next_quick(struct radix *b, struct str *ret, struct err *err)
 {
 	if (UNLIKELY(b->at >= b->n))
-		return next_elsewhere(b, ret, err);
+		return radix_next_elsewhere(b, ret, err);
 	__builtin_prefetch(b->records + b->entry[b->at + AHEAD].at * b->order.size);
 	*ret = (struct str){b->records + b->entry[b->at++].at * b->order.size, b->order.size};
 	return 0;
@@ -268,7 +268,7 @@ static inline int next(struct radix *b, struct str *ret, struct err *err)
 
 static int radix_next(void *batch, struct str *ret, struct err *err)
 {
-	return next(batch, ret, err);
+	return radix_next_quick(batch, ret, err);
 }
 
 const struct batch_ops sort_radix = {

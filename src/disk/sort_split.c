@@ -17,7 +17,7 @@ void split_free(struct split *s)
 	mem_free(&s->cell);
 }
 
-static int by_head(const void *a, const void *b)
+static int split_by_head(const void *a, const void *b)
 {
 	order_head x, y;
 	memcpy(&x, a, sizeof x);
@@ -25,7 +25,7 @@ static int by_head(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static unsigned bits_of(order_head v)
+static unsigned split_bits_of(order_head v)
 {
 	uint64_t high = (uint64_t)(v >> 64), low = (uint64_t)v;
 	return high  ? 128 - (unsigned)__builtin_clzll(high)
@@ -34,7 +34,7 @@ static unsigned bits_of(order_head v)
 }
 
 /* A key that fills buckets alone gets one of its own: the next splitter is just behind it. */
-static void choose(struct split *s, size_t samples, size_t step)
+static void split_choose(struct split *s, size_t samples, size_t step)
 {
 	s->n = 0;
 	for (size_t i = step; i < samples; i += step) {
@@ -47,7 +47,7 @@ static void choose(struct split *s, size_t samples, size_t step)
 	}
 }
 
-static void fill_cells(struct split *s)
+static void split_fill_cells(struct split *s)
 {
 	memset(s->cell, 0, s->cells * sizeof *s->cell);
 	for (size_t i = 0; i < s->n; i++)
@@ -64,12 +64,12 @@ size_t split_sample(struct split *s, const struct order *o, const char *records,
 		size_t at = (size_t)((unsigned __int128)n * i / samples);
 		s->sample[i] = order_head_of(o, (struct str){records + at * o->size, o->size});
 	}
-	qsort(s->sample, samples, sizeof *s->sample, by_head);
-	unsigned want = bits_of(s->cells - 1);
-	unsigned bits = bits_of(s->sample[samples - 1] - s->sample[0]);
+	qsort(s->sample, samples, sizeof *s->sample, split_by_head);
+	unsigned want = split_bits_of(s->cells - 1);
+	unsigned bits = split_bits_of(s->sample[samples - 1] - s->sample[0]);
 	s->base = s->sample[0];
 	s->shift = bits > want ? bits - want : 0;
-	choose(s, samples, SPLIT_SAMPLES);
-	fill_cells(s);
+	split_choose(s, samples, SPLIT_SAMPLES);
+	split_fill_cells(s);
 	return s->n + 1;
 }

@@ -19,7 +19,7 @@ struct ring {
 	unsigned at; /* the slot at hand */
 };
 
-static char *slot_bytes(const struct ring *g, unsigned slot)
+static char *ring_slot(const struct ring *g, unsigned slot)
 {
 	return g->memory + slot * g->piece;
 }
@@ -54,7 +54,7 @@ static void ring_free(struct ring *g)
 	free(g->memory);
 }
 
-static int go_direct(struct ring *g, const struct stream_options *options, struct err *err)
+static int ring_go_direct(struct ring *g, const struct stream_options *options, struct err *err)
 {
 	if (options && options->buffered)
 		return 0;
@@ -80,7 +80,7 @@ struct stream_in {
 
 /* Asks for the next piece, unless there is none. A last block that is not a whole one cannot be
  * read directly: from there on it goes through the page cache. */
-static int ask(struct stream_in *in, unsigned slot, struct err *err)
+static int reader_ask(struct stream_in *in, unsigned slot, struct err *err)
 {
 	struct lane_job *job = &in->ring.job[slot];
 	uint64_t n = MIN(in->ring.piece, in->end - in->next);
@@ -92,7 +92,7 @@ static int ask(struct stream_in *in, unsigned slot, struct err *err)
 			return -1;
 	}
 	*job = (struct lane_job){.file = in->ring.file,
-				 .p = slot_bytes(&in->ring, slot),
+				 .p = ring_slot(&in->ring, slot),
 				 .n = (size_t)n,
 				 .at = in->next};
 	in->next = MIN(in->next + n, in->end);
@@ -101,7 +101,7 @@ static int ask(struct stream_in *in, unsigned slot, struct err *err)
 	return 0;
 }
 
-static int start_reading(struct stream_in *in, uint64_t from, uint64_t n, struct err *err)
+static int reader_start(struct stream_in *in, uint64_t from, uint64_t n, struct err *err)
 {
 	ENSURE(from <= in->size && n <= in->size - from);
 	in->skip = (size_t)(from % STREAM_BLOCK);
@@ -110,12 +110,12 @@ static int start_reading(struct stream_in *in, uint64_t from, uint64_t n, struct
 	in->beyond = n;
 	in->ring.at = STREAM_SLOTS - 1;
 	for (unsigned i = 0; i < STREAM_SLOTS; i++)
-		if (ask(in, i, err) < 0)
+		if (reader_ask(in, i, err) < 0)
 			return -1;
 	return 0;
 }
 
-static void in_free(struct stream_in *in)
+static void reader_free(struct stream_in *in)
 {
 	ring_free(&in->ring);
 	mem_free(&in->joined[0]);
@@ -133,9 +133,9 @@ int stream_open(struct stream_reader *ret, const char *path, const struct stream
 	struct stream_in *in = mem_alloc(sizeof *in);
 	in->ring.own = file;
 	in->ring.file = &in->ring.own;
-	if (file_size(&file, &in->size, err) < 0 || go_direct(&in->ring, options, err) < 0 ||
-	    ring_init(&in->ring, options, err) < 0 || start_reading(in, 0, in->size, err) < 0) {
-		in_free(in);
+	if (file_size(&file, &in->size, err) < 0 || ring_go_direct(&in->ring, options, err) < 0 ||
+	    ring_init(&in->ring, options, err) < 0 || reader_start(in, 0, in->size, err) < 0) {
+		reader_free(in);
 		return -1;
 	}
 	*ret = (struct stream_reader){.in = in};
@@ -151,8 +151,8 @@ int stream_open_part(struct stream_reader *ret, const struct file *file, uint64_
 	int flags = fcntl(file->fd, F_GETFL);
 	in->ring.direct = flags >= 0 && (flags & O_DIRECT);
 	if (file_size(file, &in->size, err) < 0 || ring_init(&in->ring, options, err) < 0 ||
-	    start_reading(in, from, n, err) < 0) {
-		in_free(in);
+	    reader_start(in, from, n, err) < 0) {
+		reader_free(in);
 		return -1;
 	}
 	*ret = (struct stream_reader){.in = in};
@@ -162,7 +162,7 @@ int stream_open_part(struct stream_reader *ret, const struct file *file, uint64_
 void stream_close(struct stream_reader *r)
 {
 	if (r->in)
-		in_free(r->in);
+		reader_free(r->in);
 	*r = (struct stream_reader){0};
 }
 
@@ -183,12 +183,12 @@ static int reader_fails(struct stream_reader *r, const struct err *why)
 
 /* Moves on to the next piece; the one before stays as it is until the next move, because what was
  * read last may lie in it. There is a next piece. */
-static int next_piece(struct stream_reader *r)
+static int reader_next_piece(struct stream_reader *r)
 {
 	struct stream_in *in = r->in;
 	unsigned before = (in->ring.at + STREAM_SLOTS - 1) % STREAM_SLOTS;
 	struct err err;
-	if (in->again && ask(in, before, &err) < 0)
+	if (in->again && reader_ask(in, before, &err) < 0)
 		return reader_fails(r, &err);
 	in->again = in->started;
 	in->started = true;
@@ -212,13 +212,13 @@ static int next_piece(struct stream_reader *r)
 }
 
 /* n bytes out of several pieces. */
-static int join(struct stream_reader *r, size_t n, struct str *ret)
+static int reader_join(struct stream_reader *r, size_t n, struct str *ret)
 {
 	struct stream_in *in = r->in;
 	unsigned turn = in->turn ^= 1;
 	char *to = in->joined[turn] = mem_resize(in->joined[turn], n);
 	for (size_t got = 0; got < n;) {
-		if (r->p == r->end && next_piece(r) < 0)
+		if (r->p == r->end && reader_next_piece(r) < 0)
 			return -1;
 		size_t part = MIN(n - got, (size_t)(r->end - r->p));
 		memcpy(to + got, r->p, part);
@@ -229,7 +229,7 @@ static int join(struct stream_reader *r, size_t n, struct str *ret)
 	return 0;
 }
 
-static int read_across(struct stream_reader *r, size_t n, struct str *ret)
+static int reader_read_across(struct stream_reader *r, size_t n, struct str *ret)
 {
 	uint64_t left = stream_left(r);
 	if (r->in->rc == 0 && left == 0)
@@ -242,16 +242,16 @@ static int read_across(struct stream_reader *r, size_t n, struct str *ret)
 			r->in->ring.file->path, n, left, STREAM_RECORD_MAX);
 		return reader_fails(r, &err);
 	}
-	if (r->in->rc < 0 || (r->p == r->end && next_piece(r) < 0))
+	if (r->in->rc < 0 || (r->p == r->end && reader_next_piece(r) < 0))
 		return -1;
 	if (n > (size_t)(r->end - r->p))
-		return join(r, n, ret);
+		return reader_join(r, n, ret);
 	*ret = (struct str){r->p, n};
 	r->p += n;
 	return 0;
 }
 
-static int read_past_memory(const struct stream_reader *r, size_t n, struct err *err)
+static int reader_past_memory(const struct stream_reader *r, size_t n, struct err *err)
 {
 	if (r->p == r->end)
 		return 1;
@@ -262,8 +262,8 @@ static int read_past_memory(const struct stream_reader *r, size_t n, struct err 
 int stream_read_slowly(struct stream_reader *r, size_t n, struct str *ret, struct err *err)
 {
 	if (!r->in)
-		return read_past_memory(r, n, err);
-	int rc = read_across(r, n, ret);
+		return reader_past_memory(r, n, err);
+	int rc = reader_read_across(r, n, ret);
 	if (rc < 0)
 		*err = r->in->err;
 	return rc;
@@ -272,7 +272,7 @@ int stream_read_slowly(struct stream_reader *r, size_t n, struct str *ret, struc
 int stream_read_some(struct stream_reader *r, size_t unit, struct str *ret, struct err *err)
 {
 	if (r->p == r->end && r->in && r->in->rc == 0 && r->in->beyond)
-		(void)next_piece(r);
+		(void)reader_next_piece(r);
 	size_t units = (size_t)(r->end - r->p) / unit;
 	return stream_read(r, MAX(units, (size_t)1) * unit, ret, err);
 }
@@ -290,15 +290,15 @@ struct stream_out {
 	struct err err;
 };
 
-static void out_free(struct stream_out *out)
+static void writer_free(struct stream_out *out)
 {
 	ring_free(&out->ring);
 	mem_free(&out);
 }
 
-static void piece_at_hand(struct stream_writer *w)
+static void writer_current_piece(struct stream_writer *w)
 {
-	w->p = slot_bytes(&w->out->ring, w->out->ring.at);
+	w->p = ring_slot(&w->out->ring, w->out->ring.at);
 	w->end = w->p + w->out->ring.piece;
 }
 
@@ -309,8 +309,8 @@ int stream_create_in(struct stream_writer *ret, struct file *file, bool keep,
 	out->ring.own = FILE_INIT;
 	out->ring.file = file;
 	out->keep = keep;
-	if (go_direct(&out->ring, options, err) < 0 || ring_init(&out->ring, options, err) < 0) {
-		out_free(out);
+	if (ring_go_direct(&out->ring, options, err) < 0 || ring_init(&out->ring, options, err) < 0) {
+		writer_free(out);
 		return -1;
 	}
 	if (!keep) {
@@ -319,7 +319,7 @@ int stream_create_in(struct stream_writer *ret, struct file *file, bool keep,
 		*file = FILE_INIT;
 	}
 	*ret = (struct stream_writer){.out = out};
-	piece_at_hand(ret);
+	writer_current_piece(ret);
 	return 0;
 }
 
@@ -335,7 +335,7 @@ int stream_create(struct stream_writer *ret, const char *path, mode_t mode,
 }
 
 /* After the first failure nothing more is written. */
-static void note_failure(struct stream_out *out, const struct lane_job *job)
+static void writer_note_failure(struct stream_out *out, const struct lane_job *job)
 {
 	if (job->rc < 0 && out->rc == 0) {
 		out->rc = job->rc;
@@ -343,11 +343,11 @@ static void note_failure(struct stream_out *out, const struct lane_job *job)
 	}
 }
 
-static void post_piece(struct stream_writer *w)
+static void writer_post_piece(struct stream_writer *w)
 {
 	struct stream_out *out = w->out;
 	struct lane_job *job = &out->ring.job[out->ring.at];
-	char *bytes = slot_bytes(&out->ring, out->ring.at);
+	char *bytes = ring_slot(&out->ring, out->ring.at);
 	*job = (struct lane_job){.file = out->ring.file,
 				 .p = bytes,
 				 .n = (size_t)(w->p - bytes),
@@ -359,8 +359,8 @@ static void post_piece(struct stream_writer *w)
 	out->ring.at = (out->ring.at + 1) % STREAM_SLOTS;
 	job = &out->ring.job[out->ring.at];
 	lane_wait(out->ring.lane, job);
-	note_failure(out, job);
-	piece_at_hand(w);
+	writer_note_failure(out, job);
+	writer_current_piece(w);
 }
 
 void stream_put_slowly(struct stream_writer *w, const void *p, size_t n)
@@ -368,7 +368,7 @@ void stream_put_slowly(struct stream_writer *w, const void *p, size_t n)
 	const char *from = p;
 	while (n) {
 		if (w->p == w->end)
-			post_piece(w);
+			writer_post_piece(w);
 		size_t part = MIN(n, (size_t)(w->end - w->p));
 		memcpy(w->p, from, part);
 		w->p += part;
@@ -379,7 +379,7 @@ void stream_put_slowly(struct stream_writer *w, const void *p, size_t n)
 
 void stream_pad(struct stream_writer *w)
 {
-	size_t over = (size_t)(w->p - slot_bytes(&w->out->ring, w->out->ring.at)) % STREAM_BLOCK;
+	size_t over = (size_t)(w->p - ring_slot(&w->out->ring, w->out->ring.at)) % STREAM_BLOCK;
 	if (over == 0)
 		return;
 	memset(w->p, 0, STREAM_BLOCK - over);
@@ -389,7 +389,7 @@ void stream_pad(struct stream_writer *w)
 uint64_t stream_written(const struct stream_writer *w)
 {
 	const struct stream_out *out = w->out;
-	return out->offset + (uint64_t)(w->p - slot_bytes(&out->ring, out->ring.at));
+	return out->offset + (uint64_t)(w->p - ring_slot(&out->ring, out->ring.at));
 }
 
 bool stream_failed(const struct stream_writer *w)
@@ -397,25 +397,25 @@ bool stream_failed(const struct stream_writer *w)
 	return w->out->rc < 0;
 }
 
-static void settle(struct stream_out *out)
+static void writer_settle(struct stream_out *out)
 {
 	ring_settle(&out->ring);
 	for (unsigned i = 0; i < STREAM_SLOTS; i++)
-		note_failure(out, &out->ring.job[i]);
+		writer_note_failure(out, &out->ring.job[i]);
 }
 
 /* What is left may not be a whole block: then it goes through the page cache. */
-static int write_rest(struct stream_writer *w, struct err *err)
+static int writer_write_rest(struct stream_writer *w, struct err *err)
 {
 	struct stream_out *out = w->out;
-	size_t n = (size_t)(w->p - slot_bytes(&out->ring, out->ring.at));
-	settle(out);
+	size_t n = (size_t)(w->p - ring_slot(&out->ring, out->ring.at));
+	writer_settle(out);
 	if (out->rc == 0 && out->ring.direct && n % STREAM_BLOCK &&
 	    file_direct(out->ring.file, false, err) < 0)
 		return -1;
 	if (n)
-		post_piece(w);
-	settle(out);
+		writer_post_piece(w);
+	writer_settle(out);
 	if (out->rc < 0)
 		*err = out->err;
 	return out->rc;
@@ -424,7 +424,7 @@ static int write_rest(struct stream_writer *w, struct err *err)
 int stream_finish(struct stream_writer *w, bool sync, struct err *err)
 {
 	struct stream_out *out = w->out;
-	int rc = write_rest(w, err);
+	int rc = writer_write_rest(w, err);
 	if (rc == 0 && sync)
 		rc = file_sync(out->ring.file, err);
 	if (rc == 0 && !out->keep)
@@ -436,6 +436,6 @@ int stream_finish(struct stream_writer *w, bool sync, struct err *err)
 void stream_drop(struct stream_writer *w)
 {
 	if (w->out)
-		out_free(w->out);
+		writer_free(w->out);
 	*w = (struct stream_writer){0};
 }

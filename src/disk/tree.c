@@ -29,19 +29,19 @@ struct walker {
 	struct err *err;
 };
 
-static const char *slash(const struct walker *w)
+static const char *walk_slash(const struct walker *w)
 {
 	return w->depth ? "/" : "";
 }
 
-static int refuse(struct walker *w, const char *name, const char *what)
+static int walk_refuse(struct walker *w, const char *name, const char *what)
 {
-	return err_sys(w->err, "%s%s%s: %s", w->path, slash(w), name, what);
+	return err_sys(w->err, "%s%s%s: %s", w->path, walk_slash(w), name, what);
 }
 
-static int walk(struct walker *w, struct level *above, const char *name);
+static int walk_folder(struct walker *w, struct level *above, const char *name);
 
-static int is_folder(const struct level *here, const struct dirent *e, bool *ret)
+static int entry_is_folder(const struct level *here, const struct dirent *e, bool *ret)
 {
 	struct stat st;
 	if (e->d_type != DT_UNKNOWN) {
@@ -61,7 +61,7 @@ static int walk_entries(struct walker *w, struct level *here)
 	if (!dir) {
 		if (again >= 0)
 			close(again);
-		return refuse(w, "", "read the folder");
+		return walk_refuse(w, "", "read the folder");
 	}
 	int rc = 0;
 	struct dirent *e;
@@ -70,28 +70,28 @@ static int walk_entries(struct walker *w, struct level *here)
 		bool folder;
 		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
 			continue;
-		if (is_folder(here, e, &folder) != 0)
-			rc = refuse(w, e->d_name, "stat");
+		if (entry_is_folder(here, e, &folder) != 0)
+			rc = walk_refuse(w, e->d_name, "stat");
 		else
-			rc = folder ? walk(w, here, e->d_name) : w->file(w, here, e->d_name);
+			rc = folder ? walk_folder(w, here, e->d_name) : w->file(w, here, e->d_name);
 	}
 	if (rc == 0 && errno)
-		rc = refuse(w, "", "read the folder");
+		rc = walk_refuse(w, "", "read the folder");
 	closedir(dir);
 	return rc;
 }
 
-static int open_folder(struct walker *w, const struct level *above, const char *name)
+static int walk_open_folder(struct walker *w, const struct level *above, const char *name)
 {
 	struct stat st;
 	int fd = openat(above->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
-		return refuse(w, name, "open the folder");
+		return walk_refuse(w, name, "open the folder");
 	if (fstat(fd, &st) != 0) {
-		(void)refuse(w, name, "stat");
+		(void)walk_refuse(w, name, "stat");
 	} else if (w->depth > 0 && st.st_dev != w->device) {
 		err_set(w->err, ERR_USAGE, "%s%s%s: another file system is mounted there", w->path,
-			slash(w), name);
+			walk_slash(w), name);
 	} else {
 		w->device = st.st_dev;
 		return fd;
@@ -100,17 +100,17 @@ static int open_folder(struct walker *w, const struct level *above, const char *
 	return -1;
 }
 
-static int walk(struct walker *w, struct level *above, const char *name)
+static int walk_folder(struct walker *w, struct level *above, const char *name)
 {
 	if (w->depth == TREE_DEPTH)
 		return err_set(w->err, ERR_USAGE, "%s%s%s: more than %d folders deep", w->path,
-			       slash(w), name, TREE_DEPTH);
-	struct level here = {open_folder(w, above, name), -1};
+			       walk_slash(w), name, TREE_DEPTH);
+	struct level here = {walk_open_folder(w, above, name), -1};
 	if (here.fd < 0)
 		return -1;
 	int rc = w->enter ? w->enter(w, above, name, &here) : 0;
 	size_t n = strlen(w->path);
-	snprintf(w->path + n, sizeof w->path - n, "%s%s", slash(w), name);
+	snprintf(w->path + n, sizeof w->path - n, "%s%s", walk_slash(w), name);
 	w->depth++;
 	if (rc == 0)
 		rc = walk_entries(w, &here);
@@ -125,7 +125,7 @@ static int walk(struct walker *w, struct level *above, const char *name)
 }
 
 /* A copy without slashes at the end, behind which a link would be followed. */
-static char *trimmed(const char *path)
+static char *path_trimmed(const char *path)
 {
 	char *copy = mem_text(path);
 	for (size_t n = strlen(copy); n > 1 && copy[n - 1] == '/'; n--)
@@ -133,16 +133,16 @@ static char *trimmed(const char *path)
 	return copy;
 }
 
-static const char *last_name(const char *path)
+static const char *path_last_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	return slash ? slash + 1 : path;
 }
 
 /* Whether a path names something in a folder: not "", "/", "." or "..". */
-static int check_name(const char *path, struct err *err)
+static int path_check_name(const char *path, struct err *err)
 {
-	const char *name = last_name(path);
+	const char *name = path_last_name(path);
 	if (*name && strcmp(name, ".") != 0 && strcmp(name, "..") != 0)
 		return 0;
 	return err_set(err, ERR_USAGE, "\"%s\": names no folder of its own", path);
@@ -154,7 +154,7 @@ static int remove_file(struct walker *w, struct level *here, const char *name)
 {
 	FAULT("tree.remove");
 	if (unlinkat(here->fd, name, 0) != 0 && errno != ENOENT)
-		return refuse(w, name, "remove");
+		return walk_refuse(w, name, "remove");
 	return 0;
 }
 
@@ -164,26 +164,26 @@ static int remove_folder(struct walker *w, struct level *above, const char *name
 	(void)here;
 	FAULT("tree.remove");
 	if (unlinkat(above->fd, name, AT_REMOVEDIR) != 0 && errno != ENOENT)
-		return refuse(w, name, "remove the folder");
+		return walk_refuse(w, name, "remove the folder");
 	return 0;
 }
 
-static int remove_any(const char *path, struct err *err)
+static int tree_remove_any(const char *path, struct err *err)
 {
 	struct walker w = {.file = remove_file, .leave = remove_folder, .err = err};
 	struct level top = {AT_FDCWD, -1};
 	struct stat st;
-	if (check_name(path, err) < 0)
+	if (path_check_name(path, err) < 0)
 		return -1;
 	if (lstat(path, &st) != 0)
 		return errno == ENOENT ? 1 : err_sys(err, "%s: stat", path);
-	return S_ISDIR(st.st_mode) ? walk(&w, &top, path) : file_remove(path, err);
+	return S_ISDIR(st.st_mode) ? walk_folder(&w, &top, path) : file_remove(path, err);
 }
 
 int tree_remove(const char *path, struct err *err)
 {
-	char *name = trimmed(path);
-	int rc = remove_any(name, err);
+	char *name = path_trimmed(path);
+	int rc = tree_remove_any(name, err);
 	mem_free(&name);
 	return rc;
 }
@@ -193,7 +193,7 @@ int tree_remove(const char *path, struct err *err)
 static int sync_fd(struct walker *w, int fd, const char *name)
 {
 	if (FAULT_REFUSES("file.sync", name) || (fsync(fd) != 0 && errno != EINVAL))
-		return refuse(w, name, "sync");
+		return walk_refuse(w, name, "sync");
 	return 0;
 }
 
@@ -201,12 +201,12 @@ static int sync_file(struct walker *w, struct level *here, const char *name)
 {
 	struct stat st;
 	if (fstatat(here->fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-		return refuse(w, name, "stat");
+		return walk_refuse(w, name, "stat");
 	if (!S_ISREG(st.st_mode))
 		return 0;
 	int fd = openat(here->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
-		return refuse(w, name, "open");
+		return walk_refuse(w, name, "open");
 	int rc = sync_fd(w, fd, name);
 	close(fd);
 	return rc;
@@ -222,8 +222,8 @@ int tree_sync(const char *path, struct err *err)
 {
 	struct walker w = {.file = sync_file, .leave = sync_folder, .err = err};
 	struct level top = {AT_FDCWD, -1};
-	char *name = trimmed(path);
-	int rc = walk(&w, &top, name);
+	char *name = path_trimmed(path);
+	int rc = walk_folder(&w, &top, name);
 	mem_free(&name);
 	return rc;
 }
@@ -235,19 +235,19 @@ static int clone_enter(struct walker *w, struct level *above, const char *name, 
 	struct stat st;
 	if (w->depth == 0) { /* made already, under another name */
 		here->to = fcntl(above->to, F_DUPFD_CLOEXEC, 0);
-		return here->to < 0 ? refuse(w, name, "open the clone") : 0;
+		return here->to < 0 ? walk_refuse(w, name, "open the clone") : 0;
 	}
 	if (fstat(here->fd, &st) != 0 || mkdirat(above->to, name, st.st_mode & 07777) != 0)
-		return refuse(w, name, "make the folder in the clone");
+		return walk_refuse(w, name, "make the folder in the clone");
 	here->to = openat(above->to, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return here->to < 0 ? refuse(w, name, "open the folder in the clone") : 0;
+	return here->to < 0 ? walk_refuse(w, name, "open the folder in the clone") : 0;
 }
 
 static int clone_file(struct walker *w, struct level *here, const char *name)
 {
 	FAULT("tree.clone.link");
 	if (FAULT_REFUSES("file.rename", name) || linkat(here->fd, name, here->to, name, 0) != 0)
-		return refuse(w, name, "link into the clone");
+		return walk_refuse(w, name, "link into the clone");
 	return 0;
 }
 
@@ -267,20 +267,20 @@ static int clone_into(const char *from, const char *to, struct err *err)
 	if (rc)
 		return rc < 0 ? rc : err_set(err, ERR_SYSTEM, "%s: has gone", to);
 	struct level top = {AT_FDCWD, folder.fd};
-	return walk(&w, &top, from);
+	return walk_folder(&w, &top, from);
 }
 
 /* "/a/.b.new" for "/a/b" */
-static char *beside(const char *path)
+static char *path_beside(const char *path)
 {
-	const char *name = last_name(path);
+	const char *name = path_last_name(path);
 	size_t cap = strlen(path) + sizeof "..new";
 	char *ret = mem_alloc(cap);
 	snprintf(ret, cap, "%.*s.%s.new", (int)(name - path), path, name);
 	return ret;
 }
 
-static int make_fresh(const char *fresh, mode_t mode, struct err *err)
+static int tree_make_fresh(const char *fresh, mode_t mode, struct err *err)
 {
 	if (tree_remove(fresh, err) < 0)
 		return -1;
@@ -289,7 +289,7 @@ static int make_fresh(const char *fresh, mode_t mode, struct err *err)
 	return 0;
 }
 
-static int rename_as(const char *from, const char *to, unsigned flags, struct err *err)
+static int tree_rename(const char *from, const char *to, unsigned flags, struct err *err)
 {
 	if (FAULT_REFUSES("file.rename", from) ||
 	    renameat2(AT_FDCWD, from, AT_FDCWD, to, flags) != 0)
@@ -304,13 +304,13 @@ static int clone_to(const char *from, const char *to, const char *fresh, struct 
 	struct err ignored;
 	if (stat(from, &st) != 0)
 		return err_sys(err, "%s: stat", from);
-	if (make_fresh(fresh, st.st_mode & 07777, err) < 0)
+	if (tree_make_fresh(fresh, st.st_mode & 07777, err) < 0)
 		return -1;
 	FAULT("tree.clone");
 	int rc = clone_into(from, fresh, err);
 	FAULT("tree.clone.rename");
 	if (rc == 0)
-		rc = rename_as(fresh, to, RENAME_NOREPLACE, err);
+		rc = tree_rename(fresh, to, RENAME_NOREPLACE, err);
 	FAULT("tree.clone.sync");
 	if (rc == 0)
 		return dir_sync_of(to, err);
@@ -320,10 +320,10 @@ static int clone_to(const char *from, const char *to, const char *fresh, struct 
 
 int tree_clone(const char *from, const char *to, struct err *err)
 {
-	char *source = trimmed(from), *target = trimmed(to);
-	int rc = check_name(target, err);
+	char *source = path_trimmed(from), *target = path_trimmed(to);
+	int rc = path_check_name(target, err);
 	if (rc == 0) {
-		char *fresh = beside(target);
+		char *fresh = path_beside(target);
 		rc = clone_to(source, target, fresh, err);
 		mem_free(&fresh);
 	}
@@ -336,10 +336,10 @@ int tree_clone(const char *from, const char *to, struct err *err)
 
 int tree_fresh(const char *path, char **ret, struct err *err)
 {
-	char *target = trimmed(path), *fresh = beside(target);
-	int rc = check_name(target, err);
+	char *target = path_trimmed(path), *fresh = path_beside(target);
+	int rc = path_check_name(target, err);
 	if (rc == 0)
-		rc = make_fresh(fresh, 0755, err);
+		rc = tree_make_fresh(fresh, 0755, err);
 	mem_free(&target);
 	if (rc == 0)
 		*ret = fresh;
@@ -349,24 +349,24 @@ int tree_fresh(const char *path, char **ret, struct err *err)
 }
 
 /* Exchanged with what is there, or put there where nothing is. */
-static int put_in_place(const char *fresh, const char *path, struct err *err)
+static int tree_put_in_place(const char *fresh, const char *path, struct err *err)
 {
 	struct stat st;
 	if (lstat(path, &st) != 0)
-		return errno == ENOENT ? rename_as(fresh, path, RENAME_NOREPLACE, err)
+		return errno == ENOENT ? tree_rename(fresh, path, RENAME_NOREPLACE, err)
 				       : err_sys(err, "%s: stat", path);
 	if (!S_ISDIR(st.st_mode))
 		return err_set(err, ERR_USAGE, "%s: is not a folder, so it is not replaced by one",
 			       path);
-	return rename_as(fresh, path, RENAME_EXCHANGE, err);
+	return tree_rename(fresh, path, RENAME_EXCHANGE, err);
 }
 
-static int replace(const char *path, const char *fresh, struct err *err)
+static int tree_replace_with(const char *path, const char *fresh, struct err *err)
 {
 	if (tree_sync(fresh, err) < 0)
 		return -1;
 	FAULT("tree.replace");
-	if (put_in_place(fresh, path, err) < 0)
+	if (tree_put_in_place(fresh, path, err) < 0)
 		return -1;
 	FAULT("tree.replace.sync");
 	if (dir_sync_of(path, err) < 0)
@@ -377,8 +377,8 @@ static int replace(const char *path, const char *fresh, struct err *err)
 
 int tree_replace(const char *path, char **fresh, struct err *err)
 {
-	char *target = trimmed(path);
-	int rc = replace(target, *fresh, err);
+	char *target = path_trimmed(path);
+	int rc = tree_replace_with(target, *fresh, err);
 	mem_free(&target);
 	mem_free(fresh);
 	return rc;

@@ -175,7 +175,7 @@ enum look { LOOK_RECORD, LOOK_MARK, LOOK_MORE, LOOK_BAD };
 /* What is at the beginning of these bytes; *ret_n: its length, or for LOOK_MORE the bytes needed.
  */
 static enum look frame_look_at(const struct frame_file *file, struct str bytes, uint64_t at,
-			 size_t *ret_n)
+			       size_t *ret_n)
 {
 	const unsigned char *p = (const unsigned char *)bytes.p;
 	*ret_n = FRAME_HEAD;

@@ -1,6 +1,7 @@
 #include "disk/sort.h"
 
 #include "base/thread.h"
+#include "base/vec.h"
 #include "disk/lane.h"
 #include "disk/merge_tree.h"
 #include "disk/sort_batch.h"
@@ -226,7 +227,7 @@ static int unify_next(struct sort *s, const struct feed *feed, struct str *ret, 
 /* Everything into a stream, counted. In SORT_ADDING nothing is reported, since that is not the
  * caller's thread. */
 static int sort_pour(struct sort *s, const struct feed *feed, struct stream_writer *out,
-		enum sort_phase phase, uint64_t *count, struct err *err)
+		     enum sort_phase phase, uint64_t *count, struct err *err)
 {
 	struct str rec;
 	int rc;
@@ -288,11 +289,7 @@ static int sort_spill_batch(struct sort *s, struct err *err)
 		return -1;
 	if (!s->spill && spill_begin(s, s->piece, err) < 0)
 		return sort_fails(s, err);
-	if (s->nruns == s->cap) {
-		s->cap = MAX(s->cap * 2, (size_t)16);
-		s->run = mem_resize(s->run, s->cap * sizeof *s->run);
-	}
-	s->run[s->nruns++] = (struct run){0};
+	*VEC_PUSH(s->run, s->nruns, s->cap) = (struct run){0};
 	s->spilled = s->added;
 	s->ops->seal(s->batch);
 	sort_report(s, SORT_ADDING, s->added, 0);

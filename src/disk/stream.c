@@ -309,7 +309,8 @@ int stream_create_in(struct stream_writer *ret, struct file *file, bool keep,
 	out->ring.own = FILE_INIT;
 	out->ring.file = file;
 	out->keep = keep;
-	if (ring_go_direct(&out->ring, options, err) < 0 || ring_init(&out->ring, options, err) < 0) {
+	if (ring_go_direct(&out->ring, options, err) < 0 ||
+	    ring_init(&out->ring, options, err) < 0) {
 		writer_free(out);
 		return -1;
 	}

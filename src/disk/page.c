@@ -2,7 +2,7 @@
 
 #include "base/cursor.h"
 #include "base/hash.h"
-#include "disk/guard.h"
+#include "disk/map_guard.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -94,7 +94,7 @@ struct page_file {
 	size_t size; /* of the map */
 	uint64_t bytes, pages;
 	const unsigned char *table; /* in the map */
-	struct guard *guard;
+	struct map_guard *guard;
 	_Atomic(uint64_t) *seen; /* a bit per page that was verified */
 };
 
@@ -153,7 +153,7 @@ static int page_map(struct page_file *f, const struct file *file, struct err *er
 	if (p == MAP_FAILED)
 		return err_sys(err, "%s: map of %zu bytes", f->path, f->size);
 	f->map = p;
-	f->guard = guard_new(p, f->size);
+	f->guard = map_guard_new(p, f->size);
 	f->table = (const unsigned char *)f->map + f->pages * PAGE_SIZE;
 	f->seen = mem_array((size_t)f->pages / 64 + 1, sizeof *f->seen);
 	return 0;
@@ -197,7 +197,7 @@ void page_close(struct page_file **fp)
 	struct page_file *f = *fp;
 	if (!f)
 		return;
-	guard_free(&f->guard);
+	map_guard_free(&f->guard);
 	if (f->map)
 		(void)munmap(f->map, f->size);
 	mem_free(&f->seen);
@@ -212,7 +212,7 @@ uint64_t page_bytes(const struct page_file *f)
 
 int page_check(const struct page_file *f, struct err *err)
 {
-	if (LIKELY(!guard_failed(f->guard)))
+	if (LIKELY(!map_guard_failed(f->guard)))
 		return 0;
 	return err_set(
 		err, ERR_DAMAGED,

@@ -43,7 +43,7 @@
 #include "base/fault.h"
 #include "base/hash.h"
 #include "base/vec.h"
-#include "disk/guard.h"
+#include "disk/map_guard.h"
 #include "fetch/polite_file.h"
 
 #include <sys/socket.h>
@@ -302,7 +302,7 @@ int polite_take(struct polite *p, const struct addr *a, const struct polite_rule
 	}
 	int64_t wait = take_locked(p, group, rule, now_us, &l);
 	polite_group_unlock(p, group);
-	if (guard_failed(p->guard))
+	if (map_guard_failed(p->guard))
 		wait = FULL_WAIT_US;
 	if (wait > 0)
 		*ret_wait_us = wait;
@@ -336,7 +336,7 @@ int polite_sent(struct polite *p, struct lease *l, int64_t now_us)
 		state_write(p, e, &s);
 	}
 	polite_group_unlock(p, l->entry / POLITE_GROUP);
-	return held && !guard_failed(p->guard) ? 0 : 1;
+	return held && !map_guard_failed(p->guard) ? 0 : 1;
 }
 
 /* Where the lock cannot be had it stays as it is, and that is held until its own end. */
@@ -425,5 +425,5 @@ void polite_end(struct polite *p, struct lease *l, enum outcome outcome, int64_t
 
 bool polite_is_cut(const struct polite *p)
 {
-	return guard_failed(p->guard);
+	return map_guard_failed(p->guard);
 }

@@ -8,7 +8,7 @@
 #include "base/fault.h"
 #include "base/hash.h"
 #include "disk/format.h"
-#include "disk/guard.h"
+#include "disk/map_guard.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -286,7 +286,7 @@ static int table_attach(struct polite *p, const struct polite_options *o, struct
 	p->map = map;
 	p->size = head.size;
 	p->groups = head.servers / POLITE_GROUP;
-	p->guard = guard_new(p->map, p->size);
+	p->guard = map_guard_new(p->map, p->size);
 	p->lock = (uint64_t *)(p->map + POLITE_PAGE - POLITE_LOCKS * sizeof(uint64_t));
 	p->process = (uint64_t *)(p->map + POLITE_PAGE);
 	p->entry = (struct polite_entry *)(p->map + entries_at());
@@ -315,7 +315,7 @@ void polite_close(struct polite **p)
 		return;
 	polite_say_ends(*p, 0);
 	mem_free(&(*p)->ending);
-	guard_free(&(*p)->guard);
+	map_guard_free(&(*p)->guard);
 	if ((*p)->map)
 		munmap((*p)->map, (*p)->size);
 	file_drop(&(*p)->file);

@@ -62,14 +62,14 @@ static inline uint64_t polite_meta(unsigned family, unsigned troubles, uint32_t 
 	return family | (uint64_t)troubles << 8 | (uint64_t)boot << 32;
 }
 
-struct guard;
+struct map_guard;
 
 /* An open table. */
 struct polite {
 	struct file file;
 	char *map;
 	size_t size;
-	struct guard *guard;
+	struct map_guard *guard;
 	uint64_t *process;          /* generation of each */
 	uint64_t *lock;             /* 0, or the place and generation of who has it */
 	struct polite_entry *entry; /* groups one after the other */

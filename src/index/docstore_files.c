@@ -3,7 +3,7 @@
 #include "base/cursor.h"
 #include "base/hash.h"
 #include "base/vec.h"
-#include "disk/guard.h"
+#include "disk/map_guard.h"
 #include "index/docstore_inner.h"
 #include "soif/soif_parse.h"
 
@@ -506,7 +506,7 @@ static int with_blocks(const char *path,
 			     m.size, length);
 	if (rc >= 0)
 		rc = fn(ctx, &m, length, err);
-	guard_free(&m.guard);
+	map_guard_free(&m.guard);
 	(void)munmap(m.map, m.size);
 	return rc;
 }

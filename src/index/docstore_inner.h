@@ -194,7 +194,7 @@ struct mapped {
 	struct block_file id;
 	char *map;
 	size_t size; /* of the map, which may go past the end of the file */
-	struct guard *guard;
+	struct map_guard *guard;
 };
 
 static inline uint64_t docstore_hash_number(uint32_t number)

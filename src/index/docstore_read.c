@@ -1,7 +1,7 @@
 /* The document store as its readers see it. A reader follows the ledger (one stat a document tells
  * whether it has grown), maps files as they are wanted, and keeps the blocks that were unpacked
  * last. */
-#include "disk/guard.h"
+#include "disk/map_guard.h"
 #include "index/docstore_inner.h"
 #include "soif/soif_parse.h"
 
@@ -32,7 +32,7 @@ static struct mapped *mapped_has(const struct docstore *ds, uint32_t number, uin
 
 int mapped_check(const struct mapped *m, struct err *err)
 {
-	if (LIKELY(!guard_failed(m->guard)))
+	if (LIKELY(!map_guard_failed(m->guard)))
 		return 0;
 	return err_set(err, ERR_DAMAGED,
 		       "%s: part of it cannot be read any more; look for errors of the disk, or "
@@ -42,7 +42,7 @@ int mapped_check(const struct mapped *m, struct err *err)
 
 static void mapped_free(struct mapped *m)
 {
-	guard_free(&m->guard);
+	map_guard_free(&m->guard);
 	if (m->map)
 		(void)munmap(m->map, m->size);
 	mem_free(&m->path);
@@ -61,7 +61,7 @@ int mapped_open(struct mapped *m, const struct file *f, uint64_t size, struct er
 	if (p == MAP_FAILED)
 		return err_sys(err, "%s: map of %zu bytes", f->path, m->size);
 	m->map = p;
-	m->guard = guard_new(p, m->size);
+	m->guard = map_guard_new(p, m->size);
 	return 0;
 }
 

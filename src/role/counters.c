@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "disk/format.h"
-#include "disk/guard.h"
+#include "disk/map_guard.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "values are mapped as 
 struct counters {
 	struct file file; /* carries the lock */
 	void *map;
-	struct guard *guard; /* a file that is cut by others must not end its role */
+	struct map_guard *guard; /* a file that is cut by others must not end its role */
 	size_t size;
 	uint64_t *value;
 	size_t n;
@@ -258,7 +258,7 @@ static int file_make(struct counters *c, const char *fresh, const struct buf *he
 	if (map == MAP_FAILED)
 		return err_sys(err, "%s: cannot be mapped", fresh);
 	c->map = map;
-	c->guard = guard_new(map, c->size);
+	c->guard = map_guard_new(map, c->size);
 	c->value = (uint64_t *)((char *)map + at);
 	return 0;
 }
@@ -295,7 +295,7 @@ void counters_close(struct counters **c)
 {
 	if (!*c)
 		return;
-	guard_free(&(*c)->guard);
+	map_guard_free(&(*c)->guard);
 	if ((*c)->map)
 		munmap((*c)->map, (*c)->size);
 	file_drop(&(*c)->file);

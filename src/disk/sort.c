@@ -1,8 +1,11 @@
+/* The external sorter: batches of records in memory (disk/sort_batch.h) become runs in a temporary
+ * file, runs become fewer runs until one merge can take all of them, and the last merge is read out
+ * record by record. With enough memory a run is written by a thread while the next batch is
+ * collected. */
 #include "disk/sort.h"
 
-#include "base/thread.h"
+#include "base/pool.h"
 #include "base/vec.h"
-#include "disk/lane.h"
 #include "disk/merge_tree.h"
 #include "disk/sort_batch.h"
 
@@ -12,7 +15,7 @@
 enum {
 	PIECE_SHARE = 64,       /* of the memory in one piece of a stream */
 	FAN_MOST = 512,         /* runs that are merged at once */
-	THREAD_FROM = 8 << 20,  /* memory from which on runs are written beside the adding */
+	THREAD_FROM = 8 << 20,  /* memory from which on runs are written while the next is added */
 	REPORT_EVERY = 1 << 18, /* records */
 };
 
@@ -29,7 +32,7 @@ struct run {
 
 /* Several runs as one. */
 struct joint {
-	struct lane *lane;
+	struct pool *pool; /* reads all of them */
 	struct stream_reader *reader;
 	struct stream_reader **readers;
 	size_t n;
@@ -62,8 +65,8 @@ struct sort {
 	struct stream_writer out;
 	struct run *run;
 	size_t nruns, cap;
-	bool thread_runs;
-	pthread_t thread;
+	struct pool *pool; /* one thread, which writes runs while the next batch is collected */
+	struct pool_job run_job;
 	int run_rc; /* of the run that is being written; good after sort_settle() */
 	struct err run_err;
 	int rc; /* the first failure */
@@ -78,6 +81,8 @@ static size_t sort_round_up(size_t n, size_t to)
 {
 	return (n + to - 1) / to * to;
 }
+
+static void run_write(struct pool_job *job);
 
 /* The largest power of two that is a fair share of the memory. */
 static size_t sort_piece_for(size_t memory)
@@ -95,6 +100,7 @@ int sort_new(struct sort **ret, const struct sort_spec *spec, struct err *err)
 			       spec->order.size, SORT_SIZE_MAX);
 	struct sort *s = mem_alloc(sizeof *s);
 	s->spec = *spec;
+	s->run_job = (struct pool_job){.run = run_write, .kept = true};
 	s->order = order_checked(&spec->order);
 	s->exact = order_exact(&s->order);
 	size_t least = SORT_MEMORY_MIN + 128 * s->order.size;
@@ -248,16 +254,15 @@ static int sort_pour(struct sort *s, const struct feed *feed, struct stream_writ
 
 /* From memory to a run. */
 
-static void *run_write(void *arg)
+static void run_write(struct pool_job *job)
 {
-	struct sort *s = arg;
+	struct sort *s = LIST_OF(struct sort, job, run_job);
 	struct run r = run_begin(s);
 	const struct feed feed = {s->ops->next, s->batch};
 	uint64_t n = 0;
 	s->run_rc = sort_pour(s, &feed, &s->out, SORT_ADDING, &n, &s->run_err);
 	run_end(s, &r);
 	s->run[s->nruns - 1] = r;
-	return NULL;
 }
 
 /* The first failure stays. */
@@ -271,9 +276,8 @@ static int sort_fails(struct sort *s, const struct err *err)
 /* The run that is being written is done. */
 static int sort_settle(struct sort *s, struct err *err)
 {
-	if (s->thread_runs)
-		pthread_join(s->thread, NULL);
-	s->thread_runs = false;
+	if (s->pool)
+		pool_wait(s->pool, &s->run_job);
 	if (s->rc == 0 && s->run_rc < 0)
 		(void)sort_fails(s, &s->run_err);
 	if (s->rc == 0 && s->out.out && stream_failed(&s->out))
@@ -294,12 +298,12 @@ static int sort_spill_batch(struct sort *s, struct err *err)
 	s->ops->seal(s->batch);
 	sort_report(s, SORT_ADDING, s->added, 0);
 	if (s->memory < THREAD_FROM) {
-		run_write(s);
+		run_write(&s->run_job);
 		return sort_settle(s, err);
 	}
-	if (thread_start(&s->thread, run_write, s, err) < 0)
+	if (!s->pool && pool_new(&s->pool, &stream_pool, err) < 0)
 		return sort_fails(s, err);
-	s->thread_runs = true;
+	pool_post(s->pool, &s->run_job);
 	return 0;
 }
 
@@ -398,7 +402,7 @@ static void joint_close(struct joint *j)
 	merge_free(&j->merge);
 	for (size_t i = 0; i < j->n; i++)
 		stream_close(&j->reader[i]);
-	lane_free(&j->lane);
+	pool_free(&j->pool);
 	mem_free(&j->reader);
 	mem_free(&j->readers);
 	j->n = 0;
@@ -407,9 +411,9 @@ static void joint_close(struct joint *j)
 static int joint_open(struct sort *s, size_t from, size_t n, struct err *err)
 {
 	struct joint *j = &s->joint;
-	if (lane_new(&j->lane, err) < 0)
+	if (pool_new(&j->pool, &stream_pool, err) < 0)
 		return -1;
-	struct stream_options options = {.piece = merge_piece_size(s), .lane = j->lane};
+	struct stream_options options = {.piece = merge_piece_size(s), .pool = j->pool};
 	j->n = n;
 	j->reader = mem_array(n, sizeof *j->reader);
 	j->readers = mem_array(n, sizeof *j->readers);
@@ -534,6 +538,7 @@ void sort_free(struct sort **sp)
 	if (!s)
 		return;
 	(void)sort_settle(s, &ignored);
+	pool_free(&s->pool);
 	joint_close(&s->joint);
 	stream_drop(&s->out);
 	spill_unref(s->spill);

@@ -1,23 +1,75 @@
+/* Streams: a ring of pieces, each with a transfer that a thread does while the others are used.
+ * Somebody who has to wait for a transfer does those that wait themselves (pool_wait()), so that
+ * two are under way while there is nothing else to do. Several streams may share a thread:
+ * transfers then begin in the order in which they were asked for. */
 #include "disk/stream.h"
 
-#include "disk/lane.h"
+#include "base/pool.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* What readers and writers share: the file, the lane, and a ring of pieces. */
+const struct pool_options stream_pool = {.threads = 1};
+
+/* A piece on its way between memory and the file. */
+struct transfer {
+	struct pool_job job;
+	const struct file *file;
+	void *p;
+	uint64_t at;
+	size_t n;
+	size_t done_n; /* a read may be shorter at the end of the file */
+	bool write;
+	int rc;
+	struct err err; /* when rc is negative */
+};
+
+/* What readers and writers share: the file, the thread for transfers, and a ring of pieces. */
 struct ring {
 	struct file own; /* closed when the file is the caller's */
 	const struct file *file;
-	struct lane *lane, *own_lane;
+	struct pool *pool, *own_pool;
 	bool direct;
 	size_t piece;
 	char *memory;
-	struct lane_job job[STREAM_SLOTS];
+	struct transfer transfer[STREAM_SLOTS];
 	unsigned at; /* the slot at hand */
 };
+
+static int transfer_once(struct transfer *t)
+{
+	if (t->write)
+		return file_write(t->file, t->p, t->n, t->at, &t->err);
+	return file_read(t->file, t->p, t->n, t->at, &t->done_n, &t->err);
+}
+
+/* Some file systems take the flag and refuse the transfer. */
+static void transfer_run(struct pool_job *job)
+{
+	struct transfer *t = LIST_OF(struct transfer, job, job);
+	struct err ignored;
+	t->rc = transfer_once(t);
+	if (t->rc < 0 && t->err.sys_errno == EINVAL && file_direct(t->file, false, &ignored) == 0)
+		t->rc = transfer_once(t);
+}
+
+/* Returns the transfer of a slot when it is not under way: its rc and done_n are good, and its
+ * piece is ours again. */
+static struct transfer *transfer_wait(struct ring *g, unsigned slot)
+{
+	struct transfer *t = &g->transfer[slot];
+	if (t->job.run) /* it was posted once */
+		pool_wait(g->pool, &t->job);
+	return t;
+}
+
+static void transfer_post(struct ring *g, struct transfer *t)
+{
+	t->job = (struct pool_job){.run = transfer_run, .kept = true};
+	pool_post(g->pool, &t->job);
+}
 
 static char *ring_slot(const struct ring *g, unsigned slot)
 {
@@ -28,11 +80,11 @@ static int ring_init(struct ring *g, const struct stream_options *options, struc
 {
 	g->piece = options && options->piece ? options->piece : STREAM_PIECE;
 	ENSURE(g->piece % STREAM_BLOCK == 0);
-	g->lane = options ? options->lane : NULL;
-	if (!g->lane) {
-		if (lane_new(&g->own_lane, err) < 0)
+	g->pool = options ? options->pool : NULL;
+	if (!g->pool) {
+		if (pool_new(&g->own_pool, &stream_pool, err) < 0)
 			return -1;
-		g->lane = g->own_lane;
+		g->pool = g->own_pool;
 	}
 	g->memory = aligned_alloc(STREAM_BLOCK, STREAM_SLOTS * g->piece);
 	if (!g->memory)
@@ -42,14 +94,14 @@ static int ring_init(struct ring *g, const struct stream_options *options, struc
 
 static void ring_settle(struct ring *g)
 {
-	for (unsigned i = 0; g->lane && i < STREAM_SLOTS; i++)
-		lane_wait(g->lane, &g->job[i]);
+	for (unsigned i = 0; g->pool && i < STREAM_SLOTS; i++)
+		transfer_wait(g, i);
 }
 
 static void ring_free(struct ring *g)
 {
 	ring_settle(g);
-	lane_free(&g->own_lane);
+	pool_free(&g->own_pool);
 	file_drop(&g->own);
 	free(g->memory);
 }
@@ -82,7 +134,7 @@ struct stream_in {
  * read directly: from there on it goes through the page cache. */
 static int reader_ask(struct stream_in *in, unsigned slot, struct err *err)
 {
-	struct lane_job *job = &in->ring.job[slot];
+	struct transfer *t = &in->ring.transfer[slot];
 	uint64_t n = MIN(in->ring.piece, in->end - in->next);
 	uint64_t whole = (n + STREAM_BLOCK - 1) / STREAM_BLOCK * STREAM_BLOCK;
 	if (in->ring.direct && n < whole) {
@@ -91,13 +143,13 @@ static int reader_ask(struct stream_in *in, unsigned slot, struct err *err)
 		else if (file_direct(in->ring.file, false, err) < 0)
 			return -1;
 	}
-	*job = (struct lane_job){.file = in->ring.file,
-				 .p = ring_slot(&in->ring, slot),
-				 .n = (size_t)n,
-				 .at = in->next};
+	*t = (struct transfer){.file = in->ring.file,
+			       .p = ring_slot(&in->ring, slot),
+			       .n = (size_t)n,
+			       .at = in->next};
 	in->next = MIN(in->next + n, in->end);
 	if (n)
-		lane_post(in->ring.lane, job);
+		transfer_post(&in->ring, t);
 	return 0;
 }
 
@@ -193,18 +245,17 @@ static int reader_next_piece(struct stream_reader *r)
 	in->again = in->started;
 	in->started = true;
 	in->ring.at = (in->ring.at + 1) % STREAM_SLOTS;
-	struct lane_job *job = &in->ring.job[in->ring.at];
-	lane_wait(in->ring.lane, job);
-	if (job->rc < 0)
-		return reader_fails(r, &job->err);
-	if (job->done_n < job->n) {
+	const struct transfer *t = transfer_wait(&in->ring, in->ring.at);
+	if (t->rc < 0)
+		return reader_fails(r, &t->err);
+	if (t->done_n < t->n) {
 		err_set(&err, ERR_DAMAGED,
 			"%s: ends at %" PRIu64 ", although it was longer when it was opened",
-			in->ring.file->path, job->at + job->done_n);
+			in->ring.file->path, t->at + t->done_n);
 		return reader_fails(r, &err);
 	}
-	r->p = (char *)job->p + in->skip;
-	uint64_t n = MIN(job->n - in->skip, in->beyond);
+	r->p = (char *)t->p + in->skip;
+	uint64_t n = MIN(t->n - in->skip, in->beyond);
 	r->end = r->p + n;
 	in->skip = 0;
 	in->beyond -= n;
@@ -336,31 +387,29 @@ int stream_create(struct stream_writer *ret, const char *path, mode_t mode,
 }
 
 /* After the first failure nothing more is written. */
-static void writer_note_failure(struct stream_out *out, const struct lane_job *job)
+static void writer_note_failure(struct stream_out *out, const struct transfer *t)
 {
-	if (job->rc < 0 && out->rc == 0) {
-		out->rc = job->rc;
-		out->err = job->err;
+	if (t->rc < 0 && out->rc == 0) {
+		out->rc = t->rc;
+		out->err = t->err;
 	}
 }
 
 static void writer_post_piece(struct stream_writer *w)
 {
 	struct stream_out *out = w->out;
-	struct lane_job *job = &out->ring.job[out->ring.at];
+	struct transfer *t = &out->ring.transfer[out->ring.at];
 	char *bytes = ring_slot(&out->ring, out->ring.at);
-	*job = (struct lane_job){.file = out->ring.file,
-				 .p = bytes,
-				 .n = (size_t)(w->p - bytes),
-				 .at = out->offset,
-				 .write = true};
-	out->offset += job->n;
+	*t = (struct transfer){.file = out->ring.file,
+			       .p = bytes,
+			       .n = (size_t)(w->p - bytes),
+			       .at = out->offset,
+			       .write = true};
+	out->offset += t->n;
 	if (out->rc == 0)
-		lane_post(out->ring.lane, job);
+		transfer_post(&out->ring, t);
 	out->ring.at = (out->ring.at + 1) % STREAM_SLOTS;
-	job = &out->ring.job[out->ring.at];
-	lane_wait(out->ring.lane, job);
-	writer_note_failure(out, job);
+	writer_note_failure(out, transfer_wait(&out->ring, out->ring.at));
 	writer_current_piece(w);
 }
 
@@ -402,7 +451,7 @@ static void writer_settle(struct stream_out *out)
 {
 	ring_settle(&out->ring);
 	for (unsigned i = 0; i < STREAM_SLOTS; i++)
-		writer_note_failure(out, &out->ring.job[i]);
+		writer_note_failure(out, &out->ring.transfer[i]);
 }
 
 /* What is left may not be a whole block: then it goes through the page cache. */

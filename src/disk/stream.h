@@ -12,12 +12,15 @@ enum {
 	STREAM_RECORD_MAX = 64 << 20, /* the most that one stream_read() may ask for */
 };
 
-struct lane;
+struct pool;
 struct stream_options {
 	size_t piece;      /* 0: STREAM_PIECE; a multiple of STREAM_BLOCK */
-	struct lane *lane; /* shared with other streams; NULL: one of its own */
+	struct pool *pool; /* of stream_pool, shared with other streams; NULL: one of its own */
 	bool buffered;     /* through the page cache in any case */
 };
+
+/* How a pool for streams is made: one thread, any number of transfers. */
+extern const struct pool_options stream_pool;
 
 /* A reader. */
 struct stream_reader {

@@ -59,7 +59,7 @@ int bucket_reopen(const struct file *f, int flags, struct file *ret, struct err 
 
 /* Opening */
 
-static bool same_file(const struct file *f)
+static bool file_is_current(const struct file *f)
 {
 	struct stat here, there;
 	return fstat(f->fd, &here) == 0 && stat(f->path, &there) == 0 &&
@@ -67,7 +67,8 @@ static bool same_file(const struct file *f)
 }
 
 /* Opened and locked, and still the one of that name: a shakedown may come between. */
-static int open_locked(struct file *ret, const char *path, enum bucket_mode mode, struct err *err)
+static int file_open_locked(struct file *ret, const char *path, enum bucket_mode mode,
+			    struct err *err)
 {
 	bool writes = mode >= BUCKET_APPEND;
 	for (int i = 0; i < OPEN_TRIES; i++) {
@@ -79,7 +80,7 @@ static int open_locked(struct file *ret, const char *path, enum bucket_mode mode
 			file_drop(&f);
 			return -1;
 		}
-		if (same_file(&f)) {
+		if (file_is_current(&f)) {
 			*ret = f;
 			return 0;
 		}
@@ -89,7 +90,7 @@ static int open_locked(struct file *ret, const char *path, enum bucket_mode mode
 }
 
 /* Whether the first buckets lie as this shift says. *ret_sure: their numbers say it too. */
-static bool shift_fits(const struct file *f, uint64_t size, unsigned shift, bool *ret_sure)
+static bool shift_fits_file(const struct file *f, uint64_t size, unsigned shift, bool *ret_sure)
 {
 	struct err ignored;
 	char p[BUCKET_HEAD];
@@ -112,7 +113,7 @@ static bool shift_fits(const struct file *f, uint64_t size, unsigned shift, bool
 }
 
 /* Behind a damaged beginning: the number of a whole bucket fits its place with one shift only. */
-static unsigned find_shift_behind(const struct file *f, uint64_t size)
+static unsigned shift_find_after_damage(const struct file *f, uint64_t size)
 {
 	struct err ignored;
 	uint64_t to = MIN(size, (uint64_t)LOOK_BEHIND), first = to, at;
@@ -127,23 +128,23 @@ static unsigned find_shift_behind(const struct file *f, uint64_t size)
 }
 
 /* A file tells its shift by the numbers in it; one without a whole bucket does not. */
-static unsigned find_shift(const struct file *f, uint64_t size)
+static unsigned shift_find(const struct file *f, uint64_t size)
 {
 	unsigned found = 0;
 	bool sure;
 	for (unsigned s = BUCKET_SHIFT_LEAST; s <= BUCKET_SHIFT_MOST; s++) {
-		if (!shift_fits(f, size, s, &sure))
+		if (!shift_fits_file(f, size, s, &sure))
 			continue;
 		if (sure)
 			return s;
 		if (!found || s == BUCKET_SHIFT)
 			found = s;
 	}
-	return found ? found : find_shift_behind(f, size);
+	return found ? found : shift_find_after_damage(f, size);
 }
 
 /* With others who append, the end may be anything at any time. */
-static int quick(const struct buckets *b, bool with_end, struct err *err)
+static int file_check_ends(const struct buckets *b, bool with_end, struct err *err)
 {
 	char p[BUCKET_HEAD];
 	size_t n;
@@ -180,7 +181,7 @@ static int quick(const struct buckets *b, bool with_end, struct err *err)
 }
 
 /* A new file, made so that it tells its shift. */
-static int mark_shift(struct buckets *b, struct err *err)
+static int shift_mark(struct buckets *b, struct err *err)
 {
 	char marker[1 << BUCKET_SHIFT_MOST];
 	size_t n = bucket_marker(b->shift, marker);
@@ -190,18 +191,18 @@ static int mark_shift(struct buckets *b, struct err *err)
 	return 0;
 }
 
-static int prepare(struct buckets *b, const struct bucket_options *o, struct err *err)
+static int file_prepare(struct buckets *b, const struct bucket_options *o, struct err *err)
 {
 	bool writes = b->mode >= BUCKET_APPEND;
 	if (writes && bucket_sweep(b->file.path, err) < 0)
 		return -1;
 	if (file_size(&b->file, &b->size, err) < 0)
 		return -1;
-	b->shift = o->shift ? o->shift : find_shift(&b->file, b->size);
-	if (!o->unchecked && quick(b, b->mode != BUCKET_SCAN, err) < 0)
+	b->shift = o->shift ? o->shift : shift_find(&b->file, b->size);
+	if (!o->unchecked && file_check_ends(b, b->mode != BUCKET_SCAN, err) < 0)
 		return -1;
 	/* Whoever wrote the end may have been killed before it was on disk. */
-	if (writes && (b->size ? file_sync(&b->file, err) : mark_shift(b, err)) < 0)
+	if (writes && (b->size ? file_sync(&b->file, err) : shift_mark(b, err)) < 0)
 		return -1;
 	b->durable = b->size;
 	(void)posix_fadvise(b->file.fd, 0, 0,
@@ -223,12 +224,12 @@ int bucket_open(struct buckets **ret, const char *path, const struct bucket_opti
 	struct file file;
 	if (bucket_shift_check(path, options->shift, err) < 0)
 		return -1;
-	int rc = open_locked(&file, path, options->mode, err);
+	int rc = file_open_locked(&file, path, options->mode, err);
 	if (rc)
 		return rc;
 	struct buckets *b = mem_alloc(sizeof *b);
 	*b = (struct buckets){.file = file, .mode = options->mode, .buffered = options->buffered};
-	if (prepare(b, options, err) < 0) {
+	if (file_prepare(b, options, err) < 0) {
 		bucket_drop(&b);
 		return -1;
 	}
@@ -255,7 +256,7 @@ int bucket_close(struct buckets **b, struct err *err)
 
 bool bucket_current(const struct buckets *b)
 {
-	return same_file(&b->file);
+	return file_is_current(&b->file);
 }
 
 unsigned bucket_shift(const struct buckets *b)
@@ -275,13 +276,13 @@ uint64_t bucket_durable(const struct buckets *b)
 
 /* Reading */
 
-static int damaged(const struct buckets *b, uint32_t oid, const char *why, struct err *err)
+static int bucket_damaged(const struct buckets *b, uint32_t oid, const char *why, struct err *err)
 {
 	return err_set(err, ERR_DAMAGED, "%s: bucket %08" PRIx32 " (at %" PRIu64 "): %s",
 		       b->file.path, oid, (uint64_t)oid << b->shift, why);
 }
 
-static char *room_for(struct buckets *b, size_t n)
+static char *read_room(struct buckets *b, size_t n)
 {
 	if (n > b->cap) {
 		b->cap = MAX(n, 2 * b->cap);
@@ -291,7 +292,8 @@ static char *room_for(struct buckets *b, size_t n)
 }
 
 /* Bytes from a place to the end; others may have appended since we last looked. */
-static int left_at(struct buckets *b, uint64_t at, uint64_t least, uint64_t *ret, struct err *err)
+static int read_left_at(struct buckets *b, uint64_t at, uint64_t least, uint64_t *ret,
+			struct err *err)
 {
 	uint64_t end = bucket_length(b);
 	if (b->mode < BUCKET_APPEND && at + least > end) {
@@ -304,20 +306,20 @@ static int left_at(struct buckets *b, uint64_t at, uint64_t least, uint64_t *ret
 }
 
 /* The head of a bucket, and with it what comes along; *ret_n: bytes in b->room. */
-static int read_head(struct buckets *b, uint32_t oid, size_t most, struct bucket_head *ret,
-		     size_t *ret_n, struct err *err)
+static int read_head_of(struct buckets *b, uint32_t oid, size_t most, struct bucket_head *ret,
+			size_t *ret_n, struct err *err)
 {
 	uint64_t at = (uint64_t)oid << b->shift, left;
 	if (oid >= BUCKET_SPECIAL)
 		return 1;
-	if (left_at(b, at, BUCKET_FRAME, &left, err) < 0)
+	if (read_left_at(b, at, BUCKET_FRAME, &left, err) < 0)
 		return -1;
 	if (left == 0)
 		return 1;
 	size_t n = (size_t)MIN(left, most);
 	if (n < BUCKET_FRAME)
-		return damaged(b, oid, "the file ends in it", err);
-	if (bucket_fetch(b, at, room_for(b, n), n, err) < 0)
+		return bucket_damaged(b, oid, "the file ends in it", err);
+	if (bucket_fetch(b, at, read_room(b, n), n, err) < 0)
 		return -1;
 	*ret = bucket_head_parse(b->room);
 	*ret_n = n;
@@ -325,10 +327,10 @@ static int read_head(struct buckets *b, uint32_t oid, size_t most, struct bucket
 		return 1;
 	uint64_t total = bucket_total(b->shift, ret->length);
 	if (total > left && ret->length <= BUCKET_DATA_MOST &&
-	    left_at(b, at, total, &left, err) < 0)
+	    read_left_at(b, at, total, &left, err) < 0)
 		return -1;
 	const char *wrong = bucket_head_wrong(ret, b->shift, at, left);
-	return wrong ? damaged(b, oid, wrong, err) : 0;
+	return wrong ? bucket_damaged(b, oid, wrong, err) : 0;
 }
 
 int bucket_read(struct buckets *b, uint32_t oid, struct bucket *ret, struct err *err)
@@ -336,16 +338,17 @@ int bucket_read(struct buckets *b, uint32_t oid, struct bucket *ret, struct err 
 	struct bucket_head head;
 	uint64_t at = (uint64_t)oid << b->shift;
 	size_t n = 0;
-	int rc = read_head(b, oid, (size_t)bucket_total(b->shift, BUCKET_AT_ONCE), &head, &n, err);
+	int rc = read_head_of(b, oid, (size_t)bucket_total(b->shift, BUCKET_AT_ONCE), &head, &n,
+			      err);
 	if (rc)
 		return rc;
 	size_t total = (size_t)bucket_total(b->shift, head.length);
-	if (total > n && bucket_fetch(b, at + n, room_for(b, total) + n, total - n, err) < 0)
+	if (total > n && bucket_fetch(b, at + n, read_room(b, total) + n, total - n, err) < 0)
 		return -1;
 	size_t behind = BUCKET_HEAD + (size_t)head.length;
 	const char *wrong = bucket_end_wrong(b->room + behind, total - behind);
 	if (wrong)
-		return damaged(b, oid, wrong, err);
+		return bucket_damaged(b, oid, wrong, err);
 	*ret = (struct bucket){.oid = oid,
 			       .type = head.type,
 			       .at = at,
@@ -359,13 +362,13 @@ int bucket_delete(struct buckets *b, uint32_t oid, struct err *err)
 	struct bucket_head head;
 	size_t n;
 	ENSURE(b->mode == BUCKET_WRITE);
-	int rc = read_head(b, oid, BUCKET_FRAME, &head, &n, err);
+	int rc = read_head_of(b, oid, BUCKET_FRAME, &head, &n, err);
 	return rc ? rc : bucket_blot(b, (uint64_t)oid << b->shift, err);
 }
 
 /* Cutting */
 
-static int check_checkpoint(const struct buckets *b, uint64_t size, uint64_t length,
+static int cut_check_length(const struct buckets *b, uint64_t size, uint64_t length,
 			    struct err *err)
 {
 	char p[4];
@@ -397,10 +400,13 @@ int bucket_quick(struct buckets *b, uint64_t to, struct err *err)
 	    (b->mode < BUCKET_APPEND && file_size(&b->file, &b->size, err) < 0))
 		return -1;
 	if (to)
-		return quick(b, false, err) < 0 ? -1 : check_checkpoint(b, b->size, to, err);
-	int rc = quick(b, true, err);
+		return file_check_ends(b, false, err) < 0 ? -1
+							  : cut_check_length(b, b->size, to, err);
+	int rc = file_check_ends(b, true, err);
 	/* first looked, then asked: whoever began in between is seen */
-	return rc < 0 && err->code == ERR_DAMAGED && bucket_grows(b) ? quick(b, false, err) : rc;
+	return rc < 0 && err->code == ERR_DAMAGED && bucket_grows(b)
+		       ? file_check_ends(b, false, err)
+		       : rc;
 }
 
 /* A failure stays with the tail, which the next append then gives up: nobody knows what is in the
@@ -411,7 +417,7 @@ int bucket_cut(struct buckets *b, uint64_t length, uint64_t *ret_cut, struct err
 	ENSURE(b->mode >= BUCKET_APPEND);
 	if (bucket_flush(b, err) < 0 && length > b->durable)
 		return -1;
-	if (file_size(&b->file, &before, err) < 0 || check_checkpoint(b, before, length, err) < 0)
+	if (file_size(&b->file, &before, err) < 0 || cut_check_length(b, before, length, err) < 0)
 		return -1;
 	FAULT("bucket.cut");
 	if (length < before && file_truncate(&b->file, length, err) < 0)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 /* Fewer bytes than this go through the page cache at a sync, where they are read again soon. */
-enum { PIECE = STREAM_PIECE, DIRECT_LEAST = 64 << 10 };
+enum { TAIL_PIECE = STREAM_PIECE, DIRECT_LEAST = 64 << 10 };
 
 static uint64_t block_of(uint64_t at)
 {
@@ -32,7 +32,7 @@ void bucket_tail_free(struct buckets *b)
 
 /* Where the end is in a block, the block is taken into memory. Until it is there, all that is kept
  * is read from the file. */
-static int load_end(struct buckets *b, struct bucket_tail *t, struct err *err)
+static int tail_load_end(struct buckets *b, struct bucket_tail *t, struct err *err)
 {
 	uint64_t base = block_of(b->size);
 	size_t n = (size_t)(b->size - base), got;
@@ -48,7 +48,7 @@ static int load_end(struct buckets *b, struct bucket_tail *t, struct err *err)
 	return 0;
 }
 
-static int open_direct(struct buckets *b, struct bucket_tail *t, struct err *err)
+static int tail_open_direct(struct buckets *b, struct bucket_tail *t, struct err *err)
 {
 	t->direct = FILE_INIT;
 	if (b->buffered)
@@ -61,14 +61,14 @@ static int open_direct(struct buckets *b, struct bucket_tail *t, struct err *err
 	return rc < 0 ? rc : 0;
 }
 
-static int start(struct buckets *b, struct err *err)
+static int tail_start(struct buckets *b, struct err *err)
 {
 	struct bucket_tail *t = mem_alloc(sizeof *t);
 	t->direct = FILE_INIT;
-	t->piece = aligned_alloc(STREAM_BLOCK, PIECE);
+	t->piece = aligned_alloc(STREAM_BLOCK, TAIL_PIECE);
 	if (!t->piece)
-		die("out of memory (%d bytes wanted to append buckets)", PIECE);
-	if (open_direct(b, t, err) < 0 || load_end(b, t, err) < 0) {
+		die("out of memory (%d bytes wanted to append buckets)", TAIL_PIECE);
+	if (tail_open_direct(b, t, err) < 0 || tail_load_end(b, t, err) < 0) {
 		file_drop(&t->direct);
 		free(t->piece);
 		mem_free(&t);
@@ -80,7 +80,7 @@ static int start(struct buckets *b, struct err *err)
 
 /* What is known to be on disk stays, all else goes; nobody knows what of it was written. As long as
  * even that is refused, so is everything else. */
-static int give_up(struct buckets *b, struct err *err)
+static int tail_give_up(struct buckets *b, struct err *err)
 {
 	struct bucket_tail *t = b->tail;
 	struct err why = t->err;
@@ -89,7 +89,7 @@ static int give_up(struct buckets *b, struct err *err)
 	if (file_truncate(&b->file, b->durable, err) < 0 || file_sync(&b->file, err) < 0)
 		return err_in(err, "%s: cannot be cut back to the last checkpoint", b->file.path);
 	b->size = b->durable;
-	if (load_end(b, t, err) < 0)
+	if (tail_load_end(b, t, err) < 0)
 		return -1;
 	t->rc = 0;
 	*err = why;
@@ -97,17 +97,17 @@ static int give_up(struct buckets *b, struct err *err)
 		      lost);
 }
 
-static int ready(struct buckets *b, struct err *err)
+static int tail_ready(struct buckets *b, struct err *err)
 {
 	ENSURE(b->mode >= BUCKET_APPEND);
 	if (!b->tail)
-		return start(b, err);
-	return b->tail->rc < 0 ? give_up(b, err) : 0;
+		return tail_start(b, err);
+	return b->tail->rc < 0 ? tail_give_up(b, err) : 0;
 }
 
 /* Whole blocks, past the page cache where that can be. Some file systems take the flag and refuse
  * the write. */
-static int write_blocks(struct buckets *b, size_t n, struct err *err)
+static int tail_write_blocks(struct buckets *b, size_t n, struct err *err)
 {
 	struct bucket_tail *t = b->tail;
 	if (t->direct.fd >= 0) {
@@ -120,24 +120,24 @@ static int write_blocks(struct buckets *b, size_t n, struct err *err)
 }
 
 /* After a failure the piece stays where it is: what was appended before can still be read. */
-static void write_piece(struct buckets *b)
+static void tail_write_piece(struct buckets *b)
 {
 	struct bucket_tail *t = b->tail;
 	FAULT("bucket.write");
-	t->rc = write_blocks(b, PIECE, &t->err);
+	t->rc = tail_write_blocks(b, TAIL_PIECE, &t->err);
 	if (t->rc < 0)
 		return;
-	t->base += PIECE;
+	t->base += TAIL_PIECE;
 	t->flushed = t->base;
 	t->n = 0;
 }
 
 /* n bytes; NULL: zeroes. Nothing any more after a failure. */
-static void put(struct buckets *b, const char *p, size_t n)
+static void tail_put(struct buckets *b, const char *p, size_t n)
 {
 	struct bucket_tail *t = b->tail;
 	while (n && t->rc == 0) {
-		size_t part = MIN(n, PIECE - t->n);
+		size_t part = MIN(n, TAIL_PIECE - t->n);
 		if (p) {
 			memcpy(t->piece + t->n, p, part);
 			p += part;
@@ -146,12 +146,12 @@ static void put(struct buckets *b, const char *p, size_t n)
 		}
 		t->n += part;
 		n -= part;
-		if (t->n == PIECE)
-			write_piece(b);
+		if (t->n == TAIL_PIECE)
+			tail_write_piece(b);
 	}
 }
 
-static int fits(struct buckets *b, size_t n, struct err *err)
+static int append_fits(struct buckets *b, size_t n, struct err *err)
 {
 	if (n > BUCKET_DATA_MOST)
 		return err_set(err, ERR_USAGE, "%s: a bucket of %zu bytes; at most %d are taken",
@@ -168,32 +168,32 @@ static int fits(struct buckets *b, size_t n, struct err *err)
 int bucket_append(struct buckets *b, uint32_t type, struct str data, uint32_t *ret_oid,
 		  struct err *err)
 {
-	if (ready(b, err) < 0 || fits(b, data.n, err) < 0)
+	if (tail_ready(b, err) < 0 || append_fits(b, data.n, err) < 0)
 		return -1;
 	uint64_t at = bucket_length(b);
 	struct bucket_head head = {BUCKET_MAGIC, (uint32_t)(at >> b->shift), (uint32_t)data.n,
 				   type};
 	char around[BUCKET_HEAD];
 	bucket_head_make(&head, around);
-	put(b, around, BUCKET_HEAD);
-	put(b, data.p, data.n);
-	put(b, NULL, (size_t)bucket_total(b->shift, head.length) - BUCKET_FRAME - data.n);
+	tail_put(b, around, BUCKET_HEAD);
+	tail_put(b, data.p, data.n);
+	tail_put(b, NULL, (size_t)bucket_total(b->shift, head.length) - BUCKET_FRAME - data.n);
 	bucket_word_put(around, BUCKET_TRAILER);
-	put(b, around, 4);
+	tail_put(b, around, 4);
 	if (b->tail->rc < 0)
-		return give_up(b, err);
+		return tail_give_up(b, err);
 	*ret_oid = head.oid;
 	return 0;
 }
 
 /* Whole blocks directly where there are many of them, the rest through the page cache. Then only
  * the last block, if it is not a whole one, stays at hand. */
-static int write_end(struct buckets *b, struct err *err)
+static int tail_write_end(struct buckets *b, struct err *err)
 {
 	struct bucket_tail *t = b->tail;
 	size_t whole = t->n / STREAM_BLOCK * STREAM_BLOCK, from = (size_t)(t->flushed - t->base);
 	if (t->direct.fd >= 0 && whole >= DIRECT_LEAST) {
-		if (write_blocks(b, whole, err) < 0)
+		if (tail_write_blocks(b, whole, err) < 0)
 			return -1;
 		from = whole;
 	}
@@ -214,7 +214,7 @@ int bucket_flush(struct buckets *b, struct err *err)
 		return 0;
 	FAULT("bucket.flush");
 	if (t->rc == 0 && t->flushed < t->base + t->n)
-		t->rc = write_end(b, &t->err);
+		t->rc = tail_write_end(b, &t->err);
 	if (t->rc < 0)
 		*err = t->err; /* the next append or sync tells what it means */
 	return t->rc;
@@ -222,7 +222,7 @@ int bucket_flush(struct buckets *b, struct err *err)
 
 int bucket_sync(struct buckets *b, uint64_t *ret_length, struct err *err)
 {
-	if (ready(b, err) < 0)
+	if (tail_ready(b, err) < 0)
 		return -1;
 	struct bucket_tail *t = b->tail;
 	if (bucket_flush(b, err) == 0) {
@@ -230,7 +230,7 @@ int bucket_sync(struct buckets *b, uint64_t *ret_length, struct err *err)
 		t->rc = file_sync(&b->file, &t->err);
 	}
 	if (t->rc < 0)
-		return give_up(b, err);
+		return tail_give_up(b, err);
 	FAULT("bucket.synced");
 	b->durable = bucket_length(b);
 	if (ret_length)

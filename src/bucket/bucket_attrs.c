@@ -10,7 +10,7 @@
 /* The checksum: an attribute of eight hexadecimal digits, the last of the header. */
 enum { SUM_NAME = '#', SUM_DIGITS = 8, BYTES_MAX = 6 };
 
-static bool printable(char c)
+static bool name_printable(char c)
 {
 	return c > ' ' && c < 0x7f;
 }
@@ -55,7 +55,7 @@ static uint32_t take_number(struct reader *r)
 	return v;
 }
 
-static int damaged(const struct reader *r, const char *why, struct err *err)
+static int attr_damaged(const struct reader *r, const char *why, struct err *err)
 {
 	return err_set(err, ERR_DAMAGED, "the attribute at byte %zu of the bucket: %s",
 		       reader_at(r), why);
@@ -76,8 +76,10 @@ static int take_v33(struct reader *r, struct attr *ret, bool *ret_ended, struct 
 	ret->value = reader_bytes(r, n - 1);
 	ret->name = (char)reader_u8(r);
 	if (r->bad)
-		return damaged(&at, "it runs past the end", err);
-	return printable(ret->name) ? 0 : damaged(&at, "its name is no printable character", err);
+		return attr_damaged(&at, "it runs past the end", err);
+	return name_printable(ret->name)
+		       ? 0
+		       : attr_damaged(&at, "its name is no printable character", err);
 }
 
 /* One line of the old forms. 1: the end, or the empty line that ends a header. */
@@ -91,9 +93,10 @@ static int take_line(struct reader *r, bool v30, struct attr *ret, bool *ret_end
 		reader_skip(r, MIN(n + 1, rest.n));
 		if (n > 0) {
 			*ret = (struct attr){rest.p[0], {rest.p + 1, n - 1}};
-			return printable(ret->name)
+			return name_printable(ret->name)
 				       ? 0
-				       : damaged(&at, "its name is no printable character", err);
+				       : attr_damaged(&at, "its name is no printable character",
+						      err);
 		}
 		if (v30) {
 			*ret_ended = true;
@@ -112,7 +115,7 @@ static enum form_of form_of(uint32_t type)
 	return type == BUCKET_V30 ? FORM_V30 : FORM_V33;
 }
 
-static int check_type(uint32_t type, struct err *err)
+static int type_check(uint32_t type, struct err *err)
 {
 	if (type <= BUCKET_LIZARD || type == BUCKET_V33_ZSTD)
 		return 0;
@@ -120,8 +123,8 @@ static int check_type(uint32_t type, struct err *err)
 		       type);
 }
 
-static int take(struct reader *r, enum form_of form, bool header, struct attr *ret, bool *ret_ended,
-		struct err *err)
+static int take_attr(struct reader *r, enum form_of form, bool header, struct attr *ret,
+		     bool *ret_ended, struct err *err)
 {
 	return form == FORM_V33 ? take_v33(r, ret, ret_ended, err)
 				: take_line(r, header && form == FORM_V30, ret, ret_ended, err);
@@ -134,13 +137,13 @@ static const char *sum_of(const struct attr *last)
 }
 
 /* Goes through a header up to its end. list may be NULL. */
-static int walk_header(struct reader *r, enum form_of form, struct arena *arena, struct attrs *list,
+static int header_walk(struct reader *r, enum form_of form, struct arena *arena, struct attrs *list,
 		       const char **ret_sum, struct err *err)
 {
 	struct attr attr, last = {0};
 	bool ended = form == FORM_LINES; /* no header at all */
 	int rc = ended ? 1 : 0;
-	while (rc == 0 && (rc = take(r, form, true, &attr, &ended, err)) == 0) {
+	while (rc == 0 && (rc = take_attr(r, form, true, &attr, &ended, err)) == 0) {
 		if (list && last.name)
 			attrs_add(list, arena, last.name, last.value);
 		last = attr;
@@ -159,8 +162,8 @@ int bucket_header(uint32_t type, struct str data, struct arena *arena, struct at
 	struct attrs list = {0};
 	struct reader r = reader_of(data);
 	const char *sum;
-	if (check_type(type, err) < 0 ||
-	    walk_header(&r, form_of(type), arena, &list, &sum, err) < 0)
+	if (type_check(type, err) < 0 ||
+	    header_walk(&r, form_of(type), arena, &list, &sum, err) < 0)
 		return -1;
 	*ret = list;
 	if (ret_rest)
@@ -191,34 +194,34 @@ static bool sum_right(uint32_t type, struct str data, const char *digits)
 	return memcmp(digits, want, SUM_DIGITS) == 0;
 }
 
-static int walk_body(struct str body, enum form_of form, struct arena *arena, struct attrs *list,
+static int body_walk(struct str body, enum form_of form, struct arena *arena, struct attrs *list,
 		     struct err *err)
 {
 	struct reader r = reader_of(body);
 	struct attr attr;
 	bool ended;
 	int rc;
-	while ((rc = take(&r, form, false, &attr, &ended, err)) == 0)
+	while ((rc = take_attr(&r, form, false, &attr, &ended, err)) == 0)
 		if (list)
 			attrs_add(list, arena, attr.name, attr.value);
 	if (rc < 0)
 		return rc;
-	return ended ? damaged(&r, "a second header begins behind it", err) : 0;
+	return ended ? attr_damaged(&r, "a second header begins behind it", err) : 0;
 }
 
-static bool packed(uint32_t type)
+static bool type_packed(uint32_t type)
 {
 	return type == BUCKET_V33_ZSTD || type == BUCKET_LIZARD;
 }
 
 /* Reads the header, verifies the checksum, and gives the stored body. 1: it has no checksum. */
-static int open_bucket(uint32_t type, struct str data, struct arena *arena, struct attrs *header,
-		       struct str *ret_rest, struct err *err)
+static int bucket_open_checked(uint32_t type, struct str data, struct arena *arena,
+			       struct attrs *header, struct str *ret_rest, struct err *err)
 {
 	struct reader r = reader_of(data);
 	const char *sum = NULL;
-	if (check_type(type, err) < 0 ||
-	    walk_header(&r, form_of(type), arena, header, &sum, err) < 0)
+	if (type_check(type, err) < 0 ||
+	    header_walk(&r, form_of(type), arena, header, &sum, err) < 0)
 		return -1;
 	if (!sum && type == BUCKET_V33_ZSTD)
 		return err_set(err, ERR_DAMAGED, "its checksum is missing");
@@ -231,8 +234,8 @@ static int open_bucket(uint32_t type, struct str data, struct arena *arena, stru
 int bucket_check(uint32_t type, struct str data, struct err *err)
 {
 	struct str rest = {0};
-	int rc = open_bucket(type, data, NULL, NULL, &rest, err);
-	if (rc == 1 && !packed(type) && walk_body(rest, form_of(type), NULL, NULL, err) < 0)
+	int rc = bucket_open_checked(type, data, NULL, NULL, &rest, err);
+	if (rc == 1 && !type_packed(type) && body_walk(rest, form_of(type), NULL, NULL, err) < 0)
 		return -1;
 	return rc;
 }
@@ -245,16 +248,16 @@ int bucket_needs(struct bucket_packer *packer, uint32_t type, struct str data, u
 	*ret_id = 0;
 	if (type != BUCKET_V33_ZSTD)
 		return 0;
-	if (walk_header(&r, form_of(type), NULL, NULL, &sum, err) < 0)
+	if (header_walk(&r, form_of(type), NULL, NULL, &sum, err) < 0)
 		return -1;
 	struct str rest = {(const char *)r.p, reader_left(&r)};
 	return rest.n ? bucket_dict_there(packer, rest, ret_id, err) : 0;
 }
 
-static int unpack(struct bucket_packer *packer, uint32_t type, struct str rest, struct arena *arena,
-		  struct str *ret, struct err *err)
+static int body_unpack(struct bucket_packer *packer, uint32_t type, struct str rest,
+		       struct arena *arena, struct str *ret, struct err *err)
 {
-	if (rest.n == 0 || !packed(type)) {
+	if (rest.n == 0 || !type_packed(type)) {
 		*ret = rest;
 		return 0;
 	}
@@ -269,9 +272,9 @@ int bucket_body(struct bucket_packer *packer, uint32_t type, struct str data, st
 		struct str *ret, struct err *err)
 {
 	struct str rest = {0};
-	if (open_bucket(type, data, NULL, NULL, &rest, err) < 0)
+	if (bucket_open_checked(type, data, NULL, NULL, &rest, err) < 0)
 		return -1;
-	return unpack(packer, type, rest, arena, ret, err);
+	return body_unpack(packer, type, rest, arena, ret, err);
 }
 
 int bucket_decode(struct bucket_packer *packer, uint32_t type, struct str data, struct arena *arena,
@@ -279,9 +282,9 @@ int bucket_decode(struct bucket_packer *packer, uint32_t type, struct str data, 
 {
 	struct attrs header = {0}, body = {0};
 	struct str rest = {0}, bytes = {0};
-	if (open_bucket(type, data, arena, &header, &rest, err) < 0 ||
-	    unpack(packer, type, rest, arena, &bytes, err) < 0 ||
-	    walk_body(bytes, form_of(type), arena, &body, err) < 0)
+	if (bucket_open_checked(type, data, arena, &header, &rest, err) < 0 ||
+	    body_unpack(packer, type, rest, arena, &bytes, err) < 0 ||
+	    body_walk(bytes, form_of(type), arena, &body, err) < 0)
 		return -1;
 	*ret_header = header;
 	*ret_body = body;
@@ -294,7 +297,7 @@ static int put_attrs(struct buf *out, const struct attrs *list, struct err *err)
 {
 	for (size_t i = 0; i < list->n; i++) {
 		const struct attr *a = &list->a[i];
-		if (!printable(a->name))
+		if (!name_printable(a->name))
 			return err_set(err, ERR_USAGE, "an attribute with the name \\x%02x",
 				       (unsigned char)a->name);
 		if (a->value.n > BUCKET_DATA_MOST)
@@ -307,7 +310,7 @@ static int put_attrs(struct buf *out, const struct attrs *list, struct err *err)
 	return 0;
 }
 
-static int too_long(struct err *err)
+static int bucket_too_long(struct err *err)
 {
 	return err_set(err, ERR_USAGE, "attributes of more than the %d bytes that a bucket takes",
 		       BUCKET_DATA_MOST);
@@ -332,7 +335,7 @@ int bucket_encode_raw(struct bucket_packer *packer, const struct attrs *header, 
 	size_t from = out->n, sum;
 	uint32_t type = BUCKET_V33;
 	if (body.n > BUCKET_DATA_MOST)
-		return too_long(err);
+		return bucket_too_long(err);
 	if (put_header(out, header, &sum, err) < 0) {
 		out->n = from;
 		return -1;
@@ -343,7 +346,7 @@ int bucket_encode_raw(struct bucket_packer *packer, const struct attrs *header, 
 	else if (rc == 1)
 		buf_add_str(out, body);
 	if (rc >= 0 && (out->over || out->n - from > BUCKET_DATA_MOST))
-		rc = too_long(err);
+		rc = bucket_too_long(err);
 	if (rc < 0) {
 		out->n = from;
 		return rc;
@@ -362,7 +365,7 @@ int bucket_encode(struct bucket_packer *packer, const struct attrs *header,
 	if (put_attrs(&bytes, body, err) < 0)
 		return -1;
 	if (bytes.over)
-		return too_long(err);
+		return bucket_too_long(err);
 	return bucket_encode_raw(packer, header, buf_str(&bytes), out, ret_type, err);
 }
 

@@ -25,7 +25,7 @@ struct audit {
 	struct bucket_audit sum;
 };
 
-static void tell(struct audit *a, const struct bucket_problem *problem)
+static void audit_tell(struct audit *a, const struct bucket_problem *problem)
 {
 	if (problem->unchecked) {
 		a->sum.unchecked++;
@@ -39,7 +39,7 @@ static void tell(struct audit *a, const struct bucket_problem *problem)
 
 /* Makes deleted buckets of what is none. The trailer comes first: killed in between, it is damaged
  * as it was. */
-static int cover(struct buckets *b, uint64_t at, uint64_t next, struct err *err)
+static int audit_cover(struct buckets *b, uint64_t at, uint64_t next, struct err *err)
 {
 	char p[BUCKET_HEAD];
 	uint64_t most = bucket_total(b->shift, BUCKET_DATA_MOST - (1u << b->shift));
@@ -61,26 +61,26 @@ static int cover(struct buckets *b, uint64_t at, uint64_t next, struct err *err)
 	return 0;
 }
 
-static int mend(struct audit *a, const struct bucket_problem *problem, struct err *err)
+static int audit_mend(struct audit *a, const struct bucket_problem *problem, struct err *err)
 {
 	if (!a->fix || problem->unchecked || problem->lacking)
 		return 0;
 	if (problem->whole)
 		return bucket_blot(a->b, problem->at, err);
 	if (!problem->torn)
-		return cover(a->b, problem->at, problem->next, err);
+		return audit_cover(a->b, problem->at, problem->next, err);
 	FAULT("bucket.fix.cut");
 	return file_truncate(&a->b->file, problem->at, err);
 }
 
-static int found(struct audit *a, struct bucket_problem problem, struct err *err)
+static int audit_found(struct audit *a, struct bucket_problem problem, struct err *err)
 {
 	problem.oid = (uint32_t)(problem.at >> a->b->shift);
-	tell(a, &problem);
-	return mend(a, &problem, err);
+	audit_tell(a, &problem);
+	return audit_mend(a, &problem, err);
 }
 
-static void count(struct audit *a, const struct bucket *bucket)
+static void audit_count(struct audit *a, const struct bucket *bucket)
 {
 	static const uint32_t types[ARRAY_LEN(a->sum.by_type)] = {BUCKET_PLAIN, BUCKET_V30,
 								  BUCKET_V33, BUCKET_V33_ZSTD};
@@ -99,7 +99,7 @@ static void count(struct audit *a, const struct bucket *bucket)
 
 /* The dictionary may be put back: the bucket stays, and of each dictionary that is lost the first
  * bucket is told. */
-static int look_for_dict(struct audit *a, const struct bucket *bucket, struct err *err)
+static int audit_look_for_dict(struct audit *a, const struct bucket *bucket, struct err *err)
 {
 	struct err why;
 	uint32_t id;
@@ -113,34 +113,35 @@ static int look_for_dict(struct audit *a, const struct bucket *bucket, struct er
 	if (lost_get(&a->lost, id))
 		return 0;
 	*lost_put(&a->lost, id) = true;
-	return found(a,
-		     (struct bucket_problem){.at = bucket->at,
-					     .next = bucket->next,
-					     .whole = true,
-					     .lacking = true,
-					     .reason = why.msg},
-		     err);
+	return audit_found(a,
+			   (struct bucket_problem){.at = bucket->at,
+						   .next = bucket->next,
+						   .whole = true,
+						   .lacking = true,
+						   .reason = why.msg},
+			   err);
 }
 
 /* What was deleted may be in any state. */
-static int look_at(struct audit *a, const struct bucket *bucket, struct err *err)
+static int audit_look_at(struct audit *a, const struct bucket *bucket, struct err *err)
 {
 	struct err why;
-	count(a, bucket);
+	audit_count(a, bucket);
 	int rc = bucket->deleted ? 0 : bucket_check(bucket->type, bucket->data, &why);
 	if (rc == 0)
-		return bucket->deleted ? 0 : look_for_dict(a, bucket, err);
-	return found(a,
-		     (struct bucket_problem){.at = bucket->at,
-					     .next = bucket->next,
-					     .whole = true,
-					     .unchecked = rc == 1,
-					     .reason = rc == 1 ? "it has no checksum" : why.msg},
-		     err);
+		return bucket->deleted ? 0 : audit_look_for_dict(a, bucket, err);
+	return audit_found(
+		a,
+		(struct bucket_problem){.at = bucket->at,
+					.next = bucket->next,
+					.whole = true,
+					.unchecked = rc == 1,
+					.reason = rc == 1 ? "it has no checksum" : why.msg},
+		err);
 }
 
 /* The end that was met is torn: damage, unless somebody is writing it. */
-static int end_torn(struct audit *a, uint64_t at, struct err *err)
+static int audit_end_torn(struct audit *a, uint64_t at, struct err *err)
 {
 	uint64_t size;
 	if (!a->fix && bucket_grows(a->b))
@@ -148,15 +149,15 @@ static int end_torn(struct audit *a, uint64_t at, struct err *err)
 	if (file_size(&a->b->file, &size, err) < 0)
 		return -1;
 	a->sum.end = MAX(at, size);
-	return found(a,
-		     (struct bucket_problem){.at = at,
-					     .next = a->sum.end,
-					     .torn = true,
-					     .reason = "the file ends in it"},
-		     err);
+	return audit_found(a,
+			   (struct bucket_problem){.at = at,
+						   .next = a->sum.end,
+						   .torn = true,
+						   .reason = "the file ends in it"},
+			   err);
 }
 
-static int read_all(struct audit *a, struct err *err)
+static int audit_read_all(struct audit *a, struct err *err)
 {
 	struct bucket_scan scan;
 	struct bucket bucket;
@@ -166,28 +167,28 @@ static int read_all(struct audit *a, struct err *err)
 		return -1;
 	while (did == 0 && ((rc = bucket_scan_next(&scan, &bucket, &why)) == 0 || scan.passed)) {
 		a->sum.end = bucket.next;
-		did = rc == 0 ? look_at(a, &bucket, err)
-			      : found(a,
-				      (struct bucket_problem){.at = bucket.at,
-							      .next = bucket.next,
-							      .reason = scan.why},
-				      err);
+		did = rc == 0 ? audit_look_at(a, &bucket, err)
+			      : audit_found(a,
+					    (struct bucket_problem){.at = bucket.at,
+								    .next = bucket.next,
+								    .reason = scan.why},
+					    err);
 	}
 	if (did == 0 && rc < 0) {
 		*err = why;
 		did = -1;
 	} else if (did == 0 && scan.torn) {
-		did = end_torn(a, scan.torn_at, err);
+		did = audit_end_torn(a, scan.torn_at, err);
 	}
 	bucket_scan_done(&scan);
 	return did;
 }
 
-static int go(struct audit *a, struct err *err)
+static int audit_run(struct audit *a, struct err *err)
 {
 	struct arena arena = ARENA_INIT(1 << 16);
 	a->packer = bucket_packer_new(bucket_dict_path(&arena, a->b->file.path));
-	int rc = read_all(a, err);
+	int rc = audit_read_all(a, err);
 	bucket_packer_free(&a->packer);
 	lost_free(&a->lost);
 	arena_free(&arena);
@@ -198,7 +199,7 @@ int bucket_audit(struct buckets *b, uint64_t to, bucket_problem_fn *problem, voi
 		 struct bucket_audit *ret, struct err *err)
 {
 	struct audit a = {.b = b, .to = to, .problem = problem, .ctx = ctx};
-	if (go(&a, err) < 0)
+	if (audit_run(&a, err) < 0)
 		return -1;
 	*ret = a.sum;
 	return 0;
@@ -212,7 +213,7 @@ int bucket_fix(struct buckets *b, bucket_problem_fn *problem, void *ctx, struct 
 	if (bucket_flush(b, err) < 0)
 		return -1;
 	bucket_tail_free(b);
-	if (go(&a, err) < 0 || file_sync(&b->file, err) < 0 ||
+	if (audit_run(&a, err) < 0 || file_sync(&b->file, err) < 0 ||
 	    file_size(&b->file, &b->size, err) < 0)
 		return -1;
 	b->durable = b->size;

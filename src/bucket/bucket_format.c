@@ -4,10 +4,10 @@
 
 #include <inttypes.h>
 
-enum { PIECE = 64 << 10 };
+enum { PRINT_PIECE = 64 << 10 };
 
 /* There is no magic of eight bytes and no version: the file is what it was in 2001. */
-static bool claims(struct str head)
+static bool bucket_file_claims(struct str head)
 {
 	if (head.n < 8 || bucket_word(head.p) != BUCKET_MAGIC)
 		return false;
@@ -15,14 +15,14 @@ static bool claims(struct str head)
 	return oid == 0 || oid == BUCKET_DELETED;
 }
 
-static int open_it(struct buckets **ret, const char *path, struct err *err)
+static int bucket_file_open(struct buckets **ret, const char *path, struct err *err)
 {
 	struct bucket_options o = {.mode = BUCKET_SCAN};
 	int rc = bucket_open(ret, path, &o, err);
 	return rc == 1 ? err_set(err, ERR_USAGE, "%s: there is no such file", path) : rc;
 }
 
-static void print_one(const struct bucket *bucket, struct buf *out)
+static void bucket_file_print_one(const struct bucket *bucket, struct buf *out)
 {
 	if (bucket->deleted)
 		buf_printf(out, "DELETED  %6zu\n", bucket->data.n);
@@ -31,27 +31,28 @@ static void print_one(const struct bucket *bucket, struct buf *out)
 			   bucket->type);
 }
 
-static int print(const char *path, void (*emit)(void *ctx, struct str), void *ctx, struct err *err)
+static int bucket_file_print(const char *path, void (*emit)(void *ctx, struct str), void *ctx,
+			     struct err *err)
 {
-	CLEANUP(buf_free) struct buf out = BUF_INIT((size_t)2 * PIECE);
+	CLEANUP(buf_free) struct buf out = BUF_INIT((size_t)2 * PRINT_PIECE);
 	struct buckets *b;
 	struct bucket_scan scan = {0};
 	struct bucket bucket;
 	struct err why = {0};
 	bool bad = false;
-	if (open_it(&b, path, err) < 0)
+	if (bucket_file_open(&b, path, err) < 0)
 		return -1;
 	int rc = bucket_scan_init(&scan, b, 0, 0, err);
 	while (rc == 0 && ((rc = bucket_scan_next(&scan, &bucket, err)) == 0 || scan.passed)) {
 		if (rc == 0) {
-			print_one(&bucket, &out);
+			bucket_file_print_one(&bucket, &out);
 		} else {
 			bad = true;
 			why = *err;
 			buf_printf(&out, "%08" PRIx32 " damaged: %s\n", bucket.oid, err->msg);
 			rc = 0;
 		}
-		if (out.n > PIECE) {
+		if (out.n > PRINT_PIECE) {
 			emit(ctx, buf_str(&out));
 			buf_clear(&out);
 		}
@@ -83,12 +84,12 @@ static void keep_first(void *ctx, const struct bucket_problem *problem)
 }
 
 /* A torn end is no damage here: somebody may be appending. */
-static int verify(const char *path, struct err *err)
+static int bucket_file_verify(const char *path, struct err *err)
 {
 	struct buckets *b;
 	struct bucket_audit sum;
 	struct err why = {0};
-	if (open_it(&b, path, err) < 0)
+	if (bucket_file_open(&b, path, err) < 0)
 		return -1;
 	struct first first = {b, &why};
 	int rc = bucket_audit(b, 0, keep_first, &first, &sum, err);
@@ -103,8 +104,8 @@ static int verify(const char *path, struct err *err)
 const struct format bucket_format = {
 	.name = "bucket",
 	.file = "objects",
-	.claims = claims,
+	.claims = bucket_file_claims,
 	.help = "what was gathered, one bucket a page",
-	.print = print,
-	.verify = verify,
+	.print = bucket_file_print,
+	.verify = bucket_file_verify,
 };

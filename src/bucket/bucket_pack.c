@@ -80,13 +80,13 @@ unsigned bucket_class(size_t n)
 
 /* Its number follows from its bytes: whatever becomes of the file, no other dictionary ever has the
  * number that a bucket names. 0 means none. */
-static uint32_t number_of(struct str dict)
+static uint32_t dict_number(struct str dict)
 {
 	uint32_t n = crc32c(0, dict.p, dict.n);
 	return n ? n : 1;
 }
 
-static struct dict *by_id(struct bucket_packer *p, uint32_t id)
+static struct dict *dict_by_id(struct bucket_packer *p, uint32_t id)
 {
 	for (size_t i = 0; i < p->ndicts; i++)
 		if (p->dict[i].id == id)
@@ -94,46 +94,47 @@ static struct dict *by_id(struct bucket_packer *p, uint32_t id)
 	return NULL;
 }
 
-static void know(struct bucket_packer *p, uint32_t id, uint32_t most, struct str bytes)
+static void dict_know(struct bucket_packer *p, uint32_t id, uint32_t most, struct str bytes)
 {
 	p->dict = mem_resize(p->dict, (p->ndicts + 1) * sizeof *p->dict);
 	p->dict[p->ndicts++] = (struct dict){
 		.id = id, .most = most, .bytes = {mem_copy(bytes.p, bytes.n), bytes.n}};
 }
 
-static int learn(struct bucket_packer *p, const struct record *record, struct err *err)
+static int dict_learn(struct bucket_packer *p, const struct record *record, struct err *err)
 {
 	struct reader r = reader_of(record->payload);
 	uint32_t id = reader_u32le(&r), most = reader_u32le(&r);
 	struct str dict = reader_bytes(&r, reader_left(&r));
-	if (r.bad || id != number_of(dict))
+	if (r.bad || id != dict_number(dict))
 		return err_set(err, ERR_DAMAGED,
 			       "%s: the dictionary at %" PRIu64 " is not number %08" PRIx32,
 			       p->path, record->place.at, id);
-	if (!by_id(p, id))
-		know(p, id, most, dict);
+	if (!dict_by_id(p, id))
+		dict_know(p, id, most, dict);
 	return 0;
 }
 
 /* Reads those that are not known yet. */
-static int look(struct bucket_packer *p, struct err *err)
+static int dicts_read(struct bucket_packer *p, struct err *err)
 {
 	struct record_reader *r = NULL;
 	struct record record;
 	p->looked = true;
 	int rc = p->path ? record_reader_open(&r, p->path, &dict_kind, err) : 1;
 	while (rc == 0 && (rc = record_next(r, &record, err)) == 0)
-		rc = learn(p, &record, err);
+		rc = dict_learn(p, &record, err);
 	record_reader_free(&r);
 	return rc < 0 ? rc : 0;
 }
 
 /* The newest of a class. Where the file is damaged, of those before the damage: what is packed from
  * now on needs no other. */
-static int for_class(struct bucket_packer *p, unsigned class, struct dict **ret, struct err *err)
+static int dict_for_class(struct bucket_packer *p, unsigned class, struct dict **ret,
+			  struct err *err)
 {
 	*ret = NULL;
-	if (!p->looked && look(p, err) < 0 && err->code != ERR_DAMAGED)
+	if (!p->looked && dicts_read(p, err) < 0 && err->code != ERR_DAMAGED)
 		return -1;
 	for (size_t i = 0; class < BUCKET_CLASSES && i < p->ndicts; i++)
 		if (p->dict[i].most == bucket_class_most[class])
@@ -144,13 +145,13 @@ static int for_class(struct bucket_packer *p, unsigned class, struct dict **ret,
 int bucket_dict_now(struct bucket_packer *p, unsigned class, struct str *ret, struct err *err)
 {
 	struct dict *dict;
-	if (for_class(p, class, &dict, err) < 0)
+	if (dict_for_class(p, class, &dict, err) < 0)
 		return -1;
 	*ret = dict ? dict->bytes : (struct str){0};
 	return 0;
 }
 
-static int keep(struct bucket_packer *p, struct str payload, struct err *err)
+static int dict_keep(struct bucket_packer *p, struct str payload, struct err *err)
 {
 	struct record_writer *w = NULL;
 	struct record_group group = {0};
@@ -171,22 +172,22 @@ int bucket_dict_add(struct bucket_packer *p, unsigned class, struct str dict, st
 {
 	CLEANUP(buf_free) struct buf payload = BUF_INIT(DICT_MOST);
 	ENSURE(p->path && class < BUCKET_CLASSES);
-	if (look(p, err) < 0)
+	if (dicts_read(p, err) < 0)
 		return -1;
-	uint32_t id = number_of(dict);
+	uint32_t id = dict_number(dict);
 	put_u32le(&payload, id);
 	put_u32le(&payload, bucket_class_most[class]);
 	buf_add_str(&payload, dict);
 	ENSURE(!payload.over);
-	if (keep(p, buf_str(&payload), err) < 0)
+	if (dict_keep(p, buf_str(&payload), err) < 0)
 		return -1;
-	know(p, id, bucket_class_most[class], dict);
+	dict_know(p, id, bucket_class_most[class], dict);
 	return 0;
 }
 
 /* Packing */
 
-static char *room_for(struct bucket_packer *p, size_t n)
+static char *pack_room(struct bucket_packer *p, size_t n)
 {
 	if (n > p->cap) {
 		mem_free(&p->room);
@@ -197,10 +198,10 @@ static char *room_for(struct bucket_packer *p, size_t n)
 }
 
 /* The frame lies in p->room; its size, 0 when zstd could not. */
-static size_t compress(struct bucket_packer *p, const ZSTD_CDict *dict, struct str body)
+static size_t pack_compress(struct bucket_packer *p, const ZSTD_CDict *dict, struct str body)
 {
 	size_t bound = ZSTD_compressBound(body.n);
-	char *room = room_for(p, bound);
+	char *room = pack_room(p, bound);
 	ZSTD_CCtx_reset(p->pack, ZSTD_reset_session_and_parameters);
 	ZSTD_CCtx_setParameter(p->pack, ZSTD_c_compressionLevel, LEVEL);
 	ZSTD_CCtx_setParameter(p->pack, ZSTD_c_dictIDFlag, 0);
@@ -209,7 +210,7 @@ static size_t compress(struct bucket_packer *p, const ZSTD_CDict *dict, struct s
 	return ZSTD_isError(n) ? 0 : n;
 }
 
-static ZSTD_CDict *pack_with(struct dict *dict)
+static ZSTD_CDict *dict_for_packing(struct dict *dict)
 {
 	if (!dict->pack)
 		dict->pack = ZSTD_createCDict(dict->bytes.p, dict->bytes.n, LEVEL);
@@ -222,10 +223,10 @@ int bucket_pack(struct bucket_packer *p, struct str body, size_t before, struct 
 	struct dict *dict;
 	if (body.n < WORTH_TRYING)
 		return 1;
-	if (for_class(p, bucket_class(body.n), &dict, err) < 0)
+	if (dict_for_class(p, bucket_class(body.n), &dict, err) < 0)
 		return -1;
-	ZSTD_CDict *with = dict ? pack_with(dict) : NULL;
-	size_t n = compress(p, with, body), plain = before + body.n;
+	ZSTD_CDict *with = dict ? dict_for_packing(dict) : NULL;
+	size_t n = pack_compress(p, with, body), plain = before + body.n;
 	if (n == 0 || before + HEAD + n > plain - plain / 8)
 		return 1;
 	put_u32le(out, (uint32_t)body.n);
@@ -240,19 +241,20 @@ size_t bucket_pack_trial(struct bucket_packer *p, struct str dict, const struct 
 	ZSTD_CDict *with = dict.n ? ZSTD_createCDict(dict.p, dict.n, LEVEL) : NULL;
 	size_t sum = 0;
 	for (size_t i = 0; i < n; i++)
-		sum += compress(p, with, sample[i]);
+		sum += pack_compress(p, with, sample[i]);
 	ZSTD_freeCDict(with);
 	return sum;
 }
 
-static int unpack_with(struct bucket_packer *p, uint32_t id, ZSTD_DDict **ret, struct err *err)
+static int dict_for_unpacking(struct bucket_packer *p, uint32_t id, ZSTD_DDict **ret,
+			      struct err *err)
 {
 	*ret = NULL;
 	if (id == 0)
 		return 0;
-	if (!by_id(p, id) && look(p, err) < 0)
+	if (!dict_by_id(p, id) && dicts_read(p, err) < 0)
 		return -1;
-	struct dict *dict = by_id(p, id);
+	struct dict *dict = dict_by_id(p, id);
 	if (!dict)
 		return err_set(err, ERR_DAMAGED, "its dictionary %08" PRIx32 " is not in %s", id,
 			       p->path ? p->path : "any file that was named");
@@ -269,7 +271,7 @@ int bucket_dict_there(struct bucket_packer *p, struct str packed, uint32_t *ret_
 	reader_skip(&r, 4);
 	uint32_t id = reader_u32le(&r);
 	*ret_id = r.bad ? 0 : id;
-	return unpack_with(p, *ret_id, &with, err);
+	return dict_for_unpacking(p, *ret_id, &with, err);
 }
 
 int bucket_unpack(struct bucket_packer *p, struct str packed, struct arena *arena, struct str *ret,
@@ -285,7 +287,7 @@ int bucket_unpack(struct bucket_packer *p, struct str packed, struct arena *aren
 		return err_set(err, ERR_DAMAGED,
 			       "its packed body says %" PRIu32 " bytes, zstd says another number",
 			       length);
-	if (unpack_with(p, id, &with, err) < 0)
+	if (dict_for_unpacking(p, id, &with, err) < 0)
 		return -1;
 	char *to = arena_alloc(arena, MAX(length, 1u));
 	size_t n = ZSTD_decompress_usingDDict(p->unpack, to, length, frame.p, frame.n, with);

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 /* Larger than elsewhere: on a busy machine each piece waits for two threads to get their turn. */
-enum { PIECE = 2 << 20 };
+enum { SCAN_PIECE = 2 << 20 };
 
 struct bucket_scanner {
 	struct file file; /* of its own, since it is read past the page cache */
@@ -19,7 +19,7 @@ struct bucket_scanner {
 
 /* Looking for the next whole bucket behind damage */
 
-static bool whole_at(const struct file *f, unsigned shift, uint64_t at, uint64_t to)
+static bool scan_whole_at(const struct file *f, unsigned shift, uint64_t at, uint64_t to)
 {
 	struct err ignored;
 	char p[BUCKET_HEAD];
@@ -41,18 +41,19 @@ int bucket_resync(const struct file *f, unsigned shift, uint64_t from, uint64_t 
 		  struct err *err)
 {
 	uint64_t align = UINT64_C(1) << shift, end = to / align * align;
-	char *piece = mem_resize(NULL, PIECE);
+	char *piece = mem_resize(NULL, SCAN_PIECE);
 	size_t n = 0;
 	int rc = 0;
 	*ret = to;
 	for (; rc == 0 && *ret == to && from < end; from += n) {
-		rc = file_read(f, piece, (size_t)MIN(end - from, (uint64_t)PIECE), from, &n, err);
+		rc = file_read(f, piece, (size_t)MIN(end - from, (uint64_t)SCAN_PIECE), from, &n,
+			       err);
 		if (rc == 0 && n < align)
 			break;
 		for (size_t i = 0; rc == 0 && i + align <= n && *ret == to; i += align)
 			if (bucket_word(piece + i) == BUCKET_MAGIC &&
 			    bucket_word(piece + i + 4) == (from + i) >> shift &&
-			    whole_at(f, shift, from + i, to))
+			    scan_whole_at(f, shift, from + i, to))
 				*ret = from + i;
 	}
 	mem_free(&piece);
@@ -61,11 +62,11 @@ int bucket_resync(const struct file *f, unsigned shift, uint64_t from, uint64_t 
 
 /* Scanning */
 
-static int start(struct bucket_scanner *s, struct err *err)
+static int scan_start(struct bucket_scanner *s, struct err *err)
 {
 	uint64_t blocks = (s->end - s->at) / STREAM_BLOCK + 1;
 	struct stream_options options = {
-		.piece = (size_t)MIN(blocks * STREAM_BLOCK, (uint64_t)PIECE)};
+		.piece = (size_t)MIN(blocks * STREAM_BLOCK, (uint64_t)SCAN_PIECE)};
 	if (file_direct(&s->file, true, err) < 0 ||
 	    stream_open_part(&s->in, &s->file, s->at, s->end - s->at, &options, err) < 0)
 		return -1;
@@ -73,7 +74,7 @@ static int start(struct bucket_scanner *s, struct err *err)
 	return 0;
 }
 
-static void stop(struct bucket_scanner *s)
+static void scan_stop(struct bucket_scanner *s)
 {
 	struct err ignored;
 	if (s->reading)
@@ -82,9 +83,9 @@ static void stop(struct bucket_scanner *s)
 	(void)file_direct(&s->file, false, &ignored);
 }
 
-static void scanner_free(struct bucket_scanner *s)
+static void scan_free(struct bucket_scanner *s)
 {
-	stop(s);
+	scan_stop(s);
 	file_drop(&s->file);
 	mem_free(&s);
 }
@@ -97,7 +98,7 @@ int bucket_scan_init(struct bucket_scan *ret, struct buckets *b, uint64_t from, 
 		.file = FILE_INIT, .shift = b->shift, .at = from, .bounded = to != 0};
 	if (bucket_flush(b, err) < 0 || bucket_reopen(&b->file, O_RDONLY, &s->file, err) < 0 ||
 	    file_size(&s->file, &s->end, err) < 0) {
-		scanner_free(s);
+		scan_free(s);
 		return -1;
 	}
 	int rc = 0;
@@ -107,8 +108,8 @@ int bucket_scan_init(struct bucket_scan *ret, struct buckets *b, uint64_t from, 
 			     s->end, MAX(from, to));
 	if (to)
 		s->end = MAX(from, to);
-	if (rc < 0 || start(s, err) < 0) {
-		scanner_free(s);
+	if (rc < 0 || scan_start(s, err) < 0) {
+		scan_free(s);
 		return -1;
 	}
 	*ret = (struct bucket_scan){.in = s};
@@ -118,18 +119,18 @@ int bucket_scan_init(struct bucket_scan *ret, struct buckets *b, uint64_t from, 
 void bucket_scan_done(struct bucket_scan *scan)
 {
 	if (scan->in)
-		scanner_free(scan->in);
+		scan_free(scan->in);
 	*scan = (struct bucket_scan){0};
 }
 
 /* Nothing whole begins at s->at. `hint`: where the next one should, 0 when that is not known. */
-static int skip(struct bucket_scan *scan, uint64_t hint, const char *why, struct bucket *ret,
-		struct err *err)
+static int scan_skip(struct bucket_scan *scan, uint64_t hint, const char *why, struct bucket *ret,
+		     struct err *err)
 {
 	struct bucket_scanner *s = scan->in;
 	uint64_t at = s->at, next = hint, align = UINT64_C(1) << s->shift;
-	stop(s);
-	if (!hint || (hint != s->end && !whole_at(&s->file, s->shift, hint, s->end)))
+	scan_stop(s);
+	if (!hint || (hint != s->end && !scan_whole_at(&s->file, s->shift, hint, s->end)))
 		if (bucket_resync(&s->file, s->shift, at + align, s->end, &next, err) < 0)
 			return -1;
 	if (hint && next == s->end)
@@ -140,7 +141,7 @@ static int skip(struct bucket_scan *scan, uint64_t hint, const char *why, struct
 		scan->torn_at = at;
 		return 1;
 	}
-	if (next < s->end && start(s, err) < 0) {
+	if (next < s->end && scan_start(s, err) < 0) {
 		s->at = at;
 		return -1;
 	}
@@ -151,7 +152,7 @@ static int skip(struct bucket_scan *scan, uint64_t hint, const char *why, struct
 		       s->file.path, ret->oid, next - at, at, why);
 }
 
-static int next(struct bucket_scan *scan, struct bucket *ret, struct err *err)
+static int scan_next_bucket(struct bucket_scan *scan, struct bucket *ret, struct err *err)
 {
 	struct bucket_scanner *s = scan->in;
 	struct str part;
@@ -159,7 +160,7 @@ static int next(struct bucket_scan *scan, struct bucket *ret, struct err *err)
 	if (left == 0)
 		return 1;
 	if (left < BUCKET_FRAME)
-		return skip(scan, 0, "the file ends in it", ret, err);
+		return scan_skip(scan, 0, "the file ends in it", ret, err);
 	if (stream_read(&s->in, BUCKET_HEAD, &part, err) != 0)
 		return -1;
 	struct bucket_head head = bucket_head_parse(part.p);
@@ -167,12 +168,12 @@ static int next(struct bucket_scan *scan, struct bucket *ret, struct err *err)
 	uint64_t total = bucket_total(s->shift, head.length);
 	bool known = head.magic == BUCKET_MAGIC && head.length <= BUCKET_DATA_MOST && total <= left;
 	if (wrong)
-		return skip(scan, known ? s->at + total : 0, wrong, ret, err);
+		return scan_skip(scan, known ? s->at + total : 0, wrong, ret, err);
 	if (stream_read(&s->in, (size_t)total - BUCKET_HEAD, &part, err) != 0)
 		return -1;
 	wrong = bucket_end_wrong(part.p + head.length, part.n - head.length);
 	if (wrong)
-		return skip(scan, s->at + total, wrong, ret, err);
+		return scan_skip(scan, s->at + total, wrong, ret, err);
 	*ret = (struct bucket){.oid = (uint32_t)(s->at >> s->shift),
 			       .type = head.type,
 			       .deleted = head.oid == BUCKET_DELETED,
@@ -189,7 +190,7 @@ int bucket_scan_next(struct bucket_scan *scan, struct bucket *ret, struct err *e
 	struct bucket_scanner *s = scan->in;
 	uint64_t at = s->at;
 	if (s->rc == 0) {
-		int rc = next(scan, ret, err);
+		int rc = scan_next_bucket(scan, ret, err);
 		scan->passed = rc < 0 && s->at > at;
 		if (rc >= 0 || scan->passed)
 			return rc;

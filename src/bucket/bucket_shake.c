@@ -42,7 +42,7 @@ struct shake {
 };
 
 /* 0: it is there. */
-static int exists(const char *path, struct err *err)
+static int path_exists(const char *path, struct err *err)
 {
 	struct stat st;
 	if (lstat(path, &st) == 0)
@@ -53,7 +53,7 @@ static int exists(const char *path, struct err *err)
 int bucket_sweep(const char *path, struct err *err)
 {
 	char *new_path = bucket_beside(path, ".new"), *moves_path = bucket_beside(path, ".moves");
-	int rc = exists(new_path, err);
+	int rc = path_exists(new_path, err);
 	if (rc == 0) {
 		rc = file_remove(moves_path, err);
 		if (rc == 0)
@@ -71,7 +71,7 @@ int bucket_sweep(const char *path, struct err *err)
 
 /* Writing */
 
-static int hand_over(struct shake *s, struct err *err)
+static int shake_hand_over(struct shake *s, struct err *err)
 {
 	if (s->pending.n == 0)
 		return 0;
@@ -80,14 +80,15 @@ static int hand_over(struct shake *s, struct err *err)
 	return rc;
 }
 
-static int note(struct shake *s, uint32_t from, uint32_t to, struct err *err)
+static int shake_note_move(struct shake *s, uint32_t from, uint32_t to, struct err *err)
 {
 	put_u32le(&s->pending, from);
 	put_u32le(&s->pending, to);
-	return s->pending.n < MOVES_MOST ? 0 : hand_over(s, err);
+	return s->pending.n < MOVES_MOST ? 0 : shake_hand_over(s, err);
 }
 
-static int emit(struct shake *s, uint32_t oid, const struct bucket_fate *fate, struct err *err)
+static int shake_put_bucket(struct shake *s, uint32_t oid, const struct bucket_fate *fate,
+			    struct err *err)
 {
 	static const char zeroes[1 << BUCKET_SHIFT_MOST];
 	char around[BUCKET_HEAD];
@@ -106,7 +107,7 @@ static int emit(struct shake *s, uint32_t oid, const struct bucket_fate *fate, s
 	return 0;
 }
 
-static int move(struct shake *s, const struct bucket *old, struct err *err)
+static int shake_move(struct shake *s, const struct bucket *old, struct err *err)
 {
 	struct bucket_fate fate = {old->type, old->data};
 	uint32_t oid = (uint32_t)(s->at >> s->b->shift);
@@ -122,17 +123,17 @@ static int move(struct shake *s, const struct bucket *old, struct err *err)
 		return rc;
 	if (rc > 0) {
 		s->sum.dropped++;
-		return note(s, old->oid, BUCKET_DELETED, err);
+		return shake_note_move(s, old->oid, BUCKET_DELETED, err);
 	}
 	s->sum.kept++;
 	s->sum.replaced +=
 		fate.data.p != old->data.p || fate.data.n != old->data.n || fate.type != old->type;
-	if (emit(s, oid, &fate, err) < 0)
+	if (shake_put_bucket(s, oid, &fate, err) < 0)
 		return -1;
-	return note(s, old->oid, oid, err);
+	return shake_note_move(s, old->oid, oid, err);
 }
 
-static int move_all(struct shake *s, struct err *err)
+static int shake_move_all(struct shake *s, struct err *err)
 {
 	struct bucket_scan scan;
 	struct bucket bucket;
@@ -141,7 +142,7 @@ static int move_all(struct shake *s, struct err *err)
 		return -1;
 	while ((rc = bucket_scan_next(&scan, &bucket, err)) == 0 && !stream_failed(&s->out)) {
 		FAULT("bucket.shake.move");
-		rc = move(s, &bucket, err);
+		rc = shake_move(s, &bucket, err);
 		if (rc < 0)
 			break;
 	}
@@ -153,7 +154,7 @@ static int move_all(struct shake *s, struct err *err)
 	return rc < 0 ? rc : 0;
 }
 
-static void put_marker(struct shake *s)
+static void shake_put_marker(struct shake *s)
 {
 	char marker[1 << BUCKET_SHIFT_MOST];
 	s->at = bucket_marker(s->b->shift, marker);
@@ -162,7 +163,7 @@ static void put_marker(struct shake *s)
 
 /* The new file is there by name before the report is, so that the report is never taken for one
  * that stands. */
-static int create(struct shake *s, struct err *err)
+static int shake_create(struct shake *s, struct err *err)
 {
 	struct stat st;
 	struct file writes = FILE_INIT;
@@ -178,23 +179,23 @@ static int create(struct shake *s, struct err *err)
 	int rc = stream_create_in(&s->out, &writes, false, &options, err);
 	file_drop(&writes);
 	if (rc == 0)
-		put_marker(s);
+		shake_put_marker(s);
 	return rc < 0 ? rc : record_open(&s->moves, s->moves_path, &moves_kind, 0644, NULL, err);
 }
 
-static int begin_report(struct shake *s, struct err *err)
+static int shake_begin_report(struct shake *s, struct err *err)
 {
 	uint64_t id;
 	if (getrandom(&id, sizeof id, 0) != sizeof id)
 		return err_sys(err, "%s: random number", s->moves_path);
 	put_u32le(&s->pending, 0);
 	put_u64le(&s->pending, id);
-	return hand_over(s, err);
+	return shake_hand_over(s, err);
 }
 
-static int finish_files(struct shake *s, struct err *err)
+static int shake_finish_files(struct shake *s, struct err *err)
 {
-	if (hand_over(s, err) < 0)
+	if (shake_hand_over(s, err) < 0)
 		return -1;
 	if (s->out.out && stream_finish(&s->out, true, err) < 0)
 		return -1;
@@ -206,7 +207,7 @@ static int finish_files(struct shake *s, struct err *err)
 }
 
 /* From here on the handle is on the new file. */
-static void switch_to(struct shake *s)
+static void shake_switch(struct shake *s)
 {
 	struct buckets *b = s->b;
 	mem_free(&s->file.path);
@@ -219,15 +220,15 @@ static void switch_to(struct shake *s)
 	(void)posix_fadvise(b->file.fd, 0, 0, POSIX_FADV_RANDOM);
 }
 
-static int shake(struct shake *s, struct err *err)
+static int shake_run(struct shake *s, struct err *err)
 {
-	if (create(s, err) < 0 || begin_report(s, err) < 0 || move_all(s, err) < 0 ||
-	    finish_files(s, err) < 0)
+	if (shake_create(s, err) < 0 || shake_begin_report(s, err) < 0 ||
+	    shake_move_all(s, err) < 0 || shake_finish_files(s, err) < 0)
 		return -1;
 	if (file_rename(s->new_path, s->path, err) < 0)
 		return -1;
 	FAULT("bucket.shake.renamed");
-	switch_to(s);
+	shake_switch(s);
 	return 0;
 }
 
@@ -255,7 +256,7 @@ int bucket_shakedown(struct buckets *b, bucket_fate_fn *fate, void *ctx, struct 
 			  .file = FILE_INIT,
 			  .pending = BUF_INIT(MOVES_MOST)};
 	ENSURE(b->mode >= BUCKET_APPEND);
-	int rc = exists(s.moves_path, err);
+	int rc = path_exists(s.moves_path, err);
 	if (rc == 0)
 		rc = err_set(err, ERR_BUSY,
 			     "%s: the report of the last shakedown; it has to be worked off first",
@@ -264,7 +265,7 @@ int bucket_shakedown(struct buckets *b, bucket_fate_fn *fate, void *ctx, struct 
 		rc = bucket_sync(b, &s.sum.before, err);
 	if (rc == 0) {
 		bucket_tail_free(b);
-		rc = shake(&s, err);
+		rc = shake_run(&s, err);
 		struct err ignored;
 		if (rc < 0)
 			(void)bucket_sweep(b->file.path, &ignored);
@@ -286,7 +287,7 @@ struct bucket_moves {
 	uint64_t id;
 };
 
-static int open_report(const char *moves_path, struct bucket_moves **ret, struct err *err)
+static int moves_open_report(const char *moves_path, struct bucket_moves **ret, struct err *err)
 {
 	struct bucket_moves *m = mem_alloc(sizeof *m);
 	struct record record;
@@ -309,9 +310,9 @@ static int open_report(const char *moves_path, struct bucket_moves **ret, struct
 int bucket_moves_open(struct bucket_moves **ret, const char *path, struct err *err)
 {
 	char *new_path = bucket_beside(path, ".new"), *moves_path = bucket_beside(path, ".moves");
-	int rc = exists(new_path, err);
+	int rc = path_exists(new_path, err);
 	if (rc >= 0)
-		rc = rc == 0 ? 1 : open_report(moves_path, ret, err);
+		rc = rc == 0 ? 1 : moves_open_report(moves_path, ret, err);
 	mem_free(&new_path);
 	mem_free(&moves_path);
 	return rc;

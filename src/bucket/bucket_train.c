@@ -10,7 +10,7 @@ enum { DICT_SIZE = 32 << 10, SAMPLES_LEAST = 40, HELD_BACK = 4 };
 static const size_t samples_most[BUCKET_CLASSES] = {4000, 2000, 600, 150};
 
 /* Bodies of one class, each as likely to be among them as any other. */
-struct pool {
+struct samples {
 	struct str *sample;
 	size_t n;
 	uint64_t seen;
@@ -18,11 +18,11 @@ struct pool {
 
 struct trainer {
 	struct bucket_packer *packer;
-	struct pool pool[BUCKET_CLASSES];
+	struct samples samples[BUCKET_CLASSES];
 	uint64_t seed;
 };
 
-static uint64_t dice(uint64_t *seed)
+static uint64_t train_dice(uint64_t *seed)
 {
 	*seed ^= *seed << 13;
 	*seed ^= *seed >> 7;
@@ -30,28 +30,28 @@ static uint64_t dice(uint64_t *seed)
 	return *seed;
 }
 
-static void offer(struct trainer *t, struct str body)
+static void train_offer(struct trainer *t, struct str body)
 {
 	unsigned class = bucket_class(body.n);
 	if (class == BUCKET_CLASS_NONE || body.n == 0)
 		return;
-	struct pool *pool = &t->pool[class];
-	size_t place = pool->n;
-	pool->seen++;
-	if (pool->n == samples_most[class]) {
-		place = (size_t)(dice(&t->seed) % pool->seen);
-		if (place >= pool->n)
+	struct samples *samples = &t->samples[class];
+	size_t place = samples->n;
+	samples->seen++;
+	if (samples->n == samples_most[class]) {
+		place = (size_t)(train_dice(&t->seed) % samples->seen);
+		if (place >= samples->n)
 			return;
-		char *old = (char *)pool->sample[place].p;
+		char *old = (char *)samples->sample[place].p;
 		mem_free(&old);
 	} else {
-		pool->n++;
+		samples->n++;
 	}
-	pool->sample[place] = (struct str){mem_copy(body.p, body.n), body.n};
+	samples->sample[place] = (struct str){mem_copy(body.p, body.n), body.n};
 }
 
 /* What is damaged is no sample. */
-static int collect(struct trainer *t, struct buckets *b, struct err *err)
+static int train_collect(struct trainer *t, struct buckets *b, struct err *err)
 {
 	struct bucket_scan scan;
 	struct bucket bucket;
@@ -63,7 +63,7 @@ static int collect(struct trainer *t, struct buckets *b, struct err *err)
 	while ((rc = bucket_scan_next(&scan, &bucket, err)) == 0 || scan.passed) {
 		if (rc == 0 && !bucket.deleted &&
 		    bucket_body(t->packer, bucket.type, bucket.data, &arena, &body, err) == 0)
-			offer(t, body);
+			train_offer(t, body);
 		arena_clear(&arena);
 	}
 	arena_free(&arena);
@@ -72,7 +72,7 @@ static int collect(struct trainer *t, struct buckets *b, struct err *err)
 }
 
 /* Bytes of the new dictionary; 0: nothing can be learned from these. */
-static size_t make_dict(const struct str *sample, size_t n, char *ret)
+static size_t train_make_dict(const struct str *sample, size_t n, char *ret)
 {
 	struct buf all = BUF_INIT(SIZE_MAX / 2);
 	size_t *sizes = mem_array(n, sizeof *sizes);
@@ -89,31 +89,31 @@ static size_t make_dict(const struct str *sample, size_t n, char *ret)
 /* 0: a new one was kept; 1: the old one, or none, does as well. */
 static int train_class(struct trainer *t, unsigned class, struct err *err)
 {
-	const struct pool *pool = &t->pool[class];
-	size_t test = pool->n / HELD_BACK;
+	const struct samples *samples = &t->samples[class];
+	size_t test = samples->n / HELD_BACK;
 	struct str now;
-	if (pool->n < SAMPLES_LEAST)
+	if (samples->n < SAMPLES_LEAST)
 		return 1;
 	if (bucket_dict_now(t->packer, class, &now, err) < 0)
 		return -1;
 	char *fresh = mem_alloc(DICT_SIZE);
-	size_t n = make_dict(pool->sample + test, pool->n - test, fresh);
-	size_t before = bucket_pack_trial(t->packer, now, pool->sample, test);
+	size_t n = train_make_dict(samples->sample + test, samples->n - test, fresh);
+	size_t before = bucket_pack_trial(t->packer, now, samples->sample, test);
 	int rc = 1;
-	if (n && bucket_pack_trial(t->packer, (struct str){fresh, n}, pool->sample, test) <=
+	if (n && bucket_pack_trial(t->packer, (struct str){fresh, n}, samples->sample, test) <=
 			 before - before / 20)
 		rc = bucket_dict_add(t->packer, class, (struct str){fresh, n}, err);
 	mem_free(&fresh);
 	return rc;
 }
 
-static void pool_free(struct pool *pool)
+static void samples_free(struct samples *samples)
 {
-	for (size_t i = 0; i < pool->n; i++) {
-		char *p = (char *)pool->sample[i].p;
+	for (size_t i = 0; i < samples->n; i++) {
+		char *p = (char *)samples->sample[i].p;
 		mem_free(&p);
 	}
-	mem_free(&pool->sample);
+	mem_free(&samples->sample);
 }
 
 int bucket_train(struct buckets *b, struct bucket_packer *packer, unsigned *ret_kept,
@@ -122,14 +122,14 @@ int bucket_train(struct buckets *b, struct bucket_packer *packer, unsigned *ret_
 	struct trainer t = {.packer = packer, .seed = bucket_length(b) | 1};
 	unsigned kept = 0;
 	for (unsigned i = 0; i < BUCKET_CLASSES; i++)
-		t.pool[i].sample = mem_array(samples_most[i], sizeof *t.pool[i].sample);
-	int rc = collect(&t, b, err);
+		t.samples[i].sample = mem_array(samples_most[i], sizeof *t.samples[i].sample);
+	int rc = train_collect(&t, b, err);
 	for (unsigned i = 0; rc >= 0 && i < BUCKET_CLASSES; i++) {
 		rc = train_class(&t, i, err);
 		kept += rc == 0;
 	}
 	for (unsigned i = 0; i < BUCKET_CLASSES; i++)
-		pool_free(&t.pool[i]);
+		samples_free(&t.samples[i]);
 	if (rc < 0)
 		return rc;
 	*ret_kept = kept;

@@ -1,7 +1,14 @@
+/* The bucket file: its heads, locks, opening, appending, reading and cutting.
+ *
+ * Appends are gathered in the tail: a piece of memory at the end of the file, written past the page
+ * cache in whole blocks, and through it where a sync finds less. What was appended can be read at
+ * once, from the tail. After a failed write or sync nobody knows what of the file beyond `durable`
+ * is on disk, so the file is cut back to that length, and everything after it counts as lost. */
 #include "base/fault.h"
 #include "bucket/bucket_inner.h"
 #include "bucket/bucket_shake.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -9,7 +16,113 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-enum { OPEN_TRIES = 100, WALK = 64, LOOK_BEHIND = 192 << 20 };
+enum {
+	OPEN_TRIES = 100,
+	SHIFT_WALK = 64,          /* buckets that are looked at to learn the shift */
+	SHIFT_SEARCH = 192 << 20, /* bytes, where the beginning is damaged */
+	TAIL_PIECE = STREAM_PIECE,
+	DIRECT_LEAST = 64 << 10, /* fewer bytes go through the page cache at a sync, where they are
+				    read again soon */
+};
+
+/* The end of the file that grows: everything before `base` was written, what comes behind lies in
+ * the piece at hand. The last block may have been written already (through the page cache, by a
+ * sync) and is written again with the piece, since only whole blocks can be written directly. */
+struct bucket_tail {
+	struct file
+		direct; /* the same file, past the page cache; closed: everything goes through it */
+	char *piece;
+	uint64_t base;    /* where it lies in the file: a multiple of STREAM_BLOCK */
+	size_t n;         /* bytes in it */
+	uint64_t flushed; /* bytes of the file that are written, as far as the piece at hand goes */
+	int rc;           /* the first failure since the last good sync */
+	struct err err;
+};
+
+/* Heads */
+
+uint32_t bucket_word(const char *p)
+{
+	uint32_t v;
+	memcpy(&v, p, sizeof v);
+	return le32toh(v);
+}
+
+void bucket_word_put(char *p, uint32_t v)
+{
+	v = htole32(v);
+	memcpy(p, &v, sizeof v);
+}
+
+struct bucket_head bucket_head_parse(const char *p)
+{
+	return (struct bucket_head){bucket_word(p), bucket_word(p + 4), bucket_word(p + 8),
+				    bucket_word(p + 12)};
+}
+
+void bucket_head_make(const struct bucket_head *head, char *p)
+{
+	bucket_word_put(p, head->magic);
+	bucket_word_put(p + 4, head->oid);
+	bucket_word_put(p + 8, head->length);
+	bucket_word_put(p + 12, head->type);
+}
+
+uint64_t bucket_total(unsigned shift, uint32_t length)
+{
+	uint64_t align = UINT64_C(1) << shift;
+	return ((uint64_t)length + BUCKET_FRAME + align - 1) & ~(align - 1);
+}
+
+const char *bucket_head_wrong(const struct bucket_head *head, unsigned shift, uint64_t at,
+			      uint64_t left)
+{
+	if (head->magic == BUCKET_UNFINISHED)
+		return "it was never finished";
+	if (head->magic != BUCKET_MAGIC)
+		return "no bucket begins there";
+	if (head->oid != at >> shift && head->oid != BUCKET_DELETED)
+		return "it has another number in it";
+	if (head->length > BUCKET_DATA_MOST)
+		return "it is longer than any bucket may be";
+	if (bucket_total(shift, head->length) > left)
+		return "it runs past the end";
+	return NULL;
+}
+
+const char *bucket_end_wrong(const char *p, size_t n)
+{
+	if (bucket_word(p + n - 4) != BUCKET_TRAILER)
+		return "its trailer is missing";
+	for (size_t i = 0; i + 4 < n; i++)
+		if (p[i])
+			return "there are bytes between its data and its trailer";
+	return NULL;
+}
+
+size_t bucket_marker(unsigned shift, char *p)
+{
+	size_t total = (size_t)bucket_total(shift, 0);
+	struct bucket_head head = {BUCKET_MAGIC, BUCKET_DELETED, 0, BUCKET_PLAIN};
+	if (shift == BUCKET_SHIFT)
+		return 0;
+	memset(p, 0, total);
+	bucket_head_make(&head, p);
+	bucket_word_put(p + total - 4, BUCKET_TRAILER);
+	return total;
+}
+
+char *bucket_beside(const char *path, const char *ending)
+{
+	struct stat st;
+	char *at = lstat(path, &st) == 0 && S_ISLNK(st.st_mode) ? realpath(path, NULL) : NULL;
+	const char *of = at ? at : path;
+	size_t cap = strlen(of) + strlen(ending) + 1;
+	char *name = mem_alloc(cap);
+	snprintf(name, cap, "%s%s", of, ending);
+	free(at);
+	return name;
+}
 
 /* Locks */
 
@@ -97,7 +210,7 @@ static bool shift_fits_file(const struct file *f, uint64_t size, unsigned shift,
 	size_t n;
 	uint64_t at = 0;
 	*ret_sure = false;
-	for (int i = 0; i < WALK && at < size && !*ret_sure; i++) {
+	for (int i = 0; i < SHIFT_WALK && at < size && !*ret_sure; i++) {
 		if (file_read(f, p, BUCKET_HEAD, at, &n, &ignored) < 0 || n < BUCKET_HEAD)
 			return false;
 		struct bucket_head head = bucket_head_parse(p);
@@ -116,7 +229,7 @@ static bool shift_fits_file(const struct file *f, uint64_t size, unsigned shift,
 static unsigned shift_find_after_damage(const struct file *f, uint64_t size)
 {
 	struct err ignored;
-	uint64_t to = MIN(size, (uint64_t)LOOK_BEHIND), first = to, at;
+	uint64_t to = MIN(size, (uint64_t)SHIFT_SEARCH), first = to, at;
 	unsigned found = BUCKET_SHIFT;
 	for (unsigned s = BUCKET_SHIFT_LEAST; s <= BUCKET_SHIFT_MOST; s++) {
 		if (bucket_resync(f, s, UINT64_C(1) << s, to, &at, &ignored) < 0 || at >= first)
@@ -274,6 +387,282 @@ uint64_t bucket_durable(const struct buckets *b)
 	return b->durable;
 }
 
+/* Appending */
+
+static uint64_t block_of(uint64_t at)
+{
+	return at / STREAM_BLOCK * STREAM_BLOCK;
+}
+
+uint64_t bucket_length(const struct buckets *b)
+{
+	return b->tail ? b->tail->base + b->tail->n : b->size;
+}
+
+void bucket_tail_free(struct buckets *b)
+{
+	struct bucket_tail *t = b->tail;
+	if (!t)
+		return;
+	b->size = t->base + t->n;
+	file_drop(&t->direct);
+	free(t->piece);
+	mem_free(&b->tail);
+}
+
+/* Where the end is in a block, the block is taken into memory. Until it is there, all that is kept
+ * is read from the file. */
+static int tail_load_end(struct buckets *b, struct bucket_tail *t, struct err *err)
+{
+	uint64_t base = block_of(b->size);
+	size_t n = (size_t)(b->size - base), got;
+	t->base = t->flushed = b->size;
+	t->n = 0;
+	if (file_read(&b->file, t->piece, n, base, &got, err) < 0)
+		return -1;
+	if (got < n)
+		return err_set(err, ERR_DAMAGED, "%s: ends at %" PRIu64 ", expected %" PRIu64,
+			       b->file.path, base + got, b->size);
+	t->base = base;
+	t->n = n;
+	return 0;
+}
+
+static int tail_open_direct(struct buckets *b, struct bucket_tail *t, struct err *err)
+{
+	t->direct = FILE_INIT;
+	if (b->buffered)
+		return 0;
+	if (bucket_reopen(&b->file, O_WRONLY, &t->direct, err) < 0)
+		return -1;
+	int rc = file_direct(&t->direct, true, err);
+	if (rc != 0)
+		file_drop(&t->direct);
+	return rc < 0 ? rc : 0;
+}
+
+static int tail_start(struct buckets *b, struct err *err)
+{
+	struct bucket_tail *t = mem_alloc(sizeof *t);
+	t->direct = FILE_INIT;
+	t->piece = aligned_alloc(STREAM_BLOCK, TAIL_PIECE);
+	if (!t->piece)
+		die("out of memory (%d bytes wanted to append buckets)", TAIL_PIECE);
+	if (tail_open_direct(b, t, err) < 0 || tail_load_end(b, t, err) < 0) {
+		file_drop(&t->direct);
+		free(t->piece);
+		mem_free(&t);
+		return -1;
+	}
+	b->tail = t;
+	return 0;
+}
+
+/* What is known to be on disk stays, all else goes; nobody knows what of it was written. As long as
+ * even that is refused, so is everything else. */
+static int tail_give_up(struct buckets *b, struct err *err)
+{
+	struct bucket_tail *t = b->tail;
+	struct err why = t->err;
+	uint64_t lost = t->base + t->n - b->durable;
+	FAULT("bucket.giveup");
+	if (file_truncate(&b->file, b->durable, err) < 0 || file_sync(&b->file, err) < 0)
+		return err_in(err, "%s: cannot be cut back to the last checkpoint", b->file.path);
+	b->size = b->durable;
+	if (tail_load_end(b, t, err) < 0)
+		return -1;
+	t->rc = 0;
+	*err = why;
+	return err_in(err, "%" PRIu64 " bytes of buckets since the last checkpoint are not kept",
+		      lost);
+}
+
+static int tail_ready(struct buckets *b, struct err *err)
+{
+	ENSURE(b->mode >= BUCKET_APPEND);
+	if (!b->tail)
+		return tail_start(b, err);
+	return b->tail->rc < 0 ? tail_give_up(b, err) : 0;
+}
+
+/* Whole blocks, past the page cache where that can be. Some file systems take the flag and refuse
+ * the write. */
+static int tail_write_blocks(struct buckets *b, size_t n, struct err *err)
+{
+	struct bucket_tail *t = b->tail;
+	if (t->direct.fd >= 0) {
+		int rc = file_write(&t->direct, t->piece, n, t->base, err);
+		if (rc == 0 || err->sys_errno != EINVAL)
+			return rc;
+		file_drop(&t->direct);
+	}
+	return file_write(&b->file, t->piece, n, t->base, err);
+}
+
+/* After a failure the piece stays where it is: what was appended before can still be read. */
+static void tail_write_piece(struct buckets *b)
+{
+	struct bucket_tail *t = b->tail;
+	FAULT("bucket.write");
+	t->rc = tail_write_blocks(b, TAIL_PIECE, &t->err);
+	if (t->rc < 0)
+		return;
+	t->base += TAIL_PIECE;
+	t->flushed = t->base;
+	t->n = 0;
+}
+
+/* n bytes; NULL: zeroes. Nothing any more after a failure. */
+static void tail_put(struct buckets *b, const char *p, size_t n)
+{
+	struct bucket_tail *t = b->tail;
+	while (n && t->rc == 0) {
+		size_t part = MIN(n, TAIL_PIECE - t->n);
+		if (p) {
+			memcpy(t->piece + t->n, p, part);
+			p += part;
+		} else {
+			memset(t->piece + t->n, 0, part);
+		}
+		t->n += part;
+		n -= part;
+		if (t->n == TAIL_PIECE)
+			tail_write_piece(b);
+	}
+}
+
+static int append_fits(struct buckets *b, size_t n, struct err *err)
+{
+	if (n > BUCKET_DATA_MOST)
+		return err_set(err, ERR_USAGE, "%s: a bucket of %zu bytes; at most %d are taken",
+			       b->file.path, n, BUCKET_DATA_MOST);
+	if (bucket_length(b) >> b->shift >= BUCKET_SPECIAL)
+		return err_set(err, ERR_USAGE,
+			       "%s: %" PRIu64
+			       " bytes are all that a shift of %u can number; shake it "
+			       "down, or take a larger shift",
+			       b->file.path, bucket_length(b), b->shift);
+	return 0;
+}
+
+int bucket_append(struct buckets *b, uint32_t type, struct str data, uint32_t *ret_oid,
+		  struct err *err)
+{
+	if (tail_ready(b, err) < 0 || append_fits(b, data.n, err) < 0)
+		return -1;
+	uint64_t at = bucket_length(b);
+	struct bucket_head head = {BUCKET_MAGIC, (uint32_t)(at >> b->shift), (uint32_t)data.n,
+				   type};
+	char around[BUCKET_HEAD];
+	bucket_head_make(&head, around);
+	tail_put(b, around, BUCKET_HEAD);
+	tail_put(b, data.p, data.n);
+	tail_put(b, NULL, (size_t)bucket_total(b->shift, head.length) - BUCKET_FRAME - data.n);
+	bucket_word_put(around, BUCKET_TRAILER);
+	tail_put(b, around, 4);
+	if (b->tail->rc < 0)
+		return tail_give_up(b, err);
+	*ret_oid = head.oid;
+	return 0;
+}
+
+/* Whole blocks directly where there are many of them, the rest through the page cache. Then only
+ * the last block, if it is not a whole one, stays at hand. */
+static int tail_write_end(struct buckets *b, struct err *err)
+{
+	struct bucket_tail *t = b->tail;
+	size_t whole = t->n / STREAM_BLOCK * STREAM_BLOCK, from = (size_t)(t->flushed - t->base);
+	if (t->direct.fd >= 0 && whole >= DIRECT_LEAST) {
+		if (tail_write_blocks(b, whole, err) < 0)
+			return -1;
+		from = whole;
+	}
+	if (from < t->n &&
+	    file_write(&b->file, t->piece + from, t->n - from, t->base + from, err) < 0)
+		return -1;
+	memmove(t->piece, t->piece + whole, t->n - whole);
+	t->base += whole;
+	t->n -= whole;
+	t->flushed = t->base + t->n;
+	return 0;
+}
+
+int bucket_flush(struct buckets *b, struct err *err)
+{
+	struct bucket_tail *t = b->tail;
+	if (!t)
+		return 0;
+	FAULT("bucket.flush");
+	if (t->rc == 0 && t->flushed < t->base + t->n)
+		t->rc = tail_write_end(b, &t->err);
+	if (t->rc < 0)
+		*err = t->err; /* the next append or sync tells what it means */
+	return t->rc;
+}
+
+int bucket_sync(struct buckets *b, uint64_t *ret_length, struct err *err)
+{
+	if (tail_ready(b, err) < 0)
+		return -1;
+	struct bucket_tail *t = b->tail;
+	if (bucket_flush(b, err) == 0) {
+		FAULT("bucket.sync");
+		t->rc = file_sync(&b->file, &t->err);
+	}
+	if (t->rc < 0)
+		return tail_give_up(b, err);
+	FAULT("bucket.synced");
+	b->durable = bucket_length(b);
+	if (ret_length)
+		*ret_length = b->durable;
+	return 0;
+}
+
+/* Reads n bytes of the file, also what is still on its way. */
+static int read_fetch(struct buckets *b, uint64_t at, char *p, size_t n, struct err *err)
+{
+	struct bucket_tail *t = b->tail;
+	size_t from_file = n, got = 0;
+	if (t && at + n > t->base) {
+		uint64_t in_file = at < t->base ? t->base - at : 0;
+		from_file = (size_t)MIN(in_file, n);
+		if (from_file < n)
+			memcpy(p + from_file, t->piece + (at + from_file - t->base), n - from_file);
+	}
+	if (from_file && file_read(&b->file, p, from_file, at, &got, err) < 0)
+		return -1;
+	if (got < from_file)
+		return err_set(err, ERR_DAMAGED, "%s: ends at %" PRIu64 ", was longer before",
+			       b->file.path, at + got);
+	return 0;
+}
+
+/* A write that fails may have changed some of the four bytes. */
+static int blot_file(struct buckets *b, uint64_t at, const char oid[4], struct err *err)
+{
+	struct err ignored;
+	char was[4];
+	if (file_write(&b->file, oid, 4, at + 4, err) == 0)
+		return 0;
+	bucket_word_put(was, (uint32_t)(at >> b->shift));
+	(void)file_write(&b->file, was, sizeof was, at + 4, &ignored);
+	return -1;
+}
+
+int bucket_blot(struct buckets *b, uint64_t at, struct err *err)
+{
+	char oid[4];
+	struct bucket_tail *t = b->tail;
+	bucket_word_put(oid, BUCKET_DELETED);
+	FAULT("bucket.delete");
+	uint64_t in_file = t ? t->flushed : b->size;
+	if (at < in_file && blot_file(b, at, oid, err) < 0)
+		return -1;
+	if (t && at >= t->base)
+		memcpy(t->piece + (at + 4 - t->base), oid, sizeof oid);
+	return 0;
+}
+
 /* Reading */
 
 static int bucket_damaged(const struct buckets *b, uint32_t oid, const char *why, struct err *err)
@@ -319,7 +708,7 @@ static int read_head_of(struct buckets *b, uint32_t oid, size_t most, struct buc
 	size_t n = (size_t)MIN(left, most);
 	if (n < BUCKET_FRAME)
 		return bucket_damaged(b, oid, "the file ends in it", err);
-	if (bucket_fetch(b, at, read_room(b, n), n, err) < 0)
+	if (read_fetch(b, at, read_room(b, n), n, err) < 0)
 		return -1;
 	*ret = bucket_head_parse(b->room);
 	*ret_n = n;
@@ -343,7 +732,7 @@ int bucket_read(struct buckets *b, uint32_t oid, struct bucket *ret, struct err 
 	if (rc)
 		return rc;
 	size_t total = (size_t)bucket_total(b->shift, head.length);
-	if (total > n && bucket_fetch(b, at + n, read_room(b, total) + n, total - n, err) < 0)
+	if (total > n && read_fetch(b, at + n, read_room(b, total) + n, total - n, err) < 0)
 		return -1;
 	size_t behind = BUCKET_HEAD + (size_t)head.length;
 	const char *wrong = bucket_end_wrong(b->room + behind, total - behind);

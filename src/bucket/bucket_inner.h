@@ -1,4 +1,4 @@
-/* What the files of buckets share among themselves. */
+/* What bucket.c shares with scan, audit and shakedown. */
 #pragma once
 #include "base/file.h"
 #include "bucket/bucket.h"
@@ -25,20 +25,6 @@ const char *bucket_head_wrong(const struct bucket_head *head, unsigned shift, ui
 /* What lies behind the data of a bucket: zeroes and the trailer. NULL: they are right. */
 const char *bucket_end_wrong(const char *p, size_t n);
 
-/* The end of the file that grows: everything before `base` was written, what comes behind lies in
- * the piece at hand. The last block may have been written already (through the page cache, by a
- * sync) and is written again with the piece, since only whole blocks can be written directly. */
-struct bucket_tail {
-	struct file
-		direct; /* the same file, past the page cache; closed: everything goes through it */
-	char *piece;
-	uint64_t base;    /* where it lies in the file: a multiple of STREAM_BLOCK */
-	size_t n;         /* bytes in it */
-	uint64_t flushed; /* bytes of the file that are written, as far as the piece at hand goes */
-	int rc;           /* the first failure since the last good sync */
-	struct err err;
-};
-
 struct buckets {
 	struct file file; /* through the page cache: reads, ends, deletions */
 	enum bucket_mode mode;
@@ -54,8 +40,6 @@ struct buckets {
 int bucket_lock(const struct file *f, enum bucket_mode mode, struct err *err);
 /* The very same file once more, also when its name is gone. */
 int bucket_reopen(const struct file *f, int flags, struct file *ret, struct err *err);
-/* Reads n bytes of the file, also what is still on its way. */
-int bucket_fetch(struct buckets *b, uint64_t at, char *p, size_t n, struct err *err);
 /* Everything appended is in the file, not yet on disk. After a failure the next append or sync
  * fails too, and tells what is lost. */
 int bucket_flush(struct buckets *b, struct err *err);

@@ -25,8 +25,8 @@ enum {
 				    read again soon */
 };
 
-/* The end of the file that grows: everything before `base` was written, what comes behind lies in
- * the piece at hand. The last block may have been written already (through the page cache, by a
+/* The end of the file that grows: everything before `base` was written, what follows lies in
+ * the current piece. The last block may have been written already (through the page cache, by a
  * sync) and is written again with the piece, since only whole blocks can be written directly. */
 struct bucket_tail {
 	struct file
@@ -34,7 +34,7 @@ struct bucket_tail {
 	char *piece;
 	uint64_t base;    /* where it lies in the file: a multiple of STREAM_BLOCK */
 	size_t n;         /* bytes in it */
-	uint64_t flushed; /* bytes of the file that are written, as far as the piece at hand goes */
+	uint64_t flushed; /* bytes of the file that are written, as far as the current piece goes */
 	int rc;           /* the first failure since the last good sync */
 	struct err err;
 };
@@ -225,7 +225,7 @@ static bool shift_fits_file(const struct file *f, uint64_t size, unsigned shift,
 	return true;
 }
 
-/* Behind a damaged beginning: the number of a whole bucket fits its place with one shift only. */
+/* After a damaged beginning: the number of a whole bucket fits its place with one shift only. */
 static unsigned shift_find_after_damage(const struct file *f, uint64_t size)
 {
 	struct err ignored;
@@ -280,7 +280,7 @@ static int file_check_ends(const struct buckets *b, bool with_end, struct err *e
 		return 0;
 	if (over)
 		return err_set(err, ERR_DAMAGED,
-			       "%s: %" PRIu64 " bytes are no multiple of %" PRIu64
+			       "%s: %" PRIu64 " bytes are not a multiple of %" PRIu64
 			       "; cut it to a checkpoint, or audit and fix it",
 			       b->file.path, b->size, UINT64_C(1) << b->shift);
 	if (file_read(&b->file, p, 4, b->size - 4, &n, err) < 0)
@@ -314,7 +314,7 @@ static int file_prepare(struct buckets *b, const struct bucket_options *o, struc
 	b->shift = o->shift ? o->shift : shift_find(&b->file, b->size);
 	if (!o->unchecked && file_check_ends(b, b->mode != BUCKET_SCAN, err) < 0)
 		return -1;
-	/* Whoever wrote the end may have been killed before it was on disk. */
+	/* The process that wrote the end may have been killed before it was on disk. */
 	if (writes && (b->size ? file_sync(&b->file, err) : shift_mark(b, err)) < 0)
 		return -1;
 	b->durable = b->size;
@@ -567,7 +567,7 @@ int bucket_append(struct buckets *b, uint32_t type, struct str data, uint32_t *r
 }
 
 /* Whole blocks directly where there are many of them, the rest through the page cache. Then only
- * the last block, if it is not a whole one, stays at hand. */
+ * the last block, if it is not a whole one, stays in memory. */
 static int tail_write_end(struct buckets *b, struct err *err)
 {
 	struct bucket_tail *t = b->tail;
@@ -734,8 +734,8 @@ int bucket_read(struct buckets *b, uint32_t oid, struct bucket *ret, struct err 
 	size_t total = (size_t)bucket_total(b->shift, head.length);
 	if (total > n && read_fetch(b, at + n, read_room(b, total) + n, total - n, err) < 0)
 		return -1;
-	size_t behind = BUCKET_HEAD + (size_t)head.length;
-	const char *wrong = bucket_end_wrong(b->room + behind, total - behind);
+	size_t end = BUCKET_HEAD + (size_t)head.length;
+	const char *wrong = bucket_end_wrong(b->room + end, total - end);
 	if (wrong)
 		return bucket_damaged(b, oid, wrong, err);
 	*ret = (struct bucket){.oid = oid,
@@ -771,7 +771,7 @@ static int cut_check_length(const struct buckets *b, uint64_t size, uint64_t len
 		return 0;
 	if (length & ((UINT64_C(1) << b->shift) - 1))
 		return err_set(err, ERR_DAMAGED,
-			       "%s: the checkpoint %" PRIu64 " is no multiple of %" PRIu64,
+			       "%s: the checkpoint %" PRIu64 " is not a multiple of %" PRIu64,
 			       b->file.path, length, UINT64_C(1) << b->shift);
 	if (file_read(&b->file, p, 4, length - 4, &n, err) < 0)
 		return -1;
@@ -792,14 +792,14 @@ int bucket_quick(struct buckets *b, uint64_t to, struct err *err)
 		return file_check_ends(b, false, err) < 0 ? -1
 							  : cut_check_length(b, b->size, to, err);
 	int rc = file_check_ends(b, true, err);
-	/* first looked, then asked: whoever began in between is seen */
+	/* first looked, then asked: one who began in between is seen */
 	return rc < 0 && err->code == ERR_DAMAGED && bucket_grows(b)
 		       ? file_check_ends(b, false, err)
 		       : rc;
 }
 
 /* A failure stays with the tail, which the next append then gives up: nobody knows what is in the
- * file behind the part that is known to be on disk. */
+ * file after the part that is known to be on disk. */
 int bucket_cut(struct buckets *b, uint64_t length, uint64_t *ret_cut, struct err *err)
 {
 	uint64_t before;

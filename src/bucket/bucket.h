@@ -1,4 +1,4 @@
-/* Bucket files: what was gathered, one bucket a page, one behind the other. A bucket is found by
+/* Bucket files: what was gathered, one bucket a page, one after the other. A bucket is found by
  * its number (oid), which is its place in the file divided by the alignment; it stays there until a
  * shakedown (bucket/bucket_shake.h) renumbers. doc/formats/bucket.md describes the file,
  * bucket/bucket_attrs.h what is in a bucket.
@@ -17,7 +17,7 @@ enum {
 	BUCKET_AT_ONCE = 16 << 10, /* buckets with so much data are read by one pread */
 	BUCKET_DATA_MOST = (64 << 20) - (128 << 10), /* bytes in a bucket */
 };
-#define BUCKET_SPECIAL UINT32_C(0xffff0000) /* this oid and those above are no buckets */
+#define BUCKET_SPECIAL UINT32_C(0xffff0000) /* this oid and those above are not buckets */
 #define BUCKET_DELETED UINT32_C(0xffffffff)
 
 /* Types. Those below 0x80000000 are of old versions and treated as plain. */
@@ -52,7 +52,7 @@ struct bucket {
 	uint32_t oid; /* by its place, also of a deleted one */
 	uint32_t type;
 	bool deleted;
-	uint64_t at, next; /* bytes in the file: its first, and the first of the one behind it */
+	uint64_t at, next; /* bytes in the file: its first, and the first of the one after it */
 	struct str data;   /* valid until the next call with this handle or scan */
 };
 
@@ -84,7 +84,7 @@ int bucket_sync(struct buckets *b, uint64_t *ret_length, struct err *err);
 uint64_t bucket_length(const struct buckets *b);
 uint64_t bucket_durable(const struct buckets *b);
 
-/* By its number: one pread for up to BUCKET_AT_ONCE bytes of data. 1: deleted, or behind the end.
+/* By its number: one pread for up to BUCKET_AT_ONCE bytes of data. 1: deleted, or past the end.
  * ERR_DAMAGED: no whole bucket begins there; err names oid and reason. What is in the bucket is not
  * looked at: bucket_check() does. */
 int bucket_read(struct buckets *b, uint32_t oid, struct bucket *ret, struct err *err);
@@ -95,7 +95,7 @@ int bucket_delete(struct buckets *b, uint32_t oid, struct err *err);
 /* Cuts everything from a checkpoint's length on, durably. *ret_cut, where not NULL: bytes that were
  * cut off. ERR_DAMAGED: the file is shorter, or no bucket ends there. */
 int bucket_cut(struct buckets *b, uint64_t length, uint64_t *ret_cut, struct err *err);
-/* The same for a file that recovery has not opened, whatever lies behind the checkpoint. shift as
+/* The same for a file that recovery has not opened, whatever lies after the checkpoint. shift as
  * in the options. 1: there is no such file. */
 int bucket_cut_file(const char *path, unsigned shift, uint64_t length, uint64_t *ret_cut,
 		    struct err *err);
@@ -117,13 +117,13 @@ struct bucket_scan {
 	struct bucket_scanner *in;
 	bool torn;        /* the end that was met is torn */
 	uint64_t torn_at; /* where that begins */
-	bool passed;      /* what was told last is damage, and lies behind us */
+	bool passed;      /* what was told last is damage, and was passed */
 	const char *why;  /* of that, what is wrong, without the place */
 };
 int bucket_scan_init(struct bucket_scan *ret, struct buckets *b, uint64_t from, uint64_t to,
 		     struct err *err);
-/* 1: the end. ERR_DAMAGED with scan->passed: what lies at ret->at up to ret->next is no bucket (err
- * says why); the next call goes on behind it. Other failures stay. */
+/* 1: the end. ERR_DAMAGED with scan->passed: what lies at ret->at up to ret->next is not a bucket
+ * (err says why); the next call goes on after it. Other failures stay. */
 int bucket_scan_next(struct bucket_scan *scan, struct bucket *ret, struct err *err);
 void bucket_scan_done(struct bucket_scan *scan);
 

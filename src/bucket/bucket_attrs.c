@@ -1,3 +1,5 @@
+/* The encoding of buckets: lists of attributes in the three forms that there are (lines, v3.0,
+ * v3.3), of which v3.3 is written, with a checksum as the last attribute of the header. */
 #include "bucket/bucket_attrs.h"
 
 #include "base/cursor.h"
@@ -79,7 +81,7 @@ static int take_v33(struct reader *r, struct attr *ret, bool *ret_ended, struct 
 		return attr_damaged(&at, "it runs past the end", err);
 	return name_printable(ret->name)
 		       ? 0
-		       : attr_damaged(&at, "its name is no printable character", err);
+		       : attr_damaged(&at, "its name is not a printable character", err);
 }
 
 /* One line of the old forms. 1: the end, or the empty line that ends a header. */
@@ -95,7 +97,7 @@ static int take_line(struct reader *r, bool v30, struct attr *ret, bool *ret_end
 			*ret = (struct attr){rest.p[0], {rest.p + 1, n - 1}};
 			return name_printable(ret->name)
 				       ? 0
-				       : attr_damaged(&at, "its name is no printable character",
+				       : attr_damaged(&at, "its name is not a printable character",
 						      err);
 		}
 		if (v30) {
@@ -206,7 +208,7 @@ static int body_walk(struct str body, enum form_of form, struct arena *arena, st
 			attrs_add(list, arena, attr.name, attr.value);
 	if (rc < 0)
 		return rc;
-	return ended ? attr_damaged(&r, "a second header begins behind it", err) : 0;
+	return ended ? attr_damaged(&r, "a second header begins after it", err) : 0;
 }
 
 static bool type_packed(uint32_t type)

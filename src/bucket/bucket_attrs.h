@@ -1,7 +1,7 @@
 /* What is in a bucket: attributes, those of the header and those of the body, in the encoding that
  * its type names. The header is read without the body: Shepherd's modules need U and O only, and
  * those stand there. Also the packing of bodies with zstd, with dictionaries per size class that
- * are kept in a file beside the buckets (PATH.dict).
+ * are kept in a file next to the buckets (PATH.dict).
  *
  * The header of what we write ends in an attribute '#', a checksum over the whole bucket; it is
  * made and checked here and never shown. */

@@ -22,7 +22,7 @@ uint64_t bucket_total(unsigned shift, uint32_t length);
 /* What is wrong with a head at a place, `left` bytes before the end; NULL: nothing. */
 const char *bucket_head_wrong(const struct bucket_head *head, unsigned shift, uint64_t at,
 			      uint64_t left);
-/* What lies behind the data of a bucket: zeroes and the trailer. NULL: they are right. */
+/* What follows the data of a bucket: zeroes and the trailer. NULL: they are right. */
 const char *bucket_end_wrong(const char *p, size_t n);
 
 struct buckets {
@@ -52,7 +52,7 @@ int bucket_resync(const struct file *f, unsigned shift, uint64_t from, uint64_t 
 		  struct err *err);
 
 /* What a file with another shift than the usual begins with: a deleted bucket of no data, the only
- * one that tells its alignment without another behind it. Bytes written; 0: none is needed. */
+ * one that tells its alignment without another after it. Bytes written; 0: none is needed. */
 size_t bucket_marker(unsigned shift, char *p);
 
 /* PATH with an ending; to be freed. Where PATH is a link, that of the file it points to: only there

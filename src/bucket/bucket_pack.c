@@ -355,7 +355,7 @@ static void train_offer(struct trainer *t, struct str body)
 	samples->sample[place] = (struct str){mem_copy(body.p, body.n), body.n};
 }
 
-/* What is damaged is no sample. */
+/* What is damaged is not a sample. */
 static int train_collect(struct trainer *t, struct buckets *b, struct err *err)
 {
 	struct bucket_scan scan;

@@ -27,7 +27,7 @@ struct bucket_scanner {
 	struct err err;
 };
 
-/* Looking for the next whole bucket behind damage */
+/* Looking for the next whole bucket after damage */
 
 static bool scan_whole_at(const struct file *f, unsigned shift, uint64_t at, uint64_t to)
 {
@@ -510,7 +510,7 @@ static void keep_first(void *ctx, const struct bucket_problem *problem)
 		problem->reason);
 }
 
-/* A torn end is no damage here: somebody may be appending. */
+/* A torn end is not damage here: somebody may be appending. */
 static int bucket_file_verify(const char *path, struct err *err)
 {
 	struct buckets *b;

@@ -1,9 +1,9 @@
-/* Shakedown. The files beside the bucket file:
+/* Shakedown. The files next to the bucket file:
  *
  * PATH.new: the new file while it is written. As long as it is there, the old one stands and
  * whatever report there is means nothing.
  *
- * PATH.moves: the report. Without PATH.new beside it, it belongs to the file that stands.
+ * PATH.moves: the report. Without PATH.new next to it, it belongs to the file that stands.
  *
  * So one rename, of PATH.new to PATH, makes the new file and its report good at once. */
 #include "bucket/bucket_shake.h"
@@ -283,7 +283,7 @@ int bucket_shakedown(struct buckets *b, bucket_fate_fn *fate, void *ctx, struct 
 
 struct bucket_moves {
 	struct record_reader *reader;
-	struct reader left; /* of the record at hand */
+	struct reader left; /* of the current record */
 	uint64_t id;
 };
 

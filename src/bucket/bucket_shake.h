@@ -18,7 +18,7 @@ struct bucket_shaken {
 	uint64_t before, after;                    /* bytes */
 };
 
-/* Writes a new file without the deleted buckets beside the old one, and a report of old and new
+/* Writes a new file without the deleted buckets next to the old one, and a report of old and new
  * numbers; then puts it in the place of the old one in one step. Killed at any time, either the old
  * file stands and there is no report, or the new one stands and its report does. Needs
  * BUCKET_APPEND; others may go on reading the old file (see bucket_current()). The handle is on the
@@ -63,7 +63,7 @@ struct bucket_audit {
 };
 
 /* Looking. Others may append meanwhile: BUCKET_SCAN is enough. to: a checkpoint's length, up to
- * which everything has to be whole; 0: as long as the file is now, and a torn end is no damage
+ * which everything has to be whole; 0: as long as the file is now, and a torn end is not damage
  * while somebody appends (bucket_grows()). */
 
 /* Only the ends: what bucket_open() asks. ERR_DAMAGED: err says what is wrong. */
@@ -72,7 +72,7 @@ int bucket_quick(struct buckets *b, uint64_t to, struct err *err);
  * ret->problems and ret->lacking. */
 int bucket_audit(struct buckets *b, uint64_t to, bucket_problem_fn *problem, void *ctx,
 		 struct bucket_audit *ret, struct err *err);
-/* The same, and mends: what is no bucket becomes a deleted one, a damaged one is deleted, a torn
+/* The same, and mends: what is not a bucket becomes a deleted one, a damaged one is deleted, a torn
  * end is cut off; then everything is synced. Those that lack a dictionary stay: it may be put back.
  * Needs BUCKET_WRITE (and `unchecked`). */
 int bucket_fix(struct buckets *b, bucket_problem_fn *problem, void *ctx, struct bucket_audit *ret,

@@ -1,3 +1,5 @@
+/* Locks on open files (F_OFD_SETLK): they belong to the descriptor, so a thread of the same process
+ * does not lose one by closing another, and a killed process frees its own. */
 #include "disk/lock.h"
 
 #include "base/clock.h"
@@ -7,8 +9,8 @@
 #include <unistd.h>
 
 /* The first line of the file says who holds it, in the words of the error message; what stands
- * behind the line is left over from a longer one. The file is never removed: whoever waited on its
- * name would then hold another one. */
+ * after the line is left over from a longer one. The file is never removed: a process that waits on
+ * its name would then hold another one. */
 enum { MAX_LINE = 256 };
 
 static int lock_ask(int fd, int cmd, struct flock *ret)

@@ -290,7 +290,7 @@ static int group_give(struct group *g, merge_group_fn *fn, void *ctx, struct err
 int merge_groups(struct merge *m, size_t most, merge_group_fn *fn, void *ctx, struct err *err)
 {
 	struct group g = {.bytes = BUF_INIT(most)};
-	struct merge_record pair[2]; /* the record at hand and the next, in turn */
+	struct merge_record pair[2]; /* the current record and the next, in turn */
 	unsigned turn = 0;
 	int rc = merge_next(m, &pair[0], err), end = rc;
 	while (rc == 0 && end == 0) {

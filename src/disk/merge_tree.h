@@ -11,7 +11,7 @@ enum { MERGE_READY = 256 };
  * the processor, and this is the innermost loop. */
 struct merge_leaf {
 	struct stream_reader *in;
-	const char *p; /* the record at hand */
+	const char *p; /* the current record */
 	size_t n;
 };
 

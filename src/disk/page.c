@@ -1,3 +1,6 @@
+/* Paged files: the checksums stand apart from the pages, in a table at the end, so that what is
+ * mapped is contiguous. A page is verified when it is first touched, and a bit remembers it: later
+ * readers pay one load. */
 #include "disk/page.h"
 
 #include "base/cursor.h"
@@ -217,7 +220,7 @@ int page_check(const struct page_file *f, struct err *err)
 	return err_set(
 		err, ERR_DAMAGED,
 		"%s: part of it cannot be read any more; look for errors of the disk, or for "
-		"whoever cut it",
+		"what cut it",
 		f->path);
 }
 

@@ -1,6 +1,6 @@
-/* Paged files: large files that are written once, mapped and read in place. Bytes lie one behind
- * the other from the beginning of the file, so that slices of any length point into the map; behind
- * them is a table with a checksum for each 16 KiB. A page is verified when it is first touched.
+/* Paged files: large files that are written once, mapped and read in place. Bytes lie one after
+ * the other from the beginning of the file, so that slices of any length point into the map; after
+ * them comes a table with a checksum for each 16 KiB. A page is verified when it is first touched.
  * Bytes that cannot be read any more (the disk fails, somebody cut the file) are an error, not a
  * SIGBUS: a reader sees zeroes there and hears of it from page_get() or page_check(). Layout:
  * doc/paged-files.md. */
@@ -13,7 +13,7 @@ enum { PAGE_SIZE = 16 << 10 };
 struct page_writer {
 	struct stream_writer out;
 	uint64_t n;       /* bytes put */
-	uint32_t crc;     /* of the page at hand, so far */
+	uint32_t crc;     /* of the current page, so far */
 	struct buf table; /* of those before */
 };
 

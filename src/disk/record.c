@@ -1,3 +1,5 @@
+/* Record files: the writer, with group commit and what it does when a write fails, and the reader.
+ * The bytes, and how a torn end is told from damage: disk/record_frame.c. */
 #include "disk/record.h"
 
 #include "base/fault.h"
@@ -311,7 +313,7 @@ static int writer_settle(struct record_writer *w, struct err *err)
 	return writer_make_ready(w, err);
 }
 
-/* *ret: the records behind it. Only those of this writer are of interest; behind damage, all of
+/* *ret: the records after it. Only those of this writer are of interest; after damage, all of
  * them. */
 static int writer_check_cut(struct record_writer *w, uint64_t at, uint64_t *ret, struct err *err)
 {
@@ -439,7 +441,7 @@ static int writer_write_again(struct record_writer *w, uint64_t from, uint64_t t
 	return file_sync(&w->f, err);
 }
 
-/* What the last mark knows as durable is taken as it is (readers check it); what lies behind is
+/* What the last mark knows as durable is taken as it is (readers check it); what follows is
  * read up to the first frame that is not complete. */
 static int writer_mend(struct record_writer *w, uint64_t size, uint64_t *ret_cut, struct err *err)
 {
@@ -601,11 +603,11 @@ static int reader_damaged(const struct record_reader *r, struct err *err)
 {
 	return err_set(err, ERR_DAMAGED,
 		       "%s: the record at %" PRIu64
-		       " is damaged; what lies behind it cannot be read in order",
+		       " is damaged; what follows it cannot be read in order",
 		       r->f.path, r->scan.at);
 }
 
-/* Says whether a mark behind the place of the next frame knows it as durable. */
+/* Says whether a mark after the place of the next frame knows it as durable. */
 static int reader_known_durable(struct record_reader *r, struct err *err)
 {
 	uint64_t size;

@@ -26,7 +26,7 @@ struct record_kind {
 
 struct record_writer;
 
-/* Where a record lies: its first byte in the file and the one behind it. */
+/* Where a record lies: its first byte in the file and the one after it. */
 struct record_place {
 	uint64_t at, next;
 };
@@ -63,8 +63,8 @@ uint64_t record_durable(struct record_writer *w); /* all before it is on disk */
 
 /* Cuts everything from a checkpoint on, durably; groups with records there are told that they are
  * lost. The checkpoint is RECORD_HEADER, an earlier record_end(), or a place's `at` or `next`.
- * A reader that is past it hears of it only as long as the file is shorter than its place; whoever
- * cuts has to tell those who follow. */
+ * A reader that is past it hears of it only as long as the file is shorter than its place; the
+ * caller has to tell those who follow. */
 int record_truncate(struct record_writer *w, uint64_t checkpoint, struct err *err);
 
 /* Syncs what is there and gives everything back, also when that fails. */

@@ -1,3 +1,51 @@
+/* Frames and marks of record files: how a torn end is told from damage.
+ *
+ * Header: magic 8, version u32, framing u32, salt u64, zero u32, checksum u32.
+ * Frame:  word u32, checksum u32, payload. Word: the payload's length, or MARK_WORD.
+ * Mark:   word, checksum, salt u64, its own place u64, durable u64.
+ *
+ * The question. A reader meets a frame that is cut off or fails its checksum. There are two reasons
+ * why one can be there, and they ask for the opposite. Either a crash left it: bytes that were
+ * written but never synced, of which any part may be missing, also in the middle, because after a
+ * power cut a later page can be on disk where an earlier one is not. Nobody was ever told that
+ * these records were kept, and the end has to be cut off, without a hand, or the file could not be
+ * used again. Or the frame was durable once and the disk has spoiled it. Then records that were
+ * acknowledged lie in it and after it; to cut there would lose all of them silently, so it has to
+ * be reported and left alone. The bytes of the frame itself look the same in both cases.
+ *
+ * The answer. Everything that goes to the file in one write begins with a mark, which says how many
+ * bytes of the file were on disk before that write. A mark is therefore a witness for all that lies
+ * before its `durable`: it was written only after the sync of those bytes had succeeded. So, of a
+ * bad frame at X:
+ *
+ *   - some mark in the file says durable > X: X was synced. It is damage.
+ *   - no mark says so: nothing in the file claims that X was kept. It is a torn end.
+ *
+ * `durable` never shrinks from one mark to the next (a cut removes the marks after it), so the last
+ * mark of the file is the only one to ask.
+ *
+ *   header | mark 32 | a b c | mark 160 | d e f | mark 400 | g #### h
+ *                                           ^                ^
+ *                     bad here: 400 > place, damage          bad here: no mark says more, torn
+ *
+ * Finding the last mark. Frames after a bad one cannot be found by their lengths, so a mark must be
+ * recognised from any byte on: it is searched for from the end backwards, by the salt of the file,
+ * 8 random bytes made with it. A mark counts only where its own place stands in it and its checksum
+ * fits; so neither a copy of one inside a payload nor a block that once belonged to another file is
+ * taken for one. The checksums of records are seeded with the salt for the same reason.
+ *
+ * What opening costs. A writer believes the last mark: everything before `durable` is taken as it
+ * is, and only what follows is read frame by frame, up to the first that is not complete, where the
+ * file is cut. What lies between was complete but may have been in memory only, after a sync that
+ * failed just before the last writer ended; it is written again and synced. A file that is closed
+ * gets a last mark that covers all of it, so that the next opening reads 32 bytes.
+ *
+ * What this cannot see. The last batch that a killed writer synced has no mark after it yet. If it
+ * is damaged too before anybody opens the file again, it is taken for a torn end. A second sync per
+ * batch would close this gap and halve the rate of commits.
+ *
+ * A checksum of the whole file, or a length in the header, would need a write in place with every
+ * commit; a mark costs 32 bytes at the place where the disk writes anyway. */
 #include "disk/record_frame.h"
 
 #include "base/cursor.h"
@@ -5,9 +53,6 @@
 
 #include <inttypes.h>
 
-/* Header: magic 8, version u32, framing u32, salt u64, zero u32, checksum u32.
- * Frame: word u32, checksum u32, payload. Word: the payload's length, with IS_MARK for a mark.
- * Mark: word, checksum, salt u64, its own place u64, durable u64. */
 enum { FRAMING = 1, WINDOW = 256 << 10, SEARCH = 64 << 10 };
 #define IS_MARK UINT32_C(0x80000000)
 #define MARK_WORD (IS_MARK | (FRAME_MARK - FRAME_HEAD))

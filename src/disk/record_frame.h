@@ -1,10 +1,5 @@
-/* How record files look in bytes, for record.c, record_reader.c and record_format.c only.
- *
- * A file is a header and then frames: records and marks. Each group of records that goes to the
- * file in one write begins with a mark, which says how much of the file was durable when it was
- * written. So a frame that is bad can be judged: if a mark behind it says that it was durable, it
- * is damaged; if none does, it is the end that a crash left. Marks carry the salt of the file and
- * their own place, so that they are found from any byte on. */
+/* How record files look in bytes, for record.c and its tests only: a header, then frames, which are
+ * records and marks. record_frame.c says what marks are for. */
 #pragma once
 #include "base/file.h"
 #include "disk/record.h"

@@ -228,7 +228,7 @@ static unsigned split_bits_of(order_head v)
 		     : 0;
 }
 
-/* A key that fills buckets alone gets one of its own: the next splitter is just behind it. */
+/* A key that fills buckets alone gets one of its own: the next splitter is just after it. */
 static void split_choose(struct split *s, size_t samples, size_t step)
 {
 	s->n = 0;
@@ -298,7 +298,7 @@ struct radix {
 	uint32_t *place; /* in each bucket, of the next record */
 	struct bucket *bucket;
 	size_t nbuckets, next_bucket;
-	/* the bucket at hand: entries, or a merge of its parts, or records that are in order */
+	/* the current bucket: entries, or a merge of its parts, or records that are in order */
 	const char *records;
 	struct entry *entry, *spare;
 	size_t at, n, plain;
@@ -611,7 +611,7 @@ static struct str pointer_record(const struct pointers *b, const char *rec)
 	return (struct str){rec, n};
 }
 
-/* Beside its pointer each record needs a place for sorting them. */
+/* Next to its pointer each record needs a place for sorting them. */
 static int pointers_add(void *batch, struct str rec)
 {
 	struct pointers *b = batch;

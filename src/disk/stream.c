@@ -35,7 +35,7 @@ struct ring {
 	size_t piece;
 	char *memory;
 	struct transfer transfer[STREAM_SLOTS];
-	unsigned at; /* the slot at hand */
+	unsigned at; /* the current slot */
 };
 
 static int transfer_once(struct transfer *t)
@@ -121,9 +121,9 @@ struct stream_in {
 	struct ring ring;
 	uint64_t next, end;  /* what to ask for next; where the part ends */
 	uint64_t size;       /* of the file */
-	uint64_t beyond;     /* bytes of the part behind the piece at hand */
+	uint64_t beyond;     /* bytes of the part after the current piece */
 	size_t skip;         /* bytes before the part in its first block */
-	bool started, again; /* there is a piece at hand; and one before it */
+	bool started, again; /* there is a current piece; and one before it */
 	char *joined[2];     /* where bytes of several pieces are put together, in turn */
 	unsigned turn;
 	int rc; /* the first failure */
@@ -336,7 +336,7 @@ size_t stream_piece(const struct stream_reader *r)
 struct stream_out {
 	struct ring ring;
 	bool keep;
-	uint64_t offset; /* where the piece at hand goes */
+	uint64_t offset; /* where the current piece goes */
 	int rc;          /* the first failure */
 	struct err err;
 };

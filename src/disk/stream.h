@@ -24,7 +24,7 @@ extern const struct pool_options stream_pool;
 
 /* A reader. */
 struct stream_reader {
-	const char *p, *end; /* the piece at hand */
+	const char *p, *end; /* the current piece */
 	struct stream_in *in;
 };
 
@@ -59,12 +59,12 @@ static inline int stream_read(struct stream_reader *r, size_t n, struct str *ret
 	r->p += n;
 	return 0;
 }
-/* As many whole units as are at hand, at least one. */
+/* As many whole units as are in memory, at least one. */
 int stream_read_some(struct stream_reader *r, size_t unit, struct str *ret, struct err *err);
 
 /* A writer. */
 struct stream_writer {
-	char *p, *end; /* what is free in the piece at hand */
+	char *p, *end; /* what is free in the current piece */
 	struct stream_out *out;
 };
 

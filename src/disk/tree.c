@@ -1,3 +1,5 @@
+/* Trees of folders: one walk that enters, visits and leaves, for removing, syncing and cloning. It
+ * goes by open folders and never follows a link, so that nobody can lead it out of the tree. */
 #include "disk/tree.h"
 
 #include "base/fault.h"
@@ -124,7 +126,7 @@ static int walk_folder(struct walker *w, struct level *above, const char *name)
 	return rc;
 }
 
-/* A copy without slashes at the end, behind which a link would be followed. */
+/* A copy without slashes at the end, with which a link would be followed. */
 static char *path_trimmed(const char *path)
 {
 	char *copy = mem_text(path);

@@ -1,6 +1,6 @@
 /* Trees: folders with all that is in them. Symbolic links are never followed, other file systems
- * never entered, and what lies deeper than TREE_DEPTH is refused. Whoever changes a tree is the
- * only one that does. */
+ * never entered, and what lies deeper than TREE_DEPTH is refused. The caller is the only one who
+ * changes the tree meanwhile. */
 #pragma once
 #include "base/err.h"
 
@@ -18,7 +18,7 @@ int tree_sync(const char *path, struct err *err);
  * the files is as durable as it was. */
 int tree_clone(const char *from, const char *to, struct err *err);
 
-/* Replaces a folder as a whole. tree_fresh() makes an empty folder beside it, which the caller
+/* Replaces a folder as a whole. tree_fresh() makes an empty folder next to it, which the caller
  * fills
  * (*ret is its path, to be freed); what a killed process left there is removed first.
  * tree_replace() syncs it and puts it in the place of `path` in one step: at any instant `path` is

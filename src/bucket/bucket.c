@@ -382,11 +382,6 @@ const char *bucket_path(const struct buckets *b)
 	return b->file.path;
 }
 
-uint64_t bucket_durable(const struct buckets *b)
-{
-	return b->durable;
-}
-
 /* Appending */
 
 static uint64_t block_of(uint64_t at)

@@ -80,9 +80,8 @@ int bucket_append(struct buckets *b, uint32_t type, struct str data, uint32_t *r
 /* All that was appended and deleted is on disk. *ret_length, where not NULL: bytes of the file, for
  * the checkpoint. Negative: as with bucket_append(). */
 int bucket_sync(struct buckets *b, uint64_t *ret_length, struct err *err);
-/* Bytes of the file with all that was appended; and as far as it is known to be on disk. */
+/* Bytes of the file with all that was appended. */
 uint64_t bucket_length(const struct buckets *b);
-uint64_t bucket_durable(const struct buckets *b);
 
 /* By its number: one pread for up to BUCKET_AT_ONCE bytes of data. 1: deleted, or past the end.
  * ERR_DAMAGED: no whole bucket begins there; err names oid and reason. What is in the bucket is not

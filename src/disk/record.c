@@ -275,14 +275,6 @@ int record_flush(struct record_writer *w, struct err *err)
 	return rc;
 }
 
-int record_check(struct record_writer *w, const struct record_group *group, struct err *err)
-{
-	pthread_mutex_lock(&w->lock);
-	int rc = group_fate(w, group, err);
-	pthread_mutex_unlock(&w->lock);
-	return rc;
-}
-
 uint64_t record_end(struct record_writer *w)
 {
 	pthread_mutex_lock(&w->lock);

@@ -55,8 +55,6 @@ int record_sync(struct record_writer *w, struct record_group *group, struct err 
 /* Hands what was appended to the system, without making it durable: other processes can read it,
  * and it outlives this one. Negative: as with record_sync(). */
 int record_flush(struct record_writer *w, struct err *err);
-/* As record_sync() without waiting. 1: not yet. */
-int record_check(struct record_writer *w, const struct record_group *group, struct err *err);
 
 uint64_t record_end(struct record_writer *w); /* a checkpoint: all that was appended lies before */
 uint64_t record_durable(struct record_writer *w); /* all before it is on disk */

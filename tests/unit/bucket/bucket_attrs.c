@@ -61,7 +61,7 @@ static void v33_holds_header_and_body_as_they_were(void **state)
 	arena_free(&arena);
 }
 
-/* One more than the length, the value, the name; a zero behind the header. */
+/* One more than the length, the value, the name; a zero after the header. */
 static void v33_has_the_bytes_of_the_format(void **state)
 {
 	(void)state;
@@ -85,7 +85,7 @@ static void lengths_of_all_sizes_come_back(void **state)
 	char *bytes = mem_alloc(0x4000000);
 	memset(bytes, 'q', 0x4000000);
 	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
-		struct attr x[] = {{'X', {bytes, sizes[i]}}, ATTR('Y', "behind")};
+		struct attr x[] = {{'X', {bytes, sizes[i]}}, ATTR('Y', "after")};
 		struct attrs header = {0}, body = list_of(x, 2), got;
 		struct buf out = BUF_INIT(0x5000000);
 		struct arena arena = ARENA_INIT(BUCKET_ARENA);
@@ -171,7 +171,7 @@ static void the_header_is_parsed_without_the_body(void **state)
 	encode(NULL, &out);
 	assert_int_equal(bucket_header(BUCKET_V33, buf_str(&out), &arena, &header, &rest, &err), 0);
 	size_t n = out.n - rest.n;
-	char *alone = mem_copy(out.p, n); /* whoever reads behind it is caught by the sanitizer */
+	char *alone = mem_copy(out.p, n); /* a read past it is caught by the sanitizer */
 	struct str lying = {alone, out.n};
 	assert_int_equal(bucket_header(BUCKET_V33, lying, &arena, &header, &rest, &err), 0);
 	are(&header, header_attrs, NHEADER);

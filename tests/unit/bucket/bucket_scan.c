@@ -145,7 +145,7 @@ static void tell(void *ctx, const struct bucket_problem *problem)
 	struct told *told = ctx;
 	assert_true(told->n < ARRAY_LEN(told->problem));
 	assert_true(problem->reason && *problem->reason);
-	assert_null(strchr(problem->reason, '/')); /* the place stands beside it */
+	assert_null(strchr(problem->reason, '/')); /* the place is told apart from it */
 	told->problem[told->n++] = *problem;
 }
 
@@ -277,7 +277,7 @@ static void a_file_that_grows_is_looked_at_as_far_as_it_is_known(void **state)
 		assert_int_equal(1, sum.buckets);
 		assert_int_equal(known, sum.end);
 	}
-	/* what a checkpoint knows has to be whole, whoever appends */
+	/* what a checkpoint knows has to be whole, even while somebody appends */
 	assert_int_equal(0, bucket_audit(looks, known + 128, tell, &told, &sum, &err));
 	assert_int_equal(1, sum.problems);
 	assert_int_equal(-1, bucket_quick(looks, known + 128, &err));

@@ -328,7 +328,7 @@ static void streams_of_random_records_merge_as_a_sort_would(void **state)
 	}
 }
 
-/* All bytes of a record behind its key follow from the key. */
+/* All bytes of a record after its key follow from the key. */
 static int check_large(void *ctx, const struct merge_record *rec, size_t n, struct err *err)
 {
 	usleep(20); /* time enough to read over what was given */

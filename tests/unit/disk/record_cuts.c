@@ -56,7 +56,7 @@ static void the_bytes_cut_off_are_told(void **state)
 	assert_int_equal(record_open(&w, path, &kind, 0644, &cut, &err), 0);
 	assert_int_equal(cut, 0);
 	close_file(w);
-	buf_add_text(&b, "garbage behind it");
+	buf_add_text(&b, "garbage after all");
 	put(path, buf_str(&b));
 	assert_int_equal(record_open(&w, path, &kind, 0644, &cut, &err), 0);
 	assert_int_equal(cut, 17);
@@ -161,7 +161,7 @@ static void every_flipped_bit_is_noticed_and_nothing_is_cut(void **state)
 	buf_free(&whole);
 }
 
-/* Nothing says that the last group of a killed writer was durable, so what is bad in it and behind
+/* Nothing says that the last group of a killed writer was durable, so what is bad in it and after
  * is cut; everything before stays. */
 static void a_flip_in_the_last_group_of_a_killed_writer_costs_that_group_at_most(void **state)
 {

@@ -177,7 +177,6 @@ static void a_group_that_lost_a_part_takes_no_more(void **state)
 	assert_int_equal(fault_fired(), 1);
 	assert_int_equal(err.sys_errno, ENOSPC);
 	assert_int_equal(record_append(w, STR("\7\0\0\0"), &other, NULL, &err), 0);
-	assert_int_equal(record_check(w, &g, &err), -1);
 	assert_int_equal(record_sync(w, &g, &err), -1);
 	assert_int_equal(err.sys_errno, ENOSPC);
 	assert_int_equal(record_sync(w, &other, &err), 0);
@@ -204,7 +203,7 @@ static void a_group_loses_its_beginning_only_with_its_end(void **state)
 	numbers_are(path, NULL, 0);
 }
 
-static void a_loss_is_remembered_for_whoever_asks_late(void **state)
+static void a_loss_is_remembered_for_those_who_ask_late(void **state)
 {
 	(void)state;
 	struct record_writer *w = open_file(scratch("late"));
@@ -216,7 +215,8 @@ static void a_loss_is_remembered_for_whoever_asks_late(void **state)
 		arm("file.sync=eio");
 		assert_int_equal(record_append(w, STR("bad"), &bad, NULL, &err), 0);
 		assert_int_equal(record_sync(w, &bad, &err), -1);
-		assert_int_equal(record_check(w, &old, &err), -1);
+		struct record_group asked = old;
+		assert_int_equal(record_sync(w, &asked, &err), -1);
 		arm("");
 		assert_int_equal(record_append(w, STR("good"), &good, NULL, &err), 0);
 		if (i == 39)
@@ -336,7 +336,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_cut_back_counts_only_when_it_is_synced, disarm),
 		cmocka_unit_test_teardown(a_group_that_lost_a_part_takes_no_more, disarm),
 		cmocka_unit_test_teardown(a_group_loses_its_beginning_only_with_its_end, disarm),
-		cmocka_unit_test_teardown(a_loss_is_remembered_for_whoever_asks_late, disarm),
+		cmocka_unit_test_teardown(a_loss_is_remembered_for_those_who_ask_late, disarm),
 		cmocka_unit_test_teardown(one_sync_serves_a_whole_group, disarm),
 		cmocka_unit_test_teardown(what_is_found_is_synced_before_it_counts, disarm),
 		cmocka_unit_test_teardown(a_cut_to_a_checkpoint_that_fails_leaves_a_whole_file,

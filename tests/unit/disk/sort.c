@@ -179,7 +179,7 @@ static void many_passes_with_a_tiny_memory_sort(void **state)
 	}
 }
 
-/* Large enough for buckets, a thread beside the adding, and buckets that are too large. */
+/* Large enough for buckets, a thread next to the adding, and buckets that are too large. */
 static void large_sorts_agree_whatever_the_keys_look_like(void **state)
 {
 	(void)state;

@@ -4,8 +4,7 @@
 
 #include "base/cursor.h"
 #include "base/hash.h"
-#include "bucket/bucket.h"
-#include "bucket/bucket_pack.h"
+#include "bucket/bucket_inner.h"
 
 #include <inttypes.h>
 

@@ -1,7 +1,9 @@
-/* What bucket.c shares with scan, audit and shakedown. */
+/* What the files of this room share: heads and handles of bucket.c with scan, audit and shakedown,
+ * and packing with the encoding of attributes. */
 #pragma once
 #include "base/file.h"
 #include "bucket/bucket.h"
+#include "bucket/bucket_attrs.h"
 #include "disk/stream.h"
 
 #define BUCKET_MAGIC UINT32_C(0xdeadf00d)
@@ -60,3 +62,17 @@ size_t bucket_marker(unsigned shift, char *p);
 char *bucket_beside(const char *path, const char *ending);
 /* Removes what a killed shakedown left, if it did; the append lock is held. */
 int bucket_sweep(const char *path, struct err *err);
+
+/* Packed bodies: a u32 with the length of the body, a u32 with the number of the dictionary (0:
+ * none), then a zstd frame. */
+
+/* Appends the packed body to `out` if that saves an eighth of the bucket, in which `before` bytes
+ * come before it. 1: it does not. */
+int bucket_pack(struct bucket_packer *p, struct str body, size_t before, struct buf *out,
+		struct err *err);
+int bucket_unpack(struct bucket_packer *p, struct str packed, struct arena *arena, struct str *ret,
+		  struct err *err);
+/* Whether there is what a packed body needs. ERR_DAMAGED: its dictionary is lost; *ret_id, in any
+ * case: its number, 0 for none. */
+int bucket_dict_there(struct bucket_packer *p, struct str packed, uint32_t *ret_id,
+		      struct err *err);

@@ -1,12 +1,10 @@
 /* Packed bodies: zstd, with a dictionary for each size class that is trained from the pages
  * themselves. Dictionaries are kept in a record file next to the buckets and never change: a bucket
  * names its own by a number that follows from the dictionary's bytes. */
-#include "bucket/bucket_pack.h"
-
 #include "base/cursor.h"
 #include "base/fault.h"
 #include "base/hash.h"
-#include "bucket/bucket.h"
+#include "bucket/bucket_inner.h"
 #include "disk/record.h"
 
 #include <inttypes.h>

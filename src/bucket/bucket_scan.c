@@ -2,7 +2,6 @@
  * and fix, which look at every bucket that the scan finds; print and verify of the format. */
 #include "base/fault.h"
 #include "base/table.h"
-#include "bucket/bucket_attrs.h"
 #include "bucket/bucket_inner.h"
 #include "bucket/bucket_shake.h"
 

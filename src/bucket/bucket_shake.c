@@ -10,7 +10,6 @@
 
 #include "base/cursor.h"
 #include "base/fault.h"
-#include "bucket/bucket_attrs.h"
 #include "bucket/bucket_inner.h"
 #include "disk/record.h"
 

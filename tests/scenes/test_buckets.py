@@ -101,11 +101,12 @@ def test_beside_states_nothing_is_inserted_that_would_be_lost(filled):
     assert filled.run("shep", "states", "-j").json()[-1]["urls"] == 4
 
 
-def test_beside_an_open_state_nothing_is_inserted_at_all(filled):
+def test_next_to_an_open_state_nothing_is_inserted_at_all(filled):
     assert filled.run("shep", "recover").code == 0
     control = filled.objects.parent / "state" / "current" / "control"
-    text = b"reap\n"
-    control.write_bytes(control.read_bytes()[:12] + struct.pack("<I", crc32c(text)) + text)
+    text = b"reap"
+    head = control.read_bytes()[:12] + struct.pack("<I", len(text))
+    control.write_bytes(head + struct.pack("<I", crc32c(head + text)) + text)
     before = filled.objects.read_bytes()
     refused = filled.run("shep", "buckets", "insert", "--anyway", input="Uhttp://d.example/\nXd\n")
     assert (refused.code, refused.out) == (2, "") and "is open (reap)" in refused.err

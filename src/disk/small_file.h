@@ -1,5 +1,5 @@
 /* Small files: a head, a checksum and a payload, replaced as a whole, so that a reader sees the new
- * one or the old one. Layout of all of them: doc/formats/small.md; the format names magic, version
+ * one or the old one. Layout of all of them: doc/small-files.md; the format names magic, version
  * and, where it can, the fields of the payload (disk/fields.h).
  *
  * Reading tells apart: 1, there is no such file; ERR_DAMAGED, its bytes are not what was written;

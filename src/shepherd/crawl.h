@@ -75,6 +75,8 @@ enum { CRAWL_STATUS = 1000, CRAWL_NOINDEX = 1100 };
 /* For people: "404", "robots.txt forbids it"; in room of 64 bytes. */
 const char *crawl_status_text(uint16_t status, char ret[64]);
 
+/* A footprint as the attribute O has it: 32 digits. */
+struct str crawl_digits(struct footprint fp, struct arena *arena);
 /* Whether a site is one of conf->no_delay. */
 bool crawl_is_fast(const struct crawl_conf *conf, const struct site *site);
 

@@ -1,3 +1,6 @@
+/* The role `shepherd`: recovers, then runs the modules one after the other, each from the phase in
+ * which the newest state stands. A step that is stopped or fails is begun again at the next start.
+ */
 #include "shepherd/master.h"
 
 #include "base/clock.h"
@@ -88,26 +91,26 @@ struct master {
 	bool stop;
 };
 
-static void gauge(struct master *m, size_t which, int64_t v)
+static void master_gauge(struct master *m, size_t which, int64_t v)
 {
 	if (m->counters)
 		counters_set(m->counters, which, v);
 }
 
-static void count(struct master *m, size_t which, uint64_t n)
+static void master_count(struct master *m, size_t which, uint64_t n)
 {
 	if (m->counters)
 		counters_add(m->counters, which, n);
 }
 
-static int enter(struct master *m, struct state *st, enum phase phase, struct buckets *b,
-		 struct err *err)
+static int master_enter(struct master *m, struct state *st, enum phase phase, struct buckets *b,
+			struct err *err)
 {
 	char text[64];
 	FAULT("master.phase");
 	if (state_enter(st, phase, b, clock_wall_us(), err) < 0)
 		return -1;
-	gauge(m, COUNT_PHASE, phase);
+	master_gauge(m, COUNT_PHASE, phase);
 	snprintf(text, sizeof text, "STATUS=%s", phase_name(phase));
 	notify_send(text);
 	return 0;
@@ -115,7 +118,7 @@ static int enter(struct master *m, struct state *st, enum phase phase, struct bu
 
 /* Waiting. */
 
-static void look(void *ctx)
+static void master_look(void *ctx)
 {
 	struct master *m = ctx;
 	if (clock_wall_us() >= m->idle_until_us || requests_waiting(m->requests))
@@ -123,10 +126,10 @@ static void look(void *ctx)
 }
 
 /* Until a URL is due or somebody asks for something. */
-static int idle(struct master *m, int64_t next_s, struct err *err)
+static int master_idle(struct master *m, int64_t next_s, struct err *err)
 {
 	m->idle_until_us = next_s == INT64_MAX ? INT64_MAX : next_s * US_PER_S;
-	gauge(m, COUNT_NEXT_DUE, next_s == INT64_MAX ? 0 : next_s);
+	master_gauge(m, COUNT_NEXT_DUE, next_s == INT64_MAX ? 0 : next_s);
 	notify_send("STATUS=nothing is due");
 	loop_timer_every(m->loop, &m->look, LOOK_US);
 	int rc = m->stop ? 0 : loop_run(m->loop, err);
@@ -136,7 +139,7 @@ static int idle(struct master *m, int64_t next_s, struct err *err)
 
 /* The modules, each from one phase to the next. */
 
-static int plan(struct master *m, struct state *closed, struct err *err)
+static int master_plan(struct master *m, struct state *closed, struct err *err)
 {
 	const struct crawl_conf *conf = &m->conf->crawl;
 	int64_t delay_us = m->robot->robot.delay_us;
@@ -145,17 +148,17 @@ static int plan(struct master *m, struct state *closed, struct err *err)
 	if (crawl_plan(closed, conf, delay_us, clock_wall_us(), false, &planned, err) < 0)
 		return -1;
 	for (size_t i = 0; i < ITEM_TYPES; i++)
-		gauge(m, COUNT_SLEEPING + i, (int64_t)planned.types[i]);
+		master_gauge(m, COUNT_SLEEPING + i, (int64_t)planned.types[i]);
 	if (planned.urls == 0 && !requests_waiting(m->requests))
-		return idle(m, planned.next_s, err);
+		return master_idle(m, planned.next_s, err);
 	if (state_clone(&st, closed, false, clock_wall_us(), err) < 0 ||
-	    enter(m, st, PHASE_PLAN, NULL, err) < 0 ||
+	    master_enter(m, st, PHASE_PLAN, NULL, err) < 0 ||
 	    crawl_plan(st, conf, delay_us, clock_wall_us(), true, &planned, err) < 0)
 		return -1;
-	count(m, COUNT_CYCLES, 1);
-	gauge(m, COUNT_PLANNED, (int64_t)planned.urls);
-	gauge(m, COUNT_OVERDUE, (int64_t)planned.waiting);
-	return enter(m, st, PHASE_REAP, NULL, err);
+	master_count(m, COUNT_CYCLES, 1);
+	master_gauge(m, COUNT_PLANNED, (int64_t)planned.urls);
+	master_gauge(m, COUNT_OVERDUE, (int64_t)planned.waiting);
+	return master_enter(m, st, PHASE_REAP, NULL, err);
 }
 
 static int with_buckets(struct master *m,
@@ -175,11 +178,11 @@ static int with_buckets(struct master *m,
 	return rc;
 }
 
-static int reap(struct master *m, struct state *st, struct buckets *b, struct err *err)
+static int master_reap(struct master *m, struct state *st, struct buckets *b, struct err *err)
 {
 	if (reap_run(m->reap, st, b, err) < 0)
 		return -1;
-	return m->stop ? 0 : enter(m, st, PHASE_CORK, b, err);
+	return m->stop ? 0 : master_enter(m, st, PHASE_CORK, b, err);
 }
 
 /* Signals that came since the last look. */
@@ -190,21 +193,21 @@ static bool is_stopped(void *ctx)
 	return m->stop;
 }
 
-static int cork(struct master *m, struct state *st, struct err *err)
+static int master_cork(struct master *m, struct state *st, struct err *err)
 {
 	int rc = crawl_cork(st, &m->conf->crawl, &(struct crawl_stop){is_stopped, m}, err);
-	return rc == 0 ? enter(m, st, PHASE_CORKED, NULL, err) : MIN(rc, 0);
+	return rc == 0 ? master_enter(m, st, PHASE_CORKED, NULL, err) : MIN(rc, 0);
 }
 
-static int record(struct master *m, struct state *st, struct buckets *b, struct err *err)
+static int master_record(struct master *m, struct state *st, struct buckets *b, struct err *err)
 {
 	const struct crawl_stop stop = {is_stopped, m};
 	uint64_t made;
 	int rc = m->fresh ? crawl_record(st, b, &stop, &made, err) : 0;
-	return rc == 0 ? enter(m, st, PHASE_CLOSED, b, err) : rc;
+	return rc == 0 ? master_enter(m, st, PHASE_CLOSED, b, err) : rc;
 }
 
-static int audit(struct master *m, struct err *err)
+static int master_audit(struct master *m, struct err *err)
 {
 	const struct crawl_conf *conf = &m->conf->crawl;
 	struct states_keep keep = {conf->old_states, conf->interim_states, conf->gone_us};
@@ -234,11 +237,11 @@ static bool wants_cleanup(const struct master *m)
 	return size > m->conf->crawl.cleanup && size > before + before / 2;
 }
 
-static int clean(struct master *m, struct state *st, struct buckets *b, struct err *err)
+static int master_clean(struct master *m, struct state *st, struct buckets *b, struct err *err)
 {
 	struct bucket_shaken shaken;
 	char text[32];
-	if (crawl_cleanup(st, b, &shaken, err) < 0 || enter(m, st, PHASE_CLOSED, b, err) < 0)
+	if (crawl_cleanup(st, b, &shaken, err) < 0 || master_enter(m, st, PHASE_CLOSED, b, err) < 0)
 		return -1;
 	int n = snprintf(text, sizeof text, "%llu\n", (unsigned long long)shaken.after);
 	log_info(ROLE, "the bucket file was cleaned", KV_UINT("before", shaken.before),
@@ -246,39 +249,39 @@ static int clean(struct master *m, struct state *st, struct buckets *b, struct e
 	return file_replace(m->cleaned, (struct str){text, (size_t)n}, 0644, err);
 }
 
-static int cleanup(struct master *m, struct state *closed, struct err *err)
+static int master_cleanup(struct master *m, struct state *closed, struct err *err)
 {
 	CLEANUP(state_free) struct state *st = NULL;
 	if (state_clone(&st, closed, false, clock_wall_us(), err) < 0 ||
-	    enter(m, st, PHASE_CLEANUP, NULL, err) < 0)
+	    master_enter(m, st, PHASE_CLEANUP, NULL, err) < 0)
 		return -1;
-	return with_buckets(m, clean, st, err);
+	return with_buckets(m, master_clean, st, err);
 }
 
-static int merge(struct master *m, struct state *corked, struct err *err)
+static int master_merge(struct master *m, struct state *corked, struct err *err)
 {
 	CLEANUP(state_free) struct state *st = NULL;
 	const struct crawl_stop stop = {is_stopped, m};
 	struct merged merged;
 	if (state_clone(&st, corked, true, clock_wall_us(), err) < 0 ||
-	    enter(m, st, PHASE_MERGE, NULL, err) < 0)
+	    master_enter(m, st, PHASE_MERGE, NULL, err) < 0)
 		return -1;
 	int rc = crawl_merge(st, &m->conf->crawl, clock_wall_us(), &stop, &merged, err);
 	if (rc != 0)
 		return MIN(rc, 0); /* stopped: the next start begins it again */
 	m->fresh = merged.added > 0;
-	count(m, COUNT_ADDED, merged.added);
-	count(m, COUNT_FORGOTTEN, merged.forgotten);
-	if (enter(m, st, PHASE_RECORD, NULL, err) < 0)
+	master_count(m, COUNT_ADDED, merged.added);
+	master_count(m, COUNT_FORGOTTEN, merged.forgotten);
+	if (master_enter(m, st, PHASE_RECORD, NULL, err) < 0)
 		return -1;
-	if ((rc = with_buckets(m, record, st, err)) != 0)
+	if ((rc = with_buckets(m, master_record, st, err)) != 0)
 		return MIN(rc, 0);
 	state_free(&st);
-	return audit(m, err);
+	return master_audit(m, err);
 }
 
 /* One step from wherever the newest state stands. */
-static int step(struct master *m, struct err *err)
+static int master_step(struct master *m, struct err *err)
 {
 	CLEANUP(state_free) struct state *st = NULL;
 	int rc = state_open(&st, m->states, "current", err);
@@ -286,13 +289,13 @@ static int step(struct master *m, struct err *err)
 		return rc < 0 ? -1 : err_set(err, ERR_DAMAGED, "%s: no state", m->folder);
 	switch (state_phase(st)) {
 	case PHASE_CLOSED:
-		return wants_cleanup(m) ? cleanup(m, st, err) : plan(m, st, err);
+		return wants_cleanup(m) ? master_cleanup(m, st, err) : master_plan(m, st, err);
 	case PHASE_REAP:
-		return with_buckets(m, reap, st, err);
+		return with_buckets(m, master_reap, st, err);
 	case PHASE_CORK:
-		return cork(m, st, err);
+		return master_cork(m, st, err);
 	case PHASE_CORKED:
-		return merge(m, st, err);
+		return master_merge(m, st, err);
 	default:
 		return err_set(err, ERR_DAMAGED,
 			       "%s: state %s is in phase %s, which recovery should "
@@ -301,7 +304,7 @@ static int step(struct master *m, struct err *err)
 	}
 }
 
-static int recover(struct master *m, struct err *err)
+static int master_recover(struct master *m, struct err *err)
 {
 	struct recovery r = {0};
 	int rc = states_recover(m->states, clock_wall_us(), &r, err);
@@ -351,7 +354,7 @@ static int open_states(struct master *m, struct err *err)
 			return -1;
 		rc = states_open(&m->states, m->folder, true, err);
 	}
-	return rc != 0 ? -1 : recover(m, err);
+	return rc != 0 ? -1 : master_recover(m, err);
 }
 
 static int run_all(struct master *m, struct role_env *env, struct err *err)
@@ -380,7 +383,7 @@ static int run_all(struct master *m, struct role_env *env, struct err *err)
 	notify_send("READY=1");
 	int rc = 0;
 	while (!m->stop && rc == 0) {
-		rc = step(m, err);
+		rc = master_step(m, err);
 		loop_poll(m->loop); /* signals that came meanwhile */
 	}
 	notify_send("STOPPING=1");
@@ -395,7 +398,7 @@ static int run(struct role_env *env, struct err *err)
 		.counters = env->counters,
 		.requests = requests_new(env->data),
 	};
-	m.look = (struct loop_timer){.fn = look, .ctx = &m};
+	m.look = (struct loop_timer){.fn = master_look, .ctx = &m};
 	snprintf(m.folder, sizeof m.folder, "%s/shepherd", env->data);
 	snprintf(m.objects, sizeof m.objects, "%s/objects", m.folder);
 	snprintf(m.cleaned, sizeof m.cleaned, "%s/cleaned", m.folder);

@@ -1,10 +1,84 @@
-#include "shepherd/reap_inner.h"
+/* Reap, on one loop: the plan goes into host queues; a job goes from its queue to the robot, the
+ * parsers, the bucket file and the journal. Nothing waits for a disk but checkpoints, and nothing
+ * is told before its bucket is appended, so a checkpoint between two callbacks is always
+ * consistent. */
+#include "shepherd/reap.h"
 
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/hash.h"
+#include "base/table.h"
+#include "bucket/bucket.h"
+#include "bucket/bucket_attrs.h"
+#include "extract/cage.h"
+#include "extract/out.h"
+#include "fetch/hostq.h"
+#include "shepherd/reap_judge.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+
+/* Attributes in the header of a bucket that only reap knows: validators as they came, and the MD5
+ * of the document. */
+enum { REAP_ETAG = 'e', REAP_LAST_MODIFIED = 'l', REAP_MD5 = 'C' };
+
+struct reap_job {
+	struct reap_job *next, *prev; /* all that are out: a ring */
+	struct reap *reap;
+	struct hostq_job out;
+	struct plan_entry entry;
+	struct arena arena;
+	struct str url, etag, last_modified, md5; /* of the copy that we have */
+	struct bucket old;                        /* the copy; its data lies in the arena */
+	struct buf body;
+	struct robot_memory_sink sink;
+	/* Of the answer. */
+	qkey qkey;
+	uint32_t download_ms;
+	int64_t wall_us;
+	struct attrs header;
+	uint16_t status;
+	struct str content_type, robots;
+	struct reap_job *parse_next;
+};
+
+static inline uint64_t fp_hash(struct footprint fp)
+{
+	return hash_u64(fp.site ^ fp.path);
+}
+static inline bool fp_equal(struct footprint a, struct footprint b)
+{
+	return footprint_cmp(a, b) == 0;
+}
+TABLE(fps, struct footprint, bool, fp_hash, fp_equal)
+
+struct reap {
+	struct reap_options o;
+	struct kit kit;
+	struct cage *cage;
+	struct loop_io cage_io;
+	struct reap_job *parse_first, *parse_last; /* those that wait for a parser */
+	/* Of the run. */
+	struct state *state;
+	struct buckets *buckets;
+	struct bucket_packer *packer;
+	struct sites *sites;
+	struct hostq *queue;
+	struct fps done;             /* while the queues are filled: what the journal has */
+	struct reap_job jobs;        /* only its links are used */
+	uint64_t left, out, parsing; /* URLs not done; of these under way; of these being read */
+	struct loop_timer wake, tick, end;
+	struct loop_later pump;
+	bool stopping;
+	bool held;                   /* followers have to keep pace: nothing new is begun */
+	int64_t kept_us, offered_us; /* the last checkpoint and the one before */
+	struct loop_timer look;
+	struct err err; /* what ended it; code ERR_NONE: nothing did */
+	struct seen {
+		struct footprint fp;
+	} * seen; /* contributions of the run: a cache that forgets */
+};
 
 /* Documents that wait for the parsers at most; then no more are fetched. Each that waits counts as
  * several requests, so that fewer are begun the further the parsers are behind. */
@@ -21,13 +95,13 @@ enum { PARSE_QUEUE = 256, PARSE_COUNTS = 8, OUT_MOST = 100000 };
 
 static const struct polite_rule at_once = {0, POLITE_CONCURRENT_MAX};
 
-void reap_count(struct reap *r, enum reap_counter which, uint64_t n)
+static void reap_count(struct reap *r, enum reap_counter which, uint64_t n)
 {
 	if (r->o.counters)
 		counters_add(r->o.counters, r->o.counters_at + which, n);
 }
 
-static void gauges(struct reap *r)
+static void reap_gauges(struct reap *r)
 {
 	if (!r->o.counters)
 		return;
@@ -35,7 +109,7 @@ static void gauges(struct reap *r)
 	counters_set(r->o.counters, r->o.counters_at + REAP_UNDER_WAY, (int64_t)r->out);
 }
 
-void reap_fail(struct reap *r, const struct err *err)
+static void reap_fail(struct reap *r, const struct err *err)
 {
 	if (r->err.code == ERR_NONE)
 		r->err = *err;
@@ -56,7 +130,7 @@ static void job_free(struct reap_job *job)
 	mem_free(&job);
 }
 
-void reap_job_done(struct reap_job *job)
+static void reap_job_done(struct reap_job *job)
 {
 	struct reap *r = job->reap;
 	r->left--;
@@ -64,8 +138,307 @@ void reap_job_done(struct reap_job *job)
 	loop_later(r->o.loop, &r->pump);
 }
 
-/* Where the URL of an entry stands, with what its last copy was known by. */
-static int load(struct reap_job *job, struct err *err)
+/* Pages: what is kept and told of them */
+
+enum { SEEN = 1 << 18 }; /* a power of two */
+
+/* Writes the journal. where: the new bucket. */
+static void reap_tell(struct reap_job *job, const struct verdict *v, uint64_t where)
+{
+	struct reap *r = job->reap;
+	struct err err;
+	struct journal_entry e = {
+		.fp = job->entry.fp,
+		.time_us = job->wall_us ? job->wall_us : clock_wall_us(),
+		.op = v->op,
+		.type = v->type,
+		.status = v->status,
+		.where = where,
+		.due_s = v->due_s,
+		.download_ms = job->download_ms,
+		.qkey = job->qkey,
+		.url = job->url.n ? job->url : STR("-"),
+		.reason = str_of(v->reason),
+	};
+	if (state_journal(r->state, &e, &err) < 0)
+		reap_fail(r, &err);
+}
+
+/* Whether a URL was contributed in this cycle: most links of a page are those of its neighbours. */
+static bool contrib_is_seen(struct reap *r, struct footprint fp, bool by_hand)
+{
+	if (!r->seen)
+		r->seen = mem_array(SEEN, sizeof *r->seen);
+	struct seen *s = &r->seen[(fp.site ^ fp.path) & (SEEN - 1)];
+	if (!by_hand && footprint_cmp(s->fp, fp) == 0)
+		return true;
+	s->fp = fp;
+	return false;
+}
+
+/* A URL that was found on the page; flags: enum item_flag. */
+static void reap_contribute(struct reap_job *job, struct str text, unsigned flags)
+{
+	struct reap *r = job->reap;
+	char room[URL_MAX], strict[URL_STRICT_MAX + 1];
+	struct url url, canon;
+	struct err err;
+	if (url_parse(text, NULL, room, sizeof room, &url) != 0 || url.protocol == URL_FTP ||
+	    url_canon(&url, true, strict, sizeof strict, &canon) != 0 ||
+	    url_loops(url_target(&canon), NULL))
+		return;
+	struct contrib c = {
+		.fp = footprint_of(&canon),
+		.flags = (uint8_t)flags,
+		.from = job->entry.fp,
+		.url = canon.href,
+	};
+	bool by_hand = flags & ITEM_INITIAL;
+	if (footprint_cmp(c.fp, job->entry.fp) == 0 || contrib_is_seen(r, c.fp, by_hand))
+		return;
+	if (!by_hand && r->o.conf->follow == CRAWL_SITE && !sites_get(r->sites, c.fp.site))
+		return;
+	if (state_contrib(r->state, &c, NULL, &err) < 0)
+		reap_fail(r, &err);
+	reap_count(r, REAP_LINKS, 1);
+}
+
+static struct str seconds_text(struct arena *arena, int64_t us)
+{
+	return str_of(arena_printf(arena, "%" PRId64, us / US_PER_S));
+}
+
+/* The header of the bucket that the document will have. */
+static void page_make_header(struct reap_job *job, const struct robot_result *result,
+			     const char *md5)
+{
+	struct arena *arena = &job->arena;
+	struct attrs *h = &job->header;
+	const struct robot_head *head = result->head;
+	attrs_add(h, arena, 'O', crawl_digits(job->entry.fp, arena));
+	attrs_add(h, arena, 'U', job->url);
+	attrs_add(h, arena, 'D', seconds_text(arena, job->wall_us));
+	attrs_add(h, arena, 'J', seconds_text(arena, job->wall_us));
+	if (result->last_modified_us >= 0)
+		attrs_add(h, arena, 'L', seconds_text(arena, result->last_modified_us));
+	if (head->etag[0])
+		attrs_add(h, arena, REAP_ETAG, arena_str(arena, str_of(head->etag)));
+	if (head->last_modified[0])
+		attrs_add(h, arena, REAP_LAST_MODIFIED,
+			  arena_str(arena, str_of(head->last_modified)));
+	attrs_add(h, arena, REAP_MD5, arena_str(arena, str_of(md5)));
+}
+
+static struct str page_robots_of(const struct robot_tag *tag)
+{
+	bool noindex = tag->set & 1u << ROBOT_NOINDEX, nofollow = tag->set & 1u << ROBOT_NOFOLLOW;
+	return noindex && nofollow ? STR("noindex,nofollow")
+	       : noindex           ? STR("noindex")
+	       : nofollow          ? STR("nofollow")
+				   : STR("");
+}
+
+static bool has_word(struct str list, const char *word)
+{
+	struct str item;
+	while (list.p && str_cut(&list, ',', &item) == 0)
+		if (str_is(item, word))
+			return true;
+	return false;
+}
+
+/* What the page says about itself to robots. */
+static void page_directives(const struct attrs *body, bool *ret_noindex, bool *ret_nofollow)
+{
+	*ret_noindex = *ret_nofollow = false;
+	for (size_t i = 0; i < body->n; i++) {
+		struct doc_meta meta;
+		if (body->a[i].name != 'M' || !meta_parse(body->a[i].value, &meta) ||
+		    meta.tag != META_ROBOTS)
+			continue;
+		*ret_noindex |= has_word(meta.text, "noindex");
+		*ret_nofollow |= has_word(meta.text, "nofollow");
+	}
+}
+
+static void page_contribute(struct reap_job *job, const struct attrs *body)
+{
+	for (size_t i = 0; i < body->n; i++) {
+		char name = body->a[i].name;
+		struct doc_link link;
+		if ((name == 'R' || name == 'F') && link_parse(name, body->a[i].value, &link) &&
+		    !link.flags)
+			reap_contribute(job, link.url, 0);
+	}
+}
+
+/* Its links count as if they had been found now: what they lead to may have been forgotten. */
+static void page_contribute_old(struct reap_job *job)
+{
+	struct attrs header, body;
+	struct err err;
+	bool noindex, nofollow;
+	if (bucket_decode(job->reap->packer, job->old.type, job->old.data, &job->arena, &header,
+			  &body, &err) < 0)
+		return; /* what cannot be read any more has no links */
+	page_directives(&body, &noindex, &nofollow);
+	if (!nofollow)
+		page_contribute(job, &body);
+}
+
+/* It is as it was: told so, unless it asks not to be indexed any more. */
+static void reap_unchanged(struct reap_job *job, const struct robot_head *head)
+{
+	bool noindex = head->tag.set & 1u << ROBOT_NOINDEX;
+	struct verdict v = {
+		.op = CHANGE_REFRESH, .type = ITEM_GATHERED, .status = (uint16_t)head->status};
+	if (noindex)
+		reap_judge_noindex(&job->entry, &v);
+	if (!(head->tag.set & 1u << ROBOT_NOFOLLOW))
+		page_contribute_old(job);
+	reap_tell(job, &v, ITEM_NOWHERE);
+	reap_count(job->reap, noindex ? REAP_NOINDEX : REAP_UNCHANGED, 1);
+	reap_job_done(job);
+}
+
+static void reap_parse(struct reap_job *job);
+
+/* A document came: it is compared, read, kept and told. */
+static void reap_document(struct reap_job *job, const struct robot_result *result)
+{
+	const struct robot_head *head = result->head;
+	char md5[33];
+	hex_print(result->md5, sizeof result->md5, md5);
+	if (str_eq(job->md5, str_of(md5))) {
+		reap_unchanged(job, head);
+		return;
+	}
+	page_make_header(job, result, md5);
+	if (head->mime[0])
+		job->content_type =
+			str_of(arena_printf(&job->arena, "%s%s%s", head->mime,
+					    head->charset[0] ? "; charset=" : "", head->charset));
+	job->robots = page_robots_of(&head->tag);
+	job->status = (uint16_t)head->status;
+	reap_parse(job);
+}
+
+static void reap_parsed(struct reap_job *job, const struct attrs *body)
+{
+	struct reap *r = job->reap;
+	bool noindex, nofollow, old = job->entry.flags & PLAN_REFRESH;
+	struct verdict v = {.op = CHANGE_UPDATE, .type = ITEM_GATHERED, .status = job->status};
+	uint32_t oid;
+	struct err err;
+	uint64_t where = ITEM_NOWHERE;
+	page_directives(body, &noindex, &nofollow);
+	if (!nofollow)
+		page_contribute(job, body);
+	if (noindex) {
+		reap_judge_noindex(&job->entry, &v);
+	} else if (bucket_put(r->buckets, r->packer, &job->header, body, &oid, &err) == 0) {
+		where = oid;
+	} else if (err.code == ERR_USAGE) { /* too large to be kept: as if it were not there */
+		v.type = ITEM_ZOMBIE;
+		v.op = old ? CHANGE_DELETE : CHANGE_NONE;
+		snprintf(v.reason, sizeof v.reason, "%.190s", err.msg);
+	} else {
+		reap_fail(r, &err);
+	}
+	reap_tell(job, &v, where);
+	reap_count(r, noindex ? REAP_NOINDEX : old ? REAP_CHANGED : REAP_NEW, 1);
+	reap_job_done(job);
+}
+
+/* Parsers */
+
+static void parse_done(void *ctx, const struct cage_result *result)
+{
+	struct reap_job *job = ctx;
+	struct reap *r = job->reap;
+	r->parsing--;
+	if (result->end != CAGE_READ)
+		reap_count(r, REAP_UNREAD, 1);
+	reap_parsed(job, &result->attrs);
+}
+
+/* As many of those that wait as there are slots. */
+static void parse_submit(struct reap *r)
+{
+	struct cage_slot *slot;
+	while (r->parse_first && cage_take(r->cage, &slot) == 0) {
+		struct reap_job *job = r->parse_first;
+		r->parse_first = job->parse_next;
+		if (!r->parse_first)
+			r->parse_last = NULL;
+		struct extract_job what = {
+			.url = job->url,
+			.content_type = job->content_type,
+			.robots = job->robots,
+			.body = {slot->body, MIN(job->body.n, slot->body_max)},
+			.settings = r->o.parse->settings,
+		};
+		if (what.body.n)
+			memcpy(slot->body, job->body.p, what.body.n);
+		buf_free(&job->body);
+		cage_submit(r->cage, slot, &what, parse_done, job, clock_mono_us());
+	}
+}
+
+/* Has the body read; reap_parsed() is called in the end. */
+static void reap_parse(struct reap_job *job)
+{
+	struct reap *r = job->reap;
+	r->parsing++;
+	if (r->parse_last)
+		r->parse_last->parse_next = job;
+	else
+		r->parse_first = job;
+	r->parse_last = job;
+	parse_submit(r);
+}
+
+static void parse_ready(void *ctx, unsigned what)
+{
+	struct reap *r = ctx;
+	(void)what;
+	cage_poll(r->cage, clock_mono_us());
+	parse_submit(r);
+}
+
+static int reap_parsers_open(struct reap *r, struct err *err)
+{
+	struct cage_options options = *r->o.parse;
+	options.workers = (unsigned)r->o.conf->parsers;
+	options.body_max = r->o.robot->robot.limits.body;
+	if (cage_new(&r->cage, &options, clock_mono_us(), err) < 0)
+		return -1;
+	r->cage_io = (struct loop_io){.fn = parse_ready, .ctx = r};
+	loop_io_want(r->o.loop, &r->cage_io, cage_fd(r->cage), LOOP_READ);
+	return 0;
+}
+
+static void reap_parsers_close(struct reap *r)
+{
+	loop_io_end(&r->cage_io);
+	cage_free(&r->cage);
+}
+
+/* Nothing of what is being read is told any more. */
+static void reap_parsers_cancel(struct reap *r)
+{
+	struct err err;
+	r->parse_first = r->parse_last = NULL;
+	if (cage_under_way(r->cage) == 0)
+		return;
+	reap_parsers_close(r);
+	if (reap_parsers_open(r, &err) < 0)
+		reap_fail(r, &err);
+}
+
+/* Jobs */
+
+static int job_load(struct reap_job *job, struct err *err)
 {
 	struct reap *r = job->reap;
 	struct bucket bucket = {0};
@@ -98,9 +471,9 @@ static int load(struct reap_job *job, struct err *err)
 	return job->url.n ? 0 : err_set(err, ERR_DAMAGED, "a bucket without URL");
 }
 
-static void fetched(void *ctx, const struct robot_result *result);
+static void job_fetched(void *ctx, const struct robot_result *result);
 
-static void begin(struct reap *r, const struct hostq_job *out)
+static void job_begin(struct reap *r, const struct hostq_job *out)
 {
 	struct reap_job *job = mem_alloc(sizeof *job);
 	struct err err;
@@ -117,7 +490,7 @@ static void begin(struct reap *r, const struct hostq_job *out)
 	ENSURE(out->payload.n == sizeof job->entry);
 	memcpy(&job->entry, out->payload.p, sizeof job->entry);
 	job->sink = robot_memory_sink(&job->body, false);
-	int rc = load(job, &err);
+	int rc = job_load(job, &err);
 	const struct site *site = sites_get(r->sites, job->entry.fp.site);
 	bool fast = site && crawl_is_fast(r->o.conf, site);
 	struct robot_job fetch = {
@@ -133,7 +506,7 @@ static void begin(struct reap *r, const struct hostq_job *out)
 	    (fast || r->o.robot->robot.delay_us <= r->o.robot->robot.keep_us))
 		fetch.flags |= ROBOT_KEEP;
 	if (rc == 0)
-		rc = robot_fetch(r->kit.robot, &fetch, fetched, job, &err);
+		rc = robot_fetch(r->kit.robot, &fetch, job_fetched, job, &err);
 	if (rc < 0 && err.code == ERR_SYSTEM) { /* it may go well another time */
 		reap_fail(r, &err);
 		hostq_unasked(r->queue, &job->out);
@@ -149,7 +522,7 @@ static void begin(struct reap *r, const struct hostq_job *out)
 	}
 }
 
-static bool has_room(const struct reap *r)
+static bool reap_has_room(const struct reap *r)
 {
 	uint64_t most = (uint64_t)r->o.robot->robot.at_once;
 	uint64_t load = r->out + (PARSE_COUNTS - 1) * r->parsing;
@@ -157,16 +530,16 @@ static bool has_room(const struct reap *r)
 	       load < MAX(most, (uint64_t)PARSE_QUEUE);
 }
 
-static void pump(void *ctx)
+static void reap_pump(void *ctx)
 {
 	struct reap *r = ctx;
 	struct hostq_job out;
 	struct err err;
 	int64_t wait_us = INT64_MAX;
 	int rc = 0;
-	while (!r->stopping && !r->held && has_room(r) &&
+	while (!r->stopping && !r->held && reap_has_room(r) &&
 	       (rc = hostq_take(r->queue, loop_now_us(r->o.loop), &out, &wait_us, &err)) == 0)
-		begin(r, &out);
+		job_begin(r, &out);
 	if (rc < 0)
 		reap_fail(r, &err);
 	else if (rc == 1 && wait_us != INT64_MAX)
@@ -175,7 +548,7 @@ static void pump(void *ctx)
 		loop_stop(r->o.loop);
 }
 
-static void fetched(void *ctx, const struct robot_result *result)
+static void job_fetched(void *ctx, const struct robot_result *result)
 {
 	struct reap_job *job = ctx;
 	struct reap *r = job->reap;
@@ -225,7 +598,7 @@ static void fetched(void *ctx, const struct robot_result *result)
 }
 
 /* What an earlier run over the same state has done is not done again. */
-static int load_done(struct reap *r, struct state *st, struct err *err)
+static int reap_load_done(struct reap *r, struct state *st, struct err *err)
 {
 	struct record_reader *in;
 	struct record record;
@@ -243,7 +616,7 @@ static int load_done(struct reap *r, struct state *st, struct err *err)
 }
 
 /* The plan goes into the queues. */
-static int fill(struct reap *r, struct state *st, struct err *err)
+static int reap_fill(struct reap *r, struct state *st, struct err *err)
 {
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(256 << 20);
 	struct plan_reader *in;
@@ -278,7 +651,7 @@ static int fill(struct reap *r, struct state *st, struct err *err)
 
 /* Checkpoints. */
 
-static int checkpoint(struct reap *r, struct err *err)
+static int reap_checkpoint(struct reap *r, struct err *err)
 {
 	if (r->o.requests && r->o.requests(r->o.ctx, r->state, err) < 0)
 		return -1;
@@ -295,21 +668,21 @@ static int checkpoint(struct reap *r, struct err *err)
 	FAULT("reap.checked");
 	if (r->o.kept)
 		r->o.kept(r->o.ctx);
-	gauges(r);
+	reap_gauges(r);
 	return 0;
 }
 
-static void tick(void *ctx)
+static void reap_tick(void *ctx)
 {
 	struct reap *r = ctx;
 	struct err err;
-	if (checkpoint(r, &err) < 0)
+	if (reap_checkpoint(r, &err) < 0)
 		reap_fail(r, &err);
 }
 
 /* Nothing new is begun while a follower has not taken what the checkpoint before the last gave it.
  */
-static void look(void *ctx)
+static void reap_look(void *ctx)
 {
 	struct reap *r = ctx;
 	int64_t behind_us = state_behind_us(r->state, r->offered_us, clock_wall_us());
@@ -320,7 +693,7 @@ static void look(void *ctx)
 }
 
 /* First nothing new begins, then nothing is waited for any more. */
-static void time_up(void *ctx)
+static void reap_time_up(void *ctx)
 {
 	struct reap *r = ctx;
 	if (r->stopping)
@@ -348,11 +721,11 @@ int reap_new(struct reap **ret, const struct reap_options *options, struct err *
 	struct reap *r = mem_alloc(sizeof *r);
 	r->o = *options;
 	r->jobs.next = r->jobs.prev = &r->jobs;
-	r->pump = (struct loop_later){.fn = pump, .ctx = r};
-	r->wake = (struct loop_timer){.fn = pump, .ctx = r};
-	r->tick = (struct loop_timer){.fn = tick, .ctx = r};
-	r->end = (struct loop_timer){.fn = time_up, .ctx = r};
-	r->look = (struct loop_timer){.fn = look, .ctx = r};
+	r->pump = (struct loop_later){.fn = reap_pump, .ctx = r};
+	r->wake = (struct loop_timer){.fn = reap_pump, .ctx = r};
+	r->tick = (struct loop_timer){.fn = reap_tick, .ctx = r};
+	r->end = (struct loop_timer){.fn = reap_time_up, .ctx = r};
+	r->look = (struct loop_timer){.fn = reap_look, .ctx = r};
 	if (kit_open(&r->kit, options->loop, options->data, options->robot, err) < 0 ||
 	    reap_parsers_open(r, err) < 0) {
 		reap_free(&r);
@@ -377,7 +750,7 @@ void reap_free(struct reap **rp)
 }
 
 /* Everything that is still out goes back: it was neither told nor kept. */
-static void clear(struct reap *r)
+static void reap_clear(struct reap *r)
 {
 	struct err err;
 	reap_parsers_cancel(r);
@@ -398,7 +771,7 @@ static void clear(struct reap *r)
 	r->left = r->parsing = 0;
 	r->state = NULL;
 	r->buckets = NULL;
-	gauges(r);
+	reap_gauges(r);
 }
 
 int reap_run(struct reap *r, struct state *st, struct buckets *buckets, struct err *err)
@@ -419,12 +792,13 @@ int reap_run(struct reap *r, struct state *st, struct buckets *buckets, struct e
 	if (rc == 0)
 		rc = state_sites(st, &r->sites, err);
 	if (rc == 0)
-		rc = load_done(r, st, err);
+		rc = reap_load_done(r, st, err);
 	if (rc == 0)
-		rc = fill(r, st, err);
+		rc = reap_fill(r, st, err);
 	fps_free(&r->done);
 	if (rc == 0)
-		rc = checkpoint(r, err); /* from here on the state is rolled back, not deleted */
+		rc = reap_checkpoint(r,
+				     err); /* from here on the state is rolled back, not deleted */
 	if (rc == 0 && !r->stopping && r->left) {
 		loop_timer_every(r->o.loop, &r->tick, CHECKPOINT_US);
 		loop_timer_every(r->o.loop, &r->look, LOOK_US);
@@ -437,9 +811,9 @@ int reap_run(struct reap *r, struct state *st, struct buckets *buckets, struct e
 		rc = -1;
 	}
 	if (rc == 0)
-		rc = checkpoint(r, err);
+		rc = reap_checkpoint(r, err);
 	sites_free(&r->sites);
-	clear(r);
+	reap_clear(r);
 	r->stopping = false;
 	return rc;
 }

@@ -1,3 +1,5 @@
+/* What an answer, or its absence, means for a URL. No state and no clock of its own, so that every
+ * case can be tested without a network. */
 #include "shepherd/reap_judge.h"
 
 #include "base/clock.h"
@@ -6,13 +8,13 @@
 
 /* It is not to be found: for good, until it is forgotten. What was given by hand is tried again
  * with the others. */
-static void bury(const struct plan_entry *e, struct verdict *v)
+static void judge_bury(const struct plan_entry *e, struct verdict *v)
 {
 	v->type = e->item_flags & ITEM_INITIAL ? ITEM_ERROR : ITEM_ZOMBIE;
 	v->op = e->flags & PLAN_REFRESH ? CHANGE_DELETE : CHANGE_NONE;
 }
 
-static void leads_to(struct str location, struct verdict *v)
+static void judge_leads_to(struct str location, struct verdict *v)
 {
 	CLEANUP(buf_free) struct buf shown = BUF_INIT(location.n + 1);
 	url_show(location, &shown);
@@ -30,8 +32,8 @@ static uint16_t status_of(const struct robot_result *r)
 				  : CRAWL_STATUS + (int)r->outcome);
 }
 
-static void put_off(const struct plan_entry *e, const struct crawl_conf *conf, int64_t now_us,
-		    struct verdict *v)
+static void judge_put_off(const struct plan_entry *e, const struct crawl_conf *conf, int64_t now_us,
+			  struct verdict *v)
 {
 	int64_t wait_us = conf->retry_us << MIN(e->retry, 16);
 	v->type = ITEM_TEMPORARY;
@@ -55,15 +57,15 @@ void reap_judge(const struct robot_result *r, const struct plan_entry *e,
 		v.op = CHANGE_REFRESH;
 		break;
 	case OUTCOME_REDIRECT:
-		bury(e, &v);
-		leads_to(r->location, &v);
+		judge_bury(e, &v);
+		judge_leads_to(r->location, &v);
 		break;
 	case OUTCOME_TEMPORARY:
 	case OUTCOME_SITE_TEMPORARY:
 		if (e->retry < conf->retries)
-			put_off(e, conf, now_us, &v);
+			judge_put_off(e, conf, now_us, &v);
 		else
-			bury(e, &v);
+			judge_bury(e, &v);
 		break;
 	case OUTCOME_PERMANENT:
 	case OUTCOME_SITE_PERMANENT:
@@ -72,7 +74,7 @@ void reap_judge(const struct robot_result *r, const struct plan_entry *e,
 	case OUTCOME_ADDRESS:
 	case OUTCOME_CANCELLED:
 	case OUTCOME_COUNT:
-		bury(e, &v);
+		judge_bury(e, &v);
 		break;
 	}
 	*ret = v;
@@ -82,7 +84,7 @@ void reap_judge_noindex(const struct plan_entry *e, struct verdict *ret)
 {
 	struct verdict v = {.status = CRAWL_NOINDEX};
 	char text[64];
-	bury(e, &v);
+	judge_bury(e, &v);
 	snprintf(v.reason, sizeof v.reason, "%s", crawl_status_text(v.status, text));
 	*ret = v;
 }

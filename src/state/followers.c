@@ -103,7 +103,7 @@ bool states_followed(struct states *s, int64_t now_us)
 
 /* One that was taken away goes, or comes back where it was renewed before that; not over one that
  * was renewed since. */
-static int end_away(const char *away, const char *path, int64_t now_us, struct err *err)
+static int lock_end_away(const char *away, const char *path, int64_t now_us, struct err *err)
 {
 	char name[STATE_NAME];
 	if (read_lock(away, now_us, name) == LOCK_HOLDS && file_link(away, path, err) < 0 &&
@@ -112,7 +112,7 @@ static int end_away(const char *away, const char *path, int64_t now_us, struct e
 	return file_remove(away, err) < 0 ? -1 : 0;
 }
 
-static int expire(const char *path, const char *away, int64_t now_us, struct err *err)
+static int lock_expire(const char *path, const char *away, int64_t now_us, struct err *err)
 {
 	char name[STATE_NAME];
 	if (read_lock(path, now_us, name) != LOCK_EXPIRED)
@@ -121,7 +121,7 @@ static int expire(const char *path, const char *away, int64_t now_us, struct err
 	if (file_rename(path, away, err) < 0)
 		return err->sys_errno == ENOENT ? 0 : -1; /* it was unlocked */
 	FAULT("state.lock.away");
-	return end_away(away, path, now_us, err);
+	return lock_end_away(away, path, now_us, err);
 }
 
 int states_expire_locks(struct states *s, int64_t now_us, struct err *err)
@@ -138,12 +138,13 @@ int states_expire_locks(struct states *s, int64_t now_us, struct err *err)
 		struct str was = str_of(who);
 		char *path = arena_printf(&arena, "%s/locks/%s", s->folder, who);
 		if (who[0] != '.') {
-			rc = expire(path,
-				    arena_printf(&arena, "%s/locks/.%s" TAKEN_AWAY, s->folder, who),
-				    now_us, err);
+			rc = lock_expire(
+				path,
+				arena_printf(&arena, "%s/locks/.%s" TAKEN_AWAY, s->folder, who),
+				now_us, err);
 		} else if (str_ends(was, STR(TAKEN_AWAY))) { /* by one that was killed */
 			was = str_from(str_head(was, was.n - sizeof TAKEN_AWAY + 1), 1);
-			rc = end_away(
+			rc = lock_end_away(
 				path,
 				arena_printf(&arena, "%s/locks/" STR_FMT, s->folder, STR_ARG(was)),
 				now_us, err);

@@ -9,7 +9,7 @@
 
 enum { ENTRY_MOST = 64, TAG_SITE = 's', TAG_END = 'e' };
 
-static const struct record_kind kind = {
+static const struct record_kind plan_kind = {
 	.magic = "GARNERPL", .version = 1, .most = PLAN_SITE_MOST * ENTRY_MOST + 256};
 
 struct plan_writer {
@@ -22,16 +22,17 @@ struct plan_writer {
 int plan_create(struct plan_writer **ret, const char *path, struct err *err)
 {
 	struct record_writer *records;
-	if (file_remove(path, err) < 0 || record_open(&records, path, &kind, 0644, NULL, err) < 0)
+	if (file_remove(path, err) < 0 ||
+	    record_open(&records, path, &plan_kind, 0644, NULL, err) < 0)
 		return -1;
 	struct plan_writer *w = mem_alloc(sizeof *w);
-	*w = (struct plan_writer){.w = records, .packed = BUF_INIT(kind.most)};
+	*w = (struct plan_writer){.w = records, .packed = BUF_INIT(plan_kind.most)};
 	*ret = w;
 	return 0;
 }
 
 /* All entries have the site of the record, so its half of the footprint is not repeated. */
-static void put_entry(struct buf *out, const struct plan_entry *e)
+static void plan_put_entry(struct buf *out, const struct plan_entry *e)
 {
 	put_u64le(out, e->fp.path);
 	item_put_where(out, e->where);
@@ -43,7 +44,7 @@ static void put_entry(struct buf *out, const struct plan_entry *e)
 	put_u8(out, e->section);
 }
 
-static struct plan_entry take_entry(struct reader *r, uint64_t site)
+static struct plan_entry plan_take_entry(struct reader *r, uint64_t site)
 {
 	struct plan_entry e = {.fp = {site, reader_u64le(r)}, .where = item_take_where(r)};
 	e.priority = (uint32_t)reader_varint(r);
@@ -68,7 +69,7 @@ int plan_put(struct plan_writer *w, const struct plan_site *site, struct err *er
 		put_varint(out, site->delay_ms);
 		put_varint(out, n);
 		for (size_t i = from; i < from + n; i++)
-			put_entry(out, &site->entry[i]);
+			plan_put_entry(out, &site->entry[i]);
 		if (record_append(w->w, buf_str(out), &w->group, NULL, err) < 0)
 			return -1;
 		w->entries += n;
@@ -110,7 +111,7 @@ struct plan_reader {
 int plan_open(struct plan_reader **ret, const char *path, struct err *err)
 {
 	struct record_reader *r;
-	int rc = record_reader_open(&r, path, &kind, err);
+	int rc = record_reader_open(&r, path, &plan_kind, err);
 	if (rc)
 		return rc;
 	struct plan_reader *p = mem_alloc(sizeof *p);
@@ -128,8 +129,8 @@ void plan_close(struct plan_reader **p)
 	mem_free(p);
 }
 
-static int parse(struct str payload, struct arena *arena, struct plan_site *ret, uint64_t *ret_end,
-		 struct err *err)
+static int plan_parse(struct str payload, struct arena *arena, struct plan_site *ret,
+		      uint64_t *ret_end, struct err *err)
 {
 	struct reader r = reader_of(payload);
 	uint8_t tag = reader_u8(&r);
@@ -145,7 +146,7 @@ static int parse(struct str payload, struct arena *arena, struct plan_site *ret,
 		return err_set(err, ERR_DAMAGED, "no site of a plan");
 	struct plan_entry *entry = arena_array(arena, (size_t)n + 1, sizeof *entry);
 	for (uint64_t i = 0; i < n; i++)
-		entry[i] = take_entry(&r, s.fp);
+		entry[i] = plan_take_entry(&r, s.fp);
 	if (r.bad || reader_left(&r))
 		return err_set(err, ERR_DAMAGED, "wrong at byte %zu", reader_at(&r));
 	s.entry = entry;
@@ -165,7 +166,7 @@ int plan_next(struct plan_reader *p, struct arena *arena, struct plan_site *ret,
 		return err_set(err, ERR_DAMAGED, "%s: the end of the plan is missing", p->path);
 	if (rc < 0)
 		return -1;
-	rc = parse(record.payload, arena, ret, &end, err);
+	rc = plan_parse(record.payload, arena, ret, &end, err);
 	if (rc < 0)
 		return err_in(err, "%s", p->path);
 	p->ended = rc == 1;
@@ -182,7 +183,7 @@ static int print_site(struct str payload, struct buf *out, struct err *err)
 	struct plan_site s;
 	char key[QKEY_TEXT];
 	uint64_t end = 0;
-	int rc = parse(payload, &arena, &s, &end, err);
+	int rc = plan_parse(payload, &arena, &s, &end, err);
 	if (rc == 1)
 		buf_printf(out, "end, %" PRIu64 " entries", end);
 	if (rc == 0)
@@ -198,7 +199,7 @@ static int print_site(struct str payload, struct buf *out, struct err *err)
 	return rc < 0 ? rc : 0;
 }
 
-static int verify(const char *path, struct err *err)
+static int plan_verify(const char *path, struct err *err)
 {
 	struct arena arena = ARENA_INIT(SIZE_MAX);
 	struct plan_reader *p = NULL;
@@ -217,7 +218,7 @@ const struct format plan_format = {
 	.magic = "GARNERPL",
 	.version = 1,
 	.help = "what a cycle of the crawl is to gather",
-	.records = &kind,
+	.records = &plan_kind,
 	.show = print_site,
-	.verify = verify,
+	.verify = plan_verify,
 };

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
+#include "bucket/bucket_attrs.h"
 #include "bucket/bucket_shake.h"
 #include "disk/tree.h"
 #include "state/plan.h"
@@ -63,13 +64,13 @@ static int list_again(struct recovering *x, struct err *err)
 	return states_list(x->s, x->now_us, &x->arena, &x->list, &x->n, err);
 }
 
-static struct state_info *newest(struct recovering *x)
+static struct state_info *recover_newest(struct recovering *x)
 {
 	return x->n ? &x->list[x->n - 1] : NULL;
 }
 
 /* What killed processes left: states half made or half removed. */
-static int sweep(struct recovering *x, struct err *err)
+static int recover_sweep(struct recovering *x, struct err *err)
 {
 	struct dir d;
 	const char *name;
@@ -249,7 +250,7 @@ static int roll_back(struct recovering *x, struct state *st, struct err *err)
 	return rc < 0 ? rc : damaged;
 }
 
-static int drop(struct recovering *x, struct state **st, struct err *err)
+static int recover_drop(struct recovering *x, struct state **st, struct err *err)
 {
 	char name[STATE_NAME];
 	struct state_params *p = &(*st)->params;
@@ -285,7 +286,7 @@ static int check_plan(struct recovering *x, struct state *st, struct err *err)
 static int back_to_checkpoint(struct recovering *x, struct state **st, struct err *err)
 {
 	if (!(*st)->has_last)
-		return drop(x, st, err);
+		return recover_drop(x, st, err);
 	int rc = roll_back(x, *st, err);
 	if (rc)
 		return rc < 0 ? rc : build_here(x, *st, err);
@@ -331,7 +332,7 @@ static int finish_cleanup(struct recovering *x, struct state **st, struct err *e
 	if (rc == 1) {
 		/* a damaged bucket may be what ended it, and would end the next one too */
 		rc = audit_objects(x, err);
-		return rc < 0 ? rc : rc == 0 ? drop(x, st, err) : build_here(x, *st, err);
+		return rc < 0 ? rc : rc == 0 ? recover_drop(x, st, err) : build_here(x, *st, err);
 	}
 	if (rc == 0)
 		rc = state_renumber(*st, &forgotten, err);
@@ -367,7 +368,7 @@ static int check_contrib(struct recovering *x, struct state **st, struct err *er
 	return rc < 0 && err->code == ERR_DAMAGED ? after_damage(x, *st, APPEND_CONTRIB, err) : rc;
 }
 
-static int nothing(struct recovering *x, struct state **st, struct err *err)
+static int recover_nothing(struct recovering *x, struct state **st, struct err *err)
 {
 	(void)x;
 	(void)st;
@@ -376,42 +377,35 @@ static int nothing(struct recovering *x, struct state **st, struct err *err)
 }
 
 static act_fn *const acts[PHASES] = {
-	[PHASE_INCOMPLETE] = drop,
-	[PHASE_CLOSED] = nothing,
-	[PHASE_PREPARE] = drop,
-	[PHASE_PLAN] = drop,
-	[PHASE_REAP] = back_to_checkpoint,
-	[PHASE_CORK] = cork_again,
-	[PHASE_CORKED] = check_contrib,
-	[PHASE_MERGE] = drop,
-	[PHASE_FEEDBACK] = drop,
-	[PHASE_EQUIV] = drop,
-	[PHASE_SELECT] = drop,
-	[PHASE_RECORD] = drop,
-	[PHASE_SORT] = drop,
-	[PHASE_FINISH] = drop,
-	[PHASE_CLEANUP] = finish_cleanup,
-	[PHASE_RECOVER] = build_again,
-	[PHASE_ROLLBACK] = back_to_checkpoint,
-	[PHASE_BORROWED] = nothing,
+	[PHASE_INCOMPLETE] = recover_drop,     [PHASE_CLOSED] = recover_nothing,
+	[PHASE_PREPARE] = recover_drop,        [PHASE_PLAN] = recover_drop,
+	[PHASE_REAP] = back_to_checkpoint,     [PHASE_CORK] = cork_again,
+	[PHASE_CORKED] = check_contrib,        [PHASE_MERGE] = recover_drop,
+	[PHASE_FEEDBACK] = recover_drop,       [PHASE_EQUIV] = recover_drop,
+	[PHASE_SELECT] = recover_drop,         [PHASE_RECORD] = recover_drop,
+	[PHASE_SORT] = recover_drop,           [PHASE_FINISH] = recover_drop,
+	[PHASE_CLEANUP] = finish_cleanup,      [PHASE_RECOVER] = build_again,
+	[PHASE_ROLLBACK] = back_to_checkpoint, [PHASE_BORROWED] = recover_nothing,
 };
 
 /* Where the checkpoints themselves are damaged, nothing says how far the files are good: all that
  * can be read of them counts. */
 static int open_newest(struct recovering *x, struct state **ret, struct err *err)
 {
-	int rc = state_open(ret, x->s, newest(x)->name, err);
+	int rc = state_open(ret, x->s, recover_newest(x)->name, err);
 	if (rc == 1)
-		return err_set(err, ERR_SYSTEM, "state %s is gone", newest(x)->name);
+		return err_set(err, ERR_SYSTEM, "state %s is gone", recover_newest(x)->name);
 	if (rc == 0 || err->code != ERR_DAMAGED)
 		return rc;
 	recovery_damage(x->r, "%s", err->msg);
-	char *folder = arena_printf(&x->arena, "%s/state/%s", x->s->folder, newest(x)->name);
+	char *folder =
+		arena_printf(&x->arena, "%s/state/%s", x->s->folder, recover_newest(x)->name);
 	if (file_remove(arena_printf(&x->arena, "%s/checkpoints", folder), err) < 0 ||
 	    file_remove(arena_printf(&x->arena, "%s/last", folder), err) < 0 ||
-	    (!phase_is_done(newest(x)->phase) && control_write(folder, PHASE_RECOVER, err) < 0))
+	    (!phase_is_done(recover_newest(x)->phase) &&
+	     control_write(folder, PHASE_RECOVER, err) < 0))
 		return -1;
-	rc = state_open(ret, x->s, newest(x)->name, err);
+	rc = state_open(ret, x->s, recover_newest(x)->name, err);
 	for (unsigned i = 0; rc == 0 && i < APPENDS && !phase_is_done((*ret)->phase); i++)
 		rc = state_keep_sound(*ret, (enum appended)i, err);
 	return rc;
@@ -526,7 +520,7 @@ static int check_objects(struct recovering *x, struct err *err)
 {
 	struct stat st;
 	char *path = states_path(x->s, &x->arena, "objects");
-	uint64_t known = x->n ? newest(x)->params.objects : 0;
+	uint64_t known = x->n ? recover_newest(x)->params.objects : 0;
 	if (known == 0 || stat(path, &st) == 0)
 		return 0;
 	return err_set(err, ERR_DAMAGED,
@@ -535,9 +529,9 @@ static int check_objects(struct recovering *x, struct err *err)
 		       path, known, x->s->folder);
 }
 
-static int recover(struct recovering *x, struct err *err)
+static int recover_all(struct recovering *x, struct err *err)
 {
-	if (sweep(x, err) < 0 || check_gone(x, err) < 0 || list_again(x, err) < 0 ||
+	if (recover_sweep(x, err) < 0 || check_gone(x, err) < 0 || list_again(x, err) < 0 ||
 	    check_order(x, err) < 0 || check_objects(x, err) < 0)
 		return -1;
 	if (x->n && by_phase(x, err) < 0)
@@ -552,7 +546,7 @@ int states_recover(struct states *s, int64_t now_us, struct recovery *ret, struc
 {
 	struct recovering x = {.s = s, .now_us = now_us, .r = ret, .arena = ARENA_INIT(256 << 20)};
 	*ret = (struct recovery){.told = BUF_INIT(TOLD_MOST)};
-	int rc = s->write ? recover(&x, err)
+	int rc = s->write ? recover_all(&x, err)
 			  : err_set(err, ERR_USAGE, "%s was opened to be read, not mended",
 				    s->folder);
 	arena_free(&x.arena);
@@ -576,4 +570,141 @@ int states_rebuild(struct states *s, int64_t now_us, struct recovery *ret, struc
 	state_free(&above);
 	arena_free(&x.arena);
 	return rc < 0 ? rc : states_relink(s, err);
+}
+
+/* Whether the index of a state and the bucket file belong together */
+
+enum { SAMPLES = 64 };
+
+struct fitting {
+	struct buckets *buckets;
+	struct bucket_packer *packer;
+	struct recovery *r;
+	bool named; /* a body that cannot be unpacked; others will be like it */
+	struct arena arena;
+};
+
+/* A bucket may be whole and its dictionary lost: no index helps then, but it is said. */
+static void try_body(struct fitting *f, const struct bucket *bucket)
+{
+	struct err err;
+	struct str body;
+	if (f->named || bucket_check(bucket->type, bucket->data, &err) != 0 ||
+	    bucket_body(f->packer, bucket->type, bucket->data, &f->arena, &body, &err) == 0)
+		return;
+	f->named = true;
+	recovery_damage(f->r, "objects: bucket %08" PRIx32 ": %s", bucket->oid, err.msg);
+}
+
+/* 0: the bucket with this number is of this URL; 1: not. */
+static int is_of(struct fitting *f, uint64_t number, struct footprint fp, struct err *err)
+{
+	struct bucket bucket;
+	struct attrs header = {0};
+	struct footprint found;
+	int rc = bucket_read(f->buckets, (uint32_t)number, &bucket, err);
+	if (rc == 0)
+		rc = bucket_header(bucket.type, bucket.data, &f->arena, &header, NULL, err);
+	if (rc < 0 && err->code != ERR_DAMAGED)
+		return -1;
+	struct str o = rc == 0 ? attrs_get(&header, 'O') : STR("");
+	bool plain = rc == 0 && !o.p; /* of an old version: it does not tell */
+	bool same = rc == 0 && o.p && footprint_parse(o, &found) && footprint_cmp(found, fp) == 0;
+	if (same)
+		try_body(f, &bucket);
+	arena_clear(&f->arena);
+	return plain || same ? 0 : 1;
+}
+
+static int samples_fit(struct fitting *f, const struct url_index *index, struct err *err)
+{
+	for (unsigned i = 0; i < SAMPLES; i++) {
+		struct index_item item;
+		int rc = url_index_sample(index, i, SAMPLES, &item, err);
+		if (rc == 0)
+			rc = is_of(f, item.where, item.fp, err);
+		else if (rc == 1)
+			continue;
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/* All of the index is read, as every cycle does: no module could go on over a block that is
+ * damaged. 0: sound; 1: it has to be made again, and why was told. */
+static int check_index(struct state *st, struct fitting *f, struct recovery *r, struct err *err)
+{
+	const struct url_index *index;
+	struct sites *sites = NULL;
+	int rc = state_index(st, &index, err);
+	if (rc == 0)
+		rc = format_verify(&index_format, state_path(st, &f->arena, "index"), err);
+	if (rc == 0)
+		rc = state_sites(st, &sites, err);
+	sites_free(&sites);
+	if (rc == 0)
+		rc = samples_fit(f, index, err);
+	if (rc == 1)
+		recovery_damage(r, "%s: its index does not fit the bucket file", st->name);
+	if (rc >= 0 || err->code != ERR_DAMAGED)
+		return rc;
+	recovery_damage(r, "%s", err->msg);
+	return 1;
+}
+
+/* What one line of the report says of this index. 0: it has the new number; 1: the old one;
+ * 2: neither. */
+static int numbers_by(struct fitting *f, const struct url_index *index,
+		      const struct bucket_move *move, struct err *err)
+{
+	struct bucket bucket;
+	struct attrs header = {0};
+	struct footprint fp;
+	struct index_item item;
+	if (move->to == BUCKET_DELETED || move->from == move->to)
+		return 2;
+	int rc = bucket_read(f->buckets, move->to, &bucket, err);
+	if (rc == 0)
+		rc = bucket_header(bucket.type, bucket.data, &f->arena, &header, NULL, err);
+	struct str o = rc == 0 ? attrs_get(&header, 'O') : STR("");
+	rc = o.p && footprint_parse(o, &fp) ? url_index_find(index, fp, &item, err) : 1;
+	arena_clear(&f->arena);
+	if (rc)
+		return rc < 0 && err->code != ERR_DAMAGED ? -1 : 2;
+	return item.where == move->to ? 0 : item.where == move->from ? 1 : 2;
+}
+
+/* After a shakedown: whether this index has the new numbers. 0: it has, or there was none; 1: not.
+ */
+static int has_new_numbers(struct state *st, struct fitting *f, struct err *err)
+{
+	const struct url_index *index;
+	struct bucket_moves *moves = NULL;
+	struct bucket_move move;
+	int rc = bucket_moves_open(&moves, bucket_path(f->buckets), err), says = 2;
+	if (rc)
+		return rc < 0 ? rc : 0;
+	rc = state_index(st, &index, err);
+	while (rc == 0 && says == 2 && (rc = bucket_moves_next(moves, &move, err)) == 0)
+		says = numbers_by(f, index, &move, err);
+	bucket_moves_close(&moves);
+	return rc < 0 || says < 0 ? -1 : says == 1;
+}
+
+int recover_fit(struct state *st, struct buckets *buckets, struct recovery *r, enum fit *ret,
+		struct err *err)
+{
+	struct fitting f = {.buckets = buckets, .r = r, .arena = ARENA_INIT(BUCKET_ARENA)};
+	f.packer = bucket_packer_new(bucket_dict_path(&f.arena, bucket_path(buckets)));
+	int rc = has_new_numbers(st, &f, err);
+	if (rc == 1)
+		*ret = FIT_OLD_NUMBERS;
+	else if (rc == 0 || err->code == ERR_DAMAGED) {
+		rc = check_index(st, &f, r, err);
+		*ret = rc ? FIT_DAMAGED : FIT_SOUND;
+	}
+	bucket_packer_free(&f.packer);
+	arena_free(&f.arena);
+	return rc < 0 ? rc : 0;
 }

@@ -13,7 +13,7 @@
 
 enum { PACKED = 64 << 10, SITE_MOST = 1024, TAG_SITES = 's', TAG_END = 'e' };
 
-static const struct record_kind kind = {
+static const struct record_kind sites_kind = {
 	.magic = "GARNERST", .version = 1, .most = PACKED + SITE_MOST};
 
 static bool equal_u64(uint64_t a, uint64_t b)
@@ -58,7 +58,7 @@ struct site *sites_get(const struct sites *s, uint64_t fp)
 }
 
 /* A copy of it is in the list from now on. */
-static struct site *add(struct sites *s, const struct site *site)
+static struct site *sites_add(struct sites *s, const struct site *site)
 {
 	struct site *copy = arena_alloc(&s->arena, sizeof *copy);
 	*copy = *site;
@@ -74,11 +74,11 @@ struct site *sites_put(struct sites *s, struct url_site site, bool *ret_new)
 	*ret_new = !found;
 	if (found)
 		return found;
-	return add(s, &(struct site){.fp = fp,
-				     .norm = fp,
-				     .protocol = site.protocol,
-				     .port = site.port,
-				     .host = site.host});
+	return sites_add(s, &(struct site){.fp = fp,
+					   .norm = fp,
+					   .protocol = site.protocol,
+					   .port = site.port,
+					   .host = site.host});
 }
 
 void sites_remove(struct sites *s, uint64_t fp)
@@ -148,7 +148,7 @@ struct packing {
 	struct buf packed;
 };
 
-static int hand_over(struct packing *p, struct err *err)
+static int sites_hand_over(struct packing *p, struct err *err)
 {
 	if (p->packed.n == 0)
 		return 0;
@@ -157,9 +157,9 @@ static int hand_over(struct packing *p, struct err *err)
 	return rc;
 }
 
-static int pack(struct packing *p, const struct site *t, struct err *err)
+static int sites_pack(struct packing *p, const struct site *t, struct err *err)
 {
-	if (p->packed.n > PACKED - SITE_MOST && hand_over(p, err) < 0)
+	if (p->packed.n > PACKED - SITE_MOST && sites_hand_over(p, err) < 0)
 		return -1;
 	if (p->packed.n == 0)
 		put_u8(&p->packed, TAG_SITES);
@@ -167,16 +167,16 @@ static int pack(struct packing *p, const struct site *t, struct err *err)
 	return 0;
 }
 
-static int pack_all(struct packing *p, struct site *const *sorted, size_t n, struct err *err)
+static int sites_pack_all(struct packing *p, struct site *const *sorted, size_t n, struct err *err)
 {
 	for (size_t i = 0; i < n; i++)
-		if (pack(p, sorted[i], err) < 0)
+		if (sites_pack(p, sorted[i], err) < 0)
 			return -1;
-	if (hand_over(p, err) < 0)
+	if (sites_hand_over(p, err) < 0)
 		return -1;
 	put_u8(&p->packed, TAG_END);
 	put_varint(&p->packed, n);
-	if (hand_over(p, err) < 0)
+	if (sites_hand_over(p, err) < 0)
 		return -1;
 	return record_sync(p->w, &p->group, err);
 }
@@ -184,9 +184,9 @@ static int pack_all(struct packing *p, struct site *const *sorted, size_t n, str
 int sites_save(struct sites *s, const char *path, struct err *err)
 {
 	struct packing p = {.packed = BUF_INIT(PACKED + SITE_MOST)};
-	if (file_remove(path, err) < 0 || record_open(&p.w, path, &kind, 0644, NULL, err) < 0)
+	if (file_remove(path, err) < 0 || record_open(&p.w, path, &sites_kind, 0644, NULL, err) < 0)
 		return -1;
-	int rc = pack_all(&p, sites_sorted(s), sites_count(s), err);
+	int rc = sites_pack_all(&p, sites_sorted(s), sites_count(s), err);
 	if (rc == 0)
 		rc = record_close(&p.w, err);
 	record_drop(&p.w);
@@ -196,14 +196,14 @@ int sites_save(struct sites *s, const char *path, struct err *err)
 
 /* Loading */
 
-static bool sound(const struct site *t)
+static bool site_is_sound(const struct site *t)
 {
 	return t->port &&
 	       (t->protocol == URL_HTTP || t->protocol == URL_HTTPS || t->protocol == URL_FTP);
 }
 
 /* 1: the end of the list. */
-static int load_record(struct sites *s, struct str payload, struct err *err)
+static int sites_load_record(struct sites *s, struct str payload, struct err *err)
 {
 	struct reader r = reader_of(payload);
 	uint8_t tag = reader_u8(&r);
@@ -213,12 +213,12 @@ static int load_record(struct sites *s, struct str payload, struct err *err)
 			       : err_set(err, ERR_DAMAGED, "sites are missing");
 	while (!r.bad && reader_left(&r)) {
 		struct site t = take_site(&r);
-		if (r.bad || !sound(&t))
+		if (r.bad || !site_is_sound(&t))
 			break;
 		if (sites_get(s, t.fp))
 			return err_set(err, ERR_DAMAGED, "the site %016" PRIx64 " is there twice",
 				       t.fp);
-		(void)add(s, &t);
+		(void)sites_add(s, &t);
 	}
 	if (tag != TAG_SITES || r.bad || reader_left(&r))
 		return err_set(err, ERR_DAMAGED, "no sites at byte %zu", reader_at(&r));
@@ -229,12 +229,12 @@ int sites_load(struct sites **ret, const char *path, struct err *err)
 {
 	struct record_reader *r = NULL;
 	struct record record;
-	int rc = record_reader_open(&r, path, &kind, err), done = 0;
+	int rc = record_reader_open(&r, path, &sites_kind, err), done = 0;
 	if (rc)
 		return rc;
 	struct sites *s = sites_new();
 	while (rc == 0 && !done && (rc = record_next(r, &record, err)) == 0) {
-		done = load_record(s, record.payload, err);
+		done = sites_load_record(s, record.payload, err);
 		rc = done < 0 ? err_in(err, "%s: record at %" PRIu64, path, record.place.at) : 0;
 	}
 	if (rc == 1)
@@ -272,7 +272,7 @@ static int print_sites(struct str payload, struct buf *out, struct err *err)
 	return 0;
 }
 
-static int verify(const char *path, struct err *err)
+static int sites_verify(const char *path, struct err *err)
 {
 	struct sites *s = NULL;
 	int rc = sites_load(&s, path, err);
@@ -286,7 +286,7 @@ const struct format sites_format = {
 	.magic = "GARNERST",
 	.version = 1,
 	.help = "the sites that a state of the crawl knows",
-	.records = &kind,
+	.records = &sites_kind,
 	.show = print_sites,
-	.verify = verify,
+	.verify = sites_verify,
 };

@@ -1,5 +1,5 @@
 /* The crawl as a source. The place is (state, part, offset): the index of the oldest state first
- * where somebody begins from nothing, then of each state the journal and the changes. What was
+ * for a follower that begins from nothing, then the journal and the changes of each state. What was
  * returned last is kept as the place; reading may be ahead of it, in a state that is still open and
  * may be deleted again, since nothing of it was returned. */
 #include "state/source_crawl.h"
@@ -8,14 +8,299 @@
 #include "base/cursor.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "state/source_object.h"
+#include "bucket/bucket.h"
+#include "bucket/bucket_attrs.h"
+#include "bucket/bucket_shake.h"
+#include "soif/doc_attrs.h"
 #include "state/state.h"
 #include "state/state_inner.h"
+#include "url/footprint.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <sys/inotify.h>
 #include <unistd.h>
+
+/* Objects: from a change to SOIF, by way of index and bucket */
+
+/* What is known of a change. */
+struct object_wanted {
+	struct footprint fp;
+	uint64_t hint; /* the bucket that it had, or ITEM_NOWHERE; may be wrong by now */
+	int64_t time_us;
+	struct str url;        /* "": only the bucket knows */
+	unsigned char md5[16]; /* or zeroes */
+};
+
+/* The bucket file and an index whose numbers hold for it: opened together, given back together. */
+struct objects {
+	const struct source_crawl *store;
+	struct states *s;
+	struct arena arena; /* of the paths */
+	char *path;
+	struct bucket_packer *packer;
+	struct buckets *buckets; /* NULL: resting */
+	struct state *newest;
+};
+
+/* Both outlive it. */
+static struct objects *objects_new(const struct source_crawl *store, struct states *s)
+{
+	struct objects *o = mem_alloc(sizeof *o);
+	*o = (struct objects){.store = store, .s = s, .arena = ARENA_INIT(1 << 20)};
+	o->path = states_path(s, &o->arena, "objects");
+	o->packer = bucket_packer_new(bucket_dict_path(&o->arena, o->path));
+	return o;
+}
+
+/* Gives the bucket file back until something is wanted of it. */
+static void objects_rest(struct objects *o)
+{
+	bucket_drop(&o->buckets);
+	state_free(&o->newest);
+}
+
+static void objects_free(struct objects **po)
+{
+	struct objects *o = *po;
+	if (!o)
+		return;
+	objects_rest(o);
+	bucket_packer_free(&o->packer);
+	arena_free(&o->arena);
+	mem_free(po);
+}
+
+/* The newest state that is done: its index has the numbers of the bucket file as it is, or will be
+ * in a moment. */
+static int objects_open_newest(struct objects *o, struct err *err)
+{
+	struct arena arena = ARENA_INIT(16 << 20);
+	struct state_info *list;
+	size_t n = 0;
+	int rc = states_list(o->s, 0, &arena, &list, &n, err);
+	while (rc == 0 && n && !phase_is_done(list[n - 1].phase))
+		n--;
+	if (rc == 0)
+		rc = n ? state_open(&o->newest, o->s, list[n - 1].name, err) : 1;
+	arena_free(&arena);
+	return rc == 1 ? err_set(err, ERR_SYSTEM, "%s: no state is closed", o->path) : rc;
+}
+
+static int objects_wake(struct objects *o, struct err *err)
+{
+	/* Buckets are told in the order in which they were appended, just after that and past the
+	 * page cache: without reading ahead each would wait for the disk. */
+	const struct bucket_options options = {.mode = BUCKET_SCAN, .forward = true};
+	if (o->buckets)
+		return 0;
+	int rc = objects_open_newest(o, err);
+	if (rc == 0)
+		rc = bucket_open(&o->buckets, o->path, &options, err);
+	if (rc == 1)
+		rc = err_set(err, ERR_SYSTEM, "%s: there is no bucket file", o->path);
+	if (rc < 0) {
+		objects_rest(o);
+		err->code = ERR_SYSTEM; /* somebody mends it, or will: another time it goes */
+	}
+	return rc;
+}
+
+static bool md5_is_zero(const unsigned char md5[16])
+{
+	static const unsigned char zero[16];
+	return memcmp(md5, zero, sizeof zero) == 0;
+}
+
+/* The footprint that a bucket was given; those of old versions have none, and their URL says it. */
+static bool object_footprint(const struct attrs *header, const struct attrs *body,
+			     struct footprint *ret)
+{
+	char room[URL_MAX];
+	struct url url;
+	struct str o = attrs_get(header, 'O'), u = attrs_get(header, 'U');
+	if (o.p && footprint_parse(o, ret))
+		return true;
+	if (!u.p)
+		u = attrs_get(body, 'U');
+	if (!u.p || url_parse(u, NULL, room, sizeof room, &url) != 0)
+		return false;
+	*ret = footprint_of(&url);
+	return true;
+}
+
+/* Whether a bucket is the one that is wanted: of this URL and, where both say it, with this text.
+ */
+static bool object_is_wanted(const struct attrs *header, const struct attrs *body,
+			     const struct object_wanted *what)
+{
+	struct footprint fp;
+	unsigned char md5[16];
+	struct str sum = attrs_get(body, 'C');
+	if (!object_footprint(header, body, &fp) || footprint_cmp(fp, what->fp) != 0)
+		return false;
+	return md5_is_zero(what->md5) || !sum.p || !hex_parse(sum, md5, sizeof md5) ||
+	       memcmp(md5, what->md5, sizeof md5) == 0;
+}
+
+/* 1: not the one. */
+static int objects_read_as(struct objects *o, uint64_t number, const struct object_wanted *what,
+			   struct arena *arena, struct attrs *ret, struct err *err)
+{
+	struct attrs header = {0}, body = {0};
+	if (number >= BUCKET_SPECIAL)
+		return 1;
+	int rc = bucket_get(o->buckets, o->packer, (uint32_t)number, arena, &header, &body, err);
+	if (rc)
+		return rc;
+	if (!object_is_wanted(&header, &body, what))
+		return 1;
+	for (size_t i = 0; i < body.n; i++)
+		attrs_add(&header, arena, body.a[i].name, body.a[i].value);
+	*ret = header;
+	return 0;
+}
+
+/* Whether the numbers of the index at hand may be those from before a shakedown: its report stands
+ * as long as no state with the new ones is done. */
+static bool objects_renumbering(struct objects *o)
+{
+	struct arena arena = ARENA_INIT(16 << 20);
+	struct bucket_moves *moves = NULL;
+	struct state_info *list;
+	struct err ignored;
+	size_t n = 0;
+	bool may_be = bucket_moves_open(&moves, o->path, &ignored) != 1 ||
+		      states_list(o->s, 0, &arena, &list, &n, &ignored) < 0;
+	for (size_t i = 0; !may_be && i < n; i++)
+		may_be = phase_is_done(list[i].phase) &&
+			 strcmp(list[i].name, state_name(o->newest)) > 0;
+	bucket_moves_close(&moves);
+	arena_free(&arena);
+	return may_be;
+}
+
+static int objects_not_of_it(struct objects *o, uint64_t number, struct err *err)
+{
+	if (objects_renumbering(o))
+		return err_set(err, ERR_SYSTEM,
+			       "bucket %" PRIx64 " is not of the URL that the index says: buckets "
+			       "are being renumbered; another time it goes",
+			       number);
+	return err_set(err, ERR_DAMAGED,
+		       "%s: bucket %08" PRIx64 " was deleted, or is not of the URL that the index "
+		       "of %s says; garner shep recover --rebuild makes it again",
+		       o->path, number, state_name(o->newest));
+}
+
+/* By the number that it had; else by the one that the newest index gives it, with whatever text it
+ * has now. 1: it is not known any more. */
+static int objects_find_once(struct objects *o, const struct object_wanted *what,
+			     struct arena *arena, struct attrs *ret, struct err *err)
+{
+	const struct url_index *index;
+	struct index_item item;
+	struct object_wanted any = *what;
+	memset(any.md5, 0, sizeof any.md5);
+	int rc = objects_read_as(o, what->hint, what, arena, ret, err);
+	if (rc == 0 || (rc < 0 && err->code == ERR_SYSTEM))
+		return rc;
+	rc = state_index(o->newest, &index, err);
+	if (rc == 0)
+		rc = url_index_find(index, what->fp, &item, err);
+	if (rc)
+		return rc;
+	if (!index_item_has_bucket(&item) || item.type != ITEM_GATHERED)
+		return 1;
+	rc = objects_read_as(o, item.where, &any, arena, ret, err);
+	return rc == 1 ? objects_not_of_it(o, item.where, err) : rc;
+}
+
+/* What was opened may be from before a shakedown, or from before the newest state. */
+static int objects_find(struct objects *o, const struct object_wanted *what, struct arena *arena,
+			struct attrs *ret, struct err *err)
+{
+	int rc = objects_wake(o, err);
+	if (rc == 0)
+		rc = objects_find_once(o, what, arena, ret, err);
+	if (rc == 0)
+		return 0;
+	objects_rest(o);
+	rc = objects_wake(o, err);
+	return rc ? rc : objects_find_once(o, what, arena, ret, err);
+}
+
+static void object_add(struct soif *obj, struct arena *arena, const char *name, struct str value)
+{
+	if (!soif_get(obj, str_of(name)).p && value.n)
+		soif_add(obj, arena, str_of(name), value);
+}
+
+static void object_add_number(struct soif *obj, struct arena *arena, const char *name,
+			      uint64_t value)
+{
+	object_add(obj, arena, name, str_of(arena_printf(arena, "%" PRIu64, value)));
+}
+
+static void object_add_md5(struct soif *obj, struct arena *arena, const unsigned char md5_bytes[16])
+{
+	char hex[33];
+	hex_print(md5_bytes, 16, hex);
+	object_add(obj, arena, "MD5", str_of(arena_text(arena, str_of(hex))));
+}
+
+static void object_add_identity(const struct objects *o, struct soif *obj, struct arena *arena,
+				const struct object_wanted *what)
+{
+	object_add(obj, arena, "Gatherer-Name", o->store->gatherer_name);
+	object_add(obj, arena, "Gatherer-Host", o->store->gatherer_host);
+	object_add(obj, arena, "Gatherer-Version", o->store->gatherer_version);
+	object_add_number(obj, arena, "Update-Time", (uint64_t)MAX(what->time_us, 0) / US_PER_S);
+	if (!md5_is_zero(what->md5))
+		object_add_md5(obj, arena, what->md5);
+}
+
+/* What every object has, also where the bucket does not say it. */
+static void object_add_mandatory(const struct objects *o, struct soif *obj, struct arena *arena)
+{
+	const struct source_crawl *s = o->store;
+	object_add_number(obj, arena, "Refresh-Rate",
+			  s->refresh_rate_s ? s->refresh_rate_s : SOIF_REFRESH_RATE_S);
+	object_add_number(obj, arena, "Time-to-Live",
+			  s->time_to_live_s ? s->time_to_live_s : SOIF_TIME_TO_LIVE_S);
+	object_add_number(obj, arena, "Last-Modification-Time", 0);
+	object_add(obj, arena, "Type", STR("Binary"));
+	if (!soif_get(obj, STR("MD5")).p) {
+		unsigned char sum[16];
+		struct str text = soif_get(obj, STR("Full-Text"));
+		md5(text.p ? text : STR(""), sum);
+		object_add_md5(obj, arena, sum);
+	}
+}
+
+/* 0: *ret, in the arena. 1: the URL is not known any more, and what is wanted has no name for it.
+ * ERR_SYSTEM: cannot be had now. ERR_DAMAGED: its bucket is damaged. */
+static int objects_make(struct objects *o, enum source_op op, const struct object_wanted *what,
+			struct arena *arena, struct soif *ret, struct err *err)
+{
+	struct soif obj = {.type = STR("FILE"), .url = arena_str(arena, what->url)};
+	struct attrs attrs = {0};
+	int rc = op == SOURCE_UPDATE ? objects_find(o, what, arena, &attrs, err) : 1;
+	if (rc < 0 || (rc == 1 && what->url.n == 0))
+		return rc;
+	if (rc == 0)
+		attrs_soif(&attrs, arena, 0, &obj);
+	if (obj.url.n == 0)
+		obj.url = arena_str(arena, what->url);
+	object_add_identity(o, &obj, arena, what);
+	if (op == SOURCE_UPDATE)
+		object_add_mandatory(o, &obj, arena);
+	*ret = obj;
+	return 0;
+}
+
+/* The crawl */
 
 enum part { PART_INDEX, PART_JOURNAL, PART_CHANGES, PARTS };
 
@@ -57,7 +342,7 @@ static uint32_t second_of(const char *name)
 	return (uint32_t)MAX(0, state_time_of(name));
 }
 
-static void seal(const struct crawl *c, struct source_cursor *ret)
+static void cursor_seal(const struct crawl *c, struct source_cursor *ret)
 {
 	struct buf b = BUF_INIT(sizeof ret->b);
 	*ret = (struct source_cursor){0};
@@ -81,7 +366,7 @@ static void seal(const struct crawl *c, struct source_cursor *ret)
 	buf_free(&b);
 }
 
-static int unseal(struct crawl *c, const struct source_cursor *from, struct err *err)
+static int cursor_unseal(struct crawl *c, const struct source_cursor *from, struct err *err)
 {
 	static const struct source_cursor zero;
 	if (memcmp(from, &zero, sizeof zero) == 0)
@@ -108,15 +393,15 @@ static int unseal(struct crawl *c, const struct source_cursor *from, struct err 
 
 /* Positions */
 
-static void leave(struct crawl *c)
+static void crawl_leave_part(struct crawl *c)
 {
 	url_index_scan_free(&c->scan);
 	record_reader_free(&c->records);
 }
 
-static void leave_state(struct crawl *c)
+static void crawl_leave_state(struct crawl *c)
 {
-	leave(c);
+	crawl_leave_part(c);
 	state_free(&c->st);
 	if (c->watched >= 0)
 		(void)inotify_rm_watch(c->watch, c->watched);
@@ -125,7 +410,7 @@ static void leave_state(struct crawl *c)
 
 /* The crawl slows down for who cannot keep pace. One who reads an index has long to go and is not
  * waited for. time_us 0: up to date. */
-static void give_sign(struct crawl *c, int64_t time_us)
+static void crawl_give_sign(struct crawl *c, int64_t time_us)
 {
 	int64_t now_us = clock_wall_us();
 	if (!c->store.follower || c->part == PART_INDEX ||
@@ -136,7 +421,7 @@ static void give_sign(struct crawl *c, int64_t time_us)
 }
 
 /* The lock follows the place, never what was read ahead. */
-static int lock_place(struct crawl *c, const char *name, struct err *err)
+static int crawl_lock_place(struct crawl *c, const char *name, struct err *err)
 {
 	int64_t now_us = clock_wall_us();
 	int64_t lock_us = c->store.lock_us ? c->store.lock_us : lock_default_us;
@@ -151,7 +436,7 @@ static int lock_place(struct crawl *c, const char *name, struct err *err)
 	return rc;
 }
 
-static int gone(const struct crawl *c, const char *name, struct err *err)
+static int crawl_is_gone(const struct crawl *c, const char *name, struct err *err)
 {
 	return err_set(
 		err, ERR_USAGE,
@@ -161,14 +446,14 @@ static int gone(const struct crawl *c, const char *name, struct err *err)
 }
 
 /* Takes a state at hand. 1: it is not there. */
-static int enter(struct crawl *c, const char *name, enum part part, struct err *err)
+static int crawl_enter(struct crawl *c, const char *name, enum part part, struct err *err)
 {
 	char folder[PATH_MAX];
 	struct state *st;
 	int rc = state_open(&st, c->s, name, err);
 	if (rc)
 		return rc;
-	leave_state(c);
+	crawl_leave_state(c);
 	c->st = st;
 	c->part = part;
 	c->at = 0;
@@ -184,33 +469,33 @@ static int just_deleted(const char *name, struct err *err)
 
 /* Goes to the place, which is behind what was returned last. After a failure no state is at hand.
  */
-static int resume(struct crawl *c, struct err *err)
+static int crawl_resume(struct crawl *c, struct err *err)
 {
 	struct arena arena = ARENA_INIT(16 << 20);
 	struct state_info *list = NULL;
 	size_t n = 0;
 	int rc = 0;
 	if (*c->place.state) {
-		rc = enter(c, c->place.state, c->place.part, err);
+		rc = crawl_enter(c, c->place.state, c->place.part, err);
 		c->at = rc == 0 ? c->place.at : 0;
 		if (rc == 1)
-			rc = gone(c, c->place.state, err);
+			rc = crawl_is_gone(c, c->place.state, err);
 	} else if ((rc = states_list(c->s, 0, &arena, &list, &n, err)) == 0) {
-		rc = n ? enter(c, list[0].name, PART_INDEX, err)
+		rc = n ? crawl_enter(c, list[0].name, PART_INDEX, err)
 		       : err_set(err, ERR_USAGE, "%s: no crawl is here", c->store.folder);
 		rc = rc == 1 ? just_deleted(list[0].name, err) : rc;
 	}
 	arena_free(&arena);
-	if (rc == 0 && (rc = lock_place(c, c->st->name, err)) == 1)
-		rc = *c->place.state ? gone(c, c->place.state, err)
+	if (rc == 0 && (rc = crawl_lock_place(c, c->st->name, err)) == 1)
+		rc = *c->place.state ? crawl_is_gone(c, c->place.state, err)
 				     : just_deleted(c->st->name, err);
 	if (rc < 0)
-		leave_state(c);
+		crawl_leave_state(c);
 	return rc;
 }
 
 /* What is missing of a state that was deleted is no damage. */
-static bool is_deleted(const struct crawl *c)
+static bool crawl_is_deleted(const struct crawl *c)
 {
 	char control[PATH_MAX];
 	snprintf(control, sizeof control, "%s/state/%s/control", c->store.folder, c->st->name);
@@ -218,7 +503,7 @@ static bool is_deleted(const struct crawl *c)
 }
 
 /* The state behind the one at hand. 1: there is none yet. */
-static int next_state(struct crawl *c, struct err *err)
+static int crawl_next_state(struct crawl *c, struct err *err)
 {
 	struct arena arena = ARENA_INIT(16 << 20);
 	struct state_info *list;
@@ -229,9 +514,9 @@ static int next_state(struct crawl *c, struct err *err)
 	if (rc == 0 && i == n)
 		rc = 1;
 	else if (rc == 0 && !list[i].damaged && strcmp(list[i].params.from, c->st->name) != 0)
-		rc = gone(c, list[i].params.from, err);
+		rc = crawl_is_gone(c, list[i].params.from, err);
 	else if (rc == 0)
-		rc = enter(c, list[i].name, PART_JOURNAL, err);
+		rc = crawl_enter(c, list[i].name, PART_JOURNAL, err);
 	arena_free(&arena);
 	return rc;
 }
@@ -256,7 +541,7 @@ static bool op_for_followers(enum change_op op, enum source_op *ret)
 	return ops[op] >= 0;
 }
 
-static int next_item(struct crawl *c, struct told *ret, struct err *err)
+static int crawl_next_item(struct crawl *c, struct told *ret, struct err *err)
 {
 	struct index_item item;
 	const struct url_index *index;
@@ -283,7 +568,7 @@ static int next_item(struct crawl *c, struct told *ret, struct err *err)
 	return 0;
 }
 
-static int read_journal(struct str payload, struct told *ret, struct err *err)
+static int told_by_journal(struct str payload, struct told *ret, struct err *err)
 {
 	struct journal_entry e;
 	if (journal_read(payload, &e, err) < 0)
@@ -295,7 +580,7 @@ static int read_journal(struct str payload, struct told *ret, struct err *err)
 	return op_for_followers(e.op, &ret->op) ? 0 : 2;
 }
 
-static int read_change(struct str payload, struct told *ret, struct err *err)
+static int told_by_change(struct str payload, struct told *ret, struct err *err)
 {
 	struct change change;
 	if (change_read(payload, &change, err) < 0)
@@ -315,7 +600,7 @@ static uint64_t behind_damage(const struct crawl *c)
 	return known ? known : NO_MORE;
 }
 
-static int next_record(struct crawl *c, struct told *ret, struct err *err)
+static int crawl_next_record(struct crawl *c, struct told *ret, struct err *err)
 {
 	struct record record;
 	bool journal = c->part == PART_JOURNAL;
@@ -335,32 +620,32 @@ static int next_record(struct crawl *c, struct told *ret, struct err *err)
 	ret->behind.at = c->at;
 	if (rc)
 		return rc;
-	return journal ? read_journal(record.payload, ret, err)
-		       : read_change(record.payload, ret, err);
+	return journal ? told_by_journal(record.payload, ret, err)
+		       : told_by_change(record.payload, ret, err);
 }
 
 /* An open state as it is now. 0: there is more; 1: there is not. */
-static int look_again(struct crawl *c, struct err *err)
+static int crawl_look_again(struct crawl *c, struct err *err)
 {
 	struct state *now;
 	uint64_t journal = c->st->last.journal;
 	int rc = state_open(&now, c->s, c->st->name, err);
 	if (rc)
-		return rc < 0 ? rc : resume(c, err); /* deleted: nothing of it was told */
+		return rc < 0 ? rc : crawl_resume(c, err); /* deleted: nothing of it was told */
 	bool more = now->last.journal > journal || phase_is_done(now->phase);
-	leave(c);
+	crawl_leave_part(c);
 	state_free(&c->st);
 	c->st = now;
 	return !more;
 }
 
 /* At the end of what is there. 0: go on; 1: nothing more. */
-static int go_on(struct crawl *c, struct err *err)
+static int crawl_go_on(struct crawl *c, struct err *err)
 {
 	if (!phase_is_done(c->st->phase))
-		return look_again(c, err);
+		return crawl_look_again(c, err);
 	if (c->part == PART_JOURNAL) {
-		leave(c);
+		crawl_leave_part(c);
 		c->part = PART_CHANGES;
 		c->at = 0;
 		return 0;
@@ -369,11 +654,11 @@ static int go_on(struct crawl *c, struct err *err)
 	memcpy(c->place.state, c->st->name, STATE_NAME);
 	c->place.at = c->part == PART_INDEX ? NO_MORE : c->at;
 	c->place.part = PART_CHANGES;
-	int rc = next_state(c, err);
-	return rc < 0 || lock_place(c, c->place.state, err) >= 0 ? rc : -1;
+	int rc = crawl_next_state(c, err);
+	return rc < 0 || crawl_lock_place(c, c->place.state, err) >= 0 ? rc : -1;
 }
 
-static void forget_notices(const struct crawl *c)
+static void crawl_forget_notices(const struct crawl *c)
 {
 	char notices[4096] __attribute__((aligned(8)));
 	while (read(c->watch, notices, sizeof notices) > 0)
@@ -381,24 +666,25 @@ static void forget_notices(const struct crawl *c)
 }
 
 /* The next change as the files have it. 1: up to date. */
-static int next_told(struct crawl *c, struct told *ret, struct err *err)
+static int crawl_next_told(struct crawl *c, struct told *ret, struct err *err)
 {
 	bool looked = false;
 	for (;;) {
 		*ret = (struct told){.behind = {.part = c->part, .at = c->at}};
 		memcpy(ret->behind.state, c->st->name, STATE_NAME);
-		int rc = c->part == PART_INDEX ? next_item(c, ret, err) : next_record(c, ret, err);
-		if (rc < 0 && err->code == ERR_DAMAGED && is_deleted(c))
-			rc = resume(c, err) < 0 ? -1 : 2;
+		int rc = c->part == PART_INDEX ? crawl_next_item(c, ret, err)
+					       : crawl_next_record(c, ret, err);
+		if (rc < 0 && err->code == ERR_DAMAGED && crawl_is_deleted(c))
+			rc = crawl_resume(c, err) < 0 ? -1 : 2;
 		if (rc <= 0)
 			return rc;
-		if (rc == 1 && (rc = go_on(c, err)) < 0)
+		if (rc == 1 && (rc = crawl_go_on(c, err)) < 0)
 			return rc;
 		if (rc == 1 && looked)
 			return 1;
 		if (rc == 1) {
 			looked = true; /* what came before this is found by looking once more */
-			forget_notices(c);
+			crawl_forget_notices(c);
 		}
 	}
 }
@@ -408,23 +694,24 @@ static int crawl_next(struct source *s, struct arena *arena, struct source_chang
 {
 	struct crawl *c = (struct crawl *)s;
 	struct told told;
-	int rc = c->st ? 0 : resume(c, err);
+	int rc = c->st ? 0 : crawl_resume(c, err);
 	while (rc == 0) {
-		rc = next_told(c, &told, err);
+		rc = crawl_next_told(c, &told, err);
 		if (rc == 0)
 			rc = objects_make(c->objects, told.op, &told.what, arena, &ret->obj, err);
 		else if (rc == 1) {
-			give_sign(c, 0);
+			crawl_give_sign(c, 0);
 			break;
 		}
 		if (rc < 0 && (err->code == ERR_SYSTEM || !c->st)) {
-			leave_state(c); /* nothing was skipped: from the place again, next time */
+			crawl_leave_state(
+				c); /* nothing was skipped: from the place again, next time */
 			return -1;
 		}
 		c->place = told.behind;
 		struct err ignored; /* it is tried again with the next change */
-		(void)lock_place(c, c->place.state, &ignored);
-		give_sign(c, told.what.time_us);
+		(void)crawl_lock_place(c, c->place.state, &ignored);
+		crawl_give_sign(c, told.what.time_us);
 		if (rc < 0)
 			return rc;
 		if (rc == 0) {
@@ -440,7 +727,7 @@ static int crawl_next(struct source *s, struct arena *arena, struct source_chang
 
 static void crawl_cursor(struct source *s, struct source_cursor *ret)
 {
-	seal((struct crawl *)s, ret);
+	cursor_seal((struct crawl *)s, ret);
 }
 
 static int crawl_wait_fd(struct source *s)
@@ -451,7 +738,7 @@ static int crawl_wait_fd(struct source *s)
 static void crawl_close(struct source **s)
 {
 	struct crawl *c = (struct crawl *)*s;
-	leave_state(c);
+	crawl_leave_state(c);
 	objects_free(&c->objects);
 	states_close(&c->s);
 	if (c->watch >= 0)
@@ -461,7 +748,7 @@ static void crawl_close(struct source **s)
 }
 
 /* The name of the crawl is in all its states. */
-static int identify(struct crawl *c, struct err *err)
+static int crawl_identify(struct crawl *c, struct err *err)
 {
 	struct arena arena = ARENA_INIT(16 << 20);
 	struct state_info *list;
@@ -473,7 +760,7 @@ static int identify(struct crawl *c, struct err *err)
 	return rc;
 }
 
-static int watch(struct crawl *c, struct err *err)
+static int crawl_watch(struct crawl *c, struct err *err)
 {
 	char folder[PATH_MAX];
 	snprintf(folder, sizeof folder, "%s/state", c->store.folder);
@@ -496,13 +783,13 @@ static int crawl_open(struct source **ret, const void *store, const struct sourc
 	if (rc == 1)
 		rc = err_set(err, ERR_USAGE, "%s: no crawl is here", c->store.folder);
 	if (rc == 0)
-		rc = watch(c, err);
+		rc = crawl_watch(c, err);
 	if (rc == 0)
-		rc = identify(c, err);
+		rc = crawl_identify(c, err);
 	if (rc == 0)
-		rc = unseal(c, from, err);
+		rc = cursor_unseal(c, from, err);
 	if (rc == 0)
-		rc = resume(c, err);
+		rc = crawl_resume(c, err);
 	if (rc < 0) {
 		crawl_close(&s);
 		return rc;

@@ -1,17 +1,22 @@
 #include "state/state.h"
 
+#include "base/cursor.h"
 #include "base/fault.h"
 #include "base/file.h"
+#include "bucket/bucket.h"
 #include "bucket/bucket_shake.h"
 #include "state/state_inner.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 /* Opening */
 
-static int resolve(struct states *s, const char *name, char ret[STATE_NAME], struct err *err)
+static int name_resolve(struct states *s, const char *name, char ret[STATE_NAME], struct err *err)
 {
 	struct arena arena = ARENA_INIT(16 << 20);
 	struct state_info *list;
@@ -29,7 +34,7 @@ static int resolve(struct states *s, const char *name, char ret[STATE_NAME], str
 }
 
 /* What the handle knows of a state. A damaged note is an error. */
-static int load(struct state *st, struct err *err)
+static int state_load(struct state *st, struct err *err)
 {
 	int rc = control_read(st->folder, &st->phase, err);
 	if (rc == 0)
@@ -52,7 +57,7 @@ int state_open(struct state **ret, struct states *s, const char *name, struct er
 	char found[STATE_NAME], folder[PATH_MAX];
 	int rc = 0;
 	if (strcmp(name, "closed") == 0 || strcmp(name, "current") == 0)
-		rc = resolve(s, name, found, err);
+		rc = name_resolve(s, name, found, err);
 	else if (state_name_ok(str_of(name)))
 		memcpy(found, name, STATE_NAME);
 	else
@@ -66,7 +71,7 @@ int state_open(struct state **ret, struct states *s, const char *name, struct er
 			     .notes = CHECKPOINT_NOTES_INIT,
 			     .scratch = BUF_INIT(1 << 20)};
 	memcpy(st->name, found, STATE_NAME);
-	rc = load(st, err);
+	rc = state_load(st, err);
 	if (rc == 0)
 		*ret = st;
 	else
@@ -132,7 +137,7 @@ int states_objects(struct states *s, const struct buckets *buckets, uint64_t *re
 
 /* Cloning and phases */
 
-static int none_open(struct states *s, const struct state *from, struct err *err)
+static int clone_is_of_newest(struct states *s, const struct state *from, struct err *err)
 {
 	struct arena arena = ARENA_INIT(16 << 20);
 	struct state_info *list;
@@ -158,7 +163,7 @@ static int may_write(const struct states *s, struct err *err)
 int state_clone(struct state **ret, struct state *from, bool contrib, int64_t now_us,
 		struct err *err)
 {
-	if (may_write(from->s, err) < 0 || none_open(from->s, from, err) < 0 ||
+	if (may_write(from->s, err) < 0 || clone_is_of_newest(from->s, from, err) < 0 ||
 	    states_make(from->s, from, contrib, PHASE_PREPARE, now_us, ret, err) < 0)
 		return -1;
 	if (states_relink(from->s, err) == 0)
@@ -167,7 +172,7 @@ int state_clone(struct state **ret, struct state *from, bool contrib, int64_t no
 	return -1;
 }
 
-static int is_open(const struct state *st, struct err *err)
+static int state_is_open(const struct state *st, struct err *err)
 {
 	if (may_write(st->s, err) < 0)
 		return -1;
@@ -181,7 +186,7 @@ int state_enter(struct state *st, enum phase phase, struct buckets *buckets, int
 		struct err *err)
 {
 	enum phase before = st->phase;
-	if (is_open(st, err) < 0)
+	if (state_is_open(st, err) < 0)
 		return -1;
 	if ((buckets || state_has_appends(st)) && state_checkpoint(st, buckets, now_us, err) < 0)
 		return -1;
@@ -221,14 +226,15 @@ int state_index_create(struct state *st, struct url_index_writer **ret, struct e
 {
 	char path[PATH_MAX];
 	snprintf(path, sizeof path, "%s/.index.new", st->folder);
-	if (is_open(st, err) < 0)
+	if (state_is_open(st, err) < 0)
 		return -1;
 	FAULT("state.index");
 	/* a new file in any case: the old one of this name may be shared */
 	return file_remove(path, err) < 0 ? -1 : url_index_create(ret, path, err);
 }
 
-static int put_in_place(struct state *st, const char *beside, const char *name, struct err *err)
+static int state_put_in_place(struct state *st, const char *beside, const char *name,
+			      struct err *err)
 {
 	char from[PATH_MAX], to[PATH_MAX];
 	snprintf(from, sizeof from, "%s/%s", st->folder, beside);
@@ -242,7 +248,7 @@ static int put_in_place(struct state *st, const char *beside, const char *name, 
 
 int state_index_put(struct state *st, struct url_index_writer **w, struct err *err)
 {
-	if (url_index_finish(w, err) < 0 || put_in_place(st, ".index.new", "index", err) < 0)
+	if (url_index_finish(w, err) < 0 || state_put_in_place(st, ".index.new", "index", err) < 0)
 		return -1;
 	url_index_close(&st->index);
 	return 0;
@@ -262,9 +268,9 @@ int state_sites_put(struct state *st, struct sites *sites, struct err *err)
 {
 	char path[PATH_MAX];
 	snprintf(path, sizeof path, "%s/.sites.new", st->folder);
-	if (is_open(st, err) < 0 || sites_save(sites, path, err) < 0)
+	if (state_is_open(st, err) < 0 || sites_save(sites, path, err) < 0)
 		return -1;
-	return put_in_place(st, ".sites.new", "sites", err);
+	return state_put_in_place(st, ".sites.new", "sites", err);
 }
 
 /* Small files */
@@ -313,3 +319,606 @@ const struct format lock_format = {
 	.help = "which states a reader of the crawl needs, and how long",
 	.fields = &lock_fields,
 };
+
+/* What grows while a state is open, and the checkpoints that hold it together */
+
+enum { COPY_PIECE = 1 << 20 };
+
+const struct appended_file appended_files[APPENDS] = {
+	[APPEND_JOURNAL] = {"journal", &journal_kind},
+	[APPEND_CONTRIB] = {"contrib", &contrib_kind},
+	[APPEND_CHANGES] = {"changes", &changes_kind},
+};
+
+static uint64_t *checkpoint_length(struct checkpoint *c, enum appended which)
+{
+	uint64_t *const of[APPENDS] = {&c->journal, &c->contrib, &c->changes};
+	return of[which];
+}
+
+int state_last_checkpoint(const struct state *st, struct checkpoint *ret, struct err *err)
+{
+	return checkpoint_last(st->folder, ret, err);
+}
+
+/* Appending */
+
+static int file_copy_bytes(const struct file *from, const struct file *to, struct err *err)
+{
+	char *piece = mem_resize(NULL, COPY_PIECE);
+	int rc = 0;
+	size_t n = 1;
+	for (uint64_t at = 0; rc == 0 && n; at += n) {
+		rc = file_read(from, piece, COPY_PIECE, at, &n, err);
+		if (rc == 0 && n)
+			rc = file_write(to, piece, n, at, err);
+	}
+	mem_free(&piece);
+	return rc < 0 ? rc : file_sync(to, err);
+}
+
+/* A file that another state has too is copied before it grows. */
+static int file_own(const char *path, struct err *err)
+{
+	struct stat st;
+	char beside[PATH_MAX + 8];
+	struct file from = FILE_INIT, to = FILE_INIT;
+	if (stat(path, &st) != 0)
+		return errno == ENOENT ? 0 : err_sys(err, "%s", path);
+	if (st.st_nlink == 1)
+		return 0;
+	snprintf(beside, sizeof beside, "%s.new", path);
+	int rc = file_open(&from, path, O_RDONLY, 0, err);
+	if (rc == 0)
+		rc = file_open(&to, beside, O_RDWR | O_CREAT | O_TRUNC, 0644, err);
+	if (rc == 0)
+		rc = file_copy_bytes(&from, &to, err);
+	file_drop(&from);
+	file_drop(&to);
+	FAULT("state.own");
+	if (rc < 0 || file_rename(beside, path, err) < 0)
+		return -1;
+	return dir_sync_of(path, err);
+}
+
+static int state_writable(const struct state *st, struct err *err)
+{
+	if (st->s->write && !phase_is_done(st->phase))
+		return 0;
+	return err_set(err, ERR_USAGE, "%s is %s%s: nothing can be appended", st->name,
+		       phase_name(st->phase), st->s->write ? "" : " and opened to be read");
+}
+
+static int state_open_writer(struct state *st, enum appended which, struct err *err)
+{
+	char path[PATH_MAX];
+	const struct appended_file *f = &appended_files[which];
+	if (st->writer[which])
+		return 0;
+	snprintf(path, sizeof path, "%s/%s", st->folder, f->name);
+	if (state_writable(st, err) < 0 || file_own(path, err) < 0)
+		return -1;
+	return record_open(&st->writer[which], path, f->kind, 0644, NULL, err);
+}
+
+static int state_append(struct state *st, enum appended which, struct record_place *ret,
+			struct err *err)
+{
+	if (st->scratch.over)
+		return err_set(err, ERR_USAGE, "%s: an entry of more than %zu bytes", st->name,
+			       st->scratch.max);
+	if (state_open_writer(st, which, err) < 0)
+		return -1;
+	return record_append(st->writer[which], buf_str(&st->scratch), &st->group[which], ret, err);
+}
+
+int state_journal(struct state *st, const struct journal_entry *e, struct err *err)
+{
+	buf_clear(&st->scratch);
+	journal_write(e, &st->scratch);
+	return state_append(st, APPEND_JOURNAL, NULL, err);
+}
+
+int state_contrib(struct state *st, const struct contrib *c, uint64_t *ret_place, struct err *err)
+{
+	struct record_place place;
+	buf_clear(&st->scratch);
+	contrib_write(c, &st->scratch);
+	if (state_append(st, APPEND_CONTRIB, &place, err) < 0)
+		return -1;
+	if (ret_place)
+		*ret_place = place.at;
+	return 0;
+}
+
+int state_change(struct state *st, const struct change *c, struct err *err)
+{
+	buf_clear(&st->scratch);
+	change_write(c, &st->scratch);
+	return state_append(st, APPEND_CHANGES, NULL, err);
+}
+
+int state_gone(struct state *st, const struct gone *g, struct err *err)
+{
+	char path[PATH_MAX];
+	snprintf(path, sizeof path, "%s/gone", st->s->folder);
+	if (state_writable(st, err) < 0 || (!st->gone && gone_open(&st->gone, path, err) < 0))
+		return -1;
+	return gone_add(st->gone, g, &st->gone_group, err);
+}
+
+bool state_has_appends(const struct state *st)
+{
+	for (unsigned i = 0; i < APPENDS; i++)
+		if (st->writer[i])
+			return true;
+	return st->gone;
+}
+
+int state_end_appends(struct state *st, bool sync, struct err *err)
+{
+	int rc = 0;
+	for (unsigned i = 0; i < APPENDS; i++) {
+		if (sync && rc == 0)
+			rc = record_close(&st->writer[i], err);
+		record_drop(&st->writer[i]);
+		st->group[i] = (struct record_group){0};
+	}
+	if (sync && rc == 0)
+		rc = checkpoint_close(&st->notes, err);
+	checkpoint_drop(&st->notes);
+	gone_drop(&st->gone);
+	st->gone_group = (struct record_group){0};
+	record_reader_free(&st->contrib_in);
+	return rc;
+}
+
+/* A checkpoint */
+
+struct syncing {
+	struct record_writer *w;
+	struct record_group *group;
+	struct buckets *buckets;
+	uint64_t length;
+};
+
+static int sync_records(void *ctx, struct err *err)
+{
+	struct syncing *s = ctx;
+	if (record_sync(s->w, s->group, err) < 0)
+		return -1;
+	s->length = record_durable(s->w);
+	return 0;
+}
+
+static int sync_buckets(void *ctx, struct err *err)
+{
+	struct syncing *s = ctx;
+	return bucket_sync(s->buckets, &s->length, err);
+}
+
+struct sync_list {
+	struct sync_job job[APPENDS + 2];
+	struct syncing syncing[APPENDS + 2];
+	uint64_t *length[APPENDS + 2]; /* where each goes */
+	size_t n;
+};
+
+static void sync_add(struct sync_list *l, struct syncing s, uint64_t *length)
+{
+	l->syncing[l->n] = s;
+	l->length[l->n] = length;
+	l->job[l->n] = (struct sync_job){.run = s.buckets ? sync_buckets : sync_records,
+					 .ctx = &l->syncing[l->n]};
+	l->n++;
+}
+
+/* Everything that has grown, at the same time. */
+static int sync_all(struct state *st, struct buckets *buckets, struct checkpoint *c,
+		    struct err *err)
+{
+	struct sync_list l = {.n = 0};
+	if (buckets)
+		sync_add(&l, (struct syncing){.buckets = buckets}, &c->objects);
+	for (unsigned i = 0; i < APPENDS; i++)
+		if (st->writer[i])
+			sync_add(&l, (struct syncing){.w = st->writer[i], .group = &st->group[i]},
+				 checkpoint_length(c, (enum appended)i));
+	if (st->gone)
+		sync_add(&l,
+			 (struct syncing){.w = gone_records(st->gone), .group = &st->gone_group},
+			 &c->gone);
+	/* all is written before anything is synced: the file system then has one commit to make */
+	for (size_t i = 0; i < l.n; i++)
+		if (l.syncing[i].w && record_flush(l.syncing[i].w, err) < 0)
+			return -1;
+	if (!st->pool)
+		st->pool = sync_pool_new();
+	FAULT("state.checkpoint.sync");
+	if (sync_pool_run(st->pool, l.job, l.n, err) < 0)
+		return -1;
+	for (size_t i = 0; i < l.n; i++)
+		*l.length[i] = l.syncing[i].length;
+	return 0;
+}
+
+int state_checkpoint(struct state *st, struct buckets *buckets, int64_t now_us, struct err *err)
+{
+	struct checkpoint c = st->last;
+	c.time_us = now_us;
+	c.number++;
+	if (state_writable(st, err) < 0 || checkpoint_open(&st->notes, st->folder, err) < 0 ||
+	    (st->gone && gone_flush(st->gone, &st->gone_group, err) < 0) ||
+	    sync_all(st, buckets, &c, err) < 0)
+		return -1;
+	FAULT("state.checkpoint.note");
+	if (checkpoint_note(&st->notes, &c, err) < 0)
+		return -1;
+	st->last = c;
+	st->has_last = true;
+	FAULT("state.checkpoint.noted");
+	return checkpoint_show(&st->notes, &c, err);
+}
+
+bool state_grown(const struct state *st)
+{
+	struct checkpoint last = st->last;
+	for (unsigned i = 0; i < APPENDS; i++)
+		if (st->writer[i] &&
+		    record_end(st->writer[i]) > *checkpoint_length(&last, (enum appended)i))
+			return true;
+	return !st->has_last;
+}
+
+int state_note_again(struct state *st, struct err *err)
+{
+	return checkpoint_note(&st->notes, &st->last, err) < 0
+		       ? -1
+		       : checkpoint_show(&st->notes, &st->last, err);
+}
+
+/* Rolling back */
+
+/* All before `length` is whole; only then what is behind may be cut. */
+static int records_check_up_to(const char *path, const struct record_kind *kind, uint64_t length,
+			       struct err *err)
+{
+	struct record_reader *r = NULL;
+	struct record record;
+	int rc = record_reader_open(&r, path, kind, err);
+	if (rc == 1)
+		return err_set(err, ERR_DAMAGED,
+			       "%s: it is lost; the last checkpoint knows %" PRIu64 " bytes of it",
+			       path, length);
+	if (rc < 0)
+		return -1;
+	record_limit(r, length);
+	do
+		rc = record_next(r, &record, err);
+	while (rc == 0);
+	if (rc == 1 && record_tell(r) < length)
+		rc = err_set(err, ERR_DAMAGED,
+			     "%s: ends at %" PRIu64 ", but the last checkpoint knows %" PRIu64
+			     " bytes of it",
+			     path, record_tell(r), length);
+	record_reader_free(&r);
+	return rc < 0 ? rc : 0;
+}
+
+static int file_remove_durably(const char *path, struct err *err)
+{
+	int rc = file_remove(path, err);
+	return rc < 0 ? rc : rc == 0 ? dir_sync_of(path, err) : 0;
+}
+
+static int records_cut(const char *path, const struct record_kind *kind, uint64_t length,
+		       struct err *err)
+{
+	struct record_writer *w;
+	if (length == 0)
+		return file_remove_durably(path, err);
+	if (records_check_up_to(path, kind, length, err) < 0 ||
+	    record_open(&w, path, kind, 0644, NULL, err) < 0)
+		return -1;
+	int rc = record_truncate(w, length, err);
+	if (rc < 0)
+		record_drop(&w);
+	return rc < 0 ? rc : record_close(&w, err);
+}
+
+int state_check_appended(struct state *st, enum appended which, struct err *err)
+{
+	char path[PATH_MAX];
+	uint64_t length = *checkpoint_length(&st->last, which);
+	snprintf(path, sizeof path, "%s/%s", st->folder, appended_files[which].name);
+	return length ? records_check_up_to(path, appended_files[which].kind, length, err) : 0;
+}
+
+/* Where the last record ends that can be read. */
+static int records_find_sound(const char *path, const struct record_kind *kind, uint64_t length,
+			      uint64_t *ret, struct err *err)
+{
+	struct record_reader *r = NULL;
+	struct record record;
+	uint64_t sound = 0;
+	int rc = record_reader_open(&r, path, kind, err);
+	if (rc == 0)
+		record_limit(r, length);
+	while (rc == 0 && (rc = record_next(r, &record, err)) == 0)
+		sound = record.place.next;
+	record_reader_free(&r);
+	if (rc < 0 && err->code != ERR_DAMAGED)
+		return -1;
+	*ret = sound;
+	return 0;
+}
+
+/* Behind `length` lies damage, which a writer of records would not cut away. */
+static int records_cut_damage(const char *path, uint64_t length, struct err *err)
+{
+	struct file f = FILE_INIT;
+	if (length == 0)
+		return file_remove_durably(path, err);
+	int rc = file_open(&f, path, O_WRONLY, 0, err);
+	if (rc == 0)
+		rc = file_truncate(&f, length, err) < 0 ? -1 : file_sync(&f, err);
+	file_drop(&f);
+	return rc < 0 ? rc : 0;
+}
+
+int state_keep_sound(struct state *st, enum appended which, struct err *err)
+{
+	char path[PATH_MAX];
+	const struct record_kind *kind = appended_files[which].kind;
+	uint64_t *length = checkpoint_length(&st->last, which), sound;
+	snprintf(path, sizeof path, "%s/%s", st->folder, appended_files[which].name);
+	if (records_find_sound(path, kind, *length, &sound, err) < 0)
+		return -1;
+	FAULT("state.keep");
+	if (records_cut_damage(path, sound, err) < 0)
+		return -1;
+	*length = sound;
+	st->last.number++;
+	st->has_last = true;
+	return checkpoint_open(&st->notes, st->folder, err) < 0 ? -1 : state_note_again(st, err);
+}
+
+/* A contrib that is still shared with the state before it is as it was. */
+static bool file_is_shared(const char *path)
+{
+	struct stat st;
+	return stat(path, &st) == 0 && st.st_nlink > 1;
+}
+
+/* What is lost of the log of forgotten URLs is no reason not to go on. */
+static int rollback_gone(struct state *st, struct err *err)
+{
+	char path[PATH_MAX];
+	struct stat found;
+	uint64_t length = MAX(st->last.gone, (uint64_t)RECORD_HEADER);
+	snprintf(path, sizeof path, "%s/gone", st->s->folder);
+	if (stat(path, &found) != 0 || (uint64_t)found.st_size < length)
+		return 0;
+	return records_cut(path, &gone_kind, length, err);
+}
+
+static int rollback_objects(struct state *st, struct err *err)
+{
+	char path[PATH_MAX];
+	FAULT("state.rollback.objects");
+	snprintf(path, sizeof path, "%s/objects", st->s->folder);
+	int rc = bucket_cut_file(path, 0, st->last.objects, NULL, err);
+	return rc == 1 ? err_set(err, ERR_DAMAGED, "%s: the bucket file is lost", path) : rc;
+}
+
+int state_rollback_step(struct state *st, unsigned step, struct err *err)
+{
+	char path[PATH_MAX];
+	if (step >= APPENDS)
+		return step == APPENDS ? rollback_gone(st, err) : rollback_objects(st, err);
+	snprintf(path, sizeof path, "%s/%s", st->folder, appended_files[step].name);
+	FAULT("state.rollback");
+	return file_is_shared(path)
+		       ? 0
+		       : records_cut(path, appended_files[step].kind,
+				     *checkpoint_length(&st->last, (enum appended)step), err);
+}
+
+int state_rollback_begin(struct state *st, struct err *err)
+{
+	return state_writable(st, err) < 0 ? -1 : state_end_appends(st, false, err);
+}
+
+int state_rollback(struct state *st, struct err *err)
+{
+	int rc = state_rollback_begin(st, err);
+	for (unsigned i = 0; rc == 0 && i < ROLLBACK_STEPS; i++)
+		rc = state_rollback_step(st, i, err);
+	return rc;
+}
+
+/* Reading back */
+
+int state_read(struct state *st, const char *file, struct record_reader **ret, struct err *err)
+{
+	char path[PATH_MAX];
+	for (unsigned i = 0; i < APPENDS; i++) {
+		if (strcmp(file, appended_files[i].name) != 0)
+			continue;
+		struct checkpoint c = st->last;
+		uint64_t length = *checkpoint_length(&c, (enum appended)i);
+		/* of one that is done, and whose checkpoints are lost, all that is there */
+		if (length == 0 && !phase_is_done(st->phase))
+			return 1;
+		snprintf(path, sizeof path, "%s/%s", st->folder, file);
+		int rc = record_reader_open(ret, path, appended_files[i].kind, err);
+		if (rc == 0)
+			record_limit(*ret, length);
+		return rc == 1 && length ? err_set(err, ERR_DAMAGED, "%s: it is lost", path) : rc;
+	}
+	return err_set(err, ERR_USAGE, "%s: nothing is appended to it", file);
+}
+
+int state_contrib_at(struct state *st, uint64_t place, struct contrib *ret, struct err *err)
+{
+	struct record record;
+	int rc = st->contrib_in ? 0 : state_read(st, "contrib", &st->contrib_in, err);
+	if (rc == 0) {
+		record_seek(st->contrib_in, place);
+		rc = record_next(st->contrib_in, &record, err);
+	}
+	if (rc == 1)
+		rc = err_set(err, ERR_DAMAGED, "%s/contrib: nothing at %" PRIu64, st->folder,
+			     place);
+	return rc ? rc : contrib_read(record.payload, ret, err);
+}
+
+/* An index with the numbers that buckets have after a shakedown. Items go by their old numbers past
+ * the report, which is in that order, and are put in the order of footprints again: two sorts, no
+ * memory that grows with the crawl. */
+
+enum { NUMBERED = 8 + INDEX_ITEM, RENUMBER_MEMORY = 64 << 20 };
+
+struct renumbering {
+	struct sort *by_number, *by_footprint;
+	struct bucket_moves *moves;
+	struct bucket_move move; /* the first that is not before the item at hand */
+	bool moved_all;
+	uint64_t forgotten;
+};
+
+static int renumber_sorts_new(struct renumbering *r, const char *folder, struct err *err)
+{
+	const struct sort_spec numbered = {.order = {.size = NUMBERED, .key_len = 8},
+					   .memory = RENUMBER_MEMORY,
+					   .folder = folder};
+	const struct sort_spec items = {.order = {.size = INDEX_ITEM, .key_len = FOOTPRINT_KEY},
+					.memory = RENUMBER_MEMORY,
+					.folder = folder};
+	return sort_new(&r->by_number, &numbered, err) < 0 ||
+			       sort_new(&r->by_footprint, &items, err) < 0
+		       ? -1
+		       : 0;
+}
+
+static int renumber_add_item(struct sort *s, const struct index_item *item, struct err *err)
+{
+	unsigned char bytes[INDEX_ITEM];
+	index_item_write(item, bytes);
+	return sort_add(s, (struct str){(const char *)bytes, sizeof bytes}, err);
+}
+
+static int renumber_take_in(struct renumbering *r, const struct url_index *old, struct err *err)
+{
+	struct url_index_scan *scan;
+	struct index_item item;
+	if (url_index_scan(&scan, old, (struct footprint){0, 0}, err) < 0)
+		return -1;
+	int rc;
+	while ((rc = url_index_next(scan, &item, err)) == 0) {
+		unsigned char bytes[NUMBERED];
+		if (!index_item_has_bucket(&item)) {
+			rc = renumber_add_item(r->by_footprint, &item, err);
+		} else {
+			for (unsigned i = 0; i < 8; i++)
+				bytes[i] = (unsigned char)(item.where >> (56 - 8 * i));
+			index_item_write(&item, bytes + 8);
+			rc = sort_add(r->by_number, (struct str){(const char *)bytes, sizeof bytes},
+				      err);
+		}
+		if (rc < 0)
+			break;
+	}
+	url_index_scan_free(&scan);
+	return rc < 0 ? rc : 0;
+}
+
+/* The report's line of an old number; moves->to is BUCKET_DELETED where there is none. */
+static int renumber_look_up(struct renumbering *r, uint64_t number, uint32_t *ret, struct err *err)
+{
+	while (!r->moved_all && r->move.from < number) {
+		int rc = bucket_moves_next(r->moves, &r->move, err);
+		if (rc < 0)
+			return -1;
+		r->moved_all = rc == 1;
+	}
+	*ret = !r->moved_all && r->move.from == number ? r->move.to : BUCKET_DELETED;
+	return 0;
+}
+
+static int renumber_forget(struct renumbering *r, struct state *st, const struct index_item *item,
+			   struct err *err)
+{
+	const struct gone gone = {item->fp, st->params.created_us, GONE_UNKNOWN};
+	r->forgotten++;
+	return state_gone(st, &gone, err);
+}
+
+static int renumber_items(struct renumbering *r, struct state *st, struct err *err)
+{
+	struct str rec;
+	struct index_item item;
+	uint32_t to;
+	int rc = bucket_moves_next(r->moves, &r->move, err);
+	r->moved_all = rc == 1;
+	while (rc >= 0 && (rc = sort_next(r->by_number, &rec, err)) == 0) {
+		if (index_item_read((const unsigned char *)rec.p + 8, &item, err) < 0 ||
+		    renumber_look_up(r, item.where, &to, err) < 0)
+			return -1;
+		item.where = to;
+		rc = to == BUCKET_DELETED ? renumber_forget(r, st, &item, err)
+					  : renumber_add_item(r->by_footprint, &item, err);
+	}
+	return rc < 0 ? rc : 0;
+}
+
+static int renumber_write_out(struct renumbering *r, struct state *st, struct err *err)
+{
+	struct url_index_writer *w;
+	struct index_item item;
+	struct str rec;
+	if (state_index_create(st, &w, err) < 0)
+		return -1;
+	int rc;
+	while ((rc = sort_next(r->by_footprint, &rec, err)) == 0) {
+		rc = index_item_read((const unsigned char *)rec.p, &item, err);
+		if (rc < 0)
+			break;
+		url_index_put(w, &item);
+	}
+	if (rc == 1)
+		return state_index_put(st, &w, err);
+	url_index_drop(&w);
+	return -1;
+}
+
+int state_renumber(struct state *st, uint64_t *ret_forgotten, struct err *err)
+{
+	char path[PATH_MAX];
+	struct renumbering r = {0};
+	struct url_index *old = NULL;
+	snprintf(path, sizeof path, "%s/objects", st->s->folder);
+	int rc = bucket_moves_open(&r.moves, path, err);
+	if (rc == 1)
+		return err_set(err, ERR_USAGE, "%s: no shakedown was reported", path);
+	snprintf(path, sizeof path, "%s/state/%s/index", st->s->folder, st->params.from);
+	if (rc == 0)
+		rc = url_index_open(&old, path, err);
+	if (rc == 1)
+		rc = err_set(err, ERR_DAMAGED, "%s: it is not there", path);
+	if (rc == 0)
+		rc = renumber_sorts_new(&r, st->folder, err);
+	if (rc == 0)
+		rc = renumber_take_in(&r, old, err);
+	if (rc == 0)
+		rc = renumber_items(&r, st, err);
+	if (rc == 0)
+		rc = renumber_write_out(&r, st, err);
+	url_index_close(&old);
+	sort_free(&r.by_number);
+	sort_free(&r.by_footprint);
+	bucket_moves_close(&r.moves);
+	if (rc == 0 && ret_forgotten)
+		*ret_forgotten = r.forgotten;
+	return rc;
+}

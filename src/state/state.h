@@ -18,7 +18,6 @@
  * One process writes (states_open with write), any number read. Handles belong to one thread. */
 #pragma once
 #include "base/arena.h"
-#include "state/gone.h"
 #include "state/journal.h"
 #include "state/sites.h"
 

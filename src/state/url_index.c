@@ -1,10 +1,304 @@
+/* The index of a state, whole: how an item and the file lie on disk, writing, finding, scanning,
+ * and the one pass by which modules make a new index of an old one and of news. Blocks of a fixed
+ * number of items, so that one footprint is found by its fence and one read, and damage costs one
+ * block. */
 #include "state/url_index.h"
 
+#include "base/clock.h"
+#include "base/cursor.h"
+#include "base/hash.h"
 #include "disk/stream.h"
-#include "state/url_index_file.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sys/random.h>
+
+/* How it lies on disk: a header, blocks, fences, an end. */
+
+enum {
+	INDEX_VERSION = 1,
+	INDEX_HEADER = 4096,
+	INDEX_BLOCK = 64 << 10,
+	INDEX_FOOT = 16, /* bytes at the end of a block: number, count, checksum */
+	INDEX_PER_BLOCK = (INDEX_BLOCK - INDEX_FOOT) / INDEX_ITEM,
+	INDEX_END = 104,  /* bytes at the end of the file */
+	INDEX_COUNTS = 8, /* types that the end has room for */
+};
+_Static_assert(INDEX_PER_BLOCK *INDEX_ITEM + INDEX_FOOT == INDEX_BLOCK, "a block has no gap");
+_Static_assert((int)ITEM_TYPES <= (int)INDEX_COUNTS, "a count for each type");
+
+#define INDEX_MAGIC "GARNERIX"
+#define INDEX_END_MAGIC "GRNIXEND"
+
+/* Items */
+
+enum { TYPE_NO_TARGET = 16 };
+
+const char *const item_type_names[ITEM_TYPES] = {"sleeping", "new",       "gathered", "error",
+						 "qkey",     "temporary", "zombie"};
+
+void footprint_key(struct footprint fp, unsigned char ret[FOOTPRINT_KEY])
+{
+	for (unsigned i = 0; i < 8; i++) {
+		ret[i] = (unsigned char)(fp.site >> (56 - 8 * i));
+		ret[8 + i] = (unsigned char)(fp.path >> (56 - 8 * i));
+	}
+}
+
+struct footprint footprint_of_key(const void *p)
+{
+	return (struct footprint){order_u64(p), order_u64((const char *)p + 8)};
+}
+
+static unsigned char *item_put_bytes(unsigned char *p, uint64_t v, unsigned bytes)
+{
+	for (unsigned i = 0; i < bytes; i++)
+		*p++ = (unsigned char)(v >> 8 * i);
+	return p;
+}
+
+void item_put_where(struct buf *out, uint64_t where)
+{
+	put_varint(out, where >= ITEM_NOWHERE ? 0 : where + 1);
+}
+
+uint64_t item_take_where(struct reader *r)
+{
+	uint64_t v = reader_varint(r);
+	if (v > ITEM_NOWHERE)
+		r->bad = true;
+	return v == 0 || v > ITEM_NOWHERE ? ITEM_NOWHERE : v - 1;
+}
+
+void index_item_write(const struct index_item *item, unsigned char ret[INDEX_ITEM])
+{
+	unsigned char *p = ret;
+	footprint_key(item->fp, p);
+	p += FOOTPRINT_KEY;
+	p = item_put_bytes(p, item->where, 6);
+	p = item_put_bytes(p, item->status, 2);
+	p = item_put_bytes(p, item->last_seen_s, 4);
+	p = item_put_bytes(p, item->stable_s, 4);
+	p = item_put_bytes(p, item->due_s, 4);
+	p = item_put_bytes(p, item->since_day, 2);
+	*p++ = (unsigned char)(item->type | (item->no_target ? TYPE_NO_TARGET : 0));
+	*p++ = item->flags;
+	*p++ = item->retry;
+	*p++ = item->weight;
+	*p++ = item->freq;
+	*p++ = item->download_ds;
+	*p++ = item->section;
+	ENSURE(p == ret + INDEX_ITEM);
+}
+
+int index_item_read(const unsigned char p[INDEX_ITEM], struct index_item *ret, struct err *err)
+{
+	struct reader r = reader_of((struct str){(const char *)p, INDEX_ITEM});
+	struct index_item item = {.fp = footprint_of_key(p)};
+	reader_skip(&r, FOOTPRINT_KEY);
+	item.where = reader_u32le(&r);
+	item.where |= (uint64_t)reader_u16le(&r) << 32;
+	item.status = reader_u16le(&r);
+	item.last_seen_s = reader_u32le(&r);
+	item.stable_s = reader_u32le(&r);
+	item.due_s = reader_u32le(&r);
+	item.since_day = reader_u16le(&r);
+	uint8_t type = reader_u8(&r);
+	item.no_target = type & TYPE_NO_TARGET;
+	item.flags = reader_u8(&r);
+	item.retry = reader_u8(&r);
+	item.weight = reader_u8(&r);
+	item.freq = reader_u8(&r);
+	item.download_ds = reader_u8(&r);
+	item.section = reader_u8(&r);
+	type &= (uint8_t)~TYPE_NO_TARGET;
+	if (type >= ITEM_TYPES || type == ITEM_TEMPORARY)
+		return err_set(err, ERR_DAMAGED, "an index item has the type %u", type);
+	item.type = (enum item_type)type;
+	*ret = item;
+	return 0;
+}
+
+bool index_item_has_bucket(const struct index_item *item)
+{
+	return item->where != ITEM_NOWHERE && !(item->flags & ITEM_CONTRIB) &&
+	       item->type != ITEM_QKEY;
+}
+
+static void item_print_time(struct buf *out, const char *name, uint32_t s)
+{
+	if (s == 0)
+		return;
+	buf_printf(out, " %s ", name);
+	time_print(out, s * US_PER_S, 0);
+}
+
+void index_item_print(const struct index_item *item, struct buf *out)
+{
+	static const char letters[] = "IRUEFCWP";
+	char fp[FOOTPRINT_TEXT];
+	buf_printf(out, "%s %-8s ", footprint_print(item->fp, fp), item_type_names[item->type]);
+	for (unsigned i = 0; i < 8; i++)
+		buf_add_byte(out, item->flags >> i & 1 ? letters[i] : '-');
+	buf_add_byte(out, item->no_target ? 'T' : '-');
+	if (item->where == ITEM_NOWHERE)
+		buf_add_text(out, " -");
+	else
+		buf_printf(out, " %" PRIx64, item->where);
+	buf_printf(out, " status %u retry %u weight %u freq %u time %u section %u", item->status,
+		   item->retry, item->weight, item->freq, item->download_ds, item->section);
+	item_print_time(out, "since",
+			(uint32_t)MIN(item->since_day * 86400ul, (unsigned long)UINT32_MAX));
+	item_print_time(out, "seen", item->last_seen_s);
+	item_print_time(out, "stable", item->stable_s);
+	item_print_time(out, "due", item->due_s);
+}
+
+/* Writing */
+
+struct url_index_writer {
+	struct stream_writer out;
+	uint32_t salt;
+	uint64_t items, blocks, types[INDEX_COUNTS];
+	unsigned char last[FOOTPRINT_KEY];
+	unsigned count; /* items in the block at hand */
+	struct buf block, fences;
+	bool failed;
+	struct err err;
+};
+
+static void index_put_header(struct url_index_writer *w)
+{
+	struct buf h = BUF_INIT(INDEX_HEADER);
+	buf_add_text(&h, INDEX_MAGIC);
+	put_u32le(&h, INDEX_VERSION);
+	put_u32le(&h, INDEX_BLOCK);
+	put_u32le(&h, INDEX_ITEM);
+	put_u32le(&h, w->salt);
+	put_u32le(&h, 0);
+	put_u32le(&h, crc32c(0, h.p, h.n));
+	buf_fill(&h, 0, INDEX_HEADER - h.n);
+	stream_put(&w->out, h.p, h.n);
+	buf_free(&h);
+}
+
+int url_index_create(struct url_index_writer **ret, const char *path, struct err *err)
+{
+	struct url_index_writer *w = mem_alloc(sizeof *w);
+	w->block = BUF_INIT(INDEX_BLOCK);
+	w->fences = BUF_INIT(SIZE_MAX);
+	int rc = getrandom(&w->salt, sizeof w->salt, 0) < 0
+			 ? err_sys(err, "%s: random bytes for the header", path)
+			 : stream_create(&w->out, path, 0644, NULL, err);
+	if (rc < 0) {
+		mem_free(&w);
+		return -1;
+	}
+	index_put_header(w);
+	*ret = w;
+	return 0;
+}
+
+static void index_end_block(struct url_index_writer *w)
+{
+	buf_fill(&w->block, 0, INDEX_BLOCK - INDEX_FOOT - w->block.n);
+	put_u64le(&w->block, w->blocks++);
+	put_u32le(&w->block, w->count);
+	put_u32le(&w->block, crc32c(w->salt, w->block.p, w->block.n));
+	stream_put(&w->out, w->block.p, w->block.n);
+	buf_clear(&w->block);
+	w->count = 0;
+}
+
+static bool index_item_fits(struct url_index_writer *w, const struct index_item *item,
+			    const unsigned char *key)
+{
+	char fp[FOOTPRINT_TEXT];
+	footprint_print(item->fp, fp);
+	if (w->items && memcmp(w->last, key, FOOTPRINT_KEY) >= 0)
+		err_set(&w->err, ERR_USAGE, "the index item %s is not behind the one before", fp);
+	else if (item->type >= ITEM_TYPES || item->type == ITEM_TEMPORARY ||
+		 item->where > ITEM_NOWHERE)
+		err_set(&w->err, ERR_USAGE,
+			"the index item %s: type %d, place %" PRIu64 " cannot be kept", fp,
+			(int)item->type, item->where);
+	else
+		return true;
+	return false;
+}
+
+void url_index_put(struct url_index_writer *w, const struct index_item *item)
+{
+	unsigned char bytes[INDEX_ITEM];
+	if (w->failed)
+		return;
+	index_item_write(item, bytes);
+	if (!index_item_fits(w, item, bytes)) {
+		w->failed = true;
+		return;
+	}
+	memcpy(w->last, bytes, FOOTPRINT_KEY);
+	if (w->count == 0)
+		buf_add(&w->fences, bytes, FOOTPRINT_KEY);
+	buf_add(&w->block, bytes, sizeof bytes);
+	w->items++;
+	w->types[item->type]++;
+	if (++w->count == INDEX_PER_BLOCK)
+		index_end_block(w);
+}
+
+uint64_t url_index_count(const struct url_index_writer *w)
+{
+	return w->items;
+}
+
+static void index_put_end(struct url_index_writer *w)
+{
+	struct buf end = BUF_INIT(INDEX_END);
+	buf_add_text(&end, INDEX_END_MAGIC);
+	put_u64le(&end, w->items);
+	put_u64le(&end, w->blocks);
+	for (unsigned i = 0; i < INDEX_COUNTS; i++)
+		put_u64le(&end, w->types[i]);
+	put_u32le(&end, 0);
+	put_u32le(&end, 0);
+	put_u32le(&end, crc32c(w->salt, buf_str(&w->fences).p, w->fences.n));
+	put_u32le(&end, crc32c(w->salt, end.p, end.n));
+	ENSURE(end.n == INDEX_END);
+	stream_put(&w->out, buf_str(&w->fences).p, w->fences.n);
+	stream_put(&w->out, end.p, end.n);
+	buf_free(&end);
+}
+
+int url_index_finish(struct url_index_writer **pw, struct err *err)
+{
+	struct url_index_writer *w = *pw;
+	int rc = 0;
+	if (w->failed) {
+		*err = w->err;
+		rc = -1;
+	} else {
+		if (w->count)
+			index_end_block(w);
+		index_put_end(w);
+		rc = stream_finish(&w->out, true, err);
+	}
+	url_index_drop(pw);
+	return rc;
+}
+
+void url_index_drop(struct url_index_writer **pw)
+{
+	struct url_index_writer *w = *pw;
+	if (!w)
+		return;
+	stream_drop(&w->out);
+	buf_free(&w->block);
+	buf_free(&w->fences);
+	mem_free(pw);
+}
+
+/* Reading */
 
 struct url_index {
 	struct file file;
@@ -13,24 +307,25 @@ struct url_index {
 	char *fences; /* FOOTPRINT_KEY bytes each */
 };
 
-static int damaged(const struct url_index *x, const char *what, struct err *err)
+static int index_damaged(const struct url_index *x, const char *what, struct err *err)
 {
 	return err_set(err, ERR_DAMAGED, "%s: %s; recovery builds it again", x->file.path, what);
 }
 
 /* Exactly n bytes. */
-static int read_all(const struct url_index *x, void *p, size_t n, uint64_t at, struct err *err)
+static int index_read_all(const struct url_index *x, void *p, size_t n, uint64_t at,
+			  struct err *err)
 {
 	size_t got;
 	if (file_read(&x->file, p, n, at, &got, err) < 0)
 		return -1;
-	return got == n ? 0 : damaged(x, "it is cut", err);
+	return got == n ? 0 : index_damaged(x, "it is cut", err);
 }
 
-static int read_header(struct url_index *x, struct err *err)
+static int index_read_header(struct url_index *x, struct err *err)
 {
 	char h[32];
-	if (read_all(x, h, sizeof h, 0, err) < 0)
+	if (index_read_all(x, h, sizeof h, 0, err) < 0)
 		return -1;
 	struct reader r = reader_of((struct str){h, sizeof h});
 	bool ours = str_is(reader_bytes(&r, FORMAT_MAGIC), INDEX_MAGIC);
@@ -38,7 +333,7 @@ static int read_header(struct url_index *x, struct err *err)
 	x->salt = reader_u32le(&r);
 	reader_skip(&r, 4);
 	if (!ours || reader_u32le(&r) != crc32c(0, h, sizeof h - 4))
-		return damaged(x, "it does not begin as an index does", err);
+		return index_damaged(x, "it does not begin as an index does", err);
 	if (version != INDEX_VERSION || block != INDEX_BLOCK || item != INDEX_ITEM)
 		return err_set(err, ERR_DAMAGED,
 			       "%s: version %" PRIu32 " with items of %" PRIu32
@@ -47,18 +342,18 @@ static int read_header(struct url_index *x, struct err *err)
 	return 0;
 }
 
-static uint64_t blocks_of(uint64_t items)
+static uint64_t index_blocks_of(uint64_t items)
 {
 	return (items + INDEX_PER_BLOCK - 1) / INDEX_PER_BLOCK;
 }
 
 /* *ret_crc: of the fences */
-static int read_end(struct url_index *x, uint64_t size, uint32_t *ret_crc, struct err *err)
+static int index_read_end(struct url_index *x, uint64_t size, uint32_t *ret_crc, struct err *err)
 {
 	char end[INDEX_END];
 	if (size < INDEX_HEADER + INDEX_END)
-		return damaged(x, "it is cut", err);
-	if (read_all(x, end, sizeof end, size - INDEX_END, err) < 0)
+		return index_damaged(x, "it is cut", err);
+	if (index_read_all(x, end, sizeof end, size - INDEX_END, err) < 0)
 		return -1;
 	struct reader r = reader_of((struct str){end, sizeof end});
 	bool ours = str_is(reader_bytes(&r, FORMAT_MAGIC), INDEX_END_MAGIC);
@@ -69,28 +364,31 @@ static int read_end(struct url_index *x, uint64_t size, uint32_t *ret_crc, struc
 	reader_skip(&r, 8);
 	*ret_crc = reader_u32le(&r);
 	if (!ours || reader_u32le(&r) != crc32c(x->salt, end, sizeof end - 4))
-		return damaged(x, "it does not end as an index does", err);
-	if (x->blocks != blocks_of(x->items) || x->blocks > size / INDEX_BLOCK ||
+		return index_damaged(x, "it does not end as an index does", err);
+	if (x->blocks != index_blocks_of(x->items) || x->blocks > size / INDEX_BLOCK ||
 	    size != INDEX_HEADER + x->blocks * (INDEX_BLOCK + FOOTPRINT_KEY) + INDEX_END)
-		return damaged(x, "its length does not fit its end", err);
+		return index_damaged(x, "its length does not fit its end", err);
 	return 0;
 }
 
-static int read_fences(struct url_index *x, uint32_t crc, struct err *err)
+static int index_read_fences(struct url_index *x, uint32_t crc, struct err *err)
 {
 	size_t n = (size_t)x->blocks * FOOTPRINT_KEY;
 	x->fences = mem_resize(NULL, n + 1);
-	if (read_all(x, x->fences, n, INDEX_HEADER + x->blocks * INDEX_BLOCK, err) < 0)
+	if (index_read_all(x, x->fences, n, INDEX_HEADER + x->blocks * INDEX_BLOCK, err) < 0)
 		return -1;
-	return crc32c(x->salt, x->fences, n) == crc ? 0 : damaged(x, "its fences are damaged", err);
+	return crc32c(x->salt, x->fences, n) == crc
+		       ? 0
+		       : index_damaged(x, "its fences are damaged", err);
 }
 
-static int load(struct url_index *x, struct err *err)
+static int index_load(struct url_index *x, struct err *err)
 {
 	uint64_t size;
 	uint32_t crc = 0;
-	return file_size(&x->file, &size, err) < 0 || read_header(x, err) < 0 ||
-			       read_end(x, size, &crc, err) < 0 || read_fences(x, crc, err) < 0
+	return file_size(&x->file, &size, err) < 0 || index_read_header(x, err) < 0 ||
+			       index_read_end(x, size, &crc, err) < 0 ||
+			       index_read_fences(x, crc, err) < 0
 		       ? -1
 		       : 0;
 }
@@ -101,7 +399,7 @@ int url_index_open(struct url_index **ret, const char *path, struct err *err)
 	x->file = FILE_INIT;
 	int rc = file_open(&x->file, path, O_RDONLY, 0, err);
 	if (rc == 0)
-		rc = load(x, err);
+		rc = index_load(x, err);
 	if (rc == 0)
 		*ret = x;
 	else
@@ -129,18 +427,19 @@ const uint64_t *url_index_types(const struct url_index *x)
 	return x->types;
 }
 
-static unsigned count_in(const struct url_index *x, uint64_t block)
+static unsigned block_count(const struct url_index *x, uint64_t block)
 {
 	return (unsigned)MIN(x->items - block * INDEX_PER_BLOCK, (uint64_t)INDEX_PER_BLOCK);
 }
 
-static int check_block(const struct url_index *x, const char *p, uint64_t block, struct err *err)
+static int index_check_block(const struct url_index *x, const char *p, uint64_t block,
+			     struct err *err)
 {
 	struct reader r = reader_of((struct str){p + INDEX_BLOCK - INDEX_FOOT, INDEX_FOOT});
 	uint64_t number = reader_u64le(&r);
 	uint32_t count = reader_u32le(&r), crc = reader_u32le(&r);
 	if (crc == crc32c(x->salt, p, INDEX_BLOCK - 4) && number == block &&
-	    count == count_in(x, block))
+	    count == block_count(x, block))
 		return 0;
 	return err_set(err, ERR_DAMAGED,
 		       "%s: block %" PRIu64 " (byte %" PRIu64
@@ -149,7 +448,7 @@ static int check_block(const struct url_index *x, const char *p, uint64_t block,
 }
 
 /* The last of n keys, `step` bytes apart, that is not behind the key; n: all are. */
-static uint64_t last_up_to(const char *keys, uint64_t n, size_t step, const unsigned char *key)
+static uint64_t key_last_up_to(const char *keys, uint64_t n, size_t step, const unsigned char *key)
 {
 	uint64_t from = 0, to = n; /* the first one behind it is in [from, to] */
 	while (from < to) {
@@ -163,16 +462,16 @@ static uint64_t last_up_to(const char *keys, uint64_t n, size_t step, const unsi
 }
 
 /* Reads and checks a block. */
-static int read_block(const struct url_index *x, uint64_t block, char ret[INDEX_BLOCK],
-		      struct err *err)
+static int index_read_block(const struct url_index *x, uint64_t block, char ret[INDEX_BLOCK],
+			    struct err *err)
 {
-	if (read_all(x, ret, INDEX_BLOCK, INDEX_HEADER + block * INDEX_BLOCK, err) < 0)
+	if (index_read_all(x, ret, INDEX_BLOCK, INDEX_HEADER + block * INDEX_BLOCK, err) < 0)
 		return -1;
-	return check_block(x, ret, block, err);
+	return index_check_block(x, ret, block, err);
 }
 
-static int item_at(const struct url_index *x, const char *bytes, uint64_t block, uint64_t at,
-		   struct index_item *ret, struct err *err)
+static int block_item_at(const struct url_index *x, const char *bytes, uint64_t block, uint64_t at,
+			 struct index_item *ret, struct err *err)
 {
 	const char *p = bytes + at * INDEX_ITEM;
 	if (index_item_read((const unsigned char *)p, ret, err) < 0)
@@ -186,16 +485,16 @@ int url_index_find(const struct url_index *x, struct footprint fp, struct index_
 	char bytes[INDEX_BLOCK];
 	unsigned char key[FOOTPRINT_KEY];
 	footprint_key(fp, key);
-	uint64_t block = last_up_to(x->fences, x->blocks, FOOTPRINT_KEY, key);
+	uint64_t block = key_last_up_to(x->fences, x->blocks, FOOTPRINT_KEY, key);
 	if (block == x->blocks)
 		return 1;
-	if (read_block(x, block, bytes, err) < 0)
+	if (index_read_block(x, block, bytes, err) < 0)
 		return -1;
-	unsigned n = count_in(x, block);
-	uint64_t at = last_up_to(bytes, n, INDEX_ITEM, key);
+	unsigned n = block_count(x, block);
+	uint64_t at = key_last_up_to(bytes, n, INDEX_ITEM, key);
 	if (at == n || memcmp(bytes + at * INDEX_ITEM, key, FOOTPRINT_KEY) != 0)
 		return 1;
-	return item_at(x, bytes, block, at, ret, err);
+	return block_item_at(x, bytes, block, at, ret, err);
 }
 
 int url_index_sample(const struct url_index *x, uint64_t i, uint64_t n, struct index_item *ret,
@@ -207,10 +506,10 @@ int url_index_sample(const struct url_index *x, uint64_t i, uint64_t n, struct i
 	uint64_t block = number / INDEX_PER_BLOCK;
 	if (number >= x->items)
 		return 1;
-	if (read_block(x, block, bytes, err) < 0)
+	if (index_read_block(x, block, bytes, err) < 0)
 		return -1;
-	for (uint64_t at = number % INDEX_PER_BLOCK; at < count_in(x, block); at++) {
-		if (item_at(x, bytes, block, at, &item, err) < 0)
+	for (uint64_t at = number % INDEX_PER_BLOCK; at < block_count(x, block); at++) {
+		if (block_item_at(x, bytes, block, at, &item, err) < 0)
 			return -1;
 		if (index_item_has_bucket(&item)) {
 			*ret = item;
@@ -239,7 +538,7 @@ int url_index_scan(struct url_index_scan **ret, const struct url_index *x, struc
 	const struct stream_options options = {.buffered = true};
 	s->x = x;
 	footprint_key(from, s->from);
-	uint64_t block = last_up_to(x->fences, x->blocks, FOOTPRINT_KEY, s->from);
+	uint64_t block = key_last_up_to(x->fences, x->blocks, FOOTPRINT_KEY, s->from);
 	s->next = block == x->blocks ? 0 : block;
 	s->skip = true;
 	if (stream_open_part(&s->in, &x->file, INDEX_HEADER + s->next * INDEX_BLOCK,
@@ -251,7 +550,7 @@ int url_index_scan(struct url_index_scan **ret, const struct url_index *x, struc
 	return 0;
 }
 
-static int next_block(struct url_index_scan *s, struct err *err)
+static int scan_next_block(struct url_index_scan *s, struct err *err)
 {
 	struct str bytes;
 	if (s->next == s->x->blocks)
@@ -261,16 +560,16 @@ static int next_block(struct url_index_scan *s, struct err *err)
 		return rc;
 	if (rc == 1) {
 		s->next = s->x->blocks;
-		return damaged(s->x, "it was cut while it was read", err);
+		return index_damaged(s->x, "it was cut while it was read", err);
 	}
 	s->at = s->n = 0;
-	if (check_block(s->x, bytes.p, s->next++, err) < 0)
+	if (index_check_block(s->x, bytes.p, s->next++, err) < 0)
 		return -1;
 	s->block = bytes.p;
-	s->n = count_in(s->x, s->next - 1);
+	s->n = block_count(s->x, s->next - 1);
 	if (s->skip) {
 		s->skip = false;
-		uint64_t at = last_up_to(bytes.p, s->n, INDEX_ITEM, s->from);
+		uint64_t at = key_last_up_to(bytes.p, s->n, INDEX_ITEM, s->from);
 		bool behind =
 			at < s->n && memcmp(bytes.p + at * INDEX_ITEM, s->from, FOOTPRINT_KEY) < 0;
 		s->at = at == s->n ? 0 : (unsigned)at + behind;
@@ -281,11 +580,11 @@ static int next_block(struct url_index_scan *s, struct err *err)
 int url_index_next(struct url_index_scan *s, struct index_item *ret, struct err *err)
 {
 	while (s->at == s->n) {
-		int rc = next_block(s, err);
+		int rc = scan_next_block(s, err);
 		if (rc)
 			return rc;
 	}
-	return item_at(s->x, s->block, s->next - 1, s->at++, ret, err);
+	return block_item_at(s->x, s->block, s->next - 1, s->at++, ret, err);
 }
 
 /* One less than the next fence, which is not the first and so not 0. */
@@ -309,7 +608,8 @@ void url_index_scan_free(struct url_index_scan **ps)
 
 /* For `garner dump` and `garner check`. */
 
-static int print(const char *path, void (*emit)(void *ctx, struct str), void *ctx, struct err *err)
+static int index_print(const char *path, void (*emit)(void *ctx, struct str), void *ctx,
+		       struct err *err)
 {
 	struct url_index *x = NULL;
 	struct url_index_scan *s = NULL;
@@ -337,7 +637,7 @@ static int print(const char *path, void (*emit)(void *ctx, struct str), void *ct
 }
 
 /* Also that the items are in order and the fences and counts are right. */
-static int verify_items(const struct url_index *x, struct url_index_scan *s, struct err *err)
+static int index_verify_items(const struct url_index *x, struct url_index_scan *s, struct err *err)
 {
 	uint64_t types[INDEX_COUNTS] = {0};
 	struct index_item item, before = {0};
@@ -347,18 +647,18 @@ static int verify_items(const struct url_index *x, struct url_index_scan *s, str
 		footprint_key(item.fp, key);
 		const char *fence = x->fences + i / INDEX_PER_BLOCK * FOOTPRINT_KEY;
 		if (i && footprint_cmp(before.fp, item.fp) >= 0)
-			return damaged(x, "its items are not in order", err);
+			return index_damaged(x, "its items are not in order", err);
 		if (i % INDEX_PER_BLOCK == 0 && memcmp(fence, key, FOOTPRINT_KEY) != 0)
-			return damaged(x, "a fence is wrong", err);
+			return index_damaged(x, "a fence is wrong", err);
 		types[item.type]++;
 		before = item;
 	}
 	if (rc == 1 && memcmp(types, x->types, sizeof types) != 0)
-		return damaged(x, "its counts are wrong", err);
+		return index_damaged(x, "its counts are wrong", err);
 	return rc < 0 ? rc : 0;
 }
 
-static int verify(const char *path, struct err *err)
+static int index_verify(const char *path, struct err *err)
 {
 	struct url_index *x = NULL;
 	struct url_index_scan *s = NULL;
@@ -366,7 +666,7 @@ static int verify(const char *path, struct err *err)
 	if (rc == 0)
 		rc = url_index_scan(&s, x, (struct footprint){0, 0}, err);
 	if (rc == 0)
-		rc = verify_items(x, s, err);
+		rc = index_verify_items(x, s, err);
 	else if (rc == 1)
 		rc = err_set(err, ERR_USAGE, "%s: there is no such file", path);
 	url_index_scan_free(&s);
@@ -380,6 +680,114 @@ const struct format index_format = {
 	.magic = INDEX_MAGIC,
 	.version = INDEX_VERSION,
 	.help = "the URLs that a state of the crawl knows",
-	.print = print,
-	.verify = verify,
+	.print = index_print,
+	.verify = index_verify,
 };
+
+/* One pass over an old index and sorted news of its URLs */
+
+struct news_in {
+	struct sort *sort;
+	struct str next; /* the first record behind the group; p NULL: the end */
+	struct buf bytes;
+	struct str *rec;
+	size_t *end; /* of each record in bytes */
+	size_t n, cap;
+};
+
+static int news_step(struct news_in *in, struct err *err)
+{
+	struct str rec = {NULL, 0};
+	int rc = in->sort ? sort_next(in->sort, &rec, err) : 1;
+	if (rc < 0)
+		return -1;
+	if (rc == 0 && rec.n < FOOTPRINT_KEY)
+		return err_set(err, ERR_USAGE, "news of %zu bytes have no footprint", rec.n);
+	in->next = rc == 0 ? rec : (struct str){NULL, 0};
+	return 0;
+}
+
+static void news_add(struct news_in *in)
+{
+	if (in->n == in->cap) {
+		in->cap = MAX((size_t)16, in->cap * 2);
+		in->rec = mem_resize(in->rec, in->cap * sizeof *in->rec);
+		in->end = mem_resize(in->end, in->cap * sizeof *in->end);
+	}
+	buf_add_str(&in->bytes, in->next);
+	in->end[in->n++] = in->bytes.n;
+}
+
+/* All news of a footprint, which may be none. */
+static int news_gather(struct news_in *in, struct footprint fp, struct err *err)
+{
+	char text[FOOTPRINT_TEXT];
+	buf_clear(&in->bytes);
+	in->n = 0;
+	while (in->next.p && footprint_cmp(footprint_of_key(in->next.p), fp) == 0) {
+		news_add(in);
+		if (in->bytes.over)
+			return err_set(err, ERR_USAGE, "more than %zu bytes of news of %s",
+				       in->bytes.max, footprint_print(fp, text));
+		if (news_step(in, err) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < in->n; i++) {
+		size_t from = i ? in->end[i - 1] : 0;
+		in->rec[i] = (struct str){in->bytes.p + from, in->end[i] - from};
+	}
+	return 0;
+}
+
+struct old_in {
+	struct url_index_scan *scan;
+	struct index_item item;
+	bool has;
+};
+
+static int old_step(struct old_in *in, struct err *err)
+{
+	int rc = in->scan ? url_index_next(in->scan, &in->item, err) : 1;
+	in->has = rc == 0;
+	return rc < 0 ? rc : 0;
+}
+
+/* One footprint: the smallest that is left. */
+static int apply_one(struct old_in *old, struct news_in *news, url_index_fn *fn, void *ctx,
+		     struct url_index_writer *out, struct err *err)
+{
+	struct footprint fp = old->has ? old->item.fp : footprint_of_key(news->next.p);
+	if (news->next.p && footprint_cmp(footprint_of_key(news->next.p), fp) < 0)
+		fp = footprint_of_key(news->next.p);
+	bool known = old->has && footprint_cmp(old->item.fp, fp) == 0;
+	struct index_item was = old->item;
+	struct index_item item = known ? was : (struct index_item){.fp = fp, .where = ITEM_NOWHERE};
+	if (news_gather(news, fp, err) < 0)
+		return -1;
+	struct index_news about = {known ? &was : NULL, fp, news->rec, news->n};
+	int rc = fn(ctx, &about, &item, err);
+	if (rc < 0)
+		return rc;
+	if (rc == 0)
+		url_index_put(out, &item);
+	return known ? old_step(old, err) : 0;
+}
+
+int url_index_apply(const struct url_index *old, struct sort *news, size_t most, url_index_fn *fn,
+		    void *ctx, struct url_index_writer *out, struct err *err)
+{
+	struct old_in o = {0};
+	struct news_in in = {.sort = news, .bytes = BUF_INIT(most)};
+	int rc = old ? url_index_scan(&o.scan, old, (struct footprint){0, 0}, err) : 0;
+	if (rc == 0)
+		rc = old_step(&o, err);
+	if (rc == 0)
+		rc = news_step(&in, err);
+	while (rc == 0 && (o.has || in.next.p))
+		rc = apply_one(&o, &in, fn, ctx, out, err);
+	url_index_scan_free(&o.scan);
+	buf_free(&in.bytes);
+	mem_free(&in.rec);
+	mem_free(&in.end);
+	return rc;
+}

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 /* What a state's journal says of the URL; the last one counts. */
-static int read_journal(struct state *st, struct footprint fp, struct why *w, struct err *err)
+static int why_read_journal(struct state *st, struct footprint fp, struct why *w, struct err *err)
 {
 	struct record_reader *in;
 	struct record record;
@@ -27,7 +27,7 @@ static int read_journal(struct state *st, struct footprint fp, struct why *w, st
 	return rc < 0 ? -1 : 0;
 }
 
-static int read_contrib(struct state *st, struct footprint fp, struct why *w, struct err *err)
+static int why_read_contrib(struct state *st, struct footprint fp, struct why *w, struct err *err)
 {
 	struct record_reader *in;
 	struct record record;
@@ -43,15 +43,15 @@ static int read_contrib(struct state *st, struct footprint fp, struct why *w, st
 	return rc < 0 ? -1 : 0;
 }
 
-static int read_state(struct states *s, const char *name, bool newest, struct footprint fp,
-		      struct why *w, struct err *err)
+static int why_read_state(struct states *s, const char *name, bool newest, struct footprint fp,
+			  struct why *w, struct err *err)
 {
 	CLEANUP(state_free) struct state *st = NULL;
 	const struct url_index *index;
 	int rc = state_open(&st, s, name, err);
 	if (rc != 0)
 		return rc < 0 ? -1 : 0; /* it went away meanwhile */
-	if (read_journal(st, fp, w, err) < 0)
+	if (why_read_journal(st, fp, w, err) < 0)
 		return -1;
 	if (!newest)
 		return 0;
@@ -61,7 +61,7 @@ static int read_state(struct states *s, const char *name, bool newest, struct fo
 	rc = url_index_find(index, fp, &w->item, err);
 	if (rc == 0)
 		w->known = WHY_KNOWN;
-	return rc < 0 ? -1 : read_contrib(st, fp, w, err);
+	return rc < 0 ? -1 : why_read_contrib(st, fp, w, err);
 }
 
 int why_ask(const char *data, const struct url *url, struct why *ret, struct err *err)
@@ -78,7 +78,8 @@ int why_ask(const char *data, const struct url *url, struct why *ret, struct err
 	if (states_list(s, clock_wall_us(), &arena, &info, &n, err) < 0)
 		return -1;
 	for (size_t i = 0; i < n; i++)
-		if (!info[i].damaged && read_state(s, info[i].name, i + 1 == n, fp, &w, err) < 0)
+		if (!info[i].damaged &&
+		    why_read_state(s, info[i].name, i + 1 == n, fp, &w, err) < 0)
 			return -1;
 	if (w.known == WHY_NEVER || w.known == WHY_FOUND) {
 		rc = gone_find(states_path(s, &arena, "gone"), fp, &w.gone, &w.remembered_us, err);

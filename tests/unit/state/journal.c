@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "state/gone.h"
 #include "state/plan.h"
 #include "state/sites.h"
 #include "unit/scratch.h"

@@ -235,7 +235,7 @@ int states_init(const char *folder, unsigned shift, int64_t now_us, struct err *
 
 /* Listing */
 
-static struct state_info look_at(struct states *s, const char *name, const char *locked)
+static struct state_info folder_look_at(struct states *s, const char *name, const char *locked)
 {
 	char folder[PATH_MAX];
 	struct err err;
@@ -266,7 +266,7 @@ int states_list(struct states *s, int64_t now_us, struct arena *arena, struct st
 	size_t n = 0;
 	while (dir_next(&d, &name) == 0)
 		if (state_name_ok(str_of(name)))
-			list[n++] = look_at(s, name, locked);
+			list[n++] = folder_look_at(s, name, locked);
 	dir_done(&d);
 	*ret = list;
 	*ret_n = n;
@@ -275,7 +275,7 @@ int states_list(struct states *s, int64_t now_us, struct arena *arena, struct st
 
 /* Links */
 
-static int relink(struct states *s, const char *link, const char *name, struct err *err)
+static int folder_relink(struct states *s, const char *link, const char *name, struct err *err)
 {
 	char path[PATH_MAX], now[STATE_NAME + 1];
 	snprintf(path, sizeof path, "%s/state/%s", s->folder, link);
@@ -297,9 +297,9 @@ int states_relink(struct states *s, struct err *err)
 		if (list[i].phase == PHASE_CLOSED)
 			closed = list[i].name;
 	if (rc == 0 && closed)
-		rc = relink(s, "closed", closed, err);
+		rc = folder_relink(s, "closed", closed, err);
 	if (rc == 0 && n)
-		rc = relink(s, "current", list[n - 1].name, err);
+		rc = folder_relink(s, "current", list[n - 1].name, err);
 	arena_free(&arena);
 	return rc;
 }
@@ -463,8 +463,8 @@ static int new_name(struct states *s, int64_t now_us, char ret[STATE_NAME], stru
 	return rc;
 }
 
-static int fill(struct states *s, const struct state *from, bool contrib, enum phase phase,
-		const char *folder, int64_t now_us, struct err *err)
+static int folder_fill(struct states *s, const struct state *from, bool contrib, enum phase phase,
+		       const char *folder, int64_t now_us, struct err *err)
 {
 	struct state_params p = {.created_us = MAX(now_us, 0)};
 	if (from) {
@@ -490,7 +490,8 @@ int states_make(struct states *s, const struct state *from, bool contrib, enum p
 	snprintf(beside, sizeof beside, "%s/state/.new", s->folder);
 	FAULT("state.make");
 	if (tree_remove(beside, err) < 0 || dir_make(beside, 0755, err) < 0 ||
-	    fill(s, from, contrib, phase, beside, now_us, err) < 0 || dir_sync(beside, err) < 0)
+	    folder_fill(s, from, contrib, phase, beside, now_us, err) < 0 ||
+	    dir_sync(beside, err) < 0)
 		return -1;
 	FAULT("state.make.name");
 	if (file_rename(beside, path, err) < 0 || dir_sync_of(path, err) < 0)

@@ -1,5 +1,5 @@
 /* What states hold. The first byte says what the others are: payloads of journal, contrib, changes;
- * an index item; an index, a site list, a plan, a `last` as a file. What can be read is written,
+ * an index item; an index, a site list, a plan, checkpoints as a file. What can be read is written,
  * read again and written to the same bytes; files that verify can be read from end to end. */
 #include "state/checkpoint.h"
 #include "state/plan.h"
@@ -70,8 +70,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct err err = {0};
-	static const struct format *const formats[KINDS] = {
-		[4] = &index_format, [5] = &sites_format, [6] = &plan_format, [7] = &last_format};
+	static const struct format *const formats[KINDS] = {[4] = &index_format,
+							    [5] = &sites_format,
+							    [6] = &plan_format,
+							    [7] = &checkpoints_format};
 	if (size == 0)
 		return 0;
 	struct str bytes = {(const char *)data + 1, size - 1};

@@ -33,7 +33,6 @@ const struct format *const formats[] = {
 	&hostq_format,
 	&index_format,
 	&journal_format,
-	&last_format,
 	&lock_format,
 	&params_format,
 	&plan_format,

@@ -68,6 +68,8 @@ struct crawl_news {
 	uint64_t memory;  /* for sorting them */
 	/* NULL, or makes one of two of the same URL. */
 	void (*unify)(void *ctx, struct buf *into, struct str from);
+	/* NULL: damage is an error. Else what lies before it counts, and here is why no more. */
+	struct err *lost;
 };
 
 /* Of one URL a cycle has a few records at most, or they are unified. */
@@ -107,24 +109,24 @@ static struct str crawl_placed(struct str record, uint64_t *ret_place)
 
 /* All records of a file of the state, each with its place behind it. */
 static int rewrite_add_news(struct rewriting *w, struct sort *sort, struct state *st,
-			    const char *file, struct err *err)
+			    const struct crawl_news *news, struct err *err)
 {
 	CLEANUP(buf_free) struct buf placed = BUF_INIT(64 << 20);
-	struct record_reader *r;
+	struct record_reader *r = NULL;
 	struct record record;
-	int rc = state_read(st, file, &r, err);
-	if (rc != 0)
-		return rc < 0 ? -1 : 0;
-	while ((rc = record_next(r, &record, err)) == 0) {
+	int rc = state_read(st, news->file, &r, err);
+	while (rc == 0 && (rc = record_next(r, &record, err)) == 0) {
 		buf_clear(&placed);
 		buf_add_str(&placed, record.payload);
 		put_u64le(&placed, record.place.at);
 		rc = rewrite_is_stopped(w) ? -1 : sort_add(sort, buf_str(&placed), err);
-		if (rc < 0)
-			break;
 	}
 	record_reader_free(&r);
-	return rc < 0 ? -1 : 0;
+	if (rc < 0 && !w->stopped && err->code == ERR_DAMAGED && news->lost) {
+		*news->lost = *err;
+		rc = 0;
+	}
+	return MIN(rc, 0);
 }
 
 static int rewrite_index(struct rewriting *w, struct state *st, const struct crawl_news *news,
@@ -143,8 +145,7 @@ static int rewrite_index(struct rewriting *w, struct state *st, const struct cra
 			.folder = state_path(st, &arena, "."),
 			.unify = news->unify,
 		};
-		if (sort_new(&sort, &spec, err) < 0 ||
-		    rewrite_add_news(w, sort, st, news->file, err) < 0)
+		if (sort_new(&sort, &spec, err) < 0 || rewrite_add_news(w, sort, st, news, err) < 0)
 			return -1;
 	}
 	if (url_index_apply(old, sort, NEWS_MOST, rewrite_item, w, out, err) < 0)
@@ -432,7 +433,7 @@ int crawl_cork(struct state *st, const struct crawl_conf *conf, const struct cra
 	if (state_sites(st, &sites, err) < 0)
 		return -1;
 	struct corking c = {.sites = sites};
-	struct crawl_news news = {"journal", conf->sort_memory, NULL};
+	const struct crawl_news news = {"journal", conf->sort_memory, NULL, NULL};
 	int rc = crawl_rewrite(st, &news, cork_item, &c, stop, err);
 	return rc ? rc : state_sites_put(st, sites, err);
 }
@@ -643,7 +644,7 @@ int crawl_merge(struct state *st, const struct crawl_conf *conf, int64_t now_us,
 		return -1;
 	struct merging m = {
 		.state = st, .conf = conf, .sites = sites, .now_us = now_us, .ret = &merged};
-	struct crawl_news news = {"contrib", conf->sort_memory, contrib_unify};
+	const struct crawl_news news = {"contrib", conf->sort_memory, contrib_unify, &merged.lost};
 	merge_begin_sites(sites);
 	int rc = crawl_rewrite(st, &news, merge_item, &m, stop, err);
 	if (rc)

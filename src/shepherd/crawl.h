@@ -105,6 +105,7 @@ int crawl_cork(struct state *st, const struct crawl_conf *conf, const struct cra
 
 struct merged {
 	uint64_t added, known, unwanted, forgotten;
+	struct err lost; /* why not all contributions could be read; ERR_NONE: all were */
 };
 /* Adds contributions as new URLs that have no bucket yet, those of sites that are wanted, within
  * the limits; forgets what was remembered for long enough. Also select: sites without URLs go. 1:

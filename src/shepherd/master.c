@@ -269,6 +269,9 @@ static int master_merge(struct master *m, struct state *corked, struct err *err)
 	int rc = crawl_merge(st, &m->conf->crawl, clock_wall_us(), &stop, &merged, err);
 	if (rc != 0)
 		return MIN(rc, 0); /* stopped: the next start begins it again */
+	if (merged.lost.code != ERR_NONE)
+		log_warn(ROLE, "contributions are damaged; pages are found again by their links",
+			 KV_TEXT("why", merged.lost.msg));
 	m->fresh = merged.added > 0;
 	master_count(m, COUNT_ADDED, merged.added);
 	master_count(m, COUNT_FORGOTTEN, merged.forgotten);

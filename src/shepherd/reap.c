@@ -615,7 +615,8 @@ static int reap_load_done(struct reap *r, struct state *st, struct err *err)
 	return rc < 0 ? -1 : 0;
 }
 
-/* The plan goes into the queues. */
+/* The plan goes into the queues. One that is damaged, which recovery and garner check name, ends
+ * there: the next cycle plans anew. */
 static int reap_fill(struct reap *r, struct state *st, struct err *err)
 {
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(256 << 20);
@@ -623,7 +624,7 @@ static int reap_fill(struct reap *r, struct state *st, struct err *err)
 	struct plan_site site;
 	int rc = plan_open(&in, state_path(st, &arena, "plan"), err);
 	if (rc != 0)
-		return rc < 0 ? -1 : 0;
+		return rc < 0 && err->code != ERR_DAMAGED ? -1 : 0;
 	while ((rc = plan_next(in, &arena, &site, err)) == 0) {
 		qkey key =
 			site.qkey ? site.qkey : qkey_special(QKEY_UNRESOLVED, hash_u64(site.fp), 0);
@@ -646,7 +647,7 @@ static int reap_fill(struct reap *r, struct state *st, struct err *err)
 		arena_clear(&arena);
 	}
 	plan_close(&in);
-	return rc < 0 ? -1 : 0;
+	return rc < 0 && err->code != ERR_DAMAGED ? -1 : 0;
 }
 
 /* Checkpoints. */

@@ -1,228 +1,236 @@
+/* The file of a state's checkpoints: three slots, a page apart, so that a write that is torn spoils
+ * one of them. The newest sound slot counts. A log that grows was tried first: each sync of it also
+ * waits for the file's new length. */
 #include "state/checkpoint.h"
 
+#include "base/clock.h"
 #include "base/cursor.h"
 #include "base/hash.h"
-#include "disk/fields.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 
 enum {
-	PAYLOAD = 56,
-	SLOT = FORMAT_MAGIC + 8 + PAYLOAD,
-	SLOTS = 2,
-	APART = 4096, /* a write that is torn spoils one of them */
-	LAST_BYTES = SLOTS * APART,
+	CHECKPOINT_VERSION = 2,
+	CHECKPOINT_BYTES = 56,
+	SLOT_BYTES = FORMAT_MAGIC + 8 + CHECKPOINT_BYTES,
+	SLOTS_IN_TURN = 2,
+	SLOT_SHOWN = 2,
+	SLOTS = 3,
+	SLOT_APART = 4096,
 };
-#define LAST_MAGIC "GARNERLA"
+#define CHECKPOINT_MAGIC "GARNERCK"
 
-const struct record_kind checkpoints_kind = {.magic = "GARNERCK", .version = 1, .most = PAYLOAD};
+static void slot_write(const struct checkpoint *c, struct buf *out)
+{
+	struct buf bytes = BUF_INIT(CHECKPOINT_BYTES);
+	put_u64le(&bytes, c->number);
+	put_u64le(&bytes, (uint64_t)c->time_us);
+	put_u64le(&bytes, c->objects);
+	put_u64le(&bytes, c->journal);
+	put_u64le(&bytes, c->contrib);
+	put_u64le(&bytes, c->changes);
+	put_u64le(&bytes, c->gone);
+	buf_add_text(out, CHECKPOINT_MAGIC);
+	put_u32le(out, CHECKPOINT_VERSION);
+	put_u32le(out, crc32c(0, bytes.p, bytes.n));
+	buf_add_str(out, buf_str(&bytes));
+	buf_free(&bytes);
+}
 
-static const struct field fields[] = {
-	{"", FIELD(FIELD_UINT, struct checkpoint, number)},
-	{"", FIELD(FIELD_TIME, struct checkpoint, time_us)},
-	{"objects", FIELD(FIELD_UINT, struct checkpoint, objects)},
-	{"journal", FIELD(FIELD_UINT, struct checkpoint, journal)},
-	{"contrib", FIELD(FIELD_UINT, struct checkpoint, contrib)},
-	{"changes", FIELD(FIELD_UINT, struct checkpoint, changes)},
-	{"gone", FIELD(FIELD_UINT, struct checkpoint, gone)},
-};
-static const struct field_table checkpoint_fields = {FIELDS("a checkpoint", fields)};
+/* 0: a checkpoint; 1: nothing was written there yet; negative: damaged. */
+static int slot_read(struct str slot, struct checkpoint *ret, struct err *err)
+{
+	static const char empty[SLOT_BYTES];
+	struct reader r = reader_of(slot);
+	if (slot.n == sizeof empty && memcmp(slot.p, empty, sizeof empty) == 0)
+		return 1;
+	struct str magic = reader_bytes(&r, FORMAT_MAGIC);
+	uint32_t version = reader_u32le(&r), crc = reader_u32le(&r);
+	struct str bytes = reader_bytes(&r, CHECKPOINT_BYTES);
+	if (r.bad || !str_is(magic, CHECKPOINT_MAGIC) || version != CHECKPOINT_VERSION ||
+	    crc != crc32c(0, bytes.p, bytes.n))
+		return err_set(err, ERR_DAMAGED, "a checksum does not match");
+	r = reader_of(bytes);
+	ret->number = reader_u64le(&r);
+	ret->time_us = (int64_t)reader_u64le(&r);
+	ret->objects = reader_u64le(&r);
+	ret->journal = reader_u64le(&r);
+	ret->contrib = reader_u64le(&r);
+	ret->changes = reader_u64le(&r);
+	ret->gone = reader_u64le(&r);
+	return 0;
+}
 
 /* Writing */
 
-/* Both slots are there from the beginning; later writes change no length. */
-static int make_last(struct checkpoint_notes *n, struct err *err)
+static int checkpoint_path(const char *folder, char ret[PATH_MAX], struct err *err)
 {
-	static const char zeroes[LAST_BYTES];
-	if (file_write(&n->last, zeroes, sizeof zeroes, 0, err) < 0 || file_sync(&n->last, err) < 0)
-		return -1;
-	return dir_sync_of(n->last.path, err);
+	if (snprintf(ret, PATH_MAX, "%s/checkpoints", folder) < PATH_MAX)
+		return 0;
+	return err_set(err, ERR_USAGE, "%s: the path is too long", folder);
 }
 
-int checkpoint_open(struct checkpoint_notes *n, const char *folder, struct err *err)
+int checkpoint_create(const char *folder, const struct checkpoint *c, struct err *err)
 {
 	char path[PATH_MAX];
-	uint64_t size = 0;
-	if (n->log)
-		return 0;
-	snprintf(path, sizeof path, "%s/last", folder);
-	if (file_open(&n->last, path, O_RDWR | O_CREAT, 0644, err) < 0)
+	struct buf all = BUF_INIT(SLOTS * SLOT_APART);
+	if (checkpoint_path(folder, path, err) < 0)
 		return -1;
-	int rc = file_size(&n->last, &size, err);
-	if (rc == 0 && size != LAST_BYTES)
-		rc = make_last(n, err);
-	snprintf(path, sizeof path, "%s/checkpoints", folder);
-	if (rc == 0)
-		rc = record_open(&n->log, path, &checkpoints_kind, 0644, NULL, err);
-	if (rc < 0)
-		checkpoint_drop(n);
+	for (size_t i = 0; i < SLOTS; i++) {
+		if (i == c->number % SLOTS_IN_TURN || i == SLOT_SHOWN)
+			slot_write(c, &all);
+		buf_fill(&all, 0, (i + 1) * SLOT_APART - all.n);
+	}
+	int rc = file_replace(path, buf_str(&all), 0644, err);
+	buf_free(&all);
 	return rc;
 }
 
-int checkpoint_note(struct checkpoint_notes *n, const struct checkpoint *c, struct err *err)
+int checkpoint_open(struct file *f, const char *folder, struct err *err)
 {
-	struct buf slot = BUF_INIT(SLOT), payload = BUF_INIT(PAYLOAD);
-	fields_write(&checkpoint_fields, c, &payload);
-	buf_add_text(&slot, LAST_MAGIC);
-	put_u32le(&slot, 1);
-	put_u32le(&slot, crc32c(0, payload.p, payload.n));
-	buf_add_str(&slot, buf_str(&payload));
-	int rc = file_write(&n->last, slot.p, slot.n, (c->number + 1) % SLOTS * APART, err);
-	if (rc == 0)
-		rc = file_sync(&n->last, err);
-	buf_free(&payload);
-	buf_free(&slot);
+	char path[PATH_MAX];
+	if (checkpoint_path(folder, path, err) < 0)
+		return -1;
+	int rc = file_open(f, path, O_RDWR, 0, err);
+	return rc == 1 ? err_set(err, ERR_DAMAGED, "%s: it is lost", path) : rc;
+}
+
+static int checkpoint_put(struct file *f, size_t slot, const struct checkpoint *c, struct err *err)
+{
+	struct buf bytes = BUF_INIT(SLOT_BYTES);
+	slot_write(c, &bytes);
+	int rc = file_write(f, bytes.p, bytes.n, slot * SLOT_APART, err);
+	buf_free(&bytes);
 	return rc;
 }
 
-int checkpoint_show(struct checkpoint_notes *n, const struct checkpoint *c, struct err *err)
+int checkpoint_note(struct file *f, const struct checkpoint *c, struct err *err)
 {
-	struct buf payload = BUF_INIT(PAYLOAD);
-	fields_write(&checkpoint_fields, c, &payload);
-	int rc = record_append(n->log, buf_str(&payload), &n->group, NULL, err);
-	if (rc == 0)
-		rc = record_flush(n->log, err);
-	buf_free(&payload);
-	return rc;
+	int rc = checkpoint_put(f, c->number % SLOTS_IN_TURN, c, err);
+	return rc < 0 ? rc : file_sync(f, err);
 }
 
-int checkpoint_close(struct checkpoint_notes *n, struct err *err)
+int checkpoint_show(struct file *f, const struct checkpoint *c, struct err *err)
 {
-	int rc = record_close(&n->log, err);
-	checkpoint_drop(n);
-	return rc;
-}
-
-void checkpoint_drop(struct checkpoint_notes *n)
-{
-	record_drop(&n->log);
-	n->group = (struct record_group){0};
-	file_drop(&n->last);
+	return checkpoint_put(f, SLOT_SHOWN, c, err);
 }
 
 /* Reading */
 
-int checkpoint_shown(const char *folder, struct checkpoint *ret, struct err *err)
-{
-	char path[PATH_MAX];
-	struct record_reader *r = NULL;
-	struct record record;
-	bool any = false;
-	snprintf(path, sizeof path, "%s/checkpoints", folder);
-	int rc = record_reader_open(&r, path, &checkpoints_kind, err);
-	while (rc == 0 && (rc = record_next(r, &record, err)) == 0) {
-		rc = fields_read(&checkpoint_fields, record.payload, ret, err);
-		any = true;
-	}
-	record_reader_free(&r);
-	return rc < 0 ? rc : !any;
-}
+struct slots {
+	struct checkpoint at[SLOTS];
+	int rc[SLOTS];  /* of slot_read(); those past the end of a file that was cut are damaged */
+	struct err why; /* of one that is */
+	unsigned bad;
+};
 
-/* 0: a checkpoint; 1: nothing was written there yet; negative: damaged. */
-static int read_slot(struct str bytes, struct checkpoint *ret, struct err *err)
+static int slots_read(const char *path, struct slots *ret, struct err *err)
 {
-	struct reader r = reader_of(bytes);
-	struct str magic = reader_bytes(&r, FORMAT_MAGIC);
-	uint32_t version = reader_u32le(&r), crc = reader_u32le(&r);
-	struct str payload = reader_bytes(&r, PAYLOAD);
-	if (!r.bad && magic.p[0] == '\0' && version == 0 && crc == 0)
-		return 1;
-	if (r.bad || !str_is(magic, LAST_MAGIC) || version != 1 ||
-	    crc != crc32c(0, payload.p, payload.n))
-		return err_set(err, ERR_DAMAGED, "a checksum does not fit");
-	return fields_read(&checkpoint_fields, payload, ret, err);
-}
-
-static int read_last(const char *path, struct checkpoint *ret, struct err *err)
-{
-	struct buf b = BUF_INIT(LAST_BYTES);
-	unsigned bad = 0;
-	bool any = false;
+	struct buf b = BUF_INIT(SLOTS * SLOT_APART);
+	struct slots s = {.bad = 0};
 	int rc = file_slurp(path, &b, err);
-	if (rc == 0 && b.n < LAST_BYTES)
-		rc = 1; /* it was being made, or cut: the log has it */
 	for (size_t i = 0; rc == 0 && i < SLOTS; i++) {
-		struct checkpoint c;
-		int slot = read_slot(str_head(str_from(buf_str(&b), i * APART), SLOT), &c, err);
-		bad += slot < 0;
-		if (slot == 0 && (!any || c.number > ret->number)) {
-			*ret = c;
-			any = true;
-		}
+		struct str slot = str_head(str_from(buf_str(&b), i * SLOT_APART), SLOT_BYTES);
+		s.rc[i] = slot_read(slot, &s.at[i], &s.why);
+		s.bad += s.rc[i] < 0;
 	}
 	buf_free(&b);
-	if (rc)
-		return rc;
-	/* one that is bad beside an empty one was the first, and is not complete */
-	return any ? 0 : bad == SLOTS ? err_in(err, "%s", path) : 1;
+	if (s.bad)
+		err_in(&s.why, "%s", path);
+	*ret = s;
+	return rc == 1 ? err_set(err, ERR_DAMAGED, "%s: it is lost", path) : rc;
 }
 
-int checkpoint_noted(const char *folder, struct checkpoint *ret, struct err *err)
+/* NULL: none can be read. */
+static const struct checkpoint *slots_newest(const struct slots *s)
 {
-	char path[PATH_MAX];
-	snprintf(path, sizeof path, "%s/last", folder);
-	return read_last(path, ret, err);
+	const struct checkpoint *newest = NULL;
+	for (size_t i = 0; i < SLOTS; i++)
+		if (s->rc[i] == 0 && (!newest || s->at[i].number > newest->number))
+			newest = &s->at[i];
+	return newest;
 }
 
 int checkpoint_last(const char *folder, struct checkpoint *ret, struct err *err)
 {
-	struct checkpoint log, noted;
-	struct err ignored;
-	int in_log = checkpoint_shown(folder, &log, err);
-	int in_last = checkpoint_noted(folder, &noted, in_log < 0 ? &ignored : err);
-	if (in_log == 0 && (in_last != 0 || log.number >= noted.number))
-		*ret = log;
-	else if (in_last == 0)
-		*ret = noted;
-	else
-		return in_log < 0 ? in_log : in_last;
+	char path[PATH_MAX];
+	struct slots s;
+	if (checkpoint_path(folder, path, err) < 0 || slots_read(path, &s, err) < 0)
+		return -1;
+	const struct checkpoint *newest = slots_newest(&s);
+	if (!newest)
+		return err_set(err, ERR_DAMAGED, "%s: no checkpoint in it can be read", path);
+	*ret = *newest;
+	return s.bad || s.rc[SLOT_SHOWN] || s.at[SLOT_SHOWN].number != newest->number;
+}
+
+int checkpoint_shown(const char *folder, struct checkpoint *ret, struct err *err)
+{
+	char path[PATH_MAX];
+	struct slots s;
+	if (checkpoint_path(folder, path, err) < 0 || slots_read(path, &s, err) < 0)
+		return -1;
+	if (s.rc[SLOT_SHOWN] != 0)
+		return err_set(err, ERR_DAMAGED, "%s: what followers may see is damaged", path);
+	*ret = s.at[SLOT_SHOWN];
 	return 0;
 }
 
 /* For `garner dump` and `garner check`. */
 
+static int checkpoints_print(const char *path, void (*emit)(void *ctx, struct str), void *ctx,
+			     struct err *err)
+{
+	static const char *const names[SLOTS] = {"first", "second", "shown"};
+	struct buf out = BUF_INIT(4096);
+	struct slots s;
+	int rc = slots_read(path, &s, err);
+	for (size_t i = 0; rc == 0 && i < SLOTS; i++) {
+		const struct checkpoint *c = &s.at[i];
+		if (s.rc[i]) {
+			buf_printf(&out, "%s %s\n", names[i], s.rc[i] < 0 ? "damaged" : "empty");
+			continue;
+		}
+		buf_printf(&out, "%s %" PRIu64 " ", names[i], c->number);
+		time_print(&out, c->time_us, 6);
+		buf_printf(&out,
+			   " objects %" PRIu64 " journal %" PRIu64 " contrib %" PRIu64
+			   " changes %" PRIu64 " gone %" PRIu64 "\n",
+			   c->objects, c->journal, c->contrib, c->changes, c->gone);
+	}
+	if (rc == 0)
+		emit(ctx, buf_str(&out));
+	buf_free(&out);
+	if (rc == 0 && !slots_newest(&s)) {
+		*err = s.why;
+		rc = -1;
+	}
+	return rc;
+}
+
+static int checkpoints_verify(const char *path, struct err *err)
+{
+	struct slots s;
+	int rc = slots_read(path, &s, err);
+	if (rc == 0 && (s.bad || !slots_newest(&s))) {
+		if (s.bad)
+			*err = s.why;
+		else
+			err_set(err, ERR_DAMAGED, "%s: there is no checkpoint in it", path);
+		rc = -1;
+	}
+	return rc;
+}
+
 const struct format checkpoints_format = {
 	.name = "checkpoints",
 	.file = "checkpoints",
-	.magic = "GARNERCK",
-	.version = 1,
+	.magic = CHECKPOINT_MAGIC,
+	.version = CHECKPOINT_VERSION,
 	.help = "lengths of the files of a state and of the bucket file that belong together",
-	.records = &checkpoints_kind,
-	.fields = &checkpoint_fields,
-};
-
-static int print_last(const char *path, void (*emit)(void *ctx, struct str), void *ctx,
-		      struct err *err)
-{
-	struct checkpoint c;
-	struct buf out = BUF_INIT(1024), payload = BUF_INIT(PAYLOAD);
-	int rc = read_last(path, &c, err);
-	if (rc == 0) {
-		fields_write(&checkpoint_fields, &c, &payload);
-		rc = fields_print(&checkpoint_fields, buf_str(&payload), " ", "", &out, err);
-	}
-	buf_add_text(&out, rc == 0 ? "\n" : "none yet\n");
-	if (rc >= 0)
-		emit(ctx, buf_str(&out));
-	buf_free(&out);
-	buf_free(&payload);
-	return rc < 0 ? rc : 0;
-}
-
-static int verify_last(const char *path, struct err *err)
-{
-	struct checkpoint c;
-	return read_last(path, &c, err) < 0 ? -1 : 0;
-}
-
-const struct format last_format = {
-	.name = "last",
-	.file = "last",
-	.magic = LAST_MAGIC,
-	.version = 1,
-	.help = "the last checkpoint of a state of the crawl",
-	.print = print_last,
-	.verify = verify_last,
+	.print = checkpoints_print,
+	.verify = checkpoints_verify,
 };

@@ -55,12 +55,6 @@ int states_lock(struct states *s, const char *who, const char *name, int64_t unt
 	return file_remove(path, err) < 0 ? -1 : 1;
 }
 
-int states_unlock(struct states *s, const char *who, struct err *err)
-{
-	char path[PATH_MAX];
-	return lock_path(s, who, path, err) < 0 ? -1 : file_remove(path, err);
-}
-
 /* What a lock says. One that cannot be read, or is being written, locks nothing and is left alone.
  */
 enum lock_is { LOCK_HOLDS, LOCK_EXPIRED, LOCK_UNREADABLE };
@@ -92,13 +86,6 @@ int states_oldest_locked(struct states *s, int64_t now_us, char ret[STATE_NAME],
 		dir_done(&d);
 	arena_free(&arena);
 	return rc < 0 ? rc : 0;
-}
-
-bool states_followed(struct states *s, int64_t now_us)
-{
-	char locked[STATE_NAME];
-	struct err ignored;
-	return states_oldest_locked(s, now_us, locked, &ignored) == 0 && *locked;
 }
 
 /* One that was taken away goes, or comes back where it was renewed before that; not over one that

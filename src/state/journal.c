@@ -19,7 +19,7 @@ const char *const change_op_names[CHANGE_OPS] = {"none", "add", "refresh", "upda
 
 const struct record_kind journal_kind = {.magic = "GARNERJN", .version = 1, .most = ENTRY_MOST};
 const struct record_kind contrib_kind = {.magic = "GARNERCB", .version = 1, .most = ENTRY_MOST};
-const struct record_kind changes_kind = {.magic = "GARNERCH", .version = 1, .most = ENTRY_MOST};
+const struct record_kind changes_kind = {.magic = "GARNERCH", .version = 2, .most = ENTRY_MOST};
 
 static void put_key(struct buf *out, struct footprint fp)
 {
@@ -247,7 +247,7 @@ const struct format changes_format = {
 	.name = "changes",
 	.file = "changes",
 	.magic = "GARNERCH",
-	.version = 1,
+	.version = 2,
 	.help = "what the modules of the crawl did to URLs, and why",
 	.records = &changes_kind,
 	.show = print_change,
@@ -257,11 +257,11 @@ const struct format changes_format = {
 
 enum { GONE_ENTRY = 20, GONE_GATHERED = 1024 };
 
-const char *const gone_reason_names[GONE_REASONS] = {"unknown", "error", "duplicate", "filter",
-						     "rank",    "site",  "hand"};
+const char *const gone_reason_names[GONE_REASONS] = {"unknown", "error", "duplicate",
+						     "filter",  "rank",  "hand"};
 
 const struct record_kind gone_kind = {
-	.magic = "GARNERGN", .version = 1, .most = GONE_GATHERED * GONE_ENTRY};
+	.magic = "GARNERGN", .version = 2, .most = GONE_GATHERED * GONE_ENTRY};
 
 struct gone_writer {
 	struct record_writer *records;
@@ -290,8 +290,16 @@ static struct gone gone_entry_at(struct str payload, size_t i)
 
 int gone_open(struct gone_writer **ret, const char *path, struct err *err)
 {
+	char aside[PATH_MAX];
 	struct record_writer *records;
-	if (record_open(&records, path, &gone_kind, 0644, NULL, err) < 0)
+	int rc = record_open(&records, path, &gone_kind, 0644, NULL, err);
+	if (rc < 0 && err->code == ERR_DAMAGED) {
+		snprintf(aside, sizeof aside, "%s.damaged", path);
+		rc = file_rename(path, aside, err);
+		if (rc == 0)
+			rc = record_open(&records, path, &gone_kind, 0644, NULL, err);
+	}
+	if (rc < 0)
 		return -1;
 	struct gone_writer *w = mem_alloc(sizeof *w);
 	*w = (struct gone_writer){records, BUF_INIT((size_t)GONE_GATHERED * GONE_ENTRY)};
@@ -452,7 +460,7 @@ const struct format gone_format = {
 	.name = "gone",
 	.file = "gone",
 	.magic = "GARNERGN",
-	.version = 1,
+	.version = 2,
 	.help = "URLs that the crawl has forgotten, when and why",
 	.records = &gone_kind,
 	.show = print_gone,

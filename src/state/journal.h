@@ -73,7 +73,6 @@ enum gone_reason {
 	GONE_DUPLICATE, /* another URL stands for it */
 	GONE_FILTER,    /* the filter does not want it */
 	GONE_RANK,      /* others are worth more */
-	GONE_SITE,      /* its site was dropped */
 	GONE_HAND,      /* somebody asked for it */
 	GONE_REASONS,
 };
@@ -87,6 +86,7 @@ struct gone {
 
 /* Entries are gathered and appended many at a time. */
 struct gone_writer;
+/* A file that cannot be read at all is kept as gone.damaged, and a new one begun. */
 int gone_open(struct gone_writer **ret, const char *path, struct err *err);
 /* The group is that of the records which are appended when enough has come together. */
 int gone_add(struct gone_writer *w, const struct gone *g, struct record_group *group,

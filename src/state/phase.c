@@ -1,24 +1,12 @@
+/* The names of phases, as control and `changes` have them. */
 #include "state/phase.h"
 
 static const char *const names[PHASES] = {
-	[PHASE_INCOMPLETE] = "incomplete",
-	[PHASE_CLOSED] = "closed",
-	[PHASE_PREPARE] = "prepare",
-	[PHASE_PLAN] = "plan",
-	[PHASE_REAP] = "reap",
-	[PHASE_CORK] = "cork",
-	[PHASE_CORKED] = "corked",
-	[PHASE_MERGE] = "merge",
-	[PHASE_FEEDBACK] = "feedback",
-	[PHASE_EQUIV] = "equiv",
-	[PHASE_SELECT] = "select",
-	[PHASE_RECORD] = "record",
-	[PHASE_SORT] = "sort",
-	[PHASE_FINISH] = "finish",
-	[PHASE_CLEANUP] = "cleanup",
+	[PHASE_CLOSED] = "closed",   [PHASE_PREPARE] = "prepare", [PHASE_FEEDBACK] = "feedback",
+	[PHASE_PLAN] = "plan",       [PHASE_REAP] = "reap",       [PHASE_CORK] = "cork",
+	[PHASE_CORKED] = "corked",   [PHASE_MERGE] = "merge",     [PHASE_EQUIV] = "equiv",
+	[PHASE_SELECT] = "select",   [PHASE_RECORD] = "record",   [PHASE_CLEANUP] = "cleanup",
 	[PHASE_RECOVER] = "recover",
-	[PHASE_ROLLBACK] = "rollback",
-	[PHASE_BORROWED] = "borrowed",
 };
 
 const char *phase_name(enum phase p)

@@ -3,24 +3,19 @@
 #include "base/str.h"
 
 enum phase {
-	PHASE_INCOMPLETE, /* being made */
-	PHASE_CLOSED,     /* done; never changes again */
+	PHASE_CLOSED, /* done; never changes again */
 	PHASE_PREPARE,
+	PHASE_FEEDBACK,
 	PHASE_PLAN,
 	PHASE_REAP,
 	PHASE_CORK,
 	PHASE_CORKED, /* the journal is in the index; the cycle goes on in a clone */
 	PHASE_MERGE,
-	PHASE_FEEDBACK,
 	PHASE_EQUIV,
 	PHASE_SELECT,
 	PHASE_RECORD,
-	PHASE_SORT,
-	PHASE_FINISH,
 	PHASE_CLEANUP,
 	PHASE_RECOVER,
-	PHASE_ROLLBACK,
-	PHASE_BORROWED,
 	PHASES,
 };
 

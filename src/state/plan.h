@@ -11,8 +11,6 @@ enum plan_flag {
 	PLAN_SYNTHETIC = 2,   /* S: a robots.txt that no page links to */
 	PLAN_ANTICIPATED = 4, /* A: not due yet, taken because there is time */
 	PLAN_OVERAGED = 8,    /* O: long past its time */
-	PLAN_ROBOTS = 16,     /* T: a robots.txt */
-	PLAN_NO_ZOMBIE = 32,  /* s: must not become a zombie */
 };
 
 struct plan_entry {

@@ -1,13 +1,16 @@
-/* The lost or damaged index: every bucket becomes an item again, what is left of the old index says
- * the rest. What was forgotten stays so as far as anything tells it: a deleted bucket is the end of
- * those before it, and a bucket older than its URL's entry in `gone` brings nothing back. */
+/* Rule 2: index and sites made again from the whole bucket file. Every bucket becomes an item; what
+ * indexes, journals and `gone` still say of its URL counts, so that the forgotten and the dead do
+ * not come back with their buckets: a deleted bucket is the end of those before it, and a bucket
+ * older than its URL's entry in `gone` brings nothing back. All of that goes through one sort by
+ * footprint, and of each kind the last word counts. Followers are told what they cannot know. */
 #include "base/clock.h"
 #include "base/cursor.h"
 #include "base/file.h"
 #include "base/table.h"
 #include "bucket/bucket.h"
 #include "bucket/bucket_attrs.h"
-#include "state/recover_inner.h"
+#include "state/recover.h"
+#include "state/state_inner.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -26,75 +29,220 @@ static bool fp_equal(struct footprint a, struct footprint b)
 }
 TABLE(orphans, struct footprint, struct index_item, fp_hash, fp_equal)
 
+/* What is known of a URL, each kind as far as it tells in the form of an item of the index. */
+enum evidence_kind {
+	EVIDENCE_INDEX,   /* the item of the newest index that has it */
+	EVIDENCE_JOURNAL, /* what came of the last try */
+	EVIDENCE_GONE,    /* it was forgotten: last_seen_s, to the hour, rounded down */
+	EVIDENCE_DELETED, /* its last bucket that was deleted: as the next */
+	EVIDENCE_BUCKET,  /* its last bucket: where, last_seen_s; ITEM_NEW: it has no body */
+	EVIDENCE_KINDS,
+};
+struct evidence {
+	bool has[EVIDENCE_KINDS];
+	struct index_item item[EVIDENCE_KINDS];
+};
+
+/* As an item of the index has it, with the kind after the footprint, so that they come in the order
+ * of the kinds. */
+enum { EVIDENCE_KEY = FOOTPRINT_KEY + 1, EVIDENCE_SIZE = INDEX_ITEM + 1, SORT_MEMORY = 64 << 20 };
+
+/* Indexes are read from the newest on, all else from the oldest. */
+static void evidence_unify(void *ctx, struct buf *into, struct str from)
+{
+	(void)ctx;
+	if (from.p[FOOTPRINT_KEY] == EVIDENCE_INDEX)
+		return;
+	buf_clear(into);
+	buf_add_str(into, from);
+}
+
+static int evidence_sort(struct sort **ret, const char *folder, struct err *err)
+{
+	const struct sort_spec spec = {.order = {.size = EVIDENCE_SIZE, .key_len = EVIDENCE_KEY},
+				       .memory = SORT_MEMORY,
+				       .folder = folder,
+				       .unify = evidence_unify};
+	return sort_new(ret, &spec, err);
+}
+
+static int evidence_add(struct sort *to, enum evidence_kind kind, const struct index_item *item,
+			struct err *err)
+{
+	unsigned char rec[EVIDENCE_SIZE];
+	index_item_write(item, rec + 1);
+	memmove(rec, rec + 1, FOOTPRINT_KEY);
+	rec[FOOTPRINT_KEY] = (unsigned char)kind;
+	return sort_add(to, (struct str){(const char *)rec, sizeof rec}, err);
+}
+
+static int evidence_read(const struct index_news *about, struct evidence *ret, struct err *err)
+{
+	*ret = (struct evidence){0};
+	for (size_t i = 0; i < about->n; i++) {
+		unsigned char bytes[EVIDENCE_SIZE];
+		ENSURE(about->news[i].n == sizeof bytes);
+		memcpy(bytes, about->news[i].p, sizeof bytes);
+		unsigned kind = bytes[FOOTPRINT_KEY];
+		memmove(bytes + 1, bytes, FOOTPRINT_KEY);
+		ENSURE(kind < EVIDENCE_KINDS);
+		if (index_item_read(bytes + 1, &ret->item[kind], err) < 0)
+			return -1;
+		ret->has[kind] = true;
+	}
+	return 0;
+}
+
 struct building {
 	struct state *st;
 	struct recovery *r;
 	struct buckets *buckets;
 	struct bucket_packer *packer;
-	struct url_index *old; /* what could be saved of it; NULL: nothing */
-	bool lost_some;        /* of the old index */
 	struct sites *sites;
 	struct sort *found;
+	struct state_info *list; /* of all states, oldest first; n of them up to this one */
+	size_t n;
 	struct arena arena;
 	int64_t now_us;
 	struct orphans orphans; /* URLs whose bucket is damaged, and that would be missed */
 	uint64_t seen, lost, newer, forgotten, back;
 };
 
-/* What is left of the old index */
+/* Indexes */
 
-static int copy_sound(struct building *b, const struct url_index *from, struct url_index_writer *to,
-		      struct err *err)
+static bool same_file(const char *a, const char *b)
 {
-	struct url_index_scan *scan;
+	struct stat x, y;
+	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* 1: not all of it can be read, which is named. */
+static int rebuild_read_index(struct building *b, const char *path, struct err *err)
+{
+	struct url_index *index = NULL;
+	struct url_index_scan *scan = NULL;
 	struct index_item item;
 	unsigned bad = 0;
-	int rc;
-	if (url_index_scan(&scan, from, (struct footprint){0, 0}, err) < 0)
-		return -1;
-	while ((rc = url_index_next(scan, &item, err)) != 1) {
-		if (rc == 0)
-			url_index_put(to, &item);
-		else if (err->code != ERR_DAMAGED)
-			break;
-		else if (bad++ < LINES)
-			recovery_damage(b->r, "%s", err->msg);
-	}
-	b->lost_some = bad > 0;
-	url_index_scan_free(&scan);
-	return rc < 0 ? rc : 0;
-}
-
-/* Copies the blocks that are sound beside, and opens the copy. */
-static int save_old(struct building *b, struct err *err)
-{
-	struct arena *a = &b->arena;
-	struct url_index *from = NULL;
-	struct url_index_writer *to = NULL;
-	char *beside = state_path(b->st, a, ".index.saved");
-	int rc = url_index_open(&from, state_path(b->st, a, "index"), err);
+	int rc = url_index_open(&index, path, err);
 	if (rc == 1)
-		recovery_damage(b->r, "%s: the index is lost", b->st->name);
+		rc = err_set(err, ERR_DAMAGED, "%s: the index is lost", path);
+	if (rc == 0)
+		rc = url_index_scan(&scan, index, (struct footprint){0, 0}, err);
 	if (rc < 0 && err->code == ERR_DAMAGED) {
 		recovery_damage(b->r, "%s", err->msg);
-		rc = 1;
+		bad = rc = 1;
 	}
-	b->lost_some = rc == 1;
-	if (rc)
-		return rc < 0 ? rc : 0;
-	rc = file_remove(beside, err) < 0 ? -1 : url_index_create(&to, beside, err);
-	if (rc == 0)
-		rc = copy_sound(b, from, to, err);
-	if (rc == 0)
-		rc = url_index_finish(&to, err);
-	if (rc == 0)
-		rc = url_index_open(&b->old, beside, err);
-	url_index_drop(&to);
-	url_index_close(&from);
-	return rc;
+	while (rc == 0) {
+		rc = url_index_next(scan, &item, err);
+		if (rc == 0) {
+			rc = evidence_add(b->found, EVIDENCE_INDEX, &item, err);
+		} else if (rc < 0 && err->code == ERR_DAMAGED) { /* a block of it */
+			if (bad++ < LINES)
+				recovery_damage(b->r, "%s", err->msg);
+			rc = 0;
+		}
+	}
+	url_index_scan_free(&scan);
+	url_index_close(&index);
+	return rc < 0 ? rc : bad > 0;
 }
 
-static int save_sites(struct building *b, struct err *err)
+/* From the state's own on to older ones, until one is whole. */
+static int rebuild_read_indexes(struct building *b, size_t n, struct err *err)
+{
+	const char *before = "";
+	int rc = 1;
+	while (rc == 1 && n--) {
+		char *path = arena_printf(&b->arena, "%s/state/%s/index", b->st->s->folder,
+					  b->list[n].name);
+		if (same_file(path, before))
+			continue;
+		rc = rebuild_read_index(b, path, err);
+		if (rc >= 0 && *before)
+			recovery_tell(b->r, "%s: what its index has lost is taken from that of %s",
+				      b->st->name, b->list[n].name);
+		before = path;
+	}
+	return MIN(rc, 0);
+}
+
+/* Journals */
+
+typedef int journal_fn(struct building *b, const struct journal_entry *e, struct err *err);
+
+/* Damage ends it: what lies after it is not known. */
+static int rebuild_read_journal(struct building *b, struct state *st, journal_fn *fn,
+				struct err *err)
+{
+	struct record_reader *in = NULL;
+	struct record record;
+	struct journal_entry e;
+	struct err why;
+	int rc = state_read(st, "journal", &in, &why);
+	while (rc == 0 && (rc = record_next(in, &record, &why)) == 0 &&
+	       (rc = journal_read(record.payload, &e, &why)) == 0)
+		if ((rc = fn(b, &e, &why)) < 0)
+			break;
+	record_reader_free(&in);
+	if (rc >= 0 || why.code == ERR_DAMAGED)
+		return 0;
+	*err = why;
+	return -1;
+}
+
+/* All entries of the journals up to that of the state, oldest first, as far as they can be read. */
+static int rebuild_read_journals(struct building *b, journal_fn *fn, struct err *err)
+{
+	int rc = 0;
+	for (size_t i = 0; rc == 0 && i < b->n && strcmp(b->list[i].name, b->st->name) < 0; i++) {
+		struct state *older = NULL;
+		rc = state_open(&older, b->st->s, b->list[i].name, err);
+		if (rc == 0)
+			rc = rebuild_read_journal(b, older, fn, err);
+		else if (rc == 1 || err->code == ERR_DAMAGED)
+			rc = 0;
+		state_free(&older);
+	}
+	return rc < 0 ? rc : rebuild_read_journal(b, b->st, fn, err);
+}
+
+/* What failed for now says nothing of what the URL is. */
+static int rebuild_add_tried(struct building *b, const struct journal_entry *e, struct err *err)
+{
+	const struct index_item item = {.fp = e->fp,
+					.where = ITEM_NOWHERE,
+					.status = e->status,
+					.last_seen_s = (uint32_t)(e->time_us / US_PER_S),
+					.due_s = e->due_s,
+					.type = e->type,
+					.no_target = e->no_target,
+					.flags = e->flags};
+	return e->type == ITEM_TEMPORARY ? 0 : evidence_add(b->found, EVIDENCE_JOURNAL, &item, err);
+}
+
+/* The log of what was forgotten, up to any damage */
+
+static int rebuild_add_gone(void *ctx, const struct gone *g, struct err *err)
+{
+	struct building *b = ctx;
+	const struct index_item item = {.fp = g->fp,
+					.where = ITEM_NOWHERE,
+					.last_seen_s = (uint32_t)(g->time_us / US_PER_S)};
+	return evidence_add(b->found, EVIDENCE_GONE, &item, err);
+}
+
+static int rebuild_read_gone(struct building *b, struct err *err)
+{
+	int rc = gone_each(states_path(b->st->s, &b->arena, "gone"), rebuild_add_gone, b, err);
+	if (rc >= 0 || err->code != ERR_DAMAGED)
+		return MIN(rc, 0);
+	recovery_damage(b->r, "%s", err->msg);
+	return 0;
+}
+
+/* Sites */
+
+static int rebuild_save_sites(struct building *b, struct err *err)
 {
 	int rc = state_sites(b->st, &b->sites, err);
 	if (rc == 0 || err->code != ERR_DAMAGED)
@@ -356,9 +504,7 @@ static int rebuild_decide(void *ctx, const struct index_news *about, struct inde
 	struct evidence e;
 	if (evidence_read(about, &e, err) < 0)
 		return -1;
-	const struct index_item *known = about->old              ? about->old
-					 : e.has[EVIDENCE_INDEX] ? &e.item[EVIDENCE_INDEX]
-								 : NULL;
+	const struct index_item *known = e.has[EVIDENCE_INDEX] ? &e.item[EVIDENCE_INDEX] : NULL;
 	if (known) {
 		*ret = *known;
 	} else {
@@ -369,7 +515,7 @@ static int rebuild_decide(void *ctx, const struct index_news *about, struct inde
 	if (e.has[EVIDENCE_JOURNAL])
 		apply_tried(&e.item[EVIDENCE_JOURNAL], ret);
 	enum standing bucket = bucket_of(&e);
-	if (!about->old && (was_forgotten(&e, ret) || (!known && bucket != BUCKET_THERE))) {
+	if (was_forgotten(&e, ret) || (!known && bucket != BUCKET_THERE)) {
 		b->forgotten += bucket == BUCKET_THERE;
 		return 1;
 	}
@@ -385,9 +531,8 @@ static int rebuild_decide(void *ctx, const struct index_news *about, struct inde
 
 /* A URL that lost its bucket to damage is known again by the next merge, as if it had just been
  * found; until it is gathered, followers have it no more. */
-static int bring_back(void *ctx, const struct journal_entry *e, struct err *err)
+static int bring_back(struct building *b, const struct journal_entry *e, struct err *err)
 {
-	struct building *b = ctx;
 	const struct index_item *known = orphans_get(&b->orphans, e->fp);
 	if (!known || e->url.n == 0)
 		return 0;
@@ -415,7 +560,7 @@ static int bring_all_back(struct building *b, struct err *err)
 {
 	if (orphans_count(&b->orphans) == 0)
 		return 0;
-	if (evidence_journals(b->st, bring_back, b, err) < 0)
+	if (rebuild_read_journals(b, bring_back, err) < 0)
 		return -1;
 	return b->back ? state_checkpoint(b->st, b->buckets, b->now_us, err) : 0;
 }
@@ -423,9 +568,13 @@ static int bring_all_back(struct building *b, struct err *err)
 static int rebuild_all(struct building *b, struct err *err)
 {
 	struct url_index_writer *w;
-	if (save_old(b, err) < 0 || save_sites(b, err) < 0 ||
-	    evidence_sort(&b->found, b->st->folder, err) < 0 ||
-	    evidence_gather(b->st, b->lost_some, b->found, b->r, err) < 0 ||
+	if (states_list(b->st->s, 0, &b->arena, &b->list, &b->n, err) < 0)
+		return -1;
+	while (b->n && strcmp(b->list[b->n - 1].name, b->st->name) > 0)
+		b->n--;
+	if (rebuild_save_sites(b, err) < 0 || evidence_sort(&b->found, b->st->folder, err) < 0 ||
+	    rebuild_read_indexes(b, b->n, err) < 0 ||
+	    rebuild_read_journals(b, rebuild_add_tried, err) < 0 || rebuild_read_gone(b, err) < 0 ||
 	    take_buckets(b, err) < 0)
 		return -1;
 	struct site *const *site = sites_sorted(b->sites);
@@ -433,7 +582,7 @@ static int rebuild_all(struct building *b, struct err *err)
 		site[i]->active = site[i]->inactive = site[i]->gathered = site[i]->fresh = 0;
 	if (state_index_create(b->st, &w, err) < 0)
 		return -1;
-	if (url_index_apply(b->old, b->found, 1 << 20, rebuild_decide, b, w, err) < 0 ||
+	if (url_index_apply(NULL, b->found, 1 << 20, rebuild_decide, b, w, err) < 0 ||
 	    bring_all_back(b, err) < 0) {
 		url_index_drop(&w);
 		return -1;
@@ -446,7 +595,7 @@ enum phase recover_done(const struct state *st)
 	return st->last.contrib ? PHASE_CORKED : PHASE_CLOSED;
 }
 
-int recover_build(struct state *st, int64_t now_us, struct recovery *r, struct err *err)
+int rebuild_index(struct state *st, int64_t now_us, struct recovery *r, struct err *err)
 {
 	struct building b = {.st = st, .r = r, .arena = ARENA_INIT(SIZE_MAX), .now_us = now_us};
 	const struct bucket_options options = {.mode = BUCKET_APPEND};
@@ -466,9 +615,6 @@ int recover_build(struct state *st, int64_t now_us, struct recovery *r, struct e
 			      " are asked for again, %" PRIu64 " stay forgotten",
 			      st->name, b.seen, b.newer, b.lost, b.back, b.forgotten);
 	}
-	url_index_close(&b.old);
-	struct err ignored;
-	(void)file_remove(state_path(st, &b.arena, ".index.saved"), &ignored);
 	sort_free(&b.found);
 	sites_free(&b.sites);
 	orphans_free(&b.orphans);
@@ -476,201 +622,4 @@ int recover_build(struct state *st, int64_t now_us, struct recovery *r, struct e
 	bucket_drop(&b.buckets);
 	arena_free(&b.arena);
 	return rc;
-}
-
-/* What is known of URLs beside the index that has to be made again */
-
-/* As an item of the index has it, with the kind behind the footprint: of each kind the last that
- * was added counts, and they come in the order of the kinds. */
-enum { EVIDENCE_KEY = FOOTPRINT_KEY + 1, EVIDENCE_SIZE = INDEX_ITEM + 1, SORT_MEMORY = 64 << 20 };
-
-static void last_counts(void *ctx, struct buf *into, struct str from)
-{
-	(void)ctx;
-	buf_clear(into);
-	buf_add_str(into, from);
-}
-
-int evidence_sort(struct sort **ret, const char *folder, struct err *err)
-{
-	const struct sort_spec spec = {.order = {.size = EVIDENCE_SIZE, .key_len = EVIDENCE_KEY},
-				       .memory = SORT_MEMORY,
-				       .folder = folder,
-				       .unify = last_counts};
-	return sort_new(ret, &spec, err);
-}
-
-int evidence_add(struct sort *to, enum evidence_kind kind, const struct index_item *item,
-		 struct err *err)
-{
-	unsigned char rec[EVIDENCE_SIZE];
-	index_item_write(item, rec + 1);
-	memmove(rec, rec + 1, FOOTPRINT_KEY);
-	rec[FOOTPRINT_KEY] = (unsigned char)kind;
-	return sort_add(to, (struct str){(const char *)rec, sizeof rec}, err);
-}
-
-int evidence_read(const struct index_news *about, struct evidence *ret, struct err *err)
-{
-	*ret = (struct evidence){0};
-	for (size_t i = 0; i < about->n; i++) {
-		unsigned char bytes[EVIDENCE_SIZE];
-		ENSURE(about->news[i].n == sizeof bytes);
-		memcpy(bytes, about->news[i].p, sizeof bytes);
-		unsigned kind = bytes[FOOTPRINT_KEY];
-		memmove(bytes + 1, bytes, FOOTPRINT_KEY);
-		ENSURE(kind < EVIDENCE_KINDS);
-		if (index_item_read(bytes + 1, &ret->item[kind], err) < 0)
-			return -1;
-		ret->has[kind] = true;
-	}
-	return 0;
-}
-
-/* Journals. What failed for now says nothing of what the URL is. */
-
-static int add_tried(void *to, const struct journal_entry *e, struct err *err)
-{
-	const struct index_item item = {.fp = e->fp,
-					.where = ITEM_NOWHERE,
-					.status = e->status,
-					.last_seen_s = (uint32_t)(e->time_us / US_PER_S),
-					.due_s = e->due_s,
-					.type = e->type,
-					.no_target = e->no_target,
-					.flags = e->flags};
-	return e->type == ITEM_TEMPORARY ? 0 : evidence_add(to, EVIDENCE_JOURNAL, &item, err);
-}
-
-/* Damage ends it: what lies behind is not known. */
-static int read_journal(struct state *st, journal_fn *fn, void *ctx, struct err *err)
-{
-	struct record_reader *in = NULL;
-	struct record record;
-	struct journal_entry e;
-	struct err why;
-	int rc = state_read(st, "journal", &in, &why);
-	while (rc == 0 && (rc = record_next(in, &record, &why)) == 0 &&
-	       (rc = journal_read(record.payload, &e, &why)) == 0)
-		if ((rc = fn(ctx, &e, &why)) < 0)
-			break;
-	record_reader_free(&in);
-	if (rc >= 0 || why.code == ERR_DAMAGED)
-		return 0;
-	*err = why;
-	return -1;
-}
-
-static int read_journals(struct state *st, const struct state_info *list, size_t n, journal_fn *fn,
-			 void *ctx, struct err *err)
-{
-	int rc = 0;
-	for (size_t i = 0; rc == 0 && i < n && strcmp(list[i].name, st->name) < 0; i++) {
-		struct state *older = NULL;
-		rc = state_open(&older, st->s, list[i].name, err);
-		if (rc == 0)
-			rc = read_journal(older, fn, ctx, err);
-		else if (rc == 1 || err->code == ERR_DAMAGED)
-			rc = 0;
-		state_free(&older);
-	}
-	return rc < 0 ? rc : read_journal(st, fn, ctx, err);
-}
-
-int evidence_journals(struct state *st, journal_fn *fn, void *ctx, struct err *err)
-{
-	struct arena arena = ARENA_INIT(64 << 20);
-	struct state_info *list;
-	size_t n;
-	int rc = states_list(st->s, 0, &arena, &list, &n, err);
-	if (rc == 0)
-		rc = read_journals(st, list, n, fn, ctx, err);
-	arena_free(&arena);
-	return rc;
-}
-
-/* The index of an older state */
-
-static bool same_index(const char *a, const char *b)
-{
-	struct stat x, y;
-	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
-/* 1: it cannot be read either. */
-static int read_index(const char *path, struct sort *to, struct err *err)
-{
-	struct url_index *index = NULL;
-	struct url_index_scan *scan = NULL;
-	struct index_item item;
-	int rc = url_index_open(&index, path, err);
-	if (rc)
-		return rc < 0 && err->code != ERR_DAMAGED ? -1 : 1;
-	rc = url_index_scan(&scan, index, (struct footprint){0, 0}, err);
-	while (rc == 0) {
-		rc = url_index_next(scan, &item, err);
-		if (rc == 0)
-			rc = evidence_add(to, EVIDENCE_INDEX, &item, err);
-		else if (rc < 0 && err->code == ERR_DAMAGED)
-			rc = 0; /* a block of it */
-	}
-	url_index_scan_free(&scan);
-	url_index_close(&index);
-	return rc < 0 ? rc : 0;
-}
-
-/* Of the newest state before this one that has another index, and one that can be read. */
-static int older_index(struct state *st, const struct state_info *list, size_t n, struct sort *to,
-		       struct recovery *r, struct err *err)
-{
-	struct arena arena = ARENA_INIT(1 << 20);
-	char *own = state_path(st, &arena, "index");
-	int rc = 1;
-	while (rc == 1 && n--) {
-		char *path = arena_printf(&arena, "%s/state/%s/index", st->s->folder, list[n].name);
-		if (strcmp(list[n].name, st->name) >= 0 || same_index(path, own))
-			continue;
-		rc = read_index(path, to, err);
-		if (rc == 0)
-			recovery_tell(r, "%s: what its index has lost is taken from that of %s",
-				      st->name, list[n].name);
-	}
-	arena_free(&arena);
-	return rc < 0 ? rc : 0;
-}
-
-/* The log of what was forgotten */
-
-static int add_gone(void *ctx, const struct gone *g, struct err *err)
-{
-	const struct index_item item = {.fp = g->fp,
-					.where = ITEM_NOWHERE,
-					.last_seen_s = (uint32_t)(g->time_us / US_PER_S)};
-	return evidence_add(ctx, EVIDENCE_GONE, &item, err);
-}
-
-static int read_gone(struct state *st, struct sort *to, struct recovery *r, struct err *err)
-{
-	struct arena arena = ARENA_INIT(1 << 16);
-	int rc = gone_each(states_path(st->s, &arena, "gone"), add_gone, to, err);
-	arena_free(&arena);
-	if (rc >= 0 || err->code != ERR_DAMAGED)
-		return rc < 0 ? rc : 0;
-	recovery_damage(r, "%s", err->msg);
-	return 0;
-}
-
-int evidence_gather(struct state *st, bool index_too, struct sort *to, struct recovery *r,
-		    struct err *err)
-{
-	struct arena arena = ARENA_INIT(64 << 20);
-	struct state_info *list;
-	size_t n;
-	int rc = states_list(st->s, 0, &arena, &list, &n, err);
-	if (rc == 0 && index_too)
-		rc = older_index(st, list, n, to, r, err);
-	if (rc == 0)
-		rc = read_journals(st, list, n, add_tried, to, err);
-	arena_free(&arena);
-	return rc < 0 ? rc : read_gone(st, to, r, err);
 }

@@ -1,3 +1,26 @@
+/* Rule 1, and which rule applies:
+ *
+ *	the newest state is                 what is done
+ *	closed, corked                      nothing
+ *	prepare, plan, merge ... record;    rule 1: nobody can have followed it; it is deleted, and
+ *	reap without a checkpoint             what it appended to the bucket file and to `gone` cut
+ *	reap                                rule 1; it stays in reap
+ *	cork                                rule 1; cork begins again with the index it began with
+ *	cleanup, buckets shaken down        rule 1: the index of the state before it gets the new
+ *	                                      numbers, and the state is done
+ *	cleanup, not yet                    deleted, unless damaged buckets were what ended it
+ *	recover                             rule 2, again
+ *
+ *	what is found, in any phase         what is done
+ *	control or params are lost          made again as well as can be said; rule 2
+ *	the checkpoints are lost            rule 2: all that can be read counts
+ *	a file cannot be cut to its length  rule 2: what can be read of it counts
+ *	no index or sites, or others'       rule 2, in a new state if this one is done
+ *	there is no state                   rule 2, in a new state
+ *	plan, contributions of a corked     named; reap ends a damaged plan early, merge takes the
+ *	state, `gone`                         contributions before the damage, the audit trims
+ *`gone`
+ */
 #include "state/recover.h"
 
 #include "base/clock.h"
@@ -7,8 +30,9 @@
 #include "bucket/bucket_shake.h"
 #include "disk/tree.h"
 #include "state/plan.h"
-#include "state/recover_inner.h"
+#include "state/state_inner.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -16,10 +40,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TOLD_MOST = 1 << 20, VERIFY_GONE = 64 << 20 };
+enum { TOLD_MOST = 1 << 20, VERIFY_GONE = 64 << 20, SAMPLES = 64 };
 
-__attribute__((format(printf, 2, 0))) static void tell(struct recovery *r, const char *fmt,
-						       va_list args)
+/* Telling */
+
+__attribute__((format(printf, 2, 0))) static void recovery_line(struct recovery *r, const char *fmt,
+								va_list args)
 {
 	char line[768];
 	vsnprintf(line, sizeof line, fmt, args);
@@ -30,7 +56,7 @@ void recovery_tell(struct recovery *r, const char *fmt, ...)
 {
 	va_list args;
 	va_start(args, fmt);
-	tell(r, fmt, args);
+	recovery_line(r, fmt, args);
 	va_end(args);
 }
 
@@ -40,7 +66,7 @@ void recovery_damage(struct recovery *r, const char *fmt, ...)
 	r->damaged++;
 	buf_add_text(&r->told, "damaged: ");
 	va_start(args, fmt);
-	tell(r, fmt, args);
+	recovery_line(r, fmt, args);
 	va_end(args);
 }
 
@@ -49,7 +75,6 @@ void recovery_free(struct recovery *r)
 	buf_free(&r->told);
 }
 
-/* What is at hand while it goes on. */
 struct recovering {
 	struct states *s;
 	int64_t now_us;
@@ -59,7 +84,7 @@ struct recovering {
 	size_t n;
 };
 
-static int list_again(struct recovering *x, struct err *err)
+static int recover_list(struct recovering *x, struct err *err)
 {
 	return states_list(x->s, x->now_us, &x->arena, &x->list, &x->n, err);
 }
@@ -80,34 +105,17 @@ static int recover_sweep(struct recovering *x, struct err *err)
 		return rc < 0 ? rc : err_set(err, ERR_USAGE, "%s: no crawl is here", x->s->folder);
 	while (rc == 0 && dir_next(&d, &name) == 0)
 		if (name[0] == '.')
-			rc = tree_remove(arena_printf(&x->arena, "%s/%s", folder, name), err) < 0
-				     ? -1
-				     : 0;
+			rc = MIN(tree_remove(arena_printf(&x->arena, "%s/%s", folder, name), err),
+				 0);
 	dir_done(&d);
 	return rc;
 }
 
-/* The log of forgotten URLs: what is damaged is set aside for whoever wants to look at it. */
-static int check_gone(struct recovering *x, struct err *err)
-{
-	struct stat st;
-	char *path = states_path(x->s, &x->arena, "gone");
-	if (stat(path, &st) != 0)
-		return 0;
-	int rc = 0;
-	if (st.st_size <= VERIFY_GONE)
-		rc = format_verify(&gone_format, path, err);
-	if (rc == 0 || err->code != ERR_DAMAGED)
-		return rc;
-	recovery_damage(x->r, "%s; it is kept as gone.damaged until you remove it", err->msg);
-	return file_rename(path, states_path(x->s, &x->arena, "gone.damaged"), err);
-}
-
-/* Notes that are damaged */
+/* Control and params */
 
 /* As good as can be said: nothing is rolled back further than what is there. */
-static int mend_params(struct recovering *x, const char *name, const char *from, const char *folder,
-		       struct err *err)
+static int recover_params(struct recovering *x, const char *name, const char *from,
+			  const char *folder, struct err *err)
 {
 	struct state_params p = {.created_us = MAX(x->now_us, 0)};
 	snprintf(p.from, sizeof p.from, "%s", from);
@@ -121,144 +129,203 @@ static int mend_params(struct recovering *x, const char *name, const char *from,
 }
 
 /* Only the newest can have been at work. What it was doing is not known: it is built anew. */
-static int mend_notes(struct recovering *x, size_t i, struct err *err)
+static int recover_notes(struct recovering *x, size_t i, struct err *err)
 {
 	struct state_params params;
 	enum phase phase;
 	struct state_info *info = &x->list[i];
-	bool last = i + 1 == x->n;
 	char *folder = arena_printf(&x->arena, "%s/state/%s", x->s->folder, info->name);
 	if (control_read(folder, &phase, err) != 0) {
-		phase = last ? PHASE_RECOVER : PHASE_CORKED;
+		phase = i + 1 == x->n ? PHASE_RECOVER : PHASE_CORKED;
 		recovery_damage(x->r, "%s: its phase is lost; taken for %s", info->name,
 				phase_name(phase));
 		if (control_write(folder, phase, err) < 0)
 			return -1;
 	}
-	if (params_read(folder, &params, err) != 0 &&
-	    mend_params(x, info->name, i ? x->list[i - 1].name : "", folder, err) < 0)
-		return -1;
-	return 0;
+	if (params_read(folder, &params, err) == 0)
+		return 0;
+	return recover_params(x, info->name, i ? x->list[i - 1].name : "", folder, err);
 }
 
-static int check_order(struct recovering *x, struct err *err)
+static int recover_order(struct recovering *x, struct err *err)
 {
 	bool mended = false;
 	for (size_t i = 0; i < x->n; i++) {
-		if (x->list[i].damaged && mend_notes(x, i, err) < 0)
+		if (x->list[i].damaged && recover_notes(x, i, err) < 0)
 			return -1;
 		mended |= x->list[i].damaged;
 	}
-	if (mended && list_again(x, err) < 0)
+	if (mended && recover_list(x, err) < 0)
 		return -1;
-	for (size_t i = 0; i < x->n; i++) {
-		const struct state_info *info = &x->list[i];
-		if (info->phase == PHASE_BORROWED)
-			return err_set(err, ERR_USAGE, "state %s is borrowed: return it first",
-				       info->name);
-		if (i + 1 < x->n && !phase_is_done(info->phase))
+	for (size_t i = 0; i + 1 < x->n; i++)
+		if (!phase_is_done(x->list[i].phase))
 			return err_set(
 				err, ERR_DAMAGED,
 				"state %s is open (%s), but there is a newer one, %s: one of "
 				"them has to be removed by hand",
-				info->name, phase_name(info->phase), x->list[i + 1].name);
-	}
+				x->list[i].name, phase_name(x->list[i].phase), x->list[i + 1].name);
 	return 0;
 }
 
-/* Buckets */
+/* The bucket file */
 
-static void name_problem(void *ctx, const struct bucket_problem *p)
+/* Without it every URL would be forgotten. It may be on a disk that is not mounted, so that is left
+ * to the administrator. */
+static int objects_check(struct recovering *x, struct err *err)
+{
+	char *path = states_path(x->s, &x->arena, "objects");
+	uint64_t known = x->n ? recover_newest(x)->params.objects : 0;
+	if (known == 0 || access(path, F_OK) == 0)
+		return 0;
+	return err_set(err, ERR_DAMAGED,
+		       "%s: the bucket file is lost, of which the states know %" PRIu64
+		       " bytes; put it back, or remove %s/state to begin anew",
+		       path, known, x->s->folder);
+}
+
+static void objects_name(void *ctx, const struct bucket_problem *p)
 {
 	struct recovering *x = ctx;
 	recovery_damage(x->r, "objects: bucket %08" PRIx32 " (byte %" PRIu64 "): %s", p->oid, p->at,
 			p->reason);
 }
 
-static int fix_objects(struct recovering *x, const char *path, struct err *err)
+static int objects_fix(struct recovering *x, struct err *err)
 {
 	const struct bucket_options options = {.mode = BUCKET_WRITE, .unchecked = true};
 	struct buckets *b;
 	struct bucket_audit audit;
-	int rc = bucket_open(&b, path, &options, err);
+	int rc = bucket_open(&b, states_path(x->s, &x->arena, "objects"), &options, err);
 	if (rc)
 		return rc < 0 ? rc : 0;
-	rc = bucket_fix(b, name_problem, x, &audit, err);
+	rc = bucket_fix(b, objects_name, x, &audit, err);
 	if (rc < 0)
 		bucket_drop(&b);
 	return rc < 0 ? rc : bucket_close(&b, err);
 }
 
 /* Reads all buckets, and mends what is damaged. 0: nothing was; 1: mended. */
-static int audit_objects(struct recovering *x, struct err *err)
+static int objects_audit(struct recovering *x, struct err *err)
 {
 	const struct bucket_options options = {.mode = BUCKET_SCAN, .unchecked = true};
-	char *path = states_path(x->s, &x->arena, "objects");
 	struct buckets *b = NULL;
 	struct bucket_audit audit = {0};
-	int rc = bucket_open(&b, path, &options, err);
+	int rc = bucket_open(&b, states_path(x->s, &x->arena, "objects"), &options, err);
 	if (rc == 0)
 		rc = bucket_audit(b, 0, NULL, NULL, &audit, err);
 	bucket_drop(&b);
 	if (rc < 0 || audit.problems == 0)
-		return rc < 0 ? rc : 0;
-	return fix_objects(x, path, err) < 0 ? -1 : 1;
+		return MIN(rc, 0);
+	return objects_fix(x, err) < 0 ? -1 : 1;
 }
 
-/* By phase */
+/* Rule 1 */
 
-typedef int act_fn(struct recovering *x, struct state **st, struct err *err);
-
-/* What is no bucket is mended first, so that nobody meets it again; where others have the file open
- * it is passed over, and the next cleanup mends it. */
-static int build_here(struct recovering *x, struct state *st, struct err *err)
+/* Whether all before `length` can be read. ERR_DAMAGED: only that before *ret_sound. */
+static int records_check(const char *path, const struct record_kind *kind, uint64_t length,
+			 uint64_t *ret_sound, struct err *err)
 {
-	if (audit_objects(x, err) < 0 && err->code != ERR_BUSY)
+	struct record_reader *r = NULL;
+	struct record record;
+	*ret_sound = 0;
+	if (length == 0)
+		return 0;
+	int rc = record_reader_open(&r, path, kind, err);
+	if (rc == 0)
+		record_limit(r, length);
+	while (rc == 0 && (rc = record_next(r, &record, err)) == 0)
+		*ret_sound = record.place.next;
+	bool whole = rc == 1 && r && record_tell(r) >= length;
+	record_reader_free(&r);
+	if (rc == 1 && !whole)
+		rc = err_set(err, ERR_DAMAGED,
+			     "%s: ends at %" PRIu64 ", but the last checkpoint knows %" PRIu64
+			     " bytes of it",
+			     path, *ret_sound, length);
+	if (rc < 0)
 		return -1;
-	if (st->phase != PHASE_RECOVER && control_write(st->folder, PHASE_RECOVER, err) < 0)
-		return -1;
-	st->phase = PHASE_RECOVER;
-	FAULT("recover.build");
-	return recover_build(st, x->now_us, x->r, err);
+	*ret_sound = length;
+	return 0;
 }
 
-/* One step of a rollback met damage before the last checkpoint. Contributions and changes are not
- * to be had again: those before the damage are kept, and nothing else depends on them; nor does
- * anything on the log of forgotten URLs. 1: the index has to be made again. */
-static int after_damage(struct recovering *x, struct state *st, unsigned step, struct err *err)
+static int records_cut(const char *path, uint64_t length, struct err *err)
 {
+	struct file f = FILE_INIT;
+	uint64_t size = 0;
+	if (length == 0) {
+		int rc = file_remove(path, err);
+		return rc < 0 ? rc : rc == 0 ? dir_sync_of(path, err) : 0;
+	}
+	int rc = file_open(&f, path, O_WRONLY, 0, err);
+	if (rc == 0)
+		rc = file_size(&f, &size, err);
+	if (rc == 0 && size > length)
+		rc = file_truncate(&f, length, err) < 0 ? -1 : file_sync(&f, err);
+	file_drop(&f);
+	return MIN(rc, 0);
+}
+
+/* A contrib that is still shared with the state before it is as it was. */
+static bool file_is_shared(const char *path)
+{
+	struct stat st;
+	return stat(path, &st) == 0 && st.st_nlink > 1;
+}
+
+/* 1: some of it is damaged; all the same nothing is left after its length. */
+static int back_file(struct recovering *x, struct state *st, enum appended which, struct err *err)
+{
+	char *path = state_path(st, &x->arena, appended_files[which].name);
+	uint64_t length = *checkpoint_length(&st->last, which), sound;
+	int rc = records_check(path, appended_files[which].kind, length, &sound, err);
+	if (rc < 0)
+		return err->code == ERR_DAMAGED ? 1 : -1;
+	FAULT("state.rollback");
+	return file_is_shared(path) ? 0 : records_cut(path, length, err);
+}
+
+/* The files that all states share. 1: the bucket file was damaged, and was mended. */
+static int back_shared(struct recovering *x, struct state *st, struct err *err)
+{
+	char *path = states_path(x->s, &x->arena, "objects");
+	uint64_t gone = MAX(st->last.gone, (uint64_t)RECORD_HEADER);
+	if (records_cut(states_path(x->s, &x->arena, "gone"), gone, err) < 0)
+		return -1;
+	FAULT("state.rollback.objects");
+	int rc = bucket_cut_file(path, 0, st->last.objects, NULL, err);
+	if (rc == 1)
+		return err_set(err, ERR_DAMAGED, "%s: the bucket file is lost", path);
+	if (rc == 0 || err->code != ERR_DAMAGED)
+		return rc;
 	recovery_damage(x->r, "%s", err->msg);
-	if (step == APPEND_CONTRIB || step == APPEND_CHANGES)
-		return state_keep_sound(st, (enum appended)step, err);
-	if (step + 1 == ROLLBACK_STEPS)
-		return fix_objects(x, states_path(x->s, &x->arena, "objects"), err) < 0 ? -1 : 1;
-	return step == APPEND_JOURNAL;
+	return objects_fix(x, err) < 0 ? -1 : 1;
 }
 
-/* Rolls back. 1: something is damaged before the last checkpoint, and was named; the bucket file is
- * sound all the same. */
-static int roll_back(struct recovering *x, struct state *st, struct err *err)
+/* Everything to the last checkpoint. 1: something before it is damaged: rule 2. */
+static int back_all(struct recovering *x, struct state *st, struct err *err)
 {
 	bool damaged = false;
-	int rc = state_rollback_begin(st, err);
-	for (unsigned i = 0; rc >= 0 && i < ROLLBACK_STEPS; i++) {
-		rc = state_rollback_step(st, i, err);
-		if (rc < 0 && err->code == ERR_DAMAGED)
-			rc = after_damage(x, st, i, err);
+	int rc = state_end_appends(st, false, err);
+	for (unsigned i = 0; rc >= 0 && i < APPENDS; i++) {
+		rc = back_file(x, st, (enum appended)i, err);
 		damaged |= rc == 1;
 	}
-	return rc < 0 ? rc : damaged;
+	if (rc >= 0)
+		rc = back_shared(x, st, err);
+	return rc < 0 ? rc : damaged || rc == 1;
 }
 
+typedef int recover_fn(struct recovering *x, struct state **st, struct err *err);
+static int recover_build(struct recovering *x, struct state **st, struct err *err);
+
+/* To where it began, whatever checkpoints it made. */
 static int recover_drop(struct recovering *x, struct state **st, struct err *err)
 {
 	char name[STATE_NAME];
-	struct state_params *p = &(*st)->params;
 	memcpy(name, (*st)->name, STATE_NAME);
-	/* to where it began, whatever checkpoints it made */
-	(*st)->last =
-		(struct checkpoint){.objects = p->objects, .gone = p->gone, .contrib = p->contrib};
-	if (roll_back(x, *st, err) < 0)
+	(*st)->last.objects = (*st)->params.objects;
+	(*st)->last.gone = (*st)->params.gone;
+	if (back_shared(x, *st, err) < 0)
 		return -1;
 	recovery_tell(x->r, "%s: deleted in %s; its work is done again", name,
 		      phase_name((*st)->phase));
@@ -268,62 +335,47 @@ static int recover_drop(struct recovering *x, struct state **st, struct err *err
 	return states_delete(x->s, name, err);
 }
 
-/* Reap could not go on with a damaged plan, at this start or any other: it gets one without URLs,
- * so that the cycle ends, and the next one plans anew. */
-static int check_plan(struct recovering *x, struct state *st, struct err *err)
+static int recover_reap(struct recovering *x, struct state **st, struct err *err)
 {
-	struct plan_writer *w;
-	char *path = state_path(st, &x->arena, "plan");
-	int rc = access(path, F_OK) == 0 ? format_verify(&plan_format, path, err)
-					 : err_set(err, ERR_DAMAGED, "%s: it is lost", path);
-	if (rc == 0 || err->code != ERR_DAMAGED)
-		return rc;
-	recovery_damage(x->r, "%s; the cycle ends without it", err->msg);
-	return file_remove(path, err) < 0 || plan_create(&w, path, err) < 0 ? -1
-									    : plan_finish(&w, err);
-}
-
-static int back_to_checkpoint(struct recovering *x, struct state **st, struct err *err)
-{
-	if (!(*st)->has_last)
+	if ((*st)->last.number == 0)
 		return recover_drop(x, st, err);
-	int rc = roll_back(x, *st, err);
+	int rc = back_all(x, *st, err);
 	if (rc)
-		return rc < 0 ? rc : build_here(x, *st, err);
+		return rc < 0 ? rc : recover_build(x, st, err);
 	CLEANUP(buf_free) struct buf when = BUF_INIT(64);
 	time_print(&when, (*st)->last.time_us, 3);
 	recovery_tell(x->r, "%s: rolled back to its checkpoint of %s", (*st)->name,
 		      buf_text(&when));
 	x->r->rolled_back++;
-	return check_plan(x, *st, err);
+	return 0;
 }
 
 /* Cork begins again with the index that it began with. */
-static int cork_again(struct recovering *x, struct state **st, struct err *err)
+static int recover_cork(struct recovering *x, struct state **st, struct err *err)
 {
 	static const char *const file[] = {"index", "sites"};
-	int rc = roll_back(x, *st, err);
+	int rc = back_all(x, *st, err);
 	if (rc)
-		return rc < 0 ? rc : build_here(x, *st, err);
+		return rc < 0 ? rc : recover_build(x, st, err);
 	for (size_t i = 0; i < ARRAY_LEN(file); i++) {
 		char *from = arena_printf(&x->arena, "%s/state/%s/%s", x->s->folder,
 					  (*st)->params.from, file[i]);
-		char *beside = arena_printf(&x->arena, "%s/.%s.again", (*st)->folder, file[i]);
-		int rc_link = file_remove(beside, err) < 0 ? -1 : file_link(from, beside, err);
-		if (rc_link < 0)
+		char *again = arena_printf(&x->arena, "%s/.%s.again", (*st)->folder, file[i]);
+		rc = file_remove(again, err) < 0 ? -1 : file_link(from, again, err);
+		if (rc < 0)
 			return -1;
-		if (rc_link == 1)
+		if (rc == 1)
 			continue; /* it is gone, and nothing better is known */
-		/* where both are the same file already, rename leaves the name beside */
-		if (file_rename(beside, state_path(*st, &x->arena, file[i]), err) < 0 ||
-		    file_remove(beside, err) < 0)
+		/* where both are the same file already, rename leaves the second name */
+		if (file_rename(again, state_path(*st, &x->arena, file[i]), err) < 0 ||
+		    file_remove(again, err) < 0)
 			return -1;
 	}
 	recovery_tell(x->r, "%s: cork is done again", (*st)->name);
 	return dir_sync((*st)->folder, err);
 }
 
-static int finish_cleanup(struct recovering *x, struct state **st, struct err *err)
+static int recover_cleanup(struct recovering *x, struct state **st, struct err *err)
 {
 	struct bucket_moves *moves = NULL;
 	uint64_t forgotten = 0;
@@ -331,8 +383,8 @@ static int finish_cleanup(struct recovering *x, struct state **st, struct err *e
 	bucket_moves_close(&moves);
 	if (rc == 1) {
 		/* a damaged bucket may be what ended it, and would end the next one too */
-		rc = audit_objects(x, err);
-		return rc < 0 ? rc : rc == 0 ? recover_drop(x, st, err) : build_here(x, *st, err);
+		rc = objects_audit(x, err);
+		return rc < 0 ? rc : (rc == 0 ? recover_drop : recover_build)(x, st, err);
 	}
 	if (rc == 0)
 		rc = state_renumber(*st, &forgotten, err);
@@ -340,7 +392,7 @@ static int finish_cleanup(struct recovering *x, struct state **st, struct err *e
 		if (err->code != ERR_DAMAGED)
 			return -1;
 		recovery_damage(x->r, "%s", err->msg);
-		return build_here(x, *st, err);
+		return recover_build(x, st, err);
 	}
 	x->r->renumbered++;
 	recovery_tell(x->r, "%s: buckets were renumbered, the index follows; %" PRIu64 " forgotten",
@@ -348,117 +400,191 @@ static int finish_cleanup(struct recovering *x, struct state **st, struct err *e
 	return state_enter(*st, recover_done(*st), NULL, x->now_us, err);
 }
 
-/* What it told followers before it was interrupted, or whatever it was doing when its phase was
- * lost, is cut off. The buckets stay: all that are whole count. */
-static int build_again(struct recovering *x, struct state **st, struct err *err)
-{
-	int rc = state_rollback_begin(*st, err);
-	for (unsigned i = 0; rc >= 0 && i <= APPENDS && (*st)->has_last; i++) {
-		rc = state_rollback_step(*st, i, err);
-		if (rc < 0 && err->code == ERR_DAMAGED)
-			rc = after_damage(x, *st, i, err);
-	}
-	return rc < 0 ? rc : build_here(x, *st, err);
-}
+/* Rule 2 */
 
-/* Merge could not go on over contributions that are damaged. */
-static int check_contrib(struct recovering *x, struct state **st, struct err *err)
+/* Of each file, what can be read before its length. That is a checkpoint: when the rest is
+ * interrupted it begins from here again. */
+static int keep_readable(struct recovering *x, struct state *st, struct err *err)
 {
-	int rc = state_check_appended(*st, APPEND_CONTRIB, err);
-	return rc < 0 && err->code == ERR_DAMAGED ? after_damage(x, *st, APPEND_CONTRIB, err) : rc;
-}
-
-static int recover_nothing(struct recovering *x, struct state **st, struct err *err)
-{
-	(void)x;
-	(void)st;
-	(void)err;
-	return 0;
-}
-
-static act_fn *const acts[PHASES] = {
-	[PHASE_INCOMPLETE] = recover_drop,     [PHASE_CLOSED] = recover_nothing,
-	[PHASE_PREPARE] = recover_drop,        [PHASE_PLAN] = recover_drop,
-	[PHASE_REAP] = back_to_checkpoint,     [PHASE_CORK] = cork_again,
-	[PHASE_CORKED] = check_contrib,        [PHASE_MERGE] = recover_drop,
-	[PHASE_FEEDBACK] = recover_drop,       [PHASE_EQUIV] = recover_drop,
-	[PHASE_SELECT] = recover_drop,         [PHASE_RECORD] = recover_drop,
-	[PHASE_SORT] = recover_drop,           [PHASE_FINISH] = recover_drop,
-	[PHASE_CLEANUP] = finish_cleanup,      [PHASE_RECOVER] = build_again,
-	[PHASE_ROLLBACK] = back_to_checkpoint, [PHASE_BORROWED] = recover_nothing,
-};
-
-/* Where the checkpoints themselves are damaged, nothing says how far the files are good: all that
- * can be read of them counts. */
-static int open_newest(struct recovering *x, struct state **ret, struct err *err)
-{
-	int rc = state_open(ret, x->s, recover_newest(x)->name, err);
-	if (rc == 1)
-		return err_set(err, ERR_SYSTEM, "state %s is gone", recover_newest(x)->name);
-	if (rc == 0 || err->code != ERR_DAMAGED)
-		return rc;
-	recovery_damage(x->r, "%s", err->msg);
-	char *folder =
-		arena_printf(&x->arena, "%s/state/%s", x->s->folder, recover_newest(x)->name);
-	if (file_remove(arena_printf(&x->arena, "%s/checkpoints", folder), err) < 0 ||
-	    file_remove(arena_printf(&x->arena, "%s/last", folder), err) < 0 ||
-	    (!phase_is_done(recover_newest(x)->phase) &&
-	     control_write(folder, PHASE_RECOVER, err) < 0))
+	if (state_end_appends(st, false, err) < 0)
 		return -1;
-	rc = state_open(ret, x->s, recover_newest(x)->name, err);
-	for (unsigned i = 0; rc == 0 && i < APPENDS && !phase_is_done((*ret)->phase); i++)
-		rc = state_keep_sound(*ret, (enum appended)i, err);
+	for (unsigned i = 0; i < APPENDS; i++) {
+		char *path = state_path(st, &x->arena, appended_files[i].name);
+		uint64_t *length = checkpoint_length(&st->last, (enum appended)i), sound;
+		bool damaged =
+			records_check(path, appended_files[i].kind, *length, &sound, err) < 0;
+		if (damaged && err->code != ERR_DAMAGED)
+			return -1;
+		if (damaged)
+			recovery_damage(x->r, "%s; what lies before it is kept", err->msg);
+		else if (file_is_shared(path))
+			continue;
+		if (damaged && state_own_file(path, err) < 0)
+			return -1;
+		FAULT("state.keep");
+		if (records_cut(path, sound, err) < 0)
+			return -1;
+		*length = sound;
+	}
+	st->last.number++;
+	return checkpoint_create(st->folder, &st->last, err);
+}
+
+/* What is not a bucket is mended first, so that nobody meets it again; where others have the file
+ * open it is passed over, and the next cleanup mends it. */
+static int recover_build(struct recovering *x, struct state **pst, struct err *err)
+{
+	struct state *st = *pst;
+	if (objects_audit(x, err) < 0 && err->code != ERR_BUSY)
+		return -1;
+	if (st->phase != PHASE_RECOVER && control_write(st->folder, PHASE_RECOVER, err) < 0)
+		return -1;
+	st->phase = PHASE_RECOVER;
+	if (keep_readable(x, st, err) < 0)
+		return -1;
+	FAULT("recover.build");
+	return rebuild_index(st, x->now_us, x->r, err);
+}
+
+/* The same in a new state on top of one that is done; contributions that wait to be merged go
+ * along. */
+static int recover_build_on(struct recovering *x, struct state *st, struct err *err)
+{
+	struct state *above = NULL;
+	bool contrib = st && st->phase == PHASE_CORKED && st->last.contrib;
+	int rc = states_make(x->s, st, contrib, PHASE_RECOVER, x->now_us, &above, err);
+	if (rc == 0)
+		rc = recover_build(x, &above, err);
+	state_free(&above);
 	return rc;
 }
 
-/* Where the log of checkpoints and the last one are not both there and the same, they are written
- * again. `last` is written in place, so a crash may spoil it; the log is damaged by nothing else.
- */
-static int mend_checkpoints(struct recovering *x, struct state *st, struct err *err)
+/* Which rule */
+
+static recover_fn *const acts[PHASES] = {
+	[PHASE_REAP] = recover_reap,
+	[PHASE_CORK] = recover_cork,
+	[PHASE_CLEANUP] = recover_cleanup,
+	[PHASE_RECOVER] = recover_build,
+};
+
+/* Where the checkpoints of an open state are lost, it is in PHASE_RECOVER from now on. */
+static int recover_open(struct recovering *x, struct state **ret, struct err *err)
 {
-	struct checkpoint noted, shown;
-	struct err why = {0};
-	char *log = state_path(st, &x->arena, "checkpoints");
-	char *last = state_path(st, &x->arena, "last");
-	if (!st->has_last)
-		return 0;
-	int in_last = checkpoint_noted(st->folder, &noted, &why);
-	if (in_last < 0)
-		recovery_tell(x->r, "%s; written again", why.msg);
-	int in_log = checkpoint_shown(st->folder, &shown, &why);
-	if (in_log < 0)
-		recovery_damage(x->r, "%s", why.msg);
-	if (in_log == 0 && in_last == 0 && shown.number == noted.number)
-		return 0;
-	if ((in_log && file_remove(log, err) < 0) || (in_last && file_remove(last, err) < 0) ||
-	    checkpoint_open(&st->notes, st->folder, err) < 0)
-		return -1;
-	return state_note_again(st, err);
+	const char *name = recover_newest(x)->name;
+	int rc = state_open(ret, x->s, name, err);
+	if (rc < 0 && err->code == ERR_DAMAGED) {
+		recovery_damage(x->r, "%s", err->msg);
+		rc = control_write(arena_printf(&x->arena, "%s/state/%s", x->s->folder, name),
+				   PHASE_RECOVER, err);
+		if (rc == 0)
+			rc = state_open(ret, x->s, name, err);
+	}
+	return rc == 1 ? err_set(err, ERR_SYSTEM, "state %s is gone", name) : rc;
 }
 
-static int by_phase(struct recovering *x, struct err *err)
+/* A crash may tear a slot, or come before followers are told. */
+static int recover_checkpoints(struct recovering *x, struct state *st, struct err *err)
+{
+	struct checkpoint c;
+	struct err why;
+	int rc = checkpoint_last(st->folder, &c, &why);
+	if (rc < 0 && phase_is_done(st->phase))
+		recovery_damage(x->r, "%s; all that is in the files of the state counts", why.msg);
+	if (rc != 1 || phase_is_done(st->phase))
+		return 0;
+	recovery_tell(x->r, "%s: its last checkpoint is written again", st->name);
+	return checkpoint_create(st->folder, &c, err);
+}
+
+static int recover_by_phase(struct recovering *x, struct err *err)
 {
 	struct state *st = NULL;
-	int rc = open_newest(x, &st, err);
+	int rc = recover_open(x, &st, err);
 	if (rc == 0)
-		rc = mend_checkpoints(x, st, err);
-	if (rc == 0)
-		rc = acts[st->phase](x, &st, err);
+		rc = recover_checkpoints(x, st, err);
+	if (rc == 0 && !phase_is_done(st->phase))
+		rc = (acts[st->phase] ? acts[st->phase] : recover_drop)(x, &st, err);
 	state_free(&st);
 	return rc;
 }
 
-/* A new state in PHASE_RECOVER or PHASE_CLEANUP on top of the newest, which is done. Contributions
- * that wait to be merged go along. */
-static int on_top(struct recovering *x, struct state *st, enum phase phase, struct state **ret,
-		  struct err *err)
+/* A bucket may be whole and its dictionary lost: no index helps then, but it is named, once. */
+static void sample_body(struct recovering *x, struct bucket_packer *packer,
+			const struct bucket *bucket, bool *named)
 {
-	bool contrib = st->phase == PHASE_CORKED && st->last.contrib;
-	return states_make(x->s, st, contrib, phase, x->now_us, ret, err);
+	struct err err;
+	struct str body;
+	if (*named || bucket_check(bucket->type, bucket->data, &err) != 0 ||
+	    bucket_body(packer, bucket->type, bucket->data, &x->arena, &body, &err) == 0)
+		return;
+	*named = true;
+	recovery_damage(x->r, "objects: bucket %08" PRIx32 ": %s", bucket->oid, err.msg);
+}
+
+/* Whether buckets here and there are of the URLs that the index says. 1: one is not. */
+static int samples_fit(struct recovering *x, const struct url_index *index, struct buckets *buckets,
+		       struct err *err)
+{
+	const char *dicts = bucket_dict_path(&x->arena, bucket_path(buckets));
+	struct bucket_packer *packer = bucket_packer_new(dicts);
+	bool named = false, fits = true;
+	int rc = 0;
+	for (unsigned i = 0; rc == 0 && fits && i < SAMPLES; i++) {
+		struct arena_mark mark = arena_mark(&x->arena);
+		struct index_item item;
+		struct bucket bucket;
+		struct attrs header = {0};
+		struct footprint found;
+		rc = url_index_sample(index, i, SAMPLES, &item, err);
+		if (rc == 1) {
+			rc = 0;
+			continue;
+		}
+		if (rc == 0)
+			rc = bucket_read(buckets, (uint32_t)item.where, &bucket, err);
+		if (rc == 0)
+			rc = bucket_header(bucket.type, bucket.data, &x->arena, &header, NULL, err);
+		struct str o = rc == 0 ? attrs_get(&header, 'O') : STR("");
+		if (rc == 0 && o.p) /* those of old versions do not tell */
+			fits = footprint_parse(o, &found) && footprint_cmp(found, item.fp) == 0;
+		if (rc == 0 && fits)
+			sample_body(x, packer, &bucket, &named);
+		if (rc == 1 || (rc < 0 && err->code == ERR_DAMAGED)) {
+			fits = false;
+			rc = 0;
+		}
+		arena_reset(&x->arena, mark);
+	}
+	bucket_packer_free(&packer);
+	return rc < 0 ? rc : !fits;
+}
+
+/* All of the index is read, as every cycle does: no module could go on over a block that is
+ * damaged. 1: it has to be made again, and why was told. */
+static int recover_check_index(struct recovering *x, struct state *st, struct buckets *buckets,
+			       struct err *err)
+{
+	const struct url_index *index;
+	struct sites *sites = NULL;
+	int rc = state_index(st, &index, err);
+	if (rc == 0)
+		rc = format_verify(&index_format, state_path(st, &x->arena, "index"), err);
+	if (rc == 0)
+		rc = state_sites(st, &sites, err);
+	sites_free(&sites);
+	if (rc == 0)
+		rc = samples_fit(x, index, buckets, err);
+	if (rc == 1)
+		recovery_damage(x->r, "%s: its index does not fit the bucket file", st->name);
+	if (rc >= 0 || err->code != ERR_DAMAGED)
+		return rc;
+	recovery_damage(x->r, "%s", err->msg);
+	return 1;
 }
 
 /* Opens the bucket file; one that does not pass the quick check is mended first. */
-static int open_objects(struct recovering *x, struct buckets **ret, struct err *err)
+static int objects_open(struct recovering *x, struct buckets **ret, struct err *err)
 {
 	const struct bucket_options options = {.mode = BUCKET_APPEND};
 	char *path = states_path(x->s, &x->arena, "objects");
@@ -466,78 +592,73 @@ static int open_objects(struct recovering *x, struct buckets **ret, struct err *
 	if (rc == 0 || err->code != ERR_DAMAGED)
 		return rc;
 	recovery_damage(x->r, "%s", err->msg);
-	return fix_objects(x, path, err) < 0 ? -1 : bucket_open(ret, path, &options, err);
+	return objects_fix(x, err) < 0 ? -1 : bucket_open(ret, path, &options, err);
 }
 
-/* The newest state as it is now: what still has to be done to its index. */
-static int mend_index(struct recovering *x, struct state *st, enum fit fit, struct err *err)
+/* What else is damaged. The next cycle writes it. */
+static int recover_name_rest(struct recovering *x, const struct state *st, struct err *err)
 {
-	struct state *above = NULL;
-	bool done = phase_is_done(st->phase);
-	int rc = 0;
-	if (fit == FIT_SOUND)
-		return bucket_moves_done(states_path(x->s, &x->arena, "objects"), err) < 0 ? -1 : 0;
-	if (!done)
-		return build_here(x, st, err);
-	rc = on_top(x, st, fit == FIT_OLD_NUMBERS ? PHASE_CLEANUP : PHASE_RECOVER, &above, err);
-	if (rc == 0)
-		rc = acts[above->phase](x, &above, err);
-	state_free(&above);
-	return rc;
+	struct stat is;
+	uint64_t sound;
+	char *plan = state_path(st, &x->arena, "plan");
+	char *gone = states_path(x->s, &x->arena, "gone");
+	int rc[3] = {0, 0, 0};
+	struct err why[3];
+	if (st->phase == PHASE_REAP)
+		rc[0] = access(plan, F_OK) == 0
+				? format_verify(&plan_format, plan, &why[0])
+				: err_set(&why[0], ERR_DAMAGED, "%s: it is lost", plan);
+	if (st->phase == PHASE_CORKED)
+		rc[1] = records_check(state_path(st, &x->arena, "contrib"), &contrib_kind,
+				      st->last.contrib, &sound, &why[1]);
+	if (stat(gone, &is) == 0 && is.st_size <= VERIFY_GONE) /* of a done state it was trimmed */
+		rc[2] = phase_is_done(st->phase)
+				? format_verify(&gone_format, gone, &why[2])
+				: records_check(gone, &gone_kind, st->last.gone, &sound, &why[2]);
+	for (size_t i = 0; i < ARRAY_LEN(rc); i++) {
+		if (rc[i] < 0 && why[i].code != ERR_DAMAGED) {
+			*err = why[i];
+			return -1;
+		}
+		if (rc[i] < 0)
+			recovery_damage(x->r, "%s; left to the next cycle", why[i].msg);
+	}
+	return 0;
 }
 
-static int look_at_newest(struct recovering *x, struct err *err)
+/* The newest state as it is now. */
+static int recover_look(struct recovering *x, struct err *err)
 {
 	struct state *st = NULL;
 	struct buckets *buckets = NULL;
-	enum fit fit;
-	if (open_objects(x, &buckets, err) < 0)
+	if (objects_open(x, &buckets, err) < 0)
 		return -1;
-	int rc = open_newest(x, &st, err);
+	int rc = recover_open(x, &st, err);
 	if (rc == 0)
-		rc = recover_fit(st, buckets, x->r, &fit, err);
+		rc = recover_name_rest(x, st, err);
+	if (rc == 0)
+		rc = recover_check_index(x, st, buckets, err);
 	bucket_drop(&buckets);
-	if (rc == 0)
-		rc = mend_index(x, st, fit, err);
+	if (rc == 1)
+		rc = phase_is_done(st->phase) ? recover_build_on(x, st, err)
+					      : recover_build(x, &st, err);
+	else if (rc == 0)
+		rc = MIN(bucket_moves_done(states_path(x->s, &x->arena, "objects"), err), 0);
 	state_free(&st);
 	return rc;
-}
-
-static int build_first(struct recovering *x, struct err *err)
-{
-	struct state *st = NULL;
-	recovery_tell(x->r, "there is no state: one is made from the buckets");
-	if (states_make(x->s, NULL, false, PHASE_RECOVER, x->now_us, &st, err) < 0)
-		return -1;
-	int rc = build_here(x, st, err);
-	state_free(&st);
-	return rc;
-}
-
-/* Without the bucket file every URL would be forgotten. It may be on a disk that is not mounted, so
- * that is left to who knows. */
-static int check_objects(struct recovering *x, struct err *err)
-{
-	struct stat st;
-	char *path = states_path(x->s, &x->arena, "objects");
-	uint64_t known = x->n ? recover_newest(x)->params.objects : 0;
-	if (known == 0 || stat(path, &st) == 0)
-		return 0;
-	return err_set(err, ERR_DAMAGED,
-		       "%s: the bucket file is lost, of which the states know %" PRIu64
-		       " bytes; put it back, or remove %s/state to begin anew",
-		       path, known, x->s->folder);
 }
 
 static int recover_all(struct recovering *x, struct err *err)
 {
-	if (recover_sweep(x, err) < 0 || check_gone(x, err) < 0 || list_again(x, err) < 0 ||
-	    check_order(x, err) < 0 || check_objects(x, err) < 0)
-		return -1;
-	if (x->n && by_phase(x, err) < 0)
+	if (recover_sweep(x, err) < 0 || recover_list(x, err) < 0 || recover_order(x, err) < 0 ||
+	    objects_check(x, err) < 0 || (x->n && recover_by_phase(x, err) < 0))
 		return -1;
 	FAULT("recover.phase");
-	if (list_again(x, err) < 0 || (x->n ? look_at_newest(x, err) : build_first(x, err)) < 0)
+	if (recover_list(x, err) < 0)
+		return -1;
+	if (x->n == 0)
+		recovery_tell(x->r, "there is no state: one is made from the buckets");
+	if ((x->n ? recover_look(x, err) : recover_build_on(x, NULL, err)) < 0)
 		return -1;
 	return states_relink(x->s, err);
 }
@@ -555,156 +676,17 @@ int states_recover(struct states *s, int64_t now_us, struct recovery *ret, struc
 
 int states_rebuild(struct states *s, int64_t now_us, struct recovery *ret, struct err *err)
 {
-	struct state *st = NULL, *above = NULL;
+	struct state *st = NULL;
 	struct recovering x = {.s = s, .now_us = now_us, .r = ret, .arena = ARENA_INIT(256 << 20)};
 	if (states_recover(s, now_us, ret, err) < 0)
 		return -1;
-	int rc = list_again(&x, err);
+	int rc = recover_list(&x, err);
 	if (rc == 0)
-		rc = open_newest(&x, &st, err);
-	if (rc == 0 && !phase_is_done(st->phase))
-		rc = build_here(&x, st, err);
-	else if (rc == 0 && (rc = on_top(&x, st, PHASE_RECOVER, &above, err)) == 0)
-		rc = build_here(&x, above, err);
+		rc = recover_open(&x, &st, err);
+	if (rc == 0)
+		rc = phase_is_done(st->phase) ? recover_build_on(&x, st, err)
+					      : recover_build(&x, &st, err);
 	state_free(&st);
-	state_free(&above);
 	arena_free(&x.arena);
 	return rc < 0 ? rc : states_relink(s, err);
-}
-
-/* Whether the index of a state and the bucket file belong together */
-
-enum { SAMPLES = 64 };
-
-struct fitting {
-	struct buckets *buckets;
-	struct bucket_packer *packer;
-	struct recovery *r;
-	bool named; /* a body that cannot be unpacked; others will be like it */
-	struct arena arena;
-};
-
-/* A bucket may be whole and its dictionary lost: no index helps then, but it is said. */
-static void try_body(struct fitting *f, const struct bucket *bucket)
-{
-	struct err err;
-	struct str body;
-	if (f->named || bucket_check(bucket->type, bucket->data, &err) != 0 ||
-	    bucket_body(f->packer, bucket->type, bucket->data, &f->arena, &body, &err) == 0)
-		return;
-	f->named = true;
-	recovery_damage(f->r, "objects: bucket %08" PRIx32 ": %s", bucket->oid, err.msg);
-}
-
-/* 0: the bucket with this number is of this URL; 1: not. */
-static int is_of(struct fitting *f, uint64_t number, struct footprint fp, struct err *err)
-{
-	struct bucket bucket;
-	struct attrs header = {0};
-	struct footprint found;
-	int rc = bucket_read(f->buckets, (uint32_t)number, &bucket, err);
-	if (rc == 0)
-		rc = bucket_header(bucket.type, bucket.data, &f->arena, &header, NULL, err);
-	if (rc < 0 && err->code != ERR_DAMAGED)
-		return -1;
-	struct str o = rc == 0 ? attrs_get(&header, 'O') : STR("");
-	bool plain = rc == 0 && !o.p; /* of an old version: it does not tell */
-	bool same = rc == 0 && o.p && footprint_parse(o, &found) && footprint_cmp(found, fp) == 0;
-	if (same)
-		try_body(f, &bucket);
-	arena_clear(&f->arena);
-	return plain || same ? 0 : 1;
-}
-
-static int samples_fit(struct fitting *f, const struct url_index *index, struct err *err)
-{
-	for (unsigned i = 0; i < SAMPLES; i++) {
-		struct index_item item;
-		int rc = url_index_sample(index, i, SAMPLES, &item, err);
-		if (rc == 0)
-			rc = is_of(f, item.where, item.fp, err);
-		else if (rc == 1)
-			continue;
-		if (rc)
-			return rc;
-	}
-	return 0;
-}
-
-/* All of the index is read, as every cycle does: no module could go on over a block that is
- * damaged. 0: sound; 1: it has to be made again, and why was told. */
-static int check_index(struct state *st, struct fitting *f, struct recovery *r, struct err *err)
-{
-	const struct url_index *index;
-	struct sites *sites = NULL;
-	int rc = state_index(st, &index, err);
-	if (rc == 0)
-		rc = format_verify(&index_format, state_path(st, &f->arena, "index"), err);
-	if (rc == 0)
-		rc = state_sites(st, &sites, err);
-	sites_free(&sites);
-	if (rc == 0)
-		rc = samples_fit(f, index, err);
-	if (rc == 1)
-		recovery_damage(r, "%s: its index does not fit the bucket file", st->name);
-	if (rc >= 0 || err->code != ERR_DAMAGED)
-		return rc;
-	recovery_damage(r, "%s", err->msg);
-	return 1;
-}
-
-/* What one line of the report says of this index. 0: it has the new number; 1: the old one;
- * 2: neither. */
-static int numbers_by(struct fitting *f, const struct url_index *index,
-		      const struct bucket_move *move, struct err *err)
-{
-	struct bucket bucket;
-	struct attrs header = {0};
-	struct footprint fp;
-	struct index_item item;
-	if (move->to == BUCKET_DELETED || move->from == move->to)
-		return 2;
-	int rc = bucket_read(f->buckets, move->to, &bucket, err);
-	if (rc == 0)
-		rc = bucket_header(bucket.type, bucket.data, &f->arena, &header, NULL, err);
-	struct str o = rc == 0 ? attrs_get(&header, 'O') : STR("");
-	rc = o.p && footprint_parse(o, &fp) ? url_index_find(index, fp, &item, err) : 1;
-	arena_clear(&f->arena);
-	if (rc)
-		return rc < 0 && err->code != ERR_DAMAGED ? -1 : 2;
-	return item.where == move->to ? 0 : item.where == move->from ? 1 : 2;
-}
-
-/* After a shakedown: whether this index has the new numbers. 0: it has, or there was none; 1: not.
- */
-static int has_new_numbers(struct state *st, struct fitting *f, struct err *err)
-{
-	const struct url_index *index;
-	struct bucket_moves *moves = NULL;
-	struct bucket_move move;
-	int rc = bucket_moves_open(&moves, bucket_path(f->buckets), err), says = 2;
-	if (rc)
-		return rc < 0 ? rc : 0;
-	rc = state_index(st, &index, err);
-	while (rc == 0 && says == 2 && (rc = bucket_moves_next(moves, &move, err)) == 0)
-		says = numbers_by(f, index, &move, err);
-	bucket_moves_close(&moves);
-	return rc < 0 || says < 0 ? -1 : says == 1;
-}
-
-int recover_fit(struct state *st, struct buckets *buckets, struct recovery *r, enum fit *ret,
-		struct err *err)
-{
-	struct fitting f = {.buckets = buckets, .r = r, .arena = ARENA_INIT(BUCKET_ARENA)};
-	f.packer = bucket_packer_new(bucket_dict_path(&f.arena, bucket_path(buckets)));
-	int rc = has_new_numbers(st, &f, err);
-	if (rc == 1)
-		*ret = FIT_OLD_NUMBERS;
-	else if (rc == 0 || err->code == ERR_DAMAGED) {
-		rc = check_index(st, &f, r, err);
-		*ret = rc ? FIT_DAMAGED : FIT_SOUND;
-	}
-	bucket_packer_free(&f.packer);
-	arena_free(&f.arena);
-	return rc < 0 ? rc : 0;
 }

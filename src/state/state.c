@@ -13,8 +13,21 @@
 #include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* Opening */
+
+const struct appended_file appended_files[APPENDS] = {
+	[APPEND_JOURNAL] = {"journal", &journal_kind},
+	[APPEND_CONTRIB] = {"contrib", &contrib_kind},
+	[APPEND_CHANGES] = {"changes", &changes_kind},
+};
+
+uint64_t *checkpoint_length(struct checkpoint *c, enum appended which)
+{
+	uint64_t *const of[APPENDS] = {&c->journal, &c->contrib, &c->changes};
+	return of[which];
+}
 
 static int name_resolve(struct states *s, const char *name, char ret[STATE_NAME], struct err *err)
 {
@@ -33,7 +46,22 @@ static int name_resolve(struct states *s, const char *name, char ret[STATE_NAME]
 	return rc < 0 ? rc : !found;
 }
 
-/* What the handle knows of a state. A damaged note is an error. */
+/* Nothing says how far the files of a state are good whose checkpoints are lost: all that is there
+ * counts. */
+static void state_measure(struct state *st)
+{
+	st->last = (struct checkpoint){.objects = st->params.objects, .gone = st->params.gone};
+	for (unsigned i = 0; i < APPENDS; i++) {
+		char path[PATH_MAX];
+		struct stat is;
+		snprintf(path, sizeof path, "%s/%s", st->folder, appended_files[i].name);
+		if (stat(path, &is) == 0)
+			*checkpoint_length(&st->last, (enum appended)i) = (uint64_t)is.st_size;
+	}
+}
+
+/* What the handle knows of a state. A damaged note is an error; so are lost checkpoints, unless the
+ * state is done or recovery is at work on it. */
 static int state_load(struct state *st, struct err *err)
 {
 	int rc = control_read(st->folder, &st->phase, err);
@@ -41,15 +69,23 @@ static int state_load(struct state *st, struct err *err)
 		rc = params_read(st->folder, &st->params, err);
 	if (rc)
 		return rc;
-	st->last = (struct checkpoint){.objects = st->params.objects,
-				       .contrib = st->params.contrib,
-				       .gone = st->params.gone};
-	/* who only reads an open state sees what is shown to followers, no more */
-	rc = st->s->write || phase_is_done(st->phase)
-		     ? checkpoint_last(st->folder, &st->last, err)
-		     : checkpoint_shown(st->folder, &st->last, err);
-	st->has_last = rc == 0;
+	bool done = phase_is_done(st->phase);
+	/* a reader of an open state sees what is shown to followers, no more */
+	rc = st->s->write || done ? checkpoint_last(st->folder, &st->last, err)
+				  : checkpoint_shown(st->folder, &st->last, err);
+	if (rc < 0 && err->code == ERR_DAMAGED && (done || st->phase == PHASE_RECOVER)) {
+		state_measure(st);
+		rc = 0;
+	}
 	return rc < 0 ? rc : 0;
+}
+
+/* A state that is just being deleted looks damaged. */
+static bool state_is_there(const struct state *st)
+{
+	char path[PATH_MAX];
+	snprintf(path, sizeof path, "%s/control", st->folder);
+	return access(path, F_OK) == 0;
 }
 
 int state_open(struct state **ret, struct states *s, const char *name, struct err *err)
@@ -68,10 +104,12 @@ int state_open(struct state **ret, struct states *s, const char *name, struct er
 	struct state *st = mem_alloc(sizeof *st);
 	*st = (struct state){.s = s,
 			     .folder = mem_text(folder),
-			     .notes = CHECKPOINT_NOTES_INIT,
+			     .checkpoints = FILE_INIT,
 			     .scratch = BUF_INIT(1 << 20)};
 	memcpy(st->name, found, STATE_NAME);
 	rc = state_load(st, err);
+	if (rc < 0 && err->code == ERR_DAMAGED && !state_is_there(st))
+		rc = 1;
 	if (rc == 0)
 		*ret = st;
 	else
@@ -180,6 +218,14 @@ static int state_is_open(const struct state *st, struct err *err)
 		       ? err_set(err, ERR_USAGE, "%s is %s: nothing is written to it any more",
 				 st->name, phase_name(st->phase))
 		       : 0;
+}
+
+static bool state_has_appends(const struct state *st)
+{
+	for (unsigned i = 0; i < APPENDS; i++)
+		if (st->writer[i])
+			return true;
+	return st->gone;
 }
 
 int state_enter(struct state *st, enum phase phase, struct buckets *buckets, int64_t now_us,
@@ -324,23 +370,6 @@ const struct format lock_format = {
 
 enum { COPY_PIECE = 1 << 20 };
 
-const struct appended_file appended_files[APPENDS] = {
-	[APPEND_JOURNAL] = {"journal", &journal_kind},
-	[APPEND_CONTRIB] = {"contrib", &contrib_kind},
-	[APPEND_CHANGES] = {"changes", &changes_kind},
-};
-
-static uint64_t *checkpoint_length(struct checkpoint *c, enum appended which)
-{
-	uint64_t *const of[APPENDS] = {&c->journal, &c->contrib, &c->changes};
-	return of[which];
-}
-
-int state_last_checkpoint(const struct state *st, struct checkpoint *ret, struct err *err)
-{
-	return checkpoint_last(st->folder, ret, err);
-}
-
 /* Appending */
 
 static int file_copy_bytes(const struct file *from, const struct file *to, struct err *err)
@@ -358,7 +387,7 @@ static int file_copy_bytes(const struct file *from, const struct file *to, struc
 }
 
 /* A file that another state has too is copied before it grows. */
-static int file_own(const char *path, struct err *err)
+int state_own_file(const char *path, struct err *err)
 {
 	struct stat st;
 	char beside[PATH_MAX + 8];
@@ -396,7 +425,7 @@ static int state_open_writer(struct state *st, enum appended which, struct err *
 	if (st->writer[which])
 		return 0;
 	snprintf(path, sizeof path, "%s/%s", st->folder, f->name);
-	if (state_writable(st, err) < 0 || file_own(path, err) < 0)
+	if (state_writable(st, err) < 0 || state_own_file(path, err) < 0)
 		return -1;
 	return record_open(&st->writer[which], path, f->kind, 0644, NULL, err);
 }
@@ -447,14 +476,6 @@ int state_gone(struct state *st, const struct gone *g, struct err *err)
 	return gone_add(st->gone, g, &st->gone_group, err);
 }
 
-bool state_has_appends(const struct state *st)
-{
-	for (unsigned i = 0; i < APPENDS; i++)
-		if (st->writer[i])
-			return true;
-	return st->gone;
-}
-
 int state_end_appends(struct state *st, bool sync, struct err *err)
 {
 	int rc = 0;
@@ -464,9 +485,7 @@ int state_end_appends(struct state *st, bool sync, struct err *err)
 		record_drop(&st->writer[i]);
 		st->group[i] = (struct record_group){0};
 	}
-	if (sync && rc == 0)
-		rc = checkpoint_close(&st->notes, err);
-	checkpoint_drop(&st->notes);
+	file_drop(&st->checkpoints);
 	gone_drop(&st->gone);
 	st->gone_group = (struct record_group){0};
 	record_reader_free(&st->contrib_in);
@@ -547,17 +566,17 @@ int state_checkpoint(struct state *st, struct buckets *buckets, int64_t now_us, 
 	struct checkpoint c = st->last;
 	c.time_us = now_us;
 	c.number++;
-	if (state_writable(st, err) < 0 || checkpoint_open(&st->notes, st->folder, err) < 0 ||
+	if (state_writable(st, err) < 0 ||
+	    (st->checkpoints.fd < 0 && checkpoint_open(&st->checkpoints, st->folder, err) < 0) ||
 	    (st->gone && gone_flush(st->gone, &st->gone_group, err) < 0) ||
 	    sync_all(st, buckets, &c, err) < 0)
 		return -1;
 	FAULT("state.checkpoint.note");
-	if (checkpoint_note(&st->notes, &c, err) < 0)
+	if (checkpoint_note(&st->checkpoints, &c, err) < 0)
 		return -1;
 	st->last = c;
-	st->has_last = true;
 	FAULT("state.checkpoint.noted");
-	return checkpoint_show(&st->notes, &c, err);
+	return checkpoint_show(&st->checkpoints, &c, err);
 }
 
 bool state_grown(const struct state *st)
@@ -567,174 +586,7 @@ bool state_grown(const struct state *st)
 		if (st->writer[i] &&
 		    record_end(st->writer[i]) > *checkpoint_length(&last, (enum appended)i))
 			return true;
-	return !st->has_last;
-}
-
-int state_note_again(struct state *st, struct err *err)
-{
-	return checkpoint_note(&st->notes, &st->last, err) < 0
-		       ? -1
-		       : checkpoint_show(&st->notes, &st->last, err);
-}
-
-/* Rolling back */
-
-/* All before `length` is whole; only then what is behind may be cut. */
-static int records_check_up_to(const char *path, const struct record_kind *kind, uint64_t length,
-			       struct err *err)
-{
-	struct record_reader *r = NULL;
-	struct record record;
-	int rc = record_reader_open(&r, path, kind, err);
-	if (rc == 1)
-		return err_set(err, ERR_DAMAGED,
-			       "%s: it is lost; the last checkpoint knows %" PRIu64 " bytes of it",
-			       path, length);
-	if (rc < 0)
-		return -1;
-	record_limit(r, length);
-	do
-		rc = record_next(r, &record, err);
-	while (rc == 0);
-	if (rc == 1 && record_tell(r) < length)
-		rc = err_set(err, ERR_DAMAGED,
-			     "%s: ends at %" PRIu64 ", but the last checkpoint knows %" PRIu64
-			     " bytes of it",
-			     path, record_tell(r), length);
-	record_reader_free(&r);
-	return rc < 0 ? rc : 0;
-}
-
-static int file_remove_durably(const char *path, struct err *err)
-{
-	int rc = file_remove(path, err);
-	return rc < 0 ? rc : rc == 0 ? dir_sync_of(path, err) : 0;
-}
-
-static int records_cut(const char *path, const struct record_kind *kind, uint64_t length,
-		       struct err *err)
-{
-	struct record_writer *w;
-	if (length == 0)
-		return file_remove_durably(path, err);
-	if (records_check_up_to(path, kind, length, err) < 0 ||
-	    record_open(&w, path, kind, 0644, NULL, err) < 0)
-		return -1;
-	int rc = record_truncate(w, length, err);
-	if (rc < 0)
-		record_drop(&w);
-	return rc < 0 ? rc : record_close(&w, err);
-}
-
-int state_check_appended(struct state *st, enum appended which, struct err *err)
-{
-	char path[PATH_MAX];
-	uint64_t length = *checkpoint_length(&st->last, which);
-	snprintf(path, sizeof path, "%s/%s", st->folder, appended_files[which].name);
-	return length ? records_check_up_to(path, appended_files[which].kind, length, err) : 0;
-}
-
-/* Where the last record ends that can be read. */
-static int records_find_sound(const char *path, const struct record_kind *kind, uint64_t length,
-			      uint64_t *ret, struct err *err)
-{
-	struct record_reader *r = NULL;
-	struct record record;
-	uint64_t sound = 0;
-	int rc = record_reader_open(&r, path, kind, err);
-	if (rc == 0)
-		record_limit(r, length);
-	while (rc == 0 && (rc = record_next(r, &record, err)) == 0)
-		sound = record.place.next;
-	record_reader_free(&r);
-	if (rc < 0 && err->code != ERR_DAMAGED)
-		return -1;
-	*ret = sound;
-	return 0;
-}
-
-/* Behind `length` lies damage, which a writer of records would not cut away. */
-static int records_cut_damage(const char *path, uint64_t length, struct err *err)
-{
-	struct file f = FILE_INIT;
-	if (length == 0)
-		return file_remove_durably(path, err);
-	int rc = file_open(&f, path, O_WRONLY, 0, err);
-	if (rc == 0)
-		rc = file_truncate(&f, length, err) < 0 ? -1 : file_sync(&f, err);
-	file_drop(&f);
-	return rc < 0 ? rc : 0;
-}
-
-int state_keep_sound(struct state *st, enum appended which, struct err *err)
-{
-	char path[PATH_MAX];
-	const struct record_kind *kind = appended_files[which].kind;
-	uint64_t *length = checkpoint_length(&st->last, which), sound;
-	snprintf(path, sizeof path, "%s/%s", st->folder, appended_files[which].name);
-	if (records_find_sound(path, kind, *length, &sound, err) < 0)
-		return -1;
-	FAULT("state.keep");
-	if (records_cut_damage(path, sound, err) < 0)
-		return -1;
-	*length = sound;
-	st->last.number++;
-	st->has_last = true;
-	return checkpoint_open(&st->notes, st->folder, err) < 0 ? -1 : state_note_again(st, err);
-}
-
-/* A contrib that is still shared with the state before it is as it was. */
-static bool file_is_shared(const char *path)
-{
-	struct stat st;
-	return stat(path, &st) == 0 && st.st_nlink > 1;
-}
-
-/* What is lost of the log of forgotten URLs is no reason not to go on. */
-static int rollback_gone(struct state *st, struct err *err)
-{
-	char path[PATH_MAX];
-	struct stat found;
-	uint64_t length = MAX(st->last.gone, (uint64_t)RECORD_HEADER);
-	snprintf(path, sizeof path, "%s/gone", st->s->folder);
-	if (stat(path, &found) != 0 || (uint64_t)found.st_size < length)
-		return 0;
-	return records_cut(path, &gone_kind, length, err);
-}
-
-static int rollback_objects(struct state *st, struct err *err)
-{
-	char path[PATH_MAX];
-	FAULT("state.rollback.objects");
-	snprintf(path, sizeof path, "%s/objects", st->s->folder);
-	int rc = bucket_cut_file(path, 0, st->last.objects, NULL, err);
-	return rc == 1 ? err_set(err, ERR_DAMAGED, "%s: the bucket file is lost", path) : rc;
-}
-
-int state_rollback_step(struct state *st, unsigned step, struct err *err)
-{
-	char path[PATH_MAX];
-	if (step >= APPENDS)
-		return step == APPENDS ? rollback_gone(st, err) : rollback_objects(st, err);
-	snprintf(path, sizeof path, "%s/%s", st->folder, appended_files[step].name);
-	FAULT("state.rollback");
-	return file_is_shared(path)
-		       ? 0
-		       : records_cut(path, appended_files[step].kind,
-				     *checkpoint_length(&st->last, (enum appended)step), err);
-}
-
-int state_rollback_begin(struct state *st, struct err *err)
-{
-	return state_writable(st, err) < 0 ? -1 : state_end_appends(st, false, err);
-}
-
-int state_rollback(struct state *st, struct err *err)
-{
-	int rc = state_rollback_begin(st, err);
-	for (unsigned i = 0; rc == 0 && i < ROLLBACK_STEPS; i++)
-		rc = state_rollback_step(st, i, err);
-	return rc;
+	return st->last.number == 0;
 }
 
 /* Reading back */
@@ -747,14 +599,13 @@ int state_read(struct state *st, const char *file, struct record_reader **ret, s
 			continue;
 		struct checkpoint c = st->last;
 		uint64_t length = *checkpoint_length(&c, (enum appended)i);
-		/* of one that is done, and whose checkpoints are lost, all that is there */
-		if (length == 0 && !phase_is_done(st->phase))
+		if (length == 0)
 			return 1;
 		snprintf(path, sizeof path, "%s/%s", st->folder, file);
 		int rc = record_reader_open(ret, path, appended_files[i].kind, err);
 		if (rc == 0)
 			record_limit(*ret, length);
-		return rc == 1 && length ? err_set(err, ERR_DAMAGED, "%s: it is lost", path) : rc;
+		return rc == 1 ? err_set(err, ERR_DAMAGED, "%s: it is lost", path) : rc;
 	}
 	return err_set(err, ERR_USAGE, "%s: nothing is appended to it", file);
 }

@@ -4,7 +4,7 @@
  *	index        every URL (url_index.h)       sites        every site (sites.h)
  *	plan         what to gather (plan.h)       journal      what came of it (journal.h)
  *	contrib      URLs found (journal.h)        changes      what modules did (journal.h)
- *	checkpoints  lengths that belong together  last         the last of them
+ *	checkpoints  lengths that belong together
  * Work goes on in a clone, which shares index and sites by hard links: nothing is overwritten, a
  * new index is written beside and renamed. Exactly one state is open, the newest; all before it are
  * closed or corked. The links `closed` and `current` name the newest closed and the newest state.
@@ -41,7 +41,7 @@ struct state_info {
 	enum phase phase;
 	struct state_params params;
 	bool locked;  /* a reader needs it, or one before it */
-	bool damaged; /* control or params cannot be read; phase is PHASE_INCOMPLETE */
+	bool damaged; /* control or params cannot be read; phase is PHASE_RECOVER */
 };
 
 /* The folder. */
@@ -54,7 +54,6 @@ int states_init(const char *folder, unsigned shift, int64_t now_us, struct err *
  * a writer. */
 int states_open(struct states **ret, const char *folder, bool write, struct err *err);
 void states_close(struct states **s);
-const char *states_folder(const struct states *s);
 /* A path below it, in the arena: "objects", "gone", "state/20261115-120000/index". */
 char *states_path(const struct states *s, struct arena *arena, const char *below);
 
@@ -84,9 +83,6 @@ int states_audit(struct states *s, const struct states_keep *keep, int64_t now_u
  * more), and nothing is locked. */
 int states_lock(struct states *s, const char *who, const char *name, int64_t until_us,
 		struct err *err);
-int states_unlock(struct states *s, const char *who, struct err *err); /* 1: it had none */
-/* Whether anybody has a lock: then a checkpoint is wanted at least every second. */
-bool states_followed(struct states *s, int64_t now_us);
 /* A sign of who has a lock: it has taken all that happened before this time; 0: all there is. Kept
  * in the times of the lock, and lost when that is renewed. */
 void states_follower_is_at(struct states *s, const char *who, int64_t time_us);
@@ -130,7 +126,7 @@ int state_sites_put(struct state *st, struct sites *sites, struct err *err);
 
 /* Appending, to a state that is open. Each is kept with the next state_checkpoint() or
  * state_enter(). Negative: this one is not taken, and what was appended to that file since the last
- * checkpoint may be lost: roll back with state_rollback(), or stop. */
+ * checkpoint may be lost: stop; recovery rolls back. */
 int state_journal(struct state *st, const struct journal_entry *e, struct err *err);
 /* ret_place may be NULL: what ITEM_CONTRIB items have in `where`. */
 int state_contrib(struct state *st, const struct contrib *c, uint64_t *ret_place, struct err *err);
@@ -152,12 +148,6 @@ bool state_grown(const struct state *st);
 /* By how much the slowest follower is behind time_us; 0: none is. Who gave no sign lately is not
  * waited for. */
 int64_t state_behind_us(const struct state *st, int64_t time_us, int64_t now_us);
-/* The last one. 1: there is none. */
-int state_last_checkpoint(const struct state *st, struct checkpoint *ret, struct err *err);
-/* Cuts everything behind the last checkpoint (or behind the state's beginning), bucket file
- * included, which nobody has open. */
-int state_rollback(struct state *st, struct err *err);
-
 /* Reading what was appended: from the first record on, up to the last checkpoint while the state is
  * open. 1: there is none. Read on with journal_read(), contrib_read(), change_read() of the
  * payloads. */
@@ -165,6 +155,4 @@ int state_read(struct state *st, const char *file, struct record_reader **ret, s
 /* One contribution by its place. The slices are good until the next call. */
 int state_contrib_at(struct state *st, uint64_t place, struct contrib *ret, struct err *err);
 
-extern const struct record_kind checkpoints_kind;
-extern const struct format control_format, params_format, checkpoints_format, last_format,
-	lock_format;
+extern const struct format control_format, params_format, checkpoints_format, lock_format;

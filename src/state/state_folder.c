@@ -56,12 +56,7 @@ char *states_path(const struct states *s, struct arena *arena, const char *below
 	return arena_printf(arena, "%s/%s", s->folder, below);
 }
 
-const char *states_folder(const struct states *s)
-{
-	return s->folder;
-}
-
-/* Small files of a state */
+/* Notes of a state */
 
 static int in_folder(const char *folder, const char *file, char ret[PATH_MAX], struct err *err)
 {
@@ -245,7 +240,7 @@ static struct state_info folder_look_at(struct states *s, const char *name, cons
 	snprintf(folder, sizeof folder, "%s/state/%s", s->folder, name);
 	info.damaged = control_read(folder, &info.phase, &err) != 0;
 	if (info.damaged)
-		info.phase = PHASE_INCOMPLETE;
+		info.phase = PHASE_RECOVER;
 	if (params_read(folder, &info.params, &err) != 0)
 		info.damaged = true;
 	return info;
@@ -375,8 +370,9 @@ int states_audit(struct states *s, const struct states_keep *keep, int64_t now_u
 		left[list[i].phase == PHASE_CORKED]--;
 		deleted += rc == 0;
 	}
-	if (rc >= 0 && keep->gone_us)
-		rc = gone_trim(states_path(s, &arena, "gone"), now_us - keep->gone_us, err);
+	if (rc >= 0) /* this also drops what cannot be read of it */
+		rc = gone_trim(states_path(s, &arena, "gone"),
+			       keep->gone_us ? now_us - keep->gone_us : 0, err);
 	arena_free(&arena);
 	*ret_deleted = deleted;
 	return rc < 0 ? rc : 0;
@@ -477,7 +473,13 @@ static int folder_fill(struct states *s, const struct state *from, bool contrib,
 	if ((from ? fill_from(from, folder, contrib, err) : fill_empty(folder, err)) < 0 ||
 	    states_length(s, "objects", &p.objects, err) < 0 || gone_length(s, &p.gone, err) < 0)
 		return -1;
-	return params_write(folder, &p, err) < 0 ? -1 : control_write(folder, phase, err);
+	const struct checkpoint born = {.time_us = p.created_us,
+					.objects = p.objects,
+					.contrib = p.contrib,
+					.gone = p.gone};
+	if (params_write(folder, &p, err) < 0 || checkpoint_create(folder, &born, err) < 0)
+		return -1;
+	return control_write(folder, phase, err);
 }
 
 int states_make(struct states *s, const struct state *from, bool contrib, enum phase phase,

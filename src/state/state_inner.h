@@ -1,6 +1,5 @@
-/* What the files of states share among themselves: states.c, state.c, state_append.c, followers.c,
- * recover*.c.
- */
+/* What the files of states share among themselves: state_folder.c, state.c, followers.c,
+ * recover.c, rebuild.c. */
 #pragma once
 #include "disk/fields.h"
 #include "disk/lock.h"
@@ -28,6 +27,7 @@ struct appended_file {
 	const struct record_kind *kind;
 };
 extern const struct appended_file appended_files[APPENDS];
+uint64_t *checkpoint_length(struct checkpoint *c, enum appended which);
 
 struct state {
 	struct states *s;
@@ -40,9 +40,8 @@ struct state {
 	struct record_group group[APPENDS];
 	struct gone_writer *gone;
 	struct record_group gone_group;
-	struct checkpoint_notes notes;
-	struct checkpoint last; /* or the lengths of the beginning */
-	bool has_last;
+	struct file checkpoints; /* open while this handle makes some */
+	struct checkpoint last;
 	struct sync_pool *pool;
 	struct buf scratch;
 	struct record_reader *contrib_in;
@@ -72,22 +71,23 @@ int states_delete(struct states *s, const char *name, struct err *err);
 int states_make(struct states *s, const struct state *from, bool contrib, enum phase phase,
 		int64_t now_us, struct state **ret, struct err *err);
 
-/* The last checkpoint is noted again, after one of its copies was lost. */
-int state_note_again(struct state *st, struct err *err);
 /* All writers are given back; sync: durably. */
 int state_end_appends(struct state *st, bool sync, struct err *err);
-bool state_has_appends(const struct state *st);
-
-/* state_rollback() step by step, a file each and the bucket file last: one that is damaged does not
- * keep the others from being cut. */
-enum { ROLLBACK_STEPS = APPENDS + 2 };
-int state_rollback_begin(struct state *st, struct err *err);
-int state_rollback_step(struct state *st, unsigned step, struct err *err);
-/* All that the last checkpoint knows of a file is whole. ERR_DAMAGED. */
-int state_check_appended(struct state *st, enum appended which, struct err *err);
-/* Where it is not, what lies before the damage is all that counts from now on; that is noted as a
- * checkpoint. Also in a state that is done. */
-int state_keep_sound(struct state *st, enum appended which, struct err *err);
-
+/* A file that another state has too is copied, before it is changed. */
+int state_own_file(const char *path, struct err *err);
 /* Bytes of a file of the crawl; 0 where it is not there. */
 int states_length(const struct states *s, const char *file, uint64_t *ret, struct err *err);
+
+/* Recovery: recover.c and rebuild.c. */
+
+struct recovery;
+/* A line in `told`. */
+void recovery_tell(struct recovery *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* The same of something that was damaged. */
+void recovery_damage(struct recovery *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* In which phase a state ends that recovery has put in order: corked while it has contributions
+ * that no merge has taken, else closed. */
+enum phase recover_done(const struct state *st);
+/* Rule 2: index and sites of a state in PHASE_RECOVER are made again; the state ends by
+ * recover_done(). */
+int rebuild_index(struct state *st, int64_t now_us, struct recovery *r, struct err *err);

@@ -135,10 +135,10 @@ static void item_print_time(struct buf *out, const char *name, uint32_t s)
 
 void index_item_print(const struct index_item *item, struct buf *out)
 {
-	static const char letters[] = "IRUEFCWP";
+	static const char letters[] = "IRUEFCW";
 	char fp[FOOTPRINT_TEXT];
 	buf_printf(out, "%s %-8s ", footprint_print(item->fp, fp), item_type_names[item->type]);
-	for (unsigned i = 0; i < 8; i++)
+	for (unsigned i = 0; i < sizeof letters - 1; i++)
 		buf_add_byte(out, item->flags >> i & 1 ? letters[i] : '-');
 	buf_add_byte(out, item->no_target ? 'T' : '-');
 	if (item->where == ITEM_NOWHERE)
@@ -245,11 +245,6 @@ void url_index_put(struct url_index_writer *w, const struct index_item *item)
 	w->types[item->type]++;
 	if (++w->count == INDEX_PER_BLOCK)
 		index_end_block(w);
-}
-
-uint64_t url_index_count(const struct url_index_writer *w)
-{
-	return w->items;
 }
 
 static void index_put_end(struct url_index_writer *w)
@@ -420,11 +415,6 @@ void url_index_close(struct url_index **px)
 uint64_t url_index_items(const struct url_index *x)
 {
 	return x->items;
-}
-
-const uint64_t *url_index_types(const struct url_index *x)
-{
-	return x->types;
 }
 
 static unsigned block_count(const struct url_index *x, uint64_t block)

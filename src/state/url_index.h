@@ -29,7 +29,6 @@ enum item_flag {
 	ITEM_REGATHER = 16,    /* F: to be gathered again, whatever its age */
 	ITEM_CONTRIB = 32,     /* C: has no bucket yet; `where` is a place in contrib */
 	ITEM_WEIGHED = 64,     /* W: its weight comes from the indexer */
-	ITEM_BONUS = 128,      /* P: its site has a bonus in select */
 	ITEM_SACRED = ITEM_INITIAL | ITEM_ROBOTS | ITEM_EQUIV, /* never dropped, never merged */
 };
 
@@ -81,7 +80,6 @@ struct footprint footprint_of_key(const void *p);
 struct url_index_writer;
 int url_index_create(struct url_index_writer **ret, const char *path, struct err *err);
 void url_index_put(struct url_index_writer *w, const struct index_item *item);
-uint64_t url_index_count(const struct url_index_writer *w);
 int url_index_finish(struct url_index_writer **w, struct err *err);
 void url_index_drop(struct url_index_writer **w); /* without finishing; also NULL */
 
@@ -91,7 +89,6 @@ struct url_index;
 int url_index_open(struct url_index **ret, const char *path, struct err *err);
 void url_index_close(struct url_index **x);
 uint64_t url_index_items(const struct url_index *x);
-const uint64_t *url_index_types(const struct url_index *x); /* items of each type: ITEM_TYPES */
 /* One pread. 1: it is not known. ERR_DAMAGED: the block where it would be is damaged; others may
  * still be read. */
 int url_index_find(const struct url_index *x, struct footprint fp, struct index_item *ret,

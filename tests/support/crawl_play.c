@@ -265,8 +265,9 @@ static int merge_one(void *ctx, const struct index_news *about, struct index_ite
 
 static int sort_file(struct play *p, const char *file, struct sort **ret, struct err *err)
 {
-	const struct sort_spec spec = {
-		.order = FOOTPRINT_ORDER, .memory = MEMORY, .folder = states_folder(p->s)};
+	const struct sort_spec spec = {.order = FOOTPRINT_ORDER,
+				       .memory = MEMORY,
+				       .folder = states_path(p->s, &p->arena, "")};
 	struct record_reader *r = NULL;
 	struct record record;
 	int rc = sort_new(ret, &spec, err);
@@ -275,6 +276,9 @@ static int sort_file(struct play *p, const char *file, struct sort **ret, struct
 	while (rc == 0 && (rc = record_next(r, &record, err)) == 0)
 		rc = sort_add(*ret, record.payload, err);
 	record_reader_free(&r);
+	/* of damaged contributions, those before the damage, as merge does */
+	if (rc < 0 && err->code == ERR_DAMAGED && strcmp(file, "contrib") == 0)
+		rc = 0;
 	return rc < 0 ? rc : 0;
 }
 
@@ -550,4 +554,16 @@ int play_check(struct play *p, uint64_t n, bool later, struct err *err)
 	state_free(&v->st);
 	mem_free(&v);
 	return rc;
+}
+
+bool play_followed(struct states *s, int64_t now_us)
+{
+	struct arena arena = ARENA_INIT(16 << 20);
+	struct state_info *list;
+	struct err err;
+	size_t n = 0;
+	bool followed =
+		states_list(s, now_us, &arena, &list, &n, &err) == 0 && n > 0 && list[n - 1].locked;
+	arena_free(&arena);
+	return followed;
 }

@@ -58,5 +58,7 @@ int play_ops(struct play *p, uint64_t *ret, struct err *err);
 /* Every page is as after the first n operations, every byte of its bucket; later: or as after more
  * of them. ERR_USAGE: one is not; other errors: something cannot be read. */
 int play_check(struct play *p, uint64_t n, bool later, struct err *err);
+/* Whether a reader has a lock. */
+bool play_followed(struct states *s, int64_t now_us);
 /* The beginning of the clock. */
 #define PLAY_START (INT64_C(1790000000) * 1000000)

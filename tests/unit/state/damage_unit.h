@@ -14,10 +14,10 @@ static const struct kept_file {
 } files[] = {
 	{"journal", &journal_format}, {"contrib", &contrib_format},
 	{"changes", &changes_format}, {"checkpoints", &checkpoints_format},
-	{"last", &last_format},       {"control", &control_format},
-	{"params", &params_format},   {"index", &index_format},
-	{"sites", &sites_format},     {"plan", &plan_format},
-	{"objects", &bucket_format},  {"gone", &gone_format},
+	{"control", &control_format}, {"params", &params_format},
+	{"index", &index_format},     {"sites", &sites_format},
+	{"plan", &plan_format},       {"objects", &bucket_format},
+	{"gone", &gone_format},
 };
 
 /* Where the last record of a record file begins and ends, with a mark behind it; of other files
@@ -91,8 +91,11 @@ static inline void look(const char *folder, const char *file, uint64_t at, bool 
 	/* and it goes on: another cycle, which a second start finds as it was left; a damaged
 	 * bucket may be found only now that the index knows it, and not once more */
 	struct play_model m = {0};
+	const struct states_keep keep = {.closed = 3, .corked = 3};
+	unsigned deleted;
 	if (play_begin(&p, &err) < 0 || play_op(&p, &m, 5000, &err) < 0 ||
-	    play_checkpoint(&p, &err) < 0 || play_cork(&p, &err) < 0 || play_merge(&p, &err) < 0)
+	    play_checkpoint(&p, &err) < 0 || play_cork(&p, &err) < 0 || play_merge(&p, &err) < 0 ||
+	    states_audit(p.s, &keep, p.now_us, &deleted, &err) < 0)
 		fail_msg("%s at %" PRIu64 ": does not go on: %s", file, at, err.msg);
 	play_close(&p);
 	for (int64_t again = buckets ? 2 : 1; again; again--) {

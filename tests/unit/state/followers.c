@@ -132,7 +132,7 @@ static void a_lock_that_was_taken_away_while_it_was_renewed_holds_and_comes_back
 	lock_of(".reader.expired", away);
 	MUST(states_lock(lab.s, "reader", state_name(lab.st), PLAY_START + 100, &err));
 	assert_int_equal(0, rename(path, away));
-	assert_true(states_followed(lab.s, PLAY_START));
+	assert_true(play_followed(lab.s, PLAY_START));
 	MUST(audit_at(lab.s, PLAY_START, &err));
 	assert_true(is_there("reader"));
 	assert_false(is_there(".reader.expired"));
@@ -141,7 +141,7 @@ static void a_lock_that_was_taken_away_while_it_was_renewed_holds_and_comes_back
 	MUST(states_lock(lab.s, "reader", state_name(lab.st), PLAY_START + 1000, &err));
 	MUST(audit_at(lab.s, PLAY_START, &err));
 	assert_false(is_there(".reader.expired"));
-	assert_true(states_followed(lab.s, PLAY_START + 999));
+	assert_true(play_followed(lab.s, PLAY_START + 999));
 	lab_free(&lab);
 }
 
@@ -174,7 +174,7 @@ static void a_lock_that_is_renewed_while_it_is_removed_stays(void **state)
 		MUST(fault_arm("", &err));
 		assert_true(is_there("reader"));
 		assert_false(is_there(".reader.expired"));
-		assert_true(states_followed(lab.s, PLAY_START + 98));
+		assert_true(play_followed(lab.s, PLAY_START + 98));
 		states_close(&reader);
 		lab_free(&lab);
 		assert_true(tree_remove(scratch("locks"), &err) >= 0);

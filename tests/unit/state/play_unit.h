@@ -3,6 +3,7 @@
 #pragma once
 #include "base/file.h"
 #include "disk/tree.h"
+#include "state/checkpoint.h"
 #include "support/crawl_play.h"
 #include "unit/scratch.h"
 #include "unit/unit.h"
@@ -128,4 +129,18 @@ static inline uint64_t size_of(const char *path)
 {
 	struct stat st;
 	return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
+}
+
+/* Items of one type. */
+static inline unsigned items_of(const struct url_index *index, enum item_type type)
+{
+	struct err err = {0};
+	struct url_index_scan *scan = NULL;
+	struct index_item item;
+	unsigned n = 0;
+	MUST(url_index_scan(&scan, index, (struct footprint){0, 0}, &err));
+	while (url_index_next(scan, &item, &err) == 0)
+		n += item.type == type;
+	url_index_scan_free(&scan);
+	return n;
 }

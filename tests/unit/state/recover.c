@@ -62,6 +62,7 @@ static enum phase phase_of(struct play *p)
 	return phase;
 }
 
+/* Those that can be read. */
 static uint64_t contributions(struct play *p)
 {
 	struct err err = {0};
@@ -73,7 +74,7 @@ static uint64_t contributions(struct play *p)
 	int rc = state_read(st, "contrib", &r, &err);
 	while (rc == 0 && (rc = record_next(r, &record, &err)) == 0)
 		n++;
-	if (rc < 0)
+	if (rc < 0 && err.code != ERR_DAMAGED)
 		fail_msg("contrib: %s", err.msg);
 	record_reader_free(&r);
 	state_free(&st);
@@ -138,7 +139,9 @@ static void contributions_outlive_a_lost_index(void **state)
 	}
 }
 
-static void damaged_contributions_cost_only_those_behind(void **state)
+/* In an open state they cannot go back to the checkpoint, so the index is made again; in a corked
+ * one they are named and left to merge. */
+static void damaged_contributions_cost_only_those_after_the_damage(void **state)
 {
 	(void)state;
 	for (int corked = 0; corked < 2; corked++) {
@@ -151,17 +154,12 @@ static void damaged_contributions_cost_only_those_behind(void **state)
 		path_in(folder, "contrib", path);
 		spoil(path, (long)(size_of(path) * 2 / 3));
 		mend(&p, folder, &told);
-		assert_int_equal(0, told.rebuilt);
-		assert_int_equal(corked ? PHASE_CORKED : PHASE_REAP, phase_of(&p));
+		assert_int_equal(1, told.damaged);
+		assert_non_null(strstr(buf_text(&told.told), "contrib"));
+		assert_int_equal(!corked, told.rebuilt);
+		assert_int_equal(PHASE_CORKED, phase_of(&p));
 		assert_true(contributions(&p) > 0 && contributions(&p) < n);
 		MUST(play_check(&p, KNOWN, false, &err));
-		if (!corked) {
-			struct play_model m = {0};
-			MUST(play_begin(&p, &err));
-			MUST(play_op(&p, &m, 5000, &err));
-			MUST(play_checkpoint(&p, &err));
-			MUST(play_cork(&p, &err));
-		}
 		MUST(play_merge(&p, &err));
 		done(&p, &told);
 		stands(folder);
@@ -179,9 +177,8 @@ static void contributions_outlive_the_checkpoints(void **state)
 	uint64_t n = crawl(folder, false);
 	path_in(folder, "checkpoints", path);
 	spoil(path, 20);
-	path_in(folder, "last", path);
-	spoil(path, 20);
 	spoil(path, 4096 + 20);
+	spoil(path, 8192 + 20);
 	mend(&p, folder, &told);
 	assert_int_equal(PHASE_CORKED, phase_of(&p));
 	assert_int_equal(n, contributions(&p));
@@ -371,7 +368,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(contributions_outlive_a_damaged_journal),
 		cmocka_unit_test(contributions_outlive_a_lost_index),
-		cmocka_unit_test(damaged_contributions_cost_only_those_behind),
+		cmocka_unit_test(damaged_contributions_cost_only_those_after_the_damage),
 		cmocka_unit_test(contributions_outlive_the_checkpoints),
 		cmocka_unit_test(a_torn_end_of_the_buckets_does_not_keep_an_index_from_being_made),
 		cmocka_unit_test(what_is_no_bucket_is_mended_with_the_index),

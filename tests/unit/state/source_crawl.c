@@ -297,7 +297,7 @@ static void a_follower_keeps_the_states_that_it_needs(void **state)
 	cycle(&p, 1, 3, 1);
 	store.follower = "broker";
 	struct source *s = follow(&store, &beginning);
-	assert_true(states_followed(p.s, clock_wall_us()));
+	assert_true(play_followed(p.s, clock_wall_us()));
 	cycle(&p, 3, 4, 1);
 	MUST(states_audit(p.s, &keep, clock_wall_us(), &deleted, &err));
 	assert_int_equal(0, deleted);

@@ -176,13 +176,15 @@ static void what_is_rolled_back_is_gone_from_every_file(void **state)
 	MUST(play_gather(&p, 1, 1, &err));
 	MUST(play_checkpoint(&p, &err));
 	struct checkpoint c;
-	MUST(state_last_checkpoint(p.st, &c, &err));
+	MUST(checkpoint_last(state_path(p.st, &p.arena, ""), &c, &err));
 	MUST(play_gather(&p, 2, 1, &err));
 	const struct gone gone = {{7, 7}, PLAY_START, GONE_HAND};
 	MUST(state_gone(p.st, &gone, &err));
 	MUST(bucket_sync(p.buckets, NULL, &err));
-	bucket_drop(&p.buckets);
-	MUST(state_rollback(p.st, &err));
+	play_close(&p);
+	MUST(play_open(&p, scratch("rollback"), PLAY_START, NULL, &err));
+	MUST(state_open(&p.st, p.s, "current", &err));
+	assert_int_equal(PHASE_REAP, state_phase(p.st));
 	char path[PATH_MAX];
 	path_in(scratch("rollback"), "objects", path);
 	assert_int_equal(c.objects, size_of(path));
@@ -217,16 +219,13 @@ static void locks_keep_states_until_they_expire(void **state)
 	MUST(states_list(p.s, p.now_us, &arena, &list, &n, &err));
 	assert_int_equal(5, n);
 	MUST(states_lock(p.s, "indexer-1", list[1].name, p.now_us + 1000, &err));
-	assert_true(states_followed(p.s, p.now_us));
+	assert_true(play_followed(p.s, p.now_us));
 	MUST(states_audit(p.s, &keep, p.now_us, &deleted, &err));
 	assert_int_equal(1, deleted); /* only what is before it */
 	MUST(states_audit(p.s, &keep, p.now_us + 1000, &deleted, &err));
 	assert_int_equal(3, deleted); /* it has expired: all but the newest closed one */
-	assert_false(states_followed(p.s, p.now_us + 1000));
+	assert_false(play_followed(p.s, p.now_us + 1000));
 	assert_int_equal(1, states_lock(p.s, "indexer-1", list[1].name, INT64_MAX, &err));
-	MUST(states_lock(p.s, "x", list[4].name, INT64_MAX, &err));
-	MUST(states_unlock(p.s, "x", &err));
-	assert_int_equal(1, states_unlock(p.s, "x", &err));
 	assert_true(states_lock(p.s, "../x", list[4].name, INT64_MAX, &err) < 0);
 	assert_true(states_lock(p.s, "", list[4].name, INT64_MAX, &err) < 0);
 	arena_free(&arena);
@@ -427,7 +426,7 @@ static void an_interrupted_cleanup_is_brought_to_its_end(void **state)
 	const struct url_index *index;
 	MUST(state_index(st, &index, &err));
 	assert_int_equal(7, url_index_items(index)); /* six gathered, one found */
-	assert_int_equal(6, url_index_types(index)[ITEM_GATHERED]);
+	assert_int_equal(6, items_of(index, ITEM_GATHERED));
 	state_free(&st);
 	arena_free(&arena);
 	play_close(&p);
@@ -456,7 +455,7 @@ static void the_bucket_file_is_known_up_to_the_last_checkpoint(void **state)
 	MUST(play_begin(&p, &err));
 	MUST(play_gather(&p, 0, 2, &err));
 	MUST(play_checkpoint(&p, &err));
-	MUST(state_last_checkpoint(p.st, &last, &err));
+	MUST(checkpoint_last(state_path(p.st, &p.arena, ""), &last, &err));
 	MUST(play_gather(&p, 1, 2, &err));
 	MUST(bucket_sync(p.buckets, NULL, &err));
 	struct states *reader = NULL;
@@ -526,12 +525,13 @@ static void a_rebuild_finds_what_is_in_the_buckets(void **state)
 	MUST(states_rebuild(p.s, p.now_us, &r, &err));
 	assert_int_equal(1, r.rebuilt);
 	assert_int_equal(0, r.damaged);
+	assert_null(strstr(buf_text(&r.told), "taken from")); /* its own index is whole */
 	recovery_free(&r);
 	struct state *st = newest(p.s);
 	const struct url_index *index;
 	struct sites *sites;
 	MUST(state_index(st, &index, &err));
-	assert_int_equal(9, url_index_types(index)[ITEM_GATHERED]);
+	assert_int_equal(9, items_of(index, ITEM_GATHERED));
 	assert_int_equal(10, url_index_items(index));
 	MUST(state_sites(st, &sites, &err));
 	assert_int_equal(1, sites_count(sites));

@@ -37,6 +37,7 @@ struct reap_job {
 	qkey qkey;
 	uint32_t download_ms;
 	int64_t wall_us;
+	unsigned char sum[16]; /* MD5 of the document; zeroes: none came */
 	struct attrs header;
 	uint16_t status;
 	struct str content_type, robots;
@@ -160,6 +161,8 @@ static void reap_tell(struct reap_job *job, const struct verdict *v, uint64_t wh
 		.url = job->url.n ? job->url : STR("-"),
 		.reason = str_of(v->reason),
 	};
+	if (v->type == ITEM_GATHERED)
+		memcpy(e.md5, job->sum, sizeof e.md5);
 	if (state_journal(r->state, &e, &err) < 0)
 		reap_fail(r, &err);
 }
@@ -308,6 +311,7 @@ static void reap_document(struct reap_job *job, const struct robot_result *resul
 {
 	const struct robot_head *head = result->head;
 	char md5[33];
+	memcpy(job->sum, result->md5, sizeof job->sum);
 	hex_print(result->md5, sizeof result->md5, md5);
 	if (str_eq(job->md5, str_of(md5))) {
 		reap_unchanged(job, head);

@@ -31,7 +31,7 @@ struct journal_entry {
 	uint32_t due_s;        /* as in the index */
 	uint32_t download_ms;  /* 0: unknown */
 	qkey qkey;             /* of the server that was asked; 0: none */
-	unsigned char md5[16]; /* of the text, or zeroes */
+	unsigned char md5[16]; /* of the document, or zeroes */
 	struct str url;        /* always there: deletes outlive the bucket */
 	struct str reason;     /* for people, may be empty */
 };

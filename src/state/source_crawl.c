@@ -137,7 +137,9 @@ static bool object_is_wanted(const struct attrs *header, const struct attrs *bod
 {
 	struct footprint fp;
 	unsigned char md5[16];
-	struct str sum = attrs_get(body, 'C');
+	struct str sum = attrs_get(header, 'C');
+	if (!sum.p)
+		sum = attrs_get(body, 'C');
 	if (!object_footprint(header, body, &fp) || footprint_cmp(fp, what->fp) != 0)
 		return false;
 	return md5_is_zero(what->md5) || !sum.p || !hex_parse(sum, md5, sizeof md5) ||

@@ -1,13 +1,18 @@
-/* Reap over plans that were written by hand. Nothing is asked of a network: loopback is none that
- * may be connected to, and that is what becomes of a URL which got as far as the robot. */
+/* Reap over plans that were written by hand. Mostly nothing is asked of a network: loopback may not
+ * be connected to, and that is what becomes of a URL which got as far as the robot. */
 #include "shepherd/reap.h"
 
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "extract/cage.h"
+#include "state/source_crawl.h"
 #include "unit/shepherd/crawl_lab.h"
 
+#include <arpa/inet.h>
 #include <limits.h>
+#include <pthread.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define URL "http://127.0.0.1:9/old"
@@ -60,18 +65,21 @@ static void plan_one(struct bench *b, uint64_t where)
 }
 
 /* A crawl whose bucket file has just this bucket. */
-static void begin(struct bench *b, const char *name, uint32_t type, struct str data)
+static void begin_at(struct bench *b, const char *name, uint32_t type, struct str data,
+		     const char *url, struct value_list networks)
 {
 	char crawl[64];
 	struct err err = {0};
 	uint32_t oid;
 	const struct bucket_options options = {.mode = BUCKET_APPEND};
-	*b = (struct bench){.arena = ARENA_INIT(1 << 20), .conf = lab_conf(), .fp = fp_of(URL)};
+	*b = (struct bench){.arena = ARENA_INIT(1 << 20), .conf = lab_conf(), .fp = fp_of(url)};
 	b->conf.parsers = 1;
 	b->parse = cage_defaults;
 	find_program(b);
 	b->parse.program = b->program;
 	value_defaults(robot_section.specs, robot_section.nspecs, &b->arena, &b->robot);
+	b->robot.robot.networks = networks;
+	b->robot.robot.delay_us = networks.n ? 0 : b->robot.robot.delay_us;
 	snprintf(crawl, sizeof crawl, "%s/shepherd", name);
 	lab_make(&b->lab, crawl, NULL, 0, NULL, 0);
 	char *objects = states_path(b->lab.s, &b->arena, "objects");
@@ -88,6 +96,11 @@ static void begin(struct bench *b, const char *name, uint32_t type, struct str d
 				       .conf = &b->conf};
 	MUST(reap_new(&b->reap, &o, &err));
 	plan_one(b, oid);
+}
+
+static void begin(struct bench *b, const char *name, uint32_t type, struct str data)
+{
+	begin_at(b, name, type, data, URL, (struct value_list){0});
 }
 
 static void end(struct bench *b)
@@ -171,6 +184,116 @@ static void a_bucket_that_will_not_get_better_is_not_tried_again(void **state)
 	}
 }
 
+/* Recovery names it and leaves it to the next cycle. */
+static void a_damaged_plan_ends_the_reap_and_the_cycle_goes_on(void **state)
+{
+	(void)state;
+	struct bench b;
+	struct err err = {0};
+	struct journal_entry e;
+	begin(&b, "plan", BUCKET_PLAIN, STR("U" URL "\n"));
+	char *plan = state_path(b.lab.st, &b.arena, "plan");
+	assert_int_equal(0, truncate(plan, 60)); /* in the first site */
+	assert_true(plan_format.verify(plan, &err) < 0);
+	MUST(reap_run(b.reap, b.lab.st, b.buckets, &err));
+	assert_false(told(&b, &e));
+	MUST(state_enter(b.lab.st, PHASE_CORK, b.buckets, PLAY_START, &err));
+	end(&b);
+}
+
+/* A server for one page, without robots.txt: answers until it is stopped. */
+#define PAGE "<html><title>Page</title><p>What it says.</html>"
+struct served {
+	int fd;
+	char url[64];
+	pthread_t thread;
+};
+
+static void *serve(void *arg)
+{
+	struct served *s = arg;
+	int fd;
+	while ((fd = accept(s->fd, NULL, NULL)) >= 0) {
+		char request[4096], answer[512];
+		ssize_t n = read(fd, request, sizeof request - 1);
+		request[MAX(n, 0)] = '\0';
+		bool page = strncmp(request, "GET /page ", 10) == 0;
+		int length = snprintf(answer, sizeof answer,
+				      "HTTP/1.1 %s\r\nContent-Type: text/html\r\n"
+				      "Content-Length: %zu\r\nConnection: close\r\n\r\n%s",
+				      page ? "200 OK" : "404 Not Found", page ? strlen(PAGE) : 0,
+				      page ? PAGE : "");
+		if (n > 0 && write(fd, answer, (size_t)length) != length)
+			fail_msg("the answer was not taken");
+		close(fd);
+	}
+	return NULL;
+}
+
+static void serve_begin(struct served *s)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t n = sizeof at;
+	s->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(0, bind(s->fd, (struct sockaddr *)&at, sizeof at));
+	assert_int_equal(0, listen(s->fd, 8));
+	assert_int_equal(0, getsockname(s->fd, (struct sockaddr *)&at, &n));
+	snprintf(s->url, sizeof s->url, "http://127.0.0.1:%u/page", ntohs(at.sin_port));
+	assert_int_equal(0, pthread_create(&s->thread, NULL, serve, s));
+}
+
+static void serve_end(struct served *s)
+{
+	shutdown(s->fd, SHUT_RDWR);
+	pthread_join(s->thread, NULL);
+	close(s->fd);
+}
+
+/* What the source tells of the only page. */
+static void followed_md5(struct bench *b, const char *folder, char ret[33])
+{
+	struct err err = {0};
+	struct source *s = NULL;
+	struct source_change change;
+	const struct source_cursor beginning = {0};
+	const struct source_crawl store = {.folder = folder};
+	MUST(source_crawl_ops.open(&s, &store, &beginning, &err));
+	MUST(source_next(s, &b->arena, &change, &err));
+	assert_int_equal(SOURCE_UPDATE, change.op);
+	snprintf(ret, 33, STR_FMT, STR_ARG(soif_get(&change.obj, STR("MD5"))));
+	assert_int_equal(1, source_next(s, &b->arena, &change, &err));
+	source_close(&s);
+}
+
+/* By it the source knows the bucket that an entry means, and those who follow get it. */
+static void the_journal_has_the_md5_of_the_document(void **state)
+{
+	(void)state;
+	struct served served;
+	struct bench b;
+	struct err err = {0};
+	struct journal_entry e;
+	unsigned char sum[16];
+	const char *networks[] = {"127.0.0.0/8"};
+	serve_begin(&served);
+	char thin[80];
+	snprintf(thin, sizeof thin, "U%s\n", served.url);
+	begin_at(&b, "md5", BUCKET_PLAIN, str_of(thin), served.url,
+		 (struct value_list){.item = networks, .n = 1});
+	MUST(reap_run(b.reap, b.lab.st, b.buckets, &err));
+	assert_true(told(&b, &e));
+	assert_int_equal(200, e.status);
+	assert_int_equal(ITEM_GATHERED, e.type);
+	md5(STR(PAGE), sum);
+	assert_memory_equal(sum, e.md5, sizeof sum);
+	char followed[33], expected[33];
+	followed_md5(&b, scratch("md5/shepherd"), followed);
+	hex_print(sum, sizeof sum, expected);
+	assert_string_equal(expected, followed);
+	end(&b);
+	serve_end(&served);
+}
+
 #ifdef GARNER_FAULTS
 /* A disk that fails now is no reason to bury a URL: the reap ends and says why, and the next one
  * goes on. */
@@ -201,6 +324,8 @@ int main(void)
 		cmocka_unit_test(a_bucket_of_the_oldest_version_has_its_url_in_the_body),
 		cmocka_unit_test(the_next_version_has_it_in_the_header),
 		cmocka_unit_test(a_bucket_that_will_not_get_better_is_not_tried_again),
+		cmocka_unit_test(the_journal_has_the_md5_of_the_document),
+		cmocka_unit_test(a_damaged_plan_ends_the_reap_and_the_cycle_goes_on),
 #ifdef GARNER_FAULTS
 		cmocka_unit_test(a_bucket_that_cannot_be_read_now_ends_the_reap_and_not_the_url),
 #endif

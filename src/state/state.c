@@ -125,7 +125,7 @@ void state_free(struct state **pst)
 		return;
 	(void)state_end_appends(st, false, &ignored);
 	url_index_close(&st->index);
-	sync_pool_free(&st->pool);
+	pool_free(&st->pool);
 	buf_free(&st->scratch);
 	mem_free(&st->folder);
 	mem_free(pst);
@@ -494,71 +494,83 @@ int state_end_appends(struct state *st, bool sync, struct err *err)
 
 /* A checkpoint */
 
-struct syncing {
+/* The buckets, the appended files, `gone`. */
+enum { SYNCS_MOST = APPENDS + 2 };
+
+struct sync_job {
+	struct pool_job job;
 	struct record_writer *w;
 	struct record_group *group;
-	struct buckets *buckets;
+	struct buckets *buckets; /* instead of a writer */
 	uint64_t length;
+	uint64_t *ret; /* where that goes in the end */
+	int rc;
+	struct err err;
 };
 
-static int sync_records(void *ctx, struct err *err)
+static void sync_run(struct pool_job *job)
 {
-	struct syncing *s = ctx;
-	if (record_sync(s->w, s->group, err) < 0)
-		return -1;
-	s->length = record_durable(s->w);
-	return 0;
+	struct sync_job *s = LIST_OF(struct sync_job, job, job);
+	if (s->buckets) {
+		s->rc = bucket_sync(s->buckets, &s->length, &s->err);
+		return;
+	}
+	s->rc = record_sync(s->w, s->group, &s->err);
+	if (s->rc == 0)
+		s->length = record_durable(s->w);
 }
 
-static int sync_buckets(void *ctx, struct err *err)
+static size_t sync_jobs(struct state *st, struct buckets *buckets, struct checkpoint *c,
+			struct sync_job job[SYNCS_MOST])
 {
-	struct syncing *s = ctx;
-	return bucket_sync(s->buckets, &s->length, err);
-}
-
-struct sync_list {
-	struct sync_job job[APPENDS + 2];
-	struct syncing syncing[APPENDS + 2];
-	uint64_t *length[APPENDS + 2]; /* where each goes */
-	size_t n;
-};
-
-static void sync_add(struct sync_list *l, struct syncing s, uint64_t *length)
-{
-	l->syncing[l->n] = s;
-	l->length[l->n] = length;
-	l->job[l->n] = (struct sync_job){.run = s.buckets ? sync_buckets : sync_records,
-					 .ctx = &l->syncing[l->n]};
-	l->n++;
-}
-
-/* Everything that has grown, at the same time. */
-static int sync_all(struct state *st, struct buckets *buckets, struct checkpoint *c,
-		    struct err *err)
-{
-	struct sync_list l = {.n = 0};
+	size_t n = 0;
 	if (buckets)
-		sync_add(&l, (struct syncing){.buckets = buckets}, &c->objects);
+		job[n++] = (struct sync_job){.buckets = buckets, .ret = &c->objects};
 	for (unsigned i = 0; i < APPENDS; i++)
 		if (st->writer[i])
-			sync_add(&l, (struct syncing){.w = st->writer[i], .group = &st->group[i]},
-				 checkpoint_length(c, (enum appended)i));
+			job[n++] = (struct sync_job){.w = st->writer[i],
+						     .group = &st->group[i],
+						     .ret = checkpoint_length(c, (enum appended)i)};
 	if (st->gone)
-		sync_add(&l,
-			 (struct syncing){.w = gone_records(st->gone), .group = &st->gone_group},
-			 &c->gone);
+		job[n++] = (struct sync_job){
+			.w = gone_records(st->gone), .group = &st->gone_group, .ret = &c->gone};
+	return n;
+}
+
+/* Everything that has grown, at the same time; the caller does one of them itself. */
+static int state_sync_all(struct state *st, struct buckets *buckets, struct checkpoint *c,
+			  struct err *err)
+{
+	struct sync_job job[SYNCS_MOST];
+	const struct pool_options options = {.threads = SYNCS_MOST - 1};
+	size_t n = sync_jobs(st, buckets, c, job);
+	struct err ignored; /* without threads the caller does all the work */
+	int rc = 0;
 	/* all is written before anything is synced: the file system then has one commit to make */
-	for (size_t i = 0; i < l.n; i++)
-		if (l.syncing[i].w && record_flush(l.syncing[i].w, err) < 0)
+	for (size_t i = 0; i < n; i++)
+		if (job[i].w && record_flush(job[i].w, err) < 0)
 			return -1;
 	if (!st->pool)
-		st->pool = sync_pool_new();
+		(void)pool_new(&st->pool, &options, &ignored);
 	FAULT("state.checkpoint.sync");
-	if (sync_pool_run(st->pool, l.job, l.n, err) < 0)
-		return -1;
-	for (size_t i = 0; i < l.n; i++)
-		*l.length[i] = l.syncing[i].length;
-	return 0;
+	for (size_t i = 0; i < n; i++) {
+		job[i].job = (struct pool_job){.run = sync_run, .kept = true};
+		if (st->pool)
+			pool_post(st->pool, &job[i].job);
+		else
+			sync_run(&job[i].job);
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (st->pool)
+			pool_wait(st->pool, &job[i].job);
+		if (job[i].rc < 0 && rc == 0) {
+			*err = job[i].err;
+			rc = -1;
+		}
+	}
+	for (size_t i = 0; rc == 0 && i < n; i++)
+		*job[i].ret = job[i].length;
+	return rc;
 }
 
 int state_checkpoint(struct state *st, struct buckets *buckets, int64_t now_us, struct err *err)
@@ -569,7 +581,7 @@ int state_checkpoint(struct state *st, struct buckets *buckets, int64_t now_us, 
 	if (state_writable(st, err) < 0 ||
 	    (st->checkpoints.fd < 0 && checkpoint_open(&st->checkpoints, st->folder, err) < 0) ||
 	    (st->gone && gone_flush(st->gone, &st->gone_group, err) < 0) ||
-	    sync_all(st, buckets, &c, err) < 0)
+	    state_sync_all(st, buckets, &c, err) < 0)
 		return -1;
 	FAULT("state.checkpoint.note");
 	if (checkpoint_note(&st->checkpoints, &c, err) < 0)

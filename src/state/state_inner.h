@@ -1,12 +1,12 @@
 /* What the files of states share among themselves: state_folder.c, state.c, followers.c,
  * recover.c, rebuild.c. */
 #pragma once
+#include "base/pool.h"
 #include "disk/fields.h"
 #include "disk/lock.h"
 #include "disk/small_file.h"
 #include "state/checkpoint.h"
 #include "state/state.h"
-#include "state/state_sync.h"
 
 /* What a reader of the crawl needs, and how long. */
 struct state_lock {
@@ -42,7 +42,7 @@ struct state {
 	struct record_group gone_group;
 	struct file checkpoints; /* open while this handle makes some */
 	struct checkpoint last;
-	struct sync_pool *pool;
+	struct pool *pool; /* for syncs, once there was a checkpoint */
 	struct buf scratch;
 	struct record_reader *contrib_in;
 };

@@ -1,7 +1,8 @@
 /* garner add: URLs for the crawl. */
 #include "cmd/commands.h"
 #include "cmd/input.h"
-#include "shepherd/requests.h"
+#include "disk/requests.h"
+#include "shepherd/crawl.h"
 #include "url/url.h"
 
 #include <limits.h>
@@ -53,11 +54,12 @@ static int run(const struct cmd_call *call)
 {
 	const struct add_options *o = call->options;
 	struct adding a = {.lines = BUF_INIT(64 << 20)};
-	char data[PATH_MAX];
+	char data[PATH_MAX], folder[PATH_MAX + 32];
 	struct err err;
 	int code = cmd_data(call, data, sizeof data), rc = 0;
 	if (code != 0)
 		return code;
+	snprintf(folder, sizeof folder, "%s/" CRAWL_REQUESTS, data);
 	for (int i = 0; i < call->argc; i++)
 		(void)add_url(&a, str_of(call->argv[i]));
 	if (o->from[0])
@@ -65,7 +67,7 @@ static int run(const struct cmd_call *call)
 	if (rc == 0 && a.lines.over)
 		rc = err_set(&err, ERR_USAGE, "more than %zu bytes of URLs at once", a.lines.max);
 	if (rc == 0 && a.added)
-		rc = requests_add(data, buf_str(&a.lines), &err);
+		rc = requests_add(folder, "add", buf_str(&a.lines), &err);
 	buf_free(&a.lines);
 	if (rc < 0)
 		return cmd_fail(call, &err);

@@ -60,6 +60,17 @@ bool crawl_is_fast(const struct crawl_conf *conf, const struct site *site)
 	return false;
 }
 
+int crawl_ask(void *state, struct str line, struct err *err)
+{
+	char room[URL_MAX], strict[URL_STRICT_MAX + 1];
+	struct url url, canon;
+	if (url_parse(line, NULL, room, sizeof room, &url) != 0 ||
+	    url_canon(&url, true, strict, sizeof strict, &canon) != 0)
+		return 0;
+	struct contrib c = {.fp = footprint_of(&canon), .flags = ITEM_INITIAL, .url = canon.href};
+	return state_contrib(state, &c, NULL, err);
+}
+
 /* An index that is written anew by what a file of the state tells of its URLs */
 
 /* Records of the state by which its index is rewritten. */

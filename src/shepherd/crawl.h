@@ -80,6 +80,12 @@ struct str crawl_digits(struct footprint fp, struct arena *arena);
 /* Whether a site is one of conf->no_delay. */
 bool crawl_is_fast(const struct crawl_conf *conf, const struct site *site);
 
+/* Where URLs are asked for by hand (disk/requests.h), below the data directory. */
+#define CRAWL_REQUESTS "shepherd/requests"
+/* A line of such a request becomes a contribution to an open state. A requests_fn; garner add has
+ * refused what is not a URL, and told so. */
+int crawl_ask(void *state, struct str line, struct err *err);
+
 /* What plan found. */
 struct planned {
 	uint64_t urls, sites;

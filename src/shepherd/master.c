@@ -8,10 +8,10 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "bucket/bucket_shake.h"
+#include "disk/requests.h"
 #include "extract/cage_section.h"
 #include "role/notify.h"
 #include "shepherd/reap.h"
-#include "shepherd/requests.h"
 #include "state/recover.h"
 
 #include <fcntl.h>
@@ -337,7 +337,7 @@ static void on_signal(void *ctx, int number)
 static int take_requests(void *ctx, struct state *st, struct err *err)
 {
 	struct master *m = ctx;
-	return requests_take(m->requests, st, err);
+	return requests_take(m->requests, crawl_ask, st, err);
 }
 
 static void requests_are_kept(void *ctx)
@@ -395,13 +395,15 @@ static int run_all(struct master *m, struct role_env *env, struct err *err)
 
 static int run(struct role_env *env, struct err *err)
 {
+	char requests[PATH_MAX];
 	struct master m = {
 		.conf = config_get(env->config, env->role->section),
 		.robot = config_get(env->config, &robot_section),
 		.counters = env->counters,
-		.requests = requests_new(env->data),
 	};
 	m.look = (struct loop_timer){.fn = master_look, .ctx = &m};
+	snprintf(requests, sizeof requests, "%s/" CRAWL_REQUESTS, env->data);
+	m.requests = requests_new(requests, "add");
 	snprintf(m.folder, sizeof m.folder, "%s/shepherd", env->data);
 	snprintf(m.objects, sizeof m.objects, "%s/objects", m.folder);
 	snprintf(m.cleaned, sizeof m.cleaned, "%s/cleaned", m.folder);

@@ -515,6 +515,58 @@ static void only_the_hosts_that_are_named_need_no_delay(void **state)
 	assert_false(crawl_is_fast(&conf, &site));
 }
 
+static void what_is_asked_for_by_hand_becomes_a_contribution(void **state)
+{
+	(void)state;
+	struct lab lab;
+	struct err err = {0};
+	struct record_reader *in = NULL;
+	struct record record;
+	struct contrib c;
+	lab_make(&lab, "asked", NULL, 0, NULL, 0);
+	lab_enter(&lab, false, PHASE_REAP);
+	MUST(crawl_ask(lab.st, STR("http://A.example"), &err));
+	MUST(crawl_ask(lab.st, STR("not a URL"), &err)); /* garner add has refused it */
+	MUST(state_checkpoint(lab.st, NULL, PLAY_START, &err));
+	MUST(state_read(lab.st, "contrib", &in, &err));
+	MUST(record_next(in, &record, &err));
+	MUST(contrib_read(record.payload, &c, &err));
+	assert_str(c.url, "http://a.example/");
+	assert_int_equal(ITEM_INITIAL, c.flags);
+	assert_int_equal(1, record_next(in, &record, &err));
+	record_reader_free(&in);
+	lab_free(&lab);
+}
+
+/* Those before the damage are merged; recovery has named it, and nothing has to be mended. */
+static void damaged_contributions_do_not_stop_merge(void **state)
+{
+	(void)state;
+	struct lab lab;
+	struct err err = {0};
+	struct merged merged;
+	struct crawl_conf conf = lab_conf();
+	char url[64];
+	lab_make(&lab, "lost", NULL, 0, NULL, 0);
+	lab_enter(&lab, false, PHASE_REAP);
+	for (unsigned i = 0; i < 10; i++) {
+		snprintf(url, sizeof url, "http://a.example/%u", i);
+		MUST(crawl_ask(lab.st, str_of(url), &err));
+	}
+	MUST(state_enter(lab.st, PHASE_CORKED, NULL, PLAY_START, &err));
+	FILE *f = fopen(state_path(lab.st, &lab.arena, "contrib"), "r+b");
+	assert_non_null(f);
+	assert_int_equal(0, fseek(f, 300, SEEK_SET));
+	assert_int_equal(0xff, fputc(0xff, f));
+	assert_int_equal(0, fclose(f));
+	lab_enter(&lab, true, PHASE_MERGE);
+	MUST(crawl_merge(lab.st, &conf, PLAY_START, NULL, &merged, &err));
+	assert_true(merged.added > 0 && merged.added < 10);
+	assert_int_equal(ERR_DAMAGED, merged.lost.code);
+	assert_non_null(strstr(merged.lost.msg, "contrib"));
+	lab_free(&lab);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -534,6 +586,8 @@ int main(void)
 		cmocka_unit_test(cleanup_keeps_what_the_index_names_and_nothing_else),
 		cmocka_unit_test(a_status_says_in_words_what_happened),
 		cmocka_unit_test(only_the_hosts_that_are_named_need_no_delay),
+		cmocka_unit_test(what_is_asked_for_by_hand_becomes_a_contribution),
+		cmocka_unit_test(damaged_contributions_do_not_stop_merge),
 	};
 	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);
 }

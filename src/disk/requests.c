@@ -1,11 +1,12 @@
-#include "shepherd/requests.h"
+/* A folder may get thousands of files at once, and takes long to read when it once had many: it is
+ * walked on from round to round, and only looked at again when it has changed. */
+#include "disk/requests.h"
 
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/table.h"
-#include "state/state.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -28,6 +29,7 @@ TABLE(names, uint64_t, bool, name_hash, name_equal)
 
 struct requests {
 	char folder[PATH_MAX];
+	char suffix[32];     /* ".add" */
 	struct dir_walk *at; /* where the last round ended; NULL: at the end of the folder */
 	int64_t empty_us;    /* the time of the folder when nothing was in it; 0: not known */
 	struct arena arena;  /* of the names */
@@ -37,22 +39,22 @@ struct requests {
 	struct err trouble; /* the last of it; ERR_NONE: none since requests_kept() */
 };
 
-int requests_add(const char *data, struct str lines, struct err *err)
+int requests_add(const char *folder, const char *kind, struct str lines, struct err *err)
 {
-	char folder[PATH_MAX], path[PATH_MAX + 64];
-	snprintf(folder, sizeof folder, "%s/shepherd/requests", data);
-	snprintf(path, sizeof path, "%s/%020lld-%d.add", folder, (long long)clock_wall_us(),
-		 (int)getpid());
+	char path[PATH_MAX + 96];
+	snprintf(path, sizeof path, "%s/%020lld-%d.%s", folder, (long long)clock_wall_us(),
+		 (int)getpid(), kind);
 	if (dir_make(folder, 0755, err) < 0)
 		return -1;
 	return file_replace(path, lines, 0644, err);
 }
 
-struct requests *requests_new(const char *data)
+struct requests *requests_new(const char *folder, const char *kind)
 {
 	struct requests *r = mem_alloc(sizeof *r);
 	r->arena = ARENA_INIT(16 << 20);
-	snprintf(r->folder, sizeof r->folder, "%s/shepherd/requests", data);
+	snprintf(r->folder, sizeof r->folder, "%s", folder);
+	snprintf(r->suffix, sizeof r->suffix, ".%s", kind);
 	return r;
 }
 
@@ -68,11 +70,12 @@ void requests_free(struct requests **r)
 
 static bool is_request(const struct requests *r, const char *name)
 {
-	return str_ends(str_of(name), STR(".add")) && !names_get(&r->stuck, hash64(str_of(name)));
+	return str_ends(str_of(name), str_of(r->suffix)) &&
+	       !names_get(&r->stuck, hash64(str_of(name)));
 }
 
 /* The next one, in no order. 1: there is none; what cannot be read now may be another time. */
-static int next(const struct requests *r, struct dir_walk *at, const char **ret)
+static int request_next(const struct requests *r, struct dir_walk *at, const char **ret)
 {
 	struct err ignored;
 	int rc;
@@ -104,25 +107,15 @@ bool requests_waiting(struct requests *r)
 	const char *name;
 	if (dir_walk_open(&w, r->folder, &ignored) != 0)
 		return false;
-	bool some = next(r, w, &name) == 0;
+	bool some = request_next(r, w, &name) == 0;
 	dir_walk_close(&w);
 	r->empty_us = some ? 0 : time_us;
 	return some;
 }
 
-static int contribute(struct state *st, struct str line, struct err *err)
-{
-	char room[URL_MAX], strict[URL_STRICT_MAX + 1];
-	struct url url, canon;
-	if (url_parse(line, NULL, room, sizeof room, &url) != 0 ||
-	    url_canon(&url, true, strict, sizeof strict, &canon) != 0)
-		return 0; /* garner add has said so to who asked */
-	struct contrib c = {.fp = footprint_of(&canon), .flags = ITEM_INITIAL, .url = canon.href};
-	return state_contrib(st, &c, NULL, err);
-}
-
 /* 1: it cannot be read, or is not there any more: its name may be, if that is a link. */
-static int take(struct requests *r, struct state *st, const char *path, struct err *err)
+static int request_read(struct requests *r, const char *path, requests_fn *fn, void *ctx,
+			struct err *err)
 {
 	CLEANUP(buf_free) struct buf text = BUF_INIT(FILE_MOST);
 	int rc = file_slurp(path, &text, &r->trouble);
@@ -131,13 +124,13 @@ static int take(struct requests *r, struct state *st, const char *path, struct e
 	struct str rest = buf_str(&text), line;
 	while (str_cut(&rest, '\n', &line) == 0) {
 		line = str_trim(line);
-		if (line.n && contribute(st, line, err) < 0)
+		if (line.n && fn(ctx, line, err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-int requests_take(struct requests *r, struct state *st, struct err *err)
+int requests_take(struct requests *r, requests_fn *fn, void *ctx, struct err *err)
 {
 	int64_t until_us = clock_mono_us() + TAKE_US;
 	struct err ignored;
@@ -145,12 +138,12 @@ int requests_take(struct requests *r, struct state *st, struct err *err)
 	if (!r->at && dir_walk_open(&r->at, r->folder, &ignored) != 0)
 		return 0;
 	do {
-		if (next(r, r->at, &name) != 0) {
+		if (request_next(r, r->at, &name) != 0) {
 			dir_walk_close(&r->at);
 			return 0;
 		}
 		const char *path = arena_printf(&r->arena, "%s/%s", r->folder, name);
-		int rc = take(r, st, path, err);
+		int rc = request_read(r, path, fn, ctx, err);
 		if (rc < 0)
 			return -1;
 		if (rc == 0)

@@ -1,37 +1,56 @@
-/* What people ask of the crawl while it runs. */
-#include "shepherd/requests.h"
+/* What people ask of a role while it runs. */
+#include "disk/requests.h"
 
+#include "base/clock.h"
 #include "base/file.h"
-#include "unit/shepherd/crawl_lab.h"
+#include "unit/scratch.h"
+#include "unit/unit.h"
 
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A crawl in reap, and the folder of its requests. */
+#define MUST(call)                                                             \
+	do {                                                                   \
+		if ((call) != 0)                                               \
+			fail_msg("line %d: %s: %s", __LINE__, #call, err.msg); \
+	} while (0)
+
+/* A folder of requests, and the lines that were taken from it. */
 struct asked {
-	struct lab lab;
-	char data[PATH_MAX - 100], folder[PATH_MAX];
+	char folder[PATH_MAX];
 	struct requests *r;
+	size_t lines;
 };
 
 static void begin(struct asked *a, const char *name)
 {
-	char crawl[64];
-	snprintf(crawl, sizeof crawl, "%s/shepherd", name);
-	snprintf(a->data, sizeof a->data, "%s", scratch(name));
-	snprintf(a->folder, sizeof a->folder, "%s/shepherd/requests", a->data);
-	lab_make(&a->lab, crawl, NULL, 0, NULL, 0);
-	lab_enter(&a->lab, false, PHASE_REAP);
-	a->r = requests_new(a->data);
+	*a = (struct asked){.lines = 0};
+	snprintf(a->folder, sizeof a->folder, "%s/requests", scratch(name));
+	a->r = requests_new(a->folder, "add");
 }
 
 static void end(struct asked *a)
 {
 	requests_free(&a->r);
-	lab_free(&a->lab);
+}
+
+static int take_line(void *ctx, struct str line, struct err *err)
+{
+	struct asked *a = ctx;
+	(void)err;
+	assert_true(str_starts(line, STR("line ")));
+	a->lines++;
+	return 0;
+}
+
+static int refuse_line(void *ctx, struct str line, struct err *err)
+{
+	(void)ctx;
+	return err_set(err, ERR_SYSTEM, "no room for " STR_FMT, STR_ARG(line));
 }
 
 static void ask(const struct asked *a, unsigned i)
@@ -42,7 +61,7 @@ static void ask(const struct asked *a, unsigned i)
 	snprintf(path, sizeof path, "%s/%020u-1.add", a->folder, i);
 	FILE *f = fopen(path, "w");
 	assert_non_null(f);
-	assert_true(fprintf(f, "http://www.example/%u\n\n", i) > 0);
+	assert_true(fprintf(f, " line %u\n\n", i) > 0);
 	assert_int_equal(0, fclose(f));
 }
 
@@ -56,30 +75,10 @@ static size_t left(const struct asked *a)
 	return n;
 }
 
-/* All contributions of the state up to now. */
-static size_t contributed(struct asked *a)
-{
-	struct err err = {0};
-	struct record_reader *in = NULL;
-	struct record record;
-	struct contrib c;
-	size_t n = 0;
-	int rc = state_read(a->lab.st, "contrib", &in, &err);
-	while (rc == 0 && (rc = record_next(in, &record, &err)) == 0) {
-		MUST(contrib_read(record.payload, &c, &err));
-		assert_int_equal(ITEM_INITIAL, c.flags);
-		n++;
-	}
-	assert_int_equal(1, rc);
-	record_reader_free(&in);
-	return n;
-}
-
 static void round_of(struct asked *a)
 {
 	struct err err = {0};
-	MUST(requests_take(a->r, a->lab.st, &err));
-	MUST(state_checkpoint(a->lab.st, NULL, PLAY_START, &err));
+	MUST(requests_take(a->r, take_line, a, &err));
 	MUST(requests_kept(a->r, &err));
 }
 
@@ -90,16 +89,15 @@ static void a_request_is_removed_when_it_is_kept_and_not_before(void **state)
 	struct err err = {0};
 	begin(&a, "kept");
 	assert_false(requests_waiting(a.r));
-	MUST(requests_take(a.r, a.lab.st, &err)); /* not even a folder is there */
-	MUST(requests_add(a.data, STR("http://a.example/\nhttp://b.example/\nno URL\n"), &err));
+	MUST(requests_take(a.r, take_line, &a, &err)); /* not even a folder is there */
+	MUST(requests_add(a.folder, "add", STR("line a\n\nline b"), &err));
 	assert_true(requests_waiting(a.r));
-	MUST(requests_take(a.r, a.lab.st, &err));
+	MUST(requests_take(a.r, take_line, &a, &err));
 	assert_int_equal(1, left(&a));
-	MUST(state_checkpoint(a.lab.st, NULL, PLAY_START, &err));
 	MUST(requests_kept(a.r, &err));
 	assert_int_equal(0, left(&a));
 	assert_false(requests_waiting(a.r));
-	assert_int_equal(2, contributed(&a));
+	assert_int_equal(2, a.lines);
 	end(&a);
 }
 
@@ -110,12 +108,43 @@ static void what_was_not_kept_is_taken_again(void **state)
 	struct err err = {0};
 	begin(&a, "again");
 	ask(&a, 1);
-	MUST(requests_take(a.r, a.lab.st, &err));
-	requests_free(&a.r); /* killed before the checkpoint */
-	a.r = requests_new(a.data);
+	MUST(requests_take(a.r, take_line, &a, &err));
+	requests_free(&a.r); /* killed before it was kept */
+	a.r = requests_new(a.folder, "add");
 	assert_true(requests_waiting(a.r));
 	round_of(&a);
 	assert_int_equal(0, left(&a));
+	end(&a);
+}
+
+static void one_that_is_refused_stays_and_is_taken_again(void **state)
+{
+	(void)state;
+	struct asked a;
+	struct err err = {0};
+	begin(&a, "refused");
+	ask(&a, 1);
+	assert_int_equal(-1, requests_take(a.r, refuse_line, &a, &err));
+	MUST(requests_kept(a.r, &err));
+	assert_int_equal(1, left(&a));
+	requests_free(&a.r);
+	a.r = requests_new(a.folder, "add");
+	round_of(&a);
+	assert_int_equal(1, a.lines);
+	end(&a);
+}
+
+static void those_of_another_kind_are_left_alone(void **state)
+{
+	(void)state;
+	struct asked a;
+	struct err err = {0};
+	begin(&a, "kinds");
+	MUST(requests_add(a.folder, "drop", STR("line 1\n"), &err));
+	assert_false(requests_waiting(a.r));
+	round_of(&a);
+	assert_int_equal(0, a.lines);
+	assert_int_equal(1, left(&a));
 	end(&a);
 }
 
@@ -130,21 +159,20 @@ static void one_that_cannot_be_read_is_told_once_and_does_not_stop_the_others(vo
 	ask(&a, 3);
 	snprintf(path, sizeof path, "%s/%020u-1.add", a.folder, 2);
 	MUST(dir_make(path, 0755, &err));
-	MUST(requests_take(a.r, a.lab.st, &err));
-	MUST(state_checkpoint(a.lab.st, NULL, PLAY_START, &err));
+	MUST(requests_take(a.r, take_line, &a, &err));
 	assert_int_equal(-1, requests_kept(a.r, &err));
 	assert_non_null(strstr(err.msg, "00000000000000000002-1.add"));
 	assert_int_equal(1, left(&a));
-	assert_int_equal(2, contributed(&a));
+	assert_int_equal(2, a.lines);
 	assert_false(requests_waiting(a.r));
 	ask(&a, 4);
 	round_of(&a);
 	assert_int_equal(1, left(&a));
-	assert_int_equal(3, contributed(&a));
+	assert_int_equal(3, a.lines);
 	end(&a);
 }
 
-/* Else the master would begin one empty cycle after the other for it. */
+/* Else a role would begin one empty round after the other for it. */
 static void one_that_leads_nowhere_is_not_waited_for(void **state)
 {
 	(void)state;
@@ -192,13 +220,13 @@ static void a_large_folder_is_read_once_for_all_that_is_taken_from_it(void **sta
 		assert_true(rounds++ < MANY);
 		round_of(&a);
 		opened += openings(notices);
-	} while (contributed(&a) < MANY);
+	} while (a.lines < MANY);
 	assert_true(opened <= 2);
 	assert_int_equal(0, left(&a));
 	ask(&a, MANY); /* and what comes later is found */
 	for (unsigned i = 0; i < 2; i++)
 		round_of(&a);
-	assert_int_equal(MANY + 1, contributed(&a));
+	assert_int_equal(MANY + 1, a.lines);
 	close(notices);
 	end(&a);
 }
@@ -232,6 +260,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_request_is_removed_when_it_is_kept_and_not_before),
 		cmocka_unit_test(what_was_not_kept_is_taken_again),
+		cmocka_unit_test(one_that_is_refused_stays_and_is_taken_again),
+		cmocka_unit_test(those_of_another_kind_are_left_alone),
 		cmocka_unit_test(one_that_cannot_be_read_is_told_once_and_does_not_stop_the_others),
 		cmocka_unit_test(one_that_leads_nowhere_is_not_waited_for),
 		cmocka_unit_test(a_large_folder_is_read_once_for_all_that_is_taken_from_it),

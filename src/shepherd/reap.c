@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/hash.h"
+#include "base/list.h"
 #include "base/table.h"
 #include "bucket/bucket.h"
 #include "bucket/bucket_attrs.h"
@@ -24,7 +25,8 @@
 enum { REAP_ETAG = 'e', REAP_LAST_MODIFIED = 'l', REAP_MD5 = 'C' };
 
 struct reap_job {
-	struct reap_job *next, *prev; /* all that are out: a ring */
+	struct link link;    /* in reap.jobs */
+	struct link waiting; /* in reap.to_parse, or in none */
 	struct reap *reap;
 	struct hostq_job out;
 	struct plan_entry entry;
@@ -41,7 +43,6 @@ struct reap_job {
 	struct attrs header;
 	uint16_t status;
 	struct str content_type, robots;
-	struct reap_job *parse_next;
 };
 
 static inline uint64_t fp_hash(struct footprint fp)
@@ -59,7 +60,7 @@ struct reap {
 	struct kit kit;
 	struct cage *cage;
 	struct loop_io cage_io;
-	struct reap_job *parse_first, *parse_last; /* those that wait for a parser */
+	struct link to_parse; /* jobs that wait for a parser */
 	/* Of the run. */
 	struct state *state;
 	struct buckets *buckets;
@@ -67,7 +68,7 @@ struct reap {
 	struct sites *sites;
 	struct hostq *queue;
 	struct fps done;             /* while the queues are filled: what the journal has */
-	struct reap_job jobs;        /* only its links are used */
+	struct link jobs;            /* all that are out */
 	uint64_t left, out, parsing; /* URLs not done; of these under way; of these being read */
 	struct loop_timer wake, tick, end;
 	struct loop_later pump;
@@ -123,8 +124,8 @@ static void reap_fail(struct reap *r, const struct err *err)
 static void job_free(struct reap_job *job)
 {
 	struct reap *r = job->reap;
-	job->prev->next = job->next;
-	job->next->prev = job->prev;
+	list_remove(&job->link);
+	list_remove(&job->waiting);
 	r->out--;
 	buf_free(&job->body);
 	arena_free(&job->arena);
@@ -370,11 +371,9 @@ static void parse_done(void *ctx, const struct cage_result *result)
 static void parse_submit(struct reap *r)
 {
 	struct cage_slot *slot;
-	while (r->parse_first && cage_take(r->cage, &slot) == 0) {
-		struct reap_job *job = r->parse_first;
-		r->parse_first = job->parse_next;
-		if (!r->parse_first)
-			r->parse_last = NULL;
+	while (!list_is_empty(&r->to_parse) && cage_take(r->cage, &slot) == 0) {
+		struct reap_job *job = LIST_FIRST(struct reap_job, &r->to_parse, waiting);
+		list_remove(&job->waiting);
 		struct extract_job what = {
 			.url = job->url,
 			.content_type = job->content_type,
@@ -394,11 +393,7 @@ static void reap_parse(struct reap_job *job)
 {
 	struct reap *r = job->reap;
 	r->parsing++;
-	if (r->parse_last)
-		r->parse_last->parse_next = job;
-	else
-		r->parse_first = job;
-	r->parse_last = job;
+	list_append(&r->to_parse, &job->waiting);
 	parse_submit(r);
 }
 
@@ -432,7 +427,8 @@ static void reap_parsers_close(struct reap *r)
 static void reap_parsers_cancel(struct reap *r)
 {
 	struct err err;
-	r->parse_first = r->parse_last = NULL;
+	LIST_EACH (struct reap_job, job, &r->to_parse, waiting)
+		list_remove(&job->waiting);
 	if (cage_under_way(r->cage) == 0)
 		return;
 	reap_parsers_close(r);
@@ -487,9 +483,7 @@ static void job_begin(struct reap *r, const struct hostq_job *out)
 		.arena = ARENA_INIT(64 << 20),
 		.body = BUF_INIT(r->o.robot->robot.limits.body),
 	};
-	job->next = &r->jobs;
-	job->prev = r->jobs.prev;
-	job->prev->next = r->jobs.prev = job;
+	list_append(&r->jobs, &job->link);
 	r->out++;
 	ENSURE(out->payload.n == sizeof job->entry);
 	memcpy(&job->entry, out->payload.p, sizeof job->entry);
@@ -725,7 +719,8 @@ int reap_new(struct reap **ret, const struct reap_options *options, struct err *
 {
 	struct reap *r = mem_alloc(sizeof *r);
 	r->o = *options;
-	r->jobs.next = r->jobs.prev = &r->jobs;
+	list_init(&r->jobs);
+	list_init(&r->to_parse);
 	r->pump = (struct loop_later){.fn = reap_pump, .ctx = r};
 	r->wake = (struct loop_timer){.fn = reap_pump, .ctx = r};
 	r->tick = (struct loop_timer){.fn = reap_tick, .ctx = r};
@@ -759,10 +754,10 @@ static void reap_clear(struct reap *r)
 {
 	struct err err;
 	reap_parsers_cancel(r);
-	if (r->jobs.next != &r->jobs) {
+	if (!list_is_empty(&r->jobs)) {
 		robot_free(&r->kit.robot);
-		while (r->jobs.next != &r->jobs)
-			job_free(r->jobs.next);
+		LIST_EACH (struct reap_job, job, &r->jobs, link)
+			job_free(job);
 		if (kit_robot(&r->kit, r->o.robot, &err) < 0)
 			reap_fail(r, &err);
 	}

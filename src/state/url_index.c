@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/cursor.h"
 #include "base/hash.h"
+#include "base/vec.h"
 #include "disk/stream.h"
 
 #include <fcntl.h>
@@ -682,7 +683,7 @@ struct news_in {
 	struct buf bytes;
 	struct str *rec;
 	size_t *end; /* of each record in bytes */
-	size_t n, cap;
+	size_t n, room_rec, room_end;
 };
 
 static int news_step(struct news_in *in, struct err *err)
@@ -699,13 +700,8 @@ static int news_step(struct news_in *in, struct err *err)
 
 static void news_add(struct news_in *in)
 {
-	if (in->n == in->cap) {
-		in->cap = MAX((size_t)16, in->cap * 2);
-		in->rec = mem_resize(in->rec, in->cap * sizeof *in->rec);
-		in->end = mem_resize(in->end, in->cap * sizeof *in->end);
-	}
 	buf_add_str(&in->bytes, in->next);
-	in->end[in->n++] = in->bytes.n;
+	*VEC_PUSH(in->end, in->n, in->room_end) = in->bytes.n;
 }
 
 /* All news of a footprint, which may be none. */
@@ -722,6 +718,7 @@ static int news_gather(struct news_in *in, struct footprint fp, struct err *err)
 		if (news_step(in, err) < 0)
 			return -1;
 	}
+	VEC_ROOM(in->rec, in->room_rec, in->n);
 	for (size_t i = 0; i < in->n; i++) {
 		size_t from = i ? in->end[i - 1] : 0;
 		in->rec[i] = (struct str){in->bytes.p + from, in->end[i] - from};

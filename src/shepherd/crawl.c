@@ -118,7 +118,7 @@ static struct str crawl_placed(struct str record, uint64_t *ret_place)
 	return str_head(record, record.n - MIN(record.n, PLACE));
 }
 
-/* All records of a file of the state, each with its place behind it. */
+/* All records of a file of the state, each followed by its place. */
 static int rewrite_add_news(struct rewriting *w, struct sort *sort, struct state *st,
 			    const struct crawl_news *news, struct err *err)
 {
@@ -179,8 +179,8 @@ static int crawl_rewrite(struct state *st, const struct crawl_news *news, url_in
 /* Cycles in which a site may be busy with what was planned for it once. */
 enum { SITE_SLACK = 2, SITE_LEAST = 16 };
 
-/* New pages go before old ones, those that were given by hand before all; what failed waits behind,
- * so that the pauses after trouble hold nobody else up. */
+/* New pages go before old ones, those that were given by hand before all; what failed waits to the
+ * last, so that the pauses after trouble hold nobody else up. */
 enum { PRIORITY_HAND = 3, PRIORITY_NEW = 2, PRIORITY_OLD = 1, PRIORITY_FAILED = 0 };
 
 struct planning {

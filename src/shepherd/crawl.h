@@ -51,9 +51,8 @@ struct crawl_conf {
 	{"parsers", VALUE_INT_AT(s, m.parsers), "1", 1, 64, \
 	 .help = "processes that read documents"}, \
 	{"keep_old_states", VALUE_INT_AT(s, m.old_states), "3", 1, 1000, \
-	 .help = "closed states that are kept at most, besides those that a reader has locked: what " \
-		 "those need who follow the crawl without a lock, and what a lost index is made " \
-		 "again from"}, \
+	 .help = "closed states that are kept at most, apart from those that a reader has locked: for " \
+		 "followers without a lock, and to make a lost index again from"}, \
 	{"keep_interim_states", VALUE_INT_AT(s, m.interim_states), "3", 0, 1000, \
 	 .help = "the same for corked states, which lie between the closed ones and have the " \
 		 "journals; there is no gap, so with fewer of them fewer closed ones are kept too"}, \

@@ -48,7 +48,7 @@ const struct crawl_conf *crawl_conf_of(const struct config *config)
 enum {
 	COUNT_CYCLES = REAP_NCOUNTERS,
 	COUNT_PHASE,
-	COUNT_SLEEPING, /* and behind it the other types */
+	COUNT_SLEEPING, /* and after it the other types */
 	COUNT_ADDED = COUNT_SLEEPING + ITEM_TYPES,
 	COUNT_FORGOTTEN,
 	COUNT_PLANNED,
@@ -215,7 +215,7 @@ static int master_audit(struct master *m, struct err *err)
 	return states_audit(m->states, &keep, clock_wall_us(), &deleted, err);
 }
 
-/* Cleanup. How large the bucket file was after the last one is remembered beside it. */
+/* Cleanup. How large the bucket file was after the last one is kept in a file next to it. */
 
 static uint64_t cleaned_bytes(const struct master *m)
 {

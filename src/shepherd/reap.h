@@ -1,6 +1,6 @@
 /* Reap: gathers what the plan of a state names, as fast as politeness allows. Each URL goes queue,
  * robot, parser, bucket, journal; what it links to becomes contributions. Checkpoints come every
- * second. One loop and its thread. */
+ * half second. One loop and its thread. */
 #pragma once
 #include "fetch/kit.h"
 #include "role/counters.h"
@@ -12,7 +12,7 @@ enum reap_counter {
 	REAP_CHANGED,
 	REAP_UNCHANGED,
 	REAP_ELSEWHERE,
-	REAP_FAILED, /* and behind it one for each enum outcome from OUTCOME_TEMPORARY on */
+	REAP_FAILED, /* and after it one for each enum outcome from OUTCOME_TEMPORARY on */
 	REAP_FAILED_END = REAP_FAILED + OUTCOME_ADDRESS - OUTCOME_TEMPORARY,
 	REAP_NOINDEX,
 	REAP_BYTES,
@@ -68,7 +68,7 @@ int reap_new(struct reap **ret, const struct reap_options *options, struct err *
 void reap_free(struct reap **r);
 
 /* Works off the plan of a state in PHASE_REAP, for at most conf->cycle_us, and ends with a
- * checkpoint. Runs the loop. Negative: the state has to be rolled back or is left to recovery. */
+ * checkpoint. Runs the loop. Negative: the state is left to recovery. */
 int reap_run(struct reap *r, struct state *st, struct buckets *buckets, struct err *err);
 /* From a callback of the loop: it ends soon, with a checkpoint. Holds until the next reap_run(). */
 void reap_stop(struct reap *r);

@@ -181,6 +181,15 @@ int checkpoint_shown(const char *folder, struct checkpoint *ret, struct err *err
 
 /* For `garner dump` and `garner check`. */
 
+static int slots_verify(const struct slots *s, const char *path, struct err *err)
+{
+	if (s->bad) {
+		*err = s->why;
+		return -1;
+	}
+	return slots_newest(s) ? 0 : err_set(err, ERR_DAMAGED, "%s: no checkpoint is in it", path);
+}
+
 static int checkpoints_print(const char *path, void (*emit)(void *ctx, struct str), void *ctx,
 			     struct err *err)
 {
@@ -204,25 +213,13 @@ static int checkpoints_print(const char *path, void (*emit)(void *ctx, struct st
 	if (rc == 0)
 		emit(ctx, buf_str(&out));
 	buf_free(&out);
-	if (rc == 0 && !slots_newest(&s)) {
-		*err = s.why;
-		rc = -1;
-	}
-	return rc;
+	return rc < 0 ? rc : slots_verify(&s, path, err);
 }
 
 static int checkpoints_verify(const char *path, struct err *err)
 {
 	struct slots s;
-	int rc = slots_read(path, &s, err);
-	if (rc == 0 && (s.bad || !slots_newest(&s))) {
-		if (s.bad)
-			*err = s.why;
-		else
-			err_set(err, ERR_DAMAGED, "%s: there is no checkpoint in it", path);
-		rc = -1;
-	}
-	return rc;
+	return slots_read(path, &s, err) < 0 ? -1 : slots_verify(&s, path, err);
 }
 
 const struct format checkpoints_format = {

@@ -1,4 +1,5 @@
-/* Those who follow the crawl: which states they need, and how far they are behind. */
+/* Followers of the crawl: the locks by which they keep the states they need, and how far each has
+ * come. Both are small files that any process may write; nothing here needs the writer's lock. */
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
@@ -17,7 +18,7 @@
 
 /* Locks */
 
-#define TAKEN_AWAY ".expired" /* behind a dot and the name: one that is just being removed */
+#define TAKEN_AWAY ".expired" /* after a dot and the name: one that is just being removed */
 
 static bool word_ok(const char *who)
 {
@@ -47,8 +48,8 @@ int states_lock(struct states *s, const char *who, const char *name, int64_t unt
 	snprintf(lock.state, sizeof lock.state, "%s", name);
 	if (small_file_save(path, &lock_format, &lock, err) < 0)
 		return -1;
-	/* whoever deletes a state takes it away first and then looks for locks: if it is still
-	 * there, it stays, or comes back */
+	/* a state that is deleted is first renamed, and only then are locks looked for: if it is
+	 * still there, it stays, or comes back */
 	snprintf(folder, sizeof folder, "%s/state/%s/control", s->folder, name);
 	if (access(folder, F_OK) == 0)
 		return 0;

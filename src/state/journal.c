@@ -344,7 +344,7 @@ static int gone_check(struct str payload, struct err *err)
 {
 	if (payload.n % GONE_ENTRY == 0)
 		return 0;
-	return err_set(err, ERR_DAMAGED, "%zu bytes are no entries of %d", payload.n, GONE_ENTRY);
+	return err_set(err, ERR_DAMAGED, "%zu bytes are not entries of %d", payload.n, GONE_ENTRY);
 }
 
 int gone_each(const char *path, int (*fn)(void *ctx, const struct gone *g, struct err *err),
@@ -414,18 +414,18 @@ static int gone_copy_since(void *ctx, const struct gone *g, struct err *err)
 
 int gone_trim(const char *path, int64_t before_us, struct err *err)
 {
-	char beside[PATH_MAX];
+	char fresh[PATH_MAX];
 	struct trimming t = {.before_us = before_us};
 	struct record_reader *in = NULL;
-	snprintf(beside, sizeof beside, "%s.new", path);
+	snprintf(fresh, sizeof fresh, "%s.new", path);
 	int rc = record_reader_open(&in, path, &gone_kind, err);
 	record_reader_free(&in);
 	if (rc)
 		return rc < 0 ? rc : 0;
-	rc = file_remove(beside, err) < 0 ? -1 : gone_open(&t.out, beside, err);
+	rc = file_remove(fresh, err) < 0 ? -1 : gone_open(&t.out, fresh, err);
 	if (rc == 0)
 		rc = gone_each(path, gone_copy_since, &t, err);
-	/* behind damage nothing can be read: what is before it is kept, and the new file is sound
+	/* after damage nothing can be read: what is before it is kept, and the new file is sound
 	 */
 	if (rc < 0 && err->code == ERR_DAMAGED && t.failed.code == ERR_NONE)
 		rc = 0;
@@ -436,7 +436,7 @@ int gone_trim(const char *path, int64_t before_us, struct err *err)
 	if (rc == 0)
 		rc = record_close(&t.out->records, err);
 	gone_drop(&t.out);
-	if (rc == 0 && (file_rename(beside, path, err) < 0 || dir_sync_of(path, err) < 0))
+	if (rc == 0 && (file_rename(fresh, path, err) < 0 || dir_sync_of(path, err) < 0))
 		rc = -1;
 	return rc;
 }

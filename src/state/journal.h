@@ -1,7 +1,7 @@
-/* What is appended while a state is open, record by record (base/record): the journal (what became
- * of each URL that was tried), contrib (URLs found), changes (what modules did to URLs). Payloads
- * begin with FOOTPRINT_KEY, so they can be sorted as they are. Slices of what was read point into
- * the payload. Layouts: doc/formats/journal.md, contrib.md, changes.md. */
+/* What is appended while a state is open, record by record (disk/record.h): the journal (what
+ * became of each URL that was tried), contrib (URLs found), changes (what modules did to URLs).
+ * Payloads begin with FOOTPRINT_KEY, so they can be sorted as they are. Slices of what was read
+ * point into the payload. Layouts: doc/formats/journal.md, contrib.md, changes.md. */
 #pragma once
 #include "disk/record.h"
 #include "state/phase.h"
@@ -14,7 +14,7 @@ enum change_op {
 	CHANGE_ADD,     /* known from now on */
 	CHANGE_REFRESH, /* looked at again and unchanged */
 	CHANGE_UPDATE,  /* new or changed: its bucket has the text */
-	CHANGE_DELETE,  /* not to be found any more; whoever sets this knows that it was */
+	CHANGE_DELETE,  /* not to be found any more; set only where it was known */
 	CHANGE_OPS,
 };
 extern const char *const change_op_names[CHANGE_OPS];

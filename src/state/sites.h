@@ -1,4 +1,4 @@
-/* The site list of a state: what is known of each site, sorted by its footprint. Small beside the
+/* The site list of a state: what is known of each site, sorted by its footprint. Small next to the
  * index, so it is held in memory as a whole; on disk it is written once and never changed. Layout:
  * doc/formats/sites.md. */
 #pragma once

@@ -102,7 +102,7 @@ static int objects_wake(struct objects *o, struct err *err)
 		rc = err_set(err, ERR_SYSTEM, "%s: there is no bucket file", o->path);
 	if (rc < 0) {
 		objects_rest(o);
-		err->code = ERR_SYSTEM; /* somebody mends it, or will: another time it goes */
+		err->code = ERR_SYSTEM; /* recovery mends it, or will: it works another time */
 	}
 	return rc;
 }
@@ -164,7 +164,7 @@ static int objects_read_as(struct objects *o, uint64_t number, const struct obje
 	return 0;
 }
 
-/* Whether the numbers of the index at hand may be those from before a shakedown: its report stands
+/* Whether the numbers of the open index may be those from before a shakedown: its report stands
  * as long as no state with the new ones is done. */
 static bool objects_renumbering(struct objects *o)
 {
@@ -188,7 +188,7 @@ static int objects_not_of_it(struct objects *o, uint64_t number, struct err *err
 	if (objects_renumbering(o))
 		return err_set(err, ERR_SYSTEM,
 			       "bucket %" PRIx64 " is not of the URL that the index says: buckets "
-			       "are being renumbered; another time it goes",
+			       "are being renumbered; it works another time",
 			       number);
 	return err_set(err, ERR_DAMAGED,
 		       "%s: bucket %08" PRIx64 " was deleted, or is not of the URL that the index "
@@ -307,14 +307,14 @@ static int objects_make(struct objects *o, enum source_op op, const struct objec
 enum part { PART_INDEX, PART_JOURNAL, PART_CHANGES, PARTS };
 
 enum { CURSOR_VERSION = 1 };
-#define NO_MORE UINT64_MAX /* as an offset: behind all that will ever be there */
+#define NO_MORE UINT64_MAX /* as an offset: past all that will ever be there */
 static const int64_t lock_default_us = 7 * US_PER_DAY;
 #define SIGN_EVERY_US (100 * US_PER_MS)
 
 struct place {
 	char state[STATE_NAME]; /* "": before everything */
 	enum part part;
-	uint64_t at;         /* in journal and changes: behind the record that was returned */
+	uint64_t at;         /* in journal and changes: after the record that was returned */
 	struct footprint fp; /* in the index: of the item that was returned */
 };
 
@@ -324,13 +324,13 @@ struct crawl {
 	struct states *s;
 	struct objects *objects;
 	uint64_t id;        /* of the crawl */
-	struct place place; /* behind what was returned last */
+	struct place place; /* after what was returned last */
 	int watch, watched; /* inotify; the state's folder in it, or -1 */
 	int64_t locked_us;  /* when the lock was written last */
 	int64_t sign_us;    /* when the crawl was told last how far it is read */
 	char locked[STATE_NAME];
 
-	struct state *st; /* at hand; NULL: none yet */
+	struct state *st; /* that is being read; NULL: none yet */
 	enum part part;
 	struct url_index_scan *scan;
 	struct record_reader *records;
@@ -410,8 +410,8 @@ static void crawl_leave_state(struct crawl *c)
 	c->watched = -1;
 }
 
-/* The crawl slows down for who cannot keep pace. One who reads an index has long to go and is not
- * waited for. time_us 0: up to date. */
+/* The crawl slows down for a follower that cannot keep pace. One that reads an index has long to
+ * go and is not waited for. time_us 0: up to date. */
 static void crawl_give_sign(struct crawl *c, int64_t time_us)
 {
 	int64_t now_us = clock_wall_us();
@@ -447,7 +447,7 @@ static int crawl_is_gone(const struct crawl *c, const char *name, struct err *er
 		c->store.folder, name);
 }
 
-/* Takes a state at hand. 1: it is not there. */
+/* Goes to a state. 1: it is not there. */
 static int crawl_enter(struct crawl *c, const char *name, enum part part, struct err *err)
 {
 	char folder[PATH_MAX];
@@ -466,11 +466,10 @@ static int crawl_enter(struct crawl *c, const char *name, enum part part, struct
 
 static int just_deleted(const char *name, struct err *err)
 {
-	return err_set(err, ERR_SYSTEM, "%s: was just deleted; another time it goes", name);
+	return err_set(err, ERR_SYSTEM, "%s: was just deleted; it works another time", name);
 }
 
-/* Goes to the place, which is behind what was returned last. After a failure no state is at hand.
- */
+/* Goes to the place, which is after what was returned last. After a failure no state is open. */
 static int crawl_resume(struct crawl *c, struct err *err)
 {
 	struct arena arena = ARENA_INIT(16 << 20);
@@ -496,7 +495,7 @@ static int crawl_resume(struct crawl *c, struct err *err)
 	return rc;
 }
 
-/* What is missing of a state that was deleted is no damage. */
+/* What is missing of a state that was deleted is not damage. */
 static bool crawl_is_deleted(const struct crawl *c)
 {
 	char control[PATH_MAX];
@@ -504,7 +503,7 @@ static bool crawl_is_deleted(const struct crawl *c)
 	return access(control, F_OK) != 0;
 }
 
-/* The state behind the one at hand. 1: there is none yet. */
+/* The state after the current one. 1: there is none yet. */
 static int crawl_next_state(struct crawl *c, struct err *err)
 {
 	struct arena arena = ARENA_INIT(16 << 20);
@@ -529,7 +528,7 @@ struct told {
 	struct object_wanted what;
 	enum source_op op;
 	struct str reason;
-	struct place behind;
+	struct place after;
 };
 
 static bool op_for_followers(enum change_op op, enum source_op *ret)
@@ -550,19 +549,19 @@ static int crawl_next_item(struct crawl *c, struct told *ret, struct err *err)
 	int rc = c->scan ? 0 : state_index(c->st, &index, err);
 	if (rc < 0 && err->code == ERR_DAMAGED) {
 		c->part = PART_CHANGES; /* all of the index is skipped */
-		c->at = ret->behind.at = NO_MORE;
-		ret->behind.part = PART_CHANGES;
+		c->at = ret->after.at = NO_MORE;
+		ret->after.part = PART_CHANGES;
 	}
 	if (rc == 0 && !c->scan)
 		rc = url_index_scan(&c->scan, index, c->place.fp, err);
 	if (rc == 0 && (rc = url_index_next(c->scan, &item, err)) < 0)
-		ret->behind.fp = url_index_passed(c->scan);
+		ret->after.fp = url_index_passed(c->scan);
 	if (rc)
 		return rc;
 	bool again = *c->place.state && footprint_cmp(item.fp, c->place.fp) == 0;
 	if (again || item.type != ITEM_GATHERED || !index_item_has_bucket(&item))
 		return 2;
-	ret->behind.fp = item.fp;
+	ret->after.fp = item.fp;
 	ret->op = SOURCE_UPDATE;
 	ret->reason = STR("known from the beginning");
 	ret->what = (struct object_wanted){
@@ -595,8 +594,8 @@ static int told_by_change(struct str payload, struct told *ret, struct err *err)
 	return op_for_followers(change.op, &ret->op) ? 0 : 2;
 }
 
-/* Behind damage a record file cannot be read in order: what the state has of it now is skipped. */
-static uint64_t behind_damage(const struct crawl *c)
+/* After damage a record file cannot be read in order: what the state has of it now is skipped. */
+static uint64_t after_damage(const struct crawl *c)
 {
 	uint64_t known = c->part == PART_JOURNAL ? c->st->last.journal : c->st->last.changes;
 	return known ? known : NO_MORE;
@@ -618,8 +617,8 @@ static int crawl_next_record(struct crawl *c, struct told *ret, struct err *err)
 	if (rc == 0)
 		c->at = record.place.next;
 	else if (rc < 0 && err->code == ERR_DAMAGED)
-		c->at = lost ? NO_MORE : behind_damage(c);
-	ret->behind.at = c->at;
+		c->at = lost ? NO_MORE : after_damage(c);
+	ret->after.at = c->at;
 	if (rc)
 		return rc;
 	return journal ? told_by_journal(record.payload, ret, err)
@@ -672,8 +671,8 @@ static int crawl_next_told(struct crawl *c, struct told *ret, struct err *err)
 {
 	bool looked = false;
 	for (;;) {
-		*ret = (struct told){.behind = {.part = c->part, .at = c->at}};
-		memcpy(ret->behind.state, c->st->name, STATE_NAME);
+		*ret = (struct told){.after = {.part = c->part, .at = c->at}};
+		memcpy(ret->after.state, c->st->name, STATE_NAME);
 		int rc = c->part == PART_INDEX ? crawl_next_item(c, ret, err)
 					       : crawl_next_record(c, ret, err);
 		if (rc < 0 && err->code == ERR_DAMAGED && crawl_is_deleted(c))
@@ -710,7 +709,7 @@ static int crawl_next(struct source *s, struct arena *arena, struct source_chang
 				c); /* nothing was skipped: from the place again, next time */
 			return -1;
 		}
-		c->place = told.behind;
+		c->place = told.after;
 		struct err ignored; /* it is tried again with the next change */
 		(void)crawl_lock_place(c, c->place.state, &ignored);
 		crawl_give_sign(c, told.what.time_us);

@@ -253,7 +253,7 @@ int state_enter(struct state *st, enum phase phase, struct buckets *buckets, int
 	return states_relink(st->s, err);
 }
 
-/* Index and sites: written beside, put in place. */
+/* Index and sites: written next to the old ones, then renamed. */
 
 int state_index(struct state *st, const struct url_index **ret, struct err *err)
 {
@@ -279,11 +279,11 @@ int state_index_create(struct state *st, struct url_index_writer **ret, struct e
 	return file_remove(path, err) < 0 ? -1 : url_index_create(ret, path, err);
 }
 
-static int state_put_in_place(struct state *st, const char *beside, const char *name,
+static int state_put_in_place(struct state *st, const char *fresh, const char *name,
 			      struct err *err)
 {
 	char from[PATH_MAX], to[PATH_MAX];
-	snprintf(from, sizeof from, "%s/%s", st->folder, beside);
+	snprintf(from, sizeof from, "%s/%s", st->folder, fresh);
 	snprintf(to, sizeof to, "%s/%s", st->folder, name);
 	FAULT("state.put");
 	if (file_rename(from, to, err) < 0 || dir_sync_of(to, err) < 0)
@@ -390,22 +390,22 @@ static int file_copy_bytes(const struct file *from, const struct file *to, struc
 int state_own_file(const char *path, struct err *err)
 {
 	struct stat st;
-	char beside[PATH_MAX + 8];
+	char fresh[PATH_MAX + 8];
 	struct file from = FILE_INIT, to = FILE_INIT;
 	if (stat(path, &st) != 0)
 		return errno == ENOENT ? 0 : err_sys(err, "%s", path);
 	if (st.st_nlink == 1)
 		return 0;
-	snprintf(beside, sizeof beside, "%s.new", path);
+	snprintf(fresh, sizeof fresh, "%s.new", path);
 	int rc = file_open(&from, path, O_RDONLY, 0, err);
 	if (rc == 0)
-		rc = file_open(&to, beside, O_RDWR | O_CREAT | O_TRUNC, 0644, err);
+		rc = file_open(&to, fresh, O_RDWR | O_CREAT | O_TRUNC, 0644, err);
 	if (rc == 0)
 		rc = file_copy_bytes(&from, &to, err);
 	file_drop(&from);
 	file_drop(&to);
 	FAULT("state.own");
-	if (rc < 0 || file_rename(beside, path, err) < 0)
+	if (rc < 0 || file_rename(fresh, path, err) < 0)
 		return -1;
 	return dir_sync_of(path, err);
 }
@@ -645,7 +645,7 @@ enum { NUMBERED = 8 + INDEX_ITEM, RENUMBER_MEMORY = 64 << 20 };
 struct renumbering {
 	struct sort *by_number, *by_footprint;
 	struct bucket_moves *moves;
-	struct bucket_move move; /* the first that is not before the item at hand */
+	struct bucket_move move; /* the first that is not before the current item */
 	bool moved_all;
 	uint64_t forgotten;
 };

@@ -6,13 +6,14 @@
  *	contrib      URLs found (journal.h)        changes      what modules did (journal.h)
  *	checkpoints  lengths that belong together
  * Work goes on in a clone, which shares index and sites by hard links: nothing is overwritten, a
- * new index is written beside and renamed. Exactly one state is open, the newest; all before it are
- * closed or corked. The links `closed` and `current` name the newest closed and the newest state.
+ * new index is written next to the old one and renamed. Exactly one state is open, the newest; all
+ *before it are closed or corked. The links `closed` and `current` name the newest closed and the
+ *newest state.
  *
  * A cycle:   state_clone(closed) -> plan, reap (journal, contrib, checkpoints), cork -> corked
  *            state_clone(corked, with contrib) -> merge, select, record ... -> closed
- * A state whose journal somebody may have followed is never given up: recovery rolls it back to its
- * last checkpoint (recover.h). One that only reworks others (merge and behind) is deleted and made
+ * A state whose journal may have been followed is never given up: recovery rolls it back to its
+ * last checkpoint (recover.h). One that only reworks others (merge and after) is deleted and made
  * again.
  *
  * One process writes (states_open with write), any number read. Handles belong to one thread. */
@@ -57,19 +58,19 @@ void states_close(struct states **s);
 /* A path below it, in the arena: "objects", "gone", "state/20261115-120000/index". */
 char *states_path(const struct states *s, struct arena *arena, const char *below);
 
-/* How far the bucket file is known to be whole while somebody appends to it: to the last
+/* How far the bucket file is known to be whole while it grows: to the last
  * checkpoint. buckets: that file, open. 0: nothing is known of it. 1: it is not the file of this
  * crawl any more (bucket_current()): open it again. */
 int states_objects(struct states *s, const struct buckets *buckets, uint64_t *ret_length,
 		   struct err *err);
 
-/* All states, oldest first. What is no state is not listed. */
+/* All states, oldest first. What is not a state is not listed. */
 int states_list(struct states *s, int64_t now_us, struct arena *arena, struct state_info **ret,
 		size_t *ret_n, struct err *err);
 
 /* How many are kept. The oldest go first and only they go, so that the changes of those left have
  * no gap: while there are too many of either kind, the oldest goes, of whichever it is. What a
- * reader's lock needs stays, and so do the newest closed one and all behind it. */
+ * reader's lock needs stays, and so do the newest closed one and all after it. */
 struct states_keep {
 	int64_t closed, corked; /* at most so many of each, at least 1 closed */
 	int64_t gone_us;        /* entries of `gone` are kept so long; 0: for ever */
@@ -78,13 +79,13 @@ struct states_keep {
 int states_audit(struct states *s, const struct states_keep *keep, int64_t now_us,
 		 unsigned *ret_deleted, struct err *err);
 
-/* Readers' locks: `who` (letters, digits, - _ .) needs this state and all behind it until then. A
+/* Readers' locks: `who` (letters, digits, - _ .) needs this state and all after it until then. A
  * lock replaces the one that `who` had. Any process may lock. 1: there is no such state (any
  * more), and nothing is locked. */
 int states_lock(struct states *s, const char *who, const char *name, int64_t until_us,
 		struct err *err);
-/* A sign of who has a lock: it has taken all that happened before this time; 0: all there is. Kept
- * in the times of the lock, and lost when that is renewed. */
+/* A sign of a reader with a lock: it has taken all that happened before this time; 0: all there is.
+ * Kept in the times of the lock, and lost when that is renewed. */
 void states_follower_is_at(struct states *s, const char *who, int64_t time_us);
 
 /* One state. */
@@ -112,7 +113,7 @@ int state_enter(struct state *st, enum phase phase, struct buckets *buckets, int
 /* The index, opened at the first call; the state's until state_free() or the next
  * state_index_put(). */
 int state_index(struct state *st, const struct url_index **ret, struct err *err);
-/* A new one beside it. Finish it with state_index_put(), which puts it in the place of the old
+/* A new one. Finish it with state_index_put(), which puts it in the place of the old
  * one; or url_index_drop(). */
 int state_index_create(struct state *st, struct url_index_writer **ret, struct err *err);
 int state_index_put(struct state *st, struct url_index_writer **w, struct err *err);
@@ -145,8 +146,8 @@ struct checkpoint {
 int state_checkpoint(struct state *st, struct buckets *buckets, int64_t now_us, struct err *err);
 /* Whether something was appended since the last one, or there is none. */
 bool state_grown(const struct state *st);
-/* By how much the slowest follower is behind time_us; 0: none is. Who gave no sign lately is not
- * waited for. */
+/* By how much the slowest follower is behind time_us; 0: none is. One that gave no sign lately
+ * is not waited for. */
 int64_t state_behind_us(const struct state *st, int64_t time_us, int64_t now_us);
 /* Reading what was appended: from the first record on, up to the last checkpoint while the state is
  * open. 1: there is none. Read on with journal_read(), contrib_read(), change_read() of the

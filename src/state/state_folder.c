@@ -37,7 +37,7 @@ void state_name_of(int64_t s, char ret[STATE_NAME])
 	       strftime(ret, STATE_NAME, "%Y%m%d-%H%M%S", &tm) == STATE_NAME - 1);
 }
 
-/* A name that is no time still comes out as some number that orders. */
+/* A name that is not a time still comes out as some number that orders. */
 int64_t state_time_of(const char *name)
 {
 	int f[6] = {0};
@@ -324,7 +324,7 @@ int states_delete(struct states *s, const char *name, struct err *err)
 	return tree_remove(away, err) < 0 ? -1 : 0;
 }
 
-/* 1: somebody has locked it meanwhile, and it stays. */
+/* 1: it was locked meanwhile, and stays. */
 static int delete_unlocked(struct states *s, const char *name, int64_t now_us, struct err *err)
 {
 	char path[PATH_MAX], away[PATH_MAX], locked[STATE_NAME];
@@ -337,7 +337,7 @@ static int delete_unlocked(struct states *s, const char *name, int64_t now_us, s
 }
 
 /* While there are too many of a kind the oldest goes, of whichever kind it is: a gap would end the
- * way of those who follow without a lock. */
+ * way of followers without a lock. */
 static bool may_go(const struct state_info *i, const struct states_keep *keep,
 		   const int64_t left[2])
 {
@@ -438,7 +438,7 @@ static int gone_length(const struct states *s, uint64_t *ret, struct err *err)
 	return 0;
 }
 
-/* Behind the newest, whatever the clock says. Cursors of followers have 32 bits for the second that
+/* After the newest, whatever the clock says. Cursors of followers have 32 bits for the second that
  * a state is named after, so a clock beyond them counts for nothing. */
 static int new_name(struct states *s, int64_t now_us, char ret[STATE_NAME], struct err *err)
 {
@@ -485,18 +485,18 @@ static int folder_fill(struct states *s, const struct state *from, bool contrib,
 int states_make(struct states *s, const struct state *from, bool contrib, enum phase phase,
 		int64_t now_us, struct state **ret, struct err *err)
 {
-	char name[STATE_NAME], path[PATH_MAX], beside[PATH_MAX];
+	char name[STATE_NAME], path[PATH_MAX], fresh[PATH_MAX];
 	if (new_name(s, now_us, name, err) < 0)
 		return -1;
 	snprintf(path, sizeof path, "%s/state/%s", s->folder, name);
-	snprintf(beside, sizeof beside, "%s/state/.new", s->folder);
+	snprintf(fresh, sizeof fresh, "%s/state/.new", s->folder);
 	FAULT("state.make");
-	if (tree_remove(beside, err) < 0 || dir_make(beside, 0755, err) < 0 ||
-	    folder_fill(s, from, contrib, phase, beside, now_us, err) < 0 ||
-	    dir_sync(beside, err) < 0)
+	if (tree_remove(fresh, err) < 0 || dir_make(fresh, 0755, err) < 0 ||
+	    folder_fill(s, from, contrib, phase, fresh, now_us, err) < 0 ||
+	    dir_sync(fresh, err) < 0)
 		return -1;
 	FAULT("state.make.name");
-	if (file_rename(beside, path, err) < 0 || dir_sync_of(path, err) < 0)
+	if (file_rename(fresh, path, err) < 0 || dir_sync_of(path, err) < 0)
 		return -1;
 	FAULT("state.make.named");
 	return state_open(ret, s, name, err);

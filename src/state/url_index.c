@@ -162,7 +162,7 @@ struct url_index_writer {
 	uint32_t salt;
 	uint64_t items, blocks, types[INDEX_COUNTS];
 	unsigned char last[FOOTPRINT_KEY];
-	unsigned count; /* items in the block at hand */
+	unsigned count; /* items in the current block */
 	struct buf block, fences;
 	bool failed;
 	struct err err;
@@ -217,7 +217,7 @@ static bool index_item_fits(struct url_index_writer *w, const struct index_item 
 	char fp[FOOTPRINT_TEXT];
 	footprint_print(item->fp, fp);
 	if (w->items && memcmp(w->last, key, FOOTPRINT_KEY) >= 0)
-		err_set(&w->err, ERR_USAGE, "the index item %s is not behind the one before", fp);
+		err_set(&w->err, ERR_USAGE, "the index item %s is not after the one before", fp);
 	else if (item->type >= ITEM_TYPES || item->type == ITEM_TEMPORARY ||
 		 item->where > ITEM_NOWHERE)
 		err_set(&w->err, ERR_USAGE,
@@ -438,10 +438,10 @@ static int index_check_block(const struct url_index *x, const char *p, uint64_t 
 		       x->file.path, block, INDEX_HEADER + block * INDEX_BLOCK);
 }
 
-/* The last of n keys, `step` bytes apart, that is not behind the key; n: all are. */
+/* The last of n keys, `step` bytes apart, that is not after the key; n: all are. */
 static uint64_t key_last_up_to(const char *keys, uint64_t n, size_t step, const unsigned char *key)
 {
-	uint64_t from = 0, to = n; /* the first one behind it is in [from, to] */
+	uint64_t from = 0, to = n; /* the first one after it is in [from, to] */
 	while (from < to) {
 		uint64_t mid = from + (to - from) / 2;
 		if (memcmp(keys + mid * step, key, FOOTPRINT_KEY) <= 0)
@@ -517,7 +517,7 @@ struct url_index_scan {
 	struct stream_reader in;
 	uint64_t next; /* the block that is read next */
 	const char *block;
-	unsigned at, n; /* items of the block at hand */
+	unsigned at, n; /* items of the current block */
 	unsigned char from[FOOTPRINT_KEY];
 	bool skip; /* those before `from`, in the first block */
 };
@@ -561,9 +561,9 @@ static int scan_next_block(struct url_index_scan *s, struct err *err)
 	if (s->skip) {
 		s->skip = false;
 		uint64_t at = key_last_up_to(bytes.p, s->n, INDEX_ITEM, s->from);
-		bool behind =
+		bool after =
 			at < s->n && memcmp(bytes.p + at * INDEX_ITEM, s->from, FOOTPRINT_KEY) < 0;
-		s->at = at == s->n ? 0 : (unsigned)at + behind;
+		s->at = at == s->n ? 0 : (unsigned)at + after;
 	}
 	return 0;
 }
@@ -679,7 +679,7 @@ const struct format index_format = {
 
 struct news_in {
 	struct sort *sort;
-	struct str next; /* the first record behind the group; p NULL: the end */
+	struct str next; /* the first record after the group; p NULL: the end */
 	struct buf bytes;
 	struct str *rec;
 	size_t *end; /* of each record in bytes */

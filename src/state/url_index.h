@@ -94,7 +94,7 @@ uint64_t url_index_items(const struct url_index *x);
 int url_index_find(const struct url_index *x, struct footprint fp, struct index_item *ret,
 		   struct err *err);
 
-/* The item at i/n of the way through, or the first behind it in its block that has a bucket: for
+/* The item at i/n of the way through, or the first after it in its block that has a bucket: for
  * spot checks. One pread. 1: none there has. */
 int url_index_sample(const struct url_index *x, uint64_t i, uint64_t n, struct index_item *ret,
 		     struct err *err);
@@ -105,7 +105,7 @@ struct url_index_scan;
 /* {0, 0}: from the first one. */
 int url_index_scan(struct url_index_scan **ret, const struct url_index *x, struct footprint from,
 		   struct err *err);
-/* 1: the end. ERR_DAMAGED: a block is damaged and err names it; calling again goes on behind it. */
+/* 1: the end. ERR_DAMAGED: a block is damaged and err names it; calling again goes on after it. */
 int url_index_next(struct url_index_scan *s, struct index_item *ret, struct err *err);
 /* After damage: the last footprint that can have been in what was passed over. */
 struct footprint url_index_passed(const struct url_index_scan *s);

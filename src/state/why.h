@@ -1,4 +1,4 @@
-/* What the crawl knows of one URL. Reads beside the master. */
+/* What the crawl knows of one URL. Reads while the master writes. */
 #pragma once
 #include "state/state.h"
 

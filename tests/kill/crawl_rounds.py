@@ -1,5 +1,5 @@
 """A writer that plays the crawl (crawl_writer.c), killed: nothing that was told is missing or changed,
-nothing half is there, and whoever follows hears every change once. Used by test_crawl.py and by
+nothing half is there, and a follower hears every change once. Used by test_crawl.py and by
 prove/shepherd.py."""
 import shutil
 import signal
@@ -7,7 +7,7 @@ import signal
 from kill import rounds
 
 FRESH_OPERATIONS = 1500
-# what recovery finds: files behind the last checkpoint, a merge half done
+# what recovery finds: files longer than the last checkpoint, a merge half done
 BEFORE = ("state.checkpoint.note=kill@3", "state.put=kill@2")
 # passed only where something was damaged, refused by the system or asked for by hand
 UNUSUAL = {"bucket.delete", "bucket.fix.cut", "bucket.fix.head", "bucket.fix.trailer", "bucket.giveup", "bucket.write",

@@ -30,7 +30,7 @@ void play_close(struct play *p);
 
 /* A new state in reap, from the newest, with the bucket file open. */
 int play_begin(struct play *p, struct err *err);
-/* A page was gathered: bucket, journal, a contribution for the page behind it. */
+/* A page was gathered: bucket, journal, a contribution for the page after it. */
 int play_gather(struct play *p, uint64_t page, uint64_t version, struct err *err);
 int play_refresh(struct play *p, uint64_t page, struct err *err);
 int play_delete(struct play *p, uint64_t page, struct err *err);

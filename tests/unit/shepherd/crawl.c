@@ -159,7 +159,7 @@ static void a_site_remembers_its_server_and_how_long_it_takes(void **state)
 	struct sites *sites = lab_sites(&lab);
 	const struct site *site = sites_get(sites, play_footprint(0).site);
 	assert_int_equal(11, site->qkey);
-	assert_int_equal(0, site->oscillations); /* the first server is no change */
+	assert_int_equal(0, site->oscillations); /* the first server is not a change */
 	assert_int_equal(400, site->download_ms);
 	assert_int_equal(1, sites_count(sites));
 	sites_free(&sites);
@@ -463,7 +463,7 @@ static void cleanup_keeps_what_the_index_names_and_nothing_else(void **state)
 				&err));
 		assert_true(str_eq(play_text(&p.arena, page, 3), attrs_get(&body, 'X')));
 	}
-	/* the page behind the last one has no bucket, and stays known */
+	/* the page after the last one has no bucket, and stays known */
 	struct index_item item;
 	MUST(url_index_find(index, play_footprint(30), &item, &err));
 	state_free(&st);

@@ -20,7 +20,7 @@ static const struct kept_file {
 	{"gone", &gone_format},
 };
 
-/* Where the last record of a record file begins and ends, with a mark behind it; of other files
+/* Where the last record of a record file begins and ends, with a mark after it; of other files
  * nothing is known, and both are their size. */
 static inline void last_record(const char *path, uint64_t *ret_at, uint64_t *ret_next)
 {

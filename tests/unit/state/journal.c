@@ -17,7 +17,7 @@
 
 static const struct footprint fp = {UINT64_C(0x7487015f09754160), UINT64_C(0x76cd6666465669f9)};
 
-/* Every shorter payload, and one with a byte too many, is no payload. */
+/* Every shorter payload, and one with a byte too many, is not a payload. */
 #define ONLY_WHOLE(read, bytes, entry)                                                         \
 	do {                                                                                   \
 		for (size_t n = 0; n < (bytes).n; n++)                                         \

@@ -107,10 +107,10 @@ static inline void fresh_copy(const char *from, const char *to)
 /* A file of its own, to be damaged. */
 static inline void own_file(const char *path)
 {
-	char beside[PATH_MAX + 8];
-	snprintf(beside, sizeof beside, "%s.own", path);
-	copy_file(path, beside);
-	assert_int_equal(0, rename(beside, path));
+	char own[PATH_MAX + 8];
+	snprintf(own, sizeof own, "%s.own", path);
+	copy_file(path, own);
+	assert_int_equal(0, rename(own, path));
 }
 
 /* The path of a file of the newest state, of the crawl, or (changes, which merge writes) of the

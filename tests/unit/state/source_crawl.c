@@ -385,7 +385,7 @@ static void whoever_begins_with_a_damaged_index_gets_past_it(void **state)
 	MUST(states_audit(p.s, &keep, p.now_us, &deleted, &err));
 	assert_true(deleted > 0);
 	FILE *f = fopen(path, "r+");
-	for (long block = 1; block <= 2; block++) { /* two, one behind the other */
+	for (long block = 1; block <= 2; block++) { /* two, one after the other */
 		fseek(f, 4096 + block * 65536 + 100, SEEK_SET);
 		fputc(0xff, f);
 	}
@@ -395,7 +395,8 @@ static void whoever_begins_with_a_damaged_index_gets_past_it(void **state)
 		int rc = source_next(s, &arena, &c, &err);
 		if (rc == 1)
 			break;
-		if (rc < 0) { /* by its cursor it goes on behind, and the cursor moves each time */
+		if (rc <
+		    0) { /* by its cursor it goes on after it, and the cursor moves each time */
 			assert_int_equal(ERR_DAMAGED, err.code);
 			source_cursor(s, &at[damaged % 2]);
 			assert_true(++damaged < 5);

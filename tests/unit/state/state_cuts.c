@@ -3,7 +3,7 @@
 #include "unit/state/damage_unit.h"
 
 /* Every byte of the last record, or of so much of the end of what has no records: notes as a whole,
- * the end of an index with its fence, of a last bucket what is behind its text. Then in steps. */
+ * the end of an index with its fence, of a last bucket what is after its text. Then in steps. */
 enum { EVERY = 130, MOST = 1200, STEP = 97 };
 
 static uint64_t bytes_one_by_one(const char *path, uint64_t size)

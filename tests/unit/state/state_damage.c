@@ -45,7 +45,7 @@ static void a_damaged_byte_anywhere_is_named_or_does_not_matter(void **state)
 		uint64_t size = size_of(path), rounds = size <= SMALL ? size : SOME;
 		assert_true(size > 0);
 		unsigned meant = 0;
-		uint64_t begins, known; /* what lies behind the last record says nothing */
+		uint64_t begins, known; /* what lies after the last record says nothing */
 		last_record(path, &begins, &known);
 		path_in(copy, files[i].name, path);
 		for (uint64_t k = 0; k < rounds; k++) {

@@ -142,7 +142,7 @@ static void a_scan_begins_anywhere_and_gives_all_that_follows(void **state)
 			struct url_index_scan *s;
 			struct index_item got;
 			struct footprint fp = item_of(from[k]).fp;
-			fp.path -= between; /* one that is not there: the scan begins behind it */
+			fp.path -= between; /* one that is not there: the scan begins after it */
 			uint64_t i = from[k];
 			MUST(url_index_scan(&s, x, fp, &err));
 			while (url_index_next(s, &got, &err) == 0) {

@@ -555,14 +555,13 @@ static int bring_back(struct building *b, const struct journal_entry *e, struct 
 	return 0;
 }
 
-/* Before the index is put in place, which does not have them any more. */
-static int bring_all_back(struct building *b, struct err *err)
+/* All that is told is kept before the new index is in place: after an interruption that index would
+ * know everything, and nothing would be told. Told twice does no harm. */
+static int rebuild_keep_told(struct building *b, struct err *err)
 {
-	if (orphans_count(&b->orphans) == 0)
-		return 0;
-	if (rebuild_read_journals(b, bring_back, err) < 0)
+	if (orphans_count(&b->orphans) && rebuild_read_journals(b, bring_back, err) < 0)
 		return -1;
-	return b->back ? state_checkpoint(b->st, b->buckets, b->now_us, err) : 0;
+	return state_checkpoint(b->st, b->buckets, b->now_us, err);
 }
 
 static int rebuild_all(struct building *b, struct err *err)
@@ -583,7 +582,7 @@ static int rebuild_all(struct building *b, struct err *err)
 	if (state_index_create(b->st, &w, err) < 0)
 		return -1;
 	if (url_index_apply(NULL, b->found, 1 << 20, rebuild_decide, b, w, err) < 0 ||
-	    bring_all_back(b, err) < 0) {
+	    rebuild_keep_told(b, err) < 0) {
 		url_index_drop(&w);
 		return -1;
 	}

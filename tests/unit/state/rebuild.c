@@ -1,5 +1,6 @@
 /* An index that was lost is made again from the buckets, and what was forgotten stays forgotten. */
 #include "base/clock.h"
+#include "base/fault.h"
 #include "shepherd/crawl.h"
 #include "unit/state/play_unit.h"
 
@@ -364,6 +365,31 @@ static void what_only_an_index_knows_is_taken_from_an_older_one(void **state)
 	play_close(&p);
 }
 
+/* The new index knows the pages, so a second attempt would find nothing to tell. */
+static void what_followers_are_told_outlives_an_interruption(void **state)
+{
+	(void)state;
+	struct play p;
+	struct err err = {0};
+	struct recovery r;
+	const char *folder = scratch("interrupted");
+	made(&p, "interrupted");
+	for (uint64_t page = 0; page < 3; page++)
+		MUST(play_gather(&p, page, 1, &err));
+	MUST(play_checkpoint(&p, &err));
+	play_close(&p);
+	lose_index("interrupted", true);
+	MUST(fault_arm("file.write/checkpoints=enospc@2", &err)); /* that of the new index */
+	assert_int_equal(-1, play_open(&p, folder, PLAY_START, NULL, &err));
+	assert_int_equal(1, fault_fired());
+	MUST(fault_arm("", &err));
+	MUST(play_open(&p, folder, PLAY_START, &r, &err));
+	recovery_free(&r);
+	for (uint64_t page = 0; page < 3; page++)
+		assert_int_equal(CHANGE_UPDATE, told(&p, page));
+	play_close(&p);
+}
+
 static void the_site_of_a_forgotten_url_stays_forgotten(void **state)
 {
 	(void)state;
@@ -406,6 +432,7 @@ int main(void)
 		cmocka_unit_test(a_bucket_that_was_deleted_for_damage_leaves_the_one_before_it),
 		cmocka_unit_test(a_url_whose_only_bucket_is_damaged_is_asked_for_again),
 		cmocka_unit_test(what_only_an_index_knows_is_taken_from_an_older_one),
+		cmocka_unit_test(what_followers_are_told_outlives_an_interruption),
 		cmocka_unit_test(the_site_of_a_forgotten_url_stays_forgotten),
 	};
 	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);

@@ -338,7 +338,6 @@ static const struct field params_field[] = {
 	{"crawl", FIELD(FIELD_UINT, struct state_params, crawl)},
 	{"created", FIELD(FIELD_TIME, struct state_params, created_us)},
 	{"objects", FIELD(FIELD_UINT, struct state_params, objects)},
-	{"contrib", FIELD(FIELD_UINT, struct state_params, contrib)},
 	{"gone", FIELD(FIELD_UINT, struct state_params, gone)},
 };
 static const struct field_table params_fields = {FIELDS("params of a state", params_field)};

@@ -32,9 +32,9 @@ enum { STATE_NAME = 16 }; /* 15 characters and a NUL */
 struct state_params {
 	char from[STATE_NAME]; /* what it was cloned from, "" */
 	int64_t created_us;
-	uint64_t crawl; /* the same in all states of a crawl, another in every other */
-	/* lengths when it was made, to which it is rolled back when it has no checkpoint */
-	uint64_t objects, contrib, gone;
+	uint64_t crawl;         /* the same in all states of a crawl, another in every other */
+	uint64_t objects, gone; /* lengths when it was made: they are cut to these when recovery
+				 * deletes the state */
 };
 
 struct state_info {

@@ -465,7 +465,6 @@ static int folder_fill(struct states *s, const struct state *from, bool contrib,
 	struct state_params p = {.created_us = MAX(now_us, 0)};
 	if (from) {
 		memcpy(p.from, from->name, STATE_NAME);
-		p.contrib = contrib ? from->last.contrib : 0;
 		p.crawl = from->params.crawl;
 	} else if (getrandom(&p.crawl, sizeof p.crawl, 0) < 0) {
 		return err_sys(err, "%s: random bytes for the name of the crawl", folder);
@@ -475,7 +474,7 @@ static int folder_fill(struct states *s, const struct state *from, bool contrib,
 		return -1;
 	const struct checkpoint born = {.time_us = p.created_us,
 					.objects = p.objects,
-					.contrib = p.contrib,
+					.contrib = from && contrib ? from->last.contrib : 0,
 					.gone = p.gone};
 	if (params_write(folder, &p, err) < 0 || checkpoint_create(folder, &born, err) < 0)
 		return -1;

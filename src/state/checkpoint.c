@@ -127,7 +127,7 @@ struct slots {
 	unsigned bad;
 };
 
-static int slots_read(const char *path, struct slots *ret, struct err *err)
+static int slots_read_once(const char *path, struct slots *ret, struct err *err)
 {
 	struct buf b = BUF_INIT(SLOTS * SLOT_APART);
 	struct slots s = {.bad = 0};
@@ -142,6 +142,15 @@ static int slots_read(const char *path, struct slots *ret, struct err *err)
 		err_in(&s.why, "%s", path);
 	*ret = s;
 	return rc == 1 ? err_set(err, ERR_DAMAGED, "%s: it is lost", path) : rc;
+}
+
+/* A slot that is read while it is written looks damaged, for a moment. */
+static int slots_read(const char *path, struct slots *ret, struct err *err)
+{
+	int rc = slots_read_once(path, ret, err);
+	for (unsigned again = 0; rc == 0 && ret->bad && again < 3; again++)
+		rc = slots_read_once(path, ret, err);
+	return rc;
 }
 
 /* NULL: none can be read. */

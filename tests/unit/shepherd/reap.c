@@ -194,7 +194,7 @@ static void a_damaged_plan_ends_the_reap_and_the_cycle_goes_on(void **state)
 	begin(&b, "plan", BUCKET_PLAIN, STR("U" URL "\n"));
 	char *plan = state_path(b.lab.st, &b.arena, "plan");
 	assert_int_equal(0, truncate(plan, 60)); /* in the first site */
-	assert_true(plan_format.verify(plan, &err) < 0);
+	assert_true(format_verify(&plan_format, plan, &err) < 0);
 	MUST(reap_run(b.reap, b.lab.st, b.buckets, &err));
 	assert_false(told(&b, &e));
 	MUST(state_enter(b.lab.st, PHASE_CORK, b.buckets, PLAY_START, &err));

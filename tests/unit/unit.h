@@ -4,10 +4,32 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
 #include "base/str.h"
+
+/* In `make prove`. */
+static inline bool unit_long(void)
+{
+	const char *text = getenv("TEST_LONG");
+	return text && strcmp(text, "1") == 0;
+}
+
+/* Whether a program that repeats itself many times does all of it: without sanitizers always, with
+ * ASan, which makes it several times slower, in `make prove`, with TSan never. */
+static inline bool unit_thorough(void)
+{
+#if defined(__SANITIZE_THREAD__)
+	return false;
+#elif defined(__SANITIZE_ADDRESS__)
+	return unit_long();
+#else
+	return true;
+#endif
+}
 
 #define assert_str(got, want)                                                                \
 	do {                                                                                 \

@@ -8,6 +8,7 @@
 #include "disk/record.h"
 
 #include "../scratch.h"
+#include "../unit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -306,10 +307,16 @@ static void live(const char *path, uint64_t seed, unsigned steps, unsigned cuts,
 	mem_free(&model.disk);
 }
 
+/* Lives of a file, each with dice of its own. */
+static uint64_t lives(void)
+{
+	return unit_thorough() ? 12 : 3;
+}
+
 static void a_power_cut_anywhere_keeps_what_was_told(void **state)
 {
 	(void)state;
-	for (uint64_t seed = 0; seed < 12; seed++) {
+	for (uint64_t seed = 0; seed < lives(); seed++) {
 		char name[32];
 		snprintf(name, sizeof name, "power%u", (unsigned)seed);
 		live(scratch(name), seed, 25, 3, false);
@@ -321,7 +328,7 @@ static void a_power_cut_anywhere_keeps_what_was_told(void **state)
 static void syncs_that_fail_and_power_cuts_keep_what_was_told(void **state)
 {
 	(void)state;
-	for (uint64_t seed = 0; seed < 12; seed++) {
+	for (uint64_t seed = 0; seed < lives(); seed++) {
 		char name[32];
 		snprintf(name, sizeof name, "failing%u", (unsigned)seed);
 		live(scratch(name), seed, 60, 3, true);

@@ -1,18 +1,12 @@
 #include "disk/sort.h"
 
 #include "../scratch.h"
+#include "../unit.h"
 #include "base/fault.h"
 
 #include <dirent.h>
 
 /* Numbers that are the same in every run. */
-/* The thread sanitizer makes everything twenty times as slow. */
-#ifdef __SANITIZE_THREAD__
-enum { SLOW = 1 };
-#else
-enum { SLOW = 0 };
-#endif
-
 static uint64_t seed = 88172645463325252u;
 static uint64_t number(void)
 {
@@ -135,7 +129,7 @@ static void every_number_of_records_around_a_full_batch_sorts(void **state)
 	(void)state;
 	const struct order orders[] = {{.size = 512, .key_len = 16}, {.key_len = 4}};
 	for (size_t k = 0; k < ARRAY_LEN(orders); k++) {
-		for (size_t n = 1; n < 700; n += n < 10 ? 1 : 13) {
+		for (size_t n = 1; n < 700; n += n < 10 ? 1 : unit_thorough() ? 13 : 43) {
 			struct set set = random_set(&orders[k], n, 7, 300);
 			assert_sorts(&set, SORT_MEMORY_MIN);
 			set_free(&set);
@@ -146,9 +140,9 @@ static void every_number_of_records_around_a_full_batch_sorts(void **state)
 static void hundreds_of_random_sorts_agree_with_qsort(void **state)
 {
 	(void)state;
-	const bool longer = getenv("TEST_LONG") && strcmp(getenv("TEST_LONG"), "1") == 0 && !SLOW;
+	const int rounds = !unit_thorough() ? 40 : unit_long() ? 10000 : 150;
 	const unsigned few[] = {1, 2, 3, 20, 256};
-	for (int round = 0; round < (longer ? 10000 : SLOW ? 40 : 150); round++) {
+	for (int round = 0; round < rounds; round++) {
 		struct order o = {0};
 		if (number() % 4) {
 			o.size = 1 + number() % (number() % 4 ? 40 : 300);
@@ -184,12 +178,13 @@ static void large_sorts_agree_whatever_the_keys_look_like(void **state)
 {
 	(void)state;
 	const struct order o = {.size = 24, .key_len = 20};
-	enum { N = SLOW ? 150000 : 300000, KINDS = 7 };
+	enum { KINDS = 7 };
+	const size_t n = unit_thorough() ? 300000 : 150000;
 	for (int kind = 0; kind < KINDS; kind++) {
-		struct set set = random_set(&o, N, 256, 0);
-		for (size_t i = 0; i < N; i++) {
+		struct set set = random_set(&o, n, 256, 0);
+		for (size_t i = 0; i < n; i++) {
 			char *p = (char *)(uintptr_t)set.rec[i].p;
-			uint64_t be = htobe64(kind == 1 ? i : N - i);
+			uint64_t be = htobe64(kind == 1 ? i : n - i);
 			uint64_t site = (number() % 3 ? 0 : number() % 1000) * 0x9e3779b97f4a7c15u;
 			if (kind == 1 || kind == 2) /* in order, in reverse */
 				memcpy(p, &be, 8);
@@ -284,7 +279,7 @@ static void equal_keys_become_one_with_their_counts(void **state)
 				       {.key_len = 16},
 				       {.key_len = 24}};
 	const size_t key[] = {16, 40, 16, 24};
-	const size_t n[] = {0, 1, 2, 1000, 50000};
+	const size_t n[] = {0, 1, 2, 1000, unit_thorough() ? 50000 : 20000};
 	const unsigned keys[] = {1, 10, 3000, 1u << 20};
 	for (size_t i = 0; i < ARRAY_LEN(orders); i++)
 		for (size_t k = 0; k < ARRAY_LEN(n); k++)
@@ -609,11 +604,12 @@ static void a_failure_of_any_call_is_an_error_and_leaves_nothing(void **state)
 				      "file.read=eio"};
 	const uint64_t memory[] = {SORT_MEMORY_MIN, 9 << 20};
 	const size_t n[] = {4000, 250000};
+	const int near = unit_thorough() ? 8 : 3; /* the first calls one by one, then in steps */
 	size_t before = files_in_scratch();
 	for (size_t k = 0; k < ARRAY_LEN(orders) * ARRAY_LEN(memory); k++) {
 		struct set set = random_set(&orders[k / 2], n[k % 2], 256, 40);
 		for (size_t i = 0; i < ARRAY_LEN(faults); i++) {
-			for (int at = 1;; at += k % 2 ? 1 + at : 1 + at / 8) {
+			for (int at = 1;; at += k % 2 ? 1 + at : 1 + at / near) {
 				char spec[64];
 				snprintf(spec, sizeof spec, "%s@%d", faults[i], at);
 				assert_int_equal(fault_arm(spec, &err), 0);

@@ -2,6 +2,7 @@
 #include "base/hash.h"
 #include "index/segment_inner.h"
 
+#include "../unit.h"
 #include "shelf.h"
 
 static void an_empty_index_opens_and_has_nothing(void **state)
@@ -35,6 +36,7 @@ static void odd_documents_come_back(void **state)
 	struct words_writer *w = open_writer(s);
 	struct words_attr attr[8];
 	struct buf b = BUF_INIT(SIZE_MAX / 2);
+	const unsigned million = unit_thorough() ? 1000000 : 200000;
 	add(s, w, (struct words_doc){.key = STR("nothing"), .addr = {1}});
 	add(s, w, text_doc("empty", STR(""), &attr[0]));
 	add(s, w, text_doc("separators", STR(" ,.-\n\t"), &attr[1]));
@@ -43,12 +45,12 @@ static void odd_documents_come_back(void **state)
 		     STR("a\xff b\xc3"
 			 " \xe2\x82 c\xed\xa0\x80 d"),
 		     &attr[2]));
-	for (unsigned i = 0; i < 1000000; i++)
+	for (unsigned i = 0; i < million; i++)
 		buf_add_text(&b, i % 1000 ? "one " : "One ");
 	add(s, w,
 	    text_doc("one term a million times", arena_str(&s->arena, buf_str(&b)), &attr[3]));
 	buf_clear(&b);
-	for (unsigned i = 0; b.n < 10 << 20; i++)
+	for (unsigned i = 0; b.n < 10 * million; i++)
 		buf_printf(&b, "w%u %s ", i % 50000, i % 3 ? "the" : "The");
 	add(s, w, text_doc("10 MB", arena_str(&s->arena, buf_str(&b)), &attr[4]));
 	buf_clear(&b);

@@ -136,7 +136,7 @@ static void aliases_are_followed_in_any_order(void **state)
 static struct dns_answer chain(unsigned aliases)
 {
 	struct packet p = question(PACKET_ANSWER, DNS_A);
-	char from[16] = "www.a.test", to[16];
+	char from[20] = "www.a.test", to[20];
 	for (unsigned i = 0; i < aliases; i++) {
 		snprintf(to, sizeof to, "n%u.test", i);
 		packet_alias(&p, from, 60, to);

@@ -140,6 +140,7 @@ static void a_filter_changes_no_score(void **state)
 	assert_int_equal(search_run(s, &ask, &arena, &all, &err), 0);
 	ask.site = STR("a");
 	assert_int_equal(search_run(s, &ask, &arena, &some, &err), 0);
+	assert_int_equal(all.n, 52);
 	assert_int_equal(some.n, 2);
 	for (size_t i = 0; i < some.n; i++) {
 		size_t k = 0;

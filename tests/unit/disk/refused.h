@@ -42,7 +42,8 @@ static inline void numbers_are(const char *path, const uint32_t *want, size_t n)
 	struct record_reader *r = NULL;
 	struct record record;
 	struct err err = {0};
-	int rc = record_reader_open(&r, path, &kind, &err);
+	int rc = 0;
+	assert_int_equal(record_reader_open(&r, path, &kind, &err), 0);
 	for (size_t i = 0; rc == 0; i++) {
 		rc = record_next(r, &record, &err);
 		if (rc < 0)

@@ -5,10 +5,11 @@ import signal
 import pytest
 
 import garner as real
+from kill.rounds import new_seed
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "limit(seconds): how long the test may take; 60 by default")
+    config.addinivalue_line("markers", "limit(seconds): how long the test may take; 120 by default")
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -24,7 +25,7 @@ def pytest_runtest_makereport(item, call):
 def limit(request):
     """No test hangs: after its time it fails where it stands."""
     mark = request.node.get_closest_marker("limit")
-    seconds = mark.args[0] if mark else 60
+    seconds = mark.args[0] if mark else 120
 
     def late(*_):
         pytest.fail(f"took more than {seconds} s")
@@ -60,6 +61,14 @@ def garner(request, limit):
 @pytest.fixture
 def free_port():
     return real.free_port
+
+
+@pytest.fixture
+def seed():
+    """Of a test's dice; said, so that SEED=n plays the same again."""
+    number = new_seed()
+    print(f"seed {number}")
+    return number
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """A whole garner on a synthetic internet: what the line tests share."""
 import json
 import os
-import random
 import signal
 import time
 import urllib.parse
@@ -119,7 +118,3 @@ listen = 127.0.0.1:0
         except ProcessLookupError:
             pass
         return role["name"]
-
-
-def seed_of():
-    return random.SystemRandom().randrange(1 << 30)

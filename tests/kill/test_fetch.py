@@ -6,15 +6,13 @@ import pytest
 
 import simnet
 from kill.fetch_rounds import Rounds
-from kill.rounds import new_seed
 
 SHORT, LONG = 20, 300
 
 
 @pytest.mark.limit(400)
-def test_killed_at_any_time_no_server_is_asked_too_early(garner, long_run):
-    with Rounds(garner(), new_seed()) as rounds:
-        print(f"seed {rounds.seed}")
+def test_killed_at_any_time_no_server_is_asked_too_early(garner, seed, long_run):
+    with Rounds(garner(), seed) as rounds:
         for _ in range(LONG if long_run else SHORT):
             rounds.kill_some()
         report = rounds.check()

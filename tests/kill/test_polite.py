@@ -2,17 +2,9 @@
 and none is lost for long."""
 import pytest
 
-from kill.polite_rounds import Rounds
-from kill.rounds import new_seed
+from kill.polite_rounds import Rounds  # for the fixture rounds
 
 SHORT, LONG = 20, 300
-
-
-@pytest.fixture
-def rounds(tmp_path):
-    with Rounds(tmp_path, new_seed()) as r:
-        print(f"seed {r.seed}")
-        yield r
 
 
 @pytest.mark.limit(120)

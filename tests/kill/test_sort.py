@@ -7,7 +7,6 @@ import time
 import pytest
 
 from garner import BUILD, clean_environment
-from kill.rounds import new_seed
 
 DRIVER = str(BUILD / "tests" / "kill-sort")
 
@@ -34,9 +33,7 @@ def one_sort_s(folder):
     return took
 
 
-def test_killed_at_random_instants_it_leaves_nothing(tmp_path, long_run):
-    seed = new_seed()
-    print(f"seed {seed}")
+def test_killed_at_random_instants_it_leaves_nothing(tmp_path, seed, long_run):
     rng = random.Random(seed)
     finished = 0
     most = 3 * one_sort_s(tmp_path)

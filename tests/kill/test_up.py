@@ -10,7 +10,6 @@ import pytest
 
 from demo import Demo
 from garner import ROOT, left_running, wait_for
-from kill.rounds import new_seed
 
 POINTS = sorted({p for f in (ROOT / "src/cmd").glob("*.c")
                  for p in re.findall(r'FAULT\("((?:up|role)\.[^"]+)"\)', f.read_text())})
@@ -116,10 +115,8 @@ def test_a_reload_that_cannot_be_kept_changes_nothing(garner):
 
 
 @pytest.mark.limit(600)
-def test_killed_at_random_instants(garner, long_run):
-    seed = new_seed()
+def test_killed_at_random_instants(garner, seed, long_run):
     rounds = 300 if long_run else 20
-    print(f"seed {seed}, {rounds} rounds")
     dice = random.Random(seed)
     demo = new_demo(garner)
     for i in range(rounds):

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from crawl import MONTH, Crawl, seed_of
+from crawl import MONTH, Crawl
 
 
 @pytest.mark.limit(300)
@@ -29,9 +29,7 @@ def test_a_whole_crawl_finds_what_it_may_follows_changes_and_is_polite(garner):
 
 
 @pytest.mark.limit(400)
-def test_killed_at_random_it_ends_in_the_same_state(garner, long_run):
-    seed = seed_of()
-    print("seed", seed)
+def test_killed_at_random_it_ends_in_the_same_state(garner, seed, long_run):
     pick = random.Random(seed)
     c = Crawl(garner, hosts=10, pages=40, seed=262)
     assert c.g.run("add", c.net.url(0)).code == 0

@@ -39,6 +39,7 @@ def test_garner_alone_says_how_it_is_used_and_fails(garner):
 
 def test_help_is_the_same_by_option_and_by_command(garner):
     g = garner()
+    assert subcommands("config")
     for name in names():
         by_option = g.run(name, "--help")
         assert by_option.code == 0 and by_option.err == ""

@@ -3,7 +3,6 @@ import gzip
 import http.server
 import json
 import os
-import shutil
 import signal
 import socketserver
 import threading

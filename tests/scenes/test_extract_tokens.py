@@ -133,7 +133,7 @@ def test_html5lib_and_garner_agree(garner):
     cases = [{"input": document(dice), "state": dice.choice(["Data state"] * 4 + list(STATES)),
               "lastStartTag": dice.choice(["script", "title", "a"])} for _ in range(4000)]
     code, answers = batch(garner, cases)
-    assert code == 0
+    assert code == 0 and len(answers) == len(cases)
     for case, tokens in zip(cases, answers):
         assert tokens == html5lib_tokens(_tokenizer, constants.tokenTypes, case), case
 

@@ -79,9 +79,10 @@ def test_redirects_are_followed_as_politely(garner):
     got = fetch(g, pages)
     followed = [r for r in got.values() if r.get("redirects") and r["outcome"] == "ok"]
     assert len(followed) >= 10
-    for p in pages:
-        if not p["allowed"]:
-            assert got[p["url"]]["outcome"] == "robots", p
+    forbidden = [p for p in pages if not p["allowed"]]
+    assert forbidden
+    for p in forbidden:
+        assert got[p["url"]]["outcome"] == "robots", p
     net.check_polite()
 
 

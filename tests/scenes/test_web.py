@@ -86,6 +86,7 @@ def whole(site, path):
     assert a.status == 200 and a.headers["Content-Type"] == "text/html; charset=utf-8"
     assert a.headers["Content-Security-Policy"].startswith("default-src 'self'")
     page = Page(a.body.decode())
+    assert page.links
     for link in page.links:
         assert link.startswith("/") and site.ask(link).status == 200, link
     return page

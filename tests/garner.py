@@ -12,6 +12,7 @@ whatever is left behind, by whatever way, is found in /proc, ended, and reported
 """
 import json
 import os
+import random
 import re
 import shutil
 import signal
@@ -29,6 +30,11 @@ SANITIZERS = {
     "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
     "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1",
 }
+
+
+# How long something may take that takes a moment: the machine may be busy. A test that hangs has a
+# limit of its own (conftest.py).
+PATIENCE_S = 30.0
 
 
 def clean_environment(**more):
@@ -67,14 +73,21 @@ def end_all(token):
     return said
 
 
-def free_port():
-    """A loopback port that nobody listens on now. Better: listen on port 0 and ask."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+def free_port(address="127.0.0.1"):
+    """A port that nobody listens on now, and that nobody gets who asks for any: it is below those
+    that the system hands out. Better: listen on port 0 and ask."""
+    least = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    for _ in range(100):
+        with socket.socket() as s:
+            try:
+                s.bind((address, random.randrange(least // 2, least)))
+                return s.getsockname()[1]
+            except OSError:
+                pass
+    raise AssertionError(f"no port is free on {address}")
 
 
-def wait_for(what, check, timeout=10.0):
+def wait_for(what, check, timeout=PATIENCE_S):
     """Asks until check() gives something true, and returns it."""
     end = time.monotonic() + timeout
     while True:
@@ -135,14 +148,14 @@ class Process:
             return got
         return wait_for(what, look, timeout)
 
-    def wait_line(self, pattern, timeout=10.0, times=1):
+    def wait_line(self, pattern, timeout=PATIENCE_S, times=1):
         """The times-th line of its output that the pattern is found in."""
         def check():
             found = self.lines(pattern)
             return found[times - 1] if len(found) >= times else None
         return self._wait(f"a line like {pattern!r}", check, timeout)
 
-    def wait_note(self, line, timeout=10.0):
+    def wait_note(self, line, timeout=PATIENCE_S):
         def check():
             try:
                 while True:
@@ -151,14 +164,14 @@ class Process:
                 return line in self.notes
         return self._wait(f"the note {line}", check, timeout)
 
-    def wait_ready(self, timeout=10.0):
+    def wait_ready(self, timeout=PATIENCE_S):
         self.wait_note("READY=1", timeout)
         return self
 
     def send(self, number):
         os.kill(self.pid, number)
 
-    def wait(self, timeout=10.0):
+    def wait(self, timeout=PATIENCE_S):
         """Its exit code; negative is a signal."""
         self.expected = True
         try:
@@ -167,7 +180,7 @@ class Process:
             self.kill()
             raise AssertionError(f"{' '.join(self.args)} did not end within {timeout:g} s") from None
 
-    def stop(self, timeout=10.0, number=signal.SIGTERM):
+    def stop(self, timeout=PATIENCE_S, number=signal.SIGTERM):
         """Asks it to end, and returns the exit code."""
         if self.alive:
             self.send(number)

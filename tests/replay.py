@@ -99,21 +99,17 @@ class Dns(Threaded):
         self.transport.close()
 
 
-def free_port(addresses):
-    """A port that is free on all of these."""
+def bind_all(addresses):
+    """A port that is free on all of these, and a socket for each."""
     for _ in range(100):
-        held = []
+        held, port = [], 0
         try:
-            with socket.socket() as first:
-                first.bind((addresses[0], 0))
-                port = first.getsockname()[1]
-                for a in addresses[1:]:
-                    held.append(socket.socket())
-                    held[-1].bind((a, port))
-                return port
+            for a in addresses:
+                held.append(socket.socket())
+                held[-1].bind((a, port))
+                port = held[0].getsockname()[1]
+            return port, held
         except OSError:
-            pass
-        finally:
             for s in held:
                 s.close()
     raise AssertionError("no port is free on all addresses")
@@ -140,9 +136,9 @@ class Replay(Threaded):
         return f"http://{self.host(id)}/c/{id}"
 
     async def begin(self):
-        self.port = free_port(list(self.address.values()))
-        self.servers = [await asyncio.start_server(self.client, a, self.port, limit=1 << 20)
-                        for a in self.address.values()]
+        self.port, sockets = bind_all(self.address.values())
+        self.servers = [await asyncio.start_server(self.client, sock=s, limit=1 << 20)
+                        for s in sockets]
         self.names, _ = await self.loop.create_datagram_endpoint(
             lambda: Names(lambda name, _: [self.by_name[name]] if name in self.by_name else None),
             local_addr=("127.0.0.1", 0))

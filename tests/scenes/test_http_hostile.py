@@ -81,6 +81,8 @@ def test_floods_beyond_the_caps_are_refused_and_leave_room_for_others(garner):
     for _ in range(300):
         s = site.raw(source="127.0.0.2")
         flood.append(s)
+    wait_for("all to be counted", lambda: site.counter("connections_refused_total")
+             + site.counter("connections_open") == len(flood))
     for s in flood:
         s.settimeout(0.05)
         try:
@@ -94,7 +96,7 @@ def test_floods_beyond_the_caps_are_refused_and_leave_room_for_others(garner):
     assert site.counter("connections_open") == kept
     fine(site)
     more = [site.raw(source=f"127.0.0.{i}") for i in range(3, 13) for _ in range(20)]
-    time.sleep(0.2)
+    wait_for("all places to be taken", lambda: site.counter("connections_open") >= 100)
     def refused():
         try:
             with site.raw(GET, timeout=5) as s:

@@ -11,7 +11,7 @@ import pytest
 import replay
 from garner import peak_of
 
-IDLE_S = 1.0
+IDLE_S = 2.0  # servers that are not to be given up pause for up to 0.6 of it
 PATIENT = {"idle_max": "8s", "time_max": "60s"}  # where time is not what is tested
 # These end when nothing more comes.
 WAITED_FOR = {"header-space-before-colon", "size-chunk-overhead"}
@@ -21,13 +21,14 @@ CLASS = {"ok": "ok", "unchanged": "unchanged", "redirect": "redirect", "temporar
          "permanent": "url-permanent", "site-temporary": "site-temporary",
          "site-permanent": "site-permanent", "limit": "refused-by-limit"}
 
-# Which charset a document without one, or with an unknown one, is in, is for whoever reads it.
+# Which charset a document without one, or with an unknown one, is in, is for the reader to find out.
 NOT_OURS = {("type-charset-unknown", "charset"), ("type-meta-only", "charset"),
             ("type-meta-utf16", "charset")}
-# What the file allows beside its first choice, in the fields of cases that end in the first class.
+# What the file allows apart from its first choice, in the fields of cases that end in the first
+# class. A date was made before it is read.
 TOLERATED = {
-    ("retry-429-date", "retry_after_s"): lambda got: got in (118, 119, 120),
-    ("retry-503-date", "retry_after_s"): lambda got: got in (3598, 3599, 3600),
+    ("retry-429-date", "retry_after_s"): lambda got: 90 < got <= 120,
+    ("retry-503-date", "retry_after_s"): lambda got: 3570 < got <= 3600,
 }
 
 
@@ -63,7 +64,7 @@ def fetch(g, urls, *options):
 
 
 def wrong_fields(case, got, server):
-    """What the case tests beside the class, and is not as it should be."""
+    """What the case tests apart from the class, and is not as it should be."""
     expect = case["expect"]
     id = case["id"]
     names = {"status": "status", "body_len": "size", "body_md5": "md5", "mime": "type",

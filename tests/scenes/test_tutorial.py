@@ -3,7 +3,6 @@ import os
 import re
 import shlex
 import signal
-import socket
 import subprocess
 
 import pytest
@@ -22,9 +21,7 @@ def commands(text):
 
 
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return str(s.getsockname()[1])
+    return str(real.free_port())
 
 
 # What a command prints in the end; it may take a moment until it does.

@@ -1,4 +1,5 @@
-"""Every header compiles alone, with both compilers, without a warning."""
+"""Every header compiles alone, without a warning. One compiler is enough: what both make of a header's
+contents, the builds and checks/clang.py see in the files that include it."""
 import common
 
 FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", "-D_FILE_OFFSET_BITS=64", "-DGARNER_FAULTS=1", "-Wall",
@@ -14,13 +15,12 @@ def library_flags(root):
 
 def problems(root):
     places = ["-I", "src", "-I", "include", *library_flags(root)]
-    jobs = [((path, compiler), [compiler, *FLAGS, *places, "-fsyntax-only", "-include", str(path), "-x", "c",
-                           "/dev/null"], root)
-            for path in common.files(root, "src/*/*.h", "include/*.h", "bench/*.h")
-            for compiler in ("gcc", "clang")]
-    for (path, compiler), code, out in common.run_all(jobs):
+    jobs = [(path, ["gcc", *FLAGS, *places, "-fsyntax-only", "-include", str(path), "-x", "c",
+                    "/dev/null"], root)
+            for path in common.files(root, "src/*/*.h", "include/*.h", "bench/*.h")]
+    for path, code, out in common.run_all(jobs):
         if code != 0:
-            yield f"{path}:1: does not compile alone with {compiler}:\n{out.rstrip()}"
+            yield f"{path}:1: does not compile alone:\n{out.rstrip()}"
 
 
 if __name__ == "__main__":

@@ -15,7 +15,9 @@ import docs  # noqa: E402
 import format as c_format  # noqa: E402
 import headers  # noqa: E402
 import layers  # noqa: E402
+import names  # noqa: E402
 import size  # noqa: E402
+import words  # noqa: E402
 
 A, B = "src/base/a.c", "src/base/b.h"
 HEADER = "#pragma once\n"
@@ -49,8 +51,7 @@ CASES = [
     (banned, {A: 'x = open("/dev/null", 0);\n'}, None),
     (banned, {"tests/unit/base/a.c": "x = open(p, 0);\n"}, None),
     (banned, {A: "/* TO" "DO: later */\n"}, "finish it"),
-    (headers, {B: "#pragma once\nsize_t f(void);\n"}, "b.h:1: does not compile alone with gcc"),
-    (headers, {B: "#pragma once\nsize_t f(void);\n"}, "b.h:1: does not compile alone with clang"),
+    (headers, {B: "#pragma once\nsize_t f(void);\n"}, "b.h:1: does not compile alone"),
     (headers, {B: "#pragma once\n#include <stddef.h>\nsize_t f(void);\n"}, None),
     (clang, compiled("int f(int a);\nint f(int a)\n{\n\tint unused;\n\treturn a;\n}\n"),
      "src/base/a.c:1: clang"),
@@ -74,6 +75,11 @@ CASES = [
     (size, {A: "\n" * 1501}, "a.c:1501: more than"),
     (size, {A: "\n" * 901}, "note: src/base/a.c"),
     (size, {A: "\n" * 900}, None),
+    (names, {A: "static int a;\nstatic struct x *take(int a)\n{\n"}, "a.c:2: take()"),
+    (names, {A: "static int plan_take(int a)\n{\n}\nstatic void init(void)\n/* static x(*/\n"}, None),
+    (words, {A: "int a; /* what lies\n * behind it */\n"}, "a.c:2: \"behind\": after"),
+    (words, {"doc/a.md": "The file at\nhand.\n"}, "doc/a.md:1: \"at hand\": current"),
+    (words, {A: "/* nothing is left behind */\nint beside = 1; /* after */\n", "src/base/README.md": "next to\n"}, None),
 ]
 
 

@@ -12,7 +12,7 @@ import replay
 from garner import peak_of
 
 IDLE_S = 2.0  # servers that are not to be given up pause for up to 0.6 of it
-PATIENT = {"idle_max": "8s", "time_max": "60s"}  # where time is not what is tested
+PATIENT = {"idle_max": "20s", "time_max": "100s"}  # where time is not what is tested
 # These end when nothing more comes.
 WAITED_FOR = {"header-space-before-colon", "size-chunk-overhead"}
 MEMORY_MB = {"": 120, "asan": 700}  # peak of a process that has all cases under way at once
@@ -25,10 +25,10 @@ CLASS = {"ok": "ok", "unchanged": "unchanged", "redirect": "redirect", "temporar
 NOT_OURS = {("type-charset-unknown", "charset"), ("type-meta-only", "charset"),
             ("type-meta-utf16", "charset")}
 # What the file allows apart from its first choice, in the fields of cases that end in the first
-# class. A date was made before it is read.
+# class. The date is made a moment before or after the one with which it is compared.
 TOLERATED = {
-    ("retry-429-date", "retry_after_s"): lambda got: 90 < got <= 120,
-    ("retry-503-date", "retry_after_s"): lambda got: 3570 < got <= 3600,
+    ("retry-429-date", "retry_after_s"): lambda got: 90 < (got or 0) < 150,
+    ("retry-503-date", "retry_after_s"): lambda got: 3570 < (got or 0) < 3630,
 }
 
 
@@ -93,7 +93,7 @@ def wrong_fields(case, got, server):
             yield f"{id}: {field} is {have!r}, not {want!r}"
 
 
-@pytest.mark.limit(120)
+@pytest.mark.limit(240)
 def test_every_odd_answer_ends_in_its_class_and_memory_is_bounded(garner):
     cases = replay.cases()
     assert len(cases) == 275

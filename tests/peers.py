@@ -8,7 +8,8 @@ that nothing is installed or started on the user's machine.
 
 A peer is a folder with the packages that were asked for and those of their dependencies that the
 machine does not have. It is made once; later runs need no network. alone=True leaves the
-dependencies out, where only files of the package are read.
+dependencies out, where only files of the package are read. Run as a program it gets all of WANTED:
+tests/run does so while it builds.
 """
 import fcntl
 import os
@@ -24,6 +25,18 @@ import garner
 
 PEERS = garner.ROOT / "build" / "peers"
 SECONDS = 300  # all downloads of one peer together
+# what need() is asked for: (packages, alone)
+WANTED = [
+    (("dnsmasq-base",), False),
+    (("python3-html5lib",), False),
+    (("librust-markup5ever-rcdom-dev",), True),
+    (("nginx",), False),
+    (("lighttpd",), False),
+    (("vsftpd",), False),
+    (("manpages", "debian-policy"), False),
+    (("prometheus",), False),
+    (("chromium", "fonts-dejavu-core"), False),
+]
 PROGRAMS = ("usr/sbin", "usr/bin", "sbin", "bin")
 LIBRARIES = ("usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib",
              "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu", "lib")
@@ -53,7 +66,7 @@ class Peer:
                 "LD_LIBRARY_PATH": before(LIBRARIES, [])}
 
     def start(self, g, name, *args, env=None):
-        """A server beside the garner g, in its folder, ended with it: a garner.Process."""
+        """A server for the garner g, in its folder, ended with it: a garner.Process."""
         log = g.dir / f"log{len(g.processes) + 1}"
         environment = self.environment(SCENE=str(g.dir), HOME=str(g.dir), **(env or {}))
         command = [str(self.program(name)), *map(str, args)]
@@ -82,7 +95,7 @@ def with_dependencies(packages):
 
 
 def unpack(packages, into):
-    """Downloads and unpacks beside the place, then renames: it is there whole or not at all."""
+    """Downloads and unpacks in another folder, then renames: it is there whole or not at all."""
     work = Path(tempfile.mkdtemp(prefix="new-", dir=PEERS))
     try:
         run("apt-get", "download", "-qq", "-o", "Acquire::Retries=1", "-o",
@@ -107,7 +120,16 @@ def get(*packages, alone=False):
 
 def need(*packages, alone=False):
     """The same for a scene, which is skipped where the peer cannot be had."""
+    assert (packages, alone) in WANTED, f"{packages} are not in WANTED of peers.py"
     try:
         return get(*packages, alone=alone)
     except Absent as e:
         pytest.skip(f"peer {' '.join(packages)} is absent: {e}")
+
+
+if __name__ == "__main__":
+    for wanted in WANTED:
+        try:
+            get(*wanted[0], alone=wanted[1])
+        except Absent:
+            pass  # the scene that needs it says why

@@ -5,7 +5,7 @@ and plain functions as pages. All in threads of the test, on loopback addresses.
         server.url("length-exact"), server.network, server.dns
 
 A line of the file: id, send (steps), expect, and sometimes ask (header fields of the request). The
-part of the path behind /c/ chooses the case. Steps: bytes and repeat (one character per byte),
+part of the path after /c/ chooses the case. Steps: bytes and repeat (one character per byte),
 pause_idle (times the client's idle limit), http_date, gzip_bomb, close, reset, hang.
 """
 import asyncio

@@ -40,7 +40,7 @@ class Simnet:
         return f"http://{self.name(host)}:{self.port}{path}"
 
     def address(self, index):
-        """Host `index` is there, unless addresses are shared; odd.test is behind the last."""
+        """Host `index` is there, unless addresses are shared; odd.test comes after the last."""
         return str(self.first + index)
 
     def _say(self, line):
@@ -104,5 +104,5 @@ def say(value):
 
 
 def start(g, **options):
-    """Beside the garner g and ended with it; the options are those of simnet --help."""
+    """Started for the garner g and ended with it; the options are those of simnet --help."""
     return Simnet(g, {"for": "5min", **options})

@@ -90,7 +90,7 @@ class Rounds(rounds.Rounds):
         if self.lines():
             raise self.broken(f"a fixed file still has problems: {self.lines()}")
         note = self.thing.with_name(self.thing.name + ".note")
-        data = bytearray(note.read_bytes())  # the checkpoint is behind the new end
+        data = bytearray(note.read_bytes())  # the checkpoint is after the new end
         data[:8] = self.thing.stat().st_size.to_bytes(8, "little")
         note.write_bytes(data)
         lost = self.look()

@@ -195,7 +195,7 @@ static int work_off(struct keeper *k, struct err *err)
 	return rc < 0 ? rc : bucket_moves_done(k->path, err);
 }
 
-/* As a start does: a report is worked off, else everything behind the checkpoint is cut. */
+/* As a start does: a report is worked off, else everything after the checkpoint is cut. */
 static int start(struct keeper *k, struct err *err)
 {
 	struct bucket_moves *m = NULL;

@@ -2,7 +2,7 @@
  *
  *	collector-worker points          the fault points it passes, one a line
  *	collector-worker run DATA N      takes N changes, in many commits, with compactions: some
- *	                                 are waited for, some run beside the commits that follow
+ *	                                 are waited for, some run during the commits that follow
  *	collector-worker check DATA N    what is there is what N changes leave, and nothing else
  *
  * The changes are computed from their numbers, so whoever checks knows them too. */

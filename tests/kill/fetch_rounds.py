@@ -12,7 +12,7 @@ from kill import rounds
 # stamps are by the wall clock.
 DELAY_MS, OWED_MS = 125, 100
 HOSTS, PAGES = 40, 10
-LOST_S = 20  # a lease lasts 300 s: whoever waits for its end is far beyond
+LOST_S = 20  # a lease lasts 300 s: a process that waits for its end is far beyond
 
 
 class Rounds(rounds.Crowd):

@@ -69,7 +69,7 @@ static int take_record(const struct record *record, struct found *found, char *w
 	uint32_t id;
 	uint64_t number;
 	if (found->junk)
-		return fail("records behind what was cut off");
+		return fail("records after what was cut off");
 	if (record->payload.n < HEAD)
 		return fail("a record too short");
 	memcpy(&id, record->payload.p, 4);

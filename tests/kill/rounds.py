@@ -25,7 +25,7 @@ class Rounds:
     program = ""            # below build/tests
     keeps = ""              # name of the thing
     ends_well = ()          # codes with which it may end before it is killed
-    hang_s = 60             # whoever has not ended or said a word by then hangs
+    hang_s = 60             # a program that has not ended or said a word by then hangs
     opening_s = 0.01        # kill_any_time: a start is killed within this,
     working_s = 0.15        # or one that works so long after its first word
     little = 1              # how much an undisturbed start does

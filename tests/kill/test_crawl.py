@@ -1,5 +1,5 @@
 """States of the crawl: whatever a writer was told is durable is there after SIGKILL, nothing is half,
-and whoever follows hears every change once."""
+and a follower hears every change once."""
 import pytest
 
 from kill.crawl_rounds import UNUSUAL, Rounds  # for the fixture rounds

@@ -390,7 +390,7 @@ static void close_read(struct worker *w)
 	arena_clear(&w->arena);
 }
 
-/* Whatever is asked is answered rightly or not at all; and whoever looks at all of it is told. */
+/* Whatever is asked is answered rightly or not at all; and a look at all of it finds the damage. */
 static int look_at_damage(struct worker *w, uint64_t last)
 {
 	uint64_t now;

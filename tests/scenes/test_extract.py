@@ -282,7 +282,7 @@ HUGE = {
 
 @pytest.mark.parametrize("kind", HUGE)
 def test_huge_documents_are_bounded(garner, kind):
-    """With 100 MB or a million of something, in a worker that has 96 MB beside the document."""
+    """With 100 MB or a million of something, in a worker that has 96 MB in addition to the document."""
     g = garner(config="[parse]\nbody_max = 128M\nmemory = 96M\ncpu = 60s\n")
     d = read(g, HUGE[kind], "--type", "text/html", timeout=120)
     assert d["end"] == "read" and d["size"] == len(HUGE[kind])

@@ -1,4 +1,4 @@
-"""garner extract --tokens: the tokens of HTML, beside those of html5lib."""
+"""garner extract --tokens: the tokens of HTML, compared with those of html5lib."""
 import html.entities
 import json
 import random

@@ -63,7 +63,7 @@ def test_what_is_not_to_be_kept_is_never_known_already(garner):
 
 
 def test_readiness_names_who_is_not_ready(garner):
-    """The counters of a supervisor whose other role has stalled, beside a web that runs alone."""
+    """The counters of a supervisor whose other role has stalled, shown by a web that runs alone."""
     site = web(garner)
     other = garner(program="tests/garner-demo")
     other.configure("[up]\nroles = echo tick\nrestart_min = 1h\nrestart_max = 1h\n"
@@ -186,7 +186,7 @@ def test_metrics_follow_what_is_accepted(garner):
     for _ in range(5):
         site.ask("/nothing")
     before = refused(a.body)
-    # a request is counted when its connection has let go of it, just behind the answer
+    # a request is counted when its connection has let go of it, just after the answer
     wait_for("five more", lambda: refused(site.ask("/metrics").body) == before + 5)
 
 

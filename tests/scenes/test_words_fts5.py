@@ -1,6 +1,6 @@
 """The words index and SQLite's FTS5 count the same: words, AND, OR, phrases, attributes, over the documentation of
 this machine. FTS5 folds as unicode61 does; where the two differ, the documents that do have letters beyond ASCII in
-them (FTS5 makes one word of "Linux" and the Chinese letters beside it, and does not know that a ligature is two letters)."""
+them (FTS5 makes one word of "Linux" and the Chinese letters next to it, and does not know that a ligature is two letters)."""
 import json
 import pathlib
 import random

@@ -10,7 +10,7 @@ struct request {
 /* Reads a head, up to and including its empty line. false: it is none. Slices point into it. */
 bool request_parse(struct str head, struct request *ret);
 
-/* What happens behind the last byte. */
+/* What happens after the last byte. */
 enum ending { ENDING_KEEP, ENDING_CLOSE, ENDING_RESET, ENDING_HANG };
 
 struct answer {

@@ -26,7 +26,7 @@ static inline int64_t sim_now_s(const struct sim *s)
 {
 	return sim_now_us(s) / US_PER_S;
 }
-/* The odd cases have the address behind the last of the hosts. */
+/* The odd cases have the address after the last of the hosts. */
 static inline uint32_t sim_odd_address(const struct sim *s)
 {
 	return (uint32_t)s->world.conf.addresses;

@@ -47,7 +47,7 @@ struct vocabulary *vocabulary_new(uint64_t seed)
 	return v;
 }
 
-/* n words, each with a blank behind it. */
+/* n words, each followed by a blank. */
 static void add_words(const struct vocabulary *v, uint64_t *dice, size_t n, struct buf *out)
 {
 	char *room = buf_room(out, n * ENTRY), *p = room;

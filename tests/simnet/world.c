@@ -149,7 +149,7 @@ int world_init(struct world *w, const struct world_conf *conf, struct err *err)
 	w->network = (uint32_t)network.b[0] << 24 | (uint32_t)network.b[1] << 16 |
 		     (uint32_t)network.b[2] << 8 | network.b[3];
 	if ((w->network & 0xffffff) + w->conf.addresses + 2 >= 0xffffff)
-		return err_set(err, ERR_USAGE, "--network %s: no %lld addresses behind it",
+		return err_set(err, ERR_USAGE, "--network %s: it does not have %lld addresses",
 			       conf->network, (long long)w->conf.addresses);
 	w->inner_hosts = inner_count(conf->hosts);
 	w->inner_pages = inner_count(conf->pages);

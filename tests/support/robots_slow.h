@@ -1,5 +1,5 @@
 /* robots.txt, slowly: the file is read anew for every question, line by line, and patterns are
- * compared by trying all ways. Written to be plainly right, beside which the fast one is held.
+ * compared by trying all ways. Written to be plainly right; the fast one is compared with it.
  * Knows no bound on files. */
 #pragma once
 #include "fetch/robots.h"

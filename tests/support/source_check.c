@@ -5,10 +5,10 @@
 #include <poll.h>
 #include <stdio.h>
 
-/* One change as a line, so that lists of them can be compared; and the cursor behind it. */
+/* One change as a line, so that lists of them can be compared; and the cursor after it. */
 struct seen {
 	char *line;
-	struct source_cursor behind;
+	struct source_cursor after;
 };
 
 struct log {
@@ -38,7 +38,7 @@ static void note(struct log *log, const struct source_change *c, struct source *
 	assert_int_equal(0, soif_print(&c->obj, &line, &err));
 	log->seen = mem_resize(log->seen, (log->n + 1) * sizeof *log->seen);
 	log->seen[log->n].line = line.p;
-	source_cursor(s, &log->seen[log->n++].behind);
+	source_cursor(s, &log->seen[log->n++].after);
 }
 
 static void read_on(struct source *s, struct log *log)
@@ -69,18 +69,18 @@ static void same_from(const struct log *all, size_t from, const struct log *rest
 	assert_int_equal(all->n - from, rest->n);
 	for (size_t i = 0; i < rest->n; i++) {
 		assert_string_equal(all->seen[from + i].line, rest->seen[i].line);
-		assert_memory_equal(&all->seen[from + i].behind, &rest->seen[i].behind,
-				    sizeof rest->seen[i].behind);
+		assert_memory_equal(&all->seen[from + i].after, &rest->seen[i].after,
+				    sizeof rest->seen[i].after);
 	}
 }
 
-/* Opening at any cursor gives just what came behind it. */
+/* Opening at any cursor gives just what came after it. */
 static void cursors_resume(const struct source_check *check, const struct log *all)
 {
 	size_t step = MAX((size_t)1, all->n / 200);
 	for (size_t i = 0; i <= all->n; i = i == all->n ? i + 1 : MIN(i + step, all->n)) {
 		struct log rest = {0};
-		struct source *s = open_at(check, i ? &all->seen[i - 1].behind : &beginning);
+		struct source *s = open_at(check, i ? &all->seen[i - 1].after : &beginning);
 		read_on(s, &rest);
 		source_close(&s);
 		assert_null(s);
@@ -111,7 +111,7 @@ static void deletes_appear_once(const struct log *all)
 
 static void following_works(const struct source_check *check, struct log *all)
 {
-	struct source *s = open_at(check, all->n ? &all->seen[all->n - 1].behind : &beginning);
+	struct source *s = open_at(check, all->n ? &all->seen[all->n - 1].after : &beginning);
 	struct log none = {0};
 	read_on(s, &none);
 	assert_int_equal(0, none.n);
@@ -135,7 +135,7 @@ static void foreign_cursors_are_refused(const struct source_check *check, const 
 	assert_true(check->ops->open(&s, check->store, &foreign, &err) < 0);
 	assert_null(s);
 	for (size_t i = 0; check->other && i < all->n; i++) {
-		assert_true(check->ops->open(&s, check->other, &all->seen[i].behind, &err) < 0);
+		assert_true(check->ops->open(&s, check->other, &all->seen[i].after, &err) < 0);
 		assert_null(s);
 	}
 }

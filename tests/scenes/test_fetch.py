@@ -324,14 +324,14 @@ def test_a_whole_ftp_tree_is_listed_at_once(vsftpd):
 
 def test_requests_to_one_server_start_a_delay_apart_also_by_other_processes(garner, serve):
     server = serve({f"/{i}": (200, {}, b"x") for i in range(4)})
-    g = garner(settings(delay="300ms", concurrent=4))
+    g = garner(settings(delay="1s", concurrent=4))
     first = g.start("fetch", *(f"{server.url}/{i}" for i in range(2)))
     second = g.start("fetch", *(f"{server.url}/{i}" for i in range(2, 4)))
     assert first.wait(20) == 0 and second.wait(20) == 0
     starts = sorted(at for at, _, _ in server.seen)
     assert len(starts) >= 5  # robots.txt at least once
-    # the lease counts from before the connection: what arrives may be a little closer
-    assert min(b - a for a, b in zip(starts, starts[1:])) > 0.25
+    # the lease counts from before the connection: on a busy machine what arrives may be closer
+    assert min(b - a for a, b in zip(starts, starts[1:])) > 0.5
 
 
 def test_a_killed_fetch_leaves_no_server_unprotected(garner, serve):

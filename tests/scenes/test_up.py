@@ -571,7 +571,12 @@ def test_an_idle_supervisor_sleeps(garner):
         status = Path(f"/proc/{up.pid}/status").read_text()
         return int(re.search(r"\nvoluntary_ctxt_switches:\s+(\d+)", status).group(1))
 
-    time.sleep(0.2)  # READY=1 reached us a moment before it went to sleep
+    def sleeps():
+        seen = switches()
+        time.sleep(0.3)
+        return switches() == seen
+
+    wait_for("it to go to sleep", sleeps)  # READY=1 reached us a moment before
     before = switches()
     time.sleep(2)
     assert switches() == before

@@ -48,7 +48,7 @@ def compile_commands(root, build="build"):
     found = []
     for entry in json.loads(path.read_text()):
         args, skip = [], False
-        for a in shlex.split(entry["command"]):
+        for a in shlex.split(entry["command"].removeprefix("ccache ")):
             if skip or a in ("-c", "-MD"):
                 skip = False
             elif a in ("-o", "-MQ", "-MF"):

@@ -5,7 +5,6 @@ import signal
 import pytest
 
 import garner as real
-from kill.rounds import new_seed
 
 
 def pytest_configure(config):
@@ -66,7 +65,7 @@ def free_port():
 @pytest.fixture
 def seed():
     """Of a test's dice; said, so that SEED=n plays the same again."""
-    number = new_seed()
+    number = real.new_seed()
     print(f"seed {number}")
     return number
 

@@ -87,6 +87,11 @@ def free_port(address="127.0.0.1"):
     raise AssertionError(f"no port is free on {address}")
 
 
+def new_seed():
+    """For a test's dice: that of SEED=n, or a new one."""
+    return int(os.environ.get("SEED") or random.SystemRandom().randrange(1 << 32))
+
+
 def wait_for(what, check, timeout=PATIENCE_S):
     """Asks until check() gives something true, and returns it."""
     end = time.monotonic() + timeout

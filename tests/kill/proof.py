@@ -3,7 +3,8 @@ import shutil
 import tempfile
 from contextlib import contextmanager
 
-from kill.rounds import Broken, new_seed
+from garner import new_seed
+from kill.rounds import Broken
 
 RESERVE_S = 60  # for what comes after the rounds
 

@@ -1,7 +1,6 @@
 """Rounds of killing: a program of this folder that keeps something says on its output what is kept; it
 is killed at a fault point or at a random instant, and what it left is looked at. Each kind of program
 is a class of its own on top of this one: how it is started, and what must hold then (check)."""
-import os
 import random
 import signal
 import subprocess
@@ -13,10 +12,6 @@ from garner import BUILD, clean_environment
 
 class Broken(AssertionError):
     """A promise is broken: the message says which, and how to see it again."""
-
-
-def new_seed():
-    return int(os.environ.get("SEED") or random.SystemRandom().randrange(1 << 32))
 
 
 class Rounds:

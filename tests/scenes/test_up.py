@@ -97,7 +97,8 @@ def test_the_state_of_each_role_is_seen_from_outside(garner):
 def test_a_role_that_was_well_for_a_while_starts_again_at_the_shortest_delay(garner):
     demo = Demo(garner, "echo", up={"steady": "1ms"})
     up = demo.start().wait_ready()
-    for _ in range(4):
+    for i in range(4):
+        up.wait_line("role ready.*role=echo", times=i + 1)  # well begins when the supervisor sees it
         time.sleep(0.02)
         demo.kill_role("echo")
     failures = up.lines("role failed")

@@ -217,7 +217,8 @@ static int print_file(const struct cmd_call *call, const char *path, const struc
 		return 0;
 	if (title)
 		fprintf(call->out, "%s:\n", path);
-	return format_print(format, path, emit_piece, (void *)call, &err) < 0 ? cmd_fail(call, &err) : 0;
+	return format_print(format, path, emit_piece, (void *)call, &err) < 0 ? cmd_fail(call, &err)
+									      : 0;
 }
 
 static int dump_state(const struct cmd_call *call, struct states *s, const struct state *st)

@@ -44,7 +44,7 @@ struct command {
 	bool args_end_options;         /* what follows the first argument is not an option */
 	const struct cmd_example *examples;
 	size_t nexamples;
-	const struct cmd_exit *exits; /* besides 0 and 2, which all have */
+	const struct cmd_exit *exits; /* other than 0 and 2, which all have */
 	size_t nexits;
 	const struct command *const *subs; /* a command of commands; then it has no run */
 	size_t nsubs;

@@ -19,7 +19,7 @@ struct cage_options {
 	const char *program; /* the path of garner-parse */
 	unsigned workers;    /* at least 1 */
 	size_t body_max;     /* bytes of a document */
-	size_t memory;       /* bytes that a worker may use besides its slots */
+	size_t memory;       /* bytes that a worker may use in addition to its slots */
 	int64_t cpu_us;      /* CPU time for one document; ten times as long by the clock */
 	struct extract_settings settings;
 };

@@ -2,7 +2,7 @@
 #pragma once
 #include "extract/extract.h"
 
-/* What a worker does besides reading, for tests that prove the cage. */
+/* What a worker does other than reading, for tests that prove the cage. */
 struct cage_tricks {
 	void (*after_read)(const struct extract_job *job, struct out *out,
 			   struct extract_result *ret);

@@ -106,7 +106,7 @@ struct html_tokens {
 	const char *mark; /* where its run in the piece begins; NULL: it has none now */
 	bool resume;      /* a run was going on when the piece ended */
 	size_t item_at;   /* where its bytes begin in keep */
-	size_t item_n;    /* bytes that it has besides the run, including those above the limit */
+	size_t item_n;    /* bytes that it has outside the run, with those above the limit */
 	size_t item_max;
 	struct html_store keep; /* items that are not a run of the piece */
 	struct html_store held; /* finished items whose piece is gone */

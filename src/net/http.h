@@ -137,7 +137,7 @@ struct http_stream *http_answer_stream(struct http_request *req, struct http_ans
 void http_stream_wake(struct http_stream *s);
 
 /* Channels: server-sent events, published to all who listen. A listener that lags more than
- * HTTP_CHANNEL_QUEUE events behind is told so in a comment and dropped. All get a comment now and
+ * HTTP_CHANNEL_QUEUE events late is told so in a comment and dropped. All get a comment now and
  * then, so that both ends notice when the other is gone. */
 
 enum { HTTP_CHANNEL_QUEUE = 64 };

@@ -83,7 +83,7 @@ struct reap {
 };
 
 /* Documents that wait for the parsers at most; then no more are fetched. Each that waits counts as
- * several requests, so that fewer are begun the further the parsers are behind. */
+ * several requests, so that fewer are begun the more the parsers lag. */
 enum { PARSE_QUEUE = 256, PARSE_COUNTS = 8, OUT_MOST = 100000 };
 
 #define CHECKPOINT_US (US_PER_S / 2)
@@ -91,7 +91,7 @@ enum { PARSE_QUEUE = 256, PARSE_COUNTS = 8, OUT_MOST = 100000 };
 /* What is under way when the time is up may take so much longer. */
 #define GRACE_US (3 * US_PER_S)
 
-/* Followers are waited for; one that is further behind is not, it was away. */
+/* Followers are waited for; one that lags by more is not, it was away. */
 #define AWAY_US (60 * US_PER_S)
 #define LOOK_US (US_PER_S / 4)
 

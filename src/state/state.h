@@ -146,7 +146,7 @@ struct checkpoint {
 int state_checkpoint(struct state *st, struct buckets *buckets, int64_t now_us, struct err *err);
 /* Whether something was appended since the last one, or there is none. */
 bool state_grown(const struct state *st);
-/* By how much the slowest follower is behind time_us; 0: none is. One that gave no sign lately
+/* By how much the slowest follower lags behind time_us; 0: none does. One that gave no sign lately
  * is not waited for. */
 int64_t state_behind_us(const struct state *st, int64_t time_us, int64_t now_us);
 /* Reading what was appended: from the first record on, up to the last checkpoint while the state is

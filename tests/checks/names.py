@@ -14,7 +14,7 @@ def problems(root):
         for m in STATIC.finditer(source):
             if m.group(1) not in ALONE:
                 line = source.count("\n", 0, m.start(1)) + 1
-                yield f"note: {path}:{line}: {m.group(1)}(): a name of two words or more says what of what"
+                yield f"{path}:{line}: {m.group(1)}(): a name of two words or more says what of what"
 
 
 if __name__ == "__main__":

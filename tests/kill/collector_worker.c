@@ -5,7 +5,7 @@
  *	                                 are waited for, some run during the commits that follow
  *	collector-worker check DATA N    what is there is what N changes leave, and nothing else
  *
- * The changes are computed from their numbers, so whoever checks knows them too. */
+ * The changes are computed from their numbers, so the checker knows them too. */
 #include "base/clock.h"
 #include "base/hash.h"
 #include "broker/collector.h"

@@ -1,5 +1,5 @@
 /* The robot against small servers in threads of this program, for what no command can be told to
- * do: contracts, and limits that are kept beside libcurl. */
+ * do: contracts, and limits that are kept apart from libcurl. */
 #include "fetch/robot.h"
 #include "../scratch.h"
 #include "../unit.h"

@@ -120,7 +120,7 @@ static void what_is_put_and_deleted_while_documents_are_copied_is_so_afterwards(
 	static struct docaddr at[2 * DOCS];
 	struct docstore_compaction *c = NULL;
 	struct docaddr now;
-	struct docstore *ds = store_open(scratch("beside"));
+	struct docstore *ds = store_open(scratch("meanwhile"));
 	fill(ds, at);
 	assert_int_equal(docstore_compact_begin(ds, 30, &c, &err), 0);
 	for (uint32_t i = 0; i < DOCS; i++)
@@ -136,7 +136,7 @@ static void what_is_put_and_deleted_while_documents_are_copied_is_so_afterwards(
 	assert_int_equal(docstore_delete(ds, at[9], &err), 0);
 	store_sync(ds);
 	for (int round = 0; round < 2; round++) {
-		struct docstore *reader = store_read(scratch("beside"));
+		struct docstore *reader = store_read(scratch("meanwhile"));
 		for (uint32_t i = 0; i < 2 * DOCS; i++)
 			if (i < DOCS ? i % 3 || i <= 9 : i == DOCS) {
 				doc_gone(ds, at[i]);
@@ -152,7 +152,7 @@ static void what_is_put_and_deleted_while_documents_are_copied_is_so_afterwards(
 		store_sound(reader);
 		docstore_close(&reader);
 		docstore_close(&ds);
-		ds = store_open(scratch("beside"));
+		ds = store_open(scratch("meanwhile"));
 	}
 	assert_int_equal(docstore_now(ds, at[12], &now, &err), 0);
 	assert_int_not_equal(now.v, at[12].v);

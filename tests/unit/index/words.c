@@ -329,7 +329,7 @@ static void the_dictionary_can_be_walked_from_anywhere(void **state)
 				continue;
 			size_t to = want + below((unsigned)(n - want));
 			assert_int_equal(segment_walk_seek(&walk, term[to], &err), 0);
-			want = MAX(to, want + 1) - 1; /* the one at hand is not given again */
+			want = MAX(to, want + 1) - 1; /* the current one is not given again */
 		}
 	}
 	assert_int_equal(segment_attr(segment, STR("no such name")), -1);

@@ -239,7 +239,7 @@ static void answers_to_another_question_are_refused(void **state)
 	expect_failed(&p, "another question");
 }
 
-/* A record whose owner is the bytes given, behind a question of 12 + 12 + 4 bytes. */
+/* A record whose owner is the bytes given, after a question of 12 + 12 + 4 bytes. */
 static void expect_broken(const char *bytes, size_t n)
 {
 	struct packet p = question(PACKET_ANSWER, DNS_A);

@@ -443,7 +443,7 @@ static void sections_are_compared_by_value(void **state)
 	config_free(&other);
 }
 
-/* "#key = value" becomes "key = value"; comments have a blank behind the #. */
+/* "#key = value" becomes "key = value"; comments have a blank after the #. */
 static void uncomment(struct str text, struct buf *out)
 {
 	struct str line;

@@ -1,4 +1,4 @@
-/* Those who follow the crawl: how far they are behind it, and the locks that they leave. */
+/* Those who follow the crawl: how far they lag, and the locks that they leave. */
 #include "base/fault.h"
 #include "disk/tree.h"
 #include "state/source_crawl.h"

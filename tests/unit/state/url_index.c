@@ -255,11 +255,11 @@ static void a_damaged_byte_is_never_believed(void **state)
 	file_drop(&f);
 }
 
-static void a_scan_goes_on_behind_a_damaged_block(void **state)
+static void a_scan_goes_on_after_a_damaged_block(void **state)
 {
 	(void)state;
 	enum { N = 4000 };
-	const char *path = write_index("behind", N);
+	const char *path = write_index("after", N);
 	struct file f;
 	struct err err = {0};
 	struct url_index_scan *s;
@@ -391,7 +391,7 @@ int main(void)
 		cmocka_unit_test(what_is_out_of_order_or_cannot_be_is_refused),
 		cmocka_unit_test(an_index_that_was_cut_anywhere_is_refused),
 		cmocka_unit_test(a_damaged_byte_is_never_believed),
-		cmocka_unit_test(a_scan_goes_on_behind_a_damaged_block),
+		cmocka_unit_test(a_scan_goes_on_after_a_damaged_block),
 		cmocka_unit_test(news_are_applied_in_one_pass),
 		cmocka_unit_test(samples_have_buckets),
 	};

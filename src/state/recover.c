@@ -18,8 +18,7 @@
  *	no index or sites, or others'       rule 2, in a new state if this one is done
  *	there is no state                   rule 2, in a new state
  *	plan, contributions of a corked     named; reap ends a damaged plan early, merge takes the
- *	state, `gone`                         contributions before the damage, the audit trims
- *`gone`
+ *	state, `gone`                         contributions before the damage, an audit trims gone
  */
 #include "state/recover.h"
 

@@ -7,8 +7,8 @@
  *    cut to the length that the checkpoint names; a phase that had begun begins again from its
  *    inputs. A state that nobody can have followed is deleted, which is the same.
  * 2. The index made again (rebuild.c). Where rule 1 cannot be followed, or the index is lost or
- * does not fit, index and sites are made from the buckets, the journals, and what is left of older
- *    indexes. Contributions are kept.
+ *    does not fit, index and sites are made from the buckets, the journals, and what is left of
+ *    older indexes. Contributions are kept.
  * Whatever else is damaged is named and left to the next cycle, which writes it anyway. */
 #pragma once
 #include "state/state.h"

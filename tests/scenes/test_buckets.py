@@ -74,7 +74,7 @@ def test_a_deleted_bucket_is_gone_and_shakedown_tells_the_new_numbers(filled):
     assert sorted(p.name for p in filled.objects.parent.iterdir()) == ["objects"]
 
 
-def test_beside_states_nothing_is_renumbered_by_accident(filled):
+def test_with_states_nothing_is_renumbered_by_accident(filled):
     (filled.objects.parent / "state").mkdir()
     refused = filled.run("shep", "buckets", "shakedown")
     assert refused.code == 2 and "--anyway" in refused.err
@@ -86,7 +86,7 @@ def test_beside_states_nothing_is_renumbered_by_accident(filled):
     assert "00000002-00000002" in filled.run("dump", filled.objects.parent / "objects.moves").out
 
 
-def test_beside_states_nothing_is_inserted_that_would_be_lost(filled):
+def test_with_states_nothing_is_inserted_that_would_be_lost(filled):
     assert filled.run("shep", "recover").code == 0
     before = filled.objects.read_bytes()
     page = "Uhttp://d.example/\nXd\n"
@@ -113,7 +113,7 @@ def test_next_to_an_open_state_nothing_is_inserted_at_all(filled):
     assert filled.objects.read_bytes() == before
 
 
-def test_beside_a_running_crawl_nothing_is_renumbered_at_all(filled):
+def test_while_a_crawl_runs_nothing_is_renumbered_at_all(filled):
     (filled.objects.parent / "state").mkdir()
     with open(filled.objects.parent / "lock", "w") as lock:
         fcntl.lockf(lock, fcntl.LOCK_EX)

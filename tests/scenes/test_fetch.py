@@ -151,7 +151,7 @@ def test_a_page_comes_unpacked_with_its_hashes_and_validators(nginx):
     assert again["outcome"] == "ok"
 
 
-def test_robots_txt_is_asked_once_and_obeyed_also_behind_a_redirect(nginx):
+def test_robots_txt_is_asked_once_and_obeyed_also_after_a_redirect(nginx):
     got = fetch(nginx, nginx.url + "/private.html", nginx.url + "/page.html", nginx.url + "/hidden",
                 code=3)
     assert got[nginx.url + "/private.html"]["outcome"] == "robots"

@@ -131,7 +131,7 @@ static void coming_and_going_does_not_grow_a_table(void **state)
 	numbers_free(&t);
 }
 
-static void the_slot_at_hand_may_be_removed(void **state)
+static void the_current_slot_may_be_removed(void **state)
 {
 	(void)state;
 	struct numbers t = {0};
@@ -175,7 +175,7 @@ int main(void)
 		cmocka_unit_test(a_table_is_what_an_array_says_it_is),
 		cmocka_unit_test(keys_that_all_collide_are_told_apart),
 		cmocka_unit_test(coming_and_going_does_not_grow_a_table),
-		cmocka_unit_test(the_slot_at_hand_may_be_removed),
+		cmocka_unit_test(the_current_slot_may_be_removed),
 		cmocka_unit_test(groups_are_matched_the_same_way_by_both_twins),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

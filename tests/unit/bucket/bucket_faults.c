@@ -170,7 +170,7 @@ static void what_a_refused_write_left_out_is_read_from_memory(void **state)
 }
 
 /* The file was cut back, but its end could not be taken into memory. */
-static void what_is_kept_is_read_from_the_file_until_its_end_is_at_hand(void **state)
+static void what_is_kept_is_read_from_the_file_until_its_end_is_in_memory(void **state)
 {
 	(void)state;
 	struct buckets *b = open_mode(scratch("end"), BUCKET_APPEND);
@@ -288,7 +288,7 @@ int main(void)
 		cmocka_unit_test_teardown(what_a_refused_write_left_out_is_read_from_memory,
 					  disarm),
 		cmocka_unit_test_teardown(
-			what_is_kept_is_read_from_the_file_until_its_end_is_at_hand, disarm),
+			what_is_kept_is_read_from_the_file_until_its_end_is_in_memory, disarm),
 		cmocka_unit_test_teardown(a_cut_that_is_refused_can_be_tried_again, disarm),
 		cmocka_unit_test_teardown(
 			a_cut_that_is_refused_after_a_write_was_keeps_nothing_half, disarm),

@@ -157,7 +157,7 @@ static void a_bucket_may_be_dropped_or_replaced(void **state)
 	close_file(&b);
 }
 
-static void nothing_beside(const char *path)
+static void nothing_else_there(const char *path)
 {
 	char name[512];
 	snprintf(name, sizeof name, "%s.new", path);
@@ -170,7 +170,7 @@ static void old_stands(const char *path, struct buckets *b, const uint32_t oid[M
 {
 	struct bucket_moves *m;
 	struct err err = {0};
-	nothing_beside(path);
+	nothing_else_there(path);
 	assert_int_equal(bucket_moves_open(&m, path, &err), 1);
 	for (uint32_t i = 0; i < MANY; i++)
 		if (i % 3)
@@ -208,7 +208,7 @@ static void a_damaged_file_is_not_shaken(void **state)
 	b = open_mode(path, BUCKET_APPEND);
 	assert_int_equal(bucket_shakedown(b, NULL, NULL, &sum, &err), -1);
 	assert_int_equal(err.code, ERR_DAMAGED);
-	nothing_beside(path);
+	nothing_else_there(path);
 	read_number(b, oid[1], 1);
 	close_file(&b);
 	buf_free(&all);
@@ -262,8 +262,8 @@ static void a_link_stays_one_and_what_it_points_to_is_shaken(void **state)
 	assert_int_equal(bucket_moves_open(&m, link, &err), 0);
 	bucket_moves_close(&m);
 	assert_int_equal(bucket_moves_done(link, &err), 0);
-	nothing_beside(real);
-	nothing_beside(link);
+	nothing_else_there(real);
+	nothing_else_there(link);
 }
 
 #ifdef GARNER_FAULTS

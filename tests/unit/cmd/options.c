@@ -122,7 +122,7 @@ static void defaults_are_there_when_nothing_is_said(void **state)
 	done(&got);
 }
 
-static void a_long_option_takes_its_value_behind_an_equals_sign_or_in_the_next_word(void **state)
+static void a_long_option_takes_its_value_after_an_equals_sign_or_in_the_next_word(void **state)
 {
 	(void)state;
 	struct got got = PARSE("show", "--number=8", "--format", "json", "--long-name=a=b");
@@ -180,7 +180,7 @@ static void a_list_grows_and_its_default_goes_with_the_first(void **state)
 	done(&got);
 }
 
-static void options_may_stand_behind_arguments(void **state)
+static void options_may_follow_arguments(void **state)
 {
 	(void)state;
 	struct got got = PARSE("show", "a", "-v", "b", "-", "");
@@ -482,11 +482,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(defaults_are_there_when_nothing_is_said),
 		cmocka_unit_test(
-			a_long_option_takes_its_value_behind_an_equals_sign_or_in_the_next_word),
+			a_long_option_takes_its_value_after_an_equals_sign_or_in_the_next_word),
 		cmocka_unit_test(a_value_may_look_like_an_option),
 		cmocka_unit_test(letters_bundle_and_the_last_one_may_take_a_value),
 		cmocka_unit_test(a_list_grows_and_its_default_goes_with_the_first),
-		cmocka_unit_test(options_may_stand_behind_arguments),
+		cmocka_unit_test(options_may_follow_arguments),
 		cmocka_unit_test(two_dashes_end_the_options),
 		cmocka_unit_test(a_command_may_keep_what_follows_its_first_argument),
 		cmocka_unit_test(the_options_that_all_have_stand_anywhere),

@@ -80,7 +80,7 @@ static void a_file_without_its_magic_is_known_by_its_name(void **state)
 	assert_int_equal(remove(named), 0);
 }
 
-static void an_unknown_version_is_named_beside_ours(void **state)
+static void an_unknown_version_is_named_with_ours(void **state)
 {
 	(void)state;
 	const struct format *f = NULL;
@@ -122,7 +122,7 @@ int main(void)
 		TEST(a_file_is_known_by_magic_and_version),
 		TEST(other_files_are_none_of_ours),
 		TEST(a_file_without_its_magic_is_known_by_its_name),
-		TEST(an_unknown_version_is_named_beside_ours),
+		TEST(an_unknown_version_is_named_with_ours),
 		TEST(a_file_cut_inside_its_version_is_damaged),
 		TEST(what_cannot_be_read_is_said_and_does_not_hang),
 	};

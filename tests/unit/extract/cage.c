@@ -308,7 +308,7 @@ static void the_document_of_a_wrong_answer_is_the_one_that_ends(void **state)
 }
 
 /* Their bytes are where they were. */
-static void documents_behind_a_death_are_read_by_the_next_worker(void **state)
+static void documents_after_a_death_are_read_by_the_next_worker(void **state)
 {
 	struct told first = {0}, others = {0};
 	(void)state;
@@ -487,7 +487,7 @@ int main(void)
 		cmocka_unit_test(a_worker_that_lies_is_ended),
 		cmocka_unit_test(what_a_worker_may_not_say_is_not_believed),
 		cmocka_unit_test(the_document_of_a_wrong_answer_is_the_one_that_ends),
-		cmocka_unit_test(documents_behind_a_death_are_read_by_the_next_worker),
+		cmocka_unit_test(documents_after_a_death_are_read_by_the_next_worker),
 		cmocka_unit_test(a_worker_that_computes_for_nothing_is_ended),
 		cmocka_unit_test(a_worker_that_leaves_at_once_is_not_started_for_ever),
 		cmocka_unit_test(a_worker_has_no_files_and_no_more_memory),

@@ -155,7 +155,7 @@ static void defer_more(void *ctx)
 	loop_later(s->loop, &s->later[1]);
 }
 
-static void deferred_calls_come_behind_the_callback_and_before_the_next(void **state)
+static void deferred_calls_come_after_the_callback_and_before_the_next(void **state)
 {
 	(void)state;
 	struct story s = story_new(true);
@@ -412,7 +412,7 @@ int main(void)
 		cmocka_unit_test(a_timer_can_be_moved_and_stopped),
 		cmocka_unit_test(a_repeating_timer_keeps_its_beat),
 		cmocka_unit_test(a_timer_set_by_itself_for_now_lets_descriptors_have_their_turn),
-		cmocka_unit_test(deferred_calls_come_behind_the_callback_and_before_the_next),
+		cmocka_unit_test(deferred_calls_come_after_the_callback_and_before_the_next),
 		cmocka_unit_test(what_a_deferred_call_defers_waits_for_the_next_round),
 		cmocka_unit_test(a_deferred_call_can_be_cancelled_by_the_one_before_it),
 		cmocka_unit_test(deferred_calls_are_made_before_the_loop_is_freed),

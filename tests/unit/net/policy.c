@@ -141,7 +141,7 @@ static void special_addresses_are_refused_up_to_their_edges(void **state)
 	assert_null(p);
 }
 
-static void a_network_that_is_named_opens_and_nothing_beside_it(void **state)
+static void a_network_that_is_named_opens_and_nothing_else(void **state)
 {
 	(void)state;
 	static const struct row rows[] = {{"127.0.0.1", "public"},
@@ -279,7 +279,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(special_addresses_are_refused_up_to_their_edges),
-		cmocka_unit_test(a_network_that_is_named_opens_and_nothing_beside_it),
+		cmocka_unit_test(a_network_that_is_named_opens_and_nothing_else),
 		cmocka_unit_test(an_address_inside_an_address_must_be_allowed_too),
 		cmocka_unit_test(metadata_opens_only_by_its_own_name),
 		cmocka_unit_test(what_is_no_address_is_refused),

@@ -390,7 +390,7 @@ static void a_bit_that_fell_over_before_the_values_is_damage(void **state)
 	buf_free(&b);
 }
 
-static void another_version_is_named_beside_ours(void **state)
+static void another_version_is_named_with_ours(void **state)
 {
 	(void)state;
 	struct counters *c = create();
@@ -515,7 +515,7 @@ static void a_file_prints_readably(void **state)
 	buf_free(&out);
 }
 
-static void what_stands_at_the_name_beside_is_not_written_into(void **state)
+static void what_has_the_temporary_name_is_not_written_into(void **state)
 {
 	(void)state;
 	char beside[128], other[128];
@@ -596,12 +596,12 @@ int main(void)
 		TEST(a_folder_or_file_that_is_not_there_is_said),
 		TEST(a_file_cut_anywhere_is_damaged),
 		TEST(a_bit_that_fell_over_before_the_values_is_damage),
-		TEST(another_version_is_named_beside_ours),
+		TEST(another_version_is_named_with_ours),
 		TEST(openmetrics_has_sorted_families_and_an_end),
 		TEST(the_older_text_names_the_family_of_a_total_as_its_samples),
 		TEST(openmetrics_keeps_one_of_what_contradicts),
 		TEST(a_file_prints_readably),
-		TEST(what_stands_at_the_name_beside_is_not_written_into),
+		TEST(what_has_the_temporary_name_is_not_written_into),
 #ifdef GARNER_FAULTS
 		TEST(a_failed_creation_leaves_the_old_file),
 		TEST(a_writer_killed_before_the_rename_is_in_nobodys_way),

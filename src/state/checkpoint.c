@@ -3,65 +3,51 @@
  * waits for the file's new length. */
 #include "state/checkpoint.h"
 
-#include "base/clock.h"
-#include "base/cursor.h"
-#include "base/hash.h"
+#include "disk/fields.h"
+#include "disk/small_file.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 
+static const struct field fields[] = {
+	{"", FIELD(FIELD_UINT, struct checkpoint, number)},
+	{"", FIELD(FIELD_TIME, struct checkpoint, time_us)},
+	{"objects", FIELD(FIELD_UINT, struct checkpoint, objects)},
+	{"journal", FIELD(FIELD_UINT, struct checkpoint, journal)},
+	{"contrib", FIELD(FIELD_UINT, struct checkpoint, contrib)},
+	{"changes", FIELD(FIELD_UINT, struct checkpoint, changes)},
+	{"gone", FIELD(FIELD_UINT, struct checkpoint, gone)},
+};
+static const struct field_table checkpoint_fields = {FIELDS("a checkpoint", fields)};
+
 enum {
-	CHECKPOINT_VERSION = 2,
-	CHECKPOINT_BYTES = 56,
-	SLOT_BYTES = FORMAT_MAGIC + 8 + CHECKPOINT_BYTES,
+	SLOT_BYTES = SMALL_FILE_HEAD + ARRAY_LEN(fields) * sizeof(uint64_t),
 	SLOTS_IN_TURN = 2,
 	SLOT_SHOWN = 2,
 	SLOTS = 3,
 	SLOT_APART = 4096,
 };
-#define CHECKPOINT_MAGIC "GARNERCK"
 
+/* A slot is a small file (disk/small_file.h) inside of this one. */
 static void slot_write(const struct checkpoint *c, struct buf *out)
 {
-	struct buf bytes = BUF_INIT(CHECKPOINT_BYTES);
-	put_u64le(&bytes, c->number);
-	put_u64le(&bytes, (uint64_t)c->time_us);
-	put_u64le(&bytes, c->objects);
-	put_u64le(&bytes, c->journal);
-	put_u64le(&bytes, c->contrib);
-	put_u64le(&bytes, c->changes);
-	put_u64le(&bytes, c->gone);
-	buf_add_text(out, CHECKPOINT_MAGIC);
-	put_u32le(out, CHECKPOINT_VERSION);
-	put_u32le(out, crc32c(0, bytes.p, bytes.n));
-	buf_add_str(out, buf_str(&bytes));
-	buf_free(&bytes);
+	struct buf payload = BUF_INIT(SLOT_BYTES);
+	fields_write(&checkpoint_fields, c, &payload);
+	small_file_seal(&checkpoints_format, buf_str(&payload), out);
+	buf_free(&payload);
 }
 
 /* 0: a checkpoint; 1: nothing was written there yet; negative: damaged. */
-static int slot_read(struct str slot, struct checkpoint *ret, struct err *err)
+static int slot_read(const char *path, struct str slot, struct checkpoint *ret, struct err *err)
 {
 	static const char empty[SLOT_BYTES];
-	struct reader r = reader_of(slot);
+	struct str payload;
 	if (slot.n == sizeof empty && memcmp(slot.p, empty, sizeof empty) == 0)
 		return 1;
-	struct str magic = reader_bytes(&r, FORMAT_MAGIC);
-	uint32_t version = reader_u32le(&r), crc = reader_u32le(&r);
-	struct str bytes = reader_bytes(&r, CHECKPOINT_BYTES);
-	if (r.bad || !str_is(magic, CHECKPOINT_MAGIC) || version != CHECKPOINT_VERSION ||
-	    crc != crc32c(0, bytes.p, bytes.n))
-		return err_set(err, ERR_DAMAGED, "a checksum does not match");
-	r = reader_of(bytes);
-	ret->number = reader_u64le(&r);
-	ret->time_us = (int64_t)reader_u64le(&r);
-	ret->objects = reader_u64le(&r);
-	ret->journal = reader_u64le(&r);
-	ret->contrib = reader_u64le(&r);
-	ret->changes = reader_u64le(&r);
-	ret->gone = reader_u64le(&r);
-	return 0;
+	if (small_file_unseal(path, &checkpoints_format, slot, &payload, err) < 0)
+		return -1;
+	return fields_read(&checkpoint_fields, payload, ret, err);
 }
 
 /* Writing */
@@ -134,12 +120,10 @@ static int slots_read_once(const char *path, struct slots *ret, struct err *err)
 	int rc = file_slurp(path, &b, err);
 	for (size_t i = 0; rc == 0 && i < SLOTS; i++) {
 		struct str slot = str_head(str_from(buf_str(&b), i * SLOT_APART), SLOT_BYTES);
-		s.rc[i] = slot_read(slot, &s.at[i], &s.why);
+		s.rc[i] = slot_read(path, slot, &s.at[i], &s.why);
 		s.bad += s.rc[i] < 0;
 	}
 	buf_free(&b);
-	if (s.bad)
-		err_in(&s.why, "%s", path);
 	*ret = s;
 	return rc == 1 ? err_set(err, ERR_DAMAGED, "%s: it is lost", path) : rc;
 }
@@ -207,17 +191,15 @@ static int checkpoints_print(const char *path, void (*emit)(void *ctx, struct st
 	struct slots s;
 	int rc = slots_read(path, &s, err);
 	for (size_t i = 0; rc == 0 && i < SLOTS; i++) {
-		const struct checkpoint *c = &s.at[i];
-		if (s.rc[i]) {
-			buf_printf(&out, "%s %s\n", names[i], s.rc[i] < 0 ? "damaged" : "empty");
-			continue;
-		}
-		buf_printf(&out, "%s %" PRIu64 " ", names[i], c->number);
-		time_print(&out, c->time_us, 6);
-		buf_printf(&out,
-			   " objects %" PRIu64 " journal %" PRIu64 " contrib %" PRIu64
-			   " changes %" PRIu64 " gone %" PRIu64 "\n",
-			   c->objects, c->journal, c->contrib, c->changes, c->gone);
+		CLEANUP(buf_free) struct buf payload = BUF_INIT(SLOT_BYTES);
+		buf_printf(&out, "%s ", names[i]);
+		fields_write(&checkpoint_fields, &s.at[i], &payload);
+		if (s.rc[i])
+			buf_add_text(&out, s.rc[i] < 0 ? "damaged" : "empty");
+		else
+			rc = fields_print(&checkpoint_fields, buf_str(&payload), " ", "", &out,
+					  err);
+		buf_add_byte(&out, '\n');
 	}
 	if (rc == 0)
 		emit(ctx, buf_str(&out));
@@ -234,8 +216,8 @@ static int checkpoints_verify(const char *path, struct err *err)
 const struct format checkpoints_format = {
 	.name = "checkpoints",
 	.file = "checkpoints",
-	.magic = CHECKPOINT_MAGIC,
-	.version = CHECKPOINT_VERSION,
+	.magic = "GARNERCK",
+	.version = 2,
 	.help = "lengths of the files of a state and of the bucket file that belong together",
 	.print = checkpoints_print,
 	.verify = checkpoints_verify,

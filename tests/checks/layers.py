@@ -4,10 +4,6 @@ import re
 import common
 
 # A folder may use itself and these. "room/name.h" allows one header of that room.
-GROUND = {"base", "url"}
-GROUND = {"base", "url", "disk"}
-GROUND = {"base", "url", "disk", "role"}
-GROUND = {"base", "url", "disk", "role"}
 GROUND = {"base", "url", "disk", "role"}
 TABLE = {
     "base": set(),

@@ -72,9 +72,9 @@ static int run(const struct cmd_call *call)
 	if (rc < 0)
 		return cmd_fail(call, &err);
 	if (a.added)
-		fprintf(call->out,
-			"%llu URL%s added; the role shepherd gathers them and their sites\n",
-			(unsigned long long)a.added, a.added == 1 ? "" : "s");
+		fprintf(call->out, "%llu URL%s added; the role shepherd gathers %s\n",
+			(unsigned long long)a.added, a.added == 1 ? "" : "s",
+			a.added == 1 ? "it and its site" : "them and their sites");
 	else if (!a.bad)
 		fprintf(stderr, "garner: there is no URL to add; see garner add --help\n");
 	return a.bad ? (a.added ? 3 : 2) : a.added ? 0 : 1;

@@ -12,8 +12,8 @@ static int unknown_format(const struct program *p, const char *path, struct err 
 	CLEANUP(buf_free) struct buf names = BUF_INIT(4096);
 	for (size_t i = 0; i < p->nformats; i++)
 		buf_printf(&names, "%s%s", i ? ", " : "", p->formats[i]->name);
-	return err_set(err, ERR_USAGE, "%s: not a file that garner writes; it knows %s", path,
-		       buf_text(&names));
+	return err_set(err, ERR_USAGE, "%s: this is none of the formats that can be printed: %s",
+		       path, buf_text(&names));
 }
 
 static int dump_file(const struct cmd_call *call, const char *path, struct err *err)

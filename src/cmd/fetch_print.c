@@ -107,8 +107,9 @@ void fetch_print_text(struct str url, const struct robot_result *r, struct buf *
 	else if (r->redirects)
 		buf_printf(out, " -> " STR_FMT, STR_ARG(r->url));
 	if (!outcome_is_ok(r->outcome))
-		buf_printf(out, "  (%s%s%s)", robot_cause_name(r->cause), r->why[0] ? ": " : "",
-			   value_show(str_of(r->why), why));
+		buf_printf(out, "  (%s%s%s%s)", robot_cause_name(r->cause), r->why[0] ? ": " : "",
+			   value_show(str_of(r->why), why),
+			   r->outcome == OUTCOME_ADDRESS ? "; robot.networks can allow it" : "");
 	buf_add_byte(out, '\n');
 }
 

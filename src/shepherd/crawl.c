@@ -27,7 +27,7 @@ const char *crawl_status_text(uint16_t status, char ret[64])
 		[OUTCOME_SITE_PERMANENT] = "the server does not exist",
 		[OUTCOME_LIMIT] = "larger or slower than the limits",
 		[OUTCOME_ROBOTS] = "robots.txt forbids it",
-		[OUTCOME_ADDRESS] = "its address is none that may be connected to",
+		[OUTCOME_ADDRESS] = "its address is not allowed (robot.networks)",
 	};
 	unsigned outcome = status - CRAWL_STATUS;
 	if (status == 0)

@@ -767,11 +767,19 @@ int url_fail(int error, struct str text, struct err *err)
 	CLEANUP(buf_free) struct buf plain = BUF_INIT(text.n + 1);
 	url_show(text, &plain);
 	value_show(buf_str(&plain), shown);
+	if (error == -URL_RELATIVE)
+		return err_set(err, ERR_USAGE,
+			       "URL '%s': %s; write it in full, as http://example.org/", shown,
+			       url_error_text(error));
 	if (error != -URL_PROTOCOL)
 		return err_set(err, ERR_USAGE, "URL '%s': %s", shown, url_error_text(error));
+	struct str name = url_scheme_of(text, scheme);
+	if (str_is(name, "ftp")) /* the caller does not take it */
+		return err_set(err, ERR_USAGE,
+			       "URL '%s': ftp cannot be used here, expected http or https", shown);
 	return err_set(err, ERR_USAGE,
 		       "URL '%s': unknown protocol '%s', expected http, https or ftp", shown,
-		       value_show(url_scheme_of(text, scheme), shown_scheme));
+		       value_show(name, shown_scheme));
 }
 
 const struct url_loop_limits url_loop_defaults = {

@@ -213,6 +213,7 @@ def test_many_add_at_once_and_garbage_is_refused(garner, web):
     c = Crawl(garner, [w.host])
     adds = [c.g.start("add", f"{w.url}/{i}") for i in range(12)]
     assert [p.wait() for p in adds] == [0] * 12
+    assert "ftp cannot be used here" in c.g.run("add", "ftp://a/b").err
     for bad in ("", "x", "ftp://a/b", "http://", "http://a b/", "javascript:1", "http://[::1", "\udcff"):
         assert c.g.run("add", bad).code == 2, bad
     nothing = c.g.run("add")

@@ -361,6 +361,12 @@ static void a_failure_leaves_the_result_alone(void **state)
 				     "https or ftp");
 	assert_int_equal(url_fail(-URL_INVALID_PORT, STR("http://me:secret@a:x/"), &err), -1);
 	assert_string_equal(err.msg, "URL 'http://a:x/': invalid port");
+	assert_int_equal(url_fail(-URL_PROTOCOL, STR("FTP://a/"), &err), -1);
+	assert_string_equal(err.msg,
+			    "URL 'FTP://a/': ftp cannot be used here, expected http or https");
+	assert_int_equal(url_fail(-URL_RELATIVE, STR("a.org"), &err), -1);
+	assert_string_equal(err.msg, "URL 'a.org': relative not allowed; write it in full, as "
+				     "http://example.org/");
 }
 
 static void names_and_passwords_are_not_shown_wherever_a_reader_of_urls_finds_them(void **state)

@@ -150,7 +150,7 @@ static void put_counters(struct html *h, const struct counters_view *view)
 	static const char *const names[] = {"Counter", "Meaning", "Value"};
 	html_put(h, "h2", view->instance);
 	layout_open(h, "div", "wide");
-	html_open(h, "table");
+	layout_open(h, "table", "counters");
 	put_heads(h, names, ARRAY_LEN(names), 2);
 	for (size_t i = 0; i < view->n; i++) {
 		const struct counter_value *v = &view->value[i];

@@ -23,6 +23,15 @@ async function fits(page) {
 	assert.ok(need <= have, `${page.url()} is ${need} wide on ${have} (${page.named})`);
 }
 
+// A table's heads stand above its cells: as many of them are shown in each row.
+async function columns_agree(page) {
+	const uneven = await page.$$eval("table", (tables) => tables.filter((t) => {
+		const shown = (row) => [...row.cells].filter((c) => c.getClientRects().length).length;
+		return new Set([...t.rows].map(shown)).size > 1;
+	}).length);
+	assert.equal(uneven, 0, `${page.url()}: rows of different length (${page.named})`);
+}
+
 async function search(page, words) {
 	await page.locator("input[name=q]").fill(words);
 	await page.locator("input[name=q]").press("Enter");
@@ -187,7 +196,9 @@ exports.status = async (visit) => {
 	}));
 	await fits(page);
 	await visit.shot(page, "live");
+	await columns_agree(page);
 	await page.setViewportSize({ width: 390, height: 844 });
 	await fits(page);
+	await columns_agree(page);
 	await visit.shot(page, "narrow");
 };

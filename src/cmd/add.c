@@ -90,9 +90,9 @@ static const struct cmd_exit exits[] = {{1, "there was no URL"},
 const struct command add_command = {
 	.name = "add",
 	.summary = "give the crawl a site to gather",
-	.description = "Puts URLs into the crawl, where they stay until they are taken out. Pages "
-		       "that they link to are gathered too, if they are on the same site "
-		       "(shepherd.follow). A URL that is known already is looked at again.\n\nThe "
+	.description = "Puts URLs into the crawl, where they stay. Pages that they link to are "
+		       "gathered too, if they are on the same site (shepherd.follow). A URL that "
+		       "is known already is looked at again.\n\nThe "
 		       "URLs are stored when the command has ended, whether or not the role "
 		       "shepherd runs.",
 	CMD_OPTIONS(options, struct add_options),

@@ -343,9 +343,8 @@ static const struct cmd_example dump_examples[] = {
 static const struct command dump_sub = {
 	.name = "dump",
 	.summary = "print the files of a state",
-	.description = "Without options all but the notes control, params and last, which "
-		       "garner dump prints, and the log of forgotten URLs. The state may be in "
-		       "use.",
+	.description = "Without options everything but control and params, which garner dump "
+		       "prints, and the log of forgotten URLs. The state may be in use.",
 	.args = "[STATE]",
 	.args_help =
 		"the name of a state, \"closed\" or \"current\" (the newest, if none is named)",

@@ -14,6 +14,13 @@
 			place.textContent = text;
 	}
 
+	// The page comes with the average since the start; what is shown here is that of now.
+	function show_rate() {
+		const some = rates.slice(-recent);
+		show("rate", (some.reduce((a, b) => a + b) / some.length).toFixed(1));
+		byId("n-rate").previousElementSibling.textContent = "pages per second";
+	}
+
 	function draw() {
 		const span = Math.max(least, rates.length), top = Math.max(1, ...rates);
 		const x = (i) => (i + span - rates.length) / (span - 1) * 100;
@@ -33,8 +40,7 @@
 		last = now;
 		if (rates.length === 0)
 			return;
-		const some = rates.slice(-recent);
-		show("rate", (some.reduce((a, b) => a + b) / some.length).toFixed(1));
+		show_rate();
 		draw();
 	}
 

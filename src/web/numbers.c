@@ -81,7 +81,7 @@ void numbers_of(const struct status *s, int64_t now_wall_us, struct numbers *ret
 	number_print(n++, "waiting", "pages waiting", sum_counters(s, "shepherd", "urls_waiting"));
 	number_print(n++, "under-way", "pages under way",
 		     sum_counters(s, "shepherd", "urls_under_way"));
-	number_print_rate(n++, "rate", "pages per second", s, all, now_wall_us);
+	number_print_rate(n++, "rate", "pages per second since the start", s, all, now_wall_us);
 	if (commit_s)
 		number_print_ago(n, "commit", "last commit", now_wall_us - commit_s * US_PER_S);
 	else

@@ -174,6 +174,7 @@ exports.status = async (visit) => {
 	await visit.go(plainly, "/status");
 	assert.match((await texts(plainly, "main")).join(), /all ready\./);
 	assert.match((await texts(plainly, "#still")).join(), /load it again/);
+	assert.equal(await plainly.getByText("pages per second since the start").count(), 1);
 	assert.equal(await plainly.locator("#plot").isVisible(), false);
 	await fits(plainly);
 	await visit.shot(plainly, "plain");
@@ -188,6 +189,7 @@ exports.status = async (visit) => {
 	await page.waitForFunction(() =>
 		/pages per second/.test(document.querySelector("#plot figcaption").textContent));
 	assert.equal(await page.locator("#still").isVisible(), false);
+	assert.equal(await page.getByText("since the start").count(), 0);
 	await page.waitForTimeout(process.env.SHOTS ? 8000 : 0);
 	// It rises: some point is above the ground line.
 	assert.ok(await page.evaluate(() => {

@@ -173,7 +173,7 @@ def test_status_tells_what_came_of_it(garner, web):
         wait_for(line, lambda: line in lines(), 20)
     lines = lines()
     assert any(line and line[-1].startswith("ago") and "last commit" in line[-1] for line in lines)
-    assert any(line[-1:] == ["pages per second"] for line in lines)
+    assert any(line[-1:] == ["pages per second since the start"] for line in lines)
 
 
 def test_no_more_states_are_kept_than_the_settings_say(garner, web):

@@ -1,10 +1,10 @@
-/* Framing: lines and counted bytes out of a stream that arrives in pieces. Where it was cut makes
- *no difference to what comes out. What is complete is handed out where it lies; only what a frame
- * began with is kept, so between frames nothing is held.
+/* Framing: lines and counted bytes out of a stream that arrives in pieces. Where the stream was cut
+ * makes no difference to what comes out. A complete frame is handed out where it lies; only the
+ * beginning of an incomplete one is kept, so between frames nothing is held.
  *
  *	framing_put(&f, piece);
- *	while ((rc = framing_next(&f, &frame)) == 0) ...      may stop early, and go on without a
- *put framing_keep(&f);                                     before the piece is gone
+ *	while ((rc = framing_next(&f, &frame)) == 0) ...   may stop early, go on without a put
+ *	framing_keep(&f);                                  before the piece is gone
  *
  * A frame is good until the next call. */
 #pragma once

@@ -1,3 +1,6 @@
+/* The plan on disk: a record per site, with all its URLs, so that reap fills a queue at a time. The
+ * last record counts the entries: a plan that was cut is noticed, although every record before the
+ * cut is sound. */
 #include "state/plan.h"
 
 #include "base/cursor.h"

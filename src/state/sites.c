@@ -1,3 +1,6 @@
+/* The site list: a table in memory, written as records of many sites each, in order of footprints.
+ * Passes ask for sites in any order, so all of them are held; the list is small next to the index.
+ * The last record counts the sites, so that a list that was cut is noticed. */
 #include "state/sites.h"
 
 #include "base/arena.h"

@@ -1,3 +1,8 @@
+/* One state: opened, cloned, entered, appended to, checkpointed, read. Files that are written as a
+ * whole (index, sites) are made next to the old ones and renamed; files that grow (journal,
+ * contrib, changes) count up to the last checkpoint and no further. A checkpoint syncs everything
+ * at the same time, in a pool, because several syncs under way cost the file system one commit.
+ * At the end: the index with new bucket numbers, for cleanup. */
 #include "state/state.h"
 
 #include "base/cursor.h"

@@ -6,9 +6,9 @@
  *	contrib      URLs found (journal.h)        changes      what modules did (journal.h)
  *	checkpoints  lengths that belong together
  * Work goes on in a clone, which shares index and sites by hard links: nothing is overwritten, a
- * new index is written next to the old one and renamed. Exactly one state is open, the newest; all
- *before it are closed or corked. The links `closed` and `current` name the newest closed and the
- *newest state.
+ * new index is written next to the old one and renamed. Exactly one state is open, the newest;
+ * those before it are closed or corked. The link `closed` names the newest closed state, `current`
+ * the newest of all.
  *
  * A cycle:   state_clone(closed) -> plan, reap (journal, contrib, checkpoints), cork -> corked
  *            state_clone(corked, with contrib) -> merge, select, record ... -> closed

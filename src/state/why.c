@@ -1,3 +1,6 @@
+/* What is known of one URL: the index of the newest state, the journals of all that are kept, the
+ * contributions that wait, the log of forgotten URLs. Journals are read from end to end, because
+ * nothing finds an entry by its footprint yet. */
 #include "state/why.h"
 
 #include "base/clock.h"

@@ -118,8 +118,7 @@ int fault_arm(const char *spec, struct err *err)
 	struct str rest = str_of(spec), part;
 	size_t n = 0;
 	while (str_cut(&rest, ',', &part) == 0) {
-		const char *wrong =
-			n < MAX_RULES ? parse_rule(part, &rules[n]) : "one more than there may be";
+		const char *wrong = n < MAX_RULES ? parse_rule(part, &rules[n]) : "too many faults";
 		if (wrong)
 			return err_set(err, ERR_USAGE, "faults: %s: " STR_FMT, wrong,
 				       STR_ARG(part));

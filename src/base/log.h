@@ -118,7 +118,7 @@ struct log_fold {
 	size_t oldest;
 };
 
-/* Called for a line that is to be written now; repeated > 0: it came so often again. */
+/* Called for a line that is to be written now; repeated > 0: how often it came again. */
 typedef void log_emit_fn(void *ctx, enum log_level level, struct str line, uint64_t repeated);
 
 /* Writes a line or counts it, after the repeats whose time is over or whose place it takes. */

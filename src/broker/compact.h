@@ -9,8 +9,8 @@
 #include "broker/maintenance.h"
 
 enum { COMPACT_PERCENT = 25, COMPACT_LEAST = 16 << 20 /* bytes of text that are deleted */ };
-/* So long the stores have to be worth it before they are compacted, and so long after that old
- * addresses stay good for those who answer from an older snapshot. */
+/* How long compaction has to be worth it before it begins, and how long old addresses stay good
+ * afterwards for those who answer from an older snapshot. */
 enum { COMPACT_WAIT_US = 10000000 };
 
 /* Whether much is deleted. */

@@ -1,4 +1,5 @@
-/* A key is in one segment only, unless it is deleted there: the first that has it alive is it. */
+/* A key may be in several segments but is deleted in all but one: the first where it is not deleted
+ * has it. */
 #include "broker/find.h"
 
 int words_find(struct words_reader *words, struct str url, struct docaddr *ret, struct err *err)

@@ -199,7 +199,7 @@ static int file_open_locked(struct file *ret, const char *path, enum bucket_mode
 		}
 		file_drop(&f);
 	}
-	return err_set(err, ERR_BUSY, "%s: was replaced each time that it was opened", path);
+	return err_set(err, ERR_BUSY, "%s: was replaced each time it was opened", path);
 }
 
 /* Whether the first buckets lie as this shift says. *ret_sure: their numbers say it too. */
@@ -327,7 +327,7 @@ int bucket_shift_check(const char *path, unsigned shift, struct err *err)
 {
 	if (!shift || (shift >= BUCKET_SHIFT_LEAST && shift <= BUCKET_SHIFT_MOST))
 		return 0;
-	return err_set(err, ERR_USAGE, "%s: a shift of %u; there are %d to %d", path, shift,
+	return err_set(err, ERR_USAGE, "%s: a shift of %u; expected %d to %d", path, shift,
 		       BUCKET_SHIFT_LEAST, BUCKET_SHIFT_MOST);
 }
 

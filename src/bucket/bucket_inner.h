@@ -19,7 +19,7 @@ struct bucket_head bucket_head_parse(const char *p);
 void bucket_head_make(const struct bucket_head *head, char *p);
 uint32_t bucket_word(const char *p); /* 4 bytes, little-endian */
 void bucket_word_put(char *p, uint32_t v);
-/* Bytes in the file of a bucket with so much data. */
+/* Bytes that a bucket with this much data takes in the file. */
 uint64_t bucket_total(unsigned shift, uint32_t length);
 /* What is wrong with a head at a place, `left` bytes before the end; NULL: nothing. */
 const char *bucket_head_wrong(const struct bucket_head *head, unsigned shift, uint64_t at,

@@ -117,7 +117,8 @@ static void show_text(const struct sections *s, const struct config *config, boo
 	if (table.ncells > table.ncolumns)
 		text_table_print(&table, out);
 	else
-		buf_add_text(out, "Nothing is set: all is as 'garner config show --all' says.\n");
+		buf_add_text(out,
+			     "Nothing is set; 'garner config show --all' lists the defaults.\n");
 	text_table_free(&table);
 }
 

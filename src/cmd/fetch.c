@@ -68,7 +68,7 @@ static void fetch_fail(struct fetch *f, const struct err *err)
 /* What is said: lines for URLs, progress, the end. */
 
 #define FLUSH_US (20 * US_PER_MS)
-#define SAY_WAIT_US (10 * US_PER_S) /* who looks on takes a longer silence for a hang */
+#define SAY_WAIT_US (10 * US_PER_S) /* a longer silence looks like a hang */
 
 enum { FLUSH_BYTES = 64 << 10 };
 

@@ -319,7 +319,7 @@ static int for_numbers(struct work *w, int (*what)(struct work *w, uint32_t oid,
 		if (rc == 0)
 			rc = what(w, oid, &err);
 		if (rc == 1) {
-			err_set(&err, ERR_NONE, "bucket %08" PRIx32 ": there is none", oid);
+			err_set(&err, ERR_NONE, "bucket %08" PRIx32 ": no such bucket", oid);
 			(void)work_fail(w, &err);
 			code = MAX(code, 1);
 		} else if (rc < 0) {

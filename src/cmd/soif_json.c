@@ -105,7 +105,7 @@ static int object_of(const json_t *root, struct arena *arena, struct soif *ret,
 	enum soif_section s = SOIF_PLAIN;
 	if (!bytes_of(json_object_get(root, "type"), arena, &obj.type) ||
 	    !bytes_of(json_object_get(root, "url"), arena, &obj.url))
-		return err_set(err, ERR_USAGE, "no texts \"type\" and \"url\"");
+		return err_set(err, ERR_USAGE, "expected texts \"type\" and \"url\"");
 	(void)text_of(json_object_get(root, "section"), arena, &section);
 	while (s <= SOIF_UPDATE && !str_is(section, section_word[s]))
 		s++;

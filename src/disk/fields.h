@@ -38,8 +38,8 @@ struct field_table {
 #define FIELDS(what, fields) what, fields, ARRAY_LEN(fields)
 
 void fields_write(const struct field_table *t, const void *from, struct buf *out);
-/* Reads a payload that is one of them. FIELD_REST points into the payload. On failure *ret is as it
- * may be, and err says at which byte (ERR_DAMAGED). */
+/* Reads a payload that is one of them. FIELD_REST points into the payload. On failure *ret is
+ * undefined, and err names the byte (ERR_DAMAGED). */
 int fields_read(const struct field_table *t, struct str payload, void *ret, struct err *err);
 /* The next one of a payload that has many. 1: there is none left. */
 int fields_next(const struct field_table *t, struct reader *r, void *ret, struct err *err);

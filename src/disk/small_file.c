@@ -1,5 +1,5 @@
 /* Small files. The checksum covers the head too: a version that does not fit ours is another
- * program's only where the checksum does fit; otherwise a bit has fallen over, and that is damage.
+ * program's only where the checksum does fit; otherwise a bit has flipped, and that is damage.
  */
 #include "disk/small_file.h"
 

@@ -1,5 +1,5 @@
 /* Streams: a ring of pieces, each with a transfer that a thread does while the others are used.
- * Somebody who has to wait for a transfer does those that wait themselves (pool_wait()), so that
+ * A caller that has to wait for a transfer does queued ones itself (pool_wait()), so that
  * two are under way while there is nothing else to do. Several streams may share a thread:
  * transfers then begin in the order in which they were asked for. */
 #include "disk/stream.h"

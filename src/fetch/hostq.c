@@ -230,7 +230,8 @@ enum { MEMORY_MIN = 1 << 20, MEMORY = 256 << 20, TROUBLES_MAX = 32 };
 int hostq_new(struct hostq **ret, const struct hostq_options *options, struct err *err)
 {
 	if (options->rule.delay_us < 0 || options->rule.delay_us > POLITE_RETRY_MAX_US)
-		return err_set(err, ERR_USAGE, "host queues: a delay of %lld us, at most a day is",
+		return err_set(err, ERR_USAGE,
+			       "host queues: a delay of %lld us; the longest is a day",
 			       (long long)options->rule.delay_us);
 	struct hostq *q = mem_alloc(sizeof *q);
 	uint64_t memory = options->memory ? options->memory : MEMORY;

@@ -18,7 +18,7 @@ struct hostq_saved {
 	int64_t pause_us; /* that was left */
 };
 
-/* Who reads a file. Each function returns negative to end it. */
+/* What is done with each part of a file that is read. Each function returns negative to end it. */
 struct hostq_reading {
 	int (*queue)(void *ctx, const struct hostq_saved *queue, struct err *err);
 	/* Of the queue that came last; sound. */

@@ -30,7 +30,7 @@ enum { POLITE_CONCURRENT_MAX = 8 };
 #define POLITE_PAUSE_MAX_US (1 * US_PER_H)
 /* The longest Retry-After that is believed. */
 #define POLITE_RETRY_MAX_US (1 * US_PER_DAY)
-/* A lease ends so long after it was taken or renewed. */
+/* How long a lease lasts after it was taken or renewed. */
 #define POLITE_LEASE_US (5 * US_PER_MIN)
 
 /* How one server is to be treated. */
@@ -39,7 +39,7 @@ struct polite_rule {
 	unsigned concurrent; /* 0: 1 */
 };
 
-/* The delay that makes so many requests a second: 0.1 is 10 s. A rate of 0 or less: the longest. */
+/* The delay for a number of requests a second: 0.1 is 10 s. A rate of 0 or less: the longest. */
 int64_t polite_delay_of_rate(double per_second);
 /* The delay after so many troubles in a row. */
 int64_t polite_pause_us(int64_t delay_us, unsigned troubles);

@@ -268,8 +268,8 @@ static int claim_process(struct polite *p, struct err *err)
 		FAULT("polite.claimed");
 		return 0;
 	}
-	return err_set(err, ERR_BUSY, "%s: %d processes have it open, no more can", p->file.path,
-		       POLITE_PROCESSES);
+	return err_set(err, ERR_BUSY, "%s: %d processes have it open, which is the limit",
+		       p->file.path, POLITE_PROCESSES);
 }
 
 static int table_attach(struct polite *p, const struct polite_options *o, struct err *err)

@@ -71,7 +71,7 @@ struct polite {
 	size_t size;
 	struct map_guard *guard;
 	uint64_t *process;          /* generation of each */
-	uint64_t *lock;             /* 0, or the place and generation of who has it */
+	uint64_t *lock;             /* 0, or the place and generation of its holder */
 	struct polite_entry *entry; /* groups one after the other */
 	uint32_t groups;
 	uint32_t me, generation; /* our place among the processes */
@@ -94,8 +94,8 @@ void polite_say_ends(struct polite *p, int64_t now_us);
 /* Whether the process with this place (bits 0..9) and generation (10..31) has the table open. */
 bool polite_is_alive(const struct polite *p, uint32_t process);
 
-/* The lock of a group is a word of the map with the place and generation of who has it: taking it
- * costs no call of the system. Who dies with it is found out by the lock on his place, and it is
- * taken over. false: somebody who lives has had it for most_us. */
+/* The lock of a group is a word of the map with the place and generation of its holder: taking it
+ * costs no call of the system. That a holder has died is seen by the lock on its place; its lock is
+ * then taken over. false: somebody who lives has had it for most_us. */
 bool polite_group_lock(struct polite *p, uint32_t group, int64_t most_us);
 void polite_group_unlock(struct polite *p, uint32_t group);

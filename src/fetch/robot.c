@@ -128,7 +128,7 @@ static int name_file(struct robot_file_sink *f, const struct file *file, struct 
 	f->part = part_name(f);
 	(void)file_remove(f->part, &ignored);
 	rc = file_name(file, f->part, err);
-	return rc == 1 ? err_set(err, ERR_SYSTEM, "%s: is in the way", f->part) : rc;
+	return rc == 1 ? err_set(err, ERR_SYSTEM, "%s: cannot be replaced", f->part) : rc;
 }
 
 static int file_end(struct robot_sink *s, bool is_complete, struct err *err)

@@ -359,7 +359,7 @@ static void make_handle(struct request *q)
 {
 	q->easy = q->robot->curl.easy_duphandle(q->robot->model);
 	if (!q->easy)
-		die("libcurl makes no more handles");
+		die("libcurl cannot make another handle");
 	OPT(q, PRIVATE, q);
 	OPT(q, ERRORBUFFER, q->words);
 	OPT(q, WRITEDATA, q);
@@ -495,7 +495,7 @@ static int shard_init(struct shard *sh, struct robot *r, struct err *err)
 	*sh = (struct shard){
 		.robot = r, .multi = r->curl.multi_init(), .timer = {.fn = on_due, .ctx = sh}};
 	if (!sh->multi)
-		return err_set(err, ERR_SYSTEM, "libcurl makes no multi handle");
+		return err_set(err, ERR_SYSTEM, "libcurl cannot make a multi handle");
 	MULTI_OPT(sh, SOCKETFUNCTION, on_socket);
 	MULTI_OPT(sh, SOCKETDATA, sh);
 	MULTI_OPT(sh, TIMERFUNCTION, on_timer);
@@ -536,7 +536,7 @@ int transfers_new(struct robot *r, struct err *err)
 		return -1;
 	r->model = make_model(r);
 	if (!r->model)
-		return err_set(err, ERR_SYSTEM, "libcurl makes no handle");
+		return err_set(err, ERR_SYSTEM, "libcurl cannot make a handle");
 	r->tick = (struct loop_timer){.fn = on_tick, .ctx = r};
 	return shards_new(r, err);
 }

@@ -521,8 +521,9 @@ static int check_doc(const struct invert *inv, const struct words_doc *doc, stru
 {
 	uint64_t bytes = 0;
 	if (doc->key.n == 0 || doc->key.n > WORDS_KEY_MOST)
-		return err_set(err, ERR_USAGE, "a document with a key of %zu bytes, 1 to %d can be",
-			       doc->key.n, WORDS_KEY_MOST);
+		return err_set(err, ERR_USAGE,
+			       "a document with a key of %zu bytes; expected 1 to %d", doc->key.n,
+			       WORDS_KEY_MOST);
 	for (size_t i = 0; i < doc->n; i++)
 		bytes += doc->attr[i].value.n;
 	if (bytes > WORDS_DOC_MOST)

@@ -201,7 +201,7 @@ static int parse_manifest(const char *path, struct str bytes, struct manifest *r
 	if (!get_settings(&r, &m.settings) || !get_segments(&r, &m) || reader_left(&r)) {
 		manifest_free(&m);
 		return err_set(err, ERR_DAMAGED,
-			       "%s: what it says cannot be; the index has to be built again", path);
+			       "%s: it contradicts itself; the index has to be built again", path);
 	}
 	*ret = m;
 	return 0;
@@ -217,8 +217,8 @@ static int read_file(const char *path, struct file *ret_file, struct buf *out, s
 		return rc;
 	rc = file_size(&file, &size, err);
 	if (rc == 0 && size > MANIFEST_MOST)
-		rc = err_set(err, ERR_DAMAGED, "%s: %" PRIu64 " bytes, at most %d can be", path,
-			     size, MANIFEST_MOST);
+		rc = err_set(err, ERR_DAMAGED, "%s: %" PRIu64 " bytes; at most %d are allowed",
+			     path, size, MANIFEST_MOST);
 	if (rc == 0) {
 		char *to = buf_room(out, (size_t)size + 1);
 		rc = file_read(&file, to, (size_t)size, 0, &got, err);

@@ -95,7 +95,7 @@ static bool may_feed(const struct conn_pool *pool)
 	return !list_is_empty(&pool->starved) && !over_budget(pool);
 }
 
-/* A few at a time, lest all wake to find it used up again. */
+/* A few at a time, or all of them would wake to find it used up again. */
 static void pool_feed(void *ctx)
 {
 	struct conn_pool *pool = ctx;

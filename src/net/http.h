@@ -113,7 +113,7 @@ void http_answer_etag(struct http_answer *a, struct str tag);
 void http_answer_static(struct http_answer *a, struct str bytes, const char *type);
 /* A file, in whole or in ranges. It is taken over; FILE_INIT is left behind. */
 int http_answer_file(struct http_answer *a, struct file *file, const char *type, struct err *err);
-/* What is wrong: JSON {"error": ..., "status": ...}, or a small page for who asks for one. */
+/* What is wrong: JSON {"error": ..., "status": ...}, or a small page for those who ask for one. */
 void http_answer_error(struct http_request *req, struct http_answer *a, int status, const char *fmt,
 		       ...) PRINTF_LIKE(4, 5);
 

@@ -289,7 +289,7 @@ void http_channel_answer(struct http_channel *ch, struct http_request *req, stru
 	a->type = "text/event-stream";
 	a->cache = "no-store";
 	if (!l)
-		http_answer_error(req, a, 503, "%zu listen already, no more can", ch->most);
+		http_answer_error(req, a, 503, "%zu listen already, which is the limit", ch->most);
 }
 
 /* Each line of the data gets its field; a carriage return would end a line too. */

@@ -1,6 +1,6 @@
 /* Listeners: accept on a listening socket, through a gate that counts who is inside: in total, and
- * per address (IPv4 by address, IPv6 by /64; Unix peers count in total only). Who is one too many
- * gets a word and the end at once, so that those who may come in are not kept waiting. When
+ * per address (IPv4 by address, IPv6 by /64; Unix peers count in total only). One connection too
+ * many is told so and closed at once, so that those who may come in are not kept waiting. When
  * descriptors run out, accepting pauses for a while; the kernel keeps the rest in its queue. */
 #pragma once
 #include "net/addr.h"

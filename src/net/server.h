@@ -29,7 +29,7 @@ enum server_word {
 	SERVER_ARGUMENTS, /* not as many as the verb takes */
 	SERVER_LONG_LINE, /* then it hangs up */
 	SERVER_FULL,      /* too many connections; then it hangs up */
-	SERVER_STOPPING,  /* to who is idle when the server stops; then it hangs up */
+	SERVER_STOPPING,  /* to idle clients when the server stops; then it hangs up */
 	SERVER_WORDS,
 };
 
@@ -97,7 +97,7 @@ int server_listen(struct server *s, int fd, struct err *err);
 /* Accepts nobody more, ends the idle at once and the others when they have their answers, all at
  * the latest after within_us; then done(ctx), never from inside this call. */
 void server_drain(struct server *s, int64_t within_us, void (*done)(void *ctx), void *ctx);
-/* Drops who is left. Not from inside a verb. */
+/* Drops the connections that are left. Not from inside a verb. */
 void server_free(struct server **s);
 
 struct server_stats {
@@ -114,7 +114,7 @@ struct conn *session_conn(struct session *s);
 struct server *session_server(struct session *s);
 const char *session_peer(const struct session *s);
 /* The next n bytes go to fn as one block, then lines again. false: more than block_max, nothing is
- * taken: end the connection, lest the bytes that come be run as lines. */
+ * taken: end the connection, or the bytes that follow are run as lines. */
 bool session_block(struct session *s, uint64_t n, void (*fn)(struct session *s, struct str block));
 /* A verb for tables: every verb with its arguments and help, a line each, then an empty one. */
 void session_help(struct session *s, const struct str *arg, size_t n);

@@ -37,7 +37,7 @@ const void *config_get(const struct config *c, const struct config_section *sect
 /* Where a value came from: "default", "garner.conf:12", "GARNER_WEB_LISTEN", "-s". */
 const char *config_origin(const struct config *c, const struct config_section *section,
 			  const struct value_spec *spec);
-/* Whether it was set at all, be it to its default. */
+/* Whether it was set at all, even to its default. */
 bool config_is_set(const struct config *c, const struct config_section *section,
 		   const struct value_spec *spec);
 bool config_section_equal(const struct config *a, const struct config *b,

@@ -336,7 +336,7 @@ static int start_parse(struct reader *r, struct counters_view *v, struct err *er
 			       "counters in version %u; this program knows version %d", version,
 			       COUNTERS_VERSION);
 	if (v->n > COUNTERS_MAX)
-		return err_set(err, ERR_DAMAGED, "%zu counters, at most %d can be", v->n,
+		return err_set(err, ERR_DAMAGED, "%zu counters; at most %d are allowed", v->n,
 			       COUNTERS_MAX);
 	v->instance = reader_text(r, COUNTERS_INSTANCE_MAX);
 	return 0;

@@ -31,7 +31,7 @@ enum {
 	COUNTERS_FILE_MAX = 1 << 20, /* more than all these maxima together */
 };
 
-/* Where the values begin, after a head of so many bytes. */
+/* Where the values begin, after a head of this many bytes. */
 static inline size_t counters_values_at(size_t head_bytes)
 {
 	return (head_bytes + COUNTERS_PAGE - 1) / COUNTERS_PAGE * COUNTERS_PAGE;

@@ -46,7 +46,7 @@ bool ini_holds(struct str value)
 static int check_line(struct str line, struct err *err)
 {
 	if (line.n > INI_LINE_MAX)
-		return err_set(err, ERR_USAGE, "the line has %zu bytes, at most %d can be taken",
+		return err_set(err, ERR_USAGE, "the line has %zu bytes; at most %d are allowed",
 			       line.n, INI_LINE_MAX);
 	if (!str_utf8(line))
 		return err_set(err, ERR_USAGE, "the line is not valid UTF-8");

@@ -15,7 +15,7 @@ struct crawl_conf {
 	int64_t plan_max, site_max, urls_max;
 	int64_t refresh_us;        /* a page is looked at again after this */
 	int64_t retry_us, retries; /* after a failure; doubled with each */
-	int64_t forget_us;         /* what is gone, forbidden or elsewhere is remembered so long */
+	int64_t forget_us; /* how long pages that are gone, forbidden or elsewhere are remembered */
 	int64_t parsers;
 	int follow;                         /* enum crawl_follow */
 	int64_t old_states, interim_states; /* closed and corked ones that are kept */

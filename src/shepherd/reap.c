@@ -88,7 +88,7 @@ enum { PARSE_QUEUE = 256, PARSE_COUNTS = 8, OUT_MOST = 100000 };
 
 #define CHECKPOINT_US (US_PER_S / 2)
 
-/* What is under way when the time is up may take so much longer. */
+/* How much longer requests may take that are under way when the time is up. */
 #define GRACE_US (3 * US_PER_S)
 
 /* Followers are waited for; one that lags by more is not, it was away. */

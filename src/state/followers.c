@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A follower that gave no sign for so long rests, or died. */
+/* A follower that gave no sign for this long rests, or has died. */
 #define SIGN_US (5 * US_PER_S)
 
 /* Locks */

@@ -102,7 +102,7 @@ static int objects_wake(struct objects *o, struct err *err)
 		rc = err_set(err, ERR_SYSTEM, "%s: there is no bucket file", o->path);
 	if (rc < 0) {
 		objects_rest(o);
-		err->code = ERR_SYSTEM; /* recovery mends it, or will: it works another time */
+		err->code = ERR_SYSTEM; /* recovery mends it, or will: worth another try */
 	}
 	return rc;
 }
@@ -466,7 +466,7 @@ static int crawl_enter(struct crawl *c, const char *name, enum part part, struct
 
 static int just_deleted(const char *name, struct err *err)
 {
-	return err_set(err, ERR_SYSTEM, "%s: was just deleted; it works another time", name);
+	return err_set(err, ERR_SYSTEM, "%s: was just deleted; try again", name);
 }
 
 /* Goes to the place, which is after what was returned last. After a failure no state is open. */

@@ -69,11 +69,11 @@ int states_list(struct states *s, int64_t now_us, struct arena *arena, struct st
 		size_t *ret_n, struct err *err);
 
 /* How many are kept. The oldest go first and only they go, so that the changes of those left have
- * no gap: while there are too many of either kind, the oldest goes, of whichever it is. What a
+ * no gap: while there are too many of either kind, the oldest goes, whichever kind it is. What a
  * reader's lock needs stays, and so do the newest closed one and all after it. */
 struct states_keep {
-	int64_t closed, corked; /* at most so many of each, at least 1 closed */
-	int64_t gone_us;        /* entries of `gone` are kept so long; 0: for ever */
+	int64_t closed, corked; /* at most this many of each, at least 1 closed */
+	int64_t gone_us;        /* how long entries of `gone` are kept; 0: for ever */
 };
 /* To be called when no state is open. Also removes the locks that have expired. */
 int states_audit(struct states *s, const struct states_keep *keep, int64_t now_us,

@@ -210,8 +210,7 @@ int states_init(const char *folder, unsigned shift, int64_t now_us, struct err *
 		return -1;
 	int rc = states_open(&s, folder, true, err);
 	if (rc)
-		return rc < 0 ? rc
-			      : err_set(err, ERR_SYSTEM, "%s: it was made, and is not there", path);
+		return rc < 0 ? rc : err_set(err, ERR_SYSTEM, "%s: was made, but is missing", path);
 	rc = states_list(s, now_us, &arena, &list, &n, err);
 	if (rc == 0 && n)
 		rc = err_set(err, ERR_USAGE, "%s: there is a crawl already, with %zu states",
@@ -336,8 +335,8 @@ static int delete_unlocked(struct states *s, const char *name, int64_t now_us, s
 	return file_rename(away, path, err) < 0 || dir_sync_of(path, err) < 0 ? -1 : 1;
 }
 
-/* While there are too many of a kind the oldest goes, of whichever kind it is: a gap would end the
- * way of followers without a lock. */
+/* While there are too many of a kind the oldest goes, whichever kind it is: followers without a
+ * lock could not get past a gap. */
 static bool may_go(const struct state_info *i, const struct states_keep *keep,
 		   const int64_t left[2])
 {
@@ -451,7 +450,8 @@ static int new_name(struct states *s, int64_t now_us, char ret[STATE_NAME], stru
 	if (rc == 0 && n)
 		second = MAX(second, state_time_of(list[n - 1].name) + 1);
 	if (rc == 0 && second > UINT32_MAX)
-		rc = err_set(err, ERR_DAMAGED, "state %s: no time can follow; remove it by hand",
+		rc = err_set(err, ERR_DAMAGED,
+			     "state %s: no later time can be named; remove it by hand",
 			     list[n - 1].name);
 	if (rc == 0)
 		state_name_of(second, ret);

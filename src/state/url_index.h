@@ -60,8 +60,8 @@ void index_item_write(const struct index_item *item, unsigned char ret[INDEX_ITE
 int index_item_read(const unsigned char p[INDEX_ITEM], struct index_item *ret, struct err *err);
 /* One line for people, without its end. */
 void index_item_print(const struct index_item *item, struct buf *out);
-/* A `where` as records have it: plus one, so that ITEM_NOWHERE is a single byte. What can be none
- * makes the reader bad. */
+/* A `where` as records have it: plus one, so that ITEM_NOWHERE is a single byte. A value that
+ * cannot be one makes the reader bad. */
 void item_put_where(struct buf *out, uint64_t where);
 uint64_t item_take_where(struct reader *r);
 extern const char *const item_type_names[ITEM_TYPES]; /* "sleeping", "new" ... */

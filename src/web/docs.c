@@ -101,7 +101,7 @@ const char *docs_sniff(struct str start)
 	return ascii ? "text/plain; charset=utf-8" : "text/plain";
 }
 
-/* A listing has at most so many names, and says when there are more. */
+/* The most names that a listing has; it says when there are more. */
 enum { NAMES_MAX = 20000, SNIFF_BYTES = 512 };
 
 struct docs_conf {

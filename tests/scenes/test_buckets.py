@@ -66,7 +66,7 @@ def test_the_letters_of_the_old_tool_do_the_same(filled):
 def test_a_deleted_bucket_is_gone_and_shakedown_tells_the_new_numbers(filled):
     assert filled.run("shep", "buckets", "delete", "0").code == 0
     gone = filled.run("shep", "buckets", "extract", "0")
-    assert gone.code == 1 and "00000000: there is none" in gone.err
+    assert gone.code == 1 and "00000000: no such bucket" in gone.err
     assert len(listed(filled)) == 2 and len(listed(filled, "-L")) == 3
     shaken = filled.run("shep", "buckets", "shakedown")
     assert (shaken.code, shaken.out) == (0, "00000001 00000000\n00000002 00000001\n")

@@ -24,7 +24,7 @@ def test_a_crawl_is_made_once(crawl, garner):
 def test_a_crawl_that_cannot_be_made_leaves_nothing(garner):
     g = garner()
     refused = g.run("shep", "init", "--shift", "3")
-    assert refused.code == 2 and "there are 5 to 16" in refused.err
+    assert refused.code == 2 and "expected 5 to 16" in refused.err
     assert not (g.data / "shepherd").exists()
 
 

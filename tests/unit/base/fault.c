@@ -133,7 +133,7 @@ static void bad_specifications_are_named_and_disarm(void **state)
 	for (int i = 0; i < 17; i++)
 		buf_printf(&spec, "%sfile.write=eio", i ? "," : "");
 	assert_int_equal(fault_arm(buf_text(&spec), &err), -1);
-	assert_non_null(strstr(err.msg, "one more"));
+	assert_non_null(strstr(err.msg, "too many"));
 	buf_free(&spec);
 }
 

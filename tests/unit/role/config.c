@@ -258,7 +258,7 @@ static void a_line_and_a_file_have_limits(void **state)
 	buf_add_byte(&text, '#');
 	buf_fill(&text, 'x', INI_LINE_MAX);
 	assert_problem(f, buf_str(&text),
-		       "garner.conf:1: the line has 8193 bytes, at most 8192 can be taken");
+		       "garner.conf:1: the line has 8193 bytes; at most 8192 are allowed");
 	buf_clear(&text);
 	buf_fill(&text, '\n', INI_FILE_MAX);
 	struct err err;

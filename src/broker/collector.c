@@ -93,7 +93,7 @@ static void collector_doc(const struct soif *obj, struct docaddr addr, struct ar
 
 /* A feed that cannot be opened, or read, is tried again after a while. */
 enum { RETRY_US = 1000000, OBJECT_ARENA = 192 << 20 };
-/* Commits are so long apart where little comes at a time. */
+/* How far apart commits are while little comes at a time. */
 enum { APART_US = 250000 };
 
 struct url_key {
@@ -388,8 +388,8 @@ static void note_taken(struct collector *c, int64_t now_us)
 		c->first_us = now_us;
 }
 
-/* Deletes what the feed did not tell again. That all was told is to be committed as well, also if
- * there was nothing. */
+/* Deletes what the feed did not tell again. That the feed has told everything is committed too,
+ * even when there was nothing to delete. */
 static int sweep_untold(struct collector *c, struct feed *f, int64_t now_us, struct err *err)
 {
 	size_t n;

@@ -10,7 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* Bytes of segments that one merge of the first thread has; and how much the other one gives way to
+/* The most bytes that one merge of the first thread takes; how far the other thread yields to
  * collecting and answering. */
 enum { SMALL_BYTES = 64 << 20, NICE = 10 };
 

@@ -22,5 +22,5 @@ int maintenance_ended(struct maintenance *t, int *ret, struct err *err);
  * failed; it is tried again with a later commit, the later the more often it has failed. */
 int maintenance_fd(const struct maintenance *t);
 int maintenance_look(struct maintenance *t, struct err *err);
-/* How long what failed rests before it is tried again. */
+/* How long to wait before what failed is tried again. */
 int64_t maintenance_rest_us(unsigned failures);

@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* A program that was started with a standard descriptor closed would else write its errors into
- * the first file that it opens. */
+/* A program that was started with a standard descriptor closed would otherwise write its errors
+ * into the first file that it opens. */
 static void fill_standard_descriptors(void)
 {
 	for (int fd = 0; fd <= 2; fd++)
@@ -136,7 +136,7 @@ static bool reader_gone(int fd)
 	return poll(&p, 1, 0) == 1 && p.revents & POLLERR;
 }
 
-/* Output that did not arrive makes the command fail, whatever it thought. */
+/* A command whose output did not arrive fails, whatever it returned. */
 static int flush_output(int code)
 {
 	bool lost = ferror(stdout);
@@ -241,7 +241,7 @@ static int xdg_path(char *ret, size_t cap, const char *xdg, const char *home, co
 	return put_path(ret, cap, err, folder, name);
 }
 
-/* What is there but cannot be reached counts: to pass over it in silence would be worse. */
+/* A file that is there but cannot be reached counts: to pass over it in silence would be worse. */
 static bool file_exists(const char *path)
 {
 	return access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR);

@@ -208,7 +208,7 @@ static void item_free(struct item *item)
 }
 
 /* What the queue keeps with a URL: whether it has gone from one address to another before. A name
- * that has another address whenever one asks is fetched all the same. */
+ * that has a different address each time is fetched anyway. */
 enum { ROUTE_FIRST, ROUTE_LAST };
 
 /* The port does not matter to it, so that two names in four thousand million share a queue. */

@@ -219,7 +219,7 @@ static int unknown_long(struct parse *p, struct str name)
 	return err_set(p->err, ERR_USAGE, "unknown option '--" STR_FMT "'%s", STR_ARG(name), words);
 }
 
-/* Half a character would print badly, so that then the whole word is shown. */
+/* Half a character would print badly, so in that case the whole word is shown. */
 static int unknown_short(struct parse *p, const char *word, char letter)
 {
 	if (letter > ' ' && letter < 0x7f)

@@ -148,7 +148,7 @@ static int json_member(const json_t *object, const char *key, struct str missing
 	return 0;
 }
 
-/* The same file for many URLs in a row is compiled once. */
+/* A file that is asked about many times in a row is compiled once. */
 static int turn_to(struct subject *s, struct str file, struct str agent, struct err *err)
 {
 	if (s->form.n && str_eq(buf_str(&s->file), file) && str_eq(buf_str(&s->agent), agent))

@@ -250,7 +250,7 @@ static int show_one(struct work *w, const struct bucket *bucket, struct err *err
 	return 0;
 }
 
-/* Goes over all of the file. What is damaged is said and passed; *ret_damaged counts it. */
+/* Goes over the whole file. Damage is reported and passed over; *ret_damaged counts it. */
 static int each_bucket(struct work *w, bool content, uint64_t *ret_damaged, struct err *err)
 {
 	struct bucket_scan scan;

@@ -44,7 +44,7 @@ static int take_lock(struct lock *ret, const char *path, struct err *err)
 	}
 }
 
-/* A role that somebody runs by hand is not waited for any longer than that. */
+/* For a role that somebody runs by hand it waits no longer than that. */
 static int wait_for_roles(const struct program *program, const char *data, struct err *err)
 {
 	char path[PATH_MAX];

@@ -6,7 +6,7 @@
 
 enum {
 	LINE_MAX_BYTES = 64 << 10,
-	OUT_FULL = 1 << 20, /* answers go out when there are as many bytes of them */
+	OUT_FULL = 1 << 20, /* answers go out when there are this many bytes of them */
 	OUT_MAX = OUT_FULL + 16 * LINE_MAX_BYTES, /* an answer: its line twice, bytes as \uXXXX */
 };
 

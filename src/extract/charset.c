@@ -384,7 +384,7 @@ static int by_bom(struct str body, struct charset_choice *ret)
 	return 1;
 }
 
-/* Nobody says it. UTF-16 without a mark is known by its zeroes. */
+/* Nothing names it. UTF-16 without a mark is recognized by its zeroes. */
 static struct charset_choice by_bytes(struct charset *c, struct str body)
 {
 	size_t valid = charset_valid(body);

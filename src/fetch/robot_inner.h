@@ -160,8 +160,8 @@ void transfers_free(struct robot *r);
 void request_start(struct job *job);
 /* Ends a request without a word. */
 void request_drop(struct request *q);
-/* Whether more bytes than the limit have come over a connection since it had brought `base`. Where
- * nobody can say, not. */
+/* Whether more bytes than the limit have come over a connection since it had brought `base`. false
+ * where nobody can tell. */
 bool robot_wire_is_over(int fd, uint64_t base, uint64_t limit);
 /* After the end, when nothing more is to be known of it. */
 void request_release(struct request *q);

@@ -140,7 +140,7 @@ static int check_limits(struct request *q, int64_t now_us)
 	return -1;
 }
 
-/* One look at all requests every while costs less than a timer for each. What ends meanwhile may
+/* Looking at all requests now and then costs less than a timer for each. What ends meanwhile may
  * begin others, which come last and are passed again by the next look. */
 static void on_tick(void *ctx)
 {
@@ -335,7 +335,7 @@ static CURL *make_model(struct robot *r)
 	SET(r, easy, BUFFERSIZE, (long)ROBOT_BUFFER);
 	SET(r, easy, NOSIGNAL, 1L);
 	SET(r, easy, PROXY, conf->proxy ? conf->proxy : "");
-	/* or else the variable no_proxy leads past the proxy, and past the policy with it */
+	/* otherwise the variable no_proxy would lead past the proxy, and so past the policy */
 	SET(r, easy, NOPROXY, "");
 	SET(r, easy, PROTOCOLS_STR, "http,https,ftp");
 	SET(r, easy, HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);

@@ -163,7 +163,7 @@ static size_t robots_prefix(struct str pattern)
 }
 
 /* From lines to rules, from rules to the form. Nothing in a file is an error: what cannot be read
- * is passed by. */
+ * is passed over. */
 
 /* A rule as found: its canonical pattern lies in the text. */
 struct found {
@@ -266,8 +266,8 @@ static bool has_digit(struct str s, size_t i)
 	return i < s.n && ascii_is_digit(s.p[i]);
 }
 
-/* Seconds with a fraction, to milliseconds upwards; far too many are as many as can be said. What
- * follows a blank does not count. */
+/* Seconds with a fraction, to milliseconds upwards; far too many become the most that can be kept.
+ * What follows a blank does not count. */
 static bool parse_seconds(struct str s, uint32_t *ret_ms)
 {
 	uint64_t ms = 0, unit = 1000;
@@ -344,7 +344,7 @@ static struct str without_mark(struct str file)
 }
 
 /* A line that the bound cuts would be another rule than the one that was meant; unless it is longer
- * than a line is read anyway. */
+ * than what is read of a line anyway. */
 static struct str cut_file(struct str file, bool *ret_cut)
 {
 	*ret_cut = file.n > ROBOTS_FILE_MAX;

@@ -183,7 +183,7 @@ static int cache_load(struct robots_cache *c, int64_t now_us, struct err *err)
 	int rc = c->others ? 0 : record_reader_open(&c->others, c->path, &kind, err);
 	while (rc == 0 && (rc = record_next(c->others, &record, err)) == 0) {
 		c->read += record.payload.n;
-		/* whose rules others obey does not matter to us */
+		/* rules of other robots do not matter to us */
 		if (get_site(record.payload, &s, &agent) && str_is(agent, c->agent))
 			load_site(c, &s, now_us);
 	}

@@ -13,7 +13,7 @@
 #include "fetch/outcome.h"
 
 #define ROBOTS_KEEP_US US_PER_DAY          /* a file is not asked for again before */
-#define ROBOTS_RETRY_US (30 * US_PER_MIN)  /* a site that could not say is asked again after */
+#define ROBOTS_RETRY_US (30 * US_PER_MIN)  /* how soon a site that gave no answer is asked again */
 #define ROBOTS_LOOK_US US_PER_S            /* between two looks at what another process writes */
 #define ROBOTS_FORGET_US (30 * US_PER_DAY) /* when unreachable becomes: there is none */
 

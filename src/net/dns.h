@@ -24,7 +24,7 @@ enum dns_outcome {
 	DNS_BAD_NAME,   /* no name that could exist */
 	DNS_NO_NAME,    /* no such name */
 	DNS_NO_ADDRESS, /* the name exists and has no address of the kind wanted */
-	DNS_FAILED,     /* nobody knows: no answer, or a broken one; worth another try later */
+	DNS_FAILED,     /* not known: no answer, or a broken one; worth another try later */
 	DNS_REFUSED,    /* all of its addresses are refused by the policy */
 };
 const char *dns_outcome_word(enum dns_outcome outcome); /* "no such name" */

@@ -21,8 +21,8 @@ struct file;
 enum http_method { HTTP_GET, HTTP_POST, HTTP_PUT, HTTP_DELETE, HTTP_NMETHODS };
 extern const char *const http_methods[HTTP_NMETHODS];
 
-/* Who may ask. LOCAL: from this machine, by a name of this machine, so that no page of somebody
- * else can make a browser do it. ADMIN: nobody, as long as there is no way to say who one is. */
+/* Who may ask. LOCAL: from this machine, by a name of this machine, so that no foreign page can
+ * make a browser do it. ADMIN: nobody, as long as there is no way to log in. */
 enum http_scope { HTTP_PUBLIC, HTTP_LOCAL, HTTP_ADMIN };
 
 struct http_param {

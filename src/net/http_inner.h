@@ -115,7 +115,7 @@ struct http_server {
 	bool ticker_sleeps;       /* lock */
 	bool ended;               /* lock; the ticker has to end, and no stream may wait */
 	bool draining;            /* atomic; connections are closed after their answer */
-	size_t active;            /* atomic; requests that have begun and are not over */
+	size_t active;            /* atomic; requests that have begun and have not ended */
 };
 
 /* http_server.c: its request no longer counts as active. */

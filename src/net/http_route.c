@@ -202,8 +202,8 @@ static int param_unknown(const struct http_route *route, struct str name, struct
 	struct nearest near = {.wanted = name};
 	for (size_t i = 0; i < route->nparams; i++)
 		nearest_try(&near, route->params[i].spec.name);
-	return err_set(err, ERR_USAGE, "parameter '%s': there is none of this name%s",
-		       value_show(name, shown), nearest_words(&near));
+	return err_set(err, ERR_USAGE, "unknown parameter '%s'%s", value_show(name, shown),
+		       nearest_words(&near));
 }
 
 static int fill_path(struct filling *f, const struct http_match *m, struct err *err)

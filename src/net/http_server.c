@@ -235,8 +235,8 @@ static void *http_conns_ticker(void *server)
 
 /* Heads. */
 
-/* What a head says more than once, or in two ways, another server on the way may have read
- * otherwise: where it saw one request end, we would see another begin. */
+/* A head that says something more than once, or in two ways, may have been read differently by a
+ * server on the way: where it saw one request end, we would see another begin. */
 struct look {
 	unsigned hosts, lengths, encodings;
 	const char *wrong;

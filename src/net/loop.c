@@ -249,7 +249,7 @@ static void run_timer(struct loop *l, struct loop_timer *t, int64_t now_us)
 	callback_leave(l);
 }
 
-/* A timer that is set meanwhile has to wait for the next round, were it due at once. */
+/* A timer that is set meanwhile has to wait for the next round, even if it is due at once. */
 static void run_timers(struct loop *l)
 {
 	int64_t now_us = loop_now_us(l);

@@ -91,7 +91,7 @@ static void on_long_line(void *ctx)
 		o->options.ops->long_line(o->options.ctx);
 }
 
-/* Only a connection that lasted makes what was before forgotten: a peer that accepts and hangs up
+/* Only a connection that lasted resets the back-off: a peer that accepts and hangs up
  * is no better than one that refuses. */
 static void on_closed(void *ctx, enum conn_end end, int sys_errno)
 {

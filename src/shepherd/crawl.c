@@ -179,8 +179,8 @@ static int crawl_rewrite(struct state *st, const struct crawl_news *news, url_in
 /* Cycles in which a site may be busy with what was planned for it once. */
 enum { SITE_SLACK = 2, SITE_LEAST = 16 };
 
-/* New pages go before old ones, those that were given by hand before all; what failed waits to the
- * last, so that the pauses after trouble hold nobody else up. */
+/* New pages go before old ones, those that were given by hand before all; what failed comes last,
+ * so that the pauses after trouble hold up nothing else. */
 enum { PRIORITY_HAND = 3, PRIORITY_NEW = 2, PRIORITY_OLD = 1, PRIORITY_FAILED = 0 };
 
 struct planning {
@@ -489,7 +489,7 @@ static void merge_begin_site(struct merging *m, uint64_t fp)
 		m->site_counts[i] = 0;
 }
 
-/* All are counted anew; those of which nothing was counted go. */
+/* All sites are counted again; those without URLs go. */
 static void merge_begin_sites(struct sites *sites)
 {
 	struct site *const *all = sites_sorted(sites);

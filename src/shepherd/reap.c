@@ -82,8 +82,8 @@ struct reap {
 	} * seen; /* contributions of the run: a cache that forgets */
 };
 
-/* Documents that wait for the parsers at most; then no more are fetched. Each that waits counts as
- * several requests, so that fewer are begun the more the parsers lag. */
+/* The most documents that may wait for the parsers before fetching stops. Each one that waits
+ * counts as several requests, so that fewer begin the further the parsers lag. */
 enum { PARSE_QUEUE = 256, PARSE_COUNTS = 8, OUT_MOST = 100000 };
 
 #define CHECKPOINT_US (US_PER_S / 2)

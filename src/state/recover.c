@@ -12,7 +12,8 @@
  *	recover                             rule 2, again
  *
  *	what is found, in any phase         what is done
- *	control or params are lost          made again as well as can be said; rule 2
+ *	control is lost                     rule 2; an older state counts as corked
+ *	params are lost                     made again from what is known; then as its phase says
  *	the checkpoints are lost            rule 2: all that can be read counts
  *	a file cannot be cut to its length  rule 2: what can be read of it counts
  *	no index or sites, or others'       rule 2, in a new state if this one is done
@@ -112,7 +113,7 @@ static int recover_sweep(struct recovering *x, struct err *err)
 
 /* Control and params */
 
-/* As good as can be said: nothing is rolled back further than what is there. */
+/* The best that can be known: nothing is rolled back further than what is there. */
 static int recover_params(struct recovering *x, const char *name, const char *from,
 			  const char *folder, struct err *err)
 {
@@ -127,7 +128,8 @@ static int recover_params(struct recovering *x, const char *name, const char *fr
 	return params_write(folder, &p, err);
 }
 
-/* Only the newest can have been at work. What it was doing is not known: it is built anew. */
+/* Only the newest can have been at work. What it was doing is not known, so its index is made
+ * again. */
 static int recover_notes(struct recovering *x, size_t i, struct err *err)
 {
 	struct state_params params;

@@ -338,8 +338,8 @@ static void put_not_cached(struct html *h, struct str url)
 	layout_end(h);
 }
 
-/* The text as it was indexed. It is text and nothing else; that the page may run and load nothing
- * is said once more. */
+/* The text as it was indexed. It is text and nothing else; a header forbids the page once more to
+ * run or load anything. */
 int web_cached_page(struct http_request *req, struct http_answer *ret, struct err *err)
 {
 	const struct web_document *p = req->params;

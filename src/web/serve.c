@@ -1,4 +1,5 @@
-/* What roles that serve HTTP do alike. */
+/* What the roles that serve HTTP share: the socket, the log of requests, readiness, and the end on
+ * a signal. */
 #include "web/serve.h"
 
 #include "base/log.h"

@@ -57,6 +57,8 @@ def problems(root):
                 continue
             if not (root / "src" / header).exists() or "/" not in header:
                 yield f"{path}:{n}: {header} is not a header below src/, written as room/name.h"
+            elif "_inner." in header and not header.startswith(room + "/"):
+                yield f"{path}:{n}: {header} is not a door; it is for its own room"
             elif not allowed(room, name, header):
                 yield f"{path}:{n}: {room}/{name} may not include {header}"
 

@@ -32,6 +32,8 @@ def compiled(source):
 # check, files, and a piece of what it has to say; None: it has to be silent
 CASES = [
     (layers, {A: '#include "net/n.h"\n', "src/net/n.h": HEADER}, "a.c:1: base/a.c may not include"),
+    (layers, {"src/net/a.c": '#include "base/b_inner.h"\n', "src/base/b_inner.h": HEADER},
+     "a.c:1: base/b_inner.h is not a door"),
     (layers, {"src/net/a.c": '#include "base/b.h"\n#include <stdio.h>\n', B: HEADER}, None),
     (layers, {"src/web/a.c": '#include "broker/registry.h"\n', "src/broker/registry.h": HEADER},
      "web/a.c may not include"),

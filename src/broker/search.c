@@ -2,6 +2,7 @@
  * of them; and answers as JSON, the same for the command, the page's interface and programs. */
 #include "broker/search.h"
 
+#include "base/ascii.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "broker/find.h"
@@ -83,7 +84,7 @@ struct str search_word(struct str value, struct arena *arena)
 {
 	char *lower = arena_text(arena, value);
 	for (size_t i = 0; i < value.n; i++)
-		lower[i] = (char)(lower[i] >= 'A' && lower[i] <= 'Z' ? lower[i] | 0x20 : lower[i]);
+		lower[i] = ascii_lower(lower[i]);
 	return str_of(arena_printf(arena, "x%016" PRIx64, hash64((struct str){lower, value.n})));
 }
 

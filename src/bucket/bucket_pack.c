@@ -4,6 +4,7 @@
 #include "base/cursor.h"
 #include "base/fault.h"
 #include "base/hash.h"
+#include "base/vec.h"
 #include "bucket/bucket_inner.h"
 #include "disk/record.h"
 
@@ -30,7 +31,7 @@ struct bucket_packer {
 	char *path; /* NULL: no dictionaries */
 	bool looked;
 	struct dict *dict;
-	size_t ndicts;
+	size_t ndicts, dict_room;
 	ZSTD_CCtx *pack;
 	ZSTD_DCtx *unpack;
 	char *room;
@@ -100,8 +101,7 @@ static struct dict *dict_by_id(struct bucket_packer *p, uint32_t id)
 
 static void dict_know(struct bucket_packer *p, uint32_t id, uint32_t most, struct str bytes)
 {
-	p->dict = mem_resize(p->dict, (p->ndicts + 1) * sizeof *p->dict);
-	p->dict[p->ndicts++] = (struct dict){
+	*VEC_PUSH(p->dict, p->ndicts, p->dict_room) = (struct dict){
 		.id = id, .most = most, .bytes = {mem_copy(bytes.p, bytes.n), bytes.n}};
 }
 

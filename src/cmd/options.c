@@ -2,6 +2,7 @@
  * has, and what a mistyped name was probably meant to be. */
 #include "cmd/options.h"
 
+#include "base/ascii.h"
 #include "base/log.h"
 
 static int run_role(const struct cmd_call *call)
@@ -126,7 +127,7 @@ static const char *debug_set(struct cmd_line *line, const char *value)
 	memcpy(set, before.p, before.n);
 	while (str_cut(&rest, ',', &field) == 0) {
 		field = str_trim(field);
-		bool level = open && field.n == 1 && field.p[0] >= '0' && field.p[0] <= '9';
+		bool level = open && field.n == 1 && ascii_is_digit(field.p[0]);
 		if (to > set + before.n)
 			*to++ = level ? ':' : ',';
 		memcpy(to, field.p, field.n);

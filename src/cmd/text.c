@@ -1,6 +1,8 @@
 /* Text for people: paragraphs, terms, tables; and text of others that a terminal may show. */
 #include "cmd/text.h"
 
+#include "base/vec.h"
+
 size_t text_columns(struct str s)
 {
 	size_t n = 0;
@@ -109,8 +111,7 @@ void text_term(struct buf *out, const char *term, const char *meaning, size_t co
 
 void text_table_add(struct text_table *t, const char *text)
 {
-	t->cell = mem_resize(t->cell, (t->ncells + 1) * sizeof *t->cell);
-	t->cell[t->ncells++] = mem_text(text);
+	*VEC_PUSH(t->cell, t->ncells, t->room) = mem_text(text);
 }
 
 static size_t column_width(const struct text_table *t, size_t column)

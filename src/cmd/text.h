@@ -28,7 +28,7 @@ int text_next_paragraph(struct str *rest, struct str *ret);
 
 /* A table: cells by rows, each column as wide as its widest cell. Numbers stand right. */
 struct text_table {
-	size_t ncolumns, ncells;
+	size_t ncolumns, ncells, room;
 	const char **cell; /* owned, the texts too */
 	uint64_t right;    /* a bit per column */
 };

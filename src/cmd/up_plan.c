@@ -3,6 +3,7 @@
 #include "cmd/up_plan.h"
 
 #include "base/clock.h"
+#include "base/vec.h"
 #include "cmd/proc.h"
 #include "cmd/role_main.h"
 #include "role/listen.h"
@@ -126,7 +127,7 @@ static int open_sockets_of(struct up_plan *plan, const struct role *role,
 {
 	struct role_listen listens[ROLE_MOST_LISTENS];
 	size_t n = role_listens(role, plan->config, listens);
-	plan->socket = mem_resize(plan->socket, (plan->nsockets + n) * sizeof *plan->socket);
+	VEC_ROOM(plan->socket, plan->socket_room, plan->nsockets + n);
 	for (size_t i = 0; i < n; i++) {
 		struct up_socket *s = &plan->socket[plan->nsockets];
 		*s = (struct up_socket){role, listens[i].key, listens[i].text, -1};

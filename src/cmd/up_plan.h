@@ -25,7 +25,7 @@ struct up_plan {
 	size_t *order;              /* indexes of all the program's roles: first those to run, in */
 	size_t nlisted;             /* their order, then the others */
 	struct up_socket *socket;
-	size_t nsockets;
+	size_t nsockets, socket_room;
 };
 
 /* Takes over the configuration on success. The listening sockets are opened; those that `before`

@@ -24,8 +24,6 @@
 /* Connections to one server; a rule that says more means this. */
 enum { POLITE_CONCURRENT_MAX = 8 };
 
-/* The plain delay where nothing else is said. */
-#define POLITE_DELAY_US (10 * US_PER_S)
 /* Where doubling ends; a longer delay stays as it is. */
 #define POLITE_PAUSE_MAX_US (1 * US_PER_H)
 /* The longest Retry-After that is believed. */

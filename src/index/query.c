@@ -321,7 +321,7 @@ static bool negation_follows(const struct parser *p)
 {
 	struct parser ahead = *p;
 	if (take_minus(&ahead))
-		return peek_byte(&ahead) < '0' || peek_byte(&ahead) > '9';
+		return !ascii_is_digit((char)peek_byte(&ahead));
 	return take_keyword(&ahead, "not") && operand_follows(&ahead);
 }
 

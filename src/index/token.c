@@ -3,6 +3,7 @@
  * other commands do not carry them. */
 #include "index/token_inner.h"
 
+#include "base/ascii.h"
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -524,7 +525,7 @@ static int other_word(struct tokens *t, const unsigned char *start, struct token
 	bool ascii = true, capitals = false;
 	for (size_t i = 0; i < form.n; i++) {
 		ascii &= !(start[i] & 0x80);
-		capitals |= start[i] >= 'A' && start[i] <= 'Z';
+		capitals |= ascii_is_upper((char)start[i]);
 	}
 	if (ascii) {
 		give_ascii(t, ret, form, capitals);

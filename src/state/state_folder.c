@@ -1,4 +1,5 @@
 /* The folder of the crawl and the states in it as a whole: making, listing, forgetting. */
+#include "base/ascii.h"
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
@@ -24,7 +25,7 @@ bool state_name_ok(struct str name)
 	if (name.n != STATE_NAME - 1 || name.p[8] != '-')
 		return false;
 	for (size_t i = 0; i < name.n; i++)
-		if (i != 8 && (name.p[i] < '0' || name.p[i] > '9'))
+		if (i != 8 && !ascii_is_digit(name.p[i]))
 			return false;
 	return true;
 }

@@ -73,8 +73,10 @@ static void *copy(void *arg)
 	return NULL;
 }
 
-static void write_round(struct shared *s, uint64_t *seed)
+/* Whether something was compacted in it. */
+static bool write_round(struct shared *s, uint64_t *seed)
 {
+	bool compacted = false;
 	struct err err = {0};
 	struct docstore_compaction *c = NULL;
 	pthread_t copier;
@@ -84,10 +86,12 @@ static void write_round(struct shared *s, uint64_t *seed)
 		change_some(s, seed);
 		pthread_join(copier, NULL);
 		assert_int_equal(docstore_compact_end(c, &err), 0);
+		compacted = true;
 	}
 	docstore_compact_free(&c);
 	assert_int_equal(docstore_each_moved(s->writer, note, s, &err), 0);
 	assert_true(docstore_forget_moved(s->writer, &err) >= 0);
+	return compacted;
 }
 
 static void threads_read_what_is_right_while_one_writes_and_compacts(void **state)
@@ -97,13 +101,15 @@ static void threads_read_what_is_right_while_one_writes_and_compacts(void **stat
 	struct err err = {0};
 	pthread_t thread[READERS];
 	uint64_t seed = 17;
+	unsigned compacted = 0;
 	s.writer = store_open(scratch("t"));
 	s.reader = store_read(scratch("t"));
 	for (unsigned i = 0; i < READERS; i++)
 		assert_int_equal(thread_start(&thread[i], read_all, &s, &err), 0);
 	for (unsigned i = 0; i < ROUNDS; i++)
-		write_round(&s, &seed);
+		compacted += write_round(&s, &seed);
 	atomic_store(&s.done, true);
+	assert_true(compacted > 0);
 	for (unsigned i = 0; i < READERS; i++)
 		pthread_join(thread[i], NULL);
 	for (uint32_t i = 0; i < DOCS; i++)

@@ -189,12 +189,22 @@ static bool get_segments(struct reader *r, struct manifest *m)
 	return !r->bad;
 }
 
+/* One of another version is as good as a damaged one: nothing here reads it. What the system
+ * refuses may be given another time. */
+static int manifest_give_up(struct err *err)
+{
+	if (err->code != ERR_DAMAGED && err->code != ERR_USAGE)
+		return -1;
+	err->code = ERR_DAMAGED;
+	return err_in(err, "the words index has to be built again");
+}
+
 static int parse_manifest(const char *path, struct str bytes, struct manifest *ret, struct err *err)
 {
 	struct manifest m = {0};
 	struct str payload;
 	if (small_file_unseal(path, &words_manifest_format, bytes, &payload, err) < 0)
-		return err_in(err, "the words index has to be built again");
+		return manifest_give_up(err);
 	struct reader r = reader_of(payload);
 	m.generation = reader_u64le(&r);
 	m.next_id = reader_u64le(&r);
@@ -392,7 +402,7 @@ static int deletes_read_bits(const char *path, uint32_t *ret_docs, uint32_t *ret
 	struct str payload;
 	int rc = small_file_read(path, &words_deletes_format, &b, &payload, err);
 	if (rc != 0)
-		return rc < 0 ? err_in(err, "the words index has to be built again") : rc;
+		return rc < 0 ? manifest_give_up(err) : rc;
 	struct reader r = reader_of(payload);
 	uint32_t docs = reader_u32le(&r), deleted = reader_u32le(&r);
 	uint64_t *bits = NULL;

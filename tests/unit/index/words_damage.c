@@ -1,4 +1,5 @@
 /* Any changed byte of any file of an index is noticed before what was read of it is believed. */
+#include "disk/small_file.h"
 #include "index/words.h"
 #include "shelf.h"
 
@@ -228,6 +229,47 @@ static void a_file_that_is_gone_is_named(void **state)
 	assert_folder_is(s);
 }
 
+/* Files of another version are given up like damaged ones; what the system refuses is not. */
+static void what_cannot_be_read_is_told_from_what_has_to_be_built_again(void **state)
+{
+	const struct format *const formats[] = {&words_deletes_format, &words_manifest_format};
+	struct shelf *s = *state;
+	struct err err;
+	struct files files;
+	struct words_reader *r;
+	size_t seen = 0;
+	make_index(s);
+	files_of(s->folder, &files);
+	for (size_t i = 0; i < files.n; i++) {
+		const struct format *f;
+		char away[420];
+		struct buf room = BUF_INIT(1 << 20);
+		struct str payload;
+		if (format_of(formats, ARRAY_LEN(formats), files.path[i], &f, &err) != 0)
+			continue;
+		struct format other = *f;
+		other.version++;
+		assert_int_equal(small_file_read(files.path[i], f, &room, &payload, &err), 0);
+		assert_int_equal(small_file_write(files.path[i], &other, payload, &err), 0);
+		assert_int_equal(words_open(&r, s->folder, &err), -1);
+		assert_int_equal(err.code, ERR_DAMAGED);
+		assert_non_null(strstr(err.msg, "has to be built again"));
+		assert_int_equal(small_file_write(files.path[i], f, payload, &err), 0);
+		snprintf(away, sizeof away, "%s/../away", s->folder);
+		assert_int_equal(rename(files.path[i], away), 0);
+		assert_int_equal(mkdir(files.path[i], 0755), 0);
+		assert_int_equal(words_open(&r, s->folder, &err), -1);
+		assert_int_equal(err.code, ERR_SYSTEM);
+		assert_null(strstr(err.msg, "built again"));
+		assert_int_equal(rmdir(files.path[i]), 0);
+		assert_int_equal(rename(away, files.path[i]), 0);
+		buf_free(&room);
+		seen |= f == formats[0] ? 1 : 2;
+	}
+	assert_int_equal(seen, 3);
+	assert_folder_is(s);
+}
+
 static void count_bytes(void *ctx, struct str piece)
 {
 	*(size_t *)ctx += piece.n;
@@ -268,6 +310,7 @@ int main(void)
 		SHELF_TEST(a_changed_byte_is_noticed_or_means_nothing),
 		SHELF_TEST(a_cut_file_is_noticed),
 		SHELF_TEST(a_file_that_is_gone_is_named),
+		SHELF_TEST(what_cannot_be_read_is_told_from_what_has_to_be_built_again),
 		SHELF_TEST(every_file_is_printed_and_verified_and_damage_is_named),
 	};
 	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);

@@ -175,7 +175,9 @@ static int recover_order(struct recovering *x, struct err *err)
 static int objects_check(struct recovering *x, struct err *err)
 {
 	char *path = states_path(x->s, &x->arena, "objects");
-	uint64_t known = x->n ? recover_newest(x)->params.objects : 0;
+	uint64_t known = 0; /* params that were just made again know nothing */
+	for (size_t i = 0; i < x->n; i++)
+		known = MAX(known, x->list[i].params.objects);
 	if (known == 0 || access(path, F_OK) == 0)
 		return 0;
 	return err_set(err, ERR_DAMAGED,

@@ -363,6 +363,39 @@ static void a_damaged_block_in_a_large_index_is_found_at_the_start(void **state)
 	stands(folder);
 }
 
+/* The params of the newest state may be what else was on the disk that is not there. */
+static void a_lost_bucket_file_is_left_to_people_also_without_params(void **state)
+{
+	const char *folder = scratch("unmounted");
+	struct err err = {0};
+	struct states *s = NULL;
+	struct state *st = NULL;
+	struct recovery r;
+	struct play p;
+	char path[PATH_MAX];
+	(void)state;
+	play_some(folder, 20, 0);
+	MUST(play_open(&p, folder, PLAY_START, NULL, &err));
+	MUST(play_cork(&p, &err));
+	MUST(play_merge(&p, &err));
+	play_close(&p);
+	MUST(states_open(&s, folder, true, &err));
+	MUST(state_open(&st, s, "current", &err));
+	snprintf(path, sizeof path, "%s/state/%s/params", folder, state_name(st));
+	state_free(&st);
+	assert_int_equal(unlink(path), 0);
+	path_in(folder, "objects", path);
+	assert_int_equal(unlink(path), 0);
+	for (int again = 0; again < 2; again++) {
+		assert_int_equal(states_recover(s, PLAY_START, &r, &err), -1);
+		recovery_free(&r);
+		assert_int_equal(err.code, ERR_DAMAGED);
+		assert_non_null(strstr(err.msg, "the bucket file is lost, of which"));
+		assert_int_equal(access(path, F_OK), -1);
+	}
+	states_close(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -373,6 +406,7 @@ int main(void)
 		cmocka_unit_test(a_torn_end_of_the_buckets_does_not_keep_an_index_from_being_made),
 		cmocka_unit_test(what_is_no_bucket_is_mended_with_the_index),
 		cmocka_unit_test(lost_params_do_not_cost_the_log_of_forgotten_urls),
+		cmocka_unit_test(a_lost_bucket_file_is_left_to_people_also_without_params),
 		cmocka_unit_test(a_url_outlives_a_body_that_cannot_be_read),
 		cmocka_unit_test(a_lost_dictionary_is_named_and_costs_no_url),
 		cmocka_unit_test(a_damaged_block_in_a_large_index_is_found_at_the_start),

@@ -80,13 +80,6 @@ static int run(const struct cmd_call *call)
 	return a.bad ? (a.added ? 3 : 2) : a.added ? 0 : 1;
 }
 
-static const struct cmd_example examples[] = {
-	{"garner add https://example.org/", "gather this site from its first page on"},
-	{"garner add --from urls.txt", "many at once"},
-};
-static const struct cmd_exit exits[] = {{1, "there was no URL"},
-					{3, "some of them are not URLs that can be gathered"}};
-
 const struct command add_command = {
 	.name = "add",
 	.summary = "give the crawl a site to gather",
@@ -98,7 +91,8 @@ const struct command add_command = {
 	CMD_OPTIONS(options, struct add_options),
 	.args = "[URL...]",
 	.max_args = -1,
-	CMD_EXAMPLES(examples),
-	CMD_EXITS(exits),
+	CMD_EXAMPLES({"garner add https://example.org/", "gather this site from its first page on"},
+		     {"garner add --from urls.txt", "many at once"}),
+	CMD_EXITS({1, "there was no URL"}, {3, "some of them are not URLs that can be gathered"}),
 	.run = run,
 };

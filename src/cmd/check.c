@@ -157,16 +157,6 @@ static const struct cmd_option option_table[] = {
 	CMD_FLAG(0, "json", struct options, json, "print everything as JSON"),
 };
 
-static const struct cmd_example examples[] = {
-	{"garner check", "everything below the data directory"},
-	{"garner check run/counters", "one folder"},
-};
-
-static const struct cmd_exit exits[] = {
-	{ERR_PARTLY, "something could not be read"},
-	{ERR_DAMAGED, "a file is damaged or of another version"},
-};
-
 const struct command check_command = {
 	.name = "check",
 	.summary = "verify the files that garner keeps on disk",
@@ -179,7 +169,9 @@ const struct command check_command = {
 	.args = "[PATH...]",
 	.args_help = "files and folders; by default the data directory",
 	.max_args = -1,
-	CMD_EXAMPLES(examples),
-	CMD_EXITS(exits),
+	CMD_EXAMPLES({"garner check", "everything below the data directory"},
+		     {"garner check run/counters", "one folder"}),
+	CMD_EXITS({ERR_PARTLY, "something could not be read"},
+		  {ERR_DAMAGED, "a file is damaged or of another version"}),
 	.run = run,
 };

@@ -71,8 +71,13 @@ struct command {
 			name, VALUE_BOOL_AT(type, member), .help = text \
 		}                                                       \
 	}
-#define CMD_EXAMPLES(table) .examples = (table), .nexamples = ARRAY_LEN(table)
-#define CMD_EXITS(table) .exits = (table), .nexits = ARRAY_LEN(table)
+/* At file scope, where a list in place lives for ever: CMD_EXITS({1, "why"}, {3, "why"}). */
+#define CMD_EXAMPLES(...) CMD_LIST(example, __VA_ARGS__)
+#define CMD_EXITS(...) CMD_LIST(exit, __VA_ARGS__)
+#define CMD_SHARED_EXITS(table) .exits = (table), .nexits = ARRAY_LEN(table)
+#define CMD_LIST(what, ...)                                  \
+	.what##s = (const struct cmd_##what[]){__VA_ARGS__}, \
+	.n##what##s = sizeof((const struct cmd_##what[]){__VA_ARGS__}) / sizeof(struct cmd_##what)
 #define CMD_SUBS(table) .subs = (table), .nsubs = ARRAY_LEN(table)
 
 /* What a program consists of. The tests build one of their own with other roles. */

@@ -220,12 +220,6 @@ static int run(const struct cmd_call *call)
 
 static const char *const shells[] = {"bash", NULL};
 
-static const struct cmd_example examples[] = {
-	{"source <(garner completion bash)", "for this shell only"},
-	{"garner completion bash > ~/.local/share/bash-completion/completions/garner",
-	 "for this user"},
-};
-
 const struct command completion_command = {
 	.name = "completion",
 	.summary = "print what a shell needs to complete garner's words",
@@ -234,6 +228,8 @@ const struct command completion_command = {
 	.args_words = shells,
 	.min_args = 1,
 	.max_args = 1,
-	CMD_EXAMPLES(examples),
+	CMD_EXAMPLES({"source <(garner completion bash)", "for this shell only"},
+		     {"garner completion bash > ~/.local/share/bash-completion/completions/garner",
+		      "for this user"}),
 	.run = run,
 };

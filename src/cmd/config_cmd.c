@@ -288,10 +288,6 @@ static int run_sample(const struct cmd_call *call)
 	return cmd_print(call, &out);
 }
 
-static const struct cmd_example check_examples[] = {
-	{"garner config check", "whether a start would take the configuration"},
-	{"garner config check new.conf", "whether this file alone is right"},
-};
 static const struct command check = {
 	.name = "check",
 	.summary = "check the configuration, or a file",
@@ -300,7 +296,8 @@ static const struct command check = {
 	.args = "[FILE]",
 	.args_help = "a file to check on its own",
 	.max_args = 1,
-	CMD_EXAMPLES(check_examples),
+	CMD_EXAMPLES({"garner config check", "whether a start would take the configuration"},
+		     {"garner config check new.conf", "whether this file alone is right"}),
 	.run = run_check,
 };
 
@@ -308,24 +305,17 @@ static const struct cmd_option show_specs[] = {
 	CMD_FLAG('a', "all", struct show_options, all, "also what has its default"),
 	CMD_FLAG(0, "json", struct show_options, json, "print JSON"),
 };
-static const struct cmd_example show_examples[] = {
-	{"garner config show", "what was set, and where"},
-	{"garner config show --all --json", "every setting, for a script"},
-};
 static const struct command show = {
 	.name = "show",
 	.summary = "show the settings and where they come from",
 	.description = "Lists what the file, the environment and -s have set, each value with its "
 		       "origin.",
 	CMD_OPTIONS(show_specs, struct show_options),
-	CMD_EXAMPLES(show_examples),
+	CMD_EXAMPLES({"garner config show", "what was set, and where"},
+		     {"garner config show --all --json", "every setting, for a script"}),
 	.run = run_show,
 };
 
-static const struct cmd_example explain_examples[] = {
-	{"garner config explain", "all settings, a line each"},
-	{"garner config explain up.roles", "one setting: type, default, how to set it"},
-};
 static const struct command explain = {
 	.name = "explain",
 	.summary = "explain settings",
@@ -335,18 +325,17 @@ static const struct command explain = {
 	.args_help = "a section or a setting; for settings before the first section just the key",
 	.args_kind = CMD_SETTINGS,
 	.max_args = 1,
-	CMD_EXAMPLES(explain_examples),
+	CMD_EXAMPLES(
+		{"garner config explain", "all settings, a line each"},
+		{"garner config explain up.roles", "one setting: type, default, how to set it"}),
 	.run = run_explain,
 };
 
-static const struct cmd_example sample_examples[] = {
-	{"garner config sample > garner.conf", "a file to begin with"},
-};
 static const struct command sample = {
 	.name = "sample",
 	.summary = "print a commented sample file",
 	.description = "Every setting with its meaning, type and default, commented out.",
-	CMD_EXAMPLES(sample_examples),
+	CMD_EXAMPLES({"garner config sample > garner.conf", "a file to begin with"}),
 	.run = run_sample,
 };
 

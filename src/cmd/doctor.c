@@ -547,16 +547,6 @@ static int run(const struct cmd_call *call)
 	return code;
 }
 
-static const struct cmd_example examples[] = {
-	{"garner doctor", "what is wrong here, and what mends it"},
-	{"garner -c new.conf doctor", "whether a configuration would do"},
-};
-static const struct cmd_exit exits[] = {
-	{ERR_PARTLY, "a check warned"},
-	{ERR_DAMAGED, "something that garner keeps is damaged"},
-	{ERR_SYSTEM, "a check failed"},
-};
-
 const struct command doctor_command = {
 	.name = "doctor",
 	.summary = "look for problems, and say what mends them",
@@ -564,7 +554,10 @@ const struct command doctor_command = {
 		       "will cause trouble one day; fail, with which garner cannot work. Nothing "
 		       "is changed.",
 	CMD_OPTIONS(options, struct doctor_options),
-	CMD_EXAMPLES(examples),
-	CMD_EXITS(exits),
+	CMD_EXAMPLES({"garner doctor", "what is wrong here, and what mends it"},
+		     {"garner -c new.conf doctor", "whether a configuration would do"}),
+	CMD_EXITS({ERR_PARTLY, "a check warned"},
+		  {ERR_DAMAGED, "something that garner keeps is damaged"},
+		  {ERR_SYSTEM, "a check failed"}),
 	.run = run,
 };

@@ -43,16 +43,6 @@ static int run(const struct cmd_call *call)
 	return code && printed ? ERR_PARTLY : code;
 }
 
-static const struct cmd_example examples[] = {
-	{"garner dump run/counters/web", "what the web role has counted"},
-};
-
-static const struct cmd_exit exits[] = {
-	{ERR_PARTLY, "only some of the files could be printed"},
-	{ERR_DAMAGED, "the file is damaged or of another version"},
-	{ERR_SYSTEM, "the file cannot be read"},
-};
-
 const struct command dump_command = {
 	.name = "dump",
 	.summary = "print a file of any format that garner keeps on disk",
@@ -62,7 +52,9 @@ const struct command dump_command = {
 	.args_help = "files that garner wrote",
 	.min_args = 1,
 	.max_args = -1,
-	CMD_EXAMPLES(examples),
-	CMD_EXITS(exits),
+	CMD_EXAMPLES({"garner dump run/counters/web", "what the web role has counted"}),
+	CMD_EXITS({ERR_PARTLY, "only some of the files could be printed"},
+		  {ERR_DAMAGED, "the file is damaged or of another version"},
+		  {ERR_SYSTEM, "the file cannot be read"}),
 	.run = run,
 };

@@ -342,11 +342,6 @@ static int run(const struct cmd_call *call)
 	return rc < 0 ? cmd_fail(call, &err) : 0;
 }
 
-static const struct cmd_example examples[] = {
-	{"garner help config show", "how to see the settings"},
-	{"garner help --man status | mandoc -l", "the same as a man page"},
-};
-
 const struct command help_command = {
 	.name = "help",
 	.summary = "tell what a command does",
@@ -356,6 +351,7 @@ const struct command help_command = {
 	.args_help = "the command, and the commands of that command",
 	.args_kind = CMD_COMMANDS,
 	.max_args = 3,
-	CMD_EXAMPLES(examples),
+	CMD_EXAMPLES({"garner help config show", "how to see the settings"},
+		     {"garner help --man status | mandoc -l", "the same as a man page"}),
 	.run = run,
 };

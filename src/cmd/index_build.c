@@ -559,37 +559,20 @@ static int run_build(const struct cmd_call *call)
 }
 
 static const struct cmd_option build_options[] = {
-	{.spec = {"columns", VALUE_LIST_AT(struct build_options, columns),
-		  .help = "attributes to compare as numbers, or with :date after as dates; only "
-			  "where the index is made"},
-	 .arg = "NAMES"},
-	{'f',
-	 "FORM",
-	 {"format", VALUE_WORD_AT(struct build_options, format), .words = index_form_words,
-	  .fallback = "auto", .help = "what the input is"}},
-	{.spec = {"language", VALUE_TEXT_AT(struct build_options, language),
-		  .help = "reduce words to their stems, as in english; only where the index is "
-			  "made"},
-	 .arg = "NAME"},
-	{'m',
-	 "SIZE",
-	 {"memory", VALUE_SIZE_AT(struct build_options, memory), .fallback = "256M",
-	  .min = WORDS_MEMORY_MIN, .max = 1e12, .help = "for what is not on disk yet"}},
-	{.spec = {"merge", VALUE_BOOL_AT(struct build_options, merge),
-		  .help = "make one segment of all at the end"}},
-	{.spec = {"no-text", VALUE_BOOL_AT(struct build_options, no_text),
-		  .help = "do not keep the documents themselves"}},
-};
-static const struct cmd_example build_examples[] = {
-	{"garner index words build /tmp/mail < mail.ndjson", "lines of JSON with url, title, ..."},
-	{"garner index words build --columns size,date:date DIR all.soif", "SOIF with a number and "
-									   "a date"},
-};
-static const struct cmd_exit build_exits[] = {
-	{ERR_PARTLY, "some documents were rejected; the others are in the index"},
-	{ERR_DAMAGED, "the index is damaged or of another version"},
-	{ERR_BUSY, "another process writes this index"},
-	{ERR_SYSTEM, "a file cannot be read or written; the last commit stands"},
+	CMD_OPTION(0, "NAMES", "columns", VALUE_LIST_AT(struct build_options, columns),
+		   .help = "attributes to compare as numbers, or with :date after as dates; only "
+			   "where the index is made"),
+	CMD_OPTION('f', "FORM", "format", VALUE_WORD_AT(struct build_options, format),
+		   .words = index_form_words, .fallback = "auto", .help = "what the input is"),
+	CMD_OPTION(
+		0, "NAME", "language", VALUE_TEXT_AT(struct build_options, language),
+		.help = "reduce words to their stems, as in english; only where the index is made"),
+	CMD_OPTION('m', "SIZE", "memory", VALUE_SIZE_AT(struct build_options, memory),
+		   .fallback = "256M", .min = WORDS_MEMORY_MIN, .max = 1e12,
+		   .help = "for what is not on disk yet"),
+	CMD_FLAG(0, "merge", struct build_options, merge, "make one segment of all at the end"),
+	CMD_FLAG(0, "no-text", struct build_options, no_text,
+		 "do not keep the documents themselves"),
 };
 const struct command index_build_command = {
 	.name = "build",
@@ -609,7 +592,14 @@ const struct command index_build_command = {
 	.args_help = "the folder, which is made if needed, and files; none or -: standard input",
 	.min_args = 1,
 	.max_args = -1,
-	CMD_EXAMPLES(build_examples),
-	CMD_EXITS(build_exits),
+	CMD_EXAMPLES({"garner index words build /tmp/mail < mail.ndjson",
+		      "lines of JSON with url, title, ..."},
+		     {"garner index words build --columns size,date:date DIR all.soif",
+		      "SOIF with a number and "
+		      "a date"}),
+	CMD_EXITS({ERR_PARTLY, "some documents were rejected; the others are in the index"},
+		  {ERR_DAMAGED, "the index is damaged or of another version"},
+		  {ERR_BUSY, "another process writes this index"},
+		  {ERR_SYSTEM, "a file cannot be read or written; the last commit stands"}),
 	.run = run_build,
 };

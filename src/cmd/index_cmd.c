@@ -99,7 +99,7 @@ static int run_stats(const struct cmd_call *call)
 }
 
 static const struct cmd_option stats_options[] = {
-	{.spec = {"json", VALUE_BOOL_AT(struct stats_options, json), .help = "as JSON"}},
+	CMD_FLAG(0, "json", struct stats_options, json, "as JSON"),
 };
 static const struct cmd_exit open_exits[] = {
 	{ERR_DAMAGED, "the index is damaged or of another version"},
@@ -113,7 +113,7 @@ const struct command index_stats_command = {
 	.args_help = "the folder of the index",
 	.min_args = 1,
 	.max_args = 1,
-	CMD_EXITS(open_exits),
+	CMD_SHARED_EXITS(open_exits),
 	.run = run_stats,
 };
 
@@ -149,7 +149,7 @@ const struct command index_check_command = {
 	.args_help = "the folder of the index",
 	.min_args = 1,
 	.max_args = 1,
-	CMD_EXITS(open_exits),
+	CMD_SHARED_EXITS(open_exits),
 	.run = run_check,
 };
 
@@ -283,18 +283,9 @@ static int run_dump(const struct cmd_call *call)
 }
 
 static const struct cmd_option dump_options[] = {
-	{.spec = {"soif", VALUE_BOOL_AT(struct dump_options, soif),
-		  .help = "the documents themselves, as SOIF"}},
-	{.spec = {"terms", VALUE_BOOL_AT(struct dump_options, terms),
-		  .help = "the dictionaries: attribute, term, documents, occurrences"}},
-};
-static const struct cmd_example dump_examples[] = {
-	{"garner index words dump --soif DIR > all.soif", "everything that is in it"},
-	{"garner index words dump --terms DIR | sort -t '\t' -nk3 | tail", "the commonest words"},
-};
-static const struct cmd_exit dump_exits[] = {
-	{ERR_DAMAGED, "the index is damaged or of another version"},
-	{ERR_SYSTEM, "the index cannot be read"},
+	CMD_FLAG(0, "soif", struct dump_options, soif, "the documents themselves, as SOIF"),
+	CMD_FLAG(0, "terms", struct dump_options, terms,
+		 "the dictionaries: attribute, term, documents, occurrences"),
 };
 const struct command index_dump_command = {
 	.name = "dump",
@@ -306,7 +297,10 @@ const struct command index_dump_command = {
 	.args_help = "the folder of the index",
 	.min_args = 1,
 	.max_args = 1,
-	CMD_EXAMPLES(dump_examples),
-	CMD_EXITS(dump_exits),
+	CMD_EXAMPLES({"garner index words dump --soif DIR > all.soif", "everything that is in it"},
+		     {"garner index words dump --terms DIR | sort -t '\t' -nk3 | tail",
+		      "the commonest words"}),
+	CMD_EXITS({ERR_DAMAGED, "the index is damaged or of another version"},
+		  {ERR_SYSTEM, "the index cannot be read"}),
 	.run = run_dump,
 };

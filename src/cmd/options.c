@@ -21,7 +21,7 @@ const struct command *cmd_of_role(const struct role *role, struct arena *arena)
 		.name = role->name,
 		.summary = role->summary,
 		.description = role->description,
-		CMD_EXITS(exits),
+		CMD_SHARED_EXITS(exits),
 		.run = run_role,
 		.role = role,
 	};

@@ -233,16 +233,6 @@ static const struct cmd_option test_options[] = {
 		 "answer questions in lines of JSON, from files or standard input"),
 	CMD_FLAG(0, "json", struct robots_options, json, "a line of JSON for each URL"),
 };
-static const struct cmd_example test_examples[] = {
-	{"garner robots test robots.txt https://example.org/a", "whether garner may fetch it"},
-	{"garner robots test -a examplebot - /a /b < robots.txt", "two paths, for another robot"},
-	{"garner robots test --batch < questions", "many files and URLs"},
-};
-static const struct cmd_exit test_exits[] = {
-	{1, "not all of the URLs are allowed"},
-	{ERR_PARTLY, "with --batch: some questions could not be answered"},
-	{ERR_SYSTEM, "a file cannot be read"},
-};
 static const struct command test = {
 	.name = "test",
 	.summary = "say whether URLs may be fetched, and by which line",
@@ -258,8 +248,14 @@ static const struct command test = {
 		"a robots.txt, or - for standard input, and what to ask; with --batch, files of "
 		"questions",
 	.max_args = -1,
-	CMD_EXAMPLES(test_examples),
-	CMD_EXITS(test_exits),
+	CMD_EXAMPLES({"garner robots test robots.txt https://example.org/a",
+		      "whether garner may fetch it"},
+		     {"garner robots test -a examplebot - /a /b < robots.txt",
+		      "two paths, for another robot"},
+		     {"garner robots test --batch < questions", "many files and URLs"}),
+	CMD_EXITS({1, "not all of the URLs are allowed"},
+		  {ERR_PARTLY, "with --batch: some questions could not be answered"},
+		  {ERR_SYSTEM, "a file cannot be read"}),
 	.run = run_test,
 };
 

@@ -139,14 +139,6 @@ static int run(const struct cmd_call *call)
 	return answer.n ? 0 : 1;
 }
 
-static const struct cmd_example examples[] = {
-	{"garner search free software", "documents with both words"},
-	{"garner search '\"public license\" NOT gpl'", "a phrase, without a word"},
-	{"garner search 'title : manual' --site 127.0.0.1:8081", "by attribute, on one host"},
-};
-
-static const struct cmd_exit exits[] = {{1, "nothing was found"}, {4, "the index is damaged"}};
-
 const struct command search_command = {
 	.name = "search",
 	.summary = "search what was gathered",
@@ -158,7 +150,10 @@ const struct command search_command = {
 	.min_args = 1,
 	.max_args = -1,
 	.args_help = "several arguments make one query",
-	CMD_EXAMPLES(examples),
-	CMD_EXITS(exits),
+	CMD_EXAMPLES({"garner search free software", "documents with both words"},
+		     {"garner search '\"public license\" NOT gpl'", "a phrase, without a word"},
+		     {"garner search 'title : manual' --site 127.0.0.1:8081",
+		      "by attribute, on one host"}),
+	CMD_EXITS({1, "nothing was found"}, {4, "the index is damaged"}),
 	.run = run,
 };

@@ -271,11 +271,7 @@ static const struct cmd_option init_options[] = {
 	CMD_OPTION(0, "BITS", "shift", VALUE_INT_AT(struct shep_options, shift), .fallback = "0",
 		   .min = 0, .max = BUCKET_SHIFT_MOST,
 		   .help = "alignment of buckets as a power of two; 7 takes the bucket file to 512 "
-			   "GB, each "
-			   "one more doubles that; 0: 7"),
-};
-static const struct cmd_example init_examples[] = {
-	{"garner shep init", "a crawl that knows no URL yet"},
+			   "GB, each one more doubles that; 0: 7"),
 };
 static const struct command init_command = {
 	.name = "init",
@@ -283,15 +279,12 @@ static const struct command init_command = {
 	.description = "Makes the bucket file and a first, empty state. Where there is a crawl "
 		       "already, nothing is changed.",
 	CMD_OPTIONS(init_options, struct shep_options),
-	CMD_EXITS(exits),
-	CMD_EXAMPLES(init_examples),
+	CMD_SHARED_EXITS(exits),
+	CMD_EXAMPLES({"garner shep init", "a crawl that knows no URL yet"}),
 	.run = run_init,
 };
 
 static const struct cmd_option states_options[] = {FLAG('j', json, "print JSON")};
-static const struct cmd_example states_examples[] = {
-	{"garner shep states", "name, phase and number of URLs of each"},
-};
 static const struct command states_command = {
 	.name = "states",
 	.summary = "one line per state of the crawl, oldest first",
@@ -299,18 +292,14 @@ static const struct command states_command = {
 		       "are closed or corked. A state is locked when a reader needs it, or one "
 		       "before it.",
 	CMD_OPTIONS(states_options, struct shep_options),
-	CMD_EXITS(exits),
-	CMD_EXAMPLES(states_examples),
+	CMD_SHARED_EXITS(exits),
+	CMD_EXAMPLES({"garner shep states", "name, phase and number of URLs of each"}),
 	.run = run_states,
 };
 
 static const struct cmd_option recover_options[] = {
 	FLAG('j', json, "print JSON"),
 	FLAG(0, rebuild, "make the index again from all buckets, as if it had been lost"),
-};
-static const struct cmd_example recover_examples[] = {
-	{"garner shep recover", "put the states in order, and say what was done"},
-	{"garner shep recover --rebuild", "read the whole bucket file"},
 };
 static const struct command recover_command = {
 	.name = "recover",
@@ -321,8 +310,9 @@ static const struct command recover_command = {
 		       "and from what older states and the log of forgotten URLs say. What was "
 		       "damaged is named.",
 	CMD_OPTIONS(recover_options, struct shep_options),
-	CMD_EXITS(exits),
-	CMD_EXAMPLES(recover_examples),
+	CMD_SHARED_EXITS(exits),
+	CMD_EXAMPLES({"garner shep recover", "put the states in order, and say what was done"},
+		     {"garner shep recover --rebuild", "read the whole bucket file"}),
 	.run = run_recover,
 };
 
@@ -336,10 +326,6 @@ static const struct cmd_option dump_options[] = {
 	FLAG(0, checkpoints, "lengths that belong together"),
 	FLAG(0, gone, "URLs that were forgotten, of the whole crawl"),
 };
-static const struct cmd_example dump_examples[] = {
-	{"garner shep dump -j", "the journal of the newest state"},
-	{"garner shep dump -i closed", "all URLs of the newest closed state"},
-};
 static const struct command dump_sub = {
 	.name = "dump",
 	.summary = "print the files of a state",
@@ -350,8 +336,9 @@ static const struct command dump_sub = {
 		"the name of a state, \"closed\" or \"current\" (the newest, if none is named)",
 	.max_args = 1,
 	CMD_OPTIONS(dump_options, struct shep_options),
-	CMD_EXITS(exits),
-	CMD_EXAMPLES(dump_examples),
+	CMD_SHARED_EXITS(exits),
+	CMD_EXAMPLES({"garner shep dump -j", "the journal of the newest state"},
+		     {"garner shep dump -i closed", "all URLs of the newest closed state"}),
 	.run = run_dump,
 };
 

@@ -723,16 +723,14 @@ static const struct cmd_option list_options[] = {
 	OPTION('L', "all", all, "also the deleted ones"),
 	OPTION_JSON,
 };
-static const struct cmd_example list_examples[] = {
-	{"garner shep buckets list -L", "number, length and type of each, also of the deleted"},
-};
 static const struct command list_command = {
 	.name = "list",
 	.summary = "one line per bucket: number, length, type",
 	.description = "Others may append meanwhile. What is damaged is named and passed over.",
-	CMD_EXAMPLES(list_examples),
+	CMD_EXAMPLES({"garner shep buckets list -L",
+		      "number, length and type of each, also of the deleted"}),
 	CMD_OPTIONS(list_options, struct buckets_options),
-	CMD_EXITS(exits),
+	CMD_SHARED_EXITS(exits),
 	.run = run,
 };
 
@@ -741,9 +739,6 @@ static const struct cmd_option show_options[] = {
 	OPTION('r', "raw", raw, "the bytes as they are stored, nothing around them"),
 	OPTION('v', "verbose", verbose, "before each a line with number, length and type"),
 	OPTION_JSON,
-};
-static const struct cmd_example extract_examples[] = {
-	{"garner shep buckets extract 1a2", "the attributes of bucket 000001a2"},
 };
 static const struct command get_command = {
 	.name = "extract",
@@ -754,21 +749,19 @@ static const struct command get_command = {
 	.args_help = "numbers as garner shep buckets list prints them",
 	.min_args = 1,
 	.max_args = -1,
-	CMD_EXAMPLES(extract_examples),
+	CMD_EXAMPLES({"garner shep buckets extract 1a2", "the attributes of bucket 000001a2"}),
 	CMD_OPTIONS(show_options, struct buckets_options),
-	CMD_EXITS(exits),
+	CMD_SHARED_EXITS(exits),
 	.run = run,
-};
-static const struct cmd_example cat_examples[] = {
-	{"garner shep buckets cat | garner shep buckets insert -o copy", "a copy, packed again"},
 };
 static const struct command cat_command = {
 	.name = "cat",
 	.summary = "print all buckets",
 	.description = "As extract does, each followed by an empty line.",
-	CMD_EXAMPLES(cat_examples),
+	CMD_EXAMPLES({"garner shep buckets cat | garner shep buckets insert -o copy",
+		      "a copy, packed again"}),
 	CMD_OPTIONS(show_options, struct buckets_options),
-	CMD_EXITS(exits),
+	CMD_SHARED_EXITS(exits),
 	.run = run,
 };
 
@@ -777,9 +770,6 @@ static const struct cmd_option insert_options[] = {
 	OPTION('u', "unpacked", unpacked, "leave bodies as they are (v3.3 without zstd)"),
 	OPTION(0, "anyway", anyway,
 	       "even where states know the file; then run garner shep recover --rebuild"),
-};
-static const struct cmd_example insert_examples[] = {
-	{"garner shep buckets insert pages.txt", "appends, and prints the new numbers"},
 };
 static const struct command insert_command = {
 	.name = "insert",
@@ -791,16 +781,14 @@ static const struct command insert_command = {
 	.args = "[FILE...]",
 	.args_help = "texts; none or -: standard input",
 	.max_args = -1,
-	CMD_EXAMPLES(insert_examples),
+	CMD_EXAMPLES(
+		{"garner shep buckets insert pages.txt", "appends, and prints the new numbers"}),
 	CMD_OPTIONS(insert_options, struct buckets_options),
-	CMD_EXITS(exits),
+	CMD_SHARED_EXITS(exits),
 	.run = run,
 };
 
 static const struct cmd_option plain_options[] = {OPTION_FILE};
-static const struct cmd_example delete_examples[] = {
-	{"garner shep buckets delete 1a2 1b0", "these are gone; shakedown gives the space back"},
-};
 static const struct command delete_command = {
 	.name = "delete",
 	.summary = "delete buckets",
@@ -808,9 +796,10 @@ static const struct command delete_command = {
 	.args_help = "numbers as garner shep buckets list prints them",
 	.min_args = 1,
 	.max_args = -1,
-	CMD_EXAMPLES(delete_examples),
+	CMD_EXAMPLES({"garner shep buckets delete 1a2 1b0",
+		      "these are gone; shakedown gives the space back"}),
 	CMD_OPTIONS(plain_options, struct buckets_options),
-	CMD_EXITS(exits),
+	CMD_SHARED_EXITS(exits),
 	.run = run,
 };
 
@@ -819,22 +808,17 @@ static const struct cmd_option audit_options[] = {
 	OPTION('v', "verbose", verbose, "name also those that have no checksum"),
 	OPTION_JSON,
 };
-static const struct cmd_example audit_examples[] = {
-	{"garner shep buckets audit", "what is wrong, each with number, place and reason"},
-};
 static const struct command audit_command = {
 	.name = "audit",
 	.summary = "read everything and name what is damaged",
 	.description = "Others may append meanwhile: the file is read as far as the last "
 		       "checkpoint of the crawl, or as far as it is whole where there is none. Of "
 		       "a file that is shaken down meanwhile it is the one from before.",
-	CMD_EXAMPLES(audit_examples),
+	CMD_EXAMPLES(
+		{"garner shep buckets audit", "what is wrong, each with number, place and reason"}),
 	CMD_OPTIONS(audit_options, struct buckets_options),
-	CMD_EXITS(exits),
+	CMD_SHARED_EXITS(exits),
 	.run = run,
-};
-static const struct cmd_example fix_examples[] = {
-	{"garner shep buckets fix", "the file is whole again, without what was damaged"},
 };
 static const struct command fix_command = {
 	.name = "fix",
@@ -842,21 +826,19 @@ static const struct command fix_command = {
 	.description =
 		"What is not a bucket becomes a deleted one, a damaged one is deleted, a torn "
 		"end is cut off. Nobody else may have the file open.",
-	CMD_EXAMPLES(fix_examples),
+	CMD_EXAMPLES(
+		{"garner shep buckets fix", "the file is whole again, without what was damaged"}),
 	CMD_OPTIONS(audit_options, struct buckets_options),
-	CMD_EXITS(exits),
+	CMD_SHARED_EXITS(exits),
 	.run = run,
-};
-static const struct cmd_example quick_examples[] = {
-	{"garner shep buckets quick || garner shep buckets fix", "as at every start"},
 };
 static const struct command quick_command = {
 	.name = "quick",
 	.summary = "look at both ends of the file only",
 	.description = "While somebody appends, its end is that of the last checkpoint.",
-	CMD_EXAMPLES(quick_examples),
+	CMD_EXAMPLES({"garner shep buckets quick || garner shep buckets fix", "as at every start"}),
 	CMD_OPTIONS(plain_options, struct buckets_options),
-	CMD_EXITS(exits),
+	CMD_SHARED_EXITS(exits),
 	.run = run,
 };
 
@@ -868,28 +850,22 @@ static const struct cmd_option shake_options[] = {
 	       "even where states know the file; then run garner shep recover"),
 	OPTION('v', "verbose", verbose, "say what came of it"),
 };
-static const struct cmd_example shake_examples[] = {
-	{"garner shep buckets shakedown -o copy", "prints old and new numbers"},
-};
 static const struct command shake_command = {
 	.name = "shakedown",
 	.summary = "give back the space of deleted buckets",
 	.description = "Rewrites the file without them and prints, for each bucket that is "
 		       "left, its old and its new number.",
-	CMD_EXAMPLES(shake_examples),
+	CMD_EXAMPLES({"garner shep buckets shakedown -o copy", "prints old and new numbers"}),
 	CMD_OPTIONS(shake_options, struct buckets_options),
-	CMD_EXITS(exits),
+	CMD_SHARED_EXITS(exits),
 	.run = run,
-};
-static const struct cmd_example train_examples[] = {
-	{"garner shep buckets train", "bodies are packed with them from now on"},
 };
 static const struct command train_command = {
 	.name = "train",
 	.summary = "make dictionaries for packing, where they pay",
-	CMD_EXAMPLES(train_examples),
+	CMD_EXAMPLES({"garner shep buckets train", "bodies are packed with them from now on"}),
 	CMD_OPTIONS(plain_options, struct buckets_options),
-	CMD_EXITS(exits),
+	CMD_SHARED_EXITS(exits),
 	.run = run,
 };
 

@@ -72,9 +72,6 @@ static const struct cmd_option options[] = {
 	CMD_OPTION('o', "FILE", "objects", VALUE_PATH_AT(struct letters, common.file),
 		   .help = "the bucket file; without it, that of the crawl in the data directory"),
 };
-static const struct cmd_example examples[] = {
-	{"garner shep buckettool -x 1a2", "the same as garner shep buckets extract 1a2"},
-};
 const struct command shep_buckettool_command = {
 	.name = "buckettool",
 	.summary = "the letters of the old bucket tool",
@@ -85,6 +82,7 @@ const struct command shep_buckettool_command = {
 	.args = "[FILE...]",
 	.args_help = "texts, for -i",
 	.max_args = -1,
-	CMD_EXAMPLES(examples),
+	CMD_EXAMPLES(
+		{"garner shep buckettool -x 1a2", "the same as garner shep buckets extract 1a2"}),
 	.run = run,
 };

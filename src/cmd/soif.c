@@ -233,9 +233,6 @@ static const struct cmd_exit exits[] = {
 	{ERR_SYSTEM, "a file cannot be read"},
 };
 
-static const struct cmd_example cat_examples[] = {
-	{"garner soif cat *.soif > all.soif", "several files as one, in canonical form"},
-};
 static const struct command cat = {
 	.name = "cat",
 	.summary = "print objects in canonical form",
@@ -244,14 +241,12 @@ static const struct command cat = {
 	.args = "[FILE...]",
 	.args_help = "SOIF files; none or -: standard input",
 	.max_args = -1,
-	CMD_EXAMPLES(cat_examples),
-	CMD_EXITS(exits),
+	CMD_EXAMPLES(
+		{"garner soif cat *.soif > all.soif", "several files as one, in canonical form"}),
+	CMD_SHARED_EXITS(exits),
 	.run = run_cat,
 };
 
-static const struct cmd_example check_examples[] = {
-	{"garner soif check export.soif", "how many objects it has, and what is wrong with it"},
-};
 static const struct command check = {
 	.name = "check",
 	.summary = "count objects and say what is wrong",
@@ -260,8 +255,9 @@ static const struct command check = {
 	.args = "[FILE...]",
 	.args_help = "SOIF files; none or -: standard input",
 	.max_args = -1,
-	CMD_EXAMPLES(check_examples),
-	CMD_EXITS(exits),
+	CMD_EXAMPLES({"garner soif check export.soif",
+		      "how many objects it has, and what is wrong with it"}),
+	CMD_SHARED_EXITS(exits),
 	.run = run_check,
 };
 
@@ -273,15 +269,6 @@ static const struct cmd_option grep_options[] = {
 	CMD_FLAG('l', "urls", struct soif_options, urls, "print URLs only"),
 	CMD_FLAG('v', "invert", struct soif_options, invert, "the objects that do not have it"),
 };
-static const struct cmd_example grep_examples[] = {
-	{"garner soif grep -a Title garner all.soif", "objects with the word in their title"},
-	{"garner soif grep -il apache all.soif", "URLs of all that name it anywhere"},
-};
-static const struct cmd_exit grep_exits[] = {
-	{1, "no object was found"},
-	{ERR_DAMAGED, "an object was rejected or cut off; the others were looked at"},
-	{ERR_SYSTEM, "a file cannot be read"},
-};
 static const struct command grep_command = {
 	.name = "grep",
 	.summary = "print the objects that contain a text",
@@ -291,14 +278,15 @@ static const struct command grep_command = {
 	.args_help = "the text, and SOIF files; none or -: standard input",
 	.min_args = 1,
 	.max_args = -1,
-	CMD_EXAMPLES(grep_examples),
-	CMD_EXITS(grep_exits),
+	CMD_EXAMPLES({"garner soif grep -a Title garner all.soif",
+		      "objects with the word in their title"},
+		     {"garner soif grep -il apache all.soif", "URLs of all that name it anywhere"}),
+	CMD_EXITS({1, "no object was found"},
+		  {ERR_DAMAGED, "an object was rejected or cut off; the others were looked at"},
+		  {ERR_SYSTEM, "a file cannot be read"}),
 	.run = run_grep,
 };
 
-static const struct cmd_example to_json_examples[] = {
-	{"garner soif to-json all.soif | jq -r .url", "what is in it"},
-};
 static const struct command to_json = {
 	.name = "to-json",
 	.summary = "print objects as lines of JSON",
@@ -309,18 +297,11 @@ static const struct command to_json = {
 	.args = "[FILE...]",
 	.args_help = "SOIF files; none or -: standard input",
 	.max_args = -1,
-	CMD_EXAMPLES(to_json_examples),
-	CMD_EXITS(exits),
+	CMD_EXAMPLES({"garner soif to-json all.soif | jq -r .url", "what is in it"}),
+	CMD_SHARED_EXITS(exits),
 	.run = run_to_json,
 };
 
-static const struct cmd_example from_json_examples[] = {
-	{"garner soif to-json a.soif | garner soif from-json", "there and back"},
-};
-static const struct cmd_exit from_json_exits[] = {
-	{ERR_PARTLY, "a line could not be taken; the others were"},
-	{ERR_SYSTEM, "a file cannot be read"},
-};
 static const struct command from_json = {
 	.name = "from-json",
 	.summary = "make objects of lines of JSON",
@@ -328,8 +309,9 @@ static const struct command from_json = {
 	.args = "[FILE...]",
 	.args_help = "files of JSON lines; none or -: standard input",
 	.max_args = -1,
-	CMD_EXAMPLES(from_json_examples),
-	CMD_EXITS(from_json_exits),
+	CMD_EXAMPLES({"garner soif to-json a.soif | garner soif from-json", "there and back"}),
+	CMD_EXITS({ERR_PARTLY, "a line could not be taken; the others were"},
+		  {ERR_SYSTEM, "a file cannot be read"}),
 	.run = run_from_json,
 };
 

@@ -172,17 +172,6 @@ static int run(const struct cmd_call *call)
 	return code ? code : show_status(call, data);
 }
 
-static const struct cmd_example examples[] = {
-	{"garner status", "what runs, since when, and what it takes"},
-	{"garner status --json", "the same with all counters, for a program"},
-	{"garner status --metrics", "for a collector of OpenMetrics"},
-};
-static const struct cmd_exit exits[] = {
-	{1, "nothing runs"},
-	{ERR_PARTLY, "a counter file could not be read; the rest is shown"},
-	{ERR_SYSTEM, "the data directory could not be read"},
-};
-
 const struct command status_command = {
 	.name = "status",
 	.summary = "show what runs",
@@ -193,7 +182,11 @@ const struct command status_command = {
 		       "results follow: documents, pages, what waits, why pages were not "
 		       "gathered, and when the index was last committed.",
 	CMD_OPTIONS(options, struct status_options),
-	CMD_EXAMPLES(examples),
-	CMD_EXITS(exits),
+	CMD_EXAMPLES({"garner status", "what runs, since when, and what it takes"},
+		     {"garner status --json", "the same with all counters, for a program"},
+		     {"garner status --metrics", "for a collector of OpenMetrics"}),
+	CMD_EXITS({1, "nothing runs"},
+		  {ERR_PARTLY, "a counter file could not be read; the rest is shown"},
+		  {ERR_SYSTEM, "the data directory could not be read"}),
 	.run = run,
 };

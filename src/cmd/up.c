@@ -122,18 +122,6 @@ static int up_run(const struct cmd_call *call)
 	return rc;
 }
 
-static const struct cmd_example examples[] = {
-	{"garner up", "run all roles in the foreground until Ctrl-C"},
-	{"garner up -c garner.conf -s 'up.roles=web broker'", "run two roles of a configuration"},
-	{"kill -HUP $(pgrep -xo garner)", "take a changed configuration"},
-};
-
-static const struct cmd_exit exits[] = {
-	{3, "a role did not stop in time and was killed"},
-	{5, "another garner up runs on this data directory, or an address is in use"},
-	{7, "the system refused: a folder that cannot be written, a port below 1024"},
-};
-
 const struct command up_command = {
 	.name = "up",
 	.summary = "run the roles that the configuration names",
@@ -149,7 +137,12 @@ const struct command up_command = {
 		       "the supervisor dies its roles die with it; when the terminal that it runs "
 		       "on is closed, it stops.\n\nUnder systemd it speaks sd_notify "
 		       "(Type=notify).",
-	CMD_EXAMPLES(examples),
-	CMD_EXITS(exits),
+	CMD_EXAMPLES({"garner up", "run all roles in the foreground until Ctrl-C"},
+		     {"garner up -c garner.conf -s 'up.roles=web broker'",
+		      "run two roles of a configuration"},
+		     {"kill -HUP $(pgrep -xo garner)", "take a changed configuration"}),
+	CMD_EXITS({3, "a role did not stop in time and was killed"},
+		  {5, "another garner up runs on this data directory, or an address is in use"},
+		  {7, "the system refused: a folder that cannot be written, a port below 1024"}),
 	.run = up_run,
 };

@@ -221,22 +221,9 @@ static const struct cmd_option options[] = {
 		 "print the strict canonical form, or why there is none"),
 	CMD_OPTION(0, "FILE", "equiv", VALUE_PATH_AT(struct url_options, equiv),
 		   .help = "a table of equivalent sites (cf/url-equiv): also print the site that "
-			   "stands "
-			   "for the URL's own"),
+			   "stands for the URL's own"),
 	CMD_FLAG(0, "batch", struct url_options, batch,
 		 "read lines 'URL TAB BASE' and answer each with a line; BASE may be missing"),
-};
-
-static const struct cmd_example examples[] = {
-	{"garner url http://Example.COM:80/a/../b", "how garner writes it"},
-	{"garner url --base http://example.com/a/b ../c", "where a link leads"},
-	{"garner url --batch <links", "the same for many"},
-};
-
-static const struct cmd_exit exits[] = {
-	{1, "none of the URLs could be understood"},
-	{ERR_PARTLY, "some of the URLs could not be understood"},
-	{ERR_SYSTEM, "the input cannot be read"},
 };
 
 const struct command url_command = {
@@ -255,7 +242,11 @@ const struct command url_command = {
 	.args = "[URL...]",
 	.args_help = "URLs; with --batch the files to read, standard input by default",
 	.max_args = -1,
-	CMD_EXAMPLES(examples),
-	CMD_EXITS(exits),
+	CMD_EXAMPLES({"garner url http://Example.COM:80/a/../b", "how garner writes it"},
+		     {"garner url --base http://example.com/a/b ../c", "where a link leads"},
+		     {"garner url --batch <links", "the same for many"}),
+	CMD_EXITS({1, "none of the URLs could be understood"},
+		  {ERR_PARTLY, "some of the URLs could not be understood"},
+		  {ERR_SYSTEM, "the input cannot be read"}),
 	.run = run,
 };

@@ -193,14 +193,10 @@ static int run(const struct cmd_call *call)
 	return cmd_print(call, &out);
 }
 
-static const struct cmd_example examples[] = {
-	{"garner version -v", "what to put into a bug report"},
-};
-
 const struct command version_command = {
 	.name = "version",
 	.summary = "show the version and what this program is made of",
 	CMD_OPTIONS(options, struct version_options),
-	CMD_EXAMPLES(examples),
+	CMD_EXAMPLES({"garner version -v", "what to put into a bug report"}),
 	.run = run,
 };

@@ -204,11 +204,6 @@ static int run(const struct cmd_call *call)
 	return a.crawl && a.why.known != WHY_NEVER ? 0 : 1;
 }
 
-static const struct cmd_example examples[] = {
-	{"garner why https://example.org/page.html", "where this page stands"},
-};
-static const struct cmd_exit exits[] = {{1, "nothing is known of it"}};
-
 const struct command why_command = {
 	.name = "why",
 	.summary = "tell what is known of a URL and what will happen to it",
@@ -218,7 +213,7 @@ const struct command why_command = {
 	.args = "URL",
 	.min_args = 1,
 	.max_args = 1,
-	CMD_EXAMPLES(examples),
-	CMD_EXITS(exits),
+	CMD_EXAMPLES({"garner why https://example.org/page.html", "where this page stands"}),
+	CMD_EXITS({1, "nothing is known of it"}),
 	.run = run,
 };

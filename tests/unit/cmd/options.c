@@ -16,21 +16,15 @@ struct opts {
 static const char *const format_words[] = {"table", "json", NULL};
 
 static const struct cmd_option show_options[] = {
-	{'v', NULL, {"verbose", VALUE_BOOL_AT(struct opts, verbose), .help = "more"}},
-	{'j', NULL, {"json", VALUE_BOOL_AT(struct opts, json), .help = "as JSON"}},
-	{'n',
-	 "N",
-	 {"number", VALUE_INT_AT(struct opts, number), .fallback = "7", .max = 100,
-	  .help = "how many"}},
-	{0,
-	 "FORMAT",
-	 {"format", VALUE_WORD_AT(struct opts, format), .words = format_words, .fallback = "table",
-	  .help = "how to print"}},
-	{0, "NAME", {"long-name", VALUE_TEXT_AT(struct opts, name), .help = "a name"}},
-	{'w',
-	 "WORD",
-	 {"word", VALUE_LIST_AT(struct opts, words), .fallback = "old",
-	  .help = "a word, repeatable"}},
+	CMD_FLAG('v', "verbose", struct opts, verbose, "more"),
+	CMD_FLAG('j', "json", struct opts, json, "as JSON"),
+	CMD_OPTION('n', "N", "number", VALUE_INT_AT(struct opts, number), .fallback = "7",
+		   .max = 100, .help = "how many"),
+	CMD_OPTION(0, "FORMAT", "format", VALUE_WORD_AT(struct opts, format), .words = format_words,
+		   .fallback = "table", .help = "how to print"),
+	CMD_OPTION(0, "NAME", "long-name", VALUE_TEXT_AT(struct opts, name), .help = "a name"),
+	CMD_OPTION('w', "WORD", "word", VALUE_LIST_AT(struct opts, words), .fallback = "old",
+		   .help = "a word, repeatable"),
 };
 
 static int nothing(const struct cmd_call *call)

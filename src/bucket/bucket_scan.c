@@ -12,7 +12,6 @@ enum {
 	/* Larger than elsewhere: on a busy machine each piece waits for two threads to get their
 	 * turn. */
 	SCAN_PIECE = 2 << 20,
-	PRINT_PIECE = 64 << 10,
 };
 
 struct bucket_scanner {
@@ -444,8 +443,7 @@ static bool bucket_file_claims(struct str head)
 static int bucket_file_open(struct buckets **ret, const char *path, struct err *err)
 {
 	struct bucket_options o = {.mode = BUCKET_SCAN};
-	int rc = bucket_open(ret, path, &o, err);
-	return rc == 1 ? err_set(err, ERR_USAGE, "%s: there is no such file", path) : rc;
+	return bucket_open(ret, path, &o, err);
 }
 
 static void bucket_file_print_one(const struct bucket *bucket, struct buf *out)
@@ -457,35 +455,30 @@ static void bucket_file_print_one(const struct bucket *bucket, struct buf *out)
 			   bucket->type);
 }
 
-static int bucket_file_print(const char *path, void (*emit)(void *ctx, struct str), void *ctx,
-			     struct err *err)
+static int bucket_file_print(const char *path, struct printer *p, struct err *err)
 {
-	CLEANUP(buf_free) struct buf out = BUF_INIT((size_t)2 * PRINT_PIECE);
 	struct buckets *b;
 	struct bucket_scan scan = {0};
 	struct bucket bucket;
 	struct err why = {0};
 	bool bad = false;
-	if (bucket_file_open(&b, path, err) < 0)
-		return -1;
-	int rc = bucket_scan_init(&scan, b, 0, 0, err);
+	int rc = bucket_file_open(&b, path, err);
+	if (rc != 0)
+		return rc;
+	rc = bucket_scan_init(&scan, b, 0, 0, err);
 	while (rc == 0 && ((rc = bucket_scan_next(&scan, &bucket, err)) == 0 || scan.passed)) {
 		if (rc == 0) {
-			bucket_file_print_one(&bucket, &out);
+			bucket_file_print_one(&bucket, &p->out);
 		} else {
 			bad = true;
 			why = *err;
-			buf_printf(&out, "%08" PRIx32 " damaged: %s\n", bucket.oid, err->msg);
+			buf_printf(&p->out, "%08" PRIx32 " damaged: %s\n", bucket.oid, err->msg);
 			rc = 0;
 		}
-		if (out.n > PRINT_PIECE) {
-			emit(ctx, buf_str(&out));
-			buf_clear(&out);
-		}
+		printer_step(p);
 	}
 	if (rc == 1 && scan.torn)
-		buf_printf(&out, "torn at %" PRIu64 ", or being written\n", scan.torn_at);
-	emit(ctx, buf_str(&out));
+		buf_printf(&p->out, "torn at %" PRIu64 ", or being written\n", scan.torn_at);
 	bucket_scan_done(&scan);
 	bucket_drop(&b);
 	if (rc == 1 && bad)
@@ -515,10 +508,11 @@ static int bucket_file_verify(const char *path, struct err *err)
 	struct buckets *b;
 	struct bucket_audit sum;
 	struct err why = {0};
-	if (bucket_file_open(&b, path, err) < 0)
-		return -1;
+	int rc = bucket_file_open(&b, path, err);
+	if (rc != 0)
+		return rc;
 	struct first first = {b, &why};
-	int rc = bucket_audit(b, 0, keep_first, &first, &sum, err);
+	rc = bucket_audit(b, 0, keep_first, &first, &sum, err);
 	bucket_drop(&b);
 	if (rc == 0 && why.code) {
 		*err = why;

@@ -105,11 +105,18 @@ static int payload_print(const struct format *f, struct str payload, struct buf 
 	return 0;
 }
 
-static int no_such_file(const char *path, int rc, struct err *err)
+/* Printers */
+
+static void printer_hand_over(struct printer *p)
 {
-	return rc > 0 ? err_set(err, ERR_USAGE, "%s: there is no such file, or nothing in it yet",
-				path)
-		      : rc;
+	p->emit(p->ctx, buf_str(&p->out));
+	buf_clear(&p->out);
+}
+
+void printer_step(struct printer *p)
+{
+	if (p->out.n > PRINT_PIECE)
+		printer_hand_over(p);
 }
 
 /* Small files */
@@ -119,30 +126,21 @@ static int small_print(const struct format *f, const char *path, struct buf *out
 {
 	CLEANUP(buf_free) struct buf room = BUF_INIT(RECORD_MOST);
 	struct str payload;
-	if (no_such_file(path, small_file_read(path, f, &room, &payload, err), err) < 0)
-		return -1;
-	return payload_print(f, payload, out, err) < 0 ? err_in(err, "%s", path) : 0;
+	int rc = small_file_read(path, f, &room, &payload, err);
+	if (rc != 0)
+		return rc;
+	if (payload_print(f, payload, out, err) < 0) {
+		buf_clear(out);
+		return err_in(err, "%s", path);
+	}
+	buf_add_byte(out, '\n');
+	return 0;
 }
 
 /* Record files */
 
-struct record_printing {
-	struct buf out;
-	void (*emit)(void *ctx, struct str);
-	void *ctx;
-	uint64_t count;
-};
-
-static void records_hand_over(struct record_printing *p, size_t more_than)
-{
-	if (p->out.n > more_than) {
-		p->emit(p->ctx, buf_str(&p->out));
-		buf_clear(&p->out);
-	}
-}
-
 static void records_print_one(const struct format *f, const struct record *record,
-			      struct record_printing *p)
+			      struct printer *p)
 {
 	CLEANUP(buf_free) struct buf text = BUF_INIT(SHOW_MOST);
 	struct err bad;
@@ -151,11 +149,10 @@ static void records_print_one(const struct format *f, const struct record *recor
 		buf_printf(&p->out, "damaged: %s\n", bad.msg);
 	else
 		buf_printf(&p->out, STR_FMT "\n", STR_ARG(buf_str(&text)));
-	p->count++;
-	records_hand_over(p, PRINT_PIECE);
+	printer_step(p);
 }
 
-static int records_print_end(const char *path, struct record_printing *p, uint64_t end,
+static int records_print_end(const char *path, struct printer *p, uint64_t count, uint64_t end,
 			     struct err *err)
 {
 	CLEANUP(file_drop) struct file f = FILE_INIT;
@@ -165,26 +162,26 @@ static int records_print_end(const char *path, struct record_printing *p, uint64
 		return err_set(err, ERR_USAGE, "%s: was removed while it was read", path);
 	if (rc < 0 || file_size(&f, &size, err) < 0)
 		return -1;
-	buf_printf(&p->out, "%" PRIu64 " records in %" PRIu64 " bytes", p->count, end);
+	buf_printf(&p->out, "%" PRIu64 " records in %" PRIu64 " bytes", count, end);
 	if (size > end)
 		buf_printf(&p->out, ", then %" PRIu64 " bytes that are not complete", size - end);
 	buf_add_byte(&p->out, '\n');
 	return 0;
 }
 
-static int records_print(const struct format *f, const char *path, struct record_printing *p,
+static int records_print(const struct format *f, const char *path, struct printer *p,
 			 struct err *err)
 {
 	struct record_reader *r = NULL;
 	struct record record;
-	if (no_such_file(path, record_reader_open(&r, path, f->records, err), err) < 0)
-		return -1;
-	int rc;
-	while ((rc = record_next(r, &record, err)) == 0)
+	uint64_t count = 0;
+	int rc = record_reader_open(&r, path, f->records, err);
+	if (rc != 0)
+		return rc;
+	for (; (rc = record_next(r, &record, err)) == 0; count++)
 		records_print_one(f, &record, p);
 	if (rc == 1)
-		rc = records_print_end(path, p, record_tell(r), err);
-	records_hand_over(p, 0);
+		rc = records_print_end(path, p, count, record_tell(r), err);
 	record_reader_free(&r);
 	return rc;
 }
@@ -197,7 +194,7 @@ static int records_verify(const struct format *f, const char *path, struct err *
 	struct record record;
 	int rc = record_reader_open(&r, path, f->records, err);
 	if (rc == 1 && access(path, F_OK) != 0)
-		return no_such_file(path, rc, err);
+		return 1;
 	while (rc == 0 && (rc = record_next(r, &record, err)) == 0) {
 		buf_clear(&text);
 		if (payload_print(f, record.payload, &text, err) < 0)
@@ -207,27 +204,35 @@ static int records_verify(const struct format *f, const char *path, struct err *
 	return rc < 0 ? rc : 0;
 }
 
+static int printed_or_absent(const char *path, int rc, struct err *err)
+{
+	return rc == 1 ? err_set(err, ERR_USAGE, "%s: there is no such file, or nothing in it yet",
+				 path)
+		       : rc;
+}
+
 int format_print(const struct format *f, const char *path, void (*emit)(void *ctx, struct str),
 		 void *ctx, struct err *err)
 {
-	struct record_printing p = {BUF_INIT((size_t)8 * RECORD_MOST), emit, ctx, 0};
-	if (f->print)
-		return f->print(path, emit, ctx, err);
-	int rc = f->records ? records_print(f, path, &p, err) : small_print(f, path, &p.out, err);
-	if (rc == 0 && !f->records) {
-		buf_add_byte(&p.out, '\n');
-		emit(ctx, buf_str(&p.out));
-	}
+	struct printer p = {BUF_INIT(SIZE_MAX / 2), emit, ctx};
+	int rc = f->print     ? f->print(path, &p, err)
+		 : f->records ? records_print(f, path, &p, err)
+			      : small_print(f, path, &p.out, err);
+	printer_hand_over(&p);
 	buf_free(&p.out);
-	return rc;
+	return printed_or_absent(path, rc, err);
+}
+
+static void emit_nothing(void *ctx, struct str piece)
+{
+	(void)ctx;
+	(void)piece;
 }
 
 int format_verify(const struct format *f, const char *path, struct err *err)
 {
-	if (f->verify)
-		return f->verify(path, err);
-	if (f->records)
-		return records_verify(f, path, err);
-	CLEANUP(buf_free) struct buf text = BUF_INIT((size_t)8 * RECORD_MOST);
-	return small_print(f, path, &text, err);
+	if (!f->verify && !f->records)
+		return format_print(f, path, emit_nothing, NULL, err);
+	int rc = f->verify ? f->verify(path, err) : records_verify(f, path, err);
+	return printed_or_absent(path, rc, err);
 }

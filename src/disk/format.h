@@ -10,6 +10,15 @@ struct field_table;
 
 enum { FORMAT_MAGIC = 8 };
 
+/* Where a file is printed to, piece by piece. What is left in `out` is handed over at the end. */
+struct printer {
+	struct buf out;
+	void (*emit)(void *ctx, struct str);
+	void *ctx;
+};
+/* Hands over what has come together, if it is worth it: call it after a line or a few. */
+void printer_step(struct printer *p);
+
 struct format {
 	const char *name; /* "counters" */
 	/* What such a file is called wherever it lies, and nothing else is; NULL: names vary. By
@@ -28,9 +37,10 @@ struct format {
 	const struct record_kind *records;
 	const struct field_table *fields;
 	int (*show)(struct str payload, struct buf *out, struct err *err);
-	/* Formats with a layout of their own, or with more to check than payloads one by one. */
-	int (*print)(const char *path, void (*emit)(void *ctx, struct str), void *ctx,
-		     struct err *err);
+	/* Formats with a layout of their own, or with more to check than payloads one by one. Both
+	 * return 1 where there is no such file. A file that can be printed is sound, unless there
+	 * is a verifier that knows better. */
+	int (*print)(const char *path, struct printer *p, struct err *err);
 	int (*verify)(const char *path, struct err *err);
 };
 

@@ -480,9 +480,7 @@ int hostq_restore(struct hostq **ret, const char *path, const struct hostq_optio
 
 /* For people. */
 struct printing {
-	void (*emit)(void *ctx, struct str);
-	void *ctx;
-	struct buf line;
+	struct printer *printer;
 	struct hostq_saved queue;
 	uint64_t urls, bytes, queues;
 };
@@ -490,17 +488,17 @@ struct printing {
 static void print_queue_line(struct printing *to)
 {
 	char key[QKEY_TEXT];
-	if (!to->emit || !to->queues)
+	struct buf *out = &to->printer->out;
+	if (!to->queues)
 		return;
-	buf_clear(&to->line);
-	buf_printf(&to->line, "%s: %llu URLs in %llu bytes, delay ", qkey_print(to->queue.key, key),
+	buf_printf(out, "%s: %llu URLs in %llu bytes, delay ", qkey_print(to->queue.key, key),
 		   (unsigned long long)to->urls, (unsigned long long)to->bytes);
-	duration_print(&to->line, to->queue.rule.delay_us);
-	buf_printf(&to->line, ", %u at once, %u troubles, not before ", to->queue.rule.concurrent,
+	duration_print(out, to->queue.rule.delay_us);
+	buf_printf(out, ", %u at once, %u troubles, not before ", to->queue.rule.concurrent,
 		   to->queue.troubles);
-	duration_print(&to->line, to->queue.pause_us);
-	buf_add_text(&to->line, "\n");
-	to->emit(to->ctx, buf_str(&to->line));
+	duration_print(out, to->queue.pause_us);
+	buf_add_text(out, "\n");
+	printer_step(to->printer);
 }
 
 static int print_queue(void *ctx, const struct hostq_saved *queue, struct err *err)
@@ -524,26 +522,17 @@ static int print_extent(void *ctx, unsigned priority, const struct extent *e, st
 	return 0;
 }
 
-static int hostq_print(const char *path, void (*emit)(void *ctx, struct str), void *ctx,
-		       struct err *err)
+static int hostq_print(const char *path, struct printer *p, struct err *err)
 {
-	struct printing to = {.emit = emit, .ctx = ctx, .line = BUF_INIT(1024)};
+	struct printing to = {.printer = p};
 	struct hostq_reading reading = {print_queue, print_extent, &to};
 	CLEANUP(file_drop) struct file f = FILE_INIT;
 	int rc = file_open(&f, path, O_RDONLY, 0, err);
-	if (rc > 0)
-		return err_set(err, ERR_SYSTEM, "%s: there is no such file", path);
 	if (rc == 0)
 		rc = hostq_file_read(&f, &reading, err);
 	if (rc == 0)
 		print_queue_line(&to);
-	buf_free(&to.line);
 	return rc;
-}
-
-static int hostq_verify(const char *path, struct err *err)
-{
-	return hostq_print(path, NULL, NULL, err);
 }
 
 const struct format hostq_format = {
@@ -552,5 +541,4 @@ const struct format hostq_format = {
 	.version = HOSTQ_VERSION,
 	.help = "host queues as they were saved: URLs that wait, by server",
 	.print = hostq_print,
-	.verify = hostq_verify,
 };

@@ -324,8 +324,6 @@ void polite_close(struct polite **p)
 
 /* For people: what `garner dump` and `garner check` say of it. */
 
-enum { LINE = 1024 };
-
 uint32_t polite_entry_check(const struct polite_entry *e)
 {
 	return crc32c(0, e, offsetof(struct polite_entry, check));
@@ -364,11 +362,15 @@ void polite_entry_print(const struct polite_entry *e, struct buf *out)
 				  : " unfinished: counts as asked when next looked at\n");
 }
 
-typedef void page_fn(void *ctx, const struct polite_entry *group);
+static void polite_group_print(const struct polite_entry *group, struct printer *p)
+{
+	for (size_t i = 0; i < POLITE_GROUP; i++)
+		polite_entry_print(&group[i], &p->out);
+	printer_step(p);
+}
 
-/* Every page of entries, after the head is found sound. */
-static int each_group(const char *path, void (*head)(void *ctx, const struct polite_head *),
-		      page_fn *fn, void *ctx, struct err *err)
+/* Entries are mended when they are next used: none of them is damage. */
+static int polite_print(const char *path, struct printer *p, struct err *err)
 {
 	CLEANUP(file_drop) struct file f = FILE_INIT;
 	struct polite_entry group[POLITE_GROUP];
@@ -378,7 +380,7 @@ static int each_group(const char *path, void (*head)(void *ctx, const struct pol
 	uint64_t size;
 	int rc = file_open(&f, path, O_RDONLY, 0, err);
 	if (rc != 0)
-		return rc < 0 ? rc : err_set(err, ERR_SYSTEM, "%s: there is no such file", path);
+		return rc;
 	if (file_read(&f, bytes, sizeof bytes, 0, &n, err) < 0 || file_size(&f, &size, err) < 0)
 		return -1;
 	rc = polite_head_parse((struct str){bytes, n}, &h, err);
@@ -387,65 +389,15 @@ static int each_group(const char *path, void (*head)(void *ctx, const struct pol
 	if (rc > 0 || size != h.size)
 		return err_set(err, ERR_DAMAGED, "%s: %llu bytes, there should be %llu", path,
 			       (unsigned long long)size, (unsigned long long)h.size);
-	head(ctx, &h);
+	buf_printf(&p->out, "room for %u servers\n", h.servers);
 	for (uint64_t at = polite_size(0); at < h.size; at += n) {
 		if (file_read(&f, group, sizeof group, at, &n, err) < 0)
 			return -1;
 		if (n != sizeof group)
 			return err_set(err, ERR_DAMAGED, "%s: was cut while it was read", path);
-		fn(ctx, group);
+		polite_group_print(group, p);
 	}
 	return 0;
-}
-
-struct printing {
-	void (*emit)(void *ctx, struct str);
-	void *ctx;
-};
-
-static void print_head(void *ctx, const struct polite_head *h)
-{
-	struct printing *to = ctx;
-	CLEANUP(buf_free) struct buf line = BUF_INIT(LINE);
-	buf_printf(&line, "room for %u servers\n", h->servers);
-	to->emit(to->ctx, buf_str(&line));
-}
-
-static void print_group(void *ctx, const struct polite_entry *group)
-{
-	struct printing *to = ctx;
-	CLEANUP(buf_free) struct buf line = BUF_INIT(LINE);
-	for (size_t i = 0; i < POLITE_GROUP; i++) {
-		buf_clear(&line);
-		polite_entry_print(&group[i], &line);
-		if (line.n)
-			to->emit(to->ctx, buf_str(&line));
-	}
-}
-
-static int polite_print(const char *path, void (*emit)(void *ctx, struct str), void *ctx,
-			struct err *err)
-{
-	struct printing to = {emit, ctx};
-	return each_group(path, print_head, print_group, &to, err);
-}
-
-static void pass_head(void *ctx, const struct polite_head *h)
-{
-	(void)ctx;
-	(void)h;
-}
-
-static void pass_group(void *ctx, const struct polite_entry *group)
-{
-	(void)ctx;
-	(void)group;
-}
-
-/* Entries are mended when they are next used: none of them is damage. */
-static int polite_verify(const char *path, struct err *err)
-{
-	return each_group(path, pass_head, pass_group, NULL, err);
 }
 
 const struct format polite_format = {
@@ -454,5 +406,4 @@ const struct format polite_format = {
 	.version = POLITE_VERSION,
 	.help = "which server may be asked again when, and who asks it now",
 	.print = polite_print,
-	.verify = polite_verify,
 };

@@ -494,9 +494,9 @@ static int with_blocks(const char *path,
 	CLEANUP(file_drop) struct file f = FILE_INIT;
 	struct mapped m = {.path = (char *)(uintptr_t)path};
 	int rc = file_open(&f, path, O_RDONLY, 0, err);
-	if (rc == 1)
-		return err_set(err, ERR_USAGE, "%s: there is no such file", path);
 	uint64_t length;
+	if (rc == 1)
+		return 1;
 	if (rc < 0 || file_size(&f, &length, err) < 0 || mapped_open(&m, &f, length, err) < 0)
 		return -1;
 	rc = count_by_ledger(path, m.id.number, &length, err);
@@ -523,11 +523,6 @@ static int docs_verify(const char *path, struct err *err)
 	return with_blocks(path, verify_blocks, NULL, err);
 }
 
-struct printing {
-	void (*emit)(void *ctx, struct str);
-	void *ctx;
-};
-
 static void print_doc(struct buf *out, struct docaddr addr, struct str text)
 {
 	struct arena arena = ARENA_INIT(SIZE_MAX);
@@ -545,7 +540,6 @@ static int print_block(const struct mapped *m, const struct block *b, ZSTD_DCtx 
 		       struct buf *text, struct buf *out, struct err *err)
 {
 	buf_clear(text);
-	buf_clear(out);
 	char *to = buf_room(text, b->text_n);
 	if (block_unpack(b, d, to, m->path, err) < 0 || mapped_check(m, err) < 0)
 		return -1;
@@ -562,8 +556,8 @@ static int print_block(const struct mapped *m, const struct block *b, ZSTD_DCtx 
 
 static int print_blocks(void *ctx, const struct mapped *m, uint64_t length, struct err *err)
 {
-	const struct printing *p = ctx;
-	struct buf text = BUF_INIT(BLOCK_TEXT_MOST), out = BUF_INIT((size_t)64 << 20);
+	struct printer *p = ctx;
+	struct buf text = BUF_INIT(BLOCK_TEXT_MOST);
 	struct block b;
 	ZSTD_DCtx *d = ZSTD_createDCtx();
 	ENSURE(d);
@@ -571,28 +565,22 @@ static int print_blocks(void *ctx, const struct mapped *m, uint64_t length, stru
 	for (uint64_t at = BLOCK_FILE_HEAD;; at = b.next) {
 		rc = block_read(&m->id, (struct str){m->map, (size_t)length}, at, m->path, &b, err);
 		if (rc == 0)
-			rc = print_block(m, &b, d, &text, &out, err);
+			rc = print_block(m, &b, d, &text, &p->out, err);
 		if (rc != 0)
 			break;
-		p->emit(p->ctx, buf_str(&out));
+		printer_step(p);
 	}
-	if (rc == 1 && m->size > length) {
-		buf_clear(&out);
-		buf_printf(&out, "%" PRIu64 ": %zu bytes that do not count\n", length,
+	if (rc == 1 && m->size > length)
+		buf_printf(&p->out, "%" PRIu64 ": %zu bytes that do not count\n", length,
 			   m->size - (size_t)length);
-		p->emit(p->ctx, buf_str(&out));
-	}
 	ZSTD_freeDCtx(d);
 	buf_free(&text);
-	buf_free(&out);
 	return rc < 0 ? -1 : 0;
 }
 
-static int docs_print(const char *path, void (*emit)(void *ctx, struct str), void *ctx,
-		      struct err *err)
+static int docs_print(const char *path, struct printer *p, struct err *err)
 {
-	struct printing p = {emit, ctx};
-	return with_blocks(path, print_blocks, &p, err);
+	return with_blocks(path, print_blocks, p, err);
 }
 
 const struct format docstore_format = {
@@ -633,29 +621,18 @@ const struct format docstore_ledger_format = {
 
 /* Tables of addresses, printed and verified */
 
-static int open_table(const char *path, struct page_file **ret, uint64_t *ret_docs, struct err *err)
-{
-	uint32_t number;
-	int rc = moved_open(ret, path, &number, ret_docs, err);
-	return rc == 1 ? err_set(err, ERR_USAGE, "%s: there is no such file", path) : rc;
-}
-
-static int table_print(const char *path, void (*emit)(void *ctx, struct str), void *ctx,
-		       struct err *err)
+static int table_print(const char *path, struct printer *p, struct err *err)
 {
 	struct page_file *f = NULL;
 	struct docaddr from, to;
+	uint32_t number;
 	uint64_t docs;
-	if (open_table(path, &f, &docs, err) < 0)
-		return -1;
-	int rc = 0;
-	for (uint64_t i = 0; i < docs && rc == 0; i++) {
-		char line[64];
+	int rc = moved_open(&f, path, &number, &docs, err);
+	for (uint64_t i = 0; rc == 0 && i < docs; i++) {
 		rc = moved_entry(f, i, &from, &to, err);
-		int n = snprintf(line, sizeof line, "%016" PRIx64 " %016" PRIx64 "\n", from.v,
-				 to.v);
 		if (rc == 0)
-			emit(ctx, (struct str){line, (size_t)n});
+			buf_printf(&p->out, "%016" PRIx64 " %016" PRIx64 "\n", from.v, to.v);
+		printer_step(p);
 	}
 	page_close(&f);
 	return rc;
@@ -664,10 +641,11 @@ static int table_print(const char *path, void (*emit)(void *ctx, struct str), vo
 static int table_verify(const char *path, struct err *err)
 {
 	struct page_file *f = NULL;
+	uint32_t number;
 	uint64_t docs;
-	if (open_table(path, &f, &docs, err) < 0)
-		return -1;
-	int rc = page_verify(f, err);
+	int rc = moved_open(&f, path, &number, &docs, err);
+	if (rc == 0)
+		rc = page_verify(f, err);
 	page_close(&f);
 	return rc;
 }

@@ -5,39 +5,6 @@
 
 #include <inttypes.h>
 
-enum { PIECE = 64 << 10 };
-
-struct printer {
-	struct buf out;
-	void (*emit)(void *ctx, struct str);
-	void *ctx;
-};
-
-static struct printer printer_of(void (*emit)(void *ctx, struct str), void *ctx)
-{
-	return (struct printer){BUF_INIT(SIZE_MAX / 2), emit, ctx};
-}
-
-static void hand_over(struct printer *p, size_t more_than)
-{
-	if (p->out.n > more_than) {
-		p->emit(p->ctx, buf_str(&p->out));
-		buf_clear(&p->out);
-	}
-}
-
-static int end_print(struct printer *p, int rc)
-{
-	hand_over(p, 0);
-	buf_free(&p->out);
-	return rc;
-}
-
-static int no_file(const char *path, int rc, struct err *err)
-{
-	return rc == 1 ? err_set(err, ERR_USAGE, "%s: there is no such file", path) : rc;
-}
-
 /* Segments */
 
 static void print_parts(const struct segment *s, struct buf *out)
@@ -74,23 +41,21 @@ static int print_terms(struct segment *s, unsigned attr, struct printer *p, stru
 	while (rc == 0 && (rc = segment_walk_next(&w, err)) == 0) {
 		buf_printf(&p->out, STR_FMT "\t%" PRIu32 "\t%" PRIu64 "\n", STR_ARG(w.term),
 			   w.info.df, w.info.occurrences);
-		hand_over(p, PIECE);
+		printer_step(p);
 	}
 	return MIN(rc, 0);
 }
 
-static int print_segment(const char *path, void (*emit)(void *ctx, struct str), void *ctx,
-			 struct err *err)
+static int print_segment(const char *path, struct printer *p, struct err *err)
 {
 	struct segment *s = NULL;
-	struct printer p = printer_of(emit, ctx);
-	int rc = no_file(path, segment_open(&s, path, err), err);
+	int rc = segment_open(&s, path, err);
 	if (rc == 0)
-		print_parts(s, &p.out);
+		print_parts(s, &p->out);
 	for (unsigned attr = 0; rc == 0 && attr < segment_info(s)->attrs; attr++)
-		rc = print_terms(s, attr, &p, err);
+		rc = print_terms(s, attr, p, err);
 	segment_close(&s);
-	return end_print(&p, rc);
+	return rc;
 }
 
 static int verify_block(struct postings *p, uint32_t block, struct err *err)
@@ -123,7 +88,7 @@ static int verify_terms(struct segment *s, unsigned attr, struct err *err)
 static int verify_segment(const char *path, struct err *err)
 {
 	struct segment *s = NULL;
-	int rc = no_file(path, segment_open(&s, path, err), err);
+	int rc = segment_open(&s, path, err);
 	if (rc == 0)
 		rc = segment_verify(s, err);
 	for (unsigned attr = 0; rc == 0 && attr < segment_info(s)->attrs; attr++)
@@ -154,33 +119,22 @@ static void print_settings(const struct words_settings *s, struct buf *out)
 			   s->column[i].type == WORDS_DATE ? "date" : "number");
 }
 
-static int print_manifest(const char *path, void (*emit)(void *ctx, struct str), void *ctx,
-			  struct err *err)
+static int print_manifest(const char *path, struct printer *p, struct err *err)
 {
 	struct manifest m;
-	struct printer p = printer_of(emit, ctx);
-	int rc = no_file(path, manifest_read_file(path, &m, err), err);
+	int rc = manifest_read_file(path, &m, err);
 	if (rc == 0) {
-		buf_printf(&p.out, "generation %" PRIu64 ", next segment %08" PRIx64 "\n",
+		buf_printf(&p->out, "generation %" PRIu64 ", next segment %08" PRIx64 "\n",
 			   m.generation, m.next_id);
-		print_settings(&m.settings, &p.out);
+		print_settings(&m.settings, &p->out);
 		for (size_t i = 0; i < m.n; i++)
-			buf_printf(&p.out,
+			buf_printf(&p->out,
 				   "segment %08" PRIx64 ": %" PRIu32 " documents, %" PRIu32
 				   " deleted (generation %" PRIu64 "), %" PRIu64 " bytes\n",
 				   m.segment[i].id, m.segment[i].docs, m.segment[i].deleted,
 				   m.segment[i].deletes, m.segment[i].bytes);
 		manifest_free(&m);
 	}
-	return end_print(&p, rc);
-}
-
-static int verify_manifest(const char *path, struct err *err)
-{
-	struct manifest m;
-	int rc = no_file(path, manifest_read_file(path, &m, err), err);
-	if (rc == 0)
-		manifest_free(&m);
 	return rc;
 }
 
@@ -190,37 +144,24 @@ const struct format words_manifest_format = {
 	.version = 2,
 	.help = "which segments a words index has, and what it is made by",
 	.print = print_manifest,
-	.verify = verify_manifest,
 };
 
 /* Deletes */
 
-static int print_deletes(const char *path, void (*emit)(void *ctx, struct str), void *ctx,
-			 struct err *err)
+static int print_deletes(const char *path, struct printer *p, struct err *err)
 {
 	uint32_t docs;
 	uint64_t *bits;
-	struct printer p = printer_of(emit, ctx);
-	int rc = no_file(path, deletes_read_any(path, &docs, &bits, err), err);
+	int rc = deletes_read_any(path, &docs, &bits, err);
 	if (rc == 0) {
-		buf_printf(&p.out, "of %" PRIu32 " documents these are deleted:\n", docs);
+		buf_printf(&p->out, "of %" PRIu32 " documents these are deleted:\n", docs);
 		for (uint32_t doc = 0; doc < docs; doc++)
 			if (words_bit(bits, doc)) {
-				buf_printf(&p.out, "%" PRIu32 "\n", doc);
-				hand_over(&p, PIECE);
+				buf_printf(&p->out, "%" PRIu32 "\n", doc);
+				printer_step(p);
 			}
 		mem_free(&bits);
 	}
-	return end_print(&p, rc);
-}
-
-static int verify_deletes(const char *path, struct err *err)
-{
-	uint32_t docs;
-	uint64_t *bits;
-	int rc = no_file(path, deletes_read_any(path, &docs, &bits, err), err);
-	if (rc == 0)
-		mem_free(&bits);
 	return rc;
 }
 
@@ -230,5 +171,4 @@ const struct format words_deletes_format = {
 	.version = 2,
 	.help = "which documents of a segment of a words index are deleted",
 	.print = print_deletes,
-	.verify = verify_deletes,
 };

@@ -563,31 +563,14 @@ static void view_print(const struct counters_view *v, struct buf *out)
 	}
 }
 
-static int view_of_file(const char *path, struct arena *arena, struct counters_view *ret,
-			struct err *err)
-{
-	int rc = counters_read(path, arena, ret, err);
-	return rc > 0 ? err_set(err, ERR_USAGE, "%s: there is no such file", path) : rc;
-}
-
-static int counters_print(const char *path, void (*emit)(void *ctx, struct str), void *ctx,
-			  struct err *err)
-{
-	CLEANUP(arena_free) struct arena arena = ARENA_INIT(COUNTERS_ARENA);
-	CLEANUP(buf_free) struct buf out = BUF_INIT((size_t)2 * COUNTERS_FILE_MAX);
-	struct counters_view v;
-	if (view_of_file(path, &arena, &v, err) < 0)
-		return -1;
-	view_print(&v, &out);
-	emit(ctx, buf_str(&out));
-	return 0;
-}
-
-static int counters_verify(const char *path, struct err *err)
+static int counters_print(const char *path, struct printer *p, struct err *err)
 {
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(COUNTERS_ARENA);
 	struct counters_view v;
-	return view_of_file(path, &arena, &v, err);
+	int rc = counters_read(path, &arena, &v, err);
+	if (rc == 0)
+		view_print(&v, &p->out);
+	return rc;
 }
 
 const struct format counters_format = {
@@ -596,5 +579,4 @@ const struct format counters_format = {
 	.version = COUNTERS_VERSION,
 	.help = "what a process of a role has done, in numbers",
 	.print = counters_print,
-	.verify = counters_verify,
 };

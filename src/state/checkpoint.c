@@ -183,34 +183,23 @@ static int slots_verify(const struct slots *s, const char *path, struct err *err
 	return slots_newest(s) ? 0 : err_set(err, ERR_DAMAGED, "%s: no checkpoint is in it", path);
 }
 
-static int checkpoints_print(const char *path, void (*emit)(void *ctx, struct str), void *ctx,
-			     struct err *err)
+static int checkpoints_print(const char *path, struct printer *p, struct err *err)
 {
 	static const char *const names[SLOTS] = {"first", "second", "shown"};
-	struct buf out = BUF_INIT(4096);
 	struct slots s;
 	int rc = slots_read(path, &s, err);
 	for (size_t i = 0; rc == 0 && i < SLOTS; i++) {
 		CLEANUP(buf_free) struct buf payload = BUF_INIT(SLOT_BYTES);
-		buf_printf(&out, "%s ", names[i]);
+		buf_printf(&p->out, "%s ", names[i]);
 		fields_write(&checkpoint_fields, &s.at[i], &payload);
 		if (s.rc[i])
-			buf_add_text(&out, s.rc[i] < 0 ? "damaged" : "empty");
+			buf_add_text(&p->out, s.rc[i] < 0 ? "damaged" : "empty");
 		else
-			rc = fields_print(&checkpoint_fields, buf_str(&payload), " ", "", &out,
+			rc = fields_print(&checkpoint_fields, buf_str(&payload), " ", "", &p->out,
 					  err);
-		buf_add_byte(&out, '\n');
+		buf_add_byte(&p->out, '\n');
 	}
-	if (rc == 0)
-		emit(ctx, buf_str(&out));
-	buf_free(&out);
 	return rc < 0 ? rc : slots_verify(&s, path, err);
-}
-
-static int checkpoints_verify(const char *path, struct err *err)
-{
-	struct slots s;
-	return slots_read(path, &s, err) < 0 ? -1 : slots_verify(&s, path, err);
 }
 
 const struct format checkpoints_format = {
@@ -220,5 +209,4 @@ const struct format checkpoints_format = {
 	.version = 2,
 	.help = "lengths of the files of a state and of the bucket file that belong together",
 	.print = checkpoints_print,
-	.verify = checkpoints_verify,
 };

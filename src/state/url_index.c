@@ -599,8 +599,7 @@ void url_index_scan_free(struct url_index_scan **ps)
 
 /* For `garner dump` and `garner check`. */
 
-static int index_print(const char *path, void (*emit)(void *ctx, struct str), void *ctx,
-		       struct err *err)
+static int index_print(const char *path, struct printer *p, struct err *err)
 {
 	struct url_index *x = NULL;
 	struct url_index_scan *s = NULL;
@@ -608,23 +607,19 @@ static int index_print(const char *path, void (*emit)(void *ctx, struct str), vo
 	int rc = url_index_open(&x, path, err);
 	if (rc == 0)
 		rc = url_index_scan(&s, x, (struct footprint){0, 0}, err);
-	struct buf out = BUF_INIT(1 << 20);
 	while (rc == 0 && (rc = url_index_next(s, &item, err)) == 0) {
-		index_item_print(&item, &out);
-		buf_add_byte(&out, '\n');
-		emit(ctx, buf_str(&out));
-		buf_clear(&out);
+		index_item_print(&item, &p->out);
+		buf_add_byte(&p->out, '\n');
+		printer_step(p);
 	}
 	if (rc == 1 && x) {
-		buf_printf(&out, "%" PRIu64 " URLs in %" PRIu64 " blocks\n", x->items, x->blocks);
-		emit(ctx, buf_str(&out));
-	} else if (rc == 1) {
-		rc = err_set(err, ERR_USAGE, "%s: there is no such file", path);
+		buf_printf(&p->out, "%" PRIu64 " URLs in %" PRIu64 " blocks\n", x->items,
+			   x->blocks);
+		rc = 0;
 	}
-	buf_free(&out);
 	url_index_scan_free(&s);
 	url_index_close(&x);
-	return rc < 0 ? rc : 0;
+	return rc;
 }
 
 /* Also that the items are in order and the fences and counts are right. */
@@ -658,8 +653,6 @@ static int index_verify(const char *path, struct err *err)
 		rc = url_index_scan(&s, x, (struct footprint){0, 0}, err);
 	if (rc == 0)
 		rc = index_verify_items(x, s, err);
-	else if (rc == 1)
-		rc = err_set(err, ERR_USAGE, "%s: there is no such file", path);
 	url_index_scan_free(&s);
 	url_index_close(&x);
 	return rc;

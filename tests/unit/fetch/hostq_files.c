@@ -82,7 +82,7 @@ static void a_damaged_or_cut_file_is_refused_with_its_place(void **state)
 	CLEANUP(buf_free) struct buf file = BUF_INIT(1 << 20);
 	fill(q, 5, 40);
 	assert_int_equal(hostq_save(q, path, START, &err), 0);
-	assert_int_equal(hostq_format.verify(path, &err), 0);
+	assert_int_equal(format_verify(&hostq_format, path, &err), 0);
 	hostq_free(&q);
 	assert_int_equal(file_slurp(path, &file, &err), 0);
 	for (size_t i = 0; i < file.n; i++) {
@@ -117,7 +117,7 @@ static void dump_shows_the_queues(void **state)
 	struct err err;
 	fill(q, 2, 10);
 	assert_int_equal(hostq_save(q, path, START, &err), 0);
-	assert_int_equal(hostq_format.print(path, emit, &out, &err), 0);
+	assert_int_equal(format_print(&hostq_format, path, emit, &out, &err), 0);
 	assert_non_null(strstr(out.p, "0a000000: 5 URLs in "));
 	assert_non_null(strstr(out.p, "0a000001: 5 URLs in "));
 	hostq_free(&q);

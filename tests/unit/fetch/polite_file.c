@@ -85,11 +85,11 @@ static void files_that_are_no_tables_are_refused(void **state)
 	unlink(path);
 	p = open_at(path, NULL, 0, 0);
 	polite_close(&p);
-	assert_int_equal(polite_format.verify(path, &err), 0);
+	assert_int_equal(format_verify(&polite_format, path, &err), 0);
 	assert_int_equal(truncate(path, 4096 + 8192), 0);
 	assert_true(polite_open(&p, path, &o, &err) < 0);
 	assert_int_equal(err.code, ERR_DAMAGED);
-	assert_true(polite_format.verify(path, &err) < 0);
+	assert_true(format_verify(&polite_format, path, &err) < 0);
 	assert_null(p);
 	assert_true(polite_open(&p, scratch("no/such/folder"), &o, &err) < 0);
 }
@@ -105,7 +105,7 @@ static void a_file_whose_making_was_interrupted_is_made_again(void **state)
 	struct lease l;
 	takes(p, "192.0.2.1", START, &l);
 	polite_close(&p);
-	assert_int_equal(polite_format.verify(path, &err), 0);
+	assert_int_equal(format_verify(&polite_format, path, &err), 0);
 }
 
 static void a_full_disk_is_said(void **state)
@@ -138,7 +138,7 @@ static void dump_shows_servers_and_leases(void **state)
 	struct lease l;
 	takes(p, "192.0.2.77", START, &l);
 	takes(p, "2001:db8::1", START, &l);
-	assert_int_equal(polite_format.print(scratch("dump"), emit, &out, &err), 0);
+	assert_int_equal(format_print(&polite_format, scratch("dump"), emit, &out, &err), 0);
 	assert_non_null(strstr(out.p, "room for 64 servers"));
 	assert_non_null(strstr(out.p, "192.0.2.77 "));
 	assert_non_null(strstr(out.p, "2001:db8::/64 "));

@@ -503,14 +503,14 @@ static void a_file_prints_readably(void **state)
 	struct counters *c = create();
 	counters_add(c, REQUESTS_OK, 42);
 	struct buf out = BUF_INIT(1 << 20);
-	assert_int_equal(counters_format.print(path, catch, &out, &err), 0);
+	assert_int_equal(format_print(&counters_format, path, catch, &out, &err), 0);
 	char want[128];
 	snprintf(want, sizeof want, "counters of web, pid %d, running, started ", (int)getpid());
 	assert_true(str_starts(buf_str(&out), str_of(want)));
 	assert_non_null(
 		strstr(buf_text(&out), "2026-11-15T09:03:55.123Z\n  requests{outcome=\"ok\"}"));
 	assert_non_null(strstr(buf_text(&out), " 42  Requests that were answered.\n"));
-	assert_int_equal(counters_format.verify(path, &err), 0);
+	assert_int_equal(format_verify(&counters_format, path, &err), 0);
 	counters_close(&c);
 	buf_free(&out);
 }

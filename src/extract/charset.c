@@ -1,10 +1,9 @@
 /* Which charset a document has: the labels of the list, what the document says of itself, and
  * uchardet's guess where nobody says anything. How it is then decoded is in charset_decode.c. */
 #include "base/ascii.h"
+#include "base/library.h"
 #include "extract/charset_inner.h"
 #include "extract/html_token.h"
-
-#include <dlfcn.h>
 
 const char *charset_source_name(enum charset_source s)
 {
@@ -264,8 +263,6 @@ const char *charset_prescan_xml(struct str body)
 /* Guessing by the bytes: uchardet, loaded when the first document needs it, since it brings the
  * run-time of another language along. */
 
-#define LIBRARY "libuchardet.so.0"
-
 /* The functions that we use. */
 #define FUNCTIONS(X)                                          \
 	X(new, void *(*)(void))                               \
@@ -288,17 +285,13 @@ static int detector_load(struct charset *c, struct err *err)
 	if (c->detector)
 		return 0;
 	c->detector_asked = true;
-	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	struct detector d = {0};
-	if (!library)
-		return err_set(err, ERR_SYSTEM,
-			       "charsets are not guessed: %s (package libuchardet0)", dlerror());
-#define X(name, type)                                                 \
-	d.name = (__typeof__(type))dlsym(library, "uchardet_" #name); \
-	if (!d.name)                                                  \
-		return err_set(err, ERR_SYSTEM, LIBRARY " has no function uchardet_" #name);
-	FUNCTIONS(X)
+#define X(name, type) {"uchardet_" #name, &d.name},
+	const struct library_function functions[] = {FUNCTIONS(X)};
 #undef X
+	if (library_load("libuchardet.so.0", "guessing charsets needs the package libuchardet0",
+			 functions, ARRAY_LEN(functions), err) < 0)
+		return -1;
 	d.it = d.new();
 	c->detector = mem_copy(&d, sizeof d);
 	return 0;

@@ -2,9 +2,9 @@
  * they do, or where there is no header, libmagic decides, and where it is missing the bytes do. */
 #include "extract/types.h"
 #include "base/ascii.h"
+#include "base/library.h"
 #include "extract/html_token.h"
 
-#include <dlfcn.h>
 #include <magic.h>
 #include <stdio.h>
 
@@ -173,17 +173,12 @@ int types_load(struct types *t, struct err *err)
 	if (t->magic)
 		return 0;
 	t->asked = true;
-	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-	if (!library)
-		return err_set(err, ERR_SYSTEM,
-			       "types are not looked at by libmagic: %s (package libmagic1)",
-			       dlerror());
-#define X(name)                                                        \
-	t->name = (__typeof__(t->name))dlsym(library, "magic_" #name); \
-	if (!t->name)                                                  \
-		return err_set(err, ERR_SYSTEM, LIBRARY " has no function magic_" #name);
-	FUNCTIONS(X)
+#define X(name) {"magic_" #name, &t->name},
+	const struct library_function functions[] = {FUNCTIONS(X)};
 #undef X
+	if (library_load(LIBRARY, "looking at types needs the package libmagic1", functions,
+			 ARRAY_LEN(functions), err) < 0)
+		return -1;
 	magic_t magic = t->open(FLAGS);
 	if (!magic)
 		return err_sys(err, LIBRARY);

@@ -5,7 +5,8 @@
  * library splitting and joining it. */
 #include "fetch/curl_lib.h"
 
-#include <dlfcn.h>
+#include "base/library.h"
+
 #include <stdlib.h>
 
 /* Memory. */
@@ -129,8 +130,6 @@ void curl_memory_drop(void)
 
 /* Loading. */
 
-#define LIBRARY "libcurl.so.4"
-
 static CURLcode init(const struct curl_lib *curl)
 {
 #ifdef GARNER_ARENA_MALLOC /* so that the sanitizers see each piece */
@@ -143,19 +142,15 @@ static CURLcode init(const struct curl_lib *curl)
 
 int curl_lib_load(struct curl_lib *ret, struct err *err)
 {
-	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	struct curl_lib curl;
-	if (!library)
-		return err_set(err, ERR_SYSTEM, "fetching needs " LIBRARY " (package libcurl4): %s",
-			       dlerror());
-#define X(name)                                                           \
-	curl.name = (__typeof__(curl.name))dlsym(library, "curl_" #name); \
-	if (!curl.name)                                                   \
-		return err_set(err, ERR_SYSTEM, LIBRARY " has no function curl_" #name);
-	CURL_FUNCTIONS(X)
+#define X(name) {"curl_" #name, &curl.name},
+	const struct library_function functions[] = {CURL_FUNCTIONS(X)};
 #undef X
+	if (library_load("libcurl.so.4", "fetching needs the package libcurl4", functions,
+			 ARRAY_LEN(functions), err) < 0)
+		return -1;
 	if (init(&curl) != CURLE_OK)
-		return err_set(err, ERR_SYSTEM, LIBRARY " cannot be initialised");
+		return err_set(err, ERR_SYSTEM, "libcurl.so.4 cannot be initialised");
 	*ret = curl;
 	return 0;
 }

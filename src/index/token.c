@@ -1,18 +1,15 @@
 /* Words of a text: found 64 bytes at a time in ASCII, a character at a time elsewhere. Unicode is
  * known by libutf8proc and stems by libstemmer, which are loaded when rules are opened, so that the
  * other commands do not carry them. */
+#include "base/ascii.h"
+#include "base/library.h"
 #include "index/token_inner.h"
 
-#include "base/ascii.h"
-#include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <utf8proc.h>
 
 /* Characters: what they do to words and how they fold. */
-
-#define UNICODE_LIBRARY "libutf8proc.so.2"
-#define STEMMER_LIBRARY "libstemmer.so.0d"
 
 enum {
 	NEAR_FROM = 0x80, /* characters of two bytes: folded once, kept in a table */
@@ -47,33 +44,15 @@ struct token_rules {
 	struct near near[NEAR_TO - NEAR_FROM];
 };
 
-static int load_function(void *library, const char *name, void *ret, struct err *err)
-{
-	void *f = dlsym(library, name);
-	if (!f)
-		return err_set(err, ERR_SYSTEM, "a library of words has no function %s", name);
-	memcpy(ret, &f, sizeof f); /* ISO C has no cast for these */
-	return 0;
-}
-
-static int load_library(void **ret, const char *file, const char *package, struct err *err)
-{
-	*ret = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-	if (!*ret)
-		return err_set(err, ERR_SYSTEM, "words need %s (package %s): %s", file, package,
-			       dlerror());
-	return 0;
-}
-
 static int load_unicode(struct token_rules *r, struct err *err)
 {
-	void *library;
-	if (load_library(&library, UNICODE_LIBRARY, "libutf8proc2", err) < 0 ||
-	    load_function(library, "utf8proc_get_property", &r->property, err) < 0 ||
-	    load_function(library, "utf8proc_decompose_char", &r->decompose, err) < 0 ||
-	    load_function(library, "utf8proc_normalize_utf32", &r->normalize, err) < 0)
-		return -1;
-	return 0;
+	const struct library_function functions[] = {
+		{"utf8proc_get_property", &r->property},
+		{"utf8proc_decompose_char", &r->decompose},
+		{"utf8proc_normalize_utf32", &r->normalize},
+	};
+	return library_load("libutf8proc.so.2", "words need the package libutf8proc2", functions,
+			    ARRAY_LEN(functions), err);
 }
 
 static void *stemmer_take(struct stemmers *s)
@@ -107,13 +86,15 @@ static void stemmers_free(struct stemmers **sp)
 
 static int load_stemmer(struct token_rules *r, struct str language, struct err *err)
 {
-	void *library;
 	struct stemmers *s = r->stemmers = mem_alloc(sizeof *s);
-	if (load_library(&library, STEMMER_LIBRARY, "libstemmer0d", err) < 0 ||
-	    load_function(library, "sb_stemmer_new", &s->make, err) < 0 ||
-	    load_function(library, "sb_stemmer_stem", &s->stem, err) < 0 ||
-	    load_function(library, "sb_stemmer_length", &s->length, err) < 0 ||
-	    load_function(library, "sb_stemmer_delete", &s->drop, err) < 0)
+	const struct library_function functions[] = {
+		{"sb_stemmer_new", &s->make},
+		{"sb_stemmer_stem", &s->stem},
+		{"sb_stemmer_length", &s->length},
+		{"sb_stemmer_delete", &s->drop},
+	};
+	if (library_load("libstemmer.so.0d", "stems need the package libstemmer0d", functions,
+			 ARRAY_LEN(functions), err) < 0)
 		return -1;
 	snprintf(s->language, sizeof s->language, STR_FMT, STR_ARG(language));
 	void *first = strlen(s->language) == language.n ? stemmer_take(s) : NULL;

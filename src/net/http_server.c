@@ -5,11 +5,11 @@
  * its route, the time that a request and an answer may take. Slow handlers run in a pool while
  * their connection is suspended. */
 #include "base/clock.h"
+#include "base/library.h"
 #include "base/table.h"
 #include "base/thread.h"
 #include "net/http_inner.h"
 
-#include <dlfcn.h>
 #include <limits.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -20,22 +20,15 @@
 
 /* libmicrohttpd. */
 
-#define LIBRARY "libmicrohttpd.so.12"
-
 int mhd_lib_load(struct mhd_lib *ret, struct err *err)
 {
-	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	struct mhd_lib mhd;
-	if (!library)
-		return err_set(err, ERR_SYSTEM,
-			       "the HTTP server needs " LIBRARY " (package libmicrohttpd12): %s",
-			       dlerror());
-#define X(name)                                                        \
-	mhd.name = (__typeof__(mhd.name))dlsym(library, "MHD_" #name); \
-	if (!mhd.name)                                                 \
-		return err_set(err, ERR_SYSTEM, LIBRARY " has no function MHD_" #name);
-	MHD_FUNCTIONS(X)
+#define X(name) {"MHD_" #name, &mhd.name},
+	const struct library_function functions[] = {MHD_FUNCTIONS(X)};
 #undef X
+	if (library_load("libmicrohttpd.so.12", "the HTTP server needs the package libmicrohttpd12",
+			 functions, ARRAY_LEN(functions), err) < 0)
+		return -1;
 	*ret = mhd;
 	return 0;
 }

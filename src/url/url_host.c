@@ -12,9 +12,9 @@
  * one does; without it such hosts are refused. libpsl, which loads it too, is loaded with its list
  * when the first question comes. */
 #include "base/ascii.h"
+#include "base/library.h"
 #include "url/url_inner.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -37,15 +37,11 @@ static struct {
 
 static void idn2_load(void)
 {
-	void *library = dlopen("libidn2.so.0", RTLD_NOW | RTLD_LOCAL);
-	if (!library)
-		return;
-	void *to_ascii = dlsym(library, "idn2_to_ascii_8z"),
-	     *give_back = dlsym(library, "idn2_free");
-	if (!to_ascii || !give_back)
-		return;
-	memcpy(&idn2.free, &give_back, sizeof give_back); /* ISO C has no cast for these */
-	memcpy(&idn2.to_ascii, &to_ascii, sizeof to_ascii);
+	const struct library_function functions[] = {{"idn2_to_ascii_8z", &idn2.to_ascii},
+						     {"idn2_free", &idn2.free}};
+	struct err ignored;
+	(void)library_load("libidn2.so.0", "such hosts need the package libidn2-0", functions,
+			   ARRAY_LEN(functions), &ignored);
 }
 
 /* The next character of valid UTF-8 that ends in NUL. */
@@ -378,17 +374,13 @@ static struct {
 /* The system's list where it is newer than the one in the library. */
 static void psl_load(void)
 {
-	void *library = dlopen("libpsl.so.5", RTLD_NOW | RTLD_LOCAL);
-	if (!library)
-		return;
-	void *latest = dlsym(library, "psl_latest");
-	void *registrable = dlsym(library, "psl_registrable_domain");
-	void *(*psl_latest)(const char *file);
-	if (!latest || !registrable)
-		return;
-	memcpy(&psl_latest, &latest, sizeof latest); /* ISO C has no cast for these */
-	memcpy(&psl.registrable, &registrable, sizeof registrable);
-	psl.list = psl_latest(NULL);
+	void *(*latest)(const char *file);
+	const struct library_function functions[] = {{"psl_latest", &latest},
+						     {"psl_registrable_domain", &psl.registrable}};
+	struct err ignored;
+	if (library_load("libpsl.so.5", "domains need the package libpsl5", functions,
+			 ARRAY_LEN(functions), &ignored) == 0)
+		psl.list = latest(NULL);
 }
 
 static bool is_address_text(struct str host)

@@ -18,7 +18,6 @@
 #include <inttypes.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { MOVES_A_RECORD = 4096, MOVE = 8, ID = 12, MOVES_MOST = MOVES_A_RECORD * MOVE };
 

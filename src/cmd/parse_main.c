@@ -3,7 +3,6 @@
 #include "extract/cage_worker.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 static const char about[] =
 	"garner-parse is garner's document worker: it is started by garner, never by hand.\n";

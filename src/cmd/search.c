@@ -7,7 +7,6 @@
 #include "cmd/text.h"
 
 #include <limits.h>
-#include <unistd.h>
 
 struct search_options {
 	int64_t limit, page;

@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdatomic.h>
-#include <stdio.h>
 
 /* Tables of old and new addresses */
 

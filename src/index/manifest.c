@@ -7,7 +7,6 @@
 #include "disk/small_file.h"
 #include "index/segment_inner.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>

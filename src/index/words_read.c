@@ -4,8 +4,6 @@
  * then, and it is read instead. */
 #include "index/manifest.h"
 
-#include <inttypes.h>
-
 enum { OPEN_TRIES = 20 }; /* commits that may come between reading a manifest and opening files */
 
 struct words_reader {

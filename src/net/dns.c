@@ -10,7 +10,6 @@
 #include "net/loop.h"
 
 #include <ares.h>
-#include <netinet/in.h>
 #include <sys/random.h>
 
 /* The cache. */

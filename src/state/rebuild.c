@@ -13,8 +13,6 @@
 #include "state/state_inner.h"
 
 #include <inttypes.h>
-#include <limits.h>
-#include <stdio.h>
 #include <sys/stat.h>
 
 enum { LINES = 20, DAY_S = 86400 };

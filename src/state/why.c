@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 
-#include <limits.h>
 #include <stdio.h>
 
 /* What a state's journal says of the URL; the last one counts. */

@@ -16,11 +16,7 @@ struct pool_client {
 	struct link turn; /* in the ring, while there are any */
 };
 
-static bool client_equal(uint64_t a, uint64_t b)
-{
-	return a == b;
-}
-TABLE(pool_clients, uint64_t, struct pool_client *, hash_u64, client_equal)
+TABLE(pool_clients, uint64_t, struct pool_client *, hash_u64, table_same_u64)
 
 struct pool {
 	pthread_mutex_t lock;

@@ -2,15 +2,7 @@
  * Open addressing in one block with a byte of hash per slot; pointers to values stay good until the
  * next put or remove. Not thread-safe.
  *
- *   static uint64_t hash_port(uint16_t port)
- *   {
- *           return hash_u64(port);
- *   }
- *   static bool equal_port(uint16_t a, uint16_t b)
- *   {
- *           return a == b;
- *   }
- *   TABLE(ports, uint16_t, struct site *, hash_port, equal_port)
+ *   TABLE(ports, uint16_t, struct site *, hash_u64, table_same_u64)
  *
  *   struct ports t = {0};
  *   *ports_put(&t, 80) = site;                   the value of the key; zeroes if it was not there
@@ -43,6 +35,12 @@
 enum { TABLE_GROUP = 16, TABLE_EMPTY = 0x80, TABLE_GONE = 0xfe };
 
 #define TABLE_FN static inline __attribute__((unused))
+
+/* For keys that are numbers, with hash_u64(). */
+TABLE_FN bool table_same_u64(uint64_t a, uint64_t b)
+{
+	return a == b;
+}
 
 /* One bit for each of the group's bytes that is equal to `byte`. */
 TABLE_FN unsigned table_match_portable(const uint8_t *group, uint8_t byte)

@@ -1,6 +1,7 @@
 /* Reading all of a bucket file: the scan, which passes over damage to the next whole bucket; audit
  * and fix, which look at every bucket that the scan finds; print and verify of the format. */
 #include "base/fault.h"
+#include "base/hash.h"
 #include "base/table.h"
 #include "bucket/bucket_inner.h"
 #include "bucket/bucket_shake.h"
@@ -212,15 +213,7 @@ int bucket_scan_next(struct bucket_scan *scan, struct bucket *ret, struct err *e
 
 /* Audit and fix */
 
-static uint64_t id_hash(uint32_t id)
-{
-	return id; /* a checksum */
-}
-static bool id_equal(uint32_t a, uint32_t b)
-{
-	return a == b;
-}
-TABLE(lost, uint32_t, bool, id_hash, id_equal)
+TABLE(lost, uint32_t, bool, hash_u64, table_same_u64)
 
 struct audit {
 	struct buckets *b;

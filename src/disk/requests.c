@@ -17,15 +17,7 @@
 enum { FILE_MOST = 64 << 20, TAKEN_MOST = 10000 };
 #define TAKE_US (100 * US_PER_MS) /* and no more in a round, in which nothing else goes on */
 
-static uint64_t name_hash(uint64_t key)
-{
-	return key;
-}
-static bool name_equal(uint64_t a, uint64_t b)
-{
-	return a == b;
-}
-TABLE(names, uint64_t, bool, name_hash, name_equal)
+TABLE(names, uint64_t, bool, hash_u64, table_same_u64)
 
 struct requests {
 	char folder[PATH_MAX];

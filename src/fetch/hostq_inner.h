@@ -160,20 +160,11 @@ static inline bool due_before(const struct due *a, const struct due *b)
 }
 HEAP(dues, struct due, due_before, HEAP_STAY)
 
-static inline uint64_t queue_hash(qkey key)
-{
-	return hash_u64(key);
-}
-static inline bool queue_equal(qkey a, qkey b)
-{
-	return a == b;
-}
-
 /* Where a key's things are. The list is only a guess, so that both can be fetched at once. */
 struct place {
 	uint32_t queue, list;
 };
-TABLE(keys, qkey, struct place, queue_hash, queue_equal)
+TABLE(keys, qkey, struct place, hash_u64, table_same_u64)
 
 enum job_state { JOB_UNUSED, JOB_OUT, JOB_RETURNED };
 

@@ -30,11 +30,7 @@ struct site {
 	struct link waits;
 };
 
-static uint64_t name_hash(struct str name)
-{
-	return hash64(name);
-}
-TABLE(sites, struct str, struct site *, name_hash, str_eq)
+TABLE(sites, struct str, struct site *, hash64, str_eq)
 
 struct robots_cache {
 	struct sites sites;

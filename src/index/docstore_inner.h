@@ -103,12 +103,8 @@ int block_unpack(const struct block *b, ZSTD_DCtx *decompressor, char *to, const
 enum { LEDGER_VERSION = 1 };
 extern const struct record_kind ledger_kind;
 
-static inline bool ledger_same(uint64_t a, uint64_t b)
-{
-	return a == b;
-}
 /* By address: the bytes of text of what is deleted. */
-TABLE(ledger_dead, uint64_t, uint32_t, hash_u64, ledger_same)
+TABLE(ledger_dead, uint64_t, uint32_t, hash_u64, table_same_u64)
 
 struct ledger_file {
 	uint32_t number;
@@ -197,16 +193,8 @@ struct mapped {
 	struct map_guard *guard;
 };
 
-static inline uint64_t docstore_hash_number(uint32_t number)
-{
-	return hash_u64(number);
-}
-static inline bool docstore_same_number(uint32_t a, uint32_t b)
-{
-	return a == b;
-}
-TABLE(mapped_files, uint32_t, struct mapped *, docstore_hash_number, docstore_same_number)
-TABLE(moved_files, uint32_t, struct page_file *, docstore_hash_number, docstore_same_number)
+TABLE(mapped_files, uint32_t, struct mapped *, hash_u64, table_same_u64)
+TABLE(moved_files, uint32_t, struct page_file *, hash_u64, table_same_u64)
 
 struct block_cache;
 

@@ -19,11 +19,7 @@ enum { PACKED = 64 << 10, SITE_MOST = 1024, TAG_SITES = 's', TAG_END = 'e' };
 static const struct record_kind sites_kind = {
 	.magic = "GARNERST", .version = 1, .most = PACKED + SITE_MOST};
 
-static bool equal_u64(uint64_t a, uint64_t b)
-{
-	return a == b;
-}
-TABLE(site_table, uint64_t, struct site *, hash_u64, equal_u64)
+TABLE(site_table, uint64_t, struct site *, hash_u64, table_same_u64)
 
 struct sites {
 	struct arena arena;

@@ -1,8 +1,8 @@
 /* The collector's batch: entries, what is done with them at a start, and how they are printed. */
 #include "broker/batch.h"
 
-#include "broker/find.h"
 #include "disk/fields.h"
+#include "index/words.h"
 
 enum { ENTRY_MOST = 64 << 10, VERSION = 1 };
 

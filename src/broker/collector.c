@@ -15,9 +15,10 @@
 #include "broker/batch.h"
 #include "broker/compact.h"
 #include "broker/cursors.h"
-#include "broker/find.h"
 #include "broker/search.h"
 #include "disk/tree.h"
+#include "index/segment.h"
+#include "index/words.h"
 #include "role/notify.h"
 
 #include <errno.h>

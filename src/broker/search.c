@@ -5,7 +5,7 @@
 #include "base/ascii.h"
 #include "base/clock.h"
 #include "base/hash.h"
-#include "broker/find.h"
+#include "index/words.h"
 
 #include <inttypes.h>
 #include <pthread.h>

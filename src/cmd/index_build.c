@@ -16,26 +16,17 @@
 /* Documents to read: SOIF, lines of JSON, or lines of "id TAB title TAB text". */
 
 enum index_form { INDEX_DETECT, INDEX_NDJSON, INDEX_SOIF, INDEX_TSV };
-extern const char *const index_form_words[]; /* "auto", ... and NULL */
-
-/* Takes a document, which is good until it returns. gone: it is to be deleted. Negative ends the
- * reading. */
-typedef int index_doc_fn(void *ctx, const struct soif *doc, bool gone, struct err *err);
+static const char *const form_words[] = {"auto", "ndjson", "soif", "tsv", NULL};
 
 struct index_reading {
 	enum index_form form;
-	index_doc_fn *take;
+	/* Takes a document, which is good until it returns. gone: it is to be deleted. Negative
+	 * ends the reading. */
+	int (*take)(void *ctx, const struct soif *doc, bool gone, struct err *err);
 	void *ctx;
 	uint64_t bytes;          /* of input, so far */
 	uint64_t docs, rejected; /* handed over; what could not be */
 };
-
-/* Reads the arguments from first_arg on, or standard input. What cannot be taken is named on
- * standard error and counted. */
-int index_read(const struct cmd_call *call, int first_arg, struct index_reading *r,
-	       struct err *err);
-
-const char *const index_form_words[] = {"auto", "ndjson", "soif", "tsv", NULL};
 
 enum { LINE_MOST = 2 * SOIF_MAX_VALUE };
 
@@ -205,7 +196,10 @@ static int take_piece(void *ctx, const char *name, struct str piece, struct err 
 	return rc;
 }
 
-int index_read(const struct cmd_call *call, int first_arg, struct index_reading *r, struct err *err)
+/* Reads the arguments from first_arg on, or standard input. What cannot be taken is named on
+ * standard error and counted. */
+static int index_read(const struct cmd_call *call, int first_arg, struct index_reading *r,
+		      struct err *err)
 {
 	struct input in = {.call = call,
 			   .r = r,
@@ -270,18 +264,9 @@ struct build {
 /* Where the document with this key lies now. 0: nowhere. */
 static struct docaddr address_before(struct build *b, struct str key)
 {
-	size_t n = 0;
-	struct err err;
-	const struct words_part *part = words_parts(b->before, &n);
-	for (size_t i = 0; i < n; i++) {
-		uint32_t doc;
-		struct segment_column column;
-		if (segment_find(part[i].segment, key, &doc, &err) == 0 &&
-		    !words_deleted(&part[i], doc) &&
-		    segment_column(part[i].segment, SEGMENT_ADDR, &column, &err) == 0)
-			return (struct docaddr){(uint64_t)segment_number(&column, doc)};
-	}
-	return (struct docaddr){0};
+	struct docaddr at;
+	struct err ignored;
+	return words_find(b->before, key, &at, &ignored) == 0 ? at : (struct docaddr){0};
 }
 
 /* Notes what the document with this key replaces; it is deleted once the index says so. */
@@ -405,11 +390,7 @@ static int take_doc(void *ctx, const struct soif *doc, bool gone, struct err *er
 
 /* Documents of a killed build */
 
-static bool equal_address(uint64_t a, uint64_t b)
-{
-	return a == b;
-}
-TABLE(named_docs, uint64_t, bool, hash_u64, equal_address)
+TABLE(named_docs, uint64_t, bool, hash_u64, table_same_u64)
 
 /* How many stored documents the index names; which, where set is not NULL. */
 static int find_named(struct build *b, struct named_docs *set, uint64_t *ret_n, struct err *err)
@@ -563,7 +544,7 @@ static const struct cmd_option build_options[] = {
 		   .help = "attributes to compare as numbers, or with :date after as dates; only "
 			   "where the index is made"),
 	CMD_OPTION('f', "FORM", "format", VALUE_WORD_AT(struct build_options, format),
-		   .words = index_form_words, .fallback = "auto", .help = "what the input is"),
+		   .words = form_words, .fallback = "auto", .help = "what the input is"),
 	CMD_OPTION(
 		0, "NAME", "language", VALUE_TEXT_AT(struct build_options, language),
 		.help = "reduce words to their stems, as in english; only where the index is made"),

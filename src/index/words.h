@@ -83,6 +83,8 @@ struct words_part {
 	uint32_t docs, deleted_docs;
 };
 const struct words_part *words_parts(const struct words_reader *r, size_t *ret_n);
+/* Where the document of a URL lies. 1: the snapshot has none. */
+int words_find(struct words_reader *words, struct str url, struct docaddr *ret, struct err *err);
 /* Of a bit per document; NULL: none is set. */
 static inline bool words_bit(const uint64_t *bits, uint32_t doc)
 {

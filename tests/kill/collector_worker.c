@@ -9,8 +9,9 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "broker/collector.h"
-#include "broker/find.h"
 #include "broker/search.h"
+#include "index/docstore.h"
+#include "index/words.h"
 #include "points.h"
 
 #include <stdio.h>

@@ -24,12 +24,6 @@ struct check {
 	uint64_t count[NVERDICTS];
 };
 
-static void json_flush(struct check *c)
-{
-	fwrite(c->out.p, 1, c->out.n, c->call->out);
-	buf_clear(&c->out);
-}
-
 static void report_problem(struct check *c, enum verdict verdict, const char *path,
 			   const struct format *format, const struct err *err)
 {
@@ -44,7 +38,7 @@ static void report_problem(struct check *c, enum verdict verdict, const char *pa
 	jsonw_put_text(&c->json, "format", format ? format->name : NULL);
 	jsonw_put_text(&c->json, "reason", err->msg);
 	jsonw_object_end(&c->json);
-	json_flush(c);
+	cmd_flush(c->call, &c->out);
 }
 
 static void check_file(struct check *c, const char *path)
@@ -119,7 +113,7 @@ static void print_counts(struct check *c)
 			jsonw_put_uint(&c->json, verdict_names[i], c->count[i]);
 		jsonw_object_end(&c->json);
 		buf_add_byte(&c->out, '\n');
-		json_flush(c);
+		cmd_flush(c->call, &c->out);
 		return;
 	}
 	fprintf(c->call->out, "%llu file%s:", (unsigned long long)files, files == 1 ? "" : "s");

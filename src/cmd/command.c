@@ -61,6 +61,23 @@ int cmd_print(const struct cmd_call *call, struct buf *out)
 	return 0;
 }
 
+static void emit_piece(void *to, struct str piece)
+{
+	fwrite(piece.p, 1, piece.n, to);
+}
+
+int cmd_print_file(const struct cmd_call *call, const struct format *f, const char *path,
+		   struct err *err)
+{
+	return format_print(f, path, emit_piece, call->out, err);
+}
+
+void cmd_flush(const struct cmd_call *call, struct buf *out)
+{
+	fwrite(buf_text(out), 1, out->n, call->out);
+	buf_clear(out);
+}
+
 static void show_help(const struct program *program, const struct cmd_line *line)
 {
 	struct buf out = BUF_INIT(HELP_MOST);

@@ -147,6 +147,9 @@ int cmd_data(const struct cmd_call *call, char *ret, size_t cap);
 /* A path below it, in a buffer of PATH_MAX. */
 int cmd_data_path(const struct cmd_call *call, const char *below, char *ret, size_t cap);
 
+/* Prints a file that garner wrote, by its format. */
+int cmd_print_file(const struct cmd_call *call, const struct format *f, const char *path,
+		   struct err *err);
 /* "garner: message" on standard error; returns the exit code of the err. */
 int cmd_fail(const struct cmd_call *call, const struct err *err);
 /* The same for what was asked in a way that cannot be done; returns ERR_USAGE. */
@@ -154,3 +157,5 @@ int cmd_refuse(const struct cmd_call *call, const char *fmt, ...) PRINTF_LIKE(2,
 /* Prints what a buffer holds and frees it; returns 0. Whether all could be written is looked at
  * when the command has ended. */
 int cmd_print(const struct cmd_call *call, struct buf *out);
+/* The same, and the buffer is empty then, for what comes next. */
+void cmd_flush(const struct cmd_call *call, struct buf *out);

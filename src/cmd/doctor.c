@@ -53,10 +53,7 @@ struct check {
 
 enum { DESCRIPTORS_WANTED = 4096 };
 
-static void finding_set(struct finding *f, enum finding_level level, const char *fmt, ...)
-	PRINTF_LIKE(3, 4);
-static void finding_mend(struct finding *f, const char *fmt, ...) PRINTF_LIKE(2, 3);
-
+PRINTF_LIKE(3, 4)
 static void finding_set(struct finding *f, enum finding_level level, const char *fmt, ...)
 {
 	va_list ap;
@@ -66,6 +63,7 @@ static void finding_set(struct finding *f, enum finding_level level, const char 
 	va_end(ap);
 }
 
+PRINTF_LIKE(2, 3)
 static void finding_mend(struct finding *f, const char *fmt, ...)
 {
 	va_list ap;

@@ -1,12 +1,6 @@
 /* garner dump: prints any file that garner writes, by its format. */
 #include "cmd/command.h"
 
-static void emit_piece(void *ctx, struct str piece)
-{
-	const struct cmd_call *call = ctx;
-	fwrite(piece.p, 1, piece.n, call->out);
-}
-
 static int unknown_format(const struct program *p, const char *path, struct err *err)
 {
 	CLEANUP(buf_free) struct buf names = BUF_INIT(4096);
@@ -25,7 +19,7 @@ static int dump_file(const struct cmd_call *call, const char *path, struct err *
 		return rc < 0 ? -1 : unknown_format(p, path, err);
 	if (call->argc > 1)
 		fprintf(call->out, "%s:\n", path);
-	return format_print(f, path, emit_piece, (void *)call, err);
+	return cmd_print_file(call, f, path, err);
 }
 
 static int run(const struct cmd_call *call)

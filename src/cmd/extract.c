@@ -362,14 +362,13 @@ static void show_document(void *ctx, const struct cage_result *result)
 	r->attrs = with_digest(&result->attrs, buf_str(&w->doc.body), &arena);
 	w->told = true;
 	w->failed += r->end != CAGE_READ;
-	buf_clear(&w->out);
 	if (w->options->soif)
 		(void)print_soif(url, r, &w->out, &w->err);
 	else if (w->options->json)
 		print_json(url, r, &w->out);
 	else
 		print_text(url, r, &w->out);
-	fwrite(buf_text(&w->out), 1, w->out.n, w->call->out);
+	cmd_flush(w->call, &w->out);
 	arena_free(&arena);
 }
 
@@ -556,8 +555,7 @@ static void tokens_begin(struct tokens *r, enum html_state state, struct str las
 static int tokens_print_line(struct tokens *r)
 {
 	buf_add_byte(&r->out, '\n');
-	fwrite(r->out.p, 1, r->out.n, r->call->out);
-	buf_clear(&r->out);
+	cmd_flush(r->call, &r->out);
 	return fflush(r->call->out) ? 1 : 0;
 }
 

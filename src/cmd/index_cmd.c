@@ -191,10 +191,8 @@ struct dump {
 
 static void dump_flush(struct dump *d, size_t more_than)
 {
-	if (d->out.n <= more_than)
-		return;
-	fwrite(d->out.p, 1, d->out.n, d->call->out);
-	buf_clear(&d->out);
+	if (d->out.n > more_than)
+		cmd_flush(d->call, &d->out);
 }
 
 static int print_doc(struct dump *d, struct segment *s, uint32_t doc, struct err *err)

@@ -66,12 +66,6 @@ static int ask_repeated(struct asking *a, struct str text, struct hits *ret, dou
 	return 0;
 }
 
-static void flush_answer(struct asking *a)
-{
-	fwrite(buf_text(&a->out), 1, a->out.n, a->call->out);
-	buf_clear(&a->out);
-}
-
 static void put_totals(struct jsonw *j, const struct hits *hits, double us)
 {
 	jsonw_key(j, "us");
@@ -110,7 +104,7 @@ static int batch_line(void *ctx, const char *name, uint64_t line, struct str tex
 	}
 	jsonw_object_end(&j);
 	buf_add_byte(&a->out, '\n');
-	flush_answer(a);
+	cmd_flush(a->call, &a->out);
 	if (fflush(a->call->out) != 0 || ferror(a->call->out))
 		return 1;
 	return 0;
@@ -197,7 +191,7 @@ static int ask_single(struct asking *a, struct err *err)
 			   hits.total);
 	else
 		print_text(a, &hits);
-	flush_answer(a);
+	cmd_flush(a->call, &a->out);
 	return 0;
 }
 

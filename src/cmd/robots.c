@@ -203,8 +203,7 @@ static int take_question(void *ctx, const char *name, uint64_t line, struct str 
 	else if (decide_question(b, question, &said) < 0)
 		put_error(b, said.msg);
 	json_decref(question);
-	fwrite(b->out.p, 1, b->out.n, b->call->out);
-	buf_clear(&b->out);
+	cmd_flush(b->call, &b->out);
 	return fflush(b->call->out) ? 1 : 0;
 }
 

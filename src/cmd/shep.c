@@ -203,12 +203,6 @@ static bool is_wanted(const struct shep_options *o, size_t at)
 	return wanted;
 }
 
-static void emit_piece(void *ctx, struct str piece)
-{
-	const struct cmd_call *call = ctx;
-	fwrite(piece.p, 1, piece.n, call->out);
-}
-
 static int print_file(const struct cmd_call *call, const char *path, const struct format *format,
 		      bool title)
 {
@@ -217,8 +211,7 @@ static int print_file(const struct cmd_call *call, const char *path, const struc
 		return 0;
 	if (title)
 		fprintf(call->out, "%s:\n", path);
-	return format_print(format, path, emit_piece, (void *)call, &err) < 0 ? cmd_fail(call, &err)
-									      : 0;
+	return cmd_print_file(call, format, path, &err) < 0 ? cmd_fail(call, &err) : 0;
 }
 
 static int dump_state(const struct cmd_call *call, struct states *s, const struct state *st)

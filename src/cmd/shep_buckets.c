@@ -113,10 +113,8 @@ enum { LINE_MOST = 16 << 20 };
 
 static void work_flush(struct work *w, size_t more_than)
 {
-	if (w->out.n <= more_than)
-		return;
-	fwrite(buf_text(&w->out), 1, w->out.n, w->call->out);
-	buf_clear(&w->out);
+	if (w->out.n > more_than)
+		cmd_flush(w->call, &w->out);
 }
 
 /* The file that is named, or that of the crawl. 0, or the exit code. */

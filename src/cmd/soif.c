@@ -17,12 +17,6 @@ struct work {
 	uint64_t objects, shown, rejected, truncated, skipped, in_section[SOIF_UPDATE + 1];
 };
 
-static void flush_out(struct work *w)
-{
-	fwrite(buf_text(&w->out), 1, w->out.n, w->call->out);
-	buf_clear(&w->out);
-}
-
 static void complain_of(struct work *w, const char *name, const struct err *err)
 {
 	struct err said = *err;
@@ -130,7 +124,7 @@ static int take_piece(void *ctx, const char *name, struct str piece, struct err 
 			}
 		}
 		arena_clear(&arena);
-		flush_out(w);
+		cmd_flush(w->call, &w->out);
 	}
 	arena_free(&arena);
 	if (piece.n == 0) {
@@ -152,7 +146,7 @@ static int read_objects(const struct cmd_call *call, int first_arg, struct work 
 	int rc = cmd_read(call, first_arg, take_piece, ret, &err);
 	if (rc == 0)
 		change_section(ret, SOIF_PLAIN);
-	flush_out(ret);
+	cmd_flush(call, &ret->out);
 	buf_free(&ret->out);
 	soif_parser_free(&ret->parser);
 	if (rc < 0)
@@ -209,7 +203,7 @@ static int take_json(void *ctx, const char *name, uint64_t line, struct str text
 		(void)err_in(err, "%s:%llu", name, (unsigned long long)line);
 		(void)cmd_fail(w->call, err);
 	}
-	flush_out(w);
+	cmd_flush(w->call, &w->out);
 	arena_free(&arena);
 	return ferror(w->call->out) ? 1 : 0;
 }
@@ -221,7 +215,7 @@ static int run_from_json(const struct cmd_call *call)
 	int rc = cmd_read_lines(call, 0, (size_t)2 * SOIF_MAX_VALUE, take_json, &w, &err);
 	if (rc == 0)
 		change_section(&w, SOIF_PLAIN);
-	flush_out(&w);
+	cmd_flush(call, &w.out);
 	buf_free(&w.out);
 	if (rc < 0)
 		return cmd_fail(call, &err);

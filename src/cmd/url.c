@@ -122,9 +122,8 @@ static void print_answer(struct work *w, struct str text, struct str base_text)
 
 static void flush_out(struct work *w)
 {
-	fwrite(buf_text(&w->out), 1, w->out.n, w->call->out);
+	cmd_flush(w->call, &w->out);
 	fflush(w->call->out);
-	buf_clear(&w->out);
 }
 
 /* A line that did not fit is answered by its beginning, which is too long as well. */

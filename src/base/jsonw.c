@@ -184,32 +184,28 @@ void jsonw_time(struct jsonw *j, int64_t wall_us)
 	buf_add_byte(j->out, '"');
 }
 
-void jsonw_put_str(struct jsonw *j, const char *key, struct str s)
+void jsonw_put_object(struct jsonw *j, const char *key)
 {
 	jsonw_key(j, key);
-	jsonw_str(j, s);
+	jsonw_object(j);
 }
 
-void jsonw_put_text(struct jsonw *j, const char *key, const char *z)
+void jsonw_put_array(struct jsonw *j, const char *key)
 {
 	jsonw_key(j, key);
-	jsonw_text(j, z);
+	jsonw_array(j);
 }
 
-void jsonw_put_int(struct jsonw *j, const char *key, int64_t v)
-{
-	jsonw_key(j, key);
-	jsonw_int(j, v);
-}
-
-void jsonw_put_uint(struct jsonw *j, const char *key, uint64_t v)
-{
-	jsonw_key(j, key);
-	jsonw_uint(j, v);
-}
-
-void jsonw_put_bool(struct jsonw *j, const char *key, bool v)
-{
-	jsonw_key(j, key);
-	jsonw_bool(j, v);
-}
+#define PUT(name, type)                                                 \
+	void jsonw_put_##name(struct jsonw *j, const char *key, type v) \
+	{                                                               \
+		jsonw_key(j, key);                                      \
+		jsonw_##name(j, v);                                     \
+	}
+PUT(str, struct str)
+PUT(text, const char *)
+PUT(int, int64_t)
+PUT(uint, uint64_t)
+PUT(real, double)
+PUT(bool, bool)
+PUT(time, int64_t)

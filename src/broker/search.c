@@ -242,11 +242,9 @@ int search_stats(struct search *s, uint64_t *ret_documents, uint64_t *ret_genera
 /* text, and marks as [at, bytes] pairs. */
 static void json_put_marked(struct jsonw *j, const char *key, const struct marked *m)
 {
-	jsonw_key(j, key);
-	jsonw_object(j);
+	jsonw_put_object(j, key);
 	jsonw_put_str(j, "text", m->text);
-	jsonw_key(j, "marks");
-	jsonw_array(j);
+	jsonw_put_array(j, "marks");
 	for (size_t i = 0; i < m->n; i++) {
 		jsonw_array(j);
 		jsonw_uint(j, m->mark[i].at);
@@ -263,14 +261,11 @@ static void json_put_row(struct jsonw *j, const struct search_row *row)
 	jsonw_put_str(j, "url", row->url);
 	jsonw_put_str(j, "host", row->host);
 	jsonw_put_str(j, "type", row->type);
-	if (row->time_s) {
-		jsonw_key(j, "modified");
-		jsonw_time(j, row->time_s * 1000000);
-	}
+	if (row->time_s)
+		jsonw_put_time(j, "modified", row->time_s * 1000000);
 	if (row->size)
 		jsonw_put_uint(j, "size", row->size);
-	jsonw_key(j, "score");
-	jsonw_real(j, (double)row->score);
+	jsonw_put_real(j, "score", (double)row->score);
 	json_put_marked(j, "title", &row->title);
 	json_put_marked(j, "snippet", &row->snippet);
 	jsonw_object_end(j);
@@ -291,8 +286,7 @@ void search_answer_json(const struct search_ask *ask, const struct search_answer
 	jsonw_put_uint(j, "documents", answer->documents);
 	jsonw_put_int(j, "took_us", answer->took_us);
 	jsonw_put_uint(j, "offset", ask->offset);
-	jsonw_key(j, "results");
-	jsonw_array(j);
+	jsonw_put_array(j, "results");
 	for (size_t i = 0; i < answer->n; i++)
 		json_put_row(j, &answer->row[i]);
 	jsonw_array_end(j);
@@ -303,8 +297,7 @@ void search_document_json(const struct soif *doc, struct jsonw *j)
 {
 	jsonw_object(j);
 	jsonw_put_str(j, "url", doc->url);
-	jsonw_key(j, "attributes");
-	jsonw_array(j);
+	jsonw_put_array(j, "attributes");
 	for (size_t i = 0; i < doc->n; i++) {
 		jsonw_object(j);
 		jsonw_put_str(j, "name", doc->attr[i].name);

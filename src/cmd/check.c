@@ -135,8 +135,7 @@ static int run(const struct cmd_call *call)
 	c.json = JSONW_INIT(&c.out);
 	if (c.as_json) {
 		jsonw_object(&c.json);
-		jsonw_key(&c.json, "problems");
-		jsonw_array(&c.json);
+		jsonw_put_array(&c.json, "problems");
 	}
 	char *const *paths = call->argc ? call->argv : only_data;
 	int n = call->argc ? call->argc : 1;

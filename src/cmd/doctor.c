@@ -504,8 +504,7 @@ static void print_json(const struct finding *list, struct buf *out)
 {
 	struct jsonw j = JSONW_INIT(out);
 	jsonw_object(&j);
-	jsonw_key(&j, "checks");
-	jsonw_array(&j);
+	jsonw_put_array(&j, "checks");
 	for (size_t i = 0; i < NCHECKS; i++) {
 		if (!list[i].reason[0])
 			continue;

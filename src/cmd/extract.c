@@ -217,8 +217,7 @@ static void print_text(struct str url, const struct cage_result *r, struct buf *
 static void json_of_meta(const struct attrs *attrs, struct jsonw *j)
 {
 	struct doc_meta m;
-	jsonw_key(j, "meta");
-	jsonw_array(j);
+	jsonw_put_array(j, "meta");
 	for (size_t i = 0; i < attrs->n; i++) {
 		if (attrs->a[i].name != 'M' || !meta_parse(attrs->a[i].value, &m))
 			continue;
@@ -236,8 +235,7 @@ static void json_of_meta(const struct attrs *attrs, struct jsonw *j)
 static void json_of_links(const struct attrs *attrs, struct jsonw *j)
 {
 	struct doc_link l;
-	jsonw_key(j, "links");
-	jsonw_array(j);
+	jsonw_put_array(j, "links");
 	for (size_t i = 0; i < attrs->n; i++) {
 		if (!strchr("RFIA", attrs->a[i].name) ||
 		    !link_parse(attrs->a[i].name, attrs->a[i].value, &l))

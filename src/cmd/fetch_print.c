@@ -21,8 +21,7 @@ static void put_some(struct jsonw *j, const char *key, struct str text)
 
 static void put_robots(struct jsonw *j, const struct robot_tag *tag)
 {
-	jsonw_key(j, "robots");
-	jsonw_array(j);
+	jsonw_put_array(j, "robots");
 	for (int i = 0; i < ROBOT_NDIRECTIVES; i++)
 		if (tag->set & 1u << i)
 			jsonw_text(j, robot_directive_name((enum robot_directive)i));
@@ -50,10 +49,8 @@ static void put_head(struct jsonw *j, const struct robot_result *r)
 
 static void put_times(struct jsonw *j, const struct robot_times *t)
 {
-	if (t->start_us) {
-		jsonw_key(j, "start");
-		jsonw_time(j, t->start_us);
-	}
+	if (t->start_us)
+		jsonw_put_time(j, "start", t->start_us);
 	jsonw_put_int(j, "resolve_us", t->resolve_us);
 	jsonw_put_int(j, "connect_us", t->connect_us);
 	jsonw_put_int(j, "first_us", t->first_us);

@@ -68,8 +68,7 @@ static int ask_repeated(struct asking *a, struct str text, struct hits *ret, dou
 
 static void put_totals(struct jsonw *j, const struct hits *hits, double us)
 {
-	jsonw_key(j, "us");
-	jsonw_real(j, us);
+	jsonw_put_real(j, "us", us);
 	jsonw_put_uint(j, "total", hits->total);
 	jsonw_put_bool(j, "exact", hits->total_exact);
 	if (hits->cut)
@@ -94,8 +93,7 @@ static int batch_line(void *ctx, const char *name, uint64_t line, struct str tex
 		}
 	} else {
 		put_totals(&j, &hits, us);
-		jsonw_key(&j, "ids");
-		jsonw_array(&j);
+		jsonw_put_array(&j, "ids");
 		for (size_t i = 0; i < hits.n; i++)
 			jsonw_str(&j, hits.hit[i].key);
 		jsonw_array_end(&j);
@@ -155,13 +153,11 @@ static void print_json(struct asking *a, const struct hits *hits, double us)
 	struct jsonw j = JSONW_INIT(&a->out);
 	jsonw_object(&j);
 	put_totals(&j, hits, us);
-	jsonw_key(&j, "hits");
-	jsonw_array(&j);
+	jsonw_put_array(&j, "hits");
 	for (size_t i = 0; i < hits->n; i++) {
 		jsonw_object(&j);
 		jsonw_put_str(&j, "key", hits->hit[i].key);
-		jsonw_key(&j, "score");
-		jsonw_real(&j, (double)hits->hit[i].score);
+		jsonw_put_real(&j, "score", (double)hits->hit[i].score);
 		jsonw_put_int(&j, "time", hits->hit[i].time_s);
 		jsonw_put_str(&j, "title", title_of(a, &hits->hit[i]));
 		jsonw_object_end(&j);

@@ -151,8 +151,7 @@ static void recovered_json(const struct cmd_call *call, const struct recovery *r
 	jsonw_put_uint(&j, "renumbered", r->renumbered);
 	jsonw_put_uint(&j, "rebuilt", r->rebuilt);
 	jsonw_put_uint(&j, "damaged", r->damaged);
-	jsonw_key(&j, "told");
-	jsonw_array(&j);
+	jsonw_put_array(&j, "told");
 	while (str_cut(&rest, '\n', &line) == 0)
 		if (line.n)
 			jsonw_str(&j, line);

@@ -67,8 +67,7 @@ static void bucket_json(struct jsonw *j, const struct bucket *bucket)
 
 static void bucket_attrs_json(struct jsonw *j, const char *key, const struct attrs *list)
 {
-	jsonw_key(j, key);
-	jsonw_array(j);
+	jsonw_put_array(j, key);
 	for (size_t i = 0; i < list->n; i++) {
 		jsonw_array(j);
 		jsonw_str(j, (struct str){&list->a[i].name, 1});
@@ -625,8 +624,7 @@ static int audit_file(struct work *w, bool fixes)
 		return code;
 	if (w->o->json) {
 		jsonw_object(&w->json);
-		jsonw_key(&w->json, "found");
-		jsonw_array(&w->json);
+		jsonw_put_array(&w->json, "found");
 	}
 	if ((fixes ? bucket_fix(w->b, tell_problem, w, &sum, &err)
 		   : bucket_audit(w->b, to, tell_problem, w, &sum, &err)) < 0) {

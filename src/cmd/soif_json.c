@@ -38,8 +38,7 @@ void soif_json_print(const struct soif *obj, enum soif_section section, struct b
 	print_bytes(&j, obj->url);
 	if (obj->truncated)
 		jsonw_put_bool(&j, "truncated", true);
-	jsonw_key(&j, "attributes");
-	jsonw_array(&j);
+	jsonw_put_array(&j, "attributes");
 	for (size_t i = 0; i < obj->n; i++) {
 		jsonw_array(&j);
 		print_bytes(&j, obj->attr[i].name);

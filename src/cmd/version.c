@@ -134,8 +134,7 @@ static void print_table(const struct program *program, struct buf *out)
 
 static void json_libraries(struct jsonw *j)
 {
-	jsonw_key(j, "libraries");
-	jsonw_array(j);
+	jsonw_put_array(j, "libraries");
 	for (size_t i = 0; i < ARRAY_LEN(libraries); i++) {
 		jsonw_object(j);
 		jsonw_put_text(j, "name", libraries[i].name);
@@ -149,8 +148,7 @@ static void json_libraries(struct jsonw *j)
 
 static void json_formats(struct jsonw *j, const struct program *program)
 {
-	jsonw_key(j, "formats");
-	jsonw_array(j);
+	jsonw_put_array(j, "formats");
 	for (size_t i = 0; i < program->nformats; i++) {
 		jsonw_object(j);
 		jsonw_put_text(j, "name", program->formats[i]->name);

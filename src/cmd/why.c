@@ -129,15 +129,12 @@ static void print_json(struct buf *out, const struct answer *a, const struct cra
 		int64_t next = next_s(w, conf);
 		jsonw_put_bool(&j, "by_hand", w->item.flags & ITEM_INITIAL);
 		jsonw_put_text(&j, "type", item_type_names[type_of(w)]);
-		jsonw_key(&j, "since");
-		jsonw_time(&j, w->item.since_day * US_PER_DAY);
+		jsonw_put_time(&j, "since", w->item.since_day * US_PER_DAY);
 		jsonw_put_uint(&j, "status", status_of(w));
 		jsonw_put_text(&j, "reason",
 			       w->reason[0] ? w->reason : crawl_status_text(status_of(w), text));
-		if (tried_us(w)) {
-			jsonw_key(&j, "tried");
-			jsonw_time(&j, tried_us(w));
-		}
+		if (tried_us(w))
+			jsonw_put_time(&j, "tried", tried_us(w));
 		jsonw_key(&j, "next");
 		if (next < 0)
 			jsonw_null(&j);
@@ -146,8 +143,7 @@ static void print_json(struct buf *out, const struct answer *a, const struct cra
 	}
 	if (w->known == WHY_GONE) {
 		jsonw_put_text(&j, "reason", gone_reason_names[w->gone.reason]);
-		jsonw_key(&j, "forgotten");
-		jsonw_time(&j, w->gone.time_us);
+		jsonw_put_time(&j, "forgotten", w->gone.time_us);
 	}
 	jsonw_object_end(&j);
 	buf_add_byte(out, '\n');

@@ -281,31 +281,26 @@ static const struct {
 
 static void put_bound(struct jsonw *j, const char *key, double v)
 {
-	if (!isfinite(v))
-		return;
-	jsonw_key(j, key);
-	jsonw_real(j, v);
+	if (isfinite(v))
+		jsonw_put_real(j, key, v);
 }
 
 static void put_schema(struct jsonw *j, const struct value_spec *spec)
 {
-	jsonw_key(j, "schema");
-	jsonw_object(j);
+	jsonw_put_object(j, "schema");
 	jsonw_put_text(j, "type", kinds[spec->type].type);
 	if (kinds[spec->type].bounds && (spec->min != 0 || spec->max != 0)) {
 		put_bound(j, "minimum", spec->min);
 		put_bound(j, "maximum", spec->max);
 	}
 	if (spec->type == VALUE_WORD) {
-		jsonw_key(j, "enum");
-		jsonw_array(j);
+		jsonw_put_array(j, "enum");
 		for (size_t i = 0; spec->words[i]; i++)
 			jsonw_text(j, spec->words[i]);
 		jsonw_array_end(j);
 	}
 	if (spec->type == VALUE_LIST) {
-		jsonw_key(j, "items");
-		jsonw_object(j);
+		jsonw_put_object(j, "items");
 		jsonw_put_text(j, "type", "string");
 		jsonw_object_end(j);
 	}
@@ -341,15 +336,11 @@ static void put_param(struct jsonw *j, const struct http_route *route, const str
 
 static void put_answers(struct jsonw *j, const struct http_route *route)
 {
-	jsonw_key(j, "responses");
-	jsonw_object(j);
-	jsonw_key(j, "200");
-	jsonw_object(j);
+	jsonw_put_object(j, "responses");
+	jsonw_put_object(j, "200");
 	jsonw_put_text(j, "description", route->summary);
-	jsonw_key(j, "content");
-	jsonw_object(j);
-	jsonw_key(j, route->type ? route->type : "application/json");
-	jsonw_object(j);
+	jsonw_put_object(j, "content");
+	jsonw_put_object(j, route->type ? route->type : "application/json");
 	jsonw_object_end(j);
 	jsonw_object_end(j);
 	jsonw_object_end(j);
@@ -359,11 +350,9 @@ static void put_answers(struct jsonw *j, const struct http_route *route)
 static void put_operation(struct jsonw *j, const struct http_route *route)
 {
 	static const char *const names[HTTP_NMETHODS] = {"get", "post", "put", "delete"};
-	jsonw_key(j, names[route->method]);
-	jsonw_object(j);
+	jsonw_put_object(j, names[route->method]);
 	jsonw_put_text(j, "summary", route->summary);
-	jsonw_key(j, "parameters");
-	jsonw_array(j);
+	jsonw_put_array(j, "parameters");
 	for (size_t i = 0; i < route->nparams; i++)
 		put_param(j, route, &route->params[i]);
 	jsonw_array_end(j);
@@ -388,13 +377,11 @@ void http_openapi(const struct http_route *routes, size_t n, const char *title, 
 	struct jsonw j = JSONW_INIT(out);
 	jsonw_object(&j);
 	jsonw_put_text(&j, "openapi", "3.0.3");
-	jsonw_key(&j, "info");
-	jsonw_object(&j);
+	jsonw_put_object(&j, "info");
 	jsonw_put_text(&j, "title", title);
 	jsonw_put_text(&j, "version", version);
 	jsonw_object_end(&j);
-	jsonw_key(&j, "paths");
-	jsonw_object(&j);
+	jsonw_put_object(&j, "paths");
 	for (size_t i = 0; i < n; i++) {
 		struct buf path = BUF_INIT(4096);
 		bool first = true;
@@ -402,8 +389,7 @@ void http_openapi(const struct http_route *routes, size_t n, const char *title, 
 			first &= strcmp(routes[k].pattern, routes[i].pattern) != 0;
 		path_of(routes[i].pattern, &path);
 		if (first) {
-			jsonw_key(&j, buf_text(&path));
-			jsonw_object(&j);
+			jsonw_put_object(&j, buf_text(&path));
 			for (size_t k = i; k < n; k++)
 				if (strcmp(routes[k].pattern, routes[i].pattern) == 0)
 					put_operation(&j, &routes[k]);

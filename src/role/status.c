@@ -194,8 +194,7 @@ void status_free(struct status *s)
 
 static void json_counters(struct jsonw *j, const struct counters_view *view)
 {
-	jsonw_key(j, "counters");
-	jsonw_array(j);
+	jsonw_put_array(j, "counters");
 	for (size_t i = 0; view && i < view->n; i++) {
 		jsonw_object(j);
 		jsonw_put_str(j, "name", view->value[i].name);
@@ -240,8 +239,7 @@ void status_json(const struct status *s, const char *data, struct buf *out)
 	jsonw_object(&j);
 	jsonw_put_text(&j, "data", data);
 	jsonw_put_bool(&j, "running", s->running);
-	jsonw_key(&j, "roles");
-	jsonw_array(&j);
+	jsonw_put_array(&j, "roles");
 	for (size_t i = 0; i < s->nrows; i++)
 		json_row(&j, &s->row[i]);
 	jsonw_array_end(&j);

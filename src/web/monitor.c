@@ -18,14 +18,12 @@ bool web_states_json(const struct status *s, struct buf *out)
 		ready &= !web_role_waits(&s->row[i]);
 	jsonw_object(&j);
 	jsonw_put_bool(&j, "ready", ready);
-	jsonw_key(&j, "waiting");
-	jsonw_array(&j);
+	jsonw_put_array(&j, "waiting");
 	for (size_t i = 0; i < s->nrows; i++)
 		if (web_role_waits(&s->row[i]))
 			jsonw_str(&j, s->row[i].name);
 	jsonw_array_end(&j);
-	jsonw_key(&j, "roles");
-	jsonw_object(&j);
+	jsonw_put_object(&j, "roles");
 	for (size_t i = 0; i < s->nrows; i++) {
 		char name[128]; /* longer ones there are not: counters.h bounds them */
 		snprintf(name, sizeof name, STR_FMT, STR_ARG(s->row[i].name));

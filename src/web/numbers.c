@@ -127,13 +127,11 @@ void numbers_json(const struct status *s, const struct numbers *n, int64_t now_u
 	jsonw_object(&j);
 	jsonw_put_int(&j, "at_us", now_us);
 	jsonw_put_uint(&j, "pages", n->pages);
-	jsonw_key(&j, "shown");
-	jsonw_object(&j);
+	jsonw_put_object(&j, "shown");
 	for (size_t i = 0; i < NUMBERS; i++)
 		jsonw_put_text(&j, n->n[i].id, n->n[i].text);
 	jsonw_object_end(&j);
-	jsonw_key(&j, "causes");
-	jsonw_array(&j);
+	jsonw_put_array(&j, "causes");
 	for (size_t i = 0; i < causes; i++) {
 		jsonw_array(&j);
 		jsonw_str(&j, cause[i].result);

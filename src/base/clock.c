@@ -51,6 +51,19 @@ static int days_in_month(int64_t year, int month)
 	return month == 2 && leap ? 29 : days[month - 1];
 }
 
+bool calendar_day(int64_t year, int64_t month, int64_t day, int64_t *ret_days)
+{
+	if (year < 0 || month < 1 || month > 12 || day < 1 || day > days_in_month(year, (int)month))
+		return false;
+	int64_t before = year + 399; /* whole years since the year -399, so that none is negative */
+	int64_t days = before * 365 + before / 4 - before / 100 + before / 400;
+	days -= DAYS_IN_400 + DAYS_TO_1970;
+	for (int m = 1; m < month; m++)
+		days += days_in_month(year, m);
+	*ret_days = days + day - 1;
+	return true;
+}
+
 /* Whole units in v, rounded down; what is left, never negative, goes to *v. */
 static int64_t floor_divide(int64_t *v, int64_t unit)
 {
@@ -138,16 +151,12 @@ static bool take_fraction(struct str *s, struct str *ret_digits)
 static bool take_date(struct str *s, int64_t *ret_us)
 {
 	int year, month, day;
+	int64_t days;
 	if (!take_number(s, 4, 0, 9999, &year) || !take_byte(s, "-") ||
 	    !take_number(s, 2, 1, 12, &month) || !take_byte(s, "-") ||
-	    !take_number(s, 2, 1, days_in_month(year, month), &day))
+	    !take_number(s, 2, 1, 31, &day) || !calendar_day(year, month, day, &days))
 		return false;
-	int64_t before = year + 399; /* whole years since the year -399, so that none is negative */
-	int64_t days = before * 365 + before / 4 - before / 100 + before / 400;
-	days -= DAYS_IN_400 + DAYS_TO_1970;
-	for (int m = 1; m < month; m++)
-		days += days_in_month(year, m);
-	*ret_us = (days + day - 1) * US_PER_DAY;
+	*ret_us = days * US_PER_DAY;
 	return true;
 }
 

@@ -19,6 +19,9 @@ void time_print(struct buf *b, int64_t wall_us, int digits);
 /* RFC 3339 with Z or an offset, fraction and seconds optional; also plain seconds since 1970. What
  * is finer than a microsecond is dropped. */
 bool time_parse(struct str s, int64_t *ret_wall_us) MUST_USE;
+/* The days since 1970 of a day of the Gregorian calendar; months and days count from 1. false:
+ * there is no such day, or it is before the year 0. libc's calendar depends on the time zone. */
+bool calendar_day(int64_t year, int64_t month, int64_t day, int64_t *ret_days) MUST_USE;
 
 /* "90s", "1.5h", "250ms": a number and us, ms, s, min, h, d, w. Units may be joined, big ones
  * first: "1h30min". No sign; "0" needs no unit; what is finer than a microsecond is dropped. */

@@ -1,9 +1,9 @@
 /* Dates as documents write them: each form is cut off the text piece by piece, and what is left
- * over decides whether it was that form. The calendar is ours, since libc's depends on the time
- * zone. */
+ * over decides whether it was that form. */
 #include "extract/date.h"
 
 #include "base/ascii.h"
+#include "base/clock.h"
 
 struct fields {
 	int64_t year, month, day, hour, minute, second;
@@ -42,29 +42,13 @@ static size_t digits_of(struct str s)
 	return n;
 }
 
-/* The days since 1970 of a day in the Gregorian calendar; years begin in March, so that the odd day
- * is the last one. */
-static int64_t days_of(int64_t year, int64_t month, int64_t day)
-{
-	int64_t y = month > 2 ? year : year - 1, m = month > 2 ? month - 3 : month + 9;
-	return 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1 - 719468;
-}
-
-static int64_t month_days(int64_t year, int64_t month)
-{
-	static const int64_t days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-	bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-	return days[month - 1] + (month == 2 && leap);
-}
-
 static bool seconds_of(const struct fields *f, int64_t *ret_s)
 {
-	if (f->year < 1970 || f->year > 9999 || f->month < 1 || f->month > 12 || f->day < 1 ||
-	    f->day > month_days(f->year, f->month) || f->hour > 24 || f->minute > 59 ||
-	    f->second > 60)
+	int64_t days;
+	if (f->year < 1970 || f->year > 9999 || f->hour > 24 || f->minute > 59 || f->second > 60 ||
+	    !calendar_day(f->year, f->month, f->day, &days))
 		return false;
-	int64_t s = days_of(f->year, f->month, f->day) * 86400 + f->hour * 3600 + f->minute * 60 +
-		    f->second - f->offset_s;
+	int64_t s = days * 86400 + f->hour * 3600 + f->minute * 60 + f->second - f->offset_s;
 	if (s < 0)
 		return false;
 	*ret_s = s;

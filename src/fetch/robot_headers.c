@@ -84,27 +84,12 @@ static bool full_year(struct str s, int64_t now_us, int *ret)
 	return true;
 }
 
-/* Days since 1970 of a date in the Gregorian calendar, whose year begins in March here, so that the
- * day that comes and goes is its last. */
-static int64_t days_of(int year, int month, int day)
-{
-	int64_t y = month < 2 ? year - 1 : year, m = (month + 10) % 12;
-	return 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1 - 719468;
-}
-
-static int days_in(int year, int month)
-{
-	static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-	bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-	return days[month] + (month == 1 && leap);
-}
-
 static bool seconds_of(const struct tm *tm, int64_t *ret_us)
 {
-	if (tm->tm_mday < 1 || tm->tm_mday > days_in(tm->tm_year, tm->tm_mon))
+	int64_t days;
+	if (!calendar_day(tm->tm_year, tm->tm_mon + 1, tm->tm_mday, &days))
 		return false;
-	int64_t hours = days_of(tm->tm_year, tm->tm_mon, tm->tm_mday) * 24 + tm->tm_hour;
-	*ret_us = ((hours * 60 + tm->tm_min) * 60 + tm->tm_sec) * US_PER_S;
+	*ret_us = (((days * 24 + tm->tm_hour) * 60 + tm->tm_min) * 60 + tm->tm_sec) * US_PER_S;
 	return true;
 }
 

@@ -32,19 +32,16 @@ static bool parse_number(struct str s, int64_t *ret)
  * day that has a name begins the year 10000. */
 static bool first_second(uint64_t year, uint64_t month, uint64_t day, int64_t *ret_s)
 {
-	char text[64];
-	int64_t us;
+	int64_t days;
 	year += month > 12;
 	month -= month > 12 ? 12 : 0;
 	if (year > 9999) {
 		*ret_s = 253402300800;
 		return true;
 	}
-	snprintf(text, sizeof text, "%04u-%02u-%02uT00:00:00Z", (unsigned)year, (unsigned)month,
-		 (unsigned)day);
-	if (!time_parse(str_of(text), &us))
+	if (!calendar_day(year, month, day, &days))
 		return false;
-	*ret_s = us / US_PER_S - (us % US_PER_S < 0);
+	*ret_s = days * (US_PER_DAY / US_PER_S);
 	return true;
 }
 

@@ -26,6 +26,14 @@ static inline bool ascii_is_control(char c)
 {
 	return (c >= 0 && c < 0x20) || c == 0x7f;
 }
+static inline bool ascii_is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+static inline bool ascii_is_space(char c) /* line ends, too */
+{
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
 static inline char ascii_lower(char c)
 {
 	return ascii_is_upper(c) ? (char)(c | 0x20) : c;

@@ -2,6 +2,8 @@
  * most different ones is shown, from the beginning of a line or sentence where one is near. */
 #include "broker/snippet.h"
 
+#include "base/ascii.h"
+
 #include <string.h>
 
 /* Words that were found are remembered up to this many; a part that shows a query well is among
@@ -92,11 +94,6 @@ static struct window scan_words(const struct snippet_terms *terms, const struct 
 	return best;
 }
 
-static bool is_blank(char c)
-{
-	return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 static bool is_inside(struct str text, size_t at)
 {
 	return at > 0 && at < text.n && ((unsigned char)text.p[at] & 0xc0) == 0x80;
@@ -111,7 +108,7 @@ static size_t begin_before(struct str text, size_t at)
 		char c = text.p[i - 1];
 		if (c == '\n')
 			return i;
-		if (!is_blank(c))
+		if (!ascii_is_space(c))
 			continue;
 		word = i;
 		if (i > 1 && strchr(".!?", text.p[i - 2]))
@@ -128,7 +125,7 @@ static size_t end_after(struct str text, size_t from, size_t least)
 	size_t most = MIN(text.n, MAX(from + SNIPPET_BYTES, least)), at = most;
 	if (most == text.n)
 		return most;
-	while (at > least && !is_blank(text.p[at]))
+	while (at > least && !ascii_is_space(text.p[at]))
 		at--;
 	if (at == least)
 		at = most;
@@ -153,7 +150,7 @@ static void copy_marked(struct str text, size_t from, size_t to, const struct fo
 			used += found[next].n;
 			i += found[next].n - 1;
 			next++;
-		} else if (!is_blank(text.p[i])) {
+		} else if (!ascii_is_space(text.p[i])) {
 			out[used++] = text.p[i];
 		} else if (used && out[used - 1] != ' ') {
 			out[used++] = ' ';

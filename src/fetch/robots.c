@@ -185,11 +185,6 @@ struct parse {
 	bool in_rules;  /* its user-agent lines are over */
 };
 
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
 static bool is_line_end(char c)
 {
 	return c == '\n' || c == '\r';
@@ -225,7 +220,7 @@ static void take_agent(struct parse *p, struct str value)
 	if (p->in_rules)
 		p->own = p->star = p->in_rules = false;
 	struct str token = product_token(value);
-	if (value.n && value.p[0] == '*' && (value.n == 1 || is_blank(value.p[1])))
+	if (value.n && value.p[0] == '*' && (value.n == 1 || ascii_is_blank(value.p[1])))
 		p->star = true;
 	if (token.n == 0 || !str_eq_nocase(token, p->agent))
 		return;
@@ -283,7 +278,7 @@ static bool parse_seconds(struct str s, uint32_t *ret_ms)
 			rest = rest || (unit == 0 && s.p[i] != '0');
 		}
 	}
-	if (!some || (i < s.n && !is_blank(s.p[i])))
+	if (!some || (i < s.n && !ascii_is_blank(s.p[i])))
 		return false;
 	*ret_ms = (uint32_t)MIN(ms + rest, (uint64_t)UINT32_MAX);
 	return true;
@@ -323,7 +318,7 @@ static void take_line(struct parse *p, struct str line)
 	line = str_head(line, ROBOTS_LINE_MAX);
 	line = str_trim(str_head(line, str_find_byte(line, '#')));
 	size_t n = 0;
-	while (n < line.n && line.p[n] != ':' && !is_blank(line.p[n]))
+	while (n < line.n && line.p[n] != ':' && !ascii_is_blank(line.p[n]))
 		n++;
 	struct str value = str_trim(str_from(line, n));
 	if (value.n && value.p[0] == ':')

@@ -4,11 +4,6 @@
 
 #include "base/ascii.h"
 
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
 static bool is_comment(char c)
 {
 	return c == '#' || c == ';';
@@ -18,7 +13,7 @@ static bool is_comment(char c)
 static struct str without_comment(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++)
-		if (is_comment(s.p[i]) && (i == 0 || is_blank(s.p[i - 1])))
+		if (is_comment(s.p[i]) && (i == 0 || ascii_is_blank(s.p[i - 1])))
 			return str_trim(str_head(s, i));
 	return str_trim(s);
 }

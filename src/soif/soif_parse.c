@@ -25,11 +25,6 @@ struct attempt {
 	const char *why;           /* outcome BAD */
 };
 
-static bool is_blank(char c)
-{
-	return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 struct soif_parser soif_parser_of(struct str bytes)
 {
 	struct str s = bytes.n ? bytes : STR("");
@@ -88,7 +83,7 @@ static enum outcome attempt_bad(struct attempt *a, const char *why)
 static enum outcome skip_blanks(struct attempt *a, bool braces)
 {
 	const char *limit = a->p + MIN(a->end - a->p, SOIF_MAX_NAME + 1);
-	while (a->p < limit && (is_blank(*a->p) || (braces && *a->p == '{')))
+	while (a->p < limit && (ascii_is_space(*a->p) || (braces && *a->p == '{')))
 		a->p++;
 	if (a->p < limit)
 		return DONE;
@@ -115,7 +110,7 @@ static enum outcome take_word(struct attempt *a, bool (*ends)(char), struct str 
 /* An '@' may begin an object of its own: what ran up to it was not one. */
 static bool ends_type(char c)
 {
-	return is_blank(c) || c == '{' || c == '@';
+	return ascii_is_space(c) || c == '{' || c == '@';
 }
 
 static bool ends_name(char c)
@@ -195,7 +190,7 @@ static enum outcome take_head(struct attempt *a)
 		return SHORT;
 	if (*a->p == '}' || *a->p == '@')
 		return attempt_bad(a, "an object without a URL");
-	return take_word(a, is_blank, &a->obj.url, "the URL is too long");
+	return take_word(a, ascii_is_space, &a->obj.url, "the URL is too long");
 }
 
 static enum outcome take_object(struct attempt *a, struct arena *arena)
@@ -233,7 +228,7 @@ static bool find_object(struct soif_parser *p)
 	for (; p->p < p->end && *p->p != '@'; p->p++) {
 		if (*p->p == '}' && p->open)
 			p->open = false;
-		else if (!is_blank(*p->p))
+		else if (!ascii_is_space(*p->p))
 			p->skipped++;
 	}
 	return p->p < p->end;

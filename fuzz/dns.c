@@ -20,7 +20,7 @@ static void check_answer(struct str packet, uint16_t type)
 	ENSURE(a.outcome != DNS_FOUND || a.ttl_s >= 0);
 	for (size_t i = 0; i < a.n; i++)
 		ENSURE(a.addr[i].family == (type == DNS_A ? AF_INET : AF_INET6) &&
-		       addr_eq(&a.addr[i], &b.addr[i]));
+		       addr_eq(a.addr[i], b.addr[i]));
 }
 
 static void check_name(struct str host)

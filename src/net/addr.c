@@ -162,15 +162,15 @@ int addr_cmp(const struct addr *a, const struct addr *b)
 	return order;
 }
 
-bool addr_eq(const struct addr *a, const struct addr *b)
+bool addr_eq(struct addr a, struct addr b)
 {
-	return addr_cmp(a, b) == 0;
+	return addr_cmp(&a, &b) == 0;
 }
 
-uint64_t addr_hash(const struct addr *a)
+uint64_t addr_hash(struct addr a)
 {
-	_Static_assert(sizeof *a == 24, "no padding: the bytes are the value");
-	return hash64((struct str){(const char *)a, sizeof *a});
+	_Static_assert(sizeof a == 24, "no padding: the bytes are the value");
+	return hash64((struct str){(const char *)&a, sizeof a});
 }
 
 bool addr_in(const struct addr *a, const uint8_t *prefix, unsigned bits)
@@ -314,7 +314,7 @@ static int parse_network(const char *text, struct network *ret, struct err *err)
 	n.bits = (unsigned)bits;
 	struct addr first = network_cut(n.addr, n.bits);
 	char shown[ADDR_SHOWN];
-	if (!addr_eq(&first, &n.addr))
+	if (!addr_eq(first, n.addr))
 		return err_set(err, ERR_USAGE,
 			       "network %.60s: the address has bits after the first %u; "
 			       "say %s/%u for the network, or the address alone",

@@ -29,8 +29,8 @@ const char *addr_print_port(const struct addr *a, char ret[ADDR_SHOWN]);
 bool addr_from_sockaddr(const struct sockaddr *sa, size_t len, struct addr *ret) MUST_USE;
 
 int addr_cmp(const struct addr *a, const struct addr *b); /* IPv4 first, the port last */
-bool addr_eq(const struct addr *a, const struct addr *b);
-uint64_t addr_hash(const struct addr *a);
+bool addr_eq(struct addr a, struct addr b); /* this and the next also for base/table.h */
+uint64_t addr_hash(struct addr a);
 
 static inline size_t addr_bytes(const struct addr *a)
 {

@@ -43,15 +43,7 @@ static void http_count(struct http_server *s, enum http_counter which, uint64_t 
 
 enum { TICK_S = 1 };
 
-static uint64_t hash_server(struct addr a)
-{
-	return addr_hash(&a);
-}
-static bool same_server(struct addr a, struct addr b)
-{
-	return addr_eq(&a, &b);
-}
-TABLE(peer_table, struct addr, int64_t, hash_server, same_server)
+TABLE(peer_table, struct addr, int64_t, addr_hash, addr_eq)
 struct http_peers {
 	struct peer_table table; /* connections by addr_server(), those of Unix peers apart */
 };
@@ -499,7 +491,7 @@ static void run_slow(struct pool_job *job)
 static uint64_t client_of(const struct http_conn *c)
 {
 	struct addr server = addr_server(&c->peer);
-	return server.family ? addr_hash(&server) : 0;
+	return server.family ? addr_hash(server) : 0;
 }
 
 static enum MHD_Result set_aside(struct http_conn *c)

@@ -14,17 +14,7 @@
 enum { BATCH = 64 }; /* accepted before others have their turn */
 #define STALL_US (100 * US_PER_MS)
 
-static uint64_t hash_server(struct addr a)
-{
-	return addr_hash(&a);
-}
-
-static bool same_server(struct addr a, struct addr b)
-{
-	return addr_eq(&a, &b);
-}
-
-TABLE(addresses, struct addr, size_t, hash_server, same_server)
+TABLE(addresses, struct addr, size_t, addr_hash, addr_eq)
 
 struct gate {
 	size_t max, max_per_address, inside;

@@ -91,7 +91,7 @@ static void what_is_no_address_is_refused_and_nothing_is_set(void **state)
 		struct addr a = before;
 		if (addr_parse(bad[i], &a))
 			fail_msg("'" STR_FMT "' was taken", STR_ARG(bad[i]));
-		assert_true(addr_eq(&a, &before));
+		assert_true(addr_eq(a, before));
 	}
 }
 
@@ -161,7 +161,7 @@ static void the_way_through_a_sockaddr_changes_nothing(void **state)
 		struct addr a = of(text[i]), b;
 		unsigned len = to_sockaddr(&a, &ss);
 		assert_true(addr_from_sockaddr((struct sockaddr *)&ss, len, &b));
-		assert_true(addr_eq(&a, &b));
+		assert_true(addr_eq(a, b));
 		assert_false(addr_from_sockaddr((struct sockaddr *)&ss, len - 1, &b));
 	}
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
@@ -179,8 +179,8 @@ static void addresses_are_in_an_order(void **state)
 			struct addr a = of(order[i]), b = of(order[j]);
 			int sign = (i > j) - (i < j), got = addr_cmp(&a, &b);
 			assert_int_equal((got > 0) - (got < 0), sign);
-			assert_int_equal(addr_eq(&a, &b), i == j);
-			assert_int_equal(addr_hash(&a) == addr_hash(&b), i == j);
+			assert_int_equal(addr_eq(a, b), i == j);
+			assert_int_equal(addr_hash(a) == addr_hash(b), i == j);
 		}
 }
 
@@ -209,7 +209,7 @@ static void a_server_is_an_address_or_a_64(void **state)
 		 {"::ffff:192.0.2.1", "192.0.2.1"}};
 	for (size_t i = 0; i < ARRAY_LEN(c); i++) {
 		struct addr a = of(c[i].address), want = of(c[i].server), got = addr_server(&a);
-		assert_true(addr_eq(&got, &want));
+		assert_true(addr_eq(got, want));
 	}
 }
 

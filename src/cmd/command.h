@@ -78,7 +78,9 @@ struct command {
 #define CMD_LIST(what, ...)                                  \
 	.what##s = (const struct cmd_##what[]){__VA_ARGS__}, \
 	.n##what##s = sizeof((const struct cmd_##what[]){__VA_ARGS__}) / sizeof(struct cmd_##what)
-#define CMD_SUBS(table) .subs = (table), .nsubs = ARRAY_LEN(table)
+#define CMD_SUBS(...)                                         \
+	.subs = (const struct command *const[]){__VA_ARGS__}, \
+	.nsubs = sizeof((const struct command *const[]){__VA_ARGS__}) / sizeof(void *)
 
 /* What a program consists of. The tests build one of their own with other roles. */
 struct program {

@@ -339,7 +339,6 @@ static const struct command sample = {
 	.run = run_sample,
 };
 
-static const struct command *const subs[] = {&check, &show, &explain, &sample};
 const struct command config_command = {
 	.name = "config",
 	.summary = "check, show and explain the configuration",
@@ -347,5 +346,5 @@ const struct command config_command = {
 		       "it, -s overrides both. Without -c and GARNER_CONFIG the file is "
 		       "~/.config/garner/garner.conf or /etc/garner/garner.conf, whichever is "
 		       "found first.",
-	CMD_SUBS(subs),
+	CMD_SUBS(&check, &show, &explain, &sample),
 };

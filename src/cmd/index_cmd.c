@@ -153,25 +153,21 @@ const struct command index_check_command = {
 	.run = run_check,
 };
 
-static const struct command *const word_subs[] = {
-	&index_build_command, &index_query_command, &index_stats_command,
-	&index_check_command, &index_dump_command,
-};
 static const struct command words_command = {
 	.name = "words",
 	.summary = "documents by their words",
 	.description = "A folder DIR holds a words index (words/) and the documents themselves "
 		       "(docs/), as the broker keeps them in its own.",
-	CMD_SUBS(word_subs),
+	CMD_SUBS(&index_build_command, &index_query_command, &index_stats_command,
+		 &index_check_command, &index_dump_command),
 };
 
-static const struct command *const subs[] = {&words_command};
 const struct command index_command = {
 	.name = "index",
 	.summary = "build, ask and check indexes",
 	.description = "What the roles do by themselves, by hand: for files of documents, for "
 		       "measurements, and to look into an index.",
-	CMD_SUBS(subs),
+	CMD_SUBS(&words_command),
 };
 
 /* dump */

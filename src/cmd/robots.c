@@ -258,10 +258,9 @@ static const struct command test = {
 	.run = run_test,
 };
 
-static const struct command *const subs[] = {&test};
 const struct command robots_command = {
 	.name = "robots",
 	.summary = "what a robots.txt allows",
 	.description = "robots.txt is how sites tell robots where they may go (RFC 9309).",
-	CMD_SUBS(subs),
+	CMD_SUBS(&test),
 };

@@ -334,14 +334,11 @@ static const struct command dump_sub = {
 	.run = run_dump,
 };
 
-static const struct command *const subs[] = {
-	&init_command,    &states_command,       &dump_sub,
-	&recover_command, &shep_buckets_command, &shep_buckettool_command,
-};
 const struct command shep_command = {
 	.name = "shep",
 	.summary = "look after the files of the crawl",
 	.description = "The bucket file holds what was gathered, the states what is known of each "
 		       "URL.",
-	CMD_SUBS(subs),
+	CMD_SUBS(&init_command, &states_command, &dump_sub, &recover_command, &shep_buckets_command,
+		 &shep_buckettool_command),
 };

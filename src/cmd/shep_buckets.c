@@ -865,15 +865,12 @@ static const struct command train_command = {
 	.run = run,
 };
 
-static const struct command *const subs[] = {
-	&list_command,  &get_command, &cat_command,   &insert_command, &delete_command,
-	&audit_command, &fix_command, &quick_command, &shake_command,  &train_command,
-};
 const struct command shep_buckets_command = {
 	.name = "buckets",
 	.summary = "list, print, change, check and shake down a bucket file",
 	.description =
 		"A bucket holds what was gathered of one page: attributes, those of a header "
 		"and those of a body. It is known by its number.",
-	CMD_SUBS(subs),
+	CMD_SUBS(&list_command, &get_command, &cat_command, &insert_command, &delete_command,
+		 &audit_command, &fix_command, &quick_command, &shake_command, &train_command),
 };

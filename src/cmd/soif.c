@@ -309,11 +309,10 @@ static const struct command from_json = {
 	.run = run_from_json,
 };
 
-static const struct command *const subs[] = {&cat, &check, &grep_command, &to_json, &from_json};
 const struct command soif_command = {
 	.name = "soif",
 	.summary = "read, check and convert SOIF files",
 	.description = "SOIF is what gatherers tell brokers: objects with a type, a URL and "
 		       "attributes of any bytes, plain or in the sections of an update stream.",
-	CMD_SUBS(subs),
+	CMD_SUBS(&cat, &check, &grep_command, &to_json, &from_json),
 };

@@ -140,7 +140,7 @@ static void every_number_of_records_around_a_full_batch_sorts(void **state)
 static void hundreds_of_random_sorts_agree_with_qsort(void **state)
 {
 	(void)state;
-	const int rounds = !unit_thorough() ? 40 : unit_long() ? 600 : 150;
+	const int rounds = unit_thorough() ? 600 : 60;
 	const unsigned few[] = {1, 2, 3, 20, 256};
 	for (int round = 0; round < rounds; round++) {
 		struct order o = {0};

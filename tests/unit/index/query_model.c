@@ -351,9 +351,7 @@ static void ask_many(struct world *w, unsigned queries, void (*make)(struct buf 
 	struct answer *answers = mem_array(w->model.docs + 1, sizeof *answers);
 	struct buf text = BUF_INIT(1 << 16);
 	size_t found = 0;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-	queries /= 4; /* each takes ten times as long */
-#endif
+	queries /= unit_thorough() ? 1 : 4;
 	for (unsigned i = 0; i < queries; i++) {
 		buf_clear(&text);
 		make(&text);

@@ -1,5 +1,6 @@
 /* What stands after a kill or a failed call at any point: the last commit that was acknowledged, or
  * the one that was being made, whole. */
+#include "../unit.h"
 #include "base/fault.h"
 #include "index/manifest.h"
 #include "shelf.h"
@@ -183,12 +184,11 @@ static bool kill_at(struct plan *plan, const char *point, unsigned n)
 	return killed;
 }
 
-/* With the sanitizers not every call but every few: each round takes ten times as long. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { EVERY = 7 };
-#else
-enum { EVERY = 1 };
-#endif
+/* Every call in `make prove`, or every few. */
+static unsigned kill_step(void)
+{
+	return unit_thorough() ? 1 : 7;
+}
 
 static void a_kill_at_any_named_point_leaves_a_whole_commit(void **state)
 {
@@ -198,7 +198,7 @@ static void a_kill_at_any_named_point_leaves_a_whole_commit(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(points); i++) {
 		unsigned n = 1;
 		while (kill_at(&plan, points[i], n))
-			n += EVERY;
+			n += kill_step();
 		assert_true(n > 1);
 	}
 	free_plan(&plan);
@@ -211,7 +211,7 @@ static void a_kill_at_any_call_of_the_file_layer_leaves_a_whole_commit(void **st
 	for (size_t i = 0; i < ARRAY_LEN(points); i++) {
 		unsigned n = 1;
 		while (kill_at(&plan, points[i], n))
-			n += EVERY * (i == 0 ? 3 : 1);
+			n += kill_step() * (i == 0 ? 3 : 1);
 		assert_true(n > 1);
 	}
 	free_plan(&plan);
@@ -279,7 +279,7 @@ static void a_call_that_fails_gives_up_what_was_not_committed_and_no_more(void *
 	for (size_t i = 0; i < ARRAY_LEN(faults); i++) {
 		unsigned n = 1;
 		while (fail_at(&plan, faults[i].point, faults[i].action, n))
-			n += EVERY;
+			n += kill_step();
 		assert_true(n > 1);
 	}
 	free_plan(&plan);

@@ -3,8 +3,8 @@
 #include "unit/state/damage_unit.h"
 
 /* Every byte of the last record, or of so much of the end of what has no records: notes as a whole,
- * the end of an index with its fence, of a last bucket what follows its text. Then in steps. With
- * the sanitizers every FEWERth of those bytes. */
+ * the end of an index with its fence, of a last bucket what follows its text. Then in steps. Every
+ * FEWERth of those bytes, but in `make prove`. */
 enum { EVERY = 130, MOST = 1200, STEP = 97, FEWER = 5 };
 
 static uint64_t bytes_one_by_one(const char *path, uint64_t size)

@@ -29,7 +29,7 @@ static bool is_zero(const char *file, uint64_t at)
 	return strcmp(file, "index") == 0 && at >= 32 && at < 4096;
 }
 
-/* Every byte of small files, some of large ones; with the sanitizers every fifth of those. */
+/* Every byte of small files, some of large ones; every fifth of those, but in `make prove`. */
 static void a_damaged_byte_anywhere_is_named_or_does_not_matter(void **state)
 {
 	(void)state;

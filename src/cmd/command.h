@@ -41,7 +41,6 @@ struct command {
 	const char *args_help;         /* one sentence about them */
 	enum cmd_words args_kind;
 	const char *const *args_words; /* the only ones there are, ends in NULL; NULL: see kind */
-	bool args_end_options;         /* what follows the first argument is not an option */
 	const struct cmd_example *examples;
 	size_t nexamples;
 	const struct cmd_exit *exits; /* other than 0 and 2, which all have */

@@ -311,8 +311,6 @@ static int parse_word(struct parse *p, char *word)
 	if (!line->command || line->command->nsubs > 0)
 		return parse_name(p, word);
 	line->argv[line->argc++] = word;
-	if (line->command->args_end_options)
-		p->ended = true;
 	return 0;
 }
 

@@ -49,7 +49,6 @@ static const struct command exec_command = {
 	.args = "WORD [WORD]",
 	.min_args = 1,
 	.max_args = 2,
-	.args_end_options = true,
 	.run = nothing,
 };
 static const struct command first_sub = {.name = "first", .summary = "one", .run = nothing};
@@ -198,19 +197,6 @@ static void two_dashes_end_the_options(void **state)
 	assert_int_equal(got.line.argc, 2);
 	assert_string_equal(got.line.argv[0], "-j");
 	assert_string_equal(got.line.argv[1], "--");
-	done(&got);
-}
-
-static void a_command_may_keep_what_follows_its_first_argument(void **state)
-{
-	(void)state;
-	struct got got = PARSE("exec", "-v", "ls", "-j");
-	const struct opts *o = got.line.options;
-	assert_int_equal(got.rc, 0);
-	assert_true(o->verbose);
-	assert_false(o->json);
-	assert_int_equal(got.line.argc, 2);
-	assert_string_equal(got.line.argv[1], "-j");
 	done(&got);
 }
 
@@ -482,7 +468,6 @@ int main(void)
 		cmocka_unit_test(a_list_grows_and_its_default_goes_with_the_first),
 		cmocka_unit_test(options_may_follow_arguments),
 		cmocka_unit_test(two_dashes_end_the_options),
-		cmocka_unit_test(a_command_may_keep_what_follows_its_first_argument),
 		cmocka_unit_test(the_options_that_all_have_stand_anywhere),
 		cmocka_unit_test(a_level_stays_with_its_section),
 		cmocka_unit_test(a_long_name_is_never_shortened),

@@ -361,7 +361,7 @@ static int audit_end_torn(struct audit *a, uint64_t at, struct err *err)
 static int audit_read_all(struct audit *a, struct err *err)
 {
 	struct bucket_scan scan;
-	struct bucket bucket;
+	struct bucket bucket = {0};
 	struct err why;
 	int rc, did = 0;
 	if (bucket_scan_init(&scan, a->b, 0, a->to, err) < 0)

@@ -70,8 +70,7 @@ static bool is_request(const struct requests *r, const char *name)
 static int request_next(const struct requests *r, struct dir_walk *at, const char **ret)
 {
 	struct err ignored;
-	int rc;
-	while ((rc = dir_walk_next(at, ret, &ignored)) == 0)
+	while (dir_walk_next(at, ret, &ignored) == 0)
 		if (is_request(r, *ret))
 			return 0;
 	return 1;

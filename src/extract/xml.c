@@ -1,6 +1,6 @@
 /* XML by expat, which reads what charset_decode.c has turned into UTF-8. Entities of the document
- * are not expanded (so none of them can grow), nothing outside is asked for, depth and values are
- * bounded, and what was read before an error counts. */
+ * are not expanded (so none of them can grow), nothing outside is asked for, depth, values and
+ * tokens are bounded, and what was read before an error counts. */
 #include "extract/date.h"
 #include "extract/xml_inner.h"
 
@@ -178,12 +178,16 @@ static void xml_stop(struct xml *x, const char *why)
 	XML_StopParser(x->parser, XML_FALSE);
 }
 
+/* Attributes that the document declares are looked at for each of its elements, also by expat. */
 static void XMLCALL on_start(void *ctx, const char *name, const char **attributes)
 {
 	struct xml *x = ctx;
 	x->ret->tokens++;
-	if (++x->depth > XML_DEPTH_MAX) {
-		xml_stop(x, "elements are nested too deeply");
+	x->defaults += x->declared;
+	if (++x->depth > XML_DEPTH_MAX || x->defaults > XML_DEFAULTS_MAX) {
+		xml_stop(x, x->depth > XML_DEPTH_MAX
+				    ? "elements are nested too deeply"
+				    : "too many elements for as many declared attributes");
 		return;
 	}
 	if (!x->kind)
@@ -213,6 +217,15 @@ static void XMLCALL on_text(void *ctx, const char *p, int n)
 	x->kind->text(x, s);
 	if (x->out->flags & OUT_TEXT_CUT)
 		xml_stop(x, "more text than there is room for");
+}
+
+static void XMLCALL on_declared(void *ctx, const char *element, const char *name, const char *type,
+				const char *value, int required)
+{
+	struct xml *x = ctx;
+	(void)element, (void)name, (void)type, (void)value, (void)required;
+	if (++x->declared > XML_DECLARED_MAX)
+		xml_stop(x, "too many attributes are declared");
 }
 
 /* Also called for entities that the document defines: with a default handler expat does not expand
@@ -273,6 +286,7 @@ static XML_Parser make_parser(struct xml *x)
 	XML_SetCharacterDataHandler(p, on_text);
 	XML_SetDefaultHandler(p, on_default);
 	XML_SetSkippedEntityHandler(p, on_skipped);
+	XML_SetAttlistDeclHandler(p, on_declared);
 	/* with a DTD that might be somewhere, an unknown entity is skipped and not an error */
 	XML_SetParamEntityParsing(p, XML_PARAM_ENTITY_PARSING_ALWAYS);
 	XML_SetExternalEntityRefHandler(p, on_external);
@@ -283,11 +297,33 @@ static XML_Parser make_parser(struct xml *x)
 	return p;
 }
 
+/* expat looks at an incomplete token from its beginning again whenever more of it comes, so that
+ * small pieces of a long one would cost the square of its length. Therefore it gets at least as
+ * much as it has left over. */
+static bool xml_give(struct xml *x, struct str piece, bool last)
+{
+	if (x->gathered.n || (piece.n < x->unfinished && !last)) {
+		buf_add_str(&x->gathered, piece);
+		if (x->gathered.n < x->unfinished && !last)
+			return true;
+		piece = buf_str(&x->gathered);
+	}
+	enum XML_Status status = XML_Parse(x->parser, piece.p, (int)piece.n, last);
+	x->given += piece.n;
+	buf_clear(&x->gathered);
+	if (status == XML_STATUS_ERROR || last)
+		return false;
+	x->unfinished = (size_t)(x->given - (uint64_t)XML_GetCurrentByteIndex(x->parser));
+	if (x->unfinished > XML_TOKEN_MAX)
+		xml_stop(x, "a tag, comment or declaration is too long");
+	return !x->stopped;
+}
+
 static void xml_read(struct xml *x, struct charset_pieces *in)
 {
 	struct str piece;
-	bool empty = true;
-	while (!x->stopped && charset_next(in, &piece) == 0) {
+	bool empty = true, more = true;
+	while (more && charset_next(in, &piece) == 0) {
 		if (empty) { /* blanks before the declaration are common, and an error to expat */
 			size_t n = 0;
 			while (n < piece.n && (unsigned char)piece.p[n] <= ' ')
@@ -295,13 +331,12 @@ static void xml_read(struct xml *x, struct charset_pieces *in)
 			piece = str_from(piece, n);
 		}
 		empty = empty && piece.n == 0;
-		if (XML_Parse(x->parser, piece.p, (int)piece.n, 0) == XML_STATUS_ERROR)
-			break;
+		more = xml_give(x, piece, false);
 	}
+	if (more)
+		xml_give(x, STR(""), true);
 	if (x->stopped)
 		return;
-	if (XML_GetErrorCode(x->parser) == XML_ERROR_NONE)
-		(void)XML_Parse(x->parser, "", 0, 1);
 	enum XML_Error error = XML_GetErrorCode(x->parser);
 	if (error != XML_ERROR_NONE)
 		extract_remark(x->out, x->ret, "XML: %s in line %lu, the rest is left out",
@@ -314,6 +349,7 @@ void extract_xml(const struct extract_job *job, struct charset_pieces *in, struc
 	struct xml *x = mem_alloc(sizeof *x);
 	*x = (struct xml){.job = job, .out = out, .ret = ret, .flow = {.out = out}};
 	x->value = BUF_INIT(XML_VALUE_MAX);
+	x->gathered = BUF_INIT(XML_TOKEN_MAX + CHARSET_PIECE);
 	for (int i = 0; i < FEED_FIELDS; i++)
 		x->field[i] = BUF_INIT(XML_VALUE_MAX);
 	x->has_base = url_parse(job->url, NULL, x->base_room, sizeof x->base_room, &x->base) == 0;
@@ -321,6 +357,7 @@ void extract_xml(const struct extract_job *job, struct charset_pieces *in, struc
 	xml_read(x, in);
 	XML_ParserFree(x->parser);
 	buf_free(&x->value);
+	buf_free(&x->gathered);
 	for (int i = 0; i < FEED_FIELDS; i++)
 		buf_free(&x->field[i]);
 	mem_free(&x);

@@ -5,9 +5,12 @@
 #include "url/url.h"
 
 enum {
-	XML_DEPTH_MAX = 2000,      /* nested elements */
-	XML_VALUE_MAX = 256 << 10, /* bytes of the text of one element that are kept */
-	SITEMAP_LINKS_MAX = 50000, /* as the protocol says */
+	XML_DEPTH_MAX = 2000,        /* nested elements */
+	XML_VALUE_MAX = 256 << 10,   /* bytes of the text of one element that are kept */
+	XML_TOKEN_MAX = 4 << 20,     /* bytes of one tag, comment or declaration */
+	XML_DECLARED_MAX = 8 << 10,  /* attributes that the document declares */
+	XML_DEFAULTS_MAX = 32 << 20, /* how often one of these is looked at, for all elements */
+	SITEMAP_LINKS_MAX = 50000,   /* as the protocol says */
 };
 
 struct xml;
@@ -49,6 +52,12 @@ struct xml {
 	unsigned kept_depth;
 	int kept;
 	struct buf value;
+	/* What expat was given but has not read, since a token is not complete; and what comes
+	 * next, until it is worth another look. */
+	size_t unfinished;
+	uint64_t given;
+	struct buf gathered;
+	uint64_t declared, defaults;
 	/* An item of a feed, a page of a sitemap. */
 	bool in_item, id_is_link, head_ended;
 	struct buf field[FEED_FIELDS];

@@ -126,7 +126,7 @@ static void end_head(struct xml *x)
 	out_meta(x->out, 3, META_TITLE, title);
 	out_meta(x->out, 1, META_DESCRIPTION, buf_str(&x->field[FEED_SUMMARY]));
 	out_meta(x->out, 1, META_AUTHOR, buf_str(&x->field[FEED_AUTHOR]));
-	out_meta(x->out, 0, META_LANGUAGE, buf_str(&x->field[FEED_LANGUAGE]));
+	(void)out_language(x->out, buf_str(&x->field[FEED_LANGUAGE]));
 	if (x->time_s)
 		out_meta_number(x->out, META_MODIFIED, x->time_s);
 	if (x->field[FEED_LINK].n && xml_resolve(x, buf_str(&x->field[FEED_LINK]), &url))

@@ -339,22 +339,9 @@ static void take_robots(struct doc *d, struct str content)
 	extract_robots(content, false, d->out);
 }
 
-/* "en_GB" and "EN-gb" are "en-gb"; of a list the first. */
 static void meta_language(struct doc *d, struct str language)
 {
-	char text[36];
-	size_t n = 0;
-	language = str_trim(str_head(language, str_find_byte(language, ',')));
-	for (; n < MIN(language.n, sizeof text); n++) {
-		char c = ascii_lower(language.p[n]);
-		if (!ascii_is_alnum(c) && c != '-' && c != '_')
-			return;
-		text[n] = c == '_' ? '-' : c;
-	}
-	if (n == 0 || language.n > sizeof text || d->has_language)
-		return;
-	d->has_language = true;
-	out_meta(d->out, 0, META_LANGUAGE, (struct str){text, n});
+	d->has_language = d->has_language || out_language(d->out, language);
 }
 
 static void take_spare_language(struct doc *d, struct str content)

@@ -3,6 +3,7 @@
  * Nothing is allocated, so that a worker can write straight into memory it shares with its owner.
  */
 #include "extract/out.h"
+#include "base/ascii.h"
 
 /* An entry of the list takes about as much room as a short URL; text becomes few attributes, since
  * they are long. */
@@ -176,6 +177,23 @@ void out_meta_number(struct out *o, char tag, int64_t number)
 	char text[STR_DECIMAL_MAX];
 	if (number >= 0)
 		out_meta(o, 0, tag, (struct str){text, str_decimal(text, (uint64_t)number)});
+}
+
+bool out_language(struct out *o, struct str language)
+{
+	char text[36];
+	size_t n = 0;
+	language = str_trim(str_head(language, str_find_byte(language, ',')));
+	for (; n < MIN(language.n, sizeof text); n++) {
+		char c = ascii_lower(language.p[n]);
+		if (!ascii_is_alnum(c) && c != '-' && c != '_')
+			return false;
+		text[n] = c == '_' ? '-' : c;
+	}
+	if (n == 0 || language.n > sizeof text)
+		return false;
+	out_meta(o, 0, META_LANGUAGE, (struct str){text, n});
+	return true;
 }
 
 void out_link(struct out *o, const struct doc_link *l)

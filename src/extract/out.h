@@ -50,6 +50,8 @@ bool out_add(struct out *o, char name, struct str value);
 void out_meta(struct out *o, int weight, char tag, struct str text);
 void out_number(struct out *o, char name, uint64_t number);    /* decimal */
 void out_meta_number(struct out *o, char tag, int64_t number); /* weight 0 */
+/* "en_GB" and "EN-gb" are "en-gb"; of a list the first. false: that is no language. */
+bool out_language(struct out *o, struct str language);
 /* R, F, I or A, by its kind; the fragment of the URL is left out. The text is treated as that of
  * out_meta(). */
 void out_link(struct out *o, const struct doc_link *link);

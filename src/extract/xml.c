@@ -52,7 +52,7 @@ static void plain_start(struct xml *x, struct str name, const char **attributes)
 {
 	const char *language = xml_attribute(attributes, "xml:lang");
 	if (x->depth == 1 && language)
-		out_meta(x->out, 0, META_LANGUAGE, str_of(language));
+		(void)out_language(x->out, str_of(language));
 	if (!x->in_item && str_is(name, "title"))
 		xml_keep(x, FEED_TITLE);
 	text_gap(&x->flow, ' ');

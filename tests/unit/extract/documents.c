@@ -107,6 +107,36 @@ static void xml_gives_its_text_and_title(void **state)
 	assert_int_equal(((struct run *)*state)->result.type, EXTRACT_XML);
 }
 
+static void languages_have_one_form(void **state)
+{
+	static const struct {
+		const char *said, *language;
+	} cases[] = {{"EN_us", "M0len-us|"},
+		     {" de-AT, en ", "M0lde-at|"},
+		     {"fr", "M0lfr|"},
+		     {"not one", ""},
+		     {"", ""},
+		     {",en", ""}};
+	CLEANUP(buf_free) struct buf body = BUF_INIT(1000);
+	static const char *const documents[] = {
+		"<a xml:lang='|'/>", "<rss><channel><language>|</language></channel></rss>",
+		"<feed xml:lang='|'/>", "<html lang='|'>"};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		for (size_t k = 0; k < ARRAY_LEN(documents); k++) {
+			struct str form = str_of(documents[k]);
+			size_t at = str_find_byte(form, '|');
+			buf_clear(&body);
+			buf_add_str(&body, str_head(form, at));
+			buf_add_text(&body, cases[i].said);
+			buf_add_str(&body, str_from(form, at + 1));
+			assert_string_equal(run(*state, "http://a/",
+						k < 3 ? "text/xml" : "text/html", buf_str(&body),
+						"M"),
+					    cases[i].language);
+		}
+	}
+}
+
 static void xml_that_breaks_keeps_what_came_before(void **state)
 {
 	struct run *r = *state;
@@ -348,6 +378,7 @@ int main(void)
 		cmocka_unit_test(markdown_has_headings_and_links),
 		cmocka_unit_test(markdown_bounds_its_lines),
 		cmocka_unit_test(xml_gives_its_text_and_title),
+		cmocka_unit_test(languages_have_one_form),
 		cmocka_unit_test(xml_that_breaks_keeps_what_came_before),
 		cmocka_unit_test(entities_grow_nothing),
 		cmocka_unit_test(entities_in_attributes_are_bounded),

@@ -312,7 +312,8 @@ static void span_end(struct doc *d, struct span *s, int weight, char tag)
 	if (!s->open)
 		return;
 	s->open = false;
-	out_meta(d->out, weight, tag, html_span_text(d, s));
+	if (!d->part)
+		out_meta(d->out, weight, tag, html_span_text(d, s));
 }
 
 static void heading_end(struct doc *d)
@@ -411,6 +412,12 @@ static bool is_unseen(const struct html_tag *tag, enum html_element e)
 	       (e == EL_DIALOG && !attr_of(tag, STR("open")).p);
 }
 
+static void element_says(struct doc *d, enum html_element e, const struct html_tag *tag)
+{
+	if (html_says[e] && !(d->part && (html_elements[e].flags & HE_PAGE)))
+		html_says[e](d, tag);
+}
+
 /* In SVG and MathML names mean other things, and only tags end text. */
 static enum html_state element_start_foreign(struct doc *d, enum html_element e,
 					     const struct html_tag *tag)
@@ -437,8 +444,7 @@ static enum html_state element_start(struct doc *d, enum html_element e, const s
 	const struct html_element_info *info = &html_elements[e];
 	bool empty = (info->flags & HE_VOID) || (tag->self_closing && (d->xml || is_foreign(e)));
 	gap_of(d, info);
-	if (html_says[e])
-		html_says[e](d, tag);
+	element_says(d, e, tag);
 	if (empty || is_shown_instead(d, e)) {
 		if (ends[e])
 			ends[e](d);
@@ -473,8 +479,8 @@ static enum html_state unseen_tag(struct doc *d, enum html_element e, const stru
 {
 	if (!d->inert && tag->end && e == EL_A)
 		html_link_anchor_end(d);
-	if (!d->inert && !tag->end && html_says[e])
-		html_says[e](d, tag);
+	if (!d->inert && !tag->end)
+		element_says(d, e, tag);
 	if (tag->end || closes_itself(d, tag) || is_shown_instead(d, e))
 		return HTML_DATA;
 	if (is_foreign(e) && !tag->self_closing)
@@ -529,35 +535,80 @@ static bool is_full(const struct doc *d)
 	return (d->out->flags & OUT_TEXT_CUT) && (d->out->flags & OUT_LINKS_CUT);
 }
 
-void extract_html(const struct extract_job *job, struct charset_pieces *in, struct out *out,
-		  struct extract_result *ret)
+static const struct html_sink doc_sink = {.text = on_text, .tag = on_tag};
+
+static void doc_init(struct doc *d, const struct extract_job *job, struct extract_result *ret)
 {
-	static const struct html_sink sink = {.text = on_text, .tag = on_tag};
-	struct doc *d = mem_alloc(sizeof *d);
-	struct str piece;
-	*d = (struct doc){
-		.job = job,
-		.out = out,
-		.ret = ret,
-		.tokens = html_tokens_new(NULL),
-		.xml = str_starts(job->content_type, STR("application/xhtml+xml")),
-		.title = BUF_INIT((size_t)OUT_META_MAX * 4),
-		.label = BUF_INIT(LABEL_MAX),
-		.spare_title = BUF_INIT(OUT_META_MAX),
-		.spare_description = BUF_INIT(DESCRIPTION_MAX),
-		.spare_language = BUF_INIT(LABEL_MAX),
-	};
-	html_link_begin(d);
-	html_tokens_begin(d->tokens, &sink, d, HTML_DATA, STR(""));
-	foreign_changed(d);
-	while (!is_full(d) && charset_next(in, &piece) == 0)
-		html_tokens_add(d->tokens, piece);
-	doc_finish(d);
+	d->job = job;
+	d->ret = ret;
+	d->tokens = html_tokens_new(NULL);
+	d->title = BUF_INIT((size_t)OUT_META_MAX * 4);
+	d->label = BUF_INIT(LABEL_MAX);
+	d->spare_title = BUF_INIT(OUT_META_MAX);
+	d->spare_description = BUF_INIT(DESCRIPTION_MAX);
+	d->spare_language = BUF_INIT(LABEL_MAX);
+}
+
+static void doc_release(struct doc *d)
+{
 	html_tokens_free(&d->tokens);
 	buf_free(&d->title);
 	buf_free(&d->label);
 	buf_free(&d->spare_title);
 	buf_free(&d->spare_description);
 	buf_free(&d->spare_language);
+}
+
+void extract_html(const struct extract_job *job, struct charset_pieces *in, struct out *out,
+		  struct extract_result *ret)
+{
+	struct doc *d = mem_alloc(sizeof *d);
+	struct str piece;
+	doc_init(d, job, ret);
+	d->out = out;
+	d->xml = str_starts(job->content_type, STR("application/xhtml+xml"));
+	html_link_begin(d);
+	html_tokens_begin(d->tokens, &doc_sink, d, HTML_DATA, STR(""));
+	foreign_changed(d);
+	while (!is_full(d) && charset_next(in, &piece) == 0)
+		html_tokens_add(d->tokens, piece);
+	doc_finish(d);
+	doc_release(d);
 	mem_free(&d);
+}
+
+/* Parts of other documents. */
+
+struct html_part {
+	struct doc doc;
+};
+
+struct html_part *html_part_new(const struct extract_job *job, struct extract_result *ret)
+{
+	struct html_part *p = mem_alloc(sizeof *p);
+	doc_init(&p->doc, job, ret);
+	p->doc.part = p->doc.has_title = true; /* a title in it is not text, and is nobody's */
+	return p;
+}
+
+void html_part_free(struct html_part **pp)
+{
+	if (*pp)
+		doc_release(&(*pp)->doc);
+	mem_free(pp);
+}
+
+void html_part_read(struct html_part *p, struct str markup, const struct url *base, struct out *out)
+{
+	struct doc *d = &p->doc;
+	d->out = out;
+	d->gap = '\n';
+	d->pre = d->nforeign = d->strong_depth = 0;
+	d->has_base = base != NULL;
+	if (base)
+		d->base = *base;
+	html_tokens_begin(d->tokens, &doc_sink, d, HTML_DATA, STR(""));
+	foreign_changed(d);
+	html_tokens_add(d->tokens, markup);
+	doc_finish(d);
 }

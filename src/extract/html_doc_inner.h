@@ -22,7 +22,8 @@ struct doc {
 	struct out *out;
 	struct extract_result *ret;
 	struct html_tokens *tokens;
-	bool xml; /* the header says XHTML: elements can close themselves, CDATA may be anywhere */
+	bool xml;  /* the header says XHTML: elements can close themselves, CDATA may be anywhere */
+	bool part; /* not a page, but part of another document: only text and links count */
 
 	/* text */
 	char gap;      /* what is due before the next word: 0, ' ' or LF */

@@ -10,6 +10,7 @@ enum html_element_flags {
 	HE_INERT = 16,  /* what is inside is not part of the page: neither text nor links */
 	HE_LEAVES = 32, /* cannot be in SVG or MathML: ends them */
 	HE_STRONG = 64, /* emphasis */
+	HE_PAGE = 128,  /* speaks of the page as a whole */
 };
 
 /* Elements whose end tags may be left out: a start tag of their group and at least their rank ends
@@ -17,6 +18,7 @@ enum html_element_flags {
 enum html_group { G_NONE, G_ITEM, G_TERM, G_CELL, G_OPTION };
 
 #define LN (HE_LINE | HE_LEAVES)
+#define VP (HE_VOID | HE_PAGE)
 
 /* name, spelling, flags, group, rank in it, group that it contains, state of what is inside */
 #define HTML_ELEMENTS(E)                                                 \
@@ -28,7 +30,7 @@ enum html_group { G_NONE, G_ITEM, G_TERM, G_CELL, G_OPTION };
 	E(ASIDE, "aside", HE_LINE, NONE, 0, NONE, DATA)                  \
 	E(AUDIO, "audio", HE_GAP | HE_UNSEEN, NONE, 0, NONE, DATA)       \
 	E(B, "b", HE_STRONG | HE_LEAVES, NONE, 0, NONE, DATA)            \
-	E(BASE, "base", HE_VOID, NONE, 0, NONE, DATA)                    \
+	E(BASE, "base", VP, NONE, 0, NONE, DATA)                         \
 	E(BGSOUND, "bgsound", HE_VOID, NONE, 0, NONE, DATA)              \
 	E(BLOCKQUOTE, "blockquote", LN, NONE, 0, NONE, DATA)             \
 	E(BODY, "body", LN, NONE, 0, NONE, DATA)                         \
@@ -68,7 +70,7 @@ enum html_group { G_NONE, G_ITEM, G_TERM, G_CELL, G_OPTION };
 	E(HEADER, "header", HE_LINE, NONE, 0, NONE, DATA)                \
 	E(HGROUP, "hgroup", HE_LINE, NONE, 0, NONE, DATA)                \
 	E(HR, "hr", LN | HE_VOID, NONE, 0, NONE, DATA)                   \
-	E(HTML, "html", HE_LINE, NONE, 0, NONE, DATA)                    \
+	E(HTML, "html", HE_LINE | HE_PAGE, NONE, 0, NONE, DATA)          \
 	E(I, "i", HE_STRONG | HE_LEAVES, NONE, 0, NONE, DATA)            \
 	E(IFRAME, "iframe", HE_GAP | HE_INERT, NONE, 0, NONE, RAWTEXT)   \
 	E(IMAGE, "image", HE_GAP | HE_VOID, NONE, 0, NONE, DATA)         \
@@ -76,13 +78,13 @@ enum html_group { G_NONE, G_ITEM, G_TERM, G_CELL, G_OPTION };
 	E(INPUT, "input", HE_GAP | HE_VOID, NONE, 0, NONE, DATA)         \
 	E(LEGEND, "legend", HE_LINE, NONE, 0, NONE, DATA)                \
 	E(LI, "li", LN, ITEM, 1, NONE, DATA)                             \
-	E(LINK, "link", HE_VOID, NONE, 0, NONE, DATA)                    \
+	E(LINK, "link", VP, NONE, 0, NONE, DATA)                         \
 	E(LISTING, "listing", LN, NONE, 0, NONE, DATA)                   \
 	E(MAIN, "main", HE_LINE, NONE, 0, NONE, DATA)                    \
 	E(MARK, "mark", HE_STRONG, NONE, 0, NONE, DATA)                  \
 	E(MATH, "math", 0, NONE, 0, NONE, DATA)                          \
 	E(MENU, "menu", LN, NONE, 0, ITEM, DATA)                         \
-	E(META, "meta", HE_VOID | HE_LEAVES, NONE, 0, NONE, DATA)        \
+	E(META, "meta", VP | HE_LEAVES, NONE, 0, NONE, DATA)             \
 	E(METADATA, "metadata", 0, NONE, 0, NONE, DATA)                  \
 	E(NAV, "nav", HE_LINE, NONE, 0, NONE, DATA)                      \
 	E(NOEMBED, "noembed", HE_INERT, NONE, 0, NONE, RAWTEXT)          \
@@ -114,7 +116,7 @@ enum html_group { G_NONE, G_ITEM, G_TERM, G_CELL, G_OPTION };
 	E(TFOOT, "tfoot", HE_LINE, CELL, 3, NONE, DATA)                  \
 	E(TH, "th", HE_LINE, CELL, 1, NONE, DATA)                        \
 	E(THEAD, "thead", HE_LINE, CELL, 3, NONE, DATA)                  \
-	E(TIME, "time", 0, NONE, 0, NONE, DATA)                          \
+	E(TIME, "time", HE_PAGE, NONE, 0, NONE, DATA)                    \
 	E(TITLE, "title", 0, NONE, 0, NONE, RCDATA)                      \
 	E(TR, "tr", HE_LINE, CELL, 2, NONE, DATA)                        \
 	E(TRACK, "track", HE_VOID, NONE, 0, NONE, DATA)                  \

@@ -16,6 +16,15 @@ void extract_robots(struct str wishes, bool header, struct out *out);
 
 void extract_html(const struct extract_job *job, struct charset_pieces *in, struct out *out,
 		  struct extract_result *ret);
+/* HTML in another document: its text and links, added to `out`, and nothing that it says of itself.
+ * Text begins a line. The base is that of its links (NULL: none). */
+struct html_part;
+struct url;
+struct html_part *html_part_new(const struct extract_job *job, struct extract_result *ret);
+void html_part_free(struct html_part **p);
+void html_part_read(struct html_part *p, struct str markup, const struct url *base,
+		    struct out *out);
+
 void extract_text(struct charset_pieces *in, struct out *out);
 /* Text with its headings and links. */
 void extract_markdown(const struct extract_job *job, struct charset_pieces *in, struct out *out);

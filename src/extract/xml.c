@@ -2,6 +2,7 @@
  * are not expanded (so none of them can grow), nothing outside is asked for, depth, values and
  * tokens are bounded, and what was read before an error counts. */
 #include "extract/date.h"
+#include "extract/html_entities.h"
 #include "extract/xml_inner.h"
 
 #define XML_DTD /* for the limits on entities */
@@ -13,15 +14,6 @@ const char *xml_attribute(const char **attributes, const char *name)
 		if (str_is(str_of(name), attributes[0]))
 			return attributes[1];
 	return NULL;
-}
-
-bool xml_resolve(struct xml *x, struct str text, struct str *ret)
-{
-	struct url url;
-	if (url_parse(text, x->has_base ? &x->base : NULL, x->room, sizeof x->room, &url) != 0)
-		return false;
-	*ret = url.href;
-	return true;
 }
 
 void xml_keep(struct xml *x, int field)
@@ -41,57 +33,77 @@ int xml_kept(struct xml *x)
 	return x->kept;
 }
 
-void xml_no_text(struct xml *x, struct str s)
+void xml_keep_text(struct xml *x, struct str s)
 {
-	(void)x, (void)s;
+	struct str part = out_head(s, x->value.max - x->value.n);
+	if (!x->kept_depth || x->value.over)
+		return;
+	buf_add_str(&x->value, part);
+	x->value.over = part.n < s.n;
 }
 
 /* XML of no special kind: its text, and the first title. */
 
-static void plain_start(struct xml *x, struct str name, const char **attributes)
+enum { PLAIN_TITLE = 1 };
+
+static void plain_start(struct xml *x, const struct xml_name *name, const char **attributes)
 {
 	const char *language = xml_attribute(attributes, "xml:lang");
 	if (x->depth == 1 && language)
 		(void)out_language(x->out, str_of(language));
-	if (!x->in_item && str_is(name, "title"))
-		xml_keep(x, FEED_TITLE);
+	if (!x->in_item && name->space == XML_OWN && str_is(name->local, "title"))
+		xml_keep(x, PLAIN_TITLE);
 	text_gap(&x->flow, ' ');
 }
 
-static void plain_end(struct xml *x, struct str name)
+static void plain_title(struct xml *x)
+{
+	out_meta(x->out, 3, META_TITLE, buf_str(&x->value));
+	x->in_item = true; /* later ones belong to parts of it */
+}
+
+static void plain_end(struct xml *x, const struct xml_name *name)
 {
 	(void)name;
-	if (xml_kept(x)) {
-		out_meta(x->out, 3, META_TITLE, buf_str(&x->value));
-		x->in_item = true; /* later ones belong to parts of it */
-	}
+	if (xml_kept(x))
+		plain_title(x);
 	text_gap(&x->flow, ' ');
 }
 
 static void plain_text(struct xml *x, struct str s)
 {
+	xml_keep_text(x, s);
 	text_flow(&x->flow, s);
 }
 
-static const struct xml_kind xml_plain = {EXTRACT_XML, plain_start, plain_end, plain_text};
+static void plain_finish(struct xml *x)
+{
+	if (x->kept_depth)
+		plain_title(x);
+}
+
+static const struct xml_kind xml_plain = {EXTRACT_XML, NULL,       plain_start,
+					  plain_end,   plain_text, plain_finish};
 
 /* Sitemaps and their indexes: https://www.sitemaps.org/protocol.html. */
 
 enum { PAGE_URL = 1, PAGE_TIME, SITEMAP_URL };
 
-static void sitemap_start(struct xml *x, struct str name, const char **attributes)
+static void sitemap_start(struct xml *x, const struct xml_name *name, const char **attributes)
 {
-	bool page = str_is(name, "url"), map = str_is(name, "sitemap");
+	bool own = name->space == XML_OWN, page = own && str_is(name->local, "url"),
+	     map = own && str_is(name->local, "sitemap");
 	if ((page || map) && x->depth == 2) {
 		x->in_item = true;
-		x->id_is_link = map;
+		x->is_index = map;
 		x->time_s = 0;
-		buf_clear(&x->field[FEED_LINK]);
-	} else if (x->in_item && x->depth == 3 && str_is(name, "loc")) {
+		buf_clear(&x->link);
+	} else if (x->in_item && own && x->depth == 3 && str_is(name->local, "loc")) {
 		xml_keep(x, PAGE_URL);
-	} else if (x->in_item && x->depth == 3 && str_is(name, "lastmod")) {
+	} else if (x->in_item && own && x->depth == 3 && str_is(name->local, "lastmod")) {
 		xml_keep(x, PAGE_TIME);
-	} else if (x->in_item && str_ends(name, STR(":link"))) { /* another language of the page */
+	} else if (x->in_item && !own && str_is(name->local, "link")) {
+		/* another language of the page */
 		const char *href = xml_attribute(attributes, "href");
 		struct str url;
 		if (href && xml_resolve(x, str_of(href), &url))
@@ -101,22 +113,22 @@ static void sitemap_start(struct xml *x, struct str name, const char **attribute
 
 static void sitemap_end_item(struct xml *x)
 {
-	struct doc_link l = {.kind = x->id_is_link ? LINK_SITEMAP : LINK_PAGE, .time_s = x->time_s};
-	if (x->field[FEED_LINK].n && xml_resolve(x, buf_str(&x->field[FEED_LINK]), &l.url))
+	struct doc_link l = {.kind = x->is_index ? LINK_SITEMAP : LINK_PAGE, .time_s = x->time_s};
+	if (x->link.n && xml_resolve(x, buf_str(&x->link), &l.url))
 		out_link(x->out, &l);
 	else
 		x->ret->links_left_out++;
 	x->in_item = false;
 }
 
-static void sitemap_end(struct xml *x, struct str name)
+static void sitemap_end(struct xml *x, const struct xml_name *name)
 {
 	(void)name;
 	struct str value = str_trim(buf_str(&x->value));
 	switch (xml_kept(x)) {
 	case PAGE_URL:
-		buf_clear(&x->field[FEED_LINK]);
-		buf_add_str(&x->field[FEED_LINK], value);
+		buf_clear(&x->link);
+		buf_add_str(&x->link, value);
 		break;
 	case PAGE_TIME:
 		if (!date_parse(value, &x->time_s))
@@ -127,8 +139,15 @@ static void sitemap_end(struct xml *x, struct str name)
 		sitemap_end_item(x);
 }
 
-static const struct xml_kind xml_sitemap = {EXTRACT_SITEMAP, sitemap_start, sitemap_end,
-					    xml_no_text};
+/* A page whose address came whole counts where the rest of it is missing. */
+static void sitemap_finish(struct xml *x)
+{
+	if (x->in_item && x->link.n)
+		sitemap_end_item(x);
+}
+
+static const struct xml_kind xml_sitemap = {EXTRACT_SITEMAP, NULL,          sitemap_start,
+					    sitemap_end,     xml_keep_text, sitemap_finish};
 
 /* The kinds, and expat. */
 
@@ -143,23 +162,8 @@ static const struct {
 	{"sitemapindex", &xml_sitemap},
 };
 
-static struct str without_prefix(const struct xml *x, const char *name)
+static void see_root(struct xml *x, struct str local)
 {
-	struct str s = str_of(name);
-	return x->prefix.n && str_starts(s, x->prefix) ? str_from(s, x->prefix.n) : s;
-}
-
-/* The root decides; its prefix is that of all names of its kind, except in RDF, which only wraps
- * them. */
-static void see_root(struct xml *x, const char *name)
-{
-	struct str whole = str_of(name);
-	size_t colon = str_find_byte(whole, ':');
-	struct str local = colon < whole.n ? str_from(whole, colon + 1) : whole;
-	if (colon + 1 < sizeof x->prefix_room && colon < whole.n && !str_is(local, "RDF")) {
-		memcpy(x->prefix_room, name, colon + 1);
-		x->prefix = (struct str){x->prefix_room, colon + 1};
-	}
 	x->kind = &xml_plain;
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 		if (str_is(local, kinds[i].root))
@@ -167,6 +171,8 @@ static void see_root(struct xml *x, const char *name)
 	x->ret->type = x->kind->type;
 	if (x->kind == &xml_sitemap)
 		x->out->links_max = SITEMAP_LINKS_MAX;
+	if (x->kind->begin)
+		x->kind->begin(x);
 }
 
 static void xml_stop(struct xml *x, const char *why)
@@ -190,9 +196,11 @@ static void XMLCALL on_start(void *ctx, const char *name, const char **attribute
 				    : "too many elements for as many declared attributes");
 		return;
 	}
+	xml_scope_open(x, name, attributes);
+	struct xml_name n = xml_name_of(x, name);
 	if (!x->kind)
-		see_root(x, name);
-	x->kind->start(x, without_prefix(x, name), attributes);
+		see_root(x, n.local);
+	x->kind->start(x, &n, attributes);
 }
 
 static void XMLCALL on_end(void *ctx, const char *name)
@@ -201,20 +209,19 @@ static void XMLCALL on_end(void *ctx, const char *name)
 	if (x->stopped)
 		return;
 	x->ret->tokens++;
-	x->kind->end(x, without_prefix(x, name));
+	struct xml_name n = xml_name_of(x, name);
+	x->kind->end(x, &n);
+	xml_scope_close(x);
 	x->depth--;
 }
 
 static void XMLCALL on_text(void *ctx, const char *p, int n)
 {
 	struct xml *x = ctx;
-	struct str s = {p, (size_t)n};
 	if (x->stopped)
 		return;
 	x->ret->tokens++;
-	if (x->kept_depth)
-		buf_add_str(&x->value, out_head(s, x->value.max - x->value.n));
-	x->kind->text(x, s);
+	x->kind->text(x, (struct str){p, (size_t)n});
 	if (x->out->flags & OUT_TEXT_CUT)
 		xml_stop(x, "more text than there is room for");
 }
@@ -228,31 +235,17 @@ static void XMLCALL on_declared(void *ctx, const char *element, const char *name
 		xml_stop(x, "too many attributes are declared");
 }
 
-/* Also called for entities that the document defines: with a default handler expat does not expand
- * them. */
+/* Names of HTML are known without a declaration. Also called for entities that the document
+ * defines: with a default handler expat does not expand them. */
 static void XMLCALL on_skipped(void *ctx, const char *name, int parameter)
 {
 	struct xml *x = ctx;
-	static const struct {
-		const char *name;
-		struct str text;
-	} usual[] = {{"nbsp", {" ", 1}},
-		     {"copy", {"\xc2\xa9", 2}},
-		     {"ndash", {"\xe2\x80\x93", 3}},
-		     {"mdash", {"\xe2\x80\x94", 3}},
-		     {"hellip", {"\xe2\x80\xa6", 3}},
-		     {"eacute", {"\xc3\xa9", 2}},
-		     {"auml", {"\xc3\xa4", 2}},
-		     {"ouml", {"\xc3\xb6", 2}},
-		     {"uuml", {"\xc3\xbc", 2}},
-		     {"szlig", {"\xc3\x9f", 2}},
-		     {"rsquo", {"\xe2\x80\x99", 3}},
-		     {"lsquo", {"\xe2\x80\x98", 3}},
-		     {"ldquo", {"\xe2\x80\x9c", 3}},
-		     {"rdquo", {"\xe2\x80\x9d", 3}}};
-	for (size_t i = 0; !parameter && i < ARRAY_LEN(usual); i++)
-		if (str_is(str_of(usual[i].name), name))
-			on_text(x, usual[i].text.p, (int)usual[i].text.n);
+	struct str text;
+	if (parameter || !x->kind || html_entity(str_of(name), &text) != 0)
+		return;
+	if (str_is(text, "\xc2\xa0")) /* as blank as any */
+		text = STR(" ");
+	on_text(x, text.p, (int)text.n);
 }
 
 static void XMLCALL on_default(void *ctx, const char *p, int n)
@@ -347,18 +340,20 @@ void extract_xml(const struct extract_job *job, struct charset_pieces *in, struc
 		 struct extract_result *ret)
 {
 	struct xml *x = mem_alloc(sizeof *x);
-	*x = (struct xml){.job = job, .out = out, .ret = ret, .flow = {.out = out}};
-	x->value = BUF_INIT(XML_VALUE_MAX);
+	x->job = job;
+	x->out = x->flow.out = out;
+	x->ret = ret;
+	x->value = x->link = BUF_INIT(XML_VALUE_MAX);
 	x->gathered = BUF_INIT(XML_TOKEN_MAX + CHARSET_PIECE);
-	for (int i = 0; i < FEED_FIELDS; i++)
-		x->field[i] = BUF_INIT(XML_VALUE_MAX);
-	x->has_base = url_parse(job->url, NULL, x->base_room, sizeof x->base_room, &x->base) == 0;
+	x->has_document = url_parse(job->url, NULL, x->document_room, sizeof x->document_room,
+				    &x->document) == 0;
 	x->parser = make_parser(x);
 	xml_read(x, in);
+	if (x->kind)
+		x->kind->finish(x);
 	XML_ParserFree(x->parser);
 	buf_free(&x->value);
+	buf_free(&x->link);
 	buf_free(&x->gathered);
-	for (int i = 0; i < FEED_FIELDS; i++)
-		buf_free(&x->field[i]);
 	mem_free(&x);
 }

@@ -385,6 +385,8 @@ static struct spilled *spilled_new(struct store *s, struct url_list *l)
 static void extents_append(struct store *s, struct spilled *more, const struct extent *e,
 			   uint32_t n)
 {
+	if (n == 0)
+		return;
 	if (more->first && more->n == 0)
 		more->first = 0;
 	if (more->first + more->n + n > more->cap) {

@@ -122,7 +122,8 @@ static int put_doc(struct merge *m, const struct place *p, struct ranges *r, str
 	while ((rc = segment_ranges_next(&it, &range, err)) == 0) {
 		range.attr = side->attr[range.attr];
 		*VEC_PUSH(r->range, doc.ranges, r->room) = range;
-		doc.length += range.n * words_weight(m->spec->settings, m->name[range.attr]);
+		doc.length +=
+			(uint64_t)range.n * words_weight(m->spec->settings, m->name[range.attr]);
 	}
 	if (rc < 0)
 		return -1;

@@ -487,9 +487,22 @@ static void on_signal(void *ctx, int number)
 	loop_stop(f->loop);
 }
 
+static int check_validator(const char *option, const char *value, size_t most, struct err *err)
+{
+	if (!value[0] || robot_can_send(str_of(value), most))
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "--%s: expected at most %zu bytes without control characters, as a server "
+		       "has sent them",
+		       option, most);
+}
+
 static int load_settings(struct fetch *f, struct err *err)
 {
 	const struct fetch_options *o = f->options;
+	if (check_validator("etag", o->etag, ROBOT_ETAG_MAX, err) < 0 ||
+	    check_validator("last-modified", o->last_modified, ROBOT_DATE_MAX, err) < 0)
+		return -1;
 	f->conf = *(const struct robot_section_conf *)config_get(f->config, &robot_section);
 	if (o->agent[0])
 		f->conf.robot.agent = o->agent;

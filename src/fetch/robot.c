@@ -575,42 +575,30 @@ static void begin_fresh(void *ctx)
 		begin_hop(job);
 }
 
-/* A validator is sent as it came; what would break the head of the request cannot have come. */
-static int copy_validator(struct str text, size_t most, char **ret, struct err *err)
+/* A validator is sent as it came, or not at all: without it the whole document comes. NULL: not at
+ * all. */
+static char *copy_validator(struct str text, size_t most)
 {
-	for (size_t i = 0; i < text.n; i++)
-		if (text.p[i] == '\r' || text.p[i] == '\n' || text.p[i] == 0)
-			return err_set(err, ERR_USAGE, "a validator with a line end in it");
-	if (text.n > most)
-		return err_set(err, ERR_USAGE, "a validator of %zu bytes; at most %zu are sent",
-			       text.n, most);
-	if (text.n) {
-		*ret = mem_alloc(text.n + 1);
-		memcpy(*ret, text.p, text.n);
-	}
-	return 0;
+	if (!robot_can_send(text, most))
+		return NULL;
+	char *copy = mem_alloc(text.n + 1);
+	memcpy(copy, text.p, text.n);
+	return copy;
 }
 
 int robot_fetch(struct robot *r, const struct robot_job *in, robot_done_fn *done, void *ctx,
 		struct err *err)
 {
 	struct url url;
-	char *etag = NULL, *last_modified = NULL;
 	int rc = url_parse(in->url, NULL, r->room, sizeof r->room, &url);
 	if (rc != 0)
 		return url_fail(rc, in->url, err);
-	if (copy_validator(in->etag, ROBOT_ETAG_MAX, &etag, err) < 0)
-		return -1;
-	if (copy_validator(in->last_modified, ROBOT_DATE_MAX, &last_modified, err) < 0) {
-		mem_free(&etag);
-		return -1;
-	}
 	struct job *job = mem_alloc(sizeof *job);
 	*job = (struct job){.robot = r,
 			    .done = done,
 			    .ctx = ctx,
-			    .etag = etag,
-			    .last_modified = last_modified,
+			    .etag = copy_validator(in->etag, ROBOT_ETAG_MAX),
+			    .last_modified = copy_validator(in->last_modified, ROBOT_DATE_MAX),
 			    .limits = in->limits ? *in->limits : r->conf.limits,
 			    .rule = in->rule ? *in->rule : (struct polite_rule){0},
 			    .has_rule = in->rule != NULL,

@@ -40,12 +40,13 @@ struct robots_cache;
 	X(CONNECT, "connect") /* no connection */                                     \
 	X(TLS, "tls")         /* no TLS, or not theirs */                             \
 	X(PROXY, "proxy")                                                             \
-	X(CUT, "cut")             /* the answer broke off, or none came */            \
-	X(PROTOCOL, "protocol")   /* not an answer */                                 \
-	X(CODING, "coding")       /* a body that cannot be decoded */                 \
-	X(IDLE, "idle")           /* too long without a byte */                       \
-	X(TIME, "time")           /* too long in all */                               \
-	X(HEAD_LINE, "head-line") /* too large */                                     \
+	X(CUT, "cut")               /* the answer broke off, or none came */          \
+	X(PROTOCOL, "protocol")     /* not an answer */                               \
+	X(CODING, "coding")         /* a body that cannot be decoded */               \
+	X(CODING_CUT, "coding-cut") /* one that ends before its coding does */        \
+	X(IDLE, "idle")             /* too long without a byte */                     \
+	X(TIME, "time")             /* too long in all */                             \
+	X(HEAD_LINE, "head-line")   /* too large */                                   \
 	X(HEAD, "head")                                                               \
 	X(BODY, "body")                                                               \
 	X(WIRE, "wire")           /* the bytes that came, before they were decoded */ \
@@ -177,7 +178,8 @@ enum {
 
 struct robot_job {
 	struct str url;
-	struct str etag, last_modified;    /* of the copy that we have, verbatim; empty: none */
+	/* Of the copy that we have, verbatim; empty: none. What cannot be sent is not. */
+	struct str etag, last_modified;
 	const struct robot_limits *limits; /* NULL: the settings' */
 	const struct polite_rule *rule; /* by contract, for this site alone; NULL: the settings' and
 					   robots.txt's */
@@ -233,8 +235,8 @@ int robot_new(struct robot **ret, const struct robot_parts *parts, const struct 
  * one of them. */
 void robot_free(struct robot **r);
 
-/* Fetches. Everything in the job is copied but the sink. Negative: nothing will be called (the URL
- * is none that could be fetched, or a validator is not fit to be sent). */
+/* Fetches. Everything in the job is copied but the sink. Negative: nothing will be called, for the
+ * URL is none that could be fetched. */
 int robot_fetch(struct robot *r, const struct robot_job *job, robot_done_fn *done, void *ctx,
 		struct err *err);
 

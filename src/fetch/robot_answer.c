@@ -4,6 +4,8 @@
  * tables. */
 #include "fetch/robot_inner.h"
 
+#include "base/value.h"
+
 #include <stdio.h>
 #include <sys/socket.h>
 
@@ -235,6 +237,54 @@ static int feed_sink(struct request *q, struct str bytes)
 	return rc;
 }
 
+/* Of the body, decoded. What is not 0 ends the transfer. */
+static int take_decoded(void *ctx, struct str bytes)
+{
+	struct request *q = ctx;
+	for (size_t i = 0; q->size + i < sizeof q->first && i < bytes.n; i++)
+		q->first[q->size + i] = (unsigned char)bytes.p[i];
+	bool is_over = q->size + bytes.n > q->job->limits.body;
+	if (is_over && !(q->job->flags & JOB_ROBOTS_TXT)) {
+		request_stop(q, OUTCOME_LIMIT, ROBOT_CAUSE_BODY);
+		return 1;
+	}
+	q->size += bytes.n;
+	q->is_hashing = true;
+	digest_add(q->md5, bytes.p, bytes.n);
+	if (!(q->job->flags & ROBOT_NO_SHA256))
+		digest_add(q->sha256, bytes.p, bytes.n);
+	if (feed_sink(q, bytes) < 0)
+		return 1;
+	if (is_over)
+		request_stop(q, OUTCOME_OK, ROBOT_CAUSE_ANSWER);
+	return is_over;
+}
+
+/* The page around an error need not be readable for the error to count. */
+static int stop_undecoded(struct request *q, enum robot_cause cause)
+{
+	if (is_document(q))
+		request_stop(q, OUTCOME_TEMPORARY, cause);
+	else
+		request_stop(q, OUTCOME_OK, ROBOT_CAUSE_ANSWER);
+	return 1;
+}
+
+static int decode_body(struct request *q, struct str bytes)
+{
+	const struct buf *coding = &q->head.coding;
+	/* libcurl is told to take no coding off but chunks */
+	if (q->head.has_odd_transfer)
+		return stop_undecoded(q, ROBOT_CAUSE_PROTOCOL);
+	if (coding->over ||
+	    (coding->n && q->packed == bytes.n && decoder_new(&q->decoder, buf_str(coding)) < 0))
+		return stop_undecoded(q, ROBOT_CAUSE_CODING);
+	if (!q->decoder)
+		return take_decoded(q, bytes);
+	int rc = decoder_feed(q->decoder, bytes, take_decoded, q);
+	return rc < 0 ? stop_undecoded(q, ROBOT_CAUSE_CODING) : rc;
+}
+
 size_t answer_body(char *p, size_t size, size_t n, void *ctx)
 {
 	struct request *q = ctx;
@@ -246,23 +296,11 @@ size_t answer_body(char *p, size_t size, size_t n, void *ctx)
 		request_stop(q, OUTCOME_REDIRECT, ROBOT_CAUSE_ANSWER);
 		return 0;
 	}
-	for (size_t i = 0; q->size + i < sizeof q->first && i < n; i++)
-		q->first[q->size + i] = (unsigned char)p[i];
-	bool is_over = q->size + n > q->job->limits.body;
-	if (is_over && !(q->job->flags & JOB_ROBOTS_TXT)) {
-		request_stop(q, OUTCOME_LIMIT, ROBOT_CAUSE_BODY);
-		return 0;
-	}
-	q->size += n;
-	q->is_hashing = true;
-	digest_add(q->md5, p, n);
-	if (!(q->job->flags & ROBOT_NO_SHA256))
-		digest_add(q->sha256, p, n);
-	if (feed_sink(q, (struct str){p, n}) < 0)
+	q->packed += n;
+	if (n && decode_body(q, (struct str){p, n}))
 		return 0;
 	/* libcurl would wait for the end of the connection */
-	bool is_all = q->head.is_identity && (int64_t)q->size == q->head.length;
-	if (is_over || is_all) {
+	if (q->head.is_identity && (int64_t)q->packed == q->head.length) {
 		request_stop(q, OUTCOME_OK, ROBOT_CAUSE_ANSWER);
 		return 0;
 	}
@@ -316,7 +354,13 @@ int answer_send(void *ctx, char *to, char *from, int to_port, int from_port)
 
 /* The end of a request. */
 
-struct robot_class answer_class(struct request *q, CURLcode code)
+/* Whether more should have come by the body's own coding; what we did not want does not count. */
+static bool is_cut(const struct request *q)
+{
+	return q->decoder && q->size <= q->job->limits.body && !decoder_is_whole(q->decoder);
+}
+
+static struct robot_class class_of_end(struct request *q, CURLcode code)
 {
 	const struct job *job = q->job;
 	long status = 0;
@@ -331,6 +375,8 @@ struct robot_class answer_class(struct request *q, CURLcode code)
 		return (struct robot_class){OUTCOME_TEMPORARY, ROBOT_CAUSE_PROTOCOL};
 	if (code != CURLE_OK && !q->is_stopped)
 		return robot_class_curl(code, q->words, is_ftp(q) ? (int)status : 0);
+	if (is_document(q) && is_cut(q))
+		return (struct robot_class){OUTCOME_TEMPORARY, ROBOT_CAUSE_CODING_CUT};
 	if (is_ftp(q)) {
 		long unmet = 0;
 		q->robot->curl.easy_getinfo(q->easy, CURLINFO_CONDITION_UNMET, &unmet);
@@ -338,6 +384,27 @@ struct robot_class answer_class(struct request *q, CURLcode code)
 					    ROBOT_CAUSE_ANSWER};
 	}
 	return robot_class_http(q->head.status, conditional, q->head.has_location);
+}
+
+/* Where libcurl knows only that we did not want more, in our own words. */
+static void say_why(struct request *q, enum robot_cause cause)
+{
+	char shown[VALUE_SHOWN];
+	const char *coding = value_show(buf_str(&q->head.coding), shown);
+	if (cause == ROBOT_CAUSE_BODY)
+		snprintf(q->words, sizeof q->words, "larger than %llu bytes%s, see robot.body_max",
+			 (unsigned long long)q->job->limits.body, q->decoder ? " unpacked" : "");
+	else if (cause == ROBOT_CAUSE_CODING)
+		snprintf(q->words, sizeof q->words, "not what its coding (%s) makes", coding);
+	else if (cause == ROBOT_CAUSE_CODING_CUT)
+		snprintf(q->words, sizeof q->words, "ends before its coding (%s) does", coding);
+}
+
+struct robot_class answer_class(struct request *q, CURLcode code)
+{
+	struct robot_class class = class_of_end(q, code);
+	say_why(q, class.cause);
+	return class;
 }
 
 /* What marks a byte order is stronger than what the head says. */

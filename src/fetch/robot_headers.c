@@ -281,6 +281,7 @@ void robot_tag_add(struct robot_tag *tag, struct str value, struct str agent, in
 /* The head. */
 
 enum field {
+	CONTENT_ENCODING,
 	CONTENT_LENGTH,
 	CONTENT_TYPE,
 	DATE,
@@ -297,6 +298,7 @@ static const struct {
 	size_t n;
 } fields[] = {
 #define F(field, text) [field] = {text, sizeof text - 1}
+	F(CONTENT_ENCODING, "content-encoding"),
 	F(CONTENT_LENGTH, "content-length"),
 	F(CONTENT_TYPE, "content-type"),
 	F(DATE, "date"),
@@ -312,6 +314,7 @@ static const struct {
 void robot_head_init(struct robot_head *h, struct str agent)
 {
 	*h = (struct robot_head){.agent = agent,
+				 .coding = BUF_INIT(ROBOT_CODING_MAX),
 				 .location = BUF_INIT(ROBOT_FIELD_MAX),
 				 .value = BUF_INIT(ROBOT_FIELD_MAX),
 				 .retry = BUF_INIT(ROBOT_DATE_MAX),
@@ -321,6 +324,7 @@ void robot_head_init(struct robot_head *h, struct str agent)
 
 void robot_head_free(struct robot_head *h)
 {
+	buf_free(&h->coding);
 	buf_free(&h->location);
 	buf_free(&h->value);
 	buf_free(&h->retry);
@@ -336,15 +340,26 @@ void robot_head_begin(struct robot_head *h, int64_t now_wall_us)
 	h->tag = (struct robot_tag){.unavailable_after_us = -1};
 	h->now_us = now_wall_us;
 	h->field = -1;
+	buf_clear(&h->coding);
 	buf_clear(&h->location);
 	buf_clear(&h->value);
 	buf_clear(&h->retry);
 	buf_clear(&h->date);
 }
 
-static void put_first(char *ret, size_t most, struct str value)
+bool robot_can_send(struct str validator, size_t most)
 {
-	if (ret[0] || value.n > most || memchr(value.p, 0, value.n))
+	for (size_t i = 0; i < validator.n; i++) {
+		unsigned char c = (unsigned char)validator.p[i];
+		if ((c < ' ' && c != '\t') || c == 0x7f)
+			return false;
+	}
+	return validator.n > 0 && validator.n <= most;
+}
+
+static void put_validator(char *ret, size_t most, struct str value)
+{
+	if (ret[0] || !robot_can_send(value, most))
 		return;
 	memcpy(ret, value.p, value.n);
 	ret[value.n] = 0;
@@ -365,9 +380,19 @@ static void take_transfer(struct robot_head *h, struct str value)
 		h->has_odd_transfer = true;
 }
 
+static void take_coding(struct robot_head *h, struct str value)
+{
+	if (h->coding.n)
+		buf_add_byte(&h->coding, ',');
+	buf_add_str(&h->coding, value);
+}
+
 static void take_field(struct robot_head *h, int field, struct str value)
 {
 	switch (field) {
+	case CONTENT_ENCODING:
+		take_coding(h, value);
+		break;
 	case CONTENT_LENGTH:
 		take_length(h, value);
 		break;
@@ -382,10 +407,10 @@ static void take_field(struct robot_head *h, int field, struct str value)
 			buf_add_str(&h->date, value);
 		break;
 	case ETAG:
-		put_first(h->etag, ROBOT_ETAG_MAX, value);
+		put_validator(h->etag, ROBOT_ETAG_MAX, value);
 		break;
 	case LAST_MODIFIED:
-		put_first(h->last_modified, ROBOT_DATE_MAX, value);
+		put_validator(h->last_modified, ROBOT_DATE_MAX, value);
 		break;
 	case LOCATION:
 		if (!h->has_location)

@@ -11,6 +11,7 @@ enum {
 	ROBOT_MIME_MAX = 127,
 	ROBOT_CHARSET_MAX = 40,
 	ROBOT_FIELD_MAX = 64 << 10, /* a longer field is not looked at */
+	ROBOT_CODING_MAX = 256,     /* of all Content-Encodings; more are none that we know */
 };
 
 /* Directives of X-Robots-Tag. */
@@ -45,7 +46,9 @@ struct robot_head {
 	bool is_complete; /* the empty line after a final head has come: the rest are trailers */
 	char mime[ROBOT_MIME_MAX + 1]; /* lower case; "": none */
 	char charset[ROBOT_CHARSET_MAX + 1];
-	char etag[ROBOT_ETAG_MAX + 1], last_modified[ROBOT_DATE_MAX + 1]; /* byte for byte */
+	/* byte for byte; "": none, or one that could not be sent back */
+	char etag[ROBOT_ETAG_MAX + 1], last_modified[ROBOT_DATE_MAX + 1];
+	struct buf coding;   /* Content-Encoding; several are one list */
 	struct buf location; /* as it came; the first one counts */
 	bool has_location;
 	int64_t retry_after_us; /* -1: not said; a date is told from the answer's own, else from
@@ -71,6 +74,11 @@ void robot_head_begin(struct robot_head *h, int64_t now_wall_us);
 void robot_head_line(struct robot_head *h, struct str line);
 
 /* The parts, for callers that have a value alone. */
+
+/* Whether a validator may be sent back: it is not empty, at most `most` bytes long, and nothing in
+ * it would end the line or the text (RFC 9110, 5.5). Others came from servers that do not know what
+ * they say, and are as good as none. */
+bool robot_can_send(struct str validator, size_t most) MUST_USE;
 
 /* The three forms of RFC 9110, 5.6.7, in any case and with one-digit days. A year of two digits is
  * at most 50 years ahead of now. false: no date. */

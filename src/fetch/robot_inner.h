@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "base/list.h"
 #include "fetch/curl_lib.h"
+#include "fetch/decoder.h"
 #include "fetch/robot.h"
 #include "fetch/robots_cache.h"
 #include "net/loop.h"
@@ -93,11 +94,12 @@ struct request {
 	char none_match_text[ROBOT_ETAG_MAX + 32], modified_since_text[ROBOT_DATE_MAX + 32];
 	char words[CURL_ERROR_SIZE];
 	int64_t started_us, active_us, renewed_us, wall_us;
-	int64_t sent_us; /* when it was let go */
-	uint64_t head_bytes, size, wire_limit;
-	unsigned char first[4]; /* of the body */
-	bool is_hashing;        /* the digests have begun */
-	bool is_stopped;        /* by us, for `stop` */
+	int64_t sent_us;                               /* when it was let go */
+	uint64_t head_bytes, packed, size, wire_limit; /* packed: the body as it came */
+	struct decoder *decoder;                       /* NULL: there is nothing to take off */
+	unsigned char first[4];                        /* of the body */
+	bool is_hashing;                               /* the digests have begun */
+	bool is_stopped;                               /* by us, for `stop` */
 	struct robot_class stop;
 	struct err sink_err;
 	bool address_checked, sink_begun, sink_failed;

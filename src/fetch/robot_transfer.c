@@ -339,7 +339,8 @@ static CURL *make_model(struct robot *r)
 	SET(r, easy, NOPROXY, "");
 	SET(r, easy, PROTOCOLS_STR, "http,https,ftp");
 	SET(r, easy, HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
-	SET(r, easy, ACCEPT_ENCODING, "");
+	SET(r, easy, ACCEPT_ENCODING, decoder_accepts);
+	SET(r, easy, HTTP_CONTENT_DECODING, 0L);
 	SET(r, easy, USERAGENT, r->user_agent);
 	SET(r, easy, PATH_AS_IS, 1L);
 	/* numbers, too, go through its cache of names, which is walked at the end of each request
@@ -431,7 +432,7 @@ static void request_begin(struct request *q, struct job *job)
 	job->request = q;
 	q->started_us = q->active_us = q->renewed_us = job->lease.start_us;
 	q->wall_us = clock_wall_us();
-	q->head_bytes = q->size = 0;
+	q->head_bytes = q->packed = q->size = 0;
 	q->wire_limit = limits->body + limits->head + limits->body / 8 + WIRE_SLACK;
 	q->is_hashing = q->is_stopped = q->address_checked = q->sink_begun = q->sink_failed = false;
 	q->words[0] = 0;
@@ -474,6 +475,7 @@ void request_release(struct request *q)
 		digest_end(q->md5, unused, sizeof unused);
 		digest_end(q->sha256, unused, sizeof unused);
 	}
+	decoder_free(&q->decoder);
 	r->curl.easy_cleanup(q->easy);
 	q->easy = NULL;
 	q->job->request = NULL;

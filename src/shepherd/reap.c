@@ -511,9 +511,10 @@ static void job_begin(struct reap *r, const struct hostq_job *out)
 		job_free(job);
 	} else if (rc < 0) {
 		/* Neither URL nor bucket will get better: it is not tried again. */
-		struct verdict v = {.type = ITEM_ZOMBIE,
-				    .status = CRAWL_STATUS + OUTCOME_PERMANENT};
-		snprintf(v.reason, sizeof v.reason, "%.190s", err.msg);
+		struct verdict v;
+		reap_judge_lost(&job->entry, err.msg, &v);
+		if (!job->url.n)
+			v.op = CHANGE_NONE; /* nobody could be told what is gone */
 		hostq_unasked(r->queue, &job->out);
 		reap_tell(job, &v, ITEM_NOWHERE);
 		reap_job_done(job);

@@ -88,3 +88,11 @@ void reap_judge_noindex(const struct plan_entry *e, struct verdict *ret)
 	snprintf(v.reason, sizeof v.reason, "%s", crawl_status_text(v.status, text));
 	*ret = v;
 }
+
+void reap_judge_lost(const struct plan_entry *e, const char *why, struct verdict *ret)
+{
+	struct verdict v = {.status = CRAWL_STATUS + OUTCOME_PERMANENT};
+	judge_bury(e, &v);
+	snprintf(v.reason, sizeof v.reason, "%.190s", why);
+	*ret = v;
+}

@@ -237,6 +237,47 @@ static void validators_that_cannot_be_sent_back_are_dropped_whole(void **state)
 	robot_head_free(&h);
 }
 
+static void a_validator_has_nothing_in_it_that_ends_a_line_or_a_text(void **state)
+{
+	static const struct {
+		struct str value;
+		bool good;
+	} cases[] = {
+		{{"\"v1\"", 4}, true},   {{"W/\"v1\"", 6}, true},   {{"v1-abc", 6}, true},
+		{{"a b\tc", 5}, true},   {{"\"\xff\"", 3}, true},   {{"12345678", 8}, true},
+		{{"", 0}, false},        {{"a\rb", 3}, false},      {{"\"v1\"\r", 5}, false},
+		{{"a\nb", 3}, false},    {{"a\0b", 3}, false},      {{"a\x7f", 2}, false},
+		{{"\x1b[2J", 4}, false}, {{"123456789", 9}, false},
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct robot_head h;
+		CLEANUP(buf_free) struct buf line = BUF_INIT(64);
+		assert_int_equal(robot_can_send(cases[i].value, 8), cases[i].good);
+		if (cases[i].value.n == 9)
+			continue;
+		feed(&h, "HTTP/1.1 200 OK\r\n");
+		buf_printf(&line, "ETag: ");
+		buf_add_str(&line, cases[i].value);
+		buf_add_text(&line, " \r\n");
+		robot_head_line(&h, buf_str(&line));
+		robot_head_line(&h, STR("\r\n"));
+		assert_int_equal(h.etag[0] != 0, cases[i].good);
+		robot_head_free(&h);
+	}
+}
+
+static void codings_of_several_lines_are_one_list(void **state)
+{
+	struct robot_head h;
+	(void)state;
+	feed(&h, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\ncontent-encoding: br, x\r\n\r\n");
+	assert_string_equal(buf_text(&h.coding), "gzip,br, x");
+	robot_head_begin(&h, NOW_US);
+	assert_int_equal(h.coding.n, 0);
+	robot_head_free(&h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -252,6 +293,8 @@ int main(void)
 		cmocka_unit_test(folded_lines_are_joined),
 		cmocka_unit_test(interim_heads_and_trailers_say_nothing),
 		cmocka_unit_test(validators_that_cannot_be_sent_back_are_dropped_whole),
+		cmocka_unit_test(a_validator_has_nothing_in_it_that_ends_a_line_or_a_text),
+		cmocka_unit_test(codings_of_several_lines_are_one_list),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

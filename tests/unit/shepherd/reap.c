@@ -29,6 +29,7 @@ struct bench {
 	struct cage_options parse;
 	char program[PATH_MAX + 32];
 	struct footprint fp;
+	unsigned flags; /* of the plan's entry */
 };
 
 static void find_program(struct bench *b)
@@ -54,7 +55,8 @@ static void plan_one(struct bench *b, uint64_t where)
 {
 	struct err err = {0};
 	struct plan_writer *w = NULL;
-	const struct plan_entry entry = {.fp = b->fp, .where = where, .priority = 1};
+	const struct plan_entry entry = {
+		.fp = b->fp, .where = where, .priority = 1, .flags = (uint8_t)b->flags};
 	const struct plan_site site = {
 		.fp = b->fp.site, .robots_where = ITEM_NOWHERE, .entry = &entry, .n = 1};
 	lab_enter(&b->lab, false, PHASE_PLAN);
@@ -66,13 +68,14 @@ static void plan_one(struct bench *b, uint64_t where)
 
 /* A crawl whose bucket file has just this bucket. */
 static void begin_at(struct bench *b, const char *name, uint32_t type, struct str data,
-		     const char *url, struct value_list networks)
+		     const char *url, struct value_list networks, unsigned flags)
 {
 	char crawl[64];
 	struct err err = {0};
 	uint32_t oid;
 	const struct bucket_options options = {.mode = BUCKET_APPEND};
-	*b = (struct bench){.arena = ARENA_INIT(1 << 20), .conf = lab_conf(), .fp = fp_of(url)};
+	*b = (struct bench){
+		.arena = ARENA_INIT(1 << 20), .conf = lab_conf(), .fp = fp_of(url), .flags = flags};
 	b->conf.parsers = 1;
 	b->parse = cage_defaults;
 	find_program(b);
@@ -100,7 +103,7 @@ static void begin_at(struct bench *b, const char *name, uint32_t type, struct st
 
 static void begin(struct bench *b, const char *name, uint32_t type, struct str data)
 {
-	begin_at(b, name, type, data, URL, (struct value_list){0});
+	begin_at(b, name, type, data, URL, (struct value_list){0}, 0);
 }
 
 static void end(struct bench *b)
@@ -205,7 +208,8 @@ static void a_damaged_plan_ends_the_reap_and_the_cycle_goes_on(void **state)
 #define PAGE "<html><title>Page</title><p>What it says.</html>"
 struct served {
 	int fd;
-	char url[64];
+	char url[64], asked[4096]; /* the last request */
+	struct str answer;         /* in place of the page; empty: the page */
 	pthread_t thread;
 };
 
@@ -218,12 +222,15 @@ static void *serve(void *arg)
 		ssize_t n = read(fd, request, sizeof request - 1);
 		request[MAX(n, 0)] = '\0';
 		bool page = strncmp(request, "GET /page ", 10) == 0;
+		memcpy(s->asked, request, sizeof s->asked);
 		int length = snprintf(answer, sizeof answer,
 				      "HTTP/1.1 %s\r\nContent-Type: text/html\r\n"
 				      "Content-Length: %zu\r\nConnection: close\r\n\r\n%s",
 				      page ? "200 OK" : "404 Not Found", page ? strlen(PAGE) : 0,
 				      page ? PAGE : "");
-		if (n > 0 && write(fd, answer, (size_t)length) != length)
+		struct str out =
+			page && s->answer.n ? s->answer : (struct str){answer, (size_t)length};
+		if (n > 0 && write(fd, out.p, out.n) != (ssize_t)out.n)
 			fail_msg("the answer was not taken");
 		close(fd);
 	}
@@ -279,7 +286,7 @@ static void the_journal_has_the_md5_of_the_document(void **state)
 	char thin[80];
 	snprintf(thin, sizeof thin, "U%s\n", served.url);
 	begin_at(&b, "md5", BUCKET_PLAIN, str_of(thin), served.url,
-		 (struct value_list){.item = networks, .n = 1});
+		 (struct value_list){.item = networks, .n = 1}, 0);
 	MUST(reap_run(b.reap, b.lab.st, b.buckets, &err));
 	assert_true(told(&b, &e));
 	assert_int_equal(200, e.status);
@@ -292,6 +299,59 @@ static void the_journal_has_the_md5_of_the_document(void **state)
 	assert_string_equal(expected, followed);
 	end(&b);
 	serve_end(&served);
+}
+
+/* A page that was gathered before, with this in the header of its bucket. */
+static struct journal_entry refresh(const char *name, struct served *served, const char *header)
+{
+	struct bench b;
+	struct err err = {0};
+	struct journal_entry e = {0};
+	const char *networks[] = {"127.0.0.0/8"};
+	char known[256];
+	serve_begin(served);
+	snprintf(known, sizeof known, "U%s\n%s\nXold\n", served->url, header);
+	begin_at(&b, name, BUCKET_V30, str_of(known), served->url,
+		 (struct value_list){.item = networks, .n = 1}, PLAN_REFRESH);
+	MUST(reap_run(b.reap, b.lab.st, b.buckets, &err));
+	assert_true(told(&b, &e));
+	end(&b);
+	serve_end(served);
+	return e;
+}
+
+static void a_validator_that_cannot_be_sent_is_not(void **state)
+{
+	(void)state;
+	static const char *const headers[] = {"e\"a\rb\"\n", "lMon, 16 Nov\r 2026\n",
+					      "e\"a\x7f\"\n"};
+	for (size_t i = 0; i < ARRAY_LEN(headers); i++) {
+		struct served served = {0};
+		char name[32];
+		snprintf(name, sizeof name, "validator%zu", i);
+		struct journal_entry e = refresh(name, &served, headers[i]);
+		assert_int_equal(200, e.status);
+		assert_int_equal(ITEM_GATHERED, e.type);
+		assert_int_equal(CHANGE_UPDATE, e.op);
+		assert_null(strstr(served.asked, "If-"));
+	}
+}
+
+/* Half of gzip that decodes to the beginning of a page. */
+static void a_body_that_is_cut_leaves_the_page_as_it_was(void **state)
+{
+	(void)state;
+	static const char cut[] = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
+				  "Content-Encoding: gzip\r\nContent-Length: 30\r\n"
+				  "Connection: close\r\n\r\n"
+				  "\x1f\x8b\x08\0\0\0\0\0\0\x03\0\x1a\0\xe5\xff"
+				  "<html><p>What i";
+	struct served served = {.answer = {cut, sizeof cut - 1}};
+	struct journal_entry e = refresh("cut", &served, "");
+	assert_int_equal(CRAWL_STATUS + OUTCOME_TEMPORARY, e.status);
+	assert_int_equal(ITEM_TEMPORARY, e.type);
+	assert_int_equal(CHANGE_NONE, e.op);
+	assert_true(e.due_s > 0);
 }
 
 #ifdef GARNER_FAULTS
@@ -325,6 +385,8 @@ int main(void)
 		cmocka_unit_test(the_next_version_has_it_in_the_header),
 		cmocka_unit_test(a_bucket_that_will_not_get_better_is_not_tried_again),
 		cmocka_unit_test(the_journal_has_the_md5_of_the_document),
+		cmocka_unit_test(a_validator_that_cannot_be_sent_is_not),
+		cmocka_unit_test(a_body_that_is_cut_leaves_the_page_as_it_was),
 		cmocka_unit_test(a_damaged_plan_ends_the_reap_and_the_cycle_goes_on),
 #ifdef GARNER_FAULTS
 		cmocka_unit_test(a_bucket_that_cannot_be_read_now_ends_the_reap_and_not_the_url),

@@ -181,6 +181,21 @@ static void who_wants_no_index_gets_none(void **state)
 	assert_int_equal(CHANGE_NONE, v.op);
 }
 
+static void what_cannot_be_asked_for_is_not_left_in_the_index(void **state)
+{
+	(void)state;
+	struct verdict v;
+	memset(&v, 0xff, sizeof v);
+	reap_judge_lost(&old, "a URL with a gap in it", &v);
+	assert_false(v.parse);
+	assert_int_equal(ITEM_ZOMBIE, v.type);
+	assert_int_equal(CHANGE_DELETE, v.op);
+	assert_int_equal(CRAWL_STATUS + OUTCOME_PERMANENT, v.status);
+	assert_string_equal("a URL with a gap in it", v.reason);
+	reap_judge_lost(&fresh, "", &v);
+	assert_int_equal(CHANGE_NONE, v.op);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -193,6 +208,7 @@ int main(void)
 		cmocka_unit_test(a_status_is_that_of_the_answer_or_says_why_there_was_none),
 		cmocka_unit_test(long_reasons_are_cut),
 		cmocka_unit_test(who_wants_no_index_gets_none),
+		cmocka_unit_test(what_cannot_be_asked_for_is_not_left_in_the_index),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* The order of things: type, charset, the reader of that type, the rest. */
 #include "extract/extract.h"
 #include "base/ascii.h"
+#include "base/wish.h"
 #include "extract/readers.h"
 #include "extract/types.h"
 
@@ -66,34 +67,37 @@ void extract_remark(struct out *out, struct extract_result *ret, const char *fmt
 		ret->remark = str_from(out->attr[before].value, 2);
 }
 
-/* "otherbot: noindex" is not for us; "max-snippet: 50" is. */
-static bool is_for_all(struct str wish)
+/* In lower case, without what parts wishes. */
+static void put_wish(struct buf *to, struct str text, bool header)
 {
-	size_t colon = str_find_byte(wish, ':');
-	struct str head = str_head(wish, colon);
-	return colon == wish.n || str_starts(head, STR("max-")) ||
-	       str_starts(head, STR("unavailable"));
+	for (size_t i = 0; i < text.n; i++) {
+		unsigned char c = (unsigned char)text.p[i];
+		if (c > ' ' && c != ',' && (c < 0x7f || !header)) /* a header may not be UTF-8 */
+			buf_add_byte(to, ascii_lower(text.p[i]));
+	}
 }
 
 void extract_robots(struct str wishes, bool header, struct out *out)
 {
 	CLEANUP(buf_free) struct buf words = BUF_INIT(OUT_META_MAX);
-	struct str word;
-	while (str_cut(&wishes, ',', &word) == 0) {
-		word = str_trim(word);
-		if (word.n == 0 || (header && !is_for_all(word)))
+	struct wish wish;
+	bool ours = true;
+	while (wish_next(&wishes, &wish) == 0) {
+		if (wish.is_agent) {
+			ours = !header;
 			continue;
-		if (str_eq_nocase(word, STR("none")))
-			word = STR("noindex,nofollow");
-		if (words.n + 1 + word.n > words.max) /* no wish is as long */
-			continue;
+		}
+		if (!ours || words.n + wish.name.n + wish.value.n + 16 > words.max)
+			continue; /* no wish is as long */
 		if (words.n)
 			buf_add_byte(&words, ',');
-		for (size_t i = 0; i < word.n; i++) {
-			unsigned char c = (unsigned char)word.p[i];
-			if (c > ' ' && (c < 0x7f || !header)) /* a header may not be UTF-8 */
-				buf_add_byte(&words, ascii_lower(word.p[i]));
-		}
+		if (str_eq_nocase(wish.name, STR("none")))
+			buf_add_text(&words, "noindex,nofollow");
+		else
+			put_wish(&words, wish.name, header);
+		if (wish.value.n)
+			buf_add_byte(&words, ':');
+		put_wish(&words, wish.value, header);
 	}
 	out_meta(out, 0, META_ROBOTS, buf_str(&words));
 }

@@ -4,6 +4,7 @@
 
 #include "base/ascii.h"
 #include "base/clock.h"
+#include "base/wish.h"
 
 #include <time.h>
 
@@ -236,11 +237,6 @@ static int directive_of(struct str name)
 	return -1;
 }
 
-static bool takes_value(int directive)
-{
-	return directive >= ROBOT_UNAVAILABLE_AFTER;
-}
-
 static void add_directive(struct robot_tag *tag, struct str name, struct str value, int64_t now_us)
 {
 	int d = directive_of(name);
@@ -256,26 +252,13 @@ static void add_directive(struct robot_tag *tag, struct str name, struct str val
 
 void robot_tag_add(struct robot_tag *tag, struct str value, struct str agent, int64_t now_us)
 {
-	struct str item;
+	struct wish wish;
 	bool ours = true;
-	while (str_cut(&value, ',', &item) == 0) {
-		size_t colon = str_find_byte(item, ':');
-		struct str name = trim_blanks(str_head(item, colon));
-		struct str rest = trim_blanks(str_from(item, colon + 1));
-		if (colon < item.n && !takes_value(directive_of(name))) { /* the name of a robot */
-			ours = is_token(name) && str_eq_nocase(name, agent);
-			name = rest;
-			rest = STR("");
-			colon = str_find_byte(name, ':');
-			if (colon < name.n &&
-			    takes_value(directive_of(trim_blanks(str_head(name, colon))))) {
-				rest = trim_blanks(str_from(name, colon + 1));
-				name = trim_blanks(str_head(name, colon));
-			}
-		}
-		if (ours)
-			add_directive(tag, name, rest, now_us);
-	}
+	while (wish_next(&value, &wish) == 0)
+		if (wish.is_agent)
+			ours = str_eq_nocase(wish.name, agent);
+		else if (ours)
+			add_directive(tag, wish.name, wish.value, now_us);
 }
 
 /* The head. */

@@ -41,6 +41,10 @@ static void robots_of_the_header_are_kept(void **state)
 		{"none", "M0rnoindex,nofollow|"},
 		{"otherbot: noindex", ""},
 		{"max-snippet: 50, noarchive", "M0rmax-snippet:50,noarchive|"},
+		{"noindex nofollow", "M0rnoindex,nofollow|"},
+		{"noindex, otherbot: noarchive, nosnippet", "M0rnoindex|"},
+		{"unavailable_after: Wed, 25 Jun 2010 15:00:00 GMT, noindex",
+		 "M0runavailable_after:wed25jun201015:00:00gmt,noindex|"},
 		{"", ""},
 		{" , ,", ""},
 	};

@@ -141,6 +141,12 @@ static void directives_for_others_are_not_for_us(void **state)
 	assert_int_equal(tag_of("max-snippet:-1, max-image-preview:large, nofollow"),
 			 BIT(MAX_SNIPPET) | BIT(MAX_IMAGE_PREVIEW) | BIT(NOFOLLOW));
 	assert_int_equal(tag_of("oddbot: max-snippet: 5"), BIT(MAX_SNIPPET));
+	assert_int_equal(tag_of("unavailable_after: Wed, 25 Jun 2010 15:00:00 GMT, noindex"),
+			 BIT(UNAVAILABLE_AFTER) | BIT(NOINDEX));
+	assert_int_equal(tag_of("otherbot: unavailable_after: Wed, 25 Jun 2010 15:00:00 GMT, none"),
+			 0);
+	assert_int_equal(tag_of("noindex nofollow"), BIT(NOINDEX) | BIT(NOFOLLOW));
+	assert_int_equal(tag_of("nofollow otherbot: noindex"), BIT(NOFOLLOW));
 	assert_int_equal(tag_of("; ; no index"), 0);
 	assert_int_equal(tag_of("noindex;nofollow"), 0);
 	assert_int_equal(tag_of("\xff\x01: :"), 0);
@@ -154,6 +160,10 @@ static void a_date_of_expiry_is_read(void **state)
 	robot_tag_add(&tag, STR("unavailable_after: 25 Jun 2010 15:00:00 GMT, noarchive"),
 		      STR("oddbot"), NOW_US);
 	assert_int_equal(tag.set, BIT(UNAVAILABLE_AFTER) | BIT(NOARCHIVE));
+	assert_int_equal(tag.unavailable_after_us, INT64_C(1277478000) * US_PER_S);
+	tag.unavailable_after_us = -1;
+	robot_tag_add(&tag, STR("oddbot: unavailable_after: Fri, 25 Jun 2010 15:00:00 GMT"),
+		      STR("oddbot"), NOW_US);
 	assert_int_equal(tag.unavailable_after_us, INT64_C(1277478000) * US_PER_S);
 	robot_tag_add(&tag, STR("unavailable_after: some day"), STR("oddbot"), NOW_US);
 	assert_int_equal(tag.unavailable_after_us, -1);

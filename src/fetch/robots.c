@@ -190,11 +190,12 @@ static bool is_line_end(char c)
 	return c == '\n' || c == '\r';
 }
 
-/* The letters, `_` and `-` that s begins with. */
+/* The letters, digits, `_` and `-` that s begins with: the RFC knows no digits, but a bot2 is not a
+ * bot. */
 static struct str product_token(struct str s)
 {
 	size_t n = 0;
-	while (n < s.n && (ascii_is_letter(s.p[n]) || s.p[n] == '_' || s.p[n] == '-'))
+	while (n < s.n && (ascii_is_alnum(s.p[n]) || s.p[n] == '_' || s.p[n] == '-'))
 		n++;
 	return str_head(s, n);
 }
@@ -302,30 +303,57 @@ static void take_sitemap(struct parse *p, struct str value)
 	p->nsitemaps++;
 }
 
+typedef void take_fn(struct parse *p, struct str value);
+
+/* With the typing errors that are frequent. */
 static const struct {
 	struct str name;
-	void (*take)(struct parse *p, struct str value);
+	take_fn *take;
 } keys[] = {
-	{{"user-agent", 10}, take_agent}, {{"allow", 5}, take_allow},
-	{{"disallow", 8}, take_disallow}, {{"crawl-delay", 11}, take_delay},
-	{{"sitemap", 7}, take_sitemap},
+	{{"user-agent", 10}, take_agent},  {{"useragent", 9}, take_agent},
+	{{"user agent", 10}, take_agent},  {{"allow", 5}, take_allow},
+	{{"disallow", 8}, take_disallow},  {{"dissallow", 9}, take_disallow},
+	{{"dissalow", 8}, take_disallow},  {{"disalow", 7}, take_disallow},
+	{{"diasllow", 8}, take_disallow},  {{"disallaw", 8}, take_disallow},
+	{{"crawl-delay", 11}, take_delay}, {{"sitemap", 7}, take_sitemap},
+	{{"site-map", 8}, take_sitemap},
 };
 
-/* "key: value", or with blanks in the colon's place. */
+static bool has_blank(struct str s)
+{
+	size_t i = 0;
+	while (i < s.n && !ascii_is_blank(s.p[i]))
+		i++;
+	return i < s.n;
+}
+
+/* A key may go on: "disallowed". NULL: nobody knows it. */
+static take_fn *key_find(struct str key)
+{
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+		if (str_eq_nocase(str_head(key, keys[i].name.n), keys[i].name) &&
+		    !has_blank(str_from(key, keys[i].name.n)))
+			return keys[i].take;
+	return NULL;
+}
+
+/* "key: value", or just two words. */
 static void take_line(struct parse *p, struct str line)
 {
 	p->line++;
 	line = str_head(line, ROBOTS_LINE_MAX);
 	line = str_trim(str_head(line, str_find_byte(line, '#')));
-	size_t n = 0;
-	while (n < line.n && line.p[n] != ':' && !ascii_is_blank(line.p[n]))
-		n++;
-	struct str value = str_trim(str_from(line, n));
-	if (value.n && value.p[0] == ':')
-		value = str_trim(str_from(value, 1));
-	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
-		if (str_eq_nocase(str_head(line, n), keys[i].name))
-			keys[i].take(p, value);
+	size_t n = str_find_byte(line, ':');
+	take_fn *take = n < line.n ? key_find(str_trim(str_head(line, n))) : NULL;
+	struct str value = str_trim(str_from(line, n + 1));
+	if (!take) {
+		for (n = 0; n < line.n && !ascii_is_blank(line.p[n]); n++)
+			;
+		value = str_trim(str_from(line, n));
+		take = value.n && !has_blank(value) ? key_find(str_head(line, n)) : NULL;
+	}
+	if (take)
+		take(p, value);
 }
 
 /* A byte order mark, or what is left of one. */

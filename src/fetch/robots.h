@@ -1,11 +1,12 @@
 /* robots.txt by RFC 9309. A file is compiled for one product token into a block of bytes, which is
  * kept (in a cache, in a record), and asked as often as there are URLs, without allocation.
  *
- * Beyond the RFC's letter, as practice has it: the colon after a key may be missing, a pattern may
- * begin with `*`, a blank inside a pattern stands for %20, a byte order mark is skipped even where
- * only its beginning is there. A pattern that begins otherwise is not a rule, but ends the list of
- * user-agent lines as a rule does. In a URL's query, `: / ? @ [ ]` and their percent-encoded forms
- * are the same, as in the RFC's table; in its path they are not. */
+ * Beyond the RFC's letter, as practice has it: keys may be mistyped as people do it and go on after
+ * their name, the colon after one may be missing where just two words are left, a product token may
+ * have digits, a pattern may begin with `*`, a blank inside a pattern stands for %20, a byte order
+ * mark is skipped even where only its beginning is there. A pattern that begins otherwise is not a
+ * rule, but ends the list of user-agent lines as a rule does. In a URL's query, `: / ? @ [ ]` and
+ * their percent-encoded forms are the same, as in the RFC's table; in its path they are not. */
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"

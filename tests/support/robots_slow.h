@@ -87,8 +87,24 @@ static inline bool slow_fits(struct str pattern, struct str path)
 	return fits;
 }
 
+/* 'u', 'a' or 'd' for keys that matter; 0: none does. */
+static inline char slow_key(struct str key)
+{
+	static const char *const names[] = {"user-agent", "useragent", "user agent", "allow",
+					    "disallow",   "dissallow", "dissalow",   "disalow",
+					    "diasllow",   "disallaw"};
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		size_t n = strlen(names[i]);
+		struct str more = str_from(key, n);
+		if (str_eq_nocase(str_head(key, n), str_of(names[i])) &&
+		    str_find_byte(more, ' ') == more.n && str_find_byte(more, '\t') == more.n)
+			return names[i][0];
+	}
+	return 0;
+}
+
 /* The next line, cut in key and value. */
-static inline bool slow_line(struct str *rest, struct str *ret_key, struct str *ret_value)
+static inline bool slow_line(struct str *rest, char *ret_key, struct str *ret_value)
 {
 	if (rest->n == 0)
 		return false;
@@ -99,19 +115,23 @@ static inline bool slow_line(struct str *rest, struct str *ret_key, struct str *
 	*rest = str_from(*rest, line.n + end);
 	line = str_head(line, ROBOTS_LINE_MAX);
 	line = slow_trim(str_head(line, str_find_byte(line, '#')));
-	size_t n = 0;
-	while (n < line.n && !slow_in(line.p[n], ": \t"))
-		n++;
-	*ret_key = str_head(line, n);
-	line = slow_trim(str_from(line, n));
-	*ret_value = slow_trim(str_from(line, line.n && line.p[0] == ':'));
+	size_t n = str_find_byte(line, ':');
+	*ret_value = slow_trim(str_from(line, n + 1));
+	if (n < line.n && (*ret_key = slow_key(slow_trim(str_head(line, n)))))
+		return true;
+	n = MIN(str_find_byte(line, ' '), str_find_byte(line, '\t'));
+	*ret_value = slow_trim(str_from(line, n));
+	bool two = ret_value->n && str_find_byte(*ret_value, ' ') == ret_value->n &&
+		   str_find_byte(*ret_value, '\t') == ret_value->n;
+	*ret_key = two ? slow_key(str_head(line, n)) : 0;
 	return true;
 }
 
 static inline struct str slow_token(struct str s)
 {
 	size_t n = 0;
-	while (n < s.n && slow_in(s.p[n], "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-"))
+	while (n < s.n &&
+	       slow_in(s.p[n], "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-0123456789"))
 		n++;
 	return str_head(s, n);
 }
@@ -137,9 +157,10 @@ static inline struct str slow_start(struct str file)
 
 static inline bool slow_names(struct str file, struct str agent)
 {
-	struct str rest = slow_start(file), key, value;
+	struct str rest = slow_start(file), value;
+	char key;
 	while (slow_line(&rest, &key, &value))
-		if (str_eq_nocase(key, STR("user-agent")) && slow_is_us(value, agent))
+		if (key == 'u' && slow_is_us(value, agent))
 			return true;
 	return false;
 }
@@ -161,15 +182,16 @@ static inline struct robots_verdict slow_answer(struct str file, struct str agen
 	struct robots_verdict best = {.allowed = true};
 	size_t longest = 0;
 	bool named = slow_names(file, agent), ours = false, in_rules = true;
-	struct str rest = slow_start(file), key, value;
+	struct str rest = slow_start(file), value;
+	char key;
 	for (uint32_t line = 1; slow_line(&rest, &key, &value); line++) {
-		bool allow = str_eq_nocase(key, STR("allow"));
-		if (str_eq_nocase(key, STR("user-agent"))) {
+		bool allow = key == 'a';
+		if (key == 'u') {
 			ours = (ours && !in_rules) ||
 			       (named ? slow_is_us(value, agent) : slow_is_all(value));
 			in_rules = false;
 		}
-		if (!allow && !str_eq_nocase(key, STR("disallow")))
+		if (!allow && key != 'd')
 			continue;
 		in_rules = true;
 		if (!ours || value.n == 0 || !slow_in(value.p[0], "/*"))

@@ -80,6 +80,11 @@ static void a_product_token_is_compared_whatever_its_case(void **state)
 	ASK(FOR("gar"), {"/g", 0}, {"/s", -4});
 	ASK(FOR("garner-images"), {"/g", 0}, {"/s", -4});
 	ASK(FOR("garner_x"), {"/g", 0}, {"/s", -4});
+	ASK(FOR("garner2"), {"/g", 0}, {"/s", -4});
+	ASK(FOR("garner/2"), {"/g", -2}, {"/s", 0});
+	ASK_AS("garner2", FOR("garner2"), {"/g", -2}, {"/s", 0});
+	ASK_AS("garner2", FOR("garner"), {"/g", 0}, {"/s", -4});
+	ASK_AS("360bot/1", FOR("360Bot 7"), {"/g", -2}, {"/s", 0});
 	ASK(FOR("the garner"), {"/g", 0}, {"/s", -4});
 	ASK(FOR(""), {"/g", 0}, {"/s", -4});
 	ASK(FOR("/garner"), {"/g", 0}, {"/s", -4});
@@ -131,9 +136,42 @@ static void lines_are_read_liberally(void **state)
 	RULE("disallow:", {"/", 0}, {"/a", 0});
 	RULE("allow:", {"/", 0}, {"/a", 0});
 	RULE("disallow: :/a", {"/a", 0});
-	RULE("disallowed: /a", {"/a", 0});
+	RULE("disallow /a b", {"/a", 0}, {"/a b", 0});
+	RULE("disallow  \t /a", {"/a", -2});
+	RULE("disallowed: /a", {"/a", -2});
 	RULE("dis allow: /a", {"/a", 0});
 	RULE("disallow: /a b", {"/a%20b", -2}, {"/a", 0}, {"/a b", -2});
+}
+
+static void keys_are_known_as_people_mistype_them(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *key;
+		bool disallows;
+	} keys[] = {
+		{"disallow", true},    {"Dissallow", true}, {"dissalow", true},
+		{"DISALOW", true},     {"diasllow", true},  {"disallaw", true},
+		{"disallows", true},   {"dissalow ", true}, {"disalllow", false},
+		{"dis-allow", false},  {"isallow", false},  {"disallow x", false},
+		{"x disallow", false},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+		CLEANUP(buf_free) struct buf file = BUF_INIT(256);
+		buf_printf(&file, "user-agent: *\n%s: /a\n", keys[i].key);
+		ask(buf_str(&file), "garner",
+		    (const struct answer[]){{"/a", keys[i].disallows ? -2 : 0}, {NULL, 0}});
+	}
+	static const char *const agents[] = {"user-agent", "useragent", "User Agent", "USERAGENT ",
+					     "user-agents"};
+	for (size_t i = 0; i < ARRAY_LEN(agents); i++) {
+		CLEANUP(buf_free) struct buf file = BUF_INIT(256);
+		buf_printf(&file, "%s: garner\ndisallow: /a\nallowed: /ab\n", agents[i]);
+		ask(buf_str(&file), "garner",
+		    (const struct answer[]){{"/a", -2}, {"/ab", 3}, {NULL, 0}});
+	}
+	ASK("user agent garner\ndisallow: /a\n", {"/a", 0}); /* three words */
+	ASK("useragent garner\ndissalow /a\n", {"/a", -2});
 }
 
 static void lines_end_in_any_way(void **state)
@@ -357,11 +395,14 @@ static void sitemaps_are_handed_out_wherever_they_stand(void **state)
 	(void)state;
 	struct buf form = compiled(STR("Sitemap: https://e.org/1.xml\nuser-agent: x\n"
 				       "sitemap:  https://e.org/2?a=b:c  # two\n\nSITEMAP\t/3\n"
-				       "sitemap:\nuser-agent: garner\nallow: /\nsitemap: \xff"),
+				       "sitemap:\nuser-agent: garner\nallow: /\nsitemap: \xff\n"
+				       "Site-map: https://e.org/4\nSitemap https://e.org/5\n"
+				       "Sitemap https://e.org/6 7\n"),
 				   "garner");
 	struct robots_sitemaps it = robots_sitemaps_of(buf_str(&form));
-	static const char *const want[] = {"https://e.org/1.xml", "https://e.org/2?a=b:c", "/3",
-					   "\xff"};
+	static const char *const want[] = {
+		"https://e.org/1.xml", "https://e.org/2?a=b:c", "/3", "\xff",
+		"https://e.org/4",     "https://e.org/5"};
 	struct str url;
 	for (size_t i = 0; i < ARRAY_LEN(want); i++) {
 		assert_int_equal(robots_sitemap_next(&it, &url), 0);
@@ -382,6 +423,7 @@ int main(void)
 		cmocka_unit_test(rules_before_any_user_agent_do_not_count),
 		cmocka_unit_test(other_lines_do_not_end_a_group),
 		cmocka_unit_test(lines_are_read_liberally),
+		cmocka_unit_test(keys_are_known_as_people_mistype_them),
 		cmocka_unit_test(lines_end_in_any_way),
 		cmocka_unit_test(a_line_can_be_shown),
 		cmocka_unit_test(a_byte_order_mark_is_skipped_even_in_part),

@@ -244,29 +244,45 @@ static void link_embed(struct doc *d, const struct html_tag *tag)
 	link_add(d, first_of(tag, names), LINK_EMBED, 0, STR(""));
 }
 
-/* "5; url='next.html'": a time, and where to go then. */
-static void link_refresh(struct doc *d, struct str s)
+static struct str skip_white(struct str s)
 {
-	s = skip_blanks(s);
-	size_t digits = 0;
-	while (digits < s.n && (ascii_is_digit(s.p[digits]) || s.p[digits] == '.'))
-		digits++;
-	if (digits == 0)
-		return;
-	s = skip_blanks(str_from(s, digits));
-	if (s.n && (s.p[0] == ';' || s.p[0] == ','))
-		s = skip_blanks(str_from(s, 1));
+	while (s.n && html_is_space(s.p[0]))
+		s = str_from(s, 1);
+	return s;
+}
+
+/* What follows "url =", quotes taken off; without that the text as it is. */
+static struct str refresh_target(struct str s)
+{
 	if (s.n >= 3 && str_eq_nocase(str_head(s, 3), STR("url"))) {
-		struct str value = skip_blanks(str_from(s, 3));
-		if (value.n && value.p[0] == '=')
-			s = skip_blanks(str_from(value, 1));
+		struct str value = skip_white(str_from(s, 3));
+		if (!value.n || value.p[0] != '=')
+			return s;
+		s = skip_white(str_from(value, 1));
 	}
 	if (s.n && (s.p[0] == '"' || s.p[0] == '\'')) {
 		char quote = s.p[0];
 		s = str_from(s, 1);
 		s = str_head(s, str_find_byte(s, quote));
 	}
-	link_add(d, s, LINK_REFRESH, 0, STR(""));
+	return s;
+}
+
+/* "5; url='next.html'": a time, and where to go then. The shared declarative refresh steps of the
+ * HTML standard. */
+static void link_refresh(struct doc *d, struct str s)
+{
+	s = skip_white(s);
+	if (!s.n || (!ascii_is_digit(s.p[0]) && s.p[0] != '.'))
+		return;
+	while (s.n && (ascii_is_digit(s.p[0]) || s.p[0] == '.'))
+		s = str_from(s, 1);
+	if (!s.n || (s.p[0] != ';' && s.p[0] != ',' && !html_is_space(s.p[0])))
+		return;
+	s = skip_white(s);
+	if (s.n && (s.p[0] == ';' || s.p[0] == ','))
+		s = skip_white(str_from(s, 1));
+	link_add(d, refresh_target(s), LINK_REFRESH, 0, STR(""));
 }
 
 /* What a page says of itself. */

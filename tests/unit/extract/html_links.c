@@ -96,6 +96,26 @@ static void links_have_kinds(void **state)
 		  "<meta http-equiv=refresh content='1, plain'>",
 		  "R~/d/q.html r\n"
 		  "R~/d/plain r\n"),
+		P("<meta http-equiv=refresh content='5abc'>"
+		  "<meta http-equiv=refresh content='5url=no'>"
+		  "<meta http-equiv=refresh content=' ;url=no'>"
+		  "<meta http-equiv=refresh content='-1;url=no'>"
+		  "<meta http-equiv=refresh content='5;'><meta http-equiv=refresh content=''>",
+		  ""),
+		P("<meta http-equiv=refresh content='\t.5.5 url = \"a\"b'>"
+		  "<meta http-equiv=refresh content='5 ,,c'>"
+		  "<meta http-equiv=refresh content='5;urls'>"
+		  "<meta http-equiv=refresh content='5;url'>"
+		  "<meta http-equiv=refresh content='5;ur=x'>"
+		  "<meta http-equiv=refresh content='5; \"d\"'>"
+		  "<meta http-equiv=refresh content='5 e'>",
+		  "R~/d/a r\n"
+		  "R~/d/,c r\n"
+		  "R~/d/urls r\n"
+		  "R~/d/url r\n"
+		  "R~/d/ur=x r\n"
+		  "R~/d/d r\n"
+		  "R~/d/e r\n"),
 		P("<a href='http://[bad'>x</a><a href='http://ho st/'>y</a>", "Xxy\n"),
 		P("<a href='http://EXAMPLE.com:80/%7Ea/../b'>x</a>", "Rhttp://example.com/b a x\n"
 								     "Xx\n"),
@@ -166,6 +186,12 @@ static void pages_speak_of_themselves(void **state)
 		  "M0rnoindex,nofollow\n"
 		  "M0rnoindex,nofollow\n"),
 		P("<meta name=garner content='noarchive'>", "M0rnoarchive\n"),
+		P("<meta name=robots content='noindex nofollow'>", "M0rnoindex,nofollow\n"),
+		P("<meta name=robots content='unavailable_after: Wed, 25 Jun 2010 15:00:00 GMT "
+		  "none'>"
+		  "<meta name=robots content='max-snippet: 5 noindex'>",
+		  "M0runavailable_after:wed25jun201015:00:00gmt,noindex,nofollow\n"
+		  "M0rmax-snippet:5,noindex\n"),
 		P("<meta property='og:description' content='Og'>"
 		  "<meta name=description content='Own'>",
 		  "M1dOwn\n"),

@@ -280,6 +280,17 @@ static enum extract_type reader_of_media(struct str media)
 	return EXTRACT_OTHER;
 }
 
+/* Types by which servers say that they do not know. */
+static bool says_nothing(const char *media)
+{
+	static const char *const unknown[] = {"application/octet-stream", "application/unknown",
+					      "unknown/unknown", "*/*"};
+	for (size_t i = 0; i < ARRAY_LEN(unknown); i++)
+		if (str_is(str_of(media), unknown[i]))
+			return true;
+	return false;
+}
+
 /* "Text/HTML; charset=x" is text/html. Empty: it is not a media type, or one that says nothing. */
 static void media_of_header(struct str header, char ret[TYPES_MEDIA_MAX])
 {
@@ -297,9 +308,7 @@ static void media_of_header(struct str header, char ret[TYPES_MEDIA_MAX])
 		ret[n] = ascii_lower(c);
 	}
 	ret[n] = 0;
-	if (n < s.n || slashes != 1 || ret[0] == '/' || ret[n - 1] == '/' ||
-	    str_is(str_of(ret), "application/octet-stream") ||
-	    str_is(str_of(ret), "unknown/unknown"))
+	if (n < s.n || slashes != 1 || ret[0] == '/' || ret[n - 1] == '/' || says_nothing(ret))
 		ret[0] = 0;
 }
 

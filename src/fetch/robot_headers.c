@@ -216,8 +216,8 @@ bool robot_content_type(struct str value, char mime[ROBOT_MIME_MAX + 1],
 			continue;
 		name = trim_blanks(name);
 		size_t slash = str_find_byte(name, '/');
-		if (name.n > ROBOT_MIME_MAX || !is_token(str_head(name, slash)) ||
-		    !is_token(str_from(name, slash + 1)))
+		if (name.n > ROBOT_MIME_MAX || str_is(name, "*/*") ||
+		    !is_token(str_head(name, slash)) || !is_token(str_from(name, slash + 1)))
 			continue;
 		put_lower(name, mime);
 		charset[0] = 0;

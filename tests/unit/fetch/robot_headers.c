@@ -98,6 +98,8 @@ static void the_last_valid_type_counts_and_its_first_charset(void **state)
 	expect_type("text/plain, text/html; charset=utf-8", "text/html", "utf-8");
 	expect_type("text/html; a=\"b,c;charset=no\"; charset=x", "text/html", "x");
 	expect_type("text/html; charset=\xff\x01", "text/html", "");
+	expect_type("text/html; charset=x, */*", "text/html", "x");
+	expect_type("*/*; charset=x", NULL, NULL);
 	expect_type("", NULL, NULL);
 	expect_type("html", NULL, NULL);
 	expect_type("text/", NULL, NULL);

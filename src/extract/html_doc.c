@@ -122,38 +122,17 @@ static const char *copy_words(struct doc *d, const char *p, const char *end)
 	return p;
 }
 
-/* Characters that look like a blank, or like nothing. */
-static const struct odd {
-	unsigned char bytes[3], n;
-	char gap; /* 0: it is not seen */
-} odd[] = {
-	{{0xc2, 0xa0}, 2, ' '},        {{0xc2, 0xad}, 2, 0},          {{0xc2, 0x85}, 2, ' '},
-	{{0xe3, 0x80, 0x80}, 3, ' '},  {{0xef, 0xbb, 0xbf}, 3, 0},    {{0xe2, 0x80, 0x8b}, 3, 0},
-	{{0xe2, 0x80, 0xa8}, 3, '\n'}, {{0xe2, 0x80, 0xa9}, 3, '\n'}, {{0xe2, 0x80, 0xaf}, 3, ' '},
-	{{0xe2, 0x81, 0x9f}, 3, ' '},  {{0xe2, 0x81, 0xa0}, 3, 0},
-};
-
-/* U+2000 to U+200A: blanks of all widths. */
-static bool is_wide_blank(const unsigned char *u, size_t n)
-{
-	return n >= 3 && u[0] == 0xe2 && u[1] == 0x80 && u[2] >= 0x80 && u[2] <= 0x8a;
-}
-
 static const char *take_odd(struct doc *d, const char *p, const char *end)
 {
-	const unsigned char *u = (const unsigned char *)p;
-	size_t left = (size_t)(end - p), n = MIN(left, *u == 0xc2 ? (size_t)2 : (size_t)3);
-	if (is_wide_blank(u, left)) {
-		html_gap(d, ' ');
-		return p + 3;
+	size_t left = (size_t)(end - p), n = *(const unsigned char *)p == 0xc2 ? 2 : 3;
+	char gap;
+	size_t odd = text_odd((struct str){p, left}, &gap);
+	if (odd) {
+		if (gap)
+			html_gap(d, gap);
+		return p + odd;
 	}
-	for (size_t i = 0; i < ARRAY_LEN(odd); i++) {
-		if (left < odd[i].n || memcmp(u, odd[i].bytes, odd[i].n) != 0)
-			continue;
-		if (odd[i].gap)
-			html_gap(d, odd[i].gap);
-		return p + odd[i].n;
-	}
+	n = MIN(left, n);
 	put_gap(d);
 	out_text(d->out, (struct str){p, n});
 	return p + n;

@@ -39,6 +39,9 @@ struct text_flow {
 	char gap; /* what is due before the next word: 0, ' ' or LF */
 };
 void text_flow(struct text_flow *f, struct str s);
+/* How many bytes at the beginning are a character beyond ASCII that looks like a blank, or like
+ * nothing: 0 where it is another one. *ret_gap: what it stands for; 0: it is not seen. */
+size_t text_odd(struct str s, char *ret_gap);
 /* At least this gap before what follows. */
 static inline void text_gap(struct text_flow *f, char gap)
 {

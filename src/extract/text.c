@@ -3,23 +3,67 @@
 #include "extract/readers.h"
 #include "url/url.h"
 
+static const struct odd {
+	unsigned char bytes[3], n;
+	char gap; /* 0: it is not seen */
+} odd[] = {
+	{{0xc2, 0xa0}, 2, ' '},        {{0xc2, 0xad}, 2, 0},          {{0xc2, 0x85}, 2, ' '},
+	{{0xe3, 0x80, 0x80}, 3, ' '},  {{0xef, 0xbb, 0xbf}, 3, 0},    {{0xe2, 0x80, 0x8b}, 3, 0},
+	{{0xe2, 0x80, 0xa8}, 3, '\n'}, {{0xe2, 0x80, 0xa9}, 3, '\n'}, {{0xe2, 0x80, 0xaf}, 3, ' '},
+	{{0xe2, 0x81, 0x9f}, 3, ' '},  {{0xe2, 0x81, 0xa0}, 3, 0},
+};
+
+/* U+2000 to U+200A: blanks of all widths. */
+static bool is_wide_blank(struct str s)
+{
+	const unsigned char *u = (const unsigned char *)s.p;
+	return s.n >= 3 && u[0] == 0xe2 && u[1] == 0x80 && u[2] >= 0x80 && u[2] <= 0x8a;
+}
+
+size_t text_odd(struct str s, char *ret_gap)
+{
+	if (is_wide_blank(s)) {
+		*ret_gap = ' ';
+		return 3;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(odd); i++) {
+		if (s.n < odd[i].n || memcmp(s.p, odd[i].bytes, odd[i].n) != 0)
+			continue;
+		*ret_gap = odd[i].gap;
+		return odd[i].n;
+	}
+	return 0;
+}
+
+/* As text_odd(), with the blanks of ASCII. */
+static size_t text_blank(struct str s, char *ret_gap)
+{
+	unsigned char c = (unsigned char)s.p[0];
+	if (c <= ' ' || c == 0x7f) {
+		*ret_gap = c == '\n' || c == '\r' || c == '\f' ? '\n' : ' ';
+		return 1;
+	}
+	return c == 0xc2 || c == 0xe2 || c == 0xe3 || c == 0xef ? text_odd(s, ret_gap) : 0;
+}
+
 void text_flow(struct text_flow *f, struct str s)
 {
-	size_t i = 0;
-	while (i < s.n) {
-		unsigned char c = (unsigned char)s.p[i];
-		if (c <= ' ' || c == 0x7f) {
-			text_gap(f, c == '\n' || c == '\r' || c == '\f' ? '\n' : ' ');
-			i++;
+	while (s.n) {
+		char gap;
+		size_t n = text_blank(s, &gap);
+		if (n) {
+			if (gap)
+				text_gap(f, gap);
+			s = str_from(s, n);
 			continue;
 		}
-		size_t from = i;
-		while (i < s.n && (unsigned char)s.p[i] > ' ' && s.p[i] != 0x7f)
-			i++;
+		while (n < s.n && !text_blank(str_from(s, n), &gap))
+			n++;
 		if (f->gap)
 			out_text(f->out, (struct str){&f->gap, 1});
 		f->gap = 0;
-		out_text(f->out, str_range(s.p + from, s.p + i));
+		out_text(f->out, str_head(s, n));
+		s = str_from(s, n);
 	}
 }
 

@@ -12,6 +12,32 @@ static void plain_text_has_single_blanks_and_line_ends(void **state)
 	assert_string_equal(run(*state, "http://a/", "text/plain", STR(" \n\t"), "X"), "");
 }
 
+static void plain_text_has_the_blanks_of_pages(void **state)
+{
+	static const struct {
+		struct str body;
+		const char *text;
+	} cases[] = {
+		{STR("co\xc2\xad\nop ex\xc2\xad"
+		     "am\xc2\xadple"),
+		 "Xco\nop example|"},
+		{STR("a\xc2\xa0"
+		     "b\xe3\x80\x80"
+		     "c\xe2\x80\x83"
+		     "d"),
+		 "Xa b c d|"},
+		{STR("zero\xe2\x80\x8bwidth wo\xe2\x81\xa0rd"), "Xzerowidth word|"},
+		{STR("one\xe2\x80\xa8two"), "Xone\ntwo|"},
+		{STR("\xc2\xad \xe2\x80\x8b"), ""},
+		{STR("\xc3\xa9\xc2\xa9 \xe2\x82\xac \xef\xbc\xa1"),
+		 "X\xc3\xa9\xc2\xa9 \xe2\x82\xac \xef\xbc\xa1|"},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		assert_string_equal(
+			run(*state, "http://a/", "text/plain; charset=utf-8", cases[i].body, "X"),
+			cases[i].text);
+}
+
 static void type_and_size_come_first(void **state)
 {
 	assert_string_equal(run(*state, "http://a/", "text/plain", STR("abc"), "TZCX"),
@@ -375,6 +401,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(plain_text_has_single_blanks_and_line_ends),
+		cmocka_unit_test(plain_text_has_the_blanks_of_pages),
 		cmocka_unit_test(type_and_size_come_first),
 		cmocka_unit_test(text_is_in_utf8_whatever_it_was),
 		cmocka_unit_test(robots_of_the_header_are_kept),

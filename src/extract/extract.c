@@ -117,47 +117,66 @@ static bool is_gzip(struct str s)
 	return str_starts(s, STR("\x1f\x8b\x08"));
 }
 
-/* All that gzip holds, at most out->max bytes of it. true: it was whole and fit. What could be read
- * before damage or the limit is in `out` in any case. */
-static bool gunzip_all(struct str s, struct buf *out)
+enum unpacked { UNPACKED_WHOLE, UNPACKED_DAMAGED, UNPACKED_OVER };
+
+/* All that gzip holds, at most out->max bytes of it. What could be read before damage or the limit
+ * is in `out` in any case. */
+static enum unpacked gunzip_all(struct str s, struct buf *out)
 {
 	z_stream z = {.next_in = (unsigned char *)s.p, .avail_in = (unsigned)MIN(s.n, UINT32_MAX)};
+	char spare; /* for the byte that is too much */
 	int rc = Z_OK;
 	if (inflateInit2(&z, GZIP_WINDOW) != Z_OK)
-		return false;
+		return UNPACKED_DAMAGED;
 	while (rc == Z_OK) {
-		size_t step = MIN((size_t)STEP, out->max - out->n);
-		char *to = step ? buf_room(out, step) : NULL;
-		if (!to)
-			break;
-		z.next_out = (unsigned char *)to;
-		z.avail_out = (unsigned)step;
+		size_t step = MIN((size_t)STEP, out->max - out->n), room = MAX(step, (size_t)1);
+		z.next_out = (unsigned char *)(step ? buf_room(out, step) : &spare);
+		z.avail_out = (unsigned)room;
 		rc = inflate(&z, Z_NO_FLUSH);
-		buf_grew(out, step - z.avail_out);
+		if (!step && z.avail_out == 0) {
+			inflateEnd(&z);
+			return UNPACKED_OVER;
+		}
+		buf_grew(out, step ? step - z.avail_out : 0);
 		/* concatenated files are one; other bytes after the end are padding */
 		struct str rest = {(const char *)z.next_in, z.avail_in};
 		if (rc == Z_STREAM_END && is_gzip(rest))
 			rc = inflateReset(&z);
 	}
 	inflateEnd(&z);
-	return rc == Z_STREAM_END;
+	return rc == Z_STREAM_END ? UNPACKED_WHOLE : UNPACKED_DAMAGED;
 }
 
-/* Compressed XML is read as what is inside. */
-static bool unpack_xml(struct extract *x, struct extract_job *job, struct extract_result *ret,
-		       bool *ret_whole)
+/* Compressed XML, and a compressed list of URLs, are read as what is inside. */
+static enum unpacked unpack_inside(struct extract *x, struct extract_job *job,
+				   struct extract_result *ret)
 {
 	const char *media;
 	buf_clear(&x->unpacked);
-	*ret_whole = gunzip_all(job->body, &x->unpacked);
-	enum sniff inside = sniff(buf_str(&x->unpacked), &media);
-	if (inside != SNIFF_FEED && inside != SNIFF_XML)
-		return false;
-	job->body = buf_str(&x->unpacked);
+	enum unpacked how = gunzip_all(job->body, &x->unpacked);
+	struct str inside = buf_str(&x->unpacked);
+	enum sniff seen = sniff(inside, &media);
+	bool xml = seen == SNIFF_FEED || seen == SNIFF_XML;
+	if (!xml && !types_is_url_list(inside, job->url))
+		return UNPACKED_WHOLE; /* nothing of it is read */
+	job->body = inside;
 	job->content_type = STR("");
-	ret->type = EXTRACT_XML;
-	snprintf(ret->media_type, sizeof ret->media_type, "application/xml");
-	return true;
+	ret->type = xml ? EXTRACT_XML : EXTRACT_SITEMAP;
+	snprintf(ret->media_type, sizeof ret->media_type, "%s",
+		 xml ? "application/xml" : "text/plain");
+	return how;
+}
+
+static void say_how_unpacked(enum unpacked how, struct out *out, struct extract_result *ret)
+{
+	if (how == UNPACKED_DAMAGED)
+		extract_remark(out, ret,
+			       "the compressed document is damaged, the rest is left out");
+	if (how == UNPACKED_OVER)
+		extract_remark(out, ret,
+			       "unpacked it is larger than %d bytes, more than a sitemap may be: "
+			       "the rest is left out",
+			       UNPACKED_MAX);
 }
 
 static void read_document(const struct extract_job *job, struct charset_pieces *in, struct out *out,
@@ -175,8 +194,10 @@ static void read_document(const struct extract_job *job, struct charset_pieces *
 		break;
 	case EXTRACT_XML:
 	case EXTRACT_FEED:
-	case EXTRACT_SITEMAP:
 		extract_xml(job, in, out, ret);
+		break;
+	case EXTRACT_SITEMAP: /* one of XML gets this type only while it is read */
+		extract_url_list(in, out, ret);
 		break;
 	case EXTRACT_OTHER:
 	case EXTRACT_TYPES:
@@ -191,6 +212,8 @@ static const char *declared_charset(const struct extract_job *job, enum extract_
 		const char *html = charset_prescan_html(job->body);
 		return html ? html : xml;
 	}
+	if (type == EXTRACT_SITEMAP)
+		return "utf-8";
 	/* XML that says nothing is UTF-8 */
 	return type == EXTRACT_XML || type == EXTRACT_FEED ? (xml ? xml : "utf-8") : NULL;
 }
@@ -208,11 +231,11 @@ void extract_run(struct extract *x, const struct extract_job *given, struct out 
 {
 	struct extract_job job = *given;
 	struct charset_pieces in;
-	bool whole = true;
+	enum unpacked how = UNPACKED_WHOLE;
 	*ret = (struct extract_result){.remark = STR("")};
 	ret->type = types_judge(x->types, &job, ret->media_type);
 	if (is_gzip(job.body) && ret->type == EXTRACT_OTHER)
-		unpack_xml(x, &job, ret, &whole);
+		how = unpack_inside(x, &job, ret);
 	if (ret->type != EXTRACT_OTHER)
 		ret->charset = charset_choose(x->charset, job.body, job.content_type,
 					      declared_charset(&job, ret->type), job.charset);
@@ -222,15 +245,15 @@ void extract_run(struct extract *x, const struct extract_job *given, struct out 
 	if (out->links_max == SIZE_MAX && job.settings.links_max)
 		out->links_max = job.settings.links_max;
 	if (ret->type != EXTRACT_OTHER) {
+		say_how_unpacked(how, out, ret); /* first: the rest follows from it */
 		charset_begin(&in, x->charset, job.body, &ret->charset);
 		read_document(&job, &in, out, ret);
 		ret->bad_bytes = in.bad;
-		if (!whole)
-			extract_remark(out, ret, "the compressed document is damaged or too large");
 	}
 	say_what_was_cut(out, ret);
 	out_end(out);
 	ret->links = out->links;
+	ret->links_left_out += out->links_left_out;
 	ret->flags = out->flags;
 	if (x->unpacked.cap > (1 << 20))
 		buf_free(&x->unpacked);

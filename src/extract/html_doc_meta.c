@@ -35,7 +35,7 @@ static bool links_full(struct doc *d)
 {
 	if (d->out->links < d->out->links_max && !(d->out->flags & OUT_LINKS_CUT))
 		return false;
-	d->ret->links_left_out++;
+	d->out->links_left_out++;
 	d->out->flags |= OUT_LINKS_CUT;
 	return true;
 }

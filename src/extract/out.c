@@ -200,15 +200,16 @@ void out_link(struct out *o, const struct doc_link *l)
 {
 	struct str url = str_head(l->url, str_find_byte(l->url, '#'));
 	size_t cap = MIN((size_t)OUT_META_MAX, l->text.n);
-	if (url.n == 0 || url.n > OUT_URL_MAX)
+	if (url.n == 0)
 		return;
-	if (o->links >= o->links_max) {
-		o->flags |= OUT_LINKS_CUT;
+	if (url.n > OUT_URL_MAX) {
+		o->links_left_out++;
 		return;
 	}
-	char *p = room_for(o, url.n + 1 + LINK_WORD_MAX + 1 + cap);
+	char *p = o->links < o->links_max ? room_for(o, url.n + 1 + LINK_WORD_MAX + 1 + cap) : NULL;
 	if (!p) {
 		o->flags |= OUT_LINKS_CUT;
+		o->links_left_out++;
 		return;
 	}
 	memcpy(p, url.p, url.n);

@@ -26,7 +26,7 @@ struct out {
 	size_t side_n, side_max;
 	struct attr *attr; /* in order; the text follows them when out_end() was called */
 	size_t n, max;
-	size_t links, links_max;
+	size_t links, links_max, links_left_out; /* left out: too many, too long, no room */
 	unsigned flags;
 };
 

@@ -26,8 +26,11 @@ void html_part_read(struct html_part *p, struct str markup, const struct url *ba
 		    struct out *out);
 
 void extract_text(struct charset_pieces *in, struct out *out);
+/* A sitemap that is text: a URL in each line. */
+void extract_url_list(struct charset_pieces *in, struct out *out, struct extract_result *ret);
 /* Text with its headings and links. */
 void extract_markdown(const struct extract_job *job, struct charset_pieces *in, struct out *out);
+enum { SITEMAP_LINKS_MAX = 50000 }; /* as the protocol says */
 /* XML of any kind; feeds and sitemaps are known by their root, and ret->type says which it was. */
 void extract_xml(const struct extract_job *job, struct charset_pieces *in, struct out *out,
 		 struct extract_result *ret);

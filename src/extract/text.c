@@ -1,5 +1,6 @@
-/* Plain text, and Markdown, which is text with its headings and links taken out. Markdown is read
- * line by line, since its marks mean something only within a line. */
+/* Plain text; lists of URLs, which are sitemaps; and Markdown, which is text with its headings and
+ * links taken out. Markdown is read line by line, since its marks mean something only within a
+ * line. */
 #include "extract/readers.h"
 #include "url/url.h"
 
@@ -175,6 +176,36 @@ static void markdown_piece(struct markdown *m, struct str piece)
 			markdown_end_line(m);
 		piece = str_from(piece, n + 1);
 	}
+}
+
+/* A line of a sitemap. What is not an absolute URL is not of the list. */
+static void list_end_line(struct buf *line, struct out *out, struct extract_result *ret)
+{
+	char room[URL_MAX];
+	struct url url;
+	struct str text = str_trim(buf_str(line));
+	bool good = !line->over && url_parse(text, NULL, room, sizeof room, &url) == 0;
+	if (good)
+		out_link(out, &(struct doc_link){.url = url.href, .kind = LINK_PAGE});
+	else if (text.n)
+		ret->links_left_out++;
+	buf_clear(line);
+}
+
+void extract_url_list(struct charset_pieces *in, struct out *out, struct extract_result *ret)
+{
+	CLEANUP(buf_free) struct buf line = BUF_INIT(LINE_MAX_BYTES);
+	struct str piece;
+	out->links_max = SITEMAP_LINKS_MAX;
+	while (charset_next(in, &piece) == 0)
+		while (piece.n) {
+			size_t n = MIN(str_find_byte(piece, '\n'), str_find_byte(piece, '\r'));
+			buf_add_str(&line, str_head(piece, n));
+			if (n < piece.n)
+				list_end_line(&line, out, ret);
+			piece = str_from(piece, n + 1);
+		}
+	list_end_line(&line, out, ret);
 }
 
 void extract_markdown(const struct extract_job *job, struct charset_pieces *in, struct out *out)

@@ -11,7 +11,7 @@
 /* What the first bytes look like: https://mimesniff.spec.whatwg.org/, and the roots of feeds and
  * sitemaps. */
 
-enum { SNIFF_BYTES = 512, ROOT_WITHIN = 8 << 10 };
+enum { SNIFF_BYTES = 512, ROOT_WITHIN = 8 << 10, LIST_BYTES = 8 << 10 };
 
 static const struct {
 	struct str bytes;
@@ -312,9 +312,14 @@ static void media_of_header(struct str header, char ret[TYPES_MEDIA_MAX])
 		ret[0] = 0;
 }
 
+static struct str path_of(struct str url)
+{
+	return str_head(url, MIN(str_find_byte(url, '?'), str_find_byte(url, '#')));
+}
+
 static const char *media_of_name(struct str url)
 {
-	struct str path = str_head(url, MIN(str_find_byte(url, '?'), str_find_byte(url, '#')));
+	struct str path = path_of(url);
 	for (size_t i = 0; i < ARRAY_LEN(suffixes); i++) {
 		struct str s = str_of(suffixes[i].suffix);
 		if (path.n > s.n && str_eq_nocase(str_from(path, path.n - s.n), s))
@@ -393,8 +398,50 @@ static int judge_declared(enum extract_type declared, enum sniff seen)
 	}
 }
 
-enum extract_type types_judge(struct types *t, const struct extract_job *job,
-			      char ret_media[TYPES_MEDIA_MAX])
+static bool is_called_list(struct str url)
+{
+	static const char *const suffixes_known[] = {".txt", ".txt.gz"};
+	struct str path = path_of(url);
+	for (size_t i = 0; i < ARRAY_LEN(suffixes_known); i++) {
+		size_t n = strlen(suffixes_known[i]);
+		if (path.n > n &&
+		    str_eq_nocase(str_from(path, path.n - n), str_of(suffixes_known[i])))
+			return true;
+	}
+	return false;
+}
+
+static bool is_web_url(struct str s)
+{
+	size_t n = 0;
+	while (n < s.n && (unsigned char)s.p[n] > ' ')
+		n++;
+	return n == s.n && (str_eq_nocase(str_head(s, 7), STR("http://")) ||
+			    str_eq_nocase(str_head(s, 8), STR("https://")));
+}
+
+bool types_is_url_list(struct str text, struct str url)
+{
+	bool some = false;
+	if (!is_called_list(url))
+		return false;
+	if (str_starts(text, STR("\xef\xbb\xbf")))
+		text = str_from(text, 3);
+	struct str rest = str_head(text, LIST_BYTES);
+	while (rest.n) {
+		size_t n = MIN(str_find_byte(rest, '\n'), str_find_byte(rest, '\r'));
+		struct str line = str_trim(str_head(rest, n));
+		bool is_cut = n == rest.n && text.n > LIST_BYTES;
+		if (line.n && !is_cut && !is_web_url(line))
+			return false;
+		some = some || line.n;
+		rest = str_from(rest, n + 1);
+	}
+	return some;
+}
+
+static enum extract_type judge_document(struct types *t, const struct extract_job *job,
+					char ret_media[TYPES_MEDIA_MAX])
 {
 	char media[TYPES_MEDIA_MAX];
 	const char *known, *name = media_of_name(job->url);
@@ -413,4 +460,12 @@ enum extract_type types_judge(struct types *t, const struct extract_job *job,
 	if (as >= 0)
 		return media_set(ret_media, media, (enum extract_type)as);
 	return judge_by_magic(t, job->body, seen, ret_media);
+}
+
+enum extract_type types_judge(struct types *t, const struct extract_job *job,
+			      char ret_media[TYPES_MEDIA_MAX])
+{
+	enum extract_type type = judge_document(t, job, ret_media);
+	bool list = type == EXTRACT_TEXT && types_is_url_list(job->body, job->url);
+	return list ? EXTRACT_SITEMAP : type;
 }

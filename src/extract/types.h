@@ -26,3 +26,7 @@ int types_load(struct types *t, struct err *err); /* libmagic; otherwise at firs
 
 enum extract_type types_judge(struct types *t, const struct extract_job *job,
 			      char ret_media[TYPES_MEDIA_MAX]);
+
+/* Whether text that has this URL is a sitemap: it is called so, and each line of its beginning is
+ * an absolute URL. */
+bool types_is_url_list(struct str text, struct str url);

@@ -11,10 +11,9 @@ enum {
 	XML_TOKEN_MAX = 4 << 20,     /* bytes of one tag, comment or declaration */
 	XML_DECLARED_MAX = 8 << 10,  /* attributes that the document declares */
 	XML_DEFAULTS_MAX = 32 << 20, /* how often one of these is looked at, for all elements */
-	XML_BINDINGS_MAX = 64,     /* prefixes that hold at one place; further ones do not count */
-	XML_PREFIX_MAX = 31,       /* bytes of one; longer ones are not known */
-	XML_BASES_MAX = 32,        /* xml:base inside each other; deeper ones do not count */
-	SITEMAP_LINKS_MAX = 50000, /* as the protocol says */
+	XML_BINDINGS_MAX = 64, /* prefixes that hold at one place; further ones do not count */
+	XML_PREFIX_MAX = 31,   /* bytes of one; longer ones are not known */
+	XML_BASES_MAX = 32,    /* xml:base inside each other; deeper ones do not count */
 };
 
 /* The namespaces whose names mean something. */

@@ -339,11 +339,33 @@ static void compressed_sitemaps_are_read(void **state)
 			    "Tapplication/xml; charset=utf-8|Rhttp://a/1 s|");
 	/* cut off: what could be unpacked counts */
 	run(r, "http://a/s.xml.gz", "", str_head(body, body.n - 12), "R");
-	assert_true(r->result.remark.n > 0);
+	assert_str(r->result.remark, "the compressed document is damaged, the rest is left out");
 	buf_clear(&packed);
 	body = gzip(STR("no XML inside"), &packed);
 	assert_string_equal(run(r, "http://a/x.gz", "application/gzip", body, "TRX"),
 			    "Tapplication/gzip|");
+}
+
+static void a_sitemap_may_be_lines_of_text(void **state)
+{
+	CLEANUP(buf_free) struct buf packed = BUF_INIT(1 << 20), longer = BUF_INIT(1 << 20);
+	struct run *r = *state;
+	struct str list =
+		STR("\xef\xbb\xbfhttp://a/1\r\n\r\n  https://b/\xc3\xa9?x#y \nHTTP://A/3");
+	const char *want = "Rhttp://a/1 s|Rhttps://b/%C3%A9?x s|Rhttp://a/3 s|";
+	assert_string_equal(run(r, "http://a/sitemap.txt", "text/plain", list, "RX"), want);
+	assert_string_equal(extract_type_name(r->result.type), "sitemap");
+	assert_int_equal(r->result.remark.n, 0);
+	assert_string_equal(
+		run(r, "http://a/s.txt.gz", "application/gzip", gzip(list, &packed), "RX"), want);
+	assert_string_equal(extract_type_name(r->result.type), "sitemap");
+	/* what is not one far down is left out */
+	for (int i = 0; i < 1000; i++)
+		buf_printf(&longer, "http://a/%d\n", i);
+	buf_add_text(&longer, "/relative\nprose\nhttp://[\n");
+	run(r, "http://a/s.txt", "", buf_str(&longer), "R");
+	assert_int_equal(r->result.links, 1000);
+	assert_int_equal(r->result.links_left_out, 3);
 }
 
 static void a_compressed_sitemap_in_parts_is_read_whole(void **state)
@@ -369,7 +391,9 @@ static void a_compressed_bomb_is_bounded(void **state)
 	buf_add_text(&plain, "<url><loc>http://a/2</loc></url></urlset>");
 	struct str body = gzip(buf_str(&plain), &packed);
 	assert_string_equal(run(r, "http://a/s.xml.gz", "", body, "R"), "Rhttp://a/1 s|");
-	assert_true(r->result.remark.n > 0);
+	assert_str(r->result.remark,
+		   "unpacked it is larger than 52428800 bytes, more than a sitemap "
+		   "may be: the rest is left out");
 }
 
 static void a_sitemap_has_as_many_pages_as_the_protocol_allows(void **state)
@@ -384,6 +408,31 @@ static void a_sitemap_has_as_many_pages_as_the_protocol_allows(void **state)
 	assert_int_equal(r->result.links, 50000);
 	assert_true(r->result.flags & OUT_LINKS_CUT);
 	assert_str(r->result.remark, "links cut after 50000");
+	assert_int_equal(r->result.links_left_out, 10000);
+}
+
+static void links_over_the_limit_of_a_feed_are_counted(void **state)
+{
+	static const char *const feeds[] = {
+		"<rss><channel>%s</channel></rss>", "<item><link>http://a/%d</link></item>",
+		"<feed>%s</feed>", "<entry><link href='http://a/%d'/></entry>"};
+	struct run *r = *state;
+	for (size_t i = 0; i < ARRAY_LEN(feeds); i += 2) {
+		CLEANUP(buf_free) struct buf items = BUF_INIT(1 << 20), body = BUF_INIT(1 << 20);
+		const char *item = feeds[i + 1], *at = strstr(item, "%d");
+		for (int k = 0; k < 30; k++)
+			buf_printf(&items, "%.*s%d%s", (int)(at - item), item, k, at + 2);
+		at = strstr(feeds[i], "%s");
+		buf_printf(&body, "%.*s%s%s", (int)(at - feeds[i]), feeds[i], buf_text(&items),
+			   at + 2);
+		out_begin(&r->out, r->memory, RUN_OUT, 20);
+		struct extract_job job = {.url = STR("http://a/"),
+					  .content_type = STR("text/xml"),
+					  .body = buf_str(&body)};
+		extract_run(r->x, &job, &r->out, &r->result);
+		assert_int_equal(r->result.links, 20);
+		assert_int_equal(r->result.links_left_out, 10);
+	}
 }
 
 static void a_hundred_megabytes_of_text_are_bounded(void **state)
@@ -422,7 +471,9 @@ int main(void)
 		cmocka_unit_test(compressed_sitemaps_are_read),
 		cmocka_unit_test(a_compressed_sitemap_in_parts_is_read_whole),
 		cmocka_unit_test(a_compressed_bomb_is_bounded),
+		cmocka_unit_test(a_sitemap_may_be_lines_of_text),
 		cmocka_unit_test(a_sitemap_has_as_many_pages_as_the_protocol_allows),
+		cmocka_unit_test(links_over_the_limit_of_a_feed_are_counted),
 		cmocka_unit_test(a_hundred_megabytes_of_text_are_bounded),
 	};
 	return cmocka_run_group_tests(tests, run_setup, run_teardown);

@@ -72,7 +72,7 @@ static void a_million_links_stop_at_the_limit(void **state)
 	(void)state;
 	read_with(&r, body, 8 * PAGE_MEMORY, 1000);
 	assert_int_equal(r.out.links, 1000);
-	assert_int_equal(r.ret.links_left_out, MILLION - 1000);
+	assert_int_equal(r.out.links_left_out, MILLION - 1000);
 	assert_true(r.out.flags & OUT_LINKS_CUT);
 	assert_false(r.out.flags & OUT_TEXT_CUT);
 	assert_int_equal(r.out.text_n, 2 * MILLION - 1);

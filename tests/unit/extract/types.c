@@ -109,6 +109,38 @@ static void header_name_and_bytes_together_decide(void **state)
 	}
 }
 
+static void text_is_a_sitemap_by_its_name_and_each_of_its_lines(void **state)
+{
+	static const struct {
+		const char *url, *header;
+		struct str body;
+		bool is_list;
+	} cases[] = {
+		{"http://a/sitemap.txt", "text/plain", STR("http://a/1\nhttps://a/2\n"), true},
+		{"http://a/SITEMAP.TXT?x#y", "", STR("\xef\xbb\xbf http://a/1"), true},
+		{"http://a/x.txt", "application/octet-stream", STR("\r\n\r\nHTTP://a/1\r\n"), true},
+		{"http://a/x.txt", "text/plain", STR("http://a/1\rhttp://a/2"), true},
+		{"http://a/x.txt", "text/html", STR("http://a/1\n"), false},
+		{"http://a/x", "text/plain", STR("http://a/1\n"), false},
+		{"http://a/x.txt", "text/plain", STR("http://a/1\nand prose\n"), false},
+		{"http://a/x.txt", "text/plain", STR("see http://a/1\n"), false},
+		{"http://a/x.txt", "text/plain", STR("http://a/1 is a page\n"), false},
+		{"http://a/x.txt", "text/plain", STR("/1\n/2\n"), false},
+		{"http://a/x.txt", "text/plain", STR("ftp://a/1\n"), false},
+		{"http://a/x.txt", "text/plain", STR(" \n"), false},
+		{"http://a/x.txt", "text/plain", STR(""), false},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct extract_job job = {.url = str_of(cases[i].url),
+					  .content_type = str_of(cases[i].header),
+					  .body = cases[i].body};
+		char media[TYPES_MEDIA_MAX];
+		enum extract_type type = types_judge(*state, &job, media);
+		if ((type == EXTRACT_SITEMAP) != cases[i].is_list)
+			fail_msg("case %zu: %s, %s", i, extract_type_name(type), media);
+	}
+}
+
 static void libmagic_decides_where_they_disagree(void **state)
 {
 	struct err err;
@@ -139,6 +171,8 @@ int main(void)
 		cmocka_unit_test(first_bytes_look_like_something),
 		cmocka_unit_test_setup_teardown(header_name_and_bytes_together_decide, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(text_is_a_sitemap_by_its_name_and_each_of_its_lines,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(libmagic_decides_where_they_disagree, setup,
 						teardown),
 	};

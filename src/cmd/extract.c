@@ -650,17 +650,44 @@ static int run_tokens(const struct cmd_call *call)
 
 /* The command. */
 
+static int check_url(const char *text, struct err *err)
+{
+	char room[URL_MAX];
+	struct url url;
+	int rc = text[0] ? url_parse(str_of(text), NULL, room, sizeof room, &url) : 0;
+	if (rc == 0)
+		return 0;
+	(void)url_fail(rc, str_of(text), err);
+	return err_in(err, "--url");
+}
+
+static int check_options(const struct extract_options *o, struct err *err)
+{
+	char shown[VALUE_SHOWN];
+	if (o->json + o->soif + o->tokens > 1)
+		return err_set(err, ERR_USAGE,
+			       "of --json, --soif and --tokens only one can be had");
+	if (!o->tokens && (o->state[0] || o->last_start_tag[0] || o->batch))
+		return err_set(err, ERR_USAGE,
+			       "--state, --last-start-tag and --batch go with --tokens");
+	if (o->charset[0] && !charset_by_label(str_of(o->charset)))
+		return err_set(
+			err, ERR_USAGE,
+			"--charset: expected a name of the Encoding Standard, such as utf-8, "
+			"windows-1252 or shift_jis, got '%s'",
+			value_show(str_of(o->charset), shown));
+	return check_url(o->url, err);
+}
+
 static int run(const struct cmd_call *call)
 {
 	struct work w = {.call = call, .options = call->options, .out = BUF_INIT(256 << 20)};
 	const struct extract_options *o = w.options;
+	struct err err;
+	if (check_options(o, &err) < 0)
+		return cmd_fail(call, &err);
 	if (o->tokens)
 		return run_tokens(call);
-	if (o->state[0] || o->last_start_tag[0] || o->batch) {
-		struct err err;
-		err_set(&err, ERR_USAGE, "--state, --last-start-tag and --batch go with --tokens");
-		return cmd_fail(call, &err);
-	}
 	int code = cmd_config(call, &w.config);
 	if (code != 0)
 		return code;

@@ -111,6 +111,8 @@ static int run(const struct cmd_call *call)
 	struct search_answer answer;
 	char data[PATH_MAX];
 	struct err err;
+	if (o->json && o->urls)
+		return cmd_refuse(call, "of --json and --urls only one can be had");
 	int code = cmd_data(call, data, sizeof data);
 	if (code != 0)
 		return code;

@@ -167,7 +167,10 @@ static int show_status(const struct cmd_call *call, const char *data)
 
 static int run(const struct cmd_call *call)
 {
+	const struct status_options *o = call->options;
 	char data[PATH_MAX];
+	if (o->json && o->metrics)
+		return cmd_refuse(call, "of --json and --metrics only one can be had");
 	int code = cmd_data(call, data, sizeof data);
 	return code ? code : show_status(call, data);
 }

@@ -192,6 +192,18 @@ static int load_equiv(struct work *w, struct err *err)
 	return rc == 1 ? err_set(err, ERR_USAGE, "%s: no such file", w->options.equiv) : rc;
 }
 
+/* A base that is none would be the fault of every URL. */
+static int check_base(const char *base, struct err *err)
+{
+	char room[URL_MAX];
+	struct url url;
+	int rc = base[0] ? url_parse(str_of(base), NULL, room, sizeof room, &url) : 0;
+	if (rc == 0)
+		return 0;
+	(void)url_fail(rc, str_of(base), err);
+	return err_in(err, "--base");
+}
+
 static int run(const struct cmd_call *call)
 {
 	struct err err;
@@ -203,7 +215,7 @@ static int run(const struct cmd_call *call)
 	};
 	if (call->argc == 0 && !w.options.batch)
 		return cmd_refuse(call, "url: no URL given; see garner url --help");
-	if (load_equiv(&w, &err) < 0)
+	if (check_base(w.options.base, &err) < 0 || load_equiv(&w, &err) < 0)
 		return cmd_fail(call, &err);
 	int code = w.options.batch ? run_batch(&w) : run_arguments(&w);
 	equiv_free(&w.equiv);
@@ -232,7 +244,8 @@ const struct command url_command = {
 		       "object for each: href, scheme, host, port, path, query, fragment, site "
 		       "(what robots.txt and footprints are about), domain (as one registers it) "
 		       "and footprint; or error, with its number and, for an unknown protocol, "
-		       "the scheme.\n\nFootprints are made of the strict canonical form. Where a "
+		       "the scheme; and base, where that is what the error is about.\n\nFootprints "
+		       "are made of the strict canonical form. Where a "
 		       "URL has none, footprint_error says why; with --strict that is an error. "
 		       "loop is true where the path repeats itself.\n\nWith --batch each line is "
 		       "answered as soon as there is nothing more to read; a URL that cannot be "

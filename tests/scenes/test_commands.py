@@ -110,6 +110,14 @@ def test_a_wrong_option_shows_the_usage_and_where_to_read_more(garner):
     assert lines[2] == "Try 'garner status --help'."
 
 
+@pytest.mark.parametrize("words", [["search", "--json", "--urls", "x"],
+                                   ["status", "--json", "--metrics"]])
+def test_two_forms_at_once_are_refused(garner, words):
+    done = garner().run(*words)
+    assert (done.code, done.out) == (2, "")
+    assert done.err == f"garner: of {words[1]} and {words[2]} only one can be had\n"
+
+
 def test_output_that_cannot_be_written_is_an_error(garner):
     g = garner()
     with open("/dev/full", "w") as full:

@@ -167,6 +167,19 @@ def test_a_url_is_fetched_and_its_headers_count(garner, server):
     assert done.code == 6 and "address" in done.err
 
 
+@pytest.mark.parametrize("options, words", [
+    (["--charset", "bogus"], "--charset: expected a name of the Encoding Standard, such as utf-8"),
+    (["-u", "nonsense"], "--url: URL 'nonsense': relative not allowed"),
+    (["--url", "data:,x"], "--url: URL 'data:,x': unknown protocol 'data', expected http"),
+    (["--json", "--soif"], "of --json, --soif and --tokens only one can be had"),
+    (["--tokens", "--json"], "of --json, --soif and --tokens only one can be had"),
+    (["--batch"], "--state, --last-start-tag and --batch go with --tokens")])
+def test_options_that_mean_nothing_are_refused(garner, options, words):
+    done = garner().run("extract", *options, input="<p>x")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("garner: " + words)
+
+
 def test_a_worker_cannot_open_a_socket(garner):
     d = misbehave(garner(), "socket")
     assert d["end"] == "died" and "SIGSYS" in d["remark"] and d["text"] == ""

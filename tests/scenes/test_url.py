@@ -73,9 +73,11 @@ def test_the_exit_code_says_how_many_could_be_understood(garner):
 def test_links_are_resolved_against_a_base(garner):
     g = garner()
     assert g.run("url", "--base", "http://a/b/c?d", "../e").json()["href"] == "http://a/e"
-    wrong = g.run("url", "--base", "data:,x", "../e")
-    assert wrong.code == 1 and wrong.json()["base"] == "data:,x"
-    assert wrong.json()["error"] == "unknown protocol"
+    for options in (["-b", "data:,x", "../e"], ["-b", "nonsense", "http://a/"],
+                    ["--base=http://[", "--batch"]):
+        wrong = g.run("url", *options, input="")
+        assert wrong.code == 2 and wrong.out == ""
+        assert wrong.err.startswith("garner: --base: URL ")
 
 
 def test_a_loop_is_named():

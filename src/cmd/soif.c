@@ -13,14 +13,19 @@ struct work {
 	bool (*each)(struct work *w, const struct soif *obj, enum soif_section section);
 	struct soif_parser parser;
 	struct buf out;
+	const char *name;          /* of the input that is read */
+	uint64_t line;             /* 0: it does not consist of lines */
 	enum soif_section section; /* that is open in the output */
 	uint64_t objects, shown, rejected, truncated, skipped, in_section[SOIF_UPDATE + 1];
 };
 
-static void complain_of(struct work *w, const char *name, const struct err *err)
+static void complain_of(struct work *w, const struct err *err)
 {
 	struct err said = *err;
-	(void)err_in(&said, "%s", name);
+	if (w->line)
+		(void)err_in(&said, "%s:%llu", w->name, (unsigned long long)w->line);
+	else
+		(void)err_in(&said, "%s", w->name);
 	(void)cmd_fail(w->call, &said);
 }
 
@@ -42,7 +47,7 @@ static bool print_object(struct work *w, const struct soif *obj, enum soif_secti
 	change_section(w, section);
 	if (soif_print(obj, &w->out, &err) < 0) {
 		w->rejected++;
-		(void)cmd_fail(w->call, &err);
+		complain_of(w, &err);
 	}
 	return true;
 }
@@ -104,6 +109,7 @@ static int take_piece(void *ctx, const char *name, struct str piece, struct err 
 	struct soif obj;
 	char url[VALUE_SHOWN];
 	int rc;
+	w->name = name;
 	if (piece.n == 0)
 		soif_feed_end(&w->parser);
 	else if (soif_feed(&w->parser, piece, err) < 0)
@@ -111,7 +117,7 @@ static int take_piece(void *ctx, const char *name, struct str piece, struct err 
 	while (!ferror(w->call->out) && (rc = soif_next(&w->parser, &arena, &obj, err)) != 1) {
 		if (rc < 0) {
 			w->rejected++;
-			complain_of(w, name, err);
+			complain_of(w, err);
 		} else {
 			w->objects++;
 			w->truncated += obj.truncated;
@@ -120,7 +126,7 @@ static int take_piece(void *ctx, const char *name, struct str piece, struct err 
 			if (obj.truncated) {
 				(void)err_set(err, ERR_DAMAGED, "%s is cut off at the end",
 					      value_show(obj.url, url));
-				complain_of(w, name, err);
+				complain_of(w, err);
 			}
 		}
 		arena_clear(&arena);
@@ -194,14 +200,15 @@ static int take_json(void *ctx, const char *name, uint64_t line, struct str text
 	struct arena arena = ARENA_INIT(SIZE_MAX);
 	struct soif obj;
 	enum soif_section section;
+	w->name = name;
+	w->line = line;
 	if (str_trim(text).n == 0)
 		return 0;
 	if (soif_json_parse(text, &arena, &obj, &section, err) == 0) {
 		(void)print_object(w, &obj, section);
 	} else {
 		w->rejected++;
-		(void)err_in(err, "%s:%llu", name, (unsigned long long)line);
-		(void)cmd_fail(w->call, err);
+		complain_of(w, err);
 	}
 	cmd_flush(w->call, &w->out);
 	arena_free(&arena);

@@ -64,7 +64,12 @@ def test_what_is_wrong_is_named_with_its_place_and_the_rest_is_taken(garner):
     done = g.run("soif", "cat", input="@FILE { http://\033[2J/\nT{9}:\tx")
     assert "http://?[2J/ is cut off" in done.err
     done = g.run("soif", "from-json", input='{"type":"F","url":"\\u001b \\u0007","attributes":[]}\n')
-    assert "the URL '? ?' cannot stand" in done.err
+    assert "standard input:1: the URL '? ?' cannot stand" in done.err
+    (g.dir / "two.json").write_text('{"type":"FILE","url":"x","attributes":[]}\n\n'
+                                    '{"type":"FI LE","url":"x","attributes":[]}\n')
+    done = g.run("soif", "from-json", "two.json")
+    assert done.code == 3
+    assert done.err == "garner: two.json:3: the type 'FI LE' cannot stand in an object\n"
 
 
 def test_grep_finds_objects(garner):

@@ -19,11 +19,13 @@
 #include <unistd.h>
 
 /* A program that was started with a standard descriptor closed would otherwise write its errors
- * into the first file that it opens. */
+ * into the first file that it opens. Standard output then takes nothing: flush_output() finds out.
+ */
 static void fill_standard_descriptors(void)
 {
 	for (int fd = 0; fd <= 2; fd++)
-		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDWR) < 0)
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF &&
+		    open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_RDWR) < 0)
 			abort();
 }
 

@@ -118,13 +118,27 @@ def test_two_forms_at_once_are_refused(garner, words):
     assert done.err == f"garner: of {words[1]} and {words[2]} only one can be had\n"
 
 
+TALKERS = [["--help"], ["--version"], ["version"], ["completion", "bash"], ["config", "show"],
+           ["status", "--json"], ["check"], ["url", "http://a/"], ["url", "--batch", "list"],
+           ["robots", "test", "list", "http://a/"], ["soif", "check", "list"], ["extract", "list"],
+           ["why", "http://a/"], ["fetch", "http://127.0.0.1:9/"]]
+
+
 def test_output_that_cannot_be_written_is_an_error(garner):
     g = garner()
-    with open("/dev/full", "w") as full:
-        done = subprocess.run(g.command("--help"), env=g.env, stdout=full, stderr=subprocess.PIPE,
-                              text=True)
-    assert done.returncode == 7
-    assert done.stderr == "garner: standard output: No space left on device\n"
+    (g.dir / "list").write_text("http://a/\n")
+    wrong = []
+    for words in TALKERS:
+        for to, why in (">/dev/full", "No space left on device"), (">&-", "Bad file descriptor"):
+            done = subprocess.run(["bash", "-c", f'exec "$@" {to}', "-", *g.command(*words)],
+                                  env=g.env, cwd=g.dir, stdin=subprocess.DEVNULL,
+                                  stderr=subprocess.PIPE, text=True)
+            said = done.stderr.splitlines()[-1:]
+            if done.returncode != 7 or said[0] not in (
+                    f"garner: standard output: {why}",
+                    "garner: standard output: not all could be written"):
+                wrong.append((words, to, done.returncode, done.stderr))
+    assert not wrong, wrong
 
 
 def test_a_reader_that_left_is_no_error(garner):
@@ -138,8 +152,10 @@ def test_a_reader_that_left_is_no_error(garner):
 
 def test_closed_standard_descriptors_do_no_harm(garner):
     g = garner()
-    script = f"exec 0<&- 1>&- 2>&-; '{g.program}' version -v"
-    assert subprocess.run(["bash", "-c", script], env=g.env).returncode == 0
+    for closed, code in ("0<&- 2>&-", 0), ("0<&- 1>&- 2>&-", 7):
+        script = f"exec {closed}; '{g.program}' version -v"
+        done = subprocess.run(["bash", "-c", script], env=g.env, stdout=subprocess.DEVNULL)
+        assert done.returncode == code
 
 
 def test_a_wrong_fault_specification_is_refused(garner):

@@ -59,10 +59,11 @@ struct charset_pieces {
 	struct charset *c;
 	struct str rest;
 	const char *body; /* where the document begins */
-	void *decoder;    /* NULL: it is UTF-8 */
-	int kind;
+	const struct charset_def *def;
 	uint64_t bad; /* sequences of bytes that meant nothing: U+FFFD in the text */
 	size_t at;    /* offset in the document of the first byte of the last piece */
+	int shift; /* of iso-2022-jp: what the last escape said, and whether nothing followed it */
+	bool shifted;
 };
 void charset_begin(struct charset_pieces *it, struct charset *c, struct str body,
 		   const struct charset_choice *choice);

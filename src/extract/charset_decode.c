@@ -4,8 +4,6 @@
  * document as fit. */
 #include "extract/charset_inner.h"
 
-#include <errno.h>
-
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -224,48 +222,6 @@ size_t charset_encode(uint32_t point, char ret[4])
 	return n;
 }
 
-/* Tables and converters, which live long. */
-
-/* Each byte by iconv; what it does not know is a control character in windows-1252, as on the web,
- * and U+FFFD elsewhere. */
-static struct charset_table *fill_table(iconv_t cd, bool latin1)
-{
-	struct charset_table *t = mem_alloc(sizeof *t);
-	for (unsigned i = 0; i < 128; i++) {
-		char byte = (char)(0x80 + i), *in = &byte, *out = t->high[i].b;
-		size_t in_n = 1, out_n = sizeof t->high[i].b;
-		if (iconv(cd, &in, &in_n, &out, &out_n) != (size_t)-1 && in_n == 0)
-			(void)iconv(cd, NULL, NULL, &out, &out_n); /* what it held back */
-		t->high[i].n = (unsigned char)(sizeof t->high[i].b - out_n);
-		if (t->high[i].n == 0) {
-			const char *instead =
-				latin1 ? (char[]){(char)0xc2, byte, 0} : "\xef\xbf\xbd";
-			t->high[i].n = (unsigned char)strlen(instead);
-			memcpy(t->high[i].b, instead, t->high[i].n);
-		}
-		(void)iconv(cd, NULL, NULL, NULL, NULL);
-	}
-	return t;
-}
-
-int charset_load(struct charset *c, const struct charset_def *def, struct err *err)
-{
-	struct charset_loaded *l = &c->loaded[def - charset_defs];
-	if (!def->iconv || l->table || l->cd != NO_ICONV)
-		return 0;
-	iconv_t cd = iconv_open("UTF-8", def->iconv);
-	if (cd == NO_ICONV)
-		return err_sys(err, "the charset %s cannot be read: iconv has no %s", def->name,
-			       def->iconv);
-	if (def->kind == CHARSET_ICONV) {
-		l->cd = cd;
-		return 0;
-	}
-	l->table = fill_table(cd, str_is(str_of(def->iconv), "CP1252"));
-	iconv_close(cd);
-	return 0;
-}
-
 /* Decoders. */
 
 static const char replacement[3] = {(char)0xef, (char)0xbf, (char)0xbd};
@@ -291,72 +247,160 @@ static size_t put_ascii(struct room *r, const char *p, size_t n)
 	return n;
 }
 
-static void decode_table(struct charset_pieces *it, struct room *r)
+static void put_point(struct room *r, uint32_t point)
 {
-	const struct charset_loaded *l = it->decoder;
+	r->p += charset_encode(point, r->p);
+}
+
+static void decode_single(struct charset_pieces *it, struct room *r)
+{
+	const struct charset_table *table = it->c->tables[it->def->index];
 	const char *p = it->rest.p, *end = p + it->rest.n;
 	while (p < end && r->end - r->p >= 3) {
 		p += put_ascii(r, p, (size_t)(end - p));
 		while (p < end && r->end - r->p >= 3 && (unsigned char)*p >= 0x80) {
 			unsigned i = (unsigned char)*p++ - 0x80u;
-			unsigned char n = l->table->high[i].n;
-			memcpy(r->p, l->table->high[i].b, 3);
+			unsigned char n = table->high[i].n;
+			memcpy(r->p, table->high[i].b, 3);
 			r->p += n;
-			it->bad += n == 3 && memcmp(l->table->high[i].b, replacement, 3) == 0;
+			it->bad += n == 3 && memcmp(table->high[i].b, replacement, 3) == 0;
 		}
 	}
 	it->rest = str_from(it->rest, (size_t)(p - it->rest.p));
 }
 
-static void decode_iconv(struct charset_pieces *it, struct room *r)
+static void decode_multi(struct charset_pieces *it, struct room *r)
 {
-	const struct charset_loaded *l = it->decoder;
-	while (it->rest.n && r->end - r->p >= 16) {
-		char *in = (char *)it->rest.p, *out = r->p;
-		size_t in_n = it->rest.n, out_n = (size_t)(r->end - r->p) - 8;
-		size_t rc = iconv(l->cd, &in, &in_n, &out, &out_n);
-		int why = errno;
-		it->rest = str_from(it->rest, (size_t)(in - it->rest.p));
-		r->p = out;
-		if (rc != (size_t)-1) {
-			size_t held_n = (size_t)(r->end - r->p);
-			(void)iconv(l->cd, NULL, NULL, &r->p, &held_n); /* what it held back */
+	const char *p = it->rest.p, *end = p + it->rest.n;
+	while (p < end && r->end - r->p >= 8) {
+		if ((unsigned char)*p < 0x80) {
+			p += put_ascii(r, p, (size_t)(end - p));
 			continue;
 		}
-		if (why == E2BIG)
-			return;
-		/* a byte that nothing begins with, or a character that the end cuts off */
-		put_bad(it, r);
-		it->rest = str_from(it->rest, why == EINVAL ? it->rest.n : 1);
-		if (why == EINVAL)
-			(void)iconv(l->cd, NULL, NULL, NULL, NULL);
+		struct charset_char c = charset_char(it->c, it->def->kind, (const unsigned char *)p,
+						     (size_t)(end - p));
+		p += c.n;
+		if (c.point == CHARSET_BAD)
+			put_bad(it, r);
+		else
+			put_point(r, c.point);
+		if (c.second)
+			put_point(r, c.second);
+	}
+	it->rest = str_from(it->rest, (size_t)(p - it->rest.p));
+}
+
+/* iso-2022-jp shifts between these. */
+enum { JP_ASCII, JP_ROMAN, JP_KATAKANA, JP_KANJI };
+
+/* What the bytes after an escape shift to; negative: it is not one. */
+static int jp_shift(struct str rest)
+{
+	static const struct {
+		struct str bytes;
+		int shift;
+	} shifts[] = {{{"\x1b(B", 3}, JP_ASCII},
+		      {{"\x1b(J", 3}, JP_ROMAN},
+		      {{"\x1b(I", 3}, JP_KATAKANA},
+		      {{"\x1b$@", 3}, JP_KANJI},
+		      {{"\x1b$B", 3}, JP_KANJI}};
+	for (size_t i = 0; i < ARRAY_LEN(shifts); i++)
+		if (str_starts(rest, shifts[i].bytes))
+			return shifts[i].shift;
+	return -1;
+}
+
+/* The character at p, and how many bytes it takes; CHARSET_BAD: they mean nothing. */
+static uint32_t jp_char(const struct charset_pieces *it, const unsigned char *p, size_t *ret_n)
+{
+	unsigned char b = p[0], trail = it->rest.n > 1 ? p[1] : 0x1b;
+	bool kanji = b >= 0x21 && b <= 0x7e;
+	*ret_n = 1;
+	switch (it->shift) {
+	case JP_KATAKANA:
+		return b >= 0x21 && b <= 0x5f ? 0xff61 - 0x21u + b : CHARSET_BAD;
+	case JP_KANJI:
+		if (!kanji || trail == 0x1b)
+			return CHARSET_BAD;
+		*ret_n = 2;
+		if (trail < 0x21 || trail > 0x7e)
+			return CHARSET_BAD;
+		uint32_t point = it->c->points[INDEX_JIS0208][(b - 0x21u) * 94 + (trail - 0x21u)];
+		return point ? point : CHARSET_BAD;
+	case JP_ROMAN:
+		if (b == '\\' || b == '~')
+			return b == '~' ? 0x203e : 0xa5;
+	}
+	return b < 0x80 && b != 0x0e && b != 0x0f ? b : CHARSET_BAD;
+}
+
+static void decode_jp(struct charset_pieces *it, struct room *r)
+{
+	while (it->rest.n && r->end - r->p >= 4) {
+		const unsigned char *p = (const unsigned char *)it->rest.p;
+		size_t n = 3;
+		int shift = p[0] == 0x1b ? jp_shift(it->rest) : -1;
+		bool bad = shift >= 0 && it->shifted; /* a shift after a shift */
+		if (shift >= 0) {
+			it->shift = shift;
+			it->shifted = true;
+		} else {
+			uint32_t point = CHARSET_BAD;
+			n = 1;
+			if (p[0] != 0x1b)
+				point = jp_char(it, p, &n);
+			bad = point == CHARSET_BAD;
+			it->shifted = false;
+			if (!bad)
+				put_point(r, point);
+		}
+		if (bad)
+			put_bad(it, r);
+		it->rest = str_from(it->rest, n);
 	}
 }
 
-static uint32_t unit_at(const struct charset_pieces *it, size_t at, bool big)
+static uint32_t unit_at(struct str s, size_t at, bool big)
 {
-	const unsigned char *p = (const unsigned char *)it->rest.p + at;
+	const unsigned char *p = (const unsigned char *)s.p + at;
 	return big ? (uint32_t)p[0] << 8 | p[1] : (uint32_t)p[1] << 8 | p[0];
 }
 
-static void decode_utf16(struct charset_pieces *it, struct room *r, bool big)
+/* The character at the start, which takes *ret_n bytes; CHARSET_BAD: it is half of one. */
+static uint32_t utf16_char(struct str s, bool big, size_t *ret_n)
 {
-	while (it->rest.n && r->end - r->p >= 4) {
-		size_t used = MIN(it->rest.n, 2u);
-		uint32_t c = used == 2 ? unit_at(it, 0, big) : 0xdc00;
-		if (c >= 0xd800 && c < 0xdc00 && it->rest.n >= 4) {
-			uint32_t low = unit_at(it, 2, big);
-			if (low >= 0xdc00 && low < 0xe000) {
-				c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
-				used = 4;
-			}
+	*ret_n = MIN(s.n, (size_t)2);
+	uint32_t c = s.n < 2 ? 0xdc00 : unit_at(s, 0, big);
+	if (c >= 0xd800 && c < 0xdc00 && s.n >= 4) {
+		uint32_t low = unit_at(s, 2, big);
+		if (low >= 0xdc00 && low < 0xe000) {
+			*ret_n = 4;
+			return 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
 		}
-		if (c >= 0xd800 && c < 0xe000)
+	} else if (c >= 0xd800 && c < 0xdc00) {
+		*ret_n = s.n; /* the end cuts it off */
+	}
+	return c >= 0xd800 && c < 0xe000 ? CHARSET_BAD : c;
+}
+
+static void decode_utf16(struct charset_pieces *it, struct room *r)
+{
+	bool big = it->def->kind == CHARSET_UTF16BE;
+	while (it->rest.n && r->end - r->p >= 4) {
+		size_t n;
+		uint32_t point = utf16_char(it->rest, big, &n);
+		if (point == CHARSET_BAD)
 			put_bad(it, r);
 		else
-			r->p += charset_encode(c, r->p);
-		it->rest = str_from(it->rest, used);
+			put_point(r, point);
+		it->rest = str_from(it->rest, n);
 	}
+}
+
+static void decode_nothing(struct charset_pieces *it, struct room *r)
+{
+	put_bad(it, r);
+	it->rest = str_from(it->rest, it->rest.n);
 }
 
 /* What is valid stays where it is. Where something is not, this piece is copied with U+FFFD in its
@@ -390,18 +434,27 @@ static struct str utf8_piece(struct charset_pieces *it, struct room *r)
 	return str_range(from, r->p);
 }
 
+/* UTF-8 has none: it stays where it is. */
+static void (*const decoders[CHARSET_KINDS])(struct charset_pieces *, struct room *) = {
+	[CHARSET_SINGLE] = decode_single,   [CHARSET_UTF16LE] = decode_utf16,
+	[CHARSET_UTF16BE] = decode_utf16,   [CHARSET_BIG5] = decode_multi,
+	[CHARSET_EUC_JP] = decode_multi,    [CHARSET_EUC_KR] = decode_multi,
+	[CHARSET_GB18030] = decode_multi,   [CHARSET_ISO_2022_JP] = decode_jp,
+	[CHARSET_SHIFT_JIS] = decode_multi, [CHARSET_REPLACEMENT] = decode_nothing,
+};
+
 void charset_begin(struct charset_pieces *it, struct charset *c, struct str body,
 		   const struct charset_choice *choice)
 {
-	struct err err;
 	const struct charset_def *def = charset_def(str_of(choice->name));
 	*it = (struct charset_pieces){.c = c, .body = body.p, .rest = str_from(body, choice->bom)};
-	if (!def || def->kind == CHARSET_UTF8 || charset_load(c, def, &err) < 0)
-		return; /* what iconv cannot read has its ASCII at least */
-	it->kind = (int)def->kind;
-	it->decoder = &c->loaded[def - charset_defs];
-	if (def->kind == CHARSET_ICONV)
-		(void)iconv(c->loaded[def - charset_defs].cd, NULL, NULL, NULL, NULL);
+	it->def = def ? def : &charset_defs[0];
+	if (it->def->kind == CHARSET_SINGLE)
+		(void)charset_table(c, it->def->index);
+	else if (it->def->index != INDEX_NONE)
+		(void)charset_points(c, it->def->index);
+	if (it->def->kind == CHARSET_EUC_JP)
+		(void)charset_points(c, INDEX_JIS0212);
 }
 
 int charset_next(struct charset_pieces *it, struct str *ret)
@@ -409,21 +462,11 @@ int charset_next(struct charset_pieces *it, struct str *ret)
 	struct room r = {it->c->piece, it->c->piece + sizeof it->c->piece};
 	while (it->rest.n) {
 		it->at = (size_t)(it->rest.p - it->body);
-		if (!it->decoder) {
+		if (it->def->kind == CHARSET_UTF8) {
 			*ret = utf8_piece(it, &r);
 			return 0;
 		}
-		switch ((enum charset_kind)it->kind) {
-		case CHARSET_TABLE:
-			decode_table(it, &r);
-			break;
-		case CHARSET_UTF16LE:
-		case CHARSET_UTF16BE:
-			decode_utf16(it, &r, it->kind == CHARSET_UTF16BE);
-			break;
-		default:
-			decode_iconv(it, &r);
-		}
+		decoders[it->def->kind](it, &r);
 		*ret = str_range(it->c->piece, r.p);
 		if (ret->n) /* bytes that only shift give nothing */
 			return 0;

@@ -88,6 +88,61 @@ static void bytes_of_many_charsets_become_utf8(void **state)
 	}
 }
 
+/* What of bytes that mean nothing is put back, by the Encoding Standard: ~ stands for U+FFFD. */
+static void bad_bytes_take_no_others_with_them(void **state)
+{
+	static const struct {
+		const char *charset;
+		struct str bytes;
+		const char *text;
+	} cases[] = {
+		{"big5", STR("\x81\"\x81\xff\x80\xff\xa4"), "~\"~~~~"},
+		{"big5", STR("\x88\x62\x88\xa5\xc6\xa1"), "\u00ca\u0304\u00ea\u030c\u2460"},
+		{"big5", STR("\x87\x45\xf9\xd6"), "\U00027267\u7881"},
+		{"euc-kr", STR("\x80\xff\xb0<\xb0\xa1\xc9\xa1\xa2\xe6"), "~~~<\uac00~\u20ac"},
+		{"euc-jp", STR("\x8e<\x8f<\x8f\xa1<\x8f\xb0\xa1\x8e\xb1"), "~<~<~<\u4e02\uff71"},
+		{"euc-jp", STR("\x8f\xa1\n\xa1\xa1\x8f\xa1"), "~\n\u3000~"},
+		{"euc-jp", STR("\xfc\xe2\xad\xe2\xad\xa1\x80\xa0"), "\u9ad9\u2116\u2460~~"},
+		{"shift_jis", STR("\x80\xa0\xfd\x81\"\x81\x7f\xb1\xf0\x40"),
+		 "\xc2\x80~~~\"~\x7f\uff71\ue000"},
+		{"shift_jis", STR("\xfb\xfc\x87\x82\x81\x7e\\~"), "\u9ad9\u2116\u00d7\\~"},
+		{"gbk", STR("\x80\xff\x81<\xa2\xe3\xa8\xbc\xa3\xa0"),
+		 "\u20ac~~<\u20ac\u1e3f\u3000"},
+		{"gb18030", STR("\x81\x30\x81<\x81\x30<\x81\x30\x81"), "~0~<~0<~"},
+		{"gb18030", STR("\x84\x31\xa5\x30\x90\x30\x81\x30\x84\x31\xa4\x40"),
+		 "~\U00010000~1\ue5e6"},
+		{"gb18030", STR("\x81\x35\xf4\x37\x81\x36\xa5\x31\xe3\x32\x9a\x36"),
+		 "\ue7c7\u200f~"},
+		{"iso-2022-jp", STR("\x0e\x80\x1b$B\x1b(Ba\x1b("), "~~~a~("},
+		{"iso-2022-jp", STR("\x1b(J\\~\x1b(I1`\x1b$@0!\x1b(J!"),
+		 "\u00a5\u203e\uff71~\u4e9c!"},
+		{"iso-2022-jp", STR("\x1b$B0\x1b(B0\x1b$B0\n0!\x1b$"), "~0~\u4e9c~~"},
+		{"iso-2022-jp", STR("\x1b$B\x1b$\x1b(Ba"), "~~a"},
+		{"koi8-u", STR("\xae\xbe\xa4"), "\u045e\u040e\u0454"},
+		{"macintosh", STR("\xdb\xf0\xbd"), "\u20ac\uf8ff\u03a9"},
+		{"windows-1255", STR("\xca\xd9\x80"), "\u05ba~\u20ac"},
+		{"x-mac-cyrillic", STR("\xa2\xff"), "\u0490\u20ac"},
+		{"x-user-defined", STR("a\x80\xff"), "a\uf780\uf7ff"},
+		{"replacement", STR("<p>any"), "~"},
+		{"utf-16le", STR("\x3d\xd8x"), "~"},
+		{"utf-16be", STR("\xd8\x3d\xdc\xdc"), "\U0001f4dc"},
+		{"utf-16be", STR("\xd8\x3d\0a\xdc\0"), "~a~"},
+	};
+	CLEANUP(buf_free) struct buf out = BUF_INIT(1 << 20);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		CLEANUP(buf_free) struct buf shown = BUF_INIT(1 << 10);
+		uint64_t bad = decode(*state, cases[i].bytes, cases[i].charset, &out);
+		for (struct str rest = buf_str(&out); rest.n;) {
+			bool none = str_starts(rest, STR("\xef\xbf\xbd"));
+			bad -= none;
+			buf_add_str(&shown, none ? STR("~") : str_head(rest, 1));
+			rest = str_from(rest, none ? 3 : 1);
+		}
+		assert_string_equal(buf_text(&shown), cases[i].text);
+		assert_int_equal(bad, 0);
+	}
+}
+
 /* The end of a piece falls inside a character, after it, and before it. */
 static void characters_are_whole_at_the_ends_of_pieces(void **state)
 {
@@ -171,8 +226,12 @@ static void labels_stand_for_the_names_of_the_list(void **state)
 		     {"utf-16", "utf-16le"},
 		     {"latin5", "windows-1254"},
 		     {"iso-8859-8-i", "iso-8859-8-i"},
+		     {"\f windows-31j\r\n", "shift_jis"},
+		     {"x-user-defined", "x-user-defined"},
+		     {"iso-2022-kr", "replacement"},
+		     {"HZ-GB-2312", "replacement"},
 		     {"", NULL},
-		     {"iso-2022-kr", NULL},
+		     {"uhc", NULL},
 		     {"utf-7", NULL},
 		     {"utf-8 latin1", NULL}};
 	(void)state;
@@ -224,6 +283,8 @@ static void html_names_its_charset_in_markup_only(void **state)
 		{"<metal charset=koi8-r>", NULL},
 		{"</meta charset=koi8-r>", NULL},
 		{"<meta charset=\"koi8-r", "koi8-r"},
+		{"<meta charset=x-user-defined>", "windows-1252"},
+		{"<meta charset=iso-2022-cn>", "replacement"},
 		{"<?xml version='1.0'?><meta charset=koi8-r>", "koi8-r"},
 		{"<meta/charset=koi8-r>", "koi8-r"},
 		{"<", NULL},
@@ -347,6 +408,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(bytes_of_many_charsets_become_utf8, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(bad_bytes_take_no_others_with_them, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(characters_are_whole_at_the_ends_of_pieces, setup,
 						teardown),

@@ -1,6 +1,8 @@
-/* Charsets: the first byte chooses one, or that it is to be guessed; the rest is the document. */
+/* Charsets: the first byte chooses one, or that it is to be guessed; the rest is the document, and
+ * its text is a link of a page in that charset. */
 #include "base/buf.h"
 #include "extract/charset_inner.h"
+#include "url/url.h"
 
 struct piece {
 	size_t at;
@@ -44,6 +46,34 @@ static void check_positions(struct charset *c, struct str body, const struct cha
 	buf_free(&again);
 }
 
+/* A query that was encoded, and is decoded, is encoded as it was; iso-2022-jp escapes parts of
+ * characters. What is before and after it does not change. */
+static void check_link(struct charset *c, const struct charset_def *def, struct str text)
+{
+	static struct piece pieces[PIECES_MAX];
+	struct buf again = BUF_INIT(1 << 20),
+		   room[2] = {BUF_INIT(URL_TEXT_MAX), BUF_INIT(URL_TEXT_MAX)};
+	struct charset_pieces it;
+	charset_begin(&it, c, STR(""), &(struct charset_choice){.name = def->name});
+	size_t from = str_find_byte(str_head(text, str_find_byte(text, '#')), '?');
+	struct str once = charset_link(&it, text, &room[0]);
+	struct str query = str_from(once, from);
+	query = str_head(query, str_find_byte(query, '#'));
+	if (once.p) {
+		ENSURE(str_eq(str_head(once, from), str_head(text, from)));
+		ENSURE(str_eq(str_from(once, from + query.n),
+			      str_from(text, str_find_byte(text, '#'))));
+	}
+	if (once.p && once.p != text.p && def->kind != CHARSET_ISO_2022_JP) {
+		decode(c, query, def->name, &again, pieces);
+		struct str twice = charset_link(&it, buf_str(&again), &room[1]);
+		ENSURE(str_eq(twice, query));
+	}
+	buf_free(&again);
+	buf_free(&room[0]);
+	buf_free(&room[1]);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -73,6 +103,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			check_positions(c, body, def, &out, pieces, n);
 		if (def->kind == CHARSET_UTF8 && str_utf8(body))
 			ENSURE(str_eq(buf_str(&out), body));
+		check_link(c, def, str_head(body, URL_TEXT_MAX));
+		check_link(c, def, str_head(buf_str(&out), URL_TEXT_MAX));
 	}
 	buf_free(&out);
 	return 0;

@@ -73,3 +73,10 @@ void charset_begin(struct charset_pieces *it, struct charset *c, struct str body
  * iso-2022-jp, which shifts, when they are read from the beginning). One at a time for each
  * struct charset. */
 int charset_next(struct charset_pieces *it, struct str *ret);
+
+/* The text of a link in this document as url_parse() is to see it: its query is in the charset of
+ * the document, as servers expect that wrote it (percent-encode after encoding, in the URL
+ * Standard). What the charset does not have becomes &#NNNN; in escapes. Path and fragment stay
+ * UTF-8. Where nothing changes it is `text` itself, else in `room`; p is NULL: it is longer than
+ * that may be. */
+struct str charset_link(const struct charset_pieces *it, struct str text, struct buf *room);

@@ -42,14 +42,19 @@ struct charset_table {
 struct charset {
 	uint32_t *points[CHARSET_INDEXES]; /* by pointer; 0: it stands for nothing */
 	struct charset_table *tables[CHARSET_INDEXES];
-	struct detector *detector; /* of uchardet; NULL: not loaded, or it is not there */
+	uint16_t *pointers[CHARSET_DEFS]; /* by point, plus one; 0: it has none */
+	struct detector *detector;        /* of uchardet; NULL: not loaded, or it is not there */
 	bool detector_asked;
 	char piece[CHARSET_PIECE];
 };
 
+enum { CHARSET_POINTS = 0x30000 }; /* those that indexes have are below */
+
 /* The points of an index. */
 const uint32_t *charset_points(struct charset *c, enum charset_index_id id);
 const struct charset_table *charset_table(struct charset *c, enum charset_index_id id);
+/* The pointer of a point, as encoders choose among several; negative: none. */
+int charset_pointer(struct charset *c, const struct charset_def *def, uint32_t point);
 /* The range of gb18030 that a pointer, or a point, lies in; a point is at least 0x80. */
 const struct charset_range *charset_range(uint32_t value, bool point);
 void charset_points_free(struct charset *c);

@@ -523,6 +523,7 @@ static void doc_init(struct doc *d, const struct extract_job *job, struct extrac
 	d->tokens = html_tokens_new(NULL);
 	d->title = BUF_INIT((size_t)OUT_META_MAX * 4);
 	d->label = BUF_INIT(LABEL_MAX);
+	d->encoded = BUF_INIT(URL_TEXT_MAX);
 	d->spare_title = BUF_INIT(OUT_META_MAX);
 	d->spare_description = BUF_INIT(DESCRIPTION_MAX);
 	d->spare_language = BUF_INIT(LABEL_MAX);
@@ -533,6 +534,7 @@ static void doc_release(struct doc *d)
 	html_tokens_free(&d->tokens);
 	buf_free(&d->title);
 	buf_free(&d->label);
+	buf_free(&d->encoded);
 	buf_free(&d->spare_title);
 	buf_free(&d->spare_description);
 	buf_free(&d->spare_language);
@@ -544,6 +546,7 @@ void extract_html(const struct extract_job *job, struct charset_pieces *in, stru
 	struct doc *d = mem_alloc(sizeof *d);
 	struct str piece;
 	doc_init(d, job, ret);
+	d->in = in;
 	d->out = out;
 	d->xml = str_starts(job->content_type, STR("application/xhtml+xml"));
 	html_link_begin(d);

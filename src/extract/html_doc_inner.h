@@ -19,6 +19,7 @@ struct span {
 
 struct doc {
 	const struct extract_job *job;
+	const struct charset_pieces *in; /* for the charset that queries of links are in */
 	struct out *out;
 	struct extract_result *ret;
 	struct html_tokens *tokens;
@@ -49,6 +50,7 @@ struct doc {
 	struct span anchor;
 	struct doc_link anchor_link;
 	struct buf label;
+	struct buf encoded; /* a link with its query in the charset of the page */
 
 	/* What the page has already said, and what stands in for it otherwise. */
 	bool has_title, has_description, has_language, has_canonical, has_published, has_modified;

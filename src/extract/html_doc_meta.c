@@ -14,13 +14,23 @@ static struct str skip_blanks(struct str s)
 	return s;
 }
 
-/* Makes it absolute, in the room. false: it leads nowhere, or to the page itself. */
+/* Makes it absolute, in the room. Negative: it is not a URL that links can have. */
+static int link_absolute(struct doc *d, struct str href, char room[URL_MAX], struct url *ret)
+{
+	if (d->in)
+		href = charset_link(d->in, href, &d->encoded);
+	if (!href.p)
+		return -URL_TOO_LONG;
+	return url_parse(href, d->has_base ? &d->base : NULL, room, URL_MAX, ret);
+}
+
+/* The same. false: it leads nowhere, or to the page itself. */
 static bool link_resolve(struct doc *d, struct str href, char room[URL_MAX], struct url *ret)
 {
 	href = skip_blanks(href);
 	if (href.n == 0 || href.p[0] == '#')
 		return false;
-	return url_parse(href, d->has_base ? &d->base : NULL, room, URL_MAX, ret) == 0;
+	return link_absolute(d, href, room, ret) == 0;
 }
 
 static struct str without_fragment(const struct url *u)
@@ -89,7 +99,7 @@ static void link_base(struct doc *d, const struct html_tag *tag)
 	if (!href.p || d->base_said)
 		return;
 	d->base_said = true;
-	if (url_parse(href, d->has_base ? &d->base : NULL, d->base_room[1], URL_MAX, &base) != 0)
+	if (link_absolute(d, href, d->base_room[1], &base) != 0)
 		return;
 	d->base = base;
 	d->has_base = true;

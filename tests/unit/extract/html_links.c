@@ -1,6 +1,8 @@
 /* Small pages as they are found: where they lead, and what they say of themselves. */
 #include "unit/extract/html_page.h"
 
+#include "url/url.h"
+
 static void links_have_kinds(void **state)
 {
 	static const struct page pages[] = {
@@ -237,12 +239,85 @@ static void pages_speak_of_themselves(void **state)
 	check_pages(pages, ARRAY_LEN(pages));
 }
 
+/* By the URL Standard: encoded, then escaped; what the charset does not have as a reference. */
+static void queries_are_in_the_charset_of_the_page(void **state)
+{
+	static const struct page pages[] = {
+		P("<a href='/s?q=\xd0\xbf'>a</a>", "R~/s?q=%D0%BF a a\nXa\n"),
+		IN("windows-1251", "<a href='/s?q=\xef\xf0\xe8'>a</a>",
+		   "R~/s?q=%EF%F0%E8 a a\nXa\n"),
+		IN("windows-1251", "<a href='/\xef?\xef#?\xef'></a><a href='/#?\xef'></a>",
+		   "R~/%D0%BF?%EF a\nR~/ a\n"),
+		IN("windows-1251", "<a href='?&#8364;&#20013;&amp;=\"&#x1f600;'></a>",
+		   "R~/d/p.html?%88%26%2320013%3B&=%22%26%23128512%3B a\n"),
+		IN("windows-1251", "<a href='\n/\t? %EF\n\xef\t '></a>", "R~/?%20%EF%EF a\n"),
+		IN("windows-1251", "<a href='//h.example?\xef'></a>", "R~/?%EF a\n"),
+		IN("windows-1251", "<a href='mailto:a@b?subject=\xef'></a>", ""),
+		IN("windows-1251",
+		   "<area href='?1\xef'><img src='?2\xef'><iframe src='?3\xef'></iframe>"
+		   "<embed src='?4\xef'><form action='?5\xef'></form>",
+		   "R~/d/p.html?1%EF a\n"
+		   "I~/d/p.html?2%EF g\n"
+		   "F~/d/p.html?3%EF w\n"
+		   "A~/d/p.html?4%EF e\n"
+		   "R~/d/p.html?5%EF f\n"),
+		IN("windows-1251",
+		   "<link rel=canonical href='/c?\xef'><link rel=next href='/n?\xef'>"
+		   "<link rel=alternate href='/a?\xef'>"
+		   "<meta http-equiv=refresh content='1;url=/r?\xef'>",
+		   "M0c~/c?%EF\n"
+		   "R~/n?%EF o\n"
+		   "R~/a?%EF l\n"
+		   "R~/r?%EF r\n"),
+		IN("windows-1251", "<base href='/b/?\xef'><a href='c?\xef'></a>", "R~/b/c?%EF a\n"),
+		IN("utf-16le", "<\0a\0 \0h\0r\0e\0f\0=\0?\0\x3f\x04>\0", "R~/d/p.html?%D0%BF a\n"),
+		IN("replacement", "<a href='?a'></a>", "X\xef\xbf\xbd\n"),
+		IN("x-user-defined", "<a href='?\x80&#233;'></a>",
+		   "R~/d/p.html?%80%26%23233%3B a\n"),
+		IN("gbk", "<a href='?&#8364;\xd6\xd0&#xe7c7;&#128512;'></a>",
+		   "R~/d/p.html?%80%D6%D0%26%2359335%3B%26%23128512%3B a\n"),
+		IN("gb18030", "<a href='?&#8364;\xd6\xd0&#xe7c7;&#128512;&#xe5e5;'></a>",
+		   "R~/d/p.html?%A2%E3%D6%D0%815%F47%949%FC6%26%2358853%3B a\n"),
+		IN("big5", "<a href='?\xa4\xa4&#x5341;&#x2550;&#x20ac;&#xca;'></a>",
+		   "R~/d/p.html?%A4%A4%A4Q%F9%F9%A3%E1%26%23202%3B a\n"),
+		IN("euc-kr", "<a href='?\xb0\xa1&#x8c76;&#xac02;'></a>",
+		   "R~/d/p.html?%B0%A1%26%2335958%3B%81A a\n"),
+		IN("euc-jp", "<a href='?\xb0\xa1&#xa5;&#xff71;&#x2212;&#x4e02;'></a>",
+		   "R~/d/p.html?%B0%A1\\%8E%B1%A1%DD%26%2319970%3B a\n"),
+		IN("shift_jis", "<a href='?\x88\x9f&#x203e;&#xff71;\xfb\xfc\x80x'></a>",
+		   "R~/d/p.html?%88%9F~%B1%FB%FC%80x a\n"),
+		IN("iso-2022-jp",
+		   "<a href='?\x1b$B0!0\"%#\x1b(Ba\x1b$B0!\x1b(B#\x1b$B0!\x1b(B'></a>",
+		   "R~/d/p.html?%1B$B0!0%22%%23%1B(Ba%1B$B0!%1B(B a\n"),
+		IN("iso-2022-jp", "<a href='?&#xa5;a&#92;&#x4e9c;&#xff71;&#x20ac;&#x0e;'></a>",
+		   "R~/d/p.html?%1B(J\\a%1B(B\\%1B$B0!%%22%1B(B%26%238364%3B%26%2365533%3B a\n"),
+	};
+	(void)state;
+	check_pages(pages, ARRAY_LEN(pages));
+}
+
+static void a_query_that_grows_too_long_is_no_link(void **state)
+{
+	CLEANUP(buf_free) struct buf page = BUF_INIT(URL_TEXT_MAX * 2);
+	buf_add_text(&page, "<a href=/a></a><a href='/?");
+	while (page.n < URL_TEXT_MAX)
+		buf_add_text(&page, "\xe4\xb8\xad"); /* each is %26%2320013%3B */
+	buf_add_text(&page, "'></a><a href=/b></a>");
+	const struct page pages[] = {{buf_str(&page), "R~/a a\nR~/b a\n", .charset = "utf-8"},
+				     {buf_str(&page), "R~/a a\nR~/b a\n", .charset = "gb18030"},
+				     {buf_str(&page), "R~/a a\nR~/b a\n", .charset = "koi8-r"}};
+	(void)state;
+	check_pages(pages, ARRAY_LEN(pages));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(links_have_kinds),
 		cmocka_unit_test(base_tricks_are_seen_through),
 		cmocka_unit_test(pages_speak_of_themselves),
+		cmocka_unit_test(queries_are_in_the_charset_of_the_page),
+		cmocka_unit_test(a_query_that_grows_too_long_is_no_link),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@ struct page {
 	struct str in;
 	const char *want;
 	bool noscript, no_url, xhtml;
+	const char *charset; /* NULL: UTF-8 */
 };
 
 #define P(html, lines)                          \
@@ -29,6 +30,10 @@ struct page {
 #define XHTML(html, lines)                                     \
 	{                                                      \
 		{html, sizeof(html) - 1}, lines, .xhtml = true \
+	}
+#define IN(name, html, lines)                                    \
+	{                                                        \
+		{html, sizeof(html) - 1}, lines, .charset = name \
 	}
 
 /* The lines of a list. */
@@ -48,7 +53,6 @@ static inline void print_attrs(struct buf *b, const struct out *out)
 	}
 }
 
-/* What is known of a page that is UTF-8. */
 static inline void read_page(const struct page *p, struct charset *charset, void *memory,
 			     struct out *ret_out, struct extract_result *ret)
 {
@@ -58,11 +62,12 @@ static inline void read_page(const struct page *p, struct charset *charset, void
 		.body = p->in,
 		.settings = {.noscript = p->noscript},
 	};
-	const struct charset_choice utf8 = {"utf-8", CHARSET_BY_HEADER, 0};
+	const struct charset_choice choice = {p->charset ? p->charset : "utf-8", CHARSET_BY_HEADER,
+					      0};
 	struct charset_pieces in;
 	*ret = (struct extract_result){0};
 	out_begin(ret_out, memory, PAGE_MEMORY, 0);
-	charset_begin(&in, charset, p->in, &utf8);
+	charset_begin(&in, charset, p->in, &choice);
 	extract_html(&job, &in, ret_out, ret);
 	for (size_t i = 0; i < ret_out->text_n; i++)
 		if (ret_out->text[i] == '\n')

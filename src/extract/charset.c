@@ -377,18 +377,52 @@ static int by_bom(struct str body, struct charset_choice *ret)
 	return 1;
 }
 
-/* Nothing names it. UTF-16 without a mark is recognized by its zeroes. */
+/* UTF-16 that nobody declares is known by its zeroes. Characters of ASCII (a quarter at least,
+ * which all markup has) are one with a zero each; no character is a control character, and none is
+ * half of a pair. Programs, pictures and sound have some of these soon. */
+static bool is_utf16(struct str sample, bool big)
+{
+	size_t ascii = 0, units = sample.n / 2;
+	bool high = false; /* the first half of a pair came before */
+	for (size_t i = 0; i < 2 * units; i += 2) {
+		unsigned char c = (unsigned char)sample.p[i + big];
+		unsigned char upper = (unsigned char)sample.p[i + !big];
+		bool low = upper >= 0xdc && upper <= 0xdf;
+		if (low != high || (upper == 0 && c < ' ' && !html_is_space((char)c)) ||
+		    (upper == 0xff && c >= 0xfe))
+			return false;
+		high = upper >= 0xd8 && upper <= 0xdb;
+		ascii += upper == 0 && c < 0x7f;
+	}
+	return units >= 2 && ascii >= (units + 3) / 4;
+}
+
+int charset_known(struct str body, struct str content_type, struct charset_choice *ret)
+{
+	enum { SEEN = 512 };
+	struct str sample = str_head(body, SEEN);
+	const char *name = charset_by_label(charset_in_content_type(content_type));
+	if (by_bom(body, ret) == 0)
+		return 0;
+	if (name)
+		*ret = (struct charset_choice){name, CHARSET_BY_HEADER, 0};
+	else if (sample.n == 0 || !memchr(sample.p, 0, sample.n))
+		return 1;
+	else if (is_utf16(sample, false))
+		*ret = (struct charset_choice){"utf-16le", CHARSET_BY_BYTES, 0};
+	else if (is_utf16(sample, true))
+		*ret = (struct charset_choice){"utf-16be", CHARSET_BY_BYTES, 0};
+	else
+		return 1;
+	return 0;
+}
+
+/* Nothing names it. */
 static struct charset_choice by_bytes(struct charset *c, struct str body)
 {
 	size_t valid = charset_valid(body);
-	bool zeroes = body.n && memchr(body.p, 0, MIN(body.n, 64u)) != NULL;
-	if (valid == body.n && !zeroes)
-		return (struct charset_choice){"utf-8", CHARSET_BY_BYTES, 0};
-	if (zeroes && body.n >= 4 && body.p[1] == 0 && body.p[3] == 0 && body.p[0])
-		return (struct charset_choice){"utf-16le", CHARSET_BY_BYTES, 0};
-	if (zeroes && body.n >= 4 && body.p[0] == 0 && body.p[2] == 0 && body.p[1])
-		return (struct charset_choice){"utf-16be", CHARSET_BY_BYTES, 0};
-	if (body.n - valid < 4 && body.n > SAMPLE) /* only its last character is torn */
+	/* also if only its last character is torn */
+	if (valid == body.n || (body.n - valid < 4 && body.n > SAMPLE))
 		return (struct charset_choice){"utf-8", CHARSET_BY_BYTES, 0};
 	struct str sample = str_from(body, valid > SAMPLE_BEFORE ? valid - SAMPLE_BEFORE : 0);
 	const char *name = detector_guess(c, str_head(sample, SAMPLE));
@@ -402,10 +436,8 @@ struct charset_choice charset_choose(struct charset *c, struct str body, struct 
 {
 	struct charset_choice choice = {0};
 	const char *name;
-	if (by_bom(body, &choice) == 0)
+	if (charset_known(body, content_type, &choice) == 0)
 		return choice;
-	if ((name = charset_by_label(charset_in_content_type(content_type))))
-		return (struct charset_choice){name, CHARSET_BY_HEADER, 0};
 	if (declared)
 		return (struct charset_choice){declared, CHARSET_BY_DOCUMENT, 0};
 	if ((name = charset_by_label(hint)))

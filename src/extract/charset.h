@@ -49,8 +49,15 @@ void charset_free(struct charset **c);
 /* Loads all that might be needed later, for a process that will not be able to open files. */
 int charset_load_all(struct charset *c, struct err *err);
 
-/* Decides by BOM, header, the document itself, hint, then by its bytes. `declared`: what a prescan
- * found, or NULL. */
+/* What is known before the document is read: by BOM, header, or, of UTF-16, by its zeroes. 1:
+ * nothing is. */
+int charset_known(struct str body, struct str content_type, struct charset_choice *ret);
+/* The beginning of a document in which ASCII can be read: of UTF-16, by the same signs, as much in
+ * UTF-8 as there is room for; of all others it is the document itself. */
+struct str charset_readable(struct str body, struct str content_type, char *room, size_t cap);
+
+/* Decides by what is known, the document itself, hint, then by its bytes. `declared`: what a
+ * prescan found, or NULL. */
 struct charset_choice charset_choose(struct charset *c, struct str body, struct str content_type,
 				     const char *declared, struct str hint);
 

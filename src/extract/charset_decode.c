@@ -397,6 +397,24 @@ static void decode_utf16(struct charset_pieces *it, struct room *r)
 	}
 }
 
+struct str charset_readable(struct str body, struct str content_type, char *room, size_t cap)
+{
+	struct charset_choice choice;
+	struct room r = {room, room + cap};
+	if (charset_known(body, content_type, &choice) != 0 ||
+	    !str_starts(str_of(choice.name), STR("utf-16")))
+		return body;
+	bool big = str_is(str_of(choice.name), "utf-16be");
+	body = str_from(body, choice.bom);
+	while (body.n && r.end - r.p >= 4) {
+		size_t n;
+		uint32_t point = utf16_char(body, big, &n);
+		put_point(&r, point == CHARSET_BAD ? 0xfffd : point);
+		body = str_from(body, n);
+	}
+	return str_range(room, r.p);
+}
+
 static void decode_nothing(struct charset_pieces *it, struct room *r)
 {
 	put_bad(it, r);

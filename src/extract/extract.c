@@ -152,10 +152,11 @@ static enum unpacked unpack_inside(struct extract *x, struct extract_job *job,
 				   struct extract_result *ret)
 {
 	const char *media;
+	char room[512];
 	buf_clear(&x->unpacked);
 	enum unpacked how = gunzip_all(job->body, &x->unpacked);
 	struct str inside = buf_str(&x->unpacked);
-	enum sniff seen = sniff(inside, &media);
+	enum sniff seen = sniff(charset_readable(inside, STR(""), room, sizeof room), &media);
 	bool xml = seen == SNIFF_FEED || seen == SNIFF_XML;
 	if (!xml && !types_is_url_list(inside, job->url))
 		return UNPACKED_WHOLE; /* nothing of it is read */

@@ -129,8 +129,6 @@ enum sniff sniff(struct str body, const char **ret_media)
 	*ret_media = NULL;
 	if (body.n == 0)
 		return SNIFF_EMPTY;
-	if (str_starts(body, STR("\xfe\xff")) || str_starts(body, STR("\xff\xfe")))
-		return SNIFF_TEXT;
 	for (size_t i = 0; i < ARRAY_LEN(signatures); i++)
 		if (str_starts(body, signatures[i].bytes) &&
 		    (body.p[0] == '%' || has_binary(body))) { /* prose may begin with ID3 */
@@ -356,8 +354,8 @@ static enum extract_type judge_by_magic(struct types *t, struct str body, enum s
 }
 
 /* Nothing is declared, or nothing that means anything. */
-static enum extract_type judge_alone(struct types *t, const struct extract_job *job,
-				     enum sniff seen, const char *known, char ret[TYPES_MEDIA_MAX])
+static enum extract_type judge_alone(struct types *t, struct str body, enum sniff seen,
+				     const char *known, char ret[TYPES_MEDIA_MAX])
 {
 	switch (seen) {
 	case SNIFF_HTML:
@@ -372,7 +370,7 @@ static enum extract_type judge_alone(struct types *t, const struct extract_job *
 	case SNIFF_EMPTY:
 		return media_set(ret, "application/x-empty", EXTRACT_OTHER);
 	default:
-		return judge_by_magic(t, job->body, seen, ret);
+		return judge_by_magic(t, body, seen, ret);
 	}
 }
 
@@ -443,23 +441,24 @@ bool types_is_url_list(struct str text, struct str url)
 static enum extract_type judge_document(struct types *t, const struct extract_job *job,
 					char ret_media[TYPES_MEDIA_MAX])
 {
-	char media[TYPES_MEDIA_MAX];
+	char media[TYPES_MEDIA_MAX], room[ROOT_WITHIN];
 	const char *known, *name = media_of_name(job->url);
-	enum sniff seen = sniff(job->body, &known);
+	struct str body = charset_readable(job->body, job->content_type, room, sizeof room);
+	enum sniff seen = sniff(body, &known);
 	media_of_header(job->content_type, media);
 	/* servers call plain what they do not know, and unpacked files keep their names only */
 	if (name && (!media[0] || (str_is(str_of(media), "text/plain") &&
 				   reader_of_media(str_of(name)) == EXTRACT_MARKDOWN)))
 		snprintf(media, sizeof media, "%s", name);
 	if (!media[0])
-		return judge_alone(t, job, seen, known, ret_media);
+		return judge_alone(t, body, seen, known, ret_media);
 	/* what cannot be read anyway has the name that its server gave it: many are zip inside */
 	if (seen == SNIFF_KNOWN && reader_of_media(str_of(media)) != EXTRACT_OTHER)
 		return media_set_by_reader(ret_media, known);
 	int as = judge_declared(reader_of_media(str_of(media)), seen);
 	if (as >= 0)
 		return media_set(ret_media, media, (enum extract_type)as);
-	return judge_by_magic(t, job->body, seen, ret_media);
+	return judge_by_magic(t, body, seen, ret_media);
 }
 
 enum extract_type types_judge(struct types *t, const struct extract_job *job,

@@ -16,7 +16,7 @@ enum sniff {
 	SNIFF_BINARY,
 	SNIFF_KNOWN, /* by a signature */
 };
-/* *ret_media: of SNIFF_KNOWN, else NULL. */
+/* `body` as charset_readable() gives it. *ret_media: of SNIFF_KNOWN, else NULL. */
 enum sniff sniff(struct str body, const char **ret_media);
 
 struct types;

@@ -332,6 +332,19 @@ static void who_knows_best_is_believed(void **state)
 		{STR("p\xc3\xa5"), "", NULL, "", "utf-8", CHARSET_BY_BYTES},
 		{STR("h\0e\0l\0l\0o\0"), "", NULL, "", "utf-16le", CHARSET_BY_BYTES},
 		{STR("\0h\0e\0l\0l\0o"), "", NULL, "", "utf-16be", CHARSET_BY_BYTES},
+		{STR("<\0\x1f\x04\x40\x04\x38\x04"), "", NULL, "gbk", "utf-16le", CHARSET_BY_BYTES},
+		{STR("<\0p\0"), "", "utf-8", "", "utf-16le", CHARSET_BY_BYTES},
+		{STR("h\0i\0"), "x;charset=utf-16", NULL, "", "utf-16le", CHARSET_BY_HEADER},
+		{STR("\0h\0i"), "x;charset=utf-16be", NULL, "", "utf-16be", CHARSET_BY_HEADER},
+		{STR("h\0i\0"), "x;charset=koi8-r", NULL, "", "koi8-r", CHARSET_BY_HEADER},
+		{STR("h\0i\0"
+		     "\1\0"),
+		 "", NULL, "gbk", "gbk", CHARSET_BY_HINT},
+		{STR("h\0\0\0i\0\0\0"), "", NULL, "gbk", "gbk", CHARSET_BY_HINT},
+		{STR("h\0i\0\0\xdc"), "", NULL, "gbk", "gbk", CHARSET_BY_HINT},
+		{STR("h\0\0\xd8i\0"), "", NULL, "gbk", "gbk", CHARSET_BY_HINT},
+		{STR("h\0i"), "", NULL, "gbk", "gbk", CHARSET_BY_HINT},
+		{STR("h\0abcdefghij"), "", NULL, "gbk", "gbk", CHARSET_BY_HINT},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct charset_choice choice =

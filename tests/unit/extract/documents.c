@@ -57,6 +57,47 @@ static void text_is_in_utf8_whatever_it_was(void **state)
 	assert_int_equal(r->result.bad_bytes, 2);
 }
 
+/* ASCII in UTF-16. */
+static struct str widen(struct str ascii, bool big, struct buf *out)
+{
+	buf_clear(out);
+	for (size_t i = 0; i < ascii.n; i++) {
+		buf_add_byte(out, big ? 0 : ascii.p[i]);
+		buf_add_byte(out, big ? ascii.p[i] : 0);
+	}
+	return buf_str(out);
+}
+
+static void utf16_is_read_without_a_mark(void **state)
+{
+	static const struct {
+		const char *type;
+		struct str text;
+		const char *want; /* of one order of bytes: $ stands for le or be */
+	} cases[] = {
+		{"text/html", STR("<title>t</title><p>x <a href=/y>z"),
+		 "Ttext/html; charset=utf-16$|M3tt|Rhttp://a/y a z|Xx z|"},
+		{"", STR("<!doctype html>x"), "Ttext/html; charset=utf-16$|Xx|"},
+		{"text/plain", STR("a\n\nb"), "Ttext/plain; charset=utf-16$|Xa\nb|"},
+		{"text/markdown", STR("# T\nx"), "Ttext/markdown; charset=utf-16$|M21T|XT\nx|"},
+		{"application/xml", STR("<?xml version='1.0' encoding='utf-16'?><a>x</a>"),
+		 "Tapplication/xml; charset=utf-16$|Xx|"},
+		{"", STR("<urlset><url><loc>http://a/1</loc></url></urlset>"),
+		 "Tapplication/xml; charset=utf-16$|Rhttp://a/1 s|"},
+	};
+	CLEANUP(buf_free) struct buf wide = BUF_INIT(1 << 12), want = BUF_INIT(1 << 12);
+	for (size_t i = 0; i < 2 * ARRAY_LEN(cases); i++) {
+		bool big = i % 2;
+		const char *order = strchr(cases[i / 2].want, '$');
+		buf_clear(&want);
+		buf_printf(&want, "%.*s%s%s", (int)(order - cases[i / 2].want), cases[i / 2].want,
+			   big ? "be" : "le", order + 1);
+		assert_string_equal(run(*state, "http://a/", cases[i / 2].type,
+					widen(cases[i / 2].text, big, &wide), "TMRX"),
+				    buf_text(&want));
+	}
+}
+
 static void robots_of_the_header_are_kept(void **state)
 {
 	static const struct {
@@ -453,6 +494,7 @@ int main(void)
 		cmocka_unit_test(plain_text_has_the_blanks_of_pages),
 		cmocka_unit_test(type_and_size_come_first),
 		cmocka_unit_test(text_is_in_utf8_whatever_it_was),
+		cmocka_unit_test(utf16_is_read_without_a_mark),
 		cmocka_unit_test(robots_of_the_header_are_kept),
 		cmocka_unit_test(long_words_for_robots_hide_none),
 		cmocka_unit_test(markdown_has_headings_and_links),

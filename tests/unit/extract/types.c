@@ -42,7 +42,6 @@ static void first_bytes_look_like_something(void **state)
 		{STR("%PDF-1.7"), SNIFF_KNOWN, "application/pdf"},
 		{STR("\x1f\x8b\x08\0"), SNIFF_KNOWN, "application/gzip"},
 		{STR("a\0b"), SNIFF_BINARY, NULL},
-		{STR("\xff\xfeh\0i\0"), SNIFF_TEXT, NULL},
 		{STR("<"), SNIFF_TEXT, NULL},
 		{STR("<?xml"), SNIFF_XML, NULL},
 		{STR("<!DOCTYPE"), SNIFF_TEXT, NULL},
@@ -97,6 +96,15 @@ static void header_name_and_bytes_together_decide(void **state)
 		{"http://a/", "application/json", STR("{}"), EXTRACT_OTHER, "application/json"},
 		{"http://a/x.gif", "", STR("GIF89a\1"), EXTRACT_OTHER, "image/gif"},
 		{"", "", STR(""), EXTRACT_OTHER, "application/x-empty"},
+		/* UTF-16: by a mark, by its zeroes, by the header */
+		{"", "", STR("\xff\xfe<\0p\0>\0"), EXTRACT_HTML, "text/html"},
+		{"", "text/plain", STR("\xfe\xff\0h\0i"), EXTRACT_TEXT, "text/plain"},
+		{"", "", STR("<\0p\0>\0"), EXTRACT_HTML, "text/html"},
+		{"", "", STR("\0<\0r\0s\0s\0>"), EXTRACT_FEED, "application/xml"},
+		{"", "text/html", STR("h\0i\0"), EXTRACT_HTML, "text/html"},
+		{"", "text/html; charset=utf-16be", STR("\x04\x1f\x04\x40"), EXTRACT_HTML,
+		 "text/html"},
+		{"", "text/plain", STR("h\0i\0\1\0"), EXTRACT_OTHER, "application/octet-stream"},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct extract_job job = {.url = str_of(cases[i].url),

@@ -6,7 +6,8 @@
 
 enum {
 	CHARSET_PIECE = 64 << 10,  /* bytes of a piece at most */
-	CHARSET_PRESCAN = 1 << 10, /* bytes in which an HTML document must name its charset */
+	CHARSET_PRESCAN = 1 << 10, /* bytes in which an HTML document names its charset anywhere */
+	CHARSET_HEAD = 256 << 10,  /* and in its head */
 	CHARSET_NAME_MAX = 40,
 };
 
@@ -31,7 +32,7 @@ struct charset_choice {
 const char *charset_by_label(struct str label);
 /* The value of charset= in a Content-Type or in the content of a meta; empty: none. */
 struct str charset_in_content_type(struct str value);
-/* What an HTML document says of itself in its first bytes; NULL: nothing. */
+/* What an HTML document says of itself: in its first bytes, or later in its head. NULL: nothing. */
 const char *charset_prescan_html(struct str body);
 /* The same of an XML declaration. */
 const char *charset_prescan_xml(struct str body);

@@ -60,17 +60,6 @@ struct doc {
 	char base_room[2][URL_MAX], anchor_room[URL_MAX], room[URL_MAX];
 };
 
-/* Value of an attribute; p is NULL: it has none. */
-static inline struct str attr_of(const struct html_tag *tag, struct str name)
-{
-	/* by the length of `name`, which is a constant wherever this is called */
-	for (size_t i = 0; i < tag->nattrs; i++)
-		if (tag->attrs[i].name.n == name.n &&
-		    memcmp(tag->attrs[i].name.p, name.p, name.n) == 0)
-			return tag->attrs[i].value;
-	return (struct str){0};
-}
-
 /* Text that comes now is not seen. */
 static inline bool html_hidden(const struct doc *d)
 {

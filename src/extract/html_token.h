@@ -36,6 +36,17 @@ struct html_tag {
 	bool cut; /* a limit was reached: part of it is missing */
 };
 
+/* Value of an attribute; p is NULL: it has none. */
+static inline struct str attr_of(const struct html_tag *tag, struct str name)
+{
+	/* by the length of `name`, which is a constant wherever this is called */
+	for (size_t i = 0; i < tag->nattrs; i++)
+		if (tag->attrs[i].name.n == name.n &&
+		    memcmp(tag->attrs[i].name.p, name.p, name.n) == 0)
+			return tag->attrs[i].value;
+	return (struct str){0};
+}
+
 struct html_doctype {
 	struct str name, public_id, system_id; /* p is NULL: missing, which is not empty */
 	bool correct;                          /* false: the page asks for quirks */

@@ -57,6 +57,25 @@ def test_a_page_in_json(garner):
     assert d["size"] == len(PAGE)
 
 
+def test_a_page_of_another_charset_is_read_as_browsers_do(garner):
+    g = garner()
+    head = b"<html><head><style>" + b"p { color: red }\n" * 200 + b"</style>"
+    page = '<title>Поиск</title><body><a href="/поиск?q=при€中#при">髙 №</a>'
+    old = page.encode("windows-1251", "xmlcharrefreplace")
+    d = read(g, head + b"<meta charset=windows-1251>" + old)  # long after byte 1024
+    assert (d["charset"], d["charset_by"], d["title"]) == ("windows-1251", "document", "Поиск")
+    assert d["links"][0]["url"] == (
+        "http://example.org/%D0%BF%D0%BE%D0%B8%D1%81%D0%BA?q=%EF%F0%E8%88%26%2320013%3B")
+    for charset in ("utf-16le", "utf-16be"):  # without a mark: declared, and known by its zeroes
+        body = page.encode(charset)
+        for args in (("--type", f"text/html; charset={charset}"), ("--type", "text/html"), ()):
+            d = read(g, body, *args)
+            assert (d["type"], d["charset"], d["text"]) == ("html", charset, "髙 №")
+            assert d["links"][0]["url"].endswith("?q=%D0%BF%D1%80%D0%B8%E2%82%AC%E4%B8%AD")
+    kanji = b"<p>\xfc\xe2 \xad\xe2"  # in euc-jp, where tables of other systems differ
+    assert read(g, kanji, "--type", "text/html; charset=euc-jp")["text"] == "髙 №"
+
+
 def test_the_cage_changes_nothing(garner):
     g = garner()
     pages = [PAGE, b"", b"\0\1\2", b"plain text", b"<rss><item><link>http://a/</link></item></rss>",

@@ -282,15 +282,20 @@ static void html_names_its_charset_in_markup_only(void **state)
 		{"<meta charset=nonsense><meta charset=utf-8>", "utf-8"},
 		{"<metal charset=koi8-r>", NULL},
 		{"</meta charset=koi8-r>", NULL},
-		{"<meta charset=\"koi8-r", "koi8-r"},
+		{"<meta charset=\"koi8-r", NULL},
+		{"<meta charset=koi8-r charset=utf-8>", "koi8-r"},
+		{"<meta charset=none http-equiv=content-type content=';charset=big5'>", "big5"},
 		{"<meta charset=x-user-defined>", "windows-1252"},
 		{"<meta charset=iso-2022-cn>", "replacement"},
+		{"<title><meta charset=koi8-r></title><meta charset=utf-8>", "utf-8"},
+		{"<script>'<meta charset=koi8-r>'</script><meta charset=utf-8>", "utf-8"},
+		{"<noscript><meta charset=koi8-r></noscript>", "koi8-r"},
+		{"<body><p>text<meta charset=koi8-r>", "koi8-r"},
 		{"<?xml version='1.0'?><meta charset=koi8-r>", "koi8-r"},
 		{"<meta/charset=koi8-r>", "koi8-r"},
 		{"<", NULL},
 		{"", NULL},
 	};
-	char late[CHARSET_PRESCAN + 64];
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		const char *name = charset_prescan_html(str_of(cases[i].html));
@@ -299,9 +304,39 @@ static void html_names_its_charset_in_markup_only(void **state)
 		else
 			assert_null(name);
 	}
-	memset(late, ' ', sizeof late);
-	memcpy(late + CHARSET_PRESCAN, "<meta charset=koi8-r>", 21);
-	assert_null(charset_prescan_html((struct str){late, sizeof late}));
+}
+
+/* After so many bytes only a head can. */
+static void a_long_head_names_its_charset_at_its_end(void **state)
+{
+	static const struct {
+		const char *before;
+		size_t filled; /* bytes of a style sheet after that */
+		const char *after, *name;
+	} cases[] = {
+		{"<html><head>", CHARSET_PRESCAN, "", "koi8-r"},
+		{"<head>", 100000, "<title>a</title><link><base><script>b</script>", "koi8-r"},
+		{"<head><noscript></noscript><object></object>", CHARSET_PRESCAN, "", "koi8-r"},
+		{"<head>", CHARSET_HEAD, "", NULL},
+		{"<body>", CHARSET_PRESCAN, "", NULL},
+		{"", CHARSET_PRESCAN, "</head>", NULL},
+		{"", CHARSET_PRESCAN, "<p>", NULL},
+		{"<p>", CHARSET_PRESCAN / 2, "<p>", "koi8-r"},
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		CLEANUP(buf_free) struct buf page = BUF_INIT(1 << 20);
+		buf_add_str(&page, str_of(cases[i].before));
+		buf_add_str(&page, STR("<style>"));
+		memset(buf_room(&page, cases[i].filled), 'x', cases[i].filled);
+		buf_grew(&page, cases[i].filled);
+		buf_printf(&page, "</style>%s<meta charset=koi8-r>\n%2000s", cases[i].after, "");
+		const char *name = charset_prescan_html(buf_str(&page));
+		if (cases[i].name)
+			assert_string_equal(name, cases[i].name);
+		else
+			assert_null(name);
+	}
 }
 
 static void xml_names_its_charset_in_its_declaration(void **state)
@@ -434,6 +469,7 @@ int main(void)
 		cmocka_unit_test(labels_stand_for_the_names_of_the_list),
 		cmocka_unit_test(content_types_name_their_charset),
 		cmocka_unit_test(html_names_its_charset_in_markup_only),
+		cmocka_unit_test(a_long_head_names_its_charset_at_its_end),
 		cmocka_unit_test(xml_names_its_charset_in_its_declaration),
 		cmocka_unit_test_setup_teardown(who_knows_best_is_believed, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_bytes_give_a_language_away, setup, teardown),

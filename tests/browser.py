@@ -37,19 +37,28 @@ def index(g, objects):
     assert (done.returncode, done.stderr) == (0, ""), done
 
 
-def browse(site, story):
-    """Plays a story against the pages of a site."""
+def environment(folder):
+    """What a program of tests/npm runs with, its files in the folder; raises peers.Absent."""
     if not shutil.which("node"):
-        pytest.skip("browser: node is not on this machine")
+        raise peers.Absent("node is not on this machine")
     if not (NPM / "node_modules" / "playwright-core").is_dir():
-        pytest.skip("browser: npm has not installed tests/npm: script/bootstrap test")
-    peer = peers.need("chromium", "fonts-dejavu-core")
-    env = peer.environment(SCENE=str(site.g.dir), HOME=str(site.g.dir), TMPDIR=str(site.g.dir),
+        raise peers.Absent("npm has not installed tests/npm: script/bootstrap test")
+    peer = peers.get("chromium", "fonts-dejavu-core")
+    env = peer.environment(SCENE=str(folder), HOME=str(folder), TMPDIR=str(folder),
                            CHROMIUM=str(peer.root / "usr/lib/chromium/chromium"),
                            **{k: os.environ[k] for k in ("SHOTS",) if k in os.environ})
     env["PATH"] = os.environ["PATH"]
     # libraries that only libraries of the same folder look for
     env["LD_LIBRARY_PATH"] += "".join(f":{d}" for d in peer.root.glob("usr/lib/*/pulseaudio"))
+    return env
+
+
+def browse(site, story):
+    """Plays a story against the pages of a site."""
+    try:
+        env = environment(site.g.dir)
+    except peers.Absent as e:
+        pytest.skip(f"browser: {e}")
     done = subprocess.run(["node", NPM / "browse.js", story, f"http://127.0.0.1:{site.port}"],
                           env=env, capture_output=True, text=True, timeout=SECONDS)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -68,7 +68,7 @@ const struct charset_table *charset_table(struct charset *c, enum charset_index_
 static bool is_for_decoder(enum charset_kind kind, size_t pointer)
 {
 	return (kind == CHARSET_SHIFT_JIS && pointer >= 8272 && pointer <= 8835) ||
-	       (kind == CHARSET_BIG5 && pointer < (0xa1 - 0x81) * 157);
+	       (kind == CHARSET_BIG5 && pointer < (size_t)(0xa1 - 0x81) * 157);
 }
 
 /* Of several pointers the first counts, except for six points of big5. */

@@ -8,6 +8,7 @@
 #include "base/pool.h"
 #include "net/addr.h"
 #include "net/http.h"
+#include "net/http_intake.h"
 
 #include <microhttpd.h>
 #include <pthread.h>
@@ -87,6 +88,8 @@ struct http_conn {
 	struct addr peer;           /* no family: a Unix peer */
 	int64_t due_us;             /* atomic; it is shut when this is past */
 	struct http_stream *stream; /* server->lock */
+	struct http_intake intake;
+	bool refused; /* the head was, by the intake */
 	enum http_step step;
 	struct http_request request;
 	struct http_answer answer;

@@ -128,6 +128,7 @@ static struct http_conn *conn_opened(struct http_server *s, struct MHD_Connectio
 	c->due_us = clock_mono_us() + s->options.limits.request_us;
 	c->request.arena = ARENA_INIT((size_t)2 * HTTP_BODY_MAX);
 	c->body = c->packed = BUF_INIT(HTTP_BODY_MAX);
+	http_intake_begin(&c->intake, c->fd, (size_t)s->options.limits.connection_memory);
 	pthread_mutex_lock(&s->lock);
 	list_prepend(&s->conns, &c->link);
 	s->nconns++;
@@ -159,6 +160,7 @@ static void conn_closed(struct http_server *s, struct http_conn *c)
 	count_open(s);
 	http_stream_orphan(c);
 	pthread_mutex_unlock(&s->lock);
+	http_intake_end(&c->intake, c->fd);
 	http_conn_over(c);
 	http_answer_done(c);
 	arena_free(&c->request.arena);
@@ -218,71 +220,6 @@ static void *http_conns_ticker(void *server)
 	return NULL;
 }
 
-/* Heads. */
-
-/* A head that says something more than once, or in two ways, may have been read differently by a
- * server on the way: where it saw one request end, we would see another begin. */
-struct look {
-	unsigned hosts, lengths, encodings;
-	const char *wrong;
-};
-
-static bool all_of(struct str s, const char *others)
-{
-	for (size_t i = 0; i < s.n; i++) {
-		unsigned char c = (unsigned char)s.p[i];
-		if (c <= ' ' || c == 0x7f || strchr(others, c))
-			return false;
-	}
-	return true;
-}
-
-static bool is_value(struct str s)
-{
-	for (size_t i = 0; i < s.n; i++)
-		if (((unsigned char)s.p[i] < ' ' && s.p[i] != '\t') || s.p[i] == 0x7f)
-			return false;
-	return true;
-}
-
-static const char *look_at_field(struct look *l, struct str name, struct str value)
-{
-	if (!all_of(name, "\"(),/:;<=>?@[\\]{}"))
-		return "a header has an impossible name";
-	if (!is_value(value))
-		return "a header has a control character in it";
-	if (str_eq_nocase(name, STR("Host"))) {
-		if (++l->hosts > 1)
-			return "there is more than one Host";
-		return all_of(value, "\"#/<>?@\\") ? NULL : "Host is not the name of a host";
-	}
-	if (str_eq_nocase(name, STR("Content-Length")))
-		return ++l->lengths > 1 ? "there is more than one Content-Length" : NULL;
-	if (str_eq_nocase(name, STR("Transfer-Encoding")) &&
-	    (++l->encodings > 1 || !str_eq_nocase(value, STR("chunked"))))
-		return "of transfer encodings only chunked is taken, and once";
-	return NULL;
-}
-
-static enum MHD_Result look_at(void *look, enum MHD_ValueKind kind, const char *name, size_t name_n,
-			       const char *value, size_t value_n)
-{
-	struct look *l = look;
-	(void)kind;
-	l->wrong = look_at_field(l, (struct str){name, name_n}, (struct str){value, value_n});
-	return l->wrong ? MHD_NO : MHD_YES;
-}
-
-/* Why a request cannot be taken by what its head says; NULL: it can. */
-static const char *http_head_wrong(const struct http_conn *c)
-{
-	struct look l = {0};
-	c->server->mhd.get_connection_values_n(c->mhd, MHD_HEADER_KIND, look_at, &l);
-	if (!l.wrong && l.lengths && l.encodings)
-		l.wrong = "Content-Length and Transfer-Encoding exclude each other";
-	return l.wrong;
-}
-
 /* Requests. */
 
 enum { DISCARD_MAX = 64 << 10, PAUSE_MS = 5 };
@@ -315,6 +252,7 @@ static void *on_line(void *server, const char *uri, struct MHD_Connection *mhd)
 		.ctx = s->options.ctx,
 		.conn = c,
 	};
+	c->refused = http_intake_refused(&c->intake, target);
 	c->step = HTTP_HEAD;
 	c->came = c->sent = 0;
 	c->status = 0;
@@ -417,12 +355,24 @@ static void too_large(struct http_conn *c)
 			  body_max(c));
 }
 
+/* What stands for it says nothing about what was asked for. */
+static enum MHD_Result refuse_head(struct http_conn *c)
+{
+	const struct http_head *head = &c->intake.head;
+	c->request.path = STR("");
+	http_answer_init(c);
+	http_answer_error(&c->request, &c->answer, head->status, "%s", head->wrong);
+	c->step = HTTP_ANSWERED;
+	return http_answer_send(c, true);
+}
+
 /* The head is complete. What cannot be taken is refused before it comes. */
 static enum MHD_Result head_came(struct http_conn *c, const char *method)
 {
 	struct str length = http_header(&c->request, "Content-Length");
-	const char *wrong = http_head_wrong(c);
 	uint64_t n;
+	if (c->refused)
+		return refuse_head(c);
 	c->method = method;
 	c->request.head = strcmp(method, "HEAD") == 0;
 	c->request.local = http_conn_local(c);
@@ -430,9 +380,7 @@ static enum MHD_Result head_came(struct http_conn *c, const char *method)
 	buf_free(&c->taken);
 	c->taken = BUF_INIT(body_max(c));
 	c->step = HTTP_BODY;
-	if (wrong)
-		http_answer_error(&c->request, &c->answer, 400, "%s", wrong);
-	else if (!length.p || (str_u64(length, &n) && n <= body_max(c)))
+	if (!length.p || (str_u64(length, &n) && n <= body_max(c)))
 		return MHD_YES;
 	else if (c->answer.status < 400)
 		too_large(c);
@@ -469,13 +417,20 @@ static void run_handler(struct http_conn *c)
 			  status == 500 ? "something failed here; the log says what" : err.msg);
 }
 
+/* What follows a chunked body was not looked at as a head. */
+static bool closes_after(const struct http_conn *c)
+{
+	return __atomic_load_n(&c->server->draining, __ATOMIC_RELAXED) ||
+	       http_header(&c->request, "Transfer-Encoding").p;
+}
+
 static enum MHD_Result send_answer(struct http_conn *c)
 {
 	struct http_server *s = c->server;
 	bool stream = c->answer.stream;
 	c->step = HTTP_ANSWERED;
 	set_due(c, stream ? INT64_MAX : clock_mono_us() + s->options.limits.answer_us);
-	return http_answer_send(c, __atomic_load_n(&s->draining, __ATOMIC_RELAXED));
+	return http_answer_send(c, closes_after(c));
 }
 
 static void run_slow(struct pool_job *job)
@@ -661,8 +616,8 @@ int http_server_start(struct http_server **ret, const struct http_options *optio
 	pthread_condattr_destroy(&monotonic);
 	s->peers = http_peers_new();
 	s->router = http_router_new(options->routes, options->nroutes);
-	if (mhd_lib_load(&s->mhd, err) < 0 || start_pool(s, err) < 0 ||
-	    thread_start(&s->ticker, http_conns_ticker, s, err) < 0) {
+	if (http_intake_check(err) < 0 || mhd_lib_load(&s->mhd, err) < 0 ||
+	    start_pool(s, err) < 0 || thread_start(&s->ticker, http_conns_ticker, s, err) < 0) {
 		server_release(&s);
 		return -1;
 	}

@@ -275,7 +275,7 @@ static void compare(struct bench *b)
 
 static int open_stream(const struct server *s)
 {
-	static const char request[] = "GET /events HTTP/1.1\r\nHost: x\r\n\r\n";
+	static const char request[] = "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n";
 	struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
 	char text[512];
 	to.sin_port = htons((uint16_t)strtol(strchr(s->address, ':') + 1, NULL, 10));

@@ -9,6 +9,8 @@
 #include "extract/cage_section.h"
 #include "index/words.h"
 #include "role/status.h"
+#include "web/serve.h"
+#include "web/web.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -367,6 +369,38 @@ static void check_index(const struct patient *p, struct finding *f)
 	}
 }
 
+static bool has_role(const struct program *program, const struct role *role)
+{
+	for (size_t i = 0; i < program->nroles; i++)
+		if (program->roles[i] == role)
+			return true;
+	return false;
+}
+
+/* By which names the roles that serve HTTP answer. */
+static void check_names(const struct patient *p, struct finding *f)
+{
+	struct err err;
+	if (!has_role(p->call->program, &web_role))
+		return;
+	const struct http_names *names = web_names(p->config);
+	if (http_names_check(names, &err) < 0) {
+		finding_set(f, FINDING_FAIL, "%s", err.msg);
+		f->code = (int)err.code;
+		finding_mend(f, "garner config explain web");
+		return;
+	}
+	CLEANUP(buf_free) struct buf list = BUF_INIT(400);
+	buf_add_text(&list, names->url);
+	for (size_t i = 0; i < names->names.n; i++)
+		buf_printf(&list, "%s%s", list.n ? ", " : "", names->names.item[i]);
+	finding_set(f, FINDING_OK,
+		    "pages are served to those who ask for localhost, an address%s%s",
+		    list.n ? ", " : "; for no other name", buf_text(&list));
+	if (!list.n)
+		finding_mend(f, "with a reverse proxy: garner -s web.url=https://NAME/ up");
+}
+
 static void parser_told(void *ctx, const struct cage_result *r)
 {
 	finding_set(ctx, r->end == CAGE_READ ? FINDING_OK : FINDING_FAIL, "%s", r->reason);
@@ -442,6 +476,7 @@ static const struct check checks[] = {
 	{"file system", true, check_fs},        {"counters", true, check_counters},
 	{"sockets", true, check_sockets},       {"supervisor", true, check_up},
 	{"parser", true, check_parser},         {"index", true, check_index},
+	{"names", true, check_names},
 };
 enum { NCHECKS = ARRAY_LEN(checks) };
 

@@ -21,8 +21,8 @@ struct file;
 enum http_method { HTTP_GET, HTTP_POST, HTTP_PUT, HTTP_DELETE, HTTP_NMETHODS };
 extern const char *const http_methods[HTTP_NMETHODS];
 
-/* Who may ask. LOCAL: from this machine, by a name of this machine, so that no foreign page can
- * make a browser do it. ADMIN: nobody, as long as there is no way to log in. */
+/* Who may ask. LOCAL: from this machine, by a name that it has for itself. ADMIN: nobody, as long
+ * as there is no way to log in. */
 enum http_scope { HTTP_PUBLIC, HTTP_LOCAL, HTTP_ADMIN };
 
 struct http_param {
@@ -52,7 +52,11 @@ struct http_route {
 };
 
 /* The table as an OpenAPI 3.0 document. */
-void http_openapi(const struct http_route *routes, size_t n, const char *title, const char *version,
+struct http_about {
+	const char *title, *version;
+	const char *url; /* where it is served; "": where the document was found */
+};
+void http_openapi(const struct http_route *routes, size_t n, const struct http_about *about,
 		  struct buf *out);
 
 struct http_request {
@@ -203,6 +207,29 @@ struct http_limits {
 				"stream"                                                             \
 	}
 
+/* How people call the server. Asked by any other name than these, localhost or an address it
+ * answers 421: such a name may be anyone's, and a page that has it could read what is served here.
+ */
+struct http_names {
+	const char *url; /* the base of links to it; "": none */
+	struct value_list names;
+};
+
+/* ERR_USAGE: err says which setting is wrong, and how. */
+int http_names_check(const struct http_names *names, struct err *err);
+
+/* Their settings: `member` is the struct http_names in the section's struct. */
+#define HTTP_NAME_SPECS(strukt, member)                                                        \
+	{"url", VALUE_TEXT_AT(strukt, member.url),                                             \
+	 .help = "The address that people use, such as https://search.example.org/: the base " \
+		 "of links to here; its host may be asked for"},                               \
+	{                                                                                      \
+		"names", VALUE_LIST_AT(strukt, member.names),                                  \
+			.help = "Names of hosts that may be asked for, in all roles that "     \
+				"serve HTTP, as well as localhost, any address and the host "  \
+				"of url; what is asked by another name is answered with 421"   \
+	}
+
 /* The counters of every role that serves HTTP, in this order. */
 enum http_counter {
 	HTTP_COUNT_2XX, /* and below */
@@ -251,6 +278,7 @@ struct http_options {
 	size_t nroutes;
 	int listen_fd; /* stays the caller's, and open */
 	struct http_limits limits;
+	struct http_names names;
 	void *ctx;
 	struct counters *counters; /* NULL: nobody counts */
 	size_t counters_at;        /* the index of HTTP_COUNT_2XX */

@@ -69,6 +69,17 @@ int http_router_find(const struct http_router *r, enum http_method method, struc
 int http_params_parse(const struct http_match *m, struct str query, struct arena *arena,
 		      const void **ret, struct err *err);
 
+/* http_host.c: by which names it may be asked. */
+
+struct http_hosts;
+/* Of the names as they are written; ERR_USAGE: err says which setting is wrong. */
+int http_hosts_new(struct http_hosts **ret, const struct http_names *names, struct err *err);
+void http_hosts_free(struct http_hosts **h);
+
+/* OTHER: someone else's name. LOCAL: one of this machine for itself. */
+enum http_host { HTTP_HOST_OTHER, HTTP_HOST_OURS, HTTP_HOST_LOCAL };
+enum http_host http_host_of(const struct http_hosts *h, struct str host);
+
 /* Where a request is. */
 enum http_step {
 	HTTP_IDLE,
@@ -108,6 +119,7 @@ struct http_server {
 	struct mhd_lib mhd;
 	struct MHD_Daemon *daemon;
 	struct http_router *router;
+	struct http_hosts *hosts;
 	struct pool *pool; /* of slow handlers */
 	pthread_t ticker;
 	pthread_mutex_t lock;

@@ -371,16 +371,29 @@ static void path_of(const char *pattern, struct buf *out)
 	}
 }
 
-void http_openapi(const struct http_route *routes, size_t n, const char *title, const char *version,
+static void put_about(struct jsonw *j, const struct http_about *about)
+{
+	jsonw_put_object(j, "info");
+	jsonw_put_text(j, "title", about->title);
+	jsonw_put_text(j, "version", about->version);
+	jsonw_object_end(j);
+	struct str url = str_of(about->url); /* paths are put after it */
+	if (url.n == 0)
+		return;
+	jsonw_put_array(j, "servers");
+	jsonw_object(j);
+	jsonw_put_str(j, "url", str_head(url, url.n - str_ends(url, STR("/"))));
+	jsonw_object_end(j);
+	jsonw_array_end(j);
+}
+
+void http_openapi(const struct http_route *routes, size_t n, const struct http_about *about,
 		  struct buf *out)
 {
 	struct jsonw j = JSONW_INIT(out);
 	jsonw_object(&j);
 	jsonw_put_text(&j, "openapi", "3.0.3");
-	jsonw_put_object(&j, "info");
-	jsonw_put_text(&j, "title", title);
-	jsonw_put_text(&j, "version", version);
-	jsonw_object_end(&j);
+	put_about(&j, about);
 	jsonw_put_object(&j, "paths");
 	for (size_t i = 0; i < n; i++) {
 		struct buf path = BUF_INIT(4096);

@@ -301,44 +301,46 @@ static void not_found(struct http_conn *c, unsigned allow)
 			  buf_text(&list));
 }
 
-/* By which name this machine was asked. Another one means that a browser was led here; anyone who
- * owns a domain owns 127.0.0.1.example too. */
-static bool host_is_local(const struct http_request *req)
-{
-	struct str host = http_header(req, "Host");
-	struct addr a;
-	if (addr_parse_port(host, 80, &a))
-		return addr_loopback(&a);
-	return str_eq_nocase(str_head(host, str_find_byte(host, ':')), STR("localhost"));
-}
-
-static bool may_ask(const struct http_request *req)
+static bool may_ask(const struct http_request *req, enum http_host host)
 {
 	switch (req->route->scope) {
 	case HTTP_PUBLIC:
 		return true;
 	case HTTP_LOCAL:
-		return req->local && host_is_local(req);
+		return req->local && host == HTTP_HOST_LOCAL;
 	default:
 		return false;
 	}
+}
+
+static void ask_elsewhere(struct http_conn *c, struct str host)
+{
+	char shown[VALUE_SHOWN];
+	http_answer_error(&c->request, &c->answer, 421,
+			  "'%s' is not a name of this server; if it should be, add it to the "
+			  "setting web.names",
+			  value_show(host, shown));
 }
 
 /* The answer is a 200 still, or says what is wrong. */
 static void find_route(struct http_conn *c, const char *method)
 {
 	struct http_request *req = &c->request;
+	struct str name = http_header(req, "Host"); /* HTTP/1.0 may do without */
+	enum http_host host = name.p ? http_host_of(c->server->hosts, name) : HTTP_HOST_OURS;
 	struct http_match match;
 	struct err err;
 	int rc = http_router_find(c->server->router, method_of(method), req->path, &req->arena,
 				  &match, &err);
 	req->route = rc == 0 ? match.route : NULL;
 	http_answer_init(c);
-	if (rc < 0)
+	if (host == HTTP_HOST_OTHER)
+		ask_elsewhere(c, name);
+	else if (rc < 0)
 		http_answer_error(req, &c->answer, 400, "%s", err.msg);
 	else if (rc > 0)
 		not_found(c, match.allow);
-	else if (!may_ask(req))
+	else if (!may_ask(req, host))
 		http_answer_error(req, &c->answer, 403, "only for this machine's own users");
 	else if (http_params_parse(&match, req->query, &req->arena, &req->params, &err) < 0)
 		http_answer_error(req, &c->answer, 400, "%s", err.msg);
@@ -574,6 +576,7 @@ static void server_release(struct http_server **ps)
 	struct http_server *s = *ps;
 	pool_free(&s->pool);
 	http_router_free(&s->router);
+	http_hosts_free(&s->hosts);
 	http_peers_free(&s->peers);
 	pthread_cond_destroy(&s->wake);
 	pthread_mutex_destroy(&s->lock);
@@ -616,8 +619,9 @@ int http_server_start(struct http_server **ret, const struct http_options *optio
 	pthread_condattr_destroy(&monotonic);
 	s->peers = http_peers_new();
 	s->router = http_router_new(options->routes, options->nroutes);
-	if (http_intake_check(err) < 0 || mhd_lib_load(&s->mhd, err) < 0 ||
-	    start_pool(s, err) < 0 || thread_start(&s->ticker, http_conns_ticker, s, err) < 0) {
+	if (http_hosts_new(&s->hosts, &options->names, err) < 0 || http_intake_check(err) < 0 ||
+	    mhd_lib_load(&s->mhd, err) < 0 || start_pool(s, err) < 0 ||
+	    thread_start(&s->ticker, http_conns_ticker, s, err) < 0) {
 		server_release(&s);
 		return -1;
 	}

@@ -355,6 +355,8 @@ const struct role docs_role = {
 		"Serves the files below docs.root, with listings of folders that have no "
 		"index.html, types by name, validators and ranges. Files that end in .gz are sent "
 		"content-coded as what they are below it.\n\n"
+		"It answers to localhost, to addresses, and to the names that web.url and "
+		"web.names say.\n\n"
 		"It is meant for demonstrations and small sites: garner up crawls it like any "
 		"other server. Nothing outside the directory is reached, whatever links say.",
 	.scheme = "http",

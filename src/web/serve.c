@@ -54,6 +54,7 @@ int web_serve(struct role_env *env, const struct http_options *with, int64_t dra
 	struct http_options options = *with;
 	struct http_server *server;
 	options.listen_fd = role_fd(env, "listen");
+	options.names = *web_names(env->config);
 	options.counters = env->counters;
 	options.log_all |= log_debugs(LOG_HTTP, 1);
 	options.done = log_request;

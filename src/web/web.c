@@ -12,6 +12,7 @@ enum { BEAT_S = 15 };
 
 struct web_conf {
 	const char *listen;
+	struct http_names names;
 	struct http_limits http;
 	int64_t max_listeners, drain_us;
 	bool access_log;
@@ -20,6 +21,7 @@ struct web_conf {
 static const struct value_spec specs[] = {
 	{"listen", VALUE_LISTEN_AT(struct web_conf, listen), .fallback = "127.0.0.1:8080",
 	 .help = "Where pages and the JSON interface are served"},
+	HTTP_NAME_SPECS(struct web_conf, names),
 	{"access_log", VALUE_BOOL_AT(struct web_conf, access_log), .fallback = "no",
 	 .help = "Whether each request is logged; log = http:1 does the same"},
 	{"max_listeners", VALUE_INT_AT(struct web_conf, max_listeners), .fallback = "1000",
@@ -36,6 +38,12 @@ static const struct config_section section = {
 	.specs = specs,
 	.nspecs = ARRAY_LEN(specs),
 };
+
+const struct http_names *web_names(const struct config *config)
+{
+	const struct web_conf *conf = config_get(config, &section);
+	return &conf->names;
+}
 
 static const struct counter_def counters[] = {HTTP_COUNTER_DEFS};
 
@@ -87,9 +95,10 @@ static const struct http_route routes[] = {
 
 static int answer_openapi(struct http_request *req, struct http_answer *ret, struct err *err)
 {
-	(void)req;
+	const struct web *w = req->ctx;
+	const struct http_about about = {"garner", GARNER_VERSION, w->url};
 	(void)err;
-	http_openapi(routes, ARRAY_LEN(routes), "garner", GARNER_VERSION, ret->body);
+	http_openapi(routes, ARRAY_LEN(routes), &about, ret->body);
 	return 0;
 }
 
@@ -119,7 +128,7 @@ static void publish_changes(void *ctx, int64_t now_us)
 static int run(struct role_env *env, struct err *err)
 {
 	const struct web_conf *conf = config_get(env->config, env->role->section);
-	struct web web = {.data = env->data};
+	struct web web = {.data = env->data, .url = conf->names.url};
 	struct http_options options = {
 		.routes = routes,
 		.nroutes = ARRAY_LEN(routes),
@@ -147,7 +156,10 @@ const struct role web_role = {
 		"/api/events (server-sent events) and /api/openapi.json, which describes "
 		"the "
 		"rest.\n\n"
-		"It listens on the loopback address unless told otherwise. Connections are limited "
+		"It listens on the loopback address unless told otherwise. It answers to "
+		"localhost, to addresses, and to the names that web.url and web.names say; with "
+		"a reverse proxy, set web.url to what people type, and let the proxy pass Host "
+		"on. Connections are limited "
 		"in number, in total and per address, and in time; what runs is finished before "
 		"the role stops.",
 	.scheme = "http",

@@ -7,6 +7,7 @@
 
 struct web {
 	const char *data; /* the data directory */
+	const char *url;  /* the base of links to here; "": not known */
 	struct search *search;
 	struct http_channel *events;
 	uint64_t said; /* atomic; hash of the states that were published last */

@@ -16,6 +16,7 @@
 
 struct demo_conf {
 	const char *listen, *file;
+	struct http_names names;
 	struct http_limits http;
 	int64_t drain_us, max_listeners, beat_us;
 };
@@ -26,6 +27,8 @@ static const struct value_spec specs[] = {
 	{"drain", VALUE_TIME_AT(struct demo_conf, drain_us), .fallback = "5s"},
 	{"max_listeners", VALUE_INT_AT(struct demo_conf, max_listeners), .fallback = "1000"},
 	{"beat", VALUE_TIME_AT(struct demo_conf, beat_us), .fallback = "15s"},
+	{"url", VALUE_TEXT_AT(struct demo_conf, names.url)},
+	{"names", VALUE_LIST_AT(struct demo_conf, names.names), .fallback = "x"},
 	HTTP_LIMIT_SPECS(struct demo_conf, http),
 };
 
@@ -277,6 +280,7 @@ static int run(struct role_env *env, struct err *err)
 		.nroutes = ARRAY_LEN(routes),
 		.listen_fd = role_fd(env, "listen"),
 		.limits = d.conf->http,
+		.names = d.conf->names,
 		.ctx = &d,
 		.counters = env->counters,
 		.log_all = true,

@@ -185,8 +185,8 @@ def test_a_head_that_can_be_read_in_two_ways_ends_the_connection(garner):
         got = site.say(b"GET /big?n=1 HTTP/1.1\r\n" + b"\r\n".join(fields) + b"\r\n\r\n" + rest + hidden)
         assert got.startswith(b"HTTP/1.1 400 ") and got.count(b"HTTP/1.1") == 1, (fields, got)
         assert b"Connection: close" in got
-    for fields in ((b"Host:",), (b"hOST: [::1]:80", b"TRANSFER-ENCODING: Chunked"),
-                   (b"Host: x_y.example:8080", b"X-Text: a\tb \xe4\xc3\xa4", b"A:")):
+    for fields in ((b"Host:x",), (b"hOST: [::1]:80", b"TRANSFER-ENCODING: Chunked"),
+                   (b"Host: X:8080", b"X-Text: a\tb \xe4\xc3\xa4", b"A:")):
         got = site.say(b"GET /big?n=1 HTTP/1.1\r\nConnection: close\r\n" + b"\r\n".join(fields)
                        + b"\r\n\r\n0\r\n\r\n")
         assert got.startswith(b"HTTP/1.1 200 "), (fields, got)

@@ -200,14 +200,14 @@ def test_the_interface_describes_itself(garner):
 
 def test_events_tell_the_states_at_once(garner):
     site = web(garner)
-    with site.raw(b"GET /api/events HTTP/1.1\r\nHost: x\r\n\r\n") as s:
+    with site.raw(b"GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n") as s:
         got = until(s, b'"web":"ready"')
         assert b"event: status\ndata: {" in got
 
 
 def test_events_tell_the_numbers_every_second(garner):
     site = web(garner)
-    with site.raw(b"GET /api/events HTTP/1.1\r\nHost: x\r\n\r\n") as s:
+    with site.raw(b"GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n") as s:
         got = until(s, b"event: numbers\n") + until(s, b"event: numbers\n")
         said = json.loads(re.search(rb"event: numbers\ndata: (.*)\n", got).group(1))
     assert set(said) == {"at_us", "pages", "shown", "causes"} and said["causes"] == []

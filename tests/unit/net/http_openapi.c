@@ -47,9 +47,11 @@ static void the_table_becomes_a_document(void **state)
 {
 	struct buf out = BUF_INIT(1 << 20);
 	(void)state;
-	http_openapi(routes, ARRAY_LEN(routes), "a \"title\"", "1.2", &out);
+	http_openapi(routes, ARRAY_LEN(routes),
+		     &(struct http_about){"a \"title\"", "1.2", "https://a.example/"}, &out);
 	has(&out,
 	    "{\"openapi\":\"3.0.3\",\"info\":{\"title\":\"a \\\"title\\\"\",\"version\":\"1.2\"}");
+	has(&out, "\"servers\":[{\"url\":\"https://a.example\"}]");
 	has(&out, "\"paths\":{\"/\":{\"get\":{\"summary\":\"Root\",\"parameters\":[]");
 	has(&out, "\"content\":{\"text/html\":{}}");
 	has(&out, "\"/a/{id}\":{\"get\":{");

@@ -24,16 +24,42 @@
 		result_;                                                   \
 	})
 
+static bool is_link(const char *path)
+{
+	struct stat st;
+	return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+}
+
+static int refuse_link(const char *path, struct err *err)
+{
+	return err_set(err, ERR_USAGE, "%s: is a symbolic link, which is not followed here", path);
+}
+
 int file_open(struct file *ret, const char *path, int flags, mode_t mode, struct err *err)
 {
+	int own = (flags & O_ACCMODE) == O_RDONLY ? 0 : O_NOFOLLOW;
 	int fd = FAULT_REFUSES("file.open", path)
 			 ? -1
-			 : UNINTERRUPTED(open(path, flags | O_CLOEXEC, mode));
+			 : UNINTERRUPTED(open(path, flags | own | O_CLOEXEC, mode));
 	if (fd < 0 && errno == ENOENT && !(flags & O_CREAT))
 		return 1;
+	if (fd < 0 && errno == ELOOP && is_link(path))
+		return refuse_link(path, err);
 	if (fd < 0)
 		return err_sys(err, "%s: open", path);
 	*ret = (struct file){fd, mem_text(path)};
+	return 0;
+}
+
+int file_reopen(const struct file *f, int flags, struct file *ret, struct err *err)
+{
+	char self[64];
+	snprintf(self, sizeof self, "/proc/self/fd/%d", f->fd);
+	int fd = FAULT_REFUSES("file.open", f->path) ? -1
+						     : UNINTERRUPTED(open(self, flags | O_CLOEXEC));
+	if (fd < 0)
+		return err_sys(err, "%s: open %s", f->path, self);
+	*ret = (struct file){fd, mem_text(f->path)};
 	return 0;
 }
 
@@ -427,15 +453,27 @@ struct dir_walk {
 	char *path;
 };
 
-int dir_walk_open(struct dir_walk **ret, const char *path, struct err *err)
+static int walk_open(struct dir_walk **ret, const char *path, int flags, struct err *err)
 {
-	DIR *stream = FAULT_REFUSES("file.open", path) ? NULL : opendir(path);
+	int fd = FAULT_REFUSES("file.open", path)
+			 ? -1
+			 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
+	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+	if (!stream && fd >= 0)
+		close(fd);
+	if (!stream && flags && is_link(path))
+		return refuse_link(path, err);
 	if (!stream)
 		return errno == ENOENT ? 1 : err_sys(err, "%s: open the folder", path);
 	struct dir_walk *w = mem_alloc(sizeof *w);
 	*w = (struct dir_walk){stream, mem_text(path)};
 	*ret = w;
 	return 0;
+}
+
+int dir_walk_open(struct dir_walk **ret, const char *path, struct err *err)
+{
+	return walk_open(ret, path, O_NOFOLLOW, err);
 }
 
 int dir_walk_next(struct dir_walk *w, const char **ret, struct err *err)
@@ -459,13 +497,13 @@ void dir_walk_close(struct dir_walk **w)
 	mem_free(w);
 }
 
-int dir_init(struct dir *ret, const char *path, struct err *err)
+static int read_names(struct dir *ret, const char *path, int flags, struct err *err)
 {
 	struct dir_walk *w;
 	struct dir d = {0};
 	size_t room = 0;
 	const char *name;
-	int rc = dir_walk_open(&w, path, err);
+	int rc = walk_open(&w, path, flags, err);
 	if (rc)
 		return rc;
 	while ((rc = dir_walk_next(w, &name, err)) == 0)
@@ -479,6 +517,16 @@ int dir_init(struct dir *ret, const char *path, struct err *err)
 		qsort(d.name, d.n, sizeof *d.name, by_name);
 	*ret = d;
 	return 0;
+}
+
+int dir_init(struct dir *ret, const char *path, struct err *err)
+{
+	return read_names(ret, path, 0, err);
+}
+
+int dir_init_own(struct dir *ret, const char *path, struct err *err)
+{
+	return read_names(ret, path, O_NOFOLLOW, err);
 }
 
 int dir_next(struct dir *d, const char **ret)

@@ -14,8 +14,11 @@ struct file {
 
 #define FILE_INIT ((struct file){.fd = -1})
 
-/* flags and mode as in open(2). 1: it does not exist (and O_CREAT was not given). */
+/* flags and mode as in open(2). 1: it does not exist (and O_CREAT was not given). What is opened to
+ * be written is never a symbolic link: someone else's file may be at its other end. */
 int file_open(struct file *ret, const char *path, int flags, mode_t mode, struct err *err);
+/* The same file once more, with flags of its own, whatever has its name now. */
+int file_reopen(const struct file *f, int flags, struct file *ret, struct err *err);
 int file_close(struct file *f, struct err *err); /* also of a closed one */
 void file_drop(struct file *f);                  /* closes; for readers and after errors */
 
@@ -64,10 +67,13 @@ struct dir {
 	size_t n, at;
 };
 int dir_init(struct dir *ret, const char *path, struct err *err); /* 1: it does not exist */
+/* The same of a folder that is ours, before anything in it is removed: a link is refused. */
+int dir_init_own(struct dir *ret, const char *path, struct err *err);
 int dir_next(struct dir *d, const char **ret);
 void dir_done(struct dir *d);
-/* The same in no order, for folders that are too large to be read as a whole; a walk may be left
- * open and continued later. Names that come or go meanwhile may be returned or not. */
+/* The same in no order, for folders that are too large to be read as a whole; a link is refused, a
+ * walk may be left open and continued later. Names that come or go meanwhile may be returned or
+ * not. */
 struct dir_walk;
 int dir_walk_open(struct dir_walk **ret, const char *path, struct err *err); /* 1 */
 int dir_walk_next(struct dir_walk *w, const char **ret, struct err *err);    /* 1: the end */

@@ -114,13 +114,9 @@ size_t bucket_marker(unsigned shift, char *p)
 
 char *bucket_beside(const char *path, const char *ending)
 {
-	struct stat st;
-	char *at = lstat(path, &st) == 0 && S_ISLNK(st.st_mode) ? realpath(path, NULL) : NULL;
-	const char *of = at ? at : path;
-	size_t cap = strlen(of) + strlen(ending) + 1;
+	size_t cap = strlen(path) + strlen(ending) + 1;
 	char *name = mem_alloc(cap);
-	snprintf(name, cap, "%s%s", of, ending);
-	free(at);
+	snprintf(name, cap, "%s%s", path, ending);
 	return name;
 }
 
@@ -153,21 +149,6 @@ bool bucket_grows(const struct buckets *b)
 {
 	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
 	return fcntl(b->file.fd, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_WRLCK;
-}
-
-int bucket_reopen(const struct file *f, int flags, struct file *ret, struct err *err)
-{
-	char path[64];
-	struct file again;
-	snprintf(path, sizeof path, "/proc/self/fd/%d", f->fd);
-	int rc = file_open(&again, path, flags, 0, err);
-	if (rc)
-		return rc < 0 ? err_in(err, "%s", f->path)
-			      : err_set(err, ERR_SYSTEM, "%s: %s is not there", f->path, path);
-	mem_free(&again.path);
-	again.path = mem_text(f->path);
-	*ret = again;
-	return 0;
 }
 
 /* Opening */
@@ -428,7 +409,7 @@ static int tail_open_direct(struct buckets *b, struct bucket_tail *t, struct err
 	t->direct = FILE_INIT;
 	if (b->buffered)
 		return 0;
-	if (bucket_reopen(&b->file, O_WRONLY, &t->direct, err) < 0)
+	if (file_reopen(&b->file, O_WRONLY, &t->direct, err) < 0)
 		return -1;
 	int rc = file_direct(&t->direct, true, err);
 	if (rc != 0)

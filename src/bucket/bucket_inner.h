@@ -40,8 +40,6 @@ struct buckets {
 
 /* Takes the locks of a mode. ERR_BUSY. */
 int bucket_lock(const struct file *f, enum bucket_mode mode, struct err *err);
-/* The very same file once more, also when its name is gone. */
-int bucket_reopen(const struct file *f, int flags, struct file *ret, struct err *err);
 /* Everything appended is in the file, not yet on disk. After a failure the next append or sync
  * fails too, and tells what is lost. */
 int bucket_flush(struct buckets *b, struct err *err);

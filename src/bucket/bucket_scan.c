@@ -105,7 +105,7 @@ int bucket_scan_init(struct bucket_scan *ret, struct buckets *b, uint64_t from, 
 	struct bucket_scanner *s = mem_alloc(sizeof *s);
 	*s = (struct bucket_scanner){
 		.file = FILE_INIT, .shift = b->shift, .at = from, .bounded = to != 0};
-	if (bucket_flush(b, err) < 0 || bucket_reopen(&b->file, O_RDONLY, &s->file, err) < 0 ||
+	if (bucket_flush(b, err) < 0 || file_reopen(&b->file, O_RDONLY, &s->file, err) < 0 ||
 	    file_size(&s->file, &s->end, err) < 0) {
 		scan_free(s);
 		return -1;

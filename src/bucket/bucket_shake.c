@@ -170,7 +170,7 @@ static int shake_create(struct shake *s, struct err *err)
 	if (file_open(&s->file, s->new_path, O_RDWR | O_CREAT | O_EXCL, st.st_mode & 07777, err) <
 		    0 ||
 	    bucket_lock(&s->file, s->b->mode, err) < 0 || dir_sync_of(s->new_path, err) < 0 ||
-	    bucket_reopen(&s->file, O_WRONLY, &writes, err) < 0)
+	    file_reopen(&s->file, O_WRONLY, &writes, err) < 0)
 		return -1;
 	FAULT("bucket.shake.create");
 	struct stream_options options = {.buffered = s->b->buffered};

@@ -365,7 +365,7 @@ int docstore_sweep(struct docstore *ds, uint64_t *ret_bytes, struct err *err)
 {
 	struct dir d;
 	const char *name;
-	int rc = dir_init(&d, ds->folder, err);
+	int rc = dir_init_own(&d, ds->folder, err);
 	if (rc != 0)
 		return rc < 0 ? -1 : 0;
 	while (rc == 0 && dir_next(&d, &name) == 0)

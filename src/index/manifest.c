@@ -313,7 +313,7 @@ int manifest_sweep(const char *folder, const struct manifest *m, struct err *err
 {
 	struct dir d;
 	const char *name;
-	int rc = dir_init(&d, folder, err);
+	int rc = dir_init_own(&d, folder, err);
 	if (rc != 0)
 		return MIN(rc, 0);
 	while (rc >= 0 && dir_next(&d, &name) == 0) {

@@ -76,7 +76,7 @@ int states_oldest_locked(struct states *s, int64_t now_us, char ret[STATE_NAME],
 	const char *who;
 	char name[STATE_NAME];
 	ret[0] = '\0';
-	int rc = dir_init(&d, states_path(s, &arena, "locks"), err);
+	int rc = dir_init_own(&d, states_path(s, &arena, "locks"), err);
 	while (rc == 0 && dir_next(&d, &who) == 0) {
 		char *path = arena_printf(&arena, "%s/locks/%s", s->folder, who);
 		if (read_lock(path, now_us, name) == LOCK_HOLDS && (!*ret || strcmp(name, ret) < 0))
@@ -116,7 +116,7 @@ int states_expire_locks(struct states *s, int64_t now_us, struct err *err)
 	struct arena arena = ARENA_INIT(16 << 20);
 	struct dir d;
 	const char *who;
-	int rc = dir_init(&d, states_path(s, &arena, "locks"), err);
+	int rc = dir_init_own(&d, states_path(s, &arena, "locks"), err);
 	if (rc) {
 		arena_free(&arena);
 		return rc < 0 ? rc : 0;
@@ -167,7 +167,7 @@ int64_t state_behind_us(const struct state *st, int64_t time_us, int64_t now_us)
 	struct dir d;
 	const char *who;
 	struct err ignored;
-	int rc = dir_init(&d, states_path(st->s, &arena, "locks"), &ignored);
+	int rc = dir_init_own(&d, states_path(st->s, &arena, "locks"), &ignored);
 	while (rc == 0 && dir_next(&d, &who) == 0) {
 		struct stat is;
 		if (stat(arena_printf(&arena, "%s/locks/%s", st->s->folder, who), &is) != 0)

@@ -99,7 +99,7 @@ static int recover_sweep(struct recovering *x, struct err *err)
 	struct dir d;
 	const char *name;
 	char *folder = states_path(x->s, &x->arena, "state");
-	int rc = dir_init(&d, folder, err);
+	int rc = dir_init_own(&d, folder, err);
 	if (rc)
 		return rc < 0 ? rc : err_set(err, ERR_USAGE, "%s: no crawl is here", x->s->folder);
 	while (rc == 0 && dir_next(&d, &name) == 0)

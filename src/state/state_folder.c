@@ -253,7 +253,7 @@ int states_list(struct states *s, int64_t now_us, struct arena *arena, struct st
 	char locked[STATE_NAME];
 	if (states_oldest_locked(s, now_us, locked, err) < 0)
 		return -1;
-	int rc = dir_init(&d, states_path(s, arena, "state"), err);
+	int rc = dir_init_own(&d, states_path(s, arena, "state"), err);
 	if (rc)
 		return rc < 0 ? rc : err_set(err, ERR_USAGE, "%s: no crawl is here", s->folder);
 	struct state_info *list = arena_array(arena, d.n + 1, sizeof *list);

@@ -434,6 +434,48 @@ static void a_link_is_made_and_replaced_in_one_step(void **state)
 	assert_string_equal("elsewhere", to);
 }
 
+static void nothing_is_written_through_a_link(void **state)
+{
+	(void)state;
+	static const int flags[] = {O_WRONLY, O_RDWR, O_RDWR | O_CREAT,
+				    O_WRONLY | O_CREAT | O_TRUNC};
+	struct file f, again;
+	struct err err = {0};
+	char byte;
+	size_t n;
+	make(scratch("elsewhere"), "kept");
+	assert_int_equal(symlink("elsewhere", scratch("to_file")), 0);
+	for (size_t i = 0; i < ARRAY_LEN(flags); i++) {
+		assert_int_equal(file_open(&f, scratch("to_file"), flags[i], 0644, &err), -1);
+		assert_non_null(strstr(err.msg, "to_file: is a symbolic link"));
+	}
+	assert_int_equal(file_open(&f, scratch("to_file"), O_RDONLY, 0, &err), 0);
+	assert_int_equal(file_reopen(&f, O_RDWR, &again, &err), 0); /* this one is no name */
+	assert_int_equal(file_read(&again, &byte, 1, 0, &n, &err), 0);
+	assert_int_equal(byte, 'k');
+	file_drop(&f);
+	file_drop(&again);
+	assert_holds(scratch("elsewhere"), "kept");
+}
+
+static void a_folder_of_ours_is_not_a_link(void **state)
+{
+	(void)state;
+	struct dir d;
+	struct dir_walk *w;
+	struct err err = {0};
+	assert_int_equal(dir_make(scratch("folder"), 0755, &err), 0);
+	assert_int_equal(symlink("folder", scratch("to_folder")), 0);
+	assert_int_equal(dir_init_own(&d, scratch("to_folder"), &err), -1);
+	assert_non_null(strstr(err.msg, "to_folder: is a symbolic link"));
+	assert_int_equal(dir_walk_open(&w, scratch("to_folder"), &err), -1);
+	assert_int_equal(dir_init_own(&d, scratch("no_folder"), &err), 1);
+	assert_int_equal(dir_init_own(&d, scratch("folder"), &err), 0);
+	dir_done(&d);
+	assert_int_equal(dir_init(&d, scratch("to_folder"), &err), 0);
+	dir_done(&d);
+}
+
 static void a_file_without_a_name_gets_one_that_is_free(void **state)
 {
 	struct file f;
@@ -476,6 +518,8 @@ int main(void)
 		cmocka_unit_test(folders_are_made_with_their_parents),
 		cmocka_unit_test(names_come_sorted),
 		cmocka_unit_test(a_file_without_a_name_gets_one_that_is_free),
+		cmocka_unit_test(nothing_is_written_through_a_link),
+		cmocka_unit_test(a_folder_of_ours_is_not_a_link),
 #ifdef GARNER_FAULTS
 		cmocka_unit_test_teardown(every_call_can_be_made_to_fail, disarm),
 		cmocka_unit_test_teardown(a_replacement_that_fails_leaves_the_old_file_alone,

@@ -237,31 +237,24 @@ static void readers_of_the_old_file_go_on_and_know_it(void **state)
 	close_file(&b);
 }
 
-static void a_link_stays_one_and_what_it_points_to_is_shaken(void **state)
+static void a_link_is_refused_and_what_it_points_to_is_left_alone(void **state)
 {
 	(void)state;
-	char folder[PATH_MAX], real[PATH_MAX + 16], link[PATH_MAX];
-	uint32_t oid[MANY];
-	struct bucket_shaken sum;
-	struct bucket_moves *m = NULL;
+	char real[PATH_MAX], link[PATH_MAX];
+	struct bucket_options o = {.mode = BUCKET_APPEND};
+	struct buckets *b = NULL;
 	struct stat st;
 	struct err err = {0};
-	snprintf(folder, sizeof folder, "%s", scratch("elsewhere"));
-	snprintf(real, sizeof real, "%s/file", folder);
+	snprintf(real, sizeof real, "%s", scratch("elsewhere"));
 	snprintf(link, sizeof link, "%s", scratch("link"));
-	assert_int_equal(mkdir(folder, 0755), 0);
-	assert_int_equal(symlink("elsewhere/file", link), 0);
-	struct buckets *b = make(link, oid);
-	assert_int_equal(bucket_shakedown(b, NULL, NULL, &sum, &err), 0);
-	assert_true(bucket_current(b));
-	close_file(&b);
-	assert_int_equal(lstat(link, &st), 0);
-	assert_true(S_ISLNK(st.st_mode));
+	assert_int_equal(file_replace(real, STR("not a bucket"), 0644, &err), 0);
+	assert_int_equal(symlink("elsewhere", link), 0);
+	for (o.mode = BUCKET_APPEND; o.mode <= BUCKET_WRITE; o.mode++) {
+		assert_int_equal(bucket_open(&b, link, &o, &err), -1);
+		assert_non_null(strstr(err.msg, "link: is a symbolic link"));
+	}
 	assert_int_equal(stat(real, &st), 0);
-	assert_int_equal(st.st_size, sum.after);
-	assert_int_equal(bucket_moves_open(&m, link, &err), 0);
-	bucket_moves_close(&m);
-	assert_int_equal(bucket_moves_done(link, &err), 0);
+	assert_int_equal(st.st_size, strlen("not a bucket"));
 	nothing_else_there(real);
 	nothing_else_there(link);
 }
@@ -323,7 +316,7 @@ int main(void)
 		cmocka_unit_test(a_shakedown_given_up_leaves_the_old_file),
 		cmocka_unit_test(a_damaged_file_is_not_shaken),
 		cmocka_unit_test(readers_of_the_old_file_go_on_and_know_it),
-		cmocka_unit_test(a_link_stays_one_and_what_it_points_to_is_shaken),
+		cmocka_unit_test(a_link_is_refused_and_what_it_points_to_is_left_alone),
 #ifdef GARNER_FAULTS
 		cmocka_unit_test_teardown(refused_at_every_place_one_of_the_two_files_stands,
 					  disarm),

@@ -1,0 +1,45 @@
+"""Others on the same machine: links in our way."""
+
+import pytest
+
+
+def test_a_link_in_place_of_the_bucket_file_is_refused_by_name(garner, tmp_path):
+    victim = tmp_path / "precious"
+    victim.write_bytes(b"\0" * 100)
+    g = garner()
+    (g.data / "shepherd").mkdir(parents=True)
+    (g.data / "shepherd/objects").symlink_to(victim)
+    for _ in range(2):
+        done = g.run("shepherd")
+        assert done.code != 0 and "shepherd/objects: is a symbolic link" in done.err, done.err
+        assert victim.read_bytes() == b"\0" * 100
+
+
+def test_a_link_put_there_later_is_refused_too(garner, tmp_path):
+    g = garner()
+    role = g.start("shepherd").wait_ready()
+    assert role.stop() == 0
+    objects = g.data / "shepherd/objects"
+    before = tmp_path / "moved"
+    objects.rename(before)
+    victim = tmp_path / "precious"
+    victim.write_text("not a bucket\n")
+    objects.symlink_to(victim)
+    done = g.run("shepherd")
+    assert done.code != 0 and "shepherd/objects: is a symbolic link" in done.err, done.err
+    assert victim.read_text() == "not a bucket\n"
+
+
+@pytest.mark.parametrize("role,folder", [("shepherd", "shepherd/state"), ("broker", "broker/words"),
+                                         ("broker", "broker/docs")])
+def test_a_link_in_place_of_a_folder_that_is_swept_is_refused(garner, tmp_path, role, folder):
+    g = garner()
+    assert g.start(role).wait_ready().stop() == 0
+    (g.data / folder).rename(tmp_path / "moved")
+    (g.data / folder).symlink_to(tmp_path / "moved")
+    precious = [tmp_path / "moved" / name for name in (".x", "00000000000000ff.docs", "ffff.seg")]
+    for path in precious:
+        path.write_text("kept")
+    done = g.run(role)
+    assert done.code != 0 and f"{folder}: is a symbolic link" in done.err, done.err
+    assert all(path.read_text() == "kept" for path in precious)

@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -323,6 +325,17 @@ static char *temporary_name(const char *path)
 	memcpy(name, path, folder);
 	snprintf(name + folder, cap - folder, ".%s.tmp.%d", path + folder, (int)gettid());
 	return name;
+}
+
+bool file_is_left(const char *name)
+{
+	static const char mark[] = ".tmp.";
+	const char *at = NULL, *next = name;
+	uint64_t thread;
+	while ((next = strstr(next, mark)))
+		at = next++;
+	return name[0] == '.' && at && str_u64(str_of(at + strlen(mark)), &thread) &&
+	       thread <= INT_MAX && kill((pid_t)thread, 0) < 0 && errno == ESRCH;
 }
 
 /* A new file; one of that name is what a killed writer left. */

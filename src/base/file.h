@@ -60,6 +60,8 @@ int file_slurp(const char *path, struct buf *out, struct err *err);
 /* The file has the new bytes or the old ones, never others: written under another name, synced,
  * renamed, and the folder synced. */
 int file_replace(const char *path, struct str bytes, mode_t mode, struct err *err);
+/* Whether this is the name of a temporary file whose writer was killed. */
+bool file_is_left(const char *name);
 
 /* Names in a folder, sorted, without . and .. : init, next until 1, done. */
 struct dir {

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "disk/lock.h"
+#include "disk/tree.h"
 #include "role/listen.h"
 #include "role/notify.h"
 
@@ -147,6 +148,7 @@ static int run_role(const struct role *role, const struct config *config, struct
 	    lock_take(&lock, path, role->name, err) < 0)
 		return -1;
 	FAULT("role.locked");
+	tree_remove_left(data);
 	struct role_env env = {.role = role, .config = config, .data = data, .socket = sockets};
 	int rc = run_locked(&env, err);
 	lock_free(&lock);

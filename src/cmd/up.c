@@ -7,6 +7,7 @@
 #include "cmd/role_main.h"
 #include "cmd/supervisor.h"
 #include "disk/lock.h"
+#include "disk/tree.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -98,6 +99,7 @@ static int run_locked(const struct cmd_call *call, const char *data, struct conf
 	    take_lock(&lock, path, err) < 0)
 		return -1;
 	FAULT("up.locked");
+	tree_remove_left(data);
 	int rc = run_supervisor(call, data, config, err);
 	lock_free(&lock);
 	return rc;

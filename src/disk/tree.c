@@ -1,5 +1,6 @@
-/* Removing trees of folders. Entries are named from the open folder they are in, and links are
- * never followed, so that nobody can lead us elsewhere by changing a name above. */
+/* Removing trees of folders, or what was left in them. Entries are named from the open folder they
+ * are in, and links are never followed, so that nobody can lead us elsewhere by changing a name
+ * above. */
 #include "disk/tree.h"
 
 #include "base/fault.h"
@@ -16,6 +17,7 @@
 struct tree_walk {
 	char path[PATH_MAX]; /* for messages: cut where it gets too long */
 	int depth;
+	bool left_only;
 	dev_t device;
 	struct err *err;
 };
@@ -53,7 +55,7 @@ static int walk_unlink(const struct tree_walk *w, int folder, const char *name, 
 	return 0;
 }
 
-/* All that is in a folder. */
+/* All that is in a folder, or what was left there. */
 static int walk_entries(struct tree_walk *w, DIR *dir)
 {
 	int rc = 0;
@@ -64,9 +66,12 @@ static int walk_entries(struct tree_walk *w, DIR *dir)
 			continue;
 		if (entry_is_folder(dirfd(dir), e, &folder) != 0)
 			rc = walk_refuse(w, e->d_name, "stat");
-		else
-			rc = folder ? walk_remove(w, dirfd(dir), e->d_name)
-				    : walk_unlink(w, dirfd(dir), e->d_name, 0);
+		else if (folder)
+			rc = walk_remove(w, dirfd(dir), e->d_name);
+		else if (!w->left_only || file_is_left(e->d_name))
+			rc = walk_unlink(w, dirfd(dir), e->d_name, 0);
+		if (w->left_only)
+			rc = 0;
 	}
 	return rc == 0 && errno ? walk_refuse(w, "", "read the folder") : rc;
 }
@@ -78,7 +83,7 @@ static DIR *walk_open(struct tree_walk *w, int above, const char *name)
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	if (!dir || fstat(fd, &st) != 0) {
 		(void)walk_refuse(w, name, "open the folder");
-	} else if (w->depth > 0 && st.st_dev != w->device) {
+	} else if (w->depth > 0 && !w->left_only && st.st_dev != w->device) {
 		err_set(w->err, ERR_USAGE, "%s%s%s: another file system is mounted there", w->path,
 			walk_slash(w), name);
 	} else {
@@ -108,7 +113,7 @@ static int walk_remove(struct tree_walk *w, int above, const char *name)
 	w->depth--;
 	w->path[n] = 0;
 	closedir(dir);
-	return rc < 0 ? rc : walk_unlink(w, above, name, AT_REMOVEDIR);
+	return rc < 0 || w->left_only ? rc : walk_unlink(w, above, name, AT_REMOVEDIR);
 }
 
 /* path: without slashes at the end, with which a link would be followed. */
@@ -132,4 +137,13 @@ int tree_remove(const char *path, struct err *err)
 	int rc = tree_remove_trimmed(copy, err);
 	mem_free(&copy);
 	return rc;
+}
+
+void tree_remove_left(const char *path)
+{
+	struct err ignored;
+	struct tree_walk w = {.err = &ignored, .left_only = true};
+	CLEANUP(file_drop) struct file top = FILE_INIT;
+	if (file_open(&top, path, O_RDONLY | O_DIRECTORY, 0, &ignored) == 0)
+		(void)walk_remove(&w, top.fd, ".");
 }

@@ -1,4 +1,7 @@
-"""Others on the same machine: links in our way."""
+"""Others on the same machine: links in our way, and what a kill leaves behind."""
+import os
+import re
+import signal
 
 import pytest
 
@@ -43,3 +46,15 @@ def test_a_link_in_place_of_a_folder_that_is_swept_is_refused(garner, tmp_path, 
     done = g.run(role)
     assert done.code != 0 and f"{folder}: is a symbolic link" in done.err, done.err
     assert all(path.read_text() == "kept" for path in precious)
+
+
+def test_what_a_kill_left_is_removed_at_the_next_start(garner):
+    g = garner(config="[up]\nroles = web\n[web]\nlisten = 127.0.0.1:0\n")
+    up = g.start("up", env={"GARNER_FAULTS": "file.rename/up.conf=kill"})
+    assert up.wait() == -signal.SIGKILL
+    left = [p.name for p in (g.data / "run").glob(".*tmp*")]
+    assert left and re.fullmatch(r"\.up\.conf\.tmp\.\d+", left[0]), left
+    (g.data / "run" / f".mine.tmp.{os.getpid()}").write_text("")  # someone writes it now
+    up = g.start("up").wait_ready()
+    assert [p.name for p in (g.data / "run").glob(".*tmp*")] == [f".mine.tmp.{os.getpid()}"]
+    assert up.stop() == 0

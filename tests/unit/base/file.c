@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void make(const char *path, const char *text)
@@ -476,6 +477,34 @@ static void a_folder_of_ours_is_not_a_link(void **state)
 	dir_done(&d);
 }
 
+static void what_a_killed_writer_left_is_known_by_its_name(void **state)
+{
+	(void)state;
+	pid_t gone = fork();
+	int status;
+	if (gone == 0)
+		_exit(0);
+	assert_int_equal(waitpid(gone, &status, 0), gone);
+	const struct {
+		const char *before, *after;
+		pid_t thread;
+		bool left;
+	} names[] = {
+		{".up.conf.tmp.", "", gone, true},    {".tmp.", "", gone, true},
+		{".a.tmp.1.tmp.", "", gone, true},    {".up.conf.tmp.", "", getpid(), false},
+		{"up.conf.tmp.", "", gone, false},    {".up.conf.tmp.", "x", gone, false},
+		{".up.conf.tmp.x", "", gone, false},  {".up.conf.", "", gone, false},
+		{".up.tmp.9999999", "", gone, false}, {".up.conf.tmp.", ".tmp.", gone, false},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		char name[64];
+		snprintf(name, sizeof name, "%s%d%s", names[i].before, (int)names[i].thread,
+			 names[i].after);
+		if (file_is_left(name) != names[i].left)
+			fail_msg("%s", name);
+	}
+}
+
 static void a_file_without_a_name_gets_one_that_is_free(void **state)
 {
 	struct file f;
@@ -520,6 +549,7 @@ int main(void)
 		cmocka_unit_test(a_file_without_a_name_gets_one_that_is_free),
 		cmocka_unit_test(nothing_is_written_through_a_link),
 		cmocka_unit_test(a_folder_of_ours_is_not_a_link),
+		cmocka_unit_test(what_a_killed_writer_left_is_known_by_its_name),
 #ifdef GARNER_FAULTS
 		cmocka_unit_test_teardown(every_call_can_be_made_to_fail, disarm),
 		cmocka_unit_test_teardown(a_replacement_that_fails_leaves_the_old_file_alone,

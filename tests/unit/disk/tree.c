@@ -171,6 +171,35 @@ static void another_file_system_is_not_entered(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+static void only_what_killed_writers_left_is_removed(void **state)
+{
+	(void)state;
+	const char *path = scratch("swept"), *kept = scratch("outside");
+	char left[2][64], live[64];
+	pid_t gone = fork();
+	int status;
+	if (gone == 0)
+		_exit(0);
+	assert_int_equal(waitpid(gone, &status, 0), gone);
+	snprintf(left[0], sizeof left[0], ".a.tmp.%d", (int)gone);
+	snprintf(left[1], sizeof left[1], "sub/deep/.c.tmp.%d", (int)gone);
+	snprintf(live, sizeof live, "sub/.b.tmp.%d", (int)getpid());
+	make_tree(path, "x");
+	make_tree(kept, "x");
+	make_file(below(path, left[0]), "half");
+	make_file(below(path, left[1]), "half");
+	make_file(below(path, live), "half");
+	make_file(below(kept, left[0]), "half");
+	assert_int_equal(symlink(kept, below(path, "sub/out")), 0);
+	tree_remove_left(path);
+	assert_false(there(below(path, left[0])));
+	assert_false(there(below(path, left[1])));
+	assert_true(there(below(path, live)));
+	assert_true(there(below(kept, left[0])));
+	assert_true(tree_is(path, "x"));
+	tree_remove_left(scratch("nowhere"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -179,6 +208,7 @@ int main(void)
 		cmocka_unit_test(what_names_no_folder_of_its_own_is_not_removed),
 		cmocka_unit_test(a_tree_too_deep_is_refused_with_its_place),
 		cmocka_unit_test(another_file_system_is_not_entered),
+		cmocka_unit_test(only_what_killed_writers_left_is_removed),
 	};
 	return cmocka_run_group_tests(tests, scratch_make, scratch_done);
 }

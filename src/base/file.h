@@ -63,6 +63,9 @@ int file_replace(const char *path, struct str bytes, mode_t mode, struct err *er
 /* Whether this is the name of a temporary file whose writer was killed. */
 bool file_is_left(const char *name);
 
+/* Of folders that hold what garner keeps: others see nothing of it. */
+enum { DIR_MODE = 0750 };
+
 /* Names in a folder, sorted, without . and .. : init, next until 1, done. */
 struct dir {
 	char **name;

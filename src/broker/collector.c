@@ -224,7 +224,7 @@ static int open_stores(struct collector *c, const char *data, struct err *err)
 	c->words_folder = arena_printf(&c->arena, "%s/words", folder);
 	c->batch_path = arena_printf(&c->arena, "%s/batch", folder);
 	c->cursors_path = arena_printf(&c->arena, "%s/cursors", folder);
-	if (dir_make(folder, 0755, err) < 0 ||
+	if (dir_make(folder, DIR_MODE, err) < 0 ||
 	    open_docs(c, arena_printf(&c->arena, "%s/docs", folder), err) < 0 ||
 	    open_words(c, err) < 0 ||
 	    record_open(&c->batch, c->batch_path, &batch_kind, 0644, NULL, err) < 0 ||

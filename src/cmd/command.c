@@ -16,6 +16,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* A program that was started with a standard descriptor closed would otherwise write its errors
@@ -178,6 +179,7 @@ int cmd_main(const struct program *program, int argc, char **argv)
 	struct err err;
 	struct cmd_line line = LINE_INIT;
 	fill_standard_descriptors();
+	umask(umask(0) | S_IWOTH); /* nothing that anyone may write, however we were started */
 	signal(SIGPIPE, SIG_IGN);
 	const char *faults = getenv("GARNER_FAULTS");
 	if (faults && fault_arm(faults, &err) < 0)
@@ -191,8 +193,8 @@ int cmd_main(const struct program *program, int argc, char **argv)
 
 static const struct value_spec global_specs[] = {
 	{"data", VALUE_PATH_AT(struct global_conf, data),
-	 .help = "The directory that everything is kept in; empty: $XDG_DATA_HOME/garner or "
-		 "~/.local/share/garner, without a home /var/lib/garner"},
+	 .help = "The directory that everything is kept in, made with mode 0750; empty: "
+		 "$XDG_DATA_HOME/garner or ~/.local/share/garner, without a home /var/lib/garner"},
 	{"log", VALUE_LIST_AT(struct global_conf, log),
 	 .help = "Sections of the log to say more of, by name or number, with the level 1 to 9: "
 		 "registry:5"},

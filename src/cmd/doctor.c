@@ -119,6 +119,10 @@ static void check_data(const struct patient *p, struct finding *f)
 		finding_set(f, FINDING_FAIL, "%s belongs to %s and cannot be written by %s",
 			    p->data, owner, me);
 		finding_mend(f, "run garner as %s", owner);
+	} else if (st.st_mode & (S_IWGRP | S_IWOTH)) {
+		finding_set(f, FINDING_WARN, "%s can be written by %s (mode %04o)", p->data,
+			    st.st_mode & S_IWOTH ? "anyone" : "its group", st.st_mode & 07777);
+		finding_mend(f, "chmod 750 %s", p->data);
 	} else if (st.st_uid != geteuid()) {
 		finding_set(f, FINDING_WARN,
 			    "%s belongs to %s, not to %s: files would have two owners", p->data,

@@ -50,7 +50,7 @@ int run_dirs_make(const char *data, struct err *err)
 	char path[PATH_MAX];
 	for (size_t i = 0; i < ARRAY_LEN(folders); i++)
 		if (run_path(data, NULL, folders[i], path, sizeof path, err) < 0 ||
-		    dir_make(path, 0750, err) < 0)
+		    dir_make(path, DIR_MODE, err) < 0)
 			return -1;
 	return 0;
 }

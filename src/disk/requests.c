@@ -36,7 +36,7 @@ int requests_add(const char *folder, const char *kind, struct str lines, struct 
 	char path[PATH_MAX + 96];
 	snprintf(path, sizeof path, "%s/%020lld-%d.%s", folder, (long long)clock_wall_us(),
 		 (int)getpid(), kind);
-	if (dir_make(folder, 0755, err) < 0)
+	if (dir_make(folder, DIR_MODE, err) < 0)
 		return -1;
 	return file_replace(path, lines, 0644, err);
 }

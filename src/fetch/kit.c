@@ -14,7 +14,7 @@ static int open_tables(struct kit *k, const char *data, const struct robot_secti
 	struct str agent = str_of(conf->robot.agent);
 	bool busy;
 	snprintf(path, sizeof path, "%s/run", data);
-	if (dir_make(path, 0755, err) < 0)
+	if (dir_make(path, DIR_MODE, err) < 0)
 		return -1;
 	snprintf(path, sizeof path, "%s/run/polite", data);
 	if (polite_open(&k->polite, path, NULL, err) < 0)

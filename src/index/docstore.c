@@ -53,7 +53,7 @@ int appender_begin(struct appender *a, const char *folder, uint32_t number, stru
 			       BLOCK_FILES - 1);
 	store_path(folder, number, ".docs", path);
 	FAULT("docstore.file");
-	if (file_open(&a->f, path, O_RDWR | O_CREAT | O_TRUNC, 0666, err) < 0)
+	if (file_open(&a->f, path, O_RDWR | O_CREAT | O_TRUNC, 0644, err) < 0)
 		return -1;
 	a->id = (struct block_file){.number = number};
 	a->is = (struct ledger_file){.number = number, .length = BLOCK_FILE_HEAD};
@@ -260,7 +260,7 @@ static int write_beside(struct docstore *ds, const char *path, struct err *err)
 {
 	struct rewriting w = {0};
 	if (file_remove(path, err) < 0 ||
-	    record_open(&w.to, path, &ledger_kind, 0666, NULL, err) < 0)
+	    record_open(&w.to, path, &ledger_kind, 0644, NULL, err) < 0)
 		return -1;
 	FAULT("docstore.ledger.new");
 	pthread_rwlock_rdlock(&ds->lock);
@@ -290,7 +290,7 @@ static int rewrite_ledger(struct docstore *ds, struct err *err)
 /* Also makes sure that it is this ledger that a power cut leaves. */
 static int open_book(struct docstore *ds, struct err *err)
 {
-	if (!ds->book && record_open(&ds->book, ds->ledger_path, &ledger_kind, 0666, NULL, err) < 0)
+	if (!ds->book && record_open(&ds->book, ds->ledger_path, &ledger_kind, 0644, NULL, err) < 0)
 		return -1;
 	FAULT("docstore.ledger.renamed");
 	if (ds->names_new && dir_sync(ds->folder, err) < 0)
@@ -409,7 +409,7 @@ static int open_to_write(struct docstore *ds, uint64_t *ret_cut, struct err *err
 	char path[PATH_MAX];
 	uint64_t cut = 0;
 	path_of(ds, "lock", path);
-	if (dir_make(ds->folder, 0777, err) < 0 ||
+	if (dir_make(ds->folder, DIR_MODE, err) < 0 ||
 	    lock_take(&ds->taken, path, "document store", err) < 0)
 		return -1;
 	ds->writes = ds->names_new = true;

@@ -19,7 +19,7 @@ static int moved_create(struct page_writer *ret, const char *folder, uint32_t nu
 	char path[PATH_MAX];
 	CLEANUP(buf_free) struct buf head = BUF_INIT(MOVED_HEAD);
 	store_path(folder, number, ".moved", path);
-	if (page_create(ret, path, 0666, NULL, err) < 0)
+	if (page_create(ret, path, 0644, NULL, err) < 0)
 		return -1;
 	buf_add(&head, MOVED_MAGIC, FORMAT_MAGIC);
 	put_u32le(&head, MOVED_VERSION);

@@ -156,7 +156,7 @@ static int take_lock(struct words_writer *w, struct err *err)
 
 static int open_index(struct words_writer *w, const struct words_options *options, struct err *err)
 {
-	if (dir_make(w->folder, 0755, err) < 0 || take_lock(w, err) < 0)
+	if (dir_make(w->folder, DIR_MODE, err) < 0 || take_lock(w, err) < 0)
 		return -1;
 	int rc = manifest_read(w->folder, &w->manifest, NULL, err);
 	if (rc == 1)

@@ -42,7 +42,7 @@ int states_lock(struct states *s, const char *who, const char *name, int64_t unt
 	if (lock_path(s, who, path, err) < 0)
 		return -1;
 	if (snprintf(folder, sizeof folder, "%s/locks", s->folder) >= PATH_MAX ||
-	    dir_make(folder, 0755, err) < 0)
+	    dir_make(folder, DIR_MODE, err) < 0)
 		return -1;
 	snprintf(lock.state, sizeof lock.state, "%s", name);
 	if (small_file_save(path, &lock_format, &lock, err) < 0)

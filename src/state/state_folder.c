@@ -123,7 +123,7 @@ static int without_states(const char *folder, const char *states, bool write, st
 		return -1;
 	if (access(path, F_OK) != 0)
 		return 1;
-	return write ? dir_make(states, 0755, err)
+	return write ? dir_make(states, DIR_MODE, err)
 		     : err_set(err, ERR_DAMAGED,
 			       "%s: the states are lost; garner shep recover makes one from %s",
 			       states, path);
@@ -206,7 +206,7 @@ int states_init(const char *folder, unsigned shift, int64_t now_us, struct err *
 	struct arena arena = ARENA_INIT(16 << 20);
 	size_t n = 0;
 	if (bucket_shift_check(folder, shift, err) < 0 ||
-	    in_folder(folder, "state", path, err) < 0 || dir_make(path, 0755, err) < 0)
+	    in_folder(folder, "state", path, err) < 0 || dir_make(path, DIR_MODE, err) < 0)
 		return -1;
 	int rc = states_open(&s, folder, true, err);
 	if (rc)
@@ -490,7 +490,7 @@ int states_make(struct states *s, const struct state *from, bool contrib, enum p
 	snprintf(path, sizeof path, "%s/state/%s", s->folder, name);
 	snprintf(fresh, sizeof fresh, "%s/state/.new", s->folder);
 	FAULT("state.make");
-	if (tree_remove(fresh, err) < 0 || dir_make(fresh, 0755, err) < 0 ||
+	if (tree_remove(fresh, err) < 0 || dir_make(fresh, DIR_MODE, err) < 0 ||
 	    folder_fill(s, from, contrib, phase, fresh, now_us, err) < 0 ||
 	    dir_sync(fresh, err) < 0)
 		return -1;

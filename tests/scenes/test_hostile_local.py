@@ -1,9 +1,21 @@
-"""Others on the same machine: links in our way, and what a kill leaves behind."""
+"""Others on the same machine: links in our way, modes, what a kill leaves behind."""
 import os
 import re
 import signal
+import stat
+import subprocess
+from contextlib import contextmanager
 
 import pytest
+
+
+@contextmanager
+def umask(mask):
+    before = os.umask(mask)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def test_a_link_in_place_of_the_bucket_file_is_refused_by_name(garner, tmp_path):
@@ -46,6 +58,48 @@ def test_a_link_in_place_of_a_folder_that_is_swept_is_refused(garner, tmp_path, 
     done = g.run(role)
     assert done.code != 0 and f"{folder}: is a symbolic link" in done.err, done.err
     assert all(path.read_text() == "kept" for path in precious)
+
+
+def test_nobody_else_can_write_what_garner_keeps_whatever_the_umask(garner):
+    with umask(0):
+        g = garner(config="[up]\nroles = web shepherd broker\n[web]\nlisten = 127.0.0.1:0\n")
+        assert g.run("add", "http://127.0.0.1:9/").code == 0
+        up = g.start("up").wait_ready()
+        up.stop()
+    wide = []
+    for folder, folders, files in os.walk(g.data):
+        for name in [".", *files]:
+            st = os.lstat(os.path.join(folder, name))
+            if stat.S_IMODE(st.st_mode) & 0o022:
+                wide.append((oct(st.st_mode), folder, name))
+    assert not wide
+    assert stat.S_IMODE(g.data.stat().st_mode) == 0o750
+    for folder in ("run", "shepherd", "broker", "shepherd/state", "broker/words"):
+        assert stat.S_IMODE((g.data / folder).stat().st_mode) == 0o750, folder
+
+
+def test_a_narrow_umask_is_kept(garner):
+    with umask(0o077):
+        g = garner()
+        g.start("shepherd").wait_ready().stop()
+    assert stat.S_IMODE(g.data.stat().st_mode) == 0o700
+    assert stat.S_IMODE((g.data / "shepherd/objects").stat().st_mode) == 0o600
+
+
+def test_the_doctor_minds_a_data_directory_that_anyone_may_write(garner):
+    g = garner()
+    g.data.mkdir(parents=True, exist_ok=True)
+
+    def found():
+        return {c["name"]: c for c in g.run("doctor", "--json").json()["checks"]}["data directory"]
+
+    for mode, level, words in ((0o777, "warn", "anyone"), (0o1777, "warn", "anyone"), (0o770, "warn", "its group"),
+                               (0o750, "ok", ""), (0o700, "ok", "")):
+        g.data.chmod(mode)
+        assert found()["level"] == level and words in found()["reason"], (oct(mode), found())
+    g.data.chmod(0o777)
+    assert subprocess.run(found()["mend"].split(), check=False).returncode == 0
+    assert found()["level"] == "ok"
 
 
 def test_what_a_kill_left_is_removed_at_the_next_start(garner):

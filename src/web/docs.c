@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -101,8 +103,8 @@ const char *docs_sniff(struct str start)
 	return ascii ? "text/plain; charset=utf-8" : "text/plain";
 }
 
-/* The most names that a listing has; it says when there are more. */
-enum { NAMES_MAX = 20000, SNIFF_BYTES = 512 };
+/* The most names that a listing has; it says how many more there are. */
+enum { LISTED_MAX = 10000, SNIFF_BYTES = 512 };
 
 struct docs_conf {
 	const char *listen, *root;
@@ -116,7 +118,7 @@ static const struct value_spec specs[] = {
 	 .help = "Where the tree is served"},
 	{"root", VALUE_TEXT_AT(struct docs_conf, root), .fallback = "/usr/share/doc",
 	 .help = "The directory whose files are served; links that lead out of it are not "
-		 "followed"},
+		 "followed, and names that begin with a dot are not there"},
 	{"access_log", VALUE_BOOL_AT(struct docs_conf, access_log), .fallback = "no",
 	 .help = "Whether each request is logged; log = http:1 does the same"},
 	{"drain", VALUE_TIME_AT(struct docs_conf, drain_us), .fallback = "2s", .min = 0,
@@ -138,10 +140,24 @@ struct docs {
 	struct file root;
 };
 
+/* Names that begin with a dot are not listed, so they are not there: .git, .htpasswd, and dots that
+ * lead up. */
+static bool has_hidden(const char *path)
+{
+	for (const char *p = path; p; p = strchr(p, '/')) {
+		p += *p == '/';
+		if (*p == '.')
+			return true;
+	}
+	return false;
+}
+
 int docs_open(const struct file *root, const char *path, struct file *ret, bool *ret_folder,
 	      struct err *err)
 {
 	struct stat st;
+	if (has_hidden(path))
+		return 1;
 	struct open_how how = {
 		.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
 		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
@@ -196,7 +212,7 @@ static bool is_served(const struct file *root, const struct file *folder, const 
 	struct file found = FILE_INIT;
 	struct stat st;
 	struct err ignored;
-	if (name[0] == '.' || fstatat(folder->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstatat(folder->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return false;
 	*ret_folder = S_ISDIR(st.st_mode);
 	if (!S_ISLNK(st.st_mode))
@@ -207,38 +223,70 @@ static bool is_served(const struct file *root, const struct file *folder, const 
 	return rc == 0;
 }
 
-/* Names in the folder that can be served, sorted, folders with a slash. */
-static int names_of(const struct file *root, const struct file *folder, const char *path,
-		    struct arena *arena, char ***ret, size_t *ret_n, struct err *err)
+/* The first of a folder's names, in order. */
+struct names {
+	char **name;
+	size_t n;    /* never more than 2 * LISTED_MAX */
+	size_t more; /* that are not among them */
+};
+
+static int by_name(const void *a, const void *b)
 {
-	struct dir dir;
-	const char *name;
-	bool is_folder;
-	size_t n = 0;
-	if (dir_init(&dir, arena_printf(arena, "/proc/self/fd/%d", folder->fd), err) != 0)
-		return -1;
-	char **names = arena_array(arena, dir.n, sizeof *names);
-	while (n < NAMES_MAX && dir_next(&dir, &name) == 0)
-		if (is_served(root, folder, path, name, arena, &is_folder))
-			names[n++] = arena_printf(arena, "%s%s", name, is_folder ? "/" : "");
-	dir_done(&dir);
-	*ret = names;
-	*ret_n = n;
-	return 0;
+	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void put_entry(struct html *h, const char *name)
+static void names_cut(struct names *l)
+{
+	if (l->n)
+		qsort(l->name, l->n, sizeof *l->name, by_name);
+	while (l->n > LISTED_MAX) {
+		mem_free(&l->name[--l->n]);
+		l->more++;
+	}
+}
+
+static void names_free(struct names *l)
+{
+	while (l->n)
+		mem_free(&l->name[--l->n]);
+	mem_free(&l->name);
+}
+
+/* As many names at a time as are listed, whatever is in the folder: when twice as many are there,
+ * the later half goes. */
+static int names_read(struct names *l, const struct file *folder, struct err *err)
+{
+	char path[64];
+	struct dir_walk *w;
+	const char *name;
+	snprintf(path, sizeof path, "/proc/self/fd/%d/.", folder->fd);
+	int rc = dir_walk_open(&w, path, err);
+	if (rc != 0)
+		return -1;
+	l->name = mem_array(2 * LISTED_MAX, sizeof *l->name);
+	while ((rc = dir_walk_next(w, &name, err)) == 0) {
+		if (name[0] == '.')
+			continue;
+		l->name[l->n++] = mem_text(name);
+		if (l->n == 2 * LISTED_MAX)
+			names_cut(l);
+	}
+	dir_walk_close(&w);
+	names_cut(l);
+	return rc < 0 ? -1 : 0;
+}
+
+static void put_entry(struct html *h, const char *name, const char *slash)
 {
 	CLEANUP(buf_free) struct buf href = BUF_INIT(4096);
-	struct str plain = str_of(name);
-	bool folder = str_ends(plain, STR("/"));
-	buf_add_str(&href, STR("./"));
-	http_encode(&href, str_head(plain, plain.n - folder));
-	buf_add_str(&href, folder ? STR("/") : STR(""));
+	buf_add_text(&href, "./");
+	http_encode(&href, str_of(name));
+	buf_add_text(&href, slash);
 	html_open(h, "li");
 	html_open(h, "a");
 	html_attr(h, "href", buf_str(&href));
 	html_text(h, name);
+	html_text(h, slash);
 	html_close(h, "a");
 	html_close(h, "li");
 }
@@ -248,9 +296,9 @@ int docs_listing(const struct file *root, const struct file *folder, const char 
 {
 	struct html h = HTML_INIT(out);
 	const char *title = arena_printf(arena, "/%s", path);
-	char **names;
-	size_t n;
-	if (names_of(root, folder, path, arena, &names, &n, err) < 0)
+	CLEANUP(names_free) struct names list = {0};
+	bool is_folder;
+	if (names_read(&list, folder, err) < 0)
 		return -1;
 	html_begin(&h);
 	html_put_text(&h, "title", title);
@@ -258,11 +306,12 @@ int docs_listing(const struct file *root, const struct file *folder, const char 
 	html_open(&h, "body");
 	html_put_text(&h, "h1", title);
 	html_open(&h, "ul");
-	for (size_t i = 0; i < n; i++)
-		put_entry(&h, names[i]);
+	for (size_t i = 0; i < list.n; i++)
+		if (is_served(root, folder, path, list.name[i], arena, &is_folder))
+			put_entry(&h, list.name[i], is_folder ? "/" : "");
 	html_close(&h, "ul");
-	if (n == NAMES_MAX)
-		html_put_text(&h, "p", "There are more, which are not listed.");
+	if (list.more)
+		html_put_text(&h, "p", arena_printf(arena, "%zu more are not listed.", list.more));
 	html_close(&h, "body");
 	html_close(&h, "html");
 	return 0;
@@ -324,7 +373,7 @@ static int answer_path(struct http_request *req, struct http_answer *a, struct e
 
 static const struct http_route routes[] = {
 	{HTTP_GET, "/*", "A file or a listing of the tree", "text/html; charset=utf-8",
-	 .loose = true, .handle = answer_path},
+	 .loose = true, .slow = true, .handle = answer_path},
 };
 
 static int run(struct role_env *env, struct err *err)

@@ -18,13 +18,14 @@ struct docs_type docs_type(struct str name);
 const char *docs_sniff(struct str start);
 
 /* Opens what lies below the root, whatever links and dots say. path: decoded, without the first
- * slash; "" is the root. 1: it is not there, leads out of the tree, or is neither file nor folder.
- */
+ * slash; "" is the root. 1: it is not there, leads out of the tree, has a name that begins with a
+ * dot in its path, or is neither file nor folder. */
 struct file;
 int docs_open(const struct file *root, const char *path, struct file *ret, bool *ret_folder,
 	      struct err *err);
-/* A page with the names in a folder that can be served, sorted; folders end in a slash, and names
- * that begin with a dot are left out. path: where it lies below the root, with a slash at its end,
+/* A page with the first names in a folder that can be served, sorted, and how many more there are;
+ * folders end in a slash, and names that begin with a dot are left out. path: where it lies below
+ * the root, with a slash at its end,
  * "" for the root itself. */
 int docs_listing(const struct file *root, const struct file *folder, const char *path,
 		 struct arena *arena, struct buf *out, struct err *err);

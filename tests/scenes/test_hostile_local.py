@@ -1,12 +1,15 @@
-"""Others on the same machine: links in our way, modes, what a kill leaves behind."""
+"""Others on the same machine: links in our way, modes, what a kill leaves behind, and folders that are served."""
 import os
 import re
 import signal
 import stat
 import subprocess
+import tempfile
 from contextlib import contextmanager
 
 import pytest
+from garner import wait_for
+from web import Site, everything
 
 
 @contextmanager
@@ -112,3 +115,62 @@ def test_what_a_kill_left_is_removed_at_the_next_start(garner):
     up = g.start("up").wait_ready()
     assert [p.name for p in (g.data / "run").glob(".*tmp*")] == [f".mine.tmp.{os.getpid()}"]
     assert up.stop() == 0
+
+
+# The role docs.
+
+def docs(garner, root, **settings):
+    text = "".join(f"{k} = {v}\n" for k, v in settings.items())
+    g = garner(config=f"[docs]\nlisten = 127.0.0.1:0\nroot = {root}\n{text}")
+    process = g.start("docs").wait_ready()
+    line = process.wait_line("listening")
+    return Site(process, int(re.search(r"address=127\.0\.0\.1:(\d+)", line).group(1)))
+
+
+def test_what_is_hidden_is_not_served_and_links_out_are_not_listed(garner, tmp_path):
+    root = tmp_path / "root"
+    (root / ".git").mkdir(parents=True)
+    (root / "sub").mkdir()
+    for name in (".htpasswd", ".git/config", "sub/.secret", "a.txt"):
+        (root / name).write_text("text")
+    (tmp_path / "outside").write_text("secret")
+    (root / "out").symlink_to("../outside")
+    (root / "absolute").symlink_to(tmp_path / "outside")
+    (root / "etc").symlink_to("/etc")
+    site = docs(garner, root)
+    for path in ("/.htpasswd", "/.git", "/.git/", "/.git/config", "/sub/.secret", "/%2egit/config", "/sub/..%2f.htpasswd",
+                 "/sub/%2e%2e/.htpasswd", "/out", "/absolute", "/etc/passwd", "/etc/", "/sub//.secret"):
+        assert site.ask(path).status == 404, path
+    listing = site.ask("/").body.decode()
+    assert re.findall(r'href="([^"]+)"', listing) == ["./a.txt", "./sub/"]
+    assert site.ask("/a.txt").body == b"text"
+
+
+@pytest.fixture
+def in_memory():
+    """A folder in which files are made quickly."""
+    with tempfile.TemporaryDirectory(prefix="garner-", dir="/dev/shm") as folder:
+        yield folder
+
+
+@pytest.mark.limit(240)
+def test_a_large_folder_is_listed_in_part_away_from_the_threads_that_answer(garner, in_memory, long_run):
+    n = 100_000 if long_run else 10_500
+    for i in range(n):
+        os.close(os.open(f"{in_memory}/{i:06d}.txt", os.O_CREAT | os.O_WRONLY))
+    site = docs(garner, in_memory, threads=1, slow_threads=1, slow_queue=1)
+    before = site.memory()
+    body = site.ask("/").body.decode()
+    names = re.findall(r'href="\./(\d+)\.txt"', body)
+    assert names == [f"{i:06d}" for i in range(10_000)]
+    assert f"{n - 10_000} more are not listed" in body
+    assert site.memory() <= before + (48 << 20)
+
+    def one_is_refused():
+        """Only those that wait for the pool are: a thread of its own would answer one after the other."""
+        asked = [site.raw(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n") for _ in range(6)]
+        answers = [everything(s) for s in asked]
+        for s in asked:
+            s.close()
+        return any(a.startswith(b"HTTP/1.1 503") for a in answers)
+    wait_for("the pool to be full", one_is_refused)

@@ -26,9 +26,12 @@ static int setup(void **state)
 		return -1;
 	put_file(scratch("tree/a b&c.html"), "<p>");
 	put_file(scratch("tree/sub/x"), "x");
+	put_file(scratch("tree/sub/.x"), "x");
+	put_file(scratch("tree/.hidden"), "x");
+	put_file(scratch("tree/.git/config"), "x");
 	if (symlink("../secret", scratch("tree/out")) ||
 	    symlink(scratch("secret"), scratch("tree/absolute")) ||
-	    symlink("sub/x", scratch("tree/inside")) ||
+	    symlink("sub/x", scratch("tree/inside")) || symlink(".hidden", scratch("tree/shown")) ||
 	    symlink("nowhere", scratch("tree/broken")) || symlink("../sub", scratch("tree/sub/up")))
 		return -1;
 	return file_open(&root, scratch("tree"), O_RDONLY | O_DIRECTORY, 0, &err);
@@ -60,7 +63,18 @@ static void what_lies_in_the_tree_is_served(void **state)
 	assert_int_equal(kind_of("sub/x"), 'f');
 	assert_int_equal(kind_of("a b&c.html"), 'f');
 	assert_int_equal(kind_of("inside"), 'f');
-	assert_int_equal(kind_of("sub/../sub/x"), 'f');
+}
+
+static void what_begins_with_a_dot_is_not_there(void **state)
+{
+	static const char *const paths[] = {".git",    ".git/config", "sub/.x", "sub/.x/y",
+					    ".",       "sub/.",       "sub/..", "./sub",
+					    "sub//.x", ".hidden",     "..sub/", "sub/../sub/x"};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++)
+		if (kind_of(paths[i]) != '-')
+			fail_msg("%s was opened", paths[i]);
+	assert_int_equal(kind_of("shown"), 'f'); /* by a name of its own */
 }
 
 static void nothing_outside_of_the_tree_is_reached(void **state)
@@ -110,7 +124,7 @@ static void a_listing_names_what_can_be_served(void **state)
 	list_folder("", &names);
 	/* not the links that lead out of the tree, nor the pipe, nor what is hidden */
 	assert_string_equal(buf_text(&names), "./a%20b%26c.html\">a b&amp;c.html "
-					      "./inside\">inside ./sub/\">sub/ ");
+					      "./inside\">inside ./shown\">shown ./sub/\">sub/ ");
 	list_folder("sub/", &names);
 	assert_string_equal(buf_text(&names), "./up/\">up/ ./x\">x ");
 	buf_free(&names);
@@ -164,6 +178,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_lies_in_the_tree_is_served),
+		cmocka_unit_test(what_begins_with_a_dot_is_not_there),
 		cmocka_unit_test(nothing_outside_of_the_tree_is_reached),
 		cmocka_unit_test(what_is_neither_file_nor_folder_is_not_served),
 		cmocka_unit_test(a_listing_names_what_can_be_served),

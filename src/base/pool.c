@@ -1,6 +1,7 @@
 /* One lock for all of a pool: jobs are few and long, or they would not be here. A client is known
- * while it has jobs in the pool; those with jobs waiting stand in a ring, and the one at its front
- * is served and goes to the end. */
+ * while it has jobs in the pool; those with jobs waiting stand in a ring, and the first in it that
+ * may have another thread is served and goes to the end. A job that nobody wants any more gives its
+ * place away at once and is told so by the next thread that is free. */
 #include "base/pool.h"
 
 #include "base/hash.h"
@@ -12,6 +13,8 @@
 
 struct pool_client {
 	size_t held;      /* jobs in the pool: claimed, waiting or running */
+	size_t places;    /* of these, those that count against the share */
+	size_t running;   /* and those that have a thread */
 	struct link jobs; /* that wait */
 	struct link turn; /* in the ring, while there are any */
 };
@@ -24,8 +27,9 @@ struct pool {
 	struct pool_client own;      /* of number 0 */
 	struct pool_clients clients; /* the others */
 	struct link turns;
-	size_t held, most; /* jobs in the pool; most 0: no limit */
-	size_t share;
+	struct link unwanted;      /* jobs that wait to be told so */
+	size_t held, places, most; /* jobs in the pool, and that count; most 0: no limit */
+	size_t share, abreast;
 	int nice;
 	bool ending;
 	size_t nthreads;
@@ -46,9 +50,22 @@ static struct pool_client *pool_client_of(struct pool *p, uint64_t number)
 
 static void pool_hold(struct pool *p, struct pool_job *job)
 {
-	pool_client_of(p, job->client)->held++;
+	struct pool_client *c = pool_client_of(p, job->client);
+	c->held++;
 	p->held++;
-	job->claimed = true;
+}
+
+static void pool_take_place(struct pool *p, struct pool_job *job)
+{
+	job->placed = !job->beyond;
+	p->places += job->placed;
+	pool_client_of(p, job->client)->places += job->placed;
+}
+
+static void pool_leave_place(struct pool *p, uint64_t number, bool placed)
+{
+	p->places -= placed;
+	pool_client_of(p, number)->places -= placed;
 }
 
 static void pool_let_go(struct pool *p, uint64_t number)
@@ -62,30 +79,52 @@ static void pool_let_go(struct pool *p, uint64_t number)
 	pthread_cond_broadcast(&p->done);
 }
 
-/* The next job of the client whose turn it is; NULL: none waits. */
+static void pool_unlist(struct pool_client *c, struct pool_job *job)
+{
+	list_remove(&job->link);
+	if (list_is_empty(&c->jobs))
+		list_remove(&c->turn);
+}
+
+static bool pool_may_run(const struct pool *p, const struct pool_client *c)
+{
+	return !p->abreast || c == &p->own || c->running < p->abreast;
+}
+
+/* The next job of the client whose turn it is; NULL: none may run now. */
 static struct pool_job *pool_take(struct pool *p)
 {
-	struct pool_client *c = LIST_FIRST(struct pool_client, &p->turns, turn);
-	if (!c)
-		return NULL;
-	struct pool_job *job = LIST_FIRST(struct pool_job, &c->jobs, link);
-	list_remove(&job->link);
-	list_remove(&c->turn);
-	if (!list_is_empty(&c->jobs))
+	struct pool_job *job = LIST_FIRST(struct pool_job, &p->unwanted, link);
+	if (job) {
+		list_remove(&job->link);
+		return job;
+	}
+	LIST_EACH (struct pool_client, c, &p->turns, turn) {
+		if (!pool_may_run(p, c))
+			continue;
+		job = LIST_FIRST(struct pool_job, &c->jobs, link);
+		list_remove(&c->turn);
 		list_append(&p->turns, &c->turn);
-	return job;
+		pool_unlist(c, job);
+		return job;
+	}
+	return NULL;
 }
 
 /* With the lock held, which is let go meanwhile. */
 static void pool_run(struct pool *p, struct pool_job *job)
 {
 	uint64_t client = job->client;
-	bool kept = job->kept;
+	bool kept = job->kept, placed = job->placed;
+	job->dropped = job->dropped || (job->unwanted && job->unwanted(job));
+	pool_client_of(p, client)->running++;
 	pthread_mutex_unlock(&p->lock);
 	job->run(job);
 	pthread_mutex_lock(&p->lock);
 	if (kept)
 		job->out = job->claimed = false;
+	pool_leave_place(p, client, placed);
+	pool_client_of(p, client)->running--;
 	pool_let_go(p, client);
 }
 
@@ -115,9 +154,11 @@ int pool_new(struct pool **ret, const struct pool_options *options, struct err *
 	pthread_cond_init(&p->work, NULL);
 	pthread_cond_init(&p->done, NULL);
 	list_init(&p->turns);
+	list_init(&p->unwanted);
 	list_init(&p->own.jobs);
 	p->most = options->queue ? options->queue + options->threads : 0;
 	p->share = options->share;
+	p->abreast = options->abreast;
 	p->nice = options->nice;
 	for (; p->nthreads < options->threads; p->nthreads++)
 		if (thread_start(&p->thread[p->nthreads], pool_work, p, err) < 0) {
@@ -128,16 +169,42 @@ int pool_new(struct pool **ret, const struct pool_options *options, struct err *
 	return 0;
 }
 
+static bool pool_has_place(struct pool *p, const struct pool_job *job)
+{
+	if (job->beyond)
+		return true;
+	struct pool_client **c = pool_clients_get(&p->clients, job->client);
+	bool has_share = !p->share || !job->client || !c || (*c)->places < p->share;
+	return has_share && (!p->most || p->places < p->most);
+}
+
+/* Takes their places from jobs that wait and that nobody wants any more. */
+static void pool_sweep(struct pool *p)
+{
+	LIST_EACH (struct pool_client, c, &p->turns, turn)
+		LIST_EACH (struct pool_job, job, &c->jobs, link) {
+			if (!job->unwanted || !job->unwanted(job))
+				continue;
+			job->dropped = true;
+			pool_leave_place(p, job->client, job->placed);
+			job->placed = false;
+			pool_unlist(c, job);
+			list_append(&p->unwanted, &job->link);
+			pthread_cond_signal(&p->work);
+		}
+}
+
 bool pool_claim(struct pool *p, struct pool_job *job)
 {
 	pthread_mutex_lock(&p->lock);
-	bool granted = !p->ending && (!p->most || p->held < p->most);
-	if (granted && job->client && p->share) {
-		struct pool_client **c = pool_clients_get(&p->clients, job->client);
-		granted = !c || (*c)->held < p->share;
-	}
-	if (granted)
+	if (!pool_has_place(p, job))
+		pool_sweep(p);
+	bool granted = !p->ending && pool_has_place(p, job);
+	if (granted) {
 		pool_hold(p, job);
+		pool_take_place(p, job);
+		job->claimed = true;
+	}
 	pthread_mutex_unlock(&p->lock);
 	return granted;
 }
@@ -146,8 +213,11 @@ void pool_post(struct pool *p, struct pool_job *job)
 {
 	pthread_mutex_lock(&p->lock);
 	ENSURE(!job->out);
-	if (!job->claimed)
+	job->dropped = false;
+	if (!job->claimed) {
 		pool_hold(p, job);
+		job->placed = false;
+	}
 	job->out = true;
 	struct pool_client *c = pool_client_of(p, job->client);
 	list_append(&c->jobs, &job->link);

@@ -3,6 +3,7 @@
 #include "../unit.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 /* Jobs wait until they are let go. */
 struct gated {
@@ -141,6 +142,114 @@ static void one_client_has_no_more_than_its_share(void **state)
 	assert_int_equal(done, 3);
 }
 
+static void jobs_beyond_take_nobodys_place(void **state)
+{
+	struct pool *pool;
+	struct err err;
+	pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+	int done = 0;
+	struct gated job[6];
+	(void)state;
+	const struct pool_options options = {.threads = 1, .queue = 1, .share = 1};
+	assert_int_equal(pool_new(&pool, &options, &err), 0);
+	pthread_mutex_lock(&gate);
+	for (size_t i = 0; i < ARRAY_LEN(job); i++) {
+		job[i] = (struct gated){
+			{.run = pass, .client = 7, .beyond = i < 4 && i > 0}, &gate, &done};
+		if (i > 0)
+			assert_int_equal(pool_claim(pool, &job[i].job), i < 5);
+		if (i < 5)
+			pool_post(pool, &job[i].job); /* the first without a claim */
+	}
+	pthread_mutex_unlock(&gate);
+	pool_drain(pool);
+	assert_int_equal(done, 5);
+	job[5].job.beyond = true;
+	assert_false(pool_claim(pool, &job[5].job)); /* the pool ends */
+	pool_free(&pool);
+}
+
+/* Of two threads one client has only one, so the other client's job is done while all of the
+ * first's wait for the gate. */
+static void one_client_does_not_have_all_threads(void **state)
+{
+	struct pool *pool;
+	struct err err;
+	pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER, open = PTHREAD_MUTEX_INITIALIZER;
+	int held = 0, done = 0;
+	struct gated job[4];
+	(void)state;
+	const struct pool_options options = {.threads = 2, .abreast = 1};
+	assert_int_equal(pool_new(&pool, &options, &err), 0);
+	pthread_mutex_lock(&gate);
+	for (size_t i = 0; i < 3; i++) {
+		job[i] = (struct gated){{.run = pass, .client = 7}, &gate, &held};
+		pool_post(pool, &job[i].job);
+	}
+	job[3] = (struct gated){{.run = pass, .client = 8, .kept = true}, &open, &done};
+	pool_post(pool, &job[3].job);
+	while (!__atomic_load_n(&done, __ATOMIC_RELAXED))
+		sched_yield();
+	assert_int_equal(held, 0);
+	pthread_mutex_unlock(&gate);
+	pool_free(&pool);
+	assert_int_equal(held, 3);
+}
+
+/* Jobs that may be given up while they wait. */
+struct fickle {
+	struct pool_job job;
+	bool gone;
+	int *ran, *dropped; /* atomic */
+};
+
+static bool is_gone(const struct pool_job *job)
+{
+	return ((const struct fickle *)job)->gone;
+}
+
+static void run_fickle(struct pool_job *job)
+{
+	struct fickle *f = (struct fickle *)job;
+	__atomic_add_fetch(job->dropped ? f->dropped : f->ran, 1, __ATOMIC_RELAXED);
+}
+
+static void what_nobody_wants_gives_its_place_away_and_is_not_done(void **state)
+{
+	struct pool *pool;
+	struct err err;
+	pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+	int done = 0, ran = 0, dropped = 0;
+	struct gated held = {{.run = pass}, &gate, &done};
+	struct fickle job[5];
+	(void)state;
+	const struct pool_options options = {.threads = 1, .queue = 2};
+	assert_int_equal(pool_new(&pool, &options, &err), 0);
+	pthread_mutex_lock(&gate);
+	assert_true(pool_claim(pool, &held.job));
+	pool_post(pool, &held.job);
+	for (size_t i = 0; i < 5; i++)
+		job[i] = (struct fickle){{.run = run_fickle, .unwanted = is_gone, .client = 7},
+					 false,
+					 &ran,
+					 &dropped};
+	for (size_t i = 0; i < 2; i++) {
+		assert_true(pool_claim(pool, &job[i].job));
+		pool_post(pool, &job[i].job);
+	}
+	assert_false(pool_claim(pool, &job[2].job));
+	job[0].gone = true; /* its place is free as soon as somebody asks for one */
+	assert_true(pool_claim(pool, &job[2].job));
+	pool_post(pool, &job[2].job);
+	assert_false(pool_claim(pool, &job[3].job));
+	job[2].gone = true; /* and this one when its turn comes */
+	pthread_mutex_unlock(&gate);
+	pool_drain(pool);
+	assert_int_equal(ran, 1);
+	assert_int_equal(dropped, 2);
+	pool_free(&pool);
+}
+
 static int pass_begun; /* atomic */
 
 static void pass_aloud(struct pool_job *job)
@@ -183,6 +292,9 @@ int main(void)
 		cmocka_unit_test(places_are_given_again),
 		cmocka_unit_test(clients_take_turns),
 		cmocka_unit_test(one_client_has_no_more_than_its_share),
+		cmocka_unit_test(jobs_beyond_take_nobodys_place),
+		cmocka_unit_test(one_client_does_not_have_all_threads),
+		cmocka_unit_test(what_nobody_wants_gives_its_place_away_and_is_not_done),
 		cmocka_unit_test(who_waits_helps),
 		cmocka_unit_test(a_pool_that_did_nothing_ends),
 	};

@@ -98,6 +98,7 @@ struct http_answer {
 	int64_t modified_wall_us; /* 0: not known */
 	char etag[72];            /* "": made from the body */
 	struct http_stream *stream;
+	struct http_pieces *pieces;
 	struct http_headers {
 		struct http_headers *next;
 		const char *name, *value;
@@ -105,7 +106,7 @@ struct http_answer {
 	const char *fault; /* of a 500: what the log says */
 };
 
-enum { HTTP_BODY_MAX = 256 << 20 };
+enum { HTTP_BODY_MAX = 128 << 20 };
 
 /* Adds a header. A value with a line break or other control character, or an impossible name, makes
  * the answer a 500. */
@@ -121,6 +122,17 @@ int http_answer_file(struct http_answer *a, struct file *file, const char *type,
 void http_answer_error(struct http_request *req, struct http_answer *a, int status, const char *fmt,
 		       ...) PRINTF_LIKE(4, 5);
 
+/* Large answers are made in pieces, in the pool, as the client takes them. Of a slow route only.
+ * One that ends with its first piece is an answer like any other. The ETag has to be set: there is
+ * no body that it could be made from. */
+struct http_piece_ops {
+	/* Appends about `n` bytes more to out. 0: there is more; 1: that was all; negative: the
+	 * rest cannot be had. */
+	int (*make)(void *ctx, size_t n, struct buf *out, struct err *err);
+	void (*close)(void *ctx); /* the last call, once */
+};
+void http_answer_pieces(struct http_answer *a, const struct http_piece_ops *ops, void *ctx);
+
 /* Streams: bytes that are made while they are sent. */
 
 enum { HTTP_STREAM_END = -1, HTTP_STREAM_BROKEN = -2 };
@@ -133,6 +145,7 @@ struct http_stream_ops {
 	void (*close)(void *ctx);
 	size_t block; /* bytes that are asked for at a time; 0: 16 KiB */
 	bool endless; /* ends when the server drains; others are finished first */
+	bool holds;   /* memory of the budget: it has to be taken in its time */
 };
 
 struct http_stream *http_answer_stream(struct http_request *req, struct http_answer *a,
@@ -162,7 +175,7 @@ void http_channel_tick(struct http_channel *ch, int64_t now_us);
 struct http_limits {
 	int64_t threads, slow_threads, slow_queue;
 	int64_t max_connections, max_per_address;
-	uint64_t connection_memory;
+	uint64_t connection_memory, answer_memory;
 	int64_t idle_us, request_us, answer_us;
 };
 
@@ -170,9 +183,13 @@ struct http_limits {
 #define HTTP_LIMIT_SPECS(strukt, member)                                                             \
 	{"threads", VALUE_INT_AT(strukt, member.threads),  .fallback = "2", .min = 1,                \
 	 .max = 64, .help = "Threads that answer requests"},                                         \
-		{"slow_threads",  VALUE_INT_AT(strukt, member.slow_threads),                         \
-		 .fallback = "2", .min = 1,                                                          \
-		 .max = 64,       .help = "Threads for answers that take their time"},               \
+		{"slow_threads",                                                                     \
+		 VALUE_INT_AT(strukt, member.slow_threads),                                          \
+		 .fallback = "4",                                                                    \
+		 .min = 1,                                                                           \
+		 .max = 64,                                                                          \
+		 .help = "Threads for answers that take their time; one address has at most "        \
+			 "half"},                                                                    \
 		{"slow_queue",                                                                       \
 		 VALUE_INT_AT(strukt, member.slow_queue),                                            \
 		 .fallback = "64",                                                                   \
@@ -191,6 +208,14 @@ struct http_limits {
 		 .min = 4096,                                                                        \
 		 .max = 1 << 20,                                                                     \
 		 .help = "Memory of a connection, which bounds what a request's head may be"},       \
+		{"answer_memory",                                                                    \
+		 VALUE_SIZE_AT(strukt, member.answer_memory),                                        \
+		 .fallback = "32M",                                                                  \
+		 .min = 1 << 20,                                                                     \
+		 .max = 1e12,                                                                        \
+		 .help = "Memory that answers over 64 KiB may hold while they are sent; one "        \
+			 "address "                                                                  \
+			 "has at most half, more are refused with 503"},                             \
 		{"idle_timeout",                                                                     \
 		 VALUE_TIME_AT(strukt, member.idle_us),                                              \
 		 .fallback = "30s",                                                                  \
@@ -241,6 +266,7 @@ enum http_counter {
 	HTTP_COUNT_OPEN,
 	HTTP_COUNT_REFUSED,
 	HTTP_COUNT_LATE,
+	HTTP_COUNT_GONE,
 	HTTP_NCOUNTERS
 };
 #define HTTP_COUNTER_DEFS                                                                       \
@@ -256,9 +282,11 @@ enum http_counter {
 		{"connections_open", NULL, COUNTER_GAUGE, "Connections that are open."},        \
 		{"connections_refused", NULL, COUNTER_TOTAL,                                    \
 		 "Connections that were closed because too many were open."},                   \
+		{"connections_late", NULL, COUNTER_TOTAL,                                       \
+		 "Connections that were closed because the client took too long."},             \
 	{                                                                                       \
-		"connections_late", NULL, COUNTER_TOTAL,                                        \
-			"Connections that were closed because the client took too long."        \
+		"requests_dropped", NULL, COUNTER_TOTAL,                                        \
+			"Requests whose client had gone before their turn came."                \
 	}
 
 /* A request that is over, for the log. */

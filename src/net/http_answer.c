@@ -12,12 +12,11 @@
 #include <stdio.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <zlib.h>
 
 /* What the headers of a request ask for. */
 
 /* Below this the head outweighs what is saved. */
-enum { GZIP_MIN = 1000, GZIP_LEVEL = 5, GZIP_WINDOW = 15 + 16, GZIP_MEMORY = 8 };
+enum { GZIP_MIN = 1000 };
 
 /* "q=0", "q=0.000": explicitly not. */
 static bool q_is_zero(struct str params)
@@ -65,26 +64,6 @@ static bool http_gzip_wanted(const struct http_conn *c, struct str bytes, bool *
 	*ret_varies = bytes.n >= GZIP_MIN && c->answer.status == 200 &&
 		      type_shrinks(str_of(c->answer.type));
 	return *ret_varies && http_accepts(http_header(&c->request, "Accept-Encoding"), "gzip");
-}
-
-bool http_gzip(struct str bytes, struct buf *out)
-{
-	z_stream z = {0};
-	size_t most = bytes.n - bytes.n / 10; /* at least a tenth must be saved */
-	char *room = buf_room(out, most);
-	if (!room || most > UINT32_MAX || bytes.n > UINT32_MAX ||
-	    deflateInit2(&z, GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW, GZIP_MEMORY,
-			 Z_DEFAULT_STRATEGY) != Z_OK)
-		return false;
-	z.next_in = (unsigned char *)bytes.p;
-	z.avail_in = (unsigned)bytes.n;
-	z.next_out = (unsigned char *)room;
-	z.avail_out = (unsigned)most;
-	bool done = deflate(&z, Z_FINISH) == Z_STREAM_END;
-	if (done)
-		buf_grew(out, most - z.avail_out);
-	deflateEnd(&z);
-	return done;
 }
 
 enum http_range http_range_parse(struct str value, uint64_t size, uint64_t *ret_from,
@@ -178,7 +157,10 @@ static void drop_content(struct http_answer *a)
 	}
 	if (a->stream)
 		http_stream_drop(a->stream);
+	if (a->pieces)
+		http_pieces_drop(a->pieces);
 	a->stream = NULL;
+	a->pieces = NULL;
 	a->bytes = (struct str){0};
 	a->ranges = false;
 	a->etag[0] = 0;
@@ -190,6 +172,9 @@ void http_answer_done(struct http_conn *c)
 {
 	if (c->answer.body)
 		drop_content(&c->answer);
+	if (c->response) /* that was not sent */
+		c->server->mhd.destroy_response(c->response);
+	c->response = NULL;
 	if (c->body.cap > KEPT)
 		buf_free(&c->body);
 	if (c->packed.cap > KEPT)
@@ -306,7 +291,7 @@ void http_answer_error(struct http_request *req, struct http_answer *a, int stat
 struct content {
 	struct str bytes;
 	uint64_t from, n, size;
-	bool part, packs, varies; /* packs: it is to be compressed, if that pays */
+	bool part, packs, varies; /* packs: it is to be compressed, if that pays; then, it is */
 	char modified[32];        /* "" where it is not known */
 };
 
@@ -350,6 +335,8 @@ static void add_headers(struct http_conn *c, struct MHD_Response *r, const struc
 		add_header(c, r, "Content-Range", text);
 	if (x->varies)
 		add_header(c, r, "Vary", "Accept-Encoding");
+	if (x->packs)
+		add_header(c, r, "Content-Encoding", "gzip");
 	if (close)
 		add_header(c, r, "Connection", "close");
 }
@@ -399,22 +386,27 @@ static void cut_range(struct http_conn *c, struct content *x)
 	}
 }
 
-static void pack_response(struct http_conn *c, struct MHD_Response **ret, struct content *x,
-			  bool close)
+/* A packed answer is another one to those who keep it. */
+static void tag_packed(struct http_answer *a)
 {
-	bool packed = x->packs && !x->part && http_gzip(x->bytes, &c->packed);
-	size_t n = strlen(c->answer.etag);
-	if (packed) {
+	size_t n = strlen(a->etag);
+	if (n)
+		snprintf(a->etag + n, sizeof a->etag - n, "-gz");
+}
+
+static struct MHD_Response *small_response(struct http_conn *c, struct content *x, bool close)
+{
+	x->packs = x->packs && !x->part && http_gzip(x->bytes, &c->packed);
+	if (x->packs) {
 		x->bytes = buf_str(&c->packed);
 		x->n = x->bytes.n;
-		if (n)
-			snprintf(c->answer.etag + n, sizeof c->answer.etag - n, "-gz");
+		tag_packed(&c->answer);
 	}
-	*ret = c->server->mhd.create_response_from_buffer(
+	struct MHD_Response *r = c->server->mhd.create_response_from_buffer(
 		(size_t)x->n, (void *)(x->bytes.p + x->from), MHD_RESPMEM_PERSISTENT);
-	add_headers(c, *ret, x, close);
-	if (packed)
-		add_header(c, *ret, "Content-Encoding", "gzip");
+	add_headers(c, r, x, close);
+	c->sent = c->request.head ? 0 : x->n;
+	return r;
 }
 
 static struct MHD_Response *file_response(struct http_conn *c, const struct content *x)
@@ -432,13 +424,38 @@ static struct MHD_Response *empty_response(struct http_conn *c)
 	return c->server->mhd.create_response_from_buffer(0, "", MHD_RESPMEM_PERSISTENT);
 }
 
-static struct MHD_Response *stream_response(struct http_conn *c, bool close)
+static struct MHD_Response *stream_response(struct http_conn *c, const struct content *x,
+					    bool close)
 {
-	struct MHD_Response *r = http_stream_response(c);
-	struct content none = {0};
+	struct MHD_Response *r = http_stream_response(c, x->size);
 	if (r)
-		add_headers(c, r, &none, close);
+		add_headers(c, r, x, close);
 	return r;
+}
+
+static struct MHD_Response *refuse_large(struct http_conn *c, bool close)
+{
+	struct content x = {0};
+	http_answer_header(&c->request, &c->answer, "Retry-After", STR("5"));
+	http_answer_error(&c->request, &c->answer, 503,
+			  "too many large answers are under way; try again in a few seconds");
+	x.bytes = buf_str(c->answer.body);
+	x.n = x.size = x.bytes.n;
+	return small_response(c, &x, close);
+}
+
+/* What is too large to lie in memory until the client has taken it, or to be packed at once. */
+static struct MHD_Response *large_response(struct http_conn *c, struct content *x, bool close)
+{
+	bool whole = !c->answer.pieces;
+	x->packs = x->packs && !x->part;
+	struct str bytes = {x->bytes.p + x->from, (size_t)x->n};
+	if (!http_pieces_stream(c, bytes, x->packs))
+		return refuse_large(c, close);
+	if (x->packs)
+		tag_packed(&c->answer);
+	x->size = whole && !x->packs ? x->n : MHD_SIZE_UNKNOWN;
+	return stream_response(c, x, close);
 }
 
 static void make_etag(struct http_answer *a, struct str bytes)
@@ -447,37 +464,54 @@ static void make_etag(struct http_answer *a, struct str bytes)
 		snprintf(a->etag, sizeof a->etag, "%016llx", (unsigned long long)hash64(bytes));
 }
 
+static bool is_large(const struct http_answer *a, const struct content *x)
+{
+	if (a->pieces)
+		return true;
+	return x->n > HTTP_PIECE && (x->packs || !a->bytes.p);
+}
+
+/* The client has it already, or part of it is enough. */
+static void look_at_asked(struct http_conn *c, struct content *x)
+{
+	struct http_answer *a = &c->answer;
+	if (a->status != 200 || !c->request.route || c->request.route->method != HTTP_GET)
+		return;
+	if (!a->file && strcmp(a->cache, "no-store") != 0)
+		make_etag(a, x->bytes);
+	if (is_unchanged(c, x->modified)) {
+		a->status = 304;
+		x->n = 0;
+	} else if (a->ranges) {
+		cut_range(c, x);
+	}
+}
+
 static struct MHD_Response *make_response(struct http_conn *c, bool close)
 {
 	struct http_answer *a = &c->answer;
 	struct MHD_Response *r = NULL;
-	if (a->stream)
-		return stream_response(c, close);
 	struct content x = {.bytes = a->bytes.p ? a->bytes : buf_str(a->body)};
+	if (a->stream) {
+		x.size = MHD_SIZE_UNKNOWN;
+		return stream_response(c, &x, close);
+	}
 	x.n = x.size = a->file ? a->file_size : x.bytes.n;
 	x.packs = http_gzip_wanted(c, x.bytes, &x.varies) && !a->file;
 	if (a->modified_wall_us)
 		http_date(x.modified, a->modified_wall_us);
-	bool asked = a->status == 200 && c->request.route && c->request.route->method == HTTP_GET;
-	if (asked && !a->file && strcmp(a->cache, "no-store") != 0)
-		make_etag(a, x.bytes);
-	if (asked && is_unchanged(c, x.modified)) {
-		a->status = 304;
-		x.n = 0;
-	} else if (asked && a->ranges) {
-		cut_range(c, &x);
-	}
-	c->sent = c->request.head ? 0 : x.n;
+	look_at_asked(c, &x);
 	if (a->status == 304 || a->status == 416) {
+		x.packs = false;
 		r = empty_response(c);
 		add_headers(c, r, &x, close);
 	} else if (a->file) {
 		r = file_response(c, &x);
+		c->sent = c->request.head ? 0 : x.n;
 		if (r)
 			add_headers(c, r, &x, close);
 	} else {
-		pack_response(c, &r, &x, close);
-		c->sent = c->request.head ? 0 : x.n;
+		r = is_large(a, &x) ? large_response(c, &x, close) : small_response(c, &x, close);
 	}
 	return r;
 }
@@ -494,14 +528,23 @@ static void check_answer(struct http_conn *c)
 	http_answer_error(&c->request, a, 500, "something failed here; the log says what");
 }
 
-enum MHD_Result http_answer_send(struct http_conn *c, bool close)
+void http_answer_make(struct http_conn *c, bool close)
 {
+	if (c->response)
+		return;
+	c->unhurried = false;
 	check_answer(c);
-	struct MHD_Response *r = make_response(c, close);
+	c->response = make_response(c, close);
+	c->status = c->answer.status;
+}
+
+enum MHD_Result http_answer_send(struct http_conn *c)
+{
+	struct MHD_Response *r = c->response;
 	if (!r)
 		return MHD_NO;
-	c->status = c->answer.status;
-	enum MHD_Result rc = c->server->mhd.queue_response(c->mhd, (unsigned)c->answer.status, r);
+	enum MHD_Result rc = c->server->mhd.queue_response(c->mhd, (unsigned)c->status, r);
 	c->server->mhd.destroy_response(r); /* the connection has it */
+	c->response = NULL;
 	return rc;
 }

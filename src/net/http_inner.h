@@ -1,7 +1,7 @@
 /* Inside of the HTTP server: what its files share. Not for others.
  *
- * Locks, in the order in which they may be taken: an owner's (a channel's), server->lock, a
- * stream's, and last whatever libmicrohttpd has. */
+ * Locks, in the order in which they may be taken: an owner's (a channel's, that of pieces),
+ * server->lock, a stream's, and last the budget's and whatever libmicrohttpd has. */
 #pragma once
 #include "base/err.h"
 #include "base/list.h"
@@ -86,6 +86,7 @@ enum http_step {
 	HTTP_HEAD,     /* its first line has come */
 	HTTP_BODY,     /* routed; what is left of it comes */
 	HTTP_SLOW,     /* in the pool */
+	HTTP_GONE,     /* the client has gone while it waited */
 	HTTP_ANSWERED, /* by the handler */
 };
 
@@ -96,14 +97,18 @@ struct http_conn {
 	struct MHD_Connection *mhd;
 	struct link link; /* server->lock */
 	int fd;
-	struct addr peer;           /* no family: a Unix peer */
-	int64_t due_us;             /* atomic; it is shut when this is past */
+	struct addr peer; /* no family: a Unix peer */
+	uint64_t client;  /* by which it has its share of pool and budget */
+	int64_t due_us;   /* atomic; it is shut when this is past */
+	int64_t took_us;  /* atomic; when it took something of what it holds; 0: holds nothing */
 	struct http_stream *stream; /* server->lock */
 	struct http_intake intake;
 	bool refused; /* the head was, by the intake */
 	enum http_step step;
 	struct http_request request;
 	struct http_answer answer;
+	struct MHD_Response *response;  /* of the answer, once it is made */
+	bool unhurried;                 /* it is a stream, which may take any time */
 	struct buf body, taken, packed; /* of the answer, of the request, compressed */
 	size_t came;                    /* bytes of the request's body */
 	int status;
@@ -120,7 +125,8 @@ struct http_server {
 	struct MHD_Daemon *daemon;
 	struct http_router *router;
 	struct http_hosts *hosts;
-	struct pool *pool; /* of slow handlers */
+	struct pool *pool; /* of slow handlers, and of what is made in pieces */
+	struct http_budget *budget;
 	pthread_t ticker;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
@@ -136,10 +142,13 @@ struct http_server {
 /* http_server.c: its request no longer counts as active. */
 void http_conn_over(struct http_conn *c);
 
-/* http_answer.c: hands the filled answer to libmicrohttpd. close: the connection ends after it. */
+/* http_answer.c */
 void http_answer_init(struct http_conn *c);
-enum MHD_Result http_answer_send(struct http_conn *c, bool close);
-void http_answer_done(struct http_conn *c); /* gives back what it held */
+/* Makes the response of the filled answer, unless there is one; of a slow route in the pool. close:
+ * the connection ends after it. */
+void http_answer_make(struct http_conn *c, bool close);
+enum MHD_Result http_answer_send(struct http_conn *c); /* hands it to libmicrohttpd */
+void http_answer_done(struct http_conn *c);            /* gives back what it held */
 
 bool http_gzip(struct str bytes, struct buf *out); /* false: it does not pay */
 enum http_range { HTTP_RANGE_NONE, HTTP_RANGE_PART, HTTP_RANGE_OUTSIDE };
@@ -150,7 +159,37 @@ bool http_tag_listed(struct str list, const char *tag); /* in If-None-Match */
 void http_date(char ret[32], int64_t wall_us);
 
 /* http_stream.c */
-struct MHD_Response *http_stream_response(struct http_conn *c);
+struct MHD_Response *http_stream_response(struct http_conn *c, uint64_t size);
 void http_stream_drop(struct http_stream *s);           /* one that was never sent */
 void http_stream_orphan(struct http_conn *c);           /* with server->lock: it goes */
 void http_streams_end(struct http_server *s, bool all); /* those that are endless, or all */
+
+/* http_pieces.c: large answers. */
+
+enum {
+	HTTP_PIECE = 64 << 10,      /* bytes that are made at a time; smaller answers are whole */
+	HTTP_PIECE_MOST = 96 << 10, /* what an answer in pieces holds, about */
+};
+
+/* The memory that large answers may hold, with shares by client. */
+struct http_budget;
+struct http_budget *http_budget_new(uint64_t limit);
+void http_budget_free(struct http_budget **b);
+bool http_budget_take(struct http_budget *b, uint64_t client, uint64_t n);
+void http_budget_give(struct http_budget *b, uint64_t client, uint64_t n);
+size_t http_budget_refused(struct http_budget *b); /* since it was asked last */
+
+/* Makes the first piece of an answer in pieces, as its body. If that was all, the answer is one
+ * like any other. */
+int http_pieces_begin(struct http_conn *c, struct err *err);
+void http_pieces_drop(struct http_pieces *p); /* what was never sent */
+/* Makes a stream of the answer: `bytes` of the body or static ones, or the body and what follows it
+ * in pieces. false: there is no memory for it now. */
+bool http_pieces_stream(struct http_conn *c, struct str bytes, bool packs);
+
+/* Parts of one gzip file, each packed alone: what is kept in between is two numbers. */
+struct http_packer {
+	bool begun;
+	uint32_t crc, n;
+};
+void http_pack_part(struct http_packer *z, struct str part, bool last, struct buf *out);

@@ -12,6 +12,7 @@
 
 #include <limits.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -95,6 +96,23 @@ static const char *http_conn_address(const struct http_conn *c, char ret[ADDR_SH
 	return ret;
 }
 
+/* Clients take turns at the pool, and have shares of it and of the memory for answers: an IPv4
+ * address is one, of IPv6 a /64, and all Unix peers are the program itself. */
+static uint64_t client_of(const struct addr *peer)
+{
+	struct addr server = addr_server(peer);
+	return server.family ? addr_hash(server) : 0;
+}
+
+/* The kernel would take megabytes for a client that does not read. What is on its way is not
+ * limited, so this costs no speed. A Unix peer has no such thing. */
+enum { UNSENT_MAX = 128 << 10 };
+static void keep_queue_short(int fd)
+{
+	int most = UNSENT_MAX;
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &most, sizeof most);
+}
+
 /* Several threads may be here at once before the first of them counts: the caps may be passed by
  * less than the number of threads. */
 static enum MHD_Result http_conns_allow(void *server, const struct sockaddr *addr, socklen_t n)
@@ -125,6 +143,8 @@ static struct http_conn *conn_opened(struct http_server *s, struct MHD_Connectio
 	c->mhd = mhd;
 	c->fd = s->mhd.get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
 	c->peer = peer_of_conn(c);
+	c->client = client_of(&c->peer);
+	keep_queue_short(c->fd);
 	c->due_us = clock_mono_us() + s->options.limits.request_us;
 	c->request.arena = ARENA_INIT((size_t)2 * HTTP_BODY_MAX);
 	c->body = c->packed = BUF_INIT(HTTP_BODY_MAX);
@@ -190,6 +210,31 @@ static void shut_late(struct http_server *s, int64_t now_us)
 		}
 }
 
+/* Others were refused because the memory for answers is taken: those who hold some of it and take
+ * nothing make room, the slowest first. */
+enum { STALL_PART = 6 /* of idle_timeout */, STALL_MOST = 100 /* at a time */ };
+static void shut_stalled(struct http_server *s, int64_t now_us)
+{
+	size_t wanted = http_budget_refused(s->budget);
+	int64_t before_us = now_us - s->options.limits.idle_us / STALL_PART;
+	for (wanted = MIN(wanted, (size_t)STALL_MOST); wanted; wanted--) {
+		struct http_conn *slowest = NULL;
+		int64_t least_us = before_us;
+		LIST_EACH (struct http_conn, c, &s->conns, link) {
+			int64_t took_us = __atomic_load_n(&c->took_us, __ATOMIC_RELAXED);
+			if (took_us && took_us < least_us) {
+				least_us = took_us;
+				slowest = c;
+			}
+		}
+		if (!slowest)
+			return;
+		shutdown(slowest->fd, SHUT_RDWR);
+		__atomic_store_n(&slowest->took_us, 0, __ATOMIC_RELAXED);
+		http_count(s, HTTP_COUNT_LATE, 1);
+	}
+}
+
 /* the thread */
 static void *http_conns_ticker(void *server)
 {
@@ -211,6 +256,7 @@ static void *http_conns_ticker(void *server)
 			break;
 		int64_t now_us = clock_mono_us();
 		shut_late(s, now_us);
+		shut_stalled(s, now_us);
 		pthread_mutex_unlock(&s->lock);
 		if (s->options.tick)
 			s->options.tick(s->options.ctx, now_us);
@@ -365,7 +411,8 @@ static enum MHD_Result refuse_head(struct http_conn *c)
 	http_answer_init(c);
 	http_answer_error(&c->request, &c->answer, head->status, "%s", head->wrong);
 	c->step = HTTP_ANSWERED;
-	return http_answer_send(c, true);
+	http_answer_make(c, true);
+	return http_answer_send(c);
 }
 
 /* The head is complete. What cannot be taken is refused before it comes. */
@@ -387,7 +434,8 @@ static enum MHD_Result head_came(struct http_conn *c, const char *method)
 	else if (c->answer.status < 400)
 		too_large(c);
 	c->step = HTTP_ANSWERED;
-	return http_answer_send(c, true);
+	http_answer_make(c, true);
+	return http_answer_send(c);
 }
 
 /* Of what is refused anyway a little is passed over, so that the client sees the answer. */
@@ -408,7 +456,10 @@ static void run_handler(struct http_conn *c)
 {
 	struct http_request *req = &c->request;
 	struct err err = {0};
-	if (req->route->handle(req, &c->answer, &err) >= 0)
+	int rc = req->route->handle(req, &c->answer, &err);
+	if (rc >= 0 && c->answer.pieces)
+		rc = http_pieces_begin(c, &err);
+	if (rc >= 0)
 		return;
 	int status = 500;
 	for (size_t i = 0; i < ARRAY_LEN(statuses); i++)
@@ -429,32 +480,39 @@ static bool closes_after(const struct http_conn *c)
 static enum MHD_Result send_answer(struct http_conn *c)
 {
 	struct http_server *s = c->server;
-	bool stream = c->answer.stream;
 	c->step = HTTP_ANSWERED;
-	set_due(c, stream ? INT64_MAX : clock_mono_us() + s->options.limits.answer_us);
-	return http_answer_send(c, closes_after(c));
+	http_answer_make(c, closes_after(c));
+	set_due(c, c->unhurried ? INT64_MAX : clock_mono_us() + s->options.limits.answer_us);
+	return http_answer_send(c);
 }
 
 static void run_slow(struct pool_job *job)
 {
 	struct http_conn *c = LIST_OF(struct http_conn, job, job);
 	struct http_server *s = c->server;
-	run_handler(c);
+	if (job->dropped) {
+		c->step = HTTP_GONE;
+		http_count(s, HTTP_COUNT_GONE, 1);
+	} else {
+		run_handler(c);
+		http_answer_make(c, closes_after(c));
+	}
 	s->mhd.resume_connection(c->mhd); /* from here on c is not ours */
 }
 
-/* Clients take turns at the pool: an IPv4 address is one, of IPv6 a /64, and all Unix peers are the
- * program itself. */
-static uint64_t client_of(const struct http_conn *c)
+/* Nobody looks at a connection that is set aside; its socket knows. A client that has shut its side
+ * only to say that it has no more to ask is taken for gone as well: there is no difference. */
+static bool client_gone(const struct pool_job *job)
 {
-	struct addr server = addr_server(&c->peer);
-	return server.family ? addr_hash(server) : 0;
+	const struct http_conn *c = LIST_OF(const struct http_conn, job, job);
+	struct pollfd p = {.fd = c->fd, .events = POLLRDHUP};
+	return poll(&p, 1, 0) > 0;
 }
 
 static enum MHD_Result set_aside(struct http_conn *c)
 {
 	struct http_server *s = c->server;
-	c->job = (struct pool_job){.run = run_slow, .client = client_of(c)};
+	c->job = (struct pool_job){.run = run_slow, .unwanted = client_gone, .client = c->client};
 	if (!pool_claim(s->pool, &c->job)) {
 		http_answer_header(&c->request, &c->answer, "Retry-After", STR("1"));
 		http_answer_error(&c->request, &c->answer, 503,
@@ -490,6 +548,8 @@ static enum MHD_Result on_request(void *server, struct MHD_Connection *mhd, cons
 	(void)mhd;
 	(void)url;
 	(void)version;
+	if (c->step == HTTP_GONE)
+		return MHD_NO;
 	if (c->step == HTTP_HEAD)
 		return head_came(c, method);
 	if (*upload_n)
@@ -539,6 +599,7 @@ static void on_end(void *server, struct MHD_Connection *mhd, void **conn,
 	http_conn_over(c);
 	c->step = HTTP_IDLE;
 	http_answer_done(c);
+	arena_clear(&c->request.arena); /* those who stay hold none of it */
 	buf_free(&c->taken);
 	set_due(c, now_us + s->options.limits.idle_us + s->options.limits.request_us);
 	*conn = NULL;
@@ -575,6 +636,7 @@ static void server_release(struct http_server **ps)
 {
 	struct http_server *s = *ps;
 	pool_free(&s->pool);
+	http_budget_free(&s->budget);
 	http_router_free(&s->router);
 	http_hosts_free(&s->hosts);
 	http_peers_free(&s->peers);
@@ -583,17 +645,19 @@ static void server_release(struct http_server **ps)
 	mem_free(ps);
 }
 
-/* Half of the places: a client that fills its own leaves as many to all others, and behind a proxy,
- * where all have one address, half a queue is still a queue. */
+/* Half of the places and of the threads: a client that fills its own leaves as many to all others,
+ * and behind a proxy, where all have one address, half a queue is still a queue. */
 enum { SHARE_OF_PLACES = 2 };
 
 static int start_pool(struct http_server *s, struct err *err)
 {
 	const struct http_limits *l = &s->options.limits;
 	int64_t places = l->slow_threads + l->slow_queue;
-	const struct pool_options options = {.threads = (size_t)l->slow_threads,
-					     .queue = (size_t)l->slow_queue,
-					     .share = (size_t)(places / SHARE_OF_PLACES)};
+	const struct pool_options options = {
+		.threads = (size_t)l->slow_threads,
+		.queue = (size_t)l->slow_queue,
+		.share = (size_t)(places / SHARE_OF_PLACES),
+		.abreast = (size_t)MAX(l->slow_threads / SHARE_OF_PLACES, 1)};
 	return pool_new(&s->pool, &options, err);
 }
 
@@ -618,6 +682,7 @@ int http_server_start(struct http_server **ret, const struct http_options *optio
 	pthread_cond_init(&s->wake, &monotonic);
 	pthread_condattr_destroy(&monotonic);
 	s->peers = http_peers_new();
+	s->budget = http_budget_new(options->limits.answer_memory);
 	s->router = http_router_new(options->routes, options->nroutes);
 	if (http_hosts_new(&s->hosts, &options->names, err) < 0 || http_intake_check(err) < 0 ||
 	    mhd_lib_load(&s->mhd, err) < 0 || start_pool(s, err) < 0 ||
@@ -646,8 +711,9 @@ void http_server_stop(struct http_server **ps, int64_t drain_us)
 	while (__atomic_load_n(&s->active, __ATOMIC_RELAXED) && clock_mono_us() < end_us)
 		(void)poll(NULL, 0, PAUSE_MS);
 	end_ticker(s);
+	http_streams_end(s, true); /* from here on none waits for the pool */
 	pool_drain(s->pool);
-	http_streams_end(s, true);
+	http_streams_end(s, true); /* nor those that slow handlers have begun meanwhile */
 	s->mhd.stop_daemon(s->daemon);
 	server_release(ps);
 }

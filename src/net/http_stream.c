@@ -81,8 +81,11 @@ static ssize_t read_some(void *stream, uint64_t at, char *p, size_t n)
 			return MHD_CONTENT_READER_END_OF_STREAM;
 		got = s->ops->read(s->ctx, p, n);
 	} while (got == 0 && asked_again(s));
-	if (got > 0 && s->conn)
+	if (got > 0 && s->conn) {
 		s->conn->sent += (uint64_t)got;
+		if (s->ops->holds)
+			__atomic_store_n(&s->conn->took_us, clock_mono_us(), __ATOMIC_RELAXED);
+	}
 	return got >= 0                 ? got
 	       : got == HTTP_STREAM_END ? MHD_CONTENT_READER_END_OF_STREAM
 					: MHD_CONTENT_READER_END_WITH_ERROR;
@@ -99,8 +102,10 @@ static void response_freed(void *stream)
 {
 	struct http_stream *s = stream;
 	pthread_mutex_lock(&s->server->lock);
-	if (s->conn)
+	if (s->conn) {
 		s->conn->stream = NULL;
+		__atomic_store_n(&s->conn->took_us, 0, __ATOMIC_RELAXED);
+	}
 	pthread_mutex_unlock(&s->server->lock);
 	stream_release(s);
 }
@@ -117,7 +122,7 @@ void http_stream_orphan(struct http_conn *c)
 	c->stream = NULL;
 }
 
-struct MHD_Response *http_stream_response(struct http_conn *c)
+struct MHD_Response *http_stream_response(struct http_conn *c, uint64_t size)
 {
 	struct http_stream *s = c->answer.stream;
 	pthread_mutex_lock(&c->server->lock);
@@ -130,7 +135,10 @@ struct MHD_Response *http_stream_response(struct http_conn *c)
 		http_conn_over(c); /* nobody waits for its end */
 	c->answer.stream = NULL;   /* the response has it now */
 	size_t block = s->ops->block ? s->ops->block : BLOCK;
-	return c->server->mhd.create_response_from_callback(MHD_SIZE_UNKNOWN, block, read_some, s,
+	if (s->ops->holds)
+		__atomic_store_n(&c->took_us, clock_mono_us(), __ATOMIC_RELAXED);
+	c->unhurried = !s->ops->holds;
+	return c->server->mhd.create_response_from_callback(size, block, read_some, s,
 							    response_freed);
 }
 

@@ -159,9 +159,9 @@ const struct role web_role = {
 		"It listens on the loopback address unless told otherwise. It answers to "
 		"localhost, to addresses, and to the names that web.url and web.names say; with "
 		"a reverse proxy, set web.url to what people type, and let the proxy pass Host "
-		"on. Connections are limited "
-		"in number, in total and per address, and in time; what runs is finished before "
-		"the role stops.",
+		"on. Connections are limited in number, in total and per address, and in time, "
+		"and so is the memory for large answers that were not taken yet; what runs is "
+		"finished before the role stops.",
 	.scheme = "http",
 	.section = &section,
 	.counters = counters,

@@ -79,6 +79,8 @@ static int echo(struct http_request *req, struct http_answer *ret, struct err *e
 	return 0;
 }
 
+enum { BROKEN_LETTERS = 777777 }; /* so many cannot be made to their end */
+
 struct amount {
 	int64_t n;
 };
@@ -98,9 +100,45 @@ static int slow(struct http_request *req, struct http_answer *ret, struct err *e
 static int big(struct http_request *req, struct http_answer *ret, struct err *err)
 {
 	const struct amount *p = req->params;
+	char *room = buf_room(ret->body, (size_t)p->n);
 	(void)err;
 	for (int64_t i = 0; i < p->n; i++)
-		buf_add_byte(ret->body, (char)('a' + i % 26));
+		room[i] = (char)('a' + i % 26);
+	buf_grew(ret->body, (size_t)p->n);
+	return 0;
+}
+
+/* The same, made while it is sent. */
+struct letters {
+	int64_t at, n;
+};
+
+static int make_letters(void *ctx, size_t n, struct buf *out, struct err *err)
+{
+	struct letters *l = ctx;
+	for (; l->at < l->n && out->n < n; l->at++)
+		buf_add_byte(out, (char)('a' + l->at % 26));
+	if (l->n == BROKEN_LETTERS && l->at == l->n)
+		return err_set(err, ERR_SYSTEM, "the letters are used up");
+	return l->at == l->n;
+}
+
+static void close_letters(void *ctx)
+{
+	struct letters *l = ctx;
+	mem_free(&l);
+}
+
+static const struct http_piece_ops letters_ops = {.make = make_letters, .close = close_letters};
+
+static int letters(struct http_request *req, struct http_answer *ret, struct err *err)
+{
+	const struct amount *p = req->params;
+	struct letters *l = mem_alloc(sizeof *l);
+	(void)err;
+	l->n = p->n;
+	http_answer_etag(ret, str_of(arena_printf(&req->arena, "letters-%lld", (long long)p->n)));
+	http_answer_pieces(ret, &letters_ops, l);
 	return 0;
 }
 
@@ -241,6 +279,8 @@ static const struct http_route routes[] = {
 	{HTTP_GET, "/slow", "Takes n milliseconds", "text/plain", AMOUNT, .slow = true,
 	 .handle = slow},
 	{HTTP_GET, "/big", "n bytes", "text/plain", AMOUNT, .handle = big},
+	{HTTP_GET, "/letters", "n bytes, in pieces", "text/plain", AMOUNT, .slow = true,
+	 .handle = letters},
 	{HTTP_GET, "/lines", "n lines, one after the other", "text/plain", AMOUNT, .handle = lines},
 	{HTTP_POST, "/body", "The body", NULL, .body_max = 1000, .handle = body},
 	{HTTP_PUT, "/body", "The body, slowly", NULL, .body_max = 1 << 20, .slow = true,

@@ -6,6 +6,7 @@ import re
 import select
 import signal
 import socket
+import string
 import threading
 import time
 
@@ -170,8 +171,25 @@ def test_failures_say_it_in_the_log_alone(garner):
     assert a.status == 503 and b"somebody else has it" in a.body
 
 
+def test_an_answer_in_pieces_is_whole_or_cut_off(garner):
+    site = demo(garner)
+    want = lambda n: (string.ascii_lowercase.encode() * (n // 26 + 1))[:n]  # noqa: E731
+    for n in (0, 1, 65535, 65536, 65537, 1_000_000):
+        a = site.ask(f"/letters?n={n}")
+        assert (a.status, a.body) == (200, want(n))
+        assert ("Content-Length" in a.headers) == (n <= 65536)  # one piece is an answer like any other
+        b = site.ask(f"/letters?n={n}", Accept_Encoding="gzip")
+        body = gzip.decompress(b.body) if "Content-Encoding" in b.headers else b.body
+        assert body == want(n) and a.headers["ETag"] != site.ask("/letters?n=2").headers["ETag"]
+        assert site.ask(f"/letters?n={n}", If_None_Match=b.headers["ETag"]).status == 304
+    got = site.say(b"GET /letters?n=777777 HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert b" 200 " in got[:20] and not got.endswith(b"\r\n0\r\n\r\n")
+    site.process.wait_line("the letters are used up")
+    assert site.ask("/big?n=1").status == 200
+
+
 def test_slow_answers_hold_nobody_up(garner):
-    site = demo(garner, threads=1, slow_threads=2, slow_queue=6)  # a client has half of the places
+    site = demo(garner, threads=1, slow_threads=4, slow_queue=4)  # a client has half of the places
     answers = []
 
     def slow():

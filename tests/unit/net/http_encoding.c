@@ -96,6 +96,36 @@ static void what_was_packed_unpacks_to_the_same(void **state)
 	buf_free(&packed);
 }
 
+static void what_was_packed_in_parts_is_one_file(void **state)
+{
+	static const size_t sizes[] = {1, 0, 60000, 65536, 7};
+	struct buf text = BUF_INIT(1 << 20), packed = BUF_INIT(1 << 20);
+	static unsigned char back[200000];
+	struct http_packer z = {0};
+	(void)state;
+	for (int i = 0; text.n < 60000 + 65536 + 8; i++)
+		buf_printf(&text, "line %d\n", i);
+	struct str left = buf_str(&text);
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+		http_pack_part(&z, str_head(left, sizes[i]), false, &packed);
+		left = str_from(left, sizes[i]);
+	}
+	http_pack_part(&z, left, true, &packed);
+	assert_true(packed.n < text.n / 2);
+	z_stream s = {.next_in = (unsigned char *)packed.p,
+		      .avail_in = (unsigned)packed.n,
+		      .next_out = back,
+		      .avail_out = sizeof back};
+	assert_int_equal(inflateInit2(&s, 15 + 16), Z_OK); /* looks at length and checksum, too */
+	assert_int_equal(inflate(&s, Z_FINISH), Z_STREAM_END);
+	assert_int_equal(s.avail_in, 0);
+	assert_int_equal(s.total_out, text.n);
+	assert_memory_equal(back, text.p, text.n);
+	inflateEnd(&s);
+	buf_free(&text);
+	buf_free(&packed);
+}
+
 static void what_does_not_shrink_is_left_alone(void **state)
 {
 	struct buf packed = BUF_INIT(1 << 20);
@@ -128,6 +158,7 @@ int main(void)
 		cmocka_unit_test(tags_are_found_in_their_list),
 		cmocka_unit_test(a_coding_is_accepted_unless_its_weight_is_zero),
 		cmocka_unit_test(what_was_packed_unpacks_to_the_same),
+		cmocka_unit_test(what_was_packed_in_parts_is_one_file),
 		cmocka_unit_test(what_does_not_shrink_is_left_alone),
 		cmocka_unit_test(dates_are_written_as_http_wants_them),
 	};

@@ -131,18 +131,21 @@ static struct str path_of(struct str url)
 	return path;
 }
 
-/* What is shown of a hit. A document that went away since is shown by its URL. */
+/* What is shown of a hit. A document that went away since is shown by its URL. scratch: for the
+ * document, of which an answer keeps little. */
 static int show_row(struct search *s, const struct snippet_terms *terms, const struct hit *hit,
-		    struct arena *arena, struct search_row *row, struct err *err)
+		    struct arena *arena, struct arena *scratch, struct search_row *row,
+		    struct err *err)
 {
 	struct soif doc = {0};
-	int rc = docstore_get(s->docs, (struct docaddr){hit->addr}, arena, &doc, err);
+	arena_clear(scratch);
+	int rc = docstore_get(s->docs, (struct docaddr){hit->addr}, scratch, &doc, err);
 	if (rc < 0)
 		return -1;
 	*row = (struct search_row){
 		.url = hit->key,
 		.host = search_host(hit->key),
-		.type = soif_get(&doc, STR("Type")),
+		.type = arena_str(arena, soif_get(&doc, STR("Type"))),
 		.time_s = hit->time_s,
 		.score = hit->score,
 	};
@@ -184,8 +187,10 @@ static int answer_query(struct search *s, struct words_reader *words, const stru
 		.cut = hits.cut,
 		.documents = stats.docs,
 	};
+	CLEANUP(arena_free) struct arena scratch = ARENA_INIT(4 * (size_t)DOCSTORE_DOC_MOST);
 	for (size_t i = 0; i < hits.n; i++)
-		if (show_row(s, &terms, &hits.hit[i], arena, &ret->row[ret->n++], err) < 0)
+		if (show_row(s, &terms, &hits.hit[i], arena, &scratch, &ret->row[ret->n++], err) <
+		    0)
 			return -1;
 	return 0;
 }

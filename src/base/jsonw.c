@@ -96,9 +96,8 @@ static size_t plain_length(struct str s)
 	return i;
 }
 
-static void put_quoted(struct buf *b, struct str s)
+static void put_escaped(struct buf *b, struct str s)
 {
-	buf_add_byte(b, '"');
 	for (;;) {
 		size_t n = plain_length(s);
 		buf_add(b, s.p, n);
@@ -109,6 +108,12 @@ static void put_quoted(struct buf *b, struct str s)
 		put_escape(b, str_head(s, n));
 		s = str_from(s, n);
 	}
+}
+
+static void put_quoted(struct buf *b, struct str s)
+{
+	buf_add_byte(b, '"');
+	put_escaped(b, s);
 	buf_add_byte(b, '"');
 }
 
@@ -125,6 +130,22 @@ void jsonw_str(struct jsonw *j, struct str s)
 {
 	begin_value(j);
 	put_quoted(j->out, s);
+}
+
+void jsonw_str_begin(struct jsonw *j)
+{
+	begin_value(j);
+	buf_add_byte(j->out, '"');
+}
+
+void jsonw_str_part(struct jsonw *j, struct str s)
+{
+	put_escaped(j->out, s);
+}
+
+void jsonw_str_end(struct jsonw *j)
+{
+	buf_add_byte(j->out, '"');
 }
 
 void jsonw_text(struct jsonw *j, const char *z)

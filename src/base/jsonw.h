@@ -18,6 +18,10 @@ void jsonw_array(struct jsonw *j);
 void jsonw_array_end(struct jsonw *j);
 void jsonw_key(struct jsonw *j, const char *key);
 void jsonw_str(struct jsonw *j, struct str s);
+/* A long string in parts, each of whole characters. */
+void jsonw_str_begin(struct jsonw *j);
+void jsonw_str_part(struct jsonw *j, struct str s);
+void jsonw_str_end(struct jsonw *j);
 void jsonw_text(struct jsonw *j, const char *z); /* NULL: null */
 void jsonw_int(struct jsonw *j, int64_t v);
 void jsonw_uint(struct jsonw *j, uint64_t v);

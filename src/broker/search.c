@@ -215,8 +215,7 @@ int search_run(struct search *s, const struct search_ask *ask, struct arena *are
 	return 0;
 }
 
-int search_document(struct search *s, struct str url, struct arena *arena, struct soif *ret,
-		    struct err *err)
+int search_find(struct search *s, struct str url, struct search_place *ret, struct err *err)
 {
 	struct words_reader *words = NULL;
 	struct docaddr addr;
@@ -224,7 +223,28 @@ int search_document(struct search *s, struct str url, struct arena *arena, struc
 	if (rc == 0)
 		rc = words_find(words, url, &addr, err);
 	words_close(&words);
-	return rc == 0 ? docstore_get(s->docs, addr, arena, ret, err) : rc;
+	if (rc == 0)
+		*ret = (struct search_place){.addr = addr.v};
+	return rc;
+}
+
+int search_read_part(struct search *s, struct search_place *place, uint64_t from, size_t n,
+		     struct arena *arena, struct str *ret, struct err *err)
+{
+	struct docstore_part part = {.from = from, .most = n, .checked = place->checked};
+	int rc = docstore_read_part(s->docs, (struct docaddr){place->addr}, &part, arena, ret, err);
+	place->checked = part.checked;
+	return rc;
+}
+
+int search_document(struct search *s, struct str url, struct arena *arena, struct soif *ret,
+		    struct err *err)
+{
+	struct search_place place;
+	int rc = search_find(s, url, &place, err);
+	if (rc != 0)
+		return rc;
+	return docstore_get(s->docs, (struct docaddr){place.addr}, arena, ret, err);
 }
 
 int search_stats(struct search *s, uint64_t *ret_documents, uint64_t *ret_generation,
@@ -294,21 +314,6 @@ void search_answer_json(const struct search_ask *ask, const struct search_answer
 	jsonw_put_array(j, "results");
 	for (size_t i = 0; i < answer->n; i++)
 		json_put_row(j, &answer->row[i]);
-	jsonw_array_end(j);
-	jsonw_object_end(j);
-}
-
-void search_document_json(const struct soif *doc, struct jsonw *j)
-{
-	jsonw_object(j);
-	jsonw_put_str(j, "url", doc->url);
-	jsonw_put_array(j, "attributes");
-	for (size_t i = 0; i < doc->n; i++) {
-		jsonw_object(j);
-		jsonw_put_str(j, "name", doc->attr[i].name);
-		jsonw_put_str(j, "value", doc->attr[i].value);
-		jsonw_object_end(j);
-	}
 	jsonw_array_end(j);
 	jsonw_object_end(j);
 }

@@ -47,6 +47,14 @@ int search_run(struct search *s, const struct search_ask *ask, struct arena *are
 /* The document of a URL as it was indexed. 1: there is none. */
 int search_document(struct search *s, struct str url, struct arena *arena, struct soif *ret,
 		    struct err *err);
+/* Where the document of a URL lies, to be read in parts (see document.h). 1: there is none. */
+struct search_place {
+	uint64_t addr, checked; /* the document store's */
+};
+int search_find(struct search *s, struct str url, struct search_place *ret, struct err *err);
+/* At most n bytes of its SOIF text, in the arena; fewer only where it ends. 1: it is gone. */
+int search_read_part(struct search *s, struct search_place *place, uint64_t from, size_t n,
+		     struct arena *arena, struct str *ret, struct err *err);
 /* Documents in the index and its last commit; 0 and 0 when there is none yet. */
 int search_stats(struct search *s, uint64_t *ret_documents, uint64_t *ret_generation,
 		 struct err *err);
@@ -62,5 +70,3 @@ struct str search_host(struct str url);
 /* An object: query, total, total_exact, documents, cut, took_us, offset, results. */
 void search_answer_json(const struct search_ask *ask, const struct search_answer *answer,
 			struct jsonw *j);
-/* An object: url, and each attribute under its name. */
-void search_document_json(const struct soif *doc, struct jsonw *j);

@@ -42,6 +42,17 @@ void docstore_close(struct docstore **ds);
 int docstore_get(struct docstore *ds, struct docaddr addr, struct arena *arena, struct soif *ret,
 		 struct err *err);
 
+/* Part of a document as SOIF text, for one that is too large to be held. */
+struct docstore_part {
+	uint64_t from;    /* which bytes of the text */
+	size_t most;      /* fewer only where it ends */
+	uint64_t checked; /* 0 at first: its checksum is verified once, not with every part */
+};
+/* 0: *ret is the part, in the arena. 1 and ERR_DAMAGED as above. Costs at most 128 KiB more than
+ * the part in memory, if the document was put by this version. */
+int docstore_read_part(struct docstore *ds, struct docaddr addr, struct docstore_part *part,
+		       struct arena *arena, struct str *ret, struct err *err);
+
 /* Writing: one thread at a time. */
 
 /* Appends. The document can be read here at once, by others after docstore_sync(). ERR_USAGE: it

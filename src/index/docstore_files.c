@@ -73,20 +73,30 @@ bool block_full(const struct block_maker *m)
 	return m->text.n >= DOCSTORE_BLOCK || m->docs == BLOCK_DOCS;
 }
 
-static size_t block_pack(struct block_maker *m)
+static void pack_frame(struct block_maker *m, struct str text)
 {
-	size_t bound = ZSTD_compressBound(m->text.n);
+	size_t bound = ZSTD_compressBound(text.n);
 	char *to = buf_room(&m->out, bound);
 	ENSURE(to);
+	size_t n = ZSTD_compressCCtx(m->compressor, to, bound, text.p, text.n, BLOCK_LEVEL);
+	ENSURE(!ZSTD_isError(n)); /* out of memory is all that is left */
+	buf_grew(&m->out, n);
+}
+
+/* Long texts are several frames, so that part of one can be had without the rest. */
+static size_t block_pack(struct block_maker *m)
+{
+	struct str left = buf_str(&m->text);
+	size_t before = m->out.n;
 	if (!m->compressor) {
 		m->compressor = ZSTD_createCCtx();
 		ENSURE(m->compressor);
 	}
-	size_t n = ZSTD_compressCCtx(m->compressor, to, bound, buf_str(&m->text).p, m->text.n,
-				     BLOCK_LEVEL);
-	ENSURE(!ZSTD_isError(n)); /* out of memory is all that is left */
-	buf_grew(&m->out, n);
-	return n;
+	do {
+		pack_frame(m, str_head(left, BLOCK_FRAME));
+		left = str_from(left, BLOCK_FRAME);
+	} while (left.n);
+	return m->out.n - before;
 }
 
 static void set_u32le(char *p, size_t v)
@@ -138,14 +148,14 @@ static int block_damaged(const char *path, uint64_t at, const char *what, struct
 		       path, at, what);
 }
 
-int block_read(const struct block_file *file, struct str bytes, uint64_t at, const char *path,
-	       struct block *ret, struct err *err)
+int block_look(struct str bytes, uint64_t at, const char *path, struct block *ret, struct err *err)
 {
 	if (at == bytes.n)
 		return 1;
 	struct reader r = reader_of(str_from(bytes, (size_t)at));
 	struct block b = {.at = at};
-	uint32_t crc = reader_u32le(&r), packed_n = reader_u32le(&r);
+	b.checksum = reader_u32le(&r);
+	uint32_t packed_n = reader_u32le(&r);
 	b.text_n = reader_u32le(&r);
 	b.docs = reader_u16le(&r) + 1u;
 	b.lengths = reader_bytes(&r, reader_u16le(&r));
@@ -153,7 +163,18 @@ int block_read(const struct block_file *file, struct str bytes, uint64_t at, con
 	if (r.bad || at < BLOCK_FILE_HEAD || at > bytes.n)
 		return block_damaged(path, at, "it goes past the end of the file", err);
 	b.next = at + reader_at(&r);
-	if (crc != crc32c(block_seed(file, at), bytes.p + at + 4, (size_t)(b.next - at) - 4))
+	*ret = b;
+	return 0;
+}
+
+int block_read(const struct block_file *file, struct str bytes, uint64_t at, const char *path,
+	       struct block *ret, struct err *err)
+{
+	struct block b;
+	int rc = block_look(bytes, at, path, &b, err);
+	if (rc != 0)
+		return rc;
+	if (b.checksum != crc32c(block_seed(file, at), bytes.p + at + 4, (size_t)(b.next - at) - 4))
 		return block_damaged(path, at, "its checksum is wrong", err);
 	if (b.docs > BLOCK_DOCS || b.text_n > BLOCK_TEXT_MOST)
 		return block_damaged(path, at, "its numbers are out of bounds", err);
@@ -186,6 +207,44 @@ int block_unpack(const struct block *b, ZSTD_DCtx *decompressor, char *to, const
 		return block_damaged(path, b->at, ZSTD_getErrorName(n), err);
 	if (n != b->text_n)
 		return block_damaged(path, b->at, "it has less text than it says", err);
+	return 0;
+}
+
+/* Unpacks a frame and copies what of it is wanted: bytes `from` on of its text. */
+static int unpack_frame(const struct block *b, ZSTD_DCtx *d, struct str frame, size_t text_n,
+			size_t from, struct str to, const char *path, struct err *err)
+{
+	char *text = mem_alloc(MAX(text_n, (size_t)1));
+	size_t n = ZSTD_decompressDCtx(d, text, text_n, frame.p, frame.n);
+	int rc = 0;
+	if (ZSTD_isError(n) || n != text_n)
+		rc = block_damaged(path, b->at, "a frame of it cannot be unpacked", err);
+	else
+		memcpy((char *)to.p, text + from, to.n);
+	mem_free(&text);
+	return rc;
+}
+
+int block_unpack_part(const struct block *b, ZSTD_DCtx *decompressor, size_t from, size_t n,
+		      char *to, const char *path, struct err *err)
+{
+	struct str packed = b->packed;
+	size_t at = 0; /* of the frame's text in the block's */
+	while (n) {
+		size_t frame_n = ZSTD_findFrameCompressedSize(packed.p, packed.n);
+		unsigned long long text_n = ZSTD_getFrameContentSize(packed.p, packed.n);
+		if (ZSTD_isError(frame_n) || text_n > b->text_n - at || text_n == 0)
+			return block_damaged(path, b->at, "its frames are not what it says", err);
+		size_t here = from < at + text_n ? MIN(n, at + (size_t)text_n - from) : 0;
+		if (here && unpack_frame(b, decompressor, str_head(packed, frame_n), (size_t)text_n,
+					 from - at, (struct str){to, here}, path, err) < 0)
+			return -1;
+		to += here;
+		from += here;
+		n -= here;
+		at += (size_t)text_n;
+		packed = str_from(packed, frame_n);
+	}
 	return 0;
 }
 

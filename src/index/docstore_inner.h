@@ -23,6 +23,7 @@ enum {
 	BLOCK_FILE_FULL = 512 << 20, /* bytes after which a new file is begun */
 	BLOCK_FILES = 1 << 22,       /* file numbers are 1 to one less */
 	BLOCK_LEVEL = 3,             /* of zstd: half the time of 5 for 4 percent more bytes */
+	BLOCK_FRAME = 128 << 10, /* bytes of text in one frame: what has to be unpacked for one */
 };
 
 #define BLOCK_MAGIC "GARNERDO"
@@ -81,7 +82,7 @@ void block_maker_free(struct block_maker *m);
 /* Reading: what a block says of itself. */
 struct block {
 	uint64_t at, next; /* where it begins, and the one after it */
-	uint32_t text_n;
+	uint32_t checksum, text_n;
 	unsigned docs;
 	struct str lengths; /* varints, as many as documents */
 	struct str packed;
@@ -91,11 +92,18 @@ struct block {
  * ERR_DAMAGED: there is none, or its checksum is wrong. */
 int block_read(const struct block_file *file, struct str bytes, uint64_t at, const char *path,
 	       struct block *ret, struct err *err);
+/* The same without a look at the checksum, of a block that was read before. */
+int block_look(struct str bytes, uint64_t at, const char *path, struct block *ret, struct err *err);
 /* Where a document lies in the text. false: there is none of this number. */
 bool block_slot(const struct block *b, unsigned slot, size_t *ret_from, size_t *ret_n);
 /* The whole text, into b->text_n bytes of room. ERR_DAMAGED. */
 int block_unpack(const struct block *b, ZSTD_DCtx *decompressor, char *to, const char *path,
 		 struct err *err);
+
+/* The n bytes of the text from a place on, which must be there. Unpacks no more frames than it
+ * must. */
+int block_unpack_part(const struct block *b, ZSTD_DCtx *decompressor, size_t from, size_t n,
+		      char *to, const char *path, struct err *err);
 
 /* The ledger: a record file that says which files there are, how much of each counts, and which
  * documents are deleted. Each record is a list of changes that count together. */

@@ -167,19 +167,26 @@ void block_cache_free(struct block_cache **cp)
 	mem_free(cp);
 }
 
+static const struct docstore_part whole = {.most = SIZE_MAX};
+
+static struct str part_of(struct str text, const struct docstore_part *part)
+{
+	return str_head(str_from(text, (size_t)MIN(part->from, text.n)), part->most);
+}
+
 static int cache_copy_slot(const struct block *b, const char *text, struct docaddr addr,
-			   struct arena *arena, struct str *ret)
+			   const struct docstore_part *part, struct arena *arena, struct str *ret)
 {
 	size_t from, n;
 	if (!block_slot(b, block_addr_slot(addr), &from, &n))
 		return 1;
-	*ret = arena_str(arena, (struct str){text + from, n});
+	*ret = arena_str(arena, part_of((struct str){text + from, n}, part));
 	return 0;
 }
 
-/* The text of a document, as a copy in the arena. 1: its block is not here. */
-static int block_cache_get(struct block_cache *c, struct docaddr addr, struct arena *arena,
-			   struct str *ret)
+/* Part of the text of a document, as a copy in the arena. 1: its block is not here. */
+static int block_cache_get(struct block_cache *c, struct docaddr addr,
+			   const struct docstore_part *part, struct arena *arena, struct str *ret)
 {
 	int rc = 1;
 	pthread_mutex_lock(&c->lock);
@@ -188,7 +195,7 @@ static int block_cache_get(struct block_cache *c, struct docaddr addr, struct ar
 		if (k->block != addr.v >> 12)
 			continue;
 		k->used = ++c->now;
-		rc = cache_copy_slot(&k->is, k->text, addr, arena, ret);
+		rc = cache_copy_slot(&k->is, k->text, addr, part, arena, ret);
 	}
 	pthread_mutex_unlock(&c->lock);
 	return rc;
@@ -232,20 +239,43 @@ static void cache_keep(struct block_cache *c, uint64_t block, const struct block
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* The same, by way of the block, which is kept for the next. 1: there is no document of this
- * number in it. */
+/* Part of a document in a block that is not kept. text: of the document, in the block's. */
+static int cache_read_part(struct block_cache *c, const struct mapped *m, const struct block *b,
+			   size_t text_from, size_t text_n, const struct docstore_part *part,
+			   struct arena *arena, struct str *ret, struct err *err)
+{
+	size_t from = (size_t)MIN(part->from, text_n), n = MIN(part->most, text_n - from);
+	char *to = arena_alloc(arena, n + 1);
+	ZSTD_DCtx *d = cache_take_idle(c);
+	int rc = block_unpack_part(b, d, text_from + from, n, to, m->path, err);
+	cache_give_idle(c, d);
+	if (mapped_check(m, err) < 0)
+		rc = -1;
+	if (rc == 0)
+		*ret = (struct str){to, n};
+	return rc;
+}
+
+/* The same, by way of the block, which is kept for the next if it is not large. 1: there is no
+ * document of this number in it. */
 static int block_cache_read(struct block_cache *c, const struct mapped *m, uint64_t length,
-			    struct docaddr addr, struct arena *arena, struct str *ret,
-			    struct err *err)
+			    struct docaddr addr, struct docstore_part *part, struct arena *arena,
+			    struct str *ret, struct err *err)
 {
 	struct block b;
 	struct str file = {m->map, (size_t)length}, got;
 	size_t from, n;
-	int rc = block_read(&m->id, file, block_addr_at(addr), m->path, &b, err);
+	bool checked = part->checked == addr.v;
+	int rc = checked ? block_look(file, block_addr_at(addr), m->path, &b, err)
+			 : block_read(&m->id, file, block_addr_at(addr), m->path, &b, err);
 	if (rc != 0)
 		return rc;
 	if (!block_slot(&b, block_addr_slot(addr), &from, &n))
 		return mapped_check(m, err) < 0 ? -1 : 1;
+	if (b.text_n > KEPT_BYTES && part->most < n) {
+		part->checked = addr.v;
+		return cache_read_part(c, m, &b, from, n, part, arena, ret, err);
+	}
 	char *text = mem_alloc(MAX((size_t)b.text_n, (size_t)1));
 	ZSTD_DCtx *d = cache_take_idle(c);
 	rc = block_unpack(&b, d, text, m->path, err);
@@ -253,7 +283,7 @@ static int block_cache_read(struct block_cache *c, const struct mapped *m, uint6
 	if (mapped_check(m, err) < 0)
 		rc = -1;
 	if (rc == 0) {
-		got = arena_str(arena, (struct str){text + from, n});
+		got = arena_str(arena, part_of((struct str){text + from, n}, part));
 		*ret = got;
 		if (b.text_n <= KEPT_BYTES)
 			cache_keep(c, addr.v >> 12, &b, &text);
@@ -344,23 +374,24 @@ static bool in_the_making(const struct docstore *ds, struct docaddr addr)
 	       ds->end.is.length == block_addr_at(addr);
 }
 
-static int read_made(const struct docstore *ds, struct docaddr addr, struct arena *arena,
-		     struct str *ret)
+static int read_made(const struct docstore *ds, struct docaddr addr,
+		     const struct docstore_part *part, struct arena *arena, struct str *ret)
 {
 	const struct block_maker *b = &ds->end.block;
 	unsigned slot = block_addr_slot(addr);
 	if (slot >= b->docs)
 		return 1;
 	uint32_t from = slot ? b->end[slot - 1] : 0;
-	*ret = arena_str(arena, (struct str){b->text.p + from, b->end[slot] - from});
+	struct str text = {b->text.p + from, b->end[slot] - from};
+	*ret = arena_str(arena, part_of(text, part));
 	return 0;
 }
 
 enum { NEEDS_MAP = 2 }; /* next to 0, 1 and negative: try again with the lock held to write */
 
 /* With the lock held to read. */
-static int read_here(struct docstore *ds, struct docaddr addr, struct arena *arena, struct str *ret,
-		     struct err *err)
+static int read_here(struct docstore *ds, struct docaddr addr, struct docstore_part *part,
+		     struct arena *arena, struct str *ret, struct err *err)
 {
 	uint32_t number = block_addr_file(addr);
 	const struct ledger_file *f = ledger_find(&ds->ledger, number);
@@ -369,13 +400,14 @@ static int read_here(struct docstore *ds, struct docaddr addr, struct arena *are
 	if (!f || ledger_dead_get(&ds->ledger.dead, addr.v))
 		return 1;
 	if (in_the_making(ds, addr))
-		return read_made(ds, addr, arena, ret);
+		return read_made(ds, addr, part, arena, ret);
 	if (block_addr_at(addr) >= f->length)
 		return 1;
-	if (block_cache_get(ds->cache, addr, arena, ret) == 0)
+	if (block_cache_get(ds->cache, addr, part, arena, ret) == 0)
 		return 0;
 	const struct mapped *m = mapped_has(ds, number, f->length);
-	return m ? block_cache_read(ds->cache, m, f->length, addr, arena, ret, err) : NEEDS_MAP;
+	return m ? block_cache_read(ds->cache, m, f->length, addr, part, arena, ret, err)
+		 : NEEDS_MAP;
 }
 
 /* Maps what is missing, and follows an old address. 0: to be read now; 1: it is nowhere. */
@@ -399,14 +431,14 @@ static int file_missing(struct docstore *ds, struct docaddr addr, struct err *er
 }
 
 /* 1: also when a file that the ledger names is not there; *ret_missing then says so. */
-static int read_text(struct docstore *ds, struct docaddr addr, struct arena *arena, struct str *ret,
-		     bool *ret_missing, struct err *err)
+static int read_text(struct docstore *ds, struct docaddr addr, struct docstore_part *part,
+		     struct arena *arena, struct str *ret, bool *ret_missing, struct err *err)
 {
 	int rc;
 	*ret_missing = false;
 	for (int tries = 0; tries < 3; tries++) { /* an old address, then its file */
 		pthread_rwlock_rdlock(&ds->lock);
-		rc = read_here(ds, addr, arena, ret, err);
+		rc = read_here(ds, addr, part, arena, ret, err);
 		pthread_rwlock_unlock(&ds->lock);
 		if (rc != NEEDS_MAP)
 			return rc;
@@ -421,19 +453,26 @@ static int read_text(struct docstore *ds, struct docaddr addr, struct arena *are
 	return 1;
 }
 
-int docstore_text(struct docstore *ds, struct docaddr addr, struct arena *arena, struct str *ret,
-		  struct err *err)
+int docstore_read_part(struct docstore *ds, struct docaddr addr, struct docstore_part *part,
+		       struct arena *arena, struct str *ret, struct err *err)
 {
 	bool gone;
 	for (int tries = 0; tries < 2; tries++) {
 		if (look_at_ledger(ds, err) < 0)
 			return -1;
-		int rc = read_text(ds, addr, arena, ret, &gone, err);
+		int rc = read_text(ds, addr, part, arena, ret, &gone, err);
 		if (!gone)
 			return rc;
 		/* It was compacted away since we looked: the ledger has changed. */
 	}
 	return file_missing(ds, addr, err);
+}
+
+int docstore_text(struct docstore *ds, struct docaddr addr, struct arena *arena, struct str *ret,
+		  struct err *err)
+{
+	struct docstore_part all = whole;
+	return docstore_read_part(ds, addr, &all, arena, ret, err);
 }
 
 int docstore_get(struct docstore *ds, struct docaddr addr, struct arena *arena, struct soif *ret,

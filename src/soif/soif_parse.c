@@ -138,19 +138,24 @@ static enum outcome size_of_value(struct attempt *a, size_t *ret)
 	return DONE;
 }
 
-/* The attribute at a->p, which is not a blank. */
+/* Name and size of the attribute at a->p, which is not a blank; its value follows. */
+static enum outcome take_name(struct attempt *a, struct str *ret, size_t *ret_size)
+{
+	a->line = a->p;
+	enum outcome o = take_word(a, ends_name, ret, "the name of an attribute is too long");
+	if (o != DONE)
+		return o;
+	if (*a->p != '{' || ret->n == 0)
+		return attempt_bad(a, "a line that is not an attribute");
+	a->p++;
+	return size_of_value(a, ret_size);
+}
+
 static enum outcome take_attribute(struct attempt *a, const char *start, struct arena *arena)
 {
 	struct str name;
-	a->line = a->p;
-	enum outcome o = take_word(a, ends_name, &name, "the name of an attribute is too long");
-	if (o != DONE)
-		return o;
-	if (*a->p != '{' || name.n == 0)
-		return attempt_bad(a, "a line that is not an attribute");
-	a->p++;
 	size_t size;
-	o = size_of_value(a, &size);
+	enum outcome o = take_name(a, &name, &size);
 	if (o != DONE)
 		return o;
 	if ((size_t)(a->p - start) + size > SOIF_MAX_VALUE || a->obj.n == SOIF_MAX_ATTRS)
@@ -294,4 +299,34 @@ int soif_next(struct soif_parser *p, struct arena *arena, struct soif *ret, stru
 		}
 	}
 	return 1;
+}
+
+static int skim_failed(struct err *err)
+{
+	return err_set(err, ERR_DAMAGED, "an object cannot be read as SOIF");
+}
+
+int soif_skim_head(struct str bytes, struct str *ret_url, size_t *ret, struct err *err)
+{
+	struct attempt a = {.p = bytes.p, .end = bytes.p + bytes.n};
+	if (bytes.n == 0 || *a.p != '@' || take_head(&a) != DONE)
+		return skim_failed(err);
+	*ret_url = a.obj.url;
+	*ret = (size_t)(a.p - bytes.p);
+	return 0;
+}
+
+int soif_skim_attr(struct str bytes, struct soif_place *ret, struct err *err)
+{
+	struct attempt a = {.p = bytes.p, .end = bytes.p + bytes.n};
+	struct soif_place place;
+	if (skip_blanks(&a, false) != DONE)
+		return skim_failed(err);
+	if (*a.p == '}')
+		return 1;
+	if (take_name(&a, &place.name, &place.n) != DONE)
+		return skim_failed(err);
+	place.at = (size_t)(a.p - bytes.p);
+	*ret = place;
+	return 0;
 }

@@ -45,5 +45,18 @@ void soif_parser_free(struct soif_parser *p);
 /* 0: *ret is the next object, p->section says of what kind. 1: no more (until more is fed).
  * Negative: an object was rejected. */
 int soif_next(struct soif_parser *p, struct arena *arena, struct soif *ret, struct err *err);
+/* An object too large to be held, of which only some bytes are there: what stands before a value.
+ * Both are negative (ERR_DAMAGED) when the bytes do not begin so, or are fewer than SOIF_SKIM and
+ * end too early. */
+enum { SOIF_SKIM = 2 * (SOIF_MAX_NAME + 1) + 32 };
+/* From the object's first byte on. *ret: where the attributes begin. */
+int soif_skim_head(struct str bytes, struct str *ret_url, size_t *ret, struct err *err);
+/* From there, or from the end of a value on. 1: the object ends. ret->at: where the value begins.
+ */
+struct soif_place {
+	struct str name;
+	size_t at, n;
+};
+int soif_skim_attr(struct str bytes, struct soif_place *ret, struct err *err);
 uint64_t soif_offset(const struct soif_parser *p);        /* where in the input it stands */
 const char *soif_section_name(enum soif_section section); /* "DELETE" ...; "" for plain */

@@ -20,11 +20,6 @@ const struct http_param web_search_params[WEB_SEARCH_PARAMS] = {
 	  .max = SEARCH_PAGE_MOST, .help = "Results on a page"}},
 };
 
-const struct http_param web_document_params[1] = {
-	{{"url", VALUE_TEXT_AT(struct web_document, url), .fallback = "", .help = "Its URL"},
-	 .required = true},
-};
-
 static struct search_ask ask_of(const struct web_search *p)
 {
 	return (struct search_ask){
@@ -279,89 +274,5 @@ int web_search_api(struct http_request *req, struct http_answer *ret, struct err
 		return -1;
 	search_answer_json(&ask, &answer, &j);
 	buf_add_byte(ret->body, '\n');
-	return 0;
-}
-
-static int find_document(struct http_request *req, struct soif *doc, struct err *err)
-{
-	const struct web *w = req->ctx;
-	const struct web_document *p = req->params;
-	return search_document(w->search, str_of(p->url), &req->arena, doc, err);
-}
-
-int web_document_api(struct http_request *req, struct http_answer *ret, struct err *err)
-{
-	struct jsonw j = JSONW_INIT(ret->body);
-	struct soif doc;
-	int rc = find_document(req, &doc, err);
-	if (rc < 0)
-		return -1;
-	if (rc > 0) {
-		http_answer_error(req, ret, 404, "no document of this URL is indexed");
-		return 0;
-	}
-	search_document_json(&doc, &j);
-	buf_add_byte(ret->body, '\n');
-	return 0;
-}
-
-void web_document_text(struct html *h, const struct soif *doc)
-{
-	struct str title = soif_get(doc, STR("Title")), text = soif_get(doc, STR("Full-Text")),
-		   line;
-	if (!text.p)
-		text = soif_get(doc, STR("Partial-Text"));
-	html_put(h, "h1", title.n ? title : doc->url);
-	layout_open(h, "p", "note");
-	html_text(h, "The text of ");
-	html_open(h, "a");
-	html_attr(h, "href", doc->url);
-	html_attr_text(h, "rel", "noreferrer");
-	html_str(h, doc->url);
-	html_close(h, "a");
-	html_text(h, " as garner indexed it.");
-	html_close(h, "p");
-	layout_open(h, "div", "text");
-	while (text.p && str_cut(&text, '\n', &line) == 0)
-		if (str_trim(line).n)
-			html_put(h, "p", line);
-	html_close(h, "div");
-}
-
-static void put_not_cached(struct html *h, struct str url)
-{
-	struct layout_ask box = {0};
-	layout_begin(h, "not indexed - garner", &box);
-	html_put_text(h, "h1", "Not indexed");
-	put_note(h, "note", "garner has no text of this URL, or no longer has it:");
-	html_put(h, "p", url);
-	layout_end(h);
-}
-
-/* The text as it was indexed. It is text and nothing else; a header forbids the page once more to
- * run or load anything. */
-int web_cached_page(struct http_request *req, struct http_answer *ret, struct err *err)
-{
-	const struct web_document *p = req->params;
-	struct html h = HTML_INIT(ret->body);
-	struct soif doc;
-	int rc = find_document(req, &doc, err);
-	if (rc < 0)
-		return -1;
-	if (rc > 0) {
-		ret->status = 404;
-		put_not_cached(&h, str_of(p->url));
-		return 0;
-	}
-	struct str title = soif_get(&doc, STR("Title"));
-	if (!title.n)
-		title = doc.url;
-	http_answer_header(req, ret, "Content-Security-Policy",
-			   STR("sandbox; default-src 'none'; style-src 'self'"));
-	layout_begin(&h,
-		     arena_printf(&req->arena, "%.*s - garner", (int)MIN(title.n, 200), title.p),
-		     NULL);
-	web_document_text(&h, &doc);
-	layout_end(&h);
 	return 0;
 }

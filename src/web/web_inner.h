@@ -40,17 +40,20 @@ struct web_search {
 enum { WEB_SEARCH_PARAMS = 5 };
 extern const struct http_param web_search_params[WEB_SEARCH_PARAMS];
 
+int web_search_page(struct http_request *req, struct http_answer *ret, struct err *err);
+int web_search_api(struct http_request *req, struct http_answer *ret, struct err *err);
+/* What stands below the box: the answer to a question. */
+void web_search_results(struct html *h, const struct search_ask *ask, const struct search_answer *a,
+			uint64_t page);
+
+/* document.c */
+
 struct web_document {
 	const char *url;
 };
 extern const struct http_param web_document_params[1];
-
-int web_search_page(struct http_request *req, struct http_answer *ret, struct err *err);
 int web_cached_page(struct http_request *req, struct http_answer *ret, struct err *err);
-int web_search_api(struct http_request *req, struct http_answer *ret, struct err *err);
 int web_document_api(struct http_request *req, struct http_answer *ret, struct err *err);
-
-/* What stands below the box: the answer to a question, and the text of a document. */
-void web_search_results(struct html *h, const struct search_ask *ask, const struct search_answer *a,
-			uint64_t page);
-void web_document_text(struct html *h, const struct soif *doc);
+/* The lines of a text that are not blank, as paragraphs; the text may come in parts. */
+void web_text_part(struct html *h, bool *in_line, struct str text);
+void web_text_end(struct html *h, bool *in_line);

@@ -206,6 +206,23 @@ static void sixty_four_levels_are_kept_and_the_next_is_a_broken_promise(void **s
 	assert_true(dies(two_keys));
 }
 
+static void a_string_in_parts_is_the_same_string(void **state)
+{
+	(void)state;
+	struct buf b CLEANUP(buf_free) = BUF_INIT(1000);
+	struct jsonw j = JSONW_INIT(&b);
+	jsonw_array(&j);
+	jsonw_str(&j, STR("x"));
+	jsonw_str_begin(&j);
+	jsonw_str_part(&j, STR("a\"b"));
+	jsonw_str_part(&j, STR(""));
+	jsonw_str_part(&j, STR("\n\xff"));
+	jsonw_str_end(&j);
+	jsonw_int(&j, 1);
+	jsonw_array_end(&j);
+	assert_string_equal(buf_text(&b), "[\"x\",\"a\\\"b\\n\xef\xbf\xbd\",1]");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -215,6 +232,7 @@ int main(void)
 		cmocka_unit_test(bytes_that_are_no_utf8_become_the_replacement_each),
 		cmocka_unit_test(any_bytes_give_valid_utf8),
 		cmocka_unit_test(keys_are_escaped_too),
+		cmocka_unit_test(a_string_in_parts_is_the_same_string),
 		cmocka_unit_test(reals_are_short_and_come_back),
 		cmocka_unit_test(sixty_four_levels_are_kept_and_the_next_is_a_broken_promise),
 	};

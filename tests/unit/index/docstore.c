@@ -315,6 +315,71 @@ static void a_ledger_does_not_grow_with_its_history(void **state)
 	docstore_close(&ds);
 }
 
+/* Parts of any size, from any place, are those of the whole: small documents and large ones, in the
+ * making, written, and compacted away between two parts. */
+static void parts_are_those_of_the_whole(void **state)
+{
+	static const size_t sizes[] = {0, 10, 5000, 100000, 131072 - 60, 300000, 900000};
+	struct docaddr at[ARRAY_LEN(sizes)];
+	struct arena arena = ARENA_INIT(SIZE_MAX);
+	struct err err;
+	(void)state;
+	struct docstore *ds = store_open(scratch("parts"));
+	for (uint32_t i = 0; i < ARRAY_LEN(sizes); i++) {
+		struct soif obj;
+		CLEANUP(buf_free) struct buf text = BUF_INIT(SIZE_MAX);
+		struct docstore_part part = {.most = 48 << 10};
+		struct str got;
+		doc_make(i, sizes[i], &arena, &obj);
+		assert_int_equal(soif_print(&obj, &text, &err), 0);
+		assert_int_equal(docstore_put(ds, &obj, &at[i], &err), 0);
+		for (size_t step = 0; part.from < text.n; step++) {
+			if (step == 1)
+				store_sync(ds);
+			assert_int_equal(docstore_read_part(ds, at[i], &part, &arena, &got, &err),
+					 0);
+			assert_int_equal(got.n, MIN(part.most, text.n - part.from));
+			assert_memory_equal(got.p, text.p + part.from, got.n);
+			part.from += got.n;
+			part.most = (part.most * 7 + 12345) % 200000 + 1;
+		}
+		assert_int_equal(docstore_read_part(ds, at[i], &part, &arena, &got, &err), 0);
+		assert_int_equal(got.n, 0);
+		store_sync(ds);
+		arena_clear(&arena);
+	}
+	arena_free(&arena);
+	docstore_close(&ds);
+}
+
+static void a_part_is_found_where_compaction_put_it(void **state)
+{
+	struct arena arena = ARENA_INIT(SIZE_MAX);
+	struct docstore_part part = {.most = 50000}, again = part;
+	struct soif obj;
+	struct docaddr at, dead;
+	struct str before, after;
+	struct err err;
+	(void)state;
+	struct docstore *ds = store_open(scratch("parts-moved"));
+	dead = doc_put(ds, 1);
+	doc_make(2, 700000, &arena, &obj);
+	assert_int_equal(docstore_put(ds, &obj, &at, &err), 0);
+	store_sync(ds);
+	assert_int_equal(docstore_read_part(ds, at, &part, &arena, &before, &err), 0);
+	assert_int_not_equal(part.checked, 0);
+	assert_int_equal(docstore_delete(ds, dead, &err), 0);
+	assert_int_equal(docstore_compact(ds, 0, &err), 0);
+	again.checked = part.checked;
+	assert_int_equal(docstore_read_part(ds, at, &again, &arena, &after, &err), 0);
+	assert_true(str_eq(before, after));
+	assert_int_not_equal(again.checked, part.checked); /* verified where it is now */
+	assert_int_equal(docstore_forget_moved(ds, &err), 0);
+	assert_int_equal(docstore_read_part(ds, at, &again, &arena, &after, &err), 1);
+	arena_free(&arena);
+	docstore_close(&ds);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -330,6 +395,8 @@ int main(void)
 		cmocka_unit_test(addresses_that_nobody_gave_are_nowhere),
 		cmocka_unit_test(a_deleted_document_stays_deleted),
 		cmocka_unit_test(a_ledger_does_not_grow_with_its_history),
+		cmocka_unit_test(parts_are_those_of_the_whole),
+		cmocka_unit_test(a_part_is_found_where_compaction_put_it),
 	};
 	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);
 }

@@ -197,6 +197,41 @@ static void many_attributes_are_bounded(void **state)
 	buf_free(&in);
 }
 
+static void what_stands_before_a_value_is_read_without_it(void **state)
+{
+	const struct str text = STR("@FILE { http://a/\nTitle{3}:\ta}b\n Empty{0}:\t\n}");
+	struct soif_place place;
+	struct str url;
+	struct err err;
+	size_t at;
+	(void)state;
+	assert_int_equal(soif_skim_head(text, &url, &at, &err), 0);
+	assert_true(str_is(url, "http://a/"));
+	struct str rest = str_from(text, at);
+	assert_int_equal(soif_skim_attr(rest, &place, &err), 0);
+	assert_true(str_is(place.name, "Title"));
+	assert_int_equal(place.n, 3);
+	assert_memory_equal(rest.p + place.at, "a}b", 3);
+	rest = str_from(rest, place.at + place.n);
+	assert_int_equal(soif_skim_attr(rest, &place, &err), 0);
+	assert_true(str_is(place.name, "Empty") && place.n == 0);
+	assert_int_equal(soif_skim_attr(str_from(rest, place.at), &place, &err), 1);
+	static const char *const bad[] = {"",
+					  "  ",
+					  "Title",
+					  "Title{",
+					  "Title{3",
+					  "Title{x}:\t",
+					  "Ti\ntle{3}:\tabc",
+					  "{3}:\tabc",
+					  "T{99999999999}:\t"};
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		assert_int_equal(soif_skim_attr(str_of(bad[i]), &place, &err), -1);
+		assert_int_equal(soif_skim_head(str_of(bad[i]), &url, &at, &err), -1);
+		assert_int_equal(err.code, ERR_DAMAGED);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -209,6 +244,7 @@ int main(void)
 		cmocka_unit_test(a_rejected_object_is_named_and_the_next_one_read),
 		cmocka_unit_test(names_and_urls_are_bounded),
 		cmocka_unit_test(many_attributes_are_bounded),
+		cmocka_unit_test(what_stands_before_a_value_is_read_without_it),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -161,22 +161,19 @@ static void sizes_have_a_unit_that_fits(void **state)
 
 static void the_text_of_a_document_is_its_lines(void **state)
 {
-	struct arena arena = ARENA_INIT(1 << 20);
-	struct soif doc = {.type = STR("FILE"), .url = STR("http://a/<1>")};
+	const struct str text = STR("first & <foremost>\n\n  \nlast");
 	(void)state;
-	soif_add(&doc, &arena, STR("Partial-Text"), STR("first & <foremost>\n\n  \nlast"));
-	web_document_text(page_new(), &doc);
-	assert_page_has("<h1>http://a/&lt;1&gt;</h1>"); /* without a title */
-	assert_page_has("<p>first &amp; &lt;foremost&gt;</p>");
-	assert_page_has("<p>last</p>");
-	assert_int_equal(page_count("<p>"), 2);
-	soif_add(&doc, &arena, STR("Full-Text"), STR("all of it"));
-	soif_add(&doc, &arena, STR("Title"), STR("A title"));
-	web_document_text(page_new(), &doc);
-	assert_page_has("<h1>A title</h1>");
-	assert_page_has("<p>all of it</p>");
-	assert_page_lacks("foremost");
-	arena_free(&arena);
+	for (size_t part = 1; part <= text.n; part++) { /* however it comes */
+		struct html *h = page_new();
+		bool in_line = false;
+		for (size_t at = 0; at < text.n; at += part)
+			web_text_part(h, &in_line, str_head(str_from(text, at), part));
+		web_text_end(h, &in_line);
+		assert_page_has("<p>first &amp; &lt;foremost&gt;</p>");
+		assert_page_has("<p>last</p>");
+		assert_int_equal(page_count("<p>"), 2);
+		assert_int_equal(page_count("</p>"), 2);
+	}
 }
 
 int main(void)

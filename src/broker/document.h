@@ -1,0 +1,32 @@
+/* A document that is read in parts, because it may be too large to be held: its attributes in their
+ * order, and the value of each a few kilobytes at a time.
+ *
+ *	while ((rc = document_next(d, &name, &err)) == 0)
+ *		while ((rc = document_value(d, &part, &err)) == 0) ...
+ *
+ * Slices are good until the next call. If the document is replaced meanwhile, the old one is read
+ * on as long as it is there, and what is missing then is an error. */
+#pragma once
+#include "broker/search.h"
+
+enum { DOCUMENT_PART = 4 << 10 }; /* bytes of a value at a time */
+
+struct document;
+
+/* 1: there is none of this URL. */
+int document_open(struct document **ret, struct search *s, struct str url, struct err *err);
+void document_free(struct document **d);
+struct str document_url(const struct document *d); /* good until it is freed */
+/* Of two documents of one URL only equal ones have the same. */
+uint64_t document_version(const struct document *d);
+
+/* The next attribute. 1: there are no more. */
+int document_next(struct document *d, struct str *ret_name, struct err *err);
+/* To the attribute of this name, the last if there are several. 1: there is none with a value. */
+int document_find(struct document *d, struct str name, struct err *err);
+/* The next bytes of its value, whole characters where it is UTF-8. 1: there are no more. */
+int document_value(struct document *d, struct str *ret, struct err *err);
+/* From the first attribute again. */
+void document_rewind(struct document *d);
+/* Gives back what it holds, but not where it is. */
+void document_rest(struct document *d);

@@ -49,12 +49,12 @@ class Site:
         found = re.search(rf"^garner_\w+?_{name}{{.*}} (\d+)$", self.g.run("status", "--metrics").out, re.M)
         return int(found.group(1))
 
-    def memory(self):
+    def memory(self, what="VmRSS"):
         """Bytes that the process holds; 0 with the sanitizers, which keep what was given back."""
         if os.environ.get("GARNER_BUILD"):
             return 0
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as f:
-            return int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1)) * 1024
+            return int(re.search(rf"{what}:\s+(\d+)", f.read()).group(1)) * 1024
 
 
 def everything(s):
@@ -77,15 +77,19 @@ def until(s, end):
     return bytes(got)
 
 
-def demo(garner, **settings):
-    """The demonstration server alone, on a port of its own."""
-    text = "".join(f"{k} = {v}\n" for k, v in settings.items())
-    g = garner(config=f"[demo]\nlisten = 127.0.0.1:0\n{text}", program=DEMO)
-    process = g.start("demo").wait_ready()
+def alone(g, role):
+    """A role that serves HTTP in a process of its own."""
+    process = g.start(role).wait_ready()
     line = process.wait_line("listening")
     site = Site(process, int(re.search(r"address=127\.0\.0\.1:(\d+)", line).group(1)))
     site.g = g
     return site
+
+
+def demo(garner, **settings):
+    """The demonstration server alone, on a port of its own."""
+    text = "".join(f"{k} = {v}\n" for k, v in settings.items())
+    return alone(garner(config=f"[demo]\nlisten = 127.0.0.1:0\n{text}", program=DEMO), "demo")
 
 
 def web(garner, roles="web", **settings):

@@ -92,8 +92,9 @@ def new_seed():
     return int(os.environ.get("SEED") or random.SystemRandom().randrange(1 << 32))
 
 
-def wait_for(what, check, timeout=PATIENCE_S):
-    """Asks until check() gives something true, and returns it."""
+def wait_for(what, check, timeout=PATIENCE_S, every=0.01):
+    """Asks until check() gives something true, and returns it. every: seconds; more where asking is a
+    program that runs."""
     end = time.monotonic() + timeout
     while True:
         got = check()
@@ -101,7 +102,7 @@ def wait_for(what, check, timeout=PATIENCE_S):
             return got
         if time.monotonic() > end:
             raise AssertionError(f"waited {timeout:g} s in vain for {what}")
-        time.sleep(0.01)
+        time.sleep(every)
 
 
 class Result:

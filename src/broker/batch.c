@@ -82,9 +82,11 @@ int batch_settle(const char *path, struct record_writer *batch, struct docstore 
 
 const struct format batch_format = {
 	.name = "batch",
+	.file = "broker/batch",
 	.magic = "GARNERBT",
 	.version = VERSION,
 	.help = "what the collector did since the index was committed last",
+	.remedy = "remove it; what it lists only keeps its space",
 	.records = &batch_kind,
 	.fields = &batch_fields,
 };

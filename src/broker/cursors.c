@@ -54,8 +54,10 @@ struct source_cursor *cursors_of(struct cursors *c, const char *name)
 
 const struct format cursors_format = {
 	.name = "cursors",
+	.file = "broker/cursors",
 	.magic = "GARNERCU",
 	.version = 2,
 	.help = "how far the collector has come with each feed",
+	.remedy = "remove it, and all that was gathered is collected again",
 	.fields = &feed_fields,
 };

@@ -458,6 +458,7 @@ const struct format bucket_dict_format = {
 	.magic = "GARNERBD",
 	.version = 2,
 	.help = "dictionaries for the packed bodies of a bucket file",
+	.remedy = "put it back from a copy: pages packed with it cannot be read without",
 	.records = &dict_kind,
 	.show = dict_show,
 };

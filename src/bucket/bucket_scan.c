@@ -482,11 +482,14 @@ static int bucket_file_print(const char *path, struct printer *p, struct err *er
 struct first {
 	const struct buckets *b;
 	struct err *err;
+	uint64_t torn_at; /* where nobody appends any more; 0: nowhere */
 };
 
 static void keep_first(void *ctx, const struct bucket_problem *problem)
 {
 	struct first *first = ctx;
+	if (problem->torn)
+		first->torn_at = problem->at;
 	if (first->err->code || problem->torn || problem->unchecked)
 		return;
 	err_set(first->err, ERR_DAMAGED,
@@ -495,7 +498,7 @@ static void keep_first(void *ctx, const struct bucket_problem *problem)
 		problem->reason);
 }
 
-/* A torn end is not damage here: somebody may be appending. */
+/* A torn end is not damage here: a killed process leaves that. */
 static int bucket_file_verify(const char *path, struct err *err)
 {
 	struct buckets *b;
@@ -504,12 +507,19 @@ static int bucket_file_verify(const char *path, struct err *err)
 	int rc = bucket_file_open(&b, path, err);
 	if (rc != 0)
 		return rc;
-	struct first first = {b, &why};
+	struct first first = {b, &why, 0};
 	rc = bucket_audit(b, 0, keep_first, &first, &sum, err);
 	bucket_drop(&b);
 	if (rc == 0 && why.code) {
 		*err = why;
 		rc = -1;
+	} else if (rc == 0 && first.torn_at) {
+		err_set(err, ERR_NONE,
+			"%s: its last bucket, at %" PRIu64
+			", is incomplete; a killed process leaves that, and the next one that "
+			"writes it cuts it off",
+			path, first.torn_at);
+		rc = FORMAT_NOTED;
 	}
 	return rc;
 }
@@ -519,6 +529,7 @@ const struct format bucket_format = {
 	.file = "objects",
 	.claims = bucket_file_claims,
 	.help = "what was gathered, one bucket a page",
+	.remedy = "garner shep recover mends it; what is lost is gathered again",
 	.print = bucket_file_print,
 	.verify = bucket_file_verify,
 };

@@ -16,8 +16,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { MOVES_A_RECORD = 4096, MOVE = 8, ID = 12, MOVES_MOST = MOVES_A_RECORD * MOVE };
 
@@ -369,12 +372,25 @@ static int moves_show(struct str payload, struct buf *out, struct err *err)
 			       : 0;
 }
 
+/* Of a shakedown that was killed nothing counts: the new file is still there under its own name. */
+static int moves_verify(const char *path, struct err *err)
+{
+	struct str end = STR(".moves");
+	char fresh[PATH_MAX];
+	size_t n = strlen(path) - (str_ends(str_of(path), end) ? end.n : 0);
+	snprintf(fresh, sizeof fresh, "%.*s.new", (int)n, path);
+	struct records_known known = {.closed = access(fresh, F_OK) != 0};
+	return records_verify(&bucket_moves_format, path, &known, err);
+}
+
 const struct format bucket_moves_format = {
 	.name = "bucket-moves",
 	.file = "objects.moves",
 	.magic = "GARNERBM",
 	.version = 1,
 	.help = "which bucket has which number since the last shakedown",
+	.remedy = "garner shep recover makes the index again without it",
 	.records = &moves_kind,
 	.show = moves_show,
+	.verify = moves_verify,
 };

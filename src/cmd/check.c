@@ -1,7 +1,10 @@
-/* garner check: verifies the files below the data directory, each by its format. */
+/* garner check: verifies the files below the data directory, each by its format and by what other
+ * files know of it, and says what to do about those that are damaged. */
 #include "base/file.h"
 #include "base/jsonw.h"
+#include "bucket/bucket_shake.h"
 #include "cmd/command.h"
+#include "state/state.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -13,8 +16,9 @@ struct options {
 	bool json;
 };
 
-enum verdict { SOUND, UNKNOWN, DAMAGED, UNREADABLE, NVERDICTS };
-static const char *const verdict_names[NVERDICTS] = {"sound", "unknown", "damaged", "unreadable"};
+enum verdict { SOUND, UNKNOWN, NOTED, DAMAGED, UNREADABLE, NVERDICTS };
+static const char *const verdict_names[NVERDICTS] = {"sound", "unknown", "noted", "damaged",
+						     "unreadable"};
 
 struct check {
 	const struct cmd_call *call;
@@ -27,9 +31,11 @@ struct check {
 static void report_problem(struct check *c, enum verdict verdict, const char *path,
 			   const struct format *format, const struct err *err)
 {
+	const char *remedy = verdict == DAMAGED && format ? format->remedy : NULL;
 	c->count[verdict]++;
 	if (!c->as_json) {
-		fprintf(c->call->out, "%s: %s\n", verdict_names[verdict], err->msg);
+		fprintf(c->call->out, "%s: %s%s%s\n", verdict_names[verdict], err->msg,
+			remedy ? "; " : "", remedy ? remedy : "");
 		return;
 	}
 	jsonw_object(&c->json);
@@ -37,8 +43,28 @@ static void report_problem(struct check *c, enum verdict verdict, const char *pa
 	jsonw_put_text(&c->json, "verdict", verdict_names[verdict]);
 	jsonw_put_text(&c->json, "format", format ? format->name : NULL);
 	jsonw_put_text(&c->json, "reason", err->msg);
+	jsonw_put_text(&c->json, "remedy", remedy);
 	jsonw_object_end(&c->json);
 	cmd_flush(c->call, &c->out);
+}
+
+/* What recovery has set aside. */
+static bool is_set_aside(const char *path, struct err *err)
+{
+	if (!str_ends(str_of(path), STR(".damaged")))
+		return false;
+	err_set(err, ERR_NONE, "%s: was damaged and is set aside; remove it when nobody wants it",
+		path);
+	return true;
+}
+
+static int verify_file(const struct format *f, const char *path, struct err *err)
+{
+	int rc = format_verify(f, path, err);
+	/* the one file that a room knows something of which the room of the format may not use */
+	if (rc >= 0 && f == &bucket_format && states_know_objects(path, err) < 0)
+		rc = -1;
+	return rc;
 }
 
 static void check_file(struct check *c, const char *path)
@@ -46,10 +72,13 @@ static void check_file(struct check *c, const char *path)
 	const struct program *p = c->call->program;
 	const struct format *f = NULL;
 	struct err err;
-	int rc = format_of(p->formats, p->nformats, path, &f, &err);
+	int rc = is_set_aside(path, &err) ? FORMAT_NOTED
+					  : format_of(p->formats, p->nformats, path, &f, &err);
 	if (rc == 0)
-		rc = format_verify(f, path, &err);
-	if (rc >= 0)
+		rc = verify_file(f, path, &err);
+	if (rc == FORMAT_NOTED)
+		report_problem(c, NOTED, path, f, &err);
+	else if (rc >= 0)
 		c->count[rc > 0 ? UNKNOWN : SOUND]++;
 	else if (err.sys_errno != ENOENT) /* that one was replaced or removed meanwhile */
 		report_problem(c, err.code == ERR_DAMAGED ? DAMAGED : UNREADABLE, path, f, &err);
@@ -155,7 +184,10 @@ const struct command check_command = {
 	.summary = "verify the files that garner keeps on disk",
 	.description =
 		"Verifies every file of a known format below each PATH, by default the data "
-		"directory, and names each damaged one with the reason. Files of other "
+		"directory, and names each damaged one with the reason and what to do about it. "
+		"Files are also compared with what others know of them: a file of the crawl that "
+		"is shorter than a checkpoint says is damaged. What a killed process leaves and "
+		"the next start mends, such as an incomplete end, is noted. Files of other "
 		"formats are counted. Symbolic links below PATH are not followed. Nothing is "
 		"changed, and the files may be in use.",
 	CMD_OPTIONS(option_table, struct options),

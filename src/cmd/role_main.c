@@ -165,7 +165,10 @@ int role_main(const struct cmd_call *call, const struct role *role)
 	log_start(role->name, STDERR_FILENO);
 	(void)prctl(PR_SET_NAME, role->name); /* for ps and top; it was started as "exe" */
 	if (run_role(role, config, &err) < 0) {
-		log_error(ROLE, err.msg);
+		if (err.code == ERR_DAMAGED)
+			log_error(ROLE, err.msg, KV_TEXT("help", "garner check says what to do"));
+		else
+			log_error(ROLE, err.msg);
 		rc = err.code;
 	}
 	log_flush();

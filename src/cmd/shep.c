@@ -170,7 +170,7 @@ static int run_recover(const struct cmd_call *call)
 	int code = open_states(call, true, &s);
 	if (code)
 		return code;
-	int rc = (o->rebuild ? states_rebuild : states_recover)(s, clock_wall_us(), &r, &err);
+	int rc = states_recover_fully(s, o->rebuild, clock_wall_us(), &r, &err);
 	if (o->json)
 		recovered_json(call, &r);
 	else
@@ -300,7 +300,9 @@ static const struct command recover_command = {
 		       "is rolled back to its last checkpoint or done again. An index that is "
 		       "lost or damaged is made again from what is left of it, from the buckets, "
 		       "and from what older states and the log of forgotten URLs say. What was "
-		       "damaged is named.",
+		       "damaged is named. This command also reads all buckets and older states: "
+		       "buckets that are damaged are dropped and gathered again, states that are "
+		       "damaged are dropped unless a reader needs them.",
 	CMD_OPTIONS(recover_options, struct shep_options),
 	CMD_SHARED_EXITS(exits),
 	CMD_EXAMPLES({"garner shep recover", "put the states in order, and say what was done"},

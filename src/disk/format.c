@@ -10,7 +10,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 enum {
@@ -29,13 +33,31 @@ static const struct format *format_by_head(const struct format *const *table, si
 	return NULL;
 }
 
+/* The last parts of a path, as many as the pattern has. */
+static const char *path_end_like(const char *path, const char *pattern)
+{
+	const char *end = path + strlen(path), *at = end;
+	size_t parts = 1;
+	for (const char *p = pattern; *p; p++)
+		parts += *p == '/';
+	while (at > path && parts) {
+		at--;
+		parts -= *at == '/';
+	}
+	return *at == '/' ? at + 1 : at;
+}
+
 static const struct format *format_by_name(const struct format *const *table, size_t n,
 					   const char *path)
 {
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-	for (size_t i = 0; i < n; i++)
-		if (table[i]->file && strcmp(table[i]->file, name) == 0)
+	char full[PATH_MAX];
+	if (!realpath(path, full))
+		return NULL;
+	for (size_t i = 0; i < n; i++) {
+		const char *file = table[i]->file;
+		if (file && fnmatch(file, path_end_like(full, file), FNM_PATHNAME) == 0)
 			return table[i];
+	}
 	return NULL;
 }
 
@@ -65,15 +87,15 @@ int format_of(const struct format *const *table, size_t n, const char *path,
 	}
 	reader_skip(&r, FORMAT_MAGIC);
 	uint32_t version = reader_u32le(&r);
-	if (r.bad)
-		return err_set(err, ERR_DAMAGED, "%s: %s file cut off after %zu bytes", path,
-			       f->name, got);
-	if (version != f->version)
+	if (!r.bad && version != f->version)
 		return err_set(err, ERR_DAMAGED,
-			       "%s: %s file in version %u; this program knows version %u", path,
-			       f->name, version, f->version);
+			       "%s: %s file in version %u; this program knows version %u: another "
+			       "one wrote it, or it is damaged",
+			       path, f->name, version, f->version);
 	*ret = f;
-	return 0;
+	return r.bad ? err_set(err, ERR_DAMAGED, "%s: %s file cut off after %zu bytes", path,
+			       f->name, got)
+		     : 0;
 }
 
 /* What can be seen as it is, all else as \xNN. */
@@ -186,29 +208,74 @@ static int records_print(const struct format *f, const char *path, struct printe
 	return rc;
 }
 
-/* All frames and all payloads. One in which nothing is yet is sound. */
-static int records_verify(const struct format *f, const char *path, struct err *err)
+/* All frames and all payloads; *ret: where the first frame is that is not complete. */
+static int records_read_all(const struct format *f, const char *path, uint64_t *ret,
+			    struct err *err)
 {
 	CLEANUP(buf_free) struct buf text = BUF_INIT(SHOW_MOST);
 	struct record_reader *r = NULL;
 	struct record record;
 	int rc = record_reader_open(&r, path, f->records, err);
-	if (rc == 1 && access(path, F_OK) != 0)
-		return 1;
 	while (rc == 0 && (rc = record_next(r, &record, err)) == 0) {
 		buf_clear(&text);
 		if (payload_print(f, record.payload, &text, err) < 0)
 			rc = err_in(err, "%s: record at %" PRIu64, path, record.place.at);
 	}
+	*ret = r ? record_tell(r) : 0;
 	record_reader_free(&r);
 	return rc < 0 ? rc : 0;
 }
 
+/* A file that ends as a killed writer may leave it is noted; it is damaged where it is known that
+ * more was there, or that it was closed. */
+static int records_judge_end(const char *path, uint64_t complete, enum record_ending ending,
+			     const struct records_known *known, struct err *err)
+{
+	if (complete < known->length)
+		return err_set(err, ERR_DAMAGED,
+			       "%s: can be read up to byte %" PRIu64 ", but had %" PRIu64 " bytes",
+			       path, complete, known->length);
+	if (ending == RECORD_WRITTEN)
+		return RECORDS_WRITTEN;
+	if (ending == RECORD_CLOSED || (ending == RECORD_LEFT && complete == known->length))
+		return 0;
+	if (known->closed)
+		return err_set(err, ERR_DAMAGED,
+			       "%s: was closed and does not end so: it was cut or damaged after "
+			       "byte %" PRIu64,
+			       path, complete);
+	err_set(err, ERR_NONE,
+		"%s: was not closed, %s byte %" PRIu64 "; a killed process leaves that, and the "
+		"next one that writes it keeps what lies before",
+		path, ending == RECORD_TORN ? "and is incomplete from" : "its last record ends at",
+		complete);
+	return FORMAT_NOTED;
+}
+
+int records_verify(const struct format *f, const char *path, const struct records_known *known,
+		   struct err *err)
+{
+	enum record_ending before = RECORD_LEFT, ending = RECORD_LEFT;
+	uint64_t complete = 0;
+	if (access(path, F_OK) != 0)
+		return 1;
+	/* asked before, too: one that is closed while it is read is sound */
+	if (record_ending(path, NULL, 0, &before, err) < 0 && err->code == ERR_SYSTEM)
+		return -1;
+	if (records_read_all(f, path, &complete, err) < 0 ||
+	    record_ending(path, f->records, complete, &ending, err) < 0)
+		return -1;
+	return records_judge_end(path, complete, before == RECORD_WRITTEN ? before : ending, known,
+				 err);
+}
+
 static int printed_or_absent(const char *path, int rc, struct err *err)
 {
-	return rc == 1 ? err_set(err, ERR_USAGE, "%s: there is no such file, or nothing in it yet",
-				 path)
-		       : rc;
+	if (rc != 1)
+		return rc;
+	err_set(err, ERR_USAGE, "%s: there is no such file, or nothing in it yet", path);
+	err->sys_errno = access(path, F_OK) != 0 ? ENOENT : 0;
+	return -1;
 }
 
 int format_print(const struct format *f, const char *path, void (*emit)(void *ctx, struct str),
@@ -233,6 +300,14 @@ int format_verify(const struct format *f, const char *path, struct err *err)
 {
 	if (!f->verify && !f->records)
 		return format_print(f, path, emit_nothing, NULL, err);
-	int rc = f->verify ? f->verify(path, err) : records_verify(f, path, err);
-	return printed_or_absent(path, rc, err);
+	int rc = f->verify ? f->verify(path, err)
+			   : records_verify(f, path, &(struct records_known){0}, err);
+	return rc == RECORDS_WRITTEN ? 0 : printed_or_absent(path, rc, err);
+}
+
+void format_advise(const struct format *f, struct err *err)
+{
+	size_t n = strlen(err->msg);
+	if (f->remedy)
+		snprintf(err->msg + n, sizeof err->msg - n, "; %s", f->remedy);
 }

@@ -21,15 +21,17 @@ void printer_step(struct printer *p);
 
 struct format {
 	const char *name; /* "counters" */
-	/* What such a file is called wherever it lies, and nothing else is; NULL: names vary. By
-	 * it a file is known whose first bytes are damaged. */
+	/* What such a file is called, and nothing else is: a pattern of the shell for the last
+	 * parts of its path ("docs/ledger" has two). By it a file is known whose first bytes are
+	 * damaged. NULL: names vary. */
 	const char *file;
 	char magic[FORMAT_MAGIC + 1];
 	uint32_t version; /* the one we write; a little-endian u32 after the magic */
 	/* Instead of magic and version: whether a file with these first bytes (12, or all there
 	 * are) is one. NULL: the magic tells. */
 	bool (*claims)(struct str head);
-	const char *help; /* what such a file holds */
+	const char *help;   /* what such a file holds */
+	const char *remedy; /* what to do when one is damaged, as a sentence goes on after ";" */
 	/* How files of the two common layouts are printed and verified: a record file of this kind
 	 * (disk/record.h), or with NULL a small file (disk/small_file.h). What a payload says is
 	 * told by its fields or, where these cannot, by a function that appends it to `out` for
@@ -39,7 +41,7 @@ struct format {
 	int (*show)(struct str payload, struct buf *out, struct err *err);
 	/* Formats with a layout of their own, or with more to check than payloads one by one. Both
 	 * return 1 where there is no such file. A file that can be printed is sound, unless there
-	 * is a verifier that knows better. */
+	 * is a verifier that knows better, and may say FORMAT_NOTED. */
 	int (*print)(const char *path, struct printer *p, struct err *err);
 	int (*verify)(const char *path, struct err *err);
 };
@@ -47,11 +49,25 @@ struct format {
 /* Prints the file at path for people, in pieces handed to emit. */
 int format_print(const struct format *f, const char *path, void (*emit)(void *ctx, struct str),
 		 void *ctx, struct err *err);
-/* 0: sound. Negative: err names the place and the reason; ERR_DAMAGED. */
+/* Sound, but with something that a killed writer leaves and the next one mends; err says what. */
+enum { FORMAT_NOTED = 2 };
+/* 0: sound. FORMAT_NOTED. Negative: err names the place and the reason; ERR_DAMAGED. */
 int format_verify(const struct format *f, const char *path, struct err *err);
+/* What others know of a record file. */
+struct records_known {
+	uint64_t length; /* bytes that were durable once; 0: nobody knows */
+	bool closed;     /* it is not written any more: it ends there, or as one that was closed */
+};
+/* For the verifiers of formats whose record files others know something of: all frames, all
+ * payloads, and how the file ends. */
+enum { RECORDS_WRITTEN = 3 }; /* sound so far: somebody is writing it */
+int records_verify(const struct format *f, const char *path, const struct records_known *known,
+		   struct err *err);
+/* Puts "; " and the remedy after the message of a failure, where the format knows one. */
+void format_advise(const struct format *f, struct err *err);
 
 /* Looks at the first bytes of a file, and where they say nothing at its name. 0: *ret is its
  * format; 1: none of ours; negative: could not be read, or ours in a version that this program does
- * not know (ERR_DAMAGED). */
+ * not know (ERR_DAMAGED). One that is cut in its head is ERR_DAMAGED, too, but *ret is set. */
 int format_of(const struct format *const *table, size_t n, const char *path,
 	      const struct format **ret, struct err *err);

@@ -108,3 +108,9 @@ int lock_file(const struct file *f, struct err *err)
 		return err_sys(err, "%s: lock", f->path);
 	return err_set(err, ERR_BUSY, "%s: somebody else writes it", f->path);
 }
+
+bool lock_file_held(const struct file *f)
+{
+	struct flock lock;
+	return lock_ask(f->fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}

@@ -17,3 +17,5 @@ int lock_holder(const char *path, int64_t *ret_pid, struct err *err);
 
 /* Locks an open file that holds something else, as long as it is open. ERR_BUSY. */
 int lock_file(const struct file *f, struct err *err);
+/* Whether another open file has that lock. */
+bool lock_file_held(const struct file *f);

@@ -124,7 +124,7 @@ static int trailer_parse(const char *path, struct str s, uint64_t size, struct t
 	if (reader_u32le(&r) != crc32c(0, s.p, TRAILER - ENTRY))
 		return page_damaged(path, "the checksum of its last 32 bytes is wrong", err);
 	if (version != VERSION || page != PAGE_SIZE)
-		return err_set(err, ERR_DAMAGED,
+		return err_set(err, ERR_USAGE,
 			       "%s: version %" PRIu32 " with pages of %" PRIu32
 			       " bytes, this program knows version %d with %d",
 			       path, version, page, VERSION, PAGE_SIZE);

@@ -671,6 +671,46 @@ void record_reader_free(struct record_reader **r)
 	mem_free(r);
 }
 
+/* Closed files end with a mark that knows all before it as durable. One without records has none.
+ */
+static int reader_ending(const struct record_reader *r, uint64_t complete, enum record_ending *ret,
+			 struct err *err)
+{
+	struct frame_mark mark = {0};
+	uint64_t size;
+	if (file_size(&r->f, &size, err) < 0)
+		return -1;
+	*ret = complete < size ? RECORD_TORN : RECORD_LEFT;
+	if (*ret == RECORD_TORN || size < RECORD_HEADER + FRAME_MARK) {
+		*ret = size == RECORD_HEADER ? RECORD_CLOSED : *ret;
+		return 0;
+	}
+	int rc = frame_last_mark(&r->f, &r->file, size - FRAME_MARK, size, &mark, err);
+	if (rc == 0 && mark.durable == mark.at)
+		*ret = RECORD_CLOSED;
+	return rc < 0 ? rc : 0;
+}
+
+int record_ending(const char *path, const struct record_kind *kind, uint64_t complete,
+		  enum record_ending *ret, struct err *err)
+{
+	struct record_reader *r = NULL;
+	CLEANUP(file_drop) struct file f = FILE_INIT;
+	int rc = file_open(&f, path, O_RDONLY, 0, err);
+	if (rc == 0 && lock_file_held(&f)) {
+		*ret = RECORD_WRITTEN;
+		return 0;
+	}
+	if (rc == 0)
+		rc = record_reader_open(&r, path, kind, err);
+	if (rc == 0)
+		rc = reader_ending(r, complete, ret, err);
+	else if (rc == 1)
+		*ret = RECORD_TORN;
+	record_reader_free(&r);
+	return MIN(rc, 0);
+}
+
 const struct record_kind record_plain = {.magic = "GARNERRC", .version = 1, .most = RECORD_MOST};
 
 const struct format record_format = {

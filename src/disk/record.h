@@ -92,5 +92,17 @@ uint64_t record_tell(const struct record_reader *r);
 void record_limit(struct record_reader *r, uint64_t durable);
 void record_reader_free(struct record_reader **r);
 
+/* How a file ends, for those who verify it: `complete` is record_tell() after the last record (0:
+ * not even a header could be read). */
+enum record_ending {
+	RECORD_WRITTEN, /* somebody writes it: it may end anywhere */
+	RECORD_CLOSED,  /* as a writer leaves it that has closed it */
+	RECORD_LEFT, /* after a complete record: a killed writer leaves that, and a cut just there
+		      */
+	RECORD_TORN, /* inside a record, or before the first */
+};
+int record_ending(const char *path, const struct record_kind *kind, uint64_t complete,
+		  enum record_ending *ret, struct err *err);
+
 extern const struct record_kind record_plain; /* records of no kind: tools and tests */
 extern const struct format record_format;

@@ -110,7 +110,7 @@ int frame_header_read(const unsigned char header[RECORD_HEADER], const struct re
 	if (sum != crc32c(0, header, RECORD_HEADER - 4))
 		return err_set(err, ERR_DAMAGED, "%s: the header is damaged", path);
 	if (framing != FRAMING || (kind && version != kind->version))
-		return err_set(err, ERR_DAMAGED,
+		return err_set(err, ERR_USAGE,
 			       "%s: version %" PRIu32 ", framing %" PRIu32
 			       "; this program knows version %" PRIu32 ", framing %d",
 			       path, version, framing, kind ? kind->version : version, FRAMING);

@@ -20,7 +20,7 @@ struct frame_mark {
 
 void frame_header_make(const struct record_kind *kind, uint64_t salt,
 		       unsigned char ret[RECORD_HEADER], struct frame_file *ret_file);
-/* kind NULL: any. ERR_DAMAGED. */
+/* kind NULL: any. ERR_DAMAGED; ERR_USAGE: sound, but another version of garner wrote it. */
 int frame_header_read(const unsigned char header[RECORD_HEADER], const struct record_kind *kind,
 		      const char *path, struct frame_file *ret, struct err *err);
 

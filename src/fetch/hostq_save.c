@@ -540,5 +540,6 @@ const struct format hostq_format = {
 	.magic = "GARNERHQ",
 	.version = HOSTQ_VERSION,
 	.help = "host queues as they were saved: URLs that wait, by server",
+	.remedy = "remove it; the URLs in it have to be given again",
 	.print = hostq_print,
 };

@@ -400,10 +400,27 @@ static int polite_print(const char *path, struct printer *p, struct err *err)
 	return 0;
 }
 
+static int polite_verify(const char *path, struct err *err)
+{
+	CLEANUP(file_drop) struct file f = FILE_INIT;
+	struct polite_head h;
+	int rc = file_open(&f, path, O_RDONLY, 0, err);
+	if (rc == 0 && (rc = head_read(&f, &h, err)) == 1) {
+		err_set(err, ERR_NONE,
+			"%s: was not made to its end; the next one that fetches does", path);
+		rc = FORMAT_NOTED;
+	}
+	return rc;
+}
+
 const struct format polite_format = {
 	.name = "polite",
+	.file = "run/polite",
 	.magic = "GARNERPO",
 	.version = POLITE_VERSION,
 	.help = "which server may be asked again when, and who asks it now",
+	.remedy = "remove it while nothing fetches; each server is then asked as if for the "
+		  "first time",
 	.print = polite_print,
+	.verify = polite_verify,
 };

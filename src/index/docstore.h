@@ -10,6 +10,9 @@
 #include "disk/format.h"
 #include "soif/soif.h"
 
+/* What to do when a file of documents or of a words index is damaged, for struct format. */
+#define INDEX_REMEDY "stop the broker and remove its folder words: all is collected again"
+
 enum {
 	DOCSTORE_BLOCK = 36 << 10,    /* bytes of text after which a block is closed */
 	DOCSTORE_DOC_MOST = 64 << 20, /* bytes of one document as SOIF text */

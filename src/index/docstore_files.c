@@ -644,9 +644,11 @@ static int docs_print(const char *path, struct printer *p, struct err *err)
 
 const struct format docstore_format = {
 	.name = "docstore",
+	.file = "*.docs",
 	.magic = BLOCK_MAGIC,
 	.version = BLOCK_VERSION,
 	.help = "documents as SOIF, in compressed blocks",
+	.remedy = INDEX_REMEDY,
 	.print = docs_print,
 	.verify = docs_verify,
 };
@@ -663,16 +665,23 @@ static int show_changes(struct str payload, struct buf *out, struct err *err)
 static int ledger_file_verify(const char *path, struct err *err)
 {
 	struct ledger l = LEDGER_INIT;
-	int rc = ledger_load(&l, path, err);
+	struct err why;
+	int rc = records_verify(&docstore_ledger_format, path, &(struct records_known){0}, err);
+	if (rc >= 0 && rc != 1 && ledger_load(&l, path, &why) < 0) {
+		*err = why;
+		rc = -1;
+	}
 	ledger_free(&l);
 	return rc;
 }
 
 const struct format docstore_ledger_format = {
 	.name = "docstore-ledger",
+	.file = "docs/ledger",
 	.magic = "GARNERDL",
 	.version = LEDGER_VERSION,
 	.help = "which files of documents there are, and which documents are deleted",
+	.remedy = INDEX_REMEDY,
 	.records = &ledger_kind,
 	.show = show_changes,
 	.verify = ledger_file_verify,
@@ -711,9 +720,11 @@ static int table_verify(const char *path, struct err *err)
 
 const struct format docstore_moved_format = {
 	.name = "docstore-moved",
+	.file = "*.moved",
 	.magic = MOVED_MAGIC,
 	.version = 1,
 	.help = "where compaction has put documents: old and new addresses",
+	.remedy = INDEX_REMEDY,
 	.print = table_print,
 	.verify = table_verify,
 };

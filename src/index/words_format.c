@@ -99,9 +99,11 @@ static int verify_segment(const char *path, struct err *err)
 
 const struct format words_segment_format = {
 	.name = "words",
+	.file = "*.words",
 	.magic = SEGMENT_MAGIC,
 	.version = SEGMENT_VERSION,
 	.help = "a segment of a words index: dictionary, postings, documents",
+	.remedy = INDEX_REMEDY,
 	.print = print_segment,
 	.verify = verify_segment,
 };
@@ -140,9 +142,11 @@ static int print_manifest(const char *path, struct printer *p, struct err *err)
 
 const struct format words_manifest_format = {
 	.name = "words-manifest",
+	.file = "words/manifest",
 	.magic = "GARNERWM",
 	.version = 2,
 	.help = "which segments a words index has, and what it is made by",
+	.remedy = INDEX_REMEDY,
 	.print = print_manifest,
 };
 
@@ -167,8 +171,10 @@ static int print_deletes(const char *path, struct printer *p, struct err *err)
 
 const struct format words_deletes_format = {
 	.name = "words-deletes",
+	.file = "*-*.gone",
 	.magic = "GARNERWD",
 	.version = 2,
 	.help = "which documents of a segment of a words index are deleted",
+	.remedy = INDEX_REMEDY,
 	.print = print_deletes,
 };

@@ -575,8 +575,10 @@ static int counters_print(const char *path, struct printer *p, struct err *err)
 
 const struct format counters_format = {
 	.name = "counters",
+	.file = "counters/*",
 	.magic = "GARNERCN",
 	.version = COUNTERS_VERSION,
 	.help = "what a process of a role has done, in numbers",
+	.remedy = "the next start makes it anew",
 	.print = counters_print,
 };

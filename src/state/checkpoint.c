@@ -111,7 +111,16 @@ struct slots {
 	int rc[SLOTS];  /* of slot_read(); those past the end of a file that was cut are damaged */
 	struct err why; /* of one that is */
 	unsigned bad;
+	bool spoilt; /* it has another length, or something stands between the slots */
 };
+
+static bool slots_apart(struct str all)
+{
+	for (size_t i = 0; i < all.n; i++)
+		if (i % SLOT_APART >= SLOT_BYTES && all.p[i])
+			return false;
+	return true;
+}
 
 static int slots_read_once(const char *path, struct slots *ret, struct err *err)
 {
@@ -123,6 +132,7 @@ static int slots_read_once(const char *path, struct slots *ret, struct err *err)
 		s.rc[i] = slot_read(path, slot, &s.at[i], &s.why);
 		s.bad += s.rc[i] < 0;
 	}
+	s.spoilt = b.n != SLOTS * SLOT_APART || !slots_apart(buf_str(&b));
 	buf_free(&b);
 	*ret = s;
 	return rc == 1 ? err_set(err, ERR_DAMAGED, "%s: it is lost", path) : rc;
@@ -154,10 +164,14 @@ int checkpoint_last(const char *folder, struct checkpoint *ret, struct err *err)
 	if (checkpoint_path(folder, path, err) < 0 || slots_read(path, &s, err) < 0)
 		return -1;
 	const struct checkpoint *newest = slots_newest(&s);
+	if (!newest && s.bad && s.why.code == ERR_USAGE) {
+		*err = s.why;
+		return -1;
+	}
 	if (!newest)
 		return err_set(err, ERR_DAMAGED, "%s: no checkpoint in it can be read", path);
 	*ret = *newest;
-	return s.bad || s.rc[SLOT_SHOWN] || s.at[SLOT_SHOWN].number != newest->number;
+	return s.bad || s.spoilt || s.rc[SLOT_SHOWN] || s.at[SLOT_SHOWN].number != newest->number;
 }
 
 int checkpoint_shown(const char *folder, struct checkpoint *ret, struct err *err)
@@ -180,7 +194,12 @@ static int slots_verify(const struct slots *s, const char *path, struct err *err
 		*err = s->why;
 		return -1;
 	}
-	return slots_newest(s) ? 0 : err_set(err, ERR_DAMAGED, "%s: no checkpoint is in it", path);
+	if (!slots_newest(s))
+		return err_set(err, ERR_DAMAGED, "%s: no checkpoint is in it", path);
+	return s->spoilt ? err_set(err, ERR_DAMAGED,
+				   "%s: its checkpoints are sound, the bytes around them are not",
+				   path)
+			 : 0;
 }
 
 static int checkpoints_print(const char *path, struct printer *p, struct err *err)
@@ -208,5 +227,6 @@ const struct format checkpoints_format = {
 	.magic = "GARNERCK",
 	.version = 2,
 	.help = "lengths of the files of a state and of the bucket file that belong together",
+	.remedy = STATE_REMEDY,
 	.print = checkpoints_print,
 };

@@ -7,7 +7,7 @@
 #include "base/cursor.h"
 #include "base/file.h"
 #include "base/value.h"
-#include "state/url_index.h"
+#include "state/state_inner.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -229,8 +229,10 @@ const struct format journal_format = {
 	.magic = "GARNERJN",
 	.version = 1,
 	.help = "what became of the URLs that a cycle of the crawl tried",
+	.remedy = STATE_REMEDY,
 	.records = &journal_kind,
 	.show = print_journal,
+	.verify = journal_verify,
 };
 
 const struct format contrib_format = {
@@ -239,8 +241,10 @@ const struct format contrib_format = {
 	.magic = "GARNERCB",
 	.version = 1,
 	.help = "URLs that were found on pages of the crawl",
+	.remedy = STATE_REMEDY,
 	.records = &contrib_kind,
 	.show = print_contrib,
+	.verify = contrib_verify,
 };
 
 const struct format changes_format = {
@@ -249,8 +253,10 @@ const struct format changes_format = {
 	.magic = "GARNERCH",
 	.version = 2,
 	.help = "what the modules of the crawl did to URLs, and why",
+	.remedy = STATE_REMEDY,
 	.records = &changes_kind,
 	.show = print_change,
+	.verify = changes_verify,
 };
 
 /* The log of forgotten URLs */
@@ -290,16 +296,8 @@ static struct gone gone_entry_at(struct str payload, size_t i)
 
 int gone_open(struct gone_writer **ret, const char *path, struct err *err)
 {
-	char aside[PATH_MAX];
 	struct record_writer *records;
-	int rc = record_open(&records, path, &gone_kind, 0644, NULL, err);
-	if (rc < 0 && err->code == ERR_DAMAGED) {
-		snprintf(aside, sizeof aside, "%s.damaged", path);
-		rc = file_rename(path, aside, err);
-		if (rc == 0)
-			rc = record_open(&records, path, &gone_kind, 0644, NULL, err);
-	}
-	if (rc < 0)
+	if (record_open(&records, path, &gone_kind, 0644, NULL, err) < 0)
 		return -1;
 	struct gone_writer *w = mem_alloc(sizeof *w);
 	*w = (struct gone_writer){records, BUF_INIT((size_t)GONE_GATHERED * GONE_ENTRY)};
@@ -329,6 +327,13 @@ int gone_add(struct gone_writer *w, const struct gone *g, struct record_group *g
 		return -1;
 	gone_put_entry(&w->gathered, g);
 	return 0;
+}
+
+int gone_close(struct gone_writer **pw, struct err *err)
+{
+	int rc = *pw ? record_close(&(*pw)->records, err) : 0;
+	gone_drop(pw);
+	return rc;
 }
 
 void gone_drop(struct gone_writer **pw)
@@ -434,7 +439,7 @@ int gone_trim(const char *path, int64_t before_us, struct err *err)
 	if (rc == 0)
 		rc = record_sync(t.out->records, &t.group, err);
 	if (rc == 0)
-		rc = record_close(&t.out->records, err);
+		rc = gone_close(&t.out, err);
 	gone_drop(&t.out);
 	if (rc == 0 && (file_rename(fresh, path, err) < 0 || dir_sync_of(path, err) < 0))
 		rc = -1;
@@ -462,6 +467,8 @@ const struct format gone_format = {
 	.magic = "GARNERGN",
 	.version = 2,
 	.help = "URLs that the crawl has forgotten, when and why",
+	.remedy = "garner shep recover keeps what can be read of it",
 	.records = &gone_kind,
 	.show = print_gone,
+	.verify = gone_verify,
 };

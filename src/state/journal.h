@@ -86,7 +86,6 @@ struct gone {
 
 /* Entries are gathered and appended many at a time. */
 struct gone_writer;
-/* A file that cannot be read at all is kept as gone.damaged, and a new one begun. */
 int gone_open(struct gone_writer **ret, const char *path, struct err *err);
 /* The group is that of the records which are appended when enough has come together. */
 int gone_add(struct gone_writer *w, const struct gone *g, struct record_group *group,
@@ -94,6 +93,8 @@ int gone_add(struct gone_writer *w, const struct gone *g, struct record_group *g
 /* Hands what was gathered to the record file, whose sync makes it durable. */
 int gone_flush(struct gone_writer *w, struct record_group *group, struct err *err);
 struct record_writer *gone_records(struct gone_writer *w);
+/* Durable, and ended as a file that was closed; of what was handed over. */
+int gone_close(struct gone_writer **w, struct err *err);
 void gone_drop(struct gone_writer **w);
 
 /* The last entry of a footprint: reads all of it. 1: there is none; *ret_since_us is then the time

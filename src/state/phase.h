@@ -2,6 +2,11 @@
 #pragma once
 #include "base/str.h"
 
+/* What to do when a file of a state is damaged, for struct format. */
+#define STATE_REMEDY                                                                            \
+	"garner shep recover makes what the crawl needs again and drops older states that are " \
+	"damaged"
+
 enum phase {
 	PHASE_CLOSED, /* done; never changes again */
 	PHASE_PREPARE,

@@ -2,6 +2,7 @@
  * last record counts the entries: a plan that was cut is noticed, although every record before the
  * cut is sound. */
 #include "state/plan.h"
+#include "state/phase.h"
 
 #include "base/cursor.h"
 #include "base/file.h"
@@ -207,12 +208,15 @@ static int plan_verify(const char *path, struct err *err)
 	struct arena arena = ARENA_INIT(SIZE_MAX);
 	struct plan_reader *p = NULL;
 	struct plan_site site;
-	int rc = plan_open(&p, path, err);
-	while (rc == 0 && (rc = plan_next(p, &arena, &site, err)) == 0)
+	int rc = records_verify(&plan_format, path, &(struct records_known){.closed = true}, err);
+	bool read = rc == 0;
+	if (read)
+		rc = plan_open(&p, path, err);
+	while (read && rc == 0 && (rc = plan_next(p, &arena, &site, err)) == 0)
 		arena_clear(&arena);
 	plan_close(&p);
 	arena_free(&arena);
-	return rc < 0 ? rc : 0;
+	return read ? MIN(rc, 0) : rc;
 }
 
 const struct format plan_format = {
@@ -221,6 +225,7 @@ const struct format plan_format = {
 	.magic = "GARNERPL",
 	.version = 1,
 	.help = "what a cycle of the crawl is to gather",
+	.remedy = STATE_REMEDY,
 	.records = &plan_kind,
 	.show = print_site,
 	.verify = plan_verify,

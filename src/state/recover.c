@@ -81,6 +81,7 @@ struct recovering {
 	struct arena arena;
 	struct state_info *list;
 	size_t n;
+	bool cut; /* the bucket file is shorter than the newest state, which is done, knows it */
 };
 
 static int recover_list(struct recovering *x, struct err *err)
@@ -123,7 +124,7 @@ static int recover_params(struct recovering *x, const char *name, const char *fr
 	if (states_length(x->s, "objects", &p.objects, err) < 0 ||
 	    states_length(x->s, "gone", &p.gone, err) < 0)
 		return -1;
-	recovery_damage(x->r, "%s: its params are lost and made again", name);
+	recovery_damage(x->r, "%s/params: lost, and made again", name);
 	return params_write(folder, &p, err);
 }
 
@@ -135,15 +136,19 @@ static int recover_notes(struct recovering *x, size_t i, struct err *err)
 	enum phase phase;
 	struct state_info *info = &x->list[i];
 	char *folder = arena_printf(&x->arena, "%s/state/%s", x->s->folder, info->name);
-	if (control_read(folder, &phase, err) != 0) {
+	int rc = control_read(folder, &phase, err);
+	if (rc < 0 && err->code != ERR_DAMAGED)
+		return -1; /* another version's, or the disk fails: it is not lost */
+	if (rc != 0) {
 		phase = i + 1 == x->n ? PHASE_RECOVER : PHASE_CORKED;
-		recovery_damage(x->r, "%s: its phase is lost; taken for %s", info->name,
+		recovery_damage(x->r, "%s/control: its phase is lost; taken for %s", info->name,
 				phase_name(phase));
 		if (control_write(folder, phase, err) < 0)
 			return -1;
 	}
-	if (params_read(folder, &params, err) == 0)
-		return 0;
+	rc = params_read(folder, &params, err);
+	if (rc == 0 || (rc < 0 && err->code != ERR_DAMAGED))
+		return rc;
 	return recover_params(x, info->name, i ? x->list[i - 1].name : "", folder, err);
 }
 
@@ -177,8 +182,14 @@ static int objects_check(struct recovering *x, struct err *err)
 	uint64_t known = 0; /* params that were just made again know nothing */
 	for (size_t i = 0; i < x->n; i++)
 		known = MAX(known, x->list[i].params.objects);
-	if (known == 0 || access(path, F_OK) == 0)
+	if (known == 0 || access(path, F_OK) == 0) {
+		const struct state_info *newest = recover_newest(x);
+		x->cut = newest && phase_is_done(newest->phase) &&
+			 states_know_objects(path, err) < 0;
+		if (x->cut)
+			recovery_damage(x->r, "%s", err->msg);
 		return 0;
+	}
 	return err_set(err, ERR_DAMAGED,
 		       "%s: the bucket file is lost, of which the states know %" PRIu64
 		       " bytes; put it back, or remove %s/state to begin anew",
@@ -221,6 +232,60 @@ static int objects_audit(struct recovering *x, struct err *err)
 	return objects_fix(x, err) < 0 ? -1 : 1;
 }
 
+/* The log of forgotten URLs */
+
+static int records_cut(const char *path, uint64_t length, struct err *err)
+{
+	struct file f = FILE_INIT;
+	uint64_t size = 0;
+	if (length == 0) {
+		int rc = file_remove(path, err);
+		return rc < 0 ? rc : rc == 0 ? dir_sync_of(path, err) : 0;
+	}
+	int rc = file_open(&f, path, O_WRONLY, 0, err);
+	if (rc == 0)
+		rc = file_size(&f, &size, err);
+	if (rc == 0 && size > length)
+		rc = file_truncate(&f, length, err) < 0 ? -1 : file_sync(&f, err);
+	file_drop(&f);
+	return MIN(rc, 0);
+}
+
+/* What is damaged is named. One that cannot be opened is set aside, for somebody to look at, and a
+ * new one begun; of any other, what can be read stays, and an audit drops the rest. */
+static int recover_gone(struct recovering *x, struct err *err)
+{
+	struct gone_writer *w = NULL;
+	struct stat is;
+	char *path = states_path(x->s, &x->arena, "gone");
+	char *aside = states_path(x->s, &x->arena, "gone.damaged");
+	if (stat(path, &is) != 0 || is.st_size > VERIFY_GONE)
+		return 0;
+	int rc = format_verify(&gone_format, path, err);
+	if (rc < 0 && err->code != ERR_DAMAGED)
+		return -1;
+	if (rc < 0)
+		recovery_damage(x->r, "%s; what can be read of it is kept", err->msg);
+	rc = gone_open(&w, path, err);
+	if (rc == 0)
+		return gone_close(&w, err);
+	if (err->code != ERR_DAMAGED)
+		return -1;
+	recovery_tell(x->r, "%s is kept as %s, and a new one begun", path, aside);
+	return file_rename(path, aside, err) < 0 ? -1 : dir_sync_of(path, err);
+}
+
+/* Cut to a length, and closed again. */
+static int gone_cut(struct recovering *x, uint64_t length, struct err *err)
+{
+	struct gone_writer *w = NULL;
+	char *path = states_path(x->s, &x->arena, "gone");
+	if (records_cut(path, MAX(length, (uint64_t)RECORD_HEADER), err) < 0 ||
+	    gone_open(&w, path, err) < 0)
+		return -1;
+	return gone_close(&w, err);
+}
+
 /* Rule 1 */
 
 /* Whether all before `length` can be read. ERR_DAMAGED: only that before *ret_sound. */
@@ -250,23 +315,6 @@ static int records_check(const char *path, const struct record_kind *kind, uint6
 	return 0;
 }
 
-static int records_cut(const char *path, uint64_t length, struct err *err)
-{
-	struct file f = FILE_INIT;
-	uint64_t size = 0;
-	if (length == 0) {
-		int rc = file_remove(path, err);
-		return rc < 0 ? rc : rc == 0 ? dir_sync_of(path, err) : 0;
-	}
-	int rc = file_open(&f, path, O_WRONLY, 0, err);
-	if (rc == 0)
-		rc = file_size(&f, &size, err);
-	if (rc == 0 && size > length)
-		rc = file_truncate(&f, length, err) < 0 ? -1 : file_sync(&f, err);
-	file_drop(&f);
-	return MIN(rc, 0);
-}
-
 /* A contrib that is still shared with the state before it is as it was. */
 static bool file_is_shared(const char *path)
 {
@@ -290,8 +338,7 @@ static int back_file(struct recovering *x, struct state *st, enum appended which
 static int back_shared(struct recovering *x, struct state *st, struct err *err)
 {
 	char *path = states_path(x->s, &x->arena, "objects");
-	uint64_t gone = MAX(st->last.gone, (uint64_t)RECORD_HEADER);
-	if (records_cut(states_path(x->s, &x->arena, "gone"), gone, err) < 0)
+	if (gone_cut(x, st->last.gone, err) < 0)
 		return -1;
 	FAULT("state.rollback.objects");
 	int rc = bucket_cut_file(path, 0, st->last.objects, NULL, err);
@@ -352,6 +399,15 @@ static int recover_reap(struct recovering *x, struct state **st, struct err *err
 	return 0;
 }
 
+/* A checkpoint that knows the bucket file as it is now. */
+static int recover_measured(struct recovering *x, struct state *st, struct err *err)
+{
+	if (states_length(x->s, "objects", &st->last.objects, err) < 0)
+		return -1;
+	st->last.number++;
+	return checkpoint_create(st->folder, &st->last, err);
+}
+
 /* Cork begins again with the index that it began with. */
 static int recover_cork(struct recovering *x, struct state **st, struct err *err)
 {
@@ -390,6 +446,8 @@ static int recover_cleanup(struct recovering *x, struct state **st, struct err *
 	}
 	if (rc == 0)
 		rc = state_renumber(*st, &forgotten, err);
+	if (rc == 0)
+		rc = recover_measured(x, *st, err);
 	if (rc < 0) {
 		if (err->code != ERR_DAMAGED)
 			return -1;
@@ -428,8 +486,7 @@ static int keep_readable(struct recovering *x, struct state *st, struct err *err
 			return -1;
 		*length = sound;
 	}
-	st->last.number++;
-	return checkpoint_create(st->folder, &st->last, err);
+	return recover_measured(x, st, err);
 }
 
 /* What is not a bucket is mended first, so that nobody meets it again; where others have the file
@@ -485,18 +542,19 @@ static int recover_open(struct recovering *x, struct state **ret, struct err *er
 	return rc == 1 ? err_set(err, ERR_SYSTEM, "state %s is gone", name) : rc;
 }
 
-/* A crash may tear a slot, or come before followers are told. */
+/* A crash may tear a slot, or come before followers are told. Where none can be read, all that is
+ * in the files of a state that is done counts. */
 static int recover_checkpoints(struct recovering *x, struct state *st, struct err *err)
 {
 	struct checkpoint c;
 	struct err why;
 	int rc = checkpoint_last(st->folder, &c, &why);
-	if (rc < 0 && phase_is_done(st->phase))
-		recovery_damage(x->r, "%s; all that is in the files of the state counts", why.msg);
-	if (rc != 1 || phase_is_done(st->phase))
+	if (rc == 0 || (rc < 0 && !phase_is_done(st->phase)))
 		return 0;
-	recovery_tell(x->r, "%s: its last checkpoint is written again", st->name);
-	return checkpoint_create(st->folder, &c, err);
+	if (rc < 0)
+		recovery_damage(x->r, "%s; all that is in the files of the state counts", why.msg);
+	recovery_tell(x->r, "%s/checkpoints: the last one is written again", st->name);
+	return checkpoint_create(st->folder, rc < 0 ? &st->last : &c, err);
 }
 
 static int recover_by_phase(struct recovering *x, struct err *err)
@@ -600,31 +658,19 @@ static int objects_open(struct recovering *x, struct buckets **ret, struct err *
 /* What else is damaged. The next cycle writes it. */
 static int recover_name_rest(struct recovering *x, const struct state *st, struct err *err)
 {
-	struct stat is;
 	uint64_t sound;
 	char *plan = state_path(st, &x->arena, "plan");
-	char *gone = states_path(x->s, &x->arena, "gone");
-	int rc[3] = {0, 0, 0};
-	struct err why[3];
+	int rc = 0;
 	if (st->phase == PHASE_REAP)
-		rc[0] = access(plan, F_OK) == 0
-				? format_verify(&plan_format, plan, &why[0])
-				: err_set(&why[0], ERR_DAMAGED, "%s: it is lost", plan);
+		rc = access(plan, F_OK) == 0 ? format_verify(&plan_format, plan, err)
+					     : err_set(err, ERR_DAMAGED, "%s: it is lost", plan);
 	if (st->phase == PHASE_CORKED)
-		rc[1] = records_check(state_path(st, &x->arena, "contrib"), &contrib_kind,
-				      st->last.contrib, &sound, &why[1]);
-	if (stat(gone, &is) == 0 && is.st_size <= VERIFY_GONE) /* of a done state it was trimmed */
-		rc[2] = phase_is_done(st->phase)
-				? format_verify(&gone_format, gone, &why[2])
-				: records_check(gone, &gone_kind, st->last.gone, &sound, &why[2]);
-	for (size_t i = 0; i < ARRAY_LEN(rc); i++) {
-		if (rc[i] < 0 && why[i].code != ERR_DAMAGED) {
-			*err = why[i];
-			return -1;
-		}
-		if (rc[i] < 0)
-			recovery_damage(x->r, "%s; left to the next cycle", why[i].msg);
-	}
+		rc = records_check(state_path(st, &x->arena, "contrib"), &contrib_kind,
+				   st->last.contrib, &sound, err);
+	if (rc < 0 && err->code != ERR_DAMAGED)
+		return -1;
+	if (rc < 0)
+		recovery_damage(x->r, "%s; left to the next cycle", err->msg);
 	return 0;
 }
 
@@ -640,6 +686,8 @@ static int recover_look(struct recovering *x, struct err *err)
 		rc = recover_name_rest(x, st, err);
 	if (rc == 0)
 		rc = recover_check_index(x, st, buckets, err);
+	if (rc == 0 && x->cut)
+		rc = 1;
 	bucket_drop(&buckets);
 	if (rc == 1)
 		rc = phase_is_done(st->phase) ? recover_build_on(x, st, err)
@@ -653,7 +701,8 @@ static int recover_look(struct recovering *x, struct err *err)
 static int recover_all(struct recovering *x, struct err *err)
 {
 	if (recover_sweep(x, err) < 0 || recover_list(x, err) < 0 || recover_order(x, err) < 0 ||
-	    objects_check(x, err) < 0 || (x->n && recover_by_phase(x, err) < 0))
+	    recover_gone(x, err) < 0 || objects_check(x, err) < 0 ||
+	    (x->n && recover_by_phase(x, err) < 0))
 		return -1;
 	FAULT("recover.phase");
 	if (recover_list(x, err) < 0)
@@ -676,19 +725,83 @@ int states_recover(struct states *s, int64_t now_us, struct recovery *ret, struc
 	return rc;
 }
 
-int states_rebuild(struct states *s, int64_t now_us, struct recovery *ret, struct err *err)
+/* Older states */
+
+static const struct {
+	const char *name;
+	const struct format *format;
+} state_files[] = {
+	{"checkpoints", &checkpoints_format},
+	{"changes", &changes_format},
+	{"contrib", &contrib_format},
+	{"index", &index_format},
+	{"journal", &journal_format},
+	{"plan", &plan_format},
+	{"sites", &sites_format},
+};
+
+/* Whether a file of it is damaged; err names the first. */
+static bool state_is_damaged(struct recovering *x, const char *name, struct err *err)
+{
+	for (size_t i = 0; i < ARRAY_LEN(state_files); i++) {
+		char *path = arena_printf(&x->arena, "%s/state/%s/%s", x->s->folder, name,
+					  state_files[i].name);
+		if (access(path, F_OK) == 0 &&
+		    format_verify(state_files[i].format, path, err) < 0 && err->code == ERR_DAMAGED)
+			return true;
+	}
+	return false;
+}
+
+static int drop_damaged(struct recovering *x, struct err *err)
+{
+	const char *closed = "";
+	int rc = recover_list(x, err);
+	for (size_t i = 0; rc == 0 && i < x->n; i++)
+		closed = x->list[i].phase == PHASE_CLOSED ? x->list[i].name : closed;
+	for (size_t i = 0; rc == 0 && i < x->n; i++) {
+		const struct state_info *info = &x->list[i];
+		struct err why;
+		bool needed = info->locked || i + 1 == x->n || strcmp(info->name, closed) == 0;
+		if (!phase_is_done(info->phase) || !state_is_damaged(x, info->name, &why))
+			continue;
+		recovery_damage(x->r, "%s; the state is %s", why.msg,
+				needed ? "still needed, and goes after some cycles"
+				       : "an old one, and dropped");
+		if (needed)
+			continue;
+		x->r->deleted++;
+		rc = states_delete(x->s, info->name, err);
+	}
+	return rc;
+}
+
+static int build_newest(struct recovering *x, struct err *err)
 {
 	struct state *st = NULL;
+	int rc = recover_list(x, err);
+	if (rc == 0)
+		rc = recover_open(x, &st, err);
+	if (rc == 0)
+		rc = phase_is_done(st->phase) ? recover_build_on(x, st, err)
+					      : recover_build(x, &st, err);
+	state_free(&st);
+	return rc;
+}
+
+int states_recover_fully(struct states *s, bool rebuild, int64_t now_us, struct recovery *ret,
+			 struct err *err)
+{
 	struct recovering x = {.s = s, .now_us = now_us, .r = ret, .arena = ARENA_INIT(256 << 20)};
 	if (states_recover(s, now_us, ret, err) < 0)
 		return -1;
-	int rc = recover_list(&x, err);
+	int rc = rebuild ? 1 : objects_audit(&x, err);
+	if (rc == 1)
+		rc = build_newest(&x, err);
 	if (rc == 0)
-		rc = recover_open(&x, &st, err);
+		rc = gone_trim(states_path(s, &x.arena, "gone"), 0, err);
 	if (rc == 0)
-		rc = phase_is_done(st->phase) ? recover_build_on(&x, st, err)
-					      : recover_build(&x, &st, err);
-	state_free(&st);
+		rc = drop_damaged(&x, err);
 	arena_free(&x.arena);
 	return rc < 0 ? rc : states_relink(s, err);
 }

@@ -25,6 +25,9 @@ struct recovery {
 /* 0 also when there was damage that could be mended: see ret->damaged. ERR_DAMAGED: there was some
  * that could not: the bucket file is lost, or two states are open. */
 int states_recover(struct states *s, int64_t now_us, struct recovery *ret, struct err *err);
-/* Rule 2 in any case: a new closed state gets an index as if the newest one's had been lost. */
-int states_rebuild(struct states *s, int64_t now_us, struct recovery *ret, struct err *err);
+/* All of it, by hand: also reads every bucket, and every file of the states that are done. Where a
+ * bucket is damaged, or rebuild says so, the index is made again by rule 2, in a new state; states
+ * with damage are deleted, unless the crawl or a reader needs them. */
+int states_recover_fully(struct states *s, bool rebuild, int64_t now_us, struct recovery *ret,
+			 struct err *err);
 void recovery_free(struct recovery *r);

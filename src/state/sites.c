@@ -2,6 +2,7 @@
  * Passes ask for sites in any order, so all of them are held; the list is small next to the index.
  * The last record counts the sites, so that a list that was cut is noticed. */
 #include "state/sites.h"
+#include "state/phase.h"
 
 #include "base/arena.h"
 #include "base/cursor.h"
@@ -274,9 +275,11 @@ static int print_sites(struct str payload, struct buf *out, struct err *err)
 static int sites_verify(const char *path, struct err *err)
 {
 	struct sites *s = NULL;
-	int rc = sites_load(&s, path, err);
+	int rc = records_verify(&sites_format, path, &(struct records_known){.closed = true}, err);
+	if (rc == 0)
+		rc = sites_load(&s, path, err);
 	sites_free(&s);
-	return rc == 1 ? err_set(err, ERR_DAMAGED, "%s: there is nothing in it", path) : rc;
+	return rc;
 }
 
 const struct format sites_format = {
@@ -285,6 +288,7 @@ const struct format sites_format = {
 	.magic = "GARNERST",
 	.version = 1,
 	.help = "the sites that a state of the crawl knows",
+	.remedy = STATE_REMEDY,
 	.records = &sites_kind,
 	.show = print_sites,
 	.verify = sites_verify,

@@ -335,6 +335,7 @@ const struct format control_format = {
 	.magic = "GARNERCT",
 	.version = 2,
 	.help = "the phase of a state of the crawl",
+	.remedy = STATE_REMEDY,
 	.fields = &control_fields,
 };
 
@@ -353,6 +354,7 @@ const struct format params_format = {
 	.magic = "GARNERPA",
 	.version = 2,
 	.help = "numbers of a state of the crawl as a whole",
+	.remedy = STATE_REMEDY,
 	.fields = &params_fields,
 };
 
@@ -364,9 +366,11 @@ static const struct field_table lock_fields = {FIELDS("a lock", lock_field)};
 
 const struct format lock_format = {
 	.name = "lock",
+	.file = "shepherd/locks/*",
 	.magic = "GARNERLK",
 	.version = 2,
 	.help = "which states a reader of the crawl needs, and how long",
+	.remedy = "remove it; its reader makes it again",
 	.fields = &lock_fields,
 };
 
@@ -490,6 +494,8 @@ int state_end_appends(struct state *st, bool sync, struct err *err)
 		st->group[i] = (struct record_group){0};
 	}
 	file_drop(&st->checkpoints);
+	if (sync && rc == 0)
+		rc = gone_close(&st->gone, err);
 	gone_drop(&st->gone);
 	st->gone_group = (struct record_group){0};
 	record_reader_free(&st->contrib_in);

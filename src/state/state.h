@@ -64,6 +64,10 @@ char *states_path(const struct states *s, struct arena *arena, const char *below
 int states_objects(struct states *s, const struct buckets *buckets, uint64_t *ret_length,
 		   struct err *err);
 
+/* Whether the bucket file at a path has the length that the newest state next to it knows; also
+ * where there is no state. ERR_DAMAGED: it was cut. */
+int states_know_objects(const char *path, struct err *err);
+
 /* All states, oldest first. What is not a state is not listed. */
 int states_list(struct states *s, int64_t now_us, struct arena *arena, struct state_info **ret,
 		size_t *ret_n, struct err *err);

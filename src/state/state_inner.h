@@ -78,6 +78,12 @@ int state_own_file(const char *path, struct err *err);
 /* Bytes of a file of the crawl; 0 where it is not there. */
 int states_length(const struct states *s, const char *file, uint64_t *ret, struct err *err);
 
+/* Verifiers that know what the states know (known.c). */
+int journal_verify(const char *path, struct err *err);
+int contrib_verify(const char *path, struct err *err);
+int changes_verify(const char *path, struct err *err);
+int gone_verify(const char *path, struct err *err);
+
 /* Recovery: recover.c and rebuild.c. */
 
 struct recovery;

@@ -3,6 +3,7 @@
  * number of items, so that one footprint is found by its fence and one read, and damage costs one
  * block. */
 #include "state/url_index.h"
+#include "state/phase.h"
 
 #include "base/clock.h"
 #include "base/cursor.h"
@@ -19,6 +20,7 @@
 enum {
 	INDEX_VERSION = 1,
 	INDEX_HEADER = 4096,
+	INDEX_HEADER_USED = 32, /* bytes of it; the others are zero */
 	INDEX_BLOCK = 64 << 10,
 	INDEX_FOOT = 16, /* bytes at the end of a block: number, count, checksum */
 	INDEX_PER_BLOCK = (INDEX_BLOCK - INDEX_FOOT) / INDEX_ITEM,
@@ -320,7 +322,7 @@ static int index_read_all(const struct url_index *x, void *p, size_t n, uint64_t
 
 static int index_read_header(struct url_index *x, struct err *err)
 {
-	char h[32];
+	char h[INDEX_HEADER_USED];
 	if (index_read_all(x, h, sizeof h, 0, err) < 0)
 		return -1;
 	struct reader r = reader_of((struct str){h, sizeof h});
@@ -331,7 +333,7 @@ static int index_read_header(struct url_index *x, struct err *err)
 	if (!ours || reader_u32le(&r) != crc32c(0, h, sizeof h - 4))
 		return index_damaged(x, "it does not begin as an index does", err);
 	if (version != INDEX_VERSION || block != INDEX_BLOCK || item != INDEX_ITEM)
-		return err_set(err, ERR_DAMAGED,
+		return err_set(err, ERR_USAGE,
 			       "%s: version %" PRIu32 " with items of %" PRIu32
 			       " bytes, this program knows version %d with %d",
 			       x->file.path, version, item, INDEX_VERSION, INDEX_ITEM);
@@ -644,11 +646,25 @@ static int index_verify_items(const struct url_index *x, struct url_index_scan *
 	return rc < 0 ? rc : 0;
 }
 
+/* Between the header and the first block, which begins at a page, there is nothing. */
+static int index_verify_gap(const struct url_index *x, struct err *err)
+{
+	char gap[INDEX_HEADER];
+	if (index_read_all(x, gap, sizeof gap, 0, err) < 0)
+		return -1;
+	for (size_t i = INDEX_HEADER_USED; i < sizeof gap; i++)
+		if (gap[i])
+			return index_damaged(x, "something stands after its header", err);
+	return 0;
+}
+
 static int index_verify(const char *path, struct err *err)
 {
 	struct url_index *x = NULL;
 	struct url_index_scan *s = NULL;
 	int rc = url_index_open(&x, path, err);
+	if (rc == 0)
+		rc = index_verify_gap(x, err);
 	if (rc == 0)
 		rc = url_index_scan(&s, x, (struct footprint){0, 0}, err);
 	if (rc == 0)
@@ -664,6 +680,7 @@ const struct format index_format = {
 	.magic = INDEX_MAGIC,
 	.version = INDEX_VERSION,
 	.help = "the URLs that a state of the crawl knows",
+	.remedy = STATE_REMEDY,
 	.print = index_print,
 	.verify = index_verify,
 };

@@ -374,10 +374,12 @@ int play_cleanup(struct play *p, struct err *err)
 		return -1;
 	int rc = bucket_shakedown(p->buckets, fate, &c, &shaken, err);
 	arena_free(&c.arena);
+	if (rc == 0)
+		rc = state_renumber(p->st, NULL, err);
+	if (rc == 0)
+		rc = state_enter(p->st, PHASE_CLOSED, p->buckets, p->now_us, err);
 	bucket_drop(&p->buckets);
-	if (rc < 0 || state_renumber(p->st, NULL, err) < 0)
-		return -1;
-	return state_enter(p->st, PHASE_CLOSED, NULL, p->now_us, err);
+	return rc;
 }
 
 /* Looking */

@@ -147,7 +147,8 @@ static void check_counts_what_is_sound_and_what_is_unknown(void **state)
 	put("strange", STR("something else"));
 	put("empty", STR(""));
 	assert_int_equal(check(false, folder), 0);
-	assert_string_equal(output, "3 files: 1 sound, 2 unknown, 0 damaged, 0 unreadable\n");
+	assert_string_equal(output,
+			    "3 files: 1 sound, 2 unknown, 0 noted, 0 damaged, 0 unreadable\n");
 }
 
 static void check_names_each_damaged_file_and_the_reason(void **state)
@@ -156,10 +157,13 @@ static void check_names_each_damaged_file_and_the_reason(void **state)
 	put("cut", STR("GARNERCN\1\0\0\0\1\0\0\0"));
 	put("run/other", STR("GARNERCN\x09\0\0\0"));
 	assert_int_equal(check(false, folder), ERR_DAMAGED);
-	assert_non_null(strstr(output, "/cut: byte 16: the file ends inside its head\n"));
+	assert_non_null(strstr(
+		output,
+		"/cut: byte 16: the file ends inside its head; the next start makes it anew\n"));
 	assert_non_null(strstr(output, "/run/other: counters file in version 9; this program knows "
-				       "version 1\n"));
-	assert_non_null(strstr(output, "3 files: 1 sound, 0 unknown, 2 damaged, 0 unreadable\n"));
+				       "version 1: another one wrote it, or it is damaged\n"));
+	assert_non_null(
+		strstr(output, "3 files: 1 sound, 0 unknown, 0 noted, 2 damaged, 0 unreadable\n"));
 }
 
 static void check_says_the_same_in_json(void **state)
@@ -168,13 +172,14 @@ static void check_says_the_same_in_json(void **state)
 	char want[512];
 	assert_int_equal(check(true, folder), 0);
 	assert_string_equal(output, "{\"problems\":[],\"files\":1,\"sound\":1,\"unknown\":0,"
-				    "\"damaged\":0,\"unreadable\":0}\n");
+				    "\"noted\":0,\"damaged\":0,\"unreadable\":0}\n");
 	put("cut", STR("GARNERCN\1"));
 	assert_int_equal(check(true, folder), ERR_DAMAGED);
 	snprintf(want, sizeof want,
-		 "{\"problems\":[{\"path\":\"%s/cut\",\"verdict\":\"damaged\",\"format\":null,"
-		 "\"reason\":\"%s/cut: counters file cut off after 9 bytes\"}],\"files\":2,"
-		 "\"sound\":1,\"unknown\":0,\"damaged\":1,\"unreadable\":0}\n",
+		 "{\"problems\":[{\"path\":\"%s/cut\",\"verdict\":\"damaged\",\"format\":"
+		 "\"counters\",\"reason\":\"%s/cut: counters file cut off after 9 bytes\","
+		 "\"remedy\":\"the next start makes it anew\"}],\"files\":2,"
+		 "\"sound\":1,\"unknown\":0,\"noted\":0,\"damaged\":1,\"unreadable\":0}\n",
 		 folder, folder);
 	assert_string_equal(output, want);
 }
@@ -187,7 +192,8 @@ static void check_follows_no_links_and_opens_no_fifos(void **state)
 	assert_int_equal(symlink(below("cut"), below("run/link")), 0);
 	assert_int_equal(mkfifo(below("run/fifo"), 0600), 0);
 	assert_int_equal(check(false, below("run")), 0);
-	assert_string_equal(output, "1 file: 1 sound, 0 unknown, 0 damaged, 0 unreadable\n");
+	assert_string_equal(output,
+			    "1 file: 1 sound, 0 unknown, 0 noted, 0 damaged, 0 unreadable\n");
 	/* a link that the user names is meant */
 	assert_int_equal(check(false, below("run/link")), ERR_DAMAGED);
 }

@@ -80,6 +80,37 @@ static void a_file_without_its_magic_is_known_by_its_name(void **state)
 	assert_int_equal(remove(named), 0);
 }
 
+/* The pattern has as many parts as it looks at; what is above them does not matter. */
+static void a_name_is_a_pattern_of_the_last_parts_of_a_path(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *pattern, *file;
+		bool is_known;
+	} cases[] = {
+		{"a/b", "a/b", true},          {"a/b", "b", false},
+		{"*.docs", "a/01.docs", true}, {"a/*", "a/b", true},
+		{"a/*", "b", false},           {"*.docs", "a/01.doc", false},
+		{"*-*.x", "1-2.x", true},      {"*-*.x", "a-b/2.x", false},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const struct format named = {
+			.name = "n", .file = cases[i].pattern, .magic = "GARNERNN"};
+		const struct format *const one[] = {&named}, *f = NULL;
+		char at[160], below[160];
+		snprintf(at, sizeof at, "%s/%s", folder, cases[i].file);
+		snprintf(below, sizeof below, "%s", at);
+		*strrchr(below, '/') = 0;
+		assert_int_equal(dir_make(below, 0700, &err), 0);
+		assert_int_equal(file_replace(at, STR("spoilt"), 0600, &err), 0);
+		if (format_of(one, 1, at, &f, &err) != !cases[i].is_known)
+			fail_msg("%s by %s", cases[i].file, cases[i].pattern);
+		assert_int_equal(remove(at), 0);
+		if (strcmp(below, folder) != 0)
+			assert_int_equal(rmdir(below), 0);
+	}
+}
+
 static void an_unknown_version_is_named_with_ours(void **state)
 {
 	(void)state;
@@ -87,7 +118,9 @@ static void an_unknown_version_is_named_with_ours(void **state)
 	char want[256];
 	assert_true(look(STR("GARNERAP\0\1\0\0"), &f) < 0);
 	assert_int_equal(err.code, ERR_DAMAGED);
-	snprintf(want, sizeof want, "%s: apples file in version 256; this program knows version 3",
+	snprintf(want, sizeof want,
+		 "%s: apples file in version 256; this program knows version 3: another one "
+		 "wrote it, or it is damaged",
 		 path);
 	assert_string_equal(err.msg, want);
 	assert_null(f);
@@ -122,6 +155,7 @@ int main(void)
 		TEST(a_file_is_known_by_magic_and_version),
 		TEST(other_files_are_none_of_ours),
 		TEST(a_file_without_its_magic_is_known_by_its_name),
+		TEST(a_name_is_a_pattern_of_the_last_parts_of_a_path),
 		TEST(an_unknown_version_is_named_with_ours),
 		TEST(a_file_cut_inside_its_version_is_damaged),
 		TEST(what_cannot_be_read_is_said_and_does_not_hang),

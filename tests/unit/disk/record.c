@@ -498,7 +498,8 @@ static void the_format_prints_and_verifies(void **state)
 	buf_add_text(&b, "torn");
 	put(path, buf_str(&b));
 	buf_clear(&out);
-	assert_int_equal(format_verify(&record_format, path, &err), 0);
+	assert_int_equal(format_verify(&record_format, path, &err), FORMAT_NOTED);
+	assert_non_null(strstr(err.msg, "was not closed, and is incomplete from byte 429"));
 	assert_int_equal(format_print(&record_format, path, keep, &out, &err), 0);
 	assert_non_null(strstr(buf_text(&out), "429 bytes, then 4 bytes that are not complete\n"));
 	b.p[85] ^= 1;

@@ -436,7 +436,7 @@ static void buckets_of_old_versions_are_told_too(void **state)
 	gather(&p, 3, 4, 1);
 	bucket_drop(&p.buckets);
 	state_free(&p.st);
-	MUST(states_rebuild(p.s, p.now_us, &told, &err));
+	MUST(states_recover_fully(p.s, true, p.now_us, &told, &err));
 	recovery_free(&told);
 	struct source *s = follow(&store, &beginning);
 	EXPECT(s, "U3v1", "U3v1", "U2v1", "U1v1"); /* the journal, then all that was found */

@@ -68,7 +68,8 @@ static void a_damaged_byte_anywhere_is_named_or_does_not_matter(void **state)
 						   "plan",    "index",   "sites",   "gone"};
 		for (size_t k = 0; k < ARRAY_LEN(read); k++)
 			if (strcmp(files[i].name, read[k]) == 0)
-				assert_int_equal(meant, seen.damaged);
+				assert_true(seen.damaged >=
+					    meant); /* also what follows the last record */
 	}
 }
 

@@ -186,13 +186,38 @@ static void count_stats(struct collector *c)
 	count_set(c, COLLECTOR_PENDING, (int64_t)c->taken);
 }
 
+/* Every document of the index is in the store. Where fewer are there, its ledger was cut, and a
+ * writer would take the files that it does not name for leftovers. */
+static int docs_fit(const struct words_reader *index, const char *folder, struct err *err)
+{
+	struct docstore *docs = NULL;
+	struct docstore_stats in = {0};
+	struct words_stats known;
+	words_stats(index, &known);
+	int rc = docstore_open_read(&docs, folder, err);
+	if (rc == 0)
+		rc = docstore_stats(docs, &in, err);
+	docstore_close(&docs);
+	if (rc < 0)
+		return -1;
+	if (in.docs - in.deleted_docs >= known.docs)
+		return 0;
+	return err_set(err, ERR_DAMAGED,
+		       "%s/ledger: knows %llu documents, of which the index has %llu", folder,
+		       (unsigned long long)(in.docs - in.deleted_docs),
+		       (unsigned long long)known.docs);
+}
+
 /* Without an index nobody knows what the other files are about: all is collected again. This comes
  * before the index is made, so that a crash in between begins with it once more. */
 static int open_docs(struct collector *c, const char *folder, struct err *err)
 {
 	struct words_reader *r = NULL;
 	int lost = words_open(&r, c->words_folder, err);
+	int rc = lost == 0 ? docs_fit(r, folder, err) : 0;
 	words_close(&r);
+	if (rc < 0)
+		return -1;
 	if (docstore_open(&c->docs, folder, NULL, err) < 0)
 		return -1;
 	if (lost != 1)
@@ -218,6 +243,19 @@ static int open_words(struct collector *c, struct err *err)
 	return rc;
 }
 
+static int open_notes(struct collector *c, struct err *err)
+{
+	const struct format *f = &batch_format;
+	int rc = record_open(&c->batch, c->batch_path, &batch_kind, 0644, NULL, err);
+	if (rc == 0) {
+		f = &cursors_format;
+		rc = cursors_load(&c->cursors, c->cursors_path, err);
+	}
+	if (rc < 0 && err->code == ERR_DAMAGED)
+		format_advise(f, err);
+	return rc;
+}
+
 static int open_stores(struct collector *c, const char *data, struct err *err)
 {
 	const char *folder = arena_printf(&c->arena, "%s/broker", data);
@@ -226,9 +264,7 @@ static int open_stores(struct collector *c, const char *data, struct err *err)
 	c->cursors_path = arena_printf(&c->arena, "%s/cursors", folder);
 	if (dir_make(folder, DIR_MODE, err) < 0 ||
 	    open_docs(c, arena_printf(&c->arena, "%s/docs", folder), err) < 0 ||
-	    open_words(c, err) < 0 ||
-	    record_open(&c->batch, c->batch_path, &batch_kind, 0644, NULL, err) < 0 ||
-	    cursors_load(&c->cursors, c->cursors_path, err) < 0)
+	    open_words(c, err) < 0 || open_notes(c, err) < 0)
 		return -1;
 	int rc = words_open(&c->committed, c->words_folder, err);
 	if (rc != 0)

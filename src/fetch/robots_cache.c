@@ -4,6 +4,7 @@
 #include "fetch/robots_cache.h"
 
 #include "base/cursor.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/table.h"
 #include "disk/record.h"
@@ -44,6 +45,7 @@ struct robots_cache {
 	uint64_t read;                /* bytes of records so far */
 	int64_t looked_us;            /* when it was last looked for */
 	bool dirty;
+	struct err lost; /* see robots_cache_lost() */
 };
 
 /* Sites. */
@@ -208,10 +210,22 @@ static void forget_place(struct robots_cache *c)
 	c->read = 0;
 }
 
+/* It is a cache: what is damaged is asked for again. err: what is. */
+static int begin_anew(struct robots_cache *c, struct err *err)
+{
+	c->lost = *err;
+	record_drop(&c->file);
+	if (file_remove(c->path, err) < 0)
+		return -1;
+	return record_open(&c->file, c->path, &kind, 0644, NULL, err);
+}
+
 /* Reads the file, and writes it from now on if nobody else does. 1: somebody does. */
 static int open_file(struct robots_cache *c, int64_t now_us, struct err *err)
 {
 	int rc = record_open(&c->file, c->path, &kind, 0644, NULL, err);
+	if (rc < 0 && err->code == ERR_DAMAGED)
+		rc = begin_anew(c, err);
 	bool is_busy = rc < 0 && err->code == ERR_BUSY;
 	c->looked_us = now_us;
 	if (rc < 0 && !is_busy)
@@ -226,8 +240,7 @@ static int open_file(struct robots_cache *c, int64_t now_us, struct err *err)
 		record_reader_free(&c->others);
 	if (is_busy)
 		return 1;
-	/* it is a cache: what is damaged is asked for again */
-	if (rc < 0 && record_truncate(c->file, RECORD_HEADER, err) < 0)
+	if (rc < 0 && begin_anew(c, err) < 0)
 		return -1;
 	return cache_rewrite(c, err);
 }
@@ -287,6 +300,11 @@ int robots_cache_free(struct robots_cache **cp, struct err *err)
 	mem_free(&c->agent);
 	mem_free(cp);
 	return rc;
+}
+
+const struct err *robots_cache_lost(const struct robots_cache *c)
+{
+	return c->lost.code == ERR_NONE ? NULL : &c->lost;
 }
 
 bool robots_cache_dirty(const struct robots_cache *c)
@@ -414,9 +432,11 @@ static int show_site(struct str payload, struct buf *out, struct err *err)
 
 const struct format robots_format = {
 	.name = "robots",
+	.file = "run/robots",
 	.magic = "GARNERRB",
 	.version = 1,
 	.help = "what is known of the robots.txt of sites",
+	.remedy = "the next start asks the sites again",
 	.records = &kind,
 	.show = show_site,
 };

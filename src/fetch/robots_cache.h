@@ -66,6 +66,8 @@ struct robots_file {
 void robots_cache_told(struct robots_cache *c, struct str site, const struct robots_file *file,
 		       int64_t now_us);
 
+/* What was damaged when the file was opened, and is asked for again; NULL: nothing. */
+const struct err *robots_cache_lost(const struct robots_cache *c);
 /* Whether something is to be written; makes it durable. */
 bool robots_cache_dirty(const struct robots_cache *c);
 int robots_cache_sync(struct robots_cache *c, struct err *err);

@@ -711,6 +711,11 @@ void reap_stop(struct reap *r)
 	}
 }
 
+const struct err *reap_lost(const struct reap *r)
+{
+	return robots_cache_lost(r->kit.robots);
+}
+
 bool reap_runs(const struct reap *r)
 {
 	return r->state != NULL;

@@ -72,4 +72,6 @@ void reap_free(struct reap **r);
 int reap_run(struct reap *r, struct state *st, struct buckets *buckets, struct err *err);
 /* From a callback of the loop: it ends soon, with a checkpoint. Holds until the next reap_run(). */
 void reap_stop(struct reap *r);
+/* What of its files was damaged when it was made, and is lost; NULL: nothing. */
+const struct err *reap_lost(const struct reap *r);
 bool reap_runs(const struct reap *r);

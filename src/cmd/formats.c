@@ -11,6 +11,7 @@
 #include "index/docstore.h"
 #include "index/words.h"
 #include "role/counters.h"
+#include "shepherd/master.h"
 #include "state/plan.h"
 #include "state/state.h"
 
@@ -22,6 +23,7 @@ const struct format *const formats[] = {
 	&bucket_moves_format,
 	&changes_format,
 	&checkpoints_format,
+	&cleaned_format,
 	&contrib_format,
 	&control_format,
 	&counters_format,

@@ -8,7 +8,9 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "bucket/bucket_shake.h"
+#include "disk/fields.h"
 #include "disk/requests.h"
+#include "disk/small_file.h"
 #include "extract/cage_section.h"
 #include "role/notify.h"
 #include "shepherd/reap.h"
@@ -215,38 +217,59 @@ static int master_audit(struct master *m, struct err *err)
 	return states_audit(m->states, &keep, clock_wall_us(), &deleted, err);
 }
 
-/* Cleanup. How large the bucket file was after the last one is kept in a file next to it. */
+/* Cleanup. How large the bucket file was after the last one is kept in a small file next to it. */
 
+struct cleaned {
+	uint64_t bytes;
+};
+static const struct field cleaned_field[] = {
+	{"bytes", FIELD(FIELD_UINT, struct cleaned, bytes)},
+};
+static const struct field_table cleaned_fields = {FIELDS("a size", cleaned_field)};
+
+const struct format cleaned_format = {
+	.name = "cleaned",
+	.file = "shepherd/cleaned",
+	.magic = "GARNERCD",
+	.version = 1,
+	.help = "how large the bucket file was after it was cleaned last",
+	.remedy = "remove it; the bucket file is then cleaned once more",
+	.fields = &cleaned_fields,
+};
+
+/* 0 where it is lost: that costs a cleanup. */
 static uint64_t cleaned_bytes(const struct master *m)
 {
-	CLEANUP(buf_free) struct buf text = BUF_INIT(64);
+	struct cleaned c;
 	struct err err;
-	uint64_t bytes = 0;
-	if (file_slurp(m->cleaned, &text, &err) == 0)
-		(void)!str_u64(str_trim(buf_str(&text)), &bytes);
-	return bytes;
+	int rc = small_file_load(m->cleaned, &cleaned_format, &c, &err);
+	if (rc < 0)
+		log_warn(ROLE, "damaged, and written again by the next cleanup",
+			 KV_TEXT("why", err.msg));
+	return rc == 0 ? c.bytes : 0;
 }
 
 static bool wants_cleanup(const struct master *m)
 {
 	CLEANUP(file_drop) struct file f = FILE_INIT;
-	uint64_t size, before = cleaned_bytes(m);
+	uint64_t size;
 	struct err err;
-	if (file_open(&f, m->objects, O_RDONLY, 0, &err) != 0 || file_size(&f, &size, &err) < 0)
+	if (file_open(&f, m->objects, O_RDONLY, 0, &err) != 0 || file_size(&f, &size, &err) < 0 ||
+	    size <= m->conf->crawl.cleanup)
 		return false;
-	return size > m->conf->crawl.cleanup && size > before + before / 2;
+	uint64_t before = cleaned_bytes(m);
+	return size > before + before / 2;
 }
 
 static int master_clean(struct master *m, struct state *st, struct buckets *b, struct err *err)
 {
 	struct bucket_shaken shaken;
-	char text[32];
 	if (crawl_cleanup(st, b, &shaken, err) < 0 || master_enter(m, st, PHASE_CLOSED, b, err) < 0)
 		return -1;
-	int n = snprintf(text, sizeof text, "%llu\n", (unsigned long long)shaken.after);
+	const struct cleaned cleaned = {shaken.after};
 	log_info(ROLE, "the bucket file was cleaned", KV_UINT("before", shaken.before),
 		 KV_UINT("after", shaken.after), KV_UINT("dropped", shaken.dropped));
-	return file_replace(m->cleaned, (struct str){text, (size_t)n}, 0644, err);
+	return small_file_save(m->cleaned, &cleaned_format, &cleaned, err);
 }
 
 static int master_cleanup(struct master *m, struct state *closed, struct err *err)
@@ -380,6 +403,9 @@ static int run_all(struct master *m, struct role_env *env, struct err *err)
 	static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
 	if (open_states(m, err) < 0 || reap_new(&m->reap, &options, err) < 0)
 		return -1;
+	if (reap_lost(m->reap))
+		log_warn(ROLE, "damaged, and begun anew: the sites are asked again",
+			 KV_TEXT("why", reap_lost(m->reap)->msg));
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
 		if (loop_signal(m->loop, signals[i], on_signal, m, err) < 0)
 			return -1;

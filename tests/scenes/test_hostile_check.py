@@ -1,0 +1,238 @@
+"""Files that somebody spoilt: garner check names each, with what to do, and a start does not make it
+worse without a word. The files are those of a real crawl."""
+import re
+import shutil
+import socket
+
+import pytest
+
+from garner import Garner, wait_for
+from pages import Web
+
+# Written for people or for the next process, and read back by nothing that keeps something.
+NOT_READ = re.compile(r"(^|/)(lock|up\.conf)$|^run/locks/")
+# What is mapped and counted in place: after their heads these have no checksum, since any process may
+# be killed between two stores. Entries of politeness mend themselves, counters begin anew.
+HEAD_ONLY = re.compile(r"^run/(polite|counters/)")
+POLITE_HEAD = 24
+
+
+def flip(data, low, high, dice):
+    low, high = max(low, 0), min(high, len(data))
+    at, spoilt = low + dice % (high - low), bytearray(data)
+    spoilt[at] ^= 1 << dice % 8
+    return bytes(spoilt)
+
+
+DAMAGES = {
+    "half of it": lambda d, n: d[:len(d) // 2],
+    "all but a byte": lambda d, n: d[:-1],
+    "a bit in the first hundred bytes": lambda d, n: flip(d, 0, 100, n),
+    "a bit in the middle": lambda d, n: flip(d, len(d) // 2 - 50, len(d) // 2 + 50, n),
+    "a bit in the last hundred bytes": lambda d, n: flip(d, len(d) - 100, len(d), n),
+    "another magic": lambda d, n: bytes([d[0] ^ 0xff]) + d[1:],
+    "nothing left": lambda d, n: b"",
+}
+IN_PLACE = ("a bit in the middle", "a bit in the last hundred bytes")
+
+
+@pytest.fixture(scope="module")
+def crawled():
+    """The data directory of a crawl with pages that were found, changed and forgotten."""
+    web = Web()
+    pages = {f"/{i}": f"<title>p{i}</title>banana " + " ".join(f"w{i}x{k}" for k in range(60))
+             for i in range(8)}
+    web.pages = {"/": "<title>t</title>" + "".join(f'<a href="{p}">x</a>' for p in pages), **pages}
+    g = Garner(config="[up]\nroles = shepherd broker\n"
+                      "[robot]\nnetworks = 127.0.0.1\ndelay = 10ms\n[shepherd]\ncycle = 1s\n"
+                      f"refresh = 1s\nretry = 1s\nretries = 1\nforget = 1s\nno_delay = {web.host}\n")
+    up = g.start("up").wait_ready()
+    assert g.run("add", web.url + "/").code == 0
+
+    def found():
+        return len(g.run("search", "--urls", "banana").out.split())
+    wait_for("all pages", lambda: found() == len(pages), every=0.2)
+    del web.pages["/0"], web.pages["/1"]
+    web.pages["/2"] = "<title>p</title>apple"
+    wait_for("the change", lambda: found() == len(pages) - 3, every=0.2)
+    wait_for("what is forgotten", lambda: (g.data / "shepherd/gone").stat().st_size > 100)
+    assert up.stop() == 0
+    web.stop()
+    yield g.data
+    assert not g.close()
+    g.remove()
+
+
+def copy_of(crawled, garner):
+    g = garner(config="[robot]\nnetworks = 127.0.0.1\n")
+    shutil.copytree(crawled, g.data, symlinks=True, dirs_exist_ok=True)
+    return g
+
+
+def files_of(data, all_states):
+    """Paths below data: of states all, or the newest that has a file of the name."""
+    found = {}
+    for path in sorted(data.rglob("*")):
+        name = str(path.relative_to(data))
+        if path.is_symlink() or not path.is_file() or NOT_READ.search(name):
+            continue
+        found[name if all_states else re.sub(r"\d{8}-\d{6}|\d{8}", "#", name)] = path
+    return list(found.values())
+
+
+def spoils(path, name, data, dice):
+    """The damaged bytes, or None where this does nothing that anybody could see."""
+    whole = path.read_bytes()
+    if HEAD_ONLY.search(str(path.relative_to(data))) and name in IN_PLACE:
+        return None
+    if path.name == "polite" and "first" in name:
+        return flip(whole, 0, POLITE_HEAD, dice)
+    spoilt = DAMAGES[name](whole, dice) if whole else whole
+    return spoilt if spoilt != whole else None
+
+
+# A killed process may leave these without their end, so that damage there is noted; all others were closed.
+MAY_BE_CUT = ("broker/batch", "broker/docs/ledger", "run/robots", "run/polite")
+
+
+def test_every_damage_to_every_file_is_named_with_a_remedy(crawled, garner, long_run, seed):
+    g = copy_of(crawled, garner)
+    sound = g.run("check", "--json").json()
+    assert sound["problems"] == [] and sound["sound"] > 20
+    names, dice = list(DAMAGES), seed
+    for path in files_of(g.data, long_run):
+        whole = path.read_bytes()
+        # the short form: two kinds of damage each, others every time
+        for name in names if long_run else (names[dice % 7], names[(dice + 3) % 7]):
+            dice = (dice * 1103515245 + 12345) % (1 << 31)
+            spoilt = spoils(path, name, g.data, dice)
+            if spoilt is None:
+                continue
+            path.write_bytes(spoilt)
+            check = g.run("check", "--json", path)
+            path.write_bytes(whole)
+            told = [p for p in check.json()["problems"] if p["path"] == str(path)]
+            assert told, f"{path}: {name} (seed {seed}): {check.out}"
+            assert str(path) in told[0]["reason"]
+            if str(path.relative_to(g.data)) not in MAY_BE_CUT:
+                assert told[0]["verdict"] == "damaged", f"{path}: {name}"
+            assert check.code == (4 if told[0]["verdict"] == "damaged" else 0)
+            assert told[0]["remedy"] or told[0]["verdict"] == "noted" or "version" in told[0]["reason"]
+    assert g.run("check", "--json").json()["problems"] == []
+
+
+def start_over(g, name):
+    """What the one says that writes a file first; and whether it could."""
+    if name.startswith("shepherd/"):
+        done = g.run("shep", "recover")
+        return done.code == 0, done.out + done.err
+    role = g.start("broker" if name.startswith("broker/") else "shepherd")
+    try:
+        role.wait_ready()
+    except AssertionError:  # it ended instead
+        assert role.wait() != 0
+        return False, role.text
+    assert role.stop() == 0
+    return True, role.text
+
+
+# A sample of files and damages whose start once said nothing.
+SILENT_ONCE = [("shepherd/gone", "another magic"), ("broker/docs/ledger", "nothing left"),
+               ("broker/cursors", "all but a byte"), ("run/robots", "another magic"),
+               ("shepherd/objects", "half of it")]
+
+
+@pytest.mark.limit(600)
+def test_a_start_does_not_make_it_worse_without_a_word(crawled, garner, long_run, seed):
+    g = copy_of(crawled, garner)
+    cases = SILENT_ONCE
+    if long_run:
+        cases = [(str(p.relative_to(g.data)), d) for p in files_of(g.data, False) for d in DAMAGES]
+    for name, damage in cases:
+        shutil.rmtree(g.data)
+        shutil.copytree(crawled, g.data, symlinks=True)
+        path = g.data / name
+        spoilt = spoils(path, damage, g.data, seed)
+        if spoilt is None or name.startswith("run/counters/"):
+            continue
+        path.write_bytes(spoilt)
+        check = g.run("check", path)
+        well, said = start_over(g, name)
+        kept = path.is_file() and path.read_bytes() == spoilt
+        # what a killed process may leave is mended as after any kill
+        quiet = long_run and (kept or check.code == 0) and well
+        assert quiet or path.name in said, f"{name}, {damage}: {said}"
+        after = g.run("check")
+        assert after.code == 0 or name in after.out or path.name in said, f"{name}, {damage}"
+
+
+def test_a_cursors_file_that_is_damaged_may_be_removed_and_that_is_said(crawled, garner):
+    g = copy_of(crawled, garner)
+    cursors = g.data / "broker/cursors"
+    cursors.write_bytes(cursors.read_bytes()[:-1])
+    well, said = start_over(g, "broker/cursors")
+    assert not well and f"{cursors}: damaged" in said and "remove it, and all that was" in said
+    cursors.unlink()
+    assert start_over(g, "broker/cursors")[0]
+
+
+def test_an_old_state_that_is_damaged_goes_with_recovery(crawled, garner):
+    g = copy_of(crawled, garner)
+    index = sorted(g.data.glob("shepherd/state/*-*/index"))[0]
+    index.write_bytes(index.read_bytes()[:-1])
+    assert g.run("check").code == 4
+    assert f"{index}: " in g.run("shep", "recover").out
+    assert not index.parent.exists() and g.run("check").code == 0
+
+
+def crc32c(data):
+    crc = 0xffffffff
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+    return crc ^ 0xffffffff
+
+
+def test_what_a_newer_garner_wrote_is_left_alone(crawled, garner):
+    """Its checksum fits, so it is not damage."""
+    g = copy_of(crawled, garner)
+    for name in ("control", "params"):
+        path = (g.data / "shepherd/state/current" / name).resolve()
+        was = path.read_bytes()
+        head = was[:8] + (99).to_bytes(4, "little") + was[12:16]
+        newer = head + crc32c(head + was[20:]).to_bytes(4, "little") + was[20:]
+        path.write_bytes(newer)
+        done = g.run("shep", "recover")
+        assert done.code == 2 and f"{path}: {name} file in version 99" in done.err, done
+        assert path.read_bytes() == newer
+        path.write_bytes(was)
+
+
+def test_the_live_journal_may_end_anywhere_but_not_before_its_checkpoint(garner):
+    """One page was fetched, a server that never answers keeps the state open, and it is killed so."""
+    web, silent = Web(), socket.create_server(("127.0.0.1", 0))
+    web.pages["/"] = "<title>t</title>one"
+    quiet = f"127.0.0.1:{silent.getsockname()[1]}"
+    g = garner(config="[robot]\nnetworks = 127.0.0.1\ndelay = 10ms\n[shepherd]\ncycle = 1h\n"
+                      f"no_delay = {web.host} {quiet}\n")
+    shepherd = g.start("shepherd").wait_ready()
+    assert g.run("add", f"{web.url}/", f"http://{quiet}/").code == 0
+
+    def known():
+        told = g.run("shep", "dump", "--checkpoints").out
+        lengths = re.search(r"^state \S+, reap$.*^shown .* journal (\d+)", told, re.M | re.S)
+        return int(lengths[1]) if lengths else 0
+    length = wait_for("a page that is kept", known, every=0.1)
+    shepherd.kill()
+    web.stop()
+    silent.close()
+    assert g.run("check").code == 0
+    journal = sorted(g.data.glob("shepherd/state/*-*"))[-1] / "journal"
+    whole = journal.read_bytes()
+    journal.write_bytes(whole + b"torn")
+    noted = g.run("check")
+    assert noted.code == 0 and f"noted: {journal}" in noted.out
+    journal.write_bytes(whole[:length - 1])
+    damaged = g.run("check")
+    assert damaged.code == 4 and f"damaged: {journal}" in damaged.out

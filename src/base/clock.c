@@ -29,9 +29,17 @@ static int64_t clock_us(clockid_t id)
 	return ts.tv_sec * US_PER_S + ts.tv_nsec / 1000;
 }
 
+/* A machine without a battery begins in 1970 or before, a flipped bit may bring any year. Times are
+ * kept as numbers from 0 on, as seconds in 32 bits and with 0 for none: this is where no other time
+ * gets in. */
 int64_t clock_wall_us(void)
 {
-	return clock_us(CLOCK_REALTIME);
+	return clock_sane_us(clock_us(CLOCK_REALTIME));
+}
+
+int64_t clock_sane_us(int64_t wall_us)
+{
+	return MIN(MAX(wall_us, CLOCK_LEAST_US), CLOCK_MOST_US);
 }
 
 int64_t clock_mono_us(void)

@@ -10,6 +10,11 @@
 #define US_PER_H (60 * US_PER_MIN)
 #define US_PER_DAY (24 * US_PER_H)
 
+/* The wall clock is between these, whatever the machine says: the first day of 1970, and 2100. */
+#define CLOCK_LEAST_US US_PER_DAY
+#define CLOCK_MOST_US (INT64_C(4102444800) * US_PER_S)
+int64_t clock_sane_us(int64_t wall_us);
+
 int64_t clock_wall_us(void); /* since 1970, may jump */
 int64_t clock_mono_us(void); /* since some start, never goes back */
 int64_t clock_cpu_us(void);  /* CPU time of this process, all threads */

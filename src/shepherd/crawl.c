@@ -239,6 +239,9 @@ static uint32_t plan_due_of(const struct planning *p, const struct index_item *i
 		due = item->due_s; /* after a failure */
 	else if (item->due_s > due)
 		due = item->due_s;
+	/* nothing is put off for longer: the clock was put back since */
+	if (due > p->now_s + refresh_s)
+		due = p->now_s;
 	return (uint32_t)MIN(due, UINT32_MAX - 1);
 }
 

@@ -606,8 +606,11 @@ static int reap_load_done(struct reap *r, struct state *st, struct err *err)
 		return rc < 0 ? -1 : 0;
 	while ((rc = record_next(in, &record, err)) == 0) {
 		struct journal_entry e;
-		if ((rc = journal_read(record.payload, &e, err)) < 0)
+		if ((rc = journal_read(record.payload, &e, err)) < 0) {
+			(void)err_in(err, "%s: journal, record at %" PRIu64, state_name(st),
+				     record.place.at);
 			break;
+		}
 		*fps_put(&r->done, e.fp) = true;
 	}
 	record_reader_free(&in);

@@ -57,6 +57,7 @@ int states_lock(struct states *s, const char *who, const char *name, int64_t unt
 
 /* What a lock says. One that cannot be read, or is being written, locks nothing and is left alone.
  */
+#define LOCK_MOST_US (366 * US_PER_DAY)
 enum lock_is { LOCK_HOLDS, LOCK_EXPIRED, LOCK_UNREADABLE };
 static enum lock_is read_lock(const char *path, int64_t now_us, char ret[STATE_NAME])
 {
@@ -66,7 +67,9 @@ static enum lock_is read_lock(const char *path, int64_t now_us, char ret[STATE_N
 	    !state_name_ok(str_of(lock.state)))
 		return LOCK_UNREADABLE;
 	memcpy(ret, lock.state, STATE_NAME);
-	return lock.until_us <= now_us ? LOCK_EXPIRED : LOCK_HOLDS;
+	/* a clock that was put back must not make it hold for years */
+	return lock.until_us <= now_us || lock.until_us > now_us + LOCK_MOST_US ? LOCK_EXPIRED
+										: LOCK_HOLDS;
 }
 
 int states_oldest_locked(struct states *s, int64_t now_us, char ret[STATE_NAME], struct err *err)

@@ -288,6 +288,18 @@ static int gone_cut(struct recovering *x, uint64_t length, struct err *err)
 
 /* Rule 1 */
 
+/* A frame may be sound and what is in it not: another program, or another clock, wrote it. */
+static int entry_check(const struct record_kind *kind, struct str payload, struct err *err)
+{
+	struct journal_entry entry;
+	struct contrib contrib;
+	struct change change;
+	return kind == &journal_kind   ? journal_read(payload, &entry, err)
+	       : kind == &contrib_kind ? contrib_read(payload, &contrib, err)
+	       : kind == &changes_kind ? change_read(payload, &change, err)
+				       : 0;
+}
+
 /* Whether all before `length` can be read. ERR_DAMAGED: only that before *ret_sound. */
 static int records_check(const char *path, const struct record_kind *kind, uint64_t length,
 			 uint64_t *ret_sound, struct err *err)
@@ -300,8 +312,13 @@ static int records_check(const char *path, const struct record_kind *kind, uint6
 	int rc = record_reader_open(&r, path, kind, err);
 	if (rc == 0)
 		record_limit(r, length);
-	while (rc == 0 && (rc = record_next(r, &record, err)) == 0)
-		*ret_sound = record.place.next;
+	while (rc == 0 && (rc = record_next(r, &record, err)) == 0) {
+		rc = entry_check(kind, record.payload, err);
+		if (rc < 0)
+			(void)err_in(err, "%s: record at %" PRIu64, path, record.place.at);
+		else
+			*ret_sound = record.place.next;
+	}
 	bool whole = rc == 1 && r && record_tell(r) >= length;
 	record_reader_free(&r);
 	if (rc == 1 && !whole)

@@ -358,9 +358,29 @@ static void no_delay_stays_none(void **state)
 	assert_int_equal(backoff_us(4000000000u, 0, 100), 0);
 }
 
+static void a_wall_clock_is_never_before_1970_nor_far_ahead(void **state)
+{
+	(void)state;
+	static const struct {
+		int64_t machine_us, ours_us;
+	} cases[] = {
+		{INT64_MIN, CLOCK_LEAST_US},
+		{-1, CLOCK_LEAST_US},
+		{0, CLOCK_LEAST_US},
+		{CLOCK_LEAST_US + 1, CLOCK_LEAST_US + 1},
+		{INT64_C(1800000000) * US_PER_S, INT64_C(1800000000) * US_PER_S},
+		{CLOCK_MOST_US + 1, CLOCK_MOST_US},
+		{INT64_MAX, CLOCK_MOST_US},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		assert_int_equal(clock_sane_us(cases[i].machine_us), cases[i].ours_us);
+	assert_true(clock_wall_us() >= CLOCK_LEAST_US && clock_wall_us() <= CLOCK_MOST_US);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_wall_clock_is_never_before_1970_nor_far_ahead),
 		cmocka_unit_test(clocks_go_on),
 		cmocka_unit_test(times_are_printed_to_the_digit),
 		cmocka_unit_test(days_of_ten_thousand_years_are_right),

@@ -214,6 +214,30 @@ static void a_torn_end_of_the_buckets_does_not_keep_an_index_from_being_made(voi
 	stands(folder);
 }
 
+/* A frame that is sound around an entry that is not, as a clock before 1970 once made them. */
+static void an_entry_that_cannot_be_read_is_named_with_its_file_and_cut_off(void **state)
+{
+	(void)state;
+	const char *folder = scratch("entry");
+	struct play p;
+	struct recovery told;
+	struct err err = {0};
+	const struct journal_entry before_1970 = {
+		.fp = play_footprint(3), .time_us = -1, .where = ITEM_NOWHERE, .url = STR("-")};
+	crawl(folder, false);
+	MUST(play_open(&p, folder, PLAY_START + 600000000, NULL, &err));
+	MUST(play_begin(&p, &err));
+	MUST(state_journal(p.st, &before_1970, &err));
+	MUST(play_checkpoint(&p, &err));
+	play_close(&p);
+	mend(&p, folder, &told);
+	assert_non_null(strstr(buf_text(&told.told), "/journal: record at "));
+	assert_non_null(strstr(buf_text(&told.told), "not an entry of a journal"));
+	MUST(play_check(&p, KNOWN, true, &err));
+	done(&p, &told);
+	stands(folder);
+}
+
 static void what_is_no_bucket_is_mended_with_the_index(void **state)
 {
 	(void)state;
@@ -404,6 +428,7 @@ int main(void)
 		cmocka_unit_test(damaged_contributions_cost_only_those_after_the_damage),
 		cmocka_unit_test(contributions_outlive_the_checkpoints),
 		cmocka_unit_test(a_torn_end_of_the_buckets_does_not_keep_an_index_from_being_made),
+		cmocka_unit_test(an_entry_that_cannot_be_read_is_named_with_its_file_and_cut_off),
 		cmocka_unit_test(what_is_no_bucket_is_mended_with_the_index),
 		cmocka_unit_test(lost_params_do_not_cost_the_log_of_forgotten_urls),
 		cmocka_unit_test(a_lost_bucket_file_is_left_to_people_also_without_params),

@@ -22,6 +22,7 @@ struct crawl_conf {
 	int64_t gone_us;                    /* entries of `gone` are kept so long */
 	uint64_t sort_memory;
 	uint64_t cleanup;           /* bytes of the bucket file before which it is not cleaned */
+	uint64_t space;             /* bytes that must be free on the disk, or nothing is fetched */
 	struct value_list no_delay; /* hosts that may be asked without delay */
 };
 
@@ -63,6 +64,9 @@ struct crawl_conf {
 	{"cleanup", VALUE_SIZE_AT(s, m.cleanup), "256M", 1 << 16, INFINITY, \
 	 .help = "the bucket file is cleaned of what no URL needs when it is larger than this and " \
 		 "half as large again as after the last time"}, \
+	{"space", VALUE_SIZE_AT(s, m.space), "256M", 0, INFINITY, \
+	 .help = "while less is free on the disk of the data directory nothing new is fetched; it " \
+		 "goes on by itself when there is room"}, \
 	{"no_delay", VALUE_LIST_AT(s, m.no_delay), "", \
 	 .help = "hosts, with their port if it is not the usual one, that may be asked without " \
 		 "delay and several times at once: your own"}

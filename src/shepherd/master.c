@@ -16,11 +16,13 @@
 #include "shepherd/reap.h"
 #include "state/recover.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define LOOK_US (500 * US_PER_MS) /* how often an idle master looks for requests */
@@ -56,6 +58,7 @@ enum {
 	COUNT_PLANNED,
 	COUNT_OVERDUE,
 	COUNT_NEXT_DUE,
+	COUNT_FULL,
 };
 
 #define URLS "URLs that are known, by what is known of them."
@@ -76,6 +79,8 @@ static const struct counter_def counters[] = {
 	{"urls_overdue", NULL, COUNTER_GAUGE, "URLs that are due but not in the plan."},
 	{"next_due_seconds", NULL, COUNTER_GAUGE,
 	 "When the next URL is due, seconds since 1970; 0: none is."},
+	{"waits_for_space", NULL, COUNTER_GAUGE,
+	 "1 while nothing is fetched because there is no room on the disk."},
 };
 
 struct master {
@@ -91,6 +96,12 @@ struct master {
 	int64_t idle_until_us; /* wall clock */
 	bool fresh;            /* the state has URLs without a bucket */
 	bool stop;
+	/* Room on the disk. */
+	struct loop_timer space;
+	bool full;          /* there is less than is wanted, and that was said */
+	bool refused;       /* a write failed for want of it, and no trial went well since */
+	unsigned refusals;  /* such failures in a row */
+	int64_t refused_us; /* the last one, by the monotonic clock */
 };
 
 static void master_gauge(struct master *m, size_t which, int64_t v)
@@ -137,6 +148,96 @@ static int master_idle(struct master *m, int64_t next_s, struct err *err)
 	int rc = m->stop ? 0 : loop_run(m->loop, err);
 	loop_timer_stop(&m->look);
 	return rc;
+}
+
+/* Room on the disk. Pages that cannot be kept must not be fetched, again and again: while there is
+ * less room than `space` nothing new is begun, and after a write that was refused nothing at all,
+ * until a trial has gone well. */
+
+#define SPACE_LOOK_US (500 * US_PER_MS)
+#define REFUSED_MIN_US US_PER_S
+#define REFUSED_MAX_US (30 * US_PER_S)
+enum { TRIAL_BYTES = 1 << 20 };
+
+static uint64_t space_left(const struct master *m)
+{
+	struct statvfs v;
+	return statvfs(m->folder, &v) == 0 ? (uint64_t)v.f_bavail * v.f_frsize : UINT64_MAX;
+}
+
+/* A quota, or a limit of the process, is seen only by writing. */
+static bool space_trial(const struct master *m)
+{
+	CLEANUP(file_drop) struct file f = FILE_INIT;
+	struct err err;
+	char *zeroes = mem_alloc(TRIAL_BYTES);
+	bool went_well = file_temporary(&f, m->folder, &err) == 0 &&
+			 file_write(&f, zeroes, TRIAL_BYTES, 0, &err) == 0 &&
+			 file_sync(&f, &err) == 0;
+	mem_free(&zeroes);
+	return went_well;
+}
+
+static void space_say(struct master *m, bool full, const char *why)
+{
+	if (full == m->full)
+		return;
+	m->full = full;
+	master_gauge(m, COUNT_FULL, full);
+	notify_send(full ? "STATUS=waits for room on the disk" : "STATUS=goes on");
+	if (full)
+		log_warn(ROLE, "no room on the disk: nothing is fetched until there is",
+			 KV_UINT("free", space_left(m)), KV_UINT("wanted", m->conf->crawl.space),
+			 KV_TEXT("why", why));
+	else
+		log_info(ROLE, "there is room on the disk again", KV_UINT("free", space_left(m)));
+}
+
+/* Whether nothing new may be begun. */
+static bool space_is_short(void *ctx)
+{
+	struct master *m = ctx;
+	if (!m->refused)
+		space_say(m, space_left(m) < m->conf->crawl.space,
+			  "less is free than shepherd.space");
+	return m->full;
+}
+
+static void space_look(void *ctx)
+{
+	struct master *m = ctx;
+	int64_t wait_us = backoff_us(m->refusals, REFUSED_MIN_US, REFUSED_MAX_US);
+	if (space_left(m) < m->conf->crawl.space ||
+	    (m->refused && (clock_mono_us() < m->refused_us + wait_us || !space_trial(m))))
+		return;
+	m->refused = false;
+	space_say(m, false, "");
+	loop_stop(m->loop);
+}
+
+static int space_wait(struct master *m, struct err *err)
+{
+	if (m->stop || !space_is_short(m))
+		return 0;
+	loop_timer_every(m->loop, &m->space, SPACE_LOOK_US);
+	int rc = loop_run(m->loop, err);
+	loop_timer_stop(&m->space);
+	return rc;
+}
+
+/* A write failed: was it for want of space? Then all is given back, to be recovered later. */
+static bool space_refused(struct master *m, const struct err *err)
+{
+	if (err->sys_errno != ENOSPC && err->sys_errno != EDQUOT && err->sys_errno != EFBIG)
+		return false;
+	m->refused = true;
+	m->refusals++;
+	m->refused_us = clock_mono_us();
+	space_say(m, true, err->msg);
+	if (m->reap)
+		reap_be_careful(m->reap);
+	states_close(&m->states);
+	return true;
 }
 
 /* The modules, each from one phase to the next. */
@@ -383,6 +484,21 @@ static int open_states(struct master *m, struct err *err)
 	return rc != 0 ? -1 : master_recover(m, err);
 }
 
+/* A step, when there is room for what it writes. */
+static int master_go(struct master *m, struct err *err)
+{
+	int rc = space_wait(m, err);
+	if (rc < 0 || m->stop)
+		return rc;
+	if (!m->states)
+		rc = open_states(m, err);
+	if (rc == 0)
+		rc = master_step(m, err);
+	if (rc == 0)
+		m->refusals = 0;
+	return rc < 0 && space_refused(m, err) ? 0 : rc;
+}
+
 static int run_all(struct master *m, struct role_env *env, struct err *err)
 {
 	char program[CAGE_PATH_MAX];
@@ -398,10 +514,12 @@ static int run_all(struct master *m, struct role_env *env, struct err *err)
 		.counters = env->counters,
 		.requests = take_requests,
 		.kept = requests_are_kept,
+		.full = space_is_short,
 		.ctx = m,
 	};
 	static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
-	if (open_states(m, err) < 0 || reap_new(&m->reap, &options, err) < 0)
+	if ((open_states(m, err) < 0 && !space_refused(m, err)) ||
+	    reap_new(&m->reap, &options, err) < 0)
 		return -1;
 	if (reap_lost(m->reap))
 		log_warn(ROLE, "damaged, and begun anew: the sites are asked again",
@@ -412,7 +530,7 @@ static int run_all(struct master *m, struct role_env *env, struct err *err)
 	notify_send("READY=1");
 	int rc = 0;
 	while (!m->stop && rc == 0) {
-		rc = master_step(m, err);
+		rc = master_go(m, err);
 		loop_poll(m->loop); /* signals that came meanwhile */
 	}
 	notify_send("STOPPING=1");
@@ -428,6 +546,7 @@ static int run(struct role_env *env, struct err *err)
 		.counters = env->counters,
 	};
 	m.look = (struct loop_timer){.fn = master_look, .ctx = &m};
+	m.space = (struct loop_timer){.fn = space_look, .ctx = &m};
 	snprintf(requests, sizeof requests, "%s/" CRAWL_REQUESTS, env->data);
 	m.requests = requests_new(requests, "add");
 	snprintf(m.folder, sizeof m.folder, "%s/shepherd", env->data);

@@ -73,7 +73,9 @@ struct reap {
 	struct loop_timer wake, tick, end;
 	struct loop_later pump;
 	bool stopping;
-	bool held;                   /* followers have to keep pace: nothing new is begun */
+	bool held;                   /* nothing new is begun: see reap_look() */
+	bool careful;                /* see reap_be_careful() */
+	uint64_t begun;              /* jobs since then */
 	int64_t kept_us, offered_us; /* the last checkpoint and the one before */
 	struct loop_timer look;
 	struct err err; /* what ended it; code ERR_NONE: nothing did */
@@ -485,6 +487,7 @@ static void job_begin(struct reap *r, const struct hostq_job *out)
 	};
 	list_append(&r->jobs, &job->link);
 	r->out++;
+	r->begun++;
 	ENSURE(out->payload.n == sizeof job->entry);
 	memcpy(&job->entry, out->payload.p, sizeof job->entry);
 	job->sink = robot_memory_sink(&job->body, false);
@@ -536,7 +539,7 @@ static void reap_pump(void *ctx)
 	struct err err;
 	int64_t wait_us = INT64_MAX;
 	int rc = 0;
-	while (!r->stopping && !r->held && reap_has_room(r) &&
+	while (!r->stopping && !r->held && !(r->careful && r->begun) && reap_has_room(r) &&
 	       (rc = hostq_take(r->queue, loop_now_us(r->o.loop), &out, &wait_us, &err)) == 0)
 		job_begin(r, &out);
 	if (rc < 0)
@@ -559,6 +562,7 @@ static void job_fetched(void *ctx, const struct robot_result *result)
 	}
 	if (result->cause == ROBOT_CAUSE_NOT_NOW) {
 		hostq_put_back(r->queue, &job->out, now_us + result->not_now_us);
+		r->begun--; /* it was not asked for */
 		job_free(job);
 		loop_later(r->o.loop, &r->pump);
 		return;
@@ -665,6 +669,10 @@ static int reap_checkpoint(struct reap *r, struct err *err)
 		if (state_checkpoint(r->state, r->buckets, now_us, err) < 0)
 			return -1;
 		reap_count(r, REAP_CHECKPOINTS, 1);
+		if (r->careful && r->begun) {
+			r->careful = false;
+			loop_later(r->o.loop, &r->pump);
+		}
 	}
 	r->offered_us = r->kept_us;
 	r->kept_us = now_us;
@@ -683,14 +691,14 @@ static void reap_tick(void *ctx)
 		reap_fail(r, &err);
 }
 
-/* Nothing new is begun while a follower has not taken what the checkpoint before the last gave it.
- */
+/* Nothing new is begun while a follower has not taken what the checkpoint before the last gave it,
+ * nor while there is no room to keep it. */
 static void reap_look(void *ctx)
 {
 	struct reap *r = ctx;
 	int64_t behind_us = state_behind_us(r->state, r->offered_us, clock_wall_us());
 	bool was_held = r->held;
-	r->held = behind_us > 0 && behind_us < AWAY_US;
+	r->held = (behind_us > 0 && behind_us < AWAY_US) || (r->o.full && r->o.full(r->o.ctx));
 	if (was_held && !r->held)
 		loop_later(r->o.loop, &r->pump);
 }
@@ -717,6 +725,11 @@ void reap_stop(struct reap *r)
 const struct err *reap_lost(const struct reap *r)
 {
 	return robots_cache_lost(r->kit.robots);
+}
+
+void reap_be_careful(struct reap *r)
+{
+	r->careful = true;
 }
 
 bool reap_runs(const struct reap *r)
@@ -793,7 +806,8 @@ int reap_run(struct reap *r, struct state *st, struct buckets *buckets, struct e
 	r->state = st;
 	r->buckets = buckets;
 	r->err = (struct err){0};
-	r->held = false;
+	r->held = r->o.full && r->o.full(r->o.ctx);
+	r->begun = 0;
 	r->packer = bucket_packer_new(bucket_dict_path(&arena, bucket_path(buckets)));
 	r->sites = NULL;
 	mem_free(&r->seen); /* what was contributed in another cycle may be forgotten since */

@@ -59,6 +59,9 @@ struct reap_options {
 	 * contributions here. May be NULL. */
 	int (*requests)(void *ctx, struct state *st, struct err *err);
 	void (*kept)(void *ctx); /* after it: they are kept */
+	/* Several times a second: whether there is no room for what would be fetched. May be NULL.
+	 */
+	bool (*full)(void *ctx);
 	void *ctx;
 };
 
@@ -74,4 +77,7 @@ int reap_run(struct reap *r, struct state *st, struct buckets *buckets, struct e
 void reap_stop(struct reap *r);
 /* What of its files was damaged when it was made, and is lost; NULL: nothing. */
 const struct err *reap_lost(const struct reap *r);
+/* What was fetched could not be kept: next time one page is fetched, and no other before that one
+ * is kept. */
+void reap_be_careful(struct reap *r);
 bool reap_runs(const struct reap *r);

@@ -78,7 +78,11 @@ void numbers_of(const struct status *s, int64_t now_wall_us, struct numbers *ret
 	number_print(n++, "known", "URLs known", sum_counters(s, "shepherd", "urls"));
 	number_print(n++, "pages", "pages gathered", all - failed);
 	number_print(n++, "failed", "pages not gathered", failed);
-	number_print(n++, "waiting", "pages waiting", sum_counters(s, "shepherd", "urls_waiting"));
+	number_print(n++, "waiting",
+		     sum_counters(s, "shepherd", "waits_for_space")
+			     ? "pages waiting, for room on the disk"
+			     : "pages waiting",
+		     sum_counters(s, "shepherd", "urls_waiting"));
 	number_print(n++, "under-way", "pages under way",
 		     sum_counters(s, "shepherd", "urls_under_way"));
 	number_print_rate(n++, "rate", "pages per second since the start", s, all, now_wall_us);

@@ -48,3 +48,16 @@ int err_in(struct err *err, const char *fmt, ...)
 	va_end(ap);
 	return -1;
 }
+
+int err_then(struct err *err, const char *fmt, ...)
+{
+	size_t n = strlen(err->msg);
+	va_list ap;
+	va_start(ap, fmt);
+	if (n + 2 < sizeof err->msg) {
+		memcpy(err->msg + n, "; ", 3);
+		vsnprintf(err->msg + n + 2, sizeof err->msg - n - 2, fmt, ap);
+	}
+	va_end(ap);
+	return -1;
+}

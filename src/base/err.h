@@ -27,3 +27,5 @@ int err_set(struct err *err, enum err_code code, const char *fmt, ...) PRINTF_LI
 int err_sys(struct err *err, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Puts "context: " before the message that is there. */
 int err_in(struct err *err, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Puts "; what follows from it" after the message that is there. */
+int err_then(struct err *err, const char *fmt, ...) PRINTF_LIKE(2, 3);

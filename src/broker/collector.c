@@ -236,10 +236,8 @@ static int open_words(struct collector *c, struct err *err)
 	struct words_options options = {.settings = &settings, .merges_elsewhere = true};
 	collector_settings(&settings);
 	int rc = words_writer_open(&c->words, c->words_folder, &options, err);
-	size_t n = rc < 0 ? strlen(err->msg) : 0;
 	if (rc < 0 && err->code == ERR_DAMAGED)
-		snprintf(err->msg + n, sizeof err->msg - n,
-			 "; remove %s and all is collected again", c->words_folder);
+		return err_then(err, "remove %s and all is collected again", c->words_folder);
 	return rc;
 }
 

@@ -307,7 +307,6 @@ int format_verify(const struct format *f, const char *path, struct err *err)
 
 void format_advise(const struct format *f, struct err *err)
 {
-	size_t n = strlen(err->msg);
 	if (f->remedy)
-		snprintf(err->msg + n, sizeof err->msg - n, "; %s", f->remedy);
+		err_then(err, "%s", f->remedy);
 }

@@ -441,9 +441,7 @@ int docstore_open(struct docstore **ret, const char *folder, uint64_t *ret_cut, 
 
 static int fail_put(struct docstore *ds, struct err *err)
 {
-	size_t n = strlen(err->msg);
-	snprintf(err->msg + n, sizeof err->msg - n,
-		 "; %" PRIu64 " documents since the last sync are not kept", ds->since);
+	err_then(err, "%" PRIu64 " documents since the last sync are not kept", ds->since);
 	ds->why = *err;
 	ds->failed = true;
 	return -1;

@@ -62,7 +62,7 @@ static int checkpoint_path(const char *folder, char ret[PATH_MAX], struct err *e
 int checkpoint_create(const char *folder, const struct checkpoint *c, struct err *err)
 {
 	char path[PATH_MAX];
-	struct buf all = BUF_INIT(SLOTS * SLOT_APART);
+	struct buf all = BUF_INIT((size_t)SLOTS * SLOT_APART);
 	if (checkpoint_path(folder, path, err) < 0)
 		return -1;
 	for (size_t i = 0; i < SLOTS; i++) {
@@ -124,7 +124,7 @@ static bool slots_apart(struct str all)
 
 static int slots_read_once(const char *path, struct slots *ret, struct err *err)
 {
-	struct buf b = BUF_INIT(SLOTS * SLOT_APART);
+	struct buf b = BUF_INIT((size_t)SLOTS * SLOT_APART);
 	struct slots s = {.bad = 0};
 	int rc = file_slurp(path, &b, err);
 	for (size_t i = 0; rc == 0 && i < SLOTS; i++) {
@@ -132,7 +132,7 @@ static int slots_read_once(const char *path, struct slots *ret, struct err *err)
 		s.rc[i] = slot_read(path, slot, &s.at[i], &s.why);
 		s.bad += s.rc[i] < 0;
 	}
-	s.spoilt = b.n != SLOTS * SLOT_APART || !slots_apart(buf_str(&b));
+	s.spoilt = b.n != (size_t)SLOTS * SLOT_APART || !slots_apart(buf_str(&b));
 	buf_free(&b);
 	*ret = s;
 	return rc == 1 ? err_set(err, ERR_DAMAGED, "%s: it is lost", path) : rc;

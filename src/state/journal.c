@@ -427,9 +427,9 @@ int gone_trim(const char *path, int64_t before_us, struct err *err)
 	record_reader_free(&in);
 	if (rc)
 		return rc < 0 ? rc : 0;
-	rc = file_remove(fresh, err) < 0 ? -1 : gone_open(&t.out, fresh, err);
-	if (rc == 0)
-		rc = gone_each(path, gone_copy_since, &t, err);
+	if (file_remove(fresh, err) < 0 || gone_open(&t.out, fresh, err) < 0)
+		return -1;
+	rc = gone_each(path, gone_copy_since, &t, err);
 	/* after damage nothing can be read: what is before it is kept, and the new file is sound
 	 */
 	if (rc < 0 && err->code == ERR_DAMAGED && t.failed.code == ERR_NONE)

@@ -5,3 +5,4 @@
 #define err_set(...) ((err_set)(__VA_ARGS__), -1)
 #define err_sys(...) ((err_sys)(__VA_ARGS__), -1)
 #define err_in(...) ((err_in)(__VA_ARGS__), -1)
+#define err_then(...) ((err_then)(__VA_ARGS__), -1)

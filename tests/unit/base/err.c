@@ -34,6 +34,8 @@ static void context_comes_before_and_keeps_the_rest(void **state)
 	assert_int_equal(err_in(&err, "file %d", 3), -1);
 	assert_int_equal(err_in(&err, "store"), -1);
 	assert_string_equal(err.msg, "store: file 3: open: Permission denied");
+	assert_int_equal(err_then(&err, "%s is left out", "it"), -1);
+	assert_string_equal(err.msg, "store: file 3: open: Permission denied; it is left out");
 	assert_int_equal(err.code, ERR_SYSTEM);
 	assert_int_equal(err.sys_errno, EACCES);
 }
@@ -57,6 +59,8 @@ static void too_long_a_message_is_cut(void **state)
 	text[sizeof text - 1] = 0;
 	struct err err = {0};
 	err_set(&err, ERR_USAGE, "%s", text);
+	assert_int_equal(strlen(err.msg), sizeof err.msg - 1);
+	err_then(&err, "end");
 	assert_int_equal(strlen(err.msg), sizeof err.msg - 1);
 	err_in(&err, "context");
 	assert_int_equal(strlen(err.msg), sizeof err.msg - 1);

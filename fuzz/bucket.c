@@ -8,9 +8,9 @@
 #include "base/hash.h"
 #include "bucket/bucket_attrs.h"
 #include "bucket/bucket_shake.h"
+#include "memory_file.h"
 
 #include <stdio.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 enum { NUMBERS = 12, ALIGN = 1 << BUCKET_SHIFT };
@@ -182,8 +182,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	char path[64];
-	int fd = memfd_create("bucket", MFD_CLOEXEC);
-	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	int fd = memory_file(path);
 	ENSURE(fd >= 0);
 	if (kind == 1) {
 		spoil(&in, path, fd);
@@ -192,6 +191,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		ENSURE(all.n == 0 || write(fd, all.p, all.n) == (ssize_t)all.n);
 		mend(path);
 	}
-	close(fd);
+	memory_file_end(fd, path);
 	return 0;
 }

@@ -2,9 +2,9 @@
 #include "base/cursor.h"
 #include "base/hash.h"
 #include "fetch/hostq_inner.h"
+#include "memory_file.h"
 
 #include <stdio.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -41,12 +41,11 @@ static int restore(struct hostq **ret, struct str bytes)
 {
 	char path[64];
 	struct err err;
-	int fd = memfd_create("fuzz", MFD_CLOEXEC);
+	int fd = memory_file(path);
 	ENSURE(fd >= 0 && write(fd, bytes.p, bytes.n) == (ssize_t)bytes.n);
-	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
 	int rc = hostq_restore(ret, path, &options, 0, &err);
 	ENSURE(rc == 0 || (err.code == ERR_DAMAGED && err.msg[0]));
-	close(fd);
+	memory_file_end(fd, path);
 	return rc;
 }
 

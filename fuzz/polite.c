@@ -2,25 +2,16 @@
  * lets anybody ask earlier than the rule says after a start it has granted, nor more at once, and
  * never makes anybody wait for longer than a day. */
 #include "fetch/polite_file.h"
+#include "memory_file.h"
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { SERVERS = 32, STEPS = 40 };
-
-/* A file in memory that has a path. */
-static int memory_file(char path[64])
-{
-	int fd = memfd_create("fuzz", MFD_CLOEXEC);
-	ENSURE(fd >= 0);
-	snprintf(path, 64, "/proc/self/fd/%d", fd);
-	return fd;
-}
 
 static void check_head(struct str bytes)
 {
@@ -66,7 +57,7 @@ static void check_entries(const uint8_t *data, size_t size)
 		now += wait;
 	}
 	polite_close(&p);
-	close(fd);
+	memory_file_end(fd, path);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

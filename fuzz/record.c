@@ -6,6 +6,7 @@
  * opening it to write, where that is possible, neither adds nor loses what a reader saw. */
 #include "base/cursor.h"
 #include "disk/record_frame.h"
+#include "memory_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,12 @@ struct seen {
 	uint64_t records, sum, end;
 	int rc;
 };
+
+/* Damaged, or of another version. */
+static bool is_refusal(const struct err *err)
+{
+	return err->code == ERR_DAMAGED || err->code == ERR_USAGE;
+}
 
 static struct seen read_all(const char *path, struct str file)
 {
@@ -35,7 +42,7 @@ static struct seen read_all(const char *path, struct str file)
 		seen.sum = seen.sum * 31 + record.place.at;
 		seen.end = record.place.next;
 	}
-	ENSURE(seen.rc == 1 || (err.code == ERR_DAMAGED && err.msg[0]));
+	ENSURE(seen.rc == 1 || (is_refusal(&err) && err.msg[0]));
 	record_reader_free(&r);
 	return seen;
 }
@@ -91,7 +98,7 @@ static void write_on(const char *path, int fd, struct seen before)
 	struct err err = {0};
 	uint64_t cut;
 	if (record_open(&w, path, &kind, 0600, &cut, &err) < 0) {
-		ENSURE(before.rc == -1 && before.records == 0 && err.code == ERR_DAMAGED);
+		ENSURE(before.rc == -1 && before.records == 0 && is_refusal(&err));
 		return;
 	}
 	struct record_group group = {0};
@@ -117,14 +124,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		buf_add_str(&file, reader_bytes(&in, reader_left(&in)));
 	else
 		make_file(&in, &file);
-	int fd = memfd_create("record", MFD_CLOEXEC);
 	char path[64];
-	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	int fd = memory_file(path);
 	ENSURE(fd >= 0 && (file.n == 0 || write(fd, file.p, file.n) == (ssize_t)file.n));
 	struct seen first = read_all(path, buf_str(&file));
 	ENSURE(same(first, read_all(path, buf_str(&file))));
 	write_on(path, fd, first);
-	close(fd);
+	memory_file_end(fd, path);
 	buf_free(&file);
 	return 0;
 }

@@ -4,10 +4,10 @@
 #include "fetch/robots_cache.h"
 #include "disk/record.h"
 #include "fetch/robots.h"
+#include "memory_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -15,14 +15,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define NOW_US (INT64_C(1794700800) * US_PER_S)
 
 static const struct record_kind kind = {"GARNERRB", 1, 8 << 20};
-
-static int memory_file(char path[64])
-{
-	int fd = memfd_create("fuzz", MFD_CLOEXEC);
-	ENSURE(fd >= 0);
-	snprintf(path, 64, "/proc/self/fd/%d", fd);
-	return fd;
-}
 
 static struct robots_cache *cache_of(const char *path)
 {
@@ -75,7 +67,7 @@ static void check_file(const uint8_t *data, size_t size)
 	int fd = memory_file(path);
 	ENSURE(write(fd, data, size) == (ssize_t)size);
 	look(path);
-	close(fd);
+	memory_file_end(fd, path);
 }
 
 /* Each record is a byte that says how many hundreds follow. */
@@ -95,7 +87,7 @@ static void check_records(const uint8_t *data, size_t size)
 	}
 	ENSURE(record_close(&w, &err) == 0);
 	look(path);
-	close(fd);
+	memory_file_end(fd, path);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

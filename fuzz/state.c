@@ -1,11 +1,11 @@
 /* What states hold. The first byte says what the others are: payloads of journal, contrib, changes;
  * an index item; an index, a site list, a plan, checkpoints as a file. What can be read is written,
  * read again and written to the same bytes; files that verify can be read from end to end. */
+#include "memory_file.h"
 #include "state/checkpoint.h"
 #include "state/plan.h"
 
 #include <stdio.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 enum { KINDS = 8 };
@@ -55,14 +55,13 @@ static void file(struct str bytes, const struct format *format)
 	char path[64];
 	struct err err = {0};
 	size_t printed = 0;
-	int fd = memfd_create("fuzz", MFD_CLOEXEC);
+	int fd = memory_file(path);
 	ENSURE(fd >= 0 && write(fd, bytes.p, bytes.n) == (ssize_t)bytes.n);
-	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
 	int sound = format_verify(format, path, &err);
 	ENSURE(sound == 0 || err.msg[0]);
 	int rc = format_print(format, path, ignore, &printed, &err);
 	ENSURE(rc == 0 || err.msg[0]);
-	close(fd);
+	memory_file_end(fd, path);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -430,9 +430,9 @@ bool types_is_url_list(struct str text, struct str url)
 		size_t n = MIN(str_find_byte(rest, '\n'), str_find_byte(rest, '\r'));
 		struct str line = str_trim(str_head(rest, n));
 		bool is_cut = n == rest.n && text.n > LIST_BYTES;
-		if (line.n && !is_cut && !is_web_url(line))
+		if (line.n && (!is_cut || line.n >= strlen("https://")) && !is_web_url(line))
 			return false;
-		some = some || line.n;
+		some = some || (line.n && !is_cut); /* prose may be one long line */
 		rest = str_from(rest, n + 1);
 	}
 	return some;

@@ -149,6 +149,36 @@ static void text_is_a_sitemap_by_its_name_and_each_of_its_lines(void **state)
 	}
 }
 
+/* Only the beginning is looked at, and a line that goes beyond it may be anything. */
+static void prose_in_long_lines_is_no_sitemap(void **state)
+{
+	static const struct {
+		const char *begin, *fill;
+		bool is_list;
+	} cases[] = {
+		{"", "word ", false},
+		{"", "word", false},
+		{"http://a/1\n", "word ", false},
+		{"http://a/1\n", "http://a/2 is ", false},
+		{"", "http://a/1", false},
+		{"http://a/1\n", "http://a/2", true},
+		{"", "http://a/1\n", true},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		CLEANUP(buf_free) struct buf body = BUF_INIT(1 << 20);
+		buf_add_text(&body, cases[i].begin);
+		while (body.n < 20000)
+			buf_add_text(&body, cases[i].fill);
+		struct extract_job job = {.url = STR("http://a/x.txt"),
+					  .content_type = STR("text/plain"),
+					  .body = buf_str(&body)};
+		char media[TYPES_MEDIA_MAX];
+		enum extract_type type = types_judge(*state, &job, media);
+		if (type != (cases[i].is_list ? EXTRACT_SITEMAP : EXTRACT_TEXT))
+			fail_msg("case %zu: %s, %s", i, extract_type_name(type), media);
+	}
+}
+
 static void libmagic_decides_where_they_disagree(void **state)
 {
 	struct err err;
@@ -179,6 +209,7 @@ int main(void)
 		cmocka_unit_test(first_bytes_look_like_something),
 		cmocka_unit_test_setup_teardown(header_name_and_bytes_together_decide, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(prose_in_long_lines_is_no_sitemap, setup, teardown),
 		cmocka_unit_test_setup_teardown(text_is_a_sitemap_by_its_name_and_each_of_its_lines,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(libmagic_decides_where_they_disagree, setup,

@@ -57,12 +57,16 @@ static bool is_zone(struct str word)
 	return word.n <= ZONE_MAX && !str_eq_nocase(word, STR("none"));
 }
 
-/* Without the words after its time, or the zone of that. */
+/* Without the words after its time, or the zone of that; where it has none, after its last number.
+ */
 static size_t date_end(struct str s)
 {
 	struct str date = str_head(s, date_item_end(s)), rest = date;
+	size_t numbers_end = 0;
 	while (rest.n) {
 		size_t n = word_end(rest, false);
+		if (ascii_is_digit(rest.p[0]))
+			numbers_end = date.n - rest.n + n;
 		bool is_time = str_find_byte(str_head(rest, n), ':') < n;
 		rest = skip_separators(str_from(rest, n), true);
 		if (!is_time)
@@ -72,7 +76,7 @@ static size_t date_end(struct str s)
 			rest = str_from(rest, n);
 		return date.n - rest.n;
 	}
-	return date.n;
+	return numbers_end ? numbers_end : date.n;
 }
 
 int wish_next(struct str *rest, struct wish *ret)

@@ -184,12 +184,13 @@ static void xml_stop(struct xml *x, const char *why)
 	XML_StopParser(x->parser, XML_FALSE);
 }
 
-/* Attributes that the document declares are looked at for each of its elements, also by expat. */
+/* Attributes that the document declares are looked at for each of its elements, also by expat; and
+ * their values are read, which the element does not have to repeat. */
 static void XMLCALL on_start(void *ctx, const char *name, const char **attributes)
 {
 	struct xml *x = ctx;
 	x->ret->tokens++;
-	x->defaults += x->declared;
+	x->defaults += x->declared_cost;
 	if (++x->depth > XML_DEPTH_MAX || x->defaults > XML_DEFAULTS_MAX) {
 		xml_stop(x, x->depth > XML_DEPTH_MAX
 				    ? "elements are nested too deeply"
@@ -230,7 +231,8 @@ static void XMLCALL on_declared(void *ctx, const char *element, const char *name
 				const char *value, int required)
 {
 	struct xml *x = ctx;
-	(void)element, (void)name, (void)type, (void)value, (void)required;
+	(void)element, (void)type, (void)required;
+	x->declared_cost += 1 + (strlen(name) + (value ? strlen(value) : 0)) / XML_DEFAULT_BYTES;
 	if (++x->declared > XML_DECLARED_MAX)
 		xml_stop(x, "too many attributes are declared");
 }

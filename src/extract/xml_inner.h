@@ -11,6 +11,7 @@ enum {
 	XML_TOKEN_MAX = 4 << 20,     /* bytes of one tag, comment or declaration */
 	XML_DECLARED_MAX = 8 << 10,  /* attributes that the document declares */
 	XML_DEFAULTS_MAX = 32 << 20, /* how often one of these is looked at, for all elements */
+	XML_DEFAULT_BYTES = 16,      /* of its name and value are as much as another one */
 	XML_BINDINGS_MAX = 64, /* prefixes that hold at one place; further ones do not count */
 	XML_PREFIX_MAX = 31,   /* bytes of one; longer ones are not known */
 	XML_BASES_MAX = 32,    /* xml:base inside each other; deeper ones do not count */
@@ -87,7 +88,7 @@ struct xml {
 	size_t unfinished;
 	uint64_t given;
 	struct buf gathered;
-	uint64_t declared, defaults;
+	uint64_t declared, declared_cost, defaults;
 	/* A page of a sitemap; in plain XML, the title was seen. */
 	bool in_item, is_index;
 	struct buf link;

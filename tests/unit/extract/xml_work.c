@@ -134,6 +134,26 @@ static void declared_attributes_are_bounded(void **state)
 				     "line 1, the rest is left out");
 }
 
+/* A default value is read at each element that has it, however short the element is. */
+static void long_default_values_are_read_a_few_times(void **state)
+{
+	static const char *const names[] = {"xmlns", "xmlns:p", "xml:base", "href"};
+	CLEANUP(buf_free) struct buf body = BUF_INIT(16 << 20);
+	struct run *r = *state;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		buf_clear(&body);
+		buf_printf(&body, "<!DOCTYPE a [<!ATTLIST b %s CDATA '", names[i]);
+		buf_fill(&body, 'x', 1 << 20);
+		buf_add_text(&body, "'>]><a>x");
+		for (int k = 0; k < 600; k++)
+			buf_add_text(&body, "<b/>");
+		buf_add_text(&body, "y</a>");
+		assert_string_equal(run(r, "http://a/", "text/xml", buf_str(&body), "X"), "Xx|");
+		assert_str(r->result.remark, "XML: too many elements for as many declared "
+					     "attributes in line 1, the rest is left out");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -141,6 +161,7 @@ int main(void)
 		cmocka_unit_test(what_follows_a_long_token_is_read),
 		cmocka_unit_test(a_token_has_an_end),
 		cmocka_unit_test(declared_attributes_are_bounded),
+		cmocka_unit_test(long_default_values_are_read_a_few_times),
 	};
 	return cmocka_run_group_tests(tests, run_setup, run_teardown);
 }

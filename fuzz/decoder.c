@@ -19,7 +19,7 @@ static int decode(const char *coding, struct str body, size_t piece, struct buf 
 {
 	struct decoder *d;
 	int rc = 0;
-	ENSURE(decoder_new(&d, str_of(coding)) == 0);
+	ENSURE(decoder_new(&d, str_of(coding), MOST) == 0);
 	for (; body.n && rc == 0; body = str_from(body, piece))
 		rc = decoder_feed(d, str_head(body, piece), keep, out);
 	if (rc == 0 && !decoder_is_whole(d))

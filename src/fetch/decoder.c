@@ -32,6 +32,7 @@ struct layer {
 	/* Of deflate, until it is known which of the two it is; of what may be another member. */
 	unsigned char head[DECODER_HEAD];
 	size_t nhead;
+	uint64_t made;
 	char room[DECODER_ROOM];
 };
 
@@ -50,6 +51,7 @@ struct coding {
 
 struct decoder {
 	size_t n;
+	uint64_t most; /* bytes that a layer may make for the next */
 	decoder_fn *fn;
 	void *ctx;
 	struct layer *layer[DECODER_LAYERS]; /* in the order in which they are taken off */
@@ -229,9 +231,10 @@ static int layer_add(struct decoder *d, const struct coding *coding)
 	return (l->is_open = coding->open(l)) ? 0 : -1;
 }
 
-int decoder_new(struct decoder **ret, struct str codings)
+int decoder_new(struct decoder **ret, struct str codings, uint64_t most)
 {
 	struct decoder *d = mem_alloc(sizeof *d);
+	d->most = most;
 	struct str name;
 	int rc = 0;
 	while (rc == 0 && str_cut(&codings, ',', &name) == 0) {
@@ -275,7 +278,7 @@ static bool layer_goes_on(struct layer *l, struct str *in)
 	return !l->is_done;
 }
 
-/* One step; *ret_n bytes are in the room. Negative: the bytes are not of this coding. */
+/* One step; *ret_n bytes are in the room. DECODER_BAD: the bytes are not of this coding. */
 static int layer_step(struct layer *l, struct str *in, size_t *ret_n)
 {
 	*ret_n = 0;
@@ -284,7 +287,19 @@ static int layer_step(struct layer *l, struct str *in, size_t *ret_n)
 		return 0;
 	enum step step = l->coding->step(l, in, ret_n);
 	l->is_ended = step == STEP_END;
-	return step == STEP_BAD ? -1 : 0;
+	return step == STEP_BAD ? DECODER_BAD : 0;
+}
+
+static int layer_feed(struct decoder *d, size_t i, struct str in);
+
+/* What the last layer makes is bounded by who takes it; between two of them it may be any amount of
+ * which nothing comes, such as padding. */
+static int layer_hand_on(struct decoder *d, size_t i, struct str made)
+{
+	if (i + 1 == d->n)
+		return d->fn(d->ctx, made);
+	d->layer[i]->made += made.n;
+	return d->layer[i]->made > d->most ? DECODER_LARGE : layer_feed(d, i + 1, made);
 }
 
 static int layer_feed(struct decoder *d, size_t i, struct str in)
@@ -296,7 +311,7 @@ static int layer_feed(struct decoder *d, size_t i, struct str in)
 		int rc = layer_step(l, &in, &n);
 		struct str made = {l->room, n};
 		if (rc == 0 && n)
-			rc = i + 1 < d->n ? layer_feed(d, i + 1, made) : d->fn(d->ctx, made);
+			rc = layer_hand_on(d, i, made);
 		if (rc)
 			return rc;
 	}

@@ -276,13 +276,15 @@ static int decode_body(struct request *q, struct str bytes)
 	/* libcurl is told to take no coding off but chunks */
 	if (q->head.has_odd_transfer)
 		return stop_undecoded(q, ROBOT_CAUSE_PROTOCOL);
-	if (coding->over ||
-	    (coding->n && q->packed == bytes.n && decoder_new(&q->decoder, buf_str(coding)) < 0))
+	if (coding->over || (coding->n && q->packed == bytes.n &&
+			     decoder_new(&q->decoder, buf_str(coding), q->job->limits.body) < 0))
 		return stop_undecoded(q, ROBOT_CAUSE_CODING);
 	if (!q->decoder)
 		return take_decoded(q, bytes);
 	int rc = decoder_feed(q->decoder, bytes, take_decoded, q);
-	return rc < 0 ? stop_undecoded(q, ROBOT_CAUSE_CODING) : rc;
+	if (rc == DECODER_LARGE)
+		request_stop(q, OUTCOME_LIMIT, ROBOT_CAUSE_BODY);
+	return rc == DECODER_LARGE ? 1 : rc < 0 ? stop_undecoded(q, ROBOT_CAUSE_CODING) : rc;
 }
 
 size_t answer_body(char *p, size_t size, size_t n, void *ctx)

@@ -77,7 +77,9 @@ static int keep(void *ctx, struct str bytes)
 	return 0;
 }
 
-enum end { WHOLE, CUT, BAD };
+enum { MOST = 1 << 20 }; /* bytes between two codings */
+
+enum end { WHOLE, CUT, BAD, LARGE };
 
 /* In pieces of so many bytes. */
 static enum end decode(const char *codings, struct str body, size_t piece, struct buf *out)
@@ -85,10 +87,13 @@ static enum end decode(const char *codings, struct str body, size_t piece, struc
 	struct decoder *d = NULL;
 	int rc = 0;
 	buf_clear(out);
-	assert_int_equal(decoder_new(&d, str_of(codings)), 0);
+	assert_int_equal(decoder_new(&d, str_of(codings), MOST), 0);
 	for (; body.n && rc == 0; body = str_from(body, piece))
 		rc = decoder_feed(d, str_head(body, piece), keep, out);
-	enum end end = rc < 0 ? BAD : decoder_is_whole(d) ? WHOLE : CUT;
+	enum end end = rc == DECODER_LARGE   ? LARGE
+		       : rc < 0              ? BAD
+		       : decoder_is_whole(d) ? WHOLE
+					     : CUT;
 	decoder_free(&d);
 	return end;
 }
@@ -217,7 +222,7 @@ static void unknown_codings_and_towers_of_them_are_not_taken(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct decoder *d = NULL;
-		assert_int_equal(decoder_new(&d, str_of(cases[i].codings)), cases[i].rc);
+		assert_int_equal(decoder_new(&d, str_of(cases[i].codings), MOST), cases[i].rc);
 		decoder_free(&d);
 	}
 }
@@ -240,12 +245,38 @@ static void a_bomb_is_put_out_by_who_takes_it(void **state)
 		size_t taken = 0;
 		buf_clear(&body);
 		pack(letters[i], buf_str(&plain), &body);
-		assert_int_equal(decoder_new(&d, str_of(names[i])), 0);
+		assert_int_equal(decoder_new(&d, str_of(names[i]), MOST), 0);
 		assert_int_equal(decoder_feed(d, buf_str(&body), stop_at_once, &taken), 7);
 		assert_in_range(taken, 1, 64 << 10);
 		decoder_free(&d);
 		assert_int_equal(decode(names[i], buf_str(&body), body.n, &plain), WHOLE);
 		assert_int_equal(plain.n, 1 << 20);
+	}
+}
+
+/* Padding, and members with nothing in them: whatever comes of them, the last coding makes little.
+ */
+static void a_bomb_between_two_codings_is_put_out_too(void **state)
+{
+	static const struct {
+		const char *codings, *letters; /* those on top of the first */
+	} cases[] = {{"gzip, gzip", "g"}, {"gzip, zstd", "z"}, {"gzip, gzip, zstd", "gz"}};
+	CLEANUP(buf_free) struct buf plain = BUF_INIT(1 << 22), body = plain, out = plain;
+	(void)state;
+	for (size_t i = 0; i < 2 * ARRAY_LEN(cases); i++) {
+		size_t more = i % 2; /* than may be */
+		buf_clear(&body);
+		pack('g', STR(TEXT), &body);
+		buf_fill(&body, 0, MOST - body.n + more);
+		for (const char *p = cases[i / 2].letters; *p; p++) {
+			buf_clear(&plain);
+			buf_add_str(&plain, buf_str(&body));
+			buf_clear(&body);
+			pack(*p, buf_str(&plain), &body);
+		}
+		assert_int_equal(decode(cases[i / 2].codings, buf_str(&body), 100, &out),
+				 more ? LARGE : WHOLE);
+		assert_true(str_is(buf_str(&out), TEXT));
 	}
 }
 
@@ -259,6 +290,7 @@ int main(void)
 		cmocka_unit_test(what_is_not_of_the_coding_is_bad),
 		cmocka_unit_test(unknown_codings_and_towers_of_them_are_not_taken),
 		cmocka_unit_test(a_bomb_is_put_out_by_who_takes_it),
+		cmocka_unit_test(a_bomb_between_two_codings_is_put_out_too),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

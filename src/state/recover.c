@@ -770,25 +770,31 @@ static bool state_is_damaged(struct recovering *x, const char *name, struct err 
 	return false;
 }
 
+/* Followers go from each state to the next: an old one that is damaged goes with all before it, so
+ * that one that begins from the oldest finds its way to the newest. */
 static int drop_damaged(struct recovering *x, struct err *err)
 {
 	const char *closed = "";
+	bool needed = false;
+	size_t drop = 0;
 	int rc = recover_list(x, err);
 	for (size_t i = 0; rc == 0 && i < x->n; i++)
 		closed = x->list[i].phase == PHASE_CLOSED ? x->list[i].name : closed;
 	for (size_t i = 0; rc == 0 && i < x->n; i++) {
 		const struct state_info *info = &x->list[i];
+		bool done = phase_is_done(info->phase);
 		struct err why;
-		bool needed = info->locked || i + 1 == x->n || strcmp(info->name, closed) == 0;
-		if (!phase_is_done(info->phase) || !state_is_damaged(x, info->name, &why))
+		needed |= info->locked || !done || i + 1 == x->n || strcmp(info->name, closed) == 0;
+		if (!done || !state_is_damaged(x, info->name, &why))
 			continue;
 		recovery_damage(x->r, "%s; the state is %s", why.msg,
 				needed ? "still needed, and goes after some cycles"
-				       : "an old one, and dropped");
-		if (needed)
-			continue;
+				       : "an old one, and dropped with those before it");
+		drop = needed ? drop : i + 1;
+	}
+	for (size_t i = 0; rc == 0 && i < drop; i++) {
 		x->r->deleted++;
-		rc = states_delete(x->s, info->name, err);
+		rc = states_delete(x->s, x->list[i].name, err);
 	}
 	return rc;
 }

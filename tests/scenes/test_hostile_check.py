@@ -185,6 +185,24 @@ def test_an_old_state_that_is_damaged_goes_with_recovery(crawled, garner):
     assert not index.parent.exists() and g.run("check").code == 0
 
 
+def test_a_state_amid_others_that_is_dropped_does_not_stop_followers(crawled, garner):
+    """The broker begins anew, from the oldest state that is left, and must come to the newest."""
+    g = copy_of(crawled, garner)
+    shutil.rmtree(g.data / "shepherd/locks")
+    states = sorted(g.data.glob("shepherd/state/*-*"))
+    assert len(states) > 3
+    sites = states[1] / "sites"
+    sites.write_bytes(sites.read_bytes()[:-1])
+    assert g.run("shep", "recover").code == 0
+    assert not states[1].exists() and states[2].exists()
+    found = set(g.run("search", "--urls", "banana").out.split())
+    assert found
+    shutil.rmtree(g.data / "broker")  # a broker that has seen nothing
+    broker = g.start("broker").wait_ready()
+    wait_for("what was gathered", lambda: found == set(g.run("search", "--urls", "banana").out.split()))
+    assert broker.stop() == 0 and "was deleted" not in broker.text
+
+
 def crc32c(data):
     crc = 0xffffffff
     for byte in data:

@@ -218,10 +218,9 @@ static int open_docs(struct collector *c, const char *folder, struct err *err)
 	words_close(&r);
 	if (rc < 0)
 		return -1;
-	if (docstore_open(&c->docs, folder, NULL, err) < 0)
-		return -1;
-	if (lost != 1)
-		return 0;
+	rc = docstore_open(&c->docs, folder, NULL, err);
+	if (lost != 1 || (rc < 0 && err->code != ERR_DAMAGED))
+		return rc;
 	docstore_close(&c->docs);
 	if (tree_remove(folder, err) < 0 || file_remove(c->cursors_path, err) < 0 ||
 	    file_remove(c->batch_path, err) < 0)

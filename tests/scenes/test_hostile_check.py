@@ -203,6 +203,20 @@ def test_a_state_amid_others_that_is_dropped_does_not_stop_followers(crawled, ga
     assert broker.stop() == 0 and "was deleted" not in broker.text
 
 
+@pytest.mark.parametrize("damage", ["another magic", "a bit in the middle"])
+def test_without_an_index_a_damaged_ledger_goes_with_the_documents(crawled, garner, damage):
+    """What garner check says of it is enough."""
+    g = copy_of(crawled, garner)
+    ledger = g.data / "broker/docs/ledger"
+    ledger.write_bytes(DAMAGES[damage](ledger.read_bytes(), 0))
+    told = g.run("check", ledger)
+    assert told.code == 4 and "remove its folder words" in told.out
+    shutil.rmtree(g.data / "broker/words")
+    well, said = start_over(g, "broker/docs/ledger")
+    assert well, said
+    assert g.run("check").code == 0
+
+
 def crc32c(data):
     crc = 0xffffffff
     for byte in data:

@@ -20,7 +20,9 @@ static int add_name(struct http_hosts *h, const char *name, struct err *err)
 	buf_printf(&text, "http://%s", name);
 	if (url_parse(buf_str(&text), NULL, room, sizeof room, &url) < 0 ||
 	    strpbrk(name, "*:/?#@\\[]"))
-		return err_set(err, ERR_USAGE, "web.names: '%s' is not the name of a host",
+		return err_set(err, ERR_USAGE,
+			       "web.names: '%s' is not the name of a host, such as "
+			       "search.example.org, without a port",
 			       value_show(str_of(name), shown));
 	h->host[h->n++] = arena_str(&h->arena, url.host);
 	return 0;
@@ -77,8 +79,7 @@ void http_hosts_free(struct http_hosts **h)
 	mem_free(h);
 }
 
-/* Without the port, which may be empty. false: what follows the last colon is not one. */
-static bool cut_port(struct str *host)
+bool http_host_cut_port(struct str *host)
 {
 	const char *colon = host->n ? memrchr(host->p, ':', host->n) : NULL;
 	uint64_t port;
@@ -92,7 +93,7 @@ static bool cut_port(struct str *host)
 enum http_host http_host_of(const struct http_hosts *h, struct str host)
 {
 	struct addr a;
-	if (!cut_port(&host) || host.n == 0)
+	if (!http_host_cut_port(&host) || host.n == 0)
 		return HTTP_HOST_OTHER;
 	if (addr_parse_port(host, 80, &a))
 		return addr_loopback(&a) ? HTTP_HOST_LOCAL : HTTP_HOST_OURS;

@@ -79,6 +79,8 @@ void http_hosts_free(struct http_hosts **h);
 /* OTHER: someone else's name. LOCAL: one of this machine for itself. */
 enum http_host { HTTP_HOST_OTHER, HTTP_HOST_OURS, HTTP_HOST_LOCAL };
 enum http_host http_host_of(const struct http_hosts *h, struct str host);
+/* Without the port, which may be empty. false: what follows the last colon is not one. */
+bool http_host_cut_port(struct str *host);
 
 /* Where a request is. */
 enum http_step {

@@ -362,10 +362,11 @@ static bool may_ask(const struct http_request *req, enum http_host host)
 static void ask_elsewhere(struct http_conn *c, struct str host)
 {
 	char shown[VALUE_SHOWN];
+	struct str name = host; /* without its port, as the setting takes it */
 	http_answer_error(&c->request, &c->answer, 421,
 			  "'%s' is not a name of this server; if it should be, add it to the "
 			  "setting web.names",
-			  value_show(host, shown));
+			  value_show(http_host_cut_port(&name) ? name : host, shown));
 }
 
 /* The answer is a 200 still, or says what is wrong. */

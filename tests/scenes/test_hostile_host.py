@@ -25,9 +25,16 @@ def test_a_foreign_name_is_answered_with_421_and_what_to_change(garner):
             assert a.headers["Access-Control-Allow-Origin"] is None
     for host in OURS:
         assert site.ask("/healthz", Host=host).status == 200, host
+    for host in ("evil.example", "evil.example:8080"):  # named as web.names takes it
+        assert json.loads(site.ask("/", Host=host).body)["error"].startswith("'evil.example' is not a name"), host
     a = site.ask("/", Host="evil.example", Accept="text/html")
     assert refused(a) and a.headers["Content-Type"].startswith("text/html")
     assert refused(site.ask("/healthz", "POST", body=b"x", Host="evil.example"))
+
+
+def test_a_name_with_a_port_is_refused_with_what_to_write(garner):
+    said = garner(config="[web]\nnames = search.example:8080\n").run("doctor").out
+    assert "without a port" in " ".join(said.split())
 
 
 def test_the_role_docs_is_known_by_the_same_names(garner, tmp_path):

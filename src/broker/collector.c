@@ -216,6 +216,8 @@ static int open_docs(struct collector *c, const char *folder, struct err *err)
 	int lost = words_open(&r, c->words_folder, err);
 	int rc = lost == 0 ? docs_fit(r, folder, err) : 0;
 	words_close(&r);
+	if (rc < 0 && err->code == ERR_DAMAGED)
+		format_advise(&docstore_ledger_format, err);
 	if (rc < 0)
 		return -1;
 	rc = docstore_open(&c->docs, folder, NULL, err);

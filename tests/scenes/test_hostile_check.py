@@ -217,6 +217,16 @@ def test_without_an_index_a_damaged_ledger_goes_with_the_documents(crawled, garn
     assert g.run("check").code == 0
 
 
+def test_a_broker_says_what_to_do_about_a_ledger_that_was_cut(crawled, garner):
+    """Alone it looks like one that a killed process left: garner check cannot know better."""
+    g = copy_of(crawled, garner)
+    (g.data / "broker/docs/ledger").write_bytes(b"")
+    well, said = start_over(g, "broker/docs/ledger")
+    assert not well and "/ledger: knows 0 documents" in said and "remove its folder words" in said
+    shutil.rmtree(g.data / "broker/words")
+    assert start_over(g, "broker/docs/ledger")[0] and g.run("check").code == 0
+
+
 def crc32c(data):
     crc = 0xffffffff
     for byte in data:

@@ -11,6 +11,12 @@ struct http_hosts {
 	size_t n;
 };
 
+/* The dot that ends a full name makes no difference. */
+static struct str without_dot(struct str host)
+{
+	return str_head(host, host.n - str_ends(host, STR(".")));
+}
+
 /* A name alone: url_parse() says what it is in a URL, and there must be nothing more. */
 static int add_name(struct http_hosts *h, const char *name, struct err *err)
 {
@@ -24,7 +30,7 @@ static int add_name(struct http_hosts *h, const char *name, struct err *err)
 			       "web.names: '%s' is not the name of a host, such as "
 			       "search.example.org, without a port",
 			       value_show(str_of(name), shown));
-	h->host[h->n++] = arena_str(&h->arena, url.host);
+	h->host[h->n++] = arena_str(&h->arena, without_dot(url.host));
 	return 0;
 }
 
@@ -43,7 +49,7 @@ static int add_url(struct http_hosts *h, const char *text, struct err *err)
 			       "web.url: expected http or https and a host, such as "
 			       "https://search.example.org/, got '%s'",
 			       value_show(str_of(text), shown));
-	h->host[h->n++] = arena_str(&h->arena, url.host);
+	h->host[h->n++] = arena_str(&h->arena, without_dot(url.host));
 	return 0;
 }
 
@@ -97,8 +103,7 @@ enum http_host http_host_of(const struct http_hosts *h, struct str host)
 		return HTTP_HOST_OTHER;
 	if (addr_parse_port(host, 80, &a))
 		return addr_loopback(&a) ? HTTP_HOST_LOCAL : HTTP_HOST_OURS;
-	if (str_ends(host, STR(".")))
-		host.n--;
+	host = without_dot(host);
 	if (str_eq_nocase(host, STR("localhost")))
 		return HTTP_HOST_LOCAL;
 	for (size_t i = 0; i < h->n; i++)

@@ -72,6 +72,16 @@ static void a_host_is_ours_local_or_someone_elses(void **state)
 			fail_msg(STR_FMT " is not %d", STR_ARG(table[i].host), (int)table[i].is);
 }
 
+static void a_name_may_be_written_with_its_last_dot(void **state)
+{
+	static const char *const asked[] = {"search.example", "search.example.", "garner.example",
+					    "garner.example.:80"};
+	(void)state;
+	assert_int_equal(make("https://search.example./", "garner.example.", NULL), 0);
+	for (size_t i = 0; i < ARRAY_LEN(asked); i++)
+		assert_int_equal(http_host_of(hosts, str_of(asked[i])), HTTP_HOST_OURS);
+}
+
 static void without_names_addresses_and_localhost_are_left(void **state)
 {
 	(void)state;
@@ -111,6 +121,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(a_host_is_ours_local_or_someone_elses, end),
+		cmocka_unit_test_teardown(a_name_may_be_written_with_its_last_dot, end),
 		cmocka_unit_test_teardown(without_names_addresses_and_localhost_are_left, end),
 		cmocka_unit_test_teardown(what_is_not_a_name_is_refused_by_its_setting, end),
 	};

@@ -112,6 +112,16 @@ bool str_utf8(struct str s)
 	return true;
 }
 
+struct str str_utf8_head(struct str s, size_t n)
+{
+	if (n >= s.n)
+		return s;
+	for (size_t back = 0; back < 4 && back <= n; back++)
+		if (((unsigned char)s.p[n - back] & 0xc0) != 0x80)
+			return str_head(s, n - back);
+	return str_head(s, n);
+}
+
 size_t str_decimal(char *to, uint64_t v)
 {
 	char back[STR_DECIMAL_MAX];

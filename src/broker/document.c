@@ -129,32 +129,17 @@ int document_find(struct document *d, struct str name, struct err *err)
 	return rc < 0 ? -1 : n == 0;
 }
 
-/* Without the beginning of a character at its end. */
-static struct str whole_characters(struct str s)
-{
-	for (size_t i = 1; i <= MIN(s.n, (size_t)3); i++) {
-		unsigned char c = (unsigned char)s.p[s.n - i];
-		if ((c & 0xc0) == 0x80)
-			continue;
-		size_t n = c < 0xc0 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
-		return n > i && i < s.n ? str_head(s, s.n - i) : s;
-	}
-	return s;
-}
-
 int document_value(struct document *d, struct str *ret, struct err *err)
 {
 	struct str bytes = {0};
-	size_t n = MIN(d->value_n, (size_t)DOCUMENT_PART);
+	size_t n = MIN(d->value_n, (size_t)DOCUMENT_PART + 1); /* the last shows where to cut */
 	if (n == 0)
 		return 1;
 	if (window_move(d, d->value, n, &bytes, err) < 0)
 		return -1;
 	if (bytes.n < n)
 		return err_set(err, ERR_DAMAGED, "a document ends inside of a value");
-	struct str part = str_head(bytes, n);
-	if (n < d->value_n)
-		part = whole_characters(part);
+	struct str part = str_utf8_head(str_head(bytes, n), DOCUMENT_PART);
 	d->value += part.n;
 	d->value_n -= part.n;
 	*ret = part;

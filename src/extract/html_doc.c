@@ -492,7 +492,7 @@ static void on_text(void *ctx, struct str text)
 	if (html_hidden(d))
 		return;
 	if (d->in_title)
-		buf_add_str(&d->title, out_head(text, d->title.max - d->title.n));
+		buf_add_str(&d->title, str_utf8_head(text, d->title.max - d->title.n));
 	else
 		html_flow(d, text);
 }

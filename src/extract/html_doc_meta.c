@@ -110,7 +110,7 @@ static void set_label(struct doc *d, struct str text)
 {
 	buf_clear(&d->label);
 	if (text.p)
-		buf_add_str(&d->label, out_head(text, LABEL_MAX));
+		buf_add_str(&d->label, str_utf8_head(text, LABEL_MAX));
 }
 
 static void link_anchor(struct doc *d, const struct html_tag *tag)
@@ -310,7 +310,7 @@ static void take_description(struct doc *d, struct str content)
 static void keep_spare(struct buf *b, struct str content)
 {
 	if (b->n == 0)
-		buf_add_str(b, out_head(content, b->max));
+		buf_add_str(b, str_utf8_head(content, b->max));
 }
 
 static void take_spare_description(struct doc *d, struct str content)

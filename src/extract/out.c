@@ -24,19 +24,9 @@ void out_begin(struct out *o, void *memory, size_t size, size_t links_max)
 		o->links_max = SIZE_MAX;
 }
 
-struct str out_head(struct str s, size_t n)
-{
-	if (n >= s.n)
-		return s;
-	for (size_t back = 0; back < 4 && back <= n; back++)
-		if (((unsigned char)s.p[n - back] & 0xc0) != 0x80)
-			return str_head(s, n - back);
-	return str_head(s, n);
-}
-
 void out_text(struct out *o, struct str s)
 {
-	size_t n = out_head(s, o->text_max - o->text_n).n;
+	size_t n = str_utf8_head(s, o->text_max - o->text_n).n;
 	if (n < s.n)
 		o->flags |= OUT_TEXT_CUT;
 	if (n == 0)
@@ -48,7 +38,7 @@ void out_text(struct out *o, struct str s)
 /* Where a value that is too long is cut: after a blank if there is one in its last quarter. */
 static size_t piece_of(struct str s)
 {
-	size_t n = out_head(s, OUT_VALUE_MAX).n;
+	size_t n = str_utf8_head(s, OUT_VALUE_MAX).n;
 	if (n == s.n)
 		return n;
 	for (size_t i = n; i > OUT_VALUE_MAX * 3 / 4; i--)

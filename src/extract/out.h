@@ -37,10 +37,6 @@ void out_begin(struct out *o, void *memory, size_t size, size_t links_max);
  * between words where there are any and never inside a character; together they are the text. */
 void out_end(struct out *o);
 
-/* At most the first n bytes of s, without a character that would be cut. Bytes that are not UTF-8
- * are cut anywhere. */
-struct str out_head(struct str s, size_t n);
-
 /* As much of s as fits, up to a whole character. */
 void out_text(struct out *o, struct str s);
 /* Any attribute; values beyond OUT_VALUE_MAX bytes are split. false: there was no room. */

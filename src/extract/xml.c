@@ -35,7 +35,7 @@ int xml_kept(struct xml *x)
 
 void xml_keep_text(struct xml *x, struct str s)
 {
-	struct str part = out_head(s, x->value.max - x->value.n);
+	struct str part = str_utf8_head(s, x->value.max - x->value.n);
 	if (!x->kept_depth || x->value.over)
 		return;
 	buf_add_str(&x->value, part);

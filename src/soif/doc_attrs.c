@@ -307,21 +307,13 @@ static struct str whole_text(const struct attrs *list, struct arena *arena, size
 	return (struct str){j.p, j.n};
 }
 
-static struct str cut_text(struct str text, size_t most)
-{
-	size_t n = most;
-	while (n > 0 && n + 4 > most && ((unsigned char)text.p[n] & 0xc0) == 0x80)
-		n--;
-	return str_head(text, n);
-}
-
 static void put_full_text(const struct attrs *list, struct arena *arena, size_t text_max,
 			  struct soif *obj)
 {
 	struct str text = whole_text(list, arena, text_max ? text_max + 1 : SIZE_MAX);
 	bool cut = text_max && text.n > text_max;
 	put_value(obj, arena, cut ? "Partial-Text" : "Full-Text",
-		  cut ? cut_text(text, text_max) : text);
+		  cut ? str_utf8_head(text, text_max) : text);
 }
 
 static struct str first_of(struct str a, struct str b, struct str c)

@@ -160,7 +160,7 @@ static int page_head(struct shown *s, struct err *err)
 	struct str text, url = document_url(s->document);
 	if (page_title(s, &text, err) < 0)
 		return -1;
-	buf_add_str(&title, str_head(text, TITLE_MOST));
+	buf_add_str(&title, str_utf8_head(text, TITLE_MOST));
 	buf_add_text(&title, " - garner");
 	layout_begin(h, buf_text(&title), NULL);
 	html_put(h, "h1", text);

@@ -121,6 +121,14 @@ def test_a_search_that_is_none_says_where_it_is_wrong(garner):
         assert site.ask(path).status == 400, path
 
 
+def test_the_title_of_a_cached_page_is_cut_between_characters(garner):
+    site = web(garner)
+    index(site.g, [("http://a.example/", {"Title": "x" + "ü" * 300, "Full-Text": "words"})])
+    page = site.ask("/cached?url=http://a.example/").body.decode()
+    assert re.search("<title>(.*) - garner</title>", page).group(1) == "x" + "ü" * 99
+    assert "<h1>x" + "ü" * 300 + "</h1>" in page
+
+
 def test_style_and_script_are_asked_for_again_and_known(garner):
     site = web(garner)
     for path, word in (("/style.css", b"prefers-color-scheme"), ("/status.js", b"EventSource")):

@@ -158,6 +158,29 @@ static void utf8_is_taken_strictly(void **state)
 	assert_int_equal(str_utf8_char(STR("\x80")), 0);
 }
 
+static void text_is_cut_between_characters(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t n;
+		const char *head;
+	} cases[] = {
+		{"abc", 2, "ab"},
+		{"abc", 9, "abc"},
+		{"\xc3\xa4", 1, ""},
+		{"a\xc3\xa4", 2, "a"},
+		{"a\xc3\xa4", 3, "a\xc3\xa4"},
+		{"\xe2\x82\xac\xe2\x82\xac", 5, "\xe2\x82\xac"},
+		{"\xf0\x9f\x98\x80\xf0\x9f\x98\x80", 7, "\xf0\x9f\x98\x80"},
+		{"\xf0\x9f\x98\x80\xf0\x9f\x98\x80", 4, "\xf0\x9f\x98\x80"},
+		{"\x80\x80\x80\x80\x80\x80", 5, "\x80\x80\x80\x80\x80"},
+		{"", 0, ""},
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		assert_str(str_utf8_head(str_of(cases[i].text), cases[i].n), cases[i].head);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -169,6 +192,7 @@ int main(void)
 		cmocka_unit_test(cutting_counts_empty_fields),
 		cmocka_unit_test(numbers_are_whole_or_refused),
 		cmocka_unit_test(utf8_is_taken_strictly),
+		cmocka_unit_test(text_is_cut_between_characters),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

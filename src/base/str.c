@@ -44,6 +44,23 @@ struct str str_trim(struct str s)
 	return s;
 }
 
+struct str str_trim_field(struct str s)
+{
+	while (s.n && ascii_is_blank(s.p[0]))
+		s = str_from(s, 1);
+	while (s.n && ascii_is_blank(s.p[s.n - 1]))
+		s.n--;
+	return s;
+}
+
+bool str_has_control(struct str s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		if (ascii_is_control(s.p[i]) && s.p[i] != '\t')
+			return true;
+	return false;
+}
+
 size_t str_find_byte(struct str s, char c)
 {
 	const char *hit = s.n ? memchr(s.p, c, s.n) : NULL;

@@ -43,6 +43,10 @@ bool str_eq_nocase(struct str a, struct str b); /* ASCII letters only */
 bool str_starts(struct str s, struct str prefix);
 bool str_ends(struct str s, struct str suffix);
 struct str str_trim(struct str s); /* blanks, tabs, CR, LF at both ends */
+/* Of a field of HTTP: blanks and tabs alone at both ends, since all other control characters are
+ * part of a value; and whether there is one of these in it. */
+struct str str_trim_field(struct str s);
+bool str_has_control(struct str s);
 
 /* Offset of the first byte c, or of the first needle; s.n when there is none. An empty needle is at
  * the start. */

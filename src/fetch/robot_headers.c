@@ -20,16 +20,6 @@ const char *robot_directive_name(enum robot_directive d)
 	return directive_names[d];
 }
 
-/* Blanks and tabs only: other control bytes are part of a value. */
-static struct str trim_blanks(struct str s)
-{
-	while (s.n && (s.p[0] == ' ' || s.p[0] == '\t'))
-		s = str_from(s, 1);
-	while (s.n && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
-		s.n--;
-	return s;
-}
-
 /* Dates. */
 
 static int month_of(struct str s)
@@ -126,14 +116,14 @@ bool robot_date(struct str value, int64_t now_us, int64_t *ret_us)
 			return false;
 	}
 	tm.tm_year = year; /* all of it, here */
-	return trim_blanks(s).n == 0 && seconds_of(&tm, ret_us);
+	return str_trim_field(s).n == 0 && seconds_of(&tm, ret_us);
 }
 
 bool robot_retry_after(struct str value, int64_t date_us, int64_t now_us, int64_t *ret_us)
 {
 	uint64_t seconds;
 	int64_t at_us;
-	value = trim_blanks(value);
+	value = str_trim_field(value);
 	if (str_u64(value, &seconds)) {
 		if (seconds > (uint64_t)(INT64_MAX / US_PER_S))
 			return false;
@@ -184,9 +174,9 @@ static void put_lower(struct str s, char *ret)
 
 static struct str strip_quotes(struct str s)
 {
-	s = trim_blanks(s);
+	s = str_trim_field(s);
 	if (s.n >= 2 && (s.p[0] == '"' || s.p[0] == '\'') && s.p[s.n - 1] == s.p[0])
-		return trim_blanks((struct str){s.p + 1, s.n - 2});
+		return str_trim_field((struct str){s.p + 1, s.n - 2});
 	return s;
 }
 
@@ -197,7 +187,7 @@ static void put_charset(struct str parameters, char ret[ROBOT_CHARSET_MAX + 1])
 	while (cut_quoted(&parameters, ';', &parameter) == 0) {
 		size_t equals = str_find_byte(parameter, '=');
 		struct str name = strip_quotes(str_from(parameter, equals + 1));
-		if (!str_eq_nocase(trim_blanks(str_head(parameter, equals)), STR("charset")))
+		if (!str_eq_nocase(str_trim_field(str_head(parameter, equals)), STR("charset")))
 			continue;
 		if (name.n <= ROBOT_CHARSET_MAX && is_token(name))
 			put_lower(str_eq_nocase(name, STR("utf8")) ? STR("utf-8") : name, ret);
@@ -214,7 +204,7 @@ bool robot_content_type(struct str value, char mime[ROBOT_MIME_MAX + 1],
 		struct str rest = type;
 		if (cut_quoted(&rest, ';', &name) != 0)
 			continue;
-		name = trim_blanks(name);
+		name = str_trim_field(name);
 		size_t slash = str_find_byte(name, '/');
 		if (name.n > ROBOT_MIME_MAX || str_is(name, "*/*") ||
 		    !is_token(str_head(name, slash)) || !is_token(str_from(name, slash + 1)))
@@ -332,12 +322,7 @@ void robot_head_begin(struct robot_head *h, int64_t now_wall_us)
 
 bool robot_can_send(struct str validator, size_t most)
 {
-	for (size_t i = 0; i < validator.n; i++) {
-		unsigned char c = (unsigned char)validator.p[i];
-		if ((c < ' ' && c != '\t') || c == 0x7f)
-			return false;
-	}
-	return validator.n > 0 && validator.n <= most;
+	return validator.n > 0 && validator.n <= most && !str_has_control(validator);
 }
 
 static void put_validator(char *ret, size_t most, struct str value)
@@ -413,14 +398,14 @@ static void take_field(struct robot_head *h, int field, struct str value)
 static void field_flush(struct robot_head *h)
 {
 	if (h->field >= 0 && !h->value.over)
-		take_field(h, h->field, trim_blanks(buf_str(&h->value)));
+		take_field(h, h->field, str_trim_field(buf_str(&h->value)));
 	h->field = -1;
 }
 
 static void begin_field(struct robot_head *h, struct str line)
 {
 	size_t colon = str_find_byte(line, ':');
-	struct str name = trim_blanks(str_head(line, colon));
+	struct str name = str_trim_field(str_head(line, colon));
 	if (colon == line.n)
 		return;
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
@@ -436,7 +421,7 @@ static void begin_field(struct robot_head *h, struct str line)
 /* "HTTP/1.1 200 OK": three digits after the first blanks. */
 static int status_of(struct str line)
 {
-	struct str rest = trim_blanks(str_from(line, str_find_byte(line, ' ')));
+	struct str rest = str_trim_field(str_from(line, str_find_byte(line, ' ')));
 	uint64_t status;
 	return str_u64(str_head(rest, 3), &status) ? (int)status : 0;
 }
@@ -469,7 +454,7 @@ void robot_head_line(struct robot_head *h, struct str line)
 	if (line.n && (line.p[0] == ' ' || line.p[0] == '\t')) {
 		if (h->field >= 0) {
 			buf_add_byte(&h->value, ' ');
-			buf_add_str(&h->value, trim_blanks(line));
+			buf_add_str(&h->value, str_trim_field(line));
 		}
 		return;
 	}

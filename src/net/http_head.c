@@ -50,26 +50,9 @@ static bool is_visible(struct str s, const char *but)
 	return true;
 }
 
-static bool has_control(struct str s)
-{
-	for (size_t i = 0; i < s.n; i++)
-		if (((unsigned char)s.p[i] < ' ' && s.p[i] != '\t') || s.p[i] == 0x7f)
-			return true;
-	return false;
-}
-
 static bool is_token(struct str s)
 {
 	return s.n > 0 && is_visible(s, "\"(),/:;<=>?@[\\]{}");
-}
-
-static struct str trim_blanks(struct str s)
-{
-	while (s.n && (s.p[0] == ' ' || s.p[0] == '\t'))
-		s = str_from(s, 1);
-	while (s.n && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
-		s.n--;
-	return s;
 }
 
 /* "GET /path?query HTTP/1.1", one blank between the three. */
@@ -105,7 +88,7 @@ static void read_host(struct http_head *h, struct str value)
 {
 	if (++h->hosts > 1)
 		refuse_head(h, 400, "there is more than one Host");
-	if (!is_visible(trim_blanks(value), "\"#/<>?@\\"))
+	if (!is_visible(str_trim_field(value), "\"#/<>?@\\"))
 		refuse_head(h, 400, "Host is not the name of a host");
 }
 
@@ -127,7 +110,7 @@ static void read_length(struct http_head *h, struct str value)
 
 static void read_encoding(struct http_head *h, struct str value)
 {
-	if (h->chunked || !str_eq_nocase(trim_blanks(value), STR("chunked")))
+	if (h->chunked || !str_eq_nocase(str_trim_field(value), STR("chunked")))
 		refuse_head(h, 400, "of transfer encodings only chunked is taken, and once");
 	h->chunked = true;
 }
@@ -184,7 +167,7 @@ static void read_line(struct http_head *h, struct str line)
 	}
 	h->line += line.n;
 	line.n -= 2;
-	if (has_control(line))
+	if (str_has_control(line))
 		refuse_head(h, 400, "the head has a control character in it");
 	else if (h->at == HTTP_AT_FIELDS && line.n == 0)
 		end_head(h);

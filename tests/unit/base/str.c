@@ -57,6 +57,11 @@ static void parts_stay_inside(void **state)
 	assert_str(str_head(STR("abc"), 99), "abc");
 	assert_str(str_trim(STR(" \t\r\n a b \n")), "a b");
 	assert_str(str_trim(STR(" \n ")), "");
+	assert_str(str_trim_field(STR(" \t a \r\n\t")), "a \r\n");
+	assert_str(str_trim_field(STR("\t ")), "");
+	assert_false(str_has_control(STR("\ta \xc3\xa4\xff")) || str_has_control(STR("")));
+	assert_true(str_has_control(STR("a\0b")) && str_has_control(STR("a\r")));
+	assert_true(str_has_control(STR("\x7f")));
 	assert_true(str_ends(STR("abc"), STR("bc")) && !str_ends(STR("abc"), STR("b")));
 }
 

@@ -5,7 +5,7 @@
  *	otherbot: noindex, unavailable_after: Wed, 25 Jun 2010 15:00:00 GMT
  *
  * Words are parted by commas or blanks. Some have a value, of which a date may have both in it.
- *What else stands before a colon is the name of a robot that the wishes after it are for. */
+ * What else stands before a colon is the name of a robot that the wishes after it are for. */
 #pragma once
 #include "base/str.h"
 

@@ -158,7 +158,7 @@ static void drop_content(struct http_answer *a)
 	if (a->stream)
 		http_stream_drop(a->stream);
 	if (a->pieces)
-		http_pieces_drop(a->pieces);
+		http_pieces_free(a->pieces);
 	a->stream = NULL;
 	a->pieces = NULL;
 	a->bytes = (struct str){0};

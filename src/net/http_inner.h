@@ -184,7 +184,7 @@ size_t http_budget_refused(struct http_budget *b); /* since it was asked last */
 /* Makes the first piece of an answer in pieces, as its body. If that was all, the answer is one
  * like any other. */
 int http_pieces_begin(struct http_conn *c, struct err *err);
-void http_pieces_drop(struct http_pieces *p); /* what was never sent */
+void http_pieces_free(struct http_pieces *p); /* of an answer that is not sent, too */
 /* Makes a stream of the answer: `bytes` of the body or static ones, or the body and what follows it
  * in pieces. false: there is no memory for it now. */
 bool http_pieces_stream(struct http_conn *c, struct str bytes, bool packs);

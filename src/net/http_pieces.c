@@ -118,7 +118,7 @@ static struct http_pieces *pieces_new(const struct http_piece_ops *ops, void *ct
 	return p;
 }
 
-static void pieces_free(struct http_pieces *p)
+void http_pieces_free(struct http_pieces *p)
 {
 	if (p->ops)
 		p->ops->close(p->ctx);
@@ -128,11 +128,6 @@ static void pieces_free(struct http_pieces *p)
 	buf_free(&p->piece);
 	pthread_mutex_destroy(&p->lock);
 	mem_free(&p);
-}
-
-void http_pieces_drop(struct http_pieces *p)
-{
-	pieces_free(p);
 }
 
 void http_answer_pieces(struct http_answer *a, const struct http_piece_ops *ops, void *ctx)
@@ -155,7 +150,7 @@ int http_pieces_begin(struct http_conn *c, struct err *err)
 	}
 	c->answer.pieces = NULL;
 	c->answer.etag[0] = 0; /* its body makes a better one */
-	pieces_free(p);
+	http_pieces_free(p);
 	return rc < 0 ? -1 : 0;
 }
 
@@ -212,7 +207,7 @@ static void pieces_make(struct pool_job *job)
 		http_stream_wake(p->stream);
 	pthread_mutex_unlock(&p->lock);
 	if (closed)
-		pieces_free(p);
+		http_pieces_free(p);
 }
 
 /* The words are for the log. */
@@ -275,7 +270,7 @@ static void pieces_close(void *ctx)
 	p->closed = true;
 	pthread_mutex_unlock(&p->lock);
 	if (!making)
-		pieces_free(p);
+		http_pieces_free(p);
 }
 
 static const struct http_stream_ops make_ops = {

@@ -259,6 +259,7 @@ static int names_read(struct names *l, const struct file *folder, struct err *er
 	char path[64];
 	struct dir_walk *w;
 	const char *name;
+	/* with a dot: what is below /proc/self/fd are links, which no walk follows */
 	snprintf(path, sizeof path, "/proc/self/fd/%d/.", folder->fd);
 	int rc = dir_walk_open(&w, path, err);
 	if (rc != 0)

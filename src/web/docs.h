@@ -25,7 +25,6 @@ int docs_open(const struct file *root, const char *path, struct file *ret, bool 
 	      struct err *err);
 /* A page with the first names in a folder that can be served, sorted, and how many more there are;
  * folders end in a slash, and names that begin with a dot are left out. path: where it lies below
- * the root, with a slash at its end,
- * "" for the root itself. */
+ * the root, with a slash at its end, "" for the root itself. */
 int docs_listing(const struct file *root, const struct file *folder, const char *path,
 		 struct arena *arena, struct buf *out, struct err *err);

@@ -9,6 +9,8 @@
 #include "extract/cage_section.h"
 #include "index/words.h"
 #include "role/status.h"
+#include "shepherd/crawl.h"
+#include "shepherd/master.h"
 #include "web/serve.h"
 #include "web/web.h"
 
@@ -133,6 +135,14 @@ static void check_data(const struct patient *p, struct finding *f)
 	}
 }
 
+static bool has_role(const struct program *program, const struct role *role)
+{
+	for (size_t i = 0; i < program->nroles; i++)
+		if (program->roles[i] == role)
+			return true;
+	return false;
+}
+
 static void check_space(const struct patient *p, struct finding *f)
 {
 	struct statvfs v;
@@ -144,9 +154,12 @@ static void check_space(const struct patient *p, struct finding *f)
 	double unit = (double)v.f_frsize, free_bytes = (double)v.f_bavail * unit;
 	double gib = free_bytes / (1 << 30);
 	double share = v.f_blocks ? 100 * (double)v.f_bavail / (double)v.f_blocks : 0;
-	bool little = gib < 1 || share < 5;
-	finding_set(f, little ? FINDING_WARN : FINDING_OK, "%s: %.1f GiB free, %.0f %% of all",
-		    p->home, gib, share);
+	bool stops = has_role(p->call->program, &shepherd_role) &&
+		     free_bytes < (double)crawl_conf_of(p->config)->space;
+	bool little = stops || gib < 1 || share < 5;
+	finding_set(f, little ? FINDING_WARN : FINDING_OK, "%s: %.1f GiB free, %.0f %% of all%s",
+		    p->home, gib, share,
+		    stops ? ", less than shepherd.space: nothing is fetched" : "");
 	if (little)
 		finding_mend(f, "du -xh --max-depth=2 %s | sort -h", p->home);
 }
@@ -371,14 +384,6 @@ static void check_index(const struct patient *p, struct finding *f)
 		finding_set(f, FINDING_OK, "%" PRIu64 " documents", stats.docs);
 		words_close(&r);
 	}
-}
-
-static bool has_role(const struct program *program, const struct role *role)
-{
-	for (size_t i = 0; i < program->nroles; i++)
-		if (program->roles[i] == role)
-			return true;
-	return false;
 }
 
 /* By which names the roles that serve HTTP answer. */

@@ -38,6 +38,7 @@ def test_nothing_is_fetched_while_less_is_free_than_is_wanted(garner, web):
     assert g.run("add", web.url + "/").code == 0
     up.wait_line("no room on the disk: nothing is fetched until there is")
     assert "for room on the disk" in g.run("status").out
+    assert "shepherd.space" in g.run("doctor").out
     g.configure(configuration(web, space="0"))
     assert asked_for_pages(web) == []
     up.send(signal.SIGHUP)  # by the new setting there is room

@@ -8,6 +8,7 @@
 #include "cmd/up_plan.h"
 #include "extract/cage_section.h"
 #include "fetch/robot.h"
+#include "url/url.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -50,6 +51,17 @@ int cmd_refuse(const struct cmd_call *call, const char *fmt, ...)
 	vsnprintf(err.msg, sizeof err.msg, fmt, ap);
 	va_end(ap);
 	return cmd_fail(call, &err);
+}
+
+int cmd_check_url(const char *option, const char *text, struct err *err)
+{
+	char room[URL_MAX];
+	struct url url;
+	int rc = text[0] ? url_parse(str_of(text), NULL, room, sizeof room, &url) : 0;
+	if (rc == 0)
+		return 0;
+	(void)url_fail(rc, str_of(text), err);
+	return err_in(err, "%s", option);
 }
 
 static void print_buf(FILE *to, struct buf *out)

@@ -155,6 +155,8 @@ int cmd_print_file(const struct cmd_call *call, const struct format *f, const ch
 int cmd_fail(const struct cmd_call *call, const struct err *err);
 /* The same for what was asked in a way that cannot be done; returns ERR_USAGE. */
 int cmd_refuse(const struct cmd_call *call, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Whether an option's value is a URL; "": it was not given. ERR_USAGE: err names the option. */
+int cmd_check_url(const char *option, const char *text, struct err *err);
 /* Prints what a buffer holds and frees it; returns 0. Whether all could be written is looked at
  * when the command has ended. */
 int cmd_print(const struct cmd_call *call, struct buf *out);

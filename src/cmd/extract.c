@@ -650,17 +650,6 @@ static int run_tokens(const struct cmd_call *call)
 
 /* The command. */
 
-static int check_url(const char *text, struct err *err)
-{
-	char room[URL_MAX];
-	struct url url;
-	int rc = text[0] ? url_parse(str_of(text), NULL, room, sizeof room, &url) : 0;
-	if (rc == 0)
-		return 0;
-	(void)url_fail(rc, str_of(text), err);
-	return err_in(err, "--url");
-}
-
 static int check_options(const struct extract_options *o, struct err *err)
 {
 	char shown[VALUE_SHOWN];
@@ -676,7 +665,7 @@ static int check_options(const struct extract_options *o, struct err *err)
 			"--charset: expected a name of the Encoding Standard, such as utf-8, "
 			"windows-1252 or shift_jis, got '%s'",
 			value_show(str_of(o->charset), shown));
-	return check_url(o->url, err);
+	return cmd_check_url("--url", o->url, err);
 }
 
 static int run(const struct cmd_call *call)

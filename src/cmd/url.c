@@ -192,18 +192,6 @@ static int load_equiv(struct work *w, struct err *err)
 	return rc == 1 ? err_set(err, ERR_USAGE, "%s: no such file", w->options.equiv) : rc;
 }
 
-/* A base that is none would be the fault of every URL. */
-static int check_base(const char *base, struct err *err)
-{
-	char room[URL_MAX];
-	struct url url;
-	int rc = base[0] ? url_parse(str_of(base), NULL, room, sizeof room, &url) : 0;
-	if (rc == 0)
-		return 0;
-	(void)url_fail(rc, str_of(base), err);
-	return err_in(err, "--base");
-}
-
 static int run(const struct cmd_call *call)
 {
 	struct err err;
@@ -215,7 +203,8 @@ static int run(const struct cmd_call *call)
 	};
 	if (call->argc == 0 && !w.options.batch)
 		return cmd_refuse(call, "url: no URL given; see garner url --help");
-	if (check_base(w.options.base, &err) < 0 || load_equiv(&w, &err) < 0)
+	/* a base that is none would be the fault of every URL */
+	if (cmd_check_url("--base", w.options.base, &err) < 0 || load_equiv(&w, &err) < 0)
 		return cmd_fail(call, &err);
 	int code = w.options.batch ? run_batch(&w) : run_arguments(&w);
 	equiv_free(&w.equiv);

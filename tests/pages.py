@@ -1,12 +1,13 @@
-"""A site whose pages a scene changes as it likes, and that counts what it was asked."""
+"""A site for scenes."""
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Web:
-    """A site whose pages a scene changes as it likes: path -> text, or (status, headers, text)."""
+    """A site whose pages a scene changes as it likes, path -> text or (status, headers, text), and that
+    remembers what it was asked."""
 
-    def __init__(self, port=0, **pages):
+    def __init__(self, port=0):
         self.pages, self.asked = {}, []
         web = self
 

@@ -5,6 +5,8 @@ import struct
 
 import pytest
 
+from crc32c import crc32c
+
 PAGES = ("Uhttp://a.example/\nO1\nTtext/html\nXhello\nXworld\n\n"
          "Uhttp://b.example/\nX" + "a" * 3000 + "\n\n"
          "Uhttp://c.example/\nXc\n")
@@ -20,15 +22,6 @@ def filled(garner):
     assert (done.code, done.out) == (0, "00000000\n00000001\n00000002\n")
     g.objects = g.data / "shepherd" / "objects"
     return g
-
-
-def crc32c(data):
-    crc = 0xffffffff
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
-    return crc ^ 0xffffffff
 
 
 def listed(g, *args):

@@ -3,14 +3,11 @@ import gzip
 import os
 import re
 
-from web import Site
+from web import alone
 
 
 def docs(garner, root):
-    g = garner(config=f"[docs]\nlisten = 127.0.0.1:0\nroot = {root}\n")
-    process = g.start("docs").wait_ready()
-    line = process.wait_line("listening")
-    return Site(process, int(re.search(r"address=127\.0\.0\.1:(\d+)", line).group(1)))
+    return alone(garner(config=f"[docs]\nlisten = 127.0.0.1:0\nroot = {root}\n"), "docs")
 
 
 def tree(path):

@@ -6,6 +6,7 @@ import socket
 
 import pytest
 
+from crc32c import crc32c
 from garner import Garner, wait_for
 from pages import Web
 
@@ -225,15 +226,6 @@ def test_a_broker_says_what_to_do_about_a_ledger_that_was_cut(crawled, garner):
     assert not well and "/ledger: knows 0 documents" in said and "remove its folder words" in said
     shutil.rmtree(g.data / "broker/words")
     assert start_over(g, "broker/docs/ledger")[0] and g.run("check").code == 0
-
-
-def crc32c(data):
-    crc = 0xffffffff
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
-    return crc ^ 0xffffffff
 
 
 def test_what_a_newer_garner_wrote_is_left_alone(crawled, garner):

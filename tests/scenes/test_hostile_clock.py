@@ -1,6 +1,4 @@
 """A machine whose clock is wrong: before 1970, years ahead, and put right again."""
-
-
 from garner import BUILD, wait_for
 from pages import Web
 

@@ -3,7 +3,7 @@ import json
 import re
 import socket
 
-from web import Site, demo, everything, web
+from web import alone, demo, everything, web
 
 FOREIGN = ["evil.example", "evil.example:8080", "localhost.evil.example", "127.0.0.1.evil.example", "127.1",
            "a.search.example", "search.example.evil", "search.example:x", ""]
@@ -40,9 +40,7 @@ def test_a_name_with_a_port_is_refused_with_what_to_write(garner):
 def test_the_role_docs_is_known_by_the_same_names(garner, tmp_path):
     (tmp_path / "a.txt").write_text("text")
     g = garner(config=f"[web]\nurl = https://search.example\n[docs]\nlisten = 127.0.0.1:0\nroot = {tmp_path}\n")
-    docs = g.start("docs").wait_ready()
-    port = int(re.search(r"address=127\.0\.0\.1:(\d+)", docs.wait_line("listening")).group(1))
-    site = Site(docs, port)
+    site = alone(g, "docs")
     for host in ("evil.example", ""):
         assert refused(site.ask("/a.txt", Host=host)), host
     for host in ("localhost", "127.0.0.1", "search.example"):

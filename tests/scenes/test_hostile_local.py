@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 from garner import wait_for
-from web import Site, everything
+from web import alone, everything
 
 
 @contextmanager
@@ -121,10 +121,7 @@ def test_what_a_kill_left_is_removed_at_the_next_start(garner):
 
 def docs(garner, root, **settings):
     text = "".join(f"{k} = {v}\n" for k, v in settings.items())
-    g = garner(config=f"[docs]\nlisten = 127.0.0.1:0\nroot = {root}\n{text}")
-    process = g.start("docs").wait_ready()
-    line = process.wait_line("listening")
-    return Site(process, int(re.search(r"address=127\.0\.0\.1:(\d+)", line).group(1)))
+    return alone(garner(config=f"[docs]\nlisten = 127.0.0.1:0\nroot = {root}\n{text}"), "docs")
 
 
 def test_what_is_hidden_is_not_served_and_links_out_are_not_listed(garner, tmp_path):

@@ -84,9 +84,10 @@ def unread(build):
                 slowest = max(slowest, time.monotonic() - start)
                 most = max(most, web.rss_mib())
                 time.sleep(0.1)
+            refused = sum(b" 503 " in s.recv(20, socket.MSG_PEEK) for s in sockets)
             for s in sockets:
                 s.close()
-    print(f"http: {UNREAD} connections that read nothing of {TEXT_BYTES / 1e6:.0f} MB each: "
+    print(f"http: {UNREAD} connections that read nothing of {TEXT_BYTES / 1e6:.0f} MB each: {refused} refused, "
           f"{idle:.0f} MiB before, at most {most:.0f}; /healthz within {slowest * 1000:.0f} ms")
     print(f"figure http.unread_mib {most - idle:.1f} MiB")
     print(f"figure http.unread_health_ms {slowest * 1000:.1f} ms")

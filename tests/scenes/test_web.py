@@ -129,6 +129,17 @@ def test_the_title_of_a_cached_page_is_cut_between_characters(garner):
     assert "<h1>x" + "ü" * 300 + "</h1>" in page
 
 
+def test_a_cached_page_has_what_there_is_of_title_and_text(garner):
+    site = web(garner)
+    index(site.g, [("http://a.example/1", {"Partial-Text": "first & <foremost>\n\n\nlast"}),
+                   ("http://a.example/2", {"Title": "A <title>", "Partial-Text": "part", "Full-Text": "all of it"})])
+    page = site.ask("/cached?url=http://a.example/1").body.decode()
+    assert "<h1>http://a.example/1</h1>" in page
+    assert re.findall("<p>(.*)</p>", page) == ["first &amp; &lt;foremost&gt;", "last"]
+    page = site.ask("/cached?url=http://a.example/2").body.decode()
+    assert "<h1>A &lt;title&gt;</h1>" in page and re.findall("<p>(.*)</p>", page) == ["all of it"]
+
+
 def test_style_and_script_are_asked_for_again_and_known(garner):
     site = web(garner)
     for path, word in (("/style.css", b"prefers-color-scheme"), ("/status.js", b"EventSource")):

@@ -29,6 +29,7 @@ struct layer {
 	bool is_begun; /* a byte has come */
 	bool is_ended; /* a member has ended, and no other has begun */
 	bool is_done;  /* what comes now is padding */
+	bool is_known; /* of zstd: the first frame is one */
 	/* Of deflate, until it is known which of the two it is; of what may be another member. */
 	unsigned char head[DECODER_HEAD];
 	size_t nhead;
@@ -172,7 +173,14 @@ static bool zstd_open(struct layer *l)
 							       DECODER_ZSTD_WINDOW));
 }
 
-static enum step zstd_step(struct layer *l, struct str *in, size_t *ret_n)
+/* Frames, and those that are to be skipped. */
+static bool zstd_begins(const unsigned char *head, size_t n)
+{
+	bool skipped = (head[0] & 0xf0) == 0x50 && memcmp(head + 1, "\x2a\x4d\x18", n - 1) == 0;
+	return skipped || memcmp(head, "\x28\xb5\x2f\xfd", n) == 0;
+}
+
+static enum step zstd_run(struct layer *l, struct str *in, size_t *ret_n)
 {
 	ZSTD_inBuffer from = {in->p, in->n, 0};
 	ZSTD_outBuffer to = {l->room, sizeof l->room, 0};
@@ -182,11 +190,20 @@ static enum step zstd_step(struct layer *l, struct str *in, size_t *ret_n)
 	return ZSTD_isError(rc) ? STEP_BAD : rc == 0 ? STEP_END : STEP_MORE;
 }
 
-/* Frames, and those that are to be skipped. */
-static bool zstd_begins(const unsigned char *head, size_t n)
+/* The library would also take frames of versions before the standard, by code that is not for
+ * hostile input. */
+static enum step zstd_step(struct layer *l, struct str *in, size_t *ret_n)
 {
-	bool skipped = (head[0] & 0xf0) == 0x50 && memcmp(head + 1, "\x2a\x4d\x18", n - 1) == 0;
-	return skipped || memcmp(head, "\x28\xb5\x2f\xfd", n) == 0;
+	struct str head = {(const char *)l->head, DECODER_HEAD};
+	if (l->is_known)
+		return zstd_run(l, in, ret_n);
+	l->is_known = head_fill(l, DECODER_HEAD, in);
+	if (!zstd_begins(l->head, l->nhead))
+		return STEP_BAD;
+	if (!l->is_known)
+		return STEP_MORE;
+	l->nhead = 0;
+	return zstd_run(l, &head, ret_n);
 }
 
 static bool zstd_again(struct layer *l)
@@ -208,7 +225,7 @@ static const struct coding codings_known[] = {
 	{"x-gzip", gzip_open, zlib_step, zlib_close, 3, gzip_begins, gzip_again},
 	{"deflate", deflate_open, deflate_step, deflate_close, 0, NULL, NULL},
 	{"br", brotli_open, brotli_step, brotli_close, 0, NULL, NULL},
-	{"zstd", zstd_open, zstd_step, zstd_close, 4, zstd_begins, zstd_again},
+	{"zstd", zstd_open, zstd_step, zstd_close, DECODER_HEAD, zstd_begins, zstd_again},
 };
 
 static const struct coding *coding_find(struct str name)

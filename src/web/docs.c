@@ -264,12 +264,12 @@ static int names_read(struct names *l, const struct file *folder, struct err *er
 	int rc = dir_walk_open(&w, path, err);
 	if (rc != 0)
 		return -1;
-	l->name = mem_array(2 * LISTED_MAX, sizeof *l->name);
+	l->name = mem_array((size_t)2 * LISTED_MAX, sizeof *l->name);
 	while ((rc = dir_walk_next(w, &name, err)) == 0) {
 		if (name[0] == '.')
 			continue;
 		l->name[l->n++] = mem_text(name);
-		if (l->n == 2 * LISTED_MAX)
+		if (l->n == (size_t)2 * LISTED_MAX)
 			names_cut(l);
 	}
 	dir_walk_close(&w);

@@ -203,6 +203,9 @@ static void what_is_not_of_the_coding_is_bad(void **state)
 	(void)state;
 	assert_int_equal(decode("gzip", STR("<html>"), 6, &out), BAD);
 	assert_int_equal(decode("zstd", STR("<html>"), 6, &out), BAD);
+	/* of zstd before it was a standard */
+	assert_int_equal(decode("zstd", STR("\x26\xb5\x2f\xfd"), 1, &out), BAD);
+	assert_int_equal(decode("zstd", STR("\x28\xb5"), 1, &out), CUT);
 	pack('g', STR(TEXT), &body);
 	body.p[body.n - 8] ^= 1; /* the sum */
 	assert_int_equal(decode("gzip", buf_str(&body), 5, &out), BAD);

@@ -141,6 +141,7 @@ static ssize_t read_ahead(struct http_intake *in, int fd)
 static ssize_t intake_recv(struct http_intake *in, int fd, char *p, size_t n)
 {
 	size_t done = 0;
+	in->asked = true;
 	for (;;) {
 		size_t asked = n - done, ready = 0;
 		if (in->ready)

@@ -10,6 +10,7 @@ struct http_intake {
 	struct buf held; /* what came, but was not handed on */
 	size_t ready;    /* of it may go */
 	bool told;       /* of a head that is refused */
+	bool asked;      /* libmicrohttpd does receive through it */
 };
 
 /* Whether libmicrohttpd will find our recv(). */

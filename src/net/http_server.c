@@ -298,6 +298,7 @@ static void *on_line(void *server, const char *uri, struct MHD_Connection *mhd)
 		.ctx = s->options.ctx,
 		.conn = c,
 	};
+	ENSURE(c->intake.asked); /* or the head came by another call than recv(), unchecked */
 	c->refused = http_intake_refused(&c->intake, target);
 	c->step = HTTP_HEAD;
 	c->came = c->sent = 0;

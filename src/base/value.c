@@ -481,11 +481,22 @@ static int check_bounds(const struct value_spec *spec, const void *value, struct
 		       value_show(text, shown));
 }
 
+/* The word that stands for 0 where a number may also be left to the program. */
+static const char *zero_word(const struct value_spec *spec)
+{
+	return types[spec->type].number && spec->words ? spec->words[0] : NULL;
+}
+
 int value_parse(const struct value_spec *spec, struct str text, struct arena *arena, void *base,
 		struct err *err)
 {
 	const struct type *type = &types[spec->type];
-	_Alignas(max_align_t) char value[sizeof(struct value_list)];
+	_Alignas(max_align_t) char value[sizeof(struct value_list)] = {0};
+	bool word = zero_word(spec) && str_is(text, zero_word(spec));
+	if (word)
+		memset((char *)base + spec->offset, 0, type->size);
+	if (word)
+		return 0;
 	if (type->parse(spec, text, arena, value, err) < 0 ||
 	    check_bounds(spec, value, text, err) < 0)
 		return -1;
@@ -519,6 +530,11 @@ void value_defaults(const struct value_spec *specs, size_t n, struct arena *aren
 
 void value_print(const struct value_spec *spec, const void *base, struct buf *out)
 {
+	const char *word = zero_word(spec);
+	if (word && types[spec->type].number((const char *)base + spec->offset) == 0) {
+		buf_add_text(out, word);
+		return;
+	}
 	types[spec->type].print(spec, (const char *)base + spec->offset, out);
 }
 
@@ -548,6 +564,8 @@ void value_describe(const struct value_spec *spec, struct buf *out)
 		buf_add_text(out, ", ");
 		print_bounds(spec, out);
 	}
+	if (zero_word(spec))
+		buf_printf(out, ", or %s", zero_word(spec));
 }
 
 const struct value_spec *value_find(const struct value_spec *specs, size_t n, struct str name)

@@ -30,7 +30,8 @@ struct value_spec {
 	const char *fallback;     /* the default, as one would write it; NULL: zero, no, "" */
 	double min, max;          /* in the value's unit (bytes, us); INFINITY: open on that side;
 				     both 0: no bounds */
-	const char *const *words; /* VALUE_WORD: the choices, ends in NULL */
+	const char *const *words; /* VALUE_WORD: the choices, ends in NULL; numbers: NULL, or a
+				   * word that stands for 0 whatever the bounds ("auto") */
 	const char *help;         /* one sentence, no full stop needed */
 };
 

@@ -1,18 +1,22 @@
-/* The crawl: what the modules of a cycle share. A cycle goes
- *	plan    which URLs are due                      reap    gathers them (reap.h)
- *	cork    puts the journal into the index         merge   adds the URLs that were found
- *	select  drops what is not wanted (any more)     record  makes buckets for new URLs
- * each over one state as document 001 has it. The formulas are plain: due and new URLs by age,
- * within limits per site and in total. */
+/* The crawl: what the modules of a cycle share, and the modules. What each does, exactly, stands in
+ * doc/cycle.md.
+ *	feedback  weights from the indexer                  plan    which URLs are due, and how soon
+ *	reap      gathers them (reap.h)                     cork    puts the journal into the index
+ *	merge     adds the URLs that were found             equiv   which sites are mirrors
+ *	select    what is wanted, what sleeps, what goes    record  makes buckets for new URLs
+ *	cleanup   drops buckets that nobody needs
+ * Each is a pass, or a few, over the index of one state, in step with its site list: the memory it
+ * needs grows with the sites by a few bytes each. */
 #pragma once
 #include "base/value.h"
+#include "shepherd/filter.h"
 #include "state/state.h"
 
 enum crawl_follow { CRAWL_SITE, CRAWL_ALL };
 
 struct crawl_conf {
-	int64_t cycle_us; /* how long a reap may take */
-	int64_t plan_max, site_max, urls_max;
+	int64_t cycle_us; /* how long a reap may take; 0: as crawl_cycle_us() says */
+	int64_t plan_max, site_max, active_max, remember_max;
 	int64_t refresh_us;        /* a page is looked at again after this */
 	int64_t retry_us, retries; /* after a failure; doubled with each */
 	int64_t forget_us; /* how long pages that are gone, forbidden or elsewhere are remembered */
@@ -21,22 +25,90 @@ struct crawl_conf {
 	int64_t old_states, interim_states; /* closed and corked ones that are kept */
 	int64_t gone_us;                    /* entries of `gone` are kept so long */
 	uint64_t sort_memory;
+	uint64_t memory;
 	uint64_t cleanup;           /* bytes of the bucket file before which it is not cleaned */
 	uint64_t space;             /* bytes that must be free on the disk, or nothing is fetched */
 	struct value_list no_delay; /* hosts that may be asked without delay */
+	int64_t merge_every;
+	/* plan */
+	double est_raw_performance, reap_optimism, reap_slowdown, duty_factor;
+	int64_t server_overtake_us, anticipated_us;
+	/* cork, merge */
+	int64_t site_err_retry, site_err_expire_us;
+	struct value_list zombie_errors;
+	bool auto_go_root;
+	int64_t default_insert_weight;
+	/* select */
+	double hard_limit_factor, frequent_factor, stability_factor, safety_brake_limit;
+	int64_t dead_site_limit, site_fresh_limit, select_hysteresis;
+	int64_t min_eq_frequency, max_err_frequency;
+	const char *refresh_schema;
+	uint64_t bucket_file_size, avg_bucket_size, avg_url_size;
+	int64_t periodic_cleanup_us;
 };
 
 /* For the table of a section; `m` is the struct crawl_conf in it. */
 /* clang-format off */
 #define CRAWL_SPECS(s, m) \
-	{"cycle", VALUE_TIME_AT(s, m.cycle_us), "30s", 1e6, 86400e6, \
-	 .help = "how long pages are gathered before what was found is planned anew"}, \
+	{"cycle", VALUE_TIME_AT(s, m.cycle_us), "30s", 1e6, 86400e6, .words = crawl_auto, \
+	 .help = "how long pages are gathered before what was found is planned anew; auto: nine " \
+		 "times as long as the other work of the last cycle took, 30s to 1d"}, \
+	{"merge_every", VALUE_INT_AT(s, m.merge_every), "1", 1, 200, \
+	 .help = "what was found becomes known with every so manieth cycle"}, \
 	{"plan_max", VALUE_INT_AT(s, m.plan_max), "200000", 1, 10000000, \
 	 .help = "URLs that one cycle gathers at most"}, \
 	{"site_max", VALUE_INT_AT(s, m.site_max), "50000", 1, 1e9, \
 	 .help = "URLs of one site that are wanted; further ones are left out"}, \
-	{"urls_max", VALUE_INT_AT(s, m.urls_max), "80000000", 1, 1e9, \
-	 .help = "URLs that are wanted, all in all"}, \
+	{"active_max", VALUE_INT_AT(s, m.active_max), "80000000", 1, 1e9, \
+	 .help = "URLs that are wanted, all in all; the best ones"}, \
+	{"remember_max", VALUE_INT_AT(s, m.remember_max), "100000000", 0, 1e9, \
+	 .help = "URLs that are remembered apart from these; the worst are forgotten"}, \
+	{"dead_site_limit", VALUE_INT_AT(s, m.dead_site_limit), "0", 0, 1e9, \
+	 .help = "the same as site_max for a site that is dead; 0: no other limit"}, \
+	{"site_fresh_limit", VALUE_INT_AT(s, m.site_fresh_limit), "0", 0, 1e9, \
+	 .help = "URLs of one site that are wanted though the index has not weighed them yet; 0: no limit"}, \
+	{"hard_limit_factor", VALUE_REAL_AT(s, m.hard_limit_factor), "2", 1, 100, \
+	 .help = "beyond a limit URLs sleep; beyond so many times the limit they are forgotten"}, \
+	{"select_hysteresis", VALUE_INT_AT(s, m.select_hysteresis), "8", 0, 255, \
+	 .help = "by how much more weight a new page replaces one that is gathered"}, \
+	{"default_insert_weight", VALUE_INT_AT(s, m.default_insert_weight), "96", 0, 255, \
+	 .help = "weight of a URL of which nothing is known"}, \
+	{"safety_brake_limit", VALUE_REAL_AT(s, m.safety_brake_limit), "10", 0, 100, \
+	 .help = "percent of the gathered pages, and at least 1,000, that one cycle may drop; beyond it " \
+		 "nothing is dropped until somebody makes the file shepherd/disable-brake"}, \
+	{"refresh_schema", VALUE_TEXT_AT(s, m.refresh_schema), "4:0.3 2:0.7", \
+	 .help = "how often in the time `refresh` pages may be looked at, and which share of frequent_factor " \
+		 "each of these has"}, \
+	{"frequent_factor", VALUE_REAL_AT(s, m.frequent_factor), "0.25", 0, 0.9, \
+	 .help = "share of what a server can give that is used to look at pages more often than once"}, \
+	{"stability_factor", VALUE_REAL_AT(s, m.stability_factor), "1", 0.001, 1000, \
+	 .help = "a page is looked at again when it is so many times as old as it was stable before"}, \
+	{"min_eq_frequency", VALUE_INT_AT(s, m.min_eq_frequency), "1", 1, 255, \
+	 .help = "how often at least pages are looked at that tell which sites are mirrors"}, \
+	{"max_err_frequency", VALUE_INT_AT(s, m.max_err_frequency), "1", 1, 255, \
+	 .help = "how often at most pages are looked at that could not be had"}, \
+	{"est_raw_performance", VALUE_REAL_AT(s, m.est_raw_performance), "100", 0.001, 1e6, \
+	 .help = "URLs per second that can be gathered at least; what is measured counts if it is more"}, \
+	{"reap_optimism", VALUE_REAL_AT(s, m.reap_optimism), "1", 0.01, 100, \
+	 .help = "how much more is planned than can be gathered by what was measured"}, \
+	{"reap_slowdown", VALUE_REAL_AT(s, m.reap_slowdown), "1", 0.01, 100, \
+	 .help = "how much longer the delays are than the refreshes of a server need"}, \
+	{"duty_factor", VALUE_REAL_AT(s, m.duty_factor), "1", 0.01, 1, \
+	 .help = "share of the time in which pages are gathered"}, \
+	{"server_overtake", VALUE_TIME_AT(s, m.server_overtake_us), "0s", 0, 3600e6, \
+	 .help = "a server whose delay is shorter than its rule's and this counts as tight"}, \
+	{"anticipated_refresh_age", VALUE_TIME_AT(s, m.anticipated_us), "0s", 0, 31536000e6, \
+	 .help = "pages of this age may be looked at before their time where there is nothing else to do; " \
+		 "0: none"}, \
+	{"site_err_retry", VALUE_INT_AT(s, m.site_err_retry), "8", 0, 254, \
+	 .help = "a site is dead after more cycles than this in which every try failed"}, \
+	{"site_err_expire", VALUE_TIME_AT(s, m.site_err_expire_us), "30d", 1e6, 31536000e6, \
+	 .help = "a dead site is tried again after this time"}, \
+	{"zombie_errors", VALUE_LIST_AT(s, m.zombie_errors), "all", \
+	 .help = "which errors are remembered for the time `forget`: HTTP statuses, names of outcomes, or all; " \
+		 "others are forgotten at once, and tried again when a page links to them"}, \
+	{"auto_go_root", VALUE_BOOL_AT(s, m.auto_go_root), "yes", \
+	 .help = "whether the front page of each new site is gathered too"}, \
 	{"follow", VALUE_WORD_AT(s, m.follow), "site", .words = crawl_follows, \
 	 .help = "which links are followed: those to sites that were added by hand (site), or " \
 		 "all"}, \
@@ -64,6 +136,16 @@ struct crawl_conf {
 	{"cleanup", VALUE_SIZE_AT(s, m.cleanup), "256M", 1 << 16, INFINITY, \
 	 .help = "the bucket file is cleaned of what no URL needs when it is larger than this and " \
 		 "half as large again as after the last time"}, \
+	{"bucket_file_size", VALUE_SIZE_AT(s, m.bucket_file_size), "400G", 1 << 20, INFINITY, \
+	 .help = "how large the bucket file may become; it is cleaned then, and the worst pages go"}, \
+	{"periodic_cleanup", VALUE_TIME_AT(s, m.periodic_cleanup_us), "30d", 1e6, 1e15, \
+	 .help = "the bucket file is cleaned after this time in any case"}, \
+	{"avg_bucket_size", VALUE_SIZE_AT(s, m.avg_bucket_size), "4K", 1, 1e9, \
+	 .help = "bytes of a page in the bucket file, before the first cleanup measures them"}, \
+	{"avg_url_size", VALUE_SIZE_AT(s, m.avg_url_size), "128", 1, 1e9, \
+	 .help = "the same of a URL that is only known"}, \
+	{"memory", VALUE_SIZE_AT(s, m.memory), "1G", 16 << 20, 1e12, \
+	 .help = "memory that a pass over all URLs may take"}, \
 	{"space", VALUE_SIZE_AT(s, m.space), "256M", 0, INFINITY, \
 	 .help = "while less is free on the disk of the data directory nothing new is fetched; it " \
 		 "goes on by itself when there is room"}, \
@@ -72,16 +154,56 @@ struct crawl_conf {
 		 "delay and several times at once: your own"}
 /* clang-format on */
 extern const char *const crawl_follows[];
+extern const char *const crawl_auto[];
 
-/* The status of an item whose last try did not end in an answer: 1000 + enum outcome. */
-enum { CRAWL_STATUS = 1000, CRAWL_NOINDEX = 1100 };
+/* What a module works with. */
+struct crawl {
+	const struct crawl_conf *conf;
+	const struct filter *filter;
+	const struct equiv *equiv; /* NULL: only the rule of www. holds */
+	struct schema schema;      /* of conf->refresh_schema */
+	int64_t delay_us;          /* the robot's, and how many requests at once */
+	unsigned concurrent;
+	int64_t cycle_us; /* how long the next reap may take */
+	int64_t now_us;
+	struct buckets *buckets; /* merge, select, record, cleanup; others: NULL */
+	/* What takes long asks between blocks of its work whether it is to stop: it then returns 1
+	 * and has done nothing that counts, so the phase is done again another time. NULL: nobody
+	 * stops it. */
+	bool (*stopped)(void *ctx);
+	void *ctx;
+};
+bool crawl_is_stopped(const struct crawl *c);
+/* How long the reap of a state may take. */
+int64_t crawl_cycle_us(const struct crawl_conf *conf, const struct state_course *course);
+
+/* The status of an item whose last try did not end in an answer: 1000 + enum outcome; of one that
+ * sleeps: 1200 + enum crawl_limit. */
+enum { CRAWL_STATUS = 1000, CRAWL_NOINDEX = 1100, CRAWL_SLEEPS = 1200 };
+enum crawl_limit {
+	LIMIT_SITE,
+	LIMIT_DEAD,
+	LIMIT_FRESH,
+	LIMIT_SERVER,
+	LIMIT_SECTION,
+	LIMIT_PERFORMANCE,
+	LIMIT_SPACE,
+	LIMIT_ACTIVE,
+	CRAWL_LIMITS,
+};
+extern const char *const crawl_limit_names[CRAWL_LIMITS]; /* "site", "dead-site" ... */
 /* For people: "404", "robots.txt forbids it"; in room of 64 bytes. */
 const char *crawl_status_text(uint16_t status, char ret[64]);
+/* Whether conf->zombie_errors has this status. */
+bool crawl_is_remembered(const struct crawl_conf *conf, uint16_t status);
 
 /* A footprint as the attribute O has it: 32 digits. */
 struct str crawl_digits(struct footprint fp, struct arena *arena);
 /* Whether a site is one of conf->no_delay. */
 bool crawl_is_fast(const struct crawl_conf *conf, const struct site *site);
+/* The URL of an item, from its bucket or its contribution, in the arena. 1: neither is there. */
+int crawl_url_of(const struct crawl *c, struct state *st, const struct index_item *item,
+		 struct arena *arena, struct str *ret, struct err *err);
 
 /* Where URLs are asked for by hand (disk/requests.h), below the data directory. */
 #define CRAWL_REQUESTS "shepherd/requests"
@@ -89,46 +211,71 @@ bool crawl_is_fast(const struct crawl_conf *conf, const struct site *site);
  * refused what is not a URL, and told so. */
 int crawl_ask(void *state, struct str line, struct err *err);
 
+/* An index that is written anew by what files of the state tell of its URLs. */
+
+struct crawl_news {
+	const char *file; /* "journal", "contrib" (all rounds that no merge has taken) */
+	/* NULL, or makes one of two of the same URL. */
+	void (*unify)(void *ctx, struct buf *into, struct str from);
+	/* NULL: damage is an error. Else what lies before it counts, and here is why no more. */
+	struct err *lost;
+	struct sort *sort; /* NULL, or one with the records in it already: used instead of `file` */
+};
+/* The payload of such a record, and where in its file it lies (contrib_place). */
+struct str crawl_placed(struct str record, uint64_t *ret_place);
+/* Writes a new index for a state: fn says what becomes of each URL, in view of the news of it
+ * (NULL: none); each is to be read by crawl_placed(). 1: stopped, and the index is as it was. */
+int crawl_rewrite(struct state *st, const struct crawl *c, const struct crawl_news *news,
+		  url_index_fn *fn, void *ctx, struct err *err);
+
+/* The modules. Each returns 1 when it was stopped: the state is then good for nothing but to begin
+ * the phase again (cork) or to be deleted. */
+
 /* What plan found. */
 struct planned {
 	uint64_t urls, sites;
-	uint64_t waiting; /* due, but beyond plan_max or what the site can give in a cycle */
+	uint64_t waiting; /* due, but beyond the budget or what the server can give in a cycle */
 	uint64_t types[ITEM_TYPES]; /* all URLs of the index */
 	int64_t next_s; /* when the next URL will be due, seconds since 1970; INT64_MAX: none */
 };
-/* Writes the plan of a state in PHASE_PLAN; delay_us: between two requests to one server. With
- * `write` false it only looks. */
-int crawl_plan(struct state *st, const struct crawl_conf *conf, int64_t delay_us, int64_t now_us,
-	       bool write, struct planned *ret, struct err *err);
-
-/* What takes long asks between blocks of its work whether it is to stop: it then returns 1 and has
- * done nothing that counts, so the phase is done again another time. NULL: nobody stops it. */
-struct crawl_stop {
-	bool (*wanted)(void *ctx);
-	void *ctx;
-};
-
-/* Applies the journal to the index, and what it tells of servers to the sites. 1: stopped. */
-int crawl_cork(struct state *st, const struct crawl_conf *conf, const struct crawl_stop *stop,
+/* Writes the plan of a state in PHASE_PLAN. With `write` false it only looks. */
+int crawl_plan(struct state *st, const struct crawl *c, bool write, struct planned *ret,
 	       struct err *err);
+
+/* Applies the journal to the index, and what it tells of servers to the sites. */
+int crawl_cork(struct state *st, const struct crawl *c, struct err *err);
 
 struct merged {
 	uint64_t added, known, unwanted, forgotten;
 	struct err lost; /* why not all contributions could be read; ERR_NONE: all were */
 };
-/* Adds contributions as new URLs that have no bucket yet, those of sites that are wanted, within
- * the limits; forgets what was remembered for long enough. Also select: sites without URLs go. 1:
- * stopped; the state is good for nothing then. */
-int crawl_merge(struct state *st, const struct crawl_conf *conf, int64_t now_us,
-		const struct crawl_stop *stop, struct merged *ret, struct err *err);
+int crawl_merge(struct state *st, const struct crawl *c, struct merged *ret, struct err *err);
+
+/* Sets `norm` of every site by c->equiv. */
+int crawl_equiv(struct state *st, const struct crawl *c, uint64_t *ret_changed, struct err *err);
+
+struct selected {
+	uint64_t active, gathered;        /* URLs that are wanted now; gathered ones before */
+	uint64_t sleeps[CRAWL_LIMITS];    /* put to sleep by each limit, and were awake before */
+	uint64_t forgotten[CRAWL_LIMITS]; /* by each limit */
+	uint64_t expired;                 /* zombies and errors that were forgotten */
+	uint64_t lost;                    /* gathered pages that sleep or were forgotten */
+	uint64_t woken;                   /* slept before, and are wanted now */
+	uint64_t fresh;                   /* URLs that have no bucket yet, and get one by record */
+	uint64_t sites_gone;              /* sites without URLs that were removed */
+	uint64_t stale_keys;              /* key items that record has to drop */
+	bool braked;                      /* so many would be lost that nothing was written */
+};
+/* Decides which URLs are wanted. brake: whether the safety brake works. */
+int crawl_select(struct state *st, const struct crawl *c, bool brake, struct selected *ret,
+		 struct err *err);
 
 /* Makes a thin bucket for every new URL, so that the state needs no contributions any more. 1:
  * stopped; buckets were appended that nobody knows. */
-int crawl_record(struct state *st, struct buckets *buckets, const struct crawl_stop *stop,
-		 uint64_t *ret_made, struct err *err);
+int crawl_record(struct state *st, const struct crawl *c, uint64_t *ret_made, struct err *err);
 
 /* Drops all buckets that the index of a state in PHASE_CLEANUP does not name, shakes the bucket
  * file down and gives the index the new numbers. */
 struct bucket_shaken;
-int crawl_cleanup(struct state *st, struct buckets *buckets, struct bucket_shaken *ret,
+int crawl_cleanup(struct state *st, const struct crawl *c, struct bucket_shaken *ret,
 		  struct err *err);

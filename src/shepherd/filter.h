@@ -3,7 +3,7 @@
  *	# a comment
  *	section pages 1            name, share of the space, and where wanted a bonus: "0.2 +10"
  *	section images 0
- *	host *.example.org & path /cgi/*: reject
+ *	host *.example.org & path *.cgi: reject
  *	path *.jpg: section=images
  *	key_sites > 1000: min_delay=1s
  *
@@ -89,7 +89,7 @@ struct filter_site {
 	uint32_t line[FILTER_OUTPUTS]; /* 0: this output is not set, and its value below is 0 */
 	uint32_t soft_limit, hard_limit, fresh_limit;
 	int64_t min_delay_us;
-	unsigned max_conn; /* 1 to POLITE_CONCURRENT_MAX */
+	unsigned max_conn;    /* 1 to POLITE_CONCURRENT_MAX */
 	uint32_t queue_bonus; /* at most 2000000000 */
 	bool select_bonus;
 	const struct schema *schema; /* NULL: the usual; lives as long as the filter */

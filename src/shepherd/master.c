@@ -95,6 +95,9 @@ struct master {
 	char folder[PATH_MAX], objects[PATH_MAX + 16], cleaned[PATH_MAX + 16];
 	int64_t idle_until_us; /* wall clock */
 	bool fresh;            /* the state has URLs without a bucket */
+	struct filter *filter;
+	struct equiv *equiv;
+	struct schema schema;
 	bool stop;
 	/* Room on the disk. */
 	struct loop_timer space;
@@ -240,15 +243,41 @@ static bool space_refused(struct master *m, const struct err *err)
 	return true;
 }
 
+/* Signals that came since the last look. */
+static bool is_stopped(void *ctx)
+{
+	struct master *m = ctx;
+	loop_poll(m->loop);
+	return m->stop;
+}
+
+/* What a module works with, now. */
+static struct crawl master_crawl(struct master *m, const struct state *st, struct buckets *b)
+{
+	const struct crawl_conf *conf = &m->conf->crawl;
+	return (struct crawl){
+		.conf = conf,
+		.filter = m->filter,
+		.equiv = m->equiv,
+		.schema = m->schema,
+		.delay_us = m->robot->robot.delay_us,
+		.concurrent = (unsigned)m->robot->robot.concurrent,
+		.cycle_us = crawl_cycle_us(conf, &state_params(st)->course),
+		.now_us = clock_wall_us(),
+		.buckets = b,
+		.stopped = is_stopped,
+		.ctx = m,
+	};
+}
+
 /* The modules, each from one phase to the next. */
 
 static int master_plan(struct master *m, struct state *closed, struct err *err)
 {
-	const struct crawl_conf *conf = &m->conf->crawl;
-	int64_t delay_us = m->robot->robot.delay_us;
+	struct crawl c = master_crawl(m, closed, NULL);
 	CLEANUP(state_free) struct state *st = NULL;
 	struct planned planned;
-	if (crawl_plan(closed, conf, delay_us, clock_wall_us(), false, &planned, err) < 0)
+	if (crawl_plan(closed, &c, false, &planned, err) < 0)
 		return -1;
 	for (size_t i = 0; i < ITEM_TYPES; i++)
 		master_gauge(m, COUNT_SLEEPING + i, (int64_t)planned.types[i]);
@@ -256,7 +285,7 @@ static int master_plan(struct master *m, struct state *closed, struct err *err)
 		return master_idle(m, planned.next_s, err);
 	if (state_clone(&st, closed, false, clock_wall_us(), err) < 0 ||
 	    master_enter(m, st, PHASE_PLAN, NULL, err) < 0 ||
-	    crawl_plan(st, conf, delay_us, clock_wall_us(), true, &planned, err) < 0)
+	    crawl_plan(st, &c, true, &planned, err) < 0)
 		return -1;
 	master_count(m, COUNT_CYCLES, 1);
 	master_gauge(m, COUNT_PLANNED, (int64_t)planned.urls);
@@ -288,25 +317,18 @@ static int master_reap(struct master *m, struct state *st, struct buckets *b, st
 	return m->stop ? 0 : master_enter(m, st, PHASE_CORK, b, err);
 }
 
-/* Signals that came since the last look. */
-static bool is_stopped(void *ctx)
-{
-	struct master *m = ctx;
-	loop_poll(m->loop);
-	return m->stop;
-}
-
 static int master_cork(struct master *m, struct state *st, struct err *err)
 {
-	int rc = crawl_cork(st, &m->conf->crawl, &(struct crawl_stop){is_stopped, m}, err);
+	struct crawl c = master_crawl(m, st, NULL);
+	int rc = crawl_cork(st, &c, err);
 	return rc == 0 ? master_enter(m, st, PHASE_CORKED, NULL, err) : MIN(rc, 0);
 }
 
 static int master_record(struct master *m, struct state *st, struct buckets *b, struct err *err)
 {
-	const struct crawl_stop stop = {is_stopped, m};
+	struct crawl c = master_crawl(m, st, b);
 	uint64_t made;
-	int rc = m->fresh ? crawl_record(st, b, &stop, &made, err) : 0;
+	int rc = m->fresh ? crawl_record(st, &c, &made, err) : 0;
 	return rc == 0 ? master_enter(m, st, PHASE_CLOSED, b, err) : rc;
 }
 
@@ -364,8 +386,10 @@ static bool wants_cleanup(const struct master *m)
 
 static int master_clean(struct master *m, struct state *st, struct buckets *b, struct err *err)
 {
+	struct crawl c = master_crawl(m, st, b);
 	struct bucket_shaken shaken;
-	if (crawl_cleanup(st, b, &shaken, err) < 0 || master_enter(m, st, PHASE_CLOSED, b, err) < 0)
+	if (crawl_cleanup(st, &c, &shaken, err) < 0 ||
+	    master_enter(m, st, PHASE_CLOSED, b, err) < 0)
 		return -1;
 	const struct cleaned cleaned = {shaken.after};
 	log_info(ROLE, "the bucket file was cleaned", KV_UINT("before", shaken.before),
@@ -385,12 +409,12 @@ static int master_cleanup(struct master *m, struct state *closed, struct err *er
 static int master_merge(struct master *m, struct state *corked, struct err *err)
 {
 	CLEANUP(state_free) struct state *st = NULL;
-	const struct crawl_stop stop = {is_stopped, m};
+	struct crawl c = master_crawl(m, corked, NULL);
 	struct merged merged;
 	if (state_clone(&st, corked, true, clock_wall_us(), err) < 0 ||
 	    master_enter(m, st, PHASE_MERGE, NULL, err) < 0)
 		return -1;
-	int rc = crawl_merge(st, &m->conf->crawl, clock_wall_us(), &stop, &merged, err);
+	int rc = crawl_merge(st, &c, &merged, err);
 	if (rc != 0)
 		return MIN(rc, 0); /* stopped: the next start begins it again */
 	if (merged.lost.code != ERR_NONE)
@@ -505,6 +529,13 @@ static int run_all(struct master *m, struct role_env *env, struct err *err)
 	struct cage_options parse;
 	if (cage_section_options(config_get(env->config, &cage_section), program, &parse, err) < 0)
 		return -1;
+	char filter[PATH_MAX + 16];
+	const struct filter_defaults defaults = {m->conf->crawl.no_delay,
+						 m->conf->crawl.follow == CRAWL_ALL};
+	snprintf(filter, sizeof filter, "%s/cf/filter", m->folder);
+	if (filter_load(filter, &defaults, &m->filter, err) < 0 ||
+	    schema_parse(str_of(m->conf->crawl.refresh_schema), &m->schema, err) < 0)
+		return -1;
 	struct reap_options options = {
 		.loop = m->loop,
 		.data = env->data,
@@ -558,6 +589,7 @@ static int run(struct role_env *env, struct err *err)
 	reap_free(&m.reap);
 	states_close(&m.states);
 	requests_free(&m.requests);
+	filter_free(&m.filter);
 	if (m.loop)
 		loop_free(&m.loop);
 	return rc;

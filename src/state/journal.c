@@ -18,7 +18,7 @@ enum { NO_TARGET = 16, ENTRY_MOST = 64 << 10, REASON_MOST = 1024 };
 const char *const change_op_names[CHANGE_OPS] = {"none", "add", "refresh", "update", "delete"};
 
 const struct record_kind journal_kind = {.magic = "GARNERJN", .version = 1, .most = ENTRY_MOST};
-const struct record_kind contrib_kind = {.magic = "GARNERCB", .version = 1, .most = ENTRY_MOST};
+const struct record_kind contrib_kind = {.magic = "GARNERCB", .version = 2, .most = ENTRY_MOST};
 const struct record_kind changes_kind = {.magic = "GARNERCH", .version = 2, .most = ENTRY_MOST};
 
 static void put_key(struct buf *out, struct footprint fp)
@@ -118,6 +118,7 @@ void contrib_write(const struct contrib *c, struct buf *out)
 	put_u8(out, c->weight);
 	put_u8(out, c->section);
 	put_key(out, c->from);
+	put_varint(out, c->time_s);
 	put_text(out, c->url);
 }
 
@@ -129,6 +130,7 @@ int contrib_read(struct str payload, struct contrib *ret, struct err *err)
 	c.weight = reader_u8(&r);
 	c.section = reader_u8(&r);
 	c.from = take_key(&r);
+	c.time_s = take_u32(&r);
 	c.url = reader_text(&r, URL_MAX);
 	if (entry_end(&r, "a contribution", err) < 0)
 		return -1;
@@ -239,7 +241,7 @@ const struct format contrib_format = {
 	.name = "contrib",
 	.file = "contrib",
 	.magic = "GARNERCB",
-	.version = 1,
+	.version = 2,
 	.help = "URLs that were found on pages of the crawl",
 	.remedy = STATE_REMEDY,
 	.records = &contrib_kind,

@@ -44,6 +44,7 @@ struct contrib {
 	uint8_t weight;
 	uint8_t section;
 	struct footprint from; /* the page that links to it; zeroes: nobody, it was given by hand */
+	uint32_t time_s;       /* when it was given by hand; 0: it was not */
 	struct str url;
 };
 void contrib_write(const struct contrib *c, struct buf *out);

@@ -1,6 +1,6 @@
-/* The site list: a table in memory, written as records of many sites each, in order of footprints.
- * Passes ask for sites in any order, so all of them are held; the list is small next to the index.
- * The last record counts the sites, so that a list that was cut is noticed. */
+/* The site list: records of many sites each, in order of footprints, read and written from end to
+ * end; and as a table in memory for those who ask for sites in any order. The last record counts
+ * the sites, so that a list that was cut is noticed. */
 #include "state/sites.h"
 #include "state/phase.h"
 
@@ -18,7 +18,7 @@
 enum { PACKED = 64 << 10, SITE_MOST = 1024, TAG_SITES = 's', TAG_END = 'e' };
 
 static const struct record_kind sites_kind = {
-	.magic = "GARNERST", .version = 1, .most = PACKED + SITE_MOST};
+	.magic = "GARNERST", .version = 2, .most = PACKED + SITE_MOST};
 
 TABLE(site_table, uint64_t, struct site *, hash_u64, table_same_u64)
 
@@ -118,6 +118,8 @@ static void put_site(struct buf *out, const struct site *t)
 	put_varint(out, t->delay_ms);
 	put_u8(out, t->error_cycles);
 	put_u8(out, t->oscillations);
+	put_varint(out, t->failed_s);
+	put_varint(out, t->demand);
 	put_text(out, t->host);
 }
 
@@ -136,65 +138,99 @@ static struct site take_site(struct reader *r)
 	t.delay_ms = (uint32_t)reader_varint(r);
 	t.error_cycles = reader_u8(r);
 	t.oscillations = reader_u8(r);
+	t.failed_s = (uint32_t)reader_varint(r);
+	t.demand = (uint32_t)reader_varint(r);
 	t.host = reader_text(r, SITE_MOST);
 	return t;
 }
 
-/* Saving: sites packed into records, then one that says how many there are. */
+/* Writing: sites packed into records, then one that says how many there are. */
 
-struct packing {
+struct sites_writer {
 	struct record_writer *w;
 	struct record_group group;
 	struct buf packed;
+	uint64_t n, last;
 };
 
-static int sites_hand_over(struct packing *p, struct err *err)
+static int sites_hand_over(struct sites_writer *w, struct err *err)
 {
-	if (p->packed.n == 0)
+	if (w->packed.n == 0)
 		return 0;
-	int rc = record_append(p->w, buf_str(&p->packed), &p->group, NULL, err);
-	buf_clear(&p->packed);
+	int rc = record_append(w->w, buf_str(&w->packed), &w->group, NULL, err);
+	buf_clear(&w->packed);
 	return rc;
 }
 
-static int sites_pack(struct packing *p, const struct site *t, struct err *err)
+int sites_create(struct sites_writer **ret, const char *path, struct err *err)
 {
-	if (p->packed.n > PACKED - SITE_MOST && sites_hand_over(p, err) < 0)
+	struct sites_writer *w = mem_alloc(sizeof *w);
+	w->packed = BUF_INIT(PACKED + SITE_MOST);
+	if (file_remove(path, err) < 0 ||
+	    record_open(&w->w, path, &sites_kind, 0644, NULL, err) < 0) {
+		sites_drop(&w);
 		return -1;
-	if (p->packed.n == 0)
-		put_u8(&p->packed, TAG_SITES);
-	put_site(&p->packed, t);
+	}
+	*ret = w;
 	return 0;
 }
 
-static int sites_pack_all(struct packing *p, struct site *const *sorted, size_t n, struct err *err)
+int sites_write(struct sites_writer *w, const struct site *site, struct err *err)
 {
-	for (size_t i = 0; i < n; i++)
-		if (sites_pack(p, sorted[i], err) < 0)
-			return -1;
-	if (sites_hand_over(p, err) < 0)
+	ENSURE(w->n == 0 || site->fp > w->last);
+	if (w->packed.n > PACKED - SITE_MOST && sites_hand_over(w, err) < 0)
 		return -1;
-	put_u8(&p->packed, TAG_END);
-	put_varint(&p->packed, n);
-	if (sites_hand_over(p, err) < 0)
+	if (w->packed.n == 0)
+		put_u8(&w->packed, TAG_SITES);
+	put_site(&w->packed, site);
+	w->last = site->fp;
+	w->n++;
+	return 0;
+}
+
+static int sites_end(struct sites_writer *w, struct err *err)
+{
+	if (sites_hand_over(w, err) < 0)
 		return -1;
-	return record_sync(p->w, &p->group, err);
+	put_u8(&w->packed, TAG_END);
+	put_varint(&w->packed, w->n);
+	if (sites_hand_over(w, err) < 0 || record_sync(w->w, &w->group, err) < 0)
+		return -1;
+	return record_close(&w->w, err);
+}
+
+int sites_finish(struct sites_writer **w, struct err *err)
+{
+	int rc = sites_end(*w, err);
+	sites_drop(w);
+	return rc;
+}
+
+void sites_drop(struct sites_writer **pw)
+{
+	struct sites_writer *w = *pw;
+	if (!w)
+		return;
+	record_drop(&w->w);
+	buf_free(&w->packed);
+	mem_free(pw);
 }
 
 int sites_save(struct sites *s, const char *path, struct err *err)
 {
-	struct packing p = {.packed = BUF_INIT(PACKED + SITE_MOST)};
-	if (file_remove(path, err) < 0 || record_open(&p.w, path, &sites_kind, 0644, NULL, err) < 0)
+	struct sites_writer *w;
+	struct site *const *sorted = sites_sorted(s);
+	if (sites_create(&w, path, err) < 0)
 		return -1;
-	int rc = sites_pack_all(&p, sites_sorted(s), sites_count(s), err);
-	if (rc == 0)
-		rc = record_close(&p.w, err);
-	record_drop(&p.w);
-	buf_free(&p.packed);
-	return rc;
+	for (size_t i = 0; i < sites_count(s); i++)
+		if (sites_write(w, sorted[i], err) < 0) {
+			sites_drop(&w);
+			return -1;
+		}
+	return sites_finish(&w, err);
 }
 
-/* Loading */
+/* Reading */
 
 static bool site_is_sound(const struct site *t)
 {
@@ -202,50 +238,125 @@ static bool site_is_sound(const struct site *t)
 	       (t->protocol == URL_HTTP || t->protocol == URL_HTTPS || t->protocol == URL_FTP);
 }
 
-/* 1: the end of the list. */
-static int sites_load_record(struct sites *s, struct str payload, struct err *err)
+struct sites_scan {
+	char *path;
+	struct record_reader *in;
+	struct record record; /* the one that is being read */
+	struct reader r;
+	struct site site; /* the last that was given, or looked ahead to */
+	uint64_t n;
+	bool held; /* site was looked ahead to, and not given */
+	bool done;
+};
+
+int sites_scan_open(struct sites_scan **ret, const char *path, struct err *err)
 {
-	struct reader r = reader_of(payload);
-	uint8_t tag = reader_u8(&r);
-	if (tag == TAG_END)
-		return reader_varint(&r) == sites_count(s) && !r.bad && reader_left(&r) == 0
-			       ? 1
-			       : err_set(err, ERR_DAMAGED, "sites are missing");
-	while (!r.bad && reader_left(&r)) {
-		struct site t = take_site(&r);
-		if (r.bad || !site_is_sound(&t))
-			break;
-		if (sites_get(s, t.fp))
-			return err_set(err, ERR_DAMAGED, "the site %016" PRIx64 " is there twice",
-				       t.fp);
-		(void)sites_add(s, &t);
+	struct record_reader *in = NULL;
+	int rc = record_reader_open(&in, path, &sites_kind, err);
+	if (rc)
+		return rc;
+	struct sites_scan *s = mem_alloc(sizeof *s);
+	*s = (struct sites_scan){.path = mem_text(path), .in = in};
+	*ret = s;
+	return 0;
+}
+
+void sites_scan_free(struct sites_scan **ps)
+{
+	struct sites_scan *s = *ps;
+	if (!s)
+		return;
+	record_reader_free(&s->in);
+	mem_free(&s->path);
+	mem_free(ps);
+}
+
+static int scan_fail(struct sites_scan *s, struct err *err)
+{
+	s->done = true;
+	return err_in(err, "%s: record at %" PRIu64, s->path, s->record.place.at);
+}
+
+/* The next record. 1: it was the last one. */
+static int scan_step(struct sites_scan *s, struct err *err)
+{
+	int rc = record_next(s->in, &s->record, err);
+	if (rc == 1)
+		return err_set(err, ERR_DAMAGED, "%s: the end is missing; recovery builds it again",
+			       s->path);
+	if (rc < 0)
+		return -1;
+	s->r = reader_of(s->record.payload);
+	uint8_t tag = reader_u8(&s->r);
+	if (tag == TAG_SITES)
+		return 0;
+	if (tag != TAG_END)
+		err_set(err, ERR_DAMAGED, "no sites at byte 0");
+	else if (reader_varint(&s->r) != s->n || s->r.bad || reader_left(&s->r))
+		err_set(err, ERR_DAMAGED, "sites are missing");
+	else
+		return 1;
+	return scan_fail(s, err);
+}
+
+int sites_scan_next(struct sites_scan *s, struct site *ret, struct err *err)
+{
+	uint64_t before = s->site.fp;
+	int rc = 0;
+	if (s->held) {
+		s->held = false;
+		*ret = s->site;
+		return 0;
 	}
-	if (tag != TAG_SITES || r.bad || reader_left(&r))
-		return err_set(err, ERR_DAMAGED, "no sites at byte %zu", reader_at(&r));
+	while (!s->done && rc == 0 && reader_left(&s->r) == 0)
+		rc = scan_step(s, err);
+	s->done |= rc != 0;
+	if (s->done)
+		return rc < 0 ? -1 : 1;
+	s->site = take_site(&s->r);
+	if (s->r.bad || !site_is_sound(&s->site)) {
+		err_set(err, ERR_DAMAGED, "no site at byte %zu", reader_at(&s->r));
+		return scan_fail(s, err);
+	}
+	if (s->n++ && s->site.fp <= before) {
+		err_set(err, ERR_DAMAGED, "the site %016" PRIx64 " is not in order", s->site.fp);
+		return scan_fail(s, err);
+	}
+	*ret = s->site;
+	return 0;
+}
+
+int sites_scan_find(struct sites_scan *s, uint64_t fp, const struct site **ret, struct err *err)
+{
+	struct site site;
+	int rc = 0;
+	while (s->n == 0 || s->site.fp < fp) {
+		s->held = false;
+		if ((rc = sites_scan_next(s, &site, err)) != 0)
+			return rc;
+		s->held = true;
+	}
+	if (s->site.fp != fp)
+		return 1;
+	*ret = &s->site;
 	return 0;
 }
 
 int sites_load(struct sites **ret, const char *path, struct err *err)
 {
-	struct record_reader *r = NULL;
-	struct record record;
-	int rc = record_reader_open(&r, path, &sites_kind, err), done = 0;
+	CLEANUP(sites_scan_free) struct sites_scan *scan = NULL;
+	struct site site;
+	int rc = sites_scan_open(&scan, path, err);
 	if (rc)
 		return rc;
 	struct sites *s = sites_new();
-	while (rc == 0 && !done && (rc = record_next(r, &record, err)) == 0) {
-		done = sites_load_record(s, record.payload, err);
-		rc = done < 0 ? err_in(err, "%s: record at %" PRIu64, path, record.place.at) : 0;
-	}
+	while ((rc = sites_scan_next(scan, &site, err)) == 0)
+		(void)sites_add(s, &site);
 	if (rc == 1)
-		rc = err_set(err, ERR_DAMAGED, "%s: the end is missing; recovery builds it again",
-			     path);
-	record_reader_free(&r);
-	if (rc == 0)
 		*ret = s;
 	else
 		sites_free(&s);
-	return rc;
+	return rc < 0 ? -1 : 0;
 }
 
 static int print_sites(struct str payload, struct buf *out, struct err *err)
@@ -264,10 +375,10 @@ static int print_sites(struct str payload, struct buf *out, struct err *err)
 		buf_printf(out,
 			   "\n  %016" PRIx64 " %016" PRIx64 " %d " STR_FMT ":%u %s active %" PRIu32
 			   " inactive %" PRIu32 " gathered %" PRIu32 " fresh %" PRIu32 " %" PRIu32
-			   "ms errors %u",
+			   "ms errors %u demand %" PRIu32,
 			   t.fp, t.norm, (int)t.protocol, STR_ARG(t.host), t.port,
 			   qkey_print(t.qkey, key), t.active, t.inactive, t.gathered, t.fresh,
-			   t.download_ms, t.error_cycles);
+			   t.download_ms, t.error_cycles, t.demand);
 	}
 	return 0;
 }
@@ -286,7 +397,7 @@ const struct format sites_format = {
 	.name = "sites",
 	.file = "sites",
 	.magic = "GARNERST",
-	.version = 1,
+	.version = 2,
 	.help = "the sites that a state of the crawl knows",
 	.remedy = STATE_REMEDY,
 	.records = &sites_kind,

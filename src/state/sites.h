@@ -1,5 +1,6 @@
-/* The site list of a state: what is known of each site, sorted by its footprint. Small next to the
- * index, so it is held in memory as a whole; on disk it is written once and never changed. Layout:
+/* The site list of a state: what is known of each site, sorted by its footprint; written once and
+ * never changed. Passes over the index read it in step with that (sites_scan), so it may be as long
+ * as it likes; those who ask for sites in any order hold it in memory (sites_load). Layout:
  * doc/formats/sites.md. */
 #pragma once
 #include "disk/format.h"
@@ -18,6 +19,8 @@ struct site {
 	uint32_t limit;                             /* URLs that may be active; 0: the usual */
 	uint8_t error_cycles; /* cycles in a row in which nothing of it could be had */
 	uint8_t oscillations; /* how often its queue key changed lately */
+	uint32_t failed_s;    /* when the last of these ended; 0: none */
+	uint32_t demand;      /* refreshes that its URLs want in a refresh cycle, all together */
 	uint32_t delay_ms;    /* between requests; 0: the usual */
 };
 
@@ -37,5 +40,23 @@ struct site *sites_put(struct sites *s, struct url_site site, bool *ret_new);
 void sites_remove(struct sites *s, uint64_t fp);
 /* In ascending order of footprints; n is sites_count(). */
 struct site *const *sites_sorted(struct sites *s);
+
+/* From end to end. */
+struct sites_scan;
+int sites_scan_open(struct sites_scan **ret, const char *path, struct err *err); /* 1: no file */
+/* The host is good until the next call. 1: the end. */
+int sites_scan_next(struct sites_scan *s, struct site *ret, struct err *err);
+/* The site with this footprint, passing over those before it; good until the next call. Questions
+ * come in ascending order, and may repeat. 1: it is not known. */
+int sites_scan_find(struct sites_scan *s, uint64_t fp, const struct site **ret, struct err *err);
+void sites_scan_free(struct sites_scan **s);
+
+/* Sites come in ascending order. */
+struct sites_writer;
+int sites_create(struct sites_writer **ret, const char *path, struct err *err);
+int sites_write(struct sites_writer *w, const struct site *site, struct err *err);
+/* Durable when it returns 0; the caller renames it into place. Also ends it on failure. */
+int sites_finish(struct sites_writer **w, struct err *err);
+void sites_drop(struct sites_writer **w);
 
 extern const struct format sites_format;

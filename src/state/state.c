@@ -151,6 +151,23 @@ const struct state_params *state_params(const struct state *st)
 	return &st->params;
 }
 
+static int may_write(const struct states *s, struct err *err)
+{
+	return s->write ? 0
+			: err_set(err, ERR_USAGE, "%s was opened to be read, not written",
+				  s->folder);
+}
+
+int state_params_put(struct state *st, const struct state_course *course, struct err *err)
+{
+	struct state_params p = st->params;
+	p.course = *course;
+	if (may_write(st->s, err) < 0 || params_write(st->folder, &p, err) < 0)
+		return -1;
+	st->params = p;
+	return 0;
+}
+
 char *state_path(const struct state *st, struct arena *arena, const char *file)
 {
 	return arena_printf(arena, "%s/%s", st->folder, file);
@@ -194,13 +211,6 @@ static int clone_is_of_newest(struct states *s, const struct state *from, struct
 			     phase_name(from->phase));
 	arena_free(&arena);
 	return rc;
-}
-
-static int may_write(const struct states *s, struct err *err)
-{
-	return s->write ? 0
-			: err_set(err, ERR_USAGE, "%s was opened to be read, not written",
-				  s->folder);
 }
 
 int state_clone(struct state **ret, struct state *from, bool contrib, int64_t now_us,
@@ -315,6 +325,28 @@ int state_sites(struct state *st, struct sites **ret, struct err *err)
 		       : rc;
 }
 
+int state_sites_scan(struct state *st, struct sites_scan **ret, struct err *err)
+{
+	char path[PATH_MAX];
+	snprintf(path, sizeof path, "%s/sites", st->folder);
+	int rc = sites_scan_open(ret, path, err);
+	return rc == 1 ? err_set(err, ERR_DAMAGED, "%s: it is not there; recovery builds it again",
+				 path)
+		       : rc;
+}
+
+int state_sites_create(struct state *st, struct sites_writer **ret, struct err *err)
+{
+	char path[PATH_MAX];
+	snprintf(path, sizeof path, "%s/.sites.new", st->folder);
+	return state_is_open(st, err) < 0 ? -1 : sites_create(ret, path, err);
+}
+
+int state_sites_finish(struct state *st, struct sites_writer **w, struct err *err)
+{
+	return sites_finish(w, err) < 0 ? -1 : state_put_in_place(st, ".sites.new", "sites", err);
+}
+
 int state_sites_put(struct state *st, struct sites *sites, struct err *err)
 {
 	char path[PATH_MAX];
@@ -339,12 +371,37 @@ const struct format control_format = {
 	.fields = &control_fields,
 };
 
+#define COURSE_FIELD(name)                                                 \
+	{                                                                  \
+#name, FIELD(FIELD_UINT, struct state_params, course.name) \
+	}
+#define COURSE_URLS(type, text)                                                        \
+	{                                                                              \
+		text, FIELD(FIELD_UINT, struct state_params, course.urls[ITEM_##type]) \
+	}
 static const struct field params_field[] = {
 	{"from", FIELD(FIELD_NAME, struct state_params, from)},
 	{"crawl", FIELD(FIELD_UINT, struct state_params, crawl)},
 	{"created", FIELD(FIELD_TIME, struct state_params, created_us)},
 	{"objects", FIELD(FIELD_UINT, struct state_params, objects)},
 	{"gone", FIELD(FIELD_UINT, struct state_params, gone)},
+	COURSE_URLS(SLEEPING, "sleeping"),
+	COURSE_URLS(NEW, "new"),
+	COURSE_URLS(GATHERED, "gathered"),
+	COURSE_URLS(ERROR, "error"),
+	COURSE_URLS(QKEY, "qkey"),
+	COURSE_URLS(ZOMBIE, "zombie"),
+	COURSE_FIELD(due_s),
+	COURSE_FIELD(rate_milli),
+	COURSE_FIELD(rounds),
+	COURSE_FIELD(asked),
+	COURSE_FIELD(feedback),
+	COURSE_FIELD(passes_us),
+	COURSE_FIELD(cleaned_bytes),
+	COURSE_FIELD(cleaned_s),
+	COURSE_FIELD(bucket_bytes),
+	COURSE_FIELD(url_bytes),
+	{"sections", FIELD(FIELD_NAME, struct state_params, course.sections)},
 };
 static const struct field_table params_fields = {FIELDS("params of a state", params_field)};
 
@@ -352,7 +409,7 @@ const struct format params_format = {
 	.name = "params",
 	.file = "params",
 	.magic = "GARNERPA",
-	.version = 2,
+	.version = 3,
 	.help = "numbers of a state of the crawl as a whole",
 	.remedy = STATE_REMEDY,
 	.fields = &params_fields,
@@ -632,17 +689,51 @@ int state_read(struct state *st, const char *file, struct record_reader **ret, s
 	return err_set(err, ERR_USAGE, "%s: nothing is appended to it", file);
 }
 
+int state_contribs(struct state *st, unsigned round, struct record_reader **ret, struct err *err)
+{
+	struct state_params p = st->params;
+	struct state *before = NULL;
+	*ret = NULL;
+	if (round == 0)
+		return MIN(state_read(st, "contrib", ret, err), 0);
+	/* a merge works in a clone of the last round, with whose contributions it began */
+	bool clone = st->phase >= PHASE_MERGE && !phase_is_done(st->phase);
+	for (unsigned i = 0; i < round + clone; i++) {
+		state_free(&before);
+		int rc = *p.from ? state_open(&before, st->s, p.from, err) : 1;
+		if (rc == 0 && before->phase == PHASE_CLOSED)
+			rc = 1;
+		if (rc != 0) {
+			state_free(&before);
+			return rc;
+		}
+		p = before->params;
+	}
+	int rc = state_read(before, "contrib", ret, err);
+	state_free(&before);
+	return MIN(rc, 0);
+}
+
 int state_contrib_at(struct state *st, uint64_t place, struct contrib *ret, struct err *err)
 {
+	const uint64_t first = contrib_place(1, 0);
+	unsigned round = (unsigned)(place / first);
 	struct record record;
-	int rc = st->contrib_in ? 0 : state_read(st, "contrib", &st->contrib_in, err);
+	int rc = 0;
+	if (st->contrib_in && st->contrib_round != round)
+		record_reader_free(&st->contrib_in);
+	if (!st->contrib_in)
+		rc = state_contribs(st, round, &st->contrib_in, err);
+	st->contrib_round = round;
+	if (rc == 0 && !st->contrib_in)
+		rc = 1;
 	if (rc == 0) {
-		record_seek(st->contrib_in, place);
+		record_seek(st->contrib_in, place % first);
 		rc = record_next(st->contrib_in, &record, err);
 	}
 	if (rc == 1)
-		rc = err_set(err, ERR_DAMAGED, "%s/contrib: nothing at %" PRIu64, st->folder,
-			     place);
+		rc = err_set(err, ERR_DAMAGED, "%s/contrib: nothing at %" PRIu64 " of round %u",
+			     st->folder, place % first, round);
 	return rc ? rc : contrib_read(record.payload, ret, err);
 }
 

@@ -26,7 +26,8 @@ struct buckets;
 struct states; /* the folder of the crawl: objects, state/, gone, locks/ */
 struct state;
 
-enum { STATE_NAME = 16 }; /* 15 characters and a NUL */
+enum { STATE_NAME = 16 };       /* 15 characters and a NUL */
+enum { STATE_SECTIONS = 2048 }; /* for the names of sections */
 
 /* What is known of a state without its files. */
 struct state_params {
@@ -35,6 +36,21 @@ struct state_params {
 	uint64_t crawl;         /* the same in all states of a crawl, another in every other */
 	uint64_t objects, gone; /* lengths when it was made: they are cut to these when recovery
 				 * deletes the state */
+	/* What a clone takes over from its origin, and modules change (state_params_put). All zero:
+	 * nothing is known, as after they were lost. */
+	struct state_course {
+		uint64_t urls[ITEM_TYPES]; /* in the index, by type */
+		uint64_t due_s;            /* nothing is due before; seconds since 1970 */
+		uint64_t rate_milli;       /* URLs that reaping does in 1,000 s */
+		uint64_t rounds;           /* corks since the last merge */
+		uint64_t asked;    /* contributions by hand since then that reap has not gathered */
+		uint64_t feedback; /* number of the last one that was applied */
+		uint64_t passes_us; /* how long the modules but reap took in the last cycle */
+		uint64_t cleaned_bytes,
+			cleaned_s;                /* the bucket file after the last cleanup; when */
+		uint64_t bucket_bytes, url_bytes; /* means, measured then */
+		char sections[STATE_SECTIONS];    /* names of sections by number, with blanks */
+	} course;
 };
 
 struct state_info {
@@ -106,6 +122,8 @@ void state_free(struct state **st); /* gives the handle back; what was not synce
 const char *state_name(const struct state *st);
 enum phase state_phase(const struct state *st);
 const struct state_params *state_params(const struct state *st);
+/* Durable when it returns 0. */
+int state_params_put(struct state *st, const struct state_course *course, struct err *err);
 /* A path in it, in the arena: "plan". */
 char *state_path(const struct state *st, struct arena *arena, const char *file);
 
@@ -125,6 +143,11 @@ int state_index_put(struct state *st, struct url_index_writer **w, struct err *e
  * this one was cloned from. URLs whose bucket was dropped go to `gone`; *ret_forgotten, where not
  * NULL, counts them. The report of the shakedown is removed when the state is closed. */
 int state_renumber(struct state *st, uint64_t *ret_forgotten, struct err *err);
+/* Sites from end to end, to be read in step with the index; and a new list, finished with
+ * state_sites_finish(), which puts it in the place of the old one, or sites_drop(). */
+int state_sites_scan(struct state *st, struct sites_scan **ret, struct err *err);
+int state_sites_create(struct state *st, struct sites_writer **ret, struct err *err);
+int state_sites_finish(struct state *st, struct sites_writer **w, struct err *err);
 /* Sites are loaded as a whole and belong to the caller. */
 int state_sites(struct state *st, struct sites **ret, struct err *err);
 int state_sites_put(struct state *st, struct sites *sites, struct err *err);
@@ -157,7 +180,17 @@ int64_t state_behind_us(const struct state *st, int64_t time_us, int64_t now_us)
  * open. 1: there is none. Read on with journal_read(), contrib_read(), change_read() of the
  * payloads. */
 int state_read(struct state *st, const char *file, struct record_reader **ret, struct err *err);
-/* One contribution by its place. The slices are good until the next call. */
+/* Contributions that no merge has taken: round 0 are those of the state itself (or those that it
+ * shares with its origin), 1 those of the corked state before, and so on to the last closed one.
+ * 1: there is no such round. An empty round has *ret NULL. */
+int state_contribs(struct state *st, unsigned round, struct record_reader **ret, struct err *err);
+/* The place of a contribution as items have it. */
+enum { CONTRIB_ROUNDS = 255 };
+static inline uint64_t contrib_place(unsigned round, uint64_t at)
+{
+	return (uint64_t)round << 40 | at;
+}
+/* One contribution by such a place. The slices are good until the next call. */
 int state_contrib_at(struct state *st, uint64_t place, struct contrib *ret, struct err *err);
 
 extern const struct format control_format, params_format, checkpoints_format, lock_format;

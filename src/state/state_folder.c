@@ -466,6 +466,7 @@ static int folder_fill(struct states *s, const struct state *from, bool contrib,
 	if (from) {
 		memcpy(p.from, from->name, STATE_NAME);
 		p.crawl = from->params.crawl;
+		p.course = from->params.course;
 	} else if (getrandom(&p.crawl, sizeof p.crawl, 0) < 0) {
 		return err_sys(err, "%s: random bytes for the name of the crawl", folder);
 	}

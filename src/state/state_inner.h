@@ -44,7 +44,8 @@ struct state {
 	struct checkpoint last;
 	struct pool *pool; /* for syncs, once there was a checkpoint */
 	struct buf scratch;
-	struct record_reader *contrib_in;
+	struct record_reader *contrib_in; /* of contrib_round */
+	unsigned contrib_round;
 };
 
 /* "20261115-120000" */

@@ -10,7 +10,8 @@ static void cork(struct lab *lab)
 	struct err err = {0};
 	struct crawl_conf conf = lab_conf();
 	MUST(state_enter(lab->st, PHASE_CORK, NULL, PLAY_START, &err));
-	MUST(crawl_cork(lab->st, &conf, NULL, &err));
+	struct crawl c = lab_crawl(&conf);
+	MUST(crawl_cork(lab->st, &c, &err));
 	MUST(state_enter(lab->st, PHASE_CORKED, NULL, PLAY_START, &err));
 }
 
@@ -19,7 +20,8 @@ static struct merged merge(struct lab *lab, const struct crawl_conf *conf)
 	struct err err = {0};
 	struct merged merged;
 	lab_enter(lab, true, PHASE_MERGE);
-	MUST(crawl_merge(lab->st, conf, PLAY_START, NULL, &merged, &err));
+	struct crawl c = lab_crawl(conf);
+	MUST(crawl_merge(lab->st, &c, &merged, &err));
 	return merged;
 }
 
@@ -309,7 +311,7 @@ static void limits_hold_but_not_against_the_hand(void **state)
 	struct lab lab;
 	struct crawl_conf conf = lab_conf();
 	conf.site_max = 3;
-	conf.urls_max = 4;
+	conf.active_max = 4;
 	lab_make(&lab, "merge-limits", NULL, 0, (uint64_t[]){0, 50}, 2);
 	lab_enter(&lab, false, PHASE_REAP);
 	for (uint64_t page = 0; page < 10; page++) {
@@ -372,7 +374,7 @@ static void a_site_without_urls_is_forgotten(void **state)
 	struct lab lab;
 	struct crawl_conf conf = lab_conf();
 	conf.follow = CRAWL_ALL;
-	conf.urls_max = 1;
+	conf.active_max = 1;
 	struct index_item items[] = {lab_item(0, ITEM_GATHERED), lab_item(50, ITEM_ZOMBIE)};
 	items[0].where = 7;
 	lab_make(&lab, "merge-sites", items, 2, (uint64_t[]){0, 50, 100}, 3);
@@ -406,7 +408,9 @@ static void every_new_url_gets_a_bucket_with_its_name(void **state)
 	merge(&lab, &conf);
 	MUST(state_enter(lab.st, PHASE_RECORD, NULL, PLAY_START, &err));
 	struct buckets *b = open_buckets(&lab);
-	MUST(crawl_record(lab.st, b, NULL, &made, &err));
+	struct crawl c = lab_crawl(&conf);
+	c.buckets = b;
+	MUST(crawl_record(lab.st, &c, &made, &err));
 	assert_int_equal(39, made);
 	for (uint64_t page = 1; page < 40; page++) {
 		struct index_item item = lab_find(&lab, page);
@@ -421,7 +425,7 @@ static void every_new_url_gets_a_bucket_with_its_name(void **state)
 		assert_int_equal(0, footprint_cmp(fp, play_footprint(page)));
 	}
 	assert_int_equal(ITEM_NOWHERE, lab_find(&lab, 0).where);
-	MUST(crawl_record(lab.st, b, NULL, &made, &err)); /* there is nothing left to do */
+	MUST(crawl_record(lab.st, &c, &made, &err)); /* there is nothing left to do */
 	assert_int_equal(0, made);
 	MUST(state_enter(lab.st, PHASE_CLOSED, b, PLAY_START, &err));
 	MUST(bucket_close(&b, &err));
@@ -450,7 +454,10 @@ static void cleanup_keeps_what_the_index_names_and_nothing_else(void **state)
 	MUST(state_open(&closed, p.s, "current", &err));
 	MUST(state_clone(&st, closed, false, p.now_us + US_PER_S, &err));
 	MUST(state_enter(st, PHASE_CLEANUP, NULL, p.now_us, &err));
-	MUST(crawl_cleanup(st, p.buckets, &shaken, &err));
+	struct crawl_conf conf = lab_conf();
+	struct crawl c = lab_crawl(&conf);
+	c.buckets = p.buckets;
+	MUST(crawl_cleanup(st, &c, &shaken, &err));
 	assert_int_equal(60, shaken.dropped);
 	MUST(state_enter(st, PHASE_CLOSED, p.buckets, p.now_us, &err));
 	const struct url_index *index;
@@ -560,7 +567,8 @@ static void damaged_contributions_do_not_stop_merge(void **state)
 	assert_int_equal(0xff, fputc(0xff, f));
 	assert_int_equal(0, fclose(f));
 	lab_enter(&lab, true, PHASE_MERGE);
-	MUST(crawl_merge(lab.st, &conf, PLAY_START, NULL, &merged, &err));
+	struct crawl c = lab_crawl(&conf);
+	MUST(crawl_merge(lab.st, &c, &merged, &err));
 	assert_true(merged.added > 0 && merged.added < 10);
 	assert_int_equal(ERR_DAMAGED, merged.lost.code);
 	assert_non_null(strstr(merged.lost.msg, "contrib"));

@@ -21,6 +21,8 @@
 #define NOW_S ((uint32_t)(PLAY_START / US_PER_S))
 enum { DAY_S = 86400, REFRESH_S = 30 * DAY_S };
 
+static const char *const lab_all_errors[] = {"all"};
+
 /* As the settings are, with small limits. */
 static inline struct crawl_conf lab_conf(void)
 {
@@ -28,13 +30,52 @@ static inline struct crawl_conf lab_conf(void)
 		.cycle_us = 10 * US_PER_S,
 		.plan_max = 1000,
 		.site_max = 1000,
-		.urls_max = 1000,
+		.active_max = 1000,
 		.refresh_us = REFRESH_S * US_PER_S,
 		.retry_us = 60 * US_PER_S,
 		.retries = 3,
 		.forget_us = REFRESH_S * US_PER_S,
 		.sort_memory = 1 << 20,
+		.remember_max = 1000,
+		.memory = 64 << 20,
+		.merge_every = 1,
+		.est_raw_performance = 1000,
+		.reap_optimism = 1,
+		.reap_slowdown = 1,
+		.duty_factor = 1,
+		.site_err_retry = 8,
+		.site_err_expire_us = REFRESH_S * US_PER_S,
+		.default_insert_weight = 96,
+		.hard_limit_factor = 2,
+		.frequent_factor = 0.25,
+		.stability_factor = 1,
+		.safety_brake_limit = 10,
+		.min_eq_frequency = 1,
+		.max_err_frequency = 1,
+		.refresh_schema = "4:0.3 2:0.7",
+		.bucket_file_size = UINT64_C(400) << 30,
+		.avg_bucket_size = 4096,
+		.avg_url_size = 128,
+		.periodic_cleanup_us = REFRESH_S * US_PER_S,
+		.zombie_errors = {lab_all_errors, 1},
 	};
+}
+
+/* What modules work with: no rules but those of the settings. The filter is never given back. */
+static inline struct crawl lab_crawl(const struct crawl_conf *conf)
+{
+	struct filter_defaults defaults = {conf->no_delay, conf->follow == CRAWL_ALL};
+	struct filter *filter = NULL;
+	struct err err = {0};
+	struct crawl c = {.conf = conf,
+			  .delay_us = 10 * US_PER_S,
+			  .concurrent = 1,
+			  .cycle_us = conf->cycle_us,
+			  .now_us = PLAY_START};
+	MUST(filter_parse(STR(""), "filter", &defaults, &filter, &err));
+	MUST(schema_parse(str_of(conf->refresh_schema), &c.schema, &err));
+	c.filter = filter;
+	return c;
 }
 
 /* Pages are those of crawl_play.h: 50 to a site. */

@@ -41,9 +41,11 @@ static struct planned plan(struct lab *lab, const struct crawl_conf *conf, int64
 	struct err err = {0};
 	struct planned planned = {0}, looked = {0};
 	lab_enter(lab, false, PHASE_PLAN);
-	MUST(crawl_plan(lab->st, conf, delay_us, PLAY_START, false, &looked, &err));
+	struct crawl c = lab_crawl(conf);
+	c.delay_us = delay_us;
+	MUST(crawl_plan(lab->st, &c, false, &looked, &err));
 	assert_false(has_plan(lab));
-	MUST(crawl_plan(lab->st, conf, delay_us, PLAY_START, true, &planned, &err));
+	MUST(crawl_plan(lab->st, &c, true, &planned, &err));
 	assert_int_equal(looked.urls, planned.urls); /* who only looks sees the same */
 	assert_int_equal(looked.next_s, planned.next_s);
 	read_plan(lab, ret);

@@ -46,12 +46,15 @@ static void a_cork_that_is_stopped_is_done_again(void **state)
 	MUST(state_enter(lab.st, PHASE_CORK, NULL, PLAY_START, &err));
 	for (unsigned n = 1; n <= 8; n++) { /* among the journal's entries and among the URLs */
 		struct patience p = {n, 0};
-		struct crawl_stop stop = {is_out_of_patience, &p};
-		assert_int_equal(1, crawl_cork(lab.st, &conf, &stop, &err));
+		struct crawl c = lab_crawl(&conf);
+		c.stopped = is_out_of_patience;
+		c.ctx = &p;
+		assert_int_equal(1, crawl_cork(lab.st, &c, &err));
 		assert_int_equal(n, p.asked);
 		assert_int_equal(ITEM_NEW, lab_find(&lab, MANY - 1).type);
 	}
-	MUST(crawl_cork(lab.st, &conf, NULL, &err));
+	struct crawl c = lab_crawl(&conf);
+	MUST(crawl_cork(lab.st, &c, &err));
 	for (uint64_t page = 0; page < MANY; page += 999)
 		assert_int_equal(ITEM_ZOMBIE, lab_find(&lab, page).type);
 	lab_free(&lab);
@@ -66,14 +69,17 @@ static void a_merge_that_is_stopped_is_done_again_by_the_next_start(void **state
 	struct merged merged;
 	struct crawl_conf conf = lab_conf();
 	struct patience p = {3, 0};
-	struct crawl_stop stop = {is_out_of_patience, &p};
-	conf.urls_max = 10 * MANY;
+	conf.active_max = 10 * MANY;
+	struct crawl c = lab_crawl(&conf);
 	make_many(&lab, "stopped-merge");
 	MUST(state_enter(lab.st, PHASE_CORK, NULL, PLAY_START, &err));
-	MUST(crawl_cork(lab.st, &conf, NULL, &err));
+	MUST(crawl_cork(lab.st, &c, &err));
 	MUST(state_enter(lab.st, PHASE_CORKED, NULL, PLAY_START, &err));
 	lab_enter(&lab, true, PHASE_MERGE);
-	assert_int_equal(1, crawl_merge(lab.st, &conf, PLAY_START, &stop, &merged, &err));
+	c.stopped = is_out_of_patience;
+	c.ctx = &p;
+	assert_int_equal(1, crawl_merge(lab.st, &c, &merged, &err));
+	c.stopped = NULL;
 	assert_int_equal(3, p.asked);
 	state_free(&lab.st);
 	MUST(states_recover(lab.s, PLAY_START, &recovery, &err));
@@ -81,7 +87,7 @@ static void a_merge_that_is_stopped_is_done_again_by_the_next_start(void **state
 	MUST(state_open(&lab.st, lab.s, "current", &err));
 	assert_int_equal(PHASE_CORKED, state_phase(lab.st));
 	lab_enter(&lab, true, PHASE_MERGE);
-	MUST(crawl_merge(lab.st, &conf, PLAY_START, NULL, &merged, &err));
+	MUST(crawl_merge(lab.st, &c, &merged, &err));
 	assert_int_equal(1, merged.added);
 	assert_true(lab_knows(&lab, LATER));
 	lab_free(&lab);

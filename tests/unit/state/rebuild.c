@@ -11,7 +11,7 @@ enum { DAYS = 40 };
 static const struct crawl_conf conf = {
 	.plan_max = 1000,
 	.site_max = 1000,
-	.urls_max = 1000,
+	.active_max = 1000,
 	.forget_us = 30 * US_PER_DAY,
 	.follow = CRAWL_ALL,
 	.sort_memory = 1 << 20,
@@ -38,9 +38,10 @@ static void merge_corked(struct play *p)
 	MUST(state_open(&from, p->s, "current", &err));
 	MUST(state_clone(&p->st, from, true, p->now_us, &err));
 	MUST(state_enter(p->st, PHASE_MERGE, NULL, p->now_us, &err));
-	MUST(crawl_merge(p->st, &conf, p->now_us, NULL, &merged, &err));
+	struct crawl c = {.conf = &conf, .now_us = p->now_us, .buckets = p->buckets};
+	MUST(crawl_merge(p->st, &c, &merged, &err));
 	MUST(state_enter(p->st, PHASE_RECORD, NULL, p->now_us, &err));
-	MUST(crawl_record(p->st, p->buckets, NULL, &n, &err));
+	MUST(crawl_record(p->st, &c, &n, &err));
 	MUST(state_enter(p->st, PHASE_CLOSED, p->buckets, p->now_us, &err));
 	state_free(&from);
 	MUST(play_begin(p, &err));

@@ -1,0 +1,180 @@
+/* Servers: a table by queue key. The filter may ask how many sites a server has, so they are
+ * counted in a first pass over the list, and the rules are asked in a second. */
+#include "shepherd/servers.h"
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/table.h"
+#include "fetch/polite.h"
+
+TABLE(server_table, qkey, uint32_t, hash_u64, table_same_u64)
+
+struct servers {
+	struct server_table table;
+	struct server *server;
+	size_t n, room;
+	const struct crawl *crawl;
+	/* of the pass that is being made: weights of the mean */
+	uint64_t *weight;
+};
+
+static struct url_site site_of(const struct site *site)
+{
+	return (struct url_site){
+		.protocol = site->protocol, .host = site->host, .port = site->port};
+}
+
+static void server_count(struct servers *s, const struct site *site)
+{
+	uint32_t *number = server_table_get(&s->table, site->qkey);
+	if (!number) {
+		if (s->n == s->room) {
+			s->room = MAX(64, 2 * s->room);
+			s->server = mem_resize(s->server, s->room * sizeof *s->server);
+		}
+		number = server_table_put(&s->table, site->qkey);
+		*number = (uint32_t)s->n;
+		s->server[s->n] = (struct server){.qkey = site->qkey, .number = (uint32_t)s->n};
+		s->n++;
+	}
+	s->server[*number].sites++;
+}
+
+/* What one site adds to its server. */
+static void server_add(const struct servers *s, struct server *server, const struct site *site,
+		       uint64_t *weight)
+{
+	const struct crawl *c = s->crawl;
+	struct filter_where where = {site->qkey, server->sites, true};
+	struct filter_site f;
+	filter_site(c->filter, site_of(site), &where, &f);
+	int64_t min_us = site->delay_ms             ? site->delay_ms * US_PER_MS
+			 : f.line[FILTER_MIN_DELAY] ? f.min_delay_us
+						    : c->delay_us;
+	uint32_t most = f.line[FILTER_MAX_CONN] ? f.max_conn : c->concurrent;
+	uint64_t active = MAX(site->active, 1);
+	bool first = server->max_conn == 0;
+	server->min_delay_us = first ? min_us : MAX(server->min_delay_us, min_us);
+	server->max_conn = first ? MAX(most, 1) : MIN(server->max_conn, MAX(most, 1));
+	server->demand += site->demand;
+	if (site->download_ms) {
+		server->download_us += (int64_t)(active * site->download_ms) * US_PER_MS;
+		*weight += active;
+	}
+}
+
+/* When all its sites are known. */
+static void server_end(const struct crawl *c, struct server *server, uint64_t weight)
+{
+	double refresh = (double)c->conf->refresh_us * c->conf->duty_factor * server->max_conn;
+	server->demand = MAX(server->demand, 1);
+	server->download_us = weight ? server->download_us / (int64_t)weight : 0;
+	double t = refresh / (double)server->demand;
+	double wanted = t * c->conf->reap_slowdown - (double)server->download_us;
+	int64_t most = MAX(c->delay_us, server->min_delay_us);
+	server->room = UINT64_MAX;
+	if (server->min_delay_us == 0)
+		return;
+	server->delay_us =
+		wanted >= (double)most ? most : MAX((int64_t)wanted, server->min_delay_us);
+	server->room =
+		MAX((uint64_t)c->cycle_us * server->max_conn / (uint64_t)server->delay_us, 1);
+	server->tight = t - (double)server->download_us <=
+			(double)(server->min_delay_us + c->conf->server_overtake_us);
+}
+
+static int servers_each(struct servers *s, struct state *st,
+			void (*fn)(struct servers *, const struct site *), struct err *err)
+{
+	CLEANUP(sites_scan_free) struct sites_scan *scan = NULL;
+	struct site site;
+	int rc = state_sites_scan(st, &scan, err);
+	while (rc == 0 && (rc = sites_scan_next(scan, &site, err)) == 0)
+		if (site.qkey)
+			fn(s, &site);
+	return MIN(rc, 0);
+}
+
+static void server_sum_up(struct servers *s, const struct site *site)
+{
+	uint32_t number = *server_table_get(&s->table, site->qkey);
+	server_add(s, &s->server[number], site, &s->weight[number]);
+}
+
+int servers_load(struct servers **ret, struct state *st, const struct crawl *c, struct err *err)
+{
+	struct servers *s = mem_alloc(sizeof *s);
+	s->crawl = c;
+	int rc = servers_each(s, st, server_count, err);
+	if (rc == 0) {
+		s->weight = mem_array(s->n + 1, sizeof *s->weight);
+		rc = servers_each(s, st, server_sum_up, err);
+	}
+	for (size_t i = 0; rc == 0 && i < s->n; i++)
+		server_end(c, &s->server[i], s->weight[i]);
+	mem_free(&s->weight);
+	if (rc == 0)
+		*ret = s;
+	else
+		servers_free(&s);
+	return rc;
+}
+
+void servers_free(struct servers **ps)
+{
+	struct servers *s = *ps;
+	if (!s)
+		return;
+	server_table_free(&s->table);
+	mem_free(&s->server);
+	mem_free(&s->weight);
+	mem_free(ps);
+}
+
+size_t servers_count(const struct servers *s)
+{
+	return s->n;
+}
+
+const struct server *servers_at(const struct servers *s, size_t number)
+{
+	return &s->server[number];
+}
+
+const struct server *servers_of(const struct servers *s, const struct site *site,
+				struct server *room)
+{
+	const uint32_t *number = site->qkey ? server_table_get(&s->table, site->qkey) : NULL;
+	uint64_t weight = 0;
+	if (number)
+		return &s->server[*number];
+	*room = (struct server){.sites = 1, .number = UINT32_MAX};
+	server_add(s, room, site, &weight);
+	server_end(s->crawl, room, weight);
+	return room;
+}
+
+void servers_filter(const struct servers *s, const struct site *site, struct filter_site *ret)
+{
+	const uint32_t *number = site->qkey ? server_table_get(&s->table, site->qkey) : NULL;
+	struct filter_where where = {site->qkey, number ? s->server[*number].sites : 1, true};
+	filter_site(s->crawl->filter, site_of(site), &where, ret);
+}
+
+bool site_is_dead(const struct site *site, const struct crawl *c)
+{
+	return site->error_cycles > c->conf->site_err_retry &&
+	       c->now_us < site->failed_s * US_PER_S + c->conf->site_err_expire_us;
+}
+
+int64_t site_rests_until(const struct site *site, const struct crawl *c)
+{
+	if (site->error_cycles == 0)
+		return 0;
+	if (site_is_dead(site, c))
+		return site->failed_s + c->conf->site_err_expire_us / US_PER_S;
+	if (site->error_cycles > c->conf->site_err_retry)
+		return 0;
+	int64_t rest_us = c->conf->retry_us << MIN(site->error_cycles - 1, 20);
+	return site->failed_s + MIN(rest_us, c->conf->refresh_us) / US_PER_S;
+}

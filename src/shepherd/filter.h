@@ -18,10 +18,11 @@
 
 struct filter;
 
+#define FILTER_FILE "shepherd/cf/filter" /* below the data directory */
 enum { FILTER_FILE_MAX = 64 << 20, FILTER_SECTIONS = 64, SCHEMA_MOST = 8 };
 
 /* How often pages are refreshed: frequencies, falling, each with its share of what is left for
- * frequent ones. "4:0.3 2:0.7" */
+ * frequent ones. "4:0.3 2:0.7"; commas may stand for the blanks. */
 struct schema {
 	unsigned n;
 	uint8_t freq[SCHEMA_MOST];
@@ -54,21 +55,21 @@ const struct filter_section *filter_sections(const struct filter *f, size_t *ret
 
 /* What is known of the site of a URL. */
 struct filter_where {
-	qkey qkey;          /* 0: not asked yet; `net` then never matches */
+	qkey qkey;          /* 0: not asked yet; `net` then never matches, nor does `!net` */
 	uint64_t key_sites; /* sites on that queue key; 0: unknown, counts as 1 */
 	bool known;         /* it is in the site list, or the URL was given by hand */
 };
 
-/* Outputs; each has the line that decided: 0: no rule did. A line of a default is
- * FILTER_BY_SETTING. */
-#define FILTER_BY_SETTING UINT32_MAX
+/* Outputs; each has the line that decided: 0: no rule did. A line of a default is one of these. */
+#define FILTER_BY_SETTING UINT32_MAX        /* follow */
+#define FILTER_BY_NO_DELAY (UINT32_MAX - 1) /* no_delay */
 struct filter_url {
 	bool reject;
 	uint8_t section;
 	uint32_t reject_line, section_line;
 };
 /* type: the media type that came with the document, without parameters; "": what the end of its
- * path suggests. A URL in a section with share 0 is rejected, by the line of its section. */
+ * path suggests. A URL in a section with share 0 is rejected, by the line that declares it. */
 void filter_url(const struct filter *f, const struct url *url, struct str type,
 		const struct filter_where *where, struct filter_url *ret);
 

@@ -220,6 +220,14 @@ const struct config_section global_section = {
 	.nspecs = ARRAY_LEN(global_specs),
 };
 
+bool cmd_has_role(const struct program *program, const struct role *role)
+{
+	for (size_t i = 0; i < program->nroles; i++)
+		if (program->roles[i] == role)
+			return true;
+	return false;
+}
+
 /* Roles may share a section. */
 size_t cmd_sections(const struct program *program, const struct config_section **ret, size_t cap)
 {

@@ -137,6 +137,8 @@ void cmd_log_apply(const struct config *config);
 /* Loads for a program from just this input; `problems` as in config_load(). */
 int cmd_load(const struct program *program, const struct config_input *in, struct config **ret,
 	     struct buf *problems, struct err *err);
+/* Whether a role is one of a program's, so that its section may be asked for. */
+bool cmd_has_role(const struct program *program, const struct role *role);
 /* All sections of a program: global, up, robot, then the roles' own. */
 enum { CMD_SECTIONS_MAX = 256 };
 size_t cmd_sections(const struct program *program, const struct config_section **ret, size_t cap);

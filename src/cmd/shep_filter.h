@@ -1,0 +1,9 @@
+/* The filter of the crawl, for the commands that ask it or only want to know whether it is good. */
+#pragma once
+#include "cmd/command.h"
+#include "shepherd/filter.h"
+
+/* That of the data directory, with the settings of the role shepherd before it. ret_path, of
+ * PATH_MAX bytes: where its file is or would be. 1: this program has no such role. */
+int shep_filter_load(const struct cmd_call *call, const struct config *config, char *ret_path,
+		     struct filter **ret, struct err *err);

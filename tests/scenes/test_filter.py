@@ -1,0 +1,70 @@
+"""Filters: the sample that is installed, what it decides, and how mistakes are told."""
+import json
+import pathlib
+
+import pytest
+
+SAMPLE = pathlib.Path(__file__).parents[2] / "etc" / "filter"
+
+
+@pytest.fixture
+def filtered(garner):
+    g = garner(config="[shepherd]\nfollow = all\n")
+    g.filter = g.data / "shepherd" / "cf" / "filter"
+    g.filter.parent.mkdir(parents=True)
+    g.filter.write_text(SAMPLE.read_text())
+    return g
+
+
+def decided(g, *args):
+    """Of each URL: rejected, and the value and origin of each output."""
+    done = g.run("shep", "filter", "--json", *args)
+    rows = [json.loads(line) for line in done.out.splitlines()]
+    return done.code, [(r["rejected"], {o["output"]: (o["value"], o["by"]) for o in r["outputs"]})
+                       for r in rows]
+
+
+def line_of(g, text):
+    """FILE:LINE of the line of the filter that begins with the text."""
+    lines = g.filter.read_text().splitlines()
+    at = [n for n, line in enumerate(lines, 1) if line.startswith(text)]
+    assert len(at) == 1, text
+    return f"{g.filter}:{at[0]}"
+
+
+@pytest.mark.parametrize("url, section, rule", [
+    ("http://a.example/", "pages", "type text/*"),
+    ("http://a.example/page.php?a=b", "pages", "type text/*"),
+    ("http://a.example/sitemap.xml", "pages", "type application/*xml"),
+    ("http://a.example/paper.PDF", "pdf", "type application/pdf"),
+    ("http://a.example/style.css", "other", "type text/css"),
+])
+def test_the_sample_puts_urls_into_sections(filtered, url, section, rule):
+    code, [(rejected, outputs)] = decided(filtered, url)
+    assert (code, rejected) == (0, False)
+    assert outputs == {"accept": (None, None), "section": (section, line_of(filtered, rule))}
+
+
+def test_what_no_rule_of_the_sample_knows_is_in_the_last_section(filtered):
+    _, [(rejected, outputs)] = decided(filtered, "http://a.example/a.zip")
+    assert not rejected and outputs["section"] == ("other", None)
+
+
+def test_the_sample_takes_no_images(filtered):
+    code, rows = decided(filtered, "http://a.example/", "http://a.example/x.jpg")
+    assert code == 1 and [r for r, _ in rows] == [False, True]
+    assert rows[1][1] == {"reject": (None, line_of(filtered, "section images")),
+                          "section": ("images", line_of(filtered, "type image/*"))}
+    text = filtered.run("shep", "filter", "http://a.example/x.jpg").out.splitlines()
+    assert text[0] == "http://a.example/x.jpg"
+    assert text[1].split() == ["reject", line_of(filtered, "section images")]
+    code, [(rejected, _)] = decided(filtered, "--type", "text/html", "http://a.example/x.jpg")
+    assert (code, rejected) == (0, False)
+
+
+def test_settings_are_named_as_what_decided(garner):
+    g = garner(config="[shepherd]\nno_delay = mine.example\n")
+    code, [(_, mine)] = decided(g, "http://mine.example/")
+    assert code == 1 and mine["reject"] == (None, "shepherd.follow")
+    assert mine["min_delay"] == ("0s", "shepherd.no_delay")
+    assert g.run("shep", "filter", "mailto:a@b").code == 2

@@ -2,10 +2,12 @@
 #include "base/jsonw.h"
 #include "base/nearest.h"
 #include "cmd/commands.h"
+#include "cmd/shep_filter.h"
 #include "cmd/text.h"
 #include "role/ini.h"
 
 #include <limits.h>
+#include <unistd.h>
 
 enum { OUTPUT_MAX = 16 << 20 };
 
@@ -69,6 +71,24 @@ static size_t count_set(const struct sections *s, const struct config *config)
 	return n;
 }
 
+/* The rules of the crawl, which a start reads too. The exit code. */
+static int check_filter(const struct cmd_call *call, const struct config *config)
+{
+	struct filter *filter = NULL;
+	struct err err;
+	char path[PATH_MAX];
+	int rc = shep_filter_load(call, config, path, &filter, &err);
+	if (rc < 0) {
+		fflush(call->out);
+		fprintf(stderr, "%s\n", err.msg);
+		return (int)err.code;
+	}
+	if (rc == 0 && access(path, F_OK) == 0)
+		fprintf(call->out, "%s: all good\n", path);
+	filter_free(&filter);
+	return 0;
+}
+
 /* A file that is named is looked at alone; else all that a start would read. */
 static int run_check(const struct cmd_call *call)
 {
@@ -91,8 +111,9 @@ static int run_check(const struct cmd_call *call)
 	size_t n = count_set(&s, config);
 	fprintf(call->out, "%s: %zu setting%s, all good\n", in.file ? in.file : "no file", n,
 		n == 1 ? "" : "s");
+	int code = call->argc ? 0 : check_filter(call, config);
 	config_free(&config);
-	return 0;
+	return code;
 }
 
 static void show_text(const struct sections *s, const struct config *config, bool all,
@@ -292,7 +313,9 @@ static const struct command check = {
 	.name = "check",
 	.summary = "check the configuration, or a file",
 	.description = "Reads the file, the environment and -s as a start would, or just the file "
-		       "that is named. Lists every mistake and where it is.",
+		       "that is named. Lists every mistake and where it is. What a start would "
+		       "read includes the rules of the crawl, shepherd/cf/filter in the data "
+		       "directory; of these the first mistake is named.",
 	.args = "[FILE]",
 	.args_help = "a file to check on its own",
 	.max_args = 1,

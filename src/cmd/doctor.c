@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/jsonw.h"
 #include "cmd/commands.h"
+#include "cmd/shep_filter.h"
 #include "cmd/text.h"
 #include "disk/lock.h"
 #include "extract/cage_section.h"
@@ -135,14 +136,6 @@ static void check_data(const struct patient *p, struct finding *f)
 	}
 }
 
-static bool has_role(const struct program *program, const struct role *role)
-{
-	for (size_t i = 0; i < program->nroles; i++)
-		if (program->roles[i] == role)
-			return true;
-	return false;
-}
-
 static void check_space(const struct patient *p, struct finding *f)
 {
 	struct statvfs v;
@@ -154,7 +147,7 @@ static void check_space(const struct patient *p, struct finding *f)
 	double unit = (double)v.f_frsize, free_bytes = (double)v.f_bavail * unit;
 	double gib = free_bytes / (1 << 30);
 	double share = v.f_blocks ? 100 * (double)v.f_bavail / (double)v.f_blocks : 0;
-	bool stops = has_role(p->call->program, &shepherd_role) &&
+	bool stops = cmd_has_role(p->call->program, &shepherd_role) &&
 		     free_bytes < (double)crawl_conf_of(p->config)->space;
 	bool little = stops || gib < 1 || share < 5;
 	finding_set(f, little ? FINDING_WARN : FINDING_OK, "%s: %.1f GiB free, %.0f %% of all%s",
@@ -390,7 +383,7 @@ static void check_index(const struct patient *p, struct finding *f)
 static void check_names(const struct patient *p, struct finding *f)
 {
 	struct err err;
-	if (!has_role(p->call->program, &web_role))
+	if (!cmd_has_role(p->call->program, &web_role))
 		return;
 	const struct http_names *names = web_names(p->config);
 	if (http_names_check(names, &err) < 0) {
@@ -408,6 +401,25 @@ static void check_names(const struct patient *p, struct finding *f)
 		    list.n ? ", " : "; for no other name", buf_text(&list));
 	if (!list.n)
 		finding_mend(f, "with a reverse proxy: garner -s web.url=https://NAME/ up");
+}
+
+/* The rules of the crawl. */
+static void check_filter(const struct patient *p, struct finding *f)
+{
+	struct filter *filter = NULL;
+	struct err err;
+	char path[PATH_MAX];
+	int rc = shep_filter_load(p->call, p->config, path, &filter, &err);
+	if (rc < 0) {
+		finding_set(f, FINDING_FAIL, "%s", err.msg);
+		f->code = (int)err.code;
+		finding_mend(f, "mend that line; until then the rules from before are in force");
+	} else if (rc == 0) {
+		bool is = access(path, F_OK) == 0;
+		finding_set(f, FINDING_OK, is ? "%s is good" : "%s: there is none, and need not be",
+			    path);
+	}
+	filter_free(&filter);
 }
 
 static void parser_told(void *ctx, const struct cage_result *r)
@@ -485,7 +497,7 @@ static const struct check checks[] = {
 	{"file system", true, check_fs},        {"counters", true, check_counters},
 	{"sockets", true, check_sockets},       {"supervisor", true, check_up},
 	{"parser", true, check_parser},         {"index", true, check_index},
-	{"names", true, check_names},
+	{"names", true, check_names},           {"filter", true, check_filter},
 };
 enum { NCHECKS = ARRAY_LEN(checks) };
 

@@ -68,3 +68,17 @@ def test_settings_are_named_as_what_decided(garner):
     assert code == 1 and mine["reject"] == (None, "shepherd.follow")
     assert mine["min_delay"] == ("0s", "shepherd.no_delay")
     assert g.run("shep", "filter", "mailto:a@b").code == 2
+
+
+def test_a_mistake_is_named_wherever_the_file_is_read(filtered):
+    assert f"{filtered.filter}: all good" in filtered.run("config", "check").out
+    with filtered.filter.open("a") as f:
+        f.write("hots example.org: reject\n")
+    said = line_of(filtered, "hots") + ": unknown condition 'hots'; did you mean 'host'?"
+    for args in (["config", "check"], ["shep", "filter", "http://a.example/"]):
+        done = filtered.run(*args)
+        assert done.code == 2 and said in done.err
+    checks = {c["name"]: c for c in filtered.run("doctor", "--json").json()["checks"]}
+    assert checks["filter"]["level"] == "fail" and said in checks["filter"]["reason"]
+    # a configuration that is looked at alone is not that of this data directory
+    assert filtered.run("config", "check", filtered.conf).code == 0

@@ -11,6 +11,7 @@
 #include "index/docstore.h"
 #include "index/words.h"
 #include "role/counters.h"
+#include "shepherd/feedback.h"
 #include "shepherd/master.h"
 #include "state/plan.h"
 #include "state/state.h"
@@ -31,6 +32,7 @@ const struct format *const formats[] = {
 	&docstore_format,
 	&docstore_ledger_format,
 	&docstore_moved_format,
+	&feedback_format,
 	&gone_format,
 	&hostq_format,
 	&index_format,

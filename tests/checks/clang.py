@@ -25,6 +25,8 @@ LATER = {
     "the cycle: sorting and merging of whole indexes, zombie_errors by name, cleanup's numbers":
         "bucket_moves_id merge_groups outcome_parse sort_add_stream sort_record_max sort_write "
         "stream_open stream_read_some",
+    "the indexer weighs URLs and tells the crawl":
+        "feedback_create feedback_drop feedback_finish feedback_put",
     "reap resolves names itself and tells how that goes":
         "dns_cache_bytes dns_cache_count dns_stats",
     "registry and gatherd: identity, bookkeeping, objects inside of objects, folders of SOIF":

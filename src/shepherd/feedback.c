@@ -1,0 +1,480 @@
+/* Feedback: the file, and the module that puts it into the index.
+ *
+ * The index and the file have the same order, so one pass over both is enough, and the file is read
+ * once: where it turns out to be damaged, the new index is dropped. The index is in place before
+ * the params have the number; after a crash between the two the file is applied again to what it
+ * was applied to, which changes nothing.
+ *
+ * The writer of a newer file renames it over the old one at any time, so a file is never removed
+ * or set aside under its name: it is first renamed to a name that only the crawl uses, and looked
+ * at there. One that is to stay gets its name back, unless that has a newer file by then; so does
+ * one that a crash left under the other name. */
+#include "shepherd/feedback.h"
+
+#include "base/fault.h"
+#include "base/file.h"
+#include "disk/record.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum {
+	TAG_NUMBER = 'n',
+	TAG_ENTRIES = 'f',
+	TAG_END = 'e',
+	ENTRY = FOOTPRINT_KEY + 2, /* bytes: footprint, weight, flags */
+	PACKED = 1 + 3600 * ENTRY, /* bytes in a record */
+	FLAGS = ITEM_WEIGHED | ITEM_UNREFERENCED,
+	STOP_EVERY = 4096, /* URLs between two questions whether to stop */
+};
+
+static const struct record_kind feedback_kind = {.magic = "GARNERFB", .version = 1, .most = PACKED};
+
+/* "shepherd/.feedback.new" of "shepherd/feedback" and "new". */
+static void name_beside(const char *path, const char *end, char ret[PATH_MAX])
+{
+	const char *slash = strrchr(path, '/');
+	size_t folder = slash ? (size_t)(slash - path) + 1 : 0;
+	snprintf(ret, PATH_MAX, "%.*s.%s.%s", (int)folder, path, path + folder, end);
+}
+
+/* Writing */
+
+struct feedback_writer {
+	char path[PATH_MAX], fresh[PATH_MAX];
+	struct record_writer *w;
+	struct record_group group;
+	struct buf packed;
+	struct footprint last;
+	uint64_t n;
+};
+
+static int feedback_hand_over(struct feedback_writer *w, struct err *err)
+{
+	if (w->packed.n == 0)
+		return 0;
+	int rc = record_append(w->w, buf_str(&w->packed), &w->group, NULL, err);
+	buf_clear(&w->packed);
+	return rc;
+}
+
+int feedback_create(struct feedback_writer **ret, const char *path, uint64_t number,
+		    struct err *err)
+{
+	ENSURE(number);
+	struct feedback_writer *w = mem_alloc(sizeof *w);
+	w->packed = BUF_INIT(PACKED);
+	snprintf(w->path, sizeof w->path, "%s", path);
+	name_beside(path, "new", w->fresh);
+	put_u8(&w->packed, TAG_NUMBER);
+	put_u64le(&w->packed, number);
+	if (file_remove(w->fresh, err) < 0 ||
+	    record_open(&w->w, w->fresh, &feedback_kind, 0644, NULL, err) < 0 ||
+	    feedback_hand_over(w, err) < 0) {
+		feedback_drop(&w);
+		return -1;
+	}
+	*ret = w;
+	return 0;
+}
+
+int feedback_put(struct feedback_writer *w, const struct feedback *entry, struct err *err)
+{
+	unsigned char key[FOOTPRINT_KEY];
+	ENSURE(w->n == 0 || footprint_cmp(entry->fp, w->last) > 0);
+	ENSURE((entry->flags & ~FLAGS) == 0);
+	if (w->packed.n + ENTRY > PACKED && feedback_hand_over(w, err) < 0)
+		return -1;
+	if (w->packed.n == 0)
+		put_u8(&w->packed, TAG_ENTRIES);
+	footprint_key(entry->fp, key);
+	buf_add_str(&w->packed, (struct str){(const char *)key, sizeof key});
+	put_u8(&w->packed, entry->weight);
+	put_u8(&w->packed, entry->flags);
+	w->last = entry->fp;
+	w->n++;
+	return 0;
+}
+
+static int feedback_end(struct feedback_writer *w, struct err *err)
+{
+	if (feedback_hand_over(w, err) < 0)
+		return -1;
+	put_u8(&w->packed, TAG_END);
+	put_varint(&w->packed, w->n);
+	if (feedback_hand_over(w, err) < 0 || record_sync(w->w, &w->group, err) < 0 ||
+	    record_close(&w->w, err) < 0 || file_rename(w->fresh, w->path, err) < 0)
+		return -1;
+	return dir_sync_of(w->path, err);
+}
+
+int feedback_finish(struct feedback_writer **w, struct err *err)
+{
+	int rc = feedback_end(*w, err);
+	feedback_drop(w);
+	return rc;
+}
+
+void feedback_drop(struct feedback_writer **pw)
+{
+	struct feedback_writer *w = *pw;
+	if (!w)
+		return;
+	record_drop(&w->w);
+	buf_free(&w->packed);
+	mem_free(pw);
+}
+
+/* Reading */
+
+struct feedback_scan {
+	char path[PATH_MAX];
+	struct record_reader *in;
+	struct record record; /* the one that is being read */
+	struct str rest;      /* entries of it that are left */
+	uint64_t number, n;
+	struct footprint last;
+	bool done;
+};
+
+static int scan_fail(struct feedback_scan *s, const char *why, struct err *err)
+{
+	s->done = true;
+	return err_set(err, ERR_DAMAGED, "%s: record at %" PRIu64 ": %s", s->path,
+		       s->record.place.at, why);
+}
+
+static int scan_cut(struct feedback_scan *s, struct err *err)
+{
+	s->done = true;
+	return err_set(err, ERR_DAMAGED, "%s: the end is missing", s->path);
+}
+
+static int scan_begin(struct feedback_scan *s, struct err *err)
+{
+	int rc = record_next(s->in, &s->record, err);
+	if (rc)
+		return rc < 0 ? -1 : scan_cut(s, err);
+	struct reader r = reader_of(s->record.payload);
+	bool ours = reader_u8(&r) == TAG_NUMBER;
+	s->number = reader_u64le(&r);
+	return ours && s->number && !r.bad && reader_left(&r) == 0
+		       ? 0
+		       : scan_fail(s, "not a number", err);
+}
+
+int feedback_open(struct feedback_scan **ret, const char *path, struct err *err)
+{
+	struct feedback_scan *s = mem_alloc(sizeof *s);
+	snprintf(s->path, sizeof s->path, "%s", path);
+	int rc = record_reader_open(&s->in, path, &feedback_kind, err);
+	if (rc == 0)
+		rc = scan_begin(s, err);
+	else if (rc == 1 && access(path, F_OK) == 0)
+		rc = scan_cut(s, err);
+	if (rc == 0)
+		*ret = s;
+	else
+		feedback_close(&s);
+	return rc;
+}
+
+void feedback_close(struct feedback_scan **ps)
+{
+	if (!*ps)
+		return;
+	record_reader_free(&(*ps)->in);
+	mem_free(ps);
+}
+
+uint64_t feedback_number(const struct feedback_scan *s)
+{
+	return s->number;
+}
+
+/* Nothing follows the end. */
+static int scan_end(struct feedback_scan *s, struct reader *r, struct err *err)
+{
+	if (reader_varint(r) != s->n || r->bad || reader_left(r))
+		return scan_fail(s, "entries are missing", err);
+	int rc = record_next(s->in, &s->record, err);
+	s->done = true;
+	return rc == 0 ? scan_fail(s, "it comes after the end", err) : rc;
+}
+
+/* The next record. 1: it was the last one. */
+static int scan_step(struct feedback_scan *s, struct err *err)
+{
+	int rc = record_next(s->in, &s->record, err);
+	if (rc) {
+		s->done = true;
+		return rc < 0 ? -1 : scan_cut(s, err);
+	}
+	struct reader r = reader_of(s->record.payload);
+	uint8_t tag = reader_u8(&r);
+	if (tag == TAG_END)
+		return scan_end(s, &r, err);
+	s->rest = str_from(s->record.payload, 1);
+	return tag == TAG_ENTRIES && s->rest.n && s->rest.n % ENTRY == 0
+		       ? 0
+		       : scan_fail(s, "no entries", err);
+}
+
+int feedback_next(struct feedback_scan *s, struct feedback *ret, struct err *err)
+{
+	if (s->rest.n == 0) {
+		int rc = s->done ? 1 : scan_step(s, err);
+		if (rc)
+			return rc;
+	}
+	const char *p = s->rest.p;
+	struct feedback entry = {footprint_of_key(p), (uint8_t)p[FOOTPRINT_KEY],
+				 (uint8_t)p[FOOTPRINT_KEY + 1]};
+	if (UNLIKELY(entry.flags & ~FLAGS)) {
+		s->rest.n = 0;
+		return scan_fail(s, "unknown flags", err);
+	}
+	if (UNLIKELY(s->n && footprint_cmp(entry.fp, s->last) <= 0)) {
+		s->rest.n = 0;
+		return scan_fail(s, "its entries are not in order", err);
+	}
+	s->rest = (struct str){p + ENTRY, s->rest.n - ENTRY};
+	s->last = entry.fp;
+	s->n++;
+	*ret = entry;
+	return 0;
+}
+
+/* The number of a file that is whole. 1: there is none. */
+static int feedback_check(const char *path, uint64_t *ret_number, struct err *err)
+{
+	struct feedback_scan *s = NULL;
+	struct feedback entry;
+	int rc = feedback_open(&s, path, err);
+	if (rc)
+		return rc;
+	*ret_number = feedback_number(s);
+	while ((rc = feedback_next(s, &entry, err)) == 0)
+		;
+	feedback_close(&s);
+	return rc < 0 ? -1 : 0;
+}
+
+/* Removing */
+
+/* What was taken has its name again, unless there is a newer file. */
+static int feedback_give_back(const char *path, const char *taken, struct err *err)
+{
+	int rc = file_link(taken, path, err);
+	if (rc < 0 && err->sys_errno != EEXIST)
+		return -1;
+	return rc == 1 ? 0 : MIN(file_remove(taken, err), 0);
+}
+
+/* The file under another name. 1: there is none. */
+static int feedback_take(const char *path, char taken[PATH_MAX], struct err *err)
+{
+	name_beside(path, "taken", taken);
+	if (feedback_give_back(path, taken, err) < 0)
+		return -1;
+	return access(path, F_OK) == 0 ? file_rename(path, taken, err) : 1;
+}
+
+int feedback_done(const char *path, uint64_t number, struct err *err)
+{
+	char taken[PATH_MAX];
+	struct feedback_scan *s = NULL;
+	int rc = feedback_take(path, taken, err);
+	if (rc)
+		return rc;
+	FAULT("feedback.taken");
+	rc = feedback_open(&s, taken, err);
+	bool old = rc == 0 && feedback_number(s) <= number;
+	feedback_close(&s);
+	if (!old)
+		return feedback_give_back(path, taken, err) < 0 ? -1 : 1;
+	FAULT("feedback.remove");
+	return MIN(file_remove(taken, err), 0);
+}
+
+/* Only what is damaged: a sound one may have come in its place. */
+static int feedback_set_aside(const char *path, struct err *err)
+{
+	char taken[PATH_MAX], aside[PATH_MAX + 16];
+	uint64_t number;
+	struct err why;
+	int rc = feedback_take(path, taken, err);
+	if (rc)
+		return MIN(rc, 0);
+	if (feedback_check(taken, &number, &why) == 0 || why.code == ERR_SYSTEM)
+		return feedback_give_back(path, taken, err);
+	snprintf(aside, sizeof aside, "%s.damaged", path);
+	return file_rename(taken, aside, err);
+}
+
+/* The module */
+
+struct feeding {
+	struct feedback_scan *in;
+	struct feedback next; /* the next entry, where `has` */
+	bool has;
+	struct url_index_scan *old;
+	struct url_index_writer *out;
+	bool unreadable; /* what failed is the feedback */
+	struct fed *ret;
+};
+
+static int feed_step(struct feeding *f, struct err *err)
+{
+	int rc = feedback_next(f->in, &f->next, err);
+	f->has = rc == 0;
+	f->ret->entries += f->has;
+	f->unreadable = rc < 0;
+	return MIN(rc, 0);
+}
+
+static void feed_item(struct feeding *f, struct index_item *item)
+{
+	uint8_t flags = (uint8_t)((item->flags & ~ITEM_UNREFERENCED) | f->next.flags);
+	uint8_t weight = f->next.flags & ITEM_WEIGHED ? f->next.weight : item->weight;
+	f->ret->changed += flags != item->flags || weight != item->weight;
+	item->flags = flags;
+	item->weight = weight;
+}
+
+/* Entries up to an item are used up. A queue key is not a URL. */
+static int feed_up_to(struct feeding *f, struct index_item *item, struct err *err)
+{
+	int cmp = 1;
+	while (f->has && (cmp = footprint_cmp(f->next.fp, item->fp)) <= 0) {
+		if (cmp == 0 && item->type != ITEM_QKEY)
+			feed_item(f, item);
+		else
+			f->ret->unknown++;
+		if (feed_step(f, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* All items, then the entries after the last. 1: stopped. */
+static int feed_all(struct feeding *f, const struct crawl *c, struct err *err)
+{
+	struct index_item item;
+	int rc = feed_step(f, err);
+	for (uint64_t i = 0; rc == 0 && (rc = url_index_next(f->old, &item, err)) == 0; i++) {
+		if (i % STOP_EVERY == 0 && crawl_is_stopped(c)) {
+			f->ret->stopped = true;
+			return 1;
+		}
+		rc = feed_up_to(f, &item, err);
+		url_index_put(f->out, &item);
+	}
+	rc = MIN(rc, 0);
+	while (rc == 0 && f->has) {
+		f->ret->unknown++;
+		rc = feed_step(f, err);
+	}
+	return rc;
+}
+
+/* One pass. 1: stopped. Where nothing changed, the index stays. */
+static int feed_index(struct feeding *f, struct state *st, const struct crawl *c, struct err *err)
+{
+	const struct url_index *old;
+	if (state_index(st, &old, err) < 0 ||
+	    url_index_scan(&f->old, old, (struct footprint){0}, err) < 0 ||
+	    state_index_create(st, &f->out, err) < 0)
+		return -1;
+	int rc = feed_all(f, c, err);
+	if (rc)
+		return rc;
+	return f->ret->changed ? state_index_put(st, &f->out, err) : 0;
+}
+
+static int feed_state(struct feeding *f, struct state *st, const struct crawl *c, struct err *err)
+{
+	struct state_course course = state_params(st)->course;
+	f->ret->number = feedback_number(f->in);
+	if (f->ret->number <= course.feedback)
+		return 1;
+	int rc = feed_index(f, st, c, err);
+	url_index_scan_free(&f->old);
+	url_index_drop(&f->out);
+	if (rc)
+		return rc;
+	course.feedback = f->ret->number;
+	FAULT("feedback.params");
+	return state_params_put(st, &course, err);
+}
+
+int crawl_feedback(struct state *st, const struct crawl *c, const char *path, struct fed *ret,
+		   struct err *err)
+{
+	struct feeding f = {.ret = ret};
+	char taken[PATH_MAX];
+	*ret = (struct fed){0};
+	name_beside(path, "taken", taken);
+	if (feedback_give_back(path, taken, err) < 0)
+		return -1;
+	int rc = feedback_open(&f.in, path, err);
+	f.unreadable = rc < 0;
+	if (rc == 0)
+		rc = feed_state(&f, st, c, err);
+	feedback_close(&f.in);
+	if (rc >= 0 || !f.unreadable || err->code == ERR_SYSTEM)
+		return rc;
+	*ret = (struct fed){.number = ret->number, .damaged = true, .why = *err};
+	err_then(&ret->why, "it is set aside as %s.damaged", path);
+	return feedback_set_aside(path, err);
+}
+
+/* For `garner dump` and `garner check`. */
+
+static int feedback_show(struct str payload, struct buf *out, struct err *err)
+{
+	struct reader r = reader_of(payload);
+	char text[FOOTPRINT_TEXT];
+	uint8_t tag = reader_u8(&r);
+	if (tag == TAG_NUMBER)
+		buf_printf(out, "feedback %" PRIu64, reader_u64le(&r));
+	else if (tag == TAG_END)
+		buf_printf(out, "end, %" PRIu64 " entries", reader_varint(&r));
+	else
+		buf_add_text(out, "entries");
+	while (tag == TAG_ENTRIES && reader_left(&r) && !r.bad) {
+		struct str key = reader_bytes(&r, FOOTPRINT_KEY);
+		unsigned weight = reader_u8(&r), flags = reader_u8(&r);
+		if (!r.bad)
+			buf_printf(out, "\n  %s weight %u %c%c",
+				   footprint_print(footprint_of_key(key.p), text), weight,
+				   flags & ITEM_WEIGHED ? 'W' : '-',
+				   flags & ITEM_UNREFERENCED ? 'U' : '-');
+	}
+	return r.bad || reader_left(&r)
+		       ? err_set(err, ERR_DAMAGED, "no entry at byte %zu", reader_at(&r))
+		       : 0;
+}
+
+static int feedback_verify(const char *path, struct err *err)
+{
+	uint64_t number;
+	int rc = records_verify(&feedback_format, path, &(struct records_known){.closed = true},
+				err);
+	return rc ? rc : feedback_check(path, &number, err);
+}
+
+const struct format feedback_format = {
+	.name = "feedback",
+	.file = "shepherd/feedback",
+	.magic = "GARNERFB",
+	.version = 1,
+	.help = "what the indexer found out about URLs",
+	.remedy = "the crawl sets it aside in its next cycle and goes on without it",
+	.records = &feedback_kind,
+	.show = feedback_show,
+	.verify = feedback_verify,
+};

@@ -33,7 +33,7 @@ LATER = {
         "soif_book soif_copy soif_embed soif_embed_count soif_embedded soif_merge soif_same "
         "soif_set soif_sort soif_unembed source_folder_ops",
     "Prospero's packets":
-        "put_u16be put_u32be",
+        "put_u32be",
     "the registry replaces the collector; until then its tests wait for a compaction by it":
         "collector_compact",
     "no program: fault points that are counted, the loop with a clock turned by hand, cages as "

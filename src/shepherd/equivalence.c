@@ -1,0 +1,91 @@
+/* equiv: which sites are mirrors. `norm` of each site follows from the file of classes; the list is
+ * read first and written anew only if that changes any. */
+#include "shepherd/equivalence.h"
+
+#include "base/file.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { STOP_EVERY = 4096 }; /* sites between two questions whether to stop */
+
+/* Most sites stand for themselves, which is known without a digest. */
+static uint64_t norm_of_site(const struct equiv *e, const struct site *site)
+{
+	struct url_site own = {site->protocol, site->port, site->host};
+	struct url_site to = equiv_site(e, own);
+	return url_site_eq(own, to) ? site->fp : footprint_site(to);
+}
+
+/* All sites, into a new list where out is not NULL; else only up to the first that changes. 1:
+ * stopped. */
+static int equiv_pass(struct state *st, const struct crawl *c, struct sites_writer *out,
+		      uint64_t *ret_changed, struct err *err)
+{
+	struct sites_scan *in = NULL;
+	struct site site;
+	uint64_t n = 0;
+	bool stopped = false;
+	*ret_changed = 0;
+	int rc = state_sites_scan(st, &in, err);
+	while (rc == 0 && (out || !*ret_changed) && (rc = sites_scan_next(in, &site, err)) == 0) {
+		uint64_t norm = norm_of_site(c->equiv, &site);
+		*ret_changed += norm != site.norm;
+		site.norm = norm;
+		stopped = n++ % STOP_EVERY == 0 && crawl_is_stopped(c);
+		rc = stopped ? 1 : out ? sites_write(out, &site, err) : 0;
+	}
+	sites_scan_free(&in);
+	return stopped ? 1 : MIN(rc, 0);
+}
+
+int crawl_equiv(struct state *st, const struct crawl *c, uint64_t *ret_changed, struct err *err)
+{
+	CLEANUP(sites_drop) struct sites_writer *out = NULL;
+	uint64_t changed;
+	int rc = equiv_pass(st, c, NULL, &changed, err);
+	if (rc == 0 && changed) {
+		rc = state_sites_create(st, &out, err);
+		if (rc == 0)
+			rc = equiv_pass(st, c, out, &changed, err);
+		if (rc == 0)
+			rc = state_sites_finish(st, &out, err);
+	}
+	if (rc == 0)
+		*ret_changed = changed;
+	return rc;
+}
+
+/* The file */
+
+static bool stat_is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
+	       a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+}
+
+/* What is looked at before it is read may have changed since, and is then read again. */
+int equiv_file_update(struct equiv_file *f, struct err *err)
+{
+	struct stat now = {0};
+	struct equiv *fresh = NULL;
+	if (stat(f->path, &now) != 0) {
+		if (errno != ENOENT && errno != ENOTDIR)
+			return err_sys(err, "%s", f->path);
+		now = (struct stat){0};
+	}
+	if (stat_is_same(&now, &f->seen))
+		return 1;
+	f->seen = now;
+	if (equiv_load(f->path, &fresh, err) < 0)
+		return -1;
+	equiv_free(&f->equiv);
+	f->equiv = fresh;
+	return 0;
+}
+
+void equiv_file_free(struct equiv_file *f)
+{
+	equiv_free(&f->equiv);
+}

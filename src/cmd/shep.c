@@ -1,4 +1,6 @@
 /* garner shep: the crawl's states at the command line: made, listed, printed, recovered. */
+#include "cmd/shep.h"
+
 #include "base/clock.h"
 #include "base/jsonw.h"
 #include "bucket/bucket.h"
@@ -31,8 +33,7 @@ static int find_folder(const struct cmd_call *call, char ret[PATH_MAX])
 	return cmd_data_path(call, "shepherd", ret, PATH_MAX);
 }
 
-/* 0, or the exit code: 1 when nothing was made yet. */
-static int open_states(const struct cmd_call *call, bool write, struct states **ret)
+int shep_open_states(const struct cmd_call *call, bool write, struct states **ret)
 {
 	char folder[PATH_MAX];
 	struct err err;
@@ -128,7 +129,7 @@ static int run_states(const struct cmd_call *call)
 	struct state_info *list;
 	struct err err;
 	size_t n;
-	int code = open_states(call, false, &s);
+	int code = shep_open_states(call, false, &s);
 	if (code == 0 && states_list(s, clock_wall_us(), &arena, &list, &n, &err) < 0)
 		code = cmd_fail(call, &err);
 	else if (code == 0)
@@ -167,7 +168,7 @@ static int run_recover(const struct cmd_call *call)
 	struct states *s = NULL;
 	struct recovery r = {0};
 	struct err err;
-	int code = open_states(call, true, &s);
+	int code = shep_open_states(call, true, &s);
 	if (code)
 		return code;
 	int rc = states_recover_fully(s, o->rebuild, clock_wall_us(), &r, &err);
@@ -243,7 +244,7 @@ static int run_dump(const struct cmd_call *call)
 	struct state *st = NULL;
 	struct err err;
 	const char *name = call->argc ? call->argv[0] : "current";
-	int code = open_states(call, false, &s);
+	int code = shep_open_states(call, false, &s);
 	if (code)
 		return code;
 	int rc = state_open(&st, s, name, &err);
@@ -343,4 +344,6 @@ const struct command shep_command = {
 		       "URL.",
 	CMD_SUBS(&init_command, &states_command, &dump_sub, &recover_command, &shep_buckets_command,
 		 &shep_buckettool_command, &shep_filter_command),
+	CMD_SUBS(&init_command, &states_command, &dump_sub, &recover_command, &shep_equiv_command,
+		 &shep_buckets_command, &shep_buckettool_command),
 };

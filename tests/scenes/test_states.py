@@ -81,3 +81,27 @@ def test_damage_is_found_by_check_and_mended_by_recover(crawl):
     assert "control" in crawl.run("check").out
     assert "its phase is lost" in crawl.run("shep", "recover").out
     assert crawl.run("check").code == 0
+
+
+def test_sites_with_the_same_front_page_are_proposed_as_mirrors(crawl):
+    text = "welcome to this site " * 20
+    pages = {"http://www.one.example/": text, "https://one.example/": text, "http://two.example/": text,
+             "http://three.example/": "another " * 50, "http://four.example/": "short"}
+    lines = []
+    for url, text in pages.items():
+        fp = crawl.run("url", url).json()["footprint"]
+        lines += [f"O{fp.replace(':', '')}", f"U{url}", "D1790000000", f"X{text}", ""]
+    (crawl.dir / "pages").write_text("\n".join(lines))
+    assert crawl.run("shep", "buckets", "insert", "--anyway", crawl.dir / "pages").code == 0
+    assert crawl.run("shep", "recover", "--rebuild").code == 0
+
+    refused = crawl.run("shep", "equiv")
+    assert refused.code == 2 and "--propose" in refused.err
+    proposed = crawl.run("shep", "equiv", "--propose")
+    assert proposed.code == 0
+    sites = [line for line in proposed.out.splitlines() if line and not line.startswith("#")]
+    assert sites == ["https://one.example/", "\thttp://one.example/", "\thttp://two.example/"]
+    assert "1 with less than" in proposed.out
+    (crawl.dir / "url-equiv").write_text(proposed.out)
+    mapped = crawl.run("url", "--equiv", crawl.dir / "url-equiv", "http://two.example/x")
+    assert "https://one.example" in mapped.out

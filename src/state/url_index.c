@@ -60,6 +60,14 @@ static unsigned char *item_put_bytes(unsigned char *p, uint64_t v, unsigned byte
 	return p;
 }
 
+static inline uint64_t item_take_bytes(const unsigned char *p, unsigned bytes)
+{
+	uint64_t v = 0;
+	for (unsigned i = 0; i < bytes; i++)
+		v |= (uint64_t)p[i] << 8 * i;
+	return v;
+}
+
 void item_put_where(struct buf *out, uint64_t where)
 {
 	put_varint(out, where >= ITEM_NOWHERE ? 0 : where + 1);
@@ -96,29 +104,26 @@ void index_item_write(const struct index_item *item, unsigned char ret[INDEX_ITE
 
 int index_item_read(const unsigned char p[INDEX_ITEM], struct index_item *ret, struct err *err)
 {
-	struct reader r = reader_of((struct str){(const char *)p, INDEX_ITEM});
-	struct index_item item = {.fp = footprint_of_key(p)};
-	reader_skip(&r, FOOTPRINT_KEY);
-	item.where = reader_u32le(&r);
-	item.where |= (uint64_t)reader_u16le(&r) << 32;
-	item.status = reader_u16le(&r);
-	item.last_seen_s = reader_u32le(&r);
-	item.stable_s = reader_u32le(&r);
-	item.due_s = reader_u32le(&r);
-	item.since_day = reader_u16le(&r);
-	uint8_t type = reader_u8(&r);
-	item.no_target = type & TYPE_NO_TARGET;
-	item.flags = reader_u8(&r);
-	item.retry = reader_u8(&r);
-	item.weight = reader_u8(&r);
-	item.freq = reader_u8(&r);
-	item.download_ds = reader_u8(&r);
-	item.section = reader_u8(&r);
-	type &= (uint8_t)~TYPE_NO_TARGET;
-	if (type >= ITEM_TYPES || type == ITEM_TEMPORARY)
+	uint8_t type = p[38] & (uint8_t)~TYPE_NO_TARGET;
+	if (UNLIKELY(type >= ITEM_TYPES || type == ITEM_TEMPORARY))
 		return err_set(err, ERR_DAMAGED, "an index item has the type %u", type);
-	item.type = (enum item_type)type;
-	*ret = item;
+	*ret = (struct index_item){
+		.fp = footprint_of_key(p),
+		.where = item_take_bytes(p + 16, 6),
+		.status = (uint16_t)item_take_bytes(p + 22, 2),
+		.last_seen_s = (uint32_t)item_take_bytes(p + 24, 4),
+		.stable_s = (uint32_t)item_take_bytes(p + 28, 4),
+		.due_s = (uint32_t)item_take_bytes(p + 32, 4),
+		.since_day = (uint16_t)item_take_bytes(p + 36, 2),
+		.type = (enum item_type)type,
+		.no_target = p[38] & TYPE_NO_TARGET,
+		.flags = p[39],
+		.retry = p[40],
+		.weight = p[41],
+		.freq = p[42],
+		.download_ds = p[43],
+		.section = p[44],
+	};
 	return 0;
 }
 
@@ -217,16 +222,17 @@ static bool index_item_fits(struct url_index_writer *w, const struct index_item 
 			    const unsigned char *key)
 {
 	char fp[FOOTPRINT_TEXT];
+	bool after = w->items == 0 || memcmp(w->last, key, FOOTPRINT_KEY) < 0;
+	if (LIKELY(after && item->type < ITEM_TYPES && item->type != ITEM_TEMPORARY &&
+		   item->where <= ITEM_NOWHERE))
+		return true;
 	footprint_print(item->fp, fp);
-	if (w->items && memcmp(w->last, key, FOOTPRINT_KEY) >= 0)
+	if (!after)
 		err_set(&w->err, ERR_USAGE, "the index item %s is not after the one before", fp);
-	else if (item->type >= ITEM_TYPES || item->type == ITEM_TEMPORARY ||
-		 item->where > ITEM_NOWHERE)
+	else
 		err_set(&w->err, ERR_USAGE,
 			"the index item %s: type %d, place %" PRIu64 " cannot be kept", fp,
 			(int)item->type, item->where);
-	else
-		return true;
 	return false;
 }
 

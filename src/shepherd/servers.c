@@ -14,9 +14,13 @@ struct servers {
 	struct server *server;
 	size_t n, room;
 	const struct crawl *crawl;
+	const struct site *only; /* NULL, or the server of this site alone is known */
 	/* of the pass that is being made: weights of the mean */
 	uint64_t *weight;
 };
+
+/* What a site list may say of a transfer at most, so that sums stay small. */
+enum { DOWNLOAD_MOST_MS = 3600000 };
 
 static struct url_site site_of(const struct site *site)
 {
@@ -58,7 +62,7 @@ static void server_add(const struct servers *s, struct server *server, const str
 	server->max_conn = first ? MAX(most, 1) : MIN(server->max_conn, MAX(most, 1));
 	server->demand += site->demand;
 	if (site->download_ms) {
-		server->download_us += (int64_t)(active * site->download_ms) * US_PER_MS;
+		server->download_ms += active * MIN(site->download_ms, DOWNLOAD_MOST_MS);
 		*weight += active;
 	}
 }
@@ -68,9 +72,10 @@ static void server_end(const struct crawl *c, struct server *server, uint64_t we
 {
 	double refresh = (double)c->conf->refresh_us * c->conf->duty_factor * server->max_conn;
 	server->demand = MAX(server->demand, 1);
-	server->download_us = weight ? server->download_us / (int64_t)weight : 0;
+	server->download_ms = weight ? server->download_ms / weight : 0;
 	double t = refresh / (double)server->demand;
-	double wanted = t * c->conf->reap_slowdown - (double)server->download_us;
+	double download = (double)server->download_ms * US_PER_MS;
+	double wanted = t * c->conf->reap_slowdown - download;
 	int64_t most = MAX(c->delay_us, server->min_delay_us);
 	server->room = UINT64_MAX;
 	if (server->min_delay_us == 0)
@@ -79,8 +84,8 @@ static void server_end(const struct crawl *c, struct server *server, uint64_t we
 		wanted >= (double)most ? most : MAX((int64_t)wanted, server->min_delay_us);
 	server->room =
 		MAX((uint64_t)c->cycle_us * server->max_conn / (uint64_t)server->delay_us, 1);
-	server->tight = t - (double)server->download_us <=
-			(double)(server->min_delay_us + c->conf->server_overtake_us);
+	server->tight =
+		t - download <= (double)(server->min_delay_us + c->conf->server_overtake_us);
 }
 
 static int servers_each(struct servers *s, struct state *st,
@@ -88,9 +93,11 @@ static int servers_each(struct servers *s, struct state *st,
 {
 	CLEANUP(sites_scan_free) struct sites_scan *scan = NULL;
 	struct site site;
+	if (s->only && s->only->qkey == 0)
+		return 0;
 	int rc = state_sites_scan(st, &scan, err);
 	while (rc == 0 && (rc = sites_scan_next(scan, &site, err)) == 0)
-		if (site.qkey)
+		if (site.qkey && (!s->only || s->only->qkey == site.qkey))
 			fn(s, &site);
 	return MIN(rc, 0);
 }
@@ -101,10 +108,12 @@ static void server_sum_up(struct servers *s, const struct site *site)
 	server_add(s, &s->server[number], site, &s->weight[number]);
 }
 
-int servers_load(struct servers **ret, struct state *st, const struct crawl *c, struct err *err)
+int servers_load_of(struct servers **ret, struct state *st, const struct crawl *c,
+		    const struct site *only, struct err *err)
 {
 	struct servers *s = mem_alloc(sizeof *s);
 	s->crawl = c;
+	s->only = only;
 	int rc = servers_each(s, st, server_count, err);
 	if (rc == 0) {
 		s->weight = mem_array(s->n + 1, sizeof *s->weight);
@@ -113,11 +122,17 @@ int servers_load(struct servers **ret, struct state *st, const struct crawl *c, 
 	for (size_t i = 0; rc == 0 && i < s->n; i++)
 		server_end(c, &s->server[i], s->weight[i]);
 	mem_free(&s->weight);
+	s->only = NULL;
 	if (rc == 0)
 		*ret = s;
 	else
 		servers_free(&s);
 	return rc;
+}
+
+int servers_load(struct servers **ret, struct state *st, const struct crawl *c, struct err *err)
+{
+	return servers_load_of(ret, st, c, NULL, err);
 }
 
 void servers_free(struct servers **ps)
@@ -161,20 +176,27 @@ void servers_filter(const struct servers *s, const struct site *site, struct fil
 	filter_site(s->crawl->filter, site_of(site), &where, ret);
 }
 
+/* The clock was put back since: what is known of its failures puts nothing off. */
+static bool site_failed_later(const struct site *site, const struct crawl *c)
+{
+	return site->failed_s * US_PER_S > c->now_us;
+}
+
 bool site_is_dead(const struct site *site, const struct crawl *c)
 {
-	return site->error_cycles > c->conf->site_err_retry &&
+	return site->error_cycles > c->conf->site_err_retry && !site_failed_later(site, c) &&
 	       c->now_us < site->failed_s * US_PER_S + c->conf->site_err_expire_us;
 }
 
 int64_t site_rests_until(const struct site *site, const struct crawl *c)
 {
-	if (site->error_cycles == 0)
+	if (site->error_cycles == 0 || site_failed_later(site, c))
 		return 0;
 	if (site_is_dead(site, c))
 		return site->failed_s + c->conf->site_err_expire_us / US_PER_S;
-	if (site->error_cycles > c->conf->site_err_retry)
-		return 0;
-	int64_t rest_us = c->conf->retry_us << MIN(site->error_cycles - 1, 20);
-	return site->failed_s + MIN(rest_us, c->conf->refresh_us) / US_PER_S;
+	int doublings = site->error_cycles - 1;
+	int64_t rest_us = c->conf->refresh_us;
+	if (doublings < 45 && c->conf->retry_us <= rest_us >> doublings)
+		rest_us = c->conf->retry_us << doublings;
+	return site->failed_s + rest_us / US_PER_S;
 }

@@ -10,7 +10,7 @@ struct server {
 	uint32_t max_conn;              /* requests at once */
 	uint64_t demand;                /* refreshes that are wanted in a refresh cycle */
 	int64_t min_delay_us, delay_us; /* delay: what the plan uses */
-	int64_t download_us;            /* mean time of a transfer */
+	uint64_t download_ms;           /* mean time of a transfer */
 	uint64_t room;                  /* URLs in one plan; UINT64_MAX: no limit */
 	bool tight;
 	uint32_t number; /* below servers_count(); of those that are not resolved: UINT32_MAX */
@@ -19,6 +19,9 @@ struct server {
 struct servers;
 /* ERR_DAMAGED: the site list. */
 int servers_load(struct servers **ret, struct state *st, const struct crawl *c, struct err *err);
+/* Only the server of this site: all others are as if nobody had asked them. */
+int servers_load_of(struct servers **ret, struct state *st, const struct crawl *c,
+		    const struct site *only, struct err *err);
 void servers_free(struct servers **s);
 size_t servers_count(const struct servers *s); /* that are resolved */
 /* The server of a site of that list. One that was not asked yet is a server of its own, made in

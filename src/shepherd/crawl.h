@@ -231,14 +231,42 @@ int crawl_rewrite(struct state *st, const struct crawl *c, const struct crawl_ne
 /* The modules. Each returns 1 when it was stopped: the state is then good for nothing but to begin
  * the phase again (cork) or to be deleted. */
 
+/* Bands of priorities in plan_band.h, highest first. */
+enum plan_band {
+	BAND_RESOLVES,
+	BAND_REGATHER,
+	BAND_OVERAGED,
+	BAND_REFRESH,
+	BAND_HAND,
+	BAND_NEW,
+	BAND_FREQUENT,
+	BAND_ANTICIPATED,
+	PLAN_BANDS,
+};
+/* Why a URL that may be gathered is not in the plan. */
+enum plan_limit {
+	PLAN_NOT_DUE,
+	PLAN_SITE_RESTS, /* or is dead */
+	PLAN_SERVER,     /* the room of its server; of one that is not resolved: one per site */
+	PLAN_BUDGET,
+	PLAN_LIMITS,
+};
+extern const char *const plan_limit_names[PLAN_LIMITS]; /* "not-due", "site" ... */
+
 /* What plan found. */
 struct planned {
-	uint64_t urls, sites;
+	uint64_t urls, sites;           /* in the plan */
+	uint64_t bytes;                 /* that its pages will take, by the mean size of a bucket */
+	uint64_t budget;                /* URLs in a plan, but for those to be regathered */
+	uint64_t bands[PLAN_BANDS];     /* URLs in the plan */
+	uint64_t due[PLAN_BANDS];       /* the same before the limits of servers and the budget */
+	uint64_t left_out[PLAN_LIMITS]; /* all zero where no index had to be read */
 	uint64_t waiting; /* due, but beyond the budget or what the server can give in a cycle */
 	uint64_t types[ITEM_TYPES]; /* all URLs of the index */
 	int64_t next_s; /* when the next URL will be due, seconds since 1970; INT64_MAX: none */
 };
-/* Writes the plan of a state in PHASE_PLAN. With `write` false it only looks. */
+/* Writes the plan of a state in PHASE_PLAN, and what it learned into its params. With `write` false
+ * it only looks. Where the params say that nothing is due yet, the index is not read. */
 int crawl_plan(struct state *st, const struct crawl *c, bool write, struct planned *ret,
 	       struct err *err);
 

@@ -277,16 +277,18 @@ static int master_plan(struct master *m, struct state *closed, struct err *err)
 	struct crawl c = master_crawl(m, closed, NULL);
 	CLEANUP(state_free) struct state *st = NULL;
 	struct planned planned;
-	if (crawl_plan(closed, &c, false, &planned, err) < 0)
-		return -1;
+	int rc = crawl_plan(closed, &c, false, &planned, err);
+	if (rc != 0)
+		return MIN(rc, 0);
 	for (size_t i = 0; i < ITEM_TYPES; i++)
 		master_gauge(m, COUNT_SLEEPING + i, (int64_t)planned.types[i]);
 	if (planned.urls == 0 && !requests_waiting(m->requests))
 		return master_idle(m, planned.next_s, err);
 	if (state_clone(&st, closed, false, clock_wall_us(), err) < 0 ||
-	    master_enter(m, st, PHASE_PLAN, NULL, err) < 0 ||
-	    crawl_plan(st, &c, true, &planned, err) < 0)
+	    master_enter(m, st, PHASE_PLAN, NULL, err) < 0)
 		return -1;
+	if ((rc = crawl_plan(st, &c, true, &planned, err)) != 0)
+		return MIN(rc, 0);
 	master_count(m, COUNT_CYCLES, 1);
 	master_gauge(m, COUNT_PLANNED, (int64_t)planned.urls);
 	master_gauge(m, COUNT_OVERDUE, (int64_t)planned.waiting);

@@ -1,212 +1,556 @@
-/* plan: which URLs are due, in which order. */
-#include "shepherd/crawl.h"
+/* plan: which URLs are gathered next. The index is read twice, in step with the site list. The
+ * first pass counts priorities in a histogram, and how many URLs of each server are due. A URL
+ * counts in the histogram only while its server has room: these may not be the best of the server,
+ * so the priority above which the histogram has as many URLs as the budget allows (the cut) may be
+ * too low, but never too high. The second pass sorts what lies above the cut, by server for the
+ * rooms, then by priority for the budget, then by site for the file. Memory is the histogram, a few
+ * bytes for each server, and what sorting is given; a heap of the best would need the memory of all
+ * rooms, of which there may be more than the budget has URLs. */
+#include "shepherd/planning.h"
 
 #include "base/clock.h"
-#include "state/plan.h"
+#include "base/fault.h"
+#include "base/vec.h"
 
 #include <stdlib.h>
 
-/* Cycles in which a site may be busy with what was planned for it once. */
-enum { SITE_SLACK = 2, SITE_LEAST = 16 };
+enum { STOP_EVERY = 4096, CUT_BITS = 16, CUT_BINS = 1 << (32 - CUT_BITS) };
 
-/* New pages go before old ones, those that were given by hand before all; what failed comes last,
- * so that the pauses after trouble hold up nothing else. */
-enum { PRIORITY_HAND = 3, PRIORITY_NEW = 2, PRIORITY_OLD = 1, PRIORITY_FAILED = 0 };
-
-struct planning {
-	const struct crawl_conf *conf;
-	const struct sites *sites;
-	uint32_t now_s;
-	size_t per_site; /* of a site that is asked with the usual delay */
-	size_t most;     /* of the site that is being read */
-	struct planned *ret;
-	struct plan_entry *best; /* a heap, the least on top, of at most plan_max */
-	size_t n, room;          /* room: of both */
-	struct plan_entry *site; /* of the site that is being read, the same */
-	size_t nsite;
+/* Of a server that is resolved. */
+struct plan_count {
+	uint32_t due, regather, urls;
 };
 
-static bool plan_less(const struct plan_entry *a, const struct plan_entry *b)
+/* A URL that is due. */
+struct plan_pick {
+	struct plan_entry entry;
+	enum plan_band band;
+	uint32_t server; /* its number; UINT32_MAX: not resolved */
+	uint32_t delay_ms;
+};
+
+struct planning {
+	struct state *st;
+	const struct crawl *crawl;
+	struct plan_clock clock;
+	struct servers *servers;
+	struct plan_count *count; /* by number of the server */
+	uint64_t *histogram;
+	uint64_t budget, fits; /* fits: URLs that the rooms leave */
+	uint64_t unresolved, unresolved_urls;
+	uint32_t cut;
+	struct planned *ret;
+	struct sort *sort; /* where picks go */
+	bool first;        /* of the passes */
+	bool stopped;
+	/* The site that is being read. */
+	struct site site;
+	struct server own; /* room for one that is not resolved */
+	const struct server *server;
+	uint32_t bonus;
+	int64_t rests_until_s; /* 0, or later than now */
+	struct plan_pick best; /* of a site that is not resolved */
+	uint64_t due;          /* the same; how many there are */
+	/* While rooms are applied: the server that is being read, and its URLs so far. */
+	uint32_t room_of;
+	uint64_t in_room;
+};
+
+/* Picks are sorted as bytes. The keys of the three orders are the same bytes from another place on:
+ * server, priority, site, priority, path. */
+enum {
+	KEY_SERVER = 0,
+	KEY_PRIORITY = 4,
+	KEY_SITE = 8,
+	KEY_END = 28,
+	PICK = KEY_END + 18,
+};
+
+static void pick_write(const struct plan_pick *p, unsigned char ret[PICK])
 {
-	return a->priority < b->priority;
+	const struct plan_entry *e = &p->entry;
+	uint32_t server = htobe32(p->server), falling = htobe32(~e->priority);
+	uint64_t site = htobe64(e->fp.site), path = htobe64(e->fp.path);
+	const uint8_t small[] = {e->flags,  e->item_flags, e->retry,
+				 e->weight, e->section,    (uint8_t)p->band};
+	memcpy(ret + KEY_SERVER, &server, 4);
+	memcpy(ret + KEY_PRIORITY, &falling, 4);
+	memcpy(ret + KEY_SITE, &site, 8);
+	memcpy(ret + KEY_SITE + 8, &falling, 4);
+	memcpy(ret + KEY_SITE + 12, &path, 8);
+	memcpy(ret + KEY_END, &e->where, 8);
+	memcpy(ret + KEY_END + 8, &p->delay_ms, 4);
+	memcpy(ret + KEY_END + 12, small, sizeof small);
 }
 
-/* Keeps the `most` greatest of all that are offered. Whether one was left out. */
-static bool plan_keep(struct plan_entry *heap, size_t *n, size_t most, const struct plan_entry *e)
+static void pick_read(struct str record, struct plan_pick *ret)
 {
-	size_t at;
-	if (*n < most) {
-		for (at = (*n)++; at > 0 && plan_less(e, &heap[(at - 1) / 2]); at = (at - 1) / 2)
-			heap[at] = heap[(at - 1) / 2];
-		heap[at] = *e;
-		return false;
+	const char *in = record.p;
+	uint32_t server, falling;
+	uint8_t small[6];
+	ENSURE(record.n == PICK);
+	memcpy(&server, in + KEY_SERVER, 4);
+	memcpy(&falling, in + KEY_PRIORITY, 4);
+	memcpy(small, in + KEY_END + 12, sizeof small);
+	*ret = (struct plan_pick){
+		.entry = {.fp = {order_u64(in + KEY_SITE), order_u64(in + KEY_SITE + 12)},
+			  .priority = ~be32toh(falling),
+			  .flags = small[0],
+			  .item_flags = small[1],
+			  .retry = small[2],
+			  .weight = small[3],
+			  .section = small[4]},
+		.band = (enum plan_band)small[5],
+		.server = be32toh(server),
+	};
+	memcpy(&ret->entry.where, in + KEY_END, 8);
+	memcpy(&ret->delay_ms, in + KEY_END + 8, 4);
+}
+
+static int pick_sort_new(struct planning *p, size_t key_at, struct sort **ret, struct err *err)
+{
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(1 << 20);
+	struct sort_spec spec = {
+		.order = {.size = PICK, .key_at = key_at, .key_len = KEY_END - key_at},
+		.memory = p->crawl->conf->sort_memory,
+		.folder = state_path(p->st, &arena, "."),
+	};
+	return sort_new(ret, &spec, err);
+}
+
+static int pick_add(struct sort *sort, const struct plan_pick *pick, struct err *err)
+{
+	unsigned char record[PICK];
+	pick_write(pick, record);
+	return sort_add(sort, (struct str){(const char *)record, PICK}, err);
+}
+
+static bool plan_is_stopped(struct planning *p, uint64_t done)
+{
+	if (done % STOP_EVERY == 0)
+		p->stopped = crawl_is_stopped(p->crawl);
+	return p->stopped;
+}
+
+/* The passes. */
+
+static void plan_count_pick(struct planning *p, const struct plan_pick *pick)
+{
+	uint64_t *bin = &p->histogram[pick->entry.priority >> CUT_BITS];
+	p->ret->due[pick->band]++;
+	if (pick->server == UINT32_MAX) {
+		p->unresolved++;
+		++*bin;
+		return;
 	}
-	if (!plan_less(&heap[0], e))
+	struct plan_count *count = &p->count[pick->server];
+	*bin += count->due < p->server->room;
+	count->due++;
+	count->regather += pick->band == BAND_REGATHER;
+}
+
+static int plan_take_pick(struct planning *p, const struct plan_pick *pick, struct err *err)
+{
+	if (p->first)
+		plan_count_pick(p, pick);
+	else if (pick->entry.priority >= p->cut || pick->entry.item_flags & ITEM_REGATHER)
+		return pick_add(p->sort, pick, err);
+	return 0;
+}
+
+/* Of a site that is not resolved one URL goes out to find its server. */
+static int plan_end_site(struct planning *p, struct err *err)
+{
+	if (p->due == 0)
+		return 0;
+	if (p->first)
+		p->ret->left_out[PLAN_SERVER] += p->due - 1;
+	p->due = 0;
+	p->best.band = BAND_RESOLVES;
+	p->best.entry.priority = plan_band_rows[BAND_RESOLVES].base;
+	p->best.entry.flags |= plan_band_rows[BAND_RESOLVES].flag;
+	return plan_take_pick(p, &p->best, err);
+}
+
+/* A site that the list has lost is one of which nothing is known. */
+static int plan_begin_site(struct planning *p, struct sites_scan *sites, uint64_t fp,
+			   struct err *err)
+{
+	const struct site *known = NULL;
+	if (plan_end_site(p, err) < 0 || sites_scan_find(sites, fp, &known, err) < 0)
+		return -1;
+	struct filter_site f;
+	p->site = known ? *known : (struct site){.fp = fp};
+	p->server = servers_of(p->servers, &p->site, &p->own);
+	servers_filter(p->servers, &p->site, &f);
+	p->bonus = p->site.qkey ? f.queue_bonus : 0;
+	p->rests_until_s = site_rests_until(&p->site, p->crawl);
+	if (p->rests_until_s <= p->clock.now_s)
+		p->rests_until_s = 0;
+	return 0;
+}
+
+static void plan_leave_out(struct planning *p, enum plan_limit limit, int64_t until_s)
+{
+	p->ret->left_out[limit] += p->first;
+	p->ret->next_s = MIN(p->ret->next_s, until_s);
+}
+
+static uint32_t plan_delay_ms(const struct server *server)
+{
+	return (uint32_t)MIN((server->delay_us + US_PER_MS - 1) / US_PER_MS, UINT32_MAX);
+}
+
+/* A URL of the site that is being read. */
+static int plan_consider(struct planning *p, const struct index_item *item, struct err *err)
+{
+	struct plan_verdict v;
+	plan_judge(&p->clock, item, &v);
+	if (v.band == PLAN_BANDS) {
+		plan_leave_out(p, PLAN_NOT_DUE, v.due_s);
+		return 0;
+	}
+	if (p->rests_until_s && v.band != BAND_REGATHER) {
+		plan_leave_out(p, PLAN_SITE_RESTS, p->rests_until_s);
+		return 0;
+	}
+	struct plan_pick pick = {
+		.entry = {.fp = item->fp,
+			  .where = item->where,
+			  .priority = plan_raise(v.priority, p->server->tight, p->bonus),
+			  .flags = plan_band_rows[v.band].flag,
+			  .item_flags = item->flags,
+			  .retry = item->retry,
+			  .weight = item->weight,
+			  .section = item->section},
+		.band = v.band,
+		.server = p->server->number,
+		.delay_ms = plan_delay_ms(p->server),
+	};
+	pick.entry.flags |= item->type == ITEM_GATHERED ? PLAN_REFRESH : 0;
+	if (pick.server != UINT32_MAX)
+		return plan_take_pick(p, &pick, err);
+	if (p->due++ == 0 || pick.entry.priority > p->best.entry.priority)
+		p->best = pick;
+	return 0;
+}
+
+static int plan_pass(struct planning *p, struct err *err)
+{
+	CLEANUP(url_index_scan_free) struct url_index_scan *scan = NULL;
+	CLEANUP(sites_scan_free) struct sites_scan *sites = NULL;
+	const struct url_index *index;
+	struct index_item item;
+	uint64_t done = 0;
+	int rc;
+	if (state_index(p->st, &index, err) < 0 || state_sites_scan(p->st, &sites, err) < 0 ||
+	    url_index_scan(&scan, index, (struct footprint){0}, err) < 0)
+		return -1;
+	p->server = NULL;
+	while ((rc = url_index_next(scan, &item, err)) == 0) {
+		if (plan_is_stopped(p, done++))
+			return 1;
+		p->ret->types[item.type] += p->first;
+		if (!plan_may_gather(&item))
+			continue;
+		if (UNLIKELY(!p->server || p->site.fp != item.fp.site) &&
+		    plan_begin_site(p, sites, item.fp.site, err) < 0)
+			return -1;
+		if (plan_consider(p, &item, err) < 0)
+			return -1;
+	}
+	return rc < 0 ? -1 : plan_end_site(p, err);
+}
+
+/* Between the passes: what the rooms leave out, and the cut. */
+
+static void plan_sum_up(struct planning *p)
+{
+	p->fits = p->unresolved;
+	for (size_t i = 0; i < servers_count(p->servers); i++) {
+		const struct plan_count *count = &p->count[i];
+		uint64_t fits = MIN(count->due, servers_at(p->servers, i)->room);
+		fits = MAX(fits, (uint64_t)count->regather);
+		p->fits += fits;
+		p->ret->left_out[PLAN_SERVER] += count->due - fits;
+	}
+	uint32_t bin = CUT_BINS - 1;
+	for (uint64_t above = p->histogram[bin]; above < p->budget && bin > 0;)
+		above += p->histogram[--bin];
+	p->cut = bin << CUT_BITS;
+}
+
+/* After the passes: what is within the limits. */
+
+static bool plan_fits_room(struct planning *p, const struct plan_pick *pick)
+{
+	if (pick->server == UINT32_MAX)
 		return true;
-	for (at = 0; 2 * at + 1 < *n;) {
-		size_t child = 2 * at + 1;
-		child += child + 1 < *n && plan_less(&heap[child + 1], &heap[child]);
-		if (!plan_less(&heap[child], e))
-			break;
-		heap[at] = heap[child];
-		at = child;
+	if (pick->server != p->room_of) {
+		p->room_of = pick->server;
+		p->in_room = 0;
 	}
-	heap[at] = *e;
+	return p->in_room++ < servers_at(p->servers, pick->server)->room ||
+	       pick->entry.item_flags & ITEM_REGATHER;
+}
+
+/* Picks that came so far are all in the plan, or only such follow as are in it anyway. */
+static bool plan_fits_budget(struct planning *p, const struct plan_pick *pick)
+{
+	if (p->ret->urls >= p->budget && !(pick->entry.item_flags & ITEM_REGATHER))
+		return false;
+	p->ret->urls++;
+	p->ret->bands[pick->band]++;
+	if (pick->server == UINT32_MAX)
+		p->unresolved_urls++;
+	else
+		p->count[pick->server].urls++;
 	return true;
 }
 
-/* When an item is to be gathered, seconds since 1970; UINT32_MAX: never. */
-static uint32_t plan_due_of(const struct planning *p, const struct index_item *item)
+/* From one order to the next, without what does not fit. 1: stopped. */
+static int plan_choose(struct planning *p, struct sort **from, size_t key_at,
+		       bool (*fits)(struct planning *, const struct plan_pick *), struct err *err)
 {
-	uint64_t refresh_s = (uint64_t)(p->conf->refresh_us / US_PER_S), due = 0;
-	if (item->type == ITEM_GATHERED && !(item->flags & ITEM_REGATHER))
-		due = item->last_seen_s + refresh_s / (item->freq ? item->freq : 1);
-	else if (item->type == ITEM_ERROR && item->flags & ITEM_INITIAL)
-		due = item->last_seen_s + refresh_s;
-	else if (item->type != ITEM_NEW && item->type != ITEM_GATHERED)
-		return UINT32_MAX;
-	if (item->retry || item->type == ITEM_NEW)
-		due = item->due_s; /* after a failure */
-	else if (item->due_s > due)
-		due = item->due_s;
-	/* nothing is put off for longer: the clock was put back since */
-	if (due > p->now_s + refresh_s)
-		due = p->now_s;
-	return (uint32_t)MIN(due, UINT32_MAX - 1);
-}
-
-static uint32_t plan_priority_of(const struct planning *p, const struct index_item *item,
-				 uint32_t due_s)
-{
-	uint32_t class = item->retry                   ? PRIORITY_FAILED
-			 : item->type == ITEM_GATHERED ? PRIORITY_OLD
-			 : item->flags & ITEM_INITIAL  ? PRIORITY_HAND
-						       : PRIORITY_NEW;
-	uint32_t age_s = due_s ? p->now_s - due_s
-			       : p->now_s - MIN(p->now_s, (uint32_t)item->since_day * 86400);
-	return class << 28 | (uint32_t)(item->weight & 0xf0) << 20 | MIN(age_s / 16, 0xffffff);
-}
-
-static void plan_end_site(struct planning *p)
-{
-	for (size_t i = 0; i < p->nsite; i++)
-		p->ret->waiting +=
-			plan_keep(p->best, &p->n, (size_t)p->conf->plan_max, &p->site[i]);
-	p->nsite = 0;
-}
-
-static void plan_consider(struct planning *p, const struct index_item *item)
-{
-	uint32_t due_s = plan_due_of(p, item);
-	if (due_s == UINT32_MAX)
-		return;
-	if (due_s > p->now_s) {
-		p->ret->next_s = MIN(p->ret->next_s, (int64_t)due_s);
-		return;
+	CLEANUP(sort_free) struct sort *to = NULL;
+	struct plan_pick pick;
+	struct str record;
+	uint64_t done = 0;
+	int rc;
+	if (pick_sort_new(p, key_at, &to, err) < 0)
+		return -1;
+	while ((rc = sort_next(*from, &record, err)) == 0) {
+		pick_read(record, &pick);
+		if (plan_is_stopped(p, done++))
+			return 1;
+		if (fits(p, &pick) && pick_add(to, &pick, err) < 0)
+			return -1;
 	}
-	struct plan_entry e = {
-		.fp = item->fp,
-		.where = item->where,
-		.priority = plan_priority_of(p, item, due_s),
-		.flags = item->type == ITEM_GATHERED ? PLAN_REFRESH : 0,
-		.item_flags = item->flags,
-		.retry = item->retry,
-		.weight = item->weight,
-		.section = item->section,
-	};
-	if (p->nsite && p->site[0].fp.site != item->fp.site)
-		plan_end_site(p);
-	if (p->nsite == 0) {
-		const struct site *site = sites_get(p->sites, item->fp.site);
-		bool fast = site && crawl_is_fast(p->conf, site);
-		p->most = fast ? p->room : p->per_site;
-	}
-	p->ret->waiting += plan_keep(p->site, &p->nsite, p->most, &e);
+	sort_free(from);
+	*from = to;
+	to = NULL;
+	return MIN(rc, 0);
 }
 
-static int plan_by_footprint(const void *a, const void *b)
+/* What lies above the cut becomes p->sort: all that is planned, site by site. */
+static int plan_gather(struct planning *p, struct err *err)
 {
-	const struct plan_entry *x = a, *y = b;
-	if (x->fp.site != y->fp.site)
-		return x->fp.site < y->fp.site ? -1 : 1;
-	return x->priority != y->priority ? (x->priority > y->priority ? -1 : 1)
-					  : footprint_cmp(x->fp, y->fp);
+	int rc = pick_sort_new(p, KEY_SERVER, &p->sort, err);
+	p->first = false;
+	p->room_of = UINT32_MAX;
+	if (rc == 0)
+		rc = plan_pass(p, err);
+	if (rc == 0)
+		rc = plan_choose(p, &p->sort, KEY_PRIORITY, plan_fits_room, err);
+	if (rc == 0)
+		rc = plan_choose(p, &p->sort, KEY_SITE, plan_fits_budget, err);
+	p->ret->left_out[PLAN_BUDGET] = p->fits - p->ret->urls;
+	return rc;
 }
 
-static int plan_write(struct planning *p, struct state *st, const struct sites *sites,
-		      struct err *err)
+/* The file. */
+
+struct plan_output {
+	struct plan_writer *writer; /* NULL: only the sites are counted */
+	struct plan_site site;
+	struct plan_entry *entry; /* of the site, at most PLAN_SITE_MOST */
+	size_t n, room;
+};
+
+static int plan_flush(struct plan_output *o, struct err *err)
+{
+	o->site.entry = o->entry;
+	o->site.n = o->n;
+	o->n = 0;
+	return o->site.n && o->writer ? plan_put(o->writer, &o->site, err) : 0;
+}
+
+static int plan_put_all(struct planning *p, struct plan_output *o, struct err *err)
+{
+	struct plan_pick pick;
+	struct str record;
+	int rc = 1;
+	while (p->sort && (rc = sort_next(p->sort, &record, err)) == 0) {
+		pick_read(record, &pick);
+		bool other = p->ret->sites == 0 || o->site.fp != pick.entry.fp.site;
+		if ((other || o->n == PLAN_SITE_MOST) && plan_flush(o, err) < 0)
+			return -1;
+		p->ret->sites += other;
+		o->site = (struct plan_site){
+			.fp = pick.entry.fp.site,
+			.qkey = pick.server == UINT32_MAX
+					? 0
+					: servers_at(p->servers, pick.server)->qkey,
+			.robots_where = ITEM_NOWHERE,
+			.delay_ms = pick.delay_ms,
+		};
+		*VEC_PUSH(o->entry, o->n, o->room) = pick.entry;
+	}
+	return rc < 0 ? -1 : plan_flush(o, err);
+}
+
+static int plan_write(struct planning *p, bool write, struct err *err)
 {
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(1 << 20);
-	struct plan_writer *w;
-	if (plan_create(&w, state_path(st, &arena, "plan"), err) < 0)
+	struct plan_output o = {0};
+	if (write && plan_create(&o.writer, state_path(p->st, &arena, "plan"), err) < 0)
 		return -1;
-	qsort(p->best, p->n, sizeof *p->best, plan_by_footprint);
-	for (size_t i = 0, end; i < p->n; i = end) {
-		const struct site *known = sites_get(sites, p->best[i].fp.site);
-		struct plan_site site = {
-			.fp = p->best[i].fp.site,
-			.qkey = known ? known->qkey : 0,
-			.robots_where = ITEM_NOWHERE,
-			.delay_ms = known ? known->delay_ms : 0,
-			.entry = &p->best[i],
-		};
-		for (end = i;
-		     end < p->n && p->best[end].fp.site == site.fp && end - i < PLAN_SITE_MOST;)
-			end++;
-		site.n = end - i;
-		p->ret->sites++;
-		if (plan_put(w, &site, err) < 0) {
-			plan_drop(&w);
-			return -1;
-		}
-	}
-	return plan_finish(&w, err);
+	int rc = plan_put_all(p, &o, err);
+	mem_free(&o.entry);
+	if (rc == 0 && write)
+		return plan_finish(&o.writer, err);
+	plan_drop(&o.writer);
+	return rc;
 }
 
-static int plan_scan(struct planning *p, const struct url_index *index, struct err *err)
+/* What the next plan will want to know. What is planned may not be gathered after all. */
+static int plan_note(struct planning *p, struct err *err)
 {
-	struct url_index_scan *it;
-	struct index_item item;
-	int rc = url_index_scan(&it, index, (struct footprint){0}, err);
-	if (rc < 0)
+	struct state_course course = state_params(p->st)->course;
+	memcpy(course.urls, p->ret->types, sizeof course.urls);
+	course.due_s = (uint64_t)(p->ret->urls ? p->clock.now_s : p->ret->next_s);
+	FAULT("plan.written");
+	return state_params_put(p->st, &course, err);
+}
+
+/* All of it. */
+
+static uint64_t plan_budget_of(const struct crawl *c, const struct state_course *course)
+{
+	double rate = MAX((double)course->rate_milli / 1000, c->conf->est_raw_performance);
+	double budget = rate * (double)(c->cycle_us / US_PER_S) * c->conf->reap_optimism;
+	return budget < (double)c->conf->plan_max ? MAX((uint64_t)budget, 1)
+						  : (uint64_t)c->conf->plan_max;
+}
+
+static int plan_look(struct planning *p, struct err *err)
+{
+	if (servers_load(&p->servers, p->st, p->crawl, err) < 0)
 		return -1;
-	while ((rc = url_index_next(it, &item, err)) == 0) {
-		p->ret->types[item.type]++;
-		plan_consider(p, &item);
-	}
-	url_index_scan_free(&it);
-	plan_end_site(p);
-	return rc < 0 ? -1 : 0;
+	p->count = mem_array(servers_count(p->servers) + 1, sizeof *p->count);
+	p->histogram = mem_array(CUT_BINS, sizeof *p->histogram);
+	p->first = true;
+	int rc = plan_pass(p, err);
+	if (rc == 0)
+		plan_sum_up(p);
+	return rc == 0 && p->fits ? plan_gather(p, err) : rc;
+}
+
+/* Whether the state knows that nothing is due. One that is due later than can be was made by
+ * another clock. */
+static bool plan_is_idle(const struct planning *p, const struct state_course *course)
+{
+	const struct crawl_conf *conf = p->crawl->conf;
+	int64_t longest_s = MAX(conf->refresh_us, conf->site_err_expire_us) / US_PER_S;
+	return course->due_s == INT64_MAX ||
+	       (course->due_s > (uint64_t)p->clock.now_s &&
+		course->due_s <= (uint64_t)(p->clock.now_s + longest_s));
+}
+
+static void plan_release(struct planning *p)
+{
+	servers_free(&p->servers);
+	sort_free(&p->sort);
+	mem_free(&p->count);
+	mem_free(&p->histogram);
+}
+
+static struct planning plan_begin(struct state *st, const struct crawl *c, struct planned *ret)
+{
+	const struct state_params *params = state_params(st);
+	struct planning p = {
+		.st = st,
+		.crawl = c,
+		.clock = plan_clock_of(c, params),
+		.budget = plan_budget_of(c, &params->course),
+		.ret = ret,
+	};
+	*ret = (struct planned){.next_s = INT64_MAX, .budget = p.budget};
+	return p;
+}
+
+static void plan_tell(struct planning *p)
+{
+	const struct state_course *course = &state_params(p->st)->course;
+	struct planned *ret = p->ret;
+	ret->waiting = ret->left_out[PLAN_SERVER] + ret->left_out[PLAN_BUDGET];
+	ret->bytes = ret->urls * (course->bucket_bytes ? course->bucket_bytes
+						       : p->crawl->conf->avg_bucket_size);
+	if (ret->waiting)
+		ret->next_s = p->clock.now_s;
 }
 
 int crawl_plan(struct state *st, const struct crawl *c, bool write, struct planned *ret,
 	       struct err *err)
 {
-	const struct crawl_conf *conf = c->conf;
-	CLEANUP(sites_free) struct sites *sites = NULL;
-	struct planned planned = {.next_s = INT64_MAX};
-	const struct url_index *index;
-	size_t in_cycle = c->delay_us > 0 ? (size_t)(c->cycle_us / c->delay_us) : SIZE_MAX / 4;
-	if (state_index(st, &index, err) < 0 || state_sites(st, &sites, err) < 0)
-		return -1;
-	uint64_t items = MAX(url_index_items(index), 1);
-	struct planning p = {
-		.conf = conf,
-		.now_s = (uint32_t)(c->now_us / US_PER_S),
-		.ret = &planned,
-		.sites = sites,
-		.room = (size_t)MIN((uint64_t)conf->plan_max, items),
-	};
-	p.per_site = MIN(MAX(in_cycle * SITE_SLACK, SITE_LEAST), p.room);
-	p.best = mem_array(p.room, sizeof *p.best);
-	p.site = mem_array(p.room, sizeof *p.site);
-	int rc = plan_scan(&p, index, err);
-	planned.urls = p.n;
-	if (rc == 0 && write)
-		rc = plan_write(&p, st, sites, err);
-	mem_free(&p.best);
-	mem_free(&p.site);
+	const struct state_course *course = &state_params(st)->course;
+	struct planned planned;
+	struct planning p = plan_begin(st, c, &planned);
+	bool idle = plan_is_idle(&p, course);
+	int rc = 0;
+	if (idle) {
+		memcpy(planned.types, course->urls, sizeof planned.types);
+		planned.next_s = (int64_t)course->due_s;
+	} else {
+		rc = plan_look(&p, err);
+	}
+	if (rc == 0)
+		rc = plan_write(&p, write, err);
+	if (rc == 0 && !idle) {
+		plan_tell(&p);
+		rc = write ? plan_note(&p, err) : 0;
+	}
+	plan_release(&p);
 	if (rc == 0)
 		*ret = planned;
 	return rc;
+}
+
+/* For those who want to know. */
+
+static int plan_by_urls(const void *a, const void *b)
+{
+	const struct plan_server *x = a, *y = b;
+	if (x->urls != y->urls)
+		return x->urls > y->urls ? -1 : 1;
+	if (x->due != y->due)
+		return x->due > y->due ? -1 : 1;
+	return (x->server.qkey > y->server.qkey) - (x->server.qkey < y->server.qkey);
+}
+
+static void plan_tell_servers(struct planning *p, struct plan_servers *ret)
+{
+	size_t n = servers_count(p->servers);
+	*ret = (struct plan_servers){.server = mem_array(n + 1, sizeof *ret->server)};
+	for (size_t i = 0; i < n; i++)
+		if (p->count[i].due)
+			ret->server[ret->n++] = (struct plan_server){
+				*servers_at(p->servers, i), p->count[i].due, p->count[i].urls};
+	if (p->unresolved)
+		ret->server[ret->n++] = (struct plan_server){
+			{.sites = (uint32_t)p->unresolved, .number = UINT32_MAX},
+			p->unresolved,
+			p->unresolved_urls};
+	qsort(ret->server, ret->n, sizeof *ret->server, plan_by_urls);
+}
+
+int plan_explain(struct state *st, const struct crawl *c, struct planned *ret,
+		 struct plan_servers *ret_servers, struct err *err)
+{
+	struct planning p = plan_begin(st, c, ret);
+	int rc = plan_look(&p, err);
+	if (rc == 0)
+		rc = plan_write(&p, false, err);
+	if (rc == 0) {
+		plan_tell(&p);
+		plan_tell_servers(&p, ret_servers);
+	}
+	plan_release(&p);
+	return rc;
+}
+
+void plan_servers_free(struct plan_servers *s)
+{
+	mem_free(&s->server);
+	s->n = 0;
 }

@@ -8,7 +8,7 @@
 
 enum plan_flag {
 	PLAN_REFRESH = 1,     /* R: it was gathered before */
-	PLAN_SYNTHETIC = 2,   /* S: a robots.txt that no page links to */
+	PLAN_RESOLVES = 2,    /* S: finds out the server of its site, so it goes first and alone */
 	PLAN_ANTICIPATED = 4, /* A: not due yet, taken because there is time */
 	PLAN_OVERAGED = 8,    /* O: long past its time */
 };

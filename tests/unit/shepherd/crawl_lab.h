@@ -61,20 +61,23 @@ static inline struct crawl_conf lab_conf(void)
 	};
 }
 
-/* What modules work with: no rules but those of the settings. The filter is never given back. */
+/* What modules work with: no rules but those of the settings. Filters are kept to the end. */
 static inline struct crawl lab_crawl(const struct crawl_conf *conf)
 {
 	struct filter_defaults defaults = {conf->no_delay, conf->follow == CRAWL_ALL};
-	struct filter *filter = NULL;
+	static struct filter *kept[256];
+	static size_t n;
+	struct filter **filter = &kept[n++ % ARRAY_LEN(kept)];
 	struct err err = {0};
 	struct crawl c = {.conf = conf,
 			  .delay_us = 10 * US_PER_S,
 			  .concurrent = 1,
 			  .cycle_us = conf->cycle_us,
 			  .now_us = PLAY_START};
-	MUST(filter_parse(STR(""), "filter", &defaults, &filter, &err));
+	filter_free(filter);
+	MUST(filter_parse(STR(""), "filter", &defaults, filter, &err));
 	MUST(schema_parse(str_of(conf->refresh_schema), &c.schema, &err));
-	c.filter = filter;
+	c.filter = *filter;
 	return c;
 }
 

@@ -1,73 +1,463 @@
-/* cork: the journal of a state goes into its index and its site list. */
+/* cork: the journal of a state goes into its index and its site list.
+ *
+ * The journal is sorted by footprint and time, as notes of fixed size. What it says of a site is
+ * known when the site's last note has passed by; then the site is written, and so is, into a second
+ * sort, the newest note of each URL and one on the site's queue key. That has the path 0 and comes
+ * first of its site in the index, which is why there is a second sort: it is in order already but
+ * for these, and has nothing that is not applied. It is a hundredth of the index, so the pass over
+ * the index stays what cork costs.
+ *
+ * When it is interrupted, recovery gives the state the index and the sites back with which cork
+ * began; the course that it wrote down last may have counted a round that is then done again. */
 #include "shepherd/crawl.h"
 
 #include "base/clock.h"
+#include "fetch/outcome.h"
+#include "state/plan.h"
+#include "url/equiv.h"
 
-struct corking {
-	struct sites *sites;
+#include <endian.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { STOP_EVERY = 4096 };
+
+/* What an entry of the journal says; with type qkey, that the server of a site was told. Only for
+ * sorting: no file keeps it. */
+struct cork_note {
+	unsigned char key[FOOTPRINT_KEY];
+	uint64_t when; /* big-endian, as bytes sort */
+	int64_t time_us;
+	uint64_t where, place; /* place: in the journal */
+	qkey qkey;
+	uint32_t due_s, download_ms;
+	uint16_t status;
+	uint8_t op, type, flags, section, no_target;
 };
 
-static void cork_note_site(struct sites *sites, const struct journal_entry *e)
+struct corking {
+	const struct crawl *crawl;
+	struct state *state;
+	struct arena arena; /* names */
+	struct sort *notes, *news;
+	uint64_t entries, steps;
+	bool stopped;
+	/* The site list, in step with the notes. */
+	struct sites_scan *old;
+	struct sites_writer *out;
+	struct site next; /* the first that was not written */
+	bool more;        /* there is one */
+	/* The site whose notes are passing by. */
+	struct cork_site {
+		struct site site;
+		bool known;
+		uint64_t tries, failed;
+		int64_t tried_us; /* the last one */
+		qkey key;         /* the last that was told, and when */
+		int64_t key_us;
+		uint64_t made; /* the place of an entry that makes a URL known; 0: none does */
+	} at;
+	struct cork_note last; /* the note before, of which a newer one may follow */
+	/* What becomes of the index. */
+	uint64_t known; /* URLs that were tried and known before */
+	struct state_course course;
+};
+
+static bool cork_is_stopped(struct corking *c)
 {
-	struct site *site = sites_get(sites, e->fp.site);
-	if (!site)
-		return;
-	if (e->qkey && e->qkey != site->qkey) {
-		site->oscillations =
-			(uint8_t)MIN(site->oscillations + (site->qkey != 0), UINT8_MAX);
-		site->qkey = e->qkey;
-	}
-	if (e->download_ms)
-		site->download_ms = site->download_ms ? (3 * site->download_ms + e->download_ms) / 4
-						      : e->download_ms;
+	if (c->steps++ % STOP_EVERY == 0)
+		c->stopped = crawl_is_stopped(c->crawl);
+	return c->stopped;
 }
 
-static void cork_apply(const struct journal_entry *e, struct index_item *item)
+/* Notes */
+
+/* A page that was asked for by hand while the reap ran, perhaps. */
+static bool note_makes_known(const struct cork_note *n)
 {
-	uint32_t time_s = (uint32_t)(e->time_us / US_PER_S);
-	item->status = e->status;
+	return n->type == ITEM_GATHERED && n->flags & ITEM_INITIAL && n->where != ITEM_NOWHERE;
+}
+
+static uint8_t note_section(const struct corking *c, const struct journal_entry *e)
+{
+	const struct filter_where where = {.qkey = e->qkey, .known = true};
+	char room[URL_MAX];
+	struct url url;
+	struct filter_url said;
+	if (url_parse(e->url, NULL, room, sizeof room, &url) != 0)
+		return 0;
+	filter_url(c->crawl->filter, &url, STR(""), &where, &said);
+	return said.section;
+}
+
+static struct str note_bytes(const struct cork_note *n)
+{
+	return (struct str){(const char *)n, sizeof *n};
+}
+
+static struct cork_note note_of(struct str record)
+{
+	struct cork_note n;
+	ENSURE(record.n == sizeof n);
+	memcpy(&n, record.p, sizeof n);
+	return n;
+}
+
+static int note_entry(struct corking *c, const struct record *record, struct err *err)
+{
+	struct journal_entry e;
+	struct cork_note n;
+	if (journal_read(record->payload, &e, err) < 0)
+		return err_in(err, "%s: journal, record at %" PRIu64, state_name(c->state),
+			      record->place.at);
+	memset(&n, 0, sizeof n);
+	footprint_key(e.fp, n.key);
+	n.when = htobe64((uint64_t)e.time_us);
+	n.time_us = e.time_us;
+	n.where = e.where;
+	n.place = record->place.at;
+	n.qkey = e.qkey;
+	n.due_s = e.due_s;
+	n.download_ms = e.download_ms;
+	n.status = e.status;
+	n.op = (uint8_t)e.op;
+	n.type = (uint8_t)e.type;
+	n.flags = e.flags;
+	n.no_target = e.no_target;
+	if (note_makes_known(&n))
+		n.section = note_section(c, &e);
+	c->entries++;
+	return sort_add(c->notes, note_bytes(&n), err);
+}
+
+static int cork_sort(struct corking *c, size_t key, struct sort **ret, struct err *err)
+{
+	const struct sort_spec spec = {
+		.order = {.size = sizeof(struct cork_note), .key_len = key},
+		.memory = c->crawl->conf->sort_memory,
+		.folder = state_path(c->state, &c->arena, "."),
+	};
+	return sort_new(ret, &spec, err);
+}
+
+static int cork_read_journal(struct corking *c, struct err *err)
+{
+	struct record_reader *in = NULL;
+	struct record record;
+	size_t key = offsetof(struct cork_note, when) + sizeof c->last.when;
+	if (cork_sort(c, key, &c->notes, err) < 0)
+		return -1;
+	int rc = state_read(c->state, "journal", &in, err);
+	while (rc == 0 && (rc = record_next(in, &record, err)) == 0)
+		rc = cork_is_stopped(c) ? -1 : note_entry(c, &record, err);
+	record_reader_free(&in);
+	return MIN(rc, 0);
+}
+
+/* Sites */
+
+/* All before this one go over as they are. */
+static int cork_copy_sites(struct corking *c, uint64_t up_to, bool all, struct err *err)
+{
+	int rc = 0;
+	while (rc == 0 && c->more && (all || c->next.fp < up_to)) {
+		if (cork_is_stopped(c) || sites_write(c->out, &c->next, err) < 0)
+			return -1;
+		rc = sites_scan_next(c->old, &c->next, err);
+		c->more = rc == 0;
+	}
+	return MIN(rc, 0);
+}
+
+static int cork_begin_site(struct corking *c, uint64_t fp, struct err *err)
+{
+	if (cork_copy_sites(c, fp, false, err) < 0)
+		return -1;
+	c->at = (struct cork_site){.known = c->more && c->next.fp == fp};
+	c->at.site = c->at.known ? c->next : (struct site){.fp = fp, .norm = fp};
+	return 0;
+}
+
+static bool note_failed(const struct cork_note *n)
+{
+	return n->type == ITEM_TEMPORARY || n->status == CRAWL_STATUS + OUTCOME_TEMPORARY ||
+	       n->status == CRAWL_STATUS + OUTCOME_SITE_TEMPORARY ||
+	       n->status == CRAWL_STATUS + OUTCOME_SITE_PERMANENT;
+}
+
+static void cork_sum_up(struct cork_site *at, const struct cork_note *n)
+{
+	uint64_t mean = at->site.download_ms;
+	at->tries++;
+	at->failed += note_failed(n);
+	at->tried_us = MAX(at->tried_us, n->time_us);
+	if (n->qkey) {
+		at->key = n->qkey;
+		at->key_us = n->time_us;
+	}
+	if (n->download_ms)
+		at->site.download_ms =
+			(uint32_t)(mean ? (3 * mean + n->download_ms) / 4 : n->download_ms);
+}
+
+static void cork_judge_site(struct cork_site *at)
+{
+	struct site *site = &at->site;
+	if (at->key && at->key != site->qkey) {
+		site->oscillations =
+			(uint8_t)MIN(site->oscillations + (site->qkey != 0), UINT8_MAX);
+		site->qkey = at->key;
+	}
+	bool failed = at->failed == at->tries;
+	site->error_cycles = (uint8_t)(failed ? MIN(site->error_cycles + 1, UINT8_MAX) : 0);
+	site->failed_s = failed ? (uint32_t)(at->tried_us / US_PER_S) : 0;
+}
+
+/* The first page of a site that merge will not see as a new one. */
+static int cork_go_root(struct corking *c, struct url_site site, struct footprint from,
+			struct err *err)
+{
+	char name[URL_SITE_MAX + 32], url[sizeof name + 1];
+	struct contrib root = {
+		.fp = {from.site, footprint_path(STR("/"))}, .flags = ITEM_EQUIV, .from = from};
+	if (!c->crawl->conf->auto_go_root || root.fp.path == from.path)
+		return 0;
+	struct str text = url_site_print(site, name, sizeof name);
+	snprintf(url, sizeof url, STR_FMT "/", STR_ARG(text));
+	root.url = str_of(url);
+	return state_contrib(c->state, &root, NULL, err);
+}
+
+/* A site that becomes known with a page of it: its name is in the journal. */
+static int cork_make_site(struct corking *c, struct err *err)
+{
+	CLEANUP(record_reader_free) struct record_reader *in = NULL;
+	char room[URL_MAX];
+	struct record record;
+	struct journal_entry e;
+	struct url url;
+	int rc = state_read(c->state, "journal", &in, err);
+	if (rc == 0) {
+		record_seek(in, c->at.made);
+		rc = record_next(in, &record, err);
+	}
+	if (rc < 0 || (rc == 0 && journal_read(record.payload, &e, err) < 0))
+		return -1;
+	if (rc == 1 || url_parse(e.url, NULL, room, sizeof room, &url) != 0)
+		return err_set(err, ERR_DAMAGED, "%s: journal, record at %" PRIu64 ": not a URL",
+			       state_name(c->state), c->at.made);
+	struct url_site name = url_site(&url);
+	c->at.site.protocol = name.protocol;
+	c->at.site.port = name.port;
+	c->at.site.host = name.host;
+	c->at.site.norm = footprint_site(equiv_site(c->crawl->equiv, name));
+	if (sites_write(c->out, &c->at.site, err) < 0)
+		return -1;
+	return cork_go_root(c, name, e.fp, err);
+}
+
+static int cork_add_key(struct corking *c, struct err *err)
+{
+	struct cork_note n;
+	if (!c->at.key)
+		return 0;
+	memset(&n, 0, sizeof n);
+	footprint_key((struct footprint){c->at.site.fp, 0}, n.key);
+	n.time_us = c->at.key_us;
+	n.type = ITEM_QKEY;
+	return sort_add(c->news, note_bytes(&n), err);
+}
+
+static int cork_end_site(struct corking *c, struct err *err)
+{
+	if (c->at.tries == 0 || (!c->at.known && !c->at.made))
+		return 0;
+	cork_judge_site(&c->at);
+	if (c->at.known)
+		c->next = c->at.site;
+	else if (cork_make_site(c, err) < 0)
+		return -1;
+	return cork_add_key(c, err);
+}
+
+/* The newest of a URL. */
+static int cork_end_url(struct corking *c, struct err *err)
+{
+	if (c->at.tries == 0)
+		return 0;
+	if (!c->at.known && !c->at.made && note_makes_known(&c->last))
+		c->at.made = c->last.place;
+	return sort_add(c->news, note_bytes(&c->last), err);
+}
+
+static int cork_pass_note(struct corking *c, const struct cork_note *n, struct err *err)
+{
+	struct footprint fp = footprint_of_key(n->key);
+	bool same_site = c->at.tries && c->at.site.fp == fp.site;
+	if (!same_site || memcmp(c->last.key, n->key, sizeof n->key) != 0)
+		if (cork_end_url(c, err) < 0)
+			return -1;
+	if (!same_site && (cork_end_site(c, err) < 0 || cork_begin_site(c, fp.site, err) < 0))
+		return -1;
+	cork_sum_up(&c->at, n);
+	c->last = *n;
+	return 0;
+}
+
+static int cork_sites(struct corking *c, struct err *err)
+{
+	struct str record;
+	if (cork_sort(c, FOOTPRINT_KEY, &c->news, err) < 0 ||
+	    state_sites_scan(c->state, &c->old, err) < 0 ||
+	    state_sites_create(c->state, &c->out, err) < 0)
+		return -1;
+	int rc = sites_scan_next(c->old, &c->next, err);
+	c->more = rc == 0;
+	while (rc >= 0 && (rc = sort_next(c->notes, &record, err)) == 0) {
+		struct cork_note n = note_of(record);
+		rc = cork_is_stopped(c) ? -1 : cork_pass_note(c, &n, err);
+	}
+	return rc < 0 || cork_end_url(c, err) < 0 || cork_end_site(c, err) < 0 ||
+			       cork_copy_sites(c, 0, true, err) < 0
+		       ? -1
+		       : 0;
+}
+
+/* The index */
+
+/* When it is to be tried again, as plan sees it; UINT64_MAX: never. */
+static uint64_t item_next_due(const struct crawl_conf *conf, const struct index_item *item)
+{
+	uint64_t again_s = (uint64_t)(conf->refresh_us / US_PER_S) / MAX(item->freq, 1);
+	uint64_t early_s = (uint64_t)(conf->anticipated_us / US_PER_S);
+	bool sacred = item->flags & ITEM_SACRED;
+	if (item->type != ITEM_NEW && item->type != ITEM_GATHERED &&
+	    !(item->type == ITEM_ERROR && sacred))
+		return UINT64_MAX;
+	if (item->due_s || item->type == ITEM_NEW)
+		return item->due_s;
+	return item->last_seen_s + (early_s ? MIN(early_s, again_s) : again_s);
+}
+
+static void cork_apply(const struct cork_note *n, struct index_item *item)
+{
+	uint32_t time_s = (uint32_t)(n->time_us / US_PER_S);
+	item->status = n->status;
 	item->last_seen_s = time_s;
-	item->due_s = e->due_s;
-	item->no_target = e->no_target;
-	item->flags = (uint8_t)((item->flags | e->flags) & ~ITEM_REGATHER);
-	item->download_ds = (uint8_t)MIN((e->download_ms + 99) / 100, UINT8_MAX);
-	if (e->type == ITEM_TEMPORARY) {
+	item->due_s = n->due_s;
+	item->no_target = n->no_target;
+	item->flags = (uint8_t)((item->flags | n->flags) & ~ITEM_REGATHER);
+	item->download_ds = (uint8_t)MIN(((uint64_t)n->download_ms + 99) / 100, UINT8_MAX);
+	if (n->type == ITEM_TEMPORARY) {
 		item->retry = (uint8_t)MIN(item->retry + 1, UINT8_MAX);
 		return;
 	}
-	item->type = e->type;
+	item->type = (enum item_type)n->type;
 	item->retry = 0;
-	if (e->where != ITEM_NOWHERE) {
-		item->where = e->where;
+	if (n->where != ITEM_NOWHERE) {
+		item->where = n->where;
 		item->flags &= (uint8_t)~ITEM_CONTRIB;
 	}
-	if (e->op == CHANGE_UPDATE || item->stable_s == 0)
+	if (n->op == CHANGE_UPDATE || item->stable_s == 0)
 		item->stable_s = time_s;
+}
+
+static void cork_apply_key(const struct cork_note *n, struct index_item *item)
+{
+	item->type = ITEM_QKEY;
+	item->flags = ITEM_ROBOTS;
+	item->where = ITEM_NOWHERE;
+	item->last_seen_s = (uint32_t)(n->time_us / US_PER_S);
 }
 
 static int cork_item(void *ctx, const struct index_news *about, struct index_item *ret,
 		     struct err *err)
 {
-	const struct corking *c = ctx;
-	for (size_t i = 0; i < about->n; i++) {
-		struct journal_entry e;
-		uint64_t place;
-		if (journal_read(crawl_placed(about->news[i], &place), &e, err) < 0)
-			return -1;
-		cork_note_site(c->sites, &e);
-		if (about->old)
-			cork_apply(&e, ret);
+	struct corking *c = ctx;
+	(void)err;
+	if (about->n) {
+		struct cork_note n = note_of(about->news[0]);
+		if (!about->old && n.type != ITEM_QKEY && !note_makes_known(&n))
+			return 1; /* reap gathers what is in the index, and what it is asked for */
+		if (!about->old) {
+			ret->since_day = (uint16_t)(n.time_us / US_PER_DAY);
+			ret->weight = (uint8_t)c->crawl->conf->default_insert_weight;
+			ret->section = n.section;
+		}
+		if (n.type == ITEM_QKEY) {
+			cork_apply_key(&n, ret);
+		} else {
+			cork_apply(&n, ret);
+			c->known += about->old != NULL;
+			c->course.due_s = MIN(c->course.due_s, item_next_due(c->crawl->conf, ret));
+		}
 	}
-	return about->old ? 0 : 1; /* reap gathers what is in the index, nothing else */
+	c->course.urls[ret->type]++;
+	return 0;
+}
+
+static int cork_index(struct corking *c, struct err *err)
+{
+	const struct crawl_news news = {.sort = c->news};
+	memset(c->course.urls, 0, sizeof c->course.urls);
+	return crawl_rewrite(c->state, c->crawl, &news, cork_item, c, err);
+}
+
+/* How many URLs were planned; of a plan that cannot be read, more than there are. */
+static int cork_count_planned(struct state *st, uint64_t *ret, struct err *err)
+{
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(256 << 20);
+	struct plan_reader *in = NULL;
+	struct plan_site site;
+	int rc = plan_open(&in, state_path(st, &arena, "plan"), err);
+	*ret = 0;
+	while (rc == 0 && (rc = plan_next(in, &arena, &site, err)) == 0) {
+		*ret += site.n;
+		arena_clear(&arena);
+	}
+	plan_close(&in);
+	if (rc < 0 && err->code != ERR_DAMAGED)
+		return -1;
+	*ret = rc < 0 ? UINT64_MAX : *ret;
+	return 0;
+}
+
+static int cork_all(struct corking *c, struct err *err)
+{
+	uint64_t planned;
+	int rc = cork_read_journal(c, err);
+	if (rc == 0 && c->entries)
+		rc = cork_sites(c, err);
+	if (rc == 0 && c->entries)
+		rc = cork_index(c, err);
+	if (rc == 0 && c->entries) /* last: a cork that is stopped begins again with the old ones */
+		rc = state_sites_finish(c->state, &c->out, err);
+	if (rc != 0)
+		return rc;
+	if (cork_count_planned(c->state, &planned, err) < 0)
+		return -1;
+	if (planned > c->known)
+		c->course.due_s = MIN(c->course.due_s, (uint64_t)(c->crawl->now_us / US_PER_S));
+	c->course.rounds++;
+	return state_params_put(c->state, &c->course, err);
 }
 
 int crawl_cork(struct state *st, const struct crawl *crawl, struct err *err)
 {
-	CLEANUP(sites_free) struct sites *sites = NULL;
-	if (state_sites(st, &sites, err) < 0)
-		return -1;
-	struct corking c = {.sites = sites};
-	const struct crawl_news news = {.file = "journal"};
-	int rc = crawl_rewrite(st, crawl, &news, cork_item, &c, err);
-	return rc ? rc : state_sites_put(st, sites, err);
+	struct corking *c = mem_alloc(sizeof *c);
+	c->crawl = crawl;
+	c->state = st;
+	c->arena = ARENA_INIT(1 << 20);
+	c->course = state_params(st)->course;
+	int rc = cork_all(c, err);
+	bool stopped = c->stopped;
+	sort_free(&c->notes);
+	sort_free(&c->news);
+	sites_scan_free(&c->old);
+	sites_drop(&c->out);
+	arena_free(&c->arena);
+	mem_free(&c);
+	return stopped ? 1 : rc;
 }

@@ -70,7 +70,7 @@ static const struct counter_def counters[] = {
 	{"urls", "type=\"new\"", COUNTER_GAUGE, URLS},
 	{"urls", "type=\"gathered\"", COUNTER_GAUGE, URLS},
 	{"urls", "type=\"error\"", COUNTER_GAUGE, URLS},
-	{"urls", "type=\"qkey\"", COUNTER_GAUGE, URLS},
+	{"queue_keys", NULL, COUNTER_GAUGE, "Sites whose server is known."},
 	{"urls", "type=\"temporary\"", COUNTER_GAUGE, URLS},
 	{"urls", "type=\"zombie\"", COUNTER_GAUGE, URLS},
 	{"urls_added", NULL, COUNTER_TOTAL, "URLs that became known."},

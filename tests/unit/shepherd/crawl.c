@@ -1,4 +1,4 @@
-/* cork, merge, record and cleanup over states that were set by hand. */
+/* merge, record and cleanup over states that were set by hand. */
 #include "shepherd/crawl.h"
 
 #include "bucket/bucket_shake.h"
@@ -32,169 +32,6 @@ static struct buckets *open_buckets(struct lab *lab)
 	struct buckets *b = NULL;
 	MUST(bucket_open(&b, states_path(lab->s, &lab->arena, "objects"), &options, &err));
 	return b;
-}
-
-/* Cork */
-
-static void what_was_tried_is_noted_in_the_index(void **state)
-{
-	(void)state;
-	struct lab lab;
-	struct index_item items[] = {lab_item(0, ITEM_NEW), lab_item(1, ITEM_GATHERED),
-				     lab_item(2, ITEM_NEW), lab_item(3, ITEM_GATHERED)};
-	items[1].where = items[3].where = 7;
-	items[1].retry = 2;
-	items[1].flags = ITEM_REGATHER;
-	items[1].stable_s = items[3].stable_s = 5;
-	lab_make(&lab, "cork", items, 4, (uint64_t[]){0}, 1);
-	lab_enter(&lab, false, PHASE_REAP);
-	int64_t now_us = PLAY_START + US_PER_S;
-	lab_journal(&lab, 0,
-		    (struct journal_entry){.time_us = now_us,
-					   .op = CHANGE_UPDATE,
-					   .type = ITEM_GATHERED,
-					   .status = 200,
-					   .where = 9,
-					   .download_ms = 150});
-	lab_journal(&lab, 1,
-		    (struct journal_entry){.time_us = now_us,
-					   .op = CHANGE_REFRESH,
-					   .type = ITEM_GATHERED,
-					   .status = 304,
-					   .where = ITEM_NOWHERE});
-	lab_journal(&lab, 2,
-		    (struct journal_entry){.time_us = now_us,
-					   .type = ITEM_ZOMBIE,
-					   .status = 404,
-					   .where = ITEM_NOWHERE});
-	cork(&lab);
-
-	struct index_item item = lab_find(&lab, 0);
-	assert_int_equal(ITEM_GATHERED, item.type);
-	assert_int_equal(9, item.where);
-	assert_int_equal(200, item.status);
-	assert_int_equal(NOW_S + 1, item.last_seen_s);
-	assert_int_equal(NOW_S + 1, item.stable_s);
-	assert_int_equal(2, item.download_ds);
-	item = lab_find(&lab, 1); /* the same as before, looked at now */
-	assert_int_equal(7, item.where);
-	assert_int_equal(0, item.retry);
-	assert_int_equal(0, item.flags);
-	assert_int_equal(5, item.stable_s);
-	assert_int_equal(NOW_S + 1, item.last_seen_s);
-	item = lab_find(&lab, 2);
-	assert_int_equal(ITEM_ZOMBIE, item.type);
-	assert_int_equal(404, item.status);
-	item = lab_find(&lab, 3); /* nothing was said of it */
-	assert_int_equal(0, item.last_seen_s);
-	lab_free(&lab);
-}
-
-static void a_failure_for_now_counts_and_changes_nothing_else(void **state)
-{
-	(void)state;
-	struct lab lab;
-	struct index_item items[] = {lab_item(0, ITEM_GATHERED), lab_item(1, ITEM_NEW)};
-	items[0].where = 7;
-	items[1].retry = UINT8_MAX;
-	lab_make(&lab, "cork-temporary", items, 2, (uint64_t[]){0}, 1);
-	lab_enter(&lab, false, PHASE_REAP);
-	for (uint64_t page = 0; page < 2; page++)
-		lab_journal(&lab, page,
-			    (struct journal_entry){.time_us = PLAY_START,
-						   .type = ITEM_TEMPORARY,
-						   .status = 500,
-						   .where = ITEM_NOWHERE,
-						   .due_s = NOW_S + 60});
-	cork(&lab);
-	struct index_item item = lab_find(&lab, 0);
-	assert_int_equal(ITEM_GATHERED, item.type);
-	assert_int_equal(7, item.where);
-	assert_int_equal(1, item.retry);
-	assert_int_equal(NOW_S + 60, item.due_s);
-	assert_int_equal(500, item.status);
-	item = lab_find(&lab, 1);
-	assert_int_equal(ITEM_NEW, item.type);
-	assert_int_equal(UINT8_MAX, item.retry); /* and no more */
-	lab_free(&lab);
-}
-
-static void of_several_entries_the_last_holds_and_strangers_are_left_out(void **state)
-{
-	(void)state;
-	struct lab lab;
-	struct index_item items[] = {lab_item(0, ITEM_NEW)};
-	lab_make(&lab, "cork-last", items, 1, (uint64_t[]){0}, 1);
-	lab_enter(&lab, false, PHASE_REAP);
-	for (unsigned i = 1; i <= 300; i++)
-		lab_journal(&lab, 0,
-			    (struct journal_entry){.time_us = PLAY_START,
-						   .op = CHANGE_UPDATE,
-						   .type = ITEM_GATHERED,
-						   .status = 200,
-						   .where = i});
-	lab_journal(&lab, 1,
-		    (struct journal_entry){
-			    .time_us = PLAY_START, .type = ITEM_GATHERED, .where = ITEM_NOWHERE});
-	cork(&lab);
-	assert_int_equal(300, lab_find(&lab, 0).where);
-	assert_false(lab_knows(&lab, 1));
-	lab_free(&lab);
-}
-
-static void a_site_remembers_its_server_and_how_long_it_takes(void **state)
-{
-	(void)state;
-	struct lab lab;
-	struct index_item items[] = {lab_item(0, ITEM_NEW), lab_item(1, ITEM_NEW)};
-	lab_make(&lab, "cork-site", items, 2, (uint64_t[]){0}, 1);
-	struct journal_entry e = {.time_us = PLAY_START,
-				  .op = CHANGE_UPDATE,
-				  .type = ITEM_GATHERED,
-				  .where = 1,
-				  .download_ms = 400,
-				  .qkey = 11};
-	lab_enter(&lab, false, PHASE_REAP);
-	lab_journal(&lab, 0, e);
-	lab_journal(&lab, 50, e); /* of a site that is not known */
-	cork(&lab);
-	struct sites *sites = lab_sites(&lab);
-	const struct site *site = sites_get(sites, play_footprint(0).site);
-	assert_int_equal(11, site->qkey);
-	assert_int_equal(0, site->oscillations); /* the first server is not a change */
-	assert_int_equal(400, site->download_ms);
-	assert_int_equal(1, sites_count(sites));
-	sites_free(&sites);
-
-	lab_enter(&lab, false, PHASE_MERGE);
-	lab_close(&lab);
-	lab_enter(&lab, false, PHASE_REAP);
-	e.qkey = 12;
-	e.download_ms = 0;
-	lab_journal(&lab, 0, e);
-	e.qkey = 0;
-	e.download_ms = 800;
-	lab_journal(&lab, 0, e);
-	cork(&lab);
-	sites = lab_sites(&lab);
-	site = sites_get(sites, play_footprint(0).site);
-	assert_int_equal(12, site->qkey);
-	assert_int_equal(1, site->oscillations);
-	assert_int_equal(500, site->download_ms);
-	sites_free(&sites);
-	lab_free(&lab);
-}
-
-static void a_journal_that_is_empty_changes_nothing(void **state)
-{
-	(void)state;
-	struct lab lab;
-	struct index_item items[] = {lab_item(0, ITEM_NEW)};
-	lab_make(&lab, "cork-empty", items, 1, (uint64_t[]){0}, 1);
-	lab_enter(&lab, false, PHASE_REAP);
-	cork(&lab);
-	assert_int_equal(ITEM_NEW, lab_find(&lab, 0).type);
-	lab_free(&lab);
 }
 
 /* Merge */
@@ -578,11 +415,6 @@ static void damaged_contributions_do_not_stop_merge(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_tried_is_noted_in_the_index),
-		cmocka_unit_test(a_failure_for_now_counts_and_changes_nothing_else),
-		cmocka_unit_test(of_several_entries_the_last_holds_and_strangers_are_left_out),
-		cmocka_unit_test(a_site_remembers_its_server_and_how_long_it_takes),
-		cmocka_unit_test(a_journal_that_is_empty_changes_nothing),
 		cmocka_unit_test(links_to_known_sites_become_new_urls),
 		cmocka_unit_test(what_is_given_by_hand_makes_its_site_known),
 		cmocka_unit_test(with_follow_all_every_link_makes_a_site_known),

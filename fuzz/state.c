@@ -1,14 +1,16 @@
 /* What states hold. The first byte says what the others are: payloads of journal, contrib, changes;
- * an index item; an index, a site list, a plan, checkpoints as a file. What can be read is written,
- * read again and written to the same bytes; files that verify can be read from end to end. */
+ * an index item; an index, a site list, a plan, checkpoints, places as a file. What can be read is
+ * written, read again and written to the same bytes; files that verify can be read from end to end.
+ */
 #include "memory_file.h"
 #include "state/checkpoint.h"
+#include "state/places.h"
 #include "state/plan.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
-enum { KINDS = 8 };
+enum { KINDS = 9 };
 
 #define ROUND_TRIP(type, read, write)                                    \
 	do {                                                             \
@@ -72,7 +74,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const struct format *const formats[KINDS] = {[4] = &index_format,
 							    [5] = &sites_format,
 							    [6] = &plan_format,
-							    [7] = &checkpoints_format};
+							    [7] = &checkpoints_format,
+							    [8] = &places_format};
 	if (size == 0)
 		return 0;
 	struct str bytes = {(const char *)data + 1, size - 1};

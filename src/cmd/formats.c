@@ -13,6 +13,7 @@
 #include "role/counters.h"
 #include "shepherd/feedback.h"
 #include "shepherd/master.h"
+#include "state/places.h"
 #include "state/plan.h"
 #include "state/state.h"
 
@@ -39,6 +40,7 @@ const struct format *const formats[] = {
 	&journal_format,
 	&lock_format,
 	&params_format,
+	&places_format,
 	&plan_format,
 	&polite_format,
 	&record_format,

@@ -29,6 +29,7 @@
 #include "bucket/bucket_attrs.h"
 #include "bucket/bucket_shake.h"
 #include "disk/tree.h"
+#include "state/places.h"
 #include "state/plan.h"
 #include "state/state_inner.h"
 
@@ -757,6 +758,18 @@ static const struct {
 	{"sites", &sites_format},
 };
 
+/* It only makes answers quick. */
+static int places_drop_damaged(struct recovering *x, const char *name, struct err *err)
+{
+	char *path = arena_printf(&x->arena, "%s/state/%s/places", x->s->folder, name);
+	if (access(path, F_OK) != 0 || format_verify(&places_format, path, err) >= 0)
+		return 0;
+	if (err->code != ERR_DAMAGED)
+		return -1;
+	recovery_damage(x->r, "%s; removed", err->msg);
+	return MIN(file_remove(path, err), 0);
+}
+
 /* Whether a file of it is damaged; err names the first. */
 static bool state_is_damaged(struct recovering *x, const char *name, struct err *err)
 {
@@ -784,6 +797,8 @@ static int drop_damaged(struct recovering *x, struct err *err)
 		const struct state_info *info = &x->list[i];
 		bool done = phase_is_done(info->phase);
 		struct err why;
+		if (places_drop_damaged(x, info->name, err) < 0)
+			return -1;
 		needed |= info->locked || !done || i + 1 == x->n || strcmp(info->name, closed) == 0;
 		if (!done || !state_is_damaged(x, info->name, &why))
 			continue;

@@ -251,7 +251,8 @@ int state_enter(struct state *st, enum phase phase, struct buckets *buckets, int
 		return -1;
 	if ((buckets || state_has_appends(st)) && state_checkpoint(st, buckets, now_us, err) < 0)
 		return -1;
-	if (phase_is_done(phase) && state_end_appends(st, true, err) < 0)
+	if (phase_is_done(phase) &&
+	    (state_end_appends(st, true, err) < 0 || state_places_write(st, err) < 0))
 		return -1;
 	if (control_write(st->folder, phase, err) < 0)
 		return -1;

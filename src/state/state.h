@@ -4,7 +4,7 @@
  *	index        every URL (url_index.h)       sites        every site (sites.h)
  *	plan         what to gather (plan.h)       journal      what came of it (journal.h)
  *	contrib      URLs found (journal.h)        changes      what modules did (journal.h)
- *	checkpoints  lengths that belong together
+ *	checkpoints  lengths that belong together  places       entries of each URL (places.h)
  * Work goes on in a clone, which shares index and sites by hard links: nothing is overwritten, a
  * new index is written next to the old one and renamed. Exactly one state is open, the newest;
  * those before it are closed or corked. The link `closed` names the newest closed state, `current`

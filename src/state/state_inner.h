@@ -76,6 +76,8 @@ int states_make(struct states *s, const struct state *from, bool contrib, enum p
 int state_end_appends(struct state *st, bool sync, struct err *err);
 /* A file that another state has too is copied, before it is changed. */
 int state_own_file(const char *path, struct err *err);
+/* Notes where the entries of journal and changes lie (places.h), before the state is done. */
+int state_places_write(struct state *st, struct err *err);
 /* Bytes of a file of the crawl; 0 where it is not there. */
 int states_length(const struct states *s, const char *file, uint64_t *ret, struct err *err);
 

@@ -113,14 +113,14 @@ static inline void own_file(const char *path)
 	assert_int_equal(0, rename(own, path));
 }
 
-/* The path of a file of the newest state, of the crawl, or (changes, which merge writes) of the
- * newest closed state. */
+/* The path of a file of the newest state, of the crawl, or (changes, which merge writes, and what
+ * is written when a state ends) of the newest closed state. */
 static inline void path_in(const char *folder, const char *file, char ret[PATH_MAX])
 {
 	const char *where = "state/current/";
 	if (strcmp(file, "objects") == 0 || strcmp(file, "gone") == 0)
 		where = "";
-	else if (strcmp(file, "changes") == 0)
+	else if (strcmp(file, "changes") == 0 || strcmp(file, "places") == 0)
 		where = "state/closed/";
 	snprintf(ret, PATH_MAX, "%s/%s%s", folder, where, file);
 }

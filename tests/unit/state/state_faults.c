@@ -80,7 +80,7 @@ static void every_file_is_among_those_that_are_refused(void **state)
 	(void)state;
 	static const char *const files[] = {"control", "params",  "index",   "sites",
 					    "contrib", "journal", "changes", "checkpoints",
-					    "plan",    "gone",    "objects"};
+					    "plan",    "gone",    "objects", "places"};
 	const char *folder = scratch("refusals");
 	struct err err = {0};
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {

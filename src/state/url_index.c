@@ -530,23 +530,44 @@ struct url_index_scan {
 	bool skip; /* those before `from`, in the first block */
 };
 
+/* Streams from a block on. */
+static int scan_open_at(struct url_index_scan *s, uint64_t block, struct err *err)
+{
+	const struct stream_options options = {.buffered = true};
+	s->next = block;
+	return stream_open_part(&s->in, &s->x->file, INDEX_HEADER + block * INDEX_BLOCK,
+				(s->x->blocks - block) * INDEX_BLOCK, &options, err);
+}
+
+/* The block in which a footprint is, if it is there. */
+static uint64_t scan_block_of(const struct url_index *x, const unsigned char *key)
+{
+	uint64_t block = key_last_up_to(x->fences, x->blocks, FOOTPRINT_KEY, key);
+	return block == x->blocks ? 0 : block;
+}
+
 int url_index_scan(struct url_index_scan **ret, const struct url_index *x, struct footprint from,
 		   struct err *err)
 {
 	struct url_index_scan *s = mem_alloc(sizeof *s);
-	const struct stream_options options = {.buffered = true};
 	s->x = x;
 	footprint_key(from, s->from);
-	uint64_t block = key_last_up_to(x->fences, x->blocks, FOOTPRINT_KEY, s->from);
-	s->next = block == x->blocks ? 0 : block;
 	s->skip = true;
-	if (stream_open_part(&s->in, &x->file, INDEX_HEADER + s->next * INDEX_BLOCK,
-			     (x->blocks - s->next) * INDEX_BLOCK, &options, err) < 0) {
+	if (scan_open_at(s, scan_block_of(x, s->from), err) < 0) {
 		mem_free(&s);
 		return -1;
 	}
 	*ret = s;
 	return 0;
+}
+
+/* In the current block, all before `from` is passed over. */
+static void scan_skip_items(struct url_index_scan *s)
+{
+	uint64_t at = key_last_up_to(s->block, s->n, INDEX_ITEM, s->from);
+	bool after = at < s->n && memcmp(s->block + at * INDEX_ITEM, s->from, FOOTPRINT_KEY) < 0;
+	s->skip = false;
+	s->at = at == s->n ? 0 : (unsigned)at + after;
 }
 
 static int scan_next_block(struct url_index_scan *s, struct err *err)
@@ -566,12 +587,34 @@ static int scan_next_block(struct url_index_scan *s, struct err *err)
 		return -1;
 	s->block = bytes.p;
 	s->n = block_count(s->x, s->next - 1);
-	if (s->skip) {
-		s->skip = false;
-		uint64_t at = key_last_up_to(bytes.p, s->n, INDEX_ITEM, s->from);
-		bool after =
-			at < s->n && memcmp(bytes.p + at * INDEX_ITEM, s->from, FOOTPRINT_KEY) < 0;
-		s->at = at == s->n ? 0 : (unsigned)at + after;
+	if (s->skip)
+		scan_skip_items(s);
+	return 0;
+}
+
+/* Fewer blocks than these are read ahead already, or as good as. */
+enum { SCAN_FAR = STREAM_SLOTS * STREAM_PIECE / INDEX_BLOCK };
+
+int url_index_seek(struct url_index_scan *s, struct footprint from, struct err *err)
+{
+	footprint_key(from, s->from);
+	uint64_t block = scan_block_of(s->x, s->from);
+	if (block < s->next && s->n) {
+		scan_skip_items(s);
+		return 0;
+	}
+	s->at = s->n = 0;
+	s->skip = true;
+	if (block > s->next + SCAN_FAR) {
+		stream_close(&s->in);
+		return scan_open_at(s, block, err);
+	}
+	for (; s->next < block; s->next++) {
+		struct str passed;
+		int rc = stream_read(&s->in, INDEX_BLOCK, &passed, err);
+		if (rc)
+			return rc < 0 ? rc
+				      : index_damaged(s->x, "it was cut while it was read", err);
 	}
 	return 0;
 }

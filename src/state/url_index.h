@@ -107,6 +107,9 @@ int url_index_scan(struct url_index_scan **ret, const struct url_index *x, struc
 		   struct err *err);
 /* 1: the end. ERR_DAMAGED: a block is damaged and err names it; calling again goes on after it. */
 int url_index_next(struct url_index_scan *s, struct index_item *ret, struct err *err);
+/* Goes on at the first item from a footprint on, which is after the item that was given last: what
+ * lies between is not read where that is much. */
+int url_index_seek(struct url_index_scan *s, struct footprint from, struct err *err);
 /* After damage: the last footprint that can have been in what was passed over. */
 struct footprint url_index_passed(const struct url_index_scan *s);
 void url_index_scan_free(struct url_index_scan **s);

@@ -156,6 +156,44 @@ static void a_scan_begins_anywhere_and_gives_all_that_follows(void **state)
 	url_index_close(&x);
 }
 
+/* In the same block, in the next ones, and beyond what is read ahead. */
+static void a_scan_goes_on_further_ahead(void **state)
+{
+	(void)state;
+	enum { N = 70 * PER_BLOCK + 5 };
+	struct url_index *x = open_index(write_index("seek", N));
+	static const uint64_t to[] = {0,
+				      1,
+				      40,
+				      41,
+				      PER_BLOCK - 1,
+				      PER_BLOCK,
+				      3 * PER_BLOCK + 7,
+				      4 * PER_BLOCK,
+				      69 * PER_BLOCK - 1,
+				      70 * PER_BLOCK + 2,
+				      N - 1};
+	struct err err = {0};
+	for (unsigned between = 0; between < 2; between++) {
+		struct url_index_scan *s;
+		struct index_item got;
+		MUST(url_index_scan(&s, x, (struct footprint){0, 0}, &err));
+		for (size_t k = 0; k < ARRAY_LEN(to); k++) {
+			struct index_item want = item_of(to[k]);
+			struct footprint fp = want.fp;
+			fp.path -= between; /* one that is not there */
+			MUST(url_index_seek(s, fp, &err));
+			MUST(url_index_next(s, &got, &err));
+			assert_item(&got, &want);
+		}
+		assert_int_equal(1, url_index_next(s, &got, &err));
+		MUST(url_index_seek(s, (struct footprint){UINT64_MAX, 0}, &err));
+		assert_int_equal(1, url_index_next(s, &got, &err));
+		url_index_scan_free(&s);
+	}
+	url_index_close(&x);
+}
+
 static void what_is_out_of_order_or_cannot_be_is_refused(void **state)
 {
 	(void)state;
@@ -388,6 +426,7 @@ int main(void)
 		cmocka_unit_test(bytes_of_footprints_sort_as_footprints_do),
 		cmocka_unit_test(every_url_is_found_and_no_other_one),
 		cmocka_unit_test(a_scan_begins_anywhere_and_gives_all_that_follows),
+		cmocka_unit_test(a_scan_goes_on_further_ahead),
 		cmocka_unit_test(what_is_out_of_order_or_cannot_be_is_refused),
 		cmocka_unit_test(an_index_that_was_cut_anywhere_is_refused),
 		cmocka_unit_test(a_damaged_byte_is_never_believed),

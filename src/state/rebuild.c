@@ -32,6 +32,7 @@ enum evidence_kind {
 	EVIDENCE_INDEX,   /* the item of the newest index that has it */
 	EVIDENCE_JOURNAL, /* what came of the last try */
 	EVIDENCE_GONE,    /* it was forgotten: last_seen_s, to the hour, rounded down */
+	EVIDENCE_TOLD,    /* the same by the changes of a state, to the second */
 	EVIDENCE_DELETED, /* its last bucket that was deleted: as the next */
 	EVIDENCE_BUCKET,  /* its last bucket: where, last_seen_s; ITEM_NEW: it has no body */
 	EVIDENCE_KINDS,
@@ -91,6 +92,9 @@ static int evidence_read(const struct index_news *about, struct evidence *ret, s
 	return 0;
 }
 
+struct building;
+typedef int journal_fn(struct building *b, const struct journal_entry *e, struct err *err);
+
 struct building {
 	struct state *st;
 	struct recovery *r;
@@ -102,6 +106,7 @@ struct building {
 	size_t n;
 	struct arena arena;
 	int64_t now_us;
+	journal_fn *on_entry;
 	struct orphans orphans; /* URLs whose bucket is damaged, and that would be missed */
 	uint64_t seen, lost, newer, forgotten, back;
 };
@@ -166,11 +171,8 @@ static int rebuild_read_indexes(struct building *b, size_t n, struct err *err)
 
 /* Journals */
 
-typedef int journal_fn(struct building *b, const struct journal_entry *e, struct err *err);
-
 /* Damage ends it: what lies after it is not known. */
-static int rebuild_read_journal(struct building *b, struct state *st, journal_fn *fn,
-				struct err *err)
+static int rebuild_read_journal(struct building *b, struct state *st, struct err *err)
 {
 	struct record_reader *in = NULL;
 	struct record record;
@@ -179,7 +181,7 @@ static int rebuild_read_journal(struct building *b, struct state *st, journal_fn
 	int rc = state_read(st, "journal", &in, &why);
 	while (rc == 0 && (rc = record_next(in, &record, &why)) == 0 &&
 	       (rc = journal_read(record.payload, &e, &why)) == 0)
-		if ((rc = fn(b, &e, &why)) < 0)
+		if ((rc = b->on_entry(b, &e, &why)) < 0)
 			break;
 	record_reader_free(&in);
 	if (rc >= 0 || why.code == ERR_DAMAGED)
@@ -188,20 +190,28 @@ static int rebuild_read_journal(struct building *b, struct state *st, journal_fn
 	return -1;
 }
 
-/* All entries of the journals up to that of the state, oldest first, as far as they can be read. */
-static int rebuild_read_journals(struct building *b, journal_fn *fn, struct err *err)
+typedef int state_fn(struct building *b, struct state *st, struct err *err);
+
+/* All states up to this one, oldest first, as far as they can be read. */
+static int rebuild_each_state(struct building *b, state_fn *fn, struct err *err)
 {
 	int rc = 0;
 	for (size_t i = 0; rc == 0 && i < b->n && strcmp(b->list[i].name, b->st->name) < 0; i++) {
 		struct state *older = NULL;
 		rc = state_open(&older, b->st->s, b->list[i].name, err);
 		if (rc == 0)
-			rc = rebuild_read_journal(b, older, fn, err);
+			rc = fn(b, older, err);
 		else if (rc == 1 || err->code == ERR_DAMAGED)
 			rc = 0;
 		state_free(&older);
 	}
-	return rc < 0 ? rc : rebuild_read_journal(b, b->st, fn, err);
+	return rc < 0 ? rc : fn(b, b->st, err);
+}
+
+static int rebuild_read_journals(struct building *b, journal_fn *fn, struct err *err)
+{
+	b->on_entry = fn;
+	return rebuild_each_state(b, rebuild_read_journal, err);
 }
 
 /* What failed for now says nothing of what the URL is. */
@@ -227,6 +237,26 @@ static int rebuild_add_gone(void *ctx, const struct gone *g, struct err *err)
 					.where = ITEM_NOWHERE,
 					.last_seen_s = (uint32_t)(g->time_us / US_PER_S)};
 	return evidence_add(b->found, EVIDENCE_GONE, &item, err);
+}
+
+/* What modules told they forgot, up to any damage. The log of forgotten URLs is kept by the hour:
+ * what was forgotten within the hour would come back with its bucket. */
+static int rebuild_add_told(struct building *b, struct state *st, struct err *err)
+{
+	struct record_reader *in = NULL;
+	struct record record;
+	struct change c;
+	int rc = state_read(st, "changes", &in, err);
+	while (rc == 0 && (rc = record_next(in, &record, err)) == 0 &&
+	       (rc = change_read(record.payload, &c, err)) == 0) {
+		const struct index_item item = {.fp = c.fp,
+						.where = ITEM_NOWHERE,
+						.last_seen_s = (uint32_t)(c.time_us / US_PER_S)};
+		if (c.forgotten && (rc = evidence_add(b->found, EVIDENCE_TOLD, &item, err)) < 0)
+			break;
+	}
+	record_reader_free(&in);
+	return rc < 0 && err->code != ERR_DAMAGED ? -1 : 0;
 }
 
 static int rebuild_read_gone(struct building *b, struct err *err)
@@ -459,7 +489,8 @@ static void apply_tried(const struct index_item *tried, struct index_item *ret)
 static bool was_forgotten(const struct evidence *e, const struct index_item *item)
 {
 	uint32_t alive_s = MAX(item->last_seen_s, e->item[EVIDENCE_BUCKET].last_seen_s);
-	return e->has[EVIDENCE_GONE] && e->item[EVIDENCE_GONE].last_seen_s > alive_s;
+	return (e->has[EVIDENCE_GONE] && e->item[EVIDENCE_GONE].last_seen_s > alive_s) ||
+	       (e->has[EVIDENCE_TOLD] && e->item[EVIDENCE_TOLD].last_seen_s >= alive_s);
 }
 
 /* A URL with a bucket. known: what an index says of it, or NULL. */
@@ -572,7 +603,7 @@ static int rebuild_all(struct building *b, struct err *err)
 	if (rebuild_save_sites(b, err) < 0 || evidence_sort(&b->found, b->st->folder, err) < 0 ||
 	    rebuild_read_indexes(b, b->n, err) < 0 ||
 	    rebuild_read_journals(b, rebuild_add_tried, err) < 0 || rebuild_read_gone(b, err) < 0 ||
-	    take_buckets(b, err) < 0)
+	    rebuild_each_state(b, rebuild_add_told, err) < 0 || take_buckets(b, err) < 0)
 		return -1;
 	struct site *const *site = sites_sorted(b->sites);
 	for (size_t i = 0; i < sites_count(b->sites); i++)

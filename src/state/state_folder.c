@@ -100,7 +100,7 @@ int params_write(const char *folder, const struct state_params *p, struct err *e
 
 int params_read(const char *folder, struct state_params *ret, struct err *err)
 {
-	struct state_params p;
+	struct state_params p = {0}; /* not every type of URL has a field */
 	char path[PATH_MAX];
 	int rc = in_folder(folder, "params", path, err);
 	if (rc == 0)

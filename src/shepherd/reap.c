@@ -299,7 +299,7 @@ static void reap_unchanged(struct reap_job *job, const struct robot_head *head)
 	struct verdict v = {
 		.op = CHANGE_REFRESH, .type = ITEM_GATHERED, .status = (uint16_t)head->status};
 	if (noindex)
-		reap_judge_noindex(&job->entry, &v);
+		reap_judge_noindex(&job->entry, job->reap->o.conf, &v);
 	if (!(head->tag.set & 1u << ROBOT_NOFOLLOW))
 		page_contribute_old(job);
 	reap_tell(job, &v, ITEM_NOWHERE);
@@ -342,7 +342,7 @@ static void reap_parsed(struct reap_job *job, const struct attrs *body)
 	if (!nofollow)
 		page_contribute(job, body);
 	if (noindex) {
-		reap_judge_noindex(&job->entry, &v);
+		reap_judge_noindex(&job->entry, r->o.conf, &v);
 	} else if (bucket_put(r->buckets, r->packer, &job->header, body, &oid, &err) == 0) {
 		where = oid;
 	} else if (err.code == ERR_USAGE) { /* too large to be kept: as if it were not there */
@@ -515,7 +515,7 @@ static void job_begin(struct reap *r, const struct hostq_job *out)
 	} else if (rc < 0) {
 		/* Neither URL nor bucket will get better: it is not tried again. */
 		struct verdict v;
-		reap_judge_lost(&job->entry, err.msg, &v);
+		reap_judge_lost(&job->entry, r->o.conf, err.msg, &v);
 		if (!job->url.n)
 			v.op = CHANGE_NONE; /* nobody could be told what is gone */
 		hostq_unasked(r->queue, &job->out);

@@ -6,11 +6,12 @@
 
 #include <stdio.h>
 
-/* It is not to be found: for good, until it is forgotten. What was given by hand is tried again
- * with the others. */
-static void judge_bury(const struct plan_entry *e, struct verdict *v)
+/* It is not to be found: remembered for a while, or, as zombie_errors says, forgotten by the next
+ * merge. What was given by hand is tried again with the others. */
+static void judge_bury(const struct plan_entry *e, const struct crawl_conf *conf, struct verdict *v)
 {
-	v->type = e->item_flags & ITEM_INITIAL ? ITEM_ERROR : ITEM_ZOMBIE;
+	bool zombie = !(e->item_flags & ITEM_INITIAL) && crawl_is_remembered(conf, v->status);
+	v->type = zombie ? ITEM_ZOMBIE : ITEM_ERROR;
 	v->op = e->flags & PLAN_REFRESH ? CHANGE_DELETE : CHANGE_NONE;
 }
 
@@ -57,7 +58,7 @@ void reap_judge(const struct robot_result *r, const struct plan_entry *e,
 		v.op = CHANGE_REFRESH;
 		break;
 	case OUTCOME_REDIRECT:
-		judge_bury(e, &v);
+		judge_bury(e, conf, &v);
 		judge_leads_to(r->location, &v);
 		break;
 	case OUTCOME_TEMPORARY:
@@ -65,7 +66,7 @@ void reap_judge(const struct robot_result *r, const struct plan_entry *e,
 		if (e->retry < conf->retries)
 			judge_put_off(e, conf, now_us, &v);
 		else
-			judge_bury(e, &v);
+			judge_bury(e, conf, &v);
 		break;
 	case OUTCOME_PERMANENT:
 	case OUTCOME_SITE_PERMANENT:
@@ -74,25 +75,27 @@ void reap_judge(const struct robot_result *r, const struct plan_entry *e,
 	case OUTCOME_ADDRESS:
 	case OUTCOME_CANCELLED:
 	case OUTCOME_COUNT:
-		judge_bury(e, &v);
+		judge_bury(e, conf, &v);
 		break;
 	}
 	*ret = v;
 }
 
-void reap_judge_noindex(const struct plan_entry *e, struct verdict *ret)
+void reap_judge_noindex(const struct plan_entry *e, const struct crawl_conf *conf,
+			struct verdict *ret)
 {
 	struct verdict v = {.status = CRAWL_NOINDEX};
 	char text[64];
-	judge_bury(e, &v);
+	judge_bury(e, conf, &v);
 	snprintf(v.reason, sizeof v.reason, "%s", crawl_status_text(v.status, text));
 	*ret = v;
 }
 
-void reap_judge_lost(const struct plan_entry *e, const char *why, struct verdict *ret)
+void reap_judge_lost(const struct plan_entry *e, const struct crawl_conf *conf, const char *why,
+		     struct verdict *ret)
 {
 	struct verdict v = {.status = CRAWL_STATUS + OUTCOME_PERMANENT};
-	judge_bury(e, &v);
+	judge_bury(e, conf, &v);
 	snprintf(v.reason, sizeof v.reason, "%.190s", why);
 	*ret = v;
 }

@@ -18,6 +18,8 @@ struct verdict {
 void reap_judge(const struct robot_result *r, const struct plan_entry *e,
 		const struct crawl_conf *conf, int64_t now_us, struct verdict *ret);
 /* Of a document that does not want to be indexed. */
-void reap_judge_noindex(const struct plan_entry *e, struct verdict *ret);
+void reap_judge_noindex(const struct plan_entry *e, const struct crawl_conf *conf,
+			struct verdict *ret);
 /* Of a URL that cannot be asked for: its own text, or the bucket that holds it, is not whole. */
-void reap_judge_lost(const struct plan_entry *e, const char *why, struct verdict *ret);
+void reap_judge_lost(const struct plan_entry *e, const struct crawl_conf *conf, const char *why,
+		     struct verdict *ret);

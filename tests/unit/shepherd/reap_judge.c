@@ -10,10 +10,14 @@
 #define NOW_US (INT64_C(1790000000) * 1000000)
 #define NOW_S UINT32_C(1790000000)
 
-static const struct crawl_conf conf = {
-	.retry_us = 60 * US_PER_S, .retries = 3, .refresh_us = 30 * US_PER_DAY};
+static const char *const all_errors[] = {"all"}, *const some_errors[] = {"404", "robots"};
+static const struct crawl_conf conf = {.retry_us = 60 * US_PER_S,
+				       .retries = 3,
+				       .refresh_us = 30 * US_PER_DAY,
+				       .zombie_errors = {all_errors, 1}};
 
-static struct verdict judge(enum outcome outcome, int status, const struct plan_entry *e)
+static struct verdict judge_by(const struct crawl_conf *by, enum outcome outcome, int status,
+			       const struct plan_entry *e)
 {
 	struct robot_head head = {.status = status};
 	struct robot_result r = {
@@ -25,8 +29,13 @@ static struct verdict judge(enum outcome outcome, int status, const struct plan_
 	};
 	struct verdict v;
 	memset(&v, 0xff, sizeof v); /* all of it is set */
-	reap_judge(&r, e, &conf, NOW_US, &v);
+	reap_judge(&r, e, by, NOW_US, &v);
 	return v;
+}
+
+static struct verdict judge(enum outcome outcome, int status, const struct plan_entry *e)
+{
+	return judge_by(&conf, outcome, status, e);
 }
 
 static const struct plan_entry fresh = {0}, hand = {.item_flags = ITEM_INITIAL},
@@ -71,6 +80,26 @@ static void what_is_for_good_is_buried(void **state)
 		assert_int_equal(ITEM_ERROR, v.type);
 		assert_int_equal(CHANGE_NONE, v.op);
 	}
+}
+
+static void what_is_not_remembered_is_an_error_for_the_next_merge(void **state)
+{
+	(void)state;
+	struct crawl_conf some = conf;
+	struct verdict v;
+	some.zombie_errors = (struct value_list){some_errors, 2};
+	assert_int_equal(ITEM_ZOMBIE, judge_by(&some, OUTCOME_PERMANENT, 404, &old).type);
+	v = judge_by(&some, OUTCOME_PERMANENT, 410, &old);
+	assert_int_equal(ITEM_ERROR, v.type);
+	assert_int_equal(CHANGE_DELETE, v.op); /* followers hear of it now, once */
+	assert_int_equal(CHANGE_NONE, judge_by(&some, OUTCOME_PERMANENT, 410, &fresh).op);
+	assert_int_equal(ITEM_ERROR, judge_by(&some, OUTCOME_PERMANENT, 404, &hand).type);
+	reap_judge_noindex(&old, &some, &v);
+	assert_int_equal(ITEM_ERROR, v.type);
+	reap_judge_lost(&old, &some, "", &v);
+	assert_int_equal(ITEM_ERROR, v.type);
+	some.zombie_errors.n = 0;
+	assert_int_equal(ITEM_ERROR, judge_by(&some, OUTCOME_PERMANENT, 404, &old).type);
 }
 
 static void only_a_redirect_leads_on(void **state)
@@ -170,13 +199,13 @@ static void who_wants_no_index_gets_none(void **state)
 	(void)state;
 	struct verdict v;
 	memset(&v, 0xff, sizeof v);
-	reap_judge_noindex(&old, &v);
+	reap_judge_noindex(&old, &conf, &v);
 	assert_false(v.parse);
 	assert_int_equal(ITEM_ZOMBIE, v.type);
 	assert_int_equal(CHANGE_DELETE, v.op);
 	assert_int_equal(CRAWL_NOINDEX, v.status);
 	assert_string_equal("it asks not to be indexed", v.reason);
-	reap_judge_noindex(&hand, &v);
+	reap_judge_noindex(&hand, &conf, &v);
 	assert_int_equal(ITEM_ERROR, v.type);
 	assert_int_equal(CHANGE_NONE, v.op);
 }
@@ -186,13 +215,13 @@ static void what_cannot_be_asked_for_is_not_left_in_the_index(void **state)
 	(void)state;
 	struct verdict v;
 	memset(&v, 0xff, sizeof v);
-	reap_judge_lost(&old, "a URL with a gap in it", &v);
+	reap_judge_lost(&old, &conf, "a URL with a gap in it", &v);
 	assert_false(v.parse);
 	assert_int_equal(ITEM_ZOMBIE, v.type);
 	assert_int_equal(CHANGE_DELETE, v.op);
 	assert_int_equal(CRAWL_STATUS + OUTCOME_PERMANENT, v.status);
 	assert_string_equal("a URL with a gap in it", v.reason);
-	reap_judge_lost(&fresh, "", &v);
+	reap_judge_lost(&fresh, &conf, "", &v);
 	assert_int_equal(CHANGE_NONE, v.op);
 }
 
@@ -202,6 +231,7 @@ int main(void)
 		cmocka_unit_test(a_document_is_to_be_read),
 		cmocka_unit_test(what_did_not_change_is_only_looked_at),
 		cmocka_unit_test(what_is_for_good_is_buried),
+		cmocka_unit_test(what_is_not_remembered_is_an_error_for_the_next_merge),
 		cmocka_unit_test(only_a_redirect_leads_on),
 		cmocka_unit_test(trouble_is_waited_out_longer_each_time_and_not_for_ever),
 		cmocka_unit_test(the_longest_pause_is_a_refresh),

@@ -190,6 +190,7 @@ static int rewrite_add_round(struct rewriting *w, struct sort *sort, struct reco
 	return MIN(rc, 0);
 }
 
+/* Damage of one round takes nothing from the others. */
 static int rewrite_add_news(struct rewriting *w, struct sort *sort, struct state *st,
 			    const struct crawl_news *news, struct err *err)
 {
@@ -202,12 +203,38 @@ static int rewrite_add_news(struct rewriting *w, struct sort *sort, struct state
 		if (rc == 0 && in)
 			rc = rewrite_add_round(w, sort, in, round, err);
 		record_reader_free(&in);
-	}
-	if (rc < 0 && !w->stopped && err->code == ERR_DAMAGED && news->lost) {
-		*news->lost = *err;
-		rc = 0;
+		if (rc < 0 && !w->stopped && err->code == ERR_DAMAGED && news->lost) {
+			*news->lost = *err;
+			rc = 0;
+		}
 	}
 	return MIN(rc, 0);
+}
+
+static int rewrite_sort(struct rewriting *w, struct state *st, const struct crawl_news *news,
+			struct arena *arena, struct sort **ret, struct err *err)
+{
+	CLEANUP(sort_free) struct sort *sort = NULL;
+	struct sort_spec spec = {
+		.order = FOOTPRINT_ORDER,
+		.memory = w->crawl->conf->sort_memory,
+		.folder = state_path(st, arena, "."),
+		.unify = news->unify,
+		.ctx = news->ctx,
+	};
+	if (sort_new(&sort, &spec, err) < 0 || rewrite_add_news(w, sort, st, news, err) < 0)
+		return -1;
+	*ret = sort;
+	sort = NULL;
+	return 0;
+}
+
+int crawl_sort_news(struct state *st, const struct crawl *c, const struct crawl_news *news,
+		    struct arena *arena, struct sort **ret, struct err *err)
+{
+	struct rewriting w = {.crawl = c};
+	int rc = rewrite_sort(&w, st, news, arena, ret, err);
+	return w.stopped ? 1 : rc;
 }
 
 static int rewrite_index(struct rewriting *w, struct state *st, const struct crawl_news *news,
@@ -217,18 +244,9 @@ static int rewrite_index(struct rewriting *w, struct state *st, const struct cra
 	CLEANUP(sort_free) struct sort *own = NULL;
 	CLEANUP(url_index_drop) struct url_index_writer *out = NULL;
 	const struct url_index *old;
-	if (state_index(st, &old, err) < 0 || state_index_create(st, &out, err) < 0)
+	if (state_index(st, &old, err) < 0 || state_index_create(st, &out, err) < 0 ||
+	    (news && !news->sort && rewrite_sort(w, st, news, &arena, &own, err) < 0))
 		return -1;
-	if (news && !news->sort) {
-		struct sort_spec spec = {
-			.order = FOOTPRINT_ORDER,
-			.memory = w->crawl->conf->sort_memory,
-			.folder = state_path(st, &arena, "."),
-			.unify = news->unify,
-		};
-		if (sort_new(&own, &spec, err) < 0 || rewrite_add_news(w, own, st, news, err) < 0)
-			return -1;
-	}
 	if (url_index_apply(old, news && news->sort ? news->sort : own, NEWS_MOST, rewrite_item, w,
 			    out, err) < 0)
 		return -1;

@@ -220,7 +220,12 @@ struct crawl_news {
 	/* NULL: damage is an error. Else what lies before it counts, and here is why no more. */
 	struct err *lost;
 	struct sort *sort; /* NULL, or one with the records in it already: used instead of `file` */
+	void *ctx;         /* of unify */
 };
+/* The records of news->file, each followed by its place, as crawl_rewrite() sorts them. The arena
+ * outlives the sort. 1: stopped. */
+int crawl_sort_news(struct state *st, const struct crawl *c, const struct crawl_news *news,
+		    struct arena *arena, struct sort **ret, struct err *err);
 /* The payload of such a record, and where in its file it lies (contrib_place). */
 struct str crawl_placed(struct str record, uint64_t *ret_place);
 /* Writes a new index for a state: fn says what becomes of each URL, in view of the news of it
@@ -273,10 +278,15 @@ int crawl_plan(struct state *st, const struct crawl *c, bool write, struct plann
 /* Applies the journal to the index, and what it tells of servers to the sites. */
 int crawl_cork(struct state *st, const struct crawl *c, struct err *err);
 
+/* Contributions were added, or their page was known, or nobody wants it. */
 struct merged {
-	uint64_t added, known, unwanted, forgotten;
+	uint64_t added, known, unwanted;
+	uint64_t sites, roots;          /* new sites; their front pages, which are in `added` too */
+	uint64_t again;                 /* known ones that are tried again */
+	uint64_t forgotten, duplicates; /* errors and duplicates; the latter alone */
 	struct err lost; /* why not all contributions could be read; ERR_NONE: all were */
 };
+/* Joins index and contributions. Where there is nothing to do index and sites stay as they are. */
 int crawl_merge(struct state *st, const struct crawl *c, struct merged *ret, struct err *err);
 
 /* Sets `norm` of every site by c->equiv. */

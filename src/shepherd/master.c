@@ -408,26 +408,31 @@ static int master_cleanup(struct master *m, struct state *closed, struct err *er
 	return with_buckets(m, master_clean, st, err);
 }
 
-static int master_merge(struct master *m, struct state *corked, struct err *err)
+/* In a clone of a corked state. 1: stopped, and the next start begins it again. */
+static int master_rework(struct master *m, struct state *st, struct buckets *b, struct err *err)
 {
-	CLEANUP(state_free) struct state *st = NULL;
-	struct crawl c = master_crawl(m, corked, NULL);
+	struct crawl c = master_crawl(m, st, b);
 	struct merged merged;
-	if (state_clone(&st, corked, true, clock_wall_us(), err) < 0 ||
-	    master_enter(m, st, PHASE_MERGE, NULL, err) < 0)
-		return -1;
 	int rc = crawl_merge(st, &c, &merged, err);
 	if (rc != 0)
-		return MIN(rc, 0); /* stopped: the next start begins it again */
+		return rc;
 	if (merged.lost.code != ERR_NONE)
 		log_warn(ROLE, "contributions are damaged; pages are found again by their links",
 			 KV_TEXT("why", merged.lost.msg));
 	m->fresh = merged.added > 0;
 	master_count(m, COUNT_ADDED, merged.added);
 	master_count(m, COUNT_FORGOTTEN, merged.forgotten);
-	if (master_enter(m, st, PHASE_RECORD, NULL, err) < 0)
+	return master_enter(m, st, PHASE_RECORD, NULL, err) < 0 ? -1 : master_record(m, st, b, err);
+}
+
+static int master_merge(struct master *m, struct state *corked, struct err *err)
+{
+	CLEANUP(state_free) struct state *st = NULL;
+	if (state_clone(&st, corked, true, clock_wall_us(), err) < 0 ||
+	    master_enter(m, st, PHASE_MERGE, NULL, err) < 0)
 		return -1;
-	if ((rc = with_buckets(m, master_record, st, err)) != 0)
+	int rc = with_buckets(m, master_rework, st, err);
+	if (rc != 0)
 		return MIN(rc, 0);
 	state_free(&st);
 	return master_audit(m, err);

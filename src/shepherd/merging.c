@@ -1,70 +1,377 @@
-/* merge: URLs that were found join those that are known. */
-#include "shepherd/crawl.h"
+/* merge: URLs that were found join those that are known.
+ *
+ * The contributions of all rounds are sorted by footprint and made one for each URL. A look at them
+ * next to the site list tells which sites are new and which classes of mirrors have several sites;
+ * only the pages of these are sorted by their normalised footprints (merging_class.c). What came of
+ * that, the contributions and the front pages of new sites are the news of one pass over the whole
+ * index. No memory per URL: 24 bytes for each site that is new, 16 for each class of mirrors.
+ *
+ * The URL of a contribution is taken apart only where its page, or its site, is not known. */
+#include "shepherd/merging.h"
 
 #include "base/clock.h"
+#include "base/cursor.h"
+#include "base/vec.h"
 
-struct merging {
-	struct state *state;
-	const struct crawl_conf *conf;
-	struct sites *sites;
-	int64_t now_us;
-	uint64_t active;         /* URLs that are wanted, in the old index and new */
-	uint64_t site_fp;        /* the site that is being counted */
-	uint32_t site_counts[4]; /* of it: active, inactive, gathered, fresh */
-	bool site_some;
-	struct merged *ret;
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { STOP_EVERY = 4096, PLACE = 8, PLACE_AND_KIND = PLACE + 1 };
+
+bool merge_is_stopped(struct merging *m)
+{
+	if (m->asked++ % STOP_EVERY == 0)
+		m->stopped |= crawl_is_stopped(m->crawl);
+	return m->stopped;
+}
+
+/* Contributions */
+
+static bool contrib_is_by_hand(const struct contrib *c)
+{
+	return c->flags & ITEM_INITIAL && footprint_cmp(c->from, (struct footprint){0}) == 0;
+}
+
+uint8_t merge_weight(const struct merging *m, const struct contrib *c)
+{
+	return c->weight ? c->weight : (uint8_t)m->crawl->conf->default_insert_weight;
+}
+
+/* Of several of one URL the first stands for all, one by hand before others. Most are links of the
+ * same kind, and nothing changes. */
+static void contrib_unify(void *ctx, struct buf *into, struct str from)
+{
+	struct merging *m = ctx;
+	struct contrib a, b;
+	struct err err;
+	uint64_t place, place_b;
+	if (contrib_read(crawl_placed(buf_str(into), &place), &a, &err) < 0 ||
+	    contrib_read(crawl_placed(from, &place_b), &b, &err) < 0)
+		return;
+	bool other = contrib_is_by_hand(&b) && !contrib_is_by_hand(&a);
+	struct contrib one = other ? b : a;
+	one.flags = a.flags | b.flags;
+	one.weight = MAX(merge_weight(m, &a), merge_weight(m, &b));
+	one.time_s = MAX(a.time_s, b.time_s);
+	if (!other && one.flags == a.flags && one.weight == a.weight && one.time_s == a.time_s)
+		return;
+	buf_clear(&m->record);
+	contrib_write(&one, &m->record);
+	put_u64le(&m->record, other ? place_b : place);
+	buf_clear(into);
+	buf_add_str(into, buf_str(&m->record));
+}
+
+static int found_write(struct merging *m, struct sort *sort, struct err *err)
+{
+	const struct stream_options options = {.buffered = true};
+	struct stream_writer out;
+	if (file_temporary(&m->found.file, m->folder, err) < 0 ||
+	    stream_create_in(&out, &m->found.file, true, &options, err) < 0)
+		return -1;
+	if (sort_write(sort, &out, err) < 0) {
+		stream_drop(&out);
+		return -1;
+	}
+	m->found.bytes = stream_written(&out);
+	return stream_finish(&out, false, err);
+}
+
+static int found_gather(struct merging *m, struct err *err)
+{
+	CLEANUP(sort_free) struct sort *sort = NULL;
+	const struct crawl_news news = {
+		.file = "contrib", .unify = contrib_unify, .lost = &m->ret->lost, .ctx = m};
+	int rc = crawl_sort_news(m->state, m->crawl, &news, &m->arena, &sort, err);
+	m->stopped |= rc == 1;
+	return rc ? -1 : found_write(m, sort, err);
+}
+
+int found_open(struct merging *m, struct found *f, struct err *err)
+{
+	const struct stream_options options = {.buffered = true};
+	*f = (struct found){0};
+	if (stream_open_part(&f->in, &m->found.file, 0, m->found.bytes, &options, err) < 0)
+		return -1;
+	return found_next(m, f, err);
+}
+
+void found_close(struct found *f)
+{
+	stream_close(&f->in);
+}
+
+/* One that cannot be read counts as damage, and is passed over. */
+int found_next(struct merging *m, struct found *f, struct err *err)
+{
+	for (;;) {
+		struct str bytes;
+		int rc = stream_read(&f->in, ORDER_LENGTH, &bytes, err);
+		f->some = rc == 0;
+		if (rc)
+			return MIN(rc, 0);
+		struct reader r = reader_of(bytes);
+		rc = stream_read(&f->in, reader_u32le(&r), &f->record, err);
+		if (rc || merge_is_stopped(m))
+			return rc == 1 ? err_set(err, ERR_DAMAGED, "contributions are cut") : -1;
+		if (contrib_read(crawl_placed(f->record, &f->place), &f->c, err) == 0)
+			return 0;
+		m->ret->lost = *err;
+	}
+}
+
+bool merge_wants(const struct merging *m, const struct contrib *c, struct filter_where where,
+		 uint8_t *ret_section)
+{
+	char room[URL_MAX];
+	struct url url;
+	struct filter_url says;
+	if (url_parse(c->url, NULL, room, sizeof room, &url) != 0)
+		return false;
+	where.known |= c->flags & ITEM_INITIAL;
+	filter_url(m->crawl->filter, &url, STR(""), &where, &says);
+	*ret_section = says.section;
+	return !says.reject || c->flags & ITEM_INITIAL;
+}
+
+/* Sites that are not known */
+
+/* The site of a contribution, if the URL is one of the site that its footprint says. */
+static bool contrib_site(const struct contrib *c, char room[URL_MAX], struct url *ret)
+{
+	return url_parse(c->url, NULL, room, URL_MAX, ret) == 0 &&
+	       footprint_site(url_site(ret)) == c->fp.site;
+}
+
+/* All contributions of a site: whether one of them is wanted. */
+static int newcomer_look(struct merging *m, struct found *f, struct err *err)
+{
+	struct newcomer n = {.fp = f->c.fp.site};
+	bool wanted = false;
+	int rc = 0;
+	while (rc == 0 && f->some && f->c.fp.site == n.fp) {
+		char room[URL_MAX];
+		struct url url;
+		struct filter_url says;
+		bool by_hand = f->c.flags & ITEM_INITIAL;
+		if ((!wanted || (by_hand && !n.by_hand)) && contrib_site(&f->c, room, &url)) {
+			const struct filter_where where = {.known = by_hand};
+			n.norm = footprint_site(equiv_site(m->crawl->equiv, url_site(&url)));
+			filter_url(m->crawl->filter, &url, STR(""), &where, &says);
+			n.by_hand |= by_hand;
+			wanted |= by_hand || !says.reject;
+		}
+		rc = found_next(m, f, err);
+	}
+	if (wanted)
+		*VEC_PUSH(m->newcomer, m->newcomers, m->room) = n;
+	return rc;
+}
+
+static int by_footprint(const void *key, const void *entry)
+{
+	uint64_t a = *(const uint64_t *)key, b = ((const struct newcomer *)entry)->fp;
+	return (a > b) - (a < b);
+}
+
+struct newcomer *merge_newcomer(const struct merging *m, uint64_t fp)
+{
+	return m->newcomers
+		       ? bsearch(&fp, m->newcomer, m->newcomers, sizeof *m->newcomer, by_footprint)
+		       : NULL;
+}
+
+static void class_note_site(struct merging *m, uint64_t fp, uint64_t norm)
+{
+	if (norm != fp)
+		site_classes_put(&m->classes, norm)->sites++;
+}
+
+/* Which sites are new, and which classes have a site that does not stand for them: one walk along
+ * contributions and sites. */
+static int merge_survey(struct merging *m, struct err *err)
+{
+	CLEANUP(found_close) struct found f;
+	CLEANUP(sites_scan_free) struct sites_scan *sites = NULL;
+	struct site site;
+	int rc = found_open(m, &f, err);
+	if (rc == 0)
+		rc = state_sites_scan(m->state, &sites, err);
+	int more = rc ? rc : sites_scan_next(sites, &site, err);
+	while (rc == 0 && more >= 0 && (more == 0 || f.some)) {
+		if (f.some && (more || f.c.fp.site < site.fp)) {
+			rc = newcomer_look(m, &f, err);
+		} else if (f.some && f.c.fp.site == site.fp) {
+			rc = found_next(m, &f, err);
+		} else {
+			class_note_site(m, site.fp, site.norm);
+			more = sites_scan_next(sites, &site, err);
+		}
+	}
+	for (size_t i = 0; i < m->newcomers; i++)
+		class_note_site(m, m->newcomer[i].fp, m->newcomer[i].norm);
+	return MIN(rc, MIN(more, 0));
+}
+
+/* The front page of a new site, unless the filter has something against it. */
+static int merge_add_root(struct merging *m, const struct newcomer *n, const struct url *url,
+			  struct err *err)
+{
+	char room[URL_MAX];
+	struct url root;
+	struct class_of_sites *class =
+		class_is_shared(m, n->norm) ? site_classes_get(&m->classes, n->norm) : NULL;
+	struct contrib c = {.fp = {n->fp, m->root}, .flags = ITEM_EQUIV};
+	if (!m->crawl->conf->auto_go_root || (class && class->has_root) ||
+	    url_parse(STR("/"), url, room, sizeof room, &root) != 0)
+		return 0;
+	c.url = root.href;
+	if (!merge_wants(m, &c, (struct filter_where){.known = true}, &c.section))
+		return 0;
+	if (class)
+		class->has_root = true;
+	return merge_put_taken(m, &c, ITEM_NOWHERE, err);
+}
+
+/* By its first contribution that has a sound URL. */
+static int merge_enter_site(struct merging *m, const struct newcomer *n, struct found *f,
+			    struct sites_writer *out, struct err *err)
+{
+	char room[URL_MAX];
+	struct url url;
+	int rc = 0;
+	while (rc == 0 && f->some && (f->c.fp.site < n->fp || !contrib_site(&f->c, room, &url)))
+		rc = found_next(m, f, err);
+	if (rc < 0)
+		return -1;
+	ENSURE(f->some && f->c.fp.site == n->fp);
+	struct url_site site = url_site(&url);
+	const struct site entry = {.fp = n->fp,
+				   .norm = n->norm,
+				   .protocol = site.protocol,
+				   .port = site.port,
+				   .host = site.host};
+	m->ret->sites++;
+	return sites_write(out, &entry, err) < 0 ? -1 : merge_add_root(m, n, &url, err);
+}
+
+static int merge_list_sites(struct merging *m, struct sites_writer *out, struct err *err)
+{
+	CLEANUP(found_close) struct found f;
+	CLEANUP(sites_scan_free) struct sites_scan *sites = NULL;
+	struct site site;
+	size_t i = 0;
+	int rc = found_open(m, &f, err);
+	if (rc == 0)
+		rc = state_sites_scan(m->state, &sites, err);
+	int more = rc ? rc : sites_scan_next(sites, &site, err);
+	while (rc == 0 && more >= 0 && (more == 0 || i < m->newcomers)) {
+		if (i < m->newcomers && (more || m->newcomer[i].fp < site.fp)) {
+			const struct newcomer *n = &m->newcomer[i++];
+			rc = n->enters ? merge_enter_site(m, n, &f, out, err) : 0;
+		} else if ((rc = sites_write(out, &site, err)) == 0) {
+			more = sites_scan_next(sites, &site, err);
+		}
+		if (merge_is_stopped(m))
+			return -1;
+	}
+	return MIN(rc, MIN(more, 0));
+}
+
+/* Where no site enters, the old list stays. */
+static int merge_sites(struct merging *m, struct err *err)
+{
+	CLEANUP(sites_drop) struct sites_writer *out = NULL;
+	bool some = false;
+	for (size_t i = 0; i < m->newcomers; i++) {
+		m->newcomer[i].enters |= !class_is_shared(m, m->newcomer[i].norm);
+		some |= m->newcomer[i].enters;
+	}
+	if (!some)
+		return 0;
+	if (state_sites_create(m->state, &out, err) < 0 || merge_list_sites(m, out, err) < 0)
+		return -1;
+	return state_sites_finish(m->state, &out, err);
+}
+
+/* News for the pass over the index */
+
+static int merge_put_news(struct merging *m, uint64_t place, enum merge_kind kind, struct err *err)
+{
+	put_u64le(&m->record, place);
+	put_u8(&m->record, (uint8_t)kind);
+	return sort_add(m->news, buf_str(&m->record), err);
+}
+
+int merge_put_found(struct merging *m, const struct found *f, struct err *err)
+{
+	buf_clear(&m->record);
+	buf_add_str(&m->record, f->record);
+	put_u8(&m->record, NEWS_FOUND);
+	return sort_add(m->news, buf_str(&m->record), err);
+}
+
+int merge_put_taken(struct merging *m, const struct contrib *c, uint64_t place, struct err *err)
+{
+	buf_clear(&m->record);
+	contrib_write(c, &m->record);
+	return merge_put_news(m, place, NEWS_TAKEN, err);
+}
+
+int merge_put_duplicate(struct merging *m, struct footprint fp, struct str of, struct err *err)
+{
+	unsigned char key[FOOTPRINT_KEY];
+	footprint_key(fp, key);
+	buf_clear(&m->record);
+	buf_add(&m->record, key, sizeof key);
+	buf_add_str(&m->record, of);
+	return merge_put_news(m, 0, NEWS_DUPLICATE, err);
+}
+
+/* What the news of one URL say. */
+struct merge_news {
+	bool found, taken, root, duplicate;
+	struct contrib c, root_c;
+	uint64_t place;
+	struct str of; /* which it is a duplicate of */
 };
 
-enum { ACTIVE, INACTIVE, GATHERED, FRESH };
-
-/* The counts of the last site are known when the next one begins. */
-static void merge_end_site(struct merging *m)
+static int merge_read_news(const struct index_news *about, struct merge_news *ret, struct err *err)
 {
-	struct site *site = m->site_some ? sites_get(m->sites, m->site_fp) : NULL;
-	if (site) {
-		site->active = m->site_counts[ACTIVE];
-		site->inactive = m->site_counts[INACTIVE];
-		site->gathered = m->site_counts[GATHERED];
-		site->fresh = m->site_counts[FRESH];
+	for (size_t i = 0; i < about->n; i++) {
+		struct str rec = about->news[i];
+		ENSURE(rec.n >= FOOTPRINT_KEY + PLACE_AND_KIND);
+		enum merge_kind kind = (enum merge_kind)rec.p[rec.n - 1];
+		uint64_t place;
+		struct str payload = crawl_placed(str_head(rec, rec.n - 1), &place);
+		bool root = kind == NEWS_TAKEN && place == ITEM_NOWHERE;
+		if (kind == NEWS_DUPLICATE) {
+			ret->duplicate = true;
+			ret->of = str_from(payload, FOOTPRINT_KEY);
+			continue;
+		}
+		if (contrib_read(payload, root ? &ret->root_c : &ret->c, err) < 0)
+			return -1;
+		ret->root |= root;
+		ret->found |= kind == NEWS_FOUND;
+		ret->taken |= kind == NEWS_TAKEN && !root;
+		if (!root)
+			ret->place = place;
 	}
-	m->site_some = false;
+	return 0;
 }
 
-static void merge_begin_site(struct merging *m, uint64_t fp)
-{
-	if (m->site_some && m->site_fp == fp)
-		return;
-	merge_end_site(m);
-	m->site_some = true;
-	m->site_fp = fp;
-	for (size_t i = 0; i < ARRAY_LEN(m->site_counts); i++)
-		m->site_counts[i] = 0;
-}
+/* The pass over the index */
 
-/* All sites are counted again; those without URLs go. */
-static void merge_begin_sites(struct sites *sites)
+int merge_url_of(struct merging *m, const struct index_item *item, struct str *ret, struct err *err)
 {
-	struct site *const *all = sites_sorted(sites);
-	for (size_t i = 0; i < sites_count(sites); i++)
-		all[i]->active = all[i]->inactive = all[i]->gathered = all[i]->fresh = 0;
-}
-
-static void merge_drop_empty_sites(struct sites *sites)
-{
-	struct site *const *all = sites_sorted(sites);
-	for (size_t i = 0, n = sites_count(sites); i < n; i++)
-		if (all[i]->active + all[i]->inactive == 0)
-			sites_remove(sites, all[i]->fp);
-}
-
-static void merge_count_item(struct merging *m, const struct index_item *item)
-{
-	bool wanted = item->type == ITEM_NEW || item->type == ITEM_GATHERED ||
-		      (item->type == ITEM_ERROR && item->flags & ITEM_INITIAL);
-	m->site_counts[wanted ? ACTIVE : INACTIVE]++;
-	m->site_counts[GATHERED] += item->type == ITEM_GATHERED;
-	m->site_counts[FRESH] += item->type == ITEM_NEW;
-	m->active += wanted;
+	arena_clear(&m->scratch);
+	int rc = crawl_url_of(m->crawl, m->state, item, &m->scratch, ret, err);
+	if (rc < 0 && err->code != ERR_DAMAGED)
+		return -1;
+	if (rc)
+		*ret = STR("-");
+	return 0;
 }
 
 static int merge_tell(struct merging *m, struct footprint fp, enum change_op op, struct str url,
@@ -72,7 +379,7 @@ static int merge_tell(struct merging *m, struct footprint fp, enum change_op op,
 {
 	struct change c = {
 		.fp = fp,
-		.time_us = m->now_us,
+		.time_us = m->crawl->now_us,
 		.op = op,
 		.by = PHASE_MERGE,
 		.forgotten = op != CHANGE_ADD,
@@ -82,56 +389,112 @@ static int merge_tell(struct merging *m, struct footprint fp, enum change_op op,
 	return state_change(m->state, &c, err);
 }
 
-/* Whether a URL that nobody knew is to be gathered. A site that was added by hand becomes known. */
-static bool merge_is_wanted(struct merging *m, const struct contrib *c)
+/* old: as it was, which tells whether followers know it. */
+static int merge_forget(struct merging *m, const struct index_item *old, enum gone_reason why,
+			const char *reason, struct err *err)
 {
-	char room[URL_MAX];
-	struct url url;
-	struct site *site = sites_get(m->sites, c->fp.site);
-	bool by_hand = c->flags & ITEM_INITIAL, is_new;
-	if (!by_hand && m->active >= (uint64_t)m->conf->active_max)
-		return false;
-	if (!site && (by_hand || m->conf->follow == CRAWL_ALL) &&
-	    url_parse(c->url, NULL, room, sizeof room, &url) == 0)
-		site = sites_put(m->sites, url_site(&url), &is_new);
-	if (!site)
-		return false;
-	return by_hand || m->site_counts[ACTIVE] < (site->limit ? site->limit : m->conf->site_max);
+	const struct gone gone = {old->fp, m->crawl->now_us, why};
+	struct str url;
+	m->ret->forgotten++;
+	if (merge_url_of(m, old, &url, err) < 0 || state_gone(m->state, &gone, err) < 0)
+		return -1;
+	return merge_tell(m, old->fp, old->type == ITEM_GATHERED ? CHANGE_DELETE : CHANGE_NONE, url,
+			  reason, err) < 0
+		       ? -1
+		       : 1;
+}
+
+static int merge_forget_error(struct merging *m, const struct index_item *old, struct err *err)
+{
+	char status[64], reason[128];
+	snprintf(reason, sizeof reason, "%s; such errors are not kept",
+		 crawl_status_text(old->status, status));
+	return merge_forget(m, old, GONE_ERROR, reason, err);
+}
+
+static int merge_forget_duplicate(struct merging *m, const struct index_item *old, struct str of,
+				  struct err *err)
+{
+	char reason[URL_MAX + 64];
+	m->ret->duplicates++;
+	if (str_is(of, "-"))
+		snprintf(reason, sizeof reason, "the same page of a mirror is known");
+	else
+		snprintf(reason, sizeof reason, "the same page as " STR_FMT, STR_ARG(of));
+	return merge_forget(m, old, GONE_DUPLICATE, reason, err);
 }
 
 static int merge_add(struct merging *m, const struct contrib *c, uint64_t place,
 		     struct index_item *ret, struct err *err)
 {
+	bool root = place == ITEM_NOWHERE;
 	*ret = (struct index_item){
 		.fp = c->fp,
 		.where = place,
-		.since_day = (uint16_t)(m->now_us / US_PER_DAY),
+		.since_day = (uint16_t)(m->crawl->now_us / US_PER_DAY),
 		.type = ITEM_NEW,
 		.flags = c->flags | ITEM_CONTRIB,
-		.weight = c->weight ? c->weight : 128,
+		.weight = merge_weight(m, c),
 		.section = c->section,
 	};
-	merge_count_item(m, ret);
 	m->ret->added++;
+	m->ret->roots += root;
 	return merge_tell(m, c->fp, CHANGE_ADD, c->url,
-			  c->flags & ITEM_INITIAL ? "added by hand" : "linked from another page",
+			  root                      ? "front page of a new site"
+			  : c->flags & ITEM_INITIAL ? "added by hand"
+						    : "linked from another page",
 			  err);
 }
 
-static bool contrib_is_by_hand(const struct contrib *c)
+/* What is known of the site of a contribution whose page is not known. 1: it is not known, and
+ * nobody wants it. */
+static int merge_where(struct merging *m, uint64_t fp, struct filter_where *ret, struct err *err)
 {
-	return footprint_cmp(c->from, (struct footprint){0}) == 0;
+	const struct site *site;
+	int rc = sites_scan_find(m->sites, fp, &site, err);
+	if (rc < 0)
+		return -1;
+	*ret = (struct filter_where){.qkey = rc ? 0 : site->qkey, .known = rc == 0};
+	if (rc == 0)
+		return 0;
+	while (m->next_newcomer < m->newcomers && m->newcomer[m->next_newcomer].fp < fp)
+		m->next_newcomer++;
+	if (m->next_newcomer == m->newcomers || m->newcomer[m->next_newcomer].fp != fp)
+		return 1;
+	ret->known = m->newcomer[m->next_newcomer].by_hand;
+	return 0;
 }
 
-/* What was given by hand is tried again at once, whatever became of it before; what such a page led
- * to is not, or two that lead to each other would be asked for ever. */
-static void merge_ask_again(const struct contrib *c, struct index_item *item)
+static int merge_new_item(struct merging *m, struct merge_news *news, struct index_item *ret,
+			  struct err *err)
 {
-	if (!(c->flags & ITEM_INITIAL))
-		return;
-	item->flags |= ITEM_INITIAL;
-	if (!contrib_is_by_hand(c))
-		return;
+	struct filter_where where;
+	int rc = news->found ? merge_where(m, ret->fp.site, &where, err) : 1;
+	if (rc < 0)
+		return -1;
+	if (rc == 0)
+		news->taken = merge_wants(m, &news->c, where, &news->c.section);
+	m->ret->unwanted += news->found && !news->taken;
+	if (news->taken)
+		return merge_add(m, &news->c, news->place, ret, err);
+	return news->root ? merge_add(m, &news->root_c, ITEM_NOWHERE, ret, err) : 1;
+}
+
+/* Given by hand: it is tried again whatever became of it, unless that was done since. What such a
+ * page led to is not, or two that lead to each other would be asked for ever. */
+bool merge_touch(const struct contrib *c, struct index_item *item)
+{
+	bool again = false;
+	item->flags &= (uint8_t)~ITEM_UNREFERENCED;
+	item->flags |= c->flags & ITEM_INITIAL;
+	if (c->flags & ITEM_REGATHER &&
+	    (item->type == ITEM_ZOMBIE || item->type == ITEM_SLEEPING)) {
+		item->type = ITEM_NEW;
+		item->retry = 0;
+		again = true;
+	}
+	if (!contrib_is_by_hand(c) || c->time_s <= item->last_seen_s)
+		return again;
 	if (item->type == ITEM_GATHERED) {
 		item->flags |= ITEM_REGATHER;
 	} else if (item->type != ITEM_NEW) {
@@ -139,86 +502,95 @@ static void merge_ask_again(const struct contrib *c, struct index_item *item)
 		item->retry = 0;
 	}
 	item->due_s = 0;
+	return true;
 }
 
-static bool merge_is_forgotten(const struct merging *m, const struct index_item *item)
+bool merge_is_dropped_error(const struct index_item *item)
 {
-	int64_t age_us = m->now_us - (int64_t)item->last_seen_s * US_PER_S;
-	bool dead = item->type == ITEM_ZOMBIE || item->type == ITEM_ERROR;
-	return dead && !(item->flags & ITEM_SACRED) && age_us >= m->conf->forget_us;
-}
-
-static int contrib_worth(const struct contrib *c)
-{
-	return c->flags & ITEM_INITIAL ? 1 + contrib_is_by_hand(c) : 0;
-}
-
-/* Of several contributions of one URL the first stands for all, one by hand before those
- * that such a page led to, and these before others. */
-static void contrib_unify(void *ctx, struct buf *into, struct str from)
-{
-	struct contrib a, b;
-	struct err err;
-	uint64_t place;
-	(void)ctx;
-	if (contrib_read(crawl_placed(buf_str(into), &place), &a, &err) < 0 ||
-	    contrib_read(crawl_placed(from, &place), &b, &err) < 0)
-		return;
-	if (contrib_worth(&b) > contrib_worth(&a)) {
-		buf_clear(into);
-		buf_add_str(into, from);
-	}
+	return item->type == ITEM_ERROR && !(item->flags & ITEM_SACRED);
 }
 
 static int merge_item(void *ctx, const struct index_news *about, struct index_item *ret,
 		      struct err *err)
 {
 	struct merging *m = ctx;
-	struct contrib c = {0};
-	uint64_t place = 0;
-	merge_begin_site(m, about->fp.site);
-	if (about->n && contrib_read(crawl_placed(about->news[0], &place), &c, err) < 0)
+	struct merge_news news = {0};
+	if (about->n && merge_read_news(about, &news, err) < 0)
 		return -1;
-	if (about->old) {
-		m->ret->known += about->n > 0;
-		if (about->n)
-			merge_ask_again(&c, ret);
-		if (merge_is_forgotten(m, ret)) {
-			struct gone g = {about->fp, m->now_us, GONE_ERROR};
-			m->ret->forgotten++;
-			return state_gone(m->state, &g, err) < 0 ? -1 : 1;
-		}
-		merge_count_item(m, ret);
-		return 0;
-	}
-	if (!merge_is_wanted(m, &c)) {
-		m->ret->unwanted++;
-		return 1;
-	}
-	return merge_add(m, &c, place, ret, err);
+	if (!about->old)
+		return merge_new_item(m, &news, ret, err);
+	m->ret->known += news.found;
+	bool again = news.found && merge_touch(&news.c, ret);
+	if (news.duplicate)
+		return merge_forget_duplicate(m, about->old, news.of, err);
+	if (merge_is_dropped_error(ret))
+		return merge_forget_error(m, about->old, err);
+	m->ret->again += again;
+	return 0;
+}
+
+/* All together */
+
+static int merge_all(struct merging *m, struct err *err)
+{
+	const struct sort_spec spec = {.order = FOOTPRINT_ORDER,
+				       .memory = m->crawl->conf->sort_memory,
+				       .folder = m->folder};
+	if (merge_survey(m, err) < 0 || class_count_sites(m, err) < 0 ||
+	    sort_new(&m->news, &spec, err) < 0 || class_sort_found(m, err) < 0 ||
+	    state_sites_scan(m->state, &m->sites, err) < 0 || merge_sites(m, err) < 0)
+		return -1;
+	const struct crawl_news news = {.sort = m->news};
+	int rc = crawl_rewrite(m->state, m->crawl, &news, merge_item, m, err);
+	m->stopped |= rc == 1;
+	return rc ? -1 : 0;
+}
+
+static int merge_note_course(struct merging *m, struct err *err)
+{
+	struct state_course course = state_params(m->state)->course;
+	const struct url_index *index;
+	if (state_index(m->state, &index, err) < 0)
+		return -1;
+	for (unsigned i = 0; i < ITEM_TYPES; i++)
+		course.urls[i] = url_index_count(index, (enum item_type)i);
+	course.rounds = course.asked = 0;
+	if (m->ret->added || m->ret->again)
+		course.due_s = (uint64_t)(m->crawl->now_us / US_PER_S);
+	return state_params_put(m->state, &course, err);
+}
+
+static int merge_begin(struct merging *m, struct err *err)
+{
+	const struct url_index *index;
+	if (found_gather(m, err) < 0 || state_index(m->state, &index, err) < 0)
+		return -1;
+	bool work = m->found.bytes > 0 || url_index_count(index, ITEM_ERROR) > 0;
+	return work && merge_all(m, err) < 0 ? -1 : merge_note_course(m, err);
 }
 
 int crawl_merge(struct state *st, const struct crawl *crawl, struct merged *ret, struct err *err)
 {
-	CLEANUP(sites_free) struct sites *sites = NULL;
 	struct merged merged = {0};
-	if (state_sites(st, &sites, err) < 0)
-		return -1;
 	struct merging m = {.state = st,
-			    .conf = crawl->conf,
-			    .sites = sites,
-			    .now_us = crawl->now_us,
-			    .ret = &merged};
-	const struct crawl_news news = {
-		.file = "contrib", .unify = contrib_unify, .lost = &merged.lost};
-	merge_begin_sites(sites);
-	int rc = crawl_rewrite(st, crawl, &news, merge_item, &m, err);
-	if (rc)
-		return rc;
-	merge_end_site(&m);
-	merge_drop_empty_sites(sites);
-	if (state_sites_put(st, sites, err) < 0)
-		return -1;
-	*ret = merged;
-	return 0;
+			    .crawl = crawl,
+			    .ret = &merged,
+			    .arena = ARENA_INIT(1 << 20),
+			    .scratch = ARENA_INIT(SIZE_MAX),
+			    .record = BUF_INIT(1 << 20),
+			    .found.file = FILE_INIT,
+			    .root = footprint_path(STR("/"))};
+	m.folder = state_path(st, &m.arena, ".");
+	int rc = merge_begin(&m, err);
+	sites_scan_free(&m.sites);
+	sort_free(&m.news);
+	site_classes_free(&m.classes);
+	mem_free(&m.newcomer);
+	file_drop(&m.found.file);
+	buf_free(&m.record);
+	arena_free(&m.scratch);
+	arena_free(&m.arena);
+	if (rc == 0)
+		*ret = merged;
+	return m.stopped ? 1 : rc;
 }

@@ -426,6 +426,11 @@ uint64_t url_index_items(const struct url_index *x)
 	return x->items;
 }
 
+uint64_t url_index_count(const struct url_index *x, enum item_type type)
+{
+	return x->types[type];
+}
+
 static unsigned block_count(const struct url_index *x, uint64_t block)
 {
 	return (unsigned)MIN(x->items - block * INDEX_PER_BLOCK, (uint64_t)INDEX_PER_BLOCK);

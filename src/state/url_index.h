@@ -89,6 +89,7 @@ struct url_index;
 int url_index_open(struct url_index **ret, const char *path, struct err *err);
 void url_index_close(struct url_index **x);
 uint64_t url_index_items(const struct url_index *x);
+uint64_t url_index_count(const struct url_index *x, enum item_type type);
 /* One pread. 1: it is not known. ERR_DAMAGED: the block where it would be is damaged; others may
  * still be read. */
 int url_index_find(const struct url_index *x, struct footprint fp, struct index_item *ret,

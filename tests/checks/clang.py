@@ -23,7 +23,7 @@ LATER = {
         "hostq_count hostq_rejects hostq_rejects_next hostq_restore hostq_save hostq_wants_more "
         "polite_delay_of_rate url_list_add_extent url_list_each_part",
     "the cycle: sorting and merging of whole indexes, zombie_errors by name, cleanup's numbers":
-        "bucket_moves_id merge_groups outcome_parse sort_add_stream sort_record_max sort_write "
+        "bucket_moves_id merge_groups outcome_parse sort_add_stream sort_record_max "
         "stream_open stream_read_some",
     "the indexer weighs URLs and tells the crawl":
         "feedback_create feedback_drop feedback_finish feedback_put",
@@ -32,8 +32,6 @@ LATER = {
     "registry and gatherd: identity, bookkeeping, objects inside of objects, folders of SOIF":
         "soif_book soif_copy soif_embed soif_embed_count soif_embedded soif_merge soif_same "
         "soif_set soif_sort soif_unembed source_folder_ops",
-    "Prospero's packets":
-        "put_u32be",
     "the registry replaces the collector; until then its tests wait for a compaction by it":
         "collector_compact",
     "no program: fault points that are counted, the loop with a clock turned by hand, cages as "

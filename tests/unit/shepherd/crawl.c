@@ -1,4 +1,4 @@
-/* merge, record and cleanup over states that were set by hand. */
+/* cork, record and cleanup over states that were set by hand. */
 #include "shepherd/crawl.h"
 
 #include "bucket/bucket_shake.h"
@@ -34,195 +34,166 @@ static struct buckets *open_buckets(struct lab *lab)
 	return b;
 }
 
-/* Merge */
+/* Cork */
 
-static void links_to_known_sites_become_new_urls(void **state)
+static void what_was_tried_is_noted_in_the_index(void **state)
 {
 	(void)state;
 	struct lab lab;
-	struct crawl_conf conf = lab_conf();
-	struct index_item items[] = {lab_item(0, ITEM_GATHERED)};
-	items[0].where = 7;
-	lab_make(&lab, "merge", items, 1, (uint64_t[]){0}, 1);
+	struct index_item items[] = {lab_item(0, ITEM_NEW), lab_item(1, ITEM_GATHERED),
+				     lab_item(2, ITEM_NEW), lab_item(3, ITEM_GATHERED)};
+	items[1].where = items[3].where = 7;
+	items[1].retry = 2;
+	items[1].flags = ITEM_REGATHER;
+	items[1].stable_s = items[3].stable_s = 5;
+	lab_make(&lab, "cork", items, 4, (uint64_t[]){0}, 1);
 	lab_enter(&lab, false, PHASE_REAP);
-	lab_contrib(&lab, 0, 0); /* known */
-	lab_contrib(&lab, 1, 0); /* new, three times */
-	lab_contrib(&lab, 1, 0);
-	lab_contrib(&lab, 1, 0);
-	lab_contrib(&lab, 50, 0); /* of a site that nobody asked for */
+	int64_t now_us = PLAY_START + US_PER_S;
+	lab_journal(&lab, 0,
+		    (struct journal_entry){.time_us = now_us,
+					   .op = CHANGE_UPDATE,
+					   .type = ITEM_GATHERED,
+					   .status = 200,
+					   .where = 9,
+					   .download_ms = 150});
+	lab_journal(&lab, 1,
+		    (struct journal_entry){.time_us = now_us,
+					   .op = CHANGE_REFRESH,
+					   .type = ITEM_GATHERED,
+					   .status = 304,
+					   .where = ITEM_NOWHERE});
+	lab_journal(&lab, 2,
+		    (struct journal_entry){.time_us = now_us,
+					   .type = ITEM_ZOMBIE,
+					   .status = 404,
+					   .where = ITEM_NOWHERE});
 	cork(&lab);
-	struct merged merged = merge(&lab, &conf);
-	assert_int_equal(1, merged.added);
-	assert_int_equal(1, merged.known);
-	assert_int_equal(1, merged.unwanted);
-	assert_int_equal(0, merged.forgotten);
-	struct index_item item = lab_find(&lab, 1);
-	assert_int_equal(ITEM_NEW, item.type);
-	assert_int_equal(ITEM_CONTRIB, item.flags);
-	assert_int_equal(128, item.weight);
-	assert_int_equal(PLAY_START / US_PER_DAY, item.since_day);
-	assert_int_equal(0, lab_find(&lab, 0).flags); /* a link makes nobody fetch it again */
-	struct contrib c;
-	struct err err = {0};
-	char url[PLAY_URL];
-	MUST(state_contrib_at(lab.st, item.where, &c, &err));
-	assert_true(str_eq(play_url(1, url), c.url));
-	assert_false(lab_knows(&lab, 50));
-	struct sites *sites = lab_sites(&lab);
-	const struct site *site = sites_get(sites, play_footprint(0).site);
-	assert_int_equal(2, site->active);
-	assert_int_equal(1, site->gathered);
-	assert_int_equal(1, site->fresh);
-	assert_int_equal(0, site->inactive);
-	sites_free(&sites);
-	lab_free(&lab);
-}
 
-static void what_is_given_by_hand_makes_its_site_known(void **state)
-{
-	(void)state;
-	struct lab lab;
-	struct crawl_conf conf = lab_conf();
-	lab_make(&lab, "merge-hand", NULL, 0, NULL, 0);
-	lab_enter(&lab, false, PHASE_REAP);
-	lab_contrib(&lab, 1, 0); /* a link comes first, the hand counts */
-	lab_contrib(&lab, 1, ITEM_INITIAL);
-	lab_contrib(&lab, 1, 0);
-	cork(&lab);
-	assert_int_equal(1, merge(&lab, &conf).added);
-	assert_int_equal(ITEM_INITIAL | ITEM_CONTRIB, lab_find(&lab, 1).flags);
-	struct sites *sites = lab_sites(&lab);
-	assert_non_null(sites_get(sites, play_footprint(1).site));
-	sites_free(&sites);
-	lab_free(&lab);
-}
-
-static void with_follow_all_every_link_makes_a_site_known(void **state)
-{
-	(void)state;
-	struct lab lab;
-	struct crawl_conf conf = lab_conf();
-	conf.follow = CRAWL_ALL;
-	lab_make(&lab, "merge-all", NULL, 0, NULL, 0);
-	lab_enter(&lab, false, PHASE_REAP);
-	for (uint64_t page = 0; page < 200; page++)
-		lab_contrib(&lab, page, 0);
-	cork(&lab);
-	assert_int_equal(200, merge(&lab, &conf).added);
-	struct sites *sites = lab_sites(&lab);
-	assert_int_equal(4, sites_count(sites));
-	sites_free(&sites);
-	lab_free(&lab);
-}
-
-static void what_is_asked_for_again_is_tried_again(void **state)
-{
-	(void)state;
-	struct lab lab;
-	struct crawl_conf conf = lab_conf();
-	struct index_item items[] = {lab_item(0, ITEM_GATHERED), lab_item(1, ITEM_ZOMBIE),
-				     lab_item(2, ITEM_NEW)};
-	items[0].where = 7;
-	items[1].last_seen_s = items[0].last_seen_s = NOW_S;
-	items[1].retry = items[2].retry = 3;
-	items[2].due_s = NOW_S + 1000;
-	lab_make(&lab, "merge-again", items, 3, (uint64_t[]){0}, 1);
-	lab_enter(&lab, false, PHASE_REAP);
-	for (uint64_t page = 0; page < 3; page++)
-		lab_contrib(&lab, page, ITEM_INITIAL);
-	cork(&lab);
-	assert_int_equal(3, merge(&lab, &conf).known);
 	struct index_item item = lab_find(&lab, 0);
-	assert_int_equal(ITEM_INITIAL | ITEM_REGATHER, item.flags);
+	assert_int_equal(ITEM_GATHERED, item.type);
+	assert_int_equal(9, item.where);
+	assert_int_equal(200, item.status);
+	assert_int_equal(NOW_S + 1, item.last_seen_s);
+	assert_int_equal(NOW_S + 1, item.stable_s);
+	assert_int_equal(2, item.download_ds);
+	item = lab_find(&lab, 1); /* the same as before, looked at now */
 	assert_int_equal(7, item.where);
+	assert_int_equal(0, item.retry);
+	assert_int_equal(0, item.flags);
+	assert_int_equal(5, item.stable_s);
+	assert_int_equal(NOW_S + 1, item.last_seen_s);
+	item = lab_find(&lab, 2);
+	assert_int_equal(ITEM_ZOMBIE, item.type);
+	assert_int_equal(404, item.status);
+	item = lab_find(&lab, 3); /* nothing was said of it */
+	assert_int_equal(0, item.last_seen_s);
+	lab_free(&lab);
+}
+
+static void a_failure_for_now_counts_and_changes_nothing_else(void **state)
+{
+	(void)state;
+	struct lab lab;
+	struct index_item items[] = {lab_item(0, ITEM_GATHERED), lab_item(1, ITEM_NEW)};
+	items[0].where = 7;
+	items[1].retry = UINT8_MAX;
+	lab_make(&lab, "cork-temporary", items, 2, (uint64_t[]){0}, 1);
+	lab_enter(&lab, false, PHASE_REAP);
+	for (uint64_t page = 0; page < 2; page++)
+		lab_journal(&lab, page,
+			    (struct journal_entry){.time_us = PLAY_START,
+						   .type = ITEM_TEMPORARY,
+						   .status = 500,
+						   .where = ITEM_NOWHERE,
+						   .due_s = NOW_S + 60});
+	cork(&lab);
+	struct index_item item = lab_find(&lab, 0);
+	assert_int_equal(ITEM_GATHERED, item.type);
+	assert_int_equal(7, item.where);
+	assert_int_equal(1, item.retry);
+	assert_int_equal(NOW_S + 60, item.due_s);
+	assert_int_equal(500, item.status);
 	item = lab_find(&lab, 1);
 	assert_int_equal(ITEM_NEW, item.type);
-	assert_int_equal(0, item.retry);
-	assert_int_equal(0, lab_find(&lab, 2).due_s);
+	assert_int_equal(UINT8_MAX, item.retry); /* and no more */
 	lab_free(&lab);
 }
 
-static void limits_hold_but_not_against_the_hand(void **state)
+static void of_several_entries_the_last_holds_and_strangers_are_left_out(void **state)
 {
 	(void)state;
 	struct lab lab;
-	struct crawl_conf conf = lab_conf();
-	conf.site_max = 3;
-	conf.active_max = 4;
-	lab_make(&lab, "merge-limits", NULL, 0, (uint64_t[]){0, 50}, 2);
+	struct index_item items[] = {lab_item(0, ITEM_NEW)};
+	lab_make(&lab, "cork-last", items, 1, (uint64_t[]){0}, 1);
 	lab_enter(&lab, false, PHASE_REAP);
-	for (uint64_t page = 0; page < 10; page++) {
-		lab_contrib(&lab, page, 0);
-		lab_contrib(&lab, 50 + page, 0);
-	}
+	for (unsigned i = 1; i <= 300; i++)
+		lab_journal(&lab, 0,
+			    (struct journal_entry){.time_us = PLAY_START,
+						   .op = CHANGE_UPDATE,
+						   .type = ITEM_GATHERED,
+						   .status = 200,
+						   .where = i});
+	lab_journal(&lab, 1,
+		    (struct journal_entry){
+			    .time_us = PLAY_START, .type = ITEM_GATHERED, .where = ITEM_NOWHERE});
 	cork(&lab);
-	struct merged merged = merge(&lab, &conf);
-	assert_int_equal(4, merged.added); /* 3 of one site, 1 of the other */
-	assert_int_equal(16, merged.unwanted);
-	lab_close(&lab);
-
-	lab_enter(&lab, false, PHASE_REAP);
-	for (uint64_t page = 0; page < 10; page++)
-		lab_contrib(&lab, page, ITEM_INITIAL);
-	cork(&lab);
-	merge(&lab, &conf);
-	for (uint64_t page = 0; page < 10; page++)
-		assert_true(lab_knows(&lab, page));
+	assert_int_equal(300, lab_find(&lab, 0).where);
+	assert_false(lab_knows(&lab, 1));
 	lab_free(&lab);
 }
 
-static void the_dead_are_remembered_for_a_while_and_then_gone(void **state)
+static void a_site_remembers_its_server_and_how_long_it_takes(void **state)
 {
 	(void)state;
 	struct lab lab;
-	struct crawl_conf conf = lab_conf();
-	struct err err = {0};
-	struct index_item items[] = {lab_item(0, ITEM_ZOMBIE), lab_item(1, ITEM_ZOMBIE),
-				     lab_item(2, ITEM_ERROR), lab_item(3, ITEM_ERROR),
-				     lab_item(4, ITEM_GATHERED)};
-	for (size_t i = 0; i < ARRAY_LEN(items); i++)
-		items[i].last_seen_s = NOW_S - REFRESH_S;
-	items[1].last_seen_s++; /* a second is missing */
-	items[3].flags = ITEM_INITIAL;
-	items[4].where = 7;
-	lab_make(&lab, "merge-forget", items, 5, (uint64_t[]){0}, 1);
+	struct index_item items[] = {lab_item(0, ITEM_NEW), lab_item(1, ITEM_NEW)};
+	lab_make(&lab, "cork-site", items, 2, (uint64_t[]){0}, 1);
+	struct journal_entry e = {.time_us = PLAY_START,
+				  .op = CHANGE_UPDATE,
+				  .type = ITEM_GATHERED,
+				  .where = 1,
+				  .download_ms = 400,
+				  .qkey = 11};
 	lab_enter(&lab, false, PHASE_REAP);
-	lab_contrib(&lab, 0, 0); /* somebody links to it still: it is new with the next link */
+	lab_journal(&lab, 0, e);
+	lab_journal(&lab, 50, e); /* of a site that is not known */
 	cork(&lab);
-	assert_int_equal(2, merge(&lab, &conf).forgotten);
-	assert_false(lab_knows(&lab, 0));
-	assert_true(lab_knows(&lab, 1));
-	assert_false(lab_knows(&lab, 2));
-	assert_true(lab_knows(&lab, 3));
-	assert_true(lab_knows(&lab, 4));
-	lab_close(&lab);
-	struct gone gone;
-	int64_t since_us;
-	const char *path = states_path(lab.s, &lab.arena, "gone");
-	MUST(gone_find(path, play_footprint(0), &gone, &since_us, &err));
-	assert_int_equal(GONE_ERROR, gone.reason);
-	assert_int_equal(1, gone_find(path, play_footprint(1), &gone, &since_us, &err));
-	lab_free(&lab);
-}
-
-static void a_site_without_urls_is_forgotten(void **state)
-{
-	(void)state;
-	struct lab lab;
-	struct crawl_conf conf = lab_conf();
-	conf.follow = CRAWL_ALL;
-	conf.active_max = 1;
-	struct index_item items[] = {lab_item(0, ITEM_GATHERED), lab_item(50, ITEM_ZOMBIE)};
-	items[0].where = 7;
-	lab_make(&lab, "merge-sites", items, 2, (uint64_t[]){0, 50, 100}, 3);
-	lab_enter(&lab, false, PHASE_REAP);
-	lab_contrib(&lab, 150, 0); /* wanted if there were room */
-	cork(&lab);
-	assert_int_equal(1, merge(&lab, &conf).forgotten);
 	struct sites *sites = lab_sites(&lab);
+	const struct site *site = sites_get(sites, play_footprint(0).site);
+	assert_int_equal(11, site->qkey);
+	assert_int_equal(0, site->oscillations); /* the first server is not a change */
+	assert_int_equal(400, site->download_ms);
 	assert_int_equal(1, sites_count(sites));
-	assert_non_null(sites_get(sites, play_footprint(0).site));
 	sites_free(&sites);
+
+	lab_enter(&lab, false, PHASE_MERGE);
+	lab_close(&lab);
+	lab_enter(&lab, false, PHASE_REAP);
+	e.qkey = 12;
+	e.download_ms = 0;
+	lab_journal(&lab, 0, e);
+	e.qkey = 0;
+	e.download_ms = 800;
+	lab_journal(&lab, 0, e);
+	cork(&lab);
+	sites = lab_sites(&lab);
+	site = sites_get(sites, play_footprint(0).site);
+	assert_int_equal(12, site->qkey);
+	assert_int_equal(1, site->oscillations);
+	assert_int_equal(500, site->download_ms);
+	sites_free(&sites);
+	lab_free(&lab);
+}
+
+static void a_journal_that_is_empty_changes_nothing(void **state)
+{
+	(void)state;
+	struct lab lab;
+	struct index_item items[] = {lab_item(0, ITEM_NEW)};
+	lab_make(&lab, "cork-empty", items, 1, (uint64_t[]){0}, 1);
+	lab_enter(&lab, false, PHASE_REAP);
+	cork(&lab);
+	assert_int_equal(ITEM_NEW, lab_find(&lab, 0).type);
 	lab_free(&lab);
 }
 
@@ -382,52 +353,19 @@ static void what_is_asked_for_by_hand_becomes_a_contribution(void **state)
 	lab_free(&lab);
 }
 
-/* Those before the damage are merged; recovery has named it, and nothing has to be mended. */
-static void damaged_contributions_do_not_stop_merge(void **state)
-{
-	(void)state;
-	struct lab lab;
-	struct err err = {0};
-	struct merged merged;
-	struct crawl_conf conf = lab_conf();
-	char url[64];
-	lab_make(&lab, "lost", NULL, 0, NULL, 0);
-	lab_enter(&lab, false, PHASE_REAP);
-	for (unsigned i = 0; i < 10; i++) {
-		snprintf(url, sizeof url, "http://a.example/%u", i);
-		MUST(crawl_ask(lab.st, str_of(url), &err));
-	}
-	MUST(state_enter(lab.st, PHASE_CORKED, NULL, PLAY_START, &err));
-	FILE *f = fopen(state_path(lab.st, &lab.arena, "contrib"), "r+b");
-	assert_non_null(f);
-	assert_int_equal(0, fseek(f, 300, SEEK_SET));
-	assert_int_equal(0xff, fputc(0xff, f));
-	assert_int_equal(0, fclose(f));
-	lab_enter(&lab, true, PHASE_MERGE);
-	struct crawl c = lab_crawl(&conf);
-	MUST(crawl_merge(lab.st, &c, &merged, &err));
-	assert_true(merged.added > 0 && merged.added < 10);
-	assert_int_equal(ERR_DAMAGED, merged.lost.code);
-	assert_non_null(strstr(merged.lost.msg, "contrib"));
-	lab_free(&lab);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(links_to_known_sites_become_new_urls),
-		cmocka_unit_test(what_is_given_by_hand_makes_its_site_known),
-		cmocka_unit_test(with_follow_all_every_link_makes_a_site_known),
-		cmocka_unit_test(what_is_asked_for_again_is_tried_again),
-		cmocka_unit_test(limits_hold_but_not_against_the_hand),
-		cmocka_unit_test(the_dead_are_remembered_for_a_while_and_then_gone),
-		cmocka_unit_test(a_site_without_urls_is_forgotten),
+		cmocka_unit_test(what_was_tried_is_noted_in_the_index),
+		cmocka_unit_test(a_failure_for_now_counts_and_changes_nothing_else),
+		cmocka_unit_test(of_several_entries_the_last_holds_and_strangers_are_left_out),
+		cmocka_unit_test(a_site_remembers_its_server_and_how_long_it_takes),
+		cmocka_unit_test(a_journal_that_is_empty_changes_nothing),
 		cmocka_unit_test(every_new_url_gets_a_bucket_with_its_name),
 		cmocka_unit_test(cleanup_keeps_what_the_index_names_and_nothing_else),
 		cmocka_unit_test(a_status_says_in_words_what_happened),
 		cmocka_unit_test(only_the_hosts_that_are_named_need_no_delay),
 		cmocka_unit_test(what_is_asked_for_by_hand_becomes_a_contribution),
-		cmocka_unit_test(damaged_contributions_do_not_stop_merge),
 	};
 	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);
 }

@@ -25,8 +25,7 @@ static void made(struct play *ret, const char *name)
 	MUST(play_begin(ret, &err));
 }
 
-/* Merge and record as the crawl has them: what is dead for long is forgotten, what was found gets a
- * bucket. */
+/* Merge and record as the crawl has them: errors are forgotten, what was found gets a bucket. */
 static void merge_corked(struct play *p)
 {
 	struct err err = {0};
@@ -38,11 +37,16 @@ static void merge_corked(struct play *p)
 	MUST(state_open(&from, p->s, "current", &err));
 	MUST(state_clone(&p->st, from, true, p->now_us, &err));
 	MUST(state_enter(p->st, PHASE_MERGE, NULL, p->now_us, &err));
-	struct crawl c = {.conf = &conf, .now_us = p->now_us, .buckets = p->buckets};
+	struct filter *filter = NULL;
+	MUST(filter_parse(STR(""), "filter", &(struct filter_defaults){.follow_all = true}, &filter,
+			  &err));
+	struct crawl c = {
+		.conf = &conf, .filter = filter, .now_us = p->now_us, .buckets = p->buckets};
 	MUST(crawl_merge(p->st, &c, &merged, &err));
 	MUST(state_enter(p->st, PHASE_RECORD, NULL, p->now_us, &err));
 	MUST(crawl_record(p->st, &c, &n, &err));
 	MUST(state_enter(p->st, PHASE_CLOSED, p->buckets, p->now_us, &err));
+	filter_free(&filter);
 	state_free(&from);
 	MUST(play_begin(p, &err));
 }
@@ -134,7 +138,7 @@ static enum change_op told(struct play *p, uint64_t page)
 	return op;
 }
 
-/* Pages 0 to 4 are gathered; 1 is then gone for so long that it is forgotten. */
+/* Pages 0 to 4 are gathered; 1 is then gone, and forgotten. */
 static void one_is_forgotten(struct play *p, const char *name)
 {
 	struct err err = {0};
@@ -200,7 +204,6 @@ static void a_page_that_is_gone_is_not_told_as_found(void **state)
 		MUST(play_gather(&p, page, 1, &err));
 	merge(&p);
 	MUST(play_delete(&p, 1, &err));
-	merge(&p);
 	again(&p, "dead", true);
 	assert_true(find(&p, 1, &item));
 	assert_int_equal(ITEM_ERROR, item.type);
@@ -209,6 +212,26 @@ static void a_page_that_is_gone_is_not_told_as_found(void **state)
 	assert_true(find(&p, 2, &item));
 	assert_int_equal(ITEM_GATHERED, item.type);
 	assert_int_equal(CHANGE_UPDATE, told(&p, 2));
+	play_close(&p);
+}
+
+/* The log of forgotten URLs has only the hour, in which the page was still there. */
+static void what_was_forgotten_within_the_hour_stays_forgotten(void **state)
+{
+	(void)state;
+	struct play p;
+	struct err err = {0};
+	made(&p, "hour");
+	for (uint64_t page = 0; page < 3; page++)
+		MUST(play_gather(&p, page, 1, &err));
+	merge(&p);
+	MUST(play_delete(&p, 1, &err));
+	merge(&p);
+	assert_false(knows(&p, 1));
+	again(&p, "hour", true);
+	assert_false(knows(&p, 1));
+	assert_int_equal(CHANGE_NONE, told(&p, 1));
+	assert_true(knows(&p, 2));
 	play_close(&p);
 }
 
@@ -429,6 +452,7 @@ int main(void)
 		cmocka_unit_test(a_forgotten_url_does_not_come_back_with_its_bucket),
 		cmocka_unit_test(one_that_was_found_again_later_does),
 		cmocka_unit_test(a_page_that_is_gone_is_not_told_as_found),
+		cmocka_unit_test(what_was_forgotten_within_the_hour_stays_forgotten),
 		cmocka_unit_test(a_deleted_bucket_is_the_end_of_those_before_it),
 		cmocka_unit_test(a_bucket_that_was_deleted_for_damage_leaves_the_one_before_it),
 		cmocka_unit_test(a_url_whose_only_bucket_is_damaged_is_asked_for_again),

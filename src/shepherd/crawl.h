@@ -298,6 +298,7 @@ struct selected {
 	uint64_t forgotten[CRAWL_LIMITS]; /* by each limit */
 	uint64_t expired;                 /* zombies and errors that were forgotten */
 	uint64_t lost;                    /* gathered pages that sleep or were forgotten */
+	uint64_t lost_by[CRAWL_LIMITS];   /* of these: by each limit */
 	uint64_t woken;                   /* slept before, and are wanted now */
 	uint64_t fresh;                   /* URLs that have no bucket yet, and get one by record */
 	uint64_t sites_gone;              /* sites without URLs that were removed */

@@ -1,0 +1,49 @@
+/* Limits: how many URLs a site, a server, a section and the whole crawl may have, and how often
+ * they are refreshed (doc/cycle.md, "select"). URLs come in the order of their worth, and each gets
+ * a verdict by what those before it have taken. Some forty bytes for each site, and twenty-four and
+ * a few counters for each server. */
+#pragma once
+#include "shepherd/crawl.h"
+
+struct limits;
+/* By the sites, the rate and the sizes that a state knows. ERR_DAMAGED: its site list. */
+int limits_new(struct limits **ret, struct state *st, const struct crawl *c, struct err *err);
+void limits_free(struct limits **l);
+
+/* What a site adds to the worth of its URLs. */
+struct limits_site {
+	bool bonus;
+	double boost;
+	const struct schema *schema; /* lives as long as filter and crawl */
+};
+/* One more site; they are numbered from 0. NULL: one that the list does not have, which is a server
+ * of its own with the usual limits. */
+void limits_add(struct limits *l, const struct site *site, struct limits_site *ret);
+/* All sites were added. */
+void limits_begin(struct limits *l);
+const struct schema *limits_schema(const struct limits *l, uint32_t site);
+
+struct limits_url {
+	bool sacred, zombie, weighed;
+	uint8_t section;
+	uint8_t optimum; /* of its site's schema: schema_optimum() */
+};
+/* A verdict in one byte. */
+enum {
+	VERDICT_ACTIVE = 0,    /* + which frequency of the schema; its n: once */
+	VERDICT_SLEEPS = 16,   /* + enum crawl_limit */
+	VERDICT_FORGETS = 32,  /* + enum crawl_limit */
+	VERDICT_REMEMBERS = 48 /* a zombie */
+};
+/* Decides, and counts it. */
+uint8_t limits_judge(struct limits *l, uint32_t site, const struct limits_url *url);
+/* Hints, because sites and servers lie far apart in memory: limits_judge() will be asked of a site
+ * after a while; the same, soon. */
+void limits_near(const struct limits *l, uint32_t site);
+void limits_next(const struct limits *l, uint32_t site);
+uint64_t limits_active(const struct limits *l);
+
+/* Which frequency of a schema is best for an item, by how long it was stable; n: once is enough. */
+unsigned schema_optimum(const struct schema *schema, double boost, const struct index_item *item,
+			const struct crawl_conf *conf);
+unsigned schema_freq(const struct schema *schema, unsigned k);

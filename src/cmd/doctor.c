@@ -10,6 +10,7 @@
 #include "extract/cage_section.h"
 #include "index/words.h"
 #include "role/status.h"
+#include "shepherd/brake.h"
 #include "shepherd/crawl.h"
 #include "shepherd/master.h"
 #include "web/serve.h"
@@ -422,6 +423,37 @@ static void check_filter(const struct patient *p, struct finding *f)
 	filter_free(&filter);
 }
 
+/* Whether select was held back, and what would have gone. */
+static void check_brake(const struct patient *p, struct finding *f)
+{
+	CLEANUP(buf_free) struct buf by = BUF_INIT(256), when = BUF_INIT(64);
+	char folder[PATH_MAX + 16];
+	struct brake brake;
+	struct err err;
+	snprintf(folder, sizeof folder, "%s/shepherd", p->data);
+	int rc = brake_load(folder, &brake, &err);
+	if (rc == 1)
+		return;
+	if (rc < 0) {
+		finding_set(f, FINDING_FAIL, "%s", err.msg);
+		f->code = (int)err.code;
+		finding_mend(f, "rm %s/brake", folder);
+		return;
+	}
+	for (unsigned i = 0; i < CRAWL_LIMITS; i++)
+		if (brake.by[i])
+			buf_printf(&by, "%s%s %" PRIu64, by.n ? ", " : "", crawl_limit_names[i],
+				   brake.by[i]);
+	time_print(&when, brake.time_us, 0);
+	finding_set(f, FINDING_WARN,
+		    "%s: select would have dropped %" PRIu64 " of %" PRIu64
+		    " gathered pages by limits (%s), more than shepherd.safety_brake_limit; "
+		    "while the brake holds nothing that is found becomes known%s",
+		    buf_text(&when), brake.lost, brake.gathered, buf_text(&by),
+		    brake_is_disabled(folder) ? "; the next one is let through" : "");
+	finding_mend(f, "raise those limits, or let them go: touch %s/" BRAKE_DISABLE, folder);
+}
+
 static void parser_told(void *ctx, const struct cage_result *r)
 {
 	finding_set(ctx, r->end == CAGE_READ ? FINDING_OK : FINDING_FAIL, "%s", r->reason);
@@ -498,6 +530,7 @@ static const struct check checks[] = {
 	{"sockets", true, check_sockets},       {"supervisor", true, check_up},
 	{"parser", true, check_parser},         {"index", true, check_index},
 	{"names", true, check_names},           {"filter", true, check_filter},
+	{"brake", true, check_brake},
 };
 enum { NCHECKS = ARRAY_LEN(checks) };
 

@@ -12,6 +12,7 @@
 #include "index/words.h"
 #include "role/counters.h"
 #include "shepherd/feedback.h"
+#include "shepherd/brake.h"
 #include "shepherd/master.h"
 #include "state/places.h"
 #include "state/plan.h"
@@ -20,6 +21,7 @@
 /* clang-format off */
 const struct format *const formats[] = {
 	&batch_format,
+	&brake_format,
 	&bucket_dict_format,
 	&bucket_format,
 	&bucket_moves_format,

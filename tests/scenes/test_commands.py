@@ -5,10 +5,12 @@ import pty
 import re
 import shutil
 import socket
+import struct
 import subprocess
 
 import pytest
 
+from crc32c import crc32c
 from demo import PROGRAM, Demo
 from garner import BUILD, wait_for
 
@@ -443,6 +445,28 @@ def test_the_doctor_finds_what_is_damaged_or_left_behind(garner):
     left_socket(g.data / "run/old.sock")
     code, checks = findings(g)
     assert checks["sockets"]["level"] == "note" and "old.sock" in checks["sockets"]["reason"]
+
+
+def test_the_doctor_says_what_the_brake_holds_back(garner):
+    g = garner()
+    crawl = g.data / "shepherd"
+    crawl.mkdir(parents=True)
+    assert "brake" not in findings(g)[1]
+    payload = struct.pack("<11Q", 1790000000 * 10**6, 80000, 12345, 12000, 0, 0, 0, 0, 0, 0, 345)
+    head = b"GARNERBK" + struct.pack("<II", 1, len(payload))
+    brake = head + struct.pack("<I", crc32c(head + payload)) + payload
+    (crawl / "brake").write_bytes(brake)
+    code, checks = findings(g)
+    assert code == 3 and checks["brake"]["level"] == "warn"
+    assert "12345 of 80000 gathered pages" in checks["brake"]["reason"]
+    assert "(site 12000, active 345)" in checks["brake"]["reason"]
+    assert "let through" not in checks["brake"]["reason"]
+    assert checks["brake"]["mend"].endswith(f"touch {crawl}/disable-brake")
+    (crawl / "disable-brake").touch()
+    assert "the next one is let through" in findings(g)[1]["brake"]["reason"]
+    (crawl / "brake").write_bytes(brake[:-1])
+    code, checks = findings(g)
+    assert code == 4 and checks["brake"]["mend"] == f"rm {crawl}/brake"
 
 
 def left_socket(path):

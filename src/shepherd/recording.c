@@ -1,5 +1,10 @@
-/* record: new URLs get buckets. */
-#include "shepherd/crawl.h"
+/* record: new URLs get buckets, and notes on servers that nobody needs any more go.
+ *
+ * An item says where its contribution lies, but going there one by one would be a seek for each
+ * new URL. So the contributions are sorted by footprint, as merge did before, and come along in the
+ * one pass over the index. Of several of one footprint any will do: they have the same URL, of
+ * which the footprint is made. */
+#include "shepherd/recording.h"
 
 #include "base/clock.h"
 #include "bucket/bucket.h"
@@ -8,32 +13,91 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+void thin_header(struct footprint fp, struct str url, int64_t since_s, struct arena *arena,
+		 struct attrs *ret)
+{
+	*ret = (struct attrs){0};
+	attrs_add(ret, arena, 'O', crawl_digits(fp, arena));
+	attrs_add(ret, arena, 'U', url);
+	attrs_add(ret, arena, BUCKET_ADDED, str_of(arena_printf(arena, "%" PRId64, since_s)));
+}
+
+int thin_put(struct buckets *b, struct footprint fp, struct str url, int64_t since_s,
+	     struct arena *arena, uint32_t *ret_oid, struct err *err)
+{
+	struct attrs header, body = {0};
+	thin_header(fp, url, since_s, arena, &header);
+	return bucket_put(b, NULL, &header, &body, ret_oid, err);
+}
+
+struct str thin_root(const struct site *site, struct arena *arena)
+{
+	char room[URL_SITE_MAX + 16];
+	struct url_site s = {.protocol = site->protocol, .port = site->port, .host = site->host};
+	struct str root = url_site_print(s, room, sizeof room);
+	return str_of(arena_printf(arena, STR_FMT "/", STR_ARG(root)));
+}
+
 struct recording {
-	struct state *state;
-	struct buckets *buckets;
+	const struct crawl *crawl;
+	struct sites_scan *sites;
 	struct arena arena;
-	char time[24];
-	struct str when;
+	int64_t since_s;
 	uint64_t made;
 };
+
+/* The URL of an item without a bucket, in the arena or the news. */
+static int record_find_url(struct recording *r, const struct index_news *about,
+			   const struct index_item *item, struct str *ret, struct err *err)
+{
+	char text[FOOTPRINT_TEXT];
+	const struct site *site;
+	struct contrib c;
+	uint64_t place;
+	if (item->where == ITEM_NOWHERE) {
+		int rc = sites_scan_find(r->sites, item->fp.site, &site, err);
+		if (rc == 0)
+			*ret = thin_root(site, &r->arena);
+		return rc <= 0 ? rc
+			       : err_set(err, ERR_DAMAGED, "the site of the new URL %s is lost",
+					 footprint_print(item->fp, text));
+	}
+	if (about->n == 0)
+		return err_set(err, ERR_DAMAGED, "the contribution of the new URL %s is lost",
+			       footprint_print(item->fp, text));
+	if (contrib_read(crawl_placed(about->news[0], &place), &c, err) < 0)
+		return -1;
+	*ret = c.url;
+	return 0;
+}
+
+/* A note on a queue key. 1: it goes. */
+static int record_judge_key(struct recording *r, const struct index_item *item, struct err *err)
+{
+	const struct site *site;
+	int rc = sites_scan_find(r->sites, item->fp.site, &site, err);
+	if (rc)
+		return rc;
+	int64_t age_us = r->crawl->now_us - item->last_seen_s * US_PER_S;
+	return qkey_kind(site->qkey) == QKEY_NONEXISTENT &&
+	       age_us >= r->crawl->conf->site_err_expire_us;
+}
 
 static int record_item(void *ctx, const struct index_news *about, struct index_item *ret,
 		       struct err *err)
 {
 	struct recording *r = ctx;
-	struct attrs header = {0}, body = {0};
-	struct contrib c;
+	struct str url;
 	uint32_t oid;
-	(void)about;
+	if (!about->old)
+		return 1; /* a contribution that merge or select did not want */
+	if (ret->type == ITEM_QKEY)
+		return record_judge_key(r, ret, err);
 	if (!(ret->flags & ITEM_CONTRIB))
 		return 0;
-	if (state_contrib_at(r->state, ret->where, &c, err) < 0)
-		return -1;
 	arena_clear(&r->arena);
-	attrs_add(&header, &r->arena, 'O', crawl_digits(ret->fp, &r->arena));
-	attrs_add(&header, &r->arena, 'U', c.url);
-	attrs_add(&header, &r->arena, BUCKET_ADDED, r->when);
-	if (bucket_put(r->buckets, NULL, &header, &body, &oid, err) < 0)
+	if (record_find_url(r, about, ret, &url, err) < 0 ||
+	    thin_put(r->crawl->buckets, ret->fp, url, r->since_s, &r->arena, &oid, err) < 0)
 		return -1;
 	ret->where = oid;
 	ret->flags &= (uint8_t)~ITEM_CONTRIB;
@@ -41,12 +105,22 @@ static int record_item(void *ctx, const struct index_news *about, struct index_i
 	return 0;
 }
 
+static void record_unify(void *ctx, struct buf *into, struct str from)
+{
+	(void)ctx, (void)into, (void)from;
+}
+
 int crawl_record(struct state *st, const struct crawl *c, uint64_t *ret_made, struct err *err)
 {
-	struct recording r = {.state = st, .buckets = c->buckets, .arena = ARENA_INIT(1 << 20)};
-	snprintf(r.time, sizeof r.time, "%" PRId64, state_params(st)->created_us / US_PER_S);
-	r.when = str_of(r.time);
-	int rc = crawl_rewrite(st, c, NULL, record_item, &r, err);
+	struct recording r = {.crawl = c,
+			      .arena = ARENA_INIT(1 << 20),
+			      .since_s = state_params(st)->created_us / US_PER_S};
+	struct err lost; /* merge has taken no more either, and told why */
+	const struct crawl_news news = {.file = "contrib", .unify = record_unify, .lost = &lost};
+	int rc = state_sites_scan(st, &r.sites, err);
+	if (rc == 0)
+		rc = crawl_rewrite(st, c, &news, record_item, &r, err);
+	sites_scan_free(&r.sites);
 	arena_free(&r.arena);
 	if (rc)
 		return rc;

@@ -375,6 +375,11 @@ uint64_t bucket_length(const struct buckets *b)
 	return b->tail ? b->tail->base + b->tail->n : b->size;
 }
 
+uint64_t bucket_bytes(const struct buckets *b, size_t data)
+{
+	return bucket_total(b->shift, (uint32_t)data);
+}
+
 void bucket_tail_free(struct buckets *b)
 {
 	struct bucket_tail *t = b->tail;

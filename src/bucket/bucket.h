@@ -82,6 +82,8 @@ int bucket_append(struct buckets *b, uint32_t type, struct str data, uint32_t *r
 int bucket_sync(struct buckets *b, uint64_t *ret_length, struct err *err);
 /* Bytes of the file with all that was appended. */
 uint64_t bucket_length(const struct buckets *b);
+/* Bytes of the file that a bucket with so much data takes. */
+uint64_t bucket_bytes(const struct buckets *b, size_t data);
 
 /* By its number: one pread for up to BUCKET_AT_ONCE bytes of data. 1: deleted, or past the end.
  * ERR_DAMAGED: no whole bucket begins there; err names oid and reason. What is in the bucket is not

@@ -6,7 +6,7 @@
  *	reap without a checkpoint             what it appended to the bucket file and to `gone` cut
  *	reap                                rule 1; it stays in reap
  *	cork                                rule 1; cork begins again with the index it began with
- *	cleanup, buckets shaken down        rule 1: the index of the state before it gets the new
+ *	cleanup, buckets shaken down        rule 1: what cleanup kept of the index gets the new
  *	                                      numbers, and the state is done
  *	cleanup, not yet                    deleted, unless damaged buckets were what ended it
  *	recover                             rule 2, again

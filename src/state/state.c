@@ -1,8 +1,7 @@
 /* One state: opened, cloned, entered, appended to, checkpointed, read. Files that are written as a
  * whole (index, sites) are made next to the old ones and renamed; files that grow (journal,
  * contrib, changes) count up to the last checkpoint and no further. A checkpoint syncs everything
- * at the same time, in a pool, because several syncs under way cost the file system one commit.
- * At the end: the index with new bucket numbers, for cleanup. */
+ * at the same time, in a pool, because several syncs under way cost the file system one commit. */
 #include "state/state.h"
 
 #include "base/cursor.h"
@@ -262,6 +261,8 @@ int state_enter(struct state *st, enum phase phase, struct buckets *buckets, int
 	if (before == PHASE_CLEANUP || before == PHASE_RECOVER) {
 		struct arena arena = ARENA_INIT(1 << 16);
 		int rc = bucket_moves_done(states_path(st->s, &arena, "objects"), err);
+		if (rc >= 0)
+			rc = file_remove(state_path(st, &arena, INDEX_KEPT), err);
 		arena_free(&arena);
 		if (rc < 0)
 			return -1;
@@ -314,6 +315,14 @@ int state_index_put(struct state *st, struct url_index_writer **w, struct err *e
 		return -1;
 	url_index_close(&st->index);
 	return 0;
+}
+
+int state_index_keep(struct state *st, struct url_index_writer **w, struct err *err)
+{
+	return url_index_finish(w, err) < 0 ||
+			       state_put_in_place(st, ".index.new", INDEX_KEPT, err) < 0
+		       ? -1
+		       : 0;
 }
 
 int state_sites(struct state *st, struct sites **ret, struct err *err)
@@ -736,154 +745,4 @@ int state_contrib_at(struct state *st, uint64_t place, struct contrib *ret, stru
 		rc = err_set(err, ERR_DAMAGED, "%s/contrib: nothing at %" PRIu64 " of round %u",
 			     st->folder, place % first, round);
 	return rc ? rc : contrib_read(record.payload, ret, err);
-}
-
-/* An index with the numbers that buckets have after a shakedown. Items go by their old numbers past
- * the report, which is in that order, and are put in the order of footprints again: two sorts, no
- * memory that grows with the crawl. */
-
-enum { NUMBERED = 8 + INDEX_ITEM, RENUMBER_MEMORY = 64 << 20 };
-
-struct renumbering {
-	struct sort *by_number, *by_footprint;
-	struct bucket_moves *moves;
-	struct bucket_move move; /* the first that is not before the current item */
-	bool moved_all;
-	uint64_t forgotten;
-};
-
-static int renumber_sorts_new(struct renumbering *r, const char *folder, struct err *err)
-{
-	const struct sort_spec numbered = {.order = {.size = NUMBERED, .key_len = 8},
-					   .memory = RENUMBER_MEMORY,
-					   .folder = folder};
-	const struct sort_spec items = {.order = {.size = INDEX_ITEM, .key_len = FOOTPRINT_KEY},
-					.memory = RENUMBER_MEMORY,
-					.folder = folder};
-	return sort_new(&r->by_number, &numbered, err) < 0 ||
-			       sort_new(&r->by_footprint, &items, err) < 0
-		       ? -1
-		       : 0;
-}
-
-static int renumber_add_item(struct sort *s, const struct index_item *item, struct err *err)
-{
-	unsigned char bytes[INDEX_ITEM];
-	index_item_write(item, bytes);
-	return sort_add(s, (struct str){(const char *)bytes, sizeof bytes}, err);
-}
-
-static int renumber_take_in(struct renumbering *r, const struct url_index *old, struct err *err)
-{
-	struct url_index_scan *scan;
-	struct index_item item;
-	if (url_index_scan(&scan, old, (struct footprint){0, 0}, err) < 0)
-		return -1;
-	int rc;
-	while ((rc = url_index_next(scan, &item, err)) == 0) {
-		unsigned char bytes[NUMBERED];
-		if (!index_item_has_bucket(&item)) {
-			rc = renumber_add_item(r->by_footprint, &item, err);
-		} else {
-			for (unsigned i = 0; i < 8; i++)
-				bytes[i] = (unsigned char)(item.where >> (56 - 8 * i));
-			index_item_write(&item, bytes + 8);
-			rc = sort_add(r->by_number, (struct str){(const char *)bytes, sizeof bytes},
-				      err);
-		}
-		if (rc < 0)
-			break;
-	}
-	url_index_scan_free(&scan);
-	return rc < 0 ? rc : 0;
-}
-
-/* The report's line of an old number; moves->to is BUCKET_DELETED where there is none. */
-static int renumber_look_up(struct renumbering *r, uint64_t number, uint32_t *ret, struct err *err)
-{
-	while (!r->moved_all && r->move.from < number) {
-		int rc = bucket_moves_next(r->moves, &r->move, err);
-		if (rc < 0)
-			return -1;
-		r->moved_all = rc == 1;
-	}
-	*ret = !r->moved_all && r->move.from == number ? r->move.to : BUCKET_DELETED;
-	return 0;
-}
-
-static int renumber_forget(struct renumbering *r, struct state *st, const struct index_item *item,
-			   struct err *err)
-{
-	const struct gone gone = {item->fp, st->params.created_us, GONE_UNKNOWN};
-	r->forgotten++;
-	return state_gone(st, &gone, err);
-}
-
-static int renumber_items(struct renumbering *r, struct state *st, struct err *err)
-{
-	struct str rec;
-	struct index_item item;
-	uint32_t to;
-	int rc = bucket_moves_next(r->moves, &r->move, err);
-	r->moved_all = rc == 1;
-	while (rc >= 0 && (rc = sort_next(r->by_number, &rec, err)) == 0) {
-		if (index_item_read((const unsigned char *)rec.p + 8, &item, err) < 0 ||
-		    renumber_look_up(r, item.where, &to, err) < 0)
-			return -1;
-		item.where = to;
-		rc = to == BUCKET_DELETED ? renumber_forget(r, st, &item, err)
-					  : renumber_add_item(r->by_footprint, &item, err);
-	}
-	return rc < 0 ? rc : 0;
-}
-
-static int renumber_write_out(struct renumbering *r, struct state *st, struct err *err)
-{
-	struct url_index_writer *w;
-	struct index_item item;
-	struct str rec;
-	if (state_index_create(st, &w, err) < 0)
-		return -1;
-	int rc;
-	while ((rc = sort_next(r->by_footprint, &rec, err)) == 0) {
-		rc = index_item_read((const unsigned char *)rec.p, &item, err);
-		if (rc < 0)
-			break;
-		url_index_put(w, &item);
-	}
-	if (rc == 1)
-		return state_index_put(st, &w, err);
-	url_index_drop(&w);
-	return -1;
-}
-
-int state_renumber(struct state *st, uint64_t *ret_forgotten, struct err *err)
-{
-	char path[PATH_MAX];
-	struct renumbering r = {0};
-	struct url_index *old = NULL;
-	snprintf(path, sizeof path, "%s/objects", st->s->folder);
-	int rc = bucket_moves_open(&r.moves, path, err);
-	if (rc == 1)
-		return err_set(err, ERR_USAGE, "%s: no shakedown was reported", path);
-	snprintf(path, sizeof path, "%s/state/%s/index", st->s->folder, st->params.from);
-	if (rc == 0)
-		rc = url_index_open(&old, path, err);
-	if (rc == 1)
-		rc = err_set(err, ERR_DAMAGED, "%s: it is not there", path);
-	if (rc == 0)
-		rc = renumber_sorts_new(&r, st->folder, err);
-	if (rc == 0)
-		rc = renumber_take_in(&r, old, err);
-	if (rc == 0)
-		rc = renumber_items(&r, st, err);
-	if (rc == 0)
-		rc = renumber_write_out(&r, st, err);
-	url_index_close(&old);
-	sort_free(&r.by_number);
-	sort_free(&r.by_footprint);
-	bucket_moves_close(&r.moves);
-	if (rc == 0 && ret_forgotten)
-		*ret_forgotten = r.forgotten;
-	return rc;
 }

@@ -139,9 +139,14 @@ int state_index(struct state *st, const struct url_index **ret, struct err *err)
  * one; or url_index_drop(). */
 int state_index_create(struct state *st, struct url_index_writer **ret, struct err *err);
 int state_index_put(struct state *st, struct url_index_writer **w, struct err *err);
-/* For cleanup, after bucket_shakedown(): an index with the new numbers, made from that of the state
- * this one was cloned from. URLs whose bucket was dropped go to `gone`; *ret_forgotten, where not
- * NULL, counts them. The report of the shakedown is removed when the state is closed. */
+/* For cleanup, before bucket_shakedown(): an index from state_index_create() with what it keeps, by
+ * the numbers that buckets have then. It lies next to the index until the state is done; until the
+ * shakedown is done nothing depends on it. */
+int state_index_keep(struct state *st, struct url_index_writer **w, struct err *err);
+/* For cleanup, after bucket_shakedown(): an index with the new numbers, made from the one above, or
+ * where there is none from that of the state this one was cloned from. URLs whose bucket was
+ * dropped all the same go to `gone`; *ret_forgotten, where not NULL, counts them. The report of the
+ * shakedown is removed when the state is closed. */
 int state_renumber(struct state *st, uint64_t *ret_forgotten, struct err *err);
 /* Sites from end to end, to be read in step with the index; and a new list, finished with
  * state_sites_finish(), which puts it in the place of the old one, or sites_drop(). */

@@ -48,6 +48,9 @@ struct state {
 	unsigned contrib_round;
 };
 
+/* What cleanup kept of the index, while it is at work. */
+#define INDEX_KEPT ".index.kept"
+
 /* "20261115-120000" */
 bool state_name_ok(struct str name);
 void state_name_of(int64_t s, char ret[STATE_NAME]); /* seconds since 1970 */

@@ -27,7 +27,6 @@ const struct format *const formats[] = {
 	&bucket_moves_format,
 	&changes_format,
 	&checkpoints_format,
-	&cleaned_format,
 	&contrib_format,
 	&control_format,
 	&counters_format,

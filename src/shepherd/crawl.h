@@ -313,8 +313,18 @@ int crawl_select(struct state *st, const struct crawl *c, bool brake, struct sel
  * stopped; buckets were appended that nobody knows. */
 int crawl_record(struct state *st, const struct crawl *c, uint64_t *ret_made, struct err *err);
 
-/* Drops all buckets that the index of a state in PHASE_CLEANUP does not name, shakes the bucket
- * file down and gives the index the new numbers. */
-struct bucket_shaken;
-int crawl_cleanup(struct state *st, const struct crawl *c, struct bucket_shaken *ret,
-		  struct err *err);
+/* What a cleanup did. */
+struct cleaned_up {
+	uint64_t before, after; /* bytes of the bucket file */
+	uint64_t dropped;       /* buckets that no URL needs any more */
+	uint64_t rejected;      /* URLs that went because the filters reject them */
+	uint64_t ranked;        /* URLs that went so that the file fits */
+	uint64_t resectioned;   /* URLs whose section has another number now */
+	uint64_t trimmed;       /* bodies of sleeping URLs that went */
+	uint64_t missing;       /* URLs whose bucket is not there, or another's */
+	struct buf told;        /* a line for each of these; to be freed */
+};
+/* Cleans the bucket file of a state in PHASE_CLEANUP and drops URLs that nobody wants
+ * (doc/cycle.md); the state's params have what was measured. 1: stopped, and nothing has changed.
+ */
+int crawl_cleanup(struct state *st, const struct crawl *c, struct cleaned_up *ret, struct err *err);

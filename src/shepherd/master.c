@@ -7,10 +7,8 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "bucket/bucket_shake.h"
-#include "disk/fields.h"
+#include "bucket/bucket.h"
 #include "disk/requests.h"
-#include "disk/small_file.h"
 #include "extract/cage_section.h"
 #include "role/notify.h"
 #include "shepherd/reap.h"
@@ -92,7 +90,7 @@ struct master {
 	struct reap *reap;
 	struct requests *requests;
 	struct loop_timer look;
-	char folder[PATH_MAX], objects[PATH_MAX + 16], cleaned[PATH_MAX + 16];
+	char folder[PATH_MAX], objects[PATH_MAX + 16];
 	int64_t idle_until_us; /* wall clock */
 	bool fresh;            /* the state has URLs without a bucket */
 	struct filter *filter;
@@ -342,61 +340,49 @@ static int master_audit(struct master *m, struct err *err)
 	return states_audit(m->states, &keep, clock_wall_us(), &deleted, err);
 }
 
-/* Cleanup. How large the bucket file was after the last one is kept in a small file next to it. */
+/* Cleanup */
 
-struct cleaned {
-	uint64_t bytes;
-};
-static const struct field cleaned_field[] = {
-	{"bytes", FIELD(FIELD_UINT, struct cleaned, bytes)},
-};
-static const struct field_table cleaned_fields = {FIELDS("a size", cleaned_field)};
-
-const struct format cleaned_format = {
-	.name = "cleaned",
-	.file = "shepherd/cleaned",
-	.magic = "GARNERCD",
-	.version = 1,
-	.help = "how large the bucket file was after it was cleaned last",
-	.remedy = "remove it; the bucket file is then cleaned once more",
-	.fields = &cleaned_fields,
-};
-
-/* 0 where it is lost: that costs a cleanup. */
-static uint64_t cleaned_bytes(const struct master *m)
-{
-	struct cleaned c;
-	struct err err;
-	int rc = small_file_load(m->cleaned, &cleaned_format, &c, &err);
-	if (rc < 0)
-		log_warn(ROLE, "damaged, and written again by the next cleanup",
-			 KV_TEXT("why", err.msg));
-	return rc == 0 ? c.bytes : 0;
-}
-
-static bool wants_cleanup(const struct master *m)
+static bool wants_cleanup(const struct master *m, const struct state *st)
 {
 	CLEANUP(file_drop) struct file f = FILE_INIT;
-	uint64_t size;
+	const struct crawl_conf *conf = &m->conf->crawl;
+	const struct state_course *course = &state_params(st)->course;
+	uint64_t size, before = course->cleaned_bytes;
 	struct err err;
-	if (file_open(&f, m->objects, O_RDONLY, 0, &err) != 0 || file_size(&f, &size, &err) < 0 ||
-	    size <= m->conf->crawl.cleanup)
+	if (file_open(&f, m->objects, O_RDONLY, 0, &err) != 0 || file_size(&f, &size, &err) < 0)
 		return false;
-	uint64_t before = cleaned_bytes(m);
-	return size > before + before / 2;
+	/* one that is too large in spite of a cleanup is not cleaned for ever */
+	if (size > conf->bucket_file_size && size > before)
+		return true;
+	if (size > conf->cleanup && size > before + before / 2)
+		return true;
+	return clock_wall_us() / US_PER_S - (int64_t)course->cleaned_s >=
+	       conf->periodic_cleanup_us / US_PER_S;
+}
+
+static void cleanup_say(const struct cleaned_up *c)
+{
+	struct str rest = buf_str(&c->told), line;
+	log_info(ROLE, "the bucket file was cleaned", KV_UINT("before", c->before),
+		 KV_UINT("after", c->after), KV_UINT("dropped", c->dropped),
+		 KV_UINT("trimmed", c->trimmed), KV_UINT("rejected", c->rejected),
+		 KV_UINT("ranked", c->ranked), KV_UINT("missing", c->missing));
+	while (str_cut(&rest, '\n', &line) == 0)
+		if (line.n)
+			log_warn(ROLE, "a bucket is missing", KV_STR("what", line));
 }
 
 static int master_clean(struct master *m, struct state *st, struct buckets *b, struct err *err)
 {
 	struct crawl c = master_crawl(m, st, b);
-	struct bucket_shaken shaken;
-	if (crawl_cleanup(st, &c, &shaken, err) < 0 ||
-	    master_enter(m, st, PHASE_CLOSED, b, err) < 0)
-		return -1;
-	const struct cleaned cleaned = {shaken.after};
-	log_info(ROLE, "the bucket file was cleaned", KV_UINT("before", shaken.before),
-		 KV_UINT("after", shaken.after), KV_UINT("dropped", shaken.dropped));
-	return small_file_save(m->cleaned, &cleaned_format, &cleaned, err);
+	struct cleaned_up cleaned;
+	int rc = crawl_cleanup(st, &c, &cleaned, err);
+	if (rc != 0)
+		return rc;
+	master_count(m, COUNT_FORGOTTEN, cleaned.rejected + cleaned.ranked + cleaned.missing);
+	cleanup_say(&cleaned);
+	buf_free(&cleaned.told);
+	return master_enter(m, st, PHASE_CLOSED, b, err);
 }
 
 static int master_cleanup(struct master *m, struct state *closed, struct err *err)
@@ -405,7 +391,7 @@ static int master_cleanup(struct master *m, struct state *closed, struct err *er
 	if (state_clone(&st, closed, false, clock_wall_us(), err) < 0 ||
 	    master_enter(m, st, PHASE_CLEANUP, NULL, err) < 0)
 		return -1;
-	return with_buckets(m, master_clean, st, err);
+	return MIN(with_buckets(m, master_clean, st, err), 0); /* stopped: begun again */
 }
 
 /* In a clone of a corked state. 1: stopped, and the next start begins it again. */
@@ -447,7 +433,7 @@ static int master_step(struct master *m, struct err *err)
 		return rc < 0 ? -1 : err_set(err, ERR_DAMAGED, "%s: no state", m->folder);
 	switch (state_phase(st)) {
 	case PHASE_CLOSED:
-		return wants_cleanup(m) ? master_cleanup(m, st, err) : master_plan(m, st, err);
+		return wants_cleanup(m, st) ? master_cleanup(m, st, err) : master_plan(m, st, err);
 	case PHASE_REAP:
 		return with_buckets(m, master_reap, st, err);
 	case PHASE_CORK:
@@ -589,7 +575,6 @@ static int run(struct role_env *env, struct err *err)
 	m.requests = requests_new(requests, "add");
 	snprintf(m.folder, sizeof m.folder, "%s/shepherd", env->data);
 	snprintf(m.objects, sizeof m.objects, "%s/objects", m.folder);
-	snprintf(m.cleaned, sizeof m.cleaned, "%s/cleaned", m.folder);
 	int rc = loop_new(&m.loop, NULL, err);
 	if (rc == 0)
 		rc = run_all(&m, env, err);

@@ -4,7 +4,6 @@
 #include "role/role.h"
 
 extern const struct role shepherd_role;
-extern const struct format cleaned_format; /* shepherd/cleaned */
 
 struct crawl_conf;
 /* The settings of the crawl. */

@@ -13,20 +13,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-void thin_header(struct footprint fp, struct str url, int64_t since_s, struct arena *arena,
-		 struct attrs *ret)
-{
-	*ret = (struct attrs){0};
-	attrs_add(ret, arena, 'O', crawl_digits(fp, arena));
-	attrs_add(ret, arena, 'U', url);
-	attrs_add(ret, arena, BUCKET_ADDED, str_of(arena_printf(arena, "%" PRId64, since_s)));
-}
-
 int thin_put(struct buckets *b, struct footprint fp, struct str url, int64_t since_s,
 	     struct arena *arena, uint32_t *ret_oid, struct err *err)
 {
-	struct attrs header, body = {0};
-	thin_header(fp, url, since_s, arena, &header);
+	struct attrs header = {0}, body = {0};
+	attrs_add(&header, arena, 'O', crawl_digits(fp, arena));
+	attrs_add(&header, arena, 'U', url);
+	attrs_add(&header, arena, BUCKET_ADDED, str_of(arena_printf(arena, "%" PRId64, since_s)));
 	return bucket_put(b, NULL, &header, &body, ret_oid, err);
 }
 

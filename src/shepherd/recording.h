@@ -1,13 +1,9 @@
 /* Thin buckets: what is kept of a URL that was not gathered, or whose text is not wanted any more.
  */
 #pragma once
-#include "base/attrs.h"
 #include "shepherd/crawl.h"
 
-/* The attributes of a thin bucket: footprint, URL, and when that became known, seconds since
- * 1970. */
-void thin_header(struct footprint fp, struct str url, int64_t since_s, struct arena *arena,
-		 struct attrs *ret);
+/* Appends one: footprint, URL, and when that became known, seconds since 1970. */
 int thin_put(struct buckets *b, struct footprint fp, struct str url, int64_t since_s,
 	     struct arena *arena, uint32_t *ret_oid, struct err *err);
 /* "http://example.org/" in the arena: the one URL of a site that is known without a bucket. */

@@ -692,6 +692,15 @@ static int recover_name_rest(struct recovering *x, const struct state *st, struc
 	return 0;
 }
 
+/* What a cleanup leaves that was killed when its state was done already. */
+static int recover_end_cleanup(struct recovering *x, const struct state *st, struct err *err)
+{
+	return bucket_moves_done(states_path(x->s, &x->arena, "objects"), err) < 0 ||
+			       file_remove(state_path(st, &x->arena, INDEX_KEPT), err) < 0
+		       ? -1
+		       : 0;
+}
+
 /* The newest state as it is now. */
 static int recover_look(struct recovering *x, struct err *err)
 {
@@ -711,7 +720,7 @@ static int recover_look(struct recovering *x, struct err *err)
 		rc = phase_is_done(st->phase) ? recover_build_on(x, st, err)
 					      : recover_build(x, &st, err);
 	else if (rc == 0)
-		rc = MIN(bucket_moves_done(states_path(x->s, &x->arena, "objects"), err), 0);
+		rc = recover_end_cleanup(x, st, err);
 	state_free(&st);
 	return rc;
 }

@@ -12,7 +12,7 @@
 #include <limits.h>
 #include <stdio.h>
 
-enum { NUMBERED = 8 + INDEX_ITEM, RENUMBER_MEMORY = 64 << 20 };
+enum { NUMBERED = 8 + INDEX_ITEM, RENUMBER_LEAST = 1 << 20, RENUMBER_MEMORY = 64 << 20 };
 
 struct renumbering {
 	struct sort *by_number, *by_footprint;
@@ -22,13 +22,16 @@ struct renumbering {
 	uint64_t forgotten;
 };
 
-static int renumber_sorts_new(struct renumbering *r, const char *folder, struct err *err)
+static int renumber_sorts_new(struct renumbering *r, const struct url_index *old,
+			      const char *folder, struct err *err)
 {
-	const struct sort_spec numbered = {.order = {.size = NUMBERED, .key_len = 8},
-					   .memory = RENUMBER_MEMORY,
-					   .folder = folder};
+	/* a small crawl needs little */
+	uint64_t memory = url_index_items(old) * NUMBERED * 4;
+	memory = MIN(MAX(memory, (uint64_t)RENUMBER_LEAST), (uint64_t)RENUMBER_MEMORY);
+	const struct sort_spec numbered = {
+		.order = {.size = NUMBERED, .key_len = 8}, .memory = memory, .folder = folder};
 	const struct sort_spec items = {.order = {.size = INDEX_ITEM, .key_len = FOOTPRINT_KEY},
-					.memory = RENUMBER_MEMORY,
+					.memory = memory,
 					.folder = folder};
 	return sort_new(&r->by_number, &numbered, err) < 0 ||
 			       sort_new(&r->by_footprint, &items, err) < 0
@@ -152,7 +155,7 @@ int state_renumber(struct state *st, uint64_t *ret_forgotten, struct err *err)
 	if (rc == 0)
 		rc = renumber_open_old(st, &old, err);
 	if (rc == 0)
-		rc = renumber_sorts_new(&r, st->folder, err);
+		rc = renumber_sorts_new(&r, old, st->folder, err);
 	if (rc == 0)
 		rc = renumber_take_in(&r, old, err);
 	if (rc == 0)

@@ -469,6 +469,8 @@ static int folder_fill(struct states *s, const struct state *from, bool contrib,
 		p.course = from->params.course;
 	} else if (getrandom(&p.crawl, sizeof p.crawl, 0) < 0) {
 		return err_sys(err, "%s: random bytes for the name of the crawl", folder);
+	} else {
+		p.course.cleaned_s = (uint64_t)p.created_us / US_PER_S; /* it is empty */
 	}
 	if ((from ? fill_from(from, folder, contrib, err) : fill_empty(folder, err)) < 0 ||
 	    states_length(s, "objects", &p.objects, err) < 0 || gone_length(s, &p.gone, err) < 0)

@@ -17,6 +17,7 @@ extern const struct command search_command;
 extern const struct command shep_buckets_command;    /* of garner shep */
 extern const struct command shep_buckettool_command; /* of garner shep */
 extern const struct command shep_equiv_command;      /* of garner shep */
+extern const struct command shep_params_command;     /* of garner shep */
 extern const struct command shep_command;
 extern const struct command shep_filter_command; /* of garner shep */
 extern const struct command soif_command;

@@ -344,4 +344,6 @@ const struct command shep_command = {
 		       "URL.",
 	CMD_SUBS(&init_command, &states_command, &dump_sub, &recover_command, &shep_equiv_command,
 		 &shep_filter_command, &shep_buckets_command, &shep_buckettool_command),
+	CMD_SUBS(&init_command, &states_command, &shep_params_command, &dump_sub, &recover_command,
+		 &shep_buckets_command, &shep_buckettool_command),
 };

@@ -1,4 +1,4 @@
-"""garner shep init, states, dump and recover, as who looks after a crawl uses them."""
+"""garner shep init, states, params, dump and recover, as who looks after a crawl uses them."""
 import os
 
 import pytest
@@ -31,6 +31,16 @@ def test_a_crawl_that_cannot_be_made_leaves_nothing(garner):
 def test_without_a_crawl_it_is_said_how_to_make_one(garner):
     none = garner().run("shep", "states")
     assert none.code == 1 and "garner shep init" in none.err
+
+
+def test_params_tell_what_was_measured_and_what_is_set(crawl, garner):
+    text = crawl.run("shep", "params").out
+    assert "bucket_bytes:  not measured yet (avg_bucket_size = 4096)" in text
+    told = crawl.run("-s", "shepherd.avg_url_size=200", "shep", "params", "--json").json()
+    assert (told["phase"], told["gathered"], told["rounds"], told["due"]) == ("closed", 0, 0, None)
+    assert (told["url_bytes"], told["avg_url_size"]) == (0, 200)
+    assert told["state"] in text and told["sections"] == []
+    assert garner().run("shep", "params").code == 1
 
 
 def test_all_files_can_be_checked_and_dumped(crawl):

@@ -342,8 +342,7 @@ const struct command shep_command = {
 	.summary = "look after the files of the crawl",
 	.description = "The bucket file holds what was gathered, the states what is known of each "
 		       "URL.",
-	CMD_SUBS(&init_command, &states_command, &dump_sub, &recover_command, &shep_equiv_command,
-		 &shep_filter_command, &shep_buckets_command, &shep_buckettool_command),
-	CMD_SUBS(&init_command, &states_command, &shep_params_command, &dump_sub, &recover_command,
-		 &shep_buckets_command, &shep_buckettool_command),
+	CMD_SUBS(&init_command, &states_command, &dump_sub, &shep_params_command, &recover_command,
+		 &shep_equiv_command, &shep_filter_command, &shep_buckets_command,
+		 &shep_buckettool_command),
 };

@@ -341,6 +341,31 @@ static void compare_plan(struct run *r)
 	}
 }
 
+/* Limits bind, whatever the order in which URLs are met: sacred ones are counted first and may be
+ * more, others only fill what is left. */
+static void check_limits(struct run *r)
+{
+	uint64_t active = 0, sacred = 0, sleeping = 0;
+	for (size_t i = 0; i < r->w.sites; i++) {
+		const struct site *site = &r->w.site[i];
+		uint64_t limit = site->limit ? site->limit : (uint64_t)r->conf.site_max, holy = 0;
+		for (size_t k = 0; k < r->w.items; k++)
+			holy += r->w.item[k].fp.site == site->fp &&
+				r->w.item[k].type != ITEM_QKEY && r->w.item[k].flags & ITEM_SACRED;
+		if (!WITH_FILTER && site->active > MAX(limit, holy))
+			FAIL(r, STR_FMT " has %u active URLs, its limit is %" PRIu64,
+			     STR_ARG(site->host), site->active, limit);
+		active += site->active;
+		sacred += holy;
+	}
+	for (size_t k = 0; k < r->w.items; k++)
+		sleeping += r->w.item[k].type == ITEM_SLEEPING;
+	if (active > MAX((uint64_t)r->conf.active_max, sacred))
+		FAIL(r, "%" PRIu64 " URLs are active", active);
+	if (sleeping > (uint64_t)r->conf.remember_max)
+		FAIL(r, "%" PRIu64 " URLs sleep", sleeping);
+}
+
 /* The modules. 1: it is not compared. */
 
 static int run_plan(struct run *r, struct err *err)
@@ -431,6 +456,8 @@ static void go_through(struct run *r, const struct module *m)
 	} else if (m->phase != PHASE_RECORD) {
 		write_known(r);
 	}
+	if (m->phase == PHASE_SELECT)
+		check_limits(r);
 	MUST(state_enter(st, m->next, r->buckets, PLAY_START, &err));
 	if (rc == 0) {
 		compare_changes(r, m->phase);

@@ -207,6 +207,9 @@ static const struct value_spec global_specs[] = {
 	{"data", VALUE_PATH_AT(struct global_conf, data),
 	 .help = "The directory that everything is kept in, made with mode 0750; empty: "
 		 "$XDG_DATA_HOME/garner or ~/.local/share/garner, without a home /var/lib/garner"},
+	{"disk_free", VALUE_SIZE_AT(struct global_conf, disk_free), "1G", 0, INFINITY,
+	 .help = "while less is free on the disk of the data directory nothing new is fetched; it "
+		 "goes on by itself when there is room"},
 	{"log", VALUE_LIST_AT(struct global_conf, log),
 	 .help = "Sections of the log to say more of, by name or number, with the level 1 to 9: "
 		 "registry:5"},

@@ -105,6 +105,7 @@ struct cmd_call {
 
 /* The global section: what all roles and commands need. */
 struct global_conf {
+	uint64_t disk_free; /* bytes */
 	const char *data;
 	struct value_list log;
 };

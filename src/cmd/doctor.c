@@ -137,6 +137,12 @@ static void check_data(const struct patient *p, struct finding *f)
 	}
 }
 
+static uint64_t disk_free_of(const struct config *config)
+{
+	const struct global_conf *global = config_get(config, &global_section);
+	return global->disk_free;
+}
+
 static void check_space(const struct patient *p, struct finding *f)
 {
 	struct statvfs v;
@@ -149,11 +155,10 @@ static void check_space(const struct patient *p, struct finding *f)
 	double gib = free_bytes / (1 << 30);
 	double share = v.f_blocks ? 100 * (double)v.f_bavail / (double)v.f_blocks : 0;
 	bool stops = cmd_has_role(p->call->program, &shepherd_role) &&
-		     free_bytes < (double)crawl_conf_of(p->config)->space;
+		     free_bytes < (double)disk_free_of(p->config);
 	bool little = stops || gib < 1 || share < 5;
 	finding_set(f, little ? FINDING_WARN : FINDING_OK, "%s: %.1f GiB free, %.0f %% of all%s",
-		    p->home, gib, share,
-		    stops ? ", less than shepherd.space: nothing is fetched" : "");
+		    p->home, gib, share, stops ? ", less than disk_free: nothing is fetched" : "");
 	if (little)
 		finding_mend(f, "du -xh --max-depth=2 %s | sort -h", p->home);
 }

@@ -149,7 +149,12 @@ static int run_role(const struct role *role, const struct config *config, struct
 		return -1;
 	FAULT("role.locked");
 	tree_remove_left(data);
-	struct role_env env = {.role = role, .config = config, .data = data, .socket = sockets};
+	const struct global_conf *global = config_get(config, &global_section);
+	struct role_env env = {.role = role,
+			       .config = config,
+			       .data = data,
+			       .disk_free = global->disk_free,
+			       .socket = sockets};
 	int rc = run_locked(&env, err);
 	lock_free(&lock);
 	return rc;

@@ -121,6 +121,29 @@ static void print_numbers(const struct status *s, struct buf *out)
 	text_table_free(&t);
 }
 
+/* How long each module of the cycle took when it ran last, in their order. */
+static void print_passes(const struct status *s, struct buf *out)
+{
+	struct text_table t = {.ncolumns = 2, .right = 1};
+	struct buf cell = BUF_INIT(200);
+	for (size_t i = 0; i < s->nviews; i++)
+		for (size_t k = 0; k < s->view[i].n; k++) {
+			const struct counter_value *v = &s->view[i].value[k];
+			struct str module = str_from(v->labels, strlen("module=\""));
+			if (!str_is(v->name, "pass_milliseconds") || v->value == 0 || !module.n)
+				continue;
+			buf_clear(&cell);
+			duration_print_short(&cell, v->value * US_PER_MS);
+			text_table_add(&t, buf_text(&cell));
+			buf_clear(&cell);
+			buf_printf(&cell, "last %.*s", (int)MIN(module.n - 1, 40), module.p);
+			text_table_add(&t, buf_text(&cell));
+		}
+	text_table_print(&t, out);
+	text_table_free(&t);
+	buf_free(&cell);
+}
+
 static bool has_role(const struct status *s, const char *name)
 {
 	bool has = false;
@@ -137,6 +160,8 @@ static void print_text(const struct status *s, const char *data, bool verbose, s
 		print_roles(s, verbose, out);
 	if (has_role(s, "shepherd") || has_role(s, "broker"))
 		print_numbers(s, out);
+	if (has_role(s, "shepherd"))
+		print_passes(s, out);
 	for (size_t i = 0; verbose && i < s->nviews; i++)
 		print_counters(&s->view[i], out);
 }
@@ -183,7 +208,8 @@ const struct command status_command = {
 		       "while one hangs.\n\nSINCE is the time in the current state, CPU what the "
 		       "process has used, RSS the memory it holds. Where a crawl runs, its "
 		       "results follow: documents, pages, what waits, why pages were not "
-		       "gathered, and when the index was last committed.",
+		       "gathered, when the index was last committed, and how long each pass of the "
+		       "cycle took when it was made last.",
 	CMD_OPTIONS(options, struct status_options),
 	CMD_EXAMPLES({"garner status", "what runs, since when, and what it takes"},
 		     {"garner status --json", "the same with all counters, for a program"},

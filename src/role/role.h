@@ -15,7 +15,8 @@ struct role_socket {
 struct role_env {
 	const struct role *role;
 	const struct config *config;
-	const char *data; /* the data directory, absolute */
+	const char *data;   /* the data directory, absolute */
+	uint64_t disk_free; /* bytes that must be free there for anything new to be fetched */
 	struct counters *counters;
 	struct role_socket *socket;
 	size_t nsockets;

@@ -24,6 +24,11 @@ bool crawl_is_stopped(const struct crawl *c)
 	return c->stopped && c->stopped(c->ctx);
 }
 
+bool crawl_file_is_full(const struct crawl_conf *conf, uint64_t bytes)
+{
+	return bytes >= conf->bucket_file_size - conf->bucket_file_size / 64;
+}
+
 #define CYCLE_MIN_US (30 * US_PER_S)
 enum { REAP_SHARE = 9 };
 
@@ -54,6 +59,8 @@ const char *crawl_status_text(uint16_t status, char ret[64])
 	else if (status >= CRAWL_SLEEPS && status < CRAWL_SLEEPS + CRAWL_LIMITS)
 		snprintf(ret, 64, "others are worth more: limit %s",
 			 crawl_limit_names[status - CRAWL_SLEEPS]);
+	else if (status == CRAWL_REJECTED)
+		snprintf(ret, 64, "the filter rejects it");
 	else if (status == CRAWL_NOINDEX)
 		snprintf(ret, 64, "it asks not to be indexed");
 	else

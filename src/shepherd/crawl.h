@@ -27,7 +27,6 @@ struct crawl_conf {
 	uint64_t sort_memory;
 	uint64_t memory;
 	uint64_t cleanup;           /* bytes of the bucket file before which it is not cleaned */
-	uint64_t space;             /* bytes that must be free on the disk, or nothing is fetched */
 	struct value_list no_delay; /* hosts that may be asked without delay */
 	int64_t merge_every;
 	/* plan */
@@ -146,9 +145,6 @@ struct crawl_conf {
 	 .help = "the same of a URL that is only known"}, \
 	{"memory", VALUE_SIZE_AT(s, m.memory), "1G", 16 << 20, 1e12, \
 	 .help = "memory that a pass over all URLs may take"}, \
-	{"space", VALUE_SIZE_AT(s, m.space), "256M", 0, INFINITY, \
-	 .help = "while less is free on the disk of the data directory nothing new is fetched; it " \
-		 "goes on by itself when there is room"}, \
 	{"no_delay", VALUE_LIST_AT(s, m.no_delay), "", \
 	 .help = "hosts, with their port if it is not the usual one, that may be asked without " \
 		 "delay and several times at once: your own"}
@@ -174,12 +170,14 @@ struct crawl {
 	void *ctx;
 };
 bool crawl_is_stopped(const struct crawl *c);
+/* Whether the bucket file is so near to bucket_file_size that it has to be cleaned. */
+bool crawl_file_is_full(const struct crawl_conf *conf, uint64_t bytes);
 /* How long the reap of a state may take. */
 int64_t crawl_cycle_us(const struct crawl_conf *conf, const struct state_course *course);
 
 /* The status of an item whose last try did not end in an answer: 1000 + enum outcome; of one that
  * sleeps: 1200 + enum crawl_limit. */
-enum { CRAWL_STATUS = 1000, CRAWL_NOINDEX = 1100, CRAWL_SLEEPS = 1200 };
+enum { CRAWL_STATUS = 1000, CRAWL_NOINDEX = 1100, CRAWL_REJECTED = 1101, CRAWL_SLEEPS = 1200 };
 enum crawl_limit {
 	LIMIT_SITE,
 	LIMIT_DEAD,

@@ -7,10 +7,15 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "bucket/bucket.h"
+#include "bucket/bucket_shake.h"
+#include "disk/fields.h"
 #include "disk/requests.h"
+#include "disk/small_file.h"
 #include "extract/cage_section.h"
 #include "role/notify.h"
+#include "shepherd/brake.h"
+#include "shepherd/cycle.h"
+#include "shepherd/feedback.h"
 #include "shepherd/reap.h"
 #include "state/recover.h"
 
@@ -57,8 +62,10 @@ enum {
 	COUNT_OVERDUE,
 	COUNT_NEXT_DUE,
 	COUNT_FULL,
+	COUNT_PASS, /* one for each module */
 };
 
+#define PASS "How long each module of the cycle took when it ran last."
 #define URLS "URLs that are known, by what is known of them."
 static const struct counter_def counters[] = {
 	REAP_COUNTER_DEFS,
@@ -68,7 +75,7 @@ static const struct counter_def counters[] = {
 	{"urls", "type=\"new\"", COUNTER_GAUGE, URLS},
 	{"urls", "type=\"gathered\"", COUNTER_GAUGE, URLS},
 	{"urls", "type=\"error\"", COUNTER_GAUGE, URLS},
-	{"queue_keys", NULL, COUNTER_GAUGE, "Sites whose server is known."},
+	{"sites_asked", NULL, COUNTER_GAUGE, "Sites whose server is known."},
 	{"urls", "type=\"temporary\"", COUNTER_GAUGE, URLS},
 	{"urls", "type=\"zombie\"", COUNTER_GAUGE, URLS},
 	{"urls_added", NULL, COUNTER_TOTAL, "URLs that became known."},
@@ -79,9 +86,20 @@ static const struct counter_def counters[] = {
 	 "When the next URL is due, seconds since 1970; 0: none is."},
 	{"waits_for_space", NULL, COUNTER_GAUGE,
 	 "1 while nothing is fetched because there is no room on the disk."},
+	{"pass_milliseconds", "module=\"feedback\"", COUNTER_GAUGE, PASS},
+	{"pass_milliseconds", "module=\"plan\"", COUNTER_GAUGE, PASS},
+	{"pass_milliseconds", "module=\"reap\"", COUNTER_GAUGE, PASS},
+	{"pass_milliseconds", "module=\"cork\"", COUNTER_GAUGE, PASS},
+	{"pass_milliseconds", "module=\"merge\"", COUNTER_GAUGE, PASS},
+	{"pass_milliseconds", "module=\"equiv\"", COUNTER_GAUGE, PASS},
+	{"pass_milliseconds", "module=\"select\"", COUNTER_GAUGE, PASS},
+	{"pass_milliseconds", "module=\"record\"", COUNTER_GAUGE, PASS},
+	{"pass_milliseconds", "module=\"cleanup\"", COUNTER_GAUGE, PASS},
 };
 
 struct master {
+	const struct config *config;
+	const char *data;
 	const struct shepherd_conf *conf;
 	const struct robot_section_conf *robot;
 	struct counters *counters;
@@ -90,15 +108,15 @@ struct master {
 	struct reap *reap;
 	struct requests *requests;
 	struct loop_timer look;
-	char folder[PATH_MAX], objects[PATH_MAX + 16];
+	char folder[PATH_MAX];
 	int64_t idle_until_us; /* wall clock */
-	bool fresh;            /* the state has URLs without a bucket */
-	struct filter *filter;
-	struct equiv *equiv;
-	struct schema schema;
+	struct cycle *cycle;
+	bool braked; /* select would have lost too much, and nobody has let it through */
+	bool fed;    /* the feedback that this state applied was removed */
 	bool stop;
 	/* Room on the disk. */
 	struct loop_timer space;
+	uint64_t disk_free; /* what is wanted */
 	bool full;          /* there is less than is wanted, and that was said */
 	bool refused;       /* a write failed for want of it, and no trial went well since */
 	unsigned refusals;  /* such failures in a row */
@@ -115,19 +133,6 @@ static void master_count(struct master *m, size_t which, uint64_t n)
 {
 	if (m->counters)
 		counters_add(m->counters, which, n);
-}
-
-static int master_enter(struct master *m, struct state *st, enum phase phase, struct buckets *b,
-			struct err *err)
-{
-	char text[64];
-	FAULT("master.phase");
-	if (state_enter(st, phase, b, clock_wall_us(), err) < 0)
-		return -1;
-	master_gauge(m, COUNT_PHASE, phase);
-	snprintf(text, sizeof text, "STATUS=%s", phase_name(phase));
-	notify_send(text);
-	return 0;
 }
 
 /* Waiting. */
@@ -152,8 +157,8 @@ static int master_idle(struct master *m, int64_t next_s, struct err *err)
 }
 
 /* Room on the disk. Pages that cannot be kept must not be fetched, again and again: while there is
- * less room than `space` nothing new is begun, and after a write that was refused nothing at all,
- * until a trial has gone well. */
+ * less room than `disk_free` nothing new is begun, and after a write that was refused nothing at
+ * all, until a trial has gone well. */
 
 #define SPACE_LOOK_US (500 * US_PER_MS)
 #define REFUSED_MIN_US US_PER_S
@@ -188,7 +193,7 @@ static void space_say(struct master *m, bool full, const char *why)
 	notify_send(full ? "STATUS=waits for room on the disk" : "STATUS=goes on");
 	if (full)
 		log_warn(ROLE, "no room on the disk: nothing is fetched until there is",
-			 KV_UINT("free", space_left(m)), KV_UINT("wanted", m->conf->crawl.space),
+			 KV_UINT("free", space_left(m)), KV_UINT("wanted", m->disk_free),
 			 KV_TEXT("why", why));
 	else
 		log_info(ROLE, "there is room on the disk again", KV_UINT("free", space_left(m)));
@@ -199,8 +204,7 @@ static bool space_is_short(void *ctx)
 {
 	struct master *m = ctx;
 	if (!m->refused)
-		space_say(m, space_left(m) < m->conf->crawl.space,
-			  "less is free than shepherd.space");
+		space_say(m, space_left(m) < m->disk_free, "less is free than disk_free");
 	return m->full;
 }
 
@@ -208,7 +212,7 @@ static void space_look(void *ctx)
 {
 	struct master *m = ctx;
 	int64_t wait_us = backoff_us(m->refusals, REFUSED_MIN_US, REFUSED_MAX_US);
-	if (space_left(m) < m->conf->crawl.space ||
+	if (space_left(m) < m->disk_free ||
 	    (m->refused && (clock_mono_us() < m->refused_us + wait_us || !space_trial(m))))
 		return;
 	m->refused = false;
@@ -249,87 +253,82 @@ static bool is_stopped(void *ctx)
 	return m->stop;
 }
 
-/* What a module works with, now. */
-static struct crawl master_crawl(struct master *m, const struct state *st, struct buckets *b)
+/* Modules. */
+
+static void master_entered(void *ctx, enum phase phase)
 {
-	const struct crawl_conf *conf = &m->conf->crawl;
-	return (struct crawl){
-		.conf = conf,
-		.filter = m->filter,
-		.equiv = m->equiv,
-		.schema = m->schema,
-		.delay_us = m->robot->robot.delay_us,
-		.concurrent = (unsigned)m->robot->robot.concurrent,
-		.cycle_us = crawl_cycle_us(conf, &state_params(st)->course),
-		.now_us = clock_wall_us(),
-		.buckets = b,
-		.stopped = is_stopped,
-		.ctx = m,
-	};
+	struct master *m = ctx;
+	char text[64];
+	master_gauge(m, COUNT_PHASE, phase);
+	snprintf(text, sizeof text, "STATUS=%s", phase_name(phase));
+	notify_send(text);
 }
 
-/* The modules, each from one phase to the next. */
-
-static int master_plan(struct master *m, struct state *closed, struct err *err)
+static void master_took(void *ctx, enum cycle_module which, int64_t us)
 {
-	struct crawl c = master_crawl(m, closed, NULL);
-	CLEANUP(state_free) struct state *st = NULL;
-	struct planned planned;
-	int rc = crawl_plan(closed, &c, false, &planned, err);
-	if (rc != 0)
-		return MIN(rc, 0);
+	struct master *m = ctx;
+	master_gauge(m, COUNT_PASS + which, us / US_PER_MS);
+}
+
+static void master_show_course(struct master *m, const struct state *st)
+{
+	const struct state_course *course = &state_params(st)->course;
 	for (size_t i = 0; i < ITEM_TYPES; i++)
-		master_gauge(m, COUNT_SLEEPING + i, (int64_t)planned.types[i]);
-	if (planned.urls == 0 && !requests_waiting(m->requests))
-		return master_idle(m, planned.next_s, err);
-	if (state_clone(&st, closed, false, clock_wall_us(), err) < 0 ||
-	    master_enter(m, st, PHASE_PLAN, NULL, err) < 0)
-		return -1;
-	if ((rc = crawl_plan(st, &c, true, &planned, err)) != 0)
-		return MIN(rc, 0);
+		master_gauge(m, COUNT_SLEEPING + i, (int64_t)course->urls[i]);
+}
+
+/* Feedback, if there is any, and plan. */
+static int master_plan(struct master *m, struct state *done, struct state **st, struct err *err)
+{
+	char path[PATH_MAX + 16];
+	snprintf(path, sizeof path, "%s/feedback", m->folder);
+	*st = done;
+	int rc = access(path, F_OK) == 0 ? cycle_run(m->cycle, MODULE_FEEDBACK, st, err) : 0;
+	if (rc == 0 && m->cycle->fed.damaged)
+		log_warn(ROLE, "feedback is damaged, and was set aside",
+			 KV_TEXT("why", m->cycle->fed.why.msg));
+	m->cycle->fed.damaged = false;
+	if (rc == 0)
+		rc = cycle_run(m->cycle, MODULE_PLAN, st, err);
+	if (rc != 0)
+		return rc;
+	m->fed = false;
 	master_count(m, COUNT_CYCLES, 1);
-	master_gauge(m, COUNT_PLANNED, (int64_t)planned.urls);
-	master_gauge(m, COUNT_OVERDUE, (int64_t)planned.waiting);
-	return master_enter(m, st, PHASE_REAP, NULL, err);
+	master_show_course(m, *st);
+	master_gauge(m, COUNT_PLANNED, (int64_t)m->cycle->planned.urls);
+	master_gauge(m, COUNT_OVERDUE, (int64_t)m->cycle->planned.waiting);
+	return 0;
 }
 
-static int with_buckets(struct master *m,
-			int (*fn)(struct master *, struct state *, struct buckets *, struct err *),
-			struct state *st, struct err *err)
+/* A cycle begins: something is due, or somebody asks for something; else it is waited for. */
+static int master_begin(struct master *m, struct state *done, struct err *err)
 {
-	struct bucket_options options = {.mode = BUCKET_APPEND};
-	struct buckets *b;
-	int rc = bucket_open(&b, m->objects, &options, err);
-	if (rc != 0)
-		return rc < 0 ? -1 : err_set(err, ERR_DAMAGED, "%s is lost", m->objects);
-	rc = fn(m, st, b, err);
-	if (rc != 0)
-		bucket_drop(&b);
-	else
-		rc = bucket_close(&b, err);
-	return rc;
+	const struct state_course *course = &state_params(done)->course;
+	int64_t due_s = (int64_t)MIN(course->due_s, (uint64_t)INT64_MAX / US_PER_S);
+	if (due_s * US_PER_S > clock_wall_us() && !requests_waiting(m->requests)) {
+		state_free(&done);
+		return master_idle(m, due_s, err);
+	}
+	struct state *st = NULL;
+	int rc = master_plan(m, done, &st, err);
+	if (rc == 0)
+		rc = cycle_run(m->cycle, MODULE_REAP, &st, err);
+	if (rc == 0)
+		rc = cycle_run(m->cycle, MODULE_CORK, &st, err);
+	state_free(&st);
+	return MIN(rc, 0);
 }
 
-static int master_reap(struct master *m, struct state *st, struct buckets *b, struct err *err)
+/* A state that was being worked on when the role stopped goes on where it was. */
+static int master_go_on(struct master *m, struct state *st, struct err *err)
 {
-	if (reap_run(m->reap, st, b, err) < 0)
-		return -1;
-	return m->stop ? 0 : master_enter(m, st, PHASE_CORK, b, err);
-}
-
-static int master_cork(struct master *m, struct state *st, struct err *err)
-{
-	struct crawl c = master_crawl(m, st, NULL);
-	int rc = crawl_cork(st, &c, err);
-	return rc == 0 ? master_enter(m, st, PHASE_CORKED, NULL, err) : MIN(rc, 0);
-}
-
-static int master_record(struct master *m, struct state *st, struct buckets *b, struct err *err)
-{
-	struct crawl c = master_crawl(m, st, b);
-	uint64_t made;
-	int rc = m->fresh ? crawl_record(st, &c, &made, err) : 0;
-	return rc == 0 ? master_enter(m, st, PHASE_CLOSED, b, err) : rc;
+	int rc = 0;
+	if (state_phase(st) == PHASE_REAP)
+		rc = cycle_run(m->cycle, MODULE_REAP, &st, err);
+	if (rc == 0)
+		rc = cycle_run(m->cycle, MODULE_CORK, &st, err);
+	state_free(&st);
+	return MIN(rc, 0);
 }
 
 static int master_audit(struct master *m, struct err *err)
@@ -340,112 +339,107 @@ static int master_audit(struct master *m, struct err *err)
 	return states_audit(m->states, &keep, clock_wall_us(), &deleted, err);
 }
 
-/* Cleanup */
-
-static bool wants_cleanup(const struct master *m, const struct state *st)
+/* The brake: what select would have lost is written down, and its clone thrown away by recovery.
+ * Cycles go on without merging until somebody lets it through. */
+static int master_brake(struct master *m, struct err *err)
 {
-	CLEANUP(file_drop) struct file f = FILE_INIT;
-	const struct crawl_conf *conf = &m->conf->crawl;
-	const struct state_course *course = &state_params(st)->course;
-	uint64_t size, before = course->cleaned_bytes;
-	struct err err;
-	if (file_open(&f, m->objects, O_RDONLY, 0, &err) != 0 || file_size(&f, &size, &err) < 0)
+	const struct selected *s = &m->cycle->selected;
+	log_warn(ROLE,
+		 "select would drop too many pages: nothing is merged until "
+		 "shepherd/" BRAKE_DISABLE " is there; garner doctor tells what would go",
+		 KV_UINT("pages", s->lost), KV_UINT("gathered", s->gathered));
+	m->braked = true;
+	if (brake_save(m->folder, s, clock_wall_us(), err) < 0)
+		return -1;
+	states_close(&m->states);
+	return 0;
+}
+
+/* Whether what was found should become known now. */
+static bool master_wants_merge(const struct master *m, const struct state *corked)
+{
+	const struct state_course *course = &state_params(corked)->course;
+	bool idle = (int64_t)MIN(course->due_s, (uint64_t)INT64_MAX / US_PER_S) * US_PER_S >
+		    clock_wall_us();
+	if (m->braked && !brake_is_disabled(m->folder))
 		return false;
-	/* one that is too large in spite of a cleanup is not cleaned for ever */
-	if (size > conf->bucket_file_size && size > before)
-		return true;
-	if (size > conf->cleanup && size > before + before / 2)
-		return true;
-	return clock_wall_us() / US_PER_S - (int64_t)course->cleaned_s >=
-	       conf->periodic_cleanup_us / US_PER_S;
+	return course->rounds >= (uint64_t)m->conf->crawl.merge_every || course->asked || idle;
 }
 
-static void cleanup_say(const struct cleaned_up *c)
+static void master_count_merge(struct master *m, const struct state *st)
 {
-	struct str rest = buf_str(&c->told), line;
-	log_info(ROLE, "the bucket file was cleaned", KV_UINT("before", c->before),
-		 KV_UINT("after", c->after), KV_UINT("dropped", c->dropped),
-		 KV_UINT("trimmed", c->trimmed), KV_UINT("rejected", c->rejected),
-		 KV_UINT("ranked", c->ranked), KV_UINT("missing", c->missing));
-	while (str_cut(&rest, '\n', &line) == 0)
-		if (line.n)
-			log_warn(ROLE, "a bucket is missing", KV_STR("what", line));
-}
-
-static int master_clean(struct master *m, struct state *st, struct buckets *b, struct err *err)
-{
-	struct crawl c = master_crawl(m, st, b);
-	struct cleaned_up cleaned;
-	int rc = crawl_cleanup(st, &c, &cleaned, err);
-	if (rc != 0)
-		return rc;
-	master_count(m, COUNT_FORGOTTEN, cleaned.rejected + cleaned.ranked + cleaned.missing);
-	cleanup_say(&cleaned);
-	buf_free(&cleaned.told);
-	return master_enter(m, st, PHASE_CLOSED, b, err);
-}
-
-static int master_cleanup(struct master *m, struct state *closed, struct err *err)
-{
-	CLEANUP(state_free) struct state *st = NULL;
-	if (state_clone(&st, closed, false, clock_wall_us(), err) < 0 ||
-	    master_enter(m, st, PHASE_CLEANUP, NULL, err) < 0)
-		return -1;
-	return MIN(with_buckets(m, master_clean, st, err), 0); /* stopped: begun again */
-}
-
-/* In a clone of a corked state. 1: stopped, and the next start begins it again. */
-static int master_rework(struct master *m, struct state *st, struct buckets *b, struct err *err)
-{
-	struct crawl c = master_crawl(m, st, b);
-	struct merged merged;
-	int rc = crawl_merge(st, &c, &merged, err);
-	if (rc != 0)
-		return rc;
-	if (merged.lost.code != ERR_NONE)
+	const struct cycle *y = m->cycle;
+	uint64_t forgotten = y->merged.forgotten + y->selected.expired;
+	for (size_t i = 0; i < CRAWL_LIMITS; i++)
+		forgotten += y->selected.forgotten[i];
+	master_count(m, COUNT_ADDED, y->merged.added);
+	master_count(m, COUNT_FORGOTTEN, forgotten);
+	master_show_course(m, st);
+	if (y->merged.lost.code != ERR_NONE)
 		log_warn(ROLE, "contributions are damaged; pages are found again by their links",
-			 KV_TEXT("why", merged.lost.msg));
-	m->fresh = merged.added > 0;
-	master_count(m, COUNT_ADDED, merged.added);
-	master_count(m, COUNT_FORGOTTEN, merged.forgotten);
-	return master_enter(m, st, PHASE_RECORD, NULL, err) < 0 ? -1 : master_record(m, st, b, err);
+			 KV_TEXT("why", y->merged.lost.msg));
 }
 
-static int master_merge(struct master *m, struct state *corked, struct err *err)
+static int master_merge(struct master *m, struct state *st, struct err *err)
 {
-	CLEANUP(state_free) struct state *st = NULL;
-	if (state_clone(&st, corked, true, clock_wall_us(), err) < 0 ||
-	    master_enter(m, st, PHASE_MERGE, NULL, err) < 0)
+	m->cycle->no_brake = brake_is_disabled(m->folder);
+	int rc = 0;
+	for (enum cycle_module i = MODULE_MERGE; rc == 0 && i <= MODULE_RECORD; i++)
+		rc = cycle_run(m->cycle, i, &st, err);
+	if (rc == 0)
+		master_count_merge(m, st);
+	state_free(&st);
+	if (rc == CYCLE_BRAKED)
+		return master_brake(m, err);
+	if (rc != 0)
+		return MIN(rc, 0); /* stopped: the next start begins it again */
+	if ((m->braked || m->cycle->no_brake) && brake_let_through(m->folder, err) < 0)
 		return -1;
-	int rc = with_buckets(m, master_rework, st, err);
+	m->braked = false;
+	return master_audit(m, err);
+}
+
+static int master_cleanup(struct master *m, struct state *st, const char *why, struct err *err)
+{
+	int rc = cycle_run(m->cycle, MODULE_CLEANUP, &st, err);
+	state_free(&st);
 	if (rc != 0)
 		return MIN(rc, 0);
-	state_free(&st);
-	return master_audit(m, err);
+	const struct cleaned_up *c = &m->cycle->cleaned;
+	log_info(ROLE, "the bucket file was cleaned", KV_TEXT("why", why),
+		 KV_UINT("before", c->before), KV_UINT("after", c->after),
+		 KV_UINT("dropped", c->dropped));
+	struct str rest = buf_str(&c->told), line;
+	while (str_cut(&rest, '\n', &line) == 0)
+		if (line.n)
+			log_info(ROLE, "cleanup", KV_STR("what", line));
+	return 0;
 }
 
 /* One step from wherever the newest state stands. */
 static int master_step(struct master *m, struct err *err)
 {
-	CLEANUP(state_free) struct state *st = NULL;
+	struct state *st = NULL;
 	int rc = state_open(&st, m->states, "current", err);
 	if (rc != 0)
 		return rc < 0 ? -1 : err_set(err, ERR_DAMAGED, "%s: no state", m->folder);
-	switch (state_phase(st)) {
-	case PHASE_CLOSED:
-		return wants_cleanup(m, st) ? master_cleanup(m, st, err) : master_plan(m, st, err);
-	case PHASE_REAP:
-		return with_buckets(m, master_reap, st, err);
-	case PHASE_CORK:
-		return master_cork(m, st, err);
-	case PHASE_CORKED:
+	if (cycle_reload(m->cycle, err) < 0)
+		log_warn(ROLE, "what was read before stays in force", KV_TEXT("why", err->msg));
+	enum phase phase = state_phase(st);
+	const char *why = phase == PHASE_CLOSED ? cycle_wants_cleanup(m->cycle, st) : NULL;
+	if (why)
+		return master_cleanup(m, st, why, err);
+	if (phase == PHASE_CORKED && master_wants_merge(m, st))
 		return master_merge(m, st, err);
-	default:
-		return err_set(err, ERR_DAMAGED,
-			       "%s: state %s is in phase %s, which recovery should "
-			       "have ended",
-			       m->folder, state_name(st), phase_name(state_phase(st)));
-	}
+	if (phase_is_done(phase))
+		return master_begin(m, st, err);
+	if (phase == PHASE_REAP || phase == PHASE_CORK)
+		return master_go_on(m, st, err);
+	rc = err_set(err, ERR_DAMAGED,
+		     "%s: state %s is in phase %s, which recovery should have ended", m->folder,
+		     state_name(st), phase_name(phase));
+	state_free(&st);
+	return rc;
 }
 
 static int master_recover(struct master *m, struct err *err)
@@ -470,21 +464,29 @@ static void on_signal(void *ctx, int number)
 	if (number == SIGHUP)
 		return;
 	m->stop = true;
-	reap_stop(m->reap);
-	if (!reap_runs(m->reap))
+	if (m->reap)
+		reap_stop(m->reap);
+	if (!m->reap || !reap_state(m->reap))
 		loop_stop(m->loop);
 }
 
-static int take_requests(void *ctx, struct state *st, struct err *err)
+static int take_requests(void *ctx, requests_fn *fn, void *fn_ctx, struct err *err)
 {
 	struct master *m = ctx;
-	return requests_take(m->requests, crawl_ask, st, err);
+	return requests_take(m->requests, fn, fn_ctx, err);
 }
 
 static void requests_are_kept(void *ctx)
 {
 	struct master *m = ctx;
 	struct err err;
+	char path[PATH_MAX + 16];
+	snprintf(path, sizeof path, "%s/feedback", m->folder);
+	if (!m->fed && reap_state(m->reap) &&
+	    feedback_done(path, state_params(reap_state(m->reap))->course.feedback, &err) < 0)
+		log_warn(ROLE, "feedback was applied, and cannot be removed",
+			 KV_TEXT("why", err.msg));
+	m->fed = true;
 	if (requests_kept(m->requests, &err) < 0)
 		log_warn(ROLE, "a request cannot be taken, it is left alone",
 			 KV_TEXT("why", err.msg));
@@ -516,41 +518,78 @@ static int master_go(struct master *m, struct err *err)
 	return rc < 0 && space_refused(m, err) ? 0 : rc;
 }
 
-static int run_all(struct master *m, struct role_env *env, struct err *err)
+/* The reap, with its robot and parsers. */
+static int master_make_reap(struct master *m, struct err *err)
 {
 	char program[CAGE_PATH_MAX];
 	struct cage_options parse;
-	if (cage_section_options(config_get(env->config, &cage_section), program, &parse, err) < 0)
-		return -1;
-	char filter[PATH_MAX + 16];
-	const struct filter_defaults defaults = {m->conf->crawl.no_delay,
-						 m->conf->crawl.follow == CRAWL_ALL};
-	snprintf(filter, sizeof filter, "%s/cf/filter", m->folder);
-	if (filter_load(filter, &defaults, &m->filter, err) < 0 ||
-	    schema_parse(str_of(m->conf->crawl.refresh_schema), &m->schema, err) < 0)
+	if (cage_section_options(config_get(m->config, &cage_section), program, &parse, err) < 0)
 		return -1;
 	struct reap_options options = {
 		.loop = m->loop,
-		.data = env->data,
+		.data = m->data,
 		.parse = &parse,
 		.robot = m->robot,
 		.conf = &m->conf->crawl,
-		.counters = env->counters,
+		.counters = m->counters,
 		.requests = take_requests,
 		.kept = requests_are_kept,
 		.full = space_is_short,
 		.ctx = m,
 	};
-	static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
-	if ((open_states(m, err) < 0 && !space_refused(m, err)) ||
-	    reap_new(&m->reap, &options, err) < 0)
+	if (reap_new(&m->reap, &options, err) < 0)
 		return -1;
+	m->cycle->o.reap = m->reap;
 	if (reap_lost(m->reap))
 		log_warn(ROLE, "damaged, and begun anew: the sites are asked again",
 			 KV_TEXT("why", reap_lost(m->reap)->msg));
+	return 0;
+}
+
+/* Loop, signals, rules: what the role and a single module need. */
+static int master_make(struct master *m, struct err *err)
+{
+	static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
+	char requests[PATH_MAX];
+	m->conf = config_get(m->config, &section);
+	m->robot = config_get(m->config, &robot_section);
+	m->look = (struct loop_timer){.fn = master_look, .ctx = m};
+	m->space = (struct loop_timer){.fn = space_look, .ctx = m};
+	snprintf(requests, sizeof requests, "%s/" CRAWL_REQUESTS, m->data);
+	m->requests = requests_new(requests, "add");
+	snprintf(m->folder, sizeof m->folder, "%s/shepherd", m->data);
+	const struct cycle_options cycle = {
+		.folder = m->folder,
+		.conf = &m->conf->crawl,
+		.robot = m->robot,
+		.entered = master_entered,
+		.took = master_took,
+		.stopped = is_stopped,
+		.ctx = m,
+	};
+	if (loop_new(&m->loop, NULL, err) < 0 || cycle_new(&m->cycle, &cycle, err) < 0)
+		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
 		if (loop_signal(m->loop, signals[i], on_signal, m, err) < 0)
 			return -1;
+	return 0;
+}
+
+static void master_unmake(struct master *m)
+{
+	reap_free(&m->reap);
+	states_close(&m->states);
+	requests_free(&m->requests);
+	cycle_free(&m->cycle);
+	if (m->loop)
+		loop_free(&m->loop);
+}
+
+static int run_all(struct master *m, struct err *err)
+{
+	if (master_make(m, err) < 0 || (open_states(m, err) < 0 && !space_refused(m, err)) ||
+	    master_make_reap(m, err) < 0)
+		return -1;
 	notify_send("READY=1");
 	int rc = 0;
 	while (!m->stop && rc == 0) {
@@ -563,27 +602,49 @@ static int run_all(struct master *m, struct role_env *env, struct err *err)
 
 static int run(struct role_env *env, struct err *err)
 {
-	char requests[PATH_MAX];
-	struct master m = {
-		.conf = config_get(env->config, env->role->section),
-		.robot = config_get(env->config, &robot_section),
-		.counters = env->counters,
-	};
-	m.look = (struct loop_timer){.fn = master_look, .ctx = &m};
-	m.space = (struct loop_timer){.fn = space_look, .ctx = &m};
-	snprintf(requests, sizeof requests, "%s/" CRAWL_REQUESTS, env->data);
-	m.requests = requests_new(requests, "add");
-	snprintf(m.folder, sizeof m.folder, "%s/shepherd", env->data);
-	snprintf(m.objects, sizeof m.objects, "%s/objects", m.folder);
-	int rc = loop_new(&m.loop, NULL, err);
+	struct master m = {.config = env->config,
+			   .data = env->data,
+			   .counters = env->counters,
+			   .disk_free = env->disk_free};
+	int rc = run_all(&m, err);
+	master_unmake(&m);
+	return rc;
+}
+
+static int module_alone(struct master *m, enum cycle_module which, const char *name,
+			struct buf *told, struct err *err)
+{
+	struct state *st = NULL;
+	int rc = master_make(m, err);
 	if (rc == 0)
-		rc = run_all(&m, env, err);
-	reap_free(&m.reap);
-	states_close(&m.states);
-	requests_free(&m.requests);
-	filter_free(&m.filter);
-	if (m.loop)
-		loop_free(&m.loop);
+		rc = states_open(&m->states, m->folder, true, err);
+	if (rc == 0)
+		rc = state_open(&st, m->states, name, err);
+	if (rc == 0 && which == MODULE_REAP)
+		rc = master_make_reap(m, err);
+	m->cycle->no_brake = rc == 0 && brake_is_disabled(m->folder);
+	if (rc == 0) {
+		rc = cycle_run(m->cycle, which, &st, err);
+		if (rc == CYCLE_STOPPED)
+			rc = err_set(err, ERR_PARTLY, "stopped; what was done does not count");
+	} else if (rc == 1) {
+		rc = err_set(err, ERR_USAGE, "there is no state %s; garner shep states lists them",
+			     name);
+	}
+	if (rc >= 0)
+		cycle_tell(m->cycle, which, st, told);
+	if (rc == 0 && which == MODULE_SELECT && m->cycle->no_brake)
+		rc = brake_let_through(m->folder, err);
+	state_free(&st);
+	return rc;
+}
+
+int shepherd_module(const struct config *config, const char *data, enum cycle_module which,
+		    const char *state, struct buf *told, struct err *err)
+{
+	struct master m = {.config = config, .data = data};
+	int rc = module_alone(&m, which, state, told, err);
+	master_unmake(&m);
 	return rc;
 }
 

@@ -15,6 +15,7 @@
 #include "extract/out.h"
 #include "fetch/hostq.h"
 #include "shepherd/reap_judge.h"
+#include "shepherd/servers.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,6 +31,8 @@ struct reap_job {
 	struct reap *reap;
 	struct hostq_job out;
 	struct plan_entry entry;
+	struct polite_rule rule;
+	bool asked; /* by hand, and not known before */
 	struct arena arena;
 	struct str url, etag, last_modified, md5; /* of the copy that we have */
 	struct bucket old;                        /* the copy; its data lies in the arena */
@@ -54,6 +57,8 @@ static inline bool fp_equal(struct footprint a, struct footprint b)
 	return footprint_cmp(a, b) == 0;
 }
 TABLE(fps, struct footprint, bool, fp_hash, fp_equal)
+/* Sites that are known, each with the number of its server. */
+TABLE(known_sites, uint64_t, uint32_t, hash_u64, table_same_u64)
 
 struct reap {
 	struct reap_options o;
@@ -65,11 +70,15 @@ struct reap {
 	struct state *state;
 	struct buckets *buckets;
 	struct bucket_packer *packer;
-	struct sites *sites;
+	const struct crawl *crawl;
+	struct servers *servers;
+	struct known_sites known;
 	struct hostq *queue;
 	struct fps done;             /* while the queues are filled: what the journal has */
 	struct link jobs;            /* all that are out */
 	uint64_t left, out, parsing; /* URLs not done; of these under way; of these being read */
+	uint64_t done_now;           /* URLs done by this run */
+	uint64_t asked;              /* see struct reaped */
 	struct loop_timer wake, tick, end;
 	struct loop_later pump;
 	bool stopping;
@@ -96,8 +105,6 @@ enum { PARSE_QUEUE = 256, PARSE_COUNTS = 8, OUT_MOST = 100000 };
 /* Followers are waited for; one that lags by more is not, it was away. */
 #define AWAY_US (60 * US_PER_S)
 #define LOOK_US (US_PER_S / 4)
-
-static const struct polite_rule at_once = {0, POLITE_CONCURRENT_MAX};
 
 static void reap_count(struct reap *r, enum reap_counter which, uint64_t n)
 {
@@ -138,6 +145,7 @@ static void reap_job_done(struct reap_job *job)
 {
 	struct reap *r = job->reap;
 	r->left--;
+	r->done_now++;
 	job_free(job);
 	loop_later(r->o.loop, &r->pump);
 }
@@ -158,6 +166,7 @@ static void reap_tell(struct reap_job *job, const struct verdict *v, uint64_t wh
 		.type = v->type,
 		.status = v->status,
 		.where = where,
+		.flags = job->asked ? ITEM_INITIAL : 0,
 		.due_s = v->due_s,
 		.download_ms = job->download_ms,
 		.qkey = job->qkey,
@@ -166,6 +175,7 @@ static void reap_tell(struct reap_job *job, const struct verdict *v, uint64_t wh
 	};
 	if (v->type == ITEM_GATHERED)
 		memcpy(e.md5, job->sum, sizeof e.md5);
+	r->asked -= job->asked && where != ITEM_NOWHERE;
 	if (state_journal(r->state, &e, &err) < 0)
 		reap_fail(r, &err);
 }
@@ -180,6 +190,19 @@ static bool contrib_is_seen(struct reap *r, struct footprint fp, bool by_hand)
 		return true;
 	s->fp = fp;
 	return false;
+}
+
+/* What is known of the site of a URL, for the filter. */
+static struct filter_where reap_where(const struct reap *r, uint64_t site, bool by_hand)
+{
+	const uint32_t *number = known_sites_get(&r->known, site);
+	struct filter_where where = {.known = number || by_hand};
+	if (number && *number != UINT32_MAX) {
+		const struct server *server = servers_at(r->servers, *number);
+		where.qkey = server->qkey;
+		where.key_sites = server->sites;
+	}
+	return where;
 }
 
 /* A URL that was found on the page; flags: enum item_flag. */
@@ -202,8 +225,14 @@ static void reap_contribute(struct reap_job *job, struct str text, unsigned flag
 	bool by_hand = flags & ITEM_INITIAL;
 	if (footprint_cmp(c.fp, job->entry.fp) == 0 || contrib_is_seen(r, c.fp, by_hand))
 		return;
-	if (!by_hand && r->o.conf->follow == CRAWL_SITE && !sites_get(r->sites, c.fp.site))
+	struct filter_where where = reap_where(r, c.fp.site, by_hand);
+	struct filter_url verdict;
+	filter_url(r->crawl->filter, &canon, STR(""), &where, &verdict);
+	if (verdict.reject)
 		return;
+	c.section = verdict.section;
+	if (by_hand && !known_sites_get(&r->known, c.fp.site))
+		*known_sites_put(&r->known, c.fp.site) = UINT32_MAX;
 	if (state_contrib(r->state, &c, NULL, &err) < 0)
 		reap_fail(r, &err);
 	reap_count(r, REAP_LINKS, 1);
@@ -445,6 +474,8 @@ static int job_load(struct reap_job *job, struct err *err)
 	struct reap *r = job->reap;
 	struct bucket bucket = {0};
 	struct attrs header;
+	if (job->asked)
+		return 0; /* its URL came with it */
 	int rc = job->entry.where < BUCKET_SPECIAL
 			 ? bucket_read(r->buckets, (uint32_t)job->entry.where, &bucket, err)
 			 : 1;
@@ -465,12 +496,68 @@ static int job_load(struct reap_job *job, struct err *err)
 			return -1;
 		job->url = attrs_get(&body, 'U');
 	}
-	if (job->entry.flags & PLAN_REFRESH) {
+	if (job->entry.flags & PLAN_REFRESH)
+		job->md5 = attrs_get(&header, REAP_MD5);
+	if (job->entry.flags & PLAN_REFRESH && !(job->entry.item_flags & ITEM_REGATHER)) {
 		job->etag = attrs_get(&header, REAP_ETAG);
 		job->last_modified = attrs_get(&header, REAP_LAST_MODIFIED);
-		job->md5 = attrs_get(&header, REAP_MD5);
 	}
 	return job->url.n ? 0 : err_set(err, ERR_DAMAGED, "a bucket without URL");
+}
+
+/* How its server may be asked: by the plan where the server is known, else by the rules for the
+ * site. */
+static struct polite_rule job_rule(const struct reap *r, struct str text, uint64_t site)
+{
+	struct polite_rule rule = {r->crawl->delay_us, r->crawl->concurrent};
+	const uint32_t *number = known_sites_get(&r->known, site);
+	char room[URL_MAX];
+	struct url url;
+	if (number && *number != UINT32_MAX) {
+		const struct server *server = servers_at(r->servers, *number);
+		return (struct polite_rule){server->delay_us, server->max_conn};
+	}
+	if (url_parse(text, NULL, room, sizeof room, &url) != 0)
+		return rule;
+	struct filter_where where = {.known = true};
+	struct filter_site f;
+	filter_site(r->crawl->filter, url_site(&url), &where, &f);
+	if (f.line[FILTER_MIN_DELAY])
+		rule.delay_us = f.min_delay_us;
+	if (f.line[FILTER_MAX_CONN])
+		rule.concurrent = f.max_conn;
+	return rule;
+}
+
+/* Whether its server may be asked sooner than others: a longer delay is kept by its queue, and what
+ * robots.txt asks for holds too. */
+static bool job_is_privileged(const struct reap_job *job)
+{
+	const struct crawl *c = job->reap->crawl;
+	return job->rule.delay_us < c->delay_us || job->rule.concurrent > c->concurrent;
+}
+
+/* Whether the rules take a URL that is about to be asked for. */
+static bool job_is_rejected(const struct reap_job *job)
+{
+	char room[URL_MAX];
+	struct url url;
+	struct filter_url verdict;
+	struct filter_where where = reap_where(job->reap, job->entry.fp.site, true);
+	if (!job->url.n || url_parse(job->url, NULL, room, sizeof room, &url) != 0)
+		return false;
+	filter_url(job->reap->crawl->filter, &url, STR(""), &where, &verdict);
+	return verdict.reject && !(job->entry.item_flags & ITEM_INITIAL);
+}
+
+/* It ends without its server having been asked. */
+static void job_unasked(struct reap_job *job, struct verdict *v)
+{
+	if (!job->url.n)
+		v->op = CHANGE_NONE; /* nobody could be told what is gone */
+	hostq_unasked(job->reap->queue, &job->out);
+	reap_tell(job, v, ITEM_NOWHERE);
+	reap_job_done(job);
 }
 
 static void job_fetched(void *ctx, const struct robot_result *result);
@@ -488,23 +575,29 @@ static void job_begin(struct reap *r, const struct hostq_job *out)
 	list_append(&r->jobs, &job->link);
 	r->out++;
 	r->begun++;
-	ENSURE(out->payload.n == sizeof job->entry);
+	ENSURE(out->payload.n >= sizeof job->entry);
 	memcpy(&job->entry, out->payload.p, sizeof job->entry);
+	job->asked = out->payload.n > sizeof job->entry;
+	job->url = arena_str(&job->arena, str_from(out->payload, sizeof job->entry));
 	job->sink = robot_memory_sink(&job->body, false);
 	int rc = job_load(job, &err);
-	const struct site *site = sites_get(r->sites, job->entry.fp.site);
-	bool fast = site && crawl_is_fast(r->o.conf, site);
+	if (rc == 0 && job_is_rejected(job)) {
+		struct verdict v;
+		reap_judge_rejected(&job->entry, r->o.conf, &v);
+		job_unasked(job, &v);
+		return;
+	}
+	job->rule = job_rule(r, job->url, job->entry.fp.site);
 	struct robot_job fetch = {
 		.url = job->url,
 		.etag = job->etag,
 		.last_modified = job->last_modified,
-		.rule = fast ? &at_once : NULL,
+		.rule = job_is_privileged(job) ? &job->rule : NULL,
 		.sink = &job->sink.sink,
 		.flags = ROBOT_NO_FOLLOW | ROBOT_NO_SHA256,
-		.patience_us = r->o.conf->cycle_us,
+		.patience_us = r->crawl->cycle_us,
 	};
-	if (hostq_waiting(r->queue, out->key) &&
-	    (fast || r->o.robot->robot.delay_us <= r->o.robot->robot.keep_us))
+	if (hostq_waiting(r->queue, out->key) && job->rule.delay_us <= r->o.robot->robot.keep_us)
 		fetch.flags |= ROBOT_KEEP;
 	if (rc == 0)
 		rc = robot_fetch(r->kit.robot, &fetch, job_fetched, job, &err);
@@ -516,11 +609,7 @@ static void job_begin(struct reap *r, const struct hostq_job *out)
 		/* Neither URL nor bucket will get better: it is not tried again. */
 		struct verdict v;
 		reap_judge_lost(&job->entry, r->o.conf, err.msg, &v);
-		if (!job->url.n)
-			v.op = CHANGE_NONE; /* nobody could be told what is gone */
-		hostq_unasked(r->queue, &job->out);
-		reap_tell(job, &v, ITEM_NOWHERE);
-		reap_job_done(job);
+		job_unasked(job, &v);
 	}
 }
 
@@ -572,7 +661,10 @@ static void job_fetched(void *ctx, const struct robot_result *result)
 		err_set(&err, ERR_SYSTEM, "%s", result->why);
 		reap_fail(r, &err);
 	}
-	job->qkey = result->addr.family ? kit_qkey(&result->addr) : 0;
+	job->qkey = result->addr.family ? kit_qkey(&result->addr)
+		    : result->outcome == OUTCOME_SITE_PERMANENT
+			    ? qkey_special(QKEY_NONEXISTENT, hash_u64(job->entry.fp.site), 0)
+			    : 0;
 	job->download_ms = (uint32_t)(result->times.first_us / 1000);
 	job->wall_us = clock_wall_us();
 	if (result->times.start_us)
@@ -621,6 +713,65 @@ static int reap_load_done(struct reap *r, struct state *st, struct err *err)
 	return rc < 0 ? -1 : 0;
 }
 
+/* Which class of its queue a URL is in: by its priority; what failed before comes last, so that the
+ * pauses after trouble hold up nothing else. */
+static unsigned entry_class(const struct plan_entry *e)
+{
+	return e->retry ? HOSTQ_PRIORITIES - 1 : 255 - (e->priority >> 24);
+}
+
+static qkey reap_key(qkey key, uint64_t site)
+{
+	bool asked = key && qkey_kind(key) == QKEY_RESOLVED;
+	return asked ? key : qkey_special(QKEY_UNRESOLVED, hash_u64(site), 0);
+}
+
+/* A URL that somebody asks for joins the queues at once. It is a contribution too, so that it is
+ * known even if its turn does not come. A requests_fn. */
+static int reap_ask(void *ctx, struct str line, struct err *err)
+{
+	struct reap *r = ctx;
+	CLEANUP(buf_free) struct buf payload = BUF_INIT(sizeof(struct plan_entry) + URL_MAX);
+	char room[URL_MAX], strict[URL_STRICT_MAX + 1];
+	const struct url_index *index;
+	struct index_item item = {.where = ITEM_NOWHERE};
+	struct url url, canon;
+	if (url_parse(line, NULL, room, sizeof room, &url) != 0 ||
+	    url_canon(&url, true, strict, sizeof strict, &canon) != 0)
+		return 0;
+	struct footprint fp = footprint_of(&canon);
+	int rc = crawl_ask(r->state, line, err);
+	if (rc == 0)
+		rc = state_index(r->state, &index, err);
+	if (rc == 0)
+		rc = url_index_find(index, fp, &item, err);
+	if (rc < 0)
+		return -1;
+	bool known = rc == 0 && index_item_has_bucket(&item);
+	struct plan_entry e = {
+		.fp = fp,
+		.where = item.where,
+		.priority = UINT32_MAX,
+		.flags = known && item.type == ITEM_GATHERED ? PLAN_REFRESH : 0,
+		.item_flags = item.flags | ITEM_INITIAL | ITEM_REGATHER,
+		.weight = item.weight,
+		.section = item.section,
+	};
+	buf_add(&payload, &e, sizeof e);
+	if (!known)
+		buf_add_str(&payload, canon.href);
+	const uint32_t *number = known_sites_get(&r->known, fp.site);
+	qkey key = number && *number != UINT32_MAX ? servers_at(r->servers, *number)->qkey : 0;
+	if (!number)
+		*known_sites_put(&r->known, fp.site) = UINT32_MAX;
+	if (hostq_push(r->queue, reap_key(key, fp.site), 0, buf_str(&payload), 0, err) < 0)
+		return -1;
+	r->asked += !known;
+	r->left++;
+	loop_later(r->o.loop, &r->pump);
+	return 0;
+}
+
 /* The plan goes into the queues. One that is damaged, which recovery and garner check name, ends
  * there: the next cycle plans anew. */
 static int reap_fill(struct reap *r, struct state *st, struct err *err)
@@ -632,22 +783,24 @@ static int reap_fill(struct reap *r, struct state *st, struct err *err)
 	if (rc != 0)
 		return rc < 0 && err->code != ERR_DAMAGED ? -1 : 0;
 	while ((rc = plan_next(in, &arena, &site, err)) == 0) {
-		qkey key =
-			site.qkey ? site.qkey : qkey_special(QKEY_UNRESOLVED, hash_u64(site.fp), 0);
+		qkey key = reap_key(site.qkey, site.fp);
 		for (size_t i = 0; i < site.n; i++) {
 			struct str payload = {(const char *)&site.entry[i], sizeof site.entry[i]};
 			if (fps_get(&r->done, site.entry[i].fp))
 				continue;
-			unsigned class = 3 - MIN(site.entry[i].priority >> 28, 3);
+			unsigned class = entry_class(&site.entry[i]);
 			if (hostq_push(r->queue, key, class, payload, 0, err) < 0) {
 				rc = -1;
 				break;
 			}
 			r->left++;
 		}
-		const struct site *known = sites_get(r->sites, site.fp);
-		if (known && crawl_is_fast(r->o.conf, known))
-			hostq_set_rule(r->queue, key, &at_once);
+		const uint32_t *number = known_sites_get(&r->known, site.fp);
+		if (number && *number != UINT32_MAX) {
+			const struct server *server = servers_at(r->servers, *number);
+			struct polite_rule rule = {server->delay_us, server->max_conn};
+			hostq_set_rule(r->queue, key, &rule);
+		}
 		if (rc < 0)
 			break;
 		arena_clear(&arena);
@@ -660,7 +813,7 @@ static int reap_fill(struct reap *r, struct state *st, struct err *err)
 
 static int reap_checkpoint(struct reap *r, struct err *err)
 {
-	if (r->o.requests && r->o.requests(r->o.ctx, r->state, err) < 0)
+	if (r->o.requests && r->o.requests(r->o.ctx, reap_ask, r, err) < 0)
 		return -1;
 	FAULT("reap.checkpoint");
 	int64_t now_us = clock_wall_us();
@@ -701,6 +854,8 @@ static void reap_look(void *ctx)
 	r->held = (behind_us > 0 && behind_us < AWAY_US) || (r->o.full && r->o.full(r->o.ctx));
 	if (was_held && !r->held)
 		loop_later(r->o.loop, &r->pump);
+	if (!r->stopping && crawl_file_is_full(r->crawl->conf, bucket_length(r->buckets)))
+		reap_stop(r); /* it has to be cleaned first */
 }
 
 /* First nothing new begins, then nothing is waited for any more. */
@@ -732,9 +887,9 @@ void reap_be_careful(struct reap *r)
 	r->careful = true;
 }
 
-bool reap_runs(const struct reap *r)
+const struct state *reap_state(const struct reap *r)
 {
-	return r->state != NULL;
+	return r->state;
 }
 
 int reap_new(struct reap **ret, const struct reap_options *options, struct err *err)
@@ -790,42 +945,66 @@ static void reap_clear(struct reap *r)
 	loop_later_cancel(&r->pump);
 	hostq_free(&r->queue);
 	bucket_packer_free(&r->packer);
+	servers_free(&r->servers);
+	known_sites_free(&r->known);
 	r->left = r->parsing = 0;
 	r->state = NULL;
 	r->buckets = NULL;
 	reap_gauges(r);
 }
 
-int reap_run(struct reap *r, struct state *st, struct buckets *buckets, struct err *err)
+/* Sites by their footprints, a few bytes each. */
+static int reap_load_sites(struct reap *r, struct state *st, struct err *err)
+{
+	CLEANUP(sites_scan_free) struct sites_scan *scan = NULL;
+	struct server room;
+	struct site site;
+	if (servers_load(&r->servers, st, r->crawl, err) < 0)
+		return -1;
+	int rc = state_sites_scan(st, &scan, err);
+	while (rc == 0 && (rc = sites_scan_next(scan, &site, err)) == 0)
+		*known_sites_put(&r->known, site.fp) = servers_of(r->servers, &site, &room)->number;
+	return MIN(rc, 0);
+}
+
+/* Queues, sites and packer for the run. */
+static int reap_begin(struct reap *r, struct state *st, const struct crawl *c, struct err *err)
 {
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(1 << 20);
 	struct hostq_options queue = {
-		.rule = {r->o.robot->robot.delay_us, (unsigned)r->o.robot->robot.concurrent},
+		.rule = {c->delay_us, c->concurrent},
 		.folder = state_path(st, &arena, "."),
 	};
 	r->state = st;
-	r->buckets = buckets;
+	r->buckets = c->buckets;
+	r->crawl = c;
 	r->err = (struct err){0};
 	r->held = r->o.full && r->o.full(r->o.ctx);
-	r->begun = 0;
-	r->packer = bucket_packer_new(bucket_dict_path(&arena, bucket_path(buckets)));
-	r->sites = NULL;
+	r->begun = r->done_now = r->asked = 0;
+	r->packer = bucket_packer_new(bucket_dict_path(&arena, bucket_path(c->buckets)));
 	mem_free(&r->seen); /* what was contributed in another cycle may be forgotten since */
 	int rc = hostq_new(&r->queue, &queue, err);
 	if (rc == 0)
-		rc = state_sites(st, &r->sites, err);
+		rc = reap_load_sites(r, st, err);
 	if (rc == 0)
 		rc = reap_load_done(r, st, err);
 	if (rc == 0)
 		rc = reap_fill(r, st, err);
 	fps_free(&r->done);
-	if (rc == 0)
-		rc = reap_checkpoint(r,
-				     err); /* from here on the state is rolled back, not deleted */
+	return rc;
+}
+
+int reap_run(struct reap *r, struct state *st, const struct crawl *c, struct reaped *ret,
+	     struct err *err)
+{
+	int64_t from_us = clock_mono_us();
+	int rc = reap_begin(r, st, c, err);
+	if (rc == 0) /* from here on the state is rolled back, not deleted */
+		rc = reap_checkpoint(r, err);
 	if (rc == 0 && !r->stopping && r->left) {
 		loop_timer_every(r->o.loop, &r->tick, CHECKPOINT_US);
 		loop_timer_every(r->o.loop, &r->look, LOOK_US);
-		loop_timer_in(r->o.loop, &r->end, r->o.conf->cycle_us);
+		loop_timer_in(r->o.loop, &r->end, c->cycle_us);
 		loop_later(r->o.loop, &r->pump);
 		rc = loop_run(r->o.loop, err);
 	}
@@ -835,7 +1014,7 @@ int reap_run(struct reap *r, struct state *st, struct buckets *buckets, struct e
 	}
 	if (rc == 0)
 		rc = reap_checkpoint(r, err);
-	sites_free(&r->sites);
+	*ret = (struct reaped){r->done_now, r->left, clock_mono_us() - from_us, r->asked};
 	reap_clear(r);
 	r->stopping = false;
 	return rc;

@@ -2,6 +2,7 @@
  * robot, parser, bucket, journal; what it links to becomes contributions. Checkpoints come every
  * half second. One loop and its thread. */
 #pragma once
+#include "disk/requests.h"
 #include "fetch/kit.h"
 #include "role/counters.h"
 #include "shepherd/crawl.h"
@@ -55,9 +56,9 @@ struct reap_options {
 	const struct crawl_conf *conf;
 	struct counters *counters; /* NULL: nobody counts */
 	size_t counters_at;
-	/* Called with every checkpoint, before it: URLs that were given by hand become
-	 * contributions here. May be NULL. */
-	int (*requests)(void *ctx, struct state *st, struct err *err);
+	/* Called with every checkpoint, before it: hands over URLs that were asked for by hand,
+	 * line by line. They become contributions, and are gathered at once. May be NULL. */
+	int (*requests)(void *ctx, requests_fn *fn, void *fn_ctx, struct err *err);
 	void (*kept)(void *ctx); /* after it: they are kept */
 	/* Several times a second: whether there is no room for what would be fetched. May be NULL.
 	 */
@@ -70,9 +71,16 @@ struct reap;
 int reap_new(struct reap **ret, const struct reap_options *options, struct err *err);
 void reap_free(struct reap **r);
 
-/* Works off the plan of a state in PHASE_REAP, for at most conf->cycle_us, and ends with a
+/* What a run did. */
+struct reaped {
+	uint64_t done, left; /* URLs; left: planned or asked for, and not done */
+	int64_t took_us;
+	uint64_t asked; /* by hand, were not known, and were not gathered either */
+};
+/* Works off the plan of a state in PHASE_REAP, for at most c->cycle_us, and ends with a
  * checkpoint. Runs the loop. Negative: the state is left to recovery. */
-int reap_run(struct reap *r, struct state *st, struct buckets *buckets, struct err *err);
+int reap_run(struct reap *r, struct state *st, const struct crawl *c, struct reaped *ret,
+	     struct err *err);
 /* From a callback of the loop: it ends soon, with a checkpoint. Holds until the next reap_run(). */
 void reap_stop(struct reap *r);
 /* What of its files was damaged when it was made, and is lost; NULL: nothing. */
@@ -80,4 +88,5 @@ const struct err *reap_lost(const struct reap *r);
 /* What was fetched could not be kept: next time one page is fetched, and no other before that one
  * is kept. */
 void reap_be_careful(struct reap *r);
-bool reap_runs(const struct reap *r);
+/* The state that it works on; NULL: none. */
+const struct state *reap_state(const struct reap *r);

@@ -91,6 +91,17 @@ void reap_judge_noindex(const struct plan_entry *e, const struct crawl_conf *con
 	*ret = v;
 }
 
+void reap_judge_rejected(const struct plan_entry *e, const struct crawl_conf *conf,
+			 struct verdict *ret)
+{
+	struct verdict v = {.status = CRAWL_REJECTED};
+	char text[64];
+	judge_bury(e, conf, &v);
+	v.type = ITEM_ERROR; /* not remembered: the rules know it */
+	snprintf(v.reason, sizeof v.reason, "%s", crawl_status_text(v.status, text));
+	*ret = v;
+}
+
 void reap_judge_lost(const struct plan_entry *e, const struct crawl_conf *conf, const char *why,
 		     struct verdict *ret)
 {

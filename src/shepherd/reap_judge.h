@@ -20,6 +20,9 @@ void reap_judge(const struct robot_result *r, const struct plan_entry *e,
 /* Of a document that does not want to be indexed. */
 void reap_judge_noindex(const struct plan_entry *e, const struct crawl_conf *conf,
 			struct verdict *ret);
+/* Of a URL that the rules do not want (any more). */
+void reap_judge_rejected(const struct plan_entry *e, const struct crawl_conf *conf,
+			 struct verdict *ret);
 /* Of a URL that cannot be asked for: its own text, or the bucket that holds it, is not whole. */
 void reap_judge_lost(const struct plan_entry *e, const struct crawl_conf *conf, const char *why,
 		     struct verdict *ret);

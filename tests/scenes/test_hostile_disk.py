@@ -21,9 +21,9 @@ def web():
     site.stop()
 
 
-def configuration(web, **shepherd):
+def configuration(web, disk_free="1M", **shepherd):
     settings = {"cycle": "30s", "refresh": "1h", "no_delay": web.host, **shepherd}
-    return ("[up]\nroles = shepherd\nrestart_max = 200ms\n[robot]\nnetworks = 127.0.0.1\n"
+    return (f"disk_free = {disk_free}\n[up]\nroles = shepherd\nrestart_max = 200ms\n[robot]\nnetworks = 127.0.0.1\n"
             f"delay = 10ms\nat_once = {IN_FLIGHT}\n[shepherd]\n" +
             "".join(f"{k} = {v}\n" for k, v in settings.items()))
 
@@ -33,13 +33,13 @@ def asked_for_pages(web):
 
 
 def test_nothing_is_fetched_while_less_is_free_than_is_wanted(garner, web):
-    g = garner(config=configuration(web, space="1000T"))
+    g = garner(config=configuration(web, disk_free="1000T"))
     up = g.start("up").wait_ready()
     assert g.run("add", web.url + "/").code == 0
     up.wait_line("no room on the disk: nothing is fetched until there is")
     assert "for room on the disk" in g.run("status").out
-    assert "shepherd.space" in g.run("doctor").out
-    g.configure(configuration(web, space="0"))
+    assert "disk_free" in g.run("doctor").out
+    g.configure(configuration(web, disk_free="0"))
     assert asked_for_pages(web) == []
     up.send(signal.SIGHUP)  # by the new setting there is room
     wait_for("all pages", lambda: len(set(asked_for_pages(web))) == PAGES + 1)
@@ -73,7 +73,7 @@ def test_a_write_that_is_refused_ends_the_fetching_and_not_the_role(garner, web,
 
 def test_it_goes_on_by_itself_when_there_is_room(garner, web):
     """A real file system that is full, where one may be mounted."""
-    g = garner(config=configuration(web, space="2M"))
+    g = garner(config=configuration(web, disk_free="2M"))
     g.data.mkdir()
     try:
         mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "none", g.data],

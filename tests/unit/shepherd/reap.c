@@ -115,6 +115,15 @@ static void end(struct bench *b)
 	arena_free(&b->arena);
 }
 
+static int reap_all(struct bench *b, struct err *err)
+{
+	struct crawl c = lab_crawl(&b->conf);
+	struct reaped reaped;
+	c.delay_us = b->robot.robot.delay_us;
+	c.buckets = b->buckets;
+	return reap_run(b->reap, b->lab.st, &c, &reaped, err);
+}
+
 /* The journal's only entry. false: it has none. */
 static bool told(struct bench *b, struct journal_entry *ret)
 {
@@ -141,7 +150,7 @@ static void a_bucket_of_the_oldest_version_has_its_url_in_the_body(void **state)
 	struct err err = {0};
 	struct journal_entry e;
 	begin(&b, "oldest", BUCKET_PLAIN, STR("U" URL "\nTtext/html\nXold\n"));
-	MUST(reap_run(b.reap, b.lab.st, b.buckets, &err));
+	MUST(reap_all(&b, &err));
 	assert_true(told(&b, &e));
 	assert_str(e.url, URL);
 	assert_int_equal(NOT_ALLOWED, e.status); /* it was asked for */
@@ -155,7 +164,7 @@ static void the_next_version_has_it_in_the_header(void **state)
 	struct err err = {0};
 	struct journal_entry e;
 	begin(&b, "v30", BUCKET_V30, STR("U" URL "\n\nTtext/html\nUhttp://other.example/\n"));
-	MUST(reap_run(b.reap, b.lab.st, b.buckets, &err));
+	MUST(reap_all(&b, &err));
 	assert_true(told(&b, &e));
 	assert_str(e.url, URL);
 	assert_int_equal(NOT_ALLOWED, e.status);
@@ -180,7 +189,7 @@ static void a_bucket_that_will_not_get_better_is_not_tried_again(void **state)
 		struct journal_entry e;
 		snprintf(name, sizeof name, "bad%zu", i);
 		begin(&b, name, cases[i].type, cases[i].data);
-		MUST(reap_run(b.reap, b.lab.st, b.buckets, &err));
+		MUST(reap_all(&b, &err));
 		assert_true(told(&b, &e));
 		assert_int_equal(ITEM_ZOMBIE, e.type);
 		end(&b);
@@ -198,7 +207,7 @@ static void a_damaged_plan_ends_the_reap_and_the_cycle_goes_on(void **state)
 	char *plan = state_path(b.lab.st, &b.arena, "plan");
 	assert_int_equal(0, truncate(plan, 60)); /* in the first site */
 	assert_true(format_verify(&plan_format, plan, &err) < 0);
-	MUST(reap_run(b.reap, b.lab.st, b.buckets, &err));
+	MUST(reap_all(&b, &err));
 	assert_false(told(&b, &e));
 	MUST(state_enter(b.lab.st, PHASE_CORK, b.buckets, PLAY_START, &err));
 	end(&b);
@@ -287,7 +296,7 @@ static void the_journal_has_the_md5_of_the_document(void **state)
 	snprintf(thin, sizeof thin, "U%s\n", served.url);
 	begin_at(&b, "md5", BUCKET_PLAIN, str_of(thin), served.url,
 		 (struct value_list){.item = networks, .n = 1}, 0);
-	MUST(reap_run(b.reap, b.lab.st, b.buckets, &err));
+	MUST(reap_all(&b, &err));
 	assert_true(told(&b, &e));
 	assert_int_equal(200, e.status);
 	assert_int_equal(ITEM_GATHERED, e.type);
@@ -313,7 +322,7 @@ static struct journal_entry refresh(const char *name, struct served *served, con
 	snprintf(known, sizeof known, "U%s\n%s\nXold\n", served->url, header);
 	begin_at(&b, name, BUCKET_V30, str_of(known), served->url,
 		 (struct value_list){.item = networks, .n = 1}, PLAN_REFRESH);
-	MUST(reap_run(b.reap, b.lab.st, b.buckets, &err));
+	MUST(reap_all(&b, &err));
 	assert_true(told(&b, &e));
 	end(&b);
 	serve_end(served);
@@ -365,13 +374,13 @@ static void a_bucket_that_cannot_be_read_now_ends_the_reap_and_not_the_url(void 
 	struct journal_entry e;
 	begin(&b, "disk", BUCKET_PLAIN, STR("U" URL "\n"));
 	MUST(fault_arm("file.read/objects=eio@1+", &err));
-	assert_int_equal(-1, reap_run(b.reap, b.lab.st, b.buckets, &err));
+	assert_int_equal(-1, reap_all(&b, &err));
 	assert_int_equal(ERR_SYSTEM, err.code);
 	assert_non_null(strstr(err.msg, "objects"));
 	assert_true(fault_fired() > 0);
 	MUST(fault_arm("", &err));
 	assert_false(told(&b, &e));
-	MUST(reap_run(b.reap, b.lab.st, b.buckets, &err));
+	MUST(reap_all(&b, &err));
 	assert_true(told(&b, &e));
 	assert_int_equal(NOT_ALLOWED, e.status);
 	end(&b);

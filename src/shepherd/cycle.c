@@ -1,0 +1,384 @@
+/* The order of modules, as data: in which phases a state may be, whether the work goes on in a
+ * clone, which bucket file it needs, and what it ends in. What one module finds out and another
+ * needs is either in the state's params or, within one run of merge to record, in struct cycle. */
+#include "shepherd/cycle.h"
+
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/file.h"
+#include "bucket/bucket.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Rules and classes */
+
+/* Whether the file is another than when it was read. */
+static bool filter_has_changed(struct cycle *y)
+{
+	struct stat now, seen = y->filter_seen;
+	if (stat(y->filter_path, &now) != 0)
+		now = (struct stat){0};
+	y->filter_seen = now;
+	return now.st_ino != seen.st_ino || now.st_size != seen.st_size ||
+	       now.st_mtim.tv_sec != seen.st_mtim.tv_sec ||
+	       now.st_mtim.tv_nsec != seen.st_mtim.tv_nsec;
+}
+
+static int cycle_load_filter(struct cycle *y, struct err *err)
+{
+	const struct filter_defaults defaults = {y->o.conf->no_delay,
+						 y->o.conf->follow == CRAWL_ALL};
+	struct filter *filter;
+	if (!filter_has_changed(y) && y->filter)
+		return 0;
+	if (filter_load(y->filter_path, &defaults, &filter, err) < 0)
+		return -1;
+	filter_free(&y->filter);
+	y->filter = filter;
+	return 0;
+}
+
+int cycle_reload(struct cycle *y, struct err *err)
+{
+	struct err other;
+	int rc = cycle_load_filter(y, err);
+	return equiv_file_update(&y->equiv, rc < 0 ? &other : err) < 0 ? -1 : rc;
+}
+
+int cycle_new(struct cycle **ret, const struct cycle_options *options, struct err *err)
+{
+	struct cycle *y = mem_alloc(sizeof *y);
+	y->o = *options;
+	snprintf(y->filter_path, sizeof y->filter_path, "%s/cf/filter", options->folder);
+	snprintf(y->equiv_path, sizeof y->equiv_path, "%s/cf/url-equiv", options->folder);
+	y->equiv.path = y->equiv_path;
+	int rc = schema_parse(str_of(options->conf->refresh_schema), &y->schema, err);
+	if (rc < 0)
+		(void)err_in(err, "shepherd.refresh_schema");
+	if (rc == 0)
+		rc = cycle_reload(y, err);
+	if (rc < 0)
+		cycle_free(&y);
+	else
+		*ret = y;
+	return MIN(rc, 0);
+}
+
+void cycle_free(struct cycle **py)
+{
+	struct cycle *y = *py;
+	if (!y)
+		return;
+	filter_free(&y->filter);
+	equiv_file_free(&y->equiv);
+	buf_free(&y->cleaned.told);
+	mem_free(py);
+}
+
+/* What a module works with, now. */
+static struct crawl cycle_crawl(struct cycle *y, const struct state *st, struct buckets *buckets)
+{
+	return (struct crawl){
+		.conf = y->o.conf,
+		.filter = y->filter,
+		.equiv = y->equiv.equiv,
+		.schema = y->schema,
+		.delay_us = y->o.robot->robot.delay_us,
+		.concurrent = (unsigned)y->o.robot->robot.concurrent,
+		.cycle_us = crawl_cycle_us(y->o.conf, &state_params(st)->course),
+		.now_us = clock_wall_us(),
+		.buckets = buckets,
+		.stopped = y->o.stopped,
+		.ctx = y->o.ctx,
+	};
+}
+
+/* The modules */
+
+static int run_feedback(struct cycle *y, struct state *st, const struct crawl *c, struct err *err)
+{
+	char path[PATH_MAX];
+	struct fed fed = {0};
+	snprintf(path, sizeof path, "%s/feedback", y->o.folder);
+	int rc = crawl_feedback(st, c, path, &fed, err);
+	y->fed = fed;
+	return rc < 0 ? -1 : fed.stopped ? CYCLE_STOPPED : 0;
+}
+
+static int run_plan(struct cycle *y, struct state *st, const struct crawl *c, struct err *err)
+{
+	return crawl_plan(st, c, true, &y->planned, err);
+}
+
+/* What reaping does in 1,000 s: what was planned and done early tells how fast it is at least. */
+static uint64_t reap_rate(uint64_t rate, const struct reaped *r)
+{
+	uint64_t us = (uint64_t)MAX(r->took_us, US_PER_S);
+	uint64_t now = r->done * 1000 * (uint64_t)US_PER_S / us;
+	return r->left ? (3 * rate + now) / 4 : MAX(rate, now);
+}
+
+static int run_reap(struct cycle *y, struct state *st, const struct crawl *c, struct err *err)
+{
+	if (reap_run(y->o.reap, st, c, &y->reaped, err) < 0)
+		return -1;
+	struct state_course course = state_params(st)->course;
+	course.rate_milli = reap_rate(course.rate_milli, &y->reaped);
+	course.asked += y->reaped.asked;
+	if (state_params_put(st, &course, err) < 0)
+		return -1;
+	return crawl_is_stopped(c) ? CYCLE_STOPPED : 0;
+}
+
+static int run_cork(struct cycle *y, struct state *st, const struct crawl *c, struct err *err)
+{
+	(void)y;
+	return crawl_cork(st, c, err);
+}
+
+static int run_merge(struct cycle *y, struct state *st, const struct crawl *c, struct err *err)
+{
+	return crawl_merge(st, c, &y->merged, err);
+}
+
+static int run_equiv(struct cycle *y, struct state *st, const struct crawl *c, struct err *err)
+{
+	uint64_t changed;
+	(void)y;
+	return crawl_equiv(st, c, &changed, err);
+}
+
+static int run_select(struct cycle *y, struct state *st, const struct crawl *c, struct err *err)
+{
+	int rc = crawl_select(st, c, !y->no_brake, &y->selected, err);
+	return rc == 0 && y->selected.braked ? CYCLE_BRAKED : rc;
+}
+
+static int run_record(struct cycle *y, struct state *st, const struct crawl *c, struct err *err)
+{
+	const struct selected *s = &y->selected;
+	uint64_t made;
+	if (y->selects_known && s->fresh + s->stale_keys + s->sites_gone == 0)
+		return 0;
+	return crawl_record(st, c, &made, err);
+}
+
+static int run_cleanup(struct cycle *y, struct state *st, const struct crawl *c, struct err *err)
+{
+	buf_free(&y->cleaned.told);
+	return crawl_cleanup(st, c, &y->cleaned, err);
+}
+
+/* The table */
+
+enum cycle_buckets { BUCKETS_NONE, BUCKETS_READ, BUCKETS_APPEND };
+
+struct module {
+	const char *name, *help;
+	enum phase phase;
+	unsigned from;   /* phases, as bits, in which a state may be; its own is one of them */
+	bool clones;     /* a state that is done is worked on in a clone */
+	bool contrib;    /* which shares its contributions */
+	enum phase then; /* what it ends in; PHASES: it stays in its own */
+	enum cycle_buckets buckets;
+	int (*run)(struct cycle *y, struct state *st, const struct crawl *c, struct err *err);
+};
+
+#define BIT(phase) (1u << PHASE_##phase)
+#define DONE (BIT(CLOSED) | BIT(CORKED))
+static const struct module modules[MODULES] = {
+	[MODULE_FEEDBACK] = {"feedback", "take weights from the indexer", PHASE_FEEDBACK,
+			     DONE | BIT(PREPARE) | BIT(FEEDBACK), true, false, PHASES, BUCKETS_NONE,
+			     run_feedback},
+	[MODULE_PLAN] = {"plan", "decide what to gather next", PHASE_PLAN,
+			 DONE | BIT(PREPARE) | BIT(FEEDBACK) | BIT(PLAN), true, false, PHASES,
+			 BUCKETS_NONE, run_plan},
+	[MODULE_REAP] = {"reap", "gather what is planned", PHASE_REAP, BIT(PLAN) | BIT(REAP), false,
+			 false, PHASE_CORK, BUCKETS_APPEND, run_reap},
+	[MODULE_CORK] = {"cork", "put what was gathered into the index", PHASE_CORK,
+			 BIT(REAP) | BIT(CORK), false, false, PHASE_CORKED, BUCKETS_NONE, run_cork},
+	[MODULE_MERGE] = {"merge", "add the URLs that were found", PHASE_MERGE,
+			  BIT(CORKED) | BIT(MERGE), true, true, PHASES, BUCKETS_READ, run_merge},
+	[MODULE_EQUIV] = {"equiv", "tell which sites are mirrors", PHASE_EQUIV,
+			  BIT(MERGE) | BIT(EQUIV), false, false, PHASES, BUCKETS_NONE, run_equiv},
+	[MODULE_SELECT] = {"select", "decide which URLs are wanted", PHASE_SELECT,
+			   BIT(EQUIV) | BIT(SELECT), false, false, PHASES, BUCKETS_READ,
+			   run_select},
+	[MODULE_RECORD] = {"record", "make buckets for new URLs", PHASE_RECORD,
+			   BIT(SELECT) | BIT(RECORD), false, false, PHASE_CLOSED, BUCKETS_APPEND,
+			   run_record},
+	[MODULE_CLEANUP] = {"cleanup", "clean the bucket file", PHASE_CLEANUP,
+			    BIT(CLOSED) | BIT(CLEANUP), true, false, PHASE_CLOSED, BUCKETS_APPEND,
+			    run_cleanup},
+};
+
+const char *module_name(enum cycle_module m)
+{
+	return modules[m].name;
+}
+
+const char *module_help(enum cycle_module m)
+{
+	return modules[m].help;
+}
+
+bool cycle_fits(enum cycle_module m, enum phase phase)
+{
+	return modules[m].from >> phase & 1;
+}
+
+static int cycle_enter(struct cycle *y, struct state *st, enum phase phase, struct buckets *b,
+		       struct err *err)
+{
+	FAULT("master.phase");
+	if (state_enter(st, phase, b, clock_wall_us(), err) < 0)
+		return -1;
+	if (y->o.entered)
+		y->o.entered(y->o.ctx, phase);
+	return 0;
+}
+
+static int cycle_open_buckets(const struct cycle *y, const struct module *m, struct buckets **ret,
+			      struct err *err)
+{
+	struct bucket_options options = {.mode = m->buckets == BUCKETS_READ ? BUCKET_READ
+									    : BUCKET_APPEND};
+	char path[PATH_MAX];
+	snprintf(path, sizeof path, "%s/objects", y->o.folder);
+	if (m->buckets == BUCKETS_NONE)
+		return 0;
+	int rc = bucket_open(ret, path, &options, err);
+	return rc == 1 ? err_set(err, ERR_DAMAGED, "%s is lost", path) : rc;
+}
+
+/* The phase of a state that is done with a module. */
+static int cycle_end(struct cycle *y, const struct module *m, struct state *st, struct buckets *b,
+		     struct err *err)
+{
+	struct state_course course = state_params(st)->course;
+	course.passes_us = y->passes_us;
+	if (phase_is_done(m->then) && state_params_put(st, &course, err) < 0)
+		return -1;
+	return cycle_enter(y, st, m->then, m->buckets == BUCKETS_APPEND ? b : NULL, err);
+}
+
+static int cycle_work(struct cycle *y, enum cycle_module which, struct state *st, struct err *err)
+{
+	const struct module *m = &modules[which];
+	struct buckets *b = NULL;
+	int64_t from_us = clock_mono_us();
+	if (cycle_open_buckets(y, m, &b, err) < 0)
+		return -1;
+	const struct crawl c = cycle_crawl(y, st, b);
+	int rc = m->run(y, st, &c, err);
+	int64_t took_us = clock_mono_us() - from_us;
+	if (which != MODULE_REAP)
+		y->passes_us += (uint64_t)took_us;
+	if (rc == 0 && y->o.took)
+		y->o.took(y->o.ctx, which, took_us);
+	if (rc == 0 && m->then != PHASES)
+		rc = cycle_end(y, m, st, b, err);
+	y->selects_known = which == MODULE_SELECT && rc == 0;
+	if (b && (rc != 0 || m->buckets == BUCKETS_READ))
+		bucket_drop(&b);
+	else if (b)
+		rc = bucket_close(&b, err);
+	return rc;
+}
+
+int cycle_run(struct cycle *y, enum cycle_module which, struct state **st, struct err *err)
+{
+	const struct module *m = &modules[which];
+	enum phase phase = state_phase(*st);
+	if (!cycle_fits(which, phase))
+		return err_set(err, ERR_USAGE, "%s: the state is in %s, %s cannot work on it",
+			       state_name(*st), phase_name(phase), m->name);
+	if (m->clones && phase_is_done(phase)) {
+		struct state *clone = NULL;
+		if (which == MODULE_FEEDBACK || which == MODULE_PLAN)
+			y->passes_us = 0;
+		if (state_clone(&clone, *st, m->contrib, clock_wall_us(), err) < 0)
+			return -1;
+		state_free(st);
+		*st = clone;
+	}
+	if (state_phase(*st) != m->phase && cycle_enter(y, *st, m->phase, NULL, err) < 0)
+		return -1;
+	return cycle_work(y, which, *st, err);
+}
+
+static void tell_select(const struct selected *s, struct buf *out)
+{
+	buf_printf(out, "%" PRIu64 " URLs are wanted, %" PRIu64 " woken, %" PRIu64 " expired",
+		   s->active, s->woken, s->expired);
+	for (size_t i = 0; i < CRAWL_LIMITS; i++)
+		if (s->sleeps[i] + s->forgotten[i])
+			buf_printf(out, "; limit %s: %" PRIu64 " sleep, %" PRIu64 " forgotten",
+				   crawl_limit_names[i], s->sleeps[i], s->forgotten[i]);
+	if (s->braked)
+		buf_printf(out,
+			   "\nbraked: %" PRIu64 " of %" PRIu64
+			   " gathered pages would be lost, so nothing was changed; make the file "
+			   "shepherd/disable-brake to let it through",
+			   s->lost, s->gathered);
+}
+
+void cycle_tell(const struct cycle *y, enum cycle_module m, const struct state *st, struct buf *out)
+{
+	buf_printf(out, "%s: %s: ", state_name(st), modules[m].name);
+	if (m == MODULE_FEEDBACK)
+		buf_printf(out, "%" PRIu64 " entries, %" PRIu64 " changed, %" PRIu64 " unknown",
+			   y->fed.entries, y->fed.changed, y->fed.unknown);
+	else if (m == MODULE_PLAN)
+		buf_printf(out, "%" PRIu64 " URLs of %" PRIu64 " sites, %" PRIu64 " have to wait",
+			   y->planned.urls, y->planned.sites, y->planned.waiting);
+	else if (m == MODULE_REAP)
+		buf_printf(out, "%" PRIu64 " URLs done, %" PRIu64 " left", y->reaped.done,
+			   y->reaped.left);
+	else if (m == MODULE_MERGE)
+		buf_printf(out,
+			   "%" PRIu64 " URLs added, %" PRIu64 " known, %" PRIu64
+			   " unwanted, %" PRIu64 " forgotten",
+			   y->merged.added, y->merged.known, y->merged.unwanted,
+			   y->merged.forgotten);
+	else if (m == MODULE_SELECT)
+		tell_select(&y->selected, out);
+	else if (m == MODULE_CLEANUP)
+		buf_printf(out,
+			   "%" PRIu64 " bytes, %" PRIu64 " before; %" PRIu64 " buckets dropped, "
+			   "%" PRIu64 " URLs rejected, %" PRIu64 " too many, %" PRIu64
+			   " bodies trimmed, %" PRIu64 " buckets missing",
+			   y->cleaned.after, y->cleaned.before, y->cleaned.dropped,
+			   y->cleaned.rejected, y->cleaned.ranked, y->cleaned.trimmed,
+			   y->cleaned.missing);
+	else
+		buf_add_text(out, "done");
+	buf_printf(out, "; the state is %s\n", phase_name(state_phase(st)));
+}
+
+/* Cleanup */
+
+const char *cycle_wants_cleanup(const struct cycle *y, const struct state *closed)
+{
+	const struct crawl_conf *conf = y->o.conf;
+	const struct state_course *course = &state_params(closed)->course;
+	CLEANUP(file_drop) struct file f = FILE_INIT;
+	char path[PATH_MAX];
+	uint64_t size, before = course->cleaned_bytes;
+	struct err err;
+	snprintf(path, sizeof path, "%s/objects", y->o.folder);
+	if (file_open(&f, path, O_RDONLY, 0, &err) != 0 || file_size(&f, &size, &err) < 0)
+		return NULL;
+	if (crawl_file_is_full(conf, size) && size > before)
+		return "it is as large as bucket_file_size";
+	if (size > conf->cleanup && size > before + before / 2)
+		return "it has grown by half";
+	int64_t since_s = (int64_t)(course->cleaned_s ? course->cleaned_s : 0);
+	if (since_s && clock_wall_us() >= since_s * US_PER_S + conf->periodic_cleanup_us)
+		return "the last time was long ago";
+	return NULL;
+}

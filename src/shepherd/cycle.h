@@ -1,0 +1,78 @@
+/* The cycle: which module works on which state, in which order. A table has them all; the role runs
+ * them one after the other, `garner shep MODULE` runs one. */
+#pragma once
+#include "shepherd/equivalence.h"
+#include "shepherd/feedback.h"
+#include "shepherd/reap.h"
+
+#include <limits.h>
+
+enum cycle_module {
+	MODULE_FEEDBACK,
+	MODULE_PLAN,
+	MODULE_REAP,
+	MODULE_CORK,
+	MODULE_MERGE,
+	MODULE_EQUIV,
+	MODULE_SELECT,
+	MODULE_RECORD,
+	MODULE_CLEANUP,
+	MODULES,
+};
+const char *module_name(enum cycle_module m); /* "merge" */
+const char *module_help(enum cycle_module m); /* one phrase, for a command */
+
+struct cycle_options {
+	const char *folder; /* of the crawl */
+	const struct crawl_conf *conf;
+	const struct robot_section_conf *robot;
+	struct reap *reap; /* for MODULE_REAP; may be set later */
+	/* Called when a phase was entered, and when a module took so long. May be NULL. */
+	void (*entered)(void *ctx, enum phase phase);
+	void (*took)(void *ctx, enum cycle_module m, int64_t us);
+	bool (*stopped)(void *ctx); /* as in struct crawl */
+	void *ctx;
+};
+
+struct cycle {
+	struct cycle_options o;
+	struct filter *filter;
+	char filter_path[PATH_MAX], equiv_path[PATH_MAX];
+	struct stat filter_seen; /* as it was when it was read last */
+	struct equiv_file equiv;
+	struct schema schema;
+	uint64_t passes_us; /* of the modules but reap, in this cycle */
+	bool no_brake;      /* the next select is let through */
+	/* What the modules said when they ran last. */
+	struct planned planned;
+	struct reaped reaped;
+	struct merged merged;
+	struct selected selected;
+	struct cleaned_up cleaned;
+	struct fed fed;
+	bool selects_known; /* selected is of the state that record works on */
+};
+
+/* Reads the rules and the classes of sites; err names file and line. */
+int cycle_new(struct cycle **ret, const struct cycle_options *options, struct err *err);
+void cycle_free(struct cycle **y);
+/* Reads them again where their files changed. Negative: one is wrong, and what was read before
+ * holds; said once for each change. */
+int cycle_reload(struct cycle *y, struct err *err);
+
+/* Runs a module on a state, or on a clone of it, which then takes its place in *st. 0: done, and
+ * the state is in the module's phase or the one that follows from it (reap, cork, record and
+ * cleanup end one). CYCLE_STOPPED: it was told to stop, and the phase has to begin again.
+ * CYCLE_BRAKED: select would have lost too much (y->selected); the clone is to be thrown away.
+ * ERR_USAGE: a state in that phase cannot be worked on by it. */
+enum { CYCLE_STOPPED = 1, CYCLE_BRAKED = 2 };
+int cycle_run(struct cycle *y, enum cycle_module m, struct state **st, struct err *err);
+/* Whether a state in that phase can be worked on by the module. */
+bool cycle_fits(enum cycle_module m, enum phase phase);
+
+/* What the module did, for people: a line or a few. */
+void cycle_tell(const struct cycle *y, enum cycle_module m, const struct state *st,
+		struct buf *out);
+
+/* Why the bucket file should be cleaned now; NULL: it need not. */
+const char *cycle_wants_cleanup(const struct cycle *y, const struct state *closed);

@@ -436,12 +436,16 @@ static int plan_look(struct planning *p, struct err *err)
 	return rc == 0 && p->fits ? plan_gather(p, err) : rc;
 }
 
-/* Whether the state knows that nothing is due. One that is due later than can be was made by
- * another clock. */
-static bool plan_is_idle(const struct planning *p, const struct state_course *course)
+/* Whether the state knows that nothing is due. What is due later than can be was noted by another
+ * clock; and an index with more or fewer URLs of a type than were counted then is another one. */
+static bool plan_is_idle(const struct planning *p, const struct url_index *index)
 {
+	const struct state_course *course = &state_params(p->st)->course;
 	const struct crawl_conf *conf = p->crawl->conf;
 	int64_t longest_s = MAX(conf->refresh_us, conf->site_err_expire_us) / US_PER_S;
+	for (int i = 0; i < ITEM_TYPES; i++)
+		if (course->urls[i] != url_index_count(index, (enum item_type)i))
+			return false;
 	return course->due_s == INT64_MAX ||
 	       (course->due_s > (uint64_t)p->clock.now_s &&
 		course->due_s <= (uint64_t)(p->clock.now_s + longest_s));
@@ -484,10 +488,13 @@ int crawl_plan(struct state *st, const struct crawl *c, bool write, struct plann
 	       struct err *err)
 {
 	const struct state_course *course = &state_params(st)->course;
+	const struct url_index *index;
 	struct planned planned;
 	struct planning p = plan_begin(st, c, &planned);
-	bool idle = plan_is_idle(&p, course);
-	int rc = 0;
+	int rc = state_index(st, &index, err);
+	if (rc < 0)
+		return -1;
+	bool idle = plan_is_idle(&p, index);
 	if (idle) {
 		memcpy(planned.types, course->urls, sizeof planned.types);
 		planned.next_s = (int64_t)course->due_s;

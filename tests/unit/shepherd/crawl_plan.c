@@ -368,19 +368,22 @@ static void a_state_that_knows_when_something_is_due_is_not_read(void **state)
 	static struct seen seen;
 	struct crawl_conf conf = lab_conf();
 	struct index_item items[1] = {new_item(0, 1)};
-	struct state_course course = {.due_s = NOW_S + 5, .urls = {[ITEM_NEW] = 42}};
+	struct state_course course = {.due_s = NOW_S + 5, .urls = {[ITEM_NEW] = 1}};
 	make(&lab, "idle", items, 1, NULL, 0);
 	lab_enter(&lab, false, PHASE_MERGE);
 	MUST(state_params_put(lab.st, &course, &err));
 	lab_close(&lab);
 	struct planned planned = plan(&lab, &conf, &seen);
 	assert_int_equal(0, planned.urls);
-	assert_int_equal(42, planned.types[ITEM_NEW]);
+	assert_int_equal(1, planned.types[ITEM_NEW]); /* as it was told */
 	assert_int_equal(NOW_S + 5, planned.next_s);
 	assert_int_equal(NOW_S + 5, state_params(lab.st)->course.due_s);
-	static const uint64_t now_due[] = {NOW_S, (uint64_t)NOW_S + REFRESH_S + 1};
-	for (size_t i = 0; i < 2; i++) { /* the other was noted by a wrong clock */
+	/* due now; noted by a wrong clock; noted of another index */
+	static const uint64_t now_due[] = {NOW_S, (uint64_t)NOW_S + REFRESH_S + 1, NOW_S + 5};
+	for (size_t i = 0; i < ARRAY_LEN(now_due); i++) {
 		course.due_s = now_due[i];
+		course.urls[ITEM_NEW] = i != 2;
+		course.urls[ITEM_ZOMBIE] = i == 2;
 		MUST(state_params_put(lab.st, &course, &err));
 		lab_close(&lab);
 		assert_int_equal(1, plan(&lab, &conf, &seen).urls);

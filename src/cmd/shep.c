@@ -344,8 +344,8 @@ const struct command shep_command = {
 	.description = "The bucket file holds what was gathered, the states what is known of each "
 		       "URL.",
 	CMD_SUBS(&init_command, &states_command, &dump_sub, &shep_params_command, &recover_command,
-		 &shep_filter_command, &shep_feedback_command, &shep_reap_command,
-		 &shep_cork_command, &shep_merge_command, &shep_equiv_command, &shep_select_command,
-		 &shep_record_command, &shep_cleanup_command, &shep_buckets_command,
-		 &shep_buckettool_command),
+		 &shep_filter_command, &shep_feedback_command, &shep_plan_command,
+		 &shep_reap_command, &shep_cork_command, &shep_merge_command, &shep_equiv_command,
+		 &shep_select_command, &shep_record_command, &shep_cleanup_command,
+		 &shep_buckets_command, &shep_buckettool_command),
 };

@@ -5,6 +5,7 @@
 #include "bucket/bucket.h"
 #include "cmd/commands.h"
 #include "cmd/shep.h"
+#include "cmd/shep_modules.h"
 
 struct equiv_options {
 	bool propose;
@@ -56,9 +57,9 @@ static int run_propose(const struct cmd_call *call)
 static int run_equiv(const struct cmd_call *call)
 {
 	const struct equiv_options *o = call->options;
-	if (o->propose)
-		return run_propose(call);
-	return cmd_refuse(call, "say --propose; the crawl itself puts %s to use", CRAWL_EQUIV);
+	if (o->propose && call->argc)
+		return cmd_refuse(call, "--propose looks at the newest state");
+	return o->propose ? run_propose(call) : shep_module_run(call, MODULE_EQUIV);
 }
 
 static const struct cmd_option options[] = {
@@ -68,16 +69,22 @@ static const struct cmd_option options[] = {
 
 const struct command shep_equiv_command = {
 	.name = "equiv",
-	.summary = "find sites that are mirrors of one another",
-	.description =
-		"Front pages that were gathered are compared by the MD5 of their text; those "
-		"with less than 200 bytes of text are left out. What is printed can be used "
-		"as shepherd/cf/url-equiv in the data directory once somebody has looked "
-		"through it: a site that begins in the first column stands for its class, "
-		"and the indented ones below it are its mirrors. A leading www. is not "
-		"written. The crawl may run meanwhile.",
+	.summary = "tell which sites are mirrors, or find some",
+	.description = "Without options: the sites of the state get the classes of "
+		       "shepherd/cf/url-equiv." SHEP_MODULE_NOTE
+		       "\n\nWith --propose: front pages that were gathered are compared by the MD5 "
+		       "of their text; those "
+		       "with less than 200 bytes of text are left out. What is printed can be used "
+		       "as shepherd/cf/url-equiv in the data directory once somebody has looked "
+		       "through it: a site that begins in the first column stands for its class, "
+		       "and the indented ones below it are its mirrors. A leading www. is not "
+		       "written. The crawl may run meanwhile.",
 	CMD_OPTIONS(options, struct equiv_options),
+	.args = "[STATE]",
+	.args_help = SHEP_MODULE_STATE,
+	.max_args = 1,
 	CMD_EXITS({1, "there is no crawl in the data directory"},
+		  {ERR_BUSY, "the shepherd runs, or another module; not with --propose"},
 		  {ERR_DAMAGED, "a file of the crawl is damaged"},
 		  {ERR_SYSTEM, "a file cannot be read"}),
 	CMD_EXAMPLES({"garner shep equiv --propose >url-equiv", "classes to look through"}),

@@ -61,6 +61,37 @@ def test_a_redirect_in_a_circle_is_not_followed_for_ever(garner, web):
     wait_for("once more", lambda: w.count("/a") > before, 20)
 
 
+def test_the_next_plan_is_explained_while_the_crawl_runs(garner, web):
+    w = web()
+    w.pages["/"] = '<title>t</title>first <a href="/b">b</a>'
+    w.pages["/b"] = "<title>b</title>banana"
+    c = Crawl(garner, [w.host], refresh="1h")
+    c.add(f"{w.url}/")
+    c.wait_found("banana", f"{w.url}/b")
+
+    def explained(*settings, state="closed"):
+        return c.g.run(*settings, "shep", "plan", "--explain", "--json", state).json()
+    wait_for("a state that knows both", lambda: explained()["left_out"]["not-due"] >= 2, 20)
+    later = explained()
+    name = later["state"]
+    folder = c.g.data / "shepherd" / "state" / later["state"]
+
+    def files():
+        return sorted((f.name, f.stat().st_mtime_ns) for f in folder.iterdir())
+    before = files()
+    assert later["urls"] == 0 and later["servers"] == [] and later["next"] > "2000"
+    time.sleep(1.1)
+    sooner = explained("-s", "shepherd.refresh=1s", "-s", "shepherd.avg_bucket_size=1000", state=name)
+    assert sooner["urls"] >= 2 and sooner["bytes"] == sooner["urls"] * 1000
+    server, = sooner["servers"]
+    assert server["urls"] == sooner["urls"] and server["share"] == 1 and server["delay"] == 0
+    slow = explained("-s", "shepherd.refresh=1s", "-s", "shepherd.no_delay=", "-s", "robot.delay=1s",
+                     state=name)
+    assert slow["urls"] == 1 and slow["left_out"]["server"] == sooner["urls"] - 1
+    assert slow["servers"][0]["room"] == 1
+    assert files() == before  # nothing came of it
+
+
 def test_a_first_page_that_leads_to_another_site_brings_that_site(garner, web):
     old, new = web(), web()
     old.pages["/"] = (301, {"Location": f"{new.url}/start"}, "")

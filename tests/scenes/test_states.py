@@ -43,6 +43,16 @@ def test_params_tell_what_was_measured_and_what_is_set(crawl, garner):
     assert garner().run("shep", "params").code == 1
 
 
+def test_a_plan_is_explained_for_a_state_that_is_there(crawl, garner):
+    told = crawl.run("shep", "plan", "--explain", "--json").json()
+    assert (told["urls"], told["bytes"], told["servers"], told["next"]) == (0, 0, [], None)
+    assert set(told["left_out"].values()) == {0} and len(told["bands"]) == 8
+    assert told["state"] == crawl.run("shep", "states", "--json").json()[0]["name"]
+    assert "over-aged" in crawl.run("shep", "plan", "--explain", "closed").out
+    assert crawl.run("shep", "plan", "--explain", "19990101-000000").code == 1
+    assert garner().run("shep", "plan", "--explain").code == 1
+
+
 def test_all_files_can_be_checked_and_dumped(crawl):
     assert crawl.run("check").code == 0
     for name in os.listdir(crawl.state):

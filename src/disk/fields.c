@@ -5,7 +5,7 @@
 
 #include <inttypes.h>
 
-enum { SIZE_MOST = 256 }; /* of a member */
+enum { SIZE_MOST = 2048 }; /* of a member */
 
 struct field_ops {
 	void (*take)(const struct field *f, struct reader *r, void *to);

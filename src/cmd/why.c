@@ -1,4 +1,5 @@
-/* garner why: what is known of a URL, and what will happen to it. */
+/* garner why: what is known of a URL, what was decided about it, and what will happen to it. The
+ * answer is put together once, as texts, and printed in one of two forms. */
 #include "state/why.h"
 
 #include "base/clock.h"
@@ -8,6 +9,7 @@
 #include "shepherd/crawl.h"
 #include "shepherd/master.h"
 
+#include <inttypes.h>
 #include <limits.h>
 
 struct why_options {
@@ -18,10 +20,20 @@ static const struct cmd_option options[] = {
 	CMD_FLAG(0, "json", struct why_options, json, "print JSON"),
 };
 
+/* One line of `decisions`; what is NULL or 0 is not known. */
+struct decision {
+	const char *state, *module, *verdict, *reason, *rule, *limit;
+	int64_t time_us;
+};
+
 struct answer {
 	struct str url;
 	bool crawl, indexed; /* crawl: there is one */
 	struct why why;
+	const char *rule;       /* that rejects it; NULL: none does */
+	const char *bad_filter; /* why the rules cannot be asked; NULL: they were */
+	struct decision *decision;
+	size_t decisions;
 };
 
 static const char *const known_words[] = {[WHY_NEVER] = "never",
@@ -72,6 +84,92 @@ static const char *date_text(struct arena *arena, int64_t us)
 	return text;
 }
 
+/* Decisions */
+
+static const char *decision_verdict(const struct why_decision *d)
+{
+	if (d->by == PHASE_REAP)
+		return d->type == ITEM_TEMPORARY ? "failed" : item_type_names[d->type];
+	return d->forgotten ? "forgotten" : change_op_names[d->op];
+}
+
+static const char *decision_reason(const struct why_decision *d, struct arena *arena)
+{
+	char text[64];
+	if (d->reason.n)
+		return arena_text(arena, d->reason);
+	return d->by == PHASE_REAP ? arena_text(arena, str_of(crawl_status_text(d->status, text)))
+				   : NULL;
+}
+
+/* The limit that put it to sleep; NULL: it does not sleep. */
+static const char *limit_of(const struct why *w)
+{
+	unsigned limit = w->item.status - CRAWL_SLEEPS;
+	return w->known == WHY_KNOWN && w->item.type == ITEM_SLEEPING && limit < CRAWL_LIMITS
+		       ? crawl_limit_names[limit]
+		       : NULL;
+}
+
+/* Those of the states that are kept; then what the index and the rules say now. */
+static void decisions_of(struct answer *a, struct arena *arena)
+{
+	const struct why *w = &a->why;
+	struct decision *all = arena_array(arena, w->decisions + 2, sizeof *all), *select = NULL;
+	size_t n = 0;
+	for (size_t i = 0; i < w->decisions; i++) {
+		const struct why_decision *d = &w->decision[i];
+		if (d->by == PHASE_SELECT)
+			select = &all[n];
+		all[n++] = (struct decision){.state = d->state,
+					     .time_us = d->time_us,
+					     .module = phase_name(d->by),
+					     .verdict = decision_verdict(d),
+					     .reason = decision_reason(d, arena)};
+	}
+	if (limit_of(w) && !select) {
+		select = &all[n++];
+		*select = (struct decision){.state = w->state,
+					    .module = phase_name(PHASE_SELECT),
+					    .verdict = "sleeping"};
+	}
+	if (select)
+		select->limit = limit_of(w);
+	if (a->rule)
+		all[n++] = (struct decision){
+			.module = "filter", .verdict = "rejected", .rule = a->rule};
+	a->decision = all;
+	a->decisions = n;
+}
+
+/* What the rules that hold now say of it; also where nothing was ever gathered. */
+static int ask_filter(const char *data, const struct crawl_conf *conf, const struct url *url,
+		      struct answer *a, struct arena *arena, struct err *err)
+{
+	const struct why *w = &a->why;
+	const struct filter_defaults defaults = {conf->no_delay, conf->follow == CRAWL_ALL};
+	const struct filter_where where = {.qkey = w->site.qkey,
+					   .known = w->site_known || w->known == WHY_KNOWN};
+	struct filter *filter = NULL;
+	struct filter_url said;
+	char room[PATH_MAX + 32];
+	char *path = arena_printf(arena, "%s/shepherd/cf/filter", data);
+	if (filter_load(path, &defaults, &filter, err) < 0) {
+		if (err->code != ERR_USAGE)
+			return -1;
+		a->bad_filter = arena_text(arena, str_of(err->msg));
+		return 0;
+	}
+	filter_url(filter, url, STR(""), &where, &said);
+	if (said.reject)
+		a->rule = arena_text(arena, str_of(filter_line_text(filter, said.reject_line, room,
+								    sizeof room)));
+	filter_free(&filter);
+	return 0;
+}
+
+/* As text */
+
 static void print_known(FILE *out, const struct answer *a, const struct crawl_conf *conf,
 			struct arena *arena)
 {
@@ -94,6 +192,80 @@ static void print_known(FILE *out, const struct answer *a, const struct crawl_co
 		fprintf(out, "next try:     %s\n", date_text(arena, next * US_PER_S));
 }
 
+static void print_decision(FILE *out, const struct decision *d, struct arena *arena)
+{
+	fprintf(out, "  ");
+	if (d->time_us)
+		fprintf(out, "%s ", date_text(arena, d->time_us));
+	fprintf(out, "%s: %s", d->module, d->verdict);
+	if (d->reason)
+		fprintf(out, ", %s", d->reason);
+	if (d->limit)
+		fprintf(out, ", limit %s", d->limit);
+	if (d->rule)
+		fprintf(out, ", rule: %s", d->rule);
+	if (d->state)
+		fprintf(out, " (%s)", d->state);
+	fprintf(out, "\n");
+}
+
+static const char *site_text(const struct site *site, struct arena *arena)
+{
+	char room[URL_SITE_MAX + 32];
+	const struct url_site name = {site->protocol, site->port, site->host};
+	return arena_text(arena, url_site_print(name, room, sizeof room));
+}
+
+/* The site that stands for its class; NULL: its own does. */
+static const char *class_text(const struct why *w, struct arena *arena)
+{
+	if (!w->site_known || w->site.norm == w->site.fp)
+		return NULL;
+	return w->class_known ? site_text(&w->class, arena)
+			      : arena_printf(arena, "%016" PRIx64, w->site.norm);
+}
+
+/* Where it stands among others. */
+static void print_standing(FILE *out, const struct why *w, struct arena *arena)
+{
+	const struct site *site = &w->site;
+	const char *class = class_text(w, arena);
+	char key[QKEY_TEXT];
+	if (class)
+		fprintf(out, "class:        %s\n", class);
+	if (w->known == WHY_KNOWN)
+		fprintf(out, "weight:       %u\n", w->item.weight);
+	if (!w->site_known)
+		return;
+	fprintf(out,
+		"site:         %s, URLs: %" PRIu32 " wanted, %" PRIu32 " sleeping, %" PRIu32
+		" gathered, %" PRIu32 " new\n",
+		site_text(site, arena), site->active, site->inactive, site->gathered, site->fresh);
+	if (site->error_cycles)
+		fprintf(out, "              nothing of it could be had in the last %u cycles\n",
+			site->error_cycles);
+	fprintf(out, "server:       %s",
+		site->qkey ? qkey_print(site->qkey, key) : "not asked yet");
+	if (site->delay_ms)
+		fprintf(out, ", delay %" PRIu32 " ms", site->delay_ms);
+	fprintf(out, "\n");
+}
+
+static void print_unknown(FILE *out, const struct answer *a, struct arena *arena)
+{
+	const struct why *w = &a->why;
+	if (w->passed)
+		fprintf(out,
+			"unknown:      not looked for among all URLs found in this cycle; the "
+			"first %" PRIu64 " do not have it\n",
+			w->passed);
+	else if (w->remembered_us)
+		fprintf(out, "unknown:      never seen, or forgotten before %s\n",
+			date_text(arena, w->remembered_us));
+	else
+		fprintf(out, "unknown:      no page links to it, or its site was not added\n");
+}
+
 static void print_why(FILE *out, const struct answer *a, const struct crawl_conf *conf,
 		      struct arena *arena)
 {
@@ -108,15 +280,64 @@ static void print_why(FILE *out, const struct answer *a, const struct crawl_conf
 	else if (w->known == WHY_GONE)
 		fprintf(out, "forgotten:    %s, %s\n", date_text(arena, w->gone.time_us),
 			gone_reason_names[w->gone.reason]);
-	else if (w->remembered_us)
-		fprintf(out, "unknown:      never seen, or forgotten before %s\n",
-			date_text(arena, w->remembered_us));
 	else
-		fprintf(out, "unknown:      no page links to it, or its site was not added\n");
+		print_unknown(out, a, arena);
 	fprintf(out, "indexed:      %s\n", a->indexed ? "yes" : "no");
+	if (a->decisions)
+		fprintf(out, "decisions:\n");
+	for (size_t i = 0; i < a->decisions; i++)
+		print_decision(out, &a->decision[i], arena);
+	if (a->bad_filter)
+		fprintf(out, "filter:       not asked: %s\n", a->bad_filter);
+	print_standing(out, w, arena);
 }
 
-static void print_json(struct buf *out, const struct answer *a, const struct crawl_conf *conf)
+/* As JSON */
+
+static void put_decisions(struct jsonw *j, const struct answer *a)
+{
+	jsonw_put_array(j, "decisions");
+	for (size_t i = 0; i < a->decisions; i++) {
+		const struct decision *d = &a->decision[i];
+		jsonw_object(j);
+		if (d->time_us)
+			jsonw_put_time(j, "time", d->time_us);
+		jsonw_put_text(j, "module", d->module);
+		jsonw_put_text(j, "verdict", d->verdict);
+		jsonw_put_text(j, "reason", d->reason);
+		jsonw_put_text(j, "rule", d->rule);
+		jsonw_put_text(j, "limit", d->limit);
+		jsonw_put_text(j, "state", d->state);
+		jsonw_object_end(j);
+	}
+	jsonw_array_end(j);
+}
+
+static void put_standing(struct jsonw *j, const struct why *w, struct arena *arena)
+{
+	const struct site *site = &w->site;
+	char key[QKEY_TEXT];
+	jsonw_put_text(j, "class", class_text(w, arena));
+	if (w->known == WHY_KNOWN)
+		jsonw_put_uint(j, "weight", w->item.weight);
+	if (!w->site_known)
+		return;
+	jsonw_put_object(j, "site");
+	jsonw_put_text(j, "url", site_text(site, arena));
+	jsonw_put_uint(j, "active", site->active);
+	jsonw_put_uint(j, "inactive", site->inactive);
+	jsonw_put_uint(j, "gathered", site->gathered);
+	jsonw_put_uint(j, "fresh", site->fresh);
+	jsonw_put_uint(j, "error_cycles", site->error_cycles);
+	jsonw_object_end(j);
+	jsonw_put_object(j, "server");
+	jsonw_put_text(j, "key", site->qkey ? qkey_print(site->qkey, key) : NULL);
+	jsonw_put_uint(j, "delay_ms", site->delay_ms);
+	jsonw_object_end(j);
+}
+
+static void print_json(struct buf *out, const struct answer *a, const struct crawl_conf *conf,
+		       struct arena *arena)
 {
 	const struct why *w = &a->why;
 	struct jsonw j = JSONW_INIT(out);
@@ -145,6 +366,12 @@ static void print_json(struct buf *out, const struct answer *a, const struct cra
 		jsonw_put_text(&j, "reason", gone_reason_names[w->gone.reason]);
 		jsonw_put_time(&j, "forgotten", w->gone.time_us);
 	}
+	if (w->passed)
+		jsonw_put_uint(&j, "looked_among", w->passed);
+	put_decisions(&j, a);
+	if (a->bad_filter)
+		jsonw_put_text(&j, "bad_filter", a->bad_filter);
+	put_standing(&j, w, arena);
 	jsonw_object_end(&j);
 	buf_add_byte(out, '\n');
 }
@@ -184,15 +411,18 @@ static int run(const struct cmd_call *call)
 	a.url = url.href;
 	rc = cmd_data_dir(config, data, sizeof data, &err);
 	if (rc == 0)
-		rc = why_ask(data, &url, &a.why, &err);
+		rc = why_ask(data, &url, WHY_CONTRIBS, &arena, &a.why, &err);
 	a.crawl = rc != 1;
+	const struct crawl_conf *conf = crawl_conf_of(config);
 	if (rc >= 0)
 		rc = is_indexed(data, url.href, &arena, &a.indexed, &err);
+	if (rc >= 0)
+		rc = ask_filter(data, conf, &url, &a, &arena, &err);
 	if (rc < 0)
 		return cmd_fail(call, &err);
-	const struct crawl_conf *conf = crawl_conf_of(config);
+	decisions_of(&a, &arena);
 	if (o->json) {
-		print_json(&out, &a, conf);
+		print_json(&out, &a, conf, &arena);
 		cmd_print(call, &out);
 	} else {
 		print_why(call->out, &a, conf, &arena);
@@ -203,8 +433,12 @@ static int run(const struct cmd_call *call)
 const struct command why_command = {
 	.name = "why",
 	.summary = "tell what is known of a URL and what will happen to it",
-	.description = "Since when it is known, what came of the last try, when it is tried next, "
-		       "whether it is indexed; or when it was forgotten and why.",
+	.description =
+		"Since when it is known, what came of the last try, when it is tried next, "
+		"whether it is indexed; or when it was forgotten and why. Then what the "
+		"modules of the crawl decided about it, as far as states are kept, the newest "
+		"last, with the rule of the filter that rejects it or the limit by which it "
+		"sleeps; its class of mirrors, its weight, its site and its server.",
 	CMD_OPTIONS(options, struct why_options),
 	.args = "URL",
 	.min_args = 1,

@@ -112,7 +112,9 @@ def test_a_page_that_was_gone_is_found_when_it_is_back(garner, web):
     c.wait_found("banana", f"{w.url}/b")
     page = w.pages.pop("/b")
     c.wait_found("banana")
-    assert c.why(f"{w.url}/b")["status"] == 404
+    why = c.why(f"{w.url}/b")
+    assert why["status"] == 404
+    assert "zombie" == [d["verdict"] for d in why["decisions"] if d["module"] == "reap"][-1]
     w.pages["/b"] = page
     c.wait_found("banana", f"{w.url}/b")
 
@@ -147,6 +149,31 @@ def test_a_host_that_is_down_for_a_while_keeps_its_pages(garner, web):
     again = web(port)
     again.pages["/"] = "<title>t</title>changed"
     c.wait_found("changed", f"{w.url}/", timeout=40)
+
+
+def test_why_tells_what_was_decided_and_by_whom(garner, web):
+    w = web()
+    w.pages["/"] = '<title>t</title>word <a href="/b">b</a> <a href="http://other.example/">o</a>'
+    w.pages["/b"] = "<title>b</title>banana"
+    c = Crawl(garner, [w.host], refresh="1h")
+    c.add(f"{w.url}/")
+    c.wait_found("banana", f"{w.url}/b")
+    why = c.why(f"{w.url}/b")
+    modules = [d["module"] for d in why["decisions"]]
+    assert modules.index("merge") < modules.index("reap")
+    tried = why["decisions"][modules.index("reap")]
+    assert tried["verdict"] == "gathered" and tried["state"] and "200" in tried["reason"]
+    assert why["weight"] > 0 and why["class"] is None
+    wait_for("the server", lambda: c.why(f"{w.url}/b")["server"]["key"], 20)
+    assert c.why(f"{w.url}/b")["site"]["url"] == w.url
+    text = c.g.run("why", f"{w.url}/b").out
+    assert "decisions:\n" in text and "reap: gathered" in text and "server: " in text
+    answer = c.g.run("why", "--json", "http://other.example/")
+    never = answer.json()
+    assert answer.code == 1 and never["known"] == "never"
+    assert [(d["module"], d["verdict"]) for d in never["decisions"]] == [("filter", "rejected")]
+    assert "follow" in never["decisions"][0]["rule"]
+    assert "rule: " in c.g.run("why", "http://other.example/").out
 
 
 def test_status_tells_what_came_of_it(garner, web):

@@ -107,7 +107,6 @@ static uint64_t change_classes(struct lab *lab, const char *text)
 	c.equiv = e;
 	MUST(crawl_equiv(lab->st, &c, &changed, &err));
 	equiv_free(&e);
-	filter_free((struct filter **)&c.filter);
 	return changed;
 }
 
@@ -162,7 +161,6 @@ static void a_pass_that_is_stopped_leaves_the_list(void **state)
 	c.ctx = &asked;
 	assert_int_equal(1, crawl_equiv(lab.st, &c, &changed, &err));
 	assert_true(before == inode_of(&lab));
-	filter_free((struct filter **)&c.filter);
 	bucket_drop(&b);
 	lab_free(&lab);
 }

@@ -62,7 +62,6 @@ static int feed(struct lab *lab, const char *path, struct fed *ret)
 	struct crawl_conf conf = lab_conf();
 	struct crawl c = lab_crawl(&conf);
 	int rc = crawl_feedback(lab->st, &c, path, ret, &err);
-	filter_free((struct filter **)&c.filter);
 	if (rc < 0)
 		fail_msg("%s", err.msg);
 	return rc;
@@ -393,7 +392,6 @@ static void a_feedback_that_is_stopped_is_applied_later(void **state)
 	assert_int_equal(128, lab_find(&lab, 0).weight);
 	assert_int_equal(0, feed(&lab, path, &fed));
 	assert_int_equal(200, lab_find(&lab, 0).weight);
-	filter_free((struct filter **)&c.filter);
 	lab_free(&lab);
 }
 

@@ -182,7 +182,7 @@ static const struct want wants[] = {
 	 1,
 	 .no_delay = true,
 	 .servers = 1,
-	 .server = {.sites = 1, .max_conn = 64, .demand = 999999999, .room = UINT64_MAX}},
+	 .server = {.sites = 1, .max_conn = 8, .demand = 999999999, .room = UINT64_MAX}},
 	{"one's own next to another's",
 	 {{.qkey = 7}, {.qkey = 7}},
 	 2,

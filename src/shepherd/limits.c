@@ -23,10 +23,7 @@ struct site_room {
 	const struct schema *schema;
 	uint32_t server : 31;
 	uint32_t dead : 1;
-	uint32_t soft, hard;
-	uint32_t fresh; /* 0: no limit */
-	uint32_t active, total;
-	uint32_t fresh_active, fresh_total; /* those without W */
+	struct level all, fresh; /* fresh: those without W */
 };
 
 struct server_room {
@@ -45,8 +42,8 @@ struct limits {
 	uint64_t all_used[SCHEMA_MOST];
 	double capacity; /* of the crawl: URLs in a refresh cycle */
 	struct level section[FILTER_SECTIONS], performance, space;
+	struct level active; /* its total: what is not active */
 	size_t sections;
-	uint32_t active, total;
 };
 
 /* Numbers */
@@ -88,6 +85,8 @@ static void limits_of_crawl(struct limits *l, const struct state_course *course)
 				  (bucket + (conf->hard_limit_factor - 1) * url));
 	l->performance = level_of(l->crawl, 0, 0, limit_of(l->capacity * once));
 	l->space = level_of(l->crawl, 0, 0, space);
+	l->active = (struct level){0, 0, limit_of((double)conf->active_max),
+				   limit_of((double)conf->remember_max)};
 	l->sections = MIN(n, (size_t)FILTER_SECTIONS);
 	for (size_t i = 0; i < l->sections; i++)
 		l->section[i] = level_of(l->crawl, 0, 0, limit_of(section[i].share * space));
@@ -151,10 +150,11 @@ void limits_add(struct limits *l, const struct site *site, struct limits_site *r
 	if (site)
 		servers_filter(l->servers, site, &f);
 	uint32_t usual = site && site->limit ? site->limit : limit_of((double)c->conf->site_max);
-	room.soft = f.line[FILTER_SOFT_LIMIT] ? f.soft_limit : usual;
-	room.hard = f.line[FILTER_HARD_LIMIT] ? f.hard_limit : limit_hard(c, room.soft);
-	room.fresh = f.line[FILTER_FRESH_LIMIT] ? f.fresh_limit
-						: limit_of((double)c->conf->site_fresh_limit);
+	uint32_t fresh = f.line[FILTER_FRESH_LIMIT] ? f.fresh_limit
+						    : limit_of((double)c->conf->site_fresh_limit);
+	room.all = level_of(c, 0, 0, f.line[FILTER_SOFT_LIMIT] ? f.soft_limit : usual);
+	room.all.hard = f.line[FILTER_HARD_LIMIT] ? f.hard_limit : room.all.hard;
+	room.fresh = fresh ? level_of(c, 0, 0, fresh) : level_free;
 	room.dead = c->conf->dead_site_limit && site && site_is_dead(site, c);
 	room.schema = f.schema ? f.schema : &c->schema;
 	l->quotas = MAX(l->quotas, room.schema->n);
@@ -176,7 +176,7 @@ const struct schema *limits_schema(const struct limits *l, uint32_t site)
 
 uint64_t limits_active(const struct limits *l)
 {
-	return l->active;
+	return l->active.active;
 }
 
 /* Frequencies */
@@ -235,7 +235,9 @@ static unsigned quota_choose(struct limits *l, const struct site_room *site, uns
 
 void limits_near(const struct limits *l, uint32_t site)
 {
-	__builtin_prefetch(&l->site[site], 1);
+	const struct site_room *room = &l->site[site];
+	__builtin_prefetch(room, 1);
+	__builtin_prefetch(&room->fresh.hard, 1); /* it may lie across two lines */
 }
 
 void limits_next(const struct limits *l, uint32_t site)
@@ -243,26 +245,6 @@ void limits_next(const struct limits *l, uint32_t site)
 	uint32_t server = l->site[site].server;
 	__builtin_prefetch(&l->server[server], 1);
 	__builtin_prefetch(&l->used[server * (size_t)l->quotas], 1);
-}
-
-static void levels_of(const struct limits *l, const struct site_room *site,
-		      const struct limits_url *url, struct level ret[CRAWL_LIMITS])
-{
-	const struct crawl *c = l->crawl;
-	bool fresh = site->fresh && !url->weighed;
-	ret[LIMIT_SITE] = (struct level){site->active, site->total, site->soft, site->hard};
-	ret[LIMIT_DEAD] = site->dead ? level_of(c, site->active, site->total,
-						limit_of((double)c->conf->dead_site_limit))
-				     : level_free;
-	ret[LIMIT_FRESH] = fresh ? level_of(c, site->fresh_active, site->fresh_total, site->fresh)
-				 : level_free;
-	ret[LIMIT_SERVER] = l->server[site->server].level;
-	ret[LIMIT_SECTION] = l->section[url->section];
-	ret[LIMIT_PERFORMANCE] = l->performance;
-	ret[LIMIT_SPACE] = l->space;
-	ret[LIMIT_ACTIVE] = (struct level){l->active, l->total - l->active,
-					   limit_of((double)c->conf->active_max),
-					   limit_of((double)c->conf->remember_max)};
 }
 
 static void level_count(struct level *level, bool active)
@@ -274,41 +256,52 @@ static void level_count(struct level *level, bool active)
 static void limits_count(struct limits *l, struct site_room *site, const struct limits_url *url,
 			 bool active)
 {
-	site->active += active;
-	site->total++;
-	site->fresh_active += active && !url->weighed;
-	site->fresh_total += !url->weighed;
+	level_count(&site->all, active);
+	if (!url->weighed)
+		level_count(&site->fresh, active);
 	level_count(&l->server[site->server].level, active);
 	level_count(&l->section[url->section], active);
 	level_count(&l->performance, active);
 	level_count(&l->space, active);
-	l->active += active;
-	l->total++;
+	l->active.active += active;
+	l->active.total += !active;
 }
 
-/* Forgotten, asleep, or 0: active as far as the limits are concerned. */
-static uint8_t levels_judge(const struct level level[CRAWL_LIMITS])
+/* What the levels say of one more URL: forgotten by the first that is full, else asleep by the
+ * first that has no more active ones, else active. */
+static uint8_t levels_judge(const struct limits *l, const struct site_room *site,
+			    const struct limits_url *url)
 {
-	for (unsigned i = 0; i < CRAWL_LIMITS; i++)
-		if (level[i].total >= level[i].hard)
+	struct level dead = level_free;
+	const struct level *const level[CRAWL_LIMITS] = {
+		[LIMIT_SITE] = &site->all,
+		[LIMIT_DEAD] = &dead,
+		[LIMIT_FRESH] = url->weighed ? &level_free : &site->fresh,
+		[LIMIT_SERVER] = &l->server[site->server].level,
+		[LIMIT_SECTION] = &l->section[url->section],
+		[LIMIT_PERFORMANCE] = &l->performance,
+		[LIMIT_SPACE] = &l->space,
+		[LIMIT_ACTIVE] = &l->active,
+	};
+	uint8_t verdict = VERDICT_ACTIVE;
+	if (site->dead)
+		dead = level_of(l->crawl, site->all.active, site->all.total,
+				limit_of((double)l->crawl->conf->dead_site_limit));
+	for (unsigned i = 0; i < CRAWL_LIMITS; i++) {
+		if (level[i]->total >= level[i]->hard)
 			return (uint8_t)(VERDICT_FORGETS + i);
-	for (unsigned i = 0; i < CRAWL_LIMITS; i++)
-		if (level[i].active >= level[i].soft)
-			return (uint8_t)(VERDICT_SLEEPS + i);
-	return VERDICT_ACTIVE;
+		if (level[i]->active >= level[i]->soft && verdict == VERDICT_ACTIVE)
+			verdict = (uint8_t)(VERDICT_SLEEPS + i);
+	}
+	return verdict;
 }
 
 uint8_t limits_judge(struct limits *l, uint32_t number, const struct limits_url *given)
 {
 	struct limits_url url = *given;
 	struct site_room *site = &l->site[number];
-	struct level level[CRAWL_LIMITS];
-	uint8_t verdict = VERDICT_ACTIVE;
 	url.section = (uint8_t)MIN(url.section, l->sections - 1);
-	if (!url.sacred) {
-		levels_of(l, site, &url, level);
-		verdict = levels_judge(level);
-	}
+	uint8_t verdict = url.sacred ? VERDICT_ACTIVE : levels_judge(l, site, &url);
 	if (verdict >= VERDICT_FORGETS)
 		return verdict;
 	if (url.zombie)

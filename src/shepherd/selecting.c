@@ -345,24 +345,32 @@ static uint8_t select_freq_of(const struct selecting *s, const struct index_item
 	return (uint8_t)freq;
 }
 
-/* What becomes of an item that stays. */
-static void select_apply(const struct writing *w, uint8_t verdict, struct index_item *item)
+/* What becomes of an item that stays. Whether that is something else than before. */
+static bool select_apply(const struct writing *w, uint8_t verdict, struct index_item *item)
 {
+	enum item_type type = item->type;
+	uint16_t status = item->status;
+	uint8_t freq = 0;
 	if (verdict >= VERDICT_KEEPS)
-		return;
-	item->freq = 0;
+		return false;
 	if (verdict < VERDICT_SLEEPS) {
-		if (item->type == ITEM_SLEEPING) {
-			item->type = ITEM_NEW;
-			item->status = 0;
+		if (type == ITEM_SLEEPING) {
+			type = ITEM_NEW;
+			status = 0;
 			item->retry = 0;
 			item->due_s = 0;
 		}
-		item->freq = select_freq_of(w->s, item, verdict, w->number - 1);
+		freq = select_freq_of(w->s, item, verdict, w->number - 1);
 	} else if (verdict < VERDICT_FORGETS) {
-		item->type = ITEM_SLEEPING;
-		item->status = (uint16_t)(CRAWL_SLEEPS + verdict % VERDICT_SLEEPS);
+		type = ITEM_SLEEPING;
+		status = (uint16_t)(CRAWL_SLEEPS + verdict % VERDICT_SLEEPS);
 	}
+	if (type == item->type && status == item->status && freq == item->freq)
+		return false;
+	item->type = type;
+	item->status = status;
+	item->freq = freq;
+	return true;
 }
 
 static void select_count_item(struct writing *w, const struct index_item *item, uint8_t verdict)
@@ -454,36 +462,30 @@ static int select_turn_to(struct writing *w, uint64_t fp, struct err *err)
 	return 0;
 }
 
-static bool select_same_item(const struct index_item *a, const struct index_item *b)
-{
-	return a->type == b->type && a->status == b->status && a->freq == b->freq &&
-	       a->retry == b->retry && a->due_s == b->due_s;
-}
-
-static int select_write_item(struct writing *w, uint8_t verdict, const struct index_item *old,
+/* The item is changed where it lies: a copy of it, just after it was taken from the index field by
+ * field, takes longer than all else here. */
+static int select_write_item(struct writing *w, uint8_t verdict, struct index_item *item,
 			     struct err *err)
 {
 	bool forgets = (verdict >= VERDICT_FORGETS && verdict < VERDICT_REMEMBERS) ||
 		       verdict == VERDICT_EXPIRES;
-	bool lost = old->type == ITEM_GATHERED && verdict >= VERDICT_SLEEPS &&
+	bool lost = item->type == ITEM_GATHERED && verdict >= VERDICT_SLEEPS &&
 		    verdict < VERDICT_REMEMBERS;
-	struct index_item item = *old;
-	if (select_turn_to(w, old->fp.site, err) < 0)
+	if (select_turn_to(w, item->fp.site, err) < 0)
 		return -1;
-	if (w->index && lost && select_tell(w->s, old, verdict, err) < 0)
+	if (w->index && lost && select_tell(w->s, item, verdict, err) < 0)
 		return -1;
 	if (forgets) {
 		w->items_change = true;
-		return w->index ? select_forget(w->s, old, verdict, err) : 0;
+		return w->index ? select_forget(w->s, item, verdict, err) : 0;
 	}
-	select_apply(w, verdict, &item);
-	select_count_item(w, &item, verdict);
-	if (!select_same_item(&item, old)) {
+	if (select_apply(w, verdict, item)) {
 		w->items_change = true;
-		select_count_due(w, &item);
+		select_count_due(w, item);
 	}
+	select_count_item(w, item, verdict);
 	if (w->index)
-		url_index_put(w->index, &item);
+		url_index_put(w->index, item);
 	return 0;
 }
 

@@ -210,6 +210,25 @@ def test_no_more_states_are_kept_than_the_settings_say(garner, web):
     assert phases.count("closed") <= 2 and len(phases) <= 3  # and what it was at
 
 
+def test_pages_are_found_and_refreshed_across_cleanups(garner, web):
+    w = web()
+    w.pages["/"] = '<title>t</title>first <a href="/b">b</a>'
+    w.pages["/b"] = "<title>b</title>banana"
+    c = Crawl(garner, [w.host], periodic_cleanup="1s")
+    c.add(f"{w.url}/")
+    c.wait_found("banana", f"{w.url}/b")
+
+    def params():
+        return c.g.run("shep", "params", "--json").json()
+    wait_for("sizes", lambda: params()["gathered"] == 2 and params()["bucket_bytes"], 20)
+    w.pages["/b"] = "<title>b</title>cherry"
+    c.wait_found("cherry", f"{w.url}/b")
+    cleaned = params()["cleaned"]
+    wait_for("one more", lambda: params()["cleaned"] > cleaned, 20)
+    assert c.found("banana OR first") == {f"{w.url}/"}
+    assert c.g.run("check").code == 0
+
+
 def test_it_ends_in_time_while_a_server_never_answers(garner):
     with socket.create_server(("127.0.0.1", 0)) as s:
         host = f"127.0.0.1:{s.getsockname()[1]}"

@@ -114,11 +114,16 @@ static int run_plan(struct cycle *y, struct state *st, const struct crawl *c, st
 	return crawl_plan(st, c, true, &y->planned, err);
 }
 
-/* What reaping does in 1,000 s: what was planned and done early tells how fast it is at least. */
+/* What reaping can do in 1,000 s. Most of the time it waits for the delays of servers, which says
+ * nothing of how fast it can be: so the time counts in which it could not do more at once, and of
+ * the rest a twentieth. */
+enum { REST_COUNTS = 20 };
+#define REAP_MIN_US (50 * US_PER_MS)
+
 static uint64_t reap_rate(uint64_t rate, const struct reaped *r)
 {
-	uint64_t us = (uint64_t)MAX(r->took_us, US_PER_S);
-	uint64_t now = r->done * 1000 * (uint64_t)US_PER_S / us;
+	int64_t busy_us = MAX(MAX(r->full_us, r->took_us / REST_COUNTS), REAP_MIN_US);
+	uint64_t now = r->done * 1000 * (uint64_t)US_PER_S / (uint64_t)busy_us;
 	return r->left ? (3 * rate + now) / 4 : MAX(rate, now);
 }
 

@@ -79,6 +79,8 @@ struct reap {
 	uint64_t left, out, parsing; /* URLs not done; of these under way; of these being read */
 	uint64_t done_now;           /* URLs done by this run */
 	uint64_t asked;              /* see struct reaped */
+	int64_t full_since_us;       /* it cannot do more at once since then; 0: it can */
+	int64_t full_us;             /* how long that was so before */
 	struct loop_timer wake, tick, end;
 	struct loop_later pump;
 	bool stopping;
@@ -621,6 +623,17 @@ static bool reap_has_room(const struct reap *r)
 	       load < MAX(most, (uint64_t)PARSE_QUEUE);
 }
 
+/* Keeps the time in which there was no room for another request: by it is known how fast reaping
+ * can be, whatever the delays of servers. */
+static void reap_note_full(struct reap *r, bool full)
+{
+	int64_t now_us = loop_now_us(r->o.loop);
+	if (!full && r->full_since_us)
+		r->full_us += now_us - r->full_since_us;
+	if (!full || !r->full_since_us)
+		r->full_since_us = full ? now_us : 0;
+}
+
 static void reap_pump(void *ctx)
 {
 	struct reap *r = ctx;
@@ -631,6 +644,7 @@ static void reap_pump(void *ctx)
 	while (!r->stopping && !r->held && !(r->careful && r->begun) && reap_has_room(r) &&
 	       (rc = hostq_take(r->queue, loop_now_us(r->o.loop), &out, &wait_us, &err)) == 0)
 		job_begin(r, &out);
+	reap_note_full(r, r->held || !reap_has_room(r));
 	if (rc < 0)
 		reap_fail(r, &err);
 	else if (rc == 1 && wait_us != INT64_MAX)
@@ -981,6 +995,7 @@ static int reap_begin(struct reap *r, struct state *st, const struct crawl *c, s
 	r->err = (struct err){0};
 	r->held = r->o.full && r->o.full(r->o.ctx);
 	r->begun = r->done_now = r->asked = 0;
+	r->full_since_us = r->full_us = 0;
 	r->packer = bucket_packer_new(bucket_dict_path(&arena, bucket_path(c->buckets)));
 	mem_free(&r->seen); /* what was contributed in another cycle may be forgotten since */
 	int rc = hostq_new(&r->queue, &queue, err);
@@ -1014,7 +1029,12 @@ int reap_run(struct reap *r, struct state *st, const struct crawl *c, struct rea
 	}
 	if (rc == 0)
 		rc = reap_checkpoint(r, err);
-	*ret = (struct reaped){r->done_now, r->left, clock_mono_us() - from_us, r->asked};
+	reap_note_full(r, false);
+	*ret = (struct reaped){.done = r->done_now,
+			       .left = r->left,
+			       .took_us = clock_mono_us() - from_us,
+			       .full_us = r->full_us,
+			       .asked = r->asked};
 	reap_clear(r);
 	r->stopping = false;
 	return rc;

@@ -29,6 +29,14 @@ bool crawl_file_is_full(const struct crawl_conf *conf, uint64_t bytes)
 	return bytes >= conf->bucket_file_size - conf->bucket_file_size / 64;
 }
 
+int64_t crawl_due_s(const struct crawl_conf *conf, const struct state_course *course, int64_t now_s)
+{
+	int64_t longest_s = MAX(conf->refresh_us, conf->site_err_expire_us) / US_PER_S;
+	if (course->due_s >= INT64_MAX)
+		return INT64_MAX;
+	return (int64_t)course->due_s > now_s + longest_s ? now_s : (int64_t)course->due_s;
+}
+
 #define CYCLE_MIN_US (30 * US_PER_S)
 enum { REAP_SHARE = 9 };
 

@@ -172,6 +172,10 @@ struct crawl {
 bool crawl_is_stopped(const struct crawl *c);
 /* Whether the bucket file is so near to bucket_file_size that it has to be cleaned. */
 bool crawl_file_is_full(const struct crawl_conf *conf, uint64_t bytes);
+/* When the next URL of a state is due, seconds since 1970; INT64_MAX: none is. A time later than
+ * can be was noted by another clock, and is now. */
+int64_t crawl_due_s(const struct crawl_conf *conf, const struct state_course *course,
+		    int64_t now_s);
 /* How long the reap of a state may take. */
 int64_t crawl_cycle_us(const struct crawl_conf *conf, const struct state_course *course);
 

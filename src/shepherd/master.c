@@ -304,8 +304,9 @@ static int master_plan(struct master *m, struct state *done, struct state **st, 
 static int master_begin(struct master *m, struct state *done, struct err *err)
 {
 	const struct state_course *course = &state_params(done)->course;
-	int64_t due_s = (int64_t)MIN(course->due_s, (uint64_t)INT64_MAX / US_PER_S);
-	if (due_s * US_PER_S > clock_wall_us() && !requests_waiting(m->requests)) {
+	int64_t now_s = clock_wall_us() / US_PER_S;
+	int64_t due_s = crawl_due_s(&m->conf->crawl, course, now_s);
+	if (due_s > now_s && !requests_waiting(m->requests)) {
 		state_free(&done);
 		return master_idle(m, due_s, err);
 	}
@@ -359,8 +360,8 @@ static int master_brake(struct master *m, struct err *err)
 static bool master_wants_merge(const struct master *m, const struct state *corked)
 {
 	const struct state_course *course = &state_params(corked)->course;
-	bool idle = (int64_t)MIN(course->due_s, (uint64_t)INT64_MAX / US_PER_S) * US_PER_S >
-		    clock_wall_us();
+	int64_t now_s = clock_wall_us() / US_PER_S;
+	bool idle = crawl_due_s(&m->conf->crawl, course, now_s) > now_s;
 	if (m->braked && !brake_is_disabled(m->folder))
 		return false;
 	return course->rounds >= (uint64_t)m->conf->crawl.merge_every || course->asked || idle;

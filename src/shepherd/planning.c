@@ -403,12 +403,12 @@ static int plan_write(struct planning *p, bool write, struct err *err)
 	return rc;
 }
 
-/* What the next plan will want to know. What is planned may not be gathered after all. */
+/* What the next plan will want to know. Cork notes what was planned and not gathered. */
 static int plan_note(struct planning *p, struct err *err)
 {
 	struct state_course course = state_params(p->st)->course;
 	memcpy(course.urls, p->ret->types, sizeof course.urls);
-	course.due_s = (uint64_t)(p->ret->urls ? p->clock.now_s : p->ret->next_s);
+	course.due_s = (uint64_t)p->ret->next_s;
 	FAULT("plan.written");
 	return state_params_put(p->st, &course, err);
 }
@@ -436,19 +436,15 @@ static int plan_look(struct planning *p, struct err *err)
 	return rc == 0 && p->fits ? plan_gather(p, err) : rc;
 }
 
-/* Whether the state knows that nothing is due. What is due later than can be was noted by another
- * clock; and an index with more or fewer URLs of a type than were counted then is another one. */
+/* Whether the state knows that nothing is due. An index with more or fewer URLs of a type than were
+ * counted then is another one. */
 static bool plan_is_idle(const struct planning *p, const struct url_index *index)
 {
 	const struct state_course *course = &state_params(p->st)->course;
-	const struct crawl_conf *conf = p->crawl->conf;
-	int64_t longest_s = MAX(conf->refresh_us, conf->site_err_expire_us) / US_PER_S;
 	for (int i = 0; i < ITEM_TYPES; i++)
 		if (course->urls[i] != url_index_count(index, (enum item_type)i))
 			return false;
-	return course->due_s == INT64_MAX ||
-	       (course->due_s > (uint64_t)p->clock.now_s &&
-		course->due_s <= (uint64_t)(p->clock.now_s + longest_s));
+	return crawl_due_s(p->crawl->conf, course, p->clock.now_s) > p->clock.now_s;
 }
 
 static void plan_release(struct planning *p)

@@ -6,7 +6,6 @@
 #include "cmd/commands.h"
 #include "cmd/shep_modules.h"
 #include "cmd/text.h"
-#include "fetch/robot.h"
 #include "shepherd/master.h"
 #include "shepherd/planning.h"
 
@@ -229,16 +228,9 @@ static int explain_state(const struct config *config, const char *folder, struct
 			 struct explained *e, struct err *err)
 {
 	const struct crawl_conf *conf = crawl_conf_of(config);
-	const struct robot_section_conf *robot = config_get(config, &robot_section);
 	const struct filter_defaults defaults = {conf->no_delay, conf->follow == CRAWL_ALL};
+	struct crawl c = shepherd_crawl(config, &state_params(st)->course);
 	struct filter *filter = NULL;
-	struct crawl c = {
-		.conf = conf,
-		.delay_us = robot->robot.delay_us,
-		.concurrent = (unsigned)robot->robot.concurrent,
-		.cycle_us = crawl_cycle_us(conf, &state_params(st)->course),
-		.now_us = clock_wall_us(),
-	};
 	char path[PATH_MAX + 32];
 	snprintf(path, sizeof path, "%s/cf/filter", folder);
 	if (filter_load(path, &defaults, &filter, err) < 0)

@@ -8,6 +8,7 @@
 #include "cmd/commands.h"
 #include "shepherd/crawl.h"
 #include "shepherd/master.h"
+#include "shepherd/planning.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -34,6 +35,8 @@ struct answer {
 	const char *bad_filter; /* why the rules cannot be asked; NULL: they were */
 	struct decision *decision;
 	size_t decisions;
+	bool planned; /* and here is what plan says of it */
+	struct plan_answer plan;
 };
 
 static const char *const known_words[] = {[WHY_NEVER] = "never",
@@ -142,10 +145,31 @@ static void decisions_of(struct answer *a, struct arena *arena)
 	a->decisions = n;
 }
 
+/* What plan makes of it, in the newest state. */
+static int ask_plan(const char *data, const struct config *config, const struct filter *filter,
+		    const struct url *url, struct answer *a, struct err *err)
+{
+	CLEANUP(states_close) struct states *s = NULL;
+	CLEANUP(state_free) struct state *st = NULL;
+	char folder[PATH_MAX + 16];
+	snprintf(folder, sizeof folder, "%s/shepherd", data);
+	int rc = states_open(&s, folder, false, err);
+	if (rc == 0)
+		rc = state_open(&st, s, "current", err);
+	if (rc != 0)
+		return MIN(rc, 0);
+	struct crawl c = shepherd_crawl(config, &state_params(st)->course);
+	c.filter = filter;
+	rc = plan_explain_url(st, &c, footprint_of(url), &a->plan, err);
+	a->planned = rc == 0;
+	return MIN(rc, 0);
+}
+
 /* What the rules that hold now say of it; also where nothing was ever gathered. */
-static int ask_filter(const char *data, const struct crawl_conf *conf, const struct url *url,
+static int ask_filter(const char *data, const struct config *config, const struct url *url,
 		      struct answer *a, struct arena *arena, struct err *err)
 {
+	const struct crawl_conf *conf = crawl_conf_of(config);
 	const struct why *w = &a->why;
 	const struct filter_defaults defaults = {conf->no_delay, conf->follow == CRAWL_ALL};
 	const struct filter_where where = {.qkey = w->site.qkey,
@@ -164,8 +188,10 @@ static int ask_filter(const char *data, const struct crawl_conf *conf, const str
 	if (said.reject)
 		a->rule = arena_text(arena, str_of(filter_line_text(filter, said.reject_line, room,
 								    sizeof room)));
+	int rc =
+		a->crawl && w->known == WHY_KNOWN ? ask_plan(data, config, filter, url, a, err) : 0;
 	filter_free(&filter);
-	return 0;
+	return rc;
 }
 
 /* As text */
@@ -251,6 +277,32 @@ static void print_standing(FILE *out, const struct why *w, struct arena *arena)
 	fprintf(out, "\n");
 }
 
+/* What the next plan would make of it, and where it is in that of the state. */
+static void print_plan(FILE *out, const struct plan_answer *p, struct arena *arena)
+{
+	const char *band =
+		p->verdict.band < PLAN_BANDS ? plan_band_rows[p->verdict.band].name : NULL;
+	fprintf(out, "band:         ");
+	if (!p->candidate)
+		fprintf(out, "none, such URLs are not planned\n");
+	else if (p->dead)
+		fprintf(out, "none, its site is dead until %s\n",
+			date_text(arena, p->rests_until_s * US_PER_S));
+	else if (p->rests_until_s * US_PER_S > clock_wall_us())
+		fprintf(out, "none, its site rests until %s\n",
+			date_text(arena, p->rests_until_s * US_PER_S));
+	else if (!band)
+		fprintf(out, "none, due %s\n", date_text(arena, p->verdict.due_s * US_PER_S));
+	else
+		fprintf(out, "%s, priority %" PRIu32 "%s\n", band, p->verdict.priority,
+			p->server.tight ? ", its server is tight" : "");
+	if (p->planned)
+		fprintf(out, "plan:         place %" PRIu64 " of %" PRIu64 "\n", p->place, p->of);
+	else if (p->has_plan)
+		fprintf(out, "plan:         not among the %" PRIu64 " URLs of the last one\n",
+			p->of);
+}
+
 static void print_unknown(FILE *out, const struct answer *a, struct arena *arena)
 {
 	const struct why *w = &a->why;
@@ -290,6 +342,8 @@ static void print_why(FILE *out, const struct answer *a, const struct crawl_conf
 	if (a->bad_filter)
 		fprintf(out, "filter:       not asked: %s\n", a->bad_filter);
 	print_standing(out, w, arena);
+	if (a->planned)
+		print_plan(out, &a->plan, arena);
 }
 
 /* As JSON */
@@ -336,6 +390,22 @@ static void put_standing(struct jsonw *j, const struct why *w, struct arena *are
 	jsonw_object_end(j);
 }
 
+static void put_plan(struct jsonw *j, const struct plan_answer *p)
+{
+	bool banded = p->candidate && p->verdict.band < PLAN_BANDS;
+	jsonw_put_object(j, "plan");
+	jsonw_put_text(j, "band", banded ? plan_band_rows[p->verdict.band].name : NULL);
+	if (banded)
+		jsonw_put_uint(j, "priority", p->verdict.priority);
+	jsonw_put_bool(j, "dead", p->dead);
+	jsonw_put_int(j, "delay_us", p->server.delay_us);
+	jsonw_put_bool(j, "planned", p->planned);
+	if (p->planned)
+		jsonw_put_uint(j, "place", p->place);
+	jsonw_put_uint(j, "of", p->of);
+	jsonw_object_end(j);
+}
+
 static void print_json(struct buf *out, const struct answer *a, const struct crawl_conf *conf,
 		       struct arena *arena)
 {
@@ -372,6 +442,8 @@ static void print_json(struct buf *out, const struct answer *a, const struct cra
 	if (a->bad_filter)
 		jsonw_put_text(&j, "bad_filter", a->bad_filter);
 	put_standing(&j, w, arena);
+	if (a->planned)
+		put_plan(&j, &a->plan);
 	jsonw_object_end(&j);
 	buf_add_byte(out, '\n');
 }
@@ -417,7 +489,7 @@ static int run(const struct cmd_call *call)
 	if (rc >= 0)
 		rc = is_indexed(data, url.href, &arena, &a.indexed, &err);
 	if (rc >= 0)
-		rc = ask_filter(data, conf, &url, &a, &arena, &err);
+		rc = ask_filter(data, config, &url, &a, &arena, &err);
 	if (rc < 0)
 		return cmd_fail(call, &err);
 	decisions_of(&a, &arena);
@@ -438,7 +510,9 @@ const struct command why_command = {
 		"whether it is indexed; or when it was forgotten and why. Then what the "
 		"modules of the crawl decided about it, as far as states are kept, the newest "
 		"last, with the rule of the filter that rejects it or the limit by which it "
-		"sleeps; its class of mirrors, its weight, its site and its server.",
+		"sleeps; its class of mirrors, its weight, its site and its server, and what the "
+		"next "
+		"plan would make of it.",
 	CMD_OPTIONS(options, struct why_options),
 	.args = "URL",
 	.min_args = 1,

@@ -56,6 +56,7 @@ int cycle_new(struct cycle **ret, const struct cycle_options *options, struct er
 	snprintf(y->filter_path, sizeof y->filter_path, "%s/cf/filter", options->folder);
 	snprintf(y->equiv_path, sizeof y->equiv_path, "%s/cf/url-equiv", options->folder);
 	y->equiv.path = y->equiv_path;
+	y->anew = true;
 	int rc = schema_parse(str_of(options->conf->refresh_schema), &y->schema, err);
 	if (rc < 0)
 		(void)err_in(err, "shepherd.refresh_schema");
@@ -111,7 +112,13 @@ static int run_feedback(struct cycle *y, struct state *st, const struct crawl *c
 
 static int run_plan(struct cycle *y, struct state *st, const struct crawl *c, struct err *err)
 {
-	return crawl_plan(st, c, true, &y->planned, err);
+	struct state_course course = state_params(st)->course;
+	course.due_s = 0;
+	if (y->anew && state_params_put(st, &course, err) < 0)
+		return -1;
+	int rc = crawl_plan(st, c, true, &y->planned, err);
+	y->anew &= rc != 0;
+	return rc;
 }
 
 /* What reaping can do in 1,000 s. Most of the time it waits for the delays of servers, which says

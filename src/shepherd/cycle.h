@@ -43,6 +43,7 @@ struct cycle {
 	struct schema schema;
 	uint64_t passes_us; /* of the modules but reap, in this cycle */
 	bool no_brake;      /* the next select is let through */
+	bool anew; /* the next plan looks at all URLs: settings may be others than they were */
 	/* What the modules said when they ran last. */
 	struct planned planned;
 	struct reaped reaped;

@@ -306,7 +306,7 @@ static int master_begin(struct master *m, struct state *done, struct err *err)
 	const struct state_course *course = &state_params(done)->course;
 	int64_t now_s = clock_wall_us() / US_PER_S;
 	int64_t due_s = crawl_due_s(&m->conf->crawl, course, now_s);
-	if (due_s > now_s && !requests_waiting(m->requests)) {
+	if (due_s > now_s && !m->cycle->anew && !requests_waiting(m->requests)) {
 		state_free(&done);
 		return master_idle(m, due_s, err);
 	}
@@ -638,6 +638,19 @@ static int module_alone(struct master *m, enum cycle_module which, const char *n
 		rc = brake_let_through(m->folder, err);
 	state_free(&st);
 	return rc;
+}
+
+struct crawl shepherd_crawl(const struct config *config, const struct state_course *course)
+{
+	const struct crawl_conf *conf = crawl_conf_of(config);
+	const struct robot_section_conf *robot = config_get(config, &robot_section);
+	return (struct crawl){
+		.conf = conf,
+		.delay_us = robot->robot.delay_us,
+		.concurrent = (unsigned)robot->robot.concurrent,
+		.cycle_us = crawl_cycle_us(conf, course),
+		.now_us = clock_wall_us(),
+	};
 }
 
 int shepherd_module(const struct config *config, const char *data, enum cycle_module which,

@@ -12,6 +12,9 @@ extern const struct role shepherd_role;
 int shepherd_module(const struct config *config, const char *data, enum cycle_module which,
 		    const char *state, struct buf *told, struct err *err);
 
+/* What modules that only look work with now: settings and clock, without rules and buckets. */
+struct crawl shepherd_crawl(const struct config *config, const struct state_course *course);
+
 struct crawl_conf;
 /* The settings of the crawl. */
 const struct crawl_conf *crawl_conf_of(const struct config *config);

@@ -192,8 +192,10 @@ int64_t site_rests_until(const struct site *site, const struct crawl *c)
 {
 	if (site->error_cycles == 0 || site_failed_later(site, c))
 		return 0;
-	if (site_is_dead(site, c))
-		return site->failed_s + c->conf->site_err_expire_us / US_PER_S;
+	if (site->error_cycles > c->conf->site_err_retry) /* dead, or tried again after that */
+		return site_is_dead(site, c)
+			       ? site->failed_s + c->conf->site_err_expire_us / US_PER_S
+			       : 0;
 	int doublings = site->error_cycles - 1;
 	int64_t rest_us = c->conf->refresh_us;
 	if (doublings < 45 && c->conf->retry_us <= rest_us >> doublings)

@@ -73,7 +73,7 @@ static int answer_site(struct state *st, const struct crawl *c, struct plan_answ
 		return -1;
 	a->server = *servers_of(servers, &site, &room);
 	servers_filter(servers, &site, &f);
-	a->queue_bonus = site.qkey ? f.queue_bonus : 0;
+	a->queue_bonus = qkey_kind(site.qkey) == QKEY_RESOLVED ? f.queue_bonus : 0;
 	a->dead = site_is_dead(&site, c);
 	a->rests_until_s = site_rests_until(&site, c);
 	if (a->rests_until_s * US_PER_S <= c->now_us)

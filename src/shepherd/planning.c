@@ -37,7 +37,8 @@ struct planning {
 	struct plan_count *count; /* by number of the server */
 	uint64_t *histogram;
 	uint64_t budget, fits; /* fits: URLs that the rooms leave */
-	uint64_t unresolved, unresolved_urls;
+	/* sites that are not resolved; their URLs that go out by themselves; those in the plan */
+	uint64_t unresolved_sites, unresolved, unresolved_urls;
 	uint32_t cut;
 	struct planned *ret;
 	struct sort *sort; /* where picks go */
@@ -50,7 +51,7 @@ struct planning {
 	uint32_t bonus;
 	int64_t rests_until_s; /* 0, or later than now */
 	struct plan_pick best; /* of a site that is not resolved */
-	uint64_t due;          /* the same; how many there are */
+	uint64_t due;          /* the same; how many there are, but for others to be regathered */
 	/* While rooms are applied: the server that is being read, and its URLs so far. */
 	uint32_t room_of;
 	uint64_t in_room;
@@ -163,8 +164,10 @@ static int plan_end_site(struct planning *p, struct err *err)
 {
 	if (p->due == 0)
 		return 0;
-	if (p->first)
+	if (p->first) {
 		p->ret->left_out[PLAN_SERVER] += p->due - 1;
+		p->unresolved_sites++;
+	}
 	p->due = 0;
 	p->best.band = BAND_RESOLVES;
 	p->best.entry.priority = plan_band_rows[BAND_RESOLVES].base;
@@ -183,7 +186,7 @@ static int plan_begin_site(struct planning *p, struct sites_scan *sites, uint64_
 	p->site = known ? *known : (struct site){.fp = fp};
 	p->server = servers_of(p->servers, &p->site, &p->own);
 	servers_filter(p->servers, &p->site, &f);
-	p->bonus = p->site.qkey ? f.queue_bonus : 0;
+	p->bonus = qkey_kind(p->site.qkey) == QKEY_RESOLVED ? f.queue_bonus : 0;
 	p->rests_until_s = site_rests_until(&p->site, p->crawl);
 	if (p->rests_until_s <= p->clock.now_s)
 		p->rests_until_s = 0;
@@ -199,6 +202,21 @@ static void plan_leave_out(struct planning *p, enum plan_limit limit, int64_t un
 static uint32_t plan_delay_ms(const struct server *server)
 {
 	return (uint32_t)MIN((server->delay_us + US_PER_MS - 1) / US_PER_MS, UINT32_MAX);
+}
+
+/* Of a site that is not resolved. One that is to be regathered goes out even if it is not the best.
+ */
+static int plan_keep_best(struct planning *p, const struct plan_pick *pick, struct err *err)
+{
+	struct plan_pick other = *pick;
+	if (p->due == 0 || pick->entry.priority > p->best.entry.priority) {
+		other = p->best;
+		p->best = *pick;
+	}
+	if (p->due && other.band == BAND_REGATHER)
+		return plan_take_pick(p, &other, err);
+	p->due++;
+	return 0;
 }
 
 /* A URL of the site that is being read. */
@@ -230,9 +248,7 @@ static int plan_consider(struct planning *p, const struct index_item *item, stru
 	pick.entry.flags |= item->type == ITEM_GATHERED ? PLAN_REFRESH : 0;
 	if (pick.server != UINT32_MAX)
 		return plan_take_pick(p, &pick, err);
-	if (p->due++ == 0 || pick.entry.priority > p->best.entry.priority)
-		p->best = pick;
-	return 0;
+	return plan_keep_best(p, &pick, err);
 }
 
 static int plan_pass(struct planning *p, struct err *err)
@@ -531,7 +547,7 @@ static void plan_tell_servers(struct planning *p, struct plan_servers *ret)
 				*servers_at(p->servers, i), p->count[i].due, p->count[i].urls};
 	if (p->unresolved)
 		ret->server[ret->n++] = (struct plan_server){
-			{.sites = (uint32_t)p->unresolved, .number = UINT32_MAX},
+			{.sites = (uint32_t)p->unresolved_sites, .number = UINT32_MAX},
 			p->unresolved,
 			p->unresolved_urls};
 	qsort(ret->server, ret->n, sizeof *ret->server, plan_by_urls);

@@ -259,7 +259,7 @@ static void what_is_to_be_regathered_is_in_the_plan_whatever_the_limits(void **s
 	lab_free(&lab);
 }
 
-static void of_a_site_that_was_never_asked_the_best_goes_alone(void **state)
+static void of_a_site_that_was_never_asked_the_best_goes_and_what_was_asked_for(void **state)
 {
 	(void)state;
 	struct lab lab;
@@ -274,10 +274,13 @@ static void of_a_site_that_was_never_asked_the_best_goes_alone(void **state)
 	struct planned planned = plan(&lab, &conf, &seen);
 	bool first = footprint_cmp(play_footprint(77), play_footprint(78)) < 0;
 	const struct plan_entry *a = entry_of(&seen, 34), *b = entry_of(&seen, first ? 77 : 78);
-	assert_int_equal(2, planned.urls);
+	const struct plan_entry *asked = entry_of(&seen, 33);
+	assert_int_equal(3, planned.urls);
 	assert_int_equal(2, planned.bands[BAND_RESOLVES]);
-	assert_int_equal(98, planned.left_out[PLAN_SERVER]);
-	assert_true(a && b);
+	assert_int_equal(1, planned.bands[BAND_REGATHER]);
+	assert_int_equal(97, planned.left_out[PLAN_SERVER]);
+	assert_true(a && b && asked);
+	assert_true(asked->priority < UINT32_MAX);
 	assert_int_equal(UINT32_MAX, a->priority);
 	assert_int_equal(UINT32_MAX, b->priority);
 	assert_int_equal(PLAN_RESOLVES, b->flags);
@@ -484,9 +487,9 @@ static size_t choose_plainly(struct due *due, size_t n, uint64_t room, uint64_t 
 		uint64_t before = 0;
 		for (size_t k = 0; k < i; k++)
 			before += due[k].server == due[i].server;
-		due[i].in = due[i].unresolved ? before == 0 : before < room || due[i].regather;
-		if (due[i].unresolved)
-			due[i].priority = due[i].in ? UINT32_MAX : 0;
+		due[i].in = before < (due[i].unresolved ? 1 : room) || due[i].regather;
+		if (due[i].unresolved && before == 0)
+			due[i].priority = UINT32_MAX;
 	}
 	qsort(due, n, sizeof *due, by_priority);
 	uint64_t taken = 0;
@@ -574,7 +577,8 @@ int main(void)
 		cmocka_unit_test(an_empty_crawl_has_an_empty_plan),
 		cmocka_unit_test(a_server_gives_its_best_and_no_more),
 		cmocka_unit_test(what_is_to_be_regathered_is_in_the_plan_whatever_the_limits),
-		cmocka_unit_test(of_a_site_that_was_never_asked_the_best_goes_alone),
+		cmocka_unit_test(
+			of_a_site_that_was_never_asked_the_best_goes_and_what_was_asked_for),
 		cmocka_unit_test(of_sites_that_rest_only_what_is_to_be_regathered_is_planned),
 		cmocka_unit_test(a_server_that_is_tight_goes_before_others),
 		cmocka_unit_test(the_budget_is_what_can_be_gathered),

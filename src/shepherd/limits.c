@@ -268,7 +268,8 @@ static void limits_count(struct limits *l, struct site_room *site, const struct 
 }
 
 /* What the levels say of one more URL: forgotten by the first that is full, else asleep by the
- * first that has no more active ones, else active. */
+ * first that has no more active ones, else active. What is not active must be remembered, too; what
+ * is active need not, however much is. */
 static uint8_t levels_judge(const struct limits *l, const struct site_room *site,
 			    const struct limits_url *url)
 {
@@ -283,29 +284,30 @@ static uint8_t levels_judge(const struct limits *l, const struct site_room *site
 		[LIMIT_SPACE] = &l->space,
 		[LIMIT_ACTIVE] = &l->active,
 	};
-	uint8_t verdict = VERDICT_ACTIVE;
+	uint8_t verdict = url->zombie ? VERDICT_REMEMBERS : VERDICT_ACTIVE;
 	if (site->dead)
 		dead = level_of(l->crawl, site->all.active, site->all.total,
 				limit_of((double)l->crawl->conf->dead_site_limit));
 	for (unsigned i = 0; i < CRAWL_LIMITS; i++) {
-		if (level[i]->total >= level[i]->hard)
+		if (i != LIMIT_ACTIVE && level[i]->total >= level[i]->hard)
 			return (uint8_t)(VERDICT_FORGETS + i);
 		if (level[i]->active >= level[i]->soft && verdict == VERDICT_ACTIVE)
 			verdict = (uint8_t)(VERDICT_SLEEPS + i);
 	}
-	return verdict;
+	bool forgets = verdict != VERDICT_ACTIVE && l->active.total >= l->active.hard;
+	return forgets ? VERDICT_FORGETS + LIMIT_ACTIVE : verdict;
 }
 
 uint8_t limits_judge(struct limits *l, uint32_t number, const struct limits_url *given)
 {
 	struct limits_url url = *given;
 	struct site_room *site = &l->site[number];
+	uint8_t verdict = url.zombie ? VERDICT_REMEMBERS : VERDICT_ACTIVE;
 	url.section = (uint8_t)MIN(url.section, l->sections - 1);
-	uint8_t verdict = url.sacred ? VERDICT_ACTIVE : levels_judge(l, site, &url);
-	if (verdict >= VERDICT_FORGETS)
+	if (!url.sacred)
+		verdict = levels_judge(l, site, &url);
+	if (verdict >= VERDICT_FORGETS && verdict < VERDICT_REMEMBERS)
 		return verdict;
-	if (url.zombie)
-		verdict = VERDICT_REMEMBERS;
 	limits_count(l, site, &url, verdict == VERDICT_ACTIVE);
 	return verdict == VERDICT_ACTIVE
 		       ? (uint8_t)(VERDICT_ACTIVE + quota_choose(l, site, url.optimum))

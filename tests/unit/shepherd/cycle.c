@@ -9,13 +9,13 @@
 #include <stdio.h>
 
 /* Which modules are compared; what is not is done by the model in its stead. */
-#define WITH_PLAN 0
+#define WITH_PLAN 1
 #define WITH_NEXT 0 /* when the next URL is due, and how many wait */
-#define WITH_CORK 0
+#define WITH_CORK 1
 #define WITH_MERGE 0
-#define WITH_EQUIV 0
-#define WITH_SELECT 0
-#define WITH_RECORD 0
+#define WITH_EQUIV 1
+#define WITH_SELECT 1
+#define WITH_RECORD 1
 
 enum { WORLDS = 2000, WORLDS_SHORT = 300 };
 
@@ -500,6 +500,7 @@ static void try_world(uint64_t world)
 	struct err err = {0};
 	begin_world(r, world);
 	for (unsigned rounds = 1 + world_chance(r, 30), round = rounds; round-- > 0;) {
+		r->w.round = round;
 		lab_enter(&r->lab, false, PHASE_PLAN);
 		go_through(r, &modules[PLAN]);
 		world_find(r, round);

@@ -106,12 +106,11 @@ double model_rate(const struct world *w)
 	return MAX((double)w->course.rate_milli / 1000, w->crawl.conf->est_raw_performance);
 }
 
-/* The mean download time is that of the sites where one is known, in whole microseconds. */
 struct model_server model_server(const struct world *w, const struct site *of)
 {
 	const struct crawl_conf *conf = w->crawl.conf;
 	struct model_server s = {.max_conn = UINT32_MAX, .room = UINT64_MAX};
-	uint64_t demand = 0, weight = 0, time_us = 0;
+	uint64_t demand = 0, weight = 0, time_ms = 0;
 	for (size_t i = 0; i < w->sites; i++) {
 		const struct site *site = &w->site[i];
 		struct filter_site f;
@@ -126,11 +125,11 @@ struct model_server model_server(const struct world *w, const struct site *of)
 		s.max_conn = MIN(s.max_conn, MAX(conn, 1));
 		demand += site->demand;
 		weight += site->download_ms ? MAX(site->active, 1) : 0;
-		time_us += (uint64_t)MAX(site->active, 1) * site->download_ms * 1000;
+		time_ms += (uint64_t)MAX(site->active, 1) * site->download_ms;
 	}
 	if (s.min_delay_us == 0)
 		return s;
-	double dtime = weight ? (double)(time_us / weight) : 0;
+	double dtime = weight ? (double)(time_ms / weight * 1000) : 0;
 	double t =
 		(double)conf->refresh_us * conf->duty_factor * s.max_conn / (double)MAX(demand, 1);
 	int64_t most = MAX(w->crawl.delay_us, s.min_delay_us);
@@ -141,10 +140,16 @@ struct model_server model_server(const struct world *w, const struct site *of)
 	return s;
 }
 
+/* The clock was put back since. */
+static bool site_failed_later(const struct world *w, const struct site *site)
+{
+	return site->failed_s * US_PER_S > w->crawl.now_us;
+}
+
 bool model_is_dead(const struct world *w, const struct site *site)
 {
 	const struct crawl_conf *conf = w->crawl.conf;
-	return site->error_cycles > conf->site_err_retry &&
+	return site->error_cycles > conf->site_err_retry && !site_failed_later(w, site) &&
 	       w->crawl.now_us < site->failed_s * US_PER_S + conf->site_err_expire_us;
 }
 
@@ -154,7 +159,8 @@ static int64_t site_rest(const struct world *w, const struct site *site)
 	const struct crawl_conf *conf = w->crawl.conf;
 	if (model_is_dead(w, site))
 		return site->failed_s + conf->site_err_expire_us / US_PER_S;
-	if (site->error_cycles == 0 || site->error_cycles > conf->site_err_retry)
+	if (site->error_cycles == 0 || site->error_cycles > conf->site_err_retry ||
+	    site_failed_later(w, site))
 		return 0;
 	int64_t rest_us = conf->retry_us;
 	for (unsigned i = 1; i < site->error_cycles && rest_us < conf->refresh_us; i++)
@@ -214,7 +220,8 @@ static void plan_priority(const struct world *w, struct due *d)
 		d->priority = MIN(age, 999 * MILLION);
 		d->flags |= PLAN_ANTICIPATED;
 	} else {
-		d->next_s = item->last_seen_s + (ahead ? MIN(ahead, rc / f) : rc / f);
+		int64_t wait = (rc + f - 1) / f;
+		d->next_s = item->last_seen_s + (ahead ? MIN(ahead, wait) : wait);
 	}
 }
 
@@ -227,7 +234,7 @@ static void plan_lift(const struct world *w, struct due *d)
 	model_filter(w, d->site, &f);
 	if (model_server(w, d->site).tight)
 		d->priority += 1000 * MILLION;
-	if (d->site->qkey && f.line[FILTER_QUEUE_BONUS])
+	if (qkey_kind(d->site->qkey) == QKEY_RESOLVED && f.line[FILTER_QUEUE_BONUS])
 		d->priority += MIN(f.queue_bonus, 2000 * MILLION);
 	d->priority = MIN(d->priority, INT64_C(3999999999));
 }
@@ -274,20 +281,22 @@ static bool plan_is_forced(const struct due *d)
 	return d->item->flags & ITEM_REGATHER;
 }
 
-/* In falling priority: one of each site without a server, then the room of each server. */
+/* In falling priority: one of each site without a server, which finds it out, then the room of each
+ * server. */
 static void plan_servers(const struct world *w, struct due *due, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		uint64_t before = 0;
 		for (size_t k = 0; k < i; k++)
 			before += model_same_server(due[k].site, due[i].site);
-		if (due[i].site->qkey == 0)
-			due[i].out = before > 0;
-		else if (before >= model_server(w, due[i].site).room)
+		bool resolved = due[i].site->qkey != 0;
+		if (before >= (resolved ? model_server(w, due[i].site).room : 1))
 			due[i].out = !plan_is_forced(&due[i]);
+		if (!resolved && before == 0)
+			due[i].flags |= PLAN_RESOLVES;
 	}
 	for (size_t i = 0; i < n; i++)
-		if (due[i].site->qkey == 0)
+		if (due[i].flags & PLAN_RESOLVES)
 			due[i].priority = UINT32_MAX;
 }
 
@@ -327,7 +336,8 @@ void model_plan(struct world *w)
 				  .weight = item->weight,
 				  .section = item->section},
 			.qkey = due[i].site->qkey,
-			.delay_ms = (uint32_t)(model_server(w, due[i].site).delay_us / US_PER_MS)};
+			.delay_ms =
+				(uint32_t)((model_server(w, due[i].site).delay_us + 999) / 1000)};
 	}
 }
 
@@ -368,19 +378,55 @@ static bool cork_is_newest(const struct world *w, size_t n)
 	return true;
 }
 
+/* A page that was asked for by hand while the reap ran. */
+static bool cork_makes_known(const struct journal_entry *e)
+{
+	return e->type == ITEM_GATHERED && e->flags & ITEM_INITIAL && e->where != ITEM_NOWHERE;
+}
+
+/* The site of such a page enters the list, and its front page is found. */
+static void cork_enter_site(struct world *w, const struct journal_entry *e, const struct url *url)
+{
+	struct model_contrib root = {
+		.c = {.fp = {e->fp.site, footprint_path(STR("/"))},
+		      .flags = ITEM_EQUIV,
+		      .from = e->fp,
+		      .url = str_head(e->url, (size_t)(url->path.p - url->href.p) + 1)},
+		.round = w->round};
+	struct url_site site = url_site(url);
+	/* the host has to live on: it is at the same place of the entry's text */
+	site.host.p = e->url.p + (url->host.p - url->href.p);
+	ENSURE(w->sites < MODEL_SITES && w->contribs < MODEL_NEWS);
+	w->site[w->sites++] =
+		(struct site){.fp = e->fp.site,
+			      .norm = footprint_site(equiv_site(w->crawl.equiv, site)),
+			      .protocol = site.protocol,
+			      .port = site.port,
+			      .host = site.host};
+	if (w->crawl.conf->auto_go_root)
+		w->contrib[w->contribs++] = root;
+}
+
 static void cork_items(struct world *w)
 {
 	for (size_t i = 0; i < w->entries; i++) {
 		const struct journal_entry *e = &w->journal[i];
 		struct index_item *item = model_item(w, e->fp);
-		if (!cork_is_newest(w, i))
-			continue;
-		if (!item && (e->type != ITEM_GATHERED || !(e->flags & ITEM_INITIAL)))
+		if (!cork_is_newest(w, i) || (!item && !cork_makes_known(e)))
 			continue;
 		if (!item) {
+			struct filter_where where = {.qkey = e->qkey, .known = true};
+			struct filter_url says;
+			char room[URL_MAX];
+			struct url url;
+			ENSURE(url_parse(e->url, NULL, room, sizeof room, &url) == 0);
+			filter_url(w->crawl.filter, &url, STR(""), &where, &says);
+			if (!model_site(w, e->fp.site))
+				cork_enter_site(w, e, &url);
 			item = model_add(w, e->fp);
 			item->weight = (uint8_t)w->crawl.conf->default_insert_weight;
 			item->since_day = (uint16_t)(e->time_us / US_PER_DAY);
+			item->section = says.section;
 		}
 		cork_apply(e, item);
 	}
@@ -416,12 +462,13 @@ static void cork_key_item(struct world *w, uint64_t site, int64_t time_us)
 	item->last_seen_s = (uint32_t)(time_us / US_PER_S);
 }
 
-/* Each change of the key on the way counts; the last try is the one with the latest time. */
+/* The last try is the one with the latest time. */
 static void cork_site(struct world *w, struct site *site)
 {
 	const struct journal_entry *sorted[MODEL_NEWS];
 	size_t n = 0, failed = 0;
 	int64_t last_us = 0, key_us = -1;
+	qkey before = site->qkey;
 	for (size_t i = 0; i < w->entries; i++)
 		if (w->journal[i].fp.site == site->fp)
 			sorted[n++] = &w->journal[i];
@@ -429,8 +476,6 @@ static void cork_site(struct world *w, struct site *site)
 	for (size_t i = 0; i < n; i++) {
 		uint32_t m = sorted[i]->download_ms;
 		qkey key = sorted[i]->qkey;
-		if (key && site->qkey && key != site->qkey)
-			site->oscillations = (uint8_t)MIN(site->oscillations + 1, 255);
 		site->qkey = key ? key : site->qkey;
 		key_us = key ? sorted[i]->time_us : key_us;
 		if (m)
@@ -438,6 +483,8 @@ static void cork_site(struct world *w, struct site *site)
 		failed += cork_has_failed(sorted[i]);
 		last_us = MAX(last_us, sorted[i]->time_us);
 	}
+	if (before && site->qkey != before)
+		site->oscillations = (uint8_t)MIN(site->oscillations + 1, 255);
 	if (n && failed == n) {
 		site->error_cycles = (uint8_t)MIN(site->error_cycles + 1, 255);
 		site->failed_s = (uint32_t)(last_us / US_PER_S);

@@ -37,6 +37,7 @@ struct world {
 	struct crawl crawl; /* settings, filter, classes, schema, robot, cycle, now */
 	struct state_course course;
 	int64_t created_us; /* of the state that is planned */
+	unsigned round;     /* of the reap, as in struct model_contrib */
 	/* what is known, in any order */
 	struct index_item item[MODEL_ITEMS];
 	struct site site[MODEL_SITES];

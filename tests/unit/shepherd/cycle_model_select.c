@@ -292,6 +292,7 @@ static bool select_apply(struct selecting *s, const struct chosen *c)
 	if (verdict == VERDICT_ACTIVE) {
 		if (item->type == ITEM_SLEEPING) {
 			item->type = ITEM_NEW;
+			item->status = 0;
 			item->retry = 0;
 			item->due_s = 0;
 		}

@@ -334,7 +334,7 @@ static void make_entry(struct run *r, const struct known_url *u)
 		.download_ms = (uint32_t)PICK_INT(r, 0, 1, 100, 777, 99999),
 		.due_s = world_chance(r, 20) ? NOW_S + 100 : 0,
 		.no_target = world_chance(r, 5),
-		.flags = world_chance(r, 15) ? ITEM_INITIAL : 0,
+		.flags = world_chance(r, old ? 15 : 60) ? ITEM_INITIAL : 0,
 	};
 	unsigned kind = (unsigned)dice_roll(r, 6);
 	e.type = kind < 2    ? ITEM_GATHERED
@@ -363,9 +363,7 @@ static void make_journal(struct run *r)
 		const struct index_item *old = model_item(&r->w, u->fp);
 		bool tried = old ? old->type == ITEM_NEW || old->type == ITEM_GATHERED ||
 					     (old->type == ITEM_ERROR && old->flags & ITEM_SACRED)
-				 : world_chance(r, 20);
-		if (!model_site(&r->w, u->fp.site))
-			continue;
+				 : world_chance(r, model_site(&r->w, u->fp.site) ? 20 : 10);
 		while (tried && r->w.entries < MODEL_NEWS && world_chance(r, busy)) {
 			make_entry(r, u);
 			struct journal_entry *e = &r->w.journal[r->w.entries - 1];

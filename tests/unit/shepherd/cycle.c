@@ -12,7 +12,7 @@
 #define WITH_PLAN 1
 #define WITH_NEXT 0 /* when the next URL is due, and how many wait */
 #define WITH_CORK 1
-#define WITH_MERGE 0
+#define WITH_MERGE 1
 #define WITH_EQUIV 1
 #define WITH_SELECT 1
 #define WITH_RECORD 1

@@ -156,6 +156,11 @@ static int cork_read_journal(struct corking *c, struct err *err)
 	return MIN(rc, 0);
 }
 
+static void cork_note_due(struct corking *c, uint64_t due_s)
+{
+	c->course.due_s = MIN(c->course.due_s, due_s);
+}
+
 /* Sites */
 
 /* All before this one go over as they are. */
@@ -202,8 +207,10 @@ static void cork_sum_up(struct cork_site *at, const struct cork_note *n)
 			(uint32_t)(mean ? (3 * mean + n->download_ms) / 4 : n->download_ms);
 }
 
-static void cork_judge_site(struct cork_site *at)
+/* All URLs of a site that rested may be due when it has answered. */
+static void cork_judge_site(struct corking *c)
 {
+	struct cork_site *at = &c->at;
 	struct site *site = &at->site;
 	if (at->key && at->key != site->qkey) {
 		site->oscillations =
@@ -211,6 +218,8 @@ static void cork_judge_site(struct cork_site *at)
 		site->qkey = at->key;
 	}
 	bool failed = at->failed == at->tries;
+	if (!failed && site->error_cycles)
+		cork_note_due(c, (uint64_t)(c->crawl->now_us / US_PER_S));
 	site->error_cycles = (uint8_t)(failed ? MIN(site->error_cycles + 1, UINT8_MAX) : 0);
 	site->failed_s = failed ? (uint32_t)(at->tried_us / US_PER_S) : 0;
 }
@@ -274,7 +283,7 @@ static int cork_end_site(struct corking *c, struct err *err)
 {
 	if (c->at.tries == 0 || (!c->at.known && !c->at.made))
 		return 0;
-	cork_judge_site(&c->at);
+	cork_judge_site(c);
 	if (c->at.known)
 		c->next = c->at.site;
 	else if (cork_make_site(c, err) < 0)
@@ -391,7 +400,7 @@ static int cork_item(void *ctx, const struct index_news *about, struct index_ite
 		} else {
 			cork_apply(&n, ret);
 			c->known += about->old != NULL;
-			c->course.due_s = MIN(c->course.due_s, item_next_due(c->crawl->conf, ret));
+			cork_note_due(c, item_next_due(c->crawl->conf, ret));
 		}
 	}
 	c->course.urls[ret->type]++;
@@ -439,7 +448,7 @@ static int cork_all(struct corking *c, struct err *err)
 	if (cork_count_planned(c->state, &planned, err) < 0)
 		return -1;
 	if (planned > c->known)
-		c->course.due_s = MIN(c->course.due_s, (uint64_t)(c->crawl->now_us / US_PER_S));
+		cork_note_due(c, (uint64_t)(c->crawl->now_us / US_PER_S));
 	c->course.rounds++;
 	return state_params_put(c->state, &c->course, err);
 }

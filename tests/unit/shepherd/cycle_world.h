@@ -7,7 +7,7 @@
 #include "url/equiv.h"
 
 /* Whether there are rules in the filter. */
-#define WITH_FILTER 0
+#define WITH_FILTER 1
 
 enum { URLS = 96, PATHS = 8, HOSTS = URLS / PATHS };
 extern const char *const world_hosts[HOSTS];

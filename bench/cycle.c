@@ -1,10 +1,9 @@
 /* The cycle without its reap: plan, cork, merge, select and record over a state with 20 million
- * URLs
- * ($URLS says how many, up to 180 million; 45 bytes each on disk, a few times over, removed at the
- * end), and a whole cycle over 1,000. Sizes of sites follow a power law, cut where the limits of a
- * site would have cut it; the index is as a crawl that has gone on for long would have left it, so
- * that select finds most URLs as it wants them. The journal has 1 % as many entries as there are
- * URLs, the contributions 5 %, of which two thirds are known already.
+ * URLs ($URLS says how many, up to 180 million; 45 bytes each on disk, a few times over, removed at
+ * the end), and a whole cycle over 1,000. Sizes of sites follow a power law, cut where the limits
+ * of a site would have cut it; the index is as a crawl that has gone on for long would have left
+ * it, so that select finds most URLs as it wants them. The journal has 1 % as many entries as there
+ * are URLs, the contributions 5 %, of which two thirds are known already.
  *
  * Bytes are those of all reads and writes of the process (rchar and wchar of /proc/self/io),
  * whether or not they came from memory; time is CPU of all threads. URLs are http://sN.example/p/K
@@ -18,10 +17,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-
-/* The joined tree has them all. */
-#define WITH_SELECT 0
-#define WITH_EQUIV 0
 
 enum { SITE_MEAN = 50, SITE_MOST = 100000, SITE_AWAKE = 50000, SMALL = 1000, ROUNDS = 9 };
 enum module { PLAN, CORK, MERGE, SELECT, RECORD, MODULES };
@@ -356,6 +351,15 @@ static void clone_newest(struct job *job, bool contrib, enum phase phase)
 	used_add(&job->all, &before);
 }
 
+static int run_select(struct job *job, struct err *err)
+{
+	struct selected selected = {0};
+	int rc = crawl_select(job->st, &job->crawl, true, &selected, err);
+	if (rc == 0 && selected.braked)
+		bigfile_die("the brake stopped select", NULL);
+	return rc;
+}
+
 static int run_module(struct job *job, enum module m, struct err *err)
 {
 	struct planned planned = {0};
@@ -370,17 +374,7 @@ static int run_module(struct job *job, enum module m, struct err *err)
 	case MERGE:
 		return crawl_merge(job->st, c, &merged, err);
 	case SELECT:
-#if WITH_SELECT
-	{
-		struct selected selected = {0};
-		int rc = crawl_select(job->st, c, true, &selected, err);
-		if (rc == 0 && selected.braked)
-			bigfile_die("the brake stopped select", NULL);
-		return rc;
-	}
-#else
-		return 0;
-#endif
+		return run_select(job, err);
 	case RECORD:
 		return crawl_record(job->st, c, &made, err);
 	default:
@@ -404,10 +398,8 @@ static void run_equiv(struct job *job)
 {
 	struct err err = {0};
 	struct used before = used_now();
-#if WITH_EQUIV
 	uint64_t changed = 0;
 	must(crawl_equiv(job->st, &job->crawl, &changed, &err), "equiv", &err);
-#endif
 	must(state_enter(job->st, PHASE_SELECT, job->buckets, job->now_us, &err), "enter", &err);
 	used_add(&job->all, &before);
 }

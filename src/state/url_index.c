@@ -35,17 +35,16 @@ _Static_assert((int)ITEM_TYPES <= (int)INDEX_COUNTS, "a count for each type");
 
 /* Items */
 
-enum { TYPE_NO_TARGET = 16 };
+enum { TYPE_NO_TARGET = 16, ITEM_TYPE_AT = 38 };
+_Static_assert(ITEM_TYPE_AT + 7 == INDEX_ITEM, "seven bytes are left from there on");
 
 const char *const item_type_names[ITEM_TYPES] = {"sleeping", "new",       "gathered", "error",
 						 "qkey",     "temporary", "zombie"};
 
 void footprint_key(struct footprint fp, unsigned char ret[FOOTPRINT_KEY])
 {
-	for (unsigned i = 0; i < 8; i++) {
-		ret[i] = (unsigned char)(fp.site >> (56 - 8 * i));
-		ret[8 + i] = (unsigned char)(fp.path >> (56 - 8 * i));
-	}
+	const uint64_t key[2] = {htobe64(fp.site), htobe64(fp.path)};
+	memcpy(ret, key, FOOTPRINT_KEY);
 }
 
 struct footprint footprint_of_key(const void *p)
@@ -53,19 +52,18 @@ struct footprint footprint_of_key(const void *p)
 	return (struct footprint){order_u64(p), order_u64((const char *)p + 8)};
 }
 
-static unsigned char *item_put_bytes(unsigned char *p, uint64_t v, unsigned bytes)
+/* Fields that stand next to each other are moved as one number. */
+static void item_put_u64(unsigned char *p, uint64_t v)
 {
-	for (unsigned i = 0; i < bytes; i++)
-		*p++ = (unsigned char)(v >> 8 * i);
-	return p;
+	v = htole64(v);
+	memcpy(p, &v, sizeof v);
 }
 
-static inline uint64_t item_take_bytes(const unsigned char *p, unsigned bytes)
+static inline uint64_t item_take_u64(const unsigned char *p)
 {
-	uint64_t v = 0;
-	for (unsigned i = 0; i < bytes; i++)
-		v |= (uint64_t)p[i] << 8 * i;
-	return v;
+	uint64_t v;
+	memcpy(&v, p, sizeof v);
+	return le64toh(v);
 }
 
 void item_put_where(struct buf *out, uint64_t where)
@@ -83,47 +81,45 @@ uint64_t item_take_where(struct reader *r)
 
 void index_item_write(const struct index_item *item, unsigned char ret[INDEX_ITEM])
 {
-	unsigned char *p = ret;
-	footprint_key(item->fp, p);
-	p += FOOTPRINT_KEY;
-	p = item_put_bytes(p, item->where, 6);
-	p = item_put_bytes(p, item->status, 2);
-	p = item_put_bytes(p, item->last_seen_s, 4);
-	p = item_put_bytes(p, item->stable_s, 4);
-	p = item_put_bytes(p, item->due_s, 4);
-	p = item_put_bytes(p, item->since_day, 2);
-	*p++ = (unsigned char)(item->type | (item->no_target ? TYPE_NO_TARGET : 0));
-	*p++ = item->flags;
-	*p++ = item->retry;
-	*p++ = item->weight;
-	*p++ = item->freq;
-	*p++ = item->download_ds;
-	*p++ = item->section;
-	ENSURE(p == ret + INDEX_ITEM);
+	const unsigned char small[] = {
+		(unsigned char)(item->type | (item->no_target ? TYPE_NO_TARGET : 0)),
+		item->flags,
+		item->retry,
+		item->weight,
+		item->freq,
+		item->download_ds,
+		item->section,
+	};
+	footprint_key(item->fp, ret);
+	item_put_u64(ret + 16, (item->where & ITEM_NOWHERE) | (uint64_t)item->status << 48);
+	item_put_u64(ret + 24, item->last_seen_s | (uint64_t)item->stable_s << 32);
+	item_put_u64(ret + 32, item->due_s | (uint64_t)item->since_day << 32);
+	memcpy(ret + ITEM_TYPE_AT, small, sizeof small);
 }
 
 int index_item_read(const unsigned char p[INDEX_ITEM], struct index_item *ret, struct err *err)
 {
-	uint8_t type = p[38] & (uint8_t)~TYPE_NO_TARGET;
+	const unsigned char *small = p + ITEM_TYPE_AT;
+	uint8_t type = small[0] & (uint8_t)~TYPE_NO_TARGET;
 	if (UNLIKELY(type >= ITEM_TYPES || type == ITEM_TEMPORARY))
 		return err_set(err, ERR_DAMAGED, "an index item has the type %u", type);
-	*ret = (struct index_item){
-		.fp = footprint_of_key(p),
-		.where = item_take_bytes(p + 16, 6),
-		.status = (uint16_t)item_take_bytes(p + 22, 2),
-		.last_seen_s = (uint32_t)item_take_bytes(p + 24, 4),
-		.stable_s = (uint32_t)item_take_bytes(p + 28, 4),
-		.due_s = (uint32_t)item_take_bytes(p + 32, 4),
-		.since_day = (uint16_t)item_take_bytes(p + 36, 2),
-		.type = (enum item_type)type,
-		.no_target = p[38] & TYPE_NO_TARGET,
-		.flags = p[39],
-		.retry = p[40],
-		.weight = p[41],
-		.freq = p[42],
-		.download_ds = p[43],
-		.section = p[44],
-	};
+	uint64_t place = item_take_u64(p + 16), times = item_take_u64(p + 24),
+		 due = item_take_u64(p + 32);
+	ret->fp = footprint_of_key(p);
+	ret->where = place & ITEM_NOWHERE;
+	ret->status = (uint16_t)(place >> 48);
+	ret->last_seen_s = (uint32_t)times;
+	ret->stable_s = (uint32_t)(times >> 32);
+	ret->due_s = (uint32_t)due;
+	ret->since_day = (uint16_t)(due >> 32);
+	ret->type = (enum item_type)type;
+	ret->no_target = small[0] & TYPE_NO_TARGET;
+	ret->flags = small[1];
+	ret->retry = small[2];
+	ret->weight = small[3];
+	ret->freq = small[4];
+	ret->download_ds = small[5];
+	ret->section = small[6];
 	return 0;
 }
 
@@ -168,9 +164,10 @@ struct url_index_writer {
 	struct stream_writer out;
 	uint32_t salt;
 	uint64_t items, blocks, types[INDEX_COUNTS];
-	unsigned char last[FOOTPRINT_KEY];
+	struct footprint last;
 	unsigned count; /* items in the current block */
-	struct buf block, fences;
+	unsigned char *block;
+	struct buf fences;
 	bool failed;
 	struct err err;
 };
@@ -193,12 +190,13 @@ static void index_put_header(struct url_index_writer *w)
 int url_index_create(struct url_index_writer **ret, const char *path, struct err *err)
 {
 	struct url_index_writer *w = mem_alloc(sizeof *w);
-	w->block = BUF_INIT(INDEX_BLOCK);
+	w->block = mem_alloc(INDEX_BLOCK);
 	w->fences = BUF_INIT(SIZE_MAX);
 	int rc = getrandom(&w->salt, sizeof w->salt, 0) < 0
 			 ? err_sys(err, "%s: random bytes for the header", path)
 			 : stream_create(&w->out, path, 0644, NULL, err);
 	if (rc < 0) {
+		mem_free(&w->block);
 		mem_free(&w);
 		return -1;
 	}
@@ -209,20 +207,21 @@ int url_index_create(struct url_index_writer **ret, const char *path, struct err
 
 static void index_end_block(struct url_index_writer *w)
 {
-	buf_fill(&w->block, 0, INDEX_BLOCK - INDEX_FOOT - w->block.n);
-	put_u64le(&w->block, w->blocks++);
-	put_u32le(&w->block, w->count);
-	put_u32le(&w->block, crc32c(w->salt, w->block.p, w->block.n));
-	stream_put(&w->out, w->block.p, w->block.n);
-	buf_clear(&w->block);
+	unsigned char *foot = w->block + INDEX_BLOCK - INDEX_FOOT;
+	size_t used = (size_t)w->count * INDEX_ITEM;
+	memset(w->block + used, 0, INDEX_BLOCK - INDEX_FOOT - used);
+	item_put_u64(foot, w->blocks++);
+	item_put_u64(foot + 8, w->count); /* the checksum stands in its upper half */
+	uint64_t crc = crc32c(w->salt, w->block, INDEX_BLOCK - 4);
+	item_put_u64(foot + 8, w->count | crc << 32);
+	stream_put(&w->out, w->block, INDEX_BLOCK);
 	w->count = 0;
 }
 
-static bool index_item_fits(struct url_index_writer *w, const struct index_item *item,
-			    const unsigned char *key)
+static bool index_item_fits(struct url_index_writer *w, const struct index_item *item)
 {
 	char fp[FOOTPRINT_TEXT];
-	bool after = w->items == 0 || memcmp(w->last, key, FOOTPRINT_KEY) < 0;
+	bool after = w->items == 0 || footprint_cmp(w->last, item->fp) < 0;
 	if (LIKELY(after && item->type < ITEM_TYPES && item->type != ITEM_TEMPORARY &&
 		   item->where <= ITEM_NOWHERE))
 		return true;
@@ -236,24 +235,29 @@ static bool index_item_fits(struct url_index_writer *w, const struct index_item 
 	return false;
 }
 
+/* Items were added to the block. */
+static void index_count_items(struct url_index_writer *w, unsigned n)
+{
+	if (w->count == 0)
+		buf_add(&w->fences, w->block, FOOTPRINT_KEY);
+	w->items += n;
+	w->count += n;
+	if (w->count == INDEX_PER_BLOCK)
+		index_end_block(w);
+}
+
 void url_index_put(struct url_index_writer *w, const struct index_item *item)
 {
-	unsigned char bytes[INDEX_ITEM];
 	if (w->failed)
 		return;
-	index_item_write(item, bytes);
-	if (!index_item_fits(w, item, bytes)) {
+	if (!index_item_fits(w, item)) {
 		w->failed = true;
 		return;
 	}
-	memcpy(w->last, bytes, FOOTPRINT_KEY);
-	if (w->count == 0)
-		buf_add(&w->fences, bytes, FOOTPRINT_KEY);
-	buf_add(&w->block, bytes, sizeof bytes);
-	w->items++;
+	index_item_write(item, w->block + (size_t)w->count * INDEX_ITEM);
+	w->last = item->fp;
 	w->types[item->type]++;
-	if (++w->count == INDEX_PER_BLOCK)
-		index_end_block(w);
+	index_count_items(w, 1);
 }
 
 static void index_put_end(struct url_index_writer *w)
@@ -297,7 +301,7 @@ void url_index_drop(struct url_index_writer **pw)
 	if (!w)
 		return;
 	stream_drop(&w->out);
-	buf_free(&w->block);
+	mem_free(&w->block);
 	buf_free(&w->fences);
 	mem_free(pw);
 }

@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 
 /* How it lies on disk: a header, blocks, fences, an end. */
 
@@ -529,8 +530,12 @@ int url_index_sample(const struct url_index *x, uint64_t i, uint64_t n, struct i
 
 /* Scanning */
 
+/* Fewer blocks than these are read ahead already, or as good as. */
+enum { SCAN_FAR = STREAM_SLOTS * STREAM_PIECE / INDEX_BLOCK };
+
 struct url_index_scan {
 	const struct url_index *x;
+	struct file direct; /* the same file once more; closed: it is read through the page cache */
 	struct stream_reader in;
 	uint64_t next; /* the block that is read next */
 	const char *block;
@@ -543,9 +548,26 @@ struct url_index_scan {
 static int scan_open_at(struct url_index_scan *s, uint64_t block, struct err *err)
 {
 	const struct stream_options options = {.buffered = true};
+	const struct file *file = s->direct.fd >= 0 ? &s->direct : &s->x->file;
 	s->next = block;
-	return stream_open_part(&s->in, &s->x->file, INDEX_HEADER + block * INDEX_BLOCK,
+	return stream_open_part(&s->in, file, INDEX_HEADER + block * INDEX_BLOCK,
 				(s->x->blocks - block) * INDEX_BLOCK, &options, err);
+}
+
+/* A long scan goes past the page cache, as the file was written: a copy of all its bytes is saved,
+ * and what others have there stays. Single blocks are found through it, so they have a descriptor
+ * of their own. The name may be that of a newer index by now. */
+static void scan_go_direct(struct url_index_scan *s)
+{
+	struct stat ours, there;
+	struct err ignored;
+	if (s->x->blocks <= SCAN_FAR ||
+	    file_open(&s->direct, s->x->file.path, O_RDONLY, 0, &ignored) != 0)
+		return;
+	if (fstat(s->x->file.fd, &ours) != 0 || fstat(s->direct.fd, &there) != 0 ||
+	    ours.st_dev != there.st_dev || ours.st_ino != there.st_ino ||
+	    file_direct(&s->direct, true, &ignored) != 0)
+		file_drop(&s->direct);
 }
 
 /* The block in which a footprint is, if it is there. */
@@ -562,7 +584,10 @@ int url_index_scan(struct url_index_scan **ret, const struct url_index *x, struc
 	s->x = x;
 	footprint_key(from, s->from);
 	s->skip = true;
+	s->direct = FILE_INIT;
+	scan_go_direct(s);
 	if (scan_open_at(s, scan_block_of(x, s->from), err) < 0) {
+		file_drop(&s->direct);
 		mem_free(&s);
 		return -1;
 	}
@@ -600,9 +625,6 @@ static int scan_next_block(struct url_index_scan *s, struct err *err)
 		scan_skip_items(s);
 	return 0;
 }
-
-/* Fewer blocks than these are read ahead already, or as good as. */
-enum { SCAN_FAR = STREAM_SLOTS * STREAM_PIECE / INDEX_BLOCK };
 
 int url_index_seek(struct url_index_scan *s, struct footprint from, struct err *err)
 {
@@ -654,6 +676,7 @@ void url_index_scan_free(struct url_index_scan **ps)
 	if (!*ps)
 		return;
 	stream_close(&(*ps)->in);
+	file_drop(&(*ps)->direct);
 	mem_free(ps);
 }
 

@@ -18,6 +18,7 @@
 
 #include <endian.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -403,15 +404,20 @@ static int cork_item(void *ctx, const struct index_news *about, struct index_ite
 			cork_note_due(c, item_next_due(c->crawl->conf, ret));
 		}
 	}
-	c->course.urls[ret->type]++;
 	return 0;
 }
 
 static int cork_index(struct corking *c, struct err *err)
 {
-	const struct crawl_news news = {.sort = c->news};
-	memset(c->course.urls, 0, sizeof c->course.urls);
-	return crawl_rewrite(c->state, c->crawl, &news, cork_item, c, err);
+	const struct index_still still = {.types = UINT_MAX};
+	const struct crawl_news news = {.sort = c->news, .still = &still};
+	const struct url_index *index;
+	int rc = crawl_rewrite(c->state, c->crawl, &news, cork_item, c, err);
+	if (rc || (rc = state_index(c->state, &index, err)) < 0)
+		return rc;
+	for (unsigned i = 0; i < ITEM_TYPES; i++)
+		c->course.urls[i] = url_index_count(index, (enum item_type)i);
+	return 0;
 }
 
 /* How many URLs were planned; of a plan that cannot be read, more than there are. */

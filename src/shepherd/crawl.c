@@ -156,8 +156,9 @@ int crawl_url_of(const struct crawl *c, struct state *st, const struct index_ite
 
 /* Of one URL a cycle has a few records at most, or they are unified. */
 enum { NEWS_MOST = 1 << 20, PLACE = 8 };
-/* Records and URLs between two questions whether to stop; a few milliseconds. */
-enum { STOP_EVERY = 4096 };
+/* Records and URLs between two questions whether to stop; of those that stay as they are, one in
+ * each block of the index counts. A few milliseconds. */
+enum { STOP_EVERY = 64 };
 
 struct rewriting {
 	url_index_fn *fn;
@@ -262,8 +263,8 @@ static int rewrite_index(struct rewriting *w, struct state *st, const struct cra
 	if (state_index(st, &old, err) < 0 || state_index_create(st, &out, err) < 0 ||
 	    (news && !news->sort && rewrite_sort(w, st, news, &arena, &own, err) < 0))
 		return -1;
-	if (url_index_apply(old, news && news->sort ? news->sort : own, NEWS_MOST, rewrite_item, w,
-			    out, err) < 0)
+	if (url_index_apply(old, news && news->sort ? news->sort : own, NEWS_MOST,
+			    news ? news->still : NULL, rewrite_item, w, out, err) < 0)
 		return -1;
 	return state_index_put(st, &out, err);
 }

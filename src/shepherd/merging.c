@@ -540,7 +540,8 @@ static int merge_all(struct merging *m, struct err *err)
 	    sort_new(&m->news, &spec, err) < 0 || class_sort_found(m, err) < 0 ||
 	    state_sites_scan(m->state, &m->sites, err) < 0 || merge_sites(m, err) < 0)
 		return -1;
-	const struct crawl_news news = {.sort = m->news};
+	const struct index_still still = {.types = INDEX_TYPES_BUT(ITEM_ERROR)};
+	const struct crawl_news news = {.sort = m->news, .still = &still};
 	int rc = crawl_rewrite(m->state, m->crawl, &news, merge_item, m, err);
 	m->stopped |= rc == 1;
 	return rc ? -1 : 0;

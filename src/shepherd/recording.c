@@ -107,7 +107,9 @@ int crawl_record(struct state *st, const struct crawl *c, uint64_t *ret_made, st
 {
 	struct recording r = {.crawl = c, .arena = ARENA_INIT(1 << 20)};
 	struct err lost; /* merge has taken no more either, and told why */
-	const struct crawl_news news = {.file = "contrib", .unify = record_unify, .lost = &lost};
+	const struct index_still still = {INDEX_TYPES_BUT(ITEM_QKEY), ITEM_CONTRIB};
+	const struct crawl_news news = {
+		.file = "contrib", .unify = record_unify, .lost = &lost, .still = &still};
 	snprintf(r.since, sizeof r.since, "%" PRId64, state_params(st)->created_us / US_PER_S);
 	int rc = state_sites_scan(st, &r.sites, err);
 	if (rc == 0)

@@ -115,11 +115,25 @@ int url_index_seek(struct url_index_scan *s, struct footprint from, struct err *
 struct footprint url_index_passed(const struct url_index_scan *s);
 void url_index_scan_free(struct url_index_scan **s);
 
+/* Items to which nothing happens unless there are news of them: of these types (bits 1 << type),
+ * and with none of these flags. */
+struct index_still {
+	unsigned types;
+	uint8_t flags;
+};
+#define INDEX_TYPES_BUT(type) (~(1u << (type)))
+/* Copies such items as bytes, from where the scan is to one from `before` on or to the end of its
+ * block. */
+void url_index_copy(struct url_index_scan *s, struct url_index_writer *w,
+		    const struct index_still *still, struct footprint before);
+
 /* Applies news to an index, in one pass from end to end: for every footprint that is in the old
  * index (NULL: an empty one), in the news, or in both, fn says what becomes of it. News are records
  * that begin with FOOTPRINT_KEY, sorted by FOOTPRINT_ORDER: what was added to `news` (NULL: none).
  * Of one footprint they come in the order in which they were added, and have at most `most` bytes
- * together; where there may be more, give the sort a `unify`. */
+ * together; where there may be more, give the sort a `unify`. With `still` (or NULL) fn is not
+ * asked about such items without news, except for one in each block, so that it hears of the
+ * progress. */
 struct index_news {
 	const struct index_item *old; /* NULL: not known before */
 	struct footprint fp;
@@ -130,7 +144,8 @@ struct index_news {
  * forgotten; negative: fails. */
 typedef int url_index_fn(void *ctx, const struct index_news *about, struct index_item *ret,
 			 struct err *err);
-int url_index_apply(const struct url_index *old, struct sort *news, size_t most, url_index_fn *fn,
-		    void *ctx, struct url_index_writer *out, struct err *err);
+int url_index_apply(const struct url_index *old, struct sort *news, size_t most,
+		    const struct index_still *still, url_index_fn *fn, void *ctx,
+		    struct url_index_writer *out, struct err *err);
 
 extern const struct format index_format;

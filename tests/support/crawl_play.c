@@ -293,7 +293,7 @@ static int apply(struct play *p, const char *file, url_index_fn *fn, struct err 
 	if (rc == 0)
 		rc = state_index_create(p->st, &w, err);
 	if (rc == 0)
-		rc = url_index_apply(old, news, 1 << 20, fn, p, w, err);
+		rc = url_index_apply(old, news, 1 << 20, NULL, fn, p, w, err);
 	if (rc == 0)
 		rc = state_index_put(p->st, &w, err);
 	url_index_drop(&w);

@@ -383,7 +383,7 @@ static void news_are_applied_in_one_pass(void **state)
 			add_news(s, fp, 'b'); /* two: it is dropped */
 	}
 	MUST(url_index_create(&w, scratch("new"), &err));
-	MUST(url_index_apply(old, s, 1 << 10, apply_one, &a, w, &err));
+	MUST(url_index_apply(old, s, 1 << 10, NULL, apply_one, &a, w, &err));
 	MUST(url_index_finish(&w, &err));
 	assert_int_equal(1000, a.added);
 	assert_int_equal(300, a.dropped);
@@ -400,6 +400,78 @@ static void news_are_applied_in_one_pass(void **state)
 	url_index_close(&x);
 	url_index_close(&old);
 	sort_free(&s);
+}
+
+/* Drops errors and what has the flag C or two news; adds what is new; leaves all else. */
+static int still_one(void *ctx, const struct index_news *about, struct index_item *ret,
+		     struct err *err)
+{
+	uint64_t *seen = ctx;
+	(void)err;
+	++*seen;
+	if (!about->old)
+		ret->type = ITEM_NEW;
+	else if (ret->type == ITEM_ERROR || ret->flags & ITEM_CONTRIB || about->n == 2)
+		return 1;
+	ret->retry = (uint8_t)(ret->retry + about->n);
+	return 0;
+}
+
+static uint64_t apply_still(const struct url_index *old, uint64_t n,
+			    const struct index_still *still, const char *name)
+{
+	const struct sort_spec spec = {
+		.order = FOOTPRINT_ORDER, .memory = 1 << 20, .folder = scratch_dir};
+	struct url_index_writer *w;
+	struct err err = {0};
+	struct sort *s;
+	uint64_t seen = 0;
+	MUST(sort_new(&s, &spec, &err));
+	for (uint64_t i = 0; i < n; i += 1 + i % 97) {
+		struct footprint fp = item_of(i).fp;
+		add_news(s, (struct footprint){fp.site, fp.path + i % 2}, 'a');
+		if (i % 10 == 0)
+			add_news(s, fp, 'b');
+	}
+	add_news(s, (struct footprint){0, 1}, 'a');
+	add_news(s, (struct footprint){UINT64_MAX, UINT64_MAX}, 'a');
+	MUST(url_index_create(&w, scratch(name), &err));
+	MUST(url_index_apply(old, s, 1 << 10, still, still_one, &seen, w, &err));
+	MUST(url_index_finish(&w, &err));
+	sort_free(&s);
+	return seen;
+}
+
+/* As many as a scan reads past the page cache. */
+static void what_stays_as_it_is_is_copied(void **state)
+{
+	(void)state;
+	enum { N = 100000, NEWS = N / 30, BLOCKS = N / 1456 + 1 };
+	const struct index_still still = {INDEX_TYPES_BUT(ITEM_ERROR), ITEM_CONTRIB};
+	struct err err = {0};
+	struct url_index *old = open_index(write_index("old", N));
+	uint64_t all = apply_still(old, N, NULL, "asked"), asked = 0;
+	uint64_t some = apply_still(old, N, &still, "copied");
+	for (uint64_t i = 0; i < N; i++)
+		asked += item_of(i).type == ITEM_ERROR || item_of(i).flags & ITEM_CONTRIB;
+	assert_true(all > N && some >= asked && some <= asked + NEWS + BLOCKS);
+	struct url_index *a = open_index(scratch("asked")), *b = open_index(scratch("copied"));
+	struct url_index_scan *in_a, *in_b;
+	struct index_item of_a, of_b;
+	MUST(url_index_scan(&in_a, a, (struct footprint){0, 0}, &err));
+	MUST(url_index_scan(&in_b, b, (struct footprint){0, 0}, &err));
+	assert_int_equal(url_index_items(a), url_index_items(b));
+	for (uint64_t i = 0; i < url_index_items(a); i++) {
+		MUST(url_index_next(in_a, &of_a, &err));
+		MUST(url_index_next(in_b, &of_b, &err));
+		assert_item(&of_b, &of_a);
+	}
+	assert_int_equal(0, format_verify(&index_format, scratch("copied"), &err));
+	url_index_scan_free(&in_a);
+	url_index_scan_free(&in_b);
+	url_index_close(&a);
+	url_index_close(&b);
+	url_index_close(&old);
 }
 
 static void samples_have_buckets(void **state)
@@ -433,6 +505,7 @@ int main(void)
 		cmocka_unit_test(a_damaged_byte_is_never_believed),
 		cmocka_unit_test(a_scan_goes_on_after_a_damaged_block),
 		cmocka_unit_test(news_are_applied_in_one_pass),
+		cmocka_unit_test(what_stays_as_it_is_is_copied),
 		cmocka_unit_test(samples_have_buckets),
 	};
 	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);

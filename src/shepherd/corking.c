@@ -35,7 +35,9 @@ struct cork_note {
 	qkey qkey;
 	uint32_t due_s, download_ms;
 	uint16_t status;
-	uint8_t op, type, flags, section, no_target;
+	uint8_t type, flags, section, no_target;
+	uint8_t failed;     /* the last try failed for now; type is that of one before it */
+	int64_t changed_us; /* the last update; 0: none */
 };
 
 struct corking {
@@ -123,11 +125,11 @@ static int note_entry(struct corking *c, const struct record *record, struct err
 	n.due_s = e.due_s;
 	n.download_ms = e.download_ms;
 	n.status = e.status;
-	n.op = (uint8_t)e.op;
+	n.changed_us = e.op == CHANGE_UPDATE ? e.time_us : 0;
 	n.type = (uint8_t)e.type;
 	n.flags = e.flags;
 	n.no_target = e.no_target;
-	if (note_makes_known(&n))
+	if (n.type == ITEM_GATHERED && n.where != ITEM_NOWHERE)
 		n.section = note_section(c, &e);
 	c->entries++;
 	return sort_add(c->notes, note_bytes(&n), err);
@@ -193,11 +195,11 @@ static bool note_failed(const struct cork_note *n)
 	       n->status == CRAWL_STATUS + OUTCOME_SITE_PERMANENT;
 }
 
-static void cork_sum_up(struct cork_site *at, const struct cork_note *n)
+static void cork_sum_up(struct cork_site *at, const struct cork_note *n, bool failed)
 {
 	uint64_t mean = at->site.download_ms;
 	at->tries++;
-	at->failed += note_failed(n);
+	at->failed += failed;
 	at->tried_us = MAX(at->tried_us, n->time_us);
 	if (n->qkey) {
 		at->key = n->qkey;
@@ -302,16 +304,37 @@ static int cork_end_url(struct corking *c, struct err *err)
 	return sort_add(c->news, note_bytes(&c->last), err);
 }
 
-static int cork_pass_note(struct corking *c, const struct cork_note *n, struct err *err)
+/* A URL may be tried twice, by the plan and because somebody asked for it. Followers have heard of
+ * both: what the newer one leaves open is as the older one says. */
+static void note_follow(struct cork_note *n, const struct cork_note *before)
+{
+	if (n->type == ITEM_TEMPORARY && before->type != ITEM_TEMPORARY) {
+		n->type = before->type;
+		n->failed = true;
+	}
+	if (n->where == ITEM_NOWHERE) {
+		n->where = before->where;
+		n->section = before->section;
+		n->place = before->place;
+	}
+	if (!n->changed_us)
+		n->changed_us = before->changed_us;
+	n->flags |= before->flags;
+}
+
+static int cork_pass_note(struct corking *c, struct cork_note *n, struct err *err)
 {
 	struct footprint fp = footprint_of_key(n->key);
 	bool same_site = c->at.tries && c->at.site.fp == fp.site;
-	if (!same_site || memcmp(c->last.key, n->key, sizeof n->key) != 0)
-		if (cork_end_url(c, err) < 0)
-			return -1;
+	bool same_url = same_site && memcmp(c->last.key, n->key, sizeof n->key) == 0;
+	bool failed = note_failed(n);
+	if (same_url)
+		note_follow(n, &c->last);
+	else if (cork_end_url(c, err) < 0)
+		return -1;
 	if (!same_site && (cork_end_site(c, err) < 0 || cork_begin_site(c, fp.site, err) < 0))
 		return -1;
-	cork_sum_up(&c->at, n);
+	cork_sum_up(&c->at, n, failed);
 	c->last = *n;
 	return 0;
 }
@@ -365,12 +388,14 @@ static void cork_apply(const struct cork_note *n, struct index_item *item)
 		return;
 	}
 	item->type = (enum item_type)n->type;
-	item->retry = 0;
+	item->retry = n->failed;
 	if (n->where != ITEM_NOWHERE) {
 		item->where = n->where;
 		item->flags &= (uint8_t)~ITEM_CONTRIB;
 	}
-	if (n->op == CHANGE_UPDATE || item->stable_s == 0)
+	if (n->changed_us)
+		item->stable_s = (uint32_t)(n->changed_us / US_PER_S);
+	else if (item->stable_s == 0)
 		item->stable_s = time_s;
 }
 

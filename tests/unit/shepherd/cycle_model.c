@@ -343,7 +343,7 @@ void model_plan(struct world *w)
 
 /* cork */
 
-static void cork_apply(const struct journal_entry *e, struct index_item *item)
+static void cork_apply(const struct journal_entry *e, int64_t changed_us, struct index_item *item)
 {
 	uint32_t time_s = (uint32_t)(e->time_us / US_PER_S);
 	item->status = e->status;
@@ -362,26 +362,19 @@ static void cork_apply(const struct journal_entry *e, struct index_item *item)
 		item->where = e->where;
 		item->flags &= (uint8_t)~ITEM_CONTRIB;
 	}
-	if (e->op == CHANGE_UPDATE || item->stable_s == 0)
-		item->stable_s = time_s;
+	if (changed_us || item->stable_s == 0)
+		item->stable_s = changed_us ? (uint32_t)(changed_us / US_PER_S) : time_s;
 }
 
-/* Whether no later entry of the journal is of the same URL. */
-static bool cork_is_newest(const struct world *w, size_t n)
+/* By footprint and time; of equals, in the order of the journal. */
+static int entries_compare(const void *a, const void *b)
 {
-	const struct journal_entry *e = &w->journal[n];
-	for (size_t i = 0; i < w->entries; i++)
-		if (footprint_cmp(w->journal[i].fp, e->fp) == 0 &&
-		    (w->journal[i].time_us > e->time_us ||
-		     (w->journal[i].time_us == e->time_us && i > n)))
-			return false;
-	return true;
-}
-
-/* A page that was asked for by hand while the reap ran. */
-static bool cork_makes_known(const struct journal_entry *e)
-{
-	return e->type == ITEM_GATHERED && e->flags & ITEM_INITIAL && e->where != ITEM_NOWHERE;
+	const struct journal_entry *x = *(const struct journal_entry *const *)a,
+				   *y = *(const struct journal_entry *const *)b;
+	int order = footprint_cmp(x->fp, y->fp);
+	if (order == 0)
+		order = (x->time_us > y->time_us) - (x->time_us < y->time_us);
+	return order ? order : (x > y) - (x < y);
 }
 
 /* The site of such a page enters the list, and its front page is found. */
@@ -407,40 +400,58 @@ static void cork_enter_site(struct world *w, const struct journal_entry *e, cons
 		w->contrib[w->contribs++] = root;
 }
 
-static void cork_items(struct world *w)
+/* The newest entry of a URL, with what the ones before it say and it does not. */
+static void cork_url(struct world *w, const struct journal_entry *const *of, size_t n)
 {
-	for (size_t i = 0; i < w->entries; i++) {
-		const struct journal_entry *e = &w->journal[i];
-		struct index_item *item = model_item(w, e->fp);
-		if (!cork_is_newest(w, i) || (!item && !cork_makes_known(e)))
-			continue;
-		if (!item) {
-			struct filter_where where = {.qkey = e->qkey, .known = true};
-			struct filter_url says;
-			char room[URL_MAX];
-			struct url url;
-			ENSURE(url_parse(e->url, NULL, room, sizeof room, &url) == 0);
-			filter_url(w->crawl.filter, &url, STR(""), &where, &says);
-			if (!model_site(w, e->fp.site))
-				cork_enter_site(w, e, &url);
-			item = model_add(w, e->fp);
-			item->weight = (uint8_t)w->crawl.conf->default_insert_weight;
-			item->since_day = (uint16_t)(e->time_us / US_PER_DAY);
-			item->section = says.section;
+	struct journal_entry e = *of[n - 1];
+	struct index_item *item = model_item(w, e.fp);
+	bool failed = false;
+	int64_t changed_us = 0;
+	for (size_t i = n; i-- > 0;) {
+		e.flags |= of[i]->flags;
+		if (e.where == ITEM_NOWHERE)
+			e.where = of[i]->where;
+		if (e.type == ITEM_TEMPORARY && of[i]->type != ITEM_TEMPORARY) {
+			e.type = of[i]->type;
+			failed = true;
 		}
-		cork_apply(e, item);
+		if (changed_us == 0 && of[i]->op == CHANGE_UPDATE)
+			changed_us = of[i]->time_us;
 	}
+	bool by_hand = e.flags & ITEM_INITIAL && e.where != ITEM_NOWHERE;
+	if (!item && (e.type != ITEM_GATHERED || !by_hand))
+		return;
+	if (!item) {
+		struct filter_where where = {.qkey = e.qkey, .known = true};
+		struct filter_url says;
+		char room[URL_MAX];
+		struct url url;
+		ENSURE(url_parse(e.url, NULL, room, sizeof room, &url) == 0);
+		filter_url(w->crawl.filter, &url, STR(""), &where, &says);
+		if (!model_site(w, e.fp.site))
+			cork_enter_site(w, &e, &url);
+		item = model_add(w, e.fp);
+		item->weight = (uint8_t)w->crawl.conf->default_insert_weight;
+		item->since_day = (uint16_t)(e.time_us / US_PER_DAY);
+		item->section = says.section;
+	}
+	cork_apply(&e, changed_us, item);
+	if (failed)
+		item->retry = 1;
 }
 
-/* By footprint and time; of equals, in the order of the journal. */
-static int entries_compare(const void *a, const void *b)
+static void cork_items(struct world *w)
 {
-	const struct journal_entry *x = *(const struct journal_entry *const *)a,
-				   *y = *(const struct journal_entry *const *)b;
-	int order = footprint_cmp(x->fp, y->fp);
-	if (order == 0)
-		order = (x->time_us > y->time_us) - (x->time_us < y->time_us);
-	return order ? order : (x > y) - (x < y);
+	const struct journal_entry *sorted[MODEL_NEWS];
+	for (size_t i = 0; i < w->entries; i++)
+		sorted[i] = &w->journal[i];
+	qsort(sorted, w->entries, sizeof *sorted, entries_compare);
+	for (size_t i = 0, n; i < w->entries; i += n) {
+		for (n = 1; i + n < w->entries; n++)
+			if (footprint_cmp(sorted[i]->fp, sorted[i + n]->fp) != 0)
+				break;
+		cork_url(w, &sorted[i], n);
+	}
 }
 
 static bool cork_has_failed(const struct journal_entry *e)

@@ -67,6 +67,8 @@ static int newest_of(const char *folder, enum phase *ret_phase, struct checkpoin
 	if (rc == 0) {
 		*ret_phase = st->phase;
 		*ret = st->last;
+		if (st->phase >= PHASE_MERGE) /* recovery cuts the log before it drops the state */
+			ret->gone = MIN(ret->gone, st->params.gone);
 	}
 	state_free(&st);
 	states_close(&s);

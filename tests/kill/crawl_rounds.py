@@ -8,7 +8,7 @@ from kill import rounds
 
 FRESH_OPERATIONS = 1500
 # what recovery finds: files longer than the last checkpoint, a merge half done
-BEFORE = ("state.checkpoint.note=kill@3", "state.put=kill@2")
+BEFORE = ("state.checkpoint.note=kill@3", "select.index=kill@1")
 # passed only where something was damaged, refused by the system or asked for by hand
 UNUSUAL = {"bucket.delete", "bucket.fix.cut", "bucket.fix.head", "bucket.fix.trailer", "bucket.giveup", "bucket.write",
            "bucket.train", "bucket.sweep", "state.keep", "state.own", "recover.build"}

@@ -2,13 +2,10 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "bucket/bucket_shake.h"
 #include "state/plan.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-
-enum { MEMORY = 8 << 20 };
 
 struct str play_url(uint64_t page, char ret[PLAY_URL])
 {
@@ -44,15 +41,59 @@ struct str play_text(struct arena *arena, uint64_t page, uint64_t version)
 
 /* Opening */
 
+struct crawl_conf play_conf(void)
+{
+	static const char *const all_errors[] = {"all"};
+	const int64_t month_us = 30 * US_PER_DAY;
+	return (struct crawl_conf){
+		.cycle_us = 10 * US_PER_S,
+		.plan_max = 1000000,
+		.site_max = 1000000,
+		.active_max = 1000000,
+		.remember_max = 1000000,
+		.refresh_us = month_us,
+		.retry_us = 60 * US_PER_S,
+		.retries = 3,
+		.forget_us = month_us,
+		.sort_memory = 1 << 20,
+		.memory = 64 << 20,
+		.merge_every = 1,
+		.est_raw_performance = 1000,
+		.reap_optimism = 1,
+		.reap_slowdown = 1,
+		.duty_factor = 1,
+		.site_err_retry = 8,
+		.site_err_expire_us = month_us,
+		.default_insert_weight = 96,
+		.hard_limit_factor = 2,
+		.frequent_factor = 0.25,
+		.stability_factor = 1,
+		.safety_brake_limit = 10,
+		.min_eq_frequency = 1,
+		.max_err_frequency = 1,
+		.refresh_schema = "4:0.3 2:0.7",
+		.bucket_file_size = UINT64_C(400) << 30,
+		.avg_bucket_size = 4096,
+		.avg_url_size = 128,
+		.periodic_cleanup_us = month_us,
+		.zombie_errors = {all_errors, 1},
+	};
+}
+
 int play_open(struct play *ret, const char *folder, int64_t now_us, struct recovery *told,
 	      struct err *err)
 {
-	struct play p = {.arena = ARENA_INIT(SIZE_MAX), .now_us = now_us};
+	struct play p = {.arena = ARENA_INIT(SIZE_MAX), .now_us = now_us, .conf = play_conf()};
+	const struct filter_defaults defaults = {.follow_all = true};
 	struct recovery r = {0};
+	if (filter_parse(STR(""), "filter", &defaults, &p.filter, err) < 0 ||
+	    schema_parse(str_of(p.conf.refresh_schema), &p.schema, err) < 0)
+		return -1;
 	int rc = states_open(&p.s, folder, true, err);
-	if (rc)
-		return rc < 0 ? rc : err_set(err, ERR_USAGE, "%s: no crawl is here", folder);
-	rc = states_recover(p.s, now_us, &r, err);
+	if (rc == 1)
+		rc = err_set(err, ERR_USAGE, "%s: no crawl is here", folder);
+	if (rc == 0)
+		rc = states_recover(p.s, now_us, &r, err);
 	if (rc < 0) {
 		recovery_free(&r);
 		play_close(&p);
@@ -74,6 +115,7 @@ void play_close(struct play *p)
 	bucket_drop(&p->buckets);
 	bucket_packer_free(&p->packer);
 	states_close(&p->s);
+	filter_free(&p->filter);
 	arena_free(&p->arena);
 }
 
@@ -136,6 +178,17 @@ int play_begin(struct play *p, struct err *err)
 
 /* Reap */
 
+/* Nobody knew a page that was asked for by hand. */
+static uint8_t page_flags(struct play *p, uint64_t page)
+{
+	const struct url_index *index;
+	struct index_item item;
+	struct err err;
+	bool known = state_index(p->st, &index, &err) == 0 &&
+		     url_index_find(index, play_footprint(page), &item, &err) == 0;
+	return known ? 0 : ITEM_INITIAL;
+}
+
 static struct str hex_md5(struct play *p, struct str text, unsigned char sum[16])
 {
 	char hex[33];
@@ -168,10 +221,13 @@ static int note(struct play *p, uint64_t page, enum change_op op, enum item_type
 		uint16_t status, uint64_t where, const unsigned char *sum, struct err *err)
 {
 	char url[PLAY_URL];
+	struct qkey_addr server = {.b = {192, 0, 2, (uint8_t)(page / PLAY_PER_SITE)}};
 	struct journal_entry e = {.fp = play_footprint(page),
 				  .time_us = p->now_us,
 				  .op = op,
 				  .type = type,
+				  .flags = page_flags(p, page),
+				  .qkey = qkey_of(&server, 0),
 				  .status = status,
 				  .where = where,
 				  .download_ms = 10,
@@ -182,22 +238,27 @@ static int note(struct play *p, uint64_t page, enum change_op op, enum item_type
 	return state_journal(p->st, &e, err);
 }
 
+int play_link(struct play *p, uint64_t from, uint64_t to, struct err *err)
+{
+	char url[PLAY_URL];
+	const struct contrib found = {.fp = play_footprint(to),
+				      .weight = 128,
+				      .from = play_footprint(from),
+				      .url = play_url(to, url)};
+	return state_contrib(p->st, &found, NULL, err);
+}
+
 int play_gather(struct play *p, uint64_t page, uint64_t version, struct err *err)
 {
 	struct arena_mark mark = arena_mark(&p->arena);
 	unsigned char sum[16];
-	char url[PLAY_URL];
 	uint32_t oid;
 	p->now_us += US_PER_S;
 	int rc = put_bucket(p, page, version, sum, &oid, err);
 	if (rc == 0)
 		rc = note(p, page, CHANGE_UPDATE, ITEM_GATHERED, 200, oid, sum, err);
-	struct contrib found = {.fp = play_footprint(page + 1),
-				.weight = 128,
-				.from = play_footprint(page),
-				.url = play_url(page + 1, url)};
 	if (rc == 0)
-		rc = state_contrib(p->st, &found, NULL, err);
+		rc = play_link(p, page, page + 1, err);
 	arena_reset(&p->arena, mark);
 	return rc;
 }
@@ -219,165 +280,72 @@ int play_checkpoint(struct play *p, struct err *err)
 	return state_checkpoint(p->st, p->buckets, p->now_us, err);
 }
 
-/* Cork and merge */
+/* The modules */
 
-static int cork_one(void *ctx, const struct index_news *about, struct index_item *ret,
-		    struct err *err)
+static struct crawl play_crawl(struct play *p)
 {
-	struct play *p = ctx;
-	for (size_t i = 0; i < about->n; i++) {
-		struct journal_entry e;
-		if (journal_read(about->news[i], &e, err) < 0)
-			return -1;
-		if (!about->old && i == 0)
-			ret->since_day = (uint16_t)(p->now_us / US_PER_DAY);
-		ret->type = e.type;
-		ret->status = e.status;
-		ret->last_seen_s = (uint32_t)(e.time_us / US_PER_S);
-		if (e.where != ITEM_NOWHERE) {
-			ret->where = e.where;
-			ret->flags &= (uint8_t)~ITEM_CONTRIB;
-		}
-	}
-	return 0;
+	return (struct crawl){.conf = &p->conf,
+			      .filter = p->filter,
+			      .schema = p->schema,
+			      .delay_us = 10 * US_PER_S,
+			      .concurrent = 1,
+			      .cycle_us = p->conf.cycle_us,
+			      .now_us = p->now_us,
+			      .buckets = p->buckets};
 }
 
-static int merge_one(void *ctx, const struct index_news *about, struct index_item *ret,
-		     struct err *err)
+static int play_enter(struct play *p, enum phase phase, struct err *err)
 {
-	struct play *p = ctx;
-	struct contrib found;
-	if (about->old)
-		return 0;
-	if (contrib_read(about->news[0], &found, err) < 0)
-		return -1;
-	ret->type = ITEM_NEW;
-	ret->weight = found.weight;
-	ret->since_day = (uint16_t)(p->now_us / US_PER_DAY);
-	const struct change change = {.fp = about->fp,
-				      .time_us = p->now_us,
-				      .op = CHANGE_ADD,
-				      .by = PHASE_MERGE,
-				      .url = found.url,
-				      .reason = STR("found on a page")};
-	return state_change(p->st, &change, err);
-}
-
-static int sort_file(struct play *p, const char *file, struct sort **ret, struct err *err)
-{
-	const struct sort_spec spec = {.order = FOOTPRINT_ORDER,
-				       .memory = MEMORY,
-				       .folder = states_path(p->s, &p->arena, "")};
-	struct record_reader *r = NULL;
-	struct record record;
-	int rc = sort_new(ret, &spec, err);
-	if (rc == 0)
-		rc = state_read(p->st, file, &r, err);
-	while (rc == 0 && (rc = record_next(r, &record, err)) == 0)
-		rc = sort_add(*ret, record.payload, err);
-	record_reader_free(&r);
-	/* of damaged contributions, those before the damage, as merge does */
-	if (rc < 0 && err->code == ERR_DAMAGED && strcmp(file, "contrib") == 0)
-		rc = 0;
-	return rc < 0 ? rc : 0;
-}
-
-static int apply(struct play *p, const char *file, url_index_fn *fn, struct err *err)
-{
-	struct sort *news = NULL;
-	const struct url_index *old;
-	struct url_index_writer *w = NULL;
-	int rc = sort_file(p, file, &news, err);
-	if (rc == 0)
-		rc = state_index(p->st, &old, err);
-	if (rc == 0)
-		rc = state_index_create(p->st, &w, err);
-	if (rc == 0)
-		rc = url_index_apply(old, news, 1 << 20, NULL, fn, p, w, err);
-	if (rc == 0)
-		rc = state_index_put(p->st, &w, err);
-	url_index_drop(&w);
-	sort_free(&news);
-	return rc;
+	return state_enter(p->st, phase, p->buckets, p->now_us, err);
 }
 
 int play_cork(struct play *p, struct err *err)
 {
+	const struct crawl c = play_crawl(p);
 	if (!p->st && next_state(p, true, err) < 0)
 		return -1;
-	if (state_enter(p->st, PHASE_CORK, p->buckets, p->now_us, err) < 0 ||
-	    apply(p, "journal", cork_one, err) < 0)
+	if (play_enter(p, PHASE_CORK, err) < 0 || crawl_cork(p->st, &c, err) < 0)
 		return -1;
-	return state_enter(p->st, PHASE_CORKED, NULL, p->now_us, err);
+	return play_enter(p, PHASE_CORKED, err);
 }
 
-/* The site of the first pages is known, and a page that nobody gathers is forgotten. */
-static int select_some(struct play *p, struct err *err)
+static int forget_one(struct play *p, struct err *err)
 {
-	char text[PLAY_URL], room[URL_MAX];
-	struct url url;
-	struct sites *sites;
-	bool is_new;
 	const struct gone gone = {play_footprint(PLAY_FORGOTTEN), p->now_us, GONE_RANK};
-	if (url_parse(play_url(0, text), NULL, room, sizeof room, &url) != 0 ||
-	    state_sites(p->st, &sites, err) < 0)
-		return -1;
-	(void)sites_put(sites, url_site(&url), &is_new);
-	int rc = state_sites_put(p->st, sites, err);
-	sites_free(&sites);
-	return rc < 0 ? rc : state_gone(p->st, &gone, err);
+	return state_gone(p->st, &gone, err);
 }
 
 int play_merge(struct play *p, struct err *err)
 {
+	struct merged merged;
+	struct selected selected;
+	uint64_t n;
 	p->now_us += US_PER_S;
-	if (next_state(p, true, err) < 0 ||
-	    state_enter(p->st, PHASE_MERGE, NULL, p->now_us, err) < 0 ||
-	    apply(p, "contrib", merge_one, err) < 0 || select_some(p, err) < 0)
+	if (next_state(p, true, err) < 0 || open_buckets(p, BUCKET_APPEND, err) < 0)
 		return -1;
-	return state_enter(p->st, PHASE_CLOSED, NULL, p->now_us, err);
-}
-
-/* Cleanup */
-
-struct cleaning {
-	const struct url_index *index;
-	struct arena arena;
-};
-
-static int fate(void *ctx, const struct bucket *old, uint32_t new_oid, struct bucket_fate *ret,
-		struct err *err)
-{
-	struct cleaning *c = ctx;
-	struct attrs header = {0};
-	struct footprint fp;
-	struct index_item item;
-	(void)new_oid;
-	(void)ret;
-	if (bucket_header(old->type, old->data, &c->arena, &header, NULL, err) < 0)
+	const struct crawl c = play_crawl(p);
+	if (play_enter(p, PHASE_MERGE, err) < 0 || crawl_merge(p->st, &c, &merged, err) < 0 ||
+	    forget_one(p, err) < 0 || play_enter(p, PHASE_EQUIV, err) < 0 ||
+	    crawl_equiv(p->st, &c, &n, err) < 0 || play_enter(p, PHASE_SELECT, err) < 0 ||
+	    crawl_select(p->st, &c, true, &selected, err) < 0 ||
+	    play_enter(p, PHASE_RECORD, err) < 0 || crawl_record(p->st, &c, &n, err) < 0)
 		return -1;
-	bool named = footprint_parse(attrs_get(&header, 'O'), &fp);
-	int rc = named ? url_index_find(c->index, fp, &item, err) : 1;
-	arena_clear(&c->arena);
-	return rc ? rc : item.where != old->oid;
+	return play_enter(p, PHASE_CLOSED, err);
 }
 
 int play_cleanup(struct play *p, struct err *err)
 {
-	struct cleaning c = {.arena = ARENA_INIT(64 << 20)};
-	struct bucket_shaken shaken;
+	struct cleaned_up cleaned = {0};
 	p->now_us += US_PER_S;
 	bucket_drop(&p->buckets);
-	if (next_state(p, false, err) < 0 ||
-	    state_enter(p->st, PHASE_CLEANUP, NULL, p->now_us, err) < 0 ||
-	    state_index(p->st, &c.index, err) < 0 || open_buckets(p, BUCKET_APPEND, err) < 0)
+	if (next_state(p, false, err) < 0 || open_buckets(p, BUCKET_APPEND, err) < 0)
 		return -1;
-	int rc = bucket_shakedown(p->buckets, fate, &c, &shaken, err);
-	arena_free(&c.arena);
-	if (rc == 0)
-		rc = state_renumber(p->st, NULL, err);
-	if (rc == 0)
-		rc = state_enter(p->st, PHASE_CLOSED, p->buckets, p->now_us, err);
+	const struct crawl c = play_crawl(p);
+	if (state_enter(p->st, PHASE_CLEANUP, NULL, p->now_us, err) < 0 ||
+	    crawl_cleanup(p->st, &c, &cleaned, err) < 0)
+		return -1;
+	buf_free(&cleaned.told);
+	int rc = play_enter(p, PHASE_CLOSED, err);
 	bucket_drop(&p->buckets);
 	return rc;
 }

@@ -1,9 +1,10 @@
 /* Plays the crawl without a network: pages whose bytes follow from their number and version, reaped
- * into buckets, journal and contributions; cork, merge and cleanup in their plainest form. For unit
- * programs, kill tests and benches. */
+ * into buckets, journal and contributions; from cork on the
+ * modules of the crawl work, with limits that nothing reaches. For unit programs and kill tests. */
 #pragma once
 #include "bucket/bucket.h"
 #include "bucket/bucket_attrs.h"
+#include "shepherd/crawl.h"
 #include "state/recover.h"
 
 enum { PLAY_PER_SITE = 50, PLAY_URL = 128, PLAY_FORGOTTEN = 1000000 };
@@ -14,6 +15,9 @@ struct play {
 	struct buckets *buckets;
 	struct bucket_packer *packer;
 	struct arena arena;
+	struct crawl_conf conf;
+	struct filter *filter; /* takes every link */
+	struct schema schema;
 	int64_t now_us; /* a clock of its own: a second for every page */
 };
 
@@ -23,6 +27,9 @@ struct footprint play_footprint(uint64_t page);
 /* The text of a page in one of its versions, in the arena. */
 struct str play_text(struct arena *arena, uint64_t page, uint64_t version);
 
+/* Settings as they usually are, but for limits that are out of reach, and auto_go_root is off. */
+struct crawl_conf play_conf(void);
+
 /* Opens a crawl that was made, after recovery. told may be NULL. */
 int play_open(struct play *ret, const char *folder, int64_t now_us, struct recovery *told,
 	      struct err *err);
@@ -30,17 +37,20 @@ void play_close(struct play *p);
 
 /* A new state in reap, from the newest, with the bucket file open. */
 int play_begin(struct play *p, struct err *err);
-/* A page was gathered: bucket, journal, a contribution for the page after it. */
+/* A link from one page to another was found: a contribution. */
+int play_link(struct play *p, uint64_t from, uint64_t to, struct err *err);
+/* A page was gathered: bucket, journal, a link to the page after it. One that is not known was
+ * asked for by hand. */
 int play_gather(struct play *p, uint64_t page, uint64_t version, struct err *err);
 int play_refresh(struct play *p, uint64_t page, struct err *err);
 int play_delete(struct play *p, uint64_t page, struct err *err);
 int play_checkpoint(struct play *p, struct err *err);
 /* Cork: the journal goes into the index, the state is corked. */
 int play_cork(struct play *p, struct err *err);
-/* Merge: contributions go into the index of a clone, which is closed. Each time the page
- * PLAY_FORGOTTEN is forgotten. */
+/* Merge, equiv, select, record: contributions go into the index of a clone, which is closed. Each
+ * time it is noted that the page PLAY_FORGOTTEN was forgotten. */
 int play_merge(struct play *p, struct err *err);
-/* Cleanup: buckets that no item has are dropped, all are renumbered, in a clone that is closed. */
+/* Cleanup, in a clone that is closed. */
 int play_cleanup(struct play *p, struct err *err);
 
 /* A crawl that can be played again: what operation k does follows from k alone, and happens at

@@ -21,44 +21,12 @@
 #define NOW_S ((uint32_t)(PLAY_START / US_PER_S))
 enum { DAY_S = 86400, REFRESH_S = 30 * DAY_S };
 
-static const char *const lab_all_errors[] = {"all"};
-
 /* As the settings are, with small limits. */
 static inline struct crawl_conf lab_conf(void)
 {
-	return (struct crawl_conf){
-		.cycle_us = 10 * US_PER_S,
-		.plan_max = 1000,
-		.site_max = 1000,
-		.active_max = 1000,
-		.refresh_us = REFRESH_S * US_PER_S,
-		.retry_us = 60 * US_PER_S,
-		.retries = 3,
-		.forget_us = REFRESH_S * US_PER_S,
-		.sort_memory = 1 << 20,
-		.remember_max = 1000,
-		.memory = 64 << 20,
-		.merge_every = 1,
-		.est_raw_performance = 1000,
-		.reap_optimism = 1,
-		.reap_slowdown = 1,
-		.duty_factor = 1,
-		.site_err_retry = 8,
-		.site_err_expire_us = REFRESH_S * US_PER_S,
-		.default_insert_weight = 96,
-		.hard_limit_factor = 2,
-		.frequent_factor = 0.25,
-		.stability_factor = 1,
-		.safety_brake_limit = 10,
-		.min_eq_frequency = 1,
-		.max_err_frequency = 1,
-		.refresh_schema = "4:0.3 2:0.7",
-		.bucket_file_size = UINT64_C(400) << 30,
-		.avg_bucket_size = 4096,
-		.avg_url_size = 128,
-		.periodic_cleanup_us = REFRESH_S * US_PER_S,
-		.zombie_errors = {lab_all_errors, 1},
-	};
+	struct crawl_conf conf = play_conf();
+	conf.plan_max = conf.site_max = conf.active_max = conf.remember_max = 1000;
+	return conf;
 }
 
 /* What modules work with: no rules but those of the settings. Filters are kept to the end. */

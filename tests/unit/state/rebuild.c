@@ -1,21 +1,11 @@
 /* An index that was lost is made again from the buckets, and what was forgotten stays forgotten. */
 #include "base/clock.h"
 #include "base/fault.h"
-#include "shepherd/crawl.h"
 #include "unit/state/play_unit.h"
 
 #include <unistd.h>
 
 enum { DAYS = 40 };
-
-static const struct crawl_conf conf = {
-	.plan_max = 1000,
-	.site_max = 1000,
-	.active_max = 1000,
-	.forget_us = 30 * US_PER_DAY,
-	.follow = CRAWL_ALL,
-	.sort_memory = 1 << 20,
-};
 
 static void made(struct play *ret, const char *name)
 {
@@ -25,37 +15,21 @@ static void made(struct play *ret, const char *name)
 	MUST(play_begin(ret, &err));
 }
 
-/* Merge and record as the crawl has them: errors are forgotten, what was found gets a bucket. */
-static void merge_corked(struct play *p)
-{
-	struct err err = {0};
-	struct state *from = NULL;
-	struct merged merged;
-	uint64_t n;
-	state_free(&p->st);
-	p->now_us += US_PER_S;
-	MUST(state_open(&from, p->s, "current", &err));
-	MUST(state_clone(&p->st, from, true, p->now_us, &err));
-	MUST(state_enter(p->st, PHASE_MERGE, NULL, p->now_us, &err));
-	struct filter *filter = NULL;
-	MUST(filter_parse(STR(""), "filter", &(struct filter_defaults){.follow_all = true}, &filter,
-			  &err));
-	struct crawl c = {
-		.conf = &conf, .filter = filter, .now_us = p->now_us, .buckets = p->buckets};
-	MUST(crawl_merge(p->st, &c, &merged, &err));
-	MUST(state_enter(p->st, PHASE_RECORD, NULL, p->now_us, &err));
-	MUST(crawl_record(p->st, &c, &n, &err));
-	MUST(state_enter(p->st, PHASE_CLOSED, p->buckets, p->now_us, &err));
-	filter_free(&filter);
-	state_free(&from);
-	MUST(play_begin(p, &err));
-}
-
 static void merge(struct play *p)
 {
 	struct err err = {0};
 	MUST(play_cork(p, &err));
-	merge_corked(p);
+	MUST(play_merge(p, &err));
+	MUST(play_begin(p, &err));
+}
+
+/* Pages that are known, but not by hand: such a one is forgotten when it is gone. */
+static void find_pages(struct play *p, uint64_t from, uint64_t to)
+{
+	struct err err = {0};
+	for (uint64_t page = from; page < to; page++)
+		MUST(play_link(p, 0, page, &err));
+	merge(p);
 }
 
 /* Of the newest state and what shares it, or of all. */
@@ -146,6 +120,7 @@ static void one_is_forgotten(struct play *p, const char *name)
 	int64_t since_us;
 	char path[PATH_MAX];
 	made(p, name);
+	find_pages(p, 0, 5);
 	for (uint64_t page = 0; page < 5; page++)
 		MUST(play_gather(p, page, 1, &err));
 	merge(p);
@@ -222,6 +197,7 @@ static void what_was_forgotten_within_the_hour_stays_forgotten(void **state)
 	struct play p;
 	struct err err = {0};
 	made(&p, "hour");
+	find_pages(&p, 0, 3);
 	for (uint64_t page = 0; page < 3; page++)
 		MUST(play_gather(&p, page, 1, &err));
 	merge(&p);
@@ -354,7 +330,8 @@ static void a_url_whose_only_bucket_is_damaged_is_asked_for_again(void **state)
 	MUST(state_open(&p.st, p.s, "current", &err));
 	assert_int_equal(PHASE_CORKED, state_phase(p.st)); /* so that merge comes next */
 	MUST(bucket_open(&p.buckets, path, &options, &err));
-	merge_corked(&p);
+	MUST(play_merge(&p, &err));
+	MUST(play_begin(&p, &err));
 	assert_true(find(&p, 10, &item));
 	assert_int_equal(ITEM_NEW, item.type);
 	play_close(&p);
@@ -424,6 +401,7 @@ static void the_site_of_a_forgotten_url_stays_forgotten(void **state)
 	char path[PATH_MAX];
 	enum { ELSEWHERE = PLAY_PER_SITE * 2 - 1 }; /* the last of its site: links to the next */
 	made(&p, "site");
+	find_pages(&p, ELSEWHERE, ELSEWHERE + 1);
 	MUST(play_gather(&p, 0, 1, &err));
 	MUST(play_gather(&p, ELSEWHERE, 1, &err));
 	merge(&p);

@@ -482,7 +482,7 @@ static void grow(void *ctx, unsigned step)
 		MUST(play_begin(p, &err));
 		gather(p, page, page + 3, 1);
 		MUST(play_refresh(p, page, &err));
-		MUST(play_delete(p, page + 1, &err));
+		MUST(play_delete(p, 1 + step, &err)); /* its bucket stays */
 		MUST(play_checkpoint(p, &err));
 		break;
 	case 1: /* the same state goes on, and becomes a new one */

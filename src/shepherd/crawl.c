@@ -99,19 +99,6 @@ struct str crawl_digits(struct footprint fp, struct arena *arena)
 	return str_of(arena_printf(arena, "%016" PRIx64 "%016" PRIx64, fp.site, fp.path));
 }
 
-bool crawl_is_fast(const struct crawl_conf *conf, const struct site *site)
-{
-	char with_port[URL_SITE_MAX + 16];
-	bool usual = site->port == url_default_port(site->protocol);
-	snprintf(with_port, sizeof with_port, STR_FMT ":%u", STR_ARG(site->host), site->port);
-	for (size_t i = 0; i < conf->no_delay.n; i++) {
-		struct str host = str_of(conf->no_delay.item[i]);
-		if (str_is(host, with_port) || (usual && str_eq(host, site->host)))
-			return true;
-	}
-	return false;
-}
-
 int crawl_ask(void *state, struct str line, struct err *err)
 {
 	char room[URL_MAX], strict[URL_STRICT_MAX + 1];

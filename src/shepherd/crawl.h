@@ -201,8 +201,6 @@ bool crawl_is_remembered(const struct crawl_conf *conf, uint16_t status);
 
 /* A footprint as the attribute O has it: 32 digits. */
 struct str crawl_digits(struct footprint fp, struct arena *arena);
-/* Whether a site is one of conf->no_delay. */
-bool crawl_is_fast(const struct crawl_conf *conf, const struct site *site);
 /* The URL of an item, from its bucket or its contribution, in the arena. 1: neither is there. */
 int crawl_url_of(const struct crawl *c, struct state *st, const struct index_item *item,
 		 struct arena *arena, struct str *ret, struct err *err);

@@ -190,7 +190,7 @@ static int run_cleanup(struct cycle *y, struct state *st, const struct crawl *c,
 enum cycle_buckets { BUCKETS_NONE, BUCKETS_READ, BUCKETS_APPEND };
 
 struct module {
-	const char *name, *help;
+	const char *name;
 	enum phase phase;
 	unsigned from;   /* phases, as bits, in which a state may be; its own is one of them */
 	bool clones;     /* a state that is done is worked on in a clone */
@@ -203,40 +203,25 @@ struct module {
 #define BIT(phase) (1u << PHASE_##phase)
 #define DONE (BIT(CLOSED) | BIT(CORKED))
 static const struct module modules[MODULES] = {
-	[MODULE_FEEDBACK] = {"feedback", "take weights from the indexer", PHASE_FEEDBACK,
-			     DONE | BIT(PREPARE) | BIT(FEEDBACK), true, false, PHASES, BUCKETS_NONE,
-			     run_feedback},
-	[MODULE_PLAN] = {"plan", "decide what to gather next", PHASE_PLAN,
-			 DONE | BIT(PREPARE) | BIT(FEEDBACK) | BIT(PLAN), true, false, PHASES,
-			 BUCKETS_NONE, run_plan},
-	[MODULE_REAP] = {"reap", "gather what is planned", PHASE_REAP, BIT(PLAN) | BIT(REAP), false,
-			 false, PHASE_CORK, BUCKETS_APPEND, run_reap},
-	[MODULE_CORK] = {"cork", "put what was gathered into the index", PHASE_CORK,
-			 BIT(REAP) | BIT(CORK), false, false, PHASE_CORKED, BUCKETS_NONE, run_cork},
-	[MODULE_MERGE] = {"merge", "add the URLs that were found", PHASE_MERGE,
-			  BIT(CORKED) | BIT(MERGE), true, true, PHASES, BUCKETS_READ, run_merge},
-	[MODULE_EQUIV] = {"equiv", "tell which sites are mirrors", PHASE_EQUIV,
-			  BIT(MERGE) | BIT(EQUIV), false, false, PHASES, BUCKETS_NONE, run_equiv},
-	[MODULE_SELECT] = {"select", "decide which URLs are wanted", PHASE_SELECT,
-			   BIT(EQUIV) | BIT(SELECT), false, false, PHASES, BUCKETS_READ,
-			   run_select},
-	[MODULE_RECORD] = {"record", "make buckets for new URLs", PHASE_RECORD,
-			   BIT(SELECT) | BIT(RECORD), false, false, PHASE_CLOSED, BUCKETS_APPEND,
-			   run_record},
-	[MODULE_CLEANUP] = {"cleanup", "clean the bucket file", PHASE_CLEANUP,
-			    BIT(CLOSED) | BIT(CLEANUP), true, false, PHASE_CLOSED, BUCKETS_APPEND,
-			    run_cleanup},
+	[MODULE_FEEDBACK] = {"feedback", PHASE_FEEDBACK, DONE | BIT(PREPARE) | BIT(FEEDBACK), true,
+			     false, PHASES, BUCKETS_NONE, run_feedback},
+	[MODULE_PLAN] = {"plan", PHASE_PLAN, DONE | BIT(PREPARE) | BIT(FEEDBACK) | BIT(PLAN), true,
+			 false, PHASES, BUCKETS_NONE, run_plan},
+	[MODULE_REAP] = {"reap", PHASE_REAP, BIT(PLAN) | BIT(REAP), false, false, PHASE_CORK,
+			 BUCKETS_APPEND, run_reap},
+	[MODULE_CORK] = {"cork", PHASE_CORK, BIT(REAP) | BIT(CORK), false, false, PHASE_CORKED,
+			 BUCKETS_NONE, run_cork},
+	[MODULE_MERGE] = {"merge", PHASE_MERGE, BIT(CORKED) | BIT(MERGE), true, true, PHASES,
+			  BUCKETS_READ, run_merge},
+	[MODULE_EQUIV] = {"equiv", PHASE_EQUIV, BIT(MERGE) | BIT(EQUIV), false, false, PHASES,
+			  BUCKETS_NONE, run_equiv},
+	[MODULE_SELECT] = {"select", PHASE_SELECT, BIT(EQUIV) | BIT(SELECT), false, false, PHASES,
+			   BUCKETS_READ, run_select},
+	[MODULE_RECORD] = {"record", PHASE_RECORD, BIT(SELECT) | BIT(RECORD), false, false,
+			   PHASE_CLOSED, BUCKETS_APPEND, run_record},
+	[MODULE_CLEANUP] = {"cleanup", PHASE_CLEANUP, BIT(CLOSED) | BIT(CLEANUP), true, false,
+			    PHASE_CLOSED, BUCKETS_APPEND, run_cleanup},
 };
-
-const char *module_name(enum cycle_module m)
-{
-	return modules[m].name;
-}
-
-const char *module_help(enum cycle_module m)
-{
-	return modules[m].help;
-}
 
 bool cycle_fits(enum cycle_module m, enum phase phase)
 {

@@ -19,8 +19,6 @@ enum cycle_module {
 	MODULE_CLEANUP,
 	MODULES,
 };
-const char *module_name(enum cycle_module m); /* "merge" */
-const char *module_help(enum cycle_module m); /* one phrase, for a command */
 
 struct cycle_options {
 	const char *folder; /* of the crawl */

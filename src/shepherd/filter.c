@@ -404,13 +404,6 @@ void filter_site(const struct filter *f, struct url_site site, const struct filt
 	}
 }
 
-bool filter_is_fast(const struct filter *f, struct url_site site, const struct filter_where *where)
-{
-	struct filter_site s;
-	filter_site(f, site, where, &s);
-	return s.line[FILTER_MIN_DELAY] && s.min_delay_us == 0;
-}
-
 /* The rest */
 
 const struct filter_section *filter_sections(const struct filter *f, size_t *ret_n)

@@ -100,7 +100,5 @@ struct filter_site {
  * outputs on sites: others are errors when the file is read. */
 void filter_site(const struct filter *f, struct url_site site, const struct filter_where *where,
 		 struct filter_site *ret);
-/* Whether a site is asked without delay by the settings or a rule min_delay=0. */
-bool filter_is_fast(const struct filter *f, struct url_site site, const struct filter_where *where);
 /* "FILE:LINE", or the setting's name. */
 const char *filter_line_text(const struct filter *f, uint32_t line, char *room, size_t n);

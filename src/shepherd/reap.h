@@ -73,9 +73,9 @@ void reap_free(struct reap **r);
 
 /* What a run did. */
 struct reaped {
-	uint64_t done, left; /* URLs; left: planned or asked for, and not done */
+	uint64_t done, left;      /* URLs; left: planned or asked for, and not done */
 	int64_t took_us, full_us; /* full: so long it could not do more at once */
-	uint64_t asked; /* by hand, were not known, and were not gathered either */
+	uint64_t asked;           /* by hand, were not known, and were not gathered either */
 };
 /* Works off the plan of a state in PHASE_REAP, for at most c->cycle_us, and ends with a
  * checkpoint. Runs the loop. Negative: the state is left to recovery. */

@@ -3,7 +3,7 @@
  * is found by halving: 15 reads among a million entries. The index keeps fences in memory for that;
  * here one question is asked of each file, so they would only be read for nothing.
  *
- * Written when a state ends, from the files as they are then: whoever appends need not know of it,
+ * Written when a state ends, from the files as they are then: those who append need not know of it,
  * and nothing has to be kept in step. */
 #include "state/places.h"
 

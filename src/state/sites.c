@@ -81,11 +81,6 @@ struct site *sites_put(struct sites *s, struct url_site site, bool *ret_new)
 					   .host = site.host});
 }
 
-void sites_remove(struct sites *s, uint64_t fp)
-{
-	site_table_remove(&s->table, fp);
-}
-
 static int by_footprint(const void *a, const void *b)
 {
 	uint64_t x = (*(struct site *const *)a)->fp, y = (*(struct site *const *)b)->fp;

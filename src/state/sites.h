@@ -37,7 +37,6 @@ struct site *sites_get(const struct sites *s, uint64_t fp); /* NULL: not known *
 /* The one with this footprint; a new one is made of protocol, port and host, which is copied.
  * Pointers that were given out before stay good. */
 struct site *sites_put(struct sites *s, struct url_site site, bool *ret_new);
-void sites_remove(struct sites *s, uint64_t fp);
 /* In ascending order of footprints; n is sites_count(). */
 struct site *const *sites_sorted(struct sites *s);
 

@@ -26,27 +26,6 @@ static void a_status_says_in_words_what_happened(void **state)
 		assert_string_equal(cases[i].says, crawl_status_text(cases[i].status, text));
 }
 
-static void only_the_hosts_that_are_named_need_no_delay(void **state)
-{
-	(void)state;
-	static const char *const hosts[] = {"own.example", "127.0.0.1:8081"};
-	struct crawl_conf conf = {.no_delay = {hosts, 2}};
-	struct site site = {.protocol = URL_HTTP, .port = 80, .host = STR("own.example")};
-	assert_true(crawl_is_fast(&conf, &site));
-	site.port = 8080;
-	assert_false(crawl_is_fast(&conf, &site));
-	site = (struct site){.protocol = URL_HTTP, .port = 8081, .host = STR("127.0.0.1")};
-	assert_true(crawl_is_fast(&conf, &site));
-	site.port = 80;
-	assert_false(crawl_is_fast(&conf, &site));
-	site = (struct site){.protocol = URL_HTTPS, .port = 443, .host = STR("own.example")};
-	assert_true(crawl_is_fast(&conf, &site));
-	site.host = STR("own.example.org");
-	assert_false(crawl_is_fast(&conf, &site));
-	conf.no_delay.n = 0;
-	assert_false(crawl_is_fast(&conf, &site));
-}
-
 static void what_is_asked_for_by_hand_becomes_a_contribution(void **state)
 {
 	(void)state;
@@ -73,7 +52,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_status_says_in_words_what_happened),
-		cmocka_unit_test(only_the_hosts_that_are_named_need_no_delay),
 		cmocka_unit_test(what_is_asked_for_by_hand_becomes_a_contribution),
 	};
 	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);

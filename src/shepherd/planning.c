@@ -225,7 +225,7 @@ static int plan_consider(struct planning *p, const struct index_item *item, stru
 	struct plan_verdict v;
 	plan_judge(&p->clock, item, &v);
 	if (v.band == PLAN_BANDS) {
-		plan_leave_out(p, PLAN_NOT_DUE, v.due_s);
+		plan_leave_out(p, PLAN_NOT_DUE, MAX(v.due_s, p->rests_until_s));
 		return 0;
 	}
 	if (p->rests_until_s && v.band != BAND_REGATHER) {

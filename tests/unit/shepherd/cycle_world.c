@@ -86,7 +86,7 @@ static void make_settings(struct run *r)
 	c->server_overtake_us = PICK_INT(r, 0, 10, 1000) * US_PER_S;
 	c->anticipated_us = world_chance(r, 50) ? 0 : c->refresh_us / PICK_INT(r, 2, 4, 8);
 	c->site_err_retry = PICK_INT(r, 0, 2, 8);
-	c->site_err_expire_us = c->refresh_us / PICK_INT(r, 1, 2, 4);
+	c->site_err_expire_us = (int64_t)((double)c->refresh_us * PICK(r, 0.25, 0.5, 1, 2));
 	c->auto_go_root = world_chance(r, 50);
 	c->default_insert_weight = PICK_INT(r, 96, 96, 10, 200);
 	c->hard_limit_factor = PICK(r, 1, 1.5, 2, 2, 4);
@@ -110,7 +110,7 @@ static void make_settings(struct run *r)
 static void make_rules(struct run *r, struct buf *out)
 {
 	bool sections = world_chance(r, 60);
-	if (!WITH_FILTER)
+	if (world_chance(r, 20))
 		return;
 	if (sections) {
 		buf_printf(out, "section b 0.25 +40\n");
@@ -126,8 +126,10 @@ static void make_rules(struct run *r, struct buf *out)
 						  "scheme https",
 						  "key_sites > 2"};
 		buf_printf(out, "%s:", who[dice_roll(r, ARRAY_LEN(who))]);
-		if (world_chance(r, 30))
+		if (world_chance(r, 30)) {
 			buf_printf(out, " soft_limit=%u", (unsigned)dice_roll(r, 6));
+			r->own_limits = true;
+		}
 		if (world_chance(r, 20))
 			buf_printf(out, " hard_limit=%u", (unsigned)(4 + dice_roll(r, 6)));
 		if (world_chance(r, 20))
@@ -147,6 +149,8 @@ static void make_rules(struct run *r, struct buf *out)
 		buf_printf(out, "path *x: section=%s\n", world_chance(r, 50) ? "b" : "low");
 	if (world_chance(r, 50))
 		buf_printf(out, "path *r: reject\n");
+	if (world_chance(r, 30)) /* though its site may not be known */
+		buf_printf(out, "path /p1: accept\n");
 }
 
 static void make_crawl(struct run *r)
@@ -271,6 +275,12 @@ static void make_item(struct run *r, const struct known_url *u)
 		.since_day = (uint16_t)(NOW_S / DAY_S - dice_roll(r, 3)),
 		.where = make_bucket(r, u),
 	};
+	if (r->quiet) {
+		item.type = world_chance(r, 90) ? ITEM_GATHERED : ITEM_SLEEPING;
+		item.flags &= (uint8_t)~ITEM_REGATHER;
+		item.last_seen_s = NOW_S - (uint32_t)dice_roll(r, 5000);
+		item.freq = (uint8_t)PICK_INT(r, 1, 1, 2);
+	}
 	bool tried = item.type != ITEM_NEW || world_chance(r, 30);
 	if (!tried)
 		item.last_seen_s = 0;
@@ -332,7 +342,9 @@ static void make_entry(struct run *r, const struct known_url *u)
 		.url = str_of(u->text),
 		.qkey = world_chance(r, 40) ? pick_key(r) : 0,
 		.download_ms = (uint32_t)PICK_INT(r, 0, 1, 100, 777, 99999),
-		.due_s = world_chance(r, 20) ? NOW_S + 100 : 0,
+		.due_s = world_chance(r, 20)
+				 ? NOW_S + (uint32_t)PICK_INT(r, 0, 1, 100, 49152, 49153, 5000000)
+				 : 0,
 		.no_target = world_chance(r, 5),
 		.flags = world_chance(r, old ? 15 : 60) ? ITEM_INITIAL : 0,
 	};
@@ -356,7 +368,7 @@ static void make_entry(struct run *r, const struct known_url *u)
 /* Entries of URLs that reap may have tried, and of some that nobody knew. */
 static void make_journal(struct run *r)
 {
-	unsigned busy = (unsigned)PICK_INT(r, 0, 10, 40, 80);
+	unsigned busy = (unsigned)PICK_INT(r, 0, r->quiet ? 3 : 10, 40, 80);
 	unsigned failing = (unsigned)dice_roll(r, HOSTS); /* a site all of whose tries fail */
 	for (unsigned i = 0; i < URLS; i++) {
 		const struct known_url *u = &r->url[i];
@@ -378,7 +390,7 @@ static void make_journal(struct run *r)
 
 static void make_contribs(struct run *r, unsigned round)
 {
-	unsigned n = (unsigned)PICK_INT(r, 0, 5, 20, 50);
+	unsigned n = (unsigned)PICK_INT(r, 0, r->quiet ? 0 : 5, 20, 50);
 	for (unsigned i = 0; i < n; i++) {
 		const struct known_url *u = &r->url[dice_roll(r, URLS)];
 		struct contrib c = {
@@ -409,10 +421,16 @@ void world_make(struct run *r)
 {
 	for (unsigned i = 0; i < 8; i++) /* the first ones are much alike */
 		dice(&r->seed);
+	r->quiet = world_chance(r, 20);
 	make_urls(r);
 	make_settings(r);
 	make_crawl(r);
 	make_known(r);
+}
+
+void world_wait(struct run *r)
+{
+	r->w.crawl.now_us += PICK_INT(r, 0, 1, 100, 4096, 12288) * US_PER_S;
 }
 
 void world_find(struct run *r, unsigned round)

@@ -6,9 +6,6 @@
 #include "unit/shepherd/cycle_model.h"
 #include "url/equiv.h"
 
-/* Whether there are rules in the filter. */
-#define WITH_FILTER 1
-
 enum { URLS = 96, PATHS = 8, HOSTS = URLS / PATHS };
 extern const char *const world_hosts[HOSTS];
 
@@ -29,6 +26,8 @@ struct run {
 	uint64_t seed, world;
 	size_t gone_before;
 	const char *module;
+	bool own_limits; /* rules say how many URLs a site may have */
+	bool quiet;      /* hardly anything is due */
 };
 
 #define FAIL(r, ...) world_fail(r, __LINE__, __VA_ARGS__)
@@ -39,4 +38,6 @@ void world_fail(const struct run *r, int line, const char *fmt, ...) PRINTF_LIKE
 void world_make(struct run *r);
 /* What a reap finds; round as in struct model_contrib. */
 void world_find(struct run *r, unsigned round);
+/* Time passes. */
+void world_wait(struct run *r);
 bool world_chance(struct run *r, unsigned percent);

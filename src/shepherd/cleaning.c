@@ -357,10 +357,13 @@ static int clean_scan_buckets(struct cleaning *c, struct err *err)
 
 /* Third, what has to go so that the file fits. */
 
+/* So much more that the crawl can go on for a while before the next cleanup. */
 static void clean_set_cut(struct cleaning *c)
 {
-	uint64_t most = c->crawl->conf->bucket_file_size, size = c->head + c->total;
-	c->cut_bytes = size > most ? size - most : 0;
+	const struct crawl_conf *conf = c->crawl->conf;
+	uint64_t fits = conf->bucket_file_size - conf->bucket_file_size / 32;
+	uint64_t size = c->head + c->total;
+	c->cut_bytes = crawl_file_is_full(conf, size) ? size - fits : 0;
 	while (c->cut_weight < WEIGHTS && c->cut_bytes > c->weighs[c->cut_weight])
 		c->cut_bytes -= c->weighs[c->cut_weight++];
 }

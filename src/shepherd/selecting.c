@@ -15,11 +15,15 @@
 
 #include "base/clock.h"
 #include "base/fault.h"
+#include "base/file.h"
 #include "base/vec.h"
 #include "shepherd/limits.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum {
 	CLASS_WEIGHTS = 1024,
@@ -70,6 +74,7 @@ struct selecting {
 	size_t sites, sites_room;
 	struct chunk *chunk;
 	uint32_t chunks;
+	size_t mapped; /* bytes of chunk where it lies in a file; 0: in memory */
 	struct class_list class[CLASSES];
 	struct arena arena;
 	struct selected *ret;
@@ -565,6 +570,40 @@ static int select_write(struct selecting *s, struct err *err)
 	return rc ? rc : select_put(s, &write, err);
 }
 
+/* The lists are written and read piece by piece: where they do not fit into the memory that a pass
+ * may take, they lie in a file without a name. */
+static int select_make_chunks(struct selecting *s, struct err *err)
+{
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(1 << 16);
+	CLEANUP(file_drop) struct file f = FILE_INIT;
+	size_t n = s->items / CHUNK + MIN(s->items, CLASSES) + 1, bytes = n * sizeof *s->chunk;
+	if (bytes + s->items * (s->where ? 2 : 1) <= s->crawl->conf->memory) {
+		s->chunk = mem_array(n, sizeof *s->chunk);
+		return 0;
+	}
+	if (file_temporary(&f, state_path(s->state, &arena, "."), err) < 0)
+		return -1;
+	int rc = posix_fallocate(f.fd, 0, (off_t)bytes); /* so that no write to it fails later */
+	errno = rc;
+	void *p = rc == 0 ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, f.fd, 0)
+			  : MAP_FAILED;
+	if (p == MAP_FAILED)
+		return err_sys(err, "%s: %zu bytes to sort URLs in", state_name(s->state), bytes);
+	s->chunk = p;
+	s->mapped = bytes;
+	return 0;
+}
+
+static void select_drop_chunks(struct selecting *s)
+{
+	if (!s->mapped)
+		mem_free(&s->chunk);
+	else
+		munmap(s->chunk, s->mapped);
+	s->chunk = NULL;
+	s->mapped = 0;
+}
+
 static int select_begin(struct selecting *s, struct err *err)
 {
 	if (state_index(s->state, &s->index, err) < 0)
@@ -578,7 +617,8 @@ static int select_begin(struct selecting *s, struct err *err)
 	s->section = filter_sections(s->crawl->filter, &s->sections);
 	s->note = mem_array(s->items + 1, sizeof *s->note);
 	s->where = s->sections > 1 ? mem_array(s->items + 1, sizeof *s->where) : NULL;
-	s->chunk = mem_array(s->items / CHUNK + MIN(s->items, CLASSES) + 1, sizeof *s->chunk);
+	if (select_make_chunks(s, err) < 0)
+		return -1;
 	return limits_new(&s->limits, s->state, s->crawl, err);
 }
 
@@ -589,7 +629,7 @@ static void selecting_free(struct selecting **ps)
 	mem_free(&s->note);
 	mem_free(&s->where);
 	mem_free(&s->first);
-	mem_free(&s->chunk);
+	select_drop_chunks(s);
 	arena_free(&s->arena);
 	mem_free(ps);
 }
@@ -611,7 +651,7 @@ int crawl_select(struct state *st, const struct crawl *c, bool brake, struct sel
 	if (rc)
 		return rc;
 	selected.braked = brake && select_is_braked(s);
-	mem_free(&s->chunk);
+	select_drop_chunks(s);
 	mem_free(&s->where);
 	rc = selected.braked ? 0 : select_write(s, err);
 	if (rc == 0)

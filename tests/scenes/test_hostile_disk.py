@@ -55,7 +55,7 @@ def test_a_write_that_is_refused_ends_the_fetching_and_not_the_role(garner, web,
     first = g.start("up").wait_ready()  # what a start needs is there
     assert first.stop() == 0
     refusal = "no room on the disk.*No space left"
-    up = g.start("up", env={"GARNER_FAULTS": f"file.write{file}=enospc@{3 if file else 30}+"})
+    up = g.start("up", env={"GARNER_FAULTS": f"file.write{file}=enospc@{2 if file else 30}+"})
     up.wait_ready()
     assert g.run("add", web.url + "/").code == 0
     up.wait_line(refusal)

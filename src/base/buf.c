@@ -1,5 +1,5 @@
-/* Room grows by doubling up to the limit. Every function that adds goes through buf_room(), which
- * is the one place that knows about the limit. */
+/* Room grows by doubling up to the limit. Every function that adds more than there is room for goes
+ * through buf_room(), which is the one place that knows about the limit. */
 #include "base/buf.h"
 
 #include <stdarg.h>
@@ -28,7 +28,7 @@ void buf_grew(struct buf *b, size_t n)
 	b->p[b->n] = 0;
 }
 
-void buf_add(struct buf *b, const void *p, size_t n)
+void buf_add_slowly(struct buf *b, const void *p, size_t n)
 {
 	if (n == 0)
 		return;

@@ -12,7 +12,17 @@ struct buf {
 
 #define BUF_INIT(limit) ((struct buf){.max = (limit)})
 
-void buf_add(struct buf *b, const void *p, size_t n);
+void buf_add_slowly(struct buf *b, const void *p, size_t n);
+static inline void buf_add(struct buf *b, const void *p, size_t n)
+{
+	if (UNLIKELY(n == 0 || b->over || n >= b->cap - b->n)) {
+		buf_add_slowly(b, p, n);
+		return;
+	}
+	memcpy(b->p + b->n, p, n);
+	b->n += n;
+	b->p[b->n] = 0;
+}
 void buf_add_str(struct buf *b, struct str s);
 void buf_add_text(struct buf *b, const char *z);
 void buf_add_byte(struct buf *b, char c);

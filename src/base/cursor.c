@@ -42,13 +42,13 @@ FIXED(u32be, uint32_t, be32toh, htobe32)
 uint64_t reader_varint(struct reader *r)
 {
 	uint64_t v = 0;
-	for (unsigned shift = 0; shift < 70; shift += 7) {
-		uint8_t byte = reader_u8(r);
+	for (unsigned shift = 0; shift < 70 && !r->bad && r->p < r->end; shift += 7) {
+		uint8_t byte = *r->p++;
 		if (shift == 63 && byte > 1)
 			break;
 		v |= (uint64_t)(byte & 0x7f) << shift;
 		if (byte < 0x80)
-			return r->bad ? 0 : v;
+			return v;
 	}
 	r->bad = true;
 	return 0;
@@ -79,6 +79,10 @@ void put_varint(struct buf *b, uint64_t v)
 {
 	unsigned char bytes[10];
 	size_t n = 0;
+	if (LIKELY(v < 0x80)) {
+		put_u8(b, (uint8_t)v);
+		return;
+	}
 	for (; v >= 0x80; v >>= 7)
 		bytes[n++] = (unsigned char)(v | 0x80);
 	bytes[n++] = (unsigned char)v;

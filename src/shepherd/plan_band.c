@@ -91,10 +91,22 @@ static void plan_measure(const struct plan_clock *clock, const struct index_item
 	}
 }
 
+/* Whether a URL was seen so lately that no row fits, whatever its spread is: so it is with most,
+ * and seen without a division. */
+static bool plan_is_young(const struct plan_clock *clock, const struct index_item *item)
+{
+	int64_t since = clock->now_s - item->last_seen_s;
+	uint64_t age = (uint64_t)since + clock->spread_s, f = MAX(item->freq, 1);
+	return since >= 0 && age * f + clock->slow_s <= clock->from[FROM_REFRESH] &&
+	       age <= clock->from[FROM_ANTICIPATED];
+}
+
 /* The next time at which a row of refreshes surely fits. */
 static int64_t plan_next_of(const struct plan_clock *clock, const struct index_item *item)
 {
-	int64_t f = MAX(item->freq, 1), wait = (clock->refresh_s + f - 1) / f;
+	int64_t f = MAX(item->freq, 1), wait = clock->refresh_s;
+	if (f > 1)
+		wait = (wait + f - 1) / f;
 	wait = (int64_t)MIN((uint64_t)wait, clock->from[FROM_ANTICIPATED]);
 	return MAX(item->last_seen_s + wait, clock->now_s + 1);
 }
@@ -108,6 +120,10 @@ void plan_judge(const struct plan_clock *clock, const struct index_item *item,
 	if (kind != KIND_REGATHER && item->due_s > clock->now_s &&
 	    item->due_s <= clock->now_s + clock->refresh_s) {
 		ret->due_s = item->due_s;
+		return;
+	}
+	if (kind == KIND_OLD && plan_is_young(clock, item)) {
+		ret->due_s = plan_next_of(clock, item);
 		return;
 	}
 	plan_measure(clock, item, kind, measure);

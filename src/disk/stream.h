@@ -88,6 +88,16 @@ static inline void stream_put(struct stream_writer *w, const void *p, size_t n)
 		memcpy(w->p, p, n);
 	w->p += n;
 }
+/* Instead of a put: n bytes that the caller fills, and then says so; NULL: that many are not left
+ * in the current piece, so they are to be put. */
+static inline char *stream_room(const struct stream_writer *w, size_t n)
+{
+	return n <= (size_t)(w->end - w->p) ? w->p : NULL;
+}
+static inline void stream_grew(struct stream_writer *w, size_t n)
+{
+	w->p += n;
+}
 /* Zeroes up to the next multiple of STREAM_BLOCK. */
 void stream_pad(struct stream_writer *w);
 uint64_t stream_written(const struct stream_writer *w); /* bytes put */

@@ -164,8 +164,8 @@ struct url_index_writer {
 	uint32_t salt;
 	uint64_t items, blocks, types[INDEX_COUNTS];
 	struct footprint last;
-	unsigned count; /* items in the current block */
-	unsigned char *block;
+	unsigned count;             /* items in the current block */
+	unsigned char *block, *own; /* block: own, or where it goes in the stream */
 	struct buf fences;
 	bool failed;
 	struct err err;
@@ -186,20 +186,28 @@ static void index_put_header(struct url_index_writer *w)
 	buf_free(&h);
 }
 
+static void index_begin_block(struct url_index_writer *w)
+{
+	char *room = stream_room(&w->out, INDEX_BLOCK);
+	w->block = room ? (unsigned char *)room : w->own;
+	w->count = 0;
+}
+
 int url_index_create(struct url_index_writer **ret, const char *path, struct err *err)
 {
 	struct url_index_writer *w = mem_alloc(sizeof *w);
-	w->block = mem_alloc(INDEX_BLOCK);
+	w->own = mem_alloc(INDEX_BLOCK);
 	w->fences = BUF_INIT(SIZE_MAX);
 	int rc = getrandom(&w->salt, sizeof w->salt, 0) < 0
 			 ? err_sys(err, "%s: random bytes for the header", path)
 			 : stream_create(&w->out, path, 0644, NULL, err);
 	if (rc < 0) {
-		mem_free(&w->block);
+		mem_free(&w->own);
 		mem_free(&w);
 		return -1;
 	}
 	index_put_header(w);
+	index_begin_block(w);
 	*ret = w;
 	return 0;
 }
@@ -213,8 +221,11 @@ static void index_end_block(struct url_index_writer *w)
 	item_put_u64(foot + 8, w->count); /* the checksum stands in its upper half */
 	uint64_t crc = crc32c(w->salt, w->block, INDEX_BLOCK - 4);
 	item_put_u64(foot + 8, w->count | crc << 32);
-	stream_put(&w->out, w->block, INDEX_BLOCK);
-	w->count = 0;
+	if (w->block == w->own)
+		stream_put(&w->out, w->block, INDEX_BLOCK);
+	else
+		stream_grew(&w->out, INDEX_BLOCK);
+	index_begin_block(w);
 }
 
 static bool index_item_fits(struct url_index_writer *w, const struct index_item *item)
@@ -300,7 +311,7 @@ void url_index_drop(struct url_index_writer **pw)
 	if (!w)
 		return;
 	stream_drop(&w->out);
-	mem_free(&w->block);
+	mem_free(&w->own);
 	buf_free(&w->fences);
 	mem_free(pw);
 }

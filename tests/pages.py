@@ -8,7 +8,7 @@ class Web:
     remembers what it was asked."""
 
     def __init__(self, port=0):
-        self.pages, self.asked = {}, []
+        self.pages, self.asked, self.held = {}, [], {}
         web = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -16,6 +16,8 @@ class Web:
 
             def do_GET(self):
                 web.asked.append(self.path)
+                if self.path in web.held:
+                    web.held[self.path].wait(60)
                 page = web.pages.get(self.path, (404, {}, "gone"))
                 status, headers, text = page if isinstance(page, tuple) else (200, {}, page)
                 body = text.encode()
@@ -38,6 +40,10 @@ class Web:
     def stop(self):
         self.server.shutdown()
         self.server.server_close()
+
+    def hold(self, path):
+        """Answers for this path wait until the event that is returned is set."""
+        return self.held.setdefault(path, threading.Event())
 
     def count(self, path):
         return self.asked.count(path)

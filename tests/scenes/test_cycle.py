@@ -1,0 +1,133 @@
+"""The modules of the crawl at the command line, and what the role makes of its settings and files."""
+import pytest
+
+from garner import wait_for
+from pages import Web
+
+
+@pytest.fixture
+def slow():
+    w = Web()
+    w.pages["/slow"] = "<p>slow"
+    yield w
+    w.stop()
+
+
+@pytest.fixture
+def web():
+    w = Web()
+    w.pages["/"] = "<title>front</title><a href=/a>a</a> <a href=/b>b</a> <a href=/cgi/x>c</a>"
+    w.pages |= {"/a": "<p>pagea", "/b": "<p>pageb", "/cgi/x": "<p>pagex"}
+    yield w
+    w.stop()
+
+
+def configuration(w, roles="shepherd broker", delay="10ms", **shepherd):
+    settings = {"cycle": "1s", "refresh": "1h", "no_delay": w.host, **shepherd}
+    return (f"[up]\nroles = {roles}\n[robot]\nnetworks = 127.0.0.1\ndelay = {delay}\n[shepherd]\n" +
+            "".join(f"{k} = {v}\n" for k, v in settings.items()))
+
+
+def rules(g, text):
+    folder = g.data / "shepherd" / "cf"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "filter").write_text(text)
+
+
+def phases(g):
+    return [s["phase"] for s in g.run("shep", "states", "--json").json()]
+
+
+def test_modules_by_hand_do_what_the_role_does(garner, web):
+    g = garner(config=configuration(web))
+    assert g.run("shep", "init").code == 0
+    assert g.run("add", f"{web.url}/").code == 0
+    for _ in range(2):
+        assert "plan" in g.run("shep", "plan").out
+        assert "the state is cork" in g.run("shep", "reap").out
+        assert "the state is corked" in g.run("shep", "cork").out
+        for module in ("merge", "equiv", "select"):
+            done = g.run("shep", module)
+            assert done.code == 0 and f"the state is {module}" in done.out, done
+        assert "the state is closed" in g.run("shep", "record").out
+    assert {web.count(f"/{p}") for p in ("", "a", "b", "cgi/x")} == {1}
+    wrong = g.run("shep", "merge")
+    assert wrong.code == 2 and "merge cannot work on it" in wrong.err
+    assert "the state is closed" in g.run("shep", "cleanup").out
+    assert phases(g)[-1] == "closed" and g.run("check").code == 0
+    assert g.run("why", "--json", f"{web.url}/a").json()["type"] == "gathered"
+
+
+def test_no_module_runs_beside_the_role_but_what_only_reads(garner, web):
+    g = garner(config=configuration(web))
+    up = g.start("up").wait_ready()
+    for module in ("feedback", "plan", "reap", "cork", "merge", "equiv", "select", "record", "cleanup"):
+        assert g.run("shep", module).code == 5, module
+    assert g.run("shep", "plan", "--explain").code == 0
+    assert g.run("shep", "equiv", "--propose").code == 0
+    assert up.stop() == 0
+
+
+def test_what_is_asked_for_joins_the_running_reap(garner, web, slow):
+    """The reap is kept by a server that answers when it is told to."""
+    hold = slow.hold("/slow")
+    g = garner(config=configuration(web, cycle="1h", no_delay=f"{web.host} {slow.host}"))
+    up = g.start("up").wait_ready()
+    assert g.run("add", f"{slow.url}/slow").code == 0
+    wait_for("the reap", lambda: slow.count("/slow"))
+    state = g.run("shep", "states", "--json").json()[-1]["name"]
+    assert g.run("add", f"{web.url}/a").code == 0
+    wait_for("the page", lambda: web.count("/a"))
+    wait_for("its decision", lambda: g.run("why", "--json", f"{web.url}/a").json()["decisions"])
+    last = g.run("shep", "states", "--json").json()[-1]
+    assert (last["name"], last["phase"]) == (state, "reap")
+    hold.set()
+    wait_for("both to be found", lambda: len(g.run("search", "--urls", "pagea OR slow").out.split()) == 2)
+    assert web.count("/a") == 1
+    assert up.stop() == 0
+
+
+def test_merge_follows_every_so_many_corks_and_loses_nothing(garner, web):
+    # so many pages that something is always due: where nothing is, merge follows at once
+    paths = [f"/p{i}" for i in range(60)]
+    web.pages |= {path: f"<p>{path}" for path in paths}
+    web.pages["/"] = "".join(f"<a href={path}>x</a>" for path in paths)
+    g = garner(config=configuration(web, delay="40ms", no_delay="", merge_every=3, refresh="4s",
+                                    keep_interim_states=9))
+    up = g.start("up").wait_ready()
+    assert g.run("add", f"{web.url}/").code == 0
+    wait_for("all pages", lambda: all(web.count(path) for path in paths), 60)
+    wait_for("corks in a row", lambda: any(phases(g)[i:i + 3] == ["corked"] * 3 for i in range(20)), 60)
+    assert up.stop() == 0 and g.run("check").code == 0
+
+
+def test_rules_hold_at_once_and_a_bad_file_leaves_the_old_ones(garner, web):
+    g = garner(config=configuration(web, refresh="1s"))
+    rules(g, "path /cgi/*: reject\n")
+    up = g.start("up").wait_ready()
+    assert g.run("add", f"{web.url}/").code == 0
+    wait_for("the others", lambda: web.count("/a") and web.count("/b"))
+    why = g.run("why", f"{web.url}/cgi/x")
+    assert why.code == 1 and "cf/filter:1" in why.out
+    rules(g, "path /cgi/*: rejekt\n")
+    up.wait_line("filter:1: .*rejekt")
+    assert g.run("config", "check").code == 2
+    rules(g, "path /b: reject\n")
+    wait_for("what is not rejected any more", lambda: web.count("/cgi/x"))
+    wait_for("what is now", lambda: not g.run("search", "--urls", "pageb").out.split())
+    assert up.stop() == 0
+
+
+def test_a_role_with_bad_rules_does_not_begin(garner, web):
+    g = garner(config=configuration(web, roles="shepherd"))
+    rules(g, "hots x: reject\n")
+    refused = g.run("shepherd")
+    assert refused.code == 2 and "did you mean 'host'" in refused.err
+
+
+def test_status_tells_how_long_each_pass_took(garner, web):
+    g = garner(config=configuration(web))
+    up = g.start("up").wait_ready()
+    assert g.run("add", f"{web.url}/").code == 0
+    wait_for("a reap", lambda: "last reap" in g.run("status").out)
+    assert up.stop() == 0

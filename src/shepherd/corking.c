@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "fetch/outcome.h"
+#include "shepherd/plan_band.h"
 #include "state/plan.h"
 #include "url/equiv.h"
 
@@ -43,6 +44,7 @@ struct cork_note {
 struct corking {
 	const struct crawl *crawl;
 	struct state *state;
+	struct plan_clock clock;
 	struct arena arena; /* names */
 	struct sort *notes, *news;
 	uint64_t entries, steps;
@@ -222,7 +224,7 @@ static void cork_judge_site(struct corking *c)
 	}
 	bool failed = at->failed == at->tries;
 	if (!failed && site->error_cycles)
-		cork_note_due(c, (uint64_t)(c->crawl->now_us / US_PER_S));
+		cork_note_due(c, (uint64_t)c->clock.now_s);
 	site->error_cycles = (uint8_t)(failed ? MIN(site->error_cycles + 1, UINT8_MAX) : 0);
 	site->failed_s = failed ? (uint32_t)(at->tried_us / US_PER_S) : 0;
 }
@@ -360,18 +362,14 @@ static int cork_sites(struct corking *c, struct err *err)
 
 /* The index */
 
-/* When it is to be tried again, as plan sees it; UINT64_MAX: never. */
-static uint64_t item_next_due(const struct crawl_conf *conf, const struct index_item *item)
+/* When it is to be tried again, as plan sees it. */
+static void cork_note_next(struct corking *c, const struct index_item *item)
 {
-	uint64_t again_s = (uint64_t)(conf->refresh_us / US_PER_S) / MAX(item->freq, 1);
-	uint64_t early_s = (uint64_t)(conf->anticipated_us / US_PER_S);
-	bool sacred = item->flags & ITEM_SACRED;
-	if (item->type != ITEM_NEW && item->type != ITEM_GATHERED &&
-	    !(item->type == ITEM_ERROR && sacred))
-		return UINT64_MAX;
-	if (item->due_s || item->type == ITEM_NEW)
-		return item->due_s;
-	return item->last_seen_s + (early_s ? MIN(early_s, again_s) : again_s);
+	struct plan_verdict v;
+	if (!plan_may_gather(item))
+		return;
+	plan_judge(&c->clock, item, &v);
+	cork_note_due(c, (uint64_t)(v.band == PLAN_BANDS ? v.due_s : c->clock.now_s));
 }
 
 static void cork_apply(const struct cork_note *n, struct index_item *item)
@@ -426,7 +424,7 @@ static int cork_item(void *ctx, const struct index_news *about, struct index_ite
 		} else {
 			cork_apply(&n, ret);
 			c->known += about->old != NULL;
-			cork_note_due(c, item_next_due(c->crawl->conf, ret));
+			cork_note_next(c, ret);
 		}
 	}
 	return 0;
@@ -479,7 +477,7 @@ static int cork_all(struct corking *c, struct err *err)
 	if (cork_count_planned(c->state, &planned, err) < 0)
 		return -1;
 	if (planned > c->known)
-		cork_note_due(c, (uint64_t)(c->crawl->now_us / US_PER_S));
+		cork_note_due(c, (uint64_t)c->clock.now_s);
 	c->course.rounds++;
 	return state_params_put(c->state, &c->course, err);
 }
@@ -490,6 +488,7 @@ int crawl_cork(struct state *st, const struct crawl *crawl, struct err *err)
 	c->crawl = crawl;
 	c->state = st;
 	c->arena = ARENA_INIT(1 << 20);
+	c->clock = plan_clock_of(crawl, state_params(st));
 	c->course = state_params(st)->course;
 	int rc = cork_all(c, err);
 	bool stopped = c->stopped;

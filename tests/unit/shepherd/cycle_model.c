@@ -80,6 +80,24 @@ void model_begin(struct world *w)
 	w->next_s = INT64_MAX;
 }
 
+int64_t model_now(const struct world *w)
+{
+	return w->crawl.now_us / US_PER_S;
+}
+
+void model_count(struct world *w)
+{
+	for (size_t i = 0; i < ITEM_TYPES; i++)
+		w->course.urls[i] = 0;
+	for (size_t i = 0; i < w->items; i++)
+		w->course.urls[w->item[i].type]++;
+}
+
+void model_due(struct world *w, int64_t due_s)
+{
+	w->course.due_s = MIN(w->course.due_s, (uint64_t)due_s);
+}
+
 struct url_site model_url_site(const struct site *site)
 {
 	return (struct url_site){
@@ -247,6 +265,45 @@ static int due_compare(const void *a, const void *b)
 	return footprint_cmp(x->item->fp, y->item->fp);
 }
 
+static bool plan_may_be(const struct index_item *item)
+{
+	return item->type == ITEM_NEW || item->type == ITEM_GATHERED ||
+	       (item->type == ITEM_ERROR && item->flags & ITEM_SACRED);
+}
+
+/* Whether the course says that nothing is due. */
+static bool plan_is_idle(struct world *w)
+{
+	const struct crawl_conf *conf = w->crawl.conf;
+	struct state_course noted = w->course;
+	uint64_t now_s = (uint64_t)model_now(w);
+	uint64_t longest_s = (uint64_t)(MAX(conf->refresh_us, conf->site_err_expire_us) / US_PER_S);
+	model_count(w);
+	bool same = memcmp(noted.urls, w->course.urls, sizeof noted.urls) == 0;
+	w->course = noted;
+	return same && (noted.due_s == INT64_MAX ||
+			(noted.due_s > now_s && noted.due_s <= now_s + longest_s));
+}
+
+int64_t model_surely_due(struct world *w)
+{
+	int64_t next_s = INT64_MAX, now_s = model_now(w);
+	int64_t rc = w->crawl.conf->refresh_us / US_PER_S;
+	for (size_t i = 0; i < w->items; i++) {
+		const struct index_item *item = &w->item[i];
+		int64_t f = MAX(item->freq, 1), at_s = item->last_seen_s + (rc + f - 1) / f;
+		if (!plan_may_be(item))
+			continue;
+		if (item->due_s > now_s && item->due_s <= now_s + rc)
+			at_s = item->due_s;
+		else if (item->type == ITEM_NEW)
+			at_s = now_s;
+		at_s = MAX(at_s, site_rest(w, model_site(w, item->fp.site)));
+		next_s = MIN(next_s, item->flags & ITEM_REGATHER ? now_s : at_s);
+	}
+	return MAX(next_s, now_s);
+}
+
 /* All that may be planned. A URL of a site that rests is due when the site is. */
 static size_t plan_due(struct world *w, struct due *ret)
 {
@@ -254,10 +311,8 @@ static size_t plan_due(struct world *w, struct due *ret)
 	size_t n = 0;
 	for (size_t i = 0; i < w->items; i++) {
 		const struct index_item *item = &w->item[i];
-		bool wanted = item->type == ITEM_NEW || item->type == ITEM_GATHERED ||
-			      (item->type == ITEM_ERROR && item->flags & ITEM_SACRED);
 		struct due d = {.item = item, .site = model_site(w, item->fp.site)};
-		if (!wanted)
+		if (!plan_may_be(item))
 			continue;
 		ENSURE(d.site);
 		int64_t rest_s = site_rest(w, d.site);
@@ -315,6 +370,10 @@ void model_plan(struct world *w)
 {
 	static struct due due[MODEL_ITEMS];
 	model_begin(w);
+	if (plan_is_idle(w)) {
+		w->next_s = (int64_t)w->course.due_s;
+		return;
+	}
 	size_t n = plan_due(w, due);
 	plan_servers(w, due, n);
 	qsort(due, n, sizeof *due, due_compare);
@@ -323,7 +382,7 @@ void model_plan(struct world *w)
 		const struct index_item *item = due[i].item;
 		if (due[i].out) {
 			w->waiting++;
-			w->next_s = MIN(w->next_s, w->crawl.now_us / US_PER_S);
+			w->next_s = MIN(w->next_s, model_now(w));
 			continue;
 		}
 		w->plan[w->planned++] = (struct model_entry){
@@ -339,6 +398,8 @@ void model_plan(struct world *w)
 			.delay_ms =
 				(uint32_t)((model_server(w, due[i].site).delay_us + 999) / 1000)};
 	}
+	model_count(w);
+	w->course.due_s = (uint64_t)(w->planned ? model_now(w) : w->next_s);
 }
 
 /* cork */
@@ -400,8 +461,18 @@ static void cork_enter_site(struct world *w, const struct journal_entry *e, cons
 		w->contrib[w->contribs++] = root;
 }
 
-/* The newest entry of a URL, with what the ones before it say and it does not. */
-static void cork_url(struct world *w, const struct journal_entry *const *of, size_t n)
+static void cork_next(struct world *w, const struct index_item *item)
+{
+	struct due d = {.item = item};
+	if (!plan_may_be(item))
+		return;
+	plan_priority(w, &d);
+	model_due(w, d.priority < 0 ? d.next_s : model_now(w));
+}
+
+/* The newest entry of a URL, with what the ones before it say and it does not. Whether the URL was
+ * known before. */
+static bool cork_url(struct world *w, const struct journal_entry *const *of, size_t n)
 {
 	struct journal_entry e = *of[n - 1];
 	struct index_item *item = model_item(w, e.fp);
@@ -420,7 +491,8 @@ static void cork_url(struct world *w, const struct journal_entry *const *of, siz
 	}
 	bool by_hand = e.flags & ITEM_INITIAL && e.where != ITEM_NOWHERE;
 	if (!item && (e.type != ITEM_GATHERED || !by_hand))
-		return;
+		return false;
+	bool known = item != NULL;
 	if (!item) {
 		struct filter_where where = {.qkey = e.qkey, .known = true};
 		struct filter_url says;
@@ -438,11 +510,15 @@ static void cork_url(struct world *w, const struct journal_entry *const *of, siz
 	cork_apply(&e, changed_us, item);
 	if (failed)
 		item->retry = 1;
+	cork_next(w, item);
+	return known;
 }
 
-static void cork_items(struct world *w)
+/* Returns how many URLs were tried that were known before. */
+static size_t cork_items(struct world *w)
 {
 	const struct journal_entry *sorted[MODEL_NEWS];
+	size_t known = 0;
 	for (size_t i = 0; i < w->entries; i++)
 		sorted[i] = &w->journal[i];
 	qsort(sorted, w->entries, sizeof *sorted, entries_compare);
@@ -450,8 +526,9 @@ static void cork_items(struct world *w)
 		for (n = 1; i + n < w->entries; n++)
 			if (footprint_cmp(sorted[i]->fp, sorted[i + n]->fp) != 0)
 				break;
-		cork_url(w, &sorted[i], n);
+		known += cork_url(w, &sorted[i], n);
 	}
+	return known;
 }
 
 static bool cork_has_failed(const struct journal_entry *e)
@@ -500,6 +577,8 @@ static void cork_site(struct world *w, struct site *site)
 		site->error_cycles = (uint8_t)MIN(site->error_cycles + 1, 255);
 		site->failed_s = (uint32_t)(last_us / US_PER_S);
 	} else if (n) {
+		if (site->error_cycles)
+			model_due(w, model_now(w));
 		site->error_cycles = 0;
 		site->failed_s = 0;
 	}
@@ -509,10 +588,15 @@ static void cork_site(struct world *w, struct site *site)
 
 void model_cork(struct world *w)
 {
+	size_t planned = w->planned;
 	model_begin(w);
-	cork_items(w);
+	if (planned > cork_items(w))
+		model_due(w, model_now(w));
 	for (size_t i = 0; i < w->sites; i++)
 		cork_site(w, &w->site[i]);
+	if (w->entries)
+		model_count(w);
+	w->course.rounds++;
 	w->entries = 0;
 }
 

@@ -56,14 +56,17 @@ struct world {
 	size_t changes, gones;
 };
 
-/* Each applies a module to the world: items and sites become what they are after it, changes and
- * gone (or the plan) what it tells. */
+/* Each applies a module to the world: items, sites and course become what they are after it,
+ * changes and gone (or the plan) what it tells. */
 void model_plan(struct world *w);
 void model_cork(struct world *w);
 void model_merge(struct world *w);
 void model_equiv(struct world *w);
 void model_select(struct world *w);
 void model_record(struct world *w);
+
+/* The time at which a URL is due whatever the dice of plan say; now, if any is. */
+int64_t model_surely_due(struct world *w);
 
 struct site *model_site(struct world *w, uint64_t fp);               /* NULL: not known */
 struct index_item *model_item(struct world *w, struct footprint fp); /* the same */

@@ -12,7 +12,7 @@ struct member {
 	uint64_t norm, place;
 	struct index_item item; /* an item; or what a contribution would become */
 	struct contrib contrib;
-	bool is_item, survives;
+	bool is_item, survives, again;
 };
 
 struct merging {
@@ -20,6 +20,7 @@ struct merging {
 	struct member contrib[MODEL_NEWS]; /* one for each footprint */
 	struct member member[MODEL_ITEMS + MODEL_NEWS];
 	size_t contribs, n;
+	bool again;                     /* something is to be tried */
 	uint64_t old_site[MODEL_SITES]; /* those that were known before */
 	size_t old_sites;
 };
@@ -72,18 +73,20 @@ static void merge_collect(struct merging *m)
 		}
 }
 
-/* What contributions of its own footprint do to an item. */
-static void merge_touch(const struct contrib *c, struct index_item *item)
+/* What contributions of its own footprint do to an item. Whether it is tried again. */
+static bool merge_touch(const struct contrib *c, struct index_item *item)
 {
+	bool again = false;
 	item->flags &= (uint8_t)~ITEM_UNREFERENCED;
 	item->flags |= c->flags & ITEM_INITIAL;
 	if (c->flags & ITEM_REGATHER &&
 	    (item->type == ITEM_ZOMBIE || item->type == ITEM_SLEEPING)) {
 		item->type = ITEM_NEW;
 		item->retry = 0;
+		again = true;
 	}
 	if (!contrib_is_by_hand(c) || c->time_s <= item->last_seen_s)
-		return;
+		return again;
 	if (item->type == ITEM_GATHERED) {
 		item->flags |= ITEM_REGATHER;
 	} else if (item->type != ITEM_NEW) {
@@ -91,6 +94,7 @@ static void merge_touch(const struct contrib *c, struct index_item *item)
 		item->retry = 0;
 	}
 	item->due_s = 0;
+	return true;
 }
 
 /* All items but errors that are not kept, and queue keys. */
@@ -101,8 +105,7 @@ static void merge_take_items(struct merging *m)
 		struct index_item *item = &w->item[i];
 		const struct member *c = merge_find(m, item->fp);
 		const struct site *site = model_site(w, item->fp.site);
-		if (c)
-			merge_touch(&c->contrib, item);
+		bool again = c && merge_touch(&c->contrib, item);
 		if (item->type == ITEM_ERROR && !(item->flags & ITEM_SACRED)) {
 			model_forget(w, item, GONE_ERROR);
 			*item = w->item[--w->items];
@@ -113,7 +116,8 @@ static void merge_take_items(struct merging *m)
 				(struct member){.fp = item->fp,
 						.norm = site ? site->norm : item->fp.site,
 						.item = *item,
-						.is_item = true};
+						.is_item = true,
+						.again = again};
 		i++;
 	}
 }
@@ -255,6 +259,8 @@ static void merge_put(struct merging *m)
 			model_forget(w, &x->item, GONE_DUPLICATE);
 			model_remove(w, x->fp);
 		}
+		if (x->survives)
+			m->again |= x->again || !x->is_item;
 		if (x->is_item || !x->survives)
 			continue;
 		*model_add(w, x->fp) = x->item;
@@ -320,13 +326,19 @@ void model_merge(struct world *w)
 	for (size_t i = 0; i < w->sites; i++)
 		m.old_site[i] = w->site[i].fp;
 	model_begin(w);
-	if (merge_is_idle(w))
+	w->course.rounds = 0;
+	if (merge_is_idle(w)) {
+		model_count(w);
 		return;
+	}
 	merge_collect(&m);
 	merge_take_contribs(&m); /* before errors are forgotten: they are known */
 	merge_take_items(&m);
 	merge_decide(&m);
 	merge_put(&m);
 	merge_put_roots(&m);
+	if (m.again)
+		w->course.due_s = (uint64_t)model_now(w);
+	model_count(w);
 	w->contribs = 0;
 }

@@ -23,3 +23,8 @@ void model_begin(struct world *w);
 void model_tell(struct world *w, struct footprint fp, enum change_op op, bool forgotten);
 /* Tells it, and enters it in gone; does not remove it. */
 void model_forget(struct world *w, const struct index_item *item, enum gone_reason reason);
+
+int64_t model_now(const struct world *w); /* in seconds */
+/* What the course says: URLs by type as they are now; something is due then, or before. */
+void model_count(struct world *w);
+void model_due(struct world *w, int64_t due_s);

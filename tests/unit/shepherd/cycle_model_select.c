@@ -274,6 +274,8 @@ static void select_refresh(struct selecting *s, const struct chosen *c)
 		f = MAX(f, conf->min_eq_frequency);
 	if (c->item->type == ITEM_ERROR)
 		f = MIN(f, conf->max_err_frequency);
+	if (c->item->type == ITEM_GATHERED && c->item->freq != f)
+		model_due(s->w, c->item->last_seen_s + conf->refresh_us / US_PER_S / f);
 	c->item->freq = (uint8_t)f;
 }
 
@@ -295,6 +297,7 @@ static bool select_apply(struct selecting *s, const struct chosen *c)
 			item->status = 0;
 			item->retry = 0;
 			item->due_s = 0;
+			model_due(s->w, model_now(s->w));
 		}
 		select_refresh(s, c);
 		return true;
@@ -344,5 +347,9 @@ void model_select(struct world *w)
 			goes[n++] = s.chosen[i].item->fp;
 	for (size_t i = 0; i < n; i++)
 		model_remove(w, goes[i]);
+	for (size_t i = 0; i < w->items; i++)
+		if (w->item[i].flags & ITEM_CONTRIB)
+			model_due(w, model_now(w));
+	model_count(w);
 	select_count_sites(&s);
 }

@@ -421,7 +421,7 @@ void world_make(struct run *r)
 {
 	for (unsigned i = 0; i < 8; i++) /* the first ones are much alike */
 		dice(&r->seed);
-	r->quiet = world_chance(r, 20);
+	r->quiet = world_chance(r, 30);
 	make_urls(r);
 	make_settings(r);
 	make_crawl(r);

@@ -14,7 +14,6 @@
 #include "base/clock.h"
 #include "fetch/outcome.h"
 #include "shepherd/plan_band.h"
-#include "state/plan.h"
 #include "url/equiv.h"
 
 #include <endian.h>
@@ -66,7 +65,6 @@ struct corking {
 	} at;
 	struct cork_note last; /* the note before, of which a newer one may follow */
 	/* What becomes of the index. */
-	uint64_t known; /* URLs that were tried and known before */
 	struct state_course course;
 };
 
@@ -423,7 +421,6 @@ static int cork_item(void *ctx, const struct index_news *about, struct index_ite
 			cork_apply_key(&n, ret);
 		} else {
 			cork_apply(&n, ret);
-			c->known += about->old != NULL;
 			cork_note_next(c, ret);
 		}
 	}
@@ -443,28 +440,8 @@ static int cork_index(struct corking *c, struct err *err)
 	return 0;
 }
 
-/* How many URLs were planned; of a plan that cannot be read, more than there are. */
-static int cork_count_planned(struct state *st, uint64_t *ret, struct err *err)
-{
-	CLEANUP(arena_free) struct arena arena = ARENA_INIT(256 << 20);
-	struct plan_reader *in = NULL;
-	struct plan_site site;
-	int rc = plan_open(&in, state_path(st, &arena, "plan"), err);
-	*ret = 0;
-	while (rc == 0 && (rc = plan_next(in, &arena, &site, err)) == 0) {
-		*ret += site.n;
-		arena_clear(&arena);
-	}
-	plan_close(&in);
-	if (rc < 0 && err->code != ERR_DAMAGED)
-		return -1;
-	*ret = rc < 0 ? UINT64_MAX : *ret;
-	return 0;
-}
-
 static int cork_all(struct corking *c, struct err *err)
 {
-	uint64_t planned;
 	int rc = cork_read_journal(c, err);
 	if (rc == 0 && c->entries)
 		rc = cork_sites(c, err);
@@ -474,10 +451,6 @@ static int cork_all(struct corking *c, struct err *err)
 		rc = state_sites_finish(c->state, &c->out, err);
 	if (rc != 0)
 		return rc;
-	if (cork_count_planned(c->state, &planned, err) < 0)
-		return -1;
-	if (planned > c->known)
-		cork_note_due(c, (uint64_t)c->clock.now_s);
 	c->course.rounds++;
 	return state_params_put(c->state, &c->course, err);
 }

@@ -141,6 +141,8 @@ static int run_reap(struct cycle *y, struct state *st, const struct crawl *c, st
 	struct state_course course = state_params(st)->course;
 	course.rate_milli = reap_rate(course.rate_milli, &y->reaped);
 	course.asked += y->reaped.asked;
+	if (y->reaped.left) /* planned, and not done */
+		course.due_s = MIN(course.due_s, (uint64_t)(c->now_us / US_PER_S));
 	if (state_params_put(st, &course, err) < 0)
 		return -1;
 	return crawl_is_stopped(c) ? CYCLE_STOPPED : 0;

@@ -419,7 +419,8 @@ static int plan_write(struct planning *p, bool write, struct err *err)
 	return rc;
 }
 
-/* What the next plan will want to know. Cork notes what was planned and not gathered. */
+/* What the next plan will want to know. The cycle notes what was planned and not
+ * gathered. */
 static int plan_note(struct planning *p, struct err *err)
 {
 	struct state_course course = state_params(p->st)->course;

@@ -79,6 +79,7 @@ struct reap {
 	uint64_t left, out, parsing; /* URLs not done; of these under way; of these being read */
 	uint64_t done_now;           /* URLs done by this run */
 	uint64_t asked;              /* see struct reaped */
+	bool lost_plan;              /* a part of the plan could not be read */
 	int64_t full_since_us;       /* it cannot do more at once since then; 0: it can */
 	int64_t full_us;             /* how long that was so before */
 	struct loop_timer wake, tick, end;
@@ -794,6 +795,7 @@ static int reap_fill(struct reap *r, struct state *st, struct err *err)
 	struct plan_reader *in;
 	struct plan_site site;
 	int rc = plan_open(&in, state_path(st, &arena, "plan"), err);
+	r->lost_plan = rc < 0;
 	if (rc != 0)
 		return rc < 0 && err->code != ERR_DAMAGED ? -1 : 0;
 	while ((rc = plan_next(in, &arena, &site, err)) == 0) {
@@ -820,6 +822,7 @@ static int reap_fill(struct reap *r, struct state *st, struct err *err)
 		arena_clear(&arena);
 	}
 	plan_close(&in);
+	r->lost_plan = rc < 0;
 	return rc < 0 && err->code != ERR_DAMAGED ? -1 : 0;
 }
 
@@ -1031,7 +1034,7 @@ int reap_run(struct reap *r, struct state *st, const struct crawl *c, struct rea
 		rc = reap_checkpoint(r, err);
 	reap_note_full(r, false);
 	*ret = (struct reaped){.done = r->done_now,
-			       .left = r->left,
+			       .left = r->left + r->lost_plan,
 			       .took_us = clock_mono_us() - from_us,
 			       .full_us = r->full_us,
 			       .asked = r->asked};

@@ -399,7 +399,7 @@ void model_plan(struct world *w)
 				(uint32_t)((model_server(w, due[i].site).delay_us + 999) / 1000)};
 	}
 	model_count(w);
-	w->course.due_s = (uint64_t)(w->planned ? model_now(w) : w->next_s);
+	w->course.due_s = (uint64_t)w->next_s;
 }
 
 /* cork */
@@ -470,9 +470,8 @@ static void cork_next(struct world *w, const struct index_item *item)
 	model_due(w, d.priority < 0 ? d.next_s : model_now(w));
 }
 
-/* The newest entry of a URL, with what the ones before it say and it does not. Whether the URL was
- * known before. */
-static bool cork_url(struct world *w, const struct journal_entry *const *of, size_t n)
+/* The newest entry of a URL, with what the ones before it say and it does not. */
+static void cork_url(struct world *w, const struct journal_entry *const *of, size_t n)
 {
 	struct journal_entry e = *of[n - 1];
 	struct index_item *item = model_item(w, e.fp);
@@ -491,8 +490,7 @@ static bool cork_url(struct world *w, const struct journal_entry *const *of, siz
 	}
 	bool by_hand = e.flags & ITEM_INITIAL && e.where != ITEM_NOWHERE;
 	if (!item && (e.type != ITEM_GATHERED || !by_hand))
-		return false;
-	bool known = item != NULL;
+		return;
 	if (!item) {
 		struct filter_where where = {.qkey = e.qkey, .known = true};
 		struct filter_url says;
@@ -511,14 +509,11 @@ static bool cork_url(struct world *w, const struct journal_entry *const *of, siz
 	if (failed)
 		item->retry = 1;
 	cork_next(w, item);
-	return known;
 }
 
-/* Returns how many URLs were tried that were known before. */
-static size_t cork_items(struct world *w)
+static void cork_items(struct world *w)
 {
 	const struct journal_entry *sorted[MODEL_NEWS];
-	size_t known = 0;
 	for (size_t i = 0; i < w->entries; i++)
 		sorted[i] = &w->journal[i];
 	qsort(sorted, w->entries, sizeof *sorted, entries_compare);
@@ -526,9 +521,8 @@ static size_t cork_items(struct world *w)
 		for (n = 1; i + n < w->entries; n++)
 			if (footprint_cmp(sorted[i]->fp, sorted[i + n]->fp) != 0)
 				break;
-		known += cork_url(w, &sorted[i], n);
+		cork_url(w, &sorted[i], n);
 	}
-	return known;
 }
 
 static bool cork_has_failed(const struct journal_entry *e)
@@ -588,10 +582,8 @@ static void cork_site(struct world *w, struct site *site)
 
 void model_cork(struct world *w)
 {
-	size_t planned = w->planned;
 	model_begin(w);
-	if (planned > cork_items(w))
-		model_due(w, model_now(w));
+	cork_items(w);
 	for (size_t i = 0; i < w->sites; i++)
 		cork_site(w, &w->site[i]);
 	if (w->entries)

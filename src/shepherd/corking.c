@@ -430,7 +430,8 @@ static int cork_item(void *ctx, const struct index_news *about, struct index_ite
 static int cork_index(struct corking *c, struct err *err)
 {
 	const struct index_still still = {.types = UINT_MAX};
-	const struct crawl_news news = {.sort = c->news, .still = &still};
+	const struct news_source source = news_of_sort(c->news);
+	const struct crawl_news news = {.source = &source, .still = &still};
 	const struct url_index *index;
 	int rc = crawl_rewrite(c->state, c->crawl, &news, cork_item, c, err);
 	if (rc || (rc = state_index(c->state, &index, err)) < 0)

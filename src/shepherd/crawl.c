@@ -248,9 +248,10 @@ static int rewrite_index(struct rewriting *w, struct state *st, const struct cra
 	CLEANUP(url_index_drop) struct url_index_writer *out = NULL;
 	const struct url_index *old;
 	if (state_index(st, &old, err) < 0 || state_index_create(st, &out, err) < 0 ||
-	    (news && !news->sort && rewrite_sort(w, st, news, &arena, &own, err) < 0))
+	    (news && !news->source && rewrite_sort(w, st, news, &arena, &own, err) < 0))
 		return -1;
-	if (url_index_apply(old, news && news->sort ? news->sort : own, NEWS_MOST,
+	const struct news_source sorted = news_of_sort(own);
+	if (url_index_apply(old, news && news->source ? news->source : &sorted, NEWS_MOST,
 			    news ? news->still : NULL, rewrite_item, w, out, err) < 0)
 		return -1;
 	return state_index_put(st, &out, err);

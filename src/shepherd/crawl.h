@@ -219,9 +219,9 @@ struct crawl_news {
 	void (*unify)(void *ctx, struct buf *into, struct str from);
 	/* NULL: damage is an error. Else what lies before it counts, and here is why no more. */
 	struct err *lost;
-	struct sort *sort; /* NULL, or one with the records in it already: used instead of `file` */
-	const struct index_still *still; /* NULL, or what stays as it is without news */
-	void *ctx;                       /* of unify */
+	const struct news_source *source; /* NULL, or where they come from instead of `file` */
+	const struct index_still *still;  /* NULL, or what stays as it is without news */
+	void *ctx;                        /* of unify */
 };
 /* The records of news->file, each followed by its place, as crawl_rewrite() sorts them. The arena
  * outlives the sort. 1: stopped. */

@@ -328,6 +328,50 @@ int merge_put_duplicate(struct merging *m, struct footprint fp, struct str of, s
 	return merge_put_news(m, 0, NEWS_DUPLICATE, err);
 }
 
+/* Contributions are news already, and in order; what else is new was sorted. Where sites share a
+ * class, contributions were sorted too, and stand among the others. */
+struct merge_source {
+	struct merging *m;
+	struct found found;
+	struct str sorted; /* the next; p NULL: there are no more */
+	struct buf record;
+	bool gave_sorted, gave_found;
+};
+
+static int source_step_sorted(struct merge_source *s, struct err *err)
+{
+	int rc = sort_next(s->m->news, &s->sorted, err);
+	if (rc)
+		s->sorted = (struct str){NULL, 0};
+	return MIN(rc, 0);
+}
+
+static int source_open(struct merge_source *s, struct err *err)
+{
+	if (!s->m->shared && found_open(s->m, &s->found, err) < 0)
+		return -1;
+	return source_step_sorted(s, err);
+}
+
+static int source_next(void *ctx, struct str *ret, struct err *err)
+{
+	struct merge_source *s = ctx;
+	if ((s->gave_sorted && source_step_sorted(s, err) < 0) ||
+	    (s->gave_found && found_next(s->m, &s->found, err) < 0))
+		return -1;
+	s->gave_found =
+		s->found.some &&
+		(!s->sorted.p || footprint_cmp(s->found.c.fp, footprint_of_key(s->sorted.p)) <= 0);
+	s->gave_sorted = !s->gave_found && s->sorted.p;
+	if (s->gave_found) {
+		buf_clear(&s->record);
+		buf_add_str(&s->record, s->found.record);
+		put_u8(&s->record, NEWS_FOUND);
+	}
+	*ret = s->gave_found ? buf_str(&s->record) : s->sorted;
+	return !s->gave_found && !s->gave_sorted;
+}
+
 /* What the news of one URL say. */
 struct merge_news {
 	bool found, taken, root, duplicate;
@@ -541,8 +585,14 @@ static int merge_all(struct merging *m, struct err *err)
 	    state_sites_scan(m->state, &m->sites, err) < 0 || merge_sites(m, err) < 0)
 		return -1;
 	const struct index_still still = {.types = INDEX_TYPES_BUT(ITEM_ERROR)};
-	const struct crawl_news news = {.sort = m->news, .still = &still};
-	int rc = crawl_rewrite(m->state, m->crawl, &news, merge_item, m, err);
+	struct merge_source source = {.m = m, .record = BUF_INIT(1 << 20)};
+	const struct news_source from = {source_next, &source};
+	const struct crawl_news news = {.source = &from, .still = &still};
+	int rc = source_open(&source, err);
+	if (rc == 0)
+		rc = crawl_rewrite(m->state, m->crawl, &news, merge_item, m, err);
+	found_close(&source.found);
+	buf_free(&source.record);
 	m->stopped |= rc == 1;
 	return rc ? -1 : 0;
 }

@@ -53,9 +53,9 @@ struct merging {
 	struct newcomer *newcomer; /* in order of footprints */
 	size_t newcomers, room;
 	struct site_classes classes;
-	bool shared; /* there is a class with several sites */
-	struct sort *news;
-	uint64_t root; /* the path "/" as footprints have it */
+	bool shared;       /* there is a class with several sites */
+	struct sort *news; /* those that are not in the file of contributions */
+	uint64_t root;     /* the path "/" as footprints have it */
 	/* the pass over the index */
 	struct sites_scan *sites;
 	size_t next_newcomer;
@@ -87,6 +87,6 @@ struct newcomer *merge_newcomer(const struct merging *m, uint64_t fp); /* NULL: 
 /* Counts the sites of all classes that have several. */
 int class_count_sites(struct merging *m, struct err *err);
 bool class_is_shared(const struct merging *m, uint64_t norm);
-/* Puts all contributions into the news; of sites that share a class only those that survive, and
- * which items do not. */
+/* Where sites share a class, puts all contributions into the news; of such sites only those that
+ * survive, and which items do not. */
 int class_sort_found(struct merging *m, struct err *err);

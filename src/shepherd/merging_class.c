@@ -319,10 +319,12 @@ static int groups_sort(struct groups *g, struct found *f, struct err *err)
 
 int class_sort_found(struct merging *m, struct err *err)
 {
-	CLEANUP(found_close) struct found f;
+	CLEANUP(found_close) struct found f = {0};
 	struct groups g = {.m = m, .record = BUF_INIT(1 << 20)};
+	if (!m->shared)
+		return 0;
 	int rc = found_open(m, &f, err);
-	if (rc == 0 && m->shared)
+	if (rc == 0)
 		rc = groups_sort(&g, &f, err);
 	while (rc == 0 && f.some)
 		rc = groups_pass_found(&g, &f, err);

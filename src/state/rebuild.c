@@ -610,7 +610,8 @@ static int rebuild_all(struct building *b, struct err *err)
 		site[i]->active = site[i]->inactive = site[i]->gathered = site[i]->fresh = 0;
 	if (state_index_create(b->st, &w, err) < 0)
 		return -1;
-	if (url_index_apply(NULL, b->found, 1 << 20, NULL, rebuild_decide, b, w, err) < 0 ||
+	const struct news_source found = news_of_sort(b->found);
+	if (url_index_apply(NULL, &found, 1 << 20, NULL, rebuild_decide, b, w, err) < 0 ||
 	    rebuild_keep_told(b, err) < 0) {
 		url_index_drop(&w);
 		return -1;

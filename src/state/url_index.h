@@ -129,11 +129,17 @@ void url_index_copy(struct url_index_scan *s, struct url_index_writer *w,
 
 /* Applies news to an index, in one pass from end to end: for every footprint that is in the old
  * index (NULL: an empty one), in the news, or in both, fn says what becomes of it. News are records
- * that begin with FOOTPRINT_KEY, sorted by FOOTPRINT_ORDER: what was added to `news` (NULL: none).
+ * that begin with FOOTPRINT_KEY, in the order of FOOTPRINT_ORDER (NULL: there are none).
  * Of one footprint they come in the order in which they were added, and have at most `most` bytes
  * together; where there may be more, give the sort a `unify`. With `still` (or NULL) fn is not
  * asked about such items without news, except for one in each block, so that it hears of the
  * progress. */
+struct news_source {
+	/* The next one, good until the next call. 1: there are no more. */
+	int (*next)(void *ctx, struct str *ret, struct err *err);
+	void *ctx;
+};
+struct news_source news_of_sort(struct sort *s); /* what was added to it; NULL: nothing */
 struct index_news {
 	const struct index_item *old; /* NULL: not known before */
 	struct footprint fp;
@@ -144,7 +150,7 @@ struct index_news {
  * forgotten; negative: fails. */
 typedef int url_index_fn(void *ctx, const struct index_news *about, struct index_item *ret,
 			 struct err *err);
-int url_index_apply(const struct url_index *old, struct sort *news, size_t most,
+int url_index_apply(const struct url_index *old, const struct news_source *news, size_t most,
 		    const struct index_still *still, url_index_fn *fn, void *ctx,
 		    struct url_index_writer *out, struct err *err);
 

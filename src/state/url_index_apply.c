@@ -5,9 +5,19 @@
 
 #include "base/vec.h"
 
+static int sorted_next(void *ctx, struct str *ret, struct err *err)
+{
+	return ctx ? sort_next(ctx, ret, err) : 1;
+}
+
+struct news_source news_of_sort(struct sort *s)
+{
+	return (struct news_source){sorted_next, s};
+}
+
 struct news_in {
-	struct sort *sort;
-	struct str next; /* the first record after the group; p NULL: the end */
+	const struct news_source *from; /* NULL: there are none */
+	struct str next;                /* the first record after the group; p NULL: the end */
 	struct buf bytes;
 	struct str *rec;
 	size_t *end; /* of each record in bytes */
@@ -17,7 +27,7 @@ struct news_in {
 static int news_step(struct news_in *in, struct err *err)
 {
 	struct str rec = {NULL, 0};
-	int rc = in->sort ? sort_next(in->sort, &rec, err) : 1;
+	int rc = in->from ? in->from->next(in->from->ctx, &rec, err) : 1;
 	if (rc < 0)
 		return -1;
 	if (rc == 0 && rec.n < FOOTPRINT_KEY)
@@ -100,12 +110,12 @@ static int apply_one(struct old_in *old, struct news_in *news, const struct inde
 	return known ? old_step(old, err) : 0;
 }
 
-int url_index_apply(const struct url_index *old, struct sort *news, size_t most,
+int url_index_apply(const struct url_index *old, const struct news_source *news, size_t most,
 		    const struct index_still *still, url_index_fn *fn, void *ctx,
 		    struct url_index_writer *out, struct err *err)
 {
 	struct old_in o = {0};
-	struct news_in in = {.sort = news, .bytes = BUF_INIT(most)};
+	struct news_in in = {.from = news, .bytes = BUF_INIT(most)};
 	int rc = old ? url_index_scan(&o.scan, old, (struct footprint){0, 0}, err) : 0;
 	if (rc == 0)
 		rc = old_step(&o, err);

@@ -373,6 +373,7 @@ static void news_are_applied_in_one_pass(void **state)
 		.order = FOOTPRINT_ORDER, .memory = 1 << 20, .folder = scratch_dir};
 	struct url_index *old = open_index(write_index("old", N));
 	MUST(sort_new(&s, &spec, &err));
+	const struct news_source news = news_of_sort(s);
 	for (uint64_t i = N; i-- > 0;) {
 		struct footprint fp = item_of(i).fp, new_fp = {fp.site, fp.path + 1};
 		if (i % 3 == 0)
@@ -383,7 +384,7 @@ static void news_are_applied_in_one_pass(void **state)
 			add_news(s, fp, 'b'); /* two: it is dropped */
 	}
 	MUST(url_index_create(&w, scratch("new"), &err));
-	MUST(url_index_apply(old, s, 1 << 10, NULL, apply_one, &a, w, &err));
+	MUST(url_index_apply(old, &news, 1 << 10, NULL, apply_one, &a, w, &err));
 	MUST(url_index_finish(&w, &err));
 	assert_int_equal(1000, a.added);
 	assert_int_equal(300, a.dropped);
@@ -427,6 +428,7 @@ static uint64_t apply_still(const struct url_index *old, uint64_t n,
 	struct sort *s;
 	uint64_t seen = 0;
 	MUST(sort_new(&s, &spec, &err));
+	const struct news_source news = news_of_sort(s);
 	for (uint64_t i = 0; i < n; i += 1 + i % 97) {
 		struct footprint fp = item_of(i).fp;
 		add_news(s, (struct footprint){fp.site, fp.path + i % 2}, 'a');
@@ -436,7 +438,7 @@ static uint64_t apply_still(const struct url_index *old, uint64_t n,
 	add_news(s, (struct footprint){0, 1}, 'a');
 	add_news(s, (struct footprint){UINT64_MAX, UINT64_MAX}, 'a');
 	MUST(url_index_create(&w, scratch(name), &err));
-	MUST(url_index_apply(old, s, 1 << 10, still, still_one, &seen, w, &err));
+	MUST(url_index_apply(old, &news, 1 << 10, still, still_one, &seen, w, &err));
 	MUST(url_index_finish(&w, &err));
 	sort_free(&s);
 	return seen;

@@ -33,6 +33,8 @@ struct planning {
 	struct state *st;
 	const struct crawl *crawl;
 	struct plan_clock clock;
+	struct arena arena;
+	const char *folder; /* in the arena: for what is sorted */
 	struct servers *servers;
 	struct plan_count *count; /* by number of the server */
 	uint64_t *histogram;
@@ -110,11 +112,10 @@ static void pick_read(struct str record, struct plan_pick *ret)
 
 static int pick_sort_new(struct planning *p, size_t key_at, struct sort **ret, struct err *err)
 {
-	CLEANUP(arena_free) struct arena arena = ARENA_INIT(1 << 20);
 	struct sort_spec spec = {
 		.order = {.size = PICK, .key_at = key_at, .key_len = KEY_END - key_at},
 		.memory = p->crawl->conf->sort_memory,
-		.folder = state_path(p->st, &arena, "."),
+		.folder = p->folder,
 	};
 	return sort_new(ret, &spec, err);
 }
@@ -470,6 +471,7 @@ static void plan_release(struct planning *p)
 	sort_free(&p->sort);
 	mem_free(&p->count);
 	mem_free(&p->histogram);
+	arena_free(&p->arena);
 }
 
 static struct planning plan_begin(struct state *st, const struct crawl *c, struct planned *ret)
@@ -479,9 +481,11 @@ static struct planning plan_begin(struct state *st, const struct crawl *c, struc
 		.st = st,
 		.crawl = c,
 		.clock = plan_clock_of(c, params),
+		.arena = ARENA_INIT(1 << 20),
 		.budget = plan_budget_of(c, &params->course),
 		.ret = ret,
 	};
+	p.folder = state_path(st, &p.arena, ".");
 	*ret = (struct planned){.next_s = INT64_MAX, .budget = p.budget};
 	return p;
 }
@@ -503,10 +507,10 @@ int crawl_plan(struct state *st, const struct crawl *c, bool write, struct plann
 	const struct state_course *course = &state_params(st)->course;
 	const struct url_index *index;
 	struct planned planned;
-	struct planning p = plan_begin(st, c, &planned);
-	int rc = state_index(st, &index, err);
-	if (rc < 0)
+	if (state_index(st, &index, err) < 0)
 		return -1;
+	struct planning p = plan_begin(st, c, &planned);
+	int rc = 0;
 	bool idle = plan_is_idle(&p, index);
 	if (idle) {
 		memcpy(planned.types, course->urls, sizeof planned.types);

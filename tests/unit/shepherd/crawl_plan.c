@@ -362,6 +362,31 @@ static void the_budget_is_what_can_be_gathered(void **state)
 	lab_free(&lab);
 }
 
+static void what_is_planned_need_not_fit_into_memory(void **state)
+{
+	(void)state;
+	enum { MANY = 2000 };
+	struct lab lab;
+	static struct seen seen;
+	struct crawl_conf conf = lab_conf();
+	static struct index_item items[MANY];
+	for (size_t i = 0; i < MANY; i++) {
+		items[i] = new_item(i % 600, (uint8_t)(i % 251));
+		items[i].fp.path += i / 600;
+	}
+	struct site same[SITES];
+	for (size_t i = 0; i < SITES; i++)
+		same[i] = (struct site){.qkey = 7 + i};
+	make(&lab, "memory", items, MANY, same, SITES);
+	conf.est_raw_performance = MANY;
+	conf.plan_max = MANY;
+	conf.sort_memory = 1;
+	struct crawl c = lab_crawl(&conf);
+	c.delay_us = 0;
+	assert_int_equal(MANY, plan_with(&lab, &c, &seen).urls);
+	lab_free(&lab);
+}
+
 static void a_state_that_knows_when_something_is_due_is_not_read(void **state)
 {
 	(void)state;
@@ -582,6 +607,7 @@ int main(void)
 		cmocka_unit_test(of_sites_that_rest_only_what_is_to_be_regathered_is_planned),
 		cmocka_unit_test(a_server_that_is_tight_goes_before_others),
 		cmocka_unit_test(the_budget_is_what_can_be_gathered),
+		cmocka_unit_test(what_is_planned_need_not_fit_into_memory),
 		cmocka_unit_test(a_state_that_knows_when_something_is_due_is_not_read),
 		cmocka_unit_test(a_plan_that_is_stopped_is_none),
 		cmocka_unit_test(a_url_is_explained),

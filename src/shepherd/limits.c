@@ -131,24 +131,20 @@ void limits_free(struct limits **pl)
 	mem_free(pl);
 }
 
-/* The number of a site's server. */
-static uint32_t limits_server_of(struct limits *l, const struct site *site)
-{
-	const struct crawl *c = l->crawl;
-	struct server own = {.number = UINT32_MAX,
-			     .min_delay_us = c->delay_us,
-			     .max_conn = MAX(c->concurrent, 1)};
-	const struct server *server = site ? servers_of(l->servers, site, &own) : &own;
-	return server->number != UINT32_MAX ? server->number : limits_add_server(l, server);
-}
-
-void limits_add(struct limits *l, const struct site *site, struct limits_site *ret)
+void limits_add(struct limits *l, const struct site *site, uint64_t nth, struct limits_site *ret)
 {
 	const struct crawl *c = l->crawl;
 	struct filter_site f = {0};
-	struct site_room room = {.server = limits_server_of(l, site) & INT32_MAX};
+	struct server own = {.number = UINT32_MAX,
+			     .min_delay_us = c->delay_us,
+			     .max_conn = MAX(c->concurrent, 1)};
+	const struct server *server = site ? servers_of_nth(l->servers, site, nth, &own) : &own;
+	uint32_t number = server->number;
+	if (number == UINT32_MAX)
+		number = limits_add_server(l, server);
+	struct site_room room = {.server = number & INT32_MAX};
 	if (site)
-		servers_filter(l->servers, site, &f);
+		servers_filter_on(l->servers, site, server, &f);
 	uint32_t usual = site && site->limit ? site->limit : limit_of((double)c->conf->site_max);
 	uint32_t fresh = f.line[FILTER_FRESH_LIMIT] ? f.fresh_limit
 						    : limit_of((double)c->conf->site_fresh_limit);

@@ -16,9 +16,9 @@ struct limits_site {
 	double boost;
 	const struct schema *schema; /* lives as long as filter and crawl */
 };
-/* One more site; they are numbered from 0. NULL: one that the list does not have, which is a server
- * of its own with the usual limits. */
-void limits_add(struct limits *l, const struct site *site, struct limits_site *ret);
+/* One more site, the nth of the list; they are numbered from 0. NULL: one that the list does not
+ * have, which is a server of its own with the usual limits. */
+void limits_add(struct limits *l, const struct site *site, uint64_t nth, struct limits_site *ret);
 /* All sites were added. */
 void limits_begin(struct limits *l);
 const struct schema *limits_schema(const struct limits *l, uint32_t site);

@@ -185,8 +185,9 @@ static int plan_begin_site(struct planning *p, struct sites_scan *sites, uint64_
 		return -1;
 	struct filter_site f;
 	p->site = known ? *known : (struct site){.fp = fp};
-	p->server = servers_of(p->servers, &p->site, &p->own);
-	servers_filter(p->servers, &p->site, &f);
+	p->server = known ? servers_of_nth(p->servers, known, sites_scan_number(sites), &p->own)
+			  : servers_of(p->servers, &p->site, &p->own);
+	servers_filter_on(p->servers, &p->site, p->server, &f);
 	p->bonus = qkey_kind(p->site.qkey) == QKEY_RESOLVED ? f.queue_bonus : 0;
 	p->rests_until_s = site_rests_until(&p->site, p->crawl);
 	if (p->rests_until_s <= p->clock.now_s)

@@ -159,7 +159,7 @@ static int select_begin_site(struct selecting *s, struct sites_scan *sites, uint
 	if (sites_scan_find(sites, fp, &site, err) < 0)
 		return -1;
 	*VEC_PUSH(s->first, s->sites, s->sites_room) = item;
-	limits_add(s->limits, site, ret);
+	limits_add(s->limits, site, site ? sites_scan_number(sites) : 0, ret);
 	return 0;
 }
 

@@ -1,10 +1,16 @@
 /* Servers: a table by queue key. The filter may ask how many sites a server has, so they are
- * counted in a first pass over the list, and the rules are asked in a second. */
+ * counted in a first pass over the list, and the rules are asked in a second.
+ *
+ * A search in the table waits for memory several times, which shows where all sites are looked up
+ * in each of several passes. So the first pass keeps the number of each site's server, in the order
+ * of the list; those who go along the list find it there, and what comes next is asked for ahead.
+ */
 #include "shepherd/servers.h"
 
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/table.h"
+#include "base/vec.h"
 #include "fetch/polite.h"
 
 TABLE(server_table, qkey, uint32_t, hash_u64, table_same_u64)
@@ -13,6 +19,8 @@ struct servers {
 	struct server_table table;
 	struct server *server;
 	size_t n, room;
+	uint32_t *of_site; /* of each in the list: the number of its server, or UINT32_MAX */
+	size_t sites, sites_room;
 	const struct crawl *crawl;
 	const struct site *only; /* NULL, or the server of this site alone is known */
 	/* of the pass that is being made: weights of the mean */
@@ -21,6 +29,7 @@ struct servers {
 
 /* What a site list may say of a transfer at most, so that sums stay small. */
 enum { DOWNLOAD_MOST_MS = 3600000 };
+enum { AHEAD = 8 }; /* sites */
 
 static struct url_site site_of(const struct site *site)
 {
@@ -28,7 +37,8 @@ static struct url_site site_of(const struct site *site)
 		.protocol = site->protocol, .host = site->host, .port = site->port};
 }
 
-static void server_count(struct servers *s, const struct site *site)
+/* Its number. */
+static uint32_t server_count(struct servers *s, const struct site *site)
 {
 	uint32_t *number = server_table_get(&s->table, site->qkey);
 	if (!number) {
@@ -42,6 +52,7 @@ static void server_count(struct servers *s, const struct site *site)
 		s->n++;
 	}
 	s->server[*number].sites++;
+	return *number;
 }
 
 /* What one site adds to its server. */
@@ -88,24 +99,40 @@ static void server_end(const struct crawl *c, struct server *server, uint64_t we
 		t - download <= (double)(server->min_delay_us + c->conf->server_overtake_us);
 }
 
-static int servers_each(struct servers *s, struct state *st,
-			void (*fn)(struct servers *, const struct site *), struct err *err)
+/* The number of the server of the nth site; UINT32_MAX: it is not resolved. */
+static uint32_t server_number(const struct servers *s, uint64_t nth)
+{
+	ENSURE(nth < s->sites);
+	uint32_t next = s->of_site[MIN(nth + AHEAD, s->sites - 1)];
+	if (next != UINT32_MAX) {
+		__builtin_prefetch(&s->server[next], 1);
+		__builtin_prefetch(&s->server[next].number, 1);
+	}
+	return s->of_site[nth];
+}
+
+static void server_sum_up(struct servers *s, const struct site *site, uint64_t nth)
+{
+	uint32_t number = server_number(s, nth);
+	server_add(s, &s->server[number], site, &s->weight[number]);
+}
+
+static int servers_each(struct servers *s, struct state *st, bool count, struct err *err)
 {
 	CLEANUP(sites_scan_free) struct sites_scan *scan = NULL;
 	struct site site;
 	if (s->only && s->only->qkey == 0)
 		return 0;
 	int rc = state_sites_scan(st, &scan, err);
-	while (rc == 0 && (rc = sites_scan_next(scan, &site, err)) == 0)
-		if (site.qkey && (!s->only || s->only->qkey == site.qkey))
-			fn(s, &site);
+	while (rc == 0 && (rc = sites_scan_next(scan, &site, err)) == 0) {
+		bool taken = site.qkey && (!s->only || s->only->qkey == site.qkey);
+		if (count)
+			*VEC_PUSH(s->of_site, s->sites, s->sites_room) =
+				taken ? server_count(s, &site) : UINT32_MAX;
+		else if (taken)
+			server_sum_up(s, &site, sites_scan_number(scan));
+	}
 	return MIN(rc, 0);
-}
-
-static void server_sum_up(struct servers *s, const struct site *site)
-{
-	uint32_t number = *server_table_get(&s->table, site->qkey);
-	server_add(s, &s->server[number], site, &s->weight[number]);
 }
 
 int servers_load_of(struct servers **ret, struct state *st, const struct crawl *c,
@@ -114,10 +141,10 @@ int servers_load_of(struct servers **ret, struct state *st, const struct crawl *
 	struct servers *s = mem_alloc(sizeof *s);
 	s->crawl = c;
 	s->only = only;
-	int rc = servers_each(s, st, server_count, err);
+	int rc = servers_each(s, st, true, err);
 	if (rc == 0) {
 		s->weight = mem_array(s->n + 1, sizeof *s->weight);
-		rc = servers_each(s, st, server_sum_up, err);
+		rc = servers_each(s, st, false, err);
 	}
 	for (size_t i = 0; rc == 0 && i < s->n; i++)
 		server_end(c, &s->server[i], s->weight[i]);
@@ -142,6 +169,7 @@ void servers_free(struct servers **ps)
 		return;
 	server_table_free(&s->table);
 	mem_free(&s->server);
+	mem_free(&s->of_site);
 	mem_free(&s->weight);
 	mem_free(ps);
 }
@@ -156,24 +184,42 @@ const struct server *servers_at(const struct servers *s, size_t number)
 	return &s->server[number];
 }
 
-const struct server *servers_of(const struct servers *s, const struct site *site,
-				struct server *room)
+static const struct server *server_on_its_own(const struct servers *s, const struct site *site,
+					      struct server *room)
 {
-	const uint32_t *number = site->qkey ? server_table_get(&s->table, site->qkey) : NULL;
 	uint64_t weight = 0;
-	if (number)
-		return &s->server[*number];
 	*room = (struct server){.sites = 1, .number = UINT32_MAX};
 	server_add(s, room, site, &weight);
 	server_end(s->crawl, room, weight);
 	return room;
 }
 
+const struct server *servers_of(const struct servers *s, const struct site *site,
+				struct server *room)
+{
+	const uint32_t *number = site->qkey ? server_table_get(&s->table, site->qkey) : NULL;
+	return number ? &s->server[*number] : server_on_its_own(s, site, room);
+}
+
+const struct server *servers_of_nth(const struct servers *s, const struct site *site, uint64_t nth,
+				    struct server *room)
+{
+	uint32_t number = server_number(s, nth);
+	return number != UINT32_MAX ? &s->server[number] : server_on_its_own(s, site, room);
+}
+
+void servers_filter_on(const struct servers *s, const struct site *site,
+		       const struct server *server, struct filter_site *ret)
+{
+	struct filter_where where = {site->qkey, server->sites, true};
+	filter_site(s->crawl->filter, site_of(site), &where, ret);
+}
+
 void servers_filter(const struct servers *s, const struct site *site, struct filter_site *ret)
 {
 	const uint32_t *number = site->qkey ? server_table_get(&s->table, site->qkey) : NULL;
-	struct filter_where where = {site->qkey, number ? s->server[*number].sites : 1, true};
-	filter_site(s->crawl->filter, site_of(site), &where, ret);
+	const struct server own = {.sites = 1};
+	servers_filter_on(s, site, number ? &s->server[*number] : &own, ret);
 }
 
 /* The clock was put back since: what is known of its failures puts nothing off. */

@@ -1,6 +1,6 @@
 /* Servers: what the sites of one queue key have in common, for plan and select (doc/cycle.md,
- * "Servers"). Made from the site list of a state in two passes; some fifty bytes for each queue
- * key. */
+ * "Servers"). Made from the site list of a state in two passes; some hundred bytes for each queue
+ * key, and four for each site. */
 #pragma once
 #include "shepherd/crawl.h"
 
@@ -28,9 +28,14 @@ size_t servers_count(const struct servers *s); /* that are resolved */
  * *room. */
 const struct server *servers_of(const struct servers *s, const struct site *site,
 				struct server *room);
+/* The same for those who go along the list: the site is its nth. */
+const struct server *servers_of_nth(const struct servers *s, const struct site *site, uint64_t nth,
+				    struct server *room);
 const struct server *servers_at(const struct servers *s, size_t number);
 /* What the filter says of a site, with its server in view. */
 void servers_filter(const struct servers *s, const struct site *site, struct filter_site *ret);
+void servers_filter_on(const struct servers *s, const struct site *site,
+		       const struct server *server, struct filter_site *ret);
 
 /* Whether a site is dead, and until when nothing of it is planned, seconds since 1970 (0: at once).
  */

@@ -337,6 +337,11 @@ int sites_scan_find(struct sites_scan *s, uint64_t fp, const struct site **ret, 
 	return 0;
 }
 
+uint64_t sites_scan_number(const struct sites_scan *s)
+{
+	return s->n - 1;
+}
+
 int sites_load(struct sites **ret, const char *path, struct err *err)
 {
 	CLEANUP(sites_scan_free) struct sites_scan *scan = NULL;

@@ -48,6 +48,8 @@ int sites_scan_next(struct sites_scan *s, struct site *ret, struct err *err);
 /* The site with this footprint, passing over those before it; good until the next call. Questions
  * come in ascending order, and may repeat. 1: it is not known. */
 int sites_scan_find(struct sites_scan *s, uint64_t fp, const struct site **ret, struct err *err);
+/* Which one of the list that was found, or given last: 0 is the first. */
+uint64_t sites_scan_number(const struct sites_scan *s);
 void sites_scan_free(struct sites_scan **s);
 
 /* Sites come in ascending order. */

@@ -430,6 +430,7 @@ static int recover_measured(struct recovering *x, struct state *st, struct err *
 static int recover_cork(struct recovering *x, struct state **st, struct err *err)
 {
 	static const char *const file[] = {"index", "sites"};
+	char *kept = state_path(*st, &x->arena, INDEX_KEPT);
 	int rc = back_all(x, *st, err);
 	if (rc)
 		return rc < 0 ? rc : recover_build(x, st, err);
@@ -437,7 +438,9 @@ static int recover_cork(struct recovering *x, struct state **st, struct err *err
 		char *from = arena_printf(&x->arena, "%s/state/%s/%s", x->s->folder,
 					  (*st)->params.from, file[i]);
 		char *again = arena_printf(&x->arena, "%s/.%s.again", (*st)->folder, file[i]);
-		rc = file_remove(again, err) < 0 ? -1 : file_link(from, again, err);
+		rc = file_remove(again, err) < 0 ? -1 : i == 0 ? file_link(kept, again, err) : 1;
+		if (rc == 1)
+			rc = file_link(from, again, err);
 		if (rc < 0)
 			return -1;
 		if (rc == 1)
@@ -692,9 +695,11 @@ static int recover_name_rest(struct recovering *x, const struct state *st, struc
 	return 0;
 }
 
-/* What a cleanup leaves that was killed when its state was done already. */
-static int recover_end_cleanup(struct recovering *x, const struct state *st, struct err *err)
+/* What cork or cleanup leaves that was killed when its state was done already. */
+static int recover_end_work(struct recovering *x, const struct state *st, struct err *err)
 {
+	if (!phase_is_done(st->phase))
+		return 0;
 	return bucket_moves_done(states_path(x->s, &x->arena, "objects"), err) < 0 ||
 			       file_remove(state_path(st, &x->arena, INDEX_KEPT), err) < 0
 		       ? -1
@@ -720,7 +725,7 @@ static int recover_look(struct recovering *x, struct err *err)
 		rc = phase_is_done(st->phase) ? recover_build_on(x, st, err)
 					      : recover_build(x, &st, err);
 	else if (rc == 0)
-		rc = recover_end_cleanup(x, st, err);
+		rc = recover_end_work(x, st, err);
 	state_free(&st);
 	return rc;
 }

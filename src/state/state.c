@@ -242,6 +242,16 @@ static bool state_has_appends(const struct state *st)
 	return st->gone;
 }
 
+/* The index with which cork begins stays until the state is done: it may be another than that of
+ * the state before, if there was a feedback, and cork may have to begin again. */
+static int state_keep_index(struct state *st, struct err *err)
+{
+	char index[PATH_MAX], kept[PATH_MAX];
+	snprintf(index, sizeof index, "%s/index", st->folder);
+	snprintf(kept, sizeof kept, "%s/" INDEX_KEPT, st->folder);
+	return file_remove(kept, err) < 0 ? -1 : MIN(file_link(index, kept, err), 0);
+}
+
 int state_enter(struct state *st, enum phase phase, struct buckets *buckets, int64_t now_us,
 		struct err *err)
 {
@@ -253,21 +263,19 @@ int state_enter(struct state *st, enum phase phase, struct buckets *buckets, int
 	if (phase_is_done(phase) &&
 	    (state_end_appends(st, true, err) < 0 || state_places_write(st, err) < 0))
 		return -1;
+	if (phase == PHASE_CORK && before != phase && state_keep_index(st, err) < 0)
+		return -1;
 	if (control_write(st->folder, phase, err) < 0)
 		return -1;
 	st->phase = phase;
 	if (!phase_is_done(phase))
 		return 0;
-	if (before == PHASE_CLEANUP || before == PHASE_RECOVER) {
-		struct arena arena = ARENA_INIT(1 << 16);
-		int rc = bucket_moves_done(states_path(st->s, &arena, "objects"), err);
-		if (rc >= 0)
-			rc = file_remove(state_path(st, &arena, INDEX_KEPT), err);
-		arena_free(&arena);
-		if (rc < 0)
-			return -1;
-	}
-	return states_relink(st->s, err);
+	struct arena arena = ARENA_INIT(1 << 16);
+	int rc = file_remove(state_path(st, &arena, INDEX_KEPT), err);
+	if (rc >= 0 && (before == PHASE_CLEANUP || before == PHASE_RECOVER))
+		rc = bucket_moves_done(states_path(st->s, &arena, "objects"), err);
+	arena_free(&arena);
+	return rc < 0 ? -1 : states_relink(st->s, err);
 }
 
 /* Index and sites: written next to the old ones, then renamed. */

@@ -48,7 +48,7 @@ struct state {
 	unsigned contrib_round;
 };
 
-/* What cleanup kept of the index, while it is at work. */
+/* While cork is at work, the index with which it began; while cleanup is, what it kept of it. */
 #define INDEX_KEPT ".index.kept"
 
 /* "20261115-120000" */

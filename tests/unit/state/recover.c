@@ -420,9 +420,63 @@ static void a_lost_bucket_file_is_left_to_people_also_without_params(void **stat
 	states_close(&s);
 }
 
+/* Gives one page of the newest state a weight, as a feedback does. */
+static void weigh(struct play *p, uint64_t page, uint8_t weight)
+{
+	struct err err = {0};
+	const struct url_index *old;
+	struct url_index_writer *w = NULL;
+	struct url_index_scan *scan = NULL;
+	struct index_item item;
+	MUST(state_index(p->st, &old, &err));
+	MUST(url_index_scan(&scan, old, (struct footprint){0, 0}, &err));
+	MUST(state_index_create(p->st, &w, &err));
+	while (url_index_next(scan, &item, &err) == 0) {
+		if (footprint_cmp(item.fp, play_footprint(page)) == 0)
+			item.weight = weight;
+		url_index_put(w, &item);
+	}
+	url_index_scan_free(&scan);
+	MUST(state_index_put(p->st, &w, &err));
+}
+
+static void cork_begins_again_with_what_feedback_said(void **state)
+{
+	(void)state;
+	struct play p;
+	struct play_model m = {0};
+	struct err err = {0};
+	struct index_item item;
+	const struct url_index *index;
+	uint64_t page;
+	const char *folder = scratch("feedback");
+	(void)play_model_op(&m, 0, &page);
+	play_some(folder, 10, 0);
+	MUST(play_open(&p, folder, PLAY_START, NULL, &err));
+	MUST(play_begin(&p, &err));
+	MUST(play_cork(&p, &err));
+	MUST(play_merge(&p, &err));
+	MUST(play_begin(&p, &err));
+	weigh(&p, page, 77);
+	MUST(play_gather(&p, page + 1, 5, &err));
+	MUST(state_enter(p.st, PHASE_CORK, p.buckets, p.now_us, &err));
+	weigh(&p, page, 78); /* half of a cork */
+	play_close(&p);
+	for (unsigned again = 0; again < 3; again++) {
+		MUST(play_open(&p, folder, PLAY_START, NULL, &err));
+		MUST(state_open(&p.st, p.s, "current", &err));
+		assert_int_equal(PHASE_CORK, state_phase(p.st));
+		MUST(state_index(p.st, &index, &err));
+		MUST(url_index_find(index, play_footprint(page), &item, &err));
+		assert_int_equal(77, item.weight);
+		play_close(&p);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(cork_begins_again_with_what_feedback_said),
 		cmocka_unit_test(contributions_outlive_a_damaged_journal),
 		cmocka_unit_test(contributions_outlive_a_lost_index),
 		cmocka_unit_test(damaged_contributions_cost_only_those_after_the_damage),

@@ -133,12 +133,11 @@ static int take_newest(struct play *p, struct state **ret, struct err *err)
 	return rc == 1 ? err_set(err, ERR_USAGE, "there is no state") : rc;
 }
 
-/* A clone of the newest state; an open one is gone on with. */
-static int next_state(struct play *p, bool contrib, struct err *err)
+int play_next(struct play *p, bool contrib, struct err *err)
 {
 	struct state *from = NULL;
 	state_free(&p->st);
-	if (take_newest(p, &from, err) < 0)
+	if (open_buckets(p, BUCKET_APPEND, err) < 0 || take_newest(p, &from, err) < 0)
 		return -1;
 	if (!phase_is_done(state_phase(from))) {
 		p->st = from;
@@ -169,7 +168,7 @@ static int write_plan(struct play *p, struct err *err)
 
 int play_begin(struct play *p, struct err *err)
 {
-	if (next_state(p, false, err) < 0 || open_buckets(p, BUCKET_APPEND, err) < 0)
+	if (play_next(p, false, err) < 0)
 		return -1;
 	if (state_phase(p->st) == PHASE_REAP)
 		return 0;
@@ -197,8 +196,8 @@ static struct str hex_md5(struct play *p, struct str text, unsigned char sum[16]
 	return arena_str(&p->arena, str_of(hex));
 }
 
-static int put_bucket(struct play *p, uint64_t page, uint64_t version, unsigned char sum[16],
-		      uint32_t *ret, struct err *err)
+int play_bucket(struct play *p, uint64_t page, uint64_t version, unsigned char sum[16],
+		uint32_t *ret, struct err *err)
 {
 	struct attrs header = {0}, body = {0};
 	struct arena *a = &p->arena;
@@ -254,7 +253,7 @@ int play_gather(struct play *p, uint64_t page, uint64_t version, struct err *err
 	unsigned char sum[16];
 	uint32_t oid;
 	p->now_us += US_PER_S;
-	int rc = put_bucket(p, page, version, sum, &oid, err);
+	int rc = play_bucket(p, page, version, sum, &oid, err);
 	if (rc == 0)
 		rc = note(p, page, CHANGE_UPDATE, ITEM_GATHERED, 200, oid, sum, err);
 	if (rc == 0)
@@ -282,7 +281,7 @@ int play_checkpoint(struct play *p, struct err *err)
 
 /* The modules */
 
-static struct crawl play_crawl(struct play *p)
+struct crawl play_crawl(const struct play *p)
 {
 	return (struct crawl){.conf = &p->conf,
 			      .filter = p->filter,
@@ -302,7 +301,7 @@ static int play_enter(struct play *p, enum phase phase, struct err *err)
 int play_cork(struct play *p, struct err *err)
 {
 	const struct crawl c = play_crawl(p);
-	if (!p->st && next_state(p, true, err) < 0)
+	if (!p->st && play_next(p, true, err) < 0)
 		return -1;
 	if (play_enter(p, PHASE_CORK, err) < 0 || crawl_cork(p->st, &c, err) < 0)
 		return -1;
@@ -321,7 +320,7 @@ int play_merge(struct play *p, struct err *err)
 	struct selected selected;
 	uint64_t n;
 	p->now_us += US_PER_S;
-	if (next_state(p, true, err) < 0 || open_buckets(p, BUCKET_APPEND, err) < 0)
+	if (play_next(p, true, err) < 0)
 		return -1;
 	const struct crawl c = play_crawl(p);
 	if (play_enter(p, PHASE_MERGE, err) < 0 || crawl_merge(p->st, &c, &merged, err) < 0 ||
@@ -338,7 +337,7 @@ int play_cleanup(struct play *p, struct err *err)
 	struct cleaned_up cleaned = {0};
 	p->now_us += US_PER_S;
 	bucket_drop(&p->buckets);
-	if (next_state(p, false, err) < 0 || open_buckets(p, BUCKET_APPEND, err) < 0)
+	if (play_next(p, false, err) < 0)
 		return -1;
 	const struct crawl c = play_crawl(p);
 	if (state_enter(p->st, PHASE_CLEANUP, NULL, p->now_us, err) < 0 ||
@@ -388,7 +387,7 @@ static int read_view(struct play *p, struct view *v, struct err *err)
 	return rc < 0 ? rc : 0;
 }
 
-static int check_bucket(struct play *p, uint64_t page, uint64_t oid, uint64_t *ret, struct err *err)
+int play_version(struct play *p, uint64_t page, uint64_t oid, uint64_t *ret, struct err *err)
 {
 	struct attrs header = {0}, body = {0};
 	uint64_t number = 0, version = 0;
@@ -423,7 +422,7 @@ static int version_in(struct play *p, struct view *v, uint64_t page, uint64_t *r
 		return -1;
 	enum item_type type = v->told[page] ? e->type : rc == 0 ? item.type : ITEM_NEW;
 	uint64_t where = v->told[page] && e->where != ITEM_NOWHERE ? e->where : item.where;
-	rc = type == ITEM_GATHERED ? check_bucket(p, page, where, ret, err) : 1;
+	rc = type == ITEM_GATHERED ? play_version(p, page, where, ret, err) : 1;
 	arena_reset(&p->arena, mark);
 	return rc;
 }

@@ -35,6 +35,16 @@ int play_open(struct play *ret, const char *folder, int64_t now_us, struct recov
 	      struct err *err);
 void play_close(struct play *p);
 
+/* A clone of the newest state; an open one is gone on with. The bucket file is open then. */
+int play_next(struct play *p, bool contrib, struct err *err);
+/* What its modules work with. */
+struct crawl play_crawl(const struct play *p);
+/* The bucket of a page that was gathered, and the MD5 of its text. */
+int play_bucket(struct play *p, uint64_t page, uint64_t version, unsigned char sum[16],
+		uint32_t *ret, struct err *err);
+/* Which version of a page a bucket has. ERR_DAMAGED: it is not there, or has other bytes. */
+int play_version(struct play *p, uint64_t page, uint64_t oid, uint64_t *ret, struct err *err);
+
 /* A new state in reap, from the newest, with the bucket file open. */
 int play_begin(struct play *p, struct err *err);
 /* A link from one page to another was found: a contribution. */

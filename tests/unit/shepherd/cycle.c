@@ -41,6 +41,19 @@ static void write_known(struct run *r)
 	MUST(state_sites_finish(st, &sites, &err));
 }
 
+/* Whether a URL was planned and not tried. */
+static bool leaves_planned(const struct world *w)
+{
+	for (size_t i = 0; i < w->planned; i++) {
+		size_t k = 0;
+		while (k < w->entries && footprint_cmp(w->journal[k].fp, w->plan[i].entry.fp) != 0)
+			k++;
+		if (k == w->entries)
+			return true;
+	}
+	return false;
+}
+
 static void write_found(struct run *r, unsigned round)
 {
 	struct err err = {0};
@@ -53,6 +66,12 @@ static void write_found(struct run *r, unsigned round)
 			continue;
 		MUST(state_contrib(r->lab.st, &c->c, &at, &err));
 		c->place = contrib_place(round, at);
+	}
+	if (leaves_planned(&r->w)) { /* as the cycle does after a reap */
+		struct state_course course = state_params(r->lab.st)->course;
+		course.due_s = MIN(course.due_s, (uint64_t)(r->w.crawl.now_us / US_PER_S));
+		MUST(state_params_put(r->lab.st, &course, &err));
+		r->w.course.due_s = course.due_s;
 	}
 }
 

@@ -15,7 +15,7 @@ struct buf {
 void buf_add_slowly(struct buf *b, const void *p, size_t n);
 static inline void buf_add(struct buf *b, const void *p, size_t n)
 {
-	if (UNLIKELY(n == 0 || b->over || n >= b->cap - b->n)) {
+	if (UNLIKELY(n == 0 || b->over || n >= b->cap - b->n || n > b->max - b->n)) {
 		buf_add_slowly(b, p, n);
 		return;
 	}

@@ -227,14 +227,15 @@ static void cork_judge_site(struct corking *c)
 	site->failed_s = failed ? (uint32_t)(at->tried_us / US_PER_S) : 0;
 }
 
-/* The first page of a site that merge will not see as a new one. */
+/* The first page of a site that merge will not see as a new one; merge knows whether it is there.
+ */
 static int cork_go_root(struct corking *c, struct url_site site, struct footprint from,
 			struct err *err)
 {
 	char name[URL_SITE_MAX + 32], url[sizeof name + 1];
 	struct contrib root = {
 		.fp = {from.site, footprint_path(STR("/"))}, .flags = ITEM_EQUIV, .from = from};
-	if (!c->crawl->conf->auto_go_root || root.fp.path == from.path)
+	if (!c->crawl->conf->auto_go_root)
 		return 0;
 	struct str text = url_site_print(site, name, sizeof name);
 	snprintf(url, sizeof url, STR_FMT "/", STR_ARG(text));

@@ -430,10 +430,40 @@ static int run_cork(struct run *r, struct err *err)
 	return crawl_cork(r->lab.st, &r->w.crawl, err);
 }
 
+#define COUNTED(r, got, want) compare_count(r, #got, got, want)
+static void compare_count(const struct run *r, const char *what, uint64_t got, uint64_t want)
+{
+	if (got != want)
+		FAIL(r, "%s is %" PRIu64 ", should be %" PRIu64, what, got, want);
+}
+
+static uint64_t count_changes(const struct run *r, enum change_op op)
+{
+	uint64_t n = 0;
+	for (size_t i = 0; i < r->w.changes; i++)
+		n += r->w.change[i].op == op;
+	return n;
+}
+
+static uint64_t count_gone(const struct run *r, enum gone_reason reason)
+{
+	uint64_t n = 0;
+	for (size_t i = 0; i < r->w.gones; i++)
+		n += r->w.gone[i].reason == reason;
+	return n;
+}
+
 static int run_merge(struct run *r, struct err *err)
 {
 	struct merged merged;
-	return crawl_merge(r->lab.st, &r->w.crawl, &merged, err);
+	int rc = crawl_merge(r->lab.st, &r->w.crawl, &merged, err);
+	if (rc)
+		return rc;
+	COUNTED(r, merged.added, count_changes(r, CHANGE_ADD));
+	COUNTED(r, merged.forgotten, r->w.gones);
+	COUNTED(r, merged.duplicates, count_gone(r, GONE_DUPLICATE));
+	COUNTED(r, merged.added - merged.roots + merged.known + merged.unwanted, r->w.found);
+	return 0;
 }
 
 static int run_equiv(struct run *r, struct err *err)
@@ -445,7 +475,19 @@ static int run_equiv(struct run *r, struct err *err)
 static int run_select(struct run *r, struct err *err)
 {
 	struct selected selected;
-	return crawl_select(r->lab.st, &r->w.crawl, true, &selected, err);
+	uint64_t active = 0, forgotten = 0;
+	int rc = crawl_select(r->lab.st, &r->w.crawl, true, &selected, err);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < r->w.sites; i++)
+		active += r->w.site[i].active;
+	for (size_t i = 0; i < CRAWL_LIMITS; i++)
+		forgotten += selected.forgotten[i];
+	COUNTED(r, selected.active, active);
+	COUNTED(r, selected.expired, count_gone(r, GONE_ERROR));
+	COUNTED(r, forgotten, count_gone(r, GONE_RANK));
+	COUNTED(r, selected.lost, count_changes(r, CHANGE_DELETE));
+	return 0;
 }
 
 static int run_record(struct run *r, struct err *err)

@@ -75,7 +75,7 @@ void model_forget(struct world *w, const struct index_item *item, enum gone_reas
 
 void model_begin(struct world *w)
 {
-	w->changes = w->gones = w->planned = 0;
+	w->changes = w->gones = w->planned = w->found = 0;
 	w->waiting = 0;
 	w->next_s = INT64_MAX;
 }

@@ -54,6 +54,7 @@ struct world {
 	struct model_change change[MODEL_TOLD];
 	struct model_gone gone[MODEL_TOLD];
 	size_t changes, gones;
+	size_t found; /* by merge: contributions, one for each footprint */
 };
 
 /* Each applies a module to the world: items, sites and course become what they are after it,

@@ -332,6 +332,7 @@ void model_merge(struct world *w)
 		return;
 	}
 	merge_collect(&m);
+	w->found = m.contribs;
 	merge_take_contribs(&m); /* before errors are forgotten: they are known */
 	merge_take_items(&m);
 	merge_decide(&m);

@@ -20,6 +20,7 @@ struct module {
 	enum phase phase, next;
 	void (*model)(struct world *w);
 	int (*run)(struct run *r, struct err *err);
+	void (*check)(struct run *r); /* NULL, or what else it says */
 };
 
 /* The world as a state */
@@ -455,15 +456,16 @@ static uint64_t count_gone(const struct run *r, enum gone_reason reason)
 
 static int run_merge(struct run *r, struct err *err)
 {
-	struct merged merged;
-	int rc = crawl_merge(r->lab.st, &r->w.crawl, &merged, err);
-	if (rc)
-		return rc;
-	COUNTED(r, merged.added, count_changes(r, CHANGE_ADD));
-	COUNTED(r, merged.forgotten, r->w.gones);
-	COUNTED(r, merged.duplicates, count_gone(r, GONE_DUPLICATE));
-	COUNTED(r, merged.added - merged.roots + merged.known + merged.unwanted, r->w.found);
-	return 0;
+	return crawl_merge(r->lab.st, &r->w.crawl, &r->merged, err);
+}
+
+static void check_merged(struct run *r)
+{
+	const struct merged *m = &r->merged;
+	COUNTED(r, m->added, count_changes(r, CHANGE_ADD));
+	COUNTED(r, m->forgotten, r->w.gones);
+	COUNTED(r, m->duplicates, count_gone(r, GONE_DUPLICATE));
+	COUNTED(r, m->added - m->roots + m->known + m->unwanted, r->w.found);
 }
 
 static int run_equiv(struct run *r, struct err *err)
@@ -474,20 +476,21 @@ static int run_equiv(struct run *r, struct err *err)
 
 static int run_select(struct run *r, struct err *err)
 {
-	struct selected selected;
+	return crawl_select(r->lab.st, &r->w.crawl, true, &r->selected, err);
+}
+
+static void check_selected(struct run *r)
+{
 	uint64_t active = 0, forgotten = 0;
-	int rc = crawl_select(r->lab.st, &r->w.crawl, true, &selected, err);
-	if (rc)
-		return rc;
 	for (size_t i = 0; i < r->w.sites; i++)
 		active += r->w.site[i].active;
 	for (size_t i = 0; i < CRAWL_LIMITS; i++)
-		forgotten += selected.forgotten[i];
-	COUNTED(r, selected.active, active);
-	COUNTED(r, selected.expired, count_gone(r, GONE_ERROR));
+		forgotten += r->selected.forgotten[i];
+	COUNTED(r, r->selected.active, active);
+	COUNTED(r, r->selected.expired, count_gone(r, GONE_ERROR));
 	COUNTED(r, forgotten, count_gone(r, GONE_RANK));
-	COUNTED(r, selected.lost, count_changes(r, CHANGE_DELETE));
-	return 0;
+	COUNTED(r, r->selected.lost, count_changes(r, CHANGE_DELETE));
+	check_limits(r);
 }
 
 static int run_record(struct run *r, struct err *err)
@@ -497,12 +500,12 @@ static int run_record(struct run *r, struct err *err)
 }
 
 static const struct module modules[] = {
-	{"plan", PHASE_PLAN, PHASE_REAP, model_plan, run_plan},
-	{"cork", PHASE_CORK, PHASE_CORKED, model_cork, run_cork},
-	{"merge", PHASE_MERGE, PHASE_EQUIV, model_merge, run_merge},
-	{"equiv", PHASE_EQUIV, PHASE_SELECT, model_equiv, run_equiv},
-	{"select", PHASE_SELECT, PHASE_RECORD, model_select, run_select},
-	{"record", PHASE_RECORD, PHASE_CLOSED, model_record, run_record},
+	{"plan", PHASE_PLAN, PHASE_REAP, model_plan, run_plan, NULL},
+	{"cork", PHASE_CORK, PHASE_CORKED, model_cork, run_cork, NULL},
+	{"merge", PHASE_MERGE, PHASE_EQUIV, model_merge, run_merge, check_merged},
+	{"equiv", PHASE_EQUIV, PHASE_SELECT, model_equiv, run_equiv, NULL},
+	{"select", PHASE_SELECT, PHASE_RECORD, model_select, run_select, check_selected},
+	{"record", PHASE_RECORD, PHASE_CLOSED, model_record, run_record, NULL},
 };
 enum { PLAN, CORK, MERGE, RECORD = 5 };
 
@@ -521,11 +524,11 @@ static void go_through(struct run *r, const struct module *m)
 	compare_index(r);
 	compare_sites(r);
 	compare_course(r, m);
-	if (m->phase == PHASE_SELECT)
-		check_limits(r);
 	MUST(state_enter(st, m->next, r->buckets, PLAY_START, &err));
 	compare_changes(r, m->phase);
 	compare_gone(r);
+	if (m->check)
+		m->check(r);
 }
 
 static void begin_world(struct run *r, uint64_t world)

@@ -23,6 +23,8 @@ struct run {
 	struct buckets *buckets;
 	struct filter *filter;
 	struct equiv *equiv;
+	struct merged merged; /* what modules counted */
+	struct selected selected;
 	uint64_t seed, world;
 	size_t gone_before;
 	const char *module;

@@ -8,6 +8,7 @@
  *   *ports_put(&t, 80) = site;                   the value of the key; zeroes if it was not there
  *   *ports_put_new(&t, 80, &is_new) = site;      the same, and whether it was not there
  *   struct site **s = ports_get(&t, 80);         NULL: not there
+ *   ports_near(&t, 80);                          a get or put will follow after a while
  *   bool was_there = ports_remove(&t, 80);
  *   TABLE_EACH(ports, slot, &t)                  in no order; slot->key must not be changed;
  *           use(slot->key, slot->value);         the slot itself may be removed, nothing be put
@@ -182,6 +183,17 @@ TABLE_FN unsigned table_match(const uint8_t *group, uint8_t byte)
 	{                                                                                         \
 		struct name##_slot *slot = name##_find(t, key, hash(key));                        \
 		return slot ? &slot->value : NULL;                                                \
+	}                                                                                         \
+	/* Memory that a search for the key looks at is asked for. */                             \
+	TABLE_FN void name##_near(const struct name *t, key_type key)                             \
+	{                                                                                         \
+		uint64_t h = hash(key);                                                           \
+		size_t g = t->cap ? (h >> 7 & (t->cap / TABLE_GROUP - 1)) * TABLE_GROUP : 0;      \
+		if (t->cap == 0)                                                                  \
+			return;                                                                   \
+		__builtin_prefetch(t->bytes + g);                                                 \
+		for (size_t at = 0; at < TABLE_GROUP * sizeof *t->slots; at += 64)                \
+			__builtin_prefetch((const char *)(t->slots + g) + at);                    \
 	}                                                                                         \
 	TABLE_FN bool name##_remove(struct name *t, key_type key)                                 \
 	{                                                                                         \

@@ -29,7 +29,7 @@ struct servers {
 
 /* What a site list may say of a transfer at most, so that sums stay small. */
 enum { DOWNLOAD_MOST_MS = 3600000 };
-enum { AHEAD = 8 }; /* sites */
+enum { AHEAD = 8, BATCH = 16 }; /* sites */
 
 static struct url_site site_of(const struct site *site)
 {
@@ -37,19 +37,15 @@ static struct url_site site_of(const struct site *site)
 		.protocol = site->protocol, .host = site->host, .port = site->port};
 }
 
-/* Its number. */
-static uint32_t server_count(struct servers *s, const struct site *site)
+/* One more site of a server: its number. */
+static uint32_t server_count(struct servers *s, qkey key)
 {
-	uint32_t *number = server_table_get(&s->table, site->qkey);
-	if (!number) {
-		if (s->n == s->room) {
-			s->room = MAX(64, 2 * s->room);
-			s->server = mem_resize(s->server, s->room * sizeof *s->server);
-		}
-		number = server_table_put(&s->table, site->qkey);
+	bool is_new;
+	uint32_t *number = server_table_put_new(&s->table, key, &is_new);
+	if (is_new) {
 		*number = (uint32_t)s->n;
-		s->server[s->n] = (struct server){.qkey = site->qkey, .number = (uint32_t)s->n};
-		s->n++;
+		*VEC_PUSH(s->server, s->n, s->room) =
+			(struct server){.qkey = key, .number = *number};
 	}
 	s->server[*number].sites++;
 	return *number;
@@ -117,21 +113,46 @@ static void server_sum_up(struct servers *s, const struct site *site, uint64_t n
 	server_add(s, &s->server[number], site, &s->weight[number]);
 }
 
-static int servers_each(struct servers *s, struct state *st, bool count, struct err *err)
+/* Of this site's server, if it is resolved, the servers want to know. */
+static bool servers_want(const struct servers *s, const struct site *site)
+{
+	return site->qkey && (!s->only || s->only->qkey == site->qkey);
+}
+
+static void servers_count_batch(struct servers *s, const qkey *key, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		*VEC_PUSH(s->of_site, s->sites, s->sites_room) =
+			key[i] ? server_count(s, key[i]) : UINT32_MAX;
+}
+
+static int servers_count_sites(struct servers *s, struct state *st, struct err *err)
 {
 	CLEANUP(sites_scan_free) struct sites_scan *scan = NULL;
 	struct site site;
-	if (s->only && s->only->qkey == 0)
-		return 0;
+	qkey key[BATCH];
+	size_t n = 0;
 	int rc = state_sites_scan(st, &scan, err);
 	while (rc == 0 && (rc = sites_scan_next(scan, &site, err)) == 0) {
-		bool taken = site.qkey && (!s->only || s->only->qkey == site.qkey);
-		if (count)
-			*VEC_PUSH(s->of_site, s->sites, s->sites_room) =
-				taken ? server_count(s, &site) : UINT32_MAX;
-		else if (taken)
-			server_sum_up(s, &site, sites_scan_number(scan));
+		key[n] = servers_want(s, &site) ? site.qkey : 0;
+		server_table_near(&s->table, key[n++]);
+		if (n == BATCH) {
+			servers_count_batch(s, key, n);
+			n = 0;
+		}
 	}
+	servers_count_batch(s, key, n);
+	return MIN(rc, 0);
+}
+
+static int servers_add_sites(struct servers *s, struct state *st, struct err *err)
+{
+	CLEANUP(sites_scan_free) struct sites_scan *scan = NULL;
+	struct site site;
+	int rc = state_sites_scan(st, &scan, err);
+	while (rc == 0 && (rc = sites_scan_next(scan, &site, err)) == 0)
+		if (servers_want(s, &site))
+			server_sum_up(s, &site, sites_scan_number(scan));
 	return MIN(rc, 0);
 }
 
@@ -141,10 +162,11 @@ int servers_load_of(struct servers **ret, struct state *st, const struct crawl *
 	struct servers *s = mem_alloc(sizeof *s);
 	s->crawl = c;
 	s->only = only;
-	int rc = servers_each(s, st, true, err);
-	if (rc == 0) {
+	bool some = !only || only->qkey;
+	int rc = some ? servers_count_sites(s, st, err) : 0;
+	if (rc == 0 && some) {
 		s->weight = mem_array(s->n + 1, sizeof *s->weight);
-		rc = servers_each(s, st, false, err);
+		rc = servers_add_sites(s, st, err);
 	}
 	for (size_t i = 0; rc == 0 && i < s->n; i++)
 		server_end(c, &s->server[i], s->weight[i]);

@@ -178,14 +178,17 @@ struct str crawl_placed(struct str record, uint64_t *ret_place)
 
 /* All records of one file, each followed by its place. */
 static int rewrite_add_round(struct rewriting *w, struct sort *sort, struct record_reader *in,
-			     unsigned round, struct err *err)
+			     unsigned round, const struct crawl_news *news, struct err *err)
 {
 	CLEANUP(buf_free) struct buf placed = BUF_INIT(64 << 20);
 	struct record record;
 	int rc;
 	while ((rc = record_next(in, &record, err)) == 0) {
 		buf_clear(&placed);
-		buf_add_str(&placed, record.payload);
+		if (news->take)
+			news->take(record.payload, &placed);
+		else
+			buf_add_str(&placed, record.payload);
 		put_u64le(&placed, contrib_place(round, record.place.at));
 		if (rewrite_is_stopped(w) || sort_add(sort, buf_str(&placed), err) < 0)
 			return -1;
@@ -204,7 +207,7 @@ static int rewrite_add_news(struct rewriting *w, struct sort *sort, struct state
 		rc = rounds ? state_contribs(st, round, &in, err)
 			    : state_read(st, news->file, &in, err);
 		if (rc == 0 && in)
-			rc = rewrite_add_round(w, sort, in, round, err);
+			rc = rewrite_add_round(w, sort, in, round, news, err);
 		record_reader_free(&in);
 		if (rc < 0 && !w->stopped && err->code == ERR_DAMAGED && news->lost) {
 			*news->lost = *err;

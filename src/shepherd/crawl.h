@@ -219,6 +219,9 @@ struct crawl_news {
 	void (*unify)(void *ctx, struct buf *into, struct str from);
 	/* NULL: damage is an error. Else what lies before it counts, and here is why no more. */
 	struct err *lost;
+	/* NULL, or adds what is wanted of a payload of `file` instead of all; its footprint first.
+	 */
+	void (*take)(struct str payload, struct buf *out);
 	const struct news_source *source; /* NULL, or where they come from instead of `file` */
 	const struct index_still *still;  /* NULL, or what stays as it is without news */
 	void *ctx;                        /* of unify */

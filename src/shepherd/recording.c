@@ -45,7 +45,6 @@ static int record_find_url(struct recording *r, const struct index_news *about,
 {
 	char text[FOOTPRINT_TEXT];
 	const struct site *site;
-	struct contrib c;
 	uint64_t place;
 	if (item->where == ITEM_NOWHERE) {
 		int rc = sites_scan_find(r->sites, item->fp.site, &site, err);
@@ -55,13 +54,12 @@ static int record_find_url(struct recording *r, const struct index_news *about,
 			       : err_set(err, ERR_DAMAGED, "the site of the new URL %s is lost",
 					 footprint_print(item->fp, text));
 	}
-	if (about->n == 0)
-		return err_set(err, ERR_DAMAGED, "the contribution of the new URL %s is lost",
-			       footprint_print(item->fp, text));
-	if (contrib_read(crawl_placed(about->news[0], &place), &c, err) < 0)
-		return -1;
-	*ret = c.url;
-	return 0;
+	*ret = STR("");
+	if (about->n)
+		*ret = str_from(crawl_placed(about->news[0], &place), FOOTPRINT_KEY);
+	return ret->n ? 0
+		      : err_set(err, ERR_DAMAGED, "the contribution of the new URL %s is lost",
+				footprint_print(item->fp, text));
 }
 
 /* A note on a queue key. 1: it goes. */
@@ -98,6 +96,16 @@ static int record_item(void *ctx, const struct index_news *about, struct index_i
 	return 0;
 }
 
+/* The footprint and the URL; of a contribution that cannot be read, the footprint alone. */
+static void record_take(struct str payload, struct buf *out)
+{
+	struct contrib c = {0};
+	struct err ignored;
+	(void)contrib_read(payload, &c, &ignored);
+	buf_add_str(out, str_head(payload, FOOTPRINT_KEY));
+	buf_add_str(out, c.url);
+}
+
 static void record_unify(void *ctx, struct buf *into, struct str from)
 {
 	(void)ctx, (void)into, (void)from;
@@ -108,8 +116,11 @@ int crawl_record(struct state *st, const struct crawl *c, uint64_t *ret_made, st
 	struct recording r = {.crawl = c, .arena = ARENA_INIT(1 << 20)};
 	struct err lost; /* merge has taken no more either, and told why */
 	const struct index_still still = {INDEX_TYPES_BUT(ITEM_QKEY), ITEM_CONTRIB};
-	const struct crawl_news news = {
-		.file = "contrib", .unify = record_unify, .lost = &lost, .still = &still};
+	const struct crawl_news news = {.file = "contrib",
+					.unify = record_unify,
+					.take = record_take,
+					.lost = &lost,
+					.still = &still};
 	snprintf(r.since, sizeof r.since, "%" PRId64, state_params(st)->created_us / US_PER_S);
 	int rc = state_sites_scan(st, &r.sites, err);
 	if (rc == 0)

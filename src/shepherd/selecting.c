@@ -91,16 +91,18 @@ static bool select_is_over(const struct selecting *s, const struct index_item *i
 	       !(item->flags & (ITEM_INITIAL | ITEM_ROBOTS));
 }
 
+/* By type, and whether it is sacred: no guess of the processor's would be right often. */
+static const uint8_t select_kinds[ITEM_TYPES][2] = {
+	[ITEM_SLEEPING] = {NOTE_SLEEPING, NOTE_SACRED_SLEEPING},
+	[ITEM_NEW] = {NOTE_AWAKE, NOTE_SACRED},
+	[ITEM_GATHERED] = {NOTE_GATHERED, NOTE_SACRED},
+	[ITEM_ERROR] = {NOTE_AWAKE, NOTE_SACRED},
+	[ITEM_ZOMBIE] = {NOTE_ZOMBIE, NOTE_SACRED_ZOMBIE},
+};
+
 static enum note_kind select_kind_of(const struct index_item *item)
 {
-	bool sacred = item->flags & ITEM_SACRED;
-	if (item->type == ITEM_ZOMBIE)
-		return sacred ? NOTE_SACRED_ZOMBIE : NOTE_ZOMBIE;
-	if (sacred)
-		return item->type == ITEM_SLEEPING ? NOTE_SACRED_SLEEPING : NOTE_SACRED;
-	return item->type == ITEM_SLEEPING   ? NOTE_SLEEPING
-	       : item->type == ITEM_GATHERED ? NOTE_GATHERED
-					     : NOTE_AWAKE;
+	return select_kinds[item->type][(item->flags & ITEM_SACRED) != 0];
 }
 
 static unsigned select_class_of(const struct selecting *s, const struct index_item *item,

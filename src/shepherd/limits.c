@@ -26,9 +26,11 @@ struct site_room {
 	struct level all, fresh; /* fresh: those without W */
 };
 
+enum { QUOTAS_NEAR = 2 };
 struct server_room {
 	double capacity; /* URLs in a refresh cycle; INFINITY: no limit */
 	struct level level;
+	uint32_t used[QUOTAS_NEAR]; /* of the first quotas; few schemas have more */
 };
 
 struct limits {
@@ -37,8 +39,8 @@ struct limits {
 	struct site_room *site;
 	struct server_room *server; /* those that are resolved, then sites on their own */
 	size_t sites, sites_room, nservers, servers_room;
-	uint32_t *used; /* of the quotas: `quotas` for each server */
-	unsigned quotas;
+	uint32_t *used;  /* of the other quotas: `quotas` for each server */
+	unsigned quotas; /* beyond QUOTAS_NEAR */
 	uint64_t all_used[SCHEMA_MOST];
 	double capacity; /* of the crawl: URLs in a refresh cycle */
 	struct level section[FILTER_SECTIONS], performance, space;
@@ -99,7 +101,7 @@ static uint32_t limits_add_server(struct limits *l, const struct server *server)
 	double capacity = server_capacity(c, server);
 	uint32_t soft = limit_of(capacity * (1 - c->conf->frequent_factor));
 	*VEC_PUSH(l->server, l->nservers, l->servers_room) =
-		(struct server_room){capacity, level_of(c, 0, 0, soft)};
+		(struct server_room){capacity, level_of(c, 0, 0, soft), {0}};
 	ENSURE(l->nservers <= INT32_MAX);
 	return (uint32_t)l->nservers - 1;
 }
@@ -153,7 +155,7 @@ void limits_add(struct limits *l, const struct site *site, uint64_t nth, struct 
 	room.fresh = fresh ? level_of(c, 0, 0, fresh) : level_free;
 	room.dead = c->conf->dead_site_limit && site && site_is_dead(site, c);
 	room.schema = f.schema ? f.schema : &c->schema;
-	l->quotas = MAX(l->quotas, room.schema->n);
+	l->quotas = MAX(l->quotas, room.schema->n - MIN(room.schema->n, QUOTAS_NEAR));
 	*VEC_PUSH(l->site, l->sites, l->sites_room) = room;
 	*ret = (struct limits_site){
 		f.select_bonus, f.line[FILTER_REFRESH_BOOST] ? f.refresh_boost : 1, room.schema};
@@ -201,9 +203,12 @@ unsigned schema_optimum(const struct schema *schema, double boost, const struct 
 static bool quota_take(struct limits *l, const struct site_room *site, unsigned k, unsigned cost)
 {
 	double share = site->schema->share[k] * l->crawl->conf->frequent_factor;
-	uint32_t *used = &l->used[site->server * (size_t)l->quotas + k];
+	struct server_room *server = &l->server[site->server];
+	uint32_t *used = k < QUOTAS_NEAR
+				 ? &server->used[k]
+				 : &l->used[site->server * (size_t)l->quotas + k - QUOTAS_NEAR];
 	if ((double)l->all_used[k] + cost > share * l->capacity ||
-	    (double)*used + cost > share * l->server[site->server].capacity)
+	    (double)*used + cost > share * server->capacity)
 		return false;
 	l->all_used[k] += cost;
 	*used += MIN(cost, UINT32_MAX - *used);
@@ -240,7 +245,7 @@ void limits_next(const struct limits *l, uint32_t site)
 {
 	uint32_t server = l->site[site].server;
 	__builtin_prefetch(&l->server[server], 1);
-	__builtin_prefetch(&l->used[server * (size_t)l->quotas], 1);
+	__builtin_prefetch(&l->server[server].used, 1);
 }
 
 static void level_count(struct level *level, bool active)

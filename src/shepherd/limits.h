@@ -1,7 +1,7 @@
 /* Limits: how many URLs a site, a server, a section and the whole crawl may have, and how often
  * they are refreshed (doc/cycle.md, "select"). URLs come in the order of their worth, and each gets
- * a verdict by what those before it have taken. Some fifty bytes for each site, and twenty-four and
- * a few counters for each server. */
+ * a verdict by what those before it have taken. Some fifty bytes for each site, and thirty-two
+ * for each server. */
 #pragma once
 #include "shepherd/crawl.h"
 

@@ -75,6 +75,7 @@ struct reap {
 	struct known_sites known;
 	struct hostq *queue;
 	struct fps done;             /* while the queues are filled: what the journal has */
+	struct fps gone;             /* deletes that the journal tells and no update takes back */
 	struct link jobs;            /* all that are out */
 	uint64_t left, out, parsing; /* URLs not done; of these under way; of these being read */
 	uint64_t done_now;           /* URLs done by this run */
@@ -157,6 +158,22 @@ static void reap_job_done(struct reap_job *job)
 
 enum { SEEN = 1 << 18 }; /* a power of two */
 
+/* A URL may be tried twice, by the plan and because somebody asks for it, and both know it as it
+ * was before: its delete is told once, and what is there again after it is told as a whole. */
+static void reap_tell_once(struct reap *r, struct journal_entry *e, uint64_t old)
+{
+	bool *gone = fps_get(&r->gone, e->fp);
+	bool was = gone && *gone;
+	if (e->op == CHANGE_DELETE) {
+		e->op = was ? CHANGE_NONE : CHANGE_DELETE;
+		*fps_put(&r->gone, e->fp) = true;
+	} else if (was && (e->op == CHANGE_UPDATE || e->op == CHANGE_REFRESH)) {
+		*gone = false;
+		e->where = e->op == CHANGE_REFRESH ? old : e->where;
+		e->op = CHANGE_UPDATE;
+	}
+}
+
 /* Writes the journal. where: the new bucket. */
 static void reap_tell(struct reap_job *job, const struct verdict *v, uint64_t where)
 {
@@ -178,6 +195,7 @@ static void reap_tell(struct reap_job *job, const struct verdict *v, uint64_t wh
 	};
 	if (v->type == ITEM_GATHERED)
 		memcpy(e.md5, job->sum, sizeof e.md5);
+	reap_tell_once(r, &e, job->entry.where);
 	r->asked -= job->asked && where != ITEM_NOWHERE;
 	if (state_journal(r->state, &e, &err) < 0)
 		reap_fail(r, &err);
@@ -723,6 +741,8 @@ static int reap_load_done(struct reap *r, struct state *st, struct err *err)
 			break;
 		}
 		*fps_put(&r->done, e.fp) = true;
+		if (e.op == CHANGE_DELETE || e.op == CHANGE_UPDATE)
+			*fps_put(&r->gone, e.fp) = e.op == CHANGE_DELETE;
 	}
 	record_reader_free(&in);
 	return rc < 0 ? -1 : 0;
@@ -964,6 +984,7 @@ static void reap_clear(struct reap *r)
 	bucket_packer_free(&r->packer);
 	servers_free(&r->servers);
 	known_sites_free(&r->known);
+	fps_free(&r->gone);
 	r->left = r->parsing = 0;
 	r->state = NULL;
 	r->buckets = NULL;

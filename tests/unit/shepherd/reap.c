@@ -17,6 +17,7 @@
 
 #define URL "http://127.0.0.1:9/old"
 enum { NOT_ALLOWED = CRAWL_STATUS + OUTCOME_ADDRESS };
+enum { TWICE = 256 }; /* with the flags of the plan's entry: there are two of it */
 
 struct bench {
 	struct lab lab;
@@ -57,8 +58,11 @@ static void plan_one(struct bench *b, uint64_t where)
 	struct plan_writer *w = NULL;
 	const struct plan_entry entry = {
 		.fp = b->fp, .where = where, .priority = 1, .flags = (uint8_t)b->flags};
-	const struct plan_site site = {
-		.fp = b->fp.site, .robots_where = ITEM_NOWHERE, .entry = &entry, .n = 1};
+	const struct plan_entry twice[2] = {entry, entry};
+	const struct plan_site site = {.fp = b->fp.site,
+				       .robots_where = ITEM_NOWHERE,
+				       .entry = twice,
+				       .n = b->flags & TWICE ? 2 : 1};
 	lab_enter(&b->lab, false, PHASE_PLAN);
 	MUST(plan_create(&w, state_path(b->lab.st, &b->arena, "plan"), &err));
 	MUST(plan_put(w, &site, &err));
@@ -363,6 +367,40 @@ static void a_body_that_is_cut_leaves_the_page_as_it_was(void **state)
 	assert_true(e.due_s > 0);
 }
 
+/* As when it is in the plan and somebody asks for it, too. */
+static void a_delete_is_told_once(void **state)
+{
+	(void)state;
+	static const char gone[] = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n"
+				   "Connection: close\r\n\r\n";
+	struct served served = {.answer = {gone, sizeof gone - 1}};
+	struct bench b;
+	struct err err = {0};
+	struct record_reader *in = NULL;
+	struct record record;
+	struct journal_entry e;
+	unsigned entries = 0, deletes = 0;
+	const char *networks[] = {"127.0.0.0/8"};
+	char known[256];
+	serve_begin(&served);
+	snprintf(known, sizeof known, "U%s\n\nXold\n", served.url);
+	begin_at(&b, "once", BUCKET_V30, str_of(known), served.url,
+		 (struct value_list){.item = networks, .n = 1}, PLAN_REFRESH | TWICE);
+	MUST(reap_all(&b, &err));
+	MUST(state_read(b.lab.st, "journal", &in, &err));
+	while (record_next(in, &record, &err) == 0) {
+		MUST(journal_read(record.payload, &e, &err));
+		assert_int_equal(404, e.status);
+		entries++;
+		deletes += e.op == CHANGE_DELETE;
+	}
+	record_reader_free(&in);
+	assert_int_equal(2, entries);
+	assert_int_equal(1, deletes);
+	end(&b);
+	serve_end(&served);
+}
+
 #ifdef GARNER_FAULTS
 /* A disk that fails now is no reason to bury a URL: the reap ends and says why, and the next one
  * goes on. */
@@ -396,6 +434,7 @@ int main(void)
 		cmocka_unit_test(the_journal_has_the_md5_of_the_document),
 		cmocka_unit_test(a_validator_that_cannot_be_sent_is_not),
 		cmocka_unit_test(a_body_that_is_cut_leaves_the_page_as_it_was),
+		cmocka_unit_test(a_delete_is_told_once),
 		cmocka_unit_test(a_damaged_plan_ends_the_reap_and_the_cycle_goes_on),
 #ifdef GARNER_FAULTS
 		cmocka_unit_test(a_bucket_that_cannot_be_read_now_ends_the_reap_and_not_the_url),

@@ -623,8 +623,8 @@ static int module_alone(struct master *m, enum cycle_module which, const char *n
 		rc = state_open(&st, m->states, name, err);
 	if (rc == 0 && which == MODULE_REAP)
 		rc = master_make_reap(m, err);
-	m->cycle->no_brake = rc == 0 && brake_is_disabled(m->folder);
 	if (rc == 0) {
+		m->cycle->no_brake = brake_is_disabled(m->folder);
 		rc = cycle_run(m->cycle, which, &st, err);
 		if (rc == CYCLE_STOPPED)
 			rc = err_set(err, ERR_PARTLY, "stopped; what was done does not count");

@@ -125,6 +125,18 @@ def test_a_role_with_bad_rules_does_not_begin(garner, web):
     assert refused.code == 2 and "did you mean 'host'" in refused.err
 
 
+@pytest.mark.parametrize("file, text, said", [("filter", "hots x: reject\n", "did you mean 'host'"),
+                                              ("url-equiv", "http://www.x.example/\n", "url-equiv:1: ")])
+def test_a_module_with_bad_rules_does_not_begin(garner, web, file, text, said):
+    g = garner(config=configuration(web))
+    assert g.run("shep", "init").code == 0
+    rules(g, "")
+    (g.data / "shepherd" / "cf" / file).write_text(text)
+    for module in ("plan", "cleanup"):
+        refused = g.run("shep", module)
+        assert refused.code == 2 and said in refused.err, refused
+
+
 def test_status_tells_how_long_each_pass_took(garner, web):
     g = garner(config=configuration(web))
     up = g.start("up").wait_ready()

@@ -1,5 +1,6 @@
 """A site for scenes."""
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
@@ -8,7 +9,7 @@ class Web:
     remembers what it was asked."""
 
     def __init__(self, port=0):
-        self.pages, self.asked, self.held = {}, [], {}
+        self.pages, self.asked, self.held, self.times = {}, [], {}, []
         web = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -16,6 +17,8 @@ class Web:
 
             def do_GET(self):
                 web.asked.append(self.path)
+                if self.path != "/robots.txt":
+                    web.times.append(time.monotonic())
                 if self.path in web.held:
                     web.held[self.path].wait(60)
                 page = web.pages.get(self.path, (404, {}, "gone"))

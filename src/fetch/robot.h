@@ -181,8 +181,9 @@ struct robot_job {
 	/* Of the copy that we have, verbatim; empty: none. What cannot be sent is not. */
 	struct str etag, last_modified;
 	const struct robot_limits *limits; /* NULL: the settings' */
-	const struct polite_rule *rule; /* by contract, for this site alone; NULL: the settings' and
-					   robots.txt's */
+	/* For this site alone; NULL: the settings'. A longer delay of robots.txt holds too, but
+	 * not where the rule has none: that is a contract. */
+	const struct polite_rule *rule;
 	struct robot_sink *sink;        /* NULL: the body is only counted and hashed */
 	unsigned flags;
 	/* A longer wait for politeness is answered "not now", unless it is the plain delay; 0: it

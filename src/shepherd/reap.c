@@ -550,12 +550,12 @@ static struct polite_rule job_rule(const struct reap *r, struct str text, uint64
 	return rule;
 }
 
-/* Whether its server may be asked sooner than others: a longer delay is kept by its queue, and what
- * robots.txt asks for holds too. */
-static bool job_is_privileged(const struct reap_job *job)
+/* Whether its server is asked otherwise than most. The robot has to know of longer delays, too: the
+ * queue forgets when it was asked last in the cycle before, and before it had a queue key. */
+static bool job_has_rule(const struct reap_job *job)
 {
 	const struct crawl *c = job->reap->crawl;
-	return job->rule.delay_us < c->delay_us || job->rule.concurrent > c->concurrent;
+	return job->rule.delay_us != c->delay_us || job->rule.concurrent != c->concurrent;
 }
 
 /* Whether the rules take a URL that is about to be asked for. */
@@ -613,7 +613,7 @@ static void job_begin(struct reap *r, const struct hostq_job *out)
 		.url = job->url,
 		.etag = job->etag,
 		.last_modified = job->last_modified,
-		.rule = job_is_privileged(job) ? &job->rule : NULL,
+		.rule = job_has_rule(job) ? &job->rule : NULL,
 		.sink = &job->sink.sink,
 		.flags = ROBOT_NO_FOLLOW | ROBOT_NO_SHA256,
 		.patience_us = r->crawl->cycle_us,

@@ -118,6 +118,25 @@ def test_rules_hold_at_once_and_a_bad_file_leaves_the_old_ones(garner, web):
     assert up.stop() == 0
 
 
+DELAY_S = 0.5
+
+
+@pytest.mark.parametrize("rule, robots", [(f"min_delay={DELAY_S:g}s", ""),
+                                          ("min_delay=50ms max_conn=4", f"Crawl-delay: {DELAY_S:g}\n")])
+def test_the_longer_delay_holds_from_the_first_request_on(garner, web, rule, robots):
+    """That of a rule or of robots.txt, across cycles, and for what is asked for meanwhile."""
+    if robots:
+        web.pages["/robots.txt"] = (200, {"Content-Type": "text/plain"}, "User-agent: *\n" + robots)
+    g = garner(config=configuration(web, roles="shepherd", delay="100ms", no_delay="", cycle="1s"))
+    rules(g, f"host 127.0.0.1: {rule}\n")
+    up = g.start("up").wait_ready()
+    assert g.run("add", f"{web.url}/", f"{web.url}/a").code == 0
+    wait_for("all pages", lambda: all(web.count(p) for p in ("/", "/a", "/b", "/cgi/x")))
+    assert up.stop() == 0
+    gaps = [b - a for a, b in zip(web.times, web.times[1:])]
+    assert min(gaps) > 0.95 * DELAY_S, gaps
+
+
 def test_a_role_with_bad_rules_does_not_begin(garner, web):
     g = garner(config=configuration(web, roles="shepherd"))
     rules(g, "hots x: reject\n")

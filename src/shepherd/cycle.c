@@ -329,7 +329,9 @@ static void tell_select(const struct selected *s, struct buf *out)
 void cycle_tell(const struct cycle *y, enum cycle_module m, const struct state *st, struct buf *out)
 {
 	buf_printf(out, "%s: %s: ", state_name(st), modules[m].name);
-	if (m == MODULE_FEEDBACK)
+	if (m == MODULE_FEEDBACK && y->fed.damaged)
+		buf_add_text(out, y->fed.why.msg);
+	else if (m == MODULE_FEEDBACK)
 		buf_printf(out, "%" PRIu64 " entries, %" PRIu64 " changed, %" PRIu64 " unknown",
 			   y->fed.entries, y->fed.changed, y->fed.unknown);
 	else if (m == MODULE_PLAN)

@@ -19,6 +19,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -166,8 +167,17 @@ static int scan_begin(struct feedback_scan *s, struct err *err)
 		       : scan_fail(s, "not a number", err);
 }
 
+/* A pipe would be waited for, and a folder cannot be read: neither is a file that will get better. */
+static bool is_no_file(const char *path)
+{
+	struct stat st;
+	return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+}
+
 int feedback_open(struct feedback_scan **ret, const char *path, struct err *err)
 {
+	if (is_no_file(path))
+		return err_set(err, ERR_DAMAGED, "%s: not a file", path);
 	struct feedback_scan *s = mem_alloc(sizeof *s);
 	snprintf(s->path, sizeof s->path, "%s", path);
 	int rc = record_reader_open(&s->in, path, &feedback_kind, err);
@@ -287,7 +297,7 @@ int feedback_done(const char *path, uint64_t number, struct err *err)
 {
 	char taken[PATH_MAX];
 	struct feedback_scan *s = NULL;
-	int rc = feedback_take(path, taken, err);
+	int rc = is_no_file(path) ? 1 : feedback_take(path, taken, err);
 	if (rc)
 		return rc;
 	FAULT("feedback.taken");

@@ -58,6 +58,14 @@ def test_modules_by_hand_do_what_the_role_does(garner, web):
     assert g.run("why", "--json", f"{web.url}/a").json()["type"] == "gathered"
 
 
+def test_a_damaged_feedback_is_named_by_the_module(garner, web):
+    g = garner(config=configuration(web))
+    assert g.run("shep", "init").code == 0
+    (g.data / "shepherd" / "feedback").write_text("nothing of the kind")
+    done = g.run("shep", "feedback")
+    assert done.code == 0 and f"{g.data}/shepherd/feedback: " in done.out and "set aside" in done.out
+
+
 def test_no_module_runs_beside_the_role_but_what_only_reads(garner, web):
     g = garner(config=configuration(web))
     up = g.start("up").wait_ready()

@@ -255,6 +255,30 @@ static void damage_at_every_byte_is_found_or_harmless(void **state)
 	lab_free(&lab);
 }
 
+/* Neither holds up the crawl. */
+static void what_is_no_file_is_set_aside(void **state)
+{
+	(void)state;
+	struct lab lab;
+	struct err err = {0};
+	struct fed fed;
+	const char *path = path_of("none");
+	char aside[600];
+	snprintf(aside, sizeof aside, "%s.damaged", path);
+	lab_make(&lab, "none", NULL, 0, NULL, 0);
+	lab_enter(&lab, false, PHASE_FEEDBACK);
+	for (int folder = 0; folder < 2; folder++) {
+		assert_int_equal(0, folder ? mkdir(path, 0755) : mkfifo(path, 0644));
+		assert_int_equal(1, feedback_done(path, 9, &err));
+		assert_int_equal(0, feed(&lab, path, &fed));
+		assert_true(fed.damaged);
+		assert_non_null(strstr(fed.why.msg, path));
+		assert_false(is_there("none", "feedback"));
+		assert_int_equal(0, folder ? rmdir(aside) : unlink(aside));
+	}
+	lab_free(&lab);
+}
+
 /* A file of whole records that no writer of ours makes. */
 static void write_records(const char *path, const struct str *payload, size_t n)
 {
@@ -402,6 +426,7 @@ int main(void)
 		cmocka_unit_test(a_feedback_counts_once),
 		cmocka_unit_test(what_was_applied_is_removed_and_a_newer_file_stays),
 		cmocka_unit_test(damage_at_every_byte_is_found_or_harmless),
+		cmocka_unit_test(what_is_no_file_is_set_aside),
 		cmocka_unit_test(what_no_feedback_can_say_is_refused),
 		cmocka_unit_test(a_file_can_be_printed),
 		cmocka_unit_test(many_entries_find_their_urls),

@@ -612,31 +612,41 @@ static int run(struct role_env *env, struct err *err)
 	return rc;
 }
 
+static int module_run(struct master *m, enum cycle_module which, struct state **st,
+		      struct buf *told, struct err *err)
+{
+	int rc = cycle_run(m->cycle, which, st, err);
+	if (rc == CYCLE_STOPPED)
+		return err_set(err, ERR_PARTLY, "stopped; what was done does not count");
+	if (rc >= 0)
+		cycle_tell(m->cycle, which, *st, told);
+	return rc;
+}
+
 static int module_alone(struct master *m, enum cycle_module which, const char *name,
 			struct buf *told, struct err *err)
 {
 	struct state *st = NULL;
-	int rc = master_make(m, err);
-	if (rc == 0)
-		rc = states_open(&m->states, m->folder, true, err);
+	if (master_make(m, err) < 0)
+		return -1;
+	int rc = states_open(&m->states, m->folder, true, err);
+	if (rc == 1)
+		return err_set(err, ERR_USAGE,
+			       "%s: there is no crawl yet; make one with garner shep init",
+			       m->folder);
 	if (rc == 0)
 		rc = state_open(&st, m->states, name, err);
+	if (rc == 1)
+		return err_set(err, ERR_USAGE, "there is no state %s; garner shep states lists them",
+			       name);
 	if (rc == 0 && which == MODULE_REAP)
 		rc = master_make_reap(m, err);
-	if (rc == 0) {
-		m->cycle->no_brake = brake_is_disabled(m->folder);
-		rc = cycle_run(m->cycle, which, &st, err);
-		if (rc == CYCLE_STOPPED)
-			rc = err_set(err, ERR_PARTLY, "stopped; what was done does not count");
-	} else if (rc == 1) {
-		rc = err_set(err, ERR_USAGE, "there is no state %s; garner shep states lists them",
-			     name);
-	}
-	if (rc >= 0)
-		cycle_tell(m->cycle, which, st, told);
-	if (rc == 0 && which == MODULE_SELECT && m->cycle->no_brake)
-		rc = brake_let_through(m->folder, err);
+	m->cycle->no_brake = brake_is_disabled(m->folder);
+	if (rc == 0)
+		rc = module_run(m, which, &st, told, err);
 	state_free(&st);
+	if (rc == 0 && which == MODULE_SELECT)
+		rc = m->cycle->no_brake ? brake_let_through(m->folder, err) : 0;
 	return rc;
 }
 

@@ -55,7 +55,23 @@ def test_modules_by_hand_do_what_the_role_does(garner, web):
     assert wrong.code == 2 and "merge cannot work on it" in wrong.err
     assert "the state is closed" in g.run("shep", "cleanup").out
     assert phases(g)[-1] == "closed" and g.run("check").code == 0
-    assert g.run("why", "--json", f"{web.url}/a").json()["type"] == "gathered"
+    why = g.run("why", "--json", f"{web.url}/a").json()
+    assert why["type"] == "gathered"
+
+
+def test_a_module_says_what_it_lacks(garner, web):
+    g = garner(config=configuration(web))
+    none = g.run("shep", "plan")
+    assert none.code == 2 and "garner shep init" in none.err
+    assert g.run("shep", "init").code == 0
+    assert "garner shep states" in g.run("shep", "plan", "20200101-000000").err
+    rules(g, "hots x: reject\n")
+    bad = g.run("shep", "plan")
+    assert bad.code == 2 and "did you mean 'host'" in bad.err
+    rules(g, "")
+    (g.data / "shepherd" / "cf" / "url-equiv").write_text("http://a.example/\n\thttp://www.b.example/\n")
+    bad = g.run("shep", "plan")
+    assert bad.code == 2 and "url-equiv:2" in bad.err
 
 
 def test_a_damaged_feedback_is_named_by_the_module(garner, web):

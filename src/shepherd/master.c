@@ -612,12 +612,15 @@ static int run(struct role_env *env, struct err *err)
 	return rc;
 }
 
+/* What the module appended is kept: the next one is another process. */
 static int module_run(struct master *m, enum cycle_module which, struct state **st,
 		      struct buf *told, struct err *err)
 {
 	int rc = cycle_run(m->cycle, which, st, err);
 	if (rc == CYCLE_STOPPED)
 		return err_set(err, ERR_PARTLY, "stopped; what was done does not count");
+	if (rc == 0)
+		rc = state_rest(*st, clock_wall_us(), err);
 	if (rc >= 0)
 		cycle_tell(m->cycle, which, *st, told);
 	return rc;

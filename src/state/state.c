@@ -676,6 +676,13 @@ int state_checkpoint(struct state *st, struct buckets *buckets, int64_t now_us, 
 	return checkpoint_show(&st->checkpoints, &c, err);
 }
 
+int state_rest(struct state *st, int64_t now_us, struct err *err)
+{
+	if (!state_has_appends(st))
+		return 0;
+	return state_checkpoint(st, NULL, now_us, err) < 0 ? -1 : state_end_appends(st, true, err);
+}
+
 bool state_grown(const struct state *st)
 {
 	struct checkpoint last = st->last;

@@ -176,6 +176,9 @@ struct checkpoint {
  * same time, then writes the lengths down. At most two syncs long. Followers see the journal up to
  * here. `buckets` is used by another thread meanwhile. */
 int state_checkpoint(struct state *st, struct buckets *buckets, int64_t now_us, struct err *err);
+/* A checkpoint, after which all that was appended to is closed, if anything was: the process ends
+ * here, and the next module of the state is another's. The next append opens it again. */
+int state_rest(struct state *st, int64_t now_us, struct err *err);
 /* Whether something was appended since the last one, or there is none. */
 bool state_grown(const struct state *st);
 /* By how much the slowest follower lags behind time_us; 0: none does. One that gave no sign lately

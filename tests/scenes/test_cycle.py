@@ -57,6 +57,7 @@ def test_modules_by_hand_do_what_the_role_does(garner, web):
     assert phases(g)[-1] == "closed" and g.run("check").code == 0
     why = g.run("why", "--json", f"{web.url}/a").json()
     assert why["type"] == "gathered"
+    assert [d["module"] for d in why["decisions"]] == ["merge", "reap"]
 
 
 def test_a_module_says_what_it_lacks(garner, web):

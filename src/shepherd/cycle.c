@@ -321,8 +321,9 @@ static void tell_select(const struct selected *s, struct buf *out)
 	if (s->braked)
 		buf_printf(out,
 			   "\nbraked: %" PRIu64 " of %" PRIu64
-			   " gathered pages would be lost, so nothing was changed; make the file "
-			   "shepherd/disable-brake to let it through",
+			   " gathered pages would be lost, so nothing was changed, and the state "
+			   "is thrown away; merge again after raising that limit, or make the "
+			   "file shepherd/disable-brake to let it through\n",
 			   s->lost, s->gathered);
 }
 
@@ -358,6 +359,8 @@ void cycle_tell(const struct cycle *y, enum cycle_module m, const struct state *
 			   y->cleaned.missing);
 	else
 		buf_add_text(out, "done");
+	if (m == MODULE_SELECT && y->selected.braked)
+		return;
 	buf_printf(out, "; the state is %s\n", phase_name(state_phase(st)));
 }
 

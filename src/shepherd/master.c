@@ -356,6 +356,14 @@ static int master_brake(struct master *m, struct err *err)
 	return 0;
 }
 
+/* A select was made: what an earlier one would have lost is no longer held back, be it that this
+ * one was let through or that limits were raised since. */
+static int master_unbrake(struct master *m, struct err *err)
+{
+	return m->cycle->no_brake ? brake_let_through(m->folder, err)
+				  : MIN(brake_clear(m->folder, err), 0);
+}
+
 /* Whether what was found should become known now. */
 static bool master_wants_merge(const struct master *m, const struct state *corked)
 {
@@ -394,7 +402,7 @@ static int master_merge(struct master *m, struct state *st, struct err *err)
 		return master_brake(m, err);
 	if (rc != 0)
 		return MIN(rc, 0); /* stopped: the next start begins it again */
-	if ((m->braked || m->cycle->no_brake) && brake_let_through(m->folder, err) < 0)
+	if (master_unbrake(m, err) < 0)
 		return -1;
 	m->braked = false;
 	return master_audit(m, err);
@@ -612,6 +620,17 @@ static int run(struct role_env *env, struct err *err)
 	return rc;
 }
 
+/* As master_brake(), but the clone is thrown away at once: there may be no role to do it. */
+static int module_brake(struct master *m, struct err *err)
+{
+	struct recovery r = {0};
+	int rc = brake_save(m->folder, &m->cycle->selected, clock_wall_us(), err);
+	if (rc == 0)
+		rc = states_recover(m->states, clock_wall_us(), &r, err);
+	recovery_free(&r);
+	return rc < 0 ? -1 : CYCLE_BRAKED;
+}
+
 /* What the module appended is kept: the next one is another process. */
 static int module_run(struct master *m, enum cycle_module which, struct state **st,
 		      struct buf *told, struct err *err)
@@ -648,8 +667,10 @@ static int module_alone(struct master *m, enum cycle_module which, const char *n
 	if (rc == 0)
 		rc = module_run(m, which, &st, told, err);
 	state_free(&st);
+	if (rc == CYCLE_BRAKED)
+		return module_brake(m, err);
 	if (rc == 0 && which == MODULE_SELECT)
-		rc = m->cycle->no_brake ? brake_let_through(m->folder, err) : 0;
+		rc = master_unbrake(m, err);
 	return rc;
 }
 

@@ -83,6 +83,26 @@ def test_a_damaged_feedback_is_named_by_the_module(garner, web):
     assert done.code == 0 and f"{g.data}/shepherd/feedback: " in done.out and "set aside" in done.out
 
 
+def test_a_select_by_hand_that_is_held_leaves_nothing_behind(garner, web):
+    paths = [f"/q{i}" for i in range(1010)]
+    web.pages = {path: f"<p>{path}" for path in paths}
+    web.pages["/"] = "".join(f"<a href={path}>x</a>" for path in paths)
+    g = garner(config=configuration(web, cycle="1min"))
+    doctor = lambda: {c["name"]: c for c in g.run("doctor", "--json").json()["checks"]}.get("brake")
+    assert g.run("shep", "init").code == 0
+    assert g.run("add", f"{web.url}/").code == 0
+    for module in ("plan", "reap", "cork", "merge", "equiv", "select", "record", "plan", "reap", "cork",
+                   "merge", "equiv"):
+        assert g.run("shep", module).code == 0, module
+    held = g.run("-s", "shepherd.site_max=10", "shep", "select")
+    assert held.code == 1 and "braked: " in held.out
+    assert phases(g)[-1] == "corked" and g.run("shep", "record").code == 2
+    assert doctor() and "would have dropped" in doctor()["reason"]
+    for module in ("merge", "equiv", "select", "record"):
+        assert g.run("shep", module).code == 0, module
+    assert not doctor(), "the limit is gone, and so is what it held back"
+
+
 def test_no_module_runs_beside_the_role_but_what_only_reads(garner, web):
     g = garner(config=configuration(web))
     up = g.start("up").wait_ready()

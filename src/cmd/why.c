@@ -55,17 +55,31 @@ static uint16_t status_of(const struct why *w)
 	return w->last.time_us ? w->last.status : w->item.status;
 }
 
+/* Whether it was tried after the last time the index was made; until then the index has it, and
+ * what select made of it since. */
+static bool is_tried_since(const struct why *w)
+{
+	return w->last.time_us / US_PER_S > w->item.last_seen_s;
+}
+
 static enum item_type type_of(const struct why *w)
 {
-	bool newer = w->last.time_us && w->last.type != ITEM_TEMPORARY;
+	bool newer = is_tried_since(w) && w->last.type != ITEM_TEMPORARY;
 	return newer ? w->last.type : w->item.type;
 }
 
-/* When it will be tried next, seconds since 1970; 0: with the next cycle; -1: never. */
-static int64_t next_s(const struct why *w, const struct crawl_conf *conf)
+/* When it will be tried next, seconds since 1970, as plan sees it; 0: with the next cycle; -1:
+ * never. What was tried since the index was made is judged by its refresh alone. */
+static int64_t next_s(const struct answer *a, const struct crawl_conf *conf)
 {
-	uint32_t due = w->last.time_us ? w->last.due_s : w->item.due_s;
+	const struct why *w = &a->why;
+	const struct plan_answer *p = &a->plan;
+	uint32_t due = is_tried_since(w) ? w->last.due_s : w->item.due_s;
 	int64_t refresh_s = tried_us(w) / US_PER_S + conf->refresh_us / US_PER_S;
+	if (a->rule)
+		return -1;
+	if (a->planned && !is_tried_since(w) && p->candidate)
+		return MAX(p->rests_until_s, p->verdict.band < PLAN_BANDS ? 0 : p->verdict.due_s);
 	switch (type_of(w)) {
 	case ITEM_NEW:
 		return due;
@@ -76,6 +90,16 @@ static int64_t next_s(const struct why *w, const struct crawl_conf *conf)
 	default:
 		return -1;
 	}
+}
+
+/* Why it will not be tried. */
+static const char *never_text(const struct answer *a)
+{
+	if (a->rule)
+		return "none; the filter rejects it";
+	if (type_of(&a->why) == ITEM_SLEEPING)
+		return "none while it sleeps; select wakes it when there is room";
+	return "none; once it is forgotten, a link makes it new";
 }
 
 static const char *date_text(struct arena *arena, int64_t us)
@@ -173,7 +197,9 @@ static int ask_filter(const char *data, const struct config *config, const struc
 	const struct why *w = &a->why;
 	const struct filter_defaults defaults = {conf->no_delay, conf->follow == CRAWL_ALL};
 	const struct filter_where where = {.qkey = w->site.qkey,
-					   .known = w->site_known || w->known == WHY_KNOWN};
+					   .known = w->site_known || w->known == WHY_KNOWN ||
+						    w->known == WHY_FOUND};
+	bool by_hand = w->known == WHY_KNOWN && w->item.flags & ITEM_INITIAL;
 	struct filter *filter = NULL;
 	struct filter_url said;
 	char room[PATH_MAX + 32];
@@ -185,7 +211,7 @@ static int ask_filter(const char *data, const struct config *config, const struc
 		return 0;
 	}
 	filter_url(filter, url, STR(""), &where, &said);
-	if (said.reject)
+	if (said.reject && !by_hand) /* no rule holds for what was added */
 		a->rule = arena_text(arena, str_of(filter_line_text(filter, said.reject_line, room,
 								    sizeof room)));
 	int rc =
@@ -201,7 +227,7 @@ static void print_known(FILE *out, const struct answer *a, const struct crawl_co
 {
 	const struct why *w = &a->why;
 	char text[64];
-	int64_t next = next_s(w, conf);
+	int64_t next = next_s(a, conf);
 	fprintf(out, "known since:  %.10s%s\n", date_text(arena, w->item.since_day * US_PER_DAY),
 		w->item.flags & ITEM_INITIAL ? ", added by hand" : "");
 	fprintf(out, "state:        %s\n", item_type_names[type_of(w)]);
@@ -211,7 +237,7 @@ static void print_known(FILE *out, const struct answer *a, const struct crawl_co
 	else
 		fprintf(out, "last try:     none yet\n");
 	if (next < 0)
-		fprintf(out, "next try:     none; once it is forgotten, a link makes it new\n");
+		fprintf(out, "next try:     %s\n", never_text(a));
 	else if (next * US_PER_S <= clock_wall_us())
 		fprintf(out, "next try:     in the next cycle\n");
 	else
@@ -417,7 +443,7 @@ static void print_json(struct buf *out, const struct answer *a, const struct cra
 	jsonw_put_text(&j, "known", a->crawl ? known_words[w->known] : "never");
 	jsonw_put_bool(&j, "indexed", a->indexed);
 	if (w->known == WHY_KNOWN) {
-		int64_t next = next_s(w, conf);
+		int64_t next = next_s(a, conf);
 		jsonw_put_bool(&j, "by_hand", w->item.flags & ITEM_INITIAL);
 		jsonw_put_text(&j, "type", item_type_names[type_of(w)]);
 		jsonw_put_time(&j, "since", w->item.since_day * US_PER_DAY);

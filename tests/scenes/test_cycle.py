@@ -103,6 +103,25 @@ def test_a_select_by_hand_that_is_held_leaves_nothing_behind(garner, web):
     assert not doctor(), "the limit is gone, and so is what it held back"
 
 
+def test_why_agrees_with_plan_and_select(garner, web):
+    """What is told of a page is what the newest state has, not what came of its last try."""
+    g = garner(config=configuration(web))
+    assert g.run("shep", "init").code == 0
+    assert g.run("add", f"{web.url}/").code == 0
+    why = lambda path: g.run("why", f"{web.url}{path}").out
+    modules = ("plan", "reap", "cork", "merge", "equiv", "select", "record")
+    for module in 2 * modules:
+        assert g.run("shep", module).code == 0, module
+    due = [line.split()[-1] for line in why("/a").splitlines() if line[:4] in ("next", "band")]
+    assert len(due) == 2 and due[0] == due[1]
+    rules(g, "path /*: reject\n")
+    assert "none; the filter rejects it" in why("/a") and "rejected" not in why("/")
+    rules(g, "any: soft_limit=1\n")
+    for module in modules:
+        assert g.run("shep", module).code == 0, module
+    assert "state:        sleeping" in why("/a") and "none while it sleeps" in why("/a")
+
+
 def test_no_module_runs_beside_the_role_but_what_only_reads(garner, web):
     g = garner(config=configuration(web))
     up = g.start("up").wait_ready()

@@ -27,7 +27,7 @@ struct filter_options {
 int shep_filter_load(const struct cmd_call *call, const struct config *config, char *ret_path,
 		     struct filter **ret, struct err *err)
 {
-	char data[PATH_MAX];
+	char data[PATH_MAX], folder[PATH_MAX + 16];
 	if (!cmd_has_role(call->program, &shepherd_role))
 		return 1;
 	if (cmd_data_dir(config, data, sizeof data, err) < 0)
@@ -35,9 +35,8 @@ int shep_filter_load(const struct cmd_call *call, const struct config *config, c
 	int n = snprintf(ret_path, PATH_MAX, "%s/" FILTER_FILE, data);
 	if (n < 0 || n >= PATH_MAX)
 		return err_set(err, ERR_USAGE, "%s: the path is too long", data);
-	const struct crawl_conf *conf = crawl_conf_of(config);
-	struct filter_defaults defaults = {conf->no_delay, conf->follow == CRAWL_ALL};
-	return filter_load(ret_path, &defaults, ret, err);
+	snprintf(folder, sizeof folder, "%s/shepherd", data);
+	return crawl_load_filter(crawl_conf_of(config), folder, ret, err);
 }
 
 /* Sites */

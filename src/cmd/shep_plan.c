@@ -227,13 +227,9 @@ static int newest_done(struct states *s, char ret[STATE_NAME], struct err *err)
 static int explain_state(const struct config *config, const char *folder, struct state *st,
 			 struct explained *e, struct err *err)
 {
-	const struct crawl_conf *conf = crawl_conf_of(config);
-	const struct filter_defaults defaults = {conf->no_delay, conf->follow == CRAWL_ALL};
 	struct crawl c = shepherd_crawl(config, &state_params(st)->course);
 	struct filter *filter = NULL;
-	char path[PATH_MAX + 32];
-	snprintf(path, sizeof path, "%s/cf/filter", folder);
-	if (filter_load(path, &defaults, &filter, err) < 0)
+	if (crawl_load_filter(c.conf, folder, &filter, err) < 0)
 		return -1;
 	c.filter = filter;
 	e->phase = state_phase(st);

@@ -193,9 +193,7 @@ static int ask_plan(const char *data, const struct config *config, const struct 
 static int ask_filter(const char *data, const struct config *config, const struct url *url,
 		      struct answer *a, struct arena *arena, struct err *err)
 {
-	const struct crawl_conf *conf = crawl_conf_of(config);
 	const struct why *w = &a->why;
-	const struct filter_defaults defaults = {conf->no_delay, conf->follow == CRAWL_ALL};
 	const struct filter_where where = {.qkey = w->site.qkey,
 					   .known = w->site_known || w->known == WHY_KNOWN ||
 						    w->known == WHY_FOUND};
@@ -203,8 +201,8 @@ static int ask_filter(const char *data, const struct config *config, const struc
 	struct filter *filter = NULL;
 	struct filter_url said;
 	char room[PATH_MAX + 32];
-	char *path = arena_printf(arena, "%s/shepherd/cf/filter", data);
-	if (filter_load(path, &defaults, &filter, err) < 0) {
+	char *folder = arena_printf(arena, "%s/shepherd", data);
+	if (crawl_load_filter(crawl_conf_of(config), folder, &filter, err) < 0) {
 		if (err->code != ERR_USAGE)
 			return -1;
 		a->bad_filter = arena_text(arena, str_of(err->msg));

@@ -10,6 +10,7 @@
 #include "fetch/outcome.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,6 +23,15 @@ const char *const crawl_limit_names[CRAWL_LIMITS] = {
 bool crawl_is_stopped(const struct crawl *c)
 {
 	return c->stopped && c->stopped(c->ctx);
+}
+
+int crawl_load_filter(const struct crawl_conf *conf, const char *folder, struct filter **ret,
+		      struct err *err)
+{
+	const struct filter_defaults defaults = {conf->no_delay, conf->follow == CRAWL_ALL};
+	char path[PATH_MAX + 32];
+	snprintf(path, sizeof path, "%s/cf/filter", folder);
+	return filter_load(path, &defaults, ret, err);
 }
 
 bool crawl_file_is_full(const struct crawl_conf *conf, uint64_t bytes)

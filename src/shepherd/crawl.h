@@ -170,6 +170,9 @@ struct crawl {
 	void *ctx;
 };
 bool crawl_is_stopped(const struct crawl *c);
+/* The rules of cf/filter in the folder of the crawl, with the settings that stand before them. */
+int crawl_load_filter(const struct crawl_conf *conf, const char *folder, struct filter **ret,
+		      struct err *err);
 /* Whether the bucket file is so near to bucket_file_size that it has to be cleaned. */
 bool crawl_file_is_full(const struct crawl_conf *conf, uint64_t bytes);
 /* When the next URL of a state is due, seconds since 1970; INT64_MAX: none is. A time later than

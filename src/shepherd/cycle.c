@@ -30,12 +30,10 @@ static bool filter_has_changed(struct cycle *y)
 
 static int cycle_load_filter(struct cycle *y, struct err *err)
 {
-	const struct filter_defaults defaults = {y->o.conf->no_delay,
-						 y->o.conf->follow == CRAWL_ALL};
 	struct filter *filter;
 	if (!filter_has_changed(y) && y->filter)
 		return 0;
-	if (filter_load(y->filter_path, &defaults, &filter, err) < 0)
+	if (crawl_load_filter(y->o.conf, y->o.folder, &filter, err) < 0)
 		return -1;
 	filter_free(&y->filter);
 	y->filter = filter;

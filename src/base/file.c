@@ -169,6 +169,27 @@ int file_size(const struct file *f, uint64_t *ret, struct err *err)
 	return 0;
 }
 
+static bool stat_is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
+	       a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+}
+
+int file_changed(const char *path, struct stat *seen, struct err *err)
+{
+	struct stat now;
+	if (stat(path, &now) != 0) {
+		if (errno != ENOENT && errno != ENOTDIR)
+			return err_sys(err, "%s", path);
+		now = (struct stat){0};
+	}
+	if (stat_is_same(&now, seen))
+		return 1;
+	*seen = now;
+	return 0;
+}
+
 int file_direct(const struct file *f, bool on, struct err *err)
 {
 	int flags = fcntl(f->fd, F_GETFL);

@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-#include <sys/types.h>
+#include <sys/stat.h>
 
 struct file {
 	int fd; /* -1: closed */
@@ -60,6 +60,9 @@ int file_slurp(const char *path, struct buf *out, struct err *err);
 /* The file has the new bytes or the old ones, never others: written under another name, synced,
  * renamed, and the folder synced. */
 int file_replace(const char *path, struct str bytes, mode_t mode, struct err *err);
+/* 0: the file is another than when this was asked last, or was written since; *seen (zeroes at
+ * first) is what it was then. 1: it is the same, or there is still none. */
+int file_changed(const char *path, struct stat *seen, struct err *err);
 /* Whether this is the name of a temporary file whose writer was killed. */
 bool file_is_left(const char *name);
 

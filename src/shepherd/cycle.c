@@ -12,27 +12,15 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* Rules and classes */
-
-/* Whether the file is another than when it was read. */
-static bool filter_has_changed(struct cycle *y)
-{
-	struct stat now, seen = y->filter_seen;
-	if (stat(y->filter_path, &now) != 0)
-		now = (struct stat){0};
-	y->filter_seen = now;
-	return now.st_ino != seen.st_ino || now.st_size != seen.st_size ||
-	       now.st_mtim.tv_sec != seen.st_mtim.tv_sec ||
-	       now.st_mtim.tv_nsec != seen.st_mtim.tv_nsec;
-}
 
 static int cycle_load_filter(struct cycle *y, struct err *err)
 {
 	struct filter *filter;
-	if (!filter_has_changed(y) && y->filter)
-		return 0;
+	int rc = file_changed(y->filter_path, &y->filter_seen, err);
+	if (rc < 0 || (rc == 1 && y->filter))
+		return MIN(rc, 0);
 	if (crawl_load_filter(y->o.conf, y->o.folder, &filter, err) < 0)
 		return -1;
 	filter_free(&y->filter);

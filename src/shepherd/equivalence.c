@@ -4,9 +4,6 @@
 
 #include "base/file.h"
 
-#include <errno.h>
-#include <string.h>
-
 enum { STOP_EVERY = 4096 }; /* sites between two questions whether to stop */
 
 /* Most sites stand for themselves, which is known without a digest. */
@@ -58,26 +55,13 @@ int crawl_equiv(struct state *st, const struct crawl *c, uint64_t *ret_changed, 
 
 /* The file */
 
-static bool stat_is_same(const struct stat *a, const struct stat *b)
-{
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
-	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
-	       a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
-}
-
 /* What is looked at before it is read may have changed since, and is then read again. */
 int equiv_file_update(struct equiv_file *f, struct err *err)
 {
-	struct stat now = {0};
 	struct equiv *fresh = NULL;
-	if (stat(f->path, &now) != 0) {
-		if (errno != ENOENT && errno != ENOTDIR)
-			return err_sys(err, "%s", f->path);
-		now = (struct stat){0};
-	}
-	if (stat_is_same(&now, &f->seen))
-		return 1;
-	f->seen = now;
+	int rc = file_changed(f->path, &f->seen, err);
+	if (rc)
+		return rc;
 	if (equiv_load(f->path, &fresh, err) < 0)
 		return -1;
 	equiv_free(&f->equiv);

@@ -424,6 +424,25 @@ static void a_file_gets_a_second_name(void **state)
 	buf_free(&b);
 }
 
+static void a_file_that_is_written_or_replaced_has_changed(void **state)
+{
+	struct stat seen = {0};
+	struct err err;
+	(void)state;
+	const char *path = scratch("watched");
+	assert_int_equal(1, file_changed(path, &seen, &err));
+	assert_int_equal(0, file_replace(path, STR("one"), 0644, &err));
+	assert_int_equal(0, file_changed(path, &seen, &err));
+	assert_int_equal(1, file_changed(path, &seen, &err));
+	assert_int_equal(0, file_replace(path, STR("two"), 0644, &err));
+	assert_int_equal(0, file_changed(path, &seen, &err));
+	assert_int_equal(0, truncate(path, 1));
+	assert_int_equal(0, file_changed(path, &seen, &err));
+	assert_int_equal(0, unlink(path));
+	assert_int_equal(0, file_changed(path, &seen, &err));
+	assert_int_equal(1, file_changed(scratch("watched/below"), &seen, &err));
+}
+
 static void a_link_is_made_and_replaced_in_one_step(void **state)
 {
 	(void)state;
@@ -540,6 +559,7 @@ int main(void)
 		cmocka_unit_test(slurp_refuses_a_pipe_and_does_not_wait_for_its_writer),
 		cmocka_unit_test(slurp_reads_files_without_a_size),
 		cmocka_unit_test(a_file_gets_a_second_name),
+		cmocka_unit_test(a_file_that_is_written_or_replaced_has_changed),
 		cmocka_unit_test(a_link_is_made_and_replaced_in_one_step),
 		cmocka_unit_test(a_folder_is_walked_name_by_name_while_they_go),
 		cmocka_unit_test(replace_makes_and_replaces),

@@ -211,11 +211,6 @@ static const struct module modules[MODULES] = {
 			    PHASE_CLOSED, BUCKETS_APPEND, run_cleanup},
 };
 
-bool cycle_fits(enum cycle_module m, enum phase phase)
-{
-	return modules[m].from >> phase & 1;
-}
-
 static int cycle_enter(struct cycle *y, struct state *st, enum phase phase, struct buckets *b,
 		       struct err *err)
 {
@@ -279,7 +274,7 @@ int cycle_run(struct cycle *y, enum cycle_module which, struct state **st, struc
 {
 	const struct module *m = &modules[which];
 	enum phase phase = state_phase(*st);
-	if (!cycle_fits(which, phase))
+	if (!(m->from >> phase & 1))
 		return err_set(err, ERR_USAGE, "%s: the state is in %s, %s cannot work on it",
 			       state_name(*st), phase_name(phase), m->name);
 	if (m->clones && phase_is_done(phase)) {
@@ -367,7 +362,7 @@ const char *cycle_wants_cleanup(const struct cycle *y, const struct state *close
 		return "it is as large as bucket_file_size";
 	if (size > conf->cleanup && size > before + before / 2)
 		return "it has grown by half";
-	int64_t since_s = (int64_t)(course->cleaned_s ? course->cleaned_s : 0);
+	int64_t since_s = (int64_t)course->cleaned_s;
 	if (since_s && clock_wall_us() >= since_s * US_PER_S + conf->periodic_cleanup_us)
 		return "the last time was long ago";
 	return NULL;

@@ -66,8 +66,6 @@ int cycle_reload(struct cycle *y, struct err *err);
  * ERR_USAGE: a state in that phase cannot be worked on by it. */
 enum { CYCLE_STOPPED = 1, CYCLE_BRAKED = 2 };
 int cycle_run(struct cycle *y, enum cycle_module m, struct state **st, struct err *err);
-/* Whether a state in that phase can be worked on by the module. */
-bool cycle_fits(enum cycle_module m, enum phase phase);
 
 /* What the module did, for people: a line or a few. */
 void cycle_tell(const struct cycle *y, enum cycle_module m, const struct state *st,

@@ -6,9 +6,6 @@
 
 #include <sys/stat.h>
 
-/* Where the file lies, below the data directory. */
-#define CRAWL_EQUIV "shepherd/cf/url-equiv"
-
 /* The classes of a file; {.path = ...} at first. */
 struct equiv_file {
 	const char *path;

@@ -1,13 +1,10 @@
-/* Feedback: what the indexer has found out about URLs, for the crawl: how much each is worth, and
- * whether a page still links to it. A file that is written as a whole, sorted by footprint, with a
- * number by which it counts exactly once: a state's params keep the number of the last one that was
- * applied (state_course.feedback), and only a greater one is applied. Layout:
+/* Feedback, shepherd/feedback: what the indexer has found out about URLs, for the crawl: how much
+ * each is worth, and whether a page still links to it. A file that is written as a whole, sorted by
+ * footprint, with a number by which it counts exactly once: a state's params keep the number of the
+ * last one that was applied (state_course.feedback), and only a greater one is applied. Layout:
  * doc/formats/feedback.md. */
 #pragma once
 #include "shepherd/crawl.h"
-
-/* Where it lies, below the data directory. */
-#define CRAWL_FEEDBACK "shepherd/feedback"
 
 struct feedback {
 	struct footprint fp;

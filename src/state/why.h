@@ -4,9 +4,8 @@
 #include "state/state.h"
 
 enum why_known {
-	WHY_NEVER,     /* as far as is remembered */
-	WHY_REQUESTED, /* asked for, not taken yet; not told by why_ask() alone */
-	WHY_FOUND,     /* a page links to it; will be known with the next merge */
+	WHY_NEVER, /* as far as is remembered */
+	WHY_FOUND, /* a page links to it; will be known with the next merge */
 	WHY_KNOWN,
 	WHY_GONE,
 };

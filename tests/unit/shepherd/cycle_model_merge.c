@@ -76,25 +76,19 @@ static void merge_collect(struct merging *m)
 /* What contributions of its own footprint do to an item. Whether it is tried again. */
 static bool merge_touch(const struct contrib *c, struct index_item *item)
 {
-	bool again = false;
-	item->flags &= (uint8_t)~ITEM_UNREFERENCED;
-	item->flags |= c->flags & ITEM_INITIAL;
-	if (c->flags & ITEM_REGATHER &&
-	    (item->type == ITEM_ZOMBIE || item->type == ITEM_SLEEPING)) {
+	const struct index_item was = *item;
+	bool rests = was.type == ITEM_ZOMBIE || was.type == ITEM_SLEEPING;
+	bool revived = c->flags & ITEM_REGATHER && rests;
+	bool asked = contrib_is_by_hand(c) && c->time_s > was.last_seen_s;
+	bool fetched = was.type == ITEM_GATHERED;
+	item->flags = (uint8_t)((was.flags & ~ITEM_UNREFERENCED) | (c->flags & ITEM_INITIAL) |
+				(asked && fetched ? ITEM_REGATHER : 0));
+	if (revived || (asked && !fetched)) {
 		item->type = ITEM_NEW;
-		item->retry = 0;
-		again = true;
+		item->retry = was.type == ITEM_NEW ? was.retry : 0;
 	}
-	if (!contrib_is_by_hand(c) || c->time_s <= item->last_seen_s)
-		return again;
-	if (item->type == ITEM_GATHERED) {
-		item->flags |= ITEM_REGATHER;
-	} else if (item->type != ITEM_NEW) {
-		item->type = ITEM_NEW;
-		item->retry = 0;
-	}
-	item->due_s = 0;
-	return true;
+	item->due_s = asked ? 0 : was.due_s;
+	return revived || asked;
 }
 
 /* All items but errors that are not kept, and queue keys. */

@@ -41,33 +41,44 @@ int shep_filter_load(const struct cmd_call *call, const struct config *config, c
 
 /* Sites */
 
-/* Those of the newest state. *ret is NULL where there is no crawl. */
-static int load_sites(const struct config *config, struct sites **ret, struct err *err)
+/* The newest state. *ret is NULL where there is no crawl. */
+static int open_newest(const struct config *config, struct states **ret_states, struct state **ret,
+		       struct err *err)
 {
-	CLEANUP(states_close) struct states *s = NULL;
-	CLEANUP(state_free) struct state *st = NULL;
 	char data[PATH_MAX], folder[PATH_MAX + 16];
 	if (cmd_data_dir(config, data, sizeof data, err) < 0)
 		return -1;
 	snprintf(folder, sizeof folder, "%s/shepherd", data);
-	int rc = states_open(&s, folder, false, err);
+	int rc = states_open(ret_states, folder, false, err);
 	if (rc == 0)
-		rc = state_open(&st, s, "current", err);
-	if (rc == 0)
-		rc = state_sites(st, ret, err);
-	return rc < 0 ? -1 : 0;
+		rc = state_open(ret, *ret_states, "current", err);
+	return MIN(rc, 0);
 }
 
-static void find_where(struct sites *sites, struct url_site site, struct filter_where *ret)
+static int count_sites(struct state *st, qkey key, uint64_t *ret, struct err *err)
 {
-	const struct site *found = sites ? sites_get(sites, footprint_site(site)) : NULL;
-	*ret = (struct filter_where){.known = found};
-	if (!found || found->qkey == 0)
-		return;
-	struct site *const *all = sites_sorted(sites);
+	CLEANUP(sites_scan_free) struct sites_scan *scan = NULL;
+	struct site site;
+	int rc = state_sites_scan(st, &scan, err);
+	while (rc == 0 && (rc = sites_scan_next(scan, &site, err)) == 0)
+		*ret += site.qkey == key;
+	return MIN(rc, 0);
+}
+
+int shep_filter_where(struct state *st, struct url_site site, struct filter_where *ret,
+		      struct err *err)
+{
+	CLEANUP(sites_scan_free) struct sites_scan *scan = NULL;
+	const struct site *found = NULL;
+	*ret = (struct filter_where){0};
+	int rc = state_sites_scan(st, &scan, err);
+	if (rc == 0)
+		rc = sites_scan_find(scan, footprint_site(site), &found, err);
+	if (rc)
+		return MIN(rc, 0);
+	ret->known = true;
 	ret->qkey = found->qkey;
-	for (size_t i = 0; i < sites_count(sites); i++)
-		ret->key_sites += all[i]->qkey == found->qkey;
+	return ret->qkey ? count_sites(st, ret->qkey, &ret->key_sites, err) : 0;
 }
 
 /* Values */
@@ -168,12 +179,12 @@ static void print_answer(const struct filter *f, struct str url, const struct fi
 }
 
 /* 0, or the exit code: 1 where the URL is rejected. */
-static int answer_url(const struct cmd_call *call, const struct filter *f, struct sites *sites,
+static int answer_url(const struct cmd_call *call, const struct filter *f, struct state *st,
 		      const char *text)
 {
 	const struct filter_options *o = call->options;
 	char room[URL_MAX], strict[URL_STRICT_MAX + 1];
-	struct filter_where where;
+	struct filter_where where = {0};
 	struct filter_site s;
 	struct filter_url u;
 	struct url url;
@@ -185,7 +196,8 @@ static int answer_url(const struct cmd_call *call, const struct filter *f, struc
 		url_fail(rc, str_of(text), &err);
 		return cmd_fail(call, &err);
 	}
-	find_where(sites, url_site(&url), &where);
+	if (st && shep_filter_where(st, url_site(&url), &where, &err) < 0)
+		return cmd_fail(call, &err);
 	filter_url(f, &url, str_of(o->type), &where, &u);
 	filter_site(f, url_site(&url), &where, &s);
 	struct buf out = BUF_INIT(OUT_MOST);
@@ -198,7 +210,8 @@ static int run(const struct cmd_call *call)
 {
 	CLEANUP(config_free) struct config *config = NULL;
 	CLEANUP(filter_free) struct filter *f = NULL;
-	CLEANUP(sites_free) struct sites *sites = NULL;
+	CLEANUP(states_close) struct states *states = NULL;
+	CLEANUP(state_free) struct state *st = NULL;
 	char path[PATH_MAX];
 	struct err err;
 	int code = cmd_config(call, &config);
@@ -207,10 +220,10 @@ static int run(const struct cmd_call *call)
 	int rc = shep_filter_load(call, config, path, &f, &err);
 	if (rc == 1)
 		return cmd_refuse(call, "this program has no role shepherd");
-	if (rc < 0 || load_sites(config, &sites, &err) < 0)
+	if (rc < 0 || open_newest(config, &states, &st, &err) < 0)
 		return cmd_fail(call, &err);
 	for (int i = 0; i < call->argc; i++) {
-		int told = answer_url(call, f, sites, call->argv[i]);
+		int told = answer_url(call, f, st, call->argv[i]);
 		code = MAX(code, told);
 	}
 	return code;

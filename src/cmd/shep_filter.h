@@ -2,8 +2,13 @@
 #pragma once
 #include "cmd/command.h"
 #include "shepherd/filter.h"
+#include "state/state.h"
 
 /* That of the data directory, with the settings of the role shepherd before it. ret_path, of
  * PATH_MAX bytes: where its file is or would be. 1: this program has no such role. */
 int shep_filter_load(const struct cmd_call *call, const struct config *config, char *ret_path,
 		     struct filter **ret, struct err *err);
+/* What a state knows of a site, for the rules; of one that it does not know: nothing. Reads the
+ * list of sites. */
+int shep_filter_where(struct state *st, struct url_site site, struct filter_where *ret,
+		      struct err *err);

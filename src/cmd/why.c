@@ -6,6 +6,7 @@
 #include "base/jsonw.h"
 #include "broker/search.h"
 #include "cmd/commands.h"
+#include "cmd/shep_filter.h"
 #include "shepherd/crawl.h"
 #include "shepherd/master.h"
 #include "shepherd/planning.h"
@@ -169,38 +170,37 @@ static void decisions_of(struct answer *a, struct arena *arena)
 	a->decisions = n;
 }
 
-/* What plan makes of it, in the newest state. */
-static int ask_plan(const char *data, const struct config *config, const struct filter *filter,
-		    const struct url *url, struct answer *a, struct err *err)
+/* What the rules say of it, and plan, with what the newest state knows (NULL: there is none). */
+static int ask_rules(const struct config *config, const struct filter *filter, struct state *st,
+		     const struct url *url, struct answer *a, struct arena *arena, struct err *err)
 {
-	CLEANUP(states_close) struct states *s = NULL;
-	CLEANUP(state_free) struct state *st = NULL;
-	char folder[PATH_MAX + 16];
-	snprintf(folder, sizeof folder, "%s/shepherd", data);
-	int rc = states_open(&s, folder, false, err);
-	if (rc == 0)
-		rc = state_open(&st, s, "current", err);
-	if (rc != 0)
-		return MIN(rc, 0);
+	struct filter_where where = {0};
+	struct filter_url said;
+	char room[PATH_MAX + 32];
+	if (st && shep_filter_where(st, url_site(url), &where, err) < 0)
+		return -1;
+	where.known |= a->why.known == WHY_KNOWN || a->why.known == WHY_FOUND;
+	bool by_hand = a->why.known == WHY_KNOWN && a->why.item.flags & ITEM_INITIAL;
+	filter_url(filter, url, STR(""), &where, &said);
+	if (said.reject && !by_hand) /* no rule holds for what was added */
+		a->rule = arena_text(arena, str_of(filter_line_text(filter, said.reject_line, room,
+								    sizeof room)));
+	if (!st || a->why.known != WHY_KNOWN)
+		return 0;
 	struct crawl c = shepherd_crawl(config, &state_params(st)->course);
 	c.filter = filter;
-	rc = plan_explain_url(st, &c, footprint_of(url), &a->plan, err);
+	int rc = plan_explain_url(st, &c, footprint_of(url), &a->plan, err);
 	a->planned = rc == 0;
 	return MIN(rc, 0);
 }
 
-/* What the rules that hold now say of it; also where nothing was ever gathered. */
+/* The rules that hold now; also where nothing was ever gathered. */
 static int ask_filter(const char *data, const struct config *config, const struct url *url,
 		      struct answer *a, struct arena *arena, struct err *err)
 {
-	const struct why *w = &a->why;
-	const struct filter_where where = {.qkey = w->site.qkey,
-					   .known = w->site_known || w->known == WHY_KNOWN ||
-						    w->known == WHY_FOUND};
-	bool by_hand = w->known == WHY_KNOWN && w->item.flags & ITEM_INITIAL;
-	struct filter *filter = NULL;
-	struct filter_url said;
-	char room[PATH_MAX + 32];
+	CLEANUP(filter_free) struct filter *filter = NULL;
+	CLEANUP(states_close) struct states *s = NULL;
+	CLEANUP(state_free) struct state *st = NULL;
 	char *folder = arena_printf(arena, "%s/shepherd", data);
 	if (crawl_load_filter(crawl_conf_of(config), folder, &filter, err) < 0) {
 		if (err->code != ERR_USAGE)
@@ -208,14 +208,10 @@ static int ask_filter(const char *data, const struct config *config, const struc
 		a->bad_filter = arena_text(arena, str_of(err->msg));
 		return 0;
 	}
-	filter_url(filter, url, STR(""), &where, &said);
-	if (said.reject && !by_hand) /* no rule holds for what was added */
-		a->rule = arena_text(arena, str_of(filter_line_text(filter, said.reject_line, room,
-								    sizeof room)));
-	int rc =
-		a->crawl && w->known == WHY_KNOWN ? ask_plan(data, config, filter, url, a, err) : 0;
-	filter_free(&filter);
-	return rc;
+	int rc = a->crawl ? states_open(&s, folder, false, err) : 1;
+	if (rc == 0)
+		rc = state_open(&st, s, "current", err);
+	return rc < 0 ? -1 : ask_rules(config, filter, st, url, a, arena, err);
 }
 
 /* As text */

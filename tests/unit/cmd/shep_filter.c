@@ -37,8 +37,9 @@ static void make_crawl(const char *folder, unsigned sites_of_one_server)
 	states_close(&s);
 }
 
-/* What garner shep filter URL prints; *ret_code: how it ends. */
-static char *answer_of(const char *data, const char *url, int *ret_code)
+/* What garner shep filter URL or garner why URL prints; *ret_code: how it ends. */
+static char *answer_of(const struct command *command, const char *data, const char *url,
+		       int *ret_code)
 {
 	static const struct role *const some[] = {&shepherd_role};
 	const struct program program = {.roles = some, .nroles = 1};
@@ -46,31 +47,53 @@ static char *answer_of(const char *data, const char *url, int *ret_code)
 		const char *type;
 		bool json;
 	} options = {.type = ""};
+	const bool why_json = false; /* the options of why */
 	char setting[PATH_MAX], *arg = mem_text(url), *out = NULL;
 	const char *sets[] = {setting};
 	snprintf(setting, sizeof setting, "data=%s", data);
 	size_t n;
 	struct cmd_call call = {.program = &program,
-				.command = &shep_filter_command,
-				.options = &options,
+				.command = command,
+				.options = command == &why_command ? (const void *)&why_json
+								   : (const void *)&options,
 				.argc = 1,
 				.argv = &arg,
 				.out = open_memstream(&out, &n)};
 	call.input = (struct config_input){.sets = sets, .nsets = 1};
 	assert_non_null(call.out);
-	*ret_code = shep_filter_command.run(&call);
+	*ret_code = command->run(&call);
 	fclose(call.out);
 	mem_free(&arg);
 	return out;
 }
 
-static void tells(const char *data, const char *url, int code, const char *what)
+static void tells_by(const struct command *command, const char *data, const char *url, int code,
+		     const char *what)
 {
 	int got;
-	char *out = answer_of(data, url, &got);
+	char *out = answer_of(command, data, url, &got);
 	if (got != code || !strstr(out, what))
 		fail_msg("%s: %d, %s", url, got, out);
 	free(out);
+}
+
+static void tells(const char *data, const char *url, int code, const char *what)
+{
+	tells_by(&shep_filter_command, data, url, code, what);
+}
+
+static void why_and_filter_know_as_much_of_a_site(void **state)
+{
+	(void)state;
+	struct err err;
+	make_crawl(scratch("both/shepherd"), 3);
+	assert_int_equal(dir_make(scratch("both/shepherd/cf"), 0700, &err), 0);
+	assert_int_equal(file_replace(scratch("both/" FILTER_FILE),
+				      STR("key_sites > 2 & path /cgi/*: reject\n"), 0600, &err),
+			 0);
+	const char *data = scratch("both");
+	tells(data, "http://h1.example/cgi/x", 1, FILTER_FILE ":1\n");
+	tells_by(&why_command, data, "http://h1.example/cgi/x", 1, FILTER_FILE ":1\n");
 }
 
 static void sites_that_are_known_are_looked_up(void **state)
@@ -105,6 +128,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sites_that_are_known_are_looked_up),
+		cmocka_unit_test(why_and_filter_know_as_much_of_a_site),
 		cmocka_unit_test(without_a_crawl_no_site_is_known),
 	};
 	return cmocka_run_group_tests(tests, scratch_make, scratch_done);

@@ -75,6 +75,11 @@ static int brake_remove(const char *folder, const char *name, struct err *err)
 	return dir_sync_of(path, err);
 }
 
+int brake_clear(const char *folder, struct err *err)
+{
+	return brake_remove(folder, "brake", err);
+}
+
 bool brake_is_disabled(const char *folder)
 {
 	char path[BRAKE_PATH];
@@ -88,5 +93,5 @@ int brake_let_through(const char *folder, struct err *err)
 	if (brake_remove(folder, BRAKE_DISABLE, err) < 0)
 		return -1;
 	FAULT("brake.let-through");
-	return brake_remove(folder, "brake", err);
+	return brake_clear(folder, err);
 }

@@ -18,10 +18,11 @@ int brake_save(const char *folder, const struct selected *selected, int64_t now_
 	       struct err *err);
 /* 1: the brake does not hold. */
 int brake_load(const char *folder, struct brake *ret, struct err *err);
+/* It does not hold any more; durable. 0 also where it did not. */
+int brake_clear(const char *folder, struct err *err);
 /* Whether somebody allows the next select. */
 bool brake_is_disabled(const char *folder);
-/* That select was made: neither the permission nor the brake is there any more; durable. 0 also
- * where there was none. */
+/* That select was made: neither the permission nor the brake is there any more; durable. */
 int brake_let_through(const char *folder, struct err *err);
 
 extern const struct format brake_format;

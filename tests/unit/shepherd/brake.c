@@ -53,9 +53,9 @@ static void what_would_have_gone_is_kept(void **state)
 	assert_int_equal(0, brake_save(folder, &s, NOW_US + 1, &err));
 	assert_int_equal(0, brake_load(folder, &b, &err));
 	assert_int_equal(2001, b.lost);
-	assert_int_equal(0, brake_let_through(folder, &err));
+	assert_int_equal(0, brake_clear(folder, &err));
 	assert_int_equal(1, brake_load(folder, &b, &err));
-	assert_int_equal(0, brake_let_through(folder, &err));
+	assert_int_equal(0, brake_clear(folder, &err));
 }
 
 static void a_permission_counts_once(void **state)
@@ -89,7 +89,7 @@ static void damage_is_told(void **state)
 	assert_int_equal(0, truncate(path, 60));
 	assert_true(brake_load(folder, &b, &err) < 0);
 	assert_int_equal(ERR_DAMAGED, err.code);
-	assert_int_equal(0, brake_let_through(folder, &err));
+	assert_int_equal(0, brake_clear(folder, &err));
 }
 
 int main(void)

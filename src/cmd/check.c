@@ -58,6 +58,14 @@ static bool is_set_aside(const char *path, struct err *err)
 	return true;
 }
 
+/* What is being written, or was when its process ended: it counts once it has its name, and the
+ * next process begins it again. */
+static bool is_unfinished(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return (slash ? slash[1] : path[0]) == '.' && str_ends(str_of(path), STR(".new"));
+}
+
 static int verify_file(const struct format *f, const char *path, struct err *err)
 {
 	int rc = format_verify(f, path, err);
@@ -72,6 +80,10 @@ static void check_file(struct check *c, const char *path)
 	const struct program *p = c->call->program;
 	const struct format *f = NULL;
 	struct err err;
+	if (is_unfinished(path)) {
+		c->count[UNKNOWN]++;
+		return;
+	}
 	int rc = is_set_aside(path, &err) ? FORMAT_NOTED
 					  : format_of(p->formats, p->nformats, path, &f, &err);
 	if (rc == 0)
@@ -188,7 +200,8 @@ const struct command check_command = {
 		"Files are also compared with what others know of them: a file of the crawl that "
 		"is shorter than a checkpoint says is damaged. What a killed process leaves and "
 		"the next start mends, such as an incomplete end, is noted. Files of other "
-		"formats are counted. Symbolic links below PATH are not followed. Nothing is "
+		"formats, and those that are not finished (.NAME.new), are counted as unknown. "
+		"Symbolic links below PATH are not followed. Nothing is "
 		"changed, and the files may be in use.",
 	CMD_OPTIONS(option_table, struct options),
 	.args = "[PATH...]",

@@ -84,6 +84,11 @@ def test_a_damaged_feedback_is_named_by_the_module(garner, web):
 
 
 def test_a_select_by_hand_that_is_held_leaves_nothing_behind(garner, web):
+
+
+def test_a_select_by_hand_that_is_held_leaves_nothing_behind(garner, web, long_run):
+    if not long_run:
+        pytest.skip("a thousand pages: only in the long form")
     paths = [f"/q{i}" for i in range(1010)]
     web.pages = {path: f"<p>{path}" for path in paths}
     web.pages["/"] = "".join(f"<a href={path}>x</a>" for path in paths)
@@ -120,6 +125,23 @@ def test_why_agrees_with_plan_and_select(garner, web):
     for module in modules:
         assert g.run("shep", module).code == 0, module
     assert "state:        sleeping" in why("/a") and "none while it sleeps" in why("/a")
+    rules(g, "any: soft_limit=1 hard_limit=1\n")
+    for module in modules:
+        assert g.run("shep", module).code == 0, module
+    assert "forgotten: " in why("/a") and g.run("check").out.strip().endswith("0 noted, 0 damaged, 0 unreadable")
+
+
+def test_a_file_that_is_not_finished_is_no_damage(garner, web):
+    """A pass that is stopped, or runs, leaves such a one next to the file that counts."""
+    g = garner(config=configuration(web))
+    assert g.run("shep", "init").code == 0
+    for sites in g.data.glob("shepherd/state/2*/sites"):
+        (sites.parent / ".sites.new").write_bytes(sites.read_bytes()[:32])
+    done = g.run("check")
+    assert done.code == 0 and "0 damaged" in done.out
+    for sites in g.data.glob("shepherd/state/2*/sites"):
+        sites.write_bytes(sites.read_bytes()[:32])
+    assert g.run("check").code == 4
 
 
 def test_no_module_runs_beside_the_role_but_what_only_reads(garner, web):

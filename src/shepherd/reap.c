@@ -94,7 +94,8 @@ struct reap {
 	struct err err; /* what ended it; code ERR_NONE: nothing did */
 	struct seen {
 		struct footprint fp;
-	} * seen; /* contributions of the run: a cache that forgets */
+	} * seen, *awaited; /* contributions of the run, and what was asked for by hand and is not
+			       done: caches that forget */
 };
 
 /* The most documents that may wait for the parsers before fetching stops. Each one that waits
@@ -145,9 +146,21 @@ static void job_free(struct reap_job *job)
 	mem_free(&job);
 }
 
+enum { SEEN = 1 << 18 }; /* a power of two */
+
+static struct seen *seen_slot(struct seen **cache, struct footprint fp)
+{
+	if (!*cache)
+		*cache = mem_array(SEEN, sizeof **cache);
+	return &(*cache)[(fp.site ^ fp.path) & (SEEN - 1)];
+}
+
 static void reap_job_done(struct reap_job *job)
 {
 	struct reap *r = job->reap;
+	struct seen *awaited = r->awaited ? seen_slot(&r->awaited, job->entry.fp) : NULL;
+	if (awaited && footprint_cmp(awaited->fp, job->entry.fp) == 0)
+		*awaited = (struct seen){0};
 	r->left--;
 	r->done_now++;
 	job_free(job);
@@ -155,8 +168,6 @@ static void reap_job_done(struct reap_job *job)
 }
 
 /* Pages: what is kept and told of them */
-
-enum { SEEN = 1 << 18 }; /* a power of two */
 
 /* A URL may be tried twice, by the plan and because somebody asks for it, and both know it as it
  * was before: its delete is told once, and what is there again after it is told as a whole. */
@@ -204,9 +215,7 @@ static void reap_tell(struct reap_job *job, const struct verdict *v, uint64_t wh
 /* Whether a URL was contributed in this cycle: most links of a page are those of its neighbours. */
 static bool contrib_is_seen(struct reap *r, struct footprint fp, bool by_hand)
 {
-	if (!r->seen)
-		r->seen = mem_array(SEEN, sizeof *r->seen);
-	struct seen *s = &r->seen[(fp.site ^ fp.path) & (SEEN - 1)];
+	struct seen *s = seen_slot(&r->seen, fp);
 	if (!by_hand && footprint_cmp(s->fp, fp) == 0)
 		return true;
 	s->fp = fp;
@@ -761,8 +770,9 @@ static qkey reap_key(qkey key, uint64_t site)
 	return asked ? key : qkey_special(QKEY_UNRESOLVED, hash_u64(site), 0);
 }
 
-/* A URL that somebody asks for joins the queues at once. It is a contribution too, so that it is
- * known even if its turn does not come. A requests_fn. */
+/* A URL that somebody asks for joins the queues at once, unless it waits there because it was asked
+ * for before. It is a contribution too, so that it is known even if its turn does not come. A
+ * requests_fn. */
 static int reap_ask(void *ctx, struct str line, struct err *err)
 {
 	struct reap *r = ctx;
@@ -782,6 +792,9 @@ static int reap_ask(void *ctx, struct str line, struct err *err)
 		rc = url_index_find(index, fp, &item, err);
 	if (rc < 0)
 		return -1;
+	struct seen *awaited = seen_slot(&r->awaited, fp);
+	if (footprint_cmp(awaited->fp, fp) == 0)
+		return 0;
 	bool known = rc == 0 && index_item_has_bucket(&item);
 	struct plan_entry e = {
 		.fp = fp,
@@ -801,6 +814,7 @@ static int reap_ask(void *ctx, struct str line, struct err *err)
 		*known_sites_put(&r->known, fp.site) = UINT32_MAX;
 	if (hostq_push(r->queue, reap_key(key, fp.site), 0, buf_str(&payload), 0, err) < 0)
 		return -1;
+	*awaited = (struct seen){fp};
 	r->asked += !known;
 	r->left++;
 	loop_later(r->o.loop, &r->pump);
@@ -960,6 +974,7 @@ void reap_free(struct reap **rp)
 		reap_parsers_close(r);
 	loop_later_cancel(&r->pump);
 	mem_free(&r->seen);
+	mem_free(&r->awaited);
 	mem_free(rp);
 }
 
@@ -1022,6 +1037,7 @@ static int reap_begin(struct reap *r, struct state *st, const struct crawl *c, s
 	r->full_since_us = r->full_us = 0;
 	r->packer = bucket_packer_new(bucket_dict_path(&arena, bucket_path(c->buckets)));
 	mem_free(&r->seen); /* what was contributed in another cycle may be forgotten since */
+	mem_free(&r->awaited);
 	int rc = hostq_new(&r->queue, &queue, err);
 	if (rc == 0)
 		rc = reap_load_sites(r, st, err);

@@ -173,6 +173,23 @@ def test_what_is_asked_for_joins_the_running_reap(garner, web, slow):
     assert up.stop() == 0
 
 
+def test_what_is_asked_for_many_times_is_fetched_once(garner, slow):
+    """As long as it waits. The first request keeps the others waiting."""
+    slow.pages |= {"/once": "<p>once", "/last": "<p>last"}
+    hold = slow.hold("/slow")
+    g = garner(config=configuration(slow, roles="shepherd", cycle="1h", no_delay=""))
+    up = g.start("up").wait_ready()
+    assert g.run("add", f"{slow.url}/slow").code == 0
+    wait_for("the reap", lambda: slow.count("/slow"))
+    for path in ["/once"] * 3 + ["/last"]:
+        assert g.run("add", f"{slow.url}{path}", f"{slow.url}{path}").code == 0
+    wait_for("the requests to be taken", lambda: not list((g.data / "shepherd" / "requests").glob("*.add")))
+    hold.set()
+    wait_for("the end of the reap", lambda: phases(g)[-1] == "closed")
+    assert up.stop() == 0
+    assert slow.count("/once") == slow.count("/last") == 1
+
+
 def test_merge_follows_every_so_many_corks_and_loses_nothing(garner, web):
     # so many pages that something is always due: where nothing is, merge follows at once
     paths = [f"/p{i}" for i in range(60)]

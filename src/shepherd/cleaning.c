@@ -27,7 +27,6 @@ enum {
 	FATE = NUMBER + 1,                               /* a bucket that stays, in a sort */
 	TOLD_MOST = 1 << 20,
 	WEIGHTS = 256,
-	SECTION_LOST = FILTER_SECTIONS, /* a section that is not there any more */
 	STOP_EVERY = 4096,
 };
 
@@ -47,9 +46,7 @@ struct cleaning {
 	struct sort *by_number, *kept, *by_footprint, *fates;
 	struct buf record, thin;
 	struct arena arena, paths; /* arena: of one bucket */
-	uint8_t section[WEIGHTS];  /* what becomes of each number; SECTION_LOST: the filter says */
 	uint8_t last_section;
-	char sections[STATE_SECTIONS];
 	uint64_t head;              /* bytes of the file that tell its shift */
 	uint64_t total;             /* bytes of the buckets that are kept */
 	uint64_t weighs[WEIGHTS];   /* of these, those that may go, by the weight of their URL */
@@ -151,39 +148,10 @@ static int clean_tell_gone(struct cleaning *c, const struct index_item *item,
 	return url.n ? state_change(c->st, &change, err) : 0;
 }
 
-/* Sections are known by their names: their numbers change when the list does. */
-
-static void sections_print(const struct filter *filter, char ret[STATE_SECTIONS])
+static void clean_set_section(struct cleaning *c, struct index_item *item, uint8_t by_filter)
 {
-	size_t n, at = 0;
-	const struct filter_section *section = filter_sections(filter, &n);
-	for (size_t i = 0; i < n && at < STATE_SECTIONS; i++)
-		at += (size_t)snprintf(ret + at, STATE_SECTIONS - at, "%s%s", i ? " " : "",
-				       section[i].name);
-	if (at >= STATE_SECTIONS) /* too many to be kept: the filter is asked every time */
-		ret[0] = '\0';
-}
-
-static void sections_compare(struct cleaning *c)
-{
-	size_t n, number = 0;
-	const struct filter_section *section = filter_sections(c->crawl->filter, &n);
-	struct str rest = str_of(state_params(c->st)->course.sections), name;
-	sections_print(c->crawl->filter, c->sections);
-	c->last_section = (uint8_t)(n - 1);
-	memset(c->section, SECTION_LOST, sizeof c->section);
-	for (; number < FILTER_SECTIONS && str_cut(&rest, ' ', &name) == 0; number++)
-		for (size_t i = 0; i < n; i++)
-			if (str_is(name, section[i].name))
-				c->section[number] = (uint8_t)i;
-}
-
-static void section_follow(struct cleaning *c, struct index_item *item, uint8_t by_filter)
-{
-	uint8_t now = c->section[item->section];
-	now = now == SECTION_LOST ? by_filter : now;
-	c->ret->resectioned += now != item->section;
-	item->section = now;
+	c->ret->resectioned += by_filter != item->section;
+	item->section = by_filter;
 }
 
 /* First, all items: those with buckets in the order of these. */
@@ -284,7 +252,7 @@ static int clean_judge(struct cleaning *c, struct noted *n, const struct bucket 
 		return clean_tell_gone(c, &n->item, GONE_FILTER, told ? text : STR(""),
 				       "the filter rejects it", err);
 	}
-	section_follow(c, &n->item, says.section);
+	clean_set_section(c, &n->item, says.section);
 	n->bytes = (uint32_t)(bucket->next - bucket->at);
 	if (n->item.type == ITEM_SLEEPING) {
 		uint32_t type;
@@ -455,7 +423,7 @@ static int clean_revive(struct cleaning *c, struct sites_scan *sites, struct not
 		item->retry = 0;
 		item->due_s = 0;
 	}
-	section_follow(c, item, c->last_section);
+	clean_set_section(c, item, c->last_section);
 	return clean_stay(c, n, err);
 }
 
@@ -493,7 +461,7 @@ static int clean_write_params(struct cleaning *c, struct err *err)
 {
 	struct state_course course = state_params(c->st)->course;
 	memcpy(course.urls, c->types, sizeof course.urls);
-	memcpy(course.sections, c->sections, sizeof course.sections);
+	crawl_sections(c->crawl->filter, course.sections);
 	course.cleaned_s = (uint64_t)(c->crawl->now_us / US_PER_S);
 	course.cleaned_bytes = c->head + c->total;
 	course.url_bytes = c->urls[0] ? c->bytes[0] / c->urls[0] : 0;
@@ -556,8 +524,10 @@ static int clean_shake(struct cleaning *c, struct err *err)
 static int clean_all(struct cleaning *c, struct err *err)
 {
 	unsigned shift = bucket_shift(c->crawl->buckets);
+	size_t sections;
 	c->head = shift == BUCKET_SHIFT ? 0 : bucket_bytes(c->crawl->buckets, 0);
-	sections_compare(c);
+	(void)filter_sections(c->crawl->filter, &sections);
+	c->last_section = (uint8_t)(sections - 1);
 	if (clean_open_sorts(c, err) < 0 || clean_take_items(c, err) < 0 ||
 	    clean_scan_buckets(c, err) < 0 || clean_keep_items(c, err) < 0 ||
 	    clean_write_index(c, err) < 0 || clean_write_params(c, err) < 0)

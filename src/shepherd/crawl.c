@@ -39,6 +39,24 @@ bool crawl_file_is_full(const struct crawl_conf *conf, uint64_t bytes)
 	return bytes >= conf->bucket_file_size - conf->bucket_file_size / 64;
 }
 
+void crawl_sections(const struct filter *filter, char ret[STATE_SECTIONS])
+{
+	size_t n, at = 0;
+	const struct filter_section *section = filter_sections(filter, &n);
+	for (size_t i = 0; i < n && at < STATE_SECTIONS; i++)
+		at += (size_t)snprintf(ret + at, STATE_SECTIONS - at, "%s%s", i ? " " : "",
+				       section[i].name);
+	if (at >= STATE_SECTIONS)
+		ret[0] = '\0';
+}
+
+bool crawl_sections_hold(const struct filter *filter, const struct state_course *course)
+{
+	char now[STATE_SECTIONS];
+	crawl_sections(filter, now);
+	return !course->sections[0] || strcmp(now, course->sections) == 0;
+}
+
 int64_t crawl_due_s(const struct crawl_conf *conf, const struct state_course *course, int64_t now_s)
 {
 	int64_t longest_s = MAX(conf->refresh_us, conf->site_err_expire_us) / US_PER_S;

@@ -175,6 +175,11 @@ int crawl_load_filter(const struct crawl_conf *conf, const char *folder, struct 
 		      struct err *err);
 /* Whether the bucket file is so near to bucket_file_size that it has to be cleaned. */
 bool crawl_file_is_full(const struct crawl_conf *conf, uint64_t bytes);
+/* The names of the filter's sections, in order; "": they are too long. */
+void crawl_sections(const struct filter *filter, char ret[STATE_SECTIONS]);
+/* Whether the sections of an index have the numbers that the filter gives them: else its list was
+ * changed, and they mean nothing until a cleanup. */
+bool crawl_sections_hold(const struct filter *filter, const struct state_course *course);
 /* When the next URL of a state is due, seconds since 1970; INT64_MAX: none is. A time later than
  * can be was noted by another clock, and is now. */
 int64_t crawl_due_s(const struct crawl_conf *conf, const struct state_course *course,

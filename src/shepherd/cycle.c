@@ -99,8 +99,15 @@ static int run_feedback(struct cycle *y, struct state *st, const struct crawl *c
 static int run_plan(struct cycle *y, struct state *st, const struct crawl *c, struct err *err)
 {
 	struct state_course course = state_params(st)->course;
-	course.due_s = 0;
-	if (y->anew && state_params_put(st, &course, err) < 0)
+	const struct url_index *index;
+	if (state_index(st, &index, err) < 0)
+		return -1;
+	bool empty = url_index_items(index) == 0;
+	if (empty) /* its first sections are numbered by the list that holds now */
+		crawl_sections(y->filter, course.sections);
+	if (y->anew)
+		course.due_s = 0;
+	if ((y->anew || empty) && state_params_put(st, &course, err) < 0)
 		return -1;
 	int rc = crawl_plan(st, c, true, &y->planned, err);
 	y->anew &= rc != 0;
@@ -347,6 +354,17 @@ void cycle_tell(const struct cycle *y, enum cycle_module m, const struct state *
 
 /* Cleanup */
 
+/* Than those by which the index is numbered; or nobody knows by which it is. */
+static bool cycle_has_other_sections(const struct cycle *y, const struct state_course *course)
+{
+	char now[STATE_SECTIONS];
+	uint64_t urls = 0;
+	for (size_t i = 0; i < ITEM_TYPES; i++)
+		urls += course->urls[i];
+	crawl_sections(y->filter, now);
+	return urls && strcmp(now, course->sections) != 0;
+}
+
 const char *cycle_wants_cleanup(const struct cycle *y, const struct state *closed)
 {
 	const struct crawl_conf *conf = y->o.conf;
@@ -362,6 +380,8 @@ const char *cycle_wants_cleanup(const struct cycle *y, const struct state *close
 		return "it is as large as bucket_file_size";
 	if (size > conf->cleanup && size > before + before / 2)
 		return "it has grown by half";
+	if (cycle_has_other_sections(y, course))
+		return "the list of sections has changed";
 	int64_t since_s = (int64_t)course->cleaned_s;
 	if (since_s && clock_wall_us() >= since_s * US_PER_S + conf->periodic_cleanup_us)
 		return "the last time was long ago";

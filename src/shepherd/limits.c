@@ -90,8 +90,10 @@ static void limits_of_crawl(struct limits *l, const struct state_course *course)
 	l->active = (struct level){0, 0, limit_of((double)conf->active_max),
 				   limit_of((double)conf->remember_max)};
 	l->sections = MIN(n, (size_t)FILTER_SECTIONS);
+	bool hold = crawl_sections_hold(l->crawl->filter, course);
 	for (size_t i = 0; i < l->sections; i++)
-		l->section[i] = level_of(l->crawl, 0, 0, limit_of(section[i].share * space));
+		l->section[i] = hold ? level_of(l->crawl, 0, 0, limit_of(section[i].share * space))
+				     : level_free;
 }
 
 /* One more server. */

@@ -67,6 +67,7 @@ struct selecting {
 	struct limits *limits;
 	const struct filter_section *section;
 	size_t sections;
+	bool sections_hold; /* else the numbers in the index are those of another list */
 	uint64_t items;
 	uint8_t *note;   /* of each item, and then its verdict */
 	uint8_t *where;  /* its section; NULL: there is only one */
@@ -108,7 +109,9 @@ static enum note_kind select_kind_of(const struct index_item *item)
 static unsigned select_class_of(const struct selecting *s, const struct index_item *item,
 				bool bonus)
 {
-	int weight = item->weight + s->section[MIN(item->section, s->sections - 1)].bonus;
+	int weight = item->weight;
+	if (s->sections_hold)
+		weight += s->section[MIN(item->section, s->sections - 1)].bonus;
 	if (item->type == ITEM_ZOMBIE)
 		return CLASS_ZOMBIE;
 	if (item->type == ITEM_GATHERED)
@@ -617,6 +620,7 @@ static int select_begin(struct selecting *s, struct err *err)
 			       "); lower shepherd.active_max and shepherd.remember_max",
 			       s->items, UINT32_MAX - 1);
 	s->section = filter_sections(s->crawl->filter, &s->sections);
+	s->sections_hold = crawl_sections_hold(s->crawl->filter, &state_params(s->state)->course);
 	s->note = mem_array(s->items + 1, sizeof *s->note);
 	s->where = s->sections > 1 ? mem_array(s->items + 1, sizeof *s->where) : NULL;
 	if (select_make_chunks(s, err) < 0)

@@ -265,3 +265,22 @@ def test_status_tells_how_long_each_pass_took(garner, web):
     assert g.run("add", f"{web.url}/").code == 0
     wait_for("a reap", lambda: "last reap" in g.run("status").out)
     assert up.stop() == 0
+
+
+def test_pages_outlive_a_new_list_of_sections(garner, web):
+    """Their sections have the numbers of the old list; by the new one 0 has no share of the space."""
+    g = garner(config=configuration(web))
+    rules(g, "section pages 1\nsection images 0\n" "type text/*: section=pages\n")
+    up = g.start("up").wait_ready()
+    g.run("add", f"{web.url}/")
+    wait_for("all pages", lambda: web.count("/cgi/x"))
+    wait_for("their state", lambda: g.run("why", "--json", f"{web.url}/cgi/x").json().get("type") == "gathered")
+    assert up.stop() == 0
+    rules(g, "section images 0\nsection pages 1\n" "type text/*: section=pages\n")
+    up = g.start("up").wait_ready()
+    wait_for("the cleanup", lambda: g.run("shep", "params", "--json").json()["sections"] == ["images", "pages"])
+    g.run("add", f"{web.url}/")
+    wait_for("a cycle", lambda: web.count("/") == 2 and phases(g)[-1] == "closed")
+    assert up.stop() == 0
+    assert [g.run("why", "--json", f"{web.url}{p}").json()["type"] for p in ("/a", "/b", "/cgi/x")] == ["gathered"] * 3
+    assert {web.count(p) for p in ("/a", "/b", "/cgi/x")} == {1}

@@ -294,7 +294,7 @@ static void urls_that_the_filters_reject_go(void **state)
 	free_world(&w);
 }
 
-static void sections_are_known_by_their_names(void **state)
+static void sections_are_what_the_filter_says(void **state)
 {
 	(void)state;
 	struct world w;
@@ -303,7 +303,7 @@ static void sections_are_known_by_their_names(void **state)
 				     gathered(&w, 3)};
 	for (uint8_t i = 0; i < 4; i++)
 		items[i].section = i;
-	set_index(&w, items, 4, "pages images other"); /* the filter has only the last of these */
+	set_index(&w, items, 4, "pages images other"); /* the filter has only one */
 	struct cleaned_up c = clean(&w);
 	assert_int_equal(3, c.resectioned);
 	for (uint64_t page = 0; page < 4; page++)
@@ -603,7 +603,7 @@ int main(void)
 		cmocka_unit_test(the_index_has_the_new_numbers),
 		cmocka_unit_test(buckets_to_which_nothing_refers_go),
 		cmocka_unit_test(urls_that_the_filters_reject_go),
-		cmocka_unit_test(sections_are_known_by_their_names),
+		cmocka_unit_test(sections_are_what_the_filter_says),
 		cmocka_unit_test(sizes_are_measured),
 		cmocka_unit_test(sleeping_urls_lose_their_bodies),
 		cmocka_unit_test(missing_buckets_are_named),

@@ -70,6 +70,27 @@ static void a_section_has_its_share_of_the_space(void **state)
 	lab_free(&lab);
 }
 
+/* Numbers that another list gave say nothing: not even a section without any share drops URLs. */
+static void sections_of_another_list_do_not_count(void **state)
+{
+	(void)state;
+	static const char *const lists[] = {"pages pdf images", "images pages pdf"};
+	struct crawl_conf conf = lab_conf();
+	for (size_t i = 0; i < 2; i++) {
+		struct lab lab;
+		struct err err = {0};
+		make_sixty(&lab, i ? "same-list" : "other-list", 1);
+		struct state_course course = state_params(lab.st)->course;
+		snprintf(course.sections, sizeof course.sections, "%s", lists[i]);
+		MUST(state_params_put(lab.st, &course, &err));
+		struct selected got = select_by(
+			&lab, &conf, "section images 0\nsection pages 1\nsection pdf 1 +50\n");
+		assert_int_equal(i ? 20 : 0, got.forgotten[LIMIT_SECTION]);
+		assert_int_equal(i ? 40 : 60, got.active);
+		lab_free(&lab);
+	}
+}
+
 static void a_section_may_be_worth_more(void **state)
 {
 	(void)state;
@@ -173,6 +194,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_section_has_its_share_of_the_space),
+		cmocka_unit_test(sections_of_another_list_do_not_count),
 		cmocka_unit_test(a_section_may_be_worth_more),
 		cmocka_unit_test(a_rule_sets_the_limits_of_a_site),
 		cmocka_unit_test(a_site_with_a_bonus_goes_before_all_others),

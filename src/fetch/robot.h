@@ -184,7 +184,7 @@ struct robot_job {
 	/* For this site alone; NULL: the settings'. A longer delay of robots.txt holds too, but
 	 * not where the rule has none: that is a contract. */
 	const struct polite_rule *rule;
-	struct robot_sink *sink;        /* NULL: the body is only counted and hashed */
+	struct robot_sink *sink; /* NULL: the body is only counted and hashed */
 	unsigned flags;
 	/* A longer wait for politeness is answered "not now", unless it is the plain delay; 0: it
 	 * waits for as long as it takes. */

@@ -167,7 +167,8 @@ static int scan_begin(struct feedback_scan *s, struct err *err)
 		       : scan_fail(s, "not a number", err);
 }
 
-/* A pipe would be waited for, and a folder cannot be read: neither is a file that will get better. */
+/* A pipe would be waited for, and a folder cannot be read: neither is a file that will get better.
+ */
 static bool is_no_file(const char *path)
 {
 	struct stat st;

@@ -659,8 +659,8 @@ static int module_alone(struct master *m, enum cycle_module which, const char *n
 	if (rc == 0)
 		rc = state_open(&st, m->states, name, err);
 	if (rc == 1)
-		return err_set(err, ERR_USAGE, "there is no state %s; garner shep states lists them",
-			       name);
+		return err_set(err, ERR_USAGE,
+			       "there is no state %s; garner shep states lists them", name);
 	if (rc == 0 && which == MODULE_REAP)
 		rc = master_make_reap(m, err);
 	m->cycle->no_brake = brake_is_disabled(m->folder);

@@ -29,7 +29,7 @@ static void flood_begin(struct flood *f, const char *name, struct str rules)
 	filter_free(&f->p.filter);
 	MUST(filter_parse(rules, "filter", &defaults, &f->p.filter, &err));
 	f->p.conf.cycle_us = CYCLE_S * US_PER_S;
-	f->p.conf.sort_memory = unit_thorough() ? 16 << 20 : 1 << 20;
+	f->p.conf.sort_memory = unit_thorough() ? 16 << 20 : 1 << 16; /* sorts spill */
 	f->p.conf.safety_brake_limit = 100;
 	f->server = qkey_of(&server, 0);
 }

@@ -64,16 +64,16 @@ static void table_end(struct text_table *t, struct buf *out)
 	text_table_free(t);
 }
 
+/* Without the formulas, with which a line is too long for a terminal. */
 static void print_bands(const struct planned *p, struct buf *out)
 {
-	static const char *const heads[] = {"BAND", "URLS", "DUE", "PRIORITY", "WHEN"};
+	static const char *const heads[] = {"BAND", "URLS", "DUE", "WHEN"};
 	struct text_table t = {.ncolumns = ARRAY_LEN(heads), .right = 6};
 	table_heads(&t, heads);
 	for (size_t i = 0; i < PLAN_BANDS; i++) {
 		cell_printf(&t, "%s", plan_band_rows[i].name);
 		cell_printf(&t, "%" PRIu64, p->bands[i]);
 		cell_printf(&t, "%" PRIu64, p->due[i]);
-		cell_printf(&t, "%s", plan_band_rows[i].formula);
 		cell_printf(&t, "%s", plan_band_rows[i].when);
 	}
 	table_end(&t, out);
@@ -286,7 +286,8 @@ static int run(const struct cmd_call *call)
 static const struct cmd_option options[] = {
 	CMD_FLAG(0, "explain", struct plan_options, explain,
 		 "show what the next plan would be, and write nothing"),
-	CMD_FLAG('j', "json", struct plan_options, json, "print JSON, with all servers"),
+	CMD_FLAG('j', "json", struct plan_options, json,
+		 "print JSON, with all servers and the formulas of the bands"),
 };
 
 const struct command shep_plan_command = {

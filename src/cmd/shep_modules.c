@@ -6,6 +6,7 @@
 #include <limits.h>
 
 const struct cmd_exit shep_module_exits[SHEP_MODULE_EXITS] = {
+	{1, "of select: the safety brake held it, and nothing was changed"},
 	{ERR_USAGE, "a state in that phase cannot be worked on by the module, or there is none"},
 	{ERR_DAMAGED, "a file of the crawl is damaged"},
 	{ERR_BUSY, "the shepherd runs, or another module"},

@@ -3,7 +3,7 @@
 #include "cmd/commands.h"
 #include "shepherd/cycle.h"
 
-enum { SHEP_MODULE_EXITS = 4 };
+enum { SHEP_MODULE_EXITS = 5 };
 extern const struct cmd_exit shep_module_exits[SHEP_MODULE_EXITS];
 #define SHEP_MODULE_STATE                                                                   \
 	"the name of a state, \"closed\" or \"current\" (the newest, if none is named); a " \

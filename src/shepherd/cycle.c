@@ -277,13 +277,24 @@ static int cycle_work(struct cycle *y, enum cycle_module which, struct state *st
 	return rc;
 }
 
+/* It names those that could, too. */
+static int cycle_refuse(enum cycle_module which, const struct state *st, struct err *err)
+{
+	CLEANUP(buf_free) struct buf fit = BUF_INIT(128);
+	enum phase phase = state_phase(st);
+	for (unsigned i = 0; i < MODULES; i++)
+		if (modules[i].from >> phase & 1)
+			buf_printf(&fit, " %s", modules[i].name);
+	return err_set(err, ERR_USAGE, "%s: the state is in %s, %s cannot work on it; these can:%s",
+		       state_name(st), phase_name(phase), modules[which].name, buf_text(&fit));
+}
+
 int cycle_run(struct cycle *y, enum cycle_module which, struct state **st, struct err *err)
 {
 	const struct module *m = &modules[which];
 	enum phase phase = state_phase(*st);
 	if (!(m->from >> phase & 1))
-		return err_set(err, ERR_USAGE, "%s: the state is in %s, %s cannot work on it",
-			       state_name(*st), phase_name(phase), m->name);
+		return cycle_refuse(which, *st, err);
 	if (m->clones && phase_is_done(phase)) {
 		struct state *clone = NULL;
 		if (which == MODULE_FEEDBACK || which == MODULE_PLAN)

@@ -52,7 +52,7 @@ def test_modules_by_hand_do_what_the_role_does(garner, web):
         assert "the state is closed" in g.run("shep", "record").out
     assert {web.count(f"/{p}") for p in ("", "a", "b", "cgi/x")} == {1}
     wrong = g.run("shep", "merge")
-    assert wrong.code == 2 and "merge cannot work on it" in wrong.err
+    assert wrong.code == 2 and "merge cannot work on it; these can: feedback plan cleanup" in wrong.err
     assert "the state is closed" in g.run("shep", "cleanup").out
     assert phases(g)[-1] == "closed" and g.run("check").code == 0
     why = g.run("why", "--json", f"{web.url}/a").json()

@@ -258,8 +258,7 @@ static void print_decision(FILE *out, const struct decision *d, struct arena *ar
 static const char *site_text(const struct site *site, struct arena *arena)
 {
 	char room[URL_SITE_MAX + 32];
-	const struct url_site name = {site->protocol, site->port, site->host};
-	return arena_text(arena, url_site_print(name, room, sizeof room));
+	return arena_text(arena, url_site_print(site_name(site), room, sizeof room));
 }
 
 /* The site that stands for its class; NULL: its own does. */

@@ -88,7 +88,7 @@ static int propose_page(struct proposing *p, const struct site *site, const stru
 			struct err *err)
 {
 	unsigned char text[MD5_SIZE];
-	struct url_site own = {site->protocol, site->port, site->host};
+	struct url_site own = site_name(site);
 	struct url_site bare = equiv_site(NULL, own);
 	if (!url_site_eq(equiv_site(NULL, bare), bare))
 		return 0;

@@ -9,7 +9,7 @@ enum { STOP_EVERY = 4096 }; /* sites between two questions whether to stop */
 /* Most sites stand for themselves, which is known without a digest. */
 static uint64_t norm_of_site(const struct equiv *e, const struct site *site)
 {
-	struct url_site own = {site->protocol, site->port, site->host};
+	struct url_site own = site_name(site);
 	struct url_site to = equiv_site(e, own);
 	return url_site_eq(own, to) ? site->fp : footprint_site(to);
 }

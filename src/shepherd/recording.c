@@ -26,8 +26,7 @@ int thin_put(struct buckets *b, struct footprint fp, struct str url, struct str 
 struct str thin_root(const struct site *site, struct arena *arena)
 {
 	char room[URL_SITE_MAX + 16];
-	struct url_site s = {.protocol = site->protocol, .port = site->port, .host = site->host};
-	struct str root = url_site_print(s, room, sizeof room);
+	struct str root = url_site_print(site_name(site), room, sizeof room);
 	return str_of(arena_printf(arena, STR_FMT "/", STR_ARG(root)));
 }
 

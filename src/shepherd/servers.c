@@ -31,12 +31,6 @@ struct servers {
 enum { DOWNLOAD_MOST_MS = 3600000 };
 enum { AHEAD = 8, BATCH = 16 }; /* sites */
 
-static struct url_site site_of(const struct site *site)
-{
-	return (struct url_site){
-		.protocol = site->protocol, .host = site->host, .port = site->port};
-}
-
 /* One more site of a server: its number. */
 static uint32_t server_count(struct servers *s, qkey key)
 {
@@ -58,7 +52,7 @@ static void server_add(const struct servers *s, struct server *server, const str
 	const struct crawl *c = s->crawl;
 	struct filter_where where = {site->qkey, server->sites, true};
 	struct filter_site f;
-	filter_site(c->filter, site_of(site), &where, &f);
+	filter_site(c->filter, site_name(site), &where, &f);
 	int64_t min_us = site->delay_ms             ? site->delay_ms * US_PER_MS
 			 : f.line[FILTER_MIN_DELAY] ? f.min_delay_us
 						    : c->delay_us;
@@ -234,7 +228,7 @@ void servers_filter_on(const struct servers *s, const struct site *site,
 		       const struct server *server, struct filter_site *ret)
 {
 	struct filter_where where = {site->qkey, server->sites, true};
-	filter_site(s->crawl->filter, site_of(site), &where, ret);
+	filter_site(s->crawl->filter, site_name(site), &where, ret);
 }
 
 void servers_filter(const struct servers *s, const struct site *site, struct filter_site *ret)

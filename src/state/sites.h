@@ -24,6 +24,12 @@ struct site {
 	uint32_t delay_ms;    /* between requests; 0: the usual */
 };
 
+/* As URLs have it. */
+static inline struct url_site site_name(const struct site *site)
+{
+	return (struct url_site){site->protocol, site->port, site->host};
+}
+
 struct sites;
 struct sites *sites_new(void);
 /* 1: no such file. ERR_DAMAGED: also when the end is missing. */

@@ -2,9 +2,9 @@
 #include "base/jsonw.h"
 #include "base/nearest.h"
 #include "cmd/commands.h"
-#include "cmd/shep_filter.h"
 #include "cmd/text.h"
 #include "role/ini.h"
+#include "shepherd/master.h"
 
 #include <limits.h>
 #include <unistd.h>
@@ -71,21 +71,30 @@ static size_t count_set(const struct sections *s, const struct config *config)
 	return n;
 }
 
-/* The rules of the crawl, which a start reads too. The exit code. */
-static int check_filter(const struct cmd_call *call, const struct config *config)
+/* What the role shepherd reads when it starts: rules, classes of sites, the refresh schema. The
+ * exit code. */
+static int check_crawl(const struct cmd_call *call, const struct config *config)
 {
-	struct filter *filter = NULL;
+	struct cycle *cycle = NULL;
 	struct err err;
-	char path[PATH_MAX];
-	int rc = shep_filter_load(call, config, path, &filter, &err);
+	char data[PATH_MAX], folder[PATH_MAX + 16];
+	if (!cmd_has_role(call->program, &shepherd_role))
+		return 0;
+	int rc = cmd_data_dir(config, data, sizeof data, &err);
+	snprintf(folder, sizeof folder, "%s/shepherd", rc == 0 ? data : "");
+	const struct cycle_options options = {.folder = folder, .conf = crawl_conf_of(config)};
+	if (rc == 0)
+		rc = cycle_new(&cycle, &options, &err);
 	if (rc < 0) {
 		fflush(call->out);
 		fprintf(stderr, "%s\n", err.msg);
 		return (int)err.code;
 	}
-	if (rc == 0 && access(path, F_OK) == 0)
-		fprintf(call->out, "%s: all good\n", path);
-	filter_free(&filter);
+	const char *const read[] = {cycle->filter_path, cycle->equiv_path};
+	for (size_t i = 0; i < ARRAY_LEN(read); i++)
+		if (access(read[i], F_OK) == 0)
+			fprintf(call->out, "%s: all good\n", read[i]);
+	cycle_free(&cycle);
 	return 0;
 }
 
@@ -111,7 +120,7 @@ static int run_check(const struct cmd_call *call)
 	size_t n = count_set(&s, config);
 	fprintf(call->out, "%s: %zu setting%s, all good\n", in.file ? in.file : "no file", n,
 		n == 1 ? "" : "s");
-	int code = call->argc ? 0 : check_filter(call, config);
+	int code = call->argc ? 0 : check_crawl(call, config);
 	config_free(&config);
 	return code;
 }
@@ -314,8 +323,9 @@ static const struct command check = {
 	.summary = "check the configuration, or a file",
 	.description = "Reads the file, the environment and -s as a start would, or just the file "
 		       "that is named. Lists every mistake and where it is. What a start would "
-		       "read includes the rules of the crawl, shepherd/cf/filter in the data "
-		       "directory; of these the first mistake is named.",
+		       "read includes the rules of the crawl and its classes of sites, "
+		       "shepherd/cf/filter and shepherd/cf/url-equiv in the data directory; of "
+		       "these the first mistake is named.",
 	.args = "[FILE]",
 	.args_help = "a file to check on its own",
 	.max_args = 1,

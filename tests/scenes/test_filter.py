@@ -82,3 +82,17 @@ def test_a_mistake_is_named_wherever_the_file_is_read(filtered):
     assert checks["filter"]["level"] == "fail" and said in checks["filter"]["reason"]
     # a configuration that is looked at alone is not that of this data directory
     assert filtered.run("config", "check", filtered.conf).code == 0
+
+
+@pytest.mark.parametrize("setting, classes, said", [
+    ("x", "", "shepherd.refresh_schema: expected FREQUENCY:SHARE"),
+    ("4:0.3", "http://www.a.example/\n", "url-equiv:1: "),
+])
+def test_a_configuration_is_good_only_if_the_crawl_would_begin_with_it(garner, setting, classes, said):
+    g = garner(config=f"[shepherd]\nrefresh_schema = {setting}\n")
+    folder = g.data / "shepherd" / "cf"
+    folder.mkdir(parents=True)
+    (folder / "url-equiv").write_text(classes)
+    for args in (["config", "check"], ["shepherd"]):
+        done = g.run(*args)
+        assert done.code == 2 and said in done.err

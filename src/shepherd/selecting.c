@@ -19,8 +19,6 @@
 #include "base/vec.h"
 #include "shepherd/limits.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -586,12 +584,10 @@ static int select_make_chunks(struct selecting *s, struct err *err)
 		s->chunk = mem_array(n, sizeof *s->chunk);
 		return 0;
 	}
-	if (file_temporary(&f, state_path(s->state, &arena, "."), err) < 0)
+	if (file_temporary(&f, state_path(s->state, &arena, "."), err) < 0 ||
+	    file_allocate(&f, bytes, err) < 0) /* so that no write to it fails later */
 		return -1;
-	int rc = posix_fallocate(f.fd, 0, (off_t)bytes); /* so that no write to it fails later */
-	errno = rc;
-	void *p = rc == 0 ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, f.fd, 0)
-			  : MAP_FAILED;
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, f.fd, 0);
 	if (p == MAP_FAILED)
 		return err_sys(err, "%s: %zu bytes to sort URLs in", state_name(s->state), bytes);
 	s->chunk = p;

@@ -11,7 +11,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #define BRAKE_BY(limit, text)                                    \
 	{                                                        \
@@ -80,10 +80,12 @@ int brake_clear(const char *folder, struct err *err)
 	return brake_remove(folder, "brake", err);
 }
 
+/* A folder of that name could not be removed by the select that it lets through. */
 bool brake_is_disabled(const char *folder)
 {
 	char path[BRAKE_PATH];
-	return access(brake_path(folder, BRAKE_DISABLE, path), F_OK) == 0;
+	struct stat st;
+	return stat(brake_path(folder, BRAKE_DISABLE, path), &st) == 0 && S_ISREG(st.st_mode);
 }
 
 /* The permission goes first: after a crash in between, a report of what has gone is left, which the

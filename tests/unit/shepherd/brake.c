@@ -25,11 +25,16 @@ static const char *make_folder(const char *name)
 	return scratch(name);
 }
 
+static const char *disable_path(const char *folder)
+{
+	static char path[512];
+	snprintf(path, sizeof path, "%s/%s", folder, BRAKE_DISABLE);
+	return path;
+}
+
 static void allow(const char *folder)
 {
-	char path[512];
-	snprintf(path, sizeof path, "%s/%s", folder, BRAKE_DISABLE);
-	int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	int fd = open(disable_path(folder), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
 	assert_true(fd >= 0);
 	close(fd);
 }
@@ -66,6 +71,9 @@ static void a_permission_counts_once(void **state)
 	struct selected s = held();
 	const char *folder = make_folder("once");
 	assert_int_equal(0, brake_save(folder, &s, NOW_US, &err));
+	assert_int_equal(0, mkdir(disable_path(folder), 0755));
+	assert_false(brake_is_disabled(folder)); /* it could not be removed */
+	assert_int_equal(0, rmdir(disable_path(folder)));
 	assert_false(brake_is_disabled(folder));
 	allow(folder);
 	assert_true(brake_is_disabled(folder));

@@ -76,7 +76,8 @@ static int64_t next_s(const struct answer *a, const struct crawl_conf *conf)
 	const struct why *w = &a->why;
 	const struct plan_answer *p = &a->plan;
 	uint32_t due = is_tried_since(w) ? w->last.due_s : w->item.due_s;
-	int64_t refresh_s = tried_us(w) / US_PER_S + conf->refresh_us / US_PER_S;
+	int64_t freq = MAX(w->item.freq, 1), every_s = conf->refresh_us / US_PER_S;
+	int64_t refresh_s = tried_us(w) / US_PER_S + (every_s + freq - 1) / freq;
 	if (a->rule)
 		return -1;
 	if (a->planned && !is_tried_since(w) && p->candidate)
@@ -283,7 +284,7 @@ static void print_standing(FILE *out, const struct why *w, struct arena *arena)
 	if (!w->site_known)
 		return;
 	fprintf(out,
-		"site:         %s, URLs: %" PRIu32 " wanted, %" PRIu32 " sleeping, %" PRIu32
+		"site:         %s, URLs: %" PRIu32 " wanted, %" PRIu32 " not, %" PRIu32
 		" gathered, %" PRIu32 " new\n",
 		site_text(site, arena), site->active, site->inactive, site->gathered, site->fresh);
 	if (site->error_cycles)
@@ -354,8 +355,9 @@ static void print_why(FILE *out, const struct answer *a, const struct crawl_conf
 	else
 		print_unknown(out, a, arena);
 	fprintf(out, "indexed:      %s\n", a->indexed ? "yes" : "no");
-	if (a->decisions)
-		fprintf(out, "decisions:\n");
+	if (a->decisions || w->known == WHY_KNOWN)
+		fprintf(out, "decisions:%s\n",
+			a->decisions ? "" : "    none in the states that are kept");
 	for (size_t i = 0; i < a->decisions; i++)
 		print_decision(out, &a->decision[i], arena);
 	if (a->bad_filter)

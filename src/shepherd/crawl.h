@@ -53,7 +53,8 @@ struct crawl_conf {
 	 .help = "how long pages are gathered before what was found is planned anew; auto: nine " \
 		 "times as long as the other work of the last cycle took, 30s to 1d"}, \
 	{"merge_every", VALUE_INT_AT(s, m.merge_every), "1", 1, 200, \
-	 .help = "what was found becomes known with every Nth cycle, for N = merge_every"}, \
+	 .help = "after how many cycles what was found becomes known; sooner when nothing else is due, or " \
+		 "something was asked for by hand"}, \
 	{"plan_max", VALUE_INT_AT(s, m.plan_max), "200000", 1, 10000000, \
 	 .help = "URLs that one cycle gathers at most"}, \
 	{"site_max", VALUE_INT_AT(s, m.site_max), "50000", 1, 1e9, \

@@ -267,7 +267,7 @@ static void master_entered(void *ctx, enum phase phase)
 static void master_took(void *ctx, enum cycle_module which, int64_t us)
 {
 	struct master *m = ctx;
-	master_gauge(m, COUNT_PASS + which, us / US_PER_MS);
+	master_gauge(m, COUNT_PASS + which, (us + US_PER_MS - 1) / US_PER_MS);
 }
 
 static void master_show_course(struct master *m, const struct state *st)

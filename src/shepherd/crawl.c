@@ -105,6 +105,32 @@ const char *crawl_status_text(uint16_t status, char ret[64])
 	return ret;
 }
 
+/* As crawl_is_remembered() understands it. */
+static bool error_is_known(struct str word)
+{
+	enum outcome outcome;
+	uint64_t status;
+	return str_is(word, "all") || str_is(word, "noindex") || outcome_parse(word, &outcome) ||
+	       (str_u64(word, &status) && status >= 100 && status < CRAWL_STATUS);
+}
+
+int crawl_conf_check(const struct crawl_conf *conf, struct err *err)
+{
+	struct schema schema;
+	char shown[VALUE_SHOWN];
+	if (schema_parse(str_of(conf->refresh_schema), &schema, err) < 0)
+		return err_in(err, "shepherd.refresh_schema");
+	for (size_t i = 0; i < conf->zombie_errors.n; i++) {
+		struct str word = str_of(conf->zombie_errors.item[i]);
+		if (!error_is_known(word))
+			return err_set(err, ERR_USAGE,
+				       "shepherd.zombie_errors: expected all, an HTTP status such "
+				       "as 404 or an outcome such as permanent, got '%s'",
+				       value_show(word, shown));
+	}
+	return 0;
+}
+
 bool crawl_is_remembered(const struct crawl_conf *conf, uint16_t status)
 {
 	char number[16];

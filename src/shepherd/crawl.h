@@ -153,6 +153,10 @@ struct crawl_conf {
 extern const char *const crawl_follows[];
 extern const char *const crawl_auto[];
 
+/* What the types of settings cannot say: that frequencies and names of errors are such. ERR_USAGE.
+ */
+int crawl_conf_check(const struct crawl_conf *conf, struct err *err);
+
 /* What a module works with. */
 struct crawl {
 	const struct crawl_conf *conf;

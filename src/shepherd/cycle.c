@@ -43,9 +43,9 @@ int cycle_new(struct cycle **ret, const struct cycle_options *options, struct er
 	snprintf(y->equiv_path, sizeof y->equiv_path, "%s/cf/url-equiv", options->folder);
 	y->equiv.path = y->equiv_path;
 	y->anew = true;
-	int rc = schema_parse(str_of(options->conf->refresh_schema), &y->schema, err);
-	if (rc < 0)
-		(void)err_in(err, "shepherd.refresh_schema");
+	int rc = crawl_conf_check(options->conf, err);
+	if (rc == 0)
+		rc = schema_parse(str_of(options->conf->refresh_schema), &y->schema, err);
 	if (rc == 0)
 		rc = cycle_reload(y, err);
 	if (rc < 0)

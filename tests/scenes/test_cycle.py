@@ -285,3 +285,22 @@ def test_pages_outlive_a_new_list_of_sections(garner, web):
     assert up.stop() == 0
     assert [g.run("why", "--json", f"{web.url}{p}").json()["type"] for p in ("/a", "/b", "/cgi/x")] == ["gathered"] * 3
     assert {web.count(p) for p in ("/a", "/b", "/cgi/x")} == {1}
+
+
+def test_names_in_settings_are_checked_before_a_start(garner):
+    g = garner()
+    for setting, word in (("zombie_errors=404,gone", "'gone'"), ("refresh_schema=2:0.5,4:0.5", "falling")):
+        wrong = g.run("-s", f"shepherd.{setting}", "config", "check")
+        assert wrong.code == 2 and word in wrong.err and "all good" not in wrong.out, wrong
+    assert g.run("-s", "shepherd.zombie_errors=404 noindex permanent", "config", "check").code == 0
+
+
+def test_why_tells_when_a_page_that_changes_often_is_due(garner, web):
+    g = garner(config=configuration(web, refresh="30d"))
+    up = g.start("up").wait_ready()
+    g.run("add", f"{web.url}/")
+    wait_for("the page", lambda: web.count("/a"))
+    wait_for("its frequency", lambda: "none, due" in g.run("why", f"{web.url}/a").out)
+    said = dict(line.split(":", 1) for line in g.run("why", f"{web.url}/a").out.splitlines()[1:] if ":" in line)
+    assert said["next try"].strip() == said["band"].split("due")[1].strip(), said
+    assert up.stop() == 0

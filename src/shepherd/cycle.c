@@ -25,14 +25,18 @@ static int cycle_load_filter(struct cycle *y, struct err *err)
 		return -1;
 	filter_free(&y->filter);
 	y->filter = filter;
+	y->reloaded = true;
 	return 0;
 }
 
 int cycle_reload(struct cycle *y, struct err *err)
 {
 	struct err other;
+	y->reloaded = false;
 	int rc = cycle_load_filter(y, err);
-	return equiv_file_update(&y->equiv, rc < 0 ? &other : err) < 0 ? -1 : rc;
+	int classes = equiv_file_update(&y->equiv, rc < 0 ? &other : err);
+	y->reloaded |= classes == 0;
+	return classes < 0 ? -1 : rc;
 }
 
 int cycle_new(struct cycle **ret, const struct cycle_options *options, struct err *err)

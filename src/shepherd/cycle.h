@@ -49,6 +49,7 @@ struct cycle {
 	struct selected selected;
 	struct cleaned_up cleaned;
 	struct fed fed;
+	bool reloaded;      /* the last cycle_reload() has read other rules or classes */
 	bool selects_known; /* selected is of the state that record works on */
 };
 

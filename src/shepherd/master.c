@@ -434,6 +434,8 @@ static int master_step(struct master *m, struct err *err)
 		return rc < 0 ? -1 : err_set(err, ERR_DAMAGED, "%s: no state", m->folder);
 	if (cycle_reload(m->cycle, err) < 0)
 		log_warn(ROLE, "what was read before stays in force", KV_TEXT("why", err->msg));
+	if (m->cycle->reloaded) /* it may have been their fault */
+		m->braked = false;
 	enum phase phase = state_phase(st);
 	const char *why = phase == PHASE_CLOSED ? cycle_wants_cleanup(m->cycle, st) : NULL;
 	if (why)

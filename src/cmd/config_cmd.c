@@ -78,8 +78,6 @@ static int check_crawl(const struct cmd_call *call, const struct config *config)
 	struct cycle *cycle = NULL;
 	struct err err;
 	char data[PATH_MAX], folder[PATH_MAX + 16];
-	if (!cmd_has_role(call->program, &shepherd_role))
-		return 0;
 	int rc = cmd_data_dir(config, data, sizeof data, &err);
 	snprintf(folder, sizeof folder, "%s/shepherd", rc == 0 ? data : "");
 	const struct cycle_options options = {.folder = folder, .conf = crawl_conf_of(config)};
@@ -118,9 +116,17 @@ static int run_check(const struct cmd_call *call)
 	}
 	struct sections s = sections_of(call);
 	size_t n = count_set(&s, config);
-	fprintf(call->out, "%s: %zu setting%s, all good\n", in.file ? in.file : "no file", n,
-		n == 1 ? "" : "s");
-	int code = call->argc ? 0 : check_crawl(call, config);
+	bool crawl = !call->argc && cmd_has_role(call->program, &shepherd_role);
+	int code = 0;
+	if (crawl && crawl_conf_check(crawl_conf_of(config), &err) < 0)
+		code = (int)err.code;
+	if (code == 0)
+		fprintf(call->out, "%s: %zu setting%s, all good\n", in.file ? in.file : "no file",
+			n, n == 1 ? "" : "s");
+	else
+		fprintf(stderr, "%s\n", err.msg);
+	if (code == 0 && crawl)
+		code = check_crawl(call, config);
 	config_free(&config);
 	return code;
 }

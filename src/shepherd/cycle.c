@@ -36,6 +36,8 @@ int cycle_reload(struct cycle *y, struct err *err)
 	int rc = cycle_load_filter(y, err);
 	int classes = equiv_file_update(&y->equiv, rc < 0 ? &other : err);
 	y->reloaded |= classes == 0;
+	if (classes == 0)
+		y->classes_lost.code = ERR_NONE;
 	return classes < 0 ? -1 : rc;
 }
 
@@ -51,7 +53,13 @@ int cycle_new(struct cycle **ret, const struct cycle_options *options, struct er
 	if (rc == 0)
 		rc = schema_parse(str_of(options->conf->refresh_schema), &y->schema, err);
 	if (rc == 0)
-		rc = cycle_reload(y, err);
+		rc = cycle_load_filter(y, err);
+	if (rc == 0)
+		rc = equiv_file_update(&y->equiv, err);
+	if (rc < 0 && y->filter && options->keeps_classes) {
+		y->classes_lost = *err;
+		rc = 0;
+	}
 	if (rc < 0)
 		cycle_free(&y);
 	else
@@ -159,8 +167,7 @@ static int run_merge(struct cycle *y, struct state *st, const struct crawl *c, s
 static int run_equiv(struct cycle *y, struct state *st, const struct crawl *c, struct err *err)
 {
 	uint64_t changed;
-	(void)y;
-	return crawl_equiv(st, c, &changed, err);
+	return y->classes_lost.code == ERR_NONE ? crawl_equiv(st, c, &changed, err) : 0;
 }
 
 static int run_select(struct cycle *y, struct state *st, const struct crawl *c, struct err *err)
@@ -380,17 +387,28 @@ static bool cycle_has_other_sections(const struct cycle *y, const struct state_c
 	return urls && strcmp(now, course->sections) != 0;
 }
 
+/* 0 where there is none. */
+static uint64_t cycle_objects_size(const struct cycle *y)
+{
+	CLEANUP(file_drop) struct file f = FILE_INIT;
+	char path[PATH_MAX];
+	uint64_t size;
+	struct err err;
+	snprintf(path, sizeof path, "%s/objects", y->o.folder);
+	bool there = file_open(&f, path, O_RDONLY, 0, &err) == 0 && file_size(&f, &size, &err) == 0;
+	return there ? size : 0;
+}
+
+bool cycle_is_full(const struct cycle *y)
+{
+	return crawl_file_is_full(y->o.conf, cycle_objects_size(y));
+}
+
 const char *cycle_wants_cleanup(const struct cycle *y, const struct state *closed)
 {
 	const struct crawl_conf *conf = y->o.conf;
 	const struct state_course *course = &state_params(closed)->course;
-	CLEANUP(file_drop) struct file f = FILE_INIT;
-	char path[PATH_MAX];
-	uint64_t size, before = course->cleaned_bytes;
-	struct err err;
-	snprintf(path, sizeof path, "%s/objects", y->o.folder);
-	if (file_open(&f, path, O_RDONLY, 0, &err) != 0 || file_size(&f, &size, &err) < 0)
-		return NULL;
+	uint64_t size = cycle_objects_size(y), before = course->cleaned_bytes;
 	if (crawl_file_is_full(conf, size) && size > before)
 		return "it is as large as bucket_file_size";
 	if (size > conf->cleanup && size > before + before / 2)

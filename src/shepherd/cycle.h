@@ -25,6 +25,8 @@ struct cycle_options {
 	const struct crawl_conf *conf;
 	const struct robot_section_conf *robot;
 	struct reap *reap; /* for MODULE_REAP; may be set later */
+	/* Whether classes that cannot be read when it begins leave those that the sites have. */
+	bool keeps_classes;
 	/* Called when a phase was entered, and when a module took so long. May be NULL. */
 	void (*entered)(void *ctx, enum phase phase);
 	void (*took)(void *ctx, enum cycle_module m, int64_t us);
@@ -38,6 +40,8 @@ struct cycle {
 	char filter_path[PATH_MAX], equiv_path[PATH_MAX];
 	struct stat filter_seen; /* as it was when it was read last */
 	struct equiv_file equiv;
+	struct err
+		classes_lost; /* why the sites keep the classes they have; ERR_NONE: they do not */
 	struct schema schema;
 	uint64_t passes_us; /* of the modules but reap, in this cycle */
 	bool no_brake;      /* the next select is let through */
@@ -72,5 +76,7 @@ int cycle_run(struct cycle *y, enum cycle_module m, struct state **st, struct er
 void cycle_tell(const struct cycle *y, enum cycle_module m, const struct state *st,
 		struct buf *out);
 
+/* Whether the bucket file has to be cleaned before anything is gathered. */
+bool cycle_is_full(const struct cycle *y);
 /* Why the bucket file should be cleaned now; NULL: it need not. */
 const char *cycle_wants_cleanup(const struct cycle *y, const struct state *closed);

@@ -111,6 +111,7 @@ struct master {
 	char folder[PATH_MAX];
 	int64_t idle_until_us; /* wall clock */
 	struct cycle *cycle;
+	bool held;   /* the brake leaves nothing to do, and that was said */
 	bool braked; /* select would have lost too much, and nobody has let it through */
 	bool fed;    /* the feedback that this state applied was removed */
 	bool stop;
@@ -300,6 +301,23 @@ static int master_plan(struct master *m, struct state *done, struct state **st, 
 	return 0;
 }
 
+/* While the brake holds nothing is merged. That can go on until there are as many rounds as a merge
+ * can take, or until the bucket file would have to be cleaned, which only a closed state can be. */
+#define HELD_LOOK_S 10
+static bool master_is_held(struct master *m, const struct state *done)
+{
+	bool rounds = state_params(done)->course.rounds >= CONTRIB_ROUNDS;
+	bool held = rounds || (state_phase(done) == PHASE_CORKED && cycle_is_full(m->cycle));
+	if (held && !m->held)
+		log_warn(ROLE,
+			 "nothing is gathered until select is let through: make the file "
+			 "shepherd/" BRAKE_DISABLE,
+			 KV_TEXT("why", rounds ? "too many cycles were not merged"
+					       : "the bucket file is full"));
+	m->held = held;
+	return held;
+}
+
 /* A cycle begins: something is due, or somebody asks for something; else it is waited for. */
 static int master_begin(struct master *m, struct state *done, struct err *err)
 {
@@ -309,6 +327,10 @@ static int master_begin(struct master *m, struct state *done, struct err *err)
 	if (due_s > now_s && !m->cycle->anew && !requests_waiting(m->requests)) {
 		state_free(&done);
 		return master_idle(m, due_s, err);
+	}
+	if (master_is_held(m, done)) {
+		state_free(&done);
+		return master_idle(m, now_s + HELD_LOOK_S, err);
 	}
 	struct state *st = NULL;
 	int rc = master_plan(m, done, &st, err);
@@ -372,7 +394,8 @@ static bool master_wants_merge(const struct master *m, const struct state *corke
 	bool idle = crawl_due_s(&m->conf->crawl, course, now_s) > now_s;
 	if (m->braked && !brake_is_disabled(m->folder))
 		return false;
-	return course->rounds >= (uint64_t)m->conf->crawl.merge_every || course->asked || idle;
+	return course->rounds >= (uint64_t)m->conf->crawl.merge_every || course->asked || idle ||
+	       cycle_is_full(m->cycle);
 }
 
 static void master_count_merge(struct master *m, const struct state *st)
@@ -576,10 +599,14 @@ static int master_make(struct master *m, struct err *err)
 		.entered = master_entered,
 		.took = master_took,
 		.stopped = is_stopped,
+		.keeps_classes = m->counters != NULL, /* the role does not end for that */
 		.ctx = m,
 	};
 	if (loop_new(&m->loop, NULL, err) < 0 || cycle_new(&m->cycle, &cycle, err) < 0)
 		return -1;
+	if (m->cycle->classes_lost.code != ERR_NONE)
+		log_warn(ROLE, "the old classes of sites stay",
+			 KV_TEXT("why", m->cycle->classes_lost.msg));
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
 		if (loop_signal(m->loop, signals[i], on_signal, m, err) < 0)
 			return -1;

@@ -49,6 +49,8 @@ static int answer_place(struct state *st, struct plan_answer *a, struct err *err
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(1 << 20);
 	const char *path = state_path(st, &arena, "plan");
 	int rc = plan_read_all(path, a, answer_find_entry, err);
+	if (rc < 0 && err->code == ERR_DAMAGED && !phase_is_done(state_phase(st)))
+		rc = 1; /* it is being written */
 	a->has_plan = rc == 0;
 	if (rc == 0 && a->planned) {
 		a->place = 1;

@@ -83,9 +83,6 @@ def test_a_damaged_feedback_is_named_by_the_module(garner, web):
     assert done.code == 0 and f"{g.data}/shepherd/feedback: " in done.out and "set aside" in done.out
 
 
-def test_a_select_by_hand_that_is_held_leaves_nothing_behind(garner, web):
-
-
 def test_a_select_by_hand_that_is_held_leaves_nothing_behind(garner, web, long_run):
     if not long_run:
         pytest.skip("a thousand pages: only in the long form")
@@ -258,6 +255,19 @@ def test_a_module_with_bad_rules_does_not_begin(garner, web, file, text, said):
     for module in ("plan", "cleanup"):
         refused = g.run("shep", module)
         assert refused.code == 2 and said in refused.err, refused
+
+
+def test_a_bad_file_of_classes_leaves_those_that_there_are(garner, web):
+    g = garner(config=configuration(web, roles="shepherd"))
+    folder = g.data / "shepherd" / "cf"
+    folder.mkdir(parents=True)
+    (folder / "url-equiv").write_text("http://www.one.example/\n")
+    assert g.run("config", "check").code == 2
+    up = g.start("up").wait_ready()
+    up.wait_line("the old classes of sites stay.*url-equiv:1")
+    assert g.run("add", f"{web.url}/").code == 0
+    wait_for("the pages", lambda: web.count("/a") and web.count("/b"))
+    assert up.stop() == 0
 
 
 def test_status_tells_how_long_each_pass_took(garner, web):

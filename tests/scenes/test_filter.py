@@ -93,6 +93,6 @@ def test_a_configuration_is_good_only_if_the_crawl_would_begin_with_it(garner, s
     folder = g.data / "shepherd" / "cf"
     folder.mkdir(parents=True)
     (folder / "url-equiv").write_text(classes)
-    for args in (["config", "check"], ["shepherd"]):
+    for args in (["config", "check"], ["shep", "plan"]):
         done = g.run(*args)
         assert done.code == 2 and said in done.err

@@ -212,6 +212,10 @@ const char *crawl_status_text(uint16_t status, char ret[64]);
 /* Whether conf->zombie_errors has this status. */
 bool crawl_is_remembered(const struct crawl_conf *conf, uint16_t status);
 
+/* A contribution with one of these flags makes its site known: it was given by hand, or such a URL
+ * led to it, directly or over one more. */
+enum { CRAWL_ADMITS = ITEM_INITIAL | ITEM_EQUIV };
+
 /* A footprint as the attribute O has it: 32 digits. */
 struct str crawl_digits(struct footprint fp, struct arena *arena);
 /* The URL of an item, from its bucket or its contribution, in the arena. 1: neither is there. */

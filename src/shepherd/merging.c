@@ -128,7 +128,7 @@ bool merge_wants(const struct merging *m, const struct contrib *c, struct filter
 	struct filter_url says;
 	if (url_parse(c->url, NULL, room, sizeof room, &url) != 0)
 		return false;
-	where.known |= c->flags & ITEM_INITIAL;
+	where.known |= c->flags & CRAWL_ADMITS;
 	filter_url(m->crawl->filter, &url, STR(""), &where, &says);
 	*ret_section = says.section;
 	return !says.reject || c->flags & ITEM_INITIAL;
@@ -153,7 +153,7 @@ static int newcomer_look(struct merging *m, struct found *f, struct err *err)
 		char room[URL_MAX];
 		struct url url;
 		struct filter_url says;
-		bool by_hand = f->c.flags & ITEM_INITIAL;
+		bool by_hand = f->c.flags & CRAWL_ADMITS;
 		if ((!wanted || (by_hand && !n.by_hand)) && contrib_site(&f->c, room, &url)) {
 			const struct filter_where where = {.known = by_hand};
 			n.norm = footprint_site(equiv_site(m->crawl->equiv, url_site(&url)));
@@ -485,7 +485,8 @@ static int merge_add(struct merging *m, const struct contrib *c, uint64_t place,
 	m->ret->roots += root;
 	return merge_tell(m, c->fp, CHANGE_ADD, c->url,
 			  root                      ? "front page of a new site"
-			  : c->flags & ITEM_INITIAL ? "added by hand"
+			  : contrib_is_by_hand(c)   ? "added by hand"
+			  : c->flags & CRAWL_ADMITS ? "a page that was added by hand leads to it"
 						    : "linked from another page",
 			  err);
 }
@@ -530,7 +531,7 @@ bool merge_touch(const struct contrib *c, struct index_item *item)
 {
 	bool again = false;
 	item->flags &= (uint8_t)~ITEM_UNREFERENCED;
-	item->flags |= c->flags & ITEM_INITIAL;
+	item->flags |= c->flags & CRAWL_ADMITS;
 	if (c->flags & ITEM_REGATHER &&
 	    (item->type == ITEM_ZOMBIE || item->type == ITEM_SLEEPING)) {
 		item->type = ITEM_NEW;

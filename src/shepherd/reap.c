@@ -252,7 +252,7 @@ static void reap_contribute(struct reap_job *job, struct str text, unsigned flag
 		.from = job->entry.fp,
 		.url = canon.href,
 	};
-	bool by_hand = flags & ITEM_INITIAL;
+	bool by_hand = flags & CRAWL_ADMITS;
 	if (footprint_cmp(c.fp, job->entry.fp) == 0 || contrib_is_seen(r, c.fp, by_hand))
 		return;
 	struct filter_where where = reap_where(r, c.fp.site, by_hand);
@@ -681,6 +681,21 @@ static void reap_pump(void *ctx)
 		loop_stop(r->o.loop);
 }
 
+/* What a redirect hands on: a URL that was given by hand may lead to another host in two steps, as
+ * http://a/ to https://a/ to https://www.a/; what comes after is a link like any other, or a chain
+ * without end would be sacred without end. */
+static unsigned leads_with(unsigned flags)
+{
+	switch (flags & CRAWL_ADMITS) {
+	case ITEM_INITIAL:
+		return ITEM_INITIAL | ITEM_EQUIV;
+	case ITEM_INITIAL | ITEM_EQUIV:
+		return ITEM_EQUIV;
+	default:
+		return 0;
+	}
+}
+
 static void job_fetched(void *ctx, const struct robot_result *result)
 {
 	struct reap_job *job = ctx;
@@ -724,7 +739,7 @@ static void job_fetched(void *ctx, const struct robot_result *result)
 		return;
 	}
 	if (v.leads_on)
-		reap_contribute(job, result->location, job->entry.item_flags & ITEM_INITIAL);
+		reap_contribute(job, result->location, leads_with(job->entry.item_flags));
 	reap_tell(job, &v, ITEM_NOWHERE);
 	reap_count(r,
 		   result->outcome == OUTCOME_REDIRECT

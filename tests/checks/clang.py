@@ -23,7 +23,7 @@ LATER = {
         "hostq_count hostq_rejects hostq_rejects_next hostq_restore hostq_save hostq_wants_more "
         "polite_delay_of_rate url_list_add_extent url_list_each_part",
     "the cycle: sorting and merging of whole indexes, zombie_errors by name, cleanup's numbers":
-        "bucket_moves_id merge_groups outcome_parse sort_add_stream sort_record_max "
+        "bucket_moves_id merge_groups sort_add_stream sort_record_max "
         "stream_open stream_read_some",
     "the indexer weighs URLs and tells the crawl":
         "feedback_create feedback_drop feedback_finish feedback_put",

@@ -270,6 +270,17 @@ def test_a_bad_file_of_classes_leaves_those_that_there_are(garner, web):
     assert up.stop() == 0
 
 
+def test_a_chain_of_redirects_without_end_meets_the_limits(garner, web):
+    web.pages |= {f"/r{i}": (302, {"Location": f"/r{i + 1}"}, "") for i in range(50)}
+    g = garner(config=configuration(web, site_max=2, auto_go_root="no"))
+    assert g.run("shep", "init").code == 0
+    assert g.run("add", f"{web.url}/r0").code == 0
+    for _ in range(12):
+        for module in ("plan", "reap", "cork", "merge", "equiv", "select", "record"):
+            assert g.run("shep", module).code == 0, module
+    assert len({path for path in web.asked if path.startswith("/r") and path != "/robots.txt"}) <= 6
+
+
 def test_status_tells_how_long_each_pass_took(garner, web):
     g = garner(config=configuration(web))
     up = g.start("up").wait_ready()

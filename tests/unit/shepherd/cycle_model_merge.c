@@ -81,7 +81,7 @@ static bool merge_touch(const struct contrib *c, struct index_item *item)
 	bool revived = c->flags & ITEM_REGATHER && rests;
 	bool asked = contrib_is_by_hand(c) && c->time_s > was.last_seen_s;
 	bool fetched = was.type == ITEM_GATHERED;
-	item->flags = (uint8_t)((was.flags & ~ITEM_UNREFERENCED) | (c->flags & ITEM_INITIAL) |
+	item->flags = (uint8_t)((was.flags & ~ITEM_UNREFERENCED) | (c->flags & CRAWL_ADMITS) |
 				(asked && fetched ? ITEM_REGATHER : 0));
 	if (revived || (asked && !fetched)) {
 		item->type = ITEM_NEW;
@@ -120,7 +120,7 @@ static void merge_take_items(struct merging *m)
 static bool merge_is_known(struct merging *m, uint64_t site)
 {
 	for (size_t i = 0; i < m->contribs; i++)
-		if (m->contrib[i].fp.site == site && m->contrib[i].contrib.flags & ITEM_INITIAL)
+		if (m->contrib[i].fp.site == site && m->contrib[i].contrib.flags & CRAWL_ADMITS)
 			return true;
 	return model_site(m->w, site) != NULL;
 }

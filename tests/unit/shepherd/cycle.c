@@ -10,9 +10,9 @@
 
 /* Many small files and threads are what a world takes: most of all with ASan. */
 #if defined(__SANITIZE_ADDRESS__)
-enum { WORLDS = 2000, WORLDS_SHORT = 80 };
+enum { WORLDS = 2000, WORLDS_SHORT = 30 };
 #else
-enum { WORLDS = 2000, WORLDS_SHORT = 450 };
+enum { WORLDS = 2000, WORLDS_SHORT = 150 };
 #endif
 
 struct module {

@@ -153,13 +153,14 @@ static int newcomer_look(struct merging *m, struct found *f, struct err *err)
 		char room[URL_MAX];
 		struct url url;
 		struct filter_url says;
-		bool by_hand = f->c.flags & CRAWL_ADMITS;
-		if ((!wanted || (by_hand && !n.by_hand)) && contrib_site(&f->c, room, &url)) {
-			const struct filter_where where = {.known = by_hand};
+		bool admits = f->c.flags & CRAWL_ADMITS;
+		if ((!wanted || (admits && !n.by_hand)) && contrib_site(&f->c, room, &url)) {
+			const struct filter_where where = {.known = admits};
 			n.norm = footprint_site(equiv_site(m->crawl->equiv, url_site(&url)));
 			filter_url(m->crawl->filter, &url, STR(""), &where, &says);
-			n.by_hand |= by_hand;
-			wanted |= by_hand || !says.reject;
+			bool taken = f->c.flags & ITEM_INITIAL || !says.reject;
+			n.by_hand |= admits && taken;
+			wanted |= taken;
 		}
 		rc = found_next(m, f, err);
 	}

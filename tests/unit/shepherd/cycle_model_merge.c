@@ -116,11 +116,24 @@ static void merge_take_items(struct merging *m)
 	}
 }
 
-/* A site is known if it is in the list, or any contribution of it was given by hand. */
+/* Whether a contribution makes its site known: it was given by hand, or such a URL led to it and no
+ * rule rejects it. */
+static bool contrib_admits(struct merging *m, const struct contrib *c)
+{
+	const struct filter_where where = {.known = true};
+	struct filter_url says;
+	char room[URL_MAX];
+	struct url url;
+	ENSURE(url_parse(c->url, NULL, room, sizeof room, &url) == 0);
+	filter_url(m->w->crawl.filter, &url, STR(""), &where, &says);
+	return c->flags & ITEM_INITIAL || (c->flags & ITEM_EQUIV && !says.reject);
+}
+
+/* A site is known if it is in the list, or any contribution admits it. */
 static bool merge_is_known(struct merging *m, uint64_t site)
 {
 	for (size_t i = 0; i < m->contribs; i++)
-		if (m->contrib[i].fp.site == site && m->contrib[i].contrib.flags & CRAWL_ADMITS)
+		if (m->contrib[i].fp.site == site && contrib_admits(m, &m->contrib[i].contrib))
 			return true;
 	return model_site(m->w, site) != NULL;
 }

@@ -144,11 +144,11 @@ static void state_carry_over(const struct polite *p, struct polite_entry *e, str
 {
 	int64_t delay = clamp_us(e->delay_us, 0, POLITE_RETRY_MAX_US);
 	int64_t pause = clamp_us(e->pause_us, delay, POLITE_RETRY_MAX_US);
+	int64_t next_wall_us = MIN(e->next_wall_us, INT64_MAX / 2); /* any time, in a bad file */
 	leases_clear(e);
 	s->start_us = 0;
-	s->next_us = e->next_wall_us <= 0
-			     ? pause
-			     : clamp_us(e->next_wall_us - p->wall_offset_us, delay, pause);
+	s->next_us = next_wall_us <= 0 ? pause
+				       : clamp_us(next_wall_us - p->wall_offset_us, delay, pause);
 	s->trouble_s = 0;
 }
 

@@ -493,8 +493,16 @@ int play_ops(struct play *p, uint64_t *ret, struct err *err)
 	if (take_newest(p, &st, err) < 0)
 		return -1;
 	int rc = last_in_index(st, &last_s, err);
-	if (rc == 0 && !phase_is_done(state_phase(st)))
+	if (rc == 0)
 		rc = last_in_journal(st, &last_s, err);
+	/* the last one may have been a delete that merge has forgotten since */
+	struct state *before = NULL;
+	if (rc == 0 && *state_params(st)->from)
+		rc = state_open(&before, p->s, state_params(st)->from, err);
+	if (rc == 0 && before)
+		rc = last_in_journal(before, &last_s, err);
+	rc = MIN(rc, 0);
+	state_free(&before);
 	state_free(&st);
 	if (rc == 0)
 		*ret = (uint64_t)(last_s - PLAY_START / US_PER_S);

@@ -88,6 +88,7 @@ static int check_crawl(const struct cmd_call *call, const struct config *config)
 		fprintf(stderr, "%s\n", err.msg);
 		return (int)err.code;
 	}
+	ENSURE(cycle);
 	const char *const read[] = {cycle->filter_path, cycle->equiv_path};
 	for (size_t i = 0; i < ARRAY_LEN(read); i++)
 		if (access(read[i], F_OK) == 0)

@@ -144,7 +144,7 @@ static void tell_all(const struct filter *f, const struct filter_url *u,
 
 static void tell_text(void *out, const char *name, const char *value, const char *by)
 {
-	CLEANUP(buf_free) struct buf both = BUF_INIT(VALUE_TEXT_MAX * 2);
+	CLEANUP(buf_free) struct buf both = BUF_INIT((size_t)VALUE_TEXT_MAX * 2);
 	buf_printf(&both, "%s%s%s", name, value ? "=" : "", value ? value : "");
 	buf_printf(out, "    %-24s %s\n", buf_text(&both), by ? by : "no rule");
 }

@@ -106,6 +106,8 @@ struct master {
 	struct loop *loop;
 	struct states *states;
 	struct reap *reap;
+	struct cage_options parse; /* the reap's, with its program */
+	char program[CAGE_PATH_MAX];
 	struct requests *requests;
 	struct loop_timer look;
 	char folder[PATH_MAX];
@@ -555,14 +557,13 @@ static int master_go(struct master *m, struct err *err)
 /* The reap, with its robot and parsers. */
 static int master_make_reap(struct master *m, struct err *err)
 {
-	char program[CAGE_PATH_MAX];
-	struct cage_options parse;
-	if (cage_section_options(config_get(m->config, &cage_section), program, &parse, err) < 0)
+	if (cage_section_options(config_get(m->config, &cage_section), m->program, &m->parse, err) <
+	    0)
 		return -1;
 	struct reap_options options = {
 		.loop = m->loop,
 		.data = m->data,
-		.parse = &parse,
+		.parse = &m->parse,
 		.robot = m->robot,
 		.conf = &m->conf->crawl,
 		.counters = m->counters,

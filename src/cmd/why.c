@@ -272,8 +272,9 @@ static const char *class_text(const struct why *w, struct arena *arena)
 }
 
 /* Where it stands among others. */
-static void print_standing(FILE *out, const struct why *w, struct arena *arena)
+static void print_standing(FILE *out, const struct answer *a, struct arena *arena)
 {
+	const struct why *w = &a->why;
 	const struct site *site = &w->site;
 	const char *class = class_text(w, arena);
 	char key[QKEY_TEXT];
@@ -292,8 +293,8 @@ static void print_standing(FILE *out, const struct why *w, struct arena *arena)
 			site->error_cycles);
 	fprintf(out, "server:       %s",
 		site->qkey ? qkey_print(site->qkey, key) : "not asked yet");
-	if (site->delay_ms)
-		fprintf(out, ", delay %" PRIu32 " ms", site->delay_ms);
+	if (a->planned)
+		fprintf(out, ", delay %g s", (double)a->plan.server.delay_us / US_PER_S);
 	fprintf(out, "\n");
 }
 
@@ -362,7 +363,7 @@ static void print_why(FILE *out, const struct answer *a, const struct crawl_conf
 		print_decision(out, &a->decision[i], arena);
 	if (a->bad_filter)
 		fprintf(out, "filter:       not asked: %s\n", a->bad_filter);
-	print_standing(out, w, arena);
+	print_standing(out, a, arena);
 	if (a->planned)
 		print_plan(out, &a->plan, arena);
 }
@@ -388,8 +389,9 @@ static void put_decisions(struct jsonw *j, const struct answer *a)
 	jsonw_array_end(j);
 }
 
-static void put_standing(struct jsonw *j, const struct why *w, struct arena *arena)
+static void put_standing(struct jsonw *j, const struct answer *a, struct arena *arena)
 {
+	const struct why *w = &a->why;
 	const struct site *site = &w->site;
 	char key[QKEY_TEXT];
 	jsonw_put_text(j, "class", class_text(w, arena));
@@ -407,7 +409,8 @@ static void put_standing(struct jsonw *j, const struct why *w, struct arena *are
 	jsonw_object_end(j);
 	jsonw_put_object(j, "server");
 	jsonw_put_text(j, "key", site->qkey ? qkey_print(site->qkey, key) : NULL);
-	jsonw_put_uint(j, "delay_ms", site->delay_ms);
+	if (a->planned)
+		jsonw_put_int(j, "delay_us", a->plan.server.delay_us);
 	jsonw_object_end(j);
 }
 
@@ -419,7 +422,6 @@ static void put_plan(struct jsonw *j, const struct plan_answer *p)
 	if (banded)
 		jsonw_put_uint(j, "priority", p->verdict.priority);
 	jsonw_put_bool(j, "dead", p->dead);
-	jsonw_put_int(j, "delay_us", p->server.delay_us);
 	jsonw_put_bool(j, "planned", p->planned);
 	if (p->planned)
 		jsonw_put_uint(j, "place", p->place);
@@ -462,7 +464,7 @@ static void print_json(struct buf *out, const struct answer *a, const struct cra
 	put_decisions(&j, a);
 	if (a->bad_filter)
 		jsonw_put_text(&j, "bad_filter", a->bad_filter);
-	put_standing(&j, w, arena);
+	put_standing(&j, a, arena);
 	if (a->planned)
 		put_plan(&j, &a->plan);
 	jsonw_object_end(&j);

@@ -116,6 +116,9 @@ def test_why_agrees_with_plan_and_select(garner, web):
         assert g.run("shep", module).code == 0, module
     due = [line.split()[-1] for line in why("/a").splitlines() if line[:4] in ("next", "band")]
     assert len(due) == 2 and due[0] == due[1]
+    assert "server:       127.0.0.1, delay 0 s" in why("/a")  # by no_delay
+    rules(g, "host 127.0.0.1: min_delay=3s\n")
+    assert "server:       127.0.0.1, delay 3 s" in why("/a")
     rules(g, "path /*: reject\n")
     assert "none; the filter rejects it" in why("/a") and "rejected" not in why("/")
     rules(g, "any: soft_limit=1\n")

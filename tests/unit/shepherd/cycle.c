@@ -12,7 +12,7 @@
 #if defined(__SANITIZE_ADDRESS__)
 enum { WORLDS = 2000, WORLDS_SHORT = 30 };
 #else
-enum { WORLDS = 2000, WORLDS_SHORT = 150 };
+enum { WORLDS = 2000, WORLDS_SHORT = 130 };
 #endif
 
 struct module {

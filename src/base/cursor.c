@@ -1,45 +1,7 @@
-/* Numbers are copied out, never cast: file bytes have no alignment. */
+/* What is longer than a number of a fixed size. */
 #include "base/cursor.h"
 
-#include <endian.h>
-
-/* n bytes to read, or NULL and bad. */
-static const unsigned char *reader_take(struct reader *r, size_t n)
-{
-	if (r->bad || n > reader_left(r)) {
-		r->bad = true;
-		return NULL;
-	}
-	const unsigned char *p = r->p;
-	if (n)
-		r->p += n;
-	return p;
-}
-
-#define FIXED(name, type, from_file, to_file)                      \
-	type reader_##name(struct reader *r)                       \
-	{                                                          \
-		type v = 0;                                        \
-		const unsigned char *p = reader_take(r, sizeof v); \
-		if (p)                                             \
-			memcpy(&v, p, sizeof v);                   \
-		return from_file(v);                               \
-	}                                                          \
-	void put_##name(struct buf *b, type v)                     \
-	{                                                          \
-		v = to_file(v);                                    \
-		buf_add(b, &v, sizeof v);                          \
-	}
-
-#define AS_IS(v) (v)
-FIXED(u8, uint8_t, AS_IS, AS_IS)
-FIXED(u16le, uint16_t, le16toh, htole16)
-FIXED(u32le, uint32_t, le32toh, htole32)
-FIXED(u64le, uint64_t, le64toh, htole64)
-FIXED(u16be, uint16_t, be16toh, htobe16)
-FIXED(u32be, uint32_t, be32toh, htobe32)
-
-uint64_t reader_varint(struct reader *r)
+uint64_t reader_varint_slowly(struct reader *r)
 {
 	uint64_t v = 0;
 	for (unsigned shift = 0; shift < 70 && !r->bad && r->p < r->end; shift += 7) {

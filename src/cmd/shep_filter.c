@@ -55,18 +55,20 @@ static int open_newest(const struct config *config, struct states **ret_states, 
 	return MIN(rc, 0);
 }
 
-static int count_sites(struct state *st, qkey key, uint64_t *ret, struct err *err)
+int shep_filter_count(struct state *st, qkey key, uint64_t *ret, struct err *err)
 {
 	CLEANUP(sites_scan_free) struct sites_scan *scan = NULL;
 	struct site site;
+	*ret = 0;
 	int rc = state_sites_scan(st, &scan, err);
 	while (rc == 0 && (rc = sites_scan_next(scan, &site, err)) == 0)
 		*ret += site.qkey == key;
 	return MIN(rc, 0);
 }
 
-int shep_filter_where(struct state *st, struct url_site site, struct filter_where *ret,
-		      struct err *err)
+/* What a state knows of a site, for the rules; of one that it does not know: nothing. */
+static int where_of_site(struct state *st, struct url_site site, struct filter_where *ret,
+			 struct err *err)
 {
 	CLEANUP(sites_scan_free) struct sites_scan *scan = NULL;
 	const struct site *found = NULL;
@@ -78,7 +80,7 @@ int shep_filter_where(struct state *st, struct url_site site, struct filter_wher
 		return MIN(rc, 0);
 	ret->known = true;
 	ret->qkey = found->qkey;
-	return ret->qkey ? count_sites(st, ret->qkey, &ret->key_sites, err) : 0;
+	return ret->qkey ? shep_filter_count(st, ret->qkey, &ret->key_sites, err) : 0;
 }
 
 /* Values */
@@ -196,7 +198,7 @@ static int answer_url(const struct cmd_call *call, const struct filter *f, struc
 		url_fail(rc, str_of(text), &err);
 		return cmd_fail(call, &err);
 	}
-	if (st && shep_filter_where(st, url_site(&url), &where, &err) < 0)
+	if (st && where_of_site(st, url_site(&url), &where, &err) < 0)
 		return cmd_fail(call, &err);
 	filter_url(f, &url, str_of(o->type), &where, &u);
 	filter_site(f, url_site(&url), &where, &s);

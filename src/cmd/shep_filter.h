@@ -8,7 +8,5 @@
  * PATH_MAX bytes: where its file is or would be. 1: this program has no such role. */
 int shep_filter_load(const struct cmd_call *call, const struct config *config, char *ret_path,
 		     struct filter **ret, struct err *err);
-/* What a state knows of a site, for the rules; of one that it does not know: nothing. Reads the
- * list of sites. */
-int shep_filter_where(struct state *st, struct url_site site, struct filter_where *ret,
-		      struct err *err);
+/* How many sites of a state have a queue key: for the rules. Reads the list of sites. */
+int shep_filter_count(struct state *st, qkey key, uint64_t *ret, struct err *err);

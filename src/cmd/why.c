@@ -171,28 +171,50 @@ static void decisions_of(struct answer *a, struct arena *arena)
 	a->decisions = n;
 }
 
-/* What the rules say of it, and plan, with what the newest state knows (NULL: there is none). */
+/* What plan makes of it. */
+static int ask_plan(const struct config *config, const struct filter *filter, struct state *st,
+		    struct answer *a, struct err *err)
+{
+	const struct why *w = &a->why;
+	if (w->known != WHY_KNOWN)
+		return 0;
+	struct crawl c = shepherd_crawl(config, &state_params(st)->course);
+	c.filter = filter;
+	int rc = plan_explain_url(st, &c, w->item.fp, w->site_known ? &w->site : NULL, &a->plan,
+				  err);
+	a->planned = rc == 0;
+	return MIN(rc, 0);
+}
+
+/* What the rules may ask of its site. The list of sites is long: plan has counted already. */
+static int where_of(struct state *st, const struct answer *a, struct filter_where *ret,
+		    struct err *err)
+{
+	const struct why *w = &a->why;
+	*ret = (struct filter_where){.known = w->site_known || w->known == WHY_KNOWN ||
+					      w->known == WHY_FOUND};
+	if (!w->site_known || !w->site.qkey)
+		return 0;
+	ret->qkey = w->site.qkey;
+	ret->key_sites = a->plan.server.sites;
+	return a->planned ? 0 : shep_filter_count(st, ret->qkey, &ret->key_sites, err);
+}
+
+/* What plan says of it, and the rules, with what the newest state knows (NULL: there is none). */
 static int ask_rules(const struct config *config, const struct filter *filter, struct state *st,
 		     const struct url *url, struct answer *a, struct arena *arena, struct err *err)
 {
 	struct filter_where where = {0};
 	struct filter_url said;
 	char room[PATH_MAX + 32];
-	if (st && shep_filter_where(st, url_site(url), &where, err) < 0)
+	if (st && (ask_plan(config, filter, st, a, err) < 0 || where_of(st, a, &where, err) < 0))
 		return -1;
-	where.known |= a->why.known == WHY_KNOWN || a->why.known == WHY_FOUND;
 	bool by_hand = a->why.known == WHY_KNOWN && a->why.item.flags & ITEM_INITIAL;
 	filter_url(filter, url, STR(""), &where, &said);
 	if (said.reject && !by_hand) /* no rule holds for what was added */
 		a->rule = arena_text(arena, str_of(filter_line_text(filter, said.reject_line, room,
 								    sizeof room)));
-	if (!st || a->why.known != WHY_KNOWN)
-		return 0;
-	struct crawl c = shepherd_crawl(config, &state_params(st)->course);
-	c.filter = filter;
-	int rc = plan_explain_url(st, &c, footprint_of(url), &a->plan, err);
-	a->planned = rc == 0;
-	return MIN(rc, 0);
+	return 0;
 }
 
 /* The rules that hold now; also where nothing was ever gathered. */

@@ -59,15 +59,10 @@ static int answer_place(struct state *st, struct plan_answer *a, struct err *err
 	return MIN(rc, 0);
 }
 
-static int answer_site(struct state *st, const struct crawl *c, struct plan_answer *a,
-		       struct err *err)
+static int answer_site(struct state *st, const struct crawl *c, const struct site *known,
+		       struct plan_answer *a, struct err *err)
 {
-	CLEANUP(sites_scan_free) struct sites_scan *scan = NULL;
 	CLEANUP(servers_free) struct servers *servers = NULL;
-	const struct site *known = NULL;
-	if (state_sites_scan(st, &scan, err) < 0 ||
-	    sites_scan_find(scan, a->item.fp.site, &known, err) < 0)
-		return -1;
 	struct site site = known ? *known : (struct site){.fp = a->item.fp.site};
 	struct server room;
 	struct filter_site f;
@@ -84,7 +79,7 @@ static int answer_site(struct state *st, const struct crawl *c, struct plan_answ
 }
 
 int plan_explain_url(struct state *st, const struct crawl *c, struct footprint fp,
-		     struct plan_answer *ret, struct err *err)
+		     const struct site *site, struct plan_answer *ret, struct err *err)
 {
 	const struct url_index *index;
 	struct plan_answer a = {.verdict.band = PLAN_BANDS};
@@ -93,7 +88,7 @@ int plan_explain_url(struct state *st, const struct crawl *c, struct footprint f
 		rc = url_index_find(index, fp, &a.item, err);
 	if (rc != 0)
 		return rc;
-	if (answer_site(st, c, &a, err) < 0 || answer_place(st, &a, err) < 0)
+	if (answer_site(st, c, site, &a, err) < 0 || answer_place(st, &a, err) < 0)
 		return -1;
 	a.candidate = plan_may_gather(&a.item);
 	if (a.candidate) {

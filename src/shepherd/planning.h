@@ -35,6 +35,7 @@ struct plan_answer {
 	struct plan_entry entry;
 	uint64_t place, of; /* from 1 on, by falling priority */
 };
-/* 1: the URL is not in the index. */
+/* site: what the list has of its site; NULL: nothing. Reads the list once, for the server.
+ * 1: the URL is not in the index. */
 int plan_explain_url(struct state *st, const struct crawl *c, struct footprint fp,
-		     struct plan_answer *ret, struct err *err);
+		     const struct site *site, struct plan_answer *ret, struct err *err);

@@ -22,7 +22,6 @@ struct servers {
 	uint32_t *of_site; /* of each in the list: the number of its server, or UINT32_MAX */
 	size_t sites, sites_room;
 	const struct crawl *crawl;
-	const struct site *only; /* NULL, or the server of this site alone is known */
 	/* of the pass that is being made: weights of the mean */
 	uint64_t *weight;
 };
@@ -107,12 +106,6 @@ static void server_sum_up(struct servers *s, const struct site *site, uint64_t n
 	server_add(s, &s->server[number], site, &s->weight[number]);
 }
 
-/* Of this site's server, if it is resolved, the servers want to know. */
-static bool servers_want(const struct servers *s, const struct site *site)
-{
-	return site->qkey && (!s->only || s->only->qkey == site->qkey);
-}
-
 static void servers_count_batch(struct servers *s, const qkey *key, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -128,7 +121,7 @@ static int servers_count_sites(struct servers *s, struct state *st, struct err *
 	size_t n = 0;
 	int rc = state_sites_scan(st, &scan, err);
 	while (rc == 0 && (rc = sites_scan_next(scan, &site, err)) == 0) {
-		key[n] = servers_want(s, &site) ? site.qkey : 0;
+		key[n] = site.qkey;
 		server_table_near(&s->table, key[n++]);
 		if (n == BATCH) {
 			servers_count_batch(s, key, n);
@@ -145,27 +138,16 @@ static int servers_add_sites(struct servers *s, struct state *st, struct err *er
 	struct site site;
 	int rc = state_sites_scan(st, &scan, err);
 	while (rc == 0 && (rc = sites_scan_next(scan, &site, err)) == 0)
-		if (servers_want(s, &site))
+		if (site.qkey)
 			server_sum_up(s, &site, sites_scan_number(scan));
 	return MIN(rc, 0);
 }
 
-int servers_load_of(struct servers **ret, struct state *st, const struct crawl *c,
-		    const struct site *only, struct err *err)
+static int servers_finish(struct servers *s, int rc, struct servers **ret)
 {
-	struct servers *s = mem_alloc(sizeof *s);
-	s->crawl = c;
-	s->only = only;
-	bool some = !only || only->qkey;
-	int rc = some ? servers_count_sites(s, st, err) : 0;
-	if (rc == 0 && some) {
-		s->weight = mem_array(s->n + 1, sizeof *s->weight);
-		rc = servers_add_sites(s, st, err);
-	}
 	for (size_t i = 0; rc == 0 && i < s->n; i++)
-		server_end(c, &s->server[i], s->weight[i]);
+		server_end(s->crawl, &s->server[i], s->weight[i]);
 	mem_free(&s->weight);
-	s->only = NULL;
 	if (rc == 0)
 		*ret = s;
 	else
@@ -175,7 +157,43 @@ int servers_load_of(struct servers **ret, struct state *st, const struct crawl *
 
 int servers_load(struct servers **ret, struct state *st, const struct crawl *c, struct err *err)
 {
-	return servers_load_of(ret, st, c, NULL, err);
+	struct servers *s = mem_alloc(sizeof *s);
+	s->crawl = c;
+	int rc = servers_count_sites(s, st, err);
+	if (rc == 0) {
+		s->weight = mem_array(s->n + 1, sizeof *s->weight);
+		rc = servers_add_sites(s, st, err);
+	}
+	return servers_finish(s, rc, ret);
+}
+
+/* Sites of one server are few, and kept until all are counted: so one pass is enough. */
+static int servers_add_only(struct servers *s, struct state *st, qkey key, struct err *err)
+{
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(SIZE_MAX);
+	CLEANUP(sites_scan_free) struct sites_scan *scan = NULL;
+	struct site site, *kept = NULL;
+	size_t n = 0, room = 0;
+	int rc = state_sites_scan(st, &scan, err);
+	while (rc == 0 && (rc = sites_scan_next(scan, &site, err)) == 0)
+		if (site.qkey == key) {
+			(void)server_count(s, key);
+			site.host = arena_str(&arena, site.host);
+			*VEC_PUSH(kept, n, room) = site;
+		}
+	s->weight = mem_array(1, sizeof *s->weight);
+	for (size_t i = 0; i < n; i++)
+		server_add(s, s->server, &kept[i], s->weight);
+	mem_free(&kept);
+	return MIN(rc, 0);
+}
+
+int servers_load_of(struct servers **ret, struct state *st, const struct crawl *c,
+		    const struct site *only, struct err *err)
+{
+	struct servers *s = mem_alloc(sizeof *s);
+	s->crawl = c;
+	return servers_finish(s, only->qkey ? servers_add_only(s, st, only->qkey, err) : 0, ret);
 }
 
 void servers_free(struct servers **ps)

@@ -447,6 +447,17 @@ static void a_plan_that_is_stopped_is_none(void **state)
 	lab_free(&lab);
 }
 
+/* 1: the URL is not known. */
+static int explain(struct lab *lab, const struct crawl *c, uint64_t page, struct plan_answer *ret)
+{
+	struct err err = {0};
+	struct sites *sites = lab_sites(lab);
+	struct footprint fp = play_footprint(page);
+	int rc = plan_explain_url(lab->st, c, fp, sites_get(sites, fp.site), ret, &err);
+	sites_free(&sites);
+	return rc;
+}
+
 static void a_url_is_explained(void **state)
 {
 	(void)state;
@@ -463,11 +474,11 @@ static void a_url_is_explained(void **state)
 	     2);
 	struct crawl c = lab_crawl(&conf);
 	lab_enter(&lab, false, PHASE_PLAN);
-	MUST(plan_explain_url(lab.st, &c, play_footprint(0), &a, &err));
+	MUST(explain(&lab, &c, 0, &a));
 	assert_false(a.has_plan);
 	lab_close(&lab);
 	assert_int_equal(1, plan(&lab, &conf, &seen).urls);
-	MUST(plan_explain_url(lab.st, &c, play_footprint(0), &a, &err));
+	MUST(explain(&lab, &c, 0, &a));
 	assert_int_equal(BAND_NEW, a.verdict.band);
 	assert_int_equal(entry_of(&seen, 0)->priority, a.verdict.priority);
 	assert_int_equal(7, a.server.qkey);
@@ -476,14 +487,14 @@ static void a_url_is_explained(void **state)
 	assert_int_equal(0, a.rests_until_s);
 	assert_int_equal(1, a.place);
 	assert_int_equal(1, a.of);
-	MUST(plan_explain_url(lab.st, &c, play_footprint(1), &a, &err));
+	MUST(explain(&lab, &c, 1, &a));
 	assert_true(a.has_plan && !a.planned && a.candidate);
-	MUST(plan_explain_url(lab.st, &c, play_footprint(50), &a, &err));
+	MUST(explain(&lab, &c, 50, &a));
 	assert_true(a.dead && !a.planned);
 	assert_int_equal(NOW_S - 100 + REFRESH_S, a.rests_until_s);
-	MUST(plan_explain_url(lab.st, &c, play_footprint(51), &a, &err));
+	MUST(explain(&lab, &c, 51, &a));
 	assert_false(a.candidate);
-	assert_int_equal(1, plan_explain_url(lab.st, &c, play_footprint(52), &a, &err));
+	assert_int_equal(1, explain(&lab, &c, 52, &a));
 	lab_free(&lab);
 }
 

@@ -1,11 +1,13 @@
-/* plan: which URLs are gathered next. The index is read twice, in step with the site list. The
- * first pass counts priorities in a histogram, and how many URLs of each server are due. A URL
- * counts in the histogram only while its server has room: these may not be the best of the server,
- * so the priority above which the histogram has as many URLs as the budget allows (the cut) may be
- * too low, but never too high. The second pass sorts what lies above the cut, by server for the
- * rooms, then by priority for the budget, then by site for the file. Memory is the histogram, a few
- * bytes for each server, and what sorting is given; a heap of the best would need the memory of all
- * rooms, of which there may be more than the budget has URLs. */
+/* plan: which URLs are gathered next. The index is read once, in step with the site list. The pass
+ * counts priorities in a histogram, and how many URLs of each server are due. A URL counts in the
+ * histogram only while its server has room: these may not be the best of the server, so the
+ * priority above which the histogram has as many URLs as the budget allows (the cut) may be too
+ * low, but never too high. It rises while the pass goes on, so what lies above it at the time is
+ * sorted at once: of n URLs that are due, about budget * (1 + ln(n / budget)). Of these what lies
+ * above the last cut is sorted by server for the rooms, then by priority for the budget, then by
+ * site for the file. Memory is the histogram, a few bytes for each server, and what sorting is
+ * given; a heap of the best would need the memory of all rooms, of which there may be more than the
+ * budget has URLs. A second pass, which sorts only what lies above the last cut, takes longer. */
 #include "shepherd/planning.h"
 
 #include "base/clock.h"
@@ -38,13 +40,13 @@ struct planning {
 	struct servers *servers;
 	struct plan_count *count; /* by number of the server */
 	uint64_t *histogram;
+	uint32_t cut;          /* the bin from which on URLs are sorted; never falls */
+	uint64_t above;        /* URLs in this bin and above it */
 	uint64_t budget, fits; /* fits: URLs that the rooms leave */
 	/* sites that are not resolved; their URLs that go out by themselves; those in the plan */
 	uint64_t unresolved_sites, unresolved, unresolved_urls;
-	uint32_t cut;
 	struct planned *ret;
 	struct sort *sort; /* where picks go */
-	bool first;        /* of the passes */
 	bool stopped;
 	/* The site that is being read. */
 	struct site site;
@@ -134,30 +136,42 @@ static bool plan_is_stopped(struct planning *p, uint64_t done)
 	return p->stopped;
 }
 
-/* The passes. */
+/* The pass. */
+
+/* One more URL in the histogram. */
+static void plan_count_bin(struct planning *p, uint32_t bin)
+{
+	p->histogram[bin]++;
+	p->above += bin >= p->cut;
+	while (p->above - p->histogram[p->cut] >= p->budget)
+		p->above -= p->histogram[p->cut++];
+}
 
 static void plan_count_pick(struct planning *p, const struct plan_pick *pick)
 {
-	uint64_t *bin = &p->histogram[pick->entry.priority >> CUT_BITS];
+	uint32_t bin = pick->entry.priority >> CUT_BITS;
 	p->ret->due[pick->band]++;
 	if (pick->server == UINT32_MAX) {
 		p->unresolved++;
-		++*bin;
+		plan_count_bin(p, bin);
 		return;
 	}
 	struct plan_count *count = &p->count[pick->server];
-	*bin += count->due < p->server->room;
+	if (count->due < p->server->room)
+		plan_count_bin(p, bin);
 	count->due++;
 	count->regather += pick->band == BAND_REGATHER;
 }
 
+static bool plan_is_above(const struct planning *p, const struct plan_pick *pick)
+{
+	return pick->entry.priority >> CUT_BITS >= p->cut || pick->entry.item_flags & ITEM_REGATHER;
+}
+
 static int plan_take_pick(struct planning *p, const struct plan_pick *pick, struct err *err)
 {
-	if (p->first)
-		plan_count_pick(p, pick);
-	else if (pick->entry.priority >= p->cut || pick->entry.item_flags & ITEM_REGATHER)
-		return pick_add(p->sort, pick, err);
-	return 0;
+	plan_count_pick(p, pick);
+	return plan_is_above(p, pick) ? pick_add(p->sort, pick, err) : 0;
 }
 
 /* Of a site that is not resolved one URL goes out to find its server. */
@@ -165,10 +179,8 @@ static int plan_end_site(struct planning *p, struct err *err)
 {
 	if (p->due == 0)
 		return 0;
-	if (p->first) {
-		p->ret->left_out[PLAN_SERVER] += p->due - 1;
-		p->unresolved_sites++;
-	}
+	p->ret->left_out[PLAN_SERVER] += p->due - 1;
+	p->unresolved_sites++;
 	p->due = 0;
 	p->best.band = BAND_RESOLVES;
 	p->best.entry.priority = plan_band_rows[BAND_RESOLVES].base;
@@ -197,7 +209,7 @@ static int plan_begin_site(struct planning *p, struct sites_scan *sites, uint64_
 
 static void plan_leave_out(struct planning *p, enum plan_limit limit, int64_t until_s)
 {
-	p->ret->left_out[limit] += p->first;
+	p->ret->left_out[limit]++;
 	p->ret->next_s = MIN(p->ret->next_s, until_s);
 }
 
@@ -268,7 +280,7 @@ static int plan_pass(struct planning *p, struct err *err)
 	while ((rc = url_index_next(scan, &item, err)) == 0) {
 		if (plan_is_stopped(p, done++))
 			return 1;
-		p->ret->types[item.type] += p->first;
+		p->ret->types[item.type]++;
 		if (!plan_may_gather(&item))
 			continue;
 		if (UNLIKELY(!p->server || p->site.fp != item.fp.site) &&
@@ -280,7 +292,7 @@ static int plan_pass(struct planning *p, struct err *err)
 	return rc < 0 ? -1 : plan_end_site(p, err);
 }
 
-/* Between the passes: what the rooms leave out, and the cut. */
+/* After the pass: what the rooms leave out. */
 
 static void plan_sum_up(struct planning *p)
 {
@@ -292,16 +304,14 @@ static void plan_sum_up(struct planning *p)
 		p->fits += fits;
 		p->ret->left_out[PLAN_SERVER] += count->due - fits;
 	}
-	uint32_t bin = CUT_BINS - 1;
-	for (uint64_t above = p->histogram[bin]; above < p->budget && bin > 0;)
-		above += p->histogram[--bin];
-	p->cut = bin << CUT_BITS;
 }
 
-/* After the passes: what is within the limits. */
+/* And what is within the limits. */
 
 static bool plan_fits_room(struct planning *p, const struct plan_pick *pick)
 {
+	if (!plan_is_above(p, pick))
+		return false;
 	if (pick->server == UINT32_MAX)
 		return true;
 	if (pick->server != p->room_of) {
@@ -350,16 +360,11 @@ static int plan_choose(struct planning *p, struct sort **from, size_t key_at,
 	return MIN(rc, 0);
 }
 
-/* What lies above the cut becomes p->sort: all that is planned, site by site. */
+/* What was sorted becomes all that is planned, site by site. */
 static int plan_gather(struct planning *p, struct err *err)
 {
-	int rc = pick_sort_new(p, KEY_SERVER, &p->sort, err);
-	p->first = false;
 	p->room_of = UINT32_MAX;
-	if (rc == 0)
-		rc = plan_pass(p, err);
-	if (rc == 0)
-		rc = plan_choose(p, &p->sort, KEY_PRIORITY, plan_fits_room, err);
+	int rc = plan_choose(p, &p->sort, KEY_PRIORITY, plan_fits_room, err);
 	if (rc == 0)
 		rc = plan_choose(p, &p->sort, KEY_SITE, plan_fits_budget, err);
 	p->ret->left_out[PLAN_BUDGET] = p->fits - p->ret->urls;
@@ -448,7 +453,8 @@ static int plan_look(struct planning *p, struct err *err)
 		return -1;
 	p->count = mem_array(servers_count(p->servers) + 1, sizeof *p->count);
 	p->histogram = mem_array(CUT_BINS, sizeof *p->histogram);
-	p->first = true;
+	if (pick_sort_new(p, KEY_SERVER, &p->sort, err) < 0)
+		return -1;
 	int rc = plan_pass(p, err);
 	if (rc == 0)
 		plan_sum_up(p);

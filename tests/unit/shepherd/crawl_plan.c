@@ -435,7 +435,7 @@ static void a_plan_that_is_stopped_is_none(void **state)
 				      new_item(3, 1), new_item(4, 1)};
 	make(&lab, "stopped", items, 5, (struct site[]){{.qkey = 7}}, 1);
 	lab_enter(&lab, false, PHASE_PLAN);
-	for (unsigned n = 1; n <= 4; n++) { /* in both passes, and while it chooses */
+	for (unsigned n = 1; n <= 3; n++) { /* in the pass, and while it chooses */
 		unsigned left = n;
 		struct crawl c = lab_crawl(&conf);
 		c.stopped = is_stopped;

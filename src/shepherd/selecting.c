@@ -6,8 +6,9 @@
  * footprints. The lists lie in chunks of one array, which makes this a counting sort that need not
  * know the counts first: with them the classes would have to be kept, or the index read twice.
  *
- * Then the classes are walked from the best to the worst; a note becomes a verdict. Items of a
- * class come in order, so their sites are found by steps ahead. When the brake does not hold, the
+ * Then the classes are walked from the best to the worst; a note becomes a verdict. The site of an
+ * item is found by counting the bits of those with which sites begin: a search among the sites
+ * takes longer, although the items of a class come in order. When the brake does not hold, the
  * index is read once more, and it and the site list are written anew by the verdicts: but if
  * nothing differs up to its end, neither is written, and both stay what the state shares with its
  * origin. */
@@ -16,7 +17,6 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
-#include "base/vec.h"
 #include "shepherd/limits.h"
 
 #include <inttypes.h>
@@ -58,6 +58,13 @@ struct class_list {
 	uint32_t n;           /* items in the last one */
 };
 
+enum { SPAN = 64 };
+/* Of SPAN items: with which of them a site begins, and how many sites begin before them. */
+struct site_span {
+	uint64_t begins;
+	uint64_t before;
+};
+
 struct selecting {
 	struct state *state;
 	const struct crawl *crawl;
@@ -67,10 +74,10 @@ struct selecting {
 	size_t sections;
 	bool sections_hold; /* else the numbers in the index are those of another list */
 	uint64_t items;
-	uint8_t *note;   /* of each item, and then its verdict */
-	uint8_t *where;  /* its section; NULL: there is only one */
-	uint32_t *first; /* of each site: its first item */
-	size_t sites, sites_room;
+	uint8_t *note;  /* of each item, and then its verdict */
+	uint8_t *where; /* its section; NULL: there is only one */
+	struct site_span *span;
+	uint32_t sites;
 	struct chunk *chunk;
 	uint32_t chunks;
 	size_t mapped; /* bytes of chunk where it lies in a file; 0: in memory */
@@ -161,7 +168,8 @@ static int select_begin_site(struct selecting *s, struct sites_scan *sites, uint
 	const struct site *site = NULL;
 	if (sites_scan_find(sites, fp, &site, err) < 0)
 		return -1;
-	*VEC_PUSH(s->first, s->sites, s->sites_room) = item;
+	s->span[item / SPAN].begins |= UINT64_C(1) << item % SPAN;
+	s->sites++;
 	limits_add(s->limits, site, site ? sites_scan_number(sites) : 0, ret);
 	return 0;
 }
@@ -181,6 +189,8 @@ static int select_look(struct selecting *s, struct err *err)
 	for (; (rc = url_index_next(scan, &item, err)) == 0; i++) {
 		if (i % STOP_EVERY == 0 && crawl_is_stopped(s->crawl))
 			return 1;
+		if (i % SPAN == 0)
+			s->span[i / SPAN].before = s->sites;
 		if ((i == 0 || item.fp.site != fp) &&
 		    select_begin_site(s, sites, item.fp.site, i, &site, err) < 0)
 			return -1;
@@ -194,24 +204,20 @@ static int select_look(struct selecting *s, struct err *err)
 
 /* The walk */
 
-/* The last site that begins at an item or before it; from: one that does. The steps double. */
-static uint32_t select_site_of(const struct selecting *s, uint32_t from, uint32_t item)
+static unsigned bits_in(uint64_t v)
 {
-	size_t step = 1, to = (size_t)from + 1;
-	while (to < s->sites && s->first[to] <= item) {
-		from = (uint32_t)to;
-		to += step;
-		step *= 2;
-	}
-	to = MIN(to, s->sites);
-	while (from + 1 < to) {
-		size_t mid = from + (to - from) / 2;
-		if (s->first[mid] <= item)
-			from = (uint32_t)mid;
-		else
-			to = mid;
-	}
-	return from;
+	v -= v >> 1 & UINT64_C(0x5555555555555555);
+	v = (v & UINT64_C(0x3333333333333333)) + (v >> 2 & UINT64_C(0x3333333333333333));
+	v = (v + (v >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+	return (unsigned)(v * UINT64_C(0x0101010101010101) >> 56);
+}
+
+/* The last site that begins at an item or before it. */
+static uint32_t select_site_of(const struct selecting *s, uint32_t item)
+{
+	const struct site_span *span = &s->span[item / SPAN];
+	uint64_t up_to = span->begins << (SPAN - 1 - item % SPAN);
+	return (uint32_t)span->before + bits_in(up_to) - 1;
 }
 
 /* What a verdict means for the numbers that are told. */
@@ -246,12 +252,11 @@ static void select_judge(struct selecting *s, uint32_t item, uint32_t site)
 }
 
 /* Memory is asked for in three steps, each of which knows where the next one looks. */
-static void select_walk_chunk(struct selecting *s, const struct chunk *chunk, uint32_t n,
-			      uint32_t *from)
+static void select_walk_chunk(struct selecting *s, const struct chunk *chunk, uint32_t n)
 {
 	uint32_t site[CHUNK];
 	for (uint32_t i = 0; i < n; i++) {
-		*from = site[i] = select_site_of(s, *from, chunk->item[i]);
+		site[i] = select_site_of(s, chunk->item[i]);
 		limits_near(s->limits, site[i]);
 		__builtin_prefetch(&s->note[chunk->item[i]], 1);
 	}
@@ -266,12 +271,10 @@ static int select_walk(struct selecting *s)
 	uint64_t done = 0;
 	for (unsigned class = CLASSES; class -- > 0;) {
 		const struct class_list *list = &s->class[class];
-		uint32_t site = 0;
 		for (uint32_t at = list->first; at; at = s->chunk[at - 1].next) {
 			if (done++ % (STOP_EVERY / CHUNK) == 0 && crawl_is_stopped(s->crawl))
 				return 1;
-			select_walk_chunk(s, &s->chunk[at - 1], at == list->last ? list->n : CHUNK,
-					  &site);
+			select_walk_chunk(s, &s->chunk[at - 1], at == list->last ? list->n : CHUNK);
 		}
 	}
 	s->ret->active = limits_active(s->limits);
@@ -618,6 +621,7 @@ static int select_begin(struct selecting *s, struct err *err)
 	s->section = filter_sections(s->crawl->filter, &s->sections);
 	s->sections_hold = crawl_sections_hold(s->crawl->filter, &state_params(s->state)->course);
 	s->note = mem_array(s->items + 1, sizeof *s->note);
+	s->span = mem_array(s->items / SPAN + 1, sizeof *s->span);
 	s->where = s->sections > 1 ? mem_array(s->items + 1, sizeof *s->where) : NULL;
 	if (select_make_chunks(s, err) < 0)
 		return -1;
@@ -630,7 +634,7 @@ static void selecting_free(struct selecting **ps)
 	limits_free(&s->limits);
 	mem_free(&s->note);
 	mem_free(&s->where);
-	mem_free(&s->first);
+	mem_free(&s->span);
 	select_drop_chunks(s);
 	arena_free(&s->arena);
 	mem_free(ps);

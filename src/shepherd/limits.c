@@ -181,11 +181,6 @@ uint64_t limits_active(const struct limits *l)
 
 /* Frequencies */
 
-unsigned schema_freq(const struct schema *schema, unsigned k)
-{
-	return k < schema->n ? MAX(schema->freq[k], 1) : 1;
-}
-
 unsigned schema_optimum(const struct schema *schema, double boost, const struct index_item *item,
 			const struct crawl_conf *conf)
 {

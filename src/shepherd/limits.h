@@ -46,4 +46,7 @@ uint64_t limits_active(const struct limits *l);
 /* Which frequency of a schema is best for an item, by how long it was stable; n: once is enough. */
 unsigned schema_optimum(const struct schema *schema, double boost, const struct index_item *item,
 			const struct crawl_conf *conf);
-unsigned schema_freq(const struct schema *schema, unsigned k);
+static inline unsigned schema_freq(const struct schema *schema, unsigned k)
+{
+	return k < schema->n ? MAX(schema->freq[k], 1) : 1;
+}

@@ -292,14 +292,16 @@ static bool select_is_braked(const struct selecting *s)
 
 struct writing {
 	struct selecting *s;
+	struct url_index_scan *scan;
 	struct url_index_writer *index; /* NULL: only to see what would change */
 	struct sites_writer *list;      /* the same */
 	struct sites_scan *sites;
-	struct site old;    /* the site in the list that is looked at */
-	bool has_old;       /* false: the list is at its end */
-	struct site counts; /* of the site that is being read: fp, and the new counts */
-	uint32_t number;    /* of that site, + 1 */
-	bool has_key;       /* it has a key item, seen at: */
+	struct site old;             /* the site in the list that is looked at */
+	bool has_old;                /* false: the list is at its end */
+	struct site counts;          /* of the site that is being read: fp, and the new counts */
+	uint32_t number;             /* of that site, + 1 */
+	const struct schema *schema; /* the site's */
+	bool has_key;                /* it has a key item, seen at: */
 	uint32_t key_seen_s;
 	bool items_change, sites_change;
 	uint64_t fresh, stale_keys, sites_gone;
@@ -344,11 +346,11 @@ static int select_forget(struct selecting *s, const struct index_item *old, uint
 	return state_gone(s->state, &gone, err);
 }
 
-static uint8_t select_freq_of(const struct selecting *s, const struct index_item *item,
-			      unsigned chosen, uint32_t site)
+static uint8_t select_freq_of(const struct writing *w, const struct index_item *item,
+			      unsigned chosen)
 {
-	const struct crawl_conf *conf = s->crawl->conf;
-	int64_t freq = schema_freq(limits_schema(s->limits, site), chosen);
+	const struct crawl_conf *conf = w->s->crawl->conf;
+	int64_t freq = schema_freq(w->schema, chosen);
 	if (item->flags & ITEM_EQUIV)
 		freq = MAX(freq, conf->min_eq_frequency);
 	if (item->type == ITEM_ERROR)
@@ -371,7 +373,7 @@ static bool select_apply(const struct writing *w, uint8_t verdict, struct index_
 			item->retry = 0;
 			item->due_s = 0;
 		}
-		freq = select_freq_of(w->s, item, verdict, w->number - 1);
+		freq = select_freq_of(w, item, verdict);
 	} else if (verdict < VERDICT_FORGETS) {
 		type = ITEM_SLEEPING;
 		status = (uint16_t)(CRAWL_SLEEPS + verdict % VERDICT_SLEEPS);
@@ -469,7 +471,7 @@ static int select_turn_to(struct writing *w, uint64_t fp, struct err *err)
 		return -1;
 	w->counts = (struct site){.fp = fp};
 	w->has_key = false;
-	w->number++;
+	w->schema = limits_schema(w->s->limits, w->number++);
 	return 0;
 }
 
@@ -490,13 +492,18 @@ static int select_write_item(struct writing *w, uint8_t verdict, struct index_it
 		w->items_change = true;
 		return w->index ? select_forget(w->s, item, verdict, err) : 0;
 	}
-	if (select_apply(w, verdict, item)) {
+	bool changes = select_apply(w, verdict, item);
+	if (changes) {
 		w->items_change = true;
 		select_count_due(w, item);
 	}
 	select_count_item(w, item, verdict);
-	if (w->index)
+	if (!w->index)
+		return 0;
+	if (changes)
 		url_index_put(w->index, item);
+	else
+		url_index_put_same(w->index, w->scan, item);
 	return 0;
 }
 
@@ -511,17 +518,16 @@ static int select_end_sites(struct writing *w, struct err *err)
 /* All items and sites by their verdicts. Who only looks stops at the first item that changes. */
 static int select_pass(struct selecting *s, struct writing *w, struct err *err)
 {
-	CLEANUP(url_index_scan_free) struct url_index_scan *scan = NULL;
 	bool looks = !w->index && !w->list;
 	struct index_item item;
 	int rc = 1;
 	w->s = s;
 	w->course = state_params(s->state)->course;
 	memset(w->course.urls, 0, sizeof w->course.urls);
-	if (url_index_scan(&scan, s->index, (struct footprint){0}, err) < 0 ||
+	if (url_index_scan(&w->scan, s->index, (struct footprint){0}, err) < 0 ||
 	    state_sites_scan(s->state, &w->sites, err) < 0 || select_step_site(w, err) < 0)
 		return -1;
-	for (uint64_t i = 0; (rc = url_index_next(scan, &item, err)) == 0; i++) {
+	for (uint64_t i = 0; (rc = url_index_next(w->scan, &item, err)) == 0; i++) {
 		if (i % STOP_EVERY == 0 && crawl_is_stopped(s->crawl))
 			return 1;
 		if (select_write_item(w, s->note[i], &item, err) < 0)
@@ -534,6 +540,7 @@ static int select_pass(struct selecting *s, struct writing *w, struct err *err)
 
 static void writing_free(struct writing *w)
 {
+	url_index_scan_free(&w->scan);
 	url_index_drop(&w->index);
 	sites_drop(&w->list);
 	sites_scan_free(&w->sites);

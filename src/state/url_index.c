@@ -46,11 +46,6 @@ void footprint_key(struct footprint fp, unsigned char ret[FOOTPRINT_KEY])
 	memcpy(ret, key, FOOTPRINT_KEY);
 }
 
-struct footprint footprint_of_key(const void *p)
-{
-	return (struct footprint){order_u64(p), order_u64((const char *)p + 8)};
-}
-
 /* Fields that stand next to each other are moved as one number. */
 static void item_put_u64(unsigned char *p, uint64_t v)
 {
@@ -96,12 +91,13 @@ void index_item_write(const struct index_item *item, unsigned char ret[INDEX_ITE
 	memcpy(ret + ITEM_TYPE_AT, small, sizeof small);
 }
 
-int index_item_read(const unsigned char p[INDEX_ITEM], struct index_item *ret, struct err *err)
+/* False: there is no such type. */
+static inline bool item_take(const unsigned char p[INDEX_ITEM], struct index_item *ret)
 {
 	const unsigned char *small = p + ITEM_TYPE_AT;
 	uint8_t type = small[0] & (uint8_t)~TYPE_NO_TARGET;
 	if (UNLIKELY(type >= ITEM_TYPES || type == ITEM_TEMPORARY))
-		return err_set(err, ERR_DAMAGED, "an index item has the type %u", type);
+		return false;
 	uint64_t place = item_take_u64(p + 16), times = item_take_u64(p + 24),
 		 due = item_take_u64(p + 32);
 	ret->fp = footprint_of_key(p);
@@ -119,7 +115,15 @@ int index_item_read(const unsigned char p[INDEX_ITEM], struct index_item *ret, s
 	ret->freq = small[4];
 	ret->download_ds = small[5];
 	ret->section = small[6];
-	return 0;
+	return true;
+}
+
+int index_item_read(const unsigned char p[INDEX_ITEM], struct index_item *ret, struct err *err)
+{
+	if (LIKELY(item_take(p, ret)))
+		return 0;
+	return err_set(err, ERR_DAMAGED, "an index item has the type %u",
+		       p[ITEM_TYPE_AT] & (unsigned)~TYPE_NO_TARGET);
 }
 
 bool index_item_has_bucket(const struct index_item *item)
@@ -256,17 +260,26 @@ static void index_count_items(struct url_index_writer *w, unsigned n)
 		index_end_block(w);
 }
 
-void url_index_put(struct url_index_writer *w, const struct index_item *item)
+/* Where the bytes of an item go; NULL: it cannot be put. */
+static unsigned char *index_item_room(struct url_index_writer *w, const struct index_item *item)
 {
 	if (w->failed)
-		return;
+		return NULL;
 	if (!index_item_fits(w, item)) {
 		w->failed = true;
-		return;
+		return NULL;
 	}
-	index_item_write(item, w->block + (size_t)w->count * INDEX_ITEM);
 	w->last = item->fp;
 	w->types[item->type]++;
+	return w->block + (size_t)w->count * INDEX_ITEM;
+}
+
+void url_index_put(struct url_index_writer *w, const struct index_item *item)
+{
+	unsigned char *room = index_item_room(w, item);
+	if (!room)
+		return;
+	index_item_write(item, room);
 	index_count_items(w, 1);
 }
 
@@ -661,12 +674,25 @@ int url_index_seek(struct url_index_scan *s, struct footprint from, struct err *
 
 int url_index_next(struct url_index_scan *s, struct index_item *ret, struct err *err)
 {
-	while (s->at == s->n) {
+	while (UNLIKELY(s->at == s->n)) {
 		int rc = scan_next_block(s, err);
 		if (rc)
 			return rc;
 	}
-	return block_item_at(s->x, s->block, s->next - 1, s->at++, ret, err);
+	unsigned at = s->at++;
+	if (LIKELY(item_take((const unsigned char *)s->block + (size_t)at * INDEX_ITEM, ret)))
+		return 0;
+	return block_item_at(s->x, s->block, s->next - 1, at, ret, err);
+}
+
+void url_index_put_same(struct url_index_writer *w, const struct url_index_scan *s,
+			const struct index_item *item)
+{
+	unsigned char *room = index_item_room(w, item);
+	if (!room)
+		return;
+	memcpy(room, s->block + (size_t)(s->at - 1) * INDEX_ITEM, INDEX_ITEM);
+	index_count_items(w, 1);
 }
 
 /* One less than the next fence, which is not the first and so not 0. */

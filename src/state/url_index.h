@@ -70,7 +70,10 @@ extern const char *const item_type_names[ITEM_TYPES]; /* "sleeping", "new" ... *
  * journal, contrib and changes. */
 enum { FOOTPRINT_KEY = 16 };
 void footprint_key(struct footprint fp, unsigned char ret[FOOTPRINT_KEY]);
-struct footprint footprint_of_key(const void *p);
+static inline struct footprint footprint_of_key(const void *p)
+{
+	return (struct footprint){order_u64(p), order_u64((const char *)p + 8)};
+}
 /* Records of their own size by that key, for sort and merge. */
 #define FOOTPRINT_ORDER ((struct order){.key_at = 0, .key_len = FOOTPRINT_KEY})
 
@@ -111,6 +114,9 @@ int url_index_next(struct url_index_scan *s, struct index_item *ret, struct err 
 /* Goes on at the first item from a footprint on, which is after the item that was given last: what
  * lies between is not read where that is much. */
 int url_index_seek(struct url_index_scan *s, struct footprint from, struct err *err);
+/* Puts the item that the scan gave last, as it was: its bytes are copied. */
+void url_index_put_same(struct url_index_writer *w, const struct url_index_scan *s,
+			const struct index_item *item);
 /* After damage: the last footprint that can have been in what was passed over. */
 struct footprint url_index_passed(const struct url_index_scan *s);
 void url_index_scan_free(struct url_index_scan **s);

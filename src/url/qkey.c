@@ -35,6 +35,11 @@ qkey qkey_of(const struct qkey_addr *a, uint16_t port)
 	return a->v6 ? resolved_v6(a->b, port) : resolved_v4(a->b, port);
 }
 
+qkey qkey_of_site(uint64_t site)
+{
+	return hash_u64(site) >> 2 | 1; /* kind 0: unresolved; 0 itself means that there is no key */
+}
+
 qkey qkey_special(enum qkey_kind kind, uint64_t spread, uint16_t port)
 {
 	ENSURE(kind != QKEY_RESOLVED);

@@ -33,6 +33,9 @@ qkey qkey_of(const struct qkey_addr *a, uint16_t port);
 /* Of a server that has no address; `spread` is reduced to 16 bits. */
 qkey qkey_special(enum qkey_kind kind, uint64_t spread, uint16_t port);
 
+/* For queues alone, never kept: the URLs of one site that is not resolved. */
+qkey qkey_of_site(uint64_t site);
+
 /* Which of a host's addresses stands for it: the same one whatever the order in which they came and
  * on every machine. n is at least 1. Addresses that are forbidden are left out by the caller. */
 const struct qkey_addr *qkey_choose(const struct qkey_addr *a, size_t n, struct str host);

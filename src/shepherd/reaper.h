@@ -1,0 +1,124 @@
+/* Reapers: a job goes in, one answer comes out: what came of it, a finished bucket, and the URLs
+ * that the page links to. A reaper decides nothing about the crawl; reap does (doc/reap.md). Kinds:
+ * local (reaper_local.h: robot, parsers and packer of this process) and remote (reaper_remote.h: a
+ * connection to a reapd).
+ *
+ * One loop and its thread. Answers come from the loop, never from inside a function of this header,
+ * exactly one for each job that was taken, unless it was cancelled. */
+#pragma once
+#include "bucket/bucket.h"
+#include "fetch/robot.h"
+#include "shepherd/code.h"
+#include "url/footprint.h"
+#include "url/qkey.h"
+
+enum reaper_what {
+	REAPER_PAGE,    /* is read, and packed into a bucket */
+	REAPER_ROBOTS,  /* its body comes back as it is, and a bucket with it */
+	REAPER_SITEMAP, /* only what it lists comes back */
+	REAPER_WHATS,
+};
+extern const char *const reaper_what_names[REAPER_WHATS]; /* "page", "robots", "sitemap" */
+
+struct reaper_job {
+	uint64_t id; /* reap's, used once */
+	enum reaper_what what;
+	bool refresh; /* there is a copy */
+	struct str url;
+	struct footprint fp;
+	struct addr addr; /* the one to connect to, with its port; policy has taken it */
+	int64_t now_s;    /* wall clock of the crawl: D and J of the bucket follow it */
+	/* Of the copy; empty: nothing is said of it, and it is fetched whatever it is. */
+	struct str etag, last_modified;
+	struct str md5; /* 32 digits; a document with this one is unchanged */
+	struct robot_limits limits;
+	struct polite_rule rule; /* with robots.txt's Crawl-delay already in it */
+	bool keep;               /* the next URL of the server is near: keep the connection */
+	int64_t patience_us;     /* as robot_job's */
+};
+
+/* A URL that the page links to: canonical, and its footprint. */
+struct reaper_link {
+	struct str url;
+	struct footprint fp;
+	uint32_t changed_s; /* of a sitemap: lastmod; 0: not said */
+	bool is_sitemap;    /* of a sitemap: leads to another one */
+};
+
+/* All of it is good during the call. */
+struct reaper_answer {
+	uint64_t id;
+	uint16_t code;   /* code.h */
+	struct str text; /* a few words more, for people; may be empty */
+	struct str url;  /* the job's */
+	uint16_t status; /* of HTTP; 0: no answer came */
+	struct addr addr; /* that was asked; family 0: none */
+	int64_t ago_us;   /* since the first byte of the request went out; -1: none did */
+	uint32_t download_ms;
+	int64_t retry_after_us; /* 0: not said */
+	/* Not asked: politeness. Worth another try after this time; 0: it was asked, or code says
+	 * why not. */
+	int64_t not_now_us;
+	struct str location; /* of a redirect, absolute; empty: it leads nowhere */
+	struct str type;     /* media type as the server says it, without parameters */
+	uint64_t bytes;      /* of the document, unpacked */
+	unsigned char md5[16];
+	bool noindex, nofollow;
+	bool unread;           /* its parser died, overran or broke: the bucket has no text */
+	struct str bucket;     /* data as bucket_append() takes it; n 0: there is none */
+	uint32_t bucket_type;
+	struct str body;       /* of robots.txt */
+	const struct reaper_link *link;
+	size_t links;
+};
+
+struct reaper;
+
+/* Whom a reaper answers. */
+struct reaper_host {
+	void (*done)(void *ctx, struct reaper *r, const struct reaper_answer *answer);
+	/* It will not be answered: the reaper lost it. Its server may have been asked, and must be
+	 * left alone for rests_us. */
+	void (*lost)(void *ctx, struct reaper *r, uint64_t id, int64_t rests_us);
+	/* There may be room again. */
+	void (*room)(void *ctx, struct reaper *r);
+	/* Negative: something of this process failed, which no other job survives either. */
+	void (*failed)(void *ctx, struct reaper *r, const struct err *err);
+	void *ctx;
+};
+
+/* What is known of robots.txt of a site. */
+struct reaper_rules {
+	struct str site; /* as url_site_print() writes it */
+	bool is_reachable;
+	int64_t until_us; /* wall clock */
+	struct str compiled;
+};
+
+struct reaper_ops {
+	const char *kind; /* "local", "reapd" */
+	/* A reap begins: dictionaries to pack with, of the crawl's bucket file. */
+	int (*begin)(struct reaper *r, const char *dict_path, struct err *err);
+	/* How many more jobs it would take now. */
+	uint64_t (*room)(const struct reaper *r);
+	/* Takes a job; all of it is copied. 1: not now, the job is not taken. Negative: ERR_USAGE, it is
+	 * none that can be fetched; else as failed(). */
+	int (*submit)(struct reaper *r, const struct reaper_job *job,
+		      const struct reaper_rules *rules, struct err *err);
+	void (*cancel)(struct reaper *r, uint64_t id); /* no answer is wanted any more */
+	void (*free)(struct reaper **r);               /* what is out is not answered */
+};
+
+/* What is counted of each, for garner shep reapers. */
+struct reaper_counts {
+	uint64_t jobs, out; /* ever; now */
+	uint64_t documents, bytes, errors, lost;
+	int64_t round_us; /* mean time from job to answer */
+};
+
+struct reaper {
+	const struct reaper_ops *ops;
+	const struct reaper_host *host;
+	const char *name; /* "local", "192.0.2.7:8188" */
+	struct reaper_counts counts;
+};

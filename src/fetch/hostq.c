@@ -4,7 +4,11 @@
  * may go), worked on and at its limit (in no list: the end of a job brings it back), in line until
  * there is room for another, or resting without URLs until its delay may be forgotten.
  * queue_settle() puts it where it belongs after anything has changed. The heaps may be out of date:
- * an entry is mended when it comes up, which is cheaper than moving it with every change. */
+ * an entry is mended when it comes up, which is cheaper than moving it with every change.
+ *
+ * With `urgent` a queue whose time has come moves on from the heap by time to one by class and time
+ * (turns). This one is always up to date, since a URL that is pushed or put back may make a queue
+ * more urgent than its entry says, and then it would not come up: each queue knows its place. */
 #include "fetch/hostq.h"
 
 #include "base/hash.h"
@@ -95,13 +99,57 @@ static void queue_set_active(struct hostq *q, struct queue *u, bool active)
 	q->leftovers += leftover_of(q, u);
 }
 
+/* Whether one of its URLs may go out when its time has come. */
+static bool queue_may_go(const struct queue *u)
+{
+	return u->active && u->urls > 0 && u->out < queue_most_out(u);
+}
+
 static void queue_ready(struct hostq *q, uint32_t i)
 {
 	struct queue *u = &q->queue[i];
-	if (!u->active || u->in_ready || u->urls == 0 || u->out >= queue_most_out(u))
+	if (u->in_ready || u->in_turns || !queue_may_go(u))
 		return;
 	u->in_ready = true;
 	dues_push(&q->ready, (struct due){u->due_us, i});
+}
+
+void turn_moved(const struct turn *t, size_t at)
+{
+	t->q->queue[t->queue].next = (uint32_t)at;
+}
+
+/* Of the URL that goes next; the queue has one. */
+static uint8_t queue_class(const struct hostq *q, const struct queue *u)
+{
+	uint8_t listed = u->lists ? q->store.list[u->lists].priority : UINT8_MAX;
+	return u->returned ? MIN(q->slot[u->returned].priority, listed) : listed;
+}
+
+static void turn_join(struct hostq *q, uint32_t i)
+{
+	struct queue *u = &q->queue[i];
+	u->in_turns = true;
+	turns_push(&q->turns, (struct turn){q, u->due_us, i, queue_class(q, u)});
+}
+
+static void turn_leave(struct hostq *q, uint32_t i)
+{
+	q->queue[i].in_turns = false;
+	turns_remove(&q->turns, q->queue[i].next);
+}
+
+static void turn_settle(struct hostq *q, uint32_t i)
+{
+	struct queue *u = &q->queue[i];
+	if (!queue_may_go(u)) {
+		turn_leave(q, i);
+		return;
+	}
+	struct turn *t = &q->turns.e[u->next];
+	t->us = u->due_us;
+	t->class = queue_class(q, u);
+	turns_fix(&q->turns, u->next);
 }
 
 /* An empty queue is remembered until it could go out again, or its delay would be forgotten. */
@@ -155,6 +203,8 @@ void queue_settle(struct hostq *q, uint32_t i)
 {
 	struct queue *u = &q->queue[i];
 	bool busy = u->urls > 0 || u->out > 0;
+	if (u->in_turns)
+		turn_settle(q, i);
 	if (busy && !u->active && !u->waiting) {
 		if (queue_has_room(q) && !q->line_first)
 			queue_set_active(q, u, true);
@@ -253,6 +303,7 @@ void hostq_free(struct hostq **qp)
 	mem_free(&q->queue);
 	keys_free(&q->keys);
 	dues_free(&q->ready);
+	turns_free(&q->turns);
 	dues_free(&q->rest);
 	store_free(&q->store);
 	mem_free(qp);
@@ -386,7 +437,7 @@ static int find_ready(struct hostq *q, int64_t now_us, uint32_t *ret, int64_t *r
 	struct due *top;
 	while ((top = dues_top(&q->ready))) {
 		struct queue *u = &q->queue[top->queue];
-		if (!u->active || u->urls == 0 || u->out >= queue_most_out(u)) {
+		if (!queue_may_go(u)) {
 			top_off(q);
 		} else if (u->due_us > top->us) {
 			top_later(q, u->due_us);
@@ -402,26 +453,62 @@ static int find_ready(struct hostq *q, int64_t now_us, uint32_t *ret, int64_t *r
 	return 1;
 }
 
+/* Of those whose time has come the most urgent. 1: there are none. */
+static int find_urgent(struct hostq *q, int64_t now_us, uint32_t *ret, int64_t *ret_wait_us)
+{
+	for (;;) {
+		const struct turn *top;
+		uint32_t i;
+		if (find_ready(q, now_us, &i, ret_wait_us) == 0) {
+			dues_remove(&q->ready, 0);
+			q->queue[i].in_ready = false;
+			turn_join(q, i);
+		} else if (!(top = turns_top(&q->turns))) {
+			return 1;
+		} else if (top->us > now_us) { /* it was put off meanwhile */
+			i = top->queue;
+			turn_leave(q, i);
+			queue_ready(q, i);
+		} else {
+			*ret = top->queue;
+			return 0;
+		}
+	}
+}
+
+/* After one of its URLs was taken, or could not be: it is where it was found. */
+static void found_later(struct hostq *q, uint32_t queue)
+{
+	const struct queue *u = &q->queue[queue];
+	if (u->in_turns) {
+		turn_leave(q, queue);
+		queue_settle(q, queue);
+	} else if (queue_may_go(u)) {
+		top_later(q, u->due_us);
+	} else {
+		top_off(q);
+	}
+}
+
 int hostq_take(struct hostq *q, int64_t now_us, struct hostq_job *ret, int64_t *ret_wait_us,
 	       struct err *err)
 {
 	uint32_t queue, slot;
 	queue_forget_rested(q, now_us);
-	if (find_ready(q, now_us, &queue, ret_wait_us) != 0)
+	int rc = q->options.urgent ? find_urgent(q, now_us, &queue, ret_wait_us)
+				   : find_ready(q, now_us, &queue, ret_wait_us);
+	if (rc != 0)
 		return 1;
 	struct queue *u = &q->queue[queue];
 	if (slot_fill(q, queue, &slot, err) < 0) {
 		char key[QKEY_TEXT];
 		u->due_us = now_us + UNREADABLE_US;
-		top_later(q, u->due_us);
+		found_later(q, queue);
 		return err_in(err, "host queue %s, %llu URLs, put off for a minute",
 			      qkey_print(u->key, key), (unsigned long long)u->urls);
 	}
 	queue_start(q, u, &q->slot[slot], now_us);
-	if (u->urls > 0 && u->out < queue_most_out(u))
-		top_later(q, u->due_us);
-	else
-		top_off(q);
+	found_later(q, queue);
 	job_fill(q, slot, ret);
 	return 0;
 }
@@ -547,7 +634,8 @@ void hostq_count(const struct hostq *q, struct hostq_counts *ret)
 		.active = q->active,
 		.memory = store_memory(s) + s->cap * sizeof *s->list + q->cap * sizeof *q->queue +
 			  q->keys.cap * (sizeof *q->keys.slots + 1) +
-			  (q->ready.cap + q->rest.cap) * sizeof(struct due) + slots_memory(q),
+			  (q->ready.cap + q->rest.cap) * sizeof(struct due) +
+			  q->turns.cap * sizeof(struct turn) + slots_memory(q),
 		.disk = s->end,
 	};
 }

@@ -137,13 +137,14 @@ struct queue {
 	uint32_t lists;    /* the first, the most urgent; 0: none */
 	uint32_t recent;   /* list that was last pushed to; 0: not known */
 	uint32_t returned; /* jobs put back, most urgent first, in the order of coming; 0: none */
-	uint32_t next;     /* of those that wait for their turn, or are unused */
+	uint32_t next;     /* of those in line, or unused; of one in `turns`: where in it */
 	uint16_t concurrent;
 	uint8_t troubles;
 	bool used : 1;
 	bool active : 1;  /* one of those that are worked on */
 	bool waiting : 1; /* in line to become active */
 	bool in_ready : 1;
+	bool in_turns : 1;
 	bool in_rest : 1;
 };
 _Static_assert(sizeof(struct queue) <= 64, "a line of the cache");
@@ -159,6 +160,21 @@ static inline bool due_before(const struct due *a, const struct due *b)
 	return a->us < b->us;
 }
 HEAP(dues, struct due, due_before, HEAP_STAY)
+
+/* A queue whose time has come, with the class of its first URL. */
+struct turn {
+	struct hostq *q; /* to tell the queue its place */
+	int64_t us;
+	uint32_t queue;
+	uint8_t class;
+};
+
+static inline bool turn_before(const struct turn *a, const struct turn *b)
+{
+	return a->class != b->class ? a->class < b->class : a->us < b->us;
+}
+void turn_moved(const struct turn *t, size_t at);
+HEAP(turns, struct turn, turn_before, turn_moved)
 
 /* Where a key's things are. The list is only a guess, so that both can be fetched at once. */
 struct place {
@@ -187,9 +203,10 @@ struct hostq {
 	uint32_t used, active;
 	uint32_t line_first, line_last; /* that wait to become active */
 	struct keys keys;
-	struct dues ready; /* active, with something to go out: when */
-	struct dues rest;  /* with nothing left: when they may be forgotten */
-	struct slot *slot; /* 0 is none */
+	struct dues ready;  /* active, with something to go out: when */
+	struct turns turns; /* those of them whose time has come; only with `urgent` */
+	struct dues rest;   /* with nothing left: when they may be forgotten */
+	struct slot *slot;  /* 0 is none */
 	uint32_t nslots, slot_cap, slot_free;
 	uint64_t urls, out, leftovers;
 };

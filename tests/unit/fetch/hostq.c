@@ -284,6 +284,83 @@ static void too_long_a_payload_is_refused_and_an_empty_one_is_fine(void **state)
 	hostq_free(&q);
 }
 
+static const struct hostq_options urgent_first = {.rule = {.delay_us = 10 * S, .concurrent = 1},
+						  .urgent = true};
+
+static void the_most_urgent_head_goes_first_and_of_equals_who_waited_longest(void **state)
+{
+	(void)state;
+	struct hostq *q = make(&urgent_first);
+	struct hostq_job job;
+	const char *first[] = {"a1", "b1", "c1"}, *second[] = {"a2", "b2", "c2"};
+	for (uint32_t i = 0; i < 3; i++) {
+		push_text(q, i, 9, first[i], 0);
+		push_text(q, i, i == 2 ? 4 : 9, second[i], 0);
+	}
+	job = takes(q, START, "c2");
+	hostq_done(q, &job, OUTCOME_OK, START);
+	for (int i = 0; i < 2; i++) { /* both as urgent, and both new */
+		int64_t wait;
+		struct err err;
+		assert_int_equal(hostq_take(q, START + (1 + i) * S, &job, &wait, &err), 0);
+		assert_int_equal(job.priority, 9);
+		hostq_done(q, &job, OUTCOME_OK, START + (1 + i) * S);
+	}
+	assert_int_equal(waits(q, START + 2 * S), 8 * S);
+	uint32_t later = job.key == server(0) ? 0 : 1;
+	takes(q, START + 100 * S, "c1"); /* all are ready: in the order of their times */
+	takes(q, START + 100 * S, second[1 - later]);
+	takes(q, START + 100 * S, second[later]);
+	hostq_free(&q);
+}
+
+static void what_comes_or_is_put_back_makes_a_ready_queue_urgent_at_once(void **state)
+{
+	(void)state;
+	struct hostq *q = make(&urgent_first);
+	struct err err;
+	push_text(q, 1, 5, "a", 0);
+	push_text(q, 2, 6, "b", 0);
+	push_text(q, 3, 7, "c", 0);
+	push_text(q, 4, 8, "d", 0);
+	struct hostq_job a = takes(q, START, "a");
+	push_text(q, 3, 1, "urgent", 0); /* of a queue that waits for its turn */
+	struct hostq_job urgent = takes(q, START, "urgent");
+	assert_true(hostq_put_back(q, &urgent, 0));
+	urgent = takes(q, START, "urgent");
+	assert_true(hostq_put_back(q, &urgent, START + 5 * S)); /* not before */
+	assert_true(hostq_put_back(q, &a, 0));
+	a = takes(q, START, "a");
+	hostq_done(q, &a, OUTCOME_OK, START);
+	assert_int_equal(hostq_rekey(q, server(3), server(4), &err), 0); /* the later time holds */
+	takes(q, START, "b");
+	assert_int_equal(waits(q, START), 5 * S);
+	urgent = takes(q, START + 5 * S, "urgent");
+	assert_int_equal(urgent.key, server(4));
+	hostq_free(&q);
+}
+
+static void a_queue_that_cannot_go_lets_less_urgent_ones_go(void **state)
+{
+	(void)state;
+	struct hostq_options o = {.rule = {.delay_us = 0, .concurrent = 2}, .urgent = true};
+	struct hostq *q = make(&o);
+	for (int i = 0; i < 3; i++)
+		push_text(q, 1, 0, "urgent", 0);
+	push_text(q, 2, 200, "b", 0);
+	push_text(q, 3, 201, "c", 0);
+	struct hostq_job first = takes(q, START, "urgent"), second = takes(q, START, "urgent");
+	takes(q, START, "b");
+	assert_true(hostq_done(q, &first, OUTCOME_SITE_TEMPORARY, START)); /* one at a time, and
+									      later */
+	takes(q, START, "c");
+	assert_int_equal(waits(q, START), INT64_MAX);
+	assert_true(hostq_unasked(q, &second));
+	assert_int_equal(waits(q, START), 2 * S);
+	takes(q, START + 2 * S, "urgent");
+	hostq_free(&q);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -299,6 +376,9 @@ int main(void)
 		cmocka_unit_test(what_does_not_fit_is_left_over_and_moves_up),
 		cmocka_unit_test(without_lengths_nothing_is_left_over_or_rejected),
 		cmocka_unit_test(an_address_that_becomes_known_takes_the_urls_along),
+		cmocka_unit_test(the_most_urgent_head_goes_first_and_of_equals_who_waited_longest),
+		cmocka_unit_test(what_comes_or_is_put_back_makes_a_ready_queue_urgent_at_once),
+		cmocka_unit_test(a_queue_that_cannot_go_lets_less_urgent_ones_go),
 		cmocka_unit_test(too_long_a_payload_is_refused_and_an_empty_one_is_fine),
 	};
 	return cmocka_run_group_tests(tests, scratch_make, scratch_done);

@@ -225,7 +225,7 @@ static bool is_unresolved(const struct fetch *f, qkey key)
 
 static int queue_push(struct fetch *f, qkey key, struct str url, uint64_t route, struct err *err)
 {
-	static const struct polite_rule at_once = {0, POLITE_CONCURRENT_MAX};
+	static const struct polite_rule at_once = {.concurrent = POLITE_CONCURRENT_MAX};
 	if (hostq_push(f->queue, key, 0, url, route, err) < 0)
 		return -1;
 	if (is_unresolved(f, key))
@@ -284,7 +284,8 @@ static void item_fetched(void *ctx, const struct robot_result *r)
 	if (r->delay_us > f->conf.robot.delay_us)
 		hostq_set_rule(
 			f->queue, item->job.key,
-			&(struct polite_rule){r->delay_us, (unsigned)f->conf.robot.concurrent});
+			&(struct polite_rule){.delay_us = r->delay_us,
+					      .concurrent = (unsigned)f->conf.robot.concurrent});
 	if (waits_too_long(f, r)) {
 		fetch_report_wait(f, item->job.payload, r);
 		hostq_unasked(f->queue, &item->job);
@@ -337,7 +338,8 @@ static void item_go_with_path(struct item *item, const struct url *url)
 /* The queue of a host becomes that of its address. */
 static int name_queue(struct fetch *f, qkey from, qkey to, struct err *err)
 {
-	struct polite_rule rule = {f->conf.robot.delay_us, (unsigned)f->conf.robot.concurrent};
+	struct polite_rule rule = {.delay_us = f->conf.robot.delay_us,
+				   .concurrent = (unsigned)f->conf.robot.concurrent};
 	bool is_new = hostq_waiting(f->queue, to) == 0;
 	if (hostq_rekey(f->queue, from, to, err) < 0)
 		return -1;
@@ -518,9 +520,9 @@ static int open_queue(struct fetch *f, const char *data, struct err *err)
 {
 	char folder[PATH_MAX + 16];
 	snprintf(folder, sizeof folder, "%s/run", data);
-	struct hostq_options queue = {
-		.rule = {f->conf.robot.delay_us, (unsigned)f->conf.robot.concurrent},
-		.folder = folder};
+	struct hostq_options queue = {.rule = {.delay_us = f->conf.robot.delay_us,
+					       .concurrent = (unsigned)f->conf.robot.concurrent},
+				      .folder = folder};
 	return hostq_new(&f->queue, &queue, err);
 }
 

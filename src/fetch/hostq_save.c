@@ -357,7 +357,8 @@ static int read_queue(struct walk *w, struct err *err)
 	if (r->bad || delay > POLITE_RETRY_MAX_US || concurrent == 0 || concurrent > UINT16_MAX ||
 	    troubles > UINT8_MAX || pause > INT64_MAX / 4 || lists > HOSTQ_PRIORITIES)
 		return hostq_damaged(w->file, err, w->at, "a queue that cannot be");
-	saved.rule = (struct polite_rule){(int64_t)delay, (unsigned)concurrent};
+	saved.rule = (struct polite_rule){.delay_us = (int64_t)delay,
+					  .concurrent = (unsigned)concurrent};
 	saved.troubles = (unsigned)troubles;
 	saved.pause_us = (int64_t)MIN(pause, (uint64_t)POLITE_RETRY_MAX_US);
 	if (w->to->queue(w->to->ctx, &saved, err) < 0)

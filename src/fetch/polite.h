@@ -35,6 +35,7 @@ enum { POLITE_CONCURRENT_MAX = 8 };
 struct polite_rule {
 	int64_t delay_us;    /* from request start to request start, at most POLITE_RETRY_MAX_US */
 	unsigned concurrent; /* 0: 1 */
+	bool exempt;         /* by contract: no Crawl-delay of robots.txt makes the delay longer */
 };
 
 /* The delay for a number of requests a second: 0.1 is 10 s. A rate of 0 or less: the longest. */

@@ -406,11 +406,12 @@ static void set_rule(struct job *job, struct str compiled)
 {
 	const struct robot_conf *conf = &job->robot->conf;
 	int64_t delay_us = compiled.n ? robots_crawl_delay_us(compiled) : -1;
-	if (job->has_rule && job->rule.delay_us == 0)
-		return;
 	if (!job->has_rule)
-		job->rule = (struct polite_rule){conf->delay_us, (unsigned)conf->concurrent};
-	job->rule.delay_us = MAX(job->rule.delay_us, MIN(delay_us, conf->crawl_delay_max_us));
+		job->rule = (struct polite_rule){.delay_us = conf->delay_us,
+						 .concurrent = (unsigned)conf->concurrent};
+	if (!job->rule.exempt)
+		job->rule.delay_us =
+			MAX(job->rule.delay_us, MIN(delay_us, conf->crawl_delay_max_us));
 }
 
 static void robots_known(void *ctx, const struct robots_answer *answer)

@@ -181,8 +181,8 @@ struct robot_job {
 	/* Of the copy that we have, verbatim; empty: none. What cannot be sent is not. */
 	struct str etag, last_modified;
 	const struct robot_limits *limits; /* NULL: the settings' */
-	/* For this site alone; NULL: the settings'. A longer delay of robots.txt holds too, but
-	 * not where the rule has none: that is a contract. */
+	/* For this site alone; NULL: the settings'. A longer delay of robots.txt holds too, unless
+	 * the rule is exempt from it. */
 	const struct polite_rule *rule;
 	struct robot_sink *sink; /* NULL: the body is only counted and hashed */
 	unsigned flags;

@@ -539,13 +539,14 @@ static int job_load(struct reap_job *job, struct err *err)
  * site. */
 static struct polite_rule job_rule(const struct reap *r, struct str text, uint64_t site)
 {
-	struct polite_rule rule = {r->crawl->delay_us, r->crawl->concurrent};
+	struct polite_rule rule = {.delay_us = r->crawl->delay_us,
+				   .concurrent = r->crawl->concurrent};
 	const uint32_t *number = known_sites_get(&r->known, site);
 	char room[URL_MAX];
 	struct url url;
 	if (number && *number != UINT32_MAX) {
 		const struct server *server = servers_at(r->servers, *number);
-		return (struct polite_rule){server->delay_us, server->max_conn};
+		return (struct polite_rule){server->delay_us, server->max_conn, server->exempt};
 	}
 	if (url_parse(text, NULL, room, sizeof room, &url) != 0)
 		return rule;
@@ -554,6 +555,7 @@ static struct polite_rule job_rule(const struct reap *r, struct str text, uint64
 	filter_site(r->crawl->filter, url_site(&url), &where, &f);
 	if (f.line[FILTER_MIN_DELAY])
 		rule.delay_us = f.min_delay_us;
+	rule.exempt = f.line[FILTER_MIN_DELAY] == FILTER_BY_NO_DELAY;
 	if (f.line[FILTER_MAX_CONN])
 		rule.concurrent = f.max_conn;
 	return rule;
@@ -564,7 +566,8 @@ static struct polite_rule job_rule(const struct reap *r, struct str text, uint64
 static bool job_has_rule(const struct reap_job *job)
 {
 	const struct crawl *c = job->reap->crawl;
-	return job->rule.delay_us != c->delay_us || job->rule.concurrent != c->concurrent;
+	return job->rule.delay_us != c->delay_us || job->rule.concurrent != c->concurrent ||
+	       job->rule.exempt;
 }
 
 /* Whether the rules take a URL that is about to be asked for. */
@@ -863,7 +866,8 @@ static int reap_fill(struct reap *r, struct state *st, struct err *err)
 		const uint32_t *number = known_sites_get(&r->known, site.fp);
 		if (number && *number != UINT32_MAX) {
 			const struct server *server = servers_at(r->servers, *number);
-			struct polite_rule rule = {server->delay_us, server->max_conn};
+			struct polite_rule rule = {.delay_us = server->delay_us,
+						   .concurrent = server->max_conn};
 			hostq_set_rule(r->queue, key, &rule);
 		}
 		if (rc < 0)
@@ -1040,7 +1044,7 @@ static int reap_begin(struct reap *r, struct state *st, const struct crawl *c, s
 {
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(1 << 20);
 	struct hostq_options queue = {
-		.rule = {c->delay_us, c->concurrent},
+		.rule = {.delay_us = c->delay_us, .concurrent = c->concurrent},
 		.folder = state_path(st, &arena, "."),
 	};
 	r->state = st;

@@ -58,6 +58,8 @@ static void server_add(const struct servers *s, struct server *server, const str
 	uint32_t most = f.line[FILTER_MAX_CONN] ? f.max_conn : c->concurrent;
 	uint64_t active = MAX(site->active, 1);
 	bool first = server->max_conn == 0;
+	bool exempt = f.line[FILTER_MIN_DELAY] == FILTER_BY_NO_DELAY;
+	server->exempt = exempt && (first || server->exempt);
 	server->min_delay_us = first ? min_us : MAX(server->min_delay_us, min_us);
 	server->max_conn = first ? MAX(most, 1) : MIN(server->max_conn, MAX(most, 1));
 	server->demand += site->demand;

@@ -13,6 +13,7 @@ struct server {
 	uint64_t download_ms;           /* mean time of a transfer */
 	uint64_t room;                  /* URLs in one plan; UINT64_MAX: no limit */
 	bool tight;
+	bool exempt;     /* all its sites are in no_delay: a Crawl-delay does not make it longer */
 	uint32_t number; /* below servers_count(); of those that are not resolved: UINT32_MAX */
 };
 

@@ -182,7 +182,16 @@ static const struct want wants[] = {
 	 1,
 	 .no_delay = true,
 	 .servers = 1,
-	 .server = {.sites = 1, .max_conn = 8, .demand = 999999999, .room = UINT64_MAX}},
+	 .server = {.sites = 1,
+		    .max_conn = 8,
+		    .demand = 999999999,
+		    .room = UINT64_MAX,
+		    .exempt = true}},
+	{"one's own, of which nothing is known",
+	 {{.demand = 1}},
+	 1,
+	 .no_delay = true,
+	 .server = {.sites = 1, .max_conn = 8, .demand = 1, .room = UINT64_MAX, .exempt = true}},
 	{"one's own next to another's",
 	 {{.qkey = 7}, {.qkey = 7}},
 	 2,
@@ -234,6 +243,7 @@ static void a_server_is_what_its_sites_are(void **state)
 		SAME(download_ms);
 		SAME(room);
 		SAME(tight);
+		SAME(exempt);
 		lab_free(&lab);
 	}
 }

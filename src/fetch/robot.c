@@ -271,6 +271,7 @@ static void put_answer(struct job *job, struct robot_result *ret)
 {
 	struct request *q = job->request;
 	ret->head = &q->head;
+	ret->sent_us = q->sent_us;
 	ret->size = q->size;
 	digest_end(q->md5, ret->md5, sizeof ret->md5);
 	digest_end(q->sha256, ret->sha256, sizeof ret->sha256);
@@ -392,11 +393,26 @@ static void resolve_for_proxy(struct job *job)
 	ask_robots(job);
 }
 
+/* The one that the job brought along. */
+static void use_own_address(struct job *job)
+{
+	const char *why = policy_refuses(job->robot->parts.policy, &job->address);
+	if (why) {
+		end_plainly(job, OUTCOME_ADDRESS, ROBOT_CAUSE_ADDRESS, why);
+		return;
+	}
+	job->addr[0] = job->address;
+	job->naddrs = 1;
+	ask_robots(job);
+}
+
 static void job_resolve(struct job *job)
 {
 	struct dns_result result;
 	if (job->robot->has_proxy)
 		resolve_for_proxy(job);
+	else if (job->address.family)
+		use_own_address(job);
 	else if (dns_lookup(job->robot->parts.dns, job->target.host, DNS_ANY, &job->dns, &result) ==
 		 0)
 		use_addresses(job, &result);
@@ -508,6 +524,7 @@ static int parse_location(struct job *job, struct url *ret)
 static void leave_site(struct job *job)
 {
 	job->has_rule = false;
+	job->address = (struct addr){0};
 	if (!(job->flags & JOB_ROBOTS_TXT))
 		job->flags &= ~(unsigned)ROBOT_NO_ROBOTS;
 }
@@ -611,6 +628,8 @@ int robot_fetch(struct robot *r, const struct robot_job *in, robot_done_fn *done
 			    .robots = {.done = robots_known, .ctx = job},
 			    .timer = {.fn = job_waited, .ctx = job},
 			    .begun_us = loop_now_us(r->parts.loop)};
+	if (in->address)
+		job->address = *in->address;
 	target_set(&job->target, &url);
 	list_append(&r->jobs, &job->link);
 	r->stats.jobs++;
@@ -660,6 +679,7 @@ int robot_new(struct robot **ret, const struct robot_parts *parts, const struct 
 	r->parts = *parts;
 	r->conf = *conf;
 	r->has_proxy = conf->proxy && conf->proxy[0];
+	r->until_us = INT64_MAX;
 	list_init(&r->jobs);
 	list_init(&r->fresh);
 	list_init(&r->ready);
@@ -696,6 +716,11 @@ void robot_free(struct robot **rp)
 	mem_free(&r->agent);
 	mem_free(&r->user_agent);
 	mem_free(rp);
+}
+
+void robot_until(struct robot *r, int64_t mono_us)
+{
+	r->until_us = mono_us;
 }
 
 const struct robot_stats *robot_stats(const struct robot *r)
@@ -755,6 +780,7 @@ static void rules_fetch(const struct job *for_job, struct str site)
 				.limits = &limits,
 				.sink = &f->sink.sink,
 				.rule = for_job->has_rule ? &for_job->rule : NULL,
+				.address = for_job->address.family ? &for_job->address : NULL,
 				.patience_us = for_job->patience_us,
 				.flags = ROBOT_NO_ROBOTS | (unsigned)JOB_ROBOTS_TXT |
 					 (for_job->flags & ROBOT_KEEP) |

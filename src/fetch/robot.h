@@ -4,7 +4,8 @@
  * - Every name goes through DNS and the address policy (net/dns.h), and libcurl is told the number:
  *   the address is looked at again when the socket is made and when the answer comes. Behind a
  *   proxy (a setting) the proxy is trusted: it resolves the names, so only addresses that are
- *   written in URLs are held against the policy, and politeness counts by site name's hash.
+ *   written in URLs are held against the policy, and politeness counts by site name's hash. A job
+ *   may bring the address along; then no name is asked for, and the rest is the same.
  * - robots.txt of each site is asked first, once (robots_cache.h).
  * - Every request of every hop takes a lease (polite.h) before it connects.
  * - Redirects are followed here; each hop is checked as the first one: scheme, address, robots.txt,
@@ -55,7 +56,7 @@ struct robots_cache;
 	X(LOGIN, "login")         /* ftp */                                           \
 	X(SINK, "sink")           /* ours could not take it */                        \
 	X(NOT_NOW, "not-now")     /* politeness; see not_now_us */                    \
-	X(LEASE, "lease")         /* it took so long that the lease ended */          \
+	X(LEASE, "lease")         /* of politeness, or robot_until(): it is over */   \
 	X(TABLE, "table")         /* of politeness: somebody has cut it */            \
 	X(STOPPED, "stopped")     /* robot_free() */
 
@@ -184,6 +185,9 @@ struct robot_job {
 	/* For this site alone; NULL: the settings'. A longer delay of robots.txt holds too, unless
 	 * the rule is exempt from it. */
 	const struct polite_rule *rule;
+	/* For this site alone: no other one is connected to, at the port of the URL, and DNS is not
+	 * asked. NULL: as DNS says. Not used with a proxy. */
+	const struct addr *address;
 	struct robot_sink *sink; /* NULL: the body is only counted and hashed */
 	unsigned flags;
 	/* A longer wait for politeness is answered "not now", unless it is the plain delay; 0: it
@@ -214,6 +218,8 @@ struct robot_result {
 	/* Of the decoded body, of whatever answer; with ROBOT_NO_SHA256 that is of nothing. */
 	unsigned char md5[16], sha256[32];
 	struct robot_times times;
+	int64_t sent_us;    /* clock_mono_us() when the first byte of the last hop's request went
+			       out; 0: none did */
 	int64_t not_now_us; /* with ROBOT_CAUSE_NOT_NOW: ask again after this time */
 	int64_t delay_us;   /* the delay that holds for the server; -1: not known yet */
 	bool reused;        /* over a kept connection */
@@ -240,6 +246,12 @@ void robot_free(struct robot **r);
  * URL is none that could be fetched. */
 int robot_fetch(struct robot *r, const struct robot_job *job, robot_done_fn *done, void *ctx,
 		struct err *err);
+
+/* After this time (clock_mono_us()) no connection is made and no request is sent: who would do so
+ * ends cancelled, ROBOT_CAUSE_LEASE. The clock is read at the last moment, so it also holds for a
+ * process that was stopped meanwhile. What was sent before goes on. INT64_MAX: no limit, as at the
+ * beginning. */
+void robot_until(struct robot *r, int64_t mono_us);
 
 struct robot_stats {
 	uint64_t jobs, requests, connections, robots_files; /* ever */

@@ -309,6 +309,11 @@ size_t answer_body(char *p, size_t size, size_t n, void *ctx)
 	return n;
 }
 
+bool robot_is_over(const struct robot *r)
+{
+	return r->until_us != INT64_MAX && clock_mono_us() > r->until_us;
+}
+
 /* The socket is made here, and nowhere does libcurl get one to an address that was not checked. */
 curl_socket_t answer_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *to)
 {
@@ -324,6 +329,10 @@ curl_socket_t answer_socket(void *ctx, curlsocktype purpose, struct curl_sockadd
 			return CURL_SOCKET_BAD;
 		}
 	}
+	if (robot_is_over(q->robot)) {
+		request_stop(q, OUTCOME_CANCELLED, ROBOT_CAUSE_LEASE);
+		return CURL_SOCKET_BAD;
+	}
 	q->robot->stats.connections++;
 	return socket(to->family, to->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, to->protocol);
 }
@@ -334,8 +343,10 @@ void sent_by_now(struct robot *r, int64_t now_us)
 {
 	struct request *q = r->sending;
 	r->sending = NULL;
-	if (q && now_us - q->sent_us > MAX(SENT_LATE_US, q->job->rule.delay_us / 200))
+	if (q && now_us - q->sent_us > MAX(SENT_LATE_US, q->job->rule.delay_us / 200)) {
 		(void)!polite_sent(r->parts.polite, &q->job->lease, now_us);
+		q->sent_us = now_us;
+	}
 }
 
 /* Connected, and the request goes out next. Connecting takes its time, more with some than with
@@ -346,12 +357,14 @@ int answer_send(void *ctx, char *to, char *from, int to_port, int from_port)
 	int64_t now_us = clock_mono_us();
 	(void)to, (void)from, (void)to_port, (void)from_port;
 	sent_by_now(q->robot, now_us);
+	if (polite_sent(q->robot->parts.polite, &q->job->lease, now_us) != 0 ||
+	    robot_is_over(q->robot)) {
+		request_stop(q, OUTCOME_CANCELLED, ROBOT_CAUSE_LEASE);
+		return CURL_PREREQFUNC_ABORT;
+	}
 	q->sent_us = now_us;
 	q->robot->sending = q;
-	if (polite_sent(q->robot->parts.polite, &q->job->lease, now_us) == 0)
-		return CURL_PREREQFUNC_OK;
-	request_stop(q, OUTCOME_CANCELLED, ROBOT_CAUSE_LEASE);
-	return CURL_PREREQFUNC_ABORT;
+	return CURL_PREREQFUNC_OK;
 }
 
 /* The end of a request. */

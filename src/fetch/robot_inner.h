@@ -58,7 +58,8 @@ struct job {
 	char *etag, *last_modified; /* NULL: none */
 	struct robot_limits limits;
 	struct polite_rule rule;
-	bool has_rule; /* by contract: robots.txt does not change it */
+	bool has_rule;       /* of its own */
+	struct addr address; /* the only one; family 0: as DNS says */
 	struct robot_sink *sink;
 	unsigned flags, redirects;
 	struct addr addr[ROBOT_ADDRESSES];
@@ -94,7 +95,7 @@ struct request {
 	char none_match_text[ROBOT_ETAG_MAX + 32], modified_since_text[ROBOT_DATE_MAX + 32];
 	char words[CURL_ERROR_SIZE];
 	int64_t started_us, active_us, renewed_us, wall_us;
-	int64_t sent_us;                               /* when it was let go */
+	int64_t sent_us;                               /* when it was let go; 0: it was not */
 	uint64_t head_bytes, packed, size, wire_limit; /* packed: the body as it came */
 	struct decoder *decoder;                       /* NULL: there is nothing to take off */
 	unsigned char first[4];                        /* of the body */
@@ -128,6 +129,7 @@ struct robot {
 	char *agent; /* the product token */
 	char *user_agent;
 	bool has_proxy, closing;
+	int64_t until_us; /* robot_until() */
 	struct link jobs;
 	struct link fresh, ready; /* jobs: not begun; waiting for a free request */
 	struct link active, free_requests;
@@ -147,6 +149,8 @@ size_t answer_header(char *p, size_t size, size_t n, void *request);
 size_t answer_body(char *p, size_t size, size_t n, void *request);
 curl_socket_t answer_socket(void *request, curlsocktype purpose, struct curl_sockaddr *to);
 int answer_send(void *request, char *to, char *from, int to_port, int from_port);
+/* Whether robot_until() is over. */
+bool robot_is_over(const struct robot *r);
 /* What was let go last is on its way by now. */
 void sent_by_now(struct robot *r, int64_t now_us);
 /* It is to end, for this; the first reason counts. */

@@ -171,7 +171,9 @@ static void on_ready(void *ctx, unsigned what)
 		return;
 	}
 	s->request->active_us = loop_now_us(r->parts.loop);
-	if (++s->events % WIRE_EVENTS == 0 && wire_is_over(s))
+	if (!s->request->sent_us && robot_is_over(r)) /* nor may TLS be begun */
+		request_give_up(s->request, OUTCOME_CANCELLED, ROBOT_CAUSE_LEASE);
+	else if (++s->events % WIRE_EVENTS == 0 && wire_is_over(s))
 		request_give_up(s->request, OUTCOME_LIMIT, ROBOT_CAUSE_WIRE);
 	else
 		shard_act(s->shard, s->fd, what & LOOP_READ ? CURL_CSELECT_IN : CURL_CSELECT_OUT);
@@ -432,6 +434,7 @@ static void request_begin(struct request *q, struct job *job)
 	job->request = q;
 	q->started_us = q->active_us = q->renewed_us = job->lease.start_us;
 	q->wall_us = clock_wall_us();
+	q->sent_us = 0;
 	q->head_bytes = q->packed = q->size = 0;
 	q->wire_limit = limits->body + limits->head + limits->body / 8 + WIRE_SLACK;
 	q->is_hashing = q->is_stopped = q->address_checked = q->sink_begun = q->sink_failed = false;

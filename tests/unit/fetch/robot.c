@@ -13,24 +13,25 @@
 
 #define NONE "HTTP/1.1 404 None\r\nContent-Length: 0\r\n\r\n"
 
-/* A server: answers by path, one request a connection, and remembers what was asked. */
+/* A server: answers by path, one connection at a time, and remembers what was asked. */
 struct page {
 	const char *path, *answer; /* NULL: it leads to /x of the other server */
 };
 struct server {
 	int fd;
 	char url[64], asked[1024];
+	unsigned accepted;
 	const struct page *pages;
 	const char *other;
 	pthread_t thread;
 };
 
-static void answer(struct server *s, int fd)
+static bool answer(struct server *s, int fd)
 {
 	char request[4096], path[256] = "";
 	ssize_t n = read(fd, request, sizeof request - 1);
 	if (n <= 0)
-		return;
+		return false;
 	request[n] = 0;
 	(void)!sscanf(request, "GET %255s", path);
 	size_t at = strlen(s->asked);
@@ -43,6 +44,7 @@ static void answer(struct server *s, int fd)
 	else
 		dprintf(fd, "HTTP/1.1 302 Found\r\nLocation: %s/x\r\nContent-Length: 0\r\n\r\n",
 			s->other);
+	return true;
 }
 
 static void *serve(void *ctx)
@@ -50,7 +52,9 @@ static void *serve(void *ctx)
 	struct server *s = ctx;
 	int fd;
 	while ((fd = accept(s->fd, NULL, NULL)) >= 0) {
-		answer(s, fd);
+		s->accepted++;
+		while (answer(s, fd))
+			continue;
 		close(fd);
 	}
 	return NULL;
@@ -86,8 +90,9 @@ struct seen {
 	struct loop *loop;
 	enum outcome outcome;
 	enum robot_cause cause;
-	int64_t delay_us, not_now_us;
+	int64_t delay_us, not_now_us, sent_us;
 	int status;
+	bool reused;
 };
 
 static void seen(void *ctx, const struct robot_result *r)
@@ -97,42 +102,67 @@ static void seen(void *ctx, const struct robot_result *r)
 	s->cause = r->cause;
 	s->delay_us = r->delay_us;
 	s->not_now_us = r->not_now_us;
+	s->sent_us = r->sent_us;
 	s->status = r->head->status;
+	s->reused = r->reused;
 	loop_stop(s->loop);
+}
+
+struct robot_lab {
+	struct arena arena;
+	struct robot_parts parts;
+	struct policy *policy;
+	struct robot *robot;
+};
+
+static void lab_open(struct robot_lab *lab, const char *table, int64_t delay_us)
+{
+	static const char *const networks[] = {"127.0.0.0/8"};
+	struct robot_section_conf conf;
+	struct err err = {0};
+	*lab = (struct robot_lab){.arena = ARENA_INIT((size_t)1 << 20)};
+	value_defaults(robot_section.specs, robot_section.nspecs, &lab->arena, &conf);
+	conf.robot.networks = (struct value_list){networks, 1};
+	conf.dns.servers = (struct value_list){(const char *const[]){"127.0.0.1:9"}, 1};
+	conf.robot.delay_us = delay_us;
+	assert_int_equal(loop_new(&lab->parts.loop, NULL, &err), 0);
+	assert_int_equal(policy_new(&lab->policy, &conf.robot.networks, &err), 0);
+	lab->parts.policy = lab->policy;
+	assert_int_equal(dns_new(&lab->parts.dns, lab->parts.loop, &conf.dns, lab->policy, &err),
+			 0);
+	assert_int_equal(polite_open(&lab->parts.polite, table, NULL, &err), 0);
+	struct robots_cache_options cache = {.agent = STR("garner")};
+	assert_int_equal(robots_cache_new(&lab->parts.robots, &cache, NULL, &err), 0);
+	assert_int_equal(robot_new(&lab->robot, &lab->parts, &conf.robot, &err), 0);
+}
+
+static void lab_close(struct robot_lab *lab)
+{
+	struct err err = {0};
+	robot_free(&lab->robot);
+	polite_close(&lab->parts.polite);
+	assert_int_equal(robots_cache_free(&lab->parts.robots, &err), 0);
+	dns_free(&lab->parts.dns);
+	policy_free(&lab->policy);
+	loop_free(&lab->parts.loop);
+	arena_free(&lab->arena);
+}
+
+static struct seen lab_fetch(struct robot_lab *lab, const struct robot_job *job)
+{
+	struct seen s = {.loop = lab->parts.loop};
+	struct err err = {0};
+	assert_int_equal(robot_fetch(lab->robot, job, seen, &s, &err), 0);
+	assert_int_equal(loop_run(lab->parts.loop, &err), 0);
+	return s;
 }
 
 static struct seen fetch(const char *table, const struct robot_job *job, int64_t delay_us)
 {
-	static const char *const networks[] = {"127.0.0.0/8"};
-	struct arena arena = ARENA_INIT((size_t)1 << 20);
-	struct robot_section_conf conf;
-	struct robot_parts parts = {0};
-	struct policy *policy = NULL;
-	struct robot *robot = NULL;
-	struct seen s = {0};
-	struct err err = {0};
-	value_defaults(robot_section.specs, robot_section.nspecs, &arena, &conf);
-	conf.robot.networks = (struct value_list){networks, 1};
-	conf.dns.servers = (struct value_list){(const char *const[]){"127.0.0.1:9"}, 1};
-	conf.robot.delay_us = delay_us;
-	assert_int_equal(loop_new(&parts.loop, NULL, &err), 0);
-	assert_int_equal(policy_new(&policy, &conf.robot.networks, &err), 0);
-	parts.policy = policy;
-	assert_int_equal(dns_new(&parts.dns, parts.loop, &conf.dns, policy, &err), 0);
-	assert_int_equal(polite_open(&parts.polite, table, NULL, &err), 0);
-	struct robots_cache_options cache = {.agent = STR("garner")};
-	assert_int_equal(robots_cache_new(&parts.robots, &cache, NULL, &err), 0);
-	assert_int_equal(robot_new(&robot, &parts, &conf.robot, &err), 0);
-	s.loop = parts.loop;
-	assert_int_equal(robot_fetch(robot, job, seen, &s, &err), 0);
-	assert_int_equal(loop_run(parts.loop, &err), 0);
-	robot_free(&robot);
-	polite_close(&parts.polite);
-	assert_int_equal(robots_cache_free(&parts.robots, &err), 0);
-	dns_free(&parts.dns);
-	policy_free(&policy);
-	loop_free(&parts.loop);
-	arena_free(&arena);
+	struct robot_lab lab;
+	lab_open(&lab, table, delay_us);
+	struct seen s = lab_fetch(&lab, job);
+	lab_close(&lab);
 	return s;
 }
 
@@ -200,6 +230,111 @@ static void nobody_waits_longer_than_his_patience(void **state)
 	assert_string_equal(a.asked, "/robots.txt /busy ");
 }
 
+/* DNS cannot be asked here: what is fetched goes to the address of the job. */
+static void a_job_with_an_address_goes_there_and_nowhere_else(void **state)
+{
+	static const struct page there[] = {{"/x", OK}, {0}};
+	static const struct page here[] = {{"/page", OK}, {"/away", NULL}, {0}};
+	struct server a, b;
+	struct addr address, refused;
+	char url[96];
+	(void)state;
+	server_start(&b, "127.0.0.6", there, "");
+	server_start(&a, "127.0.0.5", here, b.url);
+	assert_true(addr_parse(STR("127.0.0.5"), &address));
+	assert_true(addr_parse(STR("192.168.0.1"), &refused));
+	const char *port = strrchr(a.url, ':');
+	snprintf(url, sizeof url, "http://a.example%s/page", port);
+	struct robot_job job = {.url = str_of(url), .address = &address, .flags = ROBOT_WAIT};
+	int64_t before = clock_mono_us();
+	struct seen s = fetch(scratch("address"), &job, 1000);
+	assert_int_equal(s.outcome, OUTCOME_OK);
+	assert_in_range(s.sent_us, before, clock_mono_us());
+	job.address = &refused;
+	s = fetch(scratch("address"), &job, 1000);
+	assert_string_equal(outcome_name(s.outcome), "address");
+	assert_int_equal(s.sent_us, 0);
+	job.address = &address; /* the site that it leads to has one of its own */
+	snprintf(url, sizeof url, "http://a.example%s/away", port);
+	s = fetch(scratch("address"), &job, 1000);
+	assert_int_equal(s.outcome, OUTCOME_OK);
+	server_stop(&a);
+	server_stop(&b);
+	assert_string_equal(a.asked, "/robots.txt /page /robots.txt /away ");
+	assert_string_equal(b.asked, "/robots.txt /x ");
+}
+
+/* Over a connection that is there already, and over a new one. */
+static void nothing_is_sent_when_the_time_is_over(void **state)
+{
+	static const struct page pages[] = {{"/x", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"},
+					    {0}};
+	struct robot_lab lab;
+	struct server a;
+	char url[96];
+	(void)state;
+	server_start(&a, "127.0.0.7", pages, "");
+	snprintf(url, sizeof url, "%s/x", a.url);
+	struct robot_job job = {.url = str_of(url),
+				.flags = ROBOT_WAIT | ROBOT_KEEP | ROBOT_NO_ROBOTS};
+	lab_open(&lab, scratch("until"), 1000);
+	robot_until(lab.robot, clock_mono_us() + US_PER_H);
+	for (int i = 0; i < 2; i++) {
+		struct seen s = lab_fetch(&lab, &job);
+		assert_int_equal(s.outcome, OUTCOME_OK);
+		assert_int_equal(s.reused, i == 1);
+	}
+	robot_until(lab.robot, clock_mono_us() - 1);
+	for (int i = 0; i < 2; i++) {
+		struct seen s = lab_fetch(&lab, &job);
+		assert_string_equal(outcome_name(s.outcome), "cancelled");
+		assert_string_equal(robot_cause_name(s.cause), "lease");
+		assert_int_equal(s.sent_us, 0);
+	}
+	assert_int_equal(robot_stats(lab.robot)->connections, 1);
+	robot_until(lab.robot, INT64_MAX);
+	assert_int_equal(lab_fetch(&lab, &job).outcome, OUTCOME_OK);
+	lab_close(&lab);
+	server_stop(&a);
+	assert_string_equal(a.asked, "/x /x /x ");
+	assert_int_equal(a.accepted, 2);
+}
+
+static void a_longer_crawl_delay_holds_unless_the_rule_is_exempt(void **state)
+{
+	static const struct page pages[] = {{"/robots.txt",
+					     "HTTP/1.1 200 OK\r\nContent-Length: 29\r\n\r\n"
+					     "User-agent: *\nCrawl-delay: 7\n"},
+					    {"/x", OK},
+					    {0}};
+	static const struct {
+		struct polite_rule rule;
+		unsigned flags;
+		int64_t want_us;
+	} cases[] = {
+		{{.delay_us = 0}, 0, 7 * US_PER_S},
+		{{.delay_us = 2000}, 0, 7 * US_PER_S},
+		{{.delay_us = 9 * US_PER_S}, 0, 9 * US_PER_S},
+		{{.delay_us = 0, .exempt = true}, 0, 0},
+		{{.delay_us = 2000, .exempt = true}, 0, 2000},
+		{{.delay_us = 0}, ROBOT_NO_ROBOTS, 0},
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct server a;
+		char url[96], table[32];
+		server_start(&a, "127.0.0.8", pages, "");
+		snprintf(url, sizeof url, "%s/x", a.url);
+		snprintf(table, sizeof table, "crawl-delay%zu", i);
+		/* after its robots.txt the site is to be left alone for a while: it is not asked */
+		struct robot_job job = {
+			.url = str_of(url), .rule = &cases[i].rule, .flags = cases[i].flags};
+		struct seen s = fetch(scratch(table), &job, 3 * US_PER_S);
+		server_stop(&a);
+		assert_int_equal(s.delay_us, cases[i].want_us);
+	}
+}
+
 static void bytes_that_nobody_can_count_are_not_too_many(void **state)
 {
 	int pair[2];
@@ -216,6 +351,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_contract_with_one_site_does_not_hold_for_another),
 		cmocka_unit_test(nobody_waits_longer_than_his_patience),
+		cmocka_unit_test(a_job_with_an_address_goes_there_and_nowhere_else),
+		cmocka_unit_test(nothing_is_sent_when_the_time_is_over),
+		cmocka_unit_test(a_longer_crawl_delay_holds_unless_the_rule_is_exempt),
 		cmocka_unit_test(bytes_that_nobody_can_count_are_not_too_many),
 	};
 	return cmocka_run_group_tests(tests, scratch_make, scratch_done);

@@ -90,9 +90,22 @@ static void check_records(const uint8_t *data, size_t size)
 	memory_file_end(fd, path);
 }
 
+/* As rules from another process. */
+static void check_rules(struct str rules)
+{
+	struct robots_cache *c = cache_of(NULL);
+	struct robots_answer answer;
+	struct err err;
+	int rc = robots_cache_put(c, STR("http://a.test"), true, rules, NOW_US + 1, NOW_US, &err);
+	ENSURE(rc == 0 || err.code == ERR_DAMAGED);
+	ENSURE((robots_cache_known(c, STR("http://a.test"), NOW_US, &answer) == 0) == (rc == 0));
+	ENSURE(robots_cache_free(&c, &err) == 0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	check_file(data, size);
 	check_records(data, size);
+	check_rules((struct str){(const char *)data, size});
 	return 0;
 }

@@ -348,6 +348,20 @@ int robots_cache_ask(struct robots_cache *c, struct str name, int64_t now_us,
 	return 1;
 }
 
+int robots_cache_known(struct robots_cache *c, struct str name, int64_t now_us,
+		       struct robots_answer *ret)
+{
+	struct site *s = site_of(c, name, false);
+	bool is_fresh = s && s->until_us > now_us;
+	if (!is_fresh && look_again(c, now_us)) {
+		s = site_of(c, name, false);
+		is_fresh = s && s->until_us > now_us;
+	}
+	if (is_fresh)
+		*ret = answer_of(s);
+	return is_fresh ? 0 : 1;
+}
+
 void robots_cache_cancel(struct robots_wait *wait)
 {
 	list_remove(&wait->link);
@@ -373,6 +387,15 @@ static void set_rules(struct robots_cache *c, struct site *s, struct str compile
 	s->got_us = now_us;
 	s->silent_us = 0;
 	s->until_us = now_us + ROBOTS_KEEP_US;
+}
+
+static void drop_rules(struct robots_cache *c, struct site *s, int64_t now_us)
+{
+	c->bytes -= s->compiled.n;
+	mem_free(&s->compiled.p);
+	s->compiled.n = 0;
+	s->got_us = 0;
+	s->silent_us = s->silent_us ? s->silent_us : now_us;
 }
 
 static void take_file(struct robots_cache *c, struct site *s, struct str body, int64_t now_us)
@@ -409,6 +432,27 @@ void robots_cache_told(struct robots_cache *c, struct str name, const struct rob
 	if (file->outcome != OUTCOME_CANCELLED)
 		site_keep(c, s);
 	site_tell(c, s, file->not_now_us);
+}
+
+int robots_cache_put(struct robots_cache *c, struct str name, bool is_reachable,
+		     struct str compiled, int64_t until_us, int64_t now_us, struct err *err)
+{
+	if (name.n == 0 || name.n > URL_SITE_MAX || compiled.n > ROBOTS_COMPILED_MAX)
+		return err_set(err, ERR_DAMAGED, "rules of a site: %zu bytes of name, %zu of rules",
+			       name.n, compiled.n);
+	if ((is_reachable || compiled.n) && robots_check(compiled, err) < 0)
+		return err_in(err, "rules of " STR_FMT, STR_ARG(name));
+	struct site *s = site_of(c, name, true);
+	if (is_reachable)
+		set_rules(c, s, compiled, now_us);
+	else
+		drop_rules(c, s, now_us);
+	s->until_us = MIN(until_us, now_us + ROBOTS_KEEP_US);
+	if (s->until_us > now_us)
+		site_tell(c, s, 0);
+	else
+		cache_shrink(c);
+	return 0;
 }
 
 /* The format. */

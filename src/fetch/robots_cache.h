@@ -54,8 +54,13 @@ struct robots_wait {
 int robots_cache_ask(struct robots_cache *c, struct str site, int64_t now_us,
 		     struct robots_wait *wait, struct robots_answer *ret, bool *ret_first);
 void robots_cache_cancel(struct robots_wait *wait); /* also of one that is not under way */
+/* The same for those who do not wait. 0: *ret is the answer. 1: it is not known, or not any more;
+ * that is all. */
+int robots_cache_known(struct robots_cache *c, struct str site, int64_t now_us,
+		       struct robots_answer *ret);
 
-/* What became of the fetch; those who wait are told. */
+/* What became of the fetch; those who wait are told. Also for a site that nobody has asked for; a
+ * file that was fetched some time ago is told with the time of then. */
 struct robots_file {
 	enum outcome outcome;
 	bool too_many_redirects;
@@ -65,6 +70,13 @@ struct robots_file {
 };
 void robots_cache_told(struct robots_cache *c, struct str site, const struct robots_file *file,
 		       int64_t now_us);
+
+/* What another process knows of a site holds here until then, at most for a day; those who wait are
+ * told. It stays in memory: who said it will say it again. ERR_DAMAGED: it is not what
+ * robots_compile() makes, or not of a site; nothing has changed. */
+int robots_cache_put(struct robots_cache *c, struct str site, bool is_reachable,
+		     struct str compiled, int64_t until_us, int64_t now_us,
+		     struct err *err) MUST_USE;
 
 /* What was damaged when the file was opened, and is asked for again; NULL: nothing. */
 const struct err *robots_cache_lost(const struct robots_cache *c);

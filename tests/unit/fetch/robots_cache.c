@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "fetch/robots.h"
 #include "fetch/robots_cache.h"
+#include "url/url.h"
 
 #define T0 (INT64_C(1794700800) * US_PER_S)
 #define SITE STR("http://a.test")
@@ -326,6 +327,105 @@ static void damage_costs_questions_and_no_more(void **state)
 	end(c);
 }
 
+static void what_is_known_can_be_looked_at_without_asking(void **state)
+{
+	struct robots_cache *c = cache_of(NULL, 0, T0);
+	struct robots_answer answer;
+	(void)state;
+	assert_int_equal(robots_cache_known(c, SITE, T0, &answer), 1);
+	/* nobody is asking for it: the next one is the first, and is told */
+	assert_false(learn(c, SITE, T0, &forbids_x).allows_x);
+	assert_int_equal(robots_cache_known(c, SITE, T0, &answer), 0);
+	assert_true(answer.is_reachable && !allows(answer.compiled, "/x"));
+	assert_int_equal(answer.until_us, T0 + ROBOTS_KEEP_US);
+	assert_int_equal(robots_cache_known(c, SITE, T0 + ROBOTS_KEEP_US, &answer), 1);
+	assert_true(learn(c, SITE, T0 + ROBOTS_KEEP_US, &is_absent).allows_x);
+	end(c);
+}
+
+static void a_site_that_nobody_asked_for_can_be_told(void **state)
+{
+	const char *path = scratch("unasked");
+	struct robots_cache *c = cache_of(path, 0, T0);
+	struct robots_answer answer;
+	(void)state;
+	robots_cache_told(c, SITE, &forbids_x, T0 - US_PER_H); /* of an hour ago */
+	robots_cache_told(c, STR("http://b.test"), &is_silent, T0);
+	robots_cache_told(c, STR("http://c.test"), &is_absent, T0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(robots_cache_known(c, SITE, T0, &answer), 0);
+		assert_int_equal(answer.until_us, T0 - US_PER_H + ROBOTS_KEEP_US);
+		assert_false(allows(answer.compiled, "/x"));
+		assert_int_equal(robots_cache_known(c, STR("http://b.test"), T0, &answer), 0);
+		assert_false(answer.is_reachable || allows(answer.compiled, "/x"));
+		assert_int_equal(robots_cache_known(c, STR("http://c.test"), T0, &answer), 0);
+		assert_true(answer.is_reachable && allows(answer.compiled, "/x"));
+		end(c);
+		c = cache_of(path, 0, T0);
+	}
+	robots_cache_told(c, SITE, &is_silent, T0 + US_PER_DAY); /* the older one stays */
+	assert_false(known(c, SITE, T0 + US_PER_DAY).allows_x);
+	robots_cache_told(c, SITE, &is_silent, T0 + 40 * US_PER_DAY);
+	assert_true(known(c, SITE, T0 + 40 * US_PER_DAY).allows_x);
+	end(c);
+}
+
+static void what_another_process_knows_holds_until_it_says(void **state)
+{
+	CLEANUP(buf_free) struct buf rules = BUF_INIT(ROBOTS_COMPILED_MAX);
+	struct robots_cache *c = cache_of(NULL, 0, T0);
+	struct told told = {0};
+	struct robots_wait wait = {.done = take_answer, .ctx = &told};
+	struct robots_answer answer;
+	struct err err;
+	bool first;
+	(void)state;
+	assert_int_equal(robots_compile(forbids_x.body, STR("garner"), &rules, &err), 0);
+	assert_int_equal(robots_cache_ask(c, SITE, T0, &wait, &answer, &first), 1);
+	assert_int_equal(robots_cache_put(c, SITE, true, buf_str(&rules), T0, T0, &err), 0);
+	assert_int_equal(told.times, 0); /* it was over before it came */
+	assert_int_equal(robots_cache_put(c, SITE, true, buf_str(&rules), T0 + US_PER_H, T0, &err),
+			 0);
+	assert_int_equal(told.times, 1);
+	assert_true(told.is_reachable && !told.allows_x);
+	assert_int_equal(robots_cache_known(c, SITE, T0 + US_PER_H - 1, &answer), 0);
+	assert_false(is_known(c, SITE, T0 + US_PER_H));
+	assert_int_equal(robots_cache_put(c, SITE, false, STR(""), INT64_MAX, T0, &err), 0);
+	assert_int_equal(robots_cache_known(c, SITE, T0, &answer), 0);
+	assert_false(answer.is_reachable || allows(answer.compiled, "/y"));
+	assert_int_equal(answer.until_us, T0 + ROBOTS_KEEP_US);
+	assert_false(robots_cache_dirty(c));
+	end(c);
+}
+
+static void rules_that_are_damaged_are_refused(void **state)
+{
+	CLEANUP(buf_free) struct buf rules = BUF_INIT(ROBOTS_COMPILED_MAX + 1);
+	struct robots_cache *c = cache_of(NULL, 0, T0);
+	char name[URL_SITE_MAX + 1];
+	struct robots_answer answer;
+	struct err err;
+	(void)state;
+	memset(name, 'a', sizeof name);
+	assert_int_equal(robots_compile(forbids_x.body, STR("garner"), &rules, &err), 0);
+	struct str whole = buf_str(&rules);
+	const struct {
+		struct str site, compiled;
+		bool is_reachable;
+	} bad[] = {
+		{SITE, STR(""), true},          {SITE, STR("nonsense"), true},
+		{SITE, STR("nonsense"), false}, {SITE, str_head(whole, whole.n - 1), true},
+		{STR(""), whole, true},         {{name, sizeof name}, whole, true},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		assert_true(robots_cache_put(c, bad[i].site, bad[i].is_reachable, bad[i].compiled,
+					     T0 + US_PER_H, T0, &err) < 0);
+		assert_int_equal(err.code, ERR_DAMAGED);
+		assert_int_equal(robots_cache_known(c, bad[i].site, T0, &answer), 1);
+	}
+	end(c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -342,6 +442,10 @@ int main(void)
 		cmocka_unit_test(the_file_does_not_grow_with_its_past),
 		cmocka_unit_test(memory_is_bounded_and_the_latest_stay),
 		cmocka_unit_test(damage_costs_questions_and_no_more),
+		cmocka_unit_test(what_is_known_can_be_looked_at_without_asking),
+		cmocka_unit_test(a_site_that_nobody_asked_for_can_be_told),
+		cmocka_unit_test(what_another_process_knows_holds_until_it_says),
+		cmocka_unit_test(rules_that_are_damaged_are_refused),
 	};
 	return cmocka_run_group_tests(tests, scratch_make, scratch_done);
 }

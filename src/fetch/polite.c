@@ -152,6 +152,17 @@ static void state_carry_over(const struct polite *p, struct polite_entry *e, str
 	s->trouble_s = 0;
 }
 
+/* Whether all of it was written, and by a process of this start of the machine. */
+static bool entry_is_whole(const struct polite_entry *e)
+{
+	return (uint32_t)e->check == polite_entry_check(e);
+}
+
+static bool entry_is_ours(const struct polite *p, const struct polite_entry *e)
+{
+	return (uint32_t)(e->meta >> 32) == p->boot;
+}
+
 /* What the entry says, made sound. */
 static struct state state_read(struct polite *p, struct polite_entry *e, int64_t now_us)
 {
@@ -163,11 +174,10 @@ static struct state state_read(struct polite *p, struct polite_entry *e, int64_t
 		.delay_us = clamp_us(e->delay_us, 0, POLITE_RETRY_MAX_US),
 		.trouble_s = (uint32_t)(e->check >> 32),
 	};
-	bool sound = (uint32_t)e->check == polite_entry_check(e);
-	bool ours = (uint32_t)(e->meta >> 32) == p->boot;
-	if (sound && ours)
+	bool whole = entry_is_whole(e);
+	if (whole && entry_is_ours(p, e))
 		return s;
-	if (sound) {
+	if (whole) {
 		state_carry_over(p, e, &s);
 	} else {
 		s.start_us = now_us;
@@ -323,18 +333,32 @@ static bool lease_is_held(const struct polite_entry *e, const struct lease *l, i
 	return e->lease[l->place] == l->word && second_of(now_us) < l->word >> 32;
 }
 
-int polite_sent(struct polite *p, struct lease *l, int64_t now_us)
+/* Nothing becomes earlier, and nothing is held against the clock: sent_us may be long ago, and
+ * others have been here since. What a kill left half written counts as asked when it is read next,
+ * which is later. */
+static void state_raise(struct polite *p, struct polite_entry *e, int64_t sent_us)
+{
+	if (!entry_is_whole(e) || !entry_is_ours(p, e))
+		return;
+	struct state s = {
+		.troubles = MIN(polite_troubles(e->meta), (unsigned)POLITE_TROUBLES_MAX),
+		.delay_us = clamp_us(e->delay_us, 0, POLITE_RETRY_MAX_US),
+		.trouble_s = (uint32_t)(e->check >> 32),
+	};
+	int64_t next_us = sent_us + polite_pause_us(s.delay_us, s.troubles);
+	s.start_us = clamp_us(e->start_us, sent_us, INT64_MAX / 2); /* any time, in a bad file */
+	s.next_us = clamp_us(e->next_us, next_us, INT64_MAX / 2);
+	state_write(p, e, &s);
+}
+
+int polite_sent(struct polite *p, struct lease *l, int64_t sent_us)
 {
 	struct polite_entry *e = l->word ? lease_entry(p, l) : NULL;
 	if (!e)
 		return 1;
-	bool held = lease_is_held(e, l, now_us);
-	if (held) {
-		struct state s = state_read(p, e, now_us);
-		s.start_us = MAX(s.start_us, now_us);
-		s.next_us = MAX(s.next_us, now_us + polite_pause_us(s.delay_us, s.troubles));
-		state_write(p, e, &s);
-	}
+	bool held = lease_is_held(e, l, sent_us);
+	if (held)
+		state_raise(p, e, sent_us);
 	polite_group_unlock(p, l->entry / POLITE_GROUP);
 	return held && !map_guard_failed(p->guard) ? 0 : 1;
 }

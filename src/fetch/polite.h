@@ -69,15 +69,18 @@ struct lease {
  * (more than 0) says when to ask again. That is also the answer when the table is full or busy. */
 int polite_take(struct polite *p, const struct addr *a, const struct polite_rule *rule,
 		int64_t now_us, struct lease *ret, int64_t *ret_wait_us);
-/* The request goes out now and not when the lease was taken: the delay counts from here. A caller
- * that has to connect first calls it just before the first byte. 1: the lease had ended before, or
- * this could not be noted down: nothing may be sent. */
-int polite_sent(struct polite *p, struct lease *l, int64_t now_us);
+/* The request goes out at this time and not when the lease was taken: the delay counts from there.
+ * A caller that has to connect first calls it just before the first byte; one that hears of it
+ * later, from the machine that sent it, says the time of then. What is noted down already is never
+ * made earlier. 1: the lease had ended before, or this could not be noted down: nothing may be
+ * sent. */
+int polite_sent(struct polite *p, struct lease *l, int64_t sent_us);
 /* For transfers that take long: at least every POLITE_LEASE_US / 4. 1: it had ended before, and
  * the connection must be closed. */
 int polite_renew(struct polite *p, struct lease *l, int64_t now_us);
 /* Gives it back and says how the request ended. retry_after_us: how long the server wants to be
- * left alone from now on; 0: it did not say. Also of a lease that is not held: nothing happens. */
+ * left alone from now on; 0: it did not say. With OUTCOME_CANCELLED it is our own wish, and says
+ * nothing of the server. Also of a lease that is not held: nothing happens. */
 void polite_end(struct polite *p, struct lease *l, enum outcome outcome, int64_t retry_after_us,
 		int64_t now_us);
 

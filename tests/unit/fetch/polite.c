@@ -232,6 +232,53 @@ static void the_delay_counts_from_when_the_request_went_out(void **state)
 	polite_close(&p);
 }
 
+/* What another machine sent on our behalf is heard of when its answer comes; by then a second
+ * request may have gone out, or the server have asked for a pause. */
+static void what_went_out_before_makes_nothing_earlier(void **state)
+{
+	(void)state;
+	struct polite *p = open_new("ago");
+	struct polite_rule two = {.delay_us = 10 * S, .concurrent = 2};
+	struct lease l, m;
+	assert_int_equal(take(p, "192.0.2.1", &two, START, &l), 0);
+	assert_int_equal(polite_sent(p, &l, START + 8 * S), 0);
+	assert_int_equal(take(p, "192.0.2.1", &two, START + 17 * S, &m), S);
+	assert_int_equal(take(p, "192.0.2.1", &two, START + 18 * S, &m), 0);
+	assert_int_equal(polite_sent(p, &l, START + 9 * S), 0);
+	assert_int_equal(entry_of(p, "192.0.2.1")->start_us, START + 18 * S);
+	polite_end(p, &l, OUTCOME_OK, 0, START + 20 * S);
+	assert_int_equal(take(p, "192.0.2.1", &two, START + 20 * S, &l), 8 * S);
+	polite_end(p, &m, OUTCOME_OK, US_PER_DAY, START + 20 * S);
+	assert_int_equal(take(p, "192.0.2.1", &two, START + 20 * S, &l), US_PER_DAY);
+	assert_int_equal(take(p, "192.0.2.2", &two, START, &l), 0);
+	assert_int_equal(take(p, "192.0.2.2", &two, START + 10 * S, &m), 0);
+	polite_end(p, &m, OUTCOME_OK, US_PER_DAY, START + 11 * S);
+	assert_int_equal(polite_sent(p, &l, START + 4 * S), 0); /* the pause stays */
+	assert_int_equal(entry_of(p, "192.0.2.2")->next_us, START + 11 * S + US_PER_DAY);
+	polite_close(&p);
+}
+
+/* The job was lost, and nobody knows what became of it. */
+static void a_server_rests_without_having_been_in_trouble(void **state)
+{
+	(void)state;
+	struct polite *p = open_new("rests");
+	struct lease l;
+	takes(p, "192.0.2.1", START, &l);
+	polite_end(p, &l, OUTCOME_CANCELLED, 60 * S, START + 4 * S);
+	assert_int_equal(polite_troubles(entry_of(p, "192.0.2.1")->meta), 0);
+	assert_int_equal(waits(p, "192.0.2.1", START + 14 * S), 50 * S);
+	takes(p, "192.0.2.1", START + 64 * S, &l);
+	polite_end(p, &l, OUTCOME_CANCELLED, S, START + 65 * S); /* shorter than the delay */
+	assert_int_equal(waits(p, "192.0.2.1", START + 65 * S), 9 * S);
+	asks(p, "192.0.2.2", OUTCOME_TEMPORARY, 0, START);
+	takes(p, "192.0.2.2", START + 21 * S, &l);
+	polite_end(p, &l, OUTCOME_CANCELLED, 60 * S, START + 22 * S); /* nor out of it */
+	assert_int_equal(polite_troubles(entry_of(p, "192.0.2.2")->meta), 1);
+	assert_int_equal(waits(p, "192.0.2.2", START + 22 * S), 60 * S);
+	polite_close(&p);
+}
+
 static void two_processes_keep_each_other_away(void **state)
 {
 	(void)state;
@@ -549,6 +596,8 @@ int main(void)
 		cmocka_unit_test(retry_after_is_kept_whatever_else_is_answered),
 		cmocka_unit_test(leases_end_by_themselves_unless_renewed),
 		cmocka_unit_test(the_delay_counts_from_when_the_request_went_out),
+		cmocka_unit_test(what_went_out_before_makes_nothing_earlier),
+		cmocka_unit_test(a_server_rests_without_having_been_in_trouble),
 		cmocka_unit_test(two_processes_keep_each_other_away),
 		cmocka_unit_test(a_reused_place_does_not_revive_old_leases),
 		cmocka_unit_test(delays_outlive_all_processes),

@@ -26,7 +26,7 @@ const char *const plan_limit_names[PLAN_LIMITS] = {"not-due", "site", "server", 
 /* clang-format off */
 const struct plan_band_row plan_band_rows[PLAN_BANDS] = {
 	[BAND_RESOLVES] = {"resolves", "the best URL of a site whose server is not known", "4294967295",
-		UINT32_MAX, 0, 0, 0, MEASURE_AGE, FROM_ALWAYS, PLAN_RESOLVES},
+		UINT32_MAX, 0, 0, 0, MEASURE_AGE, FROM_ALWAYS, 0},
 	[BAND_REGATHER] = {"regather", "to be gathered again, whatever its age", "4000M + min(age, 294M)",
 		4000 * M, 294 * M, 0, KIND_REGATHER, MEASURE_AGE, FROM_ALWAYS, 0},
 	[BAND_HAND] = {"new-by-hand", "new, given by hand", "1400M + weight * 100000 + up to 5M by age",

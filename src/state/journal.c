@@ -13,12 +13,14 @@
 #include <limits.h>
 #include <stdio.h>
 
-enum { NO_TARGET = 16, ENTRY_MOST = 64 << 10, REASON_MOST = 1024 };
+enum { ENTRY_MOST = 64 << 10, REASON_MOST = 1024, SECTION_SAME = 255 };
+/* In the byte of the type. */
+enum { NO_TARGET = 16, HAS_KEY = 32 };
 
 const char *const change_op_names[CHANGE_OPS] = {"none", "add", "refresh", "update", "delete"};
 
-const struct record_kind journal_kind = {.magic = "GARNERJN", .version = 1, .most = ENTRY_MOST};
-const struct record_kind contrib_kind = {.magic = "GARNERCB", .version = 2, .most = ENTRY_MOST};
+const struct record_kind journal_kind = {.magic = "GARNERJN", .version = 2, .most = ENTRY_MOST};
+const struct record_kind contrib_kind = {.magic = "GARNERCB", .version = 3, .most = ENTRY_MOST};
 const struct record_kind changes_kind = {.magic = "GARNERCH", .version = 2, .most = ENTRY_MOST};
 
 static void put_key(struct buf *out, struct footprint fp)
@@ -71,13 +73,15 @@ void journal_write(const struct journal_entry *e, struct buf *out)
 	put_key(out, e->fp);
 	put_varint(out, (uint64_t)e->time_us);
 	put_u8(out, (uint8_t)e->op);
-	put_u8(out, (uint8_t)(e->type | (e->no_target ? NO_TARGET : 0)));
+	put_u8(out, (uint8_t)(e->type | (e->no_target ? NO_TARGET : 0) | (e->qkey ? HAS_KEY : 0)));
 	put_u8(out, e->flags);
 	put_u16le(out, e->status);
 	item_put_where(out, e->where);
 	put_varint(out, e->due_s);
 	put_varint(out, e->download_ms);
-	put_u64le(out, e->qkey);
+	put_u8(out, e->has_section ? e->section : SECTION_SAME);
+	if (e->qkey)
+		put_u64le(out, e->qkey);
 	buf_add(out, e->md5, sizeof e->md5);
 	put_text(out, e->url);
 	put_text(out, str_head(e->reason, REASON_MOST));
@@ -90,7 +94,8 @@ int journal_read(struct str payload, struct journal_entry *ret, struct err *err)
 	e.op = (enum change_op)take_code(&r, CHANGE_OPS);
 	unsigned type = reader_u8(&r);
 	e.no_target = type & NO_TARGET;
-	type &= ~(unsigned)NO_TARGET;
+	bool has_key = type & HAS_KEY;
+	type &= ~(unsigned)(NO_TARGET | HAS_KEY);
 	if (type >= ITEM_TYPES)
 		r.bad = true;
 	e.type = (enum item_type)(type < ITEM_TYPES ? type : 0);
@@ -99,7 +104,12 @@ int journal_read(struct str payload, struct journal_entry *ret, struct err *err)
 	e.where = item_take_where(&r);
 	e.due_s = take_u32(&r);
 	e.download_ms = take_u32(&r);
-	e.qkey = reader_u64le(&r);
+	unsigned section = reader_u8(&r);
+	e.has_section = section != SECTION_SAME;
+	e.section = (uint8_t)(e.has_section ? section : 0);
+	e.qkey = has_key ? reader_u64le(&r) : 0;
+	if (has_key && !e.qkey)
+		r.bad = true;
 	struct str md5 = reader_bytes(&r, sizeof e.md5);
 	if (md5.n == sizeof e.md5)
 		memcpy(e.md5, md5.p, sizeof e.md5);
@@ -119,6 +129,8 @@ void contrib_write(const struct contrib *c, struct buf *out)
 	put_u8(out, c->section);
 	put_key(out, c->from);
 	put_varint(out, c->time_s);
+	put_varint(out, c->changed_s);
+	put_u8(out, c->hops);
 	put_text(out, c->url);
 }
 
@@ -131,6 +143,8 @@ int contrib_read(struct str payload, struct contrib *ret, struct err *err)
 	c.section = reader_u8(&r);
 	c.from = take_key(&r);
 	c.time_s = take_u32(&r);
+	c.changed_s = take_u32(&r);
+	c.hops = reader_u8(&r);
 	c.url = reader_text(&r, URL_MAX);
 	if (entry_end(&r, "a contribution", err) < 0)
 		return -1;
@@ -193,7 +207,11 @@ static int print_journal(struct str payload, struct buf *out, struct err *err)
 		   item_type_names[e.type], e.status);
 	if (e.where != ITEM_NOWHERE)
 		buf_printf(out, " bucket %" PRIx64, e.where);
-	buf_printf(out, " %" PRIu32 "ms %s ", e.download_ms, qkey_print(e.qkey, key));
+	if (e.has_section)
+		buf_printf(out, " section %u", e.section);
+	if (e.qkey)
+		buf_printf(out, " key %s", qkey_print(e.qkey, key));
+	buf_printf(out, " %" PRIu32 "ms ", e.download_ms);
 	print_text(out, e.url);
 	print_reason(out, e.reason);
 	return 0;
@@ -207,6 +225,13 @@ static int print_contrib(struct str payload, struct buf *out, struct err *err)
 		return -1;
 	buf_printf(out, "%s flags %02x weight %u section %u from %s ", footprint_print(c.fp, fp),
 		   c.flags, c.weight, c.section, footprint_print(c.from, from));
+	if (c.changed_s) {
+		buf_add_text(out, "changed ");
+		time_print(out, c.changed_s * US_PER_S, 0);
+		buf_add_byte(out, ' ');
+	}
+	if (c.hops)
+		buf_printf(out, "after %u redirects ", c.hops);
 	print_text(out, c.url);
 	return 0;
 }
@@ -229,7 +254,7 @@ const struct format journal_format = {
 	.name = "journal",
 	.file = "journal",
 	.magic = "GARNERJN",
-	.version = 1,
+	.version = 2,
 	.help = "what became of the URLs that a cycle of the crawl tried",
 	.remedy = STATE_REMEDY,
 	.records = &journal_kind,
@@ -241,7 +266,7 @@ const struct format contrib_format = {
 	.name = "contrib",
 	.file = "contrib",
 	.magic = "GARNERCB",
-	.version = 2,
+	.version = 3,
 	.help = "URLs that were found on pages of the crawl",
 	.remedy = STATE_REMEDY,
 	.records = &contrib_kind,

@@ -19,6 +19,8 @@ enum change_op {
 };
 extern const char *const change_op_names[CHANGE_OPS];
 
+/* What came of a URL that was tried; or, with type ITEM_QKEY, path 0 and flag ITEM_ROBOTS, which
+ * key a site has from now on. */
 struct journal_entry {
 	struct footprint fp;
 	int64_t time_us; /* when it was tried */
@@ -30,10 +32,12 @@ struct journal_entry {
 	uint64_t where;        /* the new bucket, or ITEM_NOWHERE: the one it had */
 	uint32_t due_s;        /* as in the index */
 	uint32_t download_ms;  /* 0: unknown */
-	qkey qkey;             /* of the server that was asked; 0: none */
+	qkey qkey;             /* of a key entry: what the site has from now on; else 0 */
 	unsigned char md5[16]; /* of the document, or zeroes */
 	struct str url;        /* always there: deletes outlive the bucket */
 	struct str reason;     /* for people, may be empty */
+	bool has_section;      /* it is in `section` from now on; else in the one it was in */
+	uint8_t section;
 };
 void journal_write(const struct journal_entry *e, struct buf *out);
 int journal_read(struct str payload, struct journal_entry *ret, struct err *err);
@@ -45,6 +49,8 @@ struct contrib {
 	uint8_t section;
 	struct footprint from; /* the page that links to it; zeroes: nobody, it was given by hand */
 	uint32_t time_s;       /* when it was given by hand; 0: it was not */
+	uint32_t changed_s;    /* when its page changed, by a sitemap; 0: none says so */
+	uint8_t hops;          /* redirects that led here from a URL given by hand */
 	struct str url;
 };
 void contrib_write(const struct contrib *c, struct buf *out);

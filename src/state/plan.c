@@ -14,7 +14,7 @@
 enum { ENTRY_MOST = 64, TAG_SITE = 's', TAG_END = 'e' };
 
 static const struct record_kind plan_kind = {
-	.magic = "GARNERPL", .version = 1, .most = PLAN_SITE_MOST * ENTRY_MOST + 256};
+	.magic = "GARNERPL", .version = 2, .most = PLAN_SITE_MOST * ENTRY_MOST + 256};
 
 struct plan_writer {
 	struct record_writer *w;
@@ -46,6 +46,7 @@ static void plan_put_entry(struct buf *out, const struct plan_entry *e)
 	put_u8(out, e->retry);
 	put_u8(out, e->weight);
 	put_u8(out, e->section);
+	put_u8(out, e->hops);
 }
 
 static struct plan_entry plan_take_entry(struct reader *r, uint64_t site)
@@ -57,6 +58,7 @@ static struct plan_entry plan_take_entry(struct reader *r, uint64_t site)
 	e.retry = reader_u8(r);
 	e.weight = reader_u8(r);
 	e.section = reader_u8(r);
+	e.hops = reader_u8(r);
 	return e;
 }
 
@@ -223,7 +225,7 @@ const struct format plan_format = {
 	.name = "plan",
 	.file = "plan",
 	.magic = "GARNERPL",
-	.version = 1,
+	.version = 2,
 	.help = "what a cycle of the crawl is to gather",
 	.remedy = STATE_REMEDY,
 	.records = &plan_kind,

@@ -8,7 +8,7 @@
 
 enum plan_flag {
 	PLAN_REFRESH = 1,     /* R: it was gathered before */
-	PLAN_RESOLVES = 2,    /* S: finds out the server of its site, so it goes first and alone */
+	PLAN_ROBOTS = 2,      /* S: robots.txt of the site, which is not fresh; it goes first */
 	PLAN_ANTICIPATED = 4, /* A: not due yet, taken because there is time */
 	PLAN_OVERAGED = 8,    /* O: long past its time */
 };
@@ -20,6 +20,7 @@ struct plan_entry {
 	uint32_t priority; /* the greater, the sooner */
 	uint8_t flags;     /* enum plan_flag */
 	uint8_t item_flags, retry, weight, section;
+	uint8_t hops; /* redirects that led here from a URL given by hand */
 };
 
 struct plan_site {

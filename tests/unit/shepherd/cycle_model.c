@@ -194,6 +194,7 @@ struct due {
 	int64_t priority; /* negative: not due */
 	int64_t next_s;   /* when it is */
 	uint8_t flags;
+	bool first; /* of a site without a server */
 	bool out;
 };
 
@@ -347,11 +348,10 @@ static void plan_servers(const struct world *w, struct due *due, size_t n)
 		bool resolved = due[i].site->qkey != 0;
 		if (before >= (resolved ? model_server(w, due[i].site).room : 1))
 			due[i].out = !plan_is_forced(&due[i]);
-		if (!resolved && before == 0)
-			due[i].flags |= PLAN_RESOLVES;
+		due[i].first = !resolved && before == 0;
 	}
 	for (size_t i = 0; i < n; i++)
-		if (due[i].flags & PLAN_RESOLVES)
+		if (due[i].first)
 			due[i].priority = UINT32_MAX;
 }
 

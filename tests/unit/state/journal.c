@@ -45,7 +45,9 @@ static void journal_entries_come_back(void **state)
 				  .qkey = UINT64_MAX - 3,
 				  .md5 = {1, 2, 3, 255},
 				  .url = STR("http://www.example.com/"),
-				  .reason = STR("busy")},
+				  .reason = STR("busy"),
+				  .has_section = true,
+				  .section = 254},
 			     got;
 	journal_write(&e, &b);
 	assert_memory_equal("\x74\x87\x01\x5f", b.p, 4); /* sorts by footprint */
@@ -64,12 +66,19 @@ static void journal_entries_come_back(void **state)
 	assert_memory_equal(e.md5, got.md5, 16);
 	assert_str(got.url, "http://www.example.com/");
 	assert_str(got.reason, "busy");
+	assert_true(got.has_section);
+	assert_int_equal(254, got.section);
 	ONLY_WHOLE(journal_read, b, got);
 	buf_clear(&b);
 	e.where = ITEM_NOWHERE;
+	e.qkey = 0;
+	e.has_section = false;
 	journal_write(&e, &b);
 	MUST(journal_read(buf_str(&b), &got, &err));
 	assert_int_equal(ITEM_NOWHERE, got.where);
+	assert_int_equal(0, got.qkey);
+	assert_false(got.has_section);
+	ONLY_WHOLE(journal_read, b, got);
 	buf_free(&b);
 }
 
@@ -83,12 +92,16 @@ static void contributions_and_changes_come_back(void **state)
 			    .weight = 200,
 			    .section = 3,
 			    .from = {1, 2},
+			    .changed_s = UINT32_MAX,
+			    .hops = 19,
 			    .url = STR("http://www.example.com/")},
 		       got;
 	contrib_write(&c, &b);
 	MUST(contrib_read(buf_str(&b), &got, &err));
 	assert_int_equal(0, footprint_cmp(c.from, got.from));
 	assert_int_equal(200, got.weight);
+	assert_int_equal(UINT32_MAX, got.changed_s);
+	assert_int_equal(19, got.hops);
 	assert_str(got.url, "http://www.example.com/");
 	ONLY_WHOLE(contrib_read, b, got);
 	struct change h = {.fp = fp,
@@ -212,7 +225,7 @@ static void a_plan_comes_back_and_ends(void **state)
 	struct plan_entry entry[3] = {
 		{.fp = {9, 1}, .where = 5, .priority = 7, .flags = PLAN_REFRESH},
 		{.fp = {9, 2}, .where = ITEM_NOWHERE, .retry = 3},
-		{.fp = {9, 3}, .where = 0, .section = 2}};
+		{.fp = {9, 3}, .where = 0, .section = 2, .hops = 7}};
 	struct plan_site site = {.fp = 9,
 				 .qkey = 77,
 				 .robots_where = 4,
@@ -233,6 +246,7 @@ static void a_plan_comes_back_and_ends(void **state)
 	assert_int_equal(ITEM_NOWHERE, got.entry[1].where);
 	assert_int_equal(0, footprint_cmp(entry[2].fp, got.entry[2].fp));
 	assert_int_equal(2, got.entry[2].section);
+	assert_int_equal(7, got.entry[2].hops);
 	MUST(plan_next(r, &arena, &got, &err));
 	assert_int_equal(0, got.n);
 	assert_int_equal(1, plan_next(r, &arena, &got, &err));

@@ -13,6 +13,7 @@
 #include "bigfile.h"
 #include "bucket/bucket.h"
 #include "disk/tree.h"
+#include "shepherd/code.h"
 #include "shepherd/crawl.h"
 
 #include <fcntl.h>
@@ -149,14 +150,14 @@ static struct index_item url_item(const struct job *job, const struct big_site *
 	};
 	if (!awake && item.type != ITEM_ZOMBIE) {
 		item.type = ITEM_SLEEPING;
-		item.status = CRAWL_SLEEPS + (k < SITE_AWAKE ? LIMIT_ACTIVE : LIMIT_SITE);
+		item.code = CODE_SLEEPS + (k < SITE_AWAKE ? LIMIT_ACTIVE : LIMIT_SITE);
 		item.weight = (uint8_t)((dice >> 32) % 60);
 		item.freq = 0;
 	}
 	if (k == 0)
 		item.flags |= ITEM_EQUIV;
 	if (item.type == ITEM_GATHERED || item.type == ITEM_ZOMBIE) {
-		item.status = item.type == ITEM_GATHERED ? 200 : 404;
+		item.code = item.type == ITEM_GATHERED ? CODE_OK : 2404;
 		item.last_seen_s = now_s - age;
 		item.stable_s = item.last_seen_s - (uint32_t)(dice >> 20) % 10000000;
 	}
@@ -263,7 +264,7 @@ static void find_entry(struct job *job, uint64_t n)
 		      : update ? CHANGE_UPDATE
 			       : CHANGE_REFRESH,
 		.type = failed ? ITEM_TEMPORARY : ITEM_GATHERED,
-		.status = failed ? 500 : 200,
+		.code = failed ? 1500 : CODE_OK,
 		.where = failed || !update ? ITEM_NOWHERE : url % BUCKET_SPECIAL,
 		.download_ms = (uint32_t)(dice >> 40) % 2000,
 		.qkey = (dice >> 54) % 8 == 0 ? site_key(job, site->number) : 0,

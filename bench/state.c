@@ -48,7 +48,7 @@ static void gather(struct job *job)
 					  .time_us = (int64_t)job->page,
 					  .op = CHANGE_UPDATE,
 					  .type = ITEM_GATHERED,
-					  .status = 200,
+					  .code = 0,
 					  .where = oid,
 					  .url = STR("http://www.example.com/some/page.html")};
 		must(state_journal(job->st, &e, &err), "journal", &err);

@@ -7,6 +7,7 @@
 #include "broker/search.h"
 #include "cmd/commands.h"
 #include "cmd/shep_filter.h"
+#include "shepherd/code.h"
 #include "shepherd/crawl.h"
 #include "shepherd/master.h"
 #include "shepherd/planning.h"
@@ -51,9 +52,17 @@ static int64_t tried_us(const struct why *w)
 	return w->last.time_us ? w->last.time_us : (int64_t)w->item.last_seen_s * US_PER_S;
 }
 
-static uint16_t status_of(const struct why *w)
+static uint16_t code_of_try(const struct why *w)
 {
-	return w->last.time_us ? w->last.status : w->item.status;
+	return w->last.time_us ? w->last.code : w->item.code;
+}
+
+/* What came of it; 0 is also the code of what was never tried. */
+static const char *last_text(const struct why *w, char room[CODE_TEXT])
+{
+	if (w->reason[0])
+		return w->reason;
+	return tried_us(w) || code_of_try(w) ? code_text(code_of_try(w), room) : "not tried yet";
 }
 
 /* Whether it was tried after the last time the index was made; until then the index has it, and
@@ -124,17 +133,16 @@ static const char *decision_verdict(const struct why_decision *d)
 
 static const char *decision_reason(const struct why_decision *d, struct arena *arena)
 {
-	char text[64];
+	char text[CODE_TEXT];
 	if (d->reason.n)
 		return arena_text(arena, d->reason);
-	return d->by == PHASE_REAP ? arena_text(arena, str_of(crawl_status_text(d->status, text)))
-				   : NULL;
+	return d->by == PHASE_REAP ? arena_text(arena, str_of(code_text(d->code, text))) : NULL;
 }
 
 /* The limit that put it to sleep; NULL: it does not sleep. */
 static const char *limit_of(const struct why *w)
 {
-	unsigned limit = w->item.status - CRAWL_SLEEPS;
+	unsigned limit = w->item.code - CODE_SLEEPS;
 	return w->known == WHY_KNOWN && w->item.type == ITEM_SLEEPING && limit < CRAWL_LIMITS
 		       ? crawl_limit_names[limit]
 		       : NULL;
@@ -243,14 +251,14 @@ static void print_known(FILE *out, const struct answer *a, const struct crawl_co
 			struct arena *arena)
 {
 	const struct why *w = &a->why;
-	char text[64];
+	char text[CODE_TEXT];
 	int64_t next = next_s(a, conf);
 	fprintf(out, "known since:  %.10s%s\n", date_text(arena, w->item.since_day * US_PER_DAY),
 		w->item.flags & ITEM_INITIAL ? ", added by hand" : "");
 	fprintf(out, "state:        %s\n", item_type_names[type_of(w)]);
 	if (tried_us(w))
 		fprintf(out, "last try:     %s, %s\n", date_text(arena, tried_us(w)),
-			w->reason[0] ? w->reason : crawl_status_text(status_of(w), text));
+			last_text(w, text));
 	else
 		fprintf(out, "last try:     none yet\n");
 	if (next < 0)
@@ -456,7 +464,7 @@ static void print_json(struct buf *out, const struct answer *a, const struct cra
 {
 	const struct why *w = &a->why;
 	struct jsonw j = JSONW_INIT(out);
-	char text[64];
+	char text[CODE_TEXT];
 	jsonw_object(&j);
 	jsonw_put_str(&j, "url", a->url);
 	jsonw_put_text(&j, "known", a->crawl ? known_words[w->known] : "never");
@@ -466,9 +474,8 @@ static void print_json(struct buf *out, const struct answer *a, const struct cra
 		jsonw_put_bool(&j, "by_hand", w->item.flags & ITEM_INITIAL);
 		jsonw_put_text(&j, "type", item_type_names[type_of(w)]);
 		jsonw_put_time(&j, "since", w->item.since_day * US_PER_DAY);
-		jsonw_put_uint(&j, "status", status_of(w));
-		jsonw_put_text(&j, "reason",
-			       w->reason[0] ? w->reason : crawl_status_text(status_of(w), text));
+		jsonw_put_uint(&j, "code", code_of_try(w));
+		jsonw_put_text(&j, "reason", last_text(w, text));
 		if (tried_us(w))
 			jsonw_put_time(&j, "tried", tried_us(w));
 		jsonw_key(&j, "next");

@@ -1,6 +1,6 @@
 /* Codes: what came of a try, in one number that journal, index and reapers share (doc/reap.md):
- * 0 to 4 went well, 1xxx is temporary, 2xxx permanent, 3xxx stands in the index alone. One table has
- * them all. */
+ * 0 to 4 went well, 1xxx is temporary, 2xxx permanent, 3xxx stands in the index alone. One table
+ * has them all. */
 #pragma once
 #include "fetch/robot.h"
 
@@ -10,7 +10,7 @@ enum code {
 	CODE_RESOLVED = 2,
 	CODE_NOT_MODIFIED = 3, /* 304 */
 	CODE_SAME = 4,         /* the same MD5 */
-	CODE_HOPS = 100,       /* plus n: never tried; n redirects led here from a URL given by hand */
+	CODE_HOPS = 100, /* plus n: never tried; n redirects led here from a URL given by hand */
 	CODE_HOPS_MOST = 99,
 	CODE_TEMPORARY = 1000, /* and from here on: plus HTTP status, or one of these */
 	CODE_NO_ANSWER_DNS = 1104,

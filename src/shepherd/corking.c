@@ -12,7 +12,7 @@
 #include "shepherd/crawl.h"
 
 #include "base/clock.h"
-#include "fetch/outcome.h"
+#include "shepherd/code.h"
 #include "shepherd/plan_band.h"
 #include "url/equiv.h"
 
@@ -34,7 +34,7 @@ struct cork_note {
 	uint64_t where, place; /* place: in the journal */
 	qkey qkey;
 	uint32_t due_s, download_ms;
-	uint16_t status;
+	uint16_t code;
 	uint8_t type, flags, section, no_target;
 	uint8_t failed;     /* the last try failed for now; type is that of one before it */
 	int64_t changed_us; /* the last update; 0: none */
@@ -124,7 +124,7 @@ static int note_entry(struct corking *c, const struct record *record, struct err
 	n.qkey = e.qkey;
 	n.due_s = e.due_s;
 	n.download_ms = e.download_ms;
-	n.status = e.status;
+	n.code = e.code;
 	n.changed_us = e.op == CHANGE_UPDATE ? e.time_us : 0;
 	n.type = (uint8_t)e.type;
 	n.flags = e.flags;
@@ -186,13 +186,6 @@ static int cork_begin_site(struct corking *c, uint64_t fp, struct err *err)
 	c->at = (struct cork_site){.known = c->more && c->next.fp == fp};
 	c->at.site = c->at.known ? c->next : (struct site){.fp = fp, .norm = fp};
 	return 0;
-}
-
-static bool note_failed(const struct cork_note *n)
-{
-	return n->type == ITEM_TEMPORARY || n->status == CRAWL_STATUS + OUTCOME_TEMPORARY ||
-	       n->status == CRAWL_STATUS + OUTCOME_SITE_TEMPORARY ||
-	       n->status == CRAWL_STATUS + OUTCOME_SITE_PERMANENT;
 }
 
 static void cork_sum_up(struct cork_site *at, const struct cork_note *n, bool failed)
@@ -328,7 +321,7 @@ static int cork_pass_note(struct corking *c, struct cork_note *n, struct err *er
 	struct footprint fp = footprint_of_key(n->key);
 	bool same_site = c->at.tries && c->at.site.fp == fp.site;
 	bool same_url = same_site && memcmp(c->last.key, n->key, sizeof n->key) == 0;
-	bool failed = note_failed(n);
+	bool failed = code_is_failure(n->code);
 	if (same_url)
 		note_follow(n, &c->last);
 	else if (cork_end_url(c, err) < 0)
@@ -374,7 +367,7 @@ static void cork_note_next(struct corking *c, const struct index_item *item)
 static void cork_apply(const struct cork_note *n, struct index_item *item)
 {
 	uint32_t time_s = (uint32_t)(n->time_us / US_PER_S);
-	item->status = n->status;
+	item->code = n->code;
 	item->last_seen_s = time_s;
 	item->due_s = n->due_s;
 	item->no_target = n->no_target;

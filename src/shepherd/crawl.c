@@ -1,5 +1,5 @@
-/* What the modules of a cycle share: what statuses say, where a URL stands, and how an index is
- * written anew in one pass, in the order of footprints, with what the state tells of its URLs
+/* What the modules of a cycle share: what their settings mean, where a URL stands, and how an index
+ * is written anew in one pass, in the order of footprints, with what the state tells of its URLs
  * sorted in the same order. */
 #include "shepherd/crawl.h"
 
@@ -7,7 +7,7 @@
 #include "base/cursor.h"
 #include "bucket/bucket.h"
 #include "bucket/bucket_attrs.h"
-#include "fetch/outcome.h"
+#include "shepherd/code.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -76,76 +76,14 @@ int64_t crawl_cycle_us(const struct crawl_conf *conf, const struct state_course 
 	return MIN(MAX((int64_t)us, CYCLE_MIN_US), US_PER_DAY);
 }
 
-const char *crawl_status_text(uint16_t status, char ret[64])
-{
-	static const char *const texts[OUTCOME_COUNT] = {
-		[OUTCOME_TEMPORARY] = "no complete answer came",
-		[OUTCOME_PERMANENT] = "it cannot be fetched",
-		[OUTCOME_SITE_TEMPORARY] = "the server could not be reached",
-		[OUTCOME_SITE_PERMANENT] = "the server does not exist",
-		[OUTCOME_LIMIT] = "larger or slower than the limits",
-		[OUTCOME_ROBOTS] = "robots.txt forbids it",
-		[OUTCOME_ADDRESS] = "its address is not allowed (robot.networks)",
-	};
-	unsigned outcome = status - CRAWL_STATUS;
-	if (status == 0)
-		snprintf(ret, 64, "not tried yet");
-	else if (status < CRAWL_STATUS)
-		snprintf(ret, 64, "HTTP status %u", status);
-	else if (status >= CRAWL_SLEEPS && status < CRAWL_SLEEPS + CRAWL_LIMITS)
-		snprintf(ret, 64, "others are worth more: limit %s",
-			 crawl_limit_names[status - CRAWL_SLEEPS]);
-	else if (status == CRAWL_REJECTED)
-		snprintf(ret, 64, "the filter rejects it");
-	else if (status == CRAWL_NOINDEX)
-		snprintf(ret, 64, "it asks not to be indexed");
-	else
-		snprintf(ret, 64, "%s",
-			 outcome < OUTCOME_COUNT && texts[outcome] ? texts[outcome] : "failed");
-	return ret;
-}
-
-/* As crawl_is_remembered() understands it. */
-static bool error_is_known(struct str word)
-{
-	enum outcome outcome;
-	uint64_t status;
-	return str_is(word, "all") || str_is(word, "noindex") || outcome_parse(word, &outcome) ||
-	       (str_u64(word, &status) && status >= 100 && status < CRAWL_STATUS);
-}
-
 int crawl_conf_check(const struct crawl_conf *conf, struct err *err)
 {
 	struct schema schema;
-	char shown[VALUE_SHOWN];
 	if (schema_parse(str_of(conf->refresh_schema), &schema, err) < 0)
 		return err_in(err, "shepherd.refresh_schema");
-	for (size_t i = 0; i < conf->zombie_errors.n; i++) {
-		struct str word = str_of(conf->zombie_errors.item[i]);
-		if (!error_is_known(word))
-			return err_set(err, ERR_USAGE,
-				       "shepherd.zombie_errors: expected all, an HTTP status such "
-				       "as 404 or an outcome such as permanent, got '%s'",
-				       value_show(word, shown));
-	}
+	if (code_list_check(&conf->zombie_errors, err) < 0)
+		return err_in(err, "shepherd.zombie_errors");
 	return 0;
-}
-
-bool crawl_is_remembered(const struct crawl_conf *conf, uint16_t status)
-{
-	char number[16];
-	const char *outcome = status == CRAWL_NOINDEX ? "noindex"
-			      : status >= CRAWL_STATUS && status - CRAWL_STATUS < OUTCOME_COUNT
-				      ? outcome_name((enum outcome)(status - CRAWL_STATUS))
-				      : "";
-	snprintf(number, sizeof number, "%u", status);
-	for (size_t i = 0; i < conf->zombie_errors.n; i++) {
-		const char *word = conf->zombie_errors.item[i];
-		if (strcmp(word, "all") == 0 || strcmp(word, outcome) == 0 ||
-		    (status < CRAWL_STATUS && strcmp(word, number) == 0))
-			return true;
-	}
-	return false;
 }
 
 struct str crawl_digits(struct footprint fp, struct arena *arena)

@@ -105,7 +105,8 @@ struct crawl_conf {
 	{"site_err_expire", VALUE_TIME_AT(s, m.site_err_expire_us), "30d", 1e6, 31536000e6, \
 	 .help = "a dead site is tried again after this time"}, \
 	{"zombie_errors", VALUE_LIST_AT(s, m.zombie_errors), "all", \
-	 .help = "which errors are remembered for the time `forget`: HTTP statuses, names of outcomes, or all; " \
+	 .help = "which errors are remembered for the time `forget`: codes such as 2404, ranges such as " \
+		 "2400-2499, names of outcomes such as permanent, or all; " \
 		 "others are forgotten at once, and tried again when a page links to them"}, \
 	{"auto_go_root", VALUE_BOOL_AT(s, m.auto_go_root), "yes", \
 	 .help = "whether the front page of each new site is gathered too"}, \
@@ -153,7 +154,7 @@ struct crawl_conf {
 extern const char *const crawl_follows[];
 extern const char *const crawl_auto[];
 
-/* What the types of settings cannot say: that frequencies and names of errors are such. ERR_USAGE.
+/* What the types of settings cannot say: that frequencies and lists of codes are such. ERR_USAGE.
  */
 int crawl_conf_check(const struct crawl_conf *conf, struct err *err);
 
@@ -192,9 +193,7 @@ int64_t crawl_due_s(const struct crawl_conf *conf, const struct state_course *co
 /* How long the reap of a state may take. */
 int64_t crawl_cycle_us(const struct crawl_conf *conf, const struct state_course *course);
 
-/* The status of an item whose last try did not end in an answer: 1000 + enum outcome; of one that
- * sleeps: 1200 + enum crawl_limit. */
-enum { CRAWL_STATUS = 1000, CRAWL_NOINDEX = 1100, CRAWL_REJECTED = 1101, CRAWL_SLEEPS = 1200 };
+/* Why a URL sleeps: its code is CODE_SLEEPS plus one of these. */
 enum crawl_limit {
 	LIMIT_SITE,
 	LIMIT_DEAD,
@@ -207,11 +206,6 @@ enum crawl_limit {
 	CRAWL_LIMITS,
 };
 extern const char *const crawl_limit_names[CRAWL_LIMITS]; /* "site", "dead-site" ... */
-/* For people: "404", "robots.txt forbids it"; in room of 64 bytes. */
-const char *crawl_status_text(uint16_t status, char ret[64]);
-/* Whether conf->zombie_errors has this status. */
-bool crawl_is_remembered(const struct crawl_conf *conf, uint16_t status);
-
 /* A contribution with one of these flags makes its site known: it was given by hand, or such a URL
  * led to it, directly or over one more. */
 enum { CRAWL_ADMITS = ITEM_INITIAL | ITEM_EQUIV };

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/cursor.h"
 #include "base/vec.h"
+#include "shepherd/code.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -451,9 +452,8 @@ static int merge_forget(struct merging *m, const struct index_item *old, enum go
 
 static int merge_forget_error(struct merging *m, const struct index_item *old, struct err *err)
 {
-	char status[64], reason[128];
-	snprintf(reason, sizeof reason, "%s; such errors are not kept",
-		 crawl_status_text(old->status, status));
+	char text[CODE_TEXT], reason[128];
+	snprintf(reason, sizeof reason, "%s; such errors are not kept", code_text(old->code, text));
 	return merge_forget(m, old, GONE_ERROR, reason, err);
 }
 

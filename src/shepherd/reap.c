@@ -44,7 +44,6 @@ struct reap_job {
 	int64_t wall_us;
 	unsigned char sum[16]; /* MD5 of the document; zeroes: none came */
 	struct attrs header;
-	uint16_t status;
 	struct str content_type, robots;
 };
 
@@ -195,7 +194,7 @@ static void reap_tell(struct reap_job *job, const struct verdict *v, uint64_t wh
 		.time_us = job->wall_us ? job->wall_us : clock_wall_us(),
 		.op = v->op,
 		.type = v->type,
-		.status = v->status,
+		.code = v->code,
 		.where = where,
 		.flags = job->asked ? ITEM_INITIAL : 0,
 		.due_s = v->due_s,
@@ -355,8 +354,9 @@ static void page_contribute_old(struct reap_job *job)
 static void reap_unchanged(struct reap_job *job, const struct robot_head *head)
 {
 	bool noindex = head->tag.set & 1u << ROBOT_NOINDEX;
-	struct verdict v = {
-		.op = CHANGE_REFRESH, .type = ITEM_GATHERED, .status = (uint16_t)head->status};
+	struct verdict v = {.op = CHANGE_REFRESH,
+			    .type = ITEM_GATHERED,
+			    .code = head->status == 304 ? CODE_NOT_MODIFIED : CODE_SAME};
 	if (noindex)
 		reap_judge_noindex(&job->entry, job->reap->o.conf, &v);
 	if (!(head->tag.set & 1u << ROBOT_NOFOLLOW))
@@ -385,7 +385,6 @@ static void reap_document(struct reap_job *job, const struct robot_result *resul
 			str_of(arena_printf(&job->arena, "%s%s%s", head->mime,
 					    head->charset[0] ? "; charset=" : "", head->charset));
 	job->robots = page_robots_of(&head->tag);
-	job->status = (uint16_t)head->status;
 	reap_parse(job);
 }
 
@@ -393,7 +392,7 @@ static void reap_parsed(struct reap_job *job, const struct attrs *body)
 {
 	struct reap *r = job->reap;
 	bool noindex, nofollow, old = job->entry.flags & PLAN_REFRESH;
-	struct verdict v = {.op = CHANGE_UPDATE, .type = ITEM_GATHERED, .status = job->status};
+	struct verdict v = {.op = CHANGE_UPDATE, .type = ITEM_GATHERED, .code = CODE_OK};
 	uint32_t oid;
 	struct err err;
 	uint64_t where = ITEM_NOWHERE;
@@ -406,6 +405,7 @@ static void reap_parsed(struct reap_job *job, const struct attrs *body)
 		where = oid;
 	} else if (err.code == ERR_USAGE) { /* too large to be kept: as if it were not there */
 		v.type = ITEM_ZOMBIE;
+		v.code = CODE_TOO_LARGE;
 		v.op = old ? CHANGE_DELETE : CHANGE_NONE;
 		snprintf(v.reason, sizeof v.reason, "%.190s", err.msg);
 	} else {

@@ -1,6 +1,6 @@
 /* What becomes of a URL that was tried. Pure. */
 #pragma once
-#include "fetch/robot.h"
+#include "shepherd/code.h"
 #include "shepherd/crawl.h"
 #include "state/plan.h"
 
@@ -8,7 +8,7 @@ struct verdict {
 	bool parse; /* there is a document to be read; the rest is then not set */
 	enum change_op op;
 	enum item_type type;
-	uint16_t status;
+	uint16_t code; /* code.h */
 	uint32_t due_s;
 	bool leads_on; /* to robot_result.location, which is a contribution */
 	char reason[200];

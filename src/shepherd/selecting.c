@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
+#include "shepherd/code.h"
 #include "shepherd/limits.h"
 
 #include <inttypes.h>
@@ -362,26 +363,26 @@ static uint8_t select_freq_of(const struct writing *w, const struct index_item *
 static bool select_apply(const struct writing *w, uint8_t verdict, struct index_item *item)
 {
 	enum item_type type = item->type;
-	uint16_t status = item->status;
+	uint16_t code = item->code;
 	uint8_t freq = 0;
 	if (verdict >= VERDICT_KEEPS)
 		return false;
 	if (verdict < VERDICT_SLEEPS) {
 		if (type == ITEM_SLEEPING) {
 			type = ITEM_NEW;
-			status = 0;
+			code = 0;
 			item->retry = 0;
 			item->due_s = 0;
 		}
 		freq = select_freq_of(w, item, verdict);
 	} else if (verdict < VERDICT_FORGETS) {
 		type = ITEM_SLEEPING;
-		status = (uint16_t)(CRAWL_SLEEPS + verdict % VERDICT_SLEEPS);
+		code = (uint16_t)(CODE_SLEEPS + verdict % VERDICT_SLEEPS);
 	}
-	if (type == item->type && status == item->status && freq == item->freq)
+	if (type == item->type && code == item->code && freq == item->freq)
 		return false;
 	item->type = type;
-	item->status = status;
+	item->code = code;
 	item->freq = freq;
 	return true;
 }

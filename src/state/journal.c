@@ -19,7 +19,7 @@ enum { NO_TARGET = 16, HAS_KEY = 32 };
 
 const char *const change_op_names[CHANGE_OPS] = {"none", "add", "refresh", "update", "delete"};
 
-const struct record_kind journal_kind = {.magic = "GARNERJN", .version = 2, .most = ENTRY_MOST};
+const struct record_kind journal_kind = {.magic = "GARNERJN", .version = 3, .most = ENTRY_MOST};
 const struct record_kind contrib_kind = {.magic = "GARNERCB", .version = 3, .most = ENTRY_MOST};
 const struct record_kind changes_kind = {.magic = "GARNERCH", .version = 2, .most = ENTRY_MOST};
 
@@ -75,7 +75,7 @@ void journal_write(const struct journal_entry *e, struct buf *out)
 	put_u8(out, (uint8_t)e->op);
 	put_u8(out, (uint8_t)(e->type | (e->no_target ? NO_TARGET : 0) | (e->qkey ? HAS_KEY : 0)));
 	put_u8(out, e->flags);
-	put_u16le(out, e->status);
+	put_u16le(out, e->code);
 	item_put_where(out, e->where);
 	put_varint(out, e->due_s);
 	put_varint(out, e->download_ms);
@@ -100,7 +100,7 @@ int journal_read(struct str payload, struct journal_entry *ret, struct err *err)
 		r.bad = true;
 	e.type = (enum item_type)(type < ITEM_TYPES ? type : 0);
 	e.flags = reader_u8(&r);
-	e.status = reader_u16le(&r);
+	e.code = reader_u16le(&r);
 	e.where = item_take_where(&r);
 	e.due_s = take_u32(&r);
 	e.download_ms = take_u32(&r);
@@ -203,8 +203,8 @@ static int print_journal(struct str payload, struct buf *out, struct err *err)
 	if (journal_read(payload, &e, err) < 0)
 		return -1;
 	time_print(out, e.time_us, 3);
-	buf_printf(out, " %s %s %s status %u", footprint_print(e.fp, fp), change_op_names[e.op],
-		   item_type_names[e.type], e.status);
+	buf_printf(out, " %s %s %s code %u", footprint_print(e.fp, fp), change_op_names[e.op],
+		   item_type_names[e.type], e.code);
 	if (e.where != ITEM_NOWHERE)
 		buf_printf(out, " bucket %" PRIx64, e.where);
 	if (e.has_section)
@@ -254,7 +254,7 @@ const struct format journal_format = {
 	.name = "journal",
 	.file = "journal",
 	.magic = "GARNERJN",
-	.version = 2,
+	.version = 3,
 	.help = "what became of the URLs that a cycle of the crawl tried",
 	.remedy = STATE_REMEDY,
 	.records = &journal_kind,

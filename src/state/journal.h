@@ -28,7 +28,7 @@ struct journal_entry {
 	enum item_type type; /* what it is from now on; ITEM_TEMPORARY: as before, tried again */
 	bool no_target;
 	uint8_t flags;         /* enum item_flag, to be set */
-	uint16_t status;       /* as in the index */
+	uint16_t code;         /* as in the index */
 	uint64_t where;        /* the new bucket, or ITEM_NOWHERE: the one it had */
 	uint32_t due_s;        /* as in the index */
 	uint32_t download_ms;  /* 0: unknown */

@@ -219,7 +219,7 @@ static int rebuild_add_tried(struct building *b, const struct journal_entry *e, 
 {
 	const struct index_item item = {.fp = e->fp,
 					.where = ITEM_NOWHERE,
-					.status = e->status,
+					.code = e->code,
 					.last_seen_s = (uint32_t)(e->time_us / US_PER_S),
 					.due_s = e->due_s,
 					.type = e->type,
@@ -478,7 +478,7 @@ static void apply_tried(const struct index_item *tried, struct index_item *ret)
 	if (tried->last_seen_s <= ret->last_seen_s)
 		return;
 	ret->type = tried->type;
-	ret->status = tried->status;
+	ret->code = tried->code;
 	ret->last_seen_s = tried->last_seen_s;
 	ret->due_s = tried->due_s;
 	ret->no_target = tried->no_target;
@@ -511,7 +511,7 @@ static int rebuild_revive(struct building *b, const struct index_item *known,
 	    ret->last_seen_s < bucket->last_seen_s) { /* it became known again since */
 		ret->type = ITEM_NEW;
 		ret->last_seen_s = ret->due_s = 0;
-		ret->status = 0;
+		ret->code = 0;
 		ret->retry = 0;
 	}
 	if (ret->stable_s == 0)

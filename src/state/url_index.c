@@ -17,7 +17,7 @@
 /* How it lies on disk: a header, blocks, fences, an end. */
 
 enum {
-	INDEX_VERSION = 1,
+	INDEX_VERSION = 2,
 	INDEX_HEADER = 4096,
 	INDEX_HEADER_USED = 32, /* bytes of it; the others are zero */
 	INDEX_BLOCK = 64 << 10,
@@ -85,7 +85,7 @@ void index_item_write(const struct index_item *item, unsigned char ret[INDEX_ITE
 		item->section,
 	};
 	footprint_key(item->fp, ret);
-	item_put_u64(ret + 16, (item->where & ITEM_NOWHERE) | (uint64_t)item->status << 48);
+	item_put_u64(ret + 16, (item->where & ITEM_NOWHERE) | (uint64_t)item->code << 48);
 	item_put_u64(ret + 24, item->last_seen_s | (uint64_t)item->stable_s << 32);
 	item_put_u64(ret + 32, item->due_s | (uint64_t)item->since_day << 32);
 	memcpy(ret + ITEM_TYPE_AT, small, sizeof small);
@@ -102,7 +102,7 @@ static inline bool item_take(const unsigned char p[INDEX_ITEM], struct index_ite
 		 due = item_take_u64(p + 32);
 	ret->fp = footprint_of_key(p);
 	ret->where = place & ITEM_NOWHERE;
-	ret->status = (uint16_t)(place >> 48);
+	ret->code = (uint16_t)(place >> 48);
 	ret->last_seen_s = (uint32_t)times;
 	ret->stable_s = (uint32_t)(times >> 32);
 	ret->due_s = (uint32_t)due;
@@ -152,7 +152,7 @@ void index_item_print(const struct index_item *item, struct buf *out)
 		buf_add_text(out, " -");
 	else
 		buf_printf(out, " %" PRIx64, item->where);
-	buf_printf(out, " status %u retry %u weight %u freq %u time %u section %u", item->status,
+	buf_printf(out, " code %u retry %u weight %u freq %u time %u section %u", item->code,
 		   item->retry, item->weight, item->freq, item->download_ds, item->section);
 	item_print_time(out, "since",
 			(uint32_t)MIN(item->since_day * 86400ul, (unsigned long)UINT32_MAX));

@@ -17,7 +17,7 @@ enum item_type {
 	ITEM_ERROR,     /* it was tried and failed */
 	ITEM_QKEY,      /* no URL: a note on the queue key of the site; its path is 0 */
 	ITEM_TEMPORARY, /* failed for now; only in journals */
-	ITEM_ZOMBIE,    /* remembered, never refreshed; `status` says why */
+	ITEM_ZOMBIE,    /* remembered, never refreshed; `code` says why */
 	ITEM_TYPES,
 };
 
@@ -37,8 +37,7 @@ enum item_flag {
 struct index_item {
 	struct footprint fp;
 	uint64_t where;       /* oid, or with ITEM_CONTRIB the place in contrib; below 2^48 */
-	uint16_t status;      /* what the last try gave: HTTP status, 0: never tried, else see
-				 doc/formats/index.md */
+	uint16_t code;        /* what came of the last try, or why it sleeps: shepherd/code.h */
 	uint32_t last_seen_s; /* last try; 0: none */
 	uint32_t stable_s;    /* last change that mattered; 0: unknown */
 	uint32_t due_s;       /* not to be tried before; 0: by its age alone */

@@ -56,7 +56,7 @@ static int why_hear(void *ctx, const struct journal_entry *entry, const struct c
 	d->by = PHASE_REAP;
 	d->op = entry->op;
 	d->type = entry->type;
-	d->status = entry->status;
+	d->code = entry->code;
 	d->reason = arena_str(w->arena, entry->reason);
 	if (entry->time_us < w->why.last.time_us)
 		return 0;

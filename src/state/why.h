@@ -14,9 +14,9 @@ enum why_known {
 struct why_decision {
 	char state[STATE_NAME];
 	int64_t time_us;
-	enum phase by; /* PHASE_REAP: it was tried, and `type` and `status` say what came of it */
+	enum phase by; /* PHASE_REAP: it was tried, and `type` and `code` say what came of it */
 	enum item_type type;
-	uint16_t status;
+	uint16_t code;
 	enum change_op op;
 	bool forgotten;
 	struct str reason; /* may be empty */

@@ -22,11 +22,13 @@ LATER = {
     "the URL server: queues that are saved, refused URLs, rates":
         "hostq_count hostq_rejects hostq_rejects_next hostq_restore hostq_save hostq_wants_more "
         "polite_delay_of_rate url_list_add_extent url_list_each_part",
-    "the cycle: sorting and merging of whole indexes, zombie_errors by name, cleanup's numbers":
+    "the cycle: sorting and merging of whole indexes, cleanup's numbers":
         "bucket_moves_id merge_groups sort_add_stream sort_record_max "
         "stream_open stream_read_some",
     "the indexer weighs URLs and tells the crawl":
         "feedback_create feedback_drop feedback_finish feedback_put",
+    "reapers answer by codes, which are counted":
+        "code_all code_cause code_class_names code_count code_of_status",
     "reap resolves names itself and tells how that goes":
         "dns_cache_bytes dns_cache_count dns_stats",
     "registry and gatherd: identity, bookkeeping, objects inside of objects, folders of SOIF":

@@ -257,7 +257,7 @@ static int keep_page(struct game *g, const struct plan_entry *plan, unsigned i, 
 	uint64_t old = 0;
 	uint32_t oid;
 	e->type = ITEM_GATHERED;
-	e->status = 200;
+	e->code = CODE_OK;
 	e->op = CHANGE_REFRESH;
 	if (plan->flags & PLAN_REFRESH &&
 	    play_version(&g->p, page_of(i), plan->where, &old, err) < 0)
@@ -308,7 +308,7 @@ static int try_page(struct game *g, const struct plan_entry *plan, struct err *e
 	} else {
 		e.op = v.op;
 		e.type = v.type;
-		e.status = v.status;
+		e.code = v.code;
 		e.due_s = v.due_s;
 		e.reason = str_of(v.reason);
 	}

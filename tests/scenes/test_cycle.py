@@ -313,10 +313,10 @@ def test_pages_outlive_a_new_list_of_sections(garner, web):
 
 def test_names_in_settings_are_checked_before_a_start(garner):
     g = garner()
-    for setting, word in (("zombie_errors=404,gone", "'gone'"), ("refresh_schema=2:0.5,4:0.5", "falling")):
+    for setting, word in (("zombie_errors=2404,gone", "'gone'"), ("zombie_errors=404", "2404"), ("refresh_schema=2:0.5,4:0.5", "falling")):
         wrong = g.run("-s", f"shepherd.{setting}", "config", "check")
         assert wrong.code == 2 and word in wrong.err and "all good" not in wrong.out, wrong
-    assert g.run("-s", "shepherd.zombie_errors=404 noindex permanent", "config", "check").code == 0
+    assert g.run("-s", "shepherd.zombie_errors=2404 1500-1599 permanent", "config", "check").code == 0
 
 
 def test_why_tells_when_a_page_that_changes_often_is_due(garner, web):

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "shepherd/code.h"
 #include "state/plan.h"
 
 #include <inttypes.h>
@@ -217,7 +218,7 @@ int play_bucket(struct play *p, uint64_t page, uint64_t version, unsigned char s
 }
 
 static int note(struct play *p, uint64_t page, enum change_op op, enum item_type type,
-		uint16_t status, uint64_t where, const unsigned char *sum, struct err *err)
+		uint16_t code, uint64_t where, const unsigned char *sum, struct err *err)
 {
 	char url[PLAY_URL];
 	struct qkey_addr server = {.b = {192, 0, 2, (uint8_t)(page / PLAY_PER_SITE)}};
@@ -227,7 +228,7 @@ static int note(struct play *p, uint64_t page, enum change_op op, enum item_type
 				  .type = type,
 				  .flags = page_flags(p, page),
 				  .qkey = qkey_of(&server, 0),
-				  .status = status,
+				  .code = code,
 				  .where = where,
 				  .download_ms = 10,
 				  .url = play_url(page, url),
@@ -255,7 +256,7 @@ int play_gather(struct play *p, uint64_t page, uint64_t version, struct err *err
 	p->now_us += US_PER_S;
 	int rc = play_bucket(p, page, version, sum, &oid, err);
 	if (rc == 0)
-		rc = note(p, page, CHANGE_UPDATE, ITEM_GATHERED, 200, oid, sum, err);
+		rc = note(p, page, CHANGE_UPDATE, ITEM_GATHERED, CODE_OK, oid, sum, err);
 	if (rc == 0)
 		rc = play_link(p, page, page + 1, err);
 	arena_reset(&p->arena, mark);
@@ -265,13 +266,14 @@ int play_gather(struct play *p, uint64_t page, uint64_t version, struct err *err
 int play_refresh(struct play *p, uint64_t page, struct err *err)
 {
 	p->now_us += US_PER_S;
-	return note(p, page, CHANGE_REFRESH, ITEM_GATHERED, 304, ITEM_NOWHERE, NULL, err);
+	return note(p, page, CHANGE_REFRESH, ITEM_GATHERED, CODE_NOT_MODIFIED, ITEM_NOWHERE, NULL,
+		    err);
 }
 
 int play_delete(struct play *p, uint64_t page, struct err *err)
 {
 	p->now_us += US_PER_S;
-	return note(p, page, CHANGE_DELETE, ITEM_ERROR, 404, ITEM_NOWHERE, NULL, err);
+	return note(p, page, CHANGE_DELETE, ITEM_ERROR, 2404, ITEM_NOWHERE, NULL, err);
 }
 
 int play_checkpoint(struct play *p, struct err *err)

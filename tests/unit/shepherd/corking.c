@@ -1,7 +1,7 @@
 /* cork over states that were set by hand: what doc/cycle.md says of it, rule by rule. */
 #include "shepherd/crawl.h"
 
-#include "fetch/outcome.h"
+#include "shepherd/code.h"
 #include "unit/shepherd/crawl_lab.h"
 
 #include <sys/stat.h>
@@ -46,14 +46,14 @@ struct url_case {
 #define ENTRY(...)                                                                        \
 	{                                                                                 \
 		.time_us = AT_US, .op = CHANGE_UPDATE, .type = ITEM_GATHERED, .where = 9, \
-		.status = 200, __VA_ARGS__                                                \
+		.code = CODE_OK, __VA_ARGS__                                              \
 	}
-#define FAILURE(...)                                                                            \
-	{                                                                                       \
-		.time_us = AT_US, .type = ITEM_TEMPORARY, .where = ITEM_NOWHERE, .status = 500, \
-		__VA_ARGS__                                                                     \
+#define FAILURE(...)                                                                           \
+	{                                                                                      \
+		.time_us = AT_US, .type = ITEM_TEMPORARY, .where = ITEM_NOWHERE, .code = 1500, \
+		__VA_ARGS__                                                                    \
 	}
-#define SEEN .last_seen_s = NOW_S + AT, .status = 200
+#define SEEN .last_seen_s = NOW_S + AT, .code = CODE_OK
 
 static const struct url_case url_cases[] = {
 	{"a new page is gathered",
@@ -86,12 +86,12 @@ static const struct url_case url_cases[] = {
 	 ITEM(.type = ITEM_GATHERED, .stable_s = 5, .retry = 1, .flags = ITEM_REGATHER),
 	 {FAILURE(.due_s = NOW_S + 60)},
 	 ITEM(.type = ITEM_GATHERED, .stable_s = 5, .retry = 2, .due_s = NOW_S + 60,
-	      .last_seen_s = NOW_S + AT, .status = 500)},
+	      .last_seen_s = NOW_S + AT, .code = 1500)},
 	{"failures are counted to 255",
 	 ITEM(.type = ITEM_NEW, .retry = 255),
 	 {FAILURE(.due_s = NOW_S + 60)},
 	 ITEM(.type = ITEM_NEW, .retry = 255, .due_s = NOW_S + 60, .last_seen_s = NOW_S + AT,
-	      .status = 500)},
+	      .code = 1500)},
 	{"the newest counts, whatever the order",
 	 ITEM(.type = ITEM_NEW),
 	 {ENTRY(.time_us = AT_US - 1), ENTRY(.where = 11), ENTRY(.time_us = AT_US - 2)},
@@ -104,13 +104,13 @@ static const struct url_case url_cases[] = {
 	 ITEM(.type = ITEM_NEW),
 	 {ENTRY(.time_us = AT_US - US_PER_S), FAILURE(.due_s = NOW_S + 60)},
 	 ITEM(.type = ITEM_GATHERED, .where = 9, .retry = 1, .due_s = NOW_S + 60,
-	      .stable_s = NOW_S + AT - 1, .last_seen_s = NOW_S + AT, .status = 500)},
+	      .stable_s = NOW_S + AT - 1, .last_seen_s = NOW_S + AT, .code = 1500)},
 	{"what was deleted before it stays deleted",
 	 ITEM(.type = ITEM_GATHERED, .stable_s = 5),
 	 {ENTRY(.type = ITEM_ERROR, .op = CHANGE_DELETE, .where = ITEM_NOWHERE),
 	  FAILURE(.time_us = AT_US + US_PER_S)},
 	 ITEM(.type = ITEM_ERROR, .retry = 1, .stable_s = 5, .last_seen_s = NOW_S + AT + 1,
-	      .status = 500)},
+	      .code = 1500)},
 	{"a refresh keeps the bucket that was made just before",
 	 ITEM(.type = ITEM_GATHERED, .stable_s = 5),
 	 {ENTRY(.time_us = AT_US - US_PER_S), ENTRY(.op = CHANGE_REFRESH, .where = ITEM_NOWHERE)},
@@ -127,7 +127,7 @@ static const struct url_case url_cases[] = {
 	  .since_day = AT_US / US_PER_DAY,
 	  .stable_s = NOW_S + AT - 1,
 	  .last_seen_s = NOW_S + AT,
-	  .status = 500}},
+	  .code = 1500}},
 	{"strangers are left out", UNKNOWN, {ENTRY(.flags = 0)}, UNKNOWN},
 	{"strangers by hand that failed, too",
 	 UNKNOWN,
@@ -260,11 +260,11 @@ static const struct site_case site_cases[] = {
 	 {{1, FAILURE(.due_s = 1)}, {0, FAILURE(.time_us = AT_US + 5 * US_PER_S)}},
 	 {.error_cycles = 4, .failed_s = NOW_S + AT + 5},
 	 0},
-	{"also by their outcomes",
+	{"also where that was the last try",
 	 {0},
-	 {{0, GONE(.status = CRAWL_STATUS + OUTCOME_SITE_PERMANENT)},
-	  {1, GONE(.status = CRAWL_STATUS + OUTCOME_SITE_TEMPORARY)},
-	  {1, GONE(.status = CRAWL_STATUS + OUTCOME_TEMPORARY)}},
+	 {{0, GONE(.code = CODE_NO_HOST)},
+	  {1, GONE(.code = CODE_CONNECTION)},
+	  {1, GONE(.code = CODE_BROKEN)}},
 	 {.error_cycles = 1, .failed_s = NOW_S + AT},
 	 0},
 	{"cycles are counted to 255",
@@ -274,12 +274,12 @@ static const struct site_case site_cases[] = {
 	 0},
 	{"one answer ends that, though it is a bad one",
 	 {.error_cycles = 3, .failed_s = 9},
-	 {{0, FAILURE(.due_s = 1)}, {1, GONE(.status = 404)}},
+	 {{0, FAILURE(.due_s = 1)}, {1, GONE(.code = 2404)}},
 	 {0},
 	 0},
 	{"robots.txt forbids it: the server is well",
 	 {.error_cycles = 3, .failed_s = 9},
-	 {{0, GONE(.status = CRAWL_STATUS + OUTCOME_ROBOTS)}},
+	 {{0, GONE(.code = CODE_ROBOTS)}},
 	 {0},
 	 0},
 };
@@ -461,7 +461,7 @@ static const struct {
 	{"an error by hand", ITEM(.type = ITEM_NEW, .flags = ITEM_INITIAL),
 	 GONE(.type = ITEM_ERROR), NOW_S + AT + REFRESH_S},
 	{"another error", ITEM(.type = ITEM_NEW), GONE(.type = ITEM_ERROR), UINT32_MAX},
-	{"a zombie", ITEM(.type = ITEM_NEW), GONE(.status = 404), UINT32_MAX},
+	{"a zombie", ITEM(.type = ITEM_NEW), GONE(.code = 2404), UINT32_MAX},
 };
 
 static uint64_t due_after(struct lab *lab, struct crawl_conf *conf, uint64_t known_s,

@@ -31,7 +31,7 @@ static void make_many(struct lab *lab, const char *name)
 		lab_journal(lab, page,
 			    (struct journal_entry){.time_us = PLAY_START + US_PER_S,
 						   .type = ITEM_ZOMBIE,
-						   .status = 404,
+						   .code = 2404,
 						   .where = ITEM_NOWHERE});
 	lab_contrib(lab, LATER, 0);
 }

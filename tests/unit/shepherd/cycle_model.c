@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "fetch/outcome.h"
+#include "shepherd/code.h"
 
 #include <stdlib.h>
 
@@ -407,7 +407,7 @@ void model_plan(struct world *w)
 static void cork_apply(const struct journal_entry *e, int64_t changed_us, struct index_item *item)
 {
 	uint32_t time_s = (uint32_t)(e->time_us / US_PER_S);
-	item->status = e->status;
+	item->code = e->code;
 	item->last_seen_s = time_s;
 	item->due_s = e->due_s;
 	item->no_target = e->no_target;
@@ -527,9 +527,15 @@ static void cork_items(struct world *w)
 
 static bool cork_has_failed(const struct journal_entry *e)
 {
-	return e->type == ITEM_TEMPORARY || e->status == CRAWL_STATUS + OUTCOME_TEMPORARY ||
-	       e->status == CRAWL_STATUS + OUTCOME_SITE_TEMPORARY ||
-	       e->status == CRAWL_STATUS + OUTCOME_SITE_PERMANENT;
+	switch (e->code) {
+	case CODE_NO_HOST:
+	case CODE_BROKEN_DNS:
+	case CODE_ADDRESS:
+	case CODE_NO_SITE:
+		return true;
+	default:
+		return e->code / 1000 == 1;
+	}
 }
 
 static void cork_key_item(struct world *w, uint64_t site, int64_t time_us)

@@ -3,6 +3,7 @@
 #include "unit/shepherd/cycle_model_parts.h"
 
 #include "base/clock.h"
+#include "shepherd/code.h"
 
 #include <stdlib.h>
 
@@ -294,7 +295,7 @@ static bool select_apply(struct selecting *s, const struct chosen *c)
 	if (verdict == VERDICT_ACTIVE) {
 		if (item->type == ITEM_SLEEPING) {
 			item->type = ITEM_NEW;
-			item->status = 0;
+			item->code = 0;
 			item->retry = 0;
 			item->due_s = 0;
 			model_due(s->w, model_now(s->w));
@@ -308,7 +309,7 @@ static bool select_apply(struct selecting *s, const struct chosen *c)
 	if (item->type == ITEM_GATHERED)
 		model_tell(s->w, item->fp, CHANGE_DELETE, false);
 	item->type = ITEM_SLEEPING;
-	item->status = (uint16_t)(CRAWL_SLEEPS + limit);
+	item->code = (uint16_t)(CODE_SLEEPS + limit);
 	return true;
 }
 

@@ -1,6 +1,7 @@
 /* Random worlds: settings, sites, URLs, and what a reap finds, all from the dice. */
 #include "unit/shepherd/cycle_world.h"
 
+#include "shepherd/code.h"
 #include "unit/dice.h"
 
 #include <stdio.h>
@@ -284,7 +285,7 @@ static void make_item(struct run *r, const struct known_url *u)
 	bool tried = item.type != ITEM_NEW || world_chance(r, 30);
 	if (!tried)
 		item.last_seen_s = 0;
-	item.status = tried ? (uint16_t)PICK_INT(r, 200, 404, 1003, CRAWL_SLEEPS + 2) : 0;
+	item.code = tried ? (uint16_t)PICK_INT(r, 0, 2404, 1502, CODE_SLEEPS + 2) : 0;
 	if (item.type == ITEM_GATHERED && world_chance(r, 90))
 		item.stable_s = item.last_seen_s -
 				(uint32_t)((double)(r->conf.refresh_us / US_PER_S) *
@@ -356,11 +357,12 @@ static void make_entry(struct run *r, const struct known_url *u)
 	bool gathered = old && old->type == ITEM_GATHERED;
 	if (e.type == ITEM_GATHERED) {
 		e.op = gathered && kind == 0 ? CHANGE_REFRESH : CHANGE_UPDATE;
-		e.status = 200;
+		e.code = CODE_OK;
 		e.where = e.op == CHANGE_UPDATE ? make_bucket(r, u) : ITEM_NOWHERE;
 	} else {
 		e.op = gathered && e.type != ITEM_TEMPORARY ? CHANGE_DELETE : CHANGE_NONE;
-		e.status = (uint16_t)PICK_INT(r, 404, 500, 1003, 1004, 1005, 1006, 1008);
+		e.code =
+			(uint16_t)PICK_INT(r, 2404, 1500, 1502, 2400, 1107, 2103, 2134, 2304, 2306);
 	}
 	r->w.journal[r->w.entries++] = e;
 }
@@ -381,6 +383,7 @@ static void make_journal(struct run *r)
 			struct journal_entry *e = &r->w.journal[r->w.entries - 1];
 			if (i / PATHS == failing) {
 				e->type = ITEM_TEMPORARY;
+				e->code = CODE_CONNECTION;
 				e->op = CHANGE_NONE;
 				e->where = ITEM_NOWHERE;
 			}

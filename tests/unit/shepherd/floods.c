@@ -4,6 +4,7 @@
  * million URLs and 100,000 sites, in memory that is bounded, too. */
 #include "base/hash.h"
 #include "disk/tree.h"
+#include "shepherd/code.h"
 #include "state/plan.h"
 #include "unit/shepherd/crawl_lab.h"
 
@@ -64,7 +65,7 @@ static void flood_gather(struct flood *f, const struct plan_site *site, size_t i
 					.time_us = f->p.now_us,
 					.op = CHANGE_UPDATE,
 					.type = ITEM_GATHERED,
-					.status = 200,
+					.code = CODE_OK,
 					.where = ITEM_NOWHERE,
 					.qkey = f->server,
 					.url = STR("-")};

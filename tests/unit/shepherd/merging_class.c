@@ -171,7 +171,7 @@ static void only_pages_have_duplicates(void **state)
 		{.where = ITEM_NOWHERE, .type = ITEM_QKEY}};
 	struct change change;
 	items[0].weight = 255;
-	items[0].status = 404;
+	items[0].code = 2404;
 	items[2].fp.site = scene_fp(A).site;
 	items[3].fp.site = scene_fp(B).site;
 	scene_begin(&s, "pages", items, 4, SITES("http://a.example/", "http://b.example/"));
@@ -184,7 +184,7 @@ static void only_pages_have_duplicates(void **state)
 	assert_int_equal(CHANGE_NONE, change.op);
 	assert_true(change.forgotten);
 	assert_str(change.url, "-");
-	assert_str(change.reason, "HTTP status 404; such errors are not kept");
+	assert_str(change.reason, "not found (404); such errors are not kept");
 	assert_int_equal(2, state_params(s.lab.st)->course.urls[ITEM_QKEY]);
 	scene_end(&s);
 }

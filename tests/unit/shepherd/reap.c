@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "extract/cage.h"
+#include "shepherd/code.h"
 #include "state/source_crawl.h"
 #include "unit/shepherd/crawl_lab.h"
 
@@ -16,7 +17,7 @@
 #include <unistd.h>
 
 #define URL "http://127.0.0.1:9/old"
-enum { NOT_ALLOWED = CRAWL_STATUS + OUTCOME_ADDRESS };
+enum { NOT_ALLOWED = CODE_ADDRESS };
 enum { TWICE = 256 }; /* with the flags of the plan's entry: there are two of it */
 
 struct bench {
@@ -157,7 +158,7 @@ static void a_bucket_of_the_oldest_version_has_its_url_in_the_body(void **state)
 	MUST(reap_all(&b, &err));
 	assert_true(told(&b, &e));
 	assert_str(e.url, URL);
-	assert_int_equal(NOT_ALLOWED, e.status); /* it was asked for */
+	assert_int_equal(NOT_ALLOWED, e.code); /* it was asked for */
 	end(&b);
 }
 
@@ -171,7 +172,7 @@ static void the_next_version_has_it_in_the_header(void **state)
 	MUST(reap_all(&b, &err));
 	assert_true(told(&b, &e));
 	assert_str(e.url, URL);
-	assert_int_equal(NOT_ALLOWED, e.status);
+	assert_int_equal(NOT_ALLOWED, e.code);
 	end(&b);
 }
 
@@ -302,7 +303,7 @@ static void the_journal_has_the_md5_of_the_document(void **state)
 		 (struct value_list){.item = networks, .n = 1}, 0);
 	MUST(reap_all(&b, &err));
 	assert_true(told(&b, &e));
-	assert_int_equal(200, e.status);
+	assert_int_equal(CODE_OK, e.code);
 	assert_int_equal(ITEM_GATHERED, e.type);
 	md5(STR(PAGE), sum);
 	assert_memory_equal(sum, e.md5, sizeof sum);
@@ -343,7 +344,7 @@ static void a_validator_that_cannot_be_sent_is_not(void **state)
 		char name[32];
 		snprintf(name, sizeof name, "validator%zu", i);
 		struct journal_entry e = refresh(name, &served, headers[i]);
-		assert_int_equal(200, e.status);
+		assert_int_equal(CODE_OK, e.code);
 		assert_int_equal(ITEM_GATHERED, e.type);
 		assert_int_equal(CHANGE_UPDATE, e.op);
 		assert_null(strstr(served.asked, "If-"));
@@ -361,7 +362,7 @@ static void a_body_that_is_cut_leaves_the_page_as_it_was(void **state)
 				  "<html><p>What i";
 	struct served served = {.answer = {cut, sizeof cut - 1}};
 	struct journal_entry e = refresh("cut", &served, "");
-	assert_int_equal(CRAWL_STATUS + OUTCOME_TEMPORARY, e.status);
+	assert_int_equal(CODE_BROKEN, e.code);
 	assert_int_equal(ITEM_TEMPORARY, e.type);
 	assert_int_equal(CHANGE_NONE, e.op);
 	assert_true(e.due_s > 0);
@@ -390,7 +391,7 @@ static void a_delete_is_told_once(void **state)
 	MUST(state_read(b.lab.st, "journal", &in, &err));
 	while (record_next(in, &record, &err) == 0) {
 		MUST(journal_read(record.payload, &e, &err));
-		assert_int_equal(404, e.status);
+		assert_int_equal(2404, e.code);
 		entries++;
 		deletes += e.op == CHANGE_DELETE;
 	}
@@ -420,7 +421,7 @@ static void a_bucket_that_cannot_be_read_now_ends_the_reap_and_not_the_url(void 
 	assert_false(told(&b, &e));
 	MUST(reap_all(&b, &err));
 	assert_true(told(&b, &e));
-	assert_int_equal(NOT_ALLOWED, e.status);
+	assert_int_equal(NOT_ALLOWED, e.code);
 	end(&b);
 }
 #endif

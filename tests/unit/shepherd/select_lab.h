@@ -1,6 +1,7 @@
 /* What the unit programs of select share: URLs of sites, by number, and one select of them. */
 #pragma once
 #include "base/hash.h"
+#include "shepherd/code.h"
 #include "unit/shepherd/crawl_lab.h"
 
 #include <sys/stat.h>
@@ -111,9 +112,9 @@ static inline struct select_seen select_see(struct lab *lab, unsigned site, uint
 			continue;
 		seen.known++;
 		if (item.type == ITEM_SLEEPING) {
-			assert_in_range(item.status, CRAWL_SLEEPS, CRAWL_SLEEPS + CRAWL_LIMITS - 1);
+			assert_in_range(item.code, CODE_SLEEPS, CODE_SLEEPS + CRAWL_LIMITS - 1);
 			assert_int_equal(0, item.freq);
-			seen.asleep[item.status - CRAWL_SLEEPS]++;
+			seen.asleep[item.code - CODE_SLEEPS]++;
 		} else if (item.type != ITEM_ZOMBIE) {
 			seen.awake++;
 		}

@@ -54,7 +54,7 @@ static void a_site_keeps_its_best_and_no_more(void **state)
 			active_least = MIN(active_least, weight);
 		} else {
 			assert_int_equal(ITEM_SLEEPING, item.type);
-			assert_int_equal(CRAWL_SLEEPS + LIMIT_SITE, item.status);
+			assert_int_equal(CODE_SLEEPS + LIMIT_SITE, item.code);
 			asleep_most = MAX(asleep_most, weight);
 			asleep_least = MIN(asleep_least, weight);
 		}
@@ -331,7 +331,7 @@ static void what_slept_wakes_up_when_there_is_room(void **state)
 	struct index_item items[20];
 	for (uint64_t i = 0; i < 20; i++) {
 		items[i] = select_item(0, i, ITEM_SLEEPING, 96);
-		items[i].status = CRAWL_SLEEPS + LIMIT_SITE;
+		items[i].code = CODE_SLEEPS + LIMIT_SITE;
 		items[i].retry = 3;
 		items[i].due_s = NOW_S + 9999;
 	}
@@ -353,7 +353,7 @@ static void what_slept_wakes_up_when_there_is_room(void **state)
 		awake++;
 		assert_int_equal(0, item.retry);
 		assert_int_equal(0, item.due_s);
-		assert_int_equal(0, item.status);
+		assert_int_equal(0, item.code);
 	}
 	assert_int_equal(12, awake);
 	assert_int_equal(NOW_S, state_params(lab.st)->course.due_s);

@@ -38,7 +38,7 @@ static void journal_entries_come_back(void **state)
 				  .type = ITEM_TEMPORARY,
 				  .no_target = true,
 				  .flags = 0xa5,
-				  .status = 503,
+				  .code = 1503,
 				  .where = ITEM_NOWHERE - 1,
 				  .due_s = UINT32_MAX,
 				  .download_ms = 77,
@@ -58,7 +58,7 @@ static void journal_entries_come_back(void **state)
 	assert_int_equal(e.type, got.type);
 	assert_true(got.no_target);
 	assert_int_equal(e.flags, got.flags);
-	assert_int_equal(e.status, got.status);
+	assert_int_equal(e.code, got.code);
 	assert_int_equal(e.where, got.where);
 	assert_int_equal(e.due_s, got.due_s);
 	assert_int_equal(e.download_ms, got.download_ms);

@@ -25,7 +25,7 @@ static struct index_item item_of(uint64_t i)
 	uint64_t mix = hash_u64(i + 1);
 	return (struct index_item){.fp = {(i / 40 + 1) << 20, (i % 40 + 1) << 33},
 				   .where = i % 5 ? mix % ITEM_NOWHERE : ITEM_NOWHERE,
-				   .status = (uint16_t)mix,
+				   .code = (uint16_t)mix,
 				   .last_seen_s = (uint32_t)(mix >> 7),
 				   .stable_s = (uint32_t)(mix >> 13),
 				   .due_s = (uint32_t)(mix >> 21),

@@ -226,7 +226,7 @@ DELAY_S = 0.5
 
 
 @pytest.mark.parametrize("rule, robots", [(f"min_delay={DELAY_S:g}s", ""),
-                                          ("min_delay=50ms max_conn=4", f"Crawl-delay: {DELAY_S:g}\n")])
+                                          ("min_delay=0 max_conn=4", f"Crawl-delay: {DELAY_S:g}\n")])
 def test_the_longer_delay_holds_from_the_first_request_on(garner, web, rule, robots):
     """That of a rule or of robots.txt, across cycles, and for what is asked for meanwhile."""
     if robots:

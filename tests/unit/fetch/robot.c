@@ -300,6 +300,51 @@ static void nothing_is_sent_when_the_time_is_over(void **state)
 	assert_int_equal(a.accepted, 2);
 }
 
+/* A server that does not speak TLS, and says so when it is too late for the robot. */
+struct late {
+	struct robot *robot;
+	struct loop_timer timer;
+	int fd, accepted;
+};
+
+static void late_look(void *ctx)
+{
+	struct late *l = ctx;
+	l->accepted = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC);
+	if (l->accepted < 0)
+		return;
+	loop_timer_stop(&l->timer);
+	robot_until(l->robot, clock_mono_us() - 1);
+	assert_int_equal(write(l->accepted, "x", 1), 1);
+}
+
+static void tls_does_not_go_on_when_the_time_is_over(void **state)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000009)};
+	socklen_t n = sizeof in;
+	struct robot_lab lab;
+	char url[96];
+	(void)state;
+	lab_open(&lab, scratch("late"), 1000);
+	struct late l = {.robot = lab.robot,
+			 .timer = {.fn = late_look, .ctx = &l},
+			 .fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
+			 .accepted = -1};
+	assert_int_equal(bind(l.fd, (struct sockaddr *)&in, n), 0);
+	assert_int_equal(listen(l.fd, 1), 0);
+	assert_int_equal(getsockname(l.fd, (struct sockaddr *)&in, &n), 0);
+	snprintf(url, sizeof url, "https://127.0.0.9:%u/", ntohs(in.sin_port));
+	loop_timer_every(lab.parts.loop, &l.timer, 5 * US_PER_MS);
+	struct seen s =
+		lab_fetch(&lab, &(struct robot_job){.url = str_of(url), .flags = ROBOT_NO_ROBOTS});
+	assert_string_equal(robot_cause_name(s.cause), "lease");
+	assert_string_equal(outcome_name(s.outcome), "cancelled");
+	assert_int_equal(s.sent_us, 0);
+	lab_close(&lab);
+	close(l.accepted);
+	close(l.fd);
+}
+
 static void a_longer_crawl_delay_holds_unless_the_rule_is_exempt(void **state)
 {
 	static const struct page pages[] = {{"/robots.txt",
@@ -353,6 +398,7 @@ int main(void)
 		cmocka_unit_test(nobody_waits_longer_than_his_patience),
 		cmocka_unit_test(a_job_with_an_address_goes_there_and_nowhere_else),
 		cmocka_unit_test(nothing_is_sent_when_the_time_is_over),
+		cmocka_unit_test(tls_does_not_go_on_when_the_time_is_over),
 		cmocka_unit_test(a_longer_crawl_delay_holds_unless_the_rule_is_exempt),
 		cmocka_unit_test(bytes_that_nobody_can_count_are_not_too_many),
 	};

@@ -525,7 +525,7 @@ static void leave_site(struct job *job)
 {
 	job->has_rule = false;
 	job->address = (struct addr){0};
-	if (!(job->flags & JOB_ROBOTS_TXT))
+	if (!(job->flags & ROBOT_CUT))
 		job->flags &= ~(unsigned)ROBOT_NO_ROBOTS;
 }
 
@@ -782,7 +782,7 @@ static void rules_fetch(const struct job *for_job, struct str site)
 				.rule = for_job->has_rule ? &for_job->rule : NULL,
 				.address = for_job->address.family ? &for_job->address : NULL,
 				.patience_us = for_job->patience_us,
-				.flags = ROBOT_NO_ROBOTS | (unsigned)JOB_ROBOTS_TXT |
+				.flags = ROBOT_NO_ROBOTS | ROBOT_CUT |
 					 (for_job->flags & ROBOT_KEEP) |
 					 (job_waits_here(for_job) ? (unsigned)ROBOT_WAIT : 0)};
 	r->stats.robots_files++;

@@ -175,6 +175,9 @@ enum {
 	ROBOT_KEEP = 8,      /* the next URL of this site is near: keep the connection */
 	ROBOT_LIST_ALL = 16, /* ftp folders: LIST -lR */
 	ROBOT_NO_SHA256 = 32, /* the MD5 is enough */
+	/* The fetch of a robots.txt: what is beyond its limit is not read, and that is not a
+	 * failure (RFC 9309, 2.5). */
+	ROBOT_CUT = 64,
 };
 
 struct robot_job {

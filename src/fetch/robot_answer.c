@@ -244,7 +244,7 @@ static int take_decoded(void *ctx, struct str bytes)
 	for (size_t i = 0; q->size + i < sizeof q->first && i < bytes.n; i++)
 		q->first[q->size + i] = (unsigned char)bytes.p[i];
 	bool is_over = q->size + bytes.n > q->job->limits.body;
-	if (is_over && !(q->job->flags & JOB_ROBOTS_TXT)) {
+	if (is_over && !(q->job->flags & ROBOT_CUT)) {
 		request_stop(q, OUTCOME_LIMIT, ROBOT_CAUSE_BODY);
 		return 1;
 	}

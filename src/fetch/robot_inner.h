@@ -33,10 +33,6 @@ struct robot_class robot_class_dns(enum dns_outcome outcome);
  * with everything, and a 404 is not a wish to be left alone. */
 bool robot_obeys_retry(int status);
 
-/* A flag of jobs next to those of robot.h: this is the fetch of a robots.txt. What is beyond its
- * limit is not read, and that is not a failure (RFC 9309, 2.5). */
-enum { JOB_ROBOTS_TXT = 1 << 16 };
-
 /* A URL as it is asked for: without fragment, user name and password. */
 struct target {
 	char *text;

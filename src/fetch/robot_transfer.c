@@ -369,7 +369,7 @@ static void make_handle(struct request *q)
 	OPT(q, HEADERDATA, q);
 	OPT(q, OPENSOCKETDATA, q);
 	OPT(q, PREREQDATA, q);
-	if (!(q->job->flags & JOB_ROBOTS_TXT))
+	if (!(q->job->flags & ROBOT_CUT))
 		OPT(q, MAXFILESIZE_LARGE,
 		    (curl_off_t)MIN(q->job->limits.body, (uint64_t)INT64_MAX));
 }

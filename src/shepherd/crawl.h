@@ -21,6 +21,7 @@ struct crawl_conf {
 	int64_t retry_us, retries; /* after a failure; doubled with each */
 	int64_t forget_us; /* how long pages that are gone, forbidden or elsewhere are remembered */
 	int64_t parsers;
+	int64_t max_resolvers, autoreply_delay_us, conn_err_delay_us;
 	int follow;                         /* enum crawl_follow */
 	int64_t old_states, interim_states; /* closed and corked ones that are kept */
 	int64_t gone_us;                    /* entries of `gone` are kept so long */
@@ -124,6 +125,13 @@ struct crawl_conf {
 		 "to it makes it new"}, \
 	{"parsers", VALUE_INT_AT(s, m.parsers), "1", 1, 64, \
 	 .help = "processes that read documents"}, \
+	{"max_resolvers", VALUE_INT_AT(s, m.max_resolvers), "64", 1, 10000, \
+	 .help = "names of sites that are looked up at a time"}, \
+	{"autoreply_delay", VALUE_TIME_AT(s, m.autoreply_delay_us), "10ms", 0, 3600e6, \
+	 .help = "time between two URLs of sites that do not exist, which are answered without " \
+		 "asking anybody"}, \
+	{"conn_err_delay", VALUE_TIME_AT(s, m.conn_err_delay_us), "1min", 0, 86400e6, \
+	 .help = "the delay of a server that could not be connected to, if its own is shorter"}, \
 	{"keep_old_states", VALUE_INT_AT(s, m.old_states), "3", 1, 1000, \
 	 .help = "closed states that are kept at most, apart from those that a reader has locked: for " \
 		 "followers without a lock, and to make a lost index again from"}, \

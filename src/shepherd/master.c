@@ -571,6 +571,7 @@ static int master_make_reap(struct master *m, struct err *err)
 		.kept = requests_are_kept,
 		.full = space_is_short,
 		.ctx = m,
+		.waits = m->counters == NULL, /* a module by hand */
 	};
 	if (reap_new(&m->reap, &options, err) < 0)
 		return -1;

@@ -1,6 +1,6 @@
 /* Reap: gathers what the plan of a state names, as fast as politeness allows. Each URL goes queue,
- * robot, parser, bucket, journal; what it links to becomes contributions. Checkpoints come every
- * half second. One loop and its thread. */
+ * name, robots.txt, reaper (reaper.h), bucket, journal; what it links to becomes contributions.
+ * Checkpoints come every half second. One loop and its thread. */
 #pragma once
 #include "disk/requests.h"
 #include "fetch/kit.h"
@@ -64,6 +64,9 @@ struct reap_options {
 	 */
 	bool (*full)(void *ctx);
 	void *ctx;
+	/* A run ends when its requests have; else what is under way at its end goes on, and is
+	 * judged by the next. */
+	bool waits;
 };
 
 /* Lives over many cycles; all in the options must outlive it. */

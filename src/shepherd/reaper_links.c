@@ -3,7 +3,7 @@
  * need no clearing. */
 #include "shepherd/reaper_links.h"
 
-#include "soif/doc_attrs.h"
+#include "extract/out.h"
 
 enum { LINKS_SLOTS = 1 << 12 }; /* a power of two */
 
@@ -82,6 +82,16 @@ size_t reaper_links_of(struct reaper_links *l, const struct attrs *body, struct 
 	}
 	*ret = list;
 	return n;
+}
+
+void reaper_raw_body(struct str type, struct str bytes, struct arena *arena, struct attrs *ret)
+{
+	attrs_add(ret, arena, 'T', type);
+	while (bytes.n) {
+		size_t n = MIN(bytes.n, (size_t)OUT_VALUE_MAX);
+		attrs_add(ret, arena, 'X', str_head(bytes, n));
+		bytes = str_from(bytes, n);
+	}
 }
 
 static bool list_has_word(struct str list, const char *word)

@@ -18,5 +18,8 @@ size_t reaper_links_of(struct reaper_links *l, const struct attrs *body, struct 
  * fetched. */
 bool reaper_link_of(struct str text, struct arena *arena, struct reaper_link *ret);
 
+/* A file that is kept as it came: its body as attributes, in pieces that buckets may have. */
+void reaper_raw_body(struct str type, struct str bytes, struct arena *arena, struct attrs *ret);
+
 /* What the page says about itself to robots. */
 void reaper_directives(const struct attrs *body, bool *ret_noindex, bool *ret_nofollow);

@@ -8,7 +8,6 @@
 #include "base/list.h"
 #include "bucket/bucket_attrs.h"
 #include "extract/cage.h"
-#include "extract/out.h"
 #include "shepherd/crawl.h"
 #include "shepherd/reaper_links.h"
 
@@ -172,16 +171,12 @@ static void doc_parsed(struct local_job *job, const struct attrs *body)
 	job_answer(job);
 }
 
-/* A robots.txt is kept as it came, in pieces. */
+/* A robots.txt is kept as it came. */
 static void doc_keep_raw(struct local_job *job)
 {
 	struct attrs body = {0};
-	struct str rest = buf_str(&job->body);
-	attrs_add(&body, &job->arena, 'T', job->answer.type);
-	for (; rest.n; rest = str_from(rest, MIN(rest.n, (size_t)OUT_VALUE_MAX)))
-		attrs_add(&body, &job->arena, 'X',
-			  str_head(rest, MIN(rest.n, (size_t)OUT_VALUE_MAX)));
 	job->answer.body = buf_str(&job->body);
+	reaper_raw_body(job->answer.type, job->answer.body, &job->arena, &body);
 	doc_pack(job, &body);
 	job_answer(job);
 }
@@ -383,10 +378,13 @@ static int local_submit(struct reaper *r, const struct reaper_job *in,
 		.sink = &job->sink.sink,
 		.flags = ROBOT_NO_FOLLOW | ROBOT_NO_SHA256,
 		.patience_us = in->patience_us,
+		.address = in->addr.family ? &in->addr : NULL,
 	};
 	if (in->keep)
 		fetch.flags |= ROBOT_KEEP;
-	if (!l->o.robots || in->what == REAPER_ROBOTS)
+	if (in->what == REAPER_ROBOTS)
+		fetch.flags |= ROBOT_NO_ROBOTS | ROBOT_CUT;
+	if (!l->o.robots)
 		fetch.flags |= ROBOT_NO_ROBOTS;
 	list_append(&l->jobs, &job->link);
 	r->counts.out++;

@@ -288,9 +288,10 @@ static int try_page(struct game *g, const struct plan_entry *plan, struct err *e
 	unsigned i = (unsigned)number_of(plan->fp);
 	struct qkey_addr server = {.b = {192, 0, 2, (uint8_t)(i / PER_SITE)}};
 	enum outcome outcome = web_answer(i, g->cycle, &version);
-	const struct robot_head head = {.status = status[outcome]};
-	const struct robot_result answer = {
-		.outcome = outcome, .cause = ROBOT_CAUSE_ANSWER, .why = "", .head = &head};
+	const struct reaper_answer answer = {
+		.code = is_rejected(g, play_url(page_of(i), url))
+				? CODE_REJECTED
+				: code_of(outcome, ROBOT_CAUSE_ANSWER, status[outcome])};
 	struct verdict v;
 	struct journal_entry e = {.fp = plan->fp,
 				  .time_us = p->now_us,
@@ -298,11 +299,8 @@ static int try_page(struct game *g, const struct plan_entry *plan, struct err *e
 				  .qkey = qkey_of(&server, 0),
 				  .download_ms = 10,
 				  .url = play_url(page_of(i), url)};
-	if (is_rejected(g, e.url))
-		reap_judge_rejected(plan, &p->conf, &v);
-	else
-		reap_judge(&answer, plan, &p->conf, p->now_us, &v);
-	if (v.parse) {
+	reap_judge(&answer, plan, &p->conf, p->now_us, &v);
+	if (v.code == CODE_OK) {
 		if (keep_page(g, plan, i, version, &e, err) < 0)
 			return -1;
 	} else {

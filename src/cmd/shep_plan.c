@@ -111,6 +111,7 @@ static void print_text(const struct cmd_call *call, const struct explained *e)
 	buf_printf(&out, "state:     %s, %s\n", e->state, phase_name(e->phase));
 	buf_printf(&out, "urls:      %" PRIu64 " of at most %" PRIu64 ", on %" PRIu64 " sites\n",
 		   p->urls, p->budget, p->sites);
+	buf_printf(&out, "robots:    %" PRIu64 " sites are asked for robots.txt\n", p->robots);
 	buf_printf(&out, "bytes:     %" PRIu64 "\n", p->bytes);
 	buf_printf(&out, "left out: ");
 	for (size_t i = 0; i < PLAN_LIMITS; i++)
@@ -181,6 +182,7 @@ static void print_json(const struct cmd_call *call, const struct explained *e)
 	jsonw_put_text(&j, "phase", phase_name(e->phase));
 	jsonw_put_uint(&j, "urls", p->urls);
 	jsonw_put_uint(&j, "sites", p->sites);
+	jsonw_put_uint(&j, "robots", p->robots);
 	jsonw_put_uint(&j, "bytes", p->bytes);
 	jsonw_put_uint(&j, "budget", p->budget);
 	jsonw_key(&j, "next");

@@ -284,6 +284,7 @@ extern const char *const plan_limit_names[PLAN_LIMITS]; /* "not-due", "site" ...
 /* What plan found. */
 struct planned {
 	uint64_t urls, sites;           /* in the plan */
+	uint64_t robots;                /* sites whose robots.txt is asked for; not in urls */
 	uint64_t bytes;                 /* that its pages will take, by the mean size of a bucket */
 	uint64_t budget;                /* URLs in a plan, but for those to be regathered */
 	uint64_t bands[PLAN_BANDS];     /* URLs in the plan */

@@ -30,11 +30,12 @@ struct plan_verdict {
 void plan_judge(const struct plan_clock *clock, const struct index_item *item,
 		struct plan_verdict *ret);
 
-/* Whether plan looks at it at all. */
+/* Whether plan looks at it as a page. */
 static inline bool plan_may_gather(const struct index_item *item)
 {
-	return item->type == ITEM_NEW || item->type == ITEM_GATHERED ||
-	       (item->type == ITEM_ERROR && item->flags & ITEM_SACRED);
+	return !(item->flags & ITEM_ROBOTS) &&
+	       (item->type == ITEM_NEW || item->type == ITEM_GATHERED ||
+		(item->type == ITEM_ERROR && (item->flags & ITEM_SACRED || item->no_target)));
 }
 
 /* What a server and a site add to a priority. */

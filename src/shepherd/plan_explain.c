@@ -32,7 +32,7 @@ static int plan_read_all(const char *path, struct plan_answer *a,
 
 static void answer_find_entry(struct plan_answer *a, const struct plan_entry *e)
 {
-	a->of++;
+	a->of += !(e->flags & PLAN_ROBOTS);
 	if (footprint_cmp(e->fp, a->item.fp) != 0)
 		return;
 	a->planned = true;
@@ -41,7 +41,7 @@ static void answer_find_entry(struct plan_answer *a, const struct plan_entry *e)
 
 static void answer_count_before(struct plan_answer *a, const struct plan_entry *e)
 {
-	a->place += entry_is_before(e, &a->entry);
+	a->place += !(e->flags & PLAN_ROBOTS) && entry_is_before(e, &a->entry);
 }
 
 static int answer_place(struct state *st, struct plan_answer *a, struct err *err)

@@ -7,16 +7,20 @@
  * above the last cut is sorted by server for the rooms, then by priority for the budget, then by
  * site for the file. Memory is the histogram, a few bytes for each server, and what sorting is
  * given; a heap of the best would need the memory of all rooms, of which there may be more than the
- * budget has URLs. A second pass, which sorts only what lies above the last cut, takes longer. */
+ * budget has URLs. A second pass, which sorts only what lies above the last cut, takes longer.
+ *
+ * What is known of robots.txt stands among the URLs of its site. It is noted of each site of which
+ * something was sorted; the notes are in the order of the file, and are read along with it. */
 #include "shepherd/planning.h"
 
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/vec.h"
+#include "shepherd/code.h"
 
 #include <stdlib.h>
 
-enum { STOP_EVERY = 4096, CUT_BITS = 16, CUT_BINS = 1 << (32 - CUT_BITS) };
+enum { STOP_EVERY = 4096, CUT_BITS = 16, CUT_BINS = 1 << (32 - CUT_BITS), FRESH_S = 86400 };
 
 /* Of a server that is resolved. */
 struct plan_count {
@@ -46,16 +50,20 @@ struct planning {
 	/* sites that are not resolved; their URLs that go out by themselves; those in the plan */
 	uint64_t unresolved_sites, unresolved, unresolved_urls;
 	struct planned *ret;
-	struct sort *sort; /* where picks go */
+	struct sort *sort;  /* where picks go */
+	struct sort *notes; /* items of robots.txt */
+	uint64_t robots;    /* the path "/robots.txt" as footprints have it */
 	bool stopped;
 	/* The site that is being read. */
 	struct site site;
 	struct server own; /* room for one that is not resolved */
 	const struct server *server;
 	uint32_t bonus;
-	int64_t rests_until_s; /* 0, or later than now */
-	struct plan_pick best; /* of a site that is not resolved */
-	uint64_t due;          /* the same; how many there are, but for others to be regathered */
+	int64_t rests_until_s;         /* 0, or later than now */
+	struct index_item robots_item; /* has_robots: there is one */
+	bool has_robots, picked;       /* picked: something of it was sorted */
+	struct plan_pick best;         /* of a site that is not resolved */
+	uint64_t due; /* the same; how many there are, but for others to be regathered */
 	/* While rooms are applied: the server that is being read, and its URLs so far. */
 	uint32_t room_of;
 	uint64_t in_room;
@@ -68,7 +76,7 @@ enum {
 	KEY_PRIORITY = 4,
 	KEY_SITE = 8,
 	KEY_END = 28,
-	PICK = KEY_END + 18,
+	PICK = KEY_END + 19,
 };
 
 static void pick_write(const struct plan_pick *p, unsigned char ret[PICK])
@@ -76,8 +84,8 @@ static void pick_write(const struct plan_pick *p, unsigned char ret[PICK])
 	const struct plan_entry *e = &p->entry;
 	uint32_t server = htobe32(p->server), falling = htobe32(~e->priority);
 	uint64_t site = htobe64(e->fp.site), path = htobe64(e->fp.path);
-	const uint8_t small[] = {e->flags,  e->item_flags, e->retry,
-				 e->weight, e->section,    (uint8_t)p->band};
+	const uint8_t small[] = {e->flags,   e->item_flags, e->retry,        e->weight,
+				 e->section, e->hops,       (uint8_t)p->band};
 	memcpy(ret + KEY_SERVER, &server, 4);
 	memcpy(ret + KEY_PRIORITY, &falling, 4);
 	memcpy(ret + KEY_SITE, &site, 8);
@@ -92,7 +100,7 @@ static void pick_read(struct str record, struct plan_pick *ret)
 {
 	const char *in = record.p;
 	uint32_t server, falling;
-	uint8_t small[6];
+	uint8_t small[7];
 	ENSURE(record.n == PICK);
 	memcpy(&server, in + KEY_SERVER, 4);
 	memcpy(&falling, in + KEY_PRIORITY, 4);
@@ -104,8 +112,9 @@ static void pick_read(struct str record, struct plan_pick *ret)
 			  .item_flags = small[1],
 			  .retry = small[2],
 			  .weight = small[3],
-			  .section = small[4]},
-		.band = (enum plan_band)small[5],
+			  .section = small[4],
+			  .hops = small[5]},
+		.band = (enum plan_band)small[6],
 		.server = be32toh(server),
 	};
 	memcpy(&ret->entry.where, in + KEY_END, 8);
@@ -171,11 +180,14 @@ static bool plan_is_above(const struct planning *p, const struct plan_pick *pick
 static int plan_take_pick(struct planning *p, const struct plan_pick *pick, struct err *err)
 {
 	plan_count_pick(p, pick);
-	return plan_is_above(p, pick) ? pick_add(p->sort, pick, err) : 0;
+	if (!plan_is_above(p, pick))
+		return 0;
+	p->picked = true;
+	return pick_add(p->sort, pick, err);
 }
 
 /* Of a site that is not resolved one URL goes out to find its server. */
-static int plan_end_site(struct planning *p, struct err *err)
+static int plan_end_due(struct planning *p, struct err *err)
 {
 	if (p->due == 0)
 		return 0;
@@ -186,6 +198,19 @@ static int plan_end_site(struct planning *p, struct err *err)
 	p->best.entry.priority = plan_band_rows[BAND_RESOLVES].base;
 	p->best.entry.flags |= plan_band_rows[BAND_RESOLVES].flag;
 	return plan_take_pick(p, &p->best, err);
+}
+
+static int plan_end_site(struct planning *p, struct err *err)
+{
+	unsigned char note[INDEX_ITEM];
+	if (plan_end_due(p, err) < 0)
+		return -1;
+	bool noted = p->picked && p->has_robots;
+	p->picked = p->has_robots = false;
+	if (!noted)
+		return 0;
+	index_item_write(&p->robots_item, note);
+	return sort_add(p->notes, (struct str){(const char *)note, sizeof note}, err);
 }
 
 /* A site that the list has lost is one of which nothing is known. */
@@ -233,6 +258,13 @@ static int plan_keep_best(struct planning *p, const struct plan_pick *pick, stru
 	return 0;
 }
 
+/* As the index says it of a URL that was never tried. */
+static uint8_t plan_hops_of(const struct index_item *item)
+{
+	bool some = item->code > CODE_HOPS && item->code <= CODE_HOPS + CODE_HOPS_MOST;
+	return (uint8_t)(some ? item->code - CODE_HOPS : 0);
+}
+
 /* A URL of the site that is being read. */
 static int plan_consider(struct planning *p, const struct index_item *item, struct err *err)
 {
@@ -254,7 +286,8 @@ static int plan_consider(struct planning *p, const struct index_item *item, stru
 			  .item_flags = item->flags,
 			  .retry = item->retry,
 			  .weight = item->weight,
-			  .section = item->section},
+			  .section = item->section,
+			  .hops = plan_hops_of(item)},
 		.band = v.band,
 		.server = p->server->number,
 		.delay_ms = plan_delay_ms(p->server),
@@ -281,13 +314,18 @@ static int plan_pass(struct planning *p, struct err *err)
 		if (plan_is_stopped(p, done++))
 			return 1;
 		p->ret->types[item.type]++;
-		if (!plan_may_gather(&item))
+		bool robots = item.fp.path == p->robots && item.flags & ITEM_ROBOTS;
+		if (!robots && !plan_may_gather(&item))
 			continue;
 		if (UNLIKELY(!p->server || p->site.fp != item.fp.site) &&
 		    plan_begin_site(p, sites, item.fp.site, err) < 0)
 			return -1;
-		if (plan_consider(p, &item, err) < 0)
+		if (robots) {
+			p->robots_item = item;
+			p->has_robots = true;
+		} else if (plan_consider(p, &item, err) < 0) {
 			return -1;
+		}
 	}
 	return rc < 0 ? -1 : plan_end_site(p, err);
 }
@@ -375,6 +413,8 @@ static int plan_gather(struct planning *p, struct err *err)
 
 struct plan_output {
 	struct plan_writer *writer; /* NULL: only the sites are counted */
+	struct index_item robots;   /* the next note */
+	bool has_robots;            /* there is one */
 	struct plan_site site;
 	struct plan_entry *entry; /* of the site, at most PLAN_SITE_MOST */
 	size_t n, room;
@@ -388,25 +428,66 @@ static int plan_flush(struct plan_output *o, struct err *err)
 	return o->site.n && o->writer ? plan_put(o->writer, &o->site, err) : 0;
 }
 
+static int plan_step_notes(struct planning *p, struct plan_output *o, struct err *err)
+{
+	struct str record;
+	int rc = p->notes ? sort_next(p->notes, &record, err) : 1;
+	o->has_robots = rc == 0;
+	return rc ? MIN(rc, 0) : index_item_read((const unsigned char *)record.p, &o->robots, err);
+}
+
+static bool robots_is_fresh(const struct planning *p, const struct index_item *item)
+{
+	int64_t now_s = p->clock.now_s, until_s = (int64_t)item->last_seen_s + FRESH_S;
+	if (item->due_s)
+		until_s = MIN(until_s, (int64_t)item->due_s);
+	return item->last_seen_s <= now_s && now_s < until_s;
+}
+
+/* A site begins with its robots.txt. */
+static int plan_turn_site(struct planning *p, struct plan_output *o, const struct plan_pick *pick,
+			  struct err *err)
+{
+	uint64_t fp = pick->entry.fp.site;
+	while (o->has_robots && o->robots.fp.site < fp)
+		if (plan_step_notes(p, o, err) < 0)
+			return -1;
+	const struct index_item none = {.where = ITEM_NOWHERE, .flags = ITEM_ROBOTS};
+	bool known = o->has_robots && o->robots.fp.site == fp;
+	const struct index_item *robots = known ? &o->robots : &none;
+	o->site = (struct plan_site){
+		.fp = fp,
+		.qkey = pick->server == UINT32_MAX ? 0 : servers_at(p->servers, pick->server)->qkey,
+		.robots_where = robots->where,
+		.delay_ms = pick->delay_ms,
+	};
+	p->ret->sites++;
+	if (known && robots_is_fresh(p, robots))
+		return 0;
+	p->ret->robots++;
+	*VEC_PUSH(o->entry, o->n, o->room) = (struct plan_entry){
+		.fp = {fp, p->robots},
+		.where = robots->where,
+		.priority = UINT32_MAX,
+		.flags = PLAN_ROBOTS | (robots->type == ITEM_GATHERED ? PLAN_REFRESH : 0),
+		.item_flags = robots->flags,
+		.retry = robots->retry,
+	};
+	return 0;
+}
+
 static int plan_put_all(struct planning *p, struct plan_output *o, struct err *err)
 {
 	struct plan_pick pick;
 	struct str record;
-	int rc = 1;
-	while (p->sort && (rc = sort_next(p->sort, &record, err)) == 0) {
+	int rc = plan_step_notes(p, o, err) < 0 ? -1 : 1;
+	while (rc >= 0 && p->sort && (rc = sort_next(p->sort, &record, err)) == 0) {
 		pick_read(record, &pick);
 		bool other = p->ret->sites == 0 || o->site.fp != pick.entry.fp.site;
 		if ((other || o->n == PLAN_SITE_MOST) && plan_flush(o, err) < 0)
 			return -1;
-		p->ret->sites += other;
-		o->site = (struct plan_site){
-			.fp = pick.entry.fp.site,
-			.qkey = pick.server == UINT32_MAX
-					? 0
-					: servers_at(p->servers, pick.server)->qkey,
-			.robots_where = ITEM_NOWHERE,
-			.delay_ms = pick.delay_ms,
-		};
+		if (other && plan_turn_site(p, o, &pick, err) < 0)
+			return -1;
 		*VEC_PUSH(o->entry, o->n, o->room) = pick.entry;
 	}
 	return rc < 0 ? -1 : plan_flush(o, err);
@@ -453,7 +534,10 @@ static int plan_look(struct planning *p, struct err *err)
 		return -1;
 	p->count = mem_array(servers_count(p->servers) + 1, sizeof *p->count);
 	p->histogram = mem_array(CUT_BINS, sizeof *p->histogram);
-	if (pick_sort_new(p, KEY_SERVER, &p->sort, err) < 0)
+	const struct sort_spec notes = {.order = {.size = INDEX_ITEM, .key_len = FOOTPRINT_KEY},
+					.memory = p->crawl->conf->sort_memory,
+					.folder = p->folder};
+	if (pick_sort_new(p, KEY_SERVER, &p->sort, err) < 0 || sort_new(&p->notes, &notes, err) < 0)
 		return -1;
 	int rc = plan_pass(p, err);
 	if (rc == 0)
@@ -476,6 +560,7 @@ static void plan_release(struct planning *p)
 {
 	servers_free(&p->servers);
 	sort_free(&p->sort);
+	sort_free(&p->notes);
 	mem_free(&p->count);
 	mem_free(&p->histogram);
 	arena_free(&p->arena);
@@ -490,6 +575,7 @@ static struct planning plan_begin(struct state *st, const struct crawl *c, struc
 		.clock = plan_clock_of(c, params),
 		.arena = ARENA_INIT(1 << 20),
 		.budget = plan_budget_of(c, &params->course),
+		.robots = footprint_path(STR("/robots.txt")),
 		.ret = ret,
 	};
 	p.folder = state_path(st, &p.arena, ".");

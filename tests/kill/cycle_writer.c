@@ -332,7 +332,8 @@ static int work_off(struct game *g, struct plan_reader *plan, struct err *err)
 		for (size_t i = 0; i < site.n; i++) {
 			struct arena_mark mark = arena_mark(&g->p.arena);
 			g->p.now_us = time_of(g->cycle) + (int64_t)++n * US_PER_S;
-			if (g->done[number_of(site.entry[i].fp)])
+			if (site.entry[i].flags & PLAN_ROBOTS ||
+			    g->done[number_of(site.entry[i].fp)])
 				continue;
 			if (try_page(g, &site.entry[i], err) < 0 ||
 			    (n % CHECKPOINT_EVERY == 0 && keep(g, err) < 0))

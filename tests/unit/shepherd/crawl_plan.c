@@ -11,6 +11,8 @@ struct seen {
 	struct plan_entry entry[ROOM]; /* as the plan has them */
 	struct plan_site site[ROOM];   /* of each */
 	size_t n, sites;
+	struct plan_site robots[SITES]; /* those with an entry of robots.txt */
+	size_t nrobots;
 };
 
 static void read_plan(struct lab *lab, struct seen *ret)
@@ -19,12 +21,19 @@ static void read_plan(struct lab *lab, struct seen *ret)
 	struct plan_reader *r = NULL;
 	struct plan_site site;
 	int rc;
-	ret->n = ret->sites = 0;
+	ret->n = ret->sites = ret->nrobots = 0;
 	MUST(plan_open(&r, state_path(lab->st, &lab->arena, "plan"), &err));
 	while ((rc = plan_next(r, &lab->arena, &site, &err)) == 0) {
 		assert_true(site.n > 0 && ret->n + site.n <= ROOM);
 		for (size_t i = 0; i < site.n; i++) {
 			assert_int_equal(site.fp, site.entry[i].fp.site);
+			if (i == 0 && site.entry[i].flags & PLAN_ROBOTS) {
+				assert_int_equal(UINT32_MAX, site.entry[i].priority);
+				assert_true(site.n > 1 && ret->nrobots < SITES);
+				ret->robots[ret->nrobots++] = site;
+				continue;
+			}
+			assert_false(site.entry[i].flags & PLAN_ROBOTS);
 			ret->site[ret->n] = site;
 			ret->entry[ret->n++] = site.entry[i];
 		}
@@ -78,6 +87,7 @@ static struct planned plan_with(struct lab *lab, const struct crawl *c, struct s
 	read_plan(lab, ret);
 	assert_int_equal(planned.urls, ret->n);
 	assert_int_equal(planned.sites, ret->sites);
+	assert_int_equal(planned.robots, ret->nrobots);
 	check_sums(&planned);
 	if (!before.due_s) {
 		uint64_t urls = 0;
@@ -285,6 +295,72 @@ static void of_a_site_that_was_never_asked_the_best_goes_and_what_was_asked_for(
 	assert_int_equal(UINT32_MAX, b->priority);
 	assert_int_equal(0, b->flags);
 	assert_int_equal(0, seen.site[0].qkey);
+	lab_free(&lab);
+}
+
+static struct index_item robots_item(uint64_t page, enum item_type type, uint32_t seen_s)
+{
+	return (struct index_item){
+		.fp = {play_footprint(page).site, footprint_path(STR("/robots.txt"))},
+		.where = type == ITEM_GATHERED ? page + 1000 : ITEM_NOWHERE,
+		.type = type,
+		.flags = ITEM_ROBOTS,
+		.retry = 3,
+		.last_seen_s = seen_s};
+}
+
+/* The plan of a site, by its number. */
+static const struct plan_site *robots_of(const struct seen *seen, uint64_t site)
+{
+	for (size_t i = 0; i < seen->nrobots; i++)
+		if (seen->robots[i].fp == play_footprint(site * PLAY_PER_SITE).site)
+			return &seen->robots[i];
+	return NULL;
+}
+
+static void robots_txt_goes_before_its_site_unless_it_is_fresh(void **state)
+{
+	(void)state;
+	enum { N = 8 };
+	struct lab lab;
+	static struct seen seen;
+	struct crawl_conf conf = lab_conf();
+	struct index_item items[3 * N];
+	size_t n = 0;
+	for (uint64_t i = 0; i < N; i++) /* of site 7 nothing is due */
+		items[n++] = i < 7 ? new_item(i * PLAY_PER_SITE, 1)
+				   : (struct index_item){.fp = play_footprint(i * PLAY_PER_SITE),
+							 .type = ITEM_GATHERED,
+							 .last_seen_s = NOW_S};
+	items[n++] = robots_item(PLAY_PER_SITE, ITEM_GATHERED, NOW_S - DAY_S + 1);
+	items[n++] = robots_item(2 * PLAY_PER_SITE, ITEM_GATHERED, NOW_S - DAY_S);
+	items[n++] = robots_item(3 * PLAY_PER_SITE, ITEM_NEW, 0);
+	items[n++] = robots_item(4 * PLAY_PER_SITE, ITEM_ERROR, NOW_S - 100);
+	items[n - 1].due_s = NOW_S;
+	items[n++] = robots_item(5 * PLAY_PER_SITE, ITEM_ERROR, NOW_S - 100);
+	items[n - 1].due_s = NOW_S + 1;
+	items[n++] = robots_item(6 * PLAY_PER_SITE, ITEM_GATHERED, NOW_S + 100);
+	items[n++] = robots_item(7 * PLAY_PER_SITE, ITEM_GATHERED, NOW_S - 2 * DAY_S);
+	const struct site far = {.qkey = 77};
+	conf.plan_max = 7;
+	make(&lab, "robots", items, n, &far, 1);
+	struct planned planned = plan(&lab, &conf, &seen);
+	assert_int_equal(7, planned.urls);
+	assert_int_equal(7, planned.sites);
+	assert_int_equal(5, planned.robots);
+	static const bool asked[N] = {true, false, true, true, true, false, true, false};
+	for (uint64_t i = 0; i < N; i++)
+		assert_int_equal(asked[i], robots_of(&seen, i) != NULL);
+	const struct plan_entry *old = &robots_of(&seen, 2)->entry[0];
+	assert_int_equal(2 * PLAY_PER_SITE + 1000, old->where);
+	assert_int_equal(old->where, robots_of(&seen, 2)->robots_where);
+	assert_int_equal(PLAN_ROBOTS | PLAN_REFRESH, old->flags);
+	assert_int_equal(3, old->retry);
+	assert_int_equal(ITEM_NOWHERE, robots_of(&seen, 0)->entry[0].where);
+	assert_int_equal(PLAN_ROBOTS, robots_of(&seen, 0)->entry[0].flags);
+	for (size_t i = 0; i < seen.n; i++) /* a fresh one is told all the same */
+		if (seen.entry[i].fp.site == play_footprint(PLAY_PER_SITE).site)
+			assert_int_equal(PLAY_PER_SITE + 1000, seen.site[i].robots_where);
 	lab_free(&lab);
 }
 
@@ -615,6 +691,7 @@ int main(void)
 		cmocka_unit_test(what_is_to_be_regathered_is_in_the_plan_whatever_the_limits),
 		cmocka_unit_test(
 			of_a_site_that_was_never_asked_the_best_goes_and_what_was_asked_for),
+		cmocka_unit_test(robots_txt_goes_before_its_site_unless_it_is_fresh),
 		cmocka_unit_test(of_sites_that_rest_only_what_is_to_be_regathered_is_planned),
 		cmocka_unit_test(a_server_that_is_tight_goes_before_others),
 		cmocka_unit_test(the_budget_is_what_can_be_gathered),

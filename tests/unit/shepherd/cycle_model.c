@@ -76,7 +76,7 @@ void model_forget(struct world *w, const struct index_item *item, enum gone_reas
 void model_begin(struct world *w)
 {
 	w->changes = w->gones = w->planned = w->found = 0;
-	w->waiting = 0;
+	w->waiting = w->robots = 0;
 	w->next_s = INT64_MAX;
 }
 
@@ -268,8 +268,10 @@ static int due_compare(const void *a, const void *b)
 
 static bool plan_may_be(const struct index_item *item)
 {
+	if (item->flags & ITEM_ROBOTS)
+		return false;
 	return item->type == ITEM_NEW || item->type == ITEM_GATHERED ||
-	       (item->type == ITEM_ERROR && item->flags & ITEM_SACRED);
+	       (item->type == ITEM_ERROR && (item->flags & ITEM_SACRED || item->no_target));
 }
 
 /* Whether the course says that nothing is due. */
@@ -366,6 +368,42 @@ static void plan_budget(const struct world *w, struct due *due, size_t n)
 			due[i].out = !plan_is_forced(&due[i]);
 }
 
+/* The entry for robots.txt of each site that has others. */
+static void plan_robots(struct world *w)
+{
+	int64_t now_s = model_now(w);
+	for (size_t i = 0; i < w->sites; i++) {
+		struct footprint fp = {w->site[i].fp, footprint_path(STR("/robots.txt"))};
+		const struct index_item *item = model_item(w, fp);
+		const struct model_entry *other = NULL;
+		for (size_t k = 0; k < w->planned; k++) {
+			if (w->plan[k].entry.fp.site != fp.site)
+				continue;
+			other = &w->plan[k];
+			w->plan[k].robots_where =
+				item && item->flags & ITEM_ROBOTS ? item->where : ITEM_NOWHERE;
+		}
+		if (!other)
+			continue;
+		if (item && !(item->flags & ITEM_ROBOTS))
+			item = NULL;
+		if (item && item->last_seen_s <= now_s && now_s < item->last_seen_s + 86400 &&
+		    (item->due_s == 0 || now_s < item->due_s))
+			continue;
+		struct model_entry e = *other;
+		e.entry = (struct plan_entry){
+			.fp = fp,
+			.where = item ? item->where : ITEM_NOWHERE,
+			.priority = UINT32_MAX,
+			.flags = PLAN_ROBOTS |
+				 (item && item->type == ITEM_GATHERED ? PLAN_REFRESH : 0),
+			.item_flags = item ? item->flags : ITEM_ROBOTS,
+			.retry = item ? item->retry : 0};
+		w->plan[w->planned++] = e;
+		w->robots++;
+	}
+}
+
 void model_plan(struct world *w)
 {
 	static struct due due[MODEL_ITEMS];
@@ -393,11 +431,15 @@ void model_plan(struct world *w)
 				  .item_flags = item->flags,
 				  .retry = item->retry,
 				  .weight = item->weight,
-				  .section = item->section},
+				  .section = item->section,
+				  .hops = (uint8_t)(item->code > 100 && item->code < 200
+							    ? item->code - 100
+							    : 0)},
 			.qkey = due[i].site->qkey,
 			.delay_ms =
 				(uint32_t)((model_server(w, due[i].site).delay_us + 999) / 1000)};
 	}
+	plan_robots(w);
 	model_count(w);
 	w->course.due_s = (uint64_t)w->next_s;
 }

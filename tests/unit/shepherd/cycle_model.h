@@ -20,6 +20,7 @@ struct model_entry {
 	struct plan_entry entry;
 	qkey qkey;
 	uint32_t delay_ms;
+	uint64_t robots_where;
 };
 
 struct model_change {
@@ -49,7 +50,7 @@ struct world {
 	/* what the last module made */
 	struct model_entry plan[MODEL_ITEMS];
 	size_t planned;
-	uint64_t waiting;
+	uint64_t waiting, robots; /* robots: entries of robots.txt in the plan */
 	int64_t next_s;
 	struct model_change change[MODEL_TOLD];
 	struct model_gone gone[MODEL_TOLD];

@@ -14,6 +14,7 @@ const char *const world_hosts[HOSTS] = {
 static const char *const paths[PATHS] = {
 	"/", "/robots.txt", "/p1", "/p2x", "/p3r", "/p4?q=1", "/p5", "/dir/p6x",
 };
+enum { ROBOTS = 1 }; /* of these */
 static const char *const classes[] = {
 	"",
 	"http://m1.example/\n\thttp://m2.example/\n",
@@ -254,8 +255,7 @@ static uint8_t pick_flags(struct run *r, const struct known_url *u)
 	flags |= world_chance(r, 15) ? ITEM_UNREFERENCED : 0;
 	flags |= world_chance(r, 6) ? ITEM_REGATHER : 0;
 	flags |= world_chance(r, 40) ? ITEM_WEIGHED : 0;
-	flags |= strstr(u->text, "robots") && world_chance(r, 80) ? ITEM_ROBOTS : 0;
-	return (uint8_t)flags;
+	return (uint8_t)(strstr(u->text, "robots") ? ITEM_ROBOTS : flags);
 }
 
 static void make_item(struct run *r, const struct known_url *u)
@@ -285,7 +285,8 @@ static void make_item(struct run *r, const struct known_url *u)
 	bool tried = item.type != ITEM_NEW || world_chance(r, 30);
 	if (!tried)
 		item.last_seen_s = 0;
-	item.code = tried ? (uint16_t)PICK_INT(r, 0, 2404, 1502, CODE_SLEEPS + 2) : 0;
+	item.code = (uint16_t)(tried ? PICK_INT(r, 0, 2404, 1502, CODE_SLEEPS + 2)
+				     : PICK_INT(r, 0, 0, 101, 199));
 	if (item.type == ITEM_GATHERED && world_chance(r, 90))
 		item.stable_s = item.last_seen_s -
 				(uint32_t)((double)(r->conf.refresh_us / US_PER_S) *
@@ -378,6 +379,7 @@ static void make_journal(struct run *r)
 		bool tried = old ? old->type == ITEM_NEW || old->type == ITEM_GATHERED ||
 					     (old->type == ITEM_ERROR && old->flags & ITEM_SACRED)
 				 : world_chance(r, model_site(&r->w, u->fp.site) ? 20 : 10);
+		tried &= i % PATHS != ROBOTS;
 		while (tried && r->w.entries < MODEL_NEWS && world_chance(r, busy)) {
 			make_entry(r, u);
 			struct journal_entry *e = &r->w.journal[r->w.entries - 1];
@@ -404,6 +406,8 @@ static void make_contribs(struct run *r, unsigned round)
 			.url = str_of(u->text),
 		};
 		unsigned kind = (unsigned)dice_roll(r, 20);
+		if ((u - r->url) % PATHS == ROBOTS)
+			continue;
 		if (kind < 3) { /* by hand: of one URL always at the same time */
 			c.flags = ITEM_INITIAL;
 			c.from = (struct footprint){0};

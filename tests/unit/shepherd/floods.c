@@ -90,8 +90,9 @@ static void flood_reap(struct flood *f)
 	MUST(state_enter(p->st, PHASE_REAP, NULL, p->now_us, &err));
 	MUST(plan_open(&in, state_path(p->st, &arena, "plan"), &err));
 	while (plan_next(in, &arena, &site, &err) == 0) {
-		f->planned += site.qkey == f->server ? site.n : 0;
-		for (size_t i = 0; i < site.n; i++)
+		size_t first = site.n && site.entry[0].flags & PLAN_ROBOTS;
+		f->planned += site.qkey == f->server ? site.n - first : 0;
+		for (size_t i = first; i < site.n; i++)
 			flood_gather(f, &site, i);
 		arena_clear(&arena);
 	}

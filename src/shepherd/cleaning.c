@@ -159,7 +159,7 @@ static void clean_set_section(struct cleaning *c, struct index_item *item, uint8
 static int clean_take_item(struct cleaning *c, struct noted *n, struct err *err)
 {
 	bool has = index_item_has_bucket(&n->item);
-	n->missing = !has && n->item.type != ITEM_QKEY && !(n->item.flags & ITEM_CONTRIB);
+	n->missing = !has && index_item_is_page(&n->item) && !(n->item.flags & ITEM_CONTRIB);
 	if (!has)
 		return note_add(c, c->by_footprint, n, err);
 	n->number = n->item.where < BUCKET_SPECIAL ? (uint32_t)n->item.where : BUCKET_DELETED;
@@ -241,6 +241,11 @@ static int clean_judge(struct cleaning *c, struct noted *n, const struct bucket 
 	struct filter_url says = {.section = c->last_section};
 	struct str text = attrs_get(header, 'U');
 	bool by_hand = n->item.flags & ITEM_INITIAL;
+	n->bytes = (uint32_t)(bucket->next - bucket->at);
+	if (!index_item_is_page(&n->item)) {
+		c->total += n->bytes;
+		return note_add(c, c->kept, n, err);
+	}
 	if (url_parse(text, NULL, room, sizeof room, &url) == 0) {
 		struct filter_where where = n->where;
 		where.known |= by_hand;
@@ -253,7 +258,6 @@ static int clean_judge(struct cleaning *c, struct noted *n, const struct bucket 
 				       "the filter rejects it", err);
 	}
 	clean_set_section(c, &n->item, says.section);
-	n->bytes = (uint32_t)(bucket->next - bucket->at);
 	if (n->item.type == ITEM_SLEEPING) {
 		uint32_t type;
 		int rc = clean_trim(c, bucket, &type, err);
@@ -267,8 +271,16 @@ static int clean_judge(struct cleaning *c, struct noted *n, const struct bucket 
 	return note_add(c, c->kept, n, err);
 }
 
+/* robots.txt without its bucket was never asked for. */
 static int clean_miss(struct cleaning *c, struct noted *n, struct err *err)
 {
+	if (!index_item_is_page(&n->item)) {
+		n->item.where = ITEM_NOWHERE;
+		n->item.type = ITEM_NEW;
+		n->item.last_seen_s = n->item.due_s = 0;
+		n->item.code = 0;
+		return note_add(c, c->by_footprint, n, err);
+	}
 	n->missing = true;
 	return note_add(c, c->by_footprint, n, err);
 }
@@ -438,7 +450,7 @@ static int clean_write_items(struct cleaning *c, struct url_index_writer *w, str
 			return -1;
 		if (gone == 1)
 			continue;
-		c->types[n.item.type]++;
+		c->types[index_item_counts_as(&n.item)]++;
 		url_index_put(w, &n.item);
 	}
 	return MIN(rc, 0);

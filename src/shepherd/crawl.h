@@ -36,6 +36,7 @@ struct crawl_conf {
 	/* cork, merge */
 	int64_t site_err_retry, site_err_expire_us;
 	struct value_list zombie_errors;
+	int64_t redirect_to_zombie_us;
 	bool auto_go_root;
 	int64_t default_insert_weight;
 	/* select */
@@ -109,6 +110,8 @@ struct crawl_conf {
 	 .help = "which errors are remembered for the time `forget`: codes such as 2404, ranges such as " \
 		 "2400-2499, names of outcomes such as permanent, or all; " \
 		 "others are forgotten at once, and tried again when a page links to them"}, \
+	{"redirect_to_zombie_timeout", VALUE_TIME_AT(s, m.redirect_to_zombie_us), "30d", 1e6, 31536000e6, \
+	 .help = "a redirect that leads nowhere is looked at with each refresh; after this time no more"}, \
 	{"auto_go_root", VALUE_BOOL_AT(s, m.auto_go_root), "yes", \
 	 .help = "whether the front page of each new site is gathered too"}, \
 	{"follow", VALUE_WORD_AT(s, m.follow), "site", .words = crawl_follows, \
@@ -326,7 +329,7 @@ struct selected {
 	uint64_t woken;                   /* slept before, and are wanted now */
 	uint64_t fresh;                   /* URLs that have no bucket yet, and get one by record */
 	uint64_t sites_gone;              /* sites without URLs that were removed */
-	uint64_t stale_keys;              /* key items that record has to drop */
+	uint64_t stale_notes;             /* items with R that record has to drop */
 	bool braked;                      /* so many would be lost that nothing was written */
 };
 /* Decides which URLs are wanted. brake: whether the safety brake works. */

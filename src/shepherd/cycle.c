@@ -180,7 +180,7 @@ static int run_record(struct cycle *y, struct state *st, const struct crawl *c, 
 {
 	const struct selected *s = &y->selected;
 	uint64_t made;
-	if (y->selects_known && s->fresh + s->stale_keys + s->sites_gone == 0)
+	if (y->selects_known && s->fresh + s->stale_notes + s->sites_gone == 0)
 		return 0;
 	return crawl_record(st, c, &made, err);
 }

@@ -361,7 +361,7 @@ static int feed_up_to(struct feeding *f, struct index_item *item, struct err *er
 {
 	int cmp = 1;
 	while (f->has && (cmp = footprint_cmp(f->next.fp, item->fp)) <= 0) {
-		if (cmp == 0 && item->type != ITEM_QKEY)
+		if (cmp == 0 && index_item_is_page(item))
 			feed_item(f, item);
 		else
 			f->ret->unknown++;

@@ -38,6 +38,20 @@ uint8_t merge_weight(const struct merging *m, const struct contrib *c)
 	return c->weight ? c->weight : (uint8_t)m->crawl->conf->default_insert_weight;
 }
 
+/* Redirects that led to it from one that was given by hand. */
+enum { NO_HOPS = UINT8_MAX };
+static uint8_t contrib_hops(const struct contrib *c)
+{
+	return c->flags & ITEM_INITIAL ? MIN(c->hops, (uint8_t)CODE_HOPS_MOST) : (uint8_t)NO_HOPS;
+}
+
+/* The code of a page that was never tried. */
+static uint16_t contrib_code(const struct contrib *c)
+{
+	uint8_t hops = contrib_hops(c);
+	return (uint16_t)(hops && hops != NO_HOPS ? CODE_HOPS + hops : 0);
+}
+
 /* Of several of one URL the first stands for all, one by hand before others. Most are links of the
  * same kind, and nothing changes. */
 static void contrib_unify(void *ctx, struct buf *into, struct str from)
@@ -54,7 +68,12 @@ static void contrib_unify(void *ctx, struct buf *into, struct str from)
 	one.flags = a.flags | b.flags;
 	one.weight = MAX(merge_weight(m, &a), merge_weight(m, &b));
 	one.time_s = MAX(a.time_s, b.time_s);
-	if (!other && one.flags == a.flags && one.weight == a.weight && one.time_s == a.time_s)
+	one.changed_s = MAX(a.changed_s, b.changed_s);
+	one.hops = MIN(contrib_hops(&a), contrib_hops(&b));
+	if (one.hops == NO_HOPS)
+		one.hops = 0;
+	if (!other && one.flags == a.flags && one.weight == a.weight && one.time_s == a.time_s &&
+	    one.changed_s == a.changed_s && one.hops == a.hops)
 		return;
 	buf_clear(&m->record);
 	contrib_write(&one, &m->record);
@@ -127,7 +146,7 @@ bool merge_wants(const struct merging *m, const struct contrib *c, struct filter
 	char room[URL_MAX];
 	struct url url;
 	struct filter_url says;
-	if (url_parse(c->url, NULL, room, sizeof room, &url) != 0)
+	if (c->fp.path == m->robots || url_parse(c->url, NULL, room, sizeof room, &url) != 0)
 		return false;
 	where.known |= c->flags & CRAWL_ADMITS;
 	filter_url(m->crawl->filter, &url, STR(""), &where, &says);
@@ -155,7 +174,8 @@ static int newcomer_look(struct merging *m, struct found *f, struct err *err)
 		struct url url;
 		struct filter_url says;
 		bool admits = f->c.flags & CRAWL_ADMITS;
-		if ((!wanted || (admits && !n.by_hand)) && contrib_site(&f->c, room, &url)) {
+		if ((!wanted || (admits && !n.by_hand)) && f->c.fp.path != m->robots &&
+		    contrib_site(&f->c, room, &url)) {
 			const struct filter_where where = {.known = admits};
 			n.norm = footprint_site(equiv_site(m->crawl->equiv, url_site(&url)));
 			filter_url(m->crawl->filter, &url, STR(""), &where, &says);
@@ -477,6 +497,7 @@ static int merge_add(struct merging *m, const struct contrib *c, uint64_t place,
 		.fp = c->fp,
 		.where = place,
 		.since_day = (uint16_t)(m->crawl->now_us / US_PER_DAY),
+		.code = contrib_code(c),
 		.type = ITEM_NEW,
 		.flags = c->flags | ITEM_CONTRIB,
 		.weight = merge_weight(m, c),
@@ -528,11 +549,21 @@ static int merge_new_item(struct merging *m, struct merge_news *news, struct ind
 
 /* Given by hand: it is tried again whatever became of it, unless that was done since. What such a
  * page led to is not, or two that lead to each other would be asked for ever. */
-bool merge_touch(const struct contrib *c, struct index_item *item)
+bool merge_touch(const struct merging *m, const struct contrib *c, struct index_item *item)
 {
 	bool again = false;
+	if (!index_item_is_page(item))
+		return false;
+	if (c->flags & ITEM_INITIAL && item->last_seen_s == 0)
+		item->code = item->flags & ITEM_INITIAL ? MIN(item->code, contrib_code(c))
+							: contrib_code(c);
 	item->flags &= (uint8_t)~ITEM_UNREFERENCED;
 	item->flags |= c->flags & CRAWL_ADMITS;
+	if (item->type == ITEM_GATHERED && c->changed_s > item->last_seen_s &&
+	    c->changed_s <= m->crawl->now_us / US_PER_S) {
+		item->flags |= ITEM_REGATHER;
+		again = true;
+	}
 	if (c->flags & ITEM_REGATHER &&
 	    (item->type == ITEM_ZOMBIE || item->type == ITEM_SLEEPING)) {
 		item->type = ITEM_NEW;
@@ -553,7 +584,7 @@ bool merge_touch(const struct contrib *c, struct index_item *item)
 
 bool merge_is_dropped_error(const struct index_item *item)
 {
-	return item->type == ITEM_ERROR && !(item->flags & ITEM_SACRED);
+	return item->type == ITEM_ERROR && !(item->flags & ITEM_SACRED) && !item->no_target;
 }
 
 static int merge_item(void *ctx, const struct index_news *about, struct index_item *ret,
@@ -566,7 +597,7 @@ static int merge_item(void *ctx, const struct index_news *about, struct index_it
 	if (!about->old)
 		return merge_new_item(m, &news, ret, err);
 	m->ret->known += news.found;
-	bool again = news.found && merge_touch(&news.c, ret);
+	bool again = news.found && merge_touch(m, &news.c, ret);
 	if (news.duplicate)
 		return merge_forget_duplicate(m, about->old, news.of, err);
 	if (merge_is_dropped_error(ret))
@@ -632,7 +663,8 @@ int crawl_merge(struct state *st, const struct crawl *crawl, struct merged *ret,
 			    .scratch = ARENA_INIT(SIZE_MAX),
 			    .record = BUF_INIT(1 << 20),
 			    .found.file = FILE_INIT,
-			    .root = footprint_path(STR("/"))};
+			    .root = footprint_path(STR("/")),
+			    .robots = footprint_path(STR("/robots.txt"))};
 	m.folder = state_path(st, &m.arena, ".");
 	int rc = merge_begin(&m, err);
 	sites_scan_free(&m.sites);

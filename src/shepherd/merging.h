@@ -53,9 +53,9 @@ struct merging {
 	struct newcomer *newcomer; /* in order of footprints */
 	size_t newcomers, room;
 	struct site_classes classes;
-	bool shared;       /* there is a class with several sites */
-	struct sort *news; /* those that are not in the file of contributions */
-	uint64_t root;     /* the path "/" as footprints have it */
+	bool shared;           /* there is a class with several sites */
+	struct sort *news;     /* those that are not in the file of contributions */
+	uint64_t root, robots; /* the paths "/" and "/robots.txt" as footprints have them */
 	/* the pass over the index */
 	struct sites_scan *sites;
 	size_t next_newcomer;
@@ -69,11 +69,12 @@ int found_open(struct merging *m, struct found *f, struct err *err);
 int found_next(struct merging *m, struct found *f, struct err *err);
 void found_close(struct found *f);
 
-/* Whether a page that nobody knew is wanted, and in which section. Its URL is taken apart. */
+/* Whether a page that nobody knew is wanted, and in which section. Its URL is taken apart.
+ * robots.txt is no page. */
 bool merge_wants(const struct merging *m, const struct contrib *c, struct filter_where where,
 		 uint8_t *ret_section);
 /* What contributions do to the item of their own footprint. Whether it is tried again. */
-bool merge_touch(const struct contrib *c, struct index_item *item);
+bool merge_touch(const struct merging *m, const struct contrib *c, struct index_item *item);
 bool merge_is_dropped_error(const struct index_item *item);
 uint8_t merge_weight(const struct merging *m, const struct contrib *c);
 /* The URL of an item, or "-"; until the next call. */

@@ -119,7 +119,7 @@ struct mirror {
 };
 
 /* An item, with what its own contributions do to it. Errors that are dropped decide nothing, and
- * notes on queue keys are not pages. */
+ * notes on sites are not pages. */
 static int mirror_take_item(struct groups *g, const struct mirror *site, struct found *f,
 			    struct err *err)
 {
@@ -127,11 +127,11 @@ static int mirror_take_item(struct groups *g, const struct mirror *site, struct 
 	if (site->newcomer)
 		site->newcomer->enters = true;
 	if (f->some && footprint_cmp(f->c.fp, item.fp) == 0) {
-		(void)merge_touch(&f->c, &item);
+		(void)merge_touch(g->m, &f->c, &item);
 		if (merge_put_found(g->m, f, err) < 0 || found_next(g->m, f, err) < 0)
 			return -1;
 	}
-	if (item.type != ITEM_QKEY && !merge_is_dropped_error(&item) &&
+	if (index_item_is_page(&item) && !merge_is_dropped_error(&item) &&
 	    groups_add_item(g, &item, site->norm, err) < 0)
 		return -1;
 	return groups_step(g, err);

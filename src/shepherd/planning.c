@@ -313,7 +313,7 @@ static int plan_pass(struct planning *p, struct err *err)
 	while ((rc = url_index_next(scan, &item, err)) == 0) {
 		if (plan_is_stopped(p, done++))
 			return 1;
-		p->ret->types[item.type]++;
+		p->ret->types[index_item_counts_as(&item)]++;
 		bool robots = item.fp.path == p->robots && item.flags & ITEM_ROBOTS;
 		if (!robots && !plan_may_gather(&item))
 			continue;

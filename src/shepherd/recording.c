@@ -1,4 +1,4 @@
-/* record: new URLs get buckets, and notes on servers that nobody needs any more go.
+/* record: new URLs get buckets, and notes on sites that nobody needs any more go.
  *
  * An item says where its contribution lies, but going there one by one would be a seek for each
  * new URL. So the contributions are sorted by footprint, as merge did before, and come along in the
@@ -61,15 +61,15 @@ static int record_find_url(struct recording *r, const struct index_news *about,
 				footprint_print(item->fp, text));
 }
 
-/* A note on a queue key. 1: it goes. */
-static int record_judge_key(struct recording *r, const struct index_item *item, struct err *err)
+/* A note on a queue key or a robots.txt. 1: it goes. */
+static int record_judge_note(struct recording *r, const struct index_item *item, struct err *err)
 {
 	const struct site *site;
 	int rc = sites_scan_find(r->sites, item->fp.site, &site, err);
 	if (rc)
 		return rc;
 	int64_t age_us = r->crawl->now_us - item->last_seen_s * US_PER_S;
-	return qkey_kind(site->qkey) == QKEY_NONEXISTENT &&
+	return item->type == ITEM_QKEY && qkey_kind(site->qkey) == QKEY_NONEXISTENT &&
 	       age_us >= r->crawl->conf->site_err_expire_us;
 }
 
@@ -81,8 +81,8 @@ static int record_item(void *ctx, const struct index_news *about, struct index_i
 	uint32_t oid;
 	if (!about->old)
 		return 1; /* a contribution that merge or select did not want */
-	if (ret->type == ITEM_QKEY)
-		return record_judge_key(r, ret, err);
+	if (!index_item_is_page(ret))
+		return record_judge_note(r, ret, err);
 	if (!(ret->flags & ITEM_CONTRIB))
 		return 0;
 	arena_clear(&r->arena);
@@ -114,7 +114,7 @@ int crawl_record(struct state *st, const struct crawl *c, uint64_t *ret_made, st
 {
 	struct recording r = {.crawl = c, .arena = ARENA_INIT(1 << 20)};
 	struct err lost; /* merge has taken no more either, and told why */
-	const struct index_still still = {INDEX_TYPES_BUT(ITEM_QKEY), ITEM_CONTRIB};
+	const struct index_still still = {INDEX_TYPES_BUT(ITEM_QKEY), ITEM_CONTRIB | ITEM_ROBOTS};
 	const struct crawl_news news = {.file = "contrib",
 					.unify = record_unify,
 					.take = record_take,

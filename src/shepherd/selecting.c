@@ -95,7 +95,19 @@ static bool select_is_over(const struct selecting *s, const struct index_item *i
 	if (item->type == ITEM_ZOMBIE)
 		return !(item->flags & ITEM_SACRED) && age_us >= s->crawl->conf->forget_us;
 	return item->type == ITEM_ERROR && item->flags & ITEM_UNREFERENCED &&
-	       !(item->flags & (ITEM_INITIAL | ITEM_ROBOTS));
+	       !(item->flags & ITEM_INITIAL);
+}
+
+/* A redirect that has led nowhere for so long that it is not looked at any more. Whether it is. */
+static bool select_give_up(const struct selecting *s, struct index_item *item)
+{
+	int64_t since_us = s->crawl->now_us - (int64_t)item->stable_s * US_PER_S;
+	if (item->type != ITEM_ERROR || !item->no_target ||
+	    since_us < s->crawl->conf->redirect_to_zombie_us)
+		return false;
+	item->type = ITEM_ZOMBIE;
+	item->code = CODE_REDIRECT_ZOMBIE;
+	return true;
 }
 
 /* By type, and whether it is sacred: no guess of the processor's would be right often. */
@@ -144,13 +156,13 @@ static void select_note(struct selecting *s, uint32_t i, const struct index_item
 			const struct limits_site *site)
 {
 	const struct crawl_conf *conf = s->crawl->conf;
-	s->ret->gathered += item->type == ITEM_GATHERED;
 	if (s->where)
 		s->where[i] = item->section;
-	if (item->type == ITEM_QKEY) {
+	if (!index_item_is_page(item)) {
 		s->note[i] = VERDICT_KEEPS;
 		return;
 	}
+	s->ret->gathered += item->type == ITEM_GATHERED;
 	if (select_is_over(s, item)) {
 		s->note[i] = VERDICT_EXPIRES;
 		s->ret->expired++;
@@ -196,6 +208,7 @@ static int select_look(struct selecting *s, struct err *err)
 		    select_begin_site(s, sites, item.fp.site, i, &site, err) < 0)
 			return -1;
 		fp = item.fp.site;
+		(void)select_give_up(s, &item);
 		select_note(s, i, &item, &site);
 	}
 	ENSURE(rc < 0 || i == s->items);
@@ -302,10 +315,11 @@ struct writing {
 	struct site counts;          /* of the site that is being read: fp, and the new counts */
 	uint32_t number;             /* of that site, + 1 */
 	const struct schema *schema; /* the site's */
+	uint64_t notes;              /* items of it that are no pages */
 	bool has_key;                /* it has a key item, seen at: */
 	uint32_t key_seen_s;
 	bool items_change, sites_change;
-	uint64_t fresh, stale_keys, sites_gone;
+	uint64_t fresh, stale_notes, sites_gone;
 	struct state_course course;
 };
 
@@ -389,10 +403,12 @@ static bool select_apply(const struct writing *w, uint8_t verdict, struct index_
 
 static void select_count_item(struct writing *w, const struct index_item *item, uint8_t verdict)
 {
-	w->course.urls[item->type]++;
-	if (item->type == ITEM_QKEY) {
-		w->has_key = true;
-		w->key_seen_s = item->last_seen_s;
+	w->course.urls[index_item_counts_as(item)]++;
+	if (!index_item_is_page(item)) {
+		w->notes++;
+		if (item->type == ITEM_QKEY)
+			w->key_seen_s = item->last_seen_s;
+		w->has_key |= item->type == ITEM_QKEY;
 		return;
 	}
 	w->fresh += (item->flags & ITEM_CONTRIB) != 0;
@@ -460,7 +476,7 @@ static int select_end_site(struct writing *w, struct err *err)
 	bool stays = known && w->counts.active + w->counts.inactive > 0;
 	bool nowhere = known && qkey_kind(w->old.qkey) == QKEY_NONEXISTENT &&
 		       age_us >= c->conf->site_err_expire_us;
-	w->stale_keys += w->has_key && (!stays || nowhere);
+	w->stale_notes += stays ? w->has_key && nowhere : w->notes;
 	return stays ? select_keep_site(w, err) : known ? select_drop_site(w, err) : 0;
 }
 
@@ -472,6 +488,7 @@ static int select_turn_to(struct writing *w, uint64_t fp, struct err *err)
 		return -1;
 	w->counts = (struct site){.fp = fp};
 	w->has_key = false;
+	w->notes = 0;
 	w->schema = limits_schema(w->s->limits, w->number++);
 	return 0;
 }
@@ -487,13 +504,14 @@ static int select_write_item(struct writing *w, uint8_t verdict, struct index_it
 		    verdict < VERDICT_REMEMBERS;
 	if (select_turn_to(w, item->fp.site, err) < 0)
 		return -1;
+	bool gives_up = select_give_up(w->s, item);
 	if (w->index && lost && select_tell(w->s, item, verdict, err) < 0)
 		return -1;
 	if (forgets) {
 		w->items_change = true;
 		return w->index ? select_forget(w->s, item, verdict, err) : 0;
 	}
-	bool changes = select_apply(w, verdict, item);
+	bool changes = select_apply(w, verdict, item) || gives_up;
 	if (changes) {
 		w->items_change = true;
 		select_count_due(w, item);
@@ -555,7 +573,7 @@ static int select_put(struct selecting *s, struct writing *w, struct err *err)
 	if (s->ret->woken || w->fresh)
 		course->due_s = MIN(course->due_s, now_s);
 	s->ret->fresh = w->fresh;
-	s->ret->stale_keys = w->stale_keys;
+	s->ret->stale_notes = w->stale_notes;
 	s->ret->sites_gone = w->sites_gone;
 	if (w->index && state_index_put(s->state, &w->index, err) < 0)
 		return -1;

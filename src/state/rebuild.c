@@ -109,6 +109,7 @@ struct building {
 	journal_fn *on_entry;
 	struct orphans orphans; /* URLs whose bucket is damaged, and that would be missed */
 	uint64_t seen, lost, newer, forgotten, back;
+	uint64_t robots; /* the path "/robots.txt" as footprints have it */
 };
 
 /* Indexes */
@@ -337,6 +338,8 @@ static int take_bucket(struct building *b, const struct bucket *bucket, struct e
 						 * of an equivalent site's name */
 	if (o.p)
 		(void)!footprint_parse(o, &item.fp);
+	if (item.fp.path == b->robots)
+		item.flags = ITEM_ROBOTS;
 	b->seen += !bucket->deleted;
 	return evidence_add(b->found, bucket->deleted ? EVIDENCE_DELETED : EVIDENCE_BUCKET, &item,
 			    err);
@@ -436,7 +439,7 @@ static struct site *site_of(struct building *b, const struct index_item *item)
 static void count_site(struct building *b, const struct index_item *item)
 {
 	struct site *site = site_of(b, item);
-	if (!site || item->type == ITEM_QKEY)
+	if (!site || !index_item_is_page(item))
 		return;
 	bool sleeps = item->type == ITEM_SLEEPING || item->type == ITEM_ZOMBIE;
 	site->active += !sleeps;
@@ -462,6 +465,8 @@ static int rebuild_forget(struct building *b, const struct index_item *known,
 			  const struct evidence *e, struct err *err)
 {
 	bool by_hand = e->has[EVIDENCE_DELETED];
+	if (!index_item_is_page(known))
+		return 1; /* robots.txt is asked for again */
 	const struct gone gone = {known->fp, b->now_us, by_hand ? GONE_HAND : GONE_UNKNOWN};
 	if (by_hand && known->type == ITEM_GATHERED &&
 	    tell_change(b, known, e->item[EVIDENCE_DELETED].where, CHANGE_DELETE,
@@ -501,7 +506,7 @@ static int rebuild_revive(struct building *b, const struct index_item *known,
 	bool newer = bucket->type == ITEM_GATHERED &&
 		     (!known || known->last_seen_s < bucket->last_seen_s);
 	ret->where = bucket->where;
-	ret->flags &= (uint8_t)~ITEM_CONTRIB;
+	ret->flags = (uint8_t)((ret->flags & ~ITEM_CONTRIB) | bucket->flags);
 	if (newer && bucket->last_seen_s >= ret->last_seen_s) {
 		ret->type = ITEM_GATHERED;
 		ret->last_seen_s = ret->stable_s = bucket->last_seen_s;
@@ -516,6 +521,8 @@ static int rebuild_revive(struct building *b, const struct index_item *known,
 	}
 	if (ret->stable_s == 0)
 		ret->stable_s = bucket->type == ITEM_GATHERED ? bucket->last_seen_s : 0;
+	if (!index_item_is_page(ret))
+		return 0; /* followers know nothing of it */
 	if (newer && ret->type == ITEM_GATHERED) {
 		b->newer++;
 		return tell_change(b, ret, ret->where, CHANGE_UPDATE, "found in the bucket file",
@@ -626,7 +633,11 @@ enum phase recover_done(const struct state *st)
 
 int rebuild_index(struct state *st, int64_t now_us, struct recovery *r, struct err *err)
 {
-	struct building b = {.st = st, .r = r, .arena = ARENA_INIT(SIZE_MAX), .now_us = now_us};
+	struct building b = {.st = st,
+			     .r = r,
+			     .arena = ARENA_INIT(SIZE_MAX),
+			     .now_us = now_us,
+			     .robots = footprint_path(STR("/robots.txt"))};
 	const struct bucket_options options = {.mode = BUCKET_APPEND};
 	char *objects = states_path(st->s, &b.arena, "objects");
 	int rc = bucket_open(&b.buckets, objects, &options, err);

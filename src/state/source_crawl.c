@@ -213,7 +213,7 @@ static int objects_find_once(struct objects *o, const struct object_wanted *what
 		rc = url_index_find(index, what->fp, &item, err);
 	if (rc)
 		return rc;
-	if (!index_item_has_bucket(&item) || item.type != ITEM_GATHERED)
+	if (!index_item_has_bucket(&item) || index_item_counts_as(&item) != ITEM_GATHERED)
 		return 1;
 	rc = objects_read_as(o, item.where, &any, arena, ret, err);
 	return rc == 1 ? objects_not_of_it(o, item.where, err) : rc;
@@ -559,7 +559,7 @@ static int crawl_next_item(struct crawl *c, struct told *ret, struct err *err)
 	if (rc)
 		return rc;
 	bool again = *c->place.state && footprint_cmp(item.fp, c->place.fp) == 0;
-	if (again || item.type != ITEM_GATHERED || !index_item_has_bucket(&item))
+	if (again || index_item_counts_as(&item) != ITEM_GATHERED || !index_item_has_bucket(&item))
 		return 2;
 	ret->after.fp = item.fp;
 	ret->op = SOURCE_UPDATE;

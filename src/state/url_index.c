@@ -270,7 +270,7 @@ static unsigned char *index_item_room(struct url_index_writer *w, const struct i
 		return NULL;
 	}
 	w->last = item->fp;
-	w->types[item->type]++;
+	w->types[index_item_counts_as(item)]++;
 	return w->block + (size_t)w->count * INDEX_ITEM;
 }
 
@@ -729,7 +729,7 @@ static unsigned copy_run(struct url_index_scan *s, struct url_index_writer *w,
 		    (w->items + n && footprint_cmp(w->last, fp) >= 0))
 			break;
 		w->last = fp;
-		w->types[type]++;
+		w->types[p[ITEM_TYPE_AT + 1] & ITEM_ROBOTS ? ITEM_QKEY : type]++;
 	}
 	if (n == 0)
 		return 0;
@@ -785,7 +785,7 @@ static int index_verify_items(const struct url_index *x, struct url_index_scan *
 			return index_damaged(x, "its items are not in order", err);
 		if (i % INDEX_PER_BLOCK == 0 && memcmp(fence, key, FOOTPRINT_KEY) != 0)
 			return index_damaged(x, "a fence is wrong", err);
-		types[item.type]++;
+		types[index_item_counts_as(&item)]++;
 		before = item;
 	}
 	if (rc == 1 && memcmp(types, x->types, sizeof types) != 0)

@@ -91,6 +91,8 @@ struct url_index;
 int url_index_open(struct url_index **ret, const char *path, struct err *err);
 void url_index_close(struct url_index **x);
 uint64_t url_index_items(const struct url_index *x);
+/* Pages of a type; with ITEM_QKEY all items that are none: those with ITEM_ROBOTS, whatever their
+ * type. */
 uint64_t url_index_count(const struct url_index *x, enum item_type type);
 /* One pread. 1: it is not known. ERR_DAMAGED: the block where it would be is damaged; others may
  * still be read. */
@@ -102,6 +104,16 @@ int url_index_find(const struct url_index *x, struct footprint fp, struct index_
 int url_index_sample(const struct url_index *x, uint64_t i, uint64_t n, struct index_item *ret,
 		     struct err *err);
 bool index_item_has_bucket(const struct index_item *item);
+/* Else it is a note on its site: its key or its robots.txt. */
+static inline bool index_item_is_page(const struct index_item *item)
+{
+	return item->type != ITEM_QKEY && !(item->flags & ITEM_ROBOTS);
+}
+/* As which type it is counted. */
+static inline enum item_type index_item_counts_as(const struct index_item *item)
+{
+	return index_item_is_page(item) ? item->type : ITEM_QKEY;
+}
 
 /* All items from a footprint on, in order. */
 struct url_index_scan;

@@ -65,6 +65,7 @@ struct crawl_conf play_conf(void)
 		.duty_factor = 1,
 		.site_err_retry = 8,
 		.site_err_expire_us = month_us,
+		.redirect_to_zombie_us = month_us,
 		.default_insert_weight = 96,
 		.hard_limit_factor = 2,
 		.frequent_factor = 0.25,

@@ -390,6 +390,49 @@ static void missing_buckets_are_named(void **state)
 	free_world(&w);
 }
 
+static void robots_txt_stays_whatever_the_filter_says(void **state)
+{
+	(void)state;
+	struct world w;
+	struct err err = {0};
+	const struct url_index *index;
+	struct attrs header = {0}, body = {0};
+	struct index_item item;
+	make_world(&w, "robots");
+	(void)put_bucket(&w, 7, STR("nobody needs it")); /* numbers change */
+	struct index_item items[] = {gathered(&w, 0), gathered(&w, 100), gathered(&w, 1),
+				     lab_item(2, ITEM_ERROR)};
+	struct footprint has = items[1].fp, lost = items[2].fp, none = items[3].fp;
+	items[2].where = 1 << 20;
+	items[3].where = ITEM_NOWHERE;
+	for (size_t i = 1; i < ARRAY_LEN(items); i++) {
+		items[i].flags = ITEM_ROBOTS;
+		items[i].last_seen_s = NOW_S;
+		items[i].section = 0;
+	}
+	set_index(&w, items, ARRAY_LEN(items), "other");
+	struct cleaned_up c = clean(&w);
+	assert_int_equal(0, c.rejected + c.missing);
+	const struct state_course *course = &state_params(w.lab.st)->course;
+	assert_int_equal(3, course->urls[ITEM_QKEY]);
+	assert_int_equal(1, course->urls[ITEM_GATHERED]);
+	assert_int_equal(0, deletes_in(w.lab.st, 100));
+	MUST(state_index(w.lab.st, &index, &err));
+	MUST(url_index_find(index, has, &item, &err));
+	assert_int_equal(ITEM_GATHERED, item.type);
+	MUST(bucket_get(w.b, NULL, (uint32_t)item.where, &w.lab.arena, &header, &body, &err));
+	assert_true(str_eq(text_of(&w, 100, 0), attrs_get(&body, 'X')));
+	MUST(url_index_find(index, lost, &item, &err));
+	assert_int_equal(ITEM_NEW, item.type); /* and is asked for again */
+	assert_int_equal(ITEM_NOWHERE, item.where);
+	assert_int_equal(0, item.last_seen_s);
+	MUST(url_index_find(index, none, &item, &err));
+	assert_int_equal(ITEM_ERROR, item.type);
+	assert_int_equal(NOW_S, item.last_seen_s);
+	buf_free(&c.told);
+	free_world(&w);
+}
+
 /* The file is too large. */
 
 static void the_lowest_weights_go_until_the_file_fits(void **state)
@@ -607,6 +650,7 @@ int main(void)
 		cmocka_unit_test(sizes_are_measured),
 		cmocka_unit_test(sleeping_urls_lose_their_bodies),
 		cmocka_unit_test(missing_buckets_are_named),
+		cmocka_unit_test(robots_txt_stays_whatever_the_filter_says),
 		cmocka_unit_test(the_lowest_weights_go_until_the_file_fits),
 		cmocka_unit_test(urls_without_a_page_go_untold),
 		cmocka_unit_test(killed_at_any_step_each_delete_is_told_once),

@@ -400,7 +400,8 @@ static void check_limits(struct run *r)
 		uint64_t limit = site->limit ? site->limit : (uint64_t)r->conf.site_max, holy = 0;
 		for (size_t k = 0; k < r->w.items; k++)
 			holy += r->w.item[k].fp.site == site->fp &&
-				r->w.item[k].type != ITEM_QKEY && r->w.item[k].flags & ITEM_SACRED;
+				!(r->w.item[k].flags & ITEM_ROBOTS) &&
+				r->w.item[k].flags & ITEM_SACRED;
 		if (!r->own_limits && site->active > MAX(limit, holy))
 			FAIL(r, STR_FMT " has %u active URLs, its limit is %" PRIu64,
 			     STR_ARG(site->host), site->active, limit);

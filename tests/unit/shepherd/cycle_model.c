@@ -90,7 +90,7 @@ void model_count(struct world *w)
 	for (size_t i = 0; i < ITEM_TYPES; i++)
 		w->course.urls[i] = 0;
 	for (size_t i = 0; i < w->items; i++)
-		w->course.urls[w->item[i].type]++;
+		w->course.urls[w->item[i].flags & ITEM_ROBOTS ? ITEM_QKEY : w->item[i].type]++;
 }
 
 void model_due(struct world *w, int64_t due_s)
@@ -655,9 +655,9 @@ void model_equiv(struct world *w)
 static bool record_drops(struct world *w, const struct index_item *item)
 {
 	const struct site *site = model_site(w, item->fp.site);
-	if (item->type != ITEM_QKEY)
+	if (!(item->flags & ITEM_ROBOTS))
 		return false;
-	return !site || (qkey_kind(site->qkey) == QKEY_NONEXISTENT &&
+	return !site || (item->type == ITEM_QKEY && qkey_kind(site->qkey) == QKEY_NONEXISTENT &&
 			 w->crawl.now_us >=
 				 item->last_seen_s * US_PER_S + w->crawl.conf->site_err_expire_us);
 }

@@ -41,6 +41,11 @@ static void merge_join(struct contrib *into, uint64_t *place, const struct model
 	both.flags = into->flags | from->c.flags;
 	both.weight = MAX(into->weight, from->c.weight);
 	both.time_s = MAX(into->time_s, from->c.time_s);
+	both.changed_s = MAX(into->changed_s, from->c.changed_s);
+	if (into->flags & from->c.flags & ITEM_INITIAL)
+		both.hops = MIN(into->hops, from->c.hops);
+	else
+		both.hops = into->flags & ITEM_INITIAL ? into->hops : from->c.hops;
 	if (replaces)
 		*place = from->place;
 	*into = both;
@@ -74,24 +79,32 @@ static void merge_collect(struct merging *m)
 }
 
 /* What contributions of its own footprint do to an item. Whether it is tried again. */
-static bool merge_touch(const struct contrib *c, struct index_item *item)
+static bool merge_touch(const struct world *w, const struct contrib *c, struct index_item *item)
 {
 	const struct index_item was = *item;
 	bool rests = was.type == ITEM_ZOMBIE || was.type == ITEM_SLEEPING;
 	bool revived = c->flags & ITEM_REGATHER && rests;
 	bool asked = contrib_is_by_hand(c) && c->time_s > was.last_seen_s;
 	bool fetched = was.type == ITEM_GATHERED;
+	bool changed = fetched && c->changed_s > was.last_seen_s && c->changed_s <= model_now(w);
+	if (was.flags & ITEM_ROBOTS)
+		return false;
+	if (was.last_seen_s == 0 && c->flags & ITEM_INITIAL) {
+		item->code = c->hops ? 100 + c->hops : 0;
+		if (was.flags & ITEM_INITIAL)
+			item->code = MIN(was.code, item->code);
+	}
 	item->flags = (uint8_t)((was.flags & ~ITEM_UNREFERENCED) | (c->flags & CRAWL_ADMITS) |
-				(asked && fetched ? ITEM_REGATHER : 0));
+				((asked && fetched) || changed ? ITEM_REGATHER : 0));
 	if (revived || (asked && !fetched)) {
 		item->type = ITEM_NEW;
 		item->retry = was.type == ITEM_NEW ? was.retry : 0;
 	}
 	item->due_s = asked ? 0 : was.due_s;
-	return revived || asked;
+	return revived || asked || changed;
 }
 
-/* All items but errors that are not kept, and queue keys. */
+/* All items but errors that are not kept, and notes on sites. */
 static void merge_take_items(struct merging *m)
 {
 	struct world *w = m->w;
@@ -99,13 +112,13 @@ static void merge_take_items(struct merging *m)
 		struct index_item *item = &w->item[i];
 		const struct member *c = merge_find(m, item->fp);
 		const struct site *site = model_site(w, item->fp.site);
-		bool again = c && merge_touch(&c->contrib, item);
-		if (item->type == ITEM_ERROR && !(item->flags & ITEM_SACRED)) {
+		bool again = c && merge_touch(w, &c->contrib, item);
+		if (item->type == ITEM_ERROR && !(item->flags & ITEM_SACRED) && !item->no_target) {
 			model_forget(w, item, GONE_ERROR);
 			*item = w->item[--w->items];
 			continue;
 		}
-		if (item->type != ITEM_QKEY)
+		if (!(item->flags & ITEM_ROBOTS))
 			m->member[m->n++] =
 				(struct member){.fp = item->fp,
 						.norm = site ? site->norm : item->fp.site,
@@ -120,6 +133,8 @@ static void merge_take_items(struct merging *m)
  * rule rejects it. */
 static bool contrib_admits(struct merging *m, const struct contrib *c)
 {
+	if (c->fp.path == footprint_path(STR("/robots.txt")))
+		return false;
 	const struct filter_where where = {.known = true};
 	struct filter_url says;
 	char room[URL_MAX];
@@ -150,7 +165,7 @@ static void merge_take_contribs(struct merging *m)
 		struct filter_url says;
 		char room[URL_MAX];
 		struct url url;
-		if (model_item(w, x.fp))
+		if (model_item(w, x.fp) || x.fp.path == footprint_path(STR("/robots.txt")))
 			continue;
 		ENSURE(url_parse(x.contrib.url, NULL, room, sizeof room, &url) == 0);
 		filter_url(w->crawl.filter, &url, STR(""), &where, &says);
@@ -158,13 +173,17 @@ static void merge_take_contribs(struct merging *m)
 			continue;
 		x.norm = site ? site->norm
 			      : footprint_site(equiv_site(w->crawl.equiv, url_site(&url)));
-		x.item = (struct index_item){.fp = x.fp,
-					     .where = x.place,
-					     .since_day = (uint16_t)(w->crawl.now_us / US_PER_DAY),
-					     .type = ITEM_NEW,
-					     .flags = x.contrib.flags | ITEM_CONTRIB,
-					     .weight = x.contrib.weight,
-					     .section = says.section};
+		x.item =
+			(struct index_item){.fp = x.fp,
+					    .where = x.place,
+					    .since_day = (uint16_t)(w->crawl.now_us / US_PER_DAY),
+					    .code = x.contrib.flags & ITEM_INITIAL && x.contrib.hops
+							    ? 100 + x.contrib.hops
+							    : 0,
+					    .type = ITEM_NEW,
+					    .flags = x.contrib.flags | ITEM_CONTRIB,
+					    .weight = x.contrib.weight,
+					    .section = says.section};
 		m->member[m->n++] = x;
 	}
 }
@@ -321,7 +340,7 @@ static void merge_put_roots(struct merging *m)
 static bool merge_is_idle(const struct world *w)
 {
 	for (size_t i = 0; i < w->items; i++)
-		if (w->item[i].type == ITEM_ERROR)
+		if (w->item[i].type == ITEM_ERROR && !(w->item[i].flags & ITEM_ROBOTS))
 			return false;
 	return w->contribs == 0;
 }

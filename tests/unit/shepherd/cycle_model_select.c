@@ -46,6 +46,20 @@ static bool select_is_over(const struct world *w, const struct index_item *item)
 	       !(item->flags & (ITEM_INITIAL | ITEM_ROBOTS));
 }
 
+/* Redirects that have led nowhere for long. */
+static void select_give_up(struct world *w)
+{
+	for (size_t i = 0; i < w->items; i++) {
+		struct index_item *item = &w->item[i];
+		if (item->type == ITEM_ERROR && item->no_target &&
+		    w->crawl.now_us >=
+			    item->stable_s * US_PER_S + w->crawl.conf->redirect_to_zombie_us) {
+			item->type = ITEM_ZOMBIE;
+			item->code = 2308;
+		}
+	}
+}
+
 static void select_drop_old(struct world *w)
 {
 	for (size_t i = 0; i < w->items;)
@@ -100,7 +114,7 @@ static void select_prepare(struct selecting *s)
 	}
 	for (size_t i = 0; i < w->items; i++) {
 		struct index_item *item = &w->item[i];
-		if (item->type == ITEM_QKEY)
+		if (item->flags & ITEM_ROBOTS)
 			continue;
 		size_t site = select_site_of(w, item);
 		s->chosen[s->n++] = (struct chosen){item, site, select_weight(s, item, site)};
@@ -323,7 +337,7 @@ static void select_count_sites(struct selecting *s)
 		site->inactive = (uint32_t)s->by_site[i].inactive;
 		site->gathered = site->fresh = site->demand = 0;
 		for (size_t k = 0; k < w->items; k++)
-			if (w->item[k].fp.site == site->fp && w->item[k].type != ITEM_QKEY) {
+			if (w->item[k].fp.site == site->fp && !(w->item[k].flags & ITEM_ROBOTS)) {
 				site->gathered += w->item[k].type == ITEM_GATHERED;
 				site->fresh += w->item[k].type == ITEM_NEW;
 				site->demand += w->item[k].freq;
@@ -341,6 +355,7 @@ void model_select(struct world *w)
 	size_t n = 0;
 	s = (struct selecting){.w = w};
 	model_begin(w);
+	select_give_up(w);
 	select_drop_old(w);
 	select_prepare(&s);
 	for (size_t i = 0; i < s.n; i++)

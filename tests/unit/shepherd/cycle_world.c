@@ -79,6 +79,7 @@ static void make_settings(struct run *r)
 	c->site_max = PICK_INT(r, 2, 4, 6, 1000, 1000);
 	c->active_max = PICK_INT(r, 5, 20, 30, 1000, 1000);
 	c->remember_max = PICK_INT(r, 0, 2, 5, 1000, 1000);
+	c->redirect_to_zombie_us = c->refresh_us / PICK_INT(r, 1, 2, 8);
 	c->retry_us = PICK_INT(r, 60, 600) * US_PER_S;
 	c->forget_us = c->refresh_us / PICK_INT(r, 1, 2);
 	c->est_raw_performance = PICK(r, 1. / 2048, 1. / 1024, 1, 1000, 1000, 1000);
@@ -247,7 +248,7 @@ static uint8_t pick_section(const struct run *r, const struct known_url *u)
 	return (uint8_t)(u->fp.path % n);
 }
 
-static uint8_t pick_flags(struct run *r, const struct known_url *u)
+static uint8_t pick_flags(struct run *r)
 {
 	unsigned flags = 0;
 	flags |= world_chance(r, 10) ? ITEM_INITIAL : 0;
@@ -255,19 +256,22 @@ static uint8_t pick_flags(struct run *r, const struct known_url *u)
 	flags |= world_chance(r, 15) ? ITEM_UNREFERENCED : 0;
 	flags |= world_chance(r, 6) ? ITEM_REGATHER : 0;
 	flags |= world_chance(r, 40) ? ITEM_WEIGHED : 0;
-	return (uint8_t)(strstr(u->text, "robots") ? ITEM_ROBOTS : flags);
+	return (uint8_t)flags;
 }
 
 static void make_item(struct run *r, const struct known_url *u)
 {
+	static const enum item_type robots_types[] = {ITEM_GATHERED, ITEM_NEW, ITEM_ERROR};
 	static const enum item_type types[] = {
 		ITEM_GATHERED, ITEM_GATHERED, ITEM_GATHERED, ITEM_GATHERED, ITEM_NEW,
 		ITEM_NEW,      ITEM_SLEEPING, ITEM_ERROR,    ITEM_ZOMBIE,
 	};
+	bool robots = (u - r->url) % PATHS == ROBOTS;
 	struct index_item item = {
 		.fp = u->fp,
-		.type = types[dice_roll(r, ARRAY_LEN(types))],
-		.flags = pick_flags(r, u),
+		.type = robots ? robots_types[dice_roll(r, ARRAY_LEN(robots_types))]
+			       : types[dice_roll(r, ARRAY_LEN(types))],
+		.flags = robots ? ITEM_ROBOTS : pick_flags(r),
 		.last_seen_s = pick_time(r),
 		.weight = (uint8_t)PICK_INT(r, 0, 50, 96, 96, 97, 128, 150, 255),
 		.freq = (uint8_t)PICK_INT(r, 0, 1, 2, 3, 4, 9),
@@ -276,7 +280,8 @@ static void make_item(struct run *r, const struct known_url *u)
 		.since_day = (uint16_t)(NOW_S / DAY_S - dice_roll(r, 3)),
 		.where = make_bucket(r, u),
 	};
-	if (r->quiet) {
+	item.no_target = item.type == ITEM_ERROR && !robots && world_chance(r, 50);
+	if (r->quiet && !robots) {
 		item.type = world_chance(r, 90) ? ITEM_GATHERED : ITEM_SLEEPING;
 		item.flags &= (uint8_t)~ITEM_REGATHER;
 		item.last_seen_s = NOW_S - (uint32_t)dice_roll(r, 5000);
@@ -291,6 +296,8 @@ static void make_item(struct run *r, const struct known_url *u)
 		item.stable_s = item.last_seen_s -
 				(uint32_t)((double)(r->conf.refresh_us / US_PER_S) *
 					   PICK(r, 0, 0.0625, 0.125, 0.25, 0.375, 0.5, 1, 2, -1));
+	if (item.type == ITEM_ERROR)
+		item.stable_s = pick_time(r);
 	if (item.type == ITEM_ZOMBIE)
 		item.where = ITEM_NOWHERE;
 	else if (tried && world_chance(r, 30))
@@ -406,18 +413,19 @@ static void make_contribs(struct run *r, unsigned round)
 			.url = str_of(u->text),
 		};
 		unsigned kind = (unsigned)dice_roll(r, 20);
-		if ((u - r->url) % PATHS == ROBOTS)
-			continue;
 		if (kind < 3) { /* by hand: of one URL always at the same time */
 			c.flags = ITEM_INITIAL;
 			c.from = (struct footprint){0};
 			c.time_s = NOW_S - (uint32_t)(u->fp.path % 10000);
 		} else if (kind == 3) {
 			c.flags = ITEM_INITIAL; /* what such a page led to */
+			c.hops = (uint8_t)PICK_INT(r, 0, 1, 5, 99);
 		} else if (kind < 6) {
 			c.flags = ITEM_REGATHER;
 		} else if (kind == 6) {
 			c.flags = ITEM_EQUIV;
+		} else if (kind < 10) {
+			c.changed_s = pick_time(r);
 		}
 		assert_true(r->w.contribs < MODEL_NEWS);
 		r->w.contrib[r->w.contribs++] = (struct model_contrib){.c = c, .round = round};

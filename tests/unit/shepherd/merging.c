@@ -1,6 +1,7 @@
 /* merge: contributions join the index, new sites enter the list, errors go. */
 #include "shepherd/crawl.h"
 
+#include "shepherd/code.h"
 #include "unit/shepherd/merge_scene.h"
 
 #include <sys/stat.h>
@@ -345,6 +346,65 @@ static ino_t inode(struct scene *s, const char *file)
 	return st.st_ino;
 }
 
+/* What sitemaps and redirects say; and robots.txt is nobody's page. */
+static void what_contributions_say_of_changes_and_redirects_counts(void **state)
+{
+	(void)state;
+	struct scene s;
+	struct err err = {0};
+	struct index_item items[] = {
+		scene_item("http://a.example/old", ITEM_GATHERED),
+		scene_item("http://a.example/later", ITEM_GATHERED),
+		scene_item("http://a.example/known", ITEM_NEW),
+		scene_item("http://a.example/robots.txt", ITEM_ERROR),
+		scene_item("http://a.example/nowhere", ITEM_ERROR),
+	};
+	items[0].last_seen_s = items[1].last_seen_s = NOW_S - 100;
+	items[3].flags = ITEM_ROBOTS;
+	items[4].no_target = true;
+	scene_begin(&s, "says", items, ARRAY_LEN(items), SITES("http://a.example/"));
+	scene_contribute(&s, "http://a.example/old",
+			 (struct contrib){.from = {1, 1}, .changed_s = NOW_S - 99});
+	scene_contribute(&s, "http://a.example/later",
+			 (struct contrib){.from = {1, 1}, .changed_s = NOW_S + 1});
+	for (uint8_t hops = 5; hops >= 3; hops--) {
+		const struct contrib c = {.flags = ITEM_INITIAL, .from = {1, 1}, .hops = hops};
+		scene_contribute(&s, "http://a.example/known", c);
+		scene_contribute(&s, "http://a.example/new", c);
+	}
+	scene_link(&s, "http://a.example/new", 0);
+	scene_ask(&s, "http://a.example/robots.txt", NOW_S);
+	scene_ask(&s, "http://b.example/robots.txt", NOW_S);
+	struct merged got = scene_merge(&s);
+	assert_int_equal(1, got.added);
+	assert_int_equal(1, got.unwanted);
+	assert_int_equal(0, got.sites);
+	assert_int_equal(0, got.forgotten);
+	static const struct {
+		const char *url;
+		enum item_type type;
+		uint8_t flags;
+		uint16_t code;
+	} want[] = {
+		{"http://a.example/old", ITEM_GATHERED, ITEM_REGATHER, 0},
+		{"http://a.example/later", ITEM_GATHERED, 0, 0},
+		{"http://a.example/known", ITEM_NEW, ITEM_INITIAL, CODE_HOPS + 3},
+		{"http://a.example/new", ITEM_NEW, ITEM_INITIAL | ITEM_CONTRIB, CODE_HOPS + 3},
+		{"http://a.example/robots.txt", ITEM_ERROR, ITEM_ROBOTS, 0},
+		{"http://a.example/nowhere", ITEM_ERROR, 0, 0},
+	};
+	const struct url_index *index;
+	MUST(state_index(s.lab.st, &index, &err));
+	for (size_t i = 0; i < ARRAY_LEN(want); i++) {
+		struct index_item item;
+		MUST(url_index_find(index, scene_fp(want[i].url), &item, &err));
+		assert_int_equal(want[i].type, item.type);
+		assert_int_equal(want[i].flags, item.flags);
+		assert_int_equal(want[i].code, item.code);
+	}
+	scene_end(&s);
+}
+
 static void with_nothing_to_do_the_files_stay(void **state)
 {
 	(void)state;
@@ -425,6 +485,7 @@ int main(void)
 		cmocka_unit_test(with_follow_all_every_link_makes_a_site_known),
 		cmocka_unit_test(the_front_page_of_each_new_site_is_added),
 		cmocka_unit_test(errors_go_and_what_is_sacred_or_dead_stays),
+		cmocka_unit_test(what_contributions_say_of_changes_and_redirects_counts),
 		cmocka_unit_test(with_nothing_to_do_the_files_stay),
 		cmocka_unit_test(damaged_contributions_do_not_stop_merge),
 		cmocka_unit_test(a_footprint_that_is_not_the_urls_makes_no_site),

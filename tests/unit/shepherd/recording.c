@@ -163,15 +163,28 @@ static struct index_item key_item(uint64_t page, uint32_t last_seen_s)
 				   .last_seen_s = last_seen_s};
 }
 
-static bool has_key(struct lab *lab, uint64_t page)
+static struct index_item robots_item(uint64_t page)
+{
+	struct index_item item = key_item(page, NOW_S);
+	item.fp.path = footprint_path(STR("/robots.txt"));
+	item.type = ITEM_GATHERED;
+	return item;
+}
+
+static bool has_item(struct lab *lab, struct footprint fp)
 {
 	struct err err = {0};
 	const struct url_index *index;
 	struct index_item item;
 	MUST(state_index(lab->st, &index, &err));
-	int rc = url_index_find(index, key_item(page, 0).fp, &item, &err);
+	int rc = url_index_find(index, fp, &item, &err);
 	assert_true(rc >= 0);
 	return rc == 0;
+}
+
+static bool has_key(struct lab *lab, uint64_t page)
+{
+	return has_item(lab, key_item(page, 0).fp);
 }
 
 /* The queue keys of the sites of these pages. */
@@ -185,7 +198,7 @@ static void set_keys(struct lab *lab, const uint64_t *page, const qkey *key, siz
 	sites_free(&sites);
 }
 
-static void keys_of_pruned_sites_and_of_lost_servers_go(void **state)
+static void notes_on_pruned_sites_and_keys_of_lost_servers_go(void **state)
 {
 	(void)state;
 	struct lab lab;
@@ -193,8 +206,9 @@ static void keys_of_pruned_sites_and_of_lost_servers_go(void **state)
 	const qkey gone = qkey_special(QKEY_NONEXISTENT, 1, 0);
 	const qkey off = qkey_special(QKEY_OFF_NETWORK, 1, 0);
 	const uint32_t old = NOW_S - REFRESH_S;
-	struct index_item items[] = {key_item(0, old), key_item(50, old), key_item(100, old + 1),
-				     key_item(150, old), key_item(200, NOW_S)};
+	struct index_item items[] = {
+		key_item(0, old),     key_item(50, old), key_item(100, old + 1), key_item(150, old),
+		key_item(200, NOW_S), robots_item(50),   robots_item(200)};
 	lab_make(&lab, "record-keys", NULL, 0, (uint64_t[]){0, 50, 100, 150}, 4);
 	lab_enter(&lab, false, PHASE_REAP);
 	MUST(state_enter(lab.st, PHASE_CORKED, NULL, PLAY_START, &err));
@@ -207,6 +221,8 @@ static void keys_of_pruned_sites_and_of_lost_servers_go(void **state)
 	assert_true(has_key(&lab, 100)); /* a second is missing */
 	assert_true(has_key(&lab, 150));
 	assert_false(has_key(&lab, 200)); /* its site is not known any more */
+	assert_true(has_item(&lab, robots_item(50).fp));
+	assert_false(has_item(&lab, robots_item(200).fp));
 	bucket_drop(&b);
 	lab_free(&lab);
 }
@@ -236,7 +252,7 @@ int main(void)
 		cmocka_unit_test(every_new_url_gets_a_bucket_with_its_name),
 		cmocka_unit_test(contributions_of_all_rounds_are_found),
 		cmocka_unit_test(the_front_page_of_a_site_is_named_after_it),
-		cmocka_unit_test(keys_of_pruned_sites_and_of_lost_servers_go),
+		cmocka_unit_test(notes_on_pruned_sites_and_keys_of_lost_servers_go),
 		cmocka_unit_test(without_its_contribution_a_url_gets_no_bucket),
 	};
 	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);

@@ -108,7 +108,7 @@ static void what_is_sacred_stays_and_counts(void **state)
 	(void)state;
 	struct lab lab;
 	struct crawl_conf conf = lab_conf();
-	static const uint8_t flags[] = {ITEM_INITIAL, ITEM_ROBOTS, ITEM_EQUIV};
+	static const uint8_t flags[] = {ITEM_INITIAL, ITEM_INITIAL | ITEM_EQUIV, ITEM_EQUIV};
 	struct index_item items[40];
 	conf.site_max = 10;
 	conf.remember_max = 0;
@@ -128,6 +128,67 @@ static void what_is_sacred_stays_and_counts(void **state)
 	assert_int_equal(15, seen.known);
 	for (uint64_t i = 0; i < 15; i++)
 		assert_true(select_knows(&lab, 0, i));
+	lab_free(&lab);
+}
+
+static void robots_txt_is_no_page(void **state)
+{
+	(void)state;
+	struct lab lab;
+	struct crawl_conf conf = lab_conf();
+	struct index_item items[] = {
+		select_item(0, 0, ITEM_GATHERED, 255), select_item(0, 1, ITEM_ERROR, 255),
+		select_item(0, 2, ITEM_NEW, 0), select_item(1, 3, ITEM_GATHERED, 255)};
+	items[0].flags = items[1].flags = items[3].flags = ITEM_ROBOTS;
+	conf.site_max = 1;
+	conf.remember_max = 0;
+	select_make(&lab, "robots", items, ARRAY_LEN(items), 2);
+	struct selected got = select_all(&lab, &conf);
+	assert_int_equal(1, got.active); /* it leaves room for the page */
+	assert_int_equal(0, got.gathered);
+	assert_int_equal(1, got.sites_gone); /* that has nothing else */
+	assert_int_equal(1, got.stale_notes);
+	struct sites *sites = lab_sites(&lab);
+	const struct site *site = sites_get(sites, select_fp(0, 0).site);
+	assert_int_equal(1, sites_count(sites));
+	assert_int_equal(1, site->active);
+	assert_int_equal(0, site->gathered);
+	const uint64_t *urls = state_params(lab.st)->course.urls;
+	assert_int_equal(3, urls[ITEM_QKEY]);
+	assert_int_equal(0, urls[ITEM_GATHERED] + urls[ITEM_ERROR]);
+	sites_free(&sites);
+	lab_free(&lab);
+}
+
+static void a_redirect_that_leads_nowhere_for_long_becomes_a_zombie(void **state)
+{
+	(void)state;
+	enum { N = 4 };
+	struct lab lab;
+	struct crawl_conf conf = lab_conf();
+	struct index_item items[N], now[N];
+	const struct url_index *index;
+	struct err err = {0};
+	conf.redirect_to_zombie_us = DAY_S * US_PER_S;
+	for (unsigned i = 0; i < N; i++) {
+		items[i] = select_item(0, i, ITEM_ERROR, 100);
+		items[i].code = CODE_NOWHERE;
+		items[i].no_target = i != 3;
+		items[i].flags = i == 2 ? ITEM_INITIAL : 0;
+		items[i].last_seen_s = NOW_S;
+		items[i].stable_s = NOW_S - DAY_S + (i == 0);
+		now[i] = items[i];
+	}
+	select_make(&lab, "nowhere", items, N, 1);
+	struct selected got = select_all(&lab, &conf);
+	assert_int_equal(2, got.active);
+	MUST(state_index(lab.st, &index, &err));
+	for (unsigned i = 0; i < N; i++) {
+		MUST(url_index_find(index, now[i].fp, &now[i], &err));
+		bool dead = i == 1 || i == 2;
+		assert_int_equal(dead ? ITEM_ZOMBIE : ITEM_ERROR, now[i].type);
+		assert_int_equal(dead ? CODE_REDIRECT_ZOMBIE : CODE_NOWHERE, now[i].code);
+	}
 	lab_free(&lab);
 }
 
@@ -563,8 +624,8 @@ static void sites_without_urls_go_and_their_keys_are_told(void **state)
 	struct selected got = select_all(&lab, &conf);
 	assert_int_equal(1, got.expired);
 	assert_int_equal(3, got.sites_gone);
-	assert_int_equal(4, got.stale_keys); /* only that of STAYS is needed */
-	assert_int_equal(3, got.active);     /* also of a site that is not in the list */
+	assert_int_equal(4, got.stale_notes); /* only that of STAYS is needed */
+	assert_int_equal(3, got.active);      /* also of a site that is not in the list */
 	struct sites *sites = lab_sites(&lab);
 	assert_int_equal(2, sites_count(sites));
 	assert_non_null(sites_get(sites, select_fp(STAYS, 0).site));
@@ -808,6 +869,8 @@ int main(void)
 		cmocka_unit_test(a_site_keeps_its_best_and_no_more),
 		cmocka_unit_test(of_equal_weights_the_lower_footprint_stays),
 		cmocka_unit_test(what_is_sacred_stays_and_counts),
+		cmocka_unit_test(robots_txt_is_no_page),
+		cmocka_unit_test(a_redirect_that_leads_nowhere_for_long_becomes_a_zombie),
 		cmocka_unit_test(a_gathered_page_gives_way_only_to_one_that_is_worth_more),
 		cmocka_unit_test(the_first_limit_that_binds_is_named_and_hard_ones_go_first),
 		cmocka_unit_test(each_limit_binds_exactly),

@@ -337,6 +337,47 @@ static void a_url_whose_only_bucket_is_damaged_is_asked_for_again(void **state)
 	play_close(&p);
 }
 
+static void robots_txt_comes_back_as_such_and_nobody_hears_of_it(void **state)
+{
+	(void)state;
+	struct play p;
+	struct err err = {0};
+	struct attrs header = {0}, body = {0};
+	struct state *st = NULL;
+	struct index_item item;
+	const struct url_index *index;
+	struct footprint fp = {play_footprint(0).site, footprint_path(STR("/robots.txt"))};
+	struct record_reader *in = NULL;
+	struct record record;
+	struct change c;
+	uint32_t oid;
+	made(&p, "robots");
+	MUST(play_gather(&p, 0, 1, &err));
+	attrs_add(&header, &p.arena, 'U', STR("http://site0.example/robots.txt"));
+	attrs_add(&header, &p.arena, 'D', STR("1790000000"));
+	attrs_add(&body, &p.arena, 'X', STR("User-agent: *"));
+	MUST(bucket_put(p.buckets, NULL, &header, &body, &oid, &err));
+	merge(&p);
+	again(&p, "robots", true);
+	MUST(state_open(&st, p.s, "current", &err));
+	MUST(state_index(st, &index, &err));
+	MUST(url_index_find(index, fp, &item, &err));
+	assert_int_equal(ITEM_GATHERED, item.type);
+	assert_int_equal(ITEM_ROBOTS, item.flags);
+	assert_int_equal(oid, item.where);
+	assert_int_equal(1790000000, item.last_seen_s);
+	assert_int_equal(1, url_index_count(index, ITEM_GATHERED));
+	int rc = state_read(st, "changes", &in, &err);
+	while (rc == 0 && (rc = record_next(in, &record, &err)) == 0) {
+		MUST(change_read(record.payload, &c, &err));
+		assert_true(footprint_cmp(c.fp, fp) != 0);
+	}
+	assert_int_equal(1, rc);
+	record_reader_free(&in);
+	state_free(&st);
+	play_close(&p);
+}
+
 static void what_only_an_index_knows_is_taken_from_an_older_one(void **state)
 {
 	(void)state;
@@ -434,6 +475,7 @@ int main(void)
 		cmocka_unit_test(a_deleted_bucket_is_the_end_of_those_before_it),
 		cmocka_unit_test(a_bucket_that_was_deleted_for_damage_leaves_the_one_before_it),
 		cmocka_unit_test(a_url_whose_only_bucket_is_damaged_is_asked_for_again),
+		cmocka_unit_test(robots_txt_comes_back_as_such_and_nobody_hears_of_it),
 		cmocka_unit_test(what_only_an_index_knows_is_taken_from_an_older_one),
 		cmocka_unit_test(what_followers_are_told_outlives_an_interruption),
 		cmocka_unit_test(the_site_of_a_forgotten_url_stays_forgotten),

@@ -267,9 +267,12 @@ static void find_entry(struct job *job, uint64_t n)
 		.code = failed ? 1500 : CODE_OK,
 		.where = failed || !update ? ITEM_NOWHERE : url % BUCKET_SPECIAL,
 		.download_ms = (uint32_t)(dice >> 40) % 2000,
-		.qkey = (dice >> 54) % 8 == 0 ? site_key(job, site->number) : 0,
 		.url = {text, (size_t)length},
 	};
+	must(state_journal(job->st, &e, &err), "journal", &err);
+	if ((dice >> 54) % 8)
+		return;
+	e = journal_of_key(site->fp, site_key(job, site->number), e.time_us);
 	must(state_journal(job->st, &e, &err), "journal", &err);
 }
 

@@ -3,9 +3,10 @@
  * The journal is sorted by footprint and time, as notes of fixed size. What it says of a site is
  * known when the site's last note has passed by; then the site is written, and so is, into a second
  * sort, the newest note of each URL and one on the site's queue key. That has the path 0 and comes
- * first of its site in the index, which is why there is a second sort: it is in order already but
- * for these, and has nothing that is not applied. It is a hundredth of the index, so the pass over
- * the index stays what cork costs.
+ * first of its site in the index, as what is said of robots.txt comes somewhere among its URLs;
+ * both wait until it is clear that the site is known. So there is a second sort: it is in order
+ * already but for these, and has nothing that is not applied. It is a hundredth of the index, so
+ * the pass over the index stays what cork costs.
  *
  * When it is interrupted, recovery gives the state the index and the sites back with which cork
  * began; the course that it wrote down last may have counted a round that is then done again. */
@@ -25,19 +26,20 @@
 
 enum { STOP_EVERY = 4096 };
 
-/* What an entry of the journal says; with type qkey, that the server of a site was told. Only for
- * sorting: no file keeps it. */
+/* What an entry of the journal says. Only for sorting: no file keeps it. */
 struct cork_note {
 	unsigned char key[FOOTPRINT_KEY];
 	uint64_t when; /* big-endian, as bytes sort */
 	int64_t time_us;
 	uint64_t where, place; /* place: in the journal */
-	qkey qkey;
+	qkey qkey;             /* of a key entry */
 	uint32_t due_s, download_ms;
 	uint16_t code;
-	uint8_t type, flags, section, no_target;
-	uint8_t failed;     /* the last try failed for now; type is that of one before it */
-	int64_t changed_us; /* the last update; 0: none */
+	uint8_t type, flags, no_target;
+	uint8_t section;     /* what the entry says, or of what may become known the filter */
+	uint8_t has_section; /* the entry says it */
+	uint8_t failed;      /* the last try failed for now; type is that of one before it */
+	int64_t changed_us;  /* the last update; 0: none */
 };
 
 struct corking {
@@ -47,6 +49,7 @@ struct corking {
 	struct arena arena; /* names */
 	struct sort *notes, *news;
 	uint64_t entries, steps;
+	uint64_t robots; /* the path "/robots.txt" as footprints have it */
 	bool stopped;
 	/* The site list, in step with the notes. */
 	struct sites_scan *old;
@@ -55,6 +58,7 @@ struct corking {
 	bool more;        /* there is one */
 	/* The site whose notes are passing by. */
 	struct cork_site {
+		bool begun; /* there is one */
 		struct site site;
 		bool known;
 		uint64_t tries, failed;
@@ -62,8 +66,11 @@ struct corking {
 		qkey key;         /* the last that was told, and when */
 		int64_t key_us;
 		uint64_t made; /* the place of an entry that makes a URL known; 0: none does */
+		struct cork_note robots;
+		bool has_robots;
 	} at;
 	struct cork_note last; /* the note before, of which a newer one may follow */
+	bool has_last;
 	/* What becomes of the index. */
 	struct state_course course;
 };
@@ -85,7 +92,7 @@ static bool note_makes_known(const struct cork_note *n)
 
 static uint8_t note_section(const struct corking *c, const struct journal_entry *e)
 {
-	const struct filter_where where = {.qkey = e->qkey, .known = true};
+	const struct filter_where where = {.known = true};
 	char room[URL_MAX];
 	struct url url;
 	struct filter_url said;
@@ -115,6 +122,10 @@ static int note_entry(struct corking *c, const struct record *record, struct err
 	if (journal_read(record->payload, &e, err) < 0)
 		return err_in(err, "%s: journal, record at %" PRIu64, state_name(c->state),
 			      record->place.at);
+	bool robots = e.flags & ITEM_ROBOTS;
+	c->entries++;
+	if (e.fp.path == c->robots && !robots)
+		return 0; /* it is no page */
 	memset(&n, 0, sizeof n);
 	footprint_key(e.fp, n.key);
 	n.when = htobe64((uint64_t)e.time_us);
@@ -129,9 +140,10 @@ static int note_entry(struct corking *c, const struct record *record, struct err
 	n.type = (uint8_t)e.type;
 	n.flags = e.flags;
 	n.no_target = e.no_target;
-	if (n.type == ITEM_GATHERED && n.where != ITEM_NOWHERE)
+	n.has_section = e.has_section;
+	n.section = e.section;
+	if (!e.has_section && !robots && n.type == ITEM_GATHERED && n.where != ITEM_NOWHERE)
 		n.section = note_section(c, &e);
-	c->entries++;
 	return sort_add(c->notes, note_bytes(&n), err);
 }
 
@@ -183,7 +195,7 @@ static int cork_begin_site(struct corking *c, uint64_t fp, struct err *err)
 {
 	if (cork_copy_sites(c, fp, false, err) < 0)
 		return -1;
-	c->at = (struct cork_site){.known = c->more && c->next.fp == fp};
+	c->at = (struct cork_site){.begun = true, .known = c->more && c->next.fp == fp};
 	c->at.site = c->at.known ? c->next : (struct site){.fp = fp, .norm = fp};
 	return 0;
 }
@@ -194,10 +206,6 @@ static void cork_sum_up(struct cork_site *at, const struct cork_note *n, bool fa
 	at->tries++;
 	at->failed += failed;
 	at->tried_us = MAX(at->tried_us, n->time_us);
-	if (n->qkey) {
-		at->key = n->qkey;
-		at->key_us = n->time_us;
-	}
 	if (n->download_ms)
 		at->site.download_ms =
 			(uint32_t)(mean ? (3 * mean + n->download_ms) / 4 : n->download_ms);
@@ -213,6 +221,8 @@ static void cork_judge_site(struct corking *c)
 			(uint8_t)MIN(site->oscillations + (site->qkey != 0), UINT8_MAX);
 		site->qkey = at->key;
 	}
+	if (at->tries == 0)
+		return;
 	bool failed = at->failed == at->tries;
 	if (!failed && site->error_cycles)
 		cork_note_due(c, (uint64_t)c->clock.now_s);
@@ -278,12 +288,14 @@ static int cork_add_key(struct corking *c, struct err *err)
 
 static int cork_end_site(struct corking *c, struct err *err)
 {
-	if (c->at.tries == 0 || (!c->at.known && !c->at.made))
+	if (!c->at.begun || (!c->at.known && !c->at.made))
 		return 0;
 	cork_judge_site(c);
 	if (c->at.known)
 		c->next = c->at.site;
 	else if (cork_make_site(c, err) < 0)
+		return -1;
+	if (c->at.has_robots && sort_add(c->news, note_bytes(&c->at.robots), err) < 0)
 		return -1;
 	return cork_add_key(c, err);
 }
@@ -291,8 +303,14 @@ static int cork_end_site(struct corking *c, struct err *err)
 /* The newest of a URL. */
 static int cork_end_url(struct corking *c, struct err *err)
 {
-	if (c->at.tries == 0)
+	if (!c->has_last)
 		return 0;
+	c->has_last = false;
+	if (c->last.flags & ITEM_ROBOTS) {
+		c->at.robots = c->last;
+		c->at.has_robots = true;
+		return 0;
+	}
 	if (!c->at.known && !c->at.made && note_makes_known(&c->last))
 		c->at.made = c->last.place;
 	return sort_add(c->news, note_bytes(&c->last), err);
@@ -304,11 +322,15 @@ static void note_follow(struct cork_note *n, const struct cork_note *before)
 {
 	if (n->type == ITEM_TEMPORARY && before->type != ITEM_TEMPORARY) {
 		n->type = before->type;
+		n->no_target = before->no_target;
 		n->failed = true;
+	}
+	if (!n->has_section && (before->has_section || n->where == ITEM_NOWHERE)) {
+		n->section = before->section;
+		n->has_section = before->has_section;
 	}
 	if (n->where == ITEM_NOWHERE) {
 		n->where = before->where;
-		n->section = before->section;
 		n->place = before->place;
 	}
 	if (!n->changed_us)
@@ -319,8 +341,8 @@ static void note_follow(struct cork_note *n, const struct cork_note *before)
 static int cork_pass_note(struct corking *c, struct cork_note *n, struct err *err)
 {
 	struct footprint fp = footprint_of_key(n->key);
-	bool same_site = c->at.tries && c->at.site.fp == fp.site;
-	bool same_url = same_site && memcmp(c->last.key, n->key, sizeof n->key) == 0;
+	bool same_site = c->at.begun && c->at.site.fp == fp.site;
+	bool same_url = same_site && c->has_last && memcmp(c->last.key, n->key, sizeof n->key) == 0;
 	bool failed = code_is_failure(n->code);
 	if (same_url)
 		note_follow(n, &c->last);
@@ -328,8 +350,14 @@ static int cork_pass_note(struct corking *c, struct cork_note *n, struct err *er
 		return -1;
 	if (!same_site && (cork_end_site(c, err) < 0 || cork_begin_site(c, fp.site, err) < 0))
 		return -1;
+	if (n->type == ITEM_QKEY) {
+		c->at.key = n->qkey;
+		c->at.key_us = n->time_us;
+		return 0;
+	}
 	cork_sum_up(&c->at, n, failed);
 	c->last = *n;
+	c->has_last = true;
 	return 0;
 }
 
@@ -370,22 +398,26 @@ static void cork_apply(const struct cork_note *n, struct index_item *item)
 	item->code = n->code;
 	item->last_seen_s = time_s;
 	item->due_s = n->due_s;
-	item->no_target = n->no_target;
 	item->flags = (uint8_t)((item->flags | n->flags) & ~ITEM_REGATHER);
 	item->download_ds = (uint8_t)MIN(((uint64_t)n->download_ms + 99) / 100, UINT8_MAX);
 	if (n->type == ITEM_TEMPORARY) {
 		item->retry = (uint8_t)MIN(item->retry + 1, UINT8_MAX);
 		return;
 	}
+	bool nowhere = n->type == ITEM_ERROR && n->no_target;
+	bool was_nowhere = item->type == ITEM_ERROR && item->no_target;
 	item->type = (enum item_type)n->type;
+	item->no_target = n->no_target;
 	item->retry = n->failed;
+	if (n->has_section)
+		item->section = n->section;
 	if (n->where != ITEM_NOWHERE) {
 		item->where = n->where;
 		item->flags &= (uint8_t)~ITEM_CONTRIB;
 	}
 	if (n->changed_us)
 		item->stable_s = (uint32_t)(n->changed_us / US_PER_S);
-	else if (item->stable_s == 0)
+	else if (nowhere ? !was_nowhere : item->stable_s == 0)
 		item->stable_s = time_s;
 }
 
@@ -397,27 +429,46 @@ static void cork_apply_key(const struct cork_note *n, struct index_item *item)
 	item->last_seen_s = (uint32_t)(n->time_us / US_PER_S);
 }
 
+/* The file that is there is in force until the server says that there is none. */
+static void cork_apply_robots(const struct cork_note *n, struct index_item *item)
+{
+	if (!(item->flags & ITEM_ROBOTS))
+		*item = (struct index_item){.fp = item->fp,
+					    .where = ITEM_NOWHERE,
+					    .type = ITEM_NEW,
+					    .since_day = (uint16_t)(n->time_us / US_PER_DAY)};
+	cork_apply(n, item);
+	item->flags = ITEM_ROBOTS;
+	if (n->type == ITEM_ERROR && code_class(n->code) == CODE_CLASS_PERMANENT)
+		item->where = ITEM_NOWHERE;
+}
+
 static int cork_item(void *ctx, const struct index_news *about, struct index_item *ret,
 		     struct err *err)
 {
 	struct corking *c = ctx;
 	(void)err;
-	if (about->n) {
-		struct cork_note n = note_of(about->news[0]);
-		if (!about->old && n.type != ITEM_QKEY && !note_makes_known(&n))
-			return 1; /* reap gathers what is in the index, and what it is asked for */
-		if (!about->old) {
-			ret->since_day = (uint16_t)(n.time_us / US_PER_DAY);
-			ret->weight = (uint8_t)c->crawl->conf->default_insert_weight;
-			ret->section = n.section;
-		}
-		if (n.type == ITEM_QKEY) {
-			cork_apply_key(&n, ret);
-		} else {
-			cork_apply(&n, ret);
-			cork_note_next(c, ret);
-		}
+	if (about->n == 0)
+		return 0;
+	struct cork_note n = note_of(about->news[0]);
+	if (!about->old)
+		ret->since_day = (uint16_t)(n.time_us / US_PER_DAY);
+	if (n.type == ITEM_QKEY) {
+		cork_apply_key(&n, ret);
+		return 0;
 	}
+	if (n.flags & ITEM_ROBOTS) {
+		cork_apply_robots(&n, ret);
+		return 0;
+	}
+	if (!about->old && !note_makes_known(&n))
+		return 1; /* reap gathers what is in the index, and what it is asked for */
+	if (!about->old) {
+		ret->weight = (uint8_t)c->crawl->conf->default_insert_weight;
+		ret->section = n.section;
+	}
+	cork_apply(&n, ret);
+	cork_note_next(c, ret);
 	return 0;
 }
 
@@ -456,6 +507,7 @@ int crawl_cork(struct state *st, const struct crawl *crawl, struct err *err)
 	c->crawl = crawl;
 	c->state = st;
 	c->arena = ARENA_INIT(1 << 20);
+	c->robots = footprint_path(STR("/robots.txt"));
 	c->clock = plan_clock_of(crawl, state_params(st));
 	c->course = state_params(st)->course;
 	int rc = cork_all(c, err);

@@ -16,6 +16,7 @@
 enum { ENTRY_MOST = 64 << 10, REASON_MOST = 1024, SECTION_SAME = 255 };
 /* In the byte of the type. */
 enum { NO_TARGET = 16, HAS_KEY = 32 };
+enum { KEY_CODE = 2 }; /* resolved (shepherd/code.h) */
 
 const char *const change_op_names[CHANGE_OPS] = {"none", "add", "refresh", "update", "delete"};
 
@@ -66,6 +67,18 @@ static int entry_end(const struct reader *r, const char *what, struct err *err)
 	if (!r->bad && reader_left(r) == 0)
 		return 0;
 	return err_set(err, ERR_DAMAGED, "not %s: wrong at byte %zu", what, reader_at(r));
+}
+
+struct journal_entry journal_of_key(uint64_t site, qkey key, int64_t time_us)
+{
+	return (struct journal_entry){.fp = {.site = site},
+				      .time_us = time_us,
+				      .type = ITEM_QKEY,
+				      .flags = ITEM_ROBOTS,
+				      .code = KEY_CODE,
+				      .where = ITEM_NOWHERE,
+				      .qkey = key,
+				      .url = STR("-")};
 }
 
 void journal_write(const struct journal_entry *e, struct buf *out)

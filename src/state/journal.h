@@ -32,13 +32,15 @@ struct journal_entry {
 	uint64_t where;        /* the new bucket, or ITEM_NOWHERE: the one it had */
 	uint32_t due_s;        /* as in the index */
 	uint32_t download_ms;  /* 0: unknown */
-	qkey qkey;             /* of a key entry: what the site has from now on; else 0 */
+	qkey qkey;             /* of a key entry; else 0 */
 	unsigned char md5[16]; /* of the document, or zeroes */
 	struct str url;        /* always there: deletes outlive the bucket */
 	struct str reason;     /* for people, may be empty */
 	bool has_section;      /* it is in `section` from now on; else in the one it was in */
 	uint8_t section;
 };
+/* A key entry, as far as no URL is needed for it. */
+struct journal_entry journal_of_key(uint64_t site, qkey key, int64_t time_us);
 void journal_write(const struct journal_entry *e, struct buf *out);
 int journal_read(struct str payload, struct journal_entry *ret, struct err *err);
 

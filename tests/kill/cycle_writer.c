@@ -292,11 +292,12 @@ static int try_page(struct game *g, const struct plan_entry *plan, struct err *e
 		.code = is_rejected(g, play_url(page_of(i), url))
 				? CODE_REJECTED
 				: code_of(outcome, ROBOT_CAUSE_ANSWER, status[outcome])};
+	const struct journal_entry key =
+		journal_of_key(plan->fp.site, qkey_of(&server, 0), p->now_us);
 	struct verdict v;
 	struct journal_entry e = {.fp = plan->fp,
 				  .time_us = p->now_us,
 				  .where = ITEM_NOWHERE,
-				  .qkey = qkey_of(&server, 0),
 				  .download_ms = 10,
 				  .url = play_url(page_of(i), url)};
 	reap_judge(&answer, plan, &p->conf, p->now_us, &v);
@@ -310,7 +311,7 @@ static int try_page(struct game *g, const struct plan_entry *plan, struct err *e
 		e.due_s = v.due_s;
 		e.reason = str_of(v.reason);
 	}
-	return state_journal(p->st, &e, err);
+	return state_journal(p->st, &key, err) < 0 ? -1 : state_journal(p->st, &e, err);
 }
 
 static int keep(struct game *g, struct err *err)

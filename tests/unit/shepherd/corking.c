@@ -16,6 +16,25 @@
 enum { AT = 1000, MOST = 3 }; /* seconds after the beginning */
 #define AT_US (PLAY_START + AT * US_PER_S)
 
+#define KEY(key)                                                                                  \
+	{                                                                                         \
+		.time_us = AT_US, .type = ITEM_QKEY, .flags = ITEM_ROBOTS, .where = ITEM_NOWHERE, \
+		.code = CODE_RESOLVED, .qkey = (key)                                              \
+	}
+
+/* An entry of a page, or a key entry of its site. */
+static void tell(struct lab *lab, uint64_t page, const struct journal_entry *e)
+{
+	struct err err = {0};
+	if (e->type != ITEM_QKEY) {
+		lab_journal(lab, page, *e);
+		return;
+	}
+	struct journal_entry key = journal_of_key(play_footprint(page).site, e->qkey, e->time_us);
+	assert_int_equal(e->code, key.code);
+	MUST(state_journal(lab->st, &key, &err));
+}
+
 static void cork(struct lab *lab, const struct crawl_conf *conf)
 {
 	struct err err = {0};
@@ -53,6 +72,10 @@ struct url_case {
 		.time_us = AT_US, .type = ITEM_TEMPORARY, .where = ITEM_NOWHERE, .code = 1500, \
 		__VA_ARGS__                                                                    \
 	}
+#define GONE(...)                                                                         \
+	{                                                                                 \
+		.time_us = AT_US, .type = ITEM_ZOMBIE, .where = ITEM_NOWHERE, __VA_ARGS__ \
+	}
 #define SEEN .last_seen_s = NOW_S + AT, .code = CODE_OK
 
 static const struct url_case url_cases[] = {
@@ -82,6 +105,27 @@ static const struct url_case url_cases[] = {
 		.download_ms = 90000)},
 	 ITEM(.type = ITEM_ZOMBIE, SEEN, .no_target = true, .stable_s = NOW_S + AT,
 	      .download_ds = 255)},
+	{"a redirect first leads nowhere",
+	 ITEM(.type = ITEM_GATHERED, .stable_s = 5),
+	 {GONE(.type = ITEM_ERROR, .code = CODE_NOWHERE, .no_target = true)},
+	 ITEM(.type = ITEM_ERROR, .last_seen_s = NOW_S + AT, .code = CODE_NOWHERE,
+	      .no_target = true, .stable_s = NOW_S + AT)},
+	{"and still does, though it failed for now between",
+	 ITEM(.type = ITEM_ERROR, .no_target = true, .stable_s = 5),
+	 {FAILURE(.time_us = AT_US - 1),
+	  GONE(.type = ITEM_ERROR, .code = CODE_NOWHERE, .no_target = true)},
+	 ITEM(.type = ITEM_ERROR, .last_seen_s = NOW_S + AT, .code = CODE_NOWHERE,
+	      .no_target = true, .stable_s = 5)},
+	{"a failure for now says nothing of that",
+	 ITEM(.type = ITEM_ERROR, .no_target = true, .stable_s = 5),
+	 {FAILURE(.due_s = 9)},
+	 ITEM(.type = ITEM_ERROR, .no_target = true, .stable_s = 5, .retry = 1, .due_s = 9,
+	      .last_seen_s = NOW_S + AT, .code = 1500)},
+	{"the section is the one that was said last",
+	 ITEM(.type = ITEM_GATHERED, .stable_s = 5, .section = 4),
+	 {ENTRY(.time_us = AT_US - 1, .has_section = true, .section = 2),
+	  ENTRY(.op = CHANGE_REFRESH, .where = ITEM_NOWHERE)},
+	 ITEM(.type = ITEM_GATHERED, .where = 9, SEEN, .stable_s = NOW_S + AT - 1, .section = 2)},
 	{"a failure for now counts and changes no type",
 	 ITEM(.type = ITEM_GATHERED, .stable_s = 5, .retry = 1, .flags = ITEM_REGATHER),
 	 {FAILURE(.due_s = NOW_S + 60)},
@@ -204,40 +248,46 @@ struct site_case {
 	uint32_t key_s; /* last seen of the key item; 0: there is none */
 };
 
-#define GONE(...)                                                                         \
-	{                                                                                 \
-		.time_us = AT_US, .type = ITEM_ZOMBIE, .where = ITEM_NOWHERE, __VA_ARGS__ \
-	}
-
 static const struct site_case site_cases[] = {
 	{"no entry",
 	 {.download_ms = 5, .qkey = 4},
 	 {{.page = 0}},
 	 {.download_ms = 5, .qkey = 4},
 	 0},
-	{"the first server is not a change",
-	 {0},
-	 {{0, ENTRY(.qkey = 11)}},
-	 {.qkey = 11},
-	 NOW_S + AT},
+	{"the first server is not a change", {0}, {{0, KEY(11)}}, {.qkey = 11}, NOW_S + AT},
 	{"another one is",
 	 {.qkey = 11},
-	 {{0, ENTRY(.qkey = 12)}},
+	 {{0, KEY(12)}, {0, ENTRY(.where = 3)}},
 	 {.qkey = 12, .oscillations = 1},
 	 NOW_S + AT},
-	{"once in a cycle, by the last that is told, as their footprints are",
+	{"once in a cycle, by the last that is told, whatever the order",
 	 {.qkey = 11},
-	 {{1, ENTRY(.qkey = 13, .time_us = AT_US - 9 * US_PER_S)}, {0, ENTRY(.qkey = 12)}},
+	 {{0, KEY(13)},
+	  {0,
+	   {.time_us = AT_US - 9 * US_PER_S,
+	    .type = ITEM_QKEY,
+	    .qkey = 12,
+	    .code = CODE_RESOLVED}}},
 	 {.qkey = 13, .oscillations = 1},
-	 NOW_S + AT - 9},
+	 NOW_S + AT},
+	{"a key is no try",
+	 {.qkey = 11, .error_cycles = 3, .failed_s = 9},
+	 {{0, KEY(11)}},
+	 {.qkey = 11, .error_cycles = 3, .failed_s = 9},
+	 NOW_S + AT},
+	{"nor does it hide that all tries failed",
+	 {.qkey = 11},
+	 {{0, KEY(11)}, {0, FAILURE(.due_s = 1)}},
+	 {.qkey = 11, .error_cycles = 1, .failed_s = NOW_S + AT},
+	 NOW_S + AT},
 	{"none was told",
 	 {.qkey = 11, .oscillations = 255},
-	 {{0, ENTRY(.qkey = 0)}},
+	 {{0, ENTRY(.where = 3)}},
 	 {.qkey = 11, .oscillations = 255},
 	 0},
 	{"changes are counted to 255",
 	 {.qkey = 11, .oscillations = 255},
-	 {{0, ENTRY(.qkey = 12)}},
+	 {{0, KEY(12)}},
 	 {.qkey = 12, .oscillations = 255},
 	 NOW_S + AT},
 	{"the first transfer is the mean",
@@ -356,10 +406,11 @@ static void sites_are_what_their_entries_say(void **state)
 	for (size_t t = 0; t < MOST; t++)
 		for (uint64_t i = 0; i < N; i++)
 			if (site_cases[i].tell[t].e.time_us)
-				lab_journal(&lab, page_of_case(i, site_cases[i].tell[t].page),
-					    site_cases[i].tell[t].e);
+				tell(&lab, page_of_case(i, site_cases[i].tell[t].page),
+				     &site_cases[i].tell[t].e);
 	/* a site that is not known says nothing, and has no key item */
-	lab_journal(&lab, N * PLAY_PER_SITE, (struct journal_entry)ENTRY(.qkey = 5));
+	tell(&lab, N * PLAY_PER_SITE, &(struct journal_entry)KEY(5));
+	lab_journal(&lab, N * PLAY_PER_SITE, (struct journal_entry)ENTRY(.where = 3));
 	cork(&lab, &conf);
 	struct sites *sites = lab_sites(&lab);
 	assert_int_equal(N, sites_count(sites));
@@ -386,9 +437,9 @@ static void a_key_item_follows_its_site(void **state)
 	for (uint32_t round = 1; round <= 2; round++) {
 		const struct url_index *index;
 		lab_enter(&lab, false, PHASE_REAP);
-		lab_journal(&lab, 0,
-			    (struct journal_entry)ENTRY(.qkey = 5 + round,
-							.time_us = AT_US + round * US_PER_DAY));
+		struct journal_entry told = KEY(5 + round);
+		told.time_us = AT_US + round * US_PER_DAY;
+		tell(&lab, 0, &told);
 		cork(&lab, &conf);
 		MUST(state_index(lab.st, &index, &err));
 		MUST(url_index_find(index, (struct footprint){items[0].fp.site, 0}, &key, &err));
@@ -412,8 +463,8 @@ static void a_page_by_hand_brings_its_site(void **state)
 	lab_enter(&lab, false, PHASE_REAP);
 	lab_journal(&lab, 51, (struct journal_entry)FAILURE(.flags = ITEM_INITIAL));
 	for (uint64_t page = 52; page < 55; page++)
-		lab_journal(&lab, page,
-			    (struct journal_entry)ENTRY(.qkey = 5, .flags = ITEM_INITIAL));
+		lab_journal(&lab, page, (struct journal_entry)ENTRY(.flags = ITEM_INITIAL));
+	tell(&lab, 52, &(struct journal_entry)KEY(5));
 	cork(&lab, &conf);
 	struct sites *sites = lab_sites(&lab);
 	const struct site *site = sites_get(sites, play_footprint(50).site);
@@ -437,6 +488,76 @@ static void a_page_by_hand_brings_its_site(void **state)
 	assert_int_equal(play_footprint(50).site, c.fp.site);
 	assert_int_equal(1, record_next(in, &record, &err)); /* one, for all pages of the site */
 	record_reader_free(&in);
+	lab_free(&lab);
+}
+
+/* robots.txt */
+
+static const struct {
+	const char *says;
+	bool known; /* gathered, with bucket 7 */
+	struct journal_entry entry;
+	enum item_type type;
+	uint64_t where;
+	uint8_t retry;
+} robots_cases[] = {
+	{"the first one", false, ENTRY(.op = CHANGE_NONE), ITEM_GATHERED, 9, 0},
+	{"another one", true, ENTRY(.op = CHANGE_NONE), ITEM_GATHERED, 9, 0},
+	{"the same", true, ENTRY(.op = CHANGE_NONE, .where = ITEM_NOWHERE), ITEM_GATHERED, 7, 0},
+	{"there is none", true, GONE(.type = ITEM_ERROR, .code = 2404), ITEM_ERROR, ITEM_NOWHERE,
+	 0},
+	{"it cannot be had", true, GONE(.type = ITEM_ERROR, .code = 1503), ITEM_ERROR, 7, 0},
+	{"it cannot be had now", true, FAILURE(.due_s = 4), ITEM_GATHERED, 7, 1},
+	{"nor for the first time", false, FAILURE(.due_s = 4), ITEM_NEW, ITEM_NOWHERE, 1},
+};
+
+static void robots_txt_becomes_an_item_of_its_site(void **state)
+{
+	(void)state;
+	enum { N = ARRAY_LEN(robots_cases) };
+	struct lab lab;
+	struct err err = {0};
+	struct crawl_conf conf = lab_conf();
+	const struct url_index *index;
+	struct index_item items[N], item;
+	struct footprint fp = {0, footprint_path(STR("/robots.txt"))};
+	uint64_t pages[N];
+	size_t n = 0;
+	for (uint64_t i = 0; i < N; i++) {
+		pages[i] = i * PLAY_PER_SITE;
+		fp.site = play_footprint(pages[i]).site;
+		if (robots_cases[i].known)
+			items[n++] = (struct index_item){
+				.fp = fp, .where = 7, .type = ITEM_GATHERED, .flags = ITEM_ROBOTS};
+	}
+	lab_make(&lab, "cork-robots", items, n, pages, N);
+	lab_enter(&lab, false, PHASE_REAP);
+	for (uint64_t i = 0; i <= N; i++) { /* the last one is of a site that is not known */
+		struct journal_entry e = robots_cases[i % N].entry;
+		e.fp = fp;
+		e.fp.site = play_footprint(i * PLAY_PER_SITE).site;
+		e.flags = ITEM_ROBOTS;
+		e.url = STR("-");
+		MUST(state_journal(lab.st, &e, &err));
+		e.flags = ITEM_INITIAL; /* as a page it says nothing */
+		e.where = 1000;
+		e.time_us++;
+		MUST(state_journal(lab.st, &e, &err));
+	}
+	cork(&lab, &conf);
+	MUST(state_index(lab.st, &index, &err));
+	assert_int_equal(N, url_index_items(index));
+	assert_int_equal(N, state_params(lab.st)->course.urls[ITEM_QKEY]);
+	for (uint64_t i = 0; i < N; i++) {
+		fp.site = play_footprint(pages[i]).site;
+		MUST(url_index_find(index, fp, &item, &err));
+		if (item.type != robots_cases[i].type || item.where != robots_cases[i].where ||
+		    item.retry != robots_cases[i].retry || item.flags != ITEM_ROBOTS ||
+		    item.code != robots_cases[i].entry.code || item.last_seen_s != NOW_S + AT)
+			fail_msg("%s: type %u, bucket %" PRIx64 ", retry %u, code %u",
+				 robots_cases[i].says, item.type, item.where, item.retry,
+				 item.code);
+	}
 	lab_free(&lab);
 }
 
@@ -533,6 +654,7 @@ int main(void)
 		cmocka_unit_test(sites_are_what_their_entries_say),
 		cmocka_unit_test(a_key_item_follows_its_site),
 		cmocka_unit_test(a_page_by_hand_brings_its_site),
+		cmocka_unit_test(robots_txt_becomes_an_item_of_its_site),
 		cmocka_unit_test(the_course_says_when_something_is_due),
 		cmocka_unit_test(a_journal_that_is_empty_leaves_the_files_alone),
 	};

@@ -452,20 +452,25 @@ static void cork_apply(const struct journal_entry *e, int64_t changed_us, struct
 	item->code = e->code;
 	item->last_seen_s = time_s;
 	item->due_s = e->due_s;
-	item->no_target = e->no_target;
 	item->flags = (uint8_t)((item->flags | e->flags) & ~ITEM_REGATHER);
 	item->download_ds = (uint8_t)MIN((e->download_ms + 99) / 100, 255);
 	if (e->type == ITEM_TEMPORARY) {
 		item->retry = (uint8_t)MIN(item->retry + 1, 255);
 		return;
 	}
+	bool first_nowhere = e->type == ITEM_ERROR && e->no_target &&
+			     !(item->type == ITEM_ERROR && item->no_target);
+	bool still_nowhere = e->type == ITEM_ERROR && e->no_target && !first_nowhere;
 	item->type = e->type;
+	item->no_target = e->no_target;
 	item->retry = 0;
+	if (e->has_section)
+		item->section = e->section;
 	if (e->where != ITEM_NOWHERE) {
 		item->where = e->where;
 		item->flags &= (uint8_t)~ITEM_CONTRIB;
 	}
-	if (changed_us || item->stable_s == 0)
+	if (changed_us || first_nowhere || (item->stable_s == 0 && !still_nowhere))
 		item->stable_s = changed_us ? (uint32_t)(changed_us / US_PER_S) : time_s;
 }
 
@@ -512,6 +517,26 @@ static void cork_next(struct world *w, const struct index_item *item)
 	model_due(w, d.priority < 0 ? d.next_s : model_now(w));
 }
 
+/* What is said of robots.txt of a site that is known. */
+static void cork_robots(struct world *w, const struct journal_entry *e, int64_t changed_us,
+			bool failed)
+{
+	struct index_item *item = model_item(w, e->fp);
+	if (!model_site(w, e->fp.site))
+		return;
+	if (!item) {
+		item = model_add(w, e->fp);
+		item->type = ITEM_NEW;
+		item->since_day = (uint16_t)(e->time_us / US_PER_DAY);
+	}
+	cork_apply(e, changed_us, item);
+	item->flags = ITEM_ROBOTS;
+	if (failed)
+		item->retry = 1;
+	if (e->type == ITEM_ERROR && code_class(e->code) == CODE_CLASS_PERMANENT)
+		item->where = ITEM_NOWHERE;
+}
+
 /* The newest entry of a URL, with what the ones before it say and it does not. */
 static void cork_url(struct world *w, const struct journal_entry *const *of, size_t n)
 {
@@ -523,18 +548,27 @@ static void cork_url(struct world *w, const struct journal_entry *const *of, siz
 		e.flags |= of[i]->flags;
 		if (e.where == ITEM_NOWHERE)
 			e.where = of[i]->where;
+		if (!e.has_section && of[i]->has_section) {
+			e.has_section = true;
+			e.section = of[i]->section;
+		}
 		if (e.type == ITEM_TEMPORARY && of[i]->type != ITEM_TEMPORARY) {
 			e.type = of[i]->type;
+			e.no_target = of[i]->no_target;
 			failed = true;
 		}
 		if (changed_us == 0 && of[i]->op == CHANGE_UPDATE)
 			changed_us = of[i]->time_us;
 	}
+	if (e.flags & ITEM_ROBOTS) {
+		cork_robots(w, &e, changed_us, failed);
+		return;
+	}
 	bool by_hand = e.flags & ITEM_INITIAL && e.where != ITEM_NOWHERE;
 	if (!item && (e.type != ITEM_GATHERED || !by_hand))
 		return;
 	if (!item) {
-		struct filter_where where = {.qkey = e.qkey, .known = true};
+		struct filter_where where = {.known = true};
 		struct filter_url says;
 		char room[URL_MAX];
 		struct url url;
@@ -545,7 +579,7 @@ static void cork_url(struct world *w, const struct journal_entry *const *of, siz
 		item = model_add(w, e.fp);
 		item->weight = (uint8_t)w->crawl.conf->default_insert_weight;
 		item->since_day = (uint16_t)(e.time_us / US_PER_DAY);
-		item->section = says.section;
+		item->section = e.has_section ? e.section : says.section;
 	}
 	cork_apply(&e, changed_us, item);
 	if (failed)
@@ -553,14 +587,21 @@ static void cork_url(struct world *w, const struct journal_entry *const *of, siz
 	cork_next(w, item);
 }
 
-static void cork_items(struct world *w)
+/* Those of robots.txt, or all others but key entries. */
+static void cork_items(struct world *w, bool robots)
 {
 	const struct journal_entry *sorted[MODEL_NEWS];
-	for (size_t i = 0; i < w->entries; i++)
-		sorted[i] = &w->journal[i];
-	qsort(sorted, w->entries, sizeof *sorted, entries_compare);
-	for (size_t i = 0, n; i < w->entries; i += n) {
-		for (n = 1; i + n < w->entries; n++)
+	size_t all = 0;
+	for (size_t i = 0; i < w->entries; i++) {
+		const struct journal_entry *e = &w->journal[i];
+		bool of_robots = e->fp.path == footprint_path(STR("/robots.txt"));
+		if (e->type != ITEM_QKEY && of_robots == robots &&
+		    of_robots == ((e->flags & ITEM_ROBOTS) != 0))
+			sorted[all++] = e;
+	}
+	qsort(sorted, all, sizeof *sorted, entries_compare);
+	for (size_t i = 0, n; i < all; i += n) {
+		for (n = 1; i + n < all; n++)
 			if (footprint_cmp(sorted[i]->fp, sorted[i + n]->fp) != 0)
 				break;
 		cork_url(w, &sorted[i], n);
@@ -596,18 +637,24 @@ static void cork_key_item(struct world *w, uint64_t site, int64_t time_us)
 static void cork_site(struct world *w, struct site *site)
 {
 	const struct journal_entry *sorted[MODEL_NEWS];
-	size_t n = 0, failed = 0;
+	size_t all = 0, n = 0, failed = 0;
 	int64_t last_us = 0, key_us = -1;
 	qkey before = site->qkey;
-	for (size_t i = 0; i < w->entries; i++)
-		if (w->journal[i].fp.site == site->fp)
-			sorted[n++] = &w->journal[i];
-	qsort(sorted, n, sizeof *sorted, entries_compare);
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < w->entries; i++) {
+		const struct journal_entry *e = &w->journal[i];
+		bool page = e->fp.path != footprint_path(STR("/robots.txt"));
+		if (e->fp.site == site->fp && (page || e->flags & ITEM_ROBOTS))
+			sorted[all++] = e;
+	}
+	qsort(sorted, all, sizeof *sorted, entries_compare);
+	for (size_t i = 0; i < all; i++) {
 		uint32_t m = sorted[i]->download_ms;
-		qkey key = sorted[i]->qkey;
-		site->qkey = key ? key : site->qkey;
-		key_us = key ? sorted[i]->time_us : key_us;
+		if (sorted[i]->type == ITEM_QKEY) {
+			site->qkey = sorted[i]->qkey;
+			key_us = sorted[i]->time_us;
+			continue;
+		}
+		n++;
 		if (m)
 			site->download_ms = site->download_ms ? (3 * site->download_ms + m) / 4 : m;
 		failed += cork_has_failed(sorted[i]);
@@ -631,7 +678,8 @@ static void cork_site(struct world *w, struct site *site)
 void model_cork(struct world *w)
 {
 	model_begin(w);
-	cork_items(w);
+	cork_items(w, false);
+	cork_items(w, true); /* when it is clear which sites are known */
 	for (size_t i = 0; i < w->sites; i++)
 		cork_site(w, &w->site[i]);
 	if (w->entries)

@@ -349,7 +349,6 @@ static void make_entry(struct run *r, const struct known_url *u)
 			   (int64_t)dice_roll(r, 2) * 500000,
 		.where = ITEM_NOWHERE,
 		.url = str_of(u->text),
-		.qkey = world_chance(r, 40) ? pick_key(r) : 0,
 		.download_ms = (uint32_t)PICK_INT(r, 0, 1, 100, 777, 99999),
 		.due_s = world_chance(r, 20)
 				 ? NOW_S + (uint32_t)PICK_INT(r, 0, 1, 100, 49152, 49153, 5000000)
@@ -372,7 +371,31 @@ static void make_entry(struct run *r, const struct known_url *u)
 		e.code =
 			(uint16_t)PICK_INT(r, 2404, 1500, 1502, 2400, 1107, 2103, 2134, 2304, 2306);
 	}
+	size_t sections;
+	filter_sections(r->filter, &sections);
+	e.has_section = world_chance(r, 20);
+	e.section = (uint8_t)(e.has_section ? dice_roll(r, sections) : 0);
+	if ((u - r->url) % PATHS == ROBOTS && world_chance(r, 80)) {
+		e.flags = ITEM_ROBOTS;
+		e.op = CHANGE_NONE;
+		e.has_section = e.no_target = false;
+		e.type = e.type == ITEM_ZOMBIE ? ITEM_ERROR : e.type;
+	}
 	r->w.journal[r->w.entries++] = e;
+}
+
+/* Which server a site has. */
+static void make_key_entry(struct run *r, const struct known_url *u)
+{
+	r->w.journal[r->w.entries++] =
+		(struct journal_entry){.fp = {.site = u->fp.site},
+				       .time_us = PLAY_START - (int64_t)dice_roll(r, 5) * US_PER_S,
+				       .type = ITEM_QKEY,
+				       .code = CODE_RESOLVED,
+				       .flags = ITEM_ROBOTS,
+				       .where = ITEM_NOWHERE,
+				       .qkey = pick_key(r),
+				       .url = str_of(u->text)};
 }
 
 /* Entries of URLs that reap may have tried, and of some that nobody knew. */
@@ -386,7 +409,9 @@ static void make_journal(struct run *r)
 		bool tried = old ? old->type == ITEM_NEW || old->type == ITEM_GATHERED ||
 					     (old->type == ITEM_ERROR && old->flags & ITEM_SACRED)
 				 : world_chance(r, model_site(&r->w, u->fp.site) ? 20 : 10);
-		tried &= i % PATHS != ROBOTS;
+		tried |= i % PATHS == ROBOTS;
+		while (i % PATHS == 0 && r->w.entries < MODEL_NEWS && world_chance(r, busy / 2))
+			make_key_entry(r, u);
 		while (tried && r->w.entries < MODEL_NEWS && world_chance(r, busy)) {
 			make_entry(r, u);
 			struct journal_entry *e = &r->w.journal[r->w.entries - 1];

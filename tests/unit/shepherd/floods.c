@@ -67,9 +67,10 @@ static void flood_gather(struct flood *f, const struct plan_site *site, size_t i
 					.type = ITEM_GATHERED,
 					.code = CODE_OK,
 					.where = ITEM_NOWHERE,
-					.qkey = f->server,
 					.url = STR("-")};
+	const struct journal_entry key = journal_of_key(e.fp.site, f->server, e.time_us);
 	MUST(state_journal(f->p.st, &e, &err));
+	MUST(state_journal(f->p.st, &key, &err));
 }
 
 /* A cycle begins, and all that is planned is gathered. */

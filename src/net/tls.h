@@ -1,0 +1,67 @@
+/* TLS 1.3 under line servers and outgoing connections: with one shared key, the same file on both
+ * sides, or with certificates. A struct tls is what one side of many connections needs; a struct
+ * tls_conn is one connection, and belongs to net/conn.c: what it reads and writes is what the
+ * socket would have read and written without TLS.
+ *
+ * No tickets, no resumption, no early data: a connection is made once and lasts. */
+#pragma once
+#include "base/value.h"
+
+#include <sys/types.h>
+
+struct tls;
+struct tls_conn;
+
+struct tls_conf {
+	const char *shared_key, *cert, *key, *ca; /* paths; NULL or empty: not set */
+};
+
+/* For the table of a section; `m` is the struct tls_conf in it. */
+/* clang-format off */
+#define TLS_SPECS(s, m) \
+	{"tls_shared_key", VALUE_PATH_AT(s, m.shared_key), \
+	 .help = "connections are encrypted (TLS 1.3) by the key in this file, a line of at least 64 " \
+		 "hexadecimal digits; the peer has the same file, and nobody else may read it"}, \
+	{"tls_cert", VALUE_PATH_AT(s, m.cert), \
+	 .help = "connections are encrypted (TLS 1.3) by certificates: a file with ours and those " \
+		 "between it and its root, PEM"}, \
+	{"tls_key", VALUE_PATH_AT(s, m.key), \
+	 .help = "the key of tls_cert, PEM without a password; nobody else may read it"}, \
+	{"tls_ca", VALUE_PATH_AT(s, m.ca), \
+	 .help = "certificates of those who may vouch for the peer, PEM; a server that has them " \
+		 "wants a certificate of each client, a client needs them, and the certificate of " \
+		 "its server has to name the address that is connected to"}
+/* clang-format on */
+
+/* 1: nothing is set, there is no TLS (*ret is NULL). What cannot be used is ERR_USAGE, with the
+ * setting and the file; so is a key that others may read. */
+int tls_new(struct tls **ret, const struct tls_conf *conf, bool server, struct err *err);
+/* After all connections that use it. */
+void tls_free(struct tls **t);
+/* Whether a peer has to prove who it is: always but on a server without tls_ca. */
+bool tls_knows_peer(const struct tls *t);
+
+/* What one may hold in the handshake, whatever the peer sends; later it is two records (34 KB), and
+ * nothing of them while it is idle. */
+enum { TLS_SHAKE_MEMORY = 192 * 1024 };
+
+/* fd is a connected socket that does not block; it stays the caller's. */
+struct tls_conn *tls_conn_new(const struct tls *t, int fd);
+void tls_conn_free(struct tls_conn **c);
+/* The handshake, as far as it goes now. 0: done; 1: see tls_conn_wants(); negative: failed, errno
+ * is set. */
+int tls_conn_shake(struct tls_conn *c);
+/* As recv() and send(); at most one record is written. A failure that is TLS's own is EPROTO. */
+ssize_t tls_conn_read(struct tls_conn *c, char *p, size_t cap);
+ssize_t tls_conn_write(struct tls_conn *c, const char *p, size_t n);
+/* Bytes that were written and that the socket has not taken. Tries again to send them; returns how
+ * many it took, negative with errno when it failed. */
+size_t tls_conn_held(const struct tls_conn *c);
+ssize_t tls_conn_flush(struct tls_conn *c);
+/* What the handshake or the last read waits for: LOOP_READ or LOOP_WRITE; 0: for nothing, there may
+ * be more inside. */
+unsigned tls_conn_wants(const struct tls_conn *c);
+/* Tells the peer that nothing more will be written. 1: there is no room for that yet. */
+int tls_conn_bye(struct tls_conn *c);
+/* In words, after EPROTO: "the peer has another key". Good as long as c. */
+const char *tls_conn_why(const struct tls_conn *c);

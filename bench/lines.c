@@ -51,7 +51,7 @@ static void serve_ours(int fd)
 	struct loop *loop;
 	struct err err;
 	if (loop_new(&loop, NULL, &err) < 0 ||
-	    server_listen(server_new(loop, &protocol, &limits, NULL), fd, &err) < 0 ||
+	    server_listen(server_new(loop, &protocol, &limits, NULL, NULL), fd, &err) < 0 ||
 	    loop_run(loop, &err) < 0)
 		fail(err.msg);
 }

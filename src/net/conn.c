@@ -1,10 +1,14 @@
 /* Connections: one read, one hand-out, one write in a round of the loop, so that nobody starves the
  * others. What callbacks send is gathered in the pool's scratch buffer and handed to the kernel in
  * one call; only what the kernel does not take is copied into the connection. So a connection that
- * keeps up owns no memory, and ten thousand idle ones cost little more than their descriptors. */
+ * keeps up owns no memory, and ten thousand idle ones cost little more than their descriptors.
+ *
+ * TLS is a handshake before the first turn, and other functions in place of recv() and send(). What
+ * comes after conn_finish() is thrown away as it is. */
 #include "net/conn.h"
 
 #include "net/framing.h"
+#include "net/tls.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -18,6 +22,7 @@ enum {
 	FED = 16,                   /* connections that may read again in one round */
 };
 #define LINGER_US (2 * US_PER_S)
+#define SHAKE_US (30 * US_PER_S) /* for a handshake at most */
 
 struct conn_pool {
 	struct loop *loop;
@@ -36,6 +41,9 @@ struct conn {
 	const struct conn_limits *limits;
 	const struct conn_ops *ops;
 	void *ctx;
+	const struct tls *side; /* NULL: no TLS */
+	struct tls_conn *tls;   /* from the beginning of the handshake on */
+	const char *why;        /* of the end TLS */
 	struct loop_io io;
 	struct loop_later work;
 	struct loop_timer timer;
@@ -47,6 +55,8 @@ struct conn {
 	struct link link, starving;  /* of the pool: all; those that wait for the budget */
 	uint64_t thrown;             /* bytes read after conn_finish() */
 	int fd;
+	bool ready; /* the handshake is over */
+	bool again; /* TLS may have more inside: read without waiting for the descriptor */
 	bool paused, choked, eof;
 	bool finishing, lingering; /* to end when all is sent; all is sent, the peer may talk */
 	bool hungry;               /* the last frame is not complete */
@@ -113,6 +123,8 @@ static void conn_account(struct conn *c)
 {
 	struct conn_pool *pool = c->pool;
 	size_t now = c->frame.held.cap + c->out.cap;
+	if (c->tls)
+		now += c->ready ? tls_conn_held(c->tls) : (size_t)TLS_SHAKE_MEMORY;
 	pool->stats.memory += now - c->counted;
 	c->counted = now;
 	pool->stats.memory_peak = MAX(pool->stats.memory_peak, pool->stats.memory);
@@ -142,16 +154,34 @@ static void conn_doom(struct conn *c, enum conn_end end, int sys_errno)
 	loop_later(c->pool->loop, &c->work);
 }
 
+static void doom_tls(struct conn *c, const char *why)
+{
+	conn_doom(c, CONN_END_TLS, 0);
+	c->why = why;
+}
+
+/* A read or write failed. */
+static void conn_broke(struct conn *c, int sys_errno)
+{
+	if (c->tls && sys_errno == EPROTO)
+		doom_tls(c, tls_conn_why(c->tls));
+	else
+		conn_doom(c, CONN_END_FAILED, sys_errno);
+}
+
 static void conn_bury(struct conn *c)
 {
 	struct conn_pool *pool = c->pool;
 	list_remove(&c->link);
 	framing_free(&c->frame);
 	buf_free(&c->out);
+	struct tls_conn *tls = c->tls; /* which knows why */
+	c->tls = NULL;
 	conn_account(c);
 	pool->stats.conns--;
 	pool->stats.ended[c->end]++;
 	c->ops->closed(c->ctx, c->end, c->sys_errno);
+	tls_conn_free(&tls);
 	mem_free(&c);
 }
 
@@ -164,7 +194,8 @@ static size_t own_queue(const struct conn *c)
 
 size_t conn_queued(const struct conn *c)
 {
-	return own_queue(c) + (c->pool->busy == c ? c->pool->out.n : 0);
+	size_t held = c->tls ? tls_conn_held(c->tls) : 0;
+	return held + own_queue(c) + (c->pool->busy == c ? c->pool->out.n : 0);
 }
 
 /* Sends what the kernel takes; returns how much that was. */
@@ -172,13 +203,14 @@ static size_t send_some(struct conn *c, const char *p, size_t n)
 {
 	size_t sent = 0;
 	while (sent < n && !c->dead) {
-		ssize_t rc = send(c->fd, p + sent, n - sent, MSG_NOSIGNAL);
+		ssize_t rc = c->tls ? tls_conn_write(c->tls, p + sent, n - sent)
+				    : send(c->fd, p + sent, n - sent, MSG_NOSIGNAL);
 		if (rc < 0 && errno == EINTR)
 			continue;
 		if (rc < 0 && errno == EAGAIN)
 			break;
 		if (rc < 0)
-			conn_doom(c, CONN_END_FAILED, errno);
+			conn_broke(c, errno);
 		else
 			sent += (size_t)rc;
 	}
@@ -216,8 +248,20 @@ static void flush_scratch(struct conn *c)
 		buf_clear(out);
 }
 
+/* What TLS has sealed and not sent. */
+static void flush_sealed(struct conn *c)
+{
+	ssize_t sent = c->dead ? 0 : tls_conn_flush(c->tls);
+	if (sent < 0)
+		conn_broke(c, errno);
+	else if (sent > 0)
+		c->active_us = loop_now_us(c->pool->loop);
+}
+
 static void flush_all(struct conn *c)
 {
+	if (c->tls)
+		flush_sealed(c);
 	flush_own(c);
 	if (c->pool->busy == c)
 		flush_scratch(c);
@@ -321,11 +365,19 @@ static void conn_unchoke(struct conn *c)
 	loop_later(c->pool->loop, &c->work);
 }
 
+/* With TLS the end is a word of its own. */
+static bool has_last_word(const struct conn *c)
+{
+	return !c->lingering && (c->finishing || (c->eof && c->hungry));
+}
+
 /* Everything was sent and nothing is left to be answered. */
 static void maybe_end(struct conn *c)
 {
-	if (c->dead || conn_queued(c))
+	if (c->dead || !c->ready || conn_queued(c))
 		return;
+	if (has_last_word(c) && c->tls && tls_conn_bye(c->tls) == 1)
+		return; /* when there is room for it */
 	if (c->finishing && (c->eof || c->thrown > LINGER_BYTES)) {
 		conn_doom(c, c->end, 0);
 	} else if (c->finishing && !c->lingering) {
@@ -338,17 +390,38 @@ static void maybe_end(struct conn *c)
 	}
 }
 
+static bool wants_input(struct conn *c)
+{
+	if (c->finishing)
+		return !c->eof && c->thrown <= LINGER_BYTES;
+	if (c->eof || c->paused || c->choked || !c->hungry)
+		return false;
+	if (!over_budget(c->pool))
+		return true;
+	enter_starved(c);
+	return false;
+}
+
+/* What has to happen before there is input: a reader in TLS may have to write. */
+static unsigned input_event(const struct conn *c)
+{
+	unsigned wants = c->tls && !c->finishing ? tls_conn_wants(c->tls) : LOOP_READ;
+	return wants ? wants : LOOP_READ;
+}
+
 static unsigned wanted_events(struct conn *c)
 {
-	unsigned want = conn_queued(c) ? LOOP_WRITE : 0;
-	if (c->finishing)
-		return c->eof || c->thrown > LINGER_BYTES ? want : want | LOOP_READ;
-	if (c->eof || c->paused || c->choked || !c->hungry)
+	if (!c->ready && !c->tls)
+		return 0;
+	if (!c->ready)
+		return tls_conn_wants(c->tls) | (tls_conn_held(c->tls) ? LOOP_WRITE : 0);
+	unsigned want = conn_queued(c) || has_last_word(c) ? LOOP_WRITE : 0;
+	if (!wants_input(c))
 		return want;
-	if (!over_budget(c->pool))
-		return want | LOOP_READ;
-	enter_starved(c);
-	return want;
+	c->again = c->tls && !c->finishing && tls_conn_wants(c->tls) == 0;
+	if (c->again)
+		loop_later(c->pool->loop, &c->work);
+	return want | input_event(c);
 }
 
 static int64_t sooner_of(int64_t a_us, int64_t b_us)
@@ -360,8 +433,10 @@ static int64_t sooner_of(int64_t a_us, int64_t b_us)
 static int64_t conn_deadline(const struct conn *c)
 {
 	const struct conn_limits *l = c->limits;
-	if (c->lingering)
+	if (c->lingering || (!c->ready && c->finishing))
 		return c->active_us + LINGER_US;
+	if (!c->ready)
+		return c->active_us + sooner_of(sooner_of(l->frame_us, l->idle_us), SHAKE_US);
 	int64_t frame_us = l->frame_us && c->began_us && c->hungry ? c->began_us + l->frame_us : 0;
 	/* who waits for us is not idle */
 	bool idle = l->idle_us && !(c->paused && conn_queued(c) == 0);
@@ -376,15 +451,63 @@ static void set_timer(struct conn *c)
 		loop_timer_in(c->pool->loop, &c->timer, due_us - loop_now_us(c->pool->loop));
 }
 
+/* TLS has failed before the first word. It ends as if it were finished, so that the peer gets the
+ * alert that says why. */
+static void refuse_peer(struct conn *c)
+{
+	buf_free(&c->out);
+	c->out_at = 0;
+	c->finishing = true;
+	c->end = CONN_END_TLS;
+	c->why = tls_conn_why(c->tls);
+}
+
+/* Goes on with the handshake; whether it is over. One that has begun does not wait for the budget,
+ * or all might wait for each other. */
+static bool shake_hands(struct conn *c)
+{
+	if (!c->tls && over_budget(c->pool)) {
+		enter_starved(c);
+		return false;
+	}
+	if (!c->tls) {
+		c->tls = tls_conn_new(c->side, c->fd);
+		conn_account(c);
+	}
+	int rc = tls_conn_shake(c->tls);
+	if (rc < 0 && errno != EPROTO)
+		conn_doom(c, CONN_END_FAILED, errno);
+	else if (rc < 0)
+		refuse_peer(c);
+	return rc <= 0;
+}
+
+/* false: nothing can be done with it yet. */
+static bool become_ready(struct conn *c)
+{
+	if (c->side && !shake_hands(c))
+		return false;
+	c->ready = true;
+	if (is_ending(c))
+		return true;
+	c->active_us = loop_now_us(c->pool->loop);
+	if (c->ops->ready)
+		c->ops->ready(c->ctx);
+	return true;
+}
+
 /* After whatever happened: hands out, sends, ends, and looks for what is next. */
 static void conn_turn(struct conn *c)
 {
 	struct conn_pool *pool = c->pool;
+	c->again = false;
 	pool->busy = c;
-	hand_out(c);
-	flush_all(c);
-	conn_unchoke(c);
-	flush_all(c);
+	if (c->ready || become_ready(c)) {
+		hand_out(c);
+		flush_all(c);
+		conn_unchoke(c);
+		flush_all(c);
+	}
 	pool->busy = NULL;
 	maybe_end(c);
 	if (c->dead)
@@ -395,22 +518,14 @@ static void conn_turn(struct conn *c)
 	set_timer(c);
 }
 
-static void conn_work(void *ctx)
-{
-	struct conn *c = ctx;
-	if (c->dead)
-		conn_bury(c);
-	else
-		conn_turn(c);
-}
-
 static void take_input(struct conn *c)
 {
-	ssize_t n = recv(c->fd, c->pool->in, CONN_READ, 0);
+	ssize_t n = c->tls && !c->finishing ? tls_conn_read(c->tls, c->pool->in, CONN_READ)
+					    : recv(c->fd, c->pool->in, CONN_READ, 0);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n < 0) {
-		conn_doom(c, CONN_END_FAILED, errno);
+		conn_broke(c, errno);
 		return;
 	}
 	c->eof = n == 0;
@@ -423,11 +538,25 @@ static void take_input(struct conn *c)
 	framing_put(&c->frame, (struct str){c->pool->in, (size_t)n});
 }
 
+static void conn_work(void *ctx)
+{
+	struct conn *c = ctx;
+	if (c->dead) {
+		conn_bury(c);
+		return;
+	}
+	if (c->again && !over_budget(c->pool))
+		take_input(c);
+	if (!c->dead)
+		conn_turn(c);
+}
+
 static void on_ready(void *ctx, unsigned what)
 {
 	struct conn *c = ctx;
-	/* the budget may have been used up since this was asked for */
-	if (what == LOOP_READ && (c->finishing || !over_budget(c->pool)))
+	/* it may be that this was asked for to write, or the budget has been used up since */
+	bool wanted = c->finishing || (c->hungry && !over_budget(c->pool));
+	if (c->ready && wanted && what == input_event(c))
 		take_input(c);
 	if (!c->dead)
 		conn_turn(c);
@@ -439,8 +568,10 @@ static void on_timer(void *ctx)
 	int64_t due_us = conn_deadline(c), now_us = loop_now_us(c->pool->loop);
 	if (due_us == 0 || due_us > now_us)
 		set_timer(c);
-	else if (c->lingering)
+	else if (c->lingering || (!c->ready && c->finishing))
 		conn_doom(c, c->end, 0);
+	else if (!c->ready)
+		doom_tls(c, "the TLS handshake took too long");
 	else if (c->limits->idle_us && c->active_us + c->limits->idle_us <= now_us)
 		conn_doom(c, conn_queued(c) ? CONN_END_FULL : CONN_END_IDLE, 0);
 	else
@@ -449,14 +580,15 @@ static void on_timer(void *ctx)
 
 /* The doors. */
 
-struct conn *conn_new(struct conn_pool *pool, int fd, const struct conn_limits *limits,
-		      const struct conn_ops *ops, void *ctx)
+struct conn *conn_new(struct conn_pool *pool, int fd, const struct tls *tls,
+		      const struct conn_limits *limits, const struct conn_ops *ops, void *ctx)
 {
 	struct conn *c = mem_alloc(sizeof *c);
 	*c = (struct conn){.pool = pool,
 			   .limits = limits,
 			   .ops = ops,
 			   .ctx = ctx,
+			   .side = tls,
 			   .io = {.fn = on_ready, .ctx = c},
 			   .work = {.fn = conn_work, .ctx = c},
 			   .timer = {.fn = on_timer, .ctx = c},
@@ -522,7 +654,14 @@ void conn_close(struct conn *c)
 
 bool conn_busy(const struct conn *c)
 {
-	return !c->dead && (c->paused || conn_queued(c) || !c->hungry);
+	return !c->dead && c->ready && (c->paused || conn_queued(c) || !c->hungry);
+}
+
+const char *conn_why(const struct conn *c)
+{
+	if (c->end == CONN_END_TLS)
+		return c->why;
+	return c->sys_errno ? strerror(c->sys_errno) : conn_end_text(c->end);
 }
 
 struct conn_pool *conn_pool_new(struct loop *loop, uint64_t memory)

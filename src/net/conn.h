@@ -6,6 +6,10 @@
  * is read and no frame handed out; the producer stops when conn_send() says false and goes on
  * in drained().
  *
+ * With TLS (net/tls.h) all this begins after the handshake, which has its own limits: of time
+ * (frame_us and idle_us, 30 s at most), and of memory (TLS_SHAKE_MEMORY, begun only within the
+ * budget). What is sent before that waits in the queue.
+ *
  * Calls back: never from inside a function of this header, and never again after closed(), which
  * comes exactly once, also after conn_close(). The connection is freed after it. All functions may
  * be called from inside callbacks, and do nothing once the connection is ending. */
@@ -14,6 +18,7 @@
 
 struct conn;
 struct conn_pool;
+struct tls;
 
 /* Why a connection ended. */
 #define CONN_ENDS(X)                                        \
@@ -24,6 +29,7 @@ struct conn_pool;
 	X(SLOW, "a line or block took too long to arrive")  \
 	X(LONG_LINE, "a line is too long")                  \
 	X(FULL, "the peer does not read what it asked for") \
+	X(TLS, "no TLS, or not with our key")               \
 	X(FAILED, "the connection failed")
 
 enum conn_end {
@@ -44,6 +50,9 @@ struct conn_ops {
 	/* May send a last word; the connection is finished after it. May be NULL. */
 	void (*long_line)(void *ctx);
 	void (*closed)(void *ctx, enum conn_end end, int sys_errno); /* of FAILED, else 0 */
+	/* Once, before all others but closed(), when lines may flow: with TLS the peer has shown by
+	 * then who it is. May be NULL. */
+	void (*ready)(void *ctx);
 };
 
 struct conn_limits {
@@ -72,9 +81,10 @@ void conn_pool_free(struct conn_pool **pool);
 const struct conn_stats *conn_pool_stats(const struct conn_pool *pool);
 struct loop *conn_pool_loop(const struct conn_pool *pool);
 
-/* Takes the descriptor, which must not block. Limits and ops are used where they are. */
-struct conn *conn_new(struct conn_pool *pool, int fd, const struct conn_limits *limits,
-		      const struct conn_ops *ops, void *ctx);
+/* Takes the descriptor, which must not block. Limits, ops and tls are used where they are; tls:
+ * NULL for none. */
+struct conn *conn_new(struct conn_pool *pool, int fd, const struct tls *tls,
+		      const struct conn_limits *limits, const struct conn_ops *ops, void *ctx);
 
 /* Queues; what callbacks queue goes out together after them. false: stop producing, drained() will
  * come, unless the connection is ending. */
@@ -96,5 +106,8 @@ void conn_resume(struct conn *c);
 void conn_finish(struct conn *c);
 /* Ends it now. */
 void conn_close(struct conn *c);
+/* For closed(): why it ended, in words that say more than conn_end_text() where more is known: "the
+ * peer has another key". Good until closed() returns. */
+const char *conn_why(const struct conn *c);
 /* Whether the peer has something running here: frames, a pause, a queue. For drains. */
 bool conn_busy(const struct conn *c);

@@ -23,6 +23,7 @@ struct outgoing {
 	struct loop_later bury;
 	int fd; /* while connecting, else -1 */
 	struct conn *conn;
+	bool up;
 	int64_t up_us; /* since when */
 	unsigned failures;
 	bool freed;
@@ -95,28 +96,41 @@ static void on_long_line(void *ctx)
 static void on_closed(void *ctx, enum conn_end end, int sys_errno)
 {
 	struct outgoing *o = ctx;
+	(void)end, (void)sys_errno;
+	const char *why = conn_why(o->conn);
+	bool lasted = o->up && loop_now_us(o->loop) - o->up_us >= o->options.retry_max_us;
 	o->conn = NULL;
+	o->up = false;
 	if (o->freed) {
 		loop_later(o->loop, &o->bury);
 		return;
 	}
-	if (loop_now_us(o->loop) - o->up_us >= o->options.retry_max_us)
+	if (lasted)
 		o->failures = 0;
-	outgoing_fail(o, sys_errno ? strerror(sys_errno) : conn_end_text(end));
+	outgoing_fail(o, why);
+}
+
+static void on_up(void *ctx)
+{
+	struct outgoing *o = ctx;
+	if (o->freed)
+		return;
+	o->up = true;
+	o->up_us = loop_now_us(o->loop);
+	o->options.up(o->options.ctx, o->conn);
 }
 
 static void outgoing_connected(struct outgoing *o)
 {
-	static const struct conn_ops ops = {on_line, on_bytes, on_drained, on_long_line, on_closed};
+	static const struct conn_ops ops = {on_line,      on_bytes,  on_drained,
+					    on_long_line, on_closed, on_up};
 	int fd = o->fd, one = 1;
 	loop_timer_stop(&o->timer);
 	loop_io_end(&o->io);
 	o->fd = -1;
 	if (o->to.ss_family != AF_UNIX)
 		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-	o->up_us = loop_now_us(o->loop);
-	o->conn = conn_new(o->pool, fd, o->options.limits, &ops, o);
-	o->options.up(o->options.ctx, o->conn);
+	o->conn = conn_new(o->pool, fd, o->options.tls, o->options.limits, &ops, o);
 }
 
 static void on_ready(void *ctx, unsigned what)
@@ -202,5 +216,5 @@ void outgoing_free(struct outgoing **op)
 
 struct conn *outgoing_conn(const struct outgoing *o)
 {
-	return o->conn;
+	return o->up ? o->conn : NULL;
 }

@@ -10,10 +10,11 @@ struct outgoing_options {
 	const char *address; /* "192.0.2.1:80", "[2001:db8::1]:80", "unix:/path" */
 	int64_t connect_us;  /* how long the peer may take to accept */
 	int64_t retry_min_us, retry_max_us;
-	const struct conn_limits *limits; /* used where they are, as are the ops */
+	const struct conn_limits *limits; /* used where they are, as are the ops and tls */
+	const struct tls *tls;            /* NULL: none */
 	/* As for any connection; closed() is not called, down() is. */
 	const struct conn_ops *ops;
-	void (*up)(void *ctx, struct conn *c);
+	void (*up)(void *ctx, struct conn *c); /* with TLS after the handshake */
 	/* It could not be made, or has ended; c is gone. The next try is in retry_us. */
 	void (*down)(void *ctx, const char *why, int64_t retry_us);
 	uint64_t (*random)(void *ctx); /* all bits; NULL: the kernel's */

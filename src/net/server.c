@@ -3,6 +3,10 @@
  * answers. */
 #include "net/server.h"
 
+#include "role/listen.h"
+
+#include <sys/socket.h>
+
 #define DRAIN_LOOK_US (20 * US_PER_MS) /* how often a drain looks who has become idle */
 
 struct session {
@@ -11,6 +15,7 @@ struct session {
 	struct link link;
 	void (*block)(struct session *s, struct str block);
 	struct peer peer;
+	bool open;
 	max_align_t state[];
 };
 
@@ -19,6 +24,7 @@ struct server {
 	const struct server_protocol *protocol;
 	struct server_limits limits;
 	struct conn_limits conn_limits;
+	const struct tls *tls;
 	struct conn_pool *pool;
 	struct gate *gate;
 	struct listener *listener[SERVER_LISTENERS];
@@ -129,7 +135,7 @@ static void on_closed(void *ctx, enum conn_end end, int sys_errno)
 	(void)sys_errno;
 	struct session *s = ctx;
 	struct server *server = s->server;
-	if (server->protocol->closed)
+	if (s->open && server->protocol->closed)
 		server->protocol->closed(s, end);
 	gate_leave(server->gate, &s->peer.server);
 	list_remove(&s->link);
@@ -138,24 +144,31 @@ static void on_closed(void *ctx, enum conn_end end, int sys_errno)
 		loop_timer_in(server->loop, &server->drain, 0);
 }
 
+static void on_opened(void *ctx)
+{
+	struct session *s = ctx;
+	const struct server_protocol *p = s->server->protocol;
+	s->open = true;
+	if (p->greeting)
+		conn_send(s->conn, str_of(p->greeting));
+	if (p->opened)
+		p->opened(s);
+}
+
 static void on_accepted(void *ctx, int fd, const struct peer *peer)
 {
 	static const struct conn_ops ops = {.line = on_line,
 					    .bytes = on_bytes,
 					    .drained = on_drained,
 					    .long_line = on_long_line,
-					    .closed = on_closed};
+					    .closed = on_closed,
+					    .ready = on_opened};
 	struct server *server = ctx;
-	const struct server_protocol *p = server->protocol;
-	struct session *s = mem_alloc(sizeof *s + p->state_size);
+	struct session *s = mem_alloc(sizeof *s + server->protocol->state_size);
 	s->server = server;
 	s->peer = *peer;
 	list_prepend(&server->sessions, &s->link);
-	s->conn = conn_new(server->pool, fd, &server->conn_limits, &ops, s);
-	if (p->greeting)
-		conn_send(s->conn, str_of(p->greeting));
-	if (p->opened)
-		p->opened(s);
+	s->conn = conn_new(server->pool, fd, server->tls, &server->conn_limits, &ops, s);
 }
 
 /* Until the deadline those who have their answers; then all. */
@@ -196,13 +209,14 @@ void server_drain(struct server *s, int64_t within_us, void (*done)(void *ctx), 
 }
 
 struct server *server_new(struct loop *loop, const struct server_protocol *protocol,
-			  const struct server_limits *limits, void *ctx)
+			  const struct server_limits *limits, const struct tls *tls, void *ctx)
 {
 	struct server *s = mem_alloc(sizeof *s);
 	*s = (struct server){
 		.loop = loop,
 		.protocol = protocol,
 		.limits = *limits,
+		.tls = tls,
 		.conn_limits = {.line_max = limits->line_max,
 				.block_max = limits->block_max,
 				.high_mark = limits->queue_max / 16,
@@ -224,7 +238,8 @@ struct server *server_new(struct loop *loop, const struct server_protocol *proto
 int server_listen(struct server *s, int fd, struct err *err)
 {
 	const struct listener_options options = {.backlog = (int)s->limits.backlog,
-						 .refusal = word_of(s, SERVER_FULL),
+						 /* in plain words it would not be TLS */
+						 .refusal = s->tls ? NULL : word_of(s, SERVER_FULL),
 						 .accepted = on_accepted,
 						 .ctx = s};
 	ENSURE(s->nlisteners < SERVER_LISTENERS);
@@ -232,6 +247,28 @@ int server_listen(struct server *s, int fd, struct err *err)
 		return err_in(err, "%s", s->protocol->name);
 	s->nlisteners++;
 	return 0;
+}
+
+int server_may_listen(int fd, const struct tls *tls, struct err *err)
+{
+	struct sockaddr_storage at;
+	socklen_t n = sizeof at;
+	struct addr a;
+	char name[128];
+	if (tls && tls_knows_peer(tls))
+		return 0;
+	if (getsockname(fd, (struct sockaddr *)&at, &n) < 0)
+		return err_sys(err, "cannot tell where it listens");
+	if (at.ss_family == AF_UNIX ||
+	    (addr_from_sockaddr((const struct sockaddr *)&at, n, &a) && addr_loopback(&a)))
+		return 0;
+	if (listen_name(fd, name, sizeof name, err) < 0)
+		return -1;
+	return err_set(err, ERR_USAGE,
+		       "listen: other machines reach %s, so they have to show who they are: set "
+		       "tls_shared_key, or tls_cert, tls_key and tls_ca; or listen on 127.0.0.1 or "
+		       "a Unix socket",
+		       name);
 }
 
 void server_free(struct server **sp)

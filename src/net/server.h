@@ -8,6 +8,7 @@
 #include "base/value.h"
 #include "net/conn.h"
 #include "net/listener.h"
+#include "net/tls.h"
 
 #include <math.h>
 
@@ -41,8 +42,8 @@ struct server_protocol {
 	const char *greeting;            /* with its line end, like all words; NULL: none */
 	const char *words[SERVER_WORDS]; /* NULL: a plain one of our own; "": silence */
 	size_t state_size;               /* of session_state(), zeroes at first */
-	/* These may be NULL. drained: below the low mark again, see conn_send(); closed: the last
-	 * moment of the session. */
+	/* These may be NULL. opened: after the handshake, where there is TLS; drained: below the
+	 * low mark again, see conn_send(); closed: the last moment of a session that was opened. */
 	void (*opened)(struct session *s);
 	void (*drained)(struct session *s);
 	void (*closed)(struct session *s, enum conn_end end);
@@ -89,9 +90,13 @@ struct server_limits {
 			.help = "A line or block must be complete after so long; 0: never"         \
 	}
 
-/* The protocol is used where it is; ctx is for server_ctx(). */
+/* The protocol and tls (NULL: none) are used where they are; ctx is for server_ctx(). */
 struct server *server_new(struct loop *loop, const struct server_protocol *protocol,
-			  const struct server_limits *limits, void *ctx);
+			  const struct server_limits *limits, const struct tls *tls, void *ctx);
+/* For roles that must not obey anyone on the network: whether nobody but this machine (loopback, a
+ * Unix socket) and peers that prove who they are get a word in on this listening socket. Else
+ * ERR_USAGE, with the address and the settings. */
+int server_may_listen(int fd, const struct tls *tls, struct err *err);
 /* Begins to accept; at most SERVER_LISTENERS times. The descriptor stays the caller's. */
 int server_listen(struct server *s, int fd, struct err *err);
 /* Accepts nobody more, ends the idle at once and the others when they have their answers, all at

@@ -11,6 +11,7 @@ enum { CHUNK = 1024 };
 struct lines_conf {
 	const char *listen, *second;
 	struct server_limits limits;
+	struct tls_conf tls;
 	int64_t drain_us;
 };
 
@@ -19,6 +20,7 @@ static const struct value_spec specs[] = {
 	 .help = "Where it answers"},
 	{"second", VALUE_LISTEN_AT(struct lines_conf, second), .help = "And where else"},
 	SERVER_LIMITS_AT(struct lines_conf, limits),
+	TLS_SPECS(struct lines_conf, tls),
 	{"drain", VALUE_TIME_AT(struct lines_conf, drain_us), .fallback = "5s",
 	 .help = "How long answers may take when it stops"},
 };
@@ -129,6 +131,7 @@ struct lines {
 	struct role_env *env;
 	const struct lines_conf *conf;
 	struct loop *loop;
+	struct tls *tls;
 	struct server *server;
 	struct loop_timer tick;
 	uint64_t told[LINES + 1];
@@ -170,7 +173,8 @@ static int serve(struct lines *l, struct err *err)
 	static const char *const sockets[] = {"listen", "second"};
 	for (size_t i = 0; i < ARRAY_LEN(sockets); i++) {
 		int fd = role_fd(l->env, sockets[i]);
-		if (fd >= 0 && server_listen(l->server, fd, err) < 0)
+		if (fd >= 0 && (server_may_listen(fd, l->tls, err) < 0 ||
+				server_listen(l->server, fd, err) < 0))
 			return -1;
 	}
 	if (loop_signal(l->loop, SIGTERM, on_signal, l, err) < 0 ||
@@ -184,15 +188,20 @@ static int serve(struct lines *l, struct err *err)
 static int lines_run(struct role_env *env, struct err *err)
 {
 	struct lines l = {.env = env, .conf = config_get(env->config, &section)};
-	if (loop_new(&l.loop, NULL, err) < 0)
+	if (tls_new(&l.tls, &l.conf->tls, true, err) < 0)
 		return -1;
-	l.server = server_new(l.loop, &protocol, &l.conf->limits, &l);
+	if (loop_new(&l.loop, NULL, err) < 0) {
+		tls_free(&l.tls);
+		return -1;
+	}
+	l.server = server_new(l.loop, &protocol, &l.conf->limits, l.tls, &l);
 	l.tick = (struct loop_timer){.fn = tell_counters, .ctx = &l};
 	int rc = serve(&l, err);
 	tell_counters(&l);
 	loop_timer_stop(&l.tick);
 	server_free(&l.server);
 	loop_free(&l.loop);
+	tls_free(&l.tls);
 	return rc;
 }
 

@@ -213,7 +213,7 @@ int control_new(struct control **ret, struct sim *s, struct http *http, const ch
 {
 	struct control *c = mem_alloc(sizeof *c);
 	*c = (struct control){.sim = s, .http = http, .fd = -1};
-	c->server = server_new(s->loop, &protocol, &limits, c);
+	c->server = server_new(s->loop, &protocol, &limits, NULL, c);
 	if (listen_open(listen, &c->fd, err) < 0 ||
 	    listen_name(c->fd, c->name, sizeof c->name, err) < 0 ||
 	    server_listen(c->server, c->fd, err) < 0) {

@@ -447,7 +447,7 @@ static void on_accept(void *ctx, int fd, const struct peer *peer)
 	struct names *names = ctx;
 	struct asker *a = mem_alloc(sizeof *a);
 	*a = (struct asker){.names = names, .server = peer->server};
-	a->conn = conn_new(names->pool, fd, &limits, &ops, a);
+	a->conn = conn_new(names->pool, fd, NULL, &limits, &ops, a);
 	conn_want(a->conn, 2);
 }
 

@@ -76,7 +76,7 @@ static struct end *add(struct side *s)
 			continue;
 		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd), 0);
 		*e = (struct end){.side = s, .story = BUF_INIT(1 << 20), .peer = fd[1]};
-		e->conn = conn_new(s->pool, fd[0], &s->limits, &ops, e);
+		e->conn = conn_new(s->pool, fd[0], NULL, &s->limits, &ops, e);
 		return e;
 	}
 	fail();

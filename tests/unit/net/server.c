@@ -99,7 +99,7 @@ static void scene_open(struct scene *t, int64_t max, int64_t per_address)
 	socklen_t n = sizeof t->at;
 	*t = (struct scene){0};
 	assert_int_equal(loop_new(&t->loop, &options, &err), 0);
-	t->server = server_new(t->loop, &protocol, &limits, &t->waiting);
+	t->server = server_new(t->loop, &protocol, &limits, NULL, &t->waiting);
 	assert_int_equal(listen_open("127.0.0.1:0", &t->fd, &err), 0);
 	assert_int_equal(getsockname(t->fd, (struct sockaddr *)&t->at, &n), 0);
 	assert_int_equal(server_listen(t->server, t->fd, &err), 0);

@@ -232,7 +232,7 @@ static int load_done(struct game *g, struct err *err)
 	int rc = state_read(g->p.st, "journal", &r, err);
 	while (rc == 0 && (rc = record_next(r, &record, err)) == 0) {
 		rc = journal_read(record.payload, &e, err);
-		if (rc == 0)
+		if (rc == 0 && !(e.flags & ITEM_ROBOTS))
 			g->done[number_of(e.fp)] = true;
 	}
 	record_reader_free(&r);

@@ -236,7 +236,7 @@ static int note(struct play *p, uint64_t page, enum change_op op, enum item_type
 	const struct journal_entry key = journal_of_key(e.fp.site, qkey_of(&server, 0), e.time_us);
 	if (sum)
 		memcpy(e.md5, sum, sizeof e.md5);
-	return state_journal(p->st, &key, err) < 0 ? -1 : state_journal(p->st, &e, err);
+	return state_journal(p->st, &e, err) < 0 ? -1 : state_journal(p->st, &key, err);
 }
 
 int play_link(struct play *p, uint64_t from, uint64_t to, struct err *err)

@@ -68,9 +68,7 @@ static int record_judge_note(struct recording *r, const struct index_item *item,
 	int rc = sites_scan_find(r->sites, item->fp.site, &site, err);
 	if (rc)
 		return rc;
-	int64_t age_us = r->crawl->now_us - item->last_seen_s * US_PER_S;
-	return item->type == ITEM_QKEY && qkey_kind(site->qkey) == QKEY_NONEXISTENT &&
-	       age_us >= r->crawl->conf->site_err_expire_us;
+	return item->type == ITEM_QKEY && !site->qkey;
 }
 
 static int record_item(void *ctx, const struct index_news *about, struct index_item *ret,

@@ -430,7 +430,7 @@ static void select_count_due(struct writing *w, const struct index_item *item)
 static bool select_same_counts(const struct site *a, const struct site *b)
 {
 	return a->active == b->active && a->inactive == b->inactive && a->gathered == b->gathered &&
-	       a->fresh == b->fresh && a->demand == b->demand;
+	       a->fresh == b->fresh && a->demand == b->demand && a->qkey == b->qkey;
 }
 
 /* The next site of the list. */
@@ -448,10 +448,12 @@ static int select_drop_site(struct writing *w, struct err *err)
 	return select_step_site(w, err);
 }
 
-/* The site that the list is at has the URLs that were counted. */
-static int select_keep_site(struct writing *w, struct err *err)
+/* The site that the list is at has the URLs that were counted. renew: its name is asked for again.
+ */
+static int select_keep_site(struct writing *w, bool renew, struct err *err)
 {
 	struct site site = w->old;
+	site.qkey = renew ? 0 : site.qkey;
 	site.active = w->counts.active;
 	site.inactive = w->counts.inactive;
 	site.gathered = w->counts.gathered;
@@ -476,8 +478,8 @@ static int select_end_site(struct writing *w, struct err *err)
 	bool stays = known && w->counts.active + w->counts.inactive > 0;
 	bool nowhere = known && qkey_kind(w->old.qkey) == QKEY_NONEXISTENT &&
 		       age_us >= c->conf->site_err_expire_us;
-	w->stale_notes += stays ? w->has_key && nowhere : w->notes;
-	return stays ? select_keep_site(w, err) : known ? select_drop_site(w, err) : 0;
+	w->stale_notes += stays ? w->has_key && (nowhere || !w->old.qkey) : w->notes;
+	return stays ? select_keep_site(w, nowhere, err) : known ? select_drop_site(w, err) : 0;
 }
 
 static int select_turn_to(struct writing *w, uint64_t fp, struct err *err)
@@ -488,6 +490,7 @@ static int select_turn_to(struct writing *w, uint64_t fp, struct err *err)
 		return -1;
 	w->counts = (struct site){.fp = fp};
 	w->has_key = false;
+	w->key_seen_s = 0;
 	w->notes = 0;
 	w->schema = limits_schema(w->s->limits, w->number++);
 	return 0;

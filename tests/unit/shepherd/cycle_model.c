@@ -705,9 +705,7 @@ static bool record_drops(struct world *w, const struct index_item *item)
 	const struct site *site = model_site(w, item->fp.site);
 	if (!(item->flags & ITEM_ROBOTS))
 		return false;
-	return !site || (item->type == ITEM_QKEY && qkey_kind(site->qkey) == QKEY_NONEXISTENT &&
-			 w->crawl.now_us >=
-				 item->last_seen_s * US_PER_S + w->crawl.conf->site_err_expire_us);
+	return !site || (item->type == ITEM_QKEY && site->qkey == 0);
 }
 
 void model_record(struct world *w)

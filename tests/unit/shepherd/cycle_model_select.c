@@ -327,6 +327,16 @@ static bool select_apply(struct selecting *s, const struct chosen *c)
 	return true;
 }
 
+/* A server that did not exist may exist now. */
+static void select_renew_key(struct world *w, struct site *site)
+{
+	const struct index_item *key = model_item(w, (struct footprint){site->fp, 0});
+	int64_t seen_us = key ? key->last_seen_s * US_PER_S : 0;
+	if (qkey_kind(site->qkey) == QKEY_NONEXISTENT &&
+	    w->crawl.now_us >= seen_us + w->crawl.conf->site_err_expire_us)
+		site->qkey = 0;
+}
+
 static void select_count_sites(struct selecting *s)
 {
 	struct world *w = s->w;
@@ -342,6 +352,7 @@ static void select_count_sites(struct selecting *s)
 				site->fresh += w->item[k].type == ITEM_NEW;
 				site->demand += w->item[k].freq;
 			}
+		select_renew_key(w, site);
 		if (site->active + site->inactive)
 			w->site[n++] = *site;
 	}

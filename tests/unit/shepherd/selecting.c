@@ -619,6 +619,7 @@ static void sites_without_urls_go_and_their_keys_are_told(void **state)
 	}
 	items[6].last_seen_s = NOW_S - 31 * DAY_S;
 	select_make(&lab, "pruned", items, ARRAY_LEN(items), UNKNOWN);
+	select_set_site(&lab, STAYS, (struct site){.qkey = 11});
 	select_set_site(&lab, NOWHERE,
 			(struct site){.qkey = qkey_special(QKEY_NONEXISTENT, 1, 80)});
 	struct selected got = select_all(&lab, &conf);
@@ -629,7 +630,9 @@ static void sites_without_urls_go_and_their_keys_are_told(void **state)
 	struct sites *sites = lab_sites(&lab);
 	assert_int_equal(2, sites_count(sites));
 	assert_non_null(sites_get(sites, select_fp(STAYS, 0).site));
-	assert_non_null(sites_get(sites, select_fp(NOWHERE, 0).site));
+	assert_int_equal(11, sites_get(sites, select_fp(STAYS, 0).site)->qkey);
+	assert_int_equal(0,
+			 sites_get(sites, select_fp(NOWHERE, 0).site)->qkey); /* asked for again */
 	sites_free(&sites);
 	assert_int_equal(5, state_params(lab.st)->course.urls[ITEM_QKEY]); /* record drops them */
 	lab_free(&lab);

@@ -27,7 +27,8 @@ static bool notify_address(const char *name, struct sockaddr_un *ret, socklen_t 
 }
 
 /* Waits a while when the reader's queue is full: a lost READY=1 would cost a restart. What cannot
- * be said then is not worth failing for. */
+ * be said then is not worth failing for; of a mere status there will be a newer one, and a loop
+ * that others count on does not stand still for it. */
 void notify_send(const char *state)
 {
 	struct sockaddr_un to;
@@ -39,7 +40,9 @@ void notify_send(const char *state)
 		return;
 	struct timeval wait = {.tv_sec = SEND_WAIT_S};
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
-	(void)sendto(fd, state, strlen(state), MSG_NOSIGNAL, (const struct sockaddr *)&to, n);
+	int flags = str_starts(str_of(state), STR("STATUS=")) ? MSG_DONTWAIT : 0;
+	(void)sendto(fd, state, strlen(state), flags | MSG_NOSIGNAL, (const struct sockaddr *)&to,
+		     n);
 	close(fd);
 }
 

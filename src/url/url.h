@@ -105,6 +105,9 @@ struct str url_scheme_of(struct str text, char ret[URL_SCHEME_MAX]);
  * "www.example.co.uk". A slice of host. 1: none (an address, a public suffix itself, or a machine
  * without libpsl). `host` as in a parsed URL; trailing dots do not count. */
 int url_domain(struct str host, struct str *ret) MUST_USE;
+/* Whether two hosts belong to one owner: they have the same registrable domain, or they are the
+ * same where one has none, as addresses do. Hosts as for url_domain(). */
+bool url_same_domain(struct str a, struct str b);
 
 /* Paths that robots walk in circles: /a/b/a/b/a/b/... */
 struct url_loop_limits {

@@ -388,11 +388,17 @@ static bool is_address_text(struct str host)
 	return host.p[0] == '[' || ascii_is_digit(host.p[host.n - 1]);
 }
 
+static struct str without_last_dots(struct str host)
+{
+	while (host.n && host.p[host.n - 1] == '.')
+		host.n--;
+	return host;
+}
+
 int url_domain(struct str host, struct str *ret)
 {
 	char name[NAME_MAX_BYTES + 1];
-	while (host.n && host.p[host.n - 1] == '.')
-		host.n--;
+	host = without_last_dots(host);
 	if (host.n == 0 || host.n >= sizeof name || is_address_text(host))
 		return 1;
 	ENSURE(pthread_once(&psl.once, psl_load) == 0);
@@ -403,4 +409,13 @@ int url_domain(struct str host, struct str *ret)
 		return 1;
 	*ret = str_from(host, host.n - strlen(domain));
 	return 0;
+}
+
+bool url_same_domain(struct str a, struct str b)
+{
+	struct str domain_a, domain_b;
+	a = without_last_dots(a);
+	b = without_last_dots(b);
+	return str_eq(a, b) || (url_domain(a, &domain_a) == 0 && url_domain(b, &domain_b) == 0 &&
+				str_eq(domain_a, domain_b));
 }

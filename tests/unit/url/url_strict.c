@@ -182,6 +182,40 @@ static void domains_are_what_one_registers(void **state)
 	assert_int_equal(url_domain((struct str){name, sizeof name}, &domain), 1);
 }
 
+static void hosts_of_one_domain_belong_together(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *a, *b;
+		bool same, by_list; /* by_list: only the list of suffixes tells */
+	} cases[] = {
+		{"example.com", "example.com", true, false},
+		{"example.com.", "example.com", true, false},
+		{"localhost", "localhost", true, false},
+		{"192.0.2.7", "192.0.2.7", true, false},
+		{"192.0.2.7", "193.0.2.7", false, false},
+		{"[2001:db8::1]", "[2001:db8::1]", true, false},
+		{"[2001:db8::1]", "[2001:db8::2]", false, false},
+		{"co.uk", "org.uk", false, false},
+		{"example.com", "example.org", false, false},
+		{"example.com", "badexample.com", false, false},
+		{"a.co.uk", "b.co.uk", false, false},
+		/* a public suffix, as com.cn is */
+		{"a.xn--55qx5d.cn", "b.xn--55qx5d.cn", false, false},
+		{"", "example.com", false, false},
+		{"www.example.com", "example.com", true, true},
+		{"a.b.example.co.uk", "example.co.uk.", true, true},
+		{"www.xn--bcher-kva.de", "shop.xn--bcher-kva.de", true, true},
+		{"x.a.xn--55qx5d.cn", "y.a.xn--55qx5d.cn", true, true},
+	};
+	struct str domain;
+	bool has_list = url_domain(STR("example.com"), &domain) == 0;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		if (has_list || !cases[i].by_list)
+			assert_true(url_same_domain(str_of(cases[i].a), str_of(cases[i].b)) ==
+				    cases[i].same);
+}
+
 static void loops_are_seen(void **state)
 {
 	(void)state;
@@ -248,6 +282,7 @@ int main(void)
 		cmocka_unit_test(the_canonical_form_has_at_most_1024_bytes),
 		cmocka_unit_test(sites_print_as_urls_without_a_path),
 		cmocka_unit_test(domains_are_what_one_registers),
+		cmocka_unit_test(hosts_of_one_domain_belong_together),
 		cmocka_unit_test(loops_are_seen),
 		cmocka_unit_test(the_limits_of_loops_can_be_set),
 	};

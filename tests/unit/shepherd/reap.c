@@ -2,9 +2,11 @@
  * be connected to, and that is what becomes of a URL which got as far as the robot. */
 #include "shepherd/reap.h"
 
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "bucket/bucket_attrs.h"
 #include "extract/cage.h"
 #include "shepherd/code.h"
 #include "state/source_crawl.h"
@@ -32,6 +34,12 @@ struct bench {
 	char program[PATH_MAX + 32];
 	struct footprint fp;
 	unsigned flags; /* of the plan's entry */
+	/* Set between begin_at() and a run; the plan is then written anew. */
+	unsigned item_flags, hops;
+	qkey key;
+	uint64_t oid, robots; /* buckets of the page and of robots.txt */
+	const char *rules;    /* of the filter */
+	int64_t cycle_us;
 };
 
 static void find_program(struct bench *b)
@@ -58,17 +66,22 @@ static void plan_one(struct bench *b, uint64_t where)
 	struct err err = {0};
 	struct plan_writer *w = NULL;
 	const struct plan_entry entry = {
-		.fp = b->fp, .where = where, .priority = 1, .flags = (uint8_t)b->flags};
+		.fp = b->fp,
+		.where = where,
+		.priority = 1,
+		.flags = (uint8_t)b->flags,
+		.item_flags = (uint8_t)b->item_flags,
+		.hops = (uint8_t)b->hops,
+	};
 	const struct plan_entry twice[2] = {entry, entry};
 	const struct plan_site site = {.fp = b->fp.site,
-				       .robots_where = ITEM_NOWHERE,
+				       .qkey = b->key,
+				       .robots_where = b->robots,
 				       .entry = twice,
 				       .n = b->flags & TWICE ? 2 : 1};
-	lab_enter(&b->lab, false, PHASE_PLAN);
 	MUST(plan_create(&w, state_path(b->lab.st, &b->arena, "plan"), &err));
 	MUST(plan_put(w, &site, &err));
 	MUST(plan_finish(&w, &err));
-	MUST(state_enter(b->lab.st, PHASE_REAP, NULL, PLAY_START, &err));
 }
 
 /* A crawl whose bucket file has just this bucket. */
@@ -79,8 +92,12 @@ static void begin_at(struct bench *b, const char *name, uint32_t type, struct st
 	struct err err = {0};
 	uint32_t oid;
 	const struct bucket_options options = {.mode = BUCKET_APPEND};
-	*b = (struct bench){
-		.arena = ARENA_INIT(1 << 20), .conf = lab_conf(), .fp = fp_of(url), .flags = flags};
+	*b = (struct bench){.arena = ARENA_INIT(1 << 20),
+			    .conf = lab_conf(),
+			    .fp = fp_of(url),
+			    .flags = flags,
+			    .robots = ITEM_NOWHERE,
+			    .rules = ""};
 	b->conf.parsers = 1;
 	b->conf.max_resolvers = 2;
 	b->parse = cage_defaults;
@@ -90,7 +107,9 @@ static void begin_at(struct bench *b, const char *name, uint32_t type, struct st
 	b->robot.robot.networks = networks;
 	b->robot.robot.delay_us = networks.n ? 0 : b->robot.robot.delay_us;
 	snprintf(crawl, sizeof crawl, "%s/shepherd", name);
-	lab_make(&b->lab, crawl, NULL, 0, NULL, 0);
+	struct index_item item = {.fp = b->fp,
+				  .type = flags & PLAN_REFRESH ? ITEM_GATHERED : ITEM_NEW};
+	lab_make(&b->lab, crawl, &item, 1, NULL, 0);
 	char *objects = states_path(b->lab.s, &b->arena, "objects");
 	MUST(bucket_open(&b->buckets, objects, &options, &err));
 	MUST(bucket_append(b->buckets, type, data, &oid, &err));
@@ -104,7 +123,10 @@ static void begin_at(struct bench *b, const char *name, uint32_t type, struct st
 				       .robot = &b->robot,
 				       .conf = &b->conf};
 	MUST(reap_new(&b->reap, &o, &err));
+	b->oid = oid;
+	lab_enter(&b->lab, false, PHASE_PLAN);
 	plan_one(b, oid);
+	MUST(state_enter(b->lab.st, PHASE_REAP, NULL, PLAY_START, &err));
 }
 
 static void begin(struct bench *b, const char *name, uint32_t type, struct str data)
@@ -124,14 +146,23 @@ static void end(struct bench *b)
 static int reap_all(struct bench *b, struct err *err)
 {
 	struct crawl c = lab_crawl(&b->conf);
+	const struct filter_defaults all = {.follow_all = true};
+	struct filter *filter = NULL;
 	struct reaped reaped;
+	assert_int_equal(0, filter_parse(str_of(b->rules), "filter", &all, &filter, err));
+	c.filter = filter;
 	c.delay_us = b->robot.robot.delay_us;
 	c.buckets = b->buckets;
-	return reap_run(b->reap, b->lab.st, &c, &reaped, err);
+	c.cycle_us = b->cycle_us ? b->cycle_us : c.cycle_us;
+	int rc = reap_run(b->reap, b->lab.st, &c, &reaped, err);
+	filter_free(&filter);
+	return rc;
 }
 
-/* The journal's only entry of a page. false: it has none. */
-static bool told(struct bench *b, struct journal_entry *ret)
+enum entry_kind { OF_PAGE, OF_ROBOTS, OF_KEY };
+
+/* The journal's only entry of this kind. false: it has none. */
+static bool told_of(struct bench *b, enum entry_kind kind, struct journal_entry *ret)
 {
 	struct err err = {0};
 	struct record_reader *in = NULL;
@@ -141,7 +172,9 @@ static bool told(struct bench *b, struct journal_entry *ret)
 	while (rc == 0 && (rc = record_next(in, &record, &err)) == 0) {
 		struct journal_entry e;
 		MUST(journal_read(record.payload, &e, &err));
-		if (e.flags & ITEM_ROBOTS)
+		if (kind != (e.type == ITEM_QKEY     ? OF_KEY
+			     : e.flags & ITEM_ROBOTS ? OF_ROBOTS
+						     : OF_PAGE))
 			continue;
 		assert_false(some);
 		some = true;
@@ -151,6 +184,11 @@ static bool told(struct bench *b, struct journal_entry *ret)
 	assert_int_equal(1, rc);
 	record_reader_free(&in);
 	return some;
+}
+
+static bool told(struct bench *b, struct journal_entry *ret)
+{
+	return told_of(b, OF_PAGE, ret);
 }
 
 static void a_bucket_of_the_oldest_version_has_its_url_in_the_body(void **state)
@@ -229,6 +267,10 @@ struct served {
 	int fd;
 	char url[64], asked[4096]; /* the last request */
 	struct str answer;         /* in place of the page; empty: the page */
+	struct str robots;         /* whole answers to /robots.txt and /elsewhere; empty: 404 */
+	struct str elsewhere;
+	_Atomic unsigned pages, files; /* asked for: the page, anything else */
+	_Atomic bool slow;             /* the page waits until this is not set */
 	pthread_t thread;
 };
 
@@ -249,6 +291,16 @@ static void *serve(void *arg)
 				      page ? PAGE : "");
 		struct str out =
 			page && s->answer.n ? s->answer : (struct str){answer, (size_t)length};
+		if (s->robots.n && strncmp(request, "GET /robots.txt ", 16) == 0)
+			out = s->robots;
+		if (s->elsewhere.n && strncmp(request, "GET /elsewhere ", 15) == 0)
+			out = s->elsewhere;
+		if (page)
+			s->pages++;
+		else
+			s->files++;
+		while (page && s->slow)
+			usleep(1000);
 		if (n > 0 && write(fd, out.p, out.n) != (ssize_t)out.n)
 			fail_msg("the answer was not taken");
 		close(fd);
@@ -409,6 +461,367 @@ static void a_delete_is_told_once(void **state)
 	serve_end(&served);
 }
 
+static const char *const loopback[] = {"127.0.0.0/8"};
+#define LOOPBACK ((struct value_list){.item = loopback, .n = 1})
+#define FILE_OK(text) \
+	STR("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n" text)
+#define FORBIDS "User-agent: *\nDisallow: /page\n"
+
+/* A page that is new, on a server that is there. */
+static void begin_served(struct bench *b, const char *name, struct served *served)
+{
+	char thin[80];
+	serve_begin(served);
+	snprintf(thin, sizeof thin, "U%s\n", served->url);
+	begin_at(b, name, BUCKET_PLAIN, str_of(thin), served->url, LOOPBACK, 0);
+}
+
+/* The text of robots.txt in the bucket that its entry names. */
+static void assert_kept(struct bench *b, const struct journal_entry *e, const char *text)
+{
+	struct attrs header, body;
+	struct footprint fp;
+	struct err err = {0};
+	MUST(bucket_get(b->buckets, NULL, (uint32_t)e->where, &b->arena, &header, &body, &err));
+	assert_true(footprint_parse(attrs_get(&header, 'O'), &fp));
+	assert_int_equal(0, footprint_cmp(fp, e->fp));
+	assert_true(str_eq(attrs_get(&header, 'U'), e->url));
+	assert_str(attrs_get(&body, 'X'), text);
+}
+
+static void what_robots_txt_forbids_is_not_asked_for(void **state)
+{
+	(void)state;
+	struct served served = {.robots = FILE_OK(FORBIDS)};
+	struct bench b;
+	struct err err = {0};
+	struct journal_entry e;
+	begin_served(&b, "forbids", &served);
+	MUST(reap_all(&b, &err));
+	assert_true(told(&b, &e));
+	assert_int_equal(CODE_ROBOTS, e.code);
+	assert_int_equal(0, served.pages);
+	assert_int_equal(1, served.files);
+	assert_true(told_of(&b, OF_ROBOTS, &e));
+	assert_int_equal(ITEM_GATHERED, e.type);
+	assert_int_equal(CHANGE_NONE, e.op);
+	assert_int_equal(b.fp.site, e.fp.site);
+	assert_kept(&b, &e, FORBIDS);
+	end(&b);
+	serve_end(&served);
+}
+
+static void the_file_may_lie_elsewhere(void **state)
+{
+	(void)state;
+	struct served served = {.robots = STR("HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\n"
+					      "Content-Length: 0\r\nConnection: close\r\n\r\n"),
+				.elsewhere = FILE_OK(FORBIDS)};
+	struct bench b;
+	struct err err = {0};
+	struct journal_entry e;
+	begin_served(&b, "elsewhere", &served);
+	MUST(reap_all(&b, &err));
+	assert_true(told(&b, &e));
+	assert_int_equal(CODE_ROBOTS, e.code);
+	assert_int_equal(2, served.files);
+	assert_true(told_of(&b, OF_ROBOTS, &e));
+	assert_kept(&b, &e, FORBIDS);
+	end(&b);
+	serve_end(&served);
+}
+
+static void a_circle_of_redirects_is_no_file(void **state)
+{
+	(void)state;
+	static const char circle[] = "HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\n"
+				     "Content-Length: 0\r\nConnection: close\r\n\r\n";
+	struct served served = {.robots = {circle, sizeof circle - 1},
+				.elsewhere = {circle, sizeof circle - 1}};
+	struct bench b;
+	struct err err = {0};
+	struct journal_entry e;
+	begin_served(&b, "circle", &served);
+	MUST(reap_all(&b, &err));
+	assert_true(told(&b, &e));
+	assert_int_equal(CODE_OK, e.code);
+	assert_int_equal(6, served.files);
+	assert_true(told_of(&b, OF_ROBOTS, &e));
+	assert_int_equal(ITEM_ERROR, e.type);
+	assert_int_equal(CODE_NOWHERE, e.code);
+	end(&b);
+	serve_end(&served);
+}
+
+/* Nothing is known of what it forbids. */
+static void a_site_that_cannot_give_its_file_is_off(void **state)
+{
+	(void)state;
+	struct served served = {.robots = STR("HTTP/1.1 503 Later\r\nContent-Length: 0\r\n"
+					      "Connection: close\r\n\r\n")};
+	struct bench b;
+	struct err err = {0};
+	struct journal_entry e;
+	begin_served(&b, "unreachable", &served);
+	MUST(reap_all(&b, &err));
+	assert_true(told(&b, &e));
+	assert_int_equal(1503, e.code);
+	assert_int_equal(ITEM_TEMPORARY, e.type);
+	assert_int_equal(0, served.pages);
+	assert_true(told_of(&b, OF_ROBOTS, &e));
+	assert_int_equal(ITEM_TEMPORARY, e.type);
+	assert_int_equal(ITEM_NOWHERE, e.where);
+	end(&b);
+	serve_end(&served);
+}
+
+/* As after the loss of run/robots: nobody is asked. */
+static void the_bucket_of_the_file_is_as_good_as_the_cache(void **state)
+{
+	(void)state;
+	struct served served = {0};
+	struct bench b;
+	struct err err = {0};
+	struct journal_entry e;
+	struct attrs header = {0}, body = {0};
+	char digits[FOOTPRINT_TEXT];
+	uint32_t oid;
+	begin_served(&b, "bucket", &served);
+	struct footprint fp = {b.fp.site, footprint_path(STR("/robots.txt"))};
+	attrs_add(&header, &b.arena, 'O', str_of(footprint_print(fp, digits)));
+	attrs_add(&header, &b.arena, 'D',
+		  str_of(arena_printf(&b.arena, "%lld", (long long)(clock_wall_us() / US_PER_S))));
+	attrs_add(&body, &b.arena, 'X', STR(FORBIDS));
+	MUST(bucket_put(b.buckets, NULL, &header, &body, &oid, &err));
+	MUST(bucket_sync(b.buckets, NULL, &err));
+	b.robots = oid;
+	plan_one(&b, b.oid);
+	MUST(reap_all(&b, &err));
+	assert_true(told(&b, &e));
+	assert_int_equal(CODE_ROBOTS, e.code);
+	assert_int_equal(0, served.pages + served.files);
+	assert_false(told_of(&b, OF_ROBOTS, &e));
+	end(&b);
+	serve_end(&served);
+}
+
+static void a_key_is_told_when_it_is_new(void **state)
+{
+	(void)state;
+	const struct qkey_addr address = {.b = {127, 0, 0, 1}};
+	struct journal_entry e;
+	for (int known = 0; known < 2; known++) {
+		struct served served = {0};
+		struct bench b;
+		struct err err = {0};
+		begin_served(&b, known ? "key-known" : "key-new", &served);
+		b.key = known ? qkey_of(&address, 0) : 0;
+		plan_one(&b, b.oid);
+		MUST(reap_all(&b, &err));
+		assert_int_equal(!known, told_of(&b, OF_KEY, &e));
+		if (!known) {
+			assert_int_equal(0, e.fp.path);
+			assert_int_equal(CODE_RESOLVED, e.code);
+			assert_int_equal(qkey_of(&address, 0), e.qkey);
+		}
+		assert_true(told(&b, &e));
+		assert_int_equal(CODE_OK, e.code);
+		end(&b);
+		serve_end(&served);
+	}
+}
+
+/* A page of a site that has moved may be another, whatever its validators say. */
+static void what_has_moved_is_fetched_without_validators(void **state)
+{
+	(void)state;
+	const struct qkey_addr before = {.b = {127, 0, 0, 2}}, now = {.b = {127, 0, 0, 1}};
+	for (int moved = 0; moved < 2; moved++) {
+		struct served served = {0};
+		struct bench b;
+		struct err err = {0};
+		struct journal_entry e;
+		char known[256];
+		serve_begin(&served);
+		snprintf(known, sizeof known, "U%s\ne\"tag\"\n\nXold\n", served.url);
+		begin_at(&b, moved ? "moved" : "stayed", BUCKET_V30, str_of(known), served.url,
+			 LOOPBACK, PLAN_REFRESH);
+		b.key = qkey_of(moved ? &before : &now, 0);
+		plan_one(&b, b.oid);
+		MUST(reap_all(&b, &err));
+		assert_true(told(&b, &e));
+		assert_int_equal(CODE_OK, e.code);
+		assert_int_equal(!moved, strstr(served.asked, "If-None-Match") != NULL);
+		end(&b);
+		serve_end(&served);
+	}
+}
+
+#define NO_SITE_URL "http://none.invalid/"
+
+static void a_name_that_is_none_is_asked_for_once(void **state)
+{
+	(void)state;
+	for (int known = 0; known < 2; known++) {
+		struct bench b;
+		struct err err = {0};
+		struct journal_entry e;
+		begin_at(&b, known ? "no-site" : "no-name", BUCKET_PLAIN, STR("U" NO_SITE_URL "\n"),
+			 NO_SITE_URL, LOOPBACK, 0);
+		b.key = known ? qkey_special(QKEY_NONEXISTENT, 1, 0) : 0;
+		plan_one(&b, b.oid);
+		MUST(reap_all(&b, &err));
+		assert_int_equal(!known, told_of(&b, OF_KEY, &e));
+		if (!known)
+			assert_int_equal(QKEY_NONEXISTENT, qkey_kind(e.qkey));
+		assert_true(told(&b, &e));
+		assert_int_equal(known ? CODE_NO_SITE : CODE_NO_HOST, e.code);
+		end(&b);
+	}
+}
+
+/* What is under way when a run ends is judged by the next one, and not asked for again. */
+static void a_slow_page_is_judged_by_the_next_run(void **state)
+{
+	(void)state;
+	struct served served = {.slow = true};
+	struct bench b;
+	struct err err = {0};
+	struct journal_entry e;
+	begin_served(&b, "slow", &served);
+	b.cycle_us = 300 * US_PER_MS;
+	while (!served.pages) {
+		MUST(reap_all(&b, &err));
+		assert_false(told(&b, &e));
+	}
+	MUST(reap_all(&b, &err)); /* still not */
+	assert_false(told(&b, &e));
+	served.slow = false;
+	b.cycle_us = 0;
+	MUST(reap_all(&b, &err));
+	assert_true(told(&b, &e));
+	assert_int_equal(CODE_OK, e.code);
+	assert_int_equal(1, served.pages);
+	end(&b);
+	serve_end(&served);
+}
+
+/* The same, answered before the next one begins. */
+static void an_answer_between_two_runs_is_kept(void **state)
+{
+	(void)state;
+	struct served served = {.slow = true};
+	struct bench b;
+	struct err err = {0};
+	struct journal_entry e;
+	begin_served(&b, "between", &served);
+	b.cycle_us = 300 * US_PER_MS;
+	while (!served.pages)
+		MUST(reap_all(&b, &err));
+	served.slow = false;
+	for (int i = 0; i < 300; i++) { /* long enough, and if not it is judged all the same */
+		loop_poll(b.loop);
+		usleep(1000);
+	}
+	b.cycle_us = 0;
+	MUST(reap_all(&b, &err));
+	assert_true(told(&b, &e));
+	assert_int_equal(CODE_OK, e.code);
+	assert_int_equal(1, served.pages);
+	end(&b);
+	serve_end(&served);
+}
+
+static void the_type_of_an_answer_says_its_section_or_that_nobody_wants_it(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *name, *rules;
+		uint16_t code;
+		bool has_section;
+	} cases[] = {
+		{"other", "section b 1\nsection a 1\ntype text/html: section=a\n", CODE_OK, true},
+		{"reject", "type text/html: reject\n", CODE_REJECTED, false},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct served served = {0};
+		struct bench b;
+		struct err err = {0};
+		struct journal_entry e;
+		begin_served(&b, cases[i].name, &served);
+		b.rules = cases[i].rules;
+		MUST(reap_all(&b, &err));
+		assert_true(told(&b, &e));
+		assert_int_equal(cases[i].code, e.code);
+		assert_int_equal(cases[i].has_section, e.has_section);
+		end(&b);
+		serve_end(&served);
+	}
+}
+
+/* The only contribution. false: there is none. */
+static bool contributed(struct bench *b, struct contrib *ret)
+{
+	struct err err = {0};
+	struct record_reader *in = NULL;
+	struct record record;
+	bool some = false;
+	int rc = state_read(b->lab.st, "contrib", &in, &err);
+	while (rc == 0 && (rc = record_next(in, &record, &err)) == 0) {
+		assert_false(some);
+		some = true;
+		MUST(contrib_read(record.payload, ret, &err));
+	}
+	assert_int_equal(1, rc);
+	record_reader_free(&in);
+	return some;
+}
+
+static void what_is_given_by_hand_leads_on_by_hand_inside_its_domain(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *name, *to;
+		unsigned item_flags, hops;
+		bool no_target, leads, by_hand;
+	} cases[] = {
+		{"hand", "/next", ITEM_INITIAL, 3, false, true, true},
+		{"far", "/next", ITEM_INITIAL, 10, false, true, false},
+		{"link", "/next", 0, 0, false, true, false},
+		{"abroad", "http://other.example/", ITEM_INITIAL, 0, false, true, false},
+		{"itself", "/page", ITEM_INITIAL, 0, true, false, false},
+		{"nowhere", "mailto:x@example.org", 0, 0, true, false, false},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		char answer[256];
+		struct served served = {0};
+		struct bench b;
+		struct err err = {0};
+		struct journal_entry e;
+		struct contrib c;
+		int n = snprintf(answer, sizeof answer,
+				 "HTTP/1.1 301 Moved\r\nLocation: %s\r\nContent-Length: 0\r\n"
+				 "Connection: close\r\n\r\n",
+				 cases[i].to);
+		served.answer = (struct str){answer, (size_t)n};
+		begin_served(&b, cases[i].name, &served);
+		b.item_flags = cases[i].item_flags;
+		b.hops = cases[i].hops;
+		plan_one(&b, b.oid);
+		MUST(reap_all(&b, &err));
+		assert_true(told(&b, &e));
+		assert_int_equal(cases[i].no_target, e.no_target);
+		assert_int_equal(cases[i].no_target ? CODE_NOWHERE : CODE_REDIRECT, e.code);
+		assert_int_equal(cases[i].leads, contributed(&b, &c));
+		if (cases[i].leads) {
+			assert_int_equal(cases[i].by_hand ? ITEM_INITIAL : 0, c.flags);
+			assert_int_equal(cases[i].by_hand ? cases[i].hops + 1 : 0, c.hops);
+		}
+		end(&b);
+		serve_end(&served);
+	}
+}
+
 #ifdef GARNER_FAULTS
 /* A disk that fails now is no reason to bury a URL: the reap ends and says why, and the next one
  * goes on. */
@@ -444,6 +857,18 @@ int main(void)
 		cmocka_unit_test(a_body_that_is_cut_leaves_the_page_as_it_was),
 		cmocka_unit_test(a_delete_is_told_once),
 		cmocka_unit_test(a_damaged_plan_ends_the_reap_and_the_cycle_goes_on),
+		cmocka_unit_test(what_robots_txt_forbids_is_not_asked_for),
+		cmocka_unit_test(the_file_may_lie_elsewhere),
+		cmocka_unit_test(a_circle_of_redirects_is_no_file),
+		cmocka_unit_test(a_site_that_cannot_give_its_file_is_off),
+		cmocka_unit_test(the_bucket_of_the_file_is_as_good_as_the_cache),
+		cmocka_unit_test(a_key_is_told_when_it_is_new),
+		cmocka_unit_test(what_has_moved_is_fetched_without_validators),
+		cmocka_unit_test(a_name_that_is_none_is_asked_for_once),
+		cmocka_unit_test(a_slow_page_is_judged_by_the_next_run),
+		cmocka_unit_test(an_answer_between_two_runs_is_kept),
+		cmocka_unit_test(the_type_of_an_answer_says_its_section_or_that_nobody_wants_it),
+		cmocka_unit_test(what_is_given_by_hand_leads_on_by_hand_inside_its_domain),
 #ifdef GARNER_FAULTS
 		cmocka_unit_test(a_bucket_that_cannot_be_read_now_ends_the_reap_and_not_the_url),
 #endif

@@ -10,6 +10,7 @@ enum {
 	REAP_JOB_MAX = 64 << 10, /* bytes of a job */
 	REAP_CONTROL_MAX = 64 << 10,
 	REAP_LINKS_MAX = 64 << 20, /* of the links of an answer, as bytes */
+	REAP_LINKS_MOST = 100000,  /* links of an answer; further ones are left out */
 	REAP_BODY_MAX = 1 << 20,
 	REAP_DICT_MAX = 16 << 20,
 	REAP_RULES_MAX = 8 << 20,

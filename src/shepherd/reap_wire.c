@@ -1,0 +1,595 @@
+/* What master and reapd say to each other. Jobs and the control part of an answer are lines, a
+ * letter and a value each, which people can read in a trace; links are binary, since a page may
+ * have thousands and the master looks at each of them. A reader takes a letter once, knows all
+ * letters of its version, and refuses every other: two programs of one version have nothing to
+ * guess. What a writer may not send (a control character in words that came from a server) it
+ * leaves out or blanks; so an honest peer is never taken for a liar. */
+#include "shepherd/reap_wire.h"
+
+#include "base/clock.h"
+#include "base/cursor.h"
+#include "base/hash.h"
+#include "bucket/bucket_attrs.h"
+
+#include <inttypes.h>
+
+const char *const reaper_what_names[REAPER_WHATS] = {"page", "robots", "sitemap"};
+
+enum {
+	TEXT_MOST = 256, /* bytes of the words of an answer */
+	LINK_HEAD = 22,  /* bytes before the URL of a link */
+	LINK_SITEMAP = 1 << 15,
+};
+/* No time that is sent is longer. */
+#define TIME_MOST_US (400 * US_PER_DAY)
+
+/* Lines of a letter and a value. */
+
+static void line_add(struct buf *out, char letter, struct str value)
+{
+	buf_add_byte(out, letter);
+	buf_add_str(out, value);
+	buf_add_byte(out, '\n');
+}
+
+static void line_add_number(struct buf *out, char letter, uint64_t v)
+{
+	char digits[STR_DECIMAL_MAX];
+	line_add(out, letter, (struct str){digits, str_decimal(digits, v)});
+}
+
+/* Left out where it is empty or cannot be sent. */
+static void line_add_text(struct buf *out, char letter, struct str value, size_t most)
+{
+	if (value.n && value.n <= most && !str_has_control(value))
+		line_add(out, letter, value);
+}
+
+struct line_reader {
+	struct str rest;
+	const char *what; /* for messages */
+	uint32_t seen[4]; /* a bit for each letter */
+	char letter;
+	struct str value;
+};
+
+static int line_wrong(const struct line_reader *r, struct err *err)
+{
+	return err_set(err, ERR_DAMAGED, "%s: attribute %c cannot be '" STR_FMT "'", r->what,
+		       r->letter, STR_ARG(str_head(r->value, 80)));
+}
+
+static bool line_seen(const struct line_reader *r, char letter)
+{
+	return r->seen[letter / 32] >> letter % 32 & 1;
+}
+
+/* 1: the end. */
+static int line_next(struct line_reader *r, struct err *err)
+{
+	if (r->rest.n == 0)
+		return 1;
+	size_t n = str_find_byte(r->rest, '\n');
+	char letter = r->rest.p[0];
+	if (n == r->rest.n || n == 0 || letter < '!' || letter > '~')
+		return err_set(err, ERR_DAMAGED, "%s: not lines of a letter and a value", r->what);
+	r->letter = letter;
+	r->value = (struct str){r->rest.p + 1, n - 1};
+	r->rest = str_from(r->rest, n + 1);
+	if (line_seen(r, letter))
+		return err_set(err, ERR_DAMAGED, "%s: attribute %c twice", r->what, letter);
+	r->seen[letter / 32] |= UINT32_C(1) << letter % 32;
+	return str_has_control(r->value) ? line_wrong(r, err) : 0;
+}
+
+static int line_number(const struct line_reader *r, uint64_t most, uint64_t *ret, struct err *err)
+{
+	uint64_t v;
+	if (!str_u64(r->value, &v) || v > most)
+		return line_wrong(r, err);
+	*ret = v;
+	return 0;
+}
+
+static int line_time(const struct line_reader *r, int64_t *ret, struct err *err)
+{
+	uint64_t v = 0;
+	if (line_number(r, TIME_MOST_US, &v, err) < 0)
+		return -1;
+	*ret = (int64_t)v;
+	return 0;
+}
+
+static int line_text(const struct line_reader *r, size_t most, struct str *ret, struct err *err)
+{
+	if (r->value.n == 0 || r->value.n > most)
+		return line_wrong(r, err);
+	*ret = r->value;
+	return 0;
+}
+
+static int line_addr(const struct line_reader *r, struct addr *ret, struct err *err)
+{
+	struct addr a;
+	if (r->value.n >= ADDR_SHOWN || !addr_parse_port(r->value, 0, &a) || a.port == 0)
+		return line_wrong(r, err);
+	*ret = a;
+	return 0;
+}
+
+/* All of these letters have to be there. */
+static int lines_whole(const struct line_reader *r, const char *letters, struct err *err)
+{
+	for (; *letters; letters++)
+		if (!line_seen(r, *letters))
+			return err_set(err, ERR_DAMAGED, "%s: attribute %c is missing", r->what,
+				       *letters);
+	return 0;
+}
+
+/* Jobs. */
+
+void reap_job_write(const struct reaper_job *job, struct buf *out)
+{
+	char addr[ADDR_SHOWN];
+	line_add(out, 'U', job->url);
+	line_add(out, 'a', str_of(addr_print_port(&job->addr, addr)));
+	line_add(out, 'w', str_of(reaper_what_names[job->what]));
+	line_add_number(out, 't', (uint64_t)MAX(job->now_s, 0));
+	line_add_text(out, 'e', job->etag, ROBOT_ETAG_MAX);
+	line_add_text(out, 'l', job->last_modified, ROBOT_DATE_MAX);
+	line_add_text(out, 'C', job->md5, 32);
+	buf_printf(out, "r%" PRId64 " %u\n", MIN(job->rule.delay_us, POLITE_RETRY_MAX_US),
+		   MIN(MAX(job->rule.concurrent, 1), POLITE_CONCURRENT_MAX));
+	line_add_number(out, 'b', MIN(job->limits.body, BUCKET_DATA_MOST));
+	line_add_number(out, 'i', (uint64_t)job->limits.idle_us);
+	line_add_number(out, 'z', (uint64_t)job->limits.total_us);
+	if (job->patience_us)
+		line_add_number(out, 'p', (uint64_t)job->patience_us);
+	if (job->keep)
+		line_add(out, 'K', STR("1"));
+}
+
+/* Canonical, http or https: what it was made of does not matter, it is asked for as it is. */
+static int job_read_url(const struct line_reader *r, struct reaper_job *job, struct err *err)
+{
+	char room[URL_MAX], strict[URL_STRICT_MAX + 1];
+	struct url url, canon;
+	if (url_parse(r->value, NULL, room, sizeof room, &url) != 0 || url.protocol == URL_FTP ||
+	    url_canon(&url, true, strict, sizeof strict, &canon) != 0 ||
+	    !str_eq(canon.href, r->value))
+		return line_wrong(r, err);
+	job->url = r->value;
+	job->fp = footprint_of(&canon);
+	return 0;
+}
+
+static int job_read_rule(const struct line_reader *r, struct reaper_job *job, struct err *err)
+{
+	struct str rest = r->value, delay, concurrent;
+	uint64_t us, n;
+	if (str_cut(&rest, ' ', &delay) != 0 || str_cut(&rest, ' ', &concurrent) != 0 || rest.p ||
+	    !str_u64(delay, &us) || us > POLITE_RETRY_MAX_US || !str_u64(concurrent, &n) || n < 1 ||
+	    n > POLITE_CONCURRENT_MAX)
+		return line_wrong(r, err);
+	job->rule.delay_us = (int64_t)us;
+	job->rule.concurrent = (unsigned)n;
+	return 0;
+}
+
+static int job_read_what(const struct line_reader *r, struct reaper_job *job, struct err *err)
+{
+	for (size_t i = 0; i < REAPER_WHATS; i++)
+		if (str_is(r->value, reaper_what_names[i])) {
+			job->what = (enum reaper_what)i;
+			return 0;
+		}
+	return line_wrong(r, err);
+}
+
+static int job_read_line(const struct line_reader *r, struct reaper_job *job, struct err *err)
+{
+	uint64_t v = 0;
+	unsigned char md5[16];
+	int rc;
+	switch (r->letter) {
+	case 'U':
+		return job_read_url(r, job, err);
+	case 'a':
+		return line_addr(r, &job->addr, err);
+	case 'w':
+		return job_read_what(r, job, err);
+	case 't':
+		rc = line_number(r, UINT32_MAX, &v, err);
+		job->now_s = (int64_t)v;
+		return rc;
+	case 'e':
+		return line_text(r, ROBOT_ETAG_MAX, &job->etag, err);
+	case 'l':
+		return line_text(r, ROBOT_DATE_MAX, &job->last_modified, err);
+	case 'C':
+		job->md5 = r->value;
+		return hex_parse(r->value, md5, sizeof md5) ? 0 : line_wrong(r, err);
+	case 'r':
+		return job_read_rule(r, job, err);
+	case 'b':
+		return line_number(r, BUCKET_DATA_MOST, &job->limits.body, err);
+	case 'i':
+		return line_time(r, &job->limits.idle_us, err);
+	case 'z':
+		return line_time(r, &job->limits.total_us, err);
+	case 'p':
+		return line_time(r, &job->patience_us, err);
+	case 'K':
+		job->keep = true;
+		return str_is(r->value, "1") ? 0 : line_wrong(r, err);
+	default:
+		return err_set(err, ERR_DAMAGED, "a job has no attribute %c", r->letter);
+	}
+}
+
+int reap_job_read(struct str bytes, struct reaper_job *ret, struct err *err)
+{
+	struct line_reader r = {.rest = bytes, .what = "a job"};
+	struct reaper_job job = {0};
+	int rc;
+	if (bytes.n > REAP_JOB_MAX)
+		return err_set(err, ERR_DAMAGED, "a job of %zu bytes", bytes.n);
+	while ((rc = line_next(&r, err)) == 0)
+		if (job_read_line(&r, &job, err) < 0)
+			return -1;
+	if (rc < 0 || lines_whole(&r, "Uawtrbiz", err) < 0)
+		return -1;
+	*ret = job;
+	return 0;
+}
+
+/* Rules of a site. */
+
+void reap_rules_write(const struct reaper_rules *rules, struct buf *out)
+{
+	buf_add_str(out, rules->site);
+	buf_printf(out, "\n%d\n%" PRId64 "\n", rules->is_reachable, MAX(rules->until_us, 0));
+	buf_add_str(out, rules->compiled);
+}
+
+int reap_rules_read(struct str bytes, struct reaper_rules *ret, struct err *err)
+{
+	struct str rest = bytes, site, allow, until;
+	uint64_t until_us;
+	if (bytes.n > REAP_RULES_MAX || str_cut(&rest, '\n', &site) != 0 ||
+	    str_cut(&rest, '\n', &allow) != 0 || str_cut(&rest, '\n', &until) != 0 || !rest.p)
+		return err_set(err, ERR_DAMAGED, "rules of %zu bytes: no head", bytes.n);
+	if (site.n == 0 || site.n > URL_SITE_MAX || str_has_control(site) ||
+	    !(str_is(allow, "0") || str_is(allow, "1")) || !str_u64(until, &until_us) ||
+	    until_us > INT64_MAX / 2)
+		return err_set(err, ERR_DAMAGED, "rules: not a head: '" STR_FMT "'",
+			       STR_ARG(str_head(bytes, 80)));
+	*ret = (struct reaper_rules){.site = site,
+				     .is_reachable = allow.p[0] == '1',
+				     .until_us = (int64_t)until_us,
+				     .compiled = rest};
+	return 0;
+}
+
+/* Answers. */
+
+static const struct {
+	char letter;
+	size_t offset;
+} answer_flags[] = {
+	{'i', offsetof(struct reaper_answer, noindex)},
+	{'f', offsetof(struct reaper_answer, nofollow)},
+	{'u', offsetof(struct reaper_answer, unread)},
+};
+
+static bool *answer_flag(struct reaper_answer *a, size_t i)
+{
+	return (bool *)((char *)a + answer_flags[i].offset);
+}
+
+static void control_add_words(const struct reaper_answer *a, struct buf *out)
+{
+	struct str text = str_utf8_head(a->text, TEXT_MOST);
+	buf_printf(out, "!%u ", a->code);
+	for (size_t i = 0; i < text.n; i++)
+		buf_add_byte(out,
+			     (unsigned char)text.p[i] < ' ' || text.p[i] == 127 ? ' ' : text.p[i]);
+	buf_add_byte(out, '\n');
+}
+
+static void control_write(const struct reaper_answer *a, struct buf *out)
+{
+	struct reaper_answer copy = *a;
+	char addr[ADDR_SHOWN], sum[33];
+	control_add_words(a, out);
+	line_add(out, 'U', a->url);
+	if (a->addr.family)
+		line_add(out, 'k', str_of(addr_print_port(&a->addr, addr)));
+	line_add_number(out, 'h', a->download_ms);
+	if (a->ago_us >= 0)
+		line_add_number(out, 'g', (uint64_t)MIN(a->ago_us, TIME_MOST_US));
+	if (a->retry_after_us > 0)
+		line_add_number(out, 'W', (uint64_t)MIN(a->retry_after_us, TIME_MOST_US));
+	if (a->not_now_us > 0)
+		line_add_number(out, 'N', (uint64_t)MIN(a->not_now_us, TIME_MOST_US));
+	line_add_number(out, 's', a->status);
+	line_add_text(out, 'T', a->type, ROBOT_MIME_MAX);
+	hex_print(a->md5, sizeof a->md5, sum);
+	line_add(out, 'C', str_of(sum));
+	line_add_number(out, 'n', a->bytes);
+	line_add_text(out, 'L', a->location, URL_MAX);
+	buf_add_byte(out, 'f');
+	for (size_t i = 0; i < ARRAY_LEN(answer_flags); i++)
+		if (*answer_flag(&copy, i))
+			buf_add_byte(out, answer_flags[i].letter);
+	buf_add_byte(out, '\n');
+}
+
+/* How many of the links are sent, and their bytes. */
+static size_t links_that_fit(const struct reaper_answer *a, size_t *ret_bytes)
+{
+	size_t n = 0, bytes = 0;
+	for (; n < a->links && n < REAP_LINKS_MOST; n++) {
+		size_t more = LINK_HEAD + a->link[n].url.n;
+		if (bytes + more > REAP_LINKS_MAX)
+			break;
+		bytes += more;
+	}
+	*ret_bytes = bytes;
+	return n;
+}
+
+static void links_write(const struct reaper_answer *a, size_t n, struct buf *out)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct reaper_link *l = &a->link[i];
+		ENSURE(l->url.n <= URL_STRICT_MAX);
+		put_u64le(out, l->fp.site);
+		put_u64le(out, l->fp.path);
+		put_u32le(out, l->changed_s);
+		put_u16le(out, (uint16_t)(l->url.n | (l->is_sitemap ? LINK_SITEMAP : 0)));
+		buf_add_str(out, l->url);
+	}
+}
+
+void reap_answer_write(const struct reaper_answer *a, struct buf *out)
+{
+	CLEANUP(buf_free) struct buf control = BUF_INIT(REAP_CONTROL_MAX);
+	size_t bytes, n = links_that_fit(a, &bytes);
+	struct str body = str_head(a->body, REAP_BODY_MAX);
+	control_write(a, &control);
+	buf_printf(out, "done %" PRIu64 " %zu %08" PRIx32 " %zu %zu %zu\n", a->id, control.n,
+		   a->bucket_type, a->bucket.n, bytes, body.n);
+	buf_add_str(out, buf_str(&control));
+	buf_add_str(out, a->bucket);
+	links_write(a, n, out);
+	buf_add_str(out, body);
+}
+
+static bool part_size(struct str text, uint64_t most, uint64_t *ret)
+{
+	return str_u64(text, ret) && *ret <= most;
+}
+
+int reap_parts_read(const struct str *arg, size_t n, struct reap_parts *ret, struct err *err)
+{
+	struct reap_parts p;
+	unsigned char type[4];
+	if (n != 6 || !str_u64(arg[0], &p.id) || !part_size(arg[1], REAP_CONTROL_MAX, &p.control) ||
+	    !hex_parse(arg[2], type, sizeof type) ||
+	    !part_size(arg[3], BUCKET_DATA_MOST, &p.bucket) ||
+	    !part_size(arg[4], REAP_LINKS_MAX, &p.links) ||
+	    !part_size(arg[5], REAP_BODY_MAX, &p.body))
+		return err_set(err, ERR_DAMAGED, "an answer whose parts cannot be so large");
+	p.bucket_type = (uint32_t)type[0] << 24 | (uint32_t)type[1] << 16 | type[2] << 8 | type[3];
+	*ret = p;
+	return 0;
+}
+
+static int answer_read_code(const struct line_reader *r, struct reaper_answer *a, struct err *err)
+{
+	struct str text = r->value, digits;
+	uint64_t code;
+	if (str_cut(&text, ' ', &digits) != 0 || !str_u64(digits, &code) || code >= CODE_END ||
+	    text.n > TEXT_MOST)
+		return line_wrong(r, err);
+	a->code = (uint16_t)code;
+	a->text = text.p ? text : STR("");
+	return 0;
+}
+
+static int answer_read_flags(const struct line_reader *r, struct reaper_answer *a, struct err *err)
+{
+	for (size_t at = 0; at < r->value.n; at++) {
+		size_t i = 0;
+		while (i < ARRAY_LEN(answer_flags) && answer_flags[i].letter != r->value.p[at])
+			i++;
+		if (i == ARRAY_LEN(answer_flags) || *answer_flag(a, i))
+			return line_wrong(r, err);
+		*answer_flag(a, i) = true;
+	}
+	return 0;
+}
+
+static int answer_read_small(const struct line_reader *r, struct reaper_answer *a, struct err *err)
+{
+	uint64_t v;
+	if (line_number(r, r->letter == 's' ? 999 : UINT32_MAX, &v, err) < 0)
+		return -1;
+	if (r->letter == 's')
+		a->status = (uint16_t)v;
+	else
+		a->download_ms = (uint32_t)v;
+	return 0;
+}
+
+static int answer_read_line(const struct line_reader *r, struct reaper_answer *a, struct err *err)
+{
+	switch (r->letter) {
+	case '!':
+		return answer_read_code(r, a, err);
+	case 'U':
+		return line_text(r, URL_STRICT_MAX, &a->url, err);
+	case 'k':
+		return line_addr(r, &a->addr, err);
+	case 'h':
+	case 's':
+		return answer_read_small(r, a, err);
+	case 'g':
+		return line_time(r, &a->ago_us, err);
+	case 'W':
+		return line_time(r, &a->retry_after_us, err);
+	case 'N':
+		return line_time(r, &a->not_now_us, err);
+	case 'T':
+		return line_text(r, ROBOT_MIME_MAX, &a->type, err);
+	case 'C':
+		return hex_parse(r->value, a->md5, sizeof a->md5) ? 0 : line_wrong(r, err);
+	case 'n':
+		return line_number(r, UINT32_MAX, &a->bytes, err);
+	case 'L':
+		return line_text(r, URL_MAX, &a->location, err);
+	case 'f':
+		return answer_read_flags(r, a, err);
+	default:
+		return err_set(err, ERR_DAMAGED, "an answer has no attribute %c", r->letter);
+	}
+}
+
+static int control_read(struct str bytes, struct reaper_answer *a, struct err *err)
+{
+	struct line_reader r = {.rest = bytes, .what = "an answer"};
+	int rc;
+	a->ago_us = -1;
+	while ((rc = line_next(&r, err)) == 0)
+		if (answer_read_line(&r, a, err) < 0)
+			return -1;
+	return rc < 0 ? -1 : lines_whole(&r, "!UhsCnf", err);
+}
+
+static bool link_next(struct reader *r, struct reaper_link *ret)
+{
+	ret->fp.site = reader_u64le(r);
+	ret->fp.path = reader_u64le(r);
+	ret->changed_s = reader_u32le(r);
+	uint16_t n = reader_u16le(r);
+	ret->is_sitemap = n & LINK_SITEMAP;
+	n &= LINK_SITEMAP - 1;
+	ret->url = reader_bytes(r, n);
+	return !r->bad && n > 0 && n <= URL_STRICT_MAX && !str_has_control(ret->url);
+}
+
+/* Counted first, so that the array is as large as it has to be. */
+static int links_read(struct str bytes, struct arena *arena, struct reaper_answer *a,
+		      struct err *err)
+{
+	struct reader r = reader_of(bytes);
+	struct reaper_link link;
+	size_t n = 0;
+	for (; reader_left(&r); n++)
+		if (n == REAP_LINKS_MOST || !link_next(&r, &link))
+			return err_set(err, ERR_DAMAGED, "an answer: link %zu is none", n);
+	struct reaper_link *list = n ? arena_array(arena, n, sizeof *list) : NULL;
+	r = reader_of(bytes);
+	for (size_t i = 0; i < n; i++)
+		ENSURE(link_next(&r, &list[i]));
+	a->link = list;
+	a->links = n;
+	return 0;
+}
+
+int reap_answer_read(const struct reap_parts *parts, struct str bytes, struct arena *arena,
+		     struct reaper_answer *ret, struct err *err)
+{
+	struct reaper_answer a = {.id = parts->id, .bucket_type = parts->bucket_type};
+	struct reader r = reader_of(bytes);
+	struct str control = reader_bytes(&r, parts->control);
+	a.bucket = reader_bytes(&r, parts->bucket);
+	struct str links = reader_bytes(&r, parts->links);
+	a.body = reader_bytes(&r, parts->body);
+	if (r.bad || reader_left(&r))
+		return err_set(err, ERR_DAMAGED, "an answer of %zu bytes, not as many as its parts",
+			       bytes.n);
+	if (control_read(control, &a, err) < 0 || links_read(links, arena, &a, err) < 0)
+		return -1;
+	*ret = a;
+	return 0;
+}
+
+/* Whether a reaper can have come to this: reap alone says what is not here. */
+static bool code_of_reaper(uint16_t code)
+{
+	static const uint16_t named[] = {
+		CODE_OK,         CODE_REDIRECT, CODE_NOT_MODIFIED,  CODE_SAME,
+		CODE_CONNECTION, CODE_PROXY,    CODE_NO_ANSWER_DNS, CODE_NO_HOST,
+		CODE_BROKEN_DNS, CODE_ADDRESS,  CODE_NOINDEX,       CODE_NOWHERE,
+		CODE_ROBOTS,
+	};
+	for (size_t i = 0; i < ARRAY_LEN(named); i++)
+		if (code == named[i])
+			return true;
+	bool temporary = code >= CODE_TEMPORARY + 400 && code < CODE_TEMPORARY + 600;
+	bool permanent = code >= CODE_PERMANENT + 400 && code < CODE_PERMANENT + 600;
+	return temporary || permanent;
+}
+
+/* Bucket, body and links come only with what was gathered; and of a page comes one of them. */
+static const char *answer_wrong_parts(const struct reaper_answer *a, const struct reaper_job *job)
+{
+	bool gathered = a->code == CODE_OK && a->not_now_us == 0;
+	if (a->bucket.n && (!gathered || job->what == REAPER_SITEMAP))
+		return "a bucket where there is none";
+	if (a->body.n && (!gathered || job->what != REAPER_ROBOTS))
+		return "a body where there is none";
+	if (a->links && !gathered && a->code != CODE_NOINDEX)
+		return "links where there are none";
+	if (gathered && !a->bucket.n && job->what == REAPER_PAGE && !a->noindex)
+		return "a page without a bucket";
+	if (a->code == CODE_NOT_MODIFIED && !job->etag.n && !job->last_modified.n)
+		return "not modified, which was not asked";
+	if (a->code == CODE_SAME && !job->md5.n)
+		return "the same as a copy that there is not";
+	if (a->location.n && a->code != CODE_REDIRECT && a->code != CODE_NOWHERE)
+		return "a target where there is no redirect";
+	return NULL;
+}
+
+static int check_bucket(const struct reaper_answer *a, const struct reaper_job *job,
+			struct bucket_packer *packer, struct err *err)
+{
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(BUCKET_ARENA);
+	struct attrs header = {0};
+	struct footprint fp;
+	uint32_t dict;
+	if (a->bucket_type != BUCKET_V33 && (a->bucket_type != BUCKET_V33_ZSTD || !packer))
+		return err_set(err, ERR_DAMAGED, "its bucket has type %08" PRIx32, a->bucket_type);
+	int rc = bucket_check(a->bucket_type, a->bucket, err);
+	if (rc == 1)
+		return err_set(err, ERR_DAMAGED, "its bucket has no checksum");
+	if (rc < 0 || bucket_header(a->bucket_type, a->bucket, &arena, &header, NULL, err) < 0 ||
+	    (packer && bucket_needs(packer, a->bucket_type, a->bucket, &dict, err) < 0)) {
+		err->code = ERR_DAMAGED;
+		return err_in(err, "its bucket");
+	}
+	if (!str_eq(attrs_get(&header, 'U'), job->url))
+		return err_set(err, ERR_DAMAGED, "its bucket is of another URL");
+	if (!footprint_parse(attrs_get(&header, 'O'), &fp) || footprint_cmp(fp, job->fp) != 0)
+		return err_set(err, ERR_DAMAGED, "its bucket has another footprint");
+	return 0;
+}
+
+int reap_answer_check(const struct reaper_answer *a, const struct reaper_job *job,
+		      struct bucket_packer *packer, struct err *err)
+{
+	const char *wrong = answer_wrong_parts(a, job);
+	if (!str_eq(a->url, job->url))
+		return err_set(err, ERR_DAMAGED, "it is about another URL");
+	if (!code_of_reaper(a->code))
+		return err_set(err, ERR_DAMAGED, "no reaper comes to code %u", a->code);
+	if (a->addr.family && !addr_eq(a->addr, job->addr))
+		return err_set(err, ERR_DAMAGED, "it asked another address");
+	if (wrong)
+		return err_set(err, ERR_DAMAGED, "%s (code %u)", wrong, a->code);
+	return a->bucket.n ? check_bucket(a, job, packer, err) : 0;
+}

@@ -1,0 +1,641 @@
+/* The words between master and reapd: what is written is read back, what is cut or claims too much
+ * is refused, and every lie of an answer is found. */
+#include "shepherd/reap_wire.h"
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "bucket/bucket_attrs.h"
+#include "unit/unit.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#define MUST(call)                                                             \
+	do {                                                                   \
+		if ((call) != 0)                                               \
+			fail_msg("line %d: %s: %s", __LINE__, #call, err.msg); \
+	} while (0)
+
+static uint64_t turn;
+
+static uint64_t chance(uint64_t n)
+{
+	return hash_u64(++turn) % n;
+}
+
+static struct footprint fp_of(struct str canonical)
+{
+	char room[URL_MAX];
+	struct url url;
+	assert_int_equal(0, url_parse(canonical, NULL, room, sizeof room, &url));
+	return footprint_of(&url);
+}
+
+static struct str some_url(struct arena *arena)
+{
+	return str_of(arena_printf(arena, "http://h%" PRIu64 ".test%s/p%" PRIu64, chance(1000),
+				   chance(2) ? ":8080" : "", chance(1000000)));
+}
+
+static struct str perhaps(struct str s)
+{
+	return chance(2) ? s : STR("");
+}
+
+static struct addr some_addr(void)
+{
+	struct addr a = {.family = chance(2) ? AF_INET : AF_INET6,
+			 .port = (uint16_t)(1 + chance(65535))};
+	for (size_t i = 0; i < addr_bytes(&a); i++)
+		a.b[i] = (uint8_t)(1 + chance(255));
+	return a;
+}
+
+static struct reaper_job some_job(struct arena *arena)
+{
+	struct reaper_job job = {
+		.what = (enum reaper_what)chance(REAPER_WHATS),
+		.url = some_url(arena),
+		.addr = some_addr(),
+		.now_s = (int64_t)chance(UINT32_MAX),
+		.etag = perhaps(STR("\"a b\"")),
+		.last_modified = perhaps(STR("Sat, 14 Nov 2026 00:00:00 GMT")),
+		.md5 = perhaps(STR("0123456789abcdef0123456789abcdef")),
+		.limits = {.body = chance(BUCKET_DATA_MOST),
+			   .idle_us = (int64_t)chance(US_PER_H),
+			   .total_us = (int64_t)chance(US_PER_H)},
+		.rule = {.delay_us = (int64_t)chance(US_PER_H),
+			 .concurrent = 1 + (unsigned)chance(POLITE_CONCURRENT_MAX)},
+		.keep = chance(2),
+		.patience_us = (int64_t)(chance(2) * chance(US_PER_H)),
+	};
+	job.fp = fp_of(job.url);
+	return job;
+}
+
+static void assert_same(struct str a, struct str b)
+{
+	assert_true(str_eq(a, b));
+}
+
+static void jobs_are_read_as_they_were_written(void **state)
+{
+	(void)state;
+	struct err err = {0};
+	for (int i = 0; i < 500; i++) {
+		CLEANUP(arena_free) struct arena arena = ARENA_INIT(1 << 20);
+		CLEANUP(buf_free) struct buf out = BUF_INIT(REAP_JOB_MAX);
+		struct reaper_job a = some_job(&arena), b;
+		reap_job_write(&a, &out);
+		MUST(reap_job_read(buf_str(&out), &b, &err));
+		assert_same(a.url, b.url);
+		assert_same(a.etag, b.etag);
+		assert_same(a.last_modified, b.last_modified);
+		assert_same(a.md5, b.md5);
+		assert_true(addr_eq(a.addr, b.addr) && footprint_cmp(a.fp, b.fp) == 0);
+		assert_true(a.what == b.what && a.now_s == b.now_s && a.keep == b.keep);
+		assert_true(a.rule.delay_us == b.rule.delay_us &&
+			    a.rule.concurrent == b.rule.concurrent);
+		assert_true(
+			a.limits.body == b.limits.body && a.limits.idle_us == b.limits.idle_us &&
+			a.limits.total_us == b.limits.total_us && a.patience_us == b.patience_us);
+	}
+}
+
+static struct reaper_job plain_job(void)
+{
+	struct reaper_job job = {
+		.id = 7,
+		.url = STR("http://a.test/x"),
+		.addr = {.family = AF_INET, .port = 80, .b = {192, 0, 2, 1}},
+		.now_s = 1794700800,
+		.limits = {.body = 1 << 20, .idle_us = US_PER_S, .total_us = US_PER_MIN},
+		.rule = {.delay_us = US_PER_S, .concurrent = 1},
+		.etag = STR("\"e\""),
+		.md5 = STR("0123456789abcdef0123456789abcdef"),
+		.refresh = true,
+	};
+	job.fp = fp_of(job.url);
+	return job;
+}
+
+/* What a validator may not have in it is left out, and the job is one all the same. */
+static void what_cannot_be_sent_is_left_out(void **state)
+{
+	(void)state;
+	CLEANUP(buf_free) struct buf out = BUF_INIT(REAP_JOB_MAX);
+	struct reaper_job job = plain_job(), got;
+	struct err err = {0};
+	job.etag = STR("\"a\nUhttp://b.test/\"");
+	reap_job_write(&job, &out);
+	MUST(reap_job_read(buf_str(&out), &got, &err));
+	assert_int_equal(got.etag.n, 0);
+	assert_same(got.url, job.url);
+}
+
+/* The last line of each is whole when the cut is after its LF: only then a cut may be a job. */
+static void a_job_cut_anywhere_is_refused_or_lacks_nothing(void **state)
+{
+	(void)state;
+	CLEANUP(buf_free) struct buf out = BUF_INIT(REAP_JOB_MAX);
+	struct reaper_job job = plain_job(), got;
+	struct err err;
+	size_t taken = 0;
+	job.keep = true;
+	reap_job_write(&job, &out);
+	for (size_t n = 0; n < out.n; n++) {
+		char *exact = mem_copy(out.p, n + 1); /* so that the sanitizers see an overrun */
+		exact = mem_resize(exact, n ? n : 1);
+		if (reap_job_read((struct str){exact, n}, &got, &err) == 0) {
+			assert_true(n > 0 && exact[n - 1] == '\n' && !got.keep);
+			taken++;
+		} else {
+			assert_int_equal(err.code, ERR_DAMAGED);
+		}
+		mem_free(&exact);
+	}
+	assert_int_equal(taken, 1); /* without K */
+}
+
+static void hostile_jobs_are_refused(void **state)
+{
+	(void)state;
+	static const struct {
+		char letter;
+		const char *value;
+	} bad[] = {
+		{'U', ""},
+		{'U', "ftp://a.test/x"},
+		{'U', "http://a.test/../x"},
+		{'U', "http://A.test/x"},
+		{'U', "http://u:p@a.test/x"},
+		{'a', "192.0.2.1"},
+		{'a', "192.0.2.1:0"},
+		{'a', "192.0.2.1:65536"},
+		{'a', "a.test:80"},
+		{'w', "pages"},
+		{'t', "-1"},
+		{'t', "4294967296"},
+		{'e', ""},
+		{'C', "0123456789abcdef0123456789abcdeg"},
+		{'r', "1"},
+		{'r', "1 0"},
+		{'r', "1 9"},
+		{'r', "1 1 1"},
+		{'r', "86400000001 1"},
+		{'r', "18446744073709551616 1"},
+		{'b', "99999999999"},
+		{'b', "1e3"},
+		{'i', "9223372036854775807"},
+		{'z', "18446744073709551615"},
+		{'p', "x"},
+		{'K', "0"},
+		{'Q', "1"},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		CLEANUP(buf_free) struct buf out = BUF_INIT(REAP_JOB_MAX);
+		CLEANUP(buf_free) struct buf changed = BUF_INIT(REAP_JOB_MAX);
+		struct reaper_job job = plain_job(), got;
+		struct err err = {0};
+		struct str rest, line;
+		reap_job_write(&job, &out);
+		rest = buf_str(&out);
+		while (str_cut(&rest, '\n', &line) == 0)
+			if (line.n && line.p[0] != bad[i].letter)
+				buf_printf(&changed, STR_FMT "\n", STR_ARG(line));
+		buf_printf(&changed, "%c%s\n", bad[i].letter, bad[i].value);
+		if (reap_job_read(buf_str(&changed), &got, &err) == 0)
+			fail_msg("%c%s was taken", bad[i].letter, bad[i].value);
+		assert_int_equal(err.code, ERR_DAMAGED);
+		reap_job_write(&job, &out); /* every attribute twice */
+		assert_int_equal(-1, reap_job_read(buf_str(&out), &got, &err));
+	}
+}
+
+static void rules_are_read_as_they_were_written(void **state)
+{
+	(void)state;
+	static const char *const bad[] = {"",
+					  "http://a.test",
+					  "http://a.test\n1\n",
+					  "\n1\n5\n",
+					  "http://a.test\n2\n5\n",
+					  "http://a\n1\n-1\n",
+					  "a\x01\n1\n5\n",
+					  "http://a\n1\n18446744073709551615\n"};
+	CLEANUP(buf_free) struct buf out = BUF_INIT(REAP_RULES_MAX);
+	struct reaper_rules rules = {.site = STR("http://a.test:8080"),
+				     .is_reachable = true,
+				     .until_us = 1794700800 * US_PER_S,
+				     .compiled = STR("a\nb\0c\n")};
+	struct reaper_rules got;
+	struct err err = {0};
+	reap_rules_write(&rules, &out);
+	MUST(reap_rules_read(buf_str(&out), &got, &err));
+	assert_same(got.site, rules.site);
+	assert_same(got.compiled, rules.compiled);
+	assert_true(got.is_reachable && got.until_us == rules.until_us);
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		assert_int_equal(-1, reap_rules_read(str_of(bad[i]), &got, &err));
+}
+
+/* Answers. */
+
+static void add_bucket(struct arena *arena, struct buf *out, struct str url, struct footprint fp,
+		       uint32_t *ret_type)
+{
+	struct attrs header = {0}, body = {0};
+	struct err err = {0};
+	attrs_add(&header, arena, 'O',
+		  str_of(arena_printf(arena, "%016" PRIx64 "%016" PRIx64, fp.site, fp.path)));
+	attrs_add(&header, arena, 'U', url);
+	attrs_add(&body, arena, 'X', STR("words of a page"));
+	MUST(bucket_encode(NULL, &header, &body, out, ret_type, &err));
+}
+
+static struct reaper_answer some_answer(struct arena *arena, struct buf *bucket)
+{
+	size_t n = chance(20);
+	struct reaper_link *link = arena_array(arena, n + 1, sizeof *link);
+	for (size_t i = 0; i < n; i++) {
+		link[i] = (struct reaper_link){.url = some_url(arena),
+					       .changed_s = (uint32_t)chance(UINT32_MAX),
+					       .is_sitemap = chance(2)};
+		link[i].fp = fp_of(link[i].url);
+	}
+	struct reaper_answer a = {
+		.id = chance(UINT64_MAX),
+		.code = (uint16_t)chance(CODE_END),
+		.text = perhaps(STR("not found")),
+		.url = some_url(arena),
+		.status = (uint16_t)chance(600),
+		.addr = chance(2) ? some_addr() : (struct addr){0},
+		.ago_us = (int64_t)chance(US_PER_H) - 1,
+		.download_ms = (uint32_t)chance(100000),
+		.retry_after_us = (int64_t)(chance(2) * chance(US_PER_H)),
+		.not_now_us = (int64_t)(chance(2) * chance(US_PER_H)),
+		.location = perhaps(STR("http://b.test/")),
+		.type = perhaps(STR("text/html")),
+		.bytes = chance(1 << 24),
+		.noindex = chance(2),
+		.nofollow = chance(2),
+		.unread = chance(2),
+		.body = perhaps(STR("User-agent: *\nDisallow:\n")),
+		.link = link,
+		.links = n,
+	};
+	md5(a.url, a.md5);
+	if (chance(2))
+		add_bucket(arena, bucket, a.url, fp_of(a.url), &a.bucket_type);
+	a.bucket = buf_str(bucket);
+	return a;
+}
+
+/* The line and the block of what was written. */
+static void cut_answer(const struct buf *out, struct reap_parts *ret, struct str *ret_block)
+{
+	struct str rest = buf_str(out), line, arg[8];
+	struct err err = {0};
+	size_t n = 0;
+	assert_int_equal(0, str_cut(&rest, '\n', &line));
+	*ret_block = rest;
+	while (n < ARRAY_LEN(arg) && str_cut(&line, ' ', &arg[n]) == 0)
+		n++;
+	assert_str(arg[0], "done");
+	MUST(reap_parts_read(arg + 1, n - 1, ret, &err));
+}
+
+static void answers_are_read_as_they_were_written(void **state)
+{
+	(void)state;
+	struct err err = {0};
+	for (int i = 0; i < 500; i++) {
+		CLEANUP(arena_free) struct arena arena = ARENA_INIT(1 << 20);
+		CLEANUP(buf_free) struct buf out = BUF_INIT(1 << 20), bucket = BUF_INIT(1 << 20);
+		struct reaper_answer a = some_answer(&arena, &bucket), b;
+		struct reap_parts parts;
+		struct str block;
+		reap_answer_write(&a, &out);
+		cut_answer(&out, &parts, &block);
+		MUST(reap_answer_read(&parts, block, &arena, &b, &err));
+		assert_same(a.text, b.text);
+		assert_same(a.url, b.url);
+		assert_same(a.location, b.location);
+		assert_same(a.type, b.type);
+		assert_same(a.bucket, b.bucket);
+		assert_same(a.body, b.body);
+		assert_true(a.id == b.id && a.code == b.code && a.status == b.status);
+		assert_true(addr_eq(a.addr, b.addr) && a.ago_us == b.ago_us);
+		assert_true(a.download_ms == b.download_ms && a.bytes == b.bytes);
+		assert_true(a.retry_after_us == b.retry_after_us && a.not_now_us == b.not_now_us);
+		assert_true(a.noindex == b.noindex && a.nofollow == b.nofollow &&
+			    a.unread == b.unread && a.bucket_type == b.bucket_type);
+		assert_memory_equal(a.md5, b.md5, sizeof a.md5);
+		assert_int_equal(a.links, b.links);
+		for (size_t j = 0; j < a.links; j++) {
+			assert_same(a.link[j].url, b.link[j].url);
+			assert_true(footprint_cmp(a.link[j].fp, b.link[j].fp) == 0 &&
+				    a.link[j].changed_s == b.link[j].changed_s &&
+				    a.link[j].is_sitemap == b.link[j].is_sitemap);
+		}
+	}
+}
+
+struct scene {
+	struct arena arena;
+	struct buf bucket, out;
+	struct reaper_job job;
+	struct reaper_answer answer;
+};
+
+/* An honest answer. */
+static void scene_make(struct scene *s)
+{
+	*s = (struct scene){.arena = ARENA_INIT(1 << 20),
+			    .bucket = BUF_INIT(1 << 20),
+			    .out = BUF_INIT(1 << 20),
+			    .job = plain_job()};
+	s->answer = (struct reaper_answer){.id = s->job.id,
+					   .url = s->job.url,
+					   .status = 200,
+					   .addr = s->job.addr,
+					   .ago_us = 1000,
+					   .type = STR("text/html"),
+					   .bytes = 15};
+	add_bucket(&s->arena, &s->bucket, s->job.url, s->job.fp, &s->answer.bucket_type);
+	s->answer.bucket = buf_str(&s->bucket);
+}
+
+static void scene_free(struct scene *s)
+{
+	arena_free(&s->arena);
+	buf_free(&s->bucket);
+	buf_free(&s->out);
+}
+
+static void an_answer_cut_anywhere_is_refused(void **state)
+{
+	(void)state;
+	struct scene s;
+	struct reap_parts parts;
+	struct str block;
+	struct reaper_answer got;
+	struct err err = {0};
+	scene_make(&s);
+	struct reaper_link link = {.url = STR("http://a.test/y")};
+	s.answer.link = &link;
+	s.answer.links = 1;
+	reap_answer_write(&s.answer, &s.out);
+	cut_answer(&s.out, &parts, &block);
+	for (size_t n = 0; n < block.n; n++) {
+		/* fewer bytes than were announced, and each part shorter by one */
+		assert_int_equal(
+			-1, reap_answer_read(&parts, str_head(block, n), &s.arena, &got, &err));
+		assert_int_equal(err.code, ERR_DAMAGED);
+	}
+	for (size_t n = 1; n < parts.links; n++) {
+		struct reap_parts less = parts;
+		less.links -= n;
+		size_t end = parts.control + parts.bucket + less.links;
+		assert_int_equal(
+			-1, reap_answer_read(&less, str_head(block, end), &s.arena, &got, &err));
+	}
+	scene_free(&s);
+}
+
+static void parts_that_are_too_large_are_refused(void **state)
+{
+	(void)state;
+	static const char *const good[6] = {"7", "60", "80000002", "100", "0", "0"};
+	static const struct {
+		size_t which;
+		const char *value;
+	} bad[] = {
+		{0, "-1"},
+		{0, "18446744073709551616"},
+		{1, "65537"},
+		{2, "8000000"},
+		{2, "8000000g"},
+		{3, "67108864"},
+		{4, "67108865"},
+		{5, "1048577"},
+		{5, "999999999999999999999"},
+		{1, ""},
+	};
+	struct reap_parts parts;
+	struct err err = {0};
+	struct str arg[6];
+	for (size_t i = 0; i < 6; i++)
+		arg[i] = str_of(good[i]);
+	MUST(reap_parts_read(arg, 6, &parts, &err));
+	assert_int_equal(parts.bucket_type, BUCKET_V33);
+	assert_int_equal(-1, reap_parts_read(arg, 5, &parts, &err));
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		struct str kept = arg[bad[i].which];
+		arg[bad[i].which] = str_of(bad[i].value);
+		assert_int_equal(-1, reap_parts_read(arg, 6, &parts, &err));
+		arg[bad[i].which] = kept;
+	}
+}
+
+/* Where the body of the scene's bucket begins. */
+static size_t body_at(struct scene *s)
+{
+	struct attrs header = {0};
+	struct str rest = {0};
+	struct err err = {0};
+	MUST(bucket_header(s->answer.bucket_type, s->answer.bucket, &s->arena, &header, &rest,
+			   &err));
+	return s->bucket.n - rest.n;
+}
+
+/* Lies: each changes one thing of the honest scene. */
+
+static void lie_url(struct scene *s)
+{
+	s->answer.url = STR("http://a.test/y");
+}
+static void lie_addr(struct scene *s)
+{
+	s->answer.addr.b[3]++;
+}
+static void lie_bucket_url(struct scene *s)
+{
+	buf_clear(&s->bucket);
+	add_bucket(&s->arena, &s->bucket, STR("http://a.test/y"), s->job.fp,
+		   &s->answer.bucket_type);
+	s->answer.bucket = buf_str(&s->bucket);
+}
+static void lie_footprint(struct scene *s)
+{
+	struct footprint fp = s->job.fp;
+	fp.path++;
+	buf_clear(&s->bucket);
+	add_bucket(&s->arena, &s->bucket, s->job.url, fp, &s->answer.bucket_type);
+	s->answer.bucket = buf_str(&s->bucket);
+}
+static void lie_bytes(struct scene *s)
+{
+	s->bucket.p[s->bucket.n - 3] ^= 1;
+}
+static void lie_cut(struct scene *s)
+{
+	s->answer.bucket.n--;
+}
+static void lie_type(struct scene *s)
+{
+	s->answer.bucket_type = BUCKET_LIZARD;
+}
+static void lie_old_type(struct scene *s)
+{
+	s->answer.bucket_type = 5;
+}
+static void lie_no_bucket(struct scene *s)
+{
+	s->answer.bucket.n = 0;
+}
+static void lie_no_sum(struct scene *s)
+{
+	s->bucket.p[body_at(s) - 2] = 'Z';
+}
+static void lie_code(struct scene *s)
+{
+	s->answer.code = CODE_RESOLVED;
+}
+static void lie_sleeps(struct scene *s)
+{
+	s->answer.code = CODE_SLEEPS + 1;
+	s->answer.bucket.n = 0;
+}
+static void lie_bucket_of_error(struct scene *s)
+{
+	s->answer.code = CODE_GONE;
+}
+static void lie_unchanged(struct scene *s)
+{
+	s->answer.code = CODE_SAME;
+	s->answer.bucket.n = 0;
+	s->job.md5.n = 0;
+}
+static void lie_not_modified(struct scene *s)
+{
+	s->answer.code = CODE_NOT_MODIFIED;
+	s->answer.bucket.n = 0;
+	s->job.etag.n = 0;
+}
+static void lie_body(struct scene *s)
+{
+	s->answer.body = STR("Disallow:");
+}
+static void lie_links(struct scene *s)
+{
+	static const struct reaper_link link;
+	s->answer.code = CODE_GONE;
+	s->answer.bucket.n = 0;
+	s->answer.link = &link;
+	s->answer.links = 1;
+}
+static void lie_target(struct scene *s)
+{
+	s->answer.location = STR("http://b.test/");
+}
+static void lie_sitemap(struct scene *s)
+{
+	s->job.what = REAPER_SITEMAP;
+}
+static void lie_not_now(struct scene *s)
+{
+	s->answer.not_now_us = 1;
+}
+
+static void every_lie_is_found(void **state)
+{
+	(void)state;
+	static void (*const lies[])(struct scene *) = {
+		lie_url,          lie_addr,      lie_bucket_url,      lie_footprint, lie_bytes,
+		lie_cut,          lie_type,      lie_old_type,        lie_no_sum,    lie_code,
+		lie_sleeps,       lie_unchanged, lie_bucket_of_error, lie_body,      lie_links,
+		lie_not_modified, lie_target,    lie_sitemap,         lie_not_now,   lie_no_bucket,
+	};
+	struct err err = {0};
+	for (size_t i = 0; i < ARRAY_LEN(lies); i++) {
+		struct scene s;
+		scene_make(&s);
+		MUST(reap_answer_check(&s.answer, &s.job, NULL, &err));
+		lies[i](&s);
+		err = (struct err){0};
+		if (reap_answer_check(&s.answer, &s.job, NULL, &err) == 0)
+			fail_msg("lie %zu was believed", i);
+		assert_int_equal(err.code, ERR_DAMAGED);
+		assert_true(err.msg[0] != 0);
+		scene_free(&s);
+	}
+}
+
+/* Writes the checksum anew: the attribute before the end of the header. */
+static void reseal(struct scene *s)
+{
+	struct str data = s->answer.bucket;
+	size_t at = body_at(s) - 10;
+	unsigned char words[8];
+	char digits[9];
+	for (unsigned i = 0; i < 4; i++) {
+		words[i] = (unsigned char)(s->answer.bucket_type >> 8 * i);
+		words[4 + i] = (unsigned char)(data.n >> 8 * i);
+	}
+	uint32_t crc = crc32c(crc32c(0, words, 8), data.p, at);
+	crc = crc32c(crc, data.p + at + 8, data.n - at - 8);
+	snprintf(digits, sizeof digits, "%08" PRIx32, crc);
+	memcpy(s->bucket.p + at, digits, 8);
+}
+
+/* Packed with a dictionary that the crawl does not have. */
+static void a_dictionary_that_is_not_there_is_a_lie(void **state)
+{
+	(void)state;
+	struct scene s;
+	struct err err = {0};
+	struct attrs header = {0}, body = {0};
+	struct bucket_packer *packer = bucket_packer_new(NULL);
+	char words[4096];
+	memset(words, 'w', sizeof words);
+	scene_make(&s);
+	attrs_add(&header, &s.arena, 'O',
+		  str_of(arena_printf(&s.arena, "%016" PRIx64 "%016" PRIx64, s.job.fp.site,
+				      s.job.fp.path)));
+	attrs_add(&header, &s.arena, 'U', s.job.url);
+	attrs_add(&body, &s.arena, 'X', (struct str){words, sizeof words});
+	buf_clear(&s.bucket);
+	MUST(bucket_encode(packer, &header, &body, &s.bucket, &s.answer.bucket_type, &err));
+	assert_int_equal(s.answer.bucket_type, BUCKET_V33_ZSTD);
+	s.answer.bucket = buf_str(&s.bucket);
+	MUST(reap_answer_check(&s.answer, &s.job, packer, &err));
+	assert_int_equal(-1, reap_answer_check(&s.answer, &s.job, NULL, &err));
+
+	/* the same with the number of a dictionary, and the checksum that belongs to it */
+	s.bucket.p[body_at(&s) + 4] = 1;
+	reseal(&s);
+	assert_int_equal(0, bucket_check(s.answer.bucket_type, s.answer.bucket, &err));
+	assert_int_equal(-1, reap_answer_check(&s.answer, &s.job, packer, &err));
+	assert_int_equal(err.code, ERR_DAMAGED);
+	bucket_packer_free(&packer);
+	scene_free(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(jobs_are_read_as_they_were_written),
+		cmocka_unit_test(what_cannot_be_sent_is_left_out),
+		cmocka_unit_test(a_job_cut_anywhere_is_refused_or_lacks_nothing),
+		cmocka_unit_test(hostile_jobs_are_refused),
+		cmocka_unit_test(rules_are_read_as_they_were_written),
+		cmocka_unit_test(answers_are_read_as_they_were_written),
+		cmocka_unit_test(an_answer_cut_anywhere_is_refused),
+		cmocka_unit_test(parts_that_are_too_large_are_refused),
+		cmocka_unit_test(every_lie_is_found),
+		cmocka_unit_test(a_dictionary_that_is_not_there_is_a_lie),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

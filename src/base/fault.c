@@ -41,7 +41,7 @@ static const struct {
 } actions[] = {
 	[FAULT_KILL] = {"kill", ""},    [FAULT_ENOSPC] = {"enospc", "file."},
 	[FAULT_EIO] = {"eio", "file."}, [FAULT_SHORT] = {"short", "file.write"},
-	[FAULT_SLOW] = {"slow", ""},
+	[FAULT_SLOW] = {"slow", ""},    [FAULT_LIE] = {"lie", "lie."},
 };
 
 static bool point_known(const char *point)
@@ -97,7 +97,7 @@ static const char *parse_rule(struct str part, struct rule *r)
 	if (at < action.n && !parse_count(str_from(action, at + 1), r))
 		return "the count is not N or N+, from 1 on";
 	if (!parse_action(str_head(action, at), &r->action))
-		return "the action is none of kill, enospc, eio, short, slow";
+		return "the action is none of kill, enospc, eio, short, slow, lie";
 	if (!copy_text(str_head(point, slash), r->point) ||
 	    !copy_text(str_from(point, slash + 1), r->text))
 		return "too long";

@@ -5,13 +5,22 @@
  *   kill    SIGKILL to this process         enospc, eio   the call fails, nothing was done
  *   short   a write writes half, then fails with enospc
  *   slow    this thread waits 20 ms, so that others come before it (then a kill there, if any)
+ *   lie     the program says what is not so, at a point whose name begins with "lie."
  * "@N+" means that time and every later one. Points of the file layer: file.open, file.read,
  * file.write, file.sync, file.rename, file.truncate. Others are named where the state changes. */
 #pragma once
 #include "base/err.h"
 #include "base/str.h"
 
-enum fault_action { FAULT_NONE, FAULT_KILL, FAULT_ENOSPC, FAULT_EIO, FAULT_SHORT, FAULT_SLOW };
+enum fault_action {
+	FAULT_NONE,
+	FAULT_KILL,
+	FAULT_ENOSPC,
+	FAULT_EIO,
+	FAULT_SHORT,
+	FAULT_SLOW,
+	FAULT_LIE
+};
 
 #ifdef GARNER_FAULTS
 extern bool fault_armed;
@@ -30,8 +39,16 @@ enum fault_action fault_pass(const char *point, const char *path); /* kills and 
 /* The same before a call that is done or not: true, and errno, as if the system had refused. */
 #define FAULT_REFUSES(point, path) (UNLIKELY(fault_armed) && fault_refuses(point, path))
 bool fault_refuses(const char *point, const char *path);
+/* Whether something else than the truth is to be told here: FAULT_LIES("lie.url"). */
+#define FAULT_LIES(point)                                                                \
+	({                                                                               \
+		static const char *const fault_here                                      \
+			__attribute__((used, section("garner_fault_points"))) = (point); \
+		UNLIKELY(fault_armed) && fault_pass(fault_here, "") == FAULT_LIE;        \
+	})
 #else
 #define FAULT(point) ((void)0)
+#define FAULT_LIES(point) false
 #define FAULT_FILE(point, path) FAULT_NONE
 #define FAULT_REFUSES(point, path) false
 #endif

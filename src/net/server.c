@@ -80,6 +80,14 @@ static struct str cut_word(struct str *rest)
 	return found;
 }
 
+/* A line that is none of ours: what is said of it, and whether that is all. */
+static void line_refuse(struct session *s, enum server_word word)
+{
+	session_say(s, word);
+	if (s->server->protocol->strict)
+		conn_close(s->conn);
+}
+
 static void run_verb(struct session *s, const struct server_verb *v, struct str rest)
 {
 	struct str arg[SERVER_ARGS];
@@ -91,7 +99,7 @@ static void run_verb(struct session *s, const struct server_verb *v, struct str 
 	}
 	if (rest.n || n < v->min_args) {
 		s->server->wrong++;
-		session_say(s, SERVER_ARGUMENTS);
+		line_refuse(s, SERVER_ARGUMENTS);
 	} else {
 		v->run(s, arg, n);
 	}
@@ -108,7 +116,7 @@ static void on_line(void *ctx, struct str line)
 			return;
 		}
 	s->server->unknown++;
-	session_say(s, SERVER_UNKNOWN);
+	line_refuse(s, SERVER_UNKNOWN);
 }
 
 static void on_bytes(void *ctx, struct str piece, uint64_t left)

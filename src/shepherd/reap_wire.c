@@ -13,8 +13,6 @@
 
 #include <inttypes.h>
 
-const char *const reaper_what_names[REAPER_WHATS] = {"page", "robots", "sitemap"};
-
 enum {
 	TEXT_MOST = 256, /* bytes of the words of an answer */
 	LINK_HEAD = 22,  /* bytes before the URL of a link */
@@ -111,7 +109,7 @@ static int line_text(const struct line_reader *r, size_t most, struct str *ret, 
 static int line_addr(const struct line_reader *r, struct addr *ret, struct err *err)
 {
 	struct addr a;
-	if (r->value.n >= ADDR_SHOWN || !addr_parse_port(r->value, 0, &a) || a.port == 0)
+	if (r->value.n >= ADDR_SHOWN || !addr_parse_port(r->value, 0, &a))
 		return line_wrong(r, err);
 	*ret = a;
 	return 0;
@@ -141,6 +139,8 @@ void reap_job_write(const struct reaper_job *job, struct buf *out)
 	line_add_text(out, 'C', job->md5, 32);
 	buf_printf(out, "r%" PRId64 " %u\n", MIN(job->rule.delay_us, POLITE_RETRY_MAX_US),
 		   MIN(MAX(job->rule.concurrent, 1), POLITE_CONCURRENT_MAX));
+	if (job->rule.exempt)
+		line_add(out, 'x', STR("1"));
 	line_add_number(out, 'b', MIN(job->limits.body, BUCKET_DATA_MOST));
 	line_add_number(out, 'i', (uint64_t)job->limits.idle_us);
 	line_add_number(out, 'z', (uint64_t)job->limits.total_us);
@@ -187,6 +187,12 @@ static int job_read_what(const struct line_reader *r, struct reaper_job *job, st
 	return line_wrong(r, err);
 }
 
+static int job_read_flag(const struct line_reader *r, bool *ret, struct err *err)
+{
+	*ret = true;
+	return str_is(r->value, "1") ? 0 : line_wrong(r, err);
+}
+
 static int job_read_line(const struct line_reader *r, struct reaper_job *job, struct err *err)
 {
 	uint64_t v = 0;
@@ -196,7 +202,8 @@ static int job_read_line(const struct line_reader *r, struct reaper_job *job, st
 	case 'U':
 		return job_read_url(r, job, err);
 	case 'a':
-		return line_addr(r, &job->addr, err);
+		return line_addr(r, &job->addr, err) == 0 && job->addr.port ? 0
+									    : line_wrong(r, err);
 	case 'w':
 		return job_read_what(r, job, err);
 	case 't':
@@ -221,8 +228,9 @@ static int job_read_line(const struct line_reader *r, struct reaper_job *job, st
 	case 'p':
 		return line_time(r, &job->patience_us, err);
 	case 'K':
-		job->keep = true;
-		return str_is(r->value, "1") ? 0 : line_wrong(r, err);
+		return job_read_flag(r, &job->keep, err);
+	case 'x':
+		return job_read_flag(r, &job->rule.exempt, err);
 	default:
 		return err_set(err, ERR_DAMAGED, "a job has no attribute %c", r->letter);
 	}
@@ -583,11 +591,13 @@ int reap_answer_check(const struct reaper_answer *a, const struct reaper_job *jo
 		      struct bucket_packer *packer, struct err *err)
 {
 	const char *wrong = answer_wrong_parts(a, job);
+	struct addr asked = a->addr;
+	asked.port = job->addr.port;
 	if (!str_eq(a->url, job->url))
 		return err_set(err, ERR_DAMAGED, "it is about another URL");
 	if (!code_of_reaper(a->code))
 		return err_set(err, ERR_DAMAGED, "no reaper comes to code %u", a->code);
-	if (a->addr.family && !addr_eq(a->addr, job->addr))
+	if (asked.family && !addr_eq(asked, job->addr))
 		return err_set(err, ERR_DAMAGED, "it asked another address");
 	if (wrong)
 		return err_set(err, ERR_DAMAGED, "%s (code %u)", wrong, a->code);

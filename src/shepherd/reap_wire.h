@@ -21,6 +21,8 @@ void reap_job_write(const struct reaper_job *job, struct buf *out);
 /* Slices point into `bytes`. The footprint is computed. ERR_DAMAGED names the attribute. */
 int reap_job_read(struct str bytes, struct reaper_job *ret, struct err *err);
 
+/* until_us on the wire is how long they hold from now on: clocks of two machines are not compared.
+ */
 void reap_rules_write(const struct reaper_rules *rules, struct buf *out);
 int reap_rules_read(struct str bytes, struct reaper_rules *ret, struct err *err);
 
@@ -39,8 +41,8 @@ int reap_parts_read(const struct str *arg, size_t n, struct reap_parts *ret, str
 int reap_answer_read(const struct reap_parts *parts, struct str bytes, struct arena *arena,
 		     struct reaper_answer *ret, struct err *err);
 /* Whether it can be the answer to this job: URL, bucket (whole, of this page, packed with
- * dictionaries that `packer` has), code. Footprints of links are looked at by those who use them. ERR_DAMAGED says
- * which is a lie. */
+ * dictionaries that `packer` has), code. Footprints of links are looked at by those who use them.
+ * ERR_DAMAGED says which is a lie. */
 struct bucket_packer;
 int reap_answer_check(const struct reaper_answer *a, const struct reaper_job *job,
 		      struct bucket_packer *packer, struct err *err);

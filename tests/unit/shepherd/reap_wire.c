@@ -66,7 +66,8 @@ static struct reaper_job some_job(struct arena *arena)
 			   .idle_us = (int64_t)chance(US_PER_H),
 			   .total_us = (int64_t)chance(US_PER_H)},
 		.rule = {.delay_us = (int64_t)chance(US_PER_H),
-			 .concurrent = 1 + (unsigned)chance(POLITE_CONCURRENT_MAX)},
+			 .concurrent = 1 + (unsigned)chance(POLITE_CONCURRENT_MAX),
+			 .exempt = chance(2)},
 		.keep = chance(2),
 		.patience_us = (int64_t)(chance(2) * chance(US_PER_H)),
 	};
@@ -96,7 +97,8 @@ static void jobs_are_read_as_they_were_written(void **state)
 		assert_true(addr_eq(a.addr, b.addr) && footprint_cmp(a.fp, b.fp) == 0);
 		assert_true(a.what == b.what && a.now_s == b.now_s && a.keep == b.keep);
 		assert_true(a.rule.delay_us == b.rule.delay_us &&
-			    a.rule.concurrent == b.rule.concurrent);
+			    a.rule.concurrent == b.rule.concurrent &&
+			    a.rule.exempt == b.rule.exempt);
 		assert_true(
 			a.limits.body == b.limits.body && a.limits.idle_us == b.limits.idle_us &&
 			a.limits.total_us == b.limits.total_us && a.patience_us == b.patience_us);
@@ -191,6 +193,7 @@ static void hostile_jobs_are_refused(void **state)
 		{'z', "18446744073709551615"},
 		{'p', "x"},
 		{'K', "0"},
+		{'x', "yes"},
 		{'Q', "1"},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {

@@ -1,0 +1,505 @@
+/* Sessions of masters. A master holds this reapd by its tocks: each one answers a tick, and until
+ * `lease` after that tick was sent the robot may connect and send. Ticks are numbered and the times
+ * at which they were sent are kept here, so the clocks of two machines are never compared.
+ *
+ * Every line looks at the lease first: after a process was stopped for a while, what lies in the
+ * socket comes before the timer does. */
+#include "shepherd/reapd_server.h"
+
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/table.h"
+#include "shepherd/reap_wire.h"
+
+#include <inttypes.h>
+
+enum {
+	TICKS_A_LEASE = 4,
+	TICKS_KEPT = 16,         /* of which the time is known; older ones are over */
+	ANSWERS_MAX = 256 << 20, /* bytes that may wait for a master that does not read */
+	LINE_MOST = 256,
+	LARGE = 4 << 20, /* memory that is given back after an answer */
+};
+#define LEASE_MOST_US (10 * US_PER_MIN)
+
+TABLE(out_jobs, uint64_t, bool, hash_u64, table_same_u64) /* whether it was cancelled */
+
+struct reapd_server {
+	struct reapd_server_options o;
+	struct server_limits limits;
+	struct server *server;
+	struct reaper_host host;
+	struct reaper *reaper;
+	struct reapd_counts counts;
+	/* Of the master. */
+	struct session *master; /* NULL: none */
+	int64_t lease_us, until_us;
+	uint64_t tick; /* the last that was sent */
+	int64_t tick_us[TICKS_KEPT];
+	struct loop_timer ticker, expiry;
+	struct out_jobs jobs;
+	struct buf answer;
+};
+
+/* Of a connection. */
+struct master_state {
+	int64_t hello_us;
+	bool met;
+	bool refresh;
+	uint64_t id; /* of the job that is coming in */
+};
+
+static struct reapd_server *server_of(struct session *s)
+{
+	return server_ctx(session_server(s));
+}
+
+static void reapd_say(struct reapd_server *d, struct session *s, bool is_trouble, const char *what)
+{
+	if (d->o.said)
+		d->o.said(d->o.ctx, is_trouble, what, session_peer(s));
+}
+
+/* Everything that is done for the master is dropped, and it is gone. */
+static void master_drop(struct reapd_server *d)
+{
+	struct err err;
+	d->master = NULL;
+	d->until_us = 0;
+	d->o.until(d->o.ctx, 0);
+	loop_timer_stop(&d->ticker);
+	loop_timer_stop(&d->expiry);
+	d->counts.dropped += out_jobs_count(&d->jobs);
+	out_jobs_clear(&d->jobs);
+	d->counts.out = 0;
+	if (d->o.drop(d->o.ctx, &err) < 0)
+		d->o.failed(d->o.ctx, &err);
+}
+
+static void session_hang_up(struct session *s, const char *why)
+{
+	struct reapd_server *d = server_of(s);
+	reapd_say(d, s, true, why);
+	if (d->master == s)
+		master_drop(d);
+	conn_close(session_conn(s));
+}
+
+static bool lease_is_over(const struct reapd_server *d)
+{
+	return loop_now_us(d->o.loop) >= d->until_us;
+}
+
+/* Whether this session is the master's and its lease holds; else it is ended. */
+static bool master_speaks(struct session *s)
+{
+	struct reapd_server *d = server_of(s);
+	if (d->master != s) {
+		session_hang_up(s, "spoke before it was met");
+		return false;
+	}
+	if (lease_is_over(d)) {
+		session_hang_up(s, "its lease is over");
+		return false;
+	}
+	return true;
+}
+
+static void lease_expired(void *ctx)
+{
+	struct reapd_server *d = ctx;
+	if (d->master && lease_is_over(d))
+		session_hang_up(d->master, "its lease is over");
+}
+
+/* Noted down before it goes out, so never too late. */
+static void ticker_run(void *ctx)
+{
+	struct reapd_server *d = ctx;
+	if (lease_is_over(d)) {
+		lease_expired(d);
+		return;
+	}
+	d->tick++;
+	d->tick_us[d->tick % TICKS_KEPT] = loop_now_us(d->o.loop);
+	conn_printf(session_conn(d->master), "tick %" PRIu64 "\n", d->tick);
+}
+
+/* Verbs. */
+
+static void master_meet(struct session *s, int64_t lease_us)
+{
+	struct reapd_server *d = server_of(s);
+	struct master_state *state = session_state(s);
+	if (d->master && !lease_is_over(d)) {
+		conn_send(session_conn(s), STR("busy 0\n"));
+		conn_finish(session_conn(s));
+		return;
+	}
+	if (d->master)
+		session_hang_up(d->master, "its lease is over, and there is another master");
+	state->met = true;
+	d->master = s;
+	d->lease_us = lease_us;
+	d->tick = 0;
+	d->tick_us[0] = state->hello_us;
+	d->until_us = state->hello_us + lease_us;
+	d->counts.masters++;
+	d->o.until(d->o.ctx, d->until_us);
+	loop_timer_every(d->o.loop, &d->ticker, MAX(lease_us / TICKS_A_LEASE, 1));
+	loop_timer_in(d->o.loop, &d->expiry, d->until_us - loop_now_us(d->o.loop));
+	reapd_say(d, s, false, "is met");
+	ticker_run(d);
+}
+
+static void run_tock(struct session *s, const struct str *arg, size_t n)
+{
+	struct reapd_server *d = server_of(s);
+	const struct master_state *state = session_state(s);
+	uint64_t tick, lease_us;
+	(void)n;
+	if (!str_u64(arg[0], &tick) || !str_u64(arg[1], &lease_us) || lease_us < 1 ||
+	    lease_us > LEASE_MOST_US) {
+		session_hang_up(s, "sent a tock that is none");
+	} else if (!state->met && tick == 0) {
+		master_meet(s, (int64_t)lease_us);
+	} else if (master_speaks(s)) {
+		if (tick == 0 || tick > d->tick) {
+			session_hang_up(s, "answered a tick that was not sent");
+		} else if (d->tick - tick < TICKS_KEPT) {
+			int64_t until_us = d->tick_us[tick % TICKS_KEPT] + (int64_t)lease_us;
+			d->lease_us = (int64_t)lease_us;
+			d->until_us = MAX(d->until_us, until_us);
+			d->o.until(d->o.ctx, d->until_us);
+			loop_timer_in(d->o.loop, &d->expiry, d->until_us - loop_now_us(d->o.loop));
+		}
+	}
+}
+
+static void take_block(struct session *s, struct str size, uint64_t most,
+		       void (*fn)(struct session *s, struct str block))
+{
+	uint64_t bytes;
+	if (!str_u64(size, &bytes) || bytes > most || !session_block(s, bytes, fn))
+		session_hang_up(s, "sent a block that is too large");
+}
+
+/* The file lies there as long as buckets may be packed with it. */
+static void got_dict(struct session *s, struct str block)
+{
+	struct reapd_server *d = server_of(s);
+	struct err err;
+	if (!master_speaks(s))
+		return;
+	int rc = block.n ? file_replace(d->o.dict_path, block, 0600, &err) : 0;
+	if (rc == 0)
+		rc = d->reaper->ops->begin(d->reaper, block.n ? d->o.dict_path : NULL, &err);
+	if (rc < 0)
+		d->o.failed(d->o.ctx, &err);
+}
+
+static void run_dict(struct session *s, const struct str *arg, size_t n)
+{
+	(void)n;
+	if (master_speaks(s))
+		take_block(s, arg[0], REAP_DICT_MAX, got_dict);
+}
+
+static void got_rules(struct session *s, struct str block)
+{
+	struct reapd_server *d = server_of(s);
+	struct reaper_rules rules;
+	struct err err;
+	if (!master_speaks(s))
+		return;
+	if (reap_rules_read(block, &rules, &err) < 0) {
+		session_hang_up(s, "sent rules that are none");
+		return;
+	}
+	int64_t now_us = clock_wall_us();
+	rules.until_us = now_us + MIN(rules.until_us, INT64_MAX / 2);
+	if (d->o.rules(d->o.ctx, &rules, &err) < 0)
+		session_hang_up(s, "sent rules that are none");
+}
+
+static void run_rules(struct session *s, const struct str *arg, size_t n)
+{
+	(void)n;
+	if (master_speaks(s))
+		take_block(s, arg[0], REAP_RULES_MAX, got_rules);
+}
+
+static void answer_send(struct reapd_server *d, const struct reaper_answer *a);
+
+/* A job that the reaper does not take as one. */
+static void job_refuse(struct reapd_server *d, const struct reaper_job *job, const char *why)
+{
+	struct reaper_answer a = {.id = job->id,
+				  .code = CODE_BAD_URL,
+				  .text = str_of(why),
+				  .url = job->url,
+				  .ago_us = -1};
+	answer_send(d, &a);
+}
+
+static void got_job(struct session *s, struct str block)
+{
+	struct reapd_server *d = server_of(s);
+	struct master_state *state = session_state(s);
+	struct reaper_job job;
+	struct err err;
+	if (!master_speaks(s))
+		return;
+	if (reap_job_read(block, &job, &err) < 0) {
+		session_hang_up(s, "sent a job that is none");
+		return;
+	}
+	job.id = state->id;
+	job.refresh = state->refresh;
+	job.limits.head_line = d->o.robot->head_line;
+	job.limits.head = d->o.robot->head;
+	job.limits.redirects = d->o.robot->redirects;
+	bool room = d->counts.out < d->o.capacity && d->reaper->ops->room(d->reaper) > 0;
+	int rc = room ? d->reaper->ops->submit(d->reaper, &job, NULL, &err) : 1;
+	if (rc == 1) {
+		conn_printf(session_conn(s), "busy %" PRIu64 "\n", job.id);
+		return;
+	}
+	if (rc < 0 && err.code != ERR_USAGE) {
+		d->o.failed(d->o.ctx, &err);
+		return;
+	}
+	d->counts.jobs++;
+	d->counts.out++;
+	*out_jobs_put(&d->jobs, job.id) = false;
+	FAULT("reapd.job");
+	if (rc < 0)
+		job_refuse(d, &job, err.msg);
+}
+
+static void take_job(struct session *s, const struct str *arg, bool refresh)
+{
+	struct reapd_server *d = server_of(s);
+	struct master_state *state = session_state(s);
+	if (!master_speaks(s))
+		return;
+	if (!str_u64(arg[0], &state->id) || state->id == 0 || out_jobs_get(&d->jobs, state->id)) {
+		session_hang_up(s, "sent a job with a number that cannot be");
+		return;
+	}
+	state->refresh = refresh;
+	take_block(s, arg[1], REAP_JOB_MAX, got_job);
+}
+
+static void run_gather(struct session *s, const struct str *arg, size_t n)
+{
+	(void)n;
+	take_job(s, arg, false);
+}
+
+static void run_refresh(struct session *s, const struct str *arg, size_t n)
+{
+	(void)n;
+	take_job(s, arg, true);
+}
+
+/* It may be answered already: the two met on the way. */
+static void run_cancel(struct session *s, const struct str *arg, size_t n)
+{
+	struct reapd_server *d = server_of(s);
+	uint64_t id = 0;
+	(void)n;
+	if (!master_speaks(s))
+		return;
+	bool *cancelled = str_u64(arg[0], &id) ? out_jobs_get(&d->jobs, id) : NULL;
+	if (cancelled)
+		*cancelled = true;
+}
+
+/* Answers. */
+
+/* What a test lets it say that is not so. Slices of `link` last as long as it does. */
+static void answer_lie(struct reaper_answer *a, struct reaper_link *link)
+{
+	if (FAULT_LIES("lie.url"))
+		a->url = STR("http://lie.test/");
+	if (FAULT_LIES("lie.id"))
+		a->id += 1000000;
+	if (FAULT_LIES("lie.bucket"))
+		a->bucket.n -= a->bucket.n > 0;
+	if (FAULT_LIES("lie.code"))
+		a->code = CODE_RESOLVED;
+	if (FAULT_LIES("lie.link") && a->links) {
+		*link = a->link[0];
+		link->fp.path++;
+		a->link = link;
+		a->links = 1;
+	}
+}
+
+static void answer_send(struct reapd_server *d, const struct reaper_answer *a)
+{
+	struct reaper_answer said = *a;
+	struct reaper_link link;
+	bool *cancelled = out_jobs_get(&d->jobs, a->id);
+	if (!cancelled)
+		return;
+	if (*cancelled) {
+		said.bucket = said.body = STR("");
+		said.links = 0;
+	}
+	out_jobs_remove(&d->jobs, a->id);
+	d->counts.out--;
+	answer_lie(&said, &link);
+	buf_clear(&d->answer);
+	if (FAULT_LIES("lie.size"))
+		buf_printf(&d->answer, "done %" PRIu64 " 99999999 80000002 0 0 0\n", said.id);
+	reap_answer_write(&said, &d->answer);
+	FAULT("reapd.answer");
+	conn_send(session_conn(d->master), buf_str(&d->answer));
+	if (d->answer.cap > LARGE)
+		buf_free(&d->answer);
+}
+
+static void answer_done(void *ctx, struct reaper *r, const struct reaper_answer *a)
+{
+	struct reapd_server *d = ctx;
+	(void)r;
+	if (!d->master)
+		return;
+	if (lease_is_over(d)) {
+		lease_expired(d);
+		return;
+	}
+	d->counts.documents += a->bucket.n > 0;
+	d->counts.bytes += a->bytes;
+	d->counts.errors += a->not_now_us == 0 && code_class(a->code) != CODE_CLASS_OK;
+	answer_send(d, a);
+}
+
+/* A reaper of this process loses nothing; were it so, the master is not told, and waits. */
+static void answer_lost(void *ctx, struct reaper *r, uint64_t id, int64_t rests_us)
+{
+	struct reapd_server *d = ctx;
+	(void)r, (void)id, (void)rests_us;
+	if (d->master)
+		session_hang_up(d->master, "its job was lost here");
+}
+
+static void reaper_has_room(void *ctx, struct reaper *r)
+{
+	(void)ctx, (void)r;
+}
+
+static void reaper_failed(void *ctx, struct reaper *r, const struct err *err)
+{
+	struct reapd_server *d = ctx;
+	(void)r;
+	d->o.failed(d->o.ctx, err);
+}
+
+/* Connections. */
+
+static void session_opened(struct session *s)
+{
+	struct reapd_server *d = server_of(s);
+	struct master_state *state = session_state(s);
+	if (d->master && !lease_is_over(d)) {
+		reapd_say(d, s, true, "is a second master, and refused");
+		conn_send(session_conn(s), STR("busy 0\n"));
+		conn_finish(session_conn(s));
+		return;
+	}
+	state->hello_us = loop_now_us(d->o.loop);
+	conn_printf(session_conn(s), "hello %d %" PRIu64 "\n", REAP_WIRE_VERSION, d->o.capacity);
+}
+
+static void session_closed(struct session *s, enum conn_end end)
+{
+	struct reapd_server *d = server_of(s);
+	if (d->master != s)
+		return;
+	reapd_say(d, s, false, conn_end_text(end));
+	master_drop(d);
+}
+
+static const struct server_verb reapd_verbs[] = {
+	{"gather", "ID BYTES", "a job", 2, 2, false, run_gather},
+	{"refresh", "ID BYTES", "a job with a copy", 2, 2, false, run_refresh},
+	{"tock", "N LEASE_US", "answers a tick", 2, 2, false, run_tock},
+	{"rules", "BYTES", "robots.txt of a site", 1, 1, false, run_rules},
+	{"dict", "BYTES", "dictionaries to pack with", 1, 1, false, run_dict},
+	{"cancel", "ID", "a job that is not wanted any more", 1, 1, false, run_cancel},
+};
+
+static const struct server_protocol reapd_protocol = {
+	.name = "reapd",
+	.strict = true,
+	.words = {[SERVER_UNKNOWN] = "",
+		  [SERVER_ARGUMENTS] = "",
+		  [SERVER_LONG_LINE] = "",
+		  [SERVER_STOPPING] = "",
+		  [SERVER_FULL] = "busy 0\n"},
+	.verbs = reapd_verbs,
+	.nverbs = ARRAY_LEN(reapd_verbs),
+	.state_size = sizeof(struct master_state),
+	.opened = session_opened,
+	.closed = session_closed,
+};
+
+struct reapd_server *reapd_server_new(const struct reapd_server_options *options)
+{
+	struct reapd_server *d = mem_alloc(sizeof *d);
+	d->o = *options;
+	d->limits = *options->limits;
+	d->limits.block_max = MAX(d->limits.block_max, REAP_DICT_MAX);
+	d->limits.queue_max = MAX(d->limits.queue_max, ANSWERS_MAX);
+	d->limits.memory = MAX(d->limits.memory, 2 * (uint64_t)ANSWERS_MAX);
+	d->answer = BUF_INIT(REAP_CONTROL_MAX + (size_t)BUCKET_DATA_MOST + REAP_LINKS_MAX +
+			     REAP_BODY_MAX + LINE_MOST);
+	d->host = (struct reaper_host){.done = answer_done,
+				       .lost = answer_lost,
+				       .room = reaper_has_room,
+				       .failed = reaper_failed,
+				       .ctx = d};
+	d->ticker = (struct loop_timer){.fn = ticker_run, .ctx = d};
+	d->expiry = (struct loop_timer){.fn = lease_expired, .ctx = d};
+	d->server = server_new(options->loop, &reapd_protocol, &d->limits, d);
+	return d;
+}
+
+const struct reaper_host *reapd_server_host(struct reapd_server *d)
+{
+	return &d->host;
+}
+
+void reapd_server_reaper(struct reapd_server *d, struct reaper *r)
+{
+	d->reaper = r;
+	d->o.until(d->o.ctx, 0);
+}
+
+int reapd_server_listen(struct reapd_server *d, int fd, struct err *err)
+{
+	return server_listen(d->server, fd, err);
+}
+
+void reapd_server_free(struct reapd_server **dp)
+{
+	struct reapd_server *d = *dp;
+	if (!d)
+		return;
+	server_free(&d->server);
+	loop_timer_stop(&d->ticker);
+	loop_timer_stop(&d->expiry);
+	out_jobs_free(&d->jobs);
+	buf_free(&d->answer);
+	mem_free(dp);
+}
+
+const struct reapd_counts *reapd_server_counts(const struct reapd_server *d)
+{
+	return &d->counts;
+}

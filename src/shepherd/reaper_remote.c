@@ -1,0 +1,673 @@
+/* The remote reaper. A session is one connection: it begins with a hello, its jobs are those that
+ * were sent over it, and with its end all of them are lost. So an answer belongs to a session by
+ * the connection it comes over, and to a job by its ID; there is nothing else to compare.
+ *
+ * The lease on a server is taken here before the job is sent and ended with the answer, or, when
+ * the reapd is lost, so that the server rests until that reapd has to have stopped: the lease of
+ * the session after our last tock, since it counts from before that.
+ *
+ * Footprints of links are computed again before they are believed, or one reapd could put any URL
+ * under the footprint of another. Most links of a page are those of its neighbours: what was
+ * computed a moment ago is kept in a small table that forgets. */
+#include "shepherd/reaper_remote.h"
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/list.h"
+#include "base/table.h"
+#include "bucket/bucket_attrs.h"
+#include "net/outgoing.h"
+#include "shepherd/reap_wire.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+enum {
+	CAPACITY_MOST = 100000,
+	LINE_MOST = 256,
+	LINKS_KNOWN = 1 << 14, /* a power of two */
+	ROUND_OVER = 256,      /* jobs that the mean time of one is taken over */
+	WHY = 600,
+};
+#define RETRY_MIN_US (US_PER_S / 4)
+#define RETRY_MAX_US (10 * US_PER_S)
+#define CONNECT_US (10 * US_PER_S)
+/* How soon a job is worth another try that the reapd had no room for. */
+#define BUSY_US (US_PER_S / 10)
+
+const char *const reaper_state_names[REAPER_STATES] = {"away", "up", "refused", "punished"};
+
+struct remote_job {
+	struct link link;      /* in remote.jobs, or in remote.unsent */
+	struct reaper_job job; /* what an answer is held against */
+	struct lease lease;
+	bool cancelled;
+	int64_t from_us, not_now_us;
+	char url[];
+};
+
+TABLE(remote_jobs, uint64_t, struct remote_job *, hash_u64, table_same_u64)
+TABLE(told_sites, uint64_t, int64_t, hash_u64, table_same_u64)
+
+/* Which file of dictionaries: another one has another stamp. */
+struct dict_stamp {
+	uint64_t inode, size;
+	int64_t changed_ns;
+};
+
+struct known_link {
+	struct footprint fp;
+	uint64_t url; /* hash */
+};
+
+struct remote {
+	struct reaper reaper;
+	struct reaper_remote_options o;
+	char *name;
+	struct loop *loop;
+	struct outgoing *out;
+	struct loop_timer again; /* after a penalty */
+	struct loop_timer watch; /* for silence */
+	struct loop_timer renew;
+	struct loop_later give; /* answers to what was not sent */
+	struct link jobs, unsent;
+	enum reaper_state state;
+	bool told_away; /* that it is away was said */
+	/* Of the session. */
+	bool met; /* the hello has come */
+	uint64_t session, capacity, tick;
+	int64_t heard_us, tock_us;
+	struct remote_jobs by_id;
+	struct told_sites told;
+	struct dict_stamp dict_told;
+	bool has_dict;
+	struct reap_parts parts; /* of the answer that is coming in */
+	/* Of the reap. */
+	char dict_path[PATH_MAX];
+	struct bucket_packer *packer;
+	struct known_link *known;
+	uint64_t rounds;
+	struct buf text;
+};
+
+static const struct conn_limits remote_limits = {
+	.line_max = LINE_MOST,
+	.block_max = REAP_CONTROL_MAX + (size_t)BUCKET_DATA_MOST + REAP_LINKS_MAX + REAP_BODY_MAX,
+	.high_mark = 8 << 20,
+	.queue_max = 64 << 20,
+};
+
+static struct remote *remote_of(const struct reaper *r)
+{
+	return LIST_OF(struct remote, r, reaper);
+}
+
+static struct conn *remote_conn(const struct remote *m)
+{
+	return m->out ? outgoing_conn(m->out) : NULL;
+}
+
+static void remote_say(struct remote *m, bool is_trouble, const char *fmt, ...) PRINTF_LIKE(3, 4);
+static void remote_say(struct remote *m, bool is_trouble, const char *fmt, ...)
+{
+	char what[WHY];
+	va_list args;
+	va_start(args, fmt);
+	vsnprintf(what, sizeof what, fmt, args);
+	va_end(args);
+	if (m->o.said)
+		m->o.said(m->o.ctx, &m->reaper, is_trouble, what);
+}
+
+/* Jobs. */
+
+static struct remote_job *job_copy(struct remote *m, const struct reaper_job *in)
+{
+	struct remote_job *job = mem_alloc(sizeof *job + in->url.n);
+	job->job = *in;
+	memcpy(job->url, in->url.p, in->url.n);
+	job->job.url = (struct str){job->url, in->url.n};
+	/* that there are some is all that an answer is asked about */
+	job->job.etag = in->etag.n ? STR("-") : STR("");
+	job->job.last_modified = in->last_modified.n ? STR("-") : STR("");
+	job->job.md5 = in->md5.n ? STR("-") : STR("");
+	job->from_us = loop_now_us(m->loop);
+	m->reaper.counts.out++;
+	return job;
+}
+
+static void job_free(struct remote *m, struct remote_job *job)
+{
+	remote_jobs_remove(&m->by_id, job->job.id);
+	list_remove(&job->link);
+	m->reaper.counts.out--;
+	mem_free(&job);
+}
+
+/* How long its server has to be left alone, since it may be asked until then. */
+static int64_t remote_rest_us(const struct remote *m)
+{
+	return MAX(m->tock_us + m->o.lease_us - loop_now_us(m->loop), 0);
+}
+
+/* The end of a session: its jobs are lost, and whoever gave them is told. */
+static void remote_lose(struct remote *m, bool tell)
+{
+	const struct reaper_host *host = m->reaper.host;
+	int64_t rests_us = remote_rest_us(m);
+	struct link lost;
+	list_init(&lost);
+	LIST_EACH (struct remote_job, job, &m->jobs, link) {
+		list_remove(&job->link);
+		list_append(&lost, &job->link);
+	}
+	m->met = false;
+	m->session++;
+	told_sites_clear(&m->told);
+	m->has_dict = false;
+	loop_timer_stop(&m->watch);
+	if (m->state == REAPER_UP)
+		m->state = REAPER_AWAY;
+	LIST_EACH (struct remote_job, job, &lost, link) {
+		uint64_t id = job->job.id;
+		bool wanted = tell && !job->cancelled;
+		polite_end(m->o.polite, &job->lease, OUTCOME_CANCELLED, rests_us,
+			   loop_now_us(m->loop));
+		job_free(m, job);
+		m->reaper.counts.lost++;
+		if (wanted)
+			host->lost(host->ctx, &m->reaper, id, rests_us);
+	}
+}
+
+/* Not to be spoken to for a while. */
+static void remote_punish(struct remote *m, enum reaper_state state)
+{
+	remote_lose(m, true);
+	m->state = state;
+	outgoing_free(&m->out);
+	loop_timer_in(m->loop, &m->again, m->o.penalty_us);
+}
+
+static void remote_lied(struct remote *m, const struct err *err)
+{
+	m->reaper.counts.errors++;
+	remote_say(m, true, "lies, and is left alone for %" PRId64 " s: %s",
+		   m->o.penalty_us / US_PER_S, err->msg);
+	remote_punish(m, REAPER_PUNISHED);
+}
+
+/* Dictionaries. */
+
+static bool dict_stamp_of(const char *path, struct dict_stamp *ret)
+{
+	struct stat st;
+	if (!path[0] || stat(path, &st) != 0)
+		return false;
+	*ret = (struct dict_stamp){(uint64_t)st.st_ino, (uint64_t)st.st_size,
+				   st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec};
+	return true;
+}
+
+/* As the file is, where the reapd does not have it yet; with none it packs without. Looked at once
+ * in a reap: dictionaries are trained in between. */
+static int remote_send_dict(struct remote *m, struct err *err)
+{
+	CLEANUP(buf_free) struct buf bytes = BUF_INIT(REAP_DICT_MAX);
+	struct dict_stamp stamp = {0};
+	bool there = dict_stamp_of(m->dict_path, &stamp);
+	if (m->has_dict && memcmp(&stamp, &m->dict_told, sizeof stamp) == 0)
+		return 0;
+	if (there && file_slurp(m->dict_path, &bytes, err) < 0)
+		return -1;
+	conn_printf(remote_conn(m), "dict %zu\n", bytes.n);
+	conn_send(remote_conn(m), buf_str(&bytes));
+	m->dict_told = stamp;
+	m->has_dict = true;
+	return 0;
+}
+
+/* What the reapd says. */
+
+static void remote_hello(struct remote *m, const struct str *arg)
+{
+	uint64_t version, capacity;
+	struct err err;
+	if (m->met || !str_u64(arg[0], &version) || !str_u64(arg[1], &capacity) || capacity < 1 ||
+	    capacity > CAPACITY_MOST) {
+		err_set(&err, ERR_DAMAGED, "a hello that is none");
+		remote_lied(m, &err);
+		return;
+	}
+	if (version != REAP_WIRE_VERSION) {
+		remote_say(m, true, "refused: it speaks version %" PRIu64 ", not %d", version,
+			   REAP_WIRE_VERSION);
+		remote_punish(m, REAPER_REFUSED);
+		return;
+	}
+	m->met = true;
+	m->told_away = false;
+	m->state = REAPER_UP;
+	m->capacity = capacity;
+	m->tick = 0;
+	m->heard_us = m->tock_us = loop_now_us(m->loop);
+	conn_printf(remote_conn(m), "tock 0 %" PRId64 "\n", m->o.lease_us);
+	loop_timer_every(m->loop, &m->watch, MAX(m->o.lease_us / 4, 1));
+	remote_say(m, false, "is there, for %" PRIu64 " jobs at a time", capacity);
+	m->reaper.host->room(m->reaper.host->ctx, &m->reaper);
+}
+
+static void remote_tick(struct remote *m, const struct str *arg)
+{
+	uint64_t n;
+	struct err err;
+	if (!str_u64(arg[0], &n) || n <= m->tick) {
+		err_set(&err, ERR_DAMAGED, "tick '" STR_FMT "' after %" PRIu64,
+			STR_ARG(str_head(arg[0], 40)), m->tick);
+		remote_lied(m, &err);
+		return;
+	}
+	m->tick = n;
+	m->heard_us = m->tock_us = loop_now_us(m->loop);
+	conn_printf(remote_conn(m), "tock %" PRIu64 " %" PRId64 "\n", n, m->o.lease_us);
+}
+
+/* The answer to a job that was not asked for now. */
+static void job_put_off(struct remote *m, struct remote_job *job, int64_t not_now_us)
+{
+	const struct reaper_host *host = m->reaper.host;
+	struct reaper_answer a = {
+		.id = job->job.id, .url = job->job.url, .ago_us = -1, .not_now_us = not_now_us};
+	remote_jobs_remove(&m->by_id, job->job.id);
+	list_remove(&job->link);
+	if (!job->cancelled)
+		host->done(host->ctx, &m->reaper, &a);
+	job_free(m, job);
+}
+
+static void remote_busy(struct remote *m, const struct str *arg)
+{
+	uint64_t id = 0;
+	struct err err;
+	struct remote_job **job;
+	if (str_is(arg[0], "0") && !m->met) {
+		if (m->state != REAPER_REFUSED)
+			remote_say(m, true, "has another master");
+		m->state = REAPER_REFUSED;
+		conn_close(remote_conn(m));
+		return;
+	}
+	job = str_u64(arg[0], &id) ? remote_jobs_get(&m->by_id, id) : NULL;
+	if (!job) {
+		err_set(&err, ERR_DAMAGED, "busy for a job that it was not given");
+		remote_lied(m, &err);
+		return;
+	}
+	polite_end(m->o.polite, &(*job)->lease, OUTCOME_CANCELLED, 0, loop_now_us(m->loop));
+	job_put_off(m, *job, BUSY_US);
+}
+
+static void remote_done(struct remote *m, const struct str *arg)
+{
+	struct err err;
+	if (reap_parts_read(arg, 6, &m->parts, &err) < 0) {
+		remote_lied(m, &err);
+		return;
+	}
+	if (!remote_jobs_get(&m->by_id, m->parts.id)) {
+		err_set(&err, ERR_DAMAGED, "an answer to job %" PRIu64 ", which is not out",
+			m->parts.id);
+		remote_lied(m, &err);
+		return;
+	}
+	conn_want(remote_conn(m),
+		  m->parts.control + m->parts.bucket + m->parts.links + m->parts.body);
+}
+
+static const struct remote_verb {
+	const char *name;
+	size_t args;
+	bool first; /* also before the hello */
+	void (*run)(struct remote *m, const struct str *arg);
+} remote_verbs[] = {
+	{"done", 6, false, remote_done},
+	{"tick", 1, false, remote_tick},
+	{"busy", 1, true, remote_busy},
+	{"hello", 2, true, remote_hello},
+};
+
+static void remote_line(void *ctx, struct str line)
+{
+	struct remote *m = ctx;
+	struct str rest = line, verb, arg[8];
+	size_t n = 0;
+	struct err err;
+	(void)str_cut(&rest, ' ', &verb);
+	while (n < ARRAY_LEN(arg) && rest.p && str_cut(&rest, ' ', &arg[n]) == 0)
+		n++;
+	for (size_t i = 0; i < ARRAY_LEN(remote_verbs); i++) {
+		const struct remote_verb *v = &remote_verbs[i];
+		if (str_is(verb, v->name) && n == v->args && (m->met || v->first)) {
+			v->run(m, arg);
+			return;
+		}
+	}
+	err_set(&err, ERR_DAMAGED, "it says '" STR_FMT "'", STR_ARG(str_head(line, 80)));
+	remote_lied(m, &err);
+}
+
+/* Answers. */
+
+static bool link_is_right(const struct reaper_link *l)
+{
+	char room[URL_MAX], strict[URL_STRICT_MAX + 1];
+	struct url url, canon;
+	return url_parse(l->url, NULL, room, sizeof room, &url) == 0 && url.protocol != URL_FTP &&
+	       url_canon(&url, true, strict, sizeof strict, &canon) == 0 &&
+	       str_eq(canon.href, l->url) && footprint_cmp(footprint_of(&canon), l->fp) == 0;
+}
+
+static int remote_check_links(struct remote *m, const struct reaper_answer *a, struct err *err)
+{
+	if (!m->known)
+		m->known = mem_array(LINKS_KNOWN, sizeof *m->known);
+	for (size_t i = 0; i < a->links; i++) {
+		const struct reaper_link *l = &a->link[i];
+		struct known_link *k = &m->known[(l->fp.site ^ l->fp.path) & (LINKS_KNOWN - 1)];
+		uint64_t url = hash64_seeded(l->url, (uintptr_t)m->known);
+		if (k->url == url && footprint_cmp(k->fp, l->fp) == 0)
+			continue;
+		if (!link_is_right(l))
+			return err_set(err, ERR_DAMAGED,
+				       "a link with a footprint that is not its own: " STR_FMT,
+				       STR_ARG(str_head(l->url, 200)));
+		*k = (struct known_link){l->fp, url};
+	}
+	return 0;
+}
+
+/* The lease ends as the request did. */
+static void job_end_lease(struct remote *m, struct remote_job *job, const struct reaper_answer *a)
+{
+	int64_t now_us = loop_now_us(m->loop);
+	enum outcome outcome = a->not_now_us ? OUTCOME_CANCELLED : code_outcome(a->code);
+	if (a->ago_us >= 0)
+		(void)polite_sent(m->o.polite, &job->lease, now_us - a->ago_us);
+	polite_end(m->o.polite, &job->lease, outcome, a->retry_after_us, now_us);
+}
+
+static void remote_count(struct remote *m, const struct remote_job *job,
+			 const struct reaper_answer *a)
+{
+	struct reaper_counts *c = &m->reaper.counts;
+	int64_t took_us = loop_now_us(m->loop) - job->from_us;
+	m->rounds += m->rounds < ROUND_OVER;
+	c->round_us += (took_us - c->round_us) / (int64_t)m->rounds;
+	c->documents += a->bucket.n > 0;
+	c->bytes += a->bytes;
+	c->errors += code_class(a->code) != CODE_CLASS_OK;
+}
+
+static void remote_answer(struct remote *m, struct remote_job *job, const struct reaper_answer *a)
+{
+	const struct reaper_host *host = m->reaper.host;
+	job_end_lease(m, job, a);
+	remote_count(m, job, a);
+	remote_jobs_remove(&m->by_id, job->job.id);
+	list_remove(&job->link);
+	if (!job->cancelled)
+		host->done(host->ctx, &m->reaper, a);
+	job_free(m, job);
+}
+
+static void remote_bytes(void *ctx, struct str piece, uint64_t left)
+{
+	struct remote *m = ctx;
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(64 << 20);
+	struct remote_job **job = remote_jobs_get(&m->by_id, m->parts.id);
+	struct reaper_answer a;
+	struct err err;
+	(void)left; /* a block comes as a whole */
+	if (!job)
+		return;
+	int rc = reap_answer_read(&m->parts, piece, &arena, &a, &err);
+	if (rc == 0 && !(*job)->cancelled)
+		rc = reap_answer_check(&a, &(*job)->job, m->packer, &err);
+	if (rc == 0)
+		rc = remote_check_links(m, &a, &err);
+	if (rc < 0) {
+		(void)err_in(&err, STR_FMT, STR_ARG(str_head((*job)->job.url, 200)));
+		remote_lied(m, &err);
+		return;
+	}
+	uint64_t session = m->session;
+	remote_answer(m, *job, &a);
+	if (session == m->session)
+		m->reaper.host->room(m->reaper.host->ctx, &m->reaper);
+}
+
+/* Connections. */
+
+static void remote_drained(void *ctx)
+{
+	struct remote *m = ctx;
+	m->reaper.host->room(m->reaper.host->ctx, &m->reaper);
+}
+
+static void remote_up(void *ctx, struct conn *c)
+{
+	struct remote *m = ctx;
+	(void)c;
+	m->met = false;
+	m->heard_us = loop_now_us(m->loop);
+	loop_timer_every(m->loop, &m->watch, MAX(m->o.lease_us / 4, 1));
+}
+
+static void remote_down(void *ctx, const char *why, int64_t retry_us)
+{
+	struct remote *m = ctx;
+	if (!m->told_away && m->state != REAPER_REFUSED)
+		remote_say(m, true, "is away: %s; tried again in %" PRId64 " ms, and so on", why,
+			   retry_us / US_PER_MS);
+	m->told_away = true;
+	remote_lose(m, true);
+}
+
+/* Silent for as long as a lease: it has dropped everything, or will have. */
+static void remote_watch(void *ctx)
+{
+	struct remote *m = ctx;
+	if (loop_now_us(m->loop) - m->heard_us < m->o.lease_us)
+		return;
+	if (!m->told_away)
+		remote_say(m, true, "is silent");
+	m->told_away = true;
+	remote_lose(m, true);
+	if (remote_conn(m))
+		conn_close(remote_conn(m));
+}
+
+static void remote_renew(void *ctx)
+{
+	struct remote *m = ctx;
+	LIST_EACH (struct remote_job, job, &m->jobs, link)
+		(void)polite_renew(m->o.polite, &job->lease, loop_now_us(m->loop));
+}
+
+static int remote_connect(struct remote *m, struct err *err)
+{
+	static const struct conn_ops ops = {
+		.line = remote_line, .bytes = remote_bytes, .drained = remote_drained};
+	const struct outgoing_options options = {
+		.address = m->name,
+		.connect_us = CONNECT_US,
+		.retry_min_us = RETRY_MIN_US,
+		.retry_max_us = RETRY_MAX_US,
+		.limits = &remote_limits,
+		.ops = &ops,
+		.up = remote_up,
+		.down = remote_down,
+		.ctx = m,
+	};
+	return outgoing_new(&m->out, m->o.pool, &options, err);
+}
+
+/* The address had a form before, so it has one now. */
+static void remote_again(void *ctx)
+{
+	struct remote *m = ctx;
+	struct err err;
+	m->state = REAPER_AWAY;
+	ENSURE(remote_connect(m, &err) == 0);
+}
+
+/* The door. */
+
+static int remote_begin(struct reaper *r, const char *dict_path, struct err *err)
+{
+	struct remote *m = remote_of(r);
+	snprintf(m->dict_path, sizeof m->dict_path, "%s", dict_path ? dict_path : "");
+	bucket_packer_free(&m->packer);
+	m->packer = bucket_packer_new(dict_path);
+	return m->met ? remote_send_dict(m, err) : 0;
+}
+
+static uint64_t remote_room(const struct reaper *r)
+{
+	const struct remote *m = remote_of(r);
+	if (!m->met || conn_queued(remote_conn(m)) > remote_limits.high_mark)
+		return 0;
+	return m->capacity - MIN(r->counts.out, m->capacity);
+}
+
+static void remote_send_rules(struct remote *m, uint64_t site, const struct reaper_rules *rules)
+{
+	bool is_new;
+	int64_t *until_us = told_sites_put_new(&m->told, site, &is_new);
+	if (!is_new && *until_us == rules->until_us)
+		return;
+	struct reaper_rules from_now = *rules;
+	from_now.until_us = MAX(rules->until_us - clock_wall_us(), 0);
+	*until_us = rules->until_us;
+	buf_clear(&m->text);
+	reap_rules_write(&from_now, &m->text);
+	conn_printf(remote_conn(m), "rules %zu\n", m->text.n);
+	conn_send(remote_conn(m), buf_str(&m->text));
+}
+
+static void remote_give(void *ctx)
+{
+	struct remote *m = ctx;
+	struct remote_job *job;
+	while ((job = LIST_FIRST(struct remote_job, &m->unsent, link)))
+		job_put_off(m, job, job->not_now_us);
+}
+
+static int remote_submit(struct reaper *r, const struct reaper_job *in,
+			 const struct reaper_rules *rules, struct err *err)
+{
+	struct remote *m = remote_of(r);
+	if (remote_room(r) == 0)
+		return 1;
+	if (!m->has_dict && remote_send_dict(m, err) < 0)
+		return -1;
+	struct remote_job *job = job_copy(m, in);
+	*remote_jobs_put(&m->by_id, in->id) = job;
+	r->counts.jobs++;
+	if (polite_take(m->o.polite, &in->addr, &in->rule, job->from_us, &job->lease,
+			&job->not_now_us) != 0) {
+		list_append(&m->unsent, &job->link);
+		loop_later(m->loop, &m->give);
+		return 0;
+	}
+	list_append(&m->jobs, &job->link);
+	if (rules)
+		remote_send_rules(m, in->fp.site, rules);
+	buf_clear(&m->text);
+	reap_job_write(in, &m->text);
+	conn_printf(remote_conn(m), "%s %" PRIu64 " %zu\n", in->refresh ? "refresh" : "gather",
+		    in->id, m->text.n);
+	conn_send(remote_conn(m), buf_str(&m->text));
+	return 0;
+}
+
+/* How the request ended is still wanted, for the lease; not what it brought. */
+static void remote_cancel(struct reaper *r, uint64_t id)
+{
+	struct remote *m = remote_of(r);
+	struct remote_job **job = remote_jobs_get(&m->by_id, id);
+	if (!job)
+		return;
+	(*job)->cancelled = true;
+	if (m->met)
+		conn_printf(remote_conn(m), "cancel %" PRIu64 "\n", id);
+}
+
+static void remote_free(struct reaper **r)
+{
+	struct remote *m = remote_of(*r);
+	remote_lose(m, false);
+	LIST_EACH (struct remote_job, job, &m->unsent, link)
+		job_free(m, job);
+	outgoing_free(&m->out);
+	loop_timer_stop(&m->again);
+	loop_timer_stop(&m->renew);
+	loop_later_cancel(&m->give);
+	remote_jobs_free(&m->by_id);
+	told_sites_free(&m->told);
+	bucket_packer_free(&m->packer);
+	buf_free(&m->text);
+	mem_free(&m->known);
+	mem_free(&m->name);
+	mem_free(&m);
+	*r = NULL;
+}
+
+static const struct reaper_ops remote_ops = {
+	.kind = "reapd",
+	.begin = remote_begin,
+	.room = remote_room,
+	.submit = remote_submit,
+	.cancel = remote_cancel,
+	.free = remote_free,
+};
+
+int reaper_remote_new(struct reaper **ret, const struct reaper_remote_options *options,
+		      struct err *err)
+{
+	struct remote *m = mem_alloc(sizeof *m);
+	m->o = *options;
+	m->loop = conn_pool_loop(options->pool);
+	m->name = mem_text(options->address);
+	m->reaper = (struct reaper){.ops = &remote_ops, .host = options->host, .name = m->name};
+	m->text = BUF_INIT(REAP_RULES_MAX);
+	m->again = (struct loop_timer){.fn = remote_again, .ctx = m};
+	m->watch = (struct loop_timer){.fn = remote_watch, .ctx = m};
+	m->renew = (struct loop_timer){.fn = remote_renew, .ctx = m};
+	m->give = (struct loop_later){.fn = remote_give, .ctx = m};
+	list_init(&m->jobs);
+	list_init(&m->unsent);
+	struct reaper *r = &m->reaper;
+	if (remote_connect(m, err) < 0) {
+		remote_free(&r);
+		return -1;
+	}
+	loop_timer_every(m->loop, &m->renew, POLITE_LEASE_US / 4);
+	*ret = r;
+	return 0;
+}
+
+enum reaper_state reaper_remote_state(const struct reaper *r)
+{
+	return remote_of(r)->state;
+}
+
+double reaper_remote_weight(const struct reaper *r)
+{
+	const struct remote *m = remote_of(r);
+	int64_t round_us = MAX(r->counts.round_us, US_PER_MS);
+	return (double)MAX(m->capacity, 1) * US_PER_S / (double)round_us;
+}

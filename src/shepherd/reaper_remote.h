@@ -1,0 +1,37 @@
+/* The remote reaper: a connection to a reapd, which fetches on another machine (doc/reap.md,
+ * "reapd"). To its owner it is a reaper like any other; what the other machine says is held against
+ * what it was given, and leases on servers are taken here, in the table of this crawl. */
+#pragma once
+#include "net/conn.h"
+#include "shepherd/reaper.h"
+
+/* All in it must outlive the reaper; the struct itself need not. */
+struct reaper_remote_options {
+	struct conn_pool *pool; /* with its loop */
+	const char *address;    /* "192.0.2.7:8188", "unix:/path"; its name too */
+	struct polite *polite;
+	int64_t lease_us, penalty_us;
+	const struct reaper_host *host;
+	/* For the log: it was met, lost, refused or caught lying. */
+	void (*said)(void *ctx, struct reaper *r, bool is_trouble, const char *what);
+	void *ctx;
+};
+/* ERR_USAGE: the address has no form. */
+int reaper_remote_new(struct reaper **ret, const struct reaper_remote_options *options,
+		      struct err *err);
+
+enum reaper_state {
+	REAPER_AWAY,     /* not connected */
+	REAPER_UP,       /* takes jobs */
+	REAPER_REFUSED,  /* speaks another version, or serves another master */
+	REAPER_PUNISHED, /* lied; left alone for penalty_us */
+	REAPER_STATES,
+};
+extern const char *const reaper_state_names[REAPER_STATES]; /* "away", "up" ... */
+enum reaper_state reaper_remote_state(const struct reaper *r);
+/* What share of the jobs it should get, next to others: how many it can do in a second, by its
+ * capacity and the time that a job takes; more than 0. */
+double reaper_remote_weight(const struct reaper *r);
+
+/* Bytes that the connections of all remote reapers may hold: for conn_pool_new(). */
+enum { REAPER_REMOTE_MEMORY = 1 << 30 };

@@ -1,6 +1,7 @@
 /* The roles of garner, in the order in which help names them. Each is defined by its room. */
 #include "cmd/command.h"
 #include "shepherd/master.h"
+#include "shepherd/reapd.h"
 #include "web/docs.h"
 #include "web/web.h"
 
@@ -10,6 +11,7 @@ extern const struct role broker_role; /* role_broker.c */
 const struct role *const roles[] = {
 	&docs_role,
 	&shepherd_role,
+	&reapd_role,
 	&broker_role,
 	&web_role,
 	NULL,

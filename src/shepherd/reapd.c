@@ -1,0 +1,271 @@
+/* The role `reapd`: a robot, a cage, a packer and a data directory of its own, behind a server that
+ * one master talks to. It knows no crawl and keeps nothing: stopped, killed or cut off, it has only
+ * to stop asking servers. So it ends at once on a signal; the master gives its jobs to others. */
+#include "shepherd/reapd.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "extract/cage_section.h"
+#include "fetch/kit.h"
+#include "role/listen.h"
+#include "role/notify.h"
+#include "shepherd/reapd_server.h"
+#include "shepherd/reaper_local.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+struct reapd_conf {
+	const char *listen;
+	int64_t capacity, parsers;
+	struct server_limits limits;
+};
+
+static const struct value_spec specs[] = {
+	{"listen", VALUE_LISTEN_AT(struct reapd_conf, listen), .fallback = "127.0.0.1:8188",
+	 .help = "where it waits for its master: an address with a port, or unix:PATH"},
+	{"capacity", VALUE_INT_AT(struct reapd_conf, capacity), .fallback = "1000", .min = 1,
+	 .max = 100000, .help = "jobs that it takes at a time"},
+	{"parsers", VALUE_INT_AT(struct reapd_conf, parsers), .fallback = "1", .min = 1, .max = 64,
+	 .help = "processes that read documents"},
+	SERVER_LIMITS_AT(struct reapd_conf, limits),
+};
+
+static const struct config_section section = {
+	.name = "reapd",
+	.help = "A reaper for the shepherd of another machine.",
+	.size = sizeof(struct reapd_conf),
+	.specs = specs,
+	.nspecs = ARRAY_LEN(specs),
+};
+
+enum {
+	COUNT_MASTERS,
+	COUNT_JOBS,
+	COUNT_DOCUMENTS,
+	COUNT_BYTES,
+	COUNT_ERRORS,
+	COUNT_DROPPED,
+	COUNT_TOTALS,
+	COUNT_OUT = COUNT_TOTALS,
+};
+
+static const struct counter_def counters[] = {
+	[COUNT_MASTERS] = {"masters", NULL, COUNTER_TOTAL, "Sessions of masters."},
+	[COUNT_JOBS] = {"jobs", NULL, COUNTER_TOTAL, "Jobs that were taken."},
+	[COUNT_DOCUMENTS] = {"documents", NULL, COUNTER_TOTAL, "Documents that were packed."},
+	[COUNT_BYTES] = {"gathered_bytes", NULL, COUNTER_TOTAL, "Bytes of documents, unpacked."},
+	[COUNT_ERRORS] = {"errors", NULL, COUNTER_TOTAL, "Jobs that ended in an error."},
+	[COUNT_DROPPED] = {"dropped_jobs", NULL, COUNTER_TOTAL,
+			   "Jobs that were dropped, because the lease or the connection of the "
+			   "master had ended."},
+	[COUNT_OUT] = {"jobs_under_way", NULL, COUNTER_GAUGE, "Jobs that are being done."},
+};
+
+struct reapd {
+	struct role_env *env;
+	const struct reapd_conf *conf;
+	const struct robot_section_conf *robot;
+	struct loop *loop;
+	struct kit kit;
+	struct cage_options parse;
+	char program[CAGE_PATH_MAX], dict[PATH_MAX];
+	struct reapd_server *server;
+	struct reaper *reaper;
+	struct loop_timer tell;
+	int64_t until_us;
+	uint64_t told[COUNT_TOTALS];
+	struct err err; /* what ended it; code ERR_NONE: a signal did */
+};
+
+/* What the server asks for. */
+
+static void robot_may_until(void *ctx, int64_t mono_us)
+{
+	struct reapd *d = ctx;
+	d->until_us = mono_us;
+	robot_until(d->kit.robot, mono_us);
+}
+
+/* The new robot is held as the old one was. */
+static int drop_all(void *ctx, struct err *err)
+{
+	struct reapd *d = ctx;
+	if (reaper_local_drop(d->reaper, err) < 0)
+		return -1;
+	robot_until(d->kit.robot, d->until_us);
+	return 0;
+}
+
+static int take_rules(void *ctx, const struct reaper_rules *rules, struct err *err)
+{
+	struct reapd *d = ctx;
+	return robots_cache_put(d->kit.robots, rules->site, rules->is_reachable, rules->compiled,
+				rules->until_us, clock_wall_us(), err);
+}
+
+static void on_failure(void *ctx, const struct err *err)
+{
+	struct reapd *d = ctx;
+	if (d->err.code == ERR_NONE)
+		d->err = *err;
+	loop_stop(d->loop);
+}
+
+static void log_master(void *ctx, bool is_trouble, const char *what, const char *peer)
+{
+	(void)ctx;
+	if (is_trouble)
+		log_warn(ROLE, "a master was hung up on", KV_TEXT("peer", peer),
+			 KV_TEXT("why", what));
+	else
+		log_info(ROLE, "master", KV_TEXT("peer", peer), KV_TEXT("what", what));
+}
+
+/* The role. */
+
+static void tell_counters(void *ctx)
+{
+	struct reapd *d = ctx;
+	const struct reapd_counts *c = reapd_server_counts(d->server);
+	const uint64_t now[COUNT_TOTALS] = {
+		[COUNT_MASTERS] = c->masters,     [COUNT_JOBS] = c->jobs,
+		[COUNT_DOCUMENTS] = c->documents, [COUNT_BYTES] = c->bytes,
+		[COUNT_ERRORS] = c->errors,       [COUNT_DROPPED] = c->dropped,
+	};
+	char text[96];
+	for (size_t i = 0; i < COUNT_TOTALS; i++) {
+		counters_add(d->env->counters, i, now[i] - d->told[i]);
+		d->told[i] = now[i];
+	}
+	counters_set(d->env->counters, COUNT_OUT, (int64_t)c->out);
+	snprintf(text, sizeof text, "STATUS=%" PRIu64 " jobs under way, %" PRIu64 " documents",
+		 c->out, c->documents);
+	notify_send(text);
+}
+
+static void on_signal(void *ctx, int number)
+{
+	struct reapd *d = ctx;
+	if (number != SIGHUP)
+		loop_stop(d->loop);
+}
+
+/* Anyone who can connect can have pages fetched and read what they say. */
+static int check_listener(int fd, struct err *err)
+{
+	struct sockaddr_storage sa;
+	socklen_t n = sizeof sa;
+	struct addr a;
+	char name[128];
+	if (getsockname(fd, (struct sockaddr *)&sa, &n) < 0)
+		return err_sys(err, "reapd.listen");
+	if (sa.ss_family == AF_UNIX ||
+	    (addr_from_sockaddr((struct sockaddr *)&sa, n, &a) && addr_loopback(&a)))
+		return 0;
+	if (listen_name(fd, name, sizeof name, err) < 0)
+		return -1;
+	return err_set(err, ERR_USAGE,
+		       "reapd.listen = %s: without TLS only loopback and unix:PATH are listened on",
+		       name);
+}
+
+static int reapd_make(struct reapd *d, struct err *err)
+{
+	if (cage_section_options(config_get(d->env->config, &cage_section), d->program, &d->parse,
+				 err) < 0 ||
+	    loop_new(&d->loop, NULL, err) < 0 ||
+	    kit_open(&d->kit, d->loop, d->env->data, d->robot, err) < 0)
+		return -1;
+	snprintf(d->dict, sizeof d->dict, "%s/run/reapd.dict", d->env->data);
+	const struct reapd_server_options options = {
+		.loop = d->loop,
+		.limits = &d->conf->limits,
+		.capacity = (uint64_t)d->conf->capacity,
+		.dict_path = d->dict,
+		.robot = &d->robot->robot.limits,
+		.until = robot_may_until,
+		.drop = drop_all,
+		.rules = take_rules,
+		.failed = on_failure,
+		.said = log_master,
+		.ctx = d,
+	};
+	d->server = reapd_server_new(&options);
+	const struct reaper_local_options local = {
+		.kit = &d->kit,
+		.robot = d->robot,
+		.parse = &d->parse,
+		.parsers = (unsigned)d->conf->parsers,
+		.robots = true,
+		.host = reapd_server_host(d->server),
+	};
+	if (reaper_local_new(&d->reaper, &local, err) < 0)
+		return -1;
+	reapd_server_reaper(d->server, d->reaper);
+	return 0;
+}
+
+static int reapd_serve(struct reapd *d, struct err *err)
+{
+	static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
+	int fd = role_fd(d->env, "listen");
+	if (fd < 0)
+		return err_set(err, ERR_USAGE, "reapd.listen is empty: there is nothing to do");
+	if (check_listener(fd, err) < 0 || reapd_make(d, err) < 0 ||
+	    reapd_server_listen(d->server, fd, err) < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
+		if (loop_signal(d->loop, signals[i], on_signal, d, err) < 0)
+			return -1;
+	d->tell = (struct loop_timer){.fn = tell_counters, .ctx = d};
+	loop_timer_every(d->loop, &d->tell, US_PER_S);
+	notify_send("READY=1");
+	int rc = loop_run(d->loop, err);
+	notify_send("STOPPING=1");
+	tell_counters(d);
+	loop_timer_stop(&d->tell);
+	if (rc == 0 && d->err.code != ERR_NONE) {
+		*err = d->err;
+		rc = -1;
+	}
+	return rc;
+}
+
+static int reapd_run(struct role_env *env, struct err *err)
+{
+	struct reapd d = {
+		.env = env,
+		.conf = config_get(env->config, &section),
+		.robot = config_get(env->config, &robot_section),
+	};
+	struct err ignored;
+	int rc = reapd_serve(&d, err);
+	reapd_server_free(&d.server);
+	if (d.reaper)
+		d.reaper->ops->free(&d.reaper);
+	(void)kit_close(&d.kit, &ignored);
+	if (d.loop)
+		loop_free(&d.loop);
+	return rc;
+}
+
+const struct role reapd_role = {
+	.name = "reapd",
+	.only_named = true,
+	.summary = "fetch pages for the shepherd of another machine",
+	.description = "Waits for the shepherd of a crawl (its setting shepherd.reapers names this "
+		       "machine) and "
+		       "fetches, reads and packs what it is given, politely: it asks only the "
+		       "servers that it is "
+		       "told to, and stops at once when its master is gone or silent. It keeps "
+		       "nothing of the "
+		       "crawl, and may be stopped and killed at any time.",
+	.section = &section,
+	.counters = counters,
+	.ncounters = ARRAY_LEN(counters),
+	.run = reapd_run,
+};

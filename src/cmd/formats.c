@@ -14,6 +14,7 @@
 #include "shepherd/brake.h"
 #include "shepherd/feedback.h"
 #include "shepherd/master.h"
+#include "shepherd/reapers.h"
 #include "state/places.h"
 #include "state/plan.h"
 #include "state/state.h"
@@ -44,6 +45,7 @@ const struct format *const formats[] = {
 	&places_format,
 	&plan_format,
 	&polite_format,
+	&reapers_format,
 	&record_format,
 	&robots_format,
 	&sites_format,

@@ -15,6 +15,7 @@
 #include <string.h>
 
 const char *const crawl_follows[] = {"site", "all", NULL};
+const char *const crawl_locals[] = {"auto", "always", "never", NULL};
 const char *const crawl_auto[] = {"auto", NULL};
 const char *const crawl_limit_names[CRAWL_LIMITS] = {
 	"site", "dead-site", "fresh", "server", "section", "performance", "space", "active",

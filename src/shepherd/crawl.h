@@ -13,6 +13,7 @@
 #include "state/state.h"
 
 enum crawl_follow { CRAWL_SITE, CRAWL_ALL };
+enum crawl_local { CRAWL_LOCAL_AUTO, CRAWL_LOCAL_ALWAYS, CRAWL_LOCAL_NEVER };
 
 struct crawl_conf {
 	int64_t cycle_us; /* how long a reap may take; 0: as crawl_cycle_us() says */
@@ -46,6 +47,10 @@ struct crawl_conf {
 	const char *refresh_schema;
 	uint64_t bucket_file_size, avg_bucket_size, avg_url_size;
 	int64_t periodic_cleanup_us;
+	/* reap */
+	struct value_list reapers; /* addresses of reapds */
+	int local;                 /* enum crawl_local */
+	int64_t reapers_wait_us, reaper_penalty_us, lease_us;
 };
 
 /* For the table of a section; `m` is the struct crawl_conf in it. */
@@ -158,11 +163,24 @@ struct crawl_conf {
 	 .help = "the same of a URL that is only known"}, \
 	{"memory", VALUE_SIZE_AT(s, m.memory), "1G", 16 << 20, 1e12, \
 	 .help = "memory that a pass over all URLs may take"}, \
+	{"reapers", VALUE_LIST_AT(s, m.reapers), "", \
+	 .help = "other machines that fetch for this crawl, each running garner reapd: addresses with ports, " \
+		 "such as 192.0.2.7:8188, or unix:PATH"}, \
+	{"local", VALUE_WORD_AT(s, m.local), "auto", .words = crawl_locals, \
+	 .help = "whether this machine fetches too: when none of the reapers has been there for reapers_wait " \
+		 "(auto), always, or never"}, \
+	{"reapers_wait", VALUE_TIME_AT(s, m.reapers_wait_us), "10s", 0, 86400e6, \
+	 .help = "how long the reapers are waited for before this machine fetches itself"}, \
+	{"reaper_penalty", VALUE_TIME_AT(s, m.reaper_penalty_us), "10min", 1e6, 86400e6, \
+	 .help = "a reaper that lied, or speaks another version, is tried again after this time"}, \
+	{"lease", VALUE_TIME_AT(s, m.lease_us), "10s", 1e6, 60e6, \
+	 .help = "a reaper that has not heard of this machine for so long stops asking servers; the servers " \
+		 "of a reaper that is lost are left alone for as long"}, \
 	{"no_delay", VALUE_LIST_AT(s, m.no_delay), "", \
 	 .help = "hosts, with their port if it is not the usual one, that may be asked without " \
 		 "delay and several times at once: your own"}
 /* clang-format on */
-extern const char *const crawl_follows[];
+extern const char *const crawl_follows[], *const crawl_locals[];
 extern const char *const crawl_auto[];
 
 /* What the types of settings cannot say: that frequencies and lists of codes are such. ERR_USAGE.

@@ -664,10 +664,3 @@ enum reaper_state reaper_remote_state(const struct reaper *r)
 {
 	return remote_of(r)->state;
 }
-
-double reaper_remote_weight(const struct reaper *r)
-{
-	const struct remote *m = remote_of(r);
-	int64_t round_us = MAX(r->counts.round_us, US_PER_MS);
-	return (double)MAX(m->capacity, 1) * US_PER_S / (double)round_us;
-}

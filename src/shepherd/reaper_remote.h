@@ -29,9 +29,5 @@ enum reaper_state {
 };
 extern const char *const reaper_state_names[REAPER_STATES]; /* "away", "up" ... */
 enum reaper_state reaper_remote_state(const struct reaper *r);
-/* What share of the jobs it should get, next to others: how many it can do in a second, by its
- * capacity and the time that a job takes; more than 0. */
-double reaper_remote_weight(const struct reaper *r);
-
 /* Bytes that the connections of all remote reapers may hold: for conn_pool_new(). */
 enum { REAPER_REMOTE_MEMORY = 1 << 30 };

@@ -1,365 +1,6 @@
-/* A master and a reapd in one loop, over a socket, with a reaper that answers when the test says
- * so; and each of them against a peer that the test plays by hand. */
-#include "shepherd/reaper_remote.h"
-
-#include "base/clock.h"
-#include "base/fault.h"
-#include "base/file.h"
-#include "base/list.h"
-#include "bucket/bucket_attrs.h"
-#include "role/listen.h"
-#include "shepherd/reap_wire.h"
-#include "shepherd/reapd_server.h"
-#include "unit/scratch.h"
-#include "unit/unit.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <signal.h>
-#include <stdio.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#define MUST(call)                                                             \
-	do {                                                                   \
-		if ((call) != 0)                                               \
-			fail_msg("line %d: %s: %s", __LINE__, #call, err.msg); \
-	} while (0)
-
-#define START_US (1000 * US_PER_S)
-#define LEASE_US (10 * US_PER_S)
-#define PENALTY_US (600 * US_PER_S)
-#define DELAY_US (30 * US_PER_S)
-
-/* A reaper whose answers the test gives. */
-struct field {
-	struct reaper reaper;
-	struct reaper_job job[16];
-	struct arena arena;
-	size_t n;
-	uint64_t room;
-	bool begun, has_dict;
-	unsigned drops, rules;
-	int64_t until_us;
-	int report; /* a descriptor that gets a byte for each job; -1: none */
-};
-
-static struct field *field_of(const struct reaper *r)
-{
-	return LIST_OF(struct field, r, reaper);
-}
-
-static int field_begin(struct reaper *r, const char *dict_path, struct err *err)
-{
-	(void)err;
-	field_of(r)->begun = true;
-	field_of(r)->has_dict = dict_path != NULL;
-	return 0;
-}
-
-static uint64_t field_room(const struct reaper *r)
-{
-	return field_of(r)->room;
-}
-
-static int field_submit(struct reaper *r, const struct reaper_job *job,
-			const struct reaper_rules *rules, struct err *err)
-{
-	struct field *f = field_of(r);
-	(void)rules, (void)err;
-	assert_true(f->n < ARRAY_LEN(f->job));
-	f->job[f->n] = *job;
-	f->job[f->n++].url = arena_str(&f->arena, job->url);
-	if (f->report >= 0)
-		assert_int_equal(1, write(f->report, "j", 1));
-	return 0;
-}
-
-static void field_cancel(struct reaper *r, uint64_t id)
-{
-	(void)r, (void)id;
-}
-
-static const struct reaper_ops field_ops = {
-	.kind = "local",
-	.begin = field_begin,
-	.room = field_room,
-	.submit = field_submit,
-	.cancel = field_cancel,
-};
-
-static void field_until(void *ctx, int64_t mono_us)
-{
-	((struct field *)ctx)->until_us = mono_us;
-}
-
-static int field_drop(void *ctx, struct err *err)
-{
-	struct field *f = ctx;
-	(void)err;
-	f->drops++;
-	f->n = 0;
-	return 0;
-}
-
-static int field_rules(void *ctx, const struct reaper_rules *rules, struct err *err)
-{
-	struct field *f = ctx;
-	assert_str(rules->site, "http://a.test");
-	f->rules++;
-	return str_is(rules->compiled, "bad") ? err_set(err, ERR_DAMAGED, "bad") : 0;
-}
-
-static void field_failed(void *ctx, const struct err *err)
-{
-	(void)ctx;
-	fail_msg("%s", err->msg);
-}
-
-/* Both sides, and what the master was told. */
-struct world {
-	struct loop *loop;
-	bool manual; /* its time is the test's */
-	struct field field;
-	struct reapd_server *server;
-	struct server_limits limits;
-	struct robot_limits robot;
-	int listen_fd;
-	char address[128];
-	struct conn_pool *pool;
-	struct polite *polite;
-	struct reaper_host host;
-	struct reaper *remote;
-	struct buf story;
-};
-
-static void story_done(void *ctx, struct reaper *r, const struct reaper_answer *a)
-{
-	struct world *w = ctx;
-	(void)r;
-	if (a->not_now_us)
-		buf_printf(&w->story, "not-now:%" PRIu64 "@%" PRId64 " ", a->id,
-			   a->not_now_us / US_PER_MS);
-	else
-		buf_printf(&w->story, "done:%" PRIu64 "=%u+%zu ", a->id, a->code, a->links);
-}
-
-static void story_lost(void *ctx, struct reaper *r, uint64_t id, int64_t rests_us)
-{
-	struct world *w = ctx;
-	(void)r;
-	buf_printf(&w->story, "lost:%" PRIu64 "@%" PRId64 " ", id, rests_us / US_PER_S);
-}
-
-static void story_room(void *ctx, struct reaper *r)
-{
-	(void)ctx, (void)r;
-}
-
-static void story_failed(void *ctx, struct reaper *r, const struct err *err)
-{
-	(void)ctx, (void)r;
-	fail_msg("%s", err->msg);
-}
-
-static void story_said(void *ctx, struct reaper *r, bool is_trouble, const char *what)
-{
-	struct world *w = ctx;
-	(void)r;
-	if (is_trouble)
-		buf_printf(&w->story, "[%s] ", what);
-}
-
-static void settle(struct world *w)
-{
-	for (int i = 0; i < 12 && w->manual; i++)
-		loop_step(w->loop, loop_now_us(w->loop));
-}
-
-static void wait_us(struct world *w, int64_t us)
-{
-	loop_step(w->loop, loop_now_us(w->loop) + us);
-	settle(w);
-}
-
-static void expect(struct world *w, const char *story)
-{
-	assert_string_equal(buf_text(&w->story), story);
-	buf_clear(&w->story);
-}
-
-static void expect_part(struct world *w, const char *part)
-{
-	if (!strstr(buf_text(&w->story), part))
-		fail_msg("'%s' is not in '%s'", part, buf_text(&w->story));
-	buf_clear(&w->story);
-}
-
-static void world_make(struct world *w, bool manual)
-{
-	static unsigned number;
-	char name[32], path[400];
-	struct err err = {0};
-	const struct loop_options options = {.manual = manual, .start_us = START_US};
-	struct polite_options table = {
-		.servers = 64, .boot = "b", .now_us = START_US, .wall_us = 1};
-	*w = (struct world){.manual = manual,
-			    .story = BUF_INIT(1 << 16),
-			    .field = {.arena = ARENA_INIT(1 << 20), .room = 8, .report = -1},
-			    .limits = {.max_connections = 10,
-				       .max_per_address = 10,
-				       .backlog = 10,
-				       .line_max = 256,
-				       .queue_max = 1 << 20,
-				       .memory = 1 << 20}};
-	w->field.reaper.ops = &field_ops;
-	snprintf(name, sizeof name, "%u", ++number);
-	MUST(loop_new(&w->loop, &options, &err));
-	snprintf(w->address, sizeof w->address, "unix:%s.s", scratch(name));
-	snprintf(path, sizeof path, "%s.polite", scratch(name));
-	MUST(polite_open(&w->polite, path, &table, &err));
-	w->pool = conn_pool_new(w->loop, REAPER_REMOTE_MEMORY);
-	w->host = (struct reaper_host){story_done, story_lost, story_room, story_failed, w};
-}
-
-static void world_reapd(struct world *w)
-{
-	struct err err = {0};
-	const struct reapd_server_options options = {
-		.loop = w->loop,
-		.limits = &w->limits,
-		.capacity = 8,
-		.dict_path = scratch("dict.received"),
-		.robot = &w->robot,
-		.until = field_until,
-		.drop = field_drop,
-		.rules = field_rules,
-		.failed = field_failed,
-		.ctx = &w->field,
-	};
-	MUST(listen_open(w->address, &w->listen_fd, &err));
-	w->server = reapd_server_new(&options);
-	reapd_server_reaper(w->server, &w->field.reaper);
-	w->field.reaper.host = reapd_server_host(w->server);
-	MUST(reapd_server_listen(w->server, w->listen_fd, &err));
-}
-
-static void world_master(struct world *w)
-{
-	struct err err = {0};
-	const struct reaper_remote_options options = {
-		.pool = w->pool,
-		.address = w->address,
-		.polite = w->polite,
-		.lease_us = LEASE_US,
-		.penalty_us = PENALTY_US,
-		.host = &w->host,
-		.said = story_said,
-		.ctx = w,
-	};
-	MUST(reaper_remote_new(&w->remote, &options, &err));
-	MUST(w->remote->ops->begin(w->remote, NULL, &err));
-	settle(w);
-}
-
-static void world_both(struct world *w)
-{
-	world_make(w, true);
-	world_reapd(w);
-	world_master(w);
-	assert_int_equal(reaper_remote_state(w->remote), REAPER_UP);
-	expect(w, "");
-}
-
-static void world_free(struct world *w)
-{
-	if (w->remote)
-		w->remote->ops->free(&w->remote);
-	reapd_server_free(&w->server);
-	conn_pool_free(&w->pool);
-	polite_close(&w->polite);
-	loop_free(&w->loop);
-	if (w->listen_fd > 0)
-		close(w->listen_fd);
-	buf_free(&w->story);
-	arena_free(&w->field.arena);
-}
-
-/* Jobs: number n is page n of server n. */
-
-static struct reaper_job job_of(uint64_t id, char text[64])
-{
-	char room[URL_MAX];
-	struct url url;
-	snprintf(text, 64, "http://a.test/%" PRIu64, id);
-	struct reaper_job job = {
-		.id = id,
-		.url = str_of(text),
-		.addr = {.family = AF_INET, .port = 80, .b = {192, 0, 2, (uint8_t)id}},
-		.limits = {.body = 1 << 20, .idle_us = US_PER_S, .total_us = US_PER_MIN},
-		.rule = {.delay_us = DELAY_US, .concurrent = 1},
-	};
-	assert_int_equal(0, url_parse(job.url, NULL, room, sizeof room, &url));
-	job.fp = footprint_of(&url);
-	return job;
-}
-
-static void give_job(struct world *w, uint64_t id)
-{
-	struct err err = {0};
-	char text[64];
-	struct reaper_job job = job_of(id, text);
-	MUST(w->remote->ops->submit(w->remote, &job, NULL, &err));
-	settle(w);
-}
-
-/* The reaper of the reapd has fetched the job at this place; its request went out ago_us ago. */
-static void fetched(struct world *w, size_t at, int64_t ago_us)
-{
-	CLEANUP(arena_free) struct arena arena = ARENA_INIT(1 << 20);
-	CLEANUP(buf_free) struct buf bucket = BUF_INIT(1 << 16);
-	const struct reaper_job *job = &w->field.job[at];
-	const struct reaper_host *host = w->field.reaper.host;
-	struct reaper_link link = {.url = STR("http://a.test/linked")};
-	struct attrs header = {0}, body = {0};
-	struct err err = {0};
-	char room[URL_MAX];
-	struct url url;
-	assert_true(at < w->field.n);
-	assert_int_equal(0, url_parse(link.url, NULL, room, sizeof room, &url));
-	link.fp = footprint_of(&url);
-	struct reaper_answer a = {.id = job->id,
-				  .url = job->url,
-				  .status = 200,
-				  .addr = job->addr,
-				  .ago_us = ago_us,
-				  .link = &link,
-				  .links = 1};
-	attrs_add(&header, &arena, 'O',
-		  str_of(arena_printf(&arena, "%016" PRIx64 "%016" PRIx64, job->fp.site,
-				      job->fp.path)));
-	attrs_add(&header, &arena, 'U', job->url);
-	MUST(bucket_encode(NULL, &header, &body, &bucket, &a.bucket_type, &err));
-	a.bucket = buf_str(&bucket);
-	host->done(host->ctx, &w->field.reaper, &a);
-	settle(w);
-}
-
-/* How long the server of a job has to be left alone; 0: it may be asked. */
-static int64_t server_rests_us(struct world *w, uint64_t id)
-{
-	char text[64];
-	struct reaper_job job = job_of(id, text);
-	struct lease lease;
-	int64_t wait_for_us = 0, now_us = loop_now_us(w->loop);
-	if (polite_take(w->polite, &job.addr, &job.rule, now_us, &lease, &wait_for_us) == 0)
-		polite_end(w->polite, &lease, OUTCOME_CANCELLED, 0, now_us);
-	return wait_for_us;
-}
+/* The line between a master and a reapd: both ends in one loop, and each of them against a peer
+ * that the test plays by hand. */
+#include "unit/shepherd/reapd_lab.h"
 
 static void jobs_go_out_and_answers_come_back(void **state)
 {
@@ -600,7 +241,7 @@ static void hostile_masters_are_hung_up_on(void **state)
 		"rules 27\nhttp://a.test\n1\n1000000\nbad",
 	};
 	struct world w;
-	world_make(&w, true);
+	world_make(&w, true, NULL);
 	world_reapd(&w);
 	for (size_t i = 0; i < ARRAY_LEN(before); i++) {
 		int fd = play_master(&w);
@@ -655,7 +296,7 @@ static void without_tocks_everything_is_dropped(void **state)
 {
 	(void)state;
 	struct world w;
-	world_make(&w, true);
+	world_make(&w, true, NULL);
 	world_reapd(&w);
 	int fd = play_master(&w);
 	int64_t from_us = loop_now_us(w.loop);
@@ -698,7 +339,7 @@ static void another_version_is_refused_by_name(void **state)
 	(void)state;
 	struct world w;
 	int listening;
-	world_make(&w, true);
+	world_make(&w, true, NULL);
 	int fd = play_reapd(&w, &listening);
 	say(&w, fd, "hello 2 10\n");
 	expect_part(&w, "refused: it speaks version 2, not 1");
@@ -729,7 +370,7 @@ static void hostile_reapds_are_dropped(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
 		struct world w;
 		int listening;
-		world_make(&w, true);
+		world_make(&w, true, NULL);
 		int fd = play_reapd(&w, &listening);
 		say(&w, fd, "hello 1 10\n");
 		assert_string_equal(heard(fd), "tock 0 10000000\n");
@@ -750,7 +391,7 @@ static void silence_loses_the_jobs_and_late_answers_count_nothing(void **state)
 	(void)state;
 	struct world w;
 	int listening;
-	world_make(&w, true);
+	world_make(&w, true, NULL);
 	int fd = play_reapd(&w, &listening);
 	say(&w, fd, "hello 1 10\n");
 	give_job(&w, 1);
@@ -804,7 +445,7 @@ static void a_reapd_that_was_stopped_drops_everything(void **state)
 	int pipe_fd[2];
 	char text[64];
 	CLEANUP(buf_free) struct buf bytes = BUF_INIT(REAP_JOB_MAX), out = BUF_INIT(REAP_JOB_MAX);
-	world_make(&w, false);
+	world_make(&w, false, NULL);
 	assert_int_equal(0, pipe(pipe_fd));
 	pid_t child = fork();
 	assert_true(child >= 0);

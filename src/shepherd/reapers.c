@@ -1,0 +1,384 @@
+/* Sharing by virtual time: each reaper has a clock that goes on by 1/weight with each job it gets,
+ * and the one whose clock is behind is next. One that has no room is not owed what it could not
+ * take: its clock goes with the others'.
+ *
+ * The weight is what a reaper can do in a second: its capacity over the time that a job takes
+ * there. That time depends on the servers that a reaper happened to be given as much as on itself,
+ * so what differs by less than a third from the others counts as the same. */
+#include "shepherd/reapers.h"
+
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/file.h"
+#include "disk/fields.h"
+#include "disk/small_file.h"
+#include "shepherd/reaper_remote.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { STATUS_MAX = 1 << 20 };
+#define STATUS_EVERY_US US_PER_S
+
+struct member {
+	struct reaper *reaper;
+	bool is_remote, was_up;
+	double clock;
+};
+
+struct reapers {
+	struct reapers_options o;
+	struct conn_pool *pool;
+	struct member *member; /* the local one first */
+	size_t n;
+	double clock;                   /* of the one that was chosen last */
+	int64_t rest_us, rest_until_us; /* after a kill: nobody gets a job before */
+	int64_t none_since_us;          /* no remote one is up since then; INT64_MAX: one is */
+	struct loop_timer rest, wait;   /* until these times */
+	struct loop_timer status;       /* writes the file */
+	char path[PATH_MAX];
+	struct buf written; /* what the file says */
+	bool marked;        /* it is ours */
+};
+
+static const struct field status_field[] = {
+	{"", FIELD(FIELD_NAME, struct reaper_status, name)},
+	{"kind", FIELD(FIELD_NAME, struct reaper_status, kind)},
+	{"state", FIELD(FIELD_NAME, struct reaper_status, state)},
+	{"time", FIELD(FIELD_TIME, struct reaper_status, time_us)},
+	{"lease", FIELD(FIELD_UINT, struct reaper_status, lease_us)},
+	{"jobs", FIELD(FIELD_UINT, struct reaper_status, jobs)},
+	{"out", FIELD(FIELD_UINT, struct reaper_status, out)},
+	{"documents", FIELD(FIELD_UINT, struct reaper_status, documents)},
+	{"bytes", FIELD(FIELD_UINT, struct reaper_status, bytes)},
+	{"errors", FIELD(FIELD_UINT, struct reaper_status, errors)},
+	{"lost", FIELD(FIELD_UINT, struct reaper_status, lost)},
+	{"round", FIELD(FIELD_UINT, struct reaper_status, round_us)},
+};
+static const struct field_table status_fields = {FIELDS("a reaper", status_field), .many = true};
+
+const struct format reapers_format = {
+	.name = "reapers",
+	.file = "run/reapers",
+	.magic = "GARNERRP",
+	.version = 1,
+	.help = "the reapers of a crawl that runs, or was killed",
+	.remedy = "the shepherd replaces it; after a kill it waits for shepherd.lease",
+	.fields = &status_fields,
+};
+
+static void status_path(const char *data, char ret[PATH_MAX])
+{
+	snprintf(ret, PATH_MAX, "%s/run/reapers", data);
+}
+
+int reapers_load(const char *data, struct arena *arena, struct reaper_status **ret, size_t *ret_n,
+		 struct err *err)
+{
+	CLEANUP(buf_free) struct buf room = BUF_INIT(STATUS_MAX);
+	char path[PATH_MAX];
+	struct str payload;
+	struct reaper_status *list = NULL, one;
+	size_t n = 0, cap = 0;
+	status_path(data, path);
+	int rc = small_file_read(path, &reapers_format, &room, &payload, err);
+	if (rc != 0)
+		return rc;
+	struct reader r = reader_of(payload);
+	while ((rc = fields_next(&status_fields, &r, &one, err)) == 0)
+		*ARENA_PUSH(arena, list, n, cap) = one;
+	if (rc < 0)
+		return err_in(err, "%s", path);
+	*ret = list;
+	*ret_n = n;
+	return 0;
+}
+
+/* Who may take part. */
+
+static bool member_is_up(const struct member *m)
+{
+	return !m->is_remote || reaper_remote_state(m->reaper) == REAPER_UP;
+}
+
+static bool local_takes_part(const struct reapers *rs)
+{
+	const struct crawl_conf *conf = rs->o.conf;
+	if (rs->n == 1 || conf->local == CRAWL_LOCAL_ALWAYS)
+		return true;
+	return conf->local == CRAWL_LOCAL_AUTO && rs->none_since_us != INT64_MAX &&
+	       loop_now_us(rs->o.loop) - rs->none_since_us >= conf->reapers_wait_us;
+}
+
+/* Since when none is up. A local reaper hands the work back: what it has it does. */
+static void reapers_look(struct reapers *rs)
+{
+	bool up = false;
+	for (size_t i = 1; i < rs->n; i++) {
+		struct member *m = &rs->member[i];
+		bool is_up = member_is_up(m);
+		if (is_up && !m->was_up)
+			m->clock = MAX(m->clock, rs->clock);
+		m->was_up = is_up;
+		up |= is_up;
+	}
+	if (up) {
+		rs->none_since_us = INT64_MAX;
+	} else if (rs->none_since_us == INT64_MAX) {
+		rs->none_since_us = loop_now_us(rs->o.loop);
+		loop_timer_in(rs->o.loop, &rs->wait, rs->o.conf->reapers_wait_us);
+	}
+}
+
+static uint64_t member_room(struct reapers *rs, const struct member *m)
+{
+	if (loop_now_us(rs->o.loop) < rs->rest_until_us || (!m->is_remote && !local_takes_part(rs)))
+		return 0;
+	return m->reaper->ops->room(m->reaper);
+}
+
+/* The mean time of a job over those that have done some; 0: none has. */
+static double mean_round_us(const struct reapers *rs)
+{
+	double sum = 0, n = 0;
+	for (size_t i = 0; i < rs->n; i++) {
+		sum += (double)rs->member[i].reaper->counts.round_us;
+		n += rs->member[i].reaper->counts.round_us > 0;
+	}
+	return n ? sum / n : 0;
+}
+
+static double member_weight(const struct reapers *rs, const struct member *m, uint64_t room)
+{
+	const struct reaper_counts *c = &m->reaper->counts;
+	double mean_us = mean_round_us(rs);
+	double speed = c->round_us > 0 ? mean_us / (double)c->round_us : 1;
+	if (speed > 0.75 && speed < 1.33)
+		speed = 1;
+	return (double)MAX(room + c->out, 1) * MIN(MAX(speed, 0.05), 20);
+}
+
+int reapers_choose(struct reapers *rs, struct reaper **ret)
+{
+	struct member *best = NULL;
+	uint64_t best_room = 0;
+	reapers_look(rs);
+	for (size_t i = 0; i < rs->n; i++) {
+		struct member *m = &rs->member[i];
+		uint64_t room = member_room(rs, m);
+		if (room == 0) {
+			m->clock = MAX(m->clock, rs->clock);
+		} else if (!best || m->clock < best->clock) {
+			best = m;
+			best_room = room;
+		}
+	}
+	if (!best)
+		return 1;
+	rs->clock = MAX(rs->clock, best->clock);
+	best->clock += 1 / member_weight(rs, best, best_room);
+	*ret = best->reaper;
+	return 0;
+}
+
+uint64_t reapers_room(struct reapers *rs)
+{
+	uint64_t room = 0;
+	reapers_look(rs);
+	for (size_t i = 0; i < rs->n; i++)
+		room += member_room(rs, &rs->member[i]);
+	return room;
+}
+
+int reapers_begin(struct reapers *rs, const char *dict_path, struct err *err)
+{
+	for (size_t i = 0; i < rs->n; i++) {
+		struct reaper *r = rs->member[i].reaper;
+		if (r->ops->begin(r, dict_path, err) < 0)
+			return err_in(err, "%s", r->name);
+	}
+	return 0;
+}
+
+/* The file. */
+
+/* For how long others may go on if this process is killed now: also those of the one before. */
+static int64_t reapers_lease_us(const struct reapers *rs)
+{
+	int64_t left_us = rs->rest_until_us - loop_now_us(rs->o.loop);
+	return left_us > 0 ? MAX(rs->rest_us, rs->o.conf->lease_us) : rs->o.conf->lease_us;
+}
+
+static void status_of(const struct reapers *rs, const struct member *m, int64_t time_us,
+		      struct reaper_status *ret)
+{
+	const struct reaper_counts *c = &m->reaper->counts;
+	const char *state = m->is_remote ? reaper_state_names[reaper_remote_state(m->reaper)]
+			    : local_takes_part(rs) ? "up"
+						   : "waits";
+	*ret = (struct reaper_status){
+		.time_us = time_us,
+		.lease_us = (uint64_t)reapers_lease_us(rs),
+		.jobs = c->jobs,
+		.out = c->out,
+		.documents = c->documents,
+		.bytes = c->bytes,
+		.errors = c->errors,
+		.lost = c->lost,
+		.round_us = (uint64_t)MAX(c->round_us, 0),
+	};
+	snprintf(ret->name, sizeof ret->name, "%s", m->reaper->name);
+	snprintf(ret->kind, sizeof ret->kind, "%s", m->reaper->ops->kind);
+	snprintf(ret->state, sizeof ret->state, "%s", state);
+}
+
+static void status_payload(const struct reapers *rs, int64_t time_us, struct buf *out)
+{
+	struct reaper_status one;
+	for (size_t i = 0; i < rs->n; i++) {
+		status_of(rs, &rs->member[i], time_us, &one);
+		fields_write(&status_fields, &one, out);
+	}
+}
+
+/* Not synced: that it is there is durable since the start, and what it says is old in a second. */
+static int status_replace(const struct reapers *rs, struct str payload, struct err *err)
+{
+	CLEANUP(buf_free) struct buf bytes = BUF_INIT(STATUS_MAX);
+	CLEANUP(file_drop) struct file f = FILE_INIT;
+	char path[PATH_MAX + 8];
+	snprintf(path, sizeof path, "%s.new", rs->path);
+	small_file_seal(&reapers_format, payload, &bytes);
+	if (file_open(&f, path, O_WRONLY | O_CREAT | O_TRUNC, 0600, err) < 0 ||
+	    file_write(&f, bytes.p, bytes.n, 0, err) < 0 || file_close(&f, err) < 0)
+		return -1;
+	return file_rename(path, rs->path, err);
+}
+
+/* A file that cannot be written does not stop the crawl: the next one may be. */
+static void status_tick(void *ctx)
+{
+	struct reapers *rs = ctx;
+	CLEANUP(buf_free) struct buf now = BUF_INIT(STATUS_MAX), payload = BUF_INIT(STATUS_MAX);
+	struct err err;
+	reapers_look(rs);
+	status_payload(rs, 0, &now);
+	if (str_eq(buf_str(&now), buf_str(&rs->written)))
+		return;
+	status_payload(rs, clock_wall_us(), &payload);
+	if (status_replace(rs, buf_str(&payload), &err) < 0)
+		return;
+	buf_clear(&rs->written);
+	buf_add_str(&rs->written, buf_str(&now));
+}
+
+/* Whether jobs were out on other machines when the crawl was killed: then for how long they may go
+ * on. A file that cannot be read says the worst. */
+static int64_t killed_rest_us(const struct reapers *rs)
+{
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(STATUS_MAX * 8);
+	struct reaper_status *list = NULL;
+	struct err err;
+	size_t n = 0;
+	int64_t rest_us = 0;
+	int rc = reapers_load(rs->o.data, &arena, &list, &n, &err);
+	if (rc != 0)
+		return rc == 1 ? 0 : rs->o.conf->lease_us;
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(list[i].kind, "reapd") == 0)
+			rest_us = MAX(rs->o.conf->lease_us,
+				      (int64_t)MIN(list[i].lease_us, 600 * US_PER_S));
+	return rest_us;
+}
+
+/* Beginning and end. */
+
+static void wait_is_over(void *ctx)
+{
+	struct reapers *rs = ctx;
+	rs->o.host->room(rs->o.host->ctx, rs->o.local);
+}
+
+static int reapers_connect(struct reapers *rs, struct err *err)
+{
+	const struct crawl_conf *conf = rs->o.conf;
+	for (size_t i = 0; i < conf->reapers.n; i++) {
+		const struct reaper_remote_options options = {
+			.pool = rs->pool,
+			.address = conf->reapers.item[i],
+			.polite = rs->o.polite,
+			.lease_us = conf->lease_us,
+			.penalty_us = conf->reaper_penalty_us,
+			.host = rs->o.host,
+			.said = rs->o.said,
+			.ctx = rs->o.ctx,
+		};
+		struct reaper *r;
+		if (reaper_remote_new(&r, &options, err) < 0)
+			return err_in(err, "shepherd.reapers");
+		rs->member[rs->n++] = (struct member){.reaper = r, .is_remote = true};
+	}
+	return 0;
+}
+
+/* Durable before the first job goes out. */
+static int reapers_mark(struct reapers *rs, struct err *err)
+{
+	CLEANUP(buf_free) struct buf payload = BUF_INIT(STATUS_MAX);
+	status_payload(rs, clock_wall_us(), &payload);
+	return small_file_write(rs->path, &reapers_format, buf_str(&payload), err);
+}
+
+int reapers_new(struct reapers **ret, const struct reapers_options *options, struct err *err)
+{
+	if (options->conf->local == CRAWL_LOCAL_NEVER && options->conf->reapers.n == 0)
+		return err_set(err, ERR_USAGE,
+			       "shepherd.local = never, but shepherd.reapers names none: nobody "
+			       "would fetch anything");
+	struct reapers *rs = mem_alloc(sizeof *rs);
+	rs->o = *options;
+	rs->written = BUF_INIT(STATUS_MAX);
+	rs->pool = conn_pool_new(options->loop, REAPER_REMOTE_MEMORY);
+	rs->member = mem_array(options->conf->reapers.n + 1, sizeof *rs->member);
+	rs->member[rs->n++] = (struct member){.reaper = options->local};
+	rs->rest = rs->wait = (struct loop_timer){.fn = wait_is_over, .ctx = rs};
+	rs->status = (struct loop_timer){.fn = status_tick, .ctx = rs};
+	rs->none_since_us = INT64_MAX;
+	status_path(options->data, rs->path);
+	rs->rest_us = killed_rest_us(rs);
+	rs->rest_until_us = rs->rest_us ? loop_now_us(options->loop) + rs->rest_us : 0;
+	if (reapers_connect(rs, err) < 0 || reapers_mark(rs, err) < 0) {
+		reapers_free(&rs);
+		return -1;
+	}
+	rs->marked = true;
+	FAULT("reapers.marked");
+	reapers_look(rs);
+	if (rs->rest_us)
+		loop_timer_in(options->loop, &rs->rest, rs->rest_us);
+	loop_timer_every(options->loop, &rs->status, STATUS_EVERY_US);
+	*ret = rs;
+	return 0;
+}
+
+void reapers_free(struct reapers **rsp)
+{
+	struct reapers *rs = *rsp;
+	struct err err;
+	if (!rs)
+		return;
+	for (size_t i = 1; i < rs->n; i++)
+		rs->member[i].reaper->ops->free(&rs->member[i].reaper);
+	loop_timer_stop(&rs->rest);
+	loop_timer_stop(&rs->wait);
+	loop_timer_stop(&rs->status);
+	conn_pool_free(&rs->pool);
+	/* the rest after a kill holds for the next start, where it is not over */
+	if (rs->marked && loop_now_us(rs->o.loop) >= rs->rest_until_us)
+		(void)file_remove(rs->path, &err);
+	buf_free(&rs->written);
+	mem_free(&rs->member);
+	mem_free(rsp);
+}

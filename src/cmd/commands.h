@@ -19,8 +19,9 @@ extern const struct command shep_buckettool_command; /* of garner shep */
 extern const struct command shep_equiv_command;      /* of garner shep */
 extern const struct command shep_params_command;     /* of garner shep */
 extern const struct command shep_command;
-extern const struct command shep_filter_command; /* of garner shep */
-extern const struct command shep_plan_command;   /* of garner shep */
+extern const struct command shep_filter_command;  /* of garner shep */
+extern const struct command shep_plan_command;    /* of garner shep */
+extern const struct command shep_reapers_command; /* of garner shep */
 extern const struct command soif_command;
 extern const struct command status_command;
 extern const struct command up_command;

@@ -347,5 +347,5 @@ const struct command shep_command = {
 		 &shep_filter_command, &shep_feedback_command, &shep_plan_command,
 		 &shep_reap_command, &shep_cork_command, &shep_merge_command, &shep_equiv_command,
 		 &shep_select_command, &shep_record_command, &shep_cleanup_command,
-		 &shep_buckets_command, &shep_buckettool_command),
+		 &shep_reapers_command, &shep_buckets_command, &shep_buckettool_command),
 };

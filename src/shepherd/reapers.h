@@ -1,11 +1,12 @@
 /* The reapers of a crawl: the local one, and a remote one for each reapd in shepherd.reapers. Says
- * which of them gets the next job, and keeps run/reapers: what `garner shep reapers` shows, and by
- * its being there that jobs were out on other machines when the crawl was killed. */
+ * which of them gets the next job, and keeps run/reapers (shepherd.h): what `garner shep reapers`
+ * shows, and by its being there that jobs were out on other machines when the crawl was killed. */
 #pragma once
 #include "disk/format.h"
 #include "net/loop.h"
 #include "shepherd/crawl.h"
 #include "shepherd/reaper.h"
+#include "shepherd/shepherd.h"
 
 struct reapers;
 
@@ -35,15 +36,4 @@ uint64_t reapers_room(struct reapers *rs);
  * as having got a job. 1: there is none. */
 int reapers_choose(struct reapers *rs, struct reaper **ret);
 
-/* run/reapers, as others read it. */
-enum { REAPER_NAME_MAX = 128 };
-struct reaper_status {
-	char name[REAPER_NAME_MAX], kind[8], state[12];
-	int64_t time_us; /* when this was written */
-	uint64_t lease_us;
-	uint64_t jobs, out, documents, bytes, errors, lost, round_us;
-};
 extern const struct format reapers_format;
-/* What was written last, in the arena. 1: no crawl runs, or none with reapers. */
-int reapers_load(const char *data, struct arena *arena, struct reaper_status **ret, size_t *ret_n,
-		 struct err *err);

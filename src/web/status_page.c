@@ -1,5 +1,6 @@
 /* The status page: how the crawl goes in a few numbers, then all roles and their counters. */
 #include "base/clock.h"
+#include "shepherd/shepherd.h"
 #include "web/layout.h"
 #include "web/numbers.h"
 #include "web/web_inner.h"
@@ -145,6 +146,33 @@ static void put_roles(struct html *h, const struct status *s, int64_t now_wall_u
 	html_close(h, "div");
 }
 
+/* Who fetches for the crawl; nothing while it is this machine alone. */
+static void put_reapers(struct html *h, const struct web_reapers *reapers)
+{
+	static const char *const names[] = {"Reaper", "State",  "Jobs", "Out",       "Documents",
+					    "Bytes",  "Errors", "Lost", "Round trip"};
+	if (reapers->n < 2)
+		return;
+	html_put_text(h, "h2", "Reapers");
+	layout_open(h, "div", "wide");
+	layout_open(h, "table", "reapers");
+	put_heads(h, names, ARRAY_LEN(names), 2);
+	for (size_t i = 0; i < reapers->n; i++) {
+		const struct reaper_status *r = &reapers->list[i];
+		const uint64_t number[] = {r->jobs,  r->out,    r->documents,
+					   r->bytes, r->errors, r->lost};
+		html_open(h, "tr");
+		put_cell(h, NULL, str_of(r->name));
+		put_cell(h, strcmp(r->state, "up") == 0 ? "good" : "dim", str_of(r->state));
+		for (size_t j = 0; j < ARRAY_LEN(number); j++)
+			put_number(h, (int64_t)number[j]);
+		put_duration(h, (int64_t)r->round_us, r->round_us > 0);
+		html_close(h, "tr");
+	}
+	html_close(h, "table");
+	html_close(h, "div");
+}
+
 static void put_counters(struct html *h, const struct counters_view *view)
 {
 	static const char *const names[] = {"Counter", "Meaning", "Value"};
@@ -190,7 +218,8 @@ static void put_summary(struct html *h, const struct status *s)
 	html_close(h, "p");
 }
 
-void web_status_html(struct html *h, const struct status *s, int64_t now_wall_us)
+void web_status_html(struct html *h, const struct status *s, const struct web_reapers *reapers,
+		     int64_t now_wall_us)
 {
 	struct numbers numbers;
 	struct layout_ask box = {0};
@@ -205,6 +234,7 @@ void web_status_html(struct html *h, const struct status *s, int64_t now_wall_us
 	if (s->damaged[0])
 		html_put_text(h, "p", s->damaged);
 	put_roles(h, s, now_wall_us);
+	put_reapers(h, reapers);
 	for (size_t i = 0; i < s->nviews; i++)
 		if (s->view[i].n && s->view[i].alive)
 			put_counters(h, &s->view[i]);
@@ -216,10 +246,14 @@ int web_status_page(struct http_request *req, struct http_answer *ret, struct er
 {
 	const struct web *w = req->ctx;
 	struct html h = HTML_INIT(ret->body);
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(8 << 20);
+	struct web_reapers reapers = {0};
 	struct status s;
+	struct err unread; /* a page about everything does not fail for a part */
 	if (status_read(&s, w->data, err) < 0)
 		return -1;
-	web_status_html(&h, &s, clock_wall_us());
+	(void)reapers_load(w->data, &arena, &reapers.list, &reapers.n, &unread);
+	web_status_html(&h, &s, &reapers, clock_wall_us());
 	status_free(&s);
 	return 0;
 }

@@ -28,8 +28,14 @@ bool web_role_waits(const struct status_row *row);
 /* status_page.c */
 
 int web_status_page(struct http_request *req, struct http_answer *ret, struct err *err);
+struct reaper_status;
+struct web_reapers {
+	struct reaper_status *list;
+	size_t n;
+};
 /* The page of a status as of now_wall_us. */
-void web_status_html(struct html *h, const struct status *s, int64_t now_wall_us);
+void web_status_html(struct html *h, const struct status *s, const struct web_reapers *reapers,
+		     int64_t now_wall_us);
 
 /* search_page.c */
 

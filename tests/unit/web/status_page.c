@@ -1,5 +1,6 @@
 #include "base/clock.h"
 #include "page.h"
+#include "shepherd/shepherd.h"
 #include "web/web_inner.h"
 
 #define NOW_US (1000 * US_PER_S)
@@ -12,10 +13,34 @@ static struct counters_view views[] = {
 	{STR("shepherd"), 900 * US_PER_S, 1, true, crawl, ARRAY_LEN(crawl)},
 };
 
+static struct reaper_status reapers[] = {
+	{.name = "local", .state = "waits"},
+	{.name = "192.0.2.7:8188", .state = "up", .jobs = 8, .documents = 777, .round_us = 20000},
+};
+
+static void show_reapers(size_t n)
+{
+	struct status s = {0};
+	const struct web_reapers some = {reapers, n};
+	web_status_html(page_new(), &s, &some, NOW_US);
+	assert_int_equal(html.depth, 0);
+}
+
+static void reapers_are_shown_where_there_are_others(void **state)
+{
+	(void)state;
+	show_reapers(2);
+	assert_page_has("<td>192.0.2.7:8188</td><td class=\"good\">up</td><td class=\"n\">8</td>");
+	assert_page_has("<td class=\"n\">777</td>");
+	show_reapers(1);
+	assert_page_lacks("Reapers");
+}
+
 static void show(struct status_row *rows, size_t n, size_t nviews)
 {
+	const struct web_reapers none = {0};
 	struct status s = {.row = rows, .nrows = n, .view = views, .nviews = nviews};
-	web_status_html(page_new(), &s, NOW_US);
+	web_status_html(page_new(), &s, &none, NOW_US);
 	assert_int_equal(html.depth, 0);
 }
 
@@ -90,6 +115,7 @@ static void without_a_crawl_there_are_no_causes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reapers_are_shown_where_there_are_others),
 		cmocka_unit_test(all_ready_is_one_good_sentence),
 		cmocka_unit_test(roles_that_are_not_ready_are_named),
 		cmocka_unit_test(a_row_shows_time_restarts_cpu_and_memory),

@@ -51,6 +51,7 @@ struct crawl_conf {
 	struct value_list reapers; /* addresses of reapds */
 	int local;                 /* enum crawl_local */
 	int64_t reapers_wait_us, reaper_penalty_us, lease_us;
+	const char *url_log; /* NULL or empty: none */
 };
 
 /* For the table of a section; `m` is the struct crawl_conf in it. */
@@ -178,7 +179,10 @@ struct crawl_conf {
 		 "of a reaper that is lost are left alone for as long"}, \
 	{"no_delay", VALUE_LIST_AT(s, m.no_delay), "", \
 	 .help = "hosts, with their port if it is not the usual one, that may be asked without " \
-		 "delay and several times at once: your own"}
+		 "delay and several times at once: your own"}, \
+	{"url_log", VALUE_PATH_AT(s, m.url_log), \
+	 .help = "a file with a line for each URL that was judged: when, its code, who fetched it, how long " \
+		 "it took, its server; SIGHUP opens it anew; empty: none"}
 /* clang-format on */
 extern const char *const crawl_follows[], *const crawl_locals[];
 extern const char *const crawl_auto[];

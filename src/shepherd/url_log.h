@@ -1,0 +1,34 @@
+/* The URL log: a line of text for each URL that was judged (doc/reap.md, "The URL log"). Lines are
+ * kept in memory until there are 64 KB, or until they are flushed: those since then are lost in a
+ * crash. Nothing depends on it, so what cannot be written is told once, and the crawl goes on. */
+#pragma once
+#include "base/err.h"
+#include "url/qkey.h"
+
+enum { URL_LOG_BUFFER = 64 << 10 };
+
+struct url_log;
+/* Appends to the file, which is made where there is none. */
+int url_log_open(struct url_log **ret, const char *path, struct err *err);
+void url_log_close(struct url_log **log); /* flushes; also NULL */
+
+struct url_log_line {
+	int64_t wall_us;
+	struct str url;
+	uint16_t code;      /* code.h */
+	const char *reaper; /* its name */
+	uint64_t id;        /* of the job */
+	bool refresh;
+	uint32_t took_ms;
+	qkey key;
+	unsigned retries; /* tries that failed before */
+};
+/* log may be NULL: nobody wants it. */
+void url_log_add(struct url_log *log, const struct url_log_line *line);
+
+/* Writes what is kept. Negative: that failed, now or in url_log_add(), and the lines are lost; it
+ * is told once until one has succeeded again. NULL as above. */
+int url_log_flush(struct url_log *log, struct err *err);
+/* Flushes, and goes on in the file that has the name now, so that the old one can be moved away.
+ * Negative: as url_log_flush(), or that could not be opened, and the old one is used as before. */
+int url_log_reopen(struct url_log *log, struct err *err);

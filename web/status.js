@@ -3,7 +3,7 @@
 (() => {
 	const kept = 120, least = 30, recent = 10, rates = []; // a rate for each second
 	const byId = (id) => document.getElementById(id);
-	const plot = byId("plot"), still = byId("still"), causes = byId("causes");
+	const plot = byId("plot"), still = byId("still"), causes = byId("causes"), codes = byId("codes");
 	const [area, line] = plot.querySelectorAll("polygon, polyline");
 	const caption = plot.querySelector("figcaption");
 	let last = null;
@@ -44,13 +44,15 @@
 		draw();
 	}
 
-	function list(why) {
-		causes.hidden = why.length === 0;
-		causes.querySelector("tbody").replaceChildren(...why.map(([result, count]) => {
+	// A row is an array of texts, and a number at its end.
+	function list(section, rows, style) {
+		section.hidden = rows.length === 0;
+		section.querySelector("tbody").replaceChildren(...rows.map((cells) => {
 			const row = document.createElement("tr");
-			row.insertCell().textContent = result;
-			row.insertCell().textContent = count;
+			for (const text of cells)
+				row.insertCell().textContent = text;
 			row.lastChild.className = "n";
+			row.className = style(cells);
 			return row;
 		}));
 	}
@@ -61,7 +63,8 @@
 		for (const [name, text] of Object.entries(now.shown))
 			if (name !== "rate")
 				show(name, text);
-		list(now.causes);
+		list(causes, now.causes, () => "");
+		list(codes, now.codes, ([, words]) => words ? "code" : "class");
 		follow(now);
 	});
 	// Roles that come and go change the whole page.

@@ -4,8 +4,8 @@
 #pragma once
 #include "disk/requests.h"
 #include "fetch/kit.h"
-#include "role/counters.h"
 #include "shepherd/crawl.h"
+#include "shepherd/reap_counters.h"
 
 /* Counted from counters_at on in the role's counters. */
 enum reap_counter {
@@ -22,7 +22,8 @@ enum reap_counter {
 	REAP_WAITING,
 	REAP_UNDER_WAY,
 	REAP_CHECKPOINTS,
-	REAP_NCOUNTERS
+	REAP_CODES, /* and after it the others of reap_counters.h */
+	REAP_NCOUNTERS = REAP_CODES + REAP_NCODES
 };
 /* clang-format off */
 #define REAP_COUNTER_DEFS \
@@ -44,7 +45,8 @@ enum reap_counter {
 	{"links", NULL, COUNTER_TOTAL, "Links that were taken as contributions."}, \
 	{"urls_waiting", NULL, COUNTER_GAUGE, "URLs of the plan that are not done."}, \
 	{"urls_under_way", NULL, COUNTER_GAUGE, "URLs that are being gathered."}, \
-	{"checkpoints", NULL, COUNTER_TOTAL, "Checkpoints of the state."}
+	{"checkpoints", NULL, COUNTER_TOTAL, "Checkpoints of the state."}, \
+	REAP_CODE_DEFS
 /* clang-format on */
 
 struct cage_options;

@@ -93,10 +93,10 @@ void numbers_of(const struct status *s, int64_t now_wall_us, struct numbers *ret
 	ret->pages = (uint64_t)MAX(all, 0);
 }
 
-/* The value in labels like result="new". */
-static struct str label_value(struct str labels)
+/* The value in labels like result="new"; key: STR("result=\""). Empty: there is none. */
+static struct str label_value(struct str labels, struct str key)
 {
-	struct str rest = str_from(labels, MIN(str_find_byte(labels, '"') + 1, labels.n));
+	struct str rest = str_from(labels, str_find(labels, key) + key.n);
 	return str_head(rest, str_find_byte(rest, '"'));
 }
 
@@ -115,12 +115,61 @@ size_t numbers_causes(const struct status *s, struct numbers_cause ret[NUMBERS_C
 	for (size_t i = 0; i < s->nviews; i++)
 		for (size_t k = 0; view_is_of(&s->view[i], "shepherd") && k < s->view[i].n; k++) {
 			const struct counter_value *v = &s->view[i].value[k];
-			struct str result = label_value(v->labels);
+			struct str result = label_value(v->labels, STR("result=\""));
 			if (str_is(v->name, "pages") && v->value && !result_is_good(result) &&
 			    n < NUMBERS_CAUSES)
 				ret[n++] = (struct numbers_cause){result, v->value};
 		}
 	return n;
+}
+
+/* Adds the codes of a class, after its own line; ret has room for `most`. Returns how many. */
+static size_t class_codes(const struct counters_view *v, const char *class,
+			  struct numbers_code *ret, size_t most)
+{
+	size_t n = 1;
+	*ret = (struct numbers_code){.name = str_of(class)};
+	for (size_t k = 0; k < v->n; k++) {
+		const struct counter_value *c = &v->value[k];
+		uint64_t code;
+		if (!str_is(c->name, "codes") || !c->value || n == most ||
+		    !str_is(label_value(c->labels, STR("class=\"")), class))
+			continue;
+		ret[n] = (struct numbers_code){.name = label_value(c->labels, STR("code=\"")),
+					       .count = c->value};
+		if (str_u64(ret[n].name, &code) && code < CODE_END)
+			code_text((uint16_t)code, ret[n].words);
+		else
+			snprintf(ret[n].words, CODE_TEXT, "all others of this class");
+		ret->count += ret[n++].count;
+	}
+	return n > 1 ? n : 0;
+}
+
+size_t numbers_codes(const struct status *s, struct numbers_code ret[NUMBERS_CODES])
+{
+	size_t n = 0;
+	for (size_t i = 0; i < s->nviews; i++)
+		for (int c = 0; view_is_of(&s->view[i], "shepherd") && c < CODE_CLASSES; c++)
+			if (n < NUMBERS_CODES)
+				n += class_codes(&s->view[i], code_class_names[c], ret + n,
+						 NUMBERS_CODES - n);
+	return n;
+}
+
+static void codes_json(struct jsonw *j, const struct status *s)
+{
+	struct numbers_code code[NUMBERS_CODES];
+	size_t codes = numbers_codes(s, code);
+	jsonw_put_array(j, "codes");
+	for (size_t i = 0; i < codes; i++) {
+		jsonw_array(j);
+		jsonw_str(j, code[i].name);
+		jsonw_text(j, code[i].words);
+		jsonw_int(j, code[i].count);
+		jsonw_array_end(j);
+	}
+	jsonw_array_end(j);
 }
 
 void numbers_json(const struct status *s, const struct numbers *n, int64_t now_us, struct buf *out)
@@ -143,5 +192,6 @@ void numbers_json(const struct status *s, const struct numbers *n, int64_t now_u
 		jsonw_array_end(&j);
 	}
 	jsonw_array_end(&j);
+	codes_json(&j, s);
 	jsonw_object_end(&j);
 }

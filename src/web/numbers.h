@@ -1,6 +1,7 @@
 /* The numbers that the status page shows first, from the counters of all roles. */
 #pragma once
 #include "role/status.h"
+#include "shepherd/code.h"
 
 enum { NUMBER_TEXT = 48 };
 /* "12,345" */
@@ -25,5 +26,16 @@ struct numbers_cause {
 enum { NUMBERS_CAUSES = 32 };
 size_t numbers_causes(const struct status *s, struct numbers_cause ret[NUMBERS_CAUSES]);
 
-/* {"at_us":..., "pages":..., "shown":{"documents":"1,234", ...}, "causes":[["refused",3], ...]} */
+/* What tries came to: a line for each class of codes, and after it one for each of its codes; those
+ * that are not 0. */
+struct numbers_code {
+	struct str name;       /* "permanent", "2404", "other" */
+	char words[CODE_TEXT]; /* of a code; empty: it is the line of a class */
+	int64_t count;
+};
+enum { NUMBERS_CODES = 128 };
+size_t numbers_codes(const struct status *s, struct numbers_code ret[NUMBERS_CODES]);
+
+/* {"at_us":..., "pages":..., "shown":{"documents":"1,234", ...}, "causes":[["refused",3], ...],
+ * "codes":[["permanent","",3], ["2404","not found (404)",2], ...]} */
 void numbers_json(const struct status *s, const struct numbers *n, int64_t now_us, struct buf *out);

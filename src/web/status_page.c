@@ -101,6 +101,29 @@ static void put_causes(struct html *h, const struct status *s)
 	html_close(h, "section");
 }
 
+static void put_codes(struct html *h, const struct status *s)
+{
+	struct numbers_code code[NUMBERS_CODES];
+	size_t n = numbers_codes(s, code);
+	html_open(h, "section");
+	html_attr_text(h, "id", "codes");
+	if (n == 0)
+		html_attr_text(h, "hidden", "hidden");
+	html_put_text(h, "h2", "What tries came to");
+	html_open(h, "table");
+	html_open(h, "tbody");
+	for (size_t i = 0; i < n; i++) {
+		layout_open(h, "tr", code[i].words[0] ? "code" : "class");
+		put_cell(h, NULL, code[i].name);
+		put_cell(h, NULL, str_of(code[i].words));
+		put_number(h, code[i].count);
+		html_close(h, "tr");
+	}
+	html_close(h, "tbody");
+	html_close(h, "table");
+	html_close(h, "section");
+}
+
 static const char *state_class(const struct status_row *r)
 {
 	return r->state == STATUS_READY || r->state == STATUS_RUNNING ? "good"
@@ -182,6 +205,8 @@ static void put_counters(struct html *h, const struct counters_view *view)
 	put_heads(h, names, ARRAY_LEN(names), 2);
 	for (size_t i = 0; i < view->n; i++) {
 		const struct counter_value *v = &view->value[i];
+		if (str_is(v->name, "codes")) /* shown above, with words */
+			continue;
 		html_open(h, "tr");
 		html_open(h, "td");
 		html_open(h, "code");
@@ -230,6 +255,7 @@ void web_status_html(struct html *h, const struct status *s, const struct web_re
 	put_numbers(h, &numbers);
 	put_plot(h);
 	put_causes(h, s);
+	put_codes(h, s);
 	html_put_text(h, "h2", "Roles");
 	if (s->damaged[0])
 		html_put_text(h, "p", s->damaged);

@@ -8,6 +8,7 @@
 static struct counter_value crawl[] = {
 	{STR("pages"), STR("result=\"new\""), STR("Pages <by> result."), COUNTER_TOTAL, 1200},
 	{STR("pages"), STR("result=\"refused\""), STR("Pages <by> result."), COUNTER_TOTAL, 30},
+	{STR("codes"), STR("class=\"permanent\",code=\"2404\""), STR("By code."), COUNTER_TOTAL, 7},
 };
 static struct counters_view views[] = {
 	{STR("shepherd"), 900 * US_PER_S, 1, true, crawl, ARRAY_LEN(crawl)},
@@ -97,7 +98,11 @@ static void numbers_causes_and_counters_are_shown(void **state)
 	assert_page_has("<td>refused</td><td class=\"n\">30</td>");
 	assert_page_has("<code>pages{result=&quot;refused&quot;}</code>");
 	assert_page_has("Pages &lt;by&gt; result.");
-	views[0].alive = false; /* then its counters are of the past */
+	assert_page_has("<section id=\"codes\"><h2>");
+	assert_page_has("<tr class=\"class\"><td>permanent</td><td></td><td class=\"n\">7</td>");
+	assert_page_has("<td>2404</td><td>not found (404)</td><td class=\"n\">7</td>");
+	assert_page_lacks("By code."); /* the same once more, and those that are 0 */
+	views[0].alive = false;        /* then its counters are of the past */
 	show(NULL, 0, 1);
 	views[0].alive = true;
 	assert_page_lacks("<code>");
@@ -108,6 +113,7 @@ static void without_a_crawl_there_are_no_causes(void **state)
 	(void)state;
 	show(NULL, 0, 0);
 	assert_page_has("<section id=\"causes\" hidden=\"hidden\">");
+	assert_page_has("<section id=\"codes\" hidden=\"hidden\">");
 	assert_page_has("<dd id=\"n-commit\">none yet</dd>");
 	assert_int_equal(page_count("<script"), 1); /* its own, from a file */
 }

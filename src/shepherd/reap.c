@@ -84,6 +84,8 @@ static void reap_tick(void *ctx)
 	int64_t now_us = loop_now_us(r->o.loop);
 	if (reap_checkpoint(r, &err) < 0)
 		reap_fail(r, &err);
+	if (url_log_flush(r->log, &err) < 0)
+		reap_say(r, "url_log", true, err.msg);
 	if (robots_cache_dirty(r->kit.robots) && now_us - r->rules_us >= RULES_US) {
 		r->rules_us = now_us;
 		(void)robots_cache_sync(r->kit.robots, &err); /* a cache: buckets have it too */
@@ -154,7 +156,19 @@ static void reap_has_room(void *ctx, struct reaper *from)
 		loop_later(r->o.loop, &r->pump);
 }
 
-static int reap_make_local(struct reap *r, struct err *err)
+void reap_say(struct reap *r, const char *who, bool is_trouble, const char *what)
+{
+	if (r->o.said)
+		r->o.said(r->o.ctx, who, is_trouble, what);
+}
+
+static void reap_reaper_said(void *ctx, struct reaper *from, bool is_trouble, const char *what)
+{
+	reap_say(ctx, from->name, is_trouble, what);
+}
+
+/* The local reaper, and those of other machines. */
+static int reap_make_reapers(struct reap *r, struct err *err)
 {
 	const struct reaper_local_options options = {
 		.kit = &r->kit,
@@ -164,7 +178,32 @@ static int reap_make_local(struct reap *r, struct err *err)
 		.robots = false, /* reap has judged by it */
 		.host = &r->host,
 	};
-	return reaper_local_new(&r->local, &options, err);
+	if (reaper_local_new(&r->local, &options, err) < 0)
+		return -1;
+	const struct reapers_options all = {
+		.loop = r->o.loop,
+		.conf = r->o.conf,
+		.data = r->o.data,
+		.polite = r->kit.polite,
+		.local = r->local,
+		.host = &r->host,
+		.said = reap_reaper_said,
+		.ctx = r,
+	};
+	return reapers_new(&r->reapers, &all, err);
+}
+
+static int reap_open_log(struct reap *r, struct err *err)
+{
+	const char *path = r->o.conf->url_log;
+	return path && path[0] ? url_log_open(&r->log, path, err) : 0;
+}
+
+void reap_reopen_log(struct reap *r)
+{
+	struct err err;
+	if (r->log && url_log_reopen(r->log, &err) < 0)
+		reap_say(r, "url_log", true, err.msg);
 }
 
 int reap_new(struct reap **ret, const struct reap_options *options, struct err *err)
@@ -187,7 +226,7 @@ int reap_new(struct reap **ret, const struct reap_options *options, struct err *
 	r->end = (struct loop_timer){.fn = reap_time_up, .ctx = r};
 	r->look = (struct loop_timer){.fn = reap_look, .ctx = r};
 	if (kit_open(&r->kit, options->loop, options->data, options->robot, err) < 0 ||
-	    reap_make_local(r, err) < 0) {
+	    reap_make_reapers(r, err) < 0 || reap_open_log(r, err) < 0) {
 		reap_free(&r);
 		return -1;
 	}
@@ -201,8 +240,10 @@ void reap_free(struct reap **rp)
 	struct err err;
 	if (!r)
 		return;
+	reapers_free(&r->reapers);
 	if (r->local)
 		r->local->ops->free(&r->local);
+	url_log_close(&r->log);
 	LIST_EACH (struct reap_job, job, &r->jobs, link)
 		reap_job_free(job);
 	reap_jobs_free(&r->out);
@@ -224,6 +265,8 @@ static void reap_clear_jobs(struct reap *r, bool keep)
 	if (!keep && reaper_local_drop(r->local, &err) < 0)
 		reap_fail(r, &err);
 	LIST_EACH (struct reap_job, job, &r->jobs, link) {
+		if (!keep && job->reaper)
+			job->reaper->ops->cancel(job->reaper, job->id);
 		job->queued = false;
 		job->site = NULL;
 		if (!keep || !job->reaper)
@@ -300,7 +343,7 @@ static int reap_begin(struct reap *r, struct state *st, const struct crawl *c, s
 	if (rc == 0)
 		rc = reap_load_sites(r, st, err);
 	if (rc == 0)
-		rc = r->local->ops->begin(r->local, dict, err);
+		rc = reapers_begin(r->reapers, dict, err);
 	if (rc == 0)
 		rc = reap_fill(r, st, err);
 	return rc;

@@ -65,6 +65,9 @@ struct reap_options {
 	/* Several times a second: whether there is no room for what would be fetched. May be NULL.
 	 */
 	bool (*full)(void *ctx);
+	/* What reapers of other machines do, and what became of the URL log; for the log. May be
+	 * NULL. */
+	void (*said)(void *ctx, const char *who, bool is_trouble, const char *what);
 	void *ctx;
 	/* A run ends when its requests have; else what is under way at its end goes on, and is
 	 * judged by the next. */
@@ -88,6 +91,8 @@ int reap_run(struct reap *r, struct state *st, const struct crawl *c, struct rea
 	     struct err *err);
 /* From a callback of the loop: it ends soon, with a checkpoint. Holds until the next reap_run(). */
 void reap_stop(struct reap *r);
+/* The URL log goes on in the file that has its name now. */
+void reap_reopen_log(struct reap *r);
 /* What of its files was damaged when it was made, and is lost; NULL: nothing. */
 const struct err *reap_lost(const struct reap *r);
 /* What was fetched could not be kept: next time one page is fetched, and no other before that one

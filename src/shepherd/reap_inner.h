@@ -12,7 +12,9 @@
 #include "shepherd/reap_judge.h"
 #include "shepherd/reaper_links.h"
 #include "shepherd/reaper_local.h"
+#include "shepherd/reapers.h"
 #include "shepherd/servers.h"
+#include "shepherd/url_log.h"
 
 enum { REAP_PROXY_TRIES = 3 };
 
@@ -38,6 +40,7 @@ struct reap_job {
 	struct reap *reap;
 	uint64_t id;           /* under which a reaper has it */
 	struct reaper *reaper; /* NULL: none has it */
+	const char *by;        /* the name of the last one that had it; NULL: none had */
 	enum reaper_what what;
 	struct reap_site *site;
 	struct hostq_job out; /* its place in its queue */
@@ -50,10 +53,12 @@ struct reap_job {
 	struct bucket old;                        /* the copy; its data lies in the arena */
 	/* What was answered while no reap ran: judged by the next one. NULL: nothing. */
 	struct reaper_answer *kept;
+	/* Of robots.txt and sitemaps: whose file it is, or which file names it, as url_site_print()
+	 * writes the site. */
+	struct str site_name;
 	/* Of robots.txt. */
-	struct str site_name; /* as url_site_print() writes it */
-	uint8_t hops;         /* redirects so far */
-	int64_t asked_us;     /* when the site itself was, on the loop's clock; -1: not yet */
+	uint8_t hops;     /* redirects so far */
+	int64_t asked_us; /* when the site itself was, on the loop's clock; -1: not yet */
 	struct addr addr;
 	struct loop_timer again;
 	struct dns_wait dns;
@@ -89,8 +94,10 @@ struct reap {
 	bool by_proxy; /* which knows the names */
 	struct reaper_host host;
 	struct reaper *local;
-	struct link jobs;     /* all of them */
-	struct reap_jobs out; /* those that reapers have */
+	struct reapers *reapers; /* it, and those of other machines */
+	struct url_log *log;     /* NULL: nobody wants it */
+	struct link jobs;        /* all of them */
+	struct reap_jobs out;    /* those that reapers have */
 	uint64_t last_id;
 	/* Of the run. */
 	struct state *state;
@@ -136,6 +143,7 @@ struct reap {
 void reap_count(struct reap *r, enum reap_counter which, uint64_t n);
 void reap_fail(struct reap *r, const struct err *err);
 void reap_note_full(struct reap *r, bool full);
+void reap_say(struct reap *r, const char *who, bool is_trouble, const char *what);
 
 /* reap_queue.c */
 
@@ -163,6 +171,9 @@ void reap_answer_unasked(struct reap *r, const struct hostq_job *out, uint16_t c
 			 const char *why);
 /* It is left for another cycle. */
 void reap_leave(struct reap *r, const struct hostq_job *out);
+/* A sitemap that a site's robots.txt names, or with depth 1 another sitemap: it joins the queues.
+ * Canonical. */
+void reap_push_sitemap(struct reap *r, struct str url, struct str site_name, uint8_t depth);
 /* Requests that are still under way from the last run belong to this one. */
 int reap_adopt(struct reap *r, struct err *err);
 /* What was answered in between. */
@@ -212,6 +223,8 @@ void reap_rule_answered(struct reap *r, qkey key, uint16_t code);
 
 /* What a reaper says of a page, or reap itself, is kept and told. */
 void reap_page(struct reap_job *job, const struct reaper_answer *answer);
+/* What a sitemap lists. */
+void reap_sitemap(struct reap_job *job, const struct reaper_answer *answer);
 /* What is known of the site of a URL, for the filter. */
 struct filter_where reap_where(const struct reap *r, uint64_t site, bool by_hand);
 struct seen *reap_seen_slot(struct seen **cache, struct footprint fp);

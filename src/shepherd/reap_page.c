@@ -3,10 +3,11 @@
  * consistent. */
 #include "base/clock.h"
 #include "shepherd/reap_inner.h"
+#include "shepherd/reap_sitemap.h"
 
 #include <string.h>
 
-enum { SEEN = 1 << 18 }; /* a power of two */
+enum { SEEN = 1 << 18 /* a power of two */, INDEX_SITEMAPS = 100 };
 
 struct seen *reap_seen_slot(struct seen **cache, struct footprint fp)
 {
@@ -62,10 +63,10 @@ static void page_tell(struct reap_job *job, const struct verdict *v, const struc
 }
 
 /* Whether a URL was contributed in this cycle: most links of a page are those of its neighbours. */
-static bool contrib_is_seen(struct reap *r, struct footprint fp, bool by_hand)
+static bool contrib_is_seen(struct reap *r, struct footprint fp, bool says_more)
 {
 	struct seen *s = reap_seen_slot(&r->seen, fp);
-	if (!by_hand && footprint_cmp(s->fp, fp) == 0)
+	if (!says_more && footprint_cmp(s->fp, fp) == 0)
 		return true;
 	s->fp = fp;
 	return false;
@@ -103,6 +104,7 @@ static void page_contribute(struct reap_job *job, const struct reaper_link *link
 		.fp = link->fp,
 		.flags = (uint8_t)flags,
 		.hops = hops,
+		.changed_s = link->changed_s,
 		.from = job->entry.fp,
 		.url = canon.href,
 	};
@@ -138,13 +140,6 @@ static void page_contribute_old(struct reap_job *job)
 		page_contribute(job, &link[i], 0, 0);
 }
 
-/* The registrable domain of a host, or the host itself where there is none. */
-static struct str domain_of(struct str host)
-{
-	struct str domain;
-	return url_domain(host, &domain) == 0 ? domain : host;
-}
-
 /* Whether what a URL that was given by hand leads to counts as given by hand, too: inside of its
  * domain, and not for ever. */
 static bool leads_by_hand(const struct reap_job *job, struct str target)
@@ -155,7 +150,7 @@ static bool leads_by_hand(const struct reap_job *job, struct str target)
 	return job->entry.item_flags & ITEM_INITIAL && job->entry.hops < most &&
 	       url_parse(job->url, NULL, room[0], sizeof room[0], &from) == 0 &&
 	       url_parse(target, NULL, room[1], sizeof room[1], &to) == 0 &&
-	       str_eq(domain_of(from.host), domain_of(to.host));
+	       url_same_domain(from.host, to.host);
 }
 
 /* The target of a redirect is a contribution. false: it has none, leads to itself, or back to where
@@ -225,6 +220,23 @@ static enum reap_counter page_counter(const struct reap_job *job, const struct v
 	}
 }
 
+static void page_log(const struct reap_job *job, const struct verdict *v,
+		     const struct reaper_answer *a)
+{
+	const struct url_log_line line = {
+		.wall_us = clock_wall_us(),
+		.url = job->url,
+		.code = v->code,
+		.reaper = job->by ? job->by : "reap",
+		.id = job->id,
+		.refresh = job->entry.flags & PLAN_REFRESH,
+		.took_ms = a->download_ms,
+		.key = job->site->key,
+		.retries = job->entry.retry,
+	};
+	url_log_add(job->reap->log, &line);
+}
+
 /* The answer as it is judged: what only the crawl knows may make another code of it. */
 static uint16_t page_code(struct reap_job *job, const struct reaper_answer *a, uint8_t *ret_section)
 {
@@ -258,8 +270,23 @@ void reap_page(struct reap_job *job, const struct reaper_answer *answer)
 	}
 	page_links(job, &a);
 	page_tell(job, &v, &a, where);
+	page_log(job, &v, &a);
 	reap_count(r, REAP_BYTES, a.bytes);
 	reap_count(r, REAP_UNREAD, a.unread);
 	reap_count(r, page_counter(job, &v), 1);
 	reap_job_done(job);
+}
+
+void reap_sitemap(struct reap_job *job, const struct reaper_answer *a)
+{
+	unsigned sitemaps = 0;
+	for (size_t i = 0; i < MIN(a->links, (size_t)REAP_SITEMAP_LINKS); i++) {
+		const struct reaper_link *link = &a->link[i];
+		if (!reap_sitemap_in_scope(job->url, link, job->site_name))
+			continue;
+		if (!link->is_sitemap)
+			page_contribute(job, link, 0, 0);
+		else if (job->entry.hops == 0 && sitemaps++ < INDEX_SITEMAPS)
+			reap_push_sitemap(job->reap, link->url, job->site_name, 1);
+	}
 }

@@ -44,6 +44,11 @@ void reap_job_done(struct reap_job *job)
 	reap_job_free(job);
 }
 
+/* In the flags of an entry that is in no plan: its URL is that of a sitemap; the URL, a line end
+ * and the site whose robots.txt named it follow the entry, and hops is how many sitemaps led to it.
+ */
+enum { QUEUED_SITEMAP = 128 };
+
 /* A job as it comes from its queue. */
 static struct reap_job *job_of(struct reap *r, const struct hostq_job *out)
 {
@@ -52,8 +57,15 @@ static struct reap_job *job_of(struct reap *r, const struct hostq_job *out)
 	job->queued = true;
 	ENSURE(out->payload.n >= sizeof job->entry);
 	memcpy(&job->entry, out->payload.p, sizeof job->entry);
-	job->asked = out->payload.n > sizeof job->entry;
-	job->url = arena_str(&job->arena, str_from(out->payload, sizeof job->entry));
+	struct str rest = arena_str(&job->arena, str_from(out->payload, sizeof job->entry));
+	if (job->entry.flags & QUEUED_SITEMAP) {
+		job->what = REAPER_SITEMAP;
+		ENSURE(str_cut(&rest, '\n', &job->url) == 0);
+		job->site_name = rest;
+	} else {
+		job->url = rest;
+		job->asked = rest.n > 0;
+	}
 	job->site = reap_site_of(r, job->entry.fp.site);
 	return job;
 }
@@ -64,7 +76,7 @@ static int job_load(struct reap_job *job, struct err *err)
 	struct reap *r = job->reap;
 	struct bucket bucket = {0};
 	struct attrs header;
-	if (job->asked)
+	if (job->asked || job->what == REAPER_SITEMAP)
 		return 0; /* its URL came with it */
 	int rc = job->entry.where < BUCKET_SPECIAL
 			 ? bucket_read(r->buckets, (uint32_t)job->entry.where, &bucket, err)
@@ -100,8 +112,23 @@ static bool job_is_rejected(const struct reap_job *job, const struct url *url)
 {
 	struct filter_url verdict;
 	struct filter_where where = reap_where(job->reap, job->entry.fp.site, true);
+	if (job->what == REAPER_SITEMAP || job->entry.item_flags & ITEM_INITIAL)
+		return false;
 	filter_url(job->reap->crawl->filter, url, STR(""), &where, &verdict);
-	return verdict.reject && !(job->entry.item_flags & ITEM_INITIAL);
+	return verdict.reject;
+}
+
+/* Sitemaps have no item: what cannot be had is forgotten. */
+static void job_judge(struct reap_job *job, const struct reaper_answer *a)
+{
+	if (job->what == REAPER_PAGE) {
+		reap_page(job, a);
+		return;
+	}
+	if (a->code == CODE_OK)
+		reap_sitemap(job, a);
+	url_done(job->reap, job->entry.fp);
+	reap_job_free(job);
 }
 
 void reap_end_unasked(struct reap_job *job, uint16_t code, const char *why)
@@ -113,7 +140,7 @@ void reap_end_unasked(struct reap_job *job, uint16_t code, const char *why)
 		hostq_done(r->queue, &job->out, OUTCOME_OK, loop_now_us(r->o.loop));
 	else
 		hostq_unasked(r->queue, &job->out);
-	reap_page(job, &a);
+	job_judge(job, &a);
 }
 
 void reap_answer_unasked(struct reap *r, const struct hostq_job *out, uint16_t code,
@@ -165,12 +192,15 @@ int reap_submit(struct reap_job *job, struct reaper_job *out, const struct reape
 {
 	struct reap *r = job->reap;
 	struct reaper *to = r->local;
+	if (!r->by_proxy && reapers_choose(r->reapers, &to) != 0)
+		return 1;
 	out->id = ++r->last_id;
 	int rc = to->ops->submit(to, out, rules, err);
 	if (rc != 0)
 		return rc;
 	job->id = out->id;
 	job->reaper = to;
+	job->by = to->name;
 	*reap_jobs_put(&r->out, job->id) = job;
 	return 0;
 }
@@ -253,6 +283,12 @@ static void job_begin(struct reap *r, const struct hostq_job *out)
 	}
 }
 
+/* A proxy that knows the names is this machine's. */
+static bool has_room(struct reap *r)
+{
+	return r->by_proxy ? r->local->ops->room(r->local) > 0 : reapers_room(r->reapers) > 0;
+}
+
 void reap_pump(void *ctx)
 {
 	struct reap *r = ctx;
@@ -261,8 +297,7 @@ void reap_pump(void *ctx)
 	int64_t wait_us = INT64_MAX;
 	int rc = 0;
 	bool room;
-	while ((room = r->local->ops->room(r->local) > 0) && !r->stopping && !r->held &&
-	       !(r->careful && r->begun) &&
+	while ((room = has_room(r)) && !r->stopping && !r->held && !(r->careful && r->begun) &&
 	       (rc = hostq_take(r->queue, loop_now_us(r->o.loop), &out, &wait_us, &err)) == 0)
 		job_begin(r, &out);
 	reap_note_full(r, r->held || !room);
@@ -276,7 +311,7 @@ void reap_pump(void *ctx)
 
 /* Answers */
 
-/* Of a page. */
+/* Of a page or a sitemap. */
 static void page_answered(struct reap_job *job, const struct reaper_answer *a)
 {
 	struct reap *r = job->reap;
@@ -306,7 +341,7 @@ static void page_answered(struct reap_job *job, const struct reaper_answer *a)
 		hostq_done(r->queue, &job->out, code_outcome(a->code), loop_now_us(r->o.loop));
 	else if (job->queued)
 		hostq_unasked(r->queue, &job->out);
-	reap_page(job, a);
+	job_judge(job, a);
 	if (code_class(a->code) == CODE_CLASS_SITE)
 		reap_site_off(r, site, 0, "");
 }
@@ -414,11 +449,12 @@ int reap_adopt(struct reap *r, struct err *err)
 		job->site = reap_site_of(r, job->entry.fp.site);
 		if (job->what == REAPER_ROBOTS) {
 			job->site->asks_robots = true;
-		} else {
-			*fps_put(&r->done, job->entry.fp) = true;
-			r->left++;
-			r->asked += job->asked;
+			continue;
 		}
+		r->left++;
+		r->asked += job->asked;
+		if (job->what == REAPER_PAGE)
+			*fps_put(&r->done, job->entry.fp) = true;
 	}
 	return 0;
 }
@@ -552,6 +588,34 @@ int reap_ask(void *ctx, struct str line, struct err *err)
 	r->left++;
 	loop_later(r->o.loop, &r->pump);
 	return 0;
+}
+
+void reap_push_sitemap(struct reap *r, struct str text, struct str site_name, uint8_t depth)
+{
+	CLEANUP(buf_free) struct buf payload = BUF_INIT(HOSTQ_PAYLOAD_MAX);
+	char room[URL_MAX];
+	struct url url;
+	struct err err;
+	if (url_parse(text, NULL, room, sizeof room, &url) != 0)
+		return;
+	const struct plan_entry e = {
+		.fp = footprint_of(&url), .flags = QUEUED_SITEMAP, .hops = depth};
+	const uint32_t *number = known_sites_get(&r->known, e.fp.site);
+	qkey key = number && *number < SITE_UNSERVED ? servers_at(r->servers, *number)->qkey : 0;
+	struct reap_site *site = site_begin(r, e.fp.site, key);
+	buf_add(&payload, &e, sizeof e);
+	buf_add_str(&payload, text);
+	buf_add_byte(&payload, '\n');
+	buf_add_str(&payload, site_name);
+	if (hostq_push(r->queue, site->key, CLASS_LAST, buf_str(&payload), 0, &err) < 0) {
+		reap_fail(r, &err);
+		return;
+	}
+	if (site->resolved)
+		reap_rule_apply(r, site->key);
+	else
+		site_set_rule(r, site);
+	r->left++;
 }
 
 /* The pages of a site of the plan. robots.txt is asked for when the first of them is about to be.

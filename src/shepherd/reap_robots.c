@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ROBOTS_REDIRECTS = 5, ROBOTS_BODY = ROBOTS_FILE_MAX + 4 };
+enum { ROBOTS_REDIRECTS = 5, ROBOTS_BODY = ROBOTS_FILE_MAX + 4, ROBOTS_SITEMAPS = 100 };
 
 #define ROBOTS_PATH "/robots.txt"
 /* Longer, and the pages are better put back. */
@@ -175,6 +175,23 @@ static void robots_journal(struct reap_job *job, const struct reaper_answer *a, 
 		reap_fail(r, &err);
 }
 
+/* The sitemaps that the file names become jobs. */
+static void robots_sitemaps(struct reap_job *job)
+{
+	struct reap *r = job->reap;
+	struct robots_answer answer;
+	struct reaper_link link;
+	struct str url;
+	CLEANUP(buf_free) struct buf rules = BUF_INIT(ROBOTS_COMPILED_MAX);
+	if (robots_cache_known(r->kit.robots, job->site_name, clock_wall_us(), &answer) != 0)
+		return;
+	buf_add_str(&rules, answer.compiled);
+	struct robots_sitemaps it = robots_sitemaps_of(buf_str(&rules));
+	for (int i = 0; i < ROBOTS_SITEMAPS && robots_sitemap_next(&it, &url) == 0; i++)
+		if (reaper_link_of(url, &job->arena, &link))
+			reap_push_sitemap(r, link.url, job->site_name, 0);
+}
+
 /* The file is known, or why not: the pages of the site go on. */
 static void robots_end(struct reap_job *job, const struct reaper_answer *a, uint16_t code)
 {
@@ -189,6 +206,8 @@ static void robots_end(struct reap_job *job, const struct reaper_answer *a, uint
 	};
 	robots_cache_told(r->kit.robots, job->site_name, &file, clock_wall_us());
 	robots_journal(job, a, code);
+	if (code == CODE_OK)
+		robots_sitemaps(job);
 	if (job->asked_us >= 0)
 		until_us = MAX(now_us, job->asked_us + reap_rule(r, site->key).delay_us);
 	site->asks_robots = false;

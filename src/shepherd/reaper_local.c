@@ -9,6 +9,7 @@
 #include "bucket/bucket_attrs.h"
 #include "extract/cage.h"
 #include "shepherd/crawl.h"
+#include "shepherd/reap_sitemap.h"
 #include "shepherd/reaper_links.h"
 
 #include <inttypes.h>
@@ -153,12 +154,17 @@ static struct str robots_words(const struct reaper_answer *a)
 					 : STR("");
 }
 
-/* A page was read. */
+/* A page or a sitemap was read. */
 static void doc_parsed(struct local_job *job, const struct attrs *body)
 {
 	struct local *l = job->local;
 	struct reaper_answer *a = &job->answer;
 	bool noindex, nofollow;
+	if (job->job.what == REAPER_SITEMAP) {
+		a->links = reap_sitemap_links(body, job->job.now_s, &job->arena, &a->link);
+		job_answer(job);
+		return;
+	}
 	reaper_directives(body, &noindex, &nofollow);
 	a->noindex |= noindex;
 	a->nofollow |= nofollow;

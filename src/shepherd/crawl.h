@@ -9,6 +9,7 @@
  * needs grows with the sites by a few bytes each. */
 #pragma once
 #include "base/value.h"
+#include "net/tls.h"
 #include "shepherd/filter.h"
 #include "state/state.h"
 
@@ -52,6 +53,7 @@ struct crawl_conf {
 	int local;                 /* enum crawl_local */
 	int64_t reapers_wait_us, reaper_penalty_us, lease_us;
 	const char *url_log; /* NULL or empty: none */
+	struct tls_conf tls; /* of the connections to them */
 };
 
 /* For the table of a section; `m` is the struct crawl_conf in it. */
@@ -177,6 +179,7 @@ struct crawl_conf {
 	{"lease", VALUE_TIME_AT(s, m.lease_us), "10s", 1e6, 60e6, \
 	 .help = "a reaper that has not heard of this machine for so long stops asking servers; the servers " \
 		 "of a reaper that is lost are left alone for as long"}, \
+	TLS_SPECS(s, m.tls), \
 	{"no_delay", VALUE_LIST_AT(s, m.no_delay), "", \
 	 .help = "hosts, with their port if it is not the usual one, that may be asked without " \
 		 "delay and several times at once: your own"}, \

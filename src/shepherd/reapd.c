@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "extract/cage_section.h"
 #include "fetch/kit.h"
-#include "role/listen.h"
 #include "role/notify.h"
 #include "shepherd/reapd_server.h"
 #include "shepherd/reaper_local.h"
@@ -16,12 +15,12 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/socket.h>
 
 struct reapd_conf {
 	const char *listen;
 	int64_t capacity, parsers;
 	struct server_limits limits;
+	struct tls_conf tls;
 };
 
 static const struct value_spec specs[] = {
@@ -32,6 +31,7 @@ static const struct value_spec specs[] = {
 	{"parsers", VALUE_INT_AT(struct reapd_conf, parsers), .fallback = "1", .min = 1, .max = 64,
 	 .help = "processes that read documents"},
 	SERVER_LIMITS_AT(struct reapd_conf, limits),
+	TLS_SPECS(struct reapd_conf, tls),
 };
 
 static const struct config_section section = {
@@ -73,6 +73,7 @@ struct reapd {
 	struct kit kit;
 	struct cage_options parse;
 	char program[CAGE_PATH_MAX], dict[PATH_MAX];
+	struct tls *tls; /* NULL: none */
 	struct reapd_server *server;
 	struct reaper *reaper;
 	struct loop_timer tell;
@@ -154,25 +155,6 @@ static void on_signal(void *ctx, int number)
 		loop_stop(d->loop);
 }
 
-/* Anyone who can connect can have pages fetched and read what they say. */
-static int check_listener(int fd, struct err *err)
-{
-	struct sockaddr_storage sa;
-	socklen_t n = sizeof sa;
-	struct addr a;
-	char name[128];
-	if (getsockname(fd, (struct sockaddr *)&sa, &n) < 0)
-		return err_sys(err, "reapd.listen");
-	if (sa.ss_family == AF_UNIX ||
-	    (addr_from_sockaddr((struct sockaddr *)&sa, n, &a) && addr_loopback(&a)))
-		return 0;
-	if (listen_name(fd, name, sizeof name, err) < 0)
-		return -1;
-	return err_set(err, ERR_USAGE,
-		       "reapd.listen = %s: without TLS only loopback and unix:PATH are listened on",
-		       name);
-}
-
 static int reapd_make(struct reapd *d, struct err *err)
 {
 	if (cage_section_options(config_get(d->env->config, &cage_section), d->program, &d->parse,
@@ -184,6 +166,7 @@ static int reapd_make(struct reapd *d, struct err *err)
 	const struct reapd_server_options options = {
 		.loop = d->loop,
 		.limits = &d->conf->limits,
+		.tls = d->tls,
 		.capacity = (uint64_t)d->conf->capacity,
 		.dict_path = d->dict,
 		.robot = &d->robot->robot.limits,
@@ -215,7 +198,9 @@ static int reapd_serve(struct reapd *d, struct err *err)
 	int fd = role_fd(d->env, "listen");
 	if (fd < 0)
 		return err_set(err, ERR_USAGE, "reapd.listen is empty: there is nothing to do");
-	if (check_listener(fd, err) < 0 || reapd_make(d, err) < 0 ||
+	/* anyone who can connect can have pages fetched, and read what they say */
+	if (tls_new(&d->tls, &d->conf->tls, true, err) < 0 ||
+	    server_may_listen(fd, d->tls, err) < 0 || reapd_make(d, err) < 0 ||
 	    reapd_server_listen(d->server, fd, err) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
@@ -250,6 +235,7 @@ static int reapd_run(struct role_env *env, struct err *err)
 	(void)kit_close(&d.kit, &ignored);
 	if (d.loop)
 		loop_free(&d.loop);
+	tls_free(&d.tls);
 	return rc;
 }
 

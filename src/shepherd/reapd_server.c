@@ -466,7 +466,7 @@ struct reapd_server *reapd_server_new(const struct reapd_server_options *options
 				       .ctx = d};
 	d->ticker = (struct loop_timer){.fn = ticker_run, .ctx = d};
 	d->expiry = (struct loop_timer){.fn = lease_expired, .ctx = d};
-	d->server = server_new(options->loop, &reapd_protocol, &d->limits, d);
+	d->server = server_new(options->loop, &reapd_protocol, &d->limits, options->tls, d);
 	return d;
 }
 

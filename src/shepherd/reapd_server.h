@@ -19,6 +19,7 @@ struct reapd_counts {
 struct reapd_server_options {
 	struct loop *loop;
 	const struct server_limits *limits;
+	const struct tls *tls; /* NULL: none */
 	uint64_t capacity;
 	const char *dict_path;            /* where dictionaries of the master are kept */
 	const struct robot_limits *robot; /* of heads, which jobs do not name */

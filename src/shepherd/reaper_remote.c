@@ -507,6 +507,7 @@ static int remote_connect(struct remote *m, struct err *err)
 		.retry_min_us = RETRY_MIN_US,
 		.retry_max_us = RETRY_MAX_US,
 		.limits = &remote_limits,
+		.tls = m->o.tls,
 		.ops = &ops,
 		.up = remote_up,
 		.down = remote_down,

@@ -9,6 +9,7 @@
 struct reaper_remote_options {
 	struct conn_pool *pool; /* with its loop */
 	const char *address;    /* "192.0.2.7:8188", "unix:/path"; its name too */
+	const struct tls *tls;  /* NULL: none */
 	struct polite *polite;
 	int64_t lease_us, penalty_us;
 	const struct reaper_host *host;

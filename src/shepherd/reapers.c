@@ -31,6 +31,7 @@ struct member {
 struct reapers {
 	struct reapers_options o;
 	struct conn_pool *pool;
+	struct tls *tls;       /* NULL: none */
 	struct member *member; /* the local one first */
 	size_t n;
 	double clock;                   /* of the one that was chosen last */
@@ -308,6 +309,7 @@ static int reapers_connect(struct reapers *rs, struct err *err)
 		const struct reaper_remote_options options = {
 			.pool = rs->pool,
 			.address = conf->reapers.item[i],
+			.tls = rs->tls,
 			.polite = rs->o.polite,
 			.lease_us = conf->lease_us,
 			.penalty_us = conf->reaper_penalty_us,
@@ -349,7 +351,8 @@ int reapers_new(struct reapers **ret, const struct reapers_options *options, str
 	status_path(options->data, rs->path);
 	rs->rest_us = killed_rest_us(rs);
 	rs->rest_until_us = rs->rest_us ? loop_now_us(options->loop) + rs->rest_us : 0;
-	if (reapers_connect(rs, err) < 0 || reapers_mark(rs, err) < 0) {
+	if (tls_new(&rs->tls, &options->conf->tls, false, err) < 0 ||
+	    reapers_connect(rs, err) < 0 || reapers_mark(rs, err) < 0) {
 		reapers_free(&rs);
 		return -1;
 	}
@@ -375,6 +378,7 @@ void reapers_free(struct reapers **rsp)
 	loop_timer_stop(&rs->wait);
 	loop_timer_stop(&rs->status);
 	conn_pool_free(&rs->pool);
+	tls_free(&rs->tls);
 	/* the rest after a kill holds for the next start, where it is not over */
 	if (rs->marked && loop_now_us(rs->o.loop) >= rs->rest_until_us)
 		(void)file_remove(rs->path, &err);

@@ -133,6 +133,7 @@ struct world {
 	int listen_fd;
 	char address[128];
 	struct conn_pool *pool;
+	struct tls *tls_reapd, *tls_master; /* NULL: none */
 	struct polite *polite;
 	struct reaper_host host;
 	struct reaper *remote;
@@ -238,6 +239,7 @@ static inline void world_reapd(struct world *w)
 	const struct reapd_server_options options = {
 		.loop = w->loop,
 		.limits = &w->limits,
+		.tls = w->tls_reapd,
 		.capacity = 8,
 		.dict_path = scratch("dict.received"),
 		.robot = &w->robot,
@@ -260,6 +262,7 @@ static inline void world_master(struct world *w)
 	const struct reaper_remote_options options = {
 		.pool = w->pool,
 		.address = w->address,
+		.tls = w->tls_master,
 		.polite = w->polite,
 		.lease_us = LEASE_US,
 		.penalty_us = PENALTY_US,
@@ -288,6 +291,8 @@ static inline void world_free(struct world *w)
 	reapd_server_free(&w->server);
 	conn_pool_free(&w->pool);
 	polite_close(&w->polite);
+	tls_free(&w->tls_reapd);
+	tls_free(&w->tls_master);
 	if (!w->borrowed)
 		loop_free(&w->loop);
 	if (w->listen_fd > 0)

@@ -175,6 +175,48 @@ static void dictionaries_and_rules_go_before_the_jobs(void **state)
 	world_free(&w);
 }
 
+/* TLS with the key of a file that has this digit in it. */
+static struct tls *tls_of(const char *name, char digit, bool server)
+{
+	char key[65];
+	struct err err = {0};
+	struct tls *tls = NULL;
+	struct tls_conf conf = {.shared_key = scratch(name)};
+	memset(key, digit, 64);
+	key[64] = '\n';
+	MUST(file_replace(conf.shared_key, (struct str){key, sizeof key}, 0600, &err));
+	MUST(tls_new(&tls, &conf, server, &err));
+	return tls;
+}
+
+static void tls_lets_only_those_with_the_key_in(void **state)
+{
+	(void)state;
+	struct world w;
+	world_make(&w, true, NULL);
+	w.tls_reapd = tls_of("key", '7', true);
+	w.tls_master = tls_of("key", '7', false);
+	world_reapd(&w);
+	world_master(&w);
+	give_job(&w, 1);
+	fetched(&w, 0, 0);
+	expect(&w, "done:1=0+1 ");
+	w.remote->ops->free(&w.remote);
+	settle(&w);
+	tls_free(&w.tls_master);
+	w.tls_master = tls_of("other", '8', false);
+	world_master(&w);
+	assert_int_equal(reaper_remote_state(w.remote), REAPER_AWAY);
+	expect_part(&w, "is away: ");
+	w.remote->ops->free(&w.remote);
+	settle(&w);
+	tls_free(&w.tls_master); /* and who speaks plainly is not even heard */
+	world_master(&w);
+	assert_int_equal(reaper_remote_state(w.remote), REAPER_AWAY);
+	assert_int_equal(reapd_server_counts(w.server)->masters, 1);
+	world_free(&w);
+}
+
 /* Peers that are played by hand. */
 
 static int play_master(struct world *w)
@@ -489,6 +531,7 @@ int main(void)
 		cmocka_unit_test(liars_are_dropped_and_named),
 		cmocka_unit_test(a_lost_connection_loses_its_jobs_on_both_sides),
 		cmocka_unit_test(dictionaries_and_rules_go_before_the_jobs),
+		cmocka_unit_test(tls_lets_only_those_with_the_key_in),
 		cmocka_unit_test(hostile_masters_are_hung_up_on),
 		cmocka_unit_test(a_second_master_is_told_to_go),
 		cmocka_unit_test(without_tocks_everything_is_dropped),

@@ -259,6 +259,43 @@ static void without_the_first_states_the_beginning_is_what_the_oldest_one_knows(
 	play_close(&p);
 }
 
+static void robots_txt_is_nothing_to_followers(void **state)
+{
+	(void)state;
+	struct play p;
+	struct err err = {0};
+	struct attrs header = {0}, body = {0};
+	unsigned deleted;
+	uint32_t oid;
+	const struct states_keep keep = {.closed = 1};
+	const struct source_crawl store = store_of(scratch("robots"));
+	make(&p, store.folder);
+	MUST(play_begin(&p, &err));
+	gather(&p, 1, 2, 1);
+	attrs_add(&header, &p.arena, 'U', STR("http://site0.example/robots.txt"));
+	attrs_add(&body, &p.arena, 'X', STR("User-agent: *"));
+	MUST(bucket_put(p.buckets, NULL, &header, &body, &oid, &err));
+	const struct journal_entry e = {
+		.fp = {play_footprint(1).site, footprint_path(STR("/robots.txt"))},
+		.time_us = p.now_us,
+		.type = ITEM_GATHERED,
+		.flags = ITEM_ROBOTS,
+		.where = oid,
+		.url = STR("http://site0.example/robots.txt")};
+	MUST(state_journal(p.st, &e, &err));
+	MUST(play_cork(&p, &err));
+	struct source *s = follow(&store, &beginning);
+	EXPECT(s, "U1v1");
+	source_close(&s);
+	MUST(play_merge(&p, &err));
+	MUST(states_audit(p.s, &keep, p.now_us, &deleted, &err));
+	assert_true(deleted > 0);
+	s = follow(&store, &beginning); /* the index is the beginning now */
+	EXPECT(s, "U1v1");
+	source_close(&s);
+	play_close(&p);
+}
+
 static void a_state_that_is_deleted_under_a_reader_is_not_taken_for_damage(void **state)
 {
 	(void)state;
@@ -611,6 +648,7 @@ int main(void)
 		cmocka_unit_test(what_was_deleted_later_is_still_told_in_order),
 		cmocka_unit_test(
 			without_the_first_states_the_beginning_is_what_the_oldest_one_knows),
+		cmocka_unit_test(robots_txt_is_nothing_to_followers),
 		cmocka_unit_test(a_state_that_is_deleted_under_a_reader_is_not_taken_for_damage),
 		cmocka_unit_test(a_follower_keeps_the_states_that_it_needs),
 		cmocka_unit_test(a_damaged_record_is_named_and_the_rest_of_its_file_passed),

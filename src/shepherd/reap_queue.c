@@ -341,8 +341,9 @@ static void page_answered(struct reap_job *job, const struct reaper_answer *a)
 		hostq_done(r->queue, &job->out, code_outcome(a->code), loop_now_us(r->o.loop));
 	else if (job->queued)
 		hostq_unasked(r->queue, &job->out);
-	job_judge(job, a);
-	if (code_class(a->code) == CODE_CLASS_SITE)
+	bool off = code_class(a->code) == CODE_CLASS_SITE;
+	job_judge(job, a); /* the answer may be the job's own */
+	if (off)
 		reap_site_off(r, site, 0, "");
 }
 
@@ -461,9 +462,12 @@ int reap_adopt(struct reap *r, struct err *err)
 
 void reap_adopted(struct reap *r)
 {
-	LIST_EACH (struct reap_job, job, &r->jobs, link)
-		if (job->kept)
-			job_answered(job, job->kept);
+	LIST_EACH (struct reap_job, job, &r->jobs, link) {
+		const struct reaper_answer *kept = job->kept;
+		job->kept = NULL;
+		if (kept)
+			job_answered(job, kept);
+	}
 }
 
 /* The plan */

@@ -275,9 +275,10 @@ void reap_robots_answered(struct reap_job *job, const struct reaper_answer *a)
 	int64_t now_us = loop_now_us(r->o.loop);
 	if (a->not_now_us > ROBOTS_WAIT_US && job->hops == 0) {
 		struct reap_site *site = job->site;
+		int64_t until_us = now_us + a->not_now_us;
 		site->asks_robots = false;
-		reap_job_free(job);
-		reap_unpark(r, site, now_us + a->not_now_us);
+		reap_job_free(job); /* the answer may be the job's own */
+		reap_unpark(r, site, until_us);
 	} else if (a->not_now_us) {
 		loop_timer_in(r->o.loop, &job->again, a->not_now_us);
 	} else if (code_class(a->code) == CODE_CLASS_PROXY && job->tries++ < REAP_PROXY_TRIES) {

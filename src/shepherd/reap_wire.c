@@ -422,7 +422,7 @@ static int answer_read_flags(const struct line_reader *r, struct reaper_answer *
 
 static int answer_read_small(const struct line_reader *r, struct reaper_answer *a, struct err *err)
 {
-	uint64_t v;
+	uint64_t v = 0;
 	if (line_number(r, r->letter == 's' ? 999 : UINT32_MAX, &v, err) < 0)
 		return -1;
 	if (r->letter == 's')

@@ -1,4 +1,4 @@
-/* The role `reapd`: a robot, a cage, a packer and a data directory of its own, behind a server that
+/* The role `reapd`: a robot, a cage, a packer and a data directory of its own, and a server that
  * one master talks to. It knows no crawl and keeps nothing: stopped, killed or cut off, it has only
  * to stop asking servers. So it ends at once on a signal; the master gives its jobs to others. */
 #include "shepherd/reapd.h"

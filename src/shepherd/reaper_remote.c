@@ -153,7 +153,7 @@ static int64_t remote_rest_us(const struct remote *m)
 	return MAX(m->tock_us + m->o.lease_us - loop_now_us(m->loop), 0);
 }
 
-/* The end of a session: its jobs are lost, and whoever gave them is told. */
+/* The end of a session: its jobs are lost, and the owner is told. */
 static void remote_lose(struct remote *m, bool tell)
 {
 	const struct reaper_host *host = m->reaper.host;

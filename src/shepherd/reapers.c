@@ -1,5 +1,5 @@
 /* Sharing by virtual time: each reaper has a clock that goes on by 1/weight with each job it gets,
- * and the one whose clock is behind is next. One that has no room is not owed what it could not
+ * and the one with the earliest clock is next. One that has no room is not owed what it could not
  * take: its clock goes with the others'.
  *
  * The weight is what a reaper can do in a second: its capacity over the time that a job takes
@@ -148,7 +148,7 @@ static double mean_round_us(const struct reapers *rs)
 		sum += (double)rs->member[i].reaper->counts.round_us;
 		n += rs->member[i].reaper->counts.round_us > 0;
 	}
-	return n ? sum / n : 0;
+	return n > 0 ? sum / n : 0;
 }
 
 static double member_weight(const struct reapers *rs, const struct member *m, uint64_t room)

@@ -245,7 +245,9 @@ static const char *heard(int fd)
 		n += (size_t)r;
 	bool over = r == 0 || (r < 0 && errno != EAGAIN);
 	got[n] = 0;
-	return over ? strcat(got, "!") : got;
+	if (over)
+		memcpy(got + n, "!", 2);
+	return got;
 }
 
 static void say_job(struct world *w, int fd, uint64_t id)

@@ -1,7 +1,8 @@
-/* What others may ask of the crawl while it runs. */
+/* What others may ask of the crawl while it runs, and what the codes of its tries mean (code.h). */
 #pragma once
 #include "base/arena.h"
 #include "base/err.h"
+#include "shepherd/code.h"
 
 /* A reaper, as run/reapers has it. */
 enum { REAPER_NAME_MAX = 128 };

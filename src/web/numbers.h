@@ -1,7 +1,7 @@
 /* The numbers that the status page shows first, from the counters of all roles. */
 #pragma once
 #include "role/status.h"
-#include "shepherd/code.h"
+#include "shepherd/shepherd.h"
 
 enum { NUMBER_TEXT = 48 };
 /* "12,345" */

@@ -12,7 +12,7 @@
 #include <zdict.h>
 #include <zstd.h>
 
-enum { LEVEL = 3, HEAD = 8, WORTH_TRYING = 128, DICT_MOST = 1 << 20 };
+enum { LEVEL = 2, HEAD = 8, WORTH_TRYING = 128, DICT_MOST = 1 << 20 };
 
 /* Size classes of bodies; larger ones are packed without a dictionary. */
 enum { BUCKET_CLASSES = 4, BUCKET_CLASS_NONE = BUCKET_CLASSES };

@@ -14,7 +14,7 @@ struct reap_name {
 	struct reap *reap;
 	struct reap_site *site;
 	struct dns_wait dns;
-	struct url_site of; /* its host lies behind this struct */
+	struct url_site of; /* its host follows this struct */
 	char host[];
 };
 
@@ -82,17 +82,8 @@ static void key_tell(struct reap *r, struct reap_site *site, struct url_site of)
 	struct err err;
 	if (site->key_told || site->known == site->key)
 		return;
-	const struct journal_entry e = {
-		.fp = {.site = site->fp},
-		.time_us = clock_wall_us(),
-		.op = CHANGE_NONE,
-		.type = ITEM_QKEY,
-		.code = CODE_RESOLVED,
-		.flags = ITEM_ROBOTS,
-		.where = ITEM_NOWHERE,
-		.qkey = site->key,
-		.url = url_site_print(of, room, sizeof room),
-	};
+	struct journal_entry e = journal_of_key(site->fp, site->key, clock_wall_us());
+	e.url = url_site_print(of, room, sizeof room);
 	site->key_told = true;
 	reap_count_code(r->o.counters, r->o.counters_at + REAP_CODES, CODE_RESOLVED);
 	if (state_journal(r->state, &e, &err) < 0)

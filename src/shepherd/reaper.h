@@ -48,10 +48,10 @@ struct reaper_link {
 /* All of it is good during the call. */
 struct reaper_answer {
 	uint64_t id;
-	uint16_t code;   /* code.h */
-	struct str text; /* a few words more, for people; may be empty */
-	struct str url;  /* the job's */
-	uint16_t status; /* of HTTP; 0: no answer came */
+	uint16_t code;    /* code.h */
+	struct str text;  /* a few words more, for people; may be empty */
+	struct str url;   /* the job's */
+	uint16_t status;  /* of HTTP; 0: no answer came */
 	struct addr addr; /* that was asked; family 0: none */
 	int64_t ago_us;   /* since the first byte of the request went out; -1: none did */
 	uint32_t download_ms;
@@ -64,10 +64,10 @@ struct reaper_answer {
 	uint64_t bytes;      /* of the document, unpacked */
 	unsigned char md5[16];
 	bool noindex, nofollow;
-	bool unread;           /* its parser died, overran or broke: the bucket has no text */
-	struct str bucket;     /* data as bucket_append() takes it; n 0: there is none */
+	bool unread;       /* its parser died, overran or broke: the bucket has no text */
+	struct str bucket; /* data as bucket_append() takes it; n 0: there is none */
 	uint32_t bucket_type;
-	struct str body;       /* of robots.txt */
+	struct str body; /* of robots.txt */
 	const struct reaper_link *link;
 	size_t links;
 };
@@ -101,8 +101,8 @@ struct reaper_ops {
 	int (*begin)(struct reaper *r, const char *dict_path, struct err *err);
 	/* How many more jobs it would take now. */
 	uint64_t (*room)(const struct reaper *r);
-	/* Takes a job; all of it is copied. 1: not now, the job is not taken. Negative: ERR_USAGE, it is
-	 * none that can be fetched; else as failed(). */
+	/* Takes a job; all of it is copied. 1: not now, the job is not taken. Negative: ERR_USAGE,
+	 * it is none that can be fetched; else as failed(). */
 	int (*submit)(struct reaper *r, const struct reaper_job *job,
 		      const struct reaper_rules *rules, struct err *err);
 	void (*cancel)(struct reaper *r, uint64_t id); /* no answer is wanted any more */

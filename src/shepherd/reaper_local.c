@@ -371,7 +371,7 @@ static int local_submit(struct reaper *r, const struct reaper_job *in,
 			const struct reaper_rules *rules, struct err *err)
 {
 	struct local *l = local_of(r);
-	(void)rules; /* whoever has them has judged by them, or told them to the robot's cache */
+	(void)rules; /* reap has judged by them, or reapd has told them to the robot's cache */
 	if (local_room(r) == 0)
 		return 1;
 	struct local_job *job = job_copy(l, in);

@@ -37,7 +37,8 @@ qkey qkey_of(const struct qkey_addr *a, uint16_t port)
 
 qkey qkey_of_site(uint64_t site)
 {
-	return hash_u64(site) >> 2 | 1; /* kind 0: unresolved; 0 itself means that there is no key */
+	return hash_u64(site) >> 2 |
+	       1; /* kind 0: unresolved; 0 itself means that there is no key */
 }
 
 qkey qkey_special(enum qkey_kind kind, uint64_t spread, uint16_t port)

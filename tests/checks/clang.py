@@ -10,27 +10,18 @@ import common
 
 # Who will call it, and names.
 LATER = {
-    "the broker's port, reapd, archie, the URL server, uns: all line servers and links to them":
-        "conn_busy conn_close conn_end_text conn_finish conn_new conn_pause conn_pool_free "
-        "conn_pool_loop conn_pool_new conn_pool_stats conn_printf conn_queued conn_resume "
-        "conn_send conn_want conn_want_pieces conn_why framing_free framing_init framing_keep "
-        "framing_next framing_put framing_want gate_addresses gate_enter gate_free gate_inside "
-        "gate_leave gate_new listen_address listener_free listener_new listener_stats loop_post "
-        "outgoing_conn outgoing_free outgoing_new peer_of server_ctx server_drain server_free "
-        "server_listen server_may_listen server_new server_stats session_block session_conn "
-        "session_help session_peer session_server session_state tls_conn_bye tls_conn_flush "
-        "tls_conn_free tls_conn_held tls_conn_new tls_conn_read tls_conn_shake "
-        "tls_conn_wants tls_conn_why tls_conn_write tls_free tls_knows_peer tls_new",
+    "the broker's port, archie, the URL server, uns: line servers that drain and help":
+        "conn_pause conn_resume conn_want_pieces loop_post server_drain session_help",
     "the URL server: queues that are saved, refused URLs, rates":
         "hostq_count hostq_rejects hostq_rejects_next hostq_restore hostq_save hostq_wants_more "
         "polite_delay_of_rate url_list_add_extent url_list_each_part",
     "the cycle: sorting and merging of whole indexes, cleanup's numbers":
-        "bucket_moves_id merge_groups sort_add_stream sort_record_max "
-        "stream_open stream_read_some",
+        "bucket_moves_id merge_groups sort_add_stream sort_record_max stream_open "
+        "stream_read_some",
     "the indexer weighs URLs and tells the crawl":
         "feedback_create feedback_drop feedback_finish feedback_put",
     "reapers answer by codes, which are counted":
-        "code_all code_cause code_class_names code_count code_of_status",
+        "code_cause code_of_status",
     "reap resolves names itself and tells how that goes":
         "dns_cache_bytes dns_cache_count dns_stats",
     "registry and gatherd: identity, bookkeeping, objects inside of objects, folders of SOIF":

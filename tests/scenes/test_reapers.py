@@ -1,0 +1,67 @@
+"""Reapds: machines that fetch for the crawl of another, as a user sees them."""
+import simnet
+from garner import wait_for
+
+HOSTS, PAGES = 12, 12
+
+
+def reapd(make, net, env=None):
+    g = make()
+    g.configure(f"[robot]\nnetworks = {net.network}\n[reapd]\nlisten = unix:{g.dir}/reapd\n")
+    g.start("reapd", env=env).wait_ready(30)
+    return f"unix:{g.dir}/reapd"
+
+
+def master(g, net, reapers, **shepherd):
+    more = "\n".join(f"{k} = {v}" for k, v in shepherd.items())
+    g.configure(f"""
+[robot]
+networks = {net.network}
+dns_servers = {net.dns}
+dns_order = ipv4
+delay = 60ms
+[shepherd]
+follow = all
+cycle = 3s
+lease = 1s
+reapers = {' '.join(reapers)}
+{more}
+""")
+    g.run("add", *(net.url(i) for i in range(net.hosts)))
+    return g.start("shepherd").wait_ready(30)
+
+
+def reapers(g):
+    done = g.run("shep", "reapers", "--json")
+    return {r["name"]: r for r in done.json()} if done.code == 0 else {}
+
+
+def test_three_reapds_share_a_crawl(garner):
+    g = garner()
+    net = simnet.start(g, hosts=HOSTS, pages=PAGES, seed=5, delay="30ms", crawl_delay=0,
+                       profiles="plain=1", robots="open=1")
+    names = [reapd(garner, net) for _ in range(3)]
+    master(g, net, names)
+    want = len(net.expect())
+    wait_for("all documents", lambda: sum(r["documents"] for r in reapers(g).values()) >= want, 60)
+    wait_for("nothing out", lambda: not any(r["out"] for r in reapers(g).values()), 20)
+    got = reapers(g)
+    assert got["local"]["jobs"] == 0 and got["local"]["state"] == "waits"
+    shares = [got[n]["jobs"] for n in names]
+    assert max(shares) <= 1.1 * min(shares), shares
+    net.check_polite()
+
+
+def test_a_reapd_that_lies_is_named_and_the_crawl_goes_on(garner):
+    g = garner()
+    net = simnet.start(g, hosts=4, pages=4, seed=5, delay="30ms", crawl_delay=0,
+                       profiles="plain=1", robots="open=1")
+    liar = reapd(garner, net, env={"GARNER_FAULTS": "lie.url=lie@5"})
+    shepherd = master(g, net, [liar], reapers_wait="1s")
+    shepherd.wait_line(f"lies, and is left alone for 600 s: .*another URL.*{liar}", 30)
+    want = len(net.expect())
+    wait_for("all documents", lambda: sum(r["documents"] for r in reapers(g).values()) >= want, 60)
+    got = reapers(g)
+    assert got[liar]["state"] == "punished" and got["local"]["state"] == "up"
+    assert liar in g.run("shep", "reapers").out
+    net.check_polite()

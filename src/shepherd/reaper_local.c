@@ -51,6 +51,7 @@ struct local_job {
 	struct attrs header;
 	struct str content_type, robots;
 	struct reaper_answer answer;
+	int64_t sent_us; /* when its server was asked; 0: it was not */
 };
 
 static struct local *local_of(struct reaper *r)
@@ -86,6 +87,8 @@ static void job_answer(struct local_job *job)
 		counts->documents += job->answer.bucket.n > 0;
 		counts->bytes += job->answer.bytes;
 		counts->errors += code_class(job->answer.code) != CODE_CLASS_OK;
+		if (job->sent_us)
+			job->answer.ago_us = MAX(clock_mono_us() - job->sent_us, 0);
 		host->done(host->ctx, &l->reaper, &job->answer);
 	}
 	job_free(job);
@@ -292,8 +295,7 @@ static void answer_fill(struct local_job *job, const struct robot_result *result
 		.url = job->job.url,
 		.status = (uint16_t)head->status,
 		.addr = result->addr,
-		.ago_us = result->times.start_us ? MAX(clock_wall_us() - result->times.start_us, 0)
-						 : -1,
+		.ago_us = -1,
 		.download_ms = (uint32_t)(result->times.first_us / 1000),
 		.retry_after_us = answer_may_rest(head->status) ? MAX(head->retry_after_us, 0) : 0,
 		.not_now_us = not_now ? MAX(result->not_now_us, 1) : 0,
@@ -304,6 +306,10 @@ static void answer_fill(struct local_job *job, const struct robot_result *result
 		.nofollow = head->tag.set & 1u << ROBOT_NOFOLLOW,
 	};
 	memcpy(a->md5, result->md5, sizeof a->md5);
+	job->sent_us = result->sent_us;
+	/* to connect in vain is to ask, too */
+	if (!job->sent_us && result->times.start_us)
+		job->sent_us = clock_mono_us() - MAX(clock_wall_us() - result->times.start_us, 0);
 }
 
 static void local_fetched(void *ctx, const struct robot_result *result)

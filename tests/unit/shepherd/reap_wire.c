@@ -576,6 +576,27 @@ static void every_lie_is_found(void **state)
 	}
 }
 
+/* Whatever a server says, a reapd that tells it is not taken for a liar. */
+static void no_answer_of_a_server_makes_a_liar(void **state)
+{
+	(void)state;
+	struct scene s;
+	struct err err = {0};
+	scene_make(&s);
+	s.answer.bucket.n = 0;
+	for (int cause = 0; cause < ROBOT_NCAUSES; cause++)
+		for (int outcome = OUTCOME_UNCHANGED; outcome < OUTCOME_COUNT; outcome++)
+			for (int status = 0; status < 1000; status += status < 100 ? 100 : 1) {
+				s.answer.status = (uint16_t)status;
+				s.answer.code = code_of((enum outcome)outcome,
+							(enum robot_cause)cause, status);
+				if (s.answer.code == CODE_OK)
+					continue;
+				MUST(reap_answer_check(&s.answer, &s.job, NULL, &err));
+			}
+	scene_free(&s);
+}
+
 /* Writes the checksum anew: the attribute before the end of the header. */
 static void reseal(struct scene *s)
 {
@@ -638,6 +659,7 @@ int main(void)
 		cmocka_unit_test(an_answer_cut_anywhere_is_refused),
 		cmocka_unit_test(parts_that_are_too_large_are_refused),
 		cmocka_unit_test(every_lie_is_found),
+		cmocka_unit_test(no_answer_of_a_server_makes_a_liar),
 		cmocka_unit_test(a_dictionary_that_is_not_there_is_a_lie),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -777,6 +777,38 @@ static bool contributed(struct bench *b, struct contrib *ret)
 	return some;
 }
 
+static void a_sitemap_that_the_file_names_tells_of_its_own_site(void **state)
+{
+	(void)state;
+	struct served served = {0};
+	struct bench b;
+	struct err err = {0};
+	struct contrib c;
+	char robots[512], sitemap[1024], listed[80];
+	begin_served(&b, "sitemap", &served);
+	int site = (int)(strlen(served.url) - strlen("/page"));
+	snprintf(listed, sizeof listed, "%.*s/listed", site, served.url);
+	int n = snprintf(robots, sizeof robots,
+			 "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nSitemap: %.*s/elsewhere\n",
+			 site, served.url);
+	served.robots = (struct str){robots, (size_t)n};
+	n = snprintf(sitemap, sizeof sitemap,
+		     "HTTP/1.1 200 OK\r\nContent-Type: application/xml\r\nConnection: close\r\n\r\n"
+		     "<?xml version=\"1.0\"?>\n"
+		     "<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">"
+		     "<url><loc>%s</loc><lastmod>2026-11-01</lastmod></url>"
+		     "<url><loc>http://other.example/</loc></url></urlset>",
+		     listed);
+	served.elsewhere = (struct str){sitemap, (size_t)n};
+	MUST(reap_all(&b, &err));
+	assert_true(contributed(&b, &c));
+	assert_int_equal(0, footprint_cmp(c.fp, fp_of(listed)));
+	assert_int_equal(1793491200, c.changed_s);
+	assert_int_equal(2, served.files);
+	end(&b);
+	serve_end(&served);
+}
+
 static void what_is_given_by_hand_leads_on_by_hand_inside_its_domain(void **state)
 {
 	(void)state;
@@ -868,6 +900,7 @@ int main(void)
 		cmocka_unit_test(a_slow_page_is_judged_by_the_next_run),
 		cmocka_unit_test(an_answer_between_two_runs_is_kept),
 		cmocka_unit_test(the_type_of_an_answer_says_its_section_or_that_nobody_wants_it),
+		cmocka_unit_test(a_sitemap_that_the_file_names_tells_of_its_own_site),
 		cmocka_unit_test(what_is_given_by_hand_leads_on_by_hand_inside_its_domain),
 #ifdef GARNER_FAULTS
 		cmocka_unit_test(a_bucket_that_cannot_be_read_now_ends_the_reap_and_not_the_url),

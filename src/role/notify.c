@@ -26,9 +26,9 @@ static bool notify_address(const char *name, struct sockaddr_un *ret, socklen_t 
 	return true;
 }
 
-/* Waits a while when the reader's queue is full: a lost READY=1 would cost a restart. What cannot
- * be said then is not worth failing for; of a mere status there will be a newer one, and a loop
- * that others count on does not stand still for it. */
+/* Waits a while when the reader's queue is full, if it is for READY=1: a lost one would cost a
+ * restart. What cannot be said then is not worth failing for, and of all else there is a newer one
+ * soon, or none is needed: a loop that others count on does not stand still for it. */
 void notify_send(const char *state)
 {
 	struct sockaddr_un to;
@@ -40,7 +40,7 @@ void notify_send(const char *state)
 		return;
 	struct timeval wait = {.tv_sec = SEND_WAIT_S};
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
-	int flags = str_starts(str_of(state), STR("STATUS=")) ? MSG_DONTWAIT : 0;
+	int flags = str_starts(str_of(state), STR("READY=1")) ? 0 : MSG_DONTWAIT;
 	(void)sendto(fd, state, strlen(state), flags | MSG_NOSIGNAL, (const struct sockaddr *)&to,
 		     n);
 	close(fd);

@@ -56,12 +56,12 @@ static void without_a_reader_nothing_happens(void **state)
 }
 
 /* Each of them would wait for seconds. */
-static void a_status_that_nobody_reads_is_not_waited_for(void **state)
+static void what_nobody_reads_is_not_waited_for(void **state)
 {
 	(void)state;
 	int fd = reader();
 	for (int i = 0; i < 2000; i++)
-		notify_send("STATUS=busy");
+		notify_send(i % 2 ? "STATUS=busy" : "STOPPING=1");
 	close(fd);
 	unsetenv("NOTIFY_SOCKET");
 }
@@ -228,7 +228,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_state_arrives_as_one_datagram),
 		cmocka_unit_test(without_a_reader_nothing_happens),
-		cmocka_unit_test(a_status_that_nobody_reads_is_not_waited_for),
+		cmocka_unit_test(what_nobody_reads_is_not_waited_for),
 		cmocka_unit_test_setup_teardown(a_socket_is_found_by_its_name, open_some,
 						close_some),
 		cmocka_unit_test_setup_teardown(what_was_meant_for_another_process_is_not_taken,

@@ -1,0 +1,170 @@
+"""Crawls whose pages are fetched by reapds, as an operator sets them up: who gets the work, who is named
+and left out, and that what comes through a reapd is what the local reaper would have brought."""
+import socket
+import threading
+from pathlib import Path
+
+import replay
+import simnet
+from garner import free_port, wait_for
+
+WORLD = {"profiles": "plain", "robots": "some=2,absent=1", "odd_pages": 0, "appear": 0, "vanish": 0, "change": 0,
+         "delay": "0"}
+# These end when nothing more comes, or at once where the connection is not kept.
+WAITED_FOR = {"header-space-before-colon", "size-chunk-overhead"}
+
+
+class Crawl:
+    """A master on a world of simnet, and reapds with data directories of their own."""
+
+    def __init__(self, garner, net=None, **world):
+        self.make = garner
+        self.g = garner()
+        self.net = net or simnet.start(self.g, **{**WORLD, **world})
+        self.reapds = []
+
+    def reapd(self, settings="", robot="", env=None):
+        """Starts one; its address."""
+        g = self.make()
+        path = f"unix:{g.dir}/reapd"
+        g.configure(f"[robot]\nnetworks = {self.net.network}\n{robot}\n[reapd]\nlisten = {path}\n{settings}\n")
+        g.start("reapd", env=env).wait_ready()
+        self.reapds.append(g)
+        return path
+
+    def begin(self, reapers, settings="cycle = 3s", robot="delay = 10ms", urls=()):
+        self.g.configure(f"""
+[robot]
+networks = {self.net.network}
+dns_servers = {self.net.dns}
+dns_order = ipv4
+{robot}
+[shepherd]
+follow = all
+lease = 1s
+reapers = {" ".join(reapers)}
+keep_old_states = 1000
+keep_interim_states = 1000
+{settings}
+""")
+        assert self.g.run("add", *(urls or [self.net.url(0)])).code == 0
+        self.master = self.g.start("shepherd").wait_ready()
+        return self.master
+
+    def reapers(self):
+        said = self.g.run("shep", "reapers", "--json")
+        return {r["name"]: r for r in said.json()} if said.code == 0 else {}
+
+    def wait_state(self, name, state):
+        return wait_for(f"{name} is {state}",
+                        lambda: self.reapers().get(name, {}).get("state") == state, every=0.2)
+
+    def entries(self):
+        """What the journals tell, by URL: the first of each."""
+        journals = {p.stat().st_ino: p for p in sorted(self.g.data.glob("shepherd/state/[0-9]*/journal"))}
+        lines = [line for p in journals.values() for line in self.g.run("dump", p).out.splitlines()]
+        found = {}
+        for line in sorted(lines, key=lambda line: line.split()[2:3]):
+            words = line.split()
+            url = next((w for w in words if w.startswith("http")), None)
+            if url:
+                found.setdefault(url, words)
+        return found
+
+    def wait_all(self):
+        expected = {p["url"] for p in self.net.expect()}
+        wait_for("all pages", lambda: expected <= self.entries().keys(), 60, every=0.5)
+        return expected
+
+
+def test_three_equal_reapds_share_the_work_and_the_local_reaper_rests(garner):
+    c = Crawl(garner, hosts=30, pages=12)
+    names = [c.reapd() for _ in range(3)]
+    c.begin(names)
+    for name in names:
+        c.wait_state(name, "up")
+    c.wait_all()
+    wait_for("the last numbers", lambda: sum(c.reapers()[n]["out"] for n in names) == 0, every=0.3)
+    said = c.reapers()
+    jobs = sorted(said[n]["jobs"] for n in names)
+    assert jobs[-1] < jobs[0] * 1.5, said  # of a few hundred; the law is tested in shepherd/reapers
+    assert said["local"]["jobs"] == 0
+    c.net.check_polite()
+
+
+def test_one_that_lies_is_named_and_left_out_and_nothing_of_it_is_kept(garner):
+    c = Crawl(garner, hosts=6, pages=8)
+    liar = c.reapd(env={"GARNER_FAULTS": "lie.bucket=lie@2"})
+    c.begin([liar, c.reapd()])
+    c.wait_state(liar, "punished")
+    assert c.master.lines(f"warn.*{liar}")
+    c.wait_all()
+    assert c.g.run("check").code == 0
+
+
+def test_with_another_key_there_is_no_connection(garner):
+    c = Crawl(garner, hosts=3, pages=6)
+    for g, name, digit in ((c.g, "ours", "a"), (c.g, "theirs", "b")):
+        Path(g.dir, name).write_text(digit * 64 + "\n")
+        Path(g.dir, name).chmod(0o600)
+    good = c.reapd(f"tls_shared_key = {c.g.dir}/ours")
+    wrong = c.reapd(f"tls_shared_key = {c.g.dir}/theirs")
+    plain = c.reapd()
+    c.begin([good, wrong, plain], f"cycle = 3s\ntls_shared_key = {c.g.dir}/ours")
+    c.wait_state(good, "up")
+    c.wait_all()
+    said = c.reapers()
+    assert [said[n]["state"] for n in (wrong, plain)] == ["away", "away"]
+    assert said[wrong]["jobs"] == said[plain]["jobs"] == 0
+    assert c.master.lines(f"warn.*{wrong}") and c.master.lines(f"warn.*{plain}")
+
+
+def test_another_version_is_refused_by_name(garner):
+    c = Crawl(garner, hosts=3, pages=4)
+    listener = socket.create_server(("127.0.0.1", 0))
+    name = "127.0.0.1:%d" % listener.getsockname()[1]
+
+    def greet():
+        while True:
+            try:
+                with listener.accept()[0] as s:
+                    s.sendall(b"hello 4711 10\n")
+                    s.recv(1)
+            except OSError:
+                return
+    threading.Thread(target=greet, daemon=True).start()
+    c.begin([name, c.reapd()])
+    assert "4711" in c.master.wait_line(f"warn.*{name}")
+    c.wait_state(name, "refused")
+    c.wait_all()
+    listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
+
+
+def test_the_local_reaper_takes_over_and_hands_back(garner):
+    c = Crawl(garner, hosts=8, pages=20)
+    name = f"127.0.0.1:{free_port()}"
+    c.begin([name], "cycle = 3s\nreapers_wait = 1s", robot="delay = 300ms")
+    wait_for("work of its own", lambda: c.reapers().get("local", {}).get("documents", 0) > 5, every=0.2)
+    g = garner(config=f"[robot]\nnetworks = {c.net.network}\n[reapd]\nlisten = {name}\n")
+    g.start("reapd").wait_ready()
+    c.wait_state(name, "up")
+    wait_for("work by the reapd", lambda: c.reapers()[name]["documents"] > 5, every=0.2)
+    assert c.reapers()["local"]["state"] == "waits"
+    c.wait_all()
+
+
+def test_odd_answers_and_hosts_that_hang_are_judged_as_the_local_reaper_does(garner, long_run):
+    """What the journal says of each: operation, type and code."""
+    cases = [c for c in replay.cases() if "ask" not in c and c["id"] not in WAITED_FOR][::1 if long_run else 4]
+    robot = "delay = 0\nidle_max = 2s\ntime_max = 12s\nagent = oddbot"
+    with replay.Replay(replay.cases(), 2.0) as server:
+        urls = [server.url(c["id"]) for c in cases]
+        crawls = [Crawl(garner, server) for _ in range(2)]
+        for c, reapers in zip(crawls, ([], [crawls[1].reapd(robot=robot)])):
+            c.begin(reapers, f"local = {'never' if reapers else 'always'}\ncycle = 20s", robot, urls)
+        for c in crawls:
+            wait_for("all of them", lambda c=c: c.entries().keys() >= set(urls), 60, every=1)
+    told = [{url: c.entries()[url][4:8] for url in urls} for c in crawls]
+    assert told[0] == told[1]
+    assert len({" ".join(words) for words in told[0].values()}) > 5

@@ -1,9 +1,9 @@
 #!/bin/sh
 # Reaping: the role shepherd alone, without a broker. Documents fetched, parsed, packed, stored and
 # planned per CPU second of all garner processes: on simnet, 10,000 x SCALE hosts of 10 pages of
-# 20 KB, with robots.txt and a delay too small to matter; and on a tree of pages (reap_tree.py) served by
-# nginx, against `wget -r`, which only stores, and Scrapy, where they are. SCALE may be a fraction.
-# Run by bench/run.
+# 20 KB, with robots.txt and a delay too small to matter, by the local reaper and by two reapds; and on a
+# tree of pages (reap_tree.py) served by nginx, against `wget -r`, which only stores, and Scrapy, where they
+# are. SCALE may be a fraction. Run by bench/run.
 set -eu
 scratch=$(mktemp -d)
 chmod 755 "$scratch"
@@ -40,7 +40,7 @@ of() {
 	sed -n "s/.*\"$1\": *\"\{0,1\}\([0-9][0-9.:]*\).*/\1/p" "$scratch/simnet"
 }
 
-# configure: a crawl with data of its own
+# configure [DNS-PORT [DELAY [CONNECTIONS]]]: a crawl with data of its own
 configure() {
 	rm -rf "$scratch/data"
 	cat >"$scratch/conf" <<C
@@ -49,17 +49,17 @@ data = $scratch/data
 networks = 127.0.0.0/8
 dns_servers = 127.0.0.1:${1-53}
 dns_order = ipv4
-delay = 10ms
+delay = ${2-10ms}
+concurrent = ${3-1}
 [shepherd]
 follow = all
 cycle = 10s
 C
 }
 
-# run NAME COMMAND...: a garner process; its PID joins $ours
+# run COMMAND...: a garner process; its PID joins $ours
 run() {
-	log=$scratch/$1.log
-	shift
+	log=$scratch/$(echo "$*" | tr -c 'a-z0-9\n' _).log
 	"$garner" -c "$scratch/conf" "$@" >"$log" 2>&1 &
 	ours="$ours $!"
 }
@@ -118,7 +118,7 @@ seed() {
 
 configure "$(of dns)"
 seed
-run shepherd shepherd
+run shepherd
 follow "$documents"
 cpu $ours >"$scratch/cpu"
 stop
@@ -126,6 +126,28 @@ awk -v n="$documents" -v hz="$hz" -v lines="$scratch/lines" '{
 	printf "  local      %6.0f us CPU a document, %d documents\n", $1 / hz / n * 1e6, n
 	printf "figure reap.docs_per_cpu_s %.0f documents/s\n", n / ($1 / hz) >>lines
 }' "$scratch/cpu"
+
+configure "$(of dns)"
+echo "reapers = unix:$scratch/1 unix:$scratch/2" >>"$scratch/conf"
+echo 'local = never' >>"$scratch/conf"
+seed
+for i in 1 2; do
+	run -s data="$scratch/reapd$i" -s reapd.listen="unix:$scratch/$i" reapd
+done
+reapds=$ours
+run shepherd
+follow "$documents"
+cpu $ours >"$scratch/cpu"
+cpu $reapds >>"$scratch/cpu"
+stop
+awk -v n="$documents" -v hz="$hz" -v lines="$scratch/lines" '
+	NR == 1 { all = $1 / hz }
+	NR == 2 { master = all - $1 / hz }
+	END {
+		printf "  two reapds %6.0f us CPU a document, %.0f of it the master\n", all / n * 1e6, master / n * 1e6
+		printf "figure reap.remote_docs_per_cpu_s %.0f documents/s\n", n / all >>lines
+		printf "figure reap.master_us %.0f us\n", master / n * 1e6 >>lines
+	}' "$scratch/cpu"
 kill "$server" && wait "$server" 2>/dev/null || true
 server=
 
@@ -161,9 +183,9 @@ rival() {
 
 names=$(seq $addresses | sed 's/.*/127.0.3.&/' | paste -sd,)
 for round in $(seq $rounds); do
-	configure
+	configure 53 0 8 # our own servers, as wget treats them
 	seed
-	run shepherd shepherd
+	run shepherd
 	follow "$tree_pages"
 	cpu $ours | awk -v n="$tree_pages" -v hz="$hz" '{ print $1 / hz / n * 1e6 }' >>"$scratch/garner"
 	stop

@@ -271,6 +271,7 @@ struct served {
 	struct str elsewhere;
 	_Atomic unsigned pages, files; /* asked for: the page, anything else */
 	_Atomic bool slow;             /* the page waits until this is not set */
+	bool leaves;                   /* with the first answer nobody is there any more */
 	pthread_t thread;
 };
 
@@ -301,6 +302,8 @@ static void *serve(void *arg)
 			s->files++;
 		while (page && s->slow)
 			usleep(1000);
+		if (s->leaves)
+			shutdown(s->fd, SHUT_RDWR);
 		if (n > 0 && write(fd, out.p, out.n) != (ssize_t)out.n)
 			fail_msg("the answer was not taken");
 		close(fd);
@@ -657,6 +660,40 @@ static void what_has_moved_is_fetched_without_validators(void **state)
 	}
 }
 
+/* Two pages; the second waits for longer than the run lasts, or not at all. */
+static void a_server_that_cannot_be_connected_to_is_left_alone(void **state)
+{
+	(void)state;
+	for (int waits = 0; waits < 2; waits++) {
+		struct served served = {.leaves = true};
+		struct bench b;
+		struct err err = {0};
+		struct record_reader *in = NULL;
+		struct record record;
+		struct journal_entry e;
+		int pages = 0;
+		begin_served(&b, waits ? "alone" : "again", &served);
+		b.flags = TWICE;
+		b.conf.conn_err_delay_us = waits ? US_PER_H : 0;
+		b.cycle_us = waits ? US_PER_S : 0;
+		plan_one(&b, b.oid);
+		MUST(reap_all(&b, &err));
+		MUST(state_read(b.lab.st, "journal", &in, &err));
+		while (record_next(in, &record, &err) == 0) {
+			MUST(journal_read(record.payload, &e, &err));
+			if (e.flags & ITEM_ROBOTS)
+				continue;
+			assert_int_equal(CODE_CONNECTION, e.code);
+			assert_int_equal(ITEM_TEMPORARY, e.type);
+			pages++;
+		}
+		record_reader_free(&in);
+		assert_int_equal(waits ? 1 : 2, pages);
+		end(&b);
+		serve_end(&served);
+	}
+}
+
 #define NO_SITE_URL "http://none.invalid/"
 
 static void a_name_that_is_none_is_asked_for_once(void **state)
@@ -896,6 +933,7 @@ int main(void)
 		cmocka_unit_test(the_bucket_of_the_file_is_as_good_as_the_cache),
 		cmocka_unit_test(a_key_is_told_when_it_is_new),
 		cmocka_unit_test(what_has_moved_is_fetched_without_validators),
+		cmocka_unit_test(a_server_that_cannot_be_connected_to_is_left_alone),
 		cmocka_unit_test(a_name_that_is_none_is_asked_for_once),
 		cmocka_unit_test(a_slow_page_is_judged_by_the_next_run),
 		cmocka_unit_test(an_answer_between_two_runs_is_kept),

@@ -537,6 +537,18 @@ static void queue_learn(struct queue *u, const struct slot *s, enum outcome outc
 	}
 }
 
+bool hostq_sent(struct hostq *q, const struct hostq_job *job, int64_t sent_us)
+{
+	struct hostq_job out;
+	if (!hostq_job_of(q, job->slot, job->turn, &out))
+		return false;
+	uint32_t queue = q->slot[job->slot].queue;
+	struct queue *u = &q->queue[queue];
+	u->due_us = MAX(u->due_us, sent_us + polite_pause_us(u->delay_us, u->troubles));
+	queue_settle(q, queue);
+	return true;
+}
+
 bool hostq_done(struct hostq *q, const struct hostq_job *job, enum outcome outcome, int64_t now_us)
 {
 	struct hostq_job out;

@@ -63,6 +63,9 @@ struct hostq_job {
  * minute, the others go on. */
 int hostq_take(struct hostq *q, int64_t now_us, struct hostq_job *ret, int64_t *ret_wait_us,
 	       struct err *err) MUST_USE;
+/* Its request went out at this time, and not when it was taken: the delay counts from there. To be
+ * said before it is done. False: as below. */
+bool hostq_sent(struct hostq *q, const struct hostq_job *job, int64_t sent_us);
 /* It is done, with this outcome: the queue waits longer after trouble, as polite_pause_us() says.
  * A job that is not out (done twice, or one of before a restart) changes nothing: false. */
 bool hostq_done(struct hostq *q, const struct hostq_job *job, enum outcome outcome, int64_t now_us);

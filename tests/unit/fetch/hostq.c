@@ -20,6 +20,25 @@ static void one_server_two_urls_the_second_waits_its_delay(void **state)
 	hostq_free(&q);
 }
 
+static void the_delay_counts_from_when_the_request_went_out(void **state)
+{
+	(void)state;
+	struct hostq *q = make(&plain);
+	push_text(q, 1, 0, "a", 0);
+	push_text(q, 1, 0, "b", 0);
+	struct hostq_job a = takes(q, START, "a");
+	assert_true(hostq_sent(q, &a, START + 3 * S)); /* so long it took to connect */
+	assert_true(hostq_done(q, &a, OUTCOME_OK, START + 4 * S));
+	assert_int_equal(waits(q, START + 4 * S), 9 * S);
+	a = takes(q, START + 13 * S, "b");
+	assert_true(hostq_sent(q, &a, START)); /* never earlier */
+	assert_true(hostq_done(q, &a, OUTCOME_OK, START + 13 * S));
+	assert_false(hostq_sent(q, &a, START + 20 * S));
+	push_text(q, 1, 0, "c", 0);
+	assert_int_equal(waits(q, START + 13 * S), 10 * S);
+	hostq_free(&q);
+}
+
 static void an_empty_queue_still_keeps_its_delay(void **state)
 {
 	(void)state;
@@ -365,6 +384,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_server_two_urls_the_second_waits_its_delay),
+		cmocka_unit_test(the_delay_counts_from_when_the_request_went_out),
 		cmocka_unit_test(an_empty_queue_still_keeps_its_delay),
 		cmocka_unit_test(urgent_ones_go_first_and_equals_in_order),
 		cmocka_unit_test(the_queue_that_waited_longest_goes_first),

@@ -337,7 +337,8 @@ static void page_answered(struct reap_job *job, const struct reaper_answer *a)
 	if (parsed)
 		reap_key_learned(r, site, &a->addr, url_site(&url));
 	reap_rule_answered(r, site->key, a->code);
-	if (job->queued && a->ago_us >= 0) { /* as politeness counts, or it would be asked in vain */
+	if (job->queued &&
+	    a->ago_us >= 0) { /* as politeness counts, or it would be asked in vain */
 		hostq_sent(r->queue, &job->out, clock_mono_us() - a->ago_us);
 		hostq_done(r->queue, &job->out, code_outcome(a->code), loop_now_us(r->o.loop));
 	} else if (job->queued) {

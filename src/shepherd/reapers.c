@@ -151,12 +151,16 @@ static double mean_round_us(const struct reapers *rs)
 	return n > 0 ? sum / n : 0;
 }
 
+/* How long a job takes says something of its reaper only where that has much to do: else it is the
+ * servers that are slow, by chance those of one reaper more than those of another. */
+enum { BUSY_SHARE = 4 };
+
 static double member_weight(const struct reapers *rs, const struct member *m, uint64_t room)
 {
 	const struct reaper_counts *c = &m->reaper->counts;
 	double mean_us = mean_round_us(rs);
 	double speed = c->round_us > 0 ? mean_us / (double)c->round_us : 1;
-	if (speed > 0.75 && speed < 1.33)
+	if (c->out < room / (BUSY_SHARE - 1) || (speed > 0.75 && speed < 1.33))
 		speed = 1;
 	return (double)MAX(room + c->out, 1) * MIN(MAX(speed, 0.05), 20);
 }

@@ -12,8 +12,8 @@ def reapd(make, net, env=None):
     return f"unix:{g.dir}/reapd"
 
 
-def master(g, net, reapers, **shepherd):
-    more = "\n".join(f"{k} = {v}" for k, v in shepherd.items())
+def master(g, net, reapers_of, **settings):
+    more = "\n".join(f"{k} = {v}" for k, v in settings.items())
     g.configure(f"""
 [robot]
 networks = {net.network}
@@ -24,11 +24,13 @@ delay = 60ms
 follow = all
 cycle = 3s
 lease = 1s
-reapers = {' '.join(reapers)}
+reapers = {' '.join(reapers_of)}
 {more}
 """)
+    shepherd = g.start("shepherd").wait_ready(30)
+    wait_for("all reapers", lambda: [r["state"] for r in reapers(g).values()].count("up") >= len(reapers_of), 20)
     g.run("add", *(net.url(i) for i in range(net.hosts)))
-    return g.start("shepherd").wait_ready(30)
+    return shepherd
 
 
 def reapers(g):

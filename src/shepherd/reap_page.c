@@ -95,7 +95,8 @@ static void page_contribute(struct reap_job *job, const struct reaper_link *link
 	struct url url, canon;
 	struct err err;
 	bool by_hand = flags & CRAWL_ADMITS;
-	if (footprint_cmp(link->fp, job->entry.fp) == 0 || contrib_is_seen(r, link->fp, by_hand) ||
+	if (footprint_cmp(link->fp, job->entry.fp) == 0 ||
+	    contrib_is_seen(r, link->fp, by_hand || link->changed_s) ||
 	    url_parse(link->url, NULL, room, sizeof room, &url) != 0 || url.protocol == URL_FTP ||
 	    url_canon(&url, true, strict, sizeof strict, &canon) != 0 ||
 	    footprint_cmp(footprint_of(&canon), link->fp) != 0)

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { SEEN = 1 << 18 /* a power of two */, INDEX_SITEMAPS = 100 };
+enum { SEEN = 1 << 18 /* a power of two */, INDEX_SITEMAPS = 100, CIRCLE_MOST = 20 };
 
 struct seen *reap_seen_slot(struct seen **cache, struct footprint fp)
 {
@@ -154,8 +154,36 @@ static bool leads_by_hand(const struct reap_job *job, struct str target)
 	       url_same_domain(from.host, to.host);
 }
 
-/* The target of a redirect is a contribution. false: it has none, leads to itself, or back to where
- * it came from. */
+/* Where a URL leads to, until it is something else. */
+static void lead_note(struct reap *r, struct footprint from, struct footprint to)
+{
+	reap_seen_slot(&r->leads_from, from)->fp = from;
+	reap_seen_slot(&r->leads_to, from)->fp = to;
+}
+
+static void lead_forget(struct reap *r, struct footprint from)
+{
+	struct seen *slot = r->leads_from ? reap_seen_slot(&r->leads_from, from) : NULL;
+	if (slot && footprint_cmp(slot->fp, from) == 0)
+		*slot = (struct seen){0};
+}
+
+/* Whether redirects lead from a URL back to it. */
+static bool lead_is_circle(struct reap *r, struct footprint from)
+{
+	struct footprint at = from;
+	for (int i = 0; i < CIRCLE_MOST; i++) {
+		if (footprint_cmp(reap_seen_slot(&r->leads_from, at)->fp, at) != 0)
+			return false;
+		at = reap_seen_slot(&r->leads_to, at)->fp;
+		if (footprint_cmp(at, from) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The target of a redirect is a contribution. false: it has none, leads to itself, or in a circle.
+ */
 static bool page_leads_on(struct reap_job *job, struct str location)
 {
 	struct reap *r = job->reap;
@@ -163,14 +191,9 @@ static bool page_leads_on(struct reap_job *job, struct str location)
 	if (!reaper_link_of(location, &job->arena, &target) ||
 	    footprint_cmp(target.fp, job->entry.fp) == 0)
 		return false;
-	struct seen *back = reap_seen_slot(&r->leads_from, target.fp),
-		    *from = reap_seen_slot(&r->leads_from, job->entry.fp),
-		    *to = reap_seen_slot(&r->leads_to, job->entry.fp);
-	if (footprint_cmp(back->fp, target.fp) == 0 &&
-	    footprint_cmp(reap_seen_slot(&r->leads_to, target.fp)->fp, job->entry.fp) == 0)
+	lead_note(r, job->entry.fp, target.fp);
+	if (lead_is_circle(r, job->entry.fp))
 		return false;
-	from->fp = job->entry.fp;
-	to->fp = target.fp;
 	bool by_hand = leads_by_hand(job, target.url);
 	page_contribute(job, &target, by_hand ? ITEM_INITIAL : 0,
 			by_hand ? (uint8_t)(job->entry.hops + 1) : 0);
@@ -243,7 +266,9 @@ static uint16_t page_code(struct reap_job *job, const struct reaper_answer *a, u
 {
 	if (!page_is_wanted(job, a, ret_section))
 		return CODE_REJECTED;
-	if (a->code == CODE_REDIRECT && !page_leads_on(job, a->location))
+	if (a->code != CODE_REDIRECT)
+		lead_forget(job->reap, job->entry.fp);
+	else if (!page_leads_on(job, a->location))
 		return CODE_NOWHERE;
 	return a->code;
 }

@@ -269,6 +269,7 @@ struct served {
 	struct str answer;         /* in place of the page; empty: the page */
 	struct str robots;         /* whole answers to /robots.txt and /elsewhere; empty: 404 */
 	struct str elsewhere;
+	const char *ring;              /* where /ring/N leads to, for each N; NULL: nothing does */
 	_Atomic unsigned pages, files; /* asked for: the page, anything else */
 	_Atomic bool slow;             /* the page waits until this is not set */
 	bool leaves;                   /* with the first answer nobody is there any more */
@@ -296,6 +297,13 @@ static void *serve(void *arg)
 			out = s->robots;
 		if (s->elsewhere.n && strncmp(request, "GET /elsewhere ", 15) == 0)
 			out = s->elsewhere;
+		if (s->ring && strncmp(request, "GET /ring/", 10) == 0) {
+			out.n = (size_t)snprintf(answer, sizeof answer,
+						 "HTTP/1.1 302 Found\r\nLocation: /ring/%c\r\n"
+						 "Content-Length: 0\r\nConnection: close\r\n\r\n",
+						 s->ring[request[10] - '0']);
+			out.p = answer;
+		}
 		if (page)
 			s->pages++;
 		else
@@ -928,6 +936,57 @@ static void what_is_given_by_hand_leads_on_by_hand_inside_its_domain(void **stat
 	}
 }
 
+/* The code of the page's last try. */
+static uint16_t last_code(struct bench *b)
+{
+	struct err err = {0};
+	struct record_reader *in = NULL;
+	struct record record;
+	struct journal_entry e = {.code = UINT16_MAX};
+	uint16_t code = UINT16_MAX;
+	int rc = state_read(b->lab.st, "journal", &in, &err);
+	while (rc == 0 && (rc = record_next(in, &record, &err)) == 0) {
+		MUST(journal_read(record.payload, &e, &err));
+		code = footprint_cmp(e.fp, b->fp) == 0 ? e.code : code;
+	}
+	record_reader_free(&in);
+	return code;
+}
+
+/* Each leads to the next, and the last one back to the first; or it does not. */
+static void redirects_in_a_circle_lead_nowhere(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *name, *ring;
+		uint16_t last;
+	} cases[] = {
+		{"circle-3", "120", CODE_NOWHERE},
+		{"chain-3", "123", CODE_REDIRECT},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct served served = {.ring = cases[i].ring};
+		struct bench b;
+		struct err err = {0};
+		begin_served(&b, cases[i].name, &served);
+		int site = (int)(strlen(served.url) - strlen("/page"));
+		for (int n = 0; n < 3; n++) {
+			char url[80], bucket[96];
+			uint32_t oid;
+			snprintf(url, sizeof url, "%.*s/ring/%d", site, served.url, n);
+			snprintf(bucket, sizeof bucket, "U%s\n", url);
+			MUST(bucket_append(b.buckets, BUCKET_PLAIN, str_of(bucket), &oid, &err));
+			MUST(bucket_sync(b.buckets, NULL, &err));
+			b.fp = fp_of(url);
+			plan_one(&b, oid);
+			MUST(reap_all(&b, &err));
+			assert_int_equal(n < 2 ? CODE_REDIRECT : cases[i].last, last_code(&b));
+		}
+		end(&b);
+		serve_end(&served);
+	}
+}
+
 #ifdef GARNER_FAULTS
 /* A disk that fails now is no reason to bury a URL: the reap ends and says why, and the next one
  * goes on. */
@@ -977,6 +1036,7 @@ int main(void)
 		cmocka_unit_test(the_type_of_an_answer_says_its_section_or_that_nobody_wants_it),
 		cmocka_unit_test(a_sitemap_that_the_file_names_tells_of_its_own_site),
 		cmocka_unit_test(a_change_counts_though_a_page_leads_there_too),
+		cmocka_unit_test(redirects_in_a_circle_lead_nowhere),
 		cmocka_unit_test(what_is_given_by_hand_leads_on_by_hand_inside_its_domain),
 #ifdef GARNER_FAULTS
 		cmocka_unit_test(a_bucket_that_cannot_be_read_now_ends_the_reap_and_not_the_url),

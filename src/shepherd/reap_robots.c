@@ -192,6 +192,14 @@ static void robots_sitemaps(struct reap_job *job)
 			reap_push_sitemap(r, link.url, job->site_name, 0);
 }
 
+/* What the cache is told. A refusal for good says that there is no file, whatever else its code
+ * means for a page (413, 431). */
+static enum outcome robots_outcome(const struct reaper_answer *a, uint16_t code)
+{
+	bool refused = a->status / 100 == 4 && code_class(code) == CODE_CLASS_PERMANENT;
+	return refused ? OUTCOME_PERMANENT : code_outcome(code);
+}
+
 /* The file is known, or why not: the pages of the site go on. */
 static void robots_end(struct reap_job *job, const struct reaper_answer *a, uint16_t code)
 {
@@ -199,7 +207,7 @@ static void robots_end(struct reap_job *job, const struct reaper_answer *a, uint
 	struct reap_site *site = job->site;
 	int64_t now_us = loop_now_us(r->o.loop), until_us = now_us;
 	const struct robots_file file = {
-		.outcome = code_outcome(code),
+		.outcome = robots_outcome(a, code),
 		.too_many_redirects = code == CODE_NOWHERE,
 		.body = a->body,
 		.retry_after_us = a->retry_after_us,

@@ -564,6 +564,33 @@ static void a_circle_of_redirects_is_no_file(void **state)
 	serve_end(&served);
 }
 
+/* Also where the status is one that a page would be too large for. */
+static void a_file_that_is_refused_forbids_nothing(void **state)
+{
+	(void)state;
+	static const char *const status[] = {"403", "404", "413", "431"};
+	for (size_t i = 0; i < ARRAY_LEN(status); i++) {
+		char answer[128];
+		struct served served = {0};
+		struct bench b;
+		struct err err = {0};
+		struct journal_entry e;
+		int n = snprintf(answer, sizeof answer,
+				 "HTTP/1.1 %s No\r\nContent-Length: 0\r\n"
+				 "Connection: close\r\n\r\n",
+				 status[i]);
+		served.robots = (struct str){answer, (size_t)n};
+		begin_served(&b, status[i], &served);
+		MUST(reap_all(&b, &err));
+		assert_true(told(&b, &e));
+		assert_int_equal(CODE_OK, e.code);
+		assert_true(told_of(&b, OF_ROBOTS, &e));
+		assert_int_equal(ITEM_ERROR, e.type);
+		end(&b);
+		serve_end(&served);
+	}
+}
+
 /* Nothing is known of what it forbids. */
 static void a_site_that_cannot_give_its_file_is_off(void **state)
 {
@@ -1025,6 +1052,7 @@ int main(void)
 		cmocka_unit_test(what_robots_txt_forbids_is_not_asked_for),
 		cmocka_unit_test(the_file_may_lie_elsewhere),
 		cmocka_unit_test(a_circle_of_redirects_is_no_file),
+		cmocka_unit_test(a_file_that_is_refused_forbids_nothing),
 		cmocka_unit_test(a_site_that_cannot_give_its_file_is_off),
 		cmocka_unit_test(the_bucket_of_the_file_is_as_good_as_the_cache),
 		cmocka_unit_test(a_key_is_told_when_it_is_new),

@@ -247,6 +247,11 @@ static enum reap_counter page_counter(const struct reap_job *job, const struct v
 static void page_log(const struct reap_job *job, const struct verdict *v,
 		     const struct reaper_answer *a)
 {
+	char room[URL_MAX];
+	struct url url;
+	if (!job->reap->log)
+		return;
+	bool parsed = url_parse(job->url, NULL, room, sizeof room, &url) == 0;
 	const struct url_log_line line = {
 		.wall_us = clock_wall_us(),
 		.url = job->url,
@@ -255,6 +260,7 @@ static void page_log(const struct reap_job *job, const struct verdict *v,
 		.id = job->id,
 		.refresh = job->entry.flags & PLAN_REFRESH,
 		.took_ms = a->download_ms,
+		.port = parsed ? url.port : 0,
 		.key = job->site->key,
 		.retries = job->entry.retry,
 	};

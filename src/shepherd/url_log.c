@@ -162,11 +162,11 @@ static void line_put_url(struct url_log *log, struct str url)
 }
 
 /* Port, server and channel; the last is always 0 here. */
-static void line_put_key(struct buf *out, qkey key)
+static void line_put_key(struct buf *out, uint16_t port, qkey key)
 {
 	char text[QKEY_TEXT];
 	struct str s = str_of(qkey_print(key, text));
-	buf_printf(out, "q=%u:", qkey_port(key));
+	buf_printf(out, "q=%u:", port);
 	if (qkey_kind(key) == QKEY_RESOLVED && !qkey_is_v6(key))
 		buf_printf(out, "%08x", (uint32_t)key);
 	else
@@ -187,7 +187,7 @@ void url_log_add(struct url_log *log, const struct url_log_line *line)
 	buf_printf(out, ": %04u %s [%.64s:%" PRIu64 "%s] t=%" PRIu32 " ", line->code,
 		   code_text(line->code, words), line->reaper, line->id, line->refresh ? "*" : "",
 		   line->took_ms);
-	line_put_key(out, line->key);
+	line_put_key(out, line->port, line->key);
 	if (line->retries)
 		buf_printf(out, " [r=%u]", line->retries);
 	buf_add_byte(out, '\n');

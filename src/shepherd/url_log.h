@@ -20,6 +20,7 @@ struct url_log_line {
 	uint64_t id;        /* of the job */
 	bool refresh;
 	uint32_t took_ms;
+	uint16_t port; /* keys of a crawl have none; 0: not known */
 	qkey key;
 	unsigned retries; /* tries that failed before */
 };

@@ -577,7 +577,6 @@ static int remote_submit(struct reaper *r, const struct reaper_job *in,
 		return -1;
 	struct remote_job *job = job_copy(m, in);
 	*remote_jobs_put(&m->by_id, in->id) = job;
-	r->counts.jobs++;
 	if (polite_take(m->o.polite, &in->addr, &in->rule, job->from_us, &job->lease,
 			&job->not_now_us) != 0) {
 		list_append(&m->unsent, &job->link);
@@ -585,6 +584,7 @@ static int remote_submit(struct reaper *r, const struct reaper_job *in,
 		return 0;
 	}
 	list_append(&m->jobs, &job->link);
+	r->counts.jobs++;
 	if (rules)
 		remote_send_rules(m, in->fp.site, rules);
 	buf_clear(&m->text);

@@ -55,6 +55,7 @@ static void a_server_that_may_not_be_asked_is_put_off(void **state)
 	settle(&w);
 	expect_part(&w, "not-now:7@");
 	assert_int_equal(w.field.n, 1);
+	assert_int_equal(w.remote->counts.jobs, 1); /* those that were sent */
 	w.field.room = 0;
 	give_job(&w, 2);
 	expect(&w, "not-now:2@100 ");

@@ -256,6 +256,10 @@ int robot_fetch(struct robot *r, const struct robot_job *job, robot_done_fn *don
  * beginning. */
 void robot_until(struct robot *r, int64_t mono_us);
 
+/* Whether a Retry-After means something there (RFC 9110, 10.2.3; RFC 6585, 4): some servers send it
+ * with everything, and a 404 is not a wish to be left alone. */
+bool robot_obeys_retry(int status);
+
 struct robot_stats {
 	uint64_t jobs, requests, connections, robots_files; /* ever */
 	uint64_t under_way;                                 /* requests now */

@@ -29,9 +29,6 @@ struct robot_class robot_class_http(int status, bool conditional, bool has_targe
 struct robot_class robot_class_curl(CURLcode code, const char *words, int ftp_reply);
 /* Of a name that gave no address. */
 struct robot_class robot_class_dns(enum dns_outcome outcome);
-/* Whether a Retry-After means something there (RFC 9110, 10.2.3; RFC 6585, 4): some servers send it
- * with everything, and a 404 is not a wish to be left alone. */
-bool robot_obeys_retry(int status);
 
 /* A URL as it is asked for: without fragment, user name and password. */
 struct target {

@@ -275,12 +275,6 @@ static void local_document(struct local_job *job, const struct robot_result *res
 	parse_submit(l);
 }
 
-/* Whose Retry-After is obeyed, as the robot does (RFC 9110, 10.2.3). */
-static bool answer_may_rest(int status)
-{
-	return status == 429 || status == 503 || status / 100 == 3;
-}
-
 /* What is known when the robot is done. */
 static void answer_fill(struct local_job *job, const struct robot_result *result)
 {
@@ -297,7 +291,8 @@ static void answer_fill(struct local_job *job, const struct robot_result *result
 		.addr = result->addr,
 		.ago_us = -1,
 		.download_ms = (uint32_t)(result->times.first_us / 1000),
-		.retry_after_us = answer_may_rest(head->status) ? MAX(head->retry_after_us, 0) : 0,
+		.retry_after_us =
+			robot_obeys_retry(head->status) ? MAX(head->retry_after_us, 0) : 0,
 		.not_now_us = not_now ? MAX(result->not_now_us, 1) : 0,
 		.location = arena_str(arena, result->location),
 		.type = arena_str(arena, str_of(head->mime)),

@@ -150,31 +150,6 @@ static bool outcome_may_pass(enum outcome outcome)
 	return outcome == OUTCOME_TEMPORARY || outcome == OUTCOME_SITE_TEMPORARY;
 }
 
-/* Single ones; the others go by their hundreds. 206 answers a question that was not asked. */
-static const struct {
-	int status;
-	uint16_t code;
-} by_status[] = {
-	{206, CODE_BROKEN},          {300, CODE_REDIRECT},        {301, CODE_REDIRECT},
-	{302, CODE_REDIRECT},        {303, CODE_REDIRECT},        {304, CODE_NOT_MODIFIED},
-	{307, CODE_REDIRECT},        {308, CODE_REDIRECT},        {408, CODE_TEMPORARY + 408},
-	{420, CODE_TEMPORARY + 420}, {425, CODE_TEMPORARY + 425}, {429, CODE_TEMPORARY + 429},
-};
-
-uint16_t code_of_status(int status)
-{
-	for (size_t i = 0; i < ARRAY_LEN(by_status); i++)
-		if (by_status[i].status == status)
-			return by_status[i].code;
-	if (status < 200 || status >= 600)
-		return CODE_BROKEN;
-	if (status < 300)
-		return CODE_OK;
-	if (status < 400)
-		return CODE_NOWHERE;
-	return (uint16_t)((status < 500 ? CODE_PERMANENT : CODE_TEMPORARY) + status);
-}
-
 /* Refused by the server. The robot knows whether that is for good, also from replies of FTP, whose
  * numbers have another meaning. */
 static uint16_t code_of_refusal(bool temporary, int status)

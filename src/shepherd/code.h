@@ -52,10 +52,8 @@ enum code_class {
 extern const char *const code_class_names[CODE_CLASSES]; /* "ok", "site", "connection" ... */
 enum code_class code_class(uint16_t code);
 
-/* What a fetch came to. not for ROBOT_CAUSE_NOT_NOW, _STOPPED, _TABLE, which say nothing of it. */
+/* What a fetch came to. Not for ROBOT_CAUSE_NOT_NOW, _STOPPED, _TABLE, which say nothing of it. */
 uint16_t code_of(enum outcome outcome, enum robot_cause cause, int status);
-/* Of an HTTP answer. */
-uint16_t code_of_status(int status);
 /* What queues and politeness have to know. */
 enum outcome code_outcome(uint16_t code);
 /* Why, as the robot names it. */

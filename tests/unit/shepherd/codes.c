@@ -84,10 +84,9 @@ static void every_answer_of_http_has_its_code(void **state)
 {
 	(void)state;
 	for (int status = 100; status < 600; status++) {
-		uint16_t code = code_of_status(status);
 		struct robot_class is = robot_class_http(status, true, true);
+		uint16_t code = code_of(is.outcome, is.cause, status);
 		assert_int_equal(expected_of(status), code);
-		assert_int_equal(code, code_of(is.outcome, is.cause, status));
 		/* a caller that has only the code treats the server as the robot does */
 		if (is.cause == ROBOT_CAUSE_ANSWER && code_cause(code) == ROBOT_CAUSE_ANSWER)
 			assert_string_equal(outcome_name(is.outcome),
@@ -95,7 +94,6 @@ static void every_answer_of_http_has_its_code(void **state)
 	}
 	static const int odd[] = {INT32_MIN, -1, 0, 99, 600, 999, 1404, 65536 + 404, INT32_MAX};
 	for (size_t i = 0; i < ARRAY_LEN(odd); i++) {
-		assert_int_equal(1502, code_of_status(odd[i]));
 		assert_int_equal(1502, code_of(OUTCOME_TEMPORARY, ROBOT_CAUSE_ANSWER, odd[i]));
 		assert_int_equal(2404, code_of(OUTCOME_PERMANENT, ROBOT_CAUSE_ANSWER, odd[i]));
 	}

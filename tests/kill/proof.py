@@ -2,6 +2,8 @@
 import shutil
 import tempfile
 from contextlib import contextmanager
+from functools import partial
+from itertools import takewhile
 
 from garner import new_seed
 from kill.rounds import Broken
@@ -28,11 +30,12 @@ def proof(env, program):
 
 
 def at_points(env, rounds, counts, kill=None, rare=()):
-    """Kills at every point, at its nth passing for each of the counts; kill(point, nth) says whether
-    it is passed so often. Returns how many points were passed: all, but for rare ones."""
+    """Kills at every point, at its nth passing for each of the counts, which ascend; kill(point, nth) says
+    whether it is passed so often: if not, neither is it more often. Returns how many points were passed:
+    all, but for rare ones."""
     passed = 0
     for point in rounds.points():
-        killed = sum((kill or rounds.kill_at)(point, nth) for nth in counts)
+        killed = sum(1 for _ in takewhile(partial(kill or rounds.kill_at, point), counts))
         if not killed and point not in rare:
             raise env.Broken(f"{point} is never passed")
         print(f"  {point}: killed {killed} times", flush=True)

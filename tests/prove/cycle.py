@@ -10,16 +10,9 @@ INSTANTS = 500
 
 
 def run(env):
-    missed = set()  # what is not passed so often is not passed more often
-
-    def kill(point, nth):
-        if point not in missed and not rounds.kill_at(point, nth):
-            missed.add(point)
-        return point not in missed
-
     env.tests("--only", "units", "-k", "shepherd/cycle|shepherd/floods")
     with proof(env, Rounds.program) as (folder, seed), Rounds(folder, seed) as rounds:
-        points = at_points(env, rounds, COUNTS, kill)
+        points = at_points(env, rounds, COUNTS)
         repeat(env, INSTANTS, rounds.kill_any_time)
         rounds.finish()
     return rounds.kills, (f"{rounds.kills} kills at {points} points and {INSTANTS} random instants, {rounds.crawls} "

@@ -61,14 +61,9 @@ static void robots_tell_kept(struct reap *r, struct reap_site *site, struct str 
 	site->robots_where = ITEM_NOWHERE; /* once is enough */
 }
 
+static void robots_again(void *job);
+static void robots_resolved(void *job, const struct dns_result *result);
 static void robots_submit(struct reap_job *job);
-
-static void robots_again(void *ctx)
-{
-	robots_submit(ctx);
-}
-
-static void robots_resolved(void *ctx, const struct dns_result *result);
 
 /* The job for a site's file; job->url is the one that is asked next. */
 static void robots_ask(struct reap *r, struct reap_site *site, const struct url *url)
@@ -246,18 +241,25 @@ static void robots_resolved(void *ctx, const struct dns_result *result)
 	robots_submit(job);
 }
 
-/* To the server of the next hop. */
-static void robots_go_on(struct reap_job *job, const struct url *url)
+/* The next try: the name of the next hop's server is asked for before it is. */
+static void robots_again(void *ctx)
 {
+	struct reap_job *job = ctx;
 	struct reap *r = job->reap;
 	struct dns_result result;
-	job->addr = (struct addr){0};
-	if (r->by_proxy) {
+	char room[URL_MAX];
+	struct url url;
+	if (r->by_proxy || job->addr.family) {
 		robots_submit(job);
 		return;
 	}
+	if (r->asking >= (uint64_t)r->o.conf->max_resolvers) {
+		loop_timer_in(r->o.loop, &job->again, ROBOTS_AGAIN_US);
+		return;
+	}
+	ENSURE(url_parse(job->url, NULL, room, sizeof room, &url) == 0);
 	r->asking++;
-	if (dns_lookup(r->kit.dns, url->host, DNS_ANY, &job->dns, &result) == 0)
+	if (dns_lookup(r->kit.dns, url.host, DNS_ANY, &job->dns, &result) == 0)
 		robots_resolved(job, &result);
 }
 
@@ -265,16 +267,14 @@ static void robots_go_on(struct reap_job *job, const struct url *url)
 static void robots_redirected(struct reap_job *job, const struct reaper_answer *a)
 {
 	struct reaper_link target;
-	char room[URL_MAX];
-	struct url url;
-	if (job->hops == ROBOTS_REDIRECTS || !reaper_link_of(a->location, &job->arena, &target) ||
-	    url_parse(target.url, NULL, room, sizeof room, &url) != 0) {
+	if (job->hops == ROBOTS_REDIRECTS || !reaper_link_of(a->location, &job->arena, &target)) {
 		robots_end(job, a, CODE_NOWHERE);
 		return;
 	}
 	job->hops++;
 	job->url = target.url;
-	robots_go_on(job, &url);
+	job->addr = (struct addr){0};
+	robots_again(job);
 }
 
 void reap_robots_answered(struct reap_job *job, const struct reaper_answer *a)

@@ -209,6 +209,9 @@ void reap_robots_lost(struct reap_job *job, int64_t rests_us);
 
 /* reap_rules.c */
 
+/* The server of a site, as the plan knows it; NULL: it does not. */
+const struct server *reap_server_of(const struct reap *r, uint64_t site);
+struct polite_rule reap_rule_of_server(const struct server *server);
 /* Of a site, without what is learned in the reap. */
 struct polite_rule reap_rule_of(const struct reap *r, struct url_site of, uint64_t site);
 /* Of a queue: that of its sites, and all that raises it. */

@@ -74,10 +74,9 @@ static bool contrib_is_seen(struct reap *r, struct footprint fp, bool says_more)
 
 struct filter_where reap_where(const struct reap *r, uint64_t site, bool by_hand)
 {
-	const uint32_t *number = known_sites_get(&r->known, site);
-	struct filter_where where = {.known = number || by_hand};
-	if (number && *number < SITE_UNSERVED) {
-		const struct server *server = servers_at(r->servers, *number);
+	const struct server *server = reap_server_of(r, site);
+	struct filter_where where = {.known = by_hand || known_sites_get(&r->known, site)};
+	if (server) {
 		where.qkey = server->qkey;
 		where.key_sites = server->sites;
 	}

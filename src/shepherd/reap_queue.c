@@ -514,7 +514,7 @@ static unsigned entry_class(const struct plan_entry *e)
 	return e->retry ? CLASS_LAST : MIN(256 - (e->priority >> 24), CLASS_LAST - 1);
 }
 
-/* A site of the plan, or one that is asked for by hand. */
+/* A site with the key under which the crawl knows it; 0: it does not. */
 static struct reap_site *site_begin(struct reap *r, uint64_t fp, qkey known)
 {
 	struct reap_site *site = reap_site_of(r, fp);
@@ -530,16 +530,22 @@ static struct reap_site *site_begin(struct reap *r, uint64_t fp, qkey known)
 	return site;
 }
 
+/* One of which something is asked for that is not in the plan. */
+static struct reap_site *site_begin_unplanned(struct reap *r, uint64_t fp)
+{
+	const struct server *server = reap_server_of(r, fp);
+	return site_begin(r, fp, server ? server->qkey : 0);
+}
+
 /* The rule of the queue in which a site's URLs are. */
 static void site_set_rule(struct reap *r, const struct reap_site *site)
 {
-	const uint32_t *number = known_sites_get(&r->known, site->fp);
+	const struct server *server = reap_server_of(r, site->fp);
 	struct polite_rule rule = {.delay_us = r->o.conf->autoreply_delay_us, .concurrent = 1};
 	if (qkey_kind(site->key) != QKEY_NONEXISTENT) {
-		if (!number || *number >= SITE_UNSERVED)
+		if (!server)
 			return; /* when its name is known */
-		const struct server *server = servers_at(r->servers, *number);
-		rule = (struct polite_rule){server->delay_us, server->max_conn, server->exempt};
+		rule = reap_rule_of_server(server);
 	}
 	reap_rule_set(r, site->key, rule);
 }
@@ -582,11 +588,9 @@ int reap_ask(void *ctx, struct str line, struct err *err)
 	buf_add(&payload, &e, sizeof e);
 	if (!known)
 		buf_add_str(&payload, canon.href);
-	const uint32_t *number = known_sites_get(&r->known, fp.site);
-	qkey key = number && *number < SITE_UNSERVED ? servers_at(r->servers, *number)->qkey : 0;
-	if (!number)
+	if (!known_sites_get(&r->known, fp.site))
 		*known_sites_put(&r->known, fp.site) = SITE_UNSERVED;
-	struct reap_site *site = site_begin(r, fp.site, key);
+	struct reap_site *site = site_begin_unplanned(r, fp.site);
 	if (hostq_push(r->queue, site->key, CLASS_HAND, buf_str(&payload), 0, err) < 0)
 		return -1;
 	site_set_rule(r, site);
@@ -607,9 +611,7 @@ void reap_push_sitemap(struct reap *r, struct str text, struct str site_name, ui
 		return;
 	const struct plan_entry e = {
 		.fp = footprint_of(&url), .flags = QUEUED_SITEMAP, .hops = depth};
-	const uint32_t *number = known_sites_get(&r->known, e.fp.site);
-	qkey key = number && *number < SITE_UNSERVED ? servers_at(r->servers, *number)->qkey : 0;
-	struct reap_site *site = site_begin(r, e.fp.site, key);
+	struct reap_site *site = site_begin_unplanned(r, e.fp.site);
 	buf_add(&payload, &e, sizeof e);
 	buf_add_str(&payload, text);
 	buf_add_byte(&payload, '\n');

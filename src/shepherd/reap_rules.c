@@ -3,17 +3,26 @@
  * until an answer comes. */
 #include "shepherd/reap_inner.h"
 
+const struct server *reap_server_of(const struct reap *r, uint64_t site)
+{
+	const uint32_t *number = known_sites_get(&r->known, site);
+	return number && *number < SITE_UNSERVED ? servers_at(r->servers, *number) : NULL;
+}
+
+struct polite_rule reap_rule_of_server(const struct server *server)
+{
+	return (struct polite_rule){server->delay_us, server->max_conn, server->exempt};
+}
+
 struct polite_rule reap_rule_of(const struct reap *r, struct url_site of, uint64_t site)
 {
 	struct polite_rule rule = {.delay_us = r->crawl->delay_us,
 				   .concurrent = r->crawl->concurrent};
-	const uint32_t *number = known_sites_get(&r->known, site);
+	const struct server *server = reap_server_of(r, site);
 	struct filter_where where = {.known = true};
 	struct filter_site f;
-	if (number && *number < SITE_UNSERVED) {
-		const struct server *server = servers_at(r->servers, *number);
-		return (struct polite_rule){server->delay_us, server->max_conn, server->exempt};
-	}
+	if (server)
+		return reap_rule_of_server(server);
 	filter_site(r->crawl->filter, of, &where, &f);
 	if (f.line[FILTER_MIN_DELAY])
 		rule.delay_us = f.min_delay_us;

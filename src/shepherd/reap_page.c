@@ -84,21 +84,19 @@ struct filter_where reap_where(const struct reap *r, uint64_t site, bool by_hand
 }
 
 /* A URL that was found on the page; flags: enum item_flag; hops: redirects that led to it from one
- * that was given by hand. Nothing is believed that can be looked at: a reaper may be another
- * machine. */
+ * that was given by hand. It is canonical and has its own footprint: the local reaper made it so,
+ * and what another machine says is held against that before it comes here. */
 static void page_contribute(struct reap_job *job, const struct reaper_link *link, unsigned flags,
 			    uint8_t hops)
 {
 	struct reap *r = job->reap;
-	char room[URL_MAX], strict[URL_STRICT_MAX + 1];
-	struct url url, canon;
+	char room[URL_MAX];
+	struct url url;
 	struct err err;
 	bool by_hand = flags & CRAWL_ADMITS;
 	if (footprint_cmp(link->fp, job->entry.fp) == 0 ||
 	    contrib_is_seen(r, link->fp, by_hand || link->changed_s) ||
-	    url_parse(link->url, NULL, room, sizeof room, &url) != 0 || url.protocol == URL_FTP ||
-	    url_canon(&url, true, strict, sizeof strict, &canon) != 0 ||
-	    footprint_cmp(footprint_of(&canon), link->fp) != 0)
+	    url_parse(link->url, NULL, room, sizeof room, &url) != 0)
 		return;
 	struct contrib c = {
 		.fp = link->fp,
@@ -106,11 +104,11 @@ static void page_contribute(struct reap_job *job, const struct reaper_link *link
 		.hops = hops,
 		.changed_s = link->changed_s,
 		.from = job->entry.fp,
-		.url = canon.href,
+		.url = link->url,
 	};
 	struct filter_where where = reap_where(r, c.fp.site, by_hand);
 	struct filter_url verdict;
-	filter_url(r->crawl->filter, &canon, STR(""), &where, &verdict);
+	filter_url(r->crawl->filter, &url, STR(""), &where, &verdict);
 	if (verdict.reject)
 		return;
 	c.section = verdict.section;

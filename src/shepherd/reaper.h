@@ -114,6 +114,7 @@ struct reaper_counts {
 	uint64_t jobs, out; /* ever; now */
 	uint64_t documents, bytes, errors, lost;
 	int64_t round_us; /* mean time from job to answer */
+	uint64_t rounds;  /* that it is taken over */
 };
 
 struct reaper {
@@ -122,3 +123,6 @@ struct reaper {
 	const char *name; /* "local", "192.0.2.7:8188" */
 	struct reaper_counts counts;
 };
+
+/* For reapers: a job was answered, after this time. */
+void reaper_count(struct reaper *r, const struct reaper_answer *answer, int64_t took_us);

@@ -15,8 +15,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-const char *const reaper_what_names[REAPER_WHATS] = {"page", "robots", "sitemap"};
-
 /* The most documents that may wait for the parsers before fetching stops. Each one that waits
  * counts as several requests, so that fewer begin the further the parsers lag. */
 enum { PARSE_QUEUE = 256, PARSE_COUNTS = 8, OUT_MOST = 100000 };
@@ -79,14 +77,9 @@ static int64_t job_took_us(const struct local_job *job)
 static void job_answer(struct local_job *job)
 {
 	struct local *l = job->local;
-	struct reaper_counts *counts = &l->reaper.counts;
 	const struct reaper_host *host = l->reaper.host;
 	if (!job->cancelled) {
-		int64_t took_us = job_took_us(job);
-		counts->round_us += (took_us - counts->round_us) / 16;
-		counts->documents += job->answer.bucket.n > 0;
-		counts->bytes += job->answer.bytes;
-		counts->errors += code_class(job->answer.code) != CODE_CLASS_OK;
+		reaper_count(&l->reaper, &job->answer, job_took_us(job));
 		if (job->sent_us)
 			job->answer.ago_us = MAX(clock_mono_us() - job->sent_us, 0);
 		host->done(host->ctx, &l->reaper, &job->answer);

@@ -29,7 +29,6 @@ enum {
 	CAPACITY_MOST = 100000,
 	LINE_MOST = 256,
 	LINKS_KNOWN = 1 << 14, /* a power of two */
-	ROUND_OVER = 256,      /* jobs that the mean time of one is taken over */
 	WHY = 600,
 };
 #define RETRY_MIN_US (US_PER_S / 4)
@@ -89,7 +88,6 @@ struct remote {
 	char dict_path[PATH_MAX];
 	struct bucket_packer *packer;
 	struct known_link *known;
-	uint64_t rounds;
 	struct buf text;
 };
 
@@ -145,6 +143,17 @@ static void job_free(struct remote *m, struct remote_job *job)
 	list_remove(&job->link);
 	m->reaper.counts.out--;
 	mem_free(&job);
+}
+
+/* It is not out any more when its owner hears the answer. */
+static void job_end(struct remote *m, struct remote_job *job, const struct reaper_answer *a)
+{
+	const struct reaper_host *host = m->reaper.host;
+	remote_jobs_remove(&m->by_id, job->job.id);
+	list_remove(&job->link);
+	if (!job->cancelled)
+		host->done(host->ctx, &m->reaper, a);
+	job_free(m, job);
 }
 
 /* How long its server has to be left alone, since it may be asked until then. */
@@ -278,14 +287,9 @@ static void remote_tick(struct remote *m, const struct str *arg)
 /* The answer to a job that was not asked for now. */
 static void job_put_off(struct remote *m, struct remote_job *job, int64_t not_now_us)
 {
-	const struct reaper_host *host = m->reaper.host;
-	struct reaper_answer a = {
+	const struct reaper_answer a = {
 		.id = job->job.id, .url = job->job.url, .ago_us = -1, .not_now_us = not_now_us};
-	remote_jobs_remove(&m->by_id, job->job.id);
-	list_remove(&job->link);
-	if (!job->cancelled)
-		host->done(host->ctx, &m->reaper, &a);
-	job_free(m, job);
+	job_end(m, job, &a);
 }
 
 static void remote_busy(struct remote *m, const struct str *arg)
@@ -399,28 +403,11 @@ static void job_end_lease(struct remote *m, struct remote_job *job, const struct
 	polite_end(m->o.polite, &job->lease, outcome, a->retry_after_us, now_us);
 }
 
-static void remote_count(struct remote *m, const struct remote_job *job,
-			 const struct reaper_answer *a)
-{
-	struct reaper_counts *c = &m->reaper.counts;
-	int64_t took_us = loop_now_us(m->loop) - job->from_us;
-	m->rounds += m->rounds < ROUND_OVER;
-	c->round_us += (took_us - c->round_us) / (int64_t)m->rounds;
-	c->documents += a->bucket.n > 0;
-	c->bytes += a->bytes;
-	c->errors += code_class(a->code) != CODE_CLASS_OK;
-}
-
 static void remote_answer(struct remote *m, struct remote_job *job, const struct reaper_answer *a)
 {
-	const struct reaper_host *host = m->reaper.host;
 	job_end_lease(m, job, a);
-	remote_count(m, job, a);
-	remote_jobs_remove(&m->by_id, job->job.id);
-	list_remove(&job->link);
-	if (!job->cancelled)
-		host->done(host->ctx, &m->reaper, a);
-	job_free(m, job);
+	reaper_count(&m->reaper, a, loop_now_us(m->loop) - job->from_us);
+	job_end(m, job, a);
 }
 
 static void remote_bytes(void *ctx, struct str piece, uint64_t left)

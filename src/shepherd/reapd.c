@@ -131,11 +131,12 @@ static void log_master(void *ctx, bool is_trouble, const char *what, const char 
 static void tell_counters(void *ctx)
 {
 	struct reapd *d = ctx;
-	const struct reapd_counts *c = reapd_server_counts(d->server);
+	const struct reapd_counts *of = reapd_server_counts(d->server);
+	const struct reaper_counts *c = &d->reaper->counts;
 	const uint64_t now[COUNT_TOTALS] = {
-		[COUNT_MASTERS] = c->masters,     [COUNT_JOBS] = c->jobs,
+		[COUNT_MASTERS] = of->masters,    [COUNT_JOBS] = c->jobs,
 		[COUNT_DOCUMENTS] = c->documents, [COUNT_BYTES] = c->bytes,
-		[COUNT_ERRORS] = c->errors,       [COUNT_DROPPED] = c->dropped,
+		[COUNT_ERRORS] = c->errors,       [COUNT_DROPPED] = of->dropped,
 	};
 	char text[96];
 	for (size_t i = 0; i < COUNT_TOTALS; i++) {

@@ -73,7 +73,6 @@ static void master_drop(struct reapd_server *d)
 	loop_timer_stop(&d->expiry);
 	d->counts.dropped += out_jobs_count(&d->jobs);
 	out_jobs_clear(&d->jobs);
-	d->counts.out = 0;
 	if (d->o.drop(d->o.ctx, &err) < 0)
 		d->o.failed(d->o.ctx, &err);
 }
@@ -261,7 +260,7 @@ static void got_job(struct session *s, struct str block)
 	job.limits.head_line = d->o.robot->head_line;
 	job.limits.head = d->o.robot->head;
 	job.limits.redirects = d->o.robot->redirects;
-	bool room = d->counts.out < d->o.capacity && d->reaper->ops->room(d->reaper) > 0;
+	bool room = out_jobs_count(&d->jobs) < d->o.capacity && d->reaper->ops->room(d->reaper) > 0;
 	int rc = room ? d->reaper->ops->submit(d->reaper, &job, NULL, &err) : 1;
 	if (rc == 1) {
 		conn_printf(session_conn(s), "busy %" PRIu64 "\n", job.id);
@@ -271,8 +270,6 @@ static void got_job(struct session *s, struct str block)
 		d->o.failed(d->o.ctx, &err);
 		return;
 	}
-	d->counts.jobs++;
-	d->counts.out++;
 	*out_jobs_put(&d->jobs, job.id) = false;
 	FAULT("reapd.job");
 	if (rc < 0)
@@ -351,7 +348,6 @@ static void answer_send(struct reapd_server *d, const struct reaper_answer *a)
 		said.links = 0;
 	}
 	out_jobs_remove(&d->jobs, a->id);
-	d->counts.out--;
 	answer_lie(&said, &link);
 	buf_clear(&d->answer);
 	if (FAULT_LIES("lie.size"))
@@ -373,9 +369,6 @@ static void answer_done(void *ctx, struct reaper *r, const struct reaper_answer 
 		lease_expired(d);
 		return;
 	}
-	d->counts.documents += a->bucket.n > 0;
-	d->counts.bytes += a->bytes;
-	d->counts.errors += a->not_now_us == 0 && code_class(a->code) != CODE_CLASS_OK;
 	answer_send(d, a);
 }
 

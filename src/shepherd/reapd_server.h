@@ -9,10 +9,10 @@
 
 struct reapd_server;
 
+/* What its reaper does not count. */
 struct reapd_counts {
-	uint64_t masters, jobs, documents, bytes, errors;
+	uint64_t masters;
 	uint64_t dropped; /* jobs, because a lease or a connection had ended */
-	uint64_t out;     /* now */
 };
 
 /* All in it must outlive the server; the struct itself need not. */

@@ -282,7 +282,7 @@ static int tls_check_conf(const struct tls_conf *conf, bool server, struct err *
 		return cert || key || ca
 			       ? err_set(err, ERR_USAGE,
 					 "tls_shared_key is set, and so are certificates "
-					 "(tls_cert, tls_key or tls_ca): one of them, please")
+					 "(tls_cert, tls_key or tls_ca): set one or the other")
 			       : 0;
 	if (cert != key)
 		return err_set(err, ERR_USAGE, "tls_cert and tls_key: one is set, both are needed");
@@ -532,7 +532,7 @@ int tls_conn_shake(struct tls_conn *c)
 		return rc;
 	}
 	c->wants = 0;
-	if (c->tls->key_n && !SSL_session_reused(c->ssl)) { /* so are shared keys called */
+	if (c->tls->key_n && !SSL_session_reused(c->ssl)) { /* OpenSSL calls a shared key that */
 		snprintf(c->why, sizeof c->why, "the peer did not use the shared key");
 		return conn_ended(c, EPROTO);
 	}

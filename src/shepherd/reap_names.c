@@ -10,7 +10,7 @@
 
 /* A name that is asked for, or waits until it can be. */
 struct reap_name {
-	struct link link; /* in reap.names or reap.asking */
+	struct link link; /* in reap.names or reap.asked_names */
 	struct reap *reap;
 	struct reap_site *site;
 	struct dns_wait dns;

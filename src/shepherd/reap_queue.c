@@ -319,7 +319,7 @@ static void page_answered(struct reap_job *job, const struct reaper_answer *a)
 	char room[URL_MAX];
 	struct url url;
 	bool parsed = url_parse(job->url, NULL, room, sizeof room, &url) == 0;
-	if (!job->queued && a->not_now_us) { /* the plan has it again */
+	if (!job->queued && a->not_now_us) { /* the next plan has it again */
 		r->dropped++;
 		url_done(r, job->entry.fp);
 		reap_job_free(job);

@@ -497,7 +497,7 @@ static int links_read(struct str bytes, struct arena *arena, struct reaper_answe
 	size_t n = 0;
 	for (; reader_left(&r); n++)
 		if (n == REAP_LINKS_MOST || !link_next(&r, &link))
-			return err_set(err, ERR_DAMAGED, "an answer: link %zu is none", n);
+			return err_set(err, ERR_DAMAGED, "an answer: link %zu cannot be read", n);
 	struct reaper_link *list = n ? arena_array(arena, n, sizeof *list) : NULL;
 	r = reader_of(bytes);
 	for (size_t i = 0; i < n; i++)

@@ -161,7 +161,7 @@ static void run_tock(struct session *s, const struct str *arg, size_t n)
 	(void)n;
 	if (!str_u64(arg[0], &tick) || !str_u64(arg[1], &lease_us) || lease_us < 1 ||
 	    lease_us > LEASE_MOST_US) {
-		session_hang_up(s, "sent a tock that is none");
+		session_hang_up(s, "sent a tock that cannot be read");
 	} else if (!state->met && tick == 0) {
 		master_meet(s, (int64_t)lease_us);
 	} else if (master_speaks(s)) {
@@ -214,13 +214,13 @@ static void got_rules(struct session *s, struct str block)
 	if (!master_speaks(s))
 		return;
 	if (reap_rules_read(block, &rules, &err) < 0) {
-		session_hang_up(s, "sent rules that are none");
+		session_hang_up(s, err.msg);
 		return;
 	}
 	int64_t now_us = clock_wall_us();
 	rules.until_us = now_us + MIN(rules.until_us, INT64_MAX / 2);
 	if (d->o.rules(d->o.ctx, &rules, &err) < 0)
-		session_hang_up(s, "sent rules that are none");
+		session_hang_up(s, err.msg);
 }
 
 static void run_rules(struct session *s, const struct str *arg, size_t n)
@@ -252,7 +252,7 @@ static void got_job(struct session *s, struct str block)
 	if (!master_speaks(s))
 		return;
 	if (reap_job_read(block, &job, &err) < 0) {
-		session_hang_up(s, "sent a job that is none");
+		session_hang_up(s, err.msg);
 		return;
 	}
 	job.id = state->id;
@@ -372,7 +372,7 @@ static void answer_done(void *ctx, struct reaper *r, const struct reaper_answer 
 	answer_send(d, a);
 }
 
-/* A reaper of this process loses nothing; were it so, the master is not told, and waits. */
+/* A reaper of this process loses nothing; if it did, its master could not wait for the answer. */
 static void answer_lost(void *ctx, struct reaper *r, uint64_t id, int64_t rests_us)
 {
 	struct reapd_server *d = ctx;

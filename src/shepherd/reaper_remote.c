@@ -247,7 +247,7 @@ static void remote_hello(struct remote *m, const struct str *arg)
 	struct err err;
 	if (m->met || !str_u64(arg[0], &version) || !str_u64(arg[1], &capacity) || capacity < 1 ||
 	    capacity > CAPACITY_MOST) {
-		err_set(&err, ERR_DAMAGED, "a hello that is none");
+		err_set(&err, ERR_DAMAGED, "a hello that cannot be read");
 		remote_lied(m, &err);
 		return;
 	}

@@ -252,8 +252,7 @@ void reap_free(struct reap **rp)
 	reaper_links_free(&r->links);
 	mem_free(&r->seen);
 	mem_free(&r->awaited);
-	mem_free(&r->leads_from);
-	mem_free(&r->leads_to);
+	mem_free(&r->leads);
 	mem_free(rp);
 }
 

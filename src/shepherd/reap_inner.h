@@ -136,7 +136,9 @@ struct reap {
 		struct footprint fp;
 	} * seen, *awaited; /* contributions of the run, and what was asked for by hand and is not
 			       done: caches that forget */
-	struct seen *leads_from, *leads_to; /* redirects lately, by where they lead from */
+	struct lead {
+		struct footprint from, to;
+	} * leads; /* redirects lately, by where they lead from: such a cache too */
 };
 
 /* reap.c */

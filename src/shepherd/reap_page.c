@@ -9,11 +9,23 @@
 
 enum { SEEN = 1 << 18 /* a power of two */, INDEX_SITEMAPS = 100, CIRCLE_MOST = 20 };
 
+static size_t slot_of(struct footprint fp)
+{
+	return (fp.site ^ fp.path) & (SEEN - 1);
+}
+
 struct seen *reap_seen_slot(struct seen **cache, struct footprint fp)
 {
 	if (!*cache)
 		*cache = mem_array(SEEN, sizeof **cache);
-	return &(*cache)[(fp.site ^ fp.path) & (SEEN - 1)];
+	return &(*cache)[slot_of(fp)];
+}
+
+static struct lead *lead_slot(struct reap *r, struct footprint from)
+{
+	if (!r->leads)
+		r->leads = mem_array(SEEN, sizeof *r->leads);
+	return &r->leads[slot_of(from)];
 }
 
 /* A URL may be tried twice, by the plan and because somebody asks for it, and both know it as it
@@ -151,18 +163,12 @@ static bool leads_by_hand(const struct reap_job *job, struct str target)
 	       url_same_domain(from.host, to.host);
 }
 
-/* Where a URL leads to, until it is something else. */
-static void lead_note(struct reap *r, struct footprint from, struct footprint to)
-{
-	reap_seen_slot(&r->leads_from, from)->fp = from;
-	reap_seen_slot(&r->leads_to, from)->fp = to;
-}
-
+/* It is something else than a redirect now. */
 static void lead_forget(struct reap *r, struct footprint from)
 {
-	struct seen *slot = r->leads_from ? reap_seen_slot(&r->leads_from, from) : NULL;
-	if (slot && footprint_cmp(slot->fp, from) == 0)
-		*slot = (struct seen){0};
+	struct lead *slot = r->leads ? lead_slot(r, from) : NULL;
+	if (slot && footprint_cmp(slot->from, from) == 0)
+		*slot = (struct lead){0};
 }
 
 /* Whether redirects lead from a URL back to it. */
@@ -170,9 +176,10 @@ static bool lead_is_circle(struct reap *r, struct footprint from)
 {
 	struct footprint at = from;
 	for (int i = 0; i < CIRCLE_MOST; i++) {
-		if (footprint_cmp(reap_seen_slot(&r->leads_from, at)->fp, at) != 0)
+		const struct lead *slot = lead_slot(r, at);
+		if (footprint_cmp(slot->from, at) != 0)
 			return false;
-		at = reap_seen_slot(&r->leads_to, at)->fp;
+		at = slot->to;
 		if (footprint_cmp(at, from) == 0)
 			return true;
 	}
@@ -188,7 +195,7 @@ static bool page_leads_on(struct reap_job *job, struct str location)
 	if (!reaper_link_of(location, &job->arena, &target) ||
 	    footprint_cmp(target.fp, job->entry.fp) == 0)
 		return false;
-	lead_note(r, job->entry.fp, target.fp);
+	*lead_slot(r, job->entry.fp) = (struct lead){job->entry.fp, target.fp};
 	if (lead_is_circle(r, job->entry.fp))
 		return false;
 	bool by_hand = leads_by_hand(job, target.url);

@@ -103,18 +103,20 @@ static void reap_time_up(void *ctx)
 	loop_later(r->o.loop, &r->pump);
 }
 
-/* Nothing new is begun while a follower has not taken what the checkpoint before the last gave it,
- * nor while there is no room to keep it. */
+/* Nothing new is begun while a follower has not taken what the checkpoint before the last gave it;
+ * where there is no room to keep it, it ends. */
 static void reap_look(void *ctx)
 {
 	struct reap *r = ctx;
 	int64_t behind_us = state_behind_us(r->state, r->offered_us, clock_wall_us());
 	bool was_held = r->held;
-	r->held = (behind_us > 0 && behind_us < AWAY_US) || (r->o.full && r->o.full(r->o.ctx));
+	bool full = crawl_file_is_full(r->crawl->conf, bucket_length(r->buckets)) ||
+		    (r->o.full && r->o.full(r->o.ctx));
+	r->held = behind_us > 0 && behind_us < AWAY_US;
 	if (was_held && !r->held)
 		loop_later(r->o.loop, &r->pump);
-	if (!r->stopping && crawl_file_is_full(r->crawl->conf, bucket_length(r->buckets)))
-		reap_time_up(r); /* it has to be cleaned first */
+	if (!r->stopping && full)
+		reap_time_up(r); /* there has to be room first */
 }
 
 void reap_stop(struct reap *r)
@@ -208,6 +210,11 @@ void reap_reopen_log(struct reap *r)
 
 int reap_new(struct reap **ret, const struct reap_options *options, struct err *err)
 {
+	const char *proxy = options->robot->robot.proxy;
+	if (proxy && proxy[0] && options->conf->reapers.n)
+		return err_set(err, ERR_USAGE,
+			       "robot.proxy and shepherd.reapers are both set: a proxy knows the "
+			       "names, and reapds are told addresses; unset one of them");
 	struct reap *r = mem_alloc(sizeof *r);
 	r->o = *options;
 	r->host = (struct reaper_host){.done = reap_answered,
@@ -215,7 +222,7 @@ int reap_new(struct reap **ret, const struct reap_options *options, struct err *
 				       .room = reap_has_room,
 				       .failed = reap_reaper_failed,
 				       .ctx = r};
-	r->by_proxy = options->robot->robot.proxy && options->robot->robot.proxy[0];
+	r->by_proxy = proxy && proxy[0];
 	r->links = reaper_links_new();
 	list_init(&r->jobs);
 	list_init(&r->names);

@@ -97,7 +97,7 @@ static void key_set(struct reap *r, struct reap_site *site, qkey key, struct url
 	qkey before = site->key;
 	struct err err;
 	site->key = key;
-	site->moved = site->known && qkey_kind(site->known) == QKEY_RESOLVED && site->known != key;
+	site->moved |= site->known && site->known != key;
 	if (before == qkey_of_site(site->fp) && hostq_rekey(r->queue, before, key, &err) < 0)
 		reap_fail(r, &err);
 	reap_rule_set(r, key, reap_rule_of(r, of, site->fp));

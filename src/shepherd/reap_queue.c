@@ -191,8 +191,8 @@ int reap_submit(struct reap_job *job, struct reaper_job *out, const struct reape
 		struct err *err)
 {
 	struct reap *r = job->reap;
-	struct reaper *to = r->local;
-	if (!r->by_proxy && reapers_choose(r->reapers, &to) != 0)
+	struct reaper *to;
+	if (reapers_choose(r->reapers, &to) != 0)
 		return 1;
 	out->id = ++r->last_id;
 	int rc = to->ops->submit(to, out, rules, err);
@@ -283,12 +283,6 @@ static void job_begin(struct reap *r, const struct hostq_job *out)
 	}
 }
 
-/* A proxy that knows the names is this machine's. */
-static bool has_room(struct reap *r)
-{
-	return r->by_proxy ? r->local->ops->room(r->local) > 0 : reapers_room(r->reapers) > 0;
-}
-
 void reap_pump(void *ctx)
 {
 	struct reap *r = ctx;
@@ -297,7 +291,8 @@ void reap_pump(void *ctx)
 	int64_t wait_us = INT64_MAX;
 	int rc = 0;
 	bool room;
-	while ((room = has_room(r)) && !r->stopping && !r->held && !(r->careful && r->begun) &&
+	while ((room = reapers_room(r->reapers) > 0) && !r->stopping && !r->held &&
+	       !(r->careful && r->begun) &&
 	       (rc = hostq_take(r->queue, loop_now_us(r->o.loop), &out, &wait_us, &err)) == 0)
 		job_begin(r, &out);
 	reap_note_full(r, r->held || !room);
@@ -493,6 +488,8 @@ static int load_done(struct reap *r, struct state *st, struct err *err)
 		*fps_put(&r->done, e.fp) = true;
 		if (e.type == ITEM_QKEY) {
 			struct reap_site *site = reap_site_of(r, e.fp.site);
+			const struct server *server = reap_server_of(r, e.fp.site);
+			site->moved = server && server->qkey && server->qkey != e.qkey;
 			site->known = site->key = e.qkey;
 			site->key_told = true;
 			site->off = qkey_kind(e.qkey) == QKEY_NONEXISTENT;
@@ -504,14 +501,15 @@ static int load_done(struct reap *r, struct state *st, struct err *err)
 	return rc < 0 ? -1 : 0;
 }
 
-/* Classes of a queue. robots.txt has none: it takes the place of the page that needs it. */
-enum { CLASS_HAND = 0, CLASS_LAST = HOSTQ_PRIORITIES - 1 };
+/* Classes of a queue. robots.txt has none: it takes the place of the page that needs it, which is
+ * ahead of all others that were planned where plan says so. */
+enum { CLASS_HAND = 0, CLASS_AHEAD = 1, CLASS_LAST = HOSTQ_PRIORITIES - 1 };
 
 /* Which class of its queue a URL is in: by its priority; what failed before comes last, so that the
  * pauses after trouble hold up nothing else. */
 static unsigned entry_class(const struct plan_entry *e)
 {
-	return e->retry ? CLASS_LAST : MIN(256 - (e->priority >> 24), CLASS_LAST - 1);
+	return e->retry ? CLASS_LAST : MIN(257 - (e->priority >> 24), CLASS_LAST - 1);
 }
 
 /* A site with the key under which the crawl knows it; 0: it does not. */
@@ -627,19 +625,23 @@ void reap_push_sitemap(struct reap *r, struct str text, struct str site_name, ui
 	r->left++;
 }
 
-/* The pages of a site of the plan. robots.txt is asked for when the first of them is about to be.
- */
+/* The pages of a site of the plan. robots.txt is asked for when the first of them is about to be:
+ * where it is in the plan, that one takes its class. */
 static int fill_site(struct reap *r, const struct plan_site *in, struct err *err)
 {
 	struct reap_site *site = site_begin(r, in->fp, in->qkey);
+	bool ahead = false;
 	site->robots_where = in->robots_where;
 	for (size_t i = 0; i < in->n; i++) {
 		const struct plan_entry *e = &in->entry[i];
 		struct str payload = {(const char *)e, sizeof *e};
+		ahead |= e->flags & PLAN_ROBOTS && !fps_get(&r->done, e->fp);
 		if (e->flags & PLAN_ROBOTS || fps_get(&r->done, e->fp))
 			continue;
-		if (hostq_push(r->queue, site->key, entry_class(e), payload, 0, err) < 0)
+		unsigned class = ahead ? CLASS_AHEAD : entry_class(e);
+		if (hostq_push(r->queue, site->key, class, payload, 0, err) < 0)
 			return -1;
+		ahead = false;
 		r->left++;
 	}
 	site_set_rule(r, site);

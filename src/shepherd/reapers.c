@@ -209,11 +209,13 @@ int reapers_begin(struct reapers *rs, const char *dict_path, struct err *err)
 
 /* The file. */
 
-/* For how long others may go on if this process is killed now: also those of the one before. */
+/* For how long others may go on if this process is killed now: also those of the one before, while
+ * its rest is not over. 0: there are none. */
 static int64_t reapers_lease_us(const struct reapers *rs)
 {
-	int64_t left_us = rs->rest_until_us - loop_now_us(rs->o.loop);
-	return left_us > 0 ? MAX(rs->rest_us, rs->o.conf->lease_us) : rs->o.conf->lease_us;
+	bool rests = loop_now_us(rs->o.loop) < rs->rest_until_us;
+	int64_t lease_us = rs->n > 1 ? rs->o.conf->lease_us : 0;
+	return rests ? MAX(rs->rest_us, lease_us) : lease_us;
 }
 
 static void status_of(const struct reapers *rs, const struct member *m, int64_t time_us,
@@ -292,7 +294,7 @@ static int64_t killed_rest_us(const struct reapers *rs)
 	if (rc != 0)
 		return rc == 1 ? 0 : rs->o.conf->lease_us;
 	for (size_t i = 0; i < n; i++)
-		if (strcmp(list[i].kind, "reapd") == 0)
+		if (list[i].lease_us)
 			rest_us = MAX(rs->o.conf->lease_us,
 				      (int64_t)MIN(list[i].lease_us, 600 * US_PER_S));
 	return rest_us;

@@ -67,3 +67,9 @@ def test_a_reapd_that_lies_is_named_and_the_crawl_goes_on(garner):
     assert got[liar]["state"] == "punished" and got["local"]["state"] == "up"
     assert liar in g.run("shep", "reapers").out
     net.check_polite()
+
+
+def test_a_proxy_and_reapds_do_not_go_together(garner):
+    g = garner()
+    done = g.run("-s", "robot.proxy=http://127.0.0.1:1", "-s", "shepherd.reapers=127.0.0.1:8188", "shepherd")
+    assert done.code == 2 and "robot.proxy and shepherd.reapers" in done.err

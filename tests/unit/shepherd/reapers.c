@@ -255,7 +255,14 @@ static void after_a_kill_nobody_gets_a_job_for_the_lease(void **state)
 	crew_start(&c);
 	crew_settle(&c, LEASE_US - 1);
 	assert_int_equal(chosen(&c), -1);
-	leave_mark(&c); /* an orderly end in between changes nothing */
+	size_t reapds = c.conf.reapers.n;
+	c.conf.reapers.n = 0; /* neither does a start that has none any more, and is killed too */
+	leave_mark(&c);       /* an orderly end in between changes nothing */
+	crew_start(&c);
+	crew_settle(&c, 1);
+	assert_int_equal(chosen(&c), -1);
+	leave_mark(&c);
+	c.conf.reapers.n = reapds;
 	crew_start(&c);
 	crew_settle(&c, LEASE_US - 1);
 	assert_int_equal(chosen(&c), -1);

@@ -365,8 +365,8 @@ static void answer_done(void *ctx, struct reaper *r, const struct reaper_answer 
 	(void)r;
 	if (!d->master)
 		return;
-	if (lease_is_over(d)) {
-		lease_expired(d);
+	if (lease_is_over(d)) { /* dropped when the reaper is not in the midst of a job */
+		loop_timer_in(d->o.loop, &d->expiry, 0);
 		return;
 	}
 	answer_send(d, a);

@@ -367,6 +367,42 @@ static void without_tocks_everything_is_dropped(void **state)
 	world_free(&w);
 }
 
+/* An answer that comes when the lease is over, before any timer has run. */
+struct late_answer {
+	struct loop_timer timer;
+	struct world *world;
+	unsigned drops_inside;
+};
+
+static void late_answer_give(void *ctx)
+{
+	struct late_answer *l = ctx;
+	const struct reaper_host *host = l->world->field.reaper.host;
+	struct reaper_answer a = {.id = 1, .code = CODE_GONE, .url = STR("http://a.test/1")};
+	host->done(host->ctx, &l->world->field.reaper, &a);
+	l->drops_inside = l->world->field.drops;
+}
+
+static void a_late_answer_drops_nothing_while_its_reaper_is_at_it(void **state)
+{
+	(void)state;
+	struct world w;
+	world_make(&w, true, NULL);
+	world_reapd(&w);
+	struct late_answer late = {.timer = {.fn = late_answer_give, .ctx = &late}, .world = &w};
+	int fd = play_master(&w);
+	loop_timer_in(w.loop, &late.timer, LEASE_US);
+	settle(&w);
+	say(&w, fd, "tock 0 10000000\n");
+	say_job(&w, fd, 1);
+	wait_us(&w, LEASE_US);
+	assert_int_equal(late.drops_inside, 0);
+	assert_int_equal(w.field.drops, 1);
+	assert_null(strstr(heard(fd), "done"));
+	close(fd);
+	world_free(&w);
+}
+
 /* A reapd that is played by hand: up to the hello. */
 static int play_reapd(struct world *w, int *ret_listen)
 {
@@ -537,6 +573,7 @@ int main(void)
 		cmocka_unit_test(hostile_masters_are_hung_up_on),
 		cmocka_unit_test(a_second_master_is_told_to_go),
 		cmocka_unit_test(without_tocks_everything_is_dropped),
+		cmocka_unit_test(a_late_answer_drops_nothing_while_its_reaper_is_at_it),
 		cmocka_unit_test(another_version_is_refused_by_name),
 		cmocka_unit_test(hostile_reapds_are_dropped),
 		cmocka_unit_test(silence_loses_the_jobs_and_late_answers_count_nothing),

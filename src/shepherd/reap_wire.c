@@ -552,8 +552,8 @@ static const char *answer_wrong_parts(const struct reaper_answer *a, const struc
 		return "a body where there is none";
 	if (a->links && !gathered && a->code != CODE_NOINDEX)
 		return "links where there are none";
-	if (gathered && !a->bucket.n && job->what == REAPER_PAGE && !a->noindex)
-		return "a page without a bucket";
+	if (gathered && !a->bucket.n && job->what != REAPER_SITEMAP)
+		return "a document without a bucket";
 	if (a->code == CODE_NOT_MODIFIED && !job->etag.n && !job->last_modified.n)
 		return "not modified, which was not asked";
 	if (a->code == CODE_SAME && !job->md5.n)

@@ -498,6 +498,16 @@ static void lie_no_bucket(struct scene *s)
 {
 	s->answer.bucket.n = 0;
 }
+static void lie_no_bucket_of_robots(struct scene *s)
+{
+	s->job.what = REAPER_ROBOTS;
+	s->answer.bucket.n = 0;
+}
+static void lie_no_bucket_to_index(struct scene *s)
+{
+	s->answer.noindex = true;
+	s->answer.bucket.n = 0;
+}
 static void lie_no_sum(struct scene *s)
 {
 	s->bucket.p[body_at(s) - 2] = 'Z';
@@ -556,10 +566,28 @@ static void every_lie_is_found(void **state)
 {
 	(void)state;
 	static void (*const lies[])(struct scene *) = {
-		lie_url,          lie_addr,      lie_bucket_url,      lie_footprint, lie_bytes,
-		lie_cut,          lie_type,      lie_old_type,        lie_no_sum,    lie_code,
-		lie_sleeps,       lie_unchanged, lie_bucket_of_error, lie_body,      lie_links,
-		lie_not_modified, lie_target,    lie_sitemap,         lie_not_now,   lie_no_bucket,
+		lie_url,
+		lie_addr,
+		lie_bucket_url,
+		lie_footprint,
+		lie_bytes,
+		lie_cut,
+		lie_type,
+		lie_old_type,
+		lie_no_sum,
+		lie_code,
+		lie_sleeps,
+		lie_unchanged,
+		lie_bucket_of_error,
+		lie_body,
+		lie_links,
+		lie_not_modified,
+		lie_target,
+		lie_sitemap,
+		lie_not_now,
+		lie_no_bucket,
+		lie_no_bucket_of_robots,
+		lie_no_bucket_to_index,
 	};
 	struct err err = {0};
 	for (size_t i = 0; i < ARRAY_LEN(lies); i++) {

@@ -36,6 +36,8 @@ enum {
 #define CONNECT_US (10 * US_PER_S)
 /* How soon a job is worth another try that the reapd had no room for. */
 #define BUSY_US (US_PER_S / 10)
+/* What a job may take at a reapd beyond its own limits: it waits for parsers, and for the line. */
+#define OVERDUE_US (10 * US_PER_MIN)
 
 const char *const reaper_state_names[REAPER_STATES] = {"away", "up", "refused", "punished"};
 
@@ -463,10 +465,28 @@ static void remote_down(void *ctx, const char *why, int64_t retry_us)
 	remote_lose(m, true);
 }
 
+/* Whether a job should have been answered long ago: who ticks and never answers would keep its
+ * pages for ever. */
+static bool remote_is_overdue(const struct remote *m)
+{
+	int64_t now_us = loop_now_us(m->loop);
+	LIST_EACH (struct remote_job, job, &m->jobs, link)
+		if (now_us - job->from_us >
+		    job->job.patience_us + job->job.limits.total_us + OVERDUE_US)
+			return true;
+	return false;
+}
+
 /* Silent for as long as a lease: it has dropped everything, or will have. */
 static void remote_watch(void *ctx)
 {
 	struct remote *m = ctx;
+	if (remote_is_overdue(m)) {
+		remote_say(m, true, "does not answer, and is left alone for %" PRId64 " s",
+			   m->o.penalty_us / US_PER_S);
+		remote_punish(m, REAPER_PUNISHED);
+		return;
+	}
 	if (loop_now_us(m->loop) - m->heard_us < m->o.lease_us)
 		return;
 	if (!m->told_away)

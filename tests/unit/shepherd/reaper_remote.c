@@ -367,6 +367,21 @@ static void without_tocks_everything_is_dropped(void **state)
 	world_free(&w);
 }
 
+/* Jobs of the lab have a minute each. */
+static void who_ticks_and_never_answers_loses_its_jobs(void **state)
+{
+	(void)state;
+	struct world w;
+	world_both(&w);
+	give_job(&w, 1);
+	wait_us(&w, 11 * US_PER_MIN);
+	expect(&w, "");
+	wait_us(&w, LEASE_US);
+	expect_part(&w, "lost:1@");
+	assert_int_equal(reaper_remote_state(w.remote), REAPER_PUNISHED);
+	world_free(&w);
+}
+
 /* An answer that comes when the lease is over, before any timer has run. */
 struct late_answer {
 	struct loop_timer timer;
@@ -573,6 +588,7 @@ int main(void)
 		cmocka_unit_test(hostile_masters_are_hung_up_on),
 		cmocka_unit_test(a_second_master_is_told_to_go),
 		cmocka_unit_test(without_tocks_everything_is_dropped),
+		cmocka_unit_test(who_ticks_and_never_answers_loses_its_jobs),
 		cmocka_unit_test(a_late_answer_drops_nothing_while_its_reaper_is_at_it),
 		cmocka_unit_test(another_version_is_refused_by_name),
 		cmocka_unit_test(hostile_reapds_are_dropped),

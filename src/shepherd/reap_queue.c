@@ -503,13 +503,13 @@ static int load_done(struct reap *r, struct state *st, struct err *err)
 
 /* Classes of a queue. robots.txt has none: it takes the place of the page that needs it, which is
  * ahead of all others that were planned where plan says so. */
-enum { CLASS_HAND = 0, CLASS_AHEAD = 1, CLASS_LAST = HOSTQ_PRIORITIES - 1 };
+enum { CLASS_HAND, CLASS_AHEAD, CLASS_SITEMAP, CLASS_LAST = HOSTQ_PRIORITIES - 1 };
 
 /* Which class of its queue a URL is in: by its priority; what failed before comes last, so that the
  * pauses after trouble hold up nothing else. */
 static unsigned entry_class(const struct plan_entry *e)
 {
-	return e->retry ? CLASS_LAST : MIN(257 - (e->priority >> 24), CLASS_LAST - 1);
+	return e->retry ? CLASS_LAST : MIN(258 - (e->priority >> 24), CLASS_LAST - 1);
 }
 
 /* A site with the key under which the crawl knows it; 0: it does not. */
@@ -614,7 +614,7 @@ void reap_push_sitemap(struct reap *r, struct str text, struct str site_name, ui
 	buf_add_str(&payload, text);
 	buf_add_byte(&payload, '\n');
 	buf_add_str(&payload, site_name);
-	if (hostq_push(r->queue, site->key, CLASS_LAST, buf_str(&payload), 0, &err) < 0) {
+	if (hostq_push(r->queue, site->key, CLASS_SITEMAP, buf_str(&payload), 0, &err) < 0) {
 		reap_fail(r, &err);
 		return;
 	}

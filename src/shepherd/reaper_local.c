@@ -361,6 +361,21 @@ static struct local_job *job_copy(struct local *l, const struct reaper_job *in)
 	return job;
 }
 
+/* Whether robots.txt of its site is known here. Where it is not, the crawl has judged alone: nobody
+ * but reap asks sites for it. */
+static bool job_has_rules(const struct local_job *job)
+{
+	const struct local *l = job->local;
+	char room[URL_MAX], site[URL_SITE_MAX];
+	struct robots_answer answer;
+	struct url url;
+	return l->o.robots && job->job.what != REAPER_ROBOTS &&
+	       url_parse(job->job.url, NULL, room, sizeof room, &url) == 0 &&
+	       robots_cache_known(l->o.kit->robots,
+				  url_site_print(url_site(&url), site, sizeof site),
+				  clock_wall_us(), &answer) == 0;
+}
+
 static int local_submit(struct reaper *r, const struct reaper_job *in,
 			const struct reaper_rules *rules, struct err *err)
 {
@@ -383,8 +398,8 @@ static int local_submit(struct reaper *r, const struct reaper_job *in,
 	if (in->keep)
 		fetch.flags |= ROBOT_KEEP;
 	if (in->what == REAPER_ROBOTS)
-		fetch.flags |= ROBOT_NO_ROBOTS | ROBOT_CUT;
-	if (!l->o.robots)
+		fetch.flags |= ROBOT_CUT;
+	if (!job_has_rules(job))
 		fetch.flags |= ROBOT_NO_ROBOTS;
 	list_append(&l->jobs, &job->link);
 	r->counts.out++;

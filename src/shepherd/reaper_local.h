@@ -11,7 +11,8 @@ struct reaper_local_options {
 	const struct robot_section_conf *robot;
 	const struct cage_options *parse; /* workers and body_max come from here and robot */
 	unsigned parsers;
-	bool robots; /* the robot asks its own cache of robots.txt before each page */
+	bool robots; /* what its cache of robots.txt forbids is not fetched; it asks no site for one
+		      */
 	const struct reaper_host *host;
 };
 int reaper_local_new(struct reaper **ret, const struct reaper_local_options *options,

@@ -60,7 +60,8 @@ static struct footprint fp_of(const char *text)
 	return footprint_of(&url);
 }
 
-/* A plan with one entry, whose URL is in this bucket. */
+/* A plan with one page, whose URL is in this bucket; robots.txt is ahead of it where it is not
+ * known. */
 static void plan_one(struct bench *b, uint64_t where)
 {
 	struct err err = {0};
@@ -73,12 +74,17 @@ static void plan_one(struct bench *b, uint64_t where)
 		.item_flags = (uint8_t)b->item_flags,
 		.hops = (uint8_t)b->hops,
 	};
-	const struct plan_entry twice[2] = {entry, entry};
+	const struct plan_entry robots = {.fp = {b->fp.site, footprint_path(STR("/robots.txt"))},
+					  .where = ITEM_NOWHERE,
+					  .priority = UINT32_MAX,
+					  .flags = PLAN_ROBOTS};
+	const struct plan_entry entries[] = {robots, entry, entry};
+	bool fresh = b->robots != ITEM_NOWHERE;
 	const struct plan_site site = {.fp = b->fp.site,
 				       .qkey = b->key,
 				       .robots_where = b->robots,
-				       .entry = twice,
-				       .n = b->flags & TWICE ? 2 : 1};
+				       .entry = entries + fresh,
+				       .n = (b->flags & TWICE ? 3u : 2u) - fresh};
 	MUST(plan_create(&w, state_path(b->lab.st, &b->arena, "plan"), &err));
 	MUST(plan_put(w, &site, &err));
 	MUST(plan_finish(&w, &err));

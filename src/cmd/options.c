@@ -13,7 +13,8 @@ static int run_role(const struct cmd_call *call)
 const struct command *cmd_of_role(const struct role *role, struct arena *arena)
 {
 	static const struct cmd_exit exits[] = {
-		{ERR_BUSY, "the role runs already on this data directory"},
+		{ERR_BUSY,
+		 "the role runs already on this data directory, or one that needs another"},
 		{ERR_SYSTEM, "the system refused something the role needs"},
 	};
 	struct command *command = arena_alloc(arena, sizeof *command);

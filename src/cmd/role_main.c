@@ -137,6 +137,25 @@ static int run_locked(struct role_env *env, struct err *err)
 	return rc;
 }
 
+/* Each of the two asks after it has its own lock, so one of them at least sees the other. */
+static int stay_apart(const char *data, const struct role *role, struct err *err)
+{
+	char path[PATH_MAX];
+	int64_t pid;
+	if (!role->apart)
+		return 0;
+	if (run_path(data, "locks", role->apart, path, sizeof path, err) < 0)
+		return -1;
+	int rc = lock_holder(path, &pid, err);
+	if (rc == 0)
+		return err_set(
+			err, ERR_BUSY,
+			"garner %s runs on this data directory (process %lld), and garner %s "
+			"needs another: -s data=DIR",
+			role->apart, (long long)pid, role->name);
+	return rc < 0 ? -1 : 0;
+}
+
 static int run_role(const struct role *role, const struct config *config, struct err *err)
 {
 	struct role_socket sockets[ROLE_MOST_LISTENS];
@@ -155,7 +174,9 @@ static int run_role(const struct role *role, const struct config *config, struct
 			       .data = data,
 			       .disk_free = global->disk_free,
 			       .socket = sockets};
-	int rc = run_locked(&env, err);
+	int rc = stay_apart(data, role, err);
+	if (rc == 0)
+		rc = run_locked(&env, err);
 	lock_free(&lock);
 	return rc;
 }

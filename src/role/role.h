@@ -26,6 +26,7 @@ struct role {
 	const char *name;
 	bool old_name;       /* a program was called so before garner: make install links it */
 	bool only_named;     /* garner up runs it only where up.roles names it */
+	const char *apart;   /* a role that must have another data directory; NULL: none */
 	const char *summary; /* one line for help */
 	const char *description;
 	const char *scheme; /* "http": a person looks at scheme://ADDRESS/; NULL: not for people */

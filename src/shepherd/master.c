@@ -743,6 +743,7 @@ int shepherd_module(const struct config *config, const char *data, enum cycle_mo
 const struct role shepherd_role = {
 	.name = "shepherd",
 	.old_name = true,
+	.apart = "reapd",
 	.summary = "crawl the web in cycles",
 	.description =
 		"Gathers the sites that were given with garner add, politely: plans what is new or "

@@ -243,6 +243,7 @@ static int reapd_run(struct role_env *env, struct err *err)
 const struct role reapd_role = {
 	.name = "reapd",
 	.only_named = true,
+	.apart = "shepherd", /* each takes a lease on the same servers in run/polite */
 	.summary = "fetch pages for the shepherd of another machine",
 	.description = "Waits for the shepherd of a crawl (its setting shepherd.reapers names this "
 		       "machine) and "

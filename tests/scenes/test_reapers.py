@@ -73,3 +73,16 @@ def test_a_proxy_and_reapds_do_not_go_together(garner):
     g = garner()
     done = g.run("-s", "robot.proxy=http://127.0.0.1:1", "-s", "shepherd.reapers=127.0.0.1:8188", "shepherd")
     assert done.code == 2 and "robot.proxy and shepherd.reapers" in done.err
+
+
+def test_a_reapd_and_its_master_need_two_data_directories(garner):
+    """In one run/polite the lease of the master would put off every job of the reapd, for ever."""
+    g = garner()
+    g.configure("[reapd]\nlisten = unix:reapd\n")
+    for first, second in (("shepherd", "reapd"), ("reapd", "shepherd")):
+        runs = g.start(first).wait_ready()
+        refused = g.run(second)
+        assert refused.code == 5
+        assert f"garner {first} runs on this data directory (process {runs.pid})" in refused.err
+        assert "-s data=DIR" in refused.err
+        assert runs.stop() == 0

@@ -54,6 +54,7 @@ void reap_note_full(struct reap *r, bool full)
 
 static int reap_checkpoint(struct reap *r, struct err *err)
 {
+	struct err lost;
 	if (r->o.requests && r->o.requests(r->o.ctx, reap_ask, r, err) < 0)
 		return -1;
 	FAULT("reap.checkpoint");
@@ -74,6 +75,8 @@ static int reap_checkpoint(struct reap *r, struct err *err)
 	if (r->o.kept)
 		r->o.kept(r->o.ctx);
 	reap_gauges(r);
+	if (url_log_flush(r->log, &lost) < 0)
+		reap_say(r, "url_log", true, lost.msg);
 	return 0;
 }
 
@@ -84,8 +87,6 @@ static void reap_tick(void *ctx)
 	int64_t now_us = loop_now_us(r->o.loop);
 	if (reap_checkpoint(r, &err) < 0)
 		reap_fail(r, &err);
-	if (url_log_flush(r->log, &err) < 0)
-		reap_say(r, "url_log", true, err.msg);
 	if (robots_cache_dirty(r->kit.robots) && now_us - r->rules_us >= RULES_US) {
 		r->rules_us = now_us;
 		(void)robots_cache_sync(r->kit.robots, &err); /* a cache: buckets have it too */

@@ -86,3 +86,21 @@ def test_a_reapd_and_its_master_need_two_data_directories(garner):
         assert f"garner {first} runs on this data directory (process {runs.pid})" in refused.err
         assert "-s data=DIR" in refused.err
         assert runs.stop() == 0
+
+
+def test_the_url_log_has_what_a_reap_judged_when_it_ends(garner):
+    g = garner()
+    net = simnet.start(g, hosts=1, pages=1, seed=5, delay="30ms", profiles="plain=1", robots="open=1")
+    g.configure(f"""
+[robot]
+networks = {net.network}
+dns_servers = {net.dns}
+dns_order = ipv4
+[shepherd]
+cycle = 1h
+url_log = {g.dir}/urls
+""")
+    g.run("add", "http://nosuch.sim.test/")
+    g.start("shepherd").wait_ready()
+    wait_for("an error", lambda: "state:        error" in g.run("why", "http://nosuch.sim.test/").out, 20)
+    assert "http://nosuch.sim.test/: 2103 " in (g.dir / "urls").read_text()

@@ -11,6 +11,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "disk/fields.h"
+#include "disk/lock.h"
 #include "disk/small_file.h"
 #include "shepherd/reaper_remote.h"
 
@@ -75,8 +76,8 @@ static void status_path(const char *data, char ret[PATH_MAX])
 	snprintf(ret, PATH_MAX, "%s/run/reapers", data);
 }
 
-int reapers_load(const char *data, struct arena *arena, struct reaper_status **ret, size_t *ret_n,
-		 struct err *err)
+static int status_load(const char *data, struct arena *arena, struct reaper_status **ret,
+		       size_t *ret_n, struct err *err)
 {
 	CLEANUP(buf_free) struct buf room = BUF_INIT(STATUS_MAX);
 	char path[PATH_MAX];
@@ -95,6 +96,17 @@ int reapers_load(const char *data, struct arena *arena, struct reaper_status **r
 	*ret = list;
 	*ret_n = n;
 	return 0;
+}
+
+/* A kill leaves the file behind, so the lock of the crawl is asked. */
+int reapers_load(const char *data, struct arena *arena, struct reaper_status **ret, size_t *ret_n,
+		 struct err *err)
+{
+	char lock[PATH_MAX];
+	int64_t pid;
+	snprintf(lock, sizeof lock, "%s/shepherd/lock", data);
+	int rc = lock_holder(lock, &pid, err);
+	return rc == 0 ? status_load(data, arena, ret, ret_n, err) : rc;
 }
 
 /* Who may take part. */
@@ -290,7 +302,7 @@ static int64_t killed_rest_us(const struct reapers *rs)
 	struct err err;
 	size_t n = 0;
 	int64_t rest_us = 0;
-	int rc = reapers_load(rs->o.data, &arena, &list, &n, &err);
+	int rc = status_load(rs->o.data, &arena, &list, &n, &err);
 	if (rc != 0)
 		return rc == 1 ? 0 : rs->o.conf->lease_us;
 	for (size_t i = 0; i < n; i++)

@@ -2,6 +2,7 @@
  * a kill. */
 #include "shepherd/reapers.h"
 
+#include "disk/lock.h"
 #include "unit/shepherd/reapd_lab.h"
 
 enum { REAPDS = 3 };
@@ -198,7 +199,18 @@ static size_t load_status(struct crew *c, struct arena *arena, struct reaper_sta
 {
 	struct err err = {0};
 	size_t n = 0;
+	struct lock lock;
+	char folder[320], path[330];
+	snprintf(folder, sizeof folder, "%s/shepherd", c->data);
+	snprintf(path, sizeof path, "%s/lock", folder);
+	assert_int_equal(0, mkdir(folder, 0700));
+	MUST(lock_take(&lock, path, "the crawl", &err));
 	MUST(reapers_load(c->data, arena, ret, &n, &err));
+	lock_free(&lock);
+	/* as after a kill */
+	struct reaper_status *none;
+	size_t no;
+	assert_int_equal(1, reapers_load(c->data, arena, &none, &no, &err));
 	return n;
 }
 

@@ -186,7 +186,11 @@ static void put_reapers(struct html *h, const struct web_reapers *reapers)
 					   r->bytes, r->errors, r->lost};
 		html_open(h, "tr");
 		put_cell(h, NULL, str_of(r->name));
-		put_cell(h, strcmp(r->state, "up") == 0 ? "good" : "dim", str_of(r->state));
+		put_cell(h,
+			 strcmp(r->state, "up") == 0      ? "good"
+			 : strcmp(r->state, "waits") == 0 ? "dim"
+							  : "bad",
+			 str_of(r->state));
 		for (size_t j = 0; j < ARRAY_LEN(number); j++)
 			put_number(h, (int64_t)number[j]);
 		put_duration(h, (int64_t)r->round_us, r->round_us > 0);

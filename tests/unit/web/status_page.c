@@ -17,6 +17,7 @@ static struct counters_view views[] = {
 static struct reaper_status reapers[] = {
 	{.name = "local", .state = "waits"},
 	{.name = "192.0.2.7:8188", .state = "up", .jobs = 8, .documents = 777, .round_us = 20000},
+	{.name = "192.0.2.8:8188", .state = "away"},
 };
 
 static void show_reapers(size_t n)
@@ -30,7 +31,9 @@ static void show_reapers(size_t n)
 static void reapers_are_shown_where_there_are_others(void **state)
 {
 	(void)state;
-	show_reapers(2);
+	show_reapers(3);
+	assert_page_has("<td>local</td><td class=\"dim\">waits</td>");
+	assert_page_has("<td>192.0.2.8:8188</td><td class=\"bad\">away</td>");
 	assert_page_has("<td>192.0.2.7:8188</td><td class=\"good\">up</td><td class=\"n\">8</td>");
 	assert_page_has("<td class=\"n\">777</td>");
 	show_reapers(1);

@@ -4,6 +4,8 @@
 #include "base/fault.h"
 #include "shepherd/reap_inner.h"
 
+#include <stdio.h>
+
 #define CHECKPOINT_US (US_PER_S / 2)
 
 /* How long what is known of robots.txt may stay unwritten. */
@@ -167,7 +169,9 @@ void reap_say(struct reap *r, const char *who, bool is_trouble, const char *what
 
 static void reap_reaper_said(void *ctx, struct reaper *from, bool is_trouble, const char *what)
 {
-	reap_say(ctx, from->name, is_trouble, what);
+	char text[640];
+	snprintf(text, sizeof text, "reaper %s", what);
+	reap_say(ctx, from->name, is_trouble, text);
 }
 
 /* The local reaper, and those of other machines. */

@@ -301,7 +301,7 @@ static void remote_busy(struct remote *m, const struct str *arg)
 	struct remote_job **job;
 	if (str_is(arg[0], "0") && !m->met) {
 		if (m->state != REAPER_REFUSED)
-			remote_say(m, true, "has another master");
+			remote_say(m, true, "has another master, and takes one at a time");
 		m->state = REAPER_REFUSED;
 		conn_close(remote_conn(m));
 		return;
@@ -490,7 +490,10 @@ static void remote_watch(void *ctx)
 	if (loop_now_us(m->loop) - m->heard_us < m->o.lease_us)
 		return;
 	if (!m->told_away)
-		remote_say(m, true, "is silent");
+		remote_say(m, true,
+			   m->met ? "is silent"
+				  : "is connected to, but says nothing: is it a garner reapd, "
+				    "and do both have TLS, or neither?");
 	m->told_away = true;
 	remote_lose(m, true);
 	if (remote_conn(m))

@@ -513,6 +513,21 @@ static void silence_loses_the_jobs_and_late_answers_count_nothing(void **state)
 	world_free(&w);
 }
 
+/* One that waits for TLS, or for a request of HTTP: no reapd at all. */
+static void who_never_says_hello_is_told_from_one_that_fell_silent(void **state)
+{
+	(void)state;
+	struct world w;
+	int listening;
+	world_make(&w, true, NULL);
+	int fd = play_reapd(&w, &listening);
+	wait_us(&w, 11 * US_PER_S);
+	expect_part(&w, "says nothing: is it a garner reapd, and do both have TLS, or neither?");
+	close(fd);
+	close(listening);
+	world_free(&w);
+}
+
 /* A process that was stopped for longer than the lease takes nothing of what lies in its socket. */
 #define STOPPED_LEASE_US (300 * US_PER_MS)
 
@@ -593,6 +608,7 @@ int main(void)
 		cmocka_unit_test(another_version_is_refused_by_name),
 		cmocka_unit_test(hostile_reapds_are_dropped),
 		cmocka_unit_test(silence_loses_the_jobs_and_late_answers_count_nothing),
+		cmocka_unit_test(who_never_says_hello_is_told_from_one_that_fell_silent),
 		cmocka_unit_test(a_reapd_that_was_stopped_drops_everything),
 	};
 	return cmocka_run_group_tests(tests, scratch_make, scratch_done);

@@ -13,6 +13,7 @@
 #include "shepherd/brake.h"
 #include "shepherd/crawl.h"
 #include "shepherd/master.h"
+#include "shepherd/shepherd.h"
 #include "web/serve.h"
 #include "web/web.h"
 
@@ -459,6 +460,33 @@ static void check_brake(const struct patient *p, struct finding *f)
 	finding_mend(f, "raise those limits, or let them go: touch %s/" BRAKE_DISABLE, folder);
 }
 
+/* Whether those who should fetch for the crawl do. */
+static void check_reapers(const struct patient *p, struct finding *f)
+{
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(4 << 20);
+	CLEANUP(buf_free) struct buf missing = BUF_INIT(400);
+	struct reaper_status *list = NULL;
+	struct err err;
+	size_t n = 0;
+	int rc = reapers_load(p->data, &arena, &list, &n, &err);
+	if (rc < 0) {
+		finding_set(f, FINDING_NOTE, "%s", err.msg);
+		finding_mend(f, "nothing; the shepherd replaces it");
+	}
+	if (rc != 0 || n < 2)
+		return;
+	for (size_t i = 1; i < n; i++)
+		if (strcmp(list[i].state, "up") != 0)
+			buf_printf(&missing, "%s%s is %s", missing.n ? ", " : "", list[i].name,
+				   list[i].state);
+	if (missing.n) {
+		finding_set(f, FINDING_WARN, "%s", buf_text(&missing));
+		finding_mend(f, "the log of the shepherd says why; garner reapd has to run there");
+	} else {
+		finding_set(f, FINDING_OK, "%zu of other machines, all there", n - 1);
+	}
+}
+
 static void parser_told(void *ctx, const struct cage_result *r)
 {
 	finding_set(ctx, r->end == CAGE_READ ? FINDING_OK : FINDING_FAIL, "%s", r->reason);
@@ -535,7 +563,7 @@ static const struct check checks[] = {
 	{"sockets", true, check_sockets},       {"supervisor", true, check_up},
 	{"parser", true, check_parser},         {"index", true, check_index},
 	{"names", true, check_names},           {"filter", true, check_filter},
-	{"brake", true, check_brake},
+	{"brake", true, check_brake},           {"reapers", true, check_reapers},
 };
 enum { NCHECKS = ARRAY_LEN(checks) };
 
@@ -567,7 +595,7 @@ static void find_home(struct patient *p)
 }
 
 /* The exit code is that of the worst finding, the first of its kind. */
-static int code_of(const struct finding *list, size_t n)
+static int findings_code(const struct finding *list, size_t n)
 {
 	int code = 0;
 	for (size_t i = n; i-- > 0;)
@@ -610,7 +638,7 @@ static void print_json(const struct finding *list, struct buf *out)
 		jsonw_object_end(&j);
 	}
 	jsonw_array_end(&j);
-	jsonw_put_int(&j, "code", code_of(list, NCHECKS));
+	jsonw_put_int(&j, "code", findings_code(list, NCHECKS));
 	jsonw_object_end(&j);
 	buf_add_byte(out, '\n');
 }
@@ -632,7 +660,7 @@ static int run(const struct cmd_call *call)
 	struct buf out = BUF_INIT(1 << 20);
 	(o->json ? print_json : print_text)(list, &out);
 	cmd_print(call, &out);
-	int code = code_of(list, NCHECKS);
+	int code = findings_code(list, NCHECKS);
 	mem_free(&list);
 	config_free(&config);
 	return code;

@@ -104,3 +104,20 @@ url_log = {g.dir}/urls
     g.start("shepherd").wait_ready()
     wait_for("an error", lambda: "state:        error" in g.run("why", "http://nosuch.sim.test/").out, 20)
     assert "http://nosuch.sim.test/: 2103 " in (g.dir / "urls").read_text()
+
+
+def test_a_reapd_that_is_not_there_is_named_and_the_doctor_knows(garner):
+    g, there = garner(), garner()
+    there.configure(f"[reapd]\nlisten = unix:{there.dir}/reapd\n")
+    g.configure(f"[shepherd]\nreapers = unix:{there.dir}/reapd\n")
+    shepherd = g.start("shepherd").wait_ready()
+    shepherd.wait_line("reaper is away: .*tried again.*reapd")
+    sick = g.run("doctor")
+    assert f"unix:{there.dir}/reapd is away" in " ".join(sick.out.split())
+    runs = there.start("reapd").wait_ready()
+    shepherd.wait_line("reaper is there, for 1000 jobs at a time")
+    wait_for("the doctor to see it", lambda: "1 of other machines, all there" in g.run("doctor").out)
+    assert runs.stop() == 0
+    shepherd.kill()
+    done = g.run("shep", "reapers")
+    assert (done.code, done.out) == (1, "") and "does not run" in done.err

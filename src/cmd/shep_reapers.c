@@ -109,7 +109,8 @@ const struct command shep_reapers_command = {
 	.description =
 		"A line for this machine (local) and for each of shepherd.reapers, while the "
 		"shepherd runs; at most a second old. The state is up (it takes jobs), away (not "
-		"connected), refused (it speaks another version, or serves another master), "
+		"connected), refused (it speaks another version, serves another master, or may "
+		"not ask the servers of this crawl), "
 		"punished (it lied, and is left alone for shepherd.reaper_penalty); of the local "
 		"one "
 		"waits: others do the work. Then the jobs that it was given and those that are "

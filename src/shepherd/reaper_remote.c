@@ -412,6 +412,18 @@ static void remote_answer(struct remote *m, struct remote_job *job, const struct
 	job_end(m, job, a);
 }
 
+/* The policy of this machine has taken the address, that of the other one has not: nothing that
+ * may be said of the page. */
+static void remote_disagrees(struct remote *m, const struct addr *addr)
+{
+	char text[ADDR_SHOWN];
+	remote_say(m, true,
+		   "refused: its robot.networks forbid %s, which those of this crawl allow; tried "
+		   "again in %" PRId64 " s",
+		   addr_print(addr, text), m->o.penalty_us / US_PER_S);
+	remote_punish(m, REAPER_REFUSED);
+}
+
 static void remote_bytes(void *ctx, struct str piece, uint64_t left)
 {
 	struct remote *m = ctx;
@@ -430,6 +442,10 @@ static void remote_bytes(void *ctx, struct str piece, uint64_t left)
 	if (rc < 0) {
 		(void)err_in(&err, STR_FMT, STR_ARG(str_head((*job)->job.url, 200)));
 		remote_lied(m, &err);
+		return;
+	}
+	if (a.code == CODE_ADDRESS) {
+		remote_disagrees(m, &(*job)->job.addr);
 		return;
 	}
 	uint64_t session = m->session;

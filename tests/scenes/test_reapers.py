@@ -121,3 +121,18 @@ def test_a_reapd_that_is_not_there_is_named_and_the_doctor_knows(garner):
     shepherd.kill()
     done = g.run("shep", "reapers")
     assert (done.code, done.out) == (1, "") and "does not run" in done.err
+
+
+def test_a_reapd_that_may_not_ask_our_servers_is_refused_and_pages_are_not_judged(garner):
+    g, other = garner(), garner()
+    net = simnet.start(g, hosts=2, pages=3, seed=5, delay="30ms", crawl_delay=0, profiles="plain=1",
+                       robots="open=1")
+    other.configure(f"[reapd]\nlisten = unix:{other.dir}/reapd\n")  # without robot.networks
+    other.start("reapd").wait_ready()
+    name = f"unix:{other.dir}/reapd"
+    shepherd = master(g, net, [name], reapers_wait="1s")
+    shepherd.wait_line(f"reaper refused: its robot.networks forbid 127.*{name}", 30)
+    want = len(net.expect())
+    wait_for("all documents", lambda: reapers(g)["local"]["documents"] >= want, 60)
+    assert reapers(g)[name]["state"] == "refused"
+    net.check_polite()

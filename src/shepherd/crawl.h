@@ -167,7 +167,7 @@ struct crawl_conf {
 	{"memory", VALUE_SIZE_AT(s, m.memory), "1G", 16 << 20, 1e12, \
 	 .help = "memory that a pass over all URLs may take"}, \
 	{"reapers", VALUE_LIST_AT(s, m.reapers), "", \
-	 .help = "other machines that fetch for this crawl, each running garner reapd: addresses with ports, " \
+	 .help = "other machines that fetch for this crawl, each running garner reapd: numeric addresses with ports, " \
 		 "such as 192.0.2.7:8188, or unix:PATH"}, \
 	{"local", VALUE_WORD_AT(s, m.local), "auto", .words = crawl_locals, \
 	 .help = "whether this machine fetches too: when none of the reapers has been there for reapers_wait " \

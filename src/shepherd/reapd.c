@@ -251,7 +251,8 @@ const struct role reapd_role = {
 		       "servers that it is "
 		       "told to, and stops at once when its master is gone or silent. It keeps "
 		       "nothing of the "
-		       "crawl, and may be stopped and killed at any time.",
+		       "crawl, and may be stopped and killed at any time. On the machine of the "
+		       "shepherd it needs another data directory.",
 	.section = &section,
 	.counters = counters,
 	.ncounters = ARRAY_LEN(counters),

@@ -3,6 +3,7 @@
  * once more, which must be answered from the cache: "cached" lines. For the scenes of DNS. */
 #include "net/dns.h"
 #include "net/loop.h"
+#include "support/key_values.h"
 
 #include <stdio.h>
 
@@ -43,15 +44,6 @@ static void told(void *ctx, const struct dns_result *r)
 		loop_stop(l->loop);
 }
 
-static int set(struct conf *conf, struct str text, struct arena *arena, struct err *err)
-{
-	size_t equals = str_find_byte(text, '=');
-	const struct value_spec *spec = value_find(specs, ARRAY_LEN(specs), str_head(text, equals));
-	if (!spec || equals == text.n)
-		return err_set(err, ERR_USAGE, "expected KEY=VALUE, got " STR_FMT, STR_ARG(text));
-	return value_parse(spec, str_from(text, equals + 1), arena, conf, err);
-}
-
 static int ask_all(struct dns *dns, struct loop *loop, char *const *hosts, size_t n,
 		   struct err *err)
 {
@@ -86,10 +78,7 @@ int main(int argc, char **argv)
 	struct loop *loop = NULL;
 	struct policy *policy = NULL;
 	struct dns *dns = NULL;
-	int rc = 0, i = 1;
-	value_defaults(specs, ARRAY_LEN(specs), &arena, &conf);
-	for (; i < argc && strcmp(argv[i], "--") != 0 && rc == 0; i++)
-		rc = set(&conf, str_of(argv[i]), &arena, &err);
+	int i, rc = key_values_read(specs, ARRAY_LEN(specs), argc, argv, &arena, &conf, &i, &err);
 	if (rc == 0 && (rc = loop_new(&loop, NULL, &err)) == 0 &&
 	    (rc = policy_new(&policy, &conf.networks, &err)) == 0 &&
 	    (rc = dns_new(&dns, loop, &conf.dns, policy, &err)) == 0)

@@ -3,9 +3,9 @@
  * when it has got as many lines as it said. For the scenes of TLS. */
 #include "net/outgoing.h"
 #include "net/tls.h"
+#include "support/key_values.h"
 
 #include <stdio.h>
-#include <string.h>
 
 struct conf {
 	struct tls_conf tls;
@@ -42,15 +42,6 @@ static void on_down(void *ctx, const char *why, int64_t retry_us)
 	struct talk *t = ctx;
 	printf("down %s\n", why);
 	loop_stop(t->loop);
-}
-
-static int set(struct conf *conf, struct str text, struct arena *arena, struct err *err)
-{
-	size_t equals = str_find_byte(text, '=');
-	const struct value_spec *spec = value_find(specs, ARRAY_LEN(specs), str_head(text, equals));
-	if (!spec || equals == text.n)
-		return err_set(err, ERR_USAGE, "expected KEY=VALUE, got " STR_FMT, STR_ARG(text));
-	return value_parse(spec, str_from(text, equals + 1), arena, conf, err);
 }
 
 static int converse(const struct tls_conf *conf, char *const *arg, int n, struct err *err)
@@ -93,10 +84,7 @@ int main(int argc, char **argv)
 	struct arena arena = ARENA_INIT((size_t)1 << 20);
 	struct conf conf;
 	struct err err;
-	int at = 1, rc = 0;
-	value_defaults(specs, ARRAY_LEN(specs), &arena, &conf);
-	for (; rc == 0 && at < argc && strcmp(argv[at], "--") != 0; at++)
-		rc = set(&conf, str_of(argv[at]), &arena, &err);
+	int at, rc = key_values_read(specs, ARRAY_LEN(specs), argc, argv, &arena, &conf, &at, &err);
 	if (rc == 0 && at + 2 > argc)
 		rc = err_set(&err, ERR_USAGE, "line-ask KEY=VALUE... -- ADDRESS LINE...");
 	if (rc == 0)

@@ -12,7 +12,9 @@
 #include <zdict.h>
 #include <zstd.h>
 
-enum { LEVEL = 2, HEAD = 8, WORTH_TRYING = 128, DICT_MOST = 1 << 20 };
+/* With a dictionary the fast way of level 2 finds so little of it that pages may get larger; a
+ * crawl that has dictionaries has them for the sake of room. */
+enum { LEVEL = 2, DICT_LEVEL = 3, HEAD = 8, WORTH_TRYING = 128, DICT_MOST = 1 << 20 };
 
 /* Size classes of bodies; larger ones are packed without a dictionary. */
 enum { BUCKET_CLASSES = 4, BUCKET_CLASS_NONE = BUCKET_CLASSES };
@@ -219,7 +221,7 @@ static size_t pack_compress(struct bucket_packer *p, const ZSTD_CDict *dict, str
 static ZSTD_CDict *dict_for_packing(struct dict *dict)
 {
 	if (!dict->pack)
-		dict->pack = ZSTD_createCDict(dict->bytes.p, dict->bytes.n, LEVEL);
+		dict->pack = ZSTD_createCDict(dict->bytes.p, dict->bytes.n, DICT_LEVEL);
 	return dict->pack;
 }
 
@@ -245,7 +247,7 @@ int bucket_pack(struct bucket_packer *p, struct str body, size_t before, struct 
 static size_t pack_trial(struct bucket_packer *p, struct str dict, const struct str *sample,
 			 size_t n)
 {
-	ZSTD_CDict *with = dict.n ? ZSTD_createCDict(dict.p, dict.n, LEVEL) : NULL;
+	ZSTD_CDict *with = dict.n ? ZSTD_createCDict(dict.p, dict.n, DICT_LEVEL) : NULL;
 	size_t sum = 0;
 	for (size_t i = 0; i < n; i++)
 		sum += pack_compress(p, with, sample[i]);

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/cursor.h"
+#include "base/endpoint.h"
 #include "bucket/bucket.h"
 #include "bucket/bucket_attrs.h"
 #include "shepherd/code.h"
@@ -79,11 +80,19 @@ int64_t crawl_cycle_us(const struct crawl_conf *conf, const struct state_course 
 
 int crawl_conf_check(const struct crawl_conf *conf, struct err *err)
 {
+	struct endpoint to;
 	struct schema schema;
 	if (schema_parse(str_of(conf->refresh_schema), &schema, err) < 0)
 		return err_in(err, "shepherd.refresh_schema");
 	if (code_list_check(&conf->zombie_errors, err) < 0)
 		return err_in(err, "shepherd.zombie_errors");
+	for (size_t i = 0; i < conf->reapers.n; i++)
+		if (endpoint_parse(str_of(conf->reapers.item[i]), &to, err) < 0)
+			return err_in(err, "shepherd.reapers");
+	if (conf->local == CRAWL_LOCAL_NEVER && conf->reapers.n == 0)
+		return err_set(err, ERR_USAGE,
+			       "shepherd.local = never, but shepherd.reapers names none: nobody "
+			       "would fetch anything");
 	return 0;
 }
 

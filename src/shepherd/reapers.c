@@ -353,10 +353,6 @@ static int reapers_mark(struct reapers *rs, struct err *err)
 
 int reapers_new(struct reapers **ret, const struct reapers_options *options, struct err *err)
 {
-	if (options->conf->local == CRAWL_LOCAL_NEVER && options->conf->reapers.n == 0)
-		return err_set(err, ERR_USAGE,
-			       "shepherd.local = never, but shepherd.reapers names none: nobody "
-			       "would fetch anything");
 	struct reapers *rs = mem_alloc(sizeof *rs);
 	rs->o = *options;
 	rs->written = BUF_INIT(STATUS_MAX);

@@ -15,7 +15,9 @@ UNUSUAL = {"bucket.delete", "bucket.fix.cut", "bucket.fix.head", "bucket.fix.tra
 
 
 class Rounds(rounds.Rounds):
-    """`told` is how many operations were said to be durable, or were found."""
+    """`told` is how many operations were said to be durable, or were found, since it was begun anew; `ever`
+    how many before that."""
+    ever = 0
 
     program, keeps = "crawl-writer", "crawl"
     hang_s = 120
@@ -30,6 +32,7 @@ class Rounds(rounds.Rounds):
         shutil.rmtree(self.thing, ignore_errors=True)
         self.cursor.unlink(missing_ok=True)
         self.said.write_text("")
+        self.ever += self.told
         self.told = 0
         done = self.ask("init", self.thing)
         if done.returncode != 0:

@@ -317,6 +317,9 @@ def test_names_in_settings_are_checked_before_a_start(garner):
         wrong = g.run("-s", f"shepherd.{setting}", "config", "check")
         assert wrong.code == 2 and word in wrong.err and "all good" not in wrong.out, wrong
     assert g.run("-s", "shepherd.zombie_errors=2404 1500-1599 permanent", "config", "check").code == 0
+    for bad in ("reapers=localhost:8188", "local=never"):
+        refused = g.run("-s", f"shepherd.{bad}", "config", "check")
+        assert refused.code == 2 and "shepherd." + bad.split("=")[0] in refused.err + refused.out
 
 
 def test_why_tells_when_a_page_that_changes_often_is_due(garner, web):

@@ -290,7 +290,6 @@ static void a_kill_without_reapds_costs_no_rest(void **state)
 {
 	(void)state;
 	struct crew c;
-	struct err err = {0};
 	crew_make(&c, 0);
 	c.conf.reapers.n = 0;
 	crew_start(&c);
@@ -298,11 +297,6 @@ static void a_kill_without_reapds_costs_no_rest(void **state)
 	leave_mark(&c);
 	crew_start(&c);
 	assert_int_equal(chosen(&c), 0);
-	reapers_free(&c.reapers);
-	c.conf.local = CRAWL_LOCAL_NEVER;
-	const struct reapers_options options = {.conf = &c.conf, .data = c.data};
-	assert_int_equal(-1, reapers_new(&c.reapers, &options, &err));
-	assert_int_equal(err.code, ERR_USAGE);
 	crew_free(&c);
 }
 

@@ -155,11 +155,13 @@ static void most_types_are_never_gathered(void **state)
 {
 	(void)state;
 	for (int type = 0; type < ITEM_TYPES; type++)
-		for (unsigned flags = 0; flags < 128; flags++) {
-			bool sacred = flags & (ITEM_INITIAL | ITEM_ROBOTS | ITEM_EQUIV);
-			struct index_item item = {.type = type, .flags = (uint8_t)flags};
-			assert_int_equal(type == ITEM_NEW || type == ITEM_GATHERED ||
-						 (type == ITEM_ERROR && sacred),
+		for (unsigned flags = 0; flags < 256; flags++) {
+			bool nowhere = flags & 128, page = !(flags & ITEM_ROBOTS);
+			bool again = nowhere || flags & (ITEM_INITIAL | ITEM_EQUIV);
+			struct index_item item = {
+				.type = type, .flags = flags & 127, .no_target = nowhere};
+			assert_int_equal(page && (type == ITEM_NEW || type == ITEM_GATHERED ||
+						  (type == ITEM_ERROR && again)),
 					 plan_may_gather(&item));
 		}
 }

@@ -14,7 +14,7 @@ enum {
 	BUCKET_SHIFT = 7, /* alignment 128 bytes, 512 GB; each one more doubles both */
 	BUCKET_SHIFT_LEAST = 5,
 	BUCKET_SHIFT_MOST = 16,
-	BUCKET_AT_ONCE = 16 << 10, /* buckets with up to this much data are read by one pread */
+	BUCKET_AT_ONCE = 2 << 10, /* buckets with up to this much data are read by one pread */
 	BUCKET_DATA_MOST = (64 << 20) - (128 << 10), /* bytes in a bucket */
 };
 #define BUCKET_SPECIAL UINT32_C(0xffff0000) /* this oid and those above are not buckets */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { CHUNK = 16 * 1024 - 64, ALIGN = alignof(max_align_t), ARENA_LEAST = 16 };
+enum { CHUNK = 16 * 1024 - 64, ALIGN = alignof(max_align_t), ARENA_LEAST = 16, POOL_MOST = 256 };
 
 struct arena_chunk {
 	struct arena_chunk *before;
@@ -135,4 +135,37 @@ void arena_clear(struct arena *a)
 void arena_free(struct arena *a)
 {
 	arena_reset(a, (struct arena_mark){0});
+}
+
+struct arena arena_from(struct arena_pool *pool, size_t limit)
+{
+	struct arena a = ARENA_INIT(limit);
+	a.last = pool->first;
+	if (a.last) {
+		pool->first = a.last->before;
+		pool->n--;
+		a.last->before = NULL;
+	}
+	return a;
+}
+
+void arena_give(struct arena *a, struct arena_pool *pool)
+{
+	if (pool->n < POOL_MOST)
+		arena_clear(a);
+	else
+		arena_free(a);
+	if (!a->last)
+		return;
+	a->last->before = pool->first;
+	pool->first = a->last;
+	pool->n++;
+	a->last = NULL;
+}
+
+void arena_pool_free(struct arena_pool *pool)
+{
+	struct arena all = {.last = pool->first};
+	arena_free(&all);
+	*pool = (struct arena_pool){0};
 }

@@ -36,3 +36,13 @@ struct arena_mark arena_mark(const struct arena *a);
 void arena_reset(struct arena *a, struct arena_mark mark);
 void arena_clear(struct arena *a); /* keeps one chunk for the next round */
 void arena_free(struct arena *a);
+
+/* Chunks that wait for the next arena of an owner who has many small ones, one after the other: the
+ * C library would split and join them again and again. */
+struct arena_pool {
+	struct arena_chunk *first;
+	size_t n;
+};
+struct arena arena_from(struct arena_pool *pool, size_t limit) MUST_USE;
+void arena_give(struct arena *a, struct arena_pool *pool); /* in place of arena_free() */
+void arena_pool_free(struct arena_pool *pool);

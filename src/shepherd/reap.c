@@ -258,6 +258,7 @@ void reap_free(struct reap **rp)
 	url_log_close(&r->log);
 	LIST_EACH (struct reap_job, job, &r->jobs, link)
 		reap_job_free(job);
+	arena_pool_free(&r->arenas);
 	reap_jobs_free(&r->out);
 	(void)kit_close(&r->kit, &err);
 	loop_later_cancel(&r->pump);

@@ -94,10 +94,11 @@ struct reap {
 	bool by_proxy; /* which knows the names */
 	struct reaper_host host;
 	struct reaper *local;
-	struct reapers *reapers; /* it, and those of other machines */
-	struct url_log *log;     /* NULL: nobody wants it */
-	struct link jobs;        /* all of them */
-	struct reap_jobs out;    /* those that reapers have */
+	struct reapers *reapers;  /* it, and those of other machines */
+	struct url_log *log;      /* NULL: nobody wants it */
+	struct link jobs;         /* all of them */
+	struct arena_pool arenas; /* of jobs that are done */
+	struct reap_jobs out;     /* those that reapers have */
 	uint64_t last_id;
 	/* Of the run. */
 	struct state *state;

@@ -10,7 +10,7 @@
 struct reap_job *reap_job_new(struct reap *r)
 {
 	struct reap_job *job = mem_alloc(sizeof *job);
-	*job = (struct reap_job){.reap = r, .arena = ARENA_INIT(BUCKET_ARENA)};
+	*job = (struct reap_job){.reap = r, .arena = arena_from(&r->arenas, BUCKET_ARENA)};
 	list_append(&r->jobs, &job->link);
 	return job;
 }
@@ -22,7 +22,7 @@ void reap_job_free(struct reap_job *job)
 	list_remove(&job->link);
 	loop_timer_stop(&job->again);
 	dns_cancel(&job->dns);
-	arena_free(&job->arena);
+	arena_give(&job->arena, &job->reap->arenas);
 	mem_free(&job);
 }
 

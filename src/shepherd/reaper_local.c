@@ -31,9 +31,10 @@ struct local {
 	struct bucket_packer *packer;
 	struct reaper_links *links;
 	struct buf packed;
-	struct link jobs;     /* all that are out */
-	struct link to_parse; /* those that wait for a parser */
-	uint64_t parsing;     /* those that wait for one, or are with one */
+	struct link jobs;         /* all that are out */
+	struct arena_pool arenas; /* of jobs that are done */
+	struct link to_parse;     /* those that wait for a parser */
+	uint64_t parsing;         /* those that wait for one, or are with one */
 };
 
 struct local_job {
@@ -64,7 +65,7 @@ static void job_free(struct local_job *job)
 	list_remove(&job->waiting);
 	l->reaper.counts.out--;
 	buf_free(&job->body);
-	arena_free(&job->arena);
+	arena_give(&job->arena, &l->arenas);
 	mem_free(&job);
 }
 
@@ -350,7 +351,7 @@ static struct local_job *job_copy(struct local *l, const struct reaper_job *in)
 	*job = (struct local_job){
 		.local = l,
 		.from_us = loop_now_us(l->o.kit->loop),
-		.arena = ARENA_INIT(64 << 20),
+		.arena = arena_from(&l->arenas, 64 << 20),
 		.job = *in,
 		.body = BUF_INIT(in->limits.body),
 	};
@@ -446,6 +447,7 @@ static void local_free(struct reaper **r)
 	bucket_packer_free(&l->packer);
 	reaper_links_free(&l->links);
 	buf_free(&l->packed);
+	arena_pool_free(&l->arenas);
 	mem_free(&l);
 	*r = NULL;
 }

@@ -138,6 +138,29 @@ static void sizes_past_all_bounds_end_the_program(void **state)
 	assert_true(dies(a_size_that_overflows_when_rounded));
 }
 
+static void what_an_arena_gives_to_its_pool_comes_back_as_zeroes(void **state)
+{
+	(void)state;
+	enum { MANY = 600 }; /* more than a pool keeps */
+	struct arena_pool pool = {0};
+	struct arena a[MANY];
+	for (int round = 0; round < 2; round++) {
+		for (size_t i = 0; i < MANY; i++) {
+			a[i] = arena_from(&pool, 1000);
+			char *p = arena_alloc(&a[i], 1000);
+			for (size_t k = 0; k < 1000; k++)
+				assert_int_equal(p[k], 0);
+			memset(p, 'x', 1000);
+		}
+		assert_int_equal(pool.n, 0);
+		for (size_t i = 0; i < MANY; i++)
+			arena_give(&a[i], &pool);
+		assert_true(pool.n < MANY);
+	}
+	arena_pool_free(&pool);
+	assert_null(pool.first);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -148,6 +171,7 @@ int main(void)
 		cmocka_unit_test(texts_are_copies),
 		cmocka_unit_test(arrays_grow_in_an_arena),
 		cmocka_unit_test(sizes_past_all_bounds_end_the_program),
+		cmocka_unit_test(what_an_arena_gives_to_its_pool_comes_back_as_zeroes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

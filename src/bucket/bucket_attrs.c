@@ -363,6 +363,10 @@ int bucket_encode(struct bucket_packer *packer, const struct attrs *header,
 		  const struct attrs *body, struct buf *out, uint32_t *ret_type, struct err *err)
 {
 	CLEANUP(buf_free) struct buf bytes = BUF_INIT(BUCKET_DATA_MOST);
+	size_t most = 0;
+	for (size_t i = 0; i < body->n && most < BUCKET_DATA_MOST; i++)
+		most += BYTES_MAX + 1 + body->a[i].value.n;
+	(void)buf_room(&bytes, MIN(most, (size_t)BUCKET_DATA_MOST)); /* once, not by doubling */
 	if (put_attrs(&bytes, body, err) < 0)
 		return -1;
 	if (bytes.over)

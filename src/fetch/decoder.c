@@ -3,8 +3,13 @@
  *
  * Where a coding ends, a body may go on. Further members (gzip) and frames (zstd) belong to it, as
  * their own tools and RFC 1952 and 8878 have it. Anything else is passed over, as browsers do: many
- * servers pad. */
+ * servers pad.
+ *
+ * What a layer needs is large and is needed for each document: it waits where libcurl's memory does
+ * (curl_lib.h). */
 #include "fetch/decoder.h"
+
+#include "fetch/curl_lib.h"
 
 #include <brotli/decode.h>
 #include <zlib.h>
@@ -70,9 +75,28 @@ static bool head_fill(struct layer *l, size_t n, struct str *in)
 
 enum { WINDOW = 15, WINDOW_GZIP = WINDOW + 16, DEFLATE_HEAD = 2 };
 
+static void *zlib_alloc(void *ctx, unsigned n, unsigned size)
+{
+	(void)ctx;
+	return curl_memory_alloc((size_t)n * size);
+}
+
+static void zlib_release(void *ctx, void *p)
+{
+	(void)ctx;
+	curl_memory_free(p);
+}
+
+static bool zlib_open(struct layer *l, int window)
+{
+	l->z.zalloc = zlib_alloc;
+	l->z.zfree = zlib_release;
+	return inflateInit2(&l->z, window) == Z_OK;
+}
+
 static bool gzip_open(struct layer *l)
 {
-	return inflateInit2(&l->z, WINDOW_GZIP) == Z_OK;
+	return zlib_open(l, WINDOW_GZIP);
 }
 
 static enum step zlib_step(struct layer *l, struct str *in, size_t *ret_n)
@@ -127,8 +151,7 @@ static enum step deflate_step(struct layer *l, struct str *in, size_t *ret_n)
 		return zlib_step(l, in, ret_n);
 	if (!head_fill(l, DEFLATE_HEAD, in))
 		return STEP_MORE;
-	return inflateInit2(&l->z, deflate_window(l->head)) == Z_OK ? zlib_step(l, &head, ret_n)
-								    : STEP_BAD;
+	return zlib_open(l, deflate_window(l->head)) ? zlib_step(l, &head, ret_n) : STEP_BAD;
 }
 
 static void deflate_close(struct layer *l)
@@ -240,7 +263,10 @@ static int layer_add(struct decoder *d, const struct coding *coding)
 {
 	if (!coding || d->n == DECODER_LAYERS)
 		return -1;
-	struct layer *l = mem_alloc(sizeof *l);
+	struct layer *l = curl_memory_alloc(sizeof *l);
+	if (!l)
+		die("out of memory (for a coding)");
+	memset(l, 0, offsetof(struct layer, room)); /* what is in the room was put there */
 	l->coding = coding;
 	memmove(d->layer + 1, d->layer, d->n * sizeof d->layer[0]);
 	d->layer[0] = l;
@@ -274,7 +300,7 @@ void decoder_free(struct decoder **pd)
 	for (size_t i = 0; d && i < d->n; i++) {
 		if (d->layer[i]->is_open)
 			d->layer[i]->coding->close(d->layer[i]);
-		mem_free(&d->layer[i]);
+		curl_memory_free(d->layer[i]);
 	}
 	mem_free(pd);
 }

@@ -33,10 +33,15 @@ const struct config_section robot_section = {
 
 /* Memory. */
 
+/* Most documents are smaller, and need not be copied while they grow. */
+enum { MEMORY_FIRST = (32 << 10) - 64 };
+
 static int memory_begin(struct robot_sink *s, const struct robot_head *head, struct err *err)
 {
+	struct buf *buf = ((struct robot_memory_sink *)s)->buf;
 	(void)head, (void)err;
-	buf_clear(((struct robot_memory_sink *)s)->buf);
+	buf_clear(buf);
+	(void)buf_room(buf, MIN(buf->max, (size_t)MEMORY_FIRST));
 	return 0;
 }
 

@@ -270,6 +270,13 @@ static void local_document(struct local_job *job, const struct robot_result *res
 }
 
 /* What is known when the robot is done. */
+/* From the first byte of the request to the last of the answer, in ms, rounded up; 0: not asked. */
+static uint32_t transfer_ms(const struct robot_result *result)
+{
+	int64_t took_us = result->sent_us ? clock_mono_us() - result->sent_us : 0;
+	return (uint32_t)MIN((took_us + US_PER_MS - 1) / US_PER_MS, UINT32_MAX);
+}
+
 static void answer_fill(struct local_job *job, const struct robot_result *result)
 {
 	const struct robot_head *head = result->head;
@@ -284,7 +291,7 @@ static void answer_fill(struct local_job *job, const struct robot_result *result
 		.status = (uint16_t)head->status,
 		.addr = result->addr,
 		.ago_us = -1,
-		.download_ms = (uint32_t)(result->times.first_us / 1000),
+		.download_ms = transfer_ms(result),
 		.retry_after_us =
 			robot_obeys_retry(head->status) ? MAX(head->retry_after_us, 0) : 0,
 		.not_now_us = not_now ? MAX(result->not_now_us, 1) : 0,

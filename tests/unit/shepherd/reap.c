@@ -517,9 +517,11 @@ static void what_robots_txt_forbids_is_not_asked_for(void **state)
 	MUST(reap_all(&b, &err));
 	assert_true(told(&b, &e));
 	assert_int_equal(CODE_ROBOTS, e.code);
+	assert_int_equal(0, e.download_ms);
 	assert_int_equal(0, served.pages);
 	assert_int_equal(1, served.files);
 	assert_true(told_of(&b, OF_ROBOTS, &e));
+	assert_true(e.download_ms > 0); /* a part of a millisecond is one */
 	assert_int_equal(ITEM_GATHERED, e.type);
 	assert_int_equal(CHANGE_NONE, e.op);
 	assert_int_equal(b.fp.site, e.fp.site);

@@ -123,6 +123,11 @@ static void ftp_nudge(struct request *q, int64_t now_us)
 static int check_limits(struct request *q, int64_t now_us)
 {
 	const struct robot_limits *limits = &q->job->limits;
+	if (!q->sent_us &&
+	    robot_is_over(q->robot)) { /* libcurl's own timer may have read the socket */
+		request_give_up(q, OUTCOME_CANCELLED, ROBOT_CAUSE_LEASE);
+		return -1;
+	}
 	if (now_us - q->started_us >= limits->total_us) {
 		request_give_up(q, OUTCOME_TEMPORARY, ROBOT_CAUSE_TIME);
 		return -1;

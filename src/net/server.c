@@ -259,7 +259,7 @@ int server_listen(struct server *s, int fd, struct err *err)
 
 int server_may_listen(int fd, const struct tls *tls, struct err *err)
 {
-	struct sockaddr_storage at;
+	struct sockaddr_storage at = {0};
 	socklen_t n = sizeof at;
 	struct addr a;
 	char name[128];

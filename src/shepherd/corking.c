@@ -261,7 +261,7 @@ static int cork_make_site(struct corking *c, struct err *err)
 	}
 	if (rc < 0 || (rc == 0 && journal_read(record.payload, &e, err) < 0))
 		return -1;
-	if (rc == 1 || url_parse(e.url, NULL, room, sizeof room, &url) != 0)
+	if (rc != 0 || url_parse(e.url, NULL, room, sizeof room, &url) != 0)
 		return err_set(err, ERR_DAMAGED, "%s: journal, record at %" PRIu64 ": not a URL",
 			       state_name(c->state), c->at.made);
 	struct url_site name = url_site(&url);

@@ -86,8 +86,9 @@ static void plan_measure(const struct plan_clock *clock, const struct index_item
 		ret[MEASURE_SLOW] = age * (f > 3 ? f / 3 : 1) + rnd % clock->slow_s;
 		ret[MEASURE_FAST] = age * f;
 	} else {
-		ret[MEASURE_WORTH] = item->weight * UINT64_C(100000) +
-				     MIN(age, 2 * refresh) * 5 * M / (2 * refresh + 4 * DAY_S);
+		ret[MEASURE_WORTH] =
+			item->weight * UINT64_C(100000) +
+			MIN(age, 2 * refresh) * 5 * M / (2 * refresh + UINT64_C(4) * DAY_S);
 	}
 }
 

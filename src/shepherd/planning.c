@@ -523,7 +523,8 @@ static int plan_note(struct planning *p, struct err *err)
 static uint64_t plan_budget_of(const struct crawl *c, const struct state_course *course)
 {
 	double rate = MAX((double)course->rate_milli / 1000, c->conf->est_raw_performance);
-	double budget = rate * (double)(c->cycle_us / US_PER_S) * c->conf->reap_optimism;
+	int64_t cycle_s = c->cycle_us / US_PER_S;
+	double budget = rate * (double)cycle_s * c->conf->reap_optimism;
 	return budget < (double)c->conf->plan_max ? MAX((uint64_t)budget, 1)
 						  : (uint64_t)c->conf->plan_max;
 }

@@ -297,7 +297,7 @@ static void status_tick(void *ctx)
  * on. A file that cannot be read says the worst. */
 static int64_t killed_rest_us(const struct reapers *rs)
 {
-	CLEANUP(arena_free) struct arena arena = ARENA_INIT(STATUS_MAX * 8);
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT((size_t)STATUS_MAX * 8);
 	struct reaper_status *list = NULL;
 	struct err err;
 	size_t n = 0;

@@ -698,6 +698,7 @@ bool state_grown(const struct state *st)
 int state_read(struct state *st, const char *file, struct record_reader **ret, struct err *err)
 {
 	char path[PATH_MAX];
+	ENSURE(st);
 	for (unsigned i = 0; i < APPENDS; i++) {
 		if (strcmp(file, appended_files[i].name) != 0)
 			continue;

@@ -189,8 +189,8 @@ unsigned schema_optimum(const struct schema *schema, double boost, const struct 
 	int64_t stable_s = MAX((int64_t)item->last_seen_s - item->stable_s, 1);
 	int64_t refresh_s = conf->refresh_us / US_PER_S;
 	double rank = 32 + MAX(item->weight - 96, 0);
-	double ideal = (double)refresh_s * boost * rank /
-		       (32 * (double)stable_s * conf->stability_factor);
+	double ideal =
+		(double)refresh_s * boost * rank / (32 * (double)stable_s * conf->stability_factor);
 	unsigned k = 0;
 	while (k < schema->n && schema->freq[k] > ideal)
 		k++;

@@ -79,39 +79,44 @@ static void put_duration(struct html *h, int64_t us, bool known)
 	put_cell(h, "n", known ? buf_str(&text) : STR("-"));
 }
 
+/* A section with a table of its own, which live numbers fill when it is empty. */
+static void open_table(struct html *h, const char *id, const char *title, bool empty)
+{
+	html_open(h, "section");
+	html_attr_text(h, "id", id);
+	if (empty)
+		html_attr_text(h, "hidden", "hidden");
+	html_put_text(h, "h2", title);
+	html_open(h, "table");
+	html_open(h, "tbody");
+}
+
+static void close_table(struct html *h)
+{
+	html_close(h, "tbody");
+	html_close(h, "table");
+	html_close(h, "section");
+}
+
 static void put_causes(struct html *h, const struct status *s)
 {
 	struct numbers_cause cause[NUMBERS_CAUSES];
 	size_t n = numbers_causes(s, cause);
-	html_open(h, "section");
-	html_attr_text(h, "id", "causes");
-	if (n == 0)
-		html_attr_text(h, "hidden", "hidden");
-	html_put_text(h, "h2", "Pages that were not gathered");
-	html_open(h, "table");
-	html_open(h, "tbody");
+	open_table(h, "causes", "Pages that were not gathered", n == 0);
 	for (size_t i = 0; i < n; i++) {
 		html_open(h, "tr");
 		put_cell(h, NULL, cause[i].result);
 		put_number(h, cause[i].count);
 		html_close(h, "tr");
 	}
-	html_close(h, "tbody");
-	html_close(h, "table");
-	html_close(h, "section");
+	close_table(h);
 }
 
 static void put_codes(struct html *h, const struct status *s)
 {
 	struct numbers_code code[NUMBERS_CODES];
 	size_t n = numbers_codes(s, code);
-	html_open(h, "section");
-	html_attr_text(h, "id", "codes");
-	if (n == 0)
-		html_attr_text(h, "hidden", "hidden");
-	html_put_text(h, "h2", "What tries came to");
-	html_open(h, "table");
-	html_open(h, "tbody");
+	open_table(h, "codes", "What tries came to", n == 0);
 	for (size_t i = 0; i < n; i++) {
 		layout_open(h, "tr", code[i].words[0] ? "code" : "class");
 		put_cell(h, NULL, code[i].name);
@@ -119,9 +124,7 @@ static void put_codes(struct html *h, const struct status *s)
 		put_number(h, code[i].count);
 		html_close(h, "tr");
 	}
-	html_close(h, "tbody");
-	html_close(h, "table");
-	html_close(h, "section");
+	close_table(h);
 }
 
 static const char *state_class(const struct status_row *r)

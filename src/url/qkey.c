@@ -89,3 +89,46 @@ const char *qkey_print(qkey k, char ret[QKEY_TEXT])
 		snprintf(ret + n, QKEY_TEXT - (size_t)n, ":%u", qkey_port(k));
 	return ret;
 }
+
+/* The lower 61 bits, without the port. */
+static bool parse_server(struct str text, qkey *ret)
+{
+	unsigned char b[6] = {0};
+	uint64_t v = 0;
+	if (str_starts(text, STR("6."))) {
+		if (!hex_parse(str_from(text, 2), b, 6))
+			return false;
+		v = (uint64_t)1 << V6_AT | (uint64_t)(b[0] << 8 | b[1]) << HIGH_AT |
+		    (uint64_t)b[2] << 24 | b[3] << 16 | b[4] << 8 | b[5];
+	} else if (hex_parse(text, b, 4)) {
+		v = (uint64_t)b[0] << 24 | b[1] << 16 | b[2] << 8 | b[3];
+	} else {
+		struct str part;
+		uint64_t number;
+		while (text.p && str_cut(&text, '.', &part) == 0) {
+			if (!str_u64(part, &number) || number > 255)
+				return false;
+			v = (v << 8 | number) & UINT32_MAX;
+		}
+	}
+	*ret = v;
+	return true;
+}
+
+/* What was read is printed and compared, so that a key has one text. */
+bool qkey_parse(struct str text, qkey *ret)
+{
+	struct str rest = text, server;
+	char again[QKEY_TEXT];
+	qkey low;
+	uint64_t number = 0;
+	if (str_cut(&rest, ':', &server) != 0 || !parse_server(server, &low))
+		return false;
+	if (rest.p && !str_u64(rest, &number))
+		return false;
+	qkey k = (qkey)QKEY_RESOLVED << KIND_AT | low | (number & UINT16_MAX) << PORT_AT;
+	if (!str_eq(str_of(qkey_print(k, again)), text))
+		return false;
+	*ret = k;
+	return true;
+}

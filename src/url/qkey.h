@@ -54,3 +54,6 @@ static inline uint16_t qkey_port(qkey k)
 }
 
 const char *qkey_print(qkey k, char ret[QKEY_TEXT]);
+/* The text of a resolved key, read back; that of any other kind, and what qkey_print() would write
+ * in another way, is false. */
+bool qkey_parse(struct str text, qkey *ret) MUST_USE;

@@ -31,6 +31,30 @@ static void keys_print_as_in_the_document(void **state)
 	prints(qkey_of(&(struct qkey_addr){false, {255, 255, 255, 255}}, 0), "ffffffff");
 }
 
+static void the_text_of_a_resolved_key_reads_as_the_key(void **state)
+{
+	(void)state;
+	static const char *const none[] = {
+		"",           "c000020",        "c00002011",       "C0000201",     "7f000001",
+		"7f002345",   "127.0.0.256",    "127.0.0",         "126.0.0.1",    "127.0.0.01",
+		"c0000201:",  "c0000201:0",     "c0000201:65536",  "c0000201:80:", "c0000201:080",
+		"6.1bcff92b", "6.ffffffff3638", "6.1bcff92b3638 ", "a.test",
+	};
+	const qkey keys[] = {
+		qkey_of(&v4, 0),       qkey_of(&v4, 65535), qkey_of(&loopback, 0),
+		qkey_of(&loopback, 1), qkey_of(&v6, 0),     qkey_of(&v6, 80),
+	};
+	char text[QKEY_TEXT];
+	qkey k = 7;
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+		assert_true(qkey_parse(str_of(qkey_print(keys[i], text)), &k));
+		assert_true(k == keys[i]);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(none); i++)
+		if (qkey_parse(str_of(none[i]), &k))
+			fail_msg("'%s' was read", none[i]);
+}
+
 /* On disk they stay what they are; a change of this number breaks what is stored. */
 static void an_ipv6_key_never_changes(void **state)
 {
@@ -123,6 +147,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keys_print_as_in_the_document),
+		cmocka_unit_test(the_text_of_a_resolved_key_reads_as_the_key),
 		cmocka_unit_test(an_ipv6_key_never_changes),
 		cmocka_unit_test(the_parts_come_out_as_they_went_in),
 		cmocka_unit_test(ipv6_counts_by_64),

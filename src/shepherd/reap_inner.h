@@ -187,9 +187,8 @@ void reap_adopted(struct reap *r);
 struct reap_site *reap_site_of(struct reap *r, uint64_t fp);
 /* 0: the site of the job has its address. 1: the job waits, or has ended. */
 int reap_resolve(struct reap_job *job, const struct url *url);
-/* The server that a proxy asked. */
-void reap_key_learned(struct reap *r, struct reap_site *site, const struct addr *addr,
-		      struct url_site of);
+/* The server that a proxy asked; 0: not known. */
+void reap_key_learned(struct reap *r, struct reap_site *site, qkey key, struct url_site of);
 /* The job waits for its site, and keeps its place. */
 void reap_park(struct reap_job *job);
 /* All that wait go back to their places, not to be asked for before until_us. */

@@ -104,12 +104,10 @@ static void key_set(struct reap *r, struct reap_site *site, qkey key, struct url
 	key_tell(r, site, of);
 }
 
-void reap_key_learned(struct reap *r, struct reap_site *site, const struct addr *addr,
-		      struct url_site of)
+void reap_key_learned(struct reap *r, struct reap_site *site, qkey key, struct url_site of)
 {
-	if (!r->by_proxy || !addr->family || site->key == kit_qkey(addr))
-		return;
-	key_set(r, site, kit_qkey(addr), of);
+	if (r->by_proxy && key && site->key != key)
+		key_set(r, site, key, of);
 }
 
 /* Names */

@@ -330,7 +330,7 @@ static void page_answered(struct reap_job *job, const struct reaper_answer *a)
 		return;
 	}
 	if (parsed)
-		reap_key_learned(r, site, &a->addr, url_site(&url));
+		reap_key_learned(r, site, a->key, url_site(&url));
 	reap_rule_answered(r, site->key, a->code);
 	if (job->queued &&
 	    a->ago_us >= 0) { /* as politeness counts, or it would be asked in vain */

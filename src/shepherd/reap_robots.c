@@ -111,6 +111,11 @@ static void robots_submit(struct reap_job *job)
 		loop_timer_in(r->o.loop, &job->again, ROBOTS_AGAIN_US);
 }
 
+static struct str robots_seconds(struct arena *arena, int64_t s)
+{
+	return str_of(arena_printf(arena, "%" PRId64, s));
+}
+
 /* The bucket of a site's file. That of the answer where the site itself gave it; what came by
  * redirects is packed anew, since a bucket is of the URL whose item it belongs to. */
 static int robots_keep(struct reap_job *job, const struct reaper_answer *a, uint64_t *ret_where,
@@ -119,7 +124,6 @@ static int robots_keep(struct reap_job *job, const struct reaper_answer *a, uint
 	struct reap *r = job->reap;
 	struct arena *arena = &job->arena;
 	struct attrs header = {0}, body = {0};
-	struct str now = str_of(arena_printf(arena, "%" PRId64, clock_wall_us() / US_PER_S));
 	uint32_t oid;
 	int rc;
 	if (job->hops == 0) {
@@ -129,8 +133,8 @@ static int robots_keep(struct reap_job *job, const struct reaper_answer *a, uint
 		attrs_add(
 			&header, arena, 'U',
 			str_of(arena_printf(arena, STR_FMT ROBOTS_PATH, STR_ARG(job->site_name))));
-		attrs_add(&header, arena, 'D', now);
-		attrs_add(&header, arena, 'J', now);
+		attrs_add(&header, arena, 'D', robots_seconds(arena, a->downloaded_s));
+		attrs_add(&header, arena, 'J', robots_seconds(arena, a->changed_s));
 		reaper_raw_body(a->type, a->body, arena, &body);
 		rc = bucket_put(r->buckets, r->packer, &header, &body, &oid, err);
 	}
@@ -207,7 +211,9 @@ static void robots_end(struct reap_job *job, const struct reaper_answer *a, uint
 		.body = a->body,
 		.retry_after_us = a->retry_after_us,
 	};
-	robots_cache_told(r->kit.robots, job->site_name, &file, clock_wall_us());
+	/* as of when it came, which its bucket has too */
+	robots_cache_told(r->kit.robots, job->site_name, &file,
+			  a->ended_s ? a->ended_s * US_PER_S : clock_wall_us());
 	robots_journal(job, a, code);
 	if (code == CODE_OK)
 		robots_sitemaps(job);

@@ -10,6 +10,7 @@
 #include "base/cursor.h"
 #include "base/hash.h"
 #include "bucket/bucket_attrs.h"
+#include "fetch/kit.h"
 
 #include <inttypes.h>
 
@@ -34,6 +35,13 @@ static void line_add_number(struct buf *out, char letter, uint64_t v)
 {
 	char digits[STR_DECIMAL_MAX];
 	line_add(out, letter, (struct str){digits, str_decimal(digits, v)});
+}
+
+/* Left out where it is not known. */
+static void line_add_seconds(struct buf *out, char letter, int64_t s)
+{
+	if (s > 0)
+		line_add_number(out, letter, (uint64_t)MIN(s, (int64_t)UINT32_MAX));
 }
 
 /* Left out where it is empty or cannot be sent. */
@@ -93,6 +101,15 @@ static int line_time(const struct line_reader *r, int64_t *ret, struct err *err)
 {
 	uint64_t v = 0;
 	if (line_number(r, TIME_MOST_US, &v, err) < 0)
+		return -1;
+	*ret = (int64_t)v;
+	return 0;
+}
+
+static int line_seconds(const struct line_reader *r, int64_t *ret, struct err *err)
+{
+	uint64_t v = 0;
+	if (line_number(r, UINT32_MAX, &v, err) < 0)
 		return -1;
 	*ret = (int64_t)v;
 	return 0;
@@ -195,9 +212,7 @@ static int job_read_flag(const struct line_reader *r, bool *ret, struct err *err
 
 static int job_read_line(const struct line_reader *r, struct reaper_job *job, struct err *err)
 {
-	uint64_t v = 0;
 	unsigned char md5[16];
-	int rc;
 	switch (r->letter) {
 	case 'U':
 		return job_read_url(r, job, err);
@@ -207,9 +222,7 @@ static int job_read_line(const struct line_reader *r, struct reaper_job *job, st
 	case 'w':
 		return job_read_what(r, job, err);
 	case 't':
-		rc = line_number(r, UINT32_MAX, &v, err);
-		job->now_s = (int64_t)v;
-		return rc;
+		return line_seconds(r, &job->now_s, err);
 	case 'e':
 		return line_text(r, ROBOT_ETAG_MAX, &job->etag, err);
 	case 'l':
@@ -309,12 +322,15 @@ static void control_add_words(const struct reaper_answer *a, struct buf *out)
 static void control_write(const struct reaper_answer *a, struct buf *out)
 {
 	struct reaper_answer copy = *a;
-	char addr[ADDR_SHOWN], sum[33];
+	char key[QKEY_TEXT], sum[33];
 	control_add_words(a, out);
 	line_add(out, 'U', a->url);
-	if (a->addr.family)
-		line_add(out, 'k', str_of(addr_print_port(&a->addr, addr)));
+	if (a->key)
+		line_add(out, 'k', str_of(qkey_print(a->key, key)));
 	line_add_number(out, 'h', a->download_ms);
+	line_add_seconds(out, 'd', a->ended_s);
+	line_add_seconds(out, 'D', a->downloaded_s);
+	line_add_seconds(out, 'J', a->changed_s);
 	if (a->ago_us >= 0)
 		line_add_number(out, 'g', (uint64_t)MIN(a->ago_us, TIME_MOST_US));
 	if (a->retry_after_us > 0)
@@ -440,7 +456,13 @@ static int answer_read_line(const struct line_reader *r, struct reaper_answer *a
 	case 'U':
 		return line_text(r, URL_STRICT_MAX, &a->url, err);
 	case 'k':
-		return line_addr(r, &a->addr, err);
+		return qkey_parse(r->value, &a->key) ? 0 : line_wrong(r, err);
+	case 'd':
+		return line_seconds(r, &a->ended_s, err);
+	case 'D':
+		return line_seconds(r, &a->downloaded_s, err);
+	case 'J':
+		return line_seconds(r, &a->changed_s, err);
 	case 'h':
 	case 's':
 		return answer_read_small(r, a, err);
@@ -563,6 +585,12 @@ static const char *answer_wrong_parts(const struct reaper_answer *a, const struc
 	return NULL;
 }
 
+static bool is_seconds(struct str text, int64_t s)
+{
+	uint64_t v;
+	return str_u64(text, &v) && v == (uint64_t)s;
+}
+
 static int check_bucket(const struct reaper_answer *a, const struct reaper_job *job,
 			struct bucket_packer *packer, struct err *err)
 {
@@ -584,21 +612,39 @@ static int check_bucket(const struct reaper_answer *a, const struct reaper_job *
 		return err_set(err, ERR_DAMAGED, "its bucket is of another URL");
 	if (!footprint_parse(attrs_get(&header, 'O'), &fp) || footprint_cmp(fp, job->fp) != 0)
 		return err_set(err, ERR_DAMAGED, "its bucket has another footprint");
+	if (!is_seconds(attrs_get(&header, 'D'), a->downloaded_s) ||
+	    !is_seconds(attrs_get(&header, 'J'), a->changed_s))
+		return err_set(err, ERR_DAMAGED, "its bucket has another D or J");
 	return 0;
 }
 
-int reap_answer_check(const struct reaper_answer *a, const struct reaper_job *job,
+/* A document has both times, and it came before the request had ended; nothing else has them. */
+static const char *answer_wrong_times(const struct reaper_answer *a, int64_t from_s,
+				      int64_t until_s)
+{
+	if (a->ended_s && (a->ended_s < from_s || a->ended_s > until_s))
+		return "it ended at a time at which the job was not out";
+	if (a->bucket.n && (a->downloaded_s < from_s || a->downloaded_s > a->ended_s))
+		return "a document that came at a time at which the job was not out";
+	if (a->bucket.n && a->changed_s > a->downloaded_s)
+		return "a document that changed after it came";
+	if (!a->bucket.n && (a->downloaded_s || a->changed_s))
+		return "times of a document where there is none";
+	return NULL;
+}
+
+int reap_answer_check(const struct reaper_answer *a, const struct reaper_job *job, int64_t until_s,
 		      struct bucket_packer *packer, struct err *err)
 {
 	const char *wrong = answer_wrong_parts(a, job);
-	struct addr asked = a->addr;
-	asked.port = job->addr.port;
+	if (!wrong)
+		wrong = answer_wrong_times(a, job->now_s, until_s);
 	if (!str_eq(a->url, job->url))
 		return err_set(err, ERR_DAMAGED, "it is about another URL");
 	if (!code_of_reaper(a->code))
 		return err_set(err, ERR_DAMAGED, "no reaper comes to code %u", a->code);
-	if (asked.family && !addr_eq(asked, job->addr))
-		return err_set(err, ERR_DAMAGED, "it asked another address");
+	if (a->key && a->key != kit_qkey(&job->addr))
+		return err_set(err, ERR_DAMAGED, "it asked another server");
 	if (wrong)
 		return err_set(err, ERR_DAMAGED, "%s (code %u)", wrong, a->code);
 	return a->bucket.n ? check_bucket(a, job, packer, err) : 0;

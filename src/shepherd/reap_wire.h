@@ -40,9 +40,10 @@ int reap_parts_read(const struct str *arg, size_t n, struct reap_parts *ret, str
  * the form: reap_answer_check() does the rest. */
 int reap_answer_read(const struct reap_parts *parts, struct str bytes, struct arena *arena,
 		     struct reaper_answer *ret, struct err *err);
-/* Whether it can be the answer to this job: URL, bucket (whole, of this page, packed with
- * dictionaries that `packer` has), code. Links are looked at by reaper_remote.c, which remembers
- * those that it has seen. ERR_DAMAGED says which is a lie. */
+/* Whether it can be the answer to this job: URL, key, times (from the job's on, up to until_s by
+ * the same clock), bucket (whole, of this page and these times, packed with dictionaries that
+ * `packer` has), code. Links are looked at by reaper_remote.c, which remembers those that it has
+ * seen. ERR_DAMAGED says which is a lie. */
 struct bucket_packer;
-int reap_answer_check(const struct reaper_answer *a, const struct reaper_job *job,
+int reap_answer_check(const struct reaper_answer *a, const struct reaper_job *job, int64_t until_s,
 		      struct bucket_packer *packer, struct err *err);

@@ -326,6 +326,10 @@ static void answer_lie(struct reaper_answer *a, struct reaper_link *link)
 		a->id += 1000000;
 	if (FAULT_LIES("lie.bucket"))
 		a->bucket.n -= a->bucket.n > 0;
+	if (FAULT_LIES("lie.key"))
+		a->key ^= 1;
+	if (FAULT_LIES("lie.date"))
+		a->ended_s += 100 * US_PER_DAY / US_PER_S;
 	if (FAULT_LIES("lie.code"))
 		a->code = CODE_RESOLVED;
 	if (FAULT_LIES("lie.link") && a->links) {
@@ -346,6 +350,7 @@ static void answer_send(struct reapd_server *d, const struct reaper_answer *a)
 	if (*cancelled) {
 		said.bucket = said.body = STR("");
 		said.links = 0;
+		said.downloaded_s = said.changed_s = 0;
 	}
 	out_jobs_remove(&d->jobs, a->id);
 	answer_lie(&said, &link);

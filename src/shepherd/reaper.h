@@ -48,13 +48,16 @@ struct reaper_link {
 /* All of it is good during the call. */
 struct reaper_answer {
 	uint64_t id;
-	uint16_t code;    /* code.h */
-	struct str text;  /* a few words more, for people; may be empty */
-	struct str url;   /* the job's */
-	uint16_t status;  /* of HTTP; 0: no answer came */
-	struct addr addr; /* that was asked; family 0: none */
-	int64_t ago_us;   /* since the first byte of the request went out; -1: none did */
+	uint16_t code;   /* code.h */
+	struct str text; /* a few words more, for people; may be empty */
+	struct str url;  /* the job's */
+	uint16_t status; /* of HTTP; 0: no answer came */
+	qkey key;        /* of the server that was asked; 0: none was */
+	int64_t ago_us;  /* since the first byte of the request went out; -1: none did */
 	uint32_t download_ms;
+	/* By the clock of the job: when its server was done (0: it was not asked), and what the
+	 * bucket has as D and J (0: there is none). */
+	int64_t ended_s, downloaded_s, changed_s;
 	int64_t retry_after_us; /* 0: not said */
 	/* Not asked: politeness. Worth another try after this time; 0: it was asked, or code says
 	 * why not. */

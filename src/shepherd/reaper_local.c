@@ -110,11 +110,10 @@ static void doc_make_header(struct local_job *job, const struct robot_result *re
 	struct arena *arena = &job->arena;
 	struct attrs *h = &job->header;
 	const struct robot_head *head = result->head;
-	struct str now = seconds_text(arena, job->job.now_s + job_took_us(job) / US_PER_S);
 	attrs_add(h, arena, 'O', crawl_digits(job->job.fp, arena));
 	attrs_add(h, arena, 'U', job->job.url);
-	attrs_add(h, arena, 'D', now);
-	attrs_add(h, arena, 'J', now);
+	attrs_add(h, arena, 'D', seconds_text(arena, job->answer.ended_s));
+	attrs_add(h, arena, 'J', seconds_text(arena, job->answer.ended_s));
 	if (result->last_modified_us >= 0)
 		attrs_add(h, arena, 'L', seconds_text(arena, result->last_modified_us / US_PER_S));
 	if (head->etag[0])
@@ -134,6 +133,7 @@ static void doc_pack(struct local_job *job, const struct attrs *body)
 	buf_clear(&l->packed);
 	if (bucket_encode(l->packer, &job->header, body, &l->packed, &a->bucket_type, &err) == 0) {
 		a->bucket = buf_str(&l->packed);
+		a->downloaded_s = a->changed_s = a->ended_s;
 	} else if (err.code == ERR_USAGE) { /* too large to be kept: as if it were not there */
 		a->code = CODE_TOO_LARGE;
 		a->text = arena_str(&job->arena, str_of(err.msg));
@@ -269,7 +269,6 @@ static void local_document(struct local_job *job, const struct robot_result *res
 	parse_submit(l);
 }
 
-/* What is known when the robot is done. */
 /* From the first byte of the request to the last of the answer, in ms, rounded up; 0: not asked. */
 static uint32_t transfer_ms(const struct robot_result *result)
 {
@@ -277,6 +276,7 @@ static uint32_t transfer_ms(const struct robot_result *result)
 	return (uint32_t)MIN((took_us + US_PER_MS - 1) / US_PER_MS, UINT32_MAX);
 }
 
+/* What is known when the robot is done. */
 static void answer_fill(struct local_job *job, const struct robot_result *result)
 {
 	const struct robot_head *head = result->head;
@@ -289,9 +289,10 @@ static void answer_fill(struct local_job *job, const struct robot_result *result
 		.text = arena_str(arena, str_of(result->why)),
 		.url = job->job.url,
 		.status = (uint16_t)head->status,
-		.addr = result->addr,
+		.key = result->addr.family ? kit_qkey(&result->addr) : 0,
 		.ago_us = -1,
 		.download_ms = transfer_ms(result),
+		.ended_s = not_now ? 0 : job->job.now_s + job_took_us(job) / US_PER_S,
 		.retry_after_us =
 			robot_obeys_retry(head->status) ? MAX(head->retry_after_us, 0) : 0,
 		.not_now_us = not_now ? MAX(result->not_now_us, 1) : 0,

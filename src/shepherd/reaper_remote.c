@@ -424,6 +424,14 @@ static void remote_disagrees(struct remote *m, const struct addr *addr)
 	remote_punish(m, REAPER_REFUSED);
 }
 
+/* Until when the reapd may have been at a job, by the clock of the job: up to now, and as long as a
+ * lease beyond it where the clock of this machine stood still meanwhile. */
+static int64_t job_until_s(const struct remote *m, const struct remote_job *job)
+{
+	int64_t out_us = loop_now_us(m->loop) - job->from_us + m->o.lease_us;
+	return job->job.now_s + out_us / US_PER_S + 1;
+}
+
 static void remote_bytes(void *ctx, struct str piece, uint64_t left)
 {
 	struct remote *m = ctx;
@@ -436,7 +444,7 @@ static void remote_bytes(void *ctx, struct str piece, uint64_t left)
 		return;
 	int rc = reap_answer_read(&m->parts, piece, &arena, &a, &err);
 	if (rc == 0 && !(*job)->cancelled)
-		rc = reap_answer_check(&a, &(*job)->job, m->packer, &err);
+		rc = reap_answer_check(&a, &(*job)->job, job_until_s(m, *job), m->packer, &err);
 	if (rc == 0)
 		rc = remote_check_links(m, &a, &err);
 	if (rc < 0) {

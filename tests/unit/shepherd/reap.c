@@ -498,11 +498,16 @@ static void assert_kept(struct bench *b, const struct journal_entry *e, const ch
 {
 	struct attrs header, body;
 	struct footprint fp;
+	uint64_t came_s;
 	struct err err = {0};
 	MUST(bucket_get(b->buckets, NULL, (uint32_t)e->where, &b->arena, &header, &body, &err));
 	assert_true(footprint_parse(attrs_get(&header, 'O'), &fp));
 	assert_int_equal(0, footprint_cmp(fp, e->fp));
 	assert_true(str_eq(attrs_get(&header, 'U'), e->url));
+	assert_true(str_u64(attrs_get(&header, 'D'), &came_s));
+	int64_t ago_s = e->time_us / US_PER_S - (int64_t)came_s;
+	assert_true(ago_s > -60 && ago_s < 60); /* the clock may be set */
+	assert_true(str_eq(attrs_get(&header, 'J'), attrs_get(&header, 'D')));
 	assert_str(attrs_get(&body, 'X'), text);
 }
 

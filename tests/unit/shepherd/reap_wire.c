@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "bucket/bucket_attrs.h"
+#include "fetch/kit.h"
 #include "unit/unit.h"
 
 #include <inttypes.h>
@@ -16,6 +17,8 @@
 		if ((call) != 0)                                               \
 			fail_msg("line %d: %s: %s", __LINE__, #call, err.msg); \
 	} while (0)
+
+enum { JOB_S = 1794700800, UNTIL_S = JOB_S + 20 }; /* when the job was given, and now */
 
 static uint64_t turn;
 
@@ -50,6 +53,12 @@ static struct addr some_addr(void)
 	for (size_t i = 0; i < addr_bytes(&a); i++)
 		a.b[i] = (uint8_t)(1 + chance(255));
 	return a;
+}
+
+static qkey some_key(void)
+{
+	struct addr a = some_addr();
+	return kit_qkey(&a);
 }
 
 static struct reaper_job some_job(struct arena *arena)
@@ -111,7 +120,7 @@ static struct reaper_job plain_job(void)
 		.id = 7,
 		.url = STR("http://a.test/x"),
 		.addr = {.family = AF_INET, .port = 80, .b = {192, 0, 2, 1}},
-		.now_s = 1794700800,
+		.now_s = JOB_S,
 		.limits = {.body = 1 << 20, .idle_us = US_PER_S, .total_us = US_PER_MIN},
 		.rule = {.delay_us = US_PER_S, .concurrent = 1},
 		.etag = STR("\"e\""),
@@ -245,16 +254,25 @@ static void rules_are_read_as_they_were_written(void **state)
 
 /* Answers. */
 
-static void add_bucket(struct arena *arena, struct buf *out, struct str url, struct footprint fp,
-		       uint32_t *ret_type)
+/* A bucket of a document that came this second, and has been so for another one. */
+static void add_bucket_of(struct arena *arena, struct buf *out, struct str url, struct footprint fp,
+			  int64_t d, int64_t j, uint32_t *ret_type)
 {
 	struct attrs header = {0}, body = {0};
 	struct err err = {0};
 	attrs_add(&header, arena, 'O',
 		  str_of(arena_printf(arena, "%016" PRIx64 "%016" PRIx64, fp.site, fp.path)));
 	attrs_add(&header, arena, 'U', url);
+	attrs_add(&header, arena, 'D', str_of(arena_printf(arena, "%" PRId64, d)));
+	attrs_add(&header, arena, 'J', str_of(arena_printf(arena, "%" PRId64, j)));
 	attrs_add(&body, arena, 'X', STR("words of a page"));
 	MUST(bucket_encode(NULL, &header, &body, out, ret_type, &err));
+}
+
+static void add_bucket(struct arena *arena, struct buf *out, struct str url, struct footprint fp,
+		       uint32_t *ret_type)
+{
+	add_bucket_of(arena, out, url, fp, JOB_S + 2, JOB_S + 1, ret_type);
 }
 
 static struct reaper_answer some_answer(struct arena *arena, struct buf *bucket)
@@ -273,7 +291,10 @@ static struct reaper_answer some_answer(struct arena *arena, struct buf *bucket)
 		.text = perhaps(STR("not found")),
 		.url = some_url(arena),
 		.status = (uint16_t)chance(600),
-		.addr = chance(2) ? some_addr() : (struct addr){0},
+		.key = chance(2) ? some_key() : 0,
+		.ended_s = (int64_t)(chance(2) * chance(UINT32_MAX)),
+		.downloaded_s = (int64_t)(chance(2) * chance(UINT32_MAX)),
+		.changed_s = (int64_t)(chance(2) * chance(UINT32_MAX)),
 		.ago_us = (int64_t)chance(US_PER_H) - 1,
 		.download_ms = (uint32_t)chance(100000),
 		.retry_after_us = (int64_t)(chance(2) * chance(US_PER_H)),
@@ -329,7 +350,9 @@ static void answers_are_read_as_they_were_written(void **state)
 		assert_same(a.bucket, b.bucket);
 		assert_same(a.body, b.body);
 		assert_true(a.id == b.id && a.code == b.code && a.status == b.status);
-		assert_true(addr_eq(a.addr, b.addr) && a.ago_us == b.ago_us);
+		assert_true(a.key == b.key && a.ago_us == b.ago_us);
+		assert_true(a.ended_s == b.ended_s && a.downloaded_s == b.downloaded_s &&
+			    a.changed_s == b.changed_s);
 		assert_true(a.download_ms == b.download_ms && a.bytes == b.bytes);
 		assert_true(a.retry_after_us == b.retry_after_us && a.not_now_us == b.not_now_us);
 		assert_true(a.noindex == b.noindex && a.nofollow == b.nofollow &&
@@ -362,7 +385,10 @@ static void scene_make(struct scene *s)
 	s->answer = (struct reaper_answer){.id = s->job.id,
 					   .url = s->job.url,
 					   .status = 200,
-					   .addr = s->job.addr,
+					   .key = kit_qkey(&s->job.addr),
+					   .ended_s = JOB_S + 3,
+					   .downloaded_s = JOB_S + 2,
+					   .changed_s = JOB_S + 1,
 					   .ago_us = 1000,
 					   .type = STR("text/html"),
 					   .bytes = 15};
@@ -453,15 +479,20 @@ static size_t body_at(struct scene *s)
 	return s->bucket.n - rest.n;
 }
 
+static void no_times(struct scene *s)
+{
+	s->answer.downloaded_s = s->answer.changed_s = 0;
+}
+
 /* Lies: each changes one thing of the honest scene. */
 
 static void lie_url(struct scene *s)
 {
 	s->answer.url = STR("http://a.test/y");
 }
-static void lie_addr(struct scene *s)
+static void lie_key(struct scene *s)
 {
-	s->answer.addr.b[3]++;
+	s->answer.key++;
 }
 static void lie_bucket_url(struct scene *s)
 {
@@ -497,16 +528,19 @@ static void lie_old_type(struct scene *s)
 static void lie_no_bucket(struct scene *s)
 {
 	s->answer.bucket.n = 0;
+	no_times(s);
 }
 static void lie_no_bucket_of_robots(struct scene *s)
 {
 	s->job.what = REAPER_ROBOTS;
 	s->answer.bucket.n = 0;
+	no_times(s);
 }
 static void lie_no_bucket_to_index(struct scene *s)
 {
 	s->answer.noindex = true;
 	s->answer.bucket.n = 0;
+	no_times(s);
 }
 static void lie_no_sum(struct scene *s)
 {
@@ -520,6 +554,7 @@ static void lie_sleeps(struct scene *s)
 {
 	s->answer.code = CODE_SLEEPS + 1;
 	s->answer.bucket.n = 0;
+	no_times(s);
 }
 static void lie_bucket_of_error(struct scene *s)
 {
@@ -529,12 +564,14 @@ static void lie_unchanged(struct scene *s)
 {
 	s->answer.code = CODE_SAME;
 	s->answer.bucket.n = 0;
+	no_times(s);
 	s->job.md5.n = 0;
 }
 static void lie_not_modified(struct scene *s)
 {
 	s->answer.code = CODE_NOT_MODIFIED;
 	s->answer.bucket.n = 0;
+	no_times(s);
 	s->job.etag.n = 0;
 }
 static void lie_body(struct scene *s)
@@ -546,6 +583,7 @@ static void lie_links(struct scene *s)
 	static const struct reaper_link link;
 	s->answer.code = CODE_GONE;
 	s->answer.bucket.n = 0;
+	no_times(s);
 	s->answer.link = &link;
 	s->answer.links = 1;
 }
@@ -562,12 +600,63 @@ static void lie_not_now(struct scene *s)
 	s->answer.not_now_us = 1;
 }
 
+/* The bucket and the answer agree, and are both wrong. */
+static void lie_times(struct scene *s, int64_t d, int64_t j)
+{
+	s->answer.downloaded_s = d;
+	s->answer.changed_s = j;
+	buf_clear(&s->bucket);
+	add_bucket_of(&s->arena, &s->bucket, s->job.url, s->job.fp, d, j, &s->answer.bucket_type);
+	s->answer.bucket = buf_str(&s->bucket);
+}
+static void lie_too_early(struct scene *s)
+{
+	lie_times(s, JOB_S - 1, JOB_S - 1);
+}
+static void lie_after_its_end(struct scene *s)
+{
+	lie_times(s, JOB_S + 4, JOB_S);
+}
+static void lie_changed_later(struct scene *s)
+{
+	lie_times(s, JOB_S + 1, JOB_S + 2);
+}
+static void lie_ended_early(struct scene *s)
+{
+	s->answer.ended_s = JOB_S - 1;
+}
+static void lie_ended_late(struct scene *s)
+{
+	s->answer.ended_s = UNTIL_S + 1;
+}
+static void lie_never_ended(struct scene *s)
+{
+	s->answer.ended_s = 0;
+}
+static void lie_other_d(struct scene *s)
+{
+	s->answer.downloaded_s--;
+}
+static void lie_other_j(struct scene *s)
+{
+	s->answer.changed_s--;
+}
+static void lie_no_j(struct scene *s)
+{
+	s->answer.changed_s = 0;
+}
+static void lie_times_of_nothing(struct scene *s)
+{
+	s->answer.code = CODE_GONE;
+	s->answer.bucket.n = 0;
+}
+
 static void every_lie_is_found(void **state)
 {
 	(void)state;
 	static void (*const lies[])(struct scene *) = {
 		lie_url,
-		lie_addr,
+		lie_key,
 		lie_bucket_url,
 		lie_footprint,
 		lie_bytes,
@@ -588,15 +677,25 @@ static void every_lie_is_found(void **state)
 		lie_no_bucket,
 		lie_no_bucket_of_robots,
 		lie_no_bucket_to_index,
+		lie_too_early,
+		lie_after_its_end,
+		lie_changed_later,
+		lie_ended_early,
+		lie_ended_late,
+		lie_never_ended,
+		lie_other_d,
+		lie_other_j,
+		lie_no_j,
+		lie_times_of_nothing,
 	};
 	struct err err = {0};
 	for (size_t i = 0; i < ARRAY_LEN(lies); i++) {
 		struct scene s;
 		scene_make(&s);
-		MUST(reap_answer_check(&s.answer, &s.job, NULL, &err));
+		MUST(reap_answer_check(&s.answer, &s.job, UNTIL_S, NULL, &err));
 		lies[i](&s);
 		err = (struct err){0};
-		if (reap_answer_check(&s.answer, &s.job, NULL, &err) == 0)
+		if (reap_answer_check(&s.answer, &s.job, UNTIL_S, NULL, &err) == 0)
 			fail_msg("lie %zu was believed", i);
 		assert_int_equal(err.code, ERR_DAMAGED);
 		assert_true(err.msg[0] != 0);
@@ -612,6 +711,7 @@ static void no_answer_of_a_server_makes_a_liar(void **state)
 	struct err err = {0};
 	scene_make(&s);
 	s.answer.bucket.n = 0;
+	s.answer.downloaded_s = s.answer.changed_s = 0;
 	for (int cause = 0; cause < ROBOT_NCAUSES; cause++)
 		for (int outcome = OUTCOME_UNCHANGED; outcome < OUTCOME_COUNT; outcome++)
 			for (int status = 0; status < 1000; status += status < 100 ? 100 : 1) {
@@ -620,7 +720,7 @@ static void no_answer_of_a_server_makes_a_liar(void **state)
 							(enum robot_cause)cause, status);
 				if (s.answer.code == CODE_OK)
 					continue;
-				MUST(reap_answer_check(&s.answer, &s.job, NULL, &err));
+				MUST(reap_answer_check(&s.answer, &s.job, UNTIL_S, NULL, &err));
 			}
 	scene_free(&s);
 }
@@ -657,19 +757,21 @@ static void a_dictionary_that_is_not_there_is_a_lie(void **state)
 		  str_of(arena_printf(&s.arena, "%016" PRIx64 "%016" PRIx64, s.job.fp.site,
 				      s.job.fp.path)));
 	attrs_add(&header, &s.arena, 'U', s.job.url);
+	attrs_add(&header, &s.arena, 'D', str_of(arena_printf(&s.arena, "%d", JOB_S + 2)));
+	attrs_add(&header, &s.arena, 'J', str_of(arena_printf(&s.arena, "%d", JOB_S + 1)));
 	attrs_add(&body, &s.arena, 'X', (struct str){words, sizeof words});
 	buf_clear(&s.bucket);
 	MUST(bucket_encode(packer, &header, &body, &s.bucket, &s.answer.bucket_type, &err));
 	assert_int_equal(s.answer.bucket_type, BUCKET_V33_ZSTD);
 	s.answer.bucket = buf_str(&s.bucket);
-	MUST(reap_answer_check(&s.answer, &s.job, packer, &err));
-	assert_int_equal(-1, reap_answer_check(&s.answer, &s.job, NULL, &err));
+	MUST(reap_answer_check(&s.answer, &s.job, UNTIL_S, packer, &err));
+	assert_int_equal(-1, reap_answer_check(&s.answer, &s.job, UNTIL_S, NULL, &err));
 
 	/* the same with the number of a dictionary, and the checksum that belongs to it */
 	s.bucket.p[body_at(&s) + 4] = 1;
 	reseal(&s);
 	assert_int_equal(0, bucket_check(s.answer.bucket_type, s.answer.bucket, &err));
-	assert_int_equal(-1, reap_answer_check(&s.answer, &s.job, packer, &err));
+	assert_int_equal(-1, reap_answer_check(&s.answer, &s.job, UNTIL_S, packer, &err));
 	assert_int_equal(err.code, ERR_DAMAGED);
 	bucket_packer_free(&packer);
 	scene_free(&s);

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/list.h"
 #include "bucket/bucket_attrs.h"
+#include "fetch/kit.h"
 #include "role/listen.h"
 #include "shepherd/reap_wire.h"
 #include "shepherd/reapd_server.h"
@@ -312,6 +313,7 @@ static inline struct reaper_job job_of(uint64_t id, char text[64])
 		.id = id,
 		.url = str_of(text),
 		.addr = {.family = AF_INET, .port = 80, .b = {192, 0, 2, (uint8_t)id}},
+		.now_s = 1794700800,
 		.limits = {.body = 1 << 20, .idle_us = US_PER_S, .total_us = US_PER_MIN},
 		.rule = {.delay_us = DELAY_US, .concurrent = 1},
 	};
@@ -347,14 +349,19 @@ static inline void fetched(struct world *w, size_t at, int64_t ago_us)
 	struct reaper_answer a = {.id = job->id,
 				  .url = job->url,
 				  .status = 200,
-				  .addr = job->addr,
+				  .key = kit_qkey(&job->addr),
 				  .ago_us = ago_us,
+				  .ended_s = job->now_s + 1,
+				  .downloaded_s = job->now_s + 1,
+				  .changed_s = job->now_s,
 				  .link = &link,
 				  .links = 1};
 	attrs_add(&header, &arena, 'O',
 		  str_of(arena_printf(&arena, "%016" PRIx64 "%016" PRIx64, job->fp.site,
 				      job->fp.path)));
 	attrs_add(&header, &arena, 'U', job->url);
+	attrs_add(&header, &arena, 'D', str_of(arena_printf(&arena, "%" PRId64, a.downloaded_s)));
+	attrs_add(&header, &arena, 'J', str_of(arena_printf(&arena, "%" PRId64, a.changed_s)));
 	MUST(bucket_encode(NULL, &header, &body, &bucket, &a.bucket_type, &err));
 	a.bucket = buf_str(&bucket);
 	host->done(host->ctx, &w->field.reaper, &a);

@@ -89,6 +89,8 @@ static void liars_are_dropped_and_named(void **state)
 		{"lie.url=lie", "it is about another URL"},
 		{"lie.id=lie", "which is not out"},
 		{"lie.bucket=lie", "its bucket"},
+		{"lie.key=lie", "it asked another server"},
+		{"lie.date=lie", "at a time at which the job was not out"},
 		{"lie.code=lie", "no reaper comes to code 2"},
 		{"lie.link=lie", "a footprint that is not its own"},
 		{"lie.size=lie", "cannot be so large"},

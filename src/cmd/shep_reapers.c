@@ -25,9 +25,9 @@ static void cell_number(struct text_table *t, uint64_t v)
 
 static void print_text(const struct reaper_status *list, size_t n, struct buf *out)
 {
-	static const char *const heads[] = {"REAPER", "STATE",  "JOBS", "OUT",       "DOCUMENTS",
-					    "BYTES",  "ERRORS", "LOST", "ROUND TRIP"};
-	struct text_table t = {.ncolumns = ARRAY_LEN(heads), .right = 0x1fc};
+	static const char *const heads[] = {"REAPER", "STATE",  "JOBS", "OUT",  "DOCUMENTS",
+					    "BYTES",  "ERRORS", "LOST", "LATE", "ROUND TRIP"};
+	struct text_table t = {.ncolumns = ARRAY_LEN(heads), .right = 0x3fc};
 	char round[32];
 	for (size_t i = 0; i < ARRAY_LEN(heads); i++)
 		text_table_add(&t, heads[i]);
@@ -41,6 +41,7 @@ static void print_text(const struct reaper_status *list, size_t n, struct buf *o
 		cell_number(&t, r->bytes);
 		cell_number(&t, r->errors);
 		cell_number(&t, r->lost);
+		cell_number(&t, r->late);
 		snprintf(round, sizeof round, "%.1f ms", (double)r->round_us / US_PER_MS);
 		text_table_add(&t, round);
 	}
@@ -64,6 +65,7 @@ static void print_json(const struct reaper_status *list, size_t n, struct buf *o
 		jsonw_put_uint(&j, "bytes", r->bytes);
 		jsonw_put_uint(&j, "errors", r->errors);
 		jsonw_put_uint(&j, "lost", r->lost);
+		jsonw_put_uint(&j, "late", r->late);
 		jsonw_put_uint(&j, "round_us", r->round_us);
 		jsonw_put_time(&j, "time", r->time_us);
 		jsonw_object_end(&j);
@@ -116,7 +118,8 @@ const struct command shep_reapers_command = {
 		"waits: others do the work. Then the jobs that it was given and those that are "
 		"out, "
 		"the documents that it brought and their bytes, errors, jobs that were lost with "
-		"it, and how long a job takes on the average.",
+		"it, answers that came late or twice and were refused, and how long a job takes on "
+		"the average.",
 	CMD_OPTIONS(options, struct reapers_call),
 	CMD_EXAMPLES({"garner shep reapers", "who fetches, and how much"},
 		     {"garner shep reapers --json", "the same for programs"}),

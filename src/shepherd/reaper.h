@@ -116,6 +116,7 @@ struct reaper_ops {
 struct reaper_counts {
 	uint64_t jobs, out; /* ever; now */
 	uint64_t documents, bytes, errors, lost;
+	uint64_t late;    /* answers to jobs that were not out any more: refused */
 	int64_t round_us; /* mean time from job to answer */
 	uint64_t rounds;  /* that it is taken over */
 };

@@ -1,6 +1,8 @@
 /* The remote reaper. A session is one connection: it begins with a hello, its jobs are those that
  * were sent over it, and with its end all of them are lost. So an answer belongs to a session by
- * the connection it comes over, and to a job by its ID; there is nothing else to compare.
+ * the connection it comes over, and to a job by its ID; there is nothing else to compare. IDs on
+ * the line count the jobs of the session: one that is not above the last was given, and an answer
+ * to it that finds no job is late, or comes twice; one above it is a lie.
  *
  * The lease on a server is taken here before the job is sent and ended with the answer, or, when
  * the reapd is lost, so that the server rests until that reapd has to have stopped: the lease of
@@ -45,6 +47,7 @@ struct remote_job {
 	struct link link;      /* in remote.jobs, or in remote.unsent */
 	struct reaper_job job; /* what an answer is held against */
 	struct lease lease;
+	uint64_t number; /* its ID in the session; 0: it was not sent */
 	bool cancelled;
 	int64_t from_us, not_now_us;
 	char url[];
@@ -75,13 +78,15 @@ struct remote {
 	struct loop_timer renew;
 	struct loop_later give; /* answers to what was not sent */
 	struct link jobs, unsent;
+	struct remote_jobs by_id; /* all of them, as their owner names them */
 	enum reaper_state state;
 	bool told_away; /* that it is away was said */
 	/* Of the session. */
 	bool met; /* the hello has come */
 	uint64_t session, capacity, tick;
+	uint64_t given; /* jobs that were sent */
 	int64_t heard_us, tock_us;
-	struct remote_jobs by_id;
+	struct remote_jobs by_number;
 	struct told_sites told;
 	struct dict_stamp dict_told;
 	bool has_dict;
@@ -139,10 +144,18 @@ static struct remote_job *job_copy(struct remote *m, const struct reaper_job *in
 	return job;
 }
 
-static void job_free(struct remote *m, struct remote_job *job)
+/* It is not out any more. */
+static void job_take_out(struct remote *m, struct remote_job *job)
 {
 	remote_jobs_remove(&m->by_id, job->job.id);
+	remote_jobs_remove(&m->by_number, job->number);
+	job->number = 0; /* the next session counts from the beginning */
 	list_remove(&job->link);
+}
+
+static void job_free(struct remote *m, struct remote_job *job)
+{
+	job_take_out(m, job);
 	m->reaper.counts.out--;
 	mem_free(&job);
 }
@@ -151,8 +164,7 @@ static void job_free(struct remote *m, struct remote_job *job)
 static void job_end(struct remote *m, struct remote_job *job, const struct reaper_answer *a)
 {
 	const struct reaper_host *host = m->reaper.host;
-	remote_jobs_remove(&m->by_id, job->job.id);
-	list_remove(&job->link);
+	job_take_out(m, job);
 	if (!job->cancelled)
 		host->done(host->ctx, &m->reaper, a);
 	job_free(m, job);
@@ -263,7 +275,7 @@ static void remote_hello(struct remote *m, const struct str *arg)
 	m->told_away = false;
 	m->state = REAPER_UP;
 	m->capacity = capacity;
-	m->tick = 0;
+	m->tick = m->given = 0;
 	m->heard_us = m->tock_us = loop_now_us(m->loop);
 	conn_printf(remote_conn(m), "tock 0 %" PRId64 "\n", m->o.lease_us);
 	loop_timer_every(m->loop, &m->watch, MAX(m->o.lease_us / 4, 1));
@@ -294,6 +306,12 @@ static void job_put_off(struct remote *m, struct remote_job *job, int64_t not_no
 	job_end(m, job, &a);
 }
 
+/* Whether a job of the session has this ID, or had it. */
+static bool job_was_given(const struct remote *m, uint64_t number)
+{
+	return number >= 1 && number <= m->given;
+}
+
 static void remote_busy(struct remote *m, const struct str *arg)
 {
 	uint64_t id = 0;
@@ -306,10 +324,14 @@ static void remote_busy(struct remote *m, const struct str *arg)
 		conn_close(remote_conn(m));
 		return;
 	}
-	job = str_u64(arg[0], &id) ? remote_jobs_get(&m->by_id, id) : NULL;
-	if (!job) {
+	if (!str_u64(arg[0], &id) || !job_was_given(m, id)) {
 		err_set(&err, ERR_DAMAGED, "busy for a job that it was not given");
 		remote_lied(m, &err);
+		return;
+	}
+	job = remote_jobs_get(&m->by_number, id);
+	if (!job) {
+		m->reaper.counts.late++;
 		return;
 	}
 	polite_end(m->o.polite, &(*job)->lease, OUTCOME_CANCELLED, 0, loop_now_us(m->loop));
@@ -323,8 +345,8 @@ static void remote_done(struct remote *m, const struct str *arg)
 		remote_lied(m, &err);
 		return;
 	}
-	if (!remote_jobs_get(&m->by_id, m->parts.id)) {
-		err_set(&err, ERR_DAMAGED, "an answer to job %" PRIu64 ", which is not out",
+	if (!job_was_given(m, m->parts.id)) {
+		err_set(&err, ERR_DAMAGED, "an answer to job %" PRIu64 ", which it was never given",
 			m->parts.id);
 		remote_lied(m, &err);
 		return;
@@ -436,13 +458,17 @@ static void remote_bytes(void *ctx, struct str piece, uint64_t left)
 {
 	struct remote *m = ctx;
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(64 << 20);
-	struct remote_job **job = remote_jobs_get(&m->by_id, m->parts.id);
+	struct remote_job **job = remote_jobs_get(&m->by_number, m->parts.id);
 	struct reaper_answer a;
 	struct err err;
 	(void)left; /* a block comes as a whole */
-	if (!job)
+	if (!job) { /* refused: late, or for the second time */
+		m->reaper.counts.late++;
 		return;
+	}
 	int rc = reap_answer_read(&m->parts, piece, &arena, &a, &err);
+	if (rc == 0)
+		a.id = (*job)->job.id;
 	if (rc == 0 && !(*job)->cancelled)
 		rc = reap_answer_check(&a, &(*job)->job, job_until_s(m, *job), m->packer, &err);
 	if (rc == 0)
@@ -618,13 +644,15 @@ static int remote_submit(struct reaper *r, const struct reaper_job *in,
 		return 0;
 	}
 	list_append(&m->jobs, &job->link);
+	job->number = ++m->given;
+	*remote_jobs_put(&m->by_number, job->number) = job;
 	r->counts.jobs++;
 	if (rules)
 		remote_send_rules(m, in->fp.site, rules);
 	buf_clear(&m->text);
 	reap_job_write(in, &m->text);
 	conn_printf(remote_conn(m), "%s %" PRIu64 " %zu\n", in->refresh ? "refresh" : "gather",
-		    in->id, m->text.n);
+		    job->number, m->text.n);
 	conn_send(remote_conn(m), buf_str(&m->text));
 	return 0;
 }
@@ -637,8 +665,8 @@ static void remote_cancel(struct reaper *r, uint64_t id)
 	if (!job)
 		return;
 	(*job)->cancelled = true;
-	if (m->met)
-		conn_printf(remote_conn(m), "cancel %" PRIu64 "\n", id);
+	if (m->met && (*job)->number)
+		conn_printf(remote_conn(m), "cancel %" PRIu64 "\n", (*job)->number);
 }
 
 static void remote_free(struct reaper **r)
@@ -652,6 +680,7 @@ static void remote_free(struct reaper **r)
 	loop_timer_stop(&m->renew);
 	loop_later_cancel(&m->give);
 	remote_jobs_free(&m->by_id);
+	remote_jobs_free(&m->by_number);
 	told_sites_free(&m->told);
 	bucket_packer_free(&m->packer);
 	buf_free(&m->text);

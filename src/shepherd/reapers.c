@@ -57,6 +57,7 @@ static const struct field status_field[] = {
 	{"bytes", FIELD(FIELD_UINT, struct reaper_status, bytes)},
 	{"errors", FIELD(FIELD_UINT, struct reaper_status, errors)},
 	{"lost", FIELD(FIELD_UINT, struct reaper_status, lost)},
+	{"late", FIELD(FIELD_UINT, struct reaper_status, late)},
 	{"round", FIELD(FIELD_UINT, struct reaper_status, round_us)},
 };
 static const struct field_table status_fields = {FIELDS("a reaper", status_field), .many = true};
@@ -246,6 +247,7 @@ static void status_of(const struct reapers *rs, const struct member *m, int64_t 
 		.bytes = c->bytes,
 		.errors = c->errors,
 		.lost = c->lost,
+		.late = c->late,
 		.round_us = (uint64_t)MAX(c->round_us, 0),
 	};
 	snprintf(ret->name, sizeof ret->name, "%s", m->reaper->name);

@@ -13,7 +13,7 @@ struct reaper_status {
 	int64_t time_us;            /* when this was written */
 	uint64_t lease_us;
 	uint64_t jobs, out; /* ever; now */
-	uint64_t documents, bytes, errors, lost;
+	uint64_t documents, bytes, errors, lost, late;
 	uint64_t round_us; /* mean time from job to answer */
 };
 /* What was written last, in the arena; the local one comes first. 1: the shepherd does not run. */

@@ -175,8 +175,8 @@ static void put_roles(struct html *h, const struct status *s, int64_t now_wall_u
 /* Who fetches for the crawl; nothing while it is this machine alone. */
 static void put_reapers(struct html *h, const struct web_reapers *reapers)
 {
-	static const char *const names[] = {"Reaper", "State",  "Jobs", "Out",       "Documents",
-					    "Bytes",  "Errors", "Lost", "Round trip"};
+	static const char *const names[] = {"Reaper", "State",  "Jobs", "Out",  "Documents",
+					    "Bytes",  "Errors", "Lost", "Late", "Round trip"};
 	if (reapers->n < 2)
 		return;
 	html_put_text(h, "h2", "Reapers");
@@ -185,8 +185,8 @@ static void put_reapers(struct html *h, const struct web_reapers *reapers)
 	put_heads(h, names, ARRAY_LEN(names), 2);
 	for (size_t i = 0; i < reapers->n; i++) {
 		const struct reaper_status *r = &reapers->list[i];
-		const uint64_t number[] = {r->jobs,  r->out,    r->documents,
-					   r->bytes, r->errors, r->lost};
+		const uint64_t number[] = {r->jobs,   r->out,  r->documents, r->bytes,
+					   r->errors, r->lost, r->late};
 		html_open(h, "tr");
 		put_cell(h, NULL, str_of(r->name));
 		put_cell(h,

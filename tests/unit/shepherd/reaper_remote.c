@@ -87,7 +87,7 @@ static void liars_are_dropped_and_named(void **state)
 		const char *fault, *named;
 	} lies[] = {
 		{"lie.url=lie", "it is about another URL"},
-		{"lie.id=lie", "which is not out"},
+		{"lie.id=lie", "which it was never given"},
 		{"lie.bucket=lie", "its bucket"},
 		{"lie.key=lie", "it asked another server"},
 		{"lie.date=lie", "at a time at which the job was not out"},
@@ -509,8 +509,56 @@ static void silence_loses_the_jobs_and_late_answers_count_nothing(void **state)
 	assert_true(again >= 0 && fcntl(again, F_SETFL, O_NONBLOCK) == 0);
 	say(&w, again, "hello 1 10\n");
 	say(&w, again, "done 1 0 80000002 0 0 0\n");
-	expect_part(&w, "which is not out");
+	expect_part(&w, "which it was never given");
 	close(again);
+	close(listening);
+	world_free(&w);
+}
+
+/* An answer without a document, as a reapd would say it. */
+static void say_gone(struct world *w, int fd, uint64_t number, uint64_t id)
+{
+	CLEANUP(buf_free) struct buf out = BUF_INIT(REAP_CONTROL_MAX);
+	char text[64];
+	struct reaper_job job = job_of(id, text);
+	const struct reaper_answer a = {
+		.id = number, .code = CODE_GONE, .url = job.url, .key = kit_qkey(&job.addr)};
+	reap_answer_write(&a, &out);
+	say(w, fd, buf_text(&out));
+}
+
+/* What was given once and is not out any more is refused; what was never given is a lie. */
+static void a_late_answer_is_refused_and_the_session_goes_on(void **state)
+{
+	(void)state;
+	struct world w;
+	int listening;
+	world_make(&w, true, NULL);
+	int fd = play_reapd(&w, &listening);
+	say(&w, fd, "hello 1 10\n");
+	give_job(&w, 7); /* its first */
+	give_job(&w, 5);
+	give_job(&w, 9);
+	say_gone(&w, fd, 2, 5);
+	expect(&w, "done:5=2410+0 ");
+	say_gone(&w, fd, 2, 5);
+	say_gone(&w, fd, 2, 7);
+	say(&w, fd, "done 2 3 80000002 0 0 0\nabc"); /* not even read */
+	expect(&w, "");
+	assert_int_equal(w.remote->counts.late, 3);
+	say(&w, fd, "busy 1\n");
+	expect(&w, "not-now:7@100 ");
+	say(&w, fd, "busy 1\n");
+	say_gone(&w, fd, 1, 7);
+	expect(&w, "");
+	assert_int_equal(w.remote->counts.late, 5);
+	assert_int_equal(w.remote->counts.errors, 1); /* the one that was answered */
+	assert_int_equal(reaper_remote_state(w.remote), REAPER_UP);
+	say_gone(&w, fd, 4, 9); /* its jobs are 1 to 3 */
+	assert_non_null(strstr(buf_text(&w.story), "lost:9@"));
+	expect_part(&w, "job 4, which it was never given");
+	assert_int_equal(reaper_remote_state(w.remote), REAPER_PUNISHED);
+	close(fd);
 	close(listening);
 	world_free(&w);
 }
@@ -610,6 +658,7 @@ int main(void)
 		cmocka_unit_test(another_version_is_refused_by_name),
 		cmocka_unit_test(hostile_reapds_are_dropped),
 		cmocka_unit_test(silence_loses_the_jobs_and_late_answers_count_nothing),
+		cmocka_unit_test(a_late_answer_is_refused_and_the_session_goes_on),
 		cmocka_unit_test(who_never_says_hello_is_told_from_one_that_fell_silent),
 		cmocka_unit_test(a_reapd_that_was_stopped_drops_everything),
 	};

@@ -28,10 +28,12 @@ struct reap_site {
 	struct reap_name *name; /* NULL: it is not being asked for */
 	struct link parked;     /* struct reap_parked: URLs that wait for name or robots.txt */
 	bool resolved;
-	bool off;         /* nothing more of it is asked for in this cycle */
-	bool moved;       /* its key was another one: pages are fetched without validators */
-	bool key_told;    /* the journal has it */
-	bool asks_robots; /* its robots.txt is under way */
+	bool off;          /* nothing more of it is asked for in this cycle */
+	uint16_t off_code; /* and no page was judged by it yet: the first that comes is; else 0 */
+	char *off_why;     /* with it */
+	bool moved;        /* its key was another one: pages are fetched without validators */
+	bool key_told;     /* the journal has it */
+	bool asks_robots;  /* its robots.txt is under way */
 };
 
 /* A URL that is with a reaper, or on its way there. */
@@ -172,6 +174,8 @@ void reap_end_unasked(struct reap_job *job, uint16_t code, const char *why);
 /* The same of one that is still only a place in a queue. */
 void reap_answer_unasked(struct reap *r, const struct hostq_job *out, uint16_t code,
 			 const char *why);
+/* Whether it is a page, and neither robots.txt nor a sitemap. */
+bool reap_is_page(const struct hostq_job *out);
 /* It is left for another cycle. */
 void reap_leave(struct reap *r, const struct hostq_job *out);
 /* A sitemap that a site's robots.txt names, or with depth 1 another sitemap: it joins the queues.
@@ -193,8 +197,8 @@ void reap_key_learned(struct reap *r, struct reap_site *site, qkey key, struct u
 void reap_park(struct reap_job *job);
 /* All that wait go back to their places, not to be asked for before until_us. */
 void reap_unpark(struct reap *r, struct reap_site *site, int64_t until_us);
-/* Nothing more of the site is asked for in this cycle; of those that wait the first is answered
- * with this code (0: none is). */
+/* Nothing more of the site is asked for in this cycle; of those that wait the first page is
+ * answered with this code (0: none is), or, where none waits, the first that comes. */
 void reap_site_off(struct reap *r, struct reap_site *site, uint16_t code, const char *why);
 /* As many of the names that wait as may be asked for. */
 void reap_names_go_on(struct reap *r);
@@ -206,6 +210,9 @@ void reap_names_clear(struct reap *r);
  * has ended. */
 int reap_robots(struct reap_job *job, const struct url *url, char room[URL_SITE_MAX],
 		struct reaper_rules *ret);
+/* robots.txt of a site in its own place in the queue, ahead of the pages: it is asked for, unless
+ * it is known or under way. */
+void reap_robots_ahead(struct reap_job *job, const struct url *url);
 void reap_robots_answered(struct reap_job *job, const struct reaper_answer *a);
 void reap_robots_lost(struct reap_job *job, int64_t rests_us);
 

@@ -65,11 +65,17 @@ void reap_site_off(struct reap *r, struct reap_site *site, uint16_t code, const 
 		struct hostq_job out = p->out;
 		list_remove(&p->link);
 		mem_free(&p);
-		if (code)
+		if (code && reap_is_page(&out)) {
 			reap_answer_unasked(r, &out, code, why);
-		else
+			code = 0; /* one is judged, the others are left */
+		} else {
 			reap_leave(r, &out);
-		code = 0; /* the one that asked is judged, the others are left */
+		}
+	}
+	if (code) {
+		mem_free(&site->off_why);
+		site->off_why = mem_text(why);
+		site->off_code = code;
 	}
 }
 
@@ -216,7 +222,7 @@ int reap_resolve(struct reap_job *job, const struct url *url)
 	name_free(n);
 	if (code == CODE_OK)
 		return 0;
-	reap_site_off(r, site, 0, "");
+	reap_site_off(r, site, job->what == REAPER_PAGE ? 0 : code, name_why(&result));
 	reap_end_unasked(job, code, name_why(&result));
 	return 1;
 }
@@ -231,6 +237,7 @@ void reap_names_clear(struct reap *r)
 	TABLE_EACH (reap_sites, slot, &r->sites) {
 		LIST_EACH (struct reap_parked, p, &slot->value->parked, link)
 			mem_free(&p);
+		mem_free(&slot->value->off_why);
 		mem_free(&slot->value);
 	}
 	reap_sites_free(&r->sites);

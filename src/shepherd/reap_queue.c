@@ -49,19 +49,28 @@ void reap_job_done(struct reap_job *job)
  */
 enum { QUEUED_SITEMAP = 128 };
 
+static struct plan_entry queued_entry(const struct hostq_job *out)
+{
+	struct plan_entry entry;
+	ENSURE(out->payload.n >= sizeof entry);
+	memcpy(&entry, out->payload.p, sizeof entry);
+	return entry;
+}
+
 /* A job as it comes from its queue. */
 static struct reap_job *job_of(struct reap *r, const struct hostq_job *out)
 {
 	struct reap_job *job = reap_job_new(r);
 	job->out = *out;
 	job->queued = true;
-	ENSURE(out->payload.n >= sizeof job->entry);
-	memcpy(&job->entry, out->payload.p, sizeof job->entry);
+	job->entry = queued_entry(out);
 	struct str rest = arena_str(&job->arena, str_from(out->payload, sizeof job->entry));
 	if (job->entry.flags & QUEUED_SITEMAP) {
 		job->what = REAPER_SITEMAP;
 		ENSURE(str_cut(&rest, '\n', &job->url) == 0);
 		job->site_name = rest;
+	} else if (job->entry.flags & PLAN_ROBOTS) {
+		job->what = REAPER_ROBOTS;
 	} else {
 		job->url = rest;
 		job->asked = rest.n > 0;
@@ -70,7 +79,7 @@ static struct reap_job *job_of(struct reap *r, const struct hostq_job *out)
 	return job;
 }
 
-/* Its URL, and what is said of the copy. */
+/* Its URL, and what is said of the copy; of robots.txt any URL of its site. */
 static int job_load(struct reap_job *job, struct err *err)
 {
 	struct reap *r = job->reap;
@@ -112,20 +121,21 @@ static bool job_is_rejected(const struct reap_job *job, const struct url *url)
 {
 	struct filter_url verdict;
 	struct filter_where where = reap_where(job->reap, job->entry.fp.site, true);
-	if (job->what == REAPER_SITEMAP || job->entry.item_flags & ITEM_INITIAL)
+	if (job->what != REAPER_PAGE || job->entry.item_flags & ITEM_INITIAL)
 		return false;
 	filter_url(job->reap->crawl->filter, url, STR(""), &where, &verdict);
 	return verdict.reject;
 }
 
-/* Sitemaps have no item: what cannot be had is forgotten. */
+/* Sitemaps have no item: what cannot be had is forgotten. What is told of robots.txt is told by the
+ * job that asked for it. */
 static void job_judge(struct reap_job *job, const struct reaper_answer *a)
 {
 	if (job->what == REAPER_PAGE) {
 		reap_page(job, a);
 		return;
 	}
-	if (a->code == CODE_OK)
+	if (job->what == REAPER_SITEMAP && a->code == CODE_OK)
 		reap_sitemap(job, a);
 	url_done(job->reap, job->entry.fp);
 	reap_job_free(job);
@@ -140,6 +150,8 @@ void reap_end_unasked(struct reap_job *job, uint16_t code, const char *why)
 		hostq_done(r->queue, &job->out, OUTCOME_OK, loop_now_us(r->o.loop));
 	else
 		hostq_unasked(r->queue, &job->out);
+	if (job->what != REAPER_PAGE)
+		r->begun--; /* nothing is told of it */
 	job_judge(job, &a);
 }
 
@@ -154,12 +166,16 @@ void reap_answer_unasked(struct reap *r, const struct hostq_job *out, uint16_t c
 		reap_end_unasked(job, code, why);
 }
 
+bool reap_is_page(const struct hostq_job *out)
+{
+	return !(queued_entry(out).flags & (QUEUED_SITEMAP | PLAN_ROBOTS));
+}
+
 void reap_leave(struct reap *r, const struct hostq_job *out)
 {
-	struct plan_entry entry;
-	memcpy(&entry, out->payload.p, sizeof entry);
+	struct plan_entry entry = queued_entry(out);
 	hostq_unasked(r->queue, out);
-	r->dropped++;
+	r->dropped += !(entry.flags & PLAN_ROBOTS); /* of which the next plan has another */
 	url_done(r, entry.fp);
 }
 
@@ -239,21 +255,37 @@ static void job_submit(struct reap_job *job, const struct reaper_rules *rules)
 	job_put_back(job, 0);
 }
 
+/* Of a site that is off: the first page is judged by what was the matter, where none was yet. */
+static void job_is_off(struct reap_job *job)
+{
+	struct reap *r = job->reap;
+	struct reap_site *site = job->site;
+	struct hostq_job out = job->out;
+	uint16_t code = site->off_code;
+	if (code && job->what == REAPER_PAGE) {
+		site->off_code = 0;
+		reap_end_unasked(job, code, site->off_why);
+		return;
+	}
+	r->begun--;
+	reap_job_free(job);
+	reap_leave(r, &out);
+}
+
 /* On its way to a reaper; what is in its way ends it, or lets it wait. */
 static void job_ask(struct reap_job *job, const struct url *url)
 {
-	struct reap *r = job->reap;
 	char room[URL_SITE_MAX];
 	struct reaper_rules rules;
 	if (job->site->off) {
-		struct hostq_job out = job->out;
-		reap_job_free(job);
-		reap_leave(r, &out);
+		job_is_off(job);
 	} else if (qkey_kind(job->site->key) == QKEY_NONEXISTENT) {
 		reap_end_unasked(job, CODE_NO_SITE, "");
 	} else if (reap_resolve(job, url) == 0) {
 		if (job->out.key != job->site->key)
 			job_move(job);
+		else if (job->what == REAPER_ROBOTS)
+			reap_robots_ahead(job, url);
 		else if (reap_robots(job, url, room, &rules) == 0)
 			job_submit(job, &rules);
 	}
@@ -501,14 +533,15 @@ static int load_done(struct reap *r, struct state *st, struct err *err)
 	return rc < 0 ? -1 : 0;
 }
 
-/* Classes of a queue. robots.txt has none: it takes the place of the page that needs it, which is
- * ahead of all others that were planned where plan says so. */
-enum { CLASS_HAND, CLASS_AHEAD, CLASS_SITEMAP, CLASS_LAST = HOSTQ_PRIORITIES - 1 };
+/* Classes of a queue. */
+enum { CLASS_HAND, CLASS_ROBOTS, CLASS_SITEMAP, CLASS_LAST = HOSTQ_PRIORITIES - 1 };
 
 /* Which class of its queue a URL is in: by its priority; what failed before comes last, so that the
  * pauses after trouble hold up nothing else. */
 static unsigned entry_class(const struct plan_entry *e)
 {
+	if (e->flags & PLAN_ROBOTS)
+		return CLASS_ROBOTS;
 	return e->retry ? CLASS_LAST : MIN(258 - (e->priority >> 24), CLASS_LAST - 1);
 }
 
@@ -625,23 +658,21 @@ void reap_push_sitemap(struct reap *r, struct str text, struct str site_name, ui
 	r->left++;
 }
 
-/* The pages of a site of the plan. robots.txt is asked for when the first of them is about to be:
- * where it is in the plan, that one takes its class. */
+/* What the plan has of a site: its robots.txt, if it is not fresh, and its pages. Where there is no
+ * bucket of the file, that of the first page says which site it is. */
 static int fill_site(struct reap *r, const struct plan_site *in, struct err *err)
 {
 	struct reap_site *site = site_begin(r, in->fp, in->qkey);
-	bool ahead = false;
 	site->robots_where = in->robots_where;
 	for (size_t i = 0; i < in->n; i++) {
-		const struct plan_entry *e = &in->entry[i];
-		struct str payload = {(const char *)e, sizeof *e};
-		ahead |= e->flags & PLAN_ROBOTS && !fps_get(&r->done, e->fp);
-		if (e->flags & PLAN_ROBOTS || fps_get(&r->done, e->fp))
+		struct plan_entry e = in->entry[i];
+		struct str payload = {(const char *)&e, sizeof e};
+		if (fps_get(&r->done, e.fp))
 			continue;
-		unsigned class = ahead ? CLASS_AHEAD : entry_class(e);
-		if (hostq_push(r->queue, site->key, class, payload, 0, err) < 0)
+		if (e.flags & PLAN_ROBOTS && e.where == ITEM_NOWHERE && i + 1 < in->n)
+			e.where = in->entry[i + 1].where;
+		if (hostq_push(r->queue, site->key, entry_class(&e), payload, 0, err) < 0)
 			return -1;
-		ahead = false;
 		r->left++;
 	}
 	site_set_rule(r, site);

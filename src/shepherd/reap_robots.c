@@ -1,7 +1,8 @@
-/* robots.txt: asked for once for each site, before its first page, by a job that has the place of
- * this page in its queue. Redirects are further jobs; they have no place in a queue, since that of
- * another server may be held up by pages that wait for this very file: politeness alone says when
- * they go. */
+/* robots.txt: asked for once for each site, before its first page. The plan's entry for it stands
+ * ahead of the pages in the queue; a page that comes before it, or without it, does as well. The
+ * job that asks has the place of whichever it is, which waits where it stands. Redirects are
+ * further jobs; they have no place in a queue, since that of another server may be held up by pages
+ * that wait for this very file: politeness alone says when they go. */
 #include "shepherd/reap_inner.h"
 
 #include "base/clock.h"
@@ -312,22 +313,43 @@ void reap_robots_lost(struct reap_job *job, int64_t rests_us)
 	loop_timer_in(job->reap->o.loop, &job->again, MAX(rests_us, 1));
 }
 
+/* From the cache, or from the bucket of the file. */
+static bool robots_known(struct reap *r, struct reap_site *site, struct str name,
+			 struct robots_answer *ret)
+{
+	int64_t now_us = clock_wall_us();
+	if (robots_cache_known(r->kit.robots, name, now_us, ret) != 1)
+		return true;
+	robots_tell_kept(r, site, name, now_us);
+	return robots_cache_known(r->kit.robots, name, now_us, ret) != 1;
+}
+
+void reap_robots_ahead(struct reap_job *job, const struct url *url)
+{
+	struct reap *r = job->reap;
+	struct reap_site *site = job->site;
+	char room[URL_SITE_MAX];
+	struct robots_answer answer;
+	if (site->asks_robots || robots_known(r, site, site_text(url, room), &answer)) {
+		reap_end_unasked(job, CODE_OK, "");
+		return;
+	}
+	reap_park(job);
+	robots_ask(r, site, url);
+}
+
 int reap_robots(struct reap_job *job, const struct url *url, char room[URL_SITE_MAX],
 		struct reaper_rules *ret)
 {
 	struct reap *r = job->reap;
 	struct reap_site *site = job->site;
-	int64_t now_us = clock_wall_us();
 	struct str name = site_text(url, room);
 	struct robots_answer answer;
-	if (robots_cache_known(r->kit.robots, name, now_us, &answer) == 1) {
-		robots_tell_kept(r, site, name, now_us);
-		if (robots_cache_known(r->kit.robots, name, now_us, &answer) == 1) {
-			reap_park(job);
-			if (!site->asks_robots)
-				robots_ask(r, site, url);
-			return 1;
-		}
+	if (!robots_known(r, site, name, &answer)) {
+		reap_park(job);
+		if (!site->asks_robots)
+			robots_ask(r, site, url);
+		return 1;
 	}
 	if (!answer.is_reachable) {
 		reap_site_off(r, site, 0, "");

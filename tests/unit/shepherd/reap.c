@@ -39,6 +39,7 @@ struct bench {
 	qkey key;
 	uint64_t oid, robots; /* buckets of the page and of robots.txt */
 	const char *rules;    /* of the filter */
+	const char *ask;      /* a URL that somebody asks for; NULL: nobody does */
 	int64_t cycle_us;
 };
 
@@ -90,6 +91,15 @@ static void plan_one(struct bench *b, uint64_t where)
 	MUST(plan_finish(&w, &err));
 }
 
+/* What is asked for is there when the reap begins, once. */
+static int asked_for(void *ctx, requests_fn *fn, void *fn_ctx, struct err *err)
+{
+	struct bench *b = ctx;
+	const char *url = b->ask;
+	b->ask = NULL;
+	return url ? fn(fn_ctx, str_of(url), err) : 0;
+}
+
 /* A crawl whose bucket file has just this bucket. */
 static void begin_at(struct bench *b, const char *name, uint32_t type, struct str data,
 		     const char *url, struct value_list networks, unsigned flags)
@@ -127,7 +137,9 @@ static void begin_at(struct bench *b, const char *name, uint32_t type, struct st
 				       .data = scratch(name),
 				       .parse = &b->parse,
 				       .robot = &b->robot,
-				       .conf = &b->conf};
+				       .conf = &b->conf,
+				       .requests = asked_for,
+				       .ctx = b};
 	MUST(reap_new(&b->reap, &o, &err));
 	b->oid = oid;
 	lab_enter(&b->lab, false, PHASE_PLAN);
@@ -535,6 +547,29 @@ static void what_robots_txt_forbids_is_not_asked_for(void **state)
 	serve_end(&served);
 }
 
+/* The plan's entry for robots.txt is a job of its own: it needs no page that gets as far. */
+static void the_file_is_asked_for_though_no_page_is(void **state)
+{
+	(void)state;
+	struct served served = {.robots = FILE_OK(FORBIDS)};
+	struct bench b;
+	struct err err = {0};
+	struct journal_entry e;
+	begin_served(&b, "ahead", &served);
+	b.rules = "host 127.0.0.1: reject\n";
+	MUST(reap_all(&b, &err));
+	assert_int_equal(0, served.pages);
+	assert_int_equal(1, served.files);
+	assert_true(told_of(&b, OF_ROBOTS, &e));
+	assert_kept(&b, &e, FORBIDS);
+	assert_true(told(&b, &e));
+	assert_int_equal(CODE_REJECTED, e.code);
+	MUST(reap_all(&b, &err)); /* the journal has both */
+	assert_int_equal(1, served.files);
+	end(&b);
+	serve_end(&served);
+}
+
 static void the_file_may_lie_elsewhere(void **state)
 {
 	(void)state;
@@ -924,9 +959,12 @@ static void a_change_counts_though_a_page_leads_there_too(void **state)
 		     "<url><loc>%.*s/listed</loc><lastmod>2026-11-01</lastmod></url></urlset>",
 		     site, served.url);
 	served.elsewhere = (struct str){sitemap, (size_t)n};
+	b.ask = served.url; /* so that the page goes first */
 	MUST(reap_all(&b, &err));
-	assert_int_equal(2, contributions(&b, &c));
+	assert_int_equal(3, contributions(&b, &c)); /* with what was asked for */
 	assert_int_equal(1793491200, c.changed_s);
+	assert_int_equal(2, served.files); /* robots.txt and the sitemap, once */
+	assert_int_equal(2, served.pages);
 	end(&b);
 	serve_end(&served);
 }
@@ -1063,6 +1101,7 @@ int main(void)
 		cmocka_unit_test(a_delete_is_told_once),
 		cmocka_unit_test(a_damaged_plan_ends_the_reap_and_the_cycle_goes_on),
 		cmocka_unit_test(what_robots_txt_forbids_is_not_asked_for),
+		cmocka_unit_test(the_file_is_asked_for_though_no_page_is),
 		cmocka_unit_test(the_file_may_lie_elsewhere),
 		cmocka_unit_test(a_circle_of_redirects_is_no_file),
 		cmocka_unit_test(a_file_that_is_refused_forbids_nothing),

@@ -81,9 +81,6 @@ static const struct code_row rows[] = {
  * for. */
 /* clang-format off */
 static const struct code_row ranges[] = {
-	{CODE_HOPS - 1, CODE_CLASS_PERMANENT, OUTCOME_PERMANENT, ROBOT_CAUSE_ANSWER, "not a code:", 0},
-	{CODE_HOPS + CODE_HOPS_MOST, CODE_CLASS_OK, OUTCOME_CANCELLED, ROBOT_CAUSE_ANSWER,
-	 "not tried yet; redirects that led to it:", CODE_HOPS},
 	{CODE_TEMPORARY - 1, CODE_CLASS_PERMANENT, OUTCOME_PERMANENT, ROBOT_CAUSE_ANSWER, "not a code:", 0},
 	{1399, CODE_CLASS_TEMPORARY, OUTCOME_TEMPORARY, ROBOT_CAUSE_ANSWER, "failed for now, code", 0},
 	{1599, CODE_CLASS_TEMPORARY, OUTCOME_TEMPORARY, ROBOT_CAUSE_ANSWER, "HTTP status", CODE_TEMPORARY},

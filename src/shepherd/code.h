@@ -10,8 +10,6 @@ enum code {
 	CODE_RESOLVED = 2,
 	CODE_NOT_MODIFIED = 3, /* 304 */
 	CODE_SAME = 4,         /* the same MD5 */
-	CODE_HOPS = 100, /* plus n: never tried; n redirects led here from a URL given by hand */
-	CODE_HOPS_MOST = 99,
 	CODE_TEMPORARY = 1000, /* and from here on: plus HTTP status, or one of these */
 	CODE_NO_ANSWER_DNS = 1104,
 	CODE_CONNECTION = 1107,

@@ -42,14 +42,7 @@ uint8_t merge_weight(const struct merging *m, const struct contrib *c)
 enum { NO_HOPS = UINT8_MAX };
 static uint8_t contrib_hops(const struct contrib *c)
 {
-	return c->flags & ITEM_INITIAL ? MIN(c->hops, (uint8_t)CODE_HOPS_MOST) : (uint8_t)NO_HOPS;
-}
-
-/* The code of a page that was never tried. */
-static uint16_t contrib_code(const struct contrib *c)
-{
-	uint8_t hops = contrib_hops(c);
-	return (uint16_t)(hops && hops != NO_HOPS ? CODE_HOPS + hops : 0);
+	return c->flags & ITEM_INITIAL ? MIN(c->hops, (uint8_t)ITEM_HOPS_MOST) : (uint8_t)NO_HOPS;
 }
 
 /* Of several of one URL the first stands for all, one by hand before others. Most are links of the
@@ -497,7 +490,7 @@ static int merge_add(struct merging *m, const struct contrib *c, uint64_t place,
 		.fp = c->fp,
 		.where = place,
 		.since_day = (uint16_t)(m->crawl->now_us / US_PER_DAY),
-		.code = contrib_code(c),
+		.hops = c->flags & ITEM_INITIAL ? contrib_hops(c) : 0,
 		.type = ITEM_NEW,
 		.flags = c->flags | ITEM_CONTRIB,
 		.weight = merge_weight(m, c),
@@ -554,9 +547,9 @@ bool merge_touch(const struct merging *m, const struct contrib *c, struct index_
 	bool again = false;
 	if (!index_item_is_page(item))
 		return false;
-	if (c->flags & ITEM_INITIAL && item->last_seen_s == 0)
-		item->code = item->flags & ITEM_INITIAL ? MIN(item->code, contrib_code(c))
-							: contrib_code(c);
+	if (c->flags & ITEM_INITIAL)
+		item->hops = item->flags & ITEM_INITIAL ? MIN(item->hops, contrib_hops(c))
+							: contrib_hops(c);
 	item->flags &= (uint8_t)~ITEM_UNREFERENCED;
 	item->flags |= c->flags & CRAWL_ADMITS;
 	if (item->type == ITEM_GATHERED && c->changed_s > item->last_seen_s &&

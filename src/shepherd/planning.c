@@ -258,13 +258,6 @@ static int plan_keep_best(struct planning *p, const struct plan_pick *pick, stru
 	return 0;
 }
 
-/* As the index says it of a URL that was never tried. */
-static uint8_t plan_hops_of(const struct index_item *item)
-{
-	bool some = item->code > CODE_HOPS && item->code <= CODE_HOPS + CODE_HOPS_MOST;
-	return (uint8_t)(some ? item->code - CODE_HOPS : 0);
-}
-
 /* A URL of the site that is being read. */
 static int plan_consider(struct planning *p, const struct index_item *item, struct err *err)
 {
@@ -287,7 +280,7 @@ static int plan_consider(struct planning *p, const struct index_item *item, stru
 			  .retry = item->retry,
 			  .weight = item->weight,
 			  .section = item->section,
-			  .hops = plan_hops_of(item)},
+			  .hops = item->hops},
 		.band = v.band,
 		.server = p->server->number,
 		.delay_ms = plan_delay_ms(p->server),

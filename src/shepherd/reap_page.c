@@ -156,7 +156,7 @@ static bool leads_by_hand(const struct reap_job *job, struct str target)
 {
 	char room[2][URL_MAX];
 	struct url from, to;
-	int64_t most = MIN(job->reap->o.robot->robot.limits.redirects, (int64_t)CODE_HOPS_MOST);
+	int64_t most = MIN(job->reap->o.robot->robot.limits.redirects, (int64_t)ITEM_HOPS_MOST);
 	return job->entry.item_flags & ITEM_INITIAL && job->entry.hops < most &&
 	       url_parse(job->url, NULL, room[0], sizeof room[0], &from) == 0 &&
 	       url_parse(target, NULL, room[1], sizeof room[1], &to) == 0 &&

@@ -462,6 +462,7 @@ static int job_renew(struct reap_job *job, struct err *err)
 	job->entry.item_flags = item.flags;
 	job->entry.retry = item.retry;
 	job->entry.section = item.section;
+	job->entry.hops = item.hops;
 	return 0;
 }
 

@@ -34,7 +34,10 @@ _Static_assert((int)ITEM_TYPES <= (int)INDEX_COUNTS, "a count for each type");
 
 /* Items */
 
-enum { TYPE_NO_TARGET = 16, ITEM_TYPE_AT = 38 };
+/* The byte of the type has the redirects too: three bits of them in the uppermost, the fourth where
+ * it is in the number. */
+enum { TYPE_BITS = 7, TYPE_HOPS = 8, TYPE_NO_TARGET = 16, TYPE_HOPS_AT = 5, ITEM_TYPE_AT = 38 };
+_Static_assert((int)ITEM_TYPES <= (int)TYPE_BITS + 1, "a type has three bits");
 _Static_assert(ITEM_TYPE_AT + 7 == INDEX_ITEM, "seven bytes are left from there on");
 
 const char *const item_type_names[ITEM_TYPES] = {"sleeping", "new",       "gathered", "error",
@@ -75,8 +78,10 @@ uint64_t item_take_where(struct reader *r)
 
 void index_item_write(const struct index_item *item, unsigned char ret[INDEX_ITEM])
 {
+	unsigned hops = MIN(item->hops, (uint8_t)ITEM_HOPS_MOST),
+		 hops_bits = (hops & TYPE_HOPS) | (hops & (TYPE_HOPS - 1)) << TYPE_HOPS_AT;
 	const unsigned char small[] = {
-		(unsigned char)(item->type | (item->no_target ? TYPE_NO_TARGET : 0)),
+		(unsigned char)(item->type | (item->no_target ? TYPE_NO_TARGET : 0) | hops_bits),
 		item->flags,
 		item->retry,
 		item->weight,
@@ -95,7 +100,7 @@ void index_item_write(const struct index_item *item, unsigned char ret[INDEX_ITE
 static inline bool item_take(const unsigned char p[INDEX_ITEM], struct index_item *ret)
 {
 	const unsigned char *small = p + ITEM_TYPE_AT;
-	uint8_t type = small[0] & (uint8_t)~TYPE_NO_TARGET;
+	uint8_t type = small[0] & TYPE_BITS;
 	if (UNLIKELY(type >= ITEM_TYPES || type == ITEM_TEMPORARY))
 		return false;
 	uint64_t place = item_take_u64(p + 16), times = item_take_u64(p + 24),
@@ -115,6 +120,7 @@ static inline bool item_take(const unsigned char p[INDEX_ITEM], struct index_ite
 	ret->freq = small[4];
 	ret->download_ds = small[5];
 	ret->section = small[6];
+	ret->hops = (uint8_t)((small[0] & TYPE_HOPS) | small[0] >> TYPE_HOPS_AT);
 	return true;
 }
 
@@ -123,7 +129,7 @@ int index_item_read(const unsigned char p[INDEX_ITEM], struct index_item *ret, s
 	if (LIKELY(item_take(p, ret)))
 		return 0;
 	return err_set(err, ERR_DAMAGED, "an index item has the type %u",
-		       p[ITEM_TYPE_AT] & (unsigned)~TYPE_NO_TARGET);
+		       p[ITEM_TYPE_AT] & (unsigned)TYPE_BITS);
 }
 
 bool index_item_has_bucket(const struct index_item *item)
@@ -154,6 +160,8 @@ void index_item_print(const struct index_item *item, struct buf *out)
 		buf_printf(out, " %" PRIx64, item->where);
 	buf_printf(out, " code %u retry %u weight %u freq %u time %u section %u", item->code,
 		   item->retry, item->weight, item->freq, item->download_ds, item->section);
+	if (item->hops)
+		buf_printf(out, " hops %u", item->hops);
 	item_print_time(out, "since",
 			(uint32_t)MIN(item->since_day * 86400ul, (unsigned long)UINT32_MAX));
 	item_print_time(out, "seen", item->last_seen_s);
@@ -723,7 +731,7 @@ static unsigned copy_run(struct url_index_scan *s, struct url_index_writer *w,
 	unsigned most = MIN(s->n - s->at, INDEX_PER_BLOCK - w->count), n = 0;
 	for (const unsigned char *p = from; n < most; n++, p += INDEX_ITEM) {
 		struct footprint fp = footprint_of_key(p);
-		unsigned type = p[ITEM_TYPE_AT] & (unsigned)~TYPE_NO_TARGET;
+		unsigned type = p[ITEM_TYPE_AT] & (unsigned)TYPE_BITS;
 		if (footprint_cmp(fp, before) >= 0 || type >= ITEM_TYPES ||
 		    !(still->types >> type & 1) || p[ITEM_TYPE_AT + 1] & still->flags ||
 		    (w->items + n && footprint_cmp(w->last, fp) >= 0))

@@ -50,8 +50,10 @@ struct index_item {
 	uint8_t freq;        /* refreshes per refresh cycle, 0: the usual number */
 	uint8_t download_ds; /* tenths of a second the last transfer took; 0: unknown */
 	uint8_t section;
+	uint8_t hops; /* redirects that led here from a URL given by hand; up to ITEM_HOPS_MOST */
 };
 
+enum { ITEM_HOPS_MOST = 15 };
 enum { INDEX_ITEM = 45 }; /* bytes; the first 16 are the footprint so that bytes sort as it does */
 
 void index_item_write(const struct index_item *item, unsigned char ret[INDEX_ITEM]);

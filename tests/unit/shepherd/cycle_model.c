@@ -432,9 +432,7 @@ void model_plan(struct world *w)
 				  .retry = item->retry,
 				  .weight = item->weight,
 				  .section = item->section,
-				  .hops = (uint8_t)(item->code > 100 && item->code < 200
-							    ? item->code - 100
-							    : 0)},
+				  .hops = item->hops},
 			.qkey = due[i].site->qkey,
 			.delay_ms =
 				(uint32_t)((model_server(w, due[i].site).delay_us + 999) / 1000)};

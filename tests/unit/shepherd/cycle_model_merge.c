@@ -89,10 +89,10 @@ static bool merge_touch(const struct world *w, const struct contrib *c, struct i
 	bool changed = fetched && c->changed_s > was.last_seen_s && c->changed_s <= model_now(w);
 	if (was.flags & ITEM_ROBOTS)
 		return false;
-	if (was.last_seen_s == 0 && c->flags & ITEM_INITIAL) {
-		item->code = c->hops ? 100 + c->hops : 0;
+	if (c->flags & ITEM_INITIAL) {
+		item->hops = MIN(c->hops, 15);
 		if (was.flags & ITEM_INITIAL)
-			item->code = MIN(was.code, item->code);
+			item->hops = MIN(was.hops, item->hops);
 	}
 	item->flags = (uint8_t)((was.flags & ~ITEM_UNREFERENCED) | (c->flags & CRAWL_ADMITS) |
 				((asked && fetched) || changed ? ITEM_REGATHER : 0));
@@ -173,17 +173,15 @@ static void merge_take_contribs(struct merging *m)
 			continue;
 		x.norm = site ? site->norm
 			      : footprint_site(equiv_site(w->crawl.equiv, url_site(&url)));
-		x.item =
-			(struct index_item){.fp = x.fp,
-					    .where = x.place,
-					    .since_day = (uint16_t)(w->crawl.now_us / US_PER_DAY),
-					    .code = x.contrib.flags & ITEM_INITIAL && x.contrib.hops
-							    ? 100 + x.contrib.hops
-							    : 0,
-					    .type = ITEM_NEW,
-					    .flags = x.contrib.flags | ITEM_CONTRIB,
-					    .weight = x.contrib.weight,
-					    .section = says.section};
+		x.item = (struct index_item){
+			.fp = x.fp,
+			.where = x.place,
+			.since_day = (uint16_t)(w->crawl.now_us / US_PER_DAY),
+			.hops = x.contrib.flags & ITEM_INITIAL ? MIN(x.contrib.hops, 15) : 0,
+			.type = ITEM_NEW,
+			.flags = x.contrib.flags | ITEM_CONTRIB,
+			.weight = x.contrib.weight,
+			.section = says.section};
 		m->member[m->n++] = x;
 	}
 }

@@ -290,8 +290,8 @@ static void make_item(struct run *r, const struct known_url *u)
 	bool tried = item.type != ITEM_NEW || world_chance(r, 30);
 	if (!tried)
 		item.last_seen_s = 0;
-	item.code = (uint16_t)(tried ? PICK_INT(r, 0, 2404, 1502, CODE_SLEEPS + 2)
-				     : PICK_INT(r, 0, 0, 101, 199));
+	item.code = (uint16_t)(tried ? PICK_INT(r, 0, 2404, 1502, CODE_SLEEPS + 2) : 0);
+	item.hops = (uint8_t)PICK_INT(r, 0, 0, 1, 15);
 	if (item.type == ITEM_GATHERED && world_chance(r, 90))
 		item.stable_s = item.last_seen_s -
 				(uint32_t)((double)(r->conf.refresh_us / US_PER_S) *

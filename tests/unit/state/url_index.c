@@ -37,7 +37,8 @@ static struct index_item item_of(uint64_t i)
 				   .weight = (uint8_t)(mix >> 25),
 				   .freq = (uint8_t)(mix >> 33),
 				   .download_ds = (uint8_t)(mix >> 41),
-				   .section = (uint8_t)(mix >> 49)};
+				   .section = (uint8_t)(mix >> 49),
+				   .hops = (uint8_t)(mix >> 57) % (ITEM_HOPS_MOST + 1)};
 }
 
 static void assert_item(const struct index_item *got, const struct index_item *want)
@@ -83,6 +84,7 @@ static void an_item_is_read_as_it_was_written(void **state)
 		assert_int_equal(item.where, got.where);
 		assert_int_equal(item.type, got.type);
 		assert_int_equal(item.no_target, got.no_target);
+		assert_int_equal(item.hops, got.hops);
 		assert_item(&got, &item);
 	}
 }

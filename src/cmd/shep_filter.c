@@ -243,8 +243,9 @@ const struct command shep_filter_command = {
 	.summary = "what the rules of the crawl decide for URLs, and which rule did",
 	.description =
 		"Reads the rules of shepherd/cf/filter in the data directory; the settings "
-		"shepherd.follow and shepherd.no_delay stand before them. For each URL: whether it "
-		"is taken, its section, and what is set for its site, each with the line that "
+		"shepherd.follow, shepherd.max_depth and shepherd.no_delay stand before them. For "
+		"each URL: whether it is taken, its section, and what is set for its site, each "
+		"with the line that "
 		"decided. A site that the crawl knows is looked up for what net and key_sites ask; "
 		"of others the server is unknown. doc/filter.md has the syntax, "
 		"share/doc/garner/filter is a sample.",

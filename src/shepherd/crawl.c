@@ -30,7 +30,8 @@ bool crawl_is_stopped(const struct crawl *c)
 int crawl_load_filter(const struct crawl_conf *conf, const char *folder, struct filter **ret,
 		      struct err *err)
 {
-	const struct filter_defaults defaults = {conf->no_delay, conf->follow == CRAWL_ALL};
+	const struct filter_defaults defaults = {conf->no_delay, conf->follow == CRAWL_ALL,
+						 (uint64_t)conf->max_depth};
 	char path[PATH_MAX + 32];
 	snprintf(path, sizeof path, "%s/cf/filter", folder);
 	return filter_load(path, &defaults, ret, err);

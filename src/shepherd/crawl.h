@@ -25,6 +25,7 @@ struct crawl_conf {
 	int64_t parsers;
 	int64_t max_resolvers, autoreply_delay_us, conn_err_delay_us;
 	int follow;                         /* enum crawl_follow */
+	int64_t max_depth;                  /* components of a path; 0: no limit */
 	int64_t old_states, interim_states; /* closed and corked ones that are kept */
 	int64_t gone_us;                    /* entries of `gone` are kept so long */
 	uint64_t sort_memory;
@@ -125,6 +126,9 @@ struct crawl_conf {
 	{"follow", VALUE_WORD_AT(s, m.follow), "site", .words = crawl_follows, \
 	 .help = "which links are followed: those to sites that were added by hand (site), or " \
 		 "all"}, \
+	{"max_depth", VALUE_INT_AT(s, m.max_depth), "0", 0, 1000, \
+	 .help = "links are followed only to pages whose path has at most so many components, as " \
+		 "depth of the filter counts them (/a/b.html has 2); 0: no limit"}, \
 	{"refresh", VALUE_TIME_AT(s, m.refresh_us), "30d", 1e6, 31536000e6, \
 	 .help = "a page is looked at again after this time"}, \
 	{"retry", VALUE_TIME_AT(s, m.retry_us), "10min", 1e6, 31536000e6, \

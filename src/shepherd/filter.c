@@ -418,6 +418,8 @@ const char *filter_line_text(const struct filter *f, uint32_t line, char *room, 
 		snprintf(room, n, "shepherd.follow");
 	else if (line == FILTER_BY_NO_DELAY)
 		snprintf(room, n, "shepherd.no_delay");
+	else if (line == FILTER_BY_DEPTH)
+		snprintf(room, n, "shepherd.max_depth");
 	else
 		snprintf(room, n, "%s:%u", f->name, line);
 	return room;

@@ -8,9 +8,9 @@
  *	key_sites > 1000: min_delay=1s
  *
  * A rule is CONDITION [& CONDITION...]: OUTPUT [OUTPUT...]. For each output the last rule that
- * matches decides. The settings no_delay and follow act as rules before the first. Rules that
- * begin with a host are found through a table, so thousands of them cost as much as one. Syntax:
- * doc/filter.md. Thread-safe once loaded. */
+ * matches decides. The settings no_delay, follow and max_depth act as rules before the first. Rules
+ *that begin with a host are found through a table, so thousands of them cost as much as one.
+ *Syntax: doc/filter.md. Thread-safe once loaded. */
 #pragma once
 #include "base/value.h"
 #include "url/qkey.h"
@@ -34,6 +34,7 @@ int schema_parse(struct str text, struct schema *ret, struct err *err);
 struct filter_defaults {
 	struct value_list no_delay; /* hosts, with a port where it is not the usual one */
 	bool follow_all;            /* false: links to sites that are not known are rejected */
+	uint64_t max_depth;         /* paths with more components are rejected; 0: none are */
 };
 
 /* All or nothing; err names file and line (ERR_USAGE). Without a file there are only the defaults,
@@ -63,6 +64,7 @@ struct filter_where {
 /* Outputs; each has the line that decided: 0: no rule did. A line of a default is one of these. */
 #define FILTER_BY_SETTING UINT32_MAX        /* follow */
 #define FILTER_BY_NO_DELAY (UINT32_MAX - 1) /* no_delay */
+#define FILTER_BY_DEPTH (UINT32_MAX - 2)    /* max_depth */
 struct filter_url {
 	bool reject;
 	uint8_t section;

@@ -659,18 +659,26 @@ static void setting_no_delay(struct filter *f, struct str item)
 	setting_end(f, FILTER_BY_NO_DELAY, conds, outputs);
 }
 
+/* What fits the condition is rejected. */
+static void setting_reject(struct filter *f, uint32_t line, struct cond cond)
+{
+	size_t conds = f->conds, outputs = f->outputs;
+	*VEC_PUSH(f->cond, f->conds, f->cond_room) = cond;
+	*VEC_PUSH(f->output, f->outputs, f->output_room) =
+		(struct output){.kind = OUT_REJECT, .number = 1};
+	setting_end(f, line, conds, outputs);
+}
+
 static void settings_add(struct filter *f, const struct filter_defaults *defaults)
 {
 	for (size_t i = 0; i < defaults->no_delay.n; i++)
 		setting_no_delay(f, str_of(defaults->no_delay.item[i]));
-	if (defaults->follow_all)
-		return;
-	size_t conds = f->conds, outputs = f->outputs;
-	*VEC_PUSH(f->cond, f->conds, f->cond_room) =
-		(struct cond){.kind = COND_KNOWN, .negated = true};
-	*VEC_PUSH(f->output, f->outputs, f->output_room) =
-		(struct output){.kind = OUT_REJECT, .number = 1};
-	setting_end(f, FILTER_BY_SETTING, conds, outputs);
+	if (!defaults->follow_all)
+		setting_reject(f, FILTER_BY_SETTING,
+			       (struct cond){.kind = COND_KNOWN, .negated = true});
+	if (defaults->max_depth)
+		setting_reject(f, FILTER_BY_DEPTH,
+			       (struct cond){.kind = COND_DEPTH, .above = defaults->max_depth});
 }
 
 /* The file */

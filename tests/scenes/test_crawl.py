@@ -153,11 +153,15 @@ def test_a_host_that_is_down_for_a_while_keeps_its_pages(garner, web):
 
 def test_why_tells_what_was_decided_and_by_whom(garner, web):
     w = web()
-    w.pages["/"] = '<title>t</title>word <a href="/b">b</a> <a href="http://other.example/">o</a>'
+    w.pages["/"] = ('<title>t</title>word <a href="/1/2/3">deep</a> <a href="/b">b</a> '
+                    '<a href="http://other.example/">o</a>')
     w.pages["/b"] = "<title>b</title>banana"
-    c = Crawl(garner, [w.host], refresh="1h")
+    c = Crawl(garner, [w.host], refresh="1h", max_depth="2")
     c.add(f"{w.url}/")
     c.wait_found("banana", f"{w.url}/b")
+    deep = c.why(f"{w.url}/1/2/3")
+    assert deep["known"] == "never" and deep["decisions"][0]["rule"] == "shepherd.max_depth"
+    assert w.count("/1/2/3") == 0
     why = c.why(f"{w.url}/b")
     modules = [d["module"] for d in why["decisions"]]
     assert modules.index("merge") < modules.index("reap")

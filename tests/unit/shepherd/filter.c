@@ -235,6 +235,28 @@ static void a_section_without_a_share_rejects(void **state)
 	filter_free(&f);
 }
 
+static void the_depth_of_a_path_may_be_limited_by_a_setting(void **state)
+{
+	(void)state;
+	const struct filter_defaults two = {.follow_all = true, .max_depth = 2};
+	struct filter_where known = {.known = true};
+	struct filter *f = NULL;
+	struct err err;
+	char text[64];
+	assert_int_equal(filter_parse(STR("host deep: accept"), "filter", &two, &f, &err), 0);
+	assert_false(ask_url(f, "http://a/", "", &known).reject);
+	assert_false(ask_url(f, "http://a/b//c.html?d/e/f", "", &known).reject);
+	struct filter_url u = ask_url(f, "http://a/b/c/d", "", &known);
+	assert_true(u.reject && u.reject_line == FILTER_BY_DEPTH);
+	assert_string_equal(filter_line_text(f, u.reject_line, text, sizeof text),
+			    "shepherd.max_depth");
+	assert_false(ask_url(f, "http://deep/b/c/d", "", &known).reject);
+	filter_free(&f);
+	assert_int_equal(filter_parse(STR(""), "filter", &follow_all, &f, &err), 0);
+	assert_false(ask_url(f, "http://a/b/c/d/e/f/g/h/i/j/k", "", &known).reject);
+	filter_free(&f);
+}
+
 static void settings_stand_before_the_first_rule(void **state)
 {
 	(void)state;
@@ -653,6 +675,7 @@ int main(void)
 		cmocka_unit_test(the_last_rule_that_matches_decides_each_output),
 		cmocka_unit_test(outputs_on_sites_have_their_values),
 		cmocka_unit_test(a_section_without_a_share_rejects),
+		cmocka_unit_test(the_depth_of_a_path_may_be_limited_by_a_setting),
 		cmocka_unit_test(settings_stand_before_the_first_rule),
 		cmocka_unit_test(errors_name_the_line_and_what_was_expected),
 		cmocka_unit_test(what_is_too_long_or_too_much_is_an_error),

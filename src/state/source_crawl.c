@@ -165,8 +165,9 @@ static int objects_read_as(struct objects *o, uint64_t number, const struct obje
 }
 
 /* Whether the numbers of the open index may be those from before a shakedown: its report stands
- * as long as no state with the new ones is done. */
-static bool objects_renumbering(struct objects *o)
+ * as long as no state with the new ones is done. Or the state that is open has been deleted since,
+ * because a newer one is done. */
+static bool objects_are_old(struct objects *o)
 {
 	struct arena arena = ARENA_INIT(16 << 20);
 	struct bucket_moves *moves = NULL;
@@ -185,11 +186,6 @@ static bool objects_renumbering(struct objects *o)
 
 static int objects_not_of_it(struct objects *o, uint64_t number, struct err *err)
 {
-	if (objects_renumbering(o))
-		return err_set(err, ERR_SYSTEM,
-			       "bucket %" PRIx64 " is not of the URL that the index says: buckets "
-			       "are being renumbered; it works another time",
-			       number);
 	return err_set(err, ERR_DAMAGED,
 		       "%s: bucket %08" PRIx64 " was deleted, or is not of the URL that the index "
 		       "of %s says; garner shep recover --rebuild makes it again",
@@ -219,7 +215,9 @@ static int objects_find_once(struct objects *o, const struct object_wanted *what
 	return rc == 1 ? objects_not_of_it(o, item.where, err) : rc;
 }
 
-/* What was opened may be from before a shakedown, or from before the newest state. */
+/* What was opened may be from before a shakedown, or from before the newest state; and again so,
+ * where that happens between opening the index and opening the file. What such an index says, a
+ * page that is not known or a number where no bucket begins, holds for nothing. */
 static int objects_find(struct objects *o, const struct object_wanted *what, struct arena *arena,
 			struct attrs *ret, struct err *err)
 {
@@ -230,7 +228,13 @@ static int objects_find(struct objects *o, const struct object_wanted *what, str
 		return 0;
 	objects_rest(o);
 	rc = objects_wake(o, err);
-	return rc ? rc : objects_find_once(o, what, arena, ret, err);
+	if (rc)
+		return rc;
+	rc = objects_find_once(o, what, arena, ret, err);
+	if ((rc > 0 || (rc < 0 && err->code == ERR_DAMAGED)) && objects_are_old(o))
+		return err_set(err, ERR_SYSTEM,
+			       "%s: buckets are being renumbered; it works another time", o->path);
+	return rc;
 }
 
 static void object_add(struct soif *obj, struct arena *arena, const char *name, struct str value)

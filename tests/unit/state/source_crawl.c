@@ -1,6 +1,7 @@
 #include "state/source_crawl.h"
 
 #include "base/clock.h"
+#include "bucket/bucket_shake.h"
 #include "support/crawl_play.h"
 #include "support/source_check.h"
 #include "unit/scratch.h"
@@ -204,6 +205,62 @@ static void a_shakedown_changes_nothing_for_who_follows(void **state)
 	EXPECT(middle, "U5v1");
 	source_close(&early);
 	source_close(&middle);
+	arena_free(&arena);
+	play_close(&p);
+}
+
+/* The first bucket becomes a short one, so that those after it begin inside of what others were. */
+static int shorten_first(void *ctx, const struct bucket *old, uint32_t new_oid,
+			 struct bucket_fate *fate, struct err *err)
+{
+	(void)ctx, (void)new_oid, (void)err;
+	if (old->oid == 0)
+		*fate = (struct bucket_fate){BUCKET_PLAIN, STR("Uhttp://site0.example/\n")};
+	return 0;
+}
+
+/* The file has new numbers, and no index has them yet. */
+static void numbers_of_a_shakedown_that_goes_on_are_not_taken_for_damage(void **state)
+{
+	enum { PAGES = 12 };
+	(void)state;
+	struct play p;
+	struct err err = {0};
+	struct source_cursor cursor[PAGES];
+	struct source_change c;
+	struct bucket_shaken shaken;
+	struct recovery told;
+	struct arena arena = ARENA_INIT(SIZE_MAX);
+	const struct source_crawl store = store_of(scratch("renumbered"));
+	make(&p, store.folder);
+	cycle(&p, 0, PAGES, 1);
+	struct source *s = follow(&store, &beginning);
+	for (size_t i = 0; i < PAGES; i++) {
+		assert_non_null(tell(s, &arena));
+		source_cursor(s, &cursor[i]);
+	}
+	source_close(&s);
+	bucket_drop(&p.buckets);
+	MUST(play_next(&p, false, &err));
+	MUST(state_enter(p.st, PHASE_CLEANUP, p.buckets, p.now_us, &err));
+	MUST(bucket_shakedown(p.buckets, shorten_first, NULL, &shaken, &err));
+	bucket_drop(&p.buckets);
+	state_free(&p.st);
+	for (size_t i = 0; i + 1 < PAGES; i++) {
+		s = follow(&store, &cursor[i]);
+		for (int tries = 0; tries < 2; tries++) { /* it is not passed */
+			assert_int_equal(-1, source_next(s, &arena, &c, &err));
+			assert_int_equal(ERR_SYSTEM, err.code);
+			assert_non_null(strstr(err.msg, "renumbered"));
+		}
+		source_close(&s);
+	}
+	MUST(states_recover(p.s, p.now_us, &told, &err));
+	assert_int_equal(1, told.renumbered);
+	recovery_free(&told);
+	s = follow(&store, &cursor[8]);
+	EXPECT(s, "U9v1", "U10v1", "U11v1");
+	source_close(&s);
 	arena_free(&arena);
 	play_close(&p);
 }
@@ -645,6 +702,7 @@ int main(void)
 		cmocka_unit_test(the_open_journal_is_told_up_to_its_last_checkpoint_only),
 		cmocka_unit_test(from_the_beginning_and_through_all_states_every_change_comes_once),
 		cmocka_unit_test(a_shakedown_changes_nothing_for_who_follows),
+		cmocka_unit_test(numbers_of_a_shakedown_that_goes_on_are_not_taken_for_damage),
 		cmocka_unit_test(what_was_deleted_later_is_still_told_in_order),
 		cmocka_unit_test(
 			without_the_first_states_the_beginning_is_what_the_oldest_one_knows),

@@ -277,7 +277,7 @@ static void part_done(void *ctx, int status, int timeouts, unsigned char *packet
 	if (packet && len > 0)
 		dns_read((struct str){(const char *)packet, (size_t)len}, ask->key.name, part->type,
 			 &part->answer);
-	else
+	else /* nothing came, or c-ares has tried the next server instead */
 		part->answer = (struct dns_answer){
 			.outcome = DNS_FAILED, .why = ares_strerror(status), .ttl_s = -1};
 	if (--ask->open > 0)
@@ -350,13 +350,14 @@ static void asks_start(struct dns *d)
 
 static int64_t ttl_us(const struct dns *d, const struct dns_answer *a)
 {
-	if (a->outcome == DNS_FAILED || a->ttl_s < 0)
+	if (a->ttl_s < 0)
 		return d->conf.failure_ttl_us;
 	return MIN(MAX(a->ttl_s * US_PER_S, d->conf.ttl_min_us), d->conf.ttl_max_us);
 }
 
 /* Without addresses: what the parts say together. A name is known not to be there only if nobody
- * found it; one part that failed leaves the whole open. */
+ * found it; one part that is not known leaves the whole open, and one that failed may be known
+ * later. */
 static void ask_judge_none(const struct ask *ask, struct dns_result *ret)
 {
 	unsigned n = questions[ask->dns->conf.order].n, none = 0;
@@ -364,10 +365,10 @@ static void ask_judge_none(const struct ask *ask, struct dns_result *ret)
 	for (unsigned i = 0; i < n; i++) {
 		const struct dns_answer *a = &ask->part[i].answer;
 		none += a->outcome == DNS_NO_NAME;
-		if (a->outcome == DNS_FAILED) {
-			ret->outcome = DNS_FAILED;
+		if (a->outcome == DNS_FAILED ||
+		    (a->outcome == DNS_BROKEN && ret->outcome != DNS_FAILED)) {
+			ret->outcome = a->outcome;
 			ret->why = a->why;
-			return;
 		}
 	}
 	if (none == n)
@@ -439,7 +440,7 @@ static struct dns_result result_of_family(struct dns_result r, enum dns_family f
 static void count_outcome(struct dns_stats *s, enum dns_outcome outcome)
 {
 	s->found += outcome == DNS_FOUND;
-	s->failed += outcome == DNS_FAILED;
+	s->failed += outcome == DNS_FAILED || outcome == DNS_BROKEN;
 	s->refused += outcome == DNS_REFUSED;
 	s->negative += outcome == DNS_NO_NAME || outcome == DNS_NO_ADDRESS;
 }

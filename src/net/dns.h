@@ -24,15 +24,16 @@ enum dns_outcome {
 	DNS_BAD_NAME,   /* no name that could exist */
 	DNS_NO_NAME,    /* no such name */
 	DNS_NO_ADDRESS, /* the name exists and has no address of the kind wanted */
-	DNS_FAILED,     /* not known: no answer, or a broken one; worth another try later */
+	DNS_FAILED,     /* not known: no answer, or the server failed; worth another try later */
+	DNS_BROKEN,     /* not known: what the server says cannot be used */
 	DNS_REFUSED,    /* all of its addresses are refused by the policy */
 };
 const char *dns_outcome_word(enum dns_outcome outcome); /* "no such name" */
 
 struct dns_result {
 	enum dns_outcome outcome;
-	const char *why; /* REFUSED: the policy's reason; FAILED: what failed; otherwise NULL. Lasts
-			    for ever */
+	const char *why; /* REFUSED: the policy's reason; FAILED, BROKEN: what is wrong; otherwise
+			    NULL. Lasts for ever */
 	const struct addr *addr; /* n of them; those of one family stand together */
 	size_t n;
 	int64_t until_us; /* holds till then, on the clock of the caller */
@@ -105,8 +106,9 @@ void dns_cancel(struct dns_wait *wait); /* also of one that is not under way */
 struct dns_stats {
 	uint64_t hits, joined,
 		asked; /* lookups by the cache, by a question under way, by a new one */
-	uint64_t found, failed, refused, negative; /* what became of those asked */
-	size_t entries, bytes;                     /* in the cache */
-	size_t under_way;                          /* names, the waiting ones included */
+	/* What became of those asked; failed: broken ones too. */
+	uint64_t found, failed, refused, negative;
+	size_t entries, bytes; /* in the cache */
+	size_t under_way;      /* names, the waiting ones included */
 };
 struct dns_stats dns_stats(const struct dns *d);

@@ -21,8 +21,8 @@ int dns_name(struct str host, char ret[DNS_NAME + 1], size_t *ret_n);
 enum { DNS_A = 1, DNS_AAAA = 28 };
 
 struct dns_answer {
-	enum dns_outcome outcome; /* FOUND, NO_NAME, NO_ADDRESS or FAILED */
-	const char *why;          /* in words that last, when FAILED */
+	enum dns_outcome outcome; /* FOUND, NO_NAME, NO_ADDRESS, FAILED or BROKEN */
+	const char *why;          /* in words that last, when FAILED or BROKEN */
 	int64_t ttl_s;            /* -1: the answer does not say */
 	size_t n;
 	struct addr addr[DNS_ADDRS];

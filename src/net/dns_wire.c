@@ -8,7 +8,7 @@
 #include <netinet/in.h>
 
 enum { LABEL = 63, WIRE = 255, CLASS_IN = 1, TYPE_CNAME = 5, TYPE_SOA = 6 };
-enum { RCODE_NONE = 0, RCODE_NO_NAME = 3 };
+enum { RCODE_NONE = 0, RCODE_FORM = 1, RCODE_NO_NAME = 3 };
 
 static const char *const outcome_word[] = {
 	[DNS_FOUND] = "found",
@@ -16,6 +16,7 @@ static const char *const outcome_word[] = {
 	[DNS_NO_NAME] = "no such name",
 	[DNS_NO_ADDRESS] = "no addresses",
 	[DNS_FAILED] = "temporary failure",
+	[DNS_BROKEN] = "broken answer",
 	[DNS_REFUSED] = "refused by policy",
 };
 
@@ -216,16 +217,37 @@ static int64_t negative_ttl_s(struct reader *authority, unsigned count)
 	return -1;
 }
 
-static void answer_fail(struct dns_answer *ret, const char *why)
+static void answer_break(struct dns_answer *ret, const char *why)
 {
-	*ret = (struct dns_answer){.outcome = DNS_FAILED, .why = why, .ttl_s = -1};
+	*ret = (struct dns_answer){.outcome = DNS_BROKEN, .why = why, .ttl_s = -1};
+}
+
+/* What the server says of itself. A question that it cannot read will get no other answer. */
+static void answer_fail(unsigned rcode, struct dns_answer *ret)
+{
+	bool broken = rcode == RCODE_FORM;
+	*ret = (struct dns_answer){.outcome = broken ? DNS_BROKEN : DNS_FAILED,
+				   .why = broken ? "the server does not understand the question"
+						 : "the server failed",
+				   .ttl_s = -1};
 }
 
 struct header {
 	uint16_t flags, questions, answers, authority;
 };
 
-/* NULL, or what is wrong with the header and the question that is repeated in the answer. */
+static unsigned header_rcode(const struct header *head)
+{
+	return head->flags & 15;
+}
+
+static bool header_failed(const struct header *head)
+{
+	return header_rcode(head) != RCODE_NONE && header_rcode(head) != RCODE_NO_NAME;
+}
+
+/* NULL, or what is wrong with the header and the question that is repeated in the answer. A server
+ * that failed need not repeat it. */
 static const char *read_head(struct reader *r, const struct wire *name, uint16_t type,
 			     struct header *ret)
 {
@@ -238,9 +260,8 @@ static const char *read_head(struct reader *r, const struct wire *name, uint16_t
 	reader_skip(r, 2);
 	if (r->bad || !(ret->flags & 0x8000))
 		return "not an answer";
-	unsigned rcode = ret->flags & 15;
-	if (rcode != RCODE_NONE && rcode != RCODE_NO_NAME)
-		return "the server failed";
+	if (header_failed(ret))
+		return NULL;
 	read_name(r, &asked);
 	uint16_t asked_type = reader_u16be(r), class = reader_u16be(r);
 	if (r->bad || ret->questions != 1 || !wire_eq(&asked, name) || asked_type != type ||
@@ -254,7 +275,7 @@ static const char *read_head(struct reader *r, const struct wire *name, uint16_t
 static void read_negative(struct reader *authority, const struct header *head,
 			  struct dns_answer *ret)
 {
-	bool none = (head->flags & 15) == RCODE_NO_NAME;
+	bool none = header_rcode(head) == RCODE_NO_NAME;
 	int64_t ttl_s = negative_ttl_s(authority, head->authority);
 	ret->outcome = none ? DNS_NO_NAME : DNS_NO_ADDRESS;
 	ret->ttl_s = MIN(ttl_s, ret->ttl_s);
@@ -268,14 +289,18 @@ void dns_read(struct str packet, struct str name, uint16_t type, struct dns_answ
 	struct record record;
 	const char *why = read_head(&r, &owner, type, &head);
 	if (why) {
-		answer_fail(ret, why);
+		answer_break(ret, why);
+		return;
+	}
+	if (header_failed(&head)) {
+		answer_fail(header_rcode(&head), ret);
 		return;
 	}
 	end = r;
 	for (unsigned i = 0; i < head.answers; i++)
 		read_record(&end, &record);
 	if (end.bad) {
-		answer_fail(ret, "a broken answer");
+		answer_break(ret, "a broken answer");
 		return;
 	}
 	*ret = (struct dns_answer){.outcome = DNS_FOUND, .ttl_s = INT32_MAX};
@@ -283,7 +308,7 @@ void dns_read(struct str packet, struct str name, uint16_t type, struct dns_answ
 	for (unsigned hop = 0; hop <= DNS_CHAIN && rc == 2; hop++)
 		rc = look_up(r, head.answers, type, &owner, ret);
 	if (rc == 2)
-		answer_fail(ret, "more than 8 aliases in a row, or in a circle");
+		answer_break(ret, "more than 8 aliases in a row, or in a circle");
 	else if (rc == 1)
 		read_negative(&end, &head, ret);
 }

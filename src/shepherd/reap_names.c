@@ -131,6 +131,8 @@ static uint16_t name_use(struct reap *r, struct reap_site *site, struct url_site
 	}
 	if (result->outcome == DNS_FAILED)
 		return CODE_NO_ANSWER_DNS;
+	if (result->outcome == DNS_BROKEN)
+		return CODE_BROKEN_DNS;
 	if (result->outcome == DNS_REFUSED)
 		return CODE_ADDRESS;
 	site->key = qkey_special(QKEY_NONEXISTENT, hash_u64(site->fp), 0);

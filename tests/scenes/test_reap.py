@@ -127,6 +127,42 @@ def test_the_local_reaper_takes_over_and_hands_back(garner):
     c.wait_all()
 
 
+def test_a_broken_answer_of_name_servers_is_told_from_none(garner):
+    """The name server cannot read the questions of one host, and does not answer those of the other."""
+    g = garner()
+    server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    server.bind(("127.0.0.1", 0))
+
+    def answer():
+        while True:
+            question, whom = server.recvfrom(2048)
+            if not question:
+                return
+            if b"broken" in question:
+                server.sendto(question[:2] + b"\x81\x81" + question[4:6] + bytes(6) + question[12:], whom)
+    thread = threading.Thread(target=answer, daemon=True)
+    thread.start()
+    port = server.getsockname()[1]
+    g.configure(f"""
+[robot]
+dns_servers = 127.0.0.1:{port}
+dns_order = ipv4
+dns_timeout = 100ms
+dns_tries = 1
+[shepherd]
+cycle = 1h
+url_log = {g.dir}/urls
+""")
+    assert g.run("add", "http://broken.test/", "http://silent.test/").code == 0
+    g.start("shepherd").wait_ready()
+    said = wait_for("both", lambda: (g.dir / "urls").read_text().count(".test/: ") >= 2 and
+                    (g.dir / "urls").read_text(), 20)
+    assert "http://broken.test/: 2105 " in said and "http://silent.test/: 1104 " in said
+    server.sendto(b"", ("127.0.0.1", port))
+    thread.join()
+    server.close()
+
+
 def test_odd_answers_and_hosts_that_hang_are_judged_as_the_local_reaper_does(garner, long_run):
     """What the journal says of each: operation, type and code."""
     cases = [c for c in replay.cases() if "ask" not in c and c["id"] not in WAITED_FOR][::1 if long_run else 4]

@@ -91,6 +91,8 @@ static void names_without_an_address_end_the_site_or_wait(void **state)
 	assert_int_equal(robot_class_dns(DNS_NO_NAME).outcome, OUTCOME_SITE_PERMANENT);
 	assert_int_equal(robot_class_dns(DNS_BAD_NAME).outcome, OUTCOME_SITE_PERMANENT);
 	assert_int_equal(robot_class_dns(DNS_FAILED).outcome, OUTCOME_SITE_TEMPORARY);
+	assert_int_equal(robot_class_dns(DNS_BROKEN).outcome, OUTCOME_SITE_PERMANENT);
+	assert_int_equal(robot_class_dns(DNS_BROKEN).cause, ROBOT_CAUSE_DNS);
 	assert_int_equal(robot_class_dns(DNS_REFUSED).outcome, OUTCOME_ADDRESS);
 }
 

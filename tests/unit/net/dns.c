@@ -101,6 +101,17 @@ static int read_question(struct str packet, char *name, size_t cap, uint16_t *re
 	return r.bad ? -1 : 0;
 }
 
+static uint16_t answer_flags(const char *name, uint16_t type)
+{
+	bool second = type == DNS_AAAA;
+	if (strncmp(name, "fail", 4) == 0 || (strncmp(name, "half-fail", 9) == 0 && second) ||
+	    (strncmp(name, "form-and-fail", 13) == 0 && second))
+		return PACKET_FAILED;
+	if (strncmp(name, "form", 4) == 0)
+		return PACKET_FORM;
+	return exists(name) ? PACKET_ANSWER : PACKET_NO_NAME;
+}
+
 static void serve(void *ctx, unsigned what)
 {
 	struct world *w = ctx;
@@ -120,10 +131,7 @@ static void serve(void *ctx, unsigned what)
 		w->dropped++;
 		return;
 	}
-	bool fails = strncmp(name, "fail", 4) == 0 ||
-		     (strncmp(name, "half-fail", 9) == 0 && type == DNS_AAAA);
-	uint16_t flags = fails ? PACKET_FAILED : exists(name) ? PACKET_ANSWER : PACKET_NO_NAME;
-	struct packet p = packet_begin(id, flags, str_of(name), type);
+	struct packet p = packet_begin(id, answer_flags(name, type), str_of(name), type);
 	add_records(&p, name, type == DNS_A ? "A" : "AAAA", 3);
 	if (p.answers == 0)
 		packet_soa(&p, "test", 600, 120);
@@ -347,8 +355,30 @@ static void failures_are_remembered_briefly(void **state)
 	assert_false(find(&w, &l, "fail.test"));
 	loop_step(w.loop, 31 * US_PER_S);
 	assert_true(find(&w, &l, "fail.test"));
-	assert_true(find(&w, &l, "circle.test"));
+	end(&w);
+}
+
+static void what_cannot_be_used_is_not_what_did_not_come(void **state)
+{
+	(void)state;
+	struct world w;
+	struct look l;
+	begin(&w, true);
+	open_dns(&w);
+	static const char *const broken[] = {"circle.test", "form.test"};
+	for (size_t i = 0; i < ARRAY_LEN(broken); i++) {
+		assert_true(find(&w, &l, broken[i]));
+		expect(&l, DNS_BROKEN, 0, NULL);
+		assert_non_null(l.result.why);
+		assert_false(find(&w, &l, broken[i]));
+		expect(&l, DNS_BROKEN, 0, NULL);
+		loop_step(w.loop, (int64_t)(i + 1) * 31 * US_PER_S);
+		assert_true(find(&w, &l, broken[i]));
+	}
+	/* the other half may come yet */
+	assert_true(find(&w, &l, "form-and-fail.test"));
 	expect(&l, DNS_FAILED, 0, NULL);
+	assert_int_equal(dns_stats(w.dns).failed, 2 * ARRAY_LEN(broken) + 1);
 	end(&w);
 }
 
@@ -646,6 +676,7 @@ int main(void)
 		cmocka_unit_test(the_order_is_a_setting),
 		cmocka_unit_test(what_is_not_there_is_known_not_to_be),
 		cmocka_unit_test(failures_are_remembered_briefly),
+		cmocka_unit_test(what_cannot_be_used_is_not_what_did_not_come),
 		cmocka_unit_test(one_family_that_fails_leaves_the_other_for_a_short_time),
 		cmocka_unit_test(answers_hold_for_their_time_within_the_settings),
 		cmocka_unit_test(refused_addresses_are_not_handed_out),

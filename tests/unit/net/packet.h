@@ -3,7 +3,12 @@
 #include "base/cursor.h"
 #include "net/addr.h"
 
-enum { PACKET_ANSWER = 0x8180, PACKET_NO_NAME = 0x8183, PACKET_FAILED = 0x8182 };
+enum {
+	PACKET_ANSWER = 0x8180,
+	PACKET_NO_NAME = 0x8183,
+	PACKET_FAILED = 0x8182,
+	PACKET_FORM = 0x8181
+};
 
 struct packet {
 	struct buf b;

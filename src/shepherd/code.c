@@ -49,7 +49,7 @@ const char *const code_class_names[CODE_CLASSES] = {
 	X(CODE_GONE, PERMANENT, PERMANENT, ANSWER, "gone for good (410)") \
 	X(CODE_TOO_LARGE, PERMANENT, LIMIT, BODY, "too large") \
 	X(CODE_CODING, PERMANENT, PERMANENT, CODING, "of a coding or a type that cannot be read") \
-	X(CODE_LOST, PERMANENT, PERMANENT, ANSWER, "its bucket cannot be read, or (422) the request") \
+	X(CODE_LOST, PERMANENT, PERMANENT, SINK, "its bucket cannot be read, or (422) the request") \
 	X(CODE_HEAD, PERMANENT, LIMIT, HEAD, "too large a head") \
 	X(CODE_PERMANENT + 451, PERMANENT, PERMANENT, ANSWER, "withheld by law (451)")
 /* clang-format on */

@@ -54,7 +54,7 @@ enum code_class code_class(uint16_t code);
 uint16_t code_of(enum outcome outcome, enum robot_cause cause, int status);
 /* What queues and politeness have to know. */
 enum outcome code_outcome(uint16_t code);
-/* Why, as the robot names it. */
+/* Why, as the robot names it; what this machine could not keep, or read again, is its sink. */
 enum robot_cause code_cause(uint16_t code);
 /* For people: "not found (404)", "robots.txt forbids it"; never NULL, in room of 64 bytes. */
 enum { CODE_TEXT = 64 };

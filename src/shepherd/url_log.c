@@ -127,7 +127,8 @@ static char line_letter(uint16_t code)
 {
 	if (code_class(code) == CODE_CLASS_OK)
 		return 'I';
-	return code == CODE_NOT_KEPT || code == CODE_LOST || code == CODE_PROXY ? 'E' : 'w';
+	enum robot_cause cause = code_cause(code);
+	return cause == ROBOT_CAUSE_SINK || cause == ROBOT_CAUSE_PROXY ? 'E' : 'w';
 }
 
 /* "2026-11-16 05:20:01" */

@@ -20,8 +20,6 @@ LATER = {
         "stream_read_some",
     "the indexer weighs URLs and tells the crawl":
         "feedback_create feedback_drop feedback_finish feedback_put",
-    "one table has all that follows from a code, also why it came to it":
-        "code_cause",
     "reap resolves names itself and tells how that goes":
         "dns_cache_bytes dns_cache_count dns_stats",
     "registry and gatherd: identity, bookkeeping, objects inside of objects, folders of SOIF":

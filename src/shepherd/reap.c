@@ -231,6 +231,7 @@ int reap_new(struct reap **ret, const struct reap_options *options, struct err *
 	r->links = reaper_links_new();
 	list_init(&r->jobs);
 	list_init(&r->names);
+	list_init(&r->ahead);
 	list_init(&r->asked_names);
 	r->pump = (struct loop_later){.fn = reap_pump, .ctx = r};
 	r->wake = (struct loop_timer){.fn = reap_pump, .ctx = r};

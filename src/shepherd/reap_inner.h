@@ -26,6 +26,8 @@ struct reap_site {
 	struct addr addr;       /* that they are fetched from; family 0: a proxy knows */
 	uint64_t robots_where;  /* bucket of its robots.txt; ITEM_NOWHERE: none, or told already */
 	struct reap_name *name; /* NULL: it is not being asked for */
+	struct link ahead;      /* in reap.ahead */
+	uint64_t where;         /* of one that is there: the bucket of a URL of it */
 	struct link parked;     /* struct reap_parked: URLs that wait for name or robots.txt */
 	bool resolved;
 	bool off;          /* nothing more of it is asked for in this cycle */
@@ -113,6 +115,7 @@ struct reap {
 	struct reap_sites sites;
 	struct key_rules rules;
 	struct link names;       /* that wait until they can be asked for */
+	struct link ahead;       /* struct reap_site: whose names are asked for after those */
 	struct link asked_names; /* those that are */
 	uint64_t asking;         /* names, at once */
 	struct hostq *queue;
@@ -162,6 +165,9 @@ void reap_pump(void *ctx);
 void reap_answered(void *ctx, struct reaper *from, const struct reaper_answer *answer);
 void reap_lost_job(void *ctx, struct reaper *from, uint64_t id, int64_t rests_us);
 
+/* The bucket of a URL, its header, and the URL; their data lies in the arena. */
+int reap_read_url(struct reap *r, uint64_t where, struct arena *arena, struct bucket *ret,
+		  struct attrs *ret_header, struct str *ret_url, struct err *err);
 struct reap_job *reap_job_new(struct reap *r);
 void reap_job_free(struct reap_job *job);
 /* Hands it to a reaper, with an ID of its own. As submit(). */
@@ -200,7 +206,12 @@ void reap_unpark(struct reap *r, struct reap_site *site, int64_t until_us);
 /* Nothing more of the site is asked for in this cycle; of those that wait the first page is
  * answered with this code (0: none is), or, where none waits, the first that comes. */
 void reap_site_off(struct reap *r, struct reap_site *site, uint16_t code, const char *why);
-/* As many of the names that wait as may be asked for. */
+/* The name of a site is asked for before the turn of its URLs comes, of which one is in this
+ * bucket. */
+void reap_name_ahead(struct reap *r, struct reap_site *site, uint64_t where);
+/* The same, of a URL that somebody asks for now: ahead of those. */
+void reap_name_wanted(struct reap *r, struct reap_site *site, struct url_site of);
+/* As many of the names that wait as may be asked for, whether or not a reaper has room. */
 void reap_names_go_on(struct reap *r);
 void reap_names_clear(struct reap *r);
 

@@ -1,7 +1,11 @@
 /* Names and keys: which server a site is fetched from in this reap. A URL whose site is being
  * looked up is parked: it keeps its place in its queue, which holds the queue up, and of which
  * there are no more than the queue's rule lets go at once; so what waits here needs no limit of its
- * own. */
+ * own.
+ *
+ * Names come before all else: those of all sites in the queues are asked for, also while no reaper
+ * has room, so that a page does not wait for its name when its turn comes. Those that URLs wait for
+ * already go first. */
 #include "shepherd/reap_inner.h"
 
 #include "base/clock.h"
@@ -153,9 +157,8 @@ static void name_free(struct reap_name *n)
 	mem_free(&n);
 }
 
-static void name_known(void *ctx, const struct dns_result *result)
+static void name_judge(struct reap_name *n, const struct dns_result *result)
 {
-	struct reap_name *n = ctx;
 	struct reap *r = n->reap;
 	struct reap_site *site = n->site;
 	uint16_t code = name_use(r, site, n->of, result);
@@ -165,20 +168,13 @@ static void name_known(void *ctx, const struct dns_result *result)
 	else
 		reap_site_off(r, site, code, name_why(result));
 	name_free(n);
-	reap_names_go_on(r);
 }
 
-void reap_names_go_on(struct reap *r)
+static void name_known(void *ctx, const struct dns_result *result)
 {
-	struct dns_result result;
-	while (r->asking < (uint64_t)r->o.conf->max_resolvers && !list_is_empty(&r->names)) {
-		struct reap_name *n = LIST_FIRST(struct reap_name, &r->names, link);
-		list_remove(&n->link);
-		list_append(&r->asked_names, &n->link);
-		r->asking++;
-		if (dns_lookup(r->kit.dns, n->of.host, DNS_ANY, &n->dns, &result) == 0)
-			name_known(n, &result); /* known since it began to wait */
-	}
+	struct reap *r = ((struct reap_name *)ctx)->reap;
+	name_judge(ctx, result);
+	reap_names_go_on(r);
 }
 
 static struct reap_name *name_new(struct reap *r, struct reap_site *site, struct url_site of)
@@ -188,8 +184,90 @@ static struct reap_name *name_new(struct reap *r, struct reap_site *site, struct
 	memcpy(n->host, of.host.p, of.host.n);
 	n->of.host.p = n->host;
 	n->dns = (struct dns_wait){.done = name_known, .ctx = n};
+	list_remove(&site->ahead);
 	site->name = n;
 	return n;
+}
+
+/* Looking ahead */
+
+static bool site_lacks_name(const struct reap *r, const struct reap_site *site)
+{
+	return !r->by_proxy && !site->resolved && !site->name && !site->off &&
+	       qkey_kind(site->key) != QKEY_NONEXISTENT;
+}
+
+void reap_name_ahead(struct reap *r, struct reap_site *site, uint64_t where)
+{
+	if (!site_lacks_name(r, site) || list_has(&site->ahead))
+		return;
+	site->where = where;
+	list_append(&r->ahead, &site->ahead);
+}
+
+void reap_name_wanted(struct reap *r, struct reap_site *site, struct url_site of)
+{
+	if (site_lacks_name(r, site))
+		list_append(&r->names, &name_new(r, site, of)->link);
+}
+
+/* NULL: its name is known by now, or its URL cannot be had, which is told when its turn comes. */
+static struct reap_name *name_of_bucket(struct reap *r, struct reap_site *site)
+{
+	struct arena arena = arena_from(&r->arenas, BUCKET_ARENA);
+	struct reap_name *name = NULL;
+	char room[URL_MAX];
+	struct bucket bucket;
+	struct attrs header;
+	struct str text;
+	struct url url;
+	struct err err;
+	list_remove(&site->ahead);
+	if (site_lacks_name(r, site) &&
+	    reap_read_url(r, site->where, &arena, &bucket, &header, &text, &err) == 0 &&
+	    url_parse(text, NULL, room, sizeof room, &url) == 0 &&
+	    footprint_site(url_site(&url)) == site->fp)
+		name = name_new(r, site, url_site(&url));
+	arena_give(&arena, &r->arenas);
+	return name;
+}
+
+/* The next one that may be asked for. 1: there is none. */
+static int name_next(struct reap *r, struct reap_name **ret)
+{
+	struct reap_site *site = LIST_FIRST(struct reap_site, &r->ahead, ahead);
+	*ret = LIST_FIRST(struct reap_name, &r->names, link);
+	if (*ret) {
+		list_remove(&(*ret)->link);
+		return 0;
+	}
+	if (!site || r->stopping || r->held || r->careful)
+		return 1;
+	*ret = name_of_bucket(r, site);
+	return 0;
+}
+
+/* What is known already takes no time at name servers, but the time of the loop. */
+enum { NAMES_IN_A_ROW = 100 };
+
+void reap_names_go_on(struct reap *r)
+{
+	struct dns_result result;
+	struct reap_name *n;
+	for (unsigned i = 0; r->asking < (uint64_t)r->o.conf->max_resolvers; i++) {
+		if (i == NAMES_IN_A_ROW) {
+			loop_later(r->o.loop, &r->pump);
+			return;
+		}
+		if (name_next(r, &n) != 0)
+			return;
+		if (!n)
+			continue;
+		list_append(&r->asked_names, &n->link);
+		r->asking++;
+		if (dns_lookup(r->kit.dns, n->of.host, DNS_ANY, &n->dns, &result) == 0)
+			name_judge(n, &result);
+	}
 }
 
 int reap_resolve(struct reap_job *job, const struct url *url)
@@ -243,4 +321,5 @@ void reap_names_clear(struct reap *r)
 		mem_free(&slot->value);
 	}
 	reap_sites_free(&r->sites);
+	list_init(&r->ahead);
 }

@@ -79,41 +79,49 @@ static struct reap_job *job_of(struct reap *r, const struct hostq_job *out)
 	return job;
 }
 
-/* Its URL, and what is said of the copy; of robots.txt any URL of its site. */
-static int job_load(struct reap_job *job, struct err *err)
+int reap_read_url(struct reap *r, uint64_t where, struct arena *arena, struct bucket *ret,
+		  struct attrs *ret_header, struct str *ret_url, struct err *err)
 {
-	struct reap *r = job->reap;
 	struct bucket bucket = {0};
-	struct attrs header;
-	if (job->asked || job->what == REAPER_SITEMAP)
-		return 0; /* its URL came with it */
-	int rc = job->entry.where < BUCKET_SPECIAL
-			 ? bucket_read(r->buckets, (uint32_t)job->entry.where, &bucket, err)
-			 : 1;
+	int rc =
+		where < BUCKET_SPECIAL ? bucket_read(r->buckets, (uint32_t)where, &bucket, err) : 1;
 	if (rc < 0)
 		return -1;
 	if (rc > 0)
 		return err_set(err, ERR_DAMAGED, "bucket %llx is not there",
-			       (unsigned long long)job->entry.where);
-	bucket.data = arena_str(&job->arena, bucket.data);
-	if (bucket_header(bucket.type, bucket.data, &job->arena, &header, NULL, err) < 0)
+			       (unsigned long long)where);
+	bucket.data = arena_str(arena, bucket.data);
+	if (bucket_header(bucket.type, bucket.data, arena, ret_header, NULL, err) < 0)
 		return -1;
-	job->old = bucket;
-	job->url = attrs_get(&header, 'U');
-	if (!job->url.n) { /* of the oldest version: all of it is body */
+	struct str url = attrs_get(ret_header, 'U');
+	if (!url.n) { /* of the oldest version: all of it is body */
 		struct attrs body;
-		if (bucket_decode(r->packer, bucket.type, bucket.data, &job->arena, &header, &body,
+		if (bucket_decode(r->packer, bucket.type, bucket.data, arena, ret_header, &body,
 				  err) < 0)
 			return -1;
-		job->url = attrs_get(&body, 'U');
+		url = attrs_get(&body, 'U');
 	}
+	*ret = bucket;
+	*ret_url = url;
+	return url.n ? 0 : err_set(err, ERR_DAMAGED, "a bucket without URL");
+}
+
+/* Its URL, and what is said of the copy; of robots.txt any URL of its site. */
+static int job_load(struct reap_job *job, struct err *err)
+{
+	struct attrs header;
+	if (job->asked || job->what == REAPER_SITEMAP)
+		return 0; /* its URL came with it */
+	if (reap_read_url(job->reap, job->entry.where, &job->arena, &job->old, &header, &job->url,
+			  err) < 0)
+		return -1;
 	if (job->entry.flags & PLAN_REFRESH)
 		job->md5 = attrs_get(&header, REAPER_MD5);
 	if (job->entry.flags & PLAN_REFRESH && !(job->entry.item_flags & ITEM_REGATHER)) {
 		job->etag = attrs_get(&header, REAPER_ETAG);
 		job->last_modified = attrs_get(&header, REAPER_LAST_MODIFIED);
 	}
-	return job->url.n ? 0 : err_set(err, ERR_DAMAGED, "a bucket without URL");
+	return 0;
 }
 
 /* Whether the rules take a URL that is about to be asked for. */
@@ -323,6 +331,7 @@ void reap_pump(void *ctx)
 	int64_t wait_us = INT64_MAX;
 	int rc = 0;
 	bool room;
+	reap_names_go_on(r);
 	while ((room = reapers_room(r->reapers) > 0) && !r->stopping && !r->held &&
 	       !(r->careful && r->begun) &&
 	       (rc = hostq_take(r->queue, loop_now_us(r->o.loop), &out, &wait_us, &err)) == 0)
@@ -626,6 +635,7 @@ int reap_ask(void *ctx, struct str line, struct err *err)
 	if (hostq_push(r->queue, site->key, CLASS_HAND, buf_str(&payload), 0, err) < 0)
 		return -1;
 	site_set_rule(r, site);
+	reap_name_wanted(r, site, url_site(&canon));
 	*awaited = (struct seen){fp};
 	r->asked += !known;
 	r->left++;
@@ -656,6 +666,7 @@ void reap_push_sitemap(struct reap *r, struct str text, struct str site_name, ui
 		reap_rule_apply(r, site->key);
 	else
 		site_set_rule(r, site);
+	reap_name_wanted(r, site, url_site(&url));
 	r->left++;
 }
 
@@ -674,6 +685,7 @@ static int fill_site(struct reap *r, const struct plan_site *in, struct err *err
 			e.where = in->entry[i + 1].where;
 		if (hostq_push(r->queue, site->key, entry_class(&e), payload, 0, err) < 0)
 			return -1;
+		reap_name_ahead(r, site, e.where);
 		r->left++;
 	}
 	site_set_rule(r, site);

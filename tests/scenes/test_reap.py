@@ -127,25 +127,43 @@ def test_the_local_reaper_takes_over_and_hands_back(garner):
     c.wait_all()
 
 
-def test_a_broken_answer_of_name_servers_is_told_from_none(garner):
-    """The name server cannot read the questions of one host, and does not answer those of the other."""
-    g = garner()
-    server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    server.bind(("127.0.0.1", 0))
+class NameServer:
+    """Remembers the names that it is asked for. Of those with "broken" in them it says that it cannot
+    read the question, to the others nothing."""
 
-    def answer():
+    def __init__(self):
+        self.asked = []
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.bind(("127.0.0.1", 0))
+        self.address = "127.0.0.1:%d" % self.socket.getsockname()[1]
+        self.thread = threading.Thread(target=self.answer, daemon=True)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.socket.sendto(b"", self.socket.getsockname())
+        self.thread.join()
+        self.socket.close()
+
+    def answer(self):
         while True:
-            question, whom = server.recvfrom(2048)
+            question, whom = self.socket.recvfrom(2048)
             if not question:
                 return
+            self.asked.append(question[12:question.index(0, 12)])
             if b"broken" in question:
-                server.sendto(question[:2] + b"\x81\x81" + question[4:6] + bytes(6) + question[12:], whom)
-    thread = threading.Thread(target=answer, daemon=True)
-    thread.start()
-    port = server.getsockname()[1]
-    g.configure(f"""
+                said = question[:2] + b"\x81\x81" + question[4:6] + bytes(6) + question[12:]
+                self.socket.sendto(said, whom)
+
+
+def test_a_broken_answer_of_name_servers_is_told_from_none(garner):
+    g = garner()
+    with NameServer() as names:
+        g.configure(f"""
 [robot]
-dns_servers = 127.0.0.1:{port}
+dns_servers = {names.address}
 dns_order = ipv4
 dns_timeout = 100ms
 dns_tries = 1
@@ -153,14 +171,26 @@ dns_tries = 1
 cycle = 1h
 url_log = {g.dir}/urls
 """)
-    assert g.run("add", "http://broken.test/", "http://silent.test/").code == 0
-    g.start("shepherd").wait_ready()
-    said = wait_for("both", lambda: (g.dir / "urls").read_text().count(".test/: ") >= 2 and
-                    (g.dir / "urls").read_text(), 20)
+        assert g.run("add", "http://broken.test/", "http://silent.test/").code == 0
+        g.start("shepherd").wait_ready()
+        said = wait_for("both", lambda: (g.dir / "urls").read_text().count(".test/: ") >= 2 and
+                        (g.dir / "urls").read_text(), 20)
     assert "http://broken.test/: 2105 " in said and "http://silent.test/: 1104 " in said
-    server.sendto(b"", ("127.0.0.1", port))
-    thread.join()
-    server.close()
+
+
+def test_names_are_looked_up_while_there_is_no_reaper(garner):
+    g = garner()
+    with NameServer() as names:
+        g.configure(f"""
+[robot]
+dns_servers = {names.address}
+[shepherd]
+reapers = unix:{g.dir}/nobody
+local = never
+""")
+        assert g.run("add", "http://www.wanted.test/").code == 0
+        g.start("shepherd").wait_ready()
+        wait_for("a question", lambda: b"\3www\6wanted\4test" in names.asked, 20)
 
 
 def test_odd_answers_and_hosts_that_hang_are_judged_as_the_local_reaper_does(garner, long_run):

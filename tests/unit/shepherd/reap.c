@@ -100,6 +100,19 @@ static int asked_for(void *ctx, requests_fn *fn, void *fn_ctx, struct err *err)
 	return url ? fn(fn_ctx, str_of(url), err) : 0;
 }
 
+static void open_reap(struct bench *b, const char *name)
+{
+	struct err err = {0};
+	const struct reap_options o = {.loop = b->loop,
+				       .data = scratch(name),
+				       .parse = &b->parse,
+				       .robot = &b->robot,
+				       .conf = &b->conf,
+				       .requests = asked_for,
+				       .ctx = b};
+	MUST(reap_new(&b->reap, &o, &err));
+}
+
 /* A crawl whose bucket file has just this bucket. */
 static void begin_at(struct bench *b, const char *name, uint32_t type, struct str data,
 		     const char *url, struct value_list networks, unsigned flags)
@@ -133,14 +146,7 @@ static void begin_at(struct bench *b, const char *name, uint32_t type, struct st
 	MUST(bucket_close(&b->buckets, &err));
 	MUST(bucket_open(&b->buckets, objects, &options, &err)); /* so that it is read from disk */
 	MUST(loop_new(&b->loop, NULL, &err));
-	const struct reap_options o = {.loop = b->loop,
-				       .data = scratch(name),
-				       .parse = &b->parse,
-				       .robot = &b->robot,
-				       .conf = &b->conf,
-				       .requests = asked_for,
-				       .ctx = b};
-	MUST(reap_new(&b->reap, &o, &err));
+	open_reap(b, name);
 	b->oid = oid;
 	lab_enter(&b->lab, false, PHASE_PLAN);
 	plan_one(b, oid);
@@ -800,6 +806,28 @@ static void a_name_that_is_none_is_asked_for_once(void **state)
 	}
 }
 
+/* The key is known before there is anyone who could ask the server. */
+static void names_are_looked_up_though_no_reaper_has_room(void **state)
+{
+	static const char *const away[] = {"unix:/nonexistent/reapd"};
+	struct bench b;
+	struct err err = {0};
+	struct journal_entry e;
+	(void)state;
+	begin_at(&b, "names-ahead", BUCKET_PLAIN, STR("Uhttp://localhost:9/\n"),
+		 "http://localhost:9/", LOOPBACK, 0);
+	reap_free(&b.reap);
+	b.conf.reapers = (struct value_list){away, 1};
+	b.conf.local = CRAWL_LOCAL_NEVER;
+	b.cycle_us = US_PER_S / 20;
+	open_reap(&b, "names-ahead");
+	MUST(reap_all(&b, &err));
+	assert_false(told(&b, &e));
+	assert_true(told_of(&b, OF_KEY, &e));
+	assert_int_equal(QKEY_RESOLVED, qkey_kind(e.qkey));
+	end(&b);
+}
+
 /* What is under way when a run ends is judged by the next one, and not asked for again. */
 static void a_slow_page_is_judged_by_the_next_run(void **state)
 {
@@ -1111,6 +1139,7 @@ int main(void)
 		cmocka_unit_test(what_has_moved_is_fetched_without_validators),
 		cmocka_unit_test(a_server_that_cannot_be_connected_to_is_left_alone),
 		cmocka_unit_test(a_name_that_is_none_is_asked_for_once),
+		cmocka_unit_test(names_are_looked_up_though_no_reaper_has_room),
 		cmocka_unit_test(a_slow_page_is_judged_by_the_next_run),
 		cmocka_unit_test(an_answer_between_two_runs_is_kept),
 		cmocka_unit_test(the_type_of_an_answer_says_its_section_or_that_nobody_wants_it),

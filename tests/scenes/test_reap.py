@@ -4,14 +4,16 @@ import socket
 import threading
 from pathlib import Path
 
+import pytest
+
 import replay
 import simnet
 from garner import free_port, wait_for
 
 WORLD = {"profiles": "plain", "robots": "some=2,absent=1", "odd_pages": 0, "appear": 0, "vanish": 0, "change": 0,
          "delay": "0"}
-# These end when nothing more comes, or at once where the connection is not kept.
-WAITED_FOR = {"header-space-before-colon", "size-chunk-overhead"}
+# Those that end by a limit of the robot, which a reapd is told by its master: always compared.
+BY_A_LIMIT = {"header-space-before-colon": "1408", "size-chunk-overhead": "2413"}
 
 
 class Crawl:
@@ -127,6 +129,25 @@ def test_the_local_reaper_takes_over_and_hands_back(garner):
     c.wait_all()
 
 
+@pytest.mark.parametrize("by", ["local", "reapd"])
+def test_a_tarpit_gets_its_code_and_the_crawl_goes_on(garner, by):
+    """A host that sends a byte now and then is never idle; the limit of the whole time ends it, though
+    it outlasts cycles and leases."""
+    c = Crawl(garner, hosts=4, pages=6, slow="100ms")
+    c.net.set(2, "profile", "tarpit")
+    robot = "delay = 10ms\nidle_max = 2s\ntime_max = 4s"
+    log = c.g.dir / "urls"
+    c.begin([c.reapd(robot=robot)] if by == "reapd" else [],
+            f"cycle = 1s\nlocal = {'never' if by == 'reapd' else 'always'}\nurl_log = {log}", robot,
+            [c.net.url(i) for i in range(4)])
+    c.wait_all()
+    tarpit = f" {c.net.url(2)}: 1408 "
+    said = wait_for("its code", lambda: tarpit in log.read_text() and log.read_text(), 30)
+    line = next(line for line in said.splitlines() if tarpit in line)
+    assert f"[{'local' if by == 'local' else 'unix:'}" in line
+    c.net.check_polite()
+
+
 class NameServer:
     """Remembers the names that it is asked for. Of those with "broken" in them it says that it cannot
     read the question, to the others nothing."""
@@ -195,7 +216,9 @@ local = never
 
 def test_odd_answers_and_hosts_that_hang_are_judged_as_the_local_reaper_does(garner, long_run):
     """What the journal says of each: operation, type and code."""
-    cases = [c for c in replay.cases() if "ask" not in c and c["id"] not in WAITED_FOR][::1 if long_run else 4]
+    cases = [c for c in replay.cases() if "ask" not in c]
+    if not long_run:
+        cases = cases[::4] + [c for i, c in enumerate(cases) if i % 4 and c["id"] in BY_A_LIMIT]
     robot = "delay = 0\nidle_max = 2s\ntime_max = 12s\nagent = oddbot"
     with replay.Replay(replay.cases(), 2.0) as server:
         urls = [server.url(c["id"]) for c in cases]
@@ -206,4 +229,5 @@ def test_odd_answers_and_hosts_that_hang_are_judged_as_the_local_reaper_does(gar
             wait_for("all of them", lambda c=c: c.entries().keys() >= set(urls), 60, every=1)
     told = [{url: c.entries()[url][4:8] for url in urls} for c in crawls]
     assert told[0] == told[1]
+    assert {id: told[0][server.url(id)][3] for id in BY_A_LIMIT} == BY_A_LIMIT
     assert len({" ".join(words) for words in told[0].values()}) > 5

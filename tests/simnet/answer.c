@@ -402,6 +402,20 @@ static void say_elsewhere(struct making *m, uint32_t host)
 	say(m, 301, "Elsewhere.");
 }
 
+/* So much that nobody sees the end of it. */
+enum { TARPIT_BYTES = 64 << 10 };
+
+static void say_slowly(struct making *m)
+{
+	buf_add_text(m->out, "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n");
+	for (size_t i = 0; i < TARPIT_BYTES; i++)
+		buf_add_byte(m->out, i % 8 ? 'a' : ' ');
+	*m->ret = (struct answer){.status = 200,
+				  .ending = ENDING_HANG,
+				  .wait_us = m->a->w->conf.slow_us,
+				  .pieces = 2 * TARPIT_BYTES};
+}
+
 void answer_make(struct answerer *a, uint32_t host, bool alias, const struct request *r,
 		 uint64_t nth, int64_t now_s, int64_t real_s, struct buf *out, struct answer *ret)
 {
@@ -424,6 +438,8 @@ void answer_make(struct answerer *a, uint32_t host, bool alias, const struct req
 		say_elsewhere(&m, host);
 	else if (robots)
 		say_robots(&m, host, moved);
+	else if (profile == PROFILE_TARPIT)
+		say_slowly(&m);
 	else if (profile == PROFILE_LIMITED && nth % LIMIT_EVERY == LIMIT_EVERY - 1)
 		say_later(&m, 429, false);
 	else if (world_is_busy(a->w, host, now_s))

@@ -41,7 +41,7 @@ const struct value_spec world_specs[] = {
 	 .help = "Bytes of a page: the mean of a power law"},
 	{"same_size", AT(VALUE_BOOL_AT, same_size), .help = "All pages have that size"},
 	{"slow", AT(VALUE_TIME_AT, slow_us), .fallback = "300ms", .max = 3600e6,
-	 .help = "What slow hosts and slow name servers wait, each time"},
+	 .help = "What slow hosts, tarpits and slow name servers wait, each time"},
 	{"retry_after", AT(VALUE_INT_AT, retry_after_s), .fallback = "1", .max = 86400,
 	 .help = "Seconds of Retry-After with 429 and 503"},
 	{"crawl_delay", AT(VALUE_INT_AT, crawl_delay_s), .fallback = "1", .max = 86400,

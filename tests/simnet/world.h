@@ -32,6 +32,7 @@ extern const size_t world_nspecs;
 	X(PLAIN, "plain", 60, true, "answers at once")                                      \
 	X(SLOW, "slow", 4, true, "answers late and in pieces")                              \
 	X(HANG, "hang", 3, false, "takes the request and says nothing")                     \
+	X(TARPIT, "tarpit", 0, false, "a byte of its answer at a time, and no end of it")   \
 	X(REFUSE, "refuse", 3, false, "refuses connections")                                \
 	X(RESET, "reset", 3, false, "resets the connection at the request")                 \
 	X(CUT, "cut", 2, false, "resets it in the middle of the body")                      \

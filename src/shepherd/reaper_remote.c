@@ -80,7 +80,8 @@ struct remote {
 	struct link jobs, unsent;
 	struct remote_jobs by_id; /* all of them, as their owner names them */
 	enum reaper_state state;
-	bool told_away; /* that it is away was said */
+	bool told_away;   /* that it is away was said */
+	bool turned_away; /* by a reapd that has another master, over this connection */
 	/* Of the session. */
 	bool met; /* the hello has come */
 	uint64_t session, capacity, tick;
@@ -321,6 +322,7 @@ static void remote_busy(struct remote *m, const struct str *arg)
 		if (m->state != REAPER_REFUSED)
 			remote_say(m, true, "has another master, and takes one at a time");
 		m->state = REAPER_REFUSED;
+		m->turned_away = true;
 		conn_close(remote_conn(m));
 		return;
 	}
@@ -508,10 +510,15 @@ static void remote_up(void *ctx, struct conn *c)
 static void remote_down(void *ctx, const char *why, int64_t retry_us)
 {
 	struct remote *m = ctx;
-	if (!m->told_away && m->state != REAPER_REFUSED)
-		remote_say(m, true, "is away: %s; tried again in %" PRId64 " ms, and so on", why,
-			   retry_us / US_PER_MS);
-	m->told_away = true;
+	if (m->turned_away) { /* it is there, and stays refused until it is tried again */
+		m->turned_away = m->told_away = false;
+	} else {
+		if (!m->told_away)
+			remote_say(m, true, "is away: %s; tried again in %" PRId64 " ms, and so on",
+				   why, retry_us / US_PER_MS);
+		m->told_away = true;
+		m->state = REAPER_AWAY;
+	}
 	remote_lose(m, true);
 }
 

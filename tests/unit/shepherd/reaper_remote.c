@@ -431,6 +431,26 @@ static int play_reapd(struct world *w, int *ret_listen)
 	return fd;
 }
 
+static void one_that_had_another_master_and_died_is_away(void **state)
+{
+	(void)state;
+	struct world w;
+	int listening;
+	world_make(&w, true, NULL);
+	int fd = play_reapd(&w, &listening);
+	say(&w, fd, "busy 0\n");
+	expect_part(&w, "has another master");
+	assert_int_equal(reaper_remote_state(w.remote), REAPER_REFUSED);
+	close(fd);
+	close(listening);
+	wait_us(&w, 30 * US_PER_S);
+	assert_int_equal(reaper_remote_state(w.remote), REAPER_AWAY);
+	expect_part(&w, "is away");
+	wait_us(&w, 30 * US_PER_S);
+	expect(&w, ""); /* it was said */
+	world_free(&w);
+}
+
 static void another_version_is_refused_by_name(void **state)
 {
 	(void)state;
@@ -655,6 +675,7 @@ int main(void)
 		cmocka_unit_test(without_tocks_everything_is_dropped),
 		cmocka_unit_test(who_ticks_and_never_answers_loses_its_jobs),
 		cmocka_unit_test(a_late_answer_drops_nothing_while_its_reaper_is_at_it),
+		cmocka_unit_test(one_that_had_another_master_and_died_is_away),
 		cmocka_unit_test(another_version_is_refused_by_name),
 		cmocka_unit_test(hostile_reapds_are_dropped),
 		cmocka_unit_test(silence_loses_the_jobs_and_late_answers_count_nothing),

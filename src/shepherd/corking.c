@@ -87,7 +87,7 @@ static bool cork_is_stopped(struct corking *c)
 /* A page that was asked for by hand while the reap ran, perhaps. */
 static bool note_makes_known(const struct cork_note *n)
 {
-	return n->type == ITEM_GATHERED && n->flags & ITEM_INITIAL && n->where != ITEM_NOWHERE;
+	return n->flags & ITEM_INITIAL && n->where != ITEM_NOWHERE;
 }
 
 static uint8_t note_section(const struct corking *c, const struct journal_entry *e)
@@ -142,7 +142,7 @@ static int note_entry(struct corking *c, const struct record *record, struct err
 	n.no_target = e.no_target;
 	n.has_section = e.has_section;
 	n.section = e.section;
-	if (!e.has_section && !robots && n.type == ITEM_GATHERED && n.where != ITEM_NOWHERE)
+	if (!e.has_section && !robots && n.where != ITEM_NOWHERE)
 		n.section = note_section(c, &e);
 	return sort_add(c->notes, note_bytes(&n), err);
 }
@@ -464,6 +464,8 @@ static int cork_item(void *ctx, const struct index_news *about, struct index_ite
 	if (!about->old && !note_makes_known(&n))
 		return 1; /* reap gathers what is in the index, and what it is asked for */
 	if (!about->old) {
+		ret->type = ITEM_NEW; /* if it failed for now */
+		ret->where = n.where;
 		ret->weight = (uint8_t)c->crawl->conf->default_insert_weight;
 		ret->section = n.section;
 	}

@@ -4,7 +4,9 @@
 #include "base/clock.h"
 #include "shepherd/reap_inner.h"
 #include "shepherd/reap_sitemap.h"
+#include "shepherd/recording.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 enum { SEEN = 1 << 18 /* a power of two */, INDEX_SITEMAPS = 100, CIRCLE_MOST = 20 };
@@ -42,6 +44,31 @@ static void tell_once(struct reap *r, struct journal_entry *e, uint64_t old)
 		e->where = e->op == CHANGE_REFRESH ? old : e->where;
 		e->op = CHANGE_UPDATE;
 	}
+}
+
+/* The bucket of what is judged; ITEM_NOWHERE: it has the one it had. A page that was asked for by
+ * hand while it was not known, and cannot be had, gets a thin one: so it is known with what became
+ * of it, and not asked again as if it were new. */
+static uint64_t page_keep(struct reap_job *job, const struct verdict *v,
+			  const struct reaper_answer *a)
+{
+	struct reap *r = job->reap;
+	struct err err;
+	uint32_t oid = 0;
+	int rc = 0;
+	if (v->op == CHANGE_UPDATE)
+		rc = bucket_append(r->buckets, a->bucket_type, a->bucket, &oid, &err);
+	else if (job->asked)
+		rc = thin_put(
+			r->buckets, job->entry.fp, job->url,
+			str_of(arena_printf(&job->arena, "%" PRId64, clock_wall_us() / US_PER_S)),
+			&job->arena, &oid, &err);
+	else
+		return ITEM_NOWHERE;
+	if (rc == 0)
+		return oid;
+	reap_fail(r, &err);
+	return ITEM_NOWHERE;
 }
 
 /* Writes the journal. where: the new bucket. */
@@ -287,11 +314,8 @@ void reap_page(struct reap_job *job, const struct reaper_answer *answer)
 {
 	struct reap *r = job->reap;
 	struct reaper_answer a = *answer;
-	uint64_t where = ITEM_NOWHERE;
 	struct verdict v;
-	struct err err;
 	uint8_t section;
-	uint32_t oid;
 	a.code = page_code(job, answer, &section);
 	reap_judge(&a, &job->entry, r->o.conf, clock_wall_us(), &v);
 	if (!job->url.n)
@@ -299,11 +323,8 @@ void reap_page(struct reap_job *job, const struct reaper_answer *answer)
 	if (v.op == CHANGE_UPDATE) {
 		v.has_section = section != job->entry.section;
 		v.section = section;
-		if (bucket_append(r->buckets, a.bucket_type, a.bucket, &oid, &err) == 0)
-			where = oid;
-		else
-			reap_fail(r, &err);
 	}
+	uint64_t where = page_keep(job, &v, &a);
 	page_links(job, &a);
 	page_tell(job, &v, &a, where);
 	page_log(job, &v, &a);

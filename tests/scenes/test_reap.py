@@ -148,6 +148,34 @@ def test_a_tarpit_gets_its_code_and_the_crawl_goes_on(garner, by):
     c.net.check_polite()
 
 
+def test_a_page_given_by_hand_that_fails_is_asked_for_once(garner):
+    """Its contribution is merged after it was judged, and does not make it new again."""
+    g = garner()
+    net = simnet.start(g, **{**WORLD, "hosts": 1, "pages": 3, "robots": "absent"})
+    missing, silent = net.url(0, "/missing"), f"http://127.0.0.1:{free_port()}/"
+    g.configure(f"""
+[robot]
+networks = {net.network}
+dns_servers = {net.dns}
+dns_order = ipv4
+delay = 10ms
+[shepherd]
+auto_go_root = no
+cycle = 1s
+url_log = {g.dir}/urls
+""")
+    g.start("shepherd").wait_ready()
+    log = g.dir / "urls"
+    for url in (missing, silent, net.url(0, "/missing/too")):  # the last one: cycles have gone on
+        g.run("add", url)
+        wait_for("it is judged", lambda url=url: f" {url}: " in log.read_text(), 20)
+        wait_for("it is known", lambda url=url: "known since:" in g.run("why", url).out, 20)
+    assert "state:        error" in g.run("why", missing).out
+    assert "state:        new" in g.run("why", silent).out
+    said = log.read_text()
+    assert [said.count(f" {url}: ") for url in (missing, silent)] == [1, 1], said
+
+
 class NameServer:
     """Remembers the names that it is asked for. Of those with "broken" in them it says that it cannot
     read the question, to the others nothing."""

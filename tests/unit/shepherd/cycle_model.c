@@ -563,7 +563,7 @@ static void cork_url(struct world *w, const struct journal_entry *const *of, siz
 		return;
 	}
 	bool by_hand = e.flags & ITEM_INITIAL && e.where != ITEM_NOWHERE;
-	if (!item && (e.type != ITEM_GATHERED || !by_hand))
+	if (!item && !by_hand)
 		return;
 	if (!item) {
 		struct filter_where where = {.known = true};
@@ -575,6 +575,8 @@ static void cork_url(struct world *w, const struct journal_entry *const *of, siz
 		if (!model_site(w, e.fp.site))
 			cork_enter_site(w, &e, &url);
 		item = model_add(w, e.fp);
+		item->type = ITEM_NEW;
+		item->where = e.where;
 		item->weight = (uint8_t)w->crawl.conf->default_insert_weight;
 		item->since_day = (uint16_t)(e.time_us / US_PER_DAY);
 		item->section = e.has_section ? e.section : says.section;

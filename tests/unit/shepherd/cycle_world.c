@@ -370,6 +370,8 @@ static void make_entry(struct run *r, const struct known_url *u)
 		e.op = gathered && e.type != ITEM_TEMPORARY ? CHANGE_DELETE : CHANGE_NONE;
 		e.code =
 			(uint16_t)PICK_INT(r, 2404, 1500, 1502, 2400, 1107, 2103, 2134, 2304, 2306);
+		if (!old && e.flags & ITEM_INITIAL && world_chance(r, 70))
+			e.where = make_bucket(r, u);
 	}
 	size_t sections;
 	filter_sections(r->filter, &sections);

@@ -66,6 +66,21 @@ static bool is_unfinished(const char *path)
 	return (slash ? slash[1] : path[0]) == '.' && str_ends(str_of(path), STR(".new"));
 }
 
+/* What is being removed file by file (states): nothing of it counts any more. */
+static bool is_going(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return (slash ? slash[1] : path[0]) == '.' && str_ends(str_of(path), STR(".gone"));
+}
+
+/* A file that others were held against, and that is not there any more, proves nothing: they may
+ * have gone first. */
+static bool is_removed(const char *path)
+{
+	struct stat st;
+	return lstat(path, &st) < 0 && errno == ENOENT;
+}
+
 static int verify_file(const struct format *f, const char *path, struct err *err)
 {
 	int rc = format_verify(f, path, err);
@@ -92,7 +107,7 @@ static void check_file(struct check *c, const char *path)
 		report_problem(c, NOTED, path, f, &err);
 	else if (rc >= 0)
 		c->count[rc > 0 ? UNKNOWN : SOUND]++;
-	else if (err.sys_errno != ENOENT) /* that one was replaced or removed meanwhile */
+	else if (err.sys_errno != ENOENT && !is_removed(path)) /* else it was replaced meanwhile */
 		report_problem(c, err.code == ERR_DAMAGED ? DAMAGED : UNREADABLE, path, f, &err);
 }
 
@@ -135,7 +150,7 @@ static void check_path(struct check *c, const char *path, unsigned depth, bool f
 			return;
 		err_sys(&err, "%s", path);
 		report_problem(c, UNREADABLE, path, NULL, &err);
-	} else if (S_ISDIR(st.st_mode)) {
+	} else if (S_ISDIR(st.st_mode) && !(depth > 0 && is_going(path))) {
 		check_folder(c, path, depth);
 	} else if (S_ISREG(st.st_mode)) {
 		check_file(c, path);

@@ -122,6 +122,18 @@ def test_every_damage_to_every_file_is_named_with_a_remedy(crawled, garner, long
     assert g.run("check", "--json").json()["problems"] == []
 
 
+def test_a_state_that_is_being_removed_is_not_damaged(crawled, garner):
+    """A crawl that runs removes old states file by file, under another name."""
+    g = copy_of(crawled, garner)
+    states = g.data / "shepherd" / "state"
+    kept = next(states.glob("*/index")).parent
+    going = states / f".{kept.name}.gone"
+    shutil.copytree(kept, going, symlinks=True)
+    (going / "index").write_bytes((kept / "index").read_bytes()[:-1])
+    assert g.run("check", going).code == 4
+    assert g.run("check").code == 0
+
+
 def start_over(g, name):
     """What the one says that writes a file first; and whether it could."""
     if name.startswith("shepherd/"):

@@ -145,6 +145,8 @@ static void on_closed(void *ctx, enum conn_end end, int sys_errno)
 	struct server *server = s->server;
 	if (s->open && server->protocol->closed)
 		server->protocol->closed(s, end);
+	if (!s->open && end == CONN_END_TLS && server->protocol->refused)
+		server->protocol->refused(s, conn_why(s->conn));
 	gate_leave(server->gate, &s->peer.server);
 	list_remove(&s->link);
 	mem_free(&s);

@@ -48,6 +48,8 @@ struct server_protocol {
 	void (*opened)(struct session *s);
 	void (*drained)(struct session *s);
 	void (*closed)(struct session *s, enum conn_end end);
+	/* In place of both: the handshake failed; why is good until it returns. */
+	void (*refused)(struct session *s, const char *why);
 };
 
 /* One table of settings for all line servers: SERVER_LIMITS_AT(struct conf, member). */

@@ -423,6 +423,11 @@ static void session_closed(struct session *s, enum conn_end end)
 	master_drop(d);
 }
 
+static void session_refused(struct session *s, const char *why)
+{
+	reapd_say(server_of(s), s, true, why);
+}
+
 static const struct server_verb reapd_verbs[] = {
 	{"gather", "ID BYTES", "a job", 2, 2, false, run_gather},
 	{"refresh", "ID BYTES", "a job with a copy", 2, 2, false, run_refresh},
@@ -445,6 +450,7 @@ static const struct server_protocol reapd_protocol = {
 	.state_size = sizeof(struct master_state),
 	.opened = session_opened,
 	.closed = session_closed,
+	.refused = session_refused,
 };
 
 struct reapd_server *reapd_server_new(const struct reapd_server_options *options)

@@ -22,6 +22,7 @@ class Crawl:
     def __init__(self, garner, net=None, **world):
         self.make = garner
         self.g = garner()
+        self.reapds = {}  # processes, by address
         self.net = net or simnet.start(self.g, **{**WORLD, **world})
 
     def reapd(self, settings="", robot=""):
@@ -29,7 +30,7 @@ class Crawl:
         g = self.make()
         path = f"unix:{g.dir}/reapd"
         g.configure(f"[robot]\nnetworks = {self.net.network}\n{robot}\n[reapd]\nlisten = {path}\n{settings}\n")
-        g.start("reapd").wait_ready()
+        self.reapds[path] = g.start("reapd").wait_ready()
         return path
 
     def begin(self, reapers, settings="cycle = 3s", robot="delay = 10ms", urls=()):
@@ -92,6 +93,8 @@ def test_with_another_key_there_is_no_connection(garner):
     assert [said[n]["state"] for n in (wrong, plain)] == ["away", "away"]
     assert said[wrong]["jobs"] == said[plain]["jobs"] == 0
     assert c.master.lines(f"warn.*{wrong}") and c.master.lines(f"warn.*{plain}")
+    c.reapds[wrong].wait_line("warn.*a master was hung up on peer=unix why=.*")
+    assert not c.reapds[good].lines("hung up on")
 
 
 def test_another_version_is_refused_by_name(garner):

@@ -5,6 +5,7 @@
 #include "cmd/text.h"
 #include "role/ini.h"
 #include "shepherd/master.h"
+#include "shepherd/reapd.h"
 
 #include <limits.h>
 #include <unistd.h>
@@ -97,6 +98,17 @@ static int check_crawl(const struct cmd_call *call, const struct config *config)
 	return 0;
 }
 
+/* Keys and certificates of connections between machines, and who could connect. */
+static int check_links(const struct cmd_call *call, const struct config *config, struct err *err)
+{
+	struct tls *tls = NULL;
+	if (cmd_has_role(call->program, &shepherd_role) &&
+	    tls_new(&tls, &crawl_conf_of(config)->tls, false, err) < 0)
+		return err_in(err, "shepherd");
+	tls_free(&tls);
+	return cmd_has_role(call->program, &reapd_role) ? reapd_conf_check(config, err) : 0;
+}
+
 /* A file that is named is looked at alone; else all that a start would read. */
 static int run_check(const struct cmd_call *call)
 {
@@ -120,6 +132,8 @@ static int run_check(const struct cmd_call *call)
 	bool crawl = !call->argc && cmd_has_role(call->program, &shepherd_role);
 	int code = 0;
 	if (crawl && crawl_conf_check(crawl_conf_of(config), &err) < 0)
+		code = (int)err.code;
+	if (code == 0 && !call->argc && check_links(call, config, &err) < 0)
 		code = (int)err.code;
 	if (code == 0)
 		fprintf(call->out, "%s: %zu setting%s, all good\n", in.file ? in.file : "no file",

@@ -3,6 +3,7 @@
  * answers. */
 #include "net/server.h"
 
+#include "base/endpoint.h"
 #include "role/listen.h"
 
 #include <sys/socket.h>
@@ -259,26 +260,41 @@ int server_listen(struct server *s, int fd, struct err *err)
 	return 0;
 }
 
-int server_may_listen(int fd, const struct tls *tls, struct err *err)
+/* Whether those who reach this address are on this machine, or prove who they are. */
+static bool peers_are_known(const struct sockaddr *at, socklen_t n, const struct tls *tls)
 {
-	struct sockaddr_storage at = {0};
-	socklen_t n = sizeof at;
 	struct addr a;
-	char name[128];
-	if (tls && tls_knows_peer(tls))
-		return 0;
-	if (getsockname(fd, (struct sockaddr *)&at, &n) < 0)
-		return err_sys(err, "cannot tell where it listens");
-	if (at.ss_family == AF_UNIX ||
-	    (addr_from_sockaddr((const struct sockaddr *)&at, n, &a) && addr_loopback(&a)))
-		return 0;
-	if (listen_name(fd, name, sizeof name, err) < 0)
-		return -1;
+	return (tls && tls_knows_peer(tls)) || at->sa_family == AF_UNIX ||
+	       (addr_from_sockaddr(at, n, &a) && addr_loopback(&a));
+}
+
+static int refuse_to_listen(const char *name, struct err *err)
+{
 	return err_set(err, ERR_USAGE,
 		       "listen: other machines reach %s, so they have to show who they are: set "
 		       "tls_shared_key, or tls_cert, tls_key and tls_ca; or listen on 127.0.0.1 or "
 		       "a Unix socket",
 		       name);
+}
+
+int server_may_listen(int fd, const struct tls *tls, struct err *err)
+{
+	struct sockaddr_storage at = {0};
+	socklen_t n = sizeof at;
+	char name[128];
+	if (getsockname(fd, (struct sockaddr *)&at, &n) < 0)
+		return err_sys(err, "cannot tell where it listens");
+	if (peers_are_known((const struct sockaddr *)&at, n, tls))
+		return 0;
+	return listen_name(fd, name, sizeof name, err) < 0 ? -1 : refuse_to_listen(name, err);
+}
+
+int server_may_listen_at(const char *address, const struct tls *tls, struct err *err)
+{
+	struct endpoint at;
+	if (endpoint_parse(str_of(address), &at, err) < 0)
+		return -1;
+	return peers_are_known(&at.any, at.len, tls) ? 0 : refuse_to_listen(address, err);
 }
 
 void server_free(struct server **sp)

@@ -88,6 +88,28 @@ def test_a_reapd_and_its_master_need_two_data_directories(garner):
         assert runs.stop() == 0
 
 
+def test_the_check_of_the_settings_looks_at_keys_and_at_who_could_connect(garner):
+    """What would stop the start of a shepherd or a reapd stops the check, with the same words."""
+    g = garner(config="")
+    key = g.dir / "key"
+
+    def check(*settings):
+        return g.run(*(a for s in settings for a in ("-s", s)), "config", "check")
+    for section in ("shepherd", "reapd"):
+        lost = check(f"{section}.tls_shared_key={key}")
+        assert lost.code == 2 and f"{section}: " in lost.err and str(key) in lost.err
+    key.write_text("a" * 64 + "\n")
+    key.chmod(0o644)
+    read_by_all = check(f"reapd.tls_shared_key={key}")
+    assert read_by_all.code == 2 and str(key) in read_by_all.err
+    key.chmod(0o600)
+    assert check(f"reapd.tls_shared_key={key}", f"shepherd.tls_shared_key={key}", "reapd.listen=*:8188").code == 0
+    for address in ("*:8188", "192.0.2.7:8188", "[2001:db8::7]:8188"):
+        seen = check(f"reapd.listen={address}")
+        assert seen.code == 2 and f"reapd: listen: other machines reach {address}" in seen.err
+    assert [check(f"reapd.listen={a}").code for a in ("127.0.0.1:8188", "[::1]:1", "unix:x", "")] == [0] * 4
+
+
 def test_the_url_log_has_what_a_reap_judged_when_it_ends(garner):
     g = garner()
     net = simnet.start(g, hosts=1, pages=1, seed=5, delay="30ms", profiles="plain=1", robots="open=1")

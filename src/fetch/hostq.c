@@ -126,11 +126,18 @@ static uint8_t queue_class(const struct hostq *q, const struct queue *u)
 	return u->returned ? MIN(q->slot[u->returned].priority, listed) : listed;
 }
 
-static void turn_join(struct hostq *q, uint32_t i)
+/* Whether it was last asked too long ago for its connection to be kept, or never. */
+static bool queue_is_cold(const struct hostq *q, const struct queue *u, int64_t now_us)
+{
+	return u->due_us == 0 || now_us - u->due_us + u->delay_us >= q->options.keep_us;
+}
+
+static void turn_join(struct hostq *q, uint32_t i, int64_t now_us)
 {
 	struct queue *u = &q->queue[i];
 	u->in_turns = true;
-	turns_push(&q->turns, (struct turn){q, u->due_us, i, queue_class(q, u)});
+	turns_push(&q->turns,
+		   (struct turn){q, u->due_us, i, queue_class(q, u), queue_is_cold(q, u, now_us)});
 }
 
 static void turn_leave(struct hostq *q, uint32_t i)
@@ -462,7 +469,7 @@ static int find_urgent(struct hostq *q, int64_t now_us, uint32_t *ret, int64_t *
 		if (find_ready(q, now_us, &i, ret_wait_us) == 0) {
 			dues_remove(&q->ready, 0);
 			q->queue[i].in_ready = false;
-			turn_join(q, i);
+			turn_join(q, i, now_us);
 		} else if (!(top = turns_top(&q->turns))) {
 			return 1;
 		} else if (top->us > now_us) { /* it was put off meanwhile */

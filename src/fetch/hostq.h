@@ -1,9 +1,10 @@
 /* Host queues: which URL may be fetched next, and when.
  * One queue per queue key (server address). It is ready when its delay has passed and fewer than
  * `concurrent` of its URLs are out. Of several that are ready the one that has waited longest goes
- * first, or with `urgent` the one whose first URL has the most urgent class, and of equals the one
- * that has waited longest; inside a queue the most urgent priority class, and in a class the order
- * of coming. Owned by one loop, not thread-safe; now_us is clock_mono_us() or a test's own.
+ * first, or with `urgent` the one whose first URL has the most urgent class, of equals one that was
+ * asked less than `keep_us` ago, and of these the one that has waited longest; inside a queue the
+ * most urgent priority class, and in a class the order of coming. Owned by one loop, not
+ * thread-safe; now_us is clock_mono_us() or a test's own.
  *
  * Memory holds URLs up to a budget, a file without a name the others; they are read back when their
  * turn comes. A crash loses the queues: hostq_save() keeps them, doc/formats/hostq.md has the file.
@@ -31,6 +32,7 @@ struct hostq_options {
 	uint32_t queues;
 	uint64_t length;
 	bool urgent;     /* among the queues, too, classes count before time */
+	int64_t keep_us; /* how long the connection to a server may be kept; 0: it is not */
 	uint64_t memory; /* bytes of budget for URLs; 0: 256 MiB; at least 1 MiB */
 	const char *
 		folder; /* for the file of what does not fit; NULL: beyond the budget is an error */

@@ -167,11 +167,14 @@ struct turn {
 	int64_t us;
 	uint32_t queue;
 	uint8_t class;
+	bool cold; /* nothing is likely to be open to its server */
 };
 
 static inline bool turn_before(const struct turn *a, const struct turn *b)
 {
-	return a->class != b->class ? a->class < b->class : a->us < b->us;
+	if (a->class != b->class)
+		return a->class < b->class;
+	return a->cold != b->cold ? b->cold : a->us < b->us;
 }
 void turn_moved(const struct turn *t, size_t at);
 HEAP(turns, struct turn, turn_before, turn_moved)

@@ -340,6 +340,7 @@ static int reap_begin(struct reap *r, struct state *st, const struct crawl *c, s
 		.rule = {.delay_us = c->delay_us, .concurrent = c->concurrent},
 		.folder = state_path(st, &arena, "."),
 		.urgent = true,
+		.keep_us = r->o.robot->robot.keep_us,
 	};
 	r->state = st;
 	r->buckets = c->buckets;

@@ -333,6 +333,28 @@ static void the_most_urgent_head_goes_first_and_of_equals_who_waited_longest(voi
 	hostq_free(&q);
 }
 
+static void of_equals_one_whose_connection_may_be_open_goes_before_new_ones(void **state)
+{
+	(void)state;
+	struct hostq_options o = urgent_first;
+	o.keep_us = 15 * S;
+	struct hostq *q = make(&o);
+	struct hostq_job job;
+	push_text(q, 0, 9, "a", 0);
+	push_text(q, 0, 9, "a", 0);
+	push_text(q, 0, 9, "a", 0);
+	job = takes(q, START, "a");
+	hostq_done(q, &job, OUTCOME_OK, START);
+	push_text(q, 1, 9, "b", 0); /* ready at once, so it waits longer than the first */
+	job = takes(q, START + 10 * S, "a");
+	hostq_done(q, &job, OUTCOME_OK, START + 10 * S);
+	push_text(q, 2, 8, "c", 0);
+	takes(q, START + 26 * S, "c"); /* urgency counts before connections */
+	takes(q, START + 26 * S, "b"); /* that of the first is closed by now */
+	takes(q, START + 26 * S, "a");
+	hostq_free(&q);
+}
+
 static void what_comes_or_is_put_back_makes_a_ready_queue_urgent_at_once(void **state)
 {
 	(void)state;
@@ -397,6 +419,7 @@ int main(void)
 		cmocka_unit_test(without_lengths_nothing_is_left_over_or_rejected),
 		cmocka_unit_test(an_address_that_becomes_known_takes_the_urls_along),
 		cmocka_unit_test(the_most_urgent_head_goes_first_and_of_equals_who_waited_longest),
+		cmocka_unit_test(of_equals_one_whose_connection_may_be_open_goes_before_new_ones),
 		cmocka_unit_test(what_comes_or_is_put_back_makes_a_ready_queue_urgent_at_once),
 		cmocka_unit_test(a_queue_that_cannot_go_lets_less_urgent_ones_go),
 		cmocka_unit_test(too_long_a_payload_is_refused_and_an_empty_one_is_fine),

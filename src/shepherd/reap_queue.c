@@ -543,16 +543,18 @@ static int load_done(struct reap *r, struct state *st, struct err *err)
 	return rc < 0 ? -1 : 0;
 }
 
-/* Classes of a queue. */
-enum { CLASS_HAND, CLASS_ROBOTS, CLASS_SITEMAP, CLASS_LAST = HOSTQ_PRIORITIES - 1 };
+/* Classes of a queue. robots.txt of the plan is ahead of all pages that were planned; sitemaps are
+ * in the same class, so that one connection does for both. */
+enum { CLASS_HAND, CLASS_AHEAD, CLASS_PLAN, CLASS_LAST = HOSTQ_PRIORITIES - 1 };
 
 /* Which class of its queue a URL is in: by its priority; what failed before comes last, so that the
  * pauses after trouble hold up nothing else. */
 static unsigned entry_class(const struct plan_entry *e)
 {
 	if (e->flags & PLAN_ROBOTS)
-		return CLASS_ROBOTS;
-	return e->retry ? CLASS_LAST : MIN(258 - (e->priority >> 24), CLASS_LAST - 1);
+		return CLASS_AHEAD;
+	return e->retry ? CLASS_LAST
+			: MIN(CLASS_PLAN + (255 - (e->priority >> 24)), CLASS_LAST - 1);
 }
 
 /* A site with the key under which the crawl knows it; 0: it does not. */
@@ -658,7 +660,7 @@ void reap_push_sitemap(struct reap *r, struct str text, struct str site_name, ui
 	buf_add_str(&payload, text);
 	buf_add_byte(&payload, '\n');
 	buf_add_str(&payload, site_name);
-	if (hostq_push(r->queue, site->key, CLASS_SITEMAP, buf_str(&payload), 0, &err) < 0) {
+	if (hostq_push(r->queue, site->key, CLASS_AHEAD, buf_str(&payload), 0, &err) < 0) {
 		reap_fail(r, &err);
 		return;
 	}

@@ -32,6 +32,7 @@ enum {
 	LINE_MOST = 256,
 	LINKS_KNOWN = 1 << 14, /* a power of two */
 	WHY = 600,
+	WINDOW_SHARE = 16,
 };
 #define RETRY_MIN_US (US_PER_S / 4)
 #define RETRY_MAX_US (10 * US_PER_S)
@@ -85,7 +86,9 @@ struct remote {
 	/* Of the session. */
 	bool met; /* the hello has come */
 	uint64_t session, capacity, tick;
-	uint64_t given; /* jobs that were sent */
+	uint64_t given;   /* jobs that were sent */
+	uint64_t window;  /* jobs that it is thought to have room for, at most its capacity */
+	uint64_t answers; /* since it last grew */
 	int64_t heard_us, tock_us;
 	struct remote_jobs by_number;
 	struct told_sites told;
@@ -275,8 +278,8 @@ static void remote_hello(struct remote *m, const struct str *arg)
 	m->met = true;
 	m->told_away = false;
 	m->state = REAPER_UP;
-	m->capacity = capacity;
-	m->tick = m->given = 0;
+	m->capacity = m->window = capacity;
+	m->tick = m->given = m->answers = 0;
 	m->heard_us = m->tock_us = loop_now_us(m->loop);
 	conn_printf(remote_conn(m), "tock 0 %" PRId64 "\n", m->o.lease_us);
 	loop_timer_every(m->loop, &m->watch, MAX(m->o.lease_us / 4, 1));
@@ -337,6 +340,7 @@ static void remote_busy(struct remote *m, const struct str *arg)
 		return;
 	}
 	polite_end(m->o.polite, &(*job)->lease, OUTCOME_CANCELLED, 0, loop_now_us(m->loop));
+	m->window = MIN(m->window, MAX(m->reaper.counts.out - 1, (uint64_t)1));
 	job_put_off(m, *job, BUSY_US);
 }
 
@@ -429,10 +433,21 @@ static void job_end_lease(struct remote *m, struct remote_job *job, const struct
 	polite_end(m->o.polite, &job->lease, outcome, a->retry_after_us, now_us);
 }
 
+/* After "busy" a reapd gets no more jobs than it has. With its answers there is room for others
+ * again, a few at a time: one that is refused costs both sides as much as one that is taken. */
+static void window_grow(struct remote *m)
+{
+	if (m->window == m->capacity || ++m->answers <= m->window / WINDOW_SHARE)
+		return;
+	m->answers = 0;
+	m->window++;
+}
+
 static void remote_answer(struct remote *m, struct remote_job *job, const struct reaper_answer *a)
 {
 	job_end_lease(m, job, a);
 	reaper_count(&m->reaper, a, loop_now_us(m->loop) - job->from_us);
+	window_grow(m);
 	job_end(m, job, a);
 }
 
@@ -608,7 +623,7 @@ static uint64_t remote_room(const struct reaper *r)
 	const struct remote *m = remote_of(r);
 	if (!m->met || conn_queued(remote_conn(m)) > remote_limits.high_mark)
 		return 0;
-	return m->capacity - MIN(r->counts.out, m->capacity);
+	return m->window - MIN(r->counts.out, m->window);
 }
 
 static void remote_send_rules(struct remote *m, uint64_t site, const struct reaper_rules *rules)

@@ -62,6 +62,26 @@ static void a_server_that_may_not_be_asked_is_put_off(void **state)
 	world_free(&w);
 }
 
+static void one_that_was_busy_gets_no_more_than_it_has_until_it_answers(void **state)
+{
+	(void)state;
+	struct world w;
+	world_both(&w);
+	give_job(&w, 1);
+	give_job(&w, 2);
+	w.field.room = 0;
+	give_job(&w, 3);
+	expect(&w, "not-now:3@100 ");
+	assert_int_equal(w.remote->ops->room(w.remote), 0);
+	w.field.room = 8;
+	fetched(&w, 0, 0);
+	assert_int_equal(w.remote->ops->room(w.remote), 2); /* its place, and one more */
+	give_job(&w, 4);
+	give_job(&w, 5);
+	assert_int_equal(w.field.n, 4);
+	world_free(&w);
+}
+
 static void a_cancelled_job_keeps_its_lease_until_it_has_ended(void **state)
 {
 	(void)state;
@@ -665,6 +685,7 @@ int main(void)
 		cmocka_unit_test(jobs_go_out_and_answers_come_back),
 		cmocka_unit_test(the_delay_counts_from_the_first_byte),
 		cmocka_unit_test(a_server_that_may_not_be_asked_is_put_off),
+		cmocka_unit_test(one_that_was_busy_gets_no_more_than_it_has_until_it_answers),
 		cmocka_unit_test(a_cancelled_job_keeps_its_lease_until_it_has_ended),
 		cmocka_unit_test(liars_are_dropped_and_named),
 		cmocka_unit_test(a_lost_connection_loses_its_jobs_on_both_sides),

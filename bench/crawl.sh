@@ -5,27 +5,12 @@
 # speed there is and at 50 pages a second; memory of the idle roles; how soon garner is up again
 # after kill -9 with 1,000,000 x SCALE URLs. SCALE may be a fraction. Run by bench/run.
 set -eu
-scratch=$(mktemp -d)
-server=
-up=
+. bench/common
 # tree PID: it and all below it
 tree() {
 	echo "$1"
 	for child in $(cat "/proc/$1/task/$1/children" 2>/dev/null); do tree "$child"; done
 }
-stop() {
-	[ -z "$up" ] || kill "$up" 2>/dev/null || true
-	[ -z "$up" ] || wait "$up" 2>/dev/null || true
-	up=
-}
-end() {
-	stop
-	[ -z "$server" ] || kill "$server" 2>/dev/null || true
-	[ -z "$server" ] || wait "$server" 2>/dev/null || true
-	rm -rf "$scratch"
-}
-trap end EXIT
-trap 'exit 130' INT TERM
 hosts=$(awk "BEGIN { print int(10000 * $SCALE) }")
 urls=$(awk "BEGIN { print int(1000000 * $SCALE) }")
 pages=4
@@ -93,10 +78,10 @@ run() {
 	from=$(now_ms)
 	: >"$scratch/up"
 	"$garner" -c "$scratch/conf" $settings up >"$scratch/up" 2>&1 &
-	up=$!
+	ours=$!
 	for try in $(seq 3000); do
 		grep -q '^garner is up' "$scratch/up" && break
-		kill -0 "$up" 2>/dev/null || { cat "$scratch/up"; exit 1; }
+		kill -0 "$ours" 2>/dev/null || { cat "$scratch/up"; exit 1; }
 		sleep 0.01
 	done
 	up_ms=$(($(now_ms) - from))
@@ -133,7 +118,7 @@ follow() {
 
 # processes: PID, name and CPU in ticks (with that of ended children) of all garner processes
 processes() {
-	for pid in $(tree "$up"); do
+	for pid in $(tree "$ours"); do
 		tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | awk -v pid="$pid" '{
 			for (i = 1; i <= NF; i++) if ($i ~ /^(up|shepherd|broker|web)$/) name = $i
 			print pid, $1 ~ /garner-parse/ ? "parse" : name }' >"$scratch/name"
@@ -227,8 +212,8 @@ for try in $(seq $limit_s); do
 done
 for round in $(seq $rounds); do
 	sleep 2
-	kill -9 "$up"
-	wait "$up" 2>/dev/null || true
+	kill -9 "$ours"
+	wait "$ours" 2>/dev/null || true
 	run
 	awk -v ms="$up_ms" -v n="$urls" '{ cpu += $3 } END {
 		printf "  up after kill -9 in %.2f s, %.2f s of CPU, with %d URLs\n", ms / 1000, cpu / '"$(getconf CLK_TCK)"', n

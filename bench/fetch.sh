@@ -3,25 +3,14 @@
 # hashing, from nginx on loopback: kept connections to 16 addresses, and a new connection for each
 # page over 1,000 addresses. curl, wget and scrapy, where they are, for orientation. Run by bench/run.
 set -eu
-scratch=$(mktemp -d)
-chmod 755 "$scratch"
-server=
-end() {
-	[ -z "$server" ] || kill "$server" 2>/dev/null || true
-	[ -z "$server" ] || wait "$server" 2>/dev/null || true
-	rm -rf "$scratch"
-}
-trap end EXIT
-trap 'exit 130' INT TERM
+. bench/common
 port=8097
 hosts=1000
 pages=$((20000 * SCALE))
 rounds=5
 kept=16
 
-nginx=build/peers/nginx/usr/sbin/nginx
-[ -x $nginx ] || PYTHONPATH=tests /usr/bin/python3 -c 'import peers; peers.get("nginx")' || true
-[ -x $nginx ] || { echo 'fetch: nginx cannot be had from its package: nothing is measured'; exit 0; }
+nginx_get || { echo 'fetch: nginx cannot be had from its package: nothing is measured'; exit 0; }
 ninja -C "$BUILD" bench/fetch-robot bench/fetch-curl >"$scratch/log" || { cat "$scratch/log"; exit 1; }
 
 mkdir "$scratch/www" "$scratch/tmp"
@@ -46,12 +35,7 @@ http {
 	}
 }
 C
-user=
-[ "$(id -u)" -ne 0 ] || user='user root;'
-$nginx -e "$scratch/error" -c "$scratch/nginx.conf" -g "$user" &
-server=$!
-sleep 1
-kill -0 $server || { cat "$scratch/error"; exit 1; }
+nginx_start
 
 # list HOSTS PAGE
 list() {

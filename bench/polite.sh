@@ -4,15 +4,7 @@
 # comes to the rate that these delays allow, and how often it came too early, as simnet saw it. SCALE
 # may be a fraction. Run by bench/run.
 set -eu
-scratch=$(mktemp -d)
-server=
-end() {
-	[ -z "$server" ] || kill "$server" 2>/dev/null || true
-	[ -z "$server" ] || wait "$server" 2>/dev/null || true
-	rm -rf "$scratch"
-}
-trap end EXIT
-trap 'exit 130' INT TERM
+. bench/common
 hosts=$(awk "BEGIN { print int(10000 * $SCALE) }")
 pages=10
 delay_ms=500

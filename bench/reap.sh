@@ -5,23 +5,7 @@
 # tree of pages (reap_tree.py) served by nginx, against `wget -r`, which only stores, and Scrapy, where they
 # are. SCALE may be a fraction. Run by bench/run.
 set -eu
-scratch=$(mktemp -d)
-chmod 755 "$scratch"
-server=
-ours=
-stop() {
-	for pid in $ours; do kill "$pid" 2>/dev/null || true; done
-	for pid in $ours; do wait "$pid" 2>/dev/null || true; done
-	ours=
-}
-end() {
-	stop
-	[ -z "$server" ] || kill "$server" 2>/dev/null || true
-	[ -z "$server" ] || wait "$server" 2>/dev/null || true
-	rm -rf "$scratch"
-}
-trap end EXIT
-trap 'exit 130' INT TERM
+. bench/common
 hosts=$(awk "BEGIN { print int(10000 * $SCALE) }")
 tree_pages=$(awk "BEGIN { print int(5000 * $SCALE) }")
 pages=10
@@ -148,25 +132,18 @@ awk -v n="$documents" -v hz="$hz" -v lines="$scratch/lines" '
 		printf "figure reap.remote_docs_per_cpu_s %.0f documents/s\n", n / all >>lines
 		printf "figure reap.master_us %.0f us\n", master / n * 1e6 >>lines
 	}' "$scratch/cpu"
-kill "$server" && wait "$server" 2>/dev/null || true
+end_all $server
 server=
 
 # The tree.
-nginx=build/peers/nginx/usr/sbin/nginx
-[ -x $nginx ] || PYTHONPATH=tests /usr/bin/python3 -c 'import peers; peers.get("nginx")' || true
-[ -x $nginx ] || {
+nginx_get || {
 	echo '  nginx cannot be had from its package: no rival is measured'
 	cat "$scratch/lines"
 	exit 0
 }
 first=$(/usr/bin/python3 bench/reap_tree.py "$scratch" "$tree_pages" $addresses $port)
 echo "$first" >"$scratch/list"
-user=
-[ "$(id -u)" -ne 0 ] || user='user root;'
-$nginx -e "$scratch/error" -c "$scratch/nginx.conf" -g "$user" &
-server=$!
-sleep 1
-kill -0 $server || { cat "$scratch/error"; exit 1; }
+nginx_start
 
 # rival NAME COMMAND...: its CPU for the tree in us a page, into $scratch/NAME
 rival() {

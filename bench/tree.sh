@@ -2,15 +2,7 @@
 # The tree itself: how long it takes to build, how long garner takes to say its help, what it loads,
 # and how often an idle supervisor wakes up. Run by bench/run.
 set -eu
-scratch=$(mktemp -d)
-up=
-end() {
-	[ -z "$up" ] || kill "$up" 2>/dev/null || true
-	[ -z "$up" ] || wait "$up" 2>/dev/null || true
-	rm -rf "$scratch"
-}
-trap end EXIT
-trap 'exit 130' INT TERM
+. bench/common
 
 now_ms() {
 	echo $(($(date +%s%N) / 1000000))
@@ -64,18 +56,18 @@ help_times() {
 idle_wakeups() {
 	seconds=$((30 * SCALE))
 	GARNER_DATA=$scratch/data $BUILD/garner up -s web.listen=127.0.0.1:0 >"$scratch/up.log" 2>&1 &
-	up=$!
+	ours=$!
 	sleep 3 # everything has started, and what runs once after a start has run
-	if ! kill -0 "$up" 2>/dev/null; then
+	if ! kill -0 "$ours" 2>/dev/null; then
 		cat "$scratch/up.log"
-		up=
+		ours=
 		echo '  garner up does not stay: no figure for the idle supervisor'
 		return 1
 	fi
-	before=$(switches "$up")
+	before=$(switches "$ours")
 	sleep "$seconds"
 	row idle_wakeups_per_10s "idle supervisor, wakeups in $seconds s, per 10 s" \
-		"$(awk "BEGIN { printf \"%.2f\", ($(switches "$up") - $before) * 10 / $seconds }")" wakeups \
+		"$(awk "BEGIN { printf \"%.2f\", ($(switches "$ours") - $before) * 10 / $seconds }")" wakeups \
 		'(goal: under 1)'
 }
 

@@ -586,10 +586,8 @@ static void a_server_that_is_not_there_is_a_failure(void **state)
 	struct world w;
 	struct look l;
 	begin(&w, false);
+	w.servers[0] = "127.0.0.1:9"; /* a port that was free until now may be given to others */
 	open_dns(&w);
-	loop_io_end(&w.io);
-	close(w.fd);
-	w.fd = -1;
 	for (int i = 0; i < 3; i++) {
 		char name[32];
 		snprintf(name, sizeof name, "n%d.test", i);

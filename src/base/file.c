@@ -240,14 +240,30 @@ static int write_zeroes(const struct file *f, uint64_t size, struct err *err)
 
 int file_allocate(const struct file *f, uint64_t size, struct err *err)
 {
-	if (size == 0)
+	return file_extend(f, 0, size, err);
+}
+
+int file_extend(const struct file *f, uint64_t from, uint64_t size, struct err *err)
+{
+	if (size <= from)
 		return 0;
 	bool stop = FAULT_REFUSES("file.write", f->path);
-	if (!stop && UNINTERRUPTED(fallocate(f->fd, 0, 0, (off_t)size)) == 0)
+	if (!stop && UNINTERRUPTED(fallocate(f->fd, 0, (off_t)from, (off_t)(size - from))) == 0)
 		return 0;
 	if (!stop && (errno == EOPNOTSUPP || errno == ENOSYS))
 		return write_zeroes(f, size, err);
 	return err_sys(err, "%s: allocation of %" PRIu64 " bytes", f->path, size);
+}
+
+int file_punch(const struct file *f, uint64_t from, uint64_t n, struct err *err)
+{
+	bool stop = FAULT_REFUSES("file.write", f->path);
+	if (!stop && UNINTERRUPTED(fallocate(f->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+					     (off_t)from, (off_t)n)) == 0)
+		return 0;
+	if (!stop && (errno == EOPNOTSUPP || errno == ENOSYS))
+		return 1;
+	return err_sys(err, "%s: a hole of %" PRIu64 " bytes at %" PRIu64, f->path, n, from);
 }
 
 int file_link(const char *from, const char *to, struct err *err)
@@ -271,6 +287,14 @@ int file_rename(const char *from, const char *to, struct err *err)
 {
 	if (FAULT_REFUSES("file.rename", from) || rename(from, to) != 0)
 		return err_sys(err, "%s: rename to %s", from, to);
+	return 0;
+}
+
+int file_exchange(const char *a, const char *b, struct err *err)
+{
+	if (FAULT_REFUSES("file.rename", a) ||
+	    renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE) != 0)
+		return err_sys(err, "%s: exchange with %s", a, b);
 	return 0;
 }
 

@@ -33,6 +33,11 @@ int file_write(const struct file *f, const void *p, size_t n, uint64_t offset, s
 int file_sync(const struct file *f, struct err *err); /* data and size are on disk */
 int file_truncate(const struct file *f, uint64_t size, struct err *err);
 int file_allocate(const struct file *f, uint64_t size, struct err *err); /* blocks, not holes */
+/* The same from a place on: holes before it stay. */
+int file_extend(const struct file *f, uint64_t from, uint64_t size, struct err *err);
+/* Gives the blocks of n bytes back, which are zeroes then; its size stays. 1: this file system
+ * cannot. */
+int file_punch(const struct file *f, uint64_t from, uint64_t n, struct err *err);
 int file_size(const struct file *f, uint64_t *ret, struct err *err);
 /* Transfers go past the page cache, or no longer do. While they do, memory, offset and length are
  * multiples of 4096. 1: this file system cannot. */
@@ -46,6 +51,7 @@ int file_name(const struct file *f, const char *path, struct err *err);
 
 /* By path. 1 where marked: it was not there. */
 int file_rename(const char *from, const char *to, struct err *err);
+int file_exchange(const char *a, const char *b, struct err *err); /* both are there; one step */
 int file_remove(const char *path, struct err *err);               /* 1 */
 int file_link(const char *from, const char *to, struct err *err); /* a second name; 1 */
 /* A symbolic link, made or replaced in one step; it names `to` as it is written. */

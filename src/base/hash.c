@@ -1,5 +1,5 @@
-/* Hashes: xxHash for tables in memory, CRC-32C for what is on disk, and the digests of OpenSSL for
- * what the world agrees on.
+/* Hashes: xxHash for tables in memory, CRC-32C and XXH64 for what is on disk, and the digests of
+ * OpenSSL for what the world agrees on.
  *
  * CRC-32C is here twice: with the processor's instruction, and with tables for processors that do
  * not have it. A file written by one is read by the other, so tests compare them. */
@@ -22,6 +22,36 @@ uint64_t hash64(struct str s)
 uint64_t hash64_seeded(struct str s, uint64_t seed)
 {
 	return XXH3_64bits_withSeed(s.n ? s.p : "", s.n, seed);
+}
+
+uint64_t xxh64(struct str s)
+{
+	return XXH64(s.n ? s.p : "", s.n, 0);
+}
+
+/* Ours has the size of the library's, so that those who hash need not see its header. */
+_Static_assert(sizeof(XXH64_state_t) == sizeof(struct xxh64), "a state of XXH64 fits");
+
+static XXH64_state_t *xxh64_state(struct xxh64 *h)
+{
+	return (XXH64_state_t *)(void *)h->state;
+}
+
+void xxh64_begin(struct xxh64 *h)
+{
+	ENSURE(XXH64_reset(xxh64_state(h), 0) == XXH_OK);
+}
+
+void xxh64_add(struct xxh64 *h, const void *p, size_t n)
+{
+	if (n)
+		ENSURE(XXH64_update(xxh64_state(h), p, n) == XXH_OK);
+}
+
+uint64_t xxh64_end(const struct xxh64 *h)
+{
+	struct xxh64 copy = *h;
+	return XXH64_digest(xxh64_state(&copy));
 }
 
 /* Each step can be undone, so different values stay different. */

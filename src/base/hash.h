@@ -1,11 +1,21 @@
-/* Hashes. hash64 is for tables in memory and may change with the library; crc32c is for what is on
- * disk; digests are for what the documents and the world agree on. */
+/* Hashes. hash64 is for tables in memory and may change with the library; crc32c and xxh64 are for
+ * what is on disk; digests are for what the documents and the world agree on. */
 #pragma once
 #include "base/str.h"
 
 uint64_t hash64(struct str s);
 uint64_t hash64_seeded(struct str s, uint64_t seed);
 uint64_t hash_u64(uint64_t v); /* mixes all bits */
+
+/* XXH64, the same in every version and on every machine, for what is on disk and is compared as a
+ * whole; also in pieces. */
+uint64_t xxh64(struct str s);
+struct xxh64 {
+	uint64_t state[11];
+};
+void xxh64_begin(struct xxh64 *h);
+void xxh64_add(struct xxh64 *h, const void *p, size_t n);
+uint64_t xxh64_end(const struct xxh64 *h); /* of all so far; more may be added */
 
 /* CRC-32C (Castagnoli), in hardware where there is any. Chain: crc32c(crc32c(0, a), b). */
 uint32_t crc32c(uint32_t crc, const void *p, size_t n);

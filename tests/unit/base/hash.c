@@ -46,6 +46,24 @@ static void hash_u64_spreads_every_bit(void **state)
 	}
 }
 
+static void xxh64_gives_the_known_values_also_in_pieces(void **state)
+{
+	(void)state;
+	assert_true(xxh64((struct str){0}) == UINT64_C(0xef46db3751d8e999));
+	assert_true(xxh64(STR("a")) == UINT64_C(0xd24ec4f1a98c6e5b));
+	char text[300];
+	for (size_t i = 0; i < sizeof text; i++)
+		text[i] = (char)(i * 7);
+	for (size_t cut = 0; cut <= sizeof text; cut++) {
+		struct xxh64 h;
+		xxh64_begin(&h);
+		xxh64_add(&h, text, cut);
+		assert_true(xxh64_end(&h) == xxh64((struct str){text, cut}));
+		xxh64_add(&h, text + cut, sizeof text - cut);
+		assert_true(xxh64_end(&h) == xxh64((struct str){text, sizeof text}));
+	}
+}
+
 static void crc32c_gives_the_known_values(void **state)
 {
 	(void)state;
@@ -225,6 +243,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hash64_sees_every_byte_and_the_seed),
 		cmocka_unit_test(hash_u64_spreads_every_bit),
+		cmocka_unit_test(xxh64_gives_the_known_values_also_in_pieces),
 		cmocka_unit_test(crc32c_gives_the_known_values),
 		cmocka_unit_test(crc32c_is_the_same_in_hardware_in_tables_and_by_hand),
 		cmocka_unit_test(md5_gives_the_known_values),

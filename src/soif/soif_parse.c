@@ -11,6 +11,8 @@ static const struct str section_name[] = {
 	[SOIF_UPDATE] = {"UPDATE", 6},
 };
 
+enum { KEPT = 1 << 20 }; /* bytes that a parser holds without need */
+
 /* What became of an attempt to read something that may not be all there. */
 enum outcome { DONE, SHORT, SECTION, STRAY, BAD };
 
@@ -19,6 +21,7 @@ struct attempt {
 	const char *p, *end;
 	const char *line; /* where the current attribute (or the type) begins: after a rejection the
 			   * search goes on there */
+	size_t most;      /* bytes of the object */
 	struct soif obj;
 	enum soif_section section; /* outcome SECTION */
 	size_t want;               /* outcome SHORT: bytes that would be needed, from the start */
@@ -41,18 +44,37 @@ const char *soif_section_name(enum soif_section section)
 	return section == SOIF_PLAIN ? "" : section_name[section].p;
 }
 
+static size_t object_limit(const struct soif_parser *p)
+{
+	return p->object_max ? p->object_max : SOIF_MAX_VALUE;
+}
+
+/* Moves what is left to the front, to less memory when a large object is gone. */
+static void drop_used(struct soif_parser *p, size_t used)
+{
+	size_t left = p->held.n - used;
+	if (used)
+		p->inside_line = p->p[-1] != '\n';
+	p->before += used;
+	if (p->held.cap > KEPT && left < p->held.cap / 4) {
+		struct buf smaller = BUF_INIT(p->held.max);
+		buf_add(&smaller, p->held.p + used, left);
+		buf_free(&p->held);
+		p->held = smaller;
+	} else if (used) {
+		memmove(p->held.p, p->held.p + used, left);
+		p->held.n = left;
+	}
+}
+
 int soif_feed(struct soif_parser *p, struct str bytes, struct err *err)
 {
 	size_t used = p->start ? (size_t)(p->p - p->start) : 0;
 	size_t left = p->held.n - used;
 	if (bytes.n > p->held.max - left)
-		return err_set(err, ERR_USAGE, "byte %llu: an object is larger than %d MiB",
-			       (unsigned long long)soif_offset(p), SOIF_MAX_VALUE >> 20);
-	if (used) {
-		memmove(p->held.p, p->held.p + used, left);
-		p->held.n = left;
-		p->before += used;
-	}
+		return err_set(err, ERR_USAGE, "byte %llu: an object is larger than %zu bytes",
+			       (unsigned long long)soif_offset(p), object_limit(p));
+	drop_used(p, used);
 	buf_add_str(&p->held, bytes);
 	struct str held = buf_str(&p->held);
 	p->p = p->start = held.p;
@@ -124,7 +146,7 @@ static enum outcome size_of_value(struct attempt *a, size_t *ret)
 	const char *from = a->p;
 	for (; a->p < a->end && ascii_is_digit(*a->p); a->p++) {
 		size = size * 10 + (size_t)(*a->p - '0');
-		if (size > SOIF_MAX_VALUE)
+		if (size > a->most)
 			return attempt_bad(a, "the size of a value is over the limit");
 	}
 	static const char after[] = "}:\t";
@@ -158,7 +180,7 @@ static enum outcome take_attribute(struct attempt *a, const char *start, struct 
 	enum outcome o = take_name(a, &name, &size);
 	if (o != DONE)
 		return o;
-	if ((size_t)(a->p - start) + size > SOIF_MAX_VALUE || a->obj.n == SOIF_MAX_ATTRS)
+	if ((size_t)(a->p - start) + size > a->most || a->obj.n == SOIF_MAX_ATTRS)
 		return attempt_bad(a, "the object is over the limit");
 	if ((size_t)(a->end - a->p) < size) {
 		a->want = (size_t)(a->p - start) + size;
@@ -216,25 +238,86 @@ static enum outcome take_object(struct attempt *a, struct arena *arena)
 	return o;
 }
 
-/* Moves to the next '@', leaving the section at a brace. false: there is none. */
+/* What may be a status line. */
+enum status_kind { STATUS_NONE, STATUS_SHORT, STATUS_PASSED, STATUS_END };
+
+/* Three digits and a blank, or nothing else, where a line begins. One that counts is passed. */
+static enum status_kind status_at(struct soif_parser *p, const char *at)
+{
+	size_t left = (size_t)MIN(p->end - at, SOIF_MAX_NAME + 1);
+	unsigned code = 0;
+	for (size_t i = 0; i < 3; i++) {
+		if (i == left)
+			return p->more ? STATUS_SHORT : STATUS_NONE;
+		if (!ascii_is_digit(at[i]))
+			return STATUS_NONE;
+		code = code * 10 + (unsigned)(at[i] - '0');
+	}
+	struct str line = {at, left};
+	size_t end = str_find_byte(line, '\n');
+	if (end == left && left <= SOIF_MAX_NAME && p->more)
+		return STATUS_SHORT;
+	line = str_trim(str_head(line, end));
+	if (end > SOIF_MAX_NAME || (line.n > 3 && at[3] != ' '))
+		return STATUS_NONE;
+	bool closing = code == SOIF_ANSWER_END || code == SOIF_ANSWER_END_OLD;
+	if (!closing && p->resync)
+		return STATUS_NONE;
+	p->p = at + end;
+	if (code == 0 || code == 400)
+		return STATUS_PASSED;
+	p->status = code;
+	p->line = line;
+	return STATUS_END;
+}
+
+/* After a rejected object: to the next line that begins one, or ends the answer. */
+static bool find_line(struct soif_parser *p)
+{
+	for (const char *at = p->p; at < p->end; at++) {
+		at = memchr(at, '\n', (size_t)(p->end - at));
+		if (!at)
+			break;
+		p->p = at; /* the line end may be the last byte so far */
+		if (at + 1 == p->end)
+			return false;
+		if (at[1] == '@') {
+			p->p = at + 1;
+			p->resync = false;
+			return true;
+		}
+		enum status_kind kind = p->answer ? status_at(p, at + 1) : STATUS_NONE;
+		if (kind == STATUS_SHORT || kind == STATUS_END)
+			return false;
+	}
+	p->p = p->end;
+	return false;
+}
+
+static bool begins_line(const struct soif_parser *p)
+{
+	return p->p > p->start ? p->p[-1] == '\n' : !p->inside_line;
+}
+
+/* Moves to the next '@', leaving the section at a brace. false: there is none, or the answer has
+ * ended. */
 static bool find_object(struct soif_parser *p)
 {
-	if (p->resync) {
-		size_t left = (size_t)(p->end - p->p);
-		const char *hit = left ? memmem(p->p, left, "\n@", 2) : NULL;
-		if (!hit) {
-			if (left)
-				p->p = p->end - 1; /* the line end may be the last byte so far */
-			return false;
+	if (p->resync && !find_line(p))
+		return false;
+	while (p->p < p->end && *p->p != '@') {
+		if (p->answer && ascii_is_digit(*p->p) && begins_line(p)) {
+			enum status_kind kind = status_at(p, p->p);
+			if (kind == STATUS_SHORT || kind == STATUS_END)
+				return false;
+			if (kind == STATUS_PASSED)
+				continue;
 		}
-		p->p = hit + 1;
-		p->resync = false;
-	}
-	for (; p->p < p->end && *p->p != '@'; p->p++) {
 		if (*p->p == '}' && p->open)
 			p->open = false;
 		else if (!ascii_is_space(*p->p))
 			p->skipped++;
+		p->p++;
 	}
 	return p->p < p->end;
 }
@@ -261,9 +344,9 @@ static int cut_short(struct soif_parser *p, struct attempt *a, struct soif *ret,
 
 int soif_next(struct soif_parser *p, struct arena *arena, struct soif *ret, struct err *err)
 {
-	while ((size_t)(p->end - p->p) >= p->want && find_object(p)) {
+	while (!p->status && (size_t)(p->end - p->p) >= p->want && find_object(p)) {
 		struct arena_mark mark = arena_mark(arena);
-		struct attempt a = {.p = p->p, .end = p->end};
+		struct attempt a = {.p = p->p, .end = p->end, .most = object_limit(p)};
 		enum outcome o = take_object(&a, arena);
 		p->want = 0;
 		if (o == SECTION && a.p == a.end && p->more)
@@ -308,7 +391,7 @@ static int skim_failed(struct err *err)
 
 int soif_skim_head(struct str bytes, struct str *ret_url, size_t *ret, struct err *err)
 {
-	struct attempt a = {.p = bytes.p, .end = bytes.p + bytes.n};
+	struct attempt a = {.p = bytes.p, .end = bytes.p + bytes.n, .most = SOIF_MAX_VALUE};
 	if (bytes.n == 0 || *a.p != '@' || take_head(&a) != DONE)
 		return skim_failed(err);
 	*ret_url = a.obj.url;
@@ -318,7 +401,7 @@ int soif_skim_head(struct str bytes, struct str *ret_url, size_t *ret, struct er
 
 int soif_skim_attr(struct str bytes, struct soif_place *ret, struct err *err)
 {
-	struct attempt a = {.p = bytes.p, .end = bytes.p + bytes.n};
+	struct attempt a = {.p = bytes.p, .end = bytes.p + bytes.n, .most = SOIF_MAX_VALUE};
 	struct soif_place place;
 	if (skip_blanks(&a, false) != DONE)
 		return skim_failed(err);

@@ -28,6 +28,12 @@ struct soif_parser {
 	bool resync;     /* an object was rejected: look for the next line that begins one */
 	size_t want;     /* bytes that must be there before trying again is worth it */
 	struct buf held; /* what was fed and not yet used */
+	/* Of the answer of a gatherer: */
+	bool answer;
+	size_t object_max; /* bytes of an object; 0: SOIF_MAX_VALUE */
+	unsigned status;   /* the code of the line that ended it; 0: none yet */
+	struct str line;   /* that line; good until more is fed */
+	bool inside_line;  /* `start` does not begin a line */
 };
 
 /* All the bytes are there; they must outlive the objects. */
@@ -38,6 +44,17 @@ struct soif_parser soif_parser_of(struct str bytes);
  */
 #define SOIF_PARSER_INIT \
 	((struct soif_parser){.more = true, .held = BUF_INIT(2 * (size_t)SOIF_MAX_VALUE)})
+/* The same for what a gatherer answers: sections, then a line with the code 499 or 099. Such a line
+ * ends the answer: p->status has its code, and soif_next() says 1 from then on. So does any other
+ * code ("103 - disk full") between two objects, but 000 and 400, which are passed. Where an object
+ * was rejected 499 and 099 alone count up to the next, since what stands there may be of a value.
+ * An object has at most `most` bytes, and no piece is larger than that. */
+#define SOIF_ANSWER_INIT(most)                                              \
+	((struct soif_parser){.more = true,                                 \
+			      .held = BUF_INIT(2 * (size_t)(most) + 65536), \
+			      .answer = true,                               \
+			      .object_max = (most)})
+enum { SOIF_ANSWER_END = 499, SOIF_ANSWER_END_OLD = 99 };
 int soif_feed(struct soif_parser *p, struct str bytes, struct err *err);
 void soif_feed_end(struct soif_parser *p);
 void soif_parser_free(struct soif_parser *p);

@@ -25,16 +25,21 @@ struct source_ops {
 	int (*open)(struct source **ret, const void *store, const struct source_cursor *from,
 		    struct err *err);
 	/* 0: the next change, whose bytes are good until the next call or, where they were copied
-	 * into the arena, as long as that. 1: up to date. Negative with
-	 * ERR_SYSTEM: the store cannot be read now; nothing was skipped, calling again tries again.
+	 * into the arena, as long as that. 1: up to date; only this says that everything was told.
+	 * 2: more is coming; wait_fd is readable when it is there, or when the wait is over.
+	 * Negative with ERR_SYSTEM: the store cannot be read now; nothing was skipped, calling
+	 * again tries again. With ERR_PARTLY: one object was skipped and err names it; calling
+	 * again goes on after it, whether or not the cursor moved.
 	 * Negative otherwise: what is not right was skipped and err names it; calling again goes
 	 * on after it. If the cursor did not move: nothing was skipped, and with ERR_USAGE the
 	 * place is lost; the source has to be opened from the beginning. */
 	int (*next)(struct source *s, struct arena *arena, struct source_change *ret,
 		    struct err *err);
-	/* All before it has been returned; opening there goes on right after it. */
+	/* All before it has been returned; opening there goes on right after it. A source that
+	 * tells a collection as a whole moves it only when next() says 1: a collection that was
+	 * not finished is told again from its beginning. */
 	void (*cursor)(struct source *s, struct source_cursor *ret);
-	/* Readable when more may have come since next() said up to date. */
+	/* Readable when more may have come since next() said 1 or 2. */
 	int (*wait_fd)(struct source *s);
 	void (*close)(struct source **s);
 };

@@ -232,6 +232,88 @@ static void what_stands_before_a_value_is_read_without_it(void **state)
 	}
 }
 
+/* The same as told(), as an answer; then the status and the line that ended it. */
+static void answered(const char *in, size_t most, const char *want, unsigned status)
+{
+	struct arena arena = ARENA_INIT(1 << 20);
+	struct buf out = BUF_INIT(1 << 20);
+	for (size_t piece = 1; piece < 90; piece = piece < 8 ? piece + 1 : piece * 3) {
+		struct soif_parser p = SOIF_ANSWER_INIT(most);
+		struct err err;
+		buf_clear(&out);
+		for (size_t at = 0; at < strlen(in); at += piece) {
+			assert_int_equal(
+				0, soif_feed(&p, str_head(str_from(str_of(in), at), piece), &err));
+			tell(&p, &arena, &out);
+		}
+		soif_feed_end(&p);
+		tell(&p, &arena, &out);
+		assert_str(buf_str(&out), want);
+		assert_int_equal(p.status, status);
+		soif_parser_free(&p);
+	}
+	buf_free(&out);
+	arena_free(&arena);
+}
+
+static void an_answer_ends_at_its_status_line(void **state)
+{
+	(void)state;
+	const char *one = "UPDATEFILE u A=499 -\n\n";
+	answered("@DELETE { }\n@UPDATE {\n@FILE { u\nA{6}:\t499 -\n\n}\n}\n499 - end\n"
+		 "@FILE { after\n}\n",
+		 1000, one, 499);
+	answered("400 - by root@a { b\n@UPDATE {\n@FILE { u\nA{6}:\t499 -\n\n}\n}\n099", 1000, one,
+		 99);
+	answered("@UPDATE {\n@FILE { u\nA{6}:\t499 -\n\n}\n4990 - no\n 499 no\n49", 1000, one, 0);
+	answered("@UPDATE {\n@FILE { u\nA{6}:\t499 -\n\n}\n103 - disk full\r\n499 - x\n", 1000, one,
+		 103);
+}
+
+static void after_a_rejected_object_the_closing_line_still_counts(void **state)
+{
+	(void)state;
+	answered("@UPDATE {\n@FILE { u\nA{x}:\tb\n103 - no\n}\n}\n499 - end\n", 1000,
+		 "!byte 20: no size in braces, colon and tab after a name, object skipped\n", 499);
+}
+
+static void an_object_of_an_answer_has_a_limit_of_its_own(void **state)
+{
+	(void)state;
+	const char *in = "@FILE { u\nA{80}:\t\n}\n@FILE { v\nA{1}:\tx\n}\n499 - end\n";
+	answered(in, 60,
+		 "!byte 10: the size of a value is over the limit, object skipped\nFILE v A=x\n",
+		 499);
+}
+
+static void the_memory_of_a_large_object_is_given_back(void **state)
+{
+	static char piece[1 << 16];
+	struct arena arena = ARENA_INIT(1 << 20);
+	struct soif_parser p = SOIF_PARSER_INIT;
+	struct soif obj;
+	struct err err;
+	(void)state;
+	memset(piece, 'x', sizeof piece);
+	assert_int_equal(0, soif_feed(&p, STR("@FILE { u\nA{4194304}:\t"), &err));
+	for (int i = 0; i < 64; i++) {
+		assert_int_equal(1, soif_next(&p, &arena, &obj, &err));
+		assert_int_equal(0, soif_feed(&p, (struct str){piece, sizeof piece}, &err));
+	}
+	assert_int_equal(0, soif_feed(&p, STR("\n}\n@FILE { v\n}"), &err));
+	assert_int_equal(0, soif_next(&p, &arena, &obj, &err));
+	assert_int_equal(soif_get(&obj, STR("A")).n, 4194304);
+	assert_true(p.held.cap > 4194304);
+	assert_int_equal(0, soif_feed(&p, STR("\n@FILE { w\n}\n"), &err));
+	assert_true(p.held.cap < 65536);
+	assert_int_equal(0, soif_next(&p, &arena, &obj, &err));
+	assert_str(obj.url, "v");
+	assert_int_equal(0, soif_next(&p, &arena, &obj, &err));
+	assert_str(obj.url, "w");
+	soif_parser_free(&p);
+	arena_free(&arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -245,6 +327,10 @@ int main(void)
 		cmocka_unit_test(names_and_urls_are_bounded),
 		cmocka_unit_test(many_attributes_are_bounded),
 		cmocka_unit_test(what_stands_before_a_value_is_read_without_it),
+		cmocka_unit_test(an_answer_ends_at_its_status_line),
+		cmocka_unit_test(after_a_rejected_object_the_closing_line_still_counts),
+		cmocka_unit_test(an_object_of_an_answer_has_a_limit_of_its_own),
+		cmocka_unit_test(the_memory_of_a_large_object_is_given_back),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

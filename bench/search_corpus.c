@@ -112,7 +112,11 @@ static int made_next(struct source *s, struct arena *arena, struct source_change
 		SOURCE_UPDATE, STR(""), {.type = STR("FILE"), .url = buf_str(&m->url)}};
 	soif_add(&ret->obj, arena, STR("Title"), buf_str(&m->title));
 	soif_add(&ret->obj, arena, STR("Type"), m->next % 4 ? STR("HTML") : STR("Text"));
+	soif_add(&ret->obj, arena, STR("Gatherer-Name"), STR("made"));
+	soif_add(&ret->obj, arena, STR("Gatherer-Host"), STR("localhost"));
+	soif_add(&ret->obj, arena, STR("Gatherer-Version"), STR("1"));
 	soif_add(&ret->obj, arena, STR("Update-Time"), STR("1700000000"));
+	soif_add(&ret->obj, arena, STR("Time-to-Live"), STR("4000000000"));
 	soif_add(&ret->obj, arena, STR("Full-Text"), buf_str(&m->text));
 	return 0;
 }
@@ -180,8 +184,9 @@ int main(int argc, char **argv)
 		return 2;
 	m.documents = strtoull(argv[3], NULL, 10);
 	words_begin();
-	struct collector_feed feed = {"made", &made_ops, &m, NULL};
-	int rc = collector_open(&c, argv[1], &feed, 1, NULL, 0, &err);
+	struct collector_feed feed = {.name = "made", .ops = &made_ops, .store = &m};
+	struct collector_options options = {.data = argv[1], .feeds = &feed, .n = 1};
+	int rc = collector_open(&c, &options, &err);
 	while (rc == 0)
 		rc = collector_step(c, clock_mono_us(), &err);
 	if (rc > 0 && (rc = collector_commit(c, &err)) == 0)

@@ -20,6 +20,7 @@ struct stores {
 	char words[PATH_MAX], docs[PATH_MAX];
 	struct words_writer *writer;
 	struct docstore *store;
+	struct words_note note; /* follows: the last oid */
 	struct arena arena;
 	struct err err;
 };
@@ -34,13 +35,12 @@ static void need(int rc, const struct stores *s)
 
 static void add(struct stores *s, uint64_t number, struct str text)
 {
-	struct docaddr addr = {0};
 	struct soif obj = {.type = STR("FILE"),
 			   .url = str_of(arena_printf(&s->arena, "piece:%" PRIu64, number))};
 	soif_add(&obj, &s->arena, STR("Full-Text"), text);
-	need(docstore_put(s->store, &obj, &addr, &s->err), s);
+	need(docstore_put(s->store, ++s->note.follows, &obj, &s->err), s);
 	struct words_attr attr = {STR("Full-Text"), text};
-	struct words_doc doc = {.key = obj.url, .addr = addr, .attr = &attr, .n = 1};
+	struct words_doc doc = {.key = obj.url, .oid = s->note.follows, .attr = &attr, .n = 1};
 	need(words_add(s->writer, &doc, &s->err), s);
 	arena_clear(&s->arena);
 }
@@ -79,8 +79,8 @@ static void build(struct stores *s, const char *docs, uint64_t n)
 	if (f)
 		fclose(f);
 	free(line);
-	need(docstore_sync(s->store, &s->err), s);
-	need(words_commit(s->writer, &s->err), s);
+	need(docstore_sync(s->store, &s->note.docs, &s->err), s);
+	need(words_commit(s->writer, &s->note, &s->err), s);
 }
 
 /* The other process: for each number that comes, looks until it finds its word, and says when. */
@@ -134,8 +134,8 @@ static void replace(struct stores *s, uint64_t n, int to, int from, struct measu
 		usleep(20000); /* the other one is waiting */
 		double wall = bench_wall_s(), cpu = bench_cpu_s(), seen = 0;
 		add(s, (salt + i * 7919) % n, (struct str){text, (size_t)len});
-		need(docstore_sync(s->store, &s->err), s);
-		need(words_commit(s->writer, &s->err), s);
+		need(docstore_sync(s->store, &s->note.docs, &s->err), s);
+		need(words_commit(s->writer, &s->note, &s->err), s);
 		ret->cpu_ms[i] = (bench_cpu_s() - cpu) * 1e3;
 		if (read(from, &seen, sizeof seen) != sizeof seen)
 			exit(1);
@@ -177,7 +177,8 @@ int main(int argc, char **argv)
 	snprintf(s.words, sizeof s.words, "%s/words", argv[1]);
 	snprintf(s.docs, sizeof s.docs, "%s/docs", argv[1]);
 	need(words_writer_open(&s.writer, s.words, NULL, &s.err), &s);
-	need(docstore_open(&s.store, s.docs, NULL, &s.err), &s);
+	words_noted(s.writer, &s.note);
+	need(docstore_open(&s.store, s.docs, &s.note.docs, NULL, &s.err), &s);
 	need(docstore_stats(s.store, &stats, &s.err), &s);
 	if (stats.docs == 0)
 		build(&s, argv[2], n);
@@ -192,7 +193,8 @@ int main(int argc, char **argv)
 	close(down[0]);
 	close(up[1]);
 	need(words_writer_open(&s.writer, s.words, NULL, &s.err), &s);
-	need(docstore_open(&s.store, s.docs, NULL, &s.err), &s);
+	words_noted(s.writer, &s.note);
+	need(docstore_open(&s.store, s.docs, &s.note.docs, NULL, &s.err), &s);
 	replace(&s, n, down[1], up[0], &m);
 	close(down[1]);
 	waitpid(other, NULL, 0);

@@ -1,10 +1,10 @@
 /* The document store's bytes. The first byte of the input says what the others are: 0 a file of
- * blocks behind its head; 1 the same with checksums that are set right, so that what is behind them
- * is reached; 2 records of a ledger, each with two bytes of length before it; 3 documents, each
- * with two bytes of length before it, which are made into a block.
+ * blocks after its head; 1 the same with checksums that are set right, so that what is behind them
+ * is reached; 2 a copy of a table's state; 3 documents, each with two bytes of length before it,
+ * which are made into a block.
  *
- * Whatever it is: reading ends, every document lies within its block, a ledger that is taken can be
- * written from the beginning and says the same, and a block gives back what went into it. */
+ * Whatever it is: reading ends, every document lies within its block, oids ascend, and a block
+ * gives back what went into it. */
 #include "base/cursor.h"
 #include "index/docstore_inner.h"
 
@@ -12,28 +12,30 @@ static const struct block_file file = {.number = 3, .salt = 0x1122334455667788};
 
 static void look_at(const struct block *b)
 {
-	uint64_t sum = 0;
-	for (unsigned i = 0; i < b->docs; i++) {
-		size_t from, n;
-		if (!block_slot(b, i, &from, &n))
-			break;
-		ENSURE(from <= b->text_n && n <= b->text_n - from && from >= sum);
-		sum = from + n;
+	struct block_docs docs = block_docs_of(b);
+	struct block_doc doc, same;
+	uint64_t sum = 0, oid = 0;
+	int rc;
+	while ((rc = block_docs_next(&docs, &doc)) == 0) {
+		ENSURE(doc.from == sum && doc.n <= b->text_n - doc.from && doc.oid > oid);
+		ENSURE(doc.slot > 64 || (block_slot(b, doc.slot, &same) && same.oid == doc.oid));
+		sum = doc.from + doc.n;
+		oid = doc.oid;
 	}
-	size_t from, n;
-	ENSURE(!block_slot(b, b->docs, &from, &n));
+	ENSURE(rc < 0 || sum == b->text_n);
+	ENSURE(!block_slot(b, b->docs, &doc));
 }
 
 static void mend(struct buf *bytes, uint64_t at)
 {
 	struct reader r = reader_of(str_from(buf_str(bytes), (size_t)at));
-	reader_skip(&r, 4);
+	reader_skip(&r, 8);
 	uint64_t packed = reader_u32le(&r);
 	reader_skip(&r, 6);
-	uint64_t lengths = reader_u16le(&r);
-	if (r.bad || packed + lengths > reader_left(&r))
+	uint64_t lists = reader_u16le(&r);
+	if (r.bad || packed + lists > reader_left(&r))
 		return;
-	block_seal(&file, at, bytes->p + at, (size_t)(BLOCK_HEAD + packed + lengths));
+	block_seal(&file, at, bytes->p + at, (size_t)(BLOCK_HEAD + packed + lists));
 }
 
 static void read_blocks(struct str body, bool mended)
@@ -65,22 +67,6 @@ static void read_blocks(struct str body, bool mended)
 	buf_free(&bytes);
 }
 
-static int apply(void *ctx, struct str record, struct err *err)
-{
-	return ledger_apply(ctx, record, "fuzz", err);
-}
-
-static void same(const struct ledger *a, const struct ledger *b)
-{
-	ENSURE(a->files == b->files && a->nmoved == b->nmoved && a->next == b->next);
-	ENSURE(ledger_dead_count(&a->dead) == ledger_dead_count(&b->dead));
-	for (size_t i = 0; i < a->files; i++)
-		ENSURE(memcmp(&a->file[i], &b->file[i], sizeof a->file[i]) == 0);
-	for (size_t i = 0; i < a->nmoved; i++)
-		ENSURE(a->moved[i].number == b->moved[i].number &&
-		       a->moved[i].docs == b->moved[i].docs);
-}
-
 /* 1: there is no more. */
 static int next_piece(struct reader *in, struct str *ret)
 {
@@ -91,26 +77,16 @@ static int next_piece(struct reader *in, struct str *ret)
 	return 0;
 }
 
-static void read_ledger(struct reader *in)
+static void read_state(struct str bytes)
 {
-	struct ledger l = LEDGER_INIT, again = LEDGER_INIT;
-	struct err err;
-	int rc = 0;
-	struct str record;
-	while (rc == 0 && next_piece(in, &record) == 0) {
-		struct buf out = BUF_INIT((size_t)1 << 24);
-		ledger_show(record, &out);
-		buf_free(&out);
-		rc = ledger_apply(&l, record, "fuzz", &err);
-	}
-	if (rc == 0) {
-		ENSURE(ledger_print(&l, apply, &again, &err) == 0);
-		same(&l, &again);
-	} else {
-		ENSURE(err.code == ERR_DAMAGED);
-	}
-	ledger_free(&l);
-	ledger_free(&again);
+	struct table_state s = {0};
+	uint64_t generation;
+	if (!table_state_parse(bytes, &generation, &s))
+		return;
+	ENSURE(s.top <= DOCSTORE_OID_MOST && s.mark.file < BLOCK_FILES);
+	for (size_t i = 0; i < s.files; i++)
+		ENSURE(s.file[i].number && s.file[i].number < BLOCK_FILES);
+	table_state_free(&s);
 }
 
 static void make_block(struct reader *in)
@@ -120,8 +96,9 @@ static void make_block(struct reader *in)
 	struct block b;
 	struct err err;
 	struct str doc;
+	uint64_t oid = 0;
 	while (!block_full(&m) && next_piece(in, &doc) == 0)
-		block_add(&m, doc);
+		block_add(&m, oid += doc.n + 1, doc);
 	block_file_head_make(&file, &bytes);
 	if (m.docs) {
 		ZSTD_DCtx *d = ZSTD_createDCtx();
@@ -132,8 +109,9 @@ static void make_block(struct reader *in)
 		ENSURE(block_unpack(&b, d, text, "fuzz", &err) == 0);
 		ENSURE(b.text_n == 0 || memcmp(text, m.text.p, b.text_n) == 0);
 		for (unsigned i = 0; i < m.docs; i++) {
-			size_t from, n;
-			ENSURE(block_slot(&b, i, &from, &n) && from + n == m.end[i]);
+			struct block_doc got;
+			ENSURE(block_slot(&b, i, &got) && got.from + got.n == m.end[i] &&
+			       got.oid == m.oid[i]);
 		}
 		mem_free(&text);
 		ZSTD_freeDCtx(d);
@@ -150,7 +128,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (kind <= 1)
 		read_blocks(reader_bytes(&in, reader_left(&in)), kind == 1);
 	else if (kind == 2)
-		read_ledger(&in);
+		read_state(reader_bytes(&in, reader_left(&in)));
 	else if (kind == 3)
 		make_block(&in);
 	return 0;

@@ -1,4 +1,5 @@
-/* SOIF: told at once and in pieces it is the same; what was read can be printed and read back. */
+/* SOIF, also as the answer of a gatherer, which a line ends (the first byte is odd): told at once
+ * and in pieces it is the same; what was read can be printed and read back. */
 #include "soif/soif_parse.h"
 
 static void tell(struct soif_parser *p, struct arena *arena, struct buf *out)
@@ -31,6 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct buf whole = BUF_INIT((size_t)1 << 26), pieces = BUF_INIT((size_t)1 << 26);
 	struct soif_parser p = soif_parser_of(in), fed = SOIF_PARSER_INIT;
 	struct err err;
+	p.answer = fed.answer = size && data[0] & 1;
 	tell(&p, &arena, &whole);
 	size_t piece = size ? (size_t)data[0] % 61 + 1 : 1;
 	for (size_t at = 0; at < size; at += piece) {
@@ -40,6 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	soif_feed_end(&fed);
 	tell(&fed, &arena, &pieces);
 	ENSURE(str_eq(buf_str(&whole), buf_str(&pieces)));
+	ENSURE(p.status == fed.status && soif_offset(&p) == soif_offset(&fed));
 	soif_parser_free(&fed);
 	buf_free(&whole);
 	buf_free(&pieces);

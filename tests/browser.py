@@ -18,7 +18,11 @@ NPM = garner.ROOT / "tests" / "npm"
 SECONDS = 240
 
 
+MANDATORY = {"Gatherer-Name": "test", "Gatherer-Host": "localhost", "Gatherer-Version": "1", "Update-Time": "4000000000"}
+
+
 def soif(url, attributes):
+    attributes = {**MANDATORY, **attributes}
     lines = [b"@FILE { " + url.encode() + b"\n"]
     for name, value in attributes.items():
         value = value if isinstance(value, bytes) else value.encode()

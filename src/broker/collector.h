@@ -1,23 +1,39 @@
-/* The collector: follows sources and keeps document store and words index in step with them. It is
- * the only writer of both. What a source told is applied in its order and committed as soon as
- * there is no more, and at least every second; a collector that was killed goes on where its last
- * commit was, and applying something twice changes nothing. For one thread; segments are merged and
- * documents copied by other threads. */
+/* The collector: follows sources and keeps registry, documents and words index in step with them.
+ * It is the only writer of all three. What a source told is applied in its order and committed as
+ * soon as there is no more, and at least every second; a collector that was killed goes on where
+ * its last commit was, and applying something twice changes nothing. For one thread; segments are
+ * merged, documents and records copied by other threads. */
 #pragma once
+#include "broker/registry.h"
 #include "role/counters.h"
 #include "role/role.h"
-#include "soif/source.h"
 
-/* A source to follow. What it points to must outlive the collector. */
+/* A source to follow, or a collection point that is asked from time to time. What it points to must
+ * outlive the collector. */
 struct collector_feed {
 	const char *name;
 	const struct source_ops *ops;
 	const void *store;
-	/* NULL, or told of each object that is left out; url may be empty. */
-	void (*bad)(const char *feed, struct str url, const struct err *err);
+	/* 0: it is followed all the time, and next() saying 1 means that it has no more now. Else
+	 * it is opened so often, and 1 ends the collection. */
+	int64_t every_us;
+	bool full; /* each collection is of everything: the cursor is not used */
 };
 
-enum { COLLECTOR_COMMIT_US = 1000000, COLLECTOR_BATCH = 5000 /* documents, then it commits */ };
+struct collector_options {
+	const char *data; /* the data directory */
+	const struct collector_feed *feeds;
+	size_t n;
+	struct counters *counters; /* may be NULL */
+	size_t counters_at;
+	bool forget;                 /* cursors: all is collected again */
+	bool no_collect;             /* points are not asked */
+	int64_t expire_every_us;     /* how often objects are looked at that have expired; 0: 1 h */
+	int64_t remember_deleted_us; /* how long tombstones stay; 0: 30 days */
+};
+
+enum { COLLECTOR_COMMIT_US = 1000000, COLLECTOR_BATCH = 5000 /* objects, then it commits */ };
+enum { COLLECTOR_OPEN = 16 }; /* collection points that are asked at a time */
 
 /* What it counts, from counters_at on in the role's counters. */
 enum collector_counter {
@@ -25,41 +41,53 @@ enum collector_counter {
 	COLLECTOR_REPLACED,
 	COLLECTOR_DELETED,
 	COLLECTOR_REFRESHED,
+	COLLECTOR_EXPIRED,
 	COLLECTOR_BAD,
+	COLLECTOR_COLLECTIONS,
+	COLLECTOR_FAILURES,
 	COLLECTOR_COMMITS,
 	COLLECTOR_LAST_COMMIT,
+	COLLECTOR_OBJECTS,
 	COLLECTOR_DOCUMENTS,
 	COLLECTOR_PENDING,
+	COLLECTOR_BEHIND,
 	COLLECTOR_NCOUNTERS
 };
-#define COLLECTOR_COUNTER_DEFS                                                                 \
-	{"documents_added", NULL, COUNTER_TOTAL, "Documents that came new into the index."},   \
-		{"documents_replaced", NULL, COUNTER_TOTAL,                                    \
-		 "Documents whose text took the place of an older one."},                      \
-		{"documents_deleted", NULL, COUNTER_TOTAL, "Documents that went away."},       \
-		{"documents_refreshed", NULL, COUNTER_TOTAL,                                   \
-		 "Documents that were looked at again and had not changed."},                  \
-		{"objects_bad", NULL, COUNTER_TOTAL,                                           \
-		 "Objects of sources that could not be read or taken."},                       \
-		{"commits", NULL, COUNTER_TOTAL, "Commits of the index."},                     \
-		{"last_commit_seconds", NULL, COUNTER_GAUGE,                                   \
-		 "When the index was committed last, seconds since 1970."},                    \
-		{"documents", NULL, COUNTER_GAUGE, "Documents in the index."},                 \
-	{                                                                                      \
-		"documents_pending", NULL, COUNTER_GAUGE, "Documents taken but not committed." \
+#define COLLECTOR_COUNTER_DEFS                                                                  \
+	{"documents_added", NULL, COUNTER_TOTAL, "Objects that came new."},                     \
+		{"documents_replaced", NULL, COUNTER_TOTAL,                                     \
+		 "Objects whose text took the place of an older one."},                         \
+		{"documents_deleted", NULL, COUNTER_TOTAL, "Objects that went away."},          \
+		{"documents_refreshed", NULL, COUNTER_TOTAL,                                    \
+		 "Objects that were looked at again and had not changed."},                     \
+		{"objects_expired", NULL, COUNTER_TOTAL,                                        \
+		 "Objects that went away because their Time-to-Live was over."},                \
+		{"objects_bad", NULL, COUNTER_TOTAL,                                            \
+		 "Objects of sources that could not be read or taken."},                        \
+		{"collections", NULL, COUNTER_TOTAL, "Collections that came to their end."},    \
+		{"collection_failures", NULL, COUNTER_TOTAL, "Collections that did not."},      \
+		{"commits", NULL, COUNTER_TOTAL, "Commits of the registry."},                   \
+		{"last_commit_seconds", NULL, COUNTER_GAUGE,                                    \
+		 "When the registry was committed last, seconds since 1970."},                  \
+		{"objects", NULL, COUNTER_GAUGE, "Objects in the registry."},                   \
+		{"documents", NULL, COUNTER_GAUGE, "Documents in the index."},                  \
+		{"documents_pending", NULL, COUNTER_GAUGE, "Objects taken but not committed."}, \
+	{                                                                                       \
+		"index_behind_bytes", NULL, COUNTER_GAUGE,                                      \
+			"Bytes of the registry that the index has not been told yet."           \
 	}
 
 struct collector;
 
-/* data: the data directory. ERR_BUSY: another process collects. counters may be NULL. */
-int collector_open(struct collector **ret, const char *data, const struct collector_feed *feeds,
-		   size_t n, struct counters *counters, size_t counters_at, struct err *err);
+/* ERR_BUSY: another process collects. */
+int collector_open(struct collector **ret, const struct collector_options *options,
+		   struct err *err);
 void collector_close(struct collector **c); /* what was not committed comes again */
 
-/* Takes what the feeds have, at most a batch, and commits when it is time; begins to compact when
- * much is deleted, and goes on with that. 0: there may be more;
- * 1: nothing to do before collector_wait() says so. Negative: a store failed; what was not
- * committed is given up and taken again by the next call. */
+/* Takes what the feeds have, at most a batch, and commits when it is time; tells the index what it
+ * lacks, drops what has expired, begins to compact when much is deleted, and goes on with that. 0:
+ * there may be more; 1: nothing to do before collector_wait() says so. Negative: a store failed;
+ * what was not committed is given up: open the collector again. */
 int collector_step(struct collector *c, int64_t now_us, struct err *err);
 /* What failed in other threads since it was asked last: merging, or giving back space. It collects
  * all the same, and tries that again after a while. 1: nothing. */
@@ -72,14 +100,15 @@ int64_t collector_due_us(const struct collector *c);
 /* Commits what was taken. */
 int collector_commit(struct collector *c, struct err *err);
 /* Commits what was taken, and begins to give back the space of deleted documents, of files where
- * they are at least `percent`; further steps go on with it. Addresses that readers know from before
- * stay good for a while, and not longer than until it is called again. 1: there is nothing to give
- * back, or that is under way. */
+ * they are at least `percent`, or of dead records; further steps go on with it. 1: there is nothing
+ * to give back, or that is under way. */
 int collector_compact_begin(struct collector *c, unsigned percent, struct err *err);
-/* The same, and waits until the index is told; that takes as long as rewriting it. */
+/* The same, and waits until it has ended. */
 int collector_compact(struct collector *c, unsigned percent, struct err *err);
+/* Looks at all objects whether they have expired, now. */
+void collector_expire(struct collector *c);
 
 /* The role `broker`: collects until SIGTERM or SIGINT. A store that fails is opened again, after
  * longer and longer waits. Which feeds there are is for the program to say, since a broker knows
  * nothing of crawls and caches. */
-int broker_run(struct role_env *env, const struct collector_feed *feeds, size_t n, struct err *err);
+int broker_run(const struct collector_options *options, struct err *err);

@@ -81,7 +81,7 @@ struct str document_url(const struct document *d)
 
 uint64_t document_version(const struct document *d)
 {
-	return d->place.addr;
+	return d->place.oid;
 }
 
 void document_rewind(struct document *d)

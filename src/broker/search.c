@@ -139,11 +139,12 @@ static int show_row(struct search *s, const struct snippet_terms *terms, const s
 {
 	struct soif doc = {0};
 	arena_clear(scratch);
-	int rc = docstore_get(s->docs, (struct docaddr){hit->addr}, scratch, &doc, err);
+	int rc = docstore_get(s->docs, hit->oid, scratch, &doc, err);
 	if (rc < 0)
 		return -1;
 	*row = (struct search_row){
 		.url = hit->key,
+		.oid = hit->oid,
 		.host = search_host(hit->key),
 		.type = arena_str(arena, soif_get(&doc, STR("Type"))),
 		.time_s = hit->time_s,
@@ -218,13 +219,13 @@ int search_run(struct search *s, const struct search_ask *ask, struct arena *are
 int search_find(struct search *s, struct str url, struct search_place *ret, struct err *err)
 {
 	struct words_reader *words = NULL;
-	struct docaddr addr;
+	uint64_t oid;
 	int rc = hold_snapshot(s, &words, err);
 	if (rc == 0)
-		rc = words_find(words, url, &addr, err);
+		rc = words_find(words, url, &oid, err);
 	words_close(&words);
 	if (rc == 0)
-		*ret = (struct search_place){.addr = addr.v};
+		*ret = (struct search_place){.oid = oid};
 	return rc;
 }
 
@@ -232,7 +233,7 @@ int search_read_part(struct search *s, struct search_place *place, uint64_t from
 		     struct arena *arena, struct str *ret, struct err *err)
 {
 	struct docstore_part part = {.from = from, .most = n, .checked = place->checked};
-	int rc = docstore_read_part(s->docs, (struct docaddr){place->addr}, &part, arena, ret, err);
+	int rc = docstore_read_part(s->docs, place->oid, &part, arena, ret, err);
 	place->checked = part.checked;
 	return rc;
 }
@@ -244,7 +245,7 @@ int search_document(struct search *s, struct str url, struct arena *arena, struc
 	int rc = search_find(s, url, &place, err);
 	if (rc != 0)
 		return rc;
-	return docstore_get(s->docs, (struct docaddr){place.addr}, arena, ret, err);
+	return docstore_get(s->docs, place.oid, arena, ret, err);
 }
 
 int search_stats(struct search *s, uint64_t *ret_documents, uint64_t *ret_generation,
@@ -284,6 +285,7 @@ static void json_put_row(struct jsonw *j, const struct search_row *row)
 {
 	jsonw_object(j);
 	jsonw_put_str(j, "url", row->url);
+	jsonw_put_uint(j, "oid", row->oid);
 	jsonw_put_str(j, "host", row->host);
 	jsonw_put_str(j, "type", row->type);
 	if (row->time_s)

@@ -24,6 +24,7 @@ struct search_ask {
 
 struct search_row {
 	struct str url;
+	uint64_t oid;    /* its number in the document store */
 	struct str host; /* of the URL, a slice of it */
 	struct str type; /* "HTML" */
 	struct marked title, snippet;
@@ -47,9 +48,9 @@ int search_run(struct search *s, const struct search_ask *ask, struct arena *are
 /* The document of a URL as it was indexed. 1: there is none. */
 int search_document(struct search *s, struct str url, struct arena *arena, struct soif *ret,
 		    struct err *err);
-/* Where the document of a URL lies, to be read in parts (see document.h). 1: there is none. */
+/* Which document a URL has, to be read in parts (see document.h). 1: there is none. */
 struct search_place {
-	uint64_t addr, checked; /* the document store's */
+	uint64_t oid, checked; /* the document store's */
 };
 int search_find(struct search *s, struct str url, struct search_place *ret, struct err *err);
 /* At most n bytes of its SOIF text, in the arena; fewer only where it ends. 1: it is gone. */

@@ -31,6 +31,7 @@ struct command {
 	const char *name; /* "status" */
 	const char
 		*aliases; /* old names that stand for it as argv[0], separated by blanks, or NULL */
+	bool classic;     /* its own options may also begin with a single dash: -count */
 	const char *summary; /* one line */
 	/* Paragraphs, separated by empty lines; one that begins with a blank is kept as it is. */
 	const char *description;

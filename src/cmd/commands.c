@@ -12,6 +12,7 @@ const struct command *const commands[] = {
 	&config_command,
 	&check_command,
 	&dump_command,
+	&dumpregistry_command,
 	&fetch_command,
 	&extract_command,
 	&index_command,

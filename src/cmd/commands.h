@@ -8,6 +8,7 @@ extern const struct command completion_command;
 extern const struct command config_command;
 extern const struct command doctor_command;
 extern const struct command dump_command;
+extern const struct command dumpregistry_command;
 extern const struct command extract_command;
 extern const struct command fetch_command;
 extern const struct command help_command;

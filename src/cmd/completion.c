@@ -187,6 +187,7 @@ static void put_table(struct buf *out, const char *name, struct buf *entries)
 
 void completion_bash(const struct program *program, struct buf *out)
 {
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(1 << 20);
 	struct buf empty = BUF_INIT(HELP_MOST), names = empty;
 	struct tables t = {program, empty, empty, empty, empty, empty};
 	buf_add_text(out, "# bash completion for garner, made by `garner completion bash`\n");
@@ -194,6 +195,9 @@ void completion_bash(const struct program *program, struct buf *out)
 	put_entry(&t.subs, "garner", "", buf_text(&names));
 	for (size_t i = 0; i < program->ncommands; i++)
 		put_command(&t, "garner", program->commands[i]);
+	for (size_t i = 0; i < program->nroles; i++)
+		if (program->roles[i]->nflags)
+			put_command(&t, "garner", cmd_of_role(program->roles[i], &arena));
 	buf_clear(&names);
 	add_options(&t, "", cmd_globals, cmd_nglobals, &names);
 	buf_printf(out, "_garner_globals='%s'\n", buf_text(&names));

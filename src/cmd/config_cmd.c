@@ -2,6 +2,7 @@
 #include "base/jsonw.h"
 #include "base/nearest.h"
 #include "cmd/commands.h"
+#include "cmd/role_broker.h"
 #include "cmd/text.h"
 #include "role/ini.h"
 #include "shepherd/master.h"
@@ -109,6 +110,27 @@ static int check_links(const struct cmd_call *call, const struct config *config,
 	return cmd_has_role(call->program, &reapd_role) ? reapd_conf_check(config, err) : 0;
 }
 
+/* What the role broker reads when it starts: sources and Collection.conf. The exit code. */
+static int check_broker(const struct cmd_call *call, const struct config *config)
+{
+	CLEANUP(buf_free) struct buf problems = BUF_INIT(1 << 20);
+	struct err err;
+	char data[PATH_MAX], read[PATH_MAX];
+	int rc = cmd_data_dir(config, data, sizeof data, &err);
+	if (rc == 0)
+		rc = broker_check(config, data, read, &problems, &err);
+	if (rc == 0 && problems.n == 0) {
+		if (read[0])
+			fprintf(call->out, "%s: all good\n", read);
+		return 0;
+	}
+	fflush(call->out);
+	if (rc < 0)
+		fprintf(stderr, "%s\n", err.msg);
+	fputs(buf_text(&problems), stderr);
+	return rc < 0 ? (int)err.code : ERR_USAGE;
+}
+
 /* A file that is named is looked at alone; else all that a start would read. */
 static int run_check(const struct cmd_call *call)
 {
@@ -142,6 +164,8 @@ static int run_check(const struct cmd_call *call)
 		fprintf(stderr, "%s\n", err.msg);
 	if (code == 0 && crawl)
 		code = check_crawl(call, config);
+	if (code == 0 && !call->argc && cmd_has_role(call->program, &broker_role))
+		code = check_broker(call, config);
 	config_free(&config);
 	return code;
 }
@@ -345,8 +369,9 @@ static const struct command check = {
 	.description = "Reads the file, the environment and -s as a start would, or just the file "
 		       "that is named. Lists every mistake and where it is. What a start would "
 		       "read includes the rules of the crawl and its classes of sites, "
-		       "shepherd/cf/filter and shepherd/cf/url-equiv in the data directory; of "
-		       "these the first mistake is named.",
+		       "shepherd/cf/filter and shepherd/cf/url-equiv in the data directory, of "
+		       "which the first mistake is named, and the collection points of the "
+		       "broker.",
 	.args = "[FILE]",
 	.args_help = "a file to check on its own",
 	.max_args = 1,

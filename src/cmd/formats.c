@@ -1,6 +1,6 @@
 /* One line per format; doc/formats/ has a page for each. */
-#include "broker/batch.h"
-#include "broker/cursors.h"
+#include "broker/points.h"
+#include "broker/registry.h"
 #include "bucket/bucket_attrs.h"
 #include "bucket/bucket_shake.h"
 #include "cmd/command.h"
@@ -21,7 +21,6 @@
 
 /* clang-format off */
 const struct format *const formats[] = {
-	&batch_format,
 	&brake_format,
 	&bucket_dict_format,
 	&bucket_format,
@@ -31,10 +30,8 @@ const struct format *const formats[] = {
 	&contrib_format,
 	&control_format,
 	&counters_format,
-	&cursors_format,
 	&docstore_format,
-	&docstore_ledger_format,
-	&docstore_moved_format,
+	&docstore_table_format,
 	&feedback_format,
 	&gone_format,
 	&hostq_format,
@@ -44,9 +41,13 @@ const struct format *const formats[] = {
 	&params_format,
 	&places_format,
 	&plan_format,
+	&points_format,
 	&polite_format,
 	&reapers_format,
 	&record_format,
+	&registry_commit_format,
+	&registry_format,
+	&registry_tables_format,
 	&robots_format,
 	&sites_format,
 	&words_deletes_format,

@@ -221,7 +221,6 @@ static int index_read(const struct cmd_call *call, int first_arg, struct index_r
 enum {
 	COMMIT_BYTES = 1 << 30, /* of input between two commits */
 	ATTRS_MOST = 1000,
-	DELETES_SYNC = 8 << 20, /* bytes of addresses: a million deletes between two syncs */
 };
 
 struct build_options {
@@ -252,8 +251,9 @@ struct build {
 	struct words_writer *words;
 	struct words_reader *before; /* the last commit */
 	struct docstore *docs;       /* NULL: text is not kept */
-	struct put_docs put;         /* address of what was put since the last commit */
-	struct buf old;              /* addresses of what was replaced */
+	struct put_docs put;         /* oid of what was put since the last commit */
+	struct buf old;              /* oids of what was replaced */
+	struct words_note note;      /* of the last commit; follows: the last oid that was given */
 	struct words_attr *attr;
 	uint64_t committed; /* bytes of input */
 	int64_t began_us, said_us;
@@ -261,12 +261,12 @@ struct build {
 	char path[PATH_MAX]; /* of the words */
 };
 
-/* Where the document with this key lies now. 0: nowhere. */
-static struct docaddr address_before(struct build *b, struct str key)
+/* The document with this key in the last commit. 0: there is none. */
+static uint64_t oid_before(struct build *b, struct str key)
 {
-	struct docaddr at;
+	uint64_t oid;
 	struct err ignored;
-	return words_find(b->before, key, &at, &ignored) == 0 ? at : (struct docaddr){0};
+	return words_find(b->before, key, &oid, &ignored) == 0 ? oid : 0;
 }
 
 /* Notes what the document with this key replaces; it is deleted once the index says so. */
@@ -275,7 +275,7 @@ static uint64_t *note_key(struct build *b, struct str key)
 	bool is_new;
 	struct key_hash k = {hash64(key), hash64_seeded(key, 1)};
 	uint64_t *at = put_docs_put_new(&b->put, k, &is_new);
-	uint64_t old = is_new ? address_before(b, key).v : *at;
+	uint64_t old = is_new ? oid_before(b, key) : *at;
 	if (old)
 		buf_add(&b->old, &old, sizeof old);
 	return at;
@@ -285,25 +285,22 @@ static uint64_t *note_key(struct build *b, struct str key)
 static int delete_old(struct build *b, struct err *err)
 {
 	for (size_t i = 0; i < b->old.n; i += sizeof(uint64_t)) {
-		struct docaddr addr;
-		memcpy(&addr.v, b->old.p + i, sizeof addr.v);
-		if (docstore_delete(b->docs, addr, err) < 0 ||
-		    ((i + sizeof addr.v) % DELETES_SYNC == 0 && docstore_sync(b->docs, err) < 0))
+		uint64_t oid;
+		memcpy(&oid, b->old.p + i, sizeof oid);
+		if (docstore_delete(b->docs, oid, err) < 0)
 			return -1;
 	}
-	if (b->old.n && docstore_sync(b->docs, err) < 0)
-		return -1;
 	buf_clear(&b->old);
 	return 0;
 }
 
 static int build_commit(struct build *b, struct err *err)
 {
-	if (b->docs && docstore_sync(b->docs, err) < 0)
+	if (b->docs && docstore_sync(b->docs, &b->note.docs, err) < 0)
 		return -1;
-	if (words_commit(b->words, err) < 0)
+	if (words_commit(b->words, &b->note, err) < 0)
 		return -1;
-	if (delete_old(b, err) < 0)
+	if (b->docs && (delete_old(b, err) < 0 || docstore_checkpoint(b->docs, err) < 0))
 		return -1;
 	put_docs_clear(&b->put); /* from now on the index tells */
 	b->committed = b->reading.bytes;
@@ -343,24 +340,25 @@ static size_t collect_attributes(struct build *b, const struct soif *doc)
 static int add_doc(struct build *b, const struct soif *doc, struct err *err)
 {
 	uint64_t rank = 0;
-	struct docaddr addr = {0};
+	uint64_t oid = b->docs ? b->note.follows + 1 : 0;
 	(void)soif_u64(doc, STR("Rank"), &rank);
-	if (b->docs && docstore_put(b->docs, doc, &addr, err) < 0)
+	if (b->docs && docstore_put(b->docs, oid, doc, err) < 0)
 		return -1;
+	b->note.follows += b->docs != NULL;
 	struct words_doc d = {.key = doc->url,
 			      .time_s = seconds_of(doc),
 			      .rank = (uint16_t)MIN(rank, (uint64_t)UINT16_MAX),
-			      .addr = addr,
+			      .oid = oid,
 			      .attr = b->attr,
 			      .n = collect_attributes(b, doc)};
 	if (words_add(b->words, &d, err) < 0) {
 		struct err ignored;
 		if (b->docs && err->code == ERR_USAGE) /* nobody would ever ask for it */
-			(void)docstore_delete(b->docs, addr, &ignored);
+			(void)docstore_delete(b->docs, oid, &ignored);
 		return -1;
 	}
 	if (b->docs)
-		*note_key(b, doc->url) = addr.v;
+		*note_key(b, doc->url) = oid;
 	return 0;
 }
 
@@ -400,18 +398,16 @@ static int find_named(struct build *b, struct named_docs *set, uint64_t *ret_n, 
 	const struct words_part *part = words_parts(b->before, &n);
 	for (size_t i = 0; i < n; i++) {
 		struct segment_column column;
-		if (segment_column(part[i].segment, SEGMENT_ADDR, &column, err) < 0)
+		if (segment_column(part[i].segment, SEGMENT_OID, &column, err) < 0)
 			return -1;
 		for (uint32_t doc = 0; doc < part[i].docs; doc++) {
 			int64_t v = segment_number(&column, doc);
-			struct docaddr addr = {v == SEGMENT_ABSENT ? 0 : (uint64_t)v};
-			if (addr.v == 0 || words_deleted(&part[i], doc))
+			uint64_t oid = v == SEGMENT_ABSENT ? 0 : (uint64_t)v;
+			if (oid == 0 || words_deleted(&part[i], doc))
 				continue;
 			found++;
-			if (set && docstore_now(b->docs, addr, &addr, err) < 0)
-				return -1;
 			if (set)
-				*named_docs_put(set, addr.v) = true;
+				*named_docs_put(set, oid) = true;
 		}
 	}
 	*ret_n = found;
@@ -423,18 +419,17 @@ struct orphans {
 	struct named_docs named;
 };
 
-static int note_orphan(void *ctx, struct docaddr addr, struct err *err)
+static int note_orphan(void *ctx, uint64_t oid, struct err *err)
 {
 	struct orphans *o = ctx;
 	(void)err;
-	if (!named_docs_get(&o->named, addr.v))
-		buf_add(&o->build->old, &addr.v, sizeof addr.v);
+	if (!named_docs_get(&o->named, oid))
+		buf_add(&o->build->old, &oid, sizeof oid);
 	return 0;
 }
 
-/* Documents are durable before the index that names them, and replaced ones are deleted after it: a
- * build that was killed in between leaves some that nothing names. A file with nothing else in it
- * goes at once. */
+/* Replaced documents are deleted after the commit that replaced them: a build that was killed in
+ * between leaves some that nothing names. A file with nothing else in it goes at once. */
 static int drop_orphans(struct build *b, struct err *err)
 {
 	struct docstore_stats stats;
@@ -446,10 +441,10 @@ static int drop_orphans(struct build *b, struct err *err)
 		return 0;
 	int rc = find_named(b, &o.named, &named, err);
 	if (rc == 0)
-		rc = docstore_each(b->docs, note_orphan, &o, err);
+		rc = docstore_each(b->docs, 1, note_orphan, &o, err);
 	if (rc == 0)
 		rc = delete_old(b, err);
-	if (rc == 0 && stats.moved_docs == 0)
+	if (rc == 0)
 		rc = MIN(docstore_compact(b->docs, 100, err), 0);
 	named_docs_free(&o.named);
 	return rc;
@@ -488,11 +483,12 @@ static int open_all(struct build *b, const char *folder, struct err *err)
 	struct words_options wo = {.settings = &settings, .memory = o->memory};
 	if (words_writer_open(&b->words, b->path, &wo, err) < 0)
 		return -1;
+	words_noted(b->words, &b->note);
 	int rc = words_open(&b->before, b->path, err);
 	if (rc == 1)
 		rc = err_set(err, ERR_SYSTEM, "%s: its manifest was removed", b->path);
 	if (rc == 0 && !o->no_text)
-		rc = docstore_open(&b->docs, docs, NULL, err);
+		rc = docstore_open(&b->docs, docs, &b->note.docs, NULL, err);
 	if (rc == 0 && b->docs && drop_orphans(b, err) < 0) {
 		buf_clear(&b->old);
 		rc = err->code == ERR_DAMAGED ? 0 : -1; /* what is sound can be added to */

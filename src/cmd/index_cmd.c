@@ -128,9 +128,11 @@ static int run_check(const struct cmd_call *call)
 	if (index_open(call->argv[0], &r, &docs, &err) < 0)
 		return cmd_fail(call, &err);
 	words_stats(r, &w);
+	struct words_note note;
+	words_reader_note(r, &note);
 	int rc = words_verify(r, &err);
 	if (rc == 0 && docs)
-		rc = docstore_verify(docs, &err);
+		rc = docstore_verify(docs, &note.docs, &err);
 	words_close(&r);
 	docstore_close(&docs);
 	if (rc < 0)
@@ -194,22 +196,22 @@ static void dump_flush(struct dump *d, size_t more_than)
 static int print_doc(struct dump *d, struct segment *s, uint32_t doc, struct err *err)
 {
 	const struct dump_options *o = d->call->options;
-	struct segment_column time, rank, addr;
+	struct segment_column time, rank, oids;
 	struct str key;
 	struct soif obj;
 	if (segment_key(s, doc, &d->arena, &key, err) < 0 ||
 	    segment_column(s, SEGMENT_TIME, &time, err) < 0 ||
 	    segment_column(s, SEGMENT_RANK, &rank, err) < 0 ||
-	    segment_column(s, SEGMENT_ADDR, &addr, err) < 0)
+	    segment_column(s, SEGMENT_OID, &oids, err) < 0)
 		return -1;
-	struct docaddr at = {(uint64_t)segment_number(&addr, doc)};
+	uint64_t oid = (uint64_t)segment_number(&oids, doc);
 	if (!o->soif) {
-		buf_printf(&d->out, STR_FMT "\t%" PRId64 "\t%" PRId64 "\t%016" PRIx64 "\n",
+		buf_printf(&d->out, STR_FMT "\t%" PRId64 "\t%" PRId64 "\t%" PRIu64 "\n",
 			   STR_ARG(key), segment_number(&time, doc), segment_number(&rank, doc),
-			   at.v);
+			   oid);
 		return 0;
 	}
-	int rc = d->docs ? docstore_get(d->docs, at, &d->arena, &obj, err) : 1;
+	int rc = d->docs ? docstore_get(d->docs, oid, &d->arena, &obj, err) : 1;
 	if (rc == 1)
 		return err_set(err, ERR_DAMAGED, STR_FMT ": its document is not kept",
 			       STR_ARG(key));

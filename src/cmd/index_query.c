@@ -113,8 +113,8 @@ static struct str title_of(struct asking *a, const struct hit *hit)
 {
 	struct soif doc;
 	struct err ignored;
-	if (!a->docs || !hit->addr ||
-	    docstore_get(a->docs, (struct docaddr){hit->addr}, &a->arena, &doc, &ignored) != 0)
+	if (!a->docs || !hit->oid ||
+	    docstore_get(a->docs, hit->oid, &a->arena, &doc, &ignored) != 0)
 		return STR("");
 	struct str title = soif_get(&doc, STR("Title"));
 	return title.p ? str_trim(title) : STR("");

@@ -10,6 +10,21 @@ static int run_role(const struct cmd_call *call)
 	return role_main(call, call->command->role);
 }
 
+/* They have no place to be kept in: take_option() makes settings of them. */
+static const struct cmd_option *options_of_role(const struct role *role, struct arena *arena)
+{
+	struct cmd_option *list = arena_array(arena, role->nflags, sizeof *list);
+	for (size_t i = 0; i < role->nflags; i++) {
+		const struct role_flag *f = &role->flags[i];
+		list[i] = (struct cmd_option){
+			.spec = {.name = f->name,
+				 .type = VALUE_BOOL,
+				 .help = arena_printf(arena, "%s; also -%s, short for -s %s",
+						      f->help, f->name, f->set)}};
+	}
+	return list;
+}
+
 const struct command *cmd_of_role(const struct role *role, struct arena *arena)
 {
 	static const struct cmd_exit exits[] = {
@@ -22,6 +37,10 @@ const struct command *cmd_of_role(const struct role *role, struct arena *arena)
 		.name = role->name,
 		.summary = role->summary,
 		.description = role->description,
+		.options = options_of_role(role, arena),
+		.noptions = role->nflags,
+		.options_size = sizeof(bool),
+		.classic = true,
 		CMD_SHARED_EXITS(exits),
 		.run = run_role,
 		.role = role,
@@ -186,8 +205,14 @@ static int take_own(struct parse *p, const struct cmd_option *option, const char
 
 static int take_option(struct parse *p, const struct cmd_option *option, char *value)
 {
+	struct cmd_line *line = p->line;
 	if (is_global(option))
-		return take_global(p->line, option, value, p->err);
+		return take_global(line, option, value, p->err);
+	if (line->command->role) {
+		line->sets[line->nsets++] =
+			line->command->role->flags[option - line->command->options].set;
+		return 0;
+	}
 	if (take_own(p, option, is_flag(option) ? "yes" : value) < 0)
 		return err_in(p->err, "--%s", option->spec.name);
 	return 0;
@@ -238,10 +263,10 @@ static int value_of(struct parse *p, const char *shown, char *attached, char **r
 	return 0;
 }
 
-static int parse_long(struct parse *p, char *word)
+static int parse_long(struct parse *p, char *word, size_t dashes)
 {
 	char *equals = strchr(word, '=');
-	struct str name = equals ? str_range(word + 2, equals) : str_of(word + 2);
+	struct str name = equals ? str_range(word + dashes, equals) : str_of(word + dashes);
 	const struct cmd_option *option = find_option(p->line, &name, 0);
 	if (!option)
 		return unknown_long(p, name);
@@ -315,15 +340,27 @@ static int parse_word(struct parse *p, char *word)
 	return 0;
 }
 
+/* "-count" or "-new" of a command or role whose old program spoke so. */
+static bool is_classic(const struct cmd_line *line, const char *word)
+{
+	const struct command *command = line->command;
+	for (size_t i = 0; command && command->classic && i < command->noptions; i++)
+		if (strcmp(word + 1, command->options[i].spec.name) == 0)
+			return true;
+	return false;
+}
+
 static int parse_next(struct parse *p)
 {
 	char *word = p->argv[p->at++];
 	if (p->ended || word[0] != '-' || !word[1])
 		return parse_word(p, word);
+	if (word[1] != '-' && is_classic(p->line, word))
+		return parse_long(p, word, 1);
 	if (word[1] != '-')
 		return parse_short(p, word);
 	if (word[2])
-		return parse_long(p, word);
+		return parse_long(p, word, 2);
 	p->ended = true;
 	return 0;
 }
@@ -363,7 +400,8 @@ int line_parse(struct cmd_line *line, const struct program *program, const struc
 	struct parse p = {line, program, argc, 1, argv, false, err};
 	size_t most = (size_t)MAX(argc, 1);
 	line->argv = arena_array(&line->arena, most, sizeof *line->argv);
-	/* A bundle may hold -s or -D once, so there are never more than words. */
+	/* A bundle may hold -s or -D once, and a flag is a word, so there are never more than
+	 * words. */
 	line->sets = arena_array(&line->arena, most, sizeof *line->sets);
 	if (called)
 		enter_command(line, called);

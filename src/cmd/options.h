@@ -1,6 +1,7 @@
 /* Options: what a command line says, by the tables of the commands. GNU-like: --name=value, --name
  * value, -v -n5 or -vn 5, `--` ends the options, and they may follow arguments. Long names
- * are never shortened, so that a new option breaks no script. */
+ * are never shortened, so that a new option breaks no script. Options of
+ * old programs may have one dash. */
 #pragma once
 #include "base/nearest.h"
 #include "cmd/command.h"
@@ -14,7 +15,7 @@ struct cmd_line {
 	char **argv;
 	int argc;
 	const char *file;  /* -c */
-	const char **sets; /* -s; -D is an addition to the setting `log` */
+	const char **sets; /* -s; flags of roles; -D is an addition to the setting `log` */
 	size_t nsets;
 	bool help, version;
 };

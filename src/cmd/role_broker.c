@@ -1,45 +1,351 @@
-/* The role `broker`, with the feeds that garner has. */
+/* The role `broker`, with the feeds that garner has: sources of this machine by name, and the
+ * points of Collection.conf. A kind of source is a line of `kinds`. */
+#include "cmd/role_broker.h"
+
+#include "base/clock.h"
 #include "base/log.h"
+#include "broker/collection.h"
 #include "broker/collector.h"
-#include "cmd/command.h"
+#include "broker/gatherer.h"
+#include "fetch/robot.h"
+#include "shepherd/crawl.h"
+#include "shepherd/master.h"
 #include "state/source_crawl.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <unistd.h>
 
+/* Pages of the crawl live so many times longer than the crawl means to wait before it looks at them
+ * again: a server that is away for a while does not lose them. */
+enum { LIVES = 4 };
+enum { PROBLEMS_MOST = 1 << 20 };
+
+enum broker_start { START_COLLECT, START_NEW, START_NOCOL };
+static const char *const starts[] = {"collect", "new", "nocol", NULL};
+
+struct broker_conf {
+	struct value_list sources;
+	const char *collection;
+	int64_t collect_us, expire_us, remember_us;
+	int start; /* enum broker_start */
+	struct gatherers_conf gatherers;
+};
+
+/* clang-format off */
+static const struct value_spec specs[] = {
+	{"sources", VALUE_LIST_AT(struct broker_conf, sources), "crawl",
+	 .help = "what is followed on this machine: crawl, and soif:FOLDER for a folder of SOIF files "
+		 "NUMBER.soif"},
+	{"collection", VALUE_PATH_AT(struct broker_conf, collection), "broker/Collection.conf",
+	 .help = "the file that names the gatherers to collect from; a path that is not absolute is below "
+		 "the data directory, and without the file there are none"},
+	{"collect_every", VALUE_TIME_AT(struct broker_conf, collect_us), "24h", 1e6, 31536000e6,
+	 .help = "how often a gatherer is asked; sooner when its objects are due to be gathered again"},
+	{"expire_every", VALUE_TIME_AT(struct broker_conf, expire_us), "1h", 1e6, 31536000e6,
+	 .help = "how often objects are dropped whose Time-to-Live is over"},
+	{"remember_deleted", VALUE_TIME_AT(struct broker_conf, remember_us), "30d", 1e6, 31536000e6,
+	 .help = "how long the registry keeps the records of objects that went away"},
+	{"start", VALUE_WORD_AT(struct broker_conf, start), "collect", .words = starts,
+	 .help = "what each start does with gatherers: asks them for what changed (collect), collects "
+		 "everything of all sources again (new), or does not ask them at all (nocol)"},
+	GATHERERS_SPECS(struct broker_conf, gatherers),
+};
+/* clang-format on */
+
+static const struct config_section section = {
+	.name = "broker",
+	.help = "The broker: what is collected into the index, from where and how often.",
+	.size = sizeof(struct broker_conf),
+	.specs = specs,
+	.nspecs = ARRAY_LEN(specs),
+};
+
+static const struct role_flag flags[] = {
+	{"new", "broker.start=new", "collect everything of all sources again"},
+	{"nocol", "broker.start=nocol", "do not ask gatherers"},
+};
+
 static const struct counter_def counters[] = {COLLECTOR_COUNTER_DEFS};
 
-static void left_out(const char *feed, struct str url, const struct err *err)
+/* What the feeds of one start point to. */
+struct setup {
+	struct arena arena;
+	const struct config *config;
+	const struct broker_conf *conf;
+	const char *data;
+	struct collection collection;
+	struct policy *policy;
+	struct gatherers *gatherers; /* NULL: there are no points, or none is asked here */
+	struct collector_feed *feed;
+	size_t n;
+};
+
+static const char *path_below(struct setup *s, const char *path)
 {
-	log_warn(COLLECTOR, "an object was left out", KV_TEXT("feed", feed), KV_STR("url", url),
-		 KV_TEXT("why", err->msg));
+	return path[0] == '/' ? path : arena_printf(&s->arena, "%s/%s", s->data, path);
+}
+
+/* Fails for a key of this section, naming the place where its value was set. */
+static int setting_is_wrong(const struct setup *s, const char *key, const char *problem,
+			    struct err *err)
+{
+	const struct value_spec *spec = value_find(specs, ARRAY_LEN(specs), str_of(key));
+	return err_set(err, ERR_USAGE, "%s: broker.%s: %s",
+		       config_origin(s->config, &section, spec), key, problem);
+}
+
+/* Sources */
+
+static const void *crawl_store(struct setup *s, const char *rest)
+{
+	(void)rest;
+	struct source_crawl *crawl = arena_alloc(&s->arena, sizeof *crawl);
+	uint64_t refresh_s = (uint64_t)(crawl_conf_of(s->config)->refresh_us / US_PER_S);
+	char host[256] = "localhost";
+	(void)gethostname(host, sizeof host - 1);
+	*crawl = (struct source_crawl){
+		.folder = path_below(s, "shepherd"),
+		.follower = "broker",
+		.gatherer_name = STR("garner"),
+		.gatherer_host = str_of(arena_text(&s->arena, str_of(host))),
+		.gatherer_version = STR(GARNER_VERSION),
+		.refresh_rate_s = refresh_s,
+		.time_to_live_s = LIVES * refresh_s,
+	};
+	return crawl;
+}
+
+static const void *folder_store(struct setup *s, const char *rest)
+{
+	return path_below(s, rest);
+}
+
+static const struct source_kind {
+	const char *prefix; /* of an item; one that ends in a colon has something after it */
+	const char *form;   /* for people */
+	const struct source_ops *ops;
+	const void *(*store)(struct setup *s, const char *rest);
+} kinds[] = {
+	{"crawl", "crawl", &source_crawl_ops, crawl_store},
+	{"soif:", "soif:FOLDER", &source_folder_ops, folder_store},
+};
+
+static const struct source_kind *find_kind(const char *item)
+{
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		size_t n = strlen(kinds[i].prefix);
+		bool more = kinds[i].prefix[n - 1] == ':';
+		if (strncmp(item, kinds[i].prefix, n) == 0 && (item[n] != 0) == more)
+			return &kinds[i];
+	}
+	return NULL;
+}
+
+static int unknown_source(struct setup *s, const char *item, struct err *err)
+{
+	CLEANUP(buf_free) struct buf forms = BUF_INIT(1000);
+	char shown[VALUE_SHOWN];
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		buf_printf(&forms, "%s%s", i ? ", " : "", kinds[i].form);
+	return setting_is_wrong(s, "sources",
+				arena_printf(&s->arena, "there is no source '%s'; there are %s",
+					     value_show(str_of(item), shown), buf_text(&forms)),
+				err);
+}
+
+static bool has_feed(const struct setup *s, const char *name)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (strcmp(s->feed[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+static int add_sources(struct setup *s, struct err *err)
+{
+	for (size_t i = 0; i < s->conf->sources.n; i++) {
+		const char *item = s->conf->sources.item[i];
+		const struct source_kind *kind = find_kind(item);
+		char shown[VALUE_SHOWN];
+		if (!kind)
+			return unknown_source(s, item, err);
+		if (has_feed(s, item) || strlen(item) > REGISTRY_POINT_NAME)
+			return setting_is_wrong(
+				s, "sources",
+				arena_printf(&s->arena, "%s: %s",
+					     has_feed(s, item) ? "named twice" : "too long",
+					     value_show(str_of(item), shown)),
+				err);
+		s->feed[s->n++] = (struct collector_feed){
+			.name = item,
+			.ops = kind->ops,
+			.store = kind->store(s, item + strlen(kind->prefix)),
+		};
+	}
+	return 0;
+}
+
+/* Collection points */
+
+static void add_problem(struct buf *problems, const char *text)
+{
+	buf_printf(problems, "%s\n", text);
+}
+
+/* The points; what is wrong with some of them is added to `problems`. */
+static int read_collection(struct setup *s, char *ret_read, struct buf *problems, struct err *err)
+{
+	const char *path = path_below(s, s->conf->collection);
+	const struct value_spec *spec = value_find(specs, ARRAY_LEN(specs), STR("collection"));
+	*ret_read = 0;
+	if (!s->conf->collection[0])
+		return 0;
+	int rc = collection_read(path, &s->arena, &s->collection, err);
+	if (rc < 0)
+		return -1;
+	if (rc == 0)
+		snprintf(ret_read, PATH_MAX, "%s", path);
+	else if (strcmp(s->conf->collection, spec->fallback) != 0)
+		add_problem(problems, arena_printf(&s->arena,
+						   "%s: there is no such file, no "
+						   "gatherers are asked",
+						   path));
+	for (size_t i = 0; i < s->collection.nproblems; i++)
+		add_problem(problems, s->collection.problem[i]);
+	return 0;
+}
+
+static const char *point_name(struct setup *s, const struct collection_point *p)
+{
+	bool six = strchr(p->host, ':') != NULL;
+	return arena_printf(&s->arena, "%s%s%s:%u", six ? "[" : "", p->host, six ? "]" : "",
+			    p->port);
+}
+
+static void add_points(struct setup *s, struct buf *problems)
+{
+	for (size_t i = 0; i < s->collection.n; i++) {
+		const struct collection_point *p = &s->collection.point[i];
+		const char *name = point_name(s, p);
+		if (has_feed(s, name) || strlen(name) > REGISTRY_POINT_NAME) {
+			add_problem(problems,
+				    arena_printf(&s->arena,
+						 "%s: there is a source of this name, or it is too "
+						 "long; not asked",
+						 name));
+			continue;
+		}
+		struct gatherer_point *at = arena_alloc(&s->arena, sizeof *at);
+		*at = (struct gatherer_point){.host = p->host,
+					      .port = p->port,
+					      .full = p->full,
+					      .compressed = p->compressed,
+					      .gatherers = s->gatherers};
+		s->feed[s->n++] = (struct collector_feed){
+			.name = name,
+			.ops = &source_gatherer_ops,
+			.store = at,
+			.every_us = s->conf->collect_us,
+			.full = p->full,
+		};
+	}
+}
+
+static int setup_init(struct setup *s, const struct config *config, const char *data,
+		      char *ret_read, struct buf *problems, struct err *err)
+{
+	*s = (struct setup){.arena = ARENA_INIT(16 << 20),
+			    .config = config,
+			    .conf = config_get(config, &section),
+			    .data = data};
+	if (read_collection(s, ret_read, problems, err) < 0)
+		return -1;
+	s->feed = arena_array(&s->arena, s->conf->sources.n + s->collection.n + 1, sizeof *s->feed);
+	return add_sources(s, err);
+}
+
+static void setup_free(struct setup *s)
+{
+	gatherers_free(&s->gatherers);
+	policy_free(&s->policy);
+	arena_free(&s->arena);
+}
+
+int broker_check(const struct config *config, const char *data, char *ret_read,
+		 struct buf *problems, struct err *err)
+{
+	struct setup s;
+	int rc = setup_init(&s, config, data, ret_read, problems, err);
+	if (rc == 0)
+		add_points(&s, problems);
+	setup_free(&s);
+	return rc;
+}
+
+/* Names of gatherers are looked up as the robot does, and the same networks may be reached. */
+static int open_gatherers(struct setup *s, struct err *err)
+{
+	const struct robot_section_conf *robot = config_get(s->config, &robot_section);
+	if (s->collection.n == 0)
+		return 0;
+	if (policy_new(&s->policy, &robot->robot.networks, err) < 0)
+		return err_in(err, "robot.networks");
+	return gatherers_new(&s->gatherers, &s->conf->gatherers, &robot->dns, s->policy, err);
+}
+
+static void log_problems(struct buf *problems)
+{
+	struct str rest = buf_str(problems), line;
+	while (str_cut(&rest, '\n', &line) == 0)
+		if (line.n)
+			log_warn(COLLECTOR, "of Collection.conf not all can be taken",
+				 KV_STR("why", line));
 }
 
 static int run(struct role_env *env, struct err *err)
 {
-	char folder[4096], host[256] = "localhost";
-	snprintf(folder, sizeof folder, "%s/shepherd", env->data);
-	(void)gethostname(host, sizeof host - 1);
-	struct source_crawl crawl = {
-		.folder = folder,
-		.follower = "broker",
-		.gatherer_name = STR("garner"),
-		.gatherer_host = str_of(host),
-		.gatherer_version = STR(GARNER_VERSION),
-	};
-	struct collector_feed feeds[] = {{"crawl", &source_crawl_ops, &crawl, left_out}};
-	return broker_run(env, feeds, ARRAY_LEN(feeds), err);
+	struct setup s;
+	char path[PATH_MAX];
+	CLEANUP(buf_free) struct buf problems = BUF_INIT(PROBLEMS_MOST);
+	int rc = setup_init(&s, env->config, env->data, path, &problems, err);
+	if (rc == 0)
+		rc = open_gatherers(&s, err);
+	if (rc == 0) {
+		add_points(&s, &problems);
+		log_problems(&problems);
+		rc = broker_run(
+			&(struct collector_options){
+				.data = env->data,
+				.feeds = s.feed,
+				.n = s.n,
+				.counters = env->counters,
+				.forget = s.conf->start == START_NEW,
+				.no_collect = s.conf->start == START_NOCOL,
+				.expire_every_us = s.conf->expire_us,
+				.remember_deleted_us = s.conf->remember_us,
+			},
+			err);
+	}
+	setup_free(&s);
+	return rc;
 }
 
-extern const struct role broker_role;
 const struct role broker_role = {
 	.name = "broker",
 	.old_name = true,
 	.summary = "collect what was gathered into the index",
-	.description = "Follows the crawl and keeps the document store and the words index below "
-		       "broker/ in step with it: what is new or changed is found about a second "
-		       "after it was gathered, what went away is no longer found.\n\nIt is the "
-		       "only writer of both; searches read while it writes.",
+	.description =
+		"Follows the crawl and other sources of this machine, asks the gatherers that "
+		"Collection.conf names, and keeps registry, documents and words index below "
+		"broker/ in step with them: what is new or changed in the crawl is found about a "
+		"second after it was gathered, what went away is no longer found.\n\nIt is the "
+		"only "
+		"writer of all three; searches read while it writes. garner status tells how it "
+		"went with each gatherer, garner why URL from whom an object is.",
+	.section = &section,
+	.flags = flags,
+	.nflags = ARRAY_LEN(flags),
 	.counters = counters,
 	.ncounters = ARRAY_LEN(counters),
 	.run = run,

@@ -1,11 +1,10 @@
 /* The roles of garner, in the order in which help names them. Each is defined by its room. */
 #include "cmd/command.h"
+#include "cmd/role_broker.h"
 #include "shepherd/master.h"
 #include "shepherd/reapd.h"
 #include "web/docs.h"
 #include "web/web.h"
-
-extern const struct role broker_role; /* role_broker.c */
 
 /* clang-format off */
 const struct role *const roles[] = {

@@ -3,6 +3,7 @@
 #include "role/status.h"
 
 #include "base/clock.h"
+#include "broker/points.h"
 #include "cmd/commands.h"
 #include "cmd/text.h"
 #include "web/numbers.h"
@@ -144,6 +145,56 @@ static void print_passes(const struct status *s, struct buf *out)
 	buf_free(&cell);
 }
 
+static void add_time(struct text_table *t, struct buf *cell, const char *before, int64_t us,
+		     bool known, const char *after)
+{
+	buf_clear(cell);
+	buf_add_text(cell, before);
+	duration_print_short(cell, MAX(us, 0));
+	buf_add_text(cell, after);
+	text_table_add(t, known ? buf_text(cell) : "-");
+}
+
+static void add_number(struct text_table *t, struct buf *cell, uint64_t v)
+{
+	buf_clear(cell);
+	buf_printf(cell, "%llu", (unsigned long long)v);
+	text_table_add(t, buf_text(cell));
+}
+
+static void add_text(struct text_table *t, struct buf *cell, const char *text)
+{
+	buf_clear(cell);
+	put_safe(cell, str_of(text));
+	text_table_add(t, buf_text(cell));
+}
+
+/* How it went with each source and gatherer. */
+static void print_points(const struct point_status *point, size_t n, struct buf *out)
+{
+	static const char *const heads[] = {"SOURCE", "STATE", "LAST", "OBJECTS",
+					    "BAD",    "NEXT",  "WHY"};
+	struct text_table t = {.ncolumns = ARRAY_LEN(heads), .right = 0x3c};
+	struct buf cell = BUF_INIT(1000);
+	int64_t now_us = clock_wall_us();
+	for (size_t i = 0; i < ARRAY_LEN(heads); i++)
+		text_table_add(&t, heads[i]);
+	for (size_t i = 0; i < n; i++) {
+		const struct point_status *p = &point[i];
+		add_text(&t, &cell, p->name);
+		text_table_add(&t, point_state_text(p->state));
+		add_time(&t, &cell, "", now_us - p->last_us, p->last_us != 0, " ago");
+		add_number(&t, &cell, p->objects);
+		add_number(&t, &cell, p->bad);
+		add_time(&t, &cell, "in ", p->next_us - now_us, p->next_us != 0, "");
+		add_text(&t, &cell, p->text);
+	}
+	buf_add_byte(out, '\n');
+	text_table_print(&t, out);
+	text_table_free(&t);
+	buf_free(&cell);
+}
+
 static bool has_role(const struct status *s, const char *name)
 {
 	bool has = false;
@@ -152,7 +203,13 @@ static bool has_role(const struct status *s, const char *name)
 	return has;
 }
 
-static void print_text(const struct status *s, const char *data, bool verbose, struct buf *out)
+struct points {
+	struct point_status *list;
+	size_t n;
+};
+
+static void print_text(const struct status *s, const struct points *points, const char *data,
+		       bool verbose, struct buf *out)
 {
 	if (!s->running)
 		buf_printf(out, "Nothing runs in %s. Start it: garner up\n", data);
@@ -162,24 +219,42 @@ static void print_text(const struct status *s, const char *data, bool verbose, s
 		print_numbers(s, out);
 	if (has_role(s, "shepherd"))
 		print_passes(s, out);
+	if (points->n &&
+	    (verbose || (has_role(s, "broker") && points_are_told(points->list, points->n))))
+		print_points(points->list, points->n, out);
 	for (size_t i = 0; verbose && i < s->nviews; i++)
 		print_counters(&s->view[i], out);
+}
+
+static void print_json(const struct status *s, const struct points *points, const char *data,
+		       struct buf *out)
+{
+	struct jsonw j = JSONW_INIT(out);
+	jsonw_object(&j);
+	status_json(s, data, &j);
+	points_json(&j, points->list, points->n);
+	jsonw_object_end(&j);
+	buf_add_byte(out, '\n');
 }
 
 static int show_status(const struct cmd_call *call, const char *data)
 {
 	const struct status_options *o = call->options;
 	struct status s;
+	struct points points = {0};
 	struct err err;
 	if (status_read(&s, data, &err) < 0)
 		return cmd_fail(call, &err);
+	if (points_load(data, &points.list, &points.n, &err) < 0 && !s.damaged[0])
+		snprintf(s.damaged, sizeof s.damaged, "%.*s", (int)sizeof s.damaged - 1, err.msg);
 	struct buf out = BUF_INIT(OUT_MOST);
 	if (o->metrics)
 		counters_openmetrics(s.view, s.nviews, &out);
 	else if (o->json)
-		status_json(&s, data, &out);
+		print_json(&s, &points, data, &out);
 	else
-		print_text(&s, data, o->verbose, &out);
+		print_text(&s, &points, data, o->verbose, &out);
+	mem_free(&points.list);
 	cmd_print(call, &out);
 	int code = s.running ? 0 : 1;
 	if (s.damaged[0]) {
@@ -209,13 +284,15 @@ const struct command status_command = {
 		       "process has used, RSS the memory it holds. Where a crawl runs, its "
 		       "results follow: documents, pages, what waits, why pages were not "
 		       "gathered, when the index was last committed, and how long each pass of the "
-		       "cycle took when it was made last.",
+		       "cycle took when it was made last. Where the broker follows several "
+		       "sources or asks gatherers, each has a line: when it was asked last, what "
+		       "came of it, how many objects it told and how many of these were bad, "
+		       "when it is asked next, and why the last time failed.",
 	CMD_OPTIONS(options, struct status_options),
 	CMD_EXAMPLES({"garner status", "what runs, since when, and what it takes"},
 		     {"garner status --json", "the same with all counters, for a program"},
 		     {"garner status --metrics", "for a collector of OpenMetrics"}),
-	CMD_EXITS({1, "nothing runs"},
-		  {ERR_PARTLY, "a counter file could not be read; the rest is shown"},
+	CMD_EXITS({1, "nothing runs"}, {ERR_PARTLY, "a file could not be read; the rest is shown"},
 		  {ERR_SYSTEM, "the data directory could not be read"}),
 	.run = run,
 };

@@ -4,9 +4,11 @@
 
 #include "base/clock.h"
 #include "base/jsonw.h"
+#include "broker/indexer.h"
 #include "broker/search.h"
 #include "cmd/commands.h"
 #include "cmd/shep_filter.h"
+#include "cmd/text.h"
 #include "shepherd/code.h"
 #include "shepherd/crawl.h"
 #include "shepherd/master.h"
@@ -29,6 +31,14 @@ struct decision {
 	int64_t time_us;
 };
 
+/* An object of the URL that the broker has registered. */
+struct known_object {
+	const struct registry_object *is;
+	const char *point;  /* who told it */
+	struct str twin_of; /* the URL whose text it has; empty: it has its own */
+	bool shown;         /* of all objects of the URL this one is found */
+};
+
 struct answer {
 	struct str url;
 	bool crawl, indexed; /* crawl: there is one */
@@ -39,6 +49,8 @@ struct answer {
 	size_t decisions;
 	bool planned; /* and here is what plan says of it */
 	struct plan_answer plan;
+	struct known_object *object;
+	size_t objects;
 };
 
 static const char *const known_words[] = {[WHY_NEVER] = "never",
@@ -245,6 +257,80 @@ static int ask_filter(const char *data, const struct config *config, const struc
 	return rc < 0 ? -1 : ask_rules(config, filter, st, url, a, arena, err);
 }
 
+/* The registry */
+
+static const char *point_name(const struct registry *r, uint32_t number)
+{
+	size_t n;
+	const struct registry_point *p = registry_points(r, &n);
+	for (size_t i = 0; i < n; i++)
+		if (p[i].number == number)
+			return p[i].name;
+	return "nobody that is known";
+}
+
+/* Whose text an object without one has; empty: nobody's, it is lost. */
+static int find_twin(struct registry *r, const struct registry_object *o, struct arena *arena,
+		     struct str *ret, struct err *err)
+{
+	struct registry_object *list;
+	size_t n;
+	*ret = STR("");
+	if (o->oid || !o->md5.n)
+		return 0;
+	if (registry_of_md5(r, o->gatherer_name, o->gatherer_host, o->md5, arena, &list, &n, err) <
+	    0)
+		return -1;
+	for (size_t i = 0; i < n && !ret->n; i++)
+		if (list[i].oid)
+			*ret = list[i].url;
+	return 0;
+}
+
+static int ask_registry(struct registry *r, struct str url, struct answer *a, struct arena *arena,
+			struct err *err)
+{
+	struct registry_object *list;
+	size_t n;
+	if (registry_of_url(r, url, arena, &list, &n, err) < 0)
+		return -1;
+	const struct registry_object *shown = indexer_shown(list, n);
+	a->object = arena_array(arena, n + 1, sizeof *a->object);
+	a->objects = n;
+	for (size_t i = 0; i < n; i++) {
+		struct known_object *o = &a->object[i];
+		*o = (struct known_object){
+			.is = &list[i],
+			.shown = shown == &list[i],
+			.point = arena_text(arena, str_of(point_name(r, list[i].point)))};
+		if (find_twin(r, &list[i], arena, &o->twin_of, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Gatherers may write a URL in their own way: then it is looked for as it was given. */
+static int ask_objects(const char *data, const char *given, struct answer *a, struct arena *arena,
+		       struct err *err)
+{
+	CLEANUP(registry_close) struct registry *r = NULL;
+	int rc = registry_open_read(&r, arena_printf(arena, "%s/broker", data), err);
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
+	if (ask_registry(r, a->url, a, arena, err) < 0)
+		return -1;
+	if (a->objects == 0 && ask_registry(r, str_of(given), a, arena, err) < 0)
+		return -1;
+	if (a->objects)
+		a->url = a->object[0].is->url;
+	return 0;
+}
+
+static int64_t expires_us(const struct registry_object *o)
+{
+	return ((int64_t)o->update_time_s + o->time_to_live_s) * US_PER_S;
+}
+
 /* As text */
 
 static void print_known(FILE *out, const struct answer *a, const struct crawl_conf *conf,
@@ -369,13 +455,40 @@ static void print_unknown(FILE *out, const struct answer *a, struct arena *arena
 		fprintf(out, "unknown:      no page links to it, or its site was not added\n");
 }
 
+/* Texts of gatherers, on a terminal. */
+static const char *safe_text(struct str text, struct arena *arena)
+{
+	CLEANUP(buf_free) struct buf out = BUF_INIT(2 * REGISTRY_STRING);
+	put_safe(&out, text);
+	return arena_text(arena, buf_str(&out));
+}
+
+static void print_object(FILE *out, const struct known_object *o, struct arena *arena)
+{
+	const struct registry_object *is = o->is;
+	fprintf(out, "registered:   %s of %s, version %s, from %s%s\n",
+		safe_text(is->gatherer_name, arena), safe_text(is->gatherer_host, arena),
+		safe_text(is->gatherer_version, arena), safe_text(str_of(o->point), arena),
+		o->shown ? ", shown" : "");
+	fprintf(out, "              updated %s, ", date_text(arena, is->update_time_s * US_PER_S));
+	fprintf(out, "expires %s, ", date_text(arena, expires_us(is)));
+	if (is->oid)
+		fprintf(out, "oid %" PRIu32 "\n", is->oid);
+	else if (o->twin_of.n)
+		fprintf(out, "twin of %s\n", safe_text(o->twin_of, arena));
+	else
+		fprintf(out, "its text is lost\n");
+}
+
 static void print_why(FILE *out, const struct answer *a, const struct crawl_conf *conf,
 		      struct arena *arena)
 {
 	const struct why *w = &a->why;
 	fprintf(out, "%.*s\n", (int)a->url.n, a->url.p);
-	if (!a->crawl)
+	if (!a->crawl && a->objects == 0)
 		fprintf(out, "unknown:      nothing was ever gathered here\n");
+	else if (!a->crawl)
+		fprintf(out, "crawl:        none, nothing was ever gathered here\n");
 	else if (w->known == WHY_KNOWN)
 		print_known(out, a, conf, arena);
 	else if (w->known == WHY_FOUND)
@@ -386,6 +499,8 @@ static void print_why(FILE *out, const struct answer *a, const struct crawl_conf
 	else
 		print_unknown(out, a, arena);
 	fprintf(out, "indexed:      %s\n", a->indexed ? "yes" : "no");
+	for (size_t i = 0; i < a->objects; i++)
+		print_object(out, &a->object[i], arena);
 	if (a->decisions || w->known == WHY_KNOWN)
 		fprintf(out, "decisions:%s\n",
 			a->decisions ? "" : "    none in the states that are kept");
@@ -414,6 +529,29 @@ static void put_decisions(struct jsonw *j, const struct answer *a)
 		jsonw_put_text(j, "rule", d->rule);
 		jsonw_put_text(j, "limit", d->limit);
 		jsonw_put_text(j, "state", d->state);
+		jsonw_object_end(j);
+	}
+	jsonw_array_end(j);
+}
+
+static void put_objects(struct jsonw *j, const struct answer *a)
+{
+	jsonw_put_array(j, "objects");
+	for (size_t i = 0; i < a->objects; i++) {
+		const struct known_object *o = &a->object[i];
+		const struct registry_object *is = o->is;
+		jsonw_object(j);
+		jsonw_put_str(j, "gatherer_name", is->gatherer_name);
+		jsonw_put_str(j, "gatherer_host", is->gatherer_host);
+		jsonw_put_str(j, "gatherer_version", is->gatherer_version);
+		jsonw_put_text(j, "point", o->point);
+		jsonw_put_time(j, "updated", is->update_time_s * US_PER_S);
+		jsonw_put_time(j, "expires", expires_us(is));
+		if (is->oid)
+			jsonw_put_uint(j, "oid", is->oid);
+		if (o->twin_of.n)
+			jsonw_put_str(j, "twin_of", o->twin_of);
+		jsonw_put_bool(j, "shown", o->shown);
 		jsonw_object_end(j);
 	}
 	jsonw_array_end(j);
@@ -490,6 +628,7 @@ static void print_json(struct buf *out, const struct answer *a, const struct cra
 	}
 	if (w->passed)
 		jsonw_put_uint(&j, "looked_among", w->passed);
+	put_objects(&j, a);
 	put_decisions(&j, a);
 	if (a->bad_filter)
 		jsonw_put_text(&j, "bad_filter", a->bad_filter);
@@ -539,7 +678,9 @@ static int run(const struct cmd_call *call)
 	a.crawl = rc != 1;
 	const struct crawl_conf *conf = crawl_conf_of(config);
 	if (rc >= 0)
-		rc = is_indexed(data, url.href, &arena, &a.indexed, &err);
+		rc = ask_objects(data, call->argv[0], &a, &arena, &err);
+	if (rc >= 0)
+		rc = is_indexed(data, a.url, &arena, &a.indexed, &err);
 	if (rc >= 0)
 		rc = ask_filter(data, config, &url, &a, &arena, &err);
 	if (rc < 0)
@@ -551,7 +692,7 @@ static int run(const struct cmd_call *call)
 	} else {
 		print_why(call->out, &a, conf, &arena);
 	}
-	return a.crawl && a.why.known != WHY_NEVER ? 0 : 1;
+	return a.objects || (a.crawl && a.why.known != WHY_NEVER) ? 0 : 1;
 }
 
 const struct command why_command = {
@@ -559,7 +700,10 @@ const struct command why_command = {
 	.summary = "tell what is known of a URL and what will happen to it",
 	.description =
 		"Since when it is known, what came of the last try, when it is tried next, "
-		"whether it is indexed; or when it was forgotten and why. Then what the "
+		"whether it is indexed; or when it was forgotten and why. Then the objects of it "
+		"that the broker has registered: by which gatherer, from which source, when each "
+		"was updated and when it expires, whether it is the one that is shown, and where "
+		"it has no text of its own, of which URL it is a twin. Then what the "
 		"modules of the crawl decided about it, as far as states are kept, the newest "
 		"last, with the rule of the filter that rejects it or the limit by which it "
 		"sleeps; its class of mirrors, its weight, its site and its server, and what the "

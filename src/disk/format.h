@@ -22,7 +22,7 @@ void printer_step(struct printer *p);
 struct format {
 	const char *name; /* "counters" */
 	/* What such a file is called, and nothing else is: a pattern of the shell for the last
-	 * parts of its path ("docs/ledger" has two). By it a file is known whose first bytes are
+	 * parts of its path ("docs/table" has two). By it a file is known whose first bytes are
 	 * damaged. NULL: names vary. */
 	const char *file;
 	char magic[FORMAT_MAGIC + 1];

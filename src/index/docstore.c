@@ -1,9 +1,10 @@
-/* The document store as its writer sees it: opening, putting, deleting, syncing. Documents collect
- * in a block, which is written when it is full; nothing counts before a sync has written the
- * ledger. After a failure all since the last sync is given up and a new file is begun, because the
- * system may not report again what it could not write. */
+/* The document store as its writer sees it: putting, deleting, syncing. Documents collect in a
+ * block, which is written when it is full; then the table says where they are. After a failure all
+ * since the last sync is given up and a new file is begun, because the system may not report again
+ * what it could not write. */
 #include "base/fault.h"
 #include "base/value.h"
+#include "base/vec.h"
 #include "index/docstore_inner.h"
 #include "soif/soif_parse.h"
 
@@ -13,10 +14,8 @@
 #include <stdio.h>
 #include <sys/random.h>
 
-enum {
-	LEDGER_SLACK = 1 << 20, /* bytes beyond its weight after which a ledger is written anew */
-	DEAD_MOST = 128 << 20,  /* bytes of deletes between two syncs */
-};
+/* Bytes of blocks after which a sync makes the table durable: what a start may have to look at. */
+enum { UNSAVED_MOST = 64 << 20 };
 
 /* The end of a file of blocks */
 
@@ -44,19 +43,21 @@ static int appender_write_head(struct appender *a, struct err *err)
 	return file_write(&a->f, head.p, head.n, 0, err);
 }
 
-int appender_begin(struct appender *a, const char *folder, uint32_t number, struct err *err)
+int appender_begin(struct appender *a, const char *folder, const struct block_file *id,
+		   struct err *err)
 {
 	char path[PATH_MAX];
 	ENSURE(!appender_open(a));
-	if (number >= BLOCK_FILES)
+	if (id->number >= BLOCK_FILES)
 		return err_set(err, ERR_SYSTEM, "%s: all %d numbers of files are used up", folder,
 			       BLOCK_FILES - 1);
-	store_path(folder, number, ".docs", path);
+	store_path(folder, id->number, id->compacted ? ".docs.new" : ".docs", path);
 	FAULT("docstore.file");
 	if (file_open(&a->f, path, O_RDWR | O_CREAT | O_TRUNC, 0644, err) < 0)
 		return -1;
-	a->id = (struct block_file){.number = number};
-	a->is = (struct ledger_file){.number = number, .length = BLOCK_FILE_HEAD};
+	a->id = *id;
+	a->is = (struct store_file){
+		.number = id->number, .compacted = id->compacted, .length = BLOCK_FILE_HEAD};
 	FAULT("docstore.file.head");
 	if (appender_write_head(a, err) < 0 || dir_sync(folder, err) < 0) {
 		file_drop(&a->f);
@@ -66,34 +67,23 @@ int appender_begin(struct appender *a, const char *folder, uint32_t number, stru
 	return 0;
 }
 
-static int appender_read_head(struct appender *a, struct err *err)
+int appender_resume(struct appender *a, const char *folder, const struct store_file *is,
+		    struct err *err)
 {
-	char head[BLOCK_FILE_HEAD];
+	char path[PATH_MAX], head[BLOCK_FILE_HEAD];
 	size_t got;
-	if (file_read(&a->f, head, sizeof head, 0, &got, err) < 0)
-		return -1;
 	struct err why;
-	return block_file_head_read((struct str){head, got}, a->f.path, &a->id, &why) < 0 ||
-	       a->id.number != a->is.number;
-}
-
-/* Goes on at the end of one; bytes after it are overwritten. 1: the file is shorter than that, or
- * is not there, or is another: it is left alone. */
-static int appender_resume(struct appender *a, const char *folder, const struct ledger_file *is,
-			   struct err *err)
-{
-	char path[PATH_MAX];
-	uint64_t size = 0;
 	store_path(folder, is->number, ".docs", path);
 	int rc = file_open(&a->f, path, O_RDWR, 0, err);
 	if (rc != 0)
 		return rc;
-	a->is = *is;
-	rc = file_size(&a->f, &size, err);
+	rc = file_read(&a->f, head, sizeof head, 0, &got, err);
 	if (rc == 0)
-		rc = size < is->length ? 1 : appender_read_head(a, err);
+		rc = block_file_head_read((struct str){head, got}, path, &a->id, &why) < 0 ||
+		     a->id.number != is->number || a->id.compacted;
 	if (rc != 0)
 		file_drop(&a->f);
+	a->is = *is;
 	a->dirty = false;
 	return rc;
 }
@@ -126,13 +116,11 @@ static void appender_wrote(struct appender *a)
 }
 
 /* Adds to the block. */
-static struct docaddr appender_add(struct appender *a, struct str text)
+static void appender_add(struct appender *a, uint64_t oid, struct str text)
 {
-	struct docaddr addr = block_addr(a->is.number, a->is.length, a->block.docs);
-	block_add(&a->block, text);
+	block_add(&a->block, oid, text);
 	a->is.docs++;
 	a->is.text_bytes += text.n;
-	return addr;
 }
 
 /* What was written is on disk. */
@@ -146,14 +134,17 @@ static int appender_sync(struct appender *a, struct err *err)
 	return 0;
 }
 
-int appender_put(struct appender *a, struct str text, struct docaddr *ret, struct err *err)
+int appender_put(struct appender *a, uint64_t oid, struct str text, struct err *err)
 {
-	if (appender_must_write(a, text.n)) {
+	const struct block_maker *b = &a->block;
+	bool goes_back =
+		b->docs && oid <= b->oid[b->docs - 1]; /* a block ascends, a file need not */
+	if (goes_back || appender_must_write(a, text.n)) {
 		if (appender_write(a, err) < 0)
 			return -1;
 		appender_wrote(a);
 	}
-	*ret = appender_add(a, text);
+	appender_add(a, oid, text);
 	return 0;
 }
 
@@ -171,7 +162,7 @@ void appender_drop(struct appender *a)
 {
 	file_drop(&a->f);
 	block_clear(&a->block);
-	a->is = (struct ledger_file){0};
+	a->is = (struct store_file){0};
 	a->dirty = false;
 }
 
@@ -193,44 +184,38 @@ struct docstore *docstore_new(const char *folder)
 	char path[PATH_MAX];
 	struct docstore *ds = mem_alloc(sizeof *ds);
 	ds->folder = mem_text(folder);
-	path_of(ds, "ledger", path);
-	ds->ledger_path = mem_text(path);
+	path_of(ds, "table", path);
+	ds->table_path = mem_text(path);
 	pthread_rwlockattr_t attr; /* many readers must not keep a writer waiting for ever */
 	ENSURE(pthread_rwlockattr_init(&attr) == 0);
 	ENSURE(pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP) ==
 	       0);
 	ENSURE(pthread_rwlock_init(&ds->lock, &attr) == 0);
 	pthread_rwlockattr_destroy(&attr);
-	ds->ledger = LEDGER_INIT;
+	ds->table = DOC_TABLE_INIT;
 	ds->cache = block_cache_new();
+	ds->next = 1;
 	ds->taken.file = FILE_INIT;
 	ds->end = APPENDER_INIT;
 	ds->text = BUF_INIT(DOCSTORE_DOC_MOST);
-	ds->new_files = BUF_INIT(1 << 20);
-	ds->new_dead = BUF_INIT(DEAD_MOST);
 	return ds;
 }
 
 void docstore_close(struct docstore **dsp)
 {
 	struct docstore *ds = *dsp;
-	struct err ignored;
 	if (!ds)
 		return;
-	if (ds->book)
-		(void)record_close(&ds->book, &ignored); /* all in it is durable */
-	record_reader_free(&ds->records);
 	appender_free(&ds->end);
 	mapped_free_all(ds);
-	ledger_free(&ds->ledger);
+	table_close(&ds->table);
 	block_cache_free(&ds->cache);
 	buf_free(&ds->text);
-	buf_free(&ds->new_files);
-	buf_free(&ds->new_dead);
+	mem_free(&ds->file);
 	lock_free(&ds->taken);
 	pthread_rwlock_destroy(&ds->lock);
 	mem_free(&ds->folder);
-	mem_free(&ds->ledger_path);
+	mem_free(&ds->table_path);
 	mem_free(dsp);
 }
 
@@ -242,199 +227,43 @@ int docstore_writes(const struct docstore *ds, struct err *err)
 				 "%s: the document store was opened to be read only", ds->folder);
 }
 
-/* The ledger */
+/* Files of blocks, in the order of their numbers */
 
-struct rewriting {
-	struct record_writer *to;
-	struct record_group group;
-};
-
-static int rewrite_record(void *ctx, struct str record, struct err *err)
+static size_t store_file_place(const struct docstore *ds, uint32_t number)
 {
-	struct rewriting *w = ctx;
-	return record_append(w->to, record, &w->group, NULL, err);
-}
-
-/* A new ledger next to the old one, complete and durable. */
-static int write_beside(struct docstore *ds, const char *path, struct err *err)
-{
-	struct rewriting w = {0};
-	if (file_remove(path, err) < 0 ||
-	    record_open(&w.to, path, &ledger_kind, 0644, NULL, err) < 0)
-		return -1;
-	FAULT("docstore.ledger.new");
-	pthread_rwlock_rdlock(&ds->lock);
-	int rc = ledger_print(&ds->ledger, rewrite_record, &w, err);
-	pthread_rwlock_unlock(&ds->lock);
-	if (rc == 0)
-		rc = record_sync(w.to, &w.group, err);
-	if (rc < 0) {
-		record_drop(&w.to);
-		return -1;
+	size_t from = 0, to = ds->nfiles;
+	while (from < to) {
+		size_t mid = (from + to) / 2;
+		if (ds->file[mid].number < number)
+			from = mid + 1;
+		else
+			to = mid;
 	}
-	return record_close(&w.to, err);
+	return from;
 }
 
-/* The state of a ledger is small, its history is not. Nothing is waiting to be written to it. */
-static int rewrite_ledger(struct docstore *ds, struct err *err)
+struct store_file *store_file_find(const struct docstore *ds, uint32_t number)
 {
-	char path[PATH_MAX];
-	path_of(ds, "ledger.new", path);
-	if (write_beside(ds, path, err) < 0 || record_close(&ds->book, err) < 0)
-		return -1;
-	ds->names_new = true;
-	FAULT("docstore.ledger.rename");
-	return file_rename(path, ds->ledger_path, err);
+	size_t at = store_file_place(ds, number);
+	return at < ds->nfiles && ds->file[at].number == number ? &ds->file[at] : NULL;
 }
 
-/* Also makes sure that it is this ledger that a power cut leaves. */
-static int open_book(struct docstore *ds, struct err *err)
+struct store_file *store_file_add(struct docstore *ds, uint32_t number)
 {
-	if (!ds->book && record_open(&ds->book, ds->ledger_path, &ledger_kind, 0644, NULL, err) < 0)
-		return -1;
-	FAULT("docstore.ledger.renamed");
-	if (ds->names_new && dir_sync(ds->folder, err) < 0)
-		return -1;
-	ds->names_new = false;
-	return 0;
+	size_t at = store_file_place(ds, number);
+	VEC_ROOM(ds->file, ds->file_room, ds->nfiles + 1);
+	memmove(&ds->file[at + 1], &ds->file[at], (ds->nfiles - at) * sizeof *ds->file);
+	ds->file[at] = (struct store_file){.number = number};
+	ds->nfiles++;
+	return &ds->file[at];
 }
 
-static int tidy_ledger(struct docstore *ds, struct err *err)
+void store_file_forget(struct docstore *ds, uint32_t number)
 {
-	if (record_end(ds->book) < LEDGER_SLACK + 4 * ledger_weight(&ds->ledger))
-		return 0;
-	int rc = rewrite_ledger(ds, err);
-	return open_book(ds, err) < 0 ? -1 : rc;
-}
-
-int book_write(struct docstore *ds, struct str record, struct err *err)
-{
-	struct record_group group = {0};
-	if (open_book(ds, err) < 0)
-		return -1;
-	FAULT("docstore.ledger");
-	if (record_append(ds->book, record, &group, NULL, err) < 0 ||
-	    record_sync(ds->book, &group, err) < 0)
-		return -1;
-	FAULT("docstore.ledger.synced");
-	return 0;
-}
-
-/* Opening */
-
-/* The number of a file of ours. */
-static bool parse_name(const char *name, const char *kind, uint32_t *ret)
-{
-	struct str s = str_of(name);
-	uint64_t number;
-	if (!str_ends(s, str_of(kind)) || !str_u64(str_head(s, s.n - strlen(kind)), &number) ||
-	    number >= BLOCK_FILES)
-		return false;
-	*ret = (uint32_t)number;
-	return true;
-}
-
-static int remove_counted(const char *path, uint64_t *bytes, struct err *err)
-{
-	CLEANUP(file_drop) struct file f = FILE_INIT;
-	uint64_t size = 0;
-	if (file_open(&f, path, O_RDONLY, 0, err) < 0 ||
-	    (f.fd >= 0 && file_size(&f, &size, err) < 0))
-		return -1;
-	FAULT("docstore.sweep");
-	*bytes += size;
-	return file_remove(path, err) < 0 ? -1 : 0;
-}
-
-static int sweep_name(struct docstore *ds, const char *name, uint64_t *bytes, struct err *err)
-{
-	char path[PATH_MAX];
-	uint32_t number = 0;
-	uint64_t not_counted = 0;
-	path_of(ds, name, path);
-	if (parse_name(name, ".docs", &number))
-		return ledger_find(&ds->ledger, number) ? 0 : remove_counted(path, bytes, err);
-	if (parse_name(name, ".moved", &number) || strcmp(name, "ledger.new") == 0) {
-		bool wanted = name[0] != 'l' && ledger_find_moved(&ds->ledger, number);
-		return wanted ? 0 : remove_counted(path, &not_counted, err);
-	}
-	return 0;
-}
-
-int docstore_sweep(struct docstore *ds, uint64_t *ret_bytes, struct err *err)
-{
-	struct dir d;
-	const char *name;
-	int rc = dir_init_own(&d, ds->folder, err);
-	if (rc != 0)
-		return rc < 0 ? -1 : 0;
-	while (rc == 0 && dir_next(&d, &name) == 0)
-		rc = sweep_name(ds, name, ret_bytes, err);
-	dir_done(&d);
-	return rc;
-}
-
-/* What lies after the last sync. A file that is shorter is damaged, which those who read it will
- * be told. */
-static int cut_file(struct docstore *ds, const struct ledger_file *is, uint64_t *bytes,
-		    struct err *err)
-{
-	char path[PATH_MAX];
-	CLEANUP(file_drop) struct file f = FILE_INIT;
-	uint64_t size;
-	store_path(ds->folder, is->number, ".docs", path);
-	int rc = file_open(&f, path, O_RDWR, 0, err);
-	if (rc != 0)
-		return rc < 0 ? -1 : 0;
-	if (file_size(&f, &size, err) < 0)
-		return -1;
-	if (size <= is->length)
-		return 0;
-	*bytes += size - is->length;
-	FAULT("docstore.cut");
-	return file_truncate(&f, is->length, err);
-}
-
-/* Goes on in the last file, where that is possible. */
-static int resume_end(struct docstore *ds, struct err *err)
-{
-	const struct ledger *l = &ds->ledger;
-	if (l->files == 0 || l->file[l->files - 1].length >= BLOCK_FILE_FULL)
-		return 0;
-	return appender_resume(&ds->end, ds->folder, &l->file[l->files - 1], err) < 0 ? -1 : 0;
-}
-
-static int open_to_write(struct docstore *ds, uint64_t *ret_cut, struct err *err)
-{
-	char path[PATH_MAX];
-	uint64_t cut = 0;
-	path_of(ds, "lock", path);
-	if (dir_make(ds->folder, DIR_MODE, err) < 0 ||
-	    lock_take(&ds->taken, path, "document store", err) < 0)
-		return -1;
-	ds->writes = ds->names_new = true;
-	if (open_book(ds, err) < 0 || ledger_load(&ds->ledger, ds->ledger_path, err) < 0 ||
-	    docstore_sweep(ds, &cut, err) < 0)
-		return -1;
-	for (size_t i = 0; i < ds->ledger.files; i++)
-		if (cut_file(ds, &ds->ledger.file[i], &cut, err) < 0)
-			return -1;
-	if (resume_end(ds, err) < 0 || tidy_ledger(ds, err) < 0)
-		return -1;
-	if (ret_cut)
-		*ret_cut = cut;
-	return 0;
-}
-
-int docstore_open(struct docstore **ret, const char *folder, uint64_t *ret_cut, struct err *err)
-{
-	struct docstore *ds = docstore_new(folder);
-	if (open_to_write(ds, ret_cut, err) < 0) {
-		docstore_close(&ds);
-		return -1;
-	}
-	*ret = ds;
-	return 0;
+	size_t at = store_file_place(ds, number);
+	ENSURE(at < ds->nfiles && ds->file[at].number == number);
+	ds->nfiles--;
+	memmove(&ds->file[at], &ds->file[at + 1], (ds->nfiles - at) * sizeof *ds->file);
 }
 
 /* Putting */
@@ -447,43 +276,55 @@ static int fail_put(struct docstore *ds, struct err *err)
 	return -1;
 }
 
+/* The documents of the block are where the table then says they are. */
+static void tell_table(struct docstore *ds)
+{
+	const struct block_maker *b = &ds->end.block;
+	for (unsigned i = 0; i < b->docs; i++) {
+		uint32_t bytes = b->end[i] - (i ? b->end[i - 1] : 0);
+		uint64_t addr = block_addr(ds->end.is.number, ds->end.is.length, i);
+		table_set(&ds->table, b->oid[i], (struct table_slot){addr, bytes});
+	}
+}
+
 static int write_block(struct docstore *ds, struct err *err)
 {
-	struct ledger_file *f = ledger_find(&ds->ledger, ds->end.is.number);
+	const struct block_maker *b = &ds->end.block;
+	struct store_file *f = store_file_find(ds, ds->end.is.number);
 	if (appender_write(&ds->end, err) < 0)
 		return -1;
 	pthread_rwlock_wrlock(&ds->lock);
-	appender_wrote(&ds->end);
-	f->length = ds->end.is.length;
+	int rc = table_grow(&ds->table, b->oid[b->docs - 1], err);
+	if (rc == 0) {
+		tell_table(ds);
+		ds->unsaved += ds->end.made;
+		appender_wrote(&ds->end);
+		f->length = ds->end.is.length;
+	}
 	pthread_rwlock_unlock(&ds->lock);
-	return 0;
+	return rc;
 }
 
 uint32_t docstore_number(struct docstore *ds)
 {
 	pthread_rwlock_wrlock(&ds->lock);
-	uint32_t number = ds->ledger.next++;
+	uint32_t number = ds->next++;
 	pthread_rwlock_unlock(&ds->lock);
 	return number;
 }
 
 static int begin_file(struct docstore *ds, struct err *err)
 {
-	CLEANUP(buf_free) struct buf change = BUF_INIT(64);
-	if (appender_open(&ds->end)) {
-		if (appender_sync(&ds->end, err) < 0)
-			return -1;
-		ledger_put_file(&ds->new_files, &ds->end.is);
-	}
-	uint32_t number = docstore_number(ds);
+	if (appender_open(&ds->end) && appender_sync(&ds->end, err) < 0)
+		return -1;
+	struct block_file id = {.number = docstore_number(ds)};
 	pthread_rwlock_wrlock(&ds->lock); /* readers look whether theirs is in the making */
 	if (appender_open(&ds->end))
 		appender_drop(&ds->end);
-	int rc = appender_begin(&ds->end, ds->folder, number, err);
-	if (rc == 0) {
-		ledger_put_file(&change, &ds->end.is);
-		rc = ledger_apply(&ds->ledger, buf_str(&change), ds->ledger_path, err);
-	}
+	struct store_file *f = store_file_add(ds, id.number); /* to be removed after a failure */
+	int rc = appender_begin(&ds->end, ds->folder, &id, err);
+	if (rc == 0)
+		*f = ds->end.is;
 	pthread_rwlock_unlock(&ds->lock);
 	return rc;
 }
@@ -519,7 +360,7 @@ static int print_doc_text(struct docstore *ds, const struct soif *obj, struct er
 	return 0;
 }
 
-int docstore_put(struct docstore *ds, const struct soif *obj, struct docaddr *ret, struct err *err)
+int docstore_put(struct docstore *ds, uint64_t oid, const struct soif *obj, struct err *err)
 {
 	if (docstore_writes(ds, err) < 0)
 		return -1;
@@ -527,83 +368,111 @@ int docstore_put(struct docstore *ds, const struct soif *obj, struct docaddr *re
 		*err = ds->why;
 		return -1;
 	}
+	if (oid <= ds->top || oid > DOCSTORE_OID_MOST)
+		return err_set(err, ERR_USAGE,
+			       "%s: document %" PRIu64 " cannot come after %" PRIu64 ", not stored",
+			       ds->folder, oid, ds->top);
 	if (print_doc_text(ds, obj, err) < 0)
 		return -1;
 	if (make_room(ds, ds->text.n, err) < 0)
 		return fail_put(ds, err);
 	pthread_rwlock_wrlock(&ds->lock);
-	struct docaddr addr = appender_add(&ds->end, buf_str(&ds->text));
-	struct ledger_file *f = ledger_find(&ds->ledger, ds->end.is.number);
+	appender_add(&ds->end, oid, buf_str(&ds->text));
+	struct store_file *f = store_file_find(ds, ds->end.is.number);
 	f->docs = ds->end.is.docs;
 	f->text_bytes = ds->end.is.text_bytes;
 	pthread_rwlock_unlock(&ds->lock);
+	ds->top = oid;
 	ds->since++;
-	*ret = addr;
 	return 0;
 }
 
 /* Deleting */
 
-/* Its bytes of text; *addr becomes where it lies now. 1: it is not there. */
-static int find_living(struct docstore *ds, struct docaddr *addr, uint32_t *ret_n, struct err *err)
+static bool block_has(const struct block_maker *b, uint64_t oid)
 {
-	struct arena arena = ARENA_INIT(SIZE_MAX);
-	struct ledger_moved *moved = ledger_find_moved(&ds->ledger, block_addr_file(*addr));
-	struct str text;
-	int rc = 0;
-	if (moved) {
-		pthread_rwlock_wrlock(&ds->lock);
-		rc = moved_find(ds, moved, *addr, addr, err);
-		pthread_rwlock_unlock(&ds->lock);
-	}
-	if (rc == 0)
-		rc = docstore_text(ds, *addr, &arena, &text, err);
-	if (rc == 0)
-		*ret_n = (uint32_t)text.n;
-	arena_free(&arena);
-	return rc;
+	return b->docs && oid >= b->oid[0];
 }
 
-int docstore_delete(struct docstore *ds, struct docaddr addr, struct err *err)
+int docstore_delete(struct docstore *ds, uint64_t oid, struct err *err)
 {
-	uint32_t n = 0;
+	struct table_slot slot;
 	if (docstore_writes(ds, err) < 0)
 		return -1;
-	int rc = find_living(ds, &addr, &n, err);
+	if (ds->failed) {
+		*err = ds->why;
+		return -1;
+	}
+	if (block_has(&ds->end.block, oid) && write_block(ds, err) < 0)
+		return fail_put(ds, err);
+	int rc = table_get(&ds->table, oid, &slot);
+	if (table_check(&ds->table, err) < 0)
+		return -1;
 	if (rc != 0)
-		return rc;
-	if (ds->new_dead.n + 64 > ds->new_dead.max)
-		return err_set(err, ERR_USAGE,
-			       "%s: too many documents are deleted at once, sync in between",
-			       ds->folder);
-	ledger_put_dead(&ds->new_dead, addr, n);
-	struct ledger_file *f = ledger_find(&ds->ledger, block_addr_file(addr));
-	pthread_rwlock_wrlock(&ds->lock);
-	*ledger_dead_put(&ds->ledger.dead, addr.v) = n;
-	f->dead_docs++;
-	f->dead_bytes += n;
-	pthread_rwlock_unlock(&ds->lock);
+		return rc < 0 ? table_slot_damaged(&ds->table, oid, err) : 1;
+	FAULT("docstore.delete");
+	table_set(&ds->table, oid, (struct table_slot){0});
+	struct store_file *f = store_file_find(ds, block_addr_file(slot.addr));
+	if (f && ds->counted) {
+		f->dead_docs++;
+		f->dead_bytes += slot.bytes;
+	}
 	return 0;
 }
 
 /* Syncing */
 
-/* Back to what the ledger has. The current file may hold anything after that, and the system may
- * not tell again what it could not write: the next document begins a new one. */
+static int remove_file(struct docstore *ds, uint32_t number, struct err *err)
+{
+	char path[PATH_MAX];
+	store_path(ds->folder, number, ".docs", path);
+	FAULT("docstore.back");
+	return MIN(file_remove(path, err), 0);
+}
+
+/* What was written to the file of the mark after it: files before another one count as a whole. */
+static int cut_back(struct docstore *ds, struct err *err)
+{
+	char path[PATH_MAX];
+	CLEANUP(file_drop) struct file f = FILE_INIT;
+	struct store_file *is = store_file_find(ds, ds->synced.file);
+	if (!is)
+		return 0;
+	store_path(ds->folder, is->number, ".docs", path);
+	int rc = file_open(&f, path, O_RDWR, 0, err);
+	if (rc != 0)
+		return MIN(rc, 0);
+	FAULT("docstore.back.cut");
+	if (file_truncate(&f, ds->synced.length, err) < 0 || file_sync(&f, err) < 0)
+		return -1;
+	*is = ds->synced_is;
+	return 0;
+}
+
+/* Back to the last sync. The system may not tell again what it could not write: the next document
+ * begins a new file. */
 static int go_back(struct docstore *ds, struct err *err)
 {
-	struct ledger l;
-	if (ledger_load(&l, ds->ledger_path, err) < 0)
-		return err_in(err, "after a failure");
+	int rc = 0;
 	pthread_rwlock_wrlock(&ds->lock);
-	l.next = MAX(l.next, ds->ledger.next);
 	appender_drop(&ds->end);
-	ledger_free(&ds->ledger);
-	ds->ledger = l;
+	table_clear_from(&ds->table, ds->synced_top + 1);
+	for (size_t i = ds->nfiles; i-- > 0 && rc == 0;) {
+		struct store_file f = ds->file[i];
+		if (f.compacted || f.number <= ds->synced.file)
+			continue;
+		rc = remove_file(ds, f.number, err);
+		if (rc == 0)
+			store_file_forget(ds, f.number);
+	}
+	if (rc == 0)
+		rc = cut_back(ds, err);
 	mapped_tidy(ds);
 	pthread_rwlock_unlock(&ds->lock);
-	buf_clear(&ds->new_files);
-	buf_clear(&ds->new_dead);
+	if (rc < 0)
+		return err_in(err, "after a failure");
+	ds->top = ds->synced_top;
+	ds->counted = false;
 	ds->since = 0;
 	ds->failed = false;
 	return 0;
@@ -611,20 +480,19 @@ static int go_back(struct docstore *ds, struct err *err)
 
 static int sync_all(struct docstore *ds, struct err *err)
 {
-	CLEANUP(buf_free) struct buf record = BUF_INIT(RECORD_MOST);
 	if (ds->end.block.docs && write_block(ds, err) < 0)
 		return -1;
-	buf_add_str(&record, buf_str(&ds->new_files));
-	if (ds->end.dirty) {
-		if (appender_sync(&ds->end, err) < 0)
-			return -1;
-		ledger_put_file(&record, &ds->end.is);
+	if (ds->end.dirty && appender_sync(&ds->end, err) < 0)
+		return -1;
+	if (appender_open(&ds->end)) {
+		ds->synced = (struct docstore_mark){ds->end.is.number, ds->end.is.length};
+		ds->synced_is = ds->end.is;
 	}
-	buf_add_str(&record, buf_str(&ds->new_dead));
-	return record.n ? book_write(ds, buf_str(&record), err) : 0;
+	ds->synced_top = ds->top;
+	return 0;
 }
 
-int docstore_sync(struct docstore *ds, struct err *err)
+int docstore_sync(struct docstore *ds, struct docstore_mark *ret, struct err *err)
 {
 	struct err other;
 	if (docstore_writes(ds, err) < 0)
@@ -637,9 +505,36 @@ int docstore_sync(struct docstore *ds, struct err *err)
 			*err = other;
 		return -1;
 	}
-	buf_clear(&ds->new_files);
-	buf_clear(&ds->new_dead);
 	ds->since = 0;
-	(void)tidy_ledger(ds, &other); /* what is there counts; the next sync tries again */
+	if (ds->unsaved >= UNSAVED_MOST)
+		(void)store_save(ds, &other); /* the blocks are there; the next sync tries again */
+	*ret = ds->synced;
 	return 0;
+}
+
+int docstore_checkpoint(struct docstore *ds, struct err *err)
+{
+	return docstore_writes(ds, err) < 0 ? -1 : store_save(ds, err);
+}
+
+/* All documents */
+
+int docstore_each(struct docstore *ds, uint64_t from, docstore_doc_fn *fn, void *ctx,
+		  struct err *err)
+{
+	struct table_slot slot;
+	if (docstore_writes(ds, err) < 0)
+		return -1;
+	if (ds->end.block.docs && !ds->failed && write_block(ds, err) < 0)
+		return fail_put(ds, err);
+	int rc = 0;
+	for (uint64_t oid = MAX(from, UINT64_C(1));
+	     rc == 0 && oid <= ds->top && table_has_room(&ds->table, oid); oid++) {
+		int there = table_get(&ds->table, oid, &slot);
+		if (there == 0)
+			rc = fn(ctx, oid, err);
+		else if (there < 0)
+			rc = table_slot_damaged(&ds->table, oid, err);
+	}
+	return table_check(&ds->table, err) < 0 ? -1 : rc;
 }

@@ -1,6 +1,6 @@
-/* The document store as its readers see it. A reader follows the ledger (one stat a document tells
- * whether it has grown), maps files as they are wanted, and keeps the blocks that were unpacked
- * last. */
+/* The document store as its readers see it: the table says where a document lies, files are mapped
+ * as they are wanted, and the blocks that were unpacked last are kept. A reader looks at the folder
+ * only where the table leads nowhere, and then once more. */
 #include "disk/map_guard.h"
 #include "index/docstore_inner.h"
 #include "soif/soif_parse.h"
@@ -23,13 +23,6 @@ static size_t map_size(uint64_t length)
 	return ((size_t)length + MAP_STEP - 1) / MAP_STEP * MAP_STEP;
 }
 
-/* What is mapped of it, if that is enough; also with the lock held to read. */
-static struct mapped *mapped_has(const struct docstore *ds, uint32_t number, uint64_t length)
-{
-	struct mapped **m = mapped_files_get(&ds->files, number);
-	return m && (*m)->size >= length ? *m : NULL;
-}
-
 int mapped_check(const struct mapped *m, struct err *err)
 {
 	if (LIKELY(!map_guard_failed(m->guard)))
@@ -40,11 +33,17 @@ int mapped_check(const struct mapped *m, struct err *err)
 		       m->path);
 }
 
-static void mapped_free(struct mapped *m)
+void mapped_close(struct mapped *m)
 {
 	map_guard_free(&m->guard);
 	if (m->map)
 		(void)munmap(m->map, m->size);
+	m->map = NULL;
+}
+
+static void mapped_free(struct mapped *m)
+{
+	mapped_close(m);
 	mem_free(&m->path);
 	mem_free(&m);
 }
@@ -65,20 +64,20 @@ int mapped_open(struct mapped *m, const struct file *f, uint64_t size, struct er
 	return 0;
 }
 
-int mapped_get(struct docstore *ds, uint32_t number, uint64_t length, struct mapped **ret,
-	       struct err *err)
+/* The file as it is now. 1: there is no such file. */
+static int mapped_make(const char *folder, uint32_t number, struct mapped **ret, struct err *err)
 {
 	char path[PATH_MAX];
 	CLEANUP(file_drop) struct file f = FILE_INIT;
-	if ((*ret = mapped_has(ds, number, length)))
-		return 0;
-	store_path(ds->folder, number, ".docs", path);
+	store_path(folder, number, ".docs", path);
 	int rc = file_open(&f, path, O_RDONLY, 0, err);
 	if (rc != 0)
 		return rc;
 	struct mapped *m = mem_alloc(sizeof *m);
 	m->path = mem_text(path);
-	rc = mapped_open(m, &f, map_size(length), err);
+	rc = file_size(&f, &m->length, err);
+	if (rc == 0)
+		rc = mapped_open(m, &f, map_size(MAX(m->length, (uint64_t)1)), err);
 	if (rc == 0 && m->id.number != number)
 		rc = err_set(err, ERR_DAMAGED, "%s: says that it is file %" PRIu32, path,
 			     m->id.number);
@@ -86,26 +85,50 @@ int mapped_get(struct docstore *ds, uint32_t number, uint64_t length, struct map
 		mapped_free(m);
 		return -1;
 	}
+	*ret = m;
+	return 0;
+}
+
+static struct mapped *mapped_has(const struct docstore *ds, uint32_t number)
+{
+	struct mapped **m = mapped_files_get(&ds->files, number);
+	return m ? *m : NULL;
+}
+
+/* Whether all of the block at this place is mapped, as far as we know. */
+static bool mapped_reaches(const struct mapped *m, uint64_t at)
+{
+	struct block b;
+	struct err ignored;
+	return !map_guard_failed(m->guard) && at < m->length &&
+	       block_look((struct str){m->map, (size_t)m->length}, at, m->path, &b, &ignored) == 0;
+}
+
+/* With the lock held to write: maps a file, anew where less of it was mapped or could not be read.
+ * 1: there is no such file. */
+static int mapped_renew(struct docstore *ds, uint32_t number, struct err *err)
+{
+	struct mapped *m;
+	int rc = mapped_make(ds->folder, number, &m, err);
+	if (rc != 0)
+		return rc;
 	struct mapped **slot = mapped_files_put(&ds->files, number);
 	if (*slot)
 		mapped_free(*slot);
-	*slot = *ret = m;
+	*slot = m;
 	return 0;
 }
 
 void mapped_tidy(struct docstore *ds)
 {
+	char path[PATH_MAX];
+	struct stat st;
 	TABLE_EACH (mapped_files, slot, &ds->files) {
-		if (ledger_find(&ds->ledger, slot->key))
+		store_path(ds->folder, slot->key, ".docs", path);
+		if (stat(path, &st) == 0 || errno != ENOENT)
 			continue;
 		mapped_free(slot->value);
 		(void)mapped_files_remove(&ds->files, slot->key);
-	}
-	TABLE_EACH (moved_files, slot, &ds->moved) {
-		if (ledger_find_moved(&ds->ledger, slot->key))
-			continue;
-		page_close(&slot->value);
-		(void)moved_files_remove(&ds->moved, slot->key);
 	}
 }
 
@@ -113,25 +136,71 @@ void mapped_free_all(struct docstore *ds)
 {
 	TABLE_EACH (mapped_files, slot, &ds->files)
 		mapped_free(slot->value);
-	TABLE_EACH (moved_files, slot, &ds->moved)
-		page_close(&slot->value);
 	mapped_files_free(&ds->files);
-	moved_files_free(&ds->moved);
+}
+
+/* Which documents there are */
+
+static int walk_block(const struct mapped *m, const struct block *b, blocks_doc_fn *fn, void *ctx,
+		      struct err *err)
+{
+	struct block_docs docs = block_docs_of(b);
+	struct block_doc doc;
+	int rc;
+	while ((rc = block_docs_next(&docs, &doc)) == 0)
+		if ((rc = fn(ctx, block_addr(m->id.number, b->at, doc.slot), &doc)) != 0)
+			return rc;
+	return rc < 0 ? block_lists_damaged(m->path, b->at, err) : 0;
+}
+
+static int walk_blocks(const struct mapped *m, uint64_t from, uint64_t to, blocks_doc_fn *fn,
+		       void *ctx, struct err *err)
+{
+	struct str bytes = {m->map, (size_t)to};
+	struct block b;
+	int rc = 0;
+	for (uint64_t at = from; rc == 0; at = b.next) {
+		int end = block_read_head(&m->id, bytes, at, m->path, &b, err);
+		if (mapped_check(m, err) < 0)
+			return -1;
+		if (end != 0)
+			return MIN(end, 0);
+		rc = walk_block(m, &b, fn, ctx, err);
+	}
+	return rc;
+}
+
+int blocks_walk(const char *folder, uint32_t number, uint64_t from, uint64_t to, blocks_doc_fn *fn,
+		void *ctx, struct err *err)
+{
+	struct mapped *m = NULL;
+	int rc = mapped_make(folder, number, &m, err);
+	if (rc == 1)
+		return err_set(err, ERR_DAMAGED, "%s: file %" PRIu32 " of documents is missing",
+			       folder, number);
+	if (rc < 0)
+		return -1;
+	if (m->length < to || from > to)
+		rc = err_set(err, ERR_DAMAGED,
+			     "%s: has %" PRIu64 " bytes, %" PRIu64 " should be there", m->path,
+			     m->length, to);
+	else
+		rc = walk_blocks(m, from, to, fn, ctx, err);
+	mapped_free(m);
+	return rc;
 }
 
 /* Unpacked blocks. The hits of a page of results often share blocks, and a document that was shown
  * is soon asked for again. Large blocks hold one document each and are not kept. */
 
-/* The hits of a page of results often share blocks, and a document that was shown is soon asked for
- * again. Large blocks hold one document each and are not kept. */
 enum { KEPT = 64, KEPT_BYTES = 256 << 10 };
 
 struct kept {
 	uint64_t block; /* the address without the number in it; 0: free */
 	uint64_t used;  /* when */
 	char *text;
-	char *lengths;
-	struct block is; /* its slices: lengths in ours, nothing else */
+	char *lists;
+	struct block is; /* its slices: lists in ours, nothing else */
 };
 
 struct block_cache {
@@ -151,7 +220,7 @@ struct block_cache *block_cache_new(void)
 static void kept_free(struct kept *k)
 {
 	mem_free(&k->text);
-	mem_free(&k->lengths);
+	mem_free(&k->lists);
 	*k = (struct kept){0};
 }
 
@@ -167,35 +236,40 @@ void block_cache_free(struct block_cache **cp)
 	mem_free(cp);
 }
 
-static const struct docstore_part whole = {.most = SIZE_MAX};
-
 static struct str part_of(struct str text, const struct docstore_part *part)
 {
 	return str_head(str_from(text, (size_t)MIN(part->from, text.n)), part->most);
 }
 
-static int cache_copy_slot(const struct block *b, const char *text, struct docaddr addr,
-			   const struct docstore_part *part, struct arena *arena, struct str *ret)
+/* A document, and where it lies. */
+struct wanted {
+	uint64_t oid, addr;
+};
+
+/* Where it lies in the text of the block. false: it is not the one that is there. */
+static bool block_find(const struct block *b, const struct wanted *want, struct block_doc *ret)
 {
-	size_t from, n;
-	if (!block_slot(b, block_addr_slot(addr), &from, &n))
-		return 1;
-	*ret = arena_str(arena, part_of((struct str){text + from, n}, part));
-	return 0;
+	return block_slot(b, block_addr_slot(want->addr), ret) && ret->oid == want->oid;
 }
 
 /* Part of the text of a document, as a copy in the arena. 1: its block is not here. */
-static int block_cache_get(struct block_cache *c, struct docaddr addr,
+static int block_cache_get(struct block_cache *c, const struct wanted *want,
 			   const struct docstore_part *part, struct arena *arena, struct str *ret)
 {
+	struct block_doc doc;
 	int rc = 1;
 	pthread_mutex_lock(&c->lock);
-	for (size_t i = 0; i < KEPT && rc == 1; i++) {
+	for (size_t i = 0; i < KEPT; i++) {
 		struct kept *k = &c->kept[i];
-		if (k->block != addr.v >> 12)
+		if (k->block != want->addr >> 12)
 			continue;
 		k->used = ++c->now;
-		rc = cache_copy_slot(&k->is, k->text, addr, part, arena, ret);
+		if (block_find(&k->is, want, &doc)) {
+			*ret = arena_str(arena,
+					 part_of((struct str){k->text + doc.from, doc.n}, part));
+			rc = 0;
+		}
+		break;
 	}
 	pthread_mutex_unlock(&c->lock);
 	return rc;
@@ -232,22 +306,22 @@ static void cache_keep(struct block_cache *c, uint64_t block, const struct block
 			k = &c->kept[i];
 	kept_free(k);
 	*k = (struct kept){.block = block, .used = ++c->now, .text = *text, .is = *b};
-	k->lengths = mem_copy(b->lengths.p, b->lengths.n);
-	k->is.lengths.p = k->lengths;
+	k->lists = mem_copy(b->lists.p, b->lists.n);
+	k->is.lists.p = k->lists;
 	k->is.packed = (struct str){0};
 	*text = NULL;
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* Part of a document in a block that is not kept. text: of the document, in the block's. */
+/* Part of a document in a block that is not kept. */
 static int cache_read_part(struct block_cache *c, const struct mapped *m, const struct block *b,
-			   size_t text_from, size_t text_n, const struct docstore_part *part,
+			   const struct block_doc *doc, const struct docstore_part *part,
 			   struct arena *arena, struct str *ret, struct err *err)
 {
-	size_t from = (size_t)MIN(part->from, text_n), n = MIN(part->most, text_n - from);
+	size_t from = (size_t)MIN(part->from, doc->n), n = MIN(part->most, doc->n - from);
 	char *to = arena_alloc(arena, n + 1);
 	ZSTD_DCtx *d = cache_take_idle(c);
-	int rc = block_unpack_part(b, d, text_from + from, n, to, m->path, err);
+	int rc = block_unpack_part(b, d, doc->from + from, n, to, m->path, err);
 	cache_give_idle(c, d);
 	if (mapped_check(m, err) < 0)
 		rc = -1;
@@ -256,25 +330,32 @@ static int cache_read_part(struct block_cache *c, const struct mapped *m, const 
 	return rc;
 }
 
-/* The same, by way of the block, which is kept for the next if it is not large. 1: there is no
- * document of this number in it. */
-static int block_cache_read(struct block_cache *c, const struct mapped *m, uint64_t length,
-			    struct docaddr addr, struct docstore_part *part, struct arena *arena,
-			    struct str *ret, struct err *err)
+static int wrong_document(const struct mapped *m, const struct wanted *want, struct err *err)
+{
+	return err_set(err, ERR_DAMAGED,
+		       "%s: the block at byte %" PRIu64 " does not have document %" PRIu64
+		       " where the table says",
+		       m->path, block_addr_at(want->addr), want->oid);
+}
+
+/* The same, by way of the block, which is kept for the next if it is not large. */
+static int block_cache_read(struct block_cache *c, const struct mapped *m,
+			    const struct wanted *want, struct docstore_part *part,
+			    struct arena *arena, struct str *ret, struct err *err)
 {
 	struct block b;
-	struct str file = {m->map, (size_t)length}, got;
-	size_t from, n;
-	bool checked = part->checked == addr.v;
-	int rc = checked ? block_look(file, block_addr_at(addr), m->path, &b, err)
-			 : block_read(&m->id, file, block_addr_at(addr), m->path, &b, err);
-	if (rc != 0)
-		return rc;
-	if (!block_slot(&b, block_addr_slot(addr), &from, &n))
-		return mapped_check(m, err) < 0 ? -1 : 1;
-	if (b.text_n > KEPT_BYTES && part->most < n) {
-		part->checked = addr.v;
-		return cache_read_part(c, m, &b, from, n, part, arena, ret, err);
+	struct block_doc doc;
+	struct str file = {m->map, (size_t)m->length};
+	uint64_t at = block_addr_at(want->addr);
+	int rc = part->checked == want->addr ? block_look(file, at, m->path, &b, err)
+					     : block_read(&m->id, file, at, m->path, &b, err);
+	if (mapped_check(m, err) < 0)
+		return -1;
+	if (rc != 0 || !block_find(&b, want, &doc))
+		return rc < 0 ? -1 : wrong_document(m, want, err);
+	if (b.text_n > KEPT_BYTES && part->most < doc.n) {
+		part->checked = want->addr;
+		return cache_read_part(c, m, &b, &doc, part, arena, ret, err);
 	}
 	char *text = mem_alloc(MAX((size_t)b.text_n, (size_t)1));
 	ZSTD_DCtx *d = cache_take_idle(c);
@@ -283,146 +364,115 @@ static int block_cache_read(struct block_cache *c, const struct mapped *m, uint6
 	if (mapped_check(m, err) < 0)
 		rc = -1;
 	if (rc == 0) {
-		got = arena_str(arena, part_of((struct str){text + from, n}, part));
-		*ret = got;
+		*ret = arena_str(arena, part_of((struct str){text + doc.from, doc.n}, part));
 		if (b.text_n <= KEPT_BYTES)
-			cache_keep(c, addr.v >> 12, &b, &text);
+			cache_keep(c, want->addr >> 12, &b, &text);
 	}
 	mem_free(&text);
 	return rc;
 }
 
-/* Following the ledger */
-
-static int read_on(struct docstore *ds, struct err *err)
-{
-	struct record record;
-	int rc;
-	while ((rc = record_next(ds->records, &record, err)) == 0)
-		if (ledger_apply(&ds->ledger, record.payload, ds->ledger_path, err) < 0)
-			return -1;
-	return rc;
-}
-
-/* From the beginning, of the ledger that is there now. 1: there is none. */
-static int read_anew(struct docstore *ds, struct err *err)
-{
-	record_reader_free(&ds->records);
-	int rc = record_reader_open(&ds->records, ds->ledger_path, &ledger_kind, err);
-	if (rc != 0)
-		return rc;
-	ledger_free(&ds->ledger);
-	return read_on(ds, err) < 0 ? -1 : 0;
-}
-
-/* What is mapped stays: a file of a number is the same file in every ledger. */
-static int catch_up(struct docstore *ds, const struct stat *st, struct err *err)
-{
-	bool same = ds->records && ds->ledger_inode == st->st_ino &&
-		    record_tell(ds->records) <= (uint64_t)st->st_size;
-	int rc = same ? read_on(ds, err) : read_anew(ds, err);
-	ds->ledger_inode = rc < 0 ? 0 : st->st_ino; /* half of it is none of it */
-	ds->ledger_size = (uint64_t)st->st_size;
-	if (rc >= 0)
-		mapped_tidy(ds);
-	return rc < 0 ? -1 : 0;
-}
-
-/* The folder may be gone, or the ledger about to be there: then all is as it was. */
-static int look_at_ledger(struct docstore *ds, struct err *err)
-{
-	struct stat st;
-	if (ds->writes)
-		return 0;
-	if (stat(ds->ledger_path, &st) < 0)
-		return errno == ENOENT ? 0 : err_sys(err, "%s", ds->ledger_path);
-	pthread_rwlock_rdlock(&ds->lock);
-	bool same = ds->ledger_inode == st.st_ino && ds->ledger_size == (uint64_t)st.st_size;
-	pthread_rwlock_unlock(&ds->lock);
-	if (LIKELY(same))
-		return 0;
-	pthread_rwlock_wrlock(&ds->lock);
-	int rc = catch_up(ds, &st, err);
-	pthread_rwlock_unlock(&ds->lock);
-	return rc;
-}
+/* Reading documents */
 
 int docstore_open_read(struct docstore **ret, const char *folder, struct err *err)
 {
 	struct docstore *ds = docstore_new(folder);
-	struct stat st;
-	int rc = 1;
-	if (stat(ds->ledger_path, &st) == 0)
-		rc = read_anew(ds, err);
-	else if (errno != ENOENT && errno != ENOTDIR)
-		rc = err_sys(err, "%s", ds->ledger_path);
+	int rc = table_open(&ds->table, ds->table_path, false, err);
+	if (rc < 0 && (err->sys_errno == ENOENT || err->sys_errno == ENOTDIR))
+		rc = 1;
 	if (rc != 0) {
 		docstore_close(&ds);
 		return rc;
 	}
-	ds->ledger_inode = st.st_ino;
-	ds->ledger_size = (uint64_t)st.st_size;
 	*ret = ds;
 	return 0;
 }
 
-/* Reading documents */
-
-static bool in_the_making(const struct docstore *ds, struct docaddr addr)
+/* With the lock held to write: the table that is there now, which may have grown or be another. The
+ * folder may be gone: then all is as it was. */
+static int look_at_table(struct docstore *ds, struct err *err)
 {
-	return appender_open(&ds->end) && ds->end.is.number == block_addr_file(addr) &&
-	       ds->end.is.length == block_addr_at(addr);
+	struct stat st;
+	struct doc_table new = DOC_TABLE_INIT;
+	if (ds->writes)
+		return 0;
+	ds->moves = table_moves(&ds->table);
+	mapped_tidy(ds);
+	if (stat(ds->table_path, &st) < 0)
+		return errno == ENOENT ? 0 : err_sys(err, "%s", ds->table_path);
+	if (st.st_ino == ds->table.inode && !map_guard_failed(ds->table.guard))
+		return table_look(&ds->table, err);
+	int rc = table_open(&new, ds->table_path, false, err);
+	if (rc != 0)
+		return MIN(rc, 0);
+	table_close(&ds->table);
+	ds->table = new;
+	ds->moves = table_moves(&new);
+	return 0;
 }
 
-static int read_made(const struct docstore *ds, struct docaddr addr,
-		     const struct docstore_part *part, struct arena *arena, struct str *ret)
+int store_look(struct docstore *ds, struct err *err)
+{
+	pthread_rwlock_wrlock(&ds->lock);
+	int rc = look_at_table(ds, err);
+	pthread_rwlock_unlock(&ds->lock);
+	return rc;
+}
+
+/* The number in the block that is being made; negative: it is not in it. */
+static int find_made(const struct docstore *ds, uint64_t oid)
 {
 	const struct block_maker *b = &ds->end.block;
-	unsigned slot = block_addr_slot(addr);
-	if (slot >= b->docs)
-		return 1;
+	unsigned from = 0, to = b->docs;
+	while (from < to) {
+		unsigned mid = (from + to) / 2;
+		if (b->oid[mid] < oid)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from < b->docs && b->oid[from] == oid ? (int)from : -1;
+}
+
+static int read_made(const struct docstore *ds, int slot, const struct docstore_part *part,
+		     struct arena *arena, struct str *ret)
+{
+	const struct block_maker *b = &ds->end.block;
 	uint32_t from = slot ? b->end[slot - 1] : 0;
 	struct str text = {b->text.p + from, b->end[slot] - from};
 	*ret = arena_str(arena, part_of(text, part));
 	return 0;
 }
 
-enum { NEEDS_MAP = 2 }; /* next to 0, 1 and negative: try again with the lock held to write */
+/* Next to 0, 1 and negative: something has to be done with the lock held to write. */
+enum { NEEDS_LOOK = 2, NEEDS_MAP };
 
-/* With the lock held to read. */
-static int read_here(struct docstore *ds, struct docaddr addr, struct docstore_part *part,
+/* With the lock held to read. `want` has the oid, and the address that was mapped for this. */
+static int read_here(struct docstore *ds, struct wanted *want, struct docstore_part *part,
 		     struct arena *arena, struct str *ret, struct err *err)
 {
-	uint32_t number = block_addr_file(addr);
-	const struct ledger_file *f = ledger_find(&ds->ledger, number);
-	if (!f && ledger_find_moved(&ds->ledger, number))
-		return NEEDS_MAP;
-	if (!f || ledger_dead_get(&ds->ledger.dead, addr.v))
-		return 1;
-	if (in_the_making(ds, addr))
-		return read_made(ds, addr, part, arena, ret);
-	if (block_addr_at(addr) >= f->length)
-		return 1;
-	if (block_cache_get(ds->cache, addr, part, arena, ret) == 0)
+	struct table_slot slot;
+	int made = find_made(ds, want->oid);
+	if (made >= 0)
+		return read_made(ds, made, part, arena, ret);
+	if (!ds->writes && table_moves(&ds->table) != ds->moves)
+		return NEEDS_LOOK;
+	int rc = table_get(&ds->table, want->oid, &slot);
+	if (UNLIKELY(table_check(&ds->table, err) < 0))
+		return -1;
+	if (rc != 0)
+		return rc < 0 ? table_slot_damaged(&ds->table, want->oid, err) : 1;
+	bool mapped_now = want->addr == slot.addr;
+	want->addr = slot.addr;
+	if (block_cache_get(ds->cache, want, part, arena, ret) == 0)
 		return 0;
-	const struct mapped *m = mapped_has(ds, number, f->length);
-	return m ? block_cache_read(ds->cache, m, f->length, addr, part, arena, ret, err)
-		 : NEEDS_MAP;
+	const struct mapped *m = mapped_has(ds, block_addr_file(slot.addr));
+	if (!m || (!mapped_now && !mapped_reaches(m, block_addr_at(slot.addr))))
+		return NEEDS_MAP;
+	return block_cache_read(ds->cache, m, want, part, arena, ret, err);
 }
 
-/* Maps what is missing, and follows an old address. 0: to be read now; 1: it is nowhere. */
-static int prepare_read(struct docstore *ds, struct docaddr *addr, struct err *err)
-{
-	uint32_t number = block_addr_file(*addr);
-	struct ledger_file *f = ledger_find(&ds->ledger, number);
-	struct ledger_moved *moved = f ? NULL : ledger_find_moved(&ds->ledger, number);
-	struct mapped *m;
-	if (f)
-		return mapped_get(ds, number, f->length, &m, err);
-	return moved ? moved_find(ds, moved, *addr, addr, err) : 1;
-}
-
-static int file_missing(struct docstore *ds, struct docaddr addr, struct err *err)
+static int file_missing(const struct docstore *ds, uint64_t addr, struct err *err)
 {
 	return err_set(err, ERR_DAMAGED,
 		       "%s: file %" PRIu32
@@ -430,198 +480,98 @@ static int file_missing(struct docstore *ds, struct docaddr addr, struct err *er
 		       ds->folder, block_addr_file(addr));
 }
 
-/* 1: also when a file that the ledger names is not there; *ret_missing then says so. */
-static int read_text(struct docstore *ds, struct docaddr addr, struct docstore_part *part,
-		     struct arena *arena, struct str *ret, bool *ret_missing, struct err *err)
-{
-	int rc;
-	*ret_missing = false;
-	for (int tries = 0; tries < 3; tries++) { /* an old address, then its file */
-		pthread_rwlock_rdlock(&ds->lock);
-		rc = read_here(ds, addr, part, arena, ret, err);
-		pthread_rwlock_unlock(&ds->lock);
-		if (rc != NEEDS_MAP)
-			return rc;
-		pthread_rwlock_wrlock(&ds->lock);
-		bool known = ledger_find(&ds->ledger, block_addr_file(addr));
-		rc = prepare_read(ds, &addr, err);
-		pthread_rwlock_unlock(&ds->lock);
-		*ret_missing = rc == 1 && known;
-		if (rc != 0)
-			return rc;
-	}
-	return 1;
-}
+enum { LOOKS = 4 }; /* compaction may move a document again while it is looked for */
 
-int docstore_read_part(struct docstore *ds, struct docaddr addr, struct docstore_part *part,
+int docstore_read_part(struct docstore *ds, uint64_t oid, struct docstore_part *part,
 		       struct arena *arena, struct str *ret, struct err *err)
 {
-	bool gone;
-	for (int tries = 0; tries < 2; tries++) {
-		if (look_at_ledger(ds, err) < 0)
-			return -1;
-		int rc = read_text(ds, addr, part, arena, ret, &gone, err);
-		if (!gone)
+	struct wanted want = {.oid = oid};
+	bool looked = false;
+	for (unsigned looks = 0;; looks++) {
+		pthread_rwlock_rdlock(&ds->lock);
+		int rc = read_here(ds, &want, part, arena, ret, err);
+		pthread_rwlock_unlock(&ds->lock);
+		bool final = rc == 0 || (rc < NEEDS_LOOK && (looked || (rc == 1 && ds->writes)));
+		if (final || (looks >= LOOKS && rc < NEEDS_MAP))
 			return rc;
-		/* It was compacted away since we looked: the ledger has changed. */
+		if (looks >= LOOKS)
+			return file_missing(ds, want.addr, err);
+		pthread_rwlock_wrlock(&ds->lock);
+		int missing =
+			rc == NEEDS_MAP ? mapped_renew(ds, block_addr_file(want.addr), err) : 0;
+		if (rc != NEEDS_MAP || missing == 1) {
+			missing = MIN(look_at_table(ds, err), 0);
+			looked |= rc < NEEDS_LOOK;
+			want.addr = 0;
+		}
+		pthread_rwlock_unlock(&ds->lock);
+		if (missing < 0)
+			return -1;
 	}
-	return file_missing(ds, addr, err);
 }
 
-int docstore_text(struct docstore *ds, struct docaddr addr, struct arena *arena, struct str *ret,
-		  struct err *err)
-{
-	struct docstore_part all = whole;
-	return docstore_read_part(ds, addr, &all, arena, ret, err);
-}
-
-int docstore_get(struct docstore *ds, struct docaddr addr, struct arena *arena, struct soif *ret,
+int docstore_get(struct docstore *ds, uint64_t oid, struct arena *arena, struct soif *ret,
 		 struct err *err)
 {
+	struct docstore_part all = {.most = SIZE_MAX};
 	struct str text;
 	struct soif obj;
 	struct err why;
-	int rc = docstore_text(ds, addr, arena, &text, err);
+	int rc = docstore_read_part(ds, oid, &all, arena, &text, err);
 	if (rc != 0)
 		return rc;
 	struct soif_parser p = soif_parser_of(text);
 	if (soif_next(&p, arena, &obj, &why) != 0 || obj.truncated)
-		return err_set(err, ERR_DAMAGED,
-			       "%s: the document at %016" PRIx64 " cannot be read as SOIF",
-			       ds->folder, addr.v);
+		return err_set(err, ERR_DAMAGED, "%s: document %" PRIu64 " cannot be read as SOIF",
+			       ds->folder, oid);
 	*ret = obj;
 	return 0;
+}
+
+/* Counting */
+
+static void count_file(struct docstore_stats *s, const struct store_file *f)
+{
+	s->files++;
+	s->file_bytes += f->length;
+	s->docs += f->docs;
+	s->text_bytes += f->text_bytes;
+	s->deleted_docs += f->dead_docs;
+	s->deleted_bytes += f->dead_bytes;
+}
+
+static uint64_t file_length(const struct docstore *ds, uint32_t number)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	store_path(ds->folder, number, ".docs", path);
+	return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
+}
+
+static int read_stats(struct docstore *ds, struct docstore_stats *ret, struct err *err)
+{
+	struct table_state state = {0};
+	pthread_rwlock_wrlock(&ds->lock);
+	int rc = look_at_table(ds, err);
+	if (rc == 0)
+		rc = table_load(&ds->table, &state, err);
+	pthread_rwlock_unlock(&ds->lock);
+	for (size_t i = 0; rc == 0 && i < state.files; i++) {
+		state.file[i].length = file_length(ds, state.file[i].number);
+		count_file(ret, &state.file[i]);
+	}
+	table_state_free(&state);
+	return rc;
 }
 
 int docstore_stats(struct docstore *ds, struct docstore_stats *ret, struct err *err)
 {
 	struct docstore_stats s = {0};
-	if (look_at_ledger(ds, err) < 0)
+	int rc = ds->writes ? store_count(ds, err) : read_stats(ds, &s, err);
+	if (rc < 0)
 		return -1;
-	pthread_rwlock_rdlock(&ds->lock);
-	s.files = ds->ledger.files;
-	for (size_t i = 0; i < ds->ledger.files; i++) {
-		const struct ledger_file *f = &ds->ledger.file[i];
-		s.file_bytes += f->length;
-		s.docs += f->docs;
-		s.text_bytes += f->text_bytes;
-		s.deleted_docs += f->dead_docs;
-		s.deleted_bytes += f->dead_bytes;
-	}
-	for (size_t i = 0; i < ds->ledger.nmoved; i++)
-		s.moved_docs += ds->ledger.moved[i].docs;
-	pthread_rwlock_unlock(&ds->lock);
+	for (size_t i = 0; ds->writes && i < ds->nfiles; i++)
+		count_file(&s, &ds->file[i]);
 	*ret = s;
 	return 0;
-}
-
-/* Verifying */
-
-int blocks_verify(const struct mapped *m, uint64_t length, uint64_t *ret_docs,
-		  uint64_t *ret_text_bytes, struct err *err)
-{
-	struct block b;
-	CLEANUP(buf_free) struct buf text = BUF_INIT(BLOCK_TEXT_MOST);
-	uint64_t docs = 0, text_bytes = 0;
-	ZSTD_DCtx *d = ZSTD_createDCtx();
-	ENSURE(d);
-	int rc = 0;
-	for (uint64_t at = BLOCK_FILE_HEAD; rc == 0; at = b.next) {
-		size_t from, n;
-		rc = block_read(&m->id, (struct str){m->map, (size_t)length}, at, m->path, &b, err);
-		if (rc != 0)
-			break;
-		if (!block_slot(&b, b.docs - 1, &from, &n) || from + n != b.text_n)
-			rc = err_set(err, ERR_DAMAGED,
-				     "%s: the documents of the block at byte %" PRIu64
-				     " do not fill it",
-				     m->path, at);
-		else
-			rc = block_unpack(&b, d, buf_room(&text, b.text_n), m->path, err);
-		docs += b.docs;
-		text_bytes += b.text_n;
-	}
-	ZSTD_freeDCtx(d);
-	if (mapped_check(m, err) < 0)
-		return -1;
-	*ret_docs = docs;
-	*ret_text_bytes = text_bytes;
-	return rc < 0 ? -1 : 0;
-}
-
-static int verify_file(struct docstore *ds, const struct ledger_file *f, struct err *err)
-{
-	struct mapped *m;
-	uint64_t docs, text_bytes;
-	int rc = mapped_get(ds, f->number, f->length, &m, err);
-	if (rc == 1)
-		return file_missing(ds, block_addr(f->number, 0, 0), err);
-	if (rc < 0 || blocks_verify(m, f->length, &docs, &text_bytes, err) < 0)
-		return -1;
-	if (docs != f->docs || text_bytes != f->text_bytes)
-		return err_set(err, ERR_DAMAGED,
-			       "%s: has %" PRIu64 " documents, the ledger says %" PRIu64, m->path,
-			       docs, f->docs);
-	return 0;
-}
-
-static int verify_moved(struct docstore *ds, const struct ledger_moved *moved, struct err *err)
-{
-	struct page_file *f;
-	int rc = moved_get(ds, moved, &f, err);
-	if (rc == 1)
-		return err_set(err, ERR_DAMAGED,
-			       "%s: the table of what was moved from file %" PRIu32 " is missing",
-			       ds->folder, moved->number);
-	return rc < 0 ? -1 : page_verify(f, err);
-}
-
-int docstore_verify(struct docstore *ds, struct err *err)
-{
-	int rc = look_at_ledger(ds, err);
-	if (rc == 0 && ds->writes)
-		rc = docstore_sync(ds, err);
-	pthread_rwlock_wrlock(&ds->lock);
-	for (size_t i = 0; i < ds->ledger.files && rc == 0; i++)
-		rc = verify_file(ds, &ds->ledger.file[i], err);
-	for (size_t i = 0; i < ds->ledger.nmoved && rc == 0; i++)
-		rc = verify_moved(ds, &ds->ledger.moved[i], err);
-	pthread_rwlock_unlock(&ds->lock);
-	return rc;
-}
-
-/* All documents */
-
-static int each_in_file(struct docstore *ds, const struct ledger_file *f, docstore_doc_fn *fn,
-			void *ctx, struct err *err)
-{
-	struct mapped *m;
-	struct block b;
-	pthread_rwlock_wrlock(&ds->lock);
-	int rc = mapped_get(ds, f->number, f->length, &m, err);
-	pthread_rwlock_unlock(&ds->lock);
-	if (rc != 0)
-		return rc < 0 ? -1 : file_missing(ds, block_addr(f->number, 0, 0), err);
-	struct str file = {m->map, (size_t)f->length};
-	for (uint64_t at = BLOCK_FILE_HEAD; rc == 0; at = b.next) {
-		int end = block_read(&m->id, file, at, m->path, &b, err);
-		if (end != 0) {
-			rc = MIN(end, 0);
-			break;
-		}
-		for (unsigned slot = 0; rc == 0 && slot < b.docs; slot++) {
-			struct docaddr addr = block_addr(f->number, b.at, slot);
-			if (!ledger_dead_get(&ds->ledger.dead, addr.v))
-				rc = fn(ctx, addr, err);
-		}
-	}
-	return mapped_check(m, err) < 0 ? -1 : rc;
-}
-
-int docstore_each(struct docstore *ds, docstore_doc_fn *fn, void *ctx, struct err *err)
-{
-	int rc = docstore_sync(ds, err);
-	for (size_t i = 0; i < ds->ledger.files && rc == 0; i++)
-		rc = each_in_file(ds, &ds->ledger.file[i], fn, ctx, err);
-	return rc;
 }

@@ -489,7 +489,7 @@ static struct invert_doc *new_doc(struct invert *inv, const struct words_doc *do
 		number[i] = SEGMENT_ABSENT;
 	number[SEGMENT_TIME] = doc->time_s;
 	number[SEGMENT_RANK] = doc->rank;
-	number[SEGMENT_ADDR] = (int64_t)doc->addr.v;
+	number[SEGMENT_OID] = (int64_t)doc->oid;
 	return d;
 }
 

@@ -87,6 +87,20 @@ int words_column(const struct words_settings *s, struct str name)
 	return -1;
 }
 
+bool words_settings_same(const struct words_settings *a, const struct words_settings *b)
+{
+	bool same = strcmp(a->language, b->language) == 0 && strcmp(a->main, b->main) == 0 &&
+		    a->weights == b->weights && a->columns == b->columns &&
+		    a->by_rank == b->by_rank;
+	for (uint32_t i = 0; same && i < a->weights; i++)
+		same = strcmp(a->weight[i].name, b->weight[i].name) == 0 &&
+		       a->weight[i].weight == b->weight[i].weight;
+	for (uint32_t i = 0; same && i < a->columns; i++)
+		same = strcmp(a->column[i].name, b->column[i].name) == 0 &&
+		       a->column[i].type == b->column[i].type;
+	return same;
+}
+
 /* Writing */
 
 static void put_settings(struct buf *b, const struct words_settings *s)
@@ -111,6 +125,9 @@ int manifest_write(const char *folder, const struct manifest *m, struct err *err
 	struct buf b = BUF_INIT(MANIFEST_MOST - SMALL_FILE_HEAD);
 	put_u64le(&b, m->generation);
 	put_u64le(&b, m->next_id);
+	put_u64le(&b, m->note.follows);
+	put_u32le(&b, m->note.docs.file);
+	put_u64le(&b, m->note.docs.length);
 	put_settings(&b, &m->settings);
 	put_varint(&b, m->n);
 	for (size_t i = 0; i < m->n; i++) {
@@ -207,6 +224,9 @@ static int parse_manifest(const char *path, struct str bytes, struct manifest *r
 	struct reader r = reader_of(payload);
 	m.generation = reader_u64le(&r);
 	m.next_id = reader_u64le(&r);
+	m.note.follows = reader_u64le(&r);
+	m.note.docs.file = reader_u32le(&r);
+	m.note.docs.length = reader_u64le(&r);
 	if (!get_settings(&r, &m.settings) || !get_segments(&r, &m) || reader_left(&r)) {
 		manifest_free(&m);
 		return err_set(err, ERR_DAMAGED,

@@ -16,6 +16,7 @@ struct manifest_segment {
 };
 struct manifest {
 	uint64_t generation, next_id;
+	struct words_note note;
 	struct words_settings settings;
 	struct manifest_segment *segment;
 	size_t n;

@@ -93,7 +93,7 @@ struct hit {
 	struct str key;
 	float score; /* 0 where the order is not by rank */
 	int64_t time_s;
-	uint64_t addr;         /* as words_add() was given it: the way to the document store */
+	uint64_t oid;          /* as words_add() was given it: the way to the document store */
 	uint32_t segment, doc; /* of the snapshot that answered */
 };
 

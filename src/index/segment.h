@@ -156,7 +156,7 @@ int postings_forms(struct postings *p, uint32_t block, uint32_t i, const uint32_
 int segment_lengths(struct segment *s, const uint8_t **ret, struct err *err);
 
 /* Numbers of documents. A column is read once and then looked at for any document. */
-enum { SEGMENT_TIME, SEGMENT_RANK, SEGMENT_ADDR, SEGMENT_COLUMN /* + number in the settings */ };
+enum { SEGMENT_TIME, SEGMENT_RANK, SEGMENT_OID, SEGMENT_COLUMN /* + number in the settings */ };
 #define SEGMENT_ABSENT INT64_MIN
 struct segment_column {
 	const uint8_t *p; /* 8 bytes can be read at every document's */

@@ -130,11 +130,6 @@ static int put_doc(struct merge *m, const struct place *p, struct ranges *r, str
 	ENSURE(m->spec->settings->columns <= WORDS_COLUMNS_MOST);
 	for (uint32_t i = 0; i < SEGMENT_COLUMN + m->spec->settings->columns; i++)
 		number[i] = segment_number(&side->column[i], p->doc);
-	if (m->spec->moved) {
-		struct docaddr addr = {(uint64_t)number[SEGMENT_ADDR]};
-		addr = m->spec->moved(m->spec->ctx, addr);
-		number[SEGMENT_ADDR] = addr.v ? (int64_t)addr.v : number[SEGMENT_ADDR];
-	}
 	doc.range = r->range;
 	doc.number = number;
 	segment_put_doc(m->out, &doc);

@@ -22,7 +22,7 @@ struct segment_doc {
 	uint32_t ranges;
 };
 
-/* attr: the names, the main one first. columns: with time, rank and address. */
+/* attr: the names, the main one first. columns: with time, rank and oid. */
 int segment_create(struct segment_writer **ret, const char *path, const struct str *attr,
 		   uint32_t attrs, uint32_t columns, struct err *err);
 void segment_put_doc(struct segment_writer *w, const struct segment_doc *doc);
@@ -51,8 +51,6 @@ struct merge_spec {
 	const struct words_settings *settings; /* weights, columns */
 	bool by_rank;                          /* documents are numbered by rank, the best first */
 	const atomic_bool *stop;               /* the merge fails soon after it became true */
-	words_moved_fn *moved;                 /* NULL, or gives addresses in place of those */
-	void *ctx;
 };
 
 /* Uses memory for documents and the dictionary, and, numbering by rank, for the longest list. 1: no

@@ -29,7 +29,7 @@ struct words_doc {
 	struct str key; /* its URL: at most one document has it */
 	int64_t time_s;
 	uint16_t rank; /* static: how good it is whatever is asked; 0 the least */
-	struct docaddr addr;
+	uint64_t oid;  /* of the document store; 0: its text is not kept */
 	const struct words_attr *attr;
 	size_t n;
 };
@@ -59,6 +59,14 @@ void words_settings_default(struct words_settings *ret);
 /* Of an attribute, whose name is in lower case: its weight; its column, or -1. */
 uint8_t words_weight(const struct words_settings *s, struct str name);
 int words_column(const struct words_settings *s, struct str name);
+/* Whether indexes of both would be the same: one that was made by others is built again. */
+bool words_settings_same(const struct words_settings *a, const struct words_settings *b);
+
+/* What an index has of what it is made from, committed with it. */
+struct words_note {
+	uint64_t follows;          /* the caller's own: how far it has read what it follows */
+	struct docstore_mark docs; /* where nobody else remembers it */
+};
 
 /* Reading: a reader is a snapshot, for any number of threads. */
 
@@ -75,6 +83,7 @@ void words_close(struct words_reader **r);
 int words_refresh(struct words_reader **r, struct err *err);
 
 const struct words_settings *words_settings(const struct words_reader *r);
+void words_reader_note(const struct words_reader *r, struct words_note *ret);
 
 /* One segment of a snapshot, with what was deleted from it until then. */
 struct words_part {
@@ -83,8 +92,8 @@ struct words_part {
 	uint32_t docs, deleted_docs;
 };
 const struct words_part *words_parts(const struct words_reader *r, size_t *ret_n);
-/* Where the document of a URL lies. 1: the snapshot has none. */
-int words_find(struct words_reader *words, struct str url, struct docaddr *ret, struct err *err);
+/* The oid of the document of a URL. 1: the snapshot has none. */
+int words_find(struct words_reader *words, struct str url, uint64_t *ret, struct err *err);
 /* Of a bit per document; NULL: none is set. */
 static inline bool words_bit(const uint64_t *bits, uint32_t doc)
 {
@@ -137,10 +146,12 @@ void words_writer_close(struct words_writer **w);
 int words_add(struct words_writer *w, const struct words_doc *doc, struct err *err);
 /* 1: there is none with this key. */
 int words_delete(struct words_writer *w, struct str key, struct err *err);
-/* Durable, and visible to readers that open or refresh after it. Merges small segments, with work
- * that is bounded. 1: there was nothing to commit. Negative: the last commit stands, everything
- * since is given up. */
-int words_commit(struct words_writer *w, struct err *err);
+/* Durable, and visible to readers that open or refresh after it, with the note (NULL: it stays; one
+ * that differs is something to commit). Merges small segments, with work that is bounded. 1: there
+ * was nothing to commit. Negative: the last commit stands, everything since is given up. */
+int words_commit(struct words_writer *w, const struct words_note *note, struct err *err);
+/* The note of the last commit. */
+void words_noted(struct words_writer *w, struct words_note *ret);
 
 /* Merges one tier of committed segments whose files have at most `most` bytes together; UINT64_MAX:
  * any. 1: there is nothing to merge. */
@@ -149,11 +160,5 @@ int words_merge(struct words_writer *w, uint64_t most, struct err *err);
 int words_merge_all(struct words_writer *w, struct err *err);
 /* Merges that run end soon, without a result and with 1, and no more begin. From any thread. */
 void words_stop_merging(struct words_writer *w);
-
-/* After docstore_compact(): makes one segment of all that is committed, in which documents have the
- * addresses that fn gives for their old ones (0: it stays). Nothing that is not committed may have
- * an old address. 1: there are no documents. */
-typedef struct docaddr words_moved_fn(void *ctx, struct docaddr addr);
-int words_readdress(struct words_writer *w, words_moved_fn *fn, void *ctx, struct err *err);
 
 extern const struct format words_manifest_format, words_segment_format, words_deletes_format;

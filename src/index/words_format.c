@@ -128,6 +128,10 @@ static int print_manifest(const char *path, struct printer *p, struct err *err)
 	if (rc == 0) {
 		buf_printf(&p->out, "generation %" PRIu64 ", next segment %08" PRIx64 "\n",
 			   m.generation, m.next_id);
+		buf_printf(&p->out,
+			   "follows %" PRIu64 ", documents up to byte %" PRIu64 " of file %" PRIu32
+			   "\n",
+			   m.note.follows, m.note.docs.length, m.note.docs.file);
 		print_settings(&m.settings, &p->out);
 		for (size_t i = 0; i < m.n; i++)
 			buf_printf(&p->out,
@@ -144,7 +148,7 @@ const struct format words_manifest_format = {
 	.name = "words-manifest",
 	.file = "words/manifest",
 	.magic = "GARNERWM",
-	.version = 2,
+	.version = 3,
 	.help = "which segments a words index has, and what it is made by",
 	.remedy = INDEX_REMEDY,
 	.print = print_manifest,

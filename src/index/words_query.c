@@ -176,14 +176,14 @@ static size_t segment_at(const struct exec *e, uint64_t order, uint32_t *ret_doc
 
 /* Columns of a segment that hits are told from, opened with the first hit in it. */
 struct told {
-	struct segment_column time, addr;
+	struct segment_column time, oid;
 	bool open;
 };
 
 static int told_open(struct segment *s, struct told *t, struct err *err)
 {
 	if (!t->open && (segment_column(s, SEGMENT_TIME, &t->time, err) < 0 ||
-			 segment_column(s, SEGMENT_ADDR, &t->addr, err) < 0))
+			 segment_column(s, SEGMENT_OID, &t->oid, err) < 0))
 		return -1;
 	t->open = true;
 	return 0;
@@ -200,8 +200,8 @@ static int tell_hit(struct exec *e, struct told *told, exec_key key, struct hit 
 	ret->segment = (uint32_t)i;
 	ret->doc = doc;
 	ret->time_s = segment_number(&told[i].time, doc);
-	int64_t addr = segment_number(&told[i].addr, doc);
-	ret->addr = addr == SEGMENT_ABSENT ? 0 : (uint64_t)addr;
+	int64_t oid = segment_number(&told[i].oid, doc);
+	ret->oid = oid == SEGMENT_ABSENT ? 0 : (uint64_t)oid;
 	ret->score = e->query->order == QUERY_BY_RANK ? (float)(uint64_t)(key >> 64) / RANK_ONE : 0;
 	return 0;
 }

@@ -128,6 +128,11 @@ const struct words_settings *words_settings(const struct words_reader *r)
 	return &r->manifest.settings;
 }
 
+void words_reader_note(const struct words_reader *r, struct words_note *ret)
+{
+	*ret = r->manifest.note;
+}
+
 const struct words_part *words_parts(const struct words_reader *r, size_t *ret_n)
 {
 	*ret_n = r->manifest.n;
@@ -158,21 +163,21 @@ int words_verify(struct words_reader *r, struct err *err)
 
 /* A key may be in several segments but is deleted in all but one: the first where it is not deleted
  * has it. */
-int words_find(struct words_reader *words, struct str url, struct docaddr *ret, struct err *err)
+int words_find(struct words_reader *words, struct str url, uint64_t *ret, struct err *err)
 {
 	size_t n;
 	const struct words_part *part = words_parts(words, &n);
 	for (size_t i = 0; i < n; i++) {
 		uint32_t doc;
-		struct segment_column addr;
+		struct segment_column oid;
 		int rc = segment_find(part[i].segment, url, &doc, err);
 		if (rc < 0)
 			return -1;
 		if (rc > 0 || words_deleted(&part[i], doc))
 			continue;
-		if (segment_column(part[i].segment, SEGMENT_ADDR, &addr, err) < 0)
+		if (segment_column(part[i].segment, SEGMENT_OID, &oid, err) < 0)
 			return -1;
-		ret->v = (uint64_t)segment_number(&addr, doc);
+		*ret = (uint64_t)segment_number(&oid, doc);
 		return 0;
 	}
 	return 1;

@@ -435,9 +435,10 @@ static int write_deletes(struct words_writer *w, const struct live *from, uint64
 
 /* Writes a manifest of the committed segments in a list. After a failure see writer_take_back(). */
 static int writer_publish(struct words_writer *w, const struct live *live, size_t n,
-			  struct err *err)
+			  const struct words_note *note, struct err *err)
 {
-	struct manifest m = {.generation = w->manifest.generation + 1, .next_id = w->next_id};
+	struct manifest m = {
+		.generation = w->manifest.generation + 1, .next_id = w->next_id, .note = *note};
 	m.settings = w->settings;
 	m.segment = mem_array(n, sizeof *m.segment);
 	for (size_t i = 0; i < n; i++)
@@ -473,7 +474,7 @@ static void remove_old(struct words_writer *w, const struct live *old, size_t n)
 	}
 }
 
-static int commit_all(struct words_writer *w, struct err *err)
+static int commit_all(struct words_writer *w, const struct words_note *note, struct err *err)
 {
 	if (flush_memory(w, err) < 0)
 		return -1;
@@ -488,7 +489,7 @@ static int commit_all(struct words_writer *w, struct err *err)
 		n += rc == 0;
 	}
 	if (rc == 0)
-		rc = writer_publish(w, next, n, err);
+		rc = writer_publish(w, next, n, note, err);
 	if (rc < 0) {
 		for (size_t i = 0; i < n; i++)
 			live_release(&next[i]);
@@ -525,8 +526,6 @@ struct merge_job {
 struct merge_order {
 	uint64_t most; /* bytes of the segments */
 	bool whole;    /* all of them */
-	words_moved_fn *moved;
-	void *ctx;
 };
 
 static unsigned tier_of(uint64_t bytes)
@@ -577,10 +576,10 @@ static void choose_tier(struct words_writer *w, uint64_t most, struct merge_job 
 			job_take(job, &w->live[i]);
 }
 
-static void choose_all(struct words_writer *w, bool always, struct merge_job *job)
+static void choose_all(struct words_writer *w, struct merge_job *job)
 {
 	size_t n = 0;
-	bool deleted = always;
+	bool deleted = false;
 	for (size_t i = 0; i < w->n; i++)
 		if (w->live[i].committed) {
 			n++;
@@ -606,9 +605,7 @@ static int job_run(struct words_writer *w, const struct merge_order *order, stru
 {
 	struct merge_spec spec = {.settings = &w->settings,
 				  .by_rank = order->whole && w->settings.by_rank,
-				  .stop = &w->stop,
-				  .moved = order->moved,
-				  .ctx = order->ctx};
+				  .stop = &w->stop};
 	job->source = mem_array(job->n, sizeof *job->source);
 	for (size_t i = 0; i < job->n; i++) {
 		const struct live *l = &job->from[i];
@@ -709,7 +706,7 @@ static int publish_merge(struct words_writer *w, const struct merge_job *job,
 			put = true;
 		}
 	}
-	if (writer_publish(w, next, n, err) < 0) {
+	if (writer_publish(w, next, n, &w->manifest.note, err) < 0) {
 		mem_free(&next);
 		return -1;
 	}
@@ -781,7 +778,7 @@ static int merge_once(struct words_writer *w, const struct merge_order *order, s
 		return -1;
 	job.from = mem_array(w->n, sizeof *job.from);
 	if (order->whole)
-		choose_all(w, order->moved, &job);
+		choose_all(w, &job);
 	else
 		choose_tier(w, order->most, &job);
 	job.id = w->next_id;
@@ -822,11 +819,6 @@ void words_stop_merging(struct words_writer *w)
 	atomic_store(&w->stop, true);
 }
 
-int words_readdress(struct words_writer *w, words_moved_fn *fn, void *ctx, struct err *err)
-{
-	return run_merge(w, &(struct merge_order){.whole = true, .moved = fn, .ctx = ctx}, err);
-}
-
 /* Merges tiers whose work is small, as every commit does. The mutex is not held. */
 static int writer_merge_some(struct words_writer *w, uint64_t most, struct err *err)
 {
@@ -836,13 +828,27 @@ static int writer_merge_some(struct words_writer *w, uint64_t most, struct err *
 	return rc;
 }
 
-int words_commit(struct words_writer *w, struct err *err)
+static bool note_same(const struct words_note *a, const struct words_note *b)
+{
+	return a->follows == b->follows && a->docs.file == b->docs.file &&
+	       a->docs.length == b->docs.length;
+}
+
+void words_noted(struct words_writer *w, struct words_note *ret)
+{
+	(void)pthread_mutex_lock(&w->mutex);
+	*ret = w->manifest.note;
+	(void)pthread_mutex_unlock(&w->mutex);
+}
+
+int words_commit(struct words_writer *w, const struct words_note *note, struct err *err)
 {
 	if (writer_enter(w, err) < 0)
 		return -1;
-	if (!w->changed)
+	struct words_note now = note ? *note : w->manifest.note;
+	if (!w->changed && note_same(&now, &w->manifest.note))
 		return writer_leave(w, 1);
-	int rc = commit_all(w, err);
+	int rc = commit_all(w, &now, err);
 	if (rc < 0)
 		give_up(w);
 	(void)writer_leave(w, rc);

@@ -22,6 +22,14 @@ struct role_env {
 	size_t nsockets;
 };
 
+/* An option of `garner ROLE` that is short for a setting: --name, or -name as the old programs had
+ * it. */
+struct role_flag {
+	const char *name;
+	const char *set; /* "SECTION.KEY=VALUE", as after -s */
+	const char *help;
+};
+
 struct role {
 	const char *name;
 	bool old_name;       /* a program was called so before garner: make install links it */
@@ -31,6 +39,8 @@ struct role {
 	const char *description;
 	const char *scheme; /* "http": a person looks at scheme://ADDRESS/; NULL: not for people */
 	const struct config_section *section; /* NULL: no settings */
+	const struct role_flag *flags;
+	size_t nflags;
 	const struct counter_def *counters;
 	size_t ncounters;
 	/* Calls notify_send("READY=1") once it serves; drains and returns 0 on SIGTERM, SIGINT. */

@@ -233,16 +233,12 @@ static void json_row(struct jsonw *j, const struct status_row *r)
 	jsonw_object_end(j);
 }
 
-void status_json(const struct status *s, const char *data, struct buf *out)
+void status_json(const struct status *s, const char *data, struct jsonw *j)
 {
-	struct jsonw j = JSONW_INIT(out);
-	jsonw_object(&j);
-	jsonw_put_text(&j, "data", data);
-	jsonw_put_bool(&j, "running", s->running);
-	jsonw_put_array(&j, "roles");
+	jsonw_put_text(j, "data", data);
+	jsonw_put_bool(j, "running", s->running);
+	jsonw_put_array(j, "roles");
 	for (size_t i = 0; i < s->nrows; i++)
-		json_row(&j, &s->row[i]);
-	jsonw_array_end(&j);
-	jsonw_object_end(&j);
-	buf_add_byte(out, '\n');
+		json_row(j, &s->row[i]);
+	jsonw_array_end(j);
 }

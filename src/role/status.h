@@ -1,6 +1,7 @@
 /* What runs below a data directory, by the counter files of the supervisor and the roles. */
 #pragma once
 #include "base/arena.h"
+#include "base/jsonw.h"
 #include "role/counters.h"
 
 enum status_state {
@@ -37,8 +38,9 @@ struct status {
 /* Also fine where the folder does not exist: nothing runs then. */
 int status_read(struct status *ret, const char *data, struct err *err);
 void status_free(struct status *s);
-/* All of it as one JSON object and a line feed; data: the data directory, as it is named there. */
-void status_json(const struct status *s, const char *data, struct buf *out);
+/* All of it as members of the JSON object that is open; data: the data directory, as it is named
+ * there. */
+void status_json(const struct status *s, const char *data, struct jsonw *j);
 
 static inline bool status_is_live(const struct status_row *r)
 {

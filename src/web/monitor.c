@@ -62,7 +62,17 @@ int web_status_json(struct http_request *req, struct http_answer *ret, struct er
 	struct status s;
 	if (status_read(&s, w->data, err) < 0)
 		return -1;
-	status_json(&s, w->data, ret->body);
+	struct jsonw j = JSONW_INIT(ret->body);
+	struct point_status *points = NULL;
+	size_t npoints = 0;
+	struct err unread; /* what can be read is told */
+	(void)points_load(w->data, &points, &npoints, &unread);
+	jsonw_object(&j);
+	status_json(&s, w->data, &j);
+	points_json(&j, points, npoints);
+	jsonw_object_end(&j);
+	buf_add_byte(ret->body, '\n');
+	mem_free(&points);
 	status_free(&s);
 	return 0;
 }

@@ -203,6 +203,38 @@ static void put_reapers(struct html *h, const struct web_reapers *reapers)
 	html_close(h, "div");
 }
 
+/* How it went with each source and gatherer of the broker. */
+static void put_points(struct html *h, const struct web_points *points, int64_t now_wall_us)
+{
+	static const char *const names[] = {"Source",  "State", "Why",     "Last, ago",
+					    "Objects", "Bad",   "Next, in"};
+	static const char *const classes[] = {[POINT_NEVER] = "dim",
+					      [POINT_RUNS] = "good",
+					      [POINT_GOOD] = "good",
+					      [POINT_FAILED] = "bad"};
+	if (!points_are_told(points->list, points->n))
+		return;
+	html_put_text(h, "h2", "Sources");
+	layout_open(h, "div", "wide");
+	layout_open(h, "table", "points");
+	put_heads(h, names, ARRAY_LEN(names), 3);
+	for (size_t i = 0; i < points->n; i++) {
+		const struct point_status *p = &points->list[i];
+		html_open(h, "tr");
+		put_cell(h, NULL, str_of(p->name));
+		put_cell(h, p->state < POINT_STATES ? classes[p->state] : "bad",
+			 str_of(point_state_text(p->state)));
+		put_cell(h, "dim", str_of(p->text));
+		put_duration(h, now_wall_us - p->last_us, p->last_us != 0);
+		put_number(h, (int64_t)p->objects);
+		put_number(h, (int64_t)p->bad);
+		put_duration(h, p->next_us - now_wall_us, p->next_us != 0);
+		html_close(h, "tr");
+	}
+	html_close(h, "table");
+	html_close(h, "div");
+}
+
 static void put_counters(struct html *h, const struct counters_view *view)
 {
 	static const char *const names[] = {"Counter", "Meaning", "Value"};
@@ -251,7 +283,7 @@ static void put_summary(struct html *h, const struct status *s)
 }
 
 void web_status_html(struct html *h, const struct status *s, const struct web_reapers *reapers,
-		     int64_t now_wall_us)
+		     const struct web_points *points, int64_t now_wall_us)
 {
 	struct numbers numbers;
 	struct layout_ask box = {0};
@@ -268,6 +300,7 @@ void web_status_html(struct html *h, const struct status *s, const struct web_re
 		html_put_text(h, "p", s->damaged);
 	put_roles(h, s, now_wall_us);
 	put_reapers(h, reapers);
+	put_points(h, points, now_wall_us);
 	for (size_t i = 0; i < s->nviews; i++)
 		if (s->view[i].n && s->view[i].alive)
 			put_counters(h, &s->view[i]);
@@ -281,12 +314,15 @@ int web_status_page(struct http_request *req, struct http_answer *ret, struct er
 	struct html h = HTML_INIT(ret->body);
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(8 << 20);
 	struct web_reapers reapers = {0};
+	struct web_points points = {0};
 	struct status s;
 	struct err unread; /* a page about everything does not fail for a part */
 	if (status_read(&s, w->data, err) < 0)
 		return -1;
 	(void)reapers_load(w->data, &arena, &reapers.list, &reapers.n, &unread);
-	web_status_html(&h, &s, &reapers, clock_wall_us());
+	(void)points_load(w->data, &points.list, &points.n, &unread);
+	web_status_html(&h, &s, &reapers, &points, clock_wall_us());
+	mem_free(&points.list);
 	status_free(&s);
 	return 0;
 }

@@ -33,9 +33,13 @@ struct web_reapers {
 	struct reaper_status *list;
 	size_t n;
 };
+struct web_points {
+	struct point_status *list;
+	size_t n;
+};
 /* The page of a status as of now_wall_us. */
 void web_status_html(struct html *h, const struct status *s, const struct web_reapers *reapers,
-		     int64_t now_wall_us);
+		     const struct web_points *points, int64_t now_wall_us);
 
 /* search_page.c */
 

@@ -11,7 +11,7 @@ import common
 # Who will call it, and names.
 LATER = {
     "the broker's port, archie, the URL server, uns: line servers that drain and help":
-        "conn_pause conn_resume conn_want_pieces loop_post server_drain session_help",
+        "server_drain session_help",
     "the URL server: queues that are saved, refused URLs, rates":
         "hostq_count hostq_rejects hostq_rejects_next hostq_restore hostq_save hostq_wants_more "
         "polite_delay_of_rate url_list_add_extent url_list_each_part",
@@ -22,11 +22,10 @@ LATER = {
         "feedback_create feedback_drop feedback_finish feedback_put",
     "reap resolves names itself and tells how that goes":
         "dns_cache_bytes dns_cache_count dns_stats",
-    "registry and gatherd: identity, bookkeeping, objects inside of objects, folders of SOIF":
-        "soif_book soif_copy soif_embed soif_embed_count soif_embedded soif_merge soif_same "
-        "soif_set soif_sort soif_unembed source_folder_ops",
-    "the registry replaces the collector; until then its tests wait for a compaction by it":
-        "collector_compact",
+    "gatherd: objects inside of objects, merged and sorted":
+        "soif_embed soif_embed_count soif_embedded soif_merge soif_same soif_sort soif_unembed",
+    "the broker's port: objects by number and identity, and its administrator":
+        "collector_compact collector_expire registry_by_oid registry_find",
     "no program: fault points that are counted, the loop with a clock turned by hand, cages as "
     "tests and benches want them":
         "cage_defaults fault_fired loop_step",

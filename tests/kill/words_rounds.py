@@ -6,8 +6,18 @@ from kill import rounds
 
 FRESH_COMMITS = 400
 
-# Only a ledger with thousands of syncs is written anew: the unit programs of the store do that.
-RARE = {"docstore.ledger.new", "docstore.ledger.rename"}
+# A table grows with thousands of documents, and only a failure takes documents back: the unit
+# programs of the store do that.
+RARE = {"docstore.table.grow", "docstore.back", "docstore.back.cut"}
+
+# What an opening passes only after another death: where that was, and in which state it finds it.
+BEFORE = {
+    "docstore.cut": "docstore.block.written=kill@3",
+    "docstore.sweep": "docstore.block.written=kill",
+    "docstore.sweep.new": "docstore.compact.copied=kill",
+    "docstore.sweep.empty": "docstore.compact.remove=kill@4",
+}
+FRESH = ("docstore.file", "docstore.sweep", "docstore.table.new", "docstore.table.rename")
 
 
 class Rounds(rounds.Rounds):
@@ -41,10 +51,10 @@ class Rounds(rounds.Rounds):
 
     def kill_at(self, point, nth):
         """Kills at the nth time that a point is passed; False: it is not passed so often."""
-        if point.startswith("docstore.file") or self.grown():
+        if point.startswith(FRESH) or self.grown():
             self.begin_anew()
-        if point == "docstore.cut":  # something is to be cut off first
-            self.dies_of("docstore.block.written=kill@3", 60)
+        if point in BEFORE:
+            self.dies_of(BEFORE[point], 60)
             self.check()
         killed = self.dies_of(f"{point}=kill@{nth}", 60)
         self.check()

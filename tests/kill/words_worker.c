@@ -21,12 +21,20 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { KEYS = 400, CHANGES = 20, MERGE_EVERY = 7, MERGE_ALL_EVERY = 23, COMPACT_EVERY = 9 };
+enum {
+	KEYS = 400,
+	CHANGES = 20,
+	MERGE_EVERY = 7,
+	MERGE_ALL_EVERY = 23,
+	COMPACT_EVERY = 9,
+	CHECKPOINT_EVERY = 5
+};
 static const char commit_key[] = "commit";
 
 struct worker {
 	char words[PATH_MAX], docs[PATH_MAX];
 	struct docstore *store;
+	struct words_note note; /* follows: the last oid that was given */
 	struct words_writer *writer;
 	struct words_reader *reader;
 	struct arena arena;
@@ -89,8 +97,8 @@ static void make(struct arena *arena, const char *key, uint64_t commit, struct s
 	buf_free(&text);
 }
 
-/* Where the index says that a key's document lies. 1: it does not have it. */
-static int find(struct worker *w, struct str key, struct docaddr *ret)
+/* The oid that the index has for a key. 1: it does not have it. */
+static int find(struct worker *w, struct str key, uint64_t *ret)
 {
 	size_t n;
 	const struct words_part *part = words_parts(w->reader, &n);
@@ -102,9 +110,9 @@ static int find(struct worker *w, struct str key, struct docaddr *ret)
 			return -1;
 		if (rc == 1 || words_deleted(&part[i], doc))
 			continue;
-		if (segment_column(part[i].segment, SEGMENT_ADDR, &column, &w->err) < 0)
+		if (segment_column(part[i].segment, SEGMENT_OID, &column, &w->err) < 0)
 			return -1;
-		ret->v = (uint64_t)segment_number(&column, doc);
+		*ret = (uint64_t)segment_number(&column, doc);
 		return 0;
 	}
 	return 1;
@@ -113,11 +121,11 @@ static int find(struct worker *w, struct str key, struct docaddr *ret)
 /* The document of a key, by way of the index. */
 static int get(struct worker *w, const char *key, struct soif *ret)
 {
-	struct docaddr addr = {0};
-	int rc = find(w, str_of(key), &addr);
+	uint64_t oid = 0;
+	int rc = find(w, str_of(key), &oid);
 	if (rc != 0)
 		return rc;
-	rc = docstore_get(w->store, addr, &w->arena, ret, &w->err);
+	rc = docstore_get(w->store, oid, &w->arena, ret, &w->err);
 	return rc == 1 ? wrong(w, key, "the index has it, the store does not") : rc;
 }
 
@@ -134,10 +142,10 @@ static int last_commit(struct worker *w, uint64_t *ret)
 
 /* Writing */
 
-static int add(struct worker *w, const struct soif *obj, struct docaddr addr)
+static int add(struct worker *w, const struct soif *obj, uint64_t oid)
 {
 	struct words_attr attr[4];
-	struct words_doc doc = {.key = obj->url, .addr = addr, .attr = attr, .n = obj->n};
+	struct words_doc doc = {.key = obj->url, .oid = oid, .attr = attr, .n = obj->n};
 	for (size_t i = 0; i < obj->n && i < ARRAY_LEN(attr); i++)
 		attr[i] = (struct words_attr){obj->attr[i].name, obj->attr[i].value};
 	return words_add(w->writer, &doc, &w->err);
@@ -148,68 +156,34 @@ static int refresh(struct worker *w)
 	return words_refresh(&w->reader, &w->err) < 0 ? -1 : 0;
 }
 
-struct moving {
-	struct worker *w;
-	uint64_t n;
-};
-
-static int move(void *ctx, struct docaddr from, struct docaddr to, struct err *err)
-{
-	struct moving *m = ctx;
-	struct docaddr now = {0};
-	struct soif obj;
-	(void)err;
-	int rc = docstore_get(m->w->store, to, &m->w->arena, &obj, &m->w->err);
-	if (rc == 0)
-		rc = find(m->w, obj.url, &now);
-	if (rc == 0 && now.v == from.v) {
-		m->n++;
-		rc = add(m->w, &obj, to);
-	}
-	arena_clear(&m->w->arena);
-	return rc < 0 ? -1 : 0;
-}
-
-/* Tells the index what was moved, also by a process that was killed over it. */
-static int settle_moves(struct worker *w)
-{
-	struct moving m = {.w = w};
-	if (docstore_each_moved(w->store, move, &m, &w->err) < 0)
-		return -1;
-	if (m.n && (words_commit(w->writer, &w->err) < 0 || refresh(w) < 0))
-		return -1;
-	return docstore_forget_moved(w->store, &w->err) < 0 ? -1 : 0;
-}
-
 /* Puts a key's document, or deletes it; *old: what it replaces. */
-static int apply(struct worker *w, uint64_t commit, const char *key, bool gone, struct docaddr *old)
+static int apply(struct worker *w, uint64_t commit, const char *key, bool gone, uint64_t *old)
 {
 	struct soif obj;
-	struct docaddr addr = {0};
 	int rc = find(w, str_of(key), old);
 	if (rc == 1)
-		old->v = 0;
+		*old = 0;
 	if (rc < 0)
 		return -1;
 	if (gone)
 		return words_delete(w->writer, str_of(key), &w->err) < 0 ? -1 : 0;
 	make(&w->arena, key, commit, &obj);
-	rc = docstore_put(w->store, &obj, &addr, &w->err);
-	return rc < 0 ? -1 : add(w, &obj, addr);
+	rc = docstore_put(w->store, ++w->note.follows, &obj, &w->err);
+	return rc < 0 ? -1 : add(w, &obj, w->note.follows);
 }
 
-static int delete_old(struct worker *w, const struct docaddr *old, size_t n)
+static int delete_old(struct worker *w, const uint64_t *old, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (old[i].v && docstore_delete(w->store, old[i], &w->err) < 0)
+		if (old[i] && docstore_delete(w->store, old[i], &w->err) < 0)
 			return -1;
-	return docstore_sync(w->store, &w->err);
+	return 0;
 }
 
-/* The documents are durable before the index that knows their addresses. */
+/* The documents are durable before the index that has their oids. */
 static int make_commit(struct worker *w, uint64_t commit)
 {
-	struct docaddr old[CHANGES + 1] = {{0}};
+	uint64_t old[CHANGES + 1] = {0};
 	for (unsigned i = 0; i < CHANGES; i++) {
 		bool gone;
 		char key[16];
@@ -218,7 +192,8 @@ static int make_commit(struct worker *w, uint64_t commit)
 			return -1;
 	}
 	if (apply(w, commit, commit_key, false, &old[CHANGES]) < 0 ||
-	    docstore_sync(w->store, &w->err) < 0 || words_commit(w->writer, &w->err) < 0)
+	    docstore_sync(w->store, &w->note.docs, &w->err) < 0 ||
+	    words_commit(w->writer, &w->note, &w->err) < 0)
 		return -1;
 	printf("%" PRIu64 "\n", commit);
 	if (fflush(stdout) != 0)
@@ -233,18 +208,40 @@ static int tidy(struct worker *w, uint64_t commit)
 		return -1;
 	if (commit % MERGE_ALL_EVERY == 0 && words_merge_all(w->writer, &w->err) < 0)
 		return -1;
+	if (commit % CHECKPOINT_EVERY == 0 && docstore_checkpoint(w->store, &w->err) < 0)
+		return -1;
 	if (commit % COMPACT_EVERY == 0 && docstore_compact(w->store, 30, &w->err) < 0)
 		return -1;
-	return refresh(w) < 0 ? -1 : settle_moves(w);
+	return refresh(w);
+}
+
+/* What the index does not name was replaced before this process began, and is deleted now. */
+static int delete_if_unknown(void *ctx, uint64_t oid, struct err *err)
+{
+	struct worker *w = ctx;
+	struct soif obj;
+	uint64_t named = 0;
+	int rc = docstore_get(w->store, oid, &w->arena, &obj, &w->err);
+	if (rc == 0)
+		rc = find(w, obj.url, &named);
+	arena_clear(&w->arena);
+	return rc < 0 ? -1 : named != oid ? docstore_delete(w->store, oid, err) : 0;
+}
+
+static int delete_unknown(struct worker *w)
+{
+	return docstore_each(w->store, 1, delete_if_unknown, w, &w->err);
 }
 
 static int write_commits(struct worker *w, uint64_t n)
 {
 	uint64_t last, first;
 	struct words_options options = {.memory = WORDS_MEMORY_MIN};
-	if (words_writer_open(&w->writer, w->words, &options, &w->err) < 0 ||
-	    docstore_open(&w->store, w->docs, NULL, &w->err) < 0 ||
-	    words_open(&w->reader, w->words, &w->err) != 0 || settle_moves(w) < 0 ||
+	if (words_writer_open(&w->writer, w->words, &options, &w->err) < 0)
+		return -1;
+	words_noted(w->writer, &w->note);
+	if (docstore_open(&w->store, w->docs, &w->note.docs, NULL, &w->err) < 0 ||
+	    words_open(&w->reader, w->words, &w->err) != 0 || delete_unknown(w) < 0 ||
 	    last_commit(w, &first) < 0)
 		return -1;
 	for (last = first; n == 0 || last < first + n; last++)
@@ -317,7 +314,11 @@ static int open_read(struct worker *w)
 
 static int verify(struct worker *w)
 {
-	return words_verify(w->reader, &w->err) < 0 ? -1 : docstore_verify(w->store, &w->err);
+	struct words_note note;
+	words_reader_note(w->reader, &note);
+	return words_verify(w->reader, &w->err) < 0
+		       ? -1
+		       : docstore_verify(w->store, &note.docs, &w->err);
 }
 
 static int check_all(struct worker *w, uint64_t *ret_last)
@@ -356,7 +357,9 @@ static int list_files(struct victims *v, const char *folder, struct err *err)
 	if (dir_init(&d, folder, err) != 0)
 		return -1;
 	while (dir_next(&d, &name) == 0)
-		if (strcmp(name, "lock") != 0 && v->n < ARRAY_LEN(v->path))
+		/* What is changed in a table is found, or is not needed: docstore_damage.c */
+		if (strcmp(name, "lock") != 0 && strcmp(name, "table") != 0 &&
+		    v->n < ARRAY_LEN(v->path))
 			snprintf(v->path[v->n++], PATH_MAX, "%s/%s", folder, name);
 	dir_done(&d);
 	return 0;
@@ -370,9 +373,6 @@ static int change_byte(const char *path, uint64_t r, uint64_t *at, uint8_t *bits
 	size_t got;
 	if (file_open(&f, path, O_RDWR, 0, err) != 0 || file_size(&f, &size, err) < 0 || size == 0)
 		return -1;
-	/* The mark at the end of a ledger says that all before it is durable, and nothing else. */
-	if (str_ends(str_of(path), STR("/ledger")))
-		size -= MIN(size, (uint64_t)32);
 	if (*bits == 0) {
 		*bits = (uint8_t)(1 + r % 255);
 		*at = r / 255 % size;
@@ -413,9 +413,13 @@ static int damage(struct worker *w, uint64_t n, uint64_t seed)
 {
 	static struct victims v;
 	uint64_t last = 0;
-	/* What a killed writer synced last cannot be told from a torn end until the next one opens:
-	 * doc/formats/record.md. */
-	if (docstore_open(&w->store, w->docs, NULL, &w->err) < 0)
+	/* So that nothing is there which does not count. */
+	if (words_writer_open(&w->writer, w->words, NULL, &w->err) < 0)
+		return -1;
+	words_noted(w->writer, &w->note);
+	words_writer_close(&w->writer);
+	if (docstore_open(&w->store, w->docs, &w->note.docs, NULL, &w->err) < 0 ||
+	    docstore_checkpoint(w->store, &w->err) < 0)
 		return -1;
 	docstore_close(&w->store);
 	if (open_read(w) != 0 || check_all(w, &last) < 0 || last == 0)

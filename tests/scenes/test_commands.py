@@ -182,7 +182,8 @@ def test_a_link_by_another_name_is_that_command(garner):
 
 def test_the_names_for_links_are_listed(garner):
     g = garner(program=PROGRAM)
-    assert g.run("help", "--links").out.split() == ["echo"]  # not tick: it was no program of old
+    # not tick: it was no program of old
+    assert g.run("help", "--links").out.split() == ["dumpregistry", "echo"]
 
 
 # man pages
@@ -326,7 +327,8 @@ def test_status_says_when_nothing_runs(garner):
     g = garner()
     done = g.run("status")
     assert done.code == 1 and done.out == f"Nothing runs in {g.data}. Start it: garner up\n"
-    assert g.run("status", "--json").json() == {"data": str(g.data), "running": False, "roles": []}
+    assert g.run("status", "--json").json() == {"data": str(g.data), "running": False, "roles": [],
+                                               "points": []}
     assert not g.data.exists()
 
 

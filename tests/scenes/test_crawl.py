@@ -269,7 +269,7 @@ def test_many_add_at_once_and_garbage_is_refused(garner, web):
     assert not c.up.lines("level=error|ERROR")
 
 
-@pytest.mark.parametrize("files", ["broker/docs", "broker/words", "broker/batch", "shepherd/objects", "journal"])
+@pytest.mark.parametrize("files", ["broker/docs", "broker/words", "broker/registry", "shepherd/objects", "journal"])
 def test_a_full_disk_is_waited_for_without_haste(garner, web, files):
     w = web()
     w.pages["/"] = "<title>t</title>words"

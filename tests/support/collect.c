@@ -5,11 +5,6 @@
 
 #include <stdio.h>
 
-static void left_out(const char *feed, struct str url, const struct err *err)
-{
-	fprintf(stderr, "collect: %s: " STR_FMT ": %s\n", feed, STR_ARG(url), err->msg);
-}
-
 int main(int argc, char **argv)
 {
 	struct collector *c = NULL;
@@ -19,8 +14,10 @@ int main(int argc, char **argv)
 		fprintf(stderr, "collect: expected DATA FOLDER\n");
 		return 2;
 	}
-	struct collector_feed feed = {"folder", &source_folder_ops, argv[2], left_out};
-	rc = collector_open(&c, argv[1], &feed, 1, NULL, 0, &err);
+	struct collector_feed feed = {
+		.name = "folder", .ops = &source_folder_ops, .store = argv[2]};
+	struct collector_options options = {.data = argv[1], .feeds = &feed, .n = 1};
+	rc = collector_open(&c, &options, &err);
 	while (rc == 0)
 		rc = collector_step(c, clock_mono_us(), &err);
 	if (rc > 0)

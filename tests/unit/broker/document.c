@@ -27,7 +27,8 @@ static void make_index(const char *data, const struct soif *obj)
 	struct words_writer *w = NULL;
 	struct docstore *docs = NULL;
 	struct words_attr attr = {STR("full-text"), STR("words")};
-	struct words_doc doc = {.key = obj->url, .attr = &attr, .n = 1};
+	struct words_doc doc = {.key = obj->url, .attr = &attr, .n = 1, .oid = 1};
+	struct docstore_mark mark;
 	struct err err;
 	char path[PATH_MAX];
 	words_settings_default(&settings);
@@ -36,11 +37,11 @@ static void make_index(const char *data, const struct soif *obj)
 	snprintf(path, sizeof path, "%s/broker/words", data);
 	assert_int_equal(words_writer_open(&w, path, &options, &err), 0);
 	snprintf(path, sizeof path, "%s/broker/docs", data);
-	assert_int_equal(docstore_open(&docs, path, NULL, &err), 0);
-	assert_int_equal(docstore_put(docs, obj, &doc.addr, &err), 0);
+	assert_int_equal(docstore_open(&docs, path, NULL, NULL, &err), 0);
+	assert_int_equal(docstore_put(docs, doc.oid, obj, &err), 0);
 	assert_int_equal(words_add(w, &doc, &err), 0);
-	assert_int_equal(docstore_sync(docs, &err), 0);
-	assert_int_equal(words_commit(w, &err), 0);
+	assert_int_equal(docstore_sync(docs, &mark, &err), 0);
+	assert_int_equal(words_commit(w, NULL, &err), 0);
 	words_writer_close(&w);
 	docstore_close(&docs);
 }

@@ -84,6 +84,7 @@ static void make_index(const char *data)
 	struct words_options options = {.settings = &settings};
 	struct words_writer *w = NULL;
 	struct docstore *docs = NULL;
+	struct docstore_mark mark;
 	struct err err;
 	char path[PATH_MAX];
 	words_settings_default(&settings);
@@ -93,21 +94,22 @@ static void make_index(const char *data)
 	snprintf(path, sizeof path, "%s/broker/words", data);
 	assert_int_equal(words_writer_open(&w, path, &options, &err), 0);
 	snprintf(path, sizeof path, "%s/broker/docs", data);
-	assert_int_equal(docstore_open(&docs, path, NULL, &err), 0);
+	assert_int_equal(docstore_open(&docs, path, NULL, NULL, &err), 0);
 	for (int i = 0; i < 2; i++) {
 		struct arena arena = ARENA_INIT(1 << 20);
 		struct soif obj = {.type = STR("FILE"),
 				   .url = i ? STR("http://a/hold") : STR("http://a/walk")};
 		struct str text = i ? STR("holding hands") : STR("walking dogs");
 		struct words_attr attr = {STR("full-text"), text};
-		struct words_doc doc = {.key = obj.url, .attr = &attr, .n = 1};
+		struct words_doc doc = {
+			.key = obj.url, .attr = &attr, .n = 1, .oid = (uint64_t)i + 1};
 		soif_add(&obj, &arena, STR("Full-Text"), text);
-		assert_int_equal(docstore_put(docs, &obj, &doc.addr, &err), 0);
+		assert_int_equal(docstore_put(docs, doc.oid, &obj, &err), 0);
 		assert_int_equal(words_add(w, &doc, &err), 0);
 		arena_free(&arena);
 	}
-	assert_int_equal(docstore_sync(docs, &err), 0);
-	assert_int_equal(words_commit(w, &err), 0);
+	assert_int_equal(docstore_sync(docs, &mark, &err), 0);
+	assert_int_equal(words_commit(w, NULL, &err), 0);
 	words_writer_close(&w);
 	docstore_close(&docs);
 }

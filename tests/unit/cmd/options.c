@@ -51,14 +51,31 @@ static const struct command exec_command = {
 	.max_args = 2,
 	.run = nothing,
 };
+static const struct command classic_command = {
+	.name = "classic",
+	.summary = "an old program",
+	.classic = true,
+	CMD_OPTIONS(show_options, struct opts),
+	.args = "[FILE]",
+	.max_args = 1,
+	.run = nothing,
+};
 static const struct command first_sub = {.name = "first", .summary = "one", .run = nothing};
 static const struct command second_sub = {.name = "second", .summary = "two", .run = nothing};
 static const struct command *const subs[] = {&first_sub, &second_sub};
 static const struct command group_command = {
 	.name = "group", .summary = "a group", .subs = subs, .nsubs = ARRAY_LEN(subs)};
 
-static const struct command *const test_commands[] = {&show_command, &exec_command, &group_command};
-static const struct role worker_role = {.name = "worker", .summary = "works"};
+static const struct command *const test_commands[] = {&show_command, &exec_command, &group_command,
+						      &classic_command};
+static const struct role_flag worker_flags[] = {
+	{"sh", "worker.start=short", "starts with two letters of other options"},
+	{"nocol", "worker.start=nocol", "collects nothing"},
+};
+static const struct role worker_role = {.name = "worker",
+					.summary = "works",
+					.flags = worker_flags,
+					.nflags = ARRAY_LEN(worker_flags)};
 static const struct role *const test_roles[] = {&worker_role};
 static const struct program program = {
 	test_commands, ARRAY_LEN(test_commands), test_roles, ARRAY_LEN(test_roles), NULL, 0};
@@ -129,6 +146,21 @@ static void a_long_option_takes_its_value_after_an_equals_sign_or_in_the_next_wo
 	assert_int_equal(got.rc, 0);
 	assert_string_equal(((const struct opts *)got.line.options)->name, "");
 	done(&got);
+}
+
+static void options_of_a_classic_command_may_have_a_single_dash(void **state)
+{
+	(void)state;
+	struct got got = PARSE("classic", "-json", "-number", "8", "dir", "-v");
+	const struct opts *o = got.line.options;
+	assert_int_equal(got.rc, 0);
+	assert_true(o->json);
+	assert_true(o->verbose);
+	assert_int_equal(o->number, 8);
+	assert_int_equal(got.line.argc, 1);
+	done(&got);
+	fails_with(PARSE("show", "-verbose"), "unknown option '-e'");
+	fails_with(PARSE("classic", "-verboser"), "unknown option '-e'");
 }
 
 static void a_value_may_look_like_an_option(void **state)
@@ -329,6 +361,46 @@ static void a_role_is_a_command(void **state)
 	done(&got);
 }
 
+static void a_flag_of_a_role_is_a_setting_with_one_dash_or_two(void **state)
+{
+	(void)state;
+	struct got got = PARSE("worker", "-nocol", "-s", "x=y", "--nocol", "-sh");
+	assert_int_equal(got.rc, 0);
+	assert_false(got.line.help);
+	assert_int_equal(got.line.nsets, 4);
+	assert_string_equal(got.line.sets[0], "worker.start=nocol");
+	assert_string_equal(got.line.sets[1], "x=y");
+	assert_string_equal(got.line.sets[2], "worker.start=nocol");
+	assert_string_equal(got.line.sets[3], "worker.start=short");
+	done(&got);
+	got = PARSE("worker", "-shh");
+	assert_int_equal(got.rc, 0);
+	assert_string_equal(got.line.sets[0], "hh");
+	done(&got);
+	fails_with(PARSE("worker", "-noco"), "unknown option '-n'");
+	fails_with(PARSE("worker", "--nocl"), "--nocol");
+	fails_with(PARSE("worker", "--nocol=yes"), "takes no value");
+	fails_with(PARSE("show", "-nocol"), "number");
+}
+
+static void flags_of_roles_are_in_help_and_completion(void **state)
+{
+	(void)state;
+	struct buf out = BUF_INIT(HELP_MOST);
+	struct got got = PARSE("worker");
+	help_of_command(&(struct help){&out, false}, got.line.command, "worker");
+	assert_non_null(strstr(buf_text(&out), "--nocol"));
+	assert_non_null(strstr(buf_text(&out), "short for -s worker.start=nocol"));
+	buf_clear(&out);
+	man_command(got.line.command, "worker", &out);
+	assert_non_null(strstr(buf_text(&out), "nocol"));
+	buf_clear(&out);
+	completion_bash(&program, &out);
+	assert_non_null(strstr(buf_text(&out), "['garner worker']='--sh --nocol'"));
+	buf_free(&out);
+	done(&got);
+}
+
 static void the_name_of_the_program_names_the_command(void **state)
 {
 	(void)state;
@@ -463,6 +535,7 @@ int main(void)
 		cmocka_unit_test(defaults_are_there_when_nothing_is_said),
 		cmocka_unit_test(
 			a_long_option_takes_its_value_after_an_equals_sign_or_in_the_next_word),
+		cmocka_unit_test(options_of_a_classic_command_may_have_a_single_dash),
 		cmocka_unit_test(a_value_may_look_like_an_option),
 		cmocka_unit_test(letters_bundle_and_the_last_one_may_take_a_value),
 		cmocka_unit_test(a_list_grows_and_its_default_goes_with_the_first),
@@ -479,6 +552,8 @@ int main(void)
 		cmocka_unit_test(help_silences_complaints_that_come_after_it),
 		cmocka_unit_test(nothing_at_all_is_no_error_of_the_parser),
 		cmocka_unit_test(a_role_is_a_command),
+		cmocka_unit_test(a_flag_of_a_role_is_a_setting_with_one_dash_or_two),
+		cmocka_unit_test(flags_of_roles_are_in_help_and_completion),
 		cmocka_unit_test(the_name_of_the_program_names_the_command),
 		cmocka_unit_test(text_is_wrapped_before_the_eightieth_column),
 		cmocka_unit_test(the_tables_of_garner_are_whole),

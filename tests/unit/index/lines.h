@@ -310,8 +310,8 @@ static inline void lines_of_doc(const struct words_doc *doc, const struct words_
 		qsort(list.word, list.n, sizeof *list.word, word_order);
 	words_to_lines(&list, doc->key, out);
 	buf_printf(&text, "\x01" STR_FMT " %d %" PRId64 " %d %" PRIu64 " %" PRId64 " %" PRId64 "%s",
-		   STR_ARG(doc->key), words_length_code(length), doc->time_s, doc->rank,
-		   doc->addr.v, number[0], number[1], buf_text(&ranges));
+		   STR_ARG(doc->key), words_length_code(length), doc->time_s, doc->rank, doc->oid,
+		   number[0], number[1], buf_text(&ranges));
 	lines_add(out, &text);
 	buf_free(&text);
 	buf_free(&ranges);

@@ -51,7 +51,7 @@ static struct words_reader *reader_of(struct words_writer **w, const char *name)
 {
 	struct words_reader *r;
 	struct err err;
-	assert_true(words_commit(*w, &err) >= 0);
+	assert_true(words_commit(*w, NULL, &err) >= 0);
 	words_writer_close(w);
 	assert_int_equal(0, words_open(&r, scratch(name), &err));
 	return r;
@@ -329,7 +329,7 @@ static void a_hit_leads_to_its_document(void **state)
 	struct words_attr attr = {STR("full-text"), STR("word")};
 	struct words_doc doc = {.key = STR("http://h/"), .time_s = -5, .attr = &attr, .n = 1};
 	struct err err;
-	doc.addr.v = 123456789;
+	doc.oid = 123456789;
 	assert_int_equal(0, words_add(w, &doc, &err));
 	struct words_reader *r = reader_of(&w, "hit");
 	struct query q = parsed("word");
@@ -337,7 +337,7 @@ static void a_hit_leads_to_its_document(void **state)
 	assert_int_equal(1, hits.n);
 	assert_str(hits.hit[0].key, "http://h/");
 	assert_true(hits.hit[0].time_s == -5);
-	assert_true(hits.hit[0].addr == 123456789);
+	assert_true(hits.hit[0].oid == 123456789);
 	words_close(&r);
 }
 

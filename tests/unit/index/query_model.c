@@ -157,7 +157,7 @@ static void open_world(struct world *w, const char *name, unsigned docs, unsigne
 			add(w, throw(4) && c ? (unsigned) throw(docs) : c * docs / commits + i);
 		for (unsigned i = 0; i < docs / commits / 8; i++)
 			drop(w, (unsigned) throw(docs));
-		if (words_commit(w->writer, &err) < 0)
+		if (words_commit(w->writer, NULL, &err) < 0)
 			fail_msg("%s", err.msg);
 	}
 	assert_int_equal(0, words_open(&w->reader, scratch(name), &err));
@@ -201,7 +201,7 @@ static void change_world(struct world *w, unsigned docs)
 	}
 	if (throw(2) && words_merge_all(w->writer, &err) < 0)
 		fail_msg("%s", err.msg);
-	if (words_commit(w->writer, &err) < 0)
+	if (words_commit(w->writer, NULL, &err) < 0)
 		fail_msg("%s", err.msg);
 	if (words_refresh(&w->reader, &err) < 0)
 		fail_msg("%s", err.msg);
@@ -500,9 +500,9 @@ static void real_text(void **state)
 		assert_int_equal(0, words_add(w.writer, &doc, &err));
 		model_add(&w.model, &doc);
 		if (i % 500 == 499)
-			assert_int_equal(0, words_commit(w.writer, &err));
+			assert_int_equal(0, words_commit(w.writer, NULL, &err));
 	}
-	assert_true(words_commit(w.writer, &err) >= 0);
+	assert_true(words_commit(w.writer, NULL, &err) >= 0);
 	assert_int_equal(0, words_open(&w.reader, scratch("real"), &err));
 	look(&w);
 	ask_many(&w, 3000, real_query);

@@ -93,7 +93,7 @@ static void write_on(struct words_writer *w)
 				assert_int_equal(0, words_delete(w, str_of(key), &err));
 			assert_int_equal(0, put(w, number, round, &err));
 		}
-		assert_int_equal(0, words_commit(w, &err));
+		assert_int_equal(0, words_commit(w, NULL, &err));
 		if (round % 10 == 0)
 			assert_true(words_merge_all(w, &err) >= 0);
 	}
@@ -105,7 +105,7 @@ static void begin(struct words_writer **w, const char *name)
 	assert_int_equal(0, words_writer_open(w, scratch(name), NULL, &err));
 	for (unsigned i = 0; i < DOCS; i++)
 		assert_int_equal(0, put(*w, i, 0, &err));
-	assert_int_equal(0, words_commit(*w, &err));
+	assert_int_equal(0, words_commit(*w, NULL, &err));
 	atomic_store(&over, false);
 }
 

@@ -81,7 +81,7 @@ static inline void add(struct shelf *s, struct words_writer *w, struct words_doc
 static inline void commit(struct words_writer *w)
 {
 	struct err err;
-	assert_int_equal(words_commit(w, &err), 0);
+	assert_int_equal(words_commit(w, NULL, &err), 0);
 }
 
 static inline void assert_index_is(struct shelf *s, struct words_reader *r)
@@ -161,7 +161,7 @@ static inline struct words_doc random_doc(struct shelf *s, unsigned key)
 		.key = str_of(arena_printf(&s->arena, "http://host%u/%u", key % 7, key)),
 		.time_s = (int64_t)below(1000000) - 1000,
 		.rank = (uint16_t)below(65536),
-		.addr = {below(1 << 30) + 1},
+		.oid = below(1 << 30) + 1,
 		.attr = attr,
 		.n = n};
 }
@@ -169,7 +169,7 @@ static inline struct words_doc random_doc(struct shelf *s, unsigned key)
 static inline struct words_doc text_doc(const char *key, struct str text, struct words_attr *attr)
 {
 	*attr = (struct words_attr){STR("full-text"), text};
-	return (struct words_doc){.key = str_of(key), .attr = attr, .n = 1, .addr = {1}};
+	return (struct words_doc){.key = str_of(key), .attr = attr, .n = 1, .oid = 1};
 }
 
 /* Files in a folder whose names end so. */

@@ -39,7 +39,7 @@ static int do_stage(struct shelf *s, unsigned stage, struct words_writer *w, str
 			return -1;
 		forget(s, key);
 	}
-	return w ? words_commit(w, err) : 0;
+	return w ? words_commit(w, NULL, err) : 0;
 }
 
 static struct plan make_plan(struct shelf *s)

@@ -1,5 +1,6 @@
 #include "index/words.h"
 
+#include "base/fault.h"
 #include "base/thread.h"
 #include "shelf.h"
 
@@ -140,33 +141,55 @@ static void deletes_that_wait_for_a_commit_survive_a_merge_and_no_crash(void **s
 	assert_folder_is(s);
 }
 
-static struct docaddr twice(void *ctx, struct docaddr addr)
-{
-	unsigned *asked = ctx;
-	++*asked;
-	return (struct docaddr){addr.v % 3 ? addr.v * 2 : 0};
-}
-
-static void documents_that_moved_get_their_new_addresses(void **state)
+static void a_note_is_committed_alone_and_kept_by_merges(void **state)
 {
 	struct shelf *s = *state;
 	struct err err;
-	unsigned asked = 0;
+	struct words_note note = {.follows = 77, .docs = {3, 4096}}, got;
 	struct words_writer *w = open_writer(s);
-	assert_int_equal(words_readdress(w, twice, &asked, &err), 1);
-	for (unsigned round = 0; round < 3; round++) {
-		for (unsigned i = 0; i < 50; i++)
-			add(s, w, random_doc(s, below(100)));
-		commit(w);
+	words_noted(w, &got);
+	assert_true(got.follows == 0 && got.docs.file == 0 && got.docs.length == 0);
+	assert_int_equal(words_commit(w, &note, &err), 0);
+	assert_int_equal(words_commit(w, &note, &err), 1); /* the same once more is nothing */
+	for (unsigned i = 0; i < 3; i++) {
+		add(s, w, random_doc(s, i));
+		commit(w); /* without one: it stays */
 	}
-	assert_int_equal(words_readdress(w, twice, &asked, &err), 0);
-	assert_int_equal(asked, s->n);
-	for (size_t i = 0; i < s->n; i++)
-		s->doc[i].addr.v *= s->doc[i].addr.v % 3 ? 2 : 1;
-	assert_folder_is(s);
-	assert_int_equal(files_in(s->folder, ".words"), 1);
-	assert_int_equal(words_readdress(w, twice, &asked, &err), 0);
+	assert_int_equal(words_merge_all(w, &err), 0);
 	words_writer_close(&w);
+	w = open_writer(s);
+	words_noted(w, &got);
+	assert_true(got.follows == 77 && got.docs.file == 3 && got.docs.length == 4096);
+	note.docs.length++;
+	assert_int_equal(words_commit(w, &note, &err), 0);
+	struct words_reader *r = NULL;
+	assert_int_equal(words_open(&r, s->folder, &err), 0);
+	words_reader_note(r, &got);
+	assert_int_equal(got.docs.length, 4097);
+	words_close(&r);
+	words_writer_close(&w);
+	assert_folder_is(s);
+}
+
+static void settings_are_the_same_or_differ_in_anything(void **state)
+{
+	struct words_settings a, b;
+	(void)state;
+	words_settings_default(&a);
+	b = a;
+	assert_true(words_settings_same(&a, &b));
+	b.weight[1].weight++;
+	assert_false(words_settings_same(&a, &b));
+	b = a;
+	memcpy(b.language, "english", sizeof "english");
+	assert_false(words_settings_same(&a, &b));
+	b = a;
+	memcpy(b.column[b.columns++].name, "size", sizeof "size");
+	assert_false(words_settings_same(&a, &b));
+	a = b;
+	assert_true(words_settings_same(&a, &b));
+	b.column[0].type = WORDS_DATE;
+	assert_false(words_settings_same(&a, &b));
 }
 
 static void who_merges_elsewhere_commits_without_merging(void **state)
@@ -187,74 +210,55 @@ static void who_merges_elsewhere_commits_without_merging(void **state)
 	assert_folder_is(s);
 }
 
-struct during {
-	struct shelf *shelf;
-	struct words_writer *writer;
-	struct str key[2];
-	unsigned asked;
-};
-
-/* While documents are asked for, those of some segments go, and with the commit the segments. */
-static struct docaddr delete_meanwhile(void *ctx, struct docaddr addr)
+static void *merge_whole(void *arg)
 {
-	struct during *d = ctx;
 	struct err err;
-	d->asked++;
-	for (size_t i = 0; i < 2 && d->key[i].n; i++) {
-		assert_int_equal(words_delete(d->writer, d->key[i], &err), 0);
-		forget(d->shelf, d->key[i]);
-		d->key[i] = STR("");
-		commit(d->writer);
-	}
-	return addr;
+	ENSURE(words_merge_all(arg, &err) >= 0);
+	return NULL;
 }
 
+/* While all is merged, the documents of some segments go, and with the commit the segments. */
 static void a_segment_that_goes_meanwhile_is_no_reason_to_begin_again(void **state)
 {
 	struct shelf *s = *state;
 	struct err err;
 	struct words_options options = {.settings = &s->settings, .merges_elsewhere = true};
-	struct during d = {.shelf = s};
-	assert_int_equal(words_writer_open(&d.writer, s->folder, &options, &err), 0);
+	struct words_writer *w = NULL;
+	pthread_t merger;
+	assert_int_equal(words_writer_open(&w, s->folder, &options, &err), 0);
 	for (unsigned i = 0; i < 4; i++) {
-		add(s, d.writer, random_doc(s, i));
-		commit(d.writer);
+		add(s, w, random_doc(s, i));
+		commit(w);
 	}
-	d.key[0] = s->doc[0].key;
-	d.key[1] = s->doc[2].key;
-	assert_int_equal(words_readdress(d.writer, delete_meanwhile, &d, &err), 0);
-	assert_int_equal(d.asked, 4);
-	assert_folder_is(s);
-	d.key[0] = s->doc[0].key;
-	d.key[1] = s->doc[1].key;
-	assert_int_equal(words_readdress(d.writer, delete_meanwhile, &d, &err), 0);
-	assert_int_equal(d.asked, 6);
-	assert_folder_is(s);
-	assert_int_equal(files_in(s->folder, ".words"), 0); /* nothing was left */
-	words_writer_close(&d.writer);
+	for (unsigned n = 4; n > 0; n -= 2) { /* the second time nothing is left */
+		assert_int_equal(fault_arm("words.merged=slow", &err), 0);
+		assert_int_equal(thread_start(&merger, merge_whole, w, &err), 0);
+		for (unsigned i = 0; i < 2; i++) {
+			struct str key = s->doc[0].key;
+			assert_int_equal(words_delete(w, key, &err), 0);
+			forget(s, key);
+			commit(w);
+		}
+		pthread_join(merger, NULL);
+		assert_folder_is(s);
+	}
+	assert_int_equal(fault_arm(NULL, &err), 0);
+	assert_int_equal(files_in(s->folder, ".words"), 0);
+	words_writer_close(&w);
 	assert_folder_is(s);
 }
 
-static struct docaddr stop_at_the_third(void *ctx, struct docaddr addr)
-{
-	static unsigned asked;
-	if (++asked == 3)
-		words_stop_merging(ctx);
-	return addr;
-}
-
-static void a_merge_that_is_stopped_leaves_all_as_it_was(void **state)
+static void no_merge_begins_once_they_are_stopped(void **state)
 {
 	struct shelf *s = *state;
 	struct err err;
 	struct words_writer *w = open_writer(s);
 	for (unsigned i = 0; i < 5; i++) {
-		for (unsigned k = 0; k < 50; k++)
-			add(s, w, random_doc(s, 50 * i + k));
+		add(s, w, random_doc(s, i));
 		commit(w);
 	}
-	assert_int_equal(words_readdress(w, stop_at_the_third, w, &err), 1);
-	assert_int_equal(words_merge_all(w, &err), 1); /* and no other begins */
+	words_stop_merging(w);
+	assert_int_equal(words_merge_all(w, &err), 1);
 	add(s, w, random_doc(s, 1000));
 	commit(w);
 	assert_int_equal(files_in(s->folder, ".words"), 6);
@@ -346,10 +350,11 @@ int main(void)
 		SHELF_TEST(a_whole_merge_drops_what_is_deleted),
 		SHELF_TEST(whole_merges_may_number_by_rank),
 		SHELF_TEST(deletes_that_wait_for_a_commit_survive_a_merge_and_no_crash),
-		SHELF_TEST(documents_that_moved_get_their_new_addresses),
+		SHELF_TEST(a_note_is_committed_alone_and_kept_by_merges),
+		SHELF_TEST(settings_are_the_same_or_differ_in_anything),
 		SHELF_TEST(who_merges_elsewhere_commits_without_merging),
 		SHELF_TEST(a_segment_that_goes_meanwhile_is_no_reason_to_begin_again),
-		SHELF_TEST(a_merge_that_is_stopped_leaves_all_as_it_was),
+		SHELF_TEST(no_merge_begins_once_they_are_stopped),
 		SHELF_TEST(merges_and_readers_run_while_documents_change),
 	};
 	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);

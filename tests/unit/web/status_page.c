@@ -24,7 +24,7 @@ static void show_reapers(size_t n)
 {
 	struct status s = {0};
 	const struct web_reapers some = {reapers, n};
-	web_status_html(page_new(), &s, &some, NOW_US);
+	web_status_html(page_new(), &s, &some, &(struct web_points){0}, NOW_US);
 	assert_int_equal(html.depth, 0);
 }
 
@@ -40,11 +40,38 @@ static void reapers_are_shown_where_there_are_others(void **state)
 	assert_page_lacks("Reapers");
 }
 
+static void sources_are_shown_where_there_are_several_or_one_is_asked(void **state)
+{
+	(void)state;
+	struct status s = {0};
+	const struct web_reapers none = {0};
+	struct point_status points[] = {
+		{.name = "crawl", .state = POINT_GOOD, .last_us = 900 * US_PER_S, .objects = 5},
+		{.name = "gatherer.example:8500",
+		 .state = POINT_FAILED,
+		 .last_us = 940 * US_PER_S,
+		 .next_us = 1120 * US_PER_S,
+		 .objects = 12,
+		 .bad = 3,
+		 .text = "ended <early>"},
+	};
+	web_status_html(page_new(), &s, &none, &(struct web_points){points, 1}, NOW_US);
+	assert_page_lacks("Sources");
+	web_status_html(page_new(), &s, &none, &(struct web_points){points, 2}, NOW_US);
+	assert_int_equal(html.depth, 0);
+	assert_page_has("<td>crawl</td><td class=\"good\">good</td>");
+	assert_page_has("<td>gatherer.example:8500</td><td class=\"bad\">failed</td>"
+			"<td class=\"dim\">ended &lt;early&gt;</td>");
+	assert_page_has("<td class=\"n\">12</td><td class=\"n\">3</td>");
+	web_status_html(page_new(), &s, &none, &(struct web_points){points + 1, 1}, NOW_US);
+	assert_page_has("Sources");
+}
+
 static void show(struct status_row *rows, size_t n, size_t nviews)
 {
 	const struct web_reapers none = {0};
 	struct status s = {.row = rows, .nrows = n, .view = views, .nviews = nviews};
-	web_status_html(page_new(), &s, &none, NOW_US);
+	web_status_html(page_new(), &s, &none, &(struct web_points){0}, NOW_US);
 	assert_int_equal(html.depth, 0);
 }
 
@@ -125,6 +152,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reapers_are_shown_where_there_are_others),
+		cmocka_unit_test(sources_are_shown_where_there_are_several_or_one_is_asked),
 		cmocka_unit_test(all_ready_is_one_good_sentence),
 		cmocka_unit_test(roles_that_are_not_ready_are_named),
 		cmocka_unit_test(a_row_shows_time_restarts_cpu_and_memory),

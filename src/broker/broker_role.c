@@ -1,0 +1,87 @@
+/* The loop of the role `broker`: a collector until a signal comes, opened again after a failure. */
+#include "base/clock.h"
+#include "base/log.h"
+#include "broker/collector.h"
+#include "role/notify.h"
+
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+enum { AGAIN_MIN_US = 1000000, AGAIN_MAX_US = 60000000 };
+
+static bool signal_ended(int signals)
+{
+	struct signalfd_siginfo info;
+	while (read(signals, &info, sizeof info) == (ssize_t)sizeof info)
+		if (info.ssi_signo != SIGHUP)
+			return true;
+	return false;
+}
+
+static int collect_until_signal(struct collector *c, int signals, unsigned *failures,
+				struct err *err)
+{
+	while (!signal_ended(signals)) {
+		int rc = collector_step(c, clock_mono_us(), err);
+		if (rc < 0)
+			return -1;
+		*failures = 0;
+		if (collector_trouble(c, err) == 0)
+			log_error(COLLECTOR, "merging or compacting failed, will be tried again",
+				  KV_TEXT("why", err->msg));
+		if (rc > 0)
+			collector_wait(c, signals, INT64_MAX);
+	}
+	notify_send("STOPPING=1");
+	return collector_commit(c, err);
+}
+
+/* 1: a signal came first. */
+static int pause_until(int signals, int64_t until_us)
+{
+	while (clock_mono_us() < until_us) {
+		if (signal_ended(signals))
+			return 1;
+		usleep(100000);
+	}
+	return 0;
+}
+
+int broker_run(const struct collector_options *options, struct err *err)
+{
+	struct collector_options now = *options; /* cursors are forgotten once */
+	sigset_t set;
+	unsigned failures = 0;
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	int signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), rc;
+	if (signals < 0)
+		return err_sys(err, "signalfd");
+	for (bool ready = false;; ready = true) {
+		struct collector *c = NULL;
+		rc = collector_open(&c, &now, err);
+		if (rc < 0 && !ready)
+			break; /* what is wrong from the start is for a person to mend */
+		if (!ready)
+			notify_send("READY=1\nSTATUS=collecting");
+		if (rc == 0) {
+			now.forget = false;
+			rc = collect_until_signal(c, signals, &failures, err);
+		}
+		collector_close(&c);
+		if (rc == 0)
+			break;
+		int64_t wait_us = backoff_us(++failures, AGAIN_MIN_US, AGAIN_MAX_US);
+		log_error(COLLECTOR, "collecting failed, will be tried again",
+			  KV_TEXT("why", err->msg), KV_INT("seconds", wait_us / US_PER_S));
+		if (pause_until(signals, clock_mono_us() + wait_us) != 0) {
+			rc = 0;
+			break;
+		}
+	}
+	(void)close(signals);
+	return rc;
+}

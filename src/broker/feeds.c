@@ -1,0 +1,460 @@
+/* Feeds: when each is opened, what is done with what it tells, and how it ends. */
+#include "broker/feeds.h"
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/table.h"
+#include "base/value.h"
+#include "broker/points.h"
+
+#include <stdio.h>
+
+/* A feed that is followed and cannot be opened or read is tried again after this; a collection
+ * point after longer and longer. */
+enum { RETRY_US = 1000000 };
+#define POINT_RETRY_US (60 * US_PER_S)
+/* How often a point may be asked early: a part of the time between collections. */
+enum { EARLY_PART = 24 };
+enum { OBJECT_ARENA = 192 << 20 };
+enum { REPORT_US = 1000000 };
+/* How long after all was told it may be told again because something is missing, and how many times
+ * as long as that took. */
+#define AGAIN_US (60 * US_PER_S)
+enum { AGAIN_TIMES = 100 };
+enum { SWEEP_STEP = 20000 }; /* records that one step looks at */
+
+TABLE(told_ids, uint64_t, bool, hash_u64, table_same_u64)
+
+struct feed {
+	const struct collector_feed *def;
+	uint32_t point;
+	struct source *source;       /* NULL: not open */
+	bool fresh;                  /* nothing was ever told by it, so there is nothing to drop */
+	bool lost;                   /* its place is: it begins again, until it has told all */
+	int64_t due_us;              /* when to open it */
+	unsigned failures;           /* in a row */
+	struct source_cursor failed; /* where it was when something could not be read, */
+	bool failing;                /* if nothing came since */
+	/* It tells everything, and what is not told goes. Until then its cursor is not moved, so
+	 * that a crash begins again. */
+	bool sweeps;
+	struct told_ids told;
+	bool ended; /* all was told, and now what was not goes */
+	struct registry_scan *sweep;
+	/* It refreshed an object that is not there, because that had expired: all has to be told
+	 * again, but not too often. */
+	bool missing;
+	int64_t began_us, again_us; /* again_us: not before */
+	struct point_status status;
+};
+
+struct feeds {
+	struct feeds_env env;
+	struct feed *feed;
+	size_t n, asked; /* asked: collection points that are open */
+	size_t turn;     /* which one is read first, so that none is starved */
+	struct arena object;
+	bool changed; /* a status has */
+	int64_t reported_us;
+};
+
+static const struct source_cursor beginning;
+
+static struct source_cursor cursor_of(const struct feeds *f, const struct feed *feed)
+{
+	size_t n;
+	const struct registry_point *p = registry_points(f->env.registry, &n);
+	for (size_t i = 0; i < n; i++)
+		if (p[i].number == feed->point)
+			return p[i].cursor;
+	return beginning;
+}
+
+static bool is_beginning(const struct source_cursor *c)
+{
+	return memcmp(c, &beginning, sizeof *c) == 0;
+}
+
+static void say_state(struct feeds *f, struct feed *feed, enum point_state state, const char *text)
+{
+	feed->status.state = (uint8_t)state;
+	snprintf(feed->status.text, sizeof feed->status.text, "%.*s", POINT_TEXT, text);
+	f->changed = true;
+}
+
+int feeds_new(struct feeds **ret, const struct feeds_env *env, struct err *err)
+{
+	struct feeds *f = mem_alloc(sizeof *f);
+	const struct collector_options *o = env->options;
+	int64_t now_us = clock_mono_us();
+	f->env = *env;
+	f->n = o->n;
+	f->feed = mem_array(o->n, sizeof *f->feed);
+	f->object = ARENA_INIT(OBJECT_ARENA);
+	f->changed = true;
+	for (size_t i = 0; i < f->n; i++) {
+		struct feed *feed = &f->feed[i];
+		size_t known, now;
+		feed->def = &o->feeds[i];
+		(void)registry_points(env->registry, &known);
+		feed->point = registry_point(env->registry, feed->def->name);
+		(void)registry_points(env->registry, &now);
+		feed->fresh = now > known;
+		if (feed->point == 0) {
+			feeds_free(&f);
+			return err_set(err, ERR_USAGE, "%s: too many sources, or too long a name",
+				       o->feeds[i].name);
+		}
+		bool waits = feed->def->every_us && o->no_collect;
+		feed->due_us = waits ? INT64_MAX : now_us;
+		feed->again_us = now_us + AGAIN_US;
+		snprintf(feed->status.name, sizeof feed->status.name, "%s", feed->def->name);
+		feed->lost = o->forget;
+		if (o->forget) {
+			registry_set_cursor(env->registry, feed->point, &beginning);
+			env->took(env->ctx);
+		}
+	}
+	*ret = f;
+	return 0;
+}
+
+static void close_source(struct feeds *f, struct feed *feed)
+{
+	if (feed->source && feed->def->every_us)
+		f->asked--;
+	source_close(&feed->source);
+	registry_scan_free(&feed->sweep);
+	told_ids_free(&feed->told);
+	feed->failing = feed->sweeps = feed->ended = false;
+}
+
+void feeds_free(struct feeds **fp)
+{
+	struct feeds *f = *fp;
+	if (!f)
+		return;
+	for (size_t i = 0; i < f->n; i++)
+		close_source(f, &f->feed[i]);
+	mem_free(&f->feed);
+	arena_free(&f->object);
+	mem_free(fp);
+}
+
+/* Opening and ending */
+
+static void set_due(struct feed *feed, int64_t in_us, int64_t now_us)
+{
+	feed->due_us = now_us + in_us;
+	feed->status.next_us = feed->def->every_us ? clock_wall_us() + in_us : 0;
+}
+
+/* It cannot be opened or read now; nothing of it counts that was not committed. */
+static void put_off(struct feeds *f, struct feed *feed, int64_t now_us, const struct err *err)
+{
+	int64_t every_us = feed->def->every_us;
+	close_source(f, feed);
+	feed->failures++;
+	if (every_us) {
+		f->env.count(f->env.ctx, COLLECTOR_FAILURES);
+		set_due(feed, backoff_us(feed->failures, MIN(POINT_RETRY_US, every_us), every_us),
+			now_us);
+		log_warn(COLLECTOR, "a collection failed, will be tried again",
+			 KV_TEXT("point", feed->def->name), KV_TEXT("why", err->msg),
+			 KV_INT("seconds", (feed->due_us - now_us) / US_PER_S));
+	} else {
+		set_due(feed, RETRY_US, now_us);
+	}
+	say_state(f, feed, POINT_FAILED, err->msg);
+}
+
+/* 0: it is open. 1: not now. A place that the feed does not know any more begins again. */
+static int open_feed(struct feeds *f, struct feed *feed, int64_t now_us)
+{
+	struct err err = {0};
+	if (feed->source)
+		return 0;
+	if (now_us < feed->due_us || (feed->def->every_us && f->asked == COLLECTOR_OPEN))
+		return 1;
+	bool anew = feed->def->full || feed->lost;
+	struct source_cursor from = anew ? beginning : cursor_of(f, feed);
+	int rc = feed->def->ops->open(&feed->source, feed->def->store, &from, &err);
+	if (rc < 0 && err.code == ERR_USAGE && !is_beginning(&from)) {
+		from = beginning;
+		rc = feed->def->ops->open(&feed->source, feed->def->store, &from, &err);
+	}
+	if (rc != 0) {
+		feed->source = NULL;
+		if (rc > 0)
+			(void)err_set(&err, ERR_SYSTEM, "%s: it is not there", feed->def->name);
+		put_off(f, feed, now_us, &err);
+		return 1;
+	}
+	f->asked += feed->def->every_us != 0;
+	feed->sweeps = is_beginning(&from) && !feed->fresh;
+	feed->fresh = false;
+	feed->began_us = now_us;
+	feed->status.last_us = clock_wall_us();
+	feed->status.objects = feed->status.bad = 0;
+	say_state(f, feed, POINT_RUNS, "");
+	return 0;
+}
+
+/* A collection came to its end. */
+static void end_collection(struct feeds *f, struct feed *feed, int64_t now_us)
+{
+	struct source_cursor at;
+	source_cursor(feed->source, &at);
+	registry_set_cursor(f->env.registry, feed->point, &at);
+	f->env.took(f->env.ctx);
+	f->env.count(f->env.ctx, COLLECTOR_COLLECTIONS);
+	log_info(COLLECTOR, "collected", KV_TEXT("point", feed->def->name),
+		 KV_INT("objects", (int64_t)feed->status.objects),
+		 KV_INT("bad", (int64_t)feed->status.bad));
+	close_source(f, feed);
+	feed->failures = 0;
+	set_due(feed, feed->def->every_us, now_us);
+	say_state(f, feed, POINT_GOOD, "");
+}
+
+/* Drops what was not told. 0: more is left. 1: that was all. */
+static int sweep_untold(struct feeds *f, struct feed *feed, struct err *err)
+{
+	struct registry_record r;
+	int rc = 0;
+	if (!feed->sweep && registry_scan_open(&feed->sweep, f->env.registry, 0, err) < 0)
+		return -1;
+	for (unsigned i = 0; i < SWEEP_STEP && !f->env.enough(f->env.ctx); i++) {
+		rc = registry_scan_next(feed->sweep, &r, err);
+		if (rc != 0)
+			break;
+		const struct registry_object *o = &r.object;
+		if (!r.living || o->point != feed->point ||
+		    told_ids_get(&feed->told,
+				 objects_identity(o->gatherer_name, o->gatherer_host, o->url)))
+			continue;
+		f->env.took(f->env.ctx);
+		f->env.count(f->env.ctx, COLLECTOR_DELETED);
+		if (objects_drop(f->env.objects, o, clock_wall_us(), err) < 0)
+			return -1;
+	}
+	if (rc < 0 && err->code == ERR_USAGE) { /* it was compressed: once more */
+		registry_scan_free(&feed->sweep);
+		return 0;
+	}
+	return rc;
+}
+
+/* Of a feed that is followed. */
+static void tell_all_again(struct feeds *f, struct feed *feed, int64_t now_us)
+{
+	log_info(COLLECTOR, "all is told again: what had expired was refreshed",
+		 KV_TEXT("feed", feed->def->name));
+	close_source(f, feed);
+	feed->missing = false;
+	feed->lost = true;
+	feed->due_us = now_us;
+}
+
+/* All was told, and what was not is gone. */
+static void end_sweep(struct feeds *f, struct feed *feed, int64_t now_us)
+{
+	registry_scan_free(&feed->sweep);
+	told_ids_free(&feed->told);
+	feed->sweeps = feed->ended = feed->missing = false;
+	feed->again_us = now_us + AGAIN_US + AGAIN_TIMES * (now_us - feed->began_us);
+	f->env.took(f->env.ctx);
+}
+
+/* It has no more now. */
+static int reach_end(struct feeds *f, struct feed *feed, int64_t now_us, struct err *err)
+{
+	feed->ended = feed->sweeps;
+	if (feed->sweeps) {
+		int rc = sweep_untold(f, feed, err);
+		if (rc <= 0)
+			return rc;
+		end_sweep(f, feed, now_us);
+	}
+	feed->lost = feed->missing && feed->def->every_us;
+	if (feed->def->every_us)
+		end_collection(f, feed, now_us);
+	else if (feed->missing && now_us >= feed->again_us)
+		tell_all_again(f, feed, now_us);
+	else if (feed->status.state != POINT_GOOD)
+		say_state(f, feed, POINT_GOOD, "");
+	return 1;
+}
+
+/* Reading */
+
+static void leave_out(struct feeds *f, struct feed *feed, struct str url, const struct err *err)
+{
+	f->env.count(f->env.ctx, COLLECTOR_BAD);
+	feed->status.bad++;
+	log_warn(COLLECTOR, "an object was left out", KV_TEXT("feed", feed->def->name),
+		 KV_STR("url", url), KV_TEXT("why", err->msg));
+}
+
+/* What could not be read was skipped, unless the feed stands where it failed before and does not
+ * say that it skipped something: then it lost its place, or comes no further now. 1: it was closed.
+ */
+static int skip_unread(struct feeds *f, struct feed *feed, int64_t now_us, const struct err *err)
+{
+	struct source_cursor at;
+	source_cursor(feed->source, &at);
+	if (err->code != ERR_PARTLY && feed->failing &&
+	    memcmp(&at, &feed->failed, sizeof at) == 0) {
+		bool lost = err->code == ERR_USAGE;
+		put_off(f, feed, now_us, err);
+		feed->lost |= lost;
+		if (lost)
+			feed->due_us = now_us;
+		return 1;
+	}
+	feed->failing = true;
+	feed->failed = at;
+	leave_out(f, feed, STR(""), err);
+	return 0;
+}
+
+static const enum collector_counter counts[] = {
+	[OBJECTS_ADDED] = COLLECTOR_ADDED,
+	[OBJECTS_REPLACED] = COLLECTOR_REPLACED,
+	[OBJECTS_DELETED] = COLLECTOR_DELETED,
+	[OBJECTS_REFRESHED] = COLLECTOR_REFRESHED,
+};
+
+/* An object that cannot be taken is counted and left out; that is not a reason to stop. */
+static int apply_change(struct feeds *f, struct feed *feed, const struct source_change *change,
+			struct err *err)
+{
+	const struct soif *obj = &change->obj;
+	enum objects_did did = OBJECTS_SAME;
+	feed->status.objects++;
+	int rc = objects_apply(f->env.objects, feed->point, change, clock_wall_us(), &did, err);
+	if (rc < 0 && err->code == ERR_USAGE) {
+		leave_out(f, feed, obj->url, err);
+		rc = 0;
+	} else if (rc == 0 && did < ARRAY_LEN(counts)) {
+		f->env.count(f->env.ctx, counts[did]);
+	}
+	feed->missing |= did == OBJECTS_UNKNOWN;
+	if (feed->sweeps && change->op != SOURCE_DELETE)
+		(void)told_ids_put(&feed->told,
+				   objects_identity(soif_get(obj, STR("Gatherer-Name")),
+						    soif_get(obj, STR("Gatherer-Host")), obj->url));
+	return rc;
+}
+
+/* Takes up to a batch from a feed. 0: there may be more. 1: it has no more now. */
+static int read_feed(struct feeds *f, struct feed *feed, int64_t now_us, struct err *err)
+{
+	while (!f->env.enough(f->env.ctx)) {
+		struct source_change change;
+		if (feed->ended)
+			return reach_end(f, feed, now_us, err);
+		arena_clear(&f->object);
+		int rc = source_next(feed->source, &f->object, &change, err);
+		if (rc == 2)
+			return 1;
+		if (rc == 1)
+			return reach_end(f, feed, now_us, err);
+		if (rc < 0 && err->code == ERR_SYSTEM) {
+			put_off(f, feed, now_us, err);
+			return 1;
+		}
+		if (rc < 0 && skip_unread(f, feed, now_us, err) != 0)
+			return 1;
+		f->env.took(f->env.ctx);
+		if (rc < 0)
+			continue;
+		feed->failing = false;
+		if (apply_change(f, feed, &change, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int feeds_read(struct feeds *f, int64_t now_us, struct err *err)
+{
+	bool more = false;
+	for (size_t i = 0; i < f->n; i++) {
+		struct feed *feed = &f->feed[(f->turn + i) % f->n];
+		if (open_feed(f, feed, now_us) != 0)
+			continue;
+		int rc = read_feed(f, feed, now_us, err);
+		if (rc < 0)
+			return -1;
+		more |= rc == 0;
+	}
+	f->turn += f->n != 0;
+	return more ? 0 : 1;
+}
+
+void feeds_mark(struct feeds *f)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		struct feed *feed = &f->feed[i];
+		struct source_cursor at, was;
+		/* a collection counts when it has come to its end */
+		if (!feed->source || feed->sweeps || feed->def->every_us)
+			continue;
+		source_cursor(feed->source, &at);
+		was = cursor_of(f, feed);
+		if (memcmp(&at, &was, sizeof at) != 0)
+			registry_set_cursor(f->env.registry, feed->point, &at);
+	}
+}
+
+/* Waiting */
+
+int64_t feeds_due_us(const struct feeds *f)
+{
+	int64_t due = INT64_MAX;
+	for (size_t i = 0; i < f->n; i++) {
+		const struct feed *feed = &f->feed[i];
+		bool full = feed->def->every_us && f->asked == COLLECTOR_OPEN;
+		if (!feed->source && !full)
+			due = MIN(due, feed->due_us);
+	}
+	return f->changed ? MIN(due, f->reported_us + REPORT_US) : due;
+}
+
+size_t feeds_fds(const struct feeds *f, int *ret, size_t most)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < f->n && n < most; i++)
+		if (f->feed[i].source)
+			ret[n++] = source_wait_fd(f->feed[i].source);
+	return n;
+}
+
+void feeds_ask_early(struct feeds *f, uint32_t point, int64_t now_us)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		struct feed *feed = &f->feed[i];
+		int64_t every_us = feed->def->every_us;
+		if (feed->point != point || every_us == 0 || feed->source || feed->failures ||
+		    feed->due_us == INT64_MAX)
+			continue;
+		int64_t last_us = feed->due_us - every_us;
+		if (now_us - last_us >= every_us / EARLY_PART)
+			set_due(feed, 0, now_us);
+	}
+}
+
+int feeds_report(struct feeds *f, int64_t now_us, struct err *err)
+{
+	if (!f->changed || now_us - f->reported_us < REPORT_US)
+		return 0;
+	struct point_status *all = mem_array(f->n, sizeof *all);
+	for (size_t i = 0; i < f->n; i++)
+		all[i] = f->feed[i].status;
+	int rc = points_save(f->env.options->data, all, f->n, err);
+	mem_free(&all);
+	f->reported_us = now_us;
+	f->changed = false;
+	return rc;
+}

@@ -1,0 +1,31 @@
+/* How it went with each source and collection point, for people: a small file that the collector
+ * replaces when something has changed. Layout: doc/formats/points.md. */
+#pragma once
+#include "base/jsonw.h"
+#include "disk/format.h"
+
+enum { POINT_NAME = 255, POINT_TEXT = 200 };
+
+enum point_state { POINT_NEVER, POINT_RUNS, POINT_GOOD, POINT_FAILED, POINT_STATES };
+
+struct point_status {
+	char name[POINT_NAME + 1];
+	uint8_t state;    /* enum point_state; of the last collection, or the one that runs */
+	int64_t last_us;  /* when it began; 0: never */
+	int64_t next_us;  /* when it is asked next; 0: it is followed all the time */
+	uint64_t objects; /* that it told then */
+	uint64_t bad;     /* of these were not taken */
+	char text[POINT_TEXT + 1]; /* why it failed */
+};
+const char *point_state_text(enum point_state state);
+
+int points_save(const char *data, const struct point_status *point, size_t n, struct err *err);
+/* *ret is to be freed. 1: there is no such file. */
+int points_load(const char *data, struct point_status **ret, size_t *ret_n, struct err *err);
+
+/* Whether they are worth a table: one source that is followed says nothing that counters do not. */
+bool points_are_told(const struct point_status *point, size_t n);
+/* The member "points" of the JSON object that is open. */
+void points_json(struct jsonw *j, const struct point_status *point, size_t n);
+
+extern const struct format points_format;

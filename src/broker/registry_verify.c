@@ -1,0 +1,333 @@
+/* Everything that the registry says, looked at; and its files for people. */
+#include "base/clock.h"
+#include "base/cursor.h"
+#include "broker/registry_inner.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+struct verify {
+	struct registry *r;
+	struct registry_dead may_lack; /* records whose flag a killed writer may not have set */
+	uint64_t records, deleted, valid;
+	uint64_t listed[REGISTRY_LISTS]; /* entries of the tables that are right */
+	uint32_t changed;
+};
+
+static int verify_failed(const struct verify *v, uint64_t at, const char *what, struct err *err)
+{
+	return err_set(err, ERR_DAMAGED, "%s: byte %" PRIu64 ": %s", v->r->file.path, at, what);
+}
+
+/* A record of the tables' part has all its entries, or none. */
+static int verify_listed(struct verify *v, const struct registry_raw *raw, bool dead,
+			 struct err *err)
+{
+	const struct registry_object *o = &raw->object;
+	const struct registry_tables *t = &v->r->tables;
+	int rc = registry_tables_has(t, REGISTRY_BY_URL, registry_url_key(o->url), raw->at, err);
+	if (rc != 0)
+		return rc < 0 || dead ? MIN(rc, 0)
+				      : verify_failed(v, raw->at, "not in the tables", err);
+	if (raw->tombstone)
+		return verify_failed(v, raw->at, "a tombstone is in the tables", err);
+	v->listed[REGISTRY_BY_URL]++;
+	if (o->md5.n) {
+		uint64_t key = registry_md5_key(o->gatherer_name, o->gatherer_host, o->md5);
+		if ((rc = registry_tables_has(t, REGISTRY_BY_MD5, key, raw->at, err)) != 0)
+			return rc < 0 ? -1
+				      : verify_failed(v, raw->at, "its MD5 is not in the tables",
+						      err);
+		v->listed[REGISTRY_BY_MD5]++;
+	}
+	if (o->oid) {
+		if ((rc = registry_tables_has(t, REGISTRY_BY_OID, o->oid, raw->at, err)) != 0)
+			return rc < 0 ? -1
+				      : verify_failed(v, raw->at, "its oid is not in the tables",
+						      err);
+		v->listed[REGISTRY_BY_OID]++;
+	}
+	return 0;
+}
+
+static int verify_record(void *ctx, const struct registry_raw *raw, struct err *err)
+{
+	struct verify *v = ctx;
+	const struct registry_object *o = &raw->object;
+	int dead = registry_lives(v->r, raw, err);
+	if (dead < 0)
+		return -1;
+	v->records++;
+	v->deleted += (uint64_t)dead;
+	v->valid += !dead;
+	if (raw->flag != (uint32_t)dead &&
+	    !(dead && raw->flag == 0 && registry_dead_get(&v->may_lack, raw->at)))
+		return verify_failed(v, raw->at + REGISTRY_FLAG,
+				     dead ? "the flag of a record that does not count is not 1"
+					  : "the flag of a record that counts is not 0",
+				     err);
+	if (o->changed_s < v->changed)
+		return verify_failed(v, raw->at, "a record is older than the one before it", err);
+	v->changed = o->changed_s;
+	if (o->oid > v->r->last.oids || o->point > v->r->points.n)
+		return verify_failed(v, raw->at, "an oid or a point that was never given", err);
+	return raw->at < v->r->tables.length ? verify_listed(v, raw, dead, err) : 0;
+}
+
+/* How registry.commit ends, if this is a reader. */
+static int commits_closed(struct registry *r, bool *ret, struct err *err)
+{
+	enum record_ending ending = RECORD_CLOSED;
+	*ret = true;
+	if (r->writes)
+		return 0;
+	if (record_ending(r->path[REGISTRY_COMMIT], &registry_commit_kind, record_tell(r->reader),
+			  &ending, err) < 0)
+		return -1;
+	*ret = ending == RECORD_CLOSED;
+	return 0;
+}
+
+/* Those of the last commit are a cache, which a killed writer may have left one commit behind. */
+static int verify_header(struct verify *v, bool closed, struct err *err)
+{
+	struct registry_counts is;
+	const struct registry_commit *last = &v->r->last;
+	uint64_t records = 0, ended = 0, tombstones = 0;
+	if (registry_header_read(&v->r->file, &is, err) < 0)
+		return -1;
+	bool same = is.records == last->records && is.deleted == last->deleted &&
+		    is.valid == last->valid;
+	for (size_t i = v->r->recent.n; i > 0 && v->r->recent.entry[i - 1].at >= last->from; i--) {
+		records++;
+		ended += v->r->recent.entry[i - 1].kills != 0;
+		tombstones += v->r->recent.entry[i - 1].tombstone;
+	}
+	bool before = is.records == last->records - records &&
+		      is.deleted == last->deleted - ended - tombstones &&
+		      is.valid == last->valid + tombstones - (records - ended);
+	if (same || (before && !closed))
+		return 0;
+	return verify_failed(v, 8, "the counts are not those of the last commit", err);
+}
+
+static int verify_counts(const struct verify *v, struct err *err)
+{
+	const struct registry *r = v->r;
+	if (v->records != r->last.records || v->deleted != r->last.deleted ||
+	    v->valid != r->last.valid)
+		return err_set(err, ERR_DAMAGED,
+			       "%s: %" PRIu64 " records, %" PRIu64 " deleted, %" PRIu64
+			       " valid; the last commit says %" PRIu64 ", %" PRIu64 ", %" PRIu64,
+			       r->file.path, v->records, v->deleted, v->valid, r->last.records,
+			       r->last.deleted, r->last.valid);
+	for (unsigned i = 0; r->tables.file && i < REGISTRY_LISTS; i++)
+		if (v->listed[i] != r->tables.n[i])
+			return err_set(err, ERR_DAMAGED,
+				       "%s: list %u has %" PRIu64 " entries, %" PRIu64
+				       " are of records",
+				       r->path[REGISTRY_TABLES], i, r->tables.n[i], v->listed[i]);
+	return 0;
+}
+
+static int verify_once(struct verify *v, struct err *err)
+{
+	struct registry *r = v->r;
+	bool closed;
+	struct registry_tables on_disk = {0};
+	static const struct records_known nothing;
+	if (records_verify(&registry_commit_format, r->path[REGISTRY_COMMIT], &nothing, err) < 0 ||
+	    commits_closed(r, &closed, err) < 0)
+		return -1;
+	/* Damaged ones were passed over when it was opened. */
+	int rc = registry_tables_open(&on_disk, r->path[REGISTRY_TABLES], err);
+	if (rc == 0)
+		rc = registry_tables_verify(&on_disk, r->path[REGISTRY_TABLES], err);
+	registry_tables_close(&on_disk);
+	if (rc < 0)
+		return -1;
+	for (size_t i = r->recent.n; !closed && i > 0; i--) {
+		const struct registry_entry *e = &r->recent.entry[i - 1];
+		if (e->at < r->last.from)
+			break;
+		if (e->kills)
+			*registry_dead_put(&v->may_lack, e->kills) = 1;
+	}
+	if (verify_header(v, closed, err) < 0 ||
+	    registry_each_committed(r, 0, verify_record, v, err) < 0)
+		return -1;
+	return verify_counts(v, err);
+}
+
+int registry_verify(struct registry *r, struct err *err)
+{
+	enum { TRIES = 10 };
+	int rc = -1;
+	if (r->writes && r->recent.n > r->committed)
+		return err_set(err, ERR_USAGE, "%s: verified only between commits", r->folder);
+	for (unsigned i = 0; i < TRIES; i++) {
+		struct verify v = {.r = r};
+		struct err ignored;
+		rc = verify_once(&v, err);
+		registry_dead_free(&v.may_lack);
+		/* A reader looks again if somebody committed meanwhile. */
+		if (rc == 0 || r->writes || registry_refresh(r, &ignored) != 0)
+			break;
+	}
+	return rc;
+}
+
+/* Files for people */
+
+static bool registry_claims(struct str head)
+{
+	return str_starts(head, STR("GREG"));
+}
+
+static void print_time(struct buf *out, const char *name, uint32_t s)
+{
+	buf_printf(out, "%s: ", name);
+	if (s)
+		time_print(out, (int64_t)s * US_PER_S, 0);
+	else
+		buf_add_text(out, "0");
+	buf_add_byte(out, '\n');
+}
+
+static void print_text(struct buf *out, const char *name, struct str s)
+{
+	buf_printf(out, "%s: ", name);
+	for (size_t i = 0; i < s.n; i++) {
+		unsigned char c = (unsigned char)s.p[i];
+		if (c < 0x20 || c == 0x7f || c == '\\')
+			buf_printf(out, "\\x%02x", c);
+		else
+			buf_add_byte(out, (char)c);
+	}
+	buf_add_byte(out, '\n');
+}
+
+void registry_object_print(struct buf *out, const struct registry_object *o)
+{
+	print_text(out, "URL", o->url);
+	print_text(out, "Gatherer-Name", o->gatherer_name);
+	print_text(out, "Gatherer-Host", o->gatherer_host);
+	print_text(out, "Gatherer-Version", o->gatherer_version);
+	print_text(out, "MD5", o->md5);
+	print_text(out, "Description", o->description);
+	buf_printf(out, "oid: %" PRIu32 "\npoint: %" PRIu32 "\n", o->oid, o->point);
+	print_time(out, "Update-Time", o->update_time_s);
+	print_time(out, "Last-Modification-Time", o->last_modification_time_s);
+	buf_printf(out, "Refresh-Rate: %" PRIu32 "\nTime-to-Live: %" PRIu32 "\n", o->refresh_rate_s,
+		   o->time_to_live_s);
+	print_time(out, "changed", o->changed_s);
+	print_time(out, "stored", o->stored_s);
+}
+
+/* The folder that a path's file is in. */
+static char *folder_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char *folder = slash ? mem_copy(path, (size_t)(slash - path) + 1) : mem_text(".");
+	if (slash)
+		folder[MAX(slash - path, 1)] = 0;
+	return folder;
+}
+
+static int print_registry(const char *path, struct printer *p, struct err *err)
+{
+	struct file f = FILE_INIT;
+	struct registry_counts counts;
+	struct registry_walk walk;
+	struct registry_raw raw;
+	uint64_t size;
+	int rc = file_open(&f, path, O_RDONLY, 0, err);
+	if (rc != 0)
+		return rc;
+	if (registry_header_read(&f, &counts, err) < 0 || file_size(&f, &size, err) < 0) {
+		file_drop(&f);
+		return -1;
+	}
+	buf_printf(&p->out, "%" PRIu32 " records, %" PRIu32 " deleted, %" PRIu32 " valid\n",
+		   counts.records, counts.deleted, counts.valid);
+	registry_walk_begin(&walk, &f, REGISTRY_HEADER, size);
+	while ((rc = registry_walk_next(&walk, &raw, err)) == 0) {
+		buf_printf(&p->out, "\n%s at %" PRIu64 ", flag %" PRIu32 "\n",
+			   raw.tombstone ? "tombstone" : "object", raw.at, raw.flag);
+		registry_object_print(&p->out, &raw.object);
+		printer_step(p);
+	}
+	registry_walk_end(&walk);
+	file_drop(&f);
+	return MIN(rc, 0);
+}
+
+static int verify_folder(const char *path, struct err *err)
+{
+	struct registry *r = NULL;
+	char *folder = folder_of(path);
+	int rc = registry_open_read(&r, folder, err);
+	if (rc == 0)
+		rc = registry_verify(r, err);
+	registry_close(&r);
+	mem_free(&folder);
+	return rc;
+}
+
+const struct format registry_format = {
+	.name = "registry",
+	.file = "broker/registry",
+	.claims = registry_claims,
+	.help = "which objects the broker has",
+	.remedy = "stop the broker and remove its folder: all is collected again",
+	.print = print_registry,
+	.verify = verify_folder,
+};
+
+const struct format registry_commit_format = {
+	.name = "registry-commit",
+	.file = "broker/registry.commit",
+	.magic = "GARNERRG",
+	.version = 1,
+	.help = "what of the registry counts, and how far each point was read",
+	.remedy = "stop the broker and remove its folder: all is collected again",
+	.records = &registry_commit_kind,
+	.show = registry_commit_show,
+};
+
+static int print_tables(const char *path, struct printer *p, struct err *err)
+{
+	struct registry_tables t = {0};
+	int rc = registry_tables_open(&t, path, err);
+	if (rc != 0)
+		return rc;
+	buf_printf(&p->out,
+		   "base %" PRIu64 ", length %" PRIu64 "\nby URL %" PRIu64 ", by MD5 %" PRIu64
+		   ", by oid %" PRIu64 "\n",
+		   t.base, t.length, t.n[REGISTRY_BY_URL], t.n[REGISTRY_BY_MD5],
+		   t.n[REGISTRY_BY_OID]);
+	registry_tables_close(&t);
+	return 0;
+}
+
+static int verify_tables(const char *path, struct err *err)
+{
+	struct registry_tables t = {0};
+	int rc = registry_tables_open(&t, path, err);
+	if (rc == 0)
+		rc = registry_tables_verify(&t, path, err);
+	registry_tables_close(&t);
+	return rc;
+}
+
+const struct format registry_tables_format = {
+	.name = "registry-tables",
+	.file = "broker/registry.tables",
+	.magic = "GARNERRT",
+	.version = 1,
+	.help = "where the record of an object lies in the registry",
+	.remedy = "remove it: the broker makes it again at its start",
+	.print = print_tables,
+	.verify = verify_tables,
+};

@@ -1,0 +1,102 @@
+/* dumpregistry: prints the objects of a registry, or how many there are. */
+#include "broker/registry.h"
+#include "cmd/commands.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <unistd.h>
+
+struct dump_options {
+	bool count;
+};
+
+static const struct cmd_option options[] = {
+	CMD_FLAG(0, "count", struct dump_options, count,
+		 "print only how many records there are, and how many are deleted and valid"),
+};
+
+/* The folder with the registry: DIR, or `broker` in it. */
+static int dump_folder(const struct cmd_call *call, char *ret, size_t cap)
+{
+	char path[PATH_MAX];
+	if (call->argc == 0)
+		return cmd_data_path(call, "broker", ret, cap);
+	if (snprintf(path, sizeof path, "%s/registry", call->argv[0]) >= (int)sizeof path)
+		return cmd_refuse(call, "%s: the path is too long", call->argv[0]);
+	bool here = access(path, F_OK) == 0;
+	if (snprintf(ret, cap, "%s%s", call->argv[0], here ? "" : "/broker") >= (int)cap)
+		return cmd_refuse(call, "%s: the path is too long", call->argv[0]);
+	return 0;
+}
+
+static void print_counts(const struct registry *r, struct buf *out)
+{
+	struct registry_stats stats;
+	registry_stats(r, &stats);
+	buf_printf(out, "records %" PRIu64 "\ndeleted %" PRIu64 "\nvalid %" PRIu64 "\n",
+		   stats.records, stats.deleted, stats.valid);
+}
+
+static int print_objects(const struct cmd_call *call, struct registry *r, struct buf *out,
+			 struct err *err)
+{
+	struct registry_scan *scan = NULL;
+	struct registry_record record;
+	bool first = true;
+	int rc = registry_scan_open(&scan, r, 0, err);
+	while (rc == 0 && (rc = registry_scan_next(scan, &record, err)) == 0) {
+		if (!record.living)
+			continue;
+		if (!first)
+			buf_add_byte(out, '\n');
+		first = false;
+		registry_object_print(out, &record.object);
+		cmd_flush(call, out);
+	}
+	registry_scan_free(&scan);
+	return MIN(rc, 0);
+}
+
+static int run(const struct cmd_call *call)
+{
+	const struct dump_options *o = call->options;
+	char folder[PATH_MAX];
+	struct registry *r = NULL;
+	struct err err;
+	int code = dump_folder(call, folder, sizeof folder);
+	if (code != 0)
+		return code;
+	int rc = registry_open_read(&r, folder, &err);
+	if (rc == 1)
+		return cmd_fail(
+			call, (err_set(&err, ERR_USAGE, "%s: there is no registry", folder), &err));
+	struct buf out = BUF_INIT(1 << 20);
+	if (rc == 0 && o->count)
+		print_counts(r, &out);
+	else if (rc == 0)
+		rc = print_objects(call, r, &out, &err);
+	registry_close(&r);
+	cmd_print(call, &out);
+	return rc < 0 ? cmd_fail(call, &err) : 0;
+}
+
+const struct command dumpregistry_command = {
+	.name = "dumpregistry",
+	.aliases = "dumpregistry",
+	.classic = true,
+	.summary = "print which objects the broker has",
+	.description =
+		"Prints every object of the registry with all its fields, a line each and an empty "
+		"line between two objects, in the order in which they were registered. Bytes that "
+		"are no text are printed as \\xNN. The broker may be running.\n\n"
+		"The option may also be written -count, as the old program had it.",
+	CMD_OPTIONS(options, struct dump_options),
+	.args = "[DIR]",
+	.args_help = "the broker's folder or a data directory; default: that of the configuration",
+	.max_args = 1,
+	CMD_EXAMPLES({"garner dumpregistry -count", "how many objects there are"},
+		     {"dumpregistry /var/lib/garner | grep ^URL:", "what they are"}),
+	CMD_EXITS({ERR_DAMAGED, "the registry is damaged"},
+		  {ERR_SYSTEM, "the registry cannot be read"}),
+	.run = run,
+};

@@ -13,6 +13,7 @@
 #include <stdio.h>
 
 enum { ARENA_MOST = 256 << 20 };
+enum { AHEAD_S = 3600 }; /* how far ahead of ours the clock of a gatherer may be */
 
 struct objects {
 	struct registry *registry;
@@ -279,6 +280,14 @@ static int has_twin(struct objects *o, const struct registry_object *is, bool *r
 	return 0;
 }
 
+/* Whether what is there is newer than what is told. A time that has not come says nothing: a clock
+ * was wrong, and what came by it must not keep everything else out for years. */
+static bool is_newer(const struct registry_object *was, uint64_t update_time_s, int64_t now_us)
+{
+	return was->update_time_s > update_time_s &&
+	       was->update_time_s <= now_us / US_PER_S + AHEAD_S;
+}
+
 /* The same object again, by the document's rule. */
 static bool told_before(const struct registry_object *was, const struct registry_object *is)
 {
@@ -330,7 +339,7 @@ static int apply_update(struct objects *o, uint32_t point, const struct soif *ob
 		return -1;
 	const struct registry_object *was = g.at < g.n ? &g.object[g.at] : NULL;
 	*ret = OBJECTS_SAME;
-	if (was && was->update_time_s > is.update_time_s)
+	if (was && is_newer(was, is.update_time_s, now_us))
 		return 0;
 	if (was && told_before(was, &is)) {
 		if (was->point == point)
@@ -351,7 +360,8 @@ static int apply_refresh(struct objects *o, uint32_t point, const struct soif *o
 	if (object_of(obj, point, &o->arena, &is, err) < 0 || group_of(o, &is, &g, err) < 0)
 		return -1;
 	*ret = g.at == g.n ? OBJECTS_UNKNOWN : OBJECTS_SAME;
-	if (g.at == g.n || g.object[g.at].update_time_s >= is.update_time_s)
+	if (g.at == g.n || g.object[g.at].update_time_s == is.update_time_s ||
+	    is_newer(&g.object[g.at], is.update_time_s, now_us))
 		return 0;
 	struct registry_object now = g.object[g.at];
 	now.point = point;
@@ -399,7 +409,7 @@ static int apply_delete(struct objects *o, uint32_t point, const struct soif *ob
 	for (size_t i = 0; any && i < g.n && g.at == g.n; i++)
 		if (g.object[i].point == point)
 			g.at = i;
-	if (g.at == g.n || g.object[g.at].update_time_s > update_time_s)
+	if (g.at == g.n || is_newer(&g.object[g.at], update_time_s, now_us))
 		return 0;
 	*ret = OBJECTS_DELETED;
 	return drop_object(o, &g, now_us, err);

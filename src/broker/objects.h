@@ -2,7 +2,8 @@
  * documents and index change together here, and nowhere else.
  *
  * - An object is known by Gatherer-Name, Gatherer-Host and URL. A newer Update-Time replaces it, an
- *   older one is passed over, and the same one is the same object unless its MD5 differs.
+ *   older one is passed over (unless what is there claims a time that has not come), and the same
+ *   one is the same object unless its MD5 differs.
  * - Of one gatherer's objects with one MD5 the first has the text and is shown; the others are its
  *   twins, and one of them takes over when it goes.
  * - Of several gatherers' objects with one URL the newest is shown, then the next.

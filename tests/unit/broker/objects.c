@@ -139,6 +139,28 @@ static void a_refresh_moves_the_time_and_keeps_the_text(void **state)
 	assert_str(shown("http://x/1"), "apple");
 }
 
+static void a_time_that_has_not_come_keeps_nothing_out(void **state)
+{
+	struct registry_object object;
+	uint32_t now_s = time_s, years = 3 * 365 * 86400;
+	(void)state;
+	update("tester", "http://x/1", now_s + years, NULL, "apple");
+	collect();
+	update("tester", "http://x/1", now_s, NULL, "pear");
+	collect();
+	assert_int_equal(found("pear", "", NULL), 1);
+	update("tester", "http://x/1", now_s + years, NULL, "apple");
+	collect();
+	TELL(.op = SOURCE_REFRESH, .url = "http://x/1", .time_s = now_s + 1);
+	collect();
+	assert_int_equal(registered("tester", "http://x/1", &object), 0);
+	assert_int_equal(object.update_time_s, now_s + 1);
+	update("tester", "http://x/1", now_s + years, NULL, "plum");
+	TELL(.op = SOURCE_DELETE, .url = "http://x/1", .time_s = now_s + 2);
+	collect();
+	assert_int_equal(registered("tester", "http://x/1", &object), 1);
+}
+
 static void a_delete_of_an_older_object_is_passed_over(void **state)
 {
 	uint32_t now_s = time_s;
@@ -381,6 +403,7 @@ int main(void)
 		TEST(what_is_absent_has_the_documents_defaults),
 		TEST(attributes_are_found_by_their_names),
 		TEST(a_refresh_moves_the_time_and_keeps_the_text),
+		TEST(a_time_that_has_not_come_keeps_nothing_out),
 		TEST(a_delete_of_an_older_object_is_passed_over),
 		TEST(a_delete_without_a_gatherer_means_what_its_point_told),
 		TEST(what_was_deleted_may_come_again),

@@ -153,27 +153,34 @@ int registry_tables_make(const char *path, const char *folder, const struct file
 
 /* What came since the tables. */
 
-TABLE(registry_keys, uint64_t, uint32_t, hash_u64, table_same_u64)
+/* Entries with one key, counted from 1, in their order. */
+struct registry_chain {
+	uint32_t first, last;
+};
+
+TABLE(registry_keys, uint64_t, struct registry_chain, hash_u64, table_same_u64)
 TABLE(registry_dead, uint64_t, uint8_t, hash_u64, table_same_u64)
 
 struct registry_entry {
-	uint64_t at, kills;              /* kills: the record that it takes the place of, or 0 */
-	uint64_t key[2];                 /* by URL, by MD5 */
-	uint32_t oid, killed_oid;        /* 0: none */
-	uint32_t before[REGISTRY_LISTS]; /* the entry before with the same key, counted from 1 */
+	uint64_t at, kills;       /* kills: the record that it takes the place of, or 0 */
+	uint64_t key[2];          /* by URL, by MD5 */
+	uint32_t oid, killed_oid; /* 0: none */
+	/* its neighbours with the same key, counted from 1; of a dead one: when it died */
+	uint32_t before[REGISTRY_LISTS], after[REGISTRY_LISTS];
 	bool tombstone, md5, killed_md5;
 };
 
 struct registry_recent {
 	struct registry_entry *entry;
 	size_t n, room;
-	struct registry_keys last[REGISTRY_LISTS]; /* the last entry with a key, counted from 1 */
-	struct registry_dead dead;                 /* records that do not count any more */
+	struct registry_keys chain[REGISTRY_LISTS]; /* of living entries */
+	struct registry_dead dead;                  /* records that do not count any more */
 };
 /* killed: the record that it takes the place of, or NULL. */
 void registry_recent_add(struct registry_recent *recent, const struct registry_raw *raw,
 			 const struct registry_raw *killed);
 void registry_recent_undo(struct registry_recent *recent, size_t to);
+/* Adds the offsets of all living entries with a key, in their order. */
 void registry_recent_find(const struct registry_recent *recent, enum registry_list list,
 			  uint64_t key, struct registry_offsets *ret);
 void registry_recent_free(struct registry_recent *recent);

@@ -1,7 +1,8 @@
 /* What came since the tables were written: an entry for each record, in the order of the file,
- * chained by URL, MD5 and oid. The chains begin with the newest entry, so that taking entries back
- * (what was not committed is given up) is popping them, newest first. A record that does not count
- * any more is in the set `dead`, wherever it lies. */
+ * chained by URL, MD5 and oid. An entry whose record does not count any more leaves its chains and
+ * keeps its neighbours, so that a lookup meets living ones alone, however often an object changed.
+ * Taking entries back (what was not committed is given up), newest first, puts each into its place
+ * again. A record that does not count any more is in the set `dead`, wherever it lies. */
 #include "base/vec.h"
 #include "broker/registry_inner.h"
 
@@ -14,6 +15,51 @@ static bool entry_listed(const struct registry_entry *e, enum registry_list list
 static uint64_t entry_key(const struct registry_entry *e, enum registry_list list)
 {
 	return list == REGISTRY_BY_OID ? e->oid : e->key[list];
+}
+
+/* Puts entry i, counted from 1, between the neighbours that it has. */
+static void entry_link(struct registry_recent *recent, uint32_t i)
+{
+	const struct registry_entry *e = &recent->entry[i - 1];
+	for (enum registry_list list = 0; list < REGISTRY_LISTS; list++) {
+		if (!entry_listed(e, list))
+			continue;
+		struct registry_chain *chain =
+			registry_keys_put(&recent->chain[list], entry_key(e, list));
+		uint32_t before = e->before[list], after = e->after[list];
+		*(before ? &recent->entry[before - 1].after[list] : &chain->first) = i;
+		*(after ? &recent->entry[after - 1].before[list] : &chain->last) = i;
+	}
+}
+
+static void entry_unlink(struct registry_recent *recent, uint32_t i)
+{
+	const struct registry_entry *e = &recent->entry[i - 1];
+	for (enum registry_list list = 0; list < REGISTRY_LISTS; list++) {
+		if (!entry_listed(e, list))
+			continue;
+		struct registry_chain *chain =
+			registry_keys_get(&recent->chain[list], entry_key(e, list));
+		uint32_t before = e->before[list], after = e->after[list];
+		*(before ? &recent->entry[before - 1].after[list] : &chain->first) = after;
+		*(after ? &recent->entry[after - 1].before[list] : &chain->last) = before;
+		if (!chain->first)
+			registry_keys_remove(&recent->chain[list], entry_key(e, list));
+	}
+}
+
+/* The entry of the record at an offset, counted from 1; 0: it is in the tables. */
+static uint32_t entry_at(const struct registry_recent *recent, uint64_t at)
+{
+	size_t from = 0, to = recent->n;
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+		if (recent->entry[mid].at < at)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from < recent->n && recent->entry[from].at == at ? (uint32_t)from + 1 : 0;
 }
 
 void registry_recent_add(struct registry_recent *recent, const struct registry_raw *raw,
@@ -32,51 +78,48 @@ void registry_recent_add(struct registry_recent *recent, const struct registry_r
 		e.key[REGISTRY_BY_MD5] =
 			registry_md5_key(o->gatherer_name, o->gatherer_host, o->md5);
 	ENSURE(recent->n < UINT32_MAX - 1);
-	for (enum registry_list list = 0; list < REGISTRY_LISTS; list++)
-		if (entry_listed(&e, list)) {
-			uint32_t *last =
-				registry_keys_put(&recent->last[list], entry_key(&e, list));
-			e.before[list] = *last;
-			*last = (uint32_t)recent->n + 1;
-		}
-	*VEC_PUSH(recent->entry, recent->n, recent->room) = e;
+	uint32_t kills = e.kills ? entry_at(recent, e.kills) : 0;
+	if (kills)
+		entry_unlink(recent, kills);
 	if (e.kills)
 		*registry_dead_put(&recent->dead, e.kills) = 1;
+	for (enum registry_list list = 0; list < REGISTRY_LISTS; list++) {
+		const struct registry_chain *chain =
+			entry_listed(&e, list)
+				? registry_keys_get(&recent->chain[list], entry_key(&e, list))
+				: NULL;
+		e.before[list] = chain ? chain->last : 0;
+	}
+	*VEC_PUSH(recent->entry, recent->n, recent->room) = e;
+	entry_link(recent, (uint32_t)recent->n);
 }
 
 void registry_recent_undo(struct registry_recent *recent, size_t to)
 {
 	while (recent->n > to) {
-		const struct registry_entry *e = &recent->entry[--recent->n];
-		for (enum registry_list list = 0; list < REGISTRY_LISTS; list++)
-			if (entry_listed(e, list) && e->before[list])
-				*registry_keys_put(&recent->last[list], entry_key(e, list)) =
-					e->before[list];
-			else if (entry_listed(e, list))
-				registry_keys_remove(&recent->last[list], entry_key(e, list));
-		if (e->kills)
-			registry_dead_remove(&recent->dead, e->kills);
+		uint64_t kills = recent->entry[recent->n - 1].kills;
+		entry_unlink(recent, (uint32_t)recent->n--);
+		if (!kills)
+			continue;
+		registry_dead_remove(&recent->dead, kills);
+		uint32_t killed = entry_at(recent, kills);
+		if (killed)
+			entry_link(recent, killed);
 	}
 }
 
 void registry_recent_find(const struct registry_recent *recent, enum registry_list list,
 			  uint64_t key, struct registry_offsets *ret)
 {
-	const uint32_t *last = registry_keys_get(&recent->last[list], key);
-	size_t from = ret->n;
-	for (uint32_t i = last ? *last : 0; i; i = recent->entry[i - 1].before[list])
+	const struct registry_chain *chain = registry_keys_get(&recent->chain[list], key);
+	for (uint32_t i = chain ? chain->first : 0; i; i = recent->entry[i - 1].after[list])
 		*VEC_PUSH(ret->at, ret->n, ret->room) = recent->entry[i - 1].at;
-	for (size_t a = from, b = ret->n; a + 1 < b; a++, b--) {
-		uint64_t at = ret->at[a];
-		ret->at[a] = ret->at[b - 1];
-		ret->at[b - 1] = at;
-	}
 }
 
 void registry_recent_free(struct registry_recent *recent)
 {
 	for (enum registry_list list = 0; list < REGISTRY_LISTS; list++)
-		registry_keys_free(&recent->last[list]);
+		registry_keys_free(&recent->chain[list]);
 	registry_dead_free(&recent->dead);
 	mem_free(&recent->entry);
 	*recent = (struct registry_recent){0};

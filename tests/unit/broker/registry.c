@@ -225,6 +225,72 @@ static void a_large_batch_is_found_before_and_after_its_commit(void **state)
 	registry_close(&r);
 }
 
+/* Each lookup meets the one record that counts: all of them would be 1,800,000,000. */
+static void an_object_that_is_refreshed_often_is_found_as_quickly_as_any(void **state)
+{
+	(void)state;
+	struct registry *r = NULL;
+	struct registry_options few_tables = unit_options;
+	struct arena arena = ARENA_INIT(1 << 20);
+	struct registry_object o = plain, *some;
+	size_t n;
+	few_tables.tables_least = 1 << 20;
+	DONE(registry_open(&r, scratch("often"), &few_tables, NULL, &unit_err));
+	o.oid = 1;
+	o.md5 = STR("0123456789abcdef0123456789abcdef");
+	for (o.update_time_s = 1; o.update_time_s <= 60000; o.update_time_s++) {
+		put_plain(r, o, 1);
+		if (o.update_time_s == 30000)
+			commit_to(r, 1);
+	}
+	assert_int_equal(found(r, &arena).update_time_s, 60000);
+	DONE(registry_give_up(r, &unit_err));
+	assert_int_equal(found(r, &arena).update_time_s, 30000);
+	DONE(registry_of_url(r, o.url, &arena, &some, &n, &unit_err));
+	assert_int_equal(n, 1);
+	assert_int_equal(registry_has_oid(r, 1, &unit_err), 0);
+	DONE(registry_verify(r, &unit_err));
+	arena_free(&arena);
+	registry_close(&r);
+}
+
+/* Dropped and put again in the middle of those that share its URL, MD5 or oid. */
+static void what_is_given_up_is_among_its_neighbours_again(void **state)
+{
+	(void)state;
+	struct registry *r = open_registry(scratch("neighbours"));
+	struct arena arena = ARENA_INIT(1 << 20);
+	struct registry_object *some, o = plain;
+	const char *names[] = {"a", "b", "c", "d"};
+	size_t n;
+	for (unsigned round = 0; round < 2; round++) {
+		for (unsigned i = 0; i < ARRAY_LEN(names); i++) {
+			o.gatherer_name = str_of(names[round ? (i + 2) % 4 : i]);
+			o.update_time_s = round;
+			put_plain(r, o, 1);
+			if (round && i % 2)
+				assert_int_equal(registry_drop(r, o.gatherer_name, o.gatherer_host,
+							       o.url, 0, &unit_err),
+						 0);
+		}
+		if (round == 0)
+			commit_to(r, 1);
+	}
+	DONE(registry_of_url(r, o.url, &arena, &some, &n, &unit_err));
+	assert_int_equal(n, 2);
+	assert_true(str_eq(some[0].gatherer_name, STR("c")));
+	assert_true(str_eq(some[1].gatherer_name, STR("a")));
+	DONE(registry_give_up(r, &unit_err));
+	DONE(registry_of_url(r, o.url, &arena, &some, &n, &unit_err));
+	assert_int_equal(n, ARRAY_LEN(names));
+	for (unsigned i = 0; i < n; i++) {
+		assert_true(str_eq(some[i].gatherer_name, str_of(names[i])));
+		assert_int_equal(some[i].update_time_s, 0);
+	}
+	arena_free(&arena);
+	registry_close(&r);
+}
+
 static int tell_oid(void *ctx, uint32_t oid, struct err *err)
 {
 	(void)err;
@@ -406,6 +472,8 @@ int main(void)
 		cmocka_unit_test(an_absent_md5_is_like_no_other),
 		cmocka_unit_test(an_oid_is_given_once_and_points_stay),
 		cmocka_unit_test(a_large_batch_is_found_before_and_after_its_commit),
+		cmocka_unit_test(an_object_that_is_refreshed_often_is_found_as_quickly_as_any),
+		cmocka_unit_test(what_is_given_up_is_among_its_neighbours_again),
 		cmocka_unit_test(oids_that_ended_are_told_until_tables_are_written),
 		cmocka_unit_test(tables_wait_for_what_depends_on_them),
 		cmocka_unit_test(a_scan_goes_on_from_a_place_and_refuses_what_is_gone),

@@ -146,11 +146,13 @@ static void look_up(struct registry *r, const struct registry_record *record)
 	if (good(registry_of_url(r, o->url, &arena, &some, &n, &err), &err))
 		for (size_t i = 0; i < n; i++)
 			ENSURE(str_eq(some[i].url, o->url));
-	if (good(registry_of_md5(r, o->gatherer_name, o->gatherer_host, o->md5, &arena, &some, &n,
-				 &err),
-		 &err))
-		for (size_t i = 0; i < n; i++)
-			ENSURE(str_eq(some[i].md5, o->md5) && o->md5.n == REGISTRY_MD5);
+	for (int text = 0; text < 2; text++)
+		if (good(registry_of_md5(r, o->gatherer_name, o->gatherer_host, o->md5, text, 8,
+					 &arena, &some, &n, &err),
+			 &err))
+			for (size_t i = 0; i < n; i++)
+				ENSURE(n <= 8 && !some[i].oid == !text &&
+				       str_eq(some[i].md5, o->md5) && o->md5.n == REGISTRY_MD5);
 	arena_free(&arena);
 }
 

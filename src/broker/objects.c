@@ -12,8 +12,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { ARENA_MOST = 256 << 20 };
-enum { AHEAD_S = 3600 }; /* how far ahead of ours the clock of a gatherer may be */
+enum {
+	ARENA_MOST = 256 << 20,
+	TWINS_TRIED = 16, /* twins that are asked to take over a text */
+	AHEAD_S = 3600,   /* how far ahead of ours the clock of a gatherer may be */
+};
 
 struct objects {
 	struct registry *registry;
@@ -233,18 +236,17 @@ static int take_over(struct objects *o, const struct registry_object *twin, cons
 static int leave_text(struct objects *o, const struct registry_object *was, int64_t now_us,
 		      struct err *err)
 {
-	struct registry_object *twin;
+	struct registry_object *twin, *other;
 	struct soif text;
-	size_t n = 0;
+	size_t n, others;
 	if (was->oid == 0)
 		return 0;
 	free_text(o, was->oid);
-	if (was->md5.n && registry_of_md5(o->registry, was->gatherer_name, was->gatherer_host,
-					  was->md5, &o->arena, &twin, &n, err) < 0)
+	if (registry_of_md5(o->registry, was->gatherer_name, was->gatherer_host, was->md5, true, 1,
+			    &o->arena, &other, &others, err) < 0 ||
+	    registry_of_md5(o->registry, was->gatherer_name, was->gatherer_host, was->md5, false,
+			    others ? 0 : TWINS_TRIED, &o->arena, &twin, &n, err) < 0)
 		return -1;
-	for (size_t i = 0; i < n; i++)
-		if (twin[i].oid)
-			return 0; /* another has it */
 	if (n == 0)
 		return 0;
 	int rc = docstore_get(o->docs, was->oid, &o->arena, &text, err);
@@ -270,13 +272,13 @@ static int leave_text(struct objects *o, const struct registry_object *was, int6
 static int has_twin(struct objects *o, const struct registry_object *is, bool *ret, struct err *err)
 {
 	struct registry_object *other;
-	size_t n = 0;
+	size_t n;
 	*ret = false;
-	if (is->md5.n && registry_of_md5(o->registry, is->gatherer_name, is->gatherer_host, is->md5,
-					 &o->arena, &other, &n, err) < 0)
+	if (registry_of_md5(o->registry, is->gatherer_name, is->gatherer_host, is->md5, true, 2,
+			    &o->arena, &other, &n, err) < 0)
 		return -1;
 	for (size_t i = 0; i < n; i++)
-		*ret |= other[i].oid && !str_eq(other[i].url, is->url);
+		*ret |= !str_eq(other[i].url, is->url);
 	return 0;
 }
 

@@ -240,8 +240,10 @@ uint64_t registry_url_key(struct str url)
 	return xxh64(url);
 }
 
-uint64_t registry_md5_key(struct str gatherer_name, struct str gatherer_host, struct str md5)
+uint64_t registry_md5_key(struct str gatherer_name, struct str gatherer_host, struct str md5,
+			  bool with_text)
 {
+	const char text = with_text;
 	struct xxh64 h;
 	xxh64_begin(&h);
 	xxh64_add(&h, gatherer_name.p, gatherer_name.n);
@@ -249,5 +251,6 @@ uint64_t registry_md5_key(struct str gatherer_name, struct str gatherer_host, st
 	xxh64_add(&h, gatherer_host.p, gatherer_host.n);
 	xxh64_add(&h, "", 1);
 	xxh64_add(&h, md5.p, md5.n);
+	xxh64_add(&h, &text, 1);
 	return xxh64_end(&h);
 }

@@ -66,18 +66,15 @@ static int tables_lost(struct registry *r, struct err *err)
 	return -1;
 }
 
-/* The places of all records with a key that count, in the order in which they were written. */
-static int places_of(struct registry *r, enum registry_list list, uint64_t key, struct err *err)
+/* The places of the first records with a key that count, at most `most`, in the order in which they
+ * were written. */
+static int places_of(struct registry *r, enum registry_list list, uint64_t key, size_t most,
+		     struct err *err)
 {
 	r->found.n = 0;
-	if (registry_tables_find(&r->tables, list, key, &r->found, err) < 0)
+	if (registry_tables_find(&r->tables, list, key, &r->recent.dead, most, &r->found, err) < 0)
 		return tables_lost(r, err);
-	registry_recent_find(&r->recent, list, key, &r->found);
-	size_t n = 0;
-	for (size_t i = 0; i < r->found.n; i++)
-		if (!registry_dead_get(&r->recent.dead, r->found.at[i]))
-			r->found.at[n++] = r->found.at[i];
-	r->found.n = n;
+	registry_recent_find(&r->recent, list, key, most - r->found.n, &r->found);
 	return 0;
 }
 
@@ -97,7 +94,7 @@ int registry_find_raw(struct registry *r, struct str gatherer_name, struct str g
 		      struct err *err)
 {
 	struct arena_mark mark = arena_mark(arena);
-	if (places_of(r, REGISTRY_BY_URL, registry_url_key(url), err) < 0)
+	if (places_of(r, REGISTRY_BY_URL, registry_url_key(url), SIZE_MAX, err) < 0)
 		return -1;
 	for (size_t i = r->found.n; i > 0; i--) {
 		if (registry_read_at(r, r->found.at[i - 1], arena, ret, err) < 0)
@@ -123,7 +120,7 @@ int registry_find(struct registry *r, struct str gatherer_name, struct str gathe
 
 int registry_has_oid(struct registry *r, uint32_t oid, struct err *err)
 {
-	int rc = places_of(r, REGISTRY_BY_OID, oid, err);
+	int rc = places_of(r, REGISTRY_BY_OID, oid, SIZE_MAX, err);
 	return rc < 0 ? -1 : r->found.n == 0;
 }
 
@@ -131,7 +128,7 @@ int registry_by_oid(struct registry *r, uint32_t oid, struct arena *arena,
 		    struct registry_object *ret, struct err *err)
 {
 	struct registry_raw raw;
-	if (places_of(r, REGISTRY_BY_OID, oid, err) < 0)
+	if (places_of(r, REGISTRY_BY_OID, oid, SIZE_MAX, err) < 0)
 		return -1;
 	if (r->found.n == 0)
 		return 1;
@@ -172,7 +169,8 @@ static bool has_url(const struct registry_object *is, const struct registry_obje
 
 static bool has_md5(const struct registry_object *is, const struct registry_object *want)
 {
-	return str_eq(is->md5, want->md5) && str_eq(is->gatherer_name, want->gatherer_name) &&
+	return !is->oid == !want->oid && str_eq(is->md5, want->md5) &&
+	       str_eq(is->gatherer_name, want->gatherer_name) &&
 	       str_eq(is->gatherer_host, want->gatherer_host);
 }
 
@@ -180,20 +178,23 @@ int registry_of_url(struct registry *r, struct str url, struct arena *arena,
 		    struct registry_object **ret, size_t *ret_n, struct err *err)
 {
 	const struct registry_object want = {.url = url};
-	if (places_of(r, REGISTRY_BY_URL, registry_url_key(url), err) < 0)
+	if (places_of(r, REGISTRY_BY_URL, registry_url_key(url), SIZE_MAX, err) < 0)
 		return -1;
 	return objects_like(r, has_url, &want, arena, ret, ret_n, err);
 }
 
 int registry_of_md5(struct registry *r, struct str gatherer_name, struct str gatherer_host,
-		    struct str md5, struct arena *arena, struct registry_object **ret,
-		    size_t *ret_n, struct err *err)
+		    struct str md5, bool with_text, size_t most, struct arena *arena,
+		    struct registry_object **ret, size_t *ret_n, struct err *err)
 {
-	const struct registry_object want = {
-		.gatherer_name = gatherer_name, .gatherer_host = gatherer_host, .md5 = md5};
+	const struct registry_object want = {.gatherer_name = gatherer_name,
+					     .gatherer_host = gatherer_host,
+					     .md5 = md5,
+					     .oid = with_text};
 	r->found.n = 0;
 	if (md5.n && places_of(r, REGISTRY_BY_MD5,
-			       registry_md5_key(gatherer_name, gatherer_host, md5), err) < 0)
+			       registry_md5_key(gatherer_name, gatherer_host, md5, with_text), most,
+			       err) < 0)
 		return -1;
 	return objects_like(r, has_md5, &want, arena, ret, ret_n, err);
 }
@@ -204,7 +205,7 @@ int registry_each_ended(struct registry *r, registry_oid_fn *fn, void *ctx, stru
 		uint32_t oid = r->recent.entry[i].killed_oid;
 		if (oid == 0)
 			continue;
-		if (places_of(r, REGISTRY_BY_OID, oid, err) < 0)
+		if (places_of(r, REGISTRY_BY_OID, oid, SIZE_MAX, err) < 0)
 			return -1;
 		int rc = r->found.n ? 0 : fn(ctx, oid, err);
 		if (rc != 0)

@@ -76,7 +76,10 @@ void registry_walk_end(struct registry_walk *w);
 
 /* Keys of the tables. */
 uint64_t registry_url_key(struct str url);
-uint64_t registry_md5_key(struct str gatherer_name, struct str gatherer_host, struct str md5);
+/* Objects with a text have another key than their twins: neither are looked through for the other.
+ */
+uint64_t registry_md5_key(struct str gatherer_name, struct str gatherer_host, struct str md5,
+			  bool with_text);
 
 /* What counts. */
 
@@ -139,9 +142,6 @@ struct registry_tables {
 };
 int registry_tables_open(struct registry_tables *ret, const char *path, struct err *err); /* 1 */
 void registry_tables_close(struct registry_tables *t);
-/* Adds the offsets of all entries with a key. */
-int registry_tables_find(const struct registry_tables *t, enum registry_list list, uint64_t key,
-			 struct registry_offsets *ret, struct err *err);
 /* 1: there is no such entry. */
 int registry_tables_has(const struct registry_tables *t, enum registry_list list, uint64_t key,
 			uint64_t at, struct err *err);
@@ -170,6 +170,11 @@ struct registry_entry {
 	bool tombstone, md5, killed_md5;
 };
 
+/* Adds the offsets of the first entries with a key that are not dead, at most `most`. */
+int registry_tables_find(const struct registry_tables *t, enum registry_list list, uint64_t key,
+			 const struct registry_dead *dead, size_t most,
+			 struct registry_offsets *ret, struct err *err);
+
 struct registry_recent {
 	struct registry_entry *entry;
 	size_t n, room;
@@ -180,9 +185,9 @@ struct registry_recent {
 void registry_recent_add(struct registry_recent *recent, const struct registry_raw *raw,
 			 const struct registry_raw *killed);
 void registry_recent_undo(struct registry_recent *recent, size_t to);
-/* Adds the offsets of all living entries with a key, in their order. */
+/* Adds the offsets of the first living entries with a key, at most `most`. */
 void registry_recent_find(const struct registry_recent *recent, enum registry_list list,
-			  uint64_t key, struct registry_offsets *ret);
+			  uint64_t key, size_t most, struct registry_offsets *ret);
 void registry_recent_free(struct registry_recent *recent);
 /* The tables with what came since, durably. */
 int registry_tables_merge(const char *path, const struct registry_tables *old,

@@ -76,7 +76,7 @@ void registry_recent_add(struct registry_recent *recent, const struct registry_r
 	e.key[REGISTRY_BY_URL] = registry_url_key(o->url);
 	if (e.md5)
 		e.key[REGISTRY_BY_MD5] =
-			registry_md5_key(o->gatherer_name, o->gatherer_host, o->md5);
+			registry_md5_key(o->gatherer_name, o->gatherer_host, o->md5, o->oid);
 	ENSURE(recent->n < UINT32_MAX - 1);
 	uint32_t kills = e.kills ? entry_at(recent, e.kills) : 0;
 	if (kills)
@@ -109,10 +109,11 @@ void registry_recent_undo(struct registry_recent *recent, size_t to)
 }
 
 void registry_recent_find(const struct registry_recent *recent, enum registry_list list,
-			  uint64_t key, struct registry_offsets *ret)
+			  uint64_t key, size_t most, struct registry_offsets *ret)
 {
 	const struct registry_chain *chain = registry_keys_get(&recent->chain[list], key);
-	for (uint32_t i = chain ? chain->first : 0; i; i = recent->entry[i - 1].after[list])
+	uint32_t i = chain ? chain->first : 0;
+	for (; i && most; i = recent->entry[i - 1].after[list], most--)
 		*VEC_PUSH(ret->at, ret->n, ret->room) = recent->entry[i - 1].at;
 }
 

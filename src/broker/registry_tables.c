@@ -170,6 +170,7 @@ static int list_lower(const struct registry_tables *t, enum registry_list list,
 }
 
 int registry_tables_find(const struct registry_tables *t, enum registry_list list, uint64_t key,
+			 const struct registry_dead *dead, size_t most,
 			 struct registry_offsets *ret, struct err *err)
 {
 	const struct table_entry want = {key, 0};
@@ -178,13 +179,16 @@ int registry_tables_find(const struct registry_tables *t, enum registry_list lis
 		return 0;
 	if (list_lower(t, list, &want, &i, err) < 0)
 		return -1;
-	for (; i < t->n[list]; i++) {
+	for (; most && i < t->n[list]; i++) {
 		struct table_entry e;
 		if (list_get(t, list, i, &e, err) < 0)
 			return -1;
 		if (e.key != key)
 			break;
+		if (registry_dead_get(dead, e.at))
+			continue;
 		*VEC_PUSH(ret->at, ret->n, ret->room) = e.at;
+		most--;
 	}
 	return page_check(t->file, err);
 }
@@ -406,10 +410,11 @@ static int make_see(struct tables_make *m, const struct registry_raw *raw, struc
 	uint32_t oid = htobe32(o->oid);
 	put_be64(bytes, registry_url_key(o->url));
 	/* with the key of the URL these are 128 bits that tell identities apart */
-	put_be64(bytes + 8, registry_md5_key(o->gatherer_name, o->gatherer_host, o->url));
+	put_be64(bytes + 8, registry_md5_key(o->gatherer_name, o->gatherer_host, o->url, false));
 	put_be64(bytes + 16, raw->at);
 	put_be64(bytes + 24,
-		 o->md5.n ? registry_md5_key(o->gatherer_name, o->gatherer_host, o->md5) : 0);
+		 o->md5.n ? registry_md5_key(o->gatherer_name, o->gatherer_host, o->md5, o->oid)
+			  : 0);
 	memcpy(bytes + 32, &oid, sizeof oid);
 	bytes[36] = (char)(raw->tombstone | (o->md5.n > 0) << 1);
 	return sort_add(m->seen, (struct str){bytes, SEEN}, err);

@@ -34,7 +34,7 @@ static int verify_listed(struct verify *v, const struct registry_raw *raw, bool 
 		return verify_failed(v, raw->at, "a tombstone is in the tables", err);
 	v->listed[REGISTRY_BY_URL]++;
 	if (o->md5.n) {
-		uint64_t key = registry_md5_key(o->gatherer_name, o->gatherer_host, o->md5);
+		uint64_t key = registry_md5_key(o->gatherer_name, o->gatherer_host, o->md5, o->oid);
 		if ((rc = registry_tables_has(t, REGISTRY_BY_MD5, key, raw->at, err)) != 0)
 			return rc < 0 ? -1
 				      : verify_failed(v, raw->at, "its MD5 is not in the tables",

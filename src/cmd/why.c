@@ -273,17 +273,16 @@ static const char *point_name(const struct registry *r, uint32_t number)
 static int find_twin(struct registry *r, const struct registry_object *o, struct arena *arena,
 		     struct str *ret, struct err *err)
 {
-	struct registry_object *list;
+	struct registry_object *with_text;
 	size_t n;
 	*ret = STR("");
 	if (o->oid || !o->md5.n)
 		return 0;
-	if (registry_of_md5(r, o->gatherer_name, o->gatherer_host, o->md5, arena, &list, &n, err) <
-	    0)
+	if (registry_of_md5(r, o->gatherer_name, o->gatherer_host, o->md5, true, 1, arena,
+			    &with_text, &n, err) < 0)
 		return -1;
-	for (size_t i = 0; i < n && !ret->n; i++)
-		if (list[i].oid)
-			*ret = list[i].url;
+	if (n)
+		*ret = with_text->url;
 	return 0;
 }
 

@@ -334,6 +334,27 @@ static void a_twin_that_cannot_have_the_text_holds_up_no_other(void **state)
 	assert_int_equal(kept(), 1);
 }
 
+/* Reading all of them for each would be 200,000,000 reads. */
+static void very_many_twins_are_told_and_taken_over_from(void **state)
+{
+	enum { MANY = 20000, GONE = 50 };
+	struct str first;
+	(void)state;
+	for (int i = 1; i <= MANY; i++)
+		update("a", arena_printf(&arena, "http://x/%d", i), 0, md5_of('1'), "apple");
+	collect();
+	assert_int_equal(objects_there(), MANY);
+	assert_int_equal(kept(), 1);
+	for (int i = 1; i <= GONE; i++)
+		TELL(.op = SOURCE_DELETE, .gatherer = "a",
+		     .url = arena_printf(&arena, "http://x/%d", i));
+	collect();
+	assert_int_equal(objects_there(), MANY - GONE);
+	assert_int_equal(found("apple", "", &first), 1);
+	assert_str(first, arena_printf(&arena, "http://x/%d", GONE + 1));
+	assert_int_equal(kept(), 1);
+}
+
 static void twins_are_of_one_gatherer_and_have_an_md5(void **state)
 {
 	(void)state;
@@ -413,6 +434,7 @@ int main(void)
 		TEST(a_new_time_of_the_first_moves_no_text_to_its_twins),
 		TEST(a_twin_that_takes_over_is_itself),
 		TEST(a_twin_that_cannot_have_the_text_holds_up_no_other),
+		TEST(very_many_twins_are_told_and_taken_over_from),
 		TEST(twins_are_of_one_gatherer_and_have_an_md5),
 		TEST(twins_of_one_batch_leave_what_they_would_in_many),
 		TEST(of_several_gatherers_the_newest_is_shown_then_the_next),

@@ -155,9 +155,11 @@ static void an_absent_md5_is_like_no_other(void **state)
 	put_plain(r, o, 1);
 	o.url = STR("http://b.example/");
 	put_plain(r, o, 1);
-	DONE(registry_of_md5(r, o.gatherer_name, o.gatherer_host, STR(""), &arena, &some, &n,
-			     &unit_err));
-	assert_int_equal(n, 0);
+	for (int text = 0; text < 2; text++) {
+		DONE(registry_of_md5(r, o.gatherer_name, o.gatherer_host, STR(""), text, 9, &arena,
+				     &some, &n, &unit_err));
+		assert_int_equal(n, 0);
+	}
 	arena_free(&arena);
 	registry_close(&r);
 }

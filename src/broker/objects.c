@@ -16,6 +16,7 @@ enum {
 	ARENA_MOST = 256 << 20,
 	TWINS_TRIED = 16, /* twins that are asked to take over a text */
 	AHEAD_S = 3600,   /* how far ahead of ours the clock of a gatherer may be */
+	GROUP_MOST = 64,  /* objects of one URL, which are all read for each change */
 };
 
 struct objects {
@@ -321,6 +322,13 @@ static int put_object(struct objects *o, const struct soif *obj, struct registry
 	return leave_text(o, &was, now_us, err);
 }
 
+static int refuse_crowded(struct str url, size_t n, struct err *err)
+{
+	char shown[VALUE_SHOWN];
+	return err_set(err, ERR_USAGE, "%s: %zu gatherers tell it already, not taken",
+		       value_show(url, shown), n);
+}
+
 /* A refresh, or the same object from another point: only numbers move. */
 static int move_numbers(struct objects *o, const struct registry_object *is, struct group *g,
 			int64_t now_us, struct err *err)
@@ -350,6 +358,8 @@ static int apply_update(struct objects *o, uint32_t point, const struct soif *ob
 		is.point = point;
 		return move_numbers(o, &is, &g, now_us, err);
 	}
+	if (!was && g.n >= GROUP_MOST)
+		return refuse_crowded(is.url, g.n, err);
 	*ret = was ? OBJECTS_REPLACED : OBJECTS_ADDED;
 	return put_object(o, obj, &is, &g, now_us, err);
 }

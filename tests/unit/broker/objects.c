@@ -384,6 +384,28 @@ static void twins_of_one_batch_leave_what_they_would_in_many(void **state)
 
 /* One URL of several gatherers */
 
+static void a_url_of_64_gatherers_is_taken_of_no_other(void **state)
+{
+	(void)state;
+	for (int i = 1; i <= 65; i++)
+		update(arena_printf(&arena, "%d", i), "http://x/1", 0, NULL, "apple");
+	update("65", "http://x/2", 0, NULL, "apple");
+	collect();
+	assert_int_equal(objects_there(), 65);
+	assert_int_equal(registered("64", "http://x/1", &object), 0);
+	assert_int_equal(registered("65", "http://x/1", &object), 1);
+	assert_int_equal(registered("65", "http://x/2", &object), 0);
+	/* those that are there change as ever, and one that goes makes room */
+	update("1", "http://x/1", 0, NULL, "pear");
+	TELL(.op = SOURCE_DELETE, .gatherer = "2", .url = "http://x/1");
+	update("65", "http://x/1", 0, NULL, "plum");
+	collect();
+	assert_int_equal(objects_there(), 65);
+	assert_int_equal(registered("2", "http://x/1", &object), 1);
+	assert_int_equal(registered("65", "http://x/1", &object), 0);
+	assert_str(shown("http://x/1"), "plum");
+}
+
 static void of_several_gatherers_the_newest_is_shown_then_the_next(void **state)
 {
 	uint32_t now_s = time_s;
@@ -437,6 +459,7 @@ int main(void)
 		TEST(very_many_twins_are_told_and_taken_over_from),
 		TEST(twins_are_of_one_gatherer_and_have_an_md5),
 		TEST(twins_of_one_batch_leave_what_they_would_in_many),
+		TEST(a_url_of_64_gatherers_is_taken_of_no_other),
 		TEST(of_several_gatherers_the_newest_is_shown_then_the_next),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,8 +12,8 @@ LARGE = CHANGES + 4500      # then the registry is compressed
 OF_LARGE = ("registry.compress", "registry.mend")
 # Passed by the programs of one store alone.
 RARE = registry_rounds.RARE | words_rounds.RARE | {
-    "docstore.sweep.empty", "registry.tables", "registry.tables.rename", "registry.tables.renamed",
-    "registry.tables.written"}
+    "docstore.sweep.empty", "registry.cut", "registry.tables", "registry.tables.rename",
+    "registry.tables.renamed", "registry.tables.written"}
 # What an opening passes only after another death.
 BEFORE = {**words_rounds.BEFORE, "registry.mend": "registry.compress.renamed=kill",
           "registry.mend.commit": "registry.compress.rename=kill"}

@@ -127,62 +127,82 @@ int docstore_verify(struct docstore *ds, const struct docstore_mark *mark, struc
 
 /* Files of blocks */
 
-/* The state of the table in the folder of a file. 1: there is none, or none that is sound. */
-static int load_state(const char *path, struct table_state *ret)
+/* The table in the folder of a file, and its state. 1: there is none, or none that is sound. */
+static int table_beside(const char *path, struct doc_table *t, struct table_state *ret)
 {
 	char table[PATH_MAX];
-	struct doc_table t = DOC_TABLE_INIT;
 	struct err ignored;
 	const char *slash = strrchr(path, '/');
 	snprintf(table, sizeof table, "%.*stable", slash ? (int)(slash - path) + 1 : 0, path);
-	int rc = table_open(&t, table, false, &ignored);
-	if (rc == 0)
-		rc = table_load(&t, ret, &ignored);
-	table_close(&t);
-	return rc != 0;
+	int rc = table_open(t, table, false, &ignored);
+	return rc != 0 || table_load(t, ret, &ignored) != 0;
 }
 
-/* How much of it was durable at the last checkpoint. */
-static uint64_t durable_length(const char *path, const struct mapped *m)
+/* The first bytes of a file of which the table leads to a block; 0: to none. */
+static uint64_t table_leads_to(const struct doc_table *t, uint32_t number)
 {
+	struct table_slot slot;
+	struct err ignored;
+	uint64_t n = 0;
+	for (uint64_t oid = 1; oid < table_slots(t); oid++)
+		if (table_get(t, oid, &slot) == 0 && block_addr_file(slot.addr) == number)
+			n = MAX(n, block_addr_at(slot.addr) + 1);
+	return table_check(t, &ignored) < 0 ? 0 : n;
+}
+
+/* How much of a file was written for certain: up to the last checkpoint, and up to the last block
+ * that the table leads to, which is told of a block after it was written. UINT64_MAX: all of it. */
+static uint64_t certain_length(const char *path, const struct file *f)
+{
+	char head[BLOCK_FILE_HEAD];
+	struct doc_table t = DOC_TABLE_INIT;
 	struct table_state s = {0};
-	uint64_t length = m->length;
-	if (!m->id.compacted && load_state(path, &s) == 0)
-		length = m->id.number > s.mark.file    ? BLOCK_FILE_HEAD
-			 : m->id.number == s.mark.file ? s.mark.length
-						       : m->length;
+	struct block_file id;
+	struct err ignored;
+	uint64_t length = UINT64_MAX;
+	size_t got;
+	if (file_read(f, head, sizeof head, 0, &got, &ignored) < 0 ||
+	    block_file_head_read((struct str){head, got}, path, &id, &ignored) < 0 || id.compacted)
+		return length;
+	if (table_beside(path, &t, &s) == 0 && id.number >= s.mark.file) {
+		length = id.number == s.mark.file ? s.mark.length : BLOCK_FILE_HEAD;
+		length = MAX(length, table_leads_to(&t, id.number));
+	}
 	table_state_free(&s);
+	table_close(&t);
 	return length;
 }
 
 /* Maps a file by its path and gives it to fn. */
 static int with_blocks(const char *path,
-		       int (*fn)(void *ctx, const struct mapped *m, uint64_t durable,
+		       int (*fn)(void *ctx, const struct mapped *m, uint64_t certain,
 				 struct err *err),
 		       void *ctx, struct err *err)
 {
 	CLEANUP(file_drop) struct file f = FILE_INIT;
 	struct mapped m = {.path = (char *)(uintptr_t)path};
 	int rc = file_open(&f, path, O_RDONLY, 0, err);
-	if (rc == 1)
-		return 1;
-	if (rc < 0 || file_size(&f, &m.length, err) < 0 || mapped_open(&m, &f, m.length, err) < 0)
+	if (rc != 0)
+		return rc;
+	uint64_t certain = certain_length(path, &f); /* first: a writer may be at it */
+	if (file_size(&f, &m.length, err) < 0 || mapped_open(&m, &f, m.length, err) < 0)
 		return -1;
-	rc = fn(ctx, &m, durable_length(path, &m), err);
+	rc = fn(ctx, &m, certain == UINT64_MAX ? m.length : certain, err);
 	mapped_close(&m);
 	return rc;
 }
 
-static int verify_alone(void *ctx, const struct mapped *m, uint64_t durable, struct err *err)
+static int verify_alone(void *ctx, const struct mapped *m, uint64_t certain, struct err *err)
 {
 	uint64_t at;
 	(void)ctx;
-	if (durable > m->length)
+	if (certain > m->length)
 		return err_set(err, ERR_DAMAGED,
-			       "%s: has %" PRIu64 " bytes, %" PRIu64 " were written; it was cut",
-			       m->path, m->length, durable);
+			       "%s: has %" PRIu64 " bytes, at least %" PRIu64
+			       " were written; it was cut",
+			       m->path, m->length, certain);
 	int rc = verify_blocks(m, m->length, NULL, NULL, &at, err);
-	return rc < 0 && at >= durable ? FORMAT_NOTED : rc;
+	return rc < 0 && at >= certain ? FORMAT_NOTED : rc;
 }
 
 static int docs_verify(const char *path, struct err *err)
@@ -219,7 +239,7 @@ static int print_block(const struct mapped *m, const struct block *b, ZSTD_DCtx 
 	return 0;
 }
 
-static int print_blocks(void *ctx, const struct mapped *m, uint64_t durable, struct err *err)
+static int print_blocks(void *ctx, const struct mapped *m, uint64_t certain, struct err *err)
 {
 	struct printer *p = ctx;
 	struct buf text = BUF_INIT(BLOCK_TEXT_MOST);
@@ -241,7 +261,7 @@ static int print_blocks(void *ctx, const struct mapped *m, uint64_t durable, str
 			break;
 		printer_step(p);
 	}
-	if (rc < 0 && at >= durable) {
+	if (rc < 0 && at >= certain) {
 		buf_printf(&p->out, "%" PRIu64 ": %" PRIu64 " bytes that do not count\n", at,
 			   m->length - at);
 		rc = 1;

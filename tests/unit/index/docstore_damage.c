@@ -117,6 +117,51 @@ static void a_file_cut_at_any_byte_loses_what_follows_and_says_so(void **state)
 	assert_int_equal(err.code, ERR_DAMAGED);
 }
 
+static void add_bytes(const char *path, uint64_t n)
+{
+	int fd = open(path, O_WRONLY | O_APPEND);
+	assert_true(fd >= 0);
+	for (; n; n--)
+		assert_int_equal(write(fd, "x", 1), 1);
+	close(fd);
+}
+
+/* Also of blocks that came after the last checkpoint, by what the table leads to. */
+static void a_file_alone_tells_damage_from_what_a_writer_has_not_ended(void **state)
+{
+	(void)state;
+	struct err err = {0};
+	const char *path = scratch("alone/00000001.docs");
+	struct docstore *ds = store_new(scratch("alone"));
+	for (uint32_t i = 1; i <= 20; i++)
+		doc_put(ds, i);
+	store_sync(ds);
+	for (int checkpoint = 0; checkpoint < 2; checkpoint++) {
+		uint64_t size = size_of(path);
+		assert_int_equal(format_verify(&docstore_format, path, &err), 0);
+		add_bytes(path, 30);
+		assert_int_equal(format_verify(&docstore_format, path, &err), FORMAT_NOTED);
+		assert_int_equal(truncate(path, (off_t)size), 0);
+		change_byte(path, size - 1, 1);
+		assert_int_equal(format_verify(&docstore_format, path, &err), -1);
+		assert_int_equal(err.code, ERR_DAMAGED);
+		change_byte(path, size - 1, 1);
+		store_copy(scratch("alone"), scratch("alone.cut"));
+		const char *cut = scratch("alone.cut/00000001.docs");
+		for (uint64_t n = size - 1; n > 0; n -= MIN(n, 97)) {
+			assert_int_equal(truncate(cut, (off_t)n), 0);
+			assert_int_equal(format_verify(&docstore_format, cut, &err), -1);
+			assert_int_equal(err.code, ERR_DAMAGED);
+		}
+		if (checkpoint)
+			break;
+		store_checkpoint(ds);
+		doc_put(ds, 21);
+		store_sync(ds);
+	}
+	docstore_close(&ds);
+}
+
 /* A table that is lost, cut or changed in its head is made again, and its deletes with it are
  * lost. */
 static void opens_whole(const char *folder, struct docstore_mark mark, bool must_be_remade)
@@ -369,6 +414,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_changed_byte_of_a_file_never_becomes_another_document),
 		cmocka_unit_test(a_file_cut_at_any_byte_loses_what_follows_and_says_so),
+		cmocka_unit_test(a_file_alone_tells_damage_from_what_a_writer_has_not_ended),
 		cmocka_unit_test(a_lost_table_is_made_again),
 		cmocka_unit_test(a_table_cut_anywhere_is_made_again),
 		cmocka_unit_test(a_changed_byte_of_a_table_never_becomes_another_document),

@@ -81,14 +81,18 @@ listen = 127.0.0.1:0
         """What is not as it should be now, at most a few of it. Empty: everything is."""
         wrong = []
         expected = self.net.expect()
-        having = {}  # a page and its mirrors have the same words
+        having = {}  # a page and its mirrors have the same bytes
         for p in expected:
             having.setdefault(p["version_word"], set()).add(p["url"])
+        self.twins = []  # pairs of a URL and the one that is found for it
         for word, urls in having.items():
             if len(wrong) >= 5:
                 return wrong
-            if self.found(word) != urls:
-                wrong.append(("not found by their words", *sorted(urls)))
+            found = self.found(word)
+            if len(found) != 1 or not found <= urls:
+                wrong.append(("not found once by their words", *sorted(urls), "found", *sorted(found)))
+            else:
+                self.twins += [(url, *found) for url in sorted(urls - found)]
         pages = {p["url"]: p for p in self.net.truth()}
         good = {p["url"] for p in expected}
         for url in self.indexed() - good:
@@ -96,6 +100,17 @@ listen = 127.0.0.1:0
             # A calendar has pages that nobody listed; binaries are known by their names.
             if page and (page["status"] != 200 or not page["allowed"] or page["noindex"]):
                 wrong.append(("is found and should not be", url, page["status"], page["kind"]))
+        return wrong or self.wrong_twins()
+
+    def wrong_twins(self):
+        """Which of them are not registered as such."""
+        wrong = []
+        for url, shown in self.twins:
+            objects = self.g.run("why", "--json", url).json()["objects"]
+            if [o.get("twin_of") for o in objects] != [shown]:
+                wrong.append(("is not the twin of", url, shown, objects))
+            if len(wrong) >= 5:
+                break
         return wrong
 
     def settle(self, seconds=90):

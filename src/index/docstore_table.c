@@ -75,7 +75,7 @@ static int table_head_check(const struct doc_table *t, struct err *err)
 	struct str magic = reader_bytes(&r, FORMAT_MAGIC);
 	uint32_t version = reader_u32le(&r);
 	if (r.bad || !str_eq(magic, STR(TABLE_MAGIC)) || version != TABLE_VERSION ||
-	    t->bytes < TABLE_HEAD)
+	    t->bytes < TABLE_HEAD + TABLE_STEP)
 		return err_set(err, ERR_DAMAGED, "%s: does not begin as a table of documents does",
 			       t->f.path);
 	return 0;

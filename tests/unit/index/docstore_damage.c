@@ -220,7 +220,7 @@ static void a_table_cut_anywhere_is_made_again(void **state)
 		n -= MIN(n, unit_thorough() ? (uint64_t)512 : (uint64_t)4096);
 		store_copy(scratch("f"), scratch("g"));
 		assert_int_equal(truncate(scratch("g/table"), (off_t)n), 0);
-		opens_whole(scratch("g"), mark, n < (64 << 10) + 16 * DOCS);
+		opens_whole(scratch("g"), mark, true);
 	}
 }
 

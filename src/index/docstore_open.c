@@ -128,8 +128,7 @@ int found_check_mark(const struct found_files *found, const struct docstore_mark
 	if (mark->file == 0 || (f && f->size >= mark->length) || (!f && found_cover(found, mark)))
 		return 0;
 	return err_set(err, ERR_DAMAGED,
-		       "%s: file %" PRIu32 " of documents has %" PRIu64 " bytes, %" PRIu64
-		       " were committed",
+		       "%s/%08" PRIu32 ".docs: has %" PRIu64 " bytes, %" PRIu64 " were committed",
 		       folder, mark->file, f ? f->size : 0, mark->length);
 }
 

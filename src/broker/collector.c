@@ -142,16 +142,17 @@ static int open_docs(struct collector *c, const struct registry_opened *was, str
 	struct docstore_opened is;
 	registry_docs(c->registry, &mark);
 	if (docstore_open(&c->docs, c->docs_folder, &mark, &is, err) < 0)
-		return err->code == ERR_DAMAGED
-			       ? err_then(err,
-					  "stop the broker and remove %s, and all is collected "
-					  "again",
-					  c->folder)
-			       : -1;
+		return err->code == ERR_DAMAGED ? format_advise(&docstore_format, err), -1 : -1;
 	if (was->cut || is.cut)
 		log_info(COLLECTOR, "what was not committed is cut off",
 			 KV_INT("registry", (int64_t)was->cut),
 			 KV_INT("documents", (int64_t)is.cut));
+	if (was->remade)
+		log_info(COLLECTOR,
+			 "registry.tables was not there or of no use, and is made again");
+	if (is.remade)
+		log_info(COLLECTOR, "the table of documents was damaged or lost, and is made again",
+			 KV_TEXT("folder", c->docs_folder));
 	if (was->remade || is.remade) {
 		struct registry_stats stats;
 		registry_stats(c->registry, &stats);

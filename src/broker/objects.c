@@ -181,8 +181,7 @@ static int put_text(struct objects *o, const struct soif *obj, uint32_t *ret, st
 	uint32_t oid = registry_new_oid(o->registry);
 	if (oid == 0)
 		return err_set(err, ERR_SYSTEM,
-			       "all numbers of texts are used up; stop the broker and remove its "
-			       "folder, and all is collected again");
+			       "all numbers of texts are used up; " DOCSTORE_REMEDY);
 	*ret = oid;
 	return docstore_put(o->docs, oid, obj, err);
 }

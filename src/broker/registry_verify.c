@@ -280,7 +280,7 @@ const struct format registry_format = {
 	.file = "broker/registry",
 	.claims = registry_claims,
 	.help = "which objects the broker has",
-	.remedy = "stop the broker and remove its folder: all is collected again",
+	.remedy = DOCSTORE_REMEDY,
 	.print = print_registry,
 	.verify = verify_folder,
 };
@@ -291,7 +291,7 @@ const struct format registry_commit_format = {
 	.magic = "GARNERRG",
 	.version = 1,
 	.help = "what of the registry counts, and how far each point was read",
-	.remedy = "stop the broker and remove its folder: all is collected again",
+	.remedy = DOCSTORE_REMEDY,
 	.records = &registry_commit_kind,
 	.show = registry_commit_show,
 };

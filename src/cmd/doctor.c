@@ -377,7 +377,8 @@ static void check_index(const struct patient *p, struct finding *f)
 		f->code = (int)err.code;
 		if (err.code == ERR_DAMAGED)
 			finding_mend(f,
-				     "stop garner; rm -r %.400s; start it: all is collected again",
+				     "stop garner; rm -r %.400s; start it: the index is built "
+				     "again from registry and documents",
 				     folder);
 	} else {
 		words_stats(r, &stats);

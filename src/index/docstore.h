@@ -14,8 +14,10 @@
 #include "disk/format.h"
 #include "soif/soif.h"
 
-/* What to do when a file of documents or of a words index is damaged, for struct format. */
-#define INDEX_REMEDY "stop the broker and remove its folder words: all is collected again"
+/* What to do when documents, or what says which there are, are damaged; for struct format. */
+#define DOCSTORE_REMEDY                                                                  \
+	"stop the broker and remove registry*, docs and words from its folder, but not " \
+	"Collection.conf: the crawl is told again at the start, and gatherers are asked for all"
 
 enum {
 	DOCSTORE_BLOCK = 36 << 10,    /* bytes of text after which a block is closed */

@@ -282,7 +282,7 @@ const struct format docstore_format = {
 	.magic = BLOCK_MAGIC,
 	.version = BLOCK_VERSION,
 	.help = "documents as SOIF, in compressed blocks",
-	.remedy = INDEX_REMEDY,
+	.remedy = DOCSTORE_REMEDY,
 	.print = docs_print,
 	.verify = docs_verify,
 };

@@ -5,6 +5,10 @@
 
 #include <inttypes.h>
 
+#define WORDS_REMEDY                                                                        \
+	"stop the broker and remove its folder words: it is built again from registry and " \
+	"documents"
+
 /* Segments */
 
 static void print_parts(const struct segment *s, struct buf *out)
@@ -103,7 +107,7 @@ const struct format words_segment_format = {
 	.magic = SEGMENT_MAGIC,
 	.version = SEGMENT_VERSION,
 	.help = "a segment of a words index: dictionary, postings, documents",
-	.remedy = INDEX_REMEDY,
+	.remedy = WORDS_REMEDY,
 	.print = print_segment,
 	.verify = verify_segment,
 };
@@ -150,7 +154,7 @@ const struct format words_manifest_format = {
 	.magic = "GARNERWM",
 	.version = 3,
 	.help = "which segments a words index has, and what it is made by",
-	.remedy = INDEX_REMEDY,
+	.remedy = WORDS_REMEDY,
 	.print = print_manifest,
 };
 
@@ -179,6 +183,6 @@ const struct format words_deletes_format = {
 	.magic = "GARNERWD",
 	.version = 2,
 	.help = "which documents of a segment of a words index are deleted",
-	.remedy = INDEX_REMEDY,
+	.remedy = WORDS_REMEDY,
 	.print = print_deletes,
 };

@@ -11,11 +11,14 @@ from garner import Garner, wait_for
 from pages import Web
 
 # Written for people or for the next process, and read back by nothing that keeps something.
-NOT_READ = re.compile(r"(^|/)(lock|up\.conf)$|^run/locks/")
+NOT_READ = re.compile(r"(^|/)(lock|registry\.lock|up\.conf)$|^run/locks/")
 # What is mapped and counted in place: after their heads these have no checksum, since any process may
 # be killed between two stores. Entries of politeness mend themselves, counters begin anew.
 HEAD_ONLY = re.compile(r"^run/(polite|counters/)")
 POLITE_HEAD = 24
+# Where documents lie is mapped as well: magic and version, then slots of 16 bytes, whose address is 0
+# where there is no document.
+TABLE_HEAD, TABLE_SLOTS, SLOT = 12, 65536, 16
 
 
 def flip(data, low, high, dice):
@@ -88,12 +91,17 @@ def spoils(path, name, data, dice):
         return None
     if path.name == "polite" and "first" in name:
         return flip(whole, 0, POLITE_HEAD, dice)
+    if path.name == "table" and "bit" in name:
+        if "first" in name:
+            return flip(whole, 0, TABLE_HEAD, dice)
+        used = [at for at in range(TABLE_SLOTS, len(whole), SLOT) if any(whole[at:at + 8])]
+        return flip(whole, used[-1], used[-1] + SLOT, dice)
     spoilt = DAMAGES[name](whole, dice) if whole else whole
     return spoilt if spoilt != whole else None
 
 
 # A killed process may leave these without their end, so that damage there is noted; all others were closed.
-MAY_BE_CUT = ("broker/batch", "broker/docs/ledger", "run/robots", "run/polite")
+MAY_BE_CUT = ("broker/registry.commit", "run/robots", "run/polite")
 
 
 def test_every_damage_to_every_file_is_named_with_a_remedy(crawled, garner, long_run, seed):
@@ -149,9 +157,12 @@ def start_over(g, name):
     return True, role.text
 
 
+# Each start begins these anew; nothing is kept in them.
+WRITTEN_ANEW = re.compile(r"^run/counters/|^broker/points$")
 # A sample of files and damages whose start once said nothing.
-SILENT_ONCE = [("shepherd/gone", "another magic"), ("broker/docs/ledger", "nothing left"),
-               ("broker/cursors", "all but a byte"), ("run/robots", "another magic"),
+SILENT_ONCE = [("shepherd/gone", "another magic"), ("broker/registry.commit", "nothing left"),
+               ("broker/registry", "all but a byte"), ("broker/docs/table", "half of it"),
+               ("broker/words/manifest", "nothing left"), ("run/robots", "another magic"),
                ("shepherd/objects", "half of it")]
 
 
@@ -166,27 +177,88 @@ def test_a_start_does_not_make_it_worse_without_a_word(crawled, garner, long_run
         shutil.copytree(crawled, g.data, symlinks=True)
         path = g.data / name
         spoilt = spoils(path, damage, g.data, seed)
-        if spoilt is None or name.startswith("run/counters/"):
+        if spoilt is None or WRITTEN_ANEW.search(name):
             continue
         path.write_bytes(spoilt)
         check = g.run("check", path)
         well, said = start_over(g, name)
         kept = path.is_file() and path.read_bytes() == spoilt
-        # what a killed process may leave is mended as after any kill
-        quiet = long_run and (kept or check.code == 0) and well
+        # what a killed process may leave is mended as after any kill; slots of the table since its
+        # last checkpoint are written by each start
+        mended = check.code == 0 or (path.name == "table" and g.run("check", path).code == 0)
+        quiet = long_run and (kept or mended) and well
         assert quiet or path.name in said, f"{name}, {damage}: {said}"
         after = g.run("check")
         assert after.code == 0 or name in after.out or path.name in said, f"{name}, {damage}"
 
 
-def test_a_cursors_file_that_is_damaged_may_be_removed_and_that_is_said(crawled, garner):
+def banana(g):
+    return set(g.run("search", "--urls", "banana").out.split())
+
+
+def finds(g, found):
+    """A broker starts and comes to find these; what it said."""
+    broker = g.start("broker").wait_ready()
+    wait_for("what was found", lambda: banana(g) == found, every=0.1)
+    assert broker.stop() == 0
+    return broker.text
+
+
+@pytest.mark.parametrize("name, damage", [
+    ("registry", "all but a byte"), ("registry", "another letter of a URL"),
+    ("registry", "another magic"), ("registry", "nothing left"), ("registry.commit", "nothing left"),
+    ("registry.commit", "another magic"), ("docs/00000001.docs", "half of it")])
+def test_without_what_says_which_objects_there_are_a_broker_does_not_start(crawled, garner, name, damage):
+    """It says what to remove, and after that everything is there again."""
     g = copy_of(crawled, garner)
-    cursors = g.data / "broker/cursors"
-    cursors.write_bytes(cursors.read_bytes()[:-1])
-    well, said = start_over(g, "broker/cursors")
-    assert not well and f"{cursors}: damaged" in said and "remove it, and all that was" in said
-    cursors.unlink()
-    assert start_over(g, "broker/cursors")[0]
+    found, broker = banana(g), g.data / "broker"
+    assert found
+    (broker / "Collection.conf").write_text("# nobody\n")
+    path = broker / name
+    whole = path.read_bytes()
+    path.write_bytes(DAMAGES[damage](whole, 0) if damage in DAMAGES else
+                     whole.replace(b"http", b"htto", 1))
+    before = {p: p.read_bytes() for p in broker.rglob("*") if p.is_file() and not p.name.endswith("lock")}
+    well, said = start_over(g, f"broker/{name}")
+    assert not well and f"{path}: " in said and "remove registry*, docs and words from its folder" in said
+    assert before == {p: p.read_bytes() for p in before}
+    for old in broker.glob("registry*"):
+        old.unlink()
+    shutil.rmtree(broker / "docs")
+    shutil.rmtree(broker / "words")
+    finds(g, found)
+    assert g.run("check").code == 0 and (broker / "Collection.conf").exists()
+
+
+@pytest.mark.parametrize("name, damage, says", [
+    ("docs/table", "another magic", "the table of documents was damaged or lost"),
+    ("docs/table", "a bit in the first hundred bytes", "the table of documents was damaged or lost"),
+    ("docs/table", "all but a byte", "the table of documents was damaged or lost"),
+    ("words/manifest", "a bit in the middle", "the words index is built again"),
+    ("words/manifest", "nothing left", "the words index is built again")])
+def test_what_follows_from_registry_and_documents_is_made_again(crawled, garner, name, damage, says):
+    """Without the crawl: nobody has to tell anything a second time."""
+    g = copy_of(crawled, garner)
+    found, path = banana(g), g.data / "broker" / name
+    shutil.rmtree(g.data / "shepherd")
+    path.write_bytes(spoils(path, damage, g.data, 0))
+    assert g.run("check", path).code == 4
+    assert found and says in finds(g, found)
+    assert g.run("check").code == 0
+
+
+def test_a_damaged_segment_of_the_index_goes_with_its_folder(crawled, garner):
+    """A start does not read all of it; garner check does, and what it says is enough."""
+    g = copy_of(crawled, garner)
+    found, words = banana(g), g.data / "broker/words"
+    shutil.rmtree(g.data / "shepherd")
+    for path in words.glob("*.words"):
+        path.write_bytes(DAMAGES["a bit in the middle"](path.read_bytes(), 0))
+    told = g.run("check", words)
+    assert told.code == 4 and "remove its folder words: it is built again from registry" in told.out
+    shutil.rmtree(words)
+    finds(g, found)
+    assert found and g.run("check").code == 0
 
 
 def test_an_old_state_that_is_damaged_goes_with_recovery(crawled, garner):
@@ -208,36 +280,10 @@ def test_a_state_amid_others_that_is_dropped_does_not_stop_followers(crawled, ga
     sites.write_bytes(sites.read_bytes()[:-1])
     assert g.run("shep", "recover").code == 0
     assert not states[1].exists() and states[2].exists()
-    found = set(g.run("search", "--urls", "banana").out.split())
+    found = banana(g)
     assert found
     shutil.rmtree(g.data / "broker")  # a broker that has seen nothing
-    broker = g.start("broker").wait_ready()
-    wait_for("what was gathered", lambda: found == set(g.run("search", "--urls", "banana").out.split()))
-    assert broker.stop() == 0 and "was deleted" not in broker.text
-
-
-@pytest.mark.parametrize("damage", ["another magic", "a bit in the middle"])
-def test_without_an_index_a_damaged_ledger_goes_with_the_documents(crawled, garner, damage):
-    """What garner check says of it is enough."""
-    g = copy_of(crawled, garner)
-    ledger = g.data / "broker/docs/ledger"
-    ledger.write_bytes(DAMAGES[damage](ledger.read_bytes(), 0))
-    told = g.run("check", ledger)
-    assert told.code == 4 and "remove its folder words" in told.out
-    shutil.rmtree(g.data / "broker/words")
-    well, said = start_over(g, "broker/docs/ledger")
-    assert well, said
-    assert g.run("check").code == 0
-
-
-def test_a_broker_says_what_to_do_about_a_ledger_that_was_cut(crawled, garner):
-    """Alone it looks like one that a killed process left: garner check cannot know better."""
-    g = copy_of(crawled, garner)
-    (g.data / "broker/docs/ledger").write_bytes(b"")
-    well, said = start_over(g, "broker/docs/ledger")
-    assert not well and "/ledger: knows 0 documents" in said and "remove its folder words" in said
-    shutil.rmtree(g.data / "broker/words")
-    assert start_over(g, "broker/docs/ledger")[0] and g.run("check").code == 0
+    assert "was deleted" not in finds(g, found)
 
 
 def test_what_a_newer_garner_wrote_is_left_alone(crawled, garner):

@@ -23,7 +23,7 @@ def run(env):
 def change_bytes(env, rounds):
     """In an index of several segments, with deletes, and a table of documents that were moved."""
     rounds.begin_anew()
-    rounds.must_die_of("docstore.forget=kill@3", 60)
+    rounds.must_die_of("docstore.compact.remove=kill@3", 60)
     rounds.check()
     done = rounds.ask("damage", rounds.thing, CHANGES, rounds.seed, seconds=max(60, env.left_s()))
     if done.returncode != 0:

@@ -55,7 +55,7 @@ def test_a_link_in_place_of_a_folder_that_is_swept_is_refused(garner, tmp_path, 
     assert g.start(role).wait_ready().stop() == 0
     (g.data / folder).rename(tmp_path / "moved")
     (g.data / folder).symlink_to(tmp_path / "moved")
-    precious = [tmp_path / "moved" / name for name in (".x", "00000000000000ff.docs", "ffff.seg")]
+    precious = [tmp_path / "moved" / name for name in (".x", "00000255.docs", "000000ff.words")]
     for path in precious:
         path.write_text("kept")
     done = g.run(role)

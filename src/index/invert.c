@@ -298,6 +298,33 @@ static uint32_t new_term(struct invert *inv, uint32_t slot, uint32_t hash, uint3
 	return at;
 }
 
+/* Whether two words of n bytes are the same, for the few bytes that most have. */
+static inline bool same_bytes(const char *a, const char *b, size_t n)
+{
+	uint64_t a0, b0, a1, b1;
+	uint32_t c0, d0, c1, d1;
+	if (n > 16)
+		return memcmp(a, b, n) == 0;
+	if (n >= 8) {
+		memcpy(&a0, a, 8);
+		memcpy(&b0, b, 8);
+		memcpy(&a1, a + n - 8, 8);
+		memcpy(&b1, b + n - 8, 8);
+		return ((a0 ^ b0) | (a1 ^ b1)) == 0;
+	}
+	if (n >= 4) {
+		memcpy(&c0, a, 4);
+		memcpy(&d0, b, 4);
+		memcpy(&c1, a + n - 4, 4);
+		memcpy(&d1, b + n - 4, 4);
+		return ((c0 ^ d0) | (c1 ^ d1)) == 0;
+	}
+	for (size_t i = 0; i < n; i++)
+		if (a[i] != b[i])
+			return false;
+	return true;
+}
+
 /* The offset of a term in the pool. */
 static inline uint32_t find_term(struct invert *inv, uint64_t hash64, uint32_t attr,
 				 struct str text)
@@ -311,7 +338,8 @@ static inline uint32_t find_term(struct invert *inv, uint64_t hash64, uint32_t a
 			continue;
 		uint32_t at = (uint32_t)slot * TERM_ALIGN;
 		const struct invert_term *t = invert_term_at(inv, at);
-		if (LIKELY(t->n == text.n && t->attr == attr && memcmp(t + 1, text.p, text.n) == 0))
+		if (LIKELY(t->n == text.n && t->attr == attr &&
+			   same_bytes((const char *)(t + 1), text.p, text.n)))
 			return at;
 	}
 }
@@ -396,10 +424,8 @@ static inline void add_occurrence(struct invert *inv, uint32_t term, uint32_t po
  * of them needs is on its way while others are worked on. */
 enum { AT_ONCE = 32 };
 struct word {
-	struct str term, form;
+	struct token token; /* written here once: copies of it wait for what was just stored */
 	uint64_t hash;
-	uint32_t position;
-	bool plain;
 };
 struct batch {
 	struct word word[AT_ONCE];
@@ -409,33 +435,32 @@ struct batch {
 
 static void read_batch(struct invert *inv, struct batch *b)
 {
-	struct token token;
-	for (b->n = 0; b->n < AT_ONCE && tokens_next(&inv->tokens, &token) == 0; b->n++) {
-		struct word *w = &b->word[b->n];
-		*w = (struct word){.form = token.form, .position = token.position};
-		w->plain = token.plain;
-		w->term = token.form;
-		if (!token.plain) {
-			memcpy(b->text[b->n], token.term.p, token.term.n);
-			w->term = (struct str){b->text[b->n], token.term.n};
-		}
-		w->hash = hash64_seeded(w->term, inv->seed);
+	uint32_t n = 0;
+	for (; n < AT_ONCE && tokens_next(&inv->tokens, &b->word[n].token) == 0; n++) {
+		struct word *w = &b->word[n];
+		struct token *token = &w->token;
+		if (UNLIKELY(!token->plain))
+			token->term.p = memcpy(b->text[n], token->term.p, token->term.n);
+		else
+			token->term.p = token->form.p; /* its own may be good until the next only */
+		w->hash = hash64_seeded(token->term, inv->seed);
 		__builtin_prefetch(&inv->slot[w->hash & (inv->slots - 1)]);
 	}
-	for (uint32_t i = 0; i < b->n; i++) {
+	b->n = n;
+	for (uint32_t i = 0; i < n; i++) {
 		uint64_t slot = inv->slot[b->word[i].hash & (inv->slots - 1)];
 		__builtin_prefetch(invert_term_at(inv, (uint32_t)slot * TERM_ALIGN));
 	}
 }
 
-static uint32_t form_of(struct invert *inv, uint32_t term, const struct word *word)
+static uint32_t form_of(struct invert *inv, uint32_t term, const struct token *token)
 {
 	uint32_t number;
-	if (LIKELY(word->plain))
+	if (LIKELY(token->plain))
 		return SEGMENT_FORM_TERM;
-	if (segment_form_plain(word->term, word->form, &number))
+	if (segment_form_plain(token->term, token->form, &number))
 		return number;
-	return own_form(inv, term, word->form);
+	return own_form(inv, term, token->form);
 }
 
 /* The words of a value from a position on; the number of positions it takes. */
@@ -447,14 +472,15 @@ static uint32_t add_value(struct invert *inv, uint32_t attr, struct str value, u
 	tokens_init(&inv->tokens, inv->rules, value, position);
 	for (read_batch(inv, &b); b.n; read_batch(inv, &b))
 		for (uint32_t i = 0; i < b.n; i++) {
-			const struct word *w = &b.word[i];
-			uint32_t term = find_term(inv, w->hash, SEGMENT_COMBINED, w->term);
-			add_occurrence(inv, term, w->position, weight, form_of(inv, term, w));
+			const struct token *t = &b.word[i].token;
+			uint64_t hash = b.word[i].hash;
+			uint32_t term = find_term(inv, hash, SEGMENT_COMBINED, t->term);
+			add_occurrence(inv, term, t->position, weight, form_of(inv, term, t));
 			if (lists) {
-				term = find_term(inv, w->hash, attr, w->term);
+				term = find_term(inv, hash, attr, t->term);
 				add_occurrence(inv, term, 0, 1, 0);
 			}
-			next = w->position + 1;
+			next = t->position + 1;
 		}
 	return next - position;
 }

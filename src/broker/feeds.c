@@ -40,7 +40,8 @@ struct feed {
 	 * that a crash begins again. */
 	bool sweeps;
 	struct told_ids told;
-	bool ended; /* all was told, and now what was not goes */
+	bool unsure; /* what was skipped has no URL: it may be any that was not told */
+	bool ended;  /* all was told, and now what was not goes */
 	struct registry_scan *sweep;
 	/* It refreshed an object that is not there, because that had expired: all has to be told
 	 * again, but not too often. */
@@ -127,7 +128,7 @@ static void close_source(struct feeds *f, struct feed *feed)
 	source_close(&feed->source);
 	registry_scan_free(&feed->sweep);
 	told_ids_free(&feed->told);
-	feed->failing = feed->sweeps = feed->ended = false;
+	feed->failing = feed->sweeps = feed->ended = feed->unsure = false;
 }
 
 void feeds_free(struct feeds **fp)
@@ -218,6 +219,19 @@ static void end_collection(struct feeds *f, struct feed *feed, int64_t now_us)
 	say_state(f, feed, POINT_GOOD, "");
 }
 
+/* What was told, by its identity; what was told and could not be taken, by its URL alone, since it
+ * may be just the gatherer that is missing. */
+static uint64_t told_url(struct str url)
+{
+	return objects_identity(STR(""), STR(""), url);
+}
+
+static bool was_told(const struct feed *feed, const struct registry_object *o)
+{
+	uint64_t identity = objects_identity(o->gatherer_name, o->gatherer_host, o->url);
+	return told_ids_get(&feed->told, identity) || told_ids_get(&feed->told, told_url(o->url));
+}
+
 /* Drops what was not told. 0: more is left. 1: that was all. */
 static int sweep_untold(struct feeds *f, struct feed *feed, struct err *err)
 {
@@ -230,9 +244,7 @@ static int sweep_untold(struct feeds *f, struct feed *feed, struct err *err)
 		if (rc != 0)
 			break;
 		const struct registry_object *o = &r.object;
-		if (!r.living || o->point != feed->point ||
-		    told_ids_get(&feed->told,
-				 objects_identity(o->gatherer_name, o->gatherer_host, o->url)))
+		if (!r.living || o->point != feed->point || was_told(feed, o))
 			continue;
 		f->env.took(f->env.ctx);
 		f->env.count(f->env.ctx, COLLECTOR_DELETED);
@@ -262,7 +274,7 @@ static void end_sweep(struct feeds *f, struct feed *feed, int64_t now_us)
 {
 	registry_scan_free(&feed->sweep);
 	told_ids_free(&feed->told);
-	feed->sweeps = feed->ended = feed->missing = false;
+	feed->sweeps = feed->ended = feed->missing = feed->unsure = false;
 	feed->again_us = now_us + AGAIN_US + AGAIN_TIMES * (now_us - feed->began_us);
 	f->env.took(f->env.ctx);
 }
@@ -271,8 +283,11 @@ static void end_sweep(struct feeds *f, struct feed *feed, int64_t now_us)
 static int reach_end(struct feeds *f, struct feed *feed, int64_t now_us, struct err *err)
 {
 	feed->ended = feed->sweeps;
+	if (feed->sweeps && feed->unsure)
+		log_warn(COLLECTOR, "nothing is dropped: it is not known what was left out",
+			 KV_TEXT("feed", feed->def->name));
 	if (feed->sweeps) {
-		int rc = sweep_untold(f, feed, err);
+		int rc = feed->unsure ? 1 : sweep_untold(f, feed, err);
 		if (rc <= 0)
 			return rc;
 		end_sweep(f, feed, now_us);
@@ -293,6 +308,8 @@ static void leave_out(struct feeds *f, struct feed *feed, struct str url, const 
 {
 	f->env.count(f->env.ctx, COLLECTOR_BAD);
 	feed->status.bad++;
+	if (feed->sweeps && url.n)
+		(void)told_ids_put(&feed->told, told_url(url));
 	log_warn(COLLECTOR, "an object was left out", KV_TEXT("feed", feed->def->name),
 		 KV_STR("url", url), KV_TEXT("why", err->msg));
 }
@@ -300,7 +317,8 @@ static void leave_out(struct feeds *f, struct feed *feed, struct str url, const 
 /* What could not be read was skipped, unless the feed stands where it failed before and does not
  * say that it skipped something: then it lost its place, or comes no further now. 1: it was closed.
  */
-static int skip_unread(struct feeds *f, struct feed *feed, int64_t now_us, const struct err *err)
+static int skip_unread(struct feeds *f, struct feed *feed, struct str url, int64_t now_us,
+		       const struct err *err)
 {
 	struct source_cursor at;
 	source_cursor(feed->source, &at);
@@ -315,7 +333,8 @@ static int skip_unread(struct feeds *f, struct feed *feed, int64_t now_us, const
 	}
 	feed->failing = true;
 	feed->failed = at;
-	leave_out(f, feed, STR(""), err);
+	feed->unsure |= err->code == ERR_PARTLY && url.n == 0;
+	leave_out(f, feed, url, err);
 	return 0;
 }
 
@@ -352,7 +371,7 @@ static int apply_change(struct feeds *f, struct feed *feed, const struct source_
 static int read_feed(struct feeds *f, struct feed *feed, int64_t now_us, struct err *err)
 {
 	while (!f->env.enough(f->env.ctx)) {
-		struct source_change change;
+		struct source_change change = {0};
 		if (feed->ended)
 			return reach_end(f, feed, now_us, err);
 		arena_clear(&f->object);
@@ -365,7 +384,7 @@ static int read_feed(struct feeds *f, struct feed *feed, int64_t now_us, struct 
 			put_off(f, feed, now_us, err);
 			return 1;
 		}
-		if (rc < 0 && skip_unread(f, feed, now_us, err) != 0)
+		if (rc < 0 && skip_unread(f, feed, change.obj.url, now_us, err) != 0)
 			return 1;
 		f->env.took(f->env.ctx);
 		if (rc < 0)

@@ -251,7 +251,7 @@ static int take_object(struct gatherer_answer *a, const struct soif *obj, struct
 	return ANSWER_CHANGE;
 }
 
-static int reject_object(struct gatherer_answer *a, struct err *err)
+static int reject_object(struct gatherer_answer *a, struct source_change *ret, struct err *err)
 {
 	if (a->ended && a->parser.p == a->parser.end)
 		return ended_early(a, err); /* it was cut off, not wrong */
@@ -259,6 +259,7 @@ static int reject_object(struct gatherer_answer *a, struct err *err)
 	if (++a->bad > ANSWER_BAD + a->good)
 		return err_set(err, ERR_REMOTE, "%llu objects cannot be read, and %llu can",
 			       (unsigned long long)a->bad, (unsigned long long)a->good);
+	*ret = (struct source_change){.obj.url = a->parser.bad};
 	err->code = ERR_PARTLY;
 	return -1;
 }
@@ -272,7 +273,7 @@ static int parse_some(struct gatherer_answer *a, struct arena *arena, struct sou
 	if (rc == 0)
 		return take_object(a, &obj, ret, err);
 	if (rc < 0)
-		return reject_object(a, err);
+		return reject_object(a, ret, err);
 	return a->parser.status ? take_closing(a, err) : ANSWER_MORE;
 }
 

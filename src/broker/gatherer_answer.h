@@ -35,8 +35,9 @@ enum answer_step {
 	ANSWER_ASK,      /* the gatherer has greeted: the request may be sent; said once */
 	ANSWER_BUSY,     /* much was decoded and nothing found yet: call again, after others */
 };
-/* An enum answer_step. Negative with ERR_PARTLY: an object was skipped. Negative otherwise: this is
- * not an answer, or not a whole one; it may not be called again. */
+/* An enum answer_step. Negative with ERR_PARTLY: an object was skipped, ret->obj.url is its URL
+ * where that is known. Negative otherwise: this is not an answer, or not a whole one; it may not be
+ * called again. */
 int gatherer_answer_next(struct gatherer_answer *a, struct arena *arena, struct source_change *ret,
 			 struct err *err);
 size_t gatherer_answer_held(const struct gatherer_answer *a); /* bytes of memory */

@@ -378,6 +378,7 @@ int soif_next(struct soif_parser *p, struct arena *arena, struct soif *ret, stru
 				a.why);
 			p->p = a.line - 1; /* its line end may be the one before the next object */
 			p->resync = true;
+			p->bad = a.obj.url;
 			return -1;
 		}
 	}

@@ -26,6 +26,8 @@ struct soif_parser {
 	bool open;                 /* inside a section */
 	bool more;                 /* bytes may still come by soif_feed() */
 	bool resync;     /* an object was rejected: look for the next line that begins one */
+	struct str bad;  /* URL of what was rejected last, empty where its head was not read; good
+			  * as long as an object would be */
 	size_t want;     /* bytes that must be there before trying again is worth it */
 	struct buf held; /* what was fed and not yet used */
 	/* Of the answer of a gatherer: */

@@ -28,8 +28,9 @@ struct source_ops {
 	 * into the arena, as long as that. 1: up to date; only this says that everything was told.
 	 * 2: more is coming; wait_fd is readable when it is there, or when the wait is over.
 	 * Negative with ERR_SYSTEM: the store cannot be read now; nothing was skipped, calling
-	 * again tries again. With ERR_PARTLY: one object was skipped and err names it; calling
-	 * again goes on after it, whether or not the cursor moved.
+	 * again tries again. With ERR_PARTLY: one object was skipped and err names it, and
+	 * ret->obj.url its URL, empty where that is not known; calling again goes on after it,
+	 * whether or not the cursor moved.
 	 * Negative otherwise: what is not right was skipped and err names it; calling again goes
 	 * on after it. If the cursor did not move: nothing was skipped, and with ERR_USAGE the
 	 * place is lost; the source has to be opened from the beginning. */

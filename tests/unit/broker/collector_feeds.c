@@ -12,6 +12,7 @@ struct stage {
 	struct source_change told[TOLD];
 	size_t n;
 	size_t bad; /* objects that cannot be read, before the others */
+	const char *bad_url;
 	enum ending ending;
 	unsigned opened, ended;    /* so often */
 	struct source_cursor from; /* as it was opened last */
@@ -45,8 +46,11 @@ static int player_next(struct source *source, struct arena *a, struct source_cha
 {
 	struct player *p = (struct player *)source;
 	(void)a;
-	if (p->bad < p->stage->bad)
+	if (p->bad < p->stage->bad) {
+		if (p->stage->bad_url)
+			ret->obj.url = str_of(p->stage->bad_url);
 		return err_set(e, ERR_PARTLY, "object %zu was skipped", p->bad++);
+	}
 	if (p->at < p->stage->n) {
 		*ret = p->stage->told[p->at++];
 		return 0;
@@ -267,6 +271,44 @@ static void objects_that_were_skipped_do_not_end_a_collection(void **state)
 	assert_int_equal(status.bad, 6);
 }
 
+static void what_a_full_collection_told_badly_stays_as_it_was(void **state)
+{
+	(void)state;
+	PUT(0, .url = "http://a/1", .text = "apple");
+	PUT(0, .url = "http://a/2", .text = "apple");
+	PUT(0, .url = "http://a/3", .text = "apple");
+	begin_with(1);
+	collect();
+	assert_int_equal(found("apple", "", NULL), 3);
+	stages[0].n = 0;
+	PUT(0, .gatherer = "", .url = "http://a/1", .text = "plum"); /* refused */
+	stages[0].bad = 1;
+	stages[0].bad_url = "http://a/2";
+	collect_later(DAY_US);
+	assert_str(shown("http://a/1"), "apple");
+	assert_str(shown("http://a/2"), "apple");
+	assert_str(shown("http://a/3"), "");
+	stages[0].n = stages[0].bad = 0;
+	collect_later(DAY_US);
+	assert_int_equal(objects_there(), 0);
+}
+
+static void a_full_collection_that_skipped_what_has_no_url_drops_nothing(void **state)
+{
+	(void)state;
+	PUT(0, .url = "http://a/1", .text = "apple");
+	PUT(0, .url = "http://a/2", .text = "apple");
+	begin_with(1);
+	collect();
+	stages[0].n = stages[0].bad = 1;
+	collect_later(DAY_US);
+	assert_int_equal(stages[0].ended, 2);
+	assert_int_equal(found("apple", "", NULL), 2);
+	stages[0].bad = 0;
+	collect_later(DAY_US);
+	assert_int_equal(found("apple", "", NULL), 1);
+}
+
 /* When */
 
 static void after_failures_a_point_is_asked_later_and_later(void **state)
@@ -452,6 +494,8 @@ int main(void)
 		WITH_POINTS(what_a_first_collection_told_in_vain_goes_with_the_next),
 		WITH_POINTS(a_point_that_waits_is_not_at_its_end),
 		WITH_POINTS(objects_that_were_skipped_do_not_end_a_collection),
+		WITH_POINTS(what_a_full_collection_told_badly_stays_as_it_was),
+		WITH_POINTS(a_full_collection_that_skipped_what_has_no_url_drops_nothing),
 		WITH_POINTS(after_failures_a_point_is_asked_later_and_later),
 		WITH_POINTS(of_a_thousand_points_sixteen_are_asked_at_a_time),
 		WITH_POINTS(without_collecting_points_are_not_asked_and_sources_are_followed),

@@ -29,7 +29,7 @@ static void tell_pieces(struct str in, size_t piece, bool compressed, struct buf
 		} else if (rc == ANSWER_MORE)
 			gatherer_answer_end(a);
 		else if (rc < 0 && err.code == ERR_PARTLY)
-			buf_add_text(story, "- ");
+			buf_printf(story, "-" STR_FMT " ", STR_ARG(change.obj.url));
 		assert_true(gatherer_answer_held(a) < 8 * MOST);
 		arena_clear(&arena);
 	} while (rc >= 0 ? rc != ANSWER_COMPLETE : err.code == ERR_PARTLY);
@@ -177,9 +177,9 @@ static void an_object_that_cannot_be_read_is_skipped(void **state)
 	(void)state;
 	tells(STR(HELLO OPENS
 		  "@UPDATE {\n@FILE { a\nX{4294967295}:\tx\n}\n@FILE { b\n}\n}\n499 -\n"),
-	      false, "? - Ub complete");
+	      false, "? -a Ub complete");
 	tells(STR(HELLO OPENS "@UPDATE {\n@FILE { a\n}\n@FILE { b\nX{131073}:\tx\n}\n}\n499 -\n"),
-	      false, "? Ua - complete");
+	      false, "? Ua -b complete");
 }
 
 /* A value whose size is wrong may hold anything, also what looks like the end. */
@@ -189,7 +189,7 @@ static void a_closing_line_inside_of_rubbish_does_not_count(void **state)
 	(void)state;
 	tell_pieces(STR(HELLO OPENS "@FILE { a\nX{y}:\t\n499 - no\n}\n@FILE { b\n}\n499 - end\n"),
 		    ANSWER_MAX_PUT, false, &story);
-	assert_non_null(strstr(buf_text(&story), "? - what looks like its closing line"));
+	assert_non_null(strstr(buf_text(&story), "? -a what looks like its closing line"));
 	buf_free(&story);
 }
 
@@ -213,7 +213,7 @@ static void rubbish_has_an_end(void **state)
 	for (int i = 0; i < ANSWER_BAD + 10; i++)
 		buf_add_text(&b, "@FILE { a\nX\n}\n");
 	tell_pieces(buf_str(&b), 1000, false, &story);
-	assert_non_null(strstr(buf_text(&story), "- 1001 objects cannot be read, and 0 can"));
+	assert_non_null(strstr(buf_text(&story), "-a 1001 objects cannot be read, and 0 can"));
 	buf_free(&b);
 	buf_free(&bomb);
 	buf_free(&story);

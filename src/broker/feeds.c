@@ -202,11 +202,13 @@ static int open_feed(struct feeds *f, struct feed *feed, int64_t now_us)
 	return 0;
 }
 
-/* A collection came to its end. */
+/* A collection came to its end. One that refreshed what is not there begins anew, also when the
+ * next is by another process. */
 static void end_collection(struct feeds *f, struct feed *feed, int64_t now_us)
 {
-	struct source_cursor at;
-	source_cursor(feed->source, &at);
+	struct source_cursor at = beginning;
+	if (!feed->lost)
+		source_cursor(feed->source, &at);
 	registry_set_cursor(f->env.registry, feed->point, &at);
 	f->env.took(f->env.ctx);
 	f->env.count(f->env.ctx, COLLECTOR_COLLECTIONS);

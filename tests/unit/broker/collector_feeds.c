@@ -451,6 +451,24 @@ static void what_had_expired_and_is_refreshed_is_told_again(void **state)
 	assert_int_equal(found("apple", "", NULL), 1);
 }
 
+static void a_point_that_refreshed_what_is_not_there_is_asked_for_all_after_a_restart(void **state)
+{
+	static const struct source_cursor none;
+	(void)state;
+	points[0].full = false;
+	PUT(0, .url = "http://a/1", .text = "apple");
+	begin_with(1);
+	collect();
+	stages[0].n = 0;
+	put_thing(0, &(struct thing){.op = SOURCE_REFRESH, .url = "http://a/2"});
+	collect_later(DAY_US);
+	assert_memory_not_equal(&stages[0].from, &none, sizeof none);
+	again();
+	collect_later(0);
+	assert_int_equal(stages[0].opened, 3);
+	assert_memory_equal(&stages[0].from, &none, sizeof none);
+}
+
 static void a_twin_takes_over_what_has_expired(void **state)
 {
 	uint32_t long_ago_s = time_s - 40 * DAY_S;
@@ -502,6 +520,8 @@ int main(void)
 		WITH_POINTS(forgotten_cursors_stay_so_until_all_was_told),
 		WITH_POINTS(what_has_expired_goes_unless_it_was_refreshed),
 		WITH_POINTS(what_had_expired_and_is_refreshed_is_told_again),
+		WITH_POINTS(
+			a_point_that_refreshed_what_is_not_there_is_asked_for_all_after_a_restart),
 		WITH_POINTS(a_twin_takes_over_what_has_expired),
 		WITH_POINTS(a_point_is_asked_early_when_its_objects_are_to_be_refreshed),
 	};

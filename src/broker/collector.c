@@ -288,11 +288,6 @@ int collector_commit(struct collector *c, struct err *err)
 
 /* Expiry */
 
-static bool has_expired(const struct registry_object *o, int64_t now_s)
-{
-	return (int64_t)o->update_time_s + o->time_to_live_s < now_s;
-}
-
 static void note_refresh(struct collector *c, const struct registry_object *o)
 {
 	uint64_t due = (uint64_t)o->update_time_s + o->refresh_rate_s;
@@ -333,7 +328,7 @@ static int expire_some(struct collector *c, int64_t now_us, struct err *err)
 			break;
 		if (!r.living)
 			continue;
-		if (!has_expired(&r.object, now_s)) {
+		if (!objects_expired(&r.object, wall_us)) {
 			note_refresh(c, &r.object);
 			continue;
 		}

@@ -61,7 +61,8 @@ enum collector_counter {
 		{"documents_refreshed", NULL, COUNTER_TOTAL,                                    \
 		 "Objects that were looked at again and had not changed."},                     \
 		{"objects_expired", NULL, COUNTER_TOTAL,                                        \
-		 "Objects that went away because their Time-to-Live was over."},                \
+		 "Objects that went away, or were not taken, because their Time-to-Live was "   \
+		 "over."},                                                                      \
 		{"objects_bad", NULL, COUNTER_TOTAL,                                            \
 		 "Objects of sources that could not be read or taken."},                        \
 		{"collections", NULL, COUNTER_TOTAL, "Collections that came to their end."},    \

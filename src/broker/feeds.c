@@ -341,10 +341,9 @@ static int skip_unread(struct feeds *f, struct feed *feed, struct str url, int64
 }
 
 static const enum collector_counter counts[] = {
-	[OBJECTS_ADDED] = COLLECTOR_ADDED,
-	[OBJECTS_REPLACED] = COLLECTOR_REPLACED,
-	[OBJECTS_DELETED] = COLLECTOR_DELETED,
-	[OBJECTS_REFRESHED] = COLLECTOR_REFRESHED,
+	[OBJECTS_ADDED] = COLLECTOR_ADDED,     [OBJECTS_REPLACED] = COLLECTOR_REPLACED,
+	[OBJECTS_DELETED] = COLLECTOR_DELETED, [OBJECTS_REFRESHED] = COLLECTOR_REFRESHED,
+	[OBJECTS_EXPIRED] = COLLECTOR_EXPIRED,
 };
 
 /* An object that cannot be taken is counted and left out; that is not a reason to stop. */
@@ -354,7 +353,10 @@ static int apply_change(struct feeds *f, struct feed *feed, const struct source_
 	const struct soif *obj = &change->obj;
 	enum objects_did did = OBJECTS_SAME;
 	feed->status.objects++;
-	int rc = objects_apply(f->env.objects, feed->point, change, clock_wall_us(), &did, err);
+	/* a gatherer tells each object as it is now; what is followed tells it as it was, in turn
+	 */
+	int rc = objects_apply(f->env.objects, feed->point, change, feed->def->every_us != 0,
+			       clock_wall_us(), &did, err);
 	if (rc < 0 && err->code == ERR_USAGE) {
 		leave_out(f, feed, obj->url, err);
 		rc = 0;

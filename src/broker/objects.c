@@ -24,6 +24,7 @@ struct objects {
 	struct docstore *docs;
 	struct indexer *indexer;
 	struct arena arena; /* of one change */
+	bool final;         /* that change is */
 	uint32_t *old;      /* oids that the next commit makes free */
 	size_t nold, old_room;
 };
@@ -50,6 +51,11 @@ void objects_free(struct objects **op)
 uint64_t objects_identity(struct str gatherer_name, struct str gatherer_host, struct str url)
 {
 	return hash64_seeded(url, hash64_seeded(gatherer_name, hash64(gatherer_host)));
+}
+
+bool objects_expired(const struct registry_object *object, int64_t now_us)
+{
+	return (int64_t)object->update_time_s + object->time_to_live_s < now_us / US_PER_S;
 }
 
 /* Reading objects */
@@ -359,6 +365,10 @@ static int apply_update(struct objects *o, uint32_t point, const struct soif *ob
 	}
 	if (!was && g.n >= GROUP_MOST)
 		return refuse_crowded(is.url, g.n, err);
+	if (!was && o->final && objects_expired(&is, now_us)) {
+		*ret = OBJECTS_EXPIRED;
+		return 0;
+	}
 	*ret = was ? OBJECTS_REPLACED : OBJECTS_ADDED;
 	return put_object(o, obj, &is, &g, now_us, err);
 }
@@ -426,7 +436,7 @@ static int apply_delete(struct objects *o, uint32_t point, const struct soif *ob
 	return drop_object(o, &g, now_us, err);
 }
 
-int objects_apply(struct objects *o, uint32_t point, const struct source_change *change,
+int objects_apply(struct objects *o, uint32_t point, const struct source_change *change, bool final,
 		  int64_t now_us, enum objects_did *ret, struct err *err)
 {
 	static int (*const apply[])(struct objects *, uint32_t, const struct soif *, int64_t,
@@ -435,6 +445,7 @@ int objects_apply(struct objects *o, uint32_t point, const struct source_change 
 		[SOURCE_REFRESH] = apply_refresh,
 		[SOURCE_UPDATE] = apply_update,
 	};
+	o->final = final;
 	int rc = apply[change->op](o, point, &change->obj, now_us, ret, err);
 	arena_clear(&o->arena);
 	return rc;

@@ -25,13 +25,18 @@ enum objects_did {
 	OBJECTS_REPLACED,
 	OBJECTS_DELETED,
 	OBJECTS_REFRESHED,
+	OBJECTS_EXPIRED, /* its Time-to-Live is over, so it was not taken */
 	OBJECTS_SAME,    /* nothing had changed, or it was older */
 	OBJECTS_UNKNOWN, /* a refresh of what is not there: its text has to be told again */
 };
 
-/* What a point tells. ERR_USAGE: the object cannot be taken, or lacks something mandatory; nothing
+/* Whether its Time-to-Live is over. */
+bool objects_expired(const struct registry_object *object, int64_t now_us);
+
+/* What a point tells. final: no refresh of it can follow that is newer, so it is not taken if it
+ * has expired. ERR_USAGE: the object cannot be taken, or lacks something mandatory; nothing
  * changed. */
-int objects_apply(struct objects *o, uint32_t point, const struct source_change *change,
+int objects_apply(struct objects *o, uint32_t point, const struct source_change *change, bool final,
 		  int64_t now_us, enum objects_did *ret, struct err *err);
 /* An object that is registered goes: it has expired, or its point does not tell it any more. */
 int objects_drop(struct objects *o, const struct registry_object *object, int64_t now_us,

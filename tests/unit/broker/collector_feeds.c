@@ -469,6 +469,24 @@ static void a_point_that_refreshed_what_is_not_there_is_asked_for_all_after_a_re
 	assert_memory_equal(&stages[0].from, &none, sizeof none);
 }
 
+static void what_a_point_tells_after_it_has_expired_is_not_taken(void **state)
+{
+	struct registry_object object;
+	(void)state;
+	PUT(0, .url = "http://a/1", .time_s = time_s - 40 * DAY_S, .text = "apple");
+	PUT(0, .url = "http://a/2", .time_s = time_s - 40 * DAY_S, .time_to_live_s = 50 * DAY_S,
+	    .text = "apple");
+	begin_with(1);
+	collect();
+	assert_int_equal(registered("tester", "http://a/1", &object), 1);
+	assert_int_equal(registered("tester", "http://a/2", &object), 0);
+	assert_int_equal(status_of(0).bad, 0);
+	stages[0].n = 0;
+	PUT(0, .url = "http://a/1", .text = "apple");
+	collect_later(DAY_US);
+	assert_str(shown("http://a/1"), "apple");
+}
+
 static void a_twin_takes_over_what_has_expired(void **state)
 {
 	uint32_t long_ago_s = time_s - 40 * DAY_S;
@@ -522,6 +540,7 @@ int main(void)
 		WITH_POINTS(what_had_expired_and_is_refreshed_is_told_again),
 		WITH_POINTS(
 			a_point_that_refreshed_what_is_not_there_is_asked_for_all_after_a_restart),
+		WITH_POINTS(what_a_point_tells_after_it_has_expired_is_not_taken),
 		WITH_POINTS(a_twin_takes_over_what_has_expired),
 		WITH_POINTS(a_point_is_asked_early_when_its_objects_are_to_be_refreshed),
 	};

@@ -33,7 +33,9 @@ struct collector_options {
 };
 
 enum { COLLECTOR_COMMIT_US = 1000000, COLLECTOR_BATCH = 5000 /* objects, then it commits */ };
-enum { COLLECTOR_OPEN = 16 }; /* collection points that are asked at a time */
+/* Collection points that are asked at a time; one that takes longer than SLOW is not counted among
+ * these any more, so that others have their turn, up to OPEN_MOST. */
+enum { COLLECTOR_OPEN = 16, COLLECTOR_OPEN_MOST = 256, COLLECTOR_SLOW_US = 10000000 };
 
 /* What it counts, from counters_at on in the role's counters. */
 enum collector_counter {

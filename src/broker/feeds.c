@@ -30,6 +30,7 @@ struct feed {
 	const struct collector_feed *def;
 	uint32_t point;
 	struct source *source;       /* NULL: not open */
+	bool slow;                   /* a point that others do not wait for */
 	bool fresh;                  /* nothing was ever told by it, so there is nothing to drop */
 	bool lost;                   /* its place is: it begins again, until it has told all */
 	int64_t due_us;              /* when to open it */
@@ -53,8 +54,10 @@ struct feed {
 struct feeds {
 	struct feeds_env env;
 	struct feed *feed;
-	size_t n, asked; /* asked: collection points that are open */
-	size_t turn;     /* which one is read first, so that none is starved */
+	size_t n;
+	size_t asked; /* collection points that are open, but for: */
+	size_t slow;  /* those that have been so for COLLECTOR_SLOW_US */
+	size_t turn;  /* which one is read first, so that none is starved */
 	struct arena object;
 	bool changed; /* a status has */
 	int64_t reported_us;
@@ -124,7 +127,8 @@ int feeds_new(struct feeds **ret, const struct feeds_env *env, struct err *err)
 static void close_source(struct feeds *f, struct feed *feed)
 {
 	if (feed->source && feed->def->every_us)
-		f->asked--;
+		--*(feed->slow ? &f->slow : &f->asked);
+	feed->slow = false;
 	source_close(&feed->source);
 	registry_scan_free(&feed->sweep);
 	told_ids_free(&feed->told);
@@ -170,13 +174,39 @@ static void put_off(struct feeds *f, struct feed *feed, int64_t now_us, const st
 	say_state(f, feed, POINT_FAILED, err->msg);
 }
 
+/* Whether no other point may be opened. */
+static bool is_full(const struct feeds *f)
+{
+	return f->asked == COLLECTOR_OPEN || f->asked + f->slow == COLLECTOR_OPEN_MOST;
+}
+
+/* When this one makes room for another; INT64_MAX: it does not. */
+static int64_t slow_us(const struct feed *feed)
+{
+	bool counts = feed->source && feed->def->every_us && !feed->slow;
+	return counts ? feed->began_us + COLLECTOR_SLOW_US : INT64_MAX;
+}
+
+/* A peer that is silent or never ends holds up nobody. */
+static void pass_slow(struct feeds *f, int64_t now_us)
+{
+	bool full = f->asked == COLLECTOR_OPEN;
+	for (size_t i = 0; full && i < f->n; i++) {
+		if (now_us < slow_us(&f->feed[i]))
+			continue;
+		f->feed[i].slow = true;
+		f->asked--;
+		f->slow++;
+	}
+}
+
 /* 0: it is open. 1: not now. A place that the feed does not know any more begins again. */
 static int open_feed(struct feeds *f, struct feed *feed, int64_t now_us)
 {
 	struct err err = {0};
 	if (feed->source)
 		return 0;
-	if (now_us < feed->due_us || (feed->def->every_us && f->asked == COLLECTOR_OPEN))
+	if (now_us < feed->due_us || (feed->def->every_us && is_full(f)))
 		return 1;
 	bool anew = feed->def->full || feed->lost;
 	struct source_cursor from = anew ? beginning : cursor_of(f, feed);
@@ -403,6 +433,7 @@ static int read_feed(struct feeds *f, struct feed *feed, int64_t now_us, struct 
 int feeds_read(struct feeds *f, int64_t now_us, struct err *err)
 {
 	bool more = false;
+	pass_slow(f, now_us);
 	for (size_t i = 0; i < f->n; i++) {
 		struct feed *feed = &f->feed[(f->turn + i) % f->n];
 		if (open_feed(f, feed, now_us) != 0)
@@ -435,13 +466,16 @@ void feeds_mark(struct feeds *f)
 
 int64_t feeds_due_us(const struct feeds *f)
 {
-	int64_t due = INT64_MAX;
+	int64_t due = INT64_MAX, waiting = INT64_MAX, room = INT64_MAX;
 	for (size_t i = 0; i < f->n; i++) {
 		const struct feed *feed = &f->feed[i];
-		bool full = feed->def->every_us && f->asked == COLLECTOR_OPEN;
-		if (!feed->source && !full)
-			due = MIN(due, feed->due_us);
+		int64_t *when = feed->def->every_us && is_full(f) ? &waiting : &due;
+		if (!feed->source)
+			*when = MIN(*when, feed->due_us);
+		room = MIN(room, slow_us(feed));
 	}
+	if (f->asked + f->slow < COLLECTOR_OPEN_MOST)
+		due = MIN(due, MAX(waiting, room));
 	return f->changed ? MIN(due, f->reported_us + REPORT_US) : due;
 }
 

@@ -355,6 +355,36 @@ static void of_a_thousand_points_sixteen_are_asked_at_a_time(void **state)
 	assert_int_equal(found("apple", "", NULL), MANY);
 }
 
+static void points_that_never_end_make_room_for_others(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 2 * COLLECTOR_OPEN; i++)
+		stages[i].ending = WAITS;
+	PUT(2 * COLLECTOR_OPEN, .url = "http://a/", .text = "apple");
+	begin_with(2 * COLLECTOR_OPEN + 1);
+	collect();
+	assert_int_equal(open_now, COLLECTOR_OPEN);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(found("apple", "", NULL), 0);
+		assert_true(collector_due_us(collector) <
+			    clock_mono_us() + later_us + COLLECTOR_SLOW_US);
+		collect_later(COLLECTOR_SLOW_US);
+	}
+	assert_int_equal(found("apple", "", NULL), 1);
+	assert_int_equal(open_now, 2 * COLLECTOR_OPEN);
+}
+
+static void points_that_never_end_are_not_too_many(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < MANY; i++)
+		stages[i].ending = WAITS;
+	begin_with(MANY);
+	for (int i = 0; i < COLLECTOR_OPEN_MOST / COLLECTOR_OPEN + 3; i++)
+		collect_later(COLLECTOR_SLOW_US);
+	assert_int_equal(open_now, COLLECTOR_OPEN_MOST);
+}
+
 static void without_collecting_points_are_not_asked_and_sources_are_followed(void **state)
 {
 	struct collector_feed both[] = {feed, points[0]};
@@ -534,6 +564,8 @@ int main(void)
 		WITH_POINTS(a_full_collection_that_skipped_what_has_no_url_drops_nothing),
 		WITH_POINTS(after_failures_a_point_is_asked_later_and_later),
 		WITH_POINTS(of_a_thousand_points_sixteen_are_asked_at_a_time),
+		WITH_POINTS(points_that_never_end_make_room_for_others),
+		WITH_POINTS(points_that_never_end_are_not_too_many),
 		WITH_POINTS(without_collecting_points_are_not_asked_and_sources_are_followed),
 		WITH_POINTS(forgotten_cursors_stay_so_until_all_was_told),
 		WITH_POINTS(what_has_expired_goes_unless_it_was_refreshed),

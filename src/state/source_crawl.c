@@ -348,6 +348,14 @@ static uint32_t second_of(const char *name)
 	return (uint32_t)MAX(0, state_time_of(name));
 }
 
+/* Who tells: objects that were told under another name are others, and have to be told again. */
+static uint16_t gatherer_mark(const struct source_crawl *s)
+{
+	uint32_t sum = crc32c(0, s->gatherer_name.p, s->gatherer_name.n);
+	sum = crc32c(sum, "", 1);
+	return (uint16_t)crc32c(sum, s->gatherer_host.p, s->gatherer_host.n);
+}
+
 static void cursor_seal(const struct crawl *c, struct source_cursor *ret)
 {
 	struct buf b = BUF_INIT(sizeof ret->b);
@@ -356,7 +364,7 @@ static void cursor_seal(const struct crawl *c, struct source_cursor *ret)
 		return;
 	put_u8(&b, CURSOR_VERSION);
 	put_u8(&b, (uint8_t)c->place.part);
-	put_u16le(&b, 0);
+	put_u16le(&b, gatherer_mark(&c->store));
 	put_u32le(&b, (uint32_t)c->id);
 	put_u32le(&b, second_of(c->place.state));
 	if (c->place.part == PART_INDEX) {
@@ -379,7 +387,7 @@ static int cursor_unseal(struct crawl *c, const struct source_cursor *from, stru
 		return 0;
 	struct reader r = reader_of((struct str){(const char *)from->b, sizeof from->b});
 	uint8_t version = reader_u8(&r), part = reader_u8(&r);
-	reader_skip(&r, 2);
+	uint16_t gatherer = reader_u16le(&r);
 	uint32_t id = reader_u32le(&r), second = reader_u32le(&r);
 	uint64_t a = reader_u64le(&r), b = reader_u64le(&r);
 	if (reader_u32le(&r) != crc32c(0, from->b, sizeof from->b - 4) ||
@@ -387,6 +395,10 @@ static int cursor_unseal(struct crawl *c, const struct source_cursor *from, stru
 		return err_set(err, ERR_USAGE, "%s: not a cursor of a crawl", c->store.folder);
 	if (id != (uint32_t)c->id)
 		return err_set(err, ERR_USAGE, "%s: the cursor is of another crawl",
+			       c->store.folder);
+	if (gatherer != gatherer_mark(&c->store))
+		return err_set(err, ERR_USAGE,
+			       "%s: the cursor is of a gatherer with another name or host",
 			       c->store.folder);
 	state_name_of((int64_t)second, c->place.state);
 	c->place.part = (enum part)part;

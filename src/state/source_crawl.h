@@ -1,8 +1,9 @@
 /* The crawl as a source (soif/source.h): the journal and changes of every state in turn, of the
  * open one the journal up to its last checkpoint. Its cursor is (state, file, offset) and survives
  * shakedowns and new states; from the beginning it tells all gathered URLs of the oldest state,
- * then what changed since. A cursor whose state was deleted is refused: begin from the start, and
- * drop what is not told again. A follower's name keeps the states that it needs. */
+ * then what changed since. A cursor whose state was deleted, or of another Gatherer-Name or
+ * Gatherer-Host, is refused: begin from the start, and drop what is not told again. A follower's
+ * name keeps the states that it needs. */
 #pragma once
 #include "soif/source.h"
 

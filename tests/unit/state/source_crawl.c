@@ -316,6 +316,28 @@ static void without_the_first_states_the_beginning_is_what_the_oldest_one_knows(
 	play_close(&p);
 }
 
+static void a_cursor_of_a_host_with_another_name_is_refused(void **state)
+{
+	(void)state;
+	struct play p;
+	struct err err = {0};
+	struct source_cursor cursor;
+	struct source_crawl store = store_of(scratch("renamed"));
+	make(&p, store.folder);
+	cycle(&p, 1, 3, 1);
+	struct source *s = follow(&store, &beginning);
+	EXPECT(s, "U1v1", "U2v1");
+	source_cursor(s, &cursor);
+	source_close(&s);
+	s = follow(&store, &cursor);
+	EXPECT_NOTHING(s);
+	source_close(&s);
+	store.gatherer_host = STR("there.example");
+	assert_true(source_crawl_ops.open(&s, &store, &cursor, &err) < 0);
+	assert_int_equal(err.code, ERR_USAGE);
+	play_close(&p);
+}
+
 static void robots_txt_is_nothing_to_followers(void **state)
 {
 	(void)state;
@@ -707,6 +729,7 @@ int main(void)
 		cmocka_unit_test(what_was_deleted_later_is_still_told_in_order),
 		cmocka_unit_test(
 			without_the_first_states_the_beginning_is_what_the_oldest_one_knows),
+		cmocka_unit_test(a_cursor_of_a_host_with_another_name_is_refused),
 		cmocka_unit_test(robots_txt_is_nothing_to_followers),
 		cmocka_unit_test(a_state_that_is_deleted_under_a_reader_is_not_taken_for_damage),
 		cmocka_unit_test(a_follower_keeps_the_states_that_it_needs),

@@ -154,10 +154,12 @@ int registry_replay(struct registry *r, uint64_t from, struct err *err)
 
 /* Tables */
 
+/* Up to the last commit. Its own records are read like others since the tables, since they tell
+ * which flags may be missing. */
 static int tables_remake(struct registry *r, struct err *err)
 {
 	if (registry_tables_make(r->path[REGISTRY_TABLES_NEW], r->folder, &r->file, r->last.base,
-				 r->last.length, err) < 0 ||
+				 r->last.from, err) < 0 ||
 	    file_rename(r->path[REGISTRY_TABLES_NEW], r->path[REGISTRY_TABLES], err) < 0 ||
 	    dir_sync(r->folder, err) < 0)
 		return -1;

@@ -361,7 +361,7 @@ static void tables_wait_for_what_depends_on_them(void **state)
 	assert_int_equal(unlink(scratch("before/registry.tables")), 0);
 	DONE(registry_open(&r, folder, &unit_options, &is, &unit_err));
 	assert_true(is.remade);
-	assert_int_equal(is.read, 0);
+	assert_int_equal(is.read, 41); /* the last commit, whose flags may be missing */
 	DONE(registry_verify(r, &unit_err));
 	registry_close(&r);
 }

@@ -191,11 +191,11 @@ static void a_changed_bit_of_a_flag_or_a_count_is_found(void **state)
 	buf_free(&bytes);
 }
 
-/* Flags that a killed writer did not set are set by the next one. */
-static void flags_that_are_missing_are_set_by_the_next_start(void **state)
+/* Flags that a killed writer did not set are set by the next one, also if it has to make the tables
+ * again. */
+static void check_missing_flags(unsigned objects, bool tables)
 {
-	(void)state;
-	make_registry("unset", 24);
+	make_registry("unset", objects);
 	struct registry *r = open_registry(scratch("unset"));
 	struct buf before = bytes_of(path_in("unset", "registry"));
 	put_object(r, 1, 100, 100);
@@ -211,6 +211,8 @@ static void flags_that_are_missing_are_set_by_the_next_start(void **state)
 	write_bytes(path_in("unset", "registry"), buf_str(&now));
 	write_bytes(path_in("unset", "registry.commit"), buf_str(&commits));
 	assert_false(str_eq(buf_str(&now), buf_str(&after)));
+	if (!tables)
+		(void)unlink(path_in("unset", "registry.tables"));
 	assert_false(damage_found("unset")); /* a reader knows that this may be */
 	r = open_registry(scratch("unset"));
 	DONE(registry_verify(r, &unit_err));
@@ -222,6 +224,16 @@ static void flags_that_are_missing_are_set_by_the_next_start(void **state)
 	buf_free(&before);
 	buf_free(&after);
 	buf_free(&commits);
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		(void)unlink(path_in("unset", names[i]));
+}
+
+static void flags_that_are_missing_are_set_by_the_next_start(void **state)
+{
+	(void)state;
+	check_missing_flags(24, true);
+	check_missing_flags(60, true);
+	check_missing_flags(60, false);
 }
 
 static void one_file_without_the_other_is_refused(void **state)

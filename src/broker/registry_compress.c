@@ -275,6 +275,8 @@ static void fresh_take(struct registry *r, struct registry *fresh)
 	fresh->now.oids = old.now.oids;
 	fresh->synced = true;
 	fresh->flags.n = 0;
+	mem_free(&fresh->file.path); /* errors name it as it is called now */
+	fresh->file.path = mem_text(fresh->path[REGISTRY_FILE]);
 	*r = *fresh;
 	*fresh = (struct registry){.file = FILE_INIT};
 	registry_release(&old);

@@ -398,6 +398,7 @@ static void a_scan_goes_on_from_a_place_and_refuses_what_is_gone(void **state)
 	registry_compress_free(&c);
 	assert_int_equal(registry_scan_open(&scan, r, middle, &err), -1);
 	assert_int_equal(err.code, ERR_USAGE);
+	assert_non_null(strstr(err.msg, "/registry: ")); /* no longer registry.new */
 	DONE(registry_scan_open(&scan, r, end, &unit_err));
 	DONE(registry_scan_next(scan, &record, &unit_err));
 	assert_int_equal(record.object.update_time_s, 3);

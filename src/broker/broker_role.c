@@ -19,8 +19,9 @@ static bool signal_ended(int signals)
 	return false;
 }
 
+/* Negative and not *ret_ended: a store failed before a signal came. */
 static int collect_until_signal(struct collector *c, int signals, unsigned *failures,
-				struct err *err)
+				bool *ret_ended, struct err *err)
 {
 	while (!signal_ended(signals)) {
 		int rc = collector_step(c, clock_mono_us(), err);
@@ -33,6 +34,7 @@ static int collect_until_signal(struct collector *c, int signals, unsigned *fail
 		if (rc > 0)
 			collector_wait(c, signals, INT64_MAX);
 	}
+	*ret_ended = true;
 	notify_send("STOPPING=1");
 	return collector_commit(c, err);
 }
@@ -62,6 +64,7 @@ int broker_run(const struct collector_options *options, struct err *err)
 		return err_sys(err, "signalfd");
 	for (bool ready = false;; ready = true) {
 		struct collector *c = NULL;
+		bool ended = false;
 		rc = collector_open(&c, &now, err);
 		if (rc < 0 && !ready)
 			break; /* what is wrong from the start is for a person to mend */
@@ -69,10 +72,10 @@ int broker_run(const struct collector_options *options, struct err *err)
 			notify_send("READY=1\nSTATUS=collecting");
 		if (rc == 0) {
 			now.forget = false;
-			rc = collect_until_signal(c, signals, &failures, err);
+			rc = collect_until_signal(c, signals, &failures, &ended, err);
 		}
 		collector_close(&c);
-		if (rc == 0)
+		if (rc == 0 || ended)
 			break;
 		int64_t wait_us = backoff_us(++failures, AGAIN_MIN_US, AGAIN_MAX_US);
 		log_error(COLLECTOR, "collecting failed, will be tried again",

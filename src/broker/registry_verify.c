@@ -1,6 +1,7 @@
 /* Everything that the registry says, looked at; and its files for people. */
 #include "base/clock.h"
 #include "base/cursor.h"
+#include "base/value.h"
 #include "broker/registry_inner.h"
 
 #include <fcntl.h>
@@ -263,6 +264,73 @@ static int print_registry(const char *path, struct printer *p, struct err *err)
 	return MIN(rc, 0);
 }
 
+/* Texts */
+
+/* The files of documents have what was committed with the registry. */
+static int verify_mark(struct registry *r, const char *docs_folder, struct err *err)
+{
+	struct docstore_mark mark;
+	struct err ignored;
+	int rc;
+	do { /* a compaction may have removed what an older commit speaks of */
+		registry_docs(r, &mark);
+		rc = docstore_check_mark(docs_folder, &mark, err);
+	} while (rc < 0 && registry_refresh(r, &ignored) == 0);
+	return rc;
+}
+
+/* A text that is not there was perhaps deleted after a newer commit. */
+static int verify_lost(const struct registry *r, const struct registry_object *o, struct err *err)
+{
+	struct registry *now = NULL;
+	int rc = registry_open_read(&now, r->folder, err);
+	if (rc == 0)
+		rc = registry_has_oid(now, o->oid, err);
+	registry_close(&now);
+	if (rc != 0)
+		return MIN(rc, 0);
+	char url[VALUE_SHOWN];
+	return err_set(err, ERR_DAMAGED, "%s: the text %" PRIu32 " of %s is not in the documents",
+		       r->path[REGISTRY_FILE], o->oid, value_show(o->url, url));
+}
+
+static int verify_texts(struct registry *r, struct docstore *docs, struct err *err)
+{
+	struct arena arena = ARENA_INIT(1 << 20);
+	struct registry_scan *scan = NULL;
+	struct registry_record record;
+	int rc = registry_scan_open(&scan, r, 0, err);
+	while (rc == 0 && (rc = registry_scan_next(scan, &record, err)) == 0) {
+		struct docstore_part part = {.most = 1};
+		struct str text;
+		if (!record.living || !record.object.oid)
+			continue;
+		arena_clear(&arena);
+		rc = docstore_read_part(docs, record.object.oid, &part, &arena, &text, err);
+		if (rc == 1)
+			rc = verify_lost(r, &record.object, err);
+	}
+	registry_scan_free(&scan);
+	arena_free(&arena);
+	return MIN(rc, 0);
+}
+
+/* Without a table there is nothing to look texts up in; the next start makes it again. */
+static int verify_docs(struct registry *r, struct err *err)
+{
+	struct docstore *docs = NULL;
+	struct err ignored;
+	size_t n = strlen(r->folder) + sizeof "/docs";
+	char *folder = mem_alloc(n);
+	snprintf(folder, n, "%s/docs", r->folder);
+	int rc = verify_mark(r, folder, err);
+	if (rc == 0 && docstore_open_read(&docs, folder, &ignored) == 0)
+		rc = verify_texts(r, docs, err);
+	docstore_close(&docs);
+	mem_free(&folder);
+	return rc;
+}
+
 static int verify_folder(const char *path, struct err *err)
 {
 	struct registry *r = NULL;
@@ -270,6 +338,8 @@ static int verify_folder(const char *path, struct err *err)
 	int rc = registry_open_read(&r, folder, err);
 	if (rc == 0)
 		rc = registry_verify(r, err);
+	if (rc == 0)
+		rc = verify_docs(r, err);
 	registry_close(&r);
 	mem_free(&folder);
 	return rc;

@@ -123,5 +123,8 @@ int docstore_stats(struct docstore *ds, struct docstore_stats *ret, struct err *
  * that it names. ERR_DAMAGED: err names the first that is bad. */
 int docstore_verify(struct docstore *ds, const struct docstore_mark *mark, struct err *err);
 
+/* Whether the files in a folder are as long as the mark says, without reading them. */
+int docstore_check_mark(const char *folder, const struct docstore_mark *mark, struct err *err);
+
 extern const struct format docstore_format;       /* a file of blocks */
 extern const struct format docstore_table_format; /* where each document lies */

@@ -125,6 +125,15 @@ int docstore_verify(struct docstore *ds, const struct docstore_mark *mark, struc
 	return rc;
 }
 
+int docstore_check_mark(const char *folder, const struct docstore_mark *mark, struct err *err)
+{
+	struct found_files found = {0};
+	int rc = found_list(&found, folder, err) < 0 ? -1
+						     : found_check_mark(&found, mark, folder, err);
+	found_free(&found);
+	return rc;
+}
+
 /* Files of blocks */
 
 /* The table in the folder of a file, and its state. 1: there is none, or none that is sound. */

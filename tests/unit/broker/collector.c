@@ -582,9 +582,38 @@ static void whatever_call_fails_nothing_is_lost_or_left(void **state)
 	}
 }
 
+static int check_registry(void)
+{
+	return registry_format.verify(path_of("registry"), &err);
+}
+
+static void a_text_that_is_lost_is_found_by_looking_at_the_registry(void **state)
+{
+	static const char zeroes[16];
+	struct file table = FILE_INIT;
+	(void)state;
+	tell(SOURCE_UPDATE, "http://x/1", "one", "apple");
+	tell(SOURCE_UPDATE, "http://x/2", "two", "pear");
+	collect();
+	assert_int_equal(check_registry(), 0);
+	collector_close(&collector);
+	assert_int_equal(file_open(&table, path_of("docs/table"), O_RDWR, 0, &err), 0);
+	assert_int_equal(file_write(&table, zeroes, sizeof zeroes, (64 << 10) + 2 * 16, &err), 0);
+	file_drop(&table);
+	assert_int_equal(check_registry(), -1);
+	assert_int_equal(err.code, ERR_DAMAGED);
+	assert_non_null(strstr(err.msg, "the text 2 of http://x/2"));
+	assert_int_equal(unlink(path_of("docs/table")), 0); /* is made again */
+	assert_int_equal(check_registry(), 0);
+	assert_int_equal(tree_remove(path_of("docs"), &err), 0);
+	assert_int_equal(check_registry(), -1);
+	assert_int_equal(err.code, ERR_DAMAGED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(a_text_that_is_lost_is_found_by_looking_at_the_registry),
 		TEST(what_a_source_tells_is_found),
 		TEST(a_filter_changes_no_score),
 		TEST(an_update_replaces_and_a_delete_removes),

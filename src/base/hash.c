@@ -26,6 +26,7 @@ uint64_t hash64_seeded(struct str s, uint64_t seed)
 
 uint64_t xxh64(struct str s)
 {
+	ENSURE(s.n == 0 || s.p);
 	return XXH64(s.n ? s.p : "", s.n, 0);
 }
 

@@ -23,7 +23,7 @@ enum { LOOK_EVERY = 64 /* objects, then at the clock */ };
 enum { EXPIRE_STEP = 20000, ORPHAN_STEP = 50000 };
 #define EXPIRE_EVERY_US (3600 * US_PER_S)
 #define EXPIRE_FIRST_US (60 * US_PER_S)
-#define REMEMBER_DELETED_US (30 * 86400 * US_PER_S)
+#define REMEMBER_DELETED_US (INT64_C(30) * 86400 * US_PER_S)
 
 struct sync_job {
 	struct pool_job job;

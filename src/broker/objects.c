@@ -162,7 +162,7 @@ static int show_newest(struct objects *o, struct str url, const struct group *g,
 		return before ? indexer_drop(o->indexer, url, err) : 0;
 	if (shown->oid == before)
 		return 0;
-	if (shown->oid == oid)
+	if (obj && shown->oid == oid)
 		return show_text(o, oid, obj, err);
 	int rc = docstore_get(o->docs, shown->oid, &o->arena, &text, err);
 	if (rc == 0)
@@ -306,6 +306,7 @@ static bool told_before(const struct registry_object *was, const struct registry
 static int put_object(struct objects *o, const struct soif *obj, struct registry_object *is,
 		      struct group *g, int64_t now_us, struct err *err)
 {
+	ENSURE(g->object);
 	struct registry_object was = g->at < g->n ? g->object[g->at] : (struct registry_object){0};
 	uint32_t before = shown_oid(g);
 	bool twin;

@@ -89,7 +89,7 @@ int registry_join(struct registry *r, struct err *err)
 	pieces_join(&j);
 	int rc = 0;
 	size_t part = 0;
-	if (record_end(r->commits) > JOIN_TIMES * JOIN_RECORD * (uint64_t)j.to.n)
+	if (record_end(r->commits) > (uint64_t)JOIN_TIMES * JOIN_RECORD * j.to.n)
 		for (size_t i = 0; rc == 0 && i < j.to.n; i++)
 			rc = piece_hash(r, &j, &part, &j.to.piece[i], err);
 	else

@@ -342,6 +342,7 @@ static int reader_anew(struct registry *r, uint64_t commits, struct err *err)
 		return err_set(err, ERR_DAMAGED, "%s: the registry is gone", r->folder);
 	if (rc < 0)
 		return -1;
+	ENSURE(fresh);
 	struct registry old = *r;
 	*r = *fresh;
 	*fresh = old;

@@ -457,7 +457,7 @@ static void print_unknown(FILE *out, const struct answer *a, struct arena *arena
 /* Texts of gatherers, on a terminal. */
 static const char *safe_text(struct str text, struct arena *arena)
 {
-	CLEANUP(buf_free) struct buf out = BUF_INIT(2 * REGISTRY_STRING);
+	CLEANUP(buf_free) struct buf out = BUF_INIT((size_t)2 * REGISTRY_STRING);
 	put_safe(&out, text);
 	return arena_text(arena, buf_str(&out));
 }

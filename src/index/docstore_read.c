@@ -180,6 +180,7 @@ int blocks_walk(const char *folder, uint32_t number, uint64_t from, uint64_t to,
 			       folder, number);
 	if (rc < 0)
 		return -1;
+	ENSURE(m);
 	if (m->length < to || from > to)
 		rc = err_set(err, ERR_DAMAGED,
 			     "%s: has %" PRIu64 " bytes, %" PRIu64 " should be there", m->path,
@@ -514,7 +515,7 @@ int docstore_get(struct docstore *ds, uint64_t oid, struct arena *arena, struct 
 		 struct err *err)
 {
 	struct docstore_part all = {.most = SIZE_MAX};
-	struct str text;
+	struct str text = {0};
 	struct soif obj;
 	struct err why;
 	int rc = docstore_read_part(ds, oid, &all, arena, &text, err);

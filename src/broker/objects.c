@@ -10,7 +10,6 @@
 #include "base/vec.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 enum {
 	ARENA_MOST = 256 << 20,
@@ -102,8 +101,7 @@ static int object_of(const struct soif *obj, uint32_t point, struct arena *arena
 	r.description = soif_get(obj, STR("Description"));
 	if (book.has_md5) {
 		char *digits = arena_alloc(arena, 2 * sizeof book.md5 + 1);
-		for (size_t i = 0; i < sizeof book.md5; i++)
-			snprintf(digits + 2 * i, 3, "%02x", book.md5[i]);
+		hex_print(book.md5, sizeof book.md5, digits);
 		r.md5 = (struct str){digits, 2 * sizeof book.md5};
 	}
 	*ret = r;

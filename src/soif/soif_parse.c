@@ -26,6 +26,8 @@ struct attempt {
 	enum soif_section section; /* outcome SECTION */
 	size_t want;               /* outcome SHORT: bytes that would be needed, from the start */
 	const char *why;           /* outcome BAD */
+	bool sized;                /* outcome BAD: a->p is at a value of `skip` bytes */
+	size_t skip;
 };
 
 struct soif_parser soif_parser_of(struct str bytes)
@@ -146,7 +148,7 @@ static enum outcome size_of_value(struct attempt *a, size_t *ret)
 	const char *from = a->p;
 	for (; a->p < a->end && ascii_is_digit(*a->p); a->p++) {
 		size = size * 10 + (size_t)(*a->p - '0');
-		if (size > a->most)
+		if (size > SOIF_MAX_PASSED)
 			return attempt_bad(a, "the size of a value is over the limit");
 	}
 	static const char after[] = "}:\t";
@@ -158,6 +160,14 @@ static enum outcome size_of_value(struct attempt *a, size_t *ret)
 	a->p += 3;
 	*ret = size;
 	return DONE;
+}
+
+/* The object is too large, but where its value ends is known. */
+static enum outcome value_bad(struct attempt *a, size_t size, const char *why)
+{
+	a->sized = true;
+	a->skip = size;
+	return attempt_bad(a, why);
 }
 
 /* Name and size of the attribute at a->p, which is not a blank; its value follows. */
@@ -180,8 +190,10 @@ static enum outcome take_attribute(struct attempt *a, const char *start, struct 
 	enum outcome o = take_name(a, &name, &size);
 	if (o != DONE)
 		return o;
+	if (size > a->most)
+		return value_bad(a, size, "the size of a value is over the limit");
 	if ((size_t)(a->p - start) + size > a->most || a->obj.n == SOIF_MAX_ATTRS)
-		return attempt_bad(a, "the object is over the limit");
+		return value_bad(a, size, "the object is over the limit");
 	if ((size_t)(a->end - a->p) < size) {
 		a->want = (size_t)(a->p - start) + size;
 		return SHORT;
@@ -294,6 +306,29 @@ static bool find_line(struct soif_parser *p)
 	return false;
 }
 
+/* The rest of an object that is too large. Its values are not looked at: they are somebody's text,
+ * and may have lines that look like objects or like the end of an answer. false: more is needed. */
+static bool pass_object(struct soif_parser *p)
+{
+	while (p->passing) {
+		struct attempt a = {.p = p->p + MIN(p->skip, (size_t)(p->end - p->p)),
+				    .end = p->end};
+		struct str name;
+		p->skip -= (size_t)(a.p - p->p);
+		p->p = a.line = a.p;
+		enum outcome o = p->skip ? SHORT : skip_blanks(&a, false);
+		bool ends = o == DONE && *a.p == '}';
+		if (o == DONE && !ends)
+			o = take_name(&a, &name, &p->skip);
+		if (o == SHORT && p->more)
+			return false;
+		p->passing = o == DONE && !ends;
+		p->resync = o == BAD;
+		p->p = o == DONE ? a.p + ends : o == BAD ? a.line - 1 : p->end;
+	}
+	return true;
+}
+
 static bool begins_line(const struct soif_parser *p)
 {
 	return p->p > p->start ? p->p[-1] == '\n' : !p->inside_line;
@@ -344,7 +379,8 @@ static int cut_short(struct soif_parser *p, struct attempt *a, struct soif *ret,
 
 int soif_next(struct soif_parser *p, struct arena *arena, struct soif *ret, struct err *err)
 {
-	while (!p->status && (size_t)(p->end - p->p) >= p->want && find_object(p)) {
+	while (!p->status && (size_t)(p->end - p->p) >= p->want && pass_object(p) &&
+	       find_object(p)) {
 		struct arena_mark mark = arena_mark(arena);
 		struct attempt a = {.p = p->p, .end = p->end, .most = object_limit(p)};
 		enum outcome o = take_object(&a, arena);
@@ -376,8 +412,11 @@ int soif_next(struct soif_parser *p, struct arena *arena, struct soif *ret, stru
 				err, ERR_USAGE, "byte %llu: %s, object skipped",
 				(unsigned long long)(soif_offset(p) + (size_t)(a.line - p->p)),
 				a.why);
-			p->p = a.line - 1; /* its line end may be the one before the next object */
-			p->resync = true;
+			/* its line end may be the one before the next object */
+			p->p = a.sized ? a.p : a.line - 1;
+			p->passing = a.sized;
+			p->skip = a.skip;
+			p->resync = !a.sized;
 			p->bad = a.obj.url;
 			return -1;
 		}
@@ -408,7 +447,7 @@ int soif_skim_attr(struct str bytes, struct soif_place *ret, struct err *err)
 		return skim_failed(err);
 	if (*a.p == '}')
 		return 1;
-	if (take_name(&a, &place.name, &place.n) != DONE)
+	if (take_name(&a, &place.name, &place.n) != DONE || place.n > a.most)
 		return skim_failed(err);
 	place.at = (size_t)(a.p - bytes.p);
 	*ret = place;

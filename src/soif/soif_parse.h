@@ -16,6 +16,7 @@ enum {
 	SOIF_MAX_NAME = 8191,    /* bytes of a type, a URL, an attribute's name; blanks in a row */
 	SOIF_MAX_ATTRS = 100000, /* of an object */
 	SOIF_MAX_VALUE = 64 << 20, /* bytes of a value, and of a whole object */
+	SOIF_MAX_PASSED = 1 << 30, /* of a value that is passed unread; a larger size is a lie */
 };
 
 struct soif_parser {
@@ -28,6 +29,8 @@ struct soif_parser {
 	bool resync;     /* an object was rejected: look for the next line that begins one */
 	struct str bad;  /* URL of what was rejected last, empty where its head was not read; good
 			  * as long as an object would be */
+	bool passing;    /* an object was rejected for its size: on to its end */
+	size_t skip;     /* bytes of its value that are still to come */
 	size_t want;     /* bytes that must be there before trying again is worth it */
 	struct buf held; /* what was fed and not yet used */
 	/* Of the answer of a gatherer: */

@@ -178,8 +178,12 @@ static void an_object_that_cannot_be_read_is_skipped(void **state)
 	tells(STR(HELLO OPENS
 		  "@UPDATE {\n@FILE { a\nX{4294967295}:\tx\n}\n@FILE { b\n}\n}\n499 -\n"),
 	      false, "? -a Ub complete");
-	tells(STR(HELLO OPENS "@UPDATE {\n@FILE { a\n}\n@FILE { b\nX{131073}:\tx\n}\n}\n499 -\n"),
-	      false, "? Ua -b complete");
+	struct buf b = BUF_INIT(1 << 20);
+	buf_add_text(&b, HELLO OPENS "@UPDATE {\n@FILE { a\n}\n@FILE { b\nX{131073}:\t");
+	buf_fill(&b, 'x', 131060);
+	buf_add_text(&b, "\n@FILE { c\n}\n}\n}\n499 -\n");
+	tells(buf_str(&b), false, "? Ua -b complete");
+	buf_free(&b);
 }
 
 /* A value whose size is wrong may hold anything, also what looks like the end. */

@@ -144,8 +144,7 @@ static void a_rejected_object_is_named_and_the_next_one_read(void **state)
 		{"@FILE { u\n{1}:\tx\n}", "!byte 10: a line that is not an attribute"},
 		{"@FILE { u\nA{99999999999999999999999}:\tx",
 		 "!byte 10: the size of a value is over the limit"},
-		{"@FILE { u\nA{67108865}:\tx", "!byte 10: the size of a value is over the limit"},
-		{"@FILE { u\nA{67108864}:\tx", "!byte 10: the object is over the limit"},
+		{"@FILE { u\nA{1073741825}:\tx", "!byte 10: the size of a value is over the limit"},
 		{"@FILE { }", "!byte 1: an object without a URL"},
 		{"@FILE {", "!byte 1: an object without a URL"},
 	};
@@ -277,13 +276,22 @@ static void after_a_rejected_object_the_closing_line_still_counts(void **state)
 		 "!byte 20: no size in braces, colon and tab after a name, object skipped\n", 499);
 }
 
-static void an_object_of_an_answer_has_a_limit_of_its_own(void **state)
+/* What a page says may not become an object, nor the end of an answer. */
+static void the_values_of_an_object_over_the_limit_are_not_looked_at(void **state)
 {
 	(void)state;
-	const char *in = "@FILE { u\nA{80}:\t\n}\n@FILE { v\nA{1}:\tx\n}\n499 - end\n";
-	answered(in, 60,
+	const char *value =
+		"@FILE { u\nA{82}:\t\n@FILE { forged\n}\n499 - no\n@DELETE { @FILE { "
+		"forged\n}\n0123456789012345678901234567\nB{18}:\t\n@FILE { forged\n}\n\n}\n"
+		"@FILE { v\nA{1}:\tx\n}\n499 - end\n";
+	answered(value, 60,
 		 "!byte 10: the size of a value is over the limit, object skipped\nFILE v A=x\n",
 		 499);
+	answered("@FILE { u\nA{29}:\t0123456789\n01234567890123456\n\nB{27}:\t\n499 - "
+		 "no\n@FILE { forged\n}\n\n}\n@FILE { v\nA{1}:\tx\n}\n499 - end\n",
+		 60, "!byte 47: the object is over the limit, object skipped\nFILE v A=x\n", 499);
+	answered("@FILE { u\nA{61}:\tx\n}\n499 - no\n", 60,
+		 "!byte 10: the size of a value is over the limit, object skipped\n", 0);
 }
 
 static void the_memory_of_a_large_object_is_given_back(void **state)
@@ -329,7 +337,7 @@ int main(void)
 		cmocka_unit_test(what_stands_before_a_value_is_read_without_it),
 		cmocka_unit_test(an_answer_ends_at_its_status_line),
 		cmocka_unit_test(after_a_rejected_object_the_closing_line_still_counts),
-		cmocka_unit_test(an_object_of_an_answer_has_a_limit_of_its_own),
+		cmocka_unit_test(the_values_of_an_object_over_the_limit_are_not_looked_at),
 		cmocka_unit_test(the_memory_of_a_large_object_is_given_back),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,7 +39,8 @@ struct gatherers {
 	struct link calls; /* of the loop's thread */
 	pthread_mutex_t lock;
 	/* With the lock: */
-	uint64_t held; /* bytes of all answers */
+	uint64_t held;  /* bytes of all answers */
+	size_t answers; /* that are being read */
 };
 
 /* One connection, from the question for a name to its end. Of the loop's thread, but for what the
@@ -253,6 +254,7 @@ static void count_held(struct gatherer *s)
 	size_t now = s->answer ? gatherer_answer_held(s->answer) : 0;
 	pthread_mutex_lock(&g->lock);
 	g->held += now - s->counted;
+	g->answers += (now != 0) - (size_t)(s->counted != 0);
 	pthread_mutex_unlock(&g->lock);
 	s->counted = now;
 }
@@ -323,12 +325,14 @@ static int take_bytes(struct gatherer *s)
 	return s->in.n || ended ? 0 : 1;
 }
 
+/* Only who holds more than its share is given up, or a few that begin large objects and never end
+ * them would keep all others out. */
 static bool over_budget(struct gatherer *s)
 {
 	struct gatherers *g = s->point->gatherers;
 	count_held(s);
 	pthread_mutex_lock(&g->lock);
-	bool over = g->held > g->conf.memory;
+	bool over = g->held > g->conf.memory && s->counted > g->conf.memory / g->answers;
 	pthread_mutex_unlock(&g->lock);
 	return over;
 }

@@ -463,6 +463,57 @@ static void memory_is_shared_and_given_back(void **state)
 	buf_free(&begun);
 }
 
+/* A point that accepts connections and says nothing. */
+static struct gatherer_point silent_point(int *ret_fd)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	socklen_t n = sizeof a;
+	*ret_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(*ret_fd, (struct sockaddr *)&a, sizeof a), 0);
+	assert_int_equal(listen(*ret_fd, 64), 0);
+	assert_int_equal(getsockname(*ret_fd, (struct sockaddr *)&a, &n), 0);
+	struct gatherer_point p = point_of("127.0.0.1", true, false);
+	p.port = ntohs(a.sin_port);
+	return p;
+}
+
+static void who_holds_most_of_the_memory_is_given_up(void **state)
+{
+	enum { GREEDY = 2, MODEST = 32, SIZE = 1000000 };
+	struct source *greedy[GREEDY], *modest[MODEST];
+	struct buf begun = BUF_INIT(2 << 20);
+	struct source_change change;
+	int fd;
+	(void)state;
+	settings.gatherers.memory = settings.gatherers.object_max = 1 << 20;
+	buf_printf(&begun, "400 -\n@FILE { a\nX{%d}:\t", SIZE);
+	buf_fill(&begun, 'x', SIZE - 1);
+	begin();
+	serve_begin(HELLO, buf_str(&begun), THEN_WAIT);
+	struct gatherer_point p = point_of("127.0.0.1", true, false), silent = silent_point(&fd);
+	for (size_t i = 0; i < GREEDY; i++) {
+		greedy[i] = source_at(&p, &zero);
+		struct pollfd wait = {source_wait_fd(greedy[i]), POLLIN, 0};
+		do /* until it has all that comes */
+			assert_int_equal(source_next(greedy[i], &arena, &change, &err), 2);
+		while (poll(&wait, 1, 200) == 1);
+	}
+	for (size_t i = 0; i < MODEST; i++) {
+		modest[i] = source_at(&silent, &zero);
+		assert_int_equal(source_next(modest[i], &arena, &change, &err), 2);
+	}
+	assert_true(source_next(greedy[0], &arena, &change, &err) < 0);
+	assert_non_null(strstr(err.msg, "is used up"));
+	for (size_t i = 0; i < MODEST; i++)
+		source_close(&modest[i]);
+	for (size_t i = 0; i < GREEDY; i++)
+		source_close(&greedy[i]);
+	serve_end();
+	end();
+	close(fd);
+	buf_free(&begun);
+}
+
 static void a_source_may_be_closed_at_any_time(void **state)
 {
 	struct source_change change;
@@ -512,6 +563,7 @@ int main(void)
 		TEST(names_pass_the_policy_and_addresses_do_not),
 		TEST(a_large_collection_comes_whole_and_in_order),
 		TEST(memory_is_shared_and_given_back),
+		TEST(who_holds_most_of_the_memory_is_given_up),
 		TEST(a_source_may_be_closed_at_any_time),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

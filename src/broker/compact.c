@@ -11,6 +11,7 @@ struct compact {
 	struct registry *registry;
 	struct maintenance *maintenance; /* which has the job */
 	enum what what;
+	bool records_next; /* documents had their turn */
 	struct docstore_compaction *documents;
 	struct registry_compression *records;
 	unsigned failures;
@@ -72,24 +73,39 @@ static int copy_records(void *ctx, struct err *err)
 	return registry_compress_copy(c->records, err);
 }
 
+static int begin_documents(struct compact *c, unsigned percent, struct err *err)
+{
+	int rc = docstore_compact_begin(c->docs, percent, &c->documents, err);
+	if (rc == 0) {
+		c->what = DOCUMENTS;
+		maintenance_begin(c->maintenance, copy_documents, c);
+	}
+	return rc;
+}
+
+static int begin_records(struct compact *c, int64_t now_us, struct err *err)
+{
+	int rc = registry_compress_begin(c->registry, now_us, &c->records, err);
+	if (rc == 0) {
+		c->what = REGISTRY;
+		maintenance_begin(c->maintenance, copy_records, c);
+	}
+	return rc;
+}
+
+/* They take turns: where much changes, there are always documents to compact. */
 int compact_begin(struct compact *c, struct maintenance *maintenance, unsigned percent,
 		  int64_t now_us, struct err *err)
 {
 	if (c->what != NOTHING || clock_mono_us() < c->rests_until_us)
 		return 1;
 	c->maintenance = maintenance;
-	int rc = docstore_compact_begin(c->docs, percent, &c->documents, err);
-	if (rc == 0) {
-		c->what = DOCUMENTS;
-		maintenance_begin(maintenance, copy_documents, c);
-	}
-	if (rc != 1)
-		return rc;
-	rc = registry_compress_begin(c->registry, now_us, &c->records, err);
-	if (rc == 0) {
-		c->what = REGISTRY;
-		maintenance_begin(maintenance, copy_records, c);
-	}
+	int rc = c->records_next ? begin_records(c, now_us, err) : 1;
+	if (rc == 1)
+		rc = begin_documents(c, percent, err);
+	if (rc == 1 && !c->records_next)
+		rc = begin_records(c, now_us, err);
+	c->records_next = c->what == DOCUMENTS;
 	return rc;
 }
 

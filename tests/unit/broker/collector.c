@@ -416,6 +416,38 @@ static void much_that_is_deleted_gives_its_space_back_in_idle_times(void **state
 	assert_nothing_is_due();
 }
 
+static uint64_t records_there(void)
+{
+	struct registry *r;
+	struct registry_stats stats;
+	assert_int_equal(registry_open_read(&r, broker_folder(), &err), 0);
+	registry_stats(r, &stats);
+	registry_close(&r);
+	return stats.records;
+}
+
+static void the_registry_is_compressed_where_documents_change_all_the_time(void **state)
+{
+	enum { URLS = 300, ROUNDS = 16 };
+	(void)state;
+	for (int round = 0; round < ROUNDS; round++) {
+		for (int i = 0; i < URLS; i++)
+			tell(SOURCE_UPDATE, arena_printf(&arena, "http://a/%d", i), "small",
+			     "apple");
+		collect();
+	}
+	assert_true(records_there() >= URLS * ROUNDS);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(collector_compact(collector, 25, &err), 0);
+		for (int k = 0; k < URLS; k++)
+			tell(SOURCE_UPDATE, arena_printf(&arena, "http://a/%d", k), "small",
+			     "pear");
+		collect();
+	}
+	assert_true(records_there() < 4 * URLS);
+	assert_int_equal(found("pear", "", NULL), URLS);
+}
+
 /* No file has enough to give back then, and a caller that waits for it would ask for ever. */
 static void barely_too_little_is_not_waited_for(void **state)
 {
@@ -631,6 +663,7 @@ int main(void)
 		TEST(a_source_that_waits_has_not_told_everything),
 		TEST(objects_that_are_skipped_in_a_row_hold_up_nobody),
 		TEST(much_that_is_deleted_gives_its_space_back_in_idle_times),
+		TEST(the_registry_is_compressed_where_documents_change_all_the_time),
 		TEST(barely_too_little_is_not_waited_for),
 		TEST(a_restart_after_a_compaction_loses_nothing),
 		TEST(what_comes_during_a_compaction_is_found_at_once),

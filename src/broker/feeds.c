@@ -13,6 +13,9 @@
 /* A feed that is followed and cannot be opened or read is tried again after this; a collection
  * point after longer and longer. */
 enum { RETRY_US = 1000000 };
+/* What such a feed does is logged when it failed so often in a row: a crawl that is just being
+ * recovered is not worth a line, a folder that is not there is. */
+enum { TELL_FAILURES = 3 };
 #define POINT_RETRY_US (60 * US_PER_S)
 /* How often a point may be asked early: a part of the time between collections. */
 enum { EARLY_PART = 24 };
@@ -80,11 +83,15 @@ static bool is_beginning(const struct source_cursor *c)
 	return memcmp(c, &beginning, sizeof *c) == 0;
 }
 
+/* A source that is followed and fails as it did before has nothing new to tell. */
 static void say_state(struct feeds *f, struct feed *feed, enum point_state state, const char *text)
 {
+	char before[sizeof feed->status.text];
+	snprintf(before, sizeof before, "%s", feed->status.text);
+	f->changed |= feed->def->every_us || feed->status.state != state;
 	feed->status.state = (uint8_t)state;
 	snprintf(feed->status.text, sizeof feed->status.text, "%.*s", POINT_TEXT, text);
-	f->changed = true;
+	f->changed |= strcmp(before, feed->status.text) != 0;
 }
 
 int feeds_new(struct feeds **ret, const struct feeds_env *env, struct err *err)
@@ -170,6 +177,9 @@ static void put_off(struct feeds *f, struct feed *feed, int64_t now_us, const st
 			 KV_INT("seconds", (feed->due_us - now_us) / US_PER_S));
 	} else {
 		set_due(feed, RETRY_US, now_us);
+		if (feed->failures == TELL_FAILURES)
+			log_warn(COLLECTOR, "a source cannot be read, is tried every second",
+				 KV_TEXT("feed", feed->def->name), KV_TEXT("why", err->msg));
 	}
 	say_state(f, feed, POINT_FAILED, err->msg);
 }
@@ -331,17 +341,32 @@ static int reach_end(struct feeds *f, struct feed *feed, int64_t now_us, struct 
 		tell_all_again(f, feed, now_us);
 	else if (feed->status.state != POINT_GOOD)
 		say_state(f, feed, POINT_GOOD, "");
+	if (!feed->def->every_us && feed->source)
+		feed->failures = 0;
 	return 1;
 }
 
 /* Reading */
 
+/* What is there of a URL stays, though it was told badly. Others are not remembered: a gatherer may
+ * tell any number of them. */
+static void note_badly_told(struct feeds *f, struct feed *feed, struct str url)
+{
+	struct registry_object *known;
+	struct err ignored;
+	size_t n = 0;
+	if (!feed->sweeps || url.n == 0)
+		return;
+	if (registry_of_url(f->env.registry, url, &f->object, &known, &n, &ignored) < 0 || n)
+		(void)told_ids_put(&feed->told, told_url(url));
+}
+
 static void leave_out(struct feeds *f, struct feed *feed, struct str url, const struct err *err)
 {
 	f->env.count(f->env.ctx, COLLECTOR_BAD);
 	feed->status.bad++;
-	if (feed->sweeps && url.n)
-		(void)told_ids_put(&feed->told, told_url(url));
+	f->changed = true;
+	note_badly_told(f, feed, url);
 	log_warn(COLLECTOR, "an object was left out", KV_TEXT("feed", feed->def->name),
 		 KV_STR("url", url), KV_TEXT("why", err->msg));
 }
@@ -383,6 +408,7 @@ static int apply_change(struct feeds *f, struct feed *feed, const struct source_
 	const struct soif *obj = &change->obj;
 	enum objects_did did = OBJECTS_SAME;
 	feed->status.objects++;
+	f->changed = true;
 	/* a gatherer tells each object as it is now; what is followed tells it as it was, in turn
 	 */
 	int rc = objects_apply(f->env.objects, feed->point, change, feed->def->every_us != 0,

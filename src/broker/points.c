@@ -78,7 +78,8 @@ int points_load(const char *data, struct point_status **ret, size_t *ret_n, stru
 
 bool points_are_told(const struct point_status *point, size_t n)
 {
-	return n > 1 || (n == 1 && point[0].next_us);
+	return n > 1 ||
+	       (n == 1 && (point[0].next_us || point[0].bad || point[0].state != POINT_GOOD));
 }
 
 void points_json(struct jsonw *j, const struct point_status *point, size_t n)

@@ -23,7 +23,8 @@ int points_save(const char *data, const struct point_status *point, size_t n, st
 /* *ret is to be freed. 1: there is no such file. */
 int points_load(const char *data, struct point_status **ret, size_t *ret_n, struct err *err);
 
-/* Whether they are worth a table: one source that is followed says nothing that counters do not. */
+/* Whether they are worth a table: one source that is followed, and well, says nothing that counters
+ * do not. */
 bool points_are_told(const struct point_status *point, size_t n);
 /* The member "points" of the JSON object that is open. */
 void points_json(struct jsonw *j, const struct point_status *point, size_t n);

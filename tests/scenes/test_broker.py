@@ -126,6 +126,17 @@ def test_one_source_that_is_followed_has_no_table(garner):
     assert role.stop() == 0
 
 
+def test_the_numbers_of_a_source_that_is_followed_grow(garner):
+    g = broker(garner, soif("http://a.test/", "walnut tree"))
+    role = g.start("broker").wait_ready()
+    state_of(g, "soif:in", "good")
+    (g.data / "in/2.soif").write_text(soif("http://b.test/", "x", host=""))
+    until("both are counted", lambda: points(g)["soif:in"]["objects"] == 2)
+    assert points(g)["soif:in"]["bad"] == 1
+    assert "SOURCE" in g.run("status").out      # for the one that was left out
+    assert role.stop() == 0
+
+
 def test_the_page_shows_what_status_tells(garner):
     g = broker(garner, soif("http://a.test/", "walnut tree"), points=f"127.0.0.1 {free_port()} 2 --\n")
     role = g.start("broker").wait_ready()

@@ -67,6 +67,19 @@ static void sources_are_shown_where_there_are_several_or_one_is_asked(void **sta
 	assert_page_has("Sources");
 }
 
+static void a_source_alone_is_shown_where_it_is_not_well(void **state)
+{
+	(void)state;
+	struct status s = {0};
+	const struct web_reapers none = {0};
+	struct point_status collecting = {.name = "gatherer.example:8500", .state = POINT_RUNS};
+	struct point_status bad = {.name = "soif:in", .state = POINT_GOOD, .objects = 2, .bad = 1};
+	web_status_html(page_new(), &s, &none, &(struct web_points){&collecting, 1}, NOW_US);
+	assert_page_has("collecting");
+	web_status_html(page_new(), &s, &none, &(struct web_points){&bad, 1}, NOW_US);
+	assert_page_has("soif:in");
+}
+
 static void show(struct status_row *rows, size_t n, size_t nviews)
 {
 	const struct web_reapers none = {0};
@@ -153,6 +166,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reapers_are_shown_where_there_are_others),
 		cmocka_unit_test(sources_are_shown_where_there_are_several_or_one_is_asked),
+		cmocka_unit_test(a_source_alone_is_shown_where_it_is_not_well),
 		cmocka_unit_test(all_ready_is_one_good_sentence),
 		cmocka_unit_test(roles_that_are_not_ready_are_named),
 		cmocka_unit_test(a_row_shows_time_restarts_cpu_and_memory),

@@ -14,6 +14,7 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Pages of the crawl live so many times longer than the crawl means to wait before it looks at them
@@ -36,7 +37,7 @@ struct broker_conf {
 static const struct value_spec specs[] = {
 	{"sources", VALUE_LIST_AT(struct broker_conf, sources), "crawl",
 	 .help = "what is followed on this machine: crawl, and soif:FOLDER for a folder of SOIF files "
-		 "NUMBER.soif"},
+		 "NUMBER.soif; a folder that is not absolute is below the data directory"},
 	{"collection", VALUE_PATH_AT(struct broker_conf, collection), "broker/Collection.conf",
 	 .help = "the file that names the gatherers to collect from; a path that is not absolute is below "
 		 "the data directory, and without the file there are none"},
@@ -272,13 +273,29 @@ static void setup_free(struct setup *s)
 	arena_free(&s->arena);
 }
 
+/* The broker waits for a folder that is not there; a person may have meant another. */
+static void check_folders(struct setup *s, struct buf *problems)
+{
+	struct stat st;
+	for (size_t i = 0; i < s->n; i++)
+		if (s->feed[i].ops == &source_folder_ops &&
+		    (stat(s->feed[i].store, &st) != 0 || !S_ISDIR(st.st_mode)))
+			add_problem(problems,
+				    arena_printf(&s->arena,
+						 "broker.sources: %s: there is no folder %s, "
+						 "nothing comes from it",
+						 s->feed[i].name, (const char *)s->feed[i].store));
+}
+
 int broker_check(const struct config *config, const char *data, char *ret_read,
 		 struct buf *problems, struct err *err)
 {
 	struct setup s;
 	int rc = setup_init(&s, config, data, ret_read, problems, err);
-	if (rc == 0)
+	if (rc == 0) {
+		check_folders(&s, problems);
 		add_points(&s, problems);
+	}
 	setup_free(&s);
 	return rc;
 }
@@ -299,7 +316,7 @@ static void log_problems(struct buf *problems)
 	struct str rest = buf_str(problems), line;
 	while (str_cut(&rest, '\n', &line) == 0)
 		if (line.n)
-			log_warn(COLLECTOR, "of Collection.conf not all can be taken",
+			log_warn(COLLECTOR, "not all of Collection.conf can be used",
 				 KV_STR("why", line));
 }
 

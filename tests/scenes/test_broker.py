@@ -137,6 +137,24 @@ def test_the_numbers_of_a_source_that_is_followed_grow(garner):
     assert role.stop() == 0
 
 
+def test_a_folder_that_is_not_there_is_named_until_it_is(garner):
+    g = broker(garner)
+    (g.data / "in").rmdir()
+    done = g.run("config", "check")
+    assert done.code == 2 and f"there is no folder {g.data}/in" in done.err
+    role = g.start("broker").wait_ready()
+    role.wait_line("a source cannot be read")
+    assert state_of(g, "soif:in", "failed")["why"].startswith(f"{g.data}/in: ")
+    assert f"{g.data}/in: " in g.run("status").out
+    (g.data / "in").mkdir()
+    (g.data / "in/1.soif").write_text(soif("http://a.test/", "walnut tree"))
+    until("it is found", lambda: found(g, "walnut") == ["http://a.test/"])
+    state_of(g, "soif:in", "good")
+    assert g.run("config", "check").code == 0
+    assert role.stop() == 0
+    assert len(role.lines("a source cannot be read")) == 1
+
+
 def test_the_page_shows_what_status_tells(garner):
     g = broker(garner, soif("http://a.test/", "walnut tree"), points=f"127.0.0.1 {free_port()} 2 --\n")
     role = g.start("broker").wait_ready()

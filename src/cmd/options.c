@@ -203,16 +203,34 @@ static int take_own(struct parse *p, const struct cmd_option *option, const char
 	return put(&option->spec, str_of(value), &line->arena, line->options, p->err);
 }
 
+static size_t key_length(const struct role_flag *flag)
+{
+	return strcspn(flag->set, "=");
+}
+
+/* Two flags that are short for values of one setting cannot both be meant. */
+static int take_flag(struct parse *p, size_t which)
+{
+	struct cmd_line *line = p->line;
+	const struct role *role = line->command->role;
+	const struct role_flag *flag = &role->flags[which], *other = role->flags;
+	for (size_t i = 0; i < role->nflags; i++, other++)
+		if (line->given[i] && i != which && key_length(other) == key_length(flag) &&
+		    strncmp(other->set, flag->set, key_length(flag)) == 0)
+			return err_set(p->err, ERR_USAGE, "--%s and --%s exclude each other",
+				       other->name, flag->name);
+	line->given[which] = true;
+	line->sets[line->nsets++] = flag->set;
+	return 0;
+}
+
 static int take_option(struct parse *p, const struct cmd_option *option, char *value)
 {
 	struct cmd_line *line = p->line;
 	if (is_global(option))
 		return take_global(line, option, value, p->err);
-	if (line->command->role) {
-		line->sets[line->nsets++] =
-			line->command->role->flags[option - line->command->options].set;
-		return 0;
-	}
+	if (line->command->role)
+		return take_flag(p, (size_t)(option - line->command->options));
 	if (take_own(p, option, is_flag(option) ? "yes" : value) < 0)
 		return err_in(p->err, "--%s", option->spec.name);
 	return 0;

@@ -202,6 +202,8 @@ def test_help_has_the_flags(garner):
     assert "['garner broker']='--new --nocol'" in g.run("completion", "bash").out
     assert "nocol" in g.run("help", "--man", "broker").out
     assert g.run("broker", "-nocoll").code == 2
+    done = g.run("broker", "-new", "-nocol")
+    assert done.code == 2 and "--new and --nocol exclude each other" in done.err
 
 
 def test_why_tells_who_gathered_a_url_and_which_object_is_shown(garner):

@@ -69,8 +69,9 @@ static const struct command group_command = {
 static const struct command *const test_commands[] = {&show_command, &exec_command, &group_command,
 						      &classic_command};
 static const struct role_flag worker_flags[] = {
-	{"sh", "worker.start=short", "starts with two letters of other options"},
+	{"sh", "worker.shell=yes", "starts with two letters of other options"},
 	{"nocol", "worker.start=nocol", "collects nothing"},
+	{"new", "worker.start=new", "collects all"},
 };
 static const struct role worker_role = {.name = "worker",
 					.summary = "works",
@@ -371,7 +372,7 @@ static void a_flag_of_a_role_is_a_setting_with_one_dash_or_two(void **state)
 	assert_string_equal(got.line.sets[0], "worker.start=nocol");
 	assert_string_equal(got.line.sets[1], "x=y");
 	assert_string_equal(got.line.sets[2], "worker.start=nocol");
-	assert_string_equal(got.line.sets[3], "worker.start=short");
+	assert_string_equal(got.line.sets[3], "worker.shell=yes");
 	done(&got);
 	got = PARSE("worker", "-shh");
 	assert_int_equal(got.rc, 0);
@@ -380,6 +381,7 @@ static void a_flag_of_a_role_is_a_setting_with_one_dash_or_two(void **state)
 	fails_with(PARSE("worker", "-noco"), "unknown option '-n'");
 	fails_with(PARSE("worker", "--nocl"), "--nocol");
 	fails_with(PARSE("worker", "--nocol=yes"), "takes no value");
+	fails_with(PARSE("worker", "-nocol", "--new"), "--nocol and --new exclude each other");
 	fails_with(PARSE("show", "-nocol"), "number");
 }
 
@@ -396,7 +398,7 @@ static void flags_of_roles_are_in_help_and_completion(void **state)
 	assert_non_null(strstr(buf_text(&out), "nocol"));
 	buf_clear(&out);
 	completion_bash(&program, &out);
-	assert_non_null(strstr(buf_text(&out), "['garner worker']='--sh --nocol'"));
+	assert_non_null(strstr(buf_text(&out), "['garner worker']='--sh --nocol --new'"));
 	buf_free(&out);
 	done(&got);
 }

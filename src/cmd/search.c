@@ -131,7 +131,7 @@ static int run(const struct cmd_call *call)
 	if (answer.documents == 0 && !o->json) {
 		fprintf(stderr,
 			"garner: nothing is indexed in %s yet; garner add URL, then "
-			"garner up\n",
+			"garner up; garner status tells how far it is\n",
 			data);
 		return 1;
 	}

@@ -493,10 +493,10 @@ int collector_trouble(struct collector *c, struct err *ret)
 
 int64_t collector_due_us(const struct collector *c)
 {
-	int64_t due = MIN(c->compact_us, MIN(feeds_due_us(c->feeds), c->expire_us));
-	if (c->taken)
-		due = MIN(due, MIN(c->first_us + COLLECTOR_COMMIT_US, c->last_us + APART_US));
-	return due;
+	int64_t due = MIN(feeds_due_us(c->feeds), c->expire_us);
+	if (!c->taken)
+		return MIN(due, c->compact_us); /* which waits for a commit */
+	return MIN(due, MIN(c->first_us + COLLECTOR_COMMIT_US, c->last_us + APART_US));
 }
 
 void collector_wait(struct collector *c, int extra_fd, int64_t until_us)

@@ -495,9 +495,10 @@ static void what_comes_during_a_compaction_is_found_at_once(void **state)
 	collect();
 	assert_all_read(8);
 	assert_int_equal(kept(), 8);
-	assert_int_equal(collector_compact(collector, 25, &err),
-			 0); /* what was deleted meanwhile */
-	assert_int_equal(collector_compact(collector, 25, &err), 1);
+	int rc = 0; /* what was deleted meanwhile, whether it had been copied by then or not */
+	for (int i = 0; i < 3 && rc == 0; i++)
+		rc = collector_compact(collector, 1, &err);
+	assert_int_equal(rc, 1);
 	assert_int_equal(store_stats().docs, 8);
 	assert_all_read(8);
 }

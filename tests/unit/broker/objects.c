@@ -141,7 +141,6 @@ static void a_refresh_moves_the_time_and_keeps_the_text(void **state)
 
 static void a_time_that_has_not_come_keeps_nothing_out(void **state)
 {
-	struct registry_object object;
 	uint32_t now_s = time_s, years = 3 * 365 * 86400;
 	(void)state;
 	update("tester", "http://x/1", now_s + years, NULL, "apple");

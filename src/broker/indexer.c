@@ -136,12 +136,16 @@ static int scan_on(struct indexer *ix, struct err *err)
 	return ix->follows ? 0 : registry_scan_open(&ix->scan, ix->registry, ix->place, err);
 }
 
-/* From where the index is on; from the beginning in a new one. */
+/* From where the index is on; from the beginning in a new one. One of an empty registry lacks
+ * nothing: what comes first would otherwise be read back from the documents. */
 static int begin_scan(struct indexer *ix, struct err *err)
 {
 	struct words_note note;
+	struct registry_stats stats;
 	words_noted(ix->writer, &note);
-	ix->place = note.follows;
+	registry_stats(ix->registry, &stats);
+	bool empty = note.follows == 0 && stats.records == 0;
+	ix->place = empty ? registry_length(ix->registry) : note.follows;
 	return scan_on(ix, err);
 }
 

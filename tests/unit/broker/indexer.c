@@ -1,5 +1,6 @@
 /* The words index follows the registry: what it lacks is told to it, and one that is lost, damaged
  * or of other settings is built again. */
+#include "broker/indexer.h"
 #include "collecting.h"
 
 static void tell_some(unsigned n)
@@ -154,6 +155,28 @@ static void an_index_that_is_ahead_of_the_registry_is_built_again(void **state)
 	assert_int_equal(kept(), 1);
 }
 
+/* What comes first goes into it as it comes, not by way of the documents. */
+static void one_of_an_empty_registry_follows_at_once(void **state)
+{
+	struct registry *registry;
+	struct registry_opened was;
+	struct docstore *docs;
+	struct docstore_opened is;
+	struct indexer *ix;
+	(void)state;
+	collector_close(&collector);
+	const char *folder = arena_printf(&arena, "%s/broker", data);
+	assert_int_equal(
+		registry_open(&registry, folder, &(struct registry_options){0}, &was, &err), 0);
+	assert_int_equal(
+		docstore_open(&docs, path_of("docs"), &(struct docstore_mark){0}, &is, &err), 0);
+	assert_int_equal(indexer_open(&ix, folder, registry, docs, &err), 0);
+	assert_true(indexer_follows(ix));
+	indexer_close(&ix);
+	docstore_close(&docs);
+	registry_close(&registry);
+}
+
 static void lost_tables_of_registry_and_documents_lose_nothing(void **state)
 {
 	(void)state;
@@ -182,6 +205,7 @@ int main(void)
 		TEST(a_new_one_that_was_being_built_goes_on),
 		TEST(what_the_index_lacks_after_a_kill_is_told_to_it),
 		TEST(an_index_that_is_ahead_of_the_registry_is_built_again),
+		TEST(one_of_an_empty_registry_follows_at_once),
 		TEST(lost_tables_of_registry_and_documents_lose_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,7 +47,7 @@ class Rounds(rounds.Rounds):
             self.must_die_of("registry.compress.rename=kill", 60)
             self.check()
         if point == "registry.cut":  # something is to be cut off first
-            self.must_die_of("registry.sync=kill@3", 60)
+            self.must_die_of("registry.commit=kill@1", 60)
             self.check()
         killed = self.dies_of(f"{point}=kill@{nth}", 60)
         self.check()

@@ -17,7 +17,7 @@ BEFORE = {
     "docstore.sweep.new": "docstore.compact.copied=kill",
     "docstore.sweep.empty": "docstore.compact.remove=kill@4",
 }
-FRESH = ("docstore.file", "docstore.sweep", "docstore.table.new", "docstore.table.rename")
+FRESH = ("docstore.cut", "docstore.file", "docstore.sweep", "docstore.table.new", "docstore.table.rename")
 
 
 class Rounds(rounds.Rounds):

@@ -387,8 +387,10 @@ static void points_that_never_end_are_not_too_many(void **state)
 
 static void without_collecting_points_are_not_asked_and_sources_are_followed(void **state)
 {
-	struct collector_feed both[] = {feed, points[0]};
+	static struct collector_feed both[2]; /* outlives the collector */
 	(void)state;
+	both[0] = feed;
+	both[1] = points[0];
 	options.feeds = both;
 	options.n = 2;
 	options.no_collect = true;

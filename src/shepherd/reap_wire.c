@@ -313,9 +313,8 @@ static void control_add_words(const struct reaper_answer *a, struct buf *out)
 {
 	struct str text = str_utf8_head(a->text, TEXT_MOST);
 	buf_printf(out, "!%u ", a->code);
-	for (size_t i = 0; i < text.n; i++)
-		buf_add_byte(out,
-			     (unsigned char)text.p[i] < ' ' || text.p[i] == 127 ? ' ' : text.p[i]);
+	for (size_t i = 0; i < text.n; i++) /* by the rule of the reader */
+		buf_add_byte(out, str_has_control((struct str){text.p + i, 1}) ? ' ' : text.p[i]);
 	buf_add_byte(out, '\n');
 }
 

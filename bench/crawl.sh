@@ -205,7 +205,9 @@ run
 "$garner" -c "$scratch/conf" add --from "$scratch/list" >/dev/null
 for try in $(seq $limit_s); do
 	"$garner" -c "$scratch/conf" status --json >"$scratch/status"
-	known=$(count urls 'type=\\"new\\"')
+	known=$(sed 's/},/&\n/g' "$scratch/status" |
+		sed -n 's/.*"name":"urls","labels":"[^,]*","value":\([0-9]*\).*/\1/p' |
+		awk "{ n += \$1 } END { print n + 0 }")
 	[ "${known:-0}" -lt "$urls" ] || break
 	[ $((try % 10)) -ne 0 ] || echo "  ... ${known:-0} of $urls URLs in the index"
 	sleep 1

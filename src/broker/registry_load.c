@@ -114,17 +114,20 @@ static int replay_record(void *ctx, const struct registry_raw *raw, struct err *
 int registry_each_committed(struct registry *r, uint64_t from, registry_raw_fn *fn, void *ctx,
 			    struct err *err)
 {
-	const struct registry_piece *piece = r->pieces.piece, *end = piece + r->pieces.n;
+	const struct registry_piece *piece = r->pieces.piece;
 	struct registry_walk walk;
 	struct registry_raw raw;
 	struct xxh64 hash;
+	size_t passed = 0;
 	int rc;
-	while (piece < end && piece->to <= from)
-		piece++;
-	if (piece == end)
+	while (passed < r->pieces.n && piece[passed].to <= from)
+		passed++;
+	if (passed == r->pieces.n)
 		return 0;
+	uint64_t end = piece[r->pieces.n - 1].to;
+	piece += passed;
 	xxh64_begin(&hash);
-	registry_walk_begin(&walk, &r->file, piece->from, end[-1].to);
+	registry_walk_begin(&walk, &r->file, piece->from, end);
 	while ((rc = registry_walk_next(&walk, &raw, err)) == 0) {
 		registry_hash_add(&hash, raw.bytes);
 		if (raw.at >= from && fn && (rc = fn(ctx, &raw, err)) < 0)

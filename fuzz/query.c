@@ -1,48 +1,78 @@
-/* Queries in any bytes: refused with words, or a tree within its limits that can be printed and
- * read back as the same. */
-#include "index/query.h"
+/* Queries in any bytes, with any options: refused with words, or a tree within its limits that can
+ * be printed and read back as the same. */
+#include "../tests/unit/index/query_same.h"
 #include "index/token.h"
 
-static uint32_t check(const struct query_node *node, int depth)
+static void check_words(const struct query_node *node)
 {
-	uint32_t n = 1;
+	bool patterns = false;
+	for (uint32_t i = 0; i < node->words; i++) {
+		const struct query_word *w = &node->word[i];
+		bool wild = memchr(w->term.p, '*', w->term.n) || memchr(w->term.p, '?', w->term.n);
+		ENSURE(w->term.n > 0 && w->form.n > 0 && w->folded.n > 0);
+		ENSURE(w->term.n <= (w->pattern ? 241 : TOKEN_TERM_MOST));
+		ENSURE(w->form.n <= (w->pattern ? 511 : TOKEN_FORM_MOST));
+		ENSURE(!wild || w->pattern);
+		patterns |= w->pattern;
+	}
+	ENSURE(node->errors <= (int)query_errors_most(node));
+	ENSURE(node->errors >= QUERY_ERRORS_BEST);
+	ENSURE(!patterns || (node->errors == 0 && !node->parts && !node->forgive && !node->plain));
+}
+
+static uint32_t check_node(const struct query_node *node, int depth)
+{
+	uint32_t n = 1 + (node->words > 1 ? node->words - 1 : 0);
 	ENSURE(depth <= 3 * QUERY_DEPTH_MOST + 3);
 	ENSURE(node->op != QUERY_WORD || node->words == 1);
 	ENSURE(node->op != QUERY_PHRASE || (node->words >= 2 && node->words <= QUERY_PHRASE_MOST));
+	ENSURE(node->op != QUERY_NEAR ||
+	       (node->words == 2 && node->distance > 0 && node->distance <= QUERY_NEAR_MOST));
+	ENSURE(node->op != QUERY_MATCH || (node->match.n && node->match.n <= QUERY_MATCH_MOST));
+	ENSURE(node->op != QUERY_COMPARE || node->attribute.n);
 	ENSURE(node->op != QUERY_NOT || (node->kids == 1 && node->kid[0]->op != QUERY_NOT));
 	ENSURE((node->op != QUERY_AND && node->op != QUERY_OR) || node->kids >= 2);
-	for (uint32_t i = 0; i < node->words; i++)
-		ENSURE(node->word[i].term.n > 0 && node->word[i].form.n > 0);
+	check_words(node);
 	for (uint32_t i = 0; i < node->kids; i++) {
 		ENSURE(node->kid[i]->op != node->op);
-		n += check(node->kid[i], depth + 1);
+		n += check_node(node->kid[i], depth + 1);
 	}
 	return n;
+}
+
+static void check_query(struct str text, const struct query_options *options)
+{
+	struct arena arena = ARENA_INIT((size_t)1 << 28);
+	struct buf out = BUF_INIT(1 << 22);
+	static struct token_rules *rules; /* opened once: it takes longer than a query */
+	struct query q, again;
+	struct err err = {0};
+	ENSURE(rules || token_rules_open(&rules, STR(""), &err) == 0);
+	if (query_parse(text, options, rules, &arena, &q, &err) == 0) {
+		ENSURE(check_node(q.root, 0) <= QUERY_NODES_MOST);
+		query_print(q.root, &out);
+		if (out.n <= QUERY_TEXT_MOST) {
+			ENSURE(query_parse(buf_str(&out), options, rules, &arena, &again, &err) ==
+			       0);
+			ENSURE(query_same(q.root, again.root));
+			ENSURE(str_eq(q.notes, again.notes));
+		}
+	} else {
+		ENSURE(err.code == ERR_USAGE && err.msg[0]);
+	}
+	buf_free(&out);
+	arena_free(&arena);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct arena arena = ARENA_INIT((size_t)1 << 28);
-	struct buf once = BUF_INIT(1 << 22), twice = BUF_INIT(1 << 22);
-	static struct token_rules *rules; /* opened once: it takes longer than a query */
-	struct query q;
-	struct err err = {0};
-	ENSURE(rules || token_rules_open(&rules, STR(""), &err) == 0);
-	if (query_parse((struct str){(const char *)data, size}, NULL, rules, &arena, &q, &err) ==
-	    0) {
-		ENSURE(check(q.root, 0) <= QUERY_NODES_MOST);
-		query_print(q.root, &once);
-		if (once.n <= QUERY_TEXT_MOST) {
-			ENSURE(query_parse(buf_str(&once), NULL, rules, &arena, &q, &err) == 0);
-			query_print(q.root, &twice);
-			ENSURE(str_eq(buf_str(&once), buf_str(&twice)));
-		}
-	} else {
-		ENSURE(err.code == ERR_USAGE && err.msg[0]);
-	}
-	buf_free(&once);
-	buf_free(&twice);
-	arena_free(&arena);
+	static const struct query_options options[] = {
+		{0},
+		{.errors = 3, .parts = true},
+		{.best = true, .forgive = true, .exact = true},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(options); i++)
+		check_query((struct str){(const char *)data, size}, &options[i]);
 	return 0;
 }

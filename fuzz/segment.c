@@ -16,7 +16,7 @@
 static struct words_settings settings;
 
 struct seen {
-	uint64_t docs, numbers, postings, occurrences;
+	uint64_t docs, numbers, terms, blob, postings, occurrences;
 };
 
 static bool good(int rc, const struct err *err)
@@ -82,12 +82,30 @@ static void read_terms(struct segment *s, unsigned attr, struct seen *seen)
 		return;
 	while (good(segment_walk_next(&w, &err), &err)) {
 		ENSURE(w.term.n > 0 && w.term.n <= TOKEN_TERM_MOST);
+		seen->terms += attr == SEGMENT_COMBINED;
 		(void)good(segment_term(s, attr, w.term, &info, &err), &err);
 		(void)good(segment_form(s, &w.info, w.term, STR("xYz"), &number, &err), &err);
 		read_list(s, &w, seen);
 	}
 	if (good(segment_walk(s, attr, STR("m"), &w, &err), &err))
 		(void)good(segment_walk_next(&w, &err), &err);
+}
+
+/* The terms of the combined lists once more, by their length. */
+static void read_blob(struct segment *s, struct seen *seen)
+{
+	struct err err = {0};
+	struct segment_blob blob;
+	struct segment_term info;
+	for (uint32_t length = 1; length <= TOKEN_TERM_MOST; length++) {
+		if (!good(segment_blob(s, length, &blob, &err), &err))
+			continue;
+		for (uint32_t i = 0; i < blob.n; i++) {
+			struct str term = {blob.p + (size_t)i * length, length};
+			seen->blob +=
+				good(segment_term(s, SEGMENT_COMBINED, term, &info, &err), &err);
+		}
+	}
 }
 
 static void read_docs(struct segment *s, struct seen *seen)
@@ -127,6 +145,7 @@ static struct seen read_all(const char *path)
 		return seen;
 	for (unsigned attr = 0; attr < segment_info(s)->attrs; attr++)
 		read_terms(s, attr, &seen);
+	read_blob(s, &seen);
 	read_docs(s, &seen);
 	segment_close(&s);
 	return seen;
@@ -205,6 +224,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct seen want = build(text, 1 + (how >> 4) * 20u, rules, path);
 	struct seen got = read_all(path);
 	ENSURE(got.docs == want.docs && got.occurrences == want.occurrences);
+	ENSURE(got.blob == got.terms);
 	ENSURE(got.numbers == want.docs * SEGMENT_COLUMN);
 	change(path, &changes, changed);
 	(void)read_all(changed);

@@ -1,7 +1,7 @@
 /* The dictionary of a segment: terms in order, 32 to a block, each coded by what it shares with the
  * one before. The first 8 bytes of every block's first term lie in an array of their own, so that
  * looking a term up is a bisection of numbers and one block. */
-#include "index/segment_inner.h"
+#include "index/dict.h"
 #include "index/segment_write.h"
 
 #include <inttypes.h>
@@ -9,55 +9,9 @@
 /* Reading */
 
 struct dict_entry {
-	uint32_t shared, n; /* bytes of the term before, own bytes */
-	const uint8_t *own;
+	struct dict_own own;
 	struct segment_term info;
 };
-
-struct dict_place {
-	const uint8_t *p, *end;
-	uint64_t at; /* where the data of the next term begins */
-	bool bad;
-};
-
-static inline uint64_t dict_varint(struct dict_place *b)
-{
-	uint64_t v = 0;
-	for (unsigned shift = 0; shift < 64 && b->p < b->end; shift += 7) {
-		uint8_t byte = *b->p++;
-		v |= (uint64_t)(byte & 0x7f) << shift;
-		if (byte < 0x80)
-			return v;
-	}
-	b->bad = true;
-	return 0;
-}
-
-static inline uint8_t dict_byte(struct dict_place *b)
-{
-	if (LIKELY(b->p < b->end))
-		return *b->p++;
-	b->bad = true;
-	return 0;
-}
-
-static inline void dict_read_own(struct dict_place *b, struct dict_entry *e)
-{
-	uint8_t both = dict_byte(b);
-	e->shared = both >> 4;
-	e->n = both & 15;
-	if (both == 0xff) {
-		e->shared = dict_byte(b);
-		e->n = dict_byte(b);
-	}
-	e->own = b->p;
-	if (UNLIKELY(b->bad || (size_t)(b->end - b->p) < e->n ||
-		     e->shared + e->n > TOKEN_TERM_MOST || e->n == 0)) {
-		b->bad = true;
-		return;
-	}
-	b->p += e->n;
-}
 
 static inline void dict_read_info(struct dict_place *b, unsigned attr, struct segment_term *t)
 {
@@ -124,14 +78,14 @@ static int dict_compare_first(struct segment *s, uint32_t block, struct str term
 			      struct err *err)
 {
 	struct dict_place b;
-	struct dict_entry e;
+	struct dict_own e;
 	uint32_t n;
 	if (dict_enter_block(s, block, &b, &n, err) < 0)
 		return -1;
 	dict_read_own(&b, &e);
 	if (b.bad || e.shared != 0)
 		return dict_bad_block(s, block, err);
-	*ret = str_cmp((struct str){(const char *)e.own, e.n}, term);
+	*ret = str_cmp((struct str){(const char *)e.p, e.n}, term);
 	return 0;
 }
 
@@ -180,24 +134,24 @@ static int dict_look_in_block(struct segment *s, unsigned attr, uint32_t block, 
 	if (dict_enter_block(s, block, &b, &n, err) < 0)
 		return -1;
 	for (; n > 0; n--) {
-		dict_read_own(&b, &e);
+		dict_read_own(&b, &e.own);
 		if (!b.bad)
 			dict_read_info(&b, attr, &e.info);
 		if (b.bad)
 			return dict_bad_block(s, block, err);
-		if (e.shared > same)
+		if (e.own.shared > same)
 			continue;
-		if (e.shared < same)
+		if (e.own.shared < same)
 			return 1;
-		uint32_t i = 0, most = (uint32_t)MIN((size_t)e.n, term.n - same);
-		while (i < most && e.own[i] == (uint8_t)term.p[same + i])
+		uint32_t i = 0, most = (uint32_t)MIN((size_t)e.own.n, term.n - same);
+		while (i < most && e.own.p[i] == (uint8_t)term.p[same + i])
 			i++;
 		same += i;
-		if (i == e.n && same == term.n) {
+		if (i == e.own.n && same == term.n) {
 			*ret = e.info;
 			return dict_is_plausible(s, ret) ? 0 : dict_bad_block(s, block, err);
 		}
-		if (same == term.n || (i < e.n && e.own[i] > (uint8_t)term.p[same]))
+		if (same == term.n || (i < e.own.n && e.own.p[i] > (uint8_t)term.p[same]))
 			return 1;
 	}
 	return 1;
@@ -240,14 +194,14 @@ static int walk_step(struct segment_walk *w, struct err *err)
 	if (rc != 0)
 		return rc;
 	struct dict_place b = {w->p, w->stop, w->at, false};
-	dict_read_own(&b, &e);
+	dict_read_own(&b, &e.own);
 	if (!b.bad)
 		dict_read_info(&b, w->attr, &e.info);
-	if (b.bad || e.shared > w->term.n || !dict_is_plausible(w->segment, &e.info))
+	if (b.bad || e.own.shared > w->term.n || !dict_is_plausible(w->segment, &e.info))
 		return dict_bad_block(w->segment, w->block - 1, err);
-	memcpy(w->text + e.shared, e.own, e.n);
-	w->term = (struct str){w->text, e.shared + e.n};
-	w->shared = e.shared;
+	memcpy(w->text + e.own.shared, e.own.p, e.own.n);
+	w->term = (struct str){w->text, e.own.shared + e.own.n};
+	w->shared = e.own.shared;
 	w->info = e.info;
 	w->p = b.p;
 	w->at = b.at;
@@ -300,6 +254,95 @@ int segment_walk_seek(struct segment_walk *w, struct str from, struct err *err)
 		}
 	}
 	return walk_forward(w, from, err);
+}
+
+/* Scanning: the same entries, for those who know from the first bytes of blocks which to enter. */
+
+int dict_scan_init(struct dict_scan *ret, struct segment *s, unsigned attr, struct err *err)
+{
+	*ret = (struct dict_scan){.segment = s, .attr = attr};
+	dict_bounds_of(s, attr, &ret->block, &ret->end);
+	if (ret->block == ret->end)
+		return 1;
+	return segment_part(s, PART_DICT_PREFIX, &ret->prefixes, err);
+}
+
+int dict_scan_enter(struct dict_scan *d, uint32_t block, struct err *err)
+{
+	d->block = block;
+	d->nth = d->length = 0;
+	return dict_enter_block(d->segment, block, &d->place, &d->terms, err);
+}
+
+int dict_scan_bad(const struct dict_scan *d, struct err *err)
+{
+	return dict_bad_block(d->segment, d->block, err);
+}
+
+/* The last of the blocks from lo to hi - 1 whose prefix is below this one; lo where none is. The
+ * one that is sought is mostly near. */
+static uint32_t dict_gallop(const uint8_t *prefixes, uint32_t lo, uint32_t hi, uint64_t prefix)
+{
+	uint32_t step = 1;
+	while (step < hi - lo && load_u64(prefixes, (size_t)lo + step) < prefix) {
+		lo += step;
+		step *= 2;
+	}
+	hi = lo + MIN(hi - lo, step);
+	while (hi - lo > 1) {
+		uint32_t middle = lo + (hi - lo) / 2;
+		if (load_u64(prefixes, middle) < prefix)
+			lo = middle;
+		else
+			hi = middle;
+	}
+	return lo;
+}
+
+uint32_t dict_scan_find(const struct dict_scan *d, uint32_t from, uint64_t prefix)
+{
+	return dict_gallop(d->prefixes, from, d->end, prefix);
+}
+
+int dict_scan_info(const struct dict_scan *d, struct segment_term *ret, struct err *err)
+{
+	struct dict_place b;
+	struct dict_entry e = {0};
+	uint32_t n;
+	if (dict_enter_block(d->segment, d->block, &b, &n, err) < 0)
+		return -1;
+	for (uint32_t i = 0; i < d->nth && !b.bad; i++) {
+		dict_read_own(&b, &e.own);
+		dict_read_info(&b, d->attr, &e.info);
+	}
+	if (b.bad || !dict_is_plausible(d->segment, &e.info))
+		return dict_scan_bad(d, err);
+	*ret = e.info;
+	return 0;
+}
+
+int dict_term_after(struct segment *s, unsigned attr, struct str term, uint32_t *block,
+		    struct segment_term *ret, struct err *err)
+{
+	const uint8_t *prefixes;
+	uint32_t lo, hi, found;
+	uint64_t prefix = segment_prefix(term);
+	dict_bounds_of(s, attr, &lo, &hi);
+	if (lo == hi || term.n == 0)
+		return 1;
+	if (segment_part(s, PART_DICT_PREFIX, &prefixes, err) < 0)
+		return -1;
+	lo = dict_gallop(prefixes, MAX(lo, *block), hi, prefix);
+	*block = lo;
+	/* Where prefixes are equal, terms decide. */
+	if (lo + 1 < hi && load_u64(prefixes, (size_t)lo + 1) == prefix) {
+		if (dict_find_block(s, lo, hi, term, &found, err) < 0)
+			return -1;
+		if (found == hi)
+			return 1;
+		*block = lo = found;
+	}
+	return dict_look_in_block(s, attr, lo, term, ret, err);
 }
 
 /* Writing */

@@ -1,9 +1,11 @@
 /* The inside of words_query(): a query against one snapshot, a segment after the other.
  *
  * A leaf is a word or a phrase: one or more posting lists that must all have a document, and
- * perhaps a check of positions. Leaves that all must match, lists of which one must, and everything
- * else are three ways to run a query (exec_and.c, exec_or.c, exec_tree.c); the first two look only
- * at blocks whose bound could still enter the best found so far.
+ * perhaps a check of positions. A word that means many terms (a pattern, errors, a part of words)
+ * has a list that is made for the query, their union; everything else takes it for a list. Leaves
+ * that all must match, lists of which one must, and everything else are three ways to run a query
+ * (exec_and.c, exec_or.c, exec_tree.c); the first two look only at blocks whose bound could still
+ * enter the best found so far.
  *
  * Scores are whole numbers, so that a sum is the same in every order. A failure is remembered in
  * `failed`; cursors then are at their end. */
@@ -11,15 +13,42 @@
 #include "base/heap.h"
 #include "index/rank.h"
 #include "index/segment.h"
+#include "index/terms.h"
 
 #define NO_DOC UINT32_MAX
+
+enum {
+	EXEC_MADE_MOST = 48 << 20, /* bytes of lists that are made for a query, and to make them */
+	EXEC_WORDS_TOLD = 10,      /* of those that a pattern means, in explanations */
+};
+
+/* The list of a word that means many terms, in one segment. A posting has the sum of their
+ * frequencies, at most SEGMENT_TF_MOST, and the least of their errors. */
+struct exec_union {
+	uint32_t df, blocks;
+	uint32_t *docs;       /* NULL: one list of the segment does, exec_term.info */
+	uint32_t *last;       /* by block */
+	uint8_t *tf, *errors; /* by posting; NULL: nobody scores; none has any */
+	/* Made when the segment is opened for an order by rank, else NULL. */
+	uint32_t *scores, *bounds, most;
+	/* The terms, where positions are to be looked at. */
+	const struct terms_found *found;
+	size_t founds;
+};
 
 /* A posting list that the query needs: of a term, in an attribute (empty: all of them). */
 struct exec_term {
 	struct str attribute, term;
+	const struct terms_want *want; /* the terms that it means; NULL: itself */
 	uint64_t df;
 	float weight;              /* of a score */
-	struct segment_term *info; /* by segment; df 0: not there */
+	struct segment_term *info; /* by segment; df 0: not there, or made */
+	struct exec_union *made;   /* by segment, where want is set */
+	bool kept;                 /* positions will be looked at */
+	/* For explanations: how many terms, those of each segment, and some of them. */
+	uint64_t words;
+	struct str told[EXEC_WORDS_TOLD];
+	uint32_t tolds;
 };
 
 struct exec_leaf {
@@ -28,7 +57,10 @@ struct exec_leaf {
 		*times; /* numbers of the lists that must match, each once; how often meant */
 	uint32_t terms;
 	bool check, main;   /* positions are to be looked at; the attribute is the main one */
-	uint32_t *combined; /* by word: its list over all attributes, where check is set */
+	bool loose;         /* by exec_loose.c: errors, patterns, NEAR */
+	uint32_t errors;    /* in all words together; NEAR: in each */
+	uint32_t *combined; /* by word, where check is set: its list over all attributes; the one
+			     * that the leaf has, where it is made */
 };
 
 /* The query as it is run: leaves and ranges of columns are at the ends. */
@@ -44,6 +76,7 @@ struct exec_node {
 struct exec_list {
 	struct postings p;
 	const struct exec_term *term;
+	struct exec_union *made; /* it is one of these; p has but df, blocks and last */
 	float weight;
 	uint32_t times;   /* that its score counts */
 	uint32_t most;    /* a bound of all blocks; close once they were all looked at */
@@ -76,7 +109,11 @@ struct exec {
 	struct arena *told;  /* for the answer */
 	struct err *err;
 	bool failed, cut;
+	bool partial;        /* not all was made that should be: goes on, but is told as cut */
 	int64_t deadline_us; /* 0: none */
+	size_t made;         /* bytes of lists that were made */
+	const struct query_node *ran; /* the query, with numbers for QUERY_ERRORS_BEST */
+	struct token_rules *rules;    /* opened here, where the query brings none */
 	uint32_t ticks;
 
 	struct exec_term *term;
@@ -89,6 +126,7 @@ struct exec {
 	uint32_t need; /* a less score does not enter */
 	bool anyhow;   /* documents come in any order: an equal score may enter too */
 	uint64_t seen; /* matches */
+	bool counted;  /* the total is known without looking at them */
 	bool stopped;  /* there may be more matches, which nobody looked at */
 
 	/* the current segment */
@@ -97,6 +135,7 @@ struct exec {
 	struct segment *segment;
 	uint32_t docs;
 	const uint64_t *deleted;
+	bool scoring; /* lengths are there */
 	const uint8_t *lengths;
 	struct segment_column rank, time;
 	uint32_t rank_most;        /* bound of what the static rank adds */
@@ -114,6 +153,26 @@ struct exec {
 /* The tree, the lists it needs, their statistics. */
 int exec_plan(struct exec *e, const struct query_node *root);
 
+/* exec_leaf.c: what words mean. */
+/* 0: *ret is the leaf of a WORD, PHRASE or NEAR; the lists it needs are among e->term, but not
+ * looked up. */
+int exec_leaf(struct exec *e, const struct query_node *node, struct exec_leaf **ret);
+int exec_look_up(struct exec *e, struct exec_term *t);
+/* The same tree with the least errors that find a document, where any will do. */
+int exec_best_errors(struct exec *e, const struct query_node *node, const struct query_node **ret);
+/* For folding; NULL: e->err says why. */
+const struct token_rules *exec_rules(struct exec *e);
+
+/* exec_union.c */
+/* The list of t->want in a segment: t->info and t->made of it. */
+int exec_union_make(struct exec *e, struct exec_term *t, size_t part);
+/* Scores and bounds, for the current segment. */
+void exec_union_score(struct exec *e, const struct exec_term *t, struct exec_union *u);
+/* Whether so many more bytes may be made; where not, the answer is partial. */
+bool exec_may_make(struct exec *e, size_t n);
+/* Ascending by `bits` bits from `shift` on; equal ones stay in order. tmp has room for n too. */
+void exec_sort(uint64_t *v, uint64_t *tmp, size_t n, unsigned shift, unsigned bits);
+
 /* exec_list.c */
 /* NULL: the segment does not have it. */
 struct exec_list *exec_list_open(struct exec *e, uint32_t term, uint32_t times);
@@ -130,6 +189,8 @@ uint32_t exec_list_seek(struct exec *e, struct exec_list *l, uint32_t doc);
 /* Of a posting in the current block. */
 static inline uint32_t exec_list_score(struct exec *e, struct exec_list *l, uint32_t at)
 {
+	if (l->made)
+		return l->times * l->made->scores[l->block * SEGMENT_BLOCK + at];
 	if (!exec_list_tfs(e, l))
 		return 0;
 	return l->times * rank_score(l->weight, l->tfs[at], e->norms.of[e->lengths[l->docs[at]]]);
@@ -158,6 +219,22 @@ int exec_check_open(struct exec *e, const struct exec_leaf *leaf, struct exec_li
 bool exec_check(struct exec *e, struct exec_check *c, uint32_t doc);
 void exec_checks_close(struct exec *e);
 
+/* Values of a document: which one a position is in. Positions that are asked for ascend. */
+struct exec_inside {
+	struct segment_ranges it;
+	struct segment_range range;
+	bool more;
+};
+bool exec_inside_open(struct exec *e, uint32_t doc, struct exec_inside *ret);
+/* NULL: in none. Good until the next call. */
+const struct segment_range *exec_inside(struct exec *e, struct exec_inside *in, uint32_t position);
+
+/* exec_loose.c: the same for words that mean many. 1: no document of the segment can pass. */
+struct exec_loose;
+int exec_loose_open(struct exec *e, const struct exec_leaf *leaf, struct exec_loose **ret);
+bool exec_loose(struct exec *e, struct exec_loose *c, uint32_t doc);
+void exec_loose_close(struct exec *e, struct exec_loose *c); /* also NULL */
+
 /* exec_tree.c: any query, one document after the other; targets ascend. */
 struct exec_tree;
 struct exec_tree *exec_tree_open(struct exec *e, const struct exec_node *node);
@@ -184,6 +261,9 @@ static inline bool exec_deleted(const struct exec *e, uint32_t doc)
 {
 	return words_bit(e->deleted, doc);
 }
-/* Looks at the clock now and then. true: stop. */
+/* Looks at the clock now and then, and at the cancel flag. true: stop. */
 bool exec_late(struct exec *e);
+bool exec_late_now(void *e); /* the same at once: before what takes long */
+/* words_query.c: all segments, one after the other. */
+int exec_segments(struct exec *e);
 int exec_fail(struct exec *e);

@@ -26,6 +26,7 @@ struct exec_check {
 	/* Where the phrase may begin, by the words that were looked at. */
 	uint32_t *start, starts; /* on the heap: a document may be one word a million times */
 	size_t room;
+	struct exec_loose *loose; /* instead of all of these */
 	struct exec_check *next;
 };
 
@@ -59,6 +60,9 @@ int exec_check_open(struct exec *e, const struct exec_leaf *leaf, struct exec_li
 	c->next = e->checks;
 	e->checks = c;
 	c->leaf = leaf;
+	*ret = c;
+	if (leaf->loose)
+		return exec_loose_open(e, leaf, &c->loose);
 	c->words = node->words;
 	c->attr = node->attribute.n ? segment_attr(e->segment, node->attribute) : -1;
 	c->place = arena_array(e->arena, node->words, sizeof *c->place);
@@ -83,7 +87,6 @@ int exec_check_open(struct exec *e, const struct exec_leaf *leaf, struct exec_li
 			c->order[j] = c->order[j - 1];
 		c->order[j] = i;
 	}
-	*ret = c;
 	return 0;
 }
 
@@ -117,41 +120,44 @@ static const struct place *place_of(struct exec *e, struct exec_check *c, uint32
 	return p;
 }
 
-/* Ranges ascend, as do the positions that are asked for. */
-struct inside {
-	struct segment_ranges it;
-	struct segment_range range;
-	bool more;
-};
-
-static bool inside_next(struct exec *e, struct inside *in)
+static void inside_next(struct exec *e, struct exec_inside *in)
 {
 	int rc = segment_ranges_next(&in->it, &in->range, e->err);
 	if (rc < 0)
 		exec_fail(e);
-	return in->more = rc == 0;
+	in->more = rc == 0;
 }
 
-static bool is_inside(struct exec *e, struct inside *in, uint32_t attr, uint32_t position)
+bool exec_inside_open(struct exec *e, uint32_t doc, struct exec_inside *ret)
+{
+	*ret = (struct exec_inside){0};
+	if (segment_ranges(e->segment, doc, &ret->it, e->err) < 0) {
+		exec_fail(e);
+		return false;
+	}
+	inside_next(e, ret);
+	return true;
+}
+
+const struct segment_range *exec_inside(struct exec *e, struct exec_inside *in, uint32_t position)
 {
 	while (in->more && in->range.first + in->range.n <= position)
 		inside_next(e, in);
-	return in->more && in->range.first <= position && in->range.attr == attr;
+	return in->more && in->range.first <= position ? &in->range : NULL;
 }
 
 /* Of the places where the phrase may begin those in the attribute: a phrase is in one value. */
 static void keep_inside(struct exec *e, struct exec_check *c, uint32_t doc)
 {
-	struct inside in = {0};
+	struct exec_inside in;
 	uint32_t n = 0;
-	if (segment_ranges(e->segment, doc, &in.it, e->err) < 0) {
-		exec_fail(e);
+	if (!exec_inside_open(e, doc, &in))
 		return;
-	}
-	inside_next(e, &in);
-	for (uint32_t i = 0; i < c->starts; i++)
-		if (is_inside(e, &in, (uint32_t)c->attr, c->start[i]))
+	for (uint32_t i = 0; i < c->starts; i++) {
+		const struct segment_range *r = exec_inside(e, &in, c->start[i]);
+		if (r && r->attr == (uint32_t)c->attr)
 			c->start[n++] = c->start[i];
+	}
 	c->starts = n;
 }
 
@@ -280,6 +286,8 @@ static void keep_word(struct exec_check *c, const struct place *p, uint32_t word
 bool exec_check(struct exec *e, struct exec_check *c, uint32_t doc)
 {
 	e->count.checks++;
+	if (c->loose)
+		return exec_loose(e, c->loose, doc);
 	for (uint32_t i = 0; i < c->words; i++)
 		c->place[i].read = false;
 	for (uint32_t i = 0; i < c->words; i++) {
@@ -301,7 +309,9 @@ bool exec_check(struct exec *e, struct exec_check *c, uint32_t doc)
 
 void exec_checks_close(struct exec *e)
 {
-	for (struct exec_check *c = e->checks; c; c = c->next)
+	for (struct exec_check *c = e->checks; c; c = c->next) {
 		mem_free(&c->start);
+		exec_loose_close(e, c->loose);
+	}
 	e->checks = NULL;
 }

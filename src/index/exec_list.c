@@ -35,13 +35,66 @@ static void keep_opened(struct exec *e, struct exec_list *l)
 	e->opened[e->lists++] = l;
 }
 
+/* Bounds are known with the scores, which were all computed. */
+static void open_made(struct exec *e, struct exec_list *l, struct exec_union *u)
+{
+	l->made = u;
+	l->p = (struct postings){.df = u->df, .blocks = u->blocks, .last = u->last};
+	if (!e->scoring)
+		return;
+	exec_union_score(e, l->term, u);
+	l->most = l->times * u->most;
+	l->bounds = u->bounds;
+	if (l->times == 1)
+		return;
+	l->bounds = arena_array(e->arena, u->blocks, sizeof *l->bounds);
+	memcpy(l->bounds, u->bounds, u->blocks * sizeof *l->bounds);
+	multiply_all(l->bounds, u->blocks, l->times);
+}
+
+static bool docs_made(struct exec *e, struct exec_list *l)
+{
+	memcpy(l->docs, l->made->docs + (size_t)l->block * SEGMENT_BLOCK, sizeof l->docs);
+	e->count.blocks++;
+	l->docs_block = l->block;
+	l->in_block = postings_in_block(&l->p, l->block);
+	l->at = 0;
+	return true;
+}
+
+static bool tfs_made(struct exec_list *l)
+{
+	const uint8_t *tf = l->made->tf + (size_t)l->block * SEGMENT_BLOCK;
+	for (uint32_t i = 0; i < SEGMENT_BLOCK; i++)
+		l->tfs[i] = tf[i];
+	l->tfs_block = l->block;
+	return true;
+}
+
+static void scores_made(struct exec_list *l)
+{
+	memcpy(l->scores, l->made->scores + (size_t)l->block * SEGMENT_BLOCK, sizeof l->scores);
+	l->scores_block = l->block;
+	if (l->times != 1)
+		multiply_all(l->scores, SEGMENT_BLOCK, l->times);
+}
+
 struct exec_list *exec_list_open(struct exec *e, uint32_t term, uint32_t times)
 {
 	const struct exec_term *t = &e->term[term];
 	const struct segment_term *info = &t->info[e->number];
-	if (e->failed || info->df == 0)
+	struct exec_union *made = t->made ? &t->made[e->number] : NULL;
+	if (e->failed || (info->df == 0 && !(made && made->docs)))
 		return NULL;
 	struct exec_list *l = arena_alloc(e->arena, sizeof *l);
+	if (made && made->docs) {
+		l->term = t;
+		l->weight = t->weight;
+		l->times = times;
+		l->docs_block = l->tfs_block = l->scores_block = NO_DOC;
+		open_made(e, l, made);
+		return l;
+	}
 	if (postings_open(e->segment, info, &l->p, e->err) < 0) {
 		exec_fail(e);
 		return NULL;
@@ -104,6 +157,8 @@ bool exec_list_docs(struct exec *e, struct exec_list *l)
 {
 	if (LIKELY(l->docs_block == l->block))
 		return true;
+	if (l->made)
+		return docs_made(e, l);
 	if (postings_docs(&l->p, l->block, l->docs, e->err) < 0) {
 		exec_fail(e);
 		return false;
@@ -119,6 +174,8 @@ bool exec_list_tfs(struct exec *e, struct exec_list *l)
 {
 	if (LIKELY(l->tfs_block == l->block))
 		return true;
+	if (l->made)
+		return tfs_made(l);
 	if (postings_tfs(&l->p, l->block, l->tfs, e->err) < 0) {
 		exec_fail(e);
 		return false;
@@ -131,7 +188,13 @@ bool exec_list_scores(struct exec *e, struct exec_list *l)
 {
 	if (l->scores_block == l->block && l->docs_block == l->block)
 		return true;
-	if (!exec_list_docs(e, l) || !exec_list_tfs(e, l))
+	if (!exec_list_docs(e, l))
+		return false;
+	if (l->made) {
+		scores_made(l);
+		return true;
+	}
+	if (!exec_list_tfs(e, l))
 		return false;
 	l->scores_block = l->block;
 	rank_scores(l->weight, l->docs, l->tfs, e->lengths, l->in_block, &e->norms, l->scores);

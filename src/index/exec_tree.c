@@ -4,55 +4,6 @@
 
 /* Planning */
 
-static uint32_t term_number(struct exec *e, struct str attribute, struct str term)
-{
-	for (uint32_t i = 0; i < e->terms; i++)
-		if (str_eq(e->term[i].term, term) && str_eq(e->term[i].attribute, attribute))
-			return i;
-	if (e->terms == e->terms_room) {
-		uint32_t room = e->terms_room ? e->terms_room * 2 : 8;
-		struct exec_term *more = arena_array(e->arena, room, sizeof *more);
-		if (e->terms)
-			memcpy(more, e->term, e->terms * sizeof *more);
-		e->term = more;
-		e->terms_room = room;
-	}
-	e->term[e->terms] = (struct exec_term){.attribute = attribute, .term = term};
-	return e->terms++;
-}
-
-/* Lists that must match, each once; a word that stands there twice counts twice. */
-static void leaf_add(struct exec_leaf *leaf, uint32_t term)
-{
-	for (uint32_t i = 0; i < leaf->terms; i++)
-		if (leaf->term[i] == term) {
-			leaf->times[i]++;
-			return;
-		}
-	leaf->term[leaf->terms] = term;
-	leaf->times[leaf->terms++] = 1;
-}
-
-static struct exec_leaf *leaf_of(struct exec *e, const struct query_node *node)
-{
-	struct exec_leaf *leaf = arena_alloc(e->arena, sizeof *leaf);
-	leaf->node = node;
-	leaf->main = node->attribute.n && str_is(node->attribute, e->settings->main);
-	leaf->check = node->words > 1 || node->exact || leaf->main;
-	leaf->term = arena_array(e->arena, node->words, sizeof *leaf->term);
-	leaf->times = arena_array(e->arena, node->words, sizeof *leaf->times);
-	leaf->combined = arena_array(e->arena, node->words, sizeof *leaf->combined);
-	for (uint32_t i = 0; i < node->words; i++) {
-		struct str attribute = leaf->main ? STR("") : node->attribute;
-		leaf_add(leaf, term_number(e, attribute, node->word[i].term));
-		if (leaf->check)
-			leaf->combined[i] = term_number(e, STR(""), node->word[i].term);
-	}
-	for (uint32_t i = 0; node->filter && i < leaf->terms; i++)
-		leaf->times[i] = 0;
-	return leaf;
-}
-
 /* 1: no column has this name. */
 static int column_of(const struct exec *e, struct str name, unsigned *ret,
 		     enum words_type *ret_type)
@@ -103,6 +54,7 @@ static void range_of(struct exec_node *n, enum query_relation relation, int64_t 
 		n->least = MAX(from, n->least);
 		break;
 	case QUERY_EQUAL:
+	case QUERY_BETWEEN:
 		n->least = MAX(from, n->least);
 		n->most = to;
 		break;
@@ -112,13 +64,14 @@ static void range_of(struct exec_node *n, enum query_relation relation, int64_t 
 static int compare_of(struct exec *e, const struct query_node *node, struct exec_node *ret)
 {
 	enum words_type type;
-	int64_t from, to;
+	int64_t from, to, unused;
 	if (column_of(e, node->attribute, &ret->column, &type) == 1)
 		return err_set(e->err, ERR_USAGE,
 			       "query, byte %u: '" STR_FMT
 			       "' is not a number or date of this index",
 			       node->at + 1, STR_ARG(str_head(node->attribute, 64)));
-	if (!value_of(type, &node->value, &from, &to))
+	if (!value_of(type, &node->value, &from, &to) ||
+	    (node->relation == QUERY_BETWEEN && !value_of(type, &node->upto, &unused, &to)))
 		return err_set(e->err, ERR_USAGE,
 			       "query, byte %u: '" STR_FMT "' is %s in this index, '" STR_FMT
 			       "' is none",
@@ -142,8 +95,7 @@ static int words_of(struct exec *e, const struct query_node *node, struct exec_n
 		return 0;
 	}
 	ret->op = QUERY_WORD;
-	ret->leaf = leaf_of(e, node);
-	return 0;
+	return exec_leaf(e, node, &ret->leaf);
 }
 
 static int node_of(struct exec *e, const struct query_node *node, struct exec_node **ret);
@@ -176,6 +128,10 @@ static int node_of(struct exec *e, const struct query_node *node, struct exec_no
 	n->op = node->op;
 	if (node->op == QUERY_WORD || node->op == QUERY_PHRASE)
 		return words_of(e, node, n);
+	if (node->op == QUERY_NEAR) {
+		n->op = QUERY_WORD;
+		return exec_leaf(e, node, &n->leaf);
+	}
 	if (node->op == QUERY_COMPARE)
 		return compare_of(e, node, n);
 	if (node->op == QUERY_NOT) {
@@ -185,24 +141,6 @@ static int node_of(struct exec *e, const struct query_node *node, struct exec_no
 	}
 	n->kid = arena_array(e->arena, MAX(count_kids(node), 1), sizeof(struct exec_node *));
 	return add_kids(e, node, n);
-}
-
-static int look_up(struct exec *e, struct exec_term *t)
-{
-	t->info = arena_array(e->arena, MAX(e->parts, 1), sizeof *t->info);
-	for (size_t i = 0; i < e->parts; i++) {
-		struct segment *s = e->part[i].segment;
-		int attr = SEGMENT_COMBINED;
-		if (t->attribute.n && (attr = segment_attr(s, t->attribute)) < 0)
-			continue;
-		int rc = segment_term(s, (unsigned)attr, t->term, &t->info[i], e->err);
-		if (rc < 0)
-			return -1;
-		if (rc == 1)
-			t->info[i].df = 0;
-		t->df += t->info[i].df;
-	}
-	return 0;
 }
 
 int exec_plan(struct exec *e, const struct query_node *root)
@@ -217,7 +155,7 @@ int exec_plan(struct exec *e, const struct query_node *root)
 	if (node_of(e, root, &e->root) < 0)
 		return -1;
 	for (uint32_t i = 0; i < e->terms; i++) {
-		if (look_up(e, &e->term[i]) < 0)
+		if (exec_look_up(e, &e->term[i]) < 0)
 			return -1;
 		e->term[i].weight = rank_weight(docs, e->term[i].df);
 	}
@@ -452,10 +390,14 @@ uint32_t exec_tree_most(const struct exec_tree *t)
 	return most;
 }
 
-/* Without any order the first ones will do. */
+/* Without any order the first ones will do, and none where all are counted already. */
 static bool has_enough(const struct exec *e)
 {
-	return e->query->order == QUERY_ANYHOW && !e->query->exact_total && e->seen >= e->keep;
+	if (e->seen < e->keep)
+		return false;
+	if (e->query->order == QUERY_ANYHOW && !e->query->exact_total)
+		return true;
+	return e->counted && (e->query->order == QUERY_ANYHOW || e->keep == 0);
 }
 
 void exec_tree_run(struct exec *e, const struct exec_node *root)

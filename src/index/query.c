@@ -4,86 +4,16 @@
  *   all      = not { [AND] not }
  *   not      = { NOT | "-" } operand
  *   operand  = "(" any ")" | name ":" not | name ( "<" | "<=" | ">" | ">=" ) value
- *            | [ "=" ] ( word | phrase ) | "*"
+ *            | value ".." value (after a name) | near | [ "=" ] "/" expression "/" | "*"
+ *   near     = words { NEAR/n words }
+ *   words    = [ "=" ] ( word | phrase ) [ "~" [ k ] ]
  *
  * What holds no words (a lone hyphen, an empty phrase) is as if it were not there: such parts are
  * NULL here and drop out of what they stand in. */
-#include "index/query.h"
-
 #include "base/ascii.h"
-#include "base/clock.h"
-#include "index/token.h"
+#include "index/query_inner.h"
 
 #include <stdio.h>
-
-/* Values to compare with: numbers, years, months, days and instants. */
-
-static bool parse_number(struct str s, int64_t *ret)
-{
-	bool negative = s.n && s.p[0] == '-';
-	uint64_t v;
-	if (!str_u64(str_from(s, negative), &v) || v > INT64_MAX)
-		return false;
-	*ret = negative ? -(int64_t)v : (int64_t)v;
-	return true;
-}
-
-/* The first second of a day; months past the twelfth are those of the next year. After the last
- * day that has a name begins the year 10000. */
-static bool first_second(uint64_t year, uint64_t month, uint64_t day, int64_t *ret_s)
-{
-	int64_t days;
-	year += month > 12;
-	month -= month > 12 ? 12 : 0;
-	if (year > 9999) {
-		*ret_s = 253402300800;
-		return true;
-	}
-	if (!calendar_day(year, month, day, &days))
-		return false;
-	*ret_s = days * (US_PER_DAY / US_PER_S);
-	return true;
-}
-
-/* "2024", "2024-05", "2024-05-17". */
-static bool parse_calendar(struct str s, int64_t *ret_from_s, int64_t *ret_to_s)
-{
-	static const size_t digits[3] = {4, 2, 2};
-	uint64_t part[3] = {0, 1, 1};
-	struct str field;
-	size_t n = 0;
-	while (str_cut(&s, '-', &field) == 0) {
-		if (n == 3 || field.n != digits[n] || !str_u64(field, &part[n]))
-			return false;
-		n++;
-	}
-	int64_t from, to;
-	if (part[1] > 12 || !first_second(part[0], part[1], part[2], &from))
-		return false;
-	if (n == 3)
-		to = from + US_PER_DAY / US_PER_S;
-	else if (!first_second(part[0] + (n == 1), part[1] + (n == 2), 1, &to))
-		return false;
-	*ret_from_s = from;
-	*ret_to_s = to;
-	return true;
-}
-
-struct query_value query_value(struct str text)
-{
-	struct query_value v = {.text = text};
-	int64_t us;
-	v.is_number = parse_number(text, &v.number);
-	v.is_period = parse_calendar(text, &v.from_s, &v.to_s);
-	if (!v.is_number && !v.is_period && time_parse(text, &us)) {
-		v.is_period = true;
-		v.from_s = us / US_PER_S - (us % US_PER_S < 0);
-		v.to_s = v.from_s + 1;
-	}
-	return v;
-}
-
-/* Reading */
 
 struct parser {
 	struct str text;
@@ -94,26 +24,42 @@ struct parser {
 	struct str attribute; /* that applies here */
 	bool exact;
 	uint32_t depth, nodes;
+	struct query_options options;
+	struct buf notes;
+	uint32_t noted;
 };
 
+enum { NOTES_MOST = 10, NOTES_BYTES = 64 << 10 };
+
 static int parse_any(struct parser *p, struct query_node **ret);
+
+static size_t count_chars(struct str s)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < s.n; i++)
+		n += ((unsigned char)s.p[i] & 0xc0) != 0x80;
+	return n;
+}
 
 /* Places are told as people count: characters, the first is 1. */
 static size_t character_of(const struct parser *p, size_t at)
 {
-	size_t n = 1;
-	for (size_t i = 0; i < at; i++)
-		n += ((unsigned char)p->text.p[i] & 0xc0) != 0x80;
-	return n;
+	return 1 + count_chars(str_head(p->text, at));
 }
 
 #define REFUSE(p, at, fmt, ...)                                                         \
 	err_set((p)->err, ERR_USAGE, "query, character %zu: " fmt, character_of(p, at), \
 		##__VA_ARGS__)
 
+/* -1: the end. */
+static int byte_at(const struct parser *p, size_t at)
+{
+	return at < p->text.n ? (unsigned char)p->text.p[at] : -1;
+}
+
 static int peek_byte(const struct parser *p)
 {
-	return p->at < p->text.n ? (unsigned char)p->text.p[p->at] : -1;
+	return byte_at(p, p->at);
 }
 
 static bool is_blank(int c)
@@ -160,34 +106,117 @@ static int node_new(struct parser *p, enum query_op op, size_t at, struct query_
 	return 0;
 }
 
-/* A copy, because the text need not outlive the tree. */
-static int words_of(struct parser *p, struct str text, size_t at, struct query_node **ret)
+/* Of one word: fewer than it has letters. */
+static uint32_t word_errors_most(const struct query_node *node, const struct query_word *w)
 {
-	struct query_word word[QUERY_PHRASE_MOST];
-	struct tokens t;
-	struct token token;
-	uint32_t n = 0;
-	text = arena_str(p->arena, text);
-	tokens_init(&t, p->rules, text, 0);
-	for (; tokens_next(&t, &token) == 0; n++) {
-		if (n == QUERY_PHRASE_MOST)
-			return REFUSE(p, at, "a phrase of more than %d words", QUERY_PHRASE_MOST);
-		word[n] = (struct query_word){arena_str(p->arena, token.term), token.form};
+	size_t letters = count_chars(w->folded);
+	if (node->exact)
+		letters = MIN(letters, count_chars(w->form));
+	return w->pattern || letters == 0 ? 0 : (uint32_t)letters - 1;
+}
+
+uint32_t query_errors_most(const struct query_node *node)
+{
+	uint32_t sum = 0, most = 0;
+	for (uint32_t i = 0; i < node->words; i++) {
+		uint32_t n = word_errors_most(node, &node->word[i]);
+		sum += n;
+		most = MAX(most, n);
 	}
-	*ret = NULL;
-	if (n == 0)
+	return MIN(node->op == QUERY_NEAR ? most : sum, (uint32_t)QUERY_ERRORS_MOST);
+}
+
+/* Notes that a word or phrase has fewer errors than were asked for. */
+static void note_fewer(struct parser *p, const struct query_node *node)
+{
+	uint32_t most = query_errors_most(node);
+	if (most >= p->options.errors || p->noted++ >= NOTES_MOST)
+		return;
+	query_print_quoted(node, &p->notes);
+	if (most)
+		buf_printf(&p->notes, ": too short for %u errors, %u taken\n", p->options.errors,
+			   most);
+	else
+		buf_add_text(&p->notes, ": too short for errors\n");
+}
+
+/* What the options say about a word or phrase that says nothing itself. */
+static void apply_options(struct parser *p, struct query_node *node)
+{
+	if (!node->plain)
+		return;
+	node->parts = p->options.parts;
+	node->forgive = p->options.forgive;
+	if (p->options.best) {
+		node->errors = QUERY_ERRORS_BEST;
+		return;
+	}
+	node->errors = (int8_t)MIN(p->options.errors, query_errors_most(node));
+	if (node->op != QUERY_NEAR) {
+		note_fewer(p, node);
+		return;
+	}
+	for (uint32_t i = 0; i < node->words; i++) {
+		struct query_node one = *node;
+		one.op = QUERY_WORD;
+		one.word = &node->word[i];
+		one.words = 1;
+		note_fewer(p, &one);
+	}
+}
+
+/* How words are written. */
+struct written {
+	struct str text;
+	size_t at;    /* of the text */
+	bool errors;  /* "~" follows */
+	struct str k; /* and this */
+};
+
+static int errors_of(struct parser *p, const struct written *w, struct query_node *node)
+{
+	uint32_t most = query_errors_most(node);
+	size_t at = (size_t)(w->k.p - p->text.p) - 1;
+	uint64_t k;
+	node->errors = QUERY_ERRORS_BEST;
+	if (w->k.n == 0)
 		return 0;
-	p->nodes += n - 1;
-	if (node_new(p, n == 1 ? QUERY_WORD : QUERY_PHRASE, at, ret) < 0)
+	if (!str_u64(w->k, &k) || k == 0 || k > QUERY_ERRORS_MOST)
+		return REFUSE(p, at, "'~" STR_FMT "' is not a number of errors from 1 to %d",
+			      STR_ARG(str_head(w->k, 20)), QUERY_ERRORS_MOST);
+	if (k > most)
+		return REFUSE(p, at, "'~%u': %s have at most %u errors, fewer than letters",
+			      (unsigned)k, node->words > 1 ? "these words can" : "this word can",
+			      most);
+	node->errors = (int8_t)k;
+	return 0;
+}
+
+static int words_of(struct parser *p, const struct written *w, size_t at, struct query_node **ret)
+{
+	struct query_words words;
+	/* a copy, because the text need not outlive the tree */
+	struct str text = arena_str(p->arena, w->text);
+	if (query_words_read(text, p->rules, p->arena, &words) < 0)
+		return REFUSE(p, w->at + words.at, "%s", words.why);
+	*ret = NULL;
+	if (words.n == 0)
+		return 0;
+	p->nodes += words.n - 1;
+	if (node_new(p, words.n == 1 ? QUERY_WORD : QUERY_PHRASE, at, ret) < 0)
 		return -1;
 	struct query_node *node = *ret;
 	node->attribute = p->attribute;
 	node->exact = p->exact;
-	node->value = query_value(text);
-	node->words = n;
-	node->word = arena_array(p->arena, n, sizeof *word);
-	memcpy(node->word, word, n * sizeof *word);
-	return 0;
+	node->value = query_value_asked(text);
+	node->words = words.n;
+	node->word = arena_array(p->arena, words.n, sizeof *node->word);
+	memcpy(node->word, words.word, words.n * sizeof *node->word);
+	node->plain = !w->errors && !words.patterns;
+	if (w->errors && words.patterns)
+		return REFUSE(p, (size_t)(w->k.p - p->text.p) - 1,
+			      "'~' after a pattern: it is words that can have errors");
+	return w->errors ? errors_of(p, w, node) : 0;
 }
 
 /* What stands between the quotes at p->at. */
@@ -212,21 +241,101 @@ static int word_or_quoted(struct parser *p, struct str *ret)
 	return 0;
 }
 
+static bool ends_operand(const struct parser *p, size_t at)
+{
+	int c = byte_at(p, at);
+	return c < 0 || is_blank(c) || c == '(' || c == ')';
+}
+
+/* Whether "~" stands at this place with nothing but digits up to the end of the operand. */
+static bool errors_follow(const struct parser *p, size_t at, struct str *ret_k)
+{
+	size_t end = at + 1;
+	if (byte_at(p, at) != '~')
+		return false;
+	while (end < p->text.n && ascii_is_digit(p->text.p[end]))
+		end++;
+	*ret_k = str_range(p->text.p + at + 1, p->text.p + end);
+	return ends_operand(p, end);
+}
+
+/* "~" after quotation marks, or right after a word; elsewhere it separates. */
+static int read_written(struct parser *p, struct written *ret)
+{
+	bool quoted = peek_byte(p) == '"';
+	ret->at = p->at + quoted;
+	if (word_or_quoted(p, &ret->text) < 0)
+		return -1;
+	if (quoted) {
+		ret->errors = errors_follow(p, p->at, &ret->k);
+		p->at += ret->errors ? 1 + ret->k.n : 0;
+		return 0;
+	}
+	size_t n = ret->text.n;
+	while (n && ascii_is_digit(ret->text.p[n - 1]))
+		n--;
+	ret->errors = n && errors_follow(p, ret->at + n - 1, &ret->k) &&
+		      query_words_end(str_head(ret->text, n - 1), p->rules);
+	if (ret->errors)
+		ret->text.n = n - 1;
+	return 0;
+}
+
 /* A word or a phrase, "=" before it or not. */
 static int parse_words(struct parser *p, struct query_node **ret)
 {
 	size_t at = p->at;
 	bool exact = p->exact;
-	struct str text;
+	struct written w = {0};
 	if (peek_byte(p) == '=') {
 		p->exact = true;
 		p->at++;
 	}
-	if (word_or_quoted(p, &text) < 0)
-		return -1;
-	int rc = words_of(p, text, at, ret);
+	int rc = read_written(p, &w);
+	if (rc == 0)
+		rc = words_of(p, &w, at, ret);
 	p->exact = exact;
+	skip_blanks(p);
 	return rc;
+}
+
+/* The slash that closes the expression which is opened at `at`; 0: none is. */
+static size_t match_end(const struct parser *p, size_t at)
+{
+	if (byte_at(p, at) != '/')
+		return 0;
+	size_t end = at + 1;
+	while (end < p->text.n && p->text.p[end] != '/')
+		end += p->text.p[end] == '\\' ? 2 : 1;
+	return end < p->text.n && end > at + 1 && ends_operand(p, end + 1) ? end : 0;
+}
+
+static bool match_follows(const struct parser *p)
+{
+	return match_end(p, p->at + (peek_byte(p) == '=')) > 0;
+}
+
+static int parse_match(struct parser *p, struct query_node **ret)
+{
+	size_t at = p->at, from = at + 1 + (peek_byte(p) == '='), end = match_end(p, from - 1);
+	char *match = arena_alloc(p->arena, end - from);
+	size_t n = 0;
+	for (size_t i = from; i < end; i++) {
+		bool escapes = p->text.p[i] == '\\';
+		if (escapes && p->text.p[i + 1] != '/')
+			match[n++] = p->text.p[i];
+		i += escapes;
+		match[n++] = p->text.p[i];
+	}
+	if (n > QUERY_MATCH_MOST)
+		return REFUSE(p, at, "an expression of more than %d bytes", QUERY_MATCH_MOST);
+	if (node_new(p, QUERY_MATCH, at, ret) < 0)
+		return -1;
+	(*ret)->attribute = p->attribute;
+	(*ret)->exact = p->exact || from - at == 2;
+	(*ret)->match = (struct str){match, n};
+	p->at = end + 1;
+	return 0;
 }
 
 static bool name_char(char c, bool first)
@@ -251,10 +360,9 @@ static int parse_name(struct parser *p, struct str *ret_name)
 	struct str name = str_range(p->text.p + from, p->text.p + at);
 	while (at < p->text.n && is_blank((unsigned char)p->text.p[at]))
 		at++;
-	int c = at < p->text.n ? (unsigned char)p->text.p[at] : -1;
-	int next = at + 1 < p->text.n ? (unsigned char)p->text.p[at + 1] : -1;
+	int c = byte_at(p, at), next = byte_at(p, at + 1);
 	if (name.n == 0 || is_keyword(name) || (c != ':' && c != '<' && c != '>') ||
-	    (c == ':' && (next == ':' || next == '/')))
+	    (c == ':' && (next == ':' || (next == '/' && match_end(p, at + 1) == 0))))
 		return 0;
 	*ret_name = name;
 	p->at = at;
@@ -269,6 +377,11 @@ static struct str lower_name(struct parser *p, struct str name)
 	return (struct str){copy, name.n};
 }
 
+static bool value_is_one(const struct query_value *v)
+{
+	return v->is_number || v->is_period;
+}
+
 static int parse_compare(struct parser *p, struct str name, size_t at, struct query_node **ret)
 {
 	bool less = peek_byte(p) == '<';
@@ -280,11 +393,11 @@ static int parse_compare(struct parser *p, struct str name, size_t at, struct qu
 	size_t value_at = p->at;
 	if (word_or_quoted(p, &text) < 0)
 		return -1;
-	struct query_value value = query_value(arena_str(p->arena, text));
-	if (!value.is_number && !value.is_period)
+	struct query_value value = query_value_asked(arena_str(p->arena, text));
+	if (!value_is_one(&value))
 		return REFUSE(p, value_at,
-			      "'" STR_FMT "' is neither a whole number nor a date (2024, 2024-05, "
-			      "2024-05-17, 2024-05-17T12:00:00Z)",
+			      "'" STR_FMT "' is neither a whole number nor a date (5, 10k, 2024, "
+			      "2024-05, 2024-05-17, 2024-05-17T12:00:00Z)",
 			      STR_ARG(str_head(text, 40)));
 	if (node_new(p, QUERY_COMPARE, at, ret) < 0)
 		return -1;
@@ -292,6 +405,31 @@ static int parse_compare(struct parser *p, struct str name, size_t at, struct qu
 	(*ret)->value = value;
 	(*ret)->relation =
 		less ? (equal ? QUERY_AT_MOST : QUERY_LESS) : (equal ? QUERY_AT_LEAST : QUERY_MORE);
+	return 0;
+}
+
+/* "10k..2M", either end of which may be missing. 1: it is not a range. */
+static int parse_range(struct parser *p, struct query_node **ret)
+{
+	struct str text = bare_word(p, p->at);
+	size_t n = str_find(text, STR(".."));
+	if (n == text.n || text.n == 2)
+		return 1;
+	text = arena_str(p->arena, text);
+	struct query_value from = query_value_asked(str_head(text, n));
+	struct query_value to = query_value_asked(str_from(text, n + 2));
+	if ((from.text.n && !value_is_one(&from)) || (to.text.n && !value_is_one(&to)))
+		return 1;
+	if (node_new(p, QUERY_COMPARE, p->at, ret) < 0)
+		return -1;
+	(*ret)->attribute = p->attribute;
+	(*ret)->relation = from.text.n == 0 ? QUERY_AT_MOST
+			   : to.text.n == 0 ? QUERY_AT_LEAST
+					    : QUERY_BETWEEN;
+	(*ret)->value = from.text.n ? from : to;
+	if ((*ret)->relation == QUERY_BETWEEN)
+		(*ret)->upto = to;
+	p->at += text.n;
 	return 0;
 }
 
@@ -312,6 +450,7 @@ static int parse_operand(struct parser *p, struct query_node **ret);
 static int parse_negated(struct parser *p, struct query_node **ret);
 static bool take_minus(struct parser *p);
 static bool operand_follows(const struct parser *p);
+static int refuse_missing(struct parser *p, size_t at, const char *where);
 
 /* NOT or "-" with something to take away; "not" alone is the word, "-5" a number. */
 static bool negation_follows(const struct parser *p)
@@ -340,91 +479,6 @@ static int parse_attributed(struct parser *p, struct str name, struct query_node
 static int parse_everything(struct parser *p, struct query_node **ret)
 {
 	return node_new(p, QUERY_ALL, p->at++, ret);
-}
-
-static int parse_operand(struct parser *p, struct query_node **ret)
-{
-	struct str name;
-	size_t at = p->at;
-	int rc, c = peek_byte(p);
-	if (p->depth > QUERY_DEPTH_MOST)
-		return REFUSE(p, at, "more than %d brackets in brackets", QUERY_DEPTH_MOST);
-	if (c == '(')
-		rc = parse_brackets(p, ret);
-	else if (c == '<' || c == '>')
-		return REFUSE(p, at, "'%c' needs the name of a number or a date before it", c);
-	else if (c == '*' && bare_word(p, at).n == 1)
-		rc = parse_everything(p, ret);
-	else if ((c = parse_name(p, &name)) == ':')
-		rc = parse_attributed(p, name, ret);
-	else if (c != 0)
-		rc = parse_compare(p, name, at, ret);
-	else
-		rc = parse_words(p, ret);
-	skip_blanks(p);
-	return rc;
-}
-
-/* "-" right before an operand. */
-static bool take_minus(struct parser *p)
-{
-	if (peek_byte(p) != '-' || p->at + 1 >= p->text.n)
-		return false;
-	int next = (unsigned char)p->text.p[p->at + 1];
-	if (is_blank(next) || next == ')' || next == '-')
-		return false;
-	p->at++;
-	return true;
-}
-
-static int refuse_missing(struct parser *p, size_t at, const char *where)
-{
-	struct str word = bare_word(p, at);
-	return REFUSE(p, at, "'" STR_FMT "' has nothing %s it; \"" STR_FMT "\" means the word",
-		      STR_ARG(word), where, STR_ARG(word));
-}
-
-static bool at_keyword(const struct parser *p)
-{
-	struct str word = bare_word(p, p->at);
-	return str_eq_nocase(word, STR("and")) || str_eq_nocase(word, STR("or"));
-}
-
-/* There is something to take: not the end, a closing bracket or an operator between two. */
-static bool operand_follows(const struct parser *p)
-{
-	return peek_byte(p) >= 0 && peek_byte(p) != ')' && !at_keyword(p);
-}
-
-static int parse_negated(struct parser *p, struct query_node **ret)
-{
-	bool taken_away = false;
-	size_t at = p->at;
-	for (;;) {
-		size_t last = p->at;
-		bool minus = take_minus(p);
-		if (!minus && !take_keyword(p, "not"))
-			break;
-		taken_away = !taken_away;
-		if (!operand_follows(p))
-			return refuse_missing(p, last, "after");
-	}
-	struct query_node *kid;
-	if (parse_operand(p, &kid) < 0)
-		return -1;
-	*ret = kid;
-	if (!kid || !taken_away)
-		return 0;
-	if (kid->op == QUERY_NOT) {
-		*ret = kid->kid[0];
-		return 0;
-	}
-	if (node_new(p, QUERY_NOT, at, ret) < 0)
-		return -1;
-	(*ret)->kid = arena_array(p->arena, 1, sizeof kid);
-	(*ret)->kid[0] = kid;
-	(*ret)->kids = 1;
-	return 0;
 }
 
 /* Parts of an AND or an OR while they are read. */
@@ -473,6 +527,194 @@ static int join_parts(struct parser *p, const struct parts *parts, size_t at,
 	return 0;
 }
 
+/* "NEAR/8" that is a word of its own. */
+static bool near_follows(const struct parser *p, struct str *ret, struct str *ret_distance)
+{
+	*ret = bare_word(p, p->at);
+	*ret_distance = str_from(*ret, strlen("near/"));
+	for (size_t i = 0; i < ret_distance->n; i++)
+		if (!ascii_is_digit(ret_distance->p[i]))
+			return false;
+	return ret_distance->n && str_eq_nocase(str_head(*ret, strlen("near/")), STR("near/"));
+}
+
+static int refuse_near(struct parser *p, size_t at, struct str near)
+{
+	return REFUSE(p, at,
+		      "'" STR_FMT "' needs a single word or pattern on either side, without '~'",
+		      STR_ARG(str_head(near, 20)));
+}
+
+static bool is_near_word(const struct query_node *node)
+{
+	return node && node->op == QUERY_WORD && (node->plain || node->word[0].pattern);
+}
+
+/* The word after NEAR, as the one before it: without an attribute or an operator of its own. */
+static int parse_near_word(struct parser *p, struct str near, const struct query_node *left,
+			   struct query_node **ret)
+{
+	struct parser ahead = *p;
+	struct str name;
+	size_t at = p->at;
+	int c = peek_byte(p);
+	if (c == '(' || c == '<' || c == '>' || negation_follows(p) || match_follows(p) ||
+	    parse_name(&ahead, &name) != 0)
+		return refuse_near(p, at, near);
+	if (parse_words(p, ret) < 0)
+		return -1;
+	if (!is_near_word(*ret))
+		return refuse_near(p, at, near);
+	if ((*ret)->exact != left->exact)
+		return REFUSE(p, at, "'=' stands before both words of NEAR or before none");
+	return 0;
+}
+
+static int join_near(struct parser *p, const struct query_node *left,
+		     const struct query_node *right, uint32_t distance, struct query_node **ret)
+{
+	if (node_new(p, QUERY_NEAR, left->at, ret) < 0)
+		return -1;
+	struct query_node *node = *ret;
+	node->attribute = left->attribute;
+	node->exact = left->exact;
+	node->distance = distance;
+	node->words = 2;
+	node->word = arena_array(p->arena, 2, sizeof *node->word);
+	node->word[0] = left->word[0];
+	node->word[1] = right->word[0];
+	node->plain = left->plain && right->plain;
+	apply_options(p, node);
+	return 0;
+}
+
+/* A word or phrase; words with NEAR between them, each near the next. */
+static int parse_near(struct parser *p, struct query_node **ret)
+{
+	struct parts pairs = {.op = QUERY_AND};
+	struct query_node *left, *right, *pair;
+	struct str near, digits;
+	size_t at = p->at;
+	uint64_t distance;
+	if (parse_words(p, &left) < 0)
+		return -1;
+	for (; near_follows(p, &near, &digits); left = right) {
+		size_t near_at = p->at;
+		if (!is_near_word(left))
+			return refuse_near(p, near_at, near);
+		if (!str_u64(digits, &distance) || distance == 0 || distance > QUERY_NEAR_MOST)
+			return REFUSE(p, near_at, "'" STR_FMT "' is not NEAR/1 to NEAR/%d",
+				      STR_ARG(str_head(near, 20)), QUERY_NEAR_MOST);
+		p->at += near.n;
+		skip_blanks(p);
+		if (!operand_follows(p))
+			return refuse_missing(p, near_at, "after");
+		p->nodes += pairs.n > 0; /* the word counts in both pairs */
+		if (parse_near_word(p, near, left, &right) < 0 ||
+		    join_near(p, left, right, (uint32_t)distance, &pair) < 0)
+			return -1;
+		part_push(p, &pairs, pair);
+	}
+	if (pairs.n)
+		return join_parts(p, &pairs, at, ret);
+	*ret = left;
+	if (left)
+		apply_options(p, left);
+	return 0;
+}
+
+static int parse_operand(struct parser *p, struct query_node **ret)
+{
+	struct str name;
+	size_t at = p->at;
+	int rc, c = peek_byte(p);
+	if (p->depth > QUERY_DEPTH_MOST)
+		return REFUSE(p, at, "more than %d brackets in brackets", QUERY_DEPTH_MOST);
+	if (c == '(')
+		rc = parse_brackets(p, ret);
+	else if (c == '<' || c == '>')
+		return REFUSE(p, at, "'%c' needs the name of a number or a date before it", c);
+	else if (c == '*' && bare_word(p, at).n == 1)
+		rc = parse_everything(p, ret);
+	else if (match_follows(p))
+		rc = parse_match(p, ret);
+	else if ((c = parse_name(p, &name)) == ':')
+		rc = parse_attributed(p, name, ret);
+	else if (c != 0)
+		rc = parse_compare(p, name, at, ret);
+	else if (!p->attribute.n || (rc = parse_range(p, ret)) == 1)
+		rc = parse_near(p, ret);
+	skip_blanks(p);
+	struct str near, distance;
+	if (rc == 0 && near_follows(p, &near, &distance))
+		return refuse_near(p, p->at, near);
+	return rc;
+}
+
+/* "-" right before an operand. */
+static bool take_minus(struct parser *p)
+{
+	if (peek_byte(p) != '-' || p->at + 1 >= p->text.n)
+		return false;
+	int next = (unsigned char)p->text.p[p->at + 1];
+	if (is_blank(next) || next == ')' || next == '-')
+		return false;
+	p->at++;
+	return true;
+}
+
+static int refuse_missing(struct parser *p, size_t at, const char *where)
+{
+	struct str word = bare_word(p, at);
+	return REFUSE(p, at, "'" STR_FMT "' has nothing %s it; \"" STR_FMT "\" means the word",
+		      STR_ARG(word), where, STR_ARG(word));
+}
+
+static bool at_keyword(const struct parser *p)
+{
+	struct str word = bare_word(p, p->at);
+	struct str distance;
+	return str_eq_nocase(word, STR("and")) || str_eq_nocase(word, STR("or")) ||
+	       near_follows(p, &word, &distance);
+}
+
+/* There is something to take: not the end, a closing bracket or an operator between two. */
+static bool operand_follows(const struct parser *p)
+{
+	return peek_byte(p) >= 0 && peek_byte(p) != ')' && !at_keyword(p);
+}
+
+static int parse_negated(struct parser *p, struct query_node **ret)
+{
+	bool taken_away = false;
+	size_t at = p->at;
+	for (;;) {
+		size_t last = p->at;
+		bool minus = take_minus(p);
+		if (!minus && !take_keyword(p, "not"))
+			break;
+		taken_away = !taken_away;
+		if (!operand_follows(p))
+			return refuse_missing(p, last, "after");
+	}
+	struct query_node *kid;
+	if (parse_operand(p, &kid) < 0)
+		return -1;
+	*ret = kid;
+	if (!kid || !taken_away)
+		return 0;
+	if (kid->op == QUERY_NOT) {
+		*ret = kid->kid[0];
+		return 0;
+	}
+	if (node_new(p, QUERY_NOT, at, ret) < 0)
+		return -1;
+	(*ret)->kid = arena_array(p->arena, 1, sizeof kid);
+	(*ret)->kid[0] = kid;
+	(*ret)->kids = 1;
+	return 0;
+}
+
 static int parse_all(struct parser *p, struct query_node **ret)
 {
 	struct parts parts = {.op = QUERY_AND};
@@ -510,6 +752,16 @@ static int parse_any(struct parser *p, struct query_node **ret)
 	return join_parts(p, &parts, start, ret);
 }
 
+static int parse_whole(struct parser *p, struct query_node **ret)
+{
+	if (parse_any(p, ret) < 0)
+		return -1;
+	if (peek_byte(p) == ')')
+		return REFUSE(p, p->at, "this bracket was not opened");
+	ENSURE(p->at == p->text.n);
+	return *ret ? 0 : node_new(p, QUERY_NOTHING, 0, ret);
+}
+
 int query_parse(struct str text, const struct query_options *options,
 		const struct token_rules *rules, struct arena *arena, struct query *ret,
 		struct err *err)
@@ -518,72 +770,24 @@ int query_parse(struct str text, const struct query_options *options,
 			   .rules = rules,
 			   .arena = arena,
 			   .err = err,
-			   .exact = options && options->exact};
+			   .options = options ? *options : (struct query_options){0},
+			   .notes = BUF_INIT(NOTES_BYTES)};
 	struct query_node *root;
+	p.exact = p.options.exact;
 	if (text.n > QUERY_TEXT_MOST)
 		return err_set(err, ERR_USAGE, "a query of %zu bytes; at most %d are read", text.n,
 			       QUERY_TEXT_MOST);
-	if (parse_any(&p, &root) < 0)
-		return -1;
-	if (peek_byte(&p) == ')')
-		return REFUSE(&p, p.at, "this bracket was not opened");
-	ENSURE(p.at == text.n);
-	if (!root && node_new(&p, QUERY_NOTHING, 0, &root) < 0)
-		return -1;
-	*ret = (struct query){.root = root, .limit = 10};
-	return 0;
-}
-
-/* Queries as text again */
-
-static const char *const relations[] = {"<", "<=", ">", ">=", ":"};
-
-static void print_words(const struct query_node *node, struct buf *out)
-{
-	if (node->attribute.n)
-		buf_printf(out, STR_FMT " : ", STR_ARG(node->attribute));
-	buf_add_text(out, node->exact ? "=\"" : "\"");
-	for (uint32_t i = 0; i < node->words; i++) {
-		buf_add_text(out, i ? " " : "");
-		buf_add_str(out, node->word[i].form);
+	if (p.options.errors > QUERY_ERRORS_MOST)
+		return err_set(err, ERR_USAGE, "%u errors; at most %d are allowed",
+			       p.options.errors, QUERY_ERRORS_MOST);
+	int rc = parse_whole(&p, &root);
+	if (rc == 0) {
+		if (p.noted > NOTES_MOST)
+			buf_printf(&p.notes, "and %u more\n", p.noted - NOTES_MOST);
+		*ret = (struct query){.root = root, .rules = rules, .limit = 10};
+		if (p.notes.n)
+			ret->notes = arena_str(arena, buf_str(&p.notes));
 	}
-	buf_add_byte(out, '"');
-}
-
-static void print_kids(const struct query_node *node, struct buf *out)
-{
-	buf_add_byte(out, '(');
-	for (uint32_t i = 0; i < node->kids; i++) {
-		buf_add_text(out, i == 0 ? "" : node->op == QUERY_AND ? " AND " : " OR ");
-		query_print(node->kid[i], out);
-	}
-	buf_add_byte(out, ')');
-}
-
-void query_print(const struct query_node *node, struct buf *out)
-{
-	switch (node->op) {
-	case QUERY_NOTHING:
-		buf_add_text(out, "\"\"");
-		return;
-	case QUERY_ALL:
-		buf_add_byte(out, '*');
-		return;
-	case QUERY_WORD:
-	case QUERY_PHRASE:
-		print_words(node, out);
-		return;
-	case QUERY_COMPARE:
-		buf_printf(out, STR_FMT " %s \"" STR_FMT "\"", STR_ARG(node->attribute),
-			   relations[node->relation], STR_ARG(node->value.text));
-		return;
-	case QUERY_AND:
-	case QUERY_OR:
-		print_kids(node, out);
-		return;
-	case QUERY_NOT:
-		buf_add_text(out, "NOT ");
-		query_print(node->kid[0], out);
-		return;
-	}
+	buf_free(&p.notes);
+	return rc;
 }

@@ -87,6 +87,15 @@ int segment_walk_next(struct segment_walk *w, struct err *err);
 /* The next is the first after the current one that is not before `from`. */
 int segment_walk_seek(struct segment_walk *w, struct str from, struct err *err);
 
+/* The blob: all terms of the combined lists, those of equal length in bytes one after the other
+ * without anything between, in order. */
+struct segment_blob {
+	const char *p;
+	uint32_t n; /* terms of this length */
+};
+/* length: 1 to TOKEN_TERM_MOST. */
+int segment_blob(struct segment *s, uint32_t length, struct segment_blob *ret, struct err *err);
+
 /* Original forms of a term by number. 0: the term itself; 1: with its first letter as a capital;
  * 2: all letters capitals (ASCII, both); others are the term's own. */
 enum { SEGMENT_FORM_TERM, SEGMENT_FORM_FIRST, SEGMENT_FORM_CAPITALS, SEGMENT_FORM_OWN };
@@ -172,6 +181,21 @@ static inline int64_t segment_number(const struct segment_column *c, uint32_t do
 	v = le64toh(v) & c->mask;
 	return v ? (int64_t)((uint64_t)c->base + v) : SEGMENT_ABSENT;
 }
+
+/* The least and the greatest number of each SEGMENT_SPAN documents, so that a range passes over
+ * those without a match; least > most: none has a number. */
+enum { SEGMENT_SPAN = 1024 };
+struct segment_span {
+	int64_t least, most;
+};
+int segment_spans(struct segment *s, unsigned column, const struct segment_span **ret,
+		  struct err *err);
+/* A column of words: numbers are those of its values, from 1 on in order of bytes; the text of
+ * one, and the number of one (1: no document has it). */
+int segment_value(struct segment *s, unsigned column, uint32_t number, struct str *ret,
+		  struct err *err);
+int segment_value_number(struct segment *s, unsigned column, struct str value, uint32_t *ret,
+			 struct err *err);
 
 int segment_key(struct segment *s, uint32_t doc, struct arena *arena, struct str *ret,
 		struct err *err);

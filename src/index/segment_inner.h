@@ -5,18 +5,20 @@
 #include "disk/format.h"
 #include "disk/page.h"
 #include "index/segment.h"
+#include "index/token.h"
 
 #include <stdatomic.h>
 
 #define SEGMENT_MAGIC "GARNERWS"
 enum {
-	SEGMENT_VERSION = 2,
+	SEGMENT_VERSION = 3,
 	SEGMENT_HEAD = 16,      /* bytes before the data of terms */
 	SEGMENT_SLACK = 8,      /* bytes after every number, so that 8 can be read at once */
 	SEGMENT_KEY_GROUP = 16, /* keys that are coded one after the other */
 	SEGMENT_RANGE_GROUP = 8,
 	SEGMENT_DICT_BLOCK = 32, /* terms in a block of the dictionary */
 	SEGMENT_SHORT = 15,      /* lengths below it share a byte in the dictionary */
+	SEGMENT_BLOB_HEAD = 4 * TOKEN_TERM_MOST, /* bytes before the terms of the blob */
 	SEGMENT_COLUMNS_MOST = SEGMENT_COLUMN + WORDS_COLUMNS_MOST,
 };
 
@@ -35,6 +37,7 @@ enum segment_part {
 	PART_KEYS_WHERE, /* u64 for each group */
 	PART_HASHES, /* u32 for each document: CRC-32C of its key, ascending, equal ones by key */
 	PART_HASH_DOCS, /* u32: which document each is of */
+	PART_BLOB,      /* for each length of terms their number, u32, and then the terms */
 	SEGMENT_PARTS
 };
 
@@ -99,6 +102,7 @@ struct segment {
 	struct str *name; /* of attributes, in the map */
 	uint32_t *first;  /* block of each attribute, and one more */
 	uint32_t dict_blocks;
+	uint64_t *blob_at; /* by length of terms: where they begin in the blob, and one more */
 	_Atomic(const uint8_t *) ready[SEGMENT_PARTS]; /* parts that were read as a whole */
 };
 

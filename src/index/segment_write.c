@@ -22,6 +22,7 @@ struct segment_writer {
 	struct buf term; /* data of the current term */
 	struct buf names, lengths, ranges, ranges_where, keys, keys_where, numbers, hashes;
 	struct buf last_key;
+	struct buf blob[TOKEN_TERM_MOST + 1]; /* terms by their length */
 };
 
 static struct buf *buf_number(struct segment_writer *w, size_t i)
@@ -66,6 +67,8 @@ int segment_create(struct segment_writer **ret, const char *path, const struct s
 	struct buf *b;
 	for (size_t i = 0; (b = buf_number(w, i)); i++)
 		*b = BUF_INIT(most_bytes);
+	for (size_t i = 1; i < ARRAY_LEN(w->blob); i++)
+		w->blob[i] = BUF_INIT(most_bytes);
 	list_init(&w->list);
 	dict_init(&w->dict);
 	w->foot.attrs = attrs;
@@ -173,8 +176,10 @@ void segment_put_end(struct segment_writer *w, struct str term, struct str own)
 		info.bytes = w->term.n;
 	}
 	dict_put(&w->dict, w->attr, term, at, &info);
-	if (w->attr == SEGMENT_COMBINED)
+	if (w->attr == SEGMENT_COMBINED) {
 		w->foot.occurrences += l->occurrences;
+		buf_add_str(&w->blob[term.n], term);
+	}
 }
 
 /* The end */
@@ -301,6 +306,17 @@ static void put_hashes(struct segment_writer *w)
 	buf_free(&docs);
 }
 
+static void put_blob(struct segment_writer *w)
+{
+	struct buf head = BUF_INIT(SEGMENT_BLOB_HEAD);
+	for (size_t i = 1; i < ARRAY_LEN(w->blob); i++)
+		put_u32le(&head, (uint32_t)(w->blob[i].n / i));
+	put_part(w, PART_BLOB, buf_str(&head));
+	for (size_t i = 1; i < ARRAY_LEN(w->blob); i++)
+		put_bytes(w, w->blob[i].p, w->blob[i].n);
+	buf_free(&head);
+}
+
 static void put_foot(struct segment_writer *w)
 {
 	struct buf b = BUF_INIT(SEGMENT_FOOT);
@@ -335,6 +351,7 @@ static void put_parts(struct segment_writer *w)
 	put_part(w, PART_KEYS, buf_str(&w->keys));
 	put_part(w, PART_KEYS_WHERE, buf_str(&w->keys_where));
 	put_hashes(w);
+	put_blob(w);
 	put_foot(w);
 }
 
@@ -345,6 +362,8 @@ static void writer_release(struct segment_writer **wp)
 	page_drop(&w->out);
 	for (size_t i = 0; (b = buf_number(w, i)); i++)
 		buf_free(b);
+	for (size_t i = 1; i < ARRAY_LEN(w->blob); i++)
+		buf_free(&w->blob[i]);
 	list_free(&w->list);
 	dict_free(&w->dict);
 	mem_free(&w->path);

@@ -38,6 +38,7 @@ struct words_doc {
 enum words_type {
 	WORDS_NUMBER, /* decimal, perhaps with a sign */
 	WORDS_DATE,   /* seconds since 1970 in decimal, or YYYY-MM-DD with or without a time */
+	WORDS_WORD,   /* one of not too many texts: a site, a type, a language; in lower case */
 };
 struct words_settings {
 	char language[32];              /* of the stemmer; empty: words are not stemmed */
@@ -117,6 +118,29 @@ int words_verify(struct words_reader *r, struct err *err);
 /* Answers a query; everything in *ret lies in the arena. */
 int words_query(struct words_reader *r, const struct query *query, struct arena *arena,
 		struct hits *ret, struct err *err);
+
+/* Suggestions for what is being typed: words that begin so, those of most documents first, and
+ * titles. */
+struct words_suggestion {
+	struct str text;
+	uint64_t docs; /* that have the word; 0: it is a title */
+};
+struct words_suggest_spec {
+	struct str prefix;
+	const struct token_rules *rules;
+	uint32_t words, titles; /* how many, at most */
+	query_text_fn *text;    /* for titles; NULL: none */
+	void *text_ctx;
+	int64_t budget_us;
+};
+int words_suggest(struct words_reader *r, const struct words_suggest_spec *spec,
+		  struct arena *arena, struct words_suggestion **ret, size_t *ret_n,
+		  struct err *err);
+/* What was perhaps meant: the query with words that no document, or hardly any, has replaced by
+ * neighbours that have hits; as text that query_parse() reads. 1: nothing better is known. */
+int words_did_you_mean(struct words_reader *r, const struct query *query,
+		       const struct token_rules *rules, struct arena *arena, struct str *ret,
+		       struct err *err);
 
 /* The length of a document in one byte, which is what ranking knows of it: exact below 16, then 8
  * steps for each doubling, rounded down. */

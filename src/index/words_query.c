@@ -15,11 +15,27 @@ int exec_fail(struct exec *e)
 	return -1;
 }
 
+static bool is_cancelled(struct exec *e)
+{
+	const atomic_bool *cancel = e->query->cancel;
+	if (cancel && atomic_load_explicit(cancel, memory_order_relaxed))
+		e->cut = true;
+	return e->cut;
+}
+
+bool exec_late_now(void *ctx)
+{
+	struct exec *e = ctx;
+	if (!is_cancelled(e) && e->deadline_us)
+		e->cut = clock_mono_us() >= e->deadline_us;
+	return e->cut;
+}
+
 bool exec_late(struct exec *e)
 {
-	if (e->deadline_us == 0 || e->cut || ++e->ticks % TICKS)
+	if (e->cut || ++e->ticks % TICKS)
 		return e->cut;
-	return e->cut = clock_mono_us() >= e->deadline_us;
+	return exec_late_now(e);
 }
 
 /* Absent numbers are below all others. */
@@ -67,6 +83,7 @@ static int open_segment(struct exec *e, size_t number)
 	e->deleted = part->deleted;
 	e->rank_most = 0;
 	e->bounds_left = BOUNDS_MOST;
+	e->scoring = e->query->order == QUERY_BY_RANK;
 	if (e->query->order == QUERY_BY_TIME)
 		return segment_column(e->segment, SEGMENT_TIME, &e->time, e->err);
 	if (e->query->order == QUERY_ANYHOW)
@@ -92,14 +109,19 @@ static void exec_close_segment(struct exec *e, struct arena_mark mark)
 {
 	exec_lists_close(e);
 	exec_checks_close(e);
+	for (uint32_t i = 0; i < e->terms; i++)
+		if (e->term[i].made) {
+			struct exec_union *u = &e->term[i].made[e->number];
+			u->scores = u->bounds = NULL;
+		}
 	e->opened = NULL;
 	e->lists_room = 0;
 	arena_reset(e->arena, mark);
 }
 
-static int run_segments(struct exec *e)
+int exec_segments(struct exec *e)
 {
-	for (size_t i = 0; i < e->parts && !e->cut; i++) {
+	for (size_t i = 0; i < e->parts && !is_cancelled(e); i++) {
 		struct arena_mark mark = arena_mark(e->arena);
 		if (open_segment(e, i) < 0)
 			return -1;
@@ -121,10 +143,11 @@ static bool word_total(const struct exec *e, uint64_t *ret)
 	uint64_t deleted = 0;
 	for (size_t i = 0; i < e->parts; i++)
 		deleted += e->part[i].deleted_docs;
-	if (!leaf || leaf->check || leaf->terms != 1 || deleted)
+	if (!leaf || leaf->check || leaf->terms != 1 || deleted || e->partial)
 		return false;
-	*ret = e->term[leaf->term[0]].df;
-	return true;
+	const struct exec_term *term = &e->term[leaf->term[0]];
+	*ret = term->df;
+	return !(term->want && e->cut);
 }
 
 /* Counts what was passed over, in a pass of its own that has no order. */
@@ -138,8 +161,9 @@ static int count_all(struct exec *e, uint64_t *ret)
 	count.best = (struct exec_best){0};
 	count.base = count.seen = count.keep = count.need = 0;
 	count.stopped = false;
-	int rc = run_segments(&count);
+	int rc = exec_segments(&count);
 	e->cut = count.cut;
+	e->partial |= count.partial;
 	*ret = count.seen;
 	return rc;
 }
@@ -147,7 +171,7 @@ static int count_all(struct exec *e, uint64_t *ret)
 static int find_total(struct exec *e, struct hits *ret)
 {
 	ret->total = e->seen;
-	ret->total_exact = !e->cut && !e->stopped;
+	ret->total_exact = !e->cut && !e->partial && !e->stopped;
 	if (ret->total_exact)
 		return 0;
 	if (word_total(e, &ret->total)) {
@@ -160,7 +184,7 @@ static int find_total(struct exec *e, struct hits *ret)
 	if (count_all(e, &n) < 0)
 		return -1;
 	ret->total = MAX(ret->total, n);
-	ret->total_exact = !e->cut;
+	ret->total_exact = !e->cut && !e->partial;
 	return 0;
 }
 
@@ -235,6 +259,18 @@ static void print_term(const struct exec_term *t, struct buf *out)
 	buf_add_str(out, t->term);
 }
 
+/* The words that a pattern means; a word of several segments counts in each. */
+static void print_meant(const struct exec_term *t, struct buf *out)
+{
+	if (!t->want)
+		return;
+	buf_printf(out, "    means %llu words%s", (unsigned long long)t->words,
+		   t->tolds ? ":" : "");
+	for (uint32_t i = 0; i < t->tolds; i++)
+		buf_printf(out, " " STR_FMT, STR_ARG(t->told[i]));
+	buf_add_text(out, t->words > t->tolds ? " ...\n" : "\n");
+}
+
 static double score_points(uint64_t score)
 {
 	return (double)score / RANK_ONE;
@@ -244,14 +280,18 @@ static double score_points(uint64_t score)
 static void explain_list(struct exec *e, uint32_t term, uint32_t doc, struct buf *out)
 {
 	struct exec_list *l = exec_list_open(e, term, 1);
-	if (!l || exec_list_seek(e, l, doc) != doc)
+	if (!l || exec_list_seek(e, l, doc) != doc || !exec_list_tfs(e, l))
 		return;
 	uint32_t score = exec_list_score(e, l, l->at);
+	uint32_t errors = l->made && l->made->errors ? l->made->errors[l->where] : 0;
 	buf_add_text(out, "    ");
 	print_term(l->term, out);
-	buf_printf(out, ": %.4f = idf %.4f, frequency %u, length %llu\n", score_points(score),
+	buf_printf(out, ": %.4f = idf %.4f, frequency %u, length %llu", score_points(score),
 		   (double)l->weight / RANK_ONE, l->tfs[l->at],
 		   (unsigned long long)words_length_of(e->lengths[doc]));
+	if (errors)
+		buf_printf(out, ", %u errors: 1/%u of it", errors, 1 + errors);
+	buf_add_byte(out, '\n');
 }
 
 static int explain_hit(struct exec *e, const struct hit *hit, struct buf *out)
@@ -263,6 +303,7 @@ static int explain_hit(struct exec *e, const struct hit *hit, struct buf *out)
 	if (segment_lengths(e->segment, &e->lengths, e->err) < 0 ||
 	    segment_column(e->segment, SEGMENT_RANK, &rank, e->err) < 0)
 		return -1;
+	e->scoring = true;
 	buf_printf(out, "  %.4f segment %u document %u " STR_FMT "\n", (double)hit->score,
 		   hit->segment, hit->doc, STR_ARG(hit->key));
 	for (uint32_t i = 0; i < e->terms; i++)
@@ -281,13 +322,14 @@ static int exec_explain(struct exec *e, struct hits *hits)
 	struct buf out = BUF_INIT(EXPLAIN_MOST);
 	int rc = 0;
 	buf_add_text(&out, "query: ");
-	query_print(e->query->root, &out);
+	query_print(e->ran, &out);
 	buf_add_text(&out, "\nlists:\n");
 	for (uint32_t i = 0; i < e->terms; i++) {
 		buf_add_text(&out, "  ");
 		print_term(&e->term[i], &out);
 		buf_printf(&out, ": %llu documents, idf %.4f\n", (unsigned long long)e->term[i].df,
 			   (double)e->term[i].weight / RANK_ONE);
+		print_meant(&e->term[i], &out);
 	}
 	buf_printf(&out,
 		   "looked at: %zu segments, %llu blocks (%llu passed over), %llu candidates, %llu "
@@ -322,17 +364,23 @@ int words_query(struct words_reader *r, const struct query *query, struct arena 
 	e.part = words_parts(r, &e.parts);
 	e.keep = query->limit ? query->offset + query->limit : 0;
 	e.deadline_us = query->budget_us ? clock_mono_us() + query->budget_us : 0;
-	int rc = exec_plan(&e, query->root);
+	int rc = exec_best_errors(&e, query->root, &e.ran);
 	if (rc == 0)
-		rc = run_segments(&e);
+		rc = exec_plan(&e, e.ran);
+	e.counted = rc == 0 && word_total(&e, &hits.total);
+	if (rc == 0)
+		rc = exec_segments(&e);
 	if (rc == 0)
 		rc = find_total(&e, &hits);
 	if (rc == 0)
 		rc = tell_hits(&e, &hits);
-	hits.cut = e.cut;
+	hits.cut = e.cut || e.partial;
+	hits.ran = e.ran;
+	hits.notes = arena_str(arena, query->notes);
 	if (rc == 0 && query->explain)
 		rc = exec_explain(&e, &hits);
 	exec_best_free(&e.best);
+	token_rules_close(&e.rules);
 	arena_free(&scratch);
 	if (rc == 0)
 		*ret = hits;

@@ -260,7 +260,8 @@ static void time_is_up_also_in_other_orders(void **state)
 		assert_true(hits.n == 10);
 		q.order = QUERY_ANYHOW;
 		q.exact_total = true;
-		assert_true(answered(r, &q).cut);
+		/* how many have a word is known without looking at any */
+		assert_int_equal(i > 0, answered(r, &q).cut);
 		arena_clear(&arena);
 	}
 	words_close(&r);

@@ -1,7 +1,7 @@
 #include "../dice.h"
 #include "../unit.h"
-#include "index/query.h"
 #include "index/token.h"
+#include "query_same.h"
 
 static struct token_rules *rules;
 static struct arena arena = ARENA_INIT((size_t)1 << 30);
@@ -21,33 +21,46 @@ static int close_rules(void **state)
 	return 0;
 }
 
-static void reads(const char *text, const char *want)
+static struct query parsed(const char *text, const struct query_options *options)
 {
 	struct query q;
 	struct err err;
-	struct buf out = BUF_INIT(1 << 20);
-	if (query_parse(str_of(text), NULL, rules, &arena, &q, &err) < 0)
+	if (query_parse(str_of(text), options, rules, &arena, &q, &err) < 0)
 		fail_msg("'%s': %s", text, err.msg);
+	return q;
+}
+
+/* And what is printed is read as the same tree. */
+static void reads_with(const char *text, const struct query_options *options, const char *want)
+{
+	struct query q = parsed(text, options);
+	struct buf out = BUF_INIT(1 << 20);
 	query_print(q.root, &out);
 	assert_str(buf_str(&out), want);
-	struct buf again = BUF_INIT(1 << 20);
-	assert_int_equal(0, query_parse(buf_str(&out), NULL, rules, &arena, &q, &err));
-	query_print(q.root, &again);
-	assert_str(buf_str(&again), want);
+	struct query again = parsed(buf_text(&out), options);
+	if (!query_same(q.root, again.root))
+		fail_msg("'%s': '%s' is another tree", text, want);
+	assert_true(str_eq(q.notes, again.notes));
 	buf_free(&out);
-	buf_free(&again);
 	arena_clear(&arena);
+}
+
+static void reads(const char *text, const char *want)
+{
+	reads_with(text, NULL, want);
 }
 
 static void refuses(const char *text, const char *want)
 {
 	struct query q = {.limit = 77};
 	struct err err;
-	assert_int_equal(-1, query_parse(str_of(text), NULL, rules, &arena, &q, &err));
+	if (query_parse(str_of(text), NULL, rules, &arena, &q, &err) == 0)
+		fail_msg("'%s' is taken", text);
 	assert_int_equal(ERR_USAGE, err.code);
 	if (!strstr(err.msg, want))
 		fail_msg("'%s': '%s' has no '%s'", text, err.msg, want);
 	assert_int_equal(77, q.limit);
+	arena_clear(&arena);
 }
 
 static void words_side_by_side_are_all_wanted(void **state)
@@ -115,7 +128,7 @@ static void attributes_hold_for_what_follows_them(void **state)
 	reads("title:-(a or b) c", "(NOT (title : \"a\" OR title : \"b\") AND \"c\")");
 	reads("title : not and b", "(title : \"not\" AND \"b\")");
 	reads("not title : not a", "title : \"a\"");
-	reads("size : -5", "size : \"5\"");      /* a number below 0 where size is one */
+	reads("size : -5", "size : \"-5\"");     /* a number below 0 where size is one */
 	reads("a OR:b", "(\"a\" AND \"OR b\")"); /* no attribute has the name of an operator */
 	reads("a or : b", "(\"a\" OR \"b\")");
 }
@@ -137,9 +150,7 @@ static void case_is_regarded_after_an_equals_sign(void **state)
 
 static struct query_node compared(const char *text)
 {
-	struct query q;
-	struct err err;
-	assert_int_equal(0, query_parse(str_of(text), NULL, rules, &arena, &q, &err));
+	struct query q = parsed(text, NULL);
 	assert_int_equal(QUERY_COMPARE, q.root->op);
 	return *q.root;
 }
@@ -166,6 +177,413 @@ static void numbers_and_dates_are_compared(void **state)
 	assert_true(n.value.from_s == 1709208000 && n.value.to_s == 1709208001);
 	n = compared("t < 1969-12-31");
 	assert_true(n.value.from_s == -86400);
+}
+
+static void sizes_have_units(void **state)
+{
+	(void)state;
+	assert_true(compared("size > 10k").value.number == 10240);
+	assert_true(compared("size > 2M").value.number == 2 << 20);
+	assert_true(compared("size > 1.5G").value.number == INT64_C(3) << 29);
+	assert_true(compared("size > 1KiB").value.number == 1024);
+	assert_true(compared("size > -3k").value.number == -3072);
+	assert_true(parsed("size : 4k", NULL).root->value.number == 4096);
+	reads("size > 10k", "size > \"10k\"");
+	refuses("size > 10x", "character 8: '10x' is neither");
+	refuses("size > 10E", "neither"); /* more than fits */
+	refuses("size > 0.3", "neither");
+}
+
+static void ranges_include_both_ends(void **state)
+{
+	(void)state;
+	struct query_node n = compared("Size : 10k..2M");
+	assert_str(n.attribute, "size");
+	assert_int_equal(QUERY_BETWEEN, n.relation);
+	assert_true(n.value.number == 10240 && n.upto.number == 2 << 20);
+	n = compared("modified : 2024-03..2024-05");
+	assert_int_equal(QUERY_BETWEEN, n.relation);
+	assert_true(n.value.from_s == 1709251200 && n.upto.to_s == 1717200000);
+	assert_int_equal(QUERY_AT_LEAST, compared("size : 10k..").relation);
+	assert_int_equal(QUERY_AT_MOST, compared("size : ..2M").relation);
+	assert_true(compared("size : ..-2").value.number == -2);
+	reads("size:10k..2M a", "(size : 10k..2M AND \"a\")");
+	reads("size:-5..-1", "size : -5..-1");
+	reads("size : 10k..", "size >= \"10k\"");
+	reads("size : (..5 OR 7.. OR 10..20)", "(size <= \"5\" OR size >= \"7\" OR size : 10..20)");
+	reads("t : 2024-05-17T12:00:00Z..2025", "t : 2024-05-17T12:00:00Z..2025");
+	reads("not size : 1..2", "NOT size : 1..2");
+	/* words */
+	reads("1..2 a..b", "(\"1 2\" AND \"a b\")");
+	reads("title : a..b", "title : \"a..b\"");
+	reads("size : 1..x", "size : \"1..x\"");
+	reads("size : \"1..2\"", "size : \"1..2\"");
+	reads("size : ..", "\"\"");
+	reads("size : =1..2", "size : =\"1..2\"");
+}
+
+static void errors_are_written_after_words(void **state)
+{
+	(void)state;
+	reads("appel~1", "\"appel\"~1");
+	reads("appel~", "\"appel\"~");
+	reads("a~", "\"a\"~");
+	reads("\"Appel pie\"~2 x", "(\"Appel pie\"~2 AND \"x\")");
+	reads("\"appel pie\"~", "\"appel pie\"~");
+	reads("(=Appel~04)", "=\"Appel\"~4");
+	reads("title:(appel~1 -pie~2)", "(title : \"appel\"~1 AND NOT title : \"pie\"~2)");
+	reads("x86_64~3", "\"x86 64\"~3");
+	reads("\303\251t\303\251~2", "\"\303\251t\303\251\"~2");
+	reads("e\314\201t~1", "\"e\314\201t\"~1");
+	/* elsewhere it separates */
+	reads("a~b", "\"a b\"");
+	reads("appel~1x", "\"appel 1x\"");
+	reads("appel~~1", "\"appel 1\"");
+	reads("appel-~1", "\"appel 1\"");
+	reads("appel ~1", "(\"appel\" AND \"1\")");
+	reads("\"appel\" ~ x", "(\"appel\" AND \"x\")");
+	reads("\"appel\"~1\"b\"", "(\"appel\" AND \"1\" AND \"b\")");
+	reads("\"appel~1\"", "\"appel 1\"");
+	reads("~ \"--\"~1", "\"\"");
+	struct query q = parsed("appel~1", NULL);
+	assert_true(q.root->errors == 1 && !q.root->plain);
+	assert_str(q.root->word[0].term, "appel");
+	assert_str(q.root->word[0].form, "appel");
+	assert_int_equal(QUERY_ERRORS_BEST, parsed("appel~", NULL).root->errors);
+	assert_int_equal(0, parsed("appel", NULL).root->errors);
+}
+
+static void errors_are_fewer_than_letters(void **state)
+{
+	(void)state;
+	refuses("appel~0", "character 6: '~0' is not a number of errors from 1 to 8");
+	refuses("abcdefghijk~9", "character 12: '~9' is not a number of errors from 1 to 8");
+	refuses("abc~99999999999999999999999", "from 1 to 8");
+	refuses("x appel~5", "character 8: '~5': this word can have at most 4 errors");
+	refuses("\303\251t\303\251~3", "character 4: '~3': this word can have at most 2");
+	refuses("e\314\201t~2", "character 4: '~2': this word can have at most 1");
+	refuses("a~1", "at most 0 errors");
+	refuses("\"ab cd\"~3", "character 8: '~3': these words can have at most 2 errors");
+	refuses("\346\235\261\344\272\254~1", "character 3: '~1': these words can have at most 0");
+	refuses("app*~1", "character 5: '~' after a pattern");
+	refuses("\"app* pie\"~", "character 11: '~' after a pattern");
+	reads("abcdefghi~8 \"abc def\"~4", "(\"abcdefghi\"~8 AND \"abc def\"~4)");
+}
+
+static void patterns_are_parts_of_words(void **state)
+{
+	(void)state;
+	reads("app*", "\"app*\"");
+	reads("*tion OR *ppl*", "(\"*tion\" OR \"*ppl*\")");
+	reads("a*le a?ple a?*?b", "(\"a*le\" AND \"a?ple\" AND \"a?*?b\")");
+	reads("\"Apple p*\"", "\"Apple p*\"");
+	reads("title:app* title : \"apple p*\"", "(title : \"app*\" AND title : \"apple p*\")");
+	reads("x86_6*", "\"x86 6*\"");
+	reads("=App*", "=\"App*\"");
+	reads("-app*", "NOT \"app*\"");
+	reads("a****b**", "\"a*b*\"");
+	/* what touches no word separates */
+	reads("what is garner?", "(\"what\" AND \"is\" AND \"garner\")");
+	reads("?a a? -? a?*", "(\"a\" AND \"a\" AND \"a\")");
+	reads("a*? ?*a", "(\"a*\" AND \"*a\")");
+	reads("*", "*");
+	reads("** *-* \"*\"", "\"\"");
+	reads("\"apple * pie\"", "\"apple pie\"");
+	reads("http://a.org/b?c=d/e* b?c", "(\"http a org b c d e*\" AND \"b?c\")");
+	struct query q = parsed("\303\211T\303\211*x \"Abc d?F\"", NULL);
+	const struct query_node *n = q.root->kid[0];
+	assert_true(n->word[0].pattern && !n->plain);
+	assert_str(n->word[0].term, "ete*x");
+	assert_str(n->word[0].form, "\303\211T\303\211*x");
+	n = q.root->kid[1];
+	assert_true(!n->word[0].pattern && n->word[1].pattern);
+	assert_str(n->word[0].term, "abc");
+	assert_str(n->word[1].term, "d?f");
+}
+
+static void letters_that_are_words_keep_their_stars(void **state)
+{
+	(void)state;
+	reads("\346\235\261*", "\"\346\235\261*\"");
+	reads("*\346\235\261\344\272\254*", "\"*\346\235\261 \344\272\254*\"");
+	reads("\346\235\261*\344\272\254", "\"\346\235\261* \344\272\254\"");
+	reads("a*\346\235\261?b", "\"a* \346\235\261 b\"");
+	reads("\346\235\261?*\344\272\254", "\"\346\235\261 *\344\272\254\"");
+}
+
+static void patterns_are_bounded(void **state)
+{
+	(void)state;
+	struct buf b = BUF_INIT(1 << 20);
+	buf_fill(&b, 'a', 120);
+	buf_add_text(&b, "*");
+	assert_true(parsed(buf_text(&b), NULL).root->word[0].pattern);
+	buf_clear(&b);
+	buf_add_text(&b, "x ");
+	buf_fill(&b, 'a', 121);
+	buf_add_text(&b, "*");
+	refuses(buf_text(&b), "character 3: a pattern of more than 120 bytes");
+	buf_clear(&b);
+	buf_add_byte(&b, 'a');
+	buf_fill(&b, '?', 120);
+	buf_add_byte(&b, 'a');
+	refuses(buf_text(&b), "a pattern of more than 120 bytes");
+	buf_clear(&b);
+	buf_add_byte(&b, 'a');
+	buf_fill(&b, '*', QUERY_TEXT_MOST - 2);
+	buf_add_byte(&b, 'b');
+	reads(buf_text(&b), "\"a*b\"");
+	buf_clear(&b);
+	for (int i = 0; i < 60; i++)
+		buf_add_text(&b, "*\303\237"); /* two bytes either way */
+	assert_int_equal(180, parsed(buf_text(&b), NULL).root->word[0].term.n);
+	buf_free(&b);
+}
+
+static void words_are_near_each_other(void **state)
+{
+	(void)state;
+	reads("apple NEAR/8 pie", "\"apple\" NEAR/8 \"pie\"");
+	reads("apple near/08 p*", "\"apple\" NEAR/8 \"p*\"");
+	reads("\"apple\" NEAR/1 \"pie\" x", "(\"apple\" NEAR/1 \"pie\" AND \"x\")");
+	reads("title : (a NEAR/8 b)", "title : \"a\" NEAR/8 \"b\"");
+	reads("title : a NEAR/8 b c", "(title : \"a\" NEAR/8 \"b\" AND \"c\")");
+	reads("=A NEAR/8 =B", "=\"A\" NEAR/8 =\"B\"");
+	reads("not a NEAR/8 b", "NOT \"a\" NEAR/8 \"b\"");
+	reads("-a NEAR/8 b or c", "(NOT \"a\" NEAR/8 \"b\" OR \"c\")");
+	reads("x a NEAR/3 b NEAR/4 c", "(\"x\" AND \"a\" NEAR/3 \"b\" AND \"b\" NEAR/4 \"c\")");
+	reads("- a NEAR/10000 b", "\"a\" NEAR/10000 \"b\"");
+	/* words */
+	reads("near near/x near/8/9", "(\"near\" AND \"near x\" AND \"near 8 9\")");
+	reads("\"a NEAR/8 b\"", "\"a NEAR 8 b\"");
+	reads("title : NEAR/8", "title : \"NEAR/8\"");
+	struct query q = parsed("Apple NEAR/8 pie", NULL);
+	assert_int_equal(QUERY_NEAR, q.root->op);
+	assert_int_equal(8, q.root->distance);
+	assert_int_equal(2, q.root->words);
+	assert_str(q.root->word[0].term, "apple");
+	assert_str(q.root->word[1].term, "pie");
+	refuses("a NEAR/0 b", "character 3: 'NEAR/0' is not NEAR/1 to NEAR/10000");
+	refuses("a NEAR/10001 b", "is not NEAR/1 to");
+	refuses("a NEAR/99999999999999999999 b", "is not NEAR/1 to");
+	refuses("NEAR/8 b", "character 1: 'NEAR/8' has nothing before it");
+	refuses("a or NEAR/8 b", "'or' has nothing after it");
+	refuses("a NEAR/8", "character 3: 'NEAR/8' has nothing after it");
+	refuses("a NEAR/8 or b", "'NEAR/8' has nothing after it");
+	refuses("\"a b\" NEAR/8 c", "character 7: 'NEAR/8' needs a single word");
+	refuses("a NEAR/8 b-c", "character 10: 'NEAR/8' needs a single word");
+	refuses("a NEAR/8 (b c)", "needs a single word");
+	refuses("(a b) NEAR/8 c", "needs a single word");
+	refuses("& NEAR/8 c", "needs a single word");
+	refuses("a NEAR/8 &", "needs a single word");
+	refuses("abc~1 NEAR/8 c", "needs a single word");
+	refuses("a NEAR/8 abc~1", "needs a single word");
+	refuses("a NEAR/8 /b/", "needs a single word");
+	refuses("/a/ NEAR/8 b", "needs a single word");
+	refuses("a NEAR/8 title : b", "needs a single word");
+	refuses("a NEAR/8 size < 5", "needs a single word");
+	refuses("a NEAR/8 -b", "needs a single word");
+	refuses("a NEAR/8 not b", "needs a single word");
+	refuses("size : 1..2 NEAR/8 b", "needs a single word");
+	refuses("=a NEAR/8 b", "character 11: '=' stands before both");
+}
+
+static void expressions_stand_between_slashes(void **state)
+{
+	(void)state;
+	reads("/colou?r[ -]map/", "/colou?r[ -]map/");
+	reads("=/Case/ -/x/", "(=/Case/ AND NOT /x/)");
+	reads("title : /x (y)|\"z\"/ a", "(title : /x (y)|\"z\"/ AND \"a\")");
+	reads("title:/x/", "title : /x/");
+	reads("(/x/)", "/x/");
+	reads("/x/(y)", "(/x/ AND \"y\")");
+	reads("/a\\/b/", "/a\\/b/");
+	reads("/a\\\\/ b", "(/a\\\\/ AND \"b\")");
+	/* words */
+	reads("/a/b", "\"a b\"");
+	reads("/usr/share/doc/", "\"usr share doc\"");
+	reads("/x", "\"x\"");
+	reads("/x\\/", "\"x\"");
+	reads("// a", "\"a\"");
+	reads("/x/\"y\"", "(\"x\" AND \"y\")");
+	reads("a/b/ c", "(\"a b\" AND \"c\")");
+	reads("http://x/ y", "(\"http x\" AND \"y\")");
+	reads("=/a/b", "=\"a b\"");
+	reads("\"/x/\"", "\"x\"");
+	struct query q = parsed("=/a\\/b\\d/", NULL);
+	assert_int_equal(QUERY_MATCH, q.root->op);
+	assert_true(q.root->exact);
+	assert_str(q.root->match, "a/b\\d");
+	struct buf b = BUF_INIT(1 << 20);
+	buf_add_byte(&b, '/');
+	buf_fill(&b, 'x', QUERY_MATCH_MOST);
+	buf_add_byte(&b, '/');
+	reads(buf_text(&b), buf_text(&b));
+	buf_clear(&b);
+	buf_add_text(&b, "a /");
+	buf_fill(&b, 'x', QUERY_MATCH_MOST + 1);
+	buf_add_byte(&b, '/');
+	refuses(buf_text(&b), "character 3: an expression of more than 4096 bytes");
+	buf_free(&b);
+}
+
+static void options_are_for_what_says_nothing_itself(void **state)
+{
+	(void)state;
+	const struct query_options two = {.errors = 2, .parts = true, .forgive = true};
+	struct query q =
+		parsed("apple \"apple pie\" apple~1 app* /x/ \"app* pie\" c NEAR/3 d", &two);
+	assert_int_equal(7, q.root->kids);
+	for (uint32_t i = 0; i < q.root->kids; i++) {
+		const struct query_node *n = q.root->kid[i];
+		bool plain = i < 2 || i == 6;
+		assert_int_equal(plain, n->plain);
+		assert_int_equal(plain, n->parts);
+		assert_int_equal(plain, n->forgive);
+		assert_int_equal(i < 2 ? 2 : i == 2, n->errors);
+	}
+	q = parsed("apple a~1b ap* apple~1", &(struct query_options){.best = true, .errors = 3});
+	assert_int_equal(QUERY_ERRORS_BEST, q.root->kid[0]->errors);
+	assert_int_equal(QUERY_ERRORS_BEST, q.root->kid[1]->errors);
+	assert_int_equal(0, q.root->kid[2]->errors);
+	assert_int_equal(1, q.root->kid[3]->errors);
+	assert_int_equal(0, q.notes.n);
+	q = parsed("size : 10 x", &two);
+	assert_true(q.root->kid[0]->value.is_number && q.root->kid[0]->value.number == 10);
+	q = parsed("/a/", &(struct query_options){.exact = true});
+	assert_true(q.root->exact);
+	reads_with("apple title : pie~1 \"x y\" a NEAR/2 bc", &two,
+		   "(\"apple\" AND title : \"pie\"~1 AND \"x y\" AND \"a\" NEAR/2 \"bc\")");
+	struct err err;
+	assert_int_equal(-1, query_parse(STR("a"), &(struct query_options){.errors = 9}, rules,
+					 &arena, &q, &err));
+	assert_int_equal(ERR_USAGE, err.code);
+}
+
+static void short_words_take_fewer_errors_and_the_notes_say_so(void **state)
+{
+	(void)state;
+	const struct query_options three = {.errors = 3};
+	struct query q = parsed("apple abc a \"ab cd\" title : \"x-y\"", &three);
+	static const int want[] = {3, 2, 0, 2, 0};
+	for (uint32_t i = 0; i < 5; i++)
+		assert_int_equal(want[i], q.root->kid[i]->errors);
+	assert_str(q.notes, "\"abc\": too short for 3 errors, 2 taken\n"
+			    "\"a\": too short for errors\n"
+			    "\"ab cd\": too short for 3 errors, 2 taken\n"
+			    "\"x-y\": too short for errors\n");
+	q = parsed("apple NEAR/3 ab", &three);
+	assert_int_equal(3, q.root->errors);
+	assert_str(q.notes, "\"ab\": too short for 3 errors, 1 taken\n");
+	struct buf b = BUF_INIT(1 << 16);
+	for (int i = 0; i < 1000; i++)
+		buf_add_text(&b, "a ");
+	q = parsed(buf_text(&b), &three);
+	assert_true(str_ends(q.notes, STR("and 990 more\n")));
+	buf_free(&b);
+}
+
+static void errors_are_counted_in_words_that_are_not_stemmed(void **state)
+{
+	(void)state;
+	struct token_rules *english;
+	struct query q;
+	struct err err;
+	if (token_rules_open(&english, STR("english"), &err) < 0)
+		fail_msg("%s", err.msg);
+	assert_int_equal(0, query_parse(STR("Connections~8 Connections connections*"), NULL,
+					english, &arena, &q, &err));
+	const struct query_word *w = q.root->kid[0]->word;
+	assert_str(w->term, "connect");
+	assert_str(w->folded, "connections");
+	assert_str(w->form, "Connections");
+	w = q.root->kid[2]->word;
+	assert_str(w->term, "connections*");
+	assert_str(w->folded, "connections*");
+	token_rules_close(&english);
+	arena_clear(&arena);
+}
+
+/* Texts of what the language is made of, in any order. */
+static void whatever_is_read_is_printed_so_that_it_reads_the_same(void **state)
+{
+	(void)state;
+	static const char *const piece[] = {
+		"apple",
+		"Pie",
+		"a",
+		"x-y",
+		"\346\235\261\344\272\254",
+		"\303\211t\303\251",
+		"10k",
+		"2024-05",
+		"-5",
+		"1..2",
+		"..7",
+		"*",
+		"*",
+		"?",
+		"~",
+		"~1",
+		"~3",
+		"\"",
+		"\"",
+		"(",
+		")",
+		"/",
+		"/",
+		"\\",
+		"=",
+		" : ",
+		"title : ",
+		"size:",
+		"size < ",
+		" NEAR/3 ",
+		" AND ",
+		" OR ",
+		" NOT ",
+		" -",
+		" ",
+		" ",
+		" ",
+		"\"a b\"",
+		"http://",
+		"\377",
+		"/b+/ ",
+		"\n",
+	};
+	static const struct query_options options[] = {
+		{0},
+		{.errors = 2, .parts = true},
+		{.best = true, .exact = true},
+		{.forgive = true},
+	};
+	uint64_t seed = 19;
+	size_t taken = 0, kinds[QUERY_MATCH + 1] = {0};
+	for (int round = 0; round < 20000; round++) {
+		struct buf text = BUF_INIT(1 << 12), once = BUF_INIT(1 << 16);
+		const struct query_options *o = &options[dice(&seed) % ARRAY_LEN(options)];
+		struct query q, again;
+		struct err err;
+		for (size_t n = 1 + dice(&seed) % 12; n; n--)
+			buf_add_text(&text, piece[dice(&seed) % ARRAY_LEN(piece)]);
+		if (query_parse(buf_str(&text), o, rules, &arena, &q, &err) == 0) {
+			taken++;
+			kinds[q.root->op]++;
+			query_print(q.root, &once);
+			if (query_parse(buf_str(&once), o, rules, &arena, &again, &err) < 0)
+				fail_msg("'%s': '%s': %s", buf_text(&text), buf_text(&once),
+					 err.msg);
+			if (!query_same(q.root, again.root))
+				fail_msg("'%s': '%s' is another", buf_text(&text), buf_text(&once));
+		}
+		buf_free(&text);
+		buf_free(&once);
+		arena_clear(&arena);
+	}
+	assert_true(taken > 5000);
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		assert_true(kinds[i] > 0);
 }
 
 static void errors_name_the_place(void **state)
@@ -198,6 +616,17 @@ static void size_and_depth_are_bounded(void **state)
 	buf_fill(&b, '(', QUERY_DEPTH_MOST + 1);
 	buf_add_byte(&b, 'a');
 	refuses(buf_text(&b), "brackets in brackets");
+	buf_clear(&b);
+	for (int i = 0; i < QUERY_DEPTH_MOST; i++)
+		buf_add_text(&b, i % 2 ? "a or b (" : "not (b a or ");
+	buf_add_text(&b, "c");
+	buf_fill(&b, ')', QUERY_DEPTH_MOST);
+	struct query q = parsed(buf_text(&b), NULL), again;
+	struct buf out = BUF_INIT(1 << 20);
+	query_print(q.root, &out);
+	again = parsed(buf_text(&out), NULL);
+	assert_true(query_same(q.root, again.root));
+	buf_free(&out);
 	buf_clear(&b);
 	for (int i = 0; i < QUERY_DEPTH_MOST + 1; i++)
 		buf_add_text(&b, "a:");
@@ -236,6 +665,19 @@ int main(void)
 		cmocka_unit_test(attributes_hold_for_what_follows_them),
 		cmocka_unit_test(case_is_regarded_after_an_equals_sign),
 		cmocka_unit_test(numbers_and_dates_are_compared),
+		cmocka_unit_test(sizes_have_units),
+		cmocka_unit_test(ranges_include_both_ends),
+		cmocka_unit_test(errors_are_written_after_words),
+		cmocka_unit_test(errors_are_fewer_than_letters),
+		cmocka_unit_test(patterns_are_parts_of_words),
+		cmocka_unit_test(letters_that_are_words_keep_their_stars),
+		cmocka_unit_test(patterns_are_bounded),
+		cmocka_unit_test(words_are_near_each_other),
+		cmocka_unit_test(expressions_stand_between_slashes),
+		cmocka_unit_test(options_are_for_what_says_nothing_itself),
+		cmocka_unit_test(short_words_take_fewer_errors_and_the_notes_say_so),
+		cmocka_unit_test(errors_are_counted_in_words_that_are_not_stemmed),
+		cmocka_unit_test(whatever_is_read_is_printed_so_that_it_reads_the_same),
 		cmocka_unit_test(errors_name_the_place),
 		cmocka_unit_test(size_and_depth_are_bounded),
 	};

@@ -1,0 +1,250 @@
+/* Leaves: which lists the words of a query need. A plain word needs that of its term. A pattern, a
+ * word with errors or a part of words means any number of terms, and needs their union; two leaves
+ * that mean the same share it. Also finds how many errors a word needs that may have any. */
+#include "index/exec.h"
+
+/* Words */
+
+static bool same_want(const struct terms_want *a, const struct terms_want *b)
+{
+	if (!a || !b)
+		return a == b;
+	return a->kind == b->kind && str_eq(a->word, b->word) && a->k == b->k &&
+	       a->open_left == b->open_left && a->open_right == b->open_right &&
+	       a->exact == b->exact && a->stemmed == b->stemmed && a->swaps == b->swaps &&
+	       a->rx == b->rx;
+}
+
+static uint32_t term_number(struct exec *e, struct str attribute, struct str term,
+			    const struct terms_want *want)
+{
+	for (uint32_t i = 0; i < e->terms; i++)
+		if (str_eq(e->term[i].term, term) && str_eq(e->term[i].attribute, attribute) &&
+		    same_want(e->term[i].want, want))
+			return i;
+	if (e->terms == e->terms_room) {
+		uint32_t room = e->terms_room ? e->terms_room * 2 : 8;
+		struct exec_term *more = arena_array(e->arena, room, sizeof *more);
+		if (e->terms)
+			memcpy(more, e->term, e->terms * sizeof *more);
+		e->term = more;
+		e->terms_room = room;
+	}
+	e->term[e->terms] = (struct exec_term){.attribute = attribute, .term = term, .want = want};
+	return e->terms++;
+}
+
+/* Lists that must match, each once; a word that stands there twice counts twice. */
+static void leaf_add(struct exec_leaf *leaf, uint32_t term)
+{
+	for (uint32_t i = 0; i < leaf->terms; i++)
+		if (leaf->term[i] == term) {
+			leaf->times[i]++;
+			return;
+		}
+	leaf->term[leaf->terms] = term;
+	leaf->times[leaf->terms++] = 1;
+}
+
+static uint32_t count_chars(struct str s)
+{
+	uint32_t n = 0;
+	for (size_t i = 0; i < s.n; i++)
+		n += ((unsigned char)s.p[i] & 0xc0) != 0x80;
+	return n;
+}
+
+const struct token_rules *exec_rules(struct exec *e)
+{
+	if (e->query->rules)
+		return e->query->rules;
+	if (!e->rules && token_rules_open(&e->rules, STR(""), e->err) < 0)
+		exec_fail(e);
+	return e->rules;
+}
+
+static bool is_stemmed(const struct exec *e)
+{
+	return e->settings->language[0] != '\0';
+}
+
+/* The word as it is compared: as written, or folded. In an index of stems the term of a word is a
+ * stem, and words that are not plain are compared before that. */
+static struct str compared_text(const struct exec *e, const struct query_node *node,
+				const struct query_word *word)
+{
+	if (node->exact)
+		return word->form;
+	return word->pattern || !is_stemmed(e) ? word->term : word->folded;
+}
+
+/* How many errors a word can have: fewer than it has letters. */
+static uint32_t errors_most(struct str word)
+{
+	uint32_t chars = count_chars(word);
+	return chars > ERRORS_CHARS_MOST ? 0 : MIN(chars - (chars > 0), (uint32_t)ERRORS_MOST);
+}
+
+/* NULL: the word is plain. Parts: the first word may be the end of a longer one, the last the
+ * beginning of one; a word alone, or near another, any part. */
+static const struct terms_want *want_of(struct exec *e, const struct query_node *node,
+					uint32_t number)
+{
+	const struct query_word *word = &node->word[number];
+	bool near = node->op == QUERY_NEAR;
+	bool left = node->parts && !word->pattern && (near || number == 0);
+	bool right = node->parts && !word->pattern && (near || number + 1 == node->words);
+	if (!word->pattern && node->errors == 0 && !left && !right)
+		return NULL;
+	struct terms_want want = {.kind = word->pattern ? TERMS_PATTERN : TERMS_WORD,
+				  .word = compared_text(e, node, word),
+				  .open_left = left,
+				  .open_right = right,
+				  .exact = node->exact,
+				  .stemmed = is_stemmed(e) && !node->exact};
+	if (!word->pattern)
+		want.k = MIN((uint32_t)MAX(node->errors, 0), errors_most(want.word));
+	if (want.k)
+		want.kind = TERMS_ERRORS;
+	if (want.kind == TERMS_WORD && !left && !right) {
+		if (!want.stemmed)
+			return NULL;
+		want.kind = TERMS_PATTERN; /* as written: not the term, which is a stem */
+	}
+	if (want.stemmed)
+		want.rules = exec_rules(e);
+	struct terms_want *ret = arena_alloc(e->arena, sizeof *ret);
+	*ret = want;
+	return ret;
+}
+
+int exec_leaf(struct exec *e, const struct query_node *node, struct exec_leaf **ret)
+{
+	struct exec_leaf *leaf = arena_alloc(e->arena, sizeof *leaf);
+	leaf->node = node;
+	leaf->main = node->attribute.n && str_is(node->attribute, e->settings->main);
+	leaf->check = node->words > 1 || node->exact || leaf->main;
+	leaf->loose = node->op == QUERY_NEAR;
+	leaf->errors = (uint32_t)MAX(node->errors, 0);
+	leaf->term = arena_array(e->arena, node->words, sizeof *leaf->term);
+	leaf->times = arena_array(e->arena, node->words, sizeof *leaf->times);
+	leaf->combined = arena_array(e->arena, node->words, sizeof *leaf->combined);
+	struct str attribute = leaf->main ? STR("") : node->attribute;
+	for (uint32_t i = 0; i < node->words; i++) {
+		const struct terms_want *want = want_of(e, node, i);
+		struct str term = want ? want->word : node->word[i].term;
+		uint32_t number = term_number(e, attribute, term, want);
+		leaf_add(leaf, number);
+		leaf->loose |= want != NULL;
+		leaf->check |= want && want->stemmed;
+		leaf->combined[i] = want ? number : term_number(e, STR(""), term, NULL);
+	}
+	leaf->loose &= leaf->check;
+	for (uint32_t i = 0; leaf->loose && i < node->words; i++)
+		e->term[leaf->combined[i]].kept = true;
+	for (uint32_t i = 0; node->filter && i < leaf->terms; i++)
+		leaf->times[i] = 0;
+	*ret = leaf;
+	return e->failed ? -1 : 0;
+}
+
+/* Lists */
+
+static int look_up_plain(struct exec *e, struct exec_term *t, size_t part)
+{
+	struct segment *s = e->part[part].segment;
+	int attr = SEGMENT_COMBINED;
+	if (t->attribute.n && (attr = segment_attr(s, t->attribute)) < 0)
+		return 0;
+	int rc = segment_term(s, (unsigned)attr, t->term, &t->info[part], e->err);
+	if (rc < 0)
+		return -1;
+	if (rc == 1)
+		t->info[part].df = 0;
+	t->df += t->info[part].df;
+	return 0;
+}
+
+int exec_look_up(struct exec *e, struct exec_term *t)
+{
+	t->info = arena_array(e->arena, MAX(e->parts, 1), sizeof *t->info);
+	if (t->want)
+		t->made = arena_array(e->arena, MAX(e->parts, 1), sizeof *t->made);
+	for (size_t i = 0; i < e->parts; i++)
+		if ((t->want ? exec_union_make : look_up_plain)(e, t, i) < 0)
+			return -1;
+	return 0;
+}
+
+/* As many errors as are needed */
+
+/* Whether a document that is not deleted matches the node. */
+static int finds_any(struct exec *e, const struct query_node *node, bool *ret)
+{
+	struct arena scratch = ARENA_INIT(SIZE_MAX);
+	struct query query = {.root = (struct query_node *)node,
+			      .rules = e->query->rules,
+			      .order = QUERY_ANYHOW,
+			      .limit = 1,
+			      .cancel = e->query->cancel};
+	struct exec try = {.query = &query,
+			   .settings = e->settings,
+			   .part = e->part,
+			   .parts = e->parts,
+			   .arena = &scratch,
+			   .told = &scratch,
+			   .err = e->err,
+			   .deadline_us = e->deadline_us,
+			   .keep = 1};
+	int rc = exec_plan(&try, node);
+	if (rc == 0)
+		rc = exec_segments(&try);
+	*ret = try.seen > 0;
+	e->cut |= try.cut;
+	e->partial |= try.partial;
+	exec_best_free(&try.best);
+	token_rules_close(&try.rules);
+	arena_free(&scratch);
+	return rc;
+}
+
+static int best_of(struct exec *e, const struct query_node *node, struct query_node *ret)
+{
+	bool found = false;
+	*ret = *node;
+	for (uint32_t k = 0, most = query_errors_most(node); !found && !e->cut && k <= most; k++) {
+		ret->errors = (int8_t)k;
+		if (finds_any(e, ret, &found) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static bool has_best(const struct query_node *node)
+{
+	bool best = node->errors == QUERY_ERRORS_BEST;
+	for (uint32_t i = 0; i < node->kids && !best; i++)
+		best = has_best(node->kid[i]);
+	return best;
+}
+
+/* The depth is bounded by what query_parse() takes. */
+int exec_best_errors(struct exec *e, const struct query_node *node, const struct query_node **ret)
+{
+	*ret = node;
+	if (!has_best(node))
+		return 0;
+	struct query_node *copy = arena_alloc(e->told, sizeof *copy);
+	*ret = copy;
+	if (node->errors == QUERY_ERRORS_BEST)
+		return best_of(e, node, copy);
+	*copy = *node;
+	copy->kid = arena_array(e->told, node->kids, sizeof(struct query_node *));
+	for (uint32_t i = 0; i < node->kids; i++) {
+		const struct query_node *kid;
+		if (exec_best_errors(e, node->kid[i], &kid) < 0)
+			return -1;
+		copy->kid[i] = (struct query_node *)kid;
+	}
+	return 0;
+}

@@ -1,0 +1,71 @@
+/* Expressions: a pattern, and whether and where a text matches it, in time linear in the text.
+ *
+ * A pattern becomes an NFA over bytes of UTF-8, of at most RX_STATES positions; a DFA is made from
+ * it while texts are read, a state when it is first reached. States take at most RX_MEMORY; when
+ * that is full they are dropped and made anew, so that no pattern and no text costs more. Nothing
+ * recurses. Syntax: . [] () | * + ? {m,n} ^ $ \b \w \d \s and their opposites, classes of
+ * Unicode, also by name (\p{L}, \p{Greek} is refused with what is known). "^" and "$" are the
+ * beginning and the end of a line: a text given to rx_find() is one line. What it cannot be
+ * (back-references, look-around, lazy and possessive repeats) is refused by name. */
+#pragma once
+#include "base/arena.h"
+#include "base/err.h"
+
+enum {
+	RX_STATES = 20000,     /* positions of an NFA */
+	RX_REPEAT_MOST = 1000, /* {m,n} */
+	RX_MEMORY = 8 << 20,   /* bytes of DFA states */
+	RX_LITERALS_MOST = 64,
+};
+
+/* A compiled pattern, for any number of threads. */
+struct rx;
+
+/* folded: the text will be folded as tokens are (token.h), so the letters of the pattern are too.
+ * ERR_USAGE: what it cannot be; *ret_at is the byte of the pattern where. */
+int rx_compile(struct rx **ret, struct str pattern, bool folded, size_t *ret_at, struct err *err);
+/* Words with "*" and "?" as query_word has them: the whole of a term matches. */
+int rx_compile_glob(struct rx **ret, struct str glob, struct err *err);
+void rx_free(struct rx **rx);
+
+/* Literals: every match contains, for each group, at least one of its literals. No group: nothing
+ * is known. A literal is a run of characters that are all of words (letters, digits, marks) or all
+ * not; `begins` and `ends` say that in the match a character that is not of a word (or the end of
+ * the line) surely stands before it and after it. */
+struct rx_literal {
+	struct str text;
+	bool begins, ends;
+};
+struct rx_group {
+	const struct rx_literal *literal;
+	uint32_t n;
+};
+const struct rx_group *rx_literals(const struct rx *rx, uint32_t *ret_n);
+/* Whether every match consists of characters of words only and does not look beyond itself (no
+ * ^ $ \b), so that it lies in one word; nor can it be empty. */
+bool rx_within_word(const struct rx *rx);
+
+/* Running: the DFA of one thread. */
+struct rx_run;
+struct rx_run *rx_run_new(const struct rx *rx);
+void rx_run_free(struct rx_run **run);
+
+/* The first match of a line at or after `from`, the longest that begins there; 1: there is none. */
+struct rx_match {
+	size_t at, n;
+};
+int rx_find(struct rx_run *run, struct str line, size_t from, struct rx_match *ret);
+/* Only whether; stops at the first end of a match. */
+bool rx_matches(struct rx_run *run, struct str line);
+
+/* Stepping, over the bytes of a dictionary: a state is good until rx_gen() changes, which a step
+ * may bring about (then begin again from rx_start()). `anchored`: the match begins at the first
+ * byte. */
+typedef uint32_t rx_state;
+enum { RX_DEAD = 0 };
+rx_state rx_start(struct rx_run *run, bool anchored);
+rx_state rx_step(struct rx_run *run, rx_state state, unsigned char byte);
+bool rx_accepts(struct rx_run *run, rx_state state); /* if the text ended here */
+/* Accepts whatever follows: it has been found. */
+bool rx_found(struct rx_run *run, rx_state state);
+uint32_t rx_gen(const struct rx_run *run);

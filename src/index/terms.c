@@ -1,0 +1,530 @@
+/* Terms that are meant: whether a text is what is looked for, which forms of a term are, and which
+ * way of looking finds all terms soonest.
+ *
+ * Where terms themselves are compared (folded words, an index without a stemmer), the ways find
+ * just what is meant. Where forms are compared, they find candidates, of which each form is looked
+ * at. With a stemmer every term is one: its forms need not look like it. Without, a form contains
+ * what its term contains as far as that is ASCII, because such letters fold alone; so letters that
+ * every meant form has are looked for in the terms, small. Of terms of nearly the greatest length
+ * that is not known, since they are cut. */
+#include "index/terms.h"
+
+#include "base/ascii.h"
+#include "base/vec.h"
+#include "index/dict.h"
+#include "index/terms_inner.h"
+#include "index/token_inner.h"
+
+/* Patterns */
+
+static size_t char_bytes(struct str s)
+{
+	size_t n = str_utf8_char(s);
+	return n ? n : 1;
+}
+
+static bool is_wild(char c)
+{
+	return c == '*' || c == '?';
+}
+
+struct terms_glob terms_glob(struct str pattern)
+{
+	struct terms_glob g = {0};
+	size_t stars = 0;
+	for (size_t i = 0, n; i < pattern.n; i += n) {
+		n = 1;
+		stars += pattern.p[i] == '*';
+		if (is_wild(pattern.p[i]))
+			continue;
+		while (i + n < pattern.n && !is_wild(pattern.p[i + n]))
+			n++;
+		struct str run = {pattern.p + i, n};
+		if (i == 0)
+			g.head = run;
+		if (n > g.longest.n)
+			g.longest = run;
+	}
+	bool first = pattern.n && pattern.p[0] == '*';
+	bool last = pattern.n && pattern.p[pattern.n - 1] == '*';
+	bool letters = g.longest.n > 0 && g.longest.n + stars == pattern.n;
+	g.only_head = stars == 1 && last && letters;
+	g.only_tail = stars == 1 && first && letters;
+	g.only_inside = stars == 2 && first && last && letters;
+	return g;
+}
+
+/* Goes back to the last star only, which may then stand for one character more. */
+bool terms_glob_is(struct str pattern, struct str text)
+{
+	size_t p = 0, t = 0, star = SIZE_MAX, from = 0;
+	while (t < text.n) {
+		if (p < pattern.n && pattern.p[p] == '*') {
+			star = ++p;
+			from = t;
+		} else if (p < pattern.n && pattern.p[p] == '?') {
+			t += char_bytes(str_from(text, t));
+			p++;
+		} else if (p < pattern.n && pattern.p[p] == text.p[t]) {
+			p++;
+			t++;
+		} else if (star != SIZE_MAX) {
+			from += char_bytes(str_from(text, from));
+			p = star;
+			t = from;
+		} else {
+			return false;
+		}
+	}
+	while (p < pattern.n && pattern.p[p] == '*')
+		p++;
+	return p == pattern.n;
+}
+
+/* Texts */
+
+static struct str chars_head(struct str s, size_t most, uint32_t *ret_chars)
+{
+	size_t n = 0;
+	uint32_t chars = 0;
+	for (; n < s.n && chars < most; chars++)
+		n += char_bytes(str_from(s, n));
+	*ret_chars = chars;
+	return str_head(s, n);
+}
+
+void terms_text_init(struct terms_text *t, const struct terms_want *want)
+{
+	t->want = want;
+	t->word = want->word;
+	if (want->kind != TERMS_ERRORS)
+		return;
+	uint32_t chars;
+	t->word = chars_head(want->word, ERRORS_CHARS_MOST, &chars);
+	errors_init(&t->errors, t->word, want->k, want->open_left, want->open_right);
+	t->errors.swaps = want->swaps;
+}
+
+static bool is_part(const struct terms_want *want, struct str text)
+{
+	struct str word = want->word;
+	if (want->open_left && want->open_right)
+		return str_find(text, word) < text.n || word.n == 0;
+	return want->open_left    ? str_ends(text, word)
+	       : want->open_right ? str_starts(text, word)
+				  : str_eq(text, word);
+}
+
+/* By their numbers of characters alone. */
+static bool errors_may_fit(const struct terms_want *want, struct str text)
+{
+	uint32_t word = 0, chars = 0;
+	(void)chars_head(want->word, ERRORS_CHARS_MOST, &word);
+	(void)chars_head(text, ERRORS_CHARS_MOST, &chars);
+	bool open = want->open_left || want->open_right;
+	return chars + want->k >= word && (open || chars <= word + want->k);
+}
+
+static bool has_errors(struct terms_text *t, struct str text, uint32_t *ret_errors)
+{
+	uint32_t chars;
+	uint32_t errors = errors_of(&t->errors, chars_head(text, ERRORS_CHARS_MOST, &chars));
+	if (errors > t->want->k)
+		return false;
+	*ret_errors = errors;
+	return true;
+}
+
+bool terms_text_is(struct terms_text *t, struct str text, uint32_t *ret_errors)
+{
+	const struct terms_want *want = t->want;
+	*ret_errors = 0;
+	switch (want->kind) {
+	case TERMS_WORD:
+		return is_part(want, text);
+	case TERMS_PATTERN:
+		return terms_glob_is(want->word, text);
+	case TERMS_ERRORS:
+		return has_errors(t, text, ret_errors);
+	case TERMS_MATCH:
+		break;
+	}
+	return false;
+}
+
+/* What was found */
+
+bool terms_is_late(struct terms_finder *f)
+{
+	f->looked = 0;
+	if (f->late && f->late(f->late_ctx))
+		f->cut = true;
+	return f->cut;
+}
+
+int terms_take(struct terms_finder *f, struct str term, const struct segment_term *info,
+	       uint32_t errors)
+{
+	struct terms_found found = {.info = *info, .term = term, .errors = errors};
+	return f->take(f->take_ctx, &found);
+}
+
+/* Forms */
+
+struct form_bits {
+	uint32_t n, set, errors, most_errors;
+};
+
+/* Whether the next form is meant. */
+static void form_compare(struct terms_finder *f, struct str form, struct form_bits *b)
+{
+	char folded[TOKEN_TERM_MOST];
+	struct str text = form;
+	uint32_t errors, at = b->n++;
+	if (!f->want->exact)
+		text = (struct str){folded, token_fold(f->want->rules, form, folded)};
+	VEC_ROOM(f->bits, f->bits_room, (size_t)at / 64 + 1);
+	VEC_ROOM(f->form_errors, f->form_errors_room, (size_t)at + 1);
+	if (at % 64 == 0)
+		f->bits[at / 64] = 0;
+	if (!terms_text_is(&f->text, text, &errors))
+		return;
+	f->bits[at / 64] |= UINT64_C(1) << at % 64;
+	f->form_errors[at] = (uint8_t)errors;
+	b->set++;
+	b->errors = MIN(b->errors, errors);
+	b->most_errors = MAX(b->most_errors, errors);
+}
+
+/* The form by rule with this number. */
+static struct str plain_form(struct str term, uint32_t number, char text[TOKEN_TERM_MOST])
+{
+	memcpy(text, term.p, term.n);
+	size_t capitals = number == SEGMENT_FORM_TERM    ? 0
+			  : number == SEGMENT_FORM_FIRST ? 1
+							 : term.n;
+	for (size_t i = 0; i < MIN(capitals, term.n); i++)
+		text[i] = ascii_upper(term.p[i]);
+	return (struct str){text, term.n};
+}
+
+/* All forms of a term, as far as they may occur. `combined` is of the list over all attributes. */
+static int forms_compare(struct terms_finder *f, struct str term,
+			 const struct segment_term *combined, struct form_bits *ret)
+{
+	char text[TOKEN_TERM_MOST];
+	struct form_bits b = {.errors = UINT32_MAX};
+	struct segment_forms it;
+	struct str form;
+	int rc = 1;
+	bool other = segment_has_forms(f->segment, combined);
+	if (combined->bytes == 0) {
+		form_compare(f, plain_form(term, combined->variant, text), &b);
+	} else {
+		form_compare(f, term, &b);
+		for (uint32_t i = SEGMENT_FORM_FIRST; other && i < SEGMENT_FORM_OWN; i++)
+			form_compare(f, plain_form(term, i, text), &b);
+		rc = other ? segment_forms(f->segment, combined, &it, f->err) : 1;
+		while (rc == 0 && (rc = segment_forms_next(&it, &form, f->err)) == 0)
+			form_compare(f, form, &b);
+	}
+	*ret = b;
+	return rc < 0 ? -1 : 0;
+}
+
+static int forms_take(struct terms_finder *f, struct str term, const struct segment_term *info,
+		      const struct segment_term *combined)
+{
+	struct form_bits b;
+	if (forms_compare(f, term, combined, &b) < 0)
+		return -1;
+	if (b.set == 0)
+		return 0;
+	struct terms_found found = {.info = *info, .term = term, .errors = b.errors};
+	bool differ = b.errors != b.most_errors;
+	if (b.set < b.n || differ) {
+		found.forms = f->bits;
+		found.nforms = b.n;
+	}
+	found.form_errors = differ ? f->form_errors : NULL;
+	return f->take(f->take_ctx, &found);
+}
+
+int terms_try_found(struct terms_finder *f, struct str term, const struct segment_term *info)
+{
+	struct segment_term combined = *info;
+	if (f->attr != SEGMENT_COMBINED) {
+		int rc = dict_term_after(f->segment, SEGMENT_COMBINED, term, &f->combined_block,
+					 &combined, f->err);
+		if (rc != 0)
+			return rc < 0 ? -1 : 0;
+	}
+	return forms_take(f, term, info, &combined);
+}
+
+int terms_try(struct terms_finder *f, struct str term, uint32_t errors)
+{
+	struct segment_term info;
+	int rc = dict_term_after(f->segment, f->attr, term, &f->block, &info, f->err);
+	if (rc == 0)
+		return f->by_forms ? terms_try_found(f, term, &info)
+				   : terms_take(f, term, &info, errors);
+	if (rc < 0)
+		return -1;
+	if (f->attr == SEGMENT_COMBINED)
+		return err_set(f->err, ERR_DAMAGED,
+			       "%s: its blob has a term that its dictionary has not; the index "
+			       "has to be built again",
+			       segment_path(f->segment));
+	return 0;
+}
+
+/* Which way */
+
+/* An attribute with few terms is walked through rather than the blob of all. */
+static bool has_few_terms(const struct terms_finder *f)
+{
+	const uint32_t *first = f->segment->first;
+	return f->attr != SEGMENT_COMBINED && f->attr < segment_info(f->segment)->attrs &&
+	       (first[f->attr + 1] - first[f->attr]) * UINT64_C(4) <= first[1] - first[0];
+}
+
+static int find_part(struct terms_finder *f, struct str part, bool open_left, bool open_right)
+{
+	if (!open_left && open_right)
+		return terms_walk_range(f, part, false);
+	if (open_left && has_few_terms(f))
+		return terms_walk_range(f, STR(""), true);
+	if (open_left)
+		return terms_blob_parts(
+			f, &(struct terms_parts){.part = {part}, .n = 1, .ends = !open_right});
+	struct segment_term info;
+	int rc = segment_term(f->segment, f->attr, part, &info, f->err);
+	return rc == 0 ? terms_take(f, part, &info, 0) : MIN(rc, 0);
+}
+
+static int find_pattern(struct terms_finder *f)
+{
+	struct terms_glob g = terms_glob(f->want->word);
+	if (g.head.n == f->want->word.n)
+		return find_part(f, g.head, false, false);
+	if (g.head.n > 0 || g.longest.n == 0 || has_few_terms(f))
+		return terms_walk_range(f, g.head, !g.only_head);
+	struct terms_parts parts = {.part = {g.longest}, .n = 1, .ends = g.only_tail};
+	parts.compare = !g.only_tail && !g.only_inside;
+	return terms_blob_parts(f, &parts);
+}
+
+static int find_errors(struct terms_finder *f)
+{
+	const struct terms_want *want = f->want;
+	bool open = want->open_left || want->open_right;
+	if (want->k == 0)
+		return find_part(f, want->word, want->open_left, want->open_right);
+	if (!open && want->k <= 2)
+		return terms_walk_errors(f);
+	return has_few_terms(f) ? terms_walk_range(f, STR(""), true) : terms_blob_errors(f);
+}
+
+/* Candidates where forms decide and are those of their term's letters. */
+
+/* The longest run of ASCII letters and digits, small; at_start: the one that it begins with. */
+static struct str ascii_run(struct str word, bool at_start, char small[TOKEN_FORM_MOST])
+{
+	struct str best = {small, 0};
+	for (size_t i = 0, n; i < word.n; i += n + 1) {
+		for (n = 0; i + n < word.n && token_ascii((unsigned char)word.p[i + n]);)
+			n++;
+		if (n > best.n && n <= TOKEN_FORM_MOST) {
+			best.n = n;
+			for (size_t k = 0; k < n; k++)
+				small[k] = ascii_lower(word.p[i + k]);
+		}
+		if (at_start)
+			break;
+	}
+	return best;
+}
+
+/* k errors leave one of k + 1 pieces of the word whole. false: a piece is not ASCII. */
+static bool ascii_pieces(const struct terms_text *t, char small[TOKEN_FORM_MOST],
+			 struct terms_parts *ret)
+{
+	struct str word = t->word;
+	uint32_t pieces = t->want->k + 1;
+	if (t->want->swaps || word.n > TOKEN_FORM_MOST || word.n < pieces)
+		return false;
+	for (size_t i = 0; i < word.n; i++) {
+		if (!token_ascii((unsigned char)word.p[i]))
+			return false;
+		small[i] = ascii_lower(word.p[i]);
+	}
+	for (uint32_t i = 0; i < pieces; i++) {
+		size_t from = word.n * i / pieces, to = word.n * (i + 1) / pieces;
+		ret->part[ret->n++] = (struct str){small + from, to - from};
+	}
+	return true;
+}
+
+/* The term of a word as written. */
+static int find_form(struct terms_finder *f)
+{
+	struct tokens tokens;
+	struct token token;
+	struct segment_term info;
+	tokens_init(&tokens, f->want->rules, f->want->word, 0);
+	if (tokens_next(&tokens, &token) != 0 || !str_eq(token.form, f->want->word))
+		return 0;
+	int rc = segment_term(f->segment, f->attr, token.term, &info, f->err);
+	return rc == 0 ? terms_try_found(f, token.term, &info) : MIN(rc, 0);
+}
+
+static int find_by_forms(struct terms_finder *f)
+{
+	const struct terms_want *want = f->want;
+	char small[TOKEN_FORM_MOST];
+	struct terms_parts parts = {.compare = true, .cut = true};
+	bool whole = want->kind == TERMS_WORD && !want->open_left && !want->open_right;
+	if (whole && want->rules)
+		return find_form(f);
+	if (want->stemmed || whole)
+		return terms_walk_range(f, STR(""), true);
+	if (want->kind == TERMS_ERRORS && want->k > 0) {
+		if (has_few_terms(f) || !ascii_pieces(&f->text, small, &parts))
+			return terms_walk_range(f, STR(""), true);
+		return terms_blob_parts(f, &parts);
+	}
+	if (want->kind == TERMS_PATTERN || !want->open_left) {
+		struct str head = ascii_run(want->word, true, small);
+		if (head.n > 0)
+			return terms_walk_range(f, str_head(head, TOKEN_TERM_MOST / 2), true);
+	}
+	parts.part[0] = ascii_run(want->word, false, small);
+	parts.n = 1;
+	if (parts.part[0].n == 0 || has_few_terms(f))
+		return terms_walk_range(f, STR(""), true);
+	return terms_blob_parts(f, &parts);
+}
+
+static bool forms_decide(const struct terms_want *want)
+{
+	bool whole = want->kind == TERMS_WORD && !want->open_left && !want->open_right;
+	return want->exact || (want->stemmed && !whole);
+}
+
+static int find_all(struct terms_finder *f)
+{
+	const struct terms_want *want = f->want;
+	if (want->word.n == 0)
+		return 0;
+	terms_text_init(&f->text, want);
+	f->by_forms = forms_decide(want);
+	if (f->by_forms)
+		return find_by_forms(f);
+	switch (want->kind) {
+	case TERMS_WORD:
+		return find_part(f, want->word, want->open_left, want->open_right);
+	case TERMS_PATTERN:
+		return find_pattern(f);
+	case TERMS_ERRORS:
+		return find_errors(f);
+	case TERMS_MATCH:
+		break;
+	}
+	return 0;
+}
+
+int terms_each(struct segment *s, unsigned attr, const struct terms_want *want, terms_late_fn *late,
+	       void *late_ctx, terms_take_fn *take, void *take_ctx, bool *ret_cut, struct err *err)
+{
+	struct terms_finder f = {.segment = s, .attr = attr, .want = want, .err = err};
+	f.late = late;
+	f.late_ctx = late_ctx;
+	f.take = take;
+	f.take_ctx = take_ctx;
+	int rc = find_all(&f);
+	mem_free(&f.bits);
+	mem_free(&f.form_errors);
+	*ret_cut = f.cut;
+	return MIN(rc, 0);
+}
+
+/* All in an array */
+
+struct collected {
+	struct arena *arena;
+	size_t most;
+	struct terms_found *found; /* on the heap; their texts one after the other */
+	size_t n, room;
+	struct buf texts;
+	bool more;
+};
+
+static int collect(void *ctx, const struct terms_found *found)
+{
+	struct collected *c = ctx;
+	if (c->n == c->most) {
+		c->more = true;
+		return 1;
+	}
+	struct terms_found *to = VEC_PUSH(c->found, c->n, c->room);
+	*to = *found;
+	buf_add_str(&c->texts, found->term);
+	if (found->forms) {
+		size_t words = ((size_t)found->nforms + 63) / 64;
+		uint64_t *bits = arena_array(c->arena, words, sizeof *bits);
+		memcpy(bits, found->forms, words * sizeof *bits);
+		to->forms = bits;
+	}
+	if (found->form_errors) {
+		uint8_t *errors = arena_array(c->arena, found->nforms, 1);
+		memcpy(errors, found->form_errors, found->nforms);
+		to->form_errors = errors;
+	}
+	return 0;
+}
+
+int terms_find(struct segment *s, unsigned attr, const struct terms_want *want, struct arena *arena,
+	       size_t most, terms_late_fn *late, void *late_ctx, struct terms_found **ret,
+	       size_t *ret_n, bool *ret_cut, struct err *err)
+{
+	struct collected c = {.arena = arena, .most = most, .texts = BUF_INIT(SIZE_MAX / 2)};
+	bool cut;
+	int rc = terms_each(s, attr, want, late, late_ctx, collect, &c, &cut, err);
+	if (rc == 0) {
+		struct terms_found *found = arena_array(arena, c.n, sizeof *found);
+		const char *text = arena_str(arena, buf_str(&c.texts)).p;
+		for (size_t i = 0; i < c.n; i++) {
+			found[i] = c.found[i];
+			found[i].term.p = text;
+			text += found[i].term.n;
+		}
+		*ret = found;
+		*ret_n = c.n;
+		*ret_cut = cut || c.more;
+	}
+	mem_free(&c.found);
+	buf_free(&c.texts);
+	return rc;
+}
+
+bool terms_means(const struct terms_want *want, const struct token *token, uint32_t *ret_errors)
+{
+	char folded[TOKEN_TERM_MOST];
+	struct terms_text t;
+	struct str text = token->term;
+	uint32_t errors = 0;
+	if (want->word.n == 0)
+		return false;
+	if (want->exact)
+		text = token->form;
+	else if (forms_decide(want))
+		text = (struct str){folded, token_fold(want->rules, token->form, folded)};
+	if (want->kind == TERMS_ERRORS && !errors_may_fit(want, text))
+		return false;
+	terms_text_init(&t, want);
+	bool is = terms_text_is(&t, text, &errors);
+	if (is && ret_errors)
+		*ret_errors = errors;
+	return is;
+}

@@ -1,0 +1,84 @@
+/* What the ways of looking for terms share: whether a text is meant, and what was found so far.
+ * Functions return 0 to go on, 1 to end (it is late, or there are enough), negative when they
+ * failed. */
+#pragma once
+#include "base/buf.h"
+#include "index/terms.h"
+
+/* What is between the stars of a pattern at its ends. */
+struct terms_glob {
+	struct str head;    /* letters before the first "*" or "?" */
+	struct str longest; /* the longest run of letters */
+	bool only_head;     /* head, then one "*" */
+	bool only_tail;     /* one "*", then letters */
+	bool only_inside;   /* "*", letters, "*" */
+};
+struct terms_glob terms_glob(struct str pattern);
+bool terms_glob_is(struct str pattern, struct str text);
+
+/* Whether texts are meant. For one thread. */
+struct terms_text {
+	const struct terms_want *want;
+	struct str word; /* with errors: at most ERRORS_CHARS_MOST characters */
+	struct errors_word errors;
+};
+void terms_text_init(struct terms_text *t, const struct terms_want *want);
+bool terms_text_is(struct terms_text *t, struct str text, uint32_t *ret_errors);
+
+struct terms_finder {
+	struct segment *segment;
+	unsigned attr;
+	const struct terms_want *want;
+	struct err *err;
+	struct terms_text text;
+	bool by_forms; /* candidates are compared by their forms, not by themselves */
+	terms_late_fn *late;
+	void *late_ctx;
+	terms_take_fn *take;
+	void *take_ctx;
+	uint32_t looked; /* at terms, since it was last asked whether it is late */
+	bool cut;
+	uint32_t block, combined_block; /* where the last candidate was found in the dictionary */
+	uint64_t *bits;                 /* of forms */
+	uint8_t *form_errors;
+	size_t bits_room, form_errors_room;
+};
+
+enum { TERMS_LATE = 4096 }; /* terms between two questions whether it is late */
+
+/* So many terms more were looked at: true says that it is late. */
+bool terms_is_late(struct terms_finder *f);
+static inline bool terms_looked(struct terms_finder *f, uint32_t n)
+{
+	f->looked += n;
+	return f->looked >= TERMS_LATE && terms_is_late(f);
+}
+
+/* A term that is meant, in all its forms; info is of the attribute. Terms come in order. */
+int terms_take(struct terms_finder *f, struct str term, const struct segment_term *info,
+	       uint32_t errors);
+/* A term that may be meant, which the combined list has, is looked up and, where forms decide,
+ * compared. Terms come in order. */
+int terms_try(struct terms_finder *f, struct str term, uint32_t errors);
+/* The same of one that was found in the dictionary of the attribute. */
+int terms_try_found(struct terms_finder *f, struct str term, const struct segment_term *info);
+
+/* terms_walk.c: in the dictionary. */
+
+/* Those that begin so; nothing: all. Each is compared. */
+int terms_walk_range(struct terms_finder *f, struct str head, bool compare);
+/* Those within the errors of f->text. */
+int terms_walk_errors(struct terms_finder *f);
+
+/* terms_blob.c: in the blob. */
+
+/* Candidates contain one of these, at their beginning or end where it says so. */
+struct terms_parts {
+	struct str part[ERRORS_MOST + 1];
+	uint32_t n;
+	bool ends;    /* only at the end of a term */
+	bool compare; /* they are compared before they are taken */
+	bool cut;     /* of terms that are cut nothing is known: all are candidates */
+};
+int terms_blob_parts(struct terms_finder *f, const struct terms_parts *parts);
+int terms_blob_errors(struct terms_finder *f);

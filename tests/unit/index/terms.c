@@ -1,0 +1,269 @@
+#include "index/terms.h"
+#include "index/invert.h"
+
+#include "../../support/terms_plain.h"
+#include "../scratch.h"
+#include "../unit.h"
+
+static unsigned seed = 7;
+
+static unsigned below(unsigned n)
+{
+	return (unsigned)rand_r(&seed) % n;
+}
+
+static struct token_rules *rules, *english;
+
+static int open_rules(void **state)
+{
+	struct err err;
+	return token_rules_open(&rules, STR(""), &err) == 0 &&
+			       token_rules_open(&english, STR("english"), &err) == 0
+		       ? scratch_make_in_memory(state)
+		       : -1;
+}
+
+static int close_rules(void **state)
+{
+	token_rules_close(&rules);
+	token_rules_close(&english);
+	return scratch_done(state);
+}
+
+/* Words that are like each other, some with capitals and accents, of several scripts. */
+static void random_word(struct buf *b)
+{
+	static const char *const syllables[] = {
+		"ap",       "pl",       "e",           "app",      "le",       "ing",
+		"ed",       "an",       "na",          "ba",       "tion",     "s",
+		"a",        "b",        "1",           "22",       "x",        "ment",
+		"AP",       "Pl",       "\xc3\x89",    "\xc3\xa9", "\xc3\x9f", "o\xcc\x88",
+		"\xd0\xb6", "\xd0\x96", "\xef\xac\x81"};
+	unsigned few = below(3) ? 12 : ARRAY_LEN(syllables);
+	unsigned n = below(300) == 0 ? 60 : 1 + below(4);
+	if (below(40) == 0) {
+		buf_add_text(b, below(2) ? "\xe4\xb8\xad" : "\xe5\x9b\xbd");
+		return;
+	}
+	size_t from = b->n;
+	for (unsigned i = 0; i < n; i++)
+		buf_add_text(b, syllables[below(few)]);
+	unsigned capitals = below(4);
+	for (size_t i = from; i < b->n && capitals < 2; i++) {
+		b->p[i] = ascii_upper(b->p[i]);
+		if (capitals == 0)
+			break;
+	}
+}
+
+static struct str random_text(struct arena *arena, unsigned words)
+{
+	struct buf b = BUF_INIT(1 << 20);
+	for (unsigned i = 0; i < words; i++) {
+		random_word(&b);
+		buf_add_byte(&b, ' ');
+	}
+	struct str text = arena_str(arena, buf_str(&b));
+	buf_free(&b);
+	return text;
+}
+
+static struct segment *random_segment(unsigned docs, const struct token_rules *by,
+				      struct arena *arena)
+{
+	static unsigned number;
+	struct err err;
+	struct segment *s;
+	struct words_settings settings;
+	char path[320], key[32];
+	words_settings_default(&settings);
+	struct invert *inv = invert_new(&settings, by);
+	for (unsigned i = 0; i < docs; i++) {
+		struct words_attr attr[] = {
+			{STR("Full-Text"), random_text(arena, 10 + below(60))},
+			{STR("Title"), random_text(arena, below(4))},
+			{STR("Keywords"), random_text(arena, below(60))},
+		};
+		snprintf(key, sizeof key, "http://host/%u", i);
+		struct words_doc doc = {.key = str_of(key), .attr = attr, .n = ARRAY_LEN(attr)};
+		assert_int_equal(invert_add(inv, &doc, &err), 0);
+	}
+	snprintf(path, sizeof path, "%s/%u.words", scratch_dir, number++);
+	assert_int_equal(invert_write(inv, path, false, &err), 0);
+	invert_free(&inv);
+	assert_int_equal(segment_open(&s, path, &err), 0);
+	return s;
+}
+
+static unsigned chars_in(struct str s)
+{
+	return plain_chars(s, PLAIN_CHARS).n;
+}
+
+/* A word as it could be asked for, folded unless case counts. */
+static struct str asked_word(struct arena *arena, bool exact)
+{
+	struct buf b = BUF_INIT(1 << 12);
+	struct tokens tokens;
+	struct token token;
+	do {
+		buf_clear(&b);
+		random_word(&b);
+		tokens_init(&tokens, rules, buf_str(&b), 0);
+	} while (tokens_next(&tokens, &token) != 0);
+	struct str word = arena_str(arena, exact ? token.form : token.term);
+	buf_free(&b);
+	return word;
+}
+
+/* A word of which some characters are wild. */
+static struct str asked_pattern(struct arena *arena, struct str word)
+{
+	struct buf b = BUF_INIT(1 << 12);
+	struct plain_text t = plain_chars(word, PLAIN_CHARS);
+	unsigned how = below(5);
+	if (how == 0 || how == 2)
+		buf_add_byte(&b, '*');
+	for (unsigned i = 0; i < t.n; i++) {
+		unsigned wild = how > 2 ? below(6) : 9;
+		if (wild == 0)
+			buf_add_byte(&b, '?');
+		else if (wild == 1)
+			buf_add_byte(&b, '*');
+		else
+			buf_add_str(&b, t.c[i]);
+	}
+	if (how == 1 || how == 2)
+		buf_add_byte(&b, '*');
+	struct str pattern = arena_str(arena, buf_str(&b));
+	buf_free(&b);
+	return pattern;
+}
+
+static struct terms_want random_want(struct arena *arena, bool stemmed)
+{
+	struct terms_want want = {.stemmed = stemmed, .rules = stemmed ? english : rules};
+	want.kind = (enum terms_kind)below(3);
+	want.exact = below(3) == 0;
+	want.word = asked_word(arena, want.exact);
+	want.open_left = want.kind != TERMS_PATTERN && below(2);
+	want.open_right = want.kind != TERMS_PATTERN && below(2);
+	if (want.kind == TERMS_PATTERN)
+		want.word = asked_pattern(arena, want.word);
+	if (want.kind == TERMS_ERRORS) {
+		unsigned most = MIN(chars_in(want.word), (unsigned)ERRORS_MOST + 1);
+		want.k = below(2) ? MIN(below(3), most - 1) : below(most);
+		want.swaps = below(3) == 0;
+	}
+	return want;
+}
+
+static void compare_many(unsigned segments, unsigned rounds, const struct token_rules *by)
+{
+	for (unsigned i = 0; i < segments; i++) {
+		struct arena arena = ARENA_INIT(SIZE_MAX);
+		struct segment *s = random_segment(1 + below(i % 2 ? 60 : 12), by, &arena);
+		size_t found = 0, asked = 0;
+		for (unsigned round = 0; round < rounds; round++) {
+			struct arena_mark mark = arena_mark(&arena);
+			struct terms_want want = random_want(&arena, by == english);
+			unsigned attr = below(segment_info(s)->attrs);
+			found += terms_check(s, below(2) ? attr : SEGMENT_COMBINED, &want, rules) >
+				 0;
+			asked++;
+			arena_reset(&arena, mark);
+		}
+		assert_true(found * 8 > asked); /* or little would have been compared */
+		segment_close(&s);
+		arena_free(&arena);
+	}
+}
+
+static void terms_are_those_of_plain_code(void **state)
+{
+	(void)state;
+	compare_many(unit_thorough() ? 40 : 4, unit_thorough() ? 4000 : 250, rules);
+}
+
+static void words_as_written_are_compared_where_terms_are_stems(void **state)
+{
+	(void)state;
+	compare_many(unit_thorough() ? 20 : 2, unit_thorough() ? 2000 : 120, english);
+}
+
+struct patience {
+	unsigned asked, late_at;
+};
+
+static bool out_of_patience(void *ctx)
+{
+	struct patience *p = ctx;
+	return ++p->asked >= p->late_at;
+}
+
+/* Every kind stops when it is late or has enough, and says so. */
+static void walks_end_when_it_is_late(void **state)
+{
+	(void)state;
+	struct arena arena = ARENA_INIT(SIZE_MAX);
+	struct err err;
+	struct buf text = BUF_INIT(1 << 22);
+	for (unsigned i = 0; i < 100000; i++)
+		buf_printf(&text, "%c%c%u ", 'a' + (int)(i % 26), 'a' + (int)(i / 26 % 26), i);
+	struct words_attr attr = {STR("Full-Text"), buf_str(&text)};
+	struct words_doc doc = {.key = STR("k"), .attr = &attr, .n = 1};
+	struct words_settings settings;
+	words_settings_default(&settings);
+	struct invert *inv = invert_new(&settings, rules);
+	char path[320];
+	struct segment *s;
+	snprintf(path, sizeof path, "%s/late.words", scratch_dir);
+	assert_int_equal(invert_add(inv, &doc, &err), 0);
+	assert_int_equal(invert_write(inv, path, false, &err), 0);
+	assert_int_equal(segment_open(&s, path, &err), 0);
+	const struct terms_want wants[] = {
+		{.kind = TERMS_WORD, .word = STR("1"), .open_left = true, .open_right = true},
+		{.kind = TERMS_WORD, .word = STR("1"), .open_left = true},
+		{.kind = TERMS_PATTERN, .word = STR("*")},
+		{.kind = TERMS_PATTERN, .word = STR("*1*2*")},
+		{.kind = TERMS_ERRORS, .word = STR("ab1378"), .k = 2},
+		{.kind = TERMS_ERRORS, .word = STR("ab12345"), .k = 6},
+		{.kind = TERMS_ERRORS, .word = STR("12345"), .k = 2, .open_left = true},
+		{.kind = TERMS_ERRORS, .word = STR("Ab1378"), .k = 3, .exact = true},
+		{.kind = TERMS_PATTERN, .word = STR("?*1"), .exact = true},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(wants); i++) {
+		struct terms_found *found;
+		size_t all, n;
+		bool cut;
+		struct patience patience = {.late_at = UINT32_MAX};
+		assert_int_equal(terms_find(s, 0, &wants[i], &arena, 1 << 20, out_of_patience,
+					    &patience, &found, &all, &cut, &err),
+				 0);
+		assert_false(cut);
+		assert_true(all > 10 && patience.asked > 0);
+		patience = (struct patience){.late_at = 1};
+		assert_int_equal(terms_find(s, 0, &wants[i], &arena, 1 << 20, out_of_patience,
+					    &patience, &found, &n, &cut, &err),
+				 0);
+		assert_true(cut && n < all && patience.asked <= 3);
+		assert_int_equal(
+			terms_find(s, 0, &wants[i], &arena, 10, NULL, NULL, &found, &n, &cut, &err),
+			0);
+		assert_true(cut && n == 10);
+	}
+	segment_close(&s);
+	invert_free(&inv);
+	buf_free(&text);
+	arena_free(&arena);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(terms_are_those_of_plain_code),
+		cmocka_unit_test(words_as_written_are_compared_where_terms_are_stems),
+		cmocka_unit_test(walks_end_when_it_is_late),
+	};
+	return cmocka_run_group_tests(tests, open_rules, close_rules);
+}

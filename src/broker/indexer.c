@@ -31,14 +31,15 @@ static const struct {
 	const char *words;
 	enum words_type type;
 } columns[] = {
-	{"size", WORDS_NUMBER},
-	{"modified", WORDS_DATE},
-	{"gathered", WORDS_DATE},
-	{"oid", WORDS_NUMBER},
+	{"size", WORDS_NUMBER},   {"modified", WORDS_DATE},  {"gathered", WORDS_DATE},
+	{"oid", WORDS_NUMBER},    {SEARCH_SITE, WORDS_WORD}, {SEARCH_TYPE, WORDS_WORD},
+	{"language", WORDS_WORD}, {"way", WORDS_WORD},       {"gatherer", WORDS_WORD},
 };
 
 /* What is ours to say of a document, whatever attributes it has. */
-static const char *const others[] = {"url", "oid", SEARCH_SITE, SEARCH_TYPE};
+static const char *const others[] = {"url", "oid", SEARCH_SITE, "way", "gatherer"};
+/* Those of them that are values only: their words stand elsewhere in the document, or nowhere. */
+static const char *const wordless[] = {SEARCH_SITE, "way", "gatherer"};
 
 /* Records that a step tells: more than a batch, so that it comes nearer while others are taken. */
 enum { STEP = 10000 };
@@ -68,6 +69,9 @@ static void index_settings(struct words_settings *ret)
 			 columns[i].words);
 		ret->column[ret->columns++].type = columns[i].type;
 	}
+	for (size_t i = 0; i < ARRAY_LEN(wordless); i++)
+		snprintf(ret->weight[ret->weights++].name, sizeof ret->weight[0].name, "%s",
+			 wordless[i]);
 }
 
 /* Opening */
@@ -252,10 +256,27 @@ static void doc_add_attr(struct words_doc *doc, struct words_attr *attr, const s
 	doc_add(doc, attr, a->name, a->value);
 }
 
-static void doc_of(const struct soif *obj, uint32_t oid, struct arena *arena, struct words_doc *ret)
+/* How a document came in, by the name of who told it: the crawl, a folder of SOIF, a gatherer. */
+static struct str way_of(const struct indexer *ix, uint32_t point)
+{
+	size_t n;
+	const struct registry_point *p = registry_points(ix->registry, &n);
+	for (size_t i = 0; i < n; i++) {
+		struct str name = str_of(p[i].name);
+		if (p[i].number != point)
+			continue;
+		return str_is(name, "crawl")            ? STR("crawl")
+		       : str_starts(name, STR("soif:")) ? STR("soif")
+							: STR("gatherer");
+	}
+	return STR("");
+}
+
+static void doc_of(const struct indexer *ix, const struct registry_object *shown,
+		   const struct soif *obj, struct arena *arena, struct words_doc *ret)
 {
 	struct words_attr *attr = arena_array(arena, 2 * obj->n + ARRAY_LEN(others), sizeof *attr);
-	struct words_doc doc = {.key = obj->url, .oid = oid, .attr = attr};
+	struct words_doc doc = {.key = obj->url, .oid = shown->oid, .attr = attr};
 	uint64_t time_s = 0;
 	if (!soif_u64(obj, STR("Last-Modification-Time"), &time_s))
 		(void)soif_u64(obj, STR("Update-Time"), &time_s);
@@ -263,19 +284,19 @@ static void doc_of(const struct soif *obj, uint32_t oid, struct arena *arena, st
 	for (size_t i = 0; i < obj->n; i++)
 		doc_add_attr(&doc, attr, &obj->attr[i]);
 	doc_add(&doc, attr, STR("url"), obj->url);
-	doc_add(&doc, attr, STR("oid"), str_of(arena_printf(arena, "%u", oid)));
-	doc_add(&doc, attr, STR(SEARCH_SITE), search_word(search_host(obj->url), arena));
-	struct str type = soif_get(obj, STR("Type"));
-	if (type.n)
-		doc_add(&doc, attr, STR(SEARCH_TYPE), search_word(type, arena));
+	doc_add(&doc, attr, STR("oid"), str_of(arena_printf(arena, "%u", shown->oid)));
+	doc_add(&doc, attr, STR(SEARCH_SITE), search_host(obj->url));
+	doc_add(&doc, attr, STR("way"), way_of(ix, shown->point));
+	doc_add(&doc, attr, STR("gatherer"), shown->gatherer_name);
 	*ret = doc;
 }
 
-static int add_doc(struct indexer *ix, uint32_t oid, const struct soif *obj, struct err *err)
+static int add_doc(struct indexer *ix, const struct registry_object *shown, const struct soif *obj,
+		   struct err *err)
 {
 	struct words_doc doc;
 	struct err why;
-	doc_of(obj, oid, &ix->object, &doc);
+	doc_of(ix, shown, obj, &ix->object, &doc);
 	int rc = words_add(ix->writer, &doc, &why);
 	if (rc == 0)
 		return 0;
@@ -285,11 +306,12 @@ static int add_doc(struct indexer *ix, uint32_t oid, const struct soif *obj, str
 	return -1;
 }
 
-int indexer_put(struct indexer *ix, uint32_t oid, const struct soif *obj, struct err *err)
+int indexer_put(struct indexer *ix, const struct registry_object *shown, const struct soif *obj,
+		struct err *err)
 {
 	if (!ix->follows)
 		return 0;
-	int rc = add_doc(ix, oid, obj, err);
+	int rc = add_doc(ix, shown, obj, err);
 	arena_clear(&ix->object);
 	return rc;
 }
@@ -335,7 +357,7 @@ static int tell_shown(struct indexer *ix, const struct registry_object *shown, s
 	struct err why = {0};
 	int rc = docstore_get(ix->docs, shown->oid, &ix->object, &obj, &why);
 	if (rc == 0)
-		rc = add_doc(ix, shown->oid, &obj, &why);
+		rc = add_doc(ix, shown, &obj, &why);
 	else if (rc == 1)
 		rc = err_set(&why, ERR_DAMAGED, "document %u is not in the store", shown->oid);
 	if (rc == 0)

@@ -22,9 +22,10 @@ bool indexer_follows(const struct indexer *ix);
 /* The object that a URL shows: the newest with a text. NULL: none has one. */
 const struct registry_object *indexer_shown(const struct registry_object *object, size_t n);
 
-/* A URL shows this document now, with the text obj; or nothing any more. ERR_USAGE: the index does
+/* A URL shows this object now, with the text obj; or nothing any more. ERR_USAGE: the index does
  * not take it, and nothing is shown. */
-int indexer_put(struct indexer *ix, uint32_t oid, const struct soif *obj, struct err *err);
+int indexer_put(struct indexer *ix, const struct registry_object *shown, const struct soif *obj,
+		struct err *err);
 int indexer_drop(struct indexer *ix, struct str url, struct err *err);
 /* To be called after each commit of the registry. */
 int indexer_commit(struct indexer *ix, struct err *err);

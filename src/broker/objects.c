@@ -139,9 +139,10 @@ static int group_of(struct objects *o, const struct registry_object *meant, stru
 /* Showing */
 
 /* What the index does not take stays registered, and kept; only words cannot find it. */
-static int show_text(struct objects *o, uint32_t oid, const struct soif *obj, struct err *err)
+static int show_text(struct objects *o, const struct registry_object *shown, const struct soif *obj,
+		     struct err *err)
 {
-	if (indexer_put(o->indexer, oid, obj, err) == 0)
+	if (indexer_put(o->indexer, shown, obj, err) == 0)
 		return 0;
 	if (err->code != ERR_USAGE)
 		return -1;
@@ -161,10 +162,10 @@ static int show_newest(struct objects *o, struct str url, const struct group *g,
 	if (shown->oid == before)
 		return 0;
 	if (obj && shown->oid == oid)
-		return show_text(o, oid, obj, err);
+		return show_text(o, shown, obj, err);
 	int rc = docstore_get(o->docs, shown->oid, &o->arena, &text, err);
 	if (rc == 0)
-		return show_text(o, shown->oid, &text, err);
+		return show_text(o, shown, &text, err);
 	if (rc < 0 && err->code != ERR_DAMAGED)
 		return -1;
 	log_warn(COLLECTOR, "a text is lost, its object is not found any more", KV_STR("url", url),

@@ -2,12 +2,9 @@
  * of them; and answers as JSON, the same for the command, the page's interface and programs. */
 #include "broker/search.h"
 
-#include "base/ascii.h"
 #include "base/clock.h"
-#include "base/hash.h"
 #include "index/words.h"
 
-#include <inttypes.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -80,24 +77,15 @@ struct str search_host(struct str url)
 	return str_head(rest, str_find_byte(rest, '/'));
 }
 
-struct str search_word(struct str value, struct arena *arena)
-{
-	char *lower = arena_text(arena, value);
-	for (size_t i = 0; i < value.n; i++)
-		lower[i] = ascii_lower(lower[i]);
-	return str_of(arena_printf(arena, "x%016" PRIx64, hash64((struct str){lower, value.n})));
-}
-
-/* A document must have this word in this attribute. */
-static struct query_node *filter_node(struct arena *arena, struct str attribute, struct str word)
+/* A document must have this value in this column. */
+static struct query_node *filter_node(struct arena *arena, struct str column, struct str value)
 {
 	struct query_node *node = arena_alloc(arena, sizeof *node);
-	node->op = QUERY_WORD;
-	node->attribute = attribute;
-	node->filter = true;
-	node->word = arena_alloc(arena, sizeof *node->word);
-	node->word[0] = (struct query_word){word, word};
-	node->words = 1;
+	node->op = QUERY_COMPARE;
+	node->attribute = column;
+	node->relation = QUERY_EQUAL;
+	node->exact = true; /* not a pattern */
+	node->value.text = value;
 	return node;
 }
 
@@ -106,9 +94,9 @@ static void narrow_query(struct query *q, struct arena *arena, const struct sear
 	struct query_node *kid[3] = {q->root};
 	uint32_t n = 1;
 	if (ask->site.n)
-		kid[n++] = filter_node(arena, STR(SEARCH_SITE), search_word(ask->site, arena));
+		kid[n++] = filter_node(arena, STR(SEARCH_SITE), ask->site);
 	if (ask->type.n)
-		kid[n++] = filter_node(arena, STR(SEARCH_TYPE), search_word(ask->type, arena));
+		kid[n++] = filter_node(arena, STR(SEARCH_TYPE), ask->type);
 	if (n == 1)
 		return;
 	struct query_node *both = arena_alloc(arena, sizeof *both);
@@ -178,6 +166,8 @@ static int answer_query(struct search *s, struct words_reader *words, const stru
 	q.offset = ask->offset;
 	q.budget_us = ask->budget_us;
 	q.exact_total = ask->exact_total;
+	q.facets = MIN(ask->facets, (uint32_t)QUERY_FACETS_MOST);
+	memcpy(q.facet, ask->facet, sizeof q.facet);
 	if (words_query(words, &q, arena, &hits, err) < 0)
 		return -1;
 	words_stats(words, &stats);
@@ -187,6 +177,10 @@ static int answer_query(struct search *s, struct words_reader *words, const stru
 		.total_exact = hits.total_exact,
 		.cut = hits.cut,
 		.documents = stats.docs,
+		.facet = hits.facet,
+		.facets = hits.facets,
+		.facet_sample = hits.facet_sample,
+		.facet_of = hits.facet_of,
 	};
 	CLEANUP(arena_free) struct arena scratch = ARENA_INIT(4 * (size_t)DOCSTORE_DOC_MOST);
 	for (size_t i = 0; i < hits.n; i++)
@@ -317,5 +311,10 @@ void search_answer_json(const struct search_ask *ask, const struct search_answer
 	for (size_t i = 0; i < answer->n; i++)
 		json_put_row(j, &answer->row[i]);
 	jsonw_array_end(j);
+	query_facets_json(&(struct hits){.facet = answer->facet,
+					 .facets = answer->facets,
+					 .facet_sample = answer->facet_sample,
+					 .facet_of = answer->facet_of},
+			  j);
 	jsonw_object_end(j);
 }

@@ -20,6 +20,8 @@ struct search_ask {
 	uint32_t limit, offset;
 	int64_t budget_us; /* 0: as long as it takes */
 	bool exact_total;
+	struct str facet[QUERY_FACETS_MOST]; /* what matches are counted by (doc/query.md) */
+	uint32_t facets;
 };
 
 struct search_row {
@@ -39,6 +41,9 @@ struct search_answer {
 	uint64_t total, documents; /* documents: in the index */
 	bool total_exact, cut;     /* cut: the time was up, these are the best until then */
 	int64_t took_us;
+	struct facet *facet;
+	uint32_t facets;
+	uint64_t facet_sample, facet_of; /* as hits say it */
 };
 
 /* Any number of threads at once; everything in *ret lies in the arena. ERR_USAGE: the words are not
@@ -60,14 +65,14 @@ int search_read_part(struct search *s, struct search_place *place, uint64_t from
 int search_stats(struct search *s, uint64_t *ret_documents, uint64_t *ret_generation,
 		 struct err *err);
 
-/* What a document is found by other than its words, as one word each: the writer of the index gives
- * it these attributes with search_word() of the host and of the type. */
-#define SEARCH_SITE "site-is"
-#define SEARCH_TYPE "type-is"
-struct str search_word(struct str value, struct arena *arena);
+/* What a document is found by other than its words: columns of words, which the writer of the index
+ * gives it. */
+#define SEARCH_SITE "site"
+#define SEARCH_TYPE "type"
 /* The host of a URL with its port, a slice of it. */
 struct str search_host(struct str url);
 
-/* An object: query, total, total_exact, documents, cut, took_us, offset, results. */
+/* An object: query, total, total_exact, documents, cut, took_us, offset, results,
+ * facets where they were asked for. */
 void search_answer_json(const struct search_ask *ask, const struct search_answer *answer,
 			struct jsonw *j);

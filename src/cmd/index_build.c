@@ -455,10 +455,12 @@ static int set_columns(const struct build_options *o, struct words_settings *s, 
 	for (size_t i = 0; i < o->columns.n; i++) {
 		struct str name = str_of(o->columns.item[i]);
 		enum words_type type = WORDS_NUMBER;
-		if (str_ends(name, STR(":date"))) {
+		if (str_ends(name, STR(":date")))
 			type = WORDS_DATE;
+		else if (str_ends(name, STR(":word")))
+			type = WORDS_WORD;
+		if (type != WORDS_NUMBER)
 			name.n -= strlen(":date");
-		}
 		if (name.n == 0 || name.n > WORDS_NAME_MOST || s->columns == WORDS_COLUMNS_MOST)
 			return err_set(err, ERR_USAGE,
 				       "--columns: at most %d names of at most %d bytes, not '%s'",
@@ -537,8 +539,8 @@ static int run_build(const struct cmd_call *call)
 
 static const struct cmd_option build_options[] = {
 	CMD_OPTION(0, "NAMES", "columns", VALUE_LIST_AT(struct build_options, columns),
-		   .help = "attributes to compare as numbers, or with :date after as dates; only "
-			   "where the index is made"),
+		   .help = "attributes to compare as numbers, or with :date or :word after as "
+			   "dates or whole words; only where the index is made"),
 	CMD_OPTION('f', "FORM", "format", VALUE_WORD_AT(struct build_options, format),
 		   .words = form_words, .fallback = "auto", .help = "what the input is"),
 	CMD_OPTION(
@@ -571,9 +573,8 @@ const struct command index_build_command = {
 	.max_args = -1,
 	CMD_EXAMPLES({"garner index words build /tmp/mail < mail.ndjson",
 		      "lines of JSON with url, title, ..."},
-		     {"garner index words build --columns size,date:date DIR all.soif",
-		      "SOIF with a number and "
-		      "a date"}),
+		     {"garner index words build --columns size,date:date,site:word DIR all.soif",
+		      "SOIF with a number, a date and a word"}),
 	CMD_EXITS({ERR_PARTLY, "some documents were rejected; the others are in the index"},
 		  {ERR_DAMAGED, "the index is damaged or of another version"},
 		  {ERR_BUSY, "another process writes this index"},

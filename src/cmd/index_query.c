@@ -14,6 +14,7 @@ struct query_command_options {
 	int64_t limit, offset, repeat;
 	int64_t budget_us;
 	int order;
+	struct value_list facets;
 };
 
 struct asking {
@@ -47,6 +48,8 @@ static int ask_once(struct asking *a, struct str text, struct hits *ret, struct 
 	q.budget_us = a->o->budget_us;
 	q.exact_total = a->o->count;
 	q.explain = a->o->explain;
+	for (; q.facets < a->o->facets.n; q.facets++)
+		q.facet[q.facets] = str_of(a->o->facets.item[q.facets]);
 	return words_query(a->reader, &q, &a->arena, ret, err);
 }
 
@@ -97,6 +100,7 @@ static int batch_line(void *ctx, const char *name, uint64_t line, struct str tex
 		for (size_t i = 0; i < hits.n; i++)
 			jsonw_str(&j, hits.hit[i].key);
 		jsonw_array_end(&j);
+		query_facets_json(&hits, &j);
 		if (hits.explain.n)
 			jsonw_put_str(&j, "explain", hits.explain);
 	}
@@ -133,6 +137,26 @@ static void put_shown(struct buf *out, struct str text)
 	}
 }
 
+static void print_facets(struct asking *a, const struct hits *hits)
+{
+	const char *about = hits->facet_sample ? "about " : "";
+	for (uint32_t i = 0; i < hits->facets; i++) {
+		const struct facet *f = &hits->facet[i];
+		put_shown(&a->out, f->name);
+		buf_add_text(&a->out, ":\n");
+		for (uint32_t k = 0; k < f->n; k++) {
+			buf_printf(&a->out, "%s%8" PRIu64 "  ", about, f->shown[k].count);
+			put_shown(&a->out, f->shown[k].value);
+			buf_add_byte(&a->out, '\n');
+		}
+		if (f->rest)
+			buf_printf(&a->out, "%s%8" PRIu64 "  others\n", about, f->rest);
+	}
+	if (hits->facet_sample)
+		buf_printf(&a->out, "counted: a sample of %" PRIu64 " of %" PRIu64 " documents\n",
+			   hits->facet_sample, hits->facet_of);
+}
+
 static void print_text(struct asking *a, const struct hits *hits)
 {
 	for (size_t i = 0; i < hits->n; i++) {
@@ -145,6 +169,7 @@ static void print_text(struct asking *a, const struct hits *hits)
 	}
 	buf_printf(&a->out, "%s%" PRIu64 " documents%s\n", hits->total_exact ? "" : "at least ",
 		   hits->total, hits->cut ? ", the time was up" : "");
+	print_facets(a, hits);
 	buf_add_str(&a->out, hits->explain);
 }
 
@@ -163,6 +188,7 @@ static void print_json(struct asking *a, const struct hits *hits, double us)
 		jsonw_object_end(&j);
 	}
 	jsonw_array_end(&j);
+	query_facets_json(hits, &j);
 	if (hits->explain.n)
 		jsonw_put_str(&j, "explain", hits->explain);
 	jsonw_object_end(&j);
@@ -198,6 +224,9 @@ static int ask_all(struct asking *a, struct err *err)
 			       a->o->batch ? "--batch takes its queries from standard input"
 					   : "no query is given; --batch reads them from standard "
 					     "input");
+	if (a->o->facets.n > QUERY_FACETS_MOST)
+		return err_set(err, ERR_USAGE, "--facets: %zu names, at most %d can be asked for",
+			       a->o->facets.n, QUERY_FACETS_MOST);
 	if (index_open(a->call->argv[0], &a->reader, &a->docs, err) < 0 ||
 	    token_rules_open(&a->rules, str_of(words_settings(a->reader)->language), err) < 0)
 		return -1;
@@ -240,6 +269,9 @@ static const struct cmd_option query_options[] = {
 	CMD_FLAG(0, "exact", struct query_command_options, exact, "regard case and accents"),
 	CMD_FLAG(0, "explain", struct query_command_options, explain,
 		 "say what was done and how the first were rated"),
+	CMD_OPTION(0, "NAMES", "facets", VALUE_LIST_AT(struct query_command_options, facets),
+		   .help = "count the documents by these columns of words or dates, by year, by "
+			   "size"),
 	CMD_FLAG(0, "json", struct query_command_options, json, "the answer as JSON"),
 	CMD_OPTION('k', "N", "limit", VALUE_INT_AT(struct query_command_options, limit),
 		   .fallback = "10", .min = 0, .max = QUERY_LIMIT_MOST / 2.0,
@@ -272,6 +304,8 @@ const struct command index_query_command = {
 	CMD_EXAMPLES(
 		{"garner index words query DIR 'title : (linux OR kernel) AND \"file system\"'",
 		 "attributes, operators, phrases"},
+		{"garner index words query DIR --facets site,type,year --json kernel",
+		 "how many there are of each"},
 		{"garner index words query DIR --batch -k 100 < queries",
 		 "keys and times as JSON lines"}),
 	CMD_EXITS({1, "no document was found"},

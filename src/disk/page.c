@@ -261,6 +261,20 @@ int page_get(struct page_file *f, uint64_t from, size_t n, struct str *ret, stru
 	return 0;
 }
 
+/* Pages that somebody else has mapped are passed over by the system: what queries read stays. */
+void page_forget(struct page_file *f)
+{
+	(void)madvise(f->map, f->size, MADV_PAGEOUT);
+}
+
+void page_want(struct page_file *f, uint64_t from, uint64_t n)
+{
+	if (from > f->bytes || n > f->bytes - from)
+		return;
+	size_t skip = (size_t)from % PAGE_SIZE;
+	(void)madvise(f->map + (from - skip), (size_t)n + skip, MADV_WILLNEED);
+}
+
 int page_verify(struct page_file *f, struct err *err)
 {
 	for (uint64_t page = 0; page < f->pages; page++)

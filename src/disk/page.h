@@ -36,5 +36,10 @@ int page_get(struct page_file *f, uint64_t from, size_t n, struct str *ret, stru
 /* Whether all that was read so far could be read. To be asked before what was made of slices is
  * given to anybody. */
 int page_check(const struct page_file *f, struct err *err);
+/* Of one that reads a file through once: what was touched so far need not stay in memory, unless
+ * others have it mapped too. It can still be read, from the disk. */
+void page_forget(struct page_file *f);
+/* A slice will be wanted soon: reads it in, in the background. */
+void page_want(struct page_file *f, uint64_t from, uint64_t n);
 /* Verifies all pages. */
 int page_verify(struct page_file *f, struct err *err);

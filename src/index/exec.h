@@ -71,6 +71,8 @@ struct exec_node {
 	struct exec_leaf *leaf;
 	unsigned column; /* COMPARE: least <= number <= most */
 	int64_t least, most;
+	struct str value;    /* of a column of words, instead; may have "*" and "?" in it */
+	bool words, pattern; /* that is so */
 };
 
 struct exec_list {
@@ -122,12 +124,13 @@ struct exec {
 	struct rank_norms norms;
 
 	struct exec_best best;
-	size_t keep;   /* offset + limit */
-	uint32_t need; /* a less score does not enter */
-	bool anyhow;   /* documents come in any order: an equal score may enter too */
-	uint64_t seen; /* matches */
-	bool counted;  /* the total is known without looking at them */
-	bool stopped;  /* there may be more matches, which nobody looked at */
+	size_t keep;                /* offset + limit */
+	uint32_t need;              /* a less score does not enter */
+	bool anyhow;                /* documents come in any order: an equal score may enter too */
+	uint64_t seen;              /* matches */
+	bool counted;               /* the total is known without looking at them */
+	bool stopped;               /* there may be more matches, which nobody looked at */
+	struct exec_sample *sample; /* which matches are for facets; NULL: none */
 
 	/* the current segment */
 	size_t number;
@@ -210,6 +213,29 @@ void exec_falling(const uint32_t *value, uint32_t n, uint32_t *ret);
 /* A bound for all documents from `from` to `to`; moves the list to `from`. */
 uint32_t exec_list_range_bound(struct exec *e, struct exec_list *l, uint32_t from, uint32_t to);
 
+/* exec_column.c: numbers, dates and words of documents. */
+struct exec_column {
+	struct segment_column numbers;
+	const struct segment_span *span;
+	int64_t least, most;
+	const uint64_t *set; /* of these numbers only, or NULL */
+	uint32_t set_n;
+	uint32_t most_docs; /* that may have one of them */
+};
+/* A comparison; a word or phrase (1: its attribute is not a column). */
+int exec_compare_of(struct exec *e, const struct query_node *node, struct exec_node *ret);
+int exec_value_of(struct exec *e, const struct query_node *node, struct exec_node *ret);
+/* false: no document of the segment has it. */
+bool exec_column_open(struct exec *e, const struct exec_node *node, struct exec_column *ret);
+static inline bool exec_column_has(const struct exec_column *c, uint32_t doc)
+{
+	int64_t v = segment_number(&c->numbers, doc);
+	if (v < c->least || v > c->most)
+		return false;
+	return LIKELY(!c->set) || (v <= (int64_t)c->set_n && words_bit(c->set, (uint32_t)v));
+}
+uint32_t exec_column_seek(struct exec *e, const struct exec_column *c, uint32_t doc);
+
 /* exec_check.c: positions. */
 struct exec_check;
 /* 0: *ret is to be asked for each document. 1: no document of the segment can pass. Lists among
@@ -248,6 +274,14 @@ void exec_tree_run(struct exec *e, const struct exec_node *root);
 bool exec_one_run(struct exec *e, const struct exec_node *root);
 bool exec_and_run(struct exec *e, const struct exec_node *root);
 bool exec_or_run(struct exec *e, const struct exec_node *root);
+
+/* exec_facets.c: matches by what they have in columns. */
+/* Counts all matches in a pass of their own; sets what hits say of facets. */
+int exec_facets(struct exec *e, struct hits *ret, uint64_t *ret_matches);
+void exec_sample_see(struct exec_sample *s, uint64_t order);
+
+/* words_query.c: a pass over all matches in no order, with or without a sample of them. */
+int exec_pass(struct exec *e, struct exec_sample *sample, uint64_t *ret_matches);
 
 /* Whether a document with this score may be among the best; sure where there is no static rank. */
 static inline bool exec_enters(const struct exec *e, uint32_t doc, uint32_t score)

@@ -4,96 +4,12 @@
 
 /* Planning */
 
-/* 1: no column has this name. */
-static int column_of(const struct exec *e, struct str name, unsigned *ret,
-		     enum words_type *ret_type)
-{
-	int column = words_column(e->settings, name);
-	if (column >= 0) {
-		*ret = SEGMENT_COLUMN + (unsigned)column;
-		*ret_type = e->settings->column[column].type;
-		return 0;
-	}
-	bool time = str_is(name, "time"), rank = str_is(name, "rank");
-	*ret = time ? SEGMENT_TIME : SEGMENT_RANK;
-	*ret_type = time ? WORDS_DATE : WORDS_NUMBER;
-	return time || rank ? 0 : 1;
-}
-
-/* What a value is in a column: from <= number <= to. */
-static bool value_of(enum words_type type, const struct query_value *v, int64_t *ret_from,
-		     int64_t *ret_to)
-{
-	if (type == WORDS_DATE && v->is_period) {
-		*ret_from = v->from_s;
-		*ret_to = v->to_s - 1;
-		return true;
-	}
-	*ret_from = *ret_to = v->number;
-	return v->is_number;
-}
-
-static void range_of(struct exec_node *n, enum query_relation relation, int64_t from, int64_t to)
-{
-	/* SEGMENT_ABSENT is the least number and in no range; what is less than the least or more
-	 * than the most is an empty one */
-	n->least = INT64_MIN + 1;
-	n->most = INT64_MAX;
-	switch (relation) {
-	case QUERY_LESS:
-		n->most = from > INT64_MIN ? from - 1 : INT64_MIN;
-		break;
-	case QUERY_AT_MOST:
-		n->most = to;
-		break;
-	case QUERY_MORE:
-		n->least = to < INT64_MAX ? to + 1 : INT64_MAX;
-		n->most = to < INT64_MAX ? INT64_MAX : INT64_MIN;
-		break;
-	case QUERY_AT_LEAST:
-		n->least = MAX(from, n->least);
-		break;
-	case QUERY_EQUAL:
-	case QUERY_BETWEEN:
-		n->least = MAX(from, n->least);
-		n->most = to;
-		break;
-	}
-}
-
-static int compare_of(struct exec *e, const struct query_node *node, struct exec_node *ret)
-{
-	enum words_type type;
-	int64_t from, to, unused;
-	if (column_of(e, node->attribute, &ret->column, &type) == 1)
-		return err_set(e->err, ERR_USAGE,
-			       "query, byte %u: '" STR_FMT
-			       "' is not a number or date of this index",
-			       node->at + 1, STR_ARG(str_head(node->attribute, 64)));
-	if (!value_of(type, &node->value, &from, &to) ||
-	    (node->relation == QUERY_BETWEEN && !value_of(type, &node->upto, &unused, &to)))
-		return err_set(e->err, ERR_USAGE,
-			       "query, byte %u: '" STR_FMT "' is %s in this index, '" STR_FMT
-			       "' is none",
-			       node->at + 1, STR_ARG(str_head(node->attribute, 64)),
-			       type == WORDS_DATE ? "a date" : "a number",
-			       STR_ARG(str_head(node->value.text, 64)));
-	ret->op = QUERY_COMPARE;
-	range_of(ret, node->relation, from, to);
-	return 0;
-}
-
 /* A word or phrase; in a column it is a value to be equal to. */
 static int words_of(struct exec *e, const struct query_node *node, struct exec_node *ret)
 {
-	enum words_type type;
-	int64_t from, to;
-	if (node->attribute.n && column_of(e, node->attribute, &ret->column, &type) == 0 &&
-	    value_of(type, &node->value, &from, &to)) {
-		ret->op = QUERY_COMPARE;
-		range_of(ret, QUERY_EQUAL, from, to);
-		return 0;
-	}
+	int rc = exec_value_of(e, node, ret);
+	if (rc <= 0)
+		return rc;
 	ret->op = QUERY_WORD;
 	return exec_leaf(e, node, &ret->leaf);
 }
@@ -133,7 +49,7 @@ static int node_of(struct exec *e, const struct query_node *node, struct exec_no
 		return exec_leaf(e, node, &n->leaf);
 	}
 	if (node->op == QUERY_COMPARE)
-		return compare_of(e, node, n);
+		return exec_compare_of(e, node, n);
 	if (node->op == QUERY_NOT) {
 		n->kid = arena_array(e->arena, 1, sizeof(struct exec_node *));
 		n->kids = 1;
@@ -176,8 +92,7 @@ struct exec_tree {
 	uint32_t lists;
 	struct exec_check *check; /* or NULL */
 
-	struct segment_column column;
-	int64_t least, most;
+	struct exec_column column; /* COMPARE */
 };
 
 static void open_leaf(struct exec *e, const struct exec_leaf *leaf, struct exec_tree *t)
@@ -211,9 +126,10 @@ static uint64_t size_of(const struct exec *e, const struct exec_tree *t)
 		for (uint32_t i = 0; i < t->kids; i++)
 			n += size_of(e, t->kid[i]);
 		return MIN(n, e->docs);
+	case QUERY_COMPARE:
+		return t->column.most_docs;
 	default:
-		return e->docs + (uint64_t)(t->op == QUERY_COMPARE) +
-		       2 * (uint64_t)(t->op == QUERY_NOT);
+		return e->docs + 1 + (uint64_t)(t->op == QUERY_NOT);
 	}
 }
 
@@ -242,10 +158,8 @@ struct exec_tree *exec_tree_open(struct exec *e, const struct exec_node *node)
 	if (node->leaf) {
 		open_leaf(e, node->leaf, t);
 	} else if (node->op == QUERY_COMPARE) {
-		t->least = node->least;
-		t->most = node->most;
-		if (segment_column(e->segment, node->column, &t->column, e->err) < 0)
-			exec_fail(e);
+		if (!exec_column_open(e, node, &t->column))
+			t->op = QUERY_NOTHING;
 	} else {
 		open_kids(e, node, t);
 	}
@@ -292,16 +206,15 @@ static uint32_t seek_or(struct exec *e, struct exec_tree *t, uint32_t doc)
 	return least;
 }
 
-static bool in_range(const struct exec_tree *t, uint32_t doc)
+static uint32_t seek_column(struct exec *e, struct exec_tree *t, uint32_t doc)
 {
-	int64_t v = segment_number(&t->column, doc);
-	return v >= t->least && v <= t->most;
+	return exec_column_seek(e, &t->column, doc);
 }
 
 static uint32_t seek_plain(struct exec *e, struct exec_tree *t, uint32_t doc)
 {
 	for (; doc < e->docs && !e->failed; doc++) {
-		bool found = t->op == QUERY_ALL || (t->op == QUERY_COMPARE && in_range(t, doc)) ||
+		bool found = t->op == QUERY_ALL ||
 			     (t->op == QUERY_NOT && !exec_tree_matches(e, t->kid[0], doc));
 		if (found)
 			return doc;
@@ -315,8 +228,8 @@ static uint32_t seek_plain(struct exec *e, struct exec_tree *t, uint32_t doc)
 static uint32_t exec_tree_seek(struct exec *e, struct exec_tree *t, uint32_t doc)
 {
 	static uint32_t (*const seeks[])(struct exec *, struct exec_tree *, uint32_t) = {
-		[QUERY_ALL] = seek_plain,     [QUERY_WORD] = seek_leaf, [QUERY_AND] = seek_and,
-		[QUERY_COMPARE] = seek_plain, [QUERY_OR] = seek_or,     [QUERY_NOT] = seek_plain,
+		[QUERY_ALL] = seek_plain,      [QUERY_WORD] = seek_leaf, [QUERY_AND] = seek_and,
+		[QUERY_COMPARE] = seek_column, [QUERY_OR] = seek_or,     [QUERY_NOT] = seek_plain,
 	};
 	if (t->op == QUERY_NOTHING || e->failed)
 		return NO_DOC;
@@ -348,7 +261,7 @@ bool exec_tree_matches(struct exec *e, struct exec_tree *t, uint32_t doc)
 	case QUERY_WORD:
 		return leaf_matches(e, t, doc);
 	case QUERY_COMPARE:
-		return in_range(t, doc);
+		return exec_column_has(&t->column, doc);
 	case QUERY_NOT:
 		return !exec_tree_matches(e, t->kid[0], doc);
 	case QUERY_AND:

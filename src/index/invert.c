@@ -111,6 +111,7 @@ struct invert {
 	/* Documents. */
 	struct invert_doc *doc;
 	int64_t *number; /* columns of each */
+	struct value_table values[WORDS_COLUMNS_MOST];
 	uint32_t docs, dropped;
 	size_t doc_room, number_room;
 	struct segment_range *range;
@@ -216,6 +217,8 @@ void invert_free(struct invert **invp)
 	mem_free(&inv->doc);
 	mem_free(&inv->number);
 	mem_free(&inv->range);
+	for (uint32_t i = 0; i < inv->settings->columns; i++)
+		value_table_free(&inv->values[i]);
 	arena_free(&inv->arena);
 	mem_free(invp);
 }
@@ -238,8 +241,11 @@ uint64_t invert_bytes(const struct invert *inv)
 {
 	uint64_t per_doc = sizeof *inv->doc + invert_columns(inv) * sizeof *inv->number +
 			   sizeof(struct key_table_slot) * 2;
-	return inv->pool_n + (uint64_t)inv->slots * sizeof *inv->slot + inv->docs * per_doc +
-	       inv->ranges * sizeof *inv->range + inv->arena.used +
+	uint64_t values = 0;
+	for (uint32_t i = 0; i < inv->settings->columns; i++)
+		values += value_table_bytes(&inv->values[i]);
+	return values + inv->pool_n + (uint64_t)inv->slots * sizeof *inv->slot +
+	       inv->docs * per_doc + inv->ranges * sizeof *inv->range + inv->arena.used +
 	       inv->forms * (sizeof *inv->form + sizeof(struct form_table_slot) * 2);
 }
 
@@ -491,16 +497,11 @@ static void add_range(struct invert *inv, uint32_t attr, uint32_t first, uint32_
 		(struct segment_range){attr, first, n};
 }
 
-/* A date is a number of seconds, a day or an instant. */
 static void add_number(struct invert *inv, uint32_t column, struct str value)
 {
-	enum { DAY = 10 }; /* characters; less would be a period longer than a day */
-	value = str_trim(value);
-	struct query_value v = query_value(value);
-	bool date = inv->settings->column[column].type == WORDS_DATE;
-	if (v.is_number || (date && v.is_period && value.n >= DAY))
-		inv->number[(size_t)inv->docs * invert_columns(inv) + SEGMENT_COLUMN + column] =
-			v.is_number ? v.number : v.from_s;
+	size_t at = (size_t)inv->docs * invert_columns(inv) + SEGMENT_COLUMN + column;
+	columns_take(inv->settings->column[column].type, &inv->values[column], value,
+		     &inv->number[at]);
 }
 
 static struct invert_doc *new_doc(struct invert *inv, const struct words_doc *doc)
@@ -814,18 +815,34 @@ static void write_term(struct writing *w, uint32_t at)
 	segment_put_end(w->out, invert_text(t), buf_str(&w->own));
 }
 
+/* The numbers of a document, with those that its values have in the segment. */
+static void put_numbers(struct writing *w, uint32_t doc, int64_t ret[SEGMENT_COLUMNS_MOST])
+{
+	const struct invert *inv = w->inv;
+	uint32_t columns = invert_columns(inv);
+	memcpy(ret, &inv->number[(size_t)doc * columns], columns * sizeof *ret);
+	for (uint32_t i = 0; i < inv->settings->columns; i++) {
+		int64_t *number = &ret[SEGMENT_COLUMN + i];
+		if (inv->settings->column[i].type == WORDS_WORD && *number != SEGMENT_ABSENT)
+			*number = segment_put_value(w->out, SEGMENT_COLUMN + i,
+						    inv->values[i].text[*number - 1]);
+	}
+}
+
 static void write_docs(struct writing *w)
 {
 	const struct invert *inv = w->inv;
-	uint32_t n = 0, columns = invert_columns(inv);
+	int64_t number[SEGMENT_COLUMNS_MOST];
+	uint32_t n = 0;
 	for (uint32_t i = 0; i < inv->docs; i++) {
 		const struct invert_doc *d = &inv->doc[i];
 		w->number[i] = d->dropped ? UINT32_MAX : n++;
 		if (d->dropped)
 			continue;
+		put_numbers(w, i, number);
 		struct segment_doc doc = {.key = d->key,
 					  .length = d->length,
-					  .number = &inv->number[(size_t)i * columns],
+					  .number = number,
 					  .range = d->ranges ? inv->range + d->range : NULL,
 					  .ranges = d->ranges};
 		segment_put_doc(w->out, &doc);
@@ -850,7 +867,7 @@ int invert_write(struct invert *inv, const char *path, bool sync, struct err *er
 	ENSURE(invert_docs(inv) > 0);
 	for (uint32_t i = 0; i < inv->attrs; i++)
 		name[i] = inv->attr[i].name;
-	int rc = segment_create(&w.out, path, name, inv->attrs, invert_columns(inv), err);
+	int rc = segment_create(&w.out, path, name, inv->attrs, invert_columns(inv), false, err);
 	if (rc == 0) {
 		w.number = mem_array(inv->docs, sizeof *w.number);
 		write_docs(&w);

@@ -3,6 +3,7 @@
  * them. */
 #include "index/manifest.h"
 
+#include "base/ascii.h"
 #include "base/cursor.h"
 #include "disk/small_file.h"
 #include "index/segment_inner.h"
@@ -85,6 +86,23 @@ int words_column(const struct words_settings *s, struct str name)
 		if (str_is(name, s->column[i].name))
 			return (int)i;
 	return -1;
+}
+
+struct str words_value(struct str text, char ret[WORDS_VALUE_MOST])
+{
+	text = str_trim(text);
+	text = str_head(text, str_find_byte(text, '\n'));
+	text = str_utf8_head(str_trim(text), WORDS_VALUE_MOST);
+	for (size_t i = 0; i < text.n; i++)
+		ret[i] = ascii_lower(text.p[i]);
+	return (struct str){ret, text.n};
+}
+
+const char *words_type_name(enum words_type type)
+{
+	static const char *const names[] = {
+		[WORDS_NUMBER] = "number", [WORDS_DATE] = "date", [WORDS_WORD] = "word"};
+	return names[type];
 }
 
 bool words_settings_same(const struct words_settings *a, const struct words_settings *b)
@@ -179,7 +197,10 @@ static bool get_settings(struct reader *r, struct words_settings *s)
 	for (uint32_t i = 0; i < s->columns; i++) {
 		if (!get_name(r, s->column[i].name, sizeof s->column[i].name))
 			return false;
-		s->column[i].type = reader_u8(r) ? WORDS_DATE : WORDS_NUMBER;
+		uint8_t type = reader_u8(r);
+		if (type > WORDS_WORD)
+			return false;
+		s->column[i].type = (enum words_type)type;
 	}
 	return !r->bad;
 }

@@ -9,6 +9,7 @@
 
 struct token_rules;
 struct soif;
+struct jsonw;
 
 /* 0: *ret is the document, in the arena. 1: it is gone. */
 typedef int query_text_fn(void *ctx, uint64_t oid, struct arena *arena, struct soif *ret,
@@ -182,3 +183,8 @@ struct hits {
 				       * needed where it has QUERY_ERRORS_BEST */
 	struct str explain;           /* lines of text; empty unless it was asked for */
 };
+
+/* The facets as members of an object: "facets", an array of objects with name, values (value,
+ * count) and rest; with a sample also "facet_sample" and "facet_of", and each is "estimated".
+ * Nothing where none were asked for. */
+void query_facets_json(const struct hits *hits, struct jsonw *j);

@@ -1,5 +1,5 @@
-/* Segments that are open: their parts, their documents (keys, columns, ranges of attributes), and
- * the forms of terms. Terms are in dict.c, lists in postings.c. */
+/* Segments that are open: their parts, their documents (keys, ranges of attributes), and the
+ * forms of terms. Terms are in dict.c, lists in postings.c, columns in columns.c. */
 #include "index/segment.h"
 
 #include "base/ascii.h"
@@ -109,6 +109,7 @@ static int check_foot(struct segment *s, struct err *err)
 		{PART_KEYS_WHERE, group_count(f->docs, SEGMENT_KEY_GROUP) * 8},
 		{PART_HASHES, docs * 4},
 		{PART_HASH_DOCS, docs * 4},
+		{PART_SPANS, columns_span_bytes(f->docs, f->columns)},
 	};
 	if (f->docs > SEGMENT_DOCS_MOST || f->attrs == 0 || f->attrs > WORDS_ATTRS_MOST ||
 	    f->columns < SEGMENT_COLUMN || f->columns > SEGMENT_COLUMNS_MOST ||
@@ -228,6 +229,19 @@ int segment_check(const struct segment *s, struct err *err)
 	return page_check(s->file, err);
 }
 
+void segment_forget(struct segment *s)
+{
+	page_forget(s->file);
+}
+
+void segment_warm(struct segment *s)
+{
+	static const enum segment_part parts[] = {PART_DICT, PART_DICT_PREFIX, PART_DICT_WHERE,
+						  PART_LENGTHS, PART_SPANS};
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+		page_want(s->file, s->foot.part[parts[i]].at, s->foot.part[parts[i]].n);
+}
+
 int segment_attr(const struct segment *s, struct str name)
 {
 	for (uint32_t i = 0; i < s->foot.attrs; i++)
@@ -257,34 +271,6 @@ int segment_blob(struct segment *s, uint32_t length, struct segment_blob *ret, s
 int segment_lengths(struct segment *s, const uint8_t **ret, struct err *err)
 {
 	return segment_part(s, PART_LENGTHS, ret, err);
-}
-
-int segment_column(struct segment *s, unsigned column, struct segment_column *ret, struct err *err)
-{
-	const uint8_t *p;
-	if (column >= s->foot.columns) {
-		static const uint8_t nothing[8];
-		*ret = (struct segment_column){.p = nothing};
-		return 0;
-	}
-	if (segment_part(s, PART_COLUMNS, &p, err) < 0)
-		return -1;
-	struct reader r = reader_of((struct str){(const char *)p, s->foot.part[PART_COLUMNS].n});
-	for (unsigned i = 0;; i++) {
-		uint64_t base = reader_u64le(&r), width = reader_u64le(&r);
-		const uint8_t *numbers = r.p;
-		if (width > 8 || (width & (width - 1)) != 0)
-			return segment_damaged(s, err, "column %u has %" PRIu64 " bytes", i, width);
-		reader_skip(&r, (size_t)((width * s->foot.docs + 7) & ~UINT64_C(7)));
-		if (r.bad)
-			return segment_damaged(s, err, "column %u is cut", i);
-		if (i < column)
-			continue;
-		*ret = (struct segment_column){
-			numbers, (int64_t)base,
-			width == 8 ? UINT64_MAX : (UINT64_C(1) << 8 * width) - 1, (uint8_t)width};
-		return 0;
-	}
 }
 
 /* Where the group of a document begins, and all that follows it. */

@@ -46,6 +46,11 @@ int segment_verify(struct segment *s, struct err *err); /* every page */
 /* Whether all that was read so far could be read: to be asked before an answer is given. */
 int segment_check(const struct segment *s, struct err *err);
 
+/* What was read of it by its one reader need not stay in memory. */
+void segment_forget(struct segment *s);
+/* Reads in what every query needs, in the background: the dictionary, lengths, spans. */
+void segment_warm(struct segment *s);
+
 /* Attributes. */
 
 /* The number of a name (in lower case), 0 for the main one. -1: no document has it. */
@@ -183,19 +188,23 @@ static inline int64_t segment_number(const struct segment_column *c, uint32_t do
 }
 
 /* The least and the greatest number of each SEGMENT_SPAN documents, so that a range passes over
- * those without a match; least > most: none has a number. */
+ * those without a match; least > most: none has a number. NULL: no document has one. */
 enum { SEGMENT_SPAN = 1024 };
 struct segment_span {
 	int64_t least, most;
 };
 int segment_spans(struct segment *s, unsigned column, const struct segment_span **ret,
 		  struct err *err);
-/* A column of words: numbers are those of its values, from 1 on in order of bytes; the text of
- * one, and the number of one (1: no document has it). */
+/* A column of words: numbers are those of its values, from 1 on in order of bytes. How many there
+ * are, the text of one, and the number of one (1: no document has it). */
+int segment_values(struct segment *s, unsigned column, uint32_t *ret, struct err *err);
 int segment_value(struct segment *s, unsigned column, uint32_t number, struct str *ret,
 		  struct err *err);
 int segment_value_number(struct segment *s, unsigned column, struct str value, uint32_t *ret,
 			 struct err *err);
+
+/* Whether numbers are in their spans, and values there and in order. */
+int segment_verify_columns(struct segment *s, struct err *err);
 
 int segment_key(struct segment *s, uint32_t doc, struct arena *arena, struct str *ret,
 		struct err *err);

@@ -38,6 +38,8 @@ enum segment_part {
 	PART_HASHES, /* u32 for each document: CRC-32C of its key, ascending, equal ones by key */
 	PART_HASH_DOCS, /* u32: which document each is of */
 	PART_BLOB,      /* for each length of terms their number, u32, and then the terms */
+	PART_VALUES,    /* texts of columns of words */
+	PART_SPANS,     /* the least and the greatest number of some documents, by column */
 	SEGMENT_PARTS
 };
 
@@ -121,6 +123,9 @@ static inline int segment_part(struct segment *s, enum segment_part part, const 
 	*ret = p;
 	return 0;
 }
+
+/* How long PART_SPANS is. */
+uint64_t columns_span_bytes(uint32_t docs, uint32_t columns);
 
 /* Bytes of a part. */
 int segment_bytes(struct segment *s, enum segment_part part, uint64_t from, uint64_t n,

@@ -1,9 +1,15 @@
 /* Segments merged: documents first, then the terms of all sources in step, each with the postings
  * of the sources one after the other. Documents keep their order, so that postings only have to be
  * renumbered; only where they are numbered by rank does a list wait in memory to be sorted. What
- * comes out has the same bytes as a segment built at once from the same documents. */
+ * comes out has the same bytes as a segment built at once from the same documents.
+ *
+ * A merge must not be felt by those who ask meanwhile. One that goes past the page cache reads once
+ * what it reads, and gives the memory back every few MiB, but for pages that a reader has mapped;
+ * what it writes is not kept either. A gentle one works a few milliseconds at a time and rests as
+ * long, so that it takes at most half a processor and half of what the disk can do. */
 #include "index/segment_write.h"
 
+#include "base/clock.h"
 #include "base/cursor.h"
 #include "base/hash.h"
 #include "base/table.h"
@@ -11,6 +17,14 @@
 #include "index/token.h"
 
 #include <stdlib.h>
+#include <time.h>
+
+enum {
+	WINDOW = 8 << 20,     /* bytes of lists that are read before what was read is given back */
+	SLICE_US = 4000,      /* of work */
+	REST_MOST_US = 50000, /* so that it stops soon where it has to */
+	STEPS = 16,           /* blocks of postings or documents between two looks at the clock */
+};
 
 /* A source while it is merged. */
 struct side {
@@ -18,6 +32,9 @@ struct side {
 	uint32_t *attr; /* by its own number: the new one */
 	const uint8_t *lengths;
 	struct segment_column column[SEGMENT_COLUMNS_MOST];
+	/* Of a column of words, by number in it: that in the new one; 0: not asked for yet. */
+	uint32_t *value[SEGMENT_COLUMNS_MOST];
+	uint32_t values[SEGMENT_COLUMNS_MOST];
 	/* The current term in the current attribute. */
 	struct segment_walk walk;
 	bool there;
@@ -49,10 +66,35 @@ struct merge {
 	size_t waits, wait_room;
 	uint32_t *occ; /* gap and form of each waiting occurrence */
 	size_t occs, occ_room;
+	uint64_t bytes; /* of lists that were read since what was read was given back */
+	uint32_t steps;
+	int64_t since_us; /* when it began to work */
 };
 
-static int is_stopped(const struct merge *m, struct err *err)
+/* Rests where it has worked for a slice. */
+static void rest_perhaps(struct merge *m)
 {
+	if (!m->spec->gently || ++m->steps % STEPS)
+		return;
+	int64_t worked_us = clock_mono_us() - m->since_us;
+	if (worked_us < SLICE_US)
+		return;
+	int64_t rest_us = MIN(worked_us, (int64_t)REST_MOST_US);
+	struct timespec rest = {.tv_nsec = rest_us * 1000};
+	(void)nanosleep(&rest, NULL);
+	m->since_us = clock_mono_us();
+}
+
+static void forget_sides(struct merge *m)
+{
+	m->bytes = 0;
+	for (size_t i = 0; m->spec->past_cache && i < m->n; i++)
+		segment_forget(m->side[i].source->segment);
+}
+
+static int is_stopped(struct merge *m, struct err *err)
+{
+	rest_perhaps(m);
 	if (LIKELY(!atomic_load_explicit(m->spec->stop, memory_order_relaxed)))
 		return 0;
 	return err_set(err, ERR_SYSTEM, "the merge was stopped");
@@ -105,6 +147,24 @@ struct ranges {
 	size_t room;
 };
 
+static int new_value(struct merge *m, struct side *side, uint32_t column, int64_t *number,
+		     struct err *err)
+{
+	struct str text;
+	uint64_t old = (uint64_t)*number;
+	if (*number == SEGMENT_ABSENT || !side->value[column])
+		return 0;
+	if (old > side->values[column])
+		old = 0;
+	if (!old || !side->value[column][old]) {
+		if (segment_value(side->source->segment, column, (uint32_t)old, &text, err) < 0)
+			return -1;
+		side->value[column][old] = segment_put_value(m->out, column, text);
+	}
+	*number = side->value[column][old];
+	return 0;
+}
+
 static int put_doc(struct merge *m, const struct place *p, struct ranges *r, struct err *err)
 {
 	struct side *side = &m->side[p->side];
@@ -128,8 +188,11 @@ static int put_doc(struct merge *m, const struct place *p, struct ranges *r, str
 	if (rc < 0)
 		return -1;
 	ENSURE(m->spec->settings->columns <= WORDS_COLUMNS_MOST);
-	for (uint32_t i = 0; i < SEGMENT_COLUMN + m->spec->settings->columns; i++)
+	for (uint32_t i = 0; i < SEGMENT_COLUMN + m->spec->settings->columns; i++) {
 		number[i] = segment_number(&side->column[i], p->doc);
+		if (new_value(m, side, i, &number[i], err) < 0)
+			return -1;
+	}
 	doc.range = r->range;
 	doc.number = number;
 	segment_put_doc(m->out, &doc);
@@ -320,9 +383,12 @@ static int merge_term(struct merge *m, uint32_t attr, struct str text, struct er
 		struct side *side = &m->side[i];
 		if (!side->there || !str_eq(side->walk.term, text))
 			continue;
+		m->bytes += side->walk.info.bytes;
 		if (side_postings(m, l, side, err) < 0 || next_term(side, err) < 0)
 			return -1;
 	}
+	if (m->bytes >= WINDOW)
+		forget_sides(m);
 	if (m->spec->by_rank)
 		put_waiting(m, l);
 	segment_put_end(m->out, text, buf_str(&m->own));
@@ -362,6 +428,19 @@ static int merge_attr(struct merge *m, uint32_t attr, struct err *err)
 
 /* All */
 
+static int open_column(const struct merge *m, struct side *side, uint32_t c, struct err *err)
+{
+	struct segment *s = side->source->segment;
+	if (segment_column(s, c, &side->column[c], err) < 0)
+		return -1;
+	if (c < SEGMENT_COLUMN || m->spec->settings->column[c - SEGMENT_COLUMN].type != WORDS_WORD)
+		return 0;
+	if (segment_values(s, c, &side->values[c], err) < 0)
+		return -1;
+	side->value[c] = mem_array((size_t)side->values[c] + 1, sizeof(uint32_t));
+	return 0;
+}
+
 static int open_sides(struct merge *m, struct err *err)
 {
 	uint32_t columns = SEGMENT_COLUMN + m->spec->settings->columns;
@@ -370,7 +449,7 @@ static int open_sides(struct merge *m, struct err *err)
 		if (segment_lengths(side->source->segment, &side->lengths, err) < 0)
 			return -1;
 		for (uint32_t c = 0; c < columns; c++)
-			if (segment_column(side->source->segment, c, &side->column[c], err) < 0)
+			if (open_column(m, side, c, err) < 0)
 				return -1;
 	}
 	return 0;
@@ -386,6 +465,7 @@ static int put_all(struct merge *m, const struct place *place, size_t docs, stru
 			rc = put_doc(m, &place[i], &ranges, err);
 	}
 	mem_free(&ranges.range);
+	forget_sides(m);
 	m->lengths = segment_put_lengths(m->out);
 	for (uint32_t attr = 0; attr < m->attrs && rc == 0; attr++)
 		rc = merge_attr(m, attr, err);
@@ -397,6 +477,8 @@ static int put_all(struct merge *m, const struct place *place, size_t docs, stru
 static void merge_release(struct merge *m)
 {
 	for (size_t i = 0; i < m->n; i++) {
+		for (uint32_t c = 0; c < SEGMENT_COLUMNS_MOST; c++)
+			mem_free(&m->side[i].value[c]);
 		mem_free(&m->side[i].attr);
 		mem_free(&m->side[i].form);
 	}
@@ -422,7 +504,8 @@ static int merge_to(struct merge *m, const char *path, struct err *err)
 			     docs, SEGMENT_DOCS_MOST);
 	if (rc == 0)
 		rc = segment_create(&m->out, path, m->name, m->attrs,
-				    SEGMENT_COLUMN + m->spec->settings->columns, err);
+				    SEGMENT_COLUMN + m->spec->settings->columns,
+				    m->spec->past_cache, err);
 	if (rc == 0) {
 		rc = put_all(m, place, docs, err);
 		if (rc < 0)
@@ -437,7 +520,7 @@ static int merge_to(struct merge *m, const char *path, struct err *err)
 int segment_merge(const struct merge_source *source, size_t n, const struct merge_spec *spec,
 		  const char *path, struct err *err)
 {
-	struct merge m = {.spec = spec, .n = n};
+	struct merge m = {.spec = spec, .n = n, .since_us = clock_mono_us()};
 	m.side = mem_array(n, sizeof *m.side);
 	m.own = BUF_INIT(SIZE_MAX / 2);
 	m.arena = ARENA_INIT(SIZE_MAX);

@@ -20,15 +20,16 @@ struct segment_writer {
 	struct list_writer list;
 	struct dict_writer dict;
 	struct buf term; /* data of the current term */
-	struct buf names, lengths, ranges, ranges_where, keys, keys_where, numbers, hashes;
+	struct columns_writer columns;
+	struct buf names, lengths, ranges, ranges_where, keys, keys_where, hashes;
 	struct buf last_key;
 	struct buf blob[TOKEN_TERM_MOST + 1]; /* terms by their length */
 };
 
 static struct buf *buf_number(struct segment_writer *w, size_t i)
 {
-	struct buf *all[] = {&w->term, &w->names,      &w->lengths, &w->ranges, &w->ranges_where,
-			     &w->keys, &w->keys_where, &w->numbers, &w->hashes, &w->last_key};
+	struct buf *all[] = {&w->term, &w->names,      &w->lengths, &w->ranges,  &w->ranges_where,
+			     &w->keys, &w->keys_where, &w->hashes,  &w->last_key};
 	return i < ARRAY_LEN(all) ? all[i] : NULL;
 }
 
@@ -54,10 +55,10 @@ static void put_part(struct segment_writer *w, enum segment_part part, struct st
 }
 
 int segment_create(struct segment_writer **ret, const char *path, const struct str *attr,
-		   uint32_t attrs, uint32_t columns, struct err *err)
+		   uint32_t attrs, uint32_t columns, bool direct, struct err *err)
 {
 	struct segment_writer *w = mem_alloc(sizeof *w);
-	struct stream_options options = {.buffered = true};
+	struct stream_options options = {.buffered = !direct};
 	if (page_create(&w->out, path, 0644, &options, err) < 0) {
 		mem_free(&w);
 		return -1;
@@ -71,6 +72,7 @@ int segment_create(struct segment_writer **ret, const char *path, const struct s
 		w->blob[i] = BUF_INIT(most_bytes);
 	list_init(&w->list);
 	dict_init(&w->dict);
+	columns_init(&w->columns, columns);
 	w->foot.attrs = attrs;
 	w->foot.columns = columns;
 	for (uint32_t i = 0; i < attrs; i++)
@@ -115,6 +117,12 @@ static void put_ranges(struct segment_writer *w, const struct segment_doc *doc)
 	}
 }
 
+uint32_t segment_put_value(struct segment_writer *w, uint32_t column, struct str text)
+{
+	ENSURE(column < w->foot.columns);
+	return value_table_add(&w->columns.values[column], text);
+}
+
 void segment_put_doc(struct segment_writer *w, const struct segment_doc *doc)
 {
 	ENSURE(w->foot.docs < SEGMENT_DOCS_MOST && w->dict.terms == 0);
@@ -122,8 +130,7 @@ void segment_put_doc(struct segment_writer *w, const struct segment_doc *doc)
 	put_ranges(w, doc);
 	put_u8(&w->lengths, words_length_code(doc->length));
 	w->foot.weighted_length += doc->length;
-	for (uint32_t i = 0; i < w->foot.columns; i++)
-		put_u64le(&w->numbers, (uint64_t)doc->number[i]);
+	columns_put(&w->columns, doc->number);
 	w->foot.rank_most = (uint32_t)MAX(doc->number[SEGMENT_RANK], (int64_t)w->foot.rank_most);
 	w->foot.docs++;
 }
@@ -183,51 +190,6 @@ void segment_put_end(struct segment_writer *w, struct str term, struct str own)
 }
 
 /* The end */
-
-static uint64_t number_at(const struct segment_writer *w, uint32_t doc, uint32_t column)
-{
-	uint64_t v;
-	memcpy(&v, w->numbers.p + ((size_t)doc * w->foot.columns + column) * sizeof v, sizeof v);
-	return le64toh(v);
-}
-
-static unsigned width_of(uint64_t most)
-{
-	return most == 0 ? 0 : most >> 8 == 0 ? 1 : most >> 16 == 0 ? 2 : most >> 32 == 0 ? 4 : 8;
-}
-
-/* Numbers are kept as what they have above a base that is below the least; 0 is absent. */
-static void put_column(struct segment_writer *w, uint32_t column, struct buf *out)
-{
-	int64_t least = INT64_MAX, most = INT64_MIN;
-	for (uint32_t doc = 0; doc < w->foot.docs; doc++) {
-		int64_t v = (int64_t)number_at(w, doc, column);
-		if (v == SEGMENT_ABSENT)
-			continue;
-		least = MIN(least, v);
-		most = MAX(most, v);
-	}
-	bool any = least <= most;
-	uint64_t base = any ? (uint64_t)least - 1 : 0;
-	unsigned width = any ? width_of((uint64_t)most - base) : 0;
-	put_u64le(out, base);
-	put_u64le(out, width);
-	for (uint32_t doc = 0; doc < w->foot.docs; doc++) {
-		uint64_t v = number_at(w, doc, column);
-		v = (int64_t)v == SEGMENT_ABSENT ? 0 : htole64(v - base);
-		buf_add(out, &v, width);
-	}
-	buf_fill(out, 0, -out->n & 7);
-}
-
-static void put_columns(struct segment_writer *w)
-{
-	struct buf out = BUF_INIT(most_bytes);
-	for (uint32_t column = 0; column < w->foot.columns; column++)
-		put_column(w, column, &out);
-	put_part(w, PART_COLUMNS, buf_str(&out));
-	buf_free(&out);
-}
 
 static int by_number(const void *a, const void *b)
 {
@@ -338,6 +300,8 @@ static void put_foot(struct segment_writer *w)
 
 static void put_parts(struct segment_writer *w)
 {
+	struct columns_parts columns;
+	w->failed |= !columns_end(&w->columns, &columns);
 	dict_end(&w->dict, w->foot.attrs);
 	buf_add_str(&w->names, buf_str(&w->dict.firsts));
 	put_part(w, PART_DICT, buf_str(&w->dict.blocks));
@@ -347,12 +311,15 @@ static void put_parts(struct segment_writer *w)
 	put_part(w, PART_LENGTHS, buf_str(&w->lengths));
 	put_part(w, PART_RANGES, buf_str(&w->ranges));
 	put_part(w, PART_RANGES_WHERE, buf_str(&w->ranges_where));
-	put_columns(w);
+	put_part(w, PART_COLUMNS, buf_str(&columns.numbers));
 	put_part(w, PART_KEYS, buf_str(&w->keys));
 	put_part(w, PART_KEYS_WHERE, buf_str(&w->keys_where));
 	put_hashes(w);
 	put_blob(w);
+	put_part(w, PART_VALUES, buf_str(&columns.values));
+	put_part(w, PART_SPANS, buf_str(&columns.spans));
 	put_foot(w);
+	columns_parts_free(&columns);
 }
 
 static void writer_release(struct segment_writer **wp)
@@ -366,6 +333,7 @@ static void writer_release(struct segment_writer **wp)
 		buf_free(&w->blob[i]);
 	list_free(&w->list);
 	dict_free(&w->dict);
+	columns_free(&w->columns);
 	mem_free(&w->path);
 	mem_free(wp);
 }

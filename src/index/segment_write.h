@@ -4,6 +4,8 @@
 #pragma once
 #include "base/buf.h"
 #include "base/cursor.h"
+#include "base/hash.h"
+#include "base/table.h"
 #include "disk/page.h"
 #include "index/bitpack.h"
 #include "index/segment.h"
@@ -17,14 +19,19 @@ struct segment_writer;
 struct segment_doc {
 	struct str key;
 	uint64_t length;       /* weighted */
-	const int64_t *number; /* one for each column; SEGMENT_ABSENT */
+	const int64_t *number; /* one for each column, of words by segment_put_value();
+				* SEGMENT_ABSENT */
 	const struct segment_range *range;
 	uint32_t ranges;
 };
 
-/* attr: the names, the main one first. columns: with time, rank and oid. */
+/* attr: the names, the main one first. columns: with time, rank and oid. direct: what is written
+ * does not stay in the page cache. */
 int segment_create(struct segment_writer **ret, const char *path, const struct str *attr,
-		   uint32_t attrs, uint32_t columns, struct err *err);
+		   uint32_t attrs, uint32_t columns, bool direct, struct err *err);
+/* The number that a text has in a column of words until the end. Each one that is asked for has to
+ * be some document's. */
+uint32_t segment_put_value(struct segment_writer *w, uint32_t column, struct str text);
 void segment_put_doc(struct segment_writer *w, const struct segment_doc *doc);
 /* Codes of lengths of the documents, once all are there. */
 const uint8_t *segment_put_lengths(const struct segment_writer *w);
@@ -51,6 +58,8 @@ struct merge_spec {
 	const struct words_settings *settings; /* weights, columns */
 	bool by_rank;                          /* documents are numbered by rank, the best first */
 	const atomic_bool *stop;               /* the merge fails soon after it became true */
+	bool past_cache; /* neither what it reads nor what it writes stays in memory */
+	bool gently;     /* rests as long as it works, so that others have the machine too */
 };
 
 /* Uses memory for documents and the dictionary, and, numbering by rank, for the longest list. 1: no
@@ -148,3 +157,50 @@ void dict_put(struct dict_writer *d, uint32_t attr, struct str term, uint64_t at
 	      const struct segment_term *info);
 /* attrs: how many there are; those without a term have no block. */
 void dict_end(struct dict_writer *d, uint32_t attrs);
+
+/* Columns being written: rows of numbers, and the texts of columns of words. */
+
+/* Texts that have numbers, from 1 on as they come. Zeroed: empty. */
+struct value_key {
+	struct str text;
+	uint64_t seed; /* of the table: nobody outside can choose texts that collide */
+};
+static inline uint64_t value_hash(struct value_key k)
+{
+	return hash64_seeded(k.text, k.seed);
+}
+static inline bool value_equal(struct value_key a, struct value_key b)
+{
+	return str_eq(a.text, b.text);
+}
+TABLE(value_numbers, struct value_key, uint32_t, value_hash, value_equal)
+
+struct value_table {
+	struct value_numbers numbers;
+	struct str *text; /* by number - 1 */
+	uint32_t n;
+	size_t room;
+	uint64_t seed;
+	struct arena arena;
+};
+uint32_t value_table_add(struct value_table *t, struct str text);
+uint64_t value_table_bytes(const struct value_table *t);
+void value_table_free(struct value_table *t);
+
+/* What a value of an attribute is in its column: *number is set, or stays. */
+void columns_take(enum words_type type, struct value_table *t, struct str value, int64_t *number);
+
+struct columns_writer {
+	uint32_t columns, docs;
+	struct buf numbers; /* u64 for each column of each document */
+	struct value_table values[SEGMENT_COLUMNS_MOST];
+};
+struct columns_parts {
+	struct buf numbers, values, spans;
+};
+void columns_init(struct columns_writer *w, uint32_t columns);
+void columns_free(struct columns_writer *w);
+void columns_put(struct columns_writer *w, const int64_t *number);
+/* The parts of the file. false: a table of values is too long. */
+bool columns_end(struct columns_writer *w, struct columns_parts *ret);
+void columns_parts_free(struct columns_parts *p);

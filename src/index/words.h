@@ -14,6 +14,7 @@ enum {
 	WORDS_WEIGHTS_MOST = 32,    /* attributes with a weight of their own */
 	WORDS_WEIGHT_MOST = 64,     /* a weight */
 	WORDS_COLUMNS_MOST = 16,    /* attributes that are columns too */
+	WORDS_VALUE_MOST = 255,     /* bytes of a value in a column of words; the rest is cut */
 	WORDS_ATTRS_MOST = 4096,    /* names in one segment; words of further ones are found in
 				     * the whole document only */
 	WORDS_DOC_MOST = 128 << 20, /* bytes of all values of a document */
@@ -60,6 +61,10 @@ void words_settings_default(struct words_settings *ret);
 /* Of an attribute, whose name is in lower case: its weight; its column, or -1. */
 uint8_t words_weight(const struct words_settings *s, struct str name);
 int words_column(const struct words_settings *s, struct str name);
+/* A value as a column of words keeps it: its first line without blanks around it, in lower case
+ * (ASCII), of at most WORDS_VALUE_MOST bytes. It may be empty: then there is none. */
+struct str words_value(struct str text, char ret[WORDS_VALUE_MOST]);
+const char *words_type_name(enum words_type type); /* "number", "date", "word" */
 /* Whether indexes of both would be the same: one that was made by others is built again. */
 bool words_settings_same(const struct words_settings *a, const struct words_settings *b);
 
@@ -154,8 +159,10 @@ struct words_writer;
 
 struct words_options {
 	const struct words_settings *settings; /* for an index that is made now; NULL: default */
-	uint64_t memory;       /* bytes for what is not in a segment yet; 0: WORDS_MEMORY_DEFAULT */
-	bool merges_elsewhere; /* commits merge nothing: another thread calls words_merge() */
+	uint64_t memory; /* bytes for what is not in a segment yet; 0: WORDS_MEMORY_DEFAULT */
+	/* Commits merge nothing: another thread calls words_merge(), which then takes at most half
+	 * a processor and half of the disk's time. */
+	bool merges_elsewhere;
 };
 
 /* Makes the folder and an empty index if there is none. What a killed writer left is removed.

@@ -25,7 +25,10 @@ static void print_parts(const struct segment *s, struct buf *out)
 							 "keys",
 							 "keys places",
 							 "key hashes",
-							 "hash documents"};
+							 "hash documents",
+							 "blob",
+							 "values",
+							 "spans"};
 	const struct segment_info *info = segment_info(s);
 	buf_printf(out,
 		   "%" PRIu32 " documents, %" PRIu64 " terms, %" PRIu64
@@ -95,6 +98,8 @@ static int verify_segment(const char *path, struct err *err)
 	int rc = segment_open(&s, path, err);
 	if (rc == 0)
 		rc = segment_verify(s, err);
+	if (rc == 0)
+		rc = segment_verify_columns(s, err);
 	for (unsigned attr = 0; rc == 0 && attr < segment_info(s)->attrs; attr++)
 		rc = verify_terms(s, attr, err);
 	segment_close(&s);
@@ -122,7 +127,7 @@ static void print_settings(const struct words_settings *s, struct buf *out)
 		buf_printf(out, "weight %s %d\n", s->weight[i].name, s->weight[i].weight);
 	for (uint32_t i = 0; i < s->columns; i++)
 		buf_printf(out, "column %s %s\n", s->column[i].name,
-			   s->column[i].type == WORDS_DATE ? "date" : "number");
+			   words_type_name(s->column[i].type));
 }
 
 static int print_manifest(const char *path, struct printer *p, struct err *err)
@@ -152,7 +157,7 @@ const struct format words_manifest_format = {
 	.name = "words-manifest",
 	.file = "words/manifest",
 	.magic = "GARNERWM",
-	.version = 3,
+	.version = 4,
 	.help = "which segments a words index has, and what it is made by",
 	.remedy = WORDS_REMEDY,
 	.print = print_manifest,

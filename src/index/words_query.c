@@ -57,6 +57,8 @@ static uint64_t value_of(const struct exec *e, uint32_t doc, uint32_t score)
 void exec_found(struct exec *e, uint32_t doc, uint32_t score)
 {
 	e->seen++;
+	if (UNLIKELY(e->sample != NULL))
+		exec_sample_see(e->sample, e->base + doc);
 	if (e->keep == 0)
 		return;
 	exec_key key = exec_key_of(value_of(e, doc, score), e->base + doc);
@@ -150,8 +152,7 @@ static bool word_total(const struct exec *e, uint64_t *ret)
 	return !(term->want && e->cut);
 }
 
-/* Counts what was passed over, in a pass of its own that has no order. */
-static int count_all(struct exec *e, uint64_t *ret)
+int exec_pass(struct exec *e, struct exec_sample *sample, uint64_t *ret_matches)
 {
 	struct query query = *e->query;
 	struct exec count = *e;
@@ -160,16 +161,25 @@ static int count_all(struct exec *e, uint64_t *ret)
 	count.query = &query;
 	count.best = (struct exec_best){0};
 	count.base = count.seen = count.keep = count.need = 0;
-	count.stopped = false;
+	count.stopped = count.counted = false;
+	count.sample = sample;
 	int rc = exec_segments(&count);
 	e->cut = count.cut;
 	e->partial |= count.partial;
-	*ret = count.seen;
+	*ret_matches = count.seen;
 	return rc;
 }
 
 static int find_total(struct exec *e, struct hits *ret)
 {
+	uint64_t n = 0;
+	if (e->query->facets) {
+		if (exec_facets(e, ret, &n) < 0)
+			return -1;
+		ret->total = MAX(e->seen, n);
+		ret->total_exact = !e->cut && !e->partial;
+		return 0;
+	}
 	ret->total = e->seen;
 	ret->total_exact = !e->cut && !e->partial && !e->stopped;
 	if (ret->total_exact)
@@ -180,8 +190,8 @@ static int find_total(struct exec *e, struct hits *ret)
 	}
 	if (!e->query->exact_total || e->cut)
 		return 0;
-	uint64_t n;
-	if (count_all(e, &n) < 0)
+	/* What was passed over is counted in a pass of its own. */
+	if (exec_pass(e, NULL, &n) < 0)
 		return -1;
 	ret->total = MAX(ret->total, n);
 	ret->total_exact = !e->cut && !e->partial;

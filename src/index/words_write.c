@@ -53,6 +53,8 @@ struct words_writer {
 
 /* What a commit may spend on merging, in bytes of segments. */
 static const uint64_t commit_merge_most = 16 << 20;
+/* Of a merge of fewer bytes the new segment stays in the page cache: the next queries read it. */
+static const uint64_t merge_cached_most = 32 << 20;
 /* So that a pool with one more document stays below its limit. */
 static const uint64_t memory_most = UINT64_C(1500) << 20;
 
@@ -605,20 +607,26 @@ static int job_run(struct words_writer *w, const struct merge_order *order, stru
 {
 	struct merge_spec spec = {.settings = &w->settings,
 				  .by_rank = order->whole && w->settings.by_rank,
-				  .stop = &w->stop};
+				  .stop = &w->stop,
+				  .gently = w->merges_elsewhere && !order->whole};
+	uint64_t bytes = 0;
 	job->source = mem_array(job->n, sizeof *job->source);
 	for (size_t i = 0; i < job->n; i++) {
 		const struct live *l = &job->from[i];
 		job->source[i].segment = l->segment->segment;
 		job->source[i].deleted = l->gone->bits;
 		job->source[i].number = mem_array((size_t)l->m.docs + 1, sizeof(uint32_t));
+		bytes += l->m.bytes;
 	}
+	spec.past_cache = bytes > merge_cached_most;
 	char *path = segment_file_path(w->folder, job->id);
 	int rc = segment_merge(job->source, job->n, &spec, path, err);
 	FAULT("words.merged");
 	mem_free(&path);
 	if (rc == 0)
 		rc = writer_open_new(w, job->id, ret, err);
+	if (rc == 0)
+		segment_warm(ret->segment->segment);
 	return rc;
 }
 

@@ -47,6 +47,26 @@ def test_lines_with_tabs_are_documents_with_title_and_text(garner):
     assert ids(g, "--exact", "Fox") == ["2"]
 
 
+def test_matches_are_counted_by_columns_by_year_and_by_size(garner):
+    docs = [{"url": f"http://{site}/{i}", "title": "apple", "Site": site, "type": kind, "size": size,
+             "Last-Modification-Time": when}
+            for i, (site, kind, size, when) in enumerate([
+                ("A.org", "HTML", 10, 1700000000), ("a.org", "HTML", 5000, 1700000001), ("b.org", "PDF", 5000, 1600000000)])]
+    g = build(garner, "".join(json.dumps(d) + "\n" for d in docs), "--columns", "size,site:word,type:word")
+    assert g.built.code == 0
+    told = ask(g, "--facets", "site,type,year,size", "--json", "apple").json()
+    assert told["total"] == 3 and "facet_sample" not in told
+    counts = {f["name"]: {v["value"]: v["count"] for v in f["values"]} for f in told["facets"]}
+    assert counts == {"site": {"a.org": 2, "b.org": 1}, "type": {"html": 2, "pdf": 1},
+                      "year": {"2023": 2, "2020": 1}, "size": {"1k-10k": 2, "under 1k": 1}}
+    assert all(f["rest"] == 0 for f in told["facets"])
+    assert "       2  a.org\n       1  b.org\n" in ask(g, "--facets", "site", "apple").out
+    assert ask(g, "--count", "site : A.ORG").out == "2\n"
+    assert ask(g, "--count", "apple AND NOT site : a.org").out == "1\n"
+    wrong = ask(g, "--facets", "colour", "apple")
+    assert wrong.code == 2 and "cannot count by 'colour'; it can by year, size, site, type" in wrong.err
+
+
 def test_json_and_soif_are_told_apart_from_lines_with_tabs(garner):
     g = build(garner, '{"url":"http://a/","title":"One","size":12,"keywords":["red","green apples"]}\n'
               '{"id":"b","title":"Two","size":40,"Full-Text":"apples"}\n', "--columns", "size")

@@ -108,7 +108,51 @@ static void attributes_are_found_by_their_names(void **state)
 	assert_int_equal(found("gatherer-name : tester", "", NULL), 1);
 	assert_int_equal(found("apple", "x", NULL), 1);
 	assert_int_equal(found("apple", "elsewhere", NULL), 0);
-	assert_int_equal(found("site-is : elsewhere", "", NULL), 0);
+	assert_int_equal(found("site : elsewhere", "", NULL), 0);
+	assert_int_equal(found("site : X", "", NULL), 1);
+	assert_int_equal(found("elsewhere", "", NULL), 0);
+	assert_int_equal(found("type : html way : gatherer gatherer : Tester", "", NULL), 1);
+	assert_int_equal(found("type : text", "", NULL), 0);
+}
+
+static void matches_are_counted_by_site_type_and_way(void **state)
+{
+	struct search *s;
+	struct search_answer a;
+	struct search_ask ask = {.words = STR("apple"),
+				 .limit = 1,
+				 .facet = {STR("site"), STR("type"), STR("way"), STR("gatherer")},
+				 .facets = 4};
+	(void)state;
+	update("one", "http://x/1", time_s, NULL, "apple");
+	update("one", "http://x/2", time_s, NULL, "apple");
+	update("Two", "http://y:81/", time_s, NULL, "apple");
+	update("Two", "http://z/", time_s, NULL, "pear");
+	collect();
+	assert_int_equal(search_open(&s, data, &err), 0);
+	assert_int_equal(search_run(s, &ask, &arena, &a, &err), 0);
+	assert_int_equal(a.total, 3);
+	assert_true(a.total_exact);
+	assert_int_equal(a.facets, 4);
+	assert_int_equal(a.facet[0].n, 2);
+	assert_str(a.facet[0].shown[0].value, "x");
+	assert_int_equal(a.facet[0].shown[0].count, 2);
+	assert_str(a.facet[0].shown[1].value, "y:81");
+	assert_str(a.facet[1].shown[0].value, "html");
+	assert_int_equal(a.facet[1].shown[0].count, 3);
+	assert_str(a.facet[2].shown[0].value, "gatherer");
+	assert_str(a.facet[3].shown[1].value, "two");
+	CLEANUP(buf_free) struct buf out = BUF_INIT(1 << 20);
+	search_answer_json(&ask, &a, &JSONW_INIT(&out));
+	assert_non_null(strstr(buf_text(&out), "\"facets\":[{\"name\":\"site\",\"values\":[{"
+					       "\"value\":\"x\",\"count\":2}"));
+	ask.site = STR("Y:81");
+	assert_int_equal(search_run(s, &ask, &arena, &a, &err), 0);
+	assert_int_equal(a.total, 1);
+	ask.site = STR("*");
+	assert_int_equal(search_run(s, &ask, &arena, &a, &err), 0);
+	assert_int_equal(a.total, 0);
+	search_close(&s);
 }
 
 /* Refreshing and deleting */
@@ -444,6 +488,7 @@ int main(void)
 		TEST(what_lacks_something_mandatory_is_refused),
 		TEST(what_is_absent_has_the_documents_defaults),
 		TEST(attributes_are_found_by_their_names),
+		TEST(matches_are_counted_by_site_type_and_way),
 		TEST(a_refresh_moves_the_time_and_keeps_the_text),
 		TEST(a_time_that_has_not_come_keeps_nothing_out),
 		TEST(a_delete_of_an_older_object_is_passed_over),

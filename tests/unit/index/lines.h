@@ -156,13 +156,33 @@ static inline void add_terms(struct from_index *x, unsigned attr)
 	buf_free(&before);
 }
 
+/* The value of its column of words. */
+static inline void add_kind(struct from_index *x, const struct segment_column *kind, uint32_t doc)
+{
+	struct err err;
+	struct str text = STR("");
+	uint32_t number;
+	int64_t v = segment_number(kind, doc);
+	if (v != SEGMENT_ABSENT) {
+		assert_int_equal(segment_value(x->part->segment, SEGMENT_COLUMN + 2, (uint32_t)v,
+					       &text, &err),
+				 0);
+		assert_int_equal(segment_value_number(x->part->segment, SEGMENT_COLUMN + 2, text,
+						      &number, &err),
+				 0);
+		assert_int_equal(number, v);
+	}
+	buf_printf(&x->text, " [" STR_FMT "]", STR_ARG(text));
+}
+
 static inline void add_docs(struct from_index *x)
 {
 	struct err err;
 	struct segment *s = x->part->segment;
-	struct segment_column column[SEGMENT_COLUMN + 2];
+	struct segment_column column[SEGMENT_COLUMN + 2], kind;
 	for (unsigned i = 0; i < ARRAY_LEN(column); i++)
 		assert_int_equal(segment_column(s, i, &column[i], &err), 0);
+	assert_int_equal(segment_column(s, SEGMENT_COLUMN + 2, &kind, &err), 0);
 	for (uint32_t doc = 0; doc < x->part->docs; doc++) {
 		struct segment_ranges it;
 		struct segment_range range;
@@ -175,6 +195,7 @@ static inline void add_docs(struct from_index *x)
 		assert_int_equal(found, doc);
 		for (unsigned i = 0; i < ARRAY_LEN(column); i++)
 			buf_printf(&x->text, " %" PRId64, segment_number(&column[i], doc));
+		add_kind(x, &kind, doc);
 		assert_int_equal(segment_ranges(s, doc, &it, &err), 0);
 		while (segment_ranges_next(&it, &range, &err) == 0)
 			buf_printf(&x->text, " " STR_FMT ":%" PRIu32 "+%" PRIu32,
@@ -264,8 +285,8 @@ static inline void words_to_lines(const struct words_list *l, struct str key, st
 	buf_free(&where);
 }
 
-/* Attribute names in lower case only; columns "size" (a number) and "day" (a date, in seconds) may
- * be settings. */
+/* Attribute names in lower case only; columns "size" (a number), "day" (a date, in seconds) and
+ * "kind" (a word) may be settings, in this order. */
 static inline void lines_of_doc(const struct words_doc *doc, const struct words_settings *settings,
 				const struct token_rules *rules, struct lines *out)
 {
@@ -275,6 +296,8 @@ static inline void lines_of_doc(const struct words_doc *doc, const struct words_
 	uint64_t length = 0;
 	uint32_t at = 0;
 	int64_t number[2] = {SEGMENT_ABSENT, SEGMENT_ABSENT};
+	char room[WORDS_VALUE_MOST];
+	struct str kind = STR("");
 	for (int main = 1; main >= 0; main--)
 		for (size_t i = 0; i < doc->n; i++) {
 			struct tokens *tokens = arena_alloc(&arena, sizeof *tokens);
@@ -284,10 +307,12 @@ static inline void lines_of_doc(const struct words_doc *doc, const struct words_
 			uint64_t value;
 			if (str_is(name, settings->main) != main)
 				continue;
-			for (uint32_t c = 0; c < settings->columns; c++)
+			for (uint32_t c = 0; c < MIN(settings->columns, 2u); c++)
 				if (str_is(name, settings->column[c].name) &&
 				    str_u64(doc->attr[i].value, &value))
 					number[c] = (int64_t)value;
+			if (kind.n == 0 && settings->columns > 2 && str_is(name, "kind"))
+				kind = words_value(doc->attr[i].value, room);
 			tokens_init(tokens, rules, doc->attr[i].value, at);
 			while (weight && tokens_next(tokens, &token) == 0) {
 				struct word w = {arena_str(&arena, token.term), token.form,
@@ -309,9 +334,11 @@ static inline void lines_of_doc(const struct words_doc *doc, const struct words_
 	if (list.n)
 		qsort(list.word, list.n, sizeof *list.word, word_order);
 	words_to_lines(&list, doc->key, out);
-	buf_printf(&text, "\x01" STR_FMT " %d %" PRId64 " %d %" PRIu64 " %" PRId64 " %" PRId64 "%s",
+	buf_printf(&text,
+		   "\x01" STR_FMT " %d %" PRId64 " %d %" PRIu64 " %" PRId64 " %" PRId64 " [" STR_FMT
+		   "]%s",
 		   STR_ARG(doc->key), words_length_code(length), doc->time_s, doc->rank, doc->oid,
-		   number[0], number[1], buf_text(&ranges));
+		   number[0], number[1], STR_ARG(kind), buf_text(&ranges));
 	lines_add(out, &text);
 	buf_free(&text);
 	buf_free(&ranges);

@@ -31,7 +31,9 @@ static inline int set_up(void **state)
 	snprintf(s->settings.column[0].name, sizeof s->settings.column[0].name, "size");
 	snprintf(s->settings.column[1].name, sizeof s->settings.column[1].name, "day");
 	s->settings.column[1].type = WORDS_DATE;
-	s->settings.columns = 2;
+	snprintf(s->settings.column[2].name, sizeof s->settings.column[2].name, "kind");
+	s->settings.column[2].type = WORDS_WORD;
+	s->settings.columns = 3;
 	snprintf(s->folder, sizeof s->folder, "%s/%u", scratch_dir, number++);
 	*state = s;
 	return token_rules_open(&s->rules, STR(""), &err);
@@ -146,7 +148,7 @@ static inline struct str random_text(struct shelf *s, unsigned words)
 static inline struct words_doc random_doc(struct shelf *s, unsigned key)
 {
 	static const char *const names[] = {"full-text", "title",   "keywords", "full-text",
-					    "size",      "comment", "day"};
+					    "size",      "comment", "day",      "kind"};
 	unsigned n = below(6);
 	struct words_attr *attr = arena_array(&s->arena, n + 1, sizeof *attr);
 	for (unsigned i = 0; i < n; i++) {

@@ -44,6 +44,24 @@ static int sum_list(struct segment *s, const struct segment_walk *w, uint64_t *s
 	return rc;
 }
 
+static int sum_column(const struct words_part *part, unsigned column, uint64_t *sum,
+		      struct err *err)
+{
+	const struct segment_span *span;
+	struct str text;
+	uint32_t values = 0;
+	if (segment_spans(part->segment, column, &span, err) < 0 ||
+	    segment_values(part->segment, column, &values, err) < 0)
+		return -1;
+	*sum = mix(*sum, span, (part->docs + SEGMENT_SPAN - 1) / SEGMENT_SPAN * sizeof *span);
+	for (uint32_t i = 1; i <= values; i++) {
+		if (segment_value(part->segment, column, i, &text, err) < 0)
+			return -1;
+		*sum = mix(*sum, text.p, text.n);
+	}
+	return 0;
+}
+
 static int sum_docs(const struct words_part *part, uint64_t *sum, struct err *err)
 {
 	struct arena arena = ARENA_INIT(SIZE_MAX);
@@ -70,12 +88,14 @@ static int sum_docs(const struct words_part *part, uint64_t *sum, struct err *er
 		while ((rc = segment_ranges_next(&it, &range, err)) == 0)
 			*sum = mix(*sum, &range, sizeof range);
 		rc = MIN(rc, 0);
-		for (unsigned c = 0; rc == 0 && c < SEGMENT_COLUMN + 2; c++) {
+		for (unsigned c = 0; rc == 0 && c < SEGMENT_COLUMN + 3; c++) {
 			rc = segment_column(part->segment, c, &column, err);
 			int64_t v = rc == 0 ? segment_number(&column, doc) : 0;
 			*sum = mix(*sum, &v, sizeof v);
 		}
 	}
+	for (unsigned c = 0; rc == 0 && c < SEGMENT_COLUMN + 3; c++)
+		rc = sum_column(part, c, sum, err);
 	arena_free(&arena);
 	return rc;
 }

@@ -75,7 +75,7 @@ static struct str compared_text(const struct exec *e, const struct query_node *n
 {
 	if (node->exact)
 		return word->form;
-	return word->pattern || !is_stemmed(e) ? word->term : word->folded;
+	return is_stemmed(e) && !word->pattern && word->folded.n ? word->folded : word->term;
 }
 
 /* How many errors a word can have: fewer than it has letters. */
@@ -212,6 +212,7 @@ static int best_of(struct exec *e, const struct query_node *node, struct query_n
 {
 	bool found = false;
 	*ret = *node;
+	ret->plain = false; /* the number is its own from here on, and is printed */
 	for (uint32_t k = 0, most = query_errors_most(node); !found && !e->cut && k <= most; k++) {
 		ret->errors = (int8_t)k;
 		if (finds_any(e, ret, &found) < 0)

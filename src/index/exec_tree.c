@@ -44,6 +44,9 @@ static int node_of(struct exec *e, const struct query_node *node, struct exec_no
 	n->op = node->op;
 	if (node->op == QUERY_WORD || node->op == QUERY_PHRASE)
 		return words_of(e, node, n);
+	if (node->op == QUERY_MATCH)
+		return err_set(e->err, ERR_USAGE, "query, byte %u: expressions are not answered",
+			       node->at + 1);
 	if (node->op == QUERY_NEAR) {
 		n->op = QUERY_WORD;
 		return exec_leaf(e, node, &n->leaf);

@@ -12,6 +12,7 @@
  * NULL here and drop out of what they stand in. */
 #include "base/ascii.h"
 #include "index/query_inner.h"
+#include "index/token.h"
 
 #include <stdio.h>
 
@@ -106,13 +107,13 @@ static int node_new(struct parser *p, enum query_op op, size_t at, struct query_
 	return 0;
 }
 
-/* Of one word: fewer than it has letters. */
+/* Of one word, as it is compared: fewer than it has letters. The automaton has room for so many
+ * letters as a term can have. */
 static uint32_t word_errors_most(const struct query_node *node, const struct query_word *w)
 {
-	size_t letters = count_chars(w->folded);
-	if (node->exact)
-		letters = MIN(letters, count_chars(w->form));
-	return w->pattern || letters == 0 ? 0 : (uint32_t)letters - 1;
+	size_t letters = count_chars(node->exact ? w->form : w->folded.n ? w->folded : w->term);
+	bool none = w->pattern || letters == 0 || letters > TOKEN_TERM_MOST;
+	return none ? 0 : (uint32_t)letters - 1;
 }
 
 uint32_t query_errors_most(const struct query_node *node)

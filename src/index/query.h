@@ -51,12 +51,13 @@ enum query_relation {
 };
 
 struct query_word {
-	struct str term;   /* folded, as tokens_next() gives it; a pattern folded but not stemmed */
-	struct str folded; /* folded but not stemmed: what errors and parts are counted in */
-	struct str form;   /* as written */
-	bool pattern; /* "*" in it stands for any number of characters, "?" for one: no word has
-		       * either as its own. At most 241 bytes of term and 511 of form, no "*" next
-		       * to another. */
+	struct str term; /* folded, as tokens_next() gives it; a pattern folded but not stemmed */
+	struct str form; /* as written */
+	bool pattern;    /* "*" in it stands for any number of characters, "?" for one: no word has
+			  * either as its own. At most 241 bytes of term and 511 of form, no "*"
+			  * next to another. */
+	struct str folded; /* folded but not stemmed, which is what errors are counted in; empty:
+			    * the term is */
 };
 
 /* How many errors a word or phrase may have. */
@@ -94,9 +95,10 @@ struct query_node {
 	uint32_t words, kids;
 
 	enum query_relation relation; /* COMPARE */
-	struct query_value value;     /* COMPARE; also what WORD and PHRASE could be as one, and
-				       * their text without "~" */
-	struct query_value upto;      /* COMPARE, BETWEEN */
+	/* COMPARE; also what WORD and PHRASE could be as one, and their text without "~": it is
+	 * printed in an attribute, so anyone who changes the words clears it */
+	struct query_value value;
+	struct query_value upto; /* COMPARE, BETWEEN */
 };
 
 enum query_order {

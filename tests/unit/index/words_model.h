@@ -186,6 +186,8 @@ static inline bool model_compares(const struct model_doc *d, const struct query_
 		from = node->value.from_s;
 		to = node->value.to_s - 1;
 	}
+	if (node->relation == QUERY_BETWEEN)
+		to = time && node->upto.is_period ? node->upto.to_s - 1 : node->upto.number;
 	switch (node->relation) {
 	case QUERY_LESS:
 		return v < from;

@@ -65,7 +65,7 @@ listen = 127.0.0.1:0
             return json.load(answer)
 
     def found(self, words):
-        return {r["url"] for r in self.ask("/api/search", q=words, n=100)["results"]}
+        return {r["url"] for r in self.ask("/api/search", q=words, n=100, forgive="no")["results"]}
 
     def indexed(self):
         """Every URL of the index."""

@@ -121,9 +121,9 @@ static struct str path_of(struct str url)
 
 /* What is shown of a hit. A document that went away since is shown by its URL. scratch: for the
  * document, of which an answer keeps little. */
-static int show_row(struct search *s, const struct snippet_terms *terms, const struct hit *hit,
-		    struct arena *arena, struct arena *scratch, struct search_row *row,
-		    struct err *err)
+static int show_row(struct search *s, const struct search_ask *ask, struct marker *marker,
+		    const struct hit *hit, struct arena *arena, struct arena *scratch,
+		    struct search_row *row, struct err *err)
 {
 	struct soif doc = {0};
 	arena_clear(scratch);
@@ -140,13 +140,42 @@ static int show_row(struct search *s, const struct snippet_terms *terms, const s
 	};
 	(void)soif_u64(&doc, STR("File-Size"), &row->size);
 	struct str title = soif_get(&doc, STR("Title")), text = soif_get(&doc, STR("Full-Text"));
+	struct str name = STR("full-text");
 	if (text.n == 0)
 		text = soif_get(&doc, STR("Partial-Text"));
-	if (text.n == 0)
+	if (text.n == 0) {
 		text = soif_get(&doc, STR("Description"));
-	snippet_mark(terms, s->rules, title.n ? title : path_of(row->url), SEARCH_TITLE, arena,
-		     &row->title);
-	snippet_make(terms, s->rules, text, arena, &row->snippet);
+		name = STR("description");
+	}
+	snippet_mark(marker, title.n ? STR("title") : STR("url"),
+		     title.n ? title : path_of(row->url), SEARCH_TITLE, arena, &row->title);
+	snippet_make(marker, name, text, arena, &row->snippet);
+	if (ask->lines && rc == 0)
+		lines_find(marker, &doc, arena, &row->line, &row->lines);
+	return 0;
+}
+
+static int read_text(void *ctx, uint64_t oid, struct arena *arena, struct soif *ret,
+		     struct err *err)
+{
+	const struct search *s = ctx;
+	return docstore_get(s->docs, oid, arena, ret, err);
+}
+
+/* The rows of the hits. What is left of the budget is for the marks. */
+static int show_rows(struct search *s, const struct search_ask *ask, const struct marker_spec *spec,
+		     const struct hits *hits, struct arena *arena, struct search_answer *ret,
+		     struct err *err)
+{
+	CLEANUP(arena_free) struct arena scratch = ARENA_INIT(4 * (size_t)DOCSTORE_DOC_MOST);
+	CLEANUP(marker_free) struct marker *marker = NULL;
+	if (marker_new(&marker, spec, err) < 0)
+		return -1;
+	for (size_t i = 0; i < hits->n; i++)
+		if (show_row(s, ask, marker, &hits->hit[i], arena, &scratch, &ret->row[ret->n++],
+			     err) < 0)
+			return -1;
+	ret->cut |= marker_was_late(marker);
 	return 0;
 }
 
@@ -155,11 +184,13 @@ static int answer_query(struct search *s, struct words_reader *words, const stru
 {
 	struct query q;
 	struct hits hits;
-	struct snippet_terms terms;
 	struct words_stats stats;
-	if (query_parse(ask->words, NULL, s->rules, arena, &q, err) < 0)
+	int64_t start_us = clock_mono_us();
+	if (query_parse(ask->words, &ask->match, s->rules, arena, &q, err) < 0)
 		return -1;
-	snippet_terms(q.root, &terms);
+	struct marker_spec marks = {.words = words,
+				    .rules = s->rules,
+				    .deadline_us = ask->budget_us ? start_us + ask->budget_us : 0};
 	narrow_query(&q, arena, ask);
 	q.order = ask->order;
 	q.limit = ask->limit;
@@ -168,6 +199,11 @@ static int answer_query(struct search *s, struct words_reader *words, const stru
 	q.exact_total = ask->exact_total;
 	q.facets = MIN(ask->facets, (uint32_t)QUERY_FACETS_MOST);
 	memcpy(q.facet, ask->facet, sizeof q.facet);
+	q.per_site = ask->per_site;
+	q.cancel = ask->cancel;
+	q.rules = s->rules;
+	q.text = read_text;
+	q.text_ctx = s;
 	if (words_query(words, &q, arena, &hits, err) < 0)
 		return -1;
 	words_stats(words, &stats);
@@ -181,13 +217,16 @@ static int answer_query(struct search *s, struct words_reader *words, const stru
 		.facets = hits.facets,
 		.facet_sample = hits.facet_sample,
 		.facet_of = hits.facet_of,
+		.notes = hits.notes,
 	};
-	CLEANUP(arena_free) struct arena scratch = ARENA_INIT(4 * (size_t)DOCSTORE_DOC_MOST);
-	for (size_t i = 0; i < hits.n; i++)
-		if (show_row(s, &terms, &hits.hit[i], arena, &scratch, &ret->row[ret->n++], err) <
-		    0)
-			return -1;
-	return 0;
+	marks.root = hits.ran;
+	if (show_rows(s, ask, &marks, &hits, arena, ret, err) < 0)
+		return -1;
+	if (ask->budget_us)
+		q.budget_us = marks.deadline_us - clock_mono_us();
+	if (!ask->meant || q.budget_us < 0)
+		return 0;
+	return words_did_you_mean(words, &q, s->rules, arena, &ret->meant, err) < 0 ? -1 : 0;
 }
 
 int search_run(struct search *s, const struct search_ask *ask, struct arena *arena,
@@ -260,9 +299,8 @@ int search_stats(struct search *s, uint64_t *ret_documents, uint64_t *ret_genera
 }
 
 /* text, and marks as [at, bytes] pairs. */
-static void json_put_marked(struct jsonw *j, const char *key, const struct marked *m)
+static void json_put_marks(struct jsonw *j, const struct marked *m)
 {
-	jsonw_put_object(j, key);
 	jsonw_put_str(j, "text", m->text);
 	jsonw_put_array(j, "marks");
 	for (size_t i = 0; i < m->n; i++) {
@@ -272,10 +310,32 @@ static void json_put_marked(struct jsonw *j, const char *key, const struct marke
 		jsonw_array_end(j);
 	}
 	jsonw_array_end(j);
+}
+
+static void json_put_marked(struct jsonw *j, const char *key, const struct marked *m)
+{
+	jsonw_put_object(j, key);
+	json_put_marks(j, m);
 	jsonw_object_end(j);
 }
 
-static void json_put_row(struct jsonw *j, const struct search_row *row)
+/* Marks of the line that is told, which may be a part. */
+static void json_put_lines(struct jsonw *j, const struct search_row *row)
+{
+	jsonw_put_array(j, "lines");
+	for (size_t i = 0; i < row->lines; i++) {
+		const struct marked *line = &row->line[i].line;
+		jsonw_object(j);
+		jsonw_put_str(j, "attribute", row->line[i].attribute);
+		json_put_marks(j, line);
+		if (line->cut_before || line->cut_after)
+			jsonw_put_bool(j, "cut", true);
+		jsonw_object_end(j);
+	}
+	jsonw_array_end(j);
+}
+
+static void json_put_row(struct jsonw *j, const struct search_row *row, bool lines)
 {
 	jsonw_object(j);
 	jsonw_put_str(j, "url", row->url);
@@ -289,7 +349,21 @@ static void json_put_row(struct jsonw *j, const struct search_row *row)
 	jsonw_put_real(j, "score", (double)row->score);
 	json_put_marked(j, "title", &row->title);
 	json_put_marked(j, "snippet", &row->snippet);
+	if (lines)
+		json_put_lines(j, row);
 	jsonw_object_end(j);
+}
+
+static void json_put_notes(struct jsonw *j, struct str notes)
+{
+	struct str line;
+	if (notes.n == 0)
+		return;
+	jsonw_put_array(j, "notes");
+	while (str_cut(&notes, '\n', &line) == 0)
+		if (line.n)
+			jsonw_str(j, line);
+	jsonw_array_end(j);
 }
 
 void search_answer_json(const struct search_ask *ask, const struct search_answer *answer,
@@ -304,12 +378,15 @@ void search_answer_json(const struct search_ask *ask, const struct search_answer
 	jsonw_put_uint(j, "total", answer->total);
 	jsonw_put_bool(j, "total_exact", answer->total_exact);
 	jsonw_put_bool(j, "cut", answer->cut);
+	json_put_notes(j, answer->notes);
+	if (answer->meant.n)
+		jsonw_put_str(j, "did_you_mean", answer->meant);
 	jsonw_put_uint(j, "documents", answer->documents);
 	jsonw_put_int(j, "took_us", answer->took_us);
 	jsonw_put_uint(j, "offset", ask->offset);
 	jsonw_put_array(j, "results");
 	for (size_t i = 0; i < answer->n; i++)
-		json_put_row(j, &answer->row[i]);
+		json_put_row(j, &answer->row[i], ask->lines);
 	jsonw_array_end(j);
 	query_facets_json(&(struct hits){.facet = answer->facet,
 					 .facets = answer->facets,

@@ -2,8 +2,7 @@
  * collector wrote, in any process, while it goes on writing; each answer is of one moment. */
 #pragma once
 #include "base/jsonw.h"
-#include "broker/snippet.h"
-#include "soif/soif.h"
+#include "broker/lines.h"
 
 struct search;
 
@@ -22,6 +21,11 @@ struct search_ask {
 	bool exact_total;
 	struct str facet[QUERY_FACETS_MOST]; /* what matches are counted by (doc/query.md) */
 	uint32_t facets;
+	struct query_options match; /* of words that say nothing of it themselves */
+	uint32_t per_site;          /* as query.h has it */
+	bool lines;                 /* tell the lines that matched */
+	bool meant;                 /* say what was perhaps meant */
+	const atomic_bool *cancel;  /* NULL, or set by another thread: as if the time were up */
 };
 
 struct search_row {
@@ -33,6 +37,8 @@ struct search_row {
 	int64_t time_s; /* when it changed last, 0: not known */
 	uint64_t size;  /* bytes of the document, 0: not known */
 	float score;
+	struct matched_line *line; /* if they were asked for */
+	size_t lines;
 };
 
 struct search_answer {
@@ -44,6 +50,8 @@ struct search_answer {
 	struct facet *facet;
 	uint32_t facets;
 	uint64_t facet_sample, facet_of; /* as hits say it */
+	struct str notes; /* lines of text: what was taken otherwise than it was written */
+	struct str meant; /* a query that was perhaps meant, and that has hits; empty: none */
 };
 
 /* Any number of threads at once; everything in *ret lies in the arena. ERR_USAGE: the words are not
@@ -72,7 +80,7 @@ int search_stats(struct search *s, uint64_t *ret_documents, uint64_t *ret_genera
 /* The host of a URL with its port, a slice of it. */
 struct str search_host(struct str url);
 
-/* An object: query, total, total_exact, documents, cut, took_us, offset, results,
- * facets where they were asked for. */
+/* An object: query, total, total_exact, documents, cut, took_us, offset, results; notes and
+ * did_you_mean where there are any, facets, and lines in results, where they were asked for. */
 void search_answer_json(const struct search_ask *ask, const struct search_answer *answer,
 			struct jsonw *j);

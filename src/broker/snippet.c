@@ -1,5 +1,5 @@
-/* Snippets: the words of a text that are in the query are found in one pass; the window with the
- * most different ones is shown, from the beginning of a line or sentence where one is near. */
+/* Snippets: what a text has of the query is found in one pass; the window with the most different
+ * words is shown, from the beginning of a line or sentence where one is near. */
 #include "broker/snippet.h"
 
 #include "base/ascii.h"
@@ -9,48 +9,6 @@
 /* Words that were found are remembered up to this many; a part that shows a query well is among
  * the first. */
 enum { FOUND_MOST = 512, LEAD = 80 };
-
-struct found {
-	uint32_t at, n, term;
-};
-
-static void collect_terms(const struct query_node *node, struct snippet_terms *t)
-{
-	if (node->op == QUERY_NOT)
-		return;
-	for (uint32_t i = 0; i < node->words && t->n < SNIPPET_TERMS; i++) {
-		struct str term = node->word[i].term;
-		bool known = term.n == 0;
-		for (size_t k = 0; k < t->n; k++)
-			known |= str_eq(t->term[k], term);
-		if (known)
-			continue;
-		unsigned char c = (unsigned char)term.p[0];
-		t->term[t->n++] = term;
-		t->first[c / 64] |= 1ull << c % 64;
-	}
-	for (uint32_t i = 0; i < node->kids; i++)
-		collect_terms(node->kid[i], t);
-}
-
-void snippet_terms(const struct query_node *root, struct snippet_terms *ret)
-{
-	*ret = (struct snippet_terms){0};
-	if (root)
-		collect_terms(root, ret);
-}
-
-/* SNIPPET_TERMS: it is none of them. */
-static uint32_t term_of(const struct snippet_terms *t, struct str term)
-{
-	unsigned char c = term.n ? (unsigned char)term.p[0] : 0;
-	if (!(t->first[c / 64] >> c % 64 & 1))
-		return SNIPPET_TERMS;
-	for (uint32_t i = 0; i < t->n; i++)
-		if (str_eq(t->term[i], term))
-			return i;
-	return SNIPPET_TERMS;
-}
 
 /* How well a part shows the query: different words first, then how many. */
 struct window {
@@ -65,30 +23,29 @@ static bool window_is_better(const struct window *a, const struct window *b)
 	return a->to - a->from > b->to - b->from;
 }
 
-/* The words of the text that are in the query. Stops when one part has all of them. */
-static struct window scan_words(const struct snippet_terms *terms, const struct token_rules *rules,
-				struct str text, struct found *found)
+/* What matched, up to a mark that one part has with all others. */
+static struct window scan_words(struct marker *m, struct str attribute, struct str text,
+				struct marker_find *found)
 {
-	uint32_t count[SNIPPET_TERMS] = {0};
+	uint32_t count[MARKS_WORDS] = {0}, words = marker_words(m);
 	struct window now = {0}, best = {0};
-	struct tokens it;
-	struct token token;
-	tokens_init(&it, rules, str_head(text, SNIPPET_SCAN), 0);
-	while (now.to < FOUND_MOST && tokens_next(&it, &token) == 0) {
-		uint32_t term = term_of(terms, token.term);
-		if (term == SNIPPET_TERMS)
+	struct marker_find next;
+	marker_begin(m, attribute, str_head(text, SNIPPET_SCAN));
+	while (now.to < FOUND_MOST && marker_next(m, &next) == 0) {
+		/* A window only moves on: what comes late is marked at the end. */
+		if (now.to && next.mark.at < found[now.to - 1].mark.at)
 			continue;
-		uint32_t at = (uint32_t)(token.form.p - text.p);
-		found[now.to++] = (struct found){at, (uint32_t)token.form.n, term};
-		now.different += count[term]++ == 0;
-		while (at + token.form.n - found[now.from].at > SNIPPET_BYTES - LEAD &&
+		found[now.to++] = next;
+		now.different += count[next.word]++ == 0;
+		while (next.mark.at + next.mark.n - found[now.from].mark.at >
+			       SNIPPET_BYTES - LEAD &&
 		       now.from + 1 < now.to)
-			now.different -= --count[found[now.from++].term] == 0;
+			now.different -= --count[found[now.from++].word] == 0;
 		if (window_is_better(&now, &best))
 			best = now;
-		if (best.different == terms->n && terms->n > 1)
+		if (best.different == words && words > 1)
 			break;
-		if (terms->n == 1 && best.to - best.from >= 2)
+		if (words == 1 && best.to - best.from >= 2)
 			break;
 	}
 	return best;
@@ -135,8 +92,8 @@ static size_t end_after(struct str text, size_t from, size_t least)
 }
 
 /* Copies a part of the text with blanks made single, and the marks along. */
-static void copy_marked(struct str text, size_t from, size_t to, const struct found *found,
-			size_t n, struct arena *arena, struct marked *ret)
+static void copy_marked(struct str text, size_t from, size_t to, const struct mark *found, size_t n,
+			struct arena *arena, struct marked *ret)
 {
 	char *out = arena_alloc(arena, to - from + 1);
 	struct mark *mark = arena_array(arena, n ? n : 1, sizeof *mark);
@@ -167,35 +124,29 @@ static void copy_marked(struct str text, size_t from, size_t to, const struct fo
 	};
 }
 
-void snippet_mark(const struct snippet_terms *terms, const struct token_rules *rules,
-		  struct str text, size_t most, struct arena *arena, struct marked *ret)
+void snippet_mark(struct marker *m, struct str attribute, struct str text, size_t most,
+		  struct arena *arena, struct marked *ret)
 {
-	struct found found[FOUND_MOST];
-	struct tokens it;
-	struct token token;
-	size_t n = 0, end = MIN(text.n, most);
+	struct mark found[FOUND_MOST];
+	size_t end = MIN(text.n, most);
 	while (is_inside(text, end))
 		end--;
-	tokens_init(&it, rules, str_head(text, end), 0);
-	while (n < FOUND_MOST && tokens_next(&it, &token) == 0)
-		if (term_of(terms, token.term) != SNIPPET_TERMS)
-			found[n++] = (struct found){(uint32_t)(token.form.p - text.p),
-						    (uint32_t)token.form.n, 0};
+	size_t n = marker_all(m, attribute, str_head(text, end), found, FOUND_MOST);
 	copy_marked(text, 0, end, found, n, arena, ret);
 }
 
-void snippet_make(const struct snippet_terms *terms, const struct token_rules *rules,
-		  struct str text, struct arena *arena, struct marked *ret)
+void snippet_make(struct marker *m, struct str attribute, struct str text, struct arena *arena,
+		  struct marked *ret)
 {
-	struct found found[FOUND_MOST];
-	struct window w = terms->n ? scan_words(terms, rules, text, found) : (struct window){0};
+	struct marker_find found[FOUND_MOST];
+	struct window w = scan_words(m, attribute, text, found);
 	bool some = w.to > w.from;
-	size_t from = some ? begin_before(text, found[w.from].at) : 0;
-	size_t least = some ? found[w.to - 1].at + found[w.to - 1].n : 0;
+	size_t from = some ? begin_before(text, found[w.from].mark.at) : 0;
+	size_t least = some ? found[w.to - 1].mark.at + found[w.to - 1].mark.n : 0;
 	size_t to = end_after(text, from, least);
 	struct marked all;
 	/* What follows the last word that was looked at may be in the query too. */
-	snippet_mark(terms, rules, str_head(str_from(text, from), to - from), to - from, arena,
+	snippet_mark(m, attribute, str_head(str_from(text, from), to - from), to - from, arena,
 		     &all);
 	all.cut_before = from > 0;
 	all.cut_after = to < text.n;

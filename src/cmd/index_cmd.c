@@ -160,8 +160,8 @@ static const struct command words_command = {
 	.summary = "documents by their words",
 	.description = "A folder DIR holds a words index (words/) and the documents themselves "
 		       "(docs/), as the broker keeps them in its own.",
-	CMD_SUBS(&index_build_command, &index_query_command, &index_stats_command,
-		 &index_check_command, &index_dump_command),
+	CMD_SUBS(&index_build_command, &index_query_command, &index_suggest_command,
+		 &index_stats_command, &index_check_command, &index_dump_command),
 };
 
 const struct command index_command = {

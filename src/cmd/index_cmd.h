@@ -13,4 +13,4 @@ int index_open(const char *folder, struct words_reader **ret, struct docstore **
 	       struct err *err);
 
 extern const struct command index_build_command, index_query_command, index_stats_command,
-	index_check_command, index_dump_command;
+	index_check_command, index_dump_command, index_suggest_command;

@@ -10,8 +10,8 @@
 enum { REPEATS_MOST = 1000 };
 
 struct query_command_options {
-	bool batch, count, json, exact, explain;
-	int64_t limit, offset, repeat;
+	bool batch, count, json, exact, best, parts, forgive, explain;
+	int64_t limit, offset, repeat, errors;
 	int64_t budget_us;
 	int order;
 	struct value_list facets;
@@ -35,9 +35,19 @@ static double thread_us(void)
 	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
 }
 
+static int read_text(void *ctx, uint64_t oid, struct arena *arena, struct soif *ret,
+		     struct err *err)
+{
+	return docstore_get(ctx, oid, arena, ret, err);
+}
+
 static int ask_once(struct asking *a, struct str text, struct hits *ret, struct err *err)
 {
-	const struct query_options options = {.exact = a->o->exact};
+	const struct query_options options = {.exact = a->o->exact,
+					      .errors = (uint8_t)a->o->errors,
+					      .best = a->o->best,
+					      .parts = a->o->parts,
+					      .forgive = a->o->forgive};
 	struct query q;
 	if (words_refresh(&a->reader, err) < 0 ||
 	    query_parse(text, &options, a->rules, &a->arena, &q, err) < 0)
@@ -50,6 +60,9 @@ static int ask_once(struct asking *a, struct str text, struct hits *ret, struct 
 	q.explain = a->o->explain;
 	for (; q.facets < a->o->facets.n; q.facets++)
 		q.facet[q.facets] = str_of(a->o->facets.item[q.facets]);
+	q.rules = a->rules;
+	q.text = a->docs ? read_text : NULL;
+	q.text_ctx = a->docs;
 	return words_query(a->reader, &q, &a->arena, ret, err);
 }
 
@@ -76,6 +89,8 @@ static void put_totals(struct jsonw *j, const struct hits *hits, double us)
 	jsonw_put_bool(j, "exact", hits->total_exact);
 	if (hits->cut)
 		jsonw_put_bool(j, "cut", true);
+	if (hits->notes.n)
+		jsonw_put_str(j, "notes", hits->notes);
 }
 
 /* A line of the batch; one that cannot be asked is an answer too, so that lines stay in step. */
@@ -170,6 +185,8 @@ static void print_text(struct asking *a, const struct hits *hits)
 	buf_printf(&a->out, "%s%" PRIu64 " documents%s\n", hits->total_exact ? "" : "at least ",
 		   hits->total, hits->cut ? ", the time was up" : "");
 	print_facets(a, hits);
+	buf_add_str(&a->out, hits->notes);
+	buf_add_text(&a->out, hits->notes.n && !str_ends(hits->notes, STR("\n")) ? "\n" : "");
 	buf_add_str(&a->out, hits->explain);
 }
 
@@ -266,7 +283,16 @@ static const struct cmd_option query_options[] = {
 		   .help = "time after which the best so far is the answer; 0: none"),
 	CMD_FLAG('c', "count", struct query_command_options, count,
 		 "only how many documents there are, exactly"),
+	CMD_FLAG('B', "best", struct query_command_options, best,
+		 "as many errors as each word needs to find something"),
+	CMD_OPTION('e', "K", "errors", VALUE_INT_AT(struct query_command_options, errors),
+		   .fallback = "0", .min = 0, .max = QUERY_ERRORS_MOST,
+		   .help = "characters that may be wrong in each word"),
 	CMD_FLAG(0, "exact", struct query_command_options, exact, "regard case and accents"),
+	CMD_FLAG(0, "forgive", struct query_command_options, forgive,
+		 "words that hardly any document has also mean their neighbours"),
+	CMD_FLAG('w', "parts", struct query_command_options, parts,
+		 "words may be parts of longer ones"),
 	CMD_FLAG(0, "explain", struct query_command_options, explain,
 		 "say what was done and how the first were rated"),
 	CMD_OPTION(0, "NAMES", "facets", VALUE_LIST_AT(struct query_command_options, facets),

@@ -9,10 +9,10 @@
 #include <limits.h>
 
 struct search_options {
-	int64_t limit, page;
+	int64_t limit, page, errors;
 	const char *site, *type;
 	int order;
-	bool json, urls;
+	bool json, urls, lines, best, parts, exact, strict;
 };
 
 static const char *const orders[] = {"rank", "time", "none", NULL};
@@ -29,6 +29,17 @@ static const struct cmd_option options[] = {
 	CMD_OPTION(0, "ORDER", "order", VALUE_WORD_AT(struct search_options, order),
 		   .words = orders, .fallback = "rank",
 		   .help = "the best first, the newest first, or in index order"),
+	CMD_OPTION('e', "K", "errors", VALUE_INT_AT(struct search_options, errors), .fallback = "0",
+		   .min = 0, .max = QUERY_ERRORS_MOST,
+		   .help = "characters that may be wrong in a word"),
+	CMD_FLAG('B', "best", struct search_options, best,
+		 "as many errors as it takes to find something"),
+	CMD_FLAG('w', "parts", struct search_options, parts, "words may be parts of longer ones"),
+	CMD_FLAG(0, "case", struct search_options, exact, "case and accents count"),
+	CMD_FLAG(0, "strict", struct search_options, strict,
+		 "words that hardly any document has do not mean their neighbours too"),
+	CMD_FLAG(0, "lines", struct search_options, lines,
+		 "the lines that matched, with their attribute, in place of a part of the text"),
 	CMD_FLAG(0, "json", struct search_options, json, "print JSON"),
 	CMD_FLAG(0, "urls", struct search_options, urls, "only URLs, a line each"),
 };
@@ -53,19 +64,36 @@ static void put_marked(struct buf *out, const struct marked *m, bool colour)
 	buf_add_text(out, m->cut_after ? " ..." : "");
 }
 
-static void put_row(struct buf *out, const struct search_row *row, uint64_t number, bool colour)
+static void put_row(struct buf *out, const struct search_row *row, uint64_t number, bool lines,
+		    bool colour)
 {
 	buf_printf(out, "%3llu. ", (unsigned long long)number);
 	put_marked(out, &row->title, colour);
 	buf_printf(out, "\n     %s", colour ? GREEN : "");
 	put_safe(out, row->url);
 	buf_printf(out, "%s\n", colour ? PLAIN : "");
-	if (row->snippet.text.n) {
+	for (size_t i = 0; i < row->lines; i++) {
+		buf_printf(out, "     %s", colour ? DIM : "");
+		put_safe(out, row->line[i].attribute);
+		buf_printf(out, ":%s ", colour ? PLAIN : "");
+		put_marked(out, &row->line[i].line, colour);
+		buf_add_byte(out, '\n');
+	}
+	if (row->snippet.text.n && !lines) {
 		buf_add_text(out, "     ");
 		put_marked(out, &row->snippet, colour);
 		buf_add_byte(out, '\n');
 	}
 	buf_add_byte(out, '\n');
+}
+
+static void put_notes(struct buf *out, struct str notes)
+{
+	struct str line;
+	while (notes.n && str_cut(&notes, '\n', &line) == 0) {
+		put_safe(out, line);
+		buf_add_text(out, line.n ? "\n" : "");
+	}
 }
 
 static void put_summary(struct buf *out, const struct search_ask *ask,
@@ -79,6 +107,12 @@ static void put_summary(struct buf *out, const struct search_ask *ask,
 	if (ask->offset + a->n < a->total)
 		buf_printf(out, "; the next page: --page %lld", (long long)page + 1);
 	buf_add_byte(out, '\n');
+	put_notes(out, a->notes);
+	if (a->meant.n) {
+		buf_add_text(out, "Did you mean: ");
+		put_safe(out, a->meant);
+		buf_add_byte(out, '\n');
+	}
 }
 
 static void print_answer(const struct search_ask *ask, const struct search_answer *a,
@@ -95,7 +129,7 @@ static void print_answer(const struct search_ask *ask, const struct search_answe
 			put_safe(out, a->row[i].url);
 			buf_add_byte(out, '\n');
 		} else {
-			put_row(out, &a->row[i], ask->offset + i + 1, colour);
+			put_row(out, &a->row[i], ask->offset + i + 1, ask->lines, colour);
 		}
 	}
 	if (!o->urls)
@@ -125,6 +159,13 @@ static int run(const struct cmd_call *call)
 		.order = (enum query_order)o->order,
 		.limit = (uint32_t)o->limit,
 		.offset = (uint32_t)((o->page - 1) * o->limit),
+		.match = {.exact = o->exact,
+			  .errors = (uint8_t)o->errors,
+			  .best = o->best,
+			  .parts = o->parts,
+			  .forgive = !o->strict},
+		.lines = o->lines,
+		.meant = true,
 	};
 	if (search_open(&s, data, &err) < 0 || search_run(s, &ask, &arena, &answer, &err) < 0)
 		return cmd_fail(call, &err);
@@ -145,7 +186,11 @@ const struct command search_command = {
 	.summary = "search what was gathered",
 	.description = "Prints title, URL and the part of the text that shows the words, the best "
 		       "documents first. All words must occur; AND, OR, NOT, brackets, "
-		       "\"phrases\" and attribute : value are understood.",
+		       "\"phrases\", attribute : value, errors (word~1), patterns (app*), words "
+		       "NEAR/8 each other and /expressions/ are understood; doc/query.md has the "
+		       "language. A word that hardly any document has also finds the words that "
+		       "differ from it by one character, or by two if it is long; what was perhaps "
+		       "meant is said at the end.",
 	CMD_OPTIONS(options, struct search_options),
 	.args = "WORDS...",
 	.min_args = 1,
@@ -153,6 +198,7 @@ const struct command search_command = {
 	.args_help = "several arguments make one query",
 	CMD_EXAMPLES({"garner search free software", "documents with both words"},
 		     {"garner search '\"public license\" NOT gpl'", "a phrase, without a word"},
+		     {"garner search --lines -e 1 copyrigth", "the lines with a word like this"},
 		     {"garner search 'title : manual' --site 127.0.0.1:8081",
 		      "by attribute, on one host"}),
 	CMD_EXITS({1, "nothing was found"}, {4, "the index is damaged"}),

@@ -2,6 +2,7 @@
  * word with errors or a part of words means any number of terms, and needs their union; two leaves
  * that mean the same share it. Also finds how many errors a word needs that may have any. */
 #include "index/exec.h"
+#include "index/suggest.h"
 
 /* Words */
 
@@ -118,6 +119,21 @@ static const struct terms_want *want_of(struct exec *e, const struct query_node 
 	return ret;
 }
 
+/* The neighbours of a plain word that is to be forgiven because hardly any document has it. NULL:
+ * enough have it. */
+static const struct terms_want *forgiven_want(struct exec *e, struct str attribute, struct str term)
+{
+	struct terms_want want;
+	int rc = suggest_forgives(e->part, e->parts, attribute, term, &want, e->err);
+	if (rc < 0)
+		exec_fail(e);
+	if (rc != 0)
+		return NULL;
+	struct terms_want *ret = arena_alloc(e->arena, sizeof *ret);
+	*ret = want;
+	return ret;
+}
+
 int exec_leaf(struct exec *e, const struct query_node *node, struct exec_leaf **ret)
 {
 	struct exec_leaf *leaf = arena_alloc(e->arena, sizeof *leaf);
@@ -132,6 +148,10 @@ int exec_leaf(struct exec *e, const struct query_node *node, struct exec_leaf **
 	struct str attribute = leaf->main ? STR("") : node->attribute;
 	for (uint32_t i = 0; i < node->words; i++) {
 		const struct terms_want *want = want_of(e, node, i);
+		if (!want && node->forgive && !node->exact && !node->filter) {
+			want = forgiven_want(e, attribute, node->word[i].term);
+			leaf->errors += want ? want->k : 0;
+		}
 		struct str term = want ? want->word : node->word[i].term;
 		uint32_t number = term_number(e, attribute, term, want);
 		leaf_add(leaf, number);

@@ -212,7 +212,7 @@ static const struct http_piece_ops page_ops = {.make = make_page, .close = close
 
 static void put_not_cached(struct html *h, struct str url)
 {
-	struct layout_ask box = {0};
+	struct layout_ask box = {.match = {.forgive = true}};
 	layout_begin(h, "not indexed - garner", &box);
 	html_put_text(h, "h1", "Not indexed");
 	layout_open(h, "p", "note");

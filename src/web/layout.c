@@ -62,6 +62,29 @@ static void put_home(struct html *h, bool bare)
 		html_close(h, "h1");
 }
 
+static void put_hidden(struct html *h, const char *name, struct str value)
+{
+	html_open(h, "input");
+	html_attr_text(h, "type", "hidden");
+	html_attr_text(h, "name", name);
+	html_attr(h, "value", value);
+}
+
+static void put_match(struct html *h, const struct query_options *match)
+{
+	const char errors[] = {(char)('0' + match->errors), 0};
+	if (match->errors)
+		put_hidden(h, "errors", str_of(errors));
+	if (match->best)
+		put_hidden(h, "best", STR("yes"));
+	if (match->parts)
+		put_hidden(h, "parts", STR("yes"));
+	if (match->exact)
+		put_hidden(h, "case", STR("yes"));
+	if (!match->forgive)
+		put_hidden(h, "forgive", STR("no"));
+}
+
 static void put_box(struct html *h, const struct layout_ask *ask)
 {
 	html_open(h, "form");
@@ -84,12 +107,10 @@ static void put_box(struct html *h, const struct layout_ask *ask)
 	html_text(h, "Search");
 	html_close(h, "button");
 	html_close(h, "div");
-	if (ask->site.n) {
-		html_open(h, "input");
-		html_attr_text(h, "type", "hidden");
-		html_attr_text(h, "name", "site");
-		html_attr(h, "value", ask->site);
-	}
+	if (ask->site.n)
+		put_hidden(h, "site", ask->site);
+	if (!ask->bare)
+		put_match(h, &ask->match);
 	if (!ask->bare)
 		select_type(h, ask->type);
 	html_close(h, "form");

@@ -1,10 +1,12 @@
 /* What all pages have: head, search box, foot, and the files that they load. */
 #pragma once
+#include "broker/broker.h"
 #include "net/html.h"
 #include "net/http.h"
 
 struct layout_ask {
 	struct str words, site, type; /* what the box and the filters show */
+	struct query_options match;   /* how words are taken; stays when others are asked for */
 	bool bare;                    /* nothing was asked yet: the box stands alone */
 };
 

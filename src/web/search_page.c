@@ -5,7 +5,7 @@
 #include "web/numbers.h"
 #include "web/web_inner.h"
 
-enum { PAGE_ROWS = 10 };
+enum { PAGE_ROWS = 10, SITE_ROWS = 2 /* of a site, before those of others */ };
 #define BUDGET_US (2 * US_PER_S) /* then the best until there is shown */
 
 const struct http_param web_search_params[WEB_SEARCH_PARAMS] = {
@@ -18,6 +18,18 @@ const struct http_param web_search_params[WEB_SEARCH_PARAMS] = {
 	  .help = "Which page of results"}},
 	{{"n", VALUE_INT_AT(struct web_search, n), .fallback = "10", .min = 1,
 	  .max = SEARCH_PAGE_MOST, .help = "Results on a page"}},
+	{{"errors", VALUE_INT_AT(struct web_search, errors), .fallback = "0", .min = 0,
+	  .max = QUERY_ERRORS_MOST, .help = "Characters that may be wrong in a word"}},
+	{{"best", VALUE_BOOL_AT(struct web_search, best), .fallback = "no",
+	  .help = "As many errors as it takes to find something"}},
+	{{"parts", VALUE_BOOL_AT(struct web_search, parts), .fallback = "no",
+	  .help = "Words may be parts of longer ones"}},
+	{{"case", VALUE_BOOL_AT(struct web_search, exact), .fallback = "no",
+	  .help = "Case and accents count"}},
+	{{"forgive", VALUE_BOOL_AT(struct web_search, forgive), .fallback = "yes",
+	  .help = "Words that hardly any document has also mean their neighbours"}},
+	{{"lines", VALUE_BOOL_AT(struct web_search, lines), .fallback = "no",
+	  .help = "The lines that matched, in JSON"}},
 };
 
 static struct search_ask ask_of(const struct web_search *p)
@@ -29,7 +41,32 @@ static struct search_ask ask_of(const struct web_search *p)
 		.limit = (uint32_t)p->n,
 		.offset = (uint32_t)((p->page - 1) * p->n),
 		.budget_us = BUDGET_US,
+		.match = {.exact = p->exact,
+			  .errors = (uint8_t)p->errors,
+			  .best = p->best,
+			  .parts = p->parts,
+			  .forgive = p->forgive},
+		.per_site = SITE_ROWS,
+		.lines = p->lines,
+		.meant = true,
 	};
+}
+
+/* How words are taken, where that is not as usual: as a part of an address, and in words. */
+static const struct {
+	const char *name, *value, *text;
+	size_t at; /* of struct query_options */
+	bool usual;
+} choices[] = {
+	{"best", "yes", "best match", offsetof(struct query_options, best), false},
+	{"parts", "yes", "parts of words", offsetof(struct query_options, parts), false},
+	{"case", "yes", "case and accents", offsetof(struct query_options, exact), false},
+	{"forgive", "no", "as written only", offsetof(struct query_options, forgive), true},
+};
+
+static bool *choice_of(struct query_options *match, size_t i)
+{
+	return (bool *)((char *)match + choices[i].at);
 }
 
 /* The address of results: the same question with another page or filter. */
@@ -46,6 +83,12 @@ static void put_href(struct html *h, const struct search_ask *ask, uint64_t page
 		buf_add_text(&to, "&type=");
 		http_encode(&to, ask->type);
 	}
+	if (ask->match.errors)
+		buf_printf(&to, "&errors=%u", ask->match.errors);
+	struct query_options match = ask->match;
+	for (size_t i = 0; i < ARRAY_LEN(choices); i++)
+		if (*choice_of(&match, i) != choices[i].usual)
+			buf_printf(&to, "&%s=%s", choices[i].name, choices[i].value);
 	if (page > 1)
 		buf_printf(&to, "&page=%llu", (unsigned long long)page);
 	html_attr(h, "href", buf_str(&to));
@@ -145,12 +188,13 @@ static void put_row(struct html *h, const struct search_ask *ask, const struct s
 }
 
 /* A filter, and the way to be rid of it. */
-static void put_chip(struct html *h, const struct search_ask *without, struct str value)
+static void put_chip(struct html *h, const struct search_ask *without, const char *before,
+		     struct str value)
 {
 	html_open(h, "li");
 	layout_open(h, "a", "on");
 	put_href(h, without, 1);
-	html_text(h, "only ");
+	html_text(h, before);
 	html_str(h, value);
 	html_text(h, " ✕");
 	layout_open(h, "span", "aside");
@@ -162,16 +206,76 @@ static void put_chip(struct html *h, const struct search_ask *without, struct st
 
 static void put_chips(struct html *h, const struct search_ask *ask)
 {
-	struct search_ask no_site = *ask, no_type = *ask;
+	struct search_ask no_site = *ask, no_type = *ask, no_errors = *ask;
+	struct query_options match = ask->match;
+	bool some = ask->site.n || ask->type.n || match.errors;
 	no_site.site = no_type.type = (struct str){0};
-	if (!ask->site.n && !ask->type.n)
+	no_errors.match.errors = 0;
+	for (size_t i = 0; i < ARRAY_LEN(choices); i++)
+		some |= *choice_of(&match, i) != choices[i].usual;
+	if (!some)
 		return;
 	layout_open(h, "ul", "chips");
 	if (ask->site.n)
-		put_chip(h, &no_site, ask->site);
+		put_chip(h, &no_site, "only ", ask->site);
 	if (ask->type.n)
-		put_chip(h, &no_type, ask->type);
+		put_chip(h, &no_type, "only ", ask->type);
+	if (match.errors) {
+		const char digit[] = {(char)('0' + match.errors), 0};
+		put_chip(h, &no_errors, "errors: ", str_of(digit));
+	}
+	for (size_t i = 0; i < ARRAY_LEN(choices); i++) {
+		struct search_ask usual = *ask;
+		*choice_of(&usual.match, i) = choices[i].usual;
+		if (*choice_of(&match, i) != choices[i].usual)
+			put_chip(h, &usual, "", str_of(choices[i].text));
+	}
 	html_close(h, "ul");
+}
+
+/* Another query that has hits. */
+static void put_meant(struct html *h, const struct search_ask *ask, struct str meant)
+{
+	struct search_ask other = *ask;
+	other.words = meant;
+	layout_open(h, "p", "note");
+	html_text(h, "Did you mean ");
+	html_open(h, "a");
+	put_href(h, &other, 1);
+	html_str(h, meant);
+	html_close(h, "a");
+	html_text(h, "?");
+	html_close(h, "p");
+}
+
+/* Ways to find more by the same words. */
+static void put_ways(struct html *h, const struct search_ask *ask)
+{
+	struct search_ask best = *ask, parts = *ask;
+	best.match.best = parts.match.parts = true;
+	if (ask->match.best && ask->match.parts)
+		return;
+	layout_open(h, "p", "note");
+	html_text(h, "Or search for ");
+	if (!ask->match.best)
+		put_link(h, &best, 1, NULL, "words like these");
+	html_text(h, ask->match.best || ask->match.parts ? "" : " or ");
+	if (!ask->match.parts)
+		put_link(h, &parts, 1, NULL, "words that contain these");
+	html_text(h, ".");
+	html_close(h, "p");
+}
+
+static void put_notes(struct html *h, struct str notes)
+{
+	struct str line;
+	while (notes.n && str_cut(&notes, '\n', &line) == 0) {
+		if (line.n == 0)
+			continue;
+		layout_open(h, "p", "note");
+		html_str(h, line);
+		html_close(h, "p");
+	}
 }
 
 static void put_pages(struct html *h, const struct search_ask *ask, const struct search_answer *a,
@@ -206,10 +310,15 @@ void web_search_results(struct html *h, const struct search_ask *ask, const stru
 	put_chips(h, ask);
 	if (a->cut)
 		put_note(h, "note", "This took too long: these are the best results so far.");
+	put_notes(h, a->notes);
+	if (a->meant.n)
+		put_meant(h, ask, a->meant);
 	if (a->documents == 0)
 		put_note(h, "note", "Nothing is indexed yet. Give garner a site: garner add URL");
 	else if (a->n == 0)
 		put_note(h, "note", "Nothing was found. Try fewer or other words.");
+	if (a->documents && a->n == 0)
+		put_ways(h, ask);
 	layout_open(h, "ol", "results");
 	for (size_t i = 0; i < a->n; i++)
 		put_row(h, ask, &a->row[i]);
@@ -241,7 +350,8 @@ int web_search_page(struct http_request *req, struct http_answer *ret, struct er
 	struct html h = HTML_INIT(ret->body);
 	struct search_answer answer;
 	struct search_ask ask = ask_of(p);
-	struct layout_ask box = {ask.words, ask.site, ask.type, false};
+	struct layout_ask box = {
+		.words = ask.words, .site = ask.site, .type = ask.type, .match = ask.match};
 	ask.words = str_trim(ask.words);
 	box.bare = ask.words.n == 0;
 	ask.limit = PAGE_ROWS;

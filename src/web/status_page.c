@@ -286,7 +286,7 @@ void web_status_html(struct html *h, const struct status *s, const struct web_re
 		     const struct web_points *points, int64_t now_wall_us)
 {
 	struct numbers numbers;
-	struct layout_ask box = {0};
+	struct layout_ask box = {.match = {.forgive = true}};
 	numbers_of(s, now_wall_us, &numbers);
 	layout_begin(h, "garner: what runs", &box);
 	html_put_text(h, "h1", "What runs");

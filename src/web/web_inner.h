@@ -45,9 +45,10 @@ void web_status_html(struct html *h, const struct status *s, const struct web_re
 
 struct web_search {
 	const char *q, *site, *type;
-	int64_t page, n;
+	int64_t page, n, errors;
+	bool best, parts, exact, forgive, lines;
 };
-enum { WEB_SEARCH_PARAMS = 5 };
+enum { WEB_SEARCH_PARAMS = 11 };
 extern const struct http_param web_search_params[WEB_SEARCH_PARAMS];
 
 int web_search_page(struct http_request *req, struct http_answer *ret, struct err *err);

@@ -46,7 +46,7 @@ def put(g, number, url, text, **more):
 
 
 def found(g, words):
-    done = g.run("search", "--json", words)
+    done = g.run("search", "--strict", "--json", words)
     return sorted(row["url"] for row in done.json()["results"]) if done.code == 0 else []
 
 

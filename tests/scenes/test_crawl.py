@@ -38,7 +38,7 @@ class Crawl:
         assert self.g.run("add", *urls).code == 0
 
     def found(self, words):
-        return set(self.g.run("search", "--urls", words).out.split())
+        return set(self.g.run("search", "--strict", "--urls", words).out.split())
 
     def wait_found(self, words, *urls, timeout=20):
         wait_for(f"{words} in {urls}", lambda: self.found(words) == set(urls), timeout)

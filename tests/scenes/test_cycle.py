@@ -169,7 +169,7 @@ def test_what_is_asked_for_joins_the_running_reap(garner, web, slow):
     last = g.run("shep", "states", "--json").json()[-1]
     assert (last["name"], last["phase"]) == (state, "reap")
     hold.set()
-    wait_for("both to be found", lambda: len(g.run("search", "--urls", "pagea OR slow").out.split()) == 2)
+    wait_for("both to be found", lambda: len(g.run("search", "--strict", "--urls", "pagea OR slow").out.split()) == 2)
     assert web.count("/a") == 1
     assert up.stop() == 0
 
@@ -218,7 +218,7 @@ def test_rules_hold_at_once_and_a_bad_file_leaves_the_old_ones(garner, web):
     assert g.run("config", "check").code == 2
     rules(g, "path /b: reject\n")
     wait_for("what is not rejected any more", lambda: web.count("/cgi/x"))
-    wait_for("what is now", lambda: not g.run("search", "--urls", "pageb").out.split())
+    wait_for("what is now", lambda: not g.run("search", "--strict", "--urls", "pageb").out.split())
     assert up.stop() == 0
 
 

@@ -54,7 +54,7 @@ def crawled():
     assert g.run("add", web.url + "/").code == 0
 
     def found():
-        return len(g.run("search", "--urls", "banana").out.split())
+        return len(g.run("search", "--strict", "--urls", "banana").out.split())
     wait_for("all pages", lambda: found() == len(pages), every=0.2)
     del web.pages["/0"], web.pages["/1"]
     web.pages["/2"] = "<title>p</title>apple"
@@ -193,7 +193,7 @@ def test_a_start_does_not_make_it_worse_without_a_word(crawled, garner, long_run
 
 
 def banana(g):
-    return set(g.run("search", "--urls", "banana").out.split())
+    return set(g.run("search", "--strict", "--urls", "banana").out.split())
 
 
 def finds(g, found):

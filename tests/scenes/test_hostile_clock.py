@@ -20,7 +20,7 @@ def crawl(garner, web, **more):
 
 
 def found(g, word):
-    return g.run("search", "--urls", word).out
+    return g.run("search", "--strict", "--urls", word).out
 
 
 def test_a_clock_before_1970_is_lived_with(garner):

@@ -153,7 +153,7 @@ def test_half_a_page_does_not_take_the_place_of_the_whole(garner, raw):
     url = f"{raw.url}/"
 
     def found(word):
-        return g.run("search", "--urls", word).out.split() == [url]
+        return g.run("search", "--strict", "--urls", word).out.split() == [url]
 
     def why():
         return g.run("why", "--json", url).json()

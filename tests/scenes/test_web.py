@@ -121,6 +121,54 @@ def test_a_search_that_is_none_says_where_it_is_wrong(garner):
         assert site.ask(path).status == 400, path
 
 
+FRUIT = [("http://a.example/1", {"Title": "The linux kernel", "Full-Text": "one\nThe Linux\nkernel is here\nkernels"}),
+         ("http://a.example/2", {"Title": "Pears", "Full-Text": "linux in pineapples"})]
+
+
+def test_lines_that_matched_are_told_with_their_marks(garner):
+    g = web(garner).g
+    index(g, FRUIT)
+    rows = g.run("search", "--json", "--lines", '"linux kernel"').json()["results"]
+    assert [line for row in rows for line in row["lines"]] == [
+        {"attribute": "Title", "text": "The linux kernel", "marks": [[4, 5], [10, 6]]},
+        {"attribute": "Full-Text", "text": "The Linux", "marks": [[4, 5]]},
+        {"attribute": "Full-Text", "text": "kernel is here", "marks": [[0, 6]]}]
+    text = g.run("search", "--lines", "kernel").out
+    assert "     Title: The linux kernel\n     Full-Text: kernel is here\n" in text
+    assert "kernels" not in text
+    assert "lines" not in g.run("search", "--json", "kernel").json()["results"][0]
+
+
+def test_what_was_perhaps_meant_is_offered_where_it_has_hits(garner):
+    site = web(garner)
+    index(site.g, FRUIT)
+    assert site.g.run("search", "--strict", "linux", "kerenl").out.endswith("Did you mean: linux kernel\n")
+    said = json.loads(site.ask("/api/search?q=linux+kernal").body)
+    assert said["did_you_mean"] == "linux kernel"
+    page = site.ask("/?q=linux+kernal&site=a.example").body.decode()
+    assert 'Did you mean <a href="/?q=linux%20kernel&amp;site=a.example">linux kernel</a>?' in page
+    assert "did_you_mean" not in json.loads(site.ask("/api/search?q=pears+kernal").body)
+    assert "did_you_mean" not in json.loads(site.ask("/api/search?q=linux").body)
+
+
+def test_words_are_taken_as_options_say(garner):
+    site = web(garner)
+    index(site.g, FRUIT)
+
+    def found(*options):
+        done = site.g.run("search", "--urls", *options)
+        return [url[-1] for url in done.out.split()]
+    assert found("--strict", "kernal") == [] and found("kernal") == ["1"]
+    assert found("--strict", "-e", "1", "kernal") == ["1"]
+    assert found("--strict", "-e", "2", "kennal") == ["1"]
+    assert found("--strict", "--best", "kennal") == ["1"]
+    assert found("--strict", "--parts", "neapp") == ["2"]
+    assert found("--strict", "--case", "Linux") == ["1"]
+    for option, page in (("errors=1", "1"), ("best=yes", "1"), ("parts=yes", "")):
+        said = json.loads(site.ask(f"/api/search?q=kernal&forgive=no&{option}").body)
+        assert "".join(row["url"][-1] for row in said["results"]) == page, option
+
+
 def test_the_title_of_a_cached_page_is_cut_between_characters(garner):
     site = web(garner)
     index(site.g, [("http://a.example/", {"Title": "x" + "ü" * 300, "Full-Text": "words"})])

@@ -134,6 +134,16 @@ def test_what_is_shown_stays_on_its_line_and_gives_a_terminal_no_orders(garner):
     assert len(done.out.splitlines()) == 2
 
 
+def test_what_is_typed_is_completed_to_words_and_titles(garner):
+    g = build(garner, "1\tThe fox\tfox foxes\n2\tThe foxglove\tfox\n3\tThe foxglove\tfrog\n")
+    done = g.run("index", "words", "suggest", "i", "fo")
+    assert [line.split() for line in done.out.splitlines()[:3]] == [["2", "fox"], ["2", "foxglove"], ["1", "foxes"]]
+    both = g.run("index", "words", "suggest", "i", "--json", "-n", "1", "the", "fox").json()
+    assert both["words"] == [{"text": "the fox", "documents": 2}]
+    assert sorted(both["titles"]) == ["The fox", "The foxglove"]
+    assert g.run("index", "words", "suggest", "i", "xyzzy").code == 1
+
+
 def test_dump_and_check_look_at_all_of_it(garner):
     g = build(garner, TSV)
     lines = g.run("index", "words", "dump", "i").out.splitlines()

@@ -20,13 +20,14 @@ static int end(void **state)
 	return 0;
 }
 
-static struct snippet_terms terms_of(const char *text)
+static struct marker *marker_of(const char *text, const struct query_options *options)
 {
 	struct query q;
-	struct snippet_terms terms;
-	assert_int_equal(query_parse(str_of(text), NULL, rules, &arena, &q, &err), 0);
-	snippet_terms(q.root, &terms);
-	return terms;
+	struct marker *m;
+	assert_int_equal(query_parse(str_of(text), options, rules, &arena, &q, &err), 0);
+	struct marker_spec spec = {.root = q.root, .rules = rules};
+	assert_int_equal(marker_new(&m, &spec, &err), 0);
+	return m;
 }
 
 /* The text with [marks]. */
@@ -48,9 +49,9 @@ static const char *shown(const struct marked *m)
 
 static const char *make(const char *query, struct str text)
 {
-	struct snippet_terms terms = terms_of(query);
+	CLEANUP(marker_free) struct marker *marker = marker_of(query, NULL);
 	struct marked m;
-	snippet_make(&terms, rules, text, &arena, &m);
+	snippet_make(marker, STR("full-text"), text, &arena, &m);
 	return shown(&m);
 }
 
@@ -70,6 +71,42 @@ static void what_a_query_excludes_is_not_marked(void **state)
 	assert_string_equal(make("apple NOT pear", STR("apple pear")), "[apple] pear");
 	assert_string_equal(make("\"red apple\" OR pear", STR("red apple pear")),
 			    "[red] [apple] [pear]");
+}
+
+static void a_phrase_is_marked_where_it_stands(void **state)
+{
+	(void)state;
+	assert_string_equal(make("\"red apple\"", STR("apple red, red  apple, red pear, apple")),
+			    "apple red, [red] [apple], red pear, apple");
+	assert_string_equal(make("\"a a b\"", STR("a a a b a b")), "a [a] [a] [b] a b");
+	assert_string_equal(make("=Apple", STR("apple Apple APPLE")), "apple [Apple] APPLE");
+}
+
+static void what_a_word_means_is_marked(void **state)
+{
+	(void)state;
+	assert_string_equal(make("app*", STR("Apples, an app, a map")),
+			    "[Apples], an [app], a map");
+	assert_string_equal(make("*ppl*", STR("apple, apply, ample")), "[apple], [apply], ample");
+	assert_string_equal(make("appel~1", STR("Apple, apel, APPELS")), "Apple, [apel], [APPELS]");
+	assert_string_equal(make("\"red a*\"", STR("red pear, red apples a")),
+			    "red pear, [red] [apples] a");
+	assert_string_equal(make("\"red pear\"~1", STR("rad pear, red pears, rad pea")),
+			    "[rad] [pear], [red] [pears], rad pea");
+	assert_string_equal(make("red NEAR/2 pear", STR("red a b pear a red")),
+			    "red a b [pear] a [red]");
+	assert_string_equal(make("=APP*", STR("APPLE Apple")), "[APPLE] Apple");
+}
+
+static void words_of_an_attribute_are_marked_in_it(void **state)
+{
+	CLEANUP(marker_free) struct marker *marker = marker_of("title : apple pear", NULL);
+	struct marked m;
+	(void)state;
+	snippet_mark(marker, STR("Title"), STR("apple pear"), 100, &arena, &m);
+	assert_string_equal(shown(&m), "[apple] [pear]");
+	snippet_make(marker, STR("full-text"), STR("apple pear"), &arena, &m);
+	assert_string_equal(shown(&m), "apple [pear]");
 }
 
 static void the_part_with_most_different_words_is_shown(void **state)
@@ -116,10 +153,10 @@ static void characters_stay_whole(void **state)
 
 static void a_title_is_cut_between_characters(void **state)
 {
-	struct snippet_terms terms = terms_of("b");
+	CLEANUP(marker_free) struct marker *marker = marker_of("b", NULL);
 	struct marked m;
 	(void)state;
-	snippet_mark(&terms, rules, STR("a b \xc3\xa9\xc3\xa9"), 5, &arena, &m);
+	snippet_mark(marker, STR("title"), STR("a b \xc3\xa9\xc3\xa9"), 5, &arena, &m);
 	assert_string_equal(shown(&m), "a [b]~");
 }
 
@@ -130,6 +167,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(words_are_marked_as_they_stand),
 		TEST(what_a_query_excludes_is_not_marked),
+		TEST(a_phrase_is_marked_where_it_stands),
+		TEST(what_a_word_means_is_marked),
+		TEST(words_of_an_attribute_are_marked_in_it),
 		TEST(the_part_with_most_different_words_is_shown),
 		TEST(without_a_word_the_beginning_is_shown),
 		TEST(characters_stay_whole),

@@ -34,13 +34,20 @@ static void without_a_question_there_is_no_form(void **state)
 
 static void the_box_keeps_what_was_asked(void **state)
 {
-	struct layout_ask ask = {STR("say \"hi\" & <go>"), STR("a.example"), STR("Text"), false};
+	struct layout_ask ask = {.words = STR("say \"hi\" & <go>"),
+				 .site = STR("a.example"),
+				 .type = STR("Text"),
+				 .match = {.errors = 2, .best = true, .forgive = true}};
 	(void)state;
 	begin_page("t", &ask);
 	assert_page_has("value=\"say &quot;hi&quot; &amp; &lt;go&gt;\"");
 	assert_page_has("<input type=\"hidden\" name=\"site\" value=\"a.example\">");
 	assert_page_has("<option value=\"Text\" selected=\"selected\">Text</option>");
 	assert_int_equal(page_count("selected=\"selected\""), 1);
+	assert_page_has("<input type=\"hidden\" name=\"errors\" value=\"2\">");
+	assert_page_has("<input type=\"hidden\" name=\"best\" value=\"yes\">");
+	assert_page_lacks("name=\"parts\"");
+	assert_page_lacks("name=\"forgive\"");
 	assert_page_lacks("autofocus");
 }
 

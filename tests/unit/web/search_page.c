@@ -3,6 +3,11 @@
 
 static struct mark marks[] = {{4, 5}};
 
+#define USUAL                   \
+	{                       \
+		.forgive = true \
+	}
+
 static struct search_row row_of(const char *url, const char *title, const char *text)
 {
 	return (struct search_row){
@@ -28,7 +33,7 @@ static void show(const struct search_ask *ask, const struct search_answer *a, ui
 static void a_result_is_a_link_with_title_place_and_text(void **state)
 {
 	struct search_row row = row_of("http://a.example/x?b=1&c=2", "The apple", "of my eye");
-	struct search_ask ask = {.words = STR("apple"), .limit = 10};
+	struct search_ask ask = {.match = USUAL, .words = STR("apple"), .limit = 10};
 	struct search_answer a = answer_of(&row, 1, 1);
 	(void)state;
 	row.title.mark = marks;
@@ -49,7 +54,7 @@ static void what_others_wrote_is_text_only(void **state)
 	static struct mark first[] = {{0, 3}};
 	struct search_row row = row_of("javascript:alert(1)", "<b>bold & \"quoted\"</b>",
 				       "<script>alert(2)</script>");
-	struct search_ask ask = {.words = STR("\"><i>"), .limit = 10};
+	struct search_ask ask = {.match = USUAL, .words = STR("\"><i>"), .limit = 10};
 	struct search_answer a = answer_of(&row, 1, 1);
 	(void)state;
 	row.title.mark = first;
@@ -72,8 +77,11 @@ static void what_others_wrote_is_text_only(void **state)
 static void filters_stay_in_links_and_each_can_be_removed(void **state)
 {
 	struct search_row row = row_of("http://a/1", "One", "text");
-	struct search_ask ask = {
-		.words = STR("red apple"), .site = STR("a"), .type = STR("HTML"), .limit = 1};
+	struct search_ask ask = {.match = USUAL,
+				 .words = STR("red apple"),
+				 .site = STR("a"),
+				 .type = STR("HTML"),
+				 .limit = 1};
 	struct search_answer a = answer_of(&row, 1, 3);
 	(void)state;
 	show(&ask, &a, 1);
@@ -88,11 +96,54 @@ static void filters_stay_in_links_and_each_can_be_removed(void **state)
 	assert_page_has("<a href=\"/?q=red%20apple&amp;site=a\">more from this site</a>");
 }
 
+static void how_words_are_taken_stays_in_links_and_each_can_be_removed(void **state)
+{
+	struct search_row row = row_of("http://a/1", "One", "text");
+	struct search_ask ask = {.words = STR("apple"), .limit = 1};
+	struct search_answer a = answer_of(&row, 1, 3);
+	(void)state;
+	ask.match = (struct query_options){.errors = 2, .parts = true};
+	show(&ask, &a, 1);
+	assert_page_has(
+		"<a class=\"on\" href=\"/?q=apple&amp;parts=yes&amp;forgive=no\">errors: 2");
+	assert_page_has("<a class=\"on\" href=\"/?q=apple&amp;errors=2&amp;forgive=no\">parts of");
+	assert_page_has("<a class=\"on\" href=\"/?q=apple&amp;errors=2&amp;parts=yes\">as written");
+	assert_page_has("href=\"/?q=apple&amp;errors=2&amp;parts=yes&amp;forgive=no&amp;page=2\"");
+	ask.match = (struct query_options){.best = true, .exact = true, .forgive = true};
+	show(&ask, &a, 1);
+	assert_page_has("<a class=\"on\" href=\"/?q=apple&amp;case=yes\">best match");
+	assert_page_has("<a class=\"on\" href=\"/?q=apple&amp;best=yes\">case and accents");
+}
+
+static void what_was_perhaps_meant_is_a_link(void **state)
+{
+	struct search_ask ask = {
+		.match = USUAL, .words = STR("aple"), .site = STR("a"), .limit = 1};
+	struct search_answer a = answer_of(NULL, 0, 0);
+	(void)state;
+	a.meant = STR("\"apple\" <pie>");
+	a.notes = STR("one <note>\nanother\n");
+	show(&ask, &a, 1);
+	assert_page_has("Did you mean <a href=\"/?q=%22apple%22%20%3Cpie%3E&amp;site=a\">"
+			"&quot;apple&quot; &lt;pie&gt;</a>?");
+	assert_page_has("<p class=\"note\">one &lt;note&gt;</p>");
+	assert_page_has("<p class=\"note\">another</p>");
+	assert_page_has(
+		"<a href=\"/?q=aple&amp;site=a&amp;best=yes\">words like these</a> or "
+		"<a href=\"/?q=aple&amp;site=a&amp;parts=yes\">words that contain these</a>.");
+	ask.match.best = true;
+	a.meant = a.notes = STR("");
+	show(&ask, &a, 1);
+	assert_page_lacks("Did you mean");
+	assert_page_lacks("words like these");
+	assert_page_has("words that contain these");
+}
+
 static void pages_lead_to_their_neighbours(void **state)
 {
 	struct search_row rows[2] = {row_of("http://a/1", "One", ""),
 				     row_of("http://a/2", "Two", "")};
-	struct search_ask ask = {.words = STR("apple"), .limit = 2};
+	struct search_ask ask = {.match = USUAL, .words = STR("apple"), .limit = 2};
 	struct search_answer a = answer_of(rows, 2, 2);
 	(void)state;
 	show(&ask, &a, 1); /* all there are */
@@ -116,7 +167,7 @@ static void pages_lead_to_their_neighbours(void **state)
 static void a_total_that_is_not_exact_says_so_and_leads_on(void **state)
 {
 	struct search_row row = row_of("http://a/1", "One", "");
-	struct search_ask ask = {.words = STR("apple"), .limit = 1};
+	struct search_ask ask = {.match = USUAL, .words = STR("apple"), .limit = 1};
 	struct search_answer a = answer_of(&row, 1, 1);
 	(void)state;
 	a.total_exact = false;
@@ -129,7 +180,7 @@ static void a_total_that_is_not_exact_says_so_and_leads_on(void **state)
 
 static void nothing_found_and_nothing_indexed_are_told_apart(void **state)
 {
-	struct search_ask ask = {.words = STR("apple"), .limit = 10};
+	struct search_ask ask = {.match = USUAL, .words = STR("apple"), .limit = 10};
 	struct search_answer a = answer_of(NULL, 0, 0);
 	(void)state;
 	show(&ask, &a, 1);
@@ -149,7 +200,7 @@ static void sizes_have_a_unit_that_fits(void **state)
 		const char *shown;
 	} sizes[] = {{999, " · 999 bytes"}, {1000, " · 1 kB"}, {2500000, " · 2.5 MB"}};
 	struct search_row row = row_of("http://a/1", "One", "");
-	struct search_ask ask = {.words = STR("apple"), .limit = 10};
+	struct search_ask ask = {.match = USUAL, .words = STR("apple"), .limit = 10};
 	struct search_answer a = answer_of(&row, 1, 1);
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
@@ -182,6 +233,8 @@ int main(void)
 		cmocka_unit_test(a_result_is_a_link_with_title_place_and_text),
 		cmocka_unit_test(what_others_wrote_is_text_only),
 		cmocka_unit_test(filters_stay_in_links_and_each_can_be_removed),
+		cmocka_unit_test(how_words_are_taken_stays_in_links_and_each_can_be_removed),
+		cmocka_unit_test(what_was_perhaps_meant_is_a_link),
 		cmocka_unit_test(pages_lead_to_their_neighbours),
 		cmocka_unit_test(a_total_that_is_not_exact_says_so_and_leads_on),
 		cmocka_unit_test(nothing_found_and_nothing_indexed_are_told_apart),

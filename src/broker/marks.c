@@ -1,0 +1,442 @@
+/* Marks: the words of a text one after the other, and for each the words of the query that it is.
+ * Plain words are told apart by their first byte, which is most of the work. A phrase has, for each
+ * of its words, how the last match up to it ended; since a match is a row of words side by side,
+ * one place for each is enough. Words that wait for another near them are told when it comes. */
+#include "broker/marks.h"
+
+#include "base/ascii.h"
+#include "base/clock.h"
+#include "index/suggest.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	TOKENS_A_LOOK = 1024, /* between two looks at the clock */
+	NEAR_WAITING = 16,    /* words on a side that wait for the other; the last ones */
+	TOLD_MOST = MARKS_WORDS * (1 + NEAR_WAITING), /* marks that one word can bring */
+};
+
+/* Up to one word of a phrase. */
+struct phrase_step {
+	uint32_t position, errors; /* of the last word that ended a match; of the whole */
+	struct mark first;
+	bool some;
+};
+
+/* A side of NEAR. */
+struct near_side {
+	uint32_t last, before; /* positions of its last two words */
+	uint32_t seen;
+	struct {
+		uint32_t position;
+		struct mark mark;
+	} waiting[NEAR_WAITING];
+	uint32_t waits;
+};
+
+struct marker_leaf {
+	const struct query_node *node;
+	bool here; /* its attribute is that of the text */
+	uint32_t errors;
+	struct phrase_step *step; /* PHRASE: by word */
+	struct near_side *side;   /* NEAR: two */
+};
+
+struct marker_word {
+	struct terms_want want;
+	const struct errors_word *errors; /* made once; NULL: terms_means() is to be asked */
+	bool plain;                       /* compared by its term, and if it is exact by its form */
+	struct str form;
+	uint32_t leaf, number; /* which word of the leaf */
+};
+
+struct marker {
+	struct marker_spec spec;
+	struct arena arena;
+	struct marker_leaf leaf[MARKS_WORDS];
+	struct marker_word word[MARKS_WORDS]; /* the last of a leaf first */
+	uint32_t leaves, words, loose;        /* loose: that are not plain */
+	uint64_t first[4];                    /* a bit for each byte that a plain one begins with */
+
+	struct str text;
+	struct tokens tokens;
+	uint32_t looks;
+	bool late;
+	struct mark seen[QUERY_PHRASE_MOST]; /* words that were part of something, by position */
+	struct marker_find told[TOLD_MOST];
+	uint32_t next, tells;
+};
+
+/* Making */
+
+static uint32_t letters_of(struct str word)
+{
+	uint32_t n = 0;
+	for (size_t i = 0; i < word.n; i++)
+		n += ((unsigned char)word.p[i] & 0xc0) != 0x80;
+	return n;
+}
+
+/* What a word means, as the index takes it. false: itself alone. */
+static bool loose_want(const struct marker *m, const struct query_node *node, uint32_t number,
+		       struct terms_want *ret)
+{
+	const struct query_word *word = &node->word[number];
+	bool stems = m->spec.words && words_settings(m->spec.words)->language[0];
+	bool near = node->op == QUERY_NEAR;
+	struct terms_want want = {
+		.kind = word->pattern ? TERMS_PATTERN : TERMS_WORD,
+		.word = node->exact     ? word->form
+			: word->pattern ? word->term
+					: word->folded,
+		.open_left = node->parts && !word->pattern && (near || number == 0),
+		.open_right = node->parts && !word->pattern && (near || number + 1 == node->words),
+		.exact = node->exact,
+		.stemmed = stems && !node->exact,
+		.rules = m->spec.rules,
+	};
+	uint32_t letters = letters_of(want.word);
+	if (!word->pattern && node->errors > 0 && letters <= ERRORS_CHARS_MOST)
+		want.k = MIN((uint32_t)node->errors, letters - (letters > 0));
+	if (want.k)
+		want.kind = TERMS_ERRORS;
+	if (want.kind == TERMS_WORD && !want.open_left && !want.open_right)
+		return false;
+	*ret = want;
+	return true;
+}
+
+static bool word_is_known(const struct marker *m, const struct query_node *node)
+{
+	for (uint32_t i = 0; i < m->words; i++) {
+		const struct marker_word *w = &m->word[i];
+		const struct query_node *other = m->leaf[w->leaf].node;
+		if (w->plain && other->op == QUERY_WORD && node->op == QUERY_WORD &&
+		    str_eq(other->word[0].term, node->word[0].term) && !other->exact &&
+		    !node->exact && str_eq(other->attribute, node->attribute) && !node->errors &&
+		    !node->parts && !node->word[0].pattern)
+			return true;
+	}
+	return false;
+}
+
+/* The automaton of a word with errors is larger than the words that it reads. */
+static void prepare_errors(struct marker *m, struct marker_word *w)
+{
+	if (w->want.kind != TERMS_ERRORS || w->want.stemmed || !str_utf8(w->want.word))
+		return;
+	struct errors_word *errors = arena_alloc(&m->arena, sizeof *errors);
+	errors_init(errors, w->want.word, w->want.k, w->want.open_left, w->want.open_right);
+	errors->swaps = w->want.swaps;
+	w->errors = errors;
+}
+
+static int add_word(struct marker *m, const struct query_node *node, uint32_t number,
+		    struct err *err)
+{
+	struct marker_word *w = &m->word[m->words];
+	*w = (struct marker_word){.leaf = m->leaves, .number = number};
+	bool loose = loose_want(m, node, number, &w->want);
+	if (!loose && node->forgive && !node->exact && m->spec.words) {
+		size_t n;
+		const struct words_part *part = words_parts(m->spec.words, &n);
+		int rc = suggest_forgives(part, n, node->attribute, node->word[number].term,
+					  &w->want, err);
+		if (rc < 0)
+			return -1;
+		loose = rc == 0;
+	}
+	m->words++;
+	m->loose += loose;
+	if (loose) {
+		prepare_errors(m, w);
+		return 0;
+	}
+	w->plain = true;
+	w->want.word = node->word[number].term;
+	w->form = node->exact ? node->word[number].form : STR("");
+	unsigned char c = w->want.word.n ? (unsigned char)w->want.word.p[0] : 0;
+	m->first[c / 64] |= UINT64_C(1) << c % 64;
+	return 0;
+}
+
+static int add_leaf(struct marker *m, const struct query_node *node, struct err *err)
+{
+	struct marker_leaf *leaf = &m->leaf[m->leaves];
+	if (node->filter || node->words == 0 || m->words + node->words > MARKS_WORDS ||
+	    word_is_known(m, node))
+		return 0;
+	*leaf = (struct marker_leaf){.node = node, .errors = (uint32_t)MAX(node->errors, 0)};
+	if (node->op == QUERY_PHRASE)
+		leaf->step = arena_array(&m->arena, node->words, sizeof *leaf->step);
+	if (node->op == QUERY_NEAR)
+		leaf->side = arena_array(&m->arena, 2, sizeof *leaf->side);
+	for (uint32_t i = node->words; i-- > 0;)
+		if (add_word(m, node, i, err) < 0)
+			return -1;
+	m->leaves++;
+	return 0;
+}
+
+static int add_leaves(struct marker *m, const struct query_node *node, struct err *err)
+{
+	switch (node->op) {
+	case QUERY_WORD:
+	case QUERY_PHRASE:
+	case QUERY_NEAR:
+		return add_leaf(m, node, err);
+	case QUERY_AND:
+	case QUERY_OR:
+		for (uint32_t i = 0; i < node->kids; i++)
+			if (add_leaves(m, node->kid[i], err) < 0)
+				return -1;
+		return 0;
+	case QUERY_NOTHING:
+	case QUERY_ALL:
+	case QUERY_COMPARE:
+	case QUERY_NOT:
+	case QUERY_MATCH:
+		return 0;
+	}
+	return 0;
+}
+
+int marker_new(struct marker **ret, const struct marker_spec *spec, struct err *err)
+{
+	struct marker *m = mem_alloc(sizeof *m);
+	m->spec = *spec;
+	m->arena = ARENA_INIT(1 << 20);
+	if (spec->root && add_leaves(m, spec->root, err) < 0) {
+		marker_free(&m);
+		return -1;
+	}
+	*ret = m;
+	return 0;
+}
+
+void marker_free(struct marker **mp)
+{
+	struct marker *m = *mp;
+	if (!m)
+		return;
+	arena_free(&m->arena);
+	mem_free(mp);
+}
+
+uint32_t marker_words(const struct marker *m)
+{
+	return m->words;
+}
+
+bool marker_was_late(const struct marker *m)
+{
+	return m->late;
+}
+
+/* Finding */
+
+void marker_begin(struct marker *m, struct str attribute, struct str text)
+{
+	m->text = text;
+	m->next = m->tells = 0;
+	tokens_init(&m->tokens, m->spec.rules, text, 0);
+	for (uint32_t i = 0; i < m->leaves; i++) {
+		struct marker_leaf *leaf = &m->leaf[i];
+		const struct query_node *node = leaf->node;
+		leaf->here = !node->attribute.n || str_eq_nocase(node->attribute, attribute);
+		if (leaf->step)
+			memset(leaf->step, 0, node->words * sizeof *leaf->step);
+		if (leaf->side)
+			memset(leaf->side, 0, 2 * sizeof *leaf->side);
+	}
+}
+
+static void tell_mark(struct marker *m, struct mark mark, uint32_t word)
+{
+	if (mark.n && m->tells < TOLD_MOST)
+		m->told[m->tells++] = (struct marker_find){mark, word};
+}
+
+/* What is marked of a word: of one that may stand inside another the part, where bytes of the term
+ * are bytes of the text. */
+static struct mark mark_of(const struct marker *m, const struct terms_want *want,
+			   const struct token *token)
+{
+	struct mark all = {(uint32_t)(token->form.p - m->text.p), (uint32_t)token->form.n};
+	struct str term = token->term, word = want->word;
+	if (want->kind != TERMS_WORD || want->exact || term.n != token->form.n || word.n > term.n)
+		return all;
+	for (size_t i = 0; i < term.n; i++)
+		if ((token->form.p[i] | 0x20) != term.p[i] && token->form.p[i] != term.p[i])
+			return all;
+	size_t at = want->open_left && !want->open_right ? term.n - word.n : str_find(term, word);
+	if (at + word.n > term.n)
+		return all;
+	return (struct mark){all.at + (uint32_t)at, (uint32_t)word.n};
+}
+
+/* A word of a phrase. Later words of the phrase were looked at before, so that what they need of
+ * the word before is still there. */
+static void phrase_hit(struct marker *m, struct marker_leaf *leaf, uint32_t number, uint32_t word,
+		       const struct token *token, struct mark mark, uint32_t errors)
+{
+	struct phrase_step *step = &leaf->step[number];
+	uint32_t words = leaf->node->words, at = token->position;
+	m->seen[at % QUERY_PHRASE_MOST] =
+		(struct mark){(uint32_t)(token->form.p - m->text.p), (uint32_t)token->form.n};
+	struct phrase_step now = {at, errors, mark, true};
+	if (number > 0) {
+		const struct phrase_step *before = step - 1;
+		if (!before->some || before->position + 1 != at)
+			return;
+		now.errors += before->errors;
+		now.first = before->first;
+	}
+	if (now.errors > leaf->errors)
+		return;
+	*step = now;
+	if (number + 1 < words)
+		return;
+	tell_mark(m, now.first, word + words - 1);
+	for (uint32_t i = 1; i + 1 < words; i++)
+		tell_mark(m, m->seen[(at - (words - 1) + i) % QUERY_PHRASE_MOST],
+			  word + words - 1 - i);
+	tell_mark(m, mark, word);
+}
+
+/* The last word of a side that is not at this position. false: there is none. */
+static bool side_last(const struct near_side *side, uint32_t position, uint32_t *ret)
+{
+	bool here = side->seen && side->last == position;
+	*ret = here ? side->before : side->last;
+	return side->seen > here;
+}
+
+static void near_hit(struct marker *m, struct marker_leaf *leaf, uint32_t number, uint32_t word,
+		     uint32_t position, struct mark mark)
+{
+	struct near_side *own = &leaf->side[number], *other = &leaf->side[1 - number];
+	uint32_t distance = leaf->node->distance, last, kept = 0;
+	uint32_t other_word = number ? word + 1 : word - 1;
+	bool told = side_last(other, position, &last) && position - last <= distance;
+	for (uint32_t i = 0; i < other->waits; i++) {
+		uint32_t at = other->waiting[i].position;
+		if (at != position && position - at <= distance)
+			tell_mark(m, other->waiting[i].mark, other_word);
+		else if (at == position)
+			other->waiting[kept++] = other->waiting[i];
+	}
+	other->waits = kept;
+	own->before = own->last;
+	own->last = position;
+	own->seen = MIN(own->seen + 1, 2u);
+	if (told) {
+		tell_mark(m, mark, word);
+		return;
+	}
+	if (own->waits == NEAR_WAITING)
+		memmove(own->waiting, own->waiting + 1, --own->waits * sizeof own->waiting[0]);
+	own->waiting[own->waits].position = position;
+	own->waiting[own->waits++].mark = mark;
+}
+
+static void word_hit(struct marker *m, uint32_t i, const struct token *token, uint32_t errors)
+{
+	const struct marker_word *w = &m->word[i];
+	struct marker_leaf *leaf = &m->leaf[w->leaf];
+	if (!leaf->here)
+		return;
+	struct mark mark = mark_of(m, &w->want, token);
+	if (leaf->step)
+		phrase_hit(m, leaf, w->number, i, token, mark, w->want.swaps ? 0 : errors);
+	else if (leaf->side)
+		near_hit(m, leaf, w->number, i, token->position, mark);
+	else
+		tell_mark(m, mark, i);
+}
+
+static bool word_is_plainly(const struct marker_word *w, const struct token *token)
+{
+	return str_eq(w->want.word, token->term) && (!w->form.n || str_eq(w->form, token->form));
+}
+
+static bool word_is_loosely(const struct marker_word *w, const struct token *token,
+			    uint32_t *ret_errors)
+{
+	if (!w->errors)
+		return terms_means(&w->want, token, ret_errors);
+	struct str text = w->want.exact ? token->form : token->term;
+	if (text.n + w->want.k < w->errors->chars)
+		return false; /* it has too few letters */
+	*ret_errors = errors_of(w->errors, text);
+	return *ret_errors <= w->want.k;
+}
+
+static void look_at_word(struct marker *m, const struct token *token)
+{
+	unsigned char c = token->term.n ? (unsigned char)token->term.p[0] : 0;
+	bool may_be_plain = m->first[c / 64] >> c % 64 & 1;
+	uint32_t errors = 0;
+	if (!may_be_plain && !m->loose)
+		return;
+	for (uint32_t i = 0; i < m->words; i++) {
+		const struct marker_word *w = &m->word[i];
+		errors = 0;
+		if (w->plain ? may_be_plain && word_is_plainly(w, token)
+			     : m->leaf[w->leaf].here && word_is_loosely(w, token, &errors))
+			word_hit(m, i, token, errors);
+	}
+}
+
+static bool marker_is_late(struct marker *m)
+{
+	if (m->spec.deadline_us && ++m->looks % TOKENS_A_LOOK == 0)
+		m->late |= clock_mono_us() >= m->spec.deadline_us;
+	return m->late;
+}
+
+int marker_next(struct marker *m, struct marker_find *ret)
+{
+	struct token token;
+	while (m->next == m->tells) {
+		m->next = m->tells = 0;
+		if (m->words == 0 || marker_is_late(m) || tokens_next(&m->tokens, &token) != 0)
+			return 1;
+		look_at_word(m, &token);
+	}
+	*ret = m->told[m->next++];
+	return 0;
+}
+
+/* Marks from the earlier, and then the longer, on. */
+static int mark_order(const void *va, const void *vb)
+{
+	const struct mark *a = va, *b = vb;
+	if (a->at != b->at)
+		return a->at < b->at ? -1 : 1;
+	return a->n != b->n ? a->n > b->n ? -1 : 1 : 0;
+}
+
+size_t marker_all(struct marker *m, struct str attribute, struct str text, struct mark *ret,
+		  size_t most)
+{
+	struct marker_find found;
+	size_t n = 0, kept = 0;
+	bool sorted = true;
+	marker_begin(m, attribute, text);
+	while (n < most && marker_next(m, &found) == 0) {
+		sorted &= n == 0 || ret[n - 1].at < found.mark.at;
+		ret[n++] = found.mark;
+	}
+	if (!sorted)
+		qsort(ret, n, sizeof *ret, mark_order);
+	for (size_t i = 0; i < n; i++) {
+		uint32_t end = kept ? ret[kept - 1].at + ret[kept - 1].n : 0;
+		if (kept && ret[i].at < end)
+			ret[kept - 1].n = MAX(end, ret[i].at + ret[i].n) - ret[kept - 1].at;
+		else
+			ret[kept++] = ret[i];
+	}
+	return kept;
+}

@@ -14,7 +14,8 @@ import org.apache.lucene.store.*;
  *  thread (the least of the repeats), hits.
  *  Lucene index INDEX DOCS.tsv            one segment, with positions; the id is stored
  *  Lucene query INDEX REPEATS KIND.tsv... the numbers of the best 100 by BM25
- *  Lucene known INDEX KNOWN.tsv           query id, rank and document id of the best 10, any word, title counts double */
+ *  Lucene known INDEX [fuzzy] KNOWN.tsv   query id, rank and document id of the best 10, any word, title counts double;
+ *                                         fuzzy: a word that no document has also means words one edit away */
 public class Lucene {
 	static final Analyzer ANALYZER = new StandardAnalyzer();
 
@@ -29,6 +30,12 @@ public class Lucene {
 		return b.build();
 	}
 
+	static Query fuzzy(String word, int edits) {
+		FuzzyQuery q = new FuzzyQuery(new Term("body", word), edits, 0, 1024, false);
+		q.setRewriteMethod(MultiTermQuery.CONSTANT_SCORE_REWRITE);
+		return q;
+	}
+
 	static Query make(String kind, String[] w) {
 		switch (kind) {
 		case "term":
@@ -39,6 +46,12 @@ public class Lucene {
 			return all(BooleanClause.Occur.SHOULD, term("body", w[1]), term("body", w[2]));
 		case "phrase":
 			return new PhraseQuery("body", Arrays.copyOfRange(w, 1, w.length));
+		case "prefix":
+			return new PrefixQuery(new Term("body", w[1]));
+		case "fuzzy1":
+			return fuzzy(w[1], 1);
+		case "fuzzy2":
+			return fuzzy(w[1], 2);
 		case "attr":
 			return w.length == 2 ? term("title", w[1])
 					     : all(BooleanClause.Occur.MUST, term("title", w[1]), term("body", w[2]));
@@ -82,7 +95,15 @@ public class Lucene {
 		}
 	}
 
-	static void known(IndexSearcher searcher, String file, PrintStream out) throws Exception {
+	/** A word in title or body; one that neither has, in its fuzzy form (the first letter stays, at most 50 words). */
+	static Query knownWord(IndexReader reader, String field, String word, boolean fuzzy) throws Exception {
+		boolean gone = fuzzy && word.length() > 3 &&
+			reader.docFreq(new Term("body", word)) + reader.docFreq(new Term("title", word)) == 0;
+		return gone ? new FuzzyQuery(new Term(field, word), 1, 1, 50, true) : term(field, word);
+	}
+
+	static void known(IndexReader reader, IndexSearcher searcher, boolean fuzzy, String file, PrintStream out)
+			throws Exception {
 		for (String line : Files.readAllLines(Paths.get(file))) {
 			String[] field = line.split("\t");
 			BooleanQuery.Builder b = new BooleanQuery.Builder();
@@ -90,8 +111,9 @@ public class Lucene {
 				CharTermAttribute word = tokens.addAttribute(CharTermAttribute.class);
 				tokens.reset();
 				while (tokens.incrementToken()) {
-					b.add(new BoostQuery(term("title", word.toString()), 2), BooleanClause.Occur.SHOULD);
-					b.add(term("body", word.toString()), BooleanClause.Occur.SHOULD);
+					String w = word.toString();
+					b.add(new BoostQuery(knownWord(reader, "title", w, fuzzy), 2), BooleanClause.Occur.SHOULD);
+					b.add(knownWord(reader, "body", w, fuzzy), BooleanClause.Occur.SHOULD);
 				}
 				tokens.end();
 			}
@@ -111,7 +133,7 @@ public class Lucene {
 			IndexSearcher searcher = new IndexSearcher(reader);
 			searcher.setQueryCache(null);
 			if (args[0].equals("known"))
-				known(searcher, args[2], out);
+				known(reader, searcher, args[2].equals("fuzzy"), args[args.length - 1], out);
 			for (int i = 3; i < args.length && args[0].equals("query"); i++)
 				query(searcher, Integer.parseInt(args[2]), args[i], out);
 		}

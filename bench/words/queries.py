@@ -5,6 +5,10 @@ OUT/term.tsv, and.tsv, or.tsv, phrase.tsv, attr.tsv: a class and one to three wo
 of them, of three bands: rare (2 to 9 documents), medium (0.1 to 0.8 % of them), common (7.7 to 65 %). Words of an AND
 stand in one document, phrases are taken from the text, attr is a word of titles, alone or with one of the body.
 
+OUT/prefix.tsv: the first 3 to 6 letters of medium words. fuzzy1.tsv, fuzzy2.tsv: medium and common words with one or
+two edits. part.tsv: 4 to 8 letters from inside a word. regex.tsv: expressions of four classes: r0, letters after a
+beginning; r1, before an end; r2, two words; r3, one of two beginnings and digits.
+
 OUT/known.tsv: 500 times somebody remembers a document and types words of its title (40 %), of a heading (30 %), the
 name or the one line of a manual page (30 %); one in five with a typo. Query id, source, typo (0, 1), query, and the ids
 of the right documents: it and those that cannot be told from it, at most three. The same seed and corpus give the
@@ -72,6 +76,27 @@ def makers(words, sample):
             return found if found[0] not in STOP and found[-1] not in STOP else None
         return pick
 
+    def prefix(n):
+        long = [w for w in words.medium if len(w) >= 8]
+        return lambda dice: (dice.choice(long)[:n],)
+
+    def fuzzy(band, edits):
+        long = [w for w in band if len(w) >= 4 + 2 * edits]
+        return lambda dice: (typo(dice, dice.choice(long), edits),)
+
+    def part(band):  # neither the first nor the last letter
+        long = [w for w in band if len(w) >= 6]
+
+        def pick(dice):
+            w = dice.choice(long)
+            n = dice.randint(4, min(8, len(w) - 2))
+            i = dice.randint(1, len(w) - n - 1)
+            return (w[i:i + n],)
+        return pick
+
+    def wrong(edits):  # three medium ones to two common
+        return [("medium", fuzzy(m, edits))] * 3 + [("common", fuzzy(c, edits))] * 2
+
     titled = [w for w in words.good if words.titles[w] >= 2]
     both = [w for w in titled if words.bodies[w] >= 20]
     r, m, c = words.rare, words.medium, words.common
@@ -81,21 +106,29 @@ def makers(words, sample):
         "or": [("medium+medium", any_of(m, m)), ("medium+common", any_of(m, c)), ("common+common", any_of(c, c))],
         "phrase": [("two", phrase(2)), ("three", phrase(3))],
         "attr": [("title", any_of(titled)), ("title+body", any_of(both, c))],
+        "prefix": [(f"first{n}", prefix(n)) for n in (3, 4, 5, 6)],
+        "fuzzy1": wrong(1),
+        "fuzzy2": wrong(2),
+        "part": [("rare", part(r)), ("medium", part(m)), ("common", part(c))],
+        "regex": [("r0", lambda dice: (dice.choice(m)[:4] + "[a-z]*ing",)),
+                  ("r1", lambda dice: ("[A-Z][a-z]*" + dice.choice(m)[-4:],)),
+                  ("r2", lambda dice: (dice.choice(m) + "[ _-]" + dice.choice(c),)),
+                  ("r3", lambda dice: (f"({dice.choice(m)[:5]}|{dice.choice(m)[:5]})[0-9]+",))],
     }
 
 
 def write_kind(out, kind, classes, seed, n):
     dice = random.Random(f"{kind}/{seed}")
-    seen = []
+    seen, rows = set(), []
     for i, (name, make) in enumerate(classes):
         want, tries = n * (i + 1) // len(classes), 0
-        while len(seen) < want and tries < 300 * n:
+        while len(rows) < want and tries < 300 * n:
             tries += 1
             found = make(dice)
-            if found and (name, *found) not in seen[-n:]:
-                seen.append((name, *found))
-    unique = list(dict.fromkeys(seen))
-    (out / f"{kind}.tsv").write_text("".join("\t".join(s) + "\n" for s in unique))
+            if found and found not in seen:
+                seen.add(found)
+                rows.append((name, *found))
+    (out / f"{kind}.tsv").write_text("".join("\t".join(r) + "\n" for r in rows))
 
 
 # known items
@@ -166,13 +199,15 @@ def write_known(corpus, out, words, seed):
                 used |= ids
                 want -= 1
     dice.shuffle(chosen)
-    for item in chosen[:len(chosen) // 5]:
+    left = {source: n // 5 for source, n in collections.Counter(item[0] for item in chosen).items()}
+    for item in chosen:  # one in five of each source
         at = [i for i, w in enumerate(item[1]) if len(w) >= 5 and w.isalpha()]
-        for _ in range(50 if at else 0):
+        for _ in range(50 if at and left[item[0]] else 0):
             i = dice.choice(at)
             wrong = typo(dice, item[1][i])
             if wrong.isalpha() and not words.bodies[wrong]:
                 item[1][i], item[3] = wrong, True
+                left[item[0]] -= 1
                 break
     dice.shuffle(chosen)
     with open(out / "known.tsv", "w") as f:

@@ -36,6 +36,9 @@ function make(schema, kind, w) {
     case 'and': return all(Must, term('body', w[1]), term('body', w[2]));
     case 'or': return all(Should, term('body', w[1]), term('body', w[2]));
     case 'phrase': return Q.phraseQuery(schema, 'body', w.slice(1));
+    case 'prefix': return Q.regexQuery(schema, 'body', w[1] + '.*');
+    case 'fuzzy1': return Q.fuzzyTermQuery(schema, 'body', w[1], 1, false, false);
+    case 'fuzzy2': return Q.fuzzyTermQuery(schema, 'body', w[1], 2, false, false);
     case 'attr': return w.length === 2 ? term('title', w[1]) : all(Must, term('title', w[1]), term('body', w[2]));
   }
   throw new Error(kind);

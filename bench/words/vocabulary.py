@@ -25,19 +25,20 @@ def count(path):
     return n, bodies, titles
 
 
-def typo(dice, word):
-    """One edit, never of the first letter: a letter replaced, left out, put in, or two swapped."""
+def typo(dice, word, edits=1):
+    """Edits, never of the first letter: a letter replaced, left out, put in, or two swapped."""
     while True:
         w = list(word)
-        i, how = dice.randrange(1, len(w)), dice.randrange(4)
-        letter = dice.choice("abcdefghijklmnopqrstuvwxyz")
-        if how == 0:
-            w[i] = letter
-        elif how == 1:
-            del w[i]
-        elif how == 2:
-            w.insert(i, letter)
-        elif i + 1 < len(w):
-            w[i], w[i + 1] = w[i + 1], w[i]
+        for _ in range(edits):
+            i, how = dice.randrange(1, len(w)), dice.randrange(4)
+            letter = dice.choice("abcdefghijklmnopqrstuvwxyz")
+            if how == 0:
+                w[i] = letter
+            elif how == 1:
+                del w[i]
+            elif how == 2:
+                w.insert(i, letter)
+            elif i + 1 < len(w):
+                w[i], w[i + 1] = w[i + 1], w[i]
         if "".join(w) != word:
             return "".join(w)

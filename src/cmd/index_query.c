@@ -11,7 +11,7 @@ enum { REPEATS_MOST = 1000 };
 
 struct query_command_options {
 	bool batch, count, json, exact, best, parts, forgive, explain;
-	int64_t limit, offset, repeat, errors;
+	int64_t limit, offset, repeat, errors, per_site;
 	int64_t budget_us;
 	int order;
 	struct value_list facets;
@@ -60,6 +60,7 @@ static int ask_once(struct asking *a, struct str text, struct hits *ret, struct 
 	q.explain = a->o->explain;
 	for (; q.facets < a->o->facets.n; q.facets++)
 		q.facet[q.facets] = str_of(a->o->facets.item[q.facets]);
+	q.per_site = (uint32_t)a->o->per_site;
 	q.rules = a->rules;
 	q.text = a->docs ? read_text : NULL;
 	q.text_ctx = a->docs;
@@ -278,21 +279,19 @@ static const char *const order_words[] = {
 static const struct cmd_option query_options[] = {
 	CMD_FLAG(0, "batch", struct query_command_options, batch,
 		 "one query per line of standard input, one JSON object per line out"),
+	CMD_FLAG('B', "best", struct query_command_options, best,
+		 "as many errors as each word needs to find something"),
 	CMD_OPTION(0, "TIME", "budget", VALUE_TIME_AT(struct query_command_options, budget_us),
 		   .min = 0, .max = 3.6e9, .fallback = "0",
 		   .help = "time after which the best so far is the answer; 0: none"),
 	CMD_FLAG('c', "count", struct query_command_options, count,
 		 "only how many documents there are, exactly"),
-	CMD_FLAG('B', "best", struct query_command_options, best,
-		 "as many errors as each word needs to find something"),
 	CMD_OPTION('e', "K", "errors", VALUE_INT_AT(struct query_command_options, errors),
 		   .fallback = "0", .min = 0, .max = QUERY_ERRORS_MOST,
 		   .help = "characters that may be wrong in each word"),
 	CMD_FLAG(0, "exact", struct query_command_options, exact, "regard case and accents"),
 	CMD_FLAG(0, "forgive", struct query_command_options, forgive,
 		 "words that hardly any document has also mean their neighbours"),
-	CMD_FLAG('w', "parts", struct query_command_options, parts,
-		 "words may be parts of longer ones"),
 	CMD_FLAG(0, "explain", struct query_command_options, explain,
 		 "say what was done and how the first were rated"),
 	CMD_OPTION(0, "NAMES", "facets", VALUE_LIST_AT(struct query_command_options, facets),
@@ -308,6 +307,12 @@ static const struct cmd_option query_options[] = {
 	CMD_OPTION(0, "ORDER", "order", VALUE_WORD_AT(struct query_command_options, order),
 		   .words = order_words, .fallback = "rank",
 		   .help = "the best first, the newest first, or any order"),
+	CMD_FLAG('w', "parts", struct query_command_options, parts,
+		 "words may be parts of longer ones"),
+	CMD_OPTION(0, "N", "per-site", VALUE_INT_AT(struct query_command_options, per_site),
+		   .fallback = "0", .min = 0, .max = QUERY_LIMIT_MOST / 2.0,
+		   .help = "among the first 100 so many of a site come before the others of it; "
+			   "0: any"),
 	CMD_OPTION(0, "N", "repeat", VALUE_INT_AT(struct query_command_options, repeat),
 		   .fallback = "1", .min = 1, .max = REPEATS_MOST,
 		   .help = "ask each so many times and tell the least time, for measurements"),

@@ -102,6 +102,15 @@ static inline bool exec_key_less(const exec_key *a, const exec_key *b)
 }
 HEAP(exec_best, exec_key, exec_key_less, HEAP_STAY)
 
+/* One of the best, and what each part of the table in rank.c adds to its score. */
+struct exec_ranked {
+	uint64_t base;  /* BM25 and static rank */
+	uint64_t order; /* among the documents of all segments */
+	uint32_t segment, doc;
+	uint32_t part[RANK_PARTS];
+	bool near; /* nearness is looked at */
+};
+
 struct exec {
 	const struct query *query;
 	const struct words_settings *settings;
@@ -124,13 +133,15 @@ struct exec {
 	struct rank_norms norms;
 
 	struct exec_best best;
-	size_t keep;                /* offset + limit */
+	size_t keep;                /* offset + limit, or more where the best are put in order */
 	uint32_t need;              /* a less score does not enter */
 	bool anyhow;                /* documents come in any order: an equal score may enter too */
 	uint64_t seen;              /* matches */
 	bool counted;               /* the total is known without looking at them */
 	bool stopped;               /* there may be more matches, which nobody looked at */
 	struct exec_sample *sample; /* which matches are for facets; NULL: none */
+	struct exec_ranked *ranked; /* those of the best that were put in order by all parts */
+	uint32_t rankeds;
 
 	/* the current segment */
 	size_t number;
@@ -282,6 +293,18 @@ void exec_sample_see(struct exec_sample *s, uint64_t order);
 
 /* words_query.c: a pass over all matches in no order, with or without a sample of them. */
 int exec_pass(struct exec *e, struct exec_sample *sample, uint64_t *ret_matches);
+/* exec_rerank.c: the order of the best by rank; see there. */
+/* How many the first pass has to keep, once the query is planned. */
+size_t exec_rerank_keep(const struct exec *e);
+/* Takes all that was kept, the first hit first. */
+int exec_rerank(struct exec *e, exec_key **ret, size_t *ret_n);
+/* Lines of text: what the score of the hit is made of, other than BM25 and static rank. */
+void exec_rerank_explain(const struct exec *e, const struct hit *hit, struct buf *out);
+
+/* The segment of a document by its number among all. */
+size_t exec_segment_at(const struct exec *e, uint64_t order, uint32_t *ret_doc);
+/* Closes what was opened in the current segment, and gives its memory back. */
+void exec_close_segment(struct exec *e, struct arena_mark mark);
 
 /* Whether a document with this score may be among the best; sure where there is no static rank. */
 static inline bool exec_enters(const struct exec *e, uint32_t doc, uint32_t score)

@@ -106,8 +106,7 @@ static void run_segment(struct exec *e)
 		exec_tree_run(e, e->root);
 }
 
-/* Closes what was opened in the current segment, and gives its memory back. */
-static void exec_close_segment(struct exec *e, struct arena_mark mark)
+void exec_close_segment(struct exec *e, struct arena_mark mark)
 {
 	exec_lists_close(e);
 	exec_checks_close(e);
@@ -198,8 +197,7 @@ static int find_total(struct exec *e, struct hits *ret)
 	return 0;
 }
 
-/* The segment of a document by its number among all. */
-static size_t segment_at(const struct exec *e, uint64_t order, uint32_t *ret_doc)
+size_t exec_segment_at(const struct exec *e, uint64_t order, uint32_t *ret_doc)
 {
 	size_t i = 0;
 	while (order >= e->part[i].docs)
@@ -226,7 +224,7 @@ static int told_open(struct segment *s, struct told *t, struct err *err)
 static int tell_hit(struct exec *e, struct told *told, exec_key key, struct hit *ret)
 {
 	uint32_t doc;
-	size_t i = segment_at(e, ~(uint64_t)key, &doc);
+	size_t i = exec_segment_at(e, ~(uint64_t)key, &doc);
 	struct segment *s = e->part[i].segment;
 	if (told_open(s, &told[i], e->err) < 0 ||
 	    segment_key(s, doc, e->told, &ret->key, e->err) < 0)
@@ -240,16 +238,18 @@ static int tell_hit(struct exec *e, struct told *told, exec_key key, struct hit 
 	return 0;
 }
 
-/* The kept ones come out with the least first. */
 static int tell_hits(struct exec *e, struct hits *ret)
 {
-	size_t found = exec_best_count(&e->best), offset = MIN(e->query->offset, found);
+	exec_key *key;
+	size_t found;
 	struct told *told = arena_array(e->arena, MAX(e->parts, 1), sizeof *told);
-	ret->n = found - offset;
+	if (exec_rerank(e, &key, &found) < 0)
+		return -1;
+	size_t offset = MIN(e->query->offset, found);
+	ret->n = MIN(found - offset, e->query->limit);
 	ret->hit = arena_array(e->told, MAX(ret->n, 1), sizeof *ret->hit);
-	exec_key key;
-	for (size_t i = found; exec_best_pop(&e->best, &key) == 0 && i > offset; i--)
-		if (tell_hit(e, told, key, &ret->hit[i - 1 - offset]) < 0)
+	for (size_t i = 0; i < ret->n; i++)
+		if (tell_hit(e, told, key[offset + i], &ret->hit[i]) < 0)
 			return -1;
 	for (size_t i = 0; i < e->parts; i++)
 		if (segment_check(e->part[i].segment, e->err) < 0)
@@ -322,6 +322,7 @@ static int explain_hit(struct exec *e, const struct hit *hit, struct buf *out)
 	if (number > 0)
 		buf_printf(out, "    static rank %lld: %.4f\n", (long long)number,
 			   score_points((uint64_t)number * RANK_STATIC_UNITS));
+	exec_rerank_explain(e, hit, out);
 	exec_close_segment(e, mark);
 	return e->failed ? -1 : 0;
 }
@@ -378,8 +379,10 @@ int words_query(struct words_reader *r, const struct query *query, struct arena 
 	if (rc == 0)
 		rc = exec_plan(&e, e.ran);
 	e.counted = rc == 0 && word_total(&e, &hits.total);
-	if (rc == 0)
+	if (rc == 0) {
+		e.keep = exec_rerank_keep(&e);
 		rc = exec_segments(&e);
+	}
 	if (rc == 0)
 		rc = find_total(&e, &hits);
 	if (rc == 0)

@@ -3,7 +3,7 @@
 #include "../dice.h"
 #include "../scratch.h"
 #include "../unit.h"
-#include "words_model.h"
+#include "rank_model.h"
 
 #include <stdio.h>
 
@@ -62,6 +62,11 @@ struct world {
 	size_t longest; /* words of a text */
 };
 
+static void key_of(unsigned number, char ret[static 32])
+{
+	snprintf(ret, 32, "http://h%u/%u", number % 7, number);
+}
+
 static void add(struct world *w, unsigned number)
 {
 	struct buf text[3] = {BUF_INIT(1 << 20), BUF_INIT(1 << 20), BUF_INIT(1 << 10)};
@@ -69,7 +74,7 @@ static void add(struct world *w, unsigned number)
 	struct err err;
 	char key[32], size[32];
 	size_t n = 0;
-	snprintf(key, sizeof key, "http://h/%u", number);
+	key_of(number, key);
 	snprintf(size, sizeof size, "%zu", throw(50));
 	struct words_doc doc = {.key = str_of(key),
 				.time_s = (int64_t) throw(1000) * 86400 - 86400 * 100,
@@ -100,7 +105,7 @@ static void drop(struct world *w, unsigned number)
 {
 	char key[32];
 	struct err err;
-	snprintf(key, sizeof key, "http://h/%u", number);
+	key_of(number, key);
 	bool there = model_find(&w->model, str_of(key));
 	assert_int_equal(there ? 0 : 1, words_delete(w->writer, str_of(key), &err));
 	model_delete(&w->model, str_of(key));
@@ -250,25 +255,7 @@ static void some_query(struct buf *b, int depth)
 	}
 }
 
-struct answer {
-	const struct model_doc *doc;
-	uint64_t score;
-	int64_t time_s;
-};
-
-static int by_order(const void *pa, const void *pb)
-{
-	const struct answer *a = pa, *b = pb;
-	if (a->score != b->score)
-		return a->score > b->score ? -1 : 1;
-	if (a->time_s != b->time_s)
-		return a->time_s > b->time_s ? -1 : 1;
-	if (a->doc->segment != b->doc->segment)
-		return a->doc->segment < b->doc->segment ? -1 : 1;
-	return a->doc->doc < b->doc->doc ? -1 : a->doc->doc > b->doc->doc;
-}
-
-static size_t model_answer(struct world *w, const struct query *q, struct answer *ret)
+static size_t answer_plainly(struct world *w, const struct query *q, struct model_answer *ret)
 {
 	size_t n = 0, parts;
 	const struct words_part *part = words_parts(w->reader, &parts);
@@ -276,7 +263,7 @@ static size_t model_answer(struct world *w, const struct query *q, struct answer
 		const struct model_doc *d = &w->model.doc[i];
 		if (!model_matches(&w->model, d, q->root))
 			continue;
-		ret[n] = (struct answer){.doc = d};
+		ret[n] = (struct model_answer){.doc = d};
 		if (q->order == QUERY_BY_RANK)
 			ret[n].score = model_score(&w->model, part, parts, d, q->root) +
 				       (uint64_t)d->rank * RANK_STATIC_UNITS;
@@ -284,12 +271,14 @@ static size_t model_answer(struct world *w, const struct query *q, struct answer
 			ret[n].time_s = d->time_s;
 		n++;
 	}
-	qsort(ret, n, sizeof *ret, by_order);
+	qsort(ret, n, sizeof *ret, model_by_order);
+	if (q->order == QUERY_BY_RANK)
+		model_rerank(&w->model, part, parts, q, ret, n);
 	return n;
 }
 
-static void agree(struct world *w, const char *text, const struct query *q, struct answer *answers,
-		  size_t n, const struct hits *hits)
+static void agree(struct world *w, const char *text, const struct query *q,
+		  struct model_answer *answers, size_t n, const struct hits *hits)
 {
 	size_t want = n > q->offset ? MIN(n - q->offset, q->limit) : 0;
 	if (hits->n != want)
@@ -301,7 +290,7 @@ static void agree(struct world *w, const char *text, const struct query *q, stru
 		fail_msg("'%s': the total is not exact", text);
 	assert_false(hits->cut);
 	for (size_t i = 0; i < hits->n; i++) {
-		const struct answer *a = &answers[q->offset + i];
+		const struct model_answer *a = &answers[q->offset + i];
 		const struct hit *h = &hits->hit[i];
 		float score = q->order == QUERY_BY_RANK ? (float)a->score / RANK_ONE : 0;
 		if (!str_eq(h->key, a->doc->key) || h->score != score ||
@@ -321,7 +310,7 @@ static void some_filters(struct query_node *node)
 		some_filters(node->kid[i]);
 }
 
-static size_t ask(struct world *w, const char *text, struct answer *answers)
+static size_t ask(struct world *w, const char *text, struct model_answer *answers)
 {
 	static const uint32_t limits[] = {0, 1, 3, 10, 10, 100, 1000};
 	struct arena arena = ARENA_INIT((size_t)1 << 30);
@@ -335,9 +324,10 @@ static size_t ask(struct world *w, const char *text, struct answer *answers)
 	q.order = throw(3) ? QUERY_BY_RANK : throw(2) ? QUERY_BY_TIME : QUERY_ANYHOW;
 	q.limit = limits[throw(ARRAY_LEN(limits))];
 	q.offset = throw(4) ? 0 : (uint32_t) throw(20);
+	q.per_site = throw(5) ? 0 : 1 + (uint32_t) throw(3);
 	q.exact_total = throw(3) == 0 || q.limit == 0;
 	q.explain = throw(50) == 0;
-	size_t n = model_answer(w, &q, answers);
+	size_t n = answer_plainly(w, &q, answers);
 	if (words_query(w->reader, &q, &arena, &hits, &err) < 0)
 		fail_msg("'%s': %s", text, err.msg);
 	agree(w, text, &q, answers, n, &hits);
@@ -348,7 +338,7 @@ static size_t ask(struct world *w, const char *text, struct answer *answers)
 
 static void ask_many(struct world *w, unsigned queries, void (*make)(struct buf *))
 {
-	struct answer *answers = mem_array(w->model.docs + 1, sizeof *answers);
+	struct model_answer *answers = mem_array(w->model.docs + 1, sizeof *answers);
 	struct buf text = BUF_INIT(1 << 16);
 	size_t found = 0;
 	queries /= unit_thorough() ? 1 : 4;

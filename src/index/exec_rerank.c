@@ -1,0 +1,434 @@
+/* The order of the best. The first pass keeps the best by BM25 and static rank, which it can find
+ * without looking at most documents. The first RANK_WINDOW of them are then put in order by all
+ * parts of the table in rank.c, in two steps:
+ *
+ *   - words in the title, in the URL, in anchors: their lists are asked for each document;
+ *   - nearness, which needs positions and so costs more: for the RANK_NEAR_WINDOW best of the
+ *     first step.
+ *
+ * Both numbers are fixed and every part only adds, so a document has the same place whatever limit
+ * and offset are: no hit is on two result pages, and none is lost between them. What lies after the
+ * window follows by BM25. Where fewer hits are asked for than RANK_NEAR_WINDOW, documents that
+ * nearness could not lift among them are not looked at, which changes nothing that is shown.
+ *
+ * A site that has more than its share of the first RANK_SITES_WINDOW hits is moved to their end. */
+#include "index/exec.h"
+
+/* A word of the query that counts wherever it stands. */
+struct query_part {
+	uint32_t term;
+	const struct exec_leaf *leaf;
+};
+
+struct rerank {
+	struct query_part word[RANK_QUERY_WORDS];
+	uint32_t words;
+	float idf; /* of all of them */
+	exec_key *key;
+	struct exec_ranked *doc; /* the same, in the order of the index */
+	uint32_t docs;
+	uint64_t sorted[RANK_WINDOW];
+	size_t shown; /* how many come first in the end: the others need no order */
+};
+
+static uint64_t score_of(const struct exec_ranked *d)
+{
+	uint64_t score = d->base;
+	for (int i = RANK_NEAR; i < RANK_PARTS; i++)
+		score += d->part[i];
+	return score;
+}
+
+/* The same word counts once, as the first of them. */
+static void add_word(struct exec *e, struct rerank *r, const struct exec_leaf *leaf, uint32_t term)
+{
+	for (uint32_t i = 0; i < r->words; i++)
+		if (r->word[i].term == term)
+			return;
+	if (r->words < RANK_QUERY_WORDS && e->term[term].df) {
+		r->word[r->words++] = (struct query_part){term, leaf};
+		r->idf += e->term[term].weight;
+	}
+}
+
+/* Whether its words add to the score and may stand anywhere. */
+static bool leaf_counts(const struct exec_leaf *leaf)
+{
+	return leaf && (leaf->main || leaf->node->attribute.n == 0) && !leaf->node->filter;
+}
+
+static bool has_kids(const struct exec_node *node)
+{
+	return !node->leaf && (node->op == QUERY_AND || node->op == QUERY_OR);
+}
+
+/* Words of the query in its order. The depth is bounded by what query_parse() takes. */
+static void add_words(struct exec *e, struct rerank *r, const struct exec_node *node)
+{
+	const struct exec_leaf *leaf = node->leaf;
+	if (leaf_counts(leaf))
+		for (uint32_t i = 0; i < leaf->node->words; i++)
+			add_word(e, r, leaf, leaf->check ? leaf->combined[i] : leaf->term[0]);
+	if (has_kids(node))
+		for (uint32_t i = 0; i < node->kids; i++)
+			add_words(e, r, node->kid[i]);
+}
+
+static bool wants_words(const struct exec_node *node)
+{
+	bool found = leaf_counts(node->leaf);
+	if (has_kids(node))
+		for (uint32_t i = 0; i < node->kids && !found; i++)
+			found = wants_words(node->kid[i]);
+	return found;
+}
+
+size_t exec_rerank_keep(const struct exec *e)
+{
+	if (e->query->order != QUERY_BY_RANK || e->keep == 0)
+		return e->keep;
+	if (wants_words(e->root))
+		return MAX(e->keep, (size_t)RANK_WINDOW);
+	return e->query->per_site ? MAX(e->keep, (size_t)RANK_SITES_WINDOW) : e->keep;
+}
+
+/* Words in attributes */
+
+static const struct {
+	enum rank_part part;
+	const char *name;
+} attributes[] = {
+	{RANK_TITLE, "title"},
+	{RANK_URL, "url"},
+	{RANK_URL, "url-text"},
+	{RANK_ANCHORS, "anchors"},
+};
+
+/* Documents of one segment whose words are looked for in one attribute. */
+struct looking {
+	struct exec_ranked *doc;
+	uint32_t docs;
+	uint32_t has[RANK_WINDOW]; /* a bit for each word */
+	bool any;
+};
+
+/* The list of the word in the attribute. 1: there is none. */
+static int look_for(struct exec *e, struct looking *l, unsigned attr, const struct exec_term *term,
+		    uint32_t bit)
+{
+	struct segment_term info;
+	struct exec_list *list = arena_alloc(e->arena, sizeof *list);
+	int rc = segment_term(e->segment, attr, term->term, &info, e->err);
+	if (rc == 0)
+		rc = postings_open(e->segment, &info, &list->p, e->err);
+	if (rc != 0)
+		return rc;
+	list->docs_block = list->tfs_block = list->scores_block = NO_DOC;
+	for (uint32_t i = 0; i < l->docs; i++) {
+		uint32_t found = exec_list_seek(e, list, l->doc[i].doc);
+		if (found == NO_DOC)
+			break;
+		if (found != l->doc[i].doc)
+			continue;
+		l->has[i] |= bit;
+		l->any = true;
+	}
+	postings_close(&list->p);
+	return e->failed ? -1 : 0;
+}
+
+/* The words of the title, if it is one value. */
+static int title_length(struct exec *e, uint32_t doc, uint32_t attr, uint32_t *ret)
+{
+	struct segment_ranges it;
+	struct segment_range range;
+	int rc = segment_ranges(e->segment, doc, &it, e->err);
+	*ret = 0;
+	while (rc == 0 && (rc = segment_ranges_next(&it, &range, e->err)) == 0)
+		*ret += range.attr == attr ? range.n : 0;
+	return rc < 0 ? -1 : 0;
+}
+
+static int add_attribute(struct exec *e, const struct rerank *r, struct looking *l, unsigned attr,
+			 enum rank_part part)
+{
+	for (uint32_t i = 0; l->any && i < l->docs; i++) {
+		struct exec_ranked *d = &l->doc[i];
+		uint32_t length = 0;
+		float found = 0;
+		for (uint32_t w = 0; w < r->words; w++)
+			if (l->has[i] >> w & 1)
+				found += e->term[r->word[w].term].weight;
+		if (!l->has[i])
+			continue;
+		if (part == RANK_TITLE && title_length(e, d->doc, attr, &length) < 0)
+			return -1;
+		uint32_t words = (uint32_t)__builtin_popcount(l->has[i]);
+		float share = part == RANK_TITLE ? rank_title(found, r->idf, words, length)
+						 : found / r->idf;
+		d->part[part] = MAX(d->part[part], rank_add(part, share, r->idf));
+	}
+	return 0;
+}
+
+static int look_in(struct exec *e, const struct rerank *r, struct exec_ranked *doc, uint32_t docs,
+		   unsigned attr, enum rank_part part)
+{
+	struct looking l = {.doc = doc, .docs = docs};
+	for (uint32_t w = 0; w < r->words; w++)
+		if (look_for(e, &l, attr, &e->term[r->word[w].term], 1U << w) < 0)
+			return -1;
+	return add_attribute(e, r, &l, attr, part);
+}
+
+static int add_attributes(struct exec *e, const struct rerank *r, struct exec_ranked *doc,
+			  uint32_t docs)
+{
+	for (size_t i = 0; i < ARRAY_LEN(attributes); i++) {
+		int attr = segment_attr(e->segment, str_of(attributes[i].name));
+		if (attr > 0 && look_in(e, r, doc, docs, (unsigned)attr, attributes[i].part) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Nearness */
+
+struct places {
+	struct exec_list *list; /* NULL: the segment does not have the word */
+	const uint32_t *position;
+	uint32_t n;
+};
+
+static bool read_places(struct exec *e, struct places *p, uint32_t doc)
+{
+	p->n = 0;
+	if (!p->list || exec_list_seek(e, p->list, doc) != doc)
+		return false;
+	uint32_t block = p->list->where / SEGMENT_BLOCK, i = p->list->where % SEGMENT_BLOCK;
+	if (postings_positions(&p->list->p, block, i, &p->position, &p->n, e->err) < 0)
+		exec_fail(e);
+	return !e->failed;
+}
+
+/* Pairs of words that follow each other in the query, as the rarer of the two weighs. Words of a
+ * phrase stand as they must already. */
+static void pair_weights(const struct exec *e, const struct rerank *r, float *ret, float *ret_sum)
+{
+	*ret_sum = 0;
+	for (uint32_t w = 0; w + 1 < r->words; w++) {
+		float a = e->term[r->word[w].term].weight, b = e->term[r->word[w + 1].term].weight;
+		ret[w] = r->word[w].leaf == r->word[w + 1].leaf ? 0 : MIN(a, b);
+		*ret_sum += ret[w];
+	}
+}
+
+static int add_nearness(struct exec *e, const struct rerank *r, struct exec_ranked *doc,
+			uint32_t docs)
+{
+	struct places place[RANK_QUERY_WORDS] = {0};
+	float weight[RANK_QUERY_WORDS], sum;
+	pair_weights(e, r, weight, &sum);
+	for (uint32_t w = 0; w < r->words; w++)
+		place[w].list = exec_list_open(e, r->word[w].term, 1);
+	for (uint32_t i = 0; i < docs && !e->failed && !exec_late(e); i++) {
+		float near = 0;
+		bool before = false;
+		if (!doc[i].near)
+			continue;
+		for (uint32_t w = 0; w < r->words; w++) {
+			bool here = read_places(e, &place[w], doc[i].doc);
+			if (here && before && weight[w - 1] > 0)
+				near += weight[w - 1] * rank_near(place[w - 1].position,
+								  place[w - 1].n, place[w].position,
+								  place[w].n);
+			before = here;
+		}
+		doc[i].part[RANK_NEAR] = rank_add(RANK_NEAR, near / sum, r->idf);
+	}
+	return e->failed ? -1 : 0;
+}
+
+/* Steps */
+
+/* The greatest first; there are few. The low byte of each says which document it is. */
+static void sort_few(uint64_t *v, uint32_t n)
+{
+	static const uint32_t steps[] = {57, 23, 10, 4, 1};
+	for (size_t s = 0; s < ARRAY_LEN(steps); s++)
+		for (uint32_t i = steps[s]; i < n; i++) {
+			uint64_t one = v[i];
+			uint32_t j = i;
+			for (; j >= steps[s] && v[j - steps[s]] < one; j -= steps[s])
+				v[j] = v[j - steps[s]];
+			v[j] = one;
+		}
+}
+
+/* The documents in their order in the index, which is cheaper to go through. */
+static void take_docs(const struct exec *e, struct rerank *r)
+{
+	uint64_t sorted[RANK_WINDOW];
+	for (uint32_t i = 0; i < r->docs; i++)
+		sorted[i] = (uint64_t)r->key[i] << 8 | i;
+	sort_few(sorted, r->docs);
+	for (uint32_t i = 0; i < r->docs; i++) {
+		exec_key key = r->key[sorted[i] & 255];
+		struct exec_ranked *d = &r->doc[i];
+		*d = (struct exec_ranked){.base = (uint64_t)(key >> 64), .order = ~(uint64_t)key};
+		d->segment = (uint32_t)exec_segment_at(e, d->order, &d->doc);
+	}
+}
+
+/* By what they have so far: score and, for those of equal score, place in the index. */
+static void sort_docs(struct rerank *r)
+{
+	for (uint32_t i = 0; i < r->docs; i++)
+		r->sorted[i] = score_of(&r->doc[i]) << 8 | (255 - i);
+	sort_few(r->sorted, r->docs);
+}
+
+typedef int add_fn(struct exec *e, const struct rerank *r, struct exec_ranked *doc, uint32_t docs);
+
+static int each_segment(struct exec *e, const struct rerank *r, add_fn *add)
+{
+	for (uint32_t from = 0, to; from < r->docs; from = to) {
+		struct arena_mark mark = arena_mark(e->arena);
+		to = from;
+		while (to < r->docs && r->doc[to].segment == r->doc[from].segment)
+			to++;
+		e->number = r->doc[from].segment;
+		e->segment = e->part[e->number].segment;
+		int rc = add(e, r, r->doc + from, to - from);
+		exec_close_segment(e, mark);
+		if (rc < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* The least of those that nearness may lift among the hits that are shown. */
+static uint64_t near_least(struct rerank *r)
+{
+	uint32_t n = MIN(r->docs, (uint32_t)RANK_NEAR_WINDOW);
+	if (n == r->docs && n <= r->shown)
+		return 0;
+	sort_docs(r);
+	if (r->shown < n) {
+		uint64_t most = rank_add(RANK_NEAR, 1, r->idf);
+		uint64_t least = r->sorted[r->shown - 1] >> 8;
+		while (n > r->shown && (r->sorted[n - 1] >> 8) + most < least)
+			n--;
+	}
+	return r->sorted[n - 1];
+}
+
+static int rank_words(struct exec *e, struct rerank *r)
+{
+	float weight[RANK_QUERY_WORDS], sum;
+	take_docs(e, r);
+	if (each_segment(e, r, add_attributes) < 0)
+		return -1;
+	pair_weights(e, r, weight, &sum);
+	if (sum > 0 && !e->cut) {
+		uint64_t least = near_least(r);
+		for (uint32_t i = 0; i < r->docs; i++)
+			r->doc[i].near = (score_of(&r->doc[i]) << 8 | (255 - i)) >= least;
+		if (each_segment(e, r, add_nearness) < 0)
+			return -1;
+	}
+	sort_docs(r);
+	for (uint32_t i = 0; i < r->docs; i++) {
+		const struct exec_ranked *d = &r->doc[255 - (r->sorted[i] & 255)];
+		r->key[i] = exec_key_of(score_of(d), d->order);
+	}
+	return 0;
+}
+
+/* Sites */
+
+/* The host of a key that is a URL; empty: it has none. */
+static struct str site_of(struct str key)
+{
+	size_t at = str_find(key, STR("://"));
+	if (at == key.n)
+		return STR("");
+	struct str host = str_from(key, at + 3);
+	host = str_head(host, str_find_byte(host, '/'));
+	return str_head(host, str_find_byte(host, '?'));
+}
+
+/* Which of the hits are beyond what a site may have before others; the others keep their order, and
+ * so do these after them. */
+static int move_sites(struct exec *e, exec_key *key, size_t n)
+{
+	struct str site[RANK_SITES_WINDOW];
+	exec_key late[RANK_SITES_WINDOW];
+	size_t lates = 0, kept = 0;
+	struct arena_mark mark = arena_mark(e->arena);
+	for (size_t i = 0; i < n; i++) {
+		uint32_t doc, same = 0;
+		size_t segment = exec_segment_at(e, ~(uint64_t)key[i], &doc);
+		struct str text;
+		if (segment_key(e->part[segment].segment, doc, e->arena, &text, e->err) < 0)
+			return -1;
+		site[i] = site_of(text);
+		for (size_t k = 0; k < i && site[i].n; k++)
+			same += str_eq_nocase(site[k], site[i]);
+		if (same >= e->query->per_site)
+			late[lates++] = key[i];
+		else
+			key[kept++] = key[i];
+	}
+	memcpy(key + kept, late, lates * sizeof *late);
+	arena_reset(e->arena, mark);
+	return 0;
+}
+
+/* All of it */
+
+/* The first comes first, unless they are put in order later. */
+static void take_keys(struct exec *e, exec_key *key, bool later)
+{
+	size_t n = exec_best_count(&e->best);
+	if (later && n > 0)
+		memcpy(key, e->best.e, n * sizeof *key);
+	for (size_t i = later ? 0 : n; i > 0; i--)
+		(void)exec_best_pop(&e->best, &key[i - 1]);
+}
+
+int exec_rerank(struct exec *e, exec_key **ret, size_t *ret_n)
+{
+	size_t n = exec_best_count(&e->best);
+	struct rerank *r = arena_alloc(e->arena, sizeof *r);
+	bool ranked = e->query->order == QUERY_BY_RANK, sites = ranked && e->query->per_site;
+	*ret = r->key = arena_array(e->arena, MAX(n, 1), sizeof *r->key);
+	*ret_n = n;
+	if (ranked && n > 0)
+		add_words(e, r, e->root);
+	take_keys(e, r->key, r->words && n <= RANK_WINDOW);
+	if (r->words) {
+		r->docs = (uint32_t)MIN(n, (size_t)RANK_WINDOW);
+		r->doc = arena_array(e->arena, r->docs, sizeof *r->doc);
+		r->shown = (size_t)e->query->offset + e->query->limit;
+		r->shown = sites ? MAX(r->shown, (size_t)RANK_SITES_WINDOW) : r->shown;
+		if (rank_words(e, r) < 0)
+			return -1;
+		e->ranked = r->doc;
+		e->rankeds = r->docs;
+	}
+	return sites ? move_sites(e, r->key, MIN(n, (size_t)RANK_SITES_WINDOW)) : 0;
+}
+
+void exec_rerank_explain(const struct exec *e, const struct hit *hit, struct buf *out)
+{
+	for (uint32_t i = 0; i < e->rankeds; i++) {
+		const struct exec_ranked *d = &e->ranked[i];
+		if (d->segment != hit->segment || d->doc != hit->doc)
+			continue;
+		for (int p = RANK_NEAR; p < RANK_PARTS; p++)
+			if (d->part[p])
+				buf_printf(out, "    %s: %.4f\n", rank_parts[p].name,
+					   (double)d->part[p] / RANK_ONE);
+	}
+}

@@ -1,12 +1,13 @@
 /* Expressions: a pattern, and whether and where a text matches it, in time linear in the text.
  *
- * A pattern becomes an NFA over bytes of UTF-8, of at most RX_STATES positions; a DFA is made from
- * it while texts are read, a state when it is first reached. States take at most RX_MEMORY; when
- * that is full they are dropped and made anew, so that no pattern and no text costs more. Nothing
- * recurses. Syntax: . [] () | * + ? {m,n} ^ $ \b \w \d \s and their opposites, classes of
- * Unicode, also by name (\p{L}, \p{Greek} is refused with what is known). "^" and "$" are the
- * beginning and the end of a line: a text given to rx_find() is one line. What it cannot be
- * (back-references, look-around, lazy and possessive repeats) is refused by name. */
+ * A pattern becomes an NFA over characters, of at most RX_STATES positions; a DFA over the bytes of
+ * UTF-8 is made from it while texts are read, a state when it is first reached. States take at most
+ * RX_MEMORY; when that is full they are dropped and made anew, so that no pattern and no text costs
+ * more. Nothing recurses. Bytes that are not UTF-8 match nothing. Syntax: . [] () | * + ? {m,n} ^ $
+ * \b \w \d \s and their opposites, classes of Unicode, also by name (\p{L}, \p{Greek} is refused
+ * with what is known). "^" and "$" are the beginning and the end of a line: a text given to
+ * rx_find() is one line. What it cannot be (back-references, look-around, lazy and possessive
+ * repeats) is refused by name. */
 #pragma once
 #include "base/arena.h"
 #include "base/err.h"
@@ -21,7 +22,9 @@ enum {
 /* A compiled pattern, for any number of threads. */
 struct rx;
 
-/* folded: the text will be folded as tokens are (token.h), so the letters of the pattern are too.
+/* folded: the text will be folded as tokens are (token.h), so the letters of the pattern are too:
+ * characters of words as token_fold() folds them, all others stay. Capitals in classes are small
+ * then, and \p{Lu} and \p{Ll} are the same.
  * ERR_USAGE: what it cannot be; *ret_at is the byte of the pattern where. */
 int rx_compile(struct rx **ret, struct str pattern, bool folded, size_t *ret_at, struct err *err);
 /* Words with "*" and "?" as query_word has them: the whole of a term matches. */
@@ -30,8 +33,11 @@ void rx_free(struct rx **rx);
 
 /* Literals: every match contains, for each group, at least one of its literals. No group: nothing
  * is known. A literal is a run of characters that are all of words (letters, digits, marks) or all
- * not; `begins` and `ends` say that in the match a character that is not of a word (or the end of
- * the line) surely stands before it and after it. */
+ * not; `begins` and `ends` say that a word surely begins with it and ends with it: a character that
+ * is not of a word, the end of the line or a letter that is a word by itself (token.h) stands
+ * before it and after it. The text is as in the match; where the pattern is not folded, fold it to
+ * look for it among terms. A term that was cut at its limit may lack a literal that its word has.
+ */
 struct rx_literal {
 	struct str text;
 	bool begins, ends;
@@ -49,6 +55,10 @@ bool rx_within_word(const struct rx *rx);
 struct rx_run;
 struct rx_run *rx_run_new(const struct rx *rx);
 void rx_run_free(struct rx_run **run);
+/* Asked now and then while a line is read. Once it says true, every line ends without a match, and
+ * rx_was_late() is true. */
+void rx_run_late(struct rx_run *run, bool (*late)(void *ctx), void *ctx);
+bool rx_was_late(const struct rx_run *run);
 
 /* The first match of a line at or after `from`, the longest that begins there; 1: there is none. */
 struct rx_match {
@@ -57,10 +67,14 @@ struct rx_match {
 int rx_find(struct rx_run *run, struct str line, size_t from, struct rx_match *ret);
 /* Only whether; stops at the first end of a match. */
 bool rx_matches(struct rx_run *run, struct str line);
+/* The first line with a match of a text, at or after `from`, where a line begins; without its
+ * newline. Quicker than line by line where a literal is known. 1: there is none. */
+int rx_find_line(struct rx_run *run, struct str text, size_t from, struct str *ret);
 
-/* Stepping, over the bytes of a dictionary: a state is good until rx_gen() changes, which a step
- * may bring about (then begin again from rx_start()). `anchored`: the match begins at the first
- * byte. */
+/* Stepping, over the bytes of a dictionary: a state is good until rx_gen() changes, which
+ * rx_start(), a step, rx_find() and the like may bring about; the state that the call returns is
+ * good, all older ones are not. `anchored`: the match begins at the first byte; where it ends is
+ * left open either way, unless the pattern says "$". */
 typedef uint32_t rx_state;
 enum { RX_DEAD = 0 };
 rx_state rx_start(struct rx_run *run, bool anchored);

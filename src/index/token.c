@@ -14,7 +14,6 @@
 enum {
 	NEAR_FROM = 0x80, /* characters of two bytes: folded once, kept in a table */
 	NEAR_TO = 0x800,
-	CHARS_MOST = 256,     /* of a folded word before it is cut */
 	CHAR_FOLDS_MOST = 32, /* characters that one folds to; Unicode knows 18 */
 	STEMMERS_KEPT = 16    /* that are idle */
 };
@@ -37,19 +36,17 @@ struct stemmers {
 };
 
 struct token_rules {
-	__typeof__(&utf8proc_get_property) property;
-	__typeof__(&utf8proc_decompose_char) decompose;
-	__typeof__(&utf8proc_normalize_utf32) normalize;
+	struct token_unicode unicode;
 	struct stemmers *stemmers; /* NULL: words are not stemmed */
 	struct near near[NEAR_TO - NEAR_FROM];
 };
 
-static int load_unicode(struct token_rules *r, struct err *err)
+int token_unicode_load(struct token_unicode *ret, struct err *err)
 {
 	const struct library_function functions[] = {
-		{"utf8proc_get_property", &r->property},
-		{"utf8proc_decompose_char", &r->decompose},
-		{"utf8proc_normalize_utf32", &r->normalize},
+		{"utf8proc_get_property", &ret->property},
+		{"utf8proc_decompose_char", &ret->decompose},
+		{"utf8proc_normalize_utf32", &ret->normalize},
 	};
 	return library_load("libutf8proc.so.2", "words need the package libutf8proc2", functions,
 			    ARRAY_LEN(functions), err);
@@ -135,11 +132,11 @@ static bool stands_alone(int32_t c)
 	return false;
 }
 
-static enum token_class class_of(const struct token_rules *r, int32_t c)
+enum token_class token_unicode_class(const struct token_unicode *u, int32_t c)
 {
 	if (c == 0xff9e || c == 0xff9f)
 		return TOKEN_CONTINUES; /* letters by name, but they voice the kana before them */
-	switch (r->property(c)->category) {
+	switch (u->property(c)->category) {
 	case UTF8PROC_CATEGORY_LO:
 	case UTF8PROC_CATEGORY_LM:
 	case UTF8PROC_CATEGORY_NL:
@@ -162,31 +159,46 @@ static enum token_class class_of(const struct token_rules *r, int32_t c)
 }
 
 /* Whether a character of a folded word stays: what words are made of, without accents and rings. */
-static bool mark_stays(const struct token_rules *r, int32_t c)
+static bool mark_stays(const struct token_unicode *u, int32_t c)
 {
-	const utf8proc_property_t *p = r->property(c);
+	const utf8proc_property_t *p = u->property(c);
 	int class = p->combining_class;
 	return p->category >= UTF8PROC_CATEGORY_LU && p->category <= UTF8PROC_CATEGORY_NO &&
 	       p->category != UTF8PROC_CATEGORY_ME && !p->ignorable &&
 	       (class == 0 || class == 8 || class == 9);
 }
 
-/* Adds what a character folds to; returns how many there are now, at most CHARS_MOST. */
-static size_t fold_char(const struct token_rules *r, int32_t c, int32_t *to, size_t n)
+/* Adds what a character folds to; returns how many there are now, at most TOKEN_CHARS_MOST. */
+static size_t fold_char(const struct token_unicode *u, int32_t c, int32_t *to, size_t n)
 {
 	int32_t chars[CHAR_FOLDS_MOST];
 	int boundary = 0;
-	ptrdiff_t got = r->decompose(c, chars, CHAR_FOLDS_MOST,
+	ptrdiff_t got = u->decompose(c, chars, CHAR_FOLDS_MOST,
 				     UTF8PROC_COMPAT | UTF8PROC_DECOMPOSE | UTF8PROC_CASEFOLD |
 					     UTF8PROC_IGNORE,
 				     &boundary);
-	for (ptrdiff_t i = 0; i < got && i < CHAR_FOLDS_MOST && n < CHARS_MOST; i++)
-		if (mark_stays(r, chars[i]))
+	for (ptrdiff_t i = 0; i < got && i < CHAR_FOLDS_MOST && n < TOKEN_CHARS_MOST; i++)
+		if (mark_stays(u, chars[i]))
 			to[n++] = chars[i];
 	return n;
 }
 
-static size_t char_put(int32_t c, char to[4])
+static size_t compose_chars(const struct token_unicode *u, int32_t *chars, size_t n)
+{
+	ptrdiff_t composed = u->normalize(chars, (ptrdiff_t)n, UTF8PROC_COMPOSE | UTF8PROC_STABLE);
+	return (size_t)MAX(composed, 0);
+}
+
+size_t token_unicode_fold(const struct token_unicode *u, const int32_t *chars, size_t n,
+			  int32_t ret[TOKEN_CHARS_MOST])
+{
+	size_t count = 0;
+	for (size_t i = 0; i < n; i++)
+		count = fold_char(u, chars[i], ret, count);
+	return compose_chars(u, ret, count);
+}
+
+size_t token_char_put(int32_t c, char to[4])
 {
 	if (c < 0x80) {
 		to[0] = (char)c;
@@ -215,7 +227,7 @@ static size_t chars_put(const int32_t *chars, size_t count, char *to, size_t mos
 	size_t n = 0;
 	for (size_t i = 0; i < count; i++) {
 		char one[4];
-		size_t len = char_put(chars[i], one);
+		size_t len = token_char_put(chars[i], one);
 		if (n + len > most)
 			break;
 		memcpy(to + n, one, len);
@@ -229,17 +241,18 @@ static void fill_near(struct token_rules *r)
 {
 	for (int32_t c = NEAR_FROM; c < NEAR_TO; c++) {
 		struct near *near = &r->near[c - NEAR_FROM];
-		int32_t chars[CHARS_MOST];
-		near->class = (uint8_t)class_of(r, c);
-		near->n = (uint8_t)chars_put(chars, fold_char(r, c, chars, 0), near->folded,
-					     sizeof near->folded);
+		int32_t chars[TOKEN_CHARS_MOST];
+		near->class = (uint8_t)token_unicode_class(&r->unicode, c);
+		near->n = (uint8_t)chars_put(chars, fold_char(&r->unicode, c, chars, 0),
+					     near->folded, sizeof near->folded);
 	}
 }
 
 int token_rules_open(struct token_rules **ret, struct str language, struct err *err)
 {
 	struct token_rules *r = mem_alloc(sizeof *r);
-	if (load_unicode(r, err) < 0 || (language.n && load_stemmer(r, language, err) < 0)) {
+	if (token_unicode_load(&r->unicode, err) < 0 ||
+	    (language.n && load_stemmer(r, language, err) < 0)) {
 		token_rules_close(&r);
 		return -1;
 	}
@@ -285,7 +298,7 @@ enum token_class token_class(const struct token_rules *rules, int32_t c)
 		return token_ascii(c) ? TOKEN_BEGINS : TOKEN_SEPARATES;
 	if (c < NEAR_TO)
 		return (enum token_class)rules->near[c - NEAR_FROM].class;
-	return class_of(rules, c);
+	return token_unicode_class(&rules->unicode, c);
 }
 
 /* A word of ASCII and near characters. 1: there are others in it. */
@@ -324,7 +337,7 @@ static bool folds_to_itself(int32_t c, size_t n, struct str form)
 
 size_t token_fold(const struct token_rules *rules, struct str form, char ret[TOKEN_TERM_MOST])
 {
-	int32_t chars[CHARS_MOST];
+	int32_t chars[TOKEN_CHARS_MOST];
 	const unsigned char *p = (const unsigned char *)form.p, *end = p + form.n;
 	size_t n = 0, count = 0, len;
 	int32_t first = token_char(p, end, &len);
@@ -334,11 +347,9 @@ size_t token_fold(const struct token_rules *rules, struct str form, char ret[TOK
 	}
 	if (fold_near(rules, form, ret, &n) == 0)
 		return n;
-	for (; p < end && count < CHARS_MOST; p += len)
-		count = fold_char(rules, token_char(p, end, &len), chars, count);
-	ptrdiff_t composed =
-		rules->normalize(chars, (ptrdiff_t)count, UTF8PROC_COMPOSE | UTF8PROC_STABLE);
-	return composed > 0 ? chars_put(chars, (size_t)composed, ret, TOKEN_TERM_MOST) : 0;
+	for (; p < end && count < TOKEN_CHARS_MOST; p += len)
+		count = fold_char(&rules->unicode, token_char(p, end, &len), chars, count);
+	return chars_put(chars, compose_chars(&rules->unicode, chars, count), ret, TOKEN_TERM_MOST);
 }
 
 /* Words */

@@ -1,0 +1,600 @@
+#include "index/rx.h"
+#include "../dice.h"
+#include "../unit.h"
+#include "base/buf.h"
+
+static struct rx *compiled(struct str pattern, bool folded)
+{
+	struct rx *rx = NULL;
+	struct err err;
+	size_t at;
+	if (rx_compile(&rx, pattern, folded, &at, &err) < 0)
+		fail_msg("'" STR_FMT "': %s (at %zu)", STR_ARG(pattern), err.msg, at);
+	return rx;
+}
+
+/* The matches of a line with a bar between them, as rx_find() gives them one after the other. */
+static struct buf found(struct rx_run *run, struct str line)
+{
+	struct buf out = BUF_INIT(1 << 20);
+	struct rx_match m;
+	for (size_t from = 0; from <= line.n && rx_find(run, line, from, &m) == 0;) {
+		assert_true(m.at >= from && m.at + m.n <= line.n);
+		buf_printf(&out, "%s%zu:" STR_FMT, out.n ? "|" : "", m.at, (int)m.n, line.p + m.at);
+		from = m.at + (m.n ? m.n : 1);
+	}
+	assert_int_equal(out.n > 0, rx_matches(run, line));
+	return out;
+}
+
+static void finds_in(struct str pattern, bool folded, struct str line, const char *want)
+{
+	struct rx *rx = compiled(pattern, folded);
+	struct rx_run *run = rx_run_new(rx);
+	struct buf out = found(run, line);
+	if (!str_eq(buf_str(&out), str_of(want)))
+		fail_msg("/" STR_FMT "/ in '" STR_FMT "': got '%s', want '%s'", STR_ARG(pattern),
+			 STR_ARG(line), buf_text(&out), want);
+	buf_free(&out);
+	rx_run_free(&run);
+	rx_free(&rx);
+}
+
+static void finds(const char *pattern, const char *line, const char *want)
+{
+	finds_in(str_of(pattern), false, str_of(line), want);
+}
+
+static void finds_folded(const char *pattern, const char *line, const char *want)
+{
+	finds_in(str_of(pattern), true, str_of(line), want);
+}
+
+static void the_first_and_longest_match_is_found(void **state)
+{
+	(void)state;
+	finds("abc", "xabcabc", "1:abc|4:abc");
+	finds("a|ab|abc", "abcd", "0:abc");
+	finds("abcd|bc", "abcd", "0:abcd");
+	finds("abcd|bc", "abce", "1:bc");
+	finds("a.*z|b", "ab ab", "1:b|4:b");
+	finds("a.*z|b", "ab abz", "0:ab abz");
+	finds("colou?r[ -]map", "a colour-map, color map", "2:colour-map|14:color map");
+	finds("x*", "axxb", "0:|1:xx|3:|4:");
+	finds("", "ab", "0:|1:|2:");
+	finds("a||b", "cb", "0:|1:b|2:");
+	finds("(a|b)+c", "abac", "0:abac");
+	finds("(?:ab)+", "ababab", "0:ababab");
+	finds("()", "", "0:");
+	finds("a", "", "");
+	finds("[^a]", "aaba", "2:b");
+	finds("(foo|foobar)(bar)?", "foobarbar", "0:foobarbar");
+}
+
+static void repeats_are_counted(void **state)
+{
+	(void)state;
+	finds("a{3}", "aaaaaaa", "0:aaa|3:aaa");
+	finds("a{2,3}", "aaaaaaa", "0:aaa|3:aaa");
+	finds("xa{0,2}", "xaaa x", "0:xaa|5:x");
+	finds("a{2,}", "a aa aaaa", "2:aa|5:aaaa");
+	finds("(ab){2}c", "ababab abababc", "9:ababc");
+	finds("a{0}b", "ab", "1:b");
+	finds("(a{2}){3}", "aaaaaaa", "0:aaaaaa");
+	finds("a***", "aa", "0:aa|2:");
+	finds("[0-9]{1,3}(\\.[0-9]{1,3}){3}", "at 192.168.0.1!", "3:192.168.0.1");
+}
+
+static void edges_are_those_of_the_line_and_of_words(void **state)
+{
+	(void)state;
+	finds("^a", "aa", "0:a");
+	finds("a$", "aa", "1:a");
+	finds("^$", "", "0:");
+	finds("^", "ab", "0:");
+	finds("$", "ab", "2:");
+	finds("^a|b$", "ab ab", "0:a|4:b");
+	finds("\\bon\\b", "on upon once on", "0:on|13:on");
+	finds("\\Bon", "on upon", "5:on");
+	finds("\\bé\\b", "é aé éa é.", "0:é|11:é");
+	finds("\\b", "ab c", "0:|2:|3:|4:");
+	finds("a\\b.", "ab a.", "3:a.");
+	finds("\\w+$", "one two", "4:two");
+	finds("a\\b\\Bb", "ab", "");
+	finds("(^|x)a", "axa", "0:a|1:xa");
+}
+
+static void classes_are_those_of_unicode(void **state)
+{
+	(void)state;
+	finds("\\w+", "naïve_1 Ωmega-日本", "0:naïve_1|9:Ωmega|16:日本");
+	finds("\\d+", "12٣4 ½", "0:12٣4");
+	finds("\\s+",
+	      "a\t\xc2\xa0"
+	      "b",
+	      "1:\t\xc2\xa0");
+	finds("\\S+", "a b", "0:a|2:b");
+	finds("\\D", "1x2", "1:x");
+	finds("\\W+", "ab, cd", "2:, ");
+	finds("\\p{Lu}\\p{Ll}+", "aBc Éa", "1:Bc|4:Éa");
+	finds("\\pN+", "a12Ⅳ²", "1:12Ⅳ²");
+	finds("\\P{L}+", "a1 2b", "1:1 2");
+	finds("\\p{Uppercase_Letter}", "aB", "1:B");
+	finds("\\p{decimal number}", "a1", "1:1");
+	finds("[\\p{L}\\d]+", "-aé9-", "1:aé9");
+	finds("[^\\w\\s]", "a ,b", "2:,");
+	finds("[]x]+", "a]x]", "1:]x]");
+	finds("[^]x]+", "a]x]", "0:a");
+	finds("[a-c-]+", "xa-cd", "1:a-c");
+	finds("[\\]\\-\\\\]+", "a]-\\b", "1:]-\\");
+	finds(".",
+	      "é\xff"
+	      "a\n",
+	      "0:é|3:a");
+	finds("\\x41\\x{e9}\\u65e5\\t", "Aé日\t", "0:Aé日\t");
+	finds("[α-ω]+", "abγδε", "2:γδε");
+	finds("[^a]+", "a日本é😀a", "1:日本é😀");
+	finds("\\.\\*\\/", "a.*/", "1:.*/");
+	finds("[\\x{10000}-\\x{10ffff}]", "aé日😀", "6:😀");
+	finds("a]}", "a]}", "0:a]}");
+}
+
+static void bytes_that_are_not_utf8_match_nothing(void **state)
+{
+	(void)state;
+	finds_in(STR("a.b"), false,
+		 STR("a\xff"
+		     "b a\xc3"
+		     "b a\xe2\x82"
+		     "b axb"),
+		 "13:axb");
+	finds_in(STR("[^x]+"), false,
+		 STR("a\xe2\x82"
+		     "b"),
+		 "0:a|3:b");
+	finds_in(STR("a\\b"), false,
+		 STR("a\xe2\x82"
+		     "A a\xc3"),
+		 "0:a|5:a");
+	finds_in(STR("a$"), false, STR("a\xc3"), "");
+	finds_in(STR(".*"), false, STR("\xed\xa0\x80\xc0\x80\xf4\x90\x80\x80"),
+		 "0:|1:|2:|3:|4:|5:|6:|7:|8:|9:");
+	finds_in(STR("é"), false, STR("\xc3\xc3\xa9\xa9"), "1:é");
+	finds_in(STR("\\W"), false,
+		 STR("\x80"
+		     "a"),
+		 "");
+}
+
+static void letters_are_folded_with_the_text(void **state)
+{
+	(void)state;
+	finds_folded("ÉCOLE", "ecole", "0:ecole");
+	finds_folded("Straße", "strasse", "0:strasse");
+	finds_folded("e\xcc\x81*x", "eex", "0:eex");
+	finds_folded("[A-C]+", "xabc", "1:abc");
+	finds_folded("[ÄÖÜß]", "uss", "0:u|1:ss");
+	finds_folded("[^A-Z]+", "ab-1", "2:-1");
+	finds_folded("\\p{Lu}+", "ab1", "0:ab");
+	finds_folded("\\P{Lu}+", "ab1", "2:1");
+	finds_folded("が", "が", "0:が");
+	finds_folded("か\xe3\x82\x99", "が", "0:が");
+	finds_folded("[\xcc\x81]?a", "a", "0:a");
+	finds_folded("\\x{c9}", "e", "0:e");
+	finds_folded("™", "™ tm", "0:™");
+	finds_folded("\xe1\x84\x80\xe1\x85\xa1", "가", "0:가"); /* Hangul in parts */
+	finds_folded("ﬁ+", "fififi", "0:fififi");
+	finds("É", "e é É", "5:É");
+}
+
+static void lines(const char *pattern, const char *text, const char *want)
+{
+	struct rx *rx = compiled(str_of(pattern), false);
+	struct rx_run *run = rx_run_new(rx);
+	struct buf out = BUF_INIT(1 << 16);
+	struct str all = str_of(text), line;
+	for (size_t from = 0; rx_find_line(run, all, from, &line) == 0;) {
+		buf_printf(&out, "%s%zu:" STR_FMT, out.n ? "|" : "", (size_t)(line.p - all.p),
+			   STR_ARG(line));
+		from = (size_t)(line.p - all.p) + line.n + 1;
+	}
+	assert_str(buf_str(&out), want);
+	buf_free(&out);
+	rx_run_free(&run);
+	rx_free(&rx);
+}
+
+static void lines_of_a_text_are_found(void **state)
+{
+	(void)state;
+	lines("abc", "x\nabc\n\nxabcx\nab", "2:abc|7:xabcx");
+	lines("abc$", "abc x\nx abc", "6:x abc");
+	lines("^[a-c]+$", "ab\nax\ncc\n", "0:ab|6:cc");
+	lines("^$", "\na\n\n", "0:|3:");
+	lines("abc", "", "");
+	lines("a\\nb", "a\nb\na", "");
+}
+
+static void refuses(const char *pattern, const char *why, size_t at)
+{
+	struct rx *rx = NULL;
+	struct err err = {0};
+	size_t where = 999;
+	if (rx_compile(&rx, str_of(pattern), false, &where, &err) == 0)
+		fail_msg("'%s' was taken", pattern);
+	if (!strstr(err.msg, why) || where != at)
+		fail_msg("'%s': '%s' at %zu, want '%s' at %zu", pattern, err.msg, where, why, at);
+	assert_int_equal(ERR_USAGE, err.code);
+	assert_null(rx);
+}
+
+static void what_cannot_be_is_refused_by_name(void **state)
+{
+	(void)state;
+	refuses("(a)\\1", "back-references", 3);
+	refuses("(a)\\k<x>", "back-references", 3);
+	refuses("(?P=x)", "back-references", 0);
+	refuses("a(?=b)", "look-around", 1);
+	refuses("(?!b)", "look-around", 0);
+	refuses("(?<=b)", "look-around", 0);
+	refuses("(?<!b)", "look-around", 0);
+	refuses("(?i)a", "flags", 0);
+	refuses("(?<n>a)", "names", 0);
+	refuses("a*?", "lazy", 1);
+	refuses("a{2}?", "lazy", 1);
+	refuses("a++", "possessive", 1);
+	refuses("*a", "nothing to repeat", 0);
+	refuses("a|*", "nothing to repeat", 2);
+	refuses("(+)", "nothing to repeat", 1);
+	refuses("b(a", "not closed", 1);
+	refuses("ba)", "not opened", 2);
+	refuses("[a", "no \"]\"", 0);
+	refuses("x[]", "no \"]\"", 1);
+	refuses("[b-a]", "backwards", 3);
+	refuses("[a-\\d]", "a range ends in", 3);
+	refuses("[[:alpha:]]", "\\p{L}", 1);
+	refuses("[\\b]", "\\b", 1);
+	refuses("\\q", "\\q is not known", 0);
+	refuses("a\\", "backslash", 1);
+	refuses("\\<a", "\\b", 0);
+	refuses("\\p{Greek}", "'Greek'", 0);
+	refuses("\\p{Greek}", "Lu, Ll", 0);
+	refuses("\\p{L", "}", 0);
+	refuses("\\p", "category", 0);
+	refuses("\\xg1", "number of a character", 0);
+	refuses("\\x{110000}", "number of a character", 0);
+	refuses("\\x{41", "}", 0);
+	refuses("a{x}", "number of times", 1);
+	refuses("a{,3}", "number of times", 1);
+	refuses("a{2", "number of times", 1);
+	refuses("a{1001}", "1000", 1);
+	refuses("a{99999999999}", "1000", 1);
+	refuses("a{3,2}", "at least", 1);
+	refuses("(a{1000}){1000}", "too large", 9);
+	refuses("a\xff", "UTF-8", 1);
+	refuses("[\xff]", "UTF-8", 1);
+}
+
+static void globs(const char *glob, const char *text, bool want)
+{
+	struct rx *rx;
+	struct err err;
+	if (rx_compile_glob(&rx, str_of(glob), &err) < 0)
+		fail_msg("%s: %s", glob, err.msg);
+	struct rx_run *run = rx_run_new(rx);
+	for (int anchored = 0; anchored < 2; anchored++) {
+		/* what is left open on the left is found from anywhere */
+		if (anchored && glob[0] == '*')
+			continue;
+		rx_state s = rx_start(run, anchored);
+		for (const char *p = text; *p; p++)
+			s = rx_step(run, s, (unsigned char)*p);
+		if (rx_accepts(run, s) != want)
+			fail_msg("%s, %s", glob, text);
+	}
+	assert_int_equal(want, rx_matches(run, str_of(text)));
+	rx_run_free(&run);
+	rx_free(&rx);
+}
+
+static void words_match_patterns_as_a_whole(void **state)
+{
+	(void)state;
+	globs("app*", "apple", true);
+	globs("app*", "app", true);
+	globs("app*", "xapp", false);
+	globs("*tion", "nation", true);
+	globs("*tion", "nations", false);
+	globs("*ppl*", "apple", true);
+	globs("*ppl*", "ppl", true);
+	globs("*ppl*", "pl", false);
+	globs("a?ple", "apple", true);
+	globs("a?ple", "a日ple", true);
+	globs("a?ple", "aple", false);
+	globs("a*e", "ae", true);
+	globs("a*e", "aee", true);
+	globs("a*e", "aef", false);
+	globs("a.c", "abc", false);
+	globs("a+[b", "a+[b", true);
+	globs("*", "", true);
+	globs("", "", true);
+	globs("", "a", false);
+	globs("?", "é", true);
+}
+
+/* Groups as text: literals with a bar between them, "<" and ">" where the ends are sure, groups
+ * with a blank between them. */
+static void literals(const char *pattern, bool folded, const char *want)
+{
+	struct rx *rx = compiled(str_of(pattern), folded);
+	struct buf out = BUF_INIT(1 << 16);
+	uint32_t n;
+	const struct rx_group *g = rx_literals(rx, &n);
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t k = 0; k < g[i].n; k++) {
+			const struct rx_literal *l = &g[i].literal[k];
+			buf_printf(&out, "%s%s" STR_FMT "%s",
+				   k   ? "|"
+				   : i ? " "
+				       : "",
+				   l->begins ? "<" : "", STR_ARG(l->text), l->ends ? ">" : "");
+		}
+	if (!str_eq(buf_str(&out), str_of(want)))
+		fail_msg("/%s/: got '%s', want '%s'", pattern, buf_text(&out), want);
+	buf_free(&out);
+	rx_free(&rx);
+}
+
+static void literals_are_what_every_match_contains(void **state)
+{
+	(void)state;
+	literals("apple", true, "apple");
+	literals("Apple", true, "apple");
+	literals("Apple", false, "Apple");
+	literals("colou?r[ _]map", false, "colour>|color> <map  |_");
+	literals("apple\\s+pie", false, "apple> <pie");
+	literals("apple\\W+pie", false, "apple pie"); /* ² is neither \w nor a separator */
+	literals("^apple$", false, "<apple>");
+	literals("\\bapple\\b", false, "apple");
+	literals("(foo|bar)[0-9]+", false, "foo|bar");
+	literals("[A-Z][a-z]*tion", false, "tion");
+	literals("ab*c", false, "a c");
+	literals("(abc)+", false, "abc");
+	literals("(abc)*", false, "");
+	literals("abc|d*", false, "");
+	literals("abc.*|.*defg", false, "abc|defg");
+	literals(".*", false, "");
+	literals("a.b.c", false, "a b c");
+	literals("x{3}y", false, "xxxy");
+	literals("日本", false, "<日> <本");
+	literals("日本 x", false, "<日> <本> <x  ");
+	literals("a日", true, "a> <日");
+	literals("\xcc\x81"
+		 "abc",
+		 false, "abc");
+	literals("-->", false, "-->");
+	literals("a, b", false, "a> <b , ");
+	literals("foo-(bar|[0-9]+)", false, "foo> -");
+}
+
+static void within(const char *pattern, bool folded, bool want)
+{
+	struct rx *rx = compiled(str_of(pattern), folded);
+	if (rx_within_word(rx) != want)
+		fail_msg("/%s/", pattern);
+	rx_free(&rx);
+}
+
+static void what_lies_within_one_word_is_known(void **state)
+{
+	(void)state;
+	within("abc", false, true);
+	within("[A-Z][a-z]*tion", false, true);
+	within("(abc|def)[0-9]+", true, true);
+	within("a*", false, false);
+	within("ab*", false, true);
+	within("a.c", false, false);
+	within("a c", false, false);
+	within("a_c", false, false);
+	within("^abc", false, false);
+	within("abc\\b", false, false);
+	within("\\w+", false, false);
+	within("\\d+", false, true);
+	within("日", false, true);
+	within("日本", false, false);
+	within("日a", false, false);
+	within("\\p{L}", false, false); /* the half-wide voicing marks are letters by category */
+	within("\\p{Lo}", false, true);
+	within("\\p{L}+", false, false);
+	within("\\p{Lu}+", false, true);
+	within("\xcc\x81", false, false);
+	within("e\xcc\x81", false, true);
+	within("e\xcc\x81", true, true);
+	within("", false, false);
+	within("가+", false, true);
+}
+
+static struct buf many(const char *piece, size_t n)
+{
+	struct buf b = BUF_INIT(8 << 20);
+	for (size_t i = 0; i < n; i++)
+		buf_add_text(&b, piece);
+	return b;
+}
+
+static void hostile(struct str pattern, struct str text, bool want)
+{
+	struct rx *rx = compiled(pattern, false);
+	struct rx_run *run = rx_run_new(rx);
+	struct rx_match m;
+	assert_int_equal(want, rx_matches(run, text));
+	assert_int_equal(want ? 0 : 1, rx_find(run, text, 0, &m));
+	rx_run_free(&run);
+	rx_free(&rx);
+}
+
+static void hostile_patterns_end(void **state)
+{
+	(void)state;
+	struct buf as = many("a", 200000), stars = many("*", 65535), plus = many("(", 20000);
+	struct buf deep = many("(", 30000), classes = BUF_INIT(1 << 20);
+	hostile(STR("(a*)*b"), buf_str(&as), false);
+	hostile(STR("((a*)*)*c|b"), buf_str(&as), false);
+	hostile(STR("a{1000}$"), buf_str(&as), true);
+	hostile(STR("(a?){500}b"), str_head(buf_str(&as), 20000), false);
+	hostile(STR("(x+x+)+y"), buf_str(&as), false);
+	struct buf starred = BUF_INIT(1 << 20);
+	buf_add_byte(&starred, 'a');
+	buf_add(&starred, stars.p, stars.n);
+	hostile(buf_str(&starred), buf_str(&as), true);
+
+	buf_add_byte(&deep, 'b');
+	for (int i = 0; i < 30000; i++)
+		buf_add_text(&deep, ")");
+	hostile(buf_str(&deep), buf_str(&as), false);
+	for (int i = 0; i < 20000; i++)
+		buf_add_text(&plus, ")+");
+	hostile(buf_str(&plus), buf_str(&as), true);
+
+	/* sets that all differ */
+	struct rx *rx = NULL;
+	struct err err;
+	size_t at;
+	for (int i = 0; i < 4000; i++)
+		buf_printf(&classes, "[\\x{%x}-\\x{%x}]", 0x100 + i, 0x2000 + 2 * i);
+	assert_int_equal(-1, rx_compile(&rx, buf_str(&classes), false, &at, &err));
+	assert_non_null(strstr(err.msg, "more than 65536 bytes"));
+	assert_int_equal(-1,
+			 rx_compile(&rx, str_head(buf_str(&classes), 65536 - 8), false, &at, &err));
+	assert_non_null(strstr(err.msg, "too large"));
+	buf_clear(&classes);
+	for (int i = 0; i < 200; i++)
+		buf_printf(&classes, "[!-\\x{%x}]", 0x10ff00 + i);
+	assert_int_equal(-1, rx_compile(&rx, buf_str(&classes), true, &at, &err));
+	assert_non_null(strstr(err.msg, "too large"));
+	buf_free(&as);
+	buf_free(&stars);
+	buf_free(&starred);
+	buf_free(&plus);
+	buf_free(&deep);
+	buf_free(&classes);
+}
+
+/* The pattern has 2^200 states: they are dropped again and again, and the answer stays right. */
+static void states_are_dropped_when_memory_is_full(void **state)
+{
+	(void)state;
+	enum { BACK = 200, N = 60000 };
+	uint64_t seed = 7;
+	struct buf text = BUF_INIT(1 << 20);
+	for (int i = 0; i < N; i++)
+		buf_add_byte(&text, dice(&seed) >> 20 & 1 ? 'a' : 'b');
+	for (int i = BACK + 1; i > 0; i--)
+		text.p[N - i] = 'b';
+	struct rx *rx = compiled(STR("a[ab]{200}c"), false);
+	struct rx_run *run = rx_run_new(rx);
+	struct rx_match m;
+	assert_false(rx_matches(run, buf_str(&text)));
+	buf_add_byte(&text, 'c');
+	assert_false(rx_matches(run, buf_str(&text)));
+	text.p[N - BACK - 1] = 'a';
+	assert_true(rx_matches(run, buf_str(&text)));
+	assert_int_equal(0, rx_find(run, buf_str(&text), 0, &m));
+	assert_int_equal(N - BACK - 1, m.at);
+	assert_int_equal(BACK + 2, m.n);
+
+	uint32_t gen = rx_gen(run), changes = 0;
+	rx_state s = rx_start(run, false);
+	for (size_t i = 0; i < text.n; i++) {
+		s = rx_step(run, s, (unsigned char)text.p[i]);
+		changes += gen != rx_gen(run);
+		gen = rx_gen(run);
+		assert_int_equal(i == text.n - 1, rx_found(run, s));
+	}
+	assert_true(changes > 0);
+	rx_run_free(&run);
+	rx_free(&rx);
+	buf_free(&text);
+}
+
+static bool late_at_third(void *ctx)
+{
+	return ++*(int *)ctx >= 3;
+}
+
+static void a_line_ends_when_it_is_late(void **state)
+{
+	(void)state;
+	int asked = 0;
+	struct buf text = many("ab", 1 << 20);
+	buf_add_byte(&text, 'c');
+	struct rx *rx = compiled(STR("a[ab]{501}c"), false);
+	struct rx_run *run = rx_run_new(rx);
+	assert_true(rx_matches(run, buf_str(&text)));
+	rx_run_late(run, late_at_third, &asked);
+	assert_false(rx_was_late(run));
+	assert_false(rx_matches(run, buf_str(&text)));
+	assert_true(rx_was_late(run));
+	assert_int_equal(3, asked);
+	struct rx_match m;
+	assert_int_equal(1, rx_find(run, STR("ac"), 0, &m));
+	rx_run_free(&run);
+	rx_free(&rx);
+	buf_free(&text);
+}
+
+static void a_step_says_what_it_has_found(void **state)
+{
+	(void)state;
+	struct rx *rx = compiled(STR("bc"), false);
+	struct rx_run *run = rx_run_new(rx);
+	rx_state s = rx_start(run, true);
+	assert_int_equal(RX_DEAD, rx_step(run, s, 'a'));
+	s = rx_step(run, s, 'b');
+	assert_false(rx_found(run, s) || rx_accepts(run, s));
+	s = rx_step(run, s, 'c');
+	assert_true(rx_found(run, s) && rx_accepts(run, s));
+	assert_true(rx_found(run, rx_step(run, s, 'x')));
+	s = rx_start(run, false);
+	for (const char *p = "abbc"; *p; p++) {
+		assert_false(rx_found(run, s));
+		s = rx_step(run, s, (unsigned char)*p);
+		assert_int_not_equal(RX_DEAD, s);
+	}
+	assert_true(rx_found(run, s));
+	rx_run_free(&run);
+	rx_free(&rx);
+
+	rx = compiled(STR("^ab$"), false);
+	run = rx_run_new(rx);
+	s = rx_start(run, false);
+	assert_int_equal(RX_DEAD, rx_step(run, s, 'b'));
+	s = rx_step(run, rx_step(run, s, 'a'), 'b');
+	assert_true(rx_accepts(run, s));
+	assert_false(rx_found(run, s));
+	assert_int_equal(RX_DEAD, rx_step(run, s, 'c'));
+	rx_run_free(&run);
+	rx_free(&rx);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_first_and_longest_match_is_found),
+		cmocka_unit_test(repeats_are_counted),
+		cmocka_unit_test(edges_are_those_of_the_line_and_of_words),
+		cmocka_unit_test(classes_are_those_of_unicode),
+		cmocka_unit_test(bytes_that_are_not_utf8_match_nothing),
+		cmocka_unit_test(letters_are_folded_with_the_text),
+		cmocka_unit_test(lines_of_a_text_are_found),
+		cmocka_unit_test(what_cannot_be_is_refused_by_name),
+		cmocka_unit_test(words_match_patterns_as_a_whole),
+		cmocka_unit_test(literals_are_what_every_match_contains),
+		cmocka_unit_test(what_lies_within_one_word_is_known),
+		cmocka_unit_test(hostile_patterns_end),
+		cmocka_unit_test(states_are_dropped_when_memory_is_full),
+		cmocka_unit_test(a_line_ends_when_it_is_late),
+		cmocka_unit_test(a_step_says_what_it_has_found),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -85,6 +85,7 @@ static struct query_node *filter_node(struct arena *arena, struct str column, st
 	node->attribute = column;
 	node->relation = QUERY_EQUAL;
 	node->exact = true; /* not a pattern */
+	node->filter = true;
 	node->value.text = value;
 	return node;
 }

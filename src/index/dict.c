@@ -271,7 +271,10 @@ int dict_scan_enter(struct dict_scan *d, uint32_t block, struct err *err)
 {
 	d->block = block;
 	d->nth = d->length = 0;
-	return dict_enter_block(d->segment, block, &d->place, &d->terms, err);
+	int rc = dict_enter_block(d->segment, block, &d->place, &d->terms, err);
+	for (const uint8_t *p = d->place.p + 64; rc == 0 && p < d->place.end; p += 64)
+		__builtin_prefetch(p);
+	return rc;
 }
 
 int dict_scan_bad(const struct dict_scan *d, struct err *err)

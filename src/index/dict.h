@@ -101,17 +101,27 @@ static inline void dict_skip_info(struct dict_place *b, unsigned attr)
 		(void)dict_varint(b);
 }
 
-/* 1: the block has no more. */
-static inline int dict_scan_next(struct dict_scan *d, struct err *err)
+/* The next term that shares at most so many bytes with the one before it. 1: the block has no
+ * more. */
+static inline int dict_scan_next(struct dict_scan *d, uint32_t shared, struct err *err)
 {
-	if (d->nth == d->terms)
-		return 1;
-	dict_read_own(&d->place, &d->own);
-	if (UNLIKELY(d->place.bad || d->own.shared > d->length))
-		return dict_scan_bad(d, err);
-	dict_skip_info(&d->place, d->attr);
-	d->length = d->own.shared + d->own.n;
-	d->nth++;
+	struct dict_place b = d->place;
+	struct dict_own own;
+	uint32_t length = d->length, nth = d->nth, terms = d->terms;
+	do {
+		if (nth == terms)
+			return 1;
+		dict_read_own(&b, &own);
+		if (UNLIKELY(b.bad || own.shared > length))
+			return dict_scan_bad(d, err);
+		dict_skip_info(&b, d->attr);
+		length = own.shared + own.n;
+		nth++;
+	} while (own.shared > shared);
+	d->place = b;
+	d->own = own;
+	d->length = length;
+	d->nth = nth;
 	return 0;
 }
 

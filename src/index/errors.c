@@ -18,9 +18,10 @@ static bool is_narrow(const struct errors_word *w)
 	return w->chars <= 64;
 }
 
-static uint32_t rows_mask(const struct errors_word *w)
+/* Rows in which no character need have been reached. */
+static inline uint32_t rows_mask(const struct errors_word *w)
 {
-	return (2u << w->k) - 1;
+	return ((w->left ? 1u : 2u) << w->k) - 1;
 }
 
 static wide_row *mask_for(struct errors_word *w, uint32_t c)
@@ -68,6 +69,15 @@ void errors_init(struct errors_word *w, struct str word, uint32_t k, bool open_l
 		w->all |= bit;
 	}
 	ENSURE(w->chars > 0 && k <= ERRORS_MOST);
+	w->top = w->all;
+	w->left = 0;
+}
+
+void errors_begin_well(struct errors_word *w, uint32_t left)
+{
+	ENSURE(w->k > 0 && !w->open_left && !w->open_right && left < w->chars);
+	w->left = left;
+	w->top = w->all & ~(((wide_row)1 << left) - 1);
 }
 
 void errors_start(const struct errors_word *w, struct errors_rows *ret)
@@ -75,7 +85,7 @@ void errors_start(const struct errors_word *w, struct errors_rows *ret)
 	ret->none = rows_mask(w);
 	ret->wide = 0;
 	for (uint32_t j = 0; j <= w->k; j++) {
-		wide_row row = (((wide_row)1 << j) - 1) & w->all;
+		wide_row row = (((wide_row)1 << j) - 1) & (j < w->k ? w->all : w->top);
 		if (is_narrow(w))
 			ret->narrow[j] = (uint64_t)row;
 		else
@@ -95,11 +105,11 @@ void errors_start(const struct errors_word *w, struct errors_rows *ret)
 		struct errors_rows *to, uint32_t k)                                        \
 	{                                                                                  \
 		uint32_t none = from->none;                                                \
-		uint32_t none_then = w->open_left ? none : (none << 1) & ((2u << k) - 1);  \
+		uint32_t none_then = w->open_left ? none : (none << 1) & rows_mask(w);     \
 		type all = (type)w->all, last = all ^ all >> 1;                            \
 		type stays = w->open_right ? last : 0;                                     \
 		type old = from->rows[0], source = old << 1 | (none & 1);                  \
-		type now = (source & mask) | (old & stays);                                \
+		type now = (source & mask) | (old & stays), any = now;                     \
 		to->rows[0] = now;                                                         \
 		for (uint32_t j = 1; j <= k; j++) {                                        \
 			type here = from->rows[j], next = here << 1 | (none >> j & 1);     \
@@ -107,15 +117,18 @@ void errors_start(const struct errors_word *w, struct errors_rows *ret)
 			if (w->swaps) {                                                    \
 				other |= (from->swaps_of[j - 1] & mask) << 1;              \
 				to->swaps_of[j - 1] = source & mask >> 1;                  \
+				any |= to->swaps_of[j - 1];                                \
 			}                                                                  \
-			now = ((next & mask) | other | (here & stays)) & all;              \
+			now = ((next & mask) | other | (here & stays)) &                   \
+			      (j < k ? all : (type)w->top);                                \
+			any |= now;                                                        \
 			to->rows[j] = now;                                                 \
 			old = here;                                                        \
 			source = next;                                                     \
 		}                                                                          \
 		to->none = none_then;                                                      \
 		to->wide = 0;                                                              \
-		return now != 0 || none_then >> k != 0;                                    \
+		return any != 0 || none_then != 0;                                         \
 	}
 
 DEFINE_STEP(step_narrow, uint64_t, narrow, narrow_swap)
@@ -183,31 +196,83 @@ bool errors_step(const struct errors_word *w, const struct errors_rows *from, un
 	return step_char(w, from, w->ascii[byte], to);
 }
 
+static inline __attribute__((always_inline)) size_t run_narrow(const struct errors_word *w,
+							       struct errors_rows *state, size_t at,
+							       struct str text, uint32_t k)
+{
+	for (; at < text.n; at++) {
+		unsigned char byte = (unsigned char)text.p[at];
+		bool on = LIKELY(byte < 0x80 && !state[at].wide)
+				  ? step_narrow(w, &state[at], (uint64_t)w->ascii[byte],
+						&state[at + 1], k)
+				  : step_other(w, &state[at], byte, &state[at + 1]);
+		if (!on)
+			break;
+	}
+	return at;
+}
+
+size_t errors_run(const struct errors_word *w, struct errors_rows *state, size_t at,
+		  struct str text)
+{
+	if (is_narrow(w) && w->k == 1)
+		return run_narrow(w, state, at, text, 1);
+	if (is_narrow(w) && w->k == 2)
+		return run_narrow(w, state, at, text, 2);
+	if (is_narrow(w) && w->k == 3)
+		return run_narrow(w, state, at, text, 3);
+	if (is_narrow(w))
+		return run_narrow(w, state, at, text, w->k);
+	while (at < text.n && errors_step(w, &state[at], (unsigned char)text.p[at], &state[at + 1]))
+		at++;
+	return at;
+}
+
 static wide_row row_of(const struct errors_word *w, const struct errors_rows *rows, uint32_t j)
 {
 	return is_narrow(w) ? rows->narrow[j] : rows->row[j];
 }
 
-unsigned errors_next(const struct errors_word *w, const struct errors_rows *rows, unsigned from)
+static unsigned least_lead(const struct errors_word *w, uint64_t places, uint32_t first,
+			   unsigned from, unsigned least)
 {
-	uint32_t k = w->k;
-	wide_row last = w->all ^ w->all >> 1, row = row_of(w, rows, k);
-	if (rows->wide || w->open_left ||
-	    (k > 0 && (row_of(w, rows, k - 1) || rows->none & (rows_mask(w) >> 1))) ||
-	    (w->open_right && row & last))
-		return from;
-	/* No error is left: only the next character of the word may follow. */
-	row = (row << 1 | (rows->none >> k & 1)) & w->all;
-	unsigned least = UINT8_MAX + 1;
-	for (uint64_t half = (uint64_t)row; half; half &= half - 1) {
-		unsigned lead = w->lead[__builtin_ctzll(half)];
-		least = lead >= from ? MIN(least, lead) : least;
-	}
-	for (uint64_t half = (uint64_t)(row >> 64); half; half &= half - 1) {
-		unsigned lead = w->lead[64 + __builtin_ctzll(half)];
+	for (; places; places &= places - 1) {
+		unsigned lead = w->lead[first + (unsigned)__builtin_ctzll(places)];
 		least = lead >= from ? MIN(least, lead) : least;
 	}
 	return least;
+}
+
+/* Places before which a character of the word is expected, in a row. */
+static wide_row source_of(const struct errors_word *w, const struct errors_rows *rows, uint32_t j)
+{
+	return (row_of(w, rows, j) << 1 | (rows->none >> j & 1)) & w->all;
+}
+
+unsigned errors_next(const struct errors_word *w, const struct errors_rows *rows, unsigned from)
+{
+	uint32_t k = w->k;
+	wide_row last = w->all ^ w->all >> 1, above = 0;
+	if (rows->wide || w->open_left || from > UINT8_MAX)
+		return from;
+	if (k > 1 && (row_of(w, rows, k - 2) || rows->none & ((1u << (k - 1)) - 1)))
+		return from;
+	if (k > 0) {
+		/* An error may be made, if not among the first characters. */
+		above = source_of(w, rows, k - 1);
+		if (above >> w->left || (row_of(w, rows, k - 1) & last))
+			return from;
+	}
+	if (w->open_right && row_of(w, rows, k) & last)
+		return from;
+	/* No error is left: only the next character of the word may follow. */
+	wide_row places = source_of(w, rows, k) | above;
+	/* Or the other one of two that are swapped, the second or the first. */
+	if (k > 0 && w->swaps)
+		places |= (above << 1 & w->all) |
+			  (is_narrow(w) ? rows->narrow_swap[k - 1] : rows->swap[k - 1]);
+	return least_lead(w, (uint64_t)(places >> 64), 64, from,
+			  least_lead(w, (uint64_t)places, 0, from, UINT8_MAX + 1));
 }
 
 uint32_t errors_end(const struct errors_word *w, const struct errors_rows *rows)

@@ -29,9 +29,11 @@ struct errors_rows {
 struct errors_word {
 	uint32_t chars, k;
 	bool open_left, open_right;
-	bool swaps; /* may be set after errors_init(): two neighbours swapped are one error */
+	bool swaps;    /* may be set after errors_init(): two neighbours swapped are one error */
+	uint32_t left; /* of errors_begin_well() */
 	/* private */
 	uint32_t others;
+	unsigned __int128 top;                 /* bits that the last row may have */
 	unsigned __int128 all;                 /* bits that a row may have */
 	unsigned char lead[ERRORS_CHARS_MOST]; /* the first byte of each character */
 	unsigned __int128 ascii[128];
@@ -44,10 +46,18 @@ struct errors_word {
 /* The word is valid UTF-8 of 1 to ERRORS_CHARS_MOST characters. */
 void errors_init(struct errors_word *w, struct str word, uint32_t k, bool open_left,
 		 bool open_right);
+/* All k errors are not in the first `left` characters: after them, fewer than k were made. (What
+ * has all before ends as the word does after these characters.) Not for k 0 or open sides. */
+void errors_begin_well(struct errors_word *w, uint32_t left);
 void errors_start(const struct errors_word *w, struct errors_rows *ret);
 /* *to may be *from. false: nothing that begins so can match. */
 bool errors_step(const struct errors_word *w, const struct errors_rows *from, unsigned char byte,
 		 struct errors_rows *to);
+/* Steps over a text whose first `at` bytes were stepped over already: state[i] is the state before
+ * byte i, and there is room for one after the last. How many bytes can be: less than all, nothing
+ * that begins with one more can match. */
+size_t errors_run(const struct errors_word *w, struct errors_rows *state, size_t at,
+		  struct str text);
 /* The least byte from this one on that may follow, so that a walk passes over the others; more than
  * UINT8_MAX: none. */
 unsigned errors_next(const struct errors_word *w, const struct errors_rows *rows, unsigned from);

@@ -154,9 +154,12 @@ static int read_blob(struct segment *s, struct err *err)
 	if (segment_bytes(s, PART_BLOB, 0, SEGMENT_BLOB_HEAD, &p, err) < 0)
 		return -1;
 	s->blob_at = mem_array(TOKEN_TERM_MOST + 2, sizeof *s->blob_at);
+	s->blob_ascii = mem_array(TOKEN_TERM_MOST + 1, sizeof *s->blob_ascii);
 	for (uint32_t length = 1; length <= TOKEN_TERM_MOST; length++) {
+		size_t i = 2 * ((size_t)length - 1);
 		s->blob_at[length] = at;
-		at += (uint64_t)load_u32(p, length - 1) * length;
+		s->blob_ascii[length] = load_u32(p, i);
+		at += ((uint64_t)load_u32(p, i) + load_u32(p, i + 1)) * length;
 	}
 	s->blob_at[TOKEN_TERM_MOST + 1] = at;
 	if (at != s->foot.part[PART_BLOB].n)
@@ -205,6 +208,7 @@ void segment_close(struct segment **sp)
 	mem_free(&s->name);
 	mem_free(&s->first);
 	mem_free(&s->blob_at);
+	mem_free(&s->blob_ascii);
 	mem_free(&s->path);
 	mem_free(sp);
 }
@@ -262,7 +266,8 @@ int segment_blob(struct segment *s, uint32_t length, struct segment_blob *ret, s
 	uint64_t from = s->blob_at[length], n = s->blob_at[length + 1] - from;
 	if (segment_bytes(s, PART_BLOB, from, n, &p, err) < 0)
 		return -1;
-	*ret = (struct segment_blob){(const char *)p, (uint32_t)(n / length)};
+	*ret = (struct segment_blob){(const char *)p, (uint32_t)(n / length),
+				     s->blob_ascii[length]};
 	return 0;
 }
 

@@ -93,10 +93,11 @@ int segment_walk_next(struct segment_walk *w, struct err *err);
 int segment_walk_seek(struct segment_walk *w, struct str from, struct err *err);
 
 /* The blob: all terms of the combined lists, those of equal length in bytes one after the other
- * without anything between, in order. */
+ * without anything between: first those of ASCII alone, in order, then the others, in order. */
 struct segment_blob {
 	const char *p;
-	uint32_t n; /* terms of this length */
+	uint32_t n;     /* terms of this length */
+	uint32_t ascii; /* how many of them are of ASCII alone */
 };
 /* length: 1 to TOKEN_TERM_MOST. */
 int segment_blob(struct segment *s, uint32_t length, struct segment_blob *ret, struct err *err);

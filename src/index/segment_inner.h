@@ -18,7 +18,7 @@ enum {
 	SEGMENT_RANGE_GROUP = 8,
 	SEGMENT_DICT_BLOCK = 32, /* terms in a block of the dictionary */
 	SEGMENT_SHORT = 15,      /* lengths below it share a byte in the dictionary */
-	SEGMENT_BLOB_HEAD = 4 * TOKEN_TERM_MOST, /* bytes before the terms of the blob */
+	SEGMENT_BLOB_HEAD = 8 * TOKEN_TERM_MOST, /* bytes before the terms of the blob */
 	SEGMENT_COLUMNS_MOST = SEGMENT_COLUMN + WORDS_COLUMNS_MOST,
 };
 
@@ -37,7 +37,7 @@ enum segment_part {
 	PART_KEYS_WHERE, /* u64 for each group */
 	PART_HASHES, /* u32 for each document: CRC-32C of its key, ascending, equal ones by key */
 	PART_HASH_DOCS, /* u32: which document each is of */
-	PART_BLOB,      /* for each length of terms their number, u32, and then the terms */
+	PART_BLOB,      /* for each length of terms two numbers, u32, and then the terms */
 	PART_VALUES,    /* texts of columns of words */
 	PART_SPANS,     /* the least and the greatest number of some documents, by column */
 	SEGMENT_PARTS
@@ -104,7 +104,10 @@ struct segment {
 	struct str *name; /* of attributes, in the map */
 	uint32_t *first;  /* block of each attribute, and one more */
 	uint32_t dict_blocks;
-	uint64_t *blob_at; /* by length of terms: where they begin in the blob, and one more */
+	/* By length of terms: where they begin in the blob (and one more), and how many are of
+	 * ASCII. */
+	uint64_t *blob_at;
+	uint32_t *blob_ascii;
 	_Atomic(const uint8_t *) ready[SEGMENT_PARTS]; /* parts that were read as a whole */
 };
 

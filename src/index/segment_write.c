@@ -23,7 +23,8 @@ struct segment_writer {
 	struct columns_writer columns;
 	struct buf names, lengths, ranges, ranges_where, keys, keys_where, hashes;
 	struct buf last_key;
-	struct buf blob[TOKEN_TERM_MOST + 1]; /* terms by their length */
+	/* Terms by their length: those of ASCII alone, and the others. */
+	struct buf blob[TOKEN_TERM_MOST + 1][2];
 };
 
 static struct buf *buf_number(struct segment_writer *w, size_t i)
@@ -69,7 +70,7 @@ int segment_create(struct segment_writer **ret, const char *path, const struct s
 	for (size_t i = 0; (b = buf_number(w, i)); i++)
 		*b = BUF_INIT(most_bytes);
 	for (size_t i = 1; i < ARRAY_LEN(w->blob); i++)
-		w->blob[i] = BUF_INIT(most_bytes);
+		w->blob[i][0] = w->blob[i][1] = BUF_INIT(most_bytes);
 	list_init(&w->list);
 	dict_init(&w->dict);
 	columns_init(&w->columns, columns);
@@ -165,6 +166,14 @@ static bool goes_inside(const struct list_writer *l, struct segment_term *ret)
 	return true;
 }
 
+static bool is_ascii(struct str term)
+{
+	unsigned char all = 0;
+	for (size_t i = 0; i < term.n; i++)
+		all |= (unsigned char)term.p[i];
+	return all < 0x80;
+}
+
 void segment_put_end(struct segment_writer *w, struct str term, struct str own)
 {
 	struct list_writer *l = &w->list;
@@ -185,7 +194,7 @@ void segment_put_end(struct segment_writer *w, struct str term, struct str own)
 	dict_put(&w->dict, w->attr, term, at, &info);
 	if (w->attr == SEGMENT_COMBINED) {
 		w->foot.occurrences += l->occurrences;
-		buf_add_str(&w->blob[term.n], term);
+		buf_add_str(&w->blob[term.n][!is_ascii(term)], term);
 	}
 }
 
@@ -272,10 +281,12 @@ static void put_blob(struct segment_writer *w)
 {
 	struct buf head = BUF_INIT(SEGMENT_BLOB_HEAD);
 	for (size_t i = 1; i < ARRAY_LEN(w->blob); i++)
-		put_u32le(&head, (uint32_t)(w->blob[i].n / i));
+		for (size_t k = 0; k < 2; k++)
+			put_u32le(&head, (uint32_t)(w->blob[i][k].n / i));
 	put_part(w, PART_BLOB, buf_str(&head));
 	for (size_t i = 1; i < ARRAY_LEN(w->blob); i++)
-		put_bytes(w, w->blob[i].p, w->blob[i].n);
+		for (size_t k = 0; k < 2; k++)
+			put_bytes(w, w->blob[i][k].p, w->blob[i][k].n);
 	buf_free(&head);
 }
 
@@ -329,8 +340,10 @@ static void writer_release(struct segment_writer **wp)
 	page_drop(&w->out);
 	for (size_t i = 0; (b = buf_number(w, i)); i++)
 		buf_free(b);
-	for (size_t i = 1; i < ARRAY_LEN(w->blob); i++)
-		buf_free(&w->blob[i]);
+	for (size_t i = 1; i < ARRAY_LEN(w->blob); i++) {
+		buf_free(&w->blob[i][0]);
+		buf_free(&w->blob[i][1]);
+	}
 	list_free(&w->list);
 	dict_free(&w->dict);
 	columns_free(&w->columns);

@@ -1,5 +1,5 @@
-/* Terms that are meant: whether a text is what is looked for, which forms of a term are, and which
- * way of looking finds all terms soonest.
+/* Terms that are meant: which way of looking finds all of them soonest, and which forms of a term
+ * are meant.
  *
  * Where terms themselves are compared (folded words, an index without a stemmer), the ways find
  * just what is meant. Where forms are compared, they find candidates, of which each form is looked
@@ -15,151 +15,14 @@
 #include "index/terms_inner.h"
 #include "index/token_inner.h"
 
-/* Patterns */
-
-static size_t char_bytes(struct str s)
-{
-	size_t n = str_utf8_char(s);
-	return n ? n : 1;
-}
-
-static bool is_wild(char c)
-{
-	return c == '*' || c == '?';
-}
-
-struct terms_glob terms_glob(struct str pattern)
-{
-	struct terms_glob g = {0};
-	size_t stars = 0;
-	for (size_t i = 0, n; i < pattern.n; i += n) {
-		n = 1;
-		stars += pattern.p[i] == '*';
-		if (is_wild(pattern.p[i]))
-			continue;
-		while (i + n < pattern.n && !is_wild(pattern.p[i + n]))
-			n++;
-		struct str run = {pattern.p + i, n};
-		if (i == 0)
-			g.head = run;
-		if (n > g.longest.n)
-			g.longest = run;
-	}
-	bool first = pattern.n && pattern.p[0] == '*';
-	bool last = pattern.n && pattern.p[pattern.n - 1] == '*';
-	bool letters = g.longest.n > 0 && g.longest.n + stars == pattern.n;
-	g.only_head = stars == 1 && last && letters;
-	g.only_tail = stars == 1 && first && letters;
-	g.only_inside = stars == 2 && first && last && letters;
-	return g;
-}
-
-/* Goes back to the last star only, which may then stand for one character more. */
-bool terms_glob_is(struct str pattern, struct str text)
-{
-	size_t p = 0, t = 0, star = SIZE_MAX, from = 0;
-	while (t < text.n) {
-		if (p < pattern.n && pattern.p[p] == '*') {
-			star = ++p;
-			from = t;
-		} else if (p < pattern.n && pattern.p[p] == '?') {
-			t += char_bytes(str_from(text, t));
-			p++;
-		} else if (p < pattern.n && pattern.p[p] == text.p[t]) {
-			p++;
-			t++;
-		} else if (star != SIZE_MAX) {
-			from += char_bytes(str_from(text, from));
-			p = star;
-			t = from;
-		} else {
-			return false;
-		}
-	}
-	while (p < pattern.n && pattern.p[p] == '*')
-		p++;
-	return p == pattern.n;
-}
-
-/* Texts */
-
-static struct str chars_head(struct str s, size_t most, uint32_t *ret_chars)
-{
-	size_t n = 0;
-	uint32_t chars = 0;
-	for (; n < s.n && chars < most; chars++)
-		n += char_bytes(str_from(s, n));
-	*ret_chars = chars;
-	return str_head(s, n);
-}
-
-void terms_text_init(struct terms_text *t, const struct terms_want *want)
-{
-	t->want = want;
-	t->word = want->word;
-	if (want->kind != TERMS_ERRORS)
-		return;
-	uint32_t chars;
-	t->word = chars_head(want->word, ERRORS_CHARS_MOST, &chars);
-	errors_init(&t->errors, t->word, want->k, want->open_left, want->open_right);
-	t->errors.swaps = want->swaps;
-}
-
-static bool is_part(const struct terms_want *want, struct str text)
-{
-	struct str word = want->word;
-	if (want->open_left && want->open_right)
-		return str_find(text, word) < text.n || word.n == 0;
-	return want->open_left    ? str_ends(text, word)
-	       : want->open_right ? str_starts(text, word)
-				  : str_eq(text, word);
-}
-
-/* By their numbers of characters alone. */
-static bool errors_may_fit(const struct terms_want *want, struct str text)
-{
-	uint32_t word = 0, chars = 0;
-	(void)chars_head(want->word, ERRORS_CHARS_MOST, &word);
-	(void)chars_head(text, ERRORS_CHARS_MOST, &chars);
-	bool open = want->open_left || want->open_right;
-	return chars + want->k >= word && (open || chars <= word + want->k);
-}
-
-static bool has_errors(struct terms_text *t, struct str text, uint32_t *ret_errors)
-{
-	uint32_t chars;
-	uint32_t errors = errors_of(&t->errors, chars_head(text, ERRORS_CHARS_MOST, &chars));
-	if (errors > t->want->k)
-		return false;
-	*ret_errors = errors;
-	return true;
-}
-
-bool terms_text_is(struct terms_text *t, struct str text, uint32_t *ret_errors)
-{
-	const struct terms_want *want = t->want;
-	*ret_errors = 0;
-	switch (want->kind) {
-	case TERMS_WORD:
-		return is_part(want, text);
-	case TERMS_PATTERN:
-		return terms_glob_is(want->word, text);
-	case TERMS_ERRORS:
-		return has_errors(t, text, ret_errors);
-	case TERMS_MATCH:
-		break;
-	}
-	return false;
-}
-
 /* What was found */
 
 bool terms_is_late(struct terms_finder *f)
 {
 	f->looked = 0;
 	if (f->late && f->late(f->late_ctx))
-		f->cut = true;
-	return f->cut;
+		f->cut = f->was_late = true;
+	return f->was_late;
 }
 
 int terms_take(struct terms_finder *f, struct str term, const struct segment_term *info,
@@ -225,8 +88,12 @@ static int forms_compare(struct terms_finder *f, struct str term,
 		for (uint32_t i = SEGMENT_FORM_FIRST; other && i < SEGMENT_FORM_OWN; i++)
 			form_compare(f, plain_form(term, i, text), &b);
 		rc = other ? segment_forms(f->segment, combined, &it, f->err) : 1;
-		while (rc == 0 && (rc = segment_forms_next(&it, &form, f->err)) == 0)
+		while (rc == 0 && (rc = segment_forms_next(&it, &form, f->err)) == 0) {
 			form_compare(f, form, &b);
+			/* A term may have any number of them. */
+			if (terms_looked(f, 1))
+				break;
+		}
 	}
 	*ret = b;
 	return rc < 0 ? -1 : 0;
@@ -297,7 +164,8 @@ static int find_part(struct terms_finder *f, struct str part, bool open_left, bo
 		return terms_walk_range(f, STR(""), true);
 	if (open_left)
 		return terms_blob_parts(
-			f, &(struct terms_parts){.part = {part}, .n = 1, .ends = !open_right});
+			f, &(struct terms_parts){.part = {part}, .n = 1, .ends = !open_right},
+			NULL);
 	struct segment_term info;
 	int rc = segment_term(f->segment, f->attr, part, &info, f->err);
 	return rc == 0 ? terms_take(f, part, &info, 0) : MIN(rc, 0);
@@ -312,7 +180,54 @@ static int find_pattern(struct terms_finder *f)
 		return terms_walk_range(f, g.head, !g.only_head);
 	struct terms_parts parts = {.part = {g.longest}, .n = 1, .ends = g.only_tail};
 	parts.compare = !g.only_tail && !g.only_inside;
-	return terms_blob_parts(f, &parts);
+	return terms_blob_parts(f, &parts, NULL);
+}
+
+/* The place of the nth character. */
+static size_t char_place(struct str s, uint32_t n)
+{
+	size_t at = 0;
+	while (n-- > 0)
+		at += terms_char_bytes(str_from(s, at));
+	return at;
+}
+
+/* Two errors. Either not both are in the first half of the word, so that most of the dictionary is
+ * passed over as soon as with one error; or the second half is the end of the term, which is sought
+ * in the blob. That takes half the time of a walk with two errors anywhere. */
+static int find_two_errors(struct terms_finder *f)
+{
+	struct errors_word *w = &f->text.errors;
+	struct terms_finds finds = {.f = f};
+	uint32_t left = (w->chars + 1) / 2;
+	errors_begin_well(w, left);
+	terms_finds_new_run(&finds);
+	int rc = terms_walk_errors(f, &finds);
+	errors_begin_well(w, 0);
+	struct terms_parts parts = {.n = 1, .ends = true, .compare = true};
+	parts.part[0] = str_from(f->text.word, char_place(f->text.word, left));
+	terms_blob_lengths(f, &parts);
+	if (rc == 0)
+		rc = terms_blob_parts(f, &parts, &finds);
+	return terms_finds_end(&finds, rc);
+}
+
+/* Many errors, or parts of words: k errors leave one of k + 1 pieces of the word whole. Where
+ * pieces are too short to be rare, the automaton looks at every term. */
+static int find_pieces(struct terms_finder *f)
+{
+	const struct errors_word *w = &f->text.errors;
+	struct terms_parts parts = {.n = w->k + 1, .compare = true};
+	bool open = w->open_left || w->open_right;
+	if (w->swaps || w->chars / parts.n < (open ? 2 : 3))
+		return terms_blob_errors(f);
+	for (uint32_t i = 0; i < parts.n; i++) {
+		size_t from = char_place(f->text.word, w->chars * i / parts.n);
+		size_t to = char_place(f->text.word, w->chars * (i + 1) / parts.n);
+		parts.part[i] = (struct str){f->text.word.p + from, to - from};
+	}
+	terms_blob_lengths(f, &parts);
+	return terms_blob_parts(f, &parts, NULL);
 }
 
 static int find_errors(struct terms_finder *f)
@@ -321,9 +236,46 @@ static int find_errors(struct terms_finder *f)
 	bool open = want->open_left || want->open_right;
 	if (want->k == 0)
 		return find_part(f, want->word, want->open_left, want->open_right);
-	if (!open && want->k <= 2)
-		return terms_walk_errors(f);
-	return has_few_terms(f) ? terms_walk_range(f, STR(""), true) : terms_blob_errors(f);
+	if (has_few_terms(f))
+		return open || want->k > 2 ? terms_walk_range(f, STR(""), true)
+					   : terms_walk_errors(f, NULL);
+	if (open || want->k > 2)
+		return find_pieces(f);
+	return want->k == 2 && f->text.errors.chars > 2 ? find_two_errors(f)
+							: terms_walk_errors(f, NULL);
+}
+
+/* Every match contains a literal of each group; those are taken whose shortest is longest. false:
+ * they are too short, or too many, to be worth the search. */
+static bool match_parts(const struct rx *rx, struct terms_parts *ret)
+{
+	uint32_t groups, best = 0;
+	size_t best_n = 1;
+	const struct rx_group *group = rx_literals(rx, &groups);
+	for (uint32_t i = 0; i < groups; i++) {
+		size_t n = SIZE_MAX;
+		for (uint32_t k = 0; k < group[i].n; k++)
+			n = MIN(n, group[i].literal[k].text.n);
+		if (group[i].n > 0 && group[i].n <= TERMS_PARTS_MOST && n > best_n &&
+		    n != SIZE_MAX) {
+			best = i;
+			best_n = n;
+		}
+	}
+	if (best_n == 1)
+		return false;
+	for (uint32_t k = 0; k < group[best].n; k++)
+		ret->part[ret->n++] = group[best].literal[k].text;
+	return true;
+}
+
+static int find_match(struct terms_finder *f)
+{
+	struct terms_parts parts = {.compare = true};
+	if (has_few_terms(f))
+		return terms_walk_range(f, STR(""), true);
+	(void)match_parts(f->want->rx, &parts);
+	return terms_blob_parts(f, &parts, NULL);
 }
 
 /* Candidates where forms decide and are those of their term's letters. */
@@ -366,6 +318,22 @@ static bool ascii_pieces(const struct terms_text *t, char small[TOKEN_FORM_MOST]
 	return true;
 }
 
+/* Literals as they are in terms. false: one is not ASCII. */
+static bool parts_fold(struct terms_parts *parts, struct arena *arena)
+{
+	for (uint32_t i = 0; i < parts->n; i++) {
+		struct str part = parts->part[i];
+		char *small = arena_alloc(arena, part.n);
+		for (size_t k = 0; k < part.n; k++) {
+			if (!token_ascii((unsigned char)part.p[k]))
+				return false;
+			small[k] = ascii_lower(part.p[k]);
+		}
+		parts->part[i].p = small;
+	}
+	return true;
+}
+
 /* The term of a word as written. */
 static int find_form(struct terms_finder *f)
 {
@@ -389,10 +357,16 @@ static int find_by_forms(struct terms_finder *f)
 		return find_form(f);
 	if (want->stemmed || whole)
 		return terms_walk_range(f, STR(""), true);
+	if (want->kind == TERMS_MATCH) {
+		if (has_few_terms(f) || !match_parts(want->rx, &parts) ||
+		    !parts_fold(&parts, &f->texts))
+			return terms_walk_range(f, STR(""), true);
+		return terms_blob_parts(f, &parts, NULL);
+	}
 	if (want->kind == TERMS_ERRORS && want->k > 0) {
 		if (has_few_terms(f) || !ascii_pieces(&f->text, small, &parts))
 			return terms_walk_range(f, STR(""), true);
-		return terms_blob_parts(f, &parts);
+		return terms_blob_parts(f, &parts, NULL);
 	}
 	if (want->kind == TERMS_PATTERN || !want->open_left) {
 		struct str head = ascii_run(want->word, true, small);
@@ -403,22 +377,16 @@ static int find_by_forms(struct terms_finder *f)
 	parts.n = 1;
 	if (parts.part[0].n == 0 || has_few_terms(f))
 		return terms_walk_range(f, STR(""), true);
-	return terms_blob_parts(f, &parts);
-}
-
-static bool forms_decide(const struct terms_want *want)
-{
-	bool whole = want->kind == TERMS_WORD && !want->open_left && !want->open_right;
-	return want->exact || (want->stemmed && !whole);
+	return terms_blob_parts(f, &parts, NULL);
 }
 
 static int find_all(struct terms_finder *f)
 {
 	const struct terms_want *want = f->want;
-	if (want->word.n == 0)
+	if (terms_is_nothing(want))
 		return 0;
 	terms_text_init(&f->text, want);
-	f->by_forms = forms_decide(want);
+	f->by_forms = terms_forms_decide(want);
 	if (f->by_forms)
 		return find_by_forms(f);
 	switch (want->kind) {
@@ -429,7 +397,7 @@ static int find_all(struct terms_finder *f)
 	case TERMS_ERRORS:
 		return find_errors(f);
 	case TERMS_MATCH:
-		break;
+		return find_match(f);
 	}
 	return 0;
 }
@@ -438,11 +406,14 @@ int terms_each(struct segment *s, unsigned attr, const struct terms_want *want, 
 	       void *late_ctx, terms_take_fn *take, void *take_ctx, bool *ret_cut, struct err *err)
 {
 	struct terms_finder f = {.segment = s, .attr = attr, .want = want, .err = err};
+	f.texts = ARENA_INIT(SIZE_MAX);
 	f.late = late;
 	f.late_ctx = late_ctx;
 	f.take = take;
 	f.take_ctx = take_ctx;
 	int rc = find_all(&f);
+	terms_text_done(&f.text);
+	arena_free(&f.texts);
 	mem_free(&f.bits);
 	mem_free(&f.form_errors);
 	*ret_cut = f.cut;
@@ -460,7 +431,7 @@ struct collected {
 	bool more;
 };
 
-static int collect(void *ctx, const struct terms_found *found)
+static int collect_term(void *ctx, const struct terms_found *found)
 {
 	struct collected *c = ctx;
 	if (c->n == c->most) {
@@ -490,7 +461,7 @@ int terms_find(struct segment *s, unsigned attr, const struct terms_want *want, 
 {
 	struct collected c = {.arena = arena, .most = most, .texts = BUF_INIT(SIZE_MAX / 2)};
 	bool cut;
-	int rc = terms_each(s, attr, want, late, late_ctx, collect, &c, &cut, err);
+	int rc = terms_each(s, attr, want, late, late_ctx, collect_term, &c, &cut, err);
 	if (rc == 0) {
 		struct terms_found *found = arena_array(arena, c.n, sizeof *found);
 		const char *text = arena_str(arena, buf_str(&c.texts)).p;
@@ -506,25 +477,4 @@ int terms_find(struct segment *s, unsigned attr, const struct terms_want *want, 
 	mem_free(&c.found);
 	buf_free(&c.texts);
 	return rc;
-}
-
-bool terms_means(const struct terms_want *want, const struct token *token, uint32_t *ret_errors)
-{
-	char folded[TOKEN_TERM_MOST];
-	struct terms_text t;
-	struct str text = token->term;
-	uint32_t errors = 0;
-	if (want->word.n == 0)
-		return false;
-	if (want->exact)
-		text = token->form;
-	else if (forms_decide(want))
-		text = (struct str){folded, token_fold(want->rules, token->form, folded)};
-	if (want->kind == TERMS_ERRORS && !errors_may_fit(want, text))
-		return false;
-	terms_text_init(&t, want);
-	bool is = terms_text_is(&t, text, &errors);
-	if (is && ret_errors)
-		*ret_errors = errors;
-	return is;
 }

@@ -18,7 +18,8 @@ enum terms_kind {
 	TERMS_MATCH,   /* an expression that lies within a word */
 };
 
-/* What is looked for. Made by terms_want_...(), used by any number of threads. */
+/* What is looked for; for any number of threads. A WORD that is whole (no side open) and not exact
+ * means the term that it is; all else, where stemmed, is compared with words as written. */
 struct terms_want {
 	enum terms_kind kind;
 	struct str word; /* folded; with exact as written */
@@ -28,7 +29,7 @@ struct terms_want {
 	bool stemmed;                    /* terms are stems: forms are folded and compared */
 	bool swaps;                      /* ERRORS: two neighbours swapped are one error */
 	const struct rx *rx;             /* MATCH and general patterns; NULL: not needed */
-	const struct token_rules *rules; /* for folding forms, where stemmed */
+	const struct token_rules *rules; /* for folding, where exact or stemmed */
 };
 
 /* One term that is meant. */
@@ -60,3 +61,9 @@ int terms_each(struct segment *s, unsigned attr, const struct terms_want *want, 
 /* Whether one word of a text is meant, as tokens_next() gave it: for snippets and lines.
  * *ret_errors may be NULL. */
 bool terms_means(const struct terms_want *want, const struct token *token, uint32_t *ret_errors);
+/* The same for many words, by one thread: what the question needs is made once. */
+struct terms_tester;
+struct terms_tester *terms_tester_new(const struct terms_want *want);
+void terms_tester_free(struct terms_tester **tester);
+bool terms_tester_means(struct terms_tester *tester, const struct token *token,
+			uint32_t *ret_errors);

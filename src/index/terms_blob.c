@@ -1,7 +1,7 @@
 /* Terms looked for in the blob: all terms as plain bytes, those of one length after the other.
  *
- * A part of a word is looked for by two of its bytes, the rarest, sixteen places at a time; where
- * both are there the rest is compared, and the place tells in which term it is, and whether it is
+ * A part of a word is looked for by three of its bytes, the rarest, 32 places at a time; where all
+ * are there the rest is compared, and the place tells in which term it is, and whether it is
  * in one at all. An end is compared with the end of each. Errors run their automaton over the terms
  * of each length that fits; terms of a length are in order, so that each goes on from what it
  * shares with the one before.
@@ -22,38 +22,24 @@ enum {
 		120, /* bytes of terms that may be cut: a character that did not fit is shorter */
 };
 
-struct find {
-	uint64_t prefix;
-	const char *p;
-	uint32_t n, errors;
-};
-
-struct finds {
-	struct terms_finder *f;
-	struct find *find, *other;
-	size_t n, room, other_room;
-	size_t *run, runs, runs_room; /* where each sorted run begins */
-	bool too_many;
-};
-
-static int finds_add(struct finds *s, struct str term, uint32_t errors)
+int terms_finds_add(struct terms_finds *s, struct str term, uint32_t errors)
 {
 	s->too_many = s->n == FINDS_MOST;
 	if (s->too_many)
 		return 1;
 	*VEC_PUSH(s->find, s->n, s->room) =
-		(struct find){segment_prefix(term), term.p, (uint32_t)term.n, errors};
+		(struct terms_find){segment_prefix(term), term.p, (uint32_t)term.n, errors};
 	return 0;
 }
 
-static void finds_new_run(struct finds *s)
+void terms_finds_new_run(struct terms_finds *s)
 {
 	if (s->runs && s->run[s->runs - 1] == s->n)
 		return;
 	*VEC_PUSH(s->run, s->runs, s->runs_room) = s->n;
 }
 
-static int find_order(const struct find *a, const struct find *b)
+static int find_order(const struct terms_find *a, const struct terms_find *b)
 {
 	if (a->prefix != b->prefix)
 		return a->prefix < b->prefix ? -1 : 1;
@@ -61,7 +47,8 @@ static int find_order(const struct find *a, const struct find *b)
 }
 
 /* Two runs that lie one after the other, and end at `end`. */
-static void merge_two(const struct find *from, size_t a, size_t b, size_t end, struct find *to)
+static void merge_two(const struct terms_find *from, size_t a, size_t b, size_t end,
+		      struct terms_find *to)
 {
 	size_t middle = b, n = a;
 	while (a < middle && b < end)
@@ -71,7 +58,8 @@ static void merge_two(const struct find *from, size_t a, size_t b, size_t end, s
 	memcpy(to + n, from + b, (end - b) * sizeof *to);
 }
 
-static void finds_sort(struct finds *s)
+/* false: it is late, and they are in no order. */
+static bool finds_sort(struct terms_finds *s)
 {
 	VEC_ROOM(s->other, s->other_room, s->n);
 	while (s->runs > 1) {
@@ -81,27 +69,32 @@ static void finds_sort(struct finds *s)
 			size_t end = i + 2 < s->runs ? s->run[i + 2] : s->n;
 			merge_two(s->find, a, b, end, s->other);
 			s->run[runs++] = a;
+			/* To move a find takes a fraction of the time to look at a term. */
+			if (terms_looked(s->f, (uint32_t)(end - a) / 16))
+				return false;
 		}
 		s->runs = runs;
-		struct find *swap = s->find;
+		struct terms_find *swap = s->find;
 		size_t room = s->room;
 		s->find = s->other;
 		s->room = s->other_room;
 		s->other = swap;
 		s->other_room = room;
 	}
+	return true;
 }
 
-/* In order, each once: a term lies in one place, and several parts may have found it there. */
-static int finds_take(struct finds *s)
+/* In order, each once: several parts may have found it. */
+static int finds_take(struct terms_finds *s)
 {
 	int rc = 0;
 	if (s->n == 0)
 		return 0;
-	finds_sort(s);
+	if (!finds_sort(s))
+		return 1;
 	for (size_t i = 0; i < s->n && rc == 0; i++) {
-		const struct find *find = &s->find[i];
-		if (i > 0 && find->p == find[-1].p)
+		const struct terms_find *find = &s->find[i];
+		if (i > 0 && find_order(find, find - 1) == 0)
 			continue;
 		rc = terms_try(s->f, (struct str){find->p, find->n}, find->errors);
 		if (rc == 0 && terms_looked(s->f, 1))
@@ -111,7 +104,7 @@ static int finds_take(struct finds *s)
 }
 
 /* Where that would be a good part of all terms, all are looked at in the dictionary. */
-static int finds_end(struct finds *s, int rc)
+int terms_finds_end(struct terms_finds *s, int rc)
 {
 	if (rc >= 0 && !s->too_many)
 		rc = finds_take(s);
@@ -123,11 +116,13 @@ static int finds_end(struct finds *s, int rc)
 
 /* Parts */
 
+enum { PROBES = 3 };
+
 struct part_search {
 	struct str part;
-	size_t rare, rarer; /* places in it of two bytes, the second not before the first */
+	size_t probe[PROBES]; /* places in it of its rarest bytes, perhaps the same */
 	bool compare;
-	struct finds *finds;
+	struct terms_finds *finds;
 };
 
 /* The less often a byte occurs in words, the sooner it is in this row; all others are rarer. */
@@ -138,22 +133,21 @@ static unsigned byte_frequency(unsigned char c)
 	return at ? (unsigned)(at - row) + 1 : c >= 0x80 && c < 0xc0 ? 20 : c >= 0xc0 ? 30 : 0;
 }
 
-static void choose_bytes(struct part_search *p)
+static void choose_probes(struct part_search *p)
 {
-	size_t best = 0, second = p->part.n - 1;
-	for (size_t i = 0; i < p->part.n; i++) {
-		unsigned f = byte_frequency((unsigned char)p->part.p[i]);
-		if (f < byte_frequency((unsigned char)p->part.p[best]))
-			best = i;
+	for (unsigned n = 0; n < PROBES; n++) {
+		size_t best = SIZE_MAX;
+		for (size_t i = 0; i < p->part.n; i++) {
+			bool taken = false;
+			for (unsigned k = 0; k < n; k++)
+				taken |= p->probe[k] == i;
+			if (!taken && (best == SIZE_MAX ||
+				       byte_frequency((unsigned char)p->part.p[i]) <
+					       byte_frequency((unsigned char)p->part.p[best])))
+				best = i;
+		}
+		p->probe[n] = best == SIZE_MAX ? p->probe[0] : best;
 	}
-	if (second == best)
-		second = 0;
-	for (size_t i = 0; i < p->part.n; i++)
-		if (i != best && byte_frequency((unsigned char)p->part.p[i]) <
-					 byte_frequency((unsigned char)p->part.p[second]))
-			second = i;
-	p->rare = MIN(best, second);
-	p->rarer = MAX(best, second);
 }
 
 static int part_found(struct part_search *p, struct str term)
@@ -162,7 +156,7 @@ static int part_found(struct part_search *p, struct str term)
 	uint32_t errors = 0;
 	if (p->compare && !f->by_forms && !terms_text_is(&f->text, term, &errors))
 		return 0;
-	return finds_add(p->finds, term, errors);
+	return terms_finds_add(p->finds, term, errors);
 }
 
 /* The part begins perhaps at this place of the terms; *done: all before were looked at. */
@@ -177,6 +171,28 @@ static int part_at(struct part_search *p, const char *text, size_t at, size_t le
 	return part_found(p, (struct str){text + begin, length});
 }
 
+#if defined(__SSE2__)
+static inline __m128i bytes_equal(const char *from, char c)
+{
+	__m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)from);
+	return _mm_cmpeq_epi8(bytes, _mm_set1_epi8(c));
+}
+
+/* Of 32 places those where all probes are. */
+static inline uint32_t places_of(const struct part_search *p, const char *from)
+{
+	const size_t *probe = p->probe;
+	const char *part = p->part.p;
+	__m128i low = bytes_equal(from + probe[0], part[probe[0]]);
+	__m128i high = bytes_equal(from + probe[0] + 16, part[probe[0]]);
+	for (unsigned i = 1; i < PROBES; i++) {
+		low = _mm_and_si128(low, bytes_equal(from + probe[i], part[probe[i]]));
+		high = _mm_and_si128(high, bytes_equal(from + probe[i] + 16, part[probe[i]]));
+	}
+	return (uint32_t)_mm_movemask_epi8(low) | (uint32_t)_mm_movemask_epi8(high) << 16;
+}
+#endif
+
 /* In n terms of one length. */
 static int part_inside(struct part_search *p, const char *text, size_t length, size_t n)
 {
@@ -186,48 +202,77 @@ static int part_inside(struct part_search *p, const char *text, size_t length, s
 		return 0;
 	size_t places = all - p->part.n + 1;
 #if defined(__SSE2__)
-	__m128i a = _mm_set1_epi8(p->part.p[p->rare]), b = _mm_set1_epi8(p->part.p[p->rarer]);
-	for (; at + 16 <= places && rc == 0; at += 16) {
-		const char *from = text + at;
-		__m128i x = _mm_loadu_si128((const __m128i *)(const void *)(from + p->rare));
-		__m128i y = _mm_loadu_si128((const __m128i *)(const void *)(from + p->rarer));
-		__m128i both = _mm_and_si128(_mm_cmpeq_epi8(x, a), _mm_cmpeq_epi8(y, b));
-		unsigned hits = (unsigned)_mm_movemask_epi8(both);
+	for (; at + 32 <= places && rc == 0; at += 32) {
+		uint32_t hits = places_of(p, text + at);
 		for (; hits && rc == 0; hits &= hits - 1)
 			rc = part_at(p, text, at + (size_t)__builtin_ctz(hits), length, &done);
 	}
 #endif
 	for (; at < places && rc == 0; at++)
-		if (text[at + p->rare] == p->part.p[p->rare])
+		if (text[at + p->probe[0]] == p->part.p[p->probe[0]])
 			rc = part_at(p, text, at, length, &done);
+	return rc;
+}
+
+/* Up to four bytes as a number. */
+static inline uint32_t last_bytes(const char *end, size_t n)
+{
+	uint32_t v = 0;
+	if (LIKELY(n >= 4)) {
+		memcpy(&v, end - 4, 4);
+		return v;
+	}
+	for (size_t i = 1; i <= n; i++)
+		v = v << 8 | (unsigned char)end[-(ptrdiff_t)i];
+	return v;
+}
+
+static inline __attribute__((always_inline)) int ends_of(struct part_search *p, const char *text,
+							 size_t length, size_t n, size_t last)
+{
+	const char *end = text + length, *part = p->part.p;
+	uint32_t want = last_bytes(part + p->part.n, last);
+	int rc = 0;
+	for (size_t i = 0; i < n && rc == 0; i++, end += length)
+		if (UNLIKELY(last_bytes(end, last) == want) &&
+		    memcmp(end - p->part.n, part, p->part.n) == 0)
+			rc = part_found(p, (struct str){end - length, length});
 	return rc;
 }
 
 static int part_ends(struct part_search *p, const char *text, size_t length, size_t n)
 {
-	size_t part = p->part.n;
-	const char *end = text + length, *want = p->part.p;
-	int rc = 0;
-	char last = want[part - 1], before = want[part > 1 ? part - 2 : 0];
-	size_t back = part > 1 ? 2 : 1;
-	for (size_t i = 0; i < n && rc == 0; i++, end += length)
-		if (end[-1] == last && *(end - back) == before &&
-		    memcmp(end - part, want, part) == 0)
-			rc = part_found(p, (struct str){end - length, length});
-	return rc;
+	switch (p->part.n) {
+	case 1:
+		return ends_of(p, text, length, n, 1);
+	case 2:
+		return ends_of(p, text, length, n, 2);
+	case 3:
+		return ends_of(p, text, length, n, 3);
+	default:
+		return ends_of(p, text, length, n, 4);
+	}
 }
 
-/* All terms of a length, in portions, between which it may become late. */
+/* All terms of a length, in portions, between which it may become late. Those of ASCII and the
+ * others are two runs. */
 typedef int portion_fn(void *ctx, const char *text, size_t length, size_t n);
 
-static int each_portion(struct terms_finder *f, uint32_t length, portion_fn *fn, void *ctx)
+enum { RUN_ASCII = 1, RUN_OTHERS = 2 };
+
+static int each_portion(struct terms_finds *finds, uint32_t length, unsigned runs, portion_fn *fn,
+			void *ctx)
 {
+	struct terms_finder *f = finds->f;
 	struct segment_blob blob;
 	int rc = 0;
 	if (segment_blob(f->segment, length, &blob, f->err) < 0)
 		return -1;
-	for (size_t i = 0, n; i < blob.n && rc == 0; i += n) {
-		n = MIN(blob.n - i, (size_t)TERMS_LATE);
+	size_t i = runs & RUN_ASCII ? 0 : blob.ascii, end = runs & RUN_OTHERS ? blob.n : blob.ascii;
+	for (size_t n; i < end && rc == 0; i += n) {
+		if (i == 0 || i == blob.ascii)
+			terms_finds_new_run(finds);
+		n = MIN((i < blob.ascii ? blob.ascii : end) - i, (size_t)TERMS_LATE);
 		rc = fn(ctx, blob.p + i * length, length, n);
 		if (rc == 0 && terms_looked(f, (uint32_t)n))
 			rc = 1;
@@ -253,48 +298,51 @@ static int any_portion(void *ctx, const char *text, size_t length, size_t n)
 	return rc;
 }
 
-int terms_blob_parts(struct terms_finder *f, const struct terms_parts *parts)
+static int search_part(const struct terms_parts *parts, struct part_search *p)
 {
-	struct finds finds = {.f = f};
+	uint32_t most_cut = parts->cut ? CUT_FROM - 1 : TOKEN_TERM_MOST;
+	uint32_t most = parts->most ? MIN(parts->most, most_cut) : most_cut;
+	uint32_t most_other = parts->most_other ? MIN(parts->most_other, most_cut) : most_cut;
 	int rc = 0;
+	for (uint32_t length = MAX((uint32_t)p->part.n, parts->least);
+	     length <= MAX(most, most_other) && rc == 0; length++) {
+		unsigned runs =
+			(length <= most ? RUN_ASCII : 0) | (length <= most_other ? RUN_OTHERS : 0);
+		rc = each_portion(p->finds, length, runs,
+				  parts->ends ? end_portion : inside_portion, p);
+	}
+	return rc;
+}
+
+int terms_blob_parts(struct terms_finder *f, const struct terms_parts *parts,
+		     struct terms_finds *finds)
+{
+	struct terms_finds own = {.f = f};
+	int rc = 0;
+	if (!finds)
+		finds = &own;
 	for (uint32_t i = 0; i < parts->n && rc == 0; i++) {
-		struct part_search p = {.part = parts->part[i], .finds = &finds};
-		uint32_t most = parts->cut ? CUT_FROM - 1 : TOKEN_TERM_MOST;
+		struct part_search p = {.part = parts->part[i], .finds = finds};
 		p.compare = parts->compare;
-		choose_bytes(&p);
-		for (uint32_t length = (uint32_t)p.part.n; length <= most && rc == 0; length++) {
-			finds_new_run(&finds);
-			rc = each_portion(f, length, parts->ends ? end_portion : inside_portion,
-					  &p);
-		}
+		choose_probes(&p);
+		rc = search_part(parts, &p);
 	}
-	struct part_search any = {.finds = &finds, .compare = true};
-	for (uint32_t length = CUT_FROM; parts->cut && length <= TOKEN_TERM_MOST && rc == 0;
-	     length++) {
-		finds_new_run(&finds);
-		rc = each_portion(f, length, any_portion, &any);
-	}
-	return finds_end(&finds, rc);
+	struct part_search any = {.finds = finds, .compare = true};
+	for (uint32_t length = parts->n ? CUT_FROM : 1;
+	     (parts->cut || !parts->n) && length <= TOKEN_TERM_MOST && rc == 0; length++)
+		rc = each_portion(finds, length, RUN_ASCII | RUN_OTHERS, any_portion, &any);
+	return finds == &own ? terms_finds_end(finds, rc) : rc;
 }
 
 /* Errors */
 
 struct errors_search {
 	const struct errors_word *word;
-	struct finds *finds;
-	uint32_t most; /* characters; longer terms are passed over */
+	struct terms_finds *finds;
 	const char *last;
 	size_t alive; /* bytes of the last term whose states are good */
 	struct errors_rows state[TOKEN_TERM_MOST + 1];
 };
-
-static size_t chars_of(const char *p, size_t n)
-{
-	size_t chars = 0;
-	for (size_t i = 0; i < n; i++)
-		chars += ((unsigned char)p[i] & 0xc0) != 0x80;
-	return chars;
-}
 
 static size_t bytes_shared(const char *a, const char *b, size_t most)
 {
@@ -310,39 +358,50 @@ static int errors_portion(void *ctx, const char *text, size_t length, size_t n)
 	const struct errors_word *w = s->word;
 	int rc = 0;
 	for (size_t i = 0; i < n && rc == 0; i++, text += length) {
-		if (length > s->most && chars_of(text, length) > s->most)
-			continue;
 		size_t at = s->last ? bytes_shared(s->last, text, MIN(length, s->alive + 1)) : 0;
 		if (at > s->alive)
 			continue;
-		while (at < length &&
-		       errors_step(w, &s->state[at], (unsigned char)text[at], &s->state[at + 1]))
-			at++;
+		at = errors_run(w, s->state, at, (struct str){text, length});
 		s->last = text;
 		s->alive = at;
 		if (at < length)
 			continue;
 		uint32_t errors = errors_end(w, &s->state[length]);
 		if (errors <= w->k)
-			rc = finds_add(s->finds, (struct str){text, length}, errors);
+			rc = terms_finds_add(s->finds, (struct str){text, length}, errors);
 	}
 	return rc;
 }
 
-int terms_blob_errors(struct terms_finder *f)
+/* An error changes the length by at most one character, which has at most four bytes. */
+void terms_blob_lengths(const struct terms_finder *f, struct terms_parts *ret)
 {
 	const struct errors_word *w = &f->text.errors;
-	struct finds finds = {.f = f};
-	bool open = w->open_left || w->open_right;
-	uint32_t least = w->chars > w->k ? w->chars - w->k : 1, most = w->chars + w->k;
-	struct errors_search s = {.word = w, .finds = &finds, .most = open ? UINT32_MAX : most};
-	uint32_t longest = open ? TOKEN_TERM_MOST : MIN(4 * most, (uint32_t)TOKEN_TERM_MOST);
+	uint32_t bytes = (uint32_t)f->text.word.n, k = w->k;
+	ret->least = w->chars > k ? w->chars - k : 1;
+	if (w->open_left || w->open_right)
+		return;
+	ret->most = w->chars + k;
+	ret->most_other = bytes + 4 * k;
+}
+
+int terms_blob_errors(struct terms_finder *f)
+{
+	struct terms_finds finds = {.f = f};
+	struct terms_parts lengths = {0};
+	struct errors_search s = {.word = &f->text.errors, .finds = &finds};
+	terms_blob_lengths(f, &lengths);
+	uint32_t most = lengths.most ? lengths.most : TOKEN_TERM_MOST;
+	uint32_t most_other = lengths.most_other ? lengths.most_other : TOKEN_TERM_MOST;
 	int rc = 0;
-	errors_start(w, &s.state[0]);
-	for (uint32_t length = least; length <= longest && rc == 0; length++) {
-		finds_new_run(&finds);
+	errors_start(s.word, &s.state[0]);
+	for (uint32_t length = lengths.least;
+	     length <= MIN(MAX(most, most_other), (uint32_t)TOKEN_TERM_MOST) && rc == 0; length++) {
 		s.last = NULL;
-		rc = each_portion(f, length, errors_portion, &s);
+		rc = each_portion(&finds, length,
+				  (length <= most ? RUN_ASCII : 0) |
+					  (length <= most_other ? RUN_OTHERS : 0),
+				  errors_portion, &s);
 	}
-	return finds_end(&finds, rc);
+	return terms_finds_end(&finds, rc);
 }

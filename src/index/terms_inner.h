@@ -16,13 +16,26 @@ struct terms_glob {
 struct terms_glob terms_glob(struct str pattern);
 bool terms_glob_is(struct str pattern, struct str text);
 
+/* Bytes of the character that s begins with, which is not empty. */
+static inline size_t terms_char_bytes(struct str s)
+{
+	size_t n = str_utf8_char(s);
+	return n ? n : 1;
+}
+
+bool terms_is_nothing(const struct terms_want *want);
+/* Whether forms are compared, not terms. */
+bool terms_forms_decide(const struct terms_want *want);
+
 /* Whether texts are meant. For one thread. */
 struct terms_text {
 	const struct terms_want *want;
 	struct str word; /* with errors: at most ERRORS_CHARS_MOST characters */
 	struct errors_word errors;
+	struct rx_run *run;
 };
 void terms_text_init(struct terms_text *t, const struct terms_want *want);
+void terms_text_done(struct terms_text *t);
 bool terms_text_is(struct terms_text *t, struct str text, uint32_t *ret_errors);
 
 struct terms_finder {
@@ -37,11 +50,12 @@ struct terms_finder {
 	terms_take_fn *take;
 	void *take_ctx;
 	uint32_t looked; /* at terms, since it was last asked whether it is late */
-	bool cut;
+	bool cut, was_late;
 	uint32_t block, combined_block; /* where the last candidate was found in the dictionary */
 	uint64_t *bits;                 /* of forms */
 	uint8_t *form_errors;
 	size_t bits_room, form_errors_room;
+	struct arena texts; /* of terms that were found and are to be put in order */
 };
 
 enum { TERMS_LATE = 4096 }; /* terms between two questions whether it is late */
@@ -63,22 +77,49 @@ int terms_try(struct terms_finder *f, struct str term, uint32_t errors);
 /* The same of one that was found in the dictionary of the attribute. */
 int terms_try_found(struct terms_finder *f, struct str term, const struct segment_term *info);
 
+/* Terms that were found by their texts, in several runs that are each in order. They are sorted,
+ * and each is tried once. */
+struct terms_find {
+	uint64_t prefix;
+	const char *p;
+	uint32_t n, errors;
+};
+struct terms_finds {
+	struct terms_finder *f;
+	struct terms_find *find, *other;
+	size_t n, room, other_room;
+	size_t *run, runs, runs_room; /* where each begins */
+	bool too_many;
+};
+/* The text stays where it is. */
+int terms_finds_add(struct terms_finds *s, struct str term, uint32_t errors);
+void terms_finds_new_run(struct terms_finds *s);
+/* Tries all, unless rc is negative, and gives the memory back. */
+int terms_finds_end(struct terms_finds *s, int rc);
+
 /* terms_walk.c: in the dictionary. */
 
 /* Those that begin so; nothing: all. Each is compared. */
 int terms_walk_range(struct terms_finder *f, struct str head, bool compare);
-/* Those within the errors of f->text. */
-int terms_walk_errors(struct terms_finder *f);
+/* Those within the errors of f->text; finds: NULL, or where they go. */
+int terms_walk_errors(struct terms_finder *f, struct terms_finds *finds);
 
 /* terms_blob.c: in the blob. */
 
-/* Candidates contain one of these, at their beginning or end where it says so. */
+enum { TERMS_PARTS_MOST = 16 };
+
+/* Terms that contain one of these, at any place or at their end, and have as many bytes as it says:
+ * those of ASCII, and others. */
 struct terms_parts {
-	struct str part[ERRORS_MOST + 1];
+	struct str part[TERMS_PARTS_MOST]; /* none: all terms */
 	uint32_t n;
-	bool ends;    /* only at the end of a term */
-	bool compare; /* they are compared before they are taken */
-	bool cut;     /* of terms that are cut nothing is known: all are candidates */
+	uint32_t least, most, most_other; /* 0: any */
+	bool ends;                        /* only at the end of a term */
+	bool compare;                     /* they are compared before they are taken */
+	bool cut; /* of terms that are cut nothing is known: all of them are candidates */
 };
-int terms_blob_parts(struct terms_finder *f, const struct terms_parts *parts);
+int terms_blob_parts(struct terms_finder *f, const struct terms_parts *parts,
+		     struct terms_finds *finds);
 int terms_blob_errors(struct terms_finder *f);
+/* Of f->text: how long the terms may be. */
+void terms_blob_lengths(const struct terms_finder *f, struct terms_parts *ret);

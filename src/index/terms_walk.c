@@ -31,6 +31,7 @@ int terms_walk_range(struct terms_finder *f, struct str head, bool compare)
 
 struct errors_walk {
 	struct dict_scan scan;
+	struct terms_finds *finds;
 	char text[TOKEN_TERM_MOST];
 	uint32_t alive; /* bytes of the text whose states are good */
 	struct errors_rows state[TOKEN_TERM_MOST + 1];
@@ -51,10 +52,10 @@ static int walk_on(struct terms_finder *f, struct errors_walk *w)
 	w->alive = at;
 	if (at >= sizeof(uint64_t) || scan->block + 1 == scan->end)
 		return 0;
-	char least[sizeof(uint64_t)];
-	memcpy(least, w->text, at);
-	least[at] = (char)next;
-	uint64_t prefix = segment_prefix((struct str){least, at + 1});
+	uint64_t prefix = 0;
+	for (uint32_t i = 0; i < at; i++)
+		prefix = prefix << 8 | (unsigned char)w->text[i];
+	prefix = (prefix << 8 | next) << 8 * (sizeof prefix - 1 - at);
 	if (dict_scan_prefix(scan, scan->block + 1) >= prefix)
 		return 0;
 	if (terms_looked(f, SEGMENT_DICT_BLOCK))
@@ -74,9 +75,7 @@ static int walk_term(struct terms_finder *f, struct errors_walk *w)
 			from++;
 	memcpy(w->text + at + from, own->p + from, own->n - from);
 	at += from;
-	while (at < n &&
-	       errors_step(word, &w->state[at], (unsigned char)w->text[at], &w->state[at + 1]))
-		at++;
+	at = (uint32_t)errors_run(word, w->state, at, (struct str){w->text, n});
 	w->alive = at;
 	if (at < n)
 		return walk_on(f, w);
@@ -84,17 +83,18 @@ static int walk_term(struct terms_finder *f, struct errors_walk *w)
 	if (errors > word->k)
 		return 0;
 	struct segment_term info;
+	struct str term = {w->text, n};
+	if (w->finds)
+		return terms_finds_add(w->finds, arena_str(&f->texts, term), errors);
 	if (dict_scan_info(&w->scan, &info, f->err) < 0)
 		return -1;
-	return terms_take(f, (struct str){w->text, n}, &info, errors);
+	return terms_take(f, term, &info, errors);
 }
 
 static int walk_block(struct terms_finder *f, struct errors_walk *w)
 {
 	int rc;
-	while ((rc = dict_scan_next(&w->scan, f->err)) == 0) {
-		if (w->scan.own.shared > w->alive)
-			continue;
+	while ((rc = dict_scan_next(&w->scan, w->alive, f->err)) == 0) {
 		rc = walk_term(f, w);
 		if (rc != 0)
 			return rc < 0 ? -1 : 2;
@@ -102,9 +102,10 @@ static int walk_block(struct terms_finder *f, struct errors_walk *w)
 	return rc;
 }
 
-int terms_walk_errors(struct terms_finder *f)
+int terms_walk_errors(struct terms_finder *f, struct terms_finds *finds)
 {
 	struct errors_walk w;
+	w.finds = finds;
 	w.alive = 0;
 	int rc = dict_scan_init(&w.scan, f->segment, f->attr, f->err);
 	errors_start(&f->text.errors, &w.state[0]);

@@ -82,6 +82,12 @@ static inline bool plain_is(const struct terms_want *want, struct str text, unsi
 		return plain_part(want, text);
 	if (want->kind == TERMS_PATTERN)
 		return plain_glob(want->word, text);
+	if (want->kind == TERMS_MATCH) {
+		struct rx_run *run = rx_run_new(want->rx);
+		bool is = rx_matches(run, text);
+		rx_run_free(&run);
+		return is;
+	}
 	*ret_errors =
 		plain_errors(want->word, text, want->open_left, want->open_right, want->swaps);
 	return *ret_errors <= want->k;

@@ -169,6 +169,34 @@ static void a_swap_is_two_errors_or_one(void **state)
 	assert_int_equal(errors_of(&e, STR("papel")), 2);
 }
 
+/* A word with all its errors in its first characters ends as it should. */
+static void words_begin_well_or_end_well(void **state)
+{
+	(void)state;
+	unsigned badly = 0;
+	for (unsigned i = 0; i < 40000; i++) {
+		unsigned alphabet = 2 + below(ARRAY_LEN(letters) - 1);
+		struct word w = random_word(2 + below(below(20) ? 10 : 80), alphabet);
+		struct word t = changed_word(&w, below(4), alphabet);
+		struct errors_word e;
+		unsigned k = 1 + below(4), left = 1 + below(w.chars - 1);
+		errors_init(&e, text_of(&w), k, false, false);
+		e.swaps = below(2);
+		unsigned all = errors_of(&e, text_of(&t));
+		errors_begin_well(&e, left);
+		unsigned well = errors_of(&e, text_of(&t));
+		size_t at = 0;
+		for (unsigned c = 0; c < left; c++)
+			at += strlen(letters[w.c[c]]);
+		if (well <= k)
+			assert_int_equal(well, all);
+		else if (all <= k)
+			assert_true(str_ends(text_of(&t), str_from(text_of(&w), at)));
+		badly += well > k && all <= k;
+	}
+	assert_true(badly > 100);
+}
+
 static bool can_go_on(const struct errors_word *e, const struct errors_rows *rows, unsigned byte)
 {
 	struct errors_rows then;
@@ -187,6 +215,8 @@ static void what_is_passed_over_leads_nowhere(void **state)
 		struct errors_rows rows;
 		errors_init(&e, text_of(&w), below(4), below(4) == 0, below(4) == 0);
 		e.swaps = below(2);
+		if (e.k > 0 && !e.open_left && !e.open_right)
+			errors_begin_well(&e, below(w.chars));
 		errors_start(&e, &rows);
 		bool on = true;
 		for (size_t at = 0; at < t.n && on; at++) {
@@ -213,6 +243,7 @@ int main(void)
 		cmocka_unit_test(the_longest_words_have_errors_too),
 		cmocka_unit_test(broken_characters_are_errors),
 		cmocka_unit_test(a_swap_is_two_errors_or_one),
+		cmocka_unit_test(words_begin_well_or_end_well),
 		cmocka_unit_test(what_is_passed_over_leads_nowhere),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

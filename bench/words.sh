@@ -178,7 +178,10 @@ million=1000000
 slices=5
 [ -z "${WORDS_SIZE:-}" ] || { million=100000 slices=3; }
 if wants update || wants live; then
-	"$BUILD/bench/words-update" "$dir/million" "$corpus/docs.tsv" $million
+	"$BUILD/bench/words-update" "$dir/million" "$corpus/docs.tsv" $million || { # of another version, perhaps
+		rm -rf "$dir/million"
+		"$BUILD/bench/words-update" "$dir/million" "$corpus/docs.tsv" $million
+	}
 fi
 if wants live; then
 	/usr/bin/python3 $here/report.py ask "$queries" term and prefix | shuf --random-source="$dir/input.tsv" >"$dir/asked"

@@ -19,7 +19,7 @@
 
 enum {
 	EXEC_MADE_MOST = 48 << 20, /* bytes of lists that are made for a query, and to make them */
-	EXEC_WORDS_TOLD = 10,      /* of those that a pattern means, in explanations */
+	EXEC_WORDS_TOLD = 10,      /* of those that a pattern means */
 };
 
 /* The list of a word that means many terms, in one segment. A posting has the sum of their
@@ -45,10 +45,11 @@ struct exec_term {
 	struct segment_term *info; /* by segment; df 0: not there, or made */
 	struct exec_union *made;   /* by segment, where want is set */
 	bool kept;                 /* positions will be looked at */
-	/* For explanations: how many terms, those of each segment, and some of them. */
+	/* How many terms, those of each segment, and which: there may be more, untold ones. */
 	uint64_t words;
 	struct str told[EXEC_WORDS_TOLD];
 	uint32_t tolds;
+	bool untold;
 };
 
 struct exec_leaf {
@@ -298,7 +299,9 @@ int exec_pass(struct exec *e, struct exec_sample *sample, uint64_t *ret_matches)
 size_t exec_rerank_keep(const struct exec *e);
 /* Takes all that was kept, the first hit first. */
 int exec_rerank(struct exec *e, exec_key **ret, size_t *ret_n);
-/* Lines of text: what the score of the hit is made of, other than BM25 and static rank. */
+/* What the score of the hit is made of, other than BM25 and static rank: the sum, and lines of
+ * text. */
+uint64_t exec_rerank_added(const struct exec *e, const struct hit *hit);
 void exec_rerank_explain(const struct exec *e, const struct hit *hit, struct buf *out);
 
 /* The segment of a document by its number among all. */

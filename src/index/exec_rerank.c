@@ -11,6 +11,9 @@
  * window follows by BM25. Where fewer hits are asked for than RANK_NEAR_WINDOW, documents that
  * nearness could not lift among them are not looked at, which changes nothing that is shown.
  *
+ * A word that means several terms, at most EXEC_WORDS_TOLD, is where any of them is; one that means
+ * more is not looked for.
+ *
  * A site that has more than its share of the first RANK_SITES_WINDOW hits is moved to their end. */
 #include "index/exec.h"
 
@@ -39,13 +42,21 @@ static uint64_t score_of(const struct exec_ranked *d)
 	return score;
 }
 
+/* The terms that a word of the query means. Returns how many; 0: too many to look for. */
+static uint32_t terms_of(const struct exec_term *t, const struct str **ret)
+{
+	*ret = t->want ? t->told : &t->term;
+	return !t->want ? 1 : t->untold ? 0 : t->tolds;
+}
+
 /* The same word counts once, as the first of them. */
 static void add_word(struct exec *e, struct rerank *r, const struct exec_leaf *leaf, uint32_t term)
 {
+	const struct str *terms;
 	for (uint32_t i = 0; i < r->words; i++)
 		if (r->word[i].term == term)
 			return;
-	if (r->words < RANK_QUERY_WORDS && e->term[term].df) {
+	if (r->words < RANK_QUERY_WORDS && e->term[term].df && terms_of(&e->term[term], &terms)) {
 		r->word[r->words++] = (struct query_part){term, leaf};
 		r->idf += e->term[term].weight;
 	}
@@ -112,18 +123,30 @@ struct looking {
 	bool any;
 };
 
-/* The list of the word in the attribute. 1: there is none. */
-static int look_for(struct exec *e, struct looking *l, unsigned attr, const struct exec_term *term,
-		    uint32_t bit)
+static int open_info(struct exec *e, const struct segment_term *info, struct exec_list **ret)
+{
+	struct exec_list *list = arena_alloc(e->arena, sizeof *list);
+	if (postings_open(e->segment, info, &list->p, e->err) < 0)
+		return -1;
+	list->docs_block = list->tfs_block = list->scores_block = NO_DOC;
+	*ret = list;
+	return 0;
+}
+
+/* The list of a term, to be closed. 1: there is none, and nothing to close. */
+static int open_list(struct exec *e, unsigned attr, struct str term, struct exec_list **ret)
 {
 	struct segment_term info;
-	struct exec_list *list = arena_alloc(e->arena, sizeof *list);
-	int rc = segment_term(e->segment, attr, term->term, &info, e->err);
-	if (rc == 0)
-		rc = postings_open(e->segment, &info, &list->p, e->err);
+	int rc = segment_term(e->segment, attr, term, &info, e->err);
+	return rc == 0 ? open_info(e, &info, ret) : rc;
+}
+
+static int look_for(struct exec *e, struct looking *l, unsigned attr, struct str term, uint32_t bit)
+{
+	struct exec_list *list;
+	int rc = open_list(e, attr, term, &list);
 	if (rc != 0)
 		return rc;
-	list->docs_block = list->tfs_block = list->scores_block = NO_DOC;
 	for (uint32_t i = 0; i < l->docs; i++) {
 		uint32_t found = exec_list_seek(e, list, l->doc[i].doc);
 		if (found == NO_DOC)
@@ -175,9 +198,13 @@ static int look_in(struct exec *e, const struct rerank *r, struct exec_ranked *d
 		   unsigned attr, enum rank_part part)
 {
 	struct looking l = {.doc = doc, .docs = docs};
-	for (uint32_t w = 0; w < r->words; w++)
-		if (look_for(e, &l, attr, &e->term[r->word[w].term], 1U << w) < 0)
-			return -1;
+	for (uint32_t w = 0; w < r->words; w++) {
+		const struct str *term;
+		uint32_t n = terms_of(&e->term[r->word[w].term], &term);
+		for (uint32_t i = 0; i < n; i++)
+			if (look_for(e, &l, attr, term[i], 1U << w) < 0)
+				return -1;
+	}
 	return add_attribute(e, r, &l, attr, part);
 }
 
@@ -194,21 +221,61 @@ static int add_attributes(struct exec *e, const struct rerank *r, struct exec_ra
 
 /* Nearness */
 
+/* Where a word of the query stands: lists of its terms, those that the segment has. */
 struct places {
-	struct exec_list *list; /* NULL: the segment does not have the word */
-	const uint32_t *position;
-	uint32_t n;
+	struct exec_list *list[EXEC_WORDS_TOLD];
+	const uint32_t *position[EXEC_WORDS_TOLD];
+	uint32_t n[EXEC_WORDS_TOLD]; /* positions */
+	uint32_t lists;
 };
 
-static bool read_places(struct exec *e, struct places *p, uint32_t doc)
+static int open_places(struct exec *e, const struct exec_term *t, struct places *p)
 {
-	p->n = 0;
-	if (!p->list || exec_list_seek(e, p->list, doc) != doc)
-		return false;
-	uint32_t block = p->list->where / SEGMENT_BLOCK, i = p->list->where % SEGMENT_BLOCK;
-	if (postings_positions(&p->list->p, block, i, &p->position, &p->n, e->err) < 0)
-		exec_fail(e);
-	return !e->failed;
+	const struct str *term;
+	uint32_t n = terms_of(t, &term);
+	if (!t->want) { /* it was looked up already */
+		const struct segment_term *info = &t->info[e->number];
+		if (info->df && open_info(e, info, &p->list[0]) < 0)
+			return -1;
+		p->lists = info->df > 0;
+		return 0;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		int rc = open_list(e, SEGMENT_COMBINED, term[i], &p->list[p->lists]);
+		if (rc < 0)
+			return -1;
+		p->lists += rc == 0;
+	}
+	return 0;
+}
+
+static void close_places(struct places *p)
+{
+	for (uint32_t i = 0; i < p->lists; i++)
+		postings_close(&p->list[i]->p);
+}
+
+static void read_places(struct exec *e, struct places *p, uint32_t doc)
+{
+	for (uint32_t i = 0; i < p->lists && !e->failed; i++) {
+		struct exec_list *l = p->list[i];
+		p->n[i] = 0;
+		if (exec_list_seek(e, l, doc) != doc)
+			continue;
+		uint32_t block = l->where / SEGMENT_BLOCK, at = l->where % SEGMENT_BLOCK;
+		if (postings_positions(&l->p, block, at, &p->position[i], &p->n[i], e->err) < 0)
+			exec_fail(e);
+	}
+}
+
+static float places_near(const struct places *a, const struct places *b)
+{
+	float near = 0;
+	for (uint32_t i = 0; i < a->lists; i++)
+		for (uint32_t k = 0; k < b->lists; k++)
+			near = MAX(near,
+				   rank_near(a->position[i], a->n[i], b->position[k], b->n[k]));
+	return near;
 }
 
 /* Pairs of words that follow each other in the query, as the rarer of the two weighs. Words of a
@@ -223,30 +290,35 @@ static void pair_weights(const struct exec *e, const struct rerank *r, float *re
 	}
 }
 
+static float doc_nearness(struct exec *e, const struct rerank *r, struct places *place,
+			  const float *weight, uint32_t doc)
+{
+	float near = 0;
+	for (uint32_t w = 0; w < r->words; w++) {
+		read_places(e, &place[w], doc);
+		if (w > 0 && weight[w - 1] > 0 && !e->failed)
+			near += weight[w - 1] * places_near(&place[w - 1], &place[w]);
+	}
+	return near;
+}
+
 static int add_nearness(struct exec *e, const struct rerank *r, struct exec_ranked *doc,
 			uint32_t docs)
 {
-	struct places place[RANK_QUERY_WORDS] = {0};
+	struct places *place = arena_array(e->arena, r->words, sizeof *place);
 	float weight[RANK_QUERY_WORDS], sum;
+	int rc = 0;
 	pair_weights(e, r, weight, &sum);
-	for (uint32_t w = 0; w < r->words; w++)
-		place[w].list = exec_list_open(e, r->word[w].term, 1);
-	for (uint32_t i = 0; i < docs && !e->failed && !exec_late(e); i++) {
-		float near = 0;
-		bool before = false;
-		if (!doc[i].near)
-			continue;
-		for (uint32_t w = 0; w < r->words; w++) {
-			bool here = read_places(e, &place[w], doc[i].doc);
-			if (here && before && weight[w - 1] > 0)
-				near += weight[w - 1] * rank_near(place[w - 1].position,
-								  place[w - 1].n, place[w].position,
-								  place[w].n);
-			before = here;
+	for (uint32_t w = 0; w < r->words && rc == 0; w++)
+		rc = open_places(e, &e->term[r->word[w].term], &place[w]);
+	for (uint32_t i = 0; i < docs && rc == 0 && !e->failed && !exec_late(e); i++)
+		if (doc[i].near) {
+			float near = doc_nearness(e, r, place, weight, doc[i].doc);
+			doc[i].part[RANK_NEAR] = rank_add(RANK_NEAR, near / sum, r->idf);
 		}
-		doc[i].part[RANK_NEAR] = rank_add(RANK_NEAR, near / sum, r->idf);
-	}
-	return e->failed ? -1 : 0;
+	for (uint32_t w = 0; w < r->words; w++)
+		close_places(&place[w]);
+	return rc < 0 || e->failed ? -1 : 0;
 }
 
 /* Steps */
@@ -420,15 +492,25 @@ int exec_rerank(struct exec *e, exec_key **ret, size_t *ret_n)
 	return sites ? move_sites(e, r->key, MIN(n, (size_t)RANK_SITES_WINDOW)) : 0;
 }
 
+static const struct exec_ranked *ranked_of(const struct exec *e, const struct hit *hit)
+{
+	for (uint32_t i = 0; i < e->rankeds; i++)
+		if (e->ranked[i].segment == hit->segment && e->ranked[i].doc == hit->doc)
+			return &e->ranked[i];
+	return NULL;
+}
+
+uint64_t exec_rerank_added(const struct exec *e, const struct hit *hit)
+{
+	const struct exec_ranked *d = ranked_of(e, hit);
+	return d ? score_of(d) - d->base : 0;
+}
+
 void exec_rerank_explain(const struct exec *e, const struct hit *hit, struct buf *out)
 {
-	for (uint32_t i = 0; i < e->rankeds; i++) {
-		const struct exec_ranked *d = &e->ranked[i];
-		if (d->segment != hit->segment || d->doc != hit->doc)
-			continue;
-		for (int p = RANK_NEAR; p < RANK_PARTS; p++)
-			if (d->part[p])
-				buf_printf(out, "    %s: %.4f\n", rank_parts[p].name,
-					   (double)d->part[p] / RANK_ONE);
-	}
+	const struct exec_ranked *d = ranked_of(e, hit);
+	for (int p = RANK_NEAR; d && p < RANK_PARTS; p++)
+		if (d->part[p])
+			buf_printf(out, "    %s: %.4f\n", rank_parts[p].name,
+				   (double)d->part[p] / RANK_ONE);
 }

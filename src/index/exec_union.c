@@ -176,17 +176,19 @@ static int add_list(struct making *m, const struct segment_term *info, uint32_t 
 	return rc < 0 ? -1 : !good || e->cut;
 }
 
-/* For explanations. */
+/* For explanations, and for the order of the best. */
 static void tell_word(struct making *m, struct str word)
 {
 	struct exec_term *t = m->term;
 	uint32_t i = 0;
 	t->words++;
-	if (!m->e->query->explain || t->tolds == EXEC_WORDS_TOLD)
-		return;
-	while (i < t->tolds && !str_eq(t->told[i], word))
+	while (!t->untold && i < t->tolds && !str_eq(t->told[i], word))
 		i++;
-	if (i == t->tolds)
+	if (t->untold || i < t->tolds)
+		return;
+	if (i == EXEC_WORDS_TOLD)
+		t->untold = true;
+	else
 		t->told[t->tolds++] = arena_str(m->e->arena, word);
 }
 

@@ -154,6 +154,7 @@ void query_print(const struct query_node *node, struct buf *out);
 struct hit {
 	struct str key;
 	float score; /* 0 where the order is not by rank */
+	float found; /* of the score: BM25 and static rank, by which it was found */
 	int64_t time_s;
 	uint64_t oid;          /* as words_add() was given it: the way to the document store */
 	uint32_t segment, doc; /* of the snapshot that answered */

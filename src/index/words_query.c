@@ -234,7 +234,11 @@ static int tell_hit(struct exec *e, struct told *told, exec_key key, struct hit 
 	ret->time_s = segment_number(&told[i].time, doc);
 	int64_t oid = segment_number(&told[i].oid, doc);
 	ret->oid = oid == SEGMENT_ABSENT ? 0 : (uint64_t)oid;
-	ret->score = e->query->order == QUERY_BY_RANK ? (float)(uint64_t)(key >> 64) / RANK_ONE : 0;
+	if (e->query->order == QUERY_BY_RANK) {
+		uint64_t score = (uint64_t)(key >> 64);
+		ret->score = (float)score / RANK_ONE;
+		ret->found = (float)(score - exec_rerank_added(e, ret)) / RANK_ONE;
+	}
 	return 0;
 }
 

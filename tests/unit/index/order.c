@@ -122,6 +122,32 @@ static void a_title_that_is_the_query_comes_first(void **state)
 	words_close(&r);
 }
 
+/* Several terms may be meant: each of them counts as the word. Too many: none does. */
+static void words_with_errors_count_in_the_order(void **state)
+{
+	(void)state;
+	struct words_writer *w = writer_of("errors");
+	put(w, "far", "title", "other things", "apple pie apple one two three four pie");
+	put(w, "near", "title", "other words", "one apples pie two three four five six");
+	put(w, "is", "title", "apple pie", "one apple two pie three four five");
+	struct words_reader *r = reader_of(&w, "errors");
+	explains(r, "appel~2 pie", "    title: ");
+	explains(r, "appel~2 pie", "    nearness: ");
+	explains(r, "app* pie", "    nearness: ");
+	struct hits hits = ask(r, "appel~2 pie", 0, 10, 0);
+	assert_int_equal(3, hits.n);
+	assert_true(str_is(hits.hit[0].key, "is"));
+	words_close(&r);
+	w = writer_of("many");
+	for (char c = 'a'; c <= 'z'; c++)
+		put(w, (char[]){c, 0}, "title", (char[]){'w', c, 0}, "text");
+	r = reader_of(&w, "many");
+	hits = ask(r, "w*", 0, 10, 0);
+	assert_int_equal(26, hits.total);
+	assert_null(strstr(arena_text(&arena, hits.explain), "    title: "));
+	words_close(&r);
+}
+
 static void words_in_url_and_anchors_count(void **state)
 {
 	(void)state;
@@ -212,6 +238,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(words_near_each_other_come_first),
 		cmocka_unit_test(a_title_that_is_the_query_comes_first),
+		cmocka_unit_test(words_with_errors_count_in_the_order),
 		cmocka_unit_test(words_in_url_and_anchors_count),
 		cmocka_unit_test(pages_fit_together),
 		cmocka_unit_test(a_site_has_its_share_of_the_first),

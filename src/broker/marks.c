@@ -1,11 +1,13 @@
 /* Marks: the words of a text one after the other, and for each the words of the query that it is.
  * Plain words are told apart by their first byte, which is most of the work. A phrase has, for each
  * of its words, how the last match up to it ended; since a match is a row of words side by side,
- * one place for each is enough. Words that wait for another near them are told when it comes. */
+ * one place for each is enough. Words that wait for another near them are told when it comes.
+ * Expressions are looked for line by line, and their marks come in between. */
 #include "broker/marks.h"
 
 #include "base/ascii.h"
 #include "base/clock.h"
+#include "index/rx.h"
 #include "index/suggest.h"
 
 #include <stdlib.h>
@@ -14,6 +16,8 @@
 enum {
 	TOKENS_A_LOOK = 1024, /* between two looks at the clock */
 	NEAR_WAITING = 16,    /* words on a side that wait for the other; the last ones */
+	NO_LEAF = MARKS_WORDS,
+	LINE_MOST = 256 << 10, /* bytes of a line in which expressions are looked for */
 	TOLD_MOST = MARKS_WORDS * (1 + NEAR_WAITING), /* marks that one word can bring */
 };
 
@@ -51,6 +55,22 @@ struct marker_word {
 	uint32_t leaf, number; /* which word of the leaf */
 };
 
+/* An expression, and how far it is in the text. */
+struct marker_rx {
+	const struct query_node *node;
+	uint32_t word;
+	struct rx *rx;
+	struct rx_run *run;
+	bool ended;
+	size_t next_line; /* where it begins */
+	size_t line;      /* where the current one does */
+	struct str text;  /* of the current line, perhaps folded; NULL: there is none */
+	size_t from;      /* of it: what was looked at */
+	struct buf folded;
+	struct token_map map;
+	struct mark mark; /* that comes next; n is 0 where it is still to be looked for */
+};
+
 struct marker {
 	struct marker_spec spec;
 	struct arena arena;
@@ -58,6 +78,8 @@ struct marker {
 	struct marker_word word[MARKS_WORDS]; /* the last of a leaf first */
 	uint32_t leaves, words, loose;        /* loose: that are not plain */
 	uint64_t first[4];                    /* a bit for each byte that a plain one begins with */
+	struct marker_rx rx[MARKS_EXPRESSIONS];
+	uint32_t rxs;
 
 	struct str text;
 	struct tokens tokens;
@@ -111,6 +133,8 @@ static bool word_is_known(const struct marker *m, const struct query_node *node)
 {
 	for (uint32_t i = 0; i < m->words; i++) {
 		const struct marker_word *w = &m->word[i];
+		if (w->leaf == NO_LEAF)
+			continue;
 		const struct query_node *other = m->leaf[w->leaf].node;
 		if (w->plain && other->op == QUERY_WORD && node->op == QUERY_WORD &&
 		    str_eq(other->word[0].term, node->word[0].term) && !other->exact &&
@@ -179,6 +203,32 @@ static int add_leaf(struct marker *m, const struct query_node *node, struct err 
 	return 0;
 }
 
+static bool marker_is_late_now(void *ctx)
+{
+	struct marker *m = ctx;
+	if (m->spec.deadline_us)
+		m->late |= clock_mono_us() >= m->spec.deadline_us;
+	return m->late;
+}
+
+/* It has a number among the words, whose place stays empty. */
+static int add_expression(struct marker *m, const struct query_node *node, struct err *err)
+{
+	struct marker_rx *x = &m->rx[m->rxs];
+	size_t at;
+	if (m->rxs == MARKS_EXPRESSIONS || m->words == MARKS_WORDS)
+		return 0;
+	*x = (struct marker_rx){
+		.node = node, .word = m->words, .folded = BUF_INIT(4 * (size_t)LINE_MOST)};
+	if (rx_compile(&x->rx, node->match, !node->exact, &at, err) < 0)
+		return -1;
+	x->run = rx_run_new(x->rx);
+	rx_run_late(x->run, marker_is_late_now, m);
+	m->rxs++;
+	m->word[m->words++] = (struct marker_word){.leaf = NO_LEAF};
+	return 0;
+}
+
 static int add_leaves(struct marker *m, const struct query_node *node, struct err *err)
 {
 	switch (node->op) {
@@ -196,8 +246,9 @@ static int add_leaves(struct marker *m, const struct query_node *node, struct er
 	case QUERY_ALL:
 	case QUERY_COMPARE:
 	case QUERY_NOT:
-	case QUERY_MATCH:
 		return 0;
+	case QUERY_MATCH:
+		return add_expression(m, node, err);
 	}
 	return 0;
 }
@@ -220,6 +271,13 @@ void marker_free(struct marker **mp)
 	struct marker *m = *mp;
 	if (!m)
 		return;
+	for (uint32_t i = 0; i < m->rxs; i++) {
+		struct marker_rx *x = &m->rx[i];
+		rx_run_free(&x->run);
+		rx_free(&x->rx);
+		buf_free(&x->folded);
+		token_map_free(&x->map);
+	}
 	arena_free(&m->arena);
 	mem_free(mp);
 }
@@ -249,6 +307,13 @@ void marker_begin(struct marker *m, struct str attribute, struct str text)
 			memset(leaf->step, 0, node->words * sizeof *leaf->step);
 		if (leaf->side)
 			memset(leaf->side, 0, 2 * sizeof *leaf->side);
+	}
+	for (uint32_t i = 0; i < m->rxs; i++) {
+		struct marker_rx *x = &m->rx[i];
+		struct str name = x->node->attribute;
+		x->ended = name.n && !str_eq_nocase(name, attribute);
+		x->next_line = x->mark.n = 0;
+		x->text = (struct str){0};
 	}
 }
 
@@ -382,6 +447,8 @@ static void look_at_word(struct marker *m, const struct token *token)
 		return;
 	for (uint32_t i = 0; i < m->words; i++) {
 		const struct marker_word *w = &m->word[i];
+		if (w->leaf == NO_LEAF)
+			continue;
 		errors = 0;
 		if (w->plain ? may_be_plain && word_is_plainly(w, token)
 			     : m->leaf[w->leaf].here && word_is_loosely(w, token, &errors))
@@ -396,16 +463,100 @@ static bool marker_is_late(struct marker *m)
 	return m->late;
 }
 
-int marker_next(struct marker *m, struct marker_find *ret)
+/* Expressions */
+
+/* 1: there are no more lines. */
+static int take_line(struct marker *m, struct marker_rx *x)
+{
+	if (x->next_line >= m->text.n || marker_is_late_now(m))
+		return 1;
+	struct str line = str_from(m->text, x->next_line);
+	line = str_head(line, str_find_byte(line, '\n'));
+	x->line = x->next_line;
+	x->next_line += line.n + 1;
+	line.n -= line.n && line.p[line.n - 1] == '\r';
+	x->from = 0;
+	x->text = str_utf8_head(line, LINE_MOST);
+	if (x->node->exact)
+		return 0;
+	buf_clear(&x->folded);
+	x->map.n = 0;
+	token_fold_text(m->spec.rules, x->text, &x->folded, &x->map);
+	x->text = buf_str(&x->folded);
+	return 0;
+}
+
+/* Bytes of the text that a match was made of. */
+static struct mark match_mark(const struct marker_rx *x, struct rx_match match)
+{
+	size_t from = match.at, to = match.at + match.n;
+	if (!x->node->exact) {
+		const uint32_t *map = x->map.from;
+		while (to < x->map.n && map[to] == map[to - 1])
+			to++;
+		from = map[from];
+		to = map[to];
+	}
+	return (struct mark){(uint32_t)(x->line + from), (uint32_t)(to - from)};
+}
+
+/* Sets the mark that comes next. A match of nothing is not shown. */
+static void find_match(struct marker *m, struct marker_rx *x)
+{
+	struct rx_match match;
+	while (x->mark.n == 0 && !x->ended) {
+		if (!x->text.p || rx_find(x->run, x->text, x->from, &match) != 0) {
+			x->text.p = NULL;
+			x->ended = take_line(m, x) != 0;
+			continue;
+		}
+		x->from = match.at + MAX(match.n, 1u);
+		if (match.n)
+			x->mark = match_mark(x, match);
+		if (x->from >= x->text.n)
+			x->text.p = NULL;
+	}
+}
+
+/* The expression whose mark comes first, if it is not after `at`. */
+static struct marker_rx *first_match(struct marker *m, uint32_t at)
+{
+	struct marker_rx *first = NULL;
+	for (uint32_t i = 0; i < m->rxs; i++) {
+		struct marker_rx *x = &m->rx[i];
+		find_match(m, x);
+		if (x->mark.n && x->mark.at <= at && (!first || x->mark.at < first->mark.at))
+			first = x;
+	}
+	return first;
+}
+
+/* Words that were found wait in m->told; 1: there are no more. */
+static int find_words(struct marker *m)
 {
 	struct token token;
 	while (m->next == m->tells) {
 		m->next = m->tells = 0;
-		if (m->words == 0 || marker_is_late(m) || tokens_next(&m->tokens, &token) != 0)
+		if (m->words == m->rxs || marker_is_late(m) || tokens_next(&m->tokens, &token) != 0)
 			return 1;
 		look_at_word(m, &token);
 	}
-	*ret = m->told[m->next++];
+	return 0;
+}
+
+int marker_next(struct marker *m, struct marker_find *ret)
+{
+	bool words = find_words(m) == 0;
+	struct marker_rx *x =
+		m->rxs ? first_match(m, words ? m->told[m->next].mark.at : UINT32_MAX) : NULL;
+	if (x) {
+		*ret = (struct marker_find){x->mark, x->word};
+		x->mark.n = 0;
+	} else if (words) {
+		*ret = m->told[m->next++];
+	} else {
+		return 1;
+	}
 	return 0;
 }
 

@@ -9,8 +9,9 @@
 
 struct words_reader;
 
-/* Words and expressions of a query that are looked for; further ones are not marked. */
-enum { MARKS_WORDS = 64 };
+/* Words and expressions of a query that are looked for, and expressions among them, each of which
+ * may take RX_MEMORY; further ones are not marked. */
+enum { MARKS_WORDS = 64, MARKS_EXPRESSIONS = 4 };
 
 /* Made of a query, for any number of texts, one after the other. Of one thread. */
 struct marker;

@@ -40,6 +40,9 @@ struct exec_union {
 struct exec_term {
 	struct str attribute, term;
 	const struct terms_want *want; /* the terms that it means; NULL: itself */
+	uint32_t wants;                /* all of these together */
+	bool long_terms;               /* also those that may have been cut */
+	bool unscored;                 /* frequencies are not needed */
 	uint64_t df;
 	float weight;              /* of a score */
 	struct segment_term *info; /* by segment; df 0: not there, or made */
@@ -54,6 +57,7 @@ struct exec_term {
 
 struct exec_leaf {
 	const struct query_node *node;
+	uint32_t words;
 	uint32_t *term,
 		*times; /* numbers of the lists that must match, each once; how often meant */
 	uint32_t terms;
@@ -72,8 +76,9 @@ struct exec_node {
 	struct exec_leaf *leaf;
 	unsigned column; /* COMPARE: least <= number <= most */
 	int64_t least, most;
-	struct str value;    /* of a column of words, instead; may have "*" and "?" in it */
-	bool words, pattern; /* that is so */
+	struct str value;         /* of a column of words, instead; may have "*" and "?" in it */
+	bool words, pattern;      /* that is so */
+	struct exec_match *match; /* MATCH: the text is to be read */
 };
 
 struct exec_list {
@@ -126,6 +131,7 @@ struct exec {
 	size_t made;         /* bytes of lists that were made */
 	const struct query_node *ran; /* the query, with numbers for QUERY_ERRORS_BEST */
 	struct token_rules *rules;    /* opened here, where the query brings none */
+	struct exec_match *matches;   /* to be closed */
 	uint32_t ticks;
 
 	struct exec_term *term;
@@ -160,7 +166,7 @@ struct exec {
 	uint32_t bounds_left;      /* blocks whose bounds may be kept yet */
 
 	struct {
-		uint64_t blocks, blocks_passed, candidates, checks;
+		uint64_t blocks, blocks_passed, candidates, checks, texts;
 	} count;
 };
 
@@ -172,6 +178,11 @@ int exec_plan(struct exec *e, const struct query_node *root);
 /* 0: *ret is the leaf of a WORD, PHRASE or NEAR; the lists it needs are among e->term, but not
  * looked up. */
 int exec_leaf(struct exec *e, const struct query_node *node, struct exec_leaf **ret);
+/* The same of an expression whose matches lie within a word. */
+int exec_leaf_match(struct exec *e, const struct query_node *node, const struct rx *rx,
+		    struct exec_leaf **ret);
+/* One more among e->term, which is not shared: its number. */
+uint32_t exec_term_new(struct exec *e, struct exec_term term);
 int exec_look_up(struct exec *e, struct exec_term *t);
 /* The same tree with the least errors that find a document, where any will do. */
 int exec_best_errors(struct exec *e, const struct query_node *node, const struct query_node **ret);
@@ -273,6 +284,12 @@ int exec_loose_open(struct exec *e, const struct exec_leaf *leaf, struct exec_lo
 bool exec_loose(struct exec *e, struct exec_loose *c, uint32_t doc);
 void exec_loose_close(struct exec *e, struct exec_loose *c); /* also NULL */
 
+/* exec_text.c: expressions. */
+/* A leaf; or a node that reads texts, perhaps with a leaf before it (AND). */
+int exec_match_plan(struct exec *e, const struct query_node *node, struct exec_node *ret);
+bool exec_match(struct exec *e, struct exec_match *m, uint32_t doc);
+void exec_matches_close(struct exec *e); /* at the end of the query */
+
 /* exec_tree.c: any query, one document after the other; targets ascend. */
 struct exec_tree;
 struct exec_tree *exec_tree_open(struct exec *e, const struct exec_node *node);
@@ -280,6 +297,7 @@ bool exec_tree_matches(struct exec *e, struct exec_tree *t, uint32_t doc);
 /* Of a document that matches and was sought last. */
 uint32_t exec_tree_score(struct exec *e, struct exec_tree *t, uint32_t doc);
 uint32_t exec_tree_most(const struct exec_tree *t); /* a bound of all scores */
+bool exec_tree_reads(const struct exec_tree *t);    /* texts */
 void exec_tree_run(struct exec *e, const struct exec_node *root);
 
 /* The fast ways, by rank only. false: not a query for this one. */
@@ -315,6 +333,8 @@ static inline bool exec_enters(const struct exec *e, uint32_t doc, uint32_t scor
 	return exec_best_count(&e->best) < e->keep ||
 	       exec_key_of((uint64_t)score + e->rank_most, e->base + doc) > e->best.e[0];
 }
+/* Surely, by all that its place depends on. */
+bool exec_may_enter(const struct exec *e, uint32_t doc, uint32_t score);
 /* A match. Scores without what the static rank adds. */
 void exec_found(struct exec *e, uint32_t doc, uint32_t score);
 static inline bool exec_deleted(const struct exec *e, uint32_t doc)

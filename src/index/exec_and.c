@@ -22,6 +22,7 @@ struct and_run {
 	struct exec_tree **rest; /* what is not a leaf */
 	uint32_t rests;
 	uint32_t rest_most;
+	bool reads; /* some of these read texts */
 	/* Bounds for the current block: of the lists from i on, and of all else. */
 	uint32_t *bound_from;
 	/* Documents of the block that may match yet: scores so far, and for each list which of its
@@ -74,6 +75,17 @@ static bool open_lists(struct exec *e, struct and_run *a, const struct exec_node
 	return true;
 }
 
+/* What reads texts is asked last. */
+static void add_rest(struct and_run *a, struct exec_tree *t)
+{
+	uint32_t i = a->rests++;
+	for (; i > 0 && exec_tree_reads(a->rest[i - 1]) && !exec_tree_reads(t); i--)
+		a->rest[i] = a->rest[i - 1];
+	a->rest[i] = t;
+	a->rest_most += exec_tree_most(t);
+	a->reads |= exec_tree_reads(t);
+}
+
 /* What is not lists. false: no document of the segment matches. */
 static bool open_rest(struct exec *e, struct and_run *a, const struct exec_node *const *kid,
 		      uint32_t kids)
@@ -83,8 +95,7 @@ static bool open_rest(struct exec *e, struct and_run *a, const struct exec_node 
 	for (uint32_t i = 0; i < kids; i++) {
 		const struct exec_leaf *leaf = kid[i]->leaf;
 		if (!leaf) {
-			a->rest[a->rests] = exec_tree_open(e, kid[i]);
-			a->rest_most += exec_tree_most(a->rest[a->rests++]);
+			add_rest(a, exec_tree_open(e, kid[i]));
 		} else if (leaf->check && exec_check_open(e, leaf, a->list, a->lists,
 							  &a->check[a->checks++]) != 0) {
 			return false;
@@ -139,7 +150,7 @@ static void take_candidate(struct exec *e, struct and_run *a, uint32_t i)
 {
 	uint32_t doc = a->doc[i], score = a->score[i];
 	e->count.candidates++;
-	if (exec_deleted(e, doc))
+	if (exec_deleted(e, doc) || (a->reads && !exec_may_enter(e, doc, score + a->rest_most)))
 		return;
 	for (uint32_t k = 0; k < a->rests; k++)
 		if (!exec_tree_matches(e, a->rest[k], doc))

@@ -21,8 +21,16 @@ static uint32_t term_number(struct exec *e, struct str attribute, struct str ter
 {
 	for (uint32_t i = 0; i < e->terms; i++)
 		if (str_eq(e->term[i].term, term) && str_eq(e->term[i].attribute, attribute) &&
-		    same_want(e->term[i].want, want))
+		    !e->term[i].long_terms && same_want(e->term[i].want, want))
 			return i;
+	return exec_term_new(e, (struct exec_term){.attribute = attribute,
+						   .term = term,
+						   .want = want,
+						   .wants = want ? 1 : 0});
+}
+
+uint32_t exec_term_new(struct exec *e, struct exec_term term)
+{
 	if (e->terms == e->terms_room) {
 		uint32_t room = e->terms_room ? e->terms_room * 2 : 8;
 		struct exec_term *more = arena_array(e->arena, room, sizeof *more);
@@ -31,7 +39,7 @@ static uint32_t term_number(struct exec *e, struct str attribute, struct str ter
 		e->term = more;
 		e->terms_room = room;
 	}
-	e->term[e->terms] = (struct exec_term){.attribute = attribute, .term = term, .want = want};
+	e->term[e->terms] = term;
 	return e->terms++;
 }
 
@@ -102,13 +110,13 @@ static const struct terms_want *want_of(struct exec *e, const struct query_node 
 				  .open_left = left,
 				  .open_right = right,
 				  .exact = node->exact,
-				  .stemmed = is_stemmed(e) && !node->exact};
+				  .stemmed = is_stemmed(e)};
 	if (!word->pattern)
 		want.k = MIN((uint32_t)MAX(node->errors, 0), errors_most(want.word));
 	if (want.k)
 		want.kind = TERMS_ERRORS;
 	if (want.kind == TERMS_WORD && !left && !right) {
-		if (!want.stemmed)
+		if (!want.stemmed || want.exact)
 			return NULL;
 		want.kind = TERMS_PATTERN; /* as written: not the term, which is a stem */
 	}
@@ -134,17 +142,46 @@ static const struct terms_want *forgiven_want(struct exec *e, struct str attribu
 	return ret;
 }
 
-int exec_leaf(struct exec *e, const struct query_node *node, struct exec_leaf **ret)
+static struct exec_leaf *leaf_new(struct exec *e, const struct query_node *node, uint32_t words)
 {
 	struct exec_leaf *leaf = arena_alloc(e->arena, sizeof *leaf);
 	leaf->node = node;
+	leaf->words = words;
 	leaf->main = node->attribute.n && str_is(node->attribute, e->settings->main);
-	leaf->check = node->words > 1 || node->exact || leaf->main;
+	leaf->check = words > 1 || node->exact || leaf->main;
 	leaf->loose = node->op == QUERY_NEAR;
 	leaf->errors = (uint32_t)MAX(node->errors, 0);
-	leaf->term = arena_array(e->arena, node->words, sizeof *leaf->term);
-	leaf->times = arena_array(e->arena, node->words, sizeof *leaf->times);
-	leaf->combined = arena_array(e->arena, node->words, sizeof *leaf->combined);
+	leaf->term = arena_array(e->arena, words, sizeof *leaf->term);
+	leaf->times = arena_array(e->arena, words, sizeof *leaf->times);
+	leaf->combined = arena_array(e->arena, words, sizeof *leaf->combined);
+	return leaf;
+}
+
+/* want: NULL for a plain word. */
+static void leaf_add_word(struct exec *e, struct exec_leaf *leaf, uint32_t number, struct str term,
+			  const struct terms_want *want)
+{
+	struct str attribute = leaf->main ? STR("") : leaf->node->attribute;
+	uint32_t list = term_number(e, attribute, term, want);
+	leaf_add(leaf, list);
+	leaf->loose |= want != NULL;
+	leaf->check |= want && want->stemmed;
+	leaf->combined[number] = want ? list : term_number(e, STR(""), term, NULL);
+}
+
+static int leaf_end(struct exec *e, struct exec_leaf *leaf)
+{
+	leaf->loose &= leaf->check;
+	for (uint32_t i = 0; leaf->loose && i < leaf->words; i++)
+		e->term[leaf->combined[i]].kept = true;
+	for (uint32_t i = 0; leaf->node->filter && i < leaf->terms; i++)
+		leaf->times[i] = 0;
+	return e->failed ? -1 : 0;
+}
+
+int exec_leaf(struct exec *e, const struct query_node *node, struct exec_leaf **ret)
+{
+	struct exec_leaf *leaf = leaf_new(e, node, node->words);
 	struct str attribute = leaf->main ? STR("") : node->attribute;
 	for (uint32_t i = 0; i < node->words; i++) {
 		const struct terms_want *want = want_of(e, node, i);
@@ -152,20 +189,26 @@ int exec_leaf(struct exec *e, const struct query_node *node, struct exec_leaf **
 			want = forgiven_want(e, attribute, node->word[i].term);
 			leaf->errors += want ? want->k : 0;
 		}
-		struct str term = want ? want->word : node->word[i].term;
-		uint32_t number = term_number(e, attribute, term, want);
-		leaf_add(leaf, number);
-		leaf->loose |= want != NULL;
-		leaf->check |= want && want->stemmed;
-		leaf->combined[i] = want ? number : term_number(e, STR(""), term, NULL);
+		leaf_add_word(e, leaf, i, want ? want->word : node->word[i].term, want);
 	}
-	leaf->loose &= leaf->check;
-	for (uint32_t i = 0; leaf->loose && i < node->words; i++)
-		e->term[leaf->combined[i]].kept = true;
-	for (uint32_t i = 0; node->filter && i < leaf->terms; i++)
-		leaf->times[i] = 0;
 	*ret = leaf;
-	return e->failed ? -1 : 0;
+	return leaf_end(e, leaf);
+}
+
+int exec_leaf_match(struct exec *e, const struct query_node *node, const struct rx *rx,
+		    struct exec_leaf **ret)
+{
+	struct exec_leaf *leaf = leaf_new(e, node, 1);
+	struct terms_want *want = arena_alloc(e->arena, sizeof *want);
+	*want = (struct terms_want){.kind = TERMS_MATCH,
+				    .word = node->match,
+				    .exact = node->exact,
+				    .stemmed = is_stemmed(e),
+				    .rx = rx,
+				    .rules = exec_rules(e)};
+	leaf_add_word(e, leaf, 0, node->match, want);
+	*ret = leaf;
+	return leaf_end(e, leaf);
 }
 
 /* Lists */

@@ -64,9 +64,9 @@ static bool docs_made(struct exec *e, struct exec_list *l)
 
 static bool tfs_made(struct exec_list *l)
 {
-	const uint8_t *tf = l->made->tf + (size_t)l->block * SEGMENT_BLOCK;
+	const uint8_t *tf = l->made->tf;
 	for (uint32_t i = 0; i < SEGMENT_BLOCK; i++)
-		l->tfs[i] = tf[i];
+		l->tfs[i] = tf ? tf[(size_t)l->block * SEGMENT_BLOCK + i] : 1;
 	l->tfs_block = l->block;
 	return true;
 }

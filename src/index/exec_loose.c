@@ -181,9 +181,9 @@ int exec_loose_open(struct exec *e, const struct exec_leaf *leaf, struct exec_lo
 	c->attr_lists = node->attribute.n && !leaf->main;
 	if (node->attribute.n && c->attr < 0)
 		return 1;
-	c->word = arena_array(e->arena, node->words, sizeof *c->word);
-	c->order = arena_array(e->arena, node->words, sizeof *c->order);
-	for (uint32_t i = 0; i < node->words; i++) {
+	c->word = arena_array(e->arena, leaf->words, sizeof *c->word);
+	c->order = arena_array(e->arena, leaf->words, sizeof *c->order);
+	for (uint32_t i = 0; i < leaf->words; i++) {
 		c->words = i + 1;
 		int rc = open_word(e, c, i);
 		if (rc != 0)

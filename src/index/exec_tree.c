@@ -21,16 +21,28 @@ static uint32_t count_kids(const struct query_node *node)
 {
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < node->kids; i++)
-		n += node->kid[i]->op == node->op ? count_kids(node->kid[i]) : 1;
+		n += node->kid[i]->op == node->op ? count_kids(node->kid[i]) : 2;
 	return n;
+}
+
+/* An expression may have become two parts, of which the second is asked after all others. */
+static int add_kid(struct exec *e, const struct query_node *kid, struct exec_node *to)
+{
+	struct exec_node *n;
+	if (node_of(e, kid, &n) < 0)
+		return -1;
+	bool parts = kid->op == QUERY_MATCH && n->op == QUERY_AND && to->op == QUERY_AND;
+	to->kid[to->kids++] = parts ? n->kid[0] : n;
+	if (parts)
+		to->kid[to->kids++] = n->kid[1];
+	return 0;
 }
 
 static int add_kids(struct exec *e, const struct query_node *node, struct exec_node *to)
 {
 	for (uint32_t i = 0; i < node->kids; i++) {
 		bool same = node->kid[i]->op == node->op;
-		if (same ? add_kids(e, node->kid[i], to) < 0
-			 : node_of(e, node->kid[i], &to->kid[to->kids++]) < 0)
+		if (same ? add_kids(e, node->kid[i], to) < 0 : add_kid(e, node->kid[i], to) < 0)
 			return -1;
 	}
 	return 0;
@@ -44,13 +56,12 @@ static int node_of(struct exec *e, const struct query_node *node, struct exec_no
 	n->op = node->op;
 	if (node->op == QUERY_WORD || node->op == QUERY_PHRASE)
 		return words_of(e, node, n);
-	if (node->op == QUERY_MATCH)
-		return err_set(e->err, ERR_USAGE, "query, byte %u: expressions are not answered",
-			       node->at + 1);
 	if (node->op == QUERY_NEAR) {
 		n->op = QUERY_WORD;
 		return exec_leaf(e, node, &n->leaf);
 	}
+	if (node->op == QUERY_MATCH)
+		return exec_match_plan(e, node, n);
 	if (node->op == QUERY_COMPARE)
 		return exec_compare_of(e, node, n);
 	if (node->op == QUERY_NOT) {
@@ -86,7 +97,7 @@ int exec_plan(struct exec *e, const struct query_node *root)
 struct exec_tree {
 	enum query_op op; /* NOTHING: no document of this segment */
 	int64_t at;       /* the document found by the last seek; -1: there was none */
-	int64_t asked;    /* WORD: the document looked at last without a seek, */
+	int64_t asked;    /* WORD, MATCH: the document looked at last without a seek, */
 	bool matched;     /* and what came of it */
 	struct exec_tree **kid;
 	uint32_t kids;
@@ -96,6 +107,7 @@ struct exec_tree {
 	struct exec_check *check; /* or NULL */
 
 	struct exec_column column; /* COMPARE */
+	struct exec_match *match;  /* MATCH */
 };
 
 static void open_leaf(struct exec *e, const struct exec_leaf *leaf, struct exec_tree *t)
@@ -114,7 +126,15 @@ static void open_leaf(struct exec *e, const struct exec_leaf *leaf, struct exec_
 		t->op = QUERY_NOTHING;
 }
 
-/* Documents that may match, at most: what is rare is asked first. */
+bool exec_tree_reads(const struct exec_tree *t)
+{
+	bool reads = t->op == QUERY_MATCH;
+	for (uint32_t i = 0; i < t->kids && !reads; i++)
+		reads = exec_tree_reads(t->kid[i]);
+	return reads;
+}
+
+/* Documents that may match, at most: what is rare is asked first, and texts last. */
 static uint64_t size_of(const struct exec *e, const struct exec_tree *t)
 {
 	uint64_t n = 0;
@@ -132,7 +152,8 @@ static uint64_t size_of(const struct exec *e, const struct exec_tree *t)
 	case QUERY_COMPARE:
 		return t->column.most_docs;
 	default:
-		return e->docs + 1 + (uint64_t)(t->op == QUERY_NOT);
+		return e->docs + 1 + (uint64_t)(t->op == QUERY_NOT) +
+		       2 * (uint64_t)exec_tree_reads(t);
 	}
 }
 
@@ -158,6 +179,7 @@ struct exec_tree *exec_tree_open(struct exec *e, const struct exec_node *node)
 	struct exec_tree *t = arena_alloc(e->arena, sizeof *t);
 	t->op = node->op;
 	t->at = t->asked = -1;
+	t->match = node->match;
 	if (node->leaf) {
 		open_leaf(e, node->leaf, t);
 	} else if (node->op == QUERY_COMPARE) {
@@ -214,10 +236,19 @@ static uint32_t seek_column(struct exec *e, struct exec_tree *t, uint32_t doc)
 	return exec_column_seek(e, &t->column, doc);
 }
 
+static bool text_matches(struct exec *e, struct exec_tree *t, uint32_t doc)
+{
+	if (t->asked != (int64_t)doc)
+		t->matched = exec_match(e, t->match, doc);
+	t->asked = doc;
+	return t->matched;
+}
+
 static uint32_t seek_plain(struct exec *e, struct exec_tree *t, uint32_t doc)
 {
 	for (; doc < e->docs && !e->failed; doc++) {
 		bool found = t->op == QUERY_ALL ||
+			     (t->op == QUERY_MATCH && text_matches(e, t, doc)) ||
 			     (t->op == QUERY_NOT && !exec_tree_matches(e, t->kid[0], doc));
 		if (found)
 			return doc;
@@ -231,8 +262,9 @@ static uint32_t seek_plain(struct exec *e, struct exec_tree *t, uint32_t doc)
 static uint32_t exec_tree_seek(struct exec *e, struct exec_tree *t, uint32_t doc)
 {
 	static uint32_t (*const seeks[])(struct exec *, struct exec_tree *, uint32_t) = {
-		[QUERY_ALL] = seek_plain,      [QUERY_WORD] = seek_leaf, [QUERY_AND] = seek_and,
-		[QUERY_COMPARE] = seek_column, [QUERY_OR] = seek_or,     [QUERY_NOT] = seek_plain,
+		[QUERY_ALL] = seek_plain,   [QUERY_WORD] = seek_leaf,      [QUERY_AND] = seek_and,
+		[QUERY_MATCH] = seek_plain, [QUERY_COMPARE] = seek_column, [QUERY_OR] = seek_or,
+		[QUERY_NOT] = seek_plain,
 	};
 	if (t->op == QUERY_NOTHING || e->failed)
 		return NO_DOC;
@@ -265,6 +297,8 @@ bool exec_tree_matches(struct exec *e, struct exec_tree *t, uint32_t doc)
 		return leaf_matches(e, t, doc);
 	case QUERY_COMPARE:
 		return exec_column_has(&t->column, doc);
+	case QUERY_MATCH:
+		return text_matches(e, t, doc);
 	case QUERY_NOT:
 		return !exec_tree_matches(e, t->kid[0], doc);
 	case QUERY_AND:

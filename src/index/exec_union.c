@@ -17,6 +17,7 @@ enum {
 	DIGIT = 11,      /* bits that are sorted by at once */
 	SORT_FEW = 64,   /* sorted one by one */
 	NEAREST = 255,   /* no errors: the greatest wins, 0 is none yet */
+	LONG_FROM = 96,  /* bytes of a term that may have been cut, and stemmed then */
 	SWEEP = 1 << 10, /* words of 64 documents between two looks at the clock */
 };
 
@@ -363,6 +364,39 @@ static int end_union(struct making *m, size_t part)
 	return 0;
 }
 
+/* Words that are longer than terms can be are known by their beginning only: whatever is looked for
+ * may be in the rest. */
+static int take_long_terms(struct making *m, unsigned attr)
+{
+	struct err *err = m->e->err;
+	int rc = 0;
+	for (uint32_t length = LONG_FROM; rc == 0 && length <= TOKEN_TERM_MOST; length++) {
+		struct segment_blob blob;
+		if (segment_blob(m->segment, length, &blob, err) < 0)
+			return -1;
+		for (uint32_t i = 0; rc == 0 && i < blob.n; i++) {
+			struct terms_found one = {.term = {blob.p + (size_t)i * length, length}};
+			rc = segment_term(m->segment, attr, one.term, &one.info, err);
+			rc = rc == 0 ? take_term(m, &one) : MIN(rc, 0);
+		}
+	}
+	return rc;
+}
+
+static int take_terms(struct making *m, unsigned attr)
+{
+	struct exec *e = m->e;
+	const struct exec_term *t = m->term;
+	bool cut = false;
+	int rc = 0;
+	for (uint32_t i = 0; rc == 0 && i < t->wants && !e->cut && !m->full; i++)
+		rc = terms_each(m->segment, attr, &t->want[i], exec_late_now, e, take_term, m, &cut,
+				e->err);
+	if (rc == 0 && t->long_terms && !e->cut && !m->full)
+		rc = take_long_terms(m, attr);
+	return MIN(rc, 0);
+}
+
 int exec_union_make(struct exec *e, struct exec_term *t, size_t part)
 {
 	struct segment *s = e->part[part].segment;
@@ -370,14 +404,12 @@ int exec_union_make(struct exec *e, struct exec_term *t, size_t part)
 	if (e->cut || (t->attribute.n && (attr = segment_attr(s, t->attribute)) < 0))
 		return 0;
 	struct making m = {.e = e, .term = t, .segment = s, .docs = segment_info(s)->docs};
-	bool cut;
-	m.tfs = e->query->order == QUERY_BY_RANK || e->query->explain;
+	m.tfs = (e->query->order == QUERY_BY_RANK || e->query->explain) && !t->unscored;
 	m.errors = m.tfs && t->want->kind == TERMS_ERRORS;
 	m.keys_most = MAX(m.docs / SPARSE, (uint32_t)SEGMENT_BLOCK);
 	for (uint32_t i = 0; !m.tfs && i < SEGMENT_BLOCK; i++)
 		m.buffer[1][i] = 1;
-	int rc = terms_each(s, (unsigned)attr, t->want, exec_late_now, e, take_term, &m, &cut,
-			    e->err);
+	int rc = take_terms(&m, (unsigned)attr);
 	if (rc == 0)
 		rc = end_union(&m, part);
 	mem_free(&m.key);
@@ -396,7 +428,7 @@ void exec_union_score(struct exec *e, const struct exec_term *t, struct exec_uni
 	u->scores = arena_array(e->arena, (size_t)u->blocks * SEGMENT_BLOCK, sizeof *u->scores);
 	u->bounds = arena_array(e->arena, u->blocks, sizeof *u->bounds);
 	u->most = 0;
-	for (uint32_t b = 0; b < u->blocks && !exec_late(e); b++) {
+	for (uint32_t b = 0; u->tf && b < u->blocks && !exec_late(e); b++) {
 		size_t at = (size_t)b * SEGMENT_BLOCK;
 		uint32_t tf[SEGMENT_BLOCK], n = MIN(u->df - b * SEGMENT_BLOCK, SEGMENT_BLOCK);
 		uint32_t *score = u->scores + at, most = 0;

@@ -11,8 +11,8 @@
  * stem where the rules name a language. Words longer than the limits are cut at a character, in the
  * index and in queries alike, and so find each other by their beginning. */
 #pragma once
+#include "base/buf.h"
 #include "base/err.h"
-#include "base/str.h"
 
 enum {
 	TOKEN_TERM_MOST = 128, /* bytes of a term */
@@ -51,3 +51,15 @@ void tokens_init(struct tokens *t, const struct token_rules *rules, struct str t
 		 uint32_t position);
 /* 0: *ret is the next word; 1: there are no more. */
 int tokens_next(struct tokens *t, struct token *ret);
+
+/* A text as its words are folded, without stems and never cut; all else stays as it is. Bytes are
+ * added to *out. */
+struct token_map {
+	uint32_t *from; /* by byte that was added: of which byte of the text it was made; and the
+			 * end of the text */
+	size_t n, room; /* n: without the end */
+};
+/* map: NULL, or empty (n is 0). */
+void token_fold_text(const struct token_rules *rules, struct str text, struct buf *out,
+		     struct token_map *map);
+void token_map_free(struct token_map *map);

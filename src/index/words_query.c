@@ -54,6 +54,12 @@ static uint64_t value_of(const struct exec *e, uint32_t doc, uint32_t score)
 	return score + (rank > 0 ? (uint64_t)MIN(rank, UINT16_MAX) * RANK_STATIC_UNITS : 0);
 }
 
+bool exec_may_enter(const struct exec *e, uint32_t doc, uint32_t score)
+{
+	return exec_best_count(&e->best) < e->keep ||
+	       exec_key_of(value_of(e, doc, score), e->base + doc) > e->best.e[0];
+}
+
 void exec_found(struct exec *e, uint32_t doc, uint32_t score)
 {
 	e->seen++;
@@ -348,12 +354,12 @@ static int exec_explain(struct exec *e, struct hits *hits)
 	}
 	buf_printf(&out,
 		   "looked at: %zu segments, %llu blocks (%llu passed over), %llu candidates, %llu "
-		   "checks of positions\ntotal: %s%llu%s\nhits:\n",
+		   "checks of positions, %llu texts\ntotal: %s%llu%s\nhits:\n",
 		   e->parts, (unsigned long long)e->count.blocks,
 		   (unsigned long long)e->count.blocks_passed,
 		   (unsigned long long)e->count.candidates, (unsigned long long)e->count.checks,
-		   hits->total_exact ? "" : "at least ", (unsigned long long)hits->total,
-		   hits->cut ? ", the time was up" : "");
+		   (unsigned long long)e->count.texts, hits->total_exact ? "" : "at least ",
+		   (unsigned long long)hits->total, hits->cut ? ", the time was up" : "");
 	for (size_t i = 0; i < hits->n && rc == 0 && !out.over; i++)
 		rc = explain_hit(e, &hits->hit[i], &out);
 	hits->explain = arena_str(e->told, buf_str(&out));
@@ -397,6 +403,7 @@ int words_query(struct words_reader *r, const struct query *query, struct arena 
 	if (rc == 0 && query->explain)
 		rc = exec_explain(&e, &hits);
 	exec_best_free(&e.best);
+	exec_matches_close(&e);
 	token_rules_close(&e.rules);
 	arena_free(&scratch);
 	if (rc == 0)

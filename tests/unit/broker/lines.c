@@ -156,6 +156,24 @@ static void near_words_are_marked_where_they_are_near(void **state)
 	assert_string_equal(lines_in(same, "red"), "");
 }
 
+static void expressions_are_marked_in_their_lines(void **state)
+{
+	(void)state;
+	assert_string_equal(lines_in(parsed("/colou?r[ -]map/"),
+				     "A Colour-Map\ncolor map, COLOR MAP\r\ncolor\nmap"),
+			    "Full-Text: A [Colour-Map]\nFull-Text: [color map], [COLOR MAP]");
+	assert_string_equal(lines_in(parsed("=/Map/"), "map Map"), "Full-Text: map [Map]");
+	assert_string_equal(lines_in(parsed("/^e.e$/"), "\xc3\x89t\xc3\xa9\nete x"),
+			    "Full-Text: [\xc3\x89t\xc3\xa9]");
+	assert_string_equal(lines_in(parsed("/as/"), "Stra\xc3\x9f"
+						     "e"),
+			    "Full-Text: Str[a\xc3\x9f]e");
+	assert_string_equal(lines_in(parsed("/y*/"), "ayyb\nabc"), "Full-Text: a[yy]b");
+	assert_string_equal(lines_in(parsed("title : /map/"), "map"), "");
+	assert_string_equal(lines_in(parsed("apple /p[ix]e/ pear"), "apple pie\npear pxe"),
+			    "Full-Text: [apple] [pie]\nFull-Text: [pear] [pxe]");
+}
+
 static void there_are_ten_lines_at_most(void **state)
 {
 	struct soif doc = text_doc("x\nx\nx\nx\nx\nx\nx\nx");
@@ -233,6 +251,7 @@ int main(void)
 		TEST(patterns_errors_and_parts_are_marked),
 		TEST(errors_of_a_phrase_are_counted_together),
 		TEST(near_words_are_marked_where_they_are_near),
+		TEST(expressions_are_marked_in_their_lines),
 		TEST(there_are_ten_lines_at_most),
 		TEST(a_long_line_is_cut_around_its_first_mark),
 		TEST(marks_are_those_that_a_plain_search_finds),

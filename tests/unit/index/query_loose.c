@@ -22,11 +22,18 @@ static size_t throw(size_t n)
 
 static const char *const letters[] = {"a", "b", "c", "a", "b", "A", "B", "é", "e\xcc\x81", "ж"};
 
+/* Words whose stems are others. */
+static const char *const endings[] = {"cabs", "cab", "abbing", "abbed", "abb", "Cabs", "babies"};
+
 static void some_word(struct buf *b)
 {
 	size_t n = throw(8) ? 1 + throw(5) : 1 + throw(9), few = throw(3) ? 3 : ARRAY_LEN(letters);
 	if (throw(40) == 0) {
 		buf_add_text(b, "東");
+		return;
+	}
+	if (throw(6) == 0) {
+		buf_add_text(b, endings[throw(ARRAY_LEN(endings))]);
 		return;
 	}
 	while (n--)

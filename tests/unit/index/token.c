@@ -285,6 +285,86 @@ static void blocks_and_characters_agree(void **state)
 	}
 }
 
+/* The words of a text, each as its term, and what is between them. */
+static void fold_by_words(struct str text, struct buf *out)
+{
+	struct tokens t;
+	struct token token;
+	const char *at = text.p;
+	tokens_init(&t, rules, text, 0);
+	while (tokens_next(&t, &token) == 0) {
+		buf_add_str(out, str_range(at, token.form.p));
+		buf_add_str(out, token.term);
+		at = token.form.p + token.form.n;
+	}
+	buf_add_str(out, str_range(at, text.p + text.n));
+}
+
+static void texts_fold_as_their_words_do(void **state)
+{
+	(void)state;
+	static const char *const pieces[] = {"a",
+					     "B",
+					     "Zz",
+					     "7",
+					     " ",
+					     " ",
+					     "-",
+					     "\n",
+					     "\xff",
+					     "\xc3",
+					     "É",
+					     "e\xcc\x81",
+					     "ß",
+					     "ﬁ",
+					     "Ⅳ",
+					     "東",
+					     "か\xe3\x82\x99",
+					     "ｶﾞ",
+					     "Ж",
+					     "हिन्दी",
+					     "İ",
+					     "\xe1\x84\x92\xe1\x85\xa1\xe1\x86\xab",
+					     "ㅎㅏㄴ",
+					     "한",
+					     "²",
+					     "…",
+					     "ς"};
+	uint64_t dice_seed = 2718;
+	for (unsigned i = 0; i < 3000; i++) {
+		struct buf text = BUF_INIT(1 << 10), want = BUF_INIT(1 << 12), got = want;
+		struct token_map map = {0};
+		for (uint64_t n = dice(&dice_seed) % 12 + 1; n; n--)
+			buf_add_text(&text, pieces[dice(&dice_seed) % ARRAY_LEN(pieces)]);
+		fold_by_words(buf_str(&text), &want);
+		token_fold_text(rules, buf_str(&text), &got, &map);
+		if (!str_eq(buf_str(&got), buf_str(&want)))
+			fail_msg("'%s' is '%s', want '%s'", buf_text(&text), buf_text(&got),
+				 buf_text(&want));
+		assert_int_equal(got.n, map.n);
+		assert_int_equal(text.n, map.from[map.n]);
+		for (size_t k = 0; k < map.n; k++)
+			assert_true(map.from[k] <= map.from[k + 1]);
+		token_map_free(&map);
+		buf_free(&text);
+		buf_free(&want);
+		buf_free(&got);
+	}
+}
+
+static void long_words_of_texts_are_not_cut(void **state)
+{
+	(void)state;
+	struct buf text = BUF_INIT(1 << 12), got = BUF_INIT(1 << 12);
+	buf_fill(&text, 'X', 300);
+	buf_add_text(&text, "Éq");
+	token_fold_text(rules, buf_str(&text), &got, NULL);
+	assert_int_equal(302, got.n);
+	assert_true(str_ends(buf_str(&got), STR("xxeq")));
+	buf_free(&text);
+	buf_free(&got);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -298,6 +378,8 @@ int main(void)
 		cmocka_unit_test(stems_are_found_where_the_rules_name_a_language),
 		cmocka_unit_test(folding_twice_is_folding_once),
 		cmocka_unit_test(blocks_and_characters_agree),
+		cmocka_unit_test(texts_fold_as_their_words_do),
+		cmocka_unit_test(long_words_of_texts_are_not_cut),
 	};
 	return cmocka_run_group_tests(tests, open_rules, close_rules);
 }

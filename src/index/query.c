@@ -593,7 +593,7 @@ static int join_near(struct parser *p, const struct query_node *left,
 static int parse_near(struct parser *p, struct query_node **ret)
 {
 	struct parts pairs = {.op = QUERY_AND};
-	struct query_node *left, *right, *pair;
+	struct query_node *left, *right, *pair = NULL;
 	struct str near, digits;
 	size_t at = p->at;
 	uint64_t distance;

@@ -289,7 +289,7 @@ static struct str ascii_run(struct str word, bool at_start, char small[TOKEN_FOR
 			n++;
 		if (n > best.n && n <= TOKEN_FORM_MOST) {
 			best.n = n;
-			for (size_t k = 0; k < n; k++)
+			for (size_t k = 0; k < TOKEN_FORM_MOST && k < n; k++)
 				small[k] = ascii_lower(word.p[i + k]);
 		}
 		if (at_start)

@@ -182,13 +182,13 @@ static void compare_many(unsigned segments, unsigned rounds, const struct token_
 static void terms_are_those_of_plain_code(void **state)
 {
 	(void)state;
-	compare_many(unit_thorough() ? 40 : 4, unit_thorough() ? 4000 : 250, rules);
+	compare_many(unit_thorough() ? 10 : 4, unit_thorough() ? 2000 : 250, rules);
 }
 
 static void words_as_written_are_compared_where_terms_are_stems(void **state)
 {
 	(void)state;
-	compare_many(unit_thorough() ? 20 : 2, unit_thorough() ? 2000 : 120, english);
+	compare_many(unit_thorough() ? 4 : 2, unit_thorough() ? 1000 : 120, english);
 }
 
 /* Expressions that lie within a word: with literals, with several, with none, too short ones. */

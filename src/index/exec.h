@@ -50,7 +50,7 @@ struct exec_term {
 	bool kept;                 /* positions will be looked at */
 	/* How many terms, those of each segment, and which: there may be more, untold ones. */
 	uint64_t words;
-	struct str told[EXEC_WORDS_TOLD];
+	struct str *told;
 	uint32_t tolds;
 	bool untold;
 };
@@ -132,6 +132,7 @@ struct exec {
 	const struct query_node *ran; /* the query, with numbers for QUERY_ERRORS_BEST */
 	struct token_rules *rules;    /* opened here, where the query brings none */
 	struct exec_match *matches;   /* to be closed */
+	bool watched;                 /* there is a deadline, or somebody may cancel it */
 	uint32_t ticks;
 
 	struct exec_term *term;

@@ -196,12 +196,19 @@ static uint32_t join_block(struct exec *e, struct and_run *a, uint32_t k, uint32
 	if (!exec_list_docs(e, l))
 		return kept;
 	uint32_t n = exec_list_join(l, a->doc + from, to - from, which, at);
-	if (n == 0 || !exec_list_tfs(e, l))
+	if (n == 0 || (!l->made && !exec_list_tfs(e, l)))
 		return kept;
+	const uint32_t *made = l->made ? l->made->scores + l->block * SEGMENT_BLOCK : NULL;
+	const uint8_t *lengths = e->lengths;
+	uint32_t times = l->times;
+	float weight = l->weight;
 	uint32_t need = e->need > a->bound_from[k + 1] ? e->need - a->bound_from[k + 1] : 0;
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t old = from + which[i];
-		uint32_t score = a->score[old] + exec_list_score(e, l, at[i]);
+		uint32_t one =
+			made ? made[at[i]]
+			     : rank_score(weight, l->tfs[at[i]], e->norms.of[lengths[a->doc[old]]]);
+		uint32_t score = a->score[old] + times * one;
 		a->doc[kept] = a->doc[old];
 		a->score[kept] = score;
 		for (uint32_t j = 0; j < k; j++)

@@ -258,6 +258,7 @@ static int finds_any(struct exec *e, const struct query_node *node, bool *ret)
 			   .told = &scratch,
 			   .err = e->err,
 			   .deadline_us = e->deadline_us,
+			   .watched = e->watched,
 			   .keep = 1};
 	int rc = exec_plan(&try, node);
 	if (rc == 0)

@@ -183,6 +183,8 @@ static void tell_word(struct making *m, struct str word)
 	struct exec_term *t = m->term;
 	uint32_t i = 0;
 	t->words++;
+	if (!t->told)
+		t->told = arena_array(m->e->arena, EXEC_WORDS_TOLD, sizeof *t->told);
 	while (!t->untold && i < t->tolds && !str_eq(t->told[i], word))
 		i++;
 	if (t->untold || i < t->tolds)

@@ -33,7 +33,7 @@ bool exec_late_now(void *ctx)
 
 bool exec_late(struct exec *e)
 {
-	if (e->cut || ++e->ticks % TICKS)
+	if (!e->watched || e->cut || ++e->ticks % TICKS)
 		return e->cut;
 	return exec_late_now(e);
 }
@@ -385,6 +385,7 @@ int words_query(struct words_reader *r, const struct query *query, struct arena 
 	e.part = words_parts(r, &e.parts);
 	e.keep = query->limit ? query->offset + query->limit : 0;
 	e.deadline_us = query->budget_us ? clock_mono_us() + query->budget_us : 0;
+	e.watched = e.deadline_us || query->cancel;
 	int rc = exec_best_errors(&e, query->root, &e.ran);
 	if (rc == 0)
 		rc = exec_plan(&e, e.ran);

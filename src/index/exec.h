@@ -348,3 +348,7 @@ bool exec_late_now(void *e); /* the same at once: before what takes long */
 /* words_query.c: all segments, one after the other. */
 int exec_segments(struct exec *e);
 int exec_fail(struct exec *e);
+/* What a query cannot ask of this index, with the character where it stands. */
+#define EXEC_REFUSE(e, node, fmt, ...)                             \
+	err_set((e)->err, ERR_USAGE, "query, character %zu: " fmt, \
+		query_character((e)->query->written, (node)->at), ##__VA_ARGS__)

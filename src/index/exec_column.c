@@ -84,10 +84,9 @@ static void word_of(struct exec *e, const struct query_node *node, struct exec_n
 static int not_a_value(struct exec *e, const struct query_node *node, enum words_type type,
 		       const struct query_value *v)
 {
-	return err_set(e->err, ERR_USAGE,
-		       "query, byte %u: '" STR_FMT "' is a %s in this index, '" STR_FMT "' is none",
-		       node->at + 1, STR_ARG(str_head(node->attribute, 64)), words_type_name(type),
-		       STR_ARG(str_head(v->text, 64)));
+	return EXEC_REFUSE(e, node, "'" STR_FMT "' is a %s in this index, '" STR_FMT "' is none",
+			   STR_ARG(str_head(node->attribute, 64)), words_type_name(type),
+			   STR_ARG(str_head(v->text, 64)));
 }
 
 int exec_compare_of(struct exec *e, const struct query_node *node, struct exec_node *ret)
@@ -96,20 +95,17 @@ int exec_compare_of(struct exec *e, const struct query_node *node, struct exec_n
 	int64_t from, to, ignored;
 	bool between = node->relation == QUERY_BETWEEN;
 	if (column_of(e, node->attribute, &ret->column, &type) == 1)
-		return err_set(e->err, ERR_USAGE,
-			       "query, byte %u: '" STR_FMT
-			       "' is not a number or date of this index",
-			       node->at + 1, STR_ARG(str_head(node->attribute, 64)));
+		return EXEC_REFUSE(e, node, "'" STR_FMT "' is not a number or date of this index",
+				   STR_ARG(str_head(node->attribute, 64)));
 	if (type == WORDS_WORD && node->relation == QUERY_EQUAL) {
 		word_of(e, node, ret);
 		return 0;
 	}
 	if (type == WORDS_WORD)
-		return err_set(e->err, ERR_USAGE,
-			       "query, byte %u: '" STR_FMT
-			       "' is a word in this index, which is equal to a value or not; write "
-			       "it with a colon",
-			       node->at + 1, STR_ARG(str_head(node->attribute, 64)));
+		return EXEC_REFUSE(e, node,
+				   "'" STR_FMT "' is a word in this index, not a number or date; "
+				   "write it with a colon and a value",
+				   STR_ARG(str_head(node->attribute, 64)));
 	if (!value_of(type, &node->value, &from, &to))
 		return not_a_value(e, node, type, &node->value);
 	if (between && !value_of(type, &node->upto, &ignored, &to))

@@ -36,8 +36,8 @@ static int compile_match(struct exec *e, const struct query_node *node, struct e
 	m->arena = ARENA_INIT(SIZE_MAX);
 	m->lines = BUF_INIT(TEXT_MOST);
 	if (rx_compile(&m->rx, node->match, !node->exact, &at, &why) < 0)
-		return err_set(e->err, why.code, "query, byte %u: expression, byte %zu: %s",
-			       node->at + 1, at + 1, why.msg);
+		return EXEC_REFUSE(e, node, "expression, character %zu: %s",
+				   query_character(node->match, at), why.msg);
 	m->next = e->matches;
 	e->matches = m;
 	m->run = rx_run_new(m->rx);
@@ -179,10 +179,9 @@ int exec_match_plan(struct exec *e, const struct query_node *node, struct exec_n
 		return exec_leaf_match(e, node, m->rx, &ret->leaf);
 	}
 	if (!e->query->text)
-		return err_set(e->err, ERR_USAGE,
-			       "query, byte %u: an expression for more than parts of words needs "
-			       "the text of documents, which is not kept here",
-			       node->at + 1);
+		return EXEC_REFUSE(e, node,
+				   "an expression for more than parts of words needs the text of "
+				   "documents, which is not kept here");
 	struct exec_leaf *leaf = leaf_of_literals(e, m);
 	if (e->failed)
 		return -1;

@@ -42,14 +42,13 @@ static size_t count_chars(struct str s)
 	return n;
 }
 
-/* Places are told as people count: characters, the first is 1. */
-static size_t character_of(const struct parser *p, size_t at)
+size_t query_character(struct str text, size_t at)
 {
-	return 1 + count_chars(str_head(p->text, at));
+	return 1 + count_chars(str_head(text, at));
 }
 
-#define REFUSE(p, at, fmt, ...)                                                         \
-	err_set((p)->err, ERR_USAGE, "query, character %zu: " fmt, character_of(p, at), \
+#define REFUSE(p, at, fmt, ...)                                                                    \
+	err_set((p)->err, ERR_USAGE, "query, character %zu: " fmt, query_character((p)->text, at), \
 		##__VA_ARGS__)
 
 /* -1: the end. */
@@ -186,9 +185,9 @@ static int errors_of(struct parser *p, const struct written *w, struct query_nod
 		return REFUSE(p, at, "'~" STR_FMT "' is not a number of errors from 1 to %d",
 			      STR_ARG(str_head(w->k, 20)), QUERY_ERRORS_MOST);
 	if (k > most)
-		return REFUSE(p, at, "'~%u': %s have at most %u errors, fewer than letters",
-			      (unsigned)k, node->words > 1 ? "these words can" : "this word can",
-			      most);
+		return REFUSE(p, at,
+			      "'~%u': a word has fewer errors than letters, so here at most %u",
+			      (unsigned)k, most);
 	node->errors = (int8_t)k;
 	return 0;
 }
@@ -785,7 +784,10 @@ int query_parse(struct str text, const struct query_options *options,
 	if (rc == 0) {
 		if (p.noted > NOTES_MOST)
 			buf_printf(&p.notes, "and %u more\n", p.noted - NOTES_MOST);
-		*ret = (struct query){.root = root, .rules = rules, .limit = 10};
+		*ret = (struct query){.root = root,
+				      .written = arena_str(arena, p.text),
+				      .rules = rules,
+				      .limit = 10};
 		if (p.notes.n)
 			ret->notes = arena_str(arena, buf_str(&p.notes));
 	}

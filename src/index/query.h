@@ -109,6 +109,7 @@ enum query_order {
 
 struct query {
 	struct query_node *root;
+	struct str written; /* the text it was read from, for messages; empty: there is none */
 	const struct token_rules *rules; /* that it was read by; NULL: opened where needed */
 	struct str notes; /* lines of text: what was taken otherwise than it was written */
 	enum query_order order;
@@ -143,6 +144,9 @@ struct query_options {
 int query_parse(struct str text, const struct query_options *options,
 		const struct token_rules *rules, struct arena *arena, struct query *ret,
 		struct err *err);
+
+/* The character at a byte of a text, as people count: the first is 1. */
+size_t query_character(struct str text, size_t at);
 
 /* The most errors that a node may have: each word fewer than letters, a phrase the sum of that,
  * NEAR what the longer of its words may; at most QUERY_ERRORS_MOST. Patterns have none. */

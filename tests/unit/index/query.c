@@ -119,8 +119,10 @@ static void what_is_compared_must_be_a_column_and_a_value_of_it(void **state)
 	struct words_writer *w = writer_of("columns");
 	put(w, "a", STR("t"), STR("x"));
 	struct words_reader *r = reader_of(&w, "columns");
-	struct query q = parsed("x height > 5");
-	refuses(r, &q, "byte 3: 'height' is not a number or date of this index");
+	struct query q = parsed("\303\251 height > 5"); /* characters are counted, not bytes */
+	refuses(r, &q, "query, character 3: 'height' is not a number or date of this index");
+	q = parsed("\303\251 /\303\251(?=a)/");
+	refuses(r, &q, "query, character 3: expression, character 2: look-around");
 	q = parsed("size > 2024-05");
 	refuses(r, &q, "'size' is a number in this index, '2024-05' is none");
 	q = parsed("x");

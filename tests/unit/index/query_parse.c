@@ -259,12 +259,17 @@ static void errors_are_fewer_than_letters(void **state)
 	refuses("appel~0", "character 6: '~0' is not a number of errors from 1 to 8");
 	refuses("abcdefghijk~9", "character 12: '~9' is not a number of errors from 1 to 8");
 	refuses("abc~99999999999999999999999", "from 1 to 8");
-	refuses("x appel~5", "character 8: '~5': this word can have at most 4 errors");
-	refuses("\303\251t\303\251~3", "character 4: '~3': this word can have at most 2");
-	refuses("e\314\201t~2", "character 4: '~2': this word can have at most 1");
-	refuses("a~1", "at most 0 errors");
-	refuses("\"ab cd\"~3", "character 8: '~3': these words can have at most 2 errors");
-	refuses("\346\235\261\344\272\254~1", "character 3: '~1': these words can have at most 0");
+	refuses("x appel~5",
+		"character 8: '~5': a word has fewer errors than letters, so here at most 4");
+	refuses("\303\251t\303\251~3",
+		"character 4: '~3': a word has fewer errors than letters, so here at most 2");
+	refuses("e\314\201t~2",
+		"character 4: '~2': a word has fewer errors than letters, so here at most 1");
+	refuses("a~1", "so here at most 0");
+	refuses("\"ab cd\"~3",
+		"character 8: '~3': a word has fewer errors than letters, so here at most 2");
+	refuses("\346\235\261\344\272\254~1",
+		"character 3: '~1': a word has fewer errors than letters, so here at most 0");
 	refuses("app*~1", "character 5: '~' after a pattern");
 	refuses("\"app* pie\"~", "character 11: '~' after a pattern");
 	reads("abcdefghi~8 \"abc def\"~4", "(\"abcdefghi\"~8 AND \"abc def\"~4)");

@@ -189,8 +189,47 @@ static int find_choices(struct meant *m, struct str attribute, const struct term
 	return 0;
 }
 
-static int doubt_word(struct meant *m, struct str attribute, struct query_word *word)
+/* Whether a word that may be a part of others, or have errors, finds one. 1: it does not. */
+static int finds_others(struct meant *m, const struct query_node *node, uint32_t number)
 {
+	struct str word = node->word[number].folded;
+	bool near = node->op == QUERY_NEAR;
+	struct terms_want want = {
+		.kind = TERMS_WORD,
+		.word = word,
+		.open_left = node->parts && (near || number == 0),
+		.open_right = node->parts && (near || number + 1 == node->words),
+		.stemmed = words_settings(m->reader)->language[0] != 0,
+		.rules = m->rules,
+	};
+	uint32_t letters = letters_of(word);
+	if (node->errors > 0 && letters > 1 && letters <= ERRORS_CHARS_MOST) {
+		want.kind = TERMS_ERRORS;
+		want.k = MIN((uint32_t)node->errors, letters - 1);
+	}
+	if (want.kind == TERMS_WORD && !want.open_left && !want.open_right)
+		return 1;
+	for (size_t i = 0; i < m->parts; i++) {
+		struct terms_found *found;
+		size_t n = 0;
+		unsigned list;
+		bool cut;
+		if (list_number(m->part[i].segment, node->attribute, &list) != 0)
+			continue;
+		if (terms_find(m->part[i].segment, list, &want, m->arena, 1, meant_is_late, m,
+			       &found, &n, &cut, m->err) < 0)
+			return -1;
+		if (n)
+			return 0;
+	}
+	return 1;
+}
+
+/* A word of `node`; `word` is its copy, which may be replaced. */
+static int doubt_word(struct meant *m, const struct query_node *node, uint32_t number,
+		      struct query_word *word)
+{
+	struct str attribute = node->attribute;
 	struct doubtful *d = &m->word[m->words];
 	struct terms_want want;
 	uint64_t df, docs;
@@ -200,6 +239,9 @@ static int doubt_word(struct meant *m, struct str attribute, struct query_word *
 		return -1;
 	if (!suggest_is_rare(df, docs) || !suggest_neighbours(word->term, &want))
 		return 0;
+	int rc = finds_others(m, node, number);
+	if (rc != 1)
+		return rc;
 	*d = (struct doubtful){.word = word};
 	if (find_choices(m, attribute, &want, df, docs, d) < 0)
 		return -1;
@@ -213,7 +255,8 @@ static int doubt_word(struct meant *m, struct str attribute, struct query_word *
 static bool node_is_plain(const struct meant *m, const struct query_node *node)
 {
 	return (node->op == QUERY_WORD || node->op == QUERY_PHRASE || node->op == QUERY_NEAR) &&
-	       !node->exact && !node->filter && node->errors == 0 &&
+	       !node->exact && !node->filter &&
+	       (node->errors == 0 || (node->errors > 0 && node->plain)) &&
 	       (!node->attribute.n || words_column(words_settings(m->reader), node->attribute) < 0);
 }
 
@@ -230,7 +273,7 @@ static int copy_node(struct meant *m, const struct query_node *node, bool below_
 	uint32_t known = m->words;
 	if (!below_not && node_is_plain(m, node))
 		for (uint32_t i = 0; i < node->words; i++)
-			if (doubt_word(m, node->attribute, &copy->word[i]) < 0)
+			if (doubt_word(m, node, i, &copy->word[i]) < 0)
 				return -1;
 	if (m->words > known)
 		copy->value = (struct query_value){0}; /* its text was that of the words */

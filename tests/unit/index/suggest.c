@@ -111,16 +111,22 @@ static const char *suggested(struct words_reader *r, const char *prefix, uint32_
 }
 
 /* What was perhaps meant; "-": nothing is known. */
-static const char *meant(struct words_reader *r, const char *text)
+static const char *meant_with(struct words_reader *r, const char *text,
+			      const struct query_options *options)
 {
 	struct query q;
 	struct str ret;
-	if (query_parse(str_of(text), NULL, rules, &arena, &q, &err) < 0)
+	if (query_parse(str_of(text), options, rules, &arena, &q, &err) < 0)
 		fail_msg("'%s': %s", text, err.msg);
 	int rc = words_did_you_mean(r, &q, rules, &arena, &ret, &err);
 	if (rc < 0)
 		fail_msg("%s", err.msg);
 	return rc == 1 ? "-" : arena_text(&arena, ret);
+}
+
+static const char *meant(struct words_reader *r, const char *text)
+{
+	return meant_with(r, text, NULL);
 }
 
 static void words_come_by_their_documents_over_all_segments(void **state)
@@ -241,6 +247,16 @@ static void what_hardly_any_document_has_is_put_right(void **state)
 	assert_string_equal(meant(r, "=kernal"), "-");
 	assert_string_equal(meant(r, "anb"), "\"and\"");
 	assert_string_equal(meant(r, "x"), "-");
+	/* A word that finds something as the options have it is not doubted. */
+	const struct query_options parts = {.parts = true}, one = {.errors = 1},
+				   two = {.errors = 2};
+	assert_string_equal(meant(r, "ernel"), "kernel");
+	assert_string_equal(meant_with(r, "ernel", &parts), "-");
+	assert_string_equal(meant_with(r, "kernxl", &parts), "kernel");
+	assert_string_equal(meant_with(r, "\"inux ernel\"", &parts), "\"inux kernel\"");
+	assert_string_equal(meant_with(r, "kernal", &one), "-");
+	assert_string_equal(meant_with(r, "kerenl", &one), "kernel");
+	assert_string_equal(meant_with(r, "kerenl", &two), "-");
 	words_close(&r);
 }
 

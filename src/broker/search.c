@@ -230,6 +230,16 @@ static int answer_query(struct search *s, struct words_reader *words, const stru
 	return words_did_you_mean(words, &q, s->rules, arena, &ret->meant, err) < 0 ? -1 : 0;
 }
 
+int search_ask_facets(struct search_ask *ask, const struct value_list *names, struct err *err)
+{
+	if (names->n > QUERY_FACETS_MOST)
+		return err_set(err, ERR_USAGE, "facets: %zu names, at most %d can be asked for",
+			       names->n, QUERY_FACETS_MOST);
+	for (ask->facets = 0; ask->facets < names->n; ask->facets++)
+		ask->facet[ask->facets] = str_of(names->item[ask->facets]);
+	return 0;
+}
+
 int search_run(struct search *s, const struct search_ask *ask, struct arena *arena,
 	       struct search_answer *ret, struct err *err)
 {

@@ -2,6 +2,7 @@
  * collector wrote, in any process, while it goes on writing; each answer is of one moment. */
 #pragma once
 #include "base/jsonw.h"
+#include "base/value.h"
 #include "broker/lines.h"
 
 struct search;
@@ -27,6 +28,9 @@ struct search_ask {
 	bool meant;                 /* say what was perhaps meant */
 	const atomic_bool *cancel;  /* NULL, or set by another thread: as if the time were up */
 };
+
+/* Sets what is counted by. ERR_USAGE: more names than can be asked for. Names are kept. */
+int search_ask_facets(struct search_ask *ask, const struct value_list *names, struct err *err);
 
 struct search_row {
 	struct str url;

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/jsonw.h"
 #include "cmd/commands.h"
+#include "cmd/text.h"
 #include "index/segment.h"
 
 #include <inttypes.h>
@@ -34,6 +35,26 @@ int index_open(const char *folder, struct words_reader **ret, struct docstore **
 	}
 	*ret_docs = docs;
 	return 0;
+}
+
+void index_put_facets(struct buf *out, const struct hits *hits)
+{
+	const char *about = hits->facet_sample ? "about " : "";
+	for (uint32_t i = 0; i < hits->facets; i++) {
+		const struct facet *f = &hits->facet[i];
+		put_safe(out, f->name);
+		buf_add_text(out, ":\n");
+		for (uint32_t k = 0; k < f->n; k++) {
+			buf_printf(out, "%s%8" PRIu64 "  ", about, f->shown[k].count);
+			put_safe(out, f->shown[k].value);
+			buf_add_byte(out, '\n');
+		}
+		if (f->rest)
+			buf_printf(out, "%s%8" PRIu64 "  others\n", about, f->rest);
+	}
+	if (hits->facet_sample)
+		buf_printf(out, "counted: a sample of %" PRIu64 " of %" PRIu64 " documents\n",
+			   hits->facet_sample, hits->facet_of);
 }
 
 /* stats */

@@ -12,5 +12,8 @@ void index_path(const char *folder, const char *name, char *ret);
 int index_open(const char *folder, struct words_reader **ret, struct docstore **ret_docs,
 	       struct err *err);
 
+/* Facets for people; nothing where none were asked for. */
+void index_put_facets(struct buf *out, const struct hits *hits);
+
 extern const struct command index_build_command, index_query_command, index_stats_command,
 	index_check_command, index_dump_command, index_suggest_command;

@@ -153,26 +153,6 @@ static void put_shown(struct buf *out, struct str text)
 	}
 }
 
-static void print_facets(struct asking *a, const struct hits *hits)
-{
-	const char *about = hits->facet_sample ? "about " : "";
-	for (uint32_t i = 0; i < hits->facets; i++) {
-		const struct facet *f = &hits->facet[i];
-		put_shown(&a->out, f->name);
-		buf_add_text(&a->out, ":\n");
-		for (uint32_t k = 0; k < f->n; k++) {
-			buf_printf(&a->out, "%s%8" PRIu64 "  ", about, f->shown[k].count);
-			put_shown(&a->out, f->shown[k].value);
-			buf_add_byte(&a->out, '\n');
-		}
-		if (f->rest)
-			buf_printf(&a->out, "%s%8" PRIu64 "  others\n", about, f->rest);
-	}
-	if (hits->facet_sample)
-		buf_printf(&a->out, "counted: a sample of %" PRIu64 " of %" PRIu64 " documents\n",
-			   hits->facet_sample, hits->facet_of);
-}
-
 static void print_text(struct asking *a, const struct hits *hits)
 {
 	for (size_t i = 0; i < hits->n; i++) {
@@ -183,12 +163,19 @@ static void print_text(struct asking *a, const struct hits *hits)
 		put_shown(&a->out, title_of(a, h));
 		buf_add_byte(&a->out, '\n');
 	}
-	buf_printf(&a->out, "%s%" PRIu64 " documents%s\n", hits->total_exact ? "" : "at least ",
-		   hits->total, hits->cut ? ", the time was up" : "");
-	print_facets(a, hits);
+	buf_printf(&a->out, "%s%" PRIu64 " document%s%s\n", hits->total_exact ? "" : "at least ",
+		   hits->total, hits->total == 1 ? "" : "s", hits->cut ? ", the time was up" : "");
+	index_put_facets(&a->out, hits);
 	buf_add_str(&a->out, hits->notes);
 	buf_add_text(&a->out, hits->notes.n && !str_ends(hits->notes, STR("\n")) ? "\n" : "");
 	buf_add_str(&a->out, hits->explain);
+}
+
+static void print_count(struct asking *a, const struct hits *hits)
+{
+	buf_printf(&a->out, "%s%" PRIu64 "%s\n", hits->total_exact ? "" : "at least ", hits->total,
+		   hits->cut ? ", the time was up" : "");
+	index_put_facets(&a->out, hits);
 }
 
 static void print_json(struct asking *a, const struct hits *hits, double us)
@@ -227,8 +214,7 @@ static int ask_single(struct asking *a, struct err *err)
 	if (a->o->json)
 		print_json(a, &hits, us);
 	else if (a->o->count)
-		buf_printf(&a->out, "%s%" PRIu64 "\n", hits.total_exact ? "" : "at least ",
-			   hits.total);
+		print_count(a, &hits);
 	else
 		print_text(a, &hits);
 	cmd_flush(a->call, &a->out);

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "cmd/commands.h"
 #include "cmd/help.h"
+#include "cmd/index_cmd.h"
 #include "cmd/text.h"
 
 #include <limits.h>
@@ -13,6 +14,7 @@ struct search_options {
 	const char *site, *type;
 	int order;
 	bool json, urls, lines, best, parts, exact, strict;
+	struct value_list facets;
 };
 
 static const char *const orders[] = {"rank", "time", "none", NULL};
@@ -40,6 +42,9 @@ static const struct cmd_option options[] = {
 		 "words that hardly any document has do not mean their neighbours too"),
 	CMD_FLAG(0, "lines", struct search_options, lines,
 		 "the lines that matched, with their attribute, in place of a part of the text"),
+	CMD_OPTION(0, "NAMES", "facets", VALUE_LIST_AT(struct search_options, facets),
+		   .help = "count the documents by these: site, type, language, way, gatherer, "
+			   "year, size"),
 	CMD_FLAG(0, "json", struct search_options, json, "print JSON"),
 	CMD_FLAG(0, "urls", struct search_options, urls, "only URLs, a line each"),
 };
@@ -107,6 +112,10 @@ static void put_summary(struct buf *out, const struct search_ask *ask,
 	if (ask->offset + a->n < a->total)
 		buf_printf(out, "; the next page: --page %lld", (long long)page + 1);
 	buf_add_byte(out, '\n');
+	index_put_facets(out, &(struct hits){.facet = a->facet,
+					     .facets = a->facets,
+					     .facet_sample = a->facet_sample,
+					     .facet_of = a->facet_of});
 	put_notes(out, a->notes);
 	if (a->meant.n) {
 		buf_add_text(out, "Did you mean: ");
@@ -167,7 +176,8 @@ static int run(const struct cmd_call *call)
 		.lines = o->lines,
 		.meant = true,
 	};
-	if (search_open(&s, data, &err) < 0 || search_run(s, &ask, &arena, &answer, &err) < 0)
+	if (search_ask_facets(&ask, &o->facets, &err) < 0 || search_open(&s, data, &err) < 0 ||
+	    search_run(s, &ask, &arena, &answer, &err) < 0)
 		return cmd_fail(call, &err);
 	if (answer.documents == 0 && !o->json) {
 		fprintf(stderr,
@@ -198,7 +208,9 @@ const struct command search_command = {
 	.args_help = "several arguments make one query",
 	CMD_EXAMPLES({"garner search free software", "documents with both words"},
 		     {"garner search '\"public license\" NOT gpl'", "a phrase, without a word"},
-		     {"garner search --lines -e 1 copyrigth", "the lines with a word like this"},
+		     {"garner search --lines -e 1 copyrigt", "the lines with a word like this"},
+		     {"garner search --facets site,type,year license",
+		      "also how many there are of each"},
 		     {"garner search 'title : manual' --site 127.0.0.1:8081",
 		      "by attribute, on one host"}),
 	CMD_EXITS({1, "nothing was found"}, {4, "the index is damaged"}),

@@ -30,6 +30,8 @@ const struct http_param web_search_params[WEB_SEARCH_PARAMS] = {
 	  .help = "Words that hardly any document has also mean their neighbours"}},
 	{{"lines", VALUE_BOOL_AT(struct web_search, lines), .fallback = "no",
 	  .help = "The lines that matched, in JSON"}},
+	{{"facets", VALUE_LIST_AT(struct web_search, facets), .fallback = "",
+	  .help = "What the matches are counted by, in JSON: site, type, year ..."}},
 };
 
 static struct search_ask ask_of(const struct web_search *p)
@@ -377,10 +379,12 @@ int web_search_page(struct http_request *req, struct http_answer *ret, struct er
 int web_search_api(struct http_request *req, struct http_answer *ret, struct err *err)
 {
 	const struct web *w = req->ctx;
-	struct search_ask ask = ask_of(req->params);
+	const struct web_search *p = req->params;
+	struct search_ask ask = ask_of(p);
 	struct jsonw j = JSONW_INIT(ret->body);
 	struct search_answer answer;
-	if (search_run(w->search, &ask, &req->arena, &answer, err) < 0)
+	if (search_ask_facets(&ask, &p->facets, err) < 0 ||
+	    search_run(w->search, &ask, &req->arena, &answer, err) < 0)
 		return -1;
 	search_answer_json(&ask, &answer, &j);
 	buf_add_byte(ret->body, '\n');

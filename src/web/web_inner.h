@@ -47,8 +47,9 @@ struct web_search {
 	const char *q, *site, *type;
 	int64_t page, n, errors;
 	bool best, parts, exact, forgive, lines;
+	struct value_list facets;
 };
-enum { WEB_SEARCH_PARAMS = 11 };
+enum { WEB_SEARCH_PARAMS = 12 };
 extern const struct http_param web_search_params[WEB_SEARCH_PARAMS];
 
 int web_search_page(struct http_request *req, struct http_answer *ret, struct err *err);

@@ -151,6 +151,19 @@ def test_what_was_perhaps_meant_is_offered_where_it_has_hits(garner):
     assert "did_you_mean" not in json.loads(site.ask("/api/search?q=linux").body)
 
 
+def test_matches_are_counted_where_it_is_asked_for(garner):
+    site = web(garner)
+    index(site.g, FRUIT)
+    want = [{"name": "site", "values": [{"value": "a.example", "count": 2}], "rest": 0}]
+    assert site.g.run("search", "--json", "--facets", "site", "linux").json()["facets"] == want
+    assert "\nsite:\n       2  a.example\n" in site.g.run("search", "--facets", "site", "linux").out
+    assert json.loads(site.ask("/api/search?q=linux&facets=site").body)["facets"] == want
+    assert "facets" not in json.loads(site.ask("/api/search?q=linux").body)
+    assert b"cannot count by 'colour'" in site.ask("/api/search?q=linux&facets=colour").body
+    assert site.ask("/api/search?q=linux&facets=a,b,c,d,e,f,g,h,i").status == 400
+    assert "at most 8" in site.g.run("search", "--facets", "a,b,c,d,e,f,g,h,i", "linux").err
+
+
 def test_words_are_taken_as_options_say(garner):
     site = web(garner)
     index(site.g, FRUIT)

@@ -163,6 +163,8 @@ void put_safe(struct buf *out, struct str text)
 		bool c1 = c == 0xc2 && i + 1 < text.n && (unsigned char)text.p[i + 1] < 0xa0;
 		if (c1)
 			i++;
+		else if (c == '\t')
+			buf_add_byte(out, ' ');
 		else if (c >= ' ' && c != 0x7f)
 			buf_add_byte(out, (char)c);
 	}

@@ -37,5 +37,5 @@ void text_table_print(const struct text_table *t, struct buf *out);
 void text_table_free(struct text_table *t);
 
 /* Text of others on a terminal. What a terminal could take for a command is left out: control
- * characters, also those of two bytes. */
+ * characters, also those of two bytes; a tab is a blank, so that words stay apart. */
 void put_safe(struct buf *out, struct str text);

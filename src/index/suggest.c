@@ -182,19 +182,17 @@ static int walk_terms(struct suggesting *s, struct str prefix)
  * the documents of its term. */
 
 /* The first form of a term that is meant, folded. 1: its forms are among the first three, which
- * begin as the term does. */
+ * are the term. */
 static int first_form(struct suggesting *s, struct segment *segment,
 		      const struct terms_found *found, struct str *ret)
 {
 	struct segment_forms forms;
 	struct str form;
 	char folded[TOKEN_TERM_MOST];
-	if (!found->forms)
-		return 1;
 	int rc = segment_forms(segment, &found->info, &forms, s->err);
-	for (uint32_t i = SEGMENT_FORM_OWN; rc == 0 && i < found->nforms; i++) {
+	for (uint32_t i = SEGMENT_FORM_OWN; rc == 0 && (!found->forms || i < found->nforms); i++) {
 		rc = segment_forms_next(&forms, &form, s->err);
-		if (rc == 0 && words_bit(found->forms, i)) {
+		if (rc == 0 && (!found->forms || words_bit(found->forms, i))) {
 			*ret = arena_str(s->scratch, fold_last(s->spec->rules, form, folded));
 			return 0;
 		}

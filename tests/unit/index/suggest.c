@@ -209,6 +209,8 @@ static void a_stemmed_index_suggests_words_not_stems(void **state)
 	struct words_reader *r = reader_of(&w, "stems");
 	assert_int_equal(0, token_rules_open(&rules, STR("english"), &err));
 	assert_string_equal(suggested(r, "connecti", 10, 0), "connections/3");
+	assert_string_equal(suggested(r, "conn", 10, 0), "connections/3"); /* the stem, too */
+	assert_string_equal(suggested(r, "hou", 10, 0), "house/2");
 	assert_string_equal(meant(r, "connextions"), "Connections");
 	token_rules_close(&rules);
 	rules = plain;

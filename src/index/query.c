@@ -146,7 +146,7 @@ static void apply_options(struct parser *p, struct query_node *node)
 	if (!node->plain)
 		return;
 	node->parts = p->options.parts;
-	node->forgive = p->options.forgive;
+	node->forgive = p->options.forgive && !p->options.best; /* "~" alone says how many */
 	if (p->options.best) {
 		node->errors = QUERY_ERRORS_BEST;
 		return;

@@ -447,7 +447,9 @@ static void options_are_for_what_says_nothing_itself(void **state)
 		assert_int_equal(plain, n->forgive);
 		assert_int_equal(i < 2 ? 2 : i == 2, n->errors);
 	}
-	q = parsed("apple a~1b ap* apple~1", &(struct query_options){.best = true, .errors = 3});
+	q = parsed("apple a~1b ap* apple~1",
+		   &(struct query_options){.best = true, .errors = 3, .forgive = true});
+	assert_false(q.root->kid[0]->forgive); /* it would find something with no errors */
 	assert_int_equal(QUERY_ERRORS_BEST, q.root->kid[0]->errors);
 	assert_int_equal(QUERY_ERRORS_BEST, q.root->kid[1]->errors);
 	assert_int_equal(0, q.root->kid[2]->errors);

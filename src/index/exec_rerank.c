@@ -62,10 +62,11 @@ static void add_word(struct exec *e, struct rerank *r, const struct exec_leaf *l
 	}
 }
 
-/* Whether its words add to the score and may stand anywhere. */
+/* Whether its words add to the score and may stand anywhere. An expression has none. */
 static bool leaf_counts(const struct exec_leaf *leaf)
 {
-	return leaf && (leaf->main || leaf->node->attribute.n == 0) && !leaf->node->filter;
+	return leaf && leaf->node->words && (leaf->main || leaf->node->attribute.n == 0) &&
+	       !leaf->node->filter;
 }
 
 static bool has_kids(const struct exec_node *node)

@@ -387,6 +387,9 @@ static void only_documents_with_the_literals_are_read_and_no_more_than_needed(vo
 	q.order = QUERY_ANYHOW;
 	assert_int_equal(1, answered(&w, &q, "ab[ .-]", &arena).n);
 	assert_true(w.reads < 20);
+	q.order = QUERY_BY_RANK; /* what is not rated is not put in order either */
+	assert_int_equal(1, answered(&w, &q, "ab[ .-]", &arena).n);
+	assert_true(w.reads < 20);
 	arena_free(&arena);
 	close_world(&w);
 }

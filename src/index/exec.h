@@ -22,6 +22,34 @@ enum {
 	EXEC_WORDS_TOLD = 10,      /* of those that a pattern means */
 };
 
+/* A term that is kept until positions are looked at: there may be a million, so it is small. Its
+ * list is the one over all attributes. */
+enum { EXEC_NOT_MEANT = UINT8_MAX };
+struct exec_forms {
+	uint32_t n;
+	uint8_t errors[]; /* by form; EXEC_NOT_MEANT */
+};
+struct exec_meant {
+	uint64_t at; /* as in segment_term; where bytes is 0: document << 32 | position */
+	uint64_t bytes : 48, errors : 8, variant : 8;
+	uint32_t df, occurrences;
+	const struct exec_forms *forms; /* NULL: all are meant, with `errors` */
+};
+static inline struct segment_term exec_meant_info(const struct exec_meant *m)
+{
+	struct segment_term info = {.df = m->df, .occurrences = m->occurrences};
+	info.blocks = (m->df + SEGMENT_BLOCK - 1) / SEGMENT_BLOCK;
+	info.bytes = m->bytes;
+	if (m->bytes) {
+		info.at = m->at;
+		return info;
+	}
+	info.doc = (uint32_t)(m->at >> 32);
+	info.position = (uint32_t)m->at;
+	info.variant = m->variant;
+	return info;
+}
+
 /* The list of a word that means many terms, in one segment. A posting has the sum of their
  * frequencies, at most SEGMENT_TF_MOST, and the least of their errors. */
 struct exec_union {
@@ -31,9 +59,9 @@ struct exec_union {
 	uint8_t *tf, *errors; /* by posting; NULL: nobody scores; none has any */
 	/* Made when the segment is opened for an order by rank, else NULL. */
 	uint32_t *scores, *bounds, most;
-	/* The terms, where positions are to be looked at. */
-	const struct terms_found *found;
-	size_t founds;
+	/* The terms, where positions are to be looked at; on the heap. */
+	struct exec_meant *meant;
+	size_t meants, meant_room;
 };
 
 /* A posting list that the query needs: of a term, in an attribute (empty: all of them). */
@@ -195,6 +223,7 @@ const struct token_rules *exec_rules(struct exec *e);
 int exec_union_make(struct exec *e, struct exec_term *t, size_t part);
 /* Scores and bounds, for the current segment. */
 void exec_union_score(struct exec *e, const struct exec_term *t, struct exec_union *u);
+void exec_terms_free(struct exec *e); /* at the end of the query */
 /* Whether so many more bytes may be made; where not, the answer is partial. */
 bool exec_may_make(struct exec *e, size_t n);
 /* Ascending by `bits` bits from `shift` on; equal ones stay in order. tmp has room for n too. */

@@ -267,6 +267,7 @@ static int finds_any(struct exec *e, const struct query_node *node, bool *ret)
 	e->cut |= try.cut;
 	e->partial |= try.partial;
 	exec_best_free(&try.best);
+	exec_terms_free(&try);
 	token_rules_close(&try.rules);
 	arena_free(&scratch);
 	return rc;

@@ -2,17 +2,19 @@
  * patterns whose forms count.
  *
  * The positions of such a word in a document are those of all its terms there. Which terms a
- * document has is found out once, when the segment is opened, by reading the documents of their
- * lists: pairs of document and term, sorted. Only documents that the rarest word of the leaf has
- * are written down. Lists are then opened for positions as documents are asked for, a few at a
- * time: what documents share are the common terms, which stay open. */
+ * document has is found out by reading the documents of their lists: pairs of document and term,
+ * sorted, of those documents only that the rarest word of the leaf has. That is done for all
+ * documents at once, or, where these would be too many pairs, for a window of them at a time, since
+ * documents are asked for nearly in order. Lists are then opened for positions as documents are
+ * asked for, a few at a time: what documents share are the common terms, which stay open. */
 #include "base/vec.h"
 #include "index/exec.h"
 
 enum {
-	CURSORS = 32, /* lists of a word that are open at a time */
-	NOT_MEANT = UINT8_MAX,
-	ENTRIES_FIRST = 1024,
+	CURSORS = 16, /* lists of a word that are open at a time */
+	NOT_MEANT = EXEC_NOT_MEANT,
+	PAIRS_MOST = 16 << 20,  /* bytes of the pairs of a leaf, and of sorting them */
+	PAIRS_LEAST = 16 << 10, /* pairs of a word that are always allowed */
 };
 
 /* A list that is open for its positions; over all attributes. */
@@ -26,15 +28,18 @@ struct cursor {
 };
 
 struct loose_word {
-	const struct terms_found *found;
-	uint32_t founds;
-	struct terms_found one; /* of a plain word, which has no others */
-	uint32_t form;          /* of a plain word that is exact */
+	const struct exec_meant *meant; /* NULL: it is plain, and has but one list */
+	struct segment_term one;        /* that one */
+	uint32_t terms;
+	uint32_t form; /* of a plain word that is exact */
 	bool exact;
-	uint64_t postings;
 	uint32_t df;
-	uint64_t *entry; /* document << 32 | term; where there is more than one term */
-	size_t entries, room, charged;
+	/* Where there is more than one term: document << 32 | term, of the documents from `from`
+	 * up to before `to`. */
+	uint64_t *pair;
+	size_t pairs, room, charged;
+	uint32_t from, to, span;
+	const uint64_t *only; /* NULL, or a bit for each document that matters */
 	struct cursor *cursor;
 	/* In the current document: position << 8 | errors, ascending. */
 	uint64_t *place, *tmp;
@@ -45,7 +50,7 @@ struct exec_loose {
 	const struct exec_leaf *leaf;
 	int attr; /* -1: any */
 	bool attr_lists;
-	uint32_t words;
+	uint32_t words, many; /* those that have more than one term */
 	struct loose_word *word;
 	uint32_t *order; /* words, the rarest first */
 	uint64_t *start; /* where the phrase may begin << 8 | errors so far */
@@ -57,13 +62,12 @@ struct exec_loose {
 static int open_plain(struct exec *e, struct loose_word *w, const struct query_node *node,
 		      uint32_t number, const struct exec_term *t)
 {
-	w->one = (struct terms_found){.info = t->info[e->number], .term = t->term};
-	w->found = &w->one;
-	w->founds = t->info[e->number].df ? 1 : 0;
-	if (!node->exact || w->founds == 0)
+	w->one = t->info[e->number];
+	w->terms = w->one.df ? 1 : 0;
+	if (!node->exact || w->terms == 0)
 		return 0;
 	w->exact = true;
-	return segment_form(e->segment, &w->one.info, t->term, node->word[number].form, &w->form,
+	return segment_form(e->segment, &w->one, t->term, node->word[number].form, &w->form,
 			    e->err);
 }
 
@@ -75,18 +79,16 @@ static int open_word(struct exec *e, struct exec_loose *c, uint32_t number)
 	const struct exec_union *u = t->made ? &t->made[e->number] : NULL;
 	int rc = 0;
 	if (u) {
-		w->found = u->found;
-		w->founds = (uint32_t)u->founds;
+		w->meant = u->meant;
+		w->terms = (uint32_t)u->meants;
 	} else {
 		rc = open_plain(e, w, c->leaf->node, number, t);
 	}
 	if (rc < 0)
 		return exec_fail(e);
 	w->df = u && u->docs ? u->df : t->info[e->number].df;
-	for (uint32_t i = 0; i < w->founds; i++)
-		w->postings += w->found[i].info.df;
-	w->cursor = arena_array(e->arena, MIN(MAX(w->founds, 1), CURSORS), sizeof *w->cursor);
-	return rc == 1 || w->founds == 0 || w->df == 0;
+	w->span = e->docs;
+	return rc == 1 || w->terms == 0 || w->df == 0;
 }
 
 /* A bit for each document of the word's list. NULL: a failure. */
@@ -104,71 +106,22 @@ static uint64_t *bits_of_word(struct exec *e, const struct exec_loose *c, uint32
 	return e->failed ? NULL : bit;
 }
 
-static bool put_entries(struct exec *e, struct loose_word *w, const uint64_t *only, uint32_t term,
-			const uint32_t *doc, uint32_t n)
-{
-	if (w->entries + n > w->room) {
-		size_t room = MAX(w->room * 2, (size_t)ENTRIES_FIRST);
-		if (!exec_may_make(e, 2 * room * sizeof *w->entry))
-			return false;
-		VEC_ROOM(w->entry, w->room, room);
-	}
-	for (uint32_t i = 0; i < n; i++) {
-		w->entry[w->entries] = (uint64_t)doc[i] << 32 | term;
-		w->entries += !only || words_bit(only, doc[i]);
-	}
-	return true;
-}
-
-static bool enter_term(struct exec *e, struct loose_word *w, const uint64_t *only, uint32_t term)
-{
-	const struct segment_term *info = &w->found[term].info;
-	uint32_t docs[SEGMENT_BLOCK];
-	struct postings p;
-	bool good = true;
-	if (info->bytes == 0)
-		return put_entries(e, w, only, term, &info->doc, 1);
-	int rc = postings_open(e->segment, info, &p, e->err);
-	for (uint32_t b = 0; rc == 0 && good && b < p.blocks && !exec_late(e); b++) {
-		rc = postings_docs(&p, b, docs, e->err);
-		if (rc == 0)
-			good = put_entries(e, w, only, term, docs, postings_in_block(&p, b));
-	}
-	postings_close(&p);
-	if (rc < 0)
-		exec_fail(e);
-	return rc == 0 && good;
-}
-
-/* Which terms of the word each document has. */
-static void enter_terms(struct exec *e, struct exec_loose *c, uint32_t number, const uint64_t *only)
-{
-	struct loose_word *w = &c->word[number];
-	for (uint32_t i = 0; i < w->founds && !exec_late(e); i++)
-		if (!enter_term(e, w, only, i))
-			break;
-	if (e->failed || w->entries == 0)
-		return;
-	uint64_t *tmp = mem_array(w->entries, sizeof *tmp);
-	exec_sort(w->entry, tmp, w->entries, 32, 32 - (unsigned)__builtin_clz(e->docs | 1));
-	mem_free(&tmp);
-	w->charged = w->room * sizeof *w->entry;
-	e->made += w->charged;
-}
-
-static int open_entries(struct exec *e, struct exec_loose *c)
+/* The rarest word says which documents matter to the others; and to itself, where its list is that
+ * of an attribute. */
+static int open_only(struct exec *e, struct exec_loose *c)
 {
 	uint32_t rarest = c->order[0];
 	uint64_t *only = NULL;
-	for (uint32_t i = 0; i < c->words && !e->failed; i++) {
+	for (uint32_t i = 0; i < c->words; i++) {
 		struct loose_word *w = &c->word[i];
-		if (w->founds < 2)
+		c->many += w->terms > 1;
+		if (w->terms < 2 || (i == rarest && !c->attr_lists))
 			continue;
-		if (!only && i != rarest && (only = bits_of_word(e, c, rarest)) == NULL)
+		if (!only && (only = bits_of_word(e, c, rarest)) == NULL)
 			return -1;
-		enter_terms(e, c, i, i != rarest ? only : NULL);
+		w->only = only;
 	}
-	return e->failed ? -1 : 0;
+	return 0;
 }
 
 int exec_loose_open(struct exec *e, const struct exec_leaf *leaf, struct exec_loose **ret)
@@ -193,7 +146,7 @@ int exec_loose_open(struct exec *e, const struct exec_leaf *leaf, struct exec_lo
 			c->order[j] = c->order[j - 1];
 		c->order[j] = i;
 	}
-	return open_entries(e, c);
+	return open_only(e, c);
 }
 
 void exec_loose_close(struct exec *e, struct exec_loose *c)
@@ -202,25 +155,106 @@ void exec_loose_close(struct exec *e, struct exec_loose *c)
 		return;
 	for (uint32_t i = 0; i < c->words; i++) {
 		struct loose_word *w = &c->word[i];
-		for (uint32_t k = 0; w->cursor && k < MIN(MAX(w->founds, 1), CURSORS); k++)
+		for (uint32_t k = 0; w->cursor && k < MIN(w->terms, CURSORS); k++)
 			if (w->cursor[k].open)
 				postings_close(&w->cursor[k].p);
 		e->made -= w->charged;
-		mem_free(&w->entry);
+		mem_free(&w->pair);
 		mem_free(&w->place);
 		mem_free(&w->tmp);
 	}
 	mem_free(&c->start);
 }
 
+/* Terms of documents */
+
+static void put_pairs(struct loose_word *w, uint32_t term, const uint32_t *doc, uint32_t n)
+{
+	VEC_ROOM(w->pair, w->room, w->pairs + n);
+	for (uint32_t i = 0; i < n; i++) {
+		w->pair[w->pairs] = (uint64_t)doc[i] << 32 | term;
+		w->pairs += doc[i] >= w->from && doc[i] < w->to &&
+			    (!w->only || words_bit(w->only, doc[i]));
+	}
+}
+
+/* The first block that may have documents of the window. */
+static uint32_t first_block(const struct postings *p, uint32_t doc)
+{
+	uint32_t lo = 0, hi = p->blocks;
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+		if (p->last[mid] < doc)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static bool pair_term(struct exec *e, struct loose_word *w, uint32_t term)
+{
+	struct segment_term info = exec_meant_info(&w->meant[term]);
+	uint32_t docs[SEGMENT_BLOCK];
+	struct postings p;
+	if (info.bytes == 0) {
+		put_pairs(w, term, &info.doc, 1);
+		return true;
+	}
+	int rc = postings_open(e->segment, &info, &p, e->err);
+	for (uint32_t b = rc == 0 ? first_block(&p, w->from) : 0; rc == 0 && b < p.blocks; b++) {
+		if (exec_late(e) || (b > 0 && p.last[b - 1] >= w->to))
+			break;
+		rc = postings_docs(&p, b, docs, e->err);
+		if (rc == 0)
+			put_pairs(w, term, docs, postings_in_block(&p, b));
+	}
+	postings_close(&p);
+	return rc == 0 || exec_fail(e) == 0;
+}
+
+/* How many pairs a word may have: an equal share of what there is for the leaf. */
+static size_t pairs_most(const struct exec *e, const struct exec_loose *c)
+{
+	size_t left = EXEC_MADE_MOST - MIN(e->made, (size_t)EXEC_MADE_MOST);
+	size_t bytes = MIN((size_t)PAIRS_MOST, left / 2) / c->many;
+	return MAX(bytes / (2 * sizeof(uint64_t)), (size_t)PAIRS_LEAST);
+}
+
+/* The window that has the document, narrower where there are too many. */
+static bool load_window(struct exec *e, const struct exec_loose *c, struct loose_word *w,
+			uint32_t doc)
+{
+	size_t most = pairs_most(e, c);
+	bool fits = false;
+	while (!fits) {
+		w->from = doc - doc % w->span;
+		w->to = w->from + MIN(w->span, e->docs - w->from);
+		w->pairs = 0;
+		uint32_t i = 0;
+		while (i < w->terms && (w->pairs <= most || w->span == 1) && !exec_late(e) &&
+		       pair_term(e, w, i))
+			i++;
+		if (e->failed || e->cut)
+			return false;
+		fits = i == w->terms;
+		w->span = fits ? w->span : (w->span + 3) / 4;
+	}
+	uint64_t *tmp = mem_array(MAX(w->pairs, 1), sizeof *tmp);
+	exec_sort(w->pair, tmp, w->pairs, 32, 32 - (unsigned)__builtin_clz(e->docs | 1));
+	mem_free(&tmp);
+	e->made += w->room * sizeof *w->pair - w->charged;
+	w->charged = w->room * sizeof *w->pair;
+	return true;
+}
+
 /* Positions of a document */
 
-/* The list over all attributes of a term; found has that of the attribute. */
-static int cursor_open(struct exec *e, const struct exec_loose *c, struct loose_word *w,
-		       uint32_t term, struct cursor **ret)
+static int cursor_open(struct exec *e, struct loose_word *w, uint32_t term, struct cursor **ret)
 {
+	if (!w->cursor)
+		w->cursor = arena_array(e->arena, MIN(w->terms, CURSORS), sizeof *w->cursor);
 	struct cursor *k = &w->cursor[term % CURSORS];
-	const struct terms_found *found = &w->found[term];
 	*ret = k;
 	if (k->open && k->term == term)
 		return 0;
@@ -229,10 +263,7 @@ static int cursor_open(struct exec *e, const struct exec_loose *c, struct loose_
 	k->open = false;
 	k->term = term;
 	k->block = NO_DOC;
-	k->info = found->info;
-	if (c->attr_lists && found != &w->one &&
-	    segment_term(e->segment, SEGMENT_COMBINED, found->term, &k->info, e->err) != 0)
-		return exec_fail(e);
+	k->info = w->meant ? exec_meant_info(&w->meant[term]) : w->one;
 	if (postings_open(e->segment, &k->info, &k->p, e->err) < 0)
 		return exec_fail(e);
 	k->open = true;
@@ -242,14 +273,7 @@ static int cursor_open(struct exec *e, const struct exec_loose *c, struct loose_
 /* 0: *ret is the document's place in the list. 1: it is not there. */
 static int cursor_seek(struct exec *e, struct cursor *k, uint32_t doc, uint32_t *ret)
 {
-	uint32_t lo = 0, hi = k->p.blocks;
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-		if (k->p.last[mid] < doc)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	uint32_t lo = first_block(&k->p, doc);
 	if (lo == k->p.blocks)
 		return 1;
 	if (k->block != lo) {
@@ -265,49 +289,44 @@ static int cursor_seek(struct exec *e, struct cursor *k, uint32_t doc, uint32_t 
 	return k->docs[at] == doc ? 0 : 1;
 }
 
-static uint32_t form_errors(const struct loose_word *w, const struct terms_found *found,
+static uint32_t form_errors(const struct loose_word *w, const struct exec_forms *forms,
 			    uint32_t form)
 {
 	if (w->exact)
 		return form == w->form ? 0 : NOT_MEANT;
-	if (!found->forms)
-		return found->errors;
-	if (form >= found->nforms || !(found->forms[form / 64] >> form % 64 & 1))
-		return NOT_MEANT;
-	return found->form_errors ? found->form_errors[form] : found->errors;
+	return form < forms->n ? forms->errors[form] : NOT_MEANT;
 }
 
-static bool read_term(struct exec *e, const struct exec_loose *c, struct loose_word *w,
-		      uint32_t term, uint32_t doc)
+static bool read_term(struct exec *e, struct loose_word *w, uint32_t term, uint32_t doc)
 {
-	const struct terms_found *found = &w->found[term];
+	const struct exec_forms *by_form = w->meant ? w->meant[term].forms : NULL;
 	const uint32_t *position, *form = NULL;
 	struct cursor *k;
-	uint32_t n, forms, at = 0;
-	if (cursor_open(e, c, w, term, &k) < 0)
+	uint32_t n, forms, at = 0, all = w->meant ? w->meant[term].errors : 0;
+	if (cursor_open(e, w, term, &k) < 0)
 		return false;
 	int rc = cursor_seek(e, k, doc, &at);
 	if (rc != 0)
 		return rc == 1;
 	if (postings_positions(&k->p, k->block, at, &position, &n, e->err) < 0 ||
-	    ((w->exact || found->forms) &&
+	    ((w->exact || by_form) &&
 	     postings_forms(&k->p, k->block, at, &form, &forms, e->err) < 0))
 		return exec_fail(e) == 0;
 	VEC_ROOM(w->place, w->place_room, w->places + n);
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t errors = form ? form_errors(w, found, form[i]) : found->errors;
+		uint32_t errors = form ? form_errors(w, by_form, form[i]) : all;
 		w->place[w->places] = (uint64_t)position[i] << 8 | errors;
 		w->places += errors != NOT_MEANT;
 	}
 	return true;
 }
 
-static size_t first_entry(const struct loose_word *w, uint32_t doc)
+static size_t first_pair(const struct loose_word *w, uint32_t doc)
 {
-	size_t lo = 0, hi = w->entries;
+	size_t lo = 0, hi = w->pairs;
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
-		if (w->entry[mid] >> 32 < doc)
+		if (w->pair[mid] >> 32 < doc)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -320,12 +339,13 @@ static bool read_word(struct exec *e, const struct exec_loose *c, struct loose_w
 		      uint32_t doc)
 {
 	w->places = 0;
-	if (w->founds == 1)
-		return read_term(e, c, w, 0, doc) && w->places > 0;
+	if (w->terms == 1)
+		return read_term(e, w, 0, doc) && w->places > 0;
+	if ((doc < w->from || doc >= w->to) && !load_window(e, c, w, doc))
+		return false;
 	uint32_t terms = 0;
-	for (size_t i = first_entry(w, doc); i < w->entries && w->entry[i] >> 32 == doc;
-	     i++, terms++)
-		if (!read_term(e, c, w, (uint32_t)w->entry[i], doc))
+	for (size_t i = first_pair(w, doc); i < w->pairs && w->pair[i] >> 32 == doc; i++, terms++)
+		if (!read_term(e, w, (uint32_t)w->pair[i], doc))
 			return false;
 	if (terms > 1) {
 		VEC_ROOM(w->tmp, w->tmp_room, w->places);

@@ -91,9 +91,7 @@ struct making {
 	bool dense;
 	uint8_t *tf, *near;
 	uint64_t *bit;
-	/* Terms that are kept, in the arena of the query. */
-	struct terms_found *found;
-	size_t founds, found_room;
+	struct exec_union *made;
 	uint32_t buffer[2][SEGMENT_BLOCK];
 };
 
@@ -195,28 +193,55 @@ static void tell_word(struct making *m, struct str word)
 		t->told[t->tolds++] = arena_str(m->e->arena, word);
 }
 
-static bool keep_found(struct making *m, const struct terms_found *found)
+static const struct exec_forms *keep_forms(struct making *m, const struct terms_found *found)
 {
-	struct arena *arena = m->e->arena;
-	size_t words = ((size_t)found->nforms + 63) / 64, before = arena->used;
-	m->full = !exec_may_make(m->e, 2 * m->founds * sizeof *found);
-	if (m->full)
-		return false;
-	struct terms_found *to = ARENA_PUSH(arena, m->found, m->founds, m->found_room);
-	*to = *found;
-	to->term = arena_str(arena, found->term);
-	if (found->forms) {
-		uint64_t *bits = arena_array(arena, words, sizeof *bits);
-		memcpy(bits, found->forms, words * sizeof *bits);
-		to->forms = bits;
+	if (!found->forms)
+		return NULL;
+	struct exec_forms *forms = arena_alloc(m->e->arena, sizeof *forms + found->nforms);
+	forms->n = found->nforms;
+	for (uint32_t i = 0; i < found->nforms; i++) {
+		uint32_t errors = found->form_errors ? found->form_errors[i] : found->errors;
+		bool meant = found->forms[i / 64] >> i % 64 & 1;
+		forms->errors[i] = meant ? (uint8_t)errors : EXEC_NOT_MEANT;
 	}
-	if (found->form_errors) {
-		uint8_t *errors = arena_array(arena, found->nforms, 1);
-		memcpy(errors, found->form_errors, found->nforms);
-		to->form_errors = errors;
+	m->e->made += sizeof *forms + found->nforms;
+	return forms;
+}
+
+/* 1: there is no memory for it. */
+static int keep_meant(struct making *m, const struct terms_found *found)
+{
+	struct exec_union *u = m->made;
+	struct segment_term info = found->info;
+	size_t bytes = u->meant_room * sizeof *u->meant;
+	if (u->meants == u->meant_room && bytes) {
+		m->full = !exec_may_make(m->e, bytes);
+		if (m->full)
+			return 1;
+		m->e->made += bytes;
 	}
-	m->e->made += arena->used - before;
-	return true;
+	int rc = 0;
+	if (m->term->attribute.n)
+		rc = segment_term(m->segment, SEGMENT_COMBINED, found->term, &info, m->e->err);
+	if (rc != 0)
+		return MIN(rc, 0);
+	bool inside = info.bytes == 0;
+	*VEC_PUSH(u->meant, u->meants, u->meant_room) = (struct exec_meant){
+		.at = inside ? (uint64_t)info.doc << 32 | info.position : info.at,
+		.bytes = info.bytes & ((UINT64_C(1) << 48) - 1),
+		.errors = (uint8_t)found->errors,
+		.variant = (uint8_t)info.variant,
+		.df = info.df,
+		.occurrences = (uint32_t)info.occurrences,
+		.forms = keep_forms(m, found)};
+	return 0;
+}
+
+void exec_terms_free(struct exec *e)
+{
+	for (uint32_t i = 0; i < e->terms; i++)
+		for (size_t k = 0; e->term[i].made && k < e->parts; k++)
+			mem_free(&e->term[i].made[k].meant);
 }
 
 static int take_term(void *ctx, const struct terms_found *found)
@@ -224,8 +249,10 @@ static int take_term(void *ctx, const struct terms_found *found)
 	struct making *m = ctx;
 	int rc = 0;
 	tell_word(m, found->term);
-	if (m->term->kept && !keep_found(m, found))
-		return 1;
+	if (m->term->kept)
+		rc = keep_meant(m, found);
+	if (rc != 0)
+		return rc;
 	if (m->terms++ == 0) {
 		m->first = *found;
 		return 0;
@@ -242,8 +269,9 @@ static bool union_room(struct making *m, struct exec_union *u, size_t df)
 {
 	struct exec *e = m->e;
 	size_t blocks = (df + SEGMENT_BLOCK - 1) / SEGMENT_BLOCK, n = blocks * SEGMENT_BLOCK;
-	size_t bytes = n * (sizeof *u->docs + (m->tfs ? 1 : 0) + (m->errors ? 1 : 0)) +
-		       blocks * sizeof *u->last;
+	size_t scored = m->tfs ? 1 + sizeof *u->scores : 0;
+	size_t bytes = n * (sizeof *u->docs + scored + (m->errors ? 1 : 0)) +
+		       blocks * (sizeof *u->last + sizeof *u->bounds);
 	if (df == 0 || !exec_may_make(e, bytes))
 		return false;
 	e->made += bytes;
@@ -347,8 +375,6 @@ static int end_union(struct making *m, size_t part)
 {
 	struct exec_term *t = m->term;
 	struct exec_union *u = &t->made[part];
-	u->found = m->found;
-	u->founds = m->founds;
 	if (m->terms == 1 && m->first.errors == 0) {
 		t->info[part] = m->first.info;
 		t->df += m->first.info.df;
@@ -406,6 +432,7 @@ int exec_union_make(struct exec *e, struct exec_term *t, size_t part)
 	if (e->cut || (t->attribute.n && (attr = segment_attr(s, t->attribute)) < 0))
 		return 0;
 	struct making m = {.e = e, .term = t, .segment = s, .docs = segment_info(s)->docs};
+	m.made = &t->made[part];
 	m.tfs = (e->query->order == QUERY_BY_RANK || e->query->explain) && !t->unscored;
 	m.errors = m.tfs && t->want->kind == TERMS_ERRORS;
 	m.keys_most = MAX(m.docs / SPARSE, (uint32_t)SEGMENT_BLOCK);

@@ -404,6 +404,7 @@ int words_query(struct words_reader *r, const struct query *query, struct arena 
 	if (rc == 0 && query->explain)
 		rc = exec_explain(&e, &hits);
 	exec_best_free(&e.best);
+	exec_terms_free(&e);
 	exec_matches_close(&e);
 	token_rules_close(&e.rules);
 	arena_free(&scratch);

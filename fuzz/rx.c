@@ -57,11 +57,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct str all = {(const char *)data + 1, size - 1}, pattern, line;
 	if (str_cut(&all, '\n', &pattern) != 0)
 		return 0;
-	bool glob = data[0] & 2;
-	int rc = glob ? rx_compile_glob(&rx, pattern, &err)
-		      : rx_compile(&rx, pattern, data[0] & 1, &at, &err);
-	if (rc < 0) {
-		ENSURE(!rx && (glob || at <= pattern.n));
+	if (rx_compile(&rx, pattern, data[0] & 1, &at, &err) < 0) {
+		ENSURE(!rx && at <= pattern.n);
 		return 0;
 	}
 	struct rx_run *run = rx_run_new(rx);

@@ -11,7 +11,8 @@ struct token_rules;
 struct soif;
 struct jsonw;
 
-/* 0: *ret is the document, in the arena. 1: it is gone. */
+/* 0: *ret is the document, in the arena, its attributes named as they were indexed. 1: it is
+ * gone. */
 typedef int query_text_fn(void *ctx, uint64_t oid, struct arena *arena, struct soif *ret,
 			  struct err *err);
 

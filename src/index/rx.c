@@ -206,26 +206,6 @@ int rx_compile(struct rx **ret, struct str pattern, bool folded, size_t *ret_at,
 	return 0;
 }
 
-int rx_compile_glob(struct rx **ret, struct str glob, struct err *err)
-{
-	struct rx_tree t = {0};
-	struct rx_chars chars;
-	struct rx *rx = mem_alloc(sizeof *rx);
-	int rc = rx_chars_open(&chars, err);
-	if (rc == 0)
-		rc = rx_parse_glob(&t, glob, err);
-	if (rc == 0)
-		rc = build_rx(rx, &t, &chars, true, err);
-	rx_tree_free(&t);
-	rx_chars_close(&chars);
-	if (rc < 0) {
-		rx_free(&rx);
-		return -1;
-	}
-	*ret = rx;
-	return 0;
-}
-
 void rx_free(struct rx **rxp)
 {
 	struct rx *rx = *rxp;

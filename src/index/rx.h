@@ -27,8 +27,6 @@ struct rx;
  * then, and \p{Lu} and \p{Ll} are the same.
  * ERR_USAGE: what it cannot be; *ret_at is the byte of the pattern where. */
 int rx_compile(struct rx **ret, struct str pattern, bool folded, size_t *ret_at, struct err *err);
-/* Words with "*" and "?" as query_word has them: the whole of a term matches. */
-int rx_compile_glob(struct rx **ret, struct str glob, struct err *err);
 void rx_free(struct rx **rx);
 
 /* Literals: every match contains, for each group, at least one of its literals. No group: nothing
@@ -55,10 +53,9 @@ bool rx_within_word(const struct rx *rx);
 struct rx_run;
 struct rx_run *rx_run_new(const struct rx *rx);
 void rx_run_free(struct rx_run **run);
-/* Asked now and then while a line is read. Once it says true, every line ends without a match, and
- * rx_was_late() is true. */
+/* Asked now and then while a line is read. Once it says true, every line ends without a match.
+ */
 void rx_run_late(struct rx_run *run, bool (*late)(void *ctx), void *ctx);
-bool rx_was_late(const struct rx_run *run);
 
 /* The first match of a line at or after `from`, the longest that begins there; 1: there is none. */
 struct rx_match {

@@ -231,11 +231,6 @@ void rx_add_word(struct rx_chars *c, struct rx_ranges *to)
 		rx_ranges_add(to, circled[i].from, circled[i].to);
 }
 
-void rx_add_digit(struct rx_chars *c, struct rx_ranges *to)
-{
-	rx_add_categories(c, to, CATEGORY(ND));
-}
-
 void rx_add_space(struct rx_ranges *to)
 {
 	static const struct rx_range spaces[] = {

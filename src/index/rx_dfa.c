@@ -499,11 +499,6 @@ void rx_run_late(struct rx_run *run, bool (*late)(void *ctx), void *ctx)
 	run->late_ctx = ctx;
 }
 
-bool rx_was_late(const struct rx_run *run)
-{
-	return run->was_late;
-}
-
 static bool ask_late(struct rx_run *run)
 {
 	run->work = 0;

@@ -56,7 +56,6 @@ uint32_t rx_category_mask(struct str name);
 extern const char *const rx_category_known; /* for messages */
 void rx_add_categories(struct rx_chars *c, struct rx_ranges *to, uint32_t mask);
 void rx_add_word(struct rx_chars *c, struct rx_ranges *to);
-void rx_add_digit(struct rx_chars *c, struct rx_ranges *to);
 void rx_add_space(struct rx_ranges *to);
 
 /* Characters that each fold to several, and to which: these cannot be members of a class. */
@@ -112,7 +111,6 @@ struct rx_tree {
 void rx_tree_free(struct rx_tree *t);
 int rx_parse(struct rx_tree *t, struct rx_chars *chars, struct str pattern, bool folded,
 	     size_t *ret_at, struct err *err);
-int rx_parse_glob(struct rx_tree *t, struct str glob, struct err *err);
 
 /* The alphabet: classes of characters that no set tells apart, and one more, `invalid`, for bytes
  * that are not UTF-8. A node of the decoder is a beginning of a character; what the next byte makes

@@ -61,9 +61,3 @@ int terms_each(struct segment *s, unsigned attr, const struct terms_want *want, 
 /* Whether one word of a text is meant, as tokens_next() gave it: for snippets and lines.
  * *ret_errors may be NULL. */
 bool terms_means(const struct terms_want *want, const struct token *token, uint32_t *ret_errors);
-/* The same for many words, by one thread: what the question needs is made once. */
-struct terms_tester;
-struct terms_tester *terms_tester_new(const struct terms_want *want);
-void terms_tester_free(struct terms_tester **tester);
-bool terms_tester_means(struct terms_tester *tester, const struct token *token,
-			uint32_t *ret_errors);

@@ -155,24 +155,6 @@ bool terms_forms_decide(const struct terms_want *want)
 	return want->exact || (want->stemmed && !whole);
 }
 
-struct terms_tester {
-	struct terms_text text;
-};
-
-struct terms_tester *terms_tester_new(const struct terms_want *want)
-{
-	struct terms_tester *t = mem_alloc(sizeof *t);
-	terms_text_init(&t->text, want);
-	return t;
-}
-
-void terms_tester_free(struct terms_tester **tester)
-{
-	if (*tester)
-		terms_text_done(&(*tester)->text);
-	mem_free(tester);
-}
-
 /* What of the word is compared; folded has room for TOKEN_TERM_MOST bytes. */
 static struct str compared_of(const struct terms_want *want, const struct token *token,
 			      char *folded)
@@ -184,30 +166,19 @@ static struct str compared_of(const struct terms_want *want, const struct token 
 	return (struct str){folded, token_fold(want->rules, token->form, folded)};
 }
 
-bool terms_tester_means(struct terms_tester *tester, const struct token *token,
-			uint32_t *ret_errors)
-{
-	const struct terms_want *want = tester->text.want;
-	char folded[TOKEN_TERM_MOST];
-	struct str text = compared_of(want, token, folded);
-	uint32_t errors;
-	if ((want->kind == TERMS_ERRORS && !errors_may_fit(want, text)) ||
-	    !terms_text_is(&tester->text, text, &errors))
-		return false;
-	if (ret_errors)
-		*ret_errors = errors;
-	return true;
-}
-
 bool terms_means(const struct terms_want *want, const struct token *token, uint32_t *ret_errors)
 {
 	char folded[TOKEN_TERM_MOST];
-	struct terms_tester tester;
+	struct str text = compared_of(want, token, folded);
+	struct terms_text t;
+	uint32_t errors;
 	/* Most words differ in length alone by more than the errors: nothing need be made then. */
-	if (want->kind == TERMS_ERRORS && !errors_may_fit(want, compared_of(want, token, folded)))
+	if (want->kind == TERMS_ERRORS && !errors_may_fit(want, text))
 		return false;
-	terms_text_init(&tester.text, want);
-	bool means = terms_tester_means(&tester, token, ret_errors);
-	terms_text_done(&tester.text);
+	terms_text_init(&t, want);
+	bool means = terms_text_is(&t, text, &errors);
+	terms_text_done(&t);
+	if (means && ret_errors)
+		*ret_errors = errors;
 	return means;
 }

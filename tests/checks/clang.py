@@ -26,6 +26,8 @@ LATER = {
         "soif_embed soif_embed_count soif_embedded soif_merge soif_same soif_sort soif_unembed",
     "the broker's port: objects by number and identity, and its administrator":
         "collector_compact collector_expire registry_by_oid registry_find",
+    "names: expressions step over the bytes of their dictionary":
+        "rx_accepts rx_found rx_gen rx_start rx_step",
     "no program: fault points that are counted, the loop with a clock turned by hand, cages as "
     "tests and benches want them":
         "cage_defaults fault_fired loop_step",

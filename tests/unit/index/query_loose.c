@@ -675,6 +675,30 @@ static void many_documents(void **state)
 	close_world(&w);
 }
 
+/* So many words with so many terms each that not all documents are looked at together. */
+static void a_phrase_of_many_patterns(void **state)
+{
+	(void)state;
+	static const char *const globs[] = {"*", "?*", "*a*", "a*"};
+	seed = 77;
+	struct world w = {0};
+	open_world(&w, "wide", "", 2400, 1);
+	struct answer *answers = mem_array(w.model.docs + 1, sizeof *answers);
+	size_t found = 0;
+	for (unsigned i = 0; i < 3; i++) {
+		struct query_word word[64];
+		struct query_node node = {.op = QUERY_PHRASE, .word = word, .words = 64};
+		for (size_t k = 0; k < ARRAY_LEN(word); k++) {
+			struct str glob = str_of(globs[throw(20) ? throw(2) : 2 + throw(2)]);
+			word[k] = (struct query_word){.term = glob, .form = glob, .pattern = true};
+		}
+		found += ask(&w, &node, answers);
+	}
+	assert_true(found > 0);
+	mem_free(&answers);
+	close_world(&w);
+}
+
 /* The least errors with which the model finds a document. */
 static int model_best(struct world *w, struct query_node *node)
 {
@@ -792,6 +816,7 @@ int main(void)
 		cmocka_unit_test(any_tree_is_answered_as_by_plain_code),
 		cmocka_unit_test(stems_are_not_what_patterns_mean),
 		cmocka_unit_test(many_documents),
+		cmocka_unit_test(a_phrase_of_many_patterns),
 		cmocka_unit_test(best_takes_the_least_errors_that_find_one),
 		cmocka_unit_test(explanations_tell_words_and_errors),
 		cmocka_unit_test(a_cancelled_query_is_cut),

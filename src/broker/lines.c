@@ -40,28 +40,24 @@ static struct line *line_at(struct lines *lines, struct str value, size_t at)
 	return &lines->line[i];
 }
 
-/* Marks come nearly in order: to its place, and what is there already is not doubled. */
+/* Marks come nearly in order: to its place, together with those that it overlaps. */
 static void add_mark(struct line *line, struct mark mark)
 {
-	size_t i = line->n;
-	mark.n = (uint32_t)MIN(mark.n, line->to - mark.at);
-	while (i > 0 && line->mark[i - 1].at > mark.at)
-		i--;
-	struct mark *before = i ? &line->mark[i - 1] : NULL;
-	if (before && mark.at < before->at + before->n) {
-		before->n = MAX(before->n, mark.at + mark.n - before->at);
+	size_t first = line->n, rest;
+	size_t at = mark.at, end = MIN((size_t)mark.at + mark.n, line->to);
+	if (end <= at)
 		return;
+	while (first > 0 && line->mark[first - 1].at + line->mark[first - 1].n > mark.at)
+		first--;
+	for (rest = first; rest < line->n && line->mark[rest].at < end; rest++) {
+		at = MIN(at, line->mark[rest].at);
+		end = MAX(end, (size_t)line->mark[rest].at + line->mark[rest].n);
 	}
-	if (line->n == MARKS_A_LINE || mark.n == 0)
+	if (rest == first && line->n == MARKS_A_LINE)
 		return;
-	if (i < line->n && mark.at + mark.n > line->mark[i].at) {
-		uint32_t end = line->mark[i].at + line->mark[i].n;
-		line->mark[i] = (struct mark){mark.at, MAX(end, mark.at + mark.n) - mark.at};
-		return;
-	}
-	memmove(&line->mark[i + 1], &line->mark[i], (line->n - i) * sizeof *line->mark);
-	line->mark[i] = mark;
-	line->n++;
+	memmove(&line->mark[first + 1], &line->mark[rest], (line->n - rest) * sizeof *line->mark);
+	line->n += first + 1 - rest;
+	line->mark[first] = (struct mark){(uint32_t)at, (uint32_t)(end - at)};
 }
 
 static bool is_inside(struct str text, size_t at)

@@ -174,6 +174,14 @@ static void expressions_are_marked_in_their_lines(void **state)
 			    "Full-Text: [apple] [pie]\nFull-Text: [pear] [pxe]");
 }
 
+/* A word of a phrase is known last, and may cover matches that were found before. */
+static void marks_do_not_overlap(void **state)
+{
+	(void)state;
+	assert_string_equal(lines_in(parsed("def OR \"abc def ghi\" OR /[bc]/"), "an abc def ghi"),
+			    "Full-Text: an [abc] [def] [ghi]");
+}
+
 static void there_are_ten_lines_at_most(void **state)
 {
 	struct soif doc = text_doc("x\nx\nx\nx\nx\nx\nx\nx");
@@ -252,6 +260,7 @@ int main(void)
 		TEST(errors_of_a_phrase_are_counted_together),
 		TEST(near_words_are_marked_where_they_are_near),
 		TEST(expressions_are_marked_in_their_lines),
+		TEST(marks_do_not_overlap),
 		TEST(there_are_ten_lines_at_most),
 		TEST(a_long_line_is_cut_around_its_first_mark),
 		TEST(marks_are_those_that_a_plain_search_finds),

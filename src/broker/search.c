@@ -225,7 +225,7 @@ static int answer_query(struct search *s, struct words_reader *words, const stru
 		return -1;
 	if (ask->budget_us)
 		q.budget_us = marks.deadline_us - clock_mono_us();
-	if (!ask->meant || q.budget_us < 0)
+	if (!ask->meant || (ask->budget_us && q.budget_us <= 0)) /* 0 is no budget */
 		return 0;
 	return words_did_you_mean(words, &q, s->rules, arena, &ret->meant, err) < 0 ? -1 : 0;
 }

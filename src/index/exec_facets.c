@@ -173,14 +173,15 @@ static int count_part(struct counting *c, struct segment *s, const uint64_t *ord
 	struct segment_column column;
 	int64_t v;
 	int rc = segment_column(s, c->plan->column, &column, c->exec->err);
-	for (uint32_t i = 0; rc == 0 && i < n; i++) {
+	for (uint32_t i = 0; rc == 0 && i < n && !exec_late(c->exec); i++) {
 		int64_t number = segment_number(&column, (uint32_t)(order[i] - base));
 		if (class_of(c->plan->kind, number, &v))
 			++*number_counts_put(&numbers, (uint64_t)v);
 	}
 	TABLE_EACH (number_counts, slot, &numbers) {
 		struct str text;
-		if (rc == 0 && (rc = text_of(c, s, (int64_t)slot->key, &text)) == 0)
+		if (rc == 0 && !exec_late(c->exec) &&
+		    (rc = text_of(c, s, (int64_t)slot->key, &text)) == 0)
 			*text_counts_put(&c->counts, (struct text_key){text, c->seed}) +=
 				slot->value;
 	}

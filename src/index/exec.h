@@ -157,6 +157,8 @@ struct exec {
 	bool partial;        /* not all was made that should be: goes on, but is told as cut */
 	int64_t deadline_us; /* 0: none */
 	size_t made;         /* bytes of lists that were made */
+	size_t *scores;      /* by segment: bytes that their scores will take */
+	size_t scores_most;  /* the most of them, which `made` has */
 	const struct query_node *ran; /* the query, with numbers for QUERY_ERRORS_BEST */
 	struct token_rules *rules;    /* opened here, where the query brings none */
 	struct exec_match *matches;   /* to be closed */

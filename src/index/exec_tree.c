@@ -82,6 +82,7 @@ int exec_plan(struct exec *e, const struct query_node *root)
 		length += info->weighted_length;
 	}
 	rank_norms(&e->norms, docs, length);
+	e->scores = arena_array(e->arena, MAX(e->parts, 1), sizeof *e->scores);
 	if (node_of(e, root, &e->root) < 0)
 		return -1;
 	for (uint32_t i = 0; i < e->terms; i++) {

@@ -78,6 +78,7 @@ struct making {
 	struct exec *e;
 	struct exec_term *term;
 	struct segment *segment;
+	size_t part; /* the number of it */
 	uint32_t docs;
 	bool tfs;    /* somebody will score */
 	bool errors; /* and there may be errors */
@@ -89,6 +90,7 @@ struct making {
 	size_t keys, key_room, keys_most;
 	/* By document: frequency, and NEAREST - errors; a bit, where nobody scores. */
 	bool dense;
+	size_t dense_bytes;
 	uint8_t *tf, *near;
 	uint64_t *bit;
 	struct exec_union *made;
@@ -127,6 +129,8 @@ static bool become_dense(struct making *m)
 	if (m->full)
 		return false;
 	m->dense = true;
+	m->dense_bytes = words * per_word;
+	m->e->made += m->dense_bytes;
 	m->tf = m->tfs ? mem_array(words, 64) : NULL;
 	m->near = m->errors ? mem_array(words, 64) : NULL;
 	m->bit = m->tfs ? NULL : mem_array(words, sizeof *m->bit);
@@ -264,17 +268,28 @@ static int take_term(void *ctx, const struct terms_found *found)
 
 /* The list */
 
+/* Scores are made when a segment is opened and given back after it, so what counts is the segment
+ * that has most of them. */
+static size_t scores_bytes(const struct exec *e, size_t n)
+{
+	bool scores = e->query->order == QUERY_BY_RANK || e->query->explain;
+	return scores ? n * sizeof(uint32_t) : 0;
+}
+
 /* Room for df postings, in whole blocks. false: there is none. */
 static bool union_room(struct making *m, struct exec_union *u, size_t df)
 {
 	struct exec *e = m->e;
 	size_t blocks = (df + SEGMENT_BLOCK - 1) / SEGMENT_BLOCK, n = blocks * SEGMENT_BLOCK;
-	size_t scored = m->tfs ? 1 + sizeof *u->scores : 0;
-	size_t bytes = n * (sizeof *u->docs + scored + (m->errors ? 1 : 0)) +
-		       blocks * (sizeof *u->last + sizeof *u->bounds);
+	size_t scores = e->scores[m->part] + scores_bytes(e, n + blocks);
+	size_t scores_most = MAX(e->scores_most, scores);
+	size_t bytes = n * (sizeof *u->docs + (m->tfs ? 1 : 0) + (m->errors ? 1 : 0)) +
+		       blocks * sizeof *u->last + (scores_most - e->scores_most);
 	if (df == 0 || !exec_may_make(e, bytes))
 		return false;
 	e->made += bytes;
+	e->scores[m->part] = scores;
+	e->scores_most = scores_most;
 	u->df = (uint32_t)df;
 	u->blocks = (uint32_t)blocks;
 	u->docs = arena_array(e->arena, n, sizeof *u->docs);
@@ -406,6 +421,8 @@ static int take_long_terms(struct making *m, unsigned attr)
 			struct terms_found one = {.term = {blob.p + (size_t)i * length, length}};
 			rc = segment_term(m->segment, attr, one.term, &one.info, err);
 			rc = rc == 0 ? take_term(m, &one) : MIN(rc, 0);
+			if (rc == 0 && exec_late(m->e))
+				rc = 1;
 		}
 	}
 	return rc;
@@ -431,7 +448,8 @@ int exec_union_make(struct exec *e, struct exec_term *t, size_t part)
 	int attr = SEGMENT_COMBINED;
 	if (e->cut || (t->attribute.n && (attr = segment_attr(s, t->attribute)) < 0))
 		return 0;
-	struct making m = {.e = e, .term = t, .segment = s, .docs = segment_info(s)->docs};
+	struct making m = {.e = e, .term = t, .segment = s, .part = part};
+	m.docs = segment_info(s)->docs;
 	m.made = &t->made[part];
 	m.tfs = (e->query->order == QUERY_BY_RANK || e->query->explain) && !t->unscored;
 	m.errors = m.tfs && t->want->kind == TERMS_ERRORS;
@@ -441,6 +459,7 @@ int exec_union_make(struct exec *e, struct exec_term *t, size_t part)
 	int rc = take_terms(&m, (unsigned)attr);
 	if (rc == 0)
 		rc = end_union(&m, part);
+	e->made -= m.dense_bytes;
 	mem_free(&m.key);
 	mem_free(&m.tf);
 	mem_free(&m.near);

@@ -216,7 +216,7 @@ static int add_expression(struct marker *m, const struct query_node *node, struc
 {
 	struct marker_rx *x = &m->rx[m->rxs];
 	size_t at;
-	if (m->rxs == MARKS_EXPRESSIONS || m->words == MARKS_WORDS)
+	if (m->rxs == MARKS_EXPRESSIONS || m->words == MARKS_WORDS || marker_is_late_now(m))
 		return 0;
 	*x = (struct marker_rx){
 		.node = node, .word = m->words, .folded = BUF_INIT(4 * (size_t)LINE_MOST)};

@@ -57,6 +57,16 @@ void exec_matches_close(struct exec *e)
 	e->matches = NULL;
 }
 
+/* All expressions of a query share the memory of one. */
+static void share_memory(struct exec *e)
+{
+	size_t n = 0;
+	for (const struct exec_match *m = e->matches; m; m = m->next)
+		n++;
+	for (struct exec_match *m = e->matches; m; m = m->next)
+		rx_run_memory(m->run, RX_MEMORY / n);
+}
+
 /* The longest run of letters and digits of ASCII. */
 static struct str ascii_run(struct str s)
 {
@@ -172,8 +182,13 @@ static struct exec_leaf *leaf_of_literals(struct exec *e, const struct exec_matc
 int exec_match_plan(struct exec *e, const struct query_node *node, struct exec_node *ret)
 {
 	struct exec_match *m;
+	if (e->matches && exec_late_now(e)) { /* each may take milliseconds to compile */
+		ret->op = QUERY_NOTHING;
+		return 0;
+	}
 	if (!exec_rules(e) || compile_match(e, node, &m) < 0)
 		return -1;
+	share_memory(e);
 	if (rx_within_word(m->rx)) {
 		ret->op = QUERY_WORD;
 		return exec_leaf_match(e, node, m->rx, &ret->leaf);

@@ -268,20 +268,13 @@ static int take_term(void *ctx, const struct terms_found *found)
 
 /* The list */
 
-/* Scores are made when a segment is opened and given back after it, so what counts is the segment
- * that has most of them. */
-static size_t scores_bytes(const struct exec *e, size_t n)
-{
-	bool scores = e->query->order == QUERY_BY_RANK || e->query->explain;
-	return scores ? n * sizeof(uint32_t) : 0;
-}
-
-/* Room for df postings, in whole blocks. false: there is none. */
+/* Room for df postings, in whole blocks. Scores are made when a segment is opened and given back
+ * after it, so what counts is the segment that has most of them. false: there is none. */
 static bool union_room(struct making *m, struct exec_union *u, size_t df)
 {
 	struct exec *e = m->e;
 	size_t blocks = (df + SEGMENT_BLOCK - 1) / SEGMENT_BLOCK, n = blocks * SEGMENT_BLOCK;
-	size_t scores = e->scores[m->part] + scores_bytes(e, n + blocks);
+	size_t scores = e->scores[m->part] + (m->tfs ? (n + blocks) * sizeof *u->scores : 0);
 	size_t scores_most = MAX(e->scores_most, scores);
 	size_t bytes = n * (sizeof *u->docs + (m->tfs ? 1 : 0) + (m->errors ? 1 : 0)) +
 		       blocks * sizeof *u->last + (scores_most - e->scores_most);

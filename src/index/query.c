@@ -24,7 +24,7 @@ struct parser {
 	struct err *err;
 	struct str attribute; /* that applies here */
 	bool exact;
-	uint32_t depth, nodes;
+	uint32_t depth, nodes, matches;
 	struct query_options options;
 	struct buf notes;
 	uint32_t noted;
@@ -329,6 +329,8 @@ static int parse_match(struct parser *p, struct query_node **ret)
 	}
 	if (n > QUERY_MATCH_MOST)
 		return REFUSE(p, at, "an expression of more than %d bytes", QUERY_MATCH_MOST);
+	if (++p->matches > QUERY_MATCHES_MOST)
+		return REFUSE(p, at, "more than %d expressions", QUERY_MATCHES_MOST);
 	if (node_new(p, QUERY_MATCH, at, ret) < 0)
 		return -1;
 	(*ret)->attribute = p->attribute;

@@ -25,6 +25,7 @@ enum {
 	QUERY_ERRORS_MOST = 8,      /* in a word or phrase */
 	QUERY_NEAR_MOST = 10000,    /* positions between two words */
 	QUERY_MATCH_MOST = 4096,    /* bytes of an expression */
+	QUERY_MATCHES_MOST = 8,     /* expressions */
 	QUERY_FACETS_MOST = 8,      /* that can be asked for at once */
 	QUERY_FACET_SHOWN = 10,     /* values of a facet that are told one by one */
 };

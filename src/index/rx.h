@@ -53,6 +53,9 @@ bool rx_within_word(const struct rx *rx);
 struct rx_run;
 struct rx_run *rx_run_new(const struct rx *rx);
 void rx_run_free(struct rx_run **run);
+/* States take so many bytes at most, and not RX_MEMORY; but a few are always there. Before it
+ * runs. */
+void rx_run_memory(struct rx_run *run, size_t bytes);
 /* Asked now and then while a line is read. Once it says true, every line ends without a match.
  */
 void rx_run_late(struct rx_run *run, bool (*late)(void *ctx), void *ctx);

@@ -7,7 +7,9 @@
 
 #include <stdlib.h>
 
-enum { FOLDED_MOST = 600000 }; /* characters that are looked at for one pattern */
+/* Characters that are looked at one by one, and ranges that are put together, for one pattern: some
+ * milliseconds, which nothing interrupts. */
+enum { LOOKED_MOST = 200000 };
 
 void rx_ranges_add(struct rx_ranges *r, int32_t from, int32_t to)
 {
@@ -73,6 +75,12 @@ int rx_chars_open(struct rx_chars *c, struct err *err)
 {
 	*c = (struct rx_chars){0};
 	return token_unicode_load(&c->unicode, err);
+}
+
+bool rx_may_look(struct rx_chars *c, size_t n)
+{
+	c->looked += MIN(n, (size_t)LOOKED_MOST);
+	return c->looked <= LOOKED_MOST;
 }
 
 void rx_chars_close(struct rx_chars *c)
@@ -257,7 +265,7 @@ bool rx_ranges_fold(struct rx_chars *c, struct rx_ranges *r, struct rx_long_fold
 	ret_long->n = 0;
 	for (size_t i = 0; i < r->n; i++) {
 		for (int32_t at = r->range[i].from; at <= r->range[i].to; at++) {
-			if (++c->folded > FOLDED_MOST) {
+			if (!rx_may_look(c, 1)) {
 				rx_ranges_free(&folded);
 				return false;
 			}

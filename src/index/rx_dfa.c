@@ -61,7 +61,8 @@ enum { BYTE_SET = -3, BYTE_NODE = -2, BYTE_NEXT = -1, BYTE_HEAD = 3 };
 struct rx_run {
 	const struct rx *rx;
 	uint32_t *block;
-	size_t words, used, items; /* items: halves of words at the end */
+	size_t words, words_most, used;
+	size_t items; /* halves of words at the end */
 	uint32_t *bucket;
 	uint32_t gen;
 	uint32_t start[2][2][3]; /* sets: backward, adds, kind */
@@ -102,7 +103,7 @@ static void drop_states(struct rx_run *run)
 
 static void grow_block(struct rx_run *run)
 {
-	size_t words = MIN(run->words * 4, (size_t)BLOCK_MOST), items = (run->items + 1) / 2;
+	size_t words = MIN(run->words * 4, run->words_most), items = (run->items + 1) / 2;
 	run->block = mem_resize(run->block, words * sizeof *run->block);
 	memmove(run->block + words - items, run->block + run->words - items,
 		items * sizeof *run->block);
@@ -284,7 +285,7 @@ static uint32_t start_set(struct rx_run *run, bool back, bool adds, enum kind ki
  * to be dropped. */
 static void make_room(struct rx_run *run, uint32_t *set)
 {
-	while (!has_room(run) && run->words < BLOCK_MOST)
+	while (!has_room(run) && run->words < run->words_most)
 		grow_block(run);
 	if (!has_room(run)) {
 		uint32_t flags = *set ? run->block[*set + SET_FLAGS] : 0;
@@ -467,6 +468,7 @@ struct rx_run *rx_run_new(const struct rx *rx)
 	run->need = 4 * (SET_TABLE + rx->alphabet.classes + 1 + n / 2 + 1) +
 		    3 * (BYTE_HEAD + rx->alphabet.byte_classes);
 	run->words = BLOCK_FIRST;
+	run->words_most = BLOCK_MOST;
 	run->block = mem_resize(NULL, run->words * sizeof *run->block);
 	run->bucket = mem_array(BUCKETS, sizeof *run->bucket);
 	run->mark = mem_array(n, sizeof *run->mark);
@@ -491,6 +493,12 @@ void rx_run_free(struct rx_run **runp)
 	mem_free(&run->now);
 	mem_free(&run->stack);
 	mem_free(runp);
+}
+
+void rx_run_memory(struct rx_run *run, size_t bytes)
+{
+	size_t few = MAX(4 * run->need, run->words);
+	run->words_most = MIN(MAX(bytes / sizeof *run->block, few), (size_t)BLOCK_MOST);
 }
 
 void rx_run_late(struct rx_run *run, bool (*late)(void *ctx), void *ctx)

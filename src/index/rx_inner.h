@@ -14,7 +14,7 @@
 enum {
 	RX_PATTERN_MOST = 64 << 10, /* bytes */
 	RX_SETS_MOST = 2048,        /* different sets of characters */
-	RX_RANGES_MOST = 50000,     /* in all of them together */
+	RX_RANGES_MOST = 20000,     /* in all of them together */
 	RX_CLASSES_MOST = 4096,
 	RX_CHAR_LAST = 0x10ffff,
 };
@@ -45,11 +45,13 @@ struct rx_chars {
 		uint32_t bit;
 	} * run;
 	size_t runs, room;
-	uint32_t folded; /* characters of classes that were folded so far */
+	size_t looked; /* at characters and ranges so far */
 };
 
 int rx_chars_open(struct rx_chars *c, struct err *err);
 void rx_chars_close(struct rx_chars *c);
+/* So many more characters or ranges are looked at. false: it is too much for one pattern. */
+bool rx_may_look(struct rx_chars *c, size_t n);
 
 /* Categories as bits: 0 if the name is not known. */
 uint32_t rx_category_mask(struct str name);

@@ -55,6 +55,12 @@ static int too_large(struct err *err)
 		       RX_STATES);
 }
 
+static int too_many_chars(struct err *err)
+{
+	return err_set(err, ERR_USAGE,
+		       "the expression is too large: its classes have too many characters");
+}
+
 /* Adds a node; negative: with it the pattern is too large. */
 static int64_t add_node(struct rx_tree *t, struct rx_node node, uint64_t size, struct err *err)
 {
@@ -89,7 +95,7 @@ static int64_t find_set(struct rx_tree *t, struct rx_ranges *r, struct err *err)
 	}
 	if (t->sets == RX_SETS_MOST || t->ranges + r->n > RX_RANGES_MOST) {
 		rx_ranges_free(r);
-		return too_large(err);
+		return too_many_chars(err);
 	}
 	t->ranges += r->n;
 	*VEC_PUSH(t->set, t->sets, t->sets_room) = *r;
@@ -421,9 +427,13 @@ static int64_t add_members(struct parser *p, struct members *m, bool not )
 	bool named = m->chars.n > 0;
 	if (p->folded && !rx_ranges_fold(p->chars, &m->chars, &longer)) {
 		rx_ranges_free(&m->chars);
-		return too_large(p->err);
+		return too_many_chars(p->err);
 	}
 	join_members(p, m);
+	if (!rx_may_look(p->chars, m->chars.n)) {
+		rx_ranges_free(&m->chars);
+		return too_many_chars(p->err);
+	}
 	if (named && !not &&m->chars.n == 0 && longer.n == 0)
 		return add_leaf(p->tree, RX_EMPTY, p->err); /* accents, which the text has not */
 	if (not ) {

@@ -429,6 +429,7 @@ static void expressions_stand_between_slashes(void **state)
 	buf_fill(&b, 'x', QUERY_MATCH_MOST + 1);
 	buf_add_byte(&b, '/');
 	refuses(buf_text(&b), "character 3: an expression of more than 4096 bytes");
+	refuses("/a/ /b/ /c/ /d/ /e/ /f/ /g/ /h/ =/i/", "character 33: more than 8 expressions");
 	buf_free(&b);
 }
 

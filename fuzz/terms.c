@@ -78,7 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!rules)
 		ENSURE(token_rules_open(&rules, STR(""), &err) == 0 &&
 		       token_rules_open(&english, STR("english"), &err) == 0);
-	if (str_cut(&text, '\n', &word) != 0)
+	if (str_cut(&text, '\n', &word) != 0 || !text.p) /* no segment is without documents */
 		return 0;
 	struct terms_want want = {
 		.kind = (enum terms_kind)(how & 3),

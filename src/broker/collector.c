@@ -171,6 +171,9 @@ static int open_stores(struct collector *c, struct err *err)
 		return -1;
 	if (registry_open(&c->registry, c->folder, &options, &was, err) < 0)
 		return err->code == ERR_DAMAGED ? format_advise(&registry_format, err), -1 : -1;
+	if (was.miscounted)
+		log_warn(COLLECTOR, "the counts in the header were wrong and are written anew",
+			 KV_TEXT("file", "registry"));
 	if (open_docs(c, &was, err) < 0 ||
 	    indexer_open(&c->indexer, c->folder, c->registry, c->docs, err) < 0)
 		return -1;

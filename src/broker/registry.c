@@ -178,8 +178,11 @@ static int writer_open(struct registry *r, struct registry_opened *ret_is, struc
 			err) < 0 ||
 	    registry_load(r, r->path[REGISTRY_COMMIT], UINT64_MAX, ret_is, err) != 0)
 		return -1;
-	if (mend_flags(r, err) < 0)
+	bool right;
+	if (registry_counts_check(r, false, &right, err) < 0 || mend_flags(r, err) < 0)
 		return -1;
+	if (ret_is)
+		ret_is->miscounted = !right;
 	r->opened = true;
 	return 0;
 }

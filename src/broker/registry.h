@@ -43,10 +43,11 @@ struct registry_options {
 	uint64_t tables_least;       /* records since the tables that need no new ones; 0: 65,536 */
 };
 struct registry_opened {
-	uint64_t cut;  /* bytes that were not committed */
-	uint64_t read; /* records that were read since the tables were written */
-	bool remade;   /* the tables were lost and made again from the whole registry;
-			  registry_each_ended() knows nothing then */
+	uint64_t cut;    /* bytes that were not committed */
+	uint64_t read;   /* records that were read since the tables were written */
+	bool remade;     /* the tables were lost and made again from the whole registry;
+			    registry_each_ended() knows nothing then */
+	bool miscounted; /* the header's counts, a cache, were of no commit, and are written anew */
 };
 /* Makes the folder and an empty registry if there is none, cuts what was not committed, and ends a
  * compression that was begun. ret_is may be NULL. ERR_BUSY: another process writes. ERR_USAGE:

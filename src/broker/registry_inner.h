@@ -265,3 +265,6 @@ int registry_lives(struct registry *r, const struct registry_raw *raw, struct er
 
 /* Flags, and the counts of the last commit (registry.c). */
 int registry_flags_write(struct registry *r, struct err *err);
+/* Whether the header has the counts of the last commit, or of the one before it, which a killed
+ * writer may leave. */
+int registry_counts_check(const struct registry *r, bool closed, bool *ret_right, struct err *err);

@@ -90,27 +90,33 @@ static int commits_closed(struct registry *r, bool *ret, struct err *err)
 	return 0;
 }
 
-/* Those of the last commit are a cache, which a killed writer may have left one commit behind. */
-static int verify_header(struct verify *v, bool closed, struct err *err)
+int registry_counts_check(const struct registry *r, bool closed, bool *ret_right, struct err *err)
 {
 	struct registry_counts is;
-	const struct registry_commit *last = &v->r->last;
+	const struct registry_commit *last = &r->last;
 	uint64_t records = 0, ended = 0, tombstones = 0;
-	if (registry_header_read(&v->r->file, &is, err) < 0)
+	if (registry_header_read(&r->file, &is, err) < 0)
 		return -1;
 	bool same = is.records == last->records && is.deleted == last->deleted &&
 		    is.valid == last->valid;
-	for (size_t i = v->r->recent.n; i > 0 && v->r->recent.entry[i - 1].at >= last->from; i--) {
+	for (size_t i = r->recent.n; i > 0 && r->recent.entry[i - 1].at >= last->from; i--) {
 		records++;
-		ended += v->r->recent.entry[i - 1].kills != 0;
-		tombstones += v->r->recent.entry[i - 1].tombstone;
+		ended += r->recent.entry[i - 1].kills != 0;
+		tombstones += r->recent.entry[i - 1].tombstone;
 	}
 	bool before = is.records == last->records - records &&
 		      is.deleted == last->deleted - ended - tombstones &&
 		      is.valid == last->valid + tombstones - (records - ended);
-	if (same || (before && !closed))
-		return 0;
-	return verify_failed(v, 8, "the counts are not those of the last commit", err);
+	*ret_right = same || (before && !closed);
+	return 0;
+}
+
+static int verify_header(struct verify *v, bool closed, struct err *err)
+{
+	bool right;
+	if (registry_counts_check(v->r, closed, &right, err) < 0)
+		return -1;
+	return right ? 0 : verify_failed(v, 8, "the counts are not those of the last commit", err);
 }
 
 static int verify_counts(const struct verify *v, struct err *err)

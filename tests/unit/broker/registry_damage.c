@@ -236,6 +236,29 @@ static void flags_that_are_missing_are_set_by_the_next_start(void **state)
 	check_missing_flags(60, false);
 }
 
+static void counts_of_no_commit_are_told_and_written_anew(void **state)
+{
+	(void)state;
+	make_registry("counts", 24);
+	struct buf before = bytes_of(path_in("counts", "registry"));
+	struct registry *r = NULL;
+	struct registry_opened is;
+	for (size_t at = 8; at < 20; at++) {
+		before.p[at] ^= 2;
+		write_bytes(path_in("counts", "registry"), buf_str(&before));
+		before.p[at] ^= 2;
+		for (unsigned again = 0; again < 2; again++) {
+			DONE(registry_open(&r, scratch("counts"), &unit_options, &is, &unit_err));
+			assert_int_equal(is.miscounted, !again);
+			registry_close(&r);
+		}
+		struct buf after = bytes_of(path_in("counts", "registry"));
+		assert_true(str_eq(buf_str(&after), buf_str(&before)));
+		buf_free(&after);
+	}
+	buf_free(&before);
+}
+
 static void one_file_without_the_other_is_refused(void **state)
 {
 	(void)state;
@@ -270,6 +293,7 @@ int main(void)
 		cmocka_unit_test(a_changed_byte_is_found_wherever_it_is),
 		cmocka_unit_test(a_changed_bit_of_a_flag_or_a_count_is_found),
 		cmocka_unit_test(flags_that_are_missing_are_set_by_the_next_start),
+		cmocka_unit_test(counts_of_no_commit_are_told_and_written_anew),
 		cmocka_unit_test(one_file_without_the_other_is_refused),
 	};
 	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);

@@ -99,6 +99,22 @@ static int verify_slot(struct verifying *v, uint64_t oid, const struct docstore_
 	return MIN(rc, 0);
 }
 
+/* What the table says of files is looked at where it can be read; where not, it is made again. */
+static int verify_heads(struct docstore *ds, const struct found_files *found, struct err *err)
+{
+	struct table_state state = {0};
+	struct err ignored;
+	pthread_rwlock_rdlock(&ds->lock);
+	int rc = table_load(&ds->table, &state, &ignored) < 0 ? 1 : 0;
+	pthread_rwlock_unlock(&ds->lock);
+	for (size_t i = 0; rc == 0 && i < state.files; i++)
+		for (size_t k = 0; rc == 0 && k < found->n; k++)
+			if (found_headless(&found->file[k], &state.file[i]))
+				rc = found_headless_refuse(ds->folder, state.file[i].number, err);
+	table_state_free(&state);
+	return MIN(rc, 0);
+}
+
 int docstore_verify(struct docstore *ds, const struct docstore_mark *mark, struct err *err)
 {
 	struct found_files found = {0};
@@ -108,6 +124,8 @@ int docstore_verify(struct docstore *ds, const struct docstore_mark *mark, struc
 		rc = MIN(found_list(&found, ds->folder, err), 0);
 	if (rc == 0)
 		rc = found_check_mark(&found, mark, ds->folder, err);
+	if (rc == 0)
+		rc = verify_heads(ds, &found, err);
 	if (rc == 0) {
 		v.slots = table_slots(&ds->table);
 		v.led = mem_alloc(v.slots / 8 + 1);

@@ -330,6 +330,10 @@ uint64_t found_counts(const struct found_file *f, const struct docstore_mark *ma
 /* ERR_DAMAGED: less is there than the mark says. */
 int found_check_mark(const struct found_files *found, const struct docstore_mark *mark,
 		     const char *folder, struct err *err);
+/* A file that the table knows as compacted, and so as one that counts whatever the mark is, but
+ * that does not begin as a file of documents. */
+bool found_headless(const struct found_file *is, const struct store_file *known);
+int found_headless_refuse(const char *folder, uint32_t number, struct err *err);
 /* The table is durable as it is. */
 int store_save(struct docstore *ds, struct err *err);
 /* Points every document of a compacted file that is there to its place in this file. */

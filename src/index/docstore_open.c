@@ -110,6 +110,18 @@ static const struct found_file *found_number(const struct found_files *f, uint32
 	return NULL;
 }
 
+bool found_headless(const struct found_file *is, const struct store_file *known)
+{
+	return is->id.number == known->number && known->compacted && !is->sound;
+}
+
+int found_headless_refuse(const char *folder, uint32_t number, struct err *err)
+{
+	return err_set(err, ERR_DAMAGED,
+		       "%s/%08" PRIu32 ".docs: does not begin as a file of documents does", folder,
+		       number);
+}
+
 /* A file that compaction made when this was what counted. */
 static const struct found_file *found_cover(const struct found_files *f,
 					    const struct docstore_mark *mark)
@@ -248,6 +260,7 @@ struct opening {
 	bool change; /* its state is to be written */
 	bool merge;  /* files may be there that compaction would have removed */
 	uint64_t cut;
+	uint32_t headless; /* a compacted file that the table knows, and which does not begin so */
 };
 
 static struct store_file *add_found(struct opening *o, const struct found_file *is)
@@ -365,6 +378,8 @@ static int use_table(struct opening *o, struct err *err)
 		return err_set(err, ERR_DAMAGED, "%s: it is of other documents", ds->table_path);
 	for (size_t i = 0; i < s->files; i++) {
 		const struct found_file *is = found_number(&o->found, s->file[i].number);
+		if (is && found_headless(is, &s->file[i]))
+			o->headless = is->id.number;
 		if (!is || found_counts(is, &o->mark) == 0)
 			continue;
 		struct store_file *f = add_found(o, is);
@@ -517,6 +532,8 @@ static int open_by_mark(struct opening *o, struct err *err)
 		ds->next = MAX(ds->next, o->found.file[o->found.n - 1].id.number + 1);
 	if (found_check_mark(&o->found, &o->mark, ds->folder, err) < 0 || ready_table(o, err) < 0)
 		return -1;
+	if (!o->made && o->headless) /* else it would be taken for one that was never committed */
+		return found_headless_refuse(ds->folder, o->headless, err);
 	for (size_t i = 0; i < o->found.n; i++) { /* their numbers are not to be used again */
 		uint64_t length = found_counts(&o->found.file[i], &o->mark);
 		o->change |= length == 0 || length < o->found.file[i].size;

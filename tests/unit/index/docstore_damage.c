@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <unistd.h>
 
 enum { DOCS = 40, SYNCS = 8 };
@@ -124,6 +126,47 @@ static void add_bytes(const char *path, uint64_t n)
 	for (; n; n--)
 		assert_int_equal(write(fd, "x", 1), 1);
 	close(fd);
+}
+
+/* Two files, of which the first is compacted: its copy has a higher number than what counts. */
+static void a_compacted_file_without_its_head_is_found_and_not_removed(void **state)
+{
+	(void)state;
+	struct err err = {0};
+	char folder[PATH_MAX], path[PATH_MAX + 32];
+	snprintf(folder, sizeof folder, "%s", scratch("headless"));
+	uint32_t oid = 0;
+	struct docstore *ds = store_new(folder);
+	for (; oid < 40; oid++)
+		doc_put(ds, oid + 1);
+	struct docstore_mark mark = store_sync(ds);
+	docstore_close(&ds);
+	snprintf(path, sizeof path, "%s/%08u.docs", folder, (unsigned)mark.file);
+	add_bytes(path, 1); /* what is cut is not appended to again */
+	ds = store_open(folder, mark);
+	for (; oid < 80; oid++)
+		doc_put(ds, oid + 1);
+	mark = store_sync(ds);
+	for (uint32_t i = 1; i <= 30; i++)
+		doc_delete(ds, i);
+	assert_int_equal(docstore_compact(ds, 50, &err), 0);
+	store_checkpoint(ds);
+	docstore_close(&ds);
+	snprintf(path, sizeof path, "%s/%08u.docs", folder, (unsigned)mark.file + 1);
+	for (uint64_t at = 0; at < 64; at++) {
+		change_byte(path, at, 0x20);
+		ds = store_read(folder);
+		assert_int_equal(docstore_verify(ds, &mark, &err), -1);
+		assert_int_equal(err.code, ERR_DAMAGED);
+		docstore_close(&ds);
+		assert_int_equal(docstore_open(&ds, folder, &mark, NULL, &err), -1);
+		assert_int_equal(err.code, ERR_DAMAGED);
+		change_byte(path, at, 0x20);
+	}
+	ds = store_open(folder, mark);
+	for (uint32_t i = 31; i <= 80; i++)
+		doc_there(ds, i);
+	docstore_close(&ds);
 }
 
 /* Also of blocks that came after the last checkpoint, by what the table leads to. */
@@ -414,6 +457,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_changed_byte_of_a_file_never_becomes_another_document),
 		cmocka_unit_test(a_file_cut_at_any_byte_loses_what_follows_and_says_so),
+		cmocka_unit_test(a_compacted_file_without_its_head_is_found_and_not_removed),
 		cmocka_unit_test(a_file_alone_tells_damage_from_what_a_writer_has_not_ended),
 		cmocka_unit_test(a_lost_table_is_made_again),
 		cmocka_unit_test(a_table_cut_anywhere_is_made_again),

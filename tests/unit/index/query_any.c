@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 static uint64_t seed;
-static uint64_t queries = 2000;
+static uint64_t queries = 500;
 
 static size_t throw(size_t n)
 {

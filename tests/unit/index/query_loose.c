@@ -630,7 +630,7 @@ static void ask_many(struct world *w, unsigned queries, int depth)
 {
 	struct answer *answers = mem_array(w->model.docs + 1, sizeof *answers);
 	size_t found = 0;
-	queries /= unit_thorough() ? 1 : 8;
+	queries /= unit_thorough() ? 1 : 24;
 	for (unsigned i = 0; i < queries; i++) {
 		struct arena arena = ARENA_INIT((size_t)1 << 30);
 		found += ask(w, make_tree(w, &arena, (int) throw((size_t)depth + 1)), answers);
@@ -685,7 +685,7 @@ static void a_phrase_of_many_patterns(void **state)
 	open_world(&w, "wide", "", 2400, 1);
 	struct answer *answers = mem_array(w.model.docs + 1, sizeof *answers);
 	size_t found = 0;
-	for (unsigned i = 0; i < 3; i++) {
+	for (unsigned i = 0; i < (unit_thorough() ? 3u : 1u); i++) {
 		struct query_word word[64];
 		struct query_node node = {.op = QUERY_PHRASE, .word = word, .words = 64};
 		for (size_t k = 0; k < ARRAY_LEN(word); k++) {
@@ -725,7 +725,7 @@ static void best_takes_the_least_errors_that_find_one(void **state)
 	struct world w = {0};
 	unsigned some = 0;
 	open_world(&w, "best", "", 40, 2);
-	for (unsigned i = 0; i < (unit_thorough() ? 2000u : 300u); i++) {
+	for (unsigned i = 0; i < (unit_thorough() ? 2000u : 80u); i++) {
 		struct arena arena = ARENA_INIT((size_t)1 << 30);
 		struct query_node *node = make_leaf(&w, &arena), other = {.op = QUERY_NOT}, root;
 		struct query_node *kid = node, *kids[2] = {node, &other};

@@ -182,13 +182,13 @@ static void compare_many(unsigned segments, unsigned rounds, const struct token_
 static void terms_are_those_of_plain_code(void **state)
 {
 	(void)state;
-	compare_many(unit_thorough() ? 10 : 4, unit_thorough() ? 2000 : 250, rules);
+	compare_many(unit_thorough() ? 10 : 2, unit_thorough() ? 2000 : 80, rules);
 }
 
 static void words_as_written_are_compared_where_terms_are_stems(void **state)
 {
 	(void)state;
-	compare_many(unit_thorough() ? 4 : 2, unit_thorough() ? 1000 : 120, english);
+	compare_many(2, unit_thorough() ? 2000 : 40, english);
 }
 
 /* Expressions that lie within a word: with literals, with several, with none, too short ones. */

@@ -157,14 +157,18 @@ static void version_six_stands_in_brackets(void **state)
 	assert_int_equal(listen_name(fd, name, sizeof name, &err), 0);
 	assert_memory_equal(name, "[::1]:", 6);
 	close(fd);
-	/* "[::]" leaves version four alone, so both can have the port */
-	assert_int_equal(listen_open("[::]:0", &fd, &err), 0);
-	assert_int_equal(listen_name(fd, name, sizeof name, &err), 0);
-	assert_memory_equal(name, "[::]:", 5);
-	snprintf(same, sizeof same, "0.0.0.0:%.5s", name + 5);
-	assert_int_equal(listen_open(same, &v4, &err), 0);
+	/* "[::]" leaves version four alone, so both can have the port; others may have it there */
+	int rc = -1;
+	for (unsigned try = 0; try < 20 && rc < 0; try++) {
+		assert_int_equal(listen_open("[::]:0", &fd, &err), 0);
+		assert_int_equal(listen_name(fd, name, sizeof name, &err), 0);
+		assert_memory_equal(name, "[::]:", 5);
+		snprintf(same, sizeof same, "0.0.0.0:%.5s", name + 5);
+		rc = listen_open(same, &v4, &err);
+		close(fd);
+	}
+	assert_int_equal(rc, 0);
 	close(v4);
-	close(fd);
 }
 
 static void what_cannot_be_bound_names_the_address(void **state)

@@ -11,6 +11,9 @@
 
 struct indexer;
 
+/* The name by which an attribute of an object is searched: its own, or another in place of it. */
+struct str indexer_name(struct str soif_name);
+
 /* folder: the broker's. Registry and documents outlive it. */
 int indexer_open(struct indexer **ret, const char *folder, struct registry *registry,
 		 struct docstore *docs, struct err *err);

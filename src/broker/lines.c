@@ -2,6 +2,8 @@
  * and each mark belongs to the line that it begins in. */
 #include "broker/lines.h"
 
+#include "broker/indexer.h"
+
 #include <string.h>
 
 enum { MARKS_A_LINE = 128 };
@@ -126,10 +128,7 @@ void lines_find(struct marker *m, const struct soif *doc, struct arena *arena,
 	size_t n = 0;
 	for (size_t i = 0; i < doc->n; i++) {
 		struct str name = doc->attr[i].name;
-		/* As the indexer names it. */
-		bool text = str_eq_nocase(name, STR("Partial-Text"));
-		find_in_value(m, name, text ? STR("full-text") : name, doc->attr[i].value, arena,
-			      all, &n);
+		find_in_value(m, name, indexer_name(name), doc->attr[i].value, arena, all, &n);
 	}
 	find_in_value(m, STR("url"), STR("url"), doc->url, arena, all, &n);
 	*ret = all;

@@ -3,6 +3,7 @@
 #include "broker/search.h"
 
 #include "base/clock.h"
+#include "broker/indexer.h"
 #include "index/words.h"
 
 #include <pthread.h>
@@ -156,11 +157,17 @@ static int show_row(struct search *s, const struct search_ask *ask, struct marke
 	return 0;
 }
 
+/* As it was indexed: attributes by the names that they are searched by, and the URL. */
 static int read_text(void *ctx, uint64_t oid, struct arena *arena, struct soif *ret,
 		     struct err *err)
 {
 	const struct search *s = ctx;
-	return docstore_get(s->docs, oid, arena, ret, err);
+	int rc = docstore_get(s->docs, oid, arena, ret, err);
+	for (size_t i = 0; rc == 0 && i < ret->n; i++)
+		ret->attr[i].name = indexer_name(ret->attr[i].name);
+	if (rc == 0)
+		soif_add(ret, arena, STR("url"), ret->url);
+	return rc;
 }
 
 /* The rows of the hits. What is left of the budget is for the marks. */

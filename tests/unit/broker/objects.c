@@ -115,6 +115,21 @@ static void attributes_are_found_by_their_names(void **state)
 	assert_int_equal(found("type : text", "", NULL), 0);
 }
 
+/* The text is stored under the names of the document, and searched under those of the index. */
+static void expressions_see_attributes_by_the_names_they_are_searched_by(void **state)
+{
+	struct source_change change =
+		change_of(&(struct thing){.op = SOURCE_UPDATE, .url = "http://x/partial"});
+	(void)state;
+	soif_add(&change.obj, &arena, STR("Partial-Text"), STR("a red-apple tree"));
+	source_list_add(list, &change);
+	collect();
+	assert_int_equal(found("/red-ap+le t/", "", NULL), 1);
+	assert_int_equal(found("full-text : /red-ap+le t/", "", NULL), 1);
+	assert_int_equal(found("url : /x.partial/", "", NULL), 1);
+	assert_int_equal(found("title : /red-ap+le t/", "", NULL), 0);
+}
+
 static void matches_are_counted_by_site_type_and_way(void **state)
 {
 	struct search *s;
@@ -488,6 +503,7 @@ int main(void)
 		TEST(what_lacks_something_mandatory_is_refused),
 		TEST(what_is_absent_has_the_documents_defaults),
 		TEST(attributes_are_found_by_their_names),
+		TEST(expressions_see_attributes_by_the_names_they_are_searched_by),
 		TEST(matches_are_counted_by_site_type_and_way),
 		TEST(a_refresh_moves_the_time_and_keeps_the_text),
 		TEST(a_time_that_has_not_come_keeps_nothing_out),

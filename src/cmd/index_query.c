@@ -35,12 +35,6 @@ static double thread_us(void)
 	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
 }
 
-static int read_text(void *ctx, uint64_t oid, struct arena *arena, struct soif *ret,
-		     struct err *err)
-{
-	return docstore_get(ctx, oid, arena, ret, err);
-}
-
 static int ask_once(struct asking *a, struct str text, struct hits *ret, struct err *err)
 {
 	const struct query_options options = {.exact = a->o->exact,
@@ -62,7 +56,7 @@ static int ask_once(struct asking *a, struct str text, struct hits *ret, struct 
 		q.facet[q.facets] = str_of(a->o->facets.item[q.facets]);
 	q.per_site = (uint32_t)a->o->per_site;
 	q.rules = a->rules;
-	q.text = a->docs ? read_text : NULL;
+	q.text = a->docs ? docstore_text : NULL;
 	q.text_ctx = a->docs;
 	return words_query(a->reader, &q, &a->arena, ret, err);
 }

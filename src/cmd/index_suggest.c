@@ -19,11 +19,6 @@ struct suggesting {
 	struct buf out;
 };
 
-static int read_doc(void *ctx, uint64_t oid, struct arena *arena, struct soif *ret, struct err *err)
-{
-	return docstore_get(ctx, oid, arena, ret, err);
-}
-
 static void print_suggestions(struct suggesting *s, const struct words_suggestion *found, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -76,7 +71,7 @@ static int suggest_all(struct suggesting *s, const struct cmd_call *call, size_t
 		.rules = s->rules,
 		.words = (uint32_t)o->words,
 		.titles = (uint32_t)o->titles,
-		.text = s->docs ? read_doc : NULL,
+		.text = s->docs ? docstore_text : NULL,
 		.text_ctx = s->docs,
 		.budget_us = o->budget_us,
 	};

@@ -57,6 +57,9 @@ void docstore_close(struct docstore **ds);
 int docstore_get(struct docstore *ds, uint64_t oid, struct arena *arena, struct soif *ret,
 		 struct err *err);
 
+/* The same as a query_text_fn of query.h: ctx is the store. */
+int docstore_text(void *ctx, uint64_t oid, struct arena *arena, struct soif *ret, struct err *err);
+
 /* Part of a document as SOIF text, for one that is too large to be held. */
 struct docstore_part {
 	uint64_t from;    /* which bytes of the text */

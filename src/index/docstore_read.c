@@ -481,6 +481,11 @@ static int file_missing(const struct docstore *ds, uint64_t addr, struct err *er
 		       ds->folder, block_addr_file(addr));
 }
 
+int docstore_text(void *ctx, uint64_t oid, struct arena *arena, struct soif *ret, struct err *err)
+{
+	return docstore_get(ctx, oid, arena, ret, err);
+}
+
 enum { LOOKS = 4 }; /* compaction may move a document again while it is looked for */
 
 int docstore_read_part(struct docstore *ds, uint64_t oid, struct docstore_part *part,

@@ -198,7 +198,7 @@ static uint32_t join_block(struct exec *e, struct and_run *a, uint32_t k, uint32
 	uint32_t n = exec_list_join(l, a->doc + from, to - from, which, at);
 	if (n == 0 || (!l->made && !exec_list_tfs(e, l)))
 		return kept;
-	const uint32_t *made = l->made ? l->made->scores + l->block * SEGMENT_BLOCK : NULL;
+	const uint32_t *made = l->made ? l->made->scores + (size_t)l->block * SEGMENT_BLOCK : NULL;
 	const uint8_t *lengths = e->lengths;
 	uint32_t times = l->times;
 	float weight = l->weight;

@@ -170,7 +170,7 @@ static int count_part(struct counting *c, struct segment *s, const uint64_t *ord
 		      uint64_t base)
 {
 	struct number_counts numbers = {0};
-	struct segment_column column;
+	struct segment_column column = {0};
 	int64_t v;
 	int rc = segment_column(s, c->plan->column, &column, c->exec->err);
 	for (uint32_t i = 0; rc == 0 && i < n && !exec_late(c->exec); i++) {

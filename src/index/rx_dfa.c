@@ -465,8 +465,8 @@ struct rx_run *rx_run_new(const struct rx *rx)
 	run->rx = rx;
 	run->steps = n;
 	/* four sets and three byte states are more than any step makes */
-	run->need = 4 * (SET_TABLE + rx->alphabet.classes + 1 + n / 2 + 1) +
-		    3 * (BYTE_HEAD + rx->alphabet.byte_classes);
+	run->need = 4 * (size_t)(SET_TABLE + rx->alphabet.classes + 1 + n / 2 + 1) +
+		    3 * (size_t)(BYTE_HEAD + rx->alphabet.byte_classes);
 	run->words = BLOCK_FIRST;
 	run->words_most = BLOCK_MOST;
 	run->block = mem_resize(NULL, run->words * sizeof *run->block);

@@ -123,7 +123,7 @@ static int64_t add_char(struct rx_tree *t, int32_t c, struct err *err)
 static int64_t add_list(struct rx_tree *t, enum rx_op op, const uint32_t *list, size_t n,
 			struct err *err)
 {
-	if (n == 0)
+	if (n == 0 || !list)
 		return add_leaf(t, RX_EMPTY, err);
 	if (n == 1)
 		return list[0];

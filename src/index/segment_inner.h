@@ -76,7 +76,8 @@ enum {
 static inline uint64_t segment_prefix(struct str term)
 {
 	uint64_t v = 0;
-	memcpy(&v, term.p, MIN(term.n, sizeof v));
+	if (term.n)
+		memcpy(&v, term.p, MIN(term.n, sizeof v));
 	return be64toh(v);
 }
 

@@ -162,7 +162,7 @@ static int part_found(struct part_search *p, struct str term)
 /* The part begins perhaps at this place of the terms; *done: all before were looked at. */
 static int part_at(struct part_search *p, const char *text, size_t at, size_t length, size_t *done)
 {
-	if (at < *done || memcmp(text + at, p->part.p, p->part.n) != 0)
+	if (length == 0 || at < *done || memcmp(text + at, p->part.p, p->part.n) != 0)
 		return 0;
 	size_t begin = at - at % length;
 	if (at + p->part.n > begin + length)

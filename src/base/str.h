@@ -68,6 +68,8 @@ size_t str_decimal(char *to, uint64_t v);
 bool str_utf8(struct str s);
 /* Bytes of the character that s begins with; 0: its first byte does not begin a valid one. */
 size_t str_utf8_char(struct str s);
+/* Characters of UTF-8; bytes that are not UTF-8 count as they come. */
+size_t str_utf8_count(struct str s);
 /* At most the first n bytes of s, without a character that would be cut. Bytes that are not UTF-8
  * are cut anywhere. */
 struct str str_utf8_head(struct str s, size_t n);

@@ -92,43 +92,6 @@ struct marker {
 
 /* Making */
 
-static uint32_t letters_of(struct str word)
-{
-	uint32_t n = 0;
-	for (size_t i = 0; i < word.n; i++)
-		n += ((unsigned char)word.p[i] & 0xc0) != 0x80;
-	return n;
-}
-
-/* What a word means, as the index takes it. false: itself alone. */
-static bool loose_want(const struct marker *m, const struct query_node *node, uint32_t number,
-		       struct terms_want *ret)
-{
-	const struct query_word *word = &node->word[number];
-	bool stems = m->spec.words && words_settings(m->spec.words)->language[0];
-	bool near = node->op == QUERY_NEAR;
-	struct terms_want want = {
-		.kind = word->pattern ? TERMS_PATTERN : TERMS_WORD,
-		.word = node->exact     ? word->form
-			: word->pattern ? word->term
-					: word->folded,
-		.open_left = node->parts && !word->pattern && (near || number == 0),
-		.open_right = node->parts && !word->pattern && (near || number + 1 == node->words),
-		.exact = node->exact,
-		.stemmed = stems && !node->exact,
-		.rules = m->spec.rules,
-	};
-	uint32_t letters = letters_of(want.word);
-	if (!word->pattern && node->errors > 0 && letters <= ERRORS_CHARS_MOST)
-		want.k = MIN((uint32_t)node->errors, letters - (letters > 0));
-	if (want.k)
-		want.kind = TERMS_ERRORS;
-	if (want.kind == TERMS_WORD && !want.open_left && !want.open_right)
-		return false;
-	*ret = want;
-	return true;
-}
-
 static bool word_is_known(const struct marker *m, const struct query_node *node)
 {
 	for (uint32_t i = 0; i < m->words; i++) {
@@ -161,7 +124,8 @@ static int add_word(struct marker *m, const struct query_node *node, uint32_t nu
 {
 	struct marker_word *w = &m->word[m->words];
 	*w = (struct marker_word){.leaf = m->leaves, .number = number};
-	bool loose = loose_want(m, node, number, &w->want);
+	bool stemmed = m->spec.words && words_settings(m->spec.words)->language[0];
+	bool loose = terms_want_of(node, number, stemmed, m->spec.rules, &w->want);
 	if (!loose && node->forgive && !node->exact && m->spec.words) {
 		size_t n;
 		const struct words_part *part = words_parts(m->spec.words, &n);

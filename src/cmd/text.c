@@ -5,10 +5,7 @@
 
 size_t text_columns(struct str s)
 {
-	size_t n = 0;
-	for (size_t i = 0; i < s.n; i++)
-		n += ((unsigned char)s.p[i] & 0xc0) != 0x80;
-	return n;
+	return str_utf8_count(s);
 }
 
 int text_next_word(struct str *rest, struct str *ret)

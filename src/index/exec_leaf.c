@@ -55,14 +55,6 @@ static void leaf_add(struct exec_leaf *leaf, uint32_t term)
 	leaf->times[leaf->terms++] = 1;
 }
 
-static uint32_t count_chars(struct str s)
-{
-	uint32_t n = 0;
-	for (size_t i = 0; i < s.n; i++)
-		n += ((unsigned char)s.p[i] & 0xc0) != 0x80;
-	return n;
-}
-
 const struct token_rules *exec_rules(struct exec *e)
 {
 	if (e->query->rules)
@@ -77,51 +69,14 @@ static bool is_stemmed(const struct exec *e)
 	return e->settings->language[0] != '\0';
 }
 
-/* The word as it is compared: as written, or folded. In an index of stems the term of a word is a
- * stem, and words that are not plain are compared before that. */
-static struct str compared_text(const struct exec *e, const struct query_node *node,
-				const struct query_word *word)
-{
-	if (node->exact)
-		return word->form;
-	return is_stemmed(e) && !word->pattern && word->folded.n ? word->folded : word->term;
-}
-
-/* How many errors a word can have: fewer than it has letters. */
-static uint32_t errors_most(struct str word)
-{
-	uint32_t chars = count_chars(word);
-	return chars > ERRORS_CHARS_MOST ? 0 : MIN(chars - (chars > 0), (uint32_t)ERRORS_MOST);
-}
-
-/* NULL: the word is plain. Parts: the first word may be the end of a longer one, the last the
- * beginning of one; a word alone, or near another, any part. */
+/* NULL: the word is plain. */
 static const struct terms_want *want_of(struct exec *e, const struct query_node *node,
 					uint32_t number)
 {
-	const struct query_word *word = &node->word[number];
-	bool near = node->op == QUERY_NEAR;
-	bool left = node->parts && !word->pattern && (near || number == 0);
-	bool right = node->parts && !word->pattern && (near || number + 1 == node->words);
-	if (!word->pattern && node->errors == 0 && !left && !right)
+	struct terms_want want;
+	bool stemmed = is_stemmed(e);
+	if (!terms_want_of(node, number, stemmed, stemmed ? exec_rules(e) : NULL, &want))
 		return NULL;
-	struct terms_want want = {.kind = word->pattern ? TERMS_PATTERN : TERMS_WORD,
-				  .word = compared_text(e, node, word),
-				  .open_left = left,
-				  .open_right = right,
-				  .exact = node->exact,
-				  .stemmed = is_stemmed(e)};
-	if (!word->pattern)
-		want.k = MIN((uint32_t)MAX(node->errors, 0), errors_most(want.word));
-	if (want.k)
-		want.kind = TERMS_ERRORS;
-	if (want.kind == TERMS_WORD && !left && !right) {
-		if (!want.stemmed || want.exact)
-			return NULL;
-		want.kind = TERMS_PATTERN; /* as written: not the term, which is a stem */
-	}
-	if (want.stemmed)
-		want.rules = exec_rules(e);
 	struct terms_want *ret = arena_alloc(e->arena, sizeof *ret);
 	*ret = want;
 	return ret;

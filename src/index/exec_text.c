@@ -67,19 +67,6 @@ static void share_memory(struct exec *e)
 		rx_run_memory(m->run, RX_MEMORY / n);
 }
 
-/* The longest run of letters and digits of ASCII. */
-static struct str ascii_run(struct str s)
-{
-	struct str best = {s.p, 0};
-	for (size_t i = 0, n; i < s.n; i += n + 1) {
-		for (n = 0; i + n < s.n && token_ascii((unsigned char)s.p[i + n]);)
-			n++;
-		if (n > best.n)
-			best = (struct str){s.p + i, n};
-	}
-	return best;
-}
-
 /* What a word of a literal says of the terms that it is in; with less than all of the word its
  * sides are open. An expression that regards case and accents knows its words as they are written:
  * the term of a whole one is known, of a part only what is ASCII. */
@@ -93,7 +80,7 @@ static bool want_of_word(struct exec *e, const struct query_node *node, const st
 	if (node->exact && closed_left && closed_right) {
 		word = (struct str){text, token_fold(exec_rules(e), word, text)};
 	} else if (node->exact) {
-		struct str run = ascii_run(word);
+		struct str run = token_ascii_run(word, false);
 		ret->open_left |= run.p != word.p;
 		ret->open_right |= run.p + run.n != word.p + word.n;
 		word = str_head(run, sizeof text);

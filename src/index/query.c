@@ -34,17 +34,9 @@ enum { NOTES_MOST = 10, NOTES_BYTES = 64 << 10 };
 
 static int parse_any(struct parser *p, struct query_node **ret);
 
-static size_t count_chars(struct str s)
-{
-	size_t n = 0;
-	for (size_t i = 0; i < s.n; i++)
-		n += ((unsigned char)s.p[i] & 0xc0) != 0x80;
-	return n;
-}
-
 size_t query_character(struct str text, size_t at)
 {
-	return 1 + count_chars(str_head(text, at));
+	return 1 + str_utf8_count(str_head(text, at));
 }
 
 #define REFUSE(p, at, fmt, ...)                                                                    \
@@ -106,20 +98,25 @@ static int node_new(struct parser *p, enum query_op op, size_t at, struct query_
 	return 0;
 }
 
-/* Of one word, as it is compared: fewer than it has letters. The automaton has room for so many
- * letters as a term can have. */
-static uint32_t word_errors_most(const struct query_node *node, const struct query_word *w)
+struct str query_word_compared(const struct query_node *node, uint32_t number)
 {
-	size_t letters = count_chars(node->exact ? w->form : w->folded.n ? w->folded : w->term);
-	bool none = w->pattern || letters == 0 || letters > TOKEN_TERM_MOST;
-	return none ? 0 : (uint32_t)letters - 1;
+	const struct query_word *w = &node->word[number];
+	return node->exact ? w->form : w->pattern || !w->folded.n ? w->term : w->folded;
+}
+
+/* The automaton has room for so many letters as a term can have. */
+uint32_t query_word_errors_most(const struct query_node *node, uint32_t number)
+{
+	size_t letters = str_utf8_count(query_word_compared(node, number));
+	bool none = node->word[number].pattern || letters == 0 || letters > TOKEN_TERM_MOST;
+	return none ? 0 : MIN((uint32_t)letters - 1, (uint32_t)QUERY_ERRORS_MOST);
 }
 
 uint32_t query_errors_most(const struct query_node *node)
 {
 	uint32_t sum = 0, most = 0;
 	for (uint32_t i = 0; i < node->words; i++) {
-		uint32_t n = word_errors_most(node, &node->word[i]);
+		uint32_t n = query_word_errors_most(node, i);
 		sum += n;
 		most = MAX(most, n);
 	}
@@ -594,7 +591,7 @@ static int join_near(struct parser *p, const struct query_node *left,
 static int parse_near(struct parser *p, struct query_node **ret)
 {
 	struct parts pairs = {.op = QUERY_AND};
-	struct query_node *left, *right, *pair = NULL;
+	struct query_node *left = NULL, *right = NULL, *pair = NULL;
 	struct str near, digits;
 	size_t at = p->at;
 	uint64_t distance;

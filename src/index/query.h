@@ -150,6 +150,10 @@ int query_parse(struct str text, const struct query_options *options,
 /* The character at a byte of a text, as people count: the first is 1. */
 size_t query_character(struct str text, size_t at);
 
+/* A word as it is compared: as written where case counts, else folded and not stemmed. */
+struct str query_word_compared(const struct query_node *node, uint32_t number);
+/* How many errors one word can have: fewer than it has letters; a pattern none. */
+uint32_t query_word_errors_most(const struct query_node *node, uint32_t number);
 /* The most errors that a node may have: each word fewer than letters, a phrase the sum of that,
  * NEAR what the longer of its words may; at most QUERY_ERRORS_MOST. Patterns have none. */
 uint32_t query_errors_most(const struct query_node *node);

@@ -140,14 +140,6 @@ static size_t cut_text(const struct finder *f, struct str text, bool before, boo
 
 /* Groups */
 
-static uint32_t chars_of(struct str s)
-{
-	uint32_t n = 0;
-	for (size_t i = 0; i < s.n; i++)
-		n += (s.p[i] & 0xc0) != 0x80;
-	return n;
-}
-
 static bool of_words(const struct finder *f, struct str s)
 {
 	size_t n;
@@ -162,9 +154,9 @@ static int64_t worth_of(const struct finder *f, const struct rx_group *g)
 	int64_t least = INT64_MAX;
 	for (uint32_t i = 0; i < g->n; i++) {
 		const struct rx_literal *l = &g->literal[i];
-		int64_t worth = of_words(f, l->text) ? 100 * (int64_t)chars_of(l->text) +
-							       100 * (l->begins + l->ends)
-						     : (int64_t)chars_of(l->text);
+		int64_t worth = (int64_t)str_utf8_count(l->text);
+		if (of_words(f, l->text))
+			worth = 100 * (worth + l->begins + l->ends);
 		least = MIN(least, worth);
 	}
 	return least - g->n;
@@ -219,8 +211,8 @@ static const struct piece *best_piece(const struct piece *piece, size_t n)
 	const struct piece *best = NULL;
 	int64_t most = 0;
 	for (size_t i = 0; i < n; i++) {
-		int64_t worth =
-			chars_of(piece[i].text) * (piece[i].kind == TOKEN_SEPARATES ? 1 : 1000);
+		int64_t worth = (int64_t)str_utf8_count(piece[i].text);
+		worth *= piece[i].kind == TOKEN_SEPARATES ? 1 : 1000;
 		if (worth > most) {
 			most = worth;
 			best = &piece[i];
@@ -542,7 +534,7 @@ static void keep_groups(struct finder *f, struct rx *rx, const struct groups *g)
 void rx_literals_make(struct rx *rx, const struct rx_tree *t, const struct rx_chars *chars,
 		      bool folded)
 {
-	struct arena arena = ARENA_INIT(4 * SCRATCH_MOST);
+	struct arena arena = ARENA_INIT(4 * (size_t)SCRATCH_MOST);
 	struct finder f = {.tree = t, .chars = chars, .folded = folded, .arena = &arena};
 	f.known = mem_array(t->nodes, sizeof *f.known);
 	rx->arena = ARENA_INIT(1 << 20);

@@ -20,17 +20,9 @@ enum {
 	NEIGHBOURS_MOST = 4096 /* of a word, in a segment */
 };
 
-static uint32_t letters_of(struct str term)
-{
-	uint32_t n = 0;
-	for (size_t i = 0; i < term.n; i++)
-		n += ((unsigned char)term.p[i] & 0xc0) != 0x80;
-	return n;
-}
-
 bool suggest_neighbours(struct str term, struct terms_want *ret)
 {
-	uint32_t letters = letters_of(term);
+	size_t letters = str_utf8_count(term);
 	if (letters < 2 || letters > ERRORS_CHARS_MOST)
 		return false;
 	*ret = (struct terms_want){
@@ -192,22 +184,9 @@ static int find_choices(struct meant *m, struct str attribute, const struct term
 /* Whether a word that may be a part of others, or have errors, finds one. 1: it does not. */
 static int finds_others(struct meant *m, const struct query_node *node, uint32_t number)
 {
-	struct str word = node->word[number].folded;
-	bool near = node->op == QUERY_NEAR;
-	struct terms_want want = {
-		.kind = TERMS_WORD,
-		.word = word,
-		.open_left = node->parts && (near || number == 0),
-		.open_right = node->parts && (near || number + 1 == node->words),
-		.stemmed = words_settings(m->reader)->language[0] != 0,
-		.rules = m->rules,
-	};
-	uint32_t letters = letters_of(word);
-	if (node->errors > 0 && letters > 1 && letters <= ERRORS_CHARS_MOST) {
-		want.kind = TERMS_ERRORS;
-		want.k = MIN((uint32_t)node->errors, letters - 1);
-	}
-	if (want.kind == TERMS_WORD && !want.open_left && !want.open_right)
+	bool stemmed = words_settings(m->reader)->language[0] != 0;
+	struct terms_want want;
+	if (!terms_want_of(node, number, stemmed, m->rules, &want))
 		return 1;
 	for (size_t i = 0; i < m->parts; i++) {
 		struct terms_found *found;
@@ -454,7 +433,7 @@ int words_did_you_mean(struct words_reader *r, const struct query *query,
 	for (uint32_t i = 0; i < m.words; i++)
 		if (word_to_show(&m, &m.word[i].word->form) < 0)
 			return -1;
-	CLEANUP(buf_free) struct buf text = BUF_INIT(4 * QUERY_TEXT_MOST);
+	CLEANUP(buf_free) struct buf text = BUF_INIT(4 * (size_t)QUERY_TEXT_MOST);
 	print_meant(root, false, &text);
 	*ret = arena_str(arena, buf_str(&text));
 	return 0;

@@ -280,22 +280,13 @@ static int find_match(struct terms_finder *f)
 
 /* Candidates where forms decide and are those of their term's letters. */
 
-/* The longest run of ASCII letters and digits, small; at_start: the one that it begins with. */
-static struct str ascii_run(struct str word, bool at_start, char small[TOKEN_FORM_MOST])
+/* A run of ASCII as token_ascii_run() has it, small. */
+static struct str small_run(struct str word, bool at_start, char small[TOKEN_FORM_MOST])
 {
-	struct str best = {small, 0};
-	for (size_t i = 0, n; i < word.n; i += n + 1) {
-		for (n = 0; i + n < word.n && token_ascii((unsigned char)word.p[i + n]);)
-			n++;
-		if (n > best.n && n <= TOKEN_FORM_MOST) {
-			best.n = n;
-			for (size_t k = 0; k < TOKEN_FORM_MOST && k < n; k++)
-				small[k] = ascii_lower(word.p[i + k]);
-		}
-		if (at_start)
-			break;
-	}
-	return best;
+	struct str run = str_head(token_ascii_run(word, at_start), TOKEN_FORM_MOST);
+	for (size_t i = 0; i < run.n; i++)
+		small[i] = ascii_lower(run.p[i]);
+	return (struct str){small, run.n};
 }
 
 /* k errors leave one of k + 1 pieces of the word whole. false: a piece is not ASCII. */
@@ -369,11 +360,11 @@ static int find_by_forms(struct terms_finder *f)
 		return terms_blob_parts(f, &parts, NULL);
 	}
 	if (want->kind == TERMS_PATTERN || !want->open_left) {
-		struct str head = ascii_run(want->word, true, small);
+		struct str head = small_run(want->word, true, small);
 		if (head.n > 0)
 			return terms_walk_range(f, str_head(head, TOKEN_TERM_MOST / 2), true);
 	}
-	parts.part[0] = ascii_run(want->word, false, small);
+	parts.part[0] = small_run(want->word, false, small);
 	parts.n = 1;
 	if (parts.part[0].n == 0 || has_few_terms(f))
 		return terms_walk_range(f, STR(""), true);

@@ -32,6 +32,12 @@ struct terms_want {
 	const struct token_rules *rules; /* for folding, where exact or stemmed */
 };
 
+/* What a word of a query means. false: it is plain, and means its term. Parts: the first word may
+ * be the end of a longer one, the last the beginning of one; a word alone, or near another, any
+ * part. stemmed: terms of the index are stems, which is not what such words are compared with. */
+bool terms_want_of(const struct query_node *node, uint32_t number, bool stemmed,
+		   const struct token_rules *rules, struct terms_want *ret);
+
 /* One term that is meant. */
 struct terms_found {
 	struct segment_term info; /* of the list that was asked for */

@@ -3,6 +3,33 @@
 #include "index/terms_inner.h"
 #include "index/token_inner.h"
 
+bool terms_want_of(const struct query_node *node, uint32_t number, bool stemmed,
+		   const struct token_rules *rules, struct terms_want *ret)
+{
+	bool pattern = node->word[number].pattern, near = node->op == QUERY_NEAR;
+	struct terms_want want = {
+		.kind = pattern ? TERMS_PATTERN : TERMS_WORD,
+		.word = query_word_compared(node, number),
+		.open_left = node->parts && !pattern && (near || number == 0),
+		.open_right = node->parts && !pattern && (near || number + 1 == node->words),
+		.exact = node->exact,
+		.stemmed = stemmed,
+		.rules = rules,
+	};
+	if (!pattern && node->errors == 0 && !want.open_left && !want.open_right)
+		return false;
+	want.k = MIN((uint32_t)MAX(node->errors, 0), query_word_errors_most(node, number));
+	if (want.k)
+		want.kind = TERMS_ERRORS;
+	if (want.kind == TERMS_WORD && !want.open_left && !want.open_right) {
+		if (!stemmed || want.exact)
+			return false;
+		want.kind = TERMS_PATTERN; /* as written: not the term, which is a stem */
+	}
+	*ret = want;
+	return true;
+}
+
 /* Patterns */
 
 static bool is_wild(char c)

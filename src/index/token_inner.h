@@ -17,6 +17,10 @@ static inline bool token_ascii(int32_t c)
 	return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
 }
 
+/* The longest run of ASCII letters and digits, the first of equals; at_start: the one at the
+ * beginning. */
+struct str token_ascii_run(struct str s, bool at_start);
+
 /* The character at p, which is before end, and its length in bytes. -1: not UTF-8; a byte of it is
  * to be passed over. */
 int32_t token_char(const unsigned char *p, const unsigned char *end, size_t *ret_n);

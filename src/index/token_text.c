@@ -7,6 +7,18 @@
 #include "base/vec.h"
 #include "index/token_inner.h"
 
+struct str token_ascii_run(struct str s, bool at_start)
+{
+	struct str best = {s.p, 0};
+	for (size_t i = 0, n; i < s.n && (i == 0 || !at_start); i += n + 1) {
+		for (n = 0; i + n < s.n && token_ascii((unsigned char)s.p[i + n]);)
+			n++;
+		if (n > best.n)
+			best = (struct str){s.p + i, n};
+	}
+	return best;
+}
+
 enum { CLUSTER_MOST = 64 }; /* bytes of a character and its marks that are folded together */
 
 /* Letters that join the one before them. */

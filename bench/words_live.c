@@ -21,7 +21,7 @@ enum { PIECE = 600, PER_S = 500, COMMITS_PER_S = 2, SLICES_MOST = 100, ASKED_MOS
 static const double slice_s = 10;
 static const uint64_t queries_most = (uint64_t)64 << 20; /* bytes */
 
-static void need(int rc, const struct err *err)
+static void need_done(int rc, const struct err *err)
 {
 	if (rc >= 0)
 		return;
@@ -40,16 +40,16 @@ struct asker {
 	double *us;
 };
 
-static double ask(struct asker *a)
+static double ask_one(struct asker *a)
 {
 	struct query q;
 	struct hits hits;
 	struct err err;
 	double from = bench_wall_s();
-	need(words_refresh(&a->reader, &err), &err);
-	need(query_parse(a->query[a->next], NULL, a->rules, &a->arena, &q, &err), &err);
+	need_done(words_refresh(&a->reader, &err), &err);
+	need_done(query_parse(a->query[a->next], NULL, a->rules, &a->arena, &q, &err), &err);
 	q.limit = 100;
-	need(words_query(a->reader, &q, &a->arena, &hits, &err), &err);
+	need_done(words_query(a->reader, &q, &a->arena, &hits, &err), &err);
 	double us = (bench_wall_s() - from) * 1e6;
 	a->next = (a->next + 1) % a->queries;
 	arena_clear(&a->arena);
@@ -62,7 +62,7 @@ static double ask_slice(struct asker *a)
 	double end_s = bench_wall_s() + slice_s;
 	size_t n = 0;
 	while (bench_wall_s() < end_s && n < ASKED_MOST)
-		a->us[n++] = ask(a);
+		a->us[n++] = ask_one(a);
 	qsort(a->us, n, sizeof *a->us, bench_compare);
 	return a->us[n * 95 / 100];
 }
@@ -86,15 +86,15 @@ static int ask_all(const char *words, const char *queries, int in, int out)
 	struct asker a = {.arena = ARENA_INIT(SIZE_MAX)};
 	struct err err;
 	char slice;
-	need(file_slurp(queries, &text, &err), &err);
+	need_done(file_slurp(queries, &text, &err), &err);
 	read_queries(&a, buf_str(&text));
 	if (a.queries == 0)
 		return 1;
-	need(words_open(&a.reader, words, &err), &err);
-	need(token_rules_open(&a.rules, STR(""), &err), &err);
+	need_done(words_open(&a.reader, words, &err), &err);
+	need_done(token_rules_open(&a.rules, STR(""), &err), &err);
 	a.us = mem_array(ASKED_MOST, sizeof *a.us);
 	for (size_t i = 0; i < a.queries; i++)
-		(void)ask(&a); /* to warm up */
+		(void)ask_one(&a); /* to warm up */
 	while (read(in, &slice, 1) == 1) {
 		double us = ask_slice(&a);
 		if (write(out, &us, sizeof us) != sizeof us)
@@ -149,7 +149,7 @@ static void replace_one(struct updater *u)
 	snprintf(key, sizeof key, "piece:%" PRIu64, u->replaced * 7919 % u->n);
 	struct words_attr attr = {STR("Full-Text"), next_piece(u)};
 	struct words_doc doc = {.key = str_of(key), .attr = &attr, .n = 1};
-	need(words_add(u->writer, &doc, &err), &err);
+	need_done(words_add(u->writer, &doc, &err), &err);
 }
 
 /* As the broker does: merges have a thread of their own. */
@@ -159,7 +159,7 @@ static void *merge_all_the_time(void *arg)
 	struct err err;
 	while (!atomic_load(&u->stop)) {
 		int rc = words_merge(u->writer, UINT64_MAX, &err);
-		need(rc, &err);
+		need_done(rc, &err);
 		if (rc > 0)
 			usleep(20000);
 	}
@@ -176,11 +176,11 @@ static void update_slice(struct updater *u)
 			replace_one(u);
 		if ((uint64_t)(spent_s * COMMITS_PER_S) > committed) {
 			committed++;
-			need(words_commit(u->writer, NULL, &err), &err);
+			need_done(words_commit(u->writer, NULL, &err), &err);
 		}
 		usleep(10000);
 	}
-	need(words_commit(u->writer, NULL, &err), &err);
+	need_done(words_commit(u->writer, NULL, &err), &err);
 }
 
 static double run_slice(struct updater *u, bool busy, int to, int from)
@@ -189,7 +189,7 @@ static double run_slice(struct updater *u, bool busy, int to, int from)
 	double us;
 	atomic_store(&u->stop, false);
 	if (busy)
-		need(thread_start(&u->merger, merge_all_the_time, u, &err), &err);
+		need_done(thread_start(&u->merger, merge_all_the_time, u, &err), &err);
 	if (write(to, "x", 1) != 1)
 		exit(1);
 	if (busy)
@@ -205,7 +205,7 @@ static double run_slice(struct updater *u, bool busy, int to, int from)
 	return us;
 }
 
-static void measure(struct updater *u, int slices, int to, int from)
+static void measure_slices(struct updater *u, int slices, int to, int from)
 {
 	double us[2][SLICES_MOST], p95[2];
 	for (int i = 0; i < slices; i++)
@@ -246,9 +246,9 @@ int main(int argc, char **argv)
 	close(up[1]);
 	u.n = MAX(strtoull(argv[4], NULL, 10), 1ULL);
 	u.docs = fopen(argv[2], "r");
-	need(u.docs ? 0 : err_sys(&err, "%s", argv[2]), &err);
-	need(words_writer_open(&u.writer, words, &options, &err), &err);
-	measure(&u, slices, down[1], up[0]);
+	need_done(u.docs ? 0 : err_sys(&err, "%s", argv[2]), &err);
+	need_done(words_writer_open(&u.writer, words, &options, &err), &err);
+	measure_slices(&u, slices, down[1], up[0]);
 	close(down[1]);
 	waitpid(other, NULL, 0);
 	words_writer_close(&u.writer);

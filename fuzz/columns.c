@@ -18,7 +18,7 @@ enum { SIZE = SEGMENT_COLUMN, DAY, SITE, COLUMNS };
 static struct words_settings settings;
 static struct token_rules *rules;
 
-static bool good(int rc, const struct err *err)
+static bool is_good(int rc, const struct err *err)
 {
 	bool refused = err->code == ERR_DAMAGED || err->code == ERR_USAGE; /* another version */
 	ENSURE(rc >= 0 || (refused && err->msg[0]));
@@ -61,7 +61,7 @@ static struct line read_line(struct str text)
 	return l;
 }
 
-static uint32_t build(struct str text, const char *path)
+static uint32_t build_segment(struct str text, const char *path)
 {
 	struct err err;
 	struct invert *inv = invert_new(&settings, rules);
@@ -93,19 +93,19 @@ static void read_columns(struct segment *s)
 	uint32_t values, number, docs = segment_info(s)->docs;
 	int64_t sum = 0;
 	for (unsigned c = 0; c < COLUMNS + 1; c++) {
-		if (good(segment_column(s, c, &column, &err), &err))
+		if (is_good(segment_column(s, c, &column, &err), &err))
 			for (uint32_t doc = 0; doc < docs; doc++)
 				sum ^= segment_number(&column, doc);
-		if (good(segment_spans(s, c, &span, &err), &err) && span)
+		if (is_good(segment_spans(s, c, &span, &err), &err) && span)
 			for (uint32_t doc = 0; doc < docs; doc += SEGMENT_SPAN)
 				sum ^= span[doc / SEGMENT_SPAN].least ^
 				       span[doc / SEGMENT_SPAN].most;
-		if (!good(segment_values(s, c, &values, &err), &err))
+		if (!is_good(segment_values(s, c, &values, &err), &err))
 			continue;
 		for (uint32_t i = 0; i <= values; i++)
-			if (good(segment_value(s, c, i, &text, &err), &err)) {
+			if (is_good(segment_value(s, c, i, &text, &err), &err)) {
 				ENSURE(i > 0 && text.n <= WORDS_VALUE_MOST);
-				if (good(segment_value_number(s, c, text, &number, &err), &err))
+				if (is_good(segment_value_number(s, c, text, &number, &err), &err))
 					ENSURE(number >= 1 && number <= values);
 			}
 	}
@@ -159,7 +159,7 @@ static uint64_t place_of(const struct segment *s, uint64_t at)
 	}
 }
 
-static void change(const struct segment *s, struct reader *changes, const char *to)
+static void change_parts(const struct segment *s, struct reader *changes, const char *to)
 {
 	struct err err;
 	struct page_writer w;
@@ -188,7 +188,7 @@ static void merge_both(struct segment *a, struct segment *b, const char *to)
 		source[i].segment = both[i];
 		source[i].number = mem_array(segment_info(both[i])->docs + 1, sizeof(uint32_t));
 	}
-	if (good(segment_merge(source, 2, &spec, to, &err), &err)) {
+	if (is_good(segment_merge(source, 2, &spec, to, &err), &err)) {
 		ENSURE(segment_open(&merged, to, &err) == 0);
 		ENSURE(segment_verify_columns(merged, &err) == 0);
 		segment_close(&merged);
@@ -210,13 +210,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!rules)
 		set_up();
 	int a = memory_file(path), b = memory_file(changed), c = memory_file(merged);
-	uint32_t docs = build(text, path);
+	uint32_t docs = build_segment(text, path);
 	ENSURE(segment_open(&s, path, &err) == 0 && segment_info(s)->docs == docs);
 	read_columns(s);
 	compare_lines(s, text);
-	change(s, &changes, changed);
-	if (good(segment_open(&other, changed, &err), &err)) {
-		(void)good(segment_verify_columns(other, &err), &err);
+	change_parts(s, &changes, changed);
+	if (is_good(segment_open(&other, changed, &err), &err)) {
+		(void)is_good(segment_verify_columns(other, &err), &err);
 		read_columns(other);
 		merge_both(s, other, merged);
 		segment_close(&other);

@@ -2,7 +2,7 @@
  * asked for, and contains the literals; a pattern without meaning is refused inside of it. */
 #include "index/rx.h"
 
-static bool contains(struct str text, struct str literal)
+static bool line_contains(struct str text, struct str literal)
 {
 	return str_find(text, literal) < text.n;
 }
@@ -15,7 +15,7 @@ static void check_literals(const struct rx *rx, struct str match)
 		bool has = false;
 		for (uint32_t k = 0; k < g[i].n; k++) {
 			ENSURE(g[i].literal[k].text.n > 0);
-			has |= contains(match, g[i].literal[k].text);
+			has |= line_contains(match, g[i].literal[k].text);
 		}
 		ENSURE(has);
 	}

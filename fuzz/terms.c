@@ -11,7 +11,8 @@
 
 static struct token_rules *rules, *english;
 
-static struct segment *build(struct str text, const struct token_rules *by, const char *path)
+static struct segment *build_segment(struct str text, const struct token_rules *by,
+				     const char *path)
 {
 	struct err err;
 	struct segment *s;
@@ -94,7 +95,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		uint32_t chars = plain_chars(want.word, PLAIN_CHARS).n;
 		want.k = want.kind == TERMS_ERRORS ? MIN(k % (ERRORS_MOST + 1u), chars - 1) : 0;
 		int fd = memory_file(path);
-		struct segment *s = build(text, want.stemmed ? english : rules, path);
+		struct segment *s = build_segment(text, want.stemmed ? english : rules, path);
 		int title = segment_attr(s, STR("title"));
 		unsigned attr = how & 128 && title > 0 ? (unsigned)title : SEGMENT_COMBINED;
 		(void)terms_check(s, attr, &want, rules);

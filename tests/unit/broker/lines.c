@@ -8,13 +8,13 @@ static struct arena arena = ARENA_INIT(256 << 20);
 static struct token_rules *rules;
 static struct err err;
 
-static int begin(void **state)
+static int lines_begin(void **state)
 {
 	(void)state;
 	return token_rules_open(&rules, STR(""), &err);
 }
 
-static int end(void **state)
+static int lines_end(void **state)
 {
 	(void)state;
 	token_rules_close(&rules);
@@ -36,7 +36,7 @@ static struct query_node *word_node(enum query_op op, const char *first, const c
 	return node;
 }
 
-static struct query_node *parsed(const char *text)
+static struct query_node *parsed_query(const char *text)
 {
 	struct query q;
 	if (query_parse(str_of(text), NULL, rules, &arena, &q, &err) < 0)
@@ -92,23 +92,24 @@ static void lines_come_with_their_attribute(void **state)
 	struct soif doc = text_doc("one\nan Apple, a pear\r\ntwo\napples\npear");
 	(void)state;
 	soif_add(&doc, &arena, STR("Title"), STR("Of the apple"));
-	assert_string_equal(lines_of(parsed("apple pear"), &doc),
+	assert_string_equal(lines_of(parsed_query("apple pear"), &doc),
 			    "Full-Text: an [Apple], a [pear]\nFull-Text: [pear]\n"
 			    "Title: Of the [apple]");
-	assert_string_equal(lines_of(parsed("title : apple"), &doc), "Title: Of the [apple]");
-	assert_string_equal(lines_of(parsed("apple NOT pear"), &doc),
+	assert_string_equal(lines_of(parsed_query("title : apple"), &doc), "Title: Of the [apple]");
+	assert_string_equal(lines_of(parsed_query("apple NOT pear"), &doc),
 			    "Full-Text: an [Apple], a pear\nTitle: Of the [apple]");
-	assert_string_equal(lines_of(parsed("example"), &doc), "url: http://a.[example]/");
-	assert_string_equal(lines_of(parsed("nothing"), &doc), "");
-	assert_string_equal(lines_of(parsed("*"), &doc), "");
+	assert_string_equal(lines_of(parsed_query("example"), &doc), "url: http://a.[example]/");
+	assert_string_equal(lines_of(parsed_query("nothing"), &doc), "");
+	assert_string_equal(lines_of(parsed_query("*"), &doc), "");
 }
 
 static void a_phrase_may_go_on_in_the_next_line(void **state)
 {
 	(void)state;
-	assert_string_equal(lines_in(parsed("\"red apple\""), "apple red\na red\napple\nred x"),
-			    "Full-Text: a [red]\nFull-Text: [apple]");
-	assert_string_equal(lines_in(parsed("\"red apple\""), "red apple\napple red"),
+	assert_string_equal(
+		lines_in(parsed_query("\"red apple\""), "apple red\na red\napple\nred x"),
+		"Full-Text: a [red]\nFull-Text: [apple]");
+	assert_string_equal(lines_in(parsed_query("\"red apple\""), "red apple\napple red"),
 			    "Full-Text: [red] [apple]");
 }
 
@@ -159,18 +160,18 @@ static void near_words_are_marked_where_they_are_near(void **state)
 static void expressions_are_marked_in_their_lines(void **state)
 {
 	(void)state;
-	assert_string_equal(lines_in(parsed("/colou?r[ -]map/"),
+	assert_string_equal(lines_in(parsed_query("/colou?r[ -]map/"),
 				     "A Colour-Map\ncolor map, COLOR MAP\r\ncolor\nmap"),
 			    "Full-Text: A [Colour-Map]\nFull-Text: [color map], [COLOR MAP]");
-	assert_string_equal(lines_in(parsed("=/Map/"), "map Map"), "Full-Text: map [Map]");
-	assert_string_equal(lines_in(parsed("/^e.e$/"), "\xc3\x89t\xc3\xa9\nete x"),
+	assert_string_equal(lines_in(parsed_query("=/Map/"), "map Map"), "Full-Text: map [Map]");
+	assert_string_equal(lines_in(parsed_query("/^e.e$/"), "\xc3\x89t\xc3\xa9\nete x"),
 			    "Full-Text: [\xc3\x89t\xc3\xa9]");
-	assert_string_equal(lines_in(parsed("/as/"), "Stra\xc3\x9f"
-						     "e"),
+	assert_string_equal(lines_in(parsed_query("/as/"), "Stra\xc3\x9f"
+							   "e"),
 			    "Full-Text: Str[a\xc3\x9f]e");
-	assert_string_equal(lines_in(parsed("/y*/"), "ayyb\nabc"), "Full-Text: a[yy]b");
-	assert_string_equal(lines_in(parsed("title : /map/"), "map"), "");
-	assert_string_equal(lines_in(parsed("apple /p[ix]e/ pear"), "apple pie\npear pxe"),
+	assert_string_equal(lines_in(parsed_query("/y*/"), "ayyb\nabc"), "Full-Text: a[yy]b");
+	assert_string_equal(lines_in(parsed_query("title : /map/"), "map"), "");
+	assert_string_equal(lines_in(parsed_query("apple /p[ix]e/ pear"), "apple pie\npear pxe"),
 			    "Full-Text: [apple] [pie]\nFull-Text: [pear] [pxe]");
 }
 
@@ -178,8 +179,9 @@ static void expressions_are_marked_in_their_lines(void **state)
 static void marks_do_not_overlap(void **state)
 {
 	(void)state;
-	assert_string_equal(lines_in(parsed("def OR \"abc def ghi\" OR /[bc]/"), "an abc def ghi"),
-			    "Full-Text: an [abc] [def] [ghi]");
+	assert_string_equal(
+		lines_in(parsed_query("def OR \"abc def ghi\" OR /[bc]/"), "an abc def ghi"),
+		"Full-Text: an [abc] [def] [ghi]");
 }
 
 static void there_are_ten_lines_at_most(void **state)
@@ -187,7 +189,7 @@ static void there_are_ten_lines_at_most(void **state)
 	struct soif doc = text_doc("x\nx\nx\nx\nx\nx\nx\nx");
 	(void)state;
 	soif_add(&doc, &arena, STR("Title"), STR("x\nx y\nx z"));
-	const char *got = lines_of(parsed("x"), &doc);
+	const char *got = lines_of(parsed_query("x"), &doc);
 	assert_non_null(strstr(got, "Title: [x]\nTitle: [x] y"));
 	assert_null(strstr(got, "z"));
 }
@@ -202,7 +204,7 @@ static void a_long_line_is_cut_around_its_first_mark(void **state)
 	for (int i = 0; i < 3000; i++)
 		buf_add_str(&text, STR("\xe6\x9c\xac"));
 	buf_add_str(&text, STR(" apple\npear"));
-	const char *got = lines_in(parsed("apple"), buf_text(&text));
+	const char *got = lines_in(parsed_query("apple"), buf_text(&text));
 	assert_int_equal(strncmp(got, "Full-Text: ~\xe6\x9c\xac", 15), 0);
 	assert_non_null(strstr(got, "\xac [apple] \xe6"));
 	size_t n = strlen(got);
@@ -212,7 +214,7 @@ static void a_long_line_is_cut_around_its_first_mark(void **state)
 	buf_clear(&text);
 	for (int i = 0; i < 5000; i++)
 		buf_add_str(&text, STR("apple "));
-	got = lines_in(parsed("apple"), buf_text(&text));
+	got = lines_in(parsed_query("apple"), buf_text(&text));
 	assert_int_equal(strncmp(got, "Full-Text: [apple] [apple]", 26), 0);
 }
 
@@ -231,7 +233,7 @@ static void marks_are_those_that_a_plain_search_finds(void **state)
 			text[i] = words[(unsigned)rand_r(&seed) % (ARRAY_LEN(words) - 1)];
 		for (size_t i = 0; i < n; i++)
 			buf_printf(&all, "%s ", text[i]);
-		struct query_node *phrase = parsed("\"a b a\" OR \"c c\"");
+		struct query_node *phrase = parsed_query("\"a b a\" OR \"c c\"");
 		for (size_t i = 0; i + 2 < n; i++)
 			if (strcmp(text[i], "a") == 0 && strcmp(text[i + 1], "b") == 0 &&
 			    strcmp(text[i + 2], "a") == 0)
@@ -249,7 +251,7 @@ static void marks_are_those_that_a_plain_search_finds(void **state)
 	}
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, lines_begin, lines_end)
 
 int main(void)
 {

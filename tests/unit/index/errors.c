@@ -5,7 +5,7 @@
 /* A small generator of our own: the same cases in every run. */
 static uint64_t seed = 88172645463325252;
 
-static unsigned below(unsigned n)
+static unsigned roll_below(unsigned n)
 {
 	seed ^= seed << 13;
 	seed ^= seed >> 7;
@@ -39,7 +39,7 @@ static struct word random_word(unsigned chars, unsigned alphabet)
 {
 	struct word w = {0};
 	while (w.chars < chars)
-		put_char(&w, below(alphabet));
+		put_char(&w, roll_below(alphabet));
 	return w;
 }
 
@@ -49,18 +49,18 @@ static struct word changed_word(const struct word *from, unsigned changes, unsig
 	struct word w = {0};
 	unsigned place[8];
 	for (unsigned i = 0; i < changes; i++)
-		place[i] = below(from->chars + 1);
-	for (unsigned i = below(3) ? 0 : below(6); i > 0; i--)
-		put_char(&w, below(alphabet));
+		place[i] = roll_below(from->chars + 1);
+	for (unsigned i = roll_below(3) ? 0 : roll_below(6); i > 0; i--)
+		put_char(&w, roll_below(alphabet));
 	for (unsigned i = 0; i < from->chars; i++) {
 		bool keep = true;
 		for (unsigned k = 0; k < changes; k++) {
 			if (place[k] != i)
 				continue;
-			unsigned what = below(4);
+			unsigned what = roll_below(4);
 			keep &= what == 0;
 			if (what < 2)
-				put_char(&w, below(alphabet));
+				put_char(&w, roll_below(alphabet));
 			if (what == 3 && i + 1 < from->chars) {
 				put_char(&w, from->c[i + 1]);
 				put_char(&w, from->c[i++]);
@@ -69,8 +69,8 @@ static struct word changed_word(const struct word *from, unsigned changes, unsig
 		if (keep)
 			put_char(&w, from->c[i]);
 	}
-	for (unsigned i = below(3) ? 0 : below(6); i > 0; i--)
-		put_char(&w, below(alphabet));
+	for (unsigned i = roll_below(3) ? 0 : roll_below(6); i > 0; i--)
+		put_char(&w, roll_below(alphabet));
 	return w;
 }
 
@@ -122,11 +122,12 @@ static void errors_are_those_of_the_table(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < (unit_thorough() ? 2000000 : 10000); i++) {
-		unsigned alphabet = 2 + below(ARRAY_LEN(letters) - 1);
-		struct word w = random_word(1 + below(below(20) ? 12 : 40), alphabet);
-		struct word t = below(8) ? changed_word(&w, below(6), alphabet)
-					 : random_word(below(16), alphabet);
-		compare_one(&w, &t, below(ERRORS_MOST + 1), below(3) == 0, below(3) == 0, below(2));
+		unsigned alphabet = 2 + roll_below(ARRAY_LEN(letters) - 1);
+		struct word w = random_word(1 + roll_below(roll_below(20) ? 12 : 40), alphabet);
+		struct word t = roll_below(8) ? changed_word(&w, roll_below(6), alphabet)
+					      : random_word(roll_below(16), alphabet);
+		compare_one(&w, &t, roll_below(ERRORS_MOST + 1), roll_below(3) == 0,
+			    roll_below(3) == 0, roll_below(2));
 	}
 }
 
@@ -135,10 +136,11 @@ static void the_longest_words_have_errors_too(void **state)
 	(void)state;
 	for (unsigned i = 0; i < (unit_thorough() ? 20000 : 600); i++) {
 		static const unsigned chars[] = {62, 63, 64, 65, 66, 126, 127, 128};
-		unsigned alphabet = 2 + below(ARRAY_LEN(letters) - 1);
-		struct word w = random_word(chars[below(ARRAY_LEN(chars))], alphabet);
-		struct word t = changed_word(&w, below(9), alphabet);
-		compare_one(&w, &t, below(ERRORS_MOST + 1), below(3) == 0, below(3) == 0, below(2));
+		unsigned alphabet = 2 + roll_below(ARRAY_LEN(letters) - 1);
+		struct word w = random_word(chars[roll_below(ARRAY_LEN(chars))], alphabet);
+		struct word t = changed_word(&w, roll_below(9), alphabet);
+		compare_one(&w, &t, roll_below(ERRORS_MOST + 1), roll_below(3) == 0,
+			    roll_below(3) == 0, roll_below(2));
 	}
 }
 
@@ -175,13 +177,13 @@ static void words_begin_well_or_end_well(void **state)
 	(void)state;
 	unsigned badly = 0;
 	for (unsigned i = 0; i < 40000; i++) {
-		unsigned alphabet = 2 + below(ARRAY_LEN(letters) - 1);
-		struct word w = random_word(2 + below(below(20) ? 10 : 80), alphabet);
-		struct word t = changed_word(&w, below(4), alphabet);
+		unsigned alphabet = 2 + roll_below(ARRAY_LEN(letters) - 1);
+		struct word w = random_word(2 + roll_below(roll_below(20) ? 10 : 80), alphabet);
+		struct word t = changed_word(&w, roll_below(4), alphabet);
 		struct errors_word e;
-		unsigned k = 1 + below(4), left = 1 + below(w.chars - 1);
+		unsigned k = 1 + roll_below(4), left = 1 + roll_below(w.chars - 1);
 		errors_init(&e, text_of(&w), k, false, false);
-		e.swaps = below(2);
+		e.swaps = roll_below(2);
 		unsigned all = errors_of(&e, text_of(&t));
 		errors_begin_well(&e, left);
 		unsigned well = errors_of(&e, text_of(&t));
@@ -209,14 +211,14 @@ static void what_is_passed_over_leads_nowhere(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < 4000; i++) {
-		struct word w = random_word(1 + below(9), ARRAY_LEN(letters));
-		struct word t = changed_word(&w, below(4), ARRAY_LEN(letters));
+		struct word w = random_word(1 + roll_below(9), ARRAY_LEN(letters));
+		struct word t = changed_word(&w, roll_below(4), ARRAY_LEN(letters));
 		struct errors_word e;
 		struct errors_rows rows;
-		errors_init(&e, text_of(&w), below(4), below(4) == 0, below(4) == 0);
-		e.swaps = below(2);
+		errors_init(&e, text_of(&w), roll_below(4), roll_below(4) == 0, roll_below(4) == 0);
+		e.swaps = roll_below(2);
 		if (e.k > 0 && !e.open_left && !e.open_right)
-			errors_begin_well(&e, below(w.chars));
+			errors_begin_well(&e, roll_below(w.chars));
 		errors_start(&e, &rows);
 		bool on = true;
 		for (size_t at = 0; at < t.n && on; at++) {

@@ -9,7 +9,7 @@
 static struct token_rules *rules;
 static struct arena arena = ARENA_INIT((size_t)1 << 30);
 
-static int make(void **state)
+static int order_make(void **state)
 {
 	struct err err;
 	if (token_rules_open(&rules, STR(""), &err) < 0)
@@ -17,7 +17,7 @@ static int make(void **state)
 	return scratch_make_in_memory(state);
 }
 
-static int done(void **state)
+static int order_done(void **state)
 {
 	token_rules_close(&rules);
 	arena_free(&arena);
@@ -33,8 +33,8 @@ static struct words_writer *writer_of(const char *name)
 	return w;
 }
 
-static void put(struct words_writer *w, const char *key, const char *attribute, const char *value,
-		const char *text)
+static void put_doc(struct words_writer *w, const char *key, const char *attribute,
+		    const char *value, const char *text)
 {
 	struct words_attr attr[] = {{STR("full-text"), str_of(text)},
 				    {str_of(attribute), str_of(value)}};
@@ -54,8 +54,8 @@ static struct words_reader *reader_of(struct words_writer **w, const char *name)
 	return r;
 }
 
-static struct hits ask(struct words_reader *r, const char *text, uint32_t offset, uint32_t limit,
-		       uint32_t per_site)
+static struct hits ask_words(struct words_reader *r, const char *text, uint32_t offset,
+			     uint32_t limit, uint32_t per_site)
 {
 	struct query q;
 	struct hits hits;
@@ -72,10 +72,10 @@ static struct hits ask(struct words_reader *r, const char *text, uint32_t offset
 }
 
 /* Fails unless the hits are those, separated by blanks. */
-static void comes(struct words_reader *r, const char *text, const char *want)
+static void comes_first(struct words_reader *r, const char *text, const char *want)
 {
 	struct buf keys = BUF_INIT(1 << 16);
-	struct hits hits = ask(r, text, 0, 100, 0);
+	struct hits hits = ask_words(r, text, 0, 100, 0);
 	for (size_t i = 0; i < hits.n; i++)
 		buf_printf(&keys, "%s" STR_FMT, i ? " " : "", STR_ARG(hits.hit[i].key));
 	if (strcmp(want, buf_text(&keys)) != 0)
@@ -83,9 +83,9 @@ static void comes(struct words_reader *r, const char *text, const char *want)
 	buf_free(&keys);
 }
 
-static void explains(struct words_reader *r, const char *text, const char *want)
+static void explains_with(struct words_reader *r, const char *text, const char *want)
 {
-	struct hits hits = ask(r, text, 0, 10, 0);
+	struct hits hits = ask_words(r, text, 0, 10, 0);
 	if (!strstr(arena_text(&arena, hits.explain), want))
 		fail_msg("'%s' does not say '%s':\n" STR_FMT, text, want, STR_ARG(hits.explain));
 }
@@ -94,15 +94,17 @@ static void words_near_each_other_come_first(void **state)
 {
 	(void)state;
 	struct words_writer *w = writer_of("near");
-	put(w, "far", "note", "x", "apple one two three four five six seven eight pie nine");
-	put(w, "turned", "note", "x", "pie apple one two three four five six seven eight nine");
-	put(w, "neighbours", "note", "x", "one two three apple pie four five six seven eight nine");
-	put(w, "between", "note", "x", "one two three apple four pie five six seven eight nine");
+	put_doc(w, "far", "note", "x", "apple one two three four five six seven eight pie nine");
+	put_doc(w, "turned", "note", "x", "pie apple one two three four five six seven eight nine");
+	put_doc(w, "neighbours", "note", "x",
+		"one two three apple pie four five six seven eight nine");
+	put_doc(w, "between", "note", "x",
+		"one two three apple four pie five six seven eight nine");
 	struct words_reader *r = reader_of(&w, "near");
-	comes(r, "apple pie", "neighbours turned between far");
-	comes(r, "pie OR apple", "turned neighbours between far");
-	comes(r, "apple", "far turned neighbours between");
-	explains(r, "apple pie", "    nearness: ");
+	comes_first(r, "apple pie", "neighbours turned between far");
+	comes_first(r, "pie OR apple", "turned neighbours between far");
+	comes_first(r, "apple", "far turned neighbours between");
+	explains_with(r, "apple pie", "    nearness: ");
 	words_close(&r);
 }
 
@@ -110,15 +112,15 @@ static void a_title_that_is_the_query_comes_first(void **state)
 {
 	(void)state;
 	struct words_writer *w = writer_of("title");
-	put(w, "longer", "title", "apple pie with cream", "apple pie one two three");
-	put(w, "is", "title", "Apple Pie", "apple pie one two three four five");
-	put(w, "half", "title", "apple", "apple pie one two three four five six");
-	put(w, "none", "title", "other things", "apple pie apple pie apple pie one");
+	put_doc(w, "longer", "title", "apple pie with cream", "apple pie one two three");
+	put_doc(w, "is", "title", "Apple Pie", "apple pie one two three four five");
+	put_doc(w, "half", "title", "apple", "apple pie one two three four five six");
+	put_doc(w, "none", "title", "other things", "apple pie apple pie apple pie one");
 	struct words_reader *r = reader_of(&w, "title");
-	comes(r, "apple pie", "is longer half none");
-	comes(r, "\"apple pie\"", "is longer half none");
-	comes(r, "apple", "half is longer none");
-	explains(r, "apple pie", "    title: ");
+	comes_first(r, "apple pie", "is longer half none");
+	comes_first(r, "\"apple pie\"", "is longer half none");
+	comes_first(r, "apple", "half is longer none");
+	explains_with(r, "apple pie", "    title: ");
 	words_close(&r);
 }
 
@@ -127,22 +129,22 @@ static void words_with_errors_count_in_the_order(void **state)
 {
 	(void)state;
 	struct words_writer *w = writer_of("errors");
-	put(w, "far", "title", "other things", "apple pie apple one two three four pie");
-	put(w, "near", "title", "other words", "one apples pie two three four five six");
-	put(w, "is", "title", "apple pie", "one apple two pie three four five");
+	put_doc(w, "far", "title", "other things", "apple pie apple one two three four pie");
+	put_doc(w, "near", "title", "other words", "one apples pie two three four five six");
+	put_doc(w, "is", "title", "apple pie", "one apple two pie three four five");
 	struct words_reader *r = reader_of(&w, "errors");
-	explains(r, "appel~2 pie", "    title: ");
-	explains(r, "appel~2 pie", "    nearness: ");
-	explains(r, "app* pie", "    nearness: ");
-	struct hits hits = ask(r, "appel~2 pie", 0, 10, 0);
+	explains_with(r, "appel~2 pie", "    title: ");
+	explains_with(r, "appel~2 pie", "    nearness: ");
+	explains_with(r, "app* pie", "    nearness: ");
+	struct hits hits = ask_words(r, "appel~2 pie", 0, 10, 0);
 	assert_int_equal(3, hits.n);
 	assert_true(str_is(hits.hit[0].key, "is"));
 	words_close(&r);
 	w = writer_of("many");
 	for (char c = 'a'; c <= 'z'; c++)
-		put(w, (char[]){c, 0}, "title", (char[]){'w', c, 0}, "text");
+		put_doc(w, (char[]){c, 0}, "title", (char[]){'w', c, 0}, "text");
 	r = reader_of(&w, "many");
-	hits = ask(r, "w*", 0, 10, 0);
+	hits = ask_words(r, "w*", 0, 10, 0);
 	assert_int_equal(26, hits.total);
 	assert_null(strstr(arena_text(&arena, hits.explain), "    title: "));
 	words_close(&r);
@@ -152,14 +154,14 @@ static void words_in_url_and_anchors_count(void **state)
 {
 	(void)state;
 	struct words_writer *w = writer_of("url");
-	put(w, "a", "note", "x y", "the apple is good");
-	put(w, "b", "url", "http://apple/", "it is good");
-	put(w, "c", "anchors", "an apple tree", "it was good");
-	put(w, "d", "url-text", "apple", "good it is there");
+	put_doc(w, "a", "note", "x y", "the apple is good");
+	put_doc(w, "b", "url", "http://apple/", "it is good");
+	put_doc(w, "c", "anchors", "an apple tree", "it was good");
+	put_doc(w, "d", "url-text", "apple", "good it is there");
 	struct words_reader *r = reader_of(&w, "url");
-	explains(r, "apple good", "    url: ");
-	explains(r, "apple good", "    anchors: ");
-	struct hits hits = ask(r, "apple", 0, 10, 0);
+	explains_with(r, "apple good", "    url: ");
+	explains_with(r, "apple good", "    anchors: ");
+	struct hits hits = ask_words(r, "apple", 0, 10, 0);
 	assert_int_equal(4, hits.n);
 	assert_true(str_is(hits.hit[0].key, "c") || str_is(hits.hit[0].key, "d"));
 	assert_true(str_is(hits.hit[3].key, "a"));
@@ -173,7 +175,7 @@ static void fill_sites(struct words_writer *w, unsigned n)
 		snprintf(key, sizeof key, "http://h%u/%u", i % 3 ? 0 : i, i);
 		snprintf(text, sizeof text, "apple %.*s pie", (int)(i % 40),
 			 "a b c d e f g h i j k l m n o p q r s t u v w x y z");
-		put(w, key, "title", i % 5 ? "some page" : "pie apple", text);
+		put_doc(w, key, "title", i % 5 ? "some page" : "pie apple", text);
 		if (i % 200 == 199) {
 			struct err err;
 			assert_int_equal(0, words_commit(w, NULL, &err));
@@ -191,14 +193,15 @@ static void pages_fit_together(void **state)
 	fill_sites(w, DOCS);
 	struct words_reader *r = reader_of(&w, "pages");
 	for (uint32_t per_site = 0; per_site < 3; per_site += 2) {
-		struct hits all = ask(r, "apple pie", 0, DOCS + 1, per_site);
+		struct hits all = ask_words(r, "apple pie", 0, DOCS + 1, per_site);
 		assert_int_equal(DOCS, all.n);
 		for (size_t i = 0; i < all.n; i++)
 			for (size_t k = 0; k < i; k++)
 				assert_false(str_eq(all.hit[i].key, all.hit[k].key));
 		for (size_t l = 0; l < ARRAY_LEN(lengths); l++)
 			for (uint32_t from = 0; from < 3 * RANK_WINDOW; from += lengths[l]) {
-				struct hits page = ask(r, "apple pie", from, lengths[l], per_site);
+				struct hits page =
+					ask_words(r, "apple pie", from, lengths[l], per_site);
 				assert_int_equal(lengths[l], page.n);
 				for (size_t i = 0; i < page.n; i++)
 					assert_true(str_eq(page.hit[i].key, all.hit[from + i].key));
@@ -224,7 +227,7 @@ static void a_site_has_its_share_of_the_first(void **state)
 	struct words_writer *w = writer_of("sites");
 	fill_sites(w, 150);
 	struct words_reader *r = reader_of(&w, "sites");
-	struct hits any = ask(r, "apple", 0, 100, 0), two = ask(r, "apple", 0, 100, 2);
+	struct hits any = ask_words(r, "apple", 0, 100, 0), two = ask_words(r, "apple", 0, 100, 2);
 	size_t many = from_host(&any, STR("http://h0/"), 100);
 	assert_true(many > 50);
 	assert_int_equal(many, from_host(&two, STR("http://h0/"), 100));
@@ -243,5 +246,5 @@ int main(void)
 		cmocka_unit_test(pages_fit_together),
 		cmocka_unit_test(a_site_has_its_share_of_the_first),
 	};
-	return cmocka_run_group_tests(tests, make, done);
+	return cmocka_run_group_tests(tests, order_make, order_done);
 }

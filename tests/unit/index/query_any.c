@@ -13,7 +13,7 @@
 static uint64_t seed;
 static uint64_t queries = 500;
 
-static size_t throw(size_t n)
+static size_t throw_dice(size_t n)
 {
 	return (size_t)(dice(&seed) % n);
 }
@@ -37,19 +37,19 @@ static const char *const others[] = {"\346\235\261",
 
 static void some_word(struct buf *b)
 {
-	size_t kind = throw(40), n = 1 + throw(6);
+	size_t kind = throw_dice(40), n = 1 + throw_dice(6);
 	if (kind == 0) { /* up to 128 bytes, which is as long as words may be */
-		buf_fill(b, throw(2) ? 'a' : 'b', 116 + throw(7));
-		n = throw(3);
+		buf_fill(b, throw_dice(2) ? 'a' : 'b', 116 + throw_dice(7));
+		n = throw_dice(3);
 	} else if (kind == 4) { /* longer ones are cut */
-		buf_fill(b, throw(2) ? 'a' : 'b', 126 + throw(6));
+		buf_fill(b, throw_dice(2) ? 'a' : 'b', 126 + throw_dice(6));
 		n = 0;
 	} else if (kind < 4) {
-		buf_add_text(b, others[throw(ARRAY_LEN(others))]);
+		buf_add_text(b, others[throw_dice(ARRAY_LEN(others))]);
 		n = 0;
 	}
 	while (n--)
-		buf_add_text(b, letters[throw(ARRAY_LEN(letters))]);
+		buf_add_text(b, letters[throw_dice(ARRAY_LEN(letters))]);
 }
 
 static void some_text(struct buf *b, size_t words)
@@ -57,7 +57,7 @@ static void some_text(struct buf *b, size_t words)
 	static const char *const between[] = {" ", " ", " ", " ", "-", ", ", "\n", " \377", "\300"};
 	while (words--) {
 		some_word(b);
-		buf_add_text(b, between[throw(ARRAY_LEN(between))]);
+		buf_add_text(b, between[throw_dice(ARRAY_LEN(between))]);
 	}
 }
 
@@ -78,20 +78,20 @@ static void add_doc(struct world *w, size_t number)
 	struct err err;
 	size_t n = 0;
 	snprintf(key, sizeof key, "http://h/%zu", number);
-	snprintf(size, sizeof size, "%zu", throw(40) * 256);
+	snprintf(size, sizeof size, "%zu", throw_dice(40) * 256);
 	struct words_doc doc = {
-		.key = str_of(key), .time_s = (int64_t) throw(1000) * 86400, .attr = attr};
+		.key = str_of(key), .time_s = (int64_t)throw_dice(1000) * 86400, .attr = attr};
 	for (size_t i = 0; i < ARRAY_LEN(text); i++) {
-		if (throw(4) < i)
+		if (throw_dice(4) < i)
 			continue;
-		some_text(&text[i], throw(i == 0 ? 24 : 5));
+		some_text(&text[i], throw_dice(i == 0 ? 24 : 5));
 		attr[n++] = (struct words_attr){str_of(attributes[i]), buf_str(&text[i])};
 	}
-	if (n && throw(6) == 0) { /* a second value */
-		attr[n] = attr[throw(n)];
+	if (n && throw_dice(6) == 0) { /* a second value */
+		attr[n] = attr[throw_dice(n)];
 		n++;
 	}
-	if (throw(4))
+	if (throw_dice(4))
 		attr[n++] = (struct words_attr){STR("size"), str_of(size)};
 	doc.n = n;
 	if (words_add(w->writer, &doc, &err) < 0)
@@ -132,9 +132,10 @@ static void open_world(struct world *w, const char *name, size_t docs, size_t co
 		fail_msg("%s", err.msg);
 	for (size_t c = 0; c < commits; c++) {
 		for (size_t i = 0; i < docs / commits; i++)
-			add_doc(w, c && throw(5) == 0 ? throw(docs) : c * docs / commits + i);
+			add_doc(w, c && throw_dice(5) == 0 ? throw_dice(docs)
+							   : c * docs / commits + i);
 		for (size_t i = 0; i < docs / commits / 6; i++)
-			drop_doc(w, throw(docs));
+			drop_doc(w, throw_dice(docs));
 		if (words_commit(w->writer, NULL, &err) < 0)
 			fail_msg("%s", err.msg);
 	}
@@ -385,14 +386,14 @@ static bool doc_matches(struct model *m, struct asked *a, const struct model_doc
 static void some_pattern(struct buf *b)
 {
 	struct buf word = BUF_INIT(1 << 10);
-	size_t kind = throw(5);
+	size_t kind = throw_dice(5);
 	some_word(&word);
 	buf_add_text(b, kind == 1 || kind == 2 ? "*" : "");
 	for (size_t i = 0; i < word.n; i++) {
 		bool inside =
 			i > 0 && i + 1 < word.n && !(word.p[i] & 0x80) && !(word.p[i - 1] & 0x80);
-		if (kind >= 3 && inside && throw(3) == 0)
-			buf_add_text(b, throw(2) ? "?" : "*");
+		if (kind >= 3 && inside && throw_dice(3) == 0)
+			buf_add_text(b, throw_dice(2) ? "?" : "*");
 		else
 			buf_add_byte(b, word.p[i]);
 	}
@@ -402,17 +403,17 @@ static void some_pattern(struct buf *b)
 
 static void some_errors(struct buf *b)
 {
-	if (throw(4) == 0)
+	if (throw_dice(4) == 0)
 		buf_add_text(b, "~");
 	else
-		buf_printf(b, "~%zu", throw(12) ? 1 + throw(3) : 1 + throw(8));
+		buf_printf(b, "~%zu", throw_dice(12) ? 1 + throw_dice(3) : 1 + throw_dice(8));
 }
 
 static void some_phrase(struct buf *b, bool patterns)
 {
 	buf_add_byte(b, '"');
-	for (size_t n = 2 + throw(2); n; n--) {
-		if (patterns && throw(2))
+	for (size_t n = 2 + throw_dice(2); n; n--) {
+		if (patterns && throw_dice(2))
 			some_pattern(b);
 		else
 			some_word(b);
@@ -423,10 +424,10 @@ static void some_phrase(struct buf *b, bool patterns)
 
 static void some_column(struct buf *b)
 {
-	size_t from = throw(40);
-	switch (throw(6)) {
+	size_t from = throw_dice(40);
+	switch (throw_dice(6)) {
 	case 0:
-		buf_printf(b, "size : %zu..%zu", from * 256, (from + throw(20)) * 256);
+		buf_printf(b, "size : %zu..%zu", from * 256, (from + throw_dice(20)) * 256);
 		return;
 	case 1:
 		buf_printf(b, "size : %zuk..", from / 4);
@@ -435,10 +436,10 @@ static void some_column(struct buf *b)
 		buf_printf(b, "size : ..%zuk", from / 4);
 		return;
 	case 3:
-		buf_printf(b, "size %s %zuk", throw(2) ? "<" : ">=", from / 4);
+		buf_printf(b, "size %s %zuk", throw_dice(2) ? "<" : ">=", from / 4);
 		return;
 	case 4:
-		buf_printf(b, "time : 1970-0%zu..1971-0%zu", 1 + throw(9), 1 + throw(9));
+		buf_printf(b, "time : 1970-0%zu..1971-0%zu", 1 + throw_dice(9), 1 + throw_dice(9));
 		return;
 	default:
 		buf_printf(b, "size : %zu", from * 256);
@@ -448,32 +449,32 @@ static void some_column(struct buf *b)
 
 static void some_near(struct buf *b)
 {
-	const char *exact = throw(6) ? "" : "=";
+	const char *exact = throw_dice(6) ? "" : "=";
 	for (int i = 0; i < 2; i++) {
 		buf_add_text(b, exact);
-		if (throw(4))
+		if (throw_dice(4))
 			some_word(b);
 		else
 			some_pattern(b);
 		if (i == 0)
-			buf_printf(b, " NEAR/%zu ", 1 + throw(6));
+			buf_printf(b, " NEAR/%zu ", 1 + throw_dice(6));
 	}
 }
 
 static void some_operand(struct buf *b)
 {
-	size_t kind = throw(24);
+	size_t kind = throw_dice(24);
 	if (kind == 0) {
 		some_column(b);
 		return;
 	}
-	if (throw(3) == 0)
-		buf_printf(b, "%s : ", attributes[throw(ARRAY_LEN(attributes))]);
+	if (throw_dice(3) == 0)
+		buf_printf(b, "%s : ", attributes[throw_dice(ARRAY_LEN(attributes))]);
 	if (kind < 4) {
 		some_near(b);
 		return;
 	}
-	if (throw(6) == 0)
+	if (throw_dice(6) == 0)
 		buf_add_byte(b, '=');
 	if (kind < 10)
 		some_pattern(b);
@@ -481,18 +482,18 @@ static void some_operand(struct buf *b)
 		some_word(b);
 	else
 		some_phrase(b, kind < 19);
-	if (kind >= 12 && kind != 18 && throw(2))
+	if (kind >= 12 && kind != 18 && throw_dice(2))
 		some_errors(b);
 }
 
 static void some_query(struct buf *b, int depth)
 {
-	size_t parts = throw(2) ? 1 : 1 + throw(3);
-	const char *op = throw(2) ? " AND " : " OR ";
+	size_t parts = throw_dice(2) ? 1 : 1 + throw_dice(3);
+	const char *op = throw_dice(2) ? " AND " : " OR ";
 	for (size_t i = 0; i < parts; i++) {
 		buf_add_text(b, i ? op : "");
-		buf_add_text(b, throw(8) ? "" : "NOT ");
-		if (depth > 0 && throw(5) == 0) {
+		buf_add_text(b, throw_dice(8) ? "" : "NOT ");
+		if (depth > 0 && throw_dice(5) == 0) {
 			buf_add_byte(b, '(');
 			some_query(b, depth - 1);
 			buf_add_byte(b, ')');
@@ -505,12 +506,12 @@ static void some_query(struct buf *b, int depth)
 static void some_options(struct query_options *ret)
 {
 	*ret = (struct query_options){0};
-	if (throw(3))
+	if (throw_dice(3))
 		return;
-	ret->exact = throw(6) == 0;
-	ret->errors = (uint8_t)(throw(2) ? throw(4) : 0);
-	ret->best = throw(5) == 0;
-	ret->parts = throw(2);
+	ret->exact = throw_dice(6) == 0;
+	ret->errors = (uint8_t)(throw_dice(2) ? throw_dice(4) : 0);
+	ret->best = throw_dice(5) == 0;
+	ret->parts = throw_dice(2);
 }
 
 /* Answers */
@@ -521,7 +522,7 @@ static int by_key(const void *pa, const void *pb)
 	return str_cmp(*a, *b);
 }
 
-static void describe(const char *text, const struct query_options *o, struct buf *to)
+static void describe_query(const char *text, const struct query_options *o, struct buf *to)
 {
 	buf_printf(to, "'%s' (exact %d, errors %u, best %d, parts %d)", text, o->exact, o->errors,
 		   o->best, o->parts);
@@ -537,7 +538,7 @@ static size_t check_answer(struct world *w, const struct query *q, const char *t
 	struct hits hits;
 	struct err err;
 	size_t n = 0;
-	describe(text, options, &what);
+	describe_query(text, options, &what);
 	for (size_t i = 0; i < w->model.docs; i++)
 		if (doc_matches(&w->model, asked, &w->model.doc[i]))
 			want[n++] = w->model.doc[i].key;
@@ -594,7 +595,7 @@ static void ask_once(struct world *w, struct tally *t)
 		if (rc < 0)
 			assert_int_equal(ERR_USAGE, err.code);
 	} while (rc < 0);
-	q.order = throw(3) ? QUERY_ANYHOW : throw(2) ? QUERY_BY_RANK : QUERY_BY_TIME;
+	q.order = throw_dice(3) ? QUERY_ANYHOW : throw_dice(2) ? QUERY_BY_RANK : QUERY_BY_TIME;
 	q.limit = QUERY_LIMIT_MOST;
 	size_t n = check_answer(w, &q, buf_text(&text), &options, &arena);
 	t->asked++;

@@ -13,7 +13,7 @@ enum { NONE = 1000, TEXT_MOST = 300 };
 
 static uint64_t seed;
 
-static size_t throw(size_t n)
+static size_t throw_dice(size_t n)
 {
 	return (size_t)(dice(&seed) % n);
 }
@@ -27,24 +27,25 @@ static const char *const endings[] = {"cabs", "cab", "abbing", "abbed", "abb", "
 
 static void some_word(struct buf *b)
 {
-	size_t n = throw(8) ? 1 + throw(5) : 1 + throw(9), few = throw(3) ? 3 : ARRAY_LEN(letters);
-	if (throw(40) == 0) {
+	size_t n = throw_dice(8) ? 1 + throw_dice(5) : 1 + throw_dice(9),
+	       few = throw_dice(3) ? 3 : ARRAY_LEN(letters);
+	if (throw_dice(40) == 0) {
 		buf_add_text(b, "東");
 		return;
 	}
-	if (throw(6) == 0) {
-		buf_add_text(b, endings[throw(ARRAY_LEN(endings))]);
+	if (throw_dice(6) == 0) {
+		buf_add_text(b, endings[throw_dice(ARRAY_LEN(endings))]);
 		return;
 	}
 	while (n--)
-		buf_add_text(b, letters[throw(few)]);
+		buf_add_text(b, letters[throw_dice(few)]);
 }
 
 static void some_words(struct buf *b, size_t n)
 {
 	for (; n; n--) {
 		some_word(b);
-		buf_add_text(b, throw(20) ? " " : " \xff ");
+		buf_add_text(b, throw_dice(20) ? " " : " \xff ");
 	}
 }
 
@@ -62,7 +63,7 @@ static uint32_t chars_of(struct str s, uint32_t *ret)
 static uint32_t table[TEXT_MOST][TEXT_MOST];
 
 /* The least errors of the word anywhere where it may stand in the text. */
-static uint32_t edits(struct str word, struct str text, bool left, bool right)
+static uint32_t count_edits(struct str word, struct str text, bool left, bool right)
 {
 	uint32_t a[TEXT_MOST], b[TEXT_MOST], n = chars_of(word, a), m = chars_of(text, b);
 	uint32_t best = UINT32_MAX;
@@ -85,13 +86,13 @@ static uint32_t edits(struct str word, struct str text, bool left, bool right)
 	return best;
 }
 
-static bool glob(const uint32_t *g, uint32_t n, const uint32_t *t, uint32_t m)
+static bool glob_matches(const uint32_t *g, uint32_t n, const uint32_t *t, uint32_t m)
 {
 	if (n == 0)
 		return m == 0;
 	if (g[0] == '*')
-		return glob(g + 1, n - 1, t, m) || (m && glob(g, n, t + 1, m - 1));
-	return m && (g[0] == '?' || g[0] == t[0]) && glob(g + 1, n - 1, t + 1, m - 1);
+		return glob_matches(g + 1, n - 1, t, m) || (m && glob_matches(g, n, t + 1, m - 1));
+	return m && (g[0] == '?' || g[0] == t[0]) && glob_matches(g + 1, n - 1, t + 1, m - 1);
 }
 
 struct world {
@@ -103,7 +104,7 @@ struct world {
 	size_t parts;
 };
 
-static struct str folded(const struct world *w, struct str form, char text[TOKEN_TERM_MOST])
+static struct str folded_form(const struct world *w, struct str form, char text[TOKEN_TERM_MOST])
 {
 	return (struct str){text, token_fold(w->model.rules, form, text)};
 }
@@ -132,12 +133,13 @@ static uint32_t errors_of_word(const struct world *w, const struct query_node *n
 		have = form;
 	} else if (w->stemmed) {
 		want = q->pattern ? q->term : q->folded;
-		have = folded(w, form, text);
+		have = folded_form(w, form, text);
 	}
 	uint32_t chars[TEXT_MOST], other[TEXT_MOST], n = chars_of(want, chars);
 	if (q->pattern)
-		return glob(chars, n, other, chars_of(have, other)) ? 0 : NONE;
-	uint32_t k = MIN((uint32_t)node->errors, n - 1), errors = edits(want, have, left, right);
+		return glob_matches(chars, n, other, chars_of(have, other)) ? 0 : NONE;
+	uint32_t k = MIN((uint32_t)node->errors, n - 1),
+		 errors = count_edits(want, have, left, right);
 	return errors <= k ? errors : NONE;
 }
 
@@ -168,7 +170,8 @@ static bool near_in(const struct world *w, const struct query_node *node,
 	return false;
 }
 
-static bool stands(const struct world *w, const struct model_doc *d, const struct query_node *node)
+static bool leaf_stands(const struct world *w, const struct model_doc *d,
+			const struct query_node *node)
 {
 	int attr = node->attribute.n ? model_attr(&w->model, node->attribute) : -1;
 	for (uint32_t i = 0; i < d->values; i++) {
@@ -187,11 +190,12 @@ static bool stands(const struct world *w, const struct model_doc *d, const struc
 	return false;
 }
 
-static bool matches(const struct world *w, const struct model_doc *d, const struct query_node *node)
+static bool doc_matches(const struct world *w, const struct model_doc *d,
+			const struct query_node *node)
 {
 	bool any = false, all = true;
 	for (uint32_t i = 0; i < node->kids; i++) {
-		bool kid = matches(w, d, node->kid[i]);
+		bool kid = doc_matches(w, d, node->kid[i]);
 		any |= kid;
 		all &= kid;
 	}
@@ -203,7 +207,7 @@ static bool matches(const struct world *w, const struct model_doc *d, const stru
 	case QUERY_NOT:
 		return !any;
 	default:
-		return stands(w, d, node);
+		return leaf_stands(w, d, node);
 	}
 }
 
@@ -287,8 +291,8 @@ static uint32_t count_words(const struct query_node *node)
 	return n;
 }
 
-static uint64_t score(struct world *w, const struct model_doc *d, const struct query_node *node,
-		      const float *weight)
+static uint64_t doc_score(struct world *w, const struct model_doc *d, const struct query_node *node,
+			  const float *weight)
 {
 	uint64_t sum = 0;
 	if (node->op == QUERY_NOT)
@@ -296,8 +300,8 @@ static uint64_t score(struct world *w, const struct model_doc *d, const struct q
 	for (uint32_t i = 0; i < node->words && !node->filter; i++)
 		sum += word_score(w, d, node, i, weight[i]);
 	for (uint32_t i = 0; i < node->kids; i++) {
-		if (matches(w, d, node->kid[i]))
-			sum += score(w, d, node->kid[i], weight);
+		if (doc_matches(w, d, node->kid[i]))
+			sum += doc_score(w, d, node->kid[i], weight);
 		weight += count_words(node->kid[i]);
 	}
 	return sum;
@@ -310,13 +314,13 @@ static const char *const attributes[] = {"full-text", "title", "note"};
 static struct str pattern_of(struct arena *arena, struct str word)
 {
 	char text[TEXT_MOST];
-	size_t n = 0, kind = throw(4);
+	size_t n = 0, kind = throw_dice(4);
 	if (kind == 0 || kind == 2)
 		text[n++] = '*';
 	for (size_t i = 0; i < word.n;) {
 		size_t len = MAX(str_utf8_char(str_from(word, i)), (size_t)1);
-		if (throw(5) == 0) {
-			text[n++] = throw(2) ? '?' : '*';
+		if (throw_dice(5) == 0) {
+			text[n++] = throw_dice(2) ? '?' : '*';
 		} else {
 			memcpy(text + n, word.p + i, len);
 			n += len;
@@ -341,31 +345,31 @@ static void make_word(struct world *w, struct arena *arena, struct query_word *r
 	} while (tokens_next(&t, &token) != 0);
 	ret->term = arena_str(arena, token.term);
 	ret->form = arena_str(arena, token.form);
-	ret->folded = arena_str(arena, folded(w, ret->form, text_folded));
+	ret->folded = arena_str(arena, folded_form(w, ret->form, text_folded));
 	buf_free(&text);
 }
 
 static struct query_node *make_leaf(struct world *w, struct arena *arena)
 {
 	struct query_node *node = arena_alloc(arena, sizeof *node);
-	size_t kind = throw(5);
+	size_t kind = throw_dice(5);
 	node->op = kind == 0 ? QUERY_NEAR : kind < 3 ? QUERY_PHRASE : QUERY_WORD;
-	node->words = node->op == QUERY_NEAR ? 2 : kind < 3 ? (uint32_t)(2 + throw(2)) : 1;
-	node->distance = (uint32_t)(1 + throw(4));
-	node->attribute = throw(3) ? STR("") : str_of(attributes[throw(3)]);
-	node->exact = throw(5) == 0;
-	node->filter = throw(8) == 0;
-	node->errors = (int8_t)(throw(2) ? 0 : throw(4));
-	node->parts = throw(3) == 0;
+	node->words = node->op == QUERY_NEAR ? 2 : kind < 3 ? (uint32_t)(2 + throw_dice(2)) : 1;
+	node->distance = (uint32_t)(1 + throw_dice(4));
+	node->attribute = throw_dice(3) ? STR("") : str_of(attributes[throw_dice(3)]);
+	node->exact = throw_dice(5) == 0;
+	node->filter = throw_dice(8) == 0;
+	node->errors = (int8_t)(throw_dice(2) ? 0 : throw_dice(4));
+	node->parts = throw_dice(3) == 0;
 	node->word = arena_array(arena, node->words, sizeof *node->word);
 	for (uint32_t i = 0; i < node->words; i++) {
 		struct query_word *q = &node->word[i];
 		char text[TOKEN_TERM_MOST];
 		make_word(w, arena, q);
-		if (node->errors || node->parts || throw(2))
+		if (node->errors || node->parts || throw_dice(2))
 			continue;
 		q->pattern = true;
-		q->term = pattern_of(arena, folded(w, q->form, text));
+		q->term = pattern_of(arena, folded_form(w, q->form, text));
 		q->form = node->exact ? pattern_of(arena, q->form) : q->term;
 	}
 	return node;
@@ -373,15 +377,15 @@ static struct query_node *make_leaf(struct world *w, struct arena *arena)
 
 static struct query_node *make_tree(struct world *w, struct arena *arena, int depth)
 {
-	if (depth == 0 || throw(3) == 0)
+	if (depth == 0 || throw_dice(3) == 0)
 		return make_leaf(w, arena);
 	struct query_node *node = arena_alloc(arena, sizeof *node);
-	node->op = throw(2) ? QUERY_AND : QUERY_OR;
-	node->kids = (uint32_t)(2 + throw(2));
+	node->op = throw_dice(2) ? QUERY_AND : QUERY_OR;
+	node->kids = (uint32_t)(2 + throw_dice(2));
 	node->kid = arena_array(arena, node->kids, sizeof(struct query_node *));
 	for (uint32_t i = 0; i < node->kids; i++) {
 		struct query_node *kid = make_tree(w, arena, depth - 1);
-		if (i && throw(6) == 0) {
+		if (i && throw_dice(6) == 0) {
 			struct query_node *away = arena_alloc(arena, sizeof *away);
 			away->op = QUERY_NOT;
 			away->kids = 1;
@@ -396,7 +400,7 @@ static struct query_node *make_tree(struct world *w, struct arena *arena, int de
 
 /* Documents */
 
-static void add(struct world *w, unsigned number)
+static void add_doc(struct world *w, unsigned number)
 {
 	struct buf text[3] = {BUF_INIT(1 << 20), BUF_INIT(1 << 20), BUF_INIT(1 << 20)};
 	struct words_attr attr[4];
@@ -405,22 +409,22 @@ static void add(struct world *w, unsigned number)
 	size_t n = 0;
 	snprintf(key, sizeof key, "http://h/%u", number);
 	for (size_t i = 0; i < ARRAY_LEN(text); i++)
-		some_words(&text[i], throw(i ? 5 : throw(10) ? 12 : 200));
+		some_words(&text[i], throw_dice(i ? 5 : throw_dice(10) ? 12 : 200));
 	attr[n++] = (struct words_attr){str_of(attributes[0]), buf_str(&text[0])};
-	if (throw(2))
+	if (throw_dice(2))
 		attr[n++] = (struct words_attr){str_of(attributes[1]), buf_str(&text[1])};
-	if (throw(2))
-		attr[n++] =
-			(struct words_attr){str_of(attributes[2 - throw(2)]), buf_str(&text[2])};
+	if (throw_dice(2))
+		attr[n++] = (struct words_attr){str_of(attributes[2 - throw_dice(2)]),
+						buf_str(&text[2])};
 	struct words_doc doc = {
-		.key = str_of(key), .time_s = (int64_t) throw(1000), .attr = attr, .n = n};
+		.key = str_of(key), .time_s = (int64_t)throw_dice(1000), .attr = attr, .n = n};
 	assert_int_equal(0, words_add(w->writer, &doc, &err));
 	model_add(&w->model, &doc);
 	for (size_t i = 0; i < ARRAY_LEN(text); i++)
 		buf_free(&text[i]);
 }
 
-static void drop(struct world *w, unsigned number)
+static void drop_doc(struct world *w, unsigned number)
 {
 	char key[32];
 	struct err err;
@@ -429,7 +433,7 @@ static void drop(struct world *w, unsigned number)
 	model_delete(&w->model, str_of(key));
 }
 
-static void look(struct world *w)
+static void look_again(struct world *w)
 {
 	struct model *m = &w->model;
 	struct err err;
@@ -466,13 +470,13 @@ static void open_world(struct world *w, const char *name, const char *language, 
 	assert_int_equal(0, words_writer_open(&w->writer, scratch(name), &options, &err));
 	for (unsigned c = 0; c < commits; c++) {
 		for (unsigned i = 0; i < docs / commits; i++)
-			add(w, c * (docs / commits) + i);
+			add_doc(w, c * (docs / commits) + i);
 		for (unsigned i = 0; c && i < docs / commits / 4; i++)
-			drop(w, (unsigned) throw(docs));
+			drop_doc(w, (unsigned)throw_dice(docs));
 		assert_int_equal(0, words_commit(w->writer, NULL, &err));
 	}
 	assert_int_equal(0, words_open(&w->reader, scratch(name), &err));
-	look(w);
+	look_again(w);
 }
 
 static void close_world(struct world *w)
@@ -507,11 +511,11 @@ static size_t model_answer(struct world *w, const struct query *q, struct answer
 		find_weights(w, q->root, &weights);
 	for (size_t i = 0; i < w->model.docs; i++) {
 		const struct model_doc *d = &w->model.doc[i];
-		if (!matches(w, d, q->root))
+		if (!doc_matches(w, d, q->root))
 			continue;
 		ret[n] = (struct answer){.doc = d};
 		if (q->order == QUERY_BY_RANK)
-			ret[n].score = score(w, d, q->root, weights.of);
+			ret[n].score = doc_score(w, d, q->root, weights.of);
 		if (q->order == QUERY_BY_TIME)
 			ret[n].score = (uint64_t)d->time_s;
 		n++;
@@ -576,8 +580,8 @@ static void agree_rank(const struct query *q, const char *asked, const struct an
 	}
 }
 
-static void agree(const struct query *q, const struct answer *answers, size_t n,
-		  const struct hits *hits)
+static void answers_agree(const struct query *q, const struct answer *answers, size_t n,
+			  const struct hits *hits)
 {
 	struct buf text = BUF_INIT(1 << 16);
 	size_t want = n > q->offset ? MIN(n - q->offset, q->limit) : 0;
@@ -602,26 +606,26 @@ static void agree(const struct query *q, const struct answer *answers, size_t n,
 static void set_order(const struct world *w, struct query *q)
 {
 	static const uint32_t limits[] = {0, 1, 5, 10, 1000, 1000};
-	q->limit = limits[throw(ARRAY_LEN(limits))];
-	q->offset = throw(4) ? 0 : (uint32_t) throw(5);
-	q->exact_total = throw(2) || q->limit == 0;
-	q->order = throw(3) ? QUERY_BY_RANK : throw(2) ? QUERY_BY_TIME : QUERY_ANYHOW;
+	q->limit = limits[throw_dice(ARRAY_LEN(limits))];
+	q->offset = throw_dice(4) ? 0 : (uint32_t)throw_dice(5);
+	q->exact_total = throw_dice(2) || q->limit == 0;
+	q->order = throw_dice(3) ? QUERY_BY_RANK : throw_dice(2) ? QUERY_BY_TIME : QUERY_ANYHOW;
 	if (q->order == QUERY_BY_RANK && by_forms(w, q->root))
 		q->order = QUERY_ANYHOW;
-	q->explain = throw(20) == 0;
+	q->explain = throw_dice(20) == 0;
 }
 
-static bool ask(struct world *w, struct query_node *root, struct answer *answers)
+static bool ask_tree(struct world *w, struct query_node *root, struct answer *answers)
 {
 	struct arena arena = ARENA_INIT((size_t)1 << 30);
-	struct query q = {.root = root, .rules = throw(2) ? w->model.rules : NULL};
+	struct query q = {.root = root, .rules = throw_dice(2) ? w->model.rules : NULL};
 	struct hits hits;
 	struct err err;
 	set_order(w, &q);
 	size_t n = model_answer(w, &q, answers);
 	if (words_query(w->reader, &q, &arena, &hits, &err) < 0)
 		fail_msg("%s", err.msg);
-	agree(&q, answers, n, &hits);
+	answers_agree(&q, answers, n, &hits);
 	arena_free(&arena);
 	return n > 0;
 }
@@ -633,7 +637,8 @@ static void ask_many(struct world *w, unsigned queries, int depth)
 	queries /= unit_thorough() ? 1 : 24;
 	for (unsigned i = 0; i < queries; i++) {
 		struct arena arena = ARENA_INIT((size_t)1 << 30);
-		found += ask(w, make_tree(w, &arena, (int) throw((size_t)depth + 1)), answers);
+		found += ask_tree(w, make_tree(w, &arena, (int)throw_dice((size_t)depth + 1)),
+				  answers);
 		arena_free(&arena);
 	}
 	assert_true(found > queries / 4);
@@ -689,10 +694,11 @@ static void a_phrase_of_many_patterns(void **state)
 		struct query_word word[64];
 		struct query_node node = {.op = QUERY_PHRASE, .word = word, .words = 64};
 		for (size_t k = 0; k < ARRAY_LEN(word); k++) {
-			struct str glob = str_of(globs[throw(20) ? throw(2) : 2 + throw(2)]);
+			struct str glob =
+				str_of(globs[throw_dice(20) ? throw_dice(2) : 2 + throw_dice(2)]);
 			word[k] = (struct query_word){.term = glob, .form = glob, .pattern = true};
 		}
-		found += ask(&w, &node, answers);
+		found += ask_tree(&w, &node, answers);
 	}
 	assert_true(found > 0);
 	mem_free(&answers);
@@ -712,7 +718,7 @@ static int model_best(struct world *w, struct query_node *node)
 	for (uint32_t k = 0; k <= sum; k++) {
 		node->errors = (int8_t)k;
 		for (size_t i = 0; i < w->model.docs; i++)
-			if (matches(w, &w->model.doc[i], node))
+			if (doc_matches(w, &w->model.doc[i], node))
 				return (int)k;
 	}
 	return (int)sum;
@@ -738,7 +744,7 @@ static void best_takes_the_least_errors_that_find_one(void **state)
 		other.kid = &nothing;
 		other.kids = 1;
 		root = (struct query_node){.op = QUERY_AND, .kid = kids, .kids = 2};
-		struct query q = {.root = throw(2) ? kid : &root, .limit = 1000};
+		struct query q = {.root = throw_dice(2) ? kid : &root, .limit = 1000};
 		if (words_query(w.reader, &q, &arena, &hits, &err) < 0)
 			fail_msg("%s", err.msg);
 		const struct query_node *ran = q.root == node ? hits.ran : hits.ran->kid[0];
@@ -748,7 +754,7 @@ static void best_takes_the_least_errors_that_find_one(void **state)
 		node->errors = (int8_t)want;
 		size_t n = 0;
 		for (size_t k = 0; k < w.model.docs; k++)
-			n += matches(&w, &w.model.doc[k], node);
+			n += doc_matches(&w, &w.model.doc[k], node);
 		assert_int_equal(n, hits.n);
 		arena_free(&arena);
 	}
@@ -756,7 +762,7 @@ static void best_takes_the_least_errors_that_find_one(void **state)
 	close_world(&w);
 }
 
-static bool holds(struct str text, const char *part)
+static bool text_holds(struct str text, const char *part)
 {
 	return str_find(text, str_of(part)) < text.n;
 }
@@ -778,12 +784,12 @@ static void explanations_tell_words_and_errors(void **state)
 	assert_int_equal(0, words_commit(w.writer, NULL, &err));
 	assert_int_equal(0, words_refresh(&w.reader, &err));
 	assert_int_equal(0, words_query(w.reader, &q, &arena, &hits, &err));
-	assert_true(holds(hits.explain, "means 2 words: abcd abce\n"));
-	assert_true(holds(hits.explain, "frequency 2"));
-	assert_true(holds(hits.explain, "1 errors: 1/2 of it"));
+	assert_true(text_holds(hits.explain, "means 2 words: abcd abce\n"));
+	assert_true(text_holds(hits.explain, "frequency 2"));
+	assert_true(text_holds(hits.explain, "1 errors: 1/2 of it"));
 	q.order = QUERY_BY_TIME;
 	assert_int_equal(0, words_query(w.reader, &q, &arena, &hits, &err));
-	assert_true(holds(hits.explain, "1 errors: 1/2 of it"));
+	assert_true(text_holds(hits.explain, "1 errors: 1/2 of it"));
 	arena_free(&arena);
 	close_world(&w);
 }

@@ -21,7 +21,7 @@ static int close_rules(void **state)
 	return 0;
 }
 
-static struct query parsed(const char *text, const struct query_options *options)
+static struct query parsed_query(const char *text, const struct query_options *options)
 {
 	struct query q;
 	struct err err;
@@ -33,11 +33,11 @@ static struct query parsed(const char *text, const struct query_options *options
 /* And what is printed is read as the same tree. */
 static void reads_with(const char *text, const struct query_options *options, const char *want)
 {
-	struct query q = parsed(text, options);
+	struct query q = parsed_query(text, options);
 	struct buf out = BUF_INIT(1 << 20);
 	query_print(q.root, &out);
 	assert_str(buf_str(&out), want);
-	struct query again = parsed(buf_text(&out), options);
+	struct query again = parsed_query(buf_text(&out), options);
 	if (!query_same(q.root, again.root))
 		fail_msg("'%s': '%s' is another tree", text, want);
 	assert_true(str_eq(q.notes, again.notes));
@@ -45,7 +45,7 @@ static void reads_with(const char *text, const struct query_options *options, co
 	arena_clear(&arena);
 }
 
-static void reads(const char *text, const char *want)
+static void query_reads(const char *text, const char *want)
 {
 	reads_with(text, NULL, want);
 }
@@ -66,78 +66,79 @@ static void refuses(const char *text, const char *want)
 static void words_side_by_side_are_all_wanted(void **state)
 {
 	(void)state;
-	reads("apple", "\"apple\"");
-	reads("  apple   Pie ", "(\"apple\" AND \"Pie\")");
-	reads("a b c", "(\"a\" AND \"b\" AND \"c\")");
-	reads("a AND b and c And d", "(\"a\" AND \"b\" AND \"c\" AND \"d\")");
+	query_reads("apple", "\"apple\"");
+	query_reads("  apple   Pie ", "(\"apple\" AND \"Pie\")");
+	query_reads("a b c", "(\"a\" AND \"b\" AND \"c\")");
+	query_reads("a AND b and c And d", "(\"a\" AND \"b\" AND \"c\" AND \"d\")");
 }
 
 static void and_binds_tighter_than_or_and_not_tighter_than_both(void **state)
 {
 	(void)state;
-	reads("a b OR c", "((\"a\" AND \"b\") OR \"c\")");
-	reads("a OR b AND c", "(\"a\" OR (\"b\" AND \"c\"))");
-	reads("(a or b) c", "((\"a\" OR \"b\") AND \"c\")");
-	reads("NOT a b", "(NOT \"a\" AND \"b\")");
-	reads("a not b", "(\"a\" AND NOT \"b\")");
-	reads("a -b -\"c d\" -(e f)",
-	      "(\"a\" AND NOT \"b\" AND NOT \"c d\" AND NOT (\"e\" AND \"f\"))");
-	reads("not not a", "\"a\"");
-	reads("not (not a)", "\"a\"");
-	reads("a or (b or (c or d))", "(\"a\" OR \"b\" OR \"c\" OR \"d\")");
+	query_reads("a b OR c", "((\"a\" AND \"b\") OR \"c\")");
+	query_reads("a OR b AND c", "(\"a\" OR (\"b\" AND \"c\"))");
+	query_reads("(a or b) c", "((\"a\" OR \"b\") AND \"c\")");
+	query_reads("NOT a b", "(NOT \"a\" AND \"b\")");
+	query_reads("a not b", "(\"a\" AND NOT \"b\")");
+	query_reads("a -b -\"c d\" -(e f)",
+		    "(\"a\" AND NOT \"b\" AND NOT \"c d\" AND NOT (\"e\" AND \"f\"))");
+	query_reads("not not a", "\"a\"");
+	query_reads("not (not a)", "\"a\"");
+	query_reads("a or (b or (c or d))", "(\"a\" OR \"b\" OR \"c\" OR \"d\")");
 }
 
 static void a_text_of_several_words_is_a_phrase(void **state)
 {
 	(void)state;
-	reads("\"Free  software\"", "\"Free software\"");
-	reads("don't x86_64", "(\"don t\" AND \"x86 64\")");
-	reads("http://a.org/b", "\"http a org b\"");
-	reads("std::string", "\"std string\"");
-	reads("12:30", "\"12 30\"");
-	reads("東京", "\"東 京\"");
-	reads("\"and\" \"or\"", "(\"and\" AND \"or\")");
+	query_reads("\"Free  software\"", "\"Free software\"");
+	query_reads("don't x86_64", "(\"don t\" AND \"x86 64\")");
+	query_reads("http://a.org/b", "\"http a org b\"");
+	query_reads("std::string", "\"std string\"");
+	query_reads("12:30", "\"12 30\"");
+	query_reads("東京", "\"東 京\"");
+	query_reads("\"and\" \"or\"", "(\"and\" AND \"or\")");
 }
 
 static void what_has_no_words_is_not_there(void **state)
 {
 	(void)state;
-	reads("", "\"\"");
-	reads("   ", "\"\"");
-	reads("\"\"", "\"\"");
-	reads("a & b - c", "(\"a\" AND \"b\" AND \"c\")");
-	reads("()", "\"\"");
-	reads("a ()", "\"a\"");
-	reads("title : \"--\" or a", "\"a\"");
-	reads("not ---", "\"\"");
-	reads("*", "*");
-	reads("* -a", "(* AND NOT \"a\")");
+	query_reads("", "\"\"");
+	query_reads("   ", "\"\"");
+	query_reads("\"\"", "\"\"");
+	query_reads("a & b - c", "(\"a\" AND \"b\" AND \"c\")");
+	query_reads("()", "\"\"");
+	query_reads("a ()", "\"a\"");
+	query_reads("title : \"--\" or a", "\"a\"");
+	query_reads("not ---", "\"\"");
+	query_reads("*", "*");
+	query_reads("* -a", "(* AND NOT \"a\")");
 }
 
 static void attributes_hold_for_what_follows_them(void **state)
 {
 	(void)state;
-	reads("title:a", "title : \"a\"");
-	reads("Title : a b", "(title : \"a\" AND \"b\")");
-	reads("title : (a OR \"b c\") d", "((title : \"a\" OR title : \"b c\") AND \"d\")");
-	reads("title : (a url : b)", "(title : \"a\" AND url : \"b\")");
-	reads("full-text : and", "full-text : \"and\"");
-	reads("title : not", "title : \"not\"");
-	reads("title : not a b", "(NOT title : \"a\" AND \"b\")");
-	reads("title : -a", "NOT title : \"a\"");
-	reads("title:-(a or b) c", "(NOT (title : \"a\" OR title : \"b\") AND \"c\")");
-	reads("title : not and b", "(title : \"not\" AND \"b\")");
-	reads("not title : not a", "title : \"a\"");
-	reads("size : -5", "size : \"-5\"");     /* a number below 0 where size is one */
-	reads("a OR:b", "(\"a\" AND \"OR b\")"); /* no attribute has the name of an operator */
-	reads("a or : b", "(\"a\" OR \"b\")");
+	query_reads("title:a", "title : \"a\"");
+	query_reads("Title : a b", "(title : \"a\" AND \"b\")");
+	query_reads("title : (a OR \"b c\") d", "((title : \"a\" OR title : \"b c\") AND \"d\")");
+	query_reads("title : (a url : b)", "(title : \"a\" AND url : \"b\")");
+	query_reads("full-text : and", "full-text : \"and\"");
+	query_reads("title : not", "title : \"not\"");
+	query_reads("title : not a b", "(NOT title : \"a\" AND \"b\")");
+	query_reads("title : -a", "NOT title : \"a\"");
+	query_reads("title:-(a or b) c", "(NOT (title : \"a\" OR title : \"b\") AND \"c\")");
+	query_reads("title : not and b", "(title : \"not\" AND \"b\")");
+	query_reads("not title : not a", "title : \"a\"");
+	query_reads("size : -5", "size : \"-5\""); /* a number below 0 where size is one */
+	query_reads("a OR:b",
+		    "(\"a\" AND \"OR b\")"); /* no attribute has the name of an operator */
+	query_reads("a or : b", "(\"a\" OR \"b\")");
 }
 
 static void case_is_regarded_after_an_equals_sign(void **state)
 {
 	(void)state;
-	reads("=Apple =\"Apple Pie\" title : =X",
-	      "(=\"Apple\" AND =\"Apple Pie\" AND title : =\"X\")");
+	query_reads("=Apple =\"Apple Pie\" title : =X",
+		    "(=\"Apple\" AND =\"Apple Pie\" AND title : =\"X\")");
 	struct query q;
 	struct err err;
 	struct query_options options = {.exact = true};
@@ -150,7 +151,7 @@ static void case_is_regarded_after_an_equals_sign(void **state)
 
 static struct query_node compared(const char *text)
 {
-	struct query q = parsed(text, NULL);
+	struct query q = parsed_query(text, NULL);
 	assert_int_equal(QUERY_COMPARE, q.root->op);
 	return *q.root;
 }
@@ -158,8 +159,8 @@ static struct query_node compared(const char *text)
 static void numbers_and_dates_are_compared(void **state)
 {
 	(void)state;
-	reads("size<10 size >= -5 date > \"2024-05\"",
-	      "(size < \"10\" AND size >= \"-5\" AND date > \"2024-05\")");
+	query_reads("size<10 size >= -5 date > \"2024-05\"",
+		    "(size < \"10\" AND size >= \"-5\" AND date > \"2024-05\")");
 	struct query_node n = compared("Size <= 9223372036854775807");
 	assert_str(n.attribute, "size");
 	assert_int_equal(QUERY_AT_MOST, n.relation);
@@ -187,8 +188,8 @@ static void sizes_have_units(void **state)
 	assert_true(compared("size > 1.5G").value.number == INT64_C(3) << 29);
 	assert_true(compared("size > 1KiB").value.number == 1024);
 	assert_true(compared("size > -3k").value.number == -3072);
-	assert_true(parsed("size : 4k", NULL).root->value.number == 4096);
-	reads("size > 10k", "size > \"10k\"");
+	assert_true(parsed_query("size : 4k", NULL).root->value.number == 4096);
+	query_reads("size > 10k", "size > \"10k\"");
 	refuses("size > 10x", "character 8: '10x' is neither");
 	refuses("size > 10E", "neither"); /* more than fits */
 	refuses("size > 0.3", "neither");
@@ -207,50 +208,51 @@ static void ranges_include_both_ends(void **state)
 	assert_int_equal(QUERY_AT_LEAST, compared("size : 10k..").relation);
 	assert_int_equal(QUERY_AT_MOST, compared("size : ..2M").relation);
 	assert_true(compared("size : ..-2").value.number == -2);
-	reads("size:10k..2M a", "(size : 10k..2M AND \"a\")");
-	reads("size:-5..-1", "size : -5..-1");
-	reads("size : 10k..", "size >= \"10k\"");
-	reads("size : (..5 OR 7.. OR 10..20)", "(size <= \"5\" OR size >= \"7\" OR size : 10..20)");
-	reads("t : 2024-05-17T12:00:00Z..2025", "t : 2024-05-17T12:00:00Z..2025");
-	reads("not size : 1..2", "NOT size : 1..2");
+	query_reads("size:10k..2M a", "(size : 10k..2M AND \"a\")");
+	query_reads("size:-5..-1", "size : -5..-1");
+	query_reads("size : 10k..", "size >= \"10k\"");
+	query_reads("size : (..5 OR 7.. OR 10..20)",
+		    "(size <= \"5\" OR size >= \"7\" OR size : 10..20)");
+	query_reads("t : 2024-05-17T12:00:00Z..2025", "t : 2024-05-17T12:00:00Z..2025");
+	query_reads("not size : 1..2", "NOT size : 1..2");
 	/* words */
-	reads("1..2 a..b", "(\"1 2\" AND \"a b\")");
-	reads("title : a..b", "title : \"a..b\"");
-	reads("size : 1..x", "size : \"1..x\"");
-	reads("size : \"1..2\"", "size : \"1..2\"");
-	reads("size : ..", "\"\"");
-	reads("size : =1..2", "size : =\"1..2\"");
+	query_reads("1..2 a..b", "(\"1 2\" AND \"a b\")");
+	query_reads("title : a..b", "title : \"a..b\"");
+	query_reads("size : 1..x", "size : \"1..x\"");
+	query_reads("size : \"1..2\"", "size : \"1..2\"");
+	query_reads("size : ..", "\"\"");
+	query_reads("size : =1..2", "size : =\"1..2\"");
 }
 
 static void errors_are_written_after_words(void **state)
 {
 	(void)state;
-	reads("appel~1", "\"appel\"~1");
-	reads("appel~", "\"appel\"~");
-	reads("a~", "\"a\"~");
-	reads("\"Appel pie\"~2 x", "(\"Appel pie\"~2 AND \"x\")");
-	reads("\"appel pie\"~", "\"appel pie\"~");
-	reads("(=Appel~04)", "=\"Appel\"~4");
-	reads("title:(appel~1 -pie~2)", "(title : \"appel\"~1 AND NOT title : \"pie\"~2)");
-	reads("x86_64~3", "\"x86 64\"~3");
-	reads("\303\251t\303\251~2", "\"\303\251t\303\251\"~2");
-	reads("e\314\201t~1", "\"e\314\201t\"~1");
+	query_reads("appel~1", "\"appel\"~1");
+	query_reads("appel~", "\"appel\"~");
+	query_reads("a~", "\"a\"~");
+	query_reads("\"Appel pie\"~2 x", "(\"Appel pie\"~2 AND \"x\")");
+	query_reads("\"appel pie\"~", "\"appel pie\"~");
+	query_reads("(=Appel~04)", "=\"Appel\"~4");
+	query_reads("title:(appel~1 -pie~2)", "(title : \"appel\"~1 AND NOT title : \"pie\"~2)");
+	query_reads("x86_64~3", "\"x86 64\"~3");
+	query_reads("\303\251t\303\251~2", "\"\303\251t\303\251\"~2");
+	query_reads("e\314\201t~1", "\"e\314\201t\"~1");
 	/* elsewhere it separates */
-	reads("a~b", "\"a b\"");
-	reads("appel~1x", "\"appel 1x\"");
-	reads("appel~~1", "\"appel 1\"");
-	reads("appel-~1", "\"appel 1\"");
-	reads("appel ~1", "(\"appel\" AND \"1\")");
-	reads("\"appel\" ~ x", "(\"appel\" AND \"x\")");
-	reads("\"appel\"~1\"b\"", "(\"appel\" AND \"1\" AND \"b\")");
-	reads("\"appel~1\"", "\"appel 1\"");
-	reads("~ \"--\"~1", "\"\"");
-	struct query q = parsed("appel~1", NULL);
+	query_reads("a~b", "\"a b\"");
+	query_reads("appel~1x", "\"appel 1x\"");
+	query_reads("appel~~1", "\"appel 1\"");
+	query_reads("appel-~1", "\"appel 1\"");
+	query_reads("appel ~1", "(\"appel\" AND \"1\")");
+	query_reads("\"appel\" ~ x", "(\"appel\" AND \"x\")");
+	query_reads("\"appel\"~1\"b\"", "(\"appel\" AND \"1\" AND \"b\")");
+	query_reads("\"appel~1\"", "\"appel 1\"");
+	query_reads("~ \"--\"~1", "\"\"");
+	struct query q = parsed_query("appel~1", NULL);
 	assert_true(q.root->errors == 1 && !q.root->plain);
 	assert_str(q.root->word[0].term, "appel");
 	assert_str(q.root->word[0].form, "appel");
-	assert_int_equal(QUERY_ERRORS_BEST, parsed("appel~", NULL).root->errors);
-	assert_int_equal(0, parsed("appel", NULL).root->errors);
+	assert_int_equal(QUERY_ERRORS_BEST, parsed_query("appel~", NULL).root->errors);
+	assert_int_equal(0, parsed_query("appel", NULL).root->errors);
 }
 
 static void errors_are_fewer_than_letters(void **state)
@@ -272,30 +274,31 @@ static void errors_are_fewer_than_letters(void **state)
 		"character 3: '~1': a word has fewer errors than letters, so here at most 0");
 	refuses("app*~1", "character 5: '~' after a pattern");
 	refuses("\"app* pie\"~", "character 11: '~' after a pattern");
-	reads("abcdefghi~8 \"abc def\"~4", "(\"abcdefghi\"~8 AND \"abc def\"~4)");
+	query_reads("abcdefghi~8 \"abc def\"~4", "(\"abcdefghi\"~8 AND \"abc def\"~4)");
 }
 
 static void patterns_are_parts_of_words(void **state)
 {
 	(void)state;
-	reads("app*", "\"app*\"");
-	reads("*tion OR *ppl*", "(\"*tion\" OR \"*ppl*\")");
-	reads("a*le a?ple a?*?b", "(\"a*le\" AND \"a?ple\" AND \"a?*?b\")");
-	reads("\"Apple p*\"", "\"Apple p*\"");
-	reads("title:app* title : \"apple p*\"", "(title : \"app*\" AND title : \"apple p*\")");
-	reads("x86_6*", "\"x86 6*\"");
-	reads("=App*", "=\"App*\"");
-	reads("-app*", "NOT \"app*\"");
-	reads("a****b**", "\"a*b*\"");
+	query_reads("app*", "\"app*\"");
+	query_reads("*tion OR *ppl*", "(\"*tion\" OR \"*ppl*\")");
+	query_reads("a*le a?ple a?*?b", "(\"a*le\" AND \"a?ple\" AND \"a?*?b\")");
+	query_reads("\"Apple p*\"", "\"Apple p*\"");
+	query_reads("title:app* title : \"apple p*\"",
+		    "(title : \"app*\" AND title : \"apple p*\")");
+	query_reads("x86_6*", "\"x86 6*\"");
+	query_reads("=App*", "=\"App*\"");
+	query_reads("-app*", "NOT \"app*\"");
+	query_reads("a****b**", "\"a*b*\"");
 	/* what touches no word separates */
-	reads("what is garner?", "(\"what\" AND \"is\" AND \"garner\")");
-	reads("?a a? -? a?*", "(\"a\" AND \"a\" AND \"a\")");
-	reads("a*? ?*a", "(\"a*\" AND \"*a\")");
-	reads("*", "*");
-	reads("** *-* \"*\"", "\"\"");
-	reads("\"apple * pie\"", "\"apple pie\"");
-	reads("http://a.org/b?c=d/e* b?c", "(\"http a org b c d e*\" AND \"b?c\")");
-	struct query q = parsed("\303\211T\303\211*x \"Abc d?F\"", NULL);
+	query_reads("what is garner?", "(\"what\" AND \"is\" AND \"garner\")");
+	query_reads("?a a? -? a?*", "(\"a\" AND \"a\" AND \"a\")");
+	query_reads("a*? ?*a", "(\"a*\" AND \"*a\")");
+	query_reads("*", "*");
+	query_reads("** *-* \"*\"", "\"\"");
+	query_reads("\"apple * pie\"", "\"apple pie\"");
+	query_reads("http://a.org/b?c=d/e* b?c", "(\"http a org b c d e*\" AND \"b?c\")");
+	struct query q = parsed_query("\303\211T\303\211*x \"Abc d?F\"", NULL);
 	const struct query_node *n = q.root->kid[0];
 	assert_true(n->word[0].pattern && !n->plain);
 	assert_str(n->word[0].term, "ete*x");
@@ -309,11 +312,11 @@ static void patterns_are_parts_of_words(void **state)
 static void letters_that_are_words_keep_their_stars(void **state)
 {
 	(void)state;
-	reads("\346\235\261*", "\"\346\235\261*\"");
-	reads("*\346\235\261\344\272\254*", "\"*\346\235\261 \344\272\254*\"");
-	reads("\346\235\261*\344\272\254", "\"\346\235\261* \344\272\254\"");
-	reads("a*\346\235\261?b", "\"a* \346\235\261 b\"");
-	reads("\346\235\261?*\344\272\254", "\"\346\235\261 *\344\272\254\"");
+	query_reads("\346\235\261*", "\"\346\235\261*\"");
+	query_reads("*\346\235\261\344\272\254*", "\"*\346\235\261 \344\272\254*\"");
+	query_reads("\346\235\261*\344\272\254", "\"\346\235\261* \344\272\254\"");
+	query_reads("a*\346\235\261?b", "\"a* \346\235\261 b\"");
+	query_reads("\346\235\261?*\344\272\254", "\"\346\235\261 *\344\272\254\"");
 }
 
 static void patterns_are_bounded(void **state)
@@ -322,7 +325,7 @@ static void patterns_are_bounded(void **state)
 	struct buf b = BUF_INIT(1 << 20);
 	buf_fill(&b, 'a', 120);
 	buf_add_text(&b, "*");
-	assert_true(parsed(buf_text(&b), NULL).root->word[0].pattern);
+	assert_true(parsed_query(buf_text(&b), NULL).root->word[0].pattern);
 	buf_clear(&b);
 	buf_add_text(&b, "x ");
 	buf_fill(&b, 'a', 121);
@@ -337,32 +340,33 @@ static void patterns_are_bounded(void **state)
 	buf_add_byte(&b, 'a');
 	buf_fill(&b, '*', QUERY_TEXT_MOST - 2);
 	buf_add_byte(&b, 'b');
-	reads(buf_text(&b), "\"a*b\"");
+	query_reads(buf_text(&b), "\"a*b\"");
 	buf_clear(&b);
 	for (int i = 0; i < 60; i++)
 		buf_add_text(&b, "*\303\237"); /* two bytes either way */
-	assert_int_equal(180, parsed(buf_text(&b), NULL).root->word[0].term.n);
+	assert_int_equal(180, parsed_query(buf_text(&b), NULL).root->word[0].term.n);
 	buf_free(&b);
 }
 
 static void words_are_near_each_other(void **state)
 {
 	(void)state;
-	reads("apple NEAR/8 pie", "\"apple\" NEAR/8 \"pie\"");
-	reads("apple near/08 p*", "\"apple\" NEAR/8 \"p*\"");
-	reads("\"apple\" NEAR/1 \"pie\" x", "(\"apple\" NEAR/1 \"pie\" AND \"x\")");
-	reads("title : (a NEAR/8 b)", "title : \"a\" NEAR/8 \"b\"");
-	reads("title : a NEAR/8 b c", "(title : \"a\" NEAR/8 \"b\" AND \"c\")");
-	reads("=A NEAR/8 =B", "=\"A\" NEAR/8 =\"B\"");
-	reads("not a NEAR/8 b", "NOT \"a\" NEAR/8 \"b\"");
-	reads("-a NEAR/8 b or c", "(NOT \"a\" NEAR/8 \"b\" OR \"c\")");
-	reads("x a NEAR/3 b NEAR/4 c", "(\"x\" AND \"a\" NEAR/3 \"b\" AND \"b\" NEAR/4 \"c\")");
-	reads("- a NEAR/10000 b", "\"a\" NEAR/10000 \"b\"");
+	query_reads("apple NEAR/8 pie", "\"apple\" NEAR/8 \"pie\"");
+	query_reads("apple near/08 p*", "\"apple\" NEAR/8 \"p*\"");
+	query_reads("\"apple\" NEAR/1 \"pie\" x", "(\"apple\" NEAR/1 \"pie\" AND \"x\")");
+	query_reads("title : (a NEAR/8 b)", "title : \"a\" NEAR/8 \"b\"");
+	query_reads("title : a NEAR/8 b c", "(title : \"a\" NEAR/8 \"b\" AND \"c\")");
+	query_reads("=A NEAR/8 =B", "=\"A\" NEAR/8 =\"B\"");
+	query_reads("not a NEAR/8 b", "NOT \"a\" NEAR/8 \"b\"");
+	query_reads("-a NEAR/8 b or c", "(NOT \"a\" NEAR/8 \"b\" OR \"c\")");
+	query_reads("x a NEAR/3 b NEAR/4 c",
+		    "(\"x\" AND \"a\" NEAR/3 \"b\" AND \"b\" NEAR/4 \"c\")");
+	query_reads("- a NEAR/10000 b", "\"a\" NEAR/10000 \"b\"");
 	/* words */
-	reads("near near/x near/8/9", "(\"near\" AND \"near x\" AND \"near 8 9\")");
-	reads("\"a NEAR/8 b\"", "\"a NEAR 8 b\"");
-	reads("title : NEAR/8", "title : \"NEAR/8\"");
-	struct query q = parsed("Apple NEAR/8 pie", NULL);
+	query_reads("near near/x near/8/9", "(\"near\" AND \"near x\" AND \"near 8 9\")");
+	query_reads("\"a NEAR/8 b\"", "\"a NEAR 8 b\"");
+	query_reads("title : NEAR/8", "title : \"NEAR/8\"");
+	struct query q = parsed_query("Apple NEAR/8 pie", NULL);
 	assert_int_equal(QUERY_NEAR, q.root->op);
 	assert_int_equal(8, q.root->distance);
 	assert_int_equal(2, q.root->words);
@@ -396,26 +400,26 @@ static void words_are_near_each_other(void **state)
 static void expressions_stand_between_slashes(void **state)
 {
 	(void)state;
-	reads("/colou?r[ -]map/", "/colou?r[ -]map/");
-	reads("=/Case/ -/x/", "(=/Case/ AND NOT /x/)");
-	reads("title : /x (y)|\"z\"/ a", "(title : /x (y)|\"z\"/ AND \"a\")");
-	reads("title:/x/", "title : /x/");
-	reads("(/x/)", "/x/");
-	reads("/x/(y)", "(/x/ AND \"y\")");
-	reads("/a\\/b/", "/a\\/b/");
-	reads("/a\\\\/ b", "(/a\\\\/ AND \"b\")");
+	query_reads("/colou?r[ -]map/", "/colou?r[ -]map/");
+	query_reads("=/Case/ -/x/", "(=/Case/ AND NOT /x/)");
+	query_reads("title : /x (y)|\"z\"/ a", "(title : /x (y)|\"z\"/ AND \"a\")");
+	query_reads("title:/x/", "title : /x/");
+	query_reads("(/x/)", "/x/");
+	query_reads("/x/(y)", "(/x/ AND \"y\")");
+	query_reads("/a\\/b/", "/a\\/b/");
+	query_reads("/a\\\\/ b", "(/a\\\\/ AND \"b\")");
 	/* words */
-	reads("/a/b", "\"a b\"");
-	reads("/usr/share/doc/", "\"usr share doc\"");
-	reads("/x", "\"x\"");
-	reads("/x\\/", "\"x\"");
-	reads("// a", "\"a\"");
-	reads("/x/\"y\"", "(\"x\" AND \"y\")");
-	reads("a/b/ c", "(\"a b\" AND \"c\")");
-	reads("http://x/ y", "(\"http x\" AND \"y\")");
-	reads("=/a/b", "=\"a b\"");
-	reads("\"/x/\"", "\"x\"");
-	struct query q = parsed("=/a\\/b\\d/", NULL);
+	query_reads("/a/b", "\"a b\"");
+	query_reads("/usr/share/doc/", "\"usr share doc\"");
+	query_reads("/x", "\"x\"");
+	query_reads("/x\\/", "\"x\"");
+	query_reads("// a", "\"a\"");
+	query_reads("/x/\"y\"", "(\"x\" AND \"y\")");
+	query_reads("a/b/ c", "(\"a b\" AND \"c\")");
+	query_reads("http://x/ y", "(\"http x\" AND \"y\")");
+	query_reads("=/a/b", "=\"a b\"");
+	query_reads("\"/x/\"", "\"x\"");
+	struct query q = parsed_query("=/a\\/b\\d/", NULL);
 	assert_int_equal(QUERY_MATCH, q.root->op);
 	assert_true(q.root->exact);
 	assert_str(q.root->match, "a/b\\d");
@@ -423,7 +427,7 @@ static void expressions_stand_between_slashes(void **state)
 	buf_add_byte(&b, '/');
 	buf_fill(&b, 'x', QUERY_MATCH_MOST);
 	buf_add_byte(&b, '/');
-	reads(buf_text(&b), buf_text(&b));
+	query_reads(buf_text(&b), buf_text(&b));
 	buf_clear(&b);
 	buf_add_text(&b, "a /");
 	buf_fill(&b, 'x', QUERY_MATCH_MOST + 1);
@@ -438,7 +442,7 @@ static void options_are_for_what_says_nothing_itself(void **state)
 	(void)state;
 	const struct query_options two = {.errors = 2, .parts = true, .forgive = true};
 	struct query q =
-		parsed("apple \"apple pie\" apple~1 app* /x/ \"app* pie\" c NEAR/3 d", &two);
+		parsed_query("apple \"apple pie\" apple~1 app* /x/ \"app* pie\" c NEAR/3 d", &two);
 	assert_int_equal(7, q.root->kids);
 	for (uint32_t i = 0; i < q.root->kids; i++) {
 		const struct query_node *n = q.root->kid[i];
@@ -448,17 +452,17 @@ static void options_are_for_what_says_nothing_itself(void **state)
 		assert_int_equal(plain, n->forgive);
 		assert_int_equal(i < 2 ? 2 : i == 2, n->errors);
 	}
-	q = parsed("apple a~1b ap* apple~1",
-		   &(struct query_options){.best = true, .errors = 3, .forgive = true});
+	q = parsed_query("apple a~1b ap* apple~1",
+			 &(struct query_options){.best = true, .errors = 3, .forgive = true});
 	assert_false(q.root->kid[0]->forgive); /* it would find something with no errors */
 	assert_int_equal(QUERY_ERRORS_BEST, q.root->kid[0]->errors);
 	assert_int_equal(QUERY_ERRORS_BEST, q.root->kid[1]->errors);
 	assert_int_equal(0, q.root->kid[2]->errors);
 	assert_int_equal(1, q.root->kid[3]->errors);
 	assert_int_equal(0, q.notes.n);
-	q = parsed("size : 10 x", &two);
+	q = parsed_query("size : 10 x", &two);
 	assert_true(q.root->kid[0]->value.is_number && q.root->kid[0]->value.number == 10);
-	q = parsed("/a/", &(struct query_options){.exact = true});
+	q = parsed_query("/a/", &(struct query_options){.exact = true});
 	assert_true(q.root->exact);
 	reads_with("apple title : pie~1 \"x y\" a NEAR/2 bc", &two,
 		   "(\"apple\" AND title : \"pie\"~1 AND \"x y\" AND \"a\" NEAR/2 \"bc\")");
@@ -472,7 +476,7 @@ static void short_words_take_fewer_errors_and_the_notes_say_so(void **state)
 {
 	(void)state;
 	const struct query_options three = {.errors = 3};
-	struct query q = parsed("apple abc a \"ab cd\" title : \"x-y\"", &three);
+	struct query q = parsed_query("apple abc a \"ab cd\" title : \"x-y\"", &three);
 	static const int want[] = {3, 2, 0, 2, 0};
 	for (uint32_t i = 0; i < 5; i++)
 		assert_int_equal(want[i], q.root->kid[i]->errors);
@@ -480,13 +484,13 @@ static void short_words_take_fewer_errors_and_the_notes_say_so(void **state)
 			    "\"a\": too short for errors\n"
 			    "\"ab cd\": too short for 3 errors, 2 taken\n"
 			    "\"x-y\": too short for errors\n");
-	q = parsed("apple NEAR/3 ab", &three);
+	q = parsed_query("apple NEAR/3 ab", &three);
 	assert_int_equal(3, q.root->errors);
 	assert_str(q.notes, "\"ab\": too short for 3 errors, 1 taken\n");
 	struct buf b = BUF_INIT(1 << 16);
 	for (int i = 0; i < 1000; i++)
 		buf_add_text(&b, "a ");
-	q = parsed(buf_text(&b), &three);
+	q = parsed_query(buf_text(&b), &three);
 	assert_true(str_ends(q.notes, STR("and 990 more\n")));
 	buf_free(&b);
 }
@@ -619,7 +623,7 @@ static void size_and_depth_are_bounded(void **state)
 	buf_fill(&b, '(', QUERY_DEPTH_MOST);
 	buf_add_byte(&b, 'a');
 	buf_fill(&b, ')', QUERY_DEPTH_MOST);
-	reads(buf_text(&b), "\"a\"");
+	query_reads(buf_text(&b), "\"a\"");
 	buf_clear(&b);
 	buf_fill(&b, '(', QUERY_DEPTH_MOST + 1);
 	buf_add_byte(&b, 'a');
@@ -629,10 +633,10 @@ static void size_and_depth_are_bounded(void **state)
 		buf_add_text(&b, i % 2 ? "a or b (" : "not (b a or ");
 	buf_add_text(&b, "c");
 	buf_fill(&b, ')', QUERY_DEPTH_MOST);
-	struct query q = parsed(buf_text(&b), NULL), again;
+	struct query q = parsed_query(buf_text(&b), NULL), again;
 	struct buf out = BUF_INIT(1 << 20);
 	query_print(q.root, &out);
-	again = parsed(buf_text(&out), NULL);
+	again = parsed_query(buf_text(&out), NULL);
 	assert_true(query_same(q.root, again.root));
 	buf_free(&out);
 	buf_clear(&b);
@@ -654,12 +658,12 @@ static void size_and_depth_are_bounded(void **state)
 	buf_clear(&b);
 	for (int i = 0; i < 20000; i++)
 		buf_add_text(&b, "-");
-	reads(buf_text(&b), "\"\"");
+	query_reads(buf_text(&b), "\"\"");
 	buf_clear(&b);
 	for (int i = 0; i < 15000; i++)
 		buf_add_text(&b, "not ");
 	buf_add_text(&b, "a");
-	reads(buf_text(&b), "\"a\"");
+	query_reads(buf_text(&b), "\"a\"");
 	buf_free(&b);
 }
 

@@ -14,7 +14,7 @@ enum { DOCS = 160, ATTRS = 3 };
 
 static uint64_t seed;
 
-static size_t throw(size_t n)
+static size_t throw_dice(size_t n)
 {
 	return (size_t)(dice(&seed) % n);
 }
@@ -52,9 +52,9 @@ static void some_text(struct buf *b, size_t n)
 					     " ",  " ",   " ",   " ",   "-",   "\n",   "\xff",
 					     "_",  ".",   "/",   "ab ", "cc ", "ccab", "Runs "};
 	while (n--) {
-		buf_add_text(b, pieces[throw(ARRAY_LEN(pieces))]);
-		if (throw(300) == 0) {
-			buf_fill(b, 'z', 60 + throw(120));
+		buf_add_text(b, pieces[throw_dice(ARRAY_LEN(pieces))]);
+		if (throw_dice(300) == 0) {
+			buf_fill(b, 'z', 60 + throw_dice(120));
 			buf_add_text(b, "yx-");
 		}
 	}
@@ -80,19 +80,19 @@ static void open_world(struct world *w, const char *name, const char *language, 
 		snprintf(key, sizeof key, "k%03u", i);
 		for (size_t a = 0; a < ATTRS; a++) {
 			struct buf b = BUF_INIT(1 << 20);
-			some_text(&b, throw(a ? 6 : 30));
+			some_text(&b, throw_dice(a ? 6 : 30));
 			w->text[i][a] = arena_str(&w->arena, buf_str(&b));
 			buf_free(&b);
 			attr[n++] = (struct words_attr){str_of(names[a]), w->text[i][a]};
 		}
 		struct words_doc doc = {.key = str_of(key), .oid = i + 1, .attr = attr, .n = n};
-		doc.rank = (uint16_t) throw(3);
+		doc.rank = (uint16_t)throw_dice(3);
 		assert_int_equal(0, words_add(writer, &doc, &err));
 		if ((i + 1) % (DOCS / commits) == 0)
 			assert_int_equal(0, words_commit(writer, NULL, &err));
 	}
 	for (unsigned i = 0; i < DOCS / 8; i++) {
-		unsigned gone = (unsigned) throw(DOCS);
+		unsigned gone = (unsigned)throw_dice(DOCS);
 		char key[16];
 		snprintf(key, sizeof key, "k%03u", gone);
 		assert_true(words_delete(writer, str_of(key), &err) >= 0);
@@ -156,7 +156,7 @@ static void forget_compiled(void)
 	}
 }
 
-static bool stands(struct world *w, const struct query_node *node, unsigned doc)
+static bool match_stands(struct world *w, const struct query_node *node, unsigned doc)
 {
 	bool found = false;
 	for (size_t a = 0; a < ATTRS && !found; a++)
@@ -180,11 +180,11 @@ static bool has_word(struct world *w, const struct query_node *node, unsigned do
 	return false;
 }
 
-static bool matches(struct world *w, const struct query_node *node, unsigned doc)
+static bool doc_matches(struct world *w, const struct query_node *node, unsigned doc)
 {
 	bool any = false, all = true;
 	for (uint32_t i = 0; i < node->kids; i++) {
-		bool kid = matches(w, node->kid[i], doc);
+		bool kid = doc_matches(w, node->kid[i], doc);
 		any |= kid;
 		all &= kid;
 	}
@@ -198,7 +198,7 @@ static bool matches(struct world *w, const struct query_node *node, unsigned doc
 	case QUERY_WORD:
 		return has_word(w, node, doc);
 	default:
-		return stands(w, node, doc);
+		return match_stands(w, node, doc);
 	}
 }
 
@@ -209,12 +209,12 @@ static void some_expression(struct buf *b)
 		".",  "\\w", "c*",  "-",  " ",   "\\b",     "b?",     "東",      "京",
 		"é",  "q",   "run", "s ", "_",   "[^ ]*",   "A",      "Abc",     "running",
 		"1",  "ж",   "yx-", ".*", "a b", "cc[ -]?", "B",      "東京"};
-	size_t n = 1 + throw(4);
-	if (throw(12) == 0)
+	size_t n = 1 + throw_dice(4);
+	if (throw_dice(12) == 0)
 		buf_add_byte(b, '^');
 	while (n--)
-		buf_add_text(b, pieces[throw(ARRAY_LEN(pieces))]);
-	if (throw(12) == 0)
+		buf_add_text(b, pieces[throw_dice(ARRAY_LEN(pieces))]);
+	if (throw_dice(12) == 0)
 		buf_add_byte(b, '$');
 }
 
@@ -222,13 +222,13 @@ static struct query_node *make_leaf(struct world *w, struct arena *arena)
 {
 	struct query_node *node = arena_alloc(arena, sizeof *node);
 	struct buf b = BUF_INIT(1 << 10);
-	if (throw(3) == 0) {
+	if (throw_dice(3) == 0) {
 		struct tokens t;
 		struct token token;
 		node->op = QUERY_WORD;
 		node->words = 1;
 		node->word = arena_array(arena, 1, sizeof *node->word);
-		tokens_init(&t, w->rules, throw(2) ? STR("ab") : STR("running"), 0);
+		tokens_init(&t, w->rules, throw_dice(2) ? STR("ab") : STR("running"), 0);
 		assert_int_equal(0, tokens_next(&t, &token));
 		node->word[0].term = arena_str(arena, token.term);
 		node->word[0].form = node->word[0].folded = token.form;
@@ -237,23 +237,23 @@ static struct query_node *make_leaf(struct world *w, struct arena *arena)
 	some_expression(&b);
 	node->op = QUERY_MATCH;
 	node->match = arena_str(arena, buf_str(&b));
-	node->exact = throw(2);
-	node->attribute = throw(3) ? STR("") : str_of(names[throw(2)]);
+	node->exact = throw_dice(2);
+	node->attribute = throw_dice(3) ? STR("") : str_of(names[throw_dice(2)]);
 	buf_free(&b);
 	return node;
 }
 
 static struct query_node *make_tree(struct world *w, struct arena *arena)
 {
-	if (throw(2))
+	if (throw_dice(2))
 		return make_leaf(w, arena);
 	struct query_node *node = arena_alloc(arena, sizeof *node);
-	node->op = throw(3) ? QUERY_AND : QUERY_OR;
-	node->kids = (uint32_t)(2 + throw(2));
+	node->op = throw_dice(3) ? QUERY_AND : QUERY_OR;
+	node->kids = (uint32_t)(2 + throw_dice(2));
 	node->kid = arena_array(arena, node->kids, sizeof(struct query_node *));
 	for (uint32_t i = 0; i < node->kids; i++) {
 		node->kid[i] = make_leaf(w, arena);
-		if (throw(5))
+		if (throw_dice(5))
 			continue;
 		struct query_node *away = arena_alloc(arena, sizeof *away);
 		away->op = QUERY_NOT;
@@ -283,13 +283,13 @@ static const char *as_text(const struct query_node *node, struct buf *b)
 	return buf_text(b);
 }
 
-static void agree(struct world *w, const struct query *q, const struct hits *hits)
+static void hits_agree(struct world *w, const struct query *q, const struct hits *hits)
 {
 	struct buf text = BUF_INIT(1 << 16);
 	size_t n = 0;
 	bool want[DOCS] = {false}, got[DOCS] = {false};
 	for (unsigned i = 0; i < DOCS; i++)
-		n += want[i] = !w->gone[i] && matches(w, q->root, i);
+		n += want[i] = !w->gone[i] && doc_matches(w, q->root, i);
 	for (size_t i = 0; i < hits->n; i++)
 		got[hits->hit[i].oid - 1] = true;
 	for (unsigned i = 0; i < DOCS; i++)
@@ -307,20 +307,21 @@ static void agree(struct world *w, const struct query *q, const struct hits *hit
 	buf_free(&text);
 }
 
-static bool ask(struct world *w)
+static bool ask_tree(struct world *w)
 {
 	struct arena arena = ARENA_INIT((size_t)1 << 30);
-	struct query q = {.rules = throw(2) ? w->rules : NULL, .text = give_text, .text_ctx = w};
+	struct query q = {
+		.rules = throw_dice(2) ? w->rules : NULL, .text = give_text, .text_ctx = w};
 	struct hits hits;
 	struct err err;
 	q.root = make_tree(w, &arena);
-	q.order = (enum query_order) throw(3);
-	q.limit = throw(2) ? DOCS : 5;
-	q.exact_total = throw(2);
-	q.explain = throw(10) == 0;
+	q.order = (enum query_order)throw_dice(3);
+	q.limit = throw_dice(2) ? DOCS : 5;
+	q.exact_total = throw_dice(2);
+	q.explain = throw_dice(10) == 0;
 	if (words_query(w->reader, &q, &arena, &hits, &err) < 0)
 		fail_msg("%s", err.msg);
-	agree(w, &q, &hits);
+	hits_agree(w, &q, &hits);
 	arena_free(&arena);
 	return hits.n > 0;
 }
@@ -332,7 +333,7 @@ static void ask_many(const char *name, const char *language, unsigned commits, u
 	open_world(&w, name, language, commits);
 	queries /= unit_thorough() ? 1 : 8;
 	for (unsigned i = 0; i < queries; i++)
-		found += ask(&w);
+		found += ask_tree(&w);
 	assert_true(found > queries / 4);
 	close_world(&w);
 }
@@ -352,8 +353,8 @@ static void stems_do_not_hide_what_is_written(void **state)
 	ask_many("stems", "english", 2, 1600);
 }
 
-static struct hits answered(struct world *w, struct query *q, const char *match,
-			    struct arena *arena)
+static struct hits answered_with(struct world *w, struct query *q, const char *match,
+				 struct arena *arena)
 {
 	struct query_node *node = arena_alloc(arena, sizeof *node);
 	struct hits hits;
@@ -377,18 +378,18 @@ static void only_documents_with_the_literals_are_read_and_no_more_than_needed(vo
 	struct query q = {.limit = DOCS};
 	seed = 1914;
 	open_world(&w, "reads", "", 1);
-	struct hits all = answered(&w, &q, ".", &arena);
+	struct hits all = answered_with(&w, &q, ".", &arena);
 	assert_true(w.reads > DOCS / 2 && all.n > DOCS / 2);
-	struct hits word = answered(&w, &q, "running", &arena);
+	struct hits word = answered_with(&w, &q, "running", &arena);
 	assert_true(w.reads == 0 && word.n > 2);
-	struct hits some = answered(&w, &q, "running[ .-]", &arena);
+	struct hits some = answered_with(&w, &q, "running[ .-]", &arena);
 	assert_true(some.n > 0 && some.n <= word.n && w.reads <= word.n);
 	q.limit = 1;
 	q.order = QUERY_ANYHOW;
-	assert_int_equal(1, answered(&w, &q, "ab[ .-]", &arena).n);
+	assert_int_equal(1, answered_with(&w, &q, "ab[ .-]", &arena).n);
 	assert_true(w.reads < 20);
 	q.order = QUERY_BY_RANK; /* what is not rated is not put in order either */
-	assert_int_equal(1, answered(&w, &q, "ab[ .-]", &arena).n);
+	assert_int_equal(1, answered_with(&w, &q, "ab[ .-]", &arena).n);
 	assert_true(w.reads < 20);
 	arena_free(&arena);
 	close_world(&w);

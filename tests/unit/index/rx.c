@@ -3,7 +3,7 @@
 #include "../unit.h"
 #include "base/buf.h"
 
-static struct rx *compiled(struct str pattern, bool folded)
+static struct rx *compiled_rx(struct str pattern, bool folded)
 {
 	struct rx *rx = NULL;
 	struct err err;
@@ -14,7 +14,7 @@ static struct rx *compiled(struct str pattern, bool folded)
 }
 
 /* The matches of a line with a bar between them, as rx_find() gives them one after the other. */
-static struct buf found(struct rx_run *run, struct str line)
+static struct buf found_in(struct rx_run *run, struct str line)
 {
 	struct buf out = BUF_INIT(1 << 20);
 	struct rx_match m;
@@ -29,9 +29,9 @@ static struct buf found(struct rx_run *run, struct str line)
 
 static void finds_in(struct str pattern, bool folded, struct str line, const char *want)
 {
-	struct rx *rx = compiled(pattern, folded);
+	struct rx *rx = compiled_rx(pattern, folded);
 	struct rx_run *run = rx_run_new(rx);
-	struct buf out = found(run, line);
+	struct buf out = found_in(run, line);
 	if (!str_eq(buf_str(&out), str_of(want)))
 		fail_msg("/" STR_FMT "/ in '" STR_FMT "': got '%s', want '%s'", STR_ARG(pattern),
 			 STR_ARG(line), buf_text(&out), want);
@@ -40,7 +40,7 @@ static void finds_in(struct str pattern, bool folded, struct str line, const cha
 	rx_free(&rx);
 }
 
-static void finds(const char *pattern, const char *line, const char *want)
+static void pattern_finds(const char *pattern, const char *line, const char *want)
 {
 	finds_in(str_of(pattern), false, str_of(line), want);
 }
@@ -53,90 +53,90 @@ static void finds_folded(const char *pattern, const char *line, const char *want
 static void the_first_and_longest_match_is_found(void **state)
 {
 	(void)state;
-	finds("abc", "xabcabc", "1:abc|4:abc");
-	finds("a|ab|abc", "abcd", "0:abc");
-	finds("abcd|bc", "abcd", "0:abcd");
-	finds("abcd|bc", "abce", "1:bc");
-	finds("a.*z|b", "ab ab", "1:b|4:b");
-	finds("a.*z|b", "ab abz", "0:ab abz");
-	finds("colou?r[ -]map", "a colour-map, color map", "2:colour-map|14:color map");
-	finds("x*", "axxb", "0:|1:xx|3:|4:");
-	finds("", "ab", "0:|1:|2:");
-	finds("a||b", "cb", "0:|1:b|2:");
-	finds("(a|b)+c", "abac", "0:abac");
-	finds("(?:ab)+", "ababab", "0:ababab");
-	finds("()", "", "0:");
-	finds("a", "", "");
-	finds("[^a]", "aaba", "2:b");
-	finds("(foo|foobar)(bar)?", "foobarbar", "0:foobarbar");
+	pattern_finds("abc", "xabcabc", "1:abc|4:abc");
+	pattern_finds("a|ab|abc", "abcd", "0:abc");
+	pattern_finds("abcd|bc", "abcd", "0:abcd");
+	pattern_finds("abcd|bc", "abce", "1:bc");
+	pattern_finds("a.*z|b", "ab ab", "1:b|4:b");
+	pattern_finds("a.*z|b", "ab abz", "0:ab abz");
+	pattern_finds("colou?r[ -]map", "a colour-map, color map", "2:colour-map|14:color map");
+	pattern_finds("x*", "axxb", "0:|1:xx|3:|4:");
+	pattern_finds("", "ab", "0:|1:|2:");
+	pattern_finds("a||b", "cb", "0:|1:b|2:");
+	pattern_finds("(a|b)+c", "abac", "0:abac");
+	pattern_finds("(?:ab)+", "ababab", "0:ababab");
+	pattern_finds("()", "", "0:");
+	pattern_finds("a", "", "");
+	pattern_finds("[^a]", "aaba", "2:b");
+	pattern_finds("(foo|foobar)(bar)?", "foobarbar", "0:foobarbar");
 }
 
 static void repeats_are_counted(void **state)
 {
 	(void)state;
-	finds("a{3}", "aaaaaaa", "0:aaa|3:aaa");
-	finds("a{2,3}", "aaaaaaa", "0:aaa|3:aaa");
-	finds("xa{0,2}", "xaaa x", "0:xaa|5:x");
-	finds("a{2,}", "a aa aaaa", "2:aa|5:aaaa");
-	finds("(ab){2}c", "ababab abababc", "9:ababc");
-	finds("a{0}b", "ab", "1:b");
-	finds("(a{2}){3}", "aaaaaaa", "0:aaaaaa");
-	finds("a***", "aa", "0:aa|2:");
-	finds("[0-9]{1,3}(\\.[0-9]{1,3}){3}", "at 192.168.0.1!", "3:192.168.0.1");
+	pattern_finds("a{3}", "aaaaaaa", "0:aaa|3:aaa");
+	pattern_finds("a{2,3}", "aaaaaaa", "0:aaa|3:aaa");
+	pattern_finds("xa{0,2}", "xaaa x", "0:xaa|5:x");
+	pattern_finds("a{2,}", "a aa aaaa", "2:aa|5:aaaa");
+	pattern_finds("(ab){2}c", "ababab abababc", "9:ababc");
+	pattern_finds("a{0}b", "ab", "1:b");
+	pattern_finds("(a{2}){3}", "aaaaaaa", "0:aaaaaa");
+	pattern_finds("a***", "aa", "0:aa|2:");
+	pattern_finds("[0-9]{1,3}(\\.[0-9]{1,3}){3}", "at 192.168.0.1!", "3:192.168.0.1");
 }
 
 static void edges_are_those_of_the_line_and_of_words(void **state)
 {
 	(void)state;
-	finds("^a", "aa", "0:a");
-	finds("a$", "aa", "1:a");
-	finds("^$", "", "0:");
-	finds("^", "ab", "0:");
-	finds("$", "ab", "2:");
-	finds("^a|b$", "ab ab", "0:a|4:b");
-	finds("\\bon\\b", "on upon once on", "0:on|13:on");
-	finds("\\Bon", "on upon", "5:on");
-	finds("\\bé\\b", "é aé éa é.", "0:é|11:é");
-	finds("\\b", "ab c", "0:|2:|3:|4:");
-	finds("a\\b.", "ab a.", "3:a.");
-	finds("\\w+$", "one two", "4:two");
-	finds("a\\b\\Bb", "ab", "");
-	finds("(^|x)a", "axa", "0:a|1:xa");
+	pattern_finds("^a", "aa", "0:a");
+	pattern_finds("a$", "aa", "1:a");
+	pattern_finds("^$", "", "0:");
+	pattern_finds("^", "ab", "0:");
+	pattern_finds("$", "ab", "2:");
+	pattern_finds("^a|b$", "ab ab", "0:a|4:b");
+	pattern_finds("\\bon\\b", "on upon once on", "0:on|13:on");
+	pattern_finds("\\Bon", "on upon", "5:on");
+	pattern_finds("\\bé\\b", "é aé éa é.", "0:é|11:é");
+	pattern_finds("\\b", "ab c", "0:|2:|3:|4:");
+	pattern_finds("a\\b.", "ab a.", "3:a.");
+	pattern_finds("\\w+$", "one two", "4:two");
+	pattern_finds("a\\b\\Bb", "ab", "");
+	pattern_finds("(^|x)a", "axa", "0:a|1:xa");
 }
 
 static void classes_are_those_of_unicode(void **state)
 {
 	(void)state;
-	finds("\\w+", "naïve_1 Ωmega-日本", "0:naïve_1|9:Ωmega|16:日本");
-	finds("\\d+", "12٣4 ½", "0:12٣4");
-	finds("\\s+",
-	      "a\t\xc2\xa0"
-	      "b",
-	      "1:\t\xc2\xa0");
-	finds("\\S+", "a b", "0:a|2:b");
-	finds("\\D", "1x2", "1:x");
-	finds("\\W+", "ab, cd", "2:, ");
-	finds("\\p{Lu}\\p{Ll}+", "aBc Éa", "1:Bc|4:Éa");
-	finds("\\pN+", "a12Ⅳ²", "1:12Ⅳ²");
-	finds("\\P{L}+", "a1 2b", "1:1 2");
-	finds("\\p{Uppercase_Letter}", "aB", "1:B");
-	finds("\\p{decimal number}", "a1", "1:1");
-	finds("[\\p{L}\\d]+", "-aé9-", "1:aé9");
-	finds("[^\\w\\s]", "a ,b", "2:,");
-	finds("[]x]+", "a]x]", "1:]x]");
-	finds("[^]x]+", "a]x]", "0:a");
-	finds("[a-c-]+", "xa-cd", "1:a-c");
-	finds("[\\]\\-\\\\]+", "a]-\\b", "1:]-\\");
-	finds(".",
-	      "é\xff"
-	      "a\n",
-	      "0:é|3:a");
-	finds("\\x41\\x{e9}\\u65e5\\t", "Aé日\t", "0:Aé日\t");
-	finds("[α-ω]+", "abγδε", "2:γδε");
-	finds("[^a]+", "a日本é😀a", "1:日本é😀");
-	finds("\\.\\*\\/", "a.*/", "1:.*/");
-	finds("[\\x{10000}-\\x{10ffff}]", "aé日😀", "6:😀");
-	finds("a]}", "a]}", "0:a]}");
+	pattern_finds("\\w+", "naïve_1 Ωmega-日本", "0:naïve_1|9:Ωmega|16:日本");
+	pattern_finds("\\d+", "12٣4 ½", "0:12٣4");
+	pattern_finds("\\s+",
+		      "a\t\xc2\xa0"
+		      "b",
+		      "1:\t\xc2\xa0");
+	pattern_finds("\\S+", "a b", "0:a|2:b");
+	pattern_finds("\\D", "1x2", "1:x");
+	pattern_finds("\\W+", "ab, cd", "2:, ");
+	pattern_finds("\\p{Lu}\\p{Ll}+", "aBc Éa", "1:Bc|4:Éa");
+	pattern_finds("\\pN+", "a12Ⅳ²", "1:12Ⅳ²");
+	pattern_finds("\\P{L}+", "a1 2b", "1:1 2");
+	pattern_finds("\\p{Uppercase_Letter}", "aB", "1:B");
+	pattern_finds("\\p{decimal number}", "a1", "1:1");
+	pattern_finds("[\\p{L}\\d]+", "-aé9-", "1:aé9");
+	pattern_finds("[^\\w\\s]", "a ,b", "2:,");
+	pattern_finds("[]x]+", "a]x]", "1:]x]");
+	pattern_finds("[^]x]+", "a]x]", "0:a");
+	pattern_finds("[a-c-]+", "xa-cd", "1:a-c");
+	pattern_finds("[\\]\\-\\\\]+", "a]-\\b", "1:]-\\");
+	pattern_finds(".",
+		      "é\xff"
+		      "a\n",
+		      "0:é|3:a");
+	pattern_finds("\\x41\\x{e9}\\u65e5\\t", "Aé日\t", "0:Aé日\t");
+	pattern_finds("[α-ω]+", "abγδε", "2:γδε");
+	pattern_finds("[^a]+", "a日本é😀a", "1:日本é😀");
+	pattern_finds("\\.\\*\\/", "a.*/", "1:.*/");
+	pattern_finds("[\\x{10000}-\\x{10ffff}]", "aé日😀", "6:😀");
+	pattern_finds("a]}", "a]}", "0:a]}");
 }
 
 static void bytes_that_are_not_utf8_match_nothing(void **state)
@@ -184,12 +184,12 @@ static void letters_are_folded_with_the_text(void **state)
 	finds_folded("™", "™ tm", "0:™");
 	finds_folded("\xe1\x84\x80\xe1\x85\xa1", "가", "0:가"); /* Hangul in parts */
 	finds_folded("ﬁ+", "fififi", "0:fififi");
-	finds("É", "e é É", "5:É");
+	pattern_finds("É", "e é É", "5:É");
 }
 
-static void lines(const char *pattern, const char *text, const char *want)
+static void pattern_lines(const char *pattern, const char *text, const char *want)
 {
-	struct rx *rx = compiled(str_of(pattern), false);
+	struct rx *rx = compiled_rx(str_of(pattern), false);
 	struct rx_run *run = rx_run_new(rx);
 	struct buf out = BUF_INIT(1 << 16);
 	struct str all = str_of(text), line;
@@ -207,15 +207,15 @@ static void lines(const char *pattern, const char *text, const char *want)
 static void lines_of_a_text_are_found(void **state)
 {
 	(void)state;
-	lines("abc", "x\nabc\n\nxabcx\nab", "2:abc|7:xabcx");
-	lines("abc$", "abc x\nx abc", "6:x abc");
-	lines("^[a-c]+$", "ab\nax\ncc\n", "0:ab|6:cc");
-	lines("^$", "\na\n\n", "0:|3:");
-	lines("abc", "", "");
-	lines("a\\nb", "a\nb\na", "");
+	pattern_lines("abc", "x\nabc\n\nxabcx\nab", "2:abc|7:xabcx");
+	pattern_lines("abc$", "abc x\nx abc", "6:x abc");
+	pattern_lines("^[a-c]+$", "ab\nax\ncc\n", "0:ab|6:cc");
+	pattern_lines("^$", "\na\n\n", "0:|3:");
+	pattern_lines("abc", "", "");
+	pattern_lines("a\\nb", "a\nb\na", "");
 }
 
-static void refuses(const char *pattern, const char *why, size_t at)
+static void pattern_is_refused(const char *pattern, const char *why, size_t at)
 {
 	struct rx *rx = NULL;
 	struct err err = {0};
@@ -231,55 +231,55 @@ static void refuses(const char *pattern, const char *why, size_t at)
 static void what_cannot_be_is_refused_by_name(void **state)
 {
 	(void)state;
-	refuses("(a)\\1", "back-references", 3);
-	refuses("(a)\\k<x>", "back-references", 3);
-	refuses("(?P=x)", "back-references", 0);
-	refuses("a(?=b)", "look-around", 1);
-	refuses("(?!b)", "look-around", 0);
-	refuses("(?<=b)", "look-around", 0);
-	refuses("(?<!b)", "look-around", 0);
-	refuses("(?i)a", "flags", 0);
-	refuses("(?<n>a)", "names", 0);
-	refuses("a*?", "lazy", 1);
-	refuses("a{2}?", "lazy", 1);
-	refuses("a++", "possessive", 1);
-	refuses("*a", "nothing to repeat", 0);
-	refuses("a|*", "nothing to repeat", 2);
-	refuses("(+)", "nothing to repeat", 1);
-	refuses("b(a", "not closed", 1);
-	refuses("ba)", "not opened", 2);
-	refuses("[a", "no \"]\"", 0);
-	refuses("x[]", "no \"]\"", 1);
-	refuses("[b-a]", "backwards", 3);
-	refuses("[a-\\d]", "a range ends in", 3);
-	refuses("[[:alpha:]]", "\\p{L}", 1);
-	refuses("[\\b]", "\\b", 1);
-	refuses("\\q", "\\q is not known", 0);
-	refuses("a\\", "backslash", 1);
-	refuses("\\<a", "\\b", 0);
-	refuses("\\p{Greek}", "'Greek'", 0);
-	refuses("\\p{Greek}", "Lu, Ll", 0);
-	refuses("\\p{L", "}", 0);
-	refuses("\\p", "category", 0);
-	refuses("\\xg1", "number of a character", 0);
-	refuses("\\x{110000}", "number of a character", 0);
-	refuses("\\x{41", "}", 0);
-	refuses("a{x}", "number of times", 1);
-	refuses("a{,3}", "number of times", 1);
-	refuses("a{2", "number of times", 1);
-	refuses("a{1001}", "1000", 1);
-	refuses("a{99999999999}", "1000", 1);
-	refuses("a{3,2}", "at least", 1);
-	refuses("(a{1000}){1000}", "too large", 9);
-	refuses("a\xff", "UTF-8", 1);
-	refuses("[\xff]", "UTF-8", 1);
+	pattern_is_refused("(a)\\1", "back-references", 3);
+	pattern_is_refused("(a)\\k<x>", "back-references", 3);
+	pattern_is_refused("(?P=x)", "back-references", 0);
+	pattern_is_refused("a(?=b)", "look-around", 1);
+	pattern_is_refused("(?!b)", "look-around", 0);
+	pattern_is_refused("(?<=b)", "look-around", 0);
+	pattern_is_refused("(?<!b)", "look-around", 0);
+	pattern_is_refused("(?i)a", "flags", 0);
+	pattern_is_refused("(?<n>a)", "names", 0);
+	pattern_is_refused("a*?", "lazy", 1);
+	pattern_is_refused("a{2}?", "lazy", 1);
+	pattern_is_refused("a++", "possessive", 1);
+	pattern_is_refused("*a", "nothing to repeat", 0);
+	pattern_is_refused("a|*", "nothing to repeat", 2);
+	pattern_is_refused("(+)", "nothing to repeat", 1);
+	pattern_is_refused("b(a", "not closed", 1);
+	pattern_is_refused("ba)", "not opened", 2);
+	pattern_is_refused("[a", "no \"]\"", 0);
+	pattern_is_refused("x[]", "no \"]\"", 1);
+	pattern_is_refused("[b-a]", "backwards", 3);
+	pattern_is_refused("[a-\\d]", "a range ends in", 3);
+	pattern_is_refused("[[:alpha:]]", "\\p{L}", 1);
+	pattern_is_refused("[\\b]", "\\b", 1);
+	pattern_is_refused("\\q", "\\q is not known", 0);
+	pattern_is_refused("a\\", "backslash", 1);
+	pattern_is_refused("\\<a", "\\b", 0);
+	pattern_is_refused("\\p{Greek}", "'Greek'", 0);
+	pattern_is_refused("\\p{Greek}", "Lu, Ll", 0);
+	pattern_is_refused("\\p{L", "}", 0);
+	pattern_is_refused("\\p", "category", 0);
+	pattern_is_refused("\\xg1", "number of a character", 0);
+	pattern_is_refused("\\x{110000}", "number of a character", 0);
+	pattern_is_refused("\\x{41", "}", 0);
+	pattern_is_refused("a{x}", "number of times", 1);
+	pattern_is_refused("a{,3}", "number of times", 1);
+	pattern_is_refused("a{2", "number of times", 1);
+	pattern_is_refused("a{1001}", "1000", 1);
+	pattern_is_refused("a{99999999999}", "1000", 1);
+	pattern_is_refused("a{3,2}", "at least", 1);
+	pattern_is_refused("(a{1000}){1000}", "too large", 9);
+	pattern_is_refused("a\xff", "UTF-8", 1);
+	pattern_is_refused("[\xff]", "UTF-8", 1);
 }
 
 /* Groups as text: literals with a bar between them, "<" and ">" where the ends are sure, groups
  * with a blank between them. */
-static void literals(const char *pattern, bool folded, const char *want)
+static void pattern_literals(const char *pattern, bool folded, const char *want)
 {
-	struct rx *rx = compiled(str_of(pattern), folded);
+	struct rx *rx = compiled_rx(str_of(pattern), folded);
 	struct buf out = BUF_INIT(1 << 16);
 	uint32_t n;
 	const struct rx_group *g = rx_literals(rx, &n);
@@ -301,38 +301,38 @@ static void literals(const char *pattern, bool folded, const char *want)
 static void literals_are_what_every_match_contains(void **state)
 {
 	(void)state;
-	literals("apple", true, "apple");
-	literals("Apple", true, "apple");
-	literals("Apple", false, "Apple");
-	literals("colou?r[ _]map", false, "colour>|color> <map  |_");
-	literals("apple\\s+pie", false, "apple> <pie");
-	literals("apple\\W+pie", false, "apple pie"); /* ² is neither \w nor a separator */
-	literals("^apple$", false, "<apple>");
-	literals("\\bapple\\b", false, "apple");
-	literals("(foo|bar)[0-9]+", false, "foo|bar");
-	literals("[A-Z][a-z]*tion", false, "tion");
-	literals("ab*c", false, "a c");
-	literals("(abc)+", false, "abc");
-	literals("(abc)*", false, "");
-	literals("abc|d*", false, "");
-	literals("abc.*|.*defg", false, "abc|defg");
-	literals(".*", false, "");
-	literals("a.b.c", false, "a b c");
-	literals("x{3}y", false, "xxxy");
-	literals("日本", false, "<日> <本");
-	literals("日本 x", false, "<日> <本> <x  ");
-	literals("a日", true, "a> <日");
-	literals("\xcc\x81"
-		 "abc",
-		 false, "abc");
-	literals("-->", false, "-->");
-	literals("a, b", false, "a> <b , ");
-	literals("foo-(bar|[0-9]+)", false, "foo> -");
+	pattern_literals("apple", true, "apple");
+	pattern_literals("Apple", true, "apple");
+	pattern_literals("Apple", false, "Apple");
+	pattern_literals("colou?r[ _]map", false, "colour>|color> <map  |_");
+	pattern_literals("apple\\s+pie", false, "apple> <pie");
+	pattern_literals("apple\\W+pie", false, "apple pie"); /* ² is neither \w nor a separator */
+	pattern_literals("^apple$", false, "<apple>");
+	pattern_literals("\\bapple\\b", false, "apple");
+	pattern_literals("(foo|bar)[0-9]+", false, "foo|bar");
+	pattern_literals("[A-Z][a-z]*tion", false, "tion");
+	pattern_literals("ab*c", false, "a c");
+	pattern_literals("(abc)+", false, "abc");
+	pattern_literals("(abc)*", false, "");
+	pattern_literals("abc|d*", false, "");
+	pattern_literals("abc.*|.*defg", false, "abc|defg");
+	pattern_literals(".*", false, "");
+	pattern_literals("a.b.c", false, "a b c");
+	pattern_literals("x{3}y", false, "xxxy");
+	pattern_literals("日本", false, "<日> <本");
+	pattern_literals("日本 x", false, "<日> <本> <x  ");
+	pattern_literals("a日", true, "a> <日");
+	pattern_literals("\xcc\x81"
+			 "abc",
+			 false, "abc");
+	pattern_literals("-->", false, "-->");
+	pattern_literals("a, b", false, "a> <b , ");
+	pattern_literals("foo-(bar|[0-9]+)", false, "foo> -");
 }
 
-static void within(const char *pattern, bool folded, bool want)
+static void pattern_within_word(const char *pattern, bool folded, bool want)
 {
-	struct rx *rx = compiled(str_of(pattern), folded);
+	struct rx *rx = compiled_rx(str_of(pattern), folded);
 	if (rx_within_word(rx) != want)
 		fail_msg("/%s/", pattern);
 	rx_free(&rx);
@@ -341,33 +341,34 @@ static void within(const char *pattern, bool folded, bool want)
 static void what_lies_within_one_word_is_known(void **state)
 {
 	(void)state;
-	within("abc", false, true);
-	within("[A-Z][a-z]*tion", false, true);
-	within("(abc|def)[0-9]+", true, true);
-	within("a*", false, false);
-	within("ab*", false, true);
-	within("a.c", false, false);
-	within("a c", false, false);
-	within("a_c", false, false);
-	within("^abc", false, false);
-	within("abc\\b", false, false);
-	within("\\w+", false, false);
-	within("\\d+", false, true);
-	within("日", false, true);
-	within("日本", false, false);
-	within("日a", false, false);
-	within("\\p{L}", false, false); /* the half-wide voicing marks are letters by category */
-	within("\\p{Lo}", false, true);
-	within("\\p{L}+", false, false);
-	within("\\p{Lu}+", false, true);
-	within("\xcc\x81", false, false);
-	within("e\xcc\x81", false, true);
-	within("e\xcc\x81", true, true);
-	within("", false, false);
-	within("가+", false, true);
+	pattern_within_word("abc", false, true);
+	pattern_within_word("[A-Z][a-z]*tion", false, true);
+	pattern_within_word("(abc|def)[0-9]+", true, true);
+	pattern_within_word("a*", false, false);
+	pattern_within_word("ab*", false, true);
+	pattern_within_word("a.c", false, false);
+	pattern_within_word("a c", false, false);
+	pattern_within_word("a_c", false, false);
+	pattern_within_word("^abc", false, false);
+	pattern_within_word("abc\\b", false, false);
+	pattern_within_word("\\w+", false, false);
+	pattern_within_word("\\d+", false, true);
+	pattern_within_word("日", false, true);
+	pattern_within_word("日本", false, false);
+	pattern_within_word("日a", false, false);
+	pattern_within_word("\\p{L}", false,
+			    false); /* the half-wide voicing marks are letters by category */
+	pattern_within_word("\\p{Lo}", false, true);
+	pattern_within_word("\\p{L}+", false, false);
+	pattern_within_word("\\p{Lu}+", false, true);
+	pattern_within_word("\xcc\x81", false, false);
+	pattern_within_word("e\xcc\x81", false, true);
+	pattern_within_word("e\xcc\x81", true, true);
+	pattern_within_word("", false, false);
+	pattern_within_word("가+", false, true);
 }
 
-static struct buf many(const char *piece, size_t n)
+static struct buf many_of(const char *piece, size_t n)
 {
 	struct buf b = BUF_INIT(8 << 20);
 	for (size_t i = 0; i < n; i++)
@@ -375,9 +376,9 @@ static struct buf many(const char *piece, size_t n)
 	return b;
 }
 
-static void hostile(struct str pattern, struct str text, bool want)
+static void hostile_match(struct str pattern, struct str text, bool want)
 {
-	struct rx *rx = compiled(pattern, false);
+	struct rx *rx = compiled_rx(pattern, false);
 	struct rx_run *run = rx_run_new(rx);
 	struct rx_match m;
 	assert_int_equal(want, rx_matches(run, text));
@@ -389,25 +390,26 @@ static void hostile(struct str pattern, struct str text, bool want)
 static void hostile_patterns_end(void **state)
 {
 	(void)state;
-	struct buf as = many("a", 200000), stars = many("*", 65535), plus = many("(", 20000);
-	struct buf deep = many("(", 30000), classes = BUF_INIT(1 << 20);
-	hostile(STR("(a*)*b"), buf_str(&as), false);
-	hostile(STR("((a*)*)*c|b"), buf_str(&as), false);
-	hostile(STR("a{1000}$"), buf_str(&as), true);
-	hostile(STR("(a?){500}b"), str_head(buf_str(&as), 20000), false);
-	hostile(STR("(x+x+)+y"), buf_str(&as), false);
+	struct buf as = many_of("a", 200000), stars = many_of("*", 65535),
+		   plus = many_of("(", 20000);
+	struct buf deep = many_of("(", 30000), classes = BUF_INIT(1 << 20);
+	hostile_match(STR("(a*)*b"), buf_str(&as), false);
+	hostile_match(STR("((a*)*)*c|b"), buf_str(&as), false);
+	hostile_match(STR("a{1000}$"), buf_str(&as), true);
+	hostile_match(STR("(a?){500}b"), str_head(buf_str(&as), 20000), false);
+	hostile_match(STR("(x+x+)+y"), buf_str(&as), false);
 	struct buf starred = BUF_INIT(1 << 20);
 	buf_add_byte(&starred, 'a');
 	buf_add(&starred, stars.p, stars.n);
-	hostile(buf_str(&starred), buf_str(&as), true);
+	hostile_match(buf_str(&starred), buf_str(&as), true);
 
 	buf_add_byte(&deep, 'b');
 	for (int i = 0; i < 30000; i++)
 		buf_add_text(&deep, ")");
-	hostile(buf_str(&deep), buf_str(&as), false);
+	hostile_match(buf_str(&deep), buf_str(&as), false);
 	for (int i = 0; i < 20000; i++)
 		buf_add_text(&plus, ")+");
-	hostile(buf_str(&plus), buf_str(&as), true);
+	hostile_match(buf_str(&plus), buf_str(&as), true);
 
 	/* sets that all differ */
 	struct rx *rx = NULL;
@@ -444,7 +446,7 @@ static void states_are_dropped_when_memory_is_full(void **state)
 		buf_add_byte(&text, dice(&seed) >> 20 & 1 ? 'a' : 'b');
 	for (int i = BACK + 1; i > 0; i--)
 		text.p[N - i] = 'b';
-	struct rx *rx = compiled(STR("a[ab]{200}c"), false);
+	struct rx *rx = compiled_rx(STR("a[ab]{200}c"), false);
 	struct rx_run *run = rx_run_new(rx);
 	struct rx_match m;
 	assert_false(rx_matches(run, buf_str(&text)));
@@ -479,9 +481,9 @@ static void a_line_ends_when_it_is_late(void **state)
 {
 	(void)state;
 	int asked = 0;
-	struct buf text = many("ab", 1 << 20);
+	struct buf text = many_of("ab", 1 << 20);
 	buf_add_byte(&text, 'c');
-	struct rx *rx = compiled(STR("a[ab]{501}c"), false);
+	struct rx *rx = compiled_rx(STR("a[ab]{501}c"), false);
 	struct rx_run *run = rx_run_new(rx);
 	assert_true(rx_matches(run, buf_str(&text)));
 	rx_run_late(run, late_at_third, &asked);
@@ -497,7 +499,7 @@ static void a_line_ends_when_it_is_late(void **state)
 static void a_step_says_what_it_has_found(void **state)
 {
 	(void)state;
-	struct rx *rx = compiled(STR("bc"), false);
+	struct rx *rx = compiled_rx(STR("bc"), false);
 	struct rx_run *run = rx_run_new(rx);
 	rx_state s = rx_start(run, true);
 	assert_int_equal(RX_DEAD, rx_step(run, s, 'a'));
@@ -516,7 +518,7 @@ static void a_step_says_what_it_has_found(void **state)
 	rx_run_free(&run);
 	rx_free(&rx);
 
-	rx = compiled(STR("^ab$"), false);
+	rx = compiled_rx(STR("^ab$"), false);
 	run = rx_run_new(rx);
 	s = rx_start(run, false);
 	assert_int_equal(RX_DEAD, rx_step(run, s, 'b'));

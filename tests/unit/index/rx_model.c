@@ -108,7 +108,7 @@ struct model {
 
 static uint64_t seed = 19;
 
-static size_t roll(size_t n)
+static size_t roll_below(size_t n)
 {
 	return dice(&seed) >> 16 & 0xffffff ? (dice(&seed) >> 16) % n : 0;
 }
@@ -118,17 +118,18 @@ static size_t grow_tree(struct model *m, int depth)
 {
 	if (m->nodes + 1 + KIDS >= NODES_MOST)
 		depth = 0;
-	struct node node = {.op = SET, .set = roll(4) ? roll(5) : roll(ARRAY_LEN(sets))};
-	size_t what = roll(10);
+	struct node node = {.op = SET,
+			    .set = roll_below(4) ? roll_below(5) : roll_below(ARRAY_LEN(sets))};
+	size_t what = roll_below(10);
 	if (depth > 0 && what < 8) {
 		node.op = what < 4 ? CAT : what < 6 ? ALT : REPEAT;
-		node.kids = node.op == REPEAT ? 1 : 2 + roll(KIDS - 1);
-		node.least = roll(3);
-		node.most = roll(2) ? 0 : node.least + roll(2) + (node.least == 0);
+		node.kids = node.op == REPEAT ? 1 : 2 + roll_below(KIDS - 1);
+		node.least = roll_below(3);
+		node.most = roll_below(2) ? 0 : node.least + roll_below(2) + (node.least == 0);
 		for (size_t i = 0; i < node.kids; i++)
 			node.kid[i] = grow_tree(m, depth - 1);
-	} else if (roll(12) == 0) {
-		node.op = (enum op)(BEGIN + roll(4));
+	} else if (roll_below(12) == 0) {
+		node.op = (enum op)(BEGIN + roll_below(4));
 	}
 	m->node[m->nodes] = node;
 	return m->nodes++;
@@ -226,10 +227,10 @@ static uint32_t ends_of(const struct model *m, size_t i, size_t from)
 
 static void make_line(struct model *m)
 {
-	m->n = roll(LINE_MOST + 1);
+	m->n = roll_below(LINE_MOST + 1);
 	buf_clear(&m->text);
 	for (size_t i = 0; i < m->n; i++) {
-		m->line[i] = roll(3) ? roll(5) : roll(UNITS);
+		m->line[i] = roll_below(3) ? roll_below(5) : roll_below(UNITS);
 		m->at[i] = m->text.n;
 		buf_add_text(&m->text, units[m->line[i]].bytes);
 	}
@@ -316,7 +317,7 @@ static void check_line(const struct model *m, const struct rx *rx, struct rx_run
 	bool anywhere = false;
 	for (size_t i = 0; i <= m->n; i++)
 		anywhere |= ends_of(m, root, i) != 0;
-	size_t first = roll(3) ? 0 : roll(m->n + 1), from = m->at[first];
+	size_t first = roll_below(3) ? 0 : roll_below(m->n + 1), from = m->at[first];
 	uint32_t ends = 0;
 	while (first <= m->n && (ends = ends_of(m, root, first)) == 0)
 		first++;

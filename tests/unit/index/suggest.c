@@ -8,14 +8,14 @@ static struct token_rules *rules;
 static struct arena arena = ARENA_INIT((size_t)1 << 32);
 static struct err err;
 
-static int make(void **state)
+static int suggest_make(void **state)
 {
 	if (token_rules_open(&rules, STR(""), &err) < 0)
 		return -1;
 	return scratch_make_in_memory(state);
 }
 
-static int done(void **state)
+static int suggest_done(void **state)
 {
 	token_rules_close(&rules);
 	arena_free(&arena);
@@ -38,7 +38,7 @@ static struct words_writer *writer_of(const char *name, const char *language)
 	return w;
 }
 
-static void put(struct words_writer *w, const char *title, const char *text)
+static void put_doc(struct words_writer *w, const char *title, const char *text)
 {
 	struct words_attr attr[] = {{STR("title"), str_of(title)},
 				    {STR("full-text"), str_of(text)}};
@@ -56,10 +56,10 @@ static void put(struct words_writer *w, const char *title, const char *text)
 static void put_often(struct words_writer *w, const char *text, unsigned n)
 {
 	while (n--)
-		put(w, "", text);
+		put_doc(w, "", text);
 }
 
-static void commit(struct words_writer *w)
+static void commit_words(struct words_writer *w)
 {
 	assert_int_equal(0, words_commit(w, NULL, &err));
 }
@@ -85,8 +85,8 @@ static int text_of(void *ctx, uint64_t oid, struct arena *in, struct soif *ret, 
 }
 
 /* "word/documents" with blanks between; a title in brackets. */
-static const char *suggested(struct words_reader *r, const char *prefix, uint32_t words,
-			     uint32_t title_count)
+static const char *suggested_for(struct words_reader *r, const char *prefix, uint32_t words,
+				 uint32_t title_count)
 {
 	struct words_suggest_spec spec = {
 		.prefix = str_of(prefix),
@@ -124,7 +124,7 @@ static const char *meant_with(struct words_reader *r, const char *text,
 	return rc == 1 ? "-" : arena_text(&arena, ret);
 }
 
-static const char *meant(struct words_reader *r, const char *text)
+static const char *meant_by(struct words_reader *r, const char *text)
 {
 	return meant_with(r, text, NULL);
 }
@@ -135,18 +135,18 @@ static void words_come_by_their_documents_over_all_segments(void **state)
 	(void)state;
 	put_often(w, "apple", 3);
 	put_often(w, "apply appeal", 2);
-	commit(w);
+	commit_words(w);
 	put_often(w, "apply", 2);
 	put_often(w, "banana apron", 1);
 	struct words_reader *r = reader_of(&w, "w");
-	assert_string_equal(suggested(r, "app", 10, 0), "apply/4 apple/3 appeal/2");
-	assert_string_equal(suggested(r, "ap", 2, 0), "apply/4 apple/3");
-	assert_string_equal(suggested(r, "APPL", 10, 0), "apply/4 apple/3");
-	assert_string_equal(suggested(r, "apple", 10, 0), "apple/3");
-	assert_string_equal(suggested(r, "apples", 10, 0), "");
-	assert_string_equal(suggested(r, "", 10, 0), "");
-	assert_string_equal(suggested(r, "apple ", 10, 0), "");
-	assert_string_equal(suggested(r, "app", 0, 0), "");
+	assert_string_equal(suggested_for(r, "app", 10, 0), "apply/4 apple/3 appeal/2");
+	assert_string_equal(suggested_for(r, "ap", 2, 0), "apply/4 apple/3");
+	assert_string_equal(suggested_for(r, "APPL", 10, 0), "apply/4 apple/3");
+	assert_string_equal(suggested_for(r, "apple", 10, 0), "apple/3");
+	assert_string_equal(suggested_for(r, "apples", 10, 0), "");
+	assert_string_equal(suggested_for(r, "", 10, 0), "");
+	assert_string_equal(suggested_for(r, "apple ", 10, 0), "");
+	assert_string_equal(suggested_for(r, "app", 0, 0), "");
 	words_close(&r);
 }
 
@@ -157,9 +157,9 @@ static void the_last_of_several_words_is_completed(void **state)
 	put_often(w, "apple pie", 2);
 	put_often(w, "\xc3\xa9t\xc3\xa9", 1);
 	struct words_reader *r = reader_of(&w, "last");
-	assert_string_equal(suggested(r, "Apple  pi", 10, 0), "Apple  pie/2");
-	assert_string_equal(suggested(r, "unheard-of a", 10, 0), "unheard-of apple/2");
-	assert_string_equal(suggested(r, "\xc3\x89T", 10, 0), "ete/1");
+	assert_string_equal(suggested_for(r, "Apple  pi", 10, 0), "Apple  pie/2");
+	assert_string_equal(suggested_for(r, "unheard-of a", 10, 0), "unheard-of apple/2");
+	assert_string_equal(suggested_for(r, "\xc3\x89T", 10, 0), "ete/1");
 	words_close(&r);
 }
 
@@ -167,17 +167,17 @@ static void words_of_deleted_documents_are_not_suggested(void **state)
 {
 	struct words_writer *w = writer_of("deleted", "");
 	(void)state;
-	put(w, "", "gone apple");
-	put(w, "", "gone garnet");
-	put(w, "", "garner");
-	commit(w);
+	put_doc(w, "", "gone apple");
+	put_doc(w, "", "gone garnet");
+	put_doc(w, "", "garner");
+	commit_words(w);
 	assert_int_equal(0, words_delete(w, STR("k1"), &err));
 	assert_int_equal(0, words_delete(w, STR("k2"), &err));
 	struct words_reader *r = reader_of(&w, "deleted");
-	assert_string_equal(suggested(r, "g", 10, 0), "garner/1");
-	assert_string_equal(suggested(r, "a", 10, 0), "");
-	assert_string_equal(meant(r, "garnex"), "garner");
-	assert_string_equal(meant(r, "aple"), "-");
+	assert_string_equal(suggested_for(r, "g", 10, 0), "garner/1");
+	assert_string_equal(suggested_for(r, "a", 10, 0), "");
+	assert_string_equal(meant_by(r, "garnex"), "garner");
+	assert_string_equal(meant_by(r, "aple"), "-");
 	words_close(&r);
 }
 
@@ -185,17 +185,17 @@ static void titles_are_completed_and_none_twice(void **state)
 {
 	struct words_writer *w = writer_of("titles", "");
 	(void)state;
-	put(w, "Apple pie", "x");
-	put(w, "Apple  PIE\n", "x");
-	put(w, "The apple pipe of a long title", "x");
-	put(w, "Pie of apples", "x");
-	put(w, "", "apple pie");
+	put_doc(w, "Apple pie", "x");
+	put_doc(w, "Apple  PIE\n", "x");
+	put_doc(w, "The apple pipe of a long title", "x");
+	put_doc(w, "Pie of apples", "x");
+	put_doc(w, "", "apple pie");
 	struct words_reader *r = reader_of(&w, "titles");
-	assert_string_equal(suggested(r, "apple pi", 0, 10),
+	assert_string_equal(suggested_for(r, "apple pi", 0, 10),
 			    "[Apple pie] [The apple pipe of a long title]");
-	assert_string_equal(suggested(r, "apple pi", 0, 1), "[Apple pie]");
-	assert_string_equal(suggested(r, "pie apples ", 5, 10), "[Pie of apples]");
-	assert_string_equal(suggested(r, "pear", 5, 10), "");
+	assert_string_equal(suggested_for(r, "apple pi", 0, 1), "[Apple pie]");
+	assert_string_equal(suggested_for(r, "pie apples ", 5, 10), "[Pie of apples]");
+	assert_string_equal(suggested_for(r, "pear", 5, 10), "");
 	words_close(&r);
 }
 
@@ -208,10 +208,10 @@ static void a_stemmed_index_suggests_words_not_stems(void **state)
 	put_often(w, "house", 2);
 	struct words_reader *r = reader_of(&w, "stems");
 	assert_int_equal(0, token_rules_open(&rules, STR("english"), &err));
-	assert_string_equal(suggested(r, "connecti", 10, 0), "connections/3");
-	assert_string_equal(suggested(r, "conn", 10, 0), "connections/3"); /* the stem, too */
-	assert_string_equal(suggested(r, "hou", 10, 0), "house/2");
-	assert_string_equal(meant(r, "connextions"), "Connections");
+	assert_string_equal(suggested_for(r, "connecti", 10, 0), "connections/3");
+	assert_string_equal(suggested_for(r, "conn", 10, 0), "connections/3"); /* the stem, too */
+	assert_string_equal(suggested_for(r, "hou", 10, 0), "house/2");
+	assert_string_equal(meant_by(r, "connextions"), "Connections");
 	token_rules_close(&rules);
 	rules = plain;
 	words_close(&r);
@@ -223,36 +223,36 @@ static void what_hardly_any_document_has_is_put_right(void **state)
 	(void)state;
 	put_often(w, "linux kernel", 3);
 	put_often(w, "colonel kernels", 2);
-	commit(w);
+	commit_words(w);
 	put_often(w, "linux kernel encyclopedia", 2);
 	put_often(w, "AND", 1);
 	struct words_reader *r = reader_of(&w, "meant");
-	assert_string_equal(meant(r, "linux kernel"), "-");
-	assert_string_equal(meant(r, "linux kernal"), "linux kernel");
-	assert_string_equal(meant(r, "linux kerenl"), "linux kernel"); /* a swap is one error */
-	assert_string_equal(meant(r, "Linux knl"), "-");
-	assert_string_equal(meant(r, "linxu kernle"), "linux kernel");
-	assert_string_equal(meant(r, "encyclopaedja"), "encyclopedia");
-	assert_string_equal(meant(r, "encyclopaedjx"), "-"); /* three */
-	assert_string_equal(meant(r, "linux OR (kernal colonel)"), "linux OR (kernel colonel)");
-	assert_string_equal(meant(r, "\"linux kernal\""), "\"linux kernel\"");
-	assert_string_equal(meant(r, "linux NOT xyzzy"), "-");
-	assert_string_equal(meant(r, "linux NOT kernal"), "-");
-	assert_string_equal(meant(r, "kernal NOT colonel"), "kernel NOT colonel");
-	assert_string_equal(meant(r, "full-text : kernal"), "full-text : kernel");
-	assert_string_equal(meant(r, "full-text : \"Linux kernal\""),
+	assert_string_equal(meant_by(r, "linux kernel"), "-");
+	assert_string_equal(meant_by(r, "linux kernal"), "linux kernel");
+	assert_string_equal(meant_by(r, "linux kerenl"), "linux kernel"); /* a swap is one error */
+	assert_string_equal(meant_by(r, "Linux knl"), "-");
+	assert_string_equal(meant_by(r, "linxu kernle"), "linux kernel");
+	assert_string_equal(meant_by(r, "encyclopaedja"), "encyclopedia");
+	assert_string_equal(meant_by(r, "encyclopaedjx"), "-"); /* three */
+	assert_string_equal(meant_by(r, "linux OR (kernal colonel)"), "linux OR (kernel colonel)");
+	assert_string_equal(meant_by(r, "\"linux kernal\""), "\"linux kernel\"");
+	assert_string_equal(meant_by(r, "linux NOT xyzzy"), "-");
+	assert_string_equal(meant_by(r, "linux NOT kernal"), "-");
+	assert_string_equal(meant_by(r, "kernal NOT colonel"), "kernel NOT colonel");
+	assert_string_equal(meant_by(r, "full-text : kernal"), "full-text : kernel");
+	assert_string_equal(meant_by(r, "full-text : \"Linux kernal\""),
 			    "full-text : \"Linux kernel\"");
-	assert_string_equal(meant(r, "linux NEAR/3 kernal"), "\"linux\" NEAR/3 \"kernel\"");
-	assert_string_equal(meant(r, "linux* kernal~1"), "-");
-	assert_string_equal(meant(r, "li?ux kernal"), "\"li?ux\" kernel");
-	assert_string_equal(meant(r, "title : kernal"), "-"); /* no title has it */
-	assert_string_equal(meant(r, "=kernal"), "-");
-	assert_string_equal(meant(r, "anb"), "\"and\"");
-	assert_string_equal(meant(r, "x"), "-");
+	assert_string_equal(meant_by(r, "linux NEAR/3 kernal"), "\"linux\" NEAR/3 \"kernel\"");
+	assert_string_equal(meant_by(r, "linux* kernal~1"), "-");
+	assert_string_equal(meant_by(r, "li?ux kernal"), "\"li?ux\" kernel");
+	assert_string_equal(meant_by(r, "title : kernal"), "-"); /* no title has it */
+	assert_string_equal(meant_by(r, "=kernal"), "-");
+	assert_string_equal(meant_by(r, "anb"), "\"and\"");
+	assert_string_equal(meant_by(r, "x"), "-");
 	/* A word that finds something as the options have it is not doubted. */
 	const struct query_options parts = {.parts = true}, one = {.errors = 1},
 				   two = {.errors = 2};
-	assert_string_equal(meant(r, "ernel"), "kernel");
+	assert_string_equal(meant_by(r, "ernel"), "kernel");
 	assert_string_equal(meant_with(r, "ernel", &parts), "-");
 	assert_string_equal(meant_with(r, "kernxl", &parts), "kernel");
 	assert_string_equal(meant_with(r, "\"inux ernel\"", &parts), "\"inux kernel\"");
@@ -269,10 +269,10 @@ static void only_what_has_hits_is_offered(void **state)
 	put_often(w, "red house", 5);
 	put_often(w, "green mouse", 3);
 	struct words_reader *r = reader_of(&w, "hits");
-	assert_string_equal(meant(r, "xouse"), "house");
-	assert_string_equal(meant(r, "green xouse"), "green mouse");
-	assert_string_equal(meant(r, "gren xouse"), "green mouse");
-	assert_string_equal(meant(r, "red green xouse"), "-");
+	assert_string_equal(meant_by(r, "xouse"), "house");
+	assert_string_equal(meant_by(r, "green xouse"), "green mouse");
+	assert_string_equal(meant_by(r, "gren xouse"), "green mouse");
+	assert_string_equal(meant_by(r, "red green xouse"), "-");
 	words_close(&r);
 }
 
@@ -299,7 +299,7 @@ static void a_word_is_forgiven_where_none_has_it(void **state)
 	struct words_writer *w = writer_of("forgiven", "");
 	struct terms_want want;
 	(void)state;
-	put(w, "house", "mouse");
+	put_doc(w, "house", "mouse");
 	struct words_reader *r = reader_of(&w, "forgiven");
 	size_t n;
 	const struct words_part *part = words_parts(r, &n);
@@ -313,7 +313,7 @@ static void a_word_is_forgiven_where_none_has_it(void **state)
 }
 
 /* Keys and scores, the best first. */
-static const char *forgiven(struct words_reader *r, const char *text, bool forgive)
+static const char *forgiven_for(struct words_reader *r, const char *text, bool forgive)
 {
 	struct query q;
 	struct hits hits;
@@ -331,24 +331,24 @@ static void forgiven_words_find_their_neighbours(void **state)
 {
 	struct words_writer *w = writer_of("forgiving", "");
 	(void)state;
-	put(w, "", "encyclopedia");      /* k1: two errors */
-	put(w, "", "encyclopaedja big"); /* k2: one */
-	put(w, "", "a red house");       /* k3 */
-	put(w, "", "red x house");       /* k4 */
-	commit(w);
-	put(w, "", "rde"); /* k5: a swap */
+	put_doc(w, "", "encyclopedia");      /* k1: two errors */
+	put_doc(w, "", "encyclopaedja big"); /* k2: one */
+	put_doc(w, "", "a red house");       /* k3 */
+	put_doc(w, "", "red x house");       /* k4 */
+	commit_words(w);
+	put_doc(w, "", "rde"); /* k5: a swap */
 	struct words_reader *r = reader_of(&w, "forgiving");
-	assert_string_equal(forgiven(r, "encyclopaedjx", false), "");
-	assert_string_equal(forgiven(r, "encyclopaedjx", true), "k2");
-	assert_string_equal(forgiven(r, "encyclopaedia", true), "k1 k2");
-	assert_string_equal(forgiven(r, "red hause", true), "k3 k4");
-	assert_string_equal(forgiven(r, "\"red hause\"", true), "k3");
-	assert_string_equal(forgiven(r, "\"rad hause\"", true), "k3");
-	assert_string_equal(forgiven(r, "=hause", true), "");
-	assert_string_equal(forgiven(r, "house", true), "k3 k4");
-	assert_string_equal(forgiven(r, "title : house", true), "");
-	assert_string_equal(forgiven(r, "edr", true), "");
-	assert_string_equal(forgiven(r, "erd", true), "k3 k4");
+	assert_string_equal(forgiven_for(r, "encyclopaedjx", false), "");
+	assert_string_equal(forgiven_for(r, "encyclopaedjx", true), "k2");
+	assert_string_equal(forgiven_for(r, "encyclopaedia", true), "k1 k2");
+	assert_string_equal(forgiven_for(r, "red hause", true), "k3 k4");
+	assert_string_equal(forgiven_for(r, "\"red hause\"", true), "k3");
+	assert_string_equal(forgiven_for(r, "\"rad hause\"", true), "k3");
+	assert_string_equal(forgiven_for(r, "=hause", true), "");
+	assert_string_equal(forgiven_for(r, "house", true), "k3 k4");
+	assert_string_equal(forgiven_for(r, "title : house", true), "");
+	assert_string_equal(forgiven_for(r, "edr", true), "");
+	assert_string_equal(forgiven_for(r, "erd", true), "k3 k4");
 	words_close(&r);
 }
 
@@ -366,5 +366,5 @@ int main(void)
 		cmocka_unit_test(a_word_is_forgiven_where_none_has_it),
 		cmocka_unit_test(forgiven_words_find_their_neighbours),
 	};
-	return cmocka_run_group_tests(tests, make, done);
+	return cmocka_run_group_tests(tests, suggest_make, suggest_done);
 }

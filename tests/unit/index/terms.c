@@ -7,7 +7,7 @@
 
 static unsigned seed = 7;
 
-static unsigned below(unsigned n)
+static unsigned roll_below(unsigned n)
 {
 	return (unsigned)rand_r(&seed) % n;
 }
@@ -39,16 +39,16 @@ static void random_word(struct buf *b)
 		"a",        "b",        "1",           "22",       "x",        "ment",
 		"AP",       "Pl",       "\xc3\x89",    "\xc3\xa9", "\xc3\x9f", "o\xcc\x88",
 		"\xd0\xb6", "\xd0\x96", "\xef\xac\x81"};
-	unsigned few = below(3) ? 12 : ARRAY_LEN(syllables);
-	unsigned n = below(300) == 0 ? 60 : 1 + below(4);
-	if (below(40) == 0) {
-		buf_add_text(b, below(2) ? "\xe4\xb8\xad" : "\xe5\x9b\xbd");
+	unsigned few = roll_below(3) ? 12 : ARRAY_LEN(syllables);
+	unsigned n = roll_below(300) == 0 ? 60 : 1 + roll_below(4);
+	if (roll_below(40) == 0) {
+		buf_add_text(b, roll_below(2) ? "\xe4\xb8\xad" : "\xe5\x9b\xbd");
 		return;
 	}
 	size_t from = b->n;
 	for (unsigned i = 0; i < n; i++)
-		buf_add_text(b, syllables[below(few)]);
-	unsigned capitals = below(4);
+		buf_add_text(b, syllables[roll_below(few)]);
+	unsigned capitals = roll_below(4);
 	for (size_t i = from; i < b->n && capitals < 2; i++) {
 		b->p[i] = ascii_upper(b->p[i]);
 		if (capitals == 0)
@@ -80,9 +80,9 @@ static struct segment *random_segment(unsigned docs, const struct token_rules *b
 	struct invert *inv = invert_new(&settings, by);
 	for (unsigned i = 0; i < docs; i++) {
 		struct words_attr attr[] = {
-			{STR("Full-Text"), random_text(arena, 10 + below(60))},
-			{STR("Title"), random_text(arena, below(4))},
-			{STR("Keywords"), random_text(arena, below(60))},
+			{STR("Full-Text"), random_text(arena, 10 + roll_below(60))},
+			{STR("Title"), random_text(arena, roll_below(4))},
+			{STR("Keywords"), random_text(arena, roll_below(60))},
 		};
 		snprintf(key, sizeof key, "http://host/%u", i);
 		struct words_doc doc = {.key = str_of(key), .attr = attr, .n = ARRAY_LEN(attr)};
@@ -121,11 +121,11 @@ static struct str asked_pattern(struct arena *arena, struct str word)
 {
 	struct buf b = BUF_INIT(1 << 12);
 	struct plain_text t = plain_chars(word, PLAIN_CHARS);
-	unsigned how = below(5);
+	unsigned how = roll_below(5);
 	if (how == 0 || how == 2)
 		buf_add_byte(&b, '*');
 	for (unsigned i = 0; i < t.n; i++) {
-		unsigned wild = how > 2 ? below(6) : 9;
+		unsigned wild = how > 2 ? roll_below(6) : 9;
 		if (wild == 0)
 			buf_add_byte(&b, '?');
 		else if (wild == 1)
@@ -143,17 +143,17 @@ static struct str asked_pattern(struct arena *arena, struct str word)
 static struct terms_want random_want(struct arena *arena, bool stemmed)
 {
 	struct terms_want want = {.stemmed = stemmed, .rules = stemmed ? english : rules};
-	want.kind = (enum terms_kind)below(3);
-	want.exact = below(3) == 0;
+	want.kind = (enum terms_kind)roll_below(3);
+	want.exact = roll_below(3) == 0;
 	want.word = asked_word(arena, want.exact);
-	want.open_left = want.kind != TERMS_PATTERN && below(2);
-	want.open_right = want.kind != TERMS_PATTERN && below(2);
+	want.open_left = want.kind != TERMS_PATTERN && roll_below(2);
+	want.open_right = want.kind != TERMS_PATTERN && roll_below(2);
 	if (want.kind == TERMS_PATTERN)
 		want.word = asked_pattern(arena, want.word);
 	if (want.kind == TERMS_ERRORS) {
 		unsigned most = MIN(chars_in(want.word), (unsigned)ERRORS_MOST + 1);
-		want.k = below(2) ? MIN(below(3), most - 1) : below(most);
-		want.swaps = below(3) == 0;
+		want.k = roll_below(2) ? MIN(roll_below(3), most - 1) : roll_below(most);
+		want.swaps = roll_below(3) == 0;
 	}
 	return want;
 }
@@ -162,14 +162,14 @@ static void compare_many(unsigned segments, unsigned rounds, const struct token_
 {
 	for (unsigned i = 0; i < segments; i++) {
 		struct arena arena = ARENA_INIT(SIZE_MAX);
-		struct segment *s = random_segment(1 + below(i % 2 ? 60 : 12), by, &arena);
+		struct segment *s = random_segment(1 + roll_below(i % 2 ? 60 : 12), by, &arena);
 		size_t found = 0, asked = 0;
 		for (unsigned round = 0; round < rounds; round++) {
 			struct arena_mark mark = arena_mark(&arena);
 			struct terms_want want = random_want(&arena, by == english);
-			unsigned attr = below(segment_info(s)->attrs);
-			found += terms_check(s, below(2) ? attr : SEGMENT_COMBINED, &want, rules) >
-				 0;
+			unsigned attr = roll_below(segment_info(s)->attrs);
+			found += terms_check(s, roll_below(2) ? attr : SEGMENT_COMBINED, &want,
+					     rules) > 0;
 			asked++;
 			arena_reset(&arena, mark);
 		}
@@ -204,7 +204,7 @@ static void expressions_find_the_words_they_match(void **state)
 		struct arena arena = ARENA_INIT(SIZE_MAX);
 		struct err err;
 		size_t at;
-		bool exact = i % 2, stemmed = below(3) == 0;
+		bool exact = i % 2, stemmed = roll_below(3) == 0;
 		struct segment *s = random_segment(40, stemmed ? english : rules, &arena);
 		struct rx *rx;
 		assert_int_equal(rx_compile(&rx, str_of(patterns[i / 2]), !exact, &at, &err), 0);

@@ -29,7 +29,7 @@ static struct words_settings settings;
 static struct arena arena = ARENA_INIT(SIZE_MAX);
 static unsigned seed = 7;
 
-static unsigned below(unsigned n)
+static unsigned roll_below(unsigned n)
 {
 	return (unsigned)rand_r(&seed) % n;
 }
@@ -66,15 +66,17 @@ static int tear_down(void **state)
 static void fill_item(unsigned i)
 {
 	struct item *d = &item[i];
-	*d = (struct item){.there = true, .word = below(3) == 0};
-	d->has_size = below(10) != 0;
-	d->size = below(5) == 0 ? (int64_t)below(200) : (int64_t)1 << below(26);
-	d->has_day = below(20) != 0;
-	d->day = below(50) == 0 ? (int64_t)below(2000000000)
-				: 1500000000 + (int64_t)i * 5000 + (int64_t)below(5000);
-	d->time_s = below(8) == 0 ? 0 : (int64_t)below(2000000000) - 200000000;
-	d->site = below(30) == 0 ? NULL : sites[below(3) ? below(4) : below(ARRAY_LEN(sites))];
-	d->kind = i / 1500 % 2 == 0 ? NULL : kinds[below(ARRAY_LEN(kinds))];
+	*d = (struct item){.there = true, .word = roll_below(3) == 0};
+	d->has_size = roll_below(10) != 0;
+	d->size = roll_below(5) == 0 ? (int64_t)roll_below(200) : (int64_t)1 << roll_below(26);
+	d->has_day = roll_below(20) != 0;
+	d->day = roll_below(50) == 0 ? (int64_t)roll_below(2000000000)
+				     : 1500000000 + (int64_t)i * 5000 + (int64_t)roll_below(5000);
+	d->time_s = roll_below(8) == 0 ? 0 : (int64_t)roll_below(2000000000) - 200000000;
+	d->site = roll_below(30) == 0
+			  ? NULL
+			  : sites[roll_below(3) ? roll_below(4) : roll_below(ARRAY_LEN(sites))];
+	d->kind = i / 1500 % 2 == 0 ? NULL : kinds[roll_below(ARRAY_LEN(kinds))];
 }
 
 static void add_item(struct words_writer *w, unsigned i)
@@ -122,7 +124,7 @@ static struct words_writer *open_writer(bool elsewhere)
 	return w;
 }
 
-static void commit(struct words_writer *w)
+static void commit_words(struct words_writer *w)
 {
 	struct err err;
 	assert_int_equal(words_commit(w, NULL, &err), 0);
@@ -136,18 +138,18 @@ static struct words_writer *fill_index(void)
 		fill_item(i);
 		add_item(w, i);
 		if (i == 4200 || i == 4800 || i == 5500)
-			commit(w);
+			commit_words(w);
 	}
-	commit(w);
+	commit_words(w);
 	for (unsigned n = 0; n < 400; n++) {
-		unsigned i = below(DOCS);
+		unsigned i = roll_below(DOCS);
 		drop_item(w, i);
 		if (n % 3 == 0) {
 			fill_item(i);
 			add_item(w, i);
 		}
 	}
-	commit(w);
+	commit_words(w);
 	return w;
 }
 
@@ -175,15 +177,15 @@ static struct query_node *word_node(struct str attribute, struct str value)
 
 static struct str random_date(bool past)
 {
-	int64_t month = 1 + below(12), year = 2017 + below(3) - (past ? 2 : 0);
-	switch (below(3)) {
+	int64_t month = 1 + roll_below(12), year = 2017 + roll_below(3) - (past ? 2 : 0);
+	switch (roll_below(3)) {
 	case 0:
 		return str_of(arena_printf(&arena, "%" PRId64, year));
 	case 1:
 		return str_of(arena_printf(&arena, "%" PRId64 "-%02" PRId64, year, month));
 	default:
 		return str_of(arena_printf(&arena, "%" PRId64 "-%02" PRId64 "-%02u", year, month,
-					   1 + below(28)));
+					   1 + roll_below(28)));
 	}
 }
 
@@ -191,13 +193,13 @@ static struct query_node *compare_node(void)
 {
 	static const char *const names[] = {"size", "day", "time"};
 	struct query_node *node = node_new(QUERY_COMPARE, 0);
-	node->attribute = str_of(names[below(3)]);
-	node->relation = (enum query_relation)below(QUERY_BETWEEN + 1);
+	node->attribute = str_of(names[roll_below(3)]);
+	node->relation = (enum query_relation)roll_below(QUERY_BETWEEN + 1);
 	bool size = str_is(node->attribute, "size");
-	struct str from =
-		size ? str_of(arena_printf(&arena, "%u", 1u << below(24))) : random_date(below(2));
-	struct str to =
-		size ? str_of(arena_printf(&arena, "%u", 1u << below(26))) : random_date(false);
+	struct str from = size ? str_of(arena_printf(&arena, "%u", 1u << roll_below(24)))
+			       : random_date(roll_below(2));
+	struct str to = size ? str_of(arena_printf(&arena, "%u", 1u << roll_below(26)))
+			     : random_date(false);
 	node->value = query_value(from);
 	node->upto = query_value(to);
 	return node;
@@ -207,12 +209,12 @@ static struct query_node *value_node(void)
 {
 	static const char *const patterns[] = {"*.org",   "?.org", "b.*.com", "*c.net", "*.*.*",
 					       "nowhere", "*xyz*", "C.NET",   "w*w*t",  "*"};
-	bool kind = below(4) == 0;
-	const char *text = below(2) ? patterns[below(ARRAY_LEN(patterns))]
-			   : kind   ? kinds[below(ARRAY_LEN(kinds))]
-				    : sites[below(ARRAY_LEN(sites))];
+	bool kind = roll_below(4) == 0;
+	const char *text = roll_below(2) ? patterns[roll_below(ARRAY_LEN(patterns))]
+			   : kind        ? kinds[roll_below(ARRAY_LEN(kinds))]
+					 : sites[roll_below(ARRAY_LEN(sites))];
 	struct query_node *node = word_node(kind ? STR("kind") : STR("site"), str_of(text));
-	if (below(3) == 0) {
+	if (roll_below(3) == 0) {
 		node->op = QUERY_COMPARE;
 		node->relation = QUERY_EQUAL;
 		node->words = 0;
@@ -224,7 +226,7 @@ static struct query_node *value_node(void)
 
 static struct query_node *random_node(unsigned depth)
 {
-	unsigned kind = below(depth ? 8 : 4);
+	unsigned kind = roll_below(depth ? 8 : 4);
 	if (kind == 0)
 		return word_node(STR(""), STR("apple"));
 	if (kind < 3)
@@ -236,9 +238,9 @@ static struct query_node *random_node(unsigned depth)
 		node->kid[0] = random_node(depth - 1);
 		return node;
 	}
-	struct query_node *node = node_new(kind == 5 ? QUERY_OR : QUERY_AND, 2 + below(2));
+	struct query_node *node = node_new(kind == 5 ? QUERY_OR : QUERY_AND, 2 + roll_below(2));
 	for (uint32_t i = 0; i < node->kids; i++)
-		node->kid[i] = below(8) ? random_node(depth - 1) : node_new(QUERY_ALL, 0);
+		node->kid[i] = roll_below(8) ? random_node(depth - 1) : node_new(QUERY_ALL, 0);
 	return node;
 }
 
@@ -399,7 +401,7 @@ static void assert_answers(struct words_reader *r, unsigned questions)
 		struct query q = {.root = random_node(3), .limit = DOCS};
 		struct hits hits;
 		uint64_t total = 0;
-		q.order = (enum query_order)below(3);
+		q.order = (enum query_order)roll_below(3);
 		if (n % 4 == 0) {
 			const char *const names[] = {"Site", "kind", "year", "size"};
 			for (; q.facets < 4; q.facets++)
@@ -459,10 +461,10 @@ static void a_merge_drops_values_that_nobody_has_any_more(void **state)
 	for (unsigned i = 0; i < 4; i++) {
 		item[i] = (struct item){.there = true, .site = sites[i]};
 		add_item(w, i);
-		commit(w);
+		commit_words(w);
 	}
 	drop_item(w, 1);
-	commit(w);
+	commit_words(w);
 	assert_int_equal(words_merge_all(w, &err), 0);
 	assert_int_equal(words_open(&r, folder, &err), 0);
 	struct segment *s = words_parts(r, &parts)->segment;
@@ -527,7 +529,7 @@ static void facets_of_very_many_matches_are_of_a_sample_and_say_so(void **state)
 	(void)state;
 	struct words_writer *w = open_writer(true);
 	add_many(w, 0, EXACT);
-	commit(w);
+	commit_words(w);
 	assert_int_equal(words_open(&r, folder, &err), 0);
 	ask_many(r, &a);
 	assert_int_equal(a.facet_sample, 0);
@@ -537,7 +539,7 @@ static void facets_of_very_many_matches_are_of_a_sample_and_say_so(void **state)
 	assert_int_equal(a.facet[0].shown[0].count, EXACT / 2);
 	assert_int_equal(a.facet[1].shown[0].count, EXACT * 3 / 4);
 	add_many(w, EXACT, MORE);
-	commit(w);
+	commit_words(w);
 	assert_int_equal(words_refresh(&r, &err), 0);
 	ask_many(r, &a);
 	ask_many(r, &b);

@@ -355,13 +355,13 @@ int segment_value_number(struct segment *s, unsigned column, struct str value, u
 
 static int verify_spans(struct segment *s, unsigned column, struct err *err)
 {
-	struct segment_column c;
+	struct segment_column c = {0};
 	const struct segment_span *span;
 	uint32_t values;
 	if (segment_column(s, column, &c, err) < 0 || segment_spans(s, column, &span, err) < 0 ||
 	    segment_values(s, column, &values, err) < 0)
 		return -1;
-	for (uint32_t doc = 0; span && doc < s->foot.docs; doc++) {
+	for (uint32_t doc = 0; span && c.p && doc < s->foot.docs; doc++) {
 		int64_t v = segment_number(&c, doc);
 		const struct segment_span *in = &span[doc / SEGMENT_SPAN];
 		if (v != SEGMENT_ABSENT &&

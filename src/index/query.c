@@ -572,6 +572,7 @@ static int parse_near_word(struct parser *p, struct str near, const struct query
 static int join_near(struct parser *p, const struct query_node *left,
 		     const struct query_node *right, uint32_t distance, struct query_node **ret)
 {
+	ENSURE(right);
 	if (node_new(p, QUERY_NEAR, left->at, ret) < 0)
 		return -1;
 	struct query_node *node = *ret;

@@ -76,7 +76,7 @@ enum {
 static inline uint64_t segment_prefix(struct str term)
 {
 	uint64_t v = 0;
-	if (term.n)
+	if (term.p)
 		memcpy(&v, term.p, MIN(term.n, sizeof v));
 	return be64toh(v);
 }

@@ -121,7 +121,8 @@ static void leaf_add_word(struct exec *e, struct exec_leaf *leaf, uint32_t numbe
 	leaf_add(leaf, list);
 	leaf->loose |= want != NULL;
 	leaf->check |= want && want->stemmed;
-	leaf->combined[number] = want ? list : term_number(e, STR(""), term, NULL);
+	/* Where nobody looks at positions, the list over all attributes need not be looked up. */
+	leaf->combined[number] = want || !leaf->check ? list : term_number(e, STR(""), term, NULL);
 }
 
 static int leaf_end(struct exec *e, struct exec_leaf *leaf)

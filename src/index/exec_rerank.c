@@ -23,10 +23,20 @@ struct query_part {
 	const struct exec_leaf *leaf;
 };
 
+/* The list of a term of such a word in an attribute that counts, in a segment. */
+struct word_list {
+	uint32_t segment, attribute, word; /* by number */
+	unsigned attr;                     /* in the segment */
+	struct segment_term info;
+};
+
 struct rerank {
 	struct query_part word[RANK_QUERY_WORDS];
 	uint32_t words;
-	float idf; /* of all of them */
+	float idf;   /* of all of them */
+	float pairs; /* what pairs of them weigh, of which nearness is looked at */
+	struct word_list *list;
+	size_t lists, lists_room;
 	exec_key *key;
 	struct exec_ranked *doc; /* the same, in the order of the index */
 	uint32_t docs;
@@ -142,12 +152,12 @@ static int open_list(struct exec *e, unsigned attr, struct str term, struct exec
 	return rc == 0 ? open_info(e, &info, ret) : rc;
 }
 
-static int look_for(struct exec *e, struct looking *l, unsigned attr, struct str term, uint32_t bit)
+static int look_for(struct exec *e, struct looking *l, const struct segment_term *info,
+		    uint32_t bit)
 {
 	struct exec_list *list;
-	int rc = open_list(e, attr, term, &list);
-	if (rc != 0)
-		return rc;
+	if (open_info(e, info, &list) < 0)
+		return -1;
 	for (uint32_t i = 0; i < l->docs; i++) {
 		uint32_t found = exec_list_seek(e, list, l->doc[i].doc);
 		if (found == NO_DOC)
@@ -195,28 +205,66 @@ static int add_attribute(struct exec *e, const struct rerank *r, struct looking 
 	return 0;
 }
 
+/* Lists of one attribute in one segment. */
 static int look_in(struct exec *e, const struct rerank *r, struct exec_ranked *doc, uint32_t docs,
-		   unsigned attr, enum rank_part part)
+		   const struct word_list *list, size_t lists)
 {
 	struct looking l = {.doc = doc, .docs = docs};
-	for (uint32_t w = 0; w < r->words; w++) {
-		const struct str *term;
-		uint32_t n = terms_of(&e->term[r->word[w].term], &term);
-		for (uint32_t i = 0; i < n; i++)
-			if (look_for(e, &l, attr, term[i], 1U << w) < 0)
-				return -1;
-	}
-	return add_attribute(e, r, &l, attr, part);
+	for (size_t i = 0; i < lists; i++)
+		if (look_for(e, &l, &list[i].info, 1U << list[i].word) < 0)
+			return -1;
+	return add_attribute(e, r, &l, list->attr, attributes[list->attribute].part);
 }
 
 static int add_attributes(struct exec *e, const struct rerank *r, struct exec_ranked *doc,
 			  uint32_t docs)
 {
-	for (size_t i = 0; i < ARRAY_LEN(attributes); i++) {
-		int attr = segment_attr(e->segment, str_of(attributes[i].name));
-		if (attr > 0 && look_in(e, r, doc, docs, (unsigned)attr, attributes[i].part) < 0)
+	for (size_t i = 0, to; i < r->lists; i = to) {
+		const struct word_list *list = &r->list[i];
+		for (to = i + 1; to < r->lists && r->list[to].segment == list->segment &&
+				 r->list[to].attribute == list->attribute;)
+			to++;
+		if (list->segment == e->number && look_in(e, r, doc, docs, list, to - i) < 0)
 			return -1;
 	}
+	return 0;
+}
+
+static int find_word_lists(struct exec *e, struct rerank *r, struct word_list list)
+{
+	struct segment *s = e->part[list.segment].segment;
+	for (list.word = 0; list.word < r->words; list.word++) {
+		const struct str *term;
+		uint32_t n = terms_of(&e->term[r->word[list.word].term], &term);
+		for (uint32_t i = 0; i < n; i++) {
+			int rc = segment_term(s, list.attr, term[i], &list.info, e->err);
+			if (rc < 0)
+				return -1;
+			if (rc == 0)
+				*ARENA_PUSH(e->arena, r->list, r->lists, r->lists_room) = list;
+		}
+	}
+	return 0;
+}
+
+/* All lists in which words of the query are to be looked for, in the segments that have one of the
+ * best. Mostly there are none: most words are in no title. */
+static int find_lists(struct exec *e, struct rerank *r)
+{
+	bool *wanted = arena_array(e->arena, MAX(e->parts, 1), sizeof *wanted);
+	for (size_t i = 0; i < exec_best_count(&e->best); i++) {
+		uint32_t doc;
+		wanted[exec_segment_at(e, ~(uint64_t)e->best.e[i], &doc)] = true;
+	}
+	for (size_t p = 0; p < e->parts; p++)
+		for (size_t i = 0; wanted[p] && i < ARRAY_LEN(attributes); i++) {
+			int attr = segment_attr(e->part[p].segment, str_of(attributes[i].name));
+			struct word_list list = {.segment = (uint32_t)p,
+						 .attribute = (uint32_t)i,
+						 .attr = (unsigned)attr};
+			if (attr > 0 && find_word_lists(e, r, list) < 0)
+				return -1;
+		}
 	return 0;
 }
 
@@ -324,18 +372,42 @@ static int add_nearness(struct exec *e, const struct rerank *r, struct exec_rank
 
 /* Steps */
 
-/* The greatest first; there are few. The low byte of each says which document it is. */
-static void sort_few(uint64_t *v, uint32_t n)
+/* The greatest first, by insertion: in steps, as far as they are in no order yet. */
+static void sort_steps(uint64_t *v, uint32_t n, const uint32_t *step)
 {
-	static const uint32_t steps[] = {57, 23, 10, 4, 1};
-	for (size_t s = 0; s < ARRAY_LEN(steps); s++)
-		for (uint32_t i = steps[s]; i < n; i++) {
+	for (; *step; step++)
+		for (uint32_t i = *step; i < n; i++) {
 			uint64_t one = v[i];
 			uint32_t j = i;
-			for (; j >= steps[s] && v[j - steps[s]] < one; j -= steps[s])
-				v[j] = v[j - steps[s]];
+			for (; j >= *step && v[j - *step] < one; j -= *step)
+				v[j] = v[j - *step];
 			v[j] = one;
 		}
+}
+
+/* The greatest first; at most RANK_WINDOW of them. They are dealt out by their size first, so that
+ * most are nearly where they belong. */
+static void sort_few(uint64_t *v, uint32_t n)
+{
+	enum { PILES = 64, CROWD = 24 };
+	static const uint32_t steps[] = {57, 23, 10, 4, 1, 0};
+	uint64_t least = UINT64_MAX, most = 0, from[RANK_WINDOW];
+	uint32_t start[PILES + 1] = {0}, crowd = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		least = MIN(least, v[i]);
+		most = MAX(most, v[i]);
+		from[i] = v[i];
+	}
+	int bits = n ? 64 - __builtin_clzll((most - least) | 1) : 0, shift = MAX(bits - 6, 0);
+	for (uint32_t i = 0; i < n; i++)
+		start[((most - from[i]) >> shift) + 1]++;
+	for (uint32_t i = 1; i <= PILES; i++) {
+		crowd = MAX(crowd, start[i]);
+		start[i] += start[i - 1];
+	}
+	for (uint32_t i = 0; i < n; i++)
+		v[start[(most - from[i]) >> shift]++] = from[i];
+	sort_steps(v, n, steps + (crowd > CROWD ? 2 : 4));
 }
 
 /* The documents in their order in the index, which is cheaper to go through. */
@@ -398,12 +470,10 @@ static uint64_t near_least(struct rerank *r)
 
 static int rank_words(struct exec *e, struct rerank *r)
 {
-	float weight[RANK_QUERY_WORDS], sum;
 	take_docs(e, r);
-	if (each_segment(e, r, add_attributes) < 0)
+	if (r->lists && each_segment(e, r, add_attributes) < 0)
 		return -1;
-	pair_weights(e, r, weight, &sum);
-	if (sum > 0 && !e->cut) {
+	if (r->pairs > 0 && !e->cut) {
 		uint64_t least = near_least(r);
 		for (uint32_t i = 0; i < r->docs; i++)
 			r->doc[i].near = (score_of(&r->doc[i]) << 8 | (255 - i)) >= least;
@@ -470,6 +540,15 @@ static void take_keys(struct exec *e, exec_key *key, bool later)
 		(void)exec_best_pop(&e->best, &key[i - 1]);
 }
 
+/* What there is to look at in the documents, by the lists that the segments have. */
+static int find_parts(struct exec *e, struct rerank *r)
+{
+	float weight[RANK_QUERY_WORDS];
+	add_words(e, r, e->root);
+	pair_weights(e, r, weight, &r->pairs);
+	return r->words ? find_lists(e, r) : 0;
+}
+
 int exec_rerank(struct exec *e, exec_key **ret, size_t *ret_n)
 {
 	size_t n = exec_best_count(&e->best);
@@ -477,10 +556,11 @@ int exec_rerank(struct exec *e, exec_key **ret, size_t *ret_n)
 	bool ranked = e->query->order == QUERY_BY_RANK, sites = ranked && e->query->per_site;
 	*ret = r->key = arena_array(e->arena, MAX(n, 1), sizeof *r->key);
 	*ret_n = n;
-	if (ranked && n > 0)
-		add_words(e, r, e->root);
-	take_keys(e, r->key, r->words && n <= RANK_WINDOW);
-	if (r->words) {
+	if (ranked && n > 0 && find_parts(e, r) < 0)
+		return -1;
+	bool changes = r->lists > 0 || r->pairs > 0;
+	take_keys(e, r->key, changes && n <= RANK_WINDOW);
+	if (changes) {
 		r->docs = (uint32_t)MIN(n, (size_t)RANK_WINDOW);
 		r->doc = arena_array(e->arena, r->docs, sizeof *r->doc);
 		r->shown = (size_t)e->query->offset + e->query->limit;
@@ -493,11 +573,19 @@ int exec_rerank(struct exec *e, exec_key **ret, size_t *ret_n)
 	return sites ? move_sites(e, r->key, MIN(n, (size_t)RANK_SITES_WINDOW)) : 0;
 }
 
+/* They are in the order of the index. */
 static const struct exec_ranked *ranked_of(const struct exec *e, const struct hit *hit)
 {
-	for (uint32_t i = 0; i < e->rankeds; i++)
-		if (e->ranked[i].segment == hit->segment && e->ranked[i].doc == hit->doc)
-			return &e->ranked[i];
+	uint32_t lo = 0, n = e->rankeds;
+	while (n > 0) {
+		const struct exec_ranked *d = &e->ranked[lo + n / 2];
+		if (d->segment == hit->segment && d->doc == hit->doc)
+			return d;
+		bool after = d->segment < hit->segment ||
+			     (d->segment == hit->segment && d->doc < hit->doc);
+		lo += after ? n / 2 + 1 : 0;
+		n = after ? n - n / 2 - 1 : n / 2;
+	}
 	return NULL;
 }
 

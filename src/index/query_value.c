@@ -1,4 +1,5 @@
 /* Values to compare with: numbers, sizes, years, months, days and instants. */
+#include "base/ascii.h"
 #include "base/clock.h"
 #include "base/value.h"
 #include "index/query_inner.h"
@@ -75,10 +76,11 @@ struct query_value query_value_asked(struct str text)
 	struct arena unused = {0};
 	struct err err;
 	bool negative = text.n && text.p[0] == '-';
+	struct str digits = str_from(text, negative);
 	uint64_t bytes;
-	if (v.is_number || v.is_period ||
-	    value_parse(&size, str_from(text, negative), &unused, &bytes, &err) < 0 ||
-	    bytes > INT64_MAX)
+	/* Most are words: it takes longer to say why a word is not a size than to parse it. */
+	if (v.is_number || v.is_period || digits.n == 0 || !ascii_is_digit(digits.p[0]) ||
+	    value_parse(&size, digits, &unused, &bytes, &err) < 0 || bytes > INT64_MAX)
 		return v;
 	v.is_number = true;
 	v.number = negative ? -(int64_t)bytes : (int64_t)bytes;

@@ -6,12 +6,21 @@
 
 #include <math.h>
 
+/* Codes of lengths from 16 on are (8 + low three bits) << (the bits above, from 1 on). */
+enum { EXACT = 16, STEPS = 8 };
+
 void rank_norms(struct rank_norms *ret, uint64_t docs, uint64_t weighted_length)
 {
 	double mean = docs && weighted_length ? (double)weighted_length / (double)docs : 1;
 	double least = RANK_K1 * (1 - RANK_B), step = RANK_K1 * RANK_B / mean;
-	for (unsigned code = 0; code < 256; code++)
-		ret->of[code] = (float)(least + step * (double)words_length_of((uint8_t)code));
+	unsigned code = 0;
+	for (; code < EXACT; code++)
+		ret->of[code] = (float)(least + step * (double)code);
+	/* As words_length_of() has them, eight of the same power of two at a time: this is done
+	 * for every query. */
+	for (double power = 2; code < 256; code += STEPS, power *= 2)
+		for (unsigned i = 0; i < STEPS; i++)
+			ret->of[code + i] = (float)(least + step * ((double)(STEPS + i) * power));
 }
 
 float rank_weight(uint64_t docs, uint64_t df)
@@ -21,9 +30,6 @@ float rank_weight(uint64_t docs, uint64_t df)
 }
 
 /* Lengths */
-
-/* Codes from 16 on are (8 + low three bits) << (the bits above, from 1 on). */
-enum { EXACT = 16, STEPS = 8 };
 
 uint8_t words_length_code(uint64_t length)
 {

@@ -312,19 +312,29 @@ static inline uint32_t key_length(struct reader *r)
 	return 0;
 }
 
+/* The key is put together from its end: of most keys before it no byte is left in it. */
 bool segment_read_key(struct reader r, uint32_t nth, char *text, size_t *ret_n)
 {
-	size_t n = 0;
+	const uint8_t *own[SEGMENT_KEY_GROUP];
+	uint32_t shares[SEGMENT_KEY_GROUP], n = 0;
+	ENSURE(nth < SEGMENT_KEY_GROUP);
 	for (uint32_t i = 0; i <= nth; i++) {
 		uint32_t shared = key_length(&r), rest = key_length(&r);
 		if (UNLIKELY(r.bad || shared > n || rest > WORDS_KEY_MOST - shared ||
 			     rest > reader_left(&r)))
 			return false;
-		memcpy(text + shared, r.p, rest);
+		own[i] = r.p;
+		shares[i] = shared;
 		r.p += rest;
 		n = shared + rest;
 	}
 	*ret_n = n;
+	for (uint32_t i = nth + 1; i-- > 0 && n > 0;) {
+		if (shares[i] >= n)
+			continue;
+		memcpy(text + shares[i], own[i], n - shares[i]);
+		n = shares[i];
+	}
 	return true;
 }
 

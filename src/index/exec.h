@@ -178,6 +178,7 @@ struct exec {
 	bool counted;               /* the total is known without looking at them */
 	bool stopped;               /* there may be more matches, which nobody looked at */
 	struct exec_sample *sample; /* which matches are for facets; NULL: none */
+	struct rerank *rerank;      /* NULL: they are in order already */
 	struct exec_ranked *ranked; /* those of the best that were put in order by all parts */
 	uint32_t rankeds;
 
@@ -345,13 +346,13 @@ void exec_sample_see(struct exec_sample *s, uint64_t order);
 /* words_query.c: a pass over all matches in no order, with or without a sample of them. */
 int exec_pass(struct exec *e, struct exec_sample *sample, uint64_t *ret_matches);
 /* exec_rerank.c: the order of the best by rank; see there. */
-/* How many the first pass has to keep, once the query is planned. */
-size_t exec_rerank_keep(const struct exec *e);
-/* Takes all that was kept, the first hit first. */
-int exec_rerank(struct exec *e, exec_key **ret, size_t *ret_n);
-/* What the score of the hit is made of, other than BM25 and static rank: the sum, and lines of
- * text. */
-uint64_t exec_rerank_added(const struct exec *e, const struct hit *hit);
+/* Once the query is planned: what there is to put the best in order by, and how many of them the
+ * first pass has to keep for it. */
+int exec_rerank_plan(struct exec *e);
+/* Takes all that was kept, the first hit first, and what each has of its score other than BM25 and
+ * static rank. */
+int exec_rerank(struct exec *e, exec_key **ret, uint64_t **ret_added, size_t *ret_n);
+/* What that is made of: lines of text. */
 void exec_rerank_explain(const struct exec *e, const struct hit *hit, struct buf *out);
 
 /* The segment of a document by its number among all. */

@@ -38,6 +38,7 @@ struct rerank {
 	struct word_list *list;
 	size_t lists, lists_room;
 	exec_key *key;
+	uint64_t *added;         /* by key */
 	struct exec_ranked *doc; /* the same, in the order of the index */
 	uint32_t docs;
 	uint64_t sorted[RANK_WINDOW];
@@ -94,24 +95,6 @@ static void add_words(struct exec *e, struct rerank *r, const struct exec_node *
 	if (has_kids(node))
 		for (uint32_t i = 0; i < node->kids; i++)
 			add_words(e, r, node->kid[i]);
-}
-
-static bool wants_words(const struct exec_node *node)
-{
-	bool found = leaf_counts(node->leaf);
-	if (has_kids(node))
-		for (uint32_t i = 0; i < node->kids && !found; i++)
-			found = wants_words(node->kid[i]);
-	return found;
-}
-
-size_t exec_rerank_keep(const struct exec *e)
-{
-	if (e->query->order != QUERY_BY_RANK || e->keep == 0)
-		return e->keep;
-	if (wants_words(e->root))
-		return MAX(e->keep, (size_t)RANK_WINDOW);
-	return e->query->per_site ? MAX(e->keep, (size_t)RANK_SITES_WINDOW) : e->keep;
 }
 
 /* Words in attributes */
@@ -247,17 +230,12 @@ static int find_word_lists(struct exec *e, struct rerank *r, struct word_list li
 	return 0;
 }
 
-/* All lists in which words of the query are to be looked for, in the segments that have one of the
- * best. Mostly there are none: most words are in no title. */
+/* All lists in which words of the query are to be looked for. Mostly there are none: most words are
+ * in no title. */
 static int find_lists(struct exec *e, struct rerank *r)
 {
-	bool *wanted = arena_array(e->arena, MAX(e->parts, 1), sizeof *wanted);
-	for (size_t i = 0; i < exec_best_count(&e->best); i++) {
-		uint32_t doc;
-		wanted[exec_segment_at(e, ~(uint64_t)e->best.e[i], &doc)] = true;
-	}
 	for (size_t p = 0; p < e->parts; p++)
-		for (size_t i = 0; wanted[p] && i < ARRAY_LEN(attributes); i++) {
+		for (size_t i = 0; i < ARRAY_LEN(attributes); i++) {
 			int attr = segment_attr(e->part[p].segment, str_of(attributes[i].name));
 			struct word_list list = {.segment = (uint32_t)p,
 						 .attribute = (uint32_t)i,
@@ -276,10 +254,14 @@ struct places {
 	const uint32_t *position[EXEC_WORDS_TOLD];
 	uint32_t n[EXEC_WORDS_TOLD]; /* positions */
 	uint32_t lists;
+	uint32_t sought; /* the document that was looked for last, */
+	uint32_t has;    /* which lists have it, */
+	bool read;       /* and whether positions are its */
 };
 
 static int open_places(struct exec *e, const struct exec_term *t, struct places *p)
 {
+	p->sought = NO_DOC;
 	const struct str *term;
 	uint32_t n = terms_of(t, &term);
 	if (!t->want) { /* it was looked up already */
@@ -304,15 +286,32 @@ static void close_places(struct places *p)
 		postings_close(&p->list[i]->p);
 }
 
-static void read_places(struct exec *e, struct places *p, uint32_t doc)
+/* Whether the word is in the document. Where a neighbour of it in the query is not, its positions
+ * are not read. */
+static bool find_places(struct exec *e, struct places *p, uint32_t doc)
 {
+	if (p->sought == doc)
+		return p->has;
+	p->sought = doc;
+	p->has = 0;
+	p->read = false;
+	for (uint32_t i = 0; i < p->lists; i++)
+		if (exec_list_seek(e, p->list[i], doc) == doc)
+			p->has |= 1U << i;
+	return p->has;
+}
+
+static void read_places(struct exec *e, struct places *p)
+{
+	if (p->read)
+		return;
+	p->read = true;
 	for (uint32_t i = 0; i < p->lists && !e->failed; i++) {
 		struct exec_list *l = p->list[i];
-		p->n[i] = 0;
-		if (exec_list_seek(e, l, doc) != doc)
-			continue;
 		uint32_t block = l->where / SEGMENT_BLOCK, at = l->where % SEGMENT_BLOCK;
-		if (postings_positions(&l->p, block, at, &p->position[i], &p->n[i], e->err) < 0)
+		p->n[i] = 0;
+		if (p->has >> i & 1 &&
+		    postings_positions(&l->p, block, at, &p->position[i], &p->n[i], e->err) < 0)
 			exec_fail(e);
 	}
 }
@@ -343,10 +342,14 @@ static float doc_nearness(struct exec *e, const struct rerank *r, struct places 
 			  const float *weight, uint32_t doc)
 {
 	float near = 0;
-	for (uint32_t w = 0; w < r->words; w++) {
-		read_places(e, &place[w], doc);
-		if (w > 0 && weight[w - 1] > 0 && !e->failed)
-			near += weight[w - 1] * places_near(&place[w - 1], &place[w]);
+	for (uint32_t w = 0; w + 1 < r->words; w++) {
+		if (!(weight[w] > 0) || !find_places(e, &place[w], doc) ||
+		    !find_places(e, &place[w + 1], doc))
+			continue;
+		read_places(e, &place[w]);
+		read_places(e, &place[w + 1]);
+		if (!e->failed)
+			near += weight[w] * places_near(&place[w], &place[w + 1]);
 	}
 	return near;
 }
@@ -452,12 +455,15 @@ static int each_segment(struct exec *e, const struct rerank *r, add_fn *add)
 	return 0;
 }
 
-/* The least of those that nearness may lift among the hits that are shown. */
-static uint64_t near_least(struct rerank *r)
+/* Marks those that nearness may lift among the hits that are shown. */
+static void choose_near(struct rerank *r)
 {
 	uint32_t n = MIN(r->docs, (uint32_t)RANK_NEAR_WINDOW);
-	if (n == r->docs && n <= r->shown)
-		return 0;
+	if (n == r->docs && n <= r->shown) {
+		for (uint32_t i = 0; i < n; i++)
+			r->doc[i].near = true;
+		return;
+	}
 	sort_docs(r);
 	if (r->shown < n) {
 		uint64_t most = rank_add(RANK_NEAR, 1, r->idf);
@@ -465,7 +471,8 @@ static uint64_t near_least(struct rerank *r)
 		while (n > r->shown && (r->sorted[n - 1] >> 8) + most < least)
 			n--;
 	}
-	return r->sorted[n - 1];
+	for (uint32_t i = 0; i < n; i++)
+		r->doc[255 - (r->sorted[i] & 255)].near = true;
 }
 
 static int rank_words(struct exec *e, struct rerank *r)
@@ -474,16 +481,15 @@ static int rank_words(struct exec *e, struct rerank *r)
 	if (r->lists && each_segment(e, r, add_attributes) < 0)
 		return -1;
 	if (r->pairs > 0 && !e->cut) {
-		uint64_t least = near_least(r);
-		for (uint32_t i = 0; i < r->docs; i++)
-			r->doc[i].near = (score_of(&r->doc[i]) << 8 | (255 - i)) >= least;
+		choose_near(r);
 		if (each_segment(e, r, add_nearness) < 0)
 			return -1;
 	}
 	sort_docs(r);
 	for (uint32_t i = 0; i < r->docs; i++) {
 		const struct exec_ranked *d = &r->doc[255 - (r->sorted[i] & 255)];
-		r->key[i] = exec_key_of(score_of(d), d->order);
+		r->key[i] = exec_key_of(r->sorted[i] >> 8, d->order);
+		r->added[i] = (r->sorted[i] >> 8) - d->base;
 	}
 	return 0;
 }
@@ -503,10 +509,11 @@ static struct str site_of(struct str key)
 
 /* Which of the hits are beyond what a site may have before others; the others keep their order, and
  * so do these after them. */
-static int move_sites(struct exec *e, exec_key *key, size_t n)
+static int move_sites(struct exec *e, exec_key *key, uint64_t *added, size_t n)
 {
 	struct str site[RANK_SITES_WINDOW];
 	exec_key late[RANK_SITES_WINDOW];
+	uint64_t late_added[RANK_SITES_WINDOW];
 	size_t lates = 0, kept = 0;
 	struct arena_mark mark = arena_mark(e->arena);
 	for (size_t i = 0; i < n; i++) {
@@ -518,12 +525,16 @@ static int move_sites(struct exec *e, exec_key *key, size_t n)
 		site[i] = site_of(text);
 		for (size_t k = 0; k < i && site[i].n; k++)
 			same += str_eq_nocase(site[k], site[i]);
-		if (same >= e->query->per_site)
+		if (same >= e->query->per_site) {
+			late_added[lates] = added[i];
 			late[lates++] = key[i];
-		else
+		} else {
+			added[kept] = added[i];
 			key[kept++] = key[i];
+		}
 	}
 	memcpy(key + kept, late, lates * sizeof *late);
+	memcpy(added + kept, late_added, lates * sizeof *late_added);
 	arena_reset(e->arena, mark);
 	return 0;
 }
@@ -540,27 +551,37 @@ static void take_keys(struct exec *e, exec_key *key, bool later)
 		(void)exec_best_pop(&e->best, &key[i - 1]);
 }
 
-/* What there is to look at in the documents, by the lists that the segments have. */
-static int find_parts(struct exec *e, struct rerank *r)
+int exec_rerank_plan(struct exec *e)
 {
 	float weight[RANK_QUERY_WORDS];
+	if (e->query->order != QUERY_BY_RANK || e->keep == 0)
+		return 0;
+	struct rerank *r = arena_alloc(e->arena, sizeof *r);
 	add_words(e, r, e->root);
 	pair_weights(e, r, weight, &r->pairs);
-	return r->words ? find_lists(e, r) : 0;
+	if (r->words && find_lists(e, r) < 0)
+		return -1;
+	if (e->query->per_site)
+		e->keep = MAX(e->keep, (size_t)RANK_SITES_WINDOW);
+	if (r->lists == 0 && !(r->pairs > 0))
+		return 0;
+	e->keep = MAX(e->keep, (size_t)RANK_WINDOW);
+	e->rerank = r;
+	return 0;
 }
 
-int exec_rerank(struct exec *e, exec_key **ret, size_t *ret_n)
+int exec_rerank(struct exec *e, exec_key **ret, uint64_t **ret_added, size_t *ret_n)
 {
 	size_t n = exec_best_count(&e->best);
-	struct rerank *r = arena_alloc(e->arena, sizeof *r);
-	bool ranked = e->query->order == QUERY_BY_RANK, sites = ranked && e->query->per_site;
-	*ret = r->key = arena_array(e->arena, MAX(n, 1), sizeof *r->key);
+	struct rerank *r = n ? e->rerank : NULL;
+	bool sites = e->query->order == QUERY_BY_RANK && e->query->per_site;
+	exec_key *key = *ret = arena_array(e->arena, MAX(n, 1), sizeof *key);
+	uint64_t *added = *ret_added = arena_array(e->arena, MAX(n, 1), sizeof *added);
 	*ret_n = n;
-	if (ranked && n > 0 && find_parts(e, r) < 0)
-		return -1;
-	bool changes = r->lists > 0 || r->pairs > 0;
-	take_keys(e, r->key, changes && n <= RANK_WINDOW);
-	if (changes) {
+	take_keys(e, key, r && n <= RANK_WINDOW);
+	if (r) {
+		r->key = key;
+		r->added = added;
 		r->docs = (uint32_t)MIN(n, (size_t)RANK_WINDOW);
 		r->doc = arena_array(e->arena, r->docs, sizeof *r->doc);
 		r->shown = (size_t)e->query->offset + e->query->limit;
@@ -570,29 +591,15 @@ int exec_rerank(struct exec *e, exec_key **ret, size_t *ret_n)
 		e->ranked = r->doc;
 		e->rankeds = r->docs;
 	}
-	return sites ? move_sites(e, r->key, MIN(n, (size_t)RANK_SITES_WINDOW)) : 0;
+	return sites ? move_sites(e, key, added, MIN(n, (size_t)RANK_SITES_WINDOW)) : 0;
 }
 
-/* They are in the order of the index. */
 static const struct exec_ranked *ranked_of(const struct exec *e, const struct hit *hit)
 {
-	uint32_t lo = 0, n = e->rankeds;
-	while (n > 0) {
-		const struct exec_ranked *d = &e->ranked[lo + n / 2];
-		if (d->segment == hit->segment && d->doc == hit->doc)
-			return d;
-		bool after = d->segment < hit->segment ||
-			     (d->segment == hit->segment && d->doc < hit->doc);
-		lo += after ? n / 2 + 1 : 0;
-		n = after ? n - n / 2 - 1 : n / 2;
-	}
+	for (uint32_t i = 0; i < e->rankeds; i++)
+		if (e->ranked[i].segment == hit->segment && e->ranked[i].doc == hit->doc)
+			return &e->ranked[i];
 	return NULL;
-}
-
-uint64_t exec_rerank_added(const struct exec *e, const struct hit *hit)
-{
-	const struct exec_ranked *d = ranked_of(e, hit);
-	return d ? score_of(d) - d->base : 0;
 }
 
 void exec_rerank_explain(const struct exec *e, const struct hit *hit, struct buf *out)

@@ -331,12 +331,12 @@ static bool add_counts(const struct postings *p, uint32_t block, const uint32_t 
 	uint64_t sum;
 	if (p->pos_skip)
 		at = p->pos_skip[block] & ~SKIP_COUNTS;
-	sum = at;
+	/* Frequencies are at most SEGMENT_TF_MOST. */
 	for (uint32_t i = 0; i < n && !more; i++) {
 		start[i] = at;
 		at += tf[i];
-		sum += tf[i];
 	}
+	sum = at;
 	for (uint32_t i = 0; i < n && more; i++) {
 		int64_t count = (int64_t)tf[i] + unzigzag(more[i]);
 		if (count < 1)

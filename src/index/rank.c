@@ -105,18 +105,65 @@ uint32_t rank_add(enum rank_part part, float share, float idf)
 	return (uint32_t)(int32_t)(rank_parts[part].weight * share * idf);
 }
 
-/* The least distance of a position to one after it, and to one before it. */
-float rank_near(const uint32_t *first, uint32_t nfirst, const uint32_t *second, uint32_t nsecond)
+/* Distances count twice, less one where the order is kept. Two at one place do not count. */
+static inline uint32_t near_step(uint32_t before, uint32_t after, bool in_order)
 {
-	uint32_t least = UINT32_MAX; /* twice the distance, less one where the order is kept */
+	uint32_t distance = after - before;
+	return distance && distance < UINT32_MAX / 2 ? 2 * distance - in_order : UINT32_MAX;
+}
+
+/* Each of a few is looked for among many. first: the few are those of the first word. */
+static uint32_t near_few(const uint32_t *few, uint32_t nfew, const uint32_t *many, uint32_t nmany,
+			 bool first)
+{
+	uint32_t least = UINT32_MAX, at = 0;
+	for (uint32_t i = 0; i < nfew && least > 1; i++) {
+		for (uint32_t n = nmany - at, half; n > 0;) { /* to the first after it */
+			half = n / 2;
+			bool after = many[at + half] > few[i];
+			at += after ? 0 : half + 1;
+			n = after ? half : n - half - 1;
+		}
+		uint32_t before = at;
+		while (before > 0 && many[before - 1] == few[i])
+			before--;
+		if (at < nmany)
+			least = MIN(least, near_step(few[i], many[at], first));
+		if (before > 0)
+			least = MIN(least, near_step(many[before - 1], few[i], !first));
+	}
+	return least;
+}
+
+/* The least distance of a position to one after it, and to one before it. */
+static uint32_t near_all(const uint32_t *first, uint32_t nfirst, const uint32_t *second,
+			 uint32_t nsecond)
+{
+	uint32_t least = UINT32_MAX;
 	for (uint32_t i = 0, k = 0; i < nfirst && k < nsecond && least > 1;) {
 		bool after = second[k] > first[i];
-		uint32_t distance = after ? second[k] - first[i] : first[i] - second[k];
-		if (distance && distance < UINT32_MAX / 2)
-			least = MIN(least, 2 * distance - after);
+		uint32_t step = after ? near_step(first[i], second[k], true)
+				      : near_step(second[k], first[i], false);
+		least = MIN(least, step);
+		/* Of two at one place both have neighbours. */
+		if (UNLIKELY(second[k] == first[i]) && i + 1 < nfirst)
+			least = MIN(least, near_step(second[k], first[i + 1], false));
 		i += after;
 		k += !after;
 	}
+	return least;
+}
+
+float rank_near(const uint32_t *first, uint32_t nfirst, const uint32_t *second, uint32_t nsecond)
+{
+	enum { MANY = 8 };
+	uint32_t least;
+	if (nfirst / MANY >= nsecond)
+		least = near_few(second, nsecond, first, nfirst, false);
+	else if (nsecond / MANY >= nfirst)
+		least = near_few(first, nfirst, second, nsecond, true);
+	else
+		least = near_all(first, nfirst, second, nsecond);
 	return least == UINT32_MAX ? 0 : 2 / (1 + (float)(int32_t)MIN(least, (uint32_t)INT32_MAX));
 }
 

@@ -319,7 +319,15 @@ bool segment_read_key(struct reader r, uint32_t nth, char *text, size_t *ret_n)
 	uint32_t shares[SEGMENT_KEY_GROUP], n = 0;
 	ENSURE(nth < SEGMENT_KEY_GROUP);
 	for (uint32_t i = 0; i <= nth; i++) {
-		uint32_t shared = key_length(&r), rest = key_length(&r);
+		uint32_t shared, rest;
+		if (LIKELY(r.end - r.p >= 2 && ((r.p[0] | r.p[1]) & 0x80) == 0)) {
+			shared = r.p[0];
+			rest = r.p[1];
+			r.p += 2;
+		} else {
+			shared = key_length(&r);
+			rest = key_length(&r);
+		}
 		if (UNLIKELY(r.bad || shared > n || rest > WORDS_KEY_MOST - shared ||
 			     rest > reader_left(&r)))
 			return false;

@@ -227,7 +227,8 @@ static int told_open(struct segment *s, struct told *t, struct err *err)
 	return 0;
 }
 
-static int tell_hit(struct exec *e, struct told *told, exec_key key, struct hit *ret)
+static int tell_hit(struct exec *e, struct told *told, exec_key key, uint64_t added,
+		    struct hit *ret)
 {
 	uint32_t doc;
 	size_t i = exec_segment_at(e, ~(uint64_t)key, &doc);
@@ -243,7 +244,7 @@ static int tell_hit(struct exec *e, struct told *told, exec_key key, struct hit 
 	if (e->query->order == QUERY_BY_RANK) {
 		uint64_t score = (uint64_t)(key >> 64);
 		ret->score = (float)score / RANK_ONE;
-		ret->found = (float)(score - exec_rerank_added(e, ret)) / RANK_ONE;
+		ret->found = (float)(score - added) / RANK_ONE;
 	}
 	return 0;
 }
@@ -251,15 +252,16 @@ static int tell_hit(struct exec *e, struct told *told, exec_key key, struct hit 
 static int tell_hits(struct exec *e, struct hits *ret)
 {
 	exec_key *key;
+	uint64_t *added;
 	size_t found;
 	struct told *told = arena_array(e->arena, MAX(e->parts, 1), sizeof *told);
-	if (exec_rerank(e, &key, &found) < 0)
+	if (exec_rerank(e, &key, &added, &found) < 0)
 		return -1;
 	size_t offset = MIN(e->query->offset, found);
 	ret->n = MIN(found - offset, e->query->limit);
 	ret->hit = arena_array(e->told, MAX(ret->n, 1), sizeof *ret->hit);
 	for (size_t i = 0; i < ret->n; i++)
-		if (tell_hit(e, told, key[offset + i], &ret->hit[i]) < 0)
+		if (tell_hit(e, told, key[offset + i], added[offset + i], &ret->hit[i]) < 0)
 			return -1;
 	for (size_t i = 0; i < e->parts; i++)
 		if (segment_check(e->part[i].segment, e->err) < 0)
@@ -390,10 +392,10 @@ int words_query(struct words_reader *r, const struct query *query, struct arena 
 	if (rc == 0)
 		rc = exec_plan(&e, e.ran);
 	e.counted = rc == 0 && word_total(&e, &hits.total);
-	if (rc == 0) {
-		e.keep = exec_rerank_keep(&e);
+	if (rc == 0)
+		rc = exec_rerank_plan(&e);
+	if (rc == 0)
 		rc = exec_segments(&e);
-	}
 	if (rc == 0)
 		rc = find_total(&e, &hits);
 	if (rc == 0)

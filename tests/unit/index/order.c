@@ -236,9 +236,51 @@ static void a_site_has_its_share_of_the_first(void **state)
 	words_close(&r);
 }
 
+/* By the definition: every position with every other. */
+static float near_plainly(const uint32_t *first, uint32_t nfirst, const uint32_t *second,
+			  uint32_t nsecond)
+{
+	uint32_t least = UINT32_MAX;
+	for (uint32_t i = 0; i < nfirst; i++)
+		for (uint32_t k = 0; k < nsecond; k++) {
+			if (second[k] > first[i])
+				least = MIN(least, 2 * (second[k] - first[i]) - 1);
+			if (second[k] < first[i])
+				least = MIN(least, 2 * (first[i] - second[k]));
+		}
+	return least == UINT32_MAX ? 0 : 2 / (1 + (float)least);
+}
+
+/* n ascending positions. */
+static void make_positions(uint32_t *v, uint32_t n, uint32_t widest, uint32_t *state)
+{
+	uint32_t at = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		*state = *state * 1664525 + 1013904223;
+		v[i] = at += 1 + (*state >> 16) % widest;
+	}
+}
+
+static void nearness_is_the_same_for_few_and_many_positions(void **state)
+{
+	static const uint32_t counts[] = {0, 1, 2, 3, 7, 8, 9, 16, 17, 40, 130};
+	uint32_t first[130], second[130], dice = 4711;
+	(void)state;
+	for (uint32_t round = 0; round < 20; round++)
+		for (size_t a = 0; a < ARRAY_LEN(counts); a++)
+			for (size_t b = 0; b < ARRAY_LEN(counts); b++) {
+				uint32_t n = counts[a], m = counts[b];
+				make_positions(first, n, 1 + round * 40, &dice);
+				make_positions(second, m, 2 + round * 7, &dice);
+				assert_true(rank_near(first, n, second, m) ==
+					    near_plainly(first, n, second, m));
+			}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nearness_is_the_same_for_few_and_many_positions),
 		cmocka_unit_test(words_near_each_other_come_first),
 		cmocka_unit_test(a_title_that_is_the_query_comes_first),
 		cmocka_unit_test(words_with_errors_count_in_the_order),

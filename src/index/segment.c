@@ -145,30 +145,6 @@ static int read_attrs(struct segment *s, struct err *err)
 	return 0;
 }
 
-/* The numbers at the beginning of the blob say where the terms of each length lie; together they
- * are all of it. */
-static int read_blob(struct segment *s, struct err *err)
-{
-	const uint8_t *p;
-	uint64_t at = SEGMENT_BLOB_HEAD;
-	if (segment_bytes(s, PART_BLOB, 0, SEGMENT_BLOB_HEAD, &p, err) < 0)
-		return -1;
-	s->blob_at = mem_array(TOKEN_TERM_MOST + 2, sizeof *s->blob_at);
-	s->blob_ascii = mem_array(TOKEN_TERM_MOST + 1, sizeof *s->blob_ascii);
-	for (uint32_t length = 1; length <= TOKEN_TERM_MOST; length++) {
-		size_t i = 2 * ((size_t)length - 1);
-		s->blob_at[length] = at;
-		s->blob_ascii[length] = load_u32(p, i);
-		at += ((uint64_t)load_u32(p, i) + load_u32(p, i + 1)) * length;
-	}
-	s->blob_at[TOKEN_TERM_MOST + 1] = at;
-	if (at != s->foot.part[PART_BLOB].n)
-		return segment_damaged(s, err,
-				       "its blob of terms has %" PRIu64 " bytes, not %" PRIu64,
-				       s->foot.part[PART_BLOB].n, at);
-	return 0;
-}
-
 static void fill_info(struct segment *s)
 {
 	s->info = (struct segment_info){
@@ -188,7 +164,7 @@ int segment_open(struct segment **ret, const char *path, struct err *err)
 	s->path = mem_text(path);
 	int rc = page_open(&s->file, path, err);
 	if (rc == 0 && (read_foot(s, err) < 0 || check_foot(s, err) < 0 || read_attrs(s, err) < 0 ||
-			read_blob(s, err) < 0))
+			segment_blob_open(s, err) < 0))
 		rc = -1;
 	if (rc != 0) {
 		segment_close(&s);
@@ -207,8 +183,7 @@ void segment_close(struct segment **sp)
 	page_close(&s->file);
 	mem_free(&s->name);
 	mem_free(&s->first);
-	mem_free(&s->blob_at);
-	mem_free(&s->blob_ascii);
+	segment_blob_close(s);
 	mem_free(&s->path);
 	mem_free(sp);
 }
@@ -257,18 +232,6 @@ int segment_attr(const struct segment *s, struct str name)
 struct str segment_attr_name(const struct segment *s, unsigned attr)
 {
 	return attr < s->foot.attrs ? s->name[attr] : (struct str){0};
-}
-
-int segment_blob(struct segment *s, uint32_t length, struct segment_blob *ret, struct err *err)
-{
-	const uint8_t *p;
-	ENSURE(length > 0 && length <= TOKEN_TERM_MOST);
-	uint64_t from = s->blob_at[length], n = s->blob_at[length + 1] - from;
-	if (segment_bytes(s, PART_BLOB, from, n, &p, err) < 0)
-		return -1;
-	*ret = (struct segment_blob){(const char *)p, (uint32_t)(n / length),
-				     s->blob_ascii[length]};
-	return 0;
 }
 
 /* Documents */

@@ -99,7 +99,8 @@ struct segment_blob {
 	uint32_t n;     /* terms of this length */
 	uint32_t ascii; /* how many of them are of ASCII alone */
 };
-/* length: 1 to TOKEN_TERM_MOST. */
+/* length: 1 to TOKEN_TERM_MOST. A short blob is made by the first who asks, in some milliseconds.
+ */
 int segment_blob(struct segment *s, uint32_t length, struct segment_blob *ret, struct err *err);
 
 /* Original forms of a term by number. 0: the term itself; 1: with its first letter as a capital;

@@ -19,6 +19,7 @@ enum {
 	SEGMENT_DICT_BLOCK = 32, /* terms in a block of the dictionary */
 	SEGMENT_SHORT = 15,      /* lengths below it share a byte in the dictionary */
 	SEGMENT_BLOB_HEAD = 8 * TOKEN_TERM_MOST, /* bytes before the terms of the blob */
+	SEGMENT_BLOB_LEAST = 1 << 20,            /* bytes of terms: less is not in the file */
 	SEGMENT_COLUMNS_MOST = SEGMENT_COLUMN + WORDS_COLUMNS_MOST,
 };
 
@@ -37,9 +38,9 @@ enum segment_part {
 	PART_KEYS_WHERE, /* u64 for each group */
 	PART_HASHES, /* u32 for each document: CRC-32C of its key, ascending, equal ones by key */
 	PART_HASH_DOCS, /* u32: which document each is of */
-	PART_BLOB,      /* for each length of terms two numbers, u32, and then the terms */
-	PART_VALUES,    /* texts of columns of words */
-	PART_SPANS,     /* the least and the greatest number of some documents, by column */
+	PART_BLOB,   /* for each length of terms two numbers, u32, and then the terms; or nothing */
+	PART_VALUES, /* texts of columns of words */
+	PART_SPANS,  /* the least and the greatest number of some documents, by column */
 	SEGMENT_PARTS
 };
 
@@ -81,6 +82,20 @@ static inline uint64_t segment_prefix(struct str term)
 	return be64toh(v);
 }
 
+/* The blob has those of ASCII alone before the others. */
+static inline bool segment_is_ascii(struct str term)
+{
+	uint64_t all = 0, some;
+	size_t i = 0;
+	for (; i + sizeof some <= term.n; i += sizeof some) {
+		memcpy(&some, term.p + i, sizeof some);
+		all |= some;
+	}
+	for (; i < term.n; i++)
+		all |= (unsigned char)term.p[i];
+	return (all & UINT64_C(0x8080808080808080)) == 0;
+}
+
 /* Differences of counts to frequencies, small where they are near. */
 static inline uint32_t zigzag(int32_t v)
 {
@@ -105,10 +120,7 @@ struct segment {
 	struct str *name; /* of attributes, in the map */
 	uint32_t *first;  /* block of each attribute, and one more */
 	uint32_t dict_blocks;
-	/* By length of terms: where they begin in the blob (and one more), and how many are of
-	 * ASCII. */
-	uint64_t *blob_at;
-	uint32_t *blob_ascii;
+	_Atomic(struct blob_index *) blob;             /* NULL: it is to be made */
 	_Atomic(const uint8_t *) ready[SEGMENT_PARTS]; /* parts that were read as a whole */
 };
 
@@ -127,6 +139,10 @@ static inline int segment_part(struct segment *s, enum segment_part part, const 
 	*ret = p;
 	return 0;
 }
+
+/* segment_blob.c */
+int segment_blob_open(struct segment *s, struct err *err);
+void segment_blob_close(struct segment *s);
 
 /* How long PART_SPANS is. */
 uint64_t columns_span_bytes(uint32_t docs, uint32_t columns);

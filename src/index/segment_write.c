@@ -166,14 +166,6 @@ static bool goes_inside(const struct list_writer *l, struct segment_term *ret)
 	return true;
 }
 
-static bool is_ascii(struct str term)
-{
-	unsigned char all = 0;
-	for (size_t i = 0; i < term.n; i++)
-		all |= (unsigned char)term.p[i];
-	return all < 0x80;
-}
-
 void segment_put_end(struct segment_writer *w, struct str term, struct str own)
 {
 	struct list_writer *l = &w->list;
@@ -194,7 +186,7 @@ void segment_put_end(struct segment_writer *w, struct str term, struct str own)
 	dict_put(&w->dict, w->attr, term, at, &info);
 	if (w->attr == SEGMENT_COMBINED) {
 		w->foot.occurrences += l->occurrences;
-		buf_add_str(&w->blob[term.n][!is_ascii(term)], term);
+		buf_add_str(&w->blob[term.n][!segment_is_ascii(term)], term);
 	}
 }
 
@@ -277,9 +269,17 @@ static void put_hashes(struct segment_writer *w)
 	buf_free(&docs);
 }
 
+/* A short one is left out: readers make it. */
 static void put_blob(struct segment_writer *w)
 {
 	struct buf head = BUF_INIT(SEGMENT_BLOB_HEAD);
+	uint64_t bytes = 0;
+	for (size_t i = 1; i < ARRAY_LEN(w->blob); i++)
+		bytes += w->blob[i][0].n + w->blob[i][1].n;
+	if (bytes < SEGMENT_BLOB_LEAST) {
+		put_part(w, PART_BLOB, STR(""));
+		return;
+	}
 	for (size_t i = 1; i < ARRAY_LEN(w->blob); i++)
 		for (size_t k = 0; k < 2; k++)
 			put_u32le(&head, (uint32_t)(w->blob[i][k].n / i));

@@ -1,5 +1,6 @@
 #include "index/terms.h"
 #include "index/invert.h"
+#include "index/segment_inner.h"
 
 #include "../../support/terms_plain.h"
 #include "../scratch.h"
@@ -68,14 +69,25 @@ static struct str random_text(struct arena *arena, unsigned words)
 	return text;
 }
 
-static struct segment *random_segment(unsigned docs, const struct token_rules *by,
-				      struct arena *arena)
+static struct segment *written_segment(struct invert **inv)
 {
 	static unsigned number;
 	struct err err;
 	struct segment *s;
+	char path[320];
+	snprintf(path, sizeof path, "%s/%u.words", scratch_dir, number++);
+	assert_int_equal(invert_write(*inv, path, false, &err), 0);
+	invert_free(inv);
+	assert_int_equal(segment_open(&s, path, &err), 0);
+	return s;
+}
+
+static struct segment *random_segment(unsigned docs, const struct token_rules *by,
+				      struct arena *arena)
+{
+	struct err err;
 	struct words_settings settings;
-	char path[320], key[32];
+	char key[32];
 	words_settings_default(&settings);
 	struct invert *inv = invert_new(&settings, by);
 	for (unsigned i = 0; i < docs; i++) {
@@ -88,11 +100,7 @@ static struct segment *random_segment(unsigned docs, const struct token_rules *b
 		struct words_doc doc = {.key = str_of(key), .attr = attr, .n = ARRAY_LEN(attr)};
 		assert_int_equal(invert_add(inv, &doc, &err), 0);
 	}
-	snprintf(path, sizeof path, "%s/%u.words", scratch_dir, number++);
-	assert_int_equal(invert_write(inv, path, false, &err), 0);
-	invert_free(&inv);
-	assert_int_equal(segment_open(&s, path, &err), 0);
-	return s;
+	return written_segment(&inv);
 }
 
 static unsigned chars_in(struct str s)
@@ -287,9 +295,71 @@ static void walks_end_when_it_is_late(void **state)
 	arena_free(&arena);
 }
 
+/* Words that are as long as terms can be: few of them are many bytes. */
+static struct segment *long_segment(unsigned words)
+{
+	struct err err;
+	struct words_settings settings;
+	struct buf b = BUF_INIT(4 << 20);
+	words_settings_default(&settings);
+	struct invert *inv = invert_new(&settings, rules);
+	for (unsigned i = 0; i < words; i++) {
+		buf_printf(&b, "%05u", i);
+		buf_fill(&b, 'x', 95 + i % 20);
+		buf_add_text(&b, i % 3 ? "y " : "\xc3\xa6 ");
+	}
+	struct words_attr attr = {STR("Full-Text"), buf_str(&b)};
+	struct words_doc doc = {.key = STR("http://host/"), .attr = &attr, .n = 1};
+	assert_int_equal(invert_add(inv, &doc, &err), 0);
+	buf_free(&b);
+	return written_segment(&inv);
+}
+
+/* Every term of the dictionary is the next of its length and kind; that is all there is. */
+static void check_blob(struct segment *s)
+{
+	struct segment_blob blob;
+	struct segment_walk w;
+	struct err err;
+	uint32_t seen[TOKEN_TERM_MOST + 1][2] = {0};
+	int rc = segment_walk(s, SEGMENT_COMBINED, STR(""), &w, &err);
+	while (rc == 0 && (rc = segment_walk_next(&w, &err)) == 0) {
+		uint32_t n = (uint32_t)w.term.n, other = !segment_is_ascii(w.term);
+		assert_int_equal(segment_blob(s, n, &blob, &err), 0);
+		uint32_t at = seen[n][other]++ + (other ? blob.ascii : 0);
+		assert_true(at < (other ? blob.n : blob.ascii));
+		assert_memory_equal(blob.p + (size_t)at * n, w.term.p, n);
+	}
+	assert_int_equal(rc, 1);
+	for (uint32_t n = 1; n <= TOKEN_TERM_MOST; n++) {
+		assert_int_equal(segment_blob(s, n, &blob, &err), 0);
+		assert_int_equal(blob.ascii, seen[n][0]);
+		assert_int_equal(blob.n, seen[n][0] + seen[n][1]);
+	}
+}
+
+static void a_blob_in_the_file_and_one_that_is_made_have_all_terms(void **state)
+{
+	struct arena arena = ARENA_INIT((size_t)1 << 30);
+	struct segment *made[] = {random_segment(1, rules, &arena),
+				  random_segment(40, rules, &arena), long_segment(2000)};
+	struct segment *in_file = long_segment(11000);
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(made); i++) {
+		assert_int_equal(made[i]->foot.part[PART_BLOB].n, 0);
+		check_blob(made[i]);
+		segment_close(&made[i]);
+	}
+	assert_true(in_file->foot.part[PART_BLOB].n >= SEGMENT_BLOB_LEAST);
+	check_blob(in_file);
+	segment_close(&in_file);
+	arena_free(&arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_blob_in_the_file_and_one_that_is_made_have_all_terms),
 		cmocka_unit_test(terms_are_those_of_plain_code),
 		cmocka_unit_test(words_as_written_are_compared_where_terms_are_stems),
 		cmocka_unit_test(expressions_find_the_words_they_match),

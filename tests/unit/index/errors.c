@@ -134,7 +134,7 @@ static void errors_are_those_of_the_table(void **state)
 static void the_longest_words_have_errors_too(void **state)
 {
 	(void)state;
-	for (unsigned i = 0; i < (unit_thorough() ? 20000 : 600); i++) {
+	for (unsigned i = 0; i < (unit_thorough() ? 20000 : 300); i++) {
 		static const unsigned chars[] = {62, 63, 64, 65, 66, 126, 127, 128};
 		unsigned alphabet = 2 + roll_below(ARRAY_LEN(letters) - 1);
 		struct word w = random_word(chars[roll_below(ARRAY_LEN(chars))], alphabet);
@@ -210,7 +210,7 @@ static bool can_go_on(const struct errors_word *e, const struct errors_rows *row
 static void what_is_passed_over_leads_nowhere(void **state)
 {
 	(void)state;
-	for (unsigned i = 0; i < 4000; i++) {
+	for (unsigned i = 0; i < (unit_thorough() ? 4000 : 700); i++) {
 		struct word w = random_word(1 + roll_below(9), ARRAY_LEN(letters));
 		struct word t = changed_word(&w, roll_below(4), ARRAY_LEN(letters));
 		struct errors_word e;

@@ -634,7 +634,7 @@ static void ask_many(struct world *w, unsigned queries, int depth)
 {
 	struct answer *answers = mem_array(w->model.docs + 1, sizeof *answers);
 	size_t found = 0;
-	queries /= unit_thorough() ? 1 : 24;
+	queries /= unit_thorough() ? 1 : 36;
 	for (unsigned i = 0; i < queries; i++) {
 		struct arena arena = ARENA_INIT((size_t)1 << 30);
 		found += ask_tree(w, make_tree(w, &arena, (int)throw_dice((size_t)depth + 1)),
@@ -675,7 +675,7 @@ static void many_documents(void **state)
 	(void)state;
 	seed = 99;
 	struct world w = {0};
-	open_world(&w, "many", "", 3000, 2);
+	open_world(&w, "many", "", unit_thorough() ? 3000 : 1200, 2);
 	ask_many(&w, 240, 1);
 	close_world(&w);
 }
@@ -687,7 +687,7 @@ static void a_phrase_of_many_patterns(void **state)
 	static const char *const globs[] = {"*", "?*", "*a*", "a*"};
 	seed = 77;
 	struct world w = {0};
-	open_world(&w, "wide", "", 2400, 1);
+	open_world(&w, "wide", "", unit_thorough() ? 2400 : 1400, 1);
 	struct answer *answers = mem_array(w.model.docs + 1, sizeof *answers);
 	size_t found = 0;
 	for (unsigned i = 0; i < (unit_thorough() ? 3u : 1u); i++) {

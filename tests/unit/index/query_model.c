@@ -341,7 +341,7 @@ static void ask_many(struct world *w, unsigned queries, void (*make)(struct buf 
 	struct model_answer *answers = mem_array(w->model.docs + 1, sizeof *answers);
 	struct buf text = BUF_INIT(1 << 16);
 	size_t found = 0;
-	queries /= unit_thorough() ? 1 : 4;
+	queries /= unit_thorough() ? 1 : 8;
 	for (unsigned i = 0; i < queries; i++) {
 		buf_clear(&text);
 		make(&text);
@@ -416,7 +416,8 @@ static void many_documents_plain_queries(void **state)
 	seed = 31415926;
 	for (unsigned round = 0; round < 2; round++) {
 		struct world w = {.ranks = round, .longest = 12};
-		open_world(&w, round ? "many1" : "many0", 6000, round ? 5 : 1);
+		open_world(&w, round ? "many1" : "many0", unit_thorough() ? 6000 : 3000,
+			   round ? 5 : 1);
 		ask_many(&w, 1200, plain_query);
 		ask_many(&w, 200, any_query);
 		close_world(&w);

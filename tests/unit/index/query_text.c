@@ -331,7 +331,7 @@ static void ask_many(const char *name, const char *language, unsigned commits, u
 	struct world w = {0};
 	size_t found = 0;
 	open_world(&w, name, language, commits);
-	queries /= unit_thorough() ? 1 : 8;
+	queries /= unit_thorough() ? 1 : 16;
 	for (unsigned i = 0; i < queries; i++)
 		found += ask_tree(&w);
 	assert_true(found > queries / 4);

@@ -343,7 +343,7 @@ static void random_patterns_agree_with_the_model(void **state)
 	struct err err;
 	struct model m = {.text = BUF_INIT(1 << 10)};
 	struct buf pattern = BUF_INIT(1 << 14);
-	int patterns = unit_thorough() ? 100000 : 500;
+	int patterns = unit_thorough() ? 100000 : 300;
 	assert_int_equal(0, token_rules_open(&rules, STR(""), &err));
 	for (int round = 0; round < patterns; round++) {
 		struct rx *rx = NULL;

@@ -190,13 +190,13 @@ static void compare_many(unsigned segments, unsigned rounds, const struct token_
 static void terms_are_those_of_plain_code(void **state)
 {
 	(void)state;
-	compare_many(unit_thorough() ? 10 : 2, unit_thorough() ? 2000 : 80, rules);
+	compare_many(unit_thorough() ? 10 : 2, unit_thorough() ? 2000 : 50, rules);
 }
 
 static void words_as_written_are_compared_where_terms_are_stems(void **state)
 {
 	(void)state;
-	compare_many(2, unit_thorough() ? 2000 : 40, english);
+	compare_many(2, unit_thorough() ? 2000 : 25, english);
 }
 
 /* Expressions that lie within a word: with literals, with several, with none, too short ones. */
@@ -213,7 +213,8 @@ static void expressions_find_the_words_they_match(void **state)
 		struct err err;
 		size_t at;
 		bool exact = i % 2, stemmed = roll_below(3) == 0;
-		struct segment *s = random_segment(40, stemmed ? english : rules, &arena);
+		struct segment *s = random_segment(unit_thorough() ? 40 : 14,
+						   stemmed ? english : rules, &arena);
 		struct rx *rx;
 		assert_int_equal(rx_compile(&rx, str_of(patterns[i / 2]), !exact, &at, &err), 0);
 		struct terms_want want = {.kind = TERMS_MATCH, .exact = exact, .rx = rx};
@@ -245,7 +246,7 @@ static void walks_end_when_it_is_late(void **state)
 	struct arena arena = ARENA_INIT(SIZE_MAX);
 	struct err err;
 	struct buf text = BUF_INIT(1 << 22);
-	for (unsigned i = 0; i < 100000; i++)
+	for (unsigned i = 0; i < (unit_thorough() ? 100000 : 70000); i++)
 		buf_printf(&text, "%c%c%u ", 'a' + (int)(i % 26), 'a' + (int)(i / 26 % 26), i);
 	struct words_attr attr = {STR("Full-Text"), buf_str(&text)};
 	struct words_doc doc = {.key = STR("k"), .attr = &attr, .n = 1};

@@ -36,6 +36,8 @@ WANTED = [
     (("manpages", "debian-policy"), False),
     (("prometheus",), False),
     (("chromium", "fonts-dejavu-core"), False),
+    (("glimpse",), False),
+    (("ripgrep",), False),
 ]
 PROGRAMS = ("usr/sbin", "usr/bin", "sbin", "bin")
 LIBRARIES = ("usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib",

@@ -271,10 +271,12 @@ int dict_scan_enter(struct dict_scan *d, uint32_t block, struct err *err)
 {
 	d->block = block;
 	d->nth = d->length = 0;
-	int rc = dict_enter_block(d->segment, block, &d->place, &d->terms, err);
-	for (const uint8_t *p = d->place.p + 64; rc == 0 && p < d->place.end; p += 64)
-		__builtin_prefetch(p);
-	return rc;
+	if (dict_enter_block(d->segment, block, &d->place, &d->terms, err) < 0)
+		return -1;
+	size_t n = (size_t)(d->place.end - d->place.p);
+	for (size_t i = 64; i < n; i += 64)
+		__builtin_prefetch(d->place.p + i);
+	return 0;
 }
 
 int dict_scan_bad(const struct dict_scan *d, struct err *err)

@@ -18,9 +18,12 @@ void rank_norms(struct rank_norms *ret, uint64_t docs, uint64_t weighted_length)
 		ret->of[code] = (float)(least + step * (double)code);
 	/* As words_length_of() has them, eight of the same power of two at a time: this is done
 	 * for every query. */
-	for (double power = 2; code < 256; code += STEPS, power *= 2)
+	double power = 1;
+	for (; code < 256; code += STEPS) {
+		power *= 2;
 		for (unsigned i = 0; i < STEPS; i++)
 			ret->of[code + i] = (float)(least + step * ((double)(STEPS + i) * power));
+	}
 }
 
 float rank_weight(uint64_t docs, uint64_t df)

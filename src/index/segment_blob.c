@@ -139,7 +139,8 @@ static int blob_index_make(struct segment *s, struct blob_index **ret, struct er
 /* Of two threads that make it at the same time, one throws its own away. */
 static int blob_index_of(struct segment *s, const struct blob_index **ret, struct err *err)
 {
-	struct blob_index *b = atomic_load_explicit(&s->blob, memory_order_acquire), *made;
+	struct blob_index *b = atomic_load_explicit(&s->blob, memory_order_acquire);
+	struct blob_index *made = NULL;
 	if (b) {
 		*ret = b;
 		return 0;

@@ -230,6 +230,13 @@ static int find_pieces(struct terms_finder *f)
 	return terms_blob_parts(f, &parts, NULL);
 }
 
+static bool is_near_word(const struct terms_finder *f)
+{
+	const struct str word = f->text.word;
+	return f->want->k == 1 && !f->want->swaps && word.n >= TERMS_NEAR_LEAST &&
+	       segment_is_ascii(word);
+}
+
 static int find_errors(struct terms_finder *f)
 {
 	const struct terms_want *want = f->want;
@@ -241,6 +248,8 @@ static int find_errors(struct terms_finder *f)
 					   : terms_walk_errors(f, NULL);
 	if (open || want->k > 2)
 		return find_pieces(f);
+	if (is_near_word(f))
+		return terms_near_word(f);
 	return want->k == 2 && f->text.errors.chars > 2 ? find_two_errors(f)
 							: terms_walk_errors(f, NULL);
 }

@@ -123,3 +123,11 @@ int terms_blob_parts(struct terms_finder *f, const struct terms_parts *parts,
 int terms_blob_errors(struct terms_finder *f);
 /* Of f->text: how long the terms may be. */
 void terms_blob_lengths(const struct terms_finder *f, struct terms_parts *ret);
+
+/* terms_near.c: in the blob. */
+
+enum { TERMS_NEAR_LEAST = 3 };
+
+/* Those within one error of f->text, a whole word of ASCII with at least TERMS_NEAR_LEAST letters,
+ * without swaps. */
+int terms_near_word(struct terms_finder *f);

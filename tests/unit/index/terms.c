@@ -296,6 +296,149 @@ static void walks_end_when_it_is_late(void **state)
 	arena_free(&arena);
 }
 
+static struct segment *segment_of_text(struct str text)
+{
+	struct err err;
+	struct words_settings settings;
+	words_settings_default(&settings);
+	struct invert *inv = invert_new(&settings, rules);
+	struct words_attr attr = {STR("Full-Text"), text};
+	struct words_doc doc = {.key = STR("http://host/"), .attr = &attr, .n = 1};
+	assert_int_equal(invert_add(inv, &doc, &err), 0);
+	return written_segment(&inv);
+}
+
+static size_t check_one_error(struct segment *s, struct str word)
+{
+	struct terms_want want = {.kind = TERMS_ERRORS, .word = word, .rules = rules, .k = 1};
+	return terms_check(s, SEGMENT_COMBINED, &want, rules);
+}
+
+static void add_letter(struct buf *b, unsigned letters)
+{
+	static const char *const letter[] = {
+		"a", "b", "c", "\xd0\xb6", "\xe1\x83\x90", "\xd1\x8f", "\xf0\x90\x90\xa8", "z"};
+	buf_add_text(b, letter[roll_below(letters)]);
+}
+
+/* Words of few letters, so that most of those within an error are there. */
+static struct segment *dense_segment(unsigned words, unsigned letters)
+{
+	struct buf b = BUF_INIT(1 << 20);
+	for (unsigned i = 0; i < words; i++) {
+		unsigned n = 1 + roll_below(6), wide = roll_below(2) ? roll_below(n) : n;
+		for (unsigned k = 0; k < n; k++)
+			add_letter(&b, k == wide ? letters : MIN(letters, 3u));
+		buf_add_byte(&b, ' ');
+	}
+	struct segment *s = segment_of_text(buf_str(&b));
+	buf_free(&b);
+	return s;
+}
+
+static void one_error_is_found_where_terms_are_dense(void **state)
+{
+	(void)state;
+	for (unsigned round = 0; round < 4; round++) {
+		struct segment *s = dense_segment(round % 2 ? 3000 : 150, round < 2 ? 8 : 3);
+		struct buf b = BUF_INIT(1 << 10);
+		size_t found = 0;
+		for (unsigned i = 0; i < (unit_thorough() ? 1000 : 40); i++) {
+			unsigned n = 2 + roll_below(6);
+			buf_clear(&b);
+			for (unsigned k = 0; k < n; k++)
+				add_letter(&b, roll_below(20) ? 3 : 8);
+			found += check_one_error(s, buf_str(&b));
+		}
+		static const char *const ends[] = {"aaa",   "aaaa", "aaaaaa", "cccc", "cccccc",
+						   "zzzz",  "0000", "abab",   "aab",  "bba",
+						   "aaabb", "zabc", "abcz",   "00",   "aa"};
+		for (size_t i = 0; i < ARRAY_LEN(ends); i++)
+			found += check_one_error(s, str_of(ends[i]));
+		assert_true(found > 100);
+		buf_free(&b);
+		segment_close(&s);
+	}
+}
+
+/* As long as terms can be, and an index of one word, where most lengths have no terms. */
+static void one_error_is_found_at_the_limits(void **state)
+{
+	(void)state;
+	struct buf b = BUF_INIT(1 << 20), word = BUF_INIT(1 << 10);
+	size_t found = 0;
+	for (unsigned n = TOKEN_TERM_MOST - 3; n <= TOKEN_TERM_MOST; n++)
+		for (unsigned i = n % 3; i <= n; i += 4) {
+			buf_fill(&b, 'a', i);
+			buf_add_text(&b, i % 5 == 1 ? "\xd0\xb6" : i % 5 == 2 ? "ab" : "b");
+			buf_fill(&b, 'a', n - MIN(i + 1, n));
+			buf_add_byte(&b, ' ');
+		}
+	struct segment *s = segment_of_text(buf_str(&b)), *one = segment_of_text(STR("abcd"));
+	for (unsigned n = TOKEN_TERM_MOST - 4; n <= TOKEN_TERM_MOST; n++) {
+		buf_clear(&word);
+		buf_fill(&word, 'a', n);
+		assert_true(check_one_error(s, buf_str(&word)) > 10);
+		word.p[n - 1] = 'b';
+		found += check_one_error(s, buf_str(&word));
+		word.p[n / 2] = 'b';
+		found += check_one_error(s, buf_str(&word));
+	}
+	assert_true(found > 0);
+	static const char *const near[] = {"abcd", "abc", "bcd", "abcde", "xabcd", "abxcd", "xbcd"};
+	for (size_t i = 0; i < ARRAY_LEN(near); i++)
+		assert_int_equal(check_one_error(one, str_of(near[i])), 1);
+	static const char *const far[] = {"ab", "abdc", "abcdef", "wxyz",
+					  "\xd0\xb6"
+					  "bc"};
+	for (size_t i = 0; i < ARRAY_LEN(far); i++)
+		assert_int_equal(check_one_error(one, str_of(far[i])), 0);
+	segment_close(&s);
+	segment_close(&one);
+	buf_free(&b);
+	buf_free(&word);
+}
+
+/* At each letter of the word many terms go on otherwise; some of them fit. */
+static void one_error_is_given_up_when_it_is_late(void **state)
+{
+	enum { LETTERS = 120 };
+	static const char others[] = "bcdefghijklmnopqrstuvwxyz0123456789";
+	struct arena arena = ARENA_INIT((size_t)1 << 30);
+	struct buf b = BUF_INIT(4 << 20), word = BUF_INIT(LETTERS);
+	struct terms_found *found;
+	size_t all, n;
+	bool cut;
+	struct err err;
+	(void)state;
+	for (unsigned i = 0; i < LETTERS; i++)
+		for (const char *c = others; *c; c++) {
+			for (unsigned more = 0; more < 2; more++) {
+				buf_fill(&b, 'a', i);
+				buf_add_byte(&b, *c);
+				buf_fill(&b, *c == 'z' ? 'a' : 'b', LETTERS - 1 - i + more);
+				buf_add_byte(&b, ' ');
+			}
+		}
+	struct segment *s = segment_of_text(buf_str(&b));
+	buf_fill(&word, 'a', LETTERS);
+	struct terms_want want = {.kind = TERMS_ERRORS, .word = buf_str(&word), .k = 1};
+	struct patience patience = {.late_at = UINT32_MAX};
+	assert_int_equal(terms_find(s, SEGMENT_COMBINED, &want, &arena, SIZE_MAX, out_of_patience,
+				    &patience, &found, &all, &cut, &err),
+			 0);
+	assert_true(!cut && all >= 2 * LETTERS && patience.asked > 0);
+	patience = (struct patience){.late_at = 1};
+	assert_int_equal(terms_find(s, SEGMENT_COMBINED, &want, &arena, SIZE_MAX, out_of_patience,
+				    &patience, &found, &n, &cut, &err),
+			 0);
+	assert_true(cut && n < all && patience.asked <= 3);
+	segment_close(&s);
+	buf_free(&b);
+	buf_free(&word);
+	arena_free(&arena);
+}
+
 /* Words that are as long as terms can be: few of them are many bytes. */
 static struct segment *long_segment(unsigned words)
 {
@@ -365,6 +508,9 @@ int main(void)
 		cmocka_unit_test(words_as_written_are_compared_where_terms_are_stems),
 		cmocka_unit_test(expressions_find_the_words_they_match),
 		cmocka_unit_test(walks_end_when_it_is_late),
+		cmocka_unit_test(one_error_is_found_where_terms_are_dense),
+		cmocka_unit_test(one_error_is_found_at_the_limits),
+		cmocka_unit_test(one_error_is_given_up_when_it_is_late),
 	};
 	return cmocka_run_group_tests(tests, open_rules, close_rules);
 }

@@ -102,10 +102,14 @@ static size_t words_of_docs(const struct making *m)
 	return ((size_t)m->docs + 63) / 64;
 }
 
+/* Bytes that are written may be any of *m to the compiler, which would read it each time. */
 static void add_tfs(struct making *m, const uint32_t *doc, const uint32_t *tf, uint32_t n)
 {
-	for (uint32_t i = 0; i < n; i++)
-		m->tf[doc[i]] = (uint8_t)MIN(m->tf[doc[i]] + tf[i], (uint32_t)SEGMENT_TF_MOST);
+	uint8_t *sum = m->tf;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t at = doc[i], more = sum[at] + tf[i];
+		sum[at] = (uint8_t)MIN(more, (uint32_t)SEGMENT_TF_MOST);
+	}
 }
 
 static void add_dense(struct making *m, const uint32_t *doc, const uint32_t *tf, uint32_t n,
@@ -152,8 +156,10 @@ static bool add_postings(struct making *m, const uint32_t *doc, const uint32_t *
 		return true;
 	}
 	VEC_ROOM(m->key, m->key_room, m->keys + n);
+	uint64_t *key = m->key + m->keys;
 	for (uint32_t i = 0; i < n; i++)
-		m->key[m->keys++] = (uint64_t)doc[i] << 16 | errors << 8 | tf[i];
+		key[i] = (uint64_t)doc[i] << 16 | errors << 8 | tf[i];
+	m->keys += n;
 	return true;
 }
 
@@ -355,6 +361,12 @@ static inline uint64_t present_bits(const struct making *m, size_t word)
 	return bits;
 }
 
+static void gather_bytes(const uint8_t *from, const uint32_t *doc, size_t n, uint8_t *to)
+{
+	for (size_t i = 0; i < n; i++)
+		to[i] = from[doc[i]];
+}
+
 static void sweep_docs(struct making *m, struct exec_union *u)
 {
 	size_t words = words_of_docs(m), df = 0, n = 0;
@@ -362,15 +374,16 @@ static void sweep_docs(struct making *m, struct exec_union *u)
 		df += (size_t)__builtin_popcountll(present_bits(m, w));
 	if (!union_room(m, u, df))
 		return;
+	uint32_t *docs = u->docs;
 	for (size_t w = 0; w < words && !(w % SWEEP == 0 && exec_late(m->e)); w++)
-		for (uint64_t left = present_bits(m, w); left; left &= left - 1, n++) {
-			uint32_t doc = (uint32_t)(w * 64 + (size_t)__builtin_ctzll(left));
-			u->docs[n] = doc;
-			if (m->tfs)
-				u->tf[n] = m->tf[doc];
-			if (m->errors)
-				u->errors[n] = (uint8_t)(NEAREST - m->near[doc]);
-		}
+		for (uint64_t left = present_bits(m, w); left; left &= left - 1, n++)
+			docs[n] = (uint32_t)(w * 64 + (size_t)__builtin_ctzll(left));
+	if (m->tfs)
+		gather_bytes(m->tf, docs, n, u->tf);
+	if (m->errors)
+		gather_bytes(m->near, docs, n, u->errors);
+	for (size_t i = 0; m->errors && i < n; i++)
+		u->errors[i] = (uint8_t)(NEAREST - u->errors[i]);
 	if (n == df) {
 		end_blocks(u);
 		return;

@@ -162,8 +162,7 @@ int postings_docs(struct postings *p, uint32_t block, uint32_t ret[SEGMENT_BLOCK
 		ret[0] = p->one.doc;
 		good = true;
 	}
-	for (uint32_t i = n; i < SEGMENT_BLOCK; i++)
-		ret[i] = UINT32_MAX;
+	memset(ret + n, 0xff, (SEGMENT_BLOCK - n) * sizeof *ret);
 	return good ? 0 : postings_damaged(p, block, err);
 }
 
@@ -173,15 +172,15 @@ static void fill_ones(uint32_t n, uint32_t ret[SEGMENT_BLOCK])
 		ret[i] = 1;
 }
 
-/* Everything that a frequency is looked up in has 256 places. Places after the n-th are 0. */
+/* Everything that a frequency is looked up in has 256 places. */
 static bool all_frequencies(const uint32_t tf[SEGMENT_BLOCK], uint32_t n)
 {
 	uint32_t all = 0, zeroes = 0;
-	for (uint32_t i = 0; i < SEGMENT_BLOCK; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		all |= tf[i];
 		zeroes += tf[i] == 0;
 	}
-	return all <= SEGMENT_TF_MOST && zeroes == SEGMENT_BLOCK - n;
+	return all <= SEGMENT_TF_MOST && zeroes == 0;
 }
 
 int postings_tfs(struct postings *p, uint32_t block, uint32_t ret[SEGMENT_BLOCK], struct err *err)
@@ -199,8 +198,8 @@ int postings_tfs(struct postings *p, uint32_t block, uint32_t ret[SEGMENT_BLOCK]
 		fill_ones(n, ret);
 	else if (!numbers_get(from, end, n, ret))
 		return postings_damaged(p, block, err);
-	for (uint32_t i = n; i < SEGMENT_BLOCK; i++)
-		ret[i] = 0;
+	/* Most lists that a pattern unites have but a few documents. */
+	memset(ret + n, 0, (SEGMENT_BLOCK - n) * sizeof *ret);
 	return all_frequencies(ret, n) ? 0 : postings_damaged(p, block, err);
 }
 

@@ -163,7 +163,7 @@ struct exec {
 	struct token_rules *rules;    /* opened here, where the query brings none */
 	struct exec_match *matches;   /* to be closed */
 	bool watched;                 /* there is a deadline, or somebody may cancel it */
-	uint32_t ticks;
+	size_t ticks;
 
 	struct exec_term *term;
 	uint32_t terms, terms_room;
@@ -376,7 +376,8 @@ static inline bool exec_deleted(const struct exec *e, uint32_t doc)
 }
 /* Looks at the clock now and then, and at the cancel flag. true: stop. */
 bool exec_late(struct exec *e);
-bool exec_late_now(void *e); /* the same at once: before what takes long */
+bool exec_late_by(struct exec *e, size_t work); /* that is worth so many steps */
+bool exec_late_now(void *e);                    /* the same at once: before what takes long */
 /* words_query.c: all segments, one after the other. */
 int exec_segments(struct exec *e);
 int exec_fail(struct exec *e);

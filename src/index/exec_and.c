@@ -155,6 +155,8 @@ static void take_candidate(struct exec *e, struct and_run *a, uint32_t i)
 	for (uint32_t k = 0; k < a->rests; k++)
 		if (!exec_tree_matches(e, a->rest[k], doc))
 			return;
+	if (a->rests && e->cut) /* see exec_tree_run() */
+		return;
 	for (uint32_t k = 0; k < a->rests; k++)
 		score += exec_tree_score(e, a->rest[k], doc);
 	if (score + e->rank_most < e->need)

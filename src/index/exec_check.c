@@ -7,6 +7,10 @@
 #include <emmintrin.h>
 #endif
 
+/* A document may have many positions, and a query many phrases: one check after the other takes
+ * long with a single document. */
+enum { POSITIONS_A_STEP = 64 };
+
 struct place {
 	struct exec_list *list; /* over all attributes */
 	bool own;               /* the list is sought here, not by the caller */
@@ -285,6 +289,8 @@ static void keep_word(struct exec_check *c, const struct place *p, uint32_t word
 
 bool exec_check(struct exec *e, struct exec_check *c, uint32_t doc)
 {
+	if (exec_late(e))
+		return false;
 	e->count.checks++;
 	if (c->loose)
 		return exec_loose(e, c->loose, doc);
@@ -293,7 +299,7 @@ bool exec_check(struct exec *e, struct exec_check *c, uint32_t doc)
 	for (uint32_t i = 0; i < c->words; i++) {
 		uint32_t word = c->order[i];
 		const struct place *p = place_of(e, c, word, doc);
-		if (!p)
+		if (!p || exec_late_by(e, p->n / POSITIONS_A_STEP))
 			return false;
 		if (i == 0)
 			starts_of(c, p, word);

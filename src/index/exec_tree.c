@@ -358,6 +358,8 @@ void exec_tree_run(struct exec *e, const struct exec_node *root)
 	for (uint32_t doc = 0; (doc = exec_tree_seek(e, t, doc)) != NO_DOC; doc++) {
 		if (exec_deleted(e, doc))
 			continue;
+		if (e->cut) /* what was not looked at may be what NOT takes away */
+			break;
 		if (has_enough(e)) {
 			e->stopped = true;
 			break;

@@ -31,11 +31,20 @@ bool exec_late_now(void *ctx)
 	return e->cut;
 }
 
+bool exec_late_by(struct exec *e, size_t work)
+{
+	if (!e->watched || e->cut)
+		return e->cut;
+	e->ticks += work;
+	if (e->ticks < TICKS)
+		return false;
+	e->ticks = 0;
+	return exec_late_now(e);
+}
+
 bool exec_late(struct exec *e)
 {
-	if (!e->watched || e->cut || ++e->ticks % TICKS)
-		return e->cut;
-	return exec_late_now(e);
+	return exec_late_by(e, 1);
 }
 
 /* Absent numbers are below all others. */

@@ -2,6 +2,7 @@
  * order is looked at in query_model.c. */
 #include "../scratch.h"
 #include "../unit.h"
+#include "base/ascii.h"
 #include "index/token.h"
 #include "index/words.h"
 
@@ -245,6 +246,45 @@ static void time_that_is_up_gives_the_best_so_far(void **state)
 	words_close(&r);
 }
 
+/* Each phrase reads all positions of a document, and one document is enough to take long. */
+static void time_is_up_among_the_phrases_of_a_document(void **state)
+{
+	(void)state;
+	struct words_writer *w = writer_of("phrases");
+	struct buf text = BUF_INIT(1 << 20), ask = BUF_INIT(1 << 16);
+	for (unsigned i = 0; i < 20000; i++)
+		buf_printf(&text, "one two%u ", i % 7);
+	put(w, "k", STR("full-text"), buf_str(&text));
+	for (unsigned i = 0; i < 150; i++)
+		buf_printf(&ask, "%s\"one two%u one two%u\"", i ? " OR " : "", i % 7, (i + 3) % 7);
+	struct words_reader *r = reader_of(&w, "phrases");
+	struct query q = parsed(buf_text(&ask));
+	q.budget_us = 1;
+	q.explain = true;
+	struct hits hits = answered(r, &q);
+	assert_true(hits.cut);
+	size_t at = str_find(hits.explain, STR(" checks of positions"));
+	assert_true(at < hits.explain.n);
+	while (at > 0 && ascii_is_digit(hits.explain.p[at - 1]))
+		at--;
+	assert_true(strtoul(hits.explain.p + at, NULL, 10) < 10);
+	/* nor is a document told that has what was to be taken away, but was not looked at */
+	buf_clear(&ask);
+	buf_add_text(&ask, "* -(");
+	for (unsigned i = 0; i < 150; i++)
+		buf_printf(&ask, "%s\"one two%u one two%u\"", i ? " OR " : "", i % 7, (i + 3) % 7);
+	buf_add_text(&ask, " OR \"one two0 one two1\")");
+	q = parsed(buf_text(&ask));
+	q.budget_us = 1;
+	hits = answered(r, &q);
+	assert_true(hits.cut);
+	assert_int_equal(0, hits.n);
+	arena_clear(&arena);
+	words_close(&r);
+	buf_free(&text);
+	buf_free(&ask);
+}
+
 /* Where every document that is looked at matches, nothing else looks at the clock. */
 static void time_is_up_also_in_other_orders(void **state)
 {
@@ -355,6 +395,7 @@ int main(void)
 		cmocka_unit_test(dates_far_away_are_dates),
 		cmocka_unit_test(odd_documents_are_found),
 		cmocka_unit_test(time_that_is_up_gives_the_best_so_far),
+		cmocka_unit_test(time_is_up_among_the_phrases_of_a_document),
 		cmocka_unit_test(time_is_up_also_in_other_orders),
 		cmocka_unit_test(totals_are_exact_where_that_is_asked_for_or_free),
 		cmocka_unit_test(an_explanation_adds_up),

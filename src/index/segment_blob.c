@@ -164,6 +164,7 @@ int segment_blob(struct segment *s, uint32_t length, struct segment_blob *ret, s
 	ENSURE(length > 0 && length <= TOKEN_TERM_MOST);
 	if (blob_index_of(s, &b, err) < 0)
 		return -1;
+	ENSURE(b);
 	uint64_t from = b->at[length], n = b->at[length + 1] - from;
 	if (b->made)
 		p = (const uint8_t *)b->made + from;

@@ -139,6 +139,7 @@ struct query_options {
 	bool best;      /* as if "~" stood after each, whatever `errors` says */
 	bool parts;     /* as the node's */
 	bool forgive;
+	bool classic; /* the Broker's grammar in place of ours: doc/query.md, "Classic" */
 };
 
 /* Reads a query. Limit, offset and the like are left for the caller to set: limit is 10, all else

@@ -1,0 +1,45 @@
+/* What the administrator asks of the thread that collects, from any thread of the process: a box of
+ * orders. The collecting thread does one between two steps, with its collector; who gave it waits
+ * until then. Orders that take long (collecting, building the index again) are begun, and the
+ * words that come back say so. */
+#pragma once
+#include "base/buf.h"
+#include "broker/collector.h"
+
+enum control_kind {
+	CONTROL_COLLECT, /* asks all points now */
+	CONTROL_CLEAN,   /* drops what has expired, then gives back the space of dead records */
+	CONTROL_FULL,    /* builds the index again, while the old one answers */
+	CONTROL_INDEX,   /* commits, and tells the index what it lacks */
+	CONTROL_ADD,     /* takes the objects of a file of SOIF: `text` is its path */
+	CONTROL_DROP,    /* drops the objects with these oids */
+	CONTROL_SET,     /* sets a variable: `text`, `value` */
+	CONTROL_RESTART, /* reads the configuration again */
+	CONTROL_SHUTDOWN,
+};
+
+struct control_order {
+	enum control_kind kind;
+	struct str text, value;
+	const uint32_t *oid;
+	size_t oids;
+};
+
+struct control;
+
+struct control *control_new(void);
+void control_free(struct control **c);
+
+/* Gives an order and waits until it is done or begun; at most wait_us. out: what there is to say of
+ * it, one line without its end. ERR_USAGE: it cannot be done as asked. ERR_BUSY: the collecting
+ * thread did not come to it in time, or ends; then it is not done later either. */
+int control_do(struct control *c, const struct control_order *order, int64_t wait_us,
+	       struct buf *out, struct err *err);
+
+/* For the collecting thread. Readable while an order waits. */
+int control_fd(const struct control *c);
+enum control_then { CONTROL_GO_ON, CONTROL_THEN_RESTART, CONTROL_THEN_END };
+/* Does the orders that wait. collector: NULL while there is none, which refuses what needs one. A
+ * negative value: a store failed, as of collector_step(). */
+int control_run(struct control *c, struct collector *collector, enum control_then *ret,
+		struct err *err);

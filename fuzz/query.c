@@ -18,6 +18,8 @@ static void check_words(const struct query_node *node)
 	ENSURE(node->errors <= (int)query_errors_most(node));
 	ENSURE(node->errors >= QUERY_ERRORS_BEST);
 	ENSURE(!patterns || (node->errors == 0 && !node->parts && !node->forgive && !node->plain));
+	ENSURE(!node->whole || (node->exact && node->attribute.n && node->errors == 0 &&
+				!node->parts && !node->forgive && !node->plain));
 }
 
 static uint32_t check_node(const struct query_node *node, int depth)

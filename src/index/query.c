@@ -4,7 +4,8 @@
  *   all      = not { [AND] not }
  *   not      = { NOT | "-" } operand
  *   operand  = "(" any ")" | name ":" not | name ( "<" | "<=" | ">" | ">=" ) value
- *            | value ".." value (after a name) | near | [ "=" ] "/" expression "/" | "*"
+ *            | name "<=>" value | value ".." value (after a name) | near
+ *            | [ "=" ] "/" expression "/" | "*"
  *   near     = words { NEAR/n words }
  *   words    = [ "=" ] ( word | phrase ) [ "~" [ k ] ]
  *
@@ -278,6 +279,34 @@ static int read_written(struct parser *p, struct written *ret)
 	return 0;
 }
 
+static struct str lower_name(struct parser *p, struct str name)
+{
+	char *copy = arena_text(p->arena, name);
+	for (size_t i = 0; i < name.n; i++)
+		copy[i] = ascii_lower(copy[i]);
+	return (struct str){copy, name.n};
+}
+
+/* Whole words as they are written, whatever the options say. */
+static int parse_as_written(struct parser *p, struct str name, size_t at, struct query_node **ret)
+{
+	struct str outer = p->attribute;
+	bool exact = p->exact;
+	struct written w = {.at = p->at + (peek_byte(p) == '"')};
+	if (word_or_quoted(p, &w.text) < 0)
+		return -1;
+	p->attribute = lower_name(p, name);
+	p->exact = true;
+	int rc = words_of(p, &w, at, ret);
+	p->attribute = outer;
+	p->exact = exact;
+	if (rc == 0 && *ret) {
+		(*ret)->plain = false;
+		(*ret)->whole = true;
+	}
+	return rc;
+}
+
 /* A word or a phrase, "=" before it or not. */
 static int parse_words(struct parser *p, struct query_node **ret)
 {
@@ -368,26 +397,14 @@ static int parse_name(struct parser *p, struct str *ret_name)
 	return c;
 }
 
-static struct str lower_name(struct parser *p, struct str name)
-{
-	char *copy = arena_text(p->arena, name);
-	for (size_t i = 0; i < name.n; i++)
-		copy[i] = ascii_lower(copy[i]);
-	return (struct str){copy, name.n};
-}
-
 static bool value_is_one(const struct query_value *v)
 {
 	return v->is_number || v->is_period;
 }
 
-static int parse_compare(struct parser *p, struct str name, size_t at, struct query_node **ret)
+static int compare_of(struct parser *p, struct str name, enum query_relation relation, size_t at,
+		      struct query_node **ret)
 {
-	bool less = peek_byte(p) == '<';
-	p->at++;
-	bool equal = peek_byte(p) == '=';
-	p->at += equal;
-	skip_blanks(p);
 	struct str text;
 	size_t value_at = p->at;
 	if (word_or_quoted(p, &text) < 0)
@@ -402,9 +419,28 @@ static int parse_compare(struct parser *p, struct str name, size_t at, struct qu
 		return -1;
 	(*ret)->attribute = lower_name(p, name);
 	(*ret)->value = value;
-	(*ret)->relation =
-		less ? (equal ? QUERY_AT_MOST : QUERY_LESS) : (equal ? QUERY_AT_LEAST : QUERY_MORE);
+	(*ret)->relation = relation;
 	return 0;
+}
+
+static int parse_compare(struct parser *p, struct str name, size_t at, struct query_node **ret)
+{
+	size_t operator_at = p->at;
+	bool less = peek_byte(p) == '<';
+	p->at++;
+	bool equal = peek_byte(p) == '=';
+	p->at += equal;
+	bool as_written = less && equal && peek_byte(p) == '>';
+	p->at += as_written;
+	skip_blanks(p);
+	if (as_written && peek_byte(p) != '"' && ends_word(peek_byte(p)))
+		return REFUSE(p, operator_at, "'<=>' needs a word or a phrase after it");
+	if (as_written)
+		return parse_as_written(p, name, at, ret);
+	return compare_of(p, name,
+			  less ? (equal ? QUERY_AT_MOST : QUERY_LESS)
+			       : (equal ? QUERY_AT_LEAST : QUERY_MORE),
+			  at, ret);
 }
 
 /* "10k..2M", either end of which may be missing. 1: it is not a range. */

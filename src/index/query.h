@@ -88,6 +88,8 @@ struct query_node {
 	bool parts;    /* the first may be the end of a longer word, the last the beginning of
 			* one; a word alone, and each of NEAR, any part of it */
 	bool forgive;  /* words that hardly any document has also mean their neighbours */
+	bool whole;    /* WORD, PHRASE: whole words as they are written, whatever the options say;
+			* `exact` is set too, and there is an attribute */
 	bool plain;    /* it has no "~", "*" or "?" of its own: the three are as the options say */
 	uint32_t distance; /* NEAR */
 	struct str match;  /* MATCH: what stands between the slashes */

@@ -34,6 +34,11 @@ void query_print_quoted(const struct query_node *node, struct buf *out)
 
 static void print_words(const struct query_node *node, struct buf *out)
 {
+	if (node->whole) {
+		buf_printf(out, STR_FMT " <=> ", STR_ARG(node->attribute));
+		query_print_quoted(node, out);
+		return;
+	}
 	print_attribute(node, out);
 	buf_add_text(out, node->exact ? "=" : "");
 	query_print_quoted(node, out);

@@ -19,7 +19,7 @@ static inline bool query_same(const struct query_node *a, const struct query_nod
 {
 	bool same = a->op == b->op && str_eq(a->attribute, b->attribute) && a->exact == b->exact &&
 		    a->filter == b->filter && a->errors == b->errors && a->parts == b->parts &&
-		    a->forgive == b->forgive && a->plain == b->plain &&
+		    a->forgive == b->forgive && a->whole == b->whole && a->plain == b->plain &&
 		    a->distance == b->distance && str_eq(a->match, b->match) &&
 		    a->words == b->words && a->kids == b->kids && a->relation == b->relation;
 	/* without an attribute no column can make a value of it */

@@ -1,5 +1,5 @@
 /* Queries in any bytes, with any options: refused with words, or a tree within its limits that can
- * be printed and read back as the same. */
+ * be printed and read back as the same, by the Broker's grammar and by our own. */
 #include "../tests/unit/index/query_same.h"
 #include "index/token.h"
 
@@ -48,13 +48,15 @@ static void check_query(struct str text, const struct query_options *options)
 	struct buf out = BUF_INIT(1 << 22);
 	static struct token_rules *rules; /* opened once: it takes longer than a query */
 	struct query q, again;
+	struct query_options grammar = *options;
 	struct err err = {0};
 	ENSURE(rules || token_rules_open(&rules, STR(""), &err) == 0);
 	if (query_parse(text, options, rules, &arena, &q, &err) == 0) {
 		ENSURE(check_node(q.root, 0) <= QUERY_NODES_MOST);
 		query_print(q.root, &out);
-		if (out.n <= QUERY_TEXT_MOST) {
-			ENSURE(query_parse(buf_str(&out), options, rules, &arena, &again, &err) ==
+		for (int i = 0; i <= options->classic && out.n <= QUERY_TEXT_MOST; i++) {
+			grammar.classic = i > 0;
+			ENSURE(query_parse(buf_str(&out), &grammar, rules, &arena, &again, &err) ==
 			       0);
 			ENSURE(query_same(q.root, again.root));
 			ENSURE(str_eq(q.notes, again.notes));
@@ -73,6 +75,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		{0},
 		{.errors = 3, .parts = true},
 		{.best = true, .forgive = true, .exact = true},
+		{.classic = true},
+		{.classic = true, .errors = 3, .parts = true, .forgive = true, .exact = true},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(options); i++)
 		check_query((struct str){(const char *)data, size}, &options[i]);

@@ -9,27 +9,14 @@
  *   near     = words { NEAR/n words }
  *   words    = [ "=" ] ( word | phrase ) [ "~" [ k ] ]
  *
+ * The Broker's grammar adds to it: query_classic.c.
+ *
  * What holds no words (a lone hyphen, an empty phrase) is as if it were not there: such parts are
  * NULL here and drop out of what they stand in. */
-#include "base/ascii.h"
-#include "index/query_inner.h"
+#include "index/query_parser.h"
 #include "index/token.h"
 
 #include <stdio.h>
-
-struct parser {
-	struct str text;
-	size_t at; /* of the next byte */
-	const struct token_rules *rules;
-	struct arena *arena;
-	struct err *err;
-	struct str attribute; /* that applies here */
-	bool exact;
-	uint32_t depth, nodes, matches;
-	struct query_options options;
-	struct buf notes;
-	uint32_t noted;
-};
 
 enum { NOTES_MOST = 10, NOTES_BYTES = 64 << 10 };
 
@@ -38,45 +25,6 @@ static int parse_any(struct parser *p, struct query_node **ret);
 size_t query_character(struct str text, size_t at)
 {
 	return 1 + str_utf8_count(str_head(text, at));
-}
-
-#define REFUSE(p, at, fmt, ...)                                                                    \
-	err_set((p)->err, ERR_USAGE, "query, character %zu: " fmt, query_character((p)->text, at), \
-		##__VA_ARGS__)
-
-/* -1: the end. */
-static int byte_at(const struct parser *p, size_t at)
-{
-	return at < p->text.n ? (unsigned char)p->text.p[at] : -1;
-}
-
-static int peek_byte(const struct parser *p)
-{
-	return byte_at(p, p->at);
-}
-
-static bool is_blank(int c)
-{
-	return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-static void skip_blanks(struct parser *p)
-{
-	while (is_blank(peek_byte(p)))
-		p->at++;
-}
-
-static bool ends_word(int c)
-{
-	return c < 0 || is_blank(c) || c == '(' || c == ')' || c == '"';
-}
-
-static struct str bare_word(const struct parser *p, size_t from)
-{
-	size_t to = from;
-	while (to < p->text.n && !ends_word((unsigned char)p->text.p[to]))
-		to++;
-	return str_range(p->text.p + from, p->text.p + to);
 }
 
 static bool take_keyword(struct parser *p, const char *keyword)
@@ -97,31 +45,6 @@ static int node_new(struct parser *p, enum query_op op, size_t at, struct query_
 	(*ret)->op = op;
 	(*ret)->at = (uint32_t)at;
 	return 0;
-}
-
-struct str query_word_compared(const struct query_node *node, uint32_t number)
-{
-	const struct query_word *w = &node->word[number];
-	return node->exact ? w->form : w->pattern || !w->folded.n ? w->term : w->folded;
-}
-
-/* The automaton has room for so many letters as a term can have. */
-uint32_t query_word_errors_most(const struct query_node *node, uint32_t number)
-{
-	size_t letters = str_utf8_count(query_word_compared(node, number));
-	bool none = node->word[number].pattern || letters == 0 || letters > TOKEN_TERM_MOST;
-	return none ? 0 : MIN((uint32_t)letters - 1, (uint32_t)QUERY_ERRORS_MOST);
-}
-
-uint32_t query_errors_most(const struct query_node *node)
-{
-	uint32_t sum = 0, most = 0;
-	for (uint32_t i = 0; i < node->words; i++) {
-		uint32_t n = query_word_errors_most(node, i);
-		sum += n;
-		most = MAX(most, n);
-	}
-	return MIN(node->op == QUERY_NEAR ? most : sum, (uint32_t)QUERY_ERRORS_MOST);
 }
 
 /* Notes that a word or phrase has fewer errors than were asked for. */
@@ -287,6 +210,28 @@ static struct str lower_name(struct parser *p, struct str name)
 	return (struct str){copy, name.n};
 }
 
+/* An attribute is as deep as brackets, however it is written: with a colon it can be printed. */
+static int check_depth(struct parser *p, uint32_t depth, size_t at)
+{
+	if (depth <= QUERY_DEPTH_MOST)
+		return 0;
+	return REFUSE(p, at, "more than %d brackets in brackets", QUERY_DEPTH_MOST);
+}
+
+/* "name=value": the name is what applies to the rest. */
+static int take_pair_name(struct parser *p, struct written *w)
+{
+	size_t n = query_pair_name(p, w->text);
+	if (n == 0)
+		return 0;
+	if (check_depth(p, p->depth + 1, w->at) < 0)
+		return -1;
+	p->attribute = lower_name(p, str_head(w->text, n));
+	w->text = str_from(w->text, n + 1);
+	w->at += n + 1;
+	return 0;
+}
+
 /* Whole words as they are written, whatever the options say. */
 static int parse_as_written(struct parser *p, struct str name, size_t at, struct query_node **ret)
 {
@@ -312,15 +257,20 @@ static int parse_words(struct parser *p, struct query_node **ret)
 {
 	size_t at = p->at;
 	bool exact = p->exact;
+	struct str outer = p->attribute;
 	struct written w = {0};
 	if (peek_byte(p) == '=') {
 		p->exact = true;
 		p->at++;
 	}
+	bool quoted = peek_byte(p) == '"';
 	int rc = read_written(p, &w);
+	if (rc == 0 && quoted)
+		rc = take_pair_name(p, &w);
 	if (rc == 0)
 		rc = words_of(p, &w, at, ret);
 	p->exact = exact;
+	p->attribute = outer;
 	skip_blanks(p);
 	return rc;
 }
@@ -341,17 +291,18 @@ static bool match_follows(const struct parser *p)
 	return match_end(p, p->at + (peek_byte(p) == '=')) > 0;
 }
 
-static int parse_match(struct parser *p, struct query_node **ret)
+/* An expression in which "\/" is a slash; each backslash has something after it. */
+static int match_of(struct parser *p, struct str text, bool exact, size_t at,
+		    struct query_node **ret)
 {
-	size_t at = p->at, from = at + 1 + (peek_byte(p) == '='), end = match_end(p, from - 1);
-	char *match = arena_alloc(p->arena, end - from);
+	char *match = arena_alloc(p->arena, text.n);
 	size_t n = 0;
-	for (size_t i = from; i < end; i++) {
-		bool escapes = p->text.p[i] == '\\';
-		if (escapes && p->text.p[i + 1] != '/')
-			match[n++] = p->text.p[i];
+	for (size_t i = 0; i < text.n; i++) {
+		bool escapes = text.p[i] == '\\';
+		if (escapes && text.p[i + 1] != '/')
+			match[n++] = text.p[i];
 		i += escapes;
-		match[n++] = p->text.p[i];
+		match[n++] = text.p[i];
 	}
 	if (n > QUERY_MATCH_MOST)
 		return REFUSE(p, at, "an expression of more than %d bytes", QUERY_MATCH_MOST);
@@ -360,36 +311,30 @@ static int parse_match(struct parser *p, struct query_node **ret)
 	if (node_new(p, QUERY_MATCH, at, ret) < 0)
 		return -1;
 	(*ret)->attribute = p->attribute;
-	(*ret)->exact = p->exact || from - at == 2;
+	(*ret)->exact = exact;
 	(*ret)->match = (struct str){match, n};
-	p->at = end + 1;
 	return 0;
 }
 
-static bool name_char(char c, bool first)
+static int parse_match(struct parser *p, struct query_node **ret)
 {
-	return ascii_is_letter(c) ||
-	       (!first && (ascii_is_digit(c) || c == '-' || c == '_' || c == '.'));
-}
-
-static bool is_keyword(struct str word)
-{
-	return str_eq_nocase(word, STR("and")) || str_eq_nocase(word, STR("or")) ||
-	       str_eq_nocase(word, STR("not"));
+	bool exact = peek_byte(p) == '=';
+	size_t at = p->at, from = at + 1 + exact, end = match_end(p, from - 1);
+	p->at = end + 1;
+	return match_of(p, str_range(p->text.p + from, p->text.p + end), p->exact || exact, at,
+			ret);
 }
 
 /* A name with a colon or a comparison after it. "http://" and "std::string" are words. Returns the
  * operator's first character, 0: it is not one. */
 static int parse_name(struct parser *p, struct str *ret_name)
 {
-	size_t from = p->at, at = from;
-	while (at < p->text.n && name_char(p->text.p[at], at == from))
-		at++;
-	struct str name = str_range(p->text.p + from, p->text.p + at);
-	while (at < p->text.n && is_blank((unsigned char)p->text.p[at]))
+	struct str rest = str_from(p->text, p->at), name = str_head(rest, name_length(rest));
+	size_t at = p->at + name.n;
+	while (is_blank(byte_at(p, at)))
 		at++;
 	int c = byte_at(p, at), next = byte_at(p, at + 1);
-	if (name.n == 0 || is_keyword(name) || (c != ':' && c != '<' && c != '>') ||
+	if (name.n == 0 || query_is_keyword(p, name) || (c != ':' && c != '<' && c != '>') ||
 	    (c == ':' && (next == ':' || (next == '/' && match_end(p, at + 1) == 0))))
 		return 0;
 	*ret_name = name;
@@ -482,7 +427,7 @@ static int parse_brackets(struct parser *p, struct query_node **ret)
 }
 
 static int parse_operand(struct parser *p, struct query_node **ret);
-static int parse_negated(struct parser *p, struct query_node **ret);
+static int parse_negated(struct parser *p, bool taken_away, struct query_node **ret);
 static bool take_minus(struct parser *p);
 static bool operand_follows(const struct parser *p);
 static int refuse_missing(struct parser *p, size_t at, const char *where);
@@ -505,7 +450,7 @@ static int parse_attributed(struct parser *p, struct str name, struct query_node
 		return REFUSE(p, at, "nothing follows this colon");
 	p->attribute = lower_name(p, name);
 	p->depth++;
-	int rc = negation_follows(p) ? parse_negated(p, ret) : parse_operand(p, ret);
+	int rc = negation_follows(p) ? parse_negated(p, false, ret) : parse_operand(p, ret);
 	p->attribute = outer;
 	p->depth--;
 	return rc;
@@ -580,9 +525,11 @@ static int refuse_near(struct parser *p, size_t at, struct str near)
 		      STR_ARG(str_head(near, 20)));
 }
 
-static bool is_near_word(const struct query_node *node)
+/* One with an attribute of its own ("name=value") is none: there is one for both. */
+static bool is_near_word(const struct parser *p, const struct query_node *node)
 {
-	return node && node->op == QUERY_WORD && (node->plain || node->word[0].pattern);
+	return node && node->op == QUERY_WORD && (node->plain || node->word[0].pattern) &&
+	       str_eq(node->attribute, p->attribute);
 }
 
 /* The word after NEAR, as the one before it: without an attribute or an operator of its own. */
@@ -594,11 +541,12 @@ static int parse_near_word(struct parser *p, struct str near, const struct query
 	size_t at = p->at;
 	int c = peek_byte(p);
 	if (c == '(' || c == '<' || c == '>' || negation_follows(p) || match_follows(p) ||
-	    parse_name(&ahead, &name) != 0)
+	    query_mark(p).n || parse_name(&ahead, &name) != 0 ||
+	    query_clause(&ahead, &name) != SELECT_NOTHING)
 		return refuse_near(p, at, near);
 	if (parse_words(p, ret) < 0)
 		return -1;
-	if (!is_near_word(*ret))
+	if (!is_near_word(p, *ret))
 		return refuse_near(p, at, near);
 	if ((*ret)->exact != left->exact)
 		return REFUSE(p, at, "'=' stands before both words of NEAR or before none");
@@ -636,7 +584,7 @@ static int parse_near(struct parser *p, struct query_node **ret)
 		return -1;
 	for (; near_follows(p, &near, &digits); left = right) {
 		size_t near_at = p->at;
-		if (!is_near_word(left))
+		if (!is_near_word(p, left))
 			return refuse_near(p, near_at, near);
 		if (!str_u64(digits, &distance) || distance == 0 || distance > QUERY_NEAR_MOST)
 			return REFUSE(p, near_at, "'" STR_FMT "' is not NEAR/1 to NEAR/%d",
@@ -659,14 +607,101 @@ static int parse_near(struct parser *p, struct query_node **ret)
 	return 0;
 }
 
+/* After a selector: something that can be its value. */
+static bool value_follows(const struct parser *p)
+{
+	return operand_follows(p) && !query_is_keyword(p, bare_word(p, p->at)) && !query_mark(p).n;
+}
+
+static int parse_regexp(struct parser *p, struct str name, size_t at, struct query_node **ret)
+{
+	struct str text, outer = p->attribute;
+	size_t value_at = p->at, slashes = 0;
+	p->attribute = lower_name(p, name);
+	if (match_follows(p)) {
+		int rc = parse_match(p, ret);
+		p->attribute = outer;
+		return rc;
+	}
+	int rc = peek_byte(p) == '"' ? parse_quoted(p, &text) : query_bare_expression(p, &text);
+	if (rc < 0)
+		return -1;
+	while (slashes < text.n && text.p[text.n - 1 - slashes] == '\\')
+		slashes++;
+	if (text.n == 0)
+		return REFUSE(p, value_at, "an expression without a character");
+	if (slashes % 2)
+		return REFUSE(p, value_at, "an expression that ends with a backslash");
+	rc = match_of(p, text, p->exact, at, ret);
+	p->attribute = outer;
+	return rc;
+}
+
+/* name selector value; p->at is at the selector. */
+static int parse_selected(struct parser *p, struct str name, enum query_selector selector,
+			  size_t at, struct query_node **ret)
+{
+	struct str word = bare_word(p, p->at);
+	size_t selector_at = p->at;
+	p->at += word.n;
+	skip_blanks(p);
+	if (!value_follows(p))
+		return refuse_missing(p, selector_at, "after");
+	if (check_depth(p, p->depth + 1, at) < 0)
+		return -1;
+	if (peek_byte(p) == '(' && selector != SELECT_REGEXP)
+		return REFUSE(p, p->at,
+			      "'" STR_FMT "' has a word or quotation marks after it, not brackets",
+			      STR_ARG(word));
+	switch (selector) {
+	case SELECT_EXACT:
+		return parse_as_written(p, name, at, ret);
+	case SELECT_REGEXP:
+		return parse_regexp(p, name, at, ret);
+	case SELECT_LESS:
+		return compare_of(p, name, QUERY_LESS, at, ret);
+	case SELECT_MORE:
+		return compare_of(p, name, QUERY_MORE, at, ret);
+	case SELECT_NOTHING:
+		break;
+	}
+	return 1;
+}
+
+/* "#allb" is every document. Other such words stand before the query. */
+static int parse_mark(struct parser *p, struct str mark, struct query_node **ret)
+{
+	size_t at = p->at;
+	if (!str_eq_nocase(mark, STR("#allb")))
+		return REFUSE(p, at,
+			      "'" STR_FMT
+			      "' is not part of a query; in quotation marks it is a word",
+			      STR_ARG(str_head(mark, 40)));
+	p->at += mark.n;
+	return node_new(p, QUERY_ALL, at, ret);
+}
+
+/* What only the Broker's grammar has. 1: it is nothing of that. */
+static int parse_classic(struct parser *p, struct query_node **ret)
+{
+	struct str name, mark = query_mark(p);
+	size_t at = p->at;
+	if (mark.n)
+		return parse_mark(p, mark, ret);
+	enum query_selector selector = query_clause(p, &name);
+	return selector == SELECT_NOTHING ? 1 : parse_selected(p, name, selector, at, ret);
+}
+
 static int parse_operand(struct parser *p, struct query_node **ret)
 {
 	struct str name;
 	size_t at = p->at;
 	int rc, c = peek_byte(p);
-	if (p->depth > QUERY_DEPTH_MOST)
-		return REFUSE(p, at, "more than %d brackets in brackets", QUERY_DEPTH_MOST);
-	if (c == '(')
+	if (check_depth(p, p->depth, at) < 0)
+		return -1;
+	if ((rc = parse_classic(p, ret)) != 1)
+		;
+	else if (c == '(')
 		rc = parse_brackets(p, ret);
 	else if (c == '<' || c == '>')
 		return REFUSE(p, at, "'%c' needs the name of a number or a date before it", c);
@@ -684,6 +719,10 @@ static int parse_operand(struct parser *p, struct query_node **ret)
 	struct str near, distance;
 	if (rc == 0 && near_follows(p, &near, &distance))
 		return refuse_near(p, p->at, near);
+	struct str word = bare_word(p, p->at);
+	if (rc == 0 && query_selector(p, word) != SELECT_NOTHING)
+		return REFUSE(p, p->at, "'" STR_FMT "' needs the name of an attribute before it",
+			      STR_ARG(word));
 	return rc;
 }
 
@@ -710,7 +749,7 @@ static bool at_keyword(const struct parser *p)
 {
 	struct str word = bare_word(p, p->at);
 	struct str distance;
-	return str_eq_nocase(word, STR("and")) || str_eq_nocase(word, STR("or")) ||
+	return (query_is_keyword(p, word) && !str_eq_nocase(word, STR("not"))) ||
 	       near_follows(p, &word, &distance);
 }
 
@@ -720,9 +759,9 @@ static bool operand_follows(const struct parser *p)
 	return peek_byte(p) >= 0 && peek_byte(p) != ')' && !at_keyword(p);
 }
 
-static int parse_negated(struct parser *p, struct query_node **ret)
+/* taken_away: EXCEPT stands before it. */
+static int parse_negated(struct parser *p, bool taken_away, struct query_node **ret)
 {
-	bool taken_away = false;
 	size_t at = p->at;
 	for (;;) {
 		size_t last = p->at;
@@ -755,13 +794,15 @@ static int parse_all(struct parser *p, struct query_node **ret)
 {
 	struct parts parts = {.op = QUERY_AND};
 	size_t start = p->at, operator_at;
+	bool except = false;
 	do {
 		struct query_node *kid = NULL;
-		if (parse_negated(p, &kid) < 0)
+		if (parse_negated(p, except, &kid) < 0)
 			return -1;
 		part_add(p, &parts, kid);
 		operator_at = p->at;
-		if (take_keyword(p, "and") && !operand_follows(p))
+		except = p->options.classic && take_keyword(p, "except");
+		if ((except || take_keyword(p, "and")) && !operand_follows(p))
 			return refuse_missing(p, operator_at, "after");
 	} while (operand_follows(p));
 	return join_parts(p, &parts, start, ret);

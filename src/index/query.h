@@ -161,7 +161,8 @@ uint32_t query_word_errors_most(const struct query_node *node, uint32_t number);
  * NEAR what the longer of its words may; at most QUERY_ERRORS_MOST. Patterns have none. */
 uint32_t query_errors_most(const struct query_node *node);
 
-/* The tree as text that query_parse() reads as the same tree, with the same options. */
+/* The tree as text that query_parse() reads as the same tree, with the same options, and without
+ * `classic` too. */
 void query_print(const struct query_node *node, struct buf *out);
 
 struct hit {

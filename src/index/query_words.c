@@ -207,3 +207,28 @@ bool query_words_end(struct str text, const struct token_rules *rules)
 		;
 	return text.n && spot.to == text.n;
 }
+
+struct str query_word_compared(const struct query_node *node, uint32_t number)
+{
+	const struct query_word *w = &node->word[number];
+	return node->exact ? w->form : w->pattern || !w->folded.n ? w->term : w->folded;
+}
+
+/* The automaton has room for so many letters as a term can have. */
+uint32_t query_word_errors_most(const struct query_node *node, uint32_t number)
+{
+	size_t letters = str_utf8_count(query_word_compared(node, number));
+	bool none = node->word[number].pattern || letters == 0 || letters > TOKEN_TERM_MOST;
+	return none ? 0 : MIN((uint32_t)letters - 1, (uint32_t)QUERY_ERRORS_MOST);
+}
+
+uint32_t query_errors_most(const struct query_node *node)
+{
+	uint32_t sum = 0, most = 0;
+	for (uint32_t i = 0; i < node->words; i++) {
+		uint32_t n = query_word_errors_most(node, i);
+		sum += n;
+		most = MAX(most, n);
+	}
+	return MIN(node->op == QUERY_NEAR ? most : sum, (uint32_t)QUERY_ERRORS_MOST);
+}

@@ -137,6 +137,14 @@ static void add_kv(struct buf *b, const struct log_kv *kv)
 	}
 }
 
+void log_add_list(struct buf *out, const struct log_kv *list)
+{
+	for (; list->key && !out->over; list++)
+		add_kv(out, list);
+	if (out->over)
+		add_tail(out, " cut=yes");
+}
+
 void log_line(struct buf *out, const char *name, enum log_level level, enum log_section section,
 	      const char *msg, const struct log_kv *list)
 {
@@ -151,10 +159,7 @@ void log_line(struct buf *out, const char *name, enum log_level level, enum log_
 	}
 	buf_printf(out, "%s: ", own);
 	add_plain(out, str_of(msg));
-	for (; list->key && !out->over; list++)
-		add_kv(out, list);
-	if (out->over)
-		add_tail(out, " cut=yes");
+	log_add_list(out, list);
 }
 
 static void fold_forget(struct log_fold_line *l, log_emit_fn *emit, void *ctx)

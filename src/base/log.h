@@ -107,6 +107,10 @@ enum {
 void log_line(struct buf *out, const char *name, enum log_level level, enum log_section section,
 	      const char *msg, const struct log_kv *list);
 
+/* Appends " key=value" for each, for other logs; past the limit of the buffer by LOG_BODY_TAIL
+ * where " cut=yes" says that something is missing. */
+void log_add_list(struct buf *out, const struct log_kv *list);
+
 struct log_fold {
 	struct log_fold_line {
 		int64_t since_us; /* written then */

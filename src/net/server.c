@@ -15,6 +15,7 @@ struct session {
 	struct conn *conn;
 	struct link link;
 	void (*block)(struct session *s, struct str block);
+	struct str line; /* while a verb runs */
 	struct peer peer;
 	bool open;
 	max_align_t state[];
@@ -85,7 +86,11 @@ static struct str cut_word(struct str *rest)
 static void line_refuse(struct session *s, enum server_word word)
 {
 	session_say(s, word);
-	if (s->server->protocol->strict)
+	if (!s->server->protocol->strict)
+		return;
+	if (word_of(s->server, word)[0])
+		conn_finish(s->conn); /* or the word would not get there */
+	else
 		conn_close(s->conn);
 }
 
@@ -113,6 +118,7 @@ static void on_line(void *ctx, struct str line)
 	struct str rest = skip_blanks(line), name = cut_word(&rest);
 	for (size_t i = 0; i < p->nverbs; i++)
 		if (is_verb(p, &p->verbs[i], name)) {
+			s->line = line;
 			run_verb(s, &p->verbs[i], rest);
 			return;
 		}
@@ -344,6 +350,16 @@ struct conn *session_conn(struct session *s)
 struct server *session_server(struct session *s)
 {
 	return s->server;
+}
+
+struct str session_line(const struct session *s)
+{
+	return s->line;
+}
+
+const struct peer *session_from(const struct session *s)
+{
+	return &s->peer;
 }
 
 const char *session_peer(const struct session *s)

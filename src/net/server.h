@@ -123,6 +123,9 @@ void *session_state(struct session *s);
 struct conn *session_conn(struct session *s);
 struct server *session_server(struct session *s);
 const char *session_peer(const struct session *s);
+const struct peer *session_from(const struct session *s);
+/* For a verb: the line that it is in, of which arguments are slices. Good until it returns. */
+struct str session_line(const struct session *s);
 /* The next n bytes go to fn as one block, then lines again. false: more than block_max, nothing is
  * taken: end the connection, or the bytes that follow are run as lines. */
 bool session_block(struct session *s, uint64_t n, void (*fn)(struct session *s, struct str block));

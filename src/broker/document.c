@@ -42,13 +42,10 @@ static int window_move(struct document *d, uint64_t at, size_t n, struct str *re
 	return 0;
 }
 
-int document_open(struct document **ret, struct search *s, struct str url, struct err *err)
+static int open_place(struct document **ret, struct search *s, struct search_place place,
+		      struct err *err)
 {
-	struct search_place place;
 	struct str bytes, own;
-	int rc = search_find(s, url, &place, err);
-	if (rc != 0)
-		return rc;
 	struct document *d = mem_alloc(sizeof *d);
 	d->search = s;
 	d->place = place;
@@ -62,6 +59,20 @@ int document_open(struct document **ret, struct search *s, struct str url, struc
 	document_rewind(d);
 	*ret = d;
 	return 0;
+}
+
+int document_open(struct document **ret, struct search *s, struct str url, struct err *err)
+{
+	struct search_place place;
+	int rc = search_find(s, url, &place, err);
+	return rc != 0 ? rc : open_place(ret, s, place, err);
+}
+
+int document_open_oid(struct document **ret, struct search *s, uint64_t oid, struct err *err)
+{
+	struct search_place place;
+	int rc = search_find_oid(s, oid, &place, err);
+	return rc != 0 ? rc : open_place(ret, s, place, err);
 }
 
 void document_free(struct document **pd)
@@ -127,6 +138,11 @@ int document_find(struct document *d, struct str name, struct err *err)
 	d->value = value;
 	d->value_n = n;
 	return rc < 0 ? -1 : n == 0;
+}
+
+size_t document_left(const struct document *d)
+{
+	return d->value_n;
 }
 
 int document_value(struct document *d, struct str *ret, struct err *err)

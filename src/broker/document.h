@@ -15,6 +15,8 @@ struct document;
 
 /* 1: there is none of this URL. */
 int document_open(struct document **ret, struct search *s, struct str url, struct err *err);
+/* The one with this number of the document store. 1: there is none. */
+int document_open_oid(struct document **ret, struct search *s, uint64_t oid, struct err *err);
 void document_free(struct document **d);
 struct str document_url(const struct document *d); /* good until it is freed */
 /* Of two documents of one URL only equal ones have the same. */
@@ -24,6 +26,7 @@ uint64_t document_version(const struct document *d);
 int document_next(struct document *d, struct str *ret_name, struct err *err);
 /* To the attribute of this name, the last if there are several. 1: there is none with a value. */
 int document_find(struct document *d, struct str name, struct err *err);
+size_t document_left(const struct document *d); /* bytes of its value that were not read yet */
 /* The next bytes of its value, whole characters where it is UTF-8. 1: there are no more. */
 int document_value(struct document *d, struct str *ret, struct err *err);
 /* From the first attribute again. */

@@ -251,6 +251,11 @@ uint32_t marker_words(const struct marker *m)
 	return m->words;
 }
 
+void marker_until(struct marker *m, int64_t deadline_us)
+{
+	m->spec.deadline_us = deadline_us;
+}
+
 bool marker_was_late(const struct marker *m)
 {
 	return m->late;

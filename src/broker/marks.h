@@ -25,7 +25,8 @@ struct marker_spec {
 /* All that the spec points to must stay. */
 int marker_new(struct marker **ret, const struct marker_spec *spec, struct err *err);
 void marker_free(struct marker **m);
-uint32_t marker_words(const struct marker *m); /* how many are looked for */
+uint32_t marker_words(const struct marker *m);            /* how many are looked for */
+void marker_until(struct marker *m, int64_t deadline_us); /* another deadline */
 bool marker_was_late(const struct marker *m);
 
 struct mark {

@@ -4,20 +4,36 @@
 
 #include "base/clock.h"
 #include "broker/indexer.h"
+#include "broker/registry.h"
 #include "index/words.h"
 
 #include <pthread.h>
 #include <string.h>
 
 enum { PATH_TITLE = 60 }; /* bytes of a path that stands for a title */
+enum { READERS = 4 };     /* of the registry that are kept open while nobody needs them */
 
 struct search {
 	struct arena arena;
-	const char *words_folder, *docs_folder;
+	const char *folder, *words_folder, *docs_folder;
 	pthread_mutex_t lock; /* of the rest */
 	struct words_reader *words;
 	struct docstore *docs;
 	struct token_rules *rules; /* of the index's language */
+	struct registry *reader[READERS];
+	size_t readers;
+};
+
+struct search_hits {
+	struct search *search;
+	struct words_reader *words; /* NULL: nothing was indexed yet */
+	struct query query;
+	struct hits hits;
+	struct search_answer said;
+	struct marker *marker;
+	struct registry *registry; /* NULL: not needed now */
+	int64_t deadline_us;
+	size_t next;
 };
 
 int search_open(struct search **ret, const char *data, struct err *err)
@@ -25,6 +41,7 @@ int search_open(struct search **ret, const char *data, struct err *err)
 	(void)err;
 	struct search *s = mem_alloc(sizeof *s);
 	s->arena = ARENA_INIT(1 << 20);
+	s->folder = arena_printf(&s->arena, "%s/broker", data);
 	s->words_folder = arena_printf(&s->arena, "%s/broker/words", data);
 	s->docs_folder = arena_printf(&s->arena, "%s/broker/docs", data);
 	pthread_mutex_init(&s->lock, NULL);
@@ -40,6 +57,8 @@ void search_close(struct search **sp)
 	words_close(&s->words);
 	docstore_close(&s->docs);
 	token_rules_close(&s->rules);
+	while (s->readers)
+		registry_close(&s->reader[--s->readers]);
 	pthread_mutex_destroy(&s->lock);
 	arena_free(&s->arena);
 	mem_free(sp);
@@ -123,13 +142,13 @@ static struct str path_of(struct str url)
 
 /* What is shown of a hit. A document that went away since is shown by its URL. scratch: for the
  * document, of which an answer keeps little. */
-static int show_row(struct search *s, const struct search_ask *ask, struct marker *marker,
+static int show_row(struct search_hits *h, const struct search_ask *ask, struct marker *marker,
 		    const struct hit *hit, struct arena *arena, struct arena *scratch,
 		    struct search_row *row, struct err *err)
 {
 	struct soif doc = {0};
 	arena_clear(scratch);
-	int rc = docstore_get(s->docs, hit->oid, scratch, &doc, err);
+	int rc = search_hit_document(h, hit, scratch, &doc, err);
 	if (rc < 0)
 		return -1;
 	*row = (struct search_row){
@@ -170,71 +189,183 @@ static int read_text(void *ctx, uint64_t oid, struct arena *arena, struct soif *
 	return rc;
 }
 
-/* The rows of the hits. What is left of the budget is for the marks. */
-static int show_rows(struct search *s, const struct search_ask *ask, const struct marker_spec *spec,
-		     const struct hits *hits, struct arena *arena, struct search_answer *ret,
+static int run_query(struct search_hits *h, const struct search_ask *ask, struct arena *arena,
 		     struct err *err)
 {
-	CLEANUP(arena_free) struct arena scratch = ARENA_INIT(4 * (size_t)DOCSTORE_DOC_MOST);
-	CLEANUP(marker_free) struct marker *marker = NULL;
-	if (marker_new(&marker, spec, err) < 0)
+	struct search *s = h->search;
+	struct query *q = &h->query;
+	struct words_stats stats;
+	int64_t start_us = clock_mono_us();
+	if (query_parse(ask->words, &ask->match, s->rules, arena, q, err) < 0)
 		return -1;
-	for (size_t i = 0; i < hits->n; i++)
-		if (show_row(s, ask, marker, &hits->hit[i], arena, &scratch, &ret->row[ret->n++],
-			     err) < 0)
+	h->deadline_us = ask->budget_us ? start_us + ask->budget_us : 0;
+	narrow_query(q, arena, ask);
+	q->order = ask->order;
+	q->limit = ask->limit;
+	q->offset = ask->offset;
+	q->budget_us = ask->budget_us;
+	q->exact_total = ask->exact_total;
+	q->facets = MIN(ask->facets, (uint32_t)QUERY_FACETS_MOST);
+	memcpy(q->facet, ask->facet, sizeof q->facet);
+	q->per_site = ask->per_site;
+	q->cancel = ask->cancel;
+	q->rules = s->rules;
+	q->text = read_text;
+	q->text_ctx = s;
+	if (words_query(h->words, q, arena, &h->hits, err) < 0)
+		return -1;
+	words_stats(h->words, &stats);
+	h->said = (struct search_answer){
+		.total = h->hits.total,
+		.total_exact = h->hits.total_exact,
+		.cut = h->hits.cut,
+		.documents = stats.docs,
+		.facet = h->hits.facet,
+		.facets = h->hits.facets,
+		.facet_sample = h->hits.facet_sample,
+		.facet_of = h->hits.facet_of,
+		.notes = h->hits.notes,
+	};
+	return 0;
+}
+
+int search_begin(struct search *s, const struct search_ask *ask, struct arena *arena,
+		 struct search_hits **ret, struct err *err)
+{
+	struct search_hits *h = mem_alloc(sizeof *h);
+	*h = (struct search_hits){.search = s, .said = {.total_exact = true}};
+	int rc = hold_snapshot(s, &h->words, err);
+	if (rc == 0)
+		rc = run_query(h, ask, arena, err);
+	if (rc < 0) {
+		search_end(&h);
+		return -1;
+	}
+	*ret = h;
+	return 0;
+}
+
+/* A reader of the registry that nobody else has. 1: there is no registry yet. */
+static int take_reader(struct search *s, struct registry **ret, struct err *err)
+{
+	struct registry *r = NULL;
+	pthread_mutex_lock(&s->lock);
+	if (s->readers)
+		r = s->reader[--s->readers];
+	pthread_mutex_unlock(&s->lock);
+	int rc = r ? MIN(registry_refresh(r, err), 0) : registry_open_read(&r, s->folder, err);
+	if (rc != 0)
+		registry_close(&r);
+	else
+		*ret = r;
+	return rc;
+}
+
+static void give_reader(struct search *s, struct registry *r)
+{
+	pthread_mutex_lock(&s->lock);
+	if (s->readers < READERS) {
+		s->reader[s->readers++] = r;
+		r = NULL;
+	}
+	pthread_mutex_unlock(&s->lock);
+	registry_close(&r);
+}
+
+void search_rest(struct search_hits *h)
+{
+	if (h->registry)
+		give_reader(h->search, h->registry);
+	h->registry = NULL;
+}
+
+int search_hit_object(struct search_hits *h, const struct hit *hit, struct arena *arena,
+		      struct registry_object *ret, struct err *err)
+{
+	int rc = h->registry ? 0 : take_reader(h->search, &h->registry, err);
+	if (rc != 0 || hit->oid > UINT32_MAX)
+		return rc < 0 ? -1 : 1;
+	rc = registry_by_oid(h->registry, (uint32_t)hit->oid, arena, ret, err);
+	if (rc < 0)
+		registry_close(&h->registry);
+	return rc;
+}
+
+void search_end(struct search_hits **h)
+{
+	if (!*h)
+		return;
+	search_rest(*h);
+	marker_free(&(*h)->marker);
+	words_close(&(*h)->words);
+	mem_free(h);
+}
+
+const struct search_answer *search_said(const struct search_hits *h)
+{
+	return &h->said;
+}
+
+size_t search_count(const struct search_hits *h)
+{
+	return h->hits.n;
+}
+
+const struct hit *search_next(struct search_hits *h)
+{
+	return h->next < h->hits.n ? &h->hits.hit[h->next++] : NULL;
+}
+
+int search_hit_document(struct search_hits *h, const struct hit *hit, struct arena *arena,
+			struct soif *ret, struct err *err)
+{
+	return docstore_get(h->search->docs, hit->oid, arena, ret, err);
+}
+
+int search_marker(struct search_hits *h, int64_t until_us, struct marker **ret, struct err *err)
+{
+	const struct marker_spec spec = {.root = h->hits.ran,
+					 .words = h->words,
+					 .rules = h->search->rules,
+					 .deadline_us = until_us};
+	if (!h->marker && marker_new(&h->marker, &spec, err) < 0)
+		return -1;
+	marker_until(h->marker, until_us);
+	*ret = h->marker;
+	return 0;
+}
+
+/* The rows of the hits. What is left of the budget is for the marks. */
+static int show_rows(struct search_hits *h, const struct search_ask *ask, struct arena *arena,
+		     struct search_answer *ret, struct err *err)
+{
+	CLEANUP(arena_free) struct arena scratch = ARENA_INIT(4 * (size_t)DOCSTORE_DOC_MOST);
+	struct marker *marker;
+	const struct hit *hit;
+	if (search_marker(h, h->deadline_us, &marker, err) < 0)
+		return -1;
+	ret->row = arena_array(arena, search_count(h) + 1, sizeof *ret->row);
+	while ((hit = search_next(h)))
+		if (show_row(h, ask, marker, hit, arena, &scratch, &ret->row[ret->n++], err) < 0)
 			return -1;
 	ret->cut |= marker_was_late(marker);
 	return 0;
 }
 
-static int answer_query(struct search *s, struct words_reader *words, const struct search_ask *ask,
-			struct arena *arena, struct search_answer *ret, struct err *err)
+static int answer_query(struct search_hits *h, const struct search_ask *ask, struct arena *arena,
+			struct search_answer *ret, struct err *err)
 {
-	struct query q;
-	struct hits hits;
-	struct words_stats stats;
-	int64_t start_us = clock_mono_us();
-	if (query_parse(ask->words, &ask->match, s->rules, arena, &q, err) < 0)
-		return -1;
-	struct marker_spec marks = {.words = words,
-				    .rules = s->rules,
-				    .deadline_us = ask->budget_us ? start_us + ask->budget_us : 0};
-	narrow_query(&q, arena, ask);
-	q.order = ask->order;
-	q.limit = ask->limit;
-	q.offset = ask->offset;
-	q.budget_us = ask->budget_us;
-	q.exact_total = ask->exact_total;
-	q.facets = MIN(ask->facets, (uint32_t)QUERY_FACETS_MOST);
-	memcpy(q.facet, ask->facet, sizeof q.facet);
-	q.per_site = ask->per_site;
-	q.cancel = ask->cancel;
-	q.rules = s->rules;
-	q.text = read_text;
-	q.text_ctx = s;
-	if (words_query(words, &q, arena, &hits, err) < 0)
-		return -1;
-	words_stats(words, &stats);
-	*ret = (struct search_answer){
-		.row = arena_array(arena, hits.n + 1, sizeof *ret->row),
-		.total = hits.total,
-		.total_exact = hits.total_exact,
-		.cut = hits.cut,
-		.documents = stats.docs,
-		.facet = hits.facet,
-		.facets = hits.facets,
-		.facet_sample = hits.facet_sample,
-		.facet_of = hits.facet_of,
-		.notes = hits.notes,
-	};
-	marks.root = hits.ran;
-	if (show_rows(s, ask, &marks, &hits, arena, ret, err) < 0)
+	struct query *q = &h->query;
+	if (!h->words)
+		return 0;
+	if (show_rows(h, ask, arena, ret, err) < 0)
 		return -1;
 	if (ask->budget_us)
-		q.budget_us = marks.deadline_us - clock_mono_us();
-	if (!ask->meant || (ask->budget_us && q.budget_us <= 0)) /* 0 is no budget */
+		q->budget_us = h->deadline_us - clock_mono_us();
+	if (!ask->meant || (ask->budget_us && q->budget_us <= 0)) /* 0 is no budget */
 		return 0;
-	return words_did_you_mean(words, &q, s->rules, arena, &ret->meant, err) < 0 ? -1 : 0;
+	return words_did_you_mean(h->words, q, h->search->rules, arena, &ret->meant, err) < 0 ? -1
+											      : 0;
 }
 
 int search_ask_facets(struct search_ask *ask, const struct value_list *names, struct err *err)
@@ -250,18 +381,13 @@ int search_ask_facets(struct search_ask *ask, const struct value_list *names, st
 int search_run(struct search *s, const struct search_ask *ask, struct arena *arena,
 	       struct search_answer *ret, struct err *err)
 {
-	struct search_answer found = {.total_exact = true};
-	struct words_reader *words = NULL;
+	CLEANUP(search_end) struct search_hits *h = NULL;
 	int64_t start_us = clock_mono_us();
-	int rc = hold_snapshot(s, &words, err);
-	if (rc < 0)
+	if (search_begin(s, ask, arena, &h, err) < 0)
 		return -1;
-	if (rc == 0) {
-		rc = answer_query(s, words, ask, arena, &found, err);
-		words_close(&words);
-		if (rc < 0)
-			return -1;
-	}
+	struct search_answer found = *search_said(h);
+	if (answer_query(h, ask, arena, &found, err) < 0)
+		return -1;
 	found.took_us = clock_mono_us() - start_us;
 	*ret = found;
 	return 0;
@@ -286,6 +412,21 @@ int search_read_part(struct search *s, struct search_place *place, uint64_t from
 	struct docstore_part part = {.from = from, .most = n, .checked = place->checked};
 	int rc = docstore_read_part(s->docs, place->oid, &part, arena, ret, err);
 	place->checked = part.checked;
+	return rc;
+}
+
+int search_find_oid(struct search *s, uint64_t oid, struct search_place *ret, struct err *err)
+{
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(1 << 20);
+	struct search_place place = {.oid = oid};
+	struct words_reader *words = NULL;
+	struct str byte;
+	int rc = hold_snapshot(s, &words, err); /* and the documents */
+	words_close(&words);
+	if (rc == 0)
+		rc = search_read_part(s, &place, 0, 1, &arena, &byte, err);
+	if (rc == 0)
+		*ret = place;
 	return rc;
 }
 

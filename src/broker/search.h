@@ -62,6 +62,33 @@ struct search_answer {
  * a query, err says where. */
 int search_run(struct search *s, const struct search_ask *ask, struct arena *arena,
 	       struct search_answer *ret, struct err *err);
+
+/* The same in steps, for answers that are long or are sent as fast as somebody takes them: first
+ * what was found, then one after the other. One thread at a time; what stays lies in the arena,
+ * which outlives it. */
+struct search_hits;
+struct registry_object;
+
+int search_begin(struct search *s, const struct search_ask *ask, struct arena *arena,
+		 struct search_hits **ret, struct err *err);
+void search_end(struct search_hits **h);
+/* What there is to say of all of them: no rows, and nothing that was perhaps meant. */
+const struct search_answer *search_said(const struct search_hits *h);
+size_t search_count(const struct search_hits *h); /* of those that can be told */
+/* The next; NULL: there are no more. */
+const struct hit *search_next(struct search_hits *h);
+/* Its document as it was stored, in the arena. 1: it went away since. */
+int search_hit_document(struct search_hits *h, const struct hit *hit, struct arena *arena,
+			struct soif *ret, struct err *err);
+/* What finds the query in a text. It is made once, and finds nothing after until_us (0: never). */
+int search_marker(struct search_hits *h, int64_t until_us, struct marker **ret, struct err *err);
+/* The registry's record of its document, which costs less than the document. 1: there is none any
+ * more. */
+int search_hit_object(struct search_hits *h, const struct hit *hit, struct arena *arena,
+		      struct registry_object *ret, struct err *err);
+/* Gives back what can be had again: before a pause. */
+void search_rest(struct search_hits *h);
+
 /* The document of a URL as it was indexed. 1: there is none. */
 int search_document(struct search *s, struct str url, struct arena *arena, struct soif *ret,
 		    struct err *err);
@@ -70,6 +97,8 @@ struct search_place {
 	uint64_t oid, checked; /* the document store's */
 };
 int search_find(struct search *s, struct str url, struct search_place *ret, struct err *err);
+/* The same of a number of the document store. */
+int search_find_oid(struct search *s, uint64_t oid, struct search_place *ret, struct err *err);
 /* At most n bytes of its SOIF text, in the arena; fewer only where it ends. 1: it is gone. */
 int search_read_part(struct search *s, struct search_place *place, uint64_t from, size_t n,
 		     struct arena *arena, struct str *ret, struct err *err);

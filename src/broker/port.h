@@ -6,33 +6,100 @@
  * Queries begin in the quick pool. One that is not done after PORT_QUICK_US is begun again among
  * the long ones, which give way to all others. */
 #pragma once
-#include "broker/control.h"
 #include "broker/events.h"
+#include "broker/request.h"
 #include "broker/search.h"
 #include "net/server.h"
+#include "role/counters.h"
 
 enum { PORT_QUICK_US = 10000, PORT_PIECE = 256 << 10 /* bytes of an answer at a time */ };
 enum { PORT_PING_US = 3000000, PORT_LIFETIME_LEAST_S = 10 };
+enum { PORT_THREADS = 4 }; /* for quick ones */
 
-/* An answer in pieces. make: in a pool, one call at a time; as bulk_make(). */
+/* An answer in pieces. */
 struct port_answer_ops {
+	/* In a pool, one call at a time; as bulk_make(). */
 	int (*make)(void *ctx, size_t n, struct buf *out, struct err *err);
 	void (*close)(void *ctx); /* the last call */
+	/* Between two calls of make, and NULL where it is never so: the next piece is for the long
+	 * pool; what was made so far ends with a line, so that another may come between. */
+	bool (*is_long)(const void *ctx);
+	bool (*is_between)(const void *ctx);
+	size_t (*memory)(const void *ctx); /* bytes that it holds then; NULL: few */
 };
 
+/* As admin_run(): does one command, appends lines to out, and returns how many microseconds these
+ * have to wait. In a thread of its own, one call at a time. */
+typedef int64_t port_admin_fn(void *ctx, const struct request *request, const char *peer,
+			      struct buf *out);
+
 struct port_options {
-	const char *data;     /* the data directory */
-	const char *url;      /* of the pages, without a slash at its end */
-	const char *home;     /* of the broker, result code 126; "": URL/query.html */
-	const char *password; /* a line as `garner password` makes it; "": no #ADMIN */
-	int64_t lifetime_us;  /* the longest */
+	const char *data;    /* the data directory */
+	const char *url;     /* of the pages, without a slash at its end */
+	const char *home;    /* of the broker, result code 126; "": URL/query.html */
+	int64_t lifetime_us; /* the longest */
 	struct server_limits limits;
 	size_t threads, queue;     /* of long queries; how many may wait */
-	struct control *control;   /* for #ADMIN */
+	port_admin_fn *admin;      /* NULL: #ADMIN is refused */
+	void *admin_ctx;           /* of it */
 	struct events *events;     /* may be NULL */
 	struct counters *counters; /* may be NULL */
 	size_t counters_at;
 };
+
+/* What it counts, from counters_at on in the role's counters. */
+enum port_counter {
+	PORT_USER,
+	PORT_BULK,
+	PORT_ADMIN,
+	PORT_ANSWERED,
+	PORT_BAD,
+	PORT_FULL,
+	PORT_FAILED,
+	PORT_CUT,
+	PORT_CANCELLED,
+	PORT_LONG,
+	PORT_WAITING,
+	PORT_RUNNING,
+	PORT_OPEN,
+	PORT_BYTES,
+	PORT_TOOK,
+	PORT_TOOK_10MS, /* from here on of answers that took less, and not less than the one before
+			 */
+	PORT_TOOK_100MS,
+	PORT_TOOK_1S,
+	PORT_TOOK_10S,
+	PORT_TOOK_MORE,
+	PORT_NCOUNTERS
+};
+#define PORT_COUNTER_DEFS                                                                         \
+	{"queries", "kind=\"user\"", COUNTER_TOTAL, "Requests of the port."},                     \
+		{"queries", "kind=\"bulk\"", COUNTER_TOTAL, "Requests of the port."},             \
+		{"queries", "kind=\"admin\"", COUNTER_TOTAL, "Requests of the port."},            \
+		{"queries_answered", NULL, COUNTER_TOTAL, "Requests whose answer was sent."},     \
+		{"queries_refused", "why=\"request\"", COUNTER_TOTAL, "Requests refused."},       \
+		{"queries_refused", "why=\"full\"", COUNTER_TOTAL, "Requests refused."},          \
+		{"queries_failed", NULL, COUNTER_TOTAL,                                           \
+		 "Requests that could not be answered, or not to the end."},                      \
+		{"queries_cut", NULL, COUNTER_TOTAL, "Queries whose lifetime was over."},         \
+		{"queries_cancelled", NULL, COUNTER_TOTAL,                                        \
+		 "Requests whose client went away before the end."},                              \
+		{"queries_long", NULL, COUNTER_TOTAL,                                             \
+		 "Queries that did not end in a moment, and went on among the long ones."},       \
+		{"queries_waiting", NULL, COUNTER_GAUGE, "Requests that wait for their turn."},   \
+		{"queries_running", NULL, COUNTER_GAUGE, "Requests that run."},                   \
+		{"queries_open", NULL, COUNTER_GAUGE,                                             \
+		 "Requests that wait, run, or are being sent."},                                  \
+		{"query_bytes", NULL, COUNTER_TOTAL, "Bytes of answers."},                        \
+		{"query_microseconds", NULL, COUNTER_TOTAL,                                       \
+		 "From request to end of answer, of all that were answered."},                    \
+		{"queries_took", "under=\"10ms\"", COUNTER_TOTAL, "Answers by the time taken."},  \
+		{"queries_took", "under=\"100ms\"", COUNTER_TOTAL, "Answers by the time taken."}, \
+		{"queries_took", "under=\"1s\"", COUNTER_TOTAL, "Answers by the time taken."},    \
+		{"queries_took", "under=\"10s\"", COUNTER_TOTAL, "Answers by the time taken."},   \
+	{                                                                                         \
+		"queries_took", "under=\"ever\"", COUNTER_TOTAL, "Answers by the time taken."     \
+	}
 
 struct port;
 

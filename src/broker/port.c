@@ -1,0 +1,149 @@
+/* The port: its server, its thread and its pools, from start to stop. */
+#include "base/log.h"
+#include "base/thread.h"
+#include "broker/port_inner.h"
+
+#include <sys/resource.h>
+
+enum { SPARE_FDS = 128 }; /* descriptors other than connections */
+enum { ADMIN_QUEUE = 64, ADMIN_SHARE = 8 };
+/* Waiting in the quick pool costs little, and all clients of a page have one address. */
+enum { QUICK_QUEUE = 4096 };
+
+static const struct server_verb verbs[] = {
+	{"#USER", "FLAGS #END QUERY", "objects that a query finds", 0, 1, true, port_user},
+	{"#BULK", "FLAGS #END QUERY", "objects that changed", 0, 1, true, port_bulk},
+	{"#ADMIN", "#password PASSWORD COMMAND", "for the administrator", 0, 1, true, port_admin},
+};
+
+static const struct server_protocol protocol = {
+	.name = "broker",
+	.verbs = verbs,
+	.nverbs = ARRAY_LEN(verbs),
+	.any_case = true,
+	.strict = true,
+	.greeting = PORT_GREETING,
+	.words = {[SERVER_UNKNOWN] = "111 - ERROR: character 1: a request begins with #USER, #BULK "
+				     "or #ADMIN\n",
+		  [SERVER_ARGUMENTS] = "111 - ERROR: the request is not complete\n",
+		  [SERVER_LONG_LINE] = "111 - ERROR: the line is too long\n",
+		  [SERVER_FULL] = "111 - ERROR: there are too many connections, try later\n",
+		  [SERVER_STOPPING] = "111 - ERROR: the broker is stopping\n"},
+	.state_size = sizeof(struct port_session),
+	.drained = port_drained,
+	.closed = port_closed,
+};
+
+static void *port_thread(void *arg)
+{
+	struct port *p = arg;
+	struct err err;
+	if (loop_run(p->loop, &err) < 0)
+		die("port: %s", err.msg);
+	return NULL;
+}
+
+/* As many descriptors as the connections may need, or a word about it. */
+static void raise_descriptors(int64_t connections)
+{
+	struct rlimit limit;
+	rlim_t want = (rlim_t)connections + SPARE_FDS;
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= want)
+		return;
+	limit.rlim_cur = MIN(want, limit.rlim_max);
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+	if (limit.rlim_cur < want)
+		log_warn(QUERY, "fewer descriptors than max_connections needs; raise LimitNOFILE",
+			 KV_UINT("descriptors", limit.rlim_cur), KV_UINT("wanted", want));
+}
+
+/* Of the threads for long queries one address has at most half at a time, and half of the queue. */
+static int start_pools(struct port *p, struct err *err)
+{
+	const struct pool_options quick = {
+		.threads = PORT_THREADS, .queue = QUICK_QUEUE, .abreast = PORT_THREADS - 1};
+	const struct pool_options slow = {.threads = p->o.threads,
+					  .queue = p->o.queue,
+					  .share = (p->o.threads + p->o.queue + 1) / 2,
+					  .abreast = (p->o.threads + 1) / 2,
+					  .nice = 10};
+	const struct pool_options admin = {
+		.threads = 1, .queue = ADMIN_QUEUE, .share = ADMIN_SHARE};
+	if (pool_new(&p->quick, &quick, err) < 0 || pool_new(&p->slow, &slow, err) < 0)
+		return -1;
+	return p->o.admin ? pool_new(&p->admin, &admin, err) : 0;
+}
+
+static void port_free(struct port **pp)
+{
+	struct port *p = *pp;
+	pool_free(&p->quick);
+	pool_free(&p->slow);
+	pool_free(&p->admin);
+	if (p->loop)
+		loop_poll(p->loop); /* what the pools had still to say */
+	server_free(&p->server);
+	ENSURE(list_is_empty(&p->asks));
+	loop_free(&p->loop);
+	search_close(&p->search);
+	arena_free(&p->arena);
+	mem_free(pp);
+}
+
+int port_start(struct port **ret, const struct port_options *options, int fd, struct err *err)
+{
+	struct port *p = mem_alloc(sizeof *p);
+	p->o = *options;
+	p->arena = ARENA_INIT(1 << 20);
+	p->home = options->home && options->home[0]
+			  ? options->home
+			  : arena_printf(&p->arena, "%s/query.html", options->url);
+	list_init(&p->asks);
+	port_set_lifetime(p, options->lifetime_us);
+	raise_descriptors(options->limits.max_connections);
+	int rc = loop_new(&p->loop, NULL, err);
+	if (rc == 0) {
+		p->server = server_new(p->loop, &protocol, &p->o.limits, NULL, p);
+		rc = search_open(&p->search, options->data, err);
+	}
+	if (rc == 0)
+		rc = start_pools(p, err);
+	if (rc == 0)
+		rc = server_listen(p->server, fd, err);
+	if (rc == 0)
+		rc = thread_start(&p->thread, port_thread, p, err);
+	if (rc < 0) {
+		port_free(&p);
+		return -1;
+	}
+	*ret = p;
+	return 0;
+}
+
+static void port_end(void *ctx)
+{
+	loop_stop(((struct port *)ctx)->loop);
+}
+
+static void port_begin_stop(void *ctx)
+{
+	struct port *p = ctx;
+	port_refuse_waiting(p);
+	server_drain(p->server, p->stop_within_us, port_end, p);
+}
+
+void port_stop(struct port **pp, int64_t within_us)
+{
+	struct port *p = *pp;
+	if (!p)
+		return;
+	p->stop_within_us = within_us;
+	loop_post(p->loop, port_begin_stop, p);
+	(void)pthread_join(p->thread, NULL);
+	port_free(pp);
+}
+
+void port_set_lifetime(struct port *p, int64_t us)
+{
+	atomic_store(&p->life_us, MAX(us, (int64_t)PORT_LIFETIME_LEAST_S * US_PER_S));
+}

@@ -1,0 +1,49 @@
+/* What the two halves of the port share: the server with its threads (port.c), and a request on its
+ * way from its line to the end of its answer (port_ask.c). All of it belongs to the thread of the
+ * loop, but for what is said to be otherwise. */
+#pragma once
+#include "base/arena.h"
+#include "base/pool.h"
+#include "broker/port.h"
+
+struct port {
+	struct port_options o;
+	struct arena arena;
+	const char *home;
+	struct loop *loop;
+	struct server *server;
+	struct search *search;
+	struct pool *quick, *slow, *admin;
+	pthread_t thread;
+	bool runs; /* the thread */
+	struct link asks;
+	int64_t stop_within_us;
+	uint64_t memory;             /* bytes that answers hold, as far as they say */
+	atomic_int_fast64_t life_us; /* any thread */
+};
+
+/* The greeting, which is also sent while a query runs. */
+#define PORT_GREETING "200 - garner Broker, version " GARNER_VERSION "\n"
+
+struct port_ask;
+
+/* The state of a session. */
+struct port_session {
+	struct port_ask *ask; /* NULL: none yet, or its answer is in the queue of the connection */
+};
+
+/* Verbs, and what becomes of sessions. */
+void port_user(struct session *s, const struct str *arg, size_t n);
+void port_bulk(struct session *s, const struct str *arg, size_t n);
+void port_admin(struct session *s, const struct str *arg, size_t n);
+void port_drained(struct session *s);
+void port_closed(struct session *s, enum conn_end end);
+
+/* Refuses those that wait for their turn: the broker stops. */
+void port_refuse_waiting(struct port *p);
+
+static inline void port_count(const struct port *p, enum port_counter which, int64_t n)
+{
+	if (p->o.counters)
+		counters_add(p->o.counters, p->o.counters_at + which, (uint64_t)n);
+}

@@ -1,7 +1,8 @@
 /* The loop of the role `broker`: a collector until a signal comes, opened again after a failure. */
+#include "broker/broker_role.h"
+
 #include "base/clock.h"
 #include "base/log.h"
-#include "broker/collector.h"
 #include "role/notify.h"
 
 #include <signal.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 enum { AGAIN_MIN_US = 1000000, AGAIN_MAX_US = 60000000 };
+enum { DRAIN_US = 5000000 }; /* for answers that are being sent when the role ends */
 
 static bool signal_ended(int signals)
 {
@@ -50,7 +52,7 @@ static int pause_until(int signals, int64_t until_us)
 	return 0;
 }
 
-int broker_run(const struct collector_options *options, struct err *err)
+static int collect(const struct collector_options *options, struct err *err)
 {
 	struct collector_options now = *options; /* cursors are forgotten once */
 	sigset_t set;
@@ -86,5 +88,16 @@ int broker_run(const struct collector_options *options, struct err *err)
 		}
 	}
 	(void)close(signals);
+	return rc;
+}
+
+int broker_run(const struct collector_options *options, const struct port_options *port,
+	       int listen_fd, struct err *err)
+{
+	struct port *serves = NULL;
+	if (listen_fd >= 0 && port_start(&serves, port, listen_fd, err) < 0)
+		return -1;
+	int rc = collect(options, err);
+	port_stop(&serves, DRAIN_US);
 	return rc;
 }

@@ -110,8 +110,3 @@ int collector_compact_begin(struct collector *c, unsigned percent, struct err *e
 int collector_compact(struct collector *c, unsigned percent, struct err *err);
 /* Looks at all objects whether they have expired, now. */
 void collector_expire(struct collector *c);
-
-/* The role `broker`: collects until SIGTERM or SIGINT. A store that fails is opened again, after
- * longer and longer waits. Which feeds there are is for the program to say, since a broker knows
- * nothing of crawls and caches. */
-int broker_run(const struct collector_options *options, struct err *err);

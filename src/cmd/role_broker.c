@@ -4,13 +4,14 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "broker/broker_role.h"
 #include "broker/collection.h"
-#include "broker/collector.h"
 #include "broker/gatherer.h"
 #include "fetch/robot.h"
 #include "shepherd/crawl.h"
 #include "shepherd/master.h"
 #include "state/source_crawl.h"
+#include "web/serve.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@
 /* Pages of the crawl live so many times longer than the crawl means to wait before it looks at them
  * again: a server that is away for a while does not lose them. */
 enum { LIVES = 4 };
-enum { PROBLEMS_MOST = 1 << 20 };
+enum { PROBLEMS_MOST = 1 << 20, URL_MOST = 8 << 10 };
 
 enum broker_start { START_COLLECT, START_NEW, START_NOCOL };
 static const char *const starts[] = {"collect", "new", "nocol", NULL};
@@ -30,6 +31,9 @@ struct broker_conf {
 	const char *collection;
 	int64_t collect_us, expire_us, remember_us;
 	int start; /* enum broker_start */
+	const char *listen, *home;
+	int64_t lifetime_us, threads, queue;
+	struct server_limits limits;
 	struct gatherers_conf gatherers;
 };
 
@@ -50,6 +54,20 @@ static const struct value_spec specs[] = {
 	{"start", VALUE_WORD_AT(struct broker_conf, start), "collect", .words = starts,
 	 .help = "what each start does with gatherers: asks them for what changed (collect), collects "
 		 "everything of all sources again (new), or does not ask them at all (nocol)"},
+	{"listen", VALUE_LISTEN_AT(struct broker_conf, listen), "127.0.0.1:8501",
+	 .help = "where queries, bulk transfers and the administrator are answered (doc/broker-port.md); "
+		 "empty: nowhere"},
+	{"max_lifetime", VALUE_TIME_AT(struct broker_conf, lifetime_us), "60s", 10e6, 86400e6,
+	 .help = "how long a query may run: one that asks for less has less, but at least 10 s"},
+	{"home", VALUE_TEXT_AT(struct broker_conf, home),
+	 .help = "the address of the broker's home page, which ends each answer; empty: query.html of "
+		 "the role web"},
+	{"query_threads", VALUE_INT_AT(struct broker_conf, threads), "16", 1, 256,
+	 .help = "queries that run at a time of those that take longer than a moment; one address has at "
+		 "most half of them"},
+	{"query_queue", VALUE_INT_AT(struct broker_conf, queue), "64", 1, 100000,
+	 .help = "queries that may wait for these; more are refused"},
+	SERVER_LIMITS_AT(struct broker_conf, limits),
 	GATHERERS_SPECS(struct broker_conf, gatherers),
 };
 /* clang-format on */
@@ -67,7 +85,7 @@ static const struct role_flag flags[] = {
 	{"nocol", "broker.start=nocol", "do not ask gatherers"},
 };
 
-static const struct counter_def counters[] = {COLLECTOR_COUNTER_DEFS};
+static const struct counter_def counters[] = {COLLECTOR_COUNTER_DEFS, PORT_COUNTER_DEFS};
 
 /* What the feeds of one start point to. */
 struct setup {
@@ -320,6 +338,26 @@ static void log_problems(struct buf *problems)
 				 KV_STR("why", line));
 }
 
+static int run_broker(struct role_env *env, struct setup *s,
+		      const struct collector_options *collector, struct err *err)
+{
+	struct buf url = BUF_INIT(URL_MOST);
+	web_base(env->config, &url);
+	const struct port_options port = {
+		.data = env->data,
+		.url = arena_text(&s->arena, buf_str(&url)),
+		.home = s->conf->home,
+		.lifetime_us = s->conf->lifetime_us,
+		.limits = s->conf->limits,
+		.threads = (size_t)s->conf->threads,
+		.queue = (size_t)s->conf->queue,
+		.counters = env->counters,
+		.counters_at = COLLECTOR_NCOUNTERS,
+	};
+	buf_free(&url);
+	return broker_run(collector, &port, role_fd(env, "listen"), err);
+}
+
 static int run(struct role_env *env, struct err *err)
 {
 	struct setup s;
@@ -331,18 +369,18 @@ static int run(struct role_env *env, struct err *err)
 	if (rc == 0) {
 		add_points(&s, &problems);
 		log_problems(&problems);
-		rc = broker_run(
-			&(struct collector_options){
-				.data = env->data,
-				.feeds = s.feed,
-				.n = s.n,
-				.counters = env->counters,
-				.forget = s.conf->start == START_NEW,
-				.no_collect = s.conf->start == START_NOCOL,
-				.expire_every_us = s.conf->expire_us,
-				.remember_deleted_us = s.conf->remember_us,
-			},
-			err);
+		rc = run_broker(env, &s,
+				&(struct collector_options){
+					.data = env->data,
+					.feeds = s.feed,
+					.n = s.n,
+					.counters = env->counters,
+					.forget = s.conf->start == START_NEW,
+					.no_collect = s.conf->start == START_NOCOL,
+					.expire_every_us = s.conf->expire_us,
+					.remember_deleted_us = s.conf->remember_us,
+				},
+				err);
 	}
 	setup_free(&s);
 	return rc;

@@ -8,6 +8,8 @@
 #include "web/serve.h"
 #include "web/web_inner.h"
 
+#include <unistd.h>
+
 enum { BEAT_S = 15 };
 
 struct web_conf {
@@ -43,6 +45,32 @@ const struct http_names *web_names(const struct config *config)
 {
 	const struct web_conf *conf = config_get(config, &section);
 	return &conf->names;
+}
+
+void web_base(const struct config *config, struct buf *out)
+{
+	static const char *const any[] = {"*:", "0.0.0.0:", "[::]:"};
+	const struct web_conf *conf = config_get(config, &section);
+	struct str url = str_of(conf->names.url), at = str_of(conf->listen);
+	char host[256] = "localhost";
+	if (url.n) {
+		while (str_ends(url, STR("/")))
+			url.n--;
+		buf_add_str(out, url);
+		return;
+	}
+	buf_add_text(out, "http://");
+	if (at.n == 0 || str_starts(at, STR("unix:"))) {
+		buf_add_text(out, host);
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(any); i++)
+		if (str_starts(at, str_of(any[i]))) {
+			(void)gethostname(host, sizeof host - 1);
+			buf_printf(out, "%s:", host);
+			at = str_from(at, strlen(any[i]));
+		}
+	buf_add_str(out, at);
 }
 
 static const struct counter_def counters[] = {HTTP_COUNTER_DEFS};

@@ -1,37 +1,12 @@
 """The role broker from outside: its settings, its flags, what status and why tell of it."""
-import hashlib
 import json
 import re
-import time
 
 import pytest
 
+from brokers import broker, documents, soif
 from garner import free_port, wait_for
 from web import Site
-
-NOW = int(time.time())
-
-
-def soif(url, text, name="lib", host="gatherer.test", age=0, md5=True, **more):
-    """An object as a gatherer writes it, updated `age` seconds ago."""
-    attributes = {"Gatherer-Name": name, "Gatherer-Host": host, "Gatherer-Version": "1.0",
-                  "Update-Time": str(NOW - age), "Title": text, "Full-Text": text, **more}
-    if md5:
-        attributes["MD5"] = hashlib.md5(text.encode()).hexdigest()
-    lines = "".join(f"{k}{{{len(v)}}}:\t{v}\n" for k, v in attributes.items())
-    return f"@FILE {{ {url}\n{lines}}}\n"
-
-
-def broker(garner, *objects, points="", more=""):
-    """A broker that follows a folder of one file for each of these."""
-    g = garner(config=f"[broker]\nsources = soif:in\n{more}[web]\nlisten = 127.0.0.1:0\n")
-    (g.data / "in").mkdir(parents=True)
-    (g.data / "broker").mkdir()
-    for n, text in enumerate(objects, 1):
-        (g.data / f"in/{n}.soif").write_text(text)
-    if points:
-        (g.data / "broker/Collection.conf").write_text(points)
-    return g
 
 
 def found(g, words):
@@ -45,11 +20,6 @@ def until(what, check):
 
 def points(g):
     return {p["name"]: p for p in g.run("status", "--json").json()["points"]}
-
-
-def documents(g):
-    row, = [r for r in g.run("status", "--json").json()["roles"] if r["name"] == "broker"]
-    return next(c["value"] for c in row["counters"] if c["name"] == "documents")
 
 
 def state_of(g, name, *states):

@@ -71,6 +71,20 @@ struct docstore_part {
 int docstore_read_part(struct docstore *ds, uint64_t oid, struct docstore_part *part,
 		       struct arena *arena, struct str *ret, struct err *err);
 
+/* Many documents one after the other, as SOIF text and without copies: the block of the last one is
+ * kept unpacked, so that neighbours cost nothing. Of a store that was opened to be read, which
+ * outlives it; for one thread. A document that was found is readable to its end, even if it is
+ * deleted or moved meanwhile. */
+enum { DOCSTORE_CURSOR_PART = 128 << 10 };
+struct docstore_cursor;
+struct docstore_cursor *docstore_cursor_new(struct docstore *ds);
+void docstore_cursor_free(struct docstore_cursor **c);
+/* To a document. *ret_n: bytes of its text. 1 and ERR_DAMAGED as docstore_get(). */
+int docstore_cursor_find(struct docstore_cursor *c, uint64_t oid, size_t *ret_n, struct err *err);
+/* Its text from a byte on: DOCSTORE_CURSOR_PART bytes or more, fewer only where it ends. Good until
+ * the next call. */
+int docstore_cursor_text(struct docstore_cursor *c, size_t from, struct str *ret, struct err *err);
+
 /* Writing: one thread at a time. */
 
 /* Appends. The document can be read here at once, by others after docstore_sync(). ERR_USAGE: it

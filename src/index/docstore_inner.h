@@ -293,6 +293,14 @@ struct docstore {
 int mapped_open(struct mapped *m, const struct file *f, uint64_t size, struct err *err);
 /* Unmaps what a caller has opened for itself. */
 void mapped_close(struct mapped *m);
+/* A file of the store as it is now. 1: there is no such file. */
+int mapped_make(const char *folder, uint32_t number, struct mapped **ret, struct err *err);
+void mapped_free(struct mapped *m);
+/* Whether all of the block at this place is mapped, as far as we know. */
+bool mapped_reaches(const struct mapped *m, uint64_t at);
+/* ERR_DAMAGED: another document is where this one should be; the file is not there. */
+int mapped_wrong(const struct mapped *m, uint64_t addr, uint64_t oid, struct err *err);
+int mapped_missing(const struct docstore *ds, uint64_t addr, struct err *err);
 /* Bytes could not be read since it was mapped. */
 int mapped_check(const struct mapped *m, struct err *err);
 /* With the lock held to write: lets go of files that are not there any more. */

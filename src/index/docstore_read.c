@@ -41,7 +41,7 @@ void mapped_close(struct mapped *m)
 	m->map = NULL;
 }
 
-static void mapped_free(struct mapped *m)
+void mapped_free(struct mapped *m)
 {
 	mapped_close(m);
 	mem_free(&m->path);
@@ -64,8 +64,7 @@ int mapped_open(struct mapped *m, const struct file *f, uint64_t size, struct er
 	return 0;
 }
 
-/* The file as it is now. 1: there is no such file. */
-static int mapped_make(const char *folder, uint32_t number, struct mapped **ret, struct err *err)
+int mapped_make(const char *folder, uint32_t number, struct mapped **ret, struct err *err)
 {
 	char path[PATH_MAX];
 	CLEANUP(file_drop) struct file f = FILE_INIT;
@@ -95,8 +94,7 @@ static struct mapped *mapped_has(const struct docstore *ds, uint32_t number)
 	return m ? *m : NULL;
 }
 
-/* Whether all of the block at this place is mapped, as far as we know. */
-static bool mapped_reaches(const struct mapped *m, uint64_t at)
+bool mapped_reaches(const struct mapped *m, uint64_t at)
 {
 	struct block b;
 	struct err ignored;
@@ -331,12 +329,12 @@ static int cache_read_part(struct block_cache *c, const struct mapped *m, const 
 	return rc;
 }
 
-static int wrong_document(const struct mapped *m, const struct wanted *want, struct err *err)
+int mapped_wrong(const struct mapped *m, uint64_t addr, uint64_t oid, struct err *err)
 {
 	return err_set(err, ERR_DAMAGED,
 		       "%s: the block at byte %" PRIu64 " does not have document %" PRIu64
 		       " where the table says",
-		       m->path, block_addr_at(want->addr), want->oid);
+		       m->path, block_addr_at(addr), oid);
 }
 
 /* The same, by way of the block, which is kept for the next if it is not large. */
@@ -353,7 +351,7 @@ static int block_cache_read(struct block_cache *c, const struct mapped *m,
 	if (mapped_check(m, err) < 0)
 		return -1;
 	if (rc != 0 || !block_find(&b, want, &doc))
-		return rc < 0 ? -1 : wrong_document(m, want, err);
+		return rc < 0 ? -1 : mapped_wrong(m, want->addr, want->oid, err);
 	if (b.text_n > KEPT_BYTES && part->most < doc.n) {
 		part->checked = want->addr;
 		return cache_read_part(c, m, &b, &doc, part, arena, ret, err);
@@ -473,7 +471,7 @@ static int read_here(struct docstore *ds, struct wanted *want, struct docstore_p
 	return block_cache_read(ds->cache, m, want, part, arena, ret, err);
 }
 
-static int file_missing(const struct docstore *ds, uint64_t addr, struct err *err)
+int mapped_missing(const struct docstore *ds, uint64_t addr, struct err *err)
 {
 	return err_set(err, ERR_DAMAGED,
 		       "%s: file %" PRIu32
@@ -501,7 +499,7 @@ int docstore_read_part(struct docstore *ds, uint64_t oid, struct docstore_part *
 		if (final || (looks >= LOOKS && rc < NEEDS_MAP))
 			return rc;
 		if (looks >= LOOKS)
-			return file_missing(ds, want.addr, err);
+			return mapped_missing(ds, want.addr, err);
 		pthread_rwlock_wrlock(&ds->lock);
 		int missing =
 			rc == NEEDS_MAP ? mapped_renew(ds, block_addr_file(want.addr), err) : 0;

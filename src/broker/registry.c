@@ -278,11 +278,15 @@ static int record_put(struct registry *r, const struct registry_object *object, 
 	return 0;
 }
 
+static uint32_t clock_seconds(int64_t now_us)
+{
+	return (uint32_t)MIN(MAX(now_us / US_PER_S, INT64_C(0)), (int64_t)UINT32_MAX);
+}
+
 /* Never before that of the record before. */
 static uint32_t changed_now(const struct registry *r, int64_t now_us)
 {
-	int64_t now_s = MIN(MAX(now_us / US_PER_S, INT64_C(0)), (int64_t)UINT32_MAX);
-	return (uint32_t)MAX((uint64_t)now_s, r->now.changed);
+	return (uint32_t)MAX((uint64_t)clock_seconds(now_us), r->now.changed);
 }
 
 int registry_put(struct registry *r, const struct registry_object *object, int64_t now_us,
@@ -298,7 +302,12 @@ int registry_put(struct registry *r, const struct registry_object *object, int64
 				   err);
 	if (rc < 0)
 		return -1;
+	/* A text that came just now has not come before anything that was written before it, even
+	 * if the clock was set back. */
+	bool just_came = o.stored_s == clock_seconds(now_us);
 	o.changed_s = changed_now(r, now_us);
+	if (just_came)
+		o.stored_s = o.changed_s;
 	return record_put(r, &o, false, rc == 0 ? &killed : NULL, err);
 }
 

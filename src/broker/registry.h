@@ -86,7 +86,7 @@ struct registry_scan;
 
 struct registry_record {
 	struct registry_object object;
-	bool tombstone;    /* only identity, md5, point, oid and changed_s are set */
+	bool tombstone;    /* it has what the object had, but for description and changed_s */
 	bool living;       /* it is the one that counts of its identity, and no tombstone */
 	uint64_t at, next; /* places: of this record and the one after it */
 };
@@ -97,6 +97,15 @@ int registry_scan_open(struct registry_scan **ret, struct registry *r, uint64_t 
 		       struct err *err);
 /* 1: there are no more. Strings are good until the next call. */
 int registry_scan_next(struct registry_scan *s, struct registry_record *ret, struct err *err);
+/* From its beginning again, and only records that were changed and whose text came in these
+ * seconds: others are passed over by their numbers, without a look at the rest, and those before
+ * the first that changed since then are not even met the next time. */
+struct registry_want {
+	bool tombstones;       /* these alone, whenever their text came; otherwise objects alone */
+	uint32_t changed_from; /* not earlier than in any call before */
+	uint32_t stored_from, stored_to; /* the last, too */
+};
+void registry_scan_again(struct registry_scan *s, const struct registry_want *want);
 void registry_scan_free(struct registry_scan **s);
 
 /* Writing: nothing counts before registry_commit(). */

@@ -213,23 +213,67 @@ static int walk_fill(struct registry_walk *w, size_t need, struct err *err)
 	return 0;
 }
 
-int registry_walk_next(struct registry_walk *w, struct registry_raw *ret, struct err *err)
+static uint32_t walk_u32be(const char *p)
 {
-	uint32_t size;
+	uint32_t v;
+	memcpy(&v, p, sizeof v);
+	return be32toh(v);
+}
+
+/* All bytes of the next record. 1: the end. */
+static int walk_record(struct registry_walk *w, struct str *ret, struct err *err)
+{
 	if (w->at == w->end)
 		return 1;
 	if (walk_fill(w, SIZE, err) < 0)
 		return -1;
-	memcpy(&size, w->p + w->used, sizeof size);
-	size = be32toh(size);
+	uint32_t size = walk_u32be(w->p + w->used);
 	if (size > REGISTRY_RECORD)
 		return file_damaged(w->file->path, w->at, "a record is too large", err);
-	if (walk_fill(w, SIZE + size, err) < 0 ||
-	    registry_record_parse(w->file->path, w->at, (struct str){w->p + w->used, SIZE + size},
-				  ret, err) < 0)
+	if (walk_fill(w, SIZE + size, err) < 0)
 		return -1;
-	w->used += SIZE + size;
-	w->at += SIZE + size;
+	*ret = (struct str){w->p + w->used, SIZE + size};
+	return 0;
+}
+
+void registry_walk_pass(struct registry_walk *w)
+{
+	size_t n = SIZE + walk_u32be(w->p + w->used);
+	w->used += n;
+	w->at += n;
+}
+
+void registry_walk_to(struct registry_walk *w, uint64_t at)
+{
+	w->at = at;
+	w->n = w->used = 0;
+}
+
+int registry_walk_next(struct registry_walk *w, struct registry_raw *ret, struct err *err)
+{
+	struct str bytes = {0};
+	int rc = walk_record(w, &bytes, err);
+	if (rc != 0)
+		return rc;
+	if (registry_record_parse(w->file->path, w->at, bytes, ret, err) < 0)
+		return -1;
+	registry_walk_pass(w);
+	return 0;
+}
+
+int registry_walk_glance(struct registry_walk *w, struct registry_glance *ret, struct err *err)
+{
+	struct str bytes = {0};
+	int rc = walk_record(w, &bytes, err);
+	if (rc != 0)
+		return rc;
+	if (bytes.n < SIZE + REGISTRY_NUMBERS)
+		return file_damaged(w->file->path, w->at, "not a record", err);
+	const char *end = bytes.p + bytes.n;
+	*ret = (struct registry_glance){.at = w->at,
+					.tombstone = walk_u32be(bytes.p + SIZE) == TOMBSTONE_MAGIC,
+					.changed_s = walk_u32be(end - 8),
+					.stored_s = walk_u32be(end - 4)};
 	return 0;
 }
 

@@ -219,6 +219,9 @@ int registry_each_ended(struct registry *r, registry_oid_fn *fn, void *ctx, stru
 struct registry_scan {
 	struct registry *r;
 	uint64_t base;
+	uint64_t first; /* in the file: where it begins again */
+	bool picks;     /* what is wanted alone */
+	struct registry_want want;
 	struct registry_walk walk;
 };
 
@@ -237,9 +240,35 @@ int registry_scan_open(struct registry_scan **ret, struct registry *r, uint64_t 
 	struct registry_scan *s = mem_alloc(sizeof *s);
 	s->r = r;
 	s->base = c->base;
-	registry_walk_begin(&s->walk, &r->file, from - c->base, c->length);
+	s->first = from - c->base;
+	registry_walk_begin(&s->walk, &r->file, s->first, c->length);
 	*ret = s;
 	return 0;
+}
+
+void registry_scan_again(struct registry_scan *s, const struct registry_want *want)
+{
+	registry_walk_to(&s->walk, s->first);
+	s->picks = true;
+	s->want = *want;
+}
+
+/* On to the next record that is wanted. Records lie in the order in which they changed. */
+static int scan_pick(struct registry_scan *s, struct err *err)
+{
+	const struct registry_want *want = &s->want;
+	struct registry_glance g;
+	int rc;
+	while ((rc = registry_walk_glance(&s->walk, &g, err)) == 0) {
+		if (g.changed_s >= want->changed_from && g.tombstone == want->tombstones &&
+		    (g.tombstone ||
+		     (g.stored_s >= want->stored_from && g.stored_s <= want->stored_to)))
+			break;
+		registry_walk_pass(&s->walk);
+		if (g.changed_s < want->changed_from)
+			s->first = MAX(s->first, s->walk.at);
+	}
+	return rc;
 }
 
 int registry_scan_next(struct registry_scan *s, struct registry_record *ret, struct err *err)
@@ -250,7 +279,9 @@ int registry_scan_next(struct registry_scan *s, struct registry_record *ret, str
 			       "%s: compressed since the scan began; begin with the first record",
 			       s->r->file.path);
 	s->walk.end = s->r->last.length;
-	int rc = registry_walk_next(&s->walk, &raw, err);
+	int rc = s->picks ? scan_pick(s, err) : 0;
+	if (rc == 0)
+		rc = registry_walk_next(&s->walk, &raw, err);
 	if (rc != 0)
 		return rc;
 	int dead = registry_lives(s->r, &raw, err);

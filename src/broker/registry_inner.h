@@ -73,6 +73,17 @@ void registry_walk_begin(struct registry_walk *w, const struct file *file, uint6
 /* 1: the end. What is returned is good until the next call. */
 int registry_walk_next(struct registry_walk *w, struct registry_raw *ret, struct err *err);
 void registry_walk_end(struct registry_walk *w);
+/* Back, or on, to the beginning of a record. */
+void registry_walk_to(struct registry_walk *w, uint64_t at);
+/* What the next record says of itself by numbers alone; it is not passed. 1: the end. */
+struct registry_glance {
+	uint64_t at;
+	bool tombstone;
+	uint32_t changed_s, stored_s;
+};
+int registry_walk_glance(struct registry_walk *w, struct registry_glance *ret, struct err *err);
+/* Passes the record that was glanced at. */
+void registry_walk_pass(struct registry_walk *w);
 
 /* Keys of the tables. */
 uint64_t registry_url_key(struct str url);

@@ -412,6 +412,84 @@ static void a_scan_goes_on_from_a_place_and_refuses_what_is_gone(void **state)
 	registry_close(&r);
 }
 
+/* Puts at a second of the clock a text that came then, or one that had come `ago` seconds before.
+ */
+static void put_at(struct registry *r, unsigned identity, uint32_t now_s, uint32_t ago)
+{
+	struct arena arena = ARENA_INIT(1 << 20);
+	struct registry_object o = object_of(&arena, identity, identity + 1, 1);
+	o.stored_s = now_s - ago;
+	(void)registry_point(r, "crawl");
+	DONE(registry_put(r, &o, (int64_t)now_s * US_PER_S, &unit_err));
+	arena_free(&arena);
+}
+
+/* The oids of the records that are picked, and T for a tombstone. */
+static void assert_picks(struct registry_scan *scan, const struct registry_want *want,
+			 const char *story)
+{
+	struct registry_record record;
+	struct buf got = BUF_INIT(4096);
+	registry_scan_again(scan, want);
+	while (registry_scan_next(scan, &record, &unit_err) == 0)
+		buf_printf(&got, "%s%s%" PRIu32 " ", record.tombstone ? "T" : "",
+			   record.living || record.tombstone ? "" : "-", record.object.oid);
+	assert_str(buf_str(&got), story);
+	buf_free(&got);
+}
+
+static void a_scan_picks_records_by_when_they_changed_and_their_text_came(void **state)
+{
+	struct registry_scan *scan = NULL;
+	(void)state;
+	struct registry *r = open_registry(scratch("picks"));
+	put_at(r, 0, NOW_S + 1, 0);
+	put_at(r, 1, NOW_S + 2, 0);
+	put_at(r, 2, NOW_S + 3, 0);
+	put_at(r, 0, NOW_S + 4, 3); /* a refresh */
+	put_at(r, 3, NOW_S + 4, 0);
+	assert_int_equal(drop_object(r, 1), 0); /* at NOW_S, and so at NOW_S + 4 */
+	put_at(r, 4, NOW_S + 5, 0);
+	commit_to(r, 1);
+	DONE(registry_scan_open(&scan, r, 0, &unit_err));
+	struct registry_want want = {.stored_to = UINT32_MAX};
+	for (int i = 0; i < 2; i++)
+		assert_picks(scan, &want, "-1 -2 3 1 4 5 ");
+	want = (struct registry_want){.tombstones = true, .changed_from = NOW_S + 4};
+	for (int i = 0; i < 2; i++)
+		assert_picks(scan, &want, "T2 ");
+	want = (struct registry_want){.changed_from = NOW_S + 4, .stored_to = NOW_S + 3};
+	assert_picks(scan, &want, "1 ");
+	want = (struct registry_want){
+		.changed_from = NOW_S + 4, .stored_from = NOW_S + 4, .stored_to = UINT32_MAX};
+	assert_picks(scan, &want, "4 5 ");
+	want.changed_from = NOW_S + 5;
+	assert_picks(scan, &want, "5 ");
+	want.changed_from = NOW_S + 6;
+	for (int i = 0; i < 2; i++)
+		assert_picks(scan, &want, "");
+	registry_scan_free(&scan);
+	registry_close(&r);
+}
+
+static void a_text_that_came_when_the_clock_was_back_came_with_its_record(void **state)
+{
+	struct arena arena = ARENA_INIT(1 << 20);
+	struct registry_object o;
+	(void)state;
+	struct registry *r = open_registry(scratch("back"));
+	put_at(r, 0, NOW_S + 100, 0);
+	put_at(r, 1, NOW_S, 0);
+	put_at(r, 2, NOW_S, 50);
+	DONE(registry_by_oid(r, 2, &arena, &o, &unit_err));
+	assert_int_equal(o.changed_s, NOW_S + 100);
+	assert_int_equal(o.stored_s, NOW_S + 100);
+	DONE(registry_by_oid(r, 3, &arena, &o, &unit_err));
+	assert_int_equal(o.stored_s, NOW_S - 50);
+	registry_close(&r);
+	arena_free(&arena);
+}
+
 static void a_compression_that_is_stopped_or_left_changes_nothing(void **state)
 {
 	(void)state;
@@ -480,6 +558,8 @@ int main(void)
 		cmocka_unit_test(oids_that_ended_are_told_until_tables_are_written),
 		cmocka_unit_test(tables_wait_for_what_depends_on_them),
 		cmocka_unit_test(a_scan_goes_on_from_a_place_and_refuses_what_is_gone),
+		cmocka_unit_test(a_scan_picks_records_by_when_they_changed_and_their_text_came),
+		cmocka_unit_test(a_text_that_came_when_the_clock_was_back_came_with_its_record),
 		cmocka_unit_test(a_compression_that_is_stopped_or_left_changes_nothing),
 		cmocka_unit_test(a_long_file_of_commits_is_written_anew),
 	};

@@ -139,6 +139,11 @@ static bool is_readable(struct str s, unsigned ends, unsigned first)
 	return !(all & ends);
 }
 
+bool soif_url_fits(struct str url)
+{
+	return is_readable(url, ENDS_URL, NO_URL_FIRST);
+}
+
 static void print_attr(const struct soif_attr *a, struct buf *out)
 {
 	if (a->value.n == 0)
@@ -163,7 +168,7 @@ int soif_print(const struct soif *obj, struct buf *out, struct err *err)
 	if (!is_readable(obj->type, ENDS_TYPE, 0))
 		return err_set(err, ERR_USAGE, "the type '%s' cannot stand in an object",
 			       value_show(obj->type, shown));
-	if (!is_readable(obj->url, ENDS_URL, NO_URL_FIRST))
+	if (!soif_url_fits(obj->url))
 		return err_set(err, ERR_USAGE, "the URL '%s' cannot stand in an object",
 			       value_show(obj->url, shown));
 	for (size_t i = 0; i < obj->n; i++) {

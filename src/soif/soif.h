@@ -39,6 +39,9 @@ void soif_sort(struct soif *obj);
  * back (blanks in a URL, a brace in a name) are refused with ERR_USAGE and nothing is printed. */
 int soif_print(const struct soif *obj, struct buf *out, struct err *err);
 
+/* Whether a URL could be read back. */
+bool soif_url_fits(struct str url);
+
 /* Numbers: decimal, blanks around them allowed. false: absent or not a number; *ret is untouched.
  */
 bool soif_u64(const struct soif *obj, struct str name, uint64_t *ret);

@@ -28,8 +28,9 @@ struct bulk_options {
 
 /* A broker that has collected nothing tells nothing, and that is no failure. */
 int bulk_open(struct bulk **ret, const struct bulk_options *options, struct err *err);
-/* Appends about n bytes more to out. 0: there is more; 1: that was all. Negative: "400 - ..." is
- * what the client has to be told, and nothing after it. */
+/* Appends about n bytes more to out. 0: there is more; 1: that was all. Negative: the client gets
+ * what was appended, then "400 - " and why, which the caller adds, and nothing after it. ERR_PARTLY
+ * comes last: some texts cannot be read, and all else was told. */
 int bulk_make(struct bulk *b, size_t n, struct buf *out, struct err *err);
 uint64_t bulk_objects(const struct bulk *b); /* that were told so far */
 void bulk_free(struct bulk **b);

@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 
 enum { SPARE_FDS = 128 }; /* descriptors other than connections */
-enum { ADMIN_QUEUE = 64, ADMIN_SHARE = 8 };
+enum { ADMIN_QUEUE = 64, ADMIN_SHARE = 8, BULK_QUEUE = 64, NICE = 10 };
 /* Waiting in the quick pool costs little, and all clients of a page have one address. */
 enum { QUICK_QUEUE = 4096 };
 
@@ -60,26 +60,34 @@ static void raise_descriptors(int64_t connections)
 /* Of the threads for long queries one address has at most half at a time, and half of the queue. */
 static int start_pools(struct port *p, struct err *err)
 {
-	const struct pool_options quick = {
-		.threads = PORT_THREADS, .queue = QUICK_QUEUE, .abreast = PORT_THREADS - 1};
-	const struct pool_options slow = {.threads = p->o.threads,
-					  .queue = p->o.queue,
-					  .share = (p->o.threads + p->o.queue + 1) / 2,
-					  .abreast = (p->o.threads + 1) / 2,
-					  .nice = 10};
-	const struct pool_options admin = {
-		.threads = 1, .queue = ADMIN_QUEUE, .share = ADMIN_SHARE};
-	if (pool_new(&p->quick, &quick, err) < 0 || pool_new(&p->slow, &slow, err) < 0)
-		return -1;
-	return p->o.admin ? pool_new(&p->admin, &admin, err) : 0;
+	const struct pool_options options[PORT_POOLS] = {
+		[PORT_POOL_QUICK] = {.threads = PORT_QUICK_THREADS,
+				     .queue = QUICK_QUEUE,
+				     .abreast = PORT_QUICK_THREADS - 1},
+		[PORT_POOL_LONG] = {.threads = p->o.threads,
+				    .queue = p->o.queue,
+				    .share = (p->o.threads + p->o.queue + 1) / 2,
+				    .abreast = (p->o.threads + 1) / 2,
+				    .nice = NICE},
+		[PORT_POOL_BULK] = {.threads = PORT_BULK_THREADS,
+				    .queue = BULK_QUEUE,
+				    .share = BULK_QUEUE / 2,
+				    .abreast = PORT_BULK_THREADS - 1,
+				    .nice = NICE},
+		[PORT_POOL_ADMIN] = {.threads = 1, .queue = ADMIN_QUEUE, .share = ADMIN_SHARE},
+	};
+	for (size_t i = 0; i < PORT_POOLS; i++)
+		if ((i != PORT_POOL_ADMIN || p->o.admin) &&
+		    pool_new(&p->pool[i], &options[i], err) < 0)
+			return -1;
+	return 0;
 }
 
 static void port_free(struct port **pp)
 {
 	struct port *p = *pp;
-	pool_free(&p->quick);
-	pool_free(&p->slow);
-	pool_free(&p->admin);
+	for (size_t i = 0; i < PORT_POOLS; i++)
+		pool_free(&p->pool[i]);
 	if (p->loop)
 		loop_poll(p->loop); /* what the pools had still to say */
 	server_free(&p->server);

@@ -4,7 +4,8 @@
  * query, however heavy, and no client, however slow, holds up another.
  *
  * Queries begin in the quick pool. One that is not done after PORT_QUICK_US is begun again among
- * the long ones, which give way to all others. */
+ * the long ones, which give way to all others. Transfers have threads of their own, since they look
+ * through the whole registry before there is something to tell; so has the administrator. */
 #pragma once
 #include "broker/events.h"
 #include "broker/request.h"
@@ -14,18 +15,27 @@
 
 enum { PORT_QUICK_US = 10000, PORT_PIECE = 256 << 10 /* bytes of an answer at a time */ };
 enum { PORT_PING_US = 3000000, PORT_LIFETIME_LEAST_S = 10 };
-enum { PORT_THREADS = 4 }; /* for quick ones */
+enum { PORT_QUICK_THREADS = 4, PORT_BULK_THREADS = 2 };
 
-/* An answer in pieces. */
+/* Where a piece of an answer is made. */
+enum port_pool {
+	PORT_POOL_QUICK,
+	PORT_POOL_LONG,
+	PORT_POOL_BULK,
+	PORT_POOL_ADMIN,
+	PORT_POOLS,
+};
+
+/* An answer in pieces. All but make are called between two calls of it. */
 struct port_answer_ops {
-	/* In a pool, one call at a time; as bulk_make(). */
+	/* In a pool, one call at a time. Appends about n bytes to out. 0: there is more. 1: that
+	 * was all. Negative: the client is told why, and nothing was appended but whole lines. */
 	int (*make)(void *ctx, size_t n, struct buf *out, struct err *err);
-	void (*close)(void *ctx); /* the last call */
-	/* Between two calls of make, and NULL where it is never so: the next piece is for the long
-	 * pool; what was made so far ends with a line, so that another may come between. */
-	bool (*is_long)(const void *ctx);
-	bool (*is_between)(const void *ctx);
-	size_t (*memory)(const void *ctx); /* bytes that it holds then; NULL: few */
+	void (*close)(void *ctx);                /* the last call */
+	enum port_pool (*pool)(const void *ctx); /* of the next piece */
+	bool (*is_between)(const void *ctx);     /* another line may come now; NULL: never after
+						    the first byte */
+	size_t (*memory)(const void *ctx);       /* bytes that it holds; NULL: few */
 };
 
 /* As admin_run(): does one command, appends lines to out, and returns how many microseconds these

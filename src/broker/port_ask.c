@@ -22,13 +22,12 @@ struct port_ask {
 	uint64_t client; /* for turns */
 	const struct port_answer_ops *ops;
 	void *ctx;
-	struct reply *reply; /* of #USER: then that is ctx */
 	struct loop_timer ping, delay;
 	int64_t start_us;
 	uint64_t bytes; /* that were sent */
 	size_t sent;    /* of the piece */
 	size_t memory;  /* as it was counted last */
-	bool is_long;
+	enum port_pool pool;
 	bool between; /* a line may be sent: no value is half told */
 	bool out;     /* a job has it: what follows is the job's, but for the flags */
 	struct pool_job job;
@@ -105,18 +104,32 @@ static void count_time(const struct port *p, int64_t took_us)
 	port_count(p, PORT_TOOK, took_us);
 }
 
-static void ask_done_well(struct port_ask *ask)
+/* What there is to remember of an answer, in events and counters. */
+static void ask_tell(struct port_ask *ask, int64_t took_us)
 {
 	struct port *p = ask->port;
-	int64_t took_us = loop_now_us(p->loop) - ask->start_us;
-	port_count(p, PORT_ANSWERED, 1);
-	count_time(p, took_us);
-	if (ask->reply) {
-		port_count(p, PORT_CUT, reply_was_cut(ask->reply));
+	uint64_t objects;
+	bool failed = false;
+	if (ask->request.kind == REQUEST_USER) {
+		port_count(p, PORT_CUT, reply_was_cut(ask->ctx));
 		event_write(p->o.events, QUERY_RETURN, ask->peer,
-			    KV_UINT("objects", reply_objects(ask->reply)), KV_INT("us", took_us),
-			    KV_UINT("bytes", ask->bytes));
+			    KV_UINT("objects", reply_objects(ask->ctx)),
+			    KV_UINT("bytes", ask->bytes), KV_INT("us", took_us));
+	} else if (ask->request.kind == REQUEST_BULK) {
+		objects = port_bulk_objects(ask->ctx, &failed);
+		port_count(p, PORT_FAILED, failed);
+		event_write(p->o.events, BULK_RETURN, ask->peer, KV_UINT("objects", objects),
+			    KV_UINT("bytes", ask->bytes), KV_INT("us", took_us),
+			    KV_TEXT("failed", failed ? "yes" : "no"));
 	}
+	port_count(p, PORT_ANSWERED, !failed);
+	if (!failed)
+		count_time(p, took_us);
+}
+
+static void ask_done_well(struct port_ask *ask)
+{
+	ask_tell(ask, loop_now_us(ask->port->loop) - ask->start_us);
 	ask_leave(ask);
 }
 
@@ -131,17 +144,10 @@ static bool ask_unwanted(const struct pool_job *job)
 	return atomic_load_explicit(&ask->cancel, memory_order_relaxed);
 }
 
-static struct pool *ask_pool(const struct port_ask *ask)
-{
-	if (ask->request.kind == REQUEST_ADMIN)
-		return ask->port->admin;
-	return ask->is_long ? ask->port->slow : ask->port->quick;
-}
-
 /* Gives it to a pool for its next piece. placed: it needs a place there, which there may not be. */
 static void ask_post(struct port_ask *ask, bool placed)
 {
-	struct pool *pool = ask_pool(ask);
+	struct pool *pool = ask->port->pool[ask->pool];
 	ask->job = (struct pool_job){
 		.run = ask_run, .unwanted = ask_unwanted, .client = ask->client, .beyond = !placed};
 	if (!pool_claim(pool, &ask->job)) {
@@ -198,15 +204,42 @@ static void ask_send(struct port_ask *ask)
 		ask_post(ask, false);
 }
 
-/* What all answers together hold is bounded: one more is refused before its first byte. */
+/* What an address has of the memory of all answers. */
+static uint64_t client_memory(const struct port *p, uint64_t client)
+{
+	uint64_t sum = 0;
+	LIST_EACH (const struct port_ask, ask, &p->asks, link)
+		sum += ask->client == client ? ask->memory : 0;
+	return sum;
+}
+
+/* What all answers together hold is bounded, and one address has at most half: one more is refused
+ * before its first byte. */
 static bool memory_fits(struct port_ask *ask)
 {
 	struct port *p = ask->port;
+	uint64_t limit = p->o.limits.memory;
 	size_t now = ask->ops->memory ? ask->ops->memory(ask->ctx) : 0;
 	bool others = p->memory > ask->memory;
 	p->memory += now - ask->memory;
 	ask->memory = now;
-	return ask->bytes || !others || p->memory <= p->o.limits.memory;
+	if (ask->bytes || !others || p->memory <= limit / 2)
+		return true;
+	return p->memory <= limit && client_memory(p, ask->client) <= limit / 2;
+}
+
+/* To the next piece, which may be for another pool. Where nothing was told yet it needs a place
+ * there. */
+static void ask_go_on(struct port_ask *ask)
+{
+	enum port_pool before = ask->pool;
+	ask->pool = ask->rc == 0 ? ask->ops->pool(ask->ctx) : before;
+	bool moved = ask->pool != before;
+	port_count(ask->port, PORT_LONG, moved && ask->pool == PORT_POOL_LONG);
+	if (moved && ask->bytes == 0 && ask->piece.n == 0)
+		ask_post(ask, true);
+	else
+		ask_send(ask);
 }
 
 /* Takes what a job made. */
@@ -218,25 +251,16 @@ static void ask_take(void *ctx)
 		ask_free(ask);
 		return;
 	}
-	bool was_long = ask->is_long;
 	ask->between = (ask->bytes == 0 && ask->piece.n == 0) ||
 		       (ask->ops->is_between && ask->ops->is_between(ask->ctx));
-	if (ask->rc < 0) {
+	if (ask->rc < 0)
 		ask_refuse(ask, ask->err.code == ERR_USAGE ? PORT_BAD : PORT_FAILED, ask->err.msg);
-	} else if (!memory_fits(ask)) {
+	else if (!memory_fits(ask))
 		ask_refuse(ask, PORT_FULL, "answers under way hold too much, try later");
-	} else if (ask->delay_us) {
+	else if (ask->delay_us)
 		loop_timer_in(ask->port->loop, &ask->delay, ask->delay_us);
-	} else if (ask->rc == 0 && ask->ops->is_long && ask->ops->is_long(ask->ctx) && !was_long) {
-		ask->is_long = true;
-		port_count(ask->port, PORT_LONG, 1);
-		if (ask->piece.n)
-			ask_send(ask);
-		else
-			ask_post(ask, true);
-	} else {
-		ask_send(ask);
-	}
+	else
+		ask_go_on(ask);
 }
 
 static void ask_delayed(void *ctx)
@@ -269,9 +293,9 @@ static void user_close(void *ctx)
 	reply_free(&r);
 }
 
-static bool user_is_long(const void *ctx)
+static enum port_pool user_pool(const void *ctx)
 {
-	return reply_is_long(ctx);
+	return reply_is_long(ctx) ? PORT_POOL_LONG : PORT_POOL_QUICK;
 }
 
 static bool user_is_between(const void *ctx)
@@ -286,7 +310,7 @@ static size_t user_memory(const void *ctx)
 
 static const struct port_answer_ops user_ops = {.make = user_make,
 						.close = user_close,
-						.is_long = user_is_long,
+						.pool = user_pool,
 						.is_between = user_is_between,
 						.memory = user_memory};
 
@@ -304,7 +328,7 @@ static void begin_user(struct port_ask *ask)
 {
 	struct port *p = ask->port;
 	ask->ops = &user_ops;
-	ask->ctx = ask->reply = reply_new(&(struct reply_options){
+	ask->ctx = reply_new(&(struct reply_options){
 		.search = p->search,
 		.request = &ask->request,
 		.url = p->o.url,
@@ -320,7 +344,20 @@ static void begin_user(struct port_ask *ask)
 
 static void begin_bulk(struct port_ask *ask)
 {
-	ask_refuse(ask, PORT_FAILED, "bulk transfers cannot be had");
+	struct port *p = ask->port;
+	ask->ops = &port_bulk_ops;
+	ask->ctx = port_bulk_new(&(struct port_bulk_options){
+		.data = p->o.data,
+		.search = p->search,
+		.request = &ask->request,
+		.moment_us = PORT_QUICK_US,
+		.lifetime_us = lifetime_of(ask),
+		.cancel = &ask->cancel,
+	});
+	ask->pool = ask->ops->pool(ask->ctx);
+	event_write(p->o.events, BULK, ask->peer, KV_UINT("since", ask->request.since_s),
+		    KV_STR("query", ask->request.query));
+	ask_post(ask, true);
 }
 
 /* All of it at once, perhaps after a while. */
@@ -337,16 +374,24 @@ static void admin_close(void *ctx)
 	(void)ctx;
 }
 
-static const struct port_answer_ops admin_ops = {.make = admin_make, .close = admin_close};
+static enum port_pool admin_pool(const void *ctx)
+{
+	(void)ctx;
+	return PORT_POOL_ADMIN;
+}
+
+static const struct port_answer_ops admin_ops = {
+	.make = admin_make, .close = admin_close, .pool = admin_pool};
 
 static void begin_admin(struct port_ask *ask)
 {
-	if (!ask->port->admin) {
+	if (!ask->port->o.admin) {
 		ask_refuse(ask, PORT_BAD, "there is no administration here");
 		return;
 	}
 	ask->ops = &admin_ops;
 	ask->ctx = ask;
+	ask->pool = PORT_POOL_ADMIN;
 	ask_post(ask, true);
 }
 

@@ -13,7 +13,7 @@ struct port {
 	struct loop *loop;
 	struct server *server;
 	struct search *search;
-	struct pool *quick, *slow, *admin;
+	struct pool *pool[PORT_POOLS];
 	pthread_t thread;
 	bool runs; /* the thread */
 	struct link asks;
@@ -31,6 +31,19 @@ struct port_ask;
 struct port_session {
 	struct port_ask *ask; /* NULL: none yet, or its answer is in the queue of the connection */
 };
+
+/* Bulk transfers (port_bulk.c). All that it points to outlives it. */
+struct port_bulk_options {
+	const char *data;
+	struct search *search;
+	const struct request *request;
+	int64_t moment_us, lifetime_us; /* of the query, as of a reply */
+	const atomic_bool *cancel;
+};
+extern const struct port_answer_ops port_bulk_ops;
+void *port_bulk_new(const struct port_bulk_options *options);
+/* That were told so far, and whether it failed. */
+uint64_t port_bulk_objects(const void *ctx, bool *ret_failed);
 
 /* Verbs, and what becomes of sessions. */
 void port_user(struct session *s, const struct str *arg, size_t n);

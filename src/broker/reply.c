@@ -79,7 +79,7 @@ bool reply_is_long(const struct reply *r)
 
 bool reply_is_between(const struct reply *r)
 {
-	return r->left == 0;
+	return r->left == 0 && r->row_at == r->row.n;
 }
 
 bool reply_was_cut(const struct reply *r)
@@ -321,22 +321,26 @@ static int64_t telling_us(const struct reply *r)
 	return r->o.lifetime_us / 10;
 }
 
-/* 1: it has to be begun again, among those that take long. */
-static int run_query(struct reply *r, struct buf *out, struct err *err)
+struct search_ask reply_question(const struct request *q)
 {
-	const struct request *q = r->o.request;
-	int64_t start_us = clock_mono_us();
-	struct search_ask ask = {
+	return (struct search_ask){
 		.words = q->all ? STR("*") : q->query,
 		.limit = q->results,
-		.budget_us = r->is_long ? r->o.lifetime_us - telling_us(r) : r->o.moment_us,
 		.match = {.exact = !q->insensitive,
 			  .errors = q->errors,
 			  .best = q->best,
 			  .parts = !q->matchword,
 			  .classic = !q->all},
-		.cancel = r->o.cancel,
 	};
+}
+
+/* 1: it has to be begun again, among those that take long. */
+static int run_query(struct reply *r, struct buf *out, struct err *err)
+{
+	int64_t start_us = clock_mono_us();
+	struct search_ask ask = reply_question(r->o.request);
+	ask.budget_us = r->is_long ? r->o.lifetime_us - telling_us(r) : r->o.moment_us;
+	ask.cancel = r->o.cancel;
 	if (search_begin(r->o.search, &ask, &r->arena, &r->hits, err) < 0)
 		return -1;
 	bool cut = search_said(r->hits)->cut;

@@ -37,5 +37,7 @@ bool reply_was_cut(const struct reply *r);     /* its lifetime was over */
 uint64_t reply_objects(const struct reply *r); /* that were told so far */
 size_t reply_memory(const struct reply *r);    /* bytes that it holds between two pieces, about */
 
+/* What is asked of the index by a request, without budget and cancel. */
+struct search_ask reply_question(const struct request *request);
 /* Text as part of a line: what would end it is a blank. */
 void reply_put_line(struct buf *out, struct str text);

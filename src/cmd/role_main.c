@@ -156,7 +156,23 @@ static int stay_apart(const char *data, const struct role *role, struct err *err
 	return rc < 0 ? -1 : 0;
 }
 
-static int run_role(const struct role *role, const struct config *config, struct err *err)
+static int load_again(const struct role_env *env, struct config **ret, struct err *err)
+{
+	return cmd_config_quiet(env->load_ctx, ret, err);
+}
+
+/* Whether the configuration is the one that garner up writes for its roles. */
+static bool is_supervised(const struct cmd_call *call, const char *data)
+{
+	char path[PATH_MAX];
+	struct err ignored;
+	return call->input.file &&
+	       run_path(data, NULL, "up.conf", path, sizeof path, &ignored) == 0 &&
+	       strcmp(call->input.file, path) == 0;
+}
+
+static int run_role(const struct cmd_call *call, const struct role *role,
+		    const struct config *config, struct err *err)
 {
 	struct role_socket sockets[ROLE_MOST_LISTENS];
 	char data[PATH_MAX], path[PATH_MAX];
@@ -173,7 +189,10 @@ static int run_role(const struct role *role, const struct config *config, struct
 			       .config = config,
 			       .data = data,
 			       .disk_free = global->disk_free,
-			       .socket = sockets};
+			       .socket = sockets,
+			       .load = load_again,
+			       .load_ctx = call,
+			       .supervised = is_supervised(call, data)};
 	int rc = stay_apart(data, role, err);
 	if (rc == 0)
 		rc = run_locked(&env, err);
@@ -190,7 +209,7 @@ int role_main(const struct cmd_call *call, const struct role *role)
 		return rc;
 	log_start(role->name, STDERR_FILENO);
 	(void)prctl(PR_SET_NAME, role->name); /* for ps and top; it was started as "exe" */
-	if (run_role(role, config, &err) < 0) {
+	if (run_role(call, role, config, &err) < 0) {
 		if (err.code == ERR_DAMAGED)
 			log_error(ROLE, err.msg, KV_TEXT("help", "garner check says what to do"));
 		else

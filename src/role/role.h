@@ -20,6 +20,10 @@ struct role_env {
 	struct counters *counters;
 	struct role_socket *socket;
 	size_t nsockets;
+	/* Reads the configuration again, as the start did; the caller frees it. */
+	int (*load)(const struct role_env *env, struct config **ret, struct err *err);
+	const void *load_ctx; /* load()'s own */
+	bool supervised;      /* by garner up, which starts it again when it ends */
 };
 
 /* An option of `garner ROLE` that is short for a setting: --name, or -name as the old programs had

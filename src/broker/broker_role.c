@@ -1,4 +1,5 @@
-/* The loop of the role `broker`: a collector until a signal comes, opened again after a failure. */
+/* The loop of the role `broker`: a collector until a signal or an order of the administrator ends
+ * it, opened again after a failure. */
 #include "broker/broker_role.h"
 
 #include "base/clock.h"
@@ -6,6 +7,7 @@
 #include "role/notify.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -21,52 +23,77 @@ static bool signal_ended(int signals)
 	return false;
 }
 
-/* Negative and not *ret_ended: a store failed before a signal came. */
-static int collect_until_signal(struct collector *c, int signals, unsigned *failures,
-				bool *ret_ended, struct err *err)
+/* What the loop looks at between two steps. */
+struct role_loop {
+	int signals;
+	struct control *control;
+	bool ended; /* by a signal or an order */
+	bool again; /* by the order to start again */
+	unsigned failures;
+};
+
+/* Signals, then what the administrator wants; c is NULL where there is no collector. Negative: a
+ * store failed. */
+static int hear_all(struct role_loop *l, struct collector *c, struct err *err)
 {
-	while (!signal_ended(signals)) {
-		int rc = collector_step(c, clock_mono_us(), err);
+	enum control_then then;
+	l->ended = signal_ended(l->signals);
+	if (l->ended)
+		return 0;
+	int rc = control_run(l->control, c, &then, err);
+	l->ended = then != CONTROL_GO_ON;
+	l->again = then == CONTROL_THEN_RESTART;
+	return rc;
+}
+
+/* Negative and not l->ended: a store failed before. */
+static int collect_until_end(struct role_loop *l, struct collector *c, struct err *err)
+{
+	const int fd[] = {l->signals, control_fd(l->control)};
+	for (;;) {
+		int rc = hear_all(l, c, err);
+		if (rc == 0 && l->ended)
+			break;
+		if (rc == 0)
+			rc = collector_step(c, clock_mono_us(), err);
 		if (rc < 0)
 			return -1;
-		*failures = 0;
+		l->failures = 0;
 		if (collector_trouble(c, err) == 0)
 			log_error(COLLECTOR, "merging or compacting failed, will be tried again",
 				  KV_TEXT("why", err->msg));
 		if (rc > 0)
-			collector_wait(c, signals, INT64_MAX);
+			collector_wait(c, fd, ARRAY_LEN(fd), INT64_MAX);
 	}
-	*ret_ended = true;
-	notify_send("STOPPING=1");
+	if (!l->again)
+		notify_send("STOPPING=1");
 	return collector_commit(c, err);
 }
 
-/* 1: a signal came first. */
-static int pause_until(int signals, int64_t until_us)
+static void pause_until(struct role_loop *l, int64_t until_us)
 {
-	while (clock_mono_us() < until_us) {
-		if (signal_ended(signals))
-			return 1;
+	struct err ignored;
+	while (!l->ended && clock_mono_us() < until_us) {
+		(void)hear_all(l, NULL, &ignored);
 		usleep(100000);
 	}
-	return 0;
 }
 
-static int collect(const struct collector_options *options, struct err *err)
+static int collect_all(const struct broker_role_options *options, struct err *err)
 {
-	struct collector_options now = *options; /* cursors are forgotten once */
+	struct collector_options now = options->collector; /* cursors are forgotten once */
+	struct role_loop l = {.control = options->control};
 	sigset_t set;
-	unsigned failures = 0;
+	int rc;
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
-	int signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), rc;
-	if (signals < 0)
+	l.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (l.signals < 0)
 		return err_sys(err, "signalfd");
 	for (bool ready = false;; ready = true) {
 		struct collector *c = NULL;
-		bool ended = false;
 		rc = collector_open(&c, &now, err);
 		if (rc < 0 && !ready)
 			break; /* what is wrong from the start is for a person to mend */
@@ -74,30 +101,80 @@ static int collect(const struct collector_options *options, struct err *err)
 			notify_send("READY=1\nSTATUS=collecting");
 		if (rc == 0) {
 			now.forget = false;
-			rc = collect_until_signal(c, signals, &failures, &ended, err);
+			rc = collect_until_end(&l, c, err);
 		}
 		collector_close(&c);
-		if (rc == 0 || ended)
+		if (rc == 0 || l.ended)
 			break;
-		int64_t wait_us = backoff_us(++failures, AGAIN_MIN_US, AGAIN_MAX_US);
+		int64_t wait_us = backoff_us(++l.failures, AGAIN_MIN_US, AGAIN_MAX_US);
 		log_error(COLLECTOR, "collecting failed, will be tried again",
 			  KV_TEXT("why", err->msg), KV_INT("seconds", wait_us / US_PER_S));
-		if (pause_until(signals, clock_mono_us() + wait_us) != 0) {
+		pause_until(&l, clock_mono_us() + wait_us);
+		if (l.ended) {
 			rc = 0;
 			break;
 		}
 	}
-	(void)close(signals);
+	(void)close(l.signals);
+	return rc == 0 && l.again ? 1 : rc;
+}
+
+/* The administrator of a port, who may be there before the port is known. */
+struct admin_door {
+	struct admin *admin;
+	_Atomic(struct port *) port;
+};
+
+static int64_t door_run(void *ctx, const struct request *request, const char *peer, struct buf *out)
+{
+	struct admin_door *door = ctx;
+	return admin_run(door->admin, request, peer, out);
+}
+
+static void door_set_lifetime(void *ctx, int64_t us)
+{
+	struct admin_door *door = ctx;
+	struct port *port = atomic_load(&door->port);
+	if (port)
+		port_set_lifetime(port, us);
+}
+
+/* Both ends of the port wait for nobody: orders are refused first. */
+static int serve_and_collect(const struct broker_role_options *options, struct search *search,
+			     struct err *err)
+{
+	struct port *port = NULL;
+	struct admin_door door = {0};
+	struct port_options serves = options->port;
+	door.admin = admin_new(&(struct admin_options){
+		.data = options->collector.data,
+		.password = options->password,
+		.control = options->control,
+		.search = search,
+		.events = options->collector.events,
+		.set_lifetime = door_set_lifetime,
+		.ctx = &door,
+	});
+	serves.admin = door_run;
+	serves.admin_ctx = &door;
+	control_again(options->control);
+	int rc = options->listen_fd >= 0 ? port_start(&port, &serves, options->listen_fd, err) : 0;
+	atomic_store(&door.port, port);
+	if (rc == 0)
+		rc = collect_all(options, err);
+	control_end(options->control);
+	admin_stop(door.admin);
+	port_stop(&port, DRAIN_US);
+	admin_free(&door.admin);
 	return rc;
 }
 
-int broker_run(const struct collector_options *options, const struct port_options *port,
-	       int listen_fd, struct err *err)
+int broker_run(const struct broker_role_options *options, struct err *err)
 {
-	struct port *serves = NULL;
-	if (listen_fd >= 0 && port_start(&serves, port, listen_fd, err) < 0)
+	struct search *search = NULL;
+	if (search_open(&search, options->collector.data, err) < 0)
 		return -1;
-	int rc = collect(options, err);
-	port_stop(&serves, DRAIN_US);
+	int rc = serve_and_collect(options, search, err);
+	search_close(&search);
 	return rc;
 }

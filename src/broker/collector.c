@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/pool.h"
+#include "broker/addition.h"
 #include "broker/compact.h"
 #include "broker/feeds.h"
 #include "disk/tree.h"
@@ -21,6 +22,7 @@ enum { APART_US = 250000 };
 enum { LOOK_EVERY = 64 /* objects, then at the clock */ };
 /* Records, and texts, that one step looks at. */
 enum { EXPIRE_STEP = 20000, ORPHAN_STEP = 50000 };
+enum { OBJECT_ARENA = 192 << 20 };
 #define EXPIRE_EVERY_US (3600 * US_PER_S)
 #define EXPIRE_FIRST_US (60 * US_PER_S)
 #define REMEMBER_DELETED_US (INT64_C(30) * 86400 * US_PER_S)
@@ -48,6 +50,12 @@ struct collector {
 	int64_t last_us;     /* when the last commit began */
 	int64_t compact_us;  /* when to compact; INT64_MAX: there is no need */
 	struct registry_scan *expiry;
+	uint64_t expired; /* by this scan */
+	bool cleaning;    /* then space is given back */
+	bool rebuild;     /* the index, as soon as it can be */
+	struct addition *adding;
+	struct collector_added added;
+	struct arena object; /* of what is added or dropped */
 	int64_t expire_us;   /* when to look next */
 	uint32_t *refresh_s; /* by point: when the first of its objects is to be refreshed */
 	uint64_t orphan, orphans_end; /* texts that may be nobody's: the next one, the last one */
@@ -194,6 +202,7 @@ int collector_open(struct collector **ret, const struct collector_options *optio
 {
 	struct collector *c = mem_alloc(sizeof *c);
 	c->arena = ARENA_INIT(1 << 20);
+	c->object = ARENA_INIT(OBJECT_ARENA);
 	c->options = *options;
 	if (c->options.expire_every_us == 0)
 		c->options.expire_every_us = EXPIRE_EVERY_US;
@@ -221,6 +230,7 @@ void collector_close(struct collector **cp)
 		return;
 	compact_stop(c->compact);
 	feeds_free(&c->feeds);
+	addition_free(&c->adding);
 	registry_scan_free(&c->expiry);
 	indexer_close(&c->indexer); /* waits for the job of compact */
 	compact_free(&c->compact);
@@ -229,6 +239,7 @@ void collector_close(struct collector **cp)
 	registry_close(&c->registry);
 	pool_free(&c->syncer);
 	mem_free(&c->refresh_s);
+	arena_free(&c->object);
 	arena_free(&c->arena);
 	mem_free(cp);
 }
@@ -260,6 +271,8 @@ static int plan_compaction(struct collector *c, struct err *err)
 		return -1;
 	if (!wanted || compact_runs(c->compact))
 		c->compact_us = INT64_MAX;
+	else if (compact_asked(c->compact))
+		c->compact_us = compact_rests_until_us(c->compact);
 	else if (c->compact_us == INT64_MAX)
 		c->compact_us =
 			MAX(clock_mono_us() + COMPACT_WAIT_US, compact_rests_until_us(c->compact));
@@ -303,6 +316,12 @@ static void end_expiry(struct collector *c, int64_t now_us, int64_t now_s)
 {
 	registry_scan_free(&c->expiry);
 	c->expire_us = now_us + c->options.expire_every_us;
+	event_write(c->options.events, CLEANED, NULL, KV_UINT("objects", c->expired));
+	if (c->cleaning) {
+		c->cleaning = false;
+		c->compact_us = now_us;
+		compact_all(c->compact);
+	}
 	for (uint32_t i = 1; i <= REGISTRY_POINTS; i++)
 		if (c->refresh_s[i] < now_s)
 			feeds_ask_early(c->feeds, i, now_us);
@@ -319,6 +338,8 @@ static int expire_some(struct collector *c, int64_t now_us, struct err *err)
 			return 1;
 		if (registry_scan_open(&c->expiry, c->registry, 0, err) < 0)
 			return -1;
+		c->expired = 0;
+		event_write(c->options.events, CLEANER_ON, NULL);
 		memset(c->refresh_s, 0xff, (REGISTRY_POINTS + 1) * sizeof *c->refresh_s);
 	}
 	for (unsigned i = 0; i < EXPIRE_STEP && c->taken < COLLECTOR_BATCH; i++) {
@@ -336,7 +357,10 @@ static int expire_some(struct collector *c, int64_t now_us, struct err *err)
 			continue;
 		}
 		note_taken(c);
+		c->expired++;
 		count_add(c, COLLECTOR_EXPIRED, 1);
+		event_write(c->options.events, DELETE, NULL, KV_STR("url", r.object.url),
+			    KV_TEXT("why", "expired"));
 		if (objects_drop(c->objects, &r.object, wall_us, err) < 0)
 			return -1;
 	}
@@ -348,6 +372,157 @@ static int expire_some(struct collector *c, int64_t now_us, struct err *err)
 void collector_expire(struct collector *c)
 {
 	c->expire_us = 0;
+}
+
+/* What the administrator adds */
+
+static void add_ended(struct collector *c)
+{
+	const char *name = addition_name(c->adding);
+	log_info(COLLECTOR, "added", KV_TEXT("file", name), KV_UINT("objects", c->added.taken),
+		 KV_UINT("bad", c->added.bad));
+	event_write(c->options.events, COLLECTION, INDEXER_POINT_ADDED, KV_TEXT("file", name),
+		    KV_UINT("objects", c->added.taken), KV_UINT("bad", c->added.bad));
+	addition_free(&c->adding);
+	c->added.ended = true;
+}
+
+static void add_left_out(struct collector *c, const struct err *why)
+{
+	c->added.bad++;
+	count_add(c, COLLECTOR_BAD, 1);
+	log_warn(COLLECTOR, "an object was left out", KV_TEXT("file", addition_name(c->adding)),
+		 KV_TEXT("why", why->msg));
+}
+
+static int add_change(struct collector *c, const struct source_change *change, struct err *err)
+{
+	uint32_t point = registry_point(c->registry, INDEXER_POINT_ADDED);
+	enum objects_did did = OBJECTS_SAME;
+	int rc = point ? 0 : err_set(err, ERR_USAGE, "there are too many sources");
+	note_taken(c);
+	if (rc == 0)
+		rc = objects_apply(c->objects, point, change, true, clock_wall_us(), &did, err);
+	if (rc < 0 && err->code == ERR_USAGE) {
+		add_left_out(c, err);
+		return 0;
+	}
+	if (rc < 0)
+		return -1;
+	c->added.taken++;
+	feeds_count_did(did, count_one, c);
+	feeds_write_event(c->options.events, INDEXER_POINT_ADDED, did, change->obj.url);
+	return 0;
+}
+
+/* 0: there may be more. 1: there are none. */
+static int add_some(struct collector *c, struct err *err)
+{
+	while (c->adding && !took_enough(c)) {
+		struct source_change change;
+		arena_clear(&c->object);
+		int rc = addition_next(c->adding, &c->object, &change, err);
+		if (rc == 0 && add_change(c, &change, err) < 0)
+			return -1;
+		if (rc < 0)
+			add_left_out(c, err);
+		if (rc == 1 || (rc < 0 && err->code == ERR_SYSTEM))
+			add_ended(c);
+	}
+	return c->adding ? 0 : 1;
+}
+
+int collector_add(struct collector *c, struct str name, struct collector_added *ret,
+		  struct err *err)
+{
+	if (c->adding) {
+		(void)err_set(err, ERR_BUSY, "%s is being added, try again later",
+			      addition_name(c->adding));
+		return 1;
+	}
+	if (collector_commit(c, err) < 0)
+		return -1;
+	int rc = addition_open(&c->adding, c->folder, name, err);
+	if (rc > 0)
+		(void)err_set(err, ERR_USAGE, "there is no such file in %s/%s", c->folder,
+			      ADDITION_FOLDER);
+	if (rc != 0)
+		return 1;
+	c->added = (struct collector_added){0};
+	if (add_some(c, err) < 0 || collector_commit(c, err) < 0)
+		return -1;
+	*ret = c->added;
+	return 0;
+}
+
+/* Other orders of the administrator */
+
+size_t collector_ask_all(struct collector *c, int64_t now_us)
+{
+	return feeds_ask_all(c->feeds, now_us);
+}
+
+void collector_clean(struct collector *c)
+{
+	registry_scan_free(&c->expiry); /* what it has passed may have expired since */
+	c->cleaning = true;
+	collector_expire(c);
+}
+
+int collector_rebuild(struct collector *c)
+{
+	if (c->rebuild || indexer_rebuilds(c->indexer))
+		return 1;
+	c->rebuild = true;
+	return 0;
+}
+
+int collector_index_stats(struct collector *c, uint64_t *ret_docs, uint64_t *ret_behind,
+			  struct err *err)
+{
+	return indexer_stats(c->indexer, ret_docs, ret_behind, err);
+}
+
+static int drop_oid(struct collector *c, uint32_t oid, size_t *dropped, struct err *err)
+{
+	struct registry_object o;
+	arena_clear(&c->object);
+	int rc = oid ? registry_by_oid(c->registry, oid, &c->object, &o, err) : 1;
+	if (rc != 0)
+		return MIN(rc, 0);
+	note_taken(c);
+	count_add(c, COLLECTOR_DELETED, 1);
+	event_write(c->options.events, DELETE, NULL, KV_STR("url", o.url), KV_UINT("oid", oid));
+	++*dropped;
+	return objects_drop(c->objects, &o, clock_wall_us(), err);
+}
+
+int collector_drop(struct collector *c, const uint32_t *oid, size_t n, size_t *ret, struct err *err)
+{
+	size_t dropped = 0;
+	for (size_t i = 0; i < n; i++)
+		if (drop_oid(c, oid[i], &dropped, err) < 0)
+			return -1;
+	if (collector_commit(c, err) < 0)
+		return -1;
+	*ret = dropped;
+	return 0;
+}
+
+void collector_set_collect_every(struct collector *c, int64_t us)
+{
+	feeds_set_every(c->feeds, us, clock_mono_us());
+}
+
+void collector_set_expire_every(struct collector *c, int64_t us)
+{
+	c->options.expire_every_us = us;
+	c->expire_us = MIN(c->expire_us, clock_mono_us() + us);
+}
+
+void collector_set_remember_deleted(struct collector *c, int64_t us)
+{
+	registry_set_remember(c->registry, (uint64_t)(us / US_PER_S));
 }
 
 /* Texts that nobody has: the table of the documents was made again, with all that is in the files.
@@ -420,6 +595,8 @@ int collector_compact_begin(struct collector *c, unsigned percent, struct err *e
 	int rc = compact_begin(c->compact, indexer_maintenance(c->indexer), percent,
 			       clock_wall_us(), err);
 	c->compact_us = INT64_MAX; /* what cannot be given back now is looked at later */
+	if (rc == 0 && compact_runs_records(c->compact))
+		event_write(c->options.events, COMPRESSING, NULL);
 	return plan_compaction(c, err) < 0 ? -1 : rc;
 }
 
@@ -433,6 +610,14 @@ int collector_compact(struct collector *c, unsigned percent, struct err *err)
 
 /* Steps */
 
+static int rebuild_begin(struct collector *c, struct err *err)
+{
+	if (!c->rebuild || compact_runs(c->compact) || c->orphan)
+		return 0;
+	c->rebuild = false;
+	return indexer_rebuild(c->indexer, err) < 0 ? -1 : 0;
+}
+
 /* What is done between two commits: the index is told what it lacks, compaction goes on. 0: there
  * is more to do at once. */
 static int look_beside(struct collector *c, struct err *err)
@@ -443,6 +628,8 @@ static int look_beside(struct collector *c, struct err *err)
 		return 1;
 	int orphans = drop_orphans(c, err);
 	if (orphans < 0)
+		return -1;
+	if (rebuild_begin(c, err) < 0)
 		return -1;
 	int index = indexer_step(c->indexer, compact_runs(c->compact), err);
 	if (index < 0 || (index == 0 && count_stats(c, err) < 0))
@@ -471,10 +658,11 @@ int collector_step(struct collector *c, int64_t now_us, struct err *err)
 {
 	struct err ignored;
 	int feeds = feeds_read(c->feeds, now_us, err);
-	int expiry = feeds < 0 ? -1 : expire_some(c, now_us, err);
+	int added = feeds < 0 ? -1 : add_some(c, err);
+	int expiry = added < 0 ? -1 : expire_some(c, now_us, err);
 	if (expiry < 0)
 		return -1;
-	bool more = feeds == 0 || expiry == 0;
+	bool more = feeds == 0 || added == 0 || expiry == 0;
 	count_set(c, COLLECTOR_PENDING, (int64_t)c->taken);
 	if (c->taken && is_time(c, more, now_us) && collector_commit(c, err) < 0)
 		return -1;
@@ -502,9 +690,9 @@ int64_t collector_due_us(const struct collector *c)
 	return MIN(due, MIN(c->first_us + COLLECTOR_COMMIT_US, c->last_us + APART_US));
 }
 
-void collector_wait(struct collector *c, int extra_fd, int64_t until_us)
+void collector_wait(struct collector *c, const int *fd, size_t nfds, int64_t until_us)
 {
-	size_t most = c->options.n + 2;
+	size_t most = c->options.n + 1 + nfds;
 	struct pollfd *fds = mem_array(most, sizeof *fds);
 	int *feeds = mem_array(c->options.n, sizeof *feeds);
 	nfds_t n = 0;
@@ -512,8 +700,8 @@ void collector_wait(struct collector *c, int extra_fd, int64_t until_us)
 	size_t open = feeds_fds(c->feeds, feeds, c->options.n);
 	for (size_t i = 0; i < open; i++)
 		fds[n++] = (struct pollfd){feeds[i], POLLIN, 0};
-	if (extra_fd >= 0)
-		fds[n++] = (struct pollfd){extra_fd, POLLIN, 0};
+	for (size_t i = 0; i < nfds; i++)
+		fds[n++] = (struct pollfd){fd[i], POLLIN, 0};
 	int64_t us = MIN(until_us, collector_due_us(c)) - clock_mono_us();
 	int ms = us <= 0 ? 0 : us > 60 * US_PER_S ? 60000 : (int)(us / 1000 + 1);
 	(void)poll(fds, n, ms);

@@ -4,6 +4,7 @@
  * its last commit was, and applying something twice changes nothing. For one thread; segments are
  * merged, documents and records copied by other threads. */
 #pragma once
+#include "broker/events.h"
 #include "broker/registry.h"
 #include "role/counters.h"
 #include "role/role.h"
@@ -26,6 +27,7 @@ struct collector_options {
 	size_t n;
 	struct counters *counters; /* may be NULL */
 	size_t counters_at;
+	struct events *events;       /* may be NULL */
 	bool forget;                 /* cursors: all is collected again */
 	bool no_collect;             /* points are not asked */
 	int64_t expire_every_us;     /* how often objects are looked at that have expired; 0: 1 h */
@@ -95,9 +97,10 @@ int collector_step(struct collector *c, int64_t now_us, struct err *err);
 /* What failed in other threads since it was asked last: merging, or giving back space. It collects
  * all the same, and tries that again after a while. 1: nothing. */
 int collector_trouble(struct collector *c, struct err *ret);
-/* Waits until a feed may have more, `extra_fd` (-1: none) is readable, or until_us (of
+/* Waits until a feed may have more, one of these descriptors is readable, or until_us (of
  * clock_mono_us) has come. */
-void collector_wait(struct collector *c, int extra_fd, int64_t until_us);
+enum { COLLECTOR_FDS = 4 };
+void collector_wait(struct collector *c, const int *fd, size_t fds, int64_t until_us);
 /* When it has to be called again even if nothing comes; INT64_MAX: never. */
 int64_t collector_due_us(const struct collector *c);
 /* Commits what was taken. */
@@ -110,3 +113,32 @@ int collector_compact_begin(struct collector *c, unsigned percent, struct err *e
 int collector_compact(struct collector *c, unsigned percent, struct err *err);
 /* Looks at all objects whether they have expired, now. */
 void collector_expire(struct collector *c);
+
+/* For the administrator. Further steps go on with what is begun. */
+
+/* Asks all points now; how many there are. */
+size_t collector_ask_all(struct collector *c, int64_t now_us);
+/* Drops what has expired, then gives back all space. */
+void collector_clean(struct collector *c);
+/* Begins to build the index again, when what is under way has ended. 1: that was begun before. */
+int collector_rebuild(struct collector *c);
+/* Documents in the index, and the bytes of the registry that it lacks. */
+int collector_index_stats(struct collector *c, uint64_t *ret_docs, uint64_t *ret_behind,
+			  struct err *err);
+/* Drops the objects with these oids and commits. *ret: how many there were. Their points may tell
+ * them again. */
+int collector_drop(struct collector *c, const uint32_t *oid, size_t n, size_t *ret,
+		   struct err *err);
+/* Takes the objects of a file below broker/add: what comes in a second is committed when it
+ * returns. 1: it cannot be taken, or not while another one is, as err says. Negative: a store
+ * failed. */
+struct collector_added {
+	uint64_t taken, bad; /* so far */
+	bool ended;
+};
+int collector_add(struct collector *c, struct str name, struct collector_added *ret,
+		  struct err *err);
+/* What the options said, from now on. */
+void collector_set_collect_every(struct collector *c, int64_t us);
+void collector_set_expire_every(struct collector *c, int64_t us);
+void collector_set_remember_deleted(struct collector *c, int64_t us);

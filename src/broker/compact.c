@@ -12,6 +12,7 @@ struct compact {
 	struct maintenance *maintenance; /* which has the job */
 	enum what what;
 	bool records_next; /* documents had their turn */
+	bool all;          /* on demand, until the records have had theirs */
 	struct docstore_compaction *documents;
 	struct registry_compression *records;
 	unsigned failures;
@@ -53,7 +54,8 @@ int compact_wanted(struct compact *c, bool *ret, struct err *err)
 	struct docstore_stats d;
 	if (docstore_stats(c->docs, &d, err) < 0)
 		return -1;
-	*ret = (d.deleted_bytes >= COMPACT_LEAST &&
+	*ret = c->all ||
+	       (d.deleted_bytes >= COMPACT_LEAST &&
 		d.deleted_bytes * 100 >= d.text_bytes * COMPACT_PERCENT) ||
 	       registry_worth_it(c->registry);
 	return 0;
@@ -85,7 +87,9 @@ static int begin_documents(struct compact *c, unsigned percent, struct err *err)
 
 static int begin_records(struct compact *c, int64_t now_us, struct err *err)
 {
-	int rc = registry_compress_begin(c->registry, now_us, &c->records, err);
+	int rc = c->all ? registry_compress_begin_any(c->registry, now_us, &c->records, err)
+			: registry_compress_begin(c->registry, now_us, &c->records, err);
+	c->all = false;
 	if (rc == 0) {
 		c->what = REGISTRY;
 		maintenance_begin(c->maintenance, copy_records, c);
@@ -102,7 +106,7 @@ int compact_begin(struct compact *c, struct maintenance *maintenance, unsigned p
 	c->maintenance = maintenance;
 	int rc = c->records_next ? begin_records(c, now_us, err) : 1;
 	if (rc == 1)
-		rc = begin_documents(c, percent, err);
+		rc = begin_documents(c, c->all ? 1 : percent, err);
 	if (rc == 1 && !c->records_next)
 		rc = begin_records(c, now_us, err);
 	c->records_next = c->what == DOCUMENTS;
@@ -128,6 +132,23 @@ int compact_step(struct compact *c, int64_t now_us, struct err *err)
 	FAULT("compact.ended");
 	c->failures = 0;
 	return 0;
+}
+
+void compact_all(struct compact *c)
+{
+	c->all = true;
+	c->records_next = false;
+	c->rests_until_us = 0;
+}
+
+bool compact_asked(const struct compact *c)
+{
+	return c->all;
+}
+
+bool compact_runs_records(const struct compact *c)
+{
+	return c->what == REGISTRY;
 }
 
 bool compact_runs(const struct compact *c)

@@ -30,6 +30,11 @@ int compact_begin(struct compact *c, struct maintenance *maintenance, unsigned p
  * while. Negative: a store failed. */
 int compact_step(struct compact *c, int64_t now_us, struct err *err);
 
-bool compact_runs(const struct compact *c); /* it has a job */
+/* Documents and records each have one turn, whatever little is dead; it begins as soon as it can.
+ */
+void compact_all(struct compact *c);
+bool compact_asked(const struct compact *c);        /* that is not done yet */
+bool compact_runs_records(const struct compact *c); /* its job is the registry's */
+bool compact_runs(const struct compact *c);         /* it has a job */
 /* When it may begin again; 0: now. */
 int64_t compact_rests_until_us(const struct compact *c);

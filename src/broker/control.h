@@ -13,26 +13,42 @@ enum control_kind {
 	CONTROL_INDEX,   /* commits, and tells the index what it lacks */
 	CONTROL_ADD,     /* takes the objects of a file of SOIF: `text` is its path */
 	CONTROL_DROP,    /* drops the objects with these oids */
-	CONTROL_SET,     /* sets a variable: `text`, `value` */
+	CONTROL_SET,     /* sets a time: `set`, `us` */
 	CONTROL_RESTART, /* reads the configuration again */
 	CONTROL_SHUTDOWN,
 };
 
+enum control_set { CONTROL_COLLECT_EVERY, CONTROL_EXPIRE_EVERY, CONTROL_REMEMBER_DELETED };
+
 struct control_order {
 	enum control_kind kind;
-	struct str text, value;
+	struct str text; /* ADD: its name below broker/add */
+	enum control_set set;
+	int64_t us;
 	const uint32_t *oid;
 	size_t oids;
+	size_t *ret_dropped; /* DROP: how many of these there were; may be NULL */
 };
 
 struct control;
 
-struct control *control_new(void);
+int control_new(struct control **ret, struct err *err);
 void control_free(struct control **c);
+
+/* What the program does at RESTART and SHUTDOWN, in the collecting thread; set before others know
+ * it. What they append to out is the answer. Without them these are refused. */
+struct control_hooks {
+	/* Reads the configuration again. ERR_USAGE: it cannot be taken, and the old one stays. */
+	int (*restart)(void *ctx, struct buf *out, struct err *err);
+	const char *shutdown; /* what follows from it: one sentence */
+	void *ctx;
+};
+void control_hook(struct control *c, const struct control_hooks *hooks);
 
 /* Gives an order and waits until it is done or begun; at most wait_us. out: what there is to say of
  * it, one line without its end. ERR_USAGE: it cannot be done as asked. ERR_BUSY: the collecting
- * thread did not come to it in time, or ends; then it is not done later either. */
+ * thread did not come to it in time, or ends; then it is not done later either. Others: a store
+ * failed. */
 int control_do(struct control *c, const struct control_order *order, int64_t wait_us,
 	       struct buf *out, struct err *err);
 
@@ -43,3 +59,7 @@ enum control_then { CONTROL_GO_ON, CONTROL_THEN_RESTART, CONTROL_THEN_END };
  * negative value: a store failed, as of collector_step(). */
 int control_run(struct control *c, struct collector *collector, enum control_then *ret,
 		struct err *err);
+/* The collecting thread ends: orders are refused from now on, and those that wait at once. With
+ * `again` they are taken once more: after a restart. */
+void control_end(struct control *c);
+void control_again(struct control *c);

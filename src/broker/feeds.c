@@ -56,6 +56,7 @@ struct feed {
 
 struct feeds {
 	struct feeds_env env;
+	struct collector_feed *def; /* copies: how often may be set */
 	struct feed *feed;
 	size_t n;
 	size_t asked; /* collection points that are open, but for: */
@@ -101,13 +102,16 @@ int feeds_new(struct feeds **ret, const struct feeds_env *env, struct err *err)
 	int64_t now_us = clock_mono_us();
 	f->env = *env;
 	f->n = o->n;
+	f->def = mem_array(o->n, sizeof *f->def);
+	for (size_t i = 0; i < o->n; i++)
+		f->def[i] = o->feeds[i];
 	f->feed = mem_array(o->n, sizeof *f->feed);
 	f->object = ARENA_INIT(OBJECT_ARENA);
 	f->changed = true;
 	for (size_t i = 0; i < f->n; i++) {
 		struct feed *feed = &f->feed[i];
 		size_t known, now;
-		feed->def = &o->feeds[i];
+		feed->def = &f->def[i];
 		(void)registry_points(env->registry, &known);
 		feed->point = registry_point(env->registry, feed->def->name);
 		(void)registry_points(env->registry, &now);
@@ -150,6 +154,7 @@ void feeds_free(struct feeds **fp)
 	for (size_t i = 0; i < f->n; i++)
 		close_source(f, &f->feed[i]);
 	mem_free(&f->feed);
+	mem_free(&f->def);
 	arena_free(&f->object);
 	mem_free(fp);
 }
@@ -175,6 +180,8 @@ static void put_off(struct feeds *f, struct feed *feed, int64_t now_us, const st
 		log_warn(COLLECTOR, "a collection failed, will be tried again",
 			 KV_TEXT("point", feed->def->name), KV_TEXT("why", err->msg),
 			 KV_INT("seconds", (feed->due_us - now_us) / US_PER_S));
+		event_write(f->env.options->events, COLLECTION, feed->def->name,
+			    KV_TEXT("failed", err->msg));
 	} else {
 		set_due(feed, RETRY_US, now_us);
 		if (feed->failures == TELL_FAILURES)
@@ -255,6 +262,8 @@ static void end_collection(struct feeds *f, struct feed *feed, int64_t now_us)
 	log_info(COLLECTOR, "collected", KV_TEXT("point", feed->def->name),
 		 KV_INT("objects", (int64_t)feed->status.objects),
 		 KV_INT("bad", (int64_t)feed->status.bad));
+	event_write(f->env.options->events, COLLECTION, feed->def->name,
+		    KV_UINT("objects", feed->status.objects), KV_UINT("bad", feed->status.bad));
 	close_source(f, feed);
 	feed->failures = 0;
 	set_due(feed, feed->def->every_us, now_us);
@@ -290,6 +299,8 @@ static int sweep_untold(struct feeds *f, struct feed *feed, struct err *err)
 			continue;
 		f->env.took(f->env.ctx);
 		f->env.count(f->env.ctx, COLLECTOR_DELETED);
+		event_write(f->env.options->events, DELETE, feed->def->name, KV_STR("url", o->url),
+			    KV_TEXT("why", "not told again"));
 		if (objects_drop(f->env.objects, o, clock_wall_us(), err) < 0)
 			return -1;
 	}
@@ -401,6 +412,24 @@ static const enum collector_counter counts[] = {
 	[OBJECTS_EXPIRED] = COLLECTOR_EXPIRED,
 };
 
+void feeds_count_did(enum objects_did did, void (*count)(void *ctx, enum collector_counter which),
+		     void *ctx)
+{
+	if (did < ARRAY_LEN(counts))
+		count(ctx, counts[did]);
+}
+
+void feeds_write_event(struct events *events, const char *point, enum objects_did did,
+		       struct str url)
+{
+	if (did == OBJECTS_ADDED || did == OBJECTS_REPLACED)
+		event_write(events, UPDATE, point, KV_STR("url", url));
+	else if (did == OBJECTS_DELETED)
+		event_write(events, DELETE, point, KV_STR("url", url));
+	else if (did == OBJECTS_REFRESHED)
+		event_write(events, REFRESH, point, KV_STR("url", url));
+}
+
 /* An object that cannot be taken is counted and left out; that is not a reason to stop. */
 static int apply_change(struct feeds *f, struct feed *feed, const struct source_change *change,
 			struct err *err)
@@ -416,8 +445,9 @@ static int apply_change(struct feeds *f, struct feed *feed, const struct source_
 	if (rc < 0 && err->code == ERR_USAGE) {
 		leave_out(f, feed, obj->url, err);
 		rc = 0;
-	} else if (rc == 0 && did < ARRAY_LEN(counts)) {
-		f->env.count(f->env.ctx, counts[did]);
+	} else if (rc == 0) {
+		feeds_count_did(did, f->env.count, f->env.ctx);
+		feeds_write_event(f->env.options->events, feed->def->name, did, obj->url);
 	}
 	feed->missing |= did == OBJECTS_UNKNOWN;
 	if (feed->sweeps && change->op != SOURCE_DELETE)
@@ -525,6 +555,38 @@ void feeds_ask_early(struct feeds *f, uint32_t point, int64_t now_us)
 		int64_t last_us = feed->due_us - every_us;
 		if (now_us - last_us >= every_us / EARLY_PART)
 			set_due(feed, 0, now_us);
+	}
+}
+
+size_t feeds_ask_all(struct feeds *f, int64_t now_us)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < f->n; i++) {
+		struct feed *feed = &f->feed[i];
+		if (feed->def->every_us == 0)
+			continue;
+		n++;
+		if (!feed->source)
+			set_due(feed, 0, now_us);
+	}
+	f->changed |= n != 0;
+	return n;
+}
+
+void feeds_set_every(struct feeds *f, int64_t every_us, int64_t now_us)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		struct feed *feed = &f->feed[i];
+		int64_t was_us = f->def[i].every_us;
+		if (was_us == 0)
+			continue;
+		f->def[i].every_us = every_us;
+		if (feed->source || feed->due_us == INT64_MAX)
+			continue;
+		int64_t last_us =
+			feed->due_us - was_us; /* of one that failed: later, and sooner due */
+		set_due(feed, MAX(last_us + every_us - now_us, INT64_C(0)), now_us);
+		f->changed = true;
 	}
 }
 

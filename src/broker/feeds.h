@@ -7,6 +7,12 @@
 
 struct feeds;
 
+/* What was done with an object, for counters and the event log. */
+void feeds_count_did(enum objects_did did, void (*count)(void *ctx, enum collector_counter which),
+		     void *ctx);
+void feeds_write_event(struct events *events, const char *point, enum objects_did did,
+		       struct str url);
+
 struct feeds_env {
 	const struct collector_options *options;
 	struct registry *registry;
@@ -35,5 +41,10 @@ size_t feeds_fds(const struct feeds *f, int *ret, size_t most);
 /* The objects of a point should have been gathered anew: it is asked now, if that was not done
  * lately. */
 void feeds_ask_early(struct feeds *f, uint32_t point, int64_t now_us);
+/* All points are asked now, also those that rest after a failure or were not to be asked; how many.
+ * One that is being asked is not asked twice. */
+size_t feeds_ask_all(struct feeds *f, int64_t now_us);
+/* How often points are asked from now on. */
+void feeds_set_every(struct feeds *f, int64_t every_us, int64_t now_us);
 /* Writes how it goes, where that has changed. */
 int feeds_report(struct feeds *f, int64_t now_us, struct err *err);

@@ -199,6 +199,19 @@ static int open_all(struct indexer *ix, struct err *err)
 	return open_index(ix, err) < 0 ? -1 : begin_scan(ix, err);
 }
 
+int indexer_rebuild(struct indexer *ix, struct err *err)
+{
+	if (ix->rebuilds)
+		return 1;
+	log_info(COLLECTOR, "the words index is built again from the documents",
+		 KV_TEXT("why", "the administrator wants it"));
+	close_index(ix);
+	if (tree_remove(ix->fresh, err) < 0)
+		return -1;
+	ix->rebuilds = true;
+	return open_index(ix, err) < 0 ? -1 : begin_scan(ix, err);
+}
+
 int indexer_open(struct indexer **ret, const char *folder, struct registry *registry,
 		 struct docstore *docs, struct err *err)
 {
@@ -273,9 +286,11 @@ static struct str way_of(const struct indexer *ix, uint32_t point)
 		struct str name = str_of(p[i].name);
 		if (p[i].number != point)
 			continue;
-		return str_is(name, "crawl")            ? STR("crawl")
-		       : str_starts(name, STR("soif:")) ? STR("soif")
-							: STR("gatherer");
+		if (str_is(name, "crawl"))
+			return STR("crawl");
+		if (str_starts(name, STR("soif:")) || str_is(name, INDEXER_POINT_ADDED))
+			return STR("soif");
+		return STR("gatherer");
 	}
 	return STR("");
 }
@@ -332,6 +347,11 @@ int indexer_drop(struct indexer *ix, struct str url, struct err *err)
 bool indexer_follows(const struct indexer *ix)
 {
 	return ix->follows && !ix->rebuilds;
+}
+
+bool indexer_rebuilds(const struct indexer *ix)
+{
+	return ix->rebuilds;
 }
 
 /* Commits */

@@ -11,6 +11,9 @@
 
 struct indexer;
 
+/* The name of the point that tells what the administrator adds. */
+#define INDEXER_POINT_ADDED "add"
+
 /* The name by which an attribute of an object is searched: its own, or another in place of it. */
 struct str indexer_name(struct str soif_name);
 
@@ -22,6 +25,7 @@ void indexer_close(struct indexer **ix); /* what was not committed is told again
 /* Whether it has all that the registry has committed. What changes while it has not is left to
  * indexer_step(). */
 bool indexer_follows(const struct indexer *ix);
+bool indexer_rebuilds(const struct indexer *ix); /* a new one is being built */
 /* The object that a URL shows: the newest with a text. NULL: none has one. */
 const struct registry_object *indexer_shown(const struct registry_object *object, size_t n);
 
@@ -38,6 +42,9 @@ int indexer_commit(struct indexer *ix, struct err *err);
  * one now. 1: it follows. */
 int indexer_step(struct indexer *ix, bool busy, struct err *err);
 
+/* Builds it again from the documents, while the old one answers; indexer_step() does it. Nothing is
+ * uncommitted, and maintenance has no job. 1: that is under way. A kill forgets it. */
+int indexer_rebuild(struct indexer *ix, struct err *err);
 struct maintenance *indexer_maintenance(struct indexer *ix);
 /* Documents in the index; those that it still has to be told, about. */
 int indexer_stats(struct indexer *ix, uint64_t *ret_docs, uint64_t *ret_behind, struct err *err);

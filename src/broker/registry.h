@@ -150,6 +150,9 @@ int registry_commit(struct registry *r, const struct docstore_mark *docs, struct
 /* Back to the last commit. */
 int registry_give_up(struct registry *r, struct err *err);
 
+/* How long compressions keep tombstones from now on. */
+void registry_set_remember(struct registry *r, uint64_t remember_deleted_s);
+
 /* The mark of the last commit, for docstore_open(). */
 void registry_docs(const struct registry *r, struct docstore_mark *ret);
 /* Where the last commit ends: what a follower has that read up to it. Only ever grows, also over
@@ -178,6 +181,9 @@ void registry_before_tables(struct registry *r, int (*before)(void *ctx, struct 
 struct registry_compression;
 int registry_compress_begin(struct registry *r, int64_t now_us, struct registry_compression **ret,
 			    struct err *err); /* 1: it is not worth it */
+/* The same where there is any dead record to leave out: on demand. */
+int registry_compress_begin_any(struct registry *r, int64_t now_us,
+				struct registry_compression **ret, struct err *err);
 int registry_compress_copy(struct registry_compression *c, struct err *err); /* 1: stopped */
 void registry_compress_stop(struct registry_compression *c);                 /* from any thread */
 /* Only after copy went well; what was put and not committed is given up. Negative: the registry is

@@ -39,13 +39,18 @@ bool registry_worth_it(const struct registry *r)
 	return !r->compressing && r->last.records >= least && saved * 2 >= r->last.records;
 }
 
-int registry_compress_begin(struct registry *r, int64_t now_us, struct registry_compression **ret,
-			    struct err *err)
+void registry_set_remember(struct registry *r, uint64_t remember_deleted_s)
+{
+	r->options.remember_deleted_s = remember_deleted_s;
+}
+
+static int compress_begin(struct registry *r, bool any, int64_t now_us,
+			  struct registry_compression **ret, struct err *err)
 {
 	uint64_t now_s = (uint64_t)MAX(now_us / US_PER_S, INT64_C(0));
 	if (r->rename_due && registry_commit_rename(r, err) < 0)
 		return -1;
-	if (!registry_worth_it(r))
+	if (any ? r->compressing || r->last.deleted == 0 : !registry_worth_it(r))
 		return 1;
 	struct registry_compression *c = mem_alloc(sizeof *c);
 	c->of = r;
@@ -56,6 +61,18 @@ int registry_compress_begin(struct registry *r, int64_t now_us, struct registry_
 	r->compressing = true;
 	*ret = c;
 	return 0;
+}
+
+int registry_compress_begin(struct registry *r, int64_t now_us, struct registry_compression **ret,
+			    struct err *err)
+{
+	return compress_begin(r, false, now_us, ret, err);
+}
+
+int registry_compress_begin_any(struct registry *r, int64_t now_us,
+				struct registry_compression **ret, struct err *err)
+{
+	return compress_begin(r, true, now_us, ret, err);
 }
 
 void registry_compress_stop(struct registry_compression *c)

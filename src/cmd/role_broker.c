@@ -3,11 +3,14 @@
 #include "cmd/role_broker.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "broker/broker_role.h"
 #include "broker/collection.h"
 #include "broker/gatherer.h"
+#include "cmd/command.h"
 #include "fetch/robot.h"
+#include "role/password.h"
 #include "shepherd/crawl.h"
 #include "shepherd/master.h"
 #include "state/source_crawl.h"
@@ -32,6 +35,7 @@ struct broker_conf {
 	int64_t collect_us, expire_us, remember_us;
 	int start; /* enum broker_start */
 	const char *listen, *home;
+	const char *password, *log;
 	int64_t lifetime_us, threads, queue;
 	struct server_limits limits;
 	struct gatherers_conf gatherers;
@@ -57,6 +61,11 @@ static const struct value_spec specs[] = {
 	{"listen", VALUE_LISTEN_AT(struct broker_conf, listen), "127.0.0.1:8501",
 	 .help = "where queries, bulk transfers and the administrator are answered (doc/broker-port.md); "
 		 "empty: nowhere"},
+	{"password", VALUE_TEXT_AT(struct broker_conf, password),
+	 .help = "the administrator's, as a line that 'garner password' makes (doc/broker-admin.md); "
+		 "empty: there is no administrator"},
+	{"log", VALUE_PATH_AT(struct broker_conf, log), "broker/LOG",
+	 .help = "the file of the event log; a path that is not absolute is below the data directory"},
 	{"max_lifetime", VALUE_TIME_AT(struct broker_conf, lifetime_us), "60s", 10e6, 86400e6,
 	 .help = "how long a query may run: one that asks for less has less, but at least 10 s"},
 	{"home", VALUE_TEXT_AT(struct broker_conf, home),
@@ -271,6 +280,15 @@ static void add_points(struct setup *s, struct buf *problems)
 	}
 }
 
+static int check_password(const struct setup *s, struct err *err)
+{
+	if (!s->conf->password[0] || password_line_check(s->conf->password, err) == 0)
+		return 0;
+	char why[sizeof err->msg];
+	memcpy(why, err->msg, sizeof why);
+	return setting_is_wrong(s, "password", why, err);
+}
+
 static int setup_init(struct setup *s, const struct config *config, const char *data,
 		      char *ret_read, struct buf *problems, struct err *err)
 {
@@ -278,7 +296,7 @@ static int setup_init(struct setup *s, const struct config *config, const char *
 			    .config = config,
 			    .conf = config_get(config, &section),
 			    .data = data};
-	if (read_collection(s, ret_read, problems, err) < 0)
+	if (check_password(s, err) < 0 || read_collection(s, ret_read, problems, err) < 0)
 		return -1;
 	s->feed = arena_array(&s->arena, s->conf->sources.n + s->collection.n + 1, sizeof *s->feed);
 	return add_sources(s, err);
@@ -338,51 +356,131 @@ static void log_problems(struct buf *problems)
 				 KV_STR("why", line));
 }
 
-static int run_broker(struct role_env *env, struct setup *s,
-		      const struct collector_options *collector, struct err *err)
+/* What lives as long as the role: over restarts that the administrator asks for. */
+struct broker_life {
+	struct role_env *env;
+	struct control *control;
+	struct events *events;
+	struct config *next; /* what was read for the next round */
+	bool started;        /* there was a round before */
+};
+
+/* Looks at all that a start would, before anything ends. */
+static int read_again(void *ctx, struct buf *out, struct err *err)
 {
-	struct buf url = BUF_INIT(URL_MOST);
-	web_base(env->config, &url);
-	const struct port_options port = {
-		.data = env->data,
-		.url = arena_text(&s->arena, buf_str(&url)),
-		.home = s->conf->home,
-		.lifetime_us = s->conf->lifetime_us,
-		.limits = s->conf->limits,
-		.threads = (size_t)s->conf->threads,
-		.queue = (size_t)s->conf->queue,
-		.counters = env->counters,
-		.counters_at = COLLECTOR_NCOUNTERS,
-	};
-	buf_free(&url);
-	return broker_run(collector, &port, role_fd(env, "listen"), err);
+	struct broker_life *life = ctx;
+	const struct role_env *env = life->env;
+	CLEANUP(buf_free) struct buf problems = BUF_INIT(PROBLEMS_MOST);
+	CLEANUP(config_free) struct config *next = NULL;
+	char path[PATH_MAX];
+	if (env->load(env, &next, err) < 0 ||
+	    broker_check(next, env->data, path, &problems, err) < 0)
+		return -1;
+	config_free(&life->next);
+	life->next = next;
+	next = NULL;
+	buf_add_text(out,
+		     env->supervised
+			     ? "the broker starts again with what garner up has read, and with "
+			       "Collection.conf; garner up reads the configuration again when "
+			       "it gets SIGHUP"
+			     : "the broker starts again with the configuration as it is now; "
+			       "where it listens and its data stay");
+	return 0;
 }
 
-static int run(struct role_env *env, struct err *err)
+static const char *end_of(const struct role_env *env)
+{
+	return env->supervised ? "the broker ends; garner up starts it again, unless up.roles no "
+				 "longer names it"
+			       : "the broker ends";
+}
+
+static int run_broker(struct broker_life *life, struct setup *s, struct err *err)
+{
+	struct role_env *env = life->env;
+	struct buf url = BUF_INIT(URL_MOST);
+	web_base(env->config, &url);
+	const struct broker_role_options options = {
+		.collector = {.data = env->data,
+			      .feeds = s->feed,
+			      .n = s->n,
+			      .counters = env->counters,
+			      .events = life->events,
+			      .forget = s->conf->start == START_NEW && !life->started,
+			      .no_collect = s->conf->start == START_NOCOL,
+			      .expire_every_us = s->conf->expire_us,
+			      .remember_deleted_us = s->conf->remember_us},
+		.port = {.data = env->data,
+			 .url = arena_text(&s->arena, buf_str(&url)),
+			 .home = s->conf->home,
+			 .lifetime_us = s->conf->lifetime_us,
+			 .limits = s->conf->limits,
+			 .threads = (size_t)s->conf->threads,
+			 .queue = (size_t)s->conf->queue,
+			 .events = life->events,
+			 .counters = env->counters,
+			 .counters_at = COLLECTOR_NCOUNTERS},
+		.listen_fd = role_fd(env, "listen"),
+		.password = s->conf->password,
+		.control = life->control,
+	};
+	buf_free(&url);
+	return broker_run(&options, err);
+}
+
+/* From one start, or order to start again, to the next. 1: once more. */
+static int run_round(struct broker_life *life, struct err *err)
 {
 	struct setup s;
 	char path[PATH_MAX];
 	CLEANUP(buf_free) struct buf problems = BUF_INIT(PROBLEMS_MOST);
-	int rc = setup_init(&s, env->config, env->data, path, &problems, err);
+	int rc = setup_init(&s, life->env->config, life->env->data, path, &problems, err);
 	if (rc == 0)
 		rc = open_gatherers(&s, err);
 	if (rc == 0) {
 		add_points(&s, &problems);
 		log_problems(&problems);
-		rc = run_broker(env, &s,
-				&(struct collector_options){
-					.data = env->data,
-					.feeds = s.feed,
-					.n = s.n,
-					.counters = env->counters,
-					.forget = s.conf->start == START_NEW,
-					.no_collect = s.conf->start == START_NOCOL,
-					.expire_every_us = s.conf->expire_us,
-					.remember_deleted_us = s.conf->remember_us,
-				},
-				err);
+		life->events = events_new(path_below(&s, s.conf->log));
+		rc = run_broker(life, &s, err);
+		events_free(&life->events);
 	}
 	setup_free(&s);
+	life->started = true;
+	return rc;
+}
+
+static int make_folder(const struct role_env *env, struct err *err)
+{
+	char path[PATH_MAX];
+	int n = snprintf(path, sizeof path, "%s/broker", env->data);
+	if (n < 0 || (size_t)n >= sizeof path)
+		return err_set(err, ERR_USAGE, "%s: the path is too long", env->data);
+	return dir_make(path, DIR_MODE, err);
+}
+
+static int run(struct role_env *env, struct err *err)
+{
+	const struct config *first = env->config;
+	struct config *mine = NULL; /* what was read last, if it is not the first */
+	struct broker_life life = {.env = env};
+	if (make_folder(env, err) < 0 || control_new(&life.control, err) < 0)
+		return -1;
+	control_hook(life.control, &(struct control_hooks){.restart = read_again,
+							   .shutdown = end_of(env),
+							   .ctx = &life});
+	int rc;
+	while ((rc = run_round(&life, err)) == 1) {
+		config_free(&mine);
+		env->config = mine = life.next;
+		life.next = NULL;
+		cmd_log_apply(env->config);
+		log_info(BROKER, "starts again, as the administrator wants");
+	}
+	env->config = first;
+	config_free(&life.next);
+	config_free(&mine);
+	control_free(&life.control);
 	return rc;
 }
 

@@ -10,6 +10,7 @@ const struct command *const commands[] = {
 	&status_command,
 	&doctor_command,
 	&config_command,
+	&password_command,
 	&check_command,
 	&dump_command,
 	&dumpregistry_command,

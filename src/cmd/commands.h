@@ -13,6 +13,7 @@ extern const struct command extract_command;
 extern const struct command fetch_command;
 extern const struct command help_command;
 extern const struct command index_command;
+extern const struct command password_command;
 extern const struct command robots_command;
 extern const struct command search_command;
 extern const struct command shep_buckets_command;    /* of garner shep */

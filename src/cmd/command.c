@@ -347,6 +347,41 @@ int cmd_load(const struct program *program, const struct config_input *in, struc
 	return 0;
 }
 
+/* The file that a role was given, or NULL. */
+static const char *role_file_of(const struct cmd_call *call)
+{
+	const struct role *role = call->command ? call->command->role : NULL;
+	return role && role->file && call->argc > 0 ? call->argv[0] : NULL;
+}
+
+static void log_warnings(struct buf *warnings)
+{
+	struct str rest = buf_str(warnings), line;
+	while (str_cut(&rest, '\n', &line) == 0)
+		if (line.n)
+			log_warn(CONFIG, "not all of a file is used", KV_STR("why", line));
+}
+
+/* What a role's own file says can depend on what holds without it, so that is loaded first. */
+static int load_with_file(const struct cmd_call *call, struct config_input *in, struct config **ret,
+			  struct buf *problems, struct err *err)
+{
+	CLEANUP(buf_free) struct buf warnings = BUF_INIT(1 << 20);
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(16 << 20);
+	CLEANUP(config_free) struct config *before = NULL;
+	struct role_said said = {0};
+	if (cmd_load(call->program, in, &before, problems, err) < 0 ||
+	    call->command->role->file->read(role_file_of(call), before, &arena, &said, &warnings,
+					    err) < 0)
+		return -1;
+	in->said = said.said;
+	in->nsaid = said.n;
+	int rc = cmd_load(call->program, in, ret, problems, err);
+	if (rc == 0)
+		log_warnings(&warnings);
+	return rc;
+}
+
 /* With the file that a start would read. */
 static int load_found(const struct cmd_call *call, struct config **ret, struct buf *problems,
 		      struct err *err)
@@ -357,6 +392,8 @@ static int load_found(const struct cmd_call *call, struct config **ret, struct b
 	if (rc < 0)
 		return -1;
 	in.file = rc == 0 ? path : NULL;
+	if (role_file_of(call))
+		return load_with_file(call, &in, ret, problems, err);
 	return cmd_load(call->program, &in, ret, problems, err);
 }
 

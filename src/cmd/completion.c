@@ -196,7 +196,7 @@ void completion_bash(const struct program *program, struct buf *out)
 	for (size_t i = 0; i < program->ncommands; i++)
 		put_command(&t, "garner", program->commands[i]);
 	for (size_t i = 0; i < program->nroles; i++)
-		if (program->roles[i]->nflags)
+		if (program->roles[i]->nflags || program->roles[i]->file)
 			put_command(&t, "garner", cmd_of_role(program->roles[i], &arena));
 	buf_clear(&names);
 	add_options(&t, "", cmd_globals, cmd_nglobals, &names);

@@ -32,6 +32,7 @@ const struct command *cmd_of_role(const struct role *role, struct arena *arena)
 		 "the role runs already on this data directory, or one that needs another"},
 		{ERR_SYSTEM, "the system refused something the role needs"},
 	};
+	const struct role_file *file = role->file;
 	struct command *command = arena_alloc(arena, sizeof *command);
 	*command = (struct command){
 		.name = role->name,
@@ -41,6 +42,9 @@ const struct command *cmd_of_role(const struct role *role, struct arena *arena)
 		.noptions = role->nflags,
 		.options_size = sizeof(bool),
 		.classic = true,
+		.args = file ? arena_printf(arena, "[%s]", file->arg) : NULL,
+		.args_help = file ? file->help : NULL,
+		.max_args = file ? 1 : 0,
 		CMD_SHARED_EXITS(exits),
 		.run = run_role,
 		.role = role,

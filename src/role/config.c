@@ -248,11 +248,9 @@ static int list_grow(const struct value_spec *spec, struct str text, struct aren
 }
 
 /* "section.key=value" or "key=value"; += makes a list grow. */
-static void take_set(struct loader *l, const char *text)
+static void take_set(struct loader *l, const char *text, const char *where, const char *origin)
 {
-	char shown[VALUE_SHOWN], where[VALUE_SHOWN + 4];
 	struct str rest = str_of(text), name, section_name = STR("");
-	snprintf(where, sizeof where, "-s %s", value_show(rest, shown));
 	if (str_find_byte(rest, '=') == rest.n) {
 		load_problem(l, "%s: expected section.key=value", where);
 		return;
@@ -273,10 +271,21 @@ static void take_set(struct loader *l, const char *text)
 	const struct config_section *section = part ? part->section : &nothing;
 	const struct value_spec *spec = value_find(section->specs, section->nspecs, name);
 	if (part && spec)
-		take_value(l, where, "-s", part, spec, rest.p ? rest : STR(""),
+		take_value(l, where, origin, part, spec, rest.p ? rest : STR(""),
 			   grows ? list_grow : value_parse);
 	else
 		unknown_key(l, where, section, name);
+}
+
+static void take_sets(struct loader *l, const struct config_input *in)
+{
+	char shown[VALUE_SHOWN], where[VALUE_SHOWN + 4];
+	for (size_t i = 0; i < in->nsaid; i++)
+		take_set(l, in->said[i].set, in->said[i].where, in->said[i].where);
+	for (size_t i = 0; i < in->nsets; i++) {
+		snprintf(where, sizeof where, "-s %s", value_show(str_of(in->sets[i]), shown));
+		take_set(l, in->sets[i], where, "-s");
+	}
 }
 
 static struct config *config_new(const struct config_section *const *sections, size_t n)
@@ -320,8 +329,7 @@ int config_load(struct config **ret, const struct config_section *const *section
 		take_file(&l, in);
 	if (in->env)
 		take_environment(&l, in->env);
-	for (size_t i = 0; i < in->nsets; i++)
-		take_set(&l, in->sets[i]);
+	take_sets(&l, in);
 	if (l.nproblems) {
 		config_free(&c);
 		return load_report(&l, err);

@@ -1,6 +1,7 @@
 /* Configuration: one INI file, sections per role, every key declared in a table. What is not set
- * keeps its default; the environment overrides the file, -s overrides both. All or nothing: with
- * one wrong line nothing is taken, and each error names its file and line. */
+ * keeps its default; the environment overrides the file, -s overrides both, and what a role's own
+ * file says stands between them. All or nothing: with one wrong line nothing is taken, and each
+ * error names its file and line. */
 #pragma once
 #include "base/value.h"
 
@@ -16,10 +17,18 @@ struct config_section {
 	size_t nspecs;
 };
 
+/* A setting that was said elsewhere, in a file of another kind. */
+struct config_said {
+	const char *set;   /* "section.key=value", as after -s */
+	const char *where; /* "broker.conf:3" */
+};
+
 struct config_input {
 	const char *file; /* NULL: none */
 	struct str text;  /* if p is not NULL: what is in the file, which is then not opened */
 	char *const *env; /* ends in NULL; NULL: none */
+	const struct config_said *said; /* over file and environment */
+	size_t nsaid;
 	const char *const *sets;
 	size_t nsets;
 };

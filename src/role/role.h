@@ -34,6 +34,22 @@ struct role_flag {
 	const char *help;
 };
 
+struct role_said {
+	const struct config_said *said;
+	size_t n;
+};
+
+/* A file that `garner ROLE FILE` may be given, as the old programs were: what it says are settings,
+ * over those of the configuration and below -s. */
+struct role_file {
+	const char *arg;  /* "CONF", for help */
+	const char *help; /* one sentence */
+	/* Reads it into the arena. before: what holds without it. Each line of `warnings` is one.
+	 * ERR_USAGE: err names the file and the line. */
+	int (*read)(const char *path, const struct config *before, struct arena *arena,
+		    struct role_said *ret, struct buf *warnings, struct err *err);
+};
+
 struct role {
 	const char *name;
 	bool old_name;       /* a program was called so before garner: make install links it */
@@ -45,6 +61,7 @@ struct role {
 	const struct config_section *section; /* NULL: no settings */
 	const struct role_flag *flags;
 	size_t nflags;
+	const struct role_file *file; /* NULL: it takes none */
 	const struct counter_def *counters;
 	size_t ncounters;
 	/* Calls notify_send("READY=1") once it serves; drains and returns 0 on SIGTERM, SIGINT. */

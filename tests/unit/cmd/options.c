@@ -73,11 +73,14 @@ static const struct role_flag worker_flags[] = {
 	{"nocol", "worker.start=nocol", "collects nothing"},
 	{"new", "worker.start=new", "collects all"},
 };
+static const struct role_file worker_file = {.arg = "CONF", .help = "what it works on"};
+static const struct role plain_role = {.name = "plain", .summary = "takes nothing"};
 static const struct role worker_role = {.name = "worker",
 					.summary = "works",
 					.flags = worker_flags,
-					.nflags = ARRAY_LEN(worker_flags)};
-static const struct role *const test_roles[] = {&worker_role};
+					.nflags = ARRAY_LEN(worker_flags),
+					.file = &worker_file};
+static const struct role *const test_roles[] = {&worker_role, &plain_role};
 static const struct program program = {
 	test_commands, ARRAY_LEN(test_commands), test_roles, ARRAY_LEN(test_roles), NULL, 0};
 
@@ -313,7 +316,7 @@ static void arguments_are_counted(void **state)
 	(void)state;
 	fails_with(PARSE("exec"), "an argument is missing: WORD [WORD]");
 	fails_with(PARSE("exec", "a", "b", "c"), "one argument too many: 'c'");
-	fails_with(PARSE("worker", "x"), "one argument too many: 'x'");
+	fails_with(PARSE("plain", "x"), "one argument too many: 'x'");
 	fails_with(PARSE("group", "first", "x"), "one argument too many: 'x'");
 	fails_with(PARSE("group"), "group: which command? first or second");
 }
@@ -383,6 +386,35 @@ static void a_flag_of_a_role_is_a_setting_with_one_dash_or_two(void **state)
 	fails_with(PARSE("worker", "--nocol=yes"), "takes no value");
 	fails_with(PARSE("worker", "-nocol", "--new"), "--nocol and --new exclude each other");
 	fails_with(PARSE("show", "-nocol"), "number");
+}
+
+static void a_role_may_take_a_file_with_options_around_it(void **state)
+{
+	static const char *const lines[][6] = {
+		{"worker", "w.conf", "-new", "-D70,5", "-D71"},
+		{"worker", "-D70,5", "-new", "w.conf", "-D71"},
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+		struct got got = parse_as("garner", lines[i]);
+		assert_int_equal(got.rc, 0);
+		assert_int_equal(got.line.argc, 1);
+		assert_string_equal(got.line.argv[0], "w.conf");
+		assert_int_equal(got.line.nsets, 3);
+		assert_string_equal(got.line.sets[i], "worker.start=new");
+		assert_string_equal(got.line.sets[1 - i], "log+=70:5");
+		assert_string_equal(got.line.sets[2], "log+=71");
+		done(&got);
+	}
+	fails_with(PARSE("worker", "a", "b"), "one argument too many: 'b'");
+	fails_with(PARSE("plain", "a"), "one argument too many: 'a'");
+	struct buf out = BUF_INIT(HELP_MOST);
+	struct got got = PARSE("worker");
+	help_of_command(&(struct help){&out, false}, got.line.command, "worker");
+	assert_non_null(strstr(buf_text(&out), "[--new] [CONF]\n"));
+	assert_non_null(strstr(buf_text(&out), "what it works on"));
+	buf_free(&out);
+	done(&got);
 }
 
 static void flags_of_roles_are_in_help_and_completion(void **state)
@@ -555,6 +587,7 @@ int main(void)
 		cmocka_unit_test(nothing_at_all_is_no_error_of_the_parser),
 		cmocka_unit_test(a_role_is_a_command),
 		cmocka_unit_test(a_flag_of_a_role_is_a_setting_with_one_dash_or_two),
+		cmocka_unit_test(a_role_may_take_a_file_with_options_around_it),
 		cmocka_unit_test(flags_of_roles_are_in_help_and_completion),
 		cmocka_unit_test(the_name_of_the_program_names_the_command),
 		cmocka_unit_test(text_is_wrapped_before_the_eightieth_column),

@@ -176,6 +176,29 @@ static void the_environment_overrides_the_file_and_s_overrides_both(void **state
 	assert_string_equal(config_origin(f->c, &global, &global_specs[0]), "GARNER_DATA");
 }
 
+static void what_another_file_says_stands_between_the_environment_and_s(void **state)
+{
+	struct fixture *f = *state;
+	char *env[] = {"GARNER_WEB_TIMEOUT=3s", "GARNER_WEB_MAX_CONNECTIONS=3", NULL};
+	const char *sets[] = {"web.timeout=4s"};
+	static const struct config_said said[] = {{"web.timeout=7s", "old.conf:1"},
+						  {"web.max_connections=7", "old.conf:2"},
+						  {"web.open=maybe", "old.conf:3"},
+						  {"web.titel=x", "old.conf:4"}};
+	struct config_input in = {
+		.env = env, .sets = sets, .nsets = ARRAY_LEN(sets), .said = said, .nsaid = 2};
+	assert_int_equal(load(f, &in), 0);
+	assert_int_equal(web_of(f)->max_connections, 7);
+	assert_int_equal(web_of(f)->timeout_us, 4 * US_PER_S);
+	assert_string_equal(config_origin(f->c, &web, &web_specs[2]), "old.conf:2");
+	assert_string_equal(config_origin(f->c, &web, &web_specs[3]), "-s");
+	in.nsaid = ARRAY_LEN(said);
+	assert_int_equal(load(f, &in), -1);
+	assert_non_null(strstr(buf_text(&f->problems),
+			       "old.conf:3: web.open: expected yes or no, got 'maybe'\n"
+			       "old.conf:4: unknown setting 'web.titel'"));
+}
+
 static void wrong_lines_name_their_place(void **state)
 {
 	struct fixture *f = *state;
@@ -531,6 +554,7 @@ int main(void)
 		T(nothing_said_gives_the_defaults),
 		T(a_file_says_things_in_many_ways),
 		T(the_environment_overrides_the_file_and_s_overrides_both),
+		T(what_another_file_says_stands_between_the_environment_and_s),
 		T(wrong_lines_name_their_place),
 		T(an_unknown_section_is_one_problem_not_many),
 		T(a_line_and_a_file_have_limits),

@@ -14,6 +14,7 @@ const struct command *const commands[] = {
 	&check_command,
 	&dump_command,
 	&dumpregistry_command,
+	&brkclient_command,
 	&fetch_command,
 	&extract_command,
 	&index_command,

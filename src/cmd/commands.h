@@ -9,6 +9,7 @@ extern const struct command config_command;
 extern const struct command doctor_command;
 extern const struct command dump_command;
 extern const struct command dumpregistry_command;
+extern const struct command brkclient_command;
 extern const struct command extract_command;
 extern const struct command fetch_command;
 extern const struct command help_command;

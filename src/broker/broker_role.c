@@ -174,7 +174,10 @@ int broker_run(const struct broker_role_options *options, struct err *err)
 	struct search *search = NULL;
 	if (search_open(&search, options->collector.data, err) < 0)
 		return -1;
+	log_debug(BROKER, 1, "the broker starts", KV_TEXT("data", options->collector.data),
+		  KV_UINT("feeds", options->collector.n));
 	int rc = serve_and_collect(options, search, err);
+	log_debug(BROKER, 1, "the broker ends", KV_TEXT("how", rc < 0 ? err->msg : "in order"));
 	search_close(&search);
 	return rc;
 }

@@ -704,7 +704,9 @@ void collector_wait(struct collector *c, const int *fd, size_t nfds, int64_t unt
 		fds[n++] = (struct pollfd){fd[i], POLLIN, 0};
 	int64_t us = MIN(until_us, collector_due_us(c)) - clock_mono_us();
 	int ms = us <= 0 ? 0 : us > 60 * US_PER_S ? 60000 : (int)(us / 1000 + 1);
-	(void)poll(fds, n, ms);
+	int ready = poll(fds, n, ms);
+	log_debug(SELECT, 9, "a turn of the collector", KV_UINT("watched", n),
+		  KV_INT("ready", ready));
 	mem_free(&feeds);
 	mem_free(&fds);
 }

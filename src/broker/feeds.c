@@ -245,6 +245,8 @@ static int open_feed(struct feeds *f, struct feed *feed, int64_t now_us)
 	feed->began_us = now_us;
 	feed->status.last_us = clock_wall_us();
 	feed->status.objects = feed->status.bad = 0;
+	log_debug(COLLECTOR, 1, "a collection begins", KV_TEXT("point", feed->def->name),
+		  KV_TEXT("everything", is_beginning(&from) ? "yes" : "no"));
 	say_state(f, feed, POINT_RUNS, "");
 	return 0;
 }

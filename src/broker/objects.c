@@ -188,6 +188,7 @@ static int put_text(struct objects *o, const struct soif *obj, uint32_t *ret, st
 		return err_set(err, ERR_SYSTEM,
 			       "all numbers of texts are used up; " DOCSTORE_REMEDY);
 	*ret = oid;
+	log_debug(STORE, 1, "text stored", KV_UINT("oid", oid), KV_STR("url", obj->url));
 	return docstore_put(o->docs, oid, obj, err);
 }
 
@@ -464,9 +465,11 @@ int objects_drop(struct objects *o, const struct registry_object *object, int64_
 
 int objects_committed(struct objects *o, struct err *err)
 {
-	for (size_t i = 0; i < o->nold; i++)
+	for (size_t i = 0; i < o->nold; i++) {
+		log_debug(STORE, 1, "text deleted", KV_UINT("oid", o->old[i]));
 		if (docstore_delete(o->docs, o->old[i], err) < 0 && err->code != ERR_DAMAGED)
 			return -1;
+	}
 	o->nold = 0;
 	return 0;
 }

@@ -184,6 +184,9 @@ static int writer_open(struct registry *r, struct registry_opened *ret_is, struc
 	if (ret_is)
 		ret_is->miscounted = !right;
 	r->opened = true;
+	log_debug(REGISTRY, 1, "opened", KV_TEXT("file", r->file.path),
+		  KV_UINT("records", r->last.records), KV_UINT("valid", r->last.valid),
+		  KV_UINT("commit", r->last.commits));
 	return 0;
 }
 
@@ -308,6 +311,8 @@ int registry_put(struct registry *r, const struct registry_object *object, int64
 	o.changed_s = changed_now(r, now_us);
 	if (just_came)
 		o.stored_s = o.changed_s;
+	log_debug(REGISTRY, 5, "put", KV_STR("url", o.url), KV_UINT("oid", o.oid),
+		  KV_TEXT("replaces", rc == 0 ? "yes" : "no"));
 	return record_put(r, &o, false, rc == 0 ? &killed : NULL, err);
 }
 
@@ -322,6 +327,7 @@ int registry_drop(struct registry *r, struct str gatherer_name, struct str gathe
 		return rc;
 	struct registry_object o = killed.object;
 	o.changed_s = changed_now(r, now_us);
+	log_debug(REGISTRY, 5, "dropped", KV_STR("url", o.url), KV_UINT("oid", o.oid));
 	return record_put(r, &o, true, &killed, err);
 }
 
@@ -469,6 +475,8 @@ static int tables_write(struct registry *r, struct err *err)
 		return -1;
 	}
 	FAULT("registry.tables.renamed");
+	log_debug(HASH, 1, "tables written", KV_UINT("urls", fresh.n[REGISTRY_BY_URL]),
+		  KV_UINT("since", r->recent.n));
 	registry_tables_close(&r->tables);
 	r->tables = fresh;
 	registry_recent_free(&r->recent);
@@ -511,6 +519,9 @@ int registry_commit(struct registry *r, const struct docstore_mark *docs, struct
 		return -1;
 	}
 	commit_settle(r, &commit);
+	log_debug(REGISTRY, 1, "committed", KV_UINT("commit", r->last.commits),
+		  KV_UINT("records", r->last.records), KV_UINT("valid", r->last.valid),
+		  KV_UINT("bytes", r->last.length));
 	struct err later;
 	if (registry_flags_write(r, &later) == 0) /* else with the next commit, before its sync */
 		FAULT("registry.flags");

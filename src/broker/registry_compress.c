@@ -59,6 +59,8 @@ static int compress_begin(struct registry *r, bool any, int64_t now_us,
 	c->file = FILE_INIT;
 	c->out = BUF_INIT(PIECE + 4 + REGISTRY_RECORD);
 	r->compressing = true;
+	log_debug(REGISTRY, 1, "compression begins", KV_UINT("records", r->last.records),
+		  KV_UINT("deleted", r->last.deleted));
 	*ret = c;
 	return 0;
 }
@@ -326,6 +328,8 @@ int registry_compress_end(struct registry_compression *c, struct err *err)
 	if (c->taken) {
 		fresh_take(r, &fresh);
 		r->spared = r->last.deleted;
+		log_debug(REGISTRY, 1, "compressed", KV_UINT("records", r->last.records),
+			  KV_UINT("bytes", r->last.length));
 	} else {
 		registry_release(&fresh);
 	}

@@ -166,6 +166,8 @@ int registry_record_parse(const char *path, uint64_t at, struct str bytes, struc
 	if (r.bad || reader_left(&r))
 		return file_damaged(path, at, "the size of a record is not that of its fields",
 				    err);
+	log_debug(REGISTRY, 9, raw.tombstone ? "tombstone read" : "record read", KV_UINT("at", at),
+		  KV_STR("url", raw.object.url), KV_UINT("oid", raw.object.oid));
 	*ret = raw;
 	return 0;
 }

@@ -66,6 +66,9 @@ static int tables_lost(struct registry *r, struct err *err)
 	return -1;
 }
 
+static const char *const table_names[] = {
+	[REGISTRY_BY_URL] = "url", [REGISTRY_BY_MD5] = "md5", [REGISTRY_BY_OID] = "oid"};
+
 /* The places of the first records with a key that count, at most `most`, in the order in which they
  * were written. */
 static int places_of(struct registry *r, enum registry_list list, uint64_t key, size_t most,
@@ -75,6 +78,8 @@ static int places_of(struct registry *r, enum registry_list list, uint64_t key, 
 	if (registry_tables_find(&r->tables, list, key, &r->recent.dead, most, &r->found, err) < 0)
 		return tables_lost(r, err);
 	registry_recent_find(&r->recent, list, key, most - r->found.n, &r->found);
+	log_debug(HASH, 9, "looked up", KV_TEXT("table", table_names[list]), KV_UINT("key", key),
+		  KV_UINT("found", r->found.n));
 	return 0;
 }
 

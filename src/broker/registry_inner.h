@@ -4,6 +4,7 @@
 #pragma once
 #include "base/arena.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/table.h"
 #include "broker/registry.h"
 #include "disk/lock.h"

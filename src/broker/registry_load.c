@@ -241,6 +241,9 @@ int registry_load(struct registry *r, const char *commits, uint64_t most_commits
 	if (registry_replay(r, MAX(r->tables.length, (uint64_t)REGISTRY_HEADER), err) < 0)
 		return -1;
 	is.read = r->recent.n;
+	log_debug(HASH, 1, "tables loaded", KV_UINT("urls", r->tables.n[REGISTRY_BY_URL]),
+		  KV_UINT("md5s", r->tables.n[REGISTRY_BY_MD5]),
+		  KV_UINT("oids", r->tables.n[REGISTRY_BY_OID]), KV_UINT("since", is.read));
 	if (ret_is)
 		*ret_is = is;
 	return 0;

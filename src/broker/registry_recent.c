@@ -90,7 +90,11 @@ void registry_recent_add(struct registry_recent *recent, const struct registry_r
 				: NULL;
 		e.before[list] = chain ? chain->last : 0;
 	}
+	size_t room = recent->room;
 	*VEC_PUSH(recent->entry, recent->n, recent->room) = e;
+	if (recent->room != room)
+		log_debug(HASH, 5, "the tables in memory grow", KV_UINT("entries", recent->n),
+			  KV_UINT("room", recent->room));
 	entry_link(recent, (uint32_t)recent->n);
 }
 

@@ -3,6 +3,7 @@
 #include "broker/search.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "broker/indexer.h"
 #include "broker/registry.h"
 #include "index/words.h"
@@ -189,6 +190,17 @@ static int read_text(void *ctx, uint64_t oid, struct arena *arena, struct soif *
 	return rc;
 }
 
+/* As it was written and as it was understood. */
+static void log_parsed(const struct search_ask *ask, const struct query *q)
+{
+	if (!log_debugs(LOG_PARSER, 1))
+		return;
+	CLEANUP(buf_free) struct buf tree = BUF_INIT(64 << 10);
+	query_print(q->root, &tree);
+	log_debug(PARSER, 1, "query parsed", KV_STR("query", ask->words),
+		  KV_STR("as", buf_str(&tree)));
+}
+
 static int run_query(struct search_hits *h, const struct search_ask *ask, struct arena *arena,
 		     struct err *err)
 {
@@ -198,6 +210,7 @@ static int run_query(struct search_hits *h, const struct search_ask *ask, struct
 	int64_t start_us = clock_mono_us();
 	if (query_parse(ask->words, &ask->match, s->rules, arena, q, err) < 0)
 		return -1;
+	log_parsed(ask, q);
 	h->deadline_us = ask->budget_us ? start_us + ask->budget_us : 0;
 	narrow_query(q, arena, ask);
 	q->order = ask->order;
@@ -226,6 +239,10 @@ static int run_query(struct search_hits *h, const struct search_ask *ask, struct
 		.facet_of = h->hits.facet_of,
 		.notes = h->hits.notes,
 	};
+	log_debug(QUERY, 1, "query answered", KV_STR("query", ask->words),
+		  KV_UINT("total", h->said.total), KV_UINT("shown", h->hits.n),
+		  KV_TEXT("cut", h->said.cut ? "yes" : "no"),
+		  KV_DURATION("took", clock_mono_us() - start_us));
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 #include "net/loop.h"
 
 #include "base/heap.h"
+#include "base/log.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -104,6 +105,7 @@ static void callback_enter(struct loop *l)
 {
 	l->depth++;
 	l->calls++;
+	log_debug(SELECT, 9, "a turn of a loop", KV_UINT("turn", l->calls));
 }
 
 static void callback_leave(struct loop *l)

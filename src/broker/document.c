@@ -14,6 +14,7 @@ struct document {
 	struct str url;     /* on the heap */
 	size_t first;       /* where the attributes begin */
 	uint64_t at;        /* of the next attribute */
+	uint64_t text;      /* of what document_text() has not told */
 	uint64_t value;     /* of the rest of the current value */
 	size_t value_n;     /* bytes of it */
 	struct arena arena; /* of the window */
@@ -159,5 +160,17 @@ int document_value(struct document *d, struct str *ret, struct err *err)
 	d->value += part.n;
 	d->value_n -= part.n;
 	*ret = part;
+	return 0;
+}
+
+int document_text(struct document *d, struct str *ret, struct err *err)
+{
+	struct str bytes;
+	if (window_move(d, d->text, 1, &bytes, err) < 0)
+		return -1;
+	if (bytes.n == 0)
+		return 1;
+	d->text += bytes.n;
+	*ret = bytes;
 	return 0;
 }

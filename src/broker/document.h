@@ -29,6 +29,9 @@ int document_find(struct document *d, struct str name, struct err *err);
 size_t document_left(const struct document *d); /* bytes of its value that were not read yet */
 /* The next bytes of its value, whole characters where it is UTF-8. 1: there are no more. */
 int document_value(struct document *d, struct str *ret, struct err *err);
+/* The next bytes of all of it as SOIF text, from its first byte on; where the attributes are read
+ * to does not matter. 1: there are no more. */
+int document_text(struct document *d, struct str *ret, struct err *err);
 /* From the first attribute again. */
 void document_rewind(struct document *d);
 /* Gives back what it holds, but not where it is. */

@@ -1,5 +1,6 @@
-/* Documents as they were indexed, as a page for people and as JSON for programs. One may have
- * megabytes, so both are made in pieces, as the client takes them. */
+/* Documents as they were indexed, as a page for people, as JSON for programs and as SOIF for those
+ * who asked the broker's port. One may have megabytes, so all are made in pieces, as the client
+ * takes them. */
 #include "web/layout.h"
 #include "web/web_inner.h"
 
@@ -8,6 +9,12 @@
 
 const struct http_param web_document_params[1] = {
 	{{"url", VALUE_TEXT_AT(struct web_document, url), .fallback = "", .help = "Its URL"},
+	 .required = true},
+};
+
+const struct http_param web_object_params[1] = {
+	{{"oid", VALUE_INT_AT(struct web_object, oid), .min = 1, .max = UINT32_MAX,
+	  .help = "Its number, as the broker's port and search tell it"},
 	 .required = true},
 };
 
@@ -31,6 +38,17 @@ static void close_shown(void *ctx)
 	mem_free(&s);
 }
 
+static void answer_document(struct http_answer *ret, struct document *d,
+			    const struct http_piece_ops *ops)
+{
+	struct shown *s = mem_alloc(sizeof *s);
+	char tag[20];
+	s->document = d;
+	snprintf(tag, sizeof tag, "%016" PRIx64, document_version(d));
+	http_answer_etag(ret, str_of(tag));
+	http_answer_pieces(ret, ops, s);
+}
+
 /* 1: there is no such document. */
 static int show_document(struct http_request *req, struct http_answer *ret,
 			 const struct http_piece_ops *ops, struct err *err)
@@ -38,16 +56,39 @@ static int show_document(struct http_request *req, struct http_answer *ret,
 	const struct web *w = req->ctx;
 	const struct web_document *p = req->params;
 	struct document *d;
-	char tag[20];
 	int rc = document_open(&d, w->search, str_of(p->url), err);
-	if (rc != 0)
-		return rc;
-	struct shown *s = mem_alloc(sizeof *s);
-	s->document = d;
-	snprintf(tag, sizeof tag, "%016" PRIx64, document_version(d));
-	http_answer_etag(ret, str_of(tag));
-	http_answer_pieces(ret, ops, s);
-	return 0;
+	if (rc == 0)
+		answer_document(ret, d, ops);
+	return rc;
+}
+
+/* SOIF: byte by byte as it is stored */
+
+static int make_text(void *ctx, size_t n, struct buf *out, struct err *err)
+{
+	struct shown *s = ctx;
+	struct str part;
+	int rc = 0;
+	while (rc == 0 && out->n < n)
+		if ((rc = document_text(s->document, &part, err)) == 0)
+			buf_add_str(out, part);
+	document_rest(s->document);
+	return rc;
+}
+
+static const struct http_piece_ops text_ops = {.make = make_text, .close = close_shown};
+
+int web_object_text(struct http_request *req, struct http_answer *ret, struct err *err)
+{
+	const struct web *w = req->ctx;
+	const struct web_object *p = req->params;
+	struct document *d;
+	int rc = document_open_oid(&d, w->search, (uint64_t)p->oid, err);
+	if (rc == 0)
+		answer_document(ret, d, &text_ops);
+	else if (rc > 0)
+		http_answer_error(req, ret, 404, "there is no object of this number");
+	return rc < 0 ? -1 : 0;
 }
 
 /* JSON: {"url": ..., "attributes": [{"name": ..., "value": ...}, ...]} */

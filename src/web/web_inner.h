@@ -66,6 +66,11 @@ struct web_document {
 extern const struct http_param web_document_params[1];
 int web_cached_page(struct http_request *req, struct http_answer *ret, struct err *err);
 int web_document_api(struct http_request *req, struct http_answer *ret, struct err *err);
+struct web_object {
+	int64_t oid;
+};
+extern const struct http_param web_object_params[1];
+int web_object_text(struct http_request *req, struct http_answer *ret, struct err *err);
 /* The lines of a text that are not blank, as paragraphs; the text may come in parts. */
 void web_text_part(struct html *h, bool *in_line, struct str text);
 void web_text_end(struct html *h, bool *in_line);

@@ -182,6 +182,22 @@ def test_words_are_taken_as_options_say(garner):
         assert "".join(row["url"][-1] for row in said["results"]) == page, option
 
 
+def test_an_object_is_soif_as_it_is_stored(garner):
+    site = web(garner)
+    for path, status in (("/object/1", 404), ("/object/0", 400), ("/object/x", 400), ("/object/4294967296", 400)):
+        assert site.ask(path).status == status, path
+    text = "The <b>kernel</b>\n}\n@FILE { http://forged/\n" * 20000
+    index(site.g, [("http://a.example/", {"Title": "Ünï", "Full-Text": text})])
+    row, = json.loads(site.ask("/api/search?q=kernel").body)["results"]
+    a = site.ask(f"/object/{row['oid']}")
+    assert a.status == 200 and a.headers["Content-Type"] == "text/plain; charset=utf-8"
+    assert a.body.startswith(b"@FILE { http://a.example/\n") and a.body.endswith(b"\n}\n")
+    assert f"Full-Text{{{len(text)}}}:\t{text}\n".encode() in a.body
+    assert site.ask(f"/object/{row['oid']}", If_None_Match=a.headers["ETag"]).status == 304
+    assert site.ask(f"/object/{row['oid'] + 1}").status == 404
+    assert site.ask(f"/object/{row['oid']}", "HEAD").body == b""
+
+
 def test_the_title_of_a_cached_page_is_cut_between_characters(garner):
     site = web(garner)
     index(site.g, [("http://a.example/", {"Title": "x" + "ü" * 300, "Full-Text": "words"})])
@@ -273,7 +289,7 @@ def test_metrics_follow_what_is_accepted(garner):
 def test_the_interface_describes_itself(garner):
     site = web(garner)
     paths = json.loads(site.ask("/api/openapi.json").body)["paths"]
-    assert {"/", "/status", "/api/search", "/api/document", "/healthz", "/readyz", "/metrics", "/api/status", "/api/events"} <= set(paths)
+    assert {"/", "/object/{oid}", "/status", "/api/search", "/api/document", "/healthz", "/readyz", "/metrics", "/api/status", "/api/events"} <= set(paths)
     for path in paths:
         assert "get" in paths[path] and paths[path]["get"]["summary"]
 

@@ -109,10 +109,48 @@ static void a_document_in_parts_is_the_document(void **state)
 	arena_free(&arena);
 }
 
+static void a_document_of_a_number_is_told_byte_by_byte(void **state)
+{
+	struct arena arena = ARENA_INIT(SIZE_MAX);
+	struct soif obj = {.type = STR("FILE"), .url = STR("http://a/x")};
+	CLEANUP(buf_free) struct buf want = BUF_INIT(SIZE_MAX), got = BUF_INIT(SIZE_MAX);
+	struct document *d = NULL;
+	struct search *s = NULL;
+	struct str part, name;
+	struct err err;
+	int rc;
+	(void)state;
+	assert_int_equal(search_open(&s, scratch("empty"), &err), 0);
+	assert_int_equal(document_open_oid(&d, s, 1, &err), 1); /* nothing is indexed */
+	search_close(&s);
+	soif_add(&obj, &arena, STR("Data"), STR("a\0\xff\n}\n"));
+	soif_add(&obj, &arena, STR("Full-Text"), long_text(&arena, 300000));
+	make_index(scratch("bytes"), &obj);
+	assert_int_equal(soif_print(&obj, &want, &err), 0);
+	assert_int_equal(search_open(&s, scratch("bytes"), &err), 0);
+	assert_int_equal(document_open_oid(&d, s, 2, &err), 1);
+	assert_int_equal(document_open_oid(&d, s, 1, &err), 0);
+	for (int i = 0; (rc = document_text(d, &part, &err)) == 0; i++) {
+		buf_add_str(&got, part);
+		if (i % 2)
+			document_rest(d);
+		else
+			(void)document_next(d, &name, &err);
+	}
+	assert_int_equal(rc, 1);
+	assert_int_equal(document_text(d, &part, &err), 1);
+	assert_int_equal(got.n, want.n);
+	assert_memory_equal(got.p, want.p, want.n);
+	document_free(&d);
+	search_close(&s);
+	arena_free(&arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_document_in_parts_is_the_document),
+		cmocka_unit_test(a_document_of_a_number_is_told_byte_by_byte),
 	};
 	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);
 }

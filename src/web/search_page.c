@@ -115,7 +115,7 @@ static void put_note(struct html *h, const char *class, const char *text)
 	html_close(h, "p");
 }
 
-static void put_marked(struct html *h, const struct marked *m)
+void web_put_marked(struct html *h, const struct marked *m)
 {
 	size_t at = 0;
 	html_text(h, m->cut_before ? "… " : "");
@@ -174,7 +174,7 @@ static void put_row(struct html *h, const struct search_ask *ask, const struct s
 	html_open(h, "a");
 	html_attr(h, "href", row->url);
 	html_attr_text(h, "rel", "noreferrer");
-	put_marked(h, &row->title);
+	web_put_marked(h, &row->title);
 	html_close(h, "a");
 	html_close(h, "h2");
 	layout_open(h, "p", "where");
@@ -182,7 +182,7 @@ static void put_row(struct html *h, const struct search_ask *ask, const struct s
 	html_close(h, "p");
 	if (row->snippet.text.n) {
 		layout_open(h, "p", "snippet");
-		put_marked(h, &row->snippet);
+		web_put_marked(h, &row->snippet);
 		html_close(h, "p");
 	}
 	put_more(h, ask, row);

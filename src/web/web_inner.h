@@ -9,6 +9,7 @@ struct web {
 	const char *data; /* the data directory */
 	const char *url;  /* the base of links to here; "": not known */
 	struct search *search;
+	int64_t lifetime_us; /* the longest of a query of /query.html */
 	struct http_channel *events;
 	uint64_t said; /* atomic; hash of the states that were published last */
 };
@@ -57,6 +58,25 @@ int web_search_api(struct http_request *req, struct http_answer *ret, struct err
 /* What stands below the box: the answer to a question. */
 void web_search_results(struct html *h, const struct search_ask *ask, const struct search_answer *a,
 			uint64_t page);
+
+/* A text with what matched marked. */
+void web_put_marked(struct html *h, const struct marked *m);
+
+/* query_page.c */
+
+struct web_query {
+	const char *query;
+	bool any_case, words, desc, verbose, opaque;
+	int64_t errors, lines, results, objects, lifetime_s;
+};
+enum { WEB_QUERY_PARAMS = 11 };
+extern const struct http_param web_query_params[WEB_QUERY_PARAMS];
+
+int web_query_page(struct http_request *req, struct http_answer *ret, struct err *err);
+void web_query_form(struct html *h, const struct web_query *p);
+/* description: of each row, or NULL. */
+void web_query_results(struct html *h, const struct web_query *p, const struct search_answer *a,
+		       const struct str *description);
 
 /* document.c */
 

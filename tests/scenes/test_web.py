@@ -198,6 +198,36 @@ def test_an_object_is_soif_as_it_is_stored(garner):
     assert site.ask(f"/object/{row['oid']}", "HEAD").body == b""
 
 
+def test_the_classic_form_answers_in_its_own_page(garner):
+    site = web(garner)
+    page = whole(site, "/query.html?broker=x")
+    assert "Submit" in page.words and "found." not in page.words
+    index(site.g, [("http://a.example/1", {"Title": "Pineapple <tart>", "Description": "A <cake> & more",
+                                           "Full-Text": "first\nApple pie\nlast"}),
+                   ("http://a.example/2", {"Title": "Trees", "Full-Text": "apple tree"})])
+
+    def urls(more):
+        body = site.ask("/query.html?" + more).body.decode()
+        return sorted(re.findall('<h2><a href="([^"]*)"', body)), body
+    one, two = "http://a.example/1", "http://a.example/2"
+    assert urls("query=apple")[0] == [one, two]  # a part of pineapple
+    assert urls("query=apple&wordflag=on")[0] == [two]  # capitals count
+    assert urls("query=apple&wordflag=on&caseflag=on")[0] == [one, two]
+    assert urls("query=aple&wordflag=on&errorflag=1")[0] == [two]
+    assert len(urls("query=apple&maxresultflag=1")[0]) == 1
+    assert len(urls("query=apple&maxobjflag=1")[0]) == 1
+    found, body = urls("query=Apple&wordflag=on&descflag=on&opaqueflag=on&verbose=on&lifetime=20")
+    assert found == [one] and "1 of 2 objects match" in body
+    assert "A &lt;cake&gt; &amp; more" in body and "<mark>Apple</mark> pie" in body
+    assert 'name="lifetime" value="20"' in body
+    summary = site.ask(re.search('href="(/object/[0-9]+)"', body).group(1)).body
+    assert b"Description{15}:\tA <cake> & more\n" in summary
+    found, body = urls("query=Apple&wordflag=on")
+    assert "cake" not in body and "<mark>" not in body and "objects match" not in body
+    assert "note bad" in urls("query=%28open")[1]
+    assert site.ask("/query.html?query=a&errorflag=99").status == 400
+
+
 def test_the_title_of_a_cached_page_is_cut_between_characters(garner):
     site = web(garner)
     index(site.g, [("http://a.example/", {"Title": "x" + "ü" * 300, "Full-Text": "words"})])
@@ -289,7 +319,7 @@ def test_metrics_follow_what_is_accepted(garner):
 def test_the_interface_describes_itself(garner):
     site = web(garner)
     paths = json.loads(site.ask("/api/openapi.json").body)["paths"]
-    assert {"/", "/object/{oid}", "/status", "/api/search", "/api/document", "/healthz", "/readyz", "/metrics", "/api/status", "/api/events"} <= set(paths)
+    assert {"/", "/query.html", "/object/{oid}", "/status", "/api/search", "/api/document", "/healthz", "/readyz", "/metrics", "/api/status", "/api/events"} <= set(paths)
     for path in paths:
         assert "get" in paths[path] and paths[path]["get"]["summary"]
 

@@ -1,0 +1,289 @@
+/* /query.html: the classic form, with the names of its fields as old pages and bookmarks have them,
+ * and its answer. A box that is not ticked is not sent, so a query without any flag is taken as the
+ * broker's port takes one: capitals count, and parts of words match. The form begins with what most
+ * people want, as the old one did. */
+#include "base/clock.h"
+#include "web/layout.h"
+#include "web/numbers.h"
+#include "web/web_inner.h"
+
+enum {
+	RESULTS = 50,
+	RESULTS_MOST = 1000,
+	OBJECTS = 25,
+	LINES = 50,
+	DESCRIPTION = 1024, /* bytes that are shown */
+	LIFETIME_LEAST_S = 10,
+};
+
+const struct http_param web_query_params[WEB_QUERY_PARAMS] = {
+	{{"query", VALUE_TEXT_AT(struct web_query, query), .fallback = "",
+	  .help = "What is asked, in the broker's language"}},
+	{{"caseflag", VALUE_BOOL_AT(struct web_query, any_case), .fallback = "no",
+	  .help = "Capitals and accents do not count"}},
+	{{"wordflag", VALUE_BOOL_AT(struct web_query, words), .fallback = "no",
+	  .help = "Parts of words do not match"}},
+	{{"errorflag", VALUE_INT_AT(struct web_query, errors), .fallback = "0", .min = 0,
+	  .max = QUERY_ERRORS_MOST, .help = "Characters that may be wrong in a word"}},
+	{{"maxlineflag", VALUE_INT_AT(struct web_query, lines), .fallback = "50", .min = 0,
+	  .max = 100000, .help = "Matched lines of an object that are shown"}},
+	{{"maxresultflag", VALUE_INT_AT(struct web_query, results), .fallback = "50", .min = 1,
+	  .max = 100000, .help = "Results, of which the first thousand are shown"}},
+	{{"maxobjflag", VALUE_INT_AT(struct web_query, objects), .fallback = "0", .min = 0,
+	  .max = 100000, .help = "Objects; 0: as many as results"}},
+	{{"descflag", VALUE_BOOL_AT(struct web_query, desc), .fallback = "no",
+	  .help = "Descriptions are shown"}},
+	{{"verbose", VALUE_BOOL_AT(struct web_query, verbose), .fallback = "no",
+	  .help = "Numbers and notes are shown"}},
+	{{"opaqueflag", VALUE_BOOL_AT(struct web_query, opaque), .fallback = "no",
+	  .help = "Matched lines are shown"}},
+	{{"lifetime", VALUE_INT_AT(struct web_query, lifetime_s), .fallback = "0", .min = 0,
+	  .max = 86400, .help = "Seconds that the query may take; 0: as long as any may"}},
+};
+
+static void put_number_field(struct html *h, const char *name, const char *label, const char *least,
+			     int64_t value)
+{
+	CLEANUP(buf_free) struct buf text = BUF_INIT(40);
+	buf_printf(&text, "%lld", (long long)value);
+	html_open(h, "label");
+	html_text(h, label);
+	html_text(h, " ");
+	html_open(h, "input");
+	html_attr_text(h, "type", "number");
+	html_attr_text(h, "name", name);
+	html_attr_text(h, "min", least);
+	html_attr(h, "value", buf_str(&text));
+	html_close(h, "label");
+}
+
+static void put_tick(struct html *h, const char *name, const char *label, bool on)
+{
+	html_open(h, "label");
+	html_open(h, "input");
+	html_attr_text(h, "type", "checkbox");
+	html_attr_text(h, "name", name);
+	html_attr_text(h, "value", "on");
+	if (on)
+		html_attr_text(h, "checked", "checked");
+	html_text(h, " ");
+	html_text(h, label);
+	html_close(h, "label");
+}
+
+static void put_lifetime(struct html *h, int64_t lifetime_s)
+{
+	CLEANUP(buf_free) struct buf text = BUF_INIT(40);
+	buf_printf(&text, "%lld", (long long)lifetime_s);
+	html_open(h, "input");
+	html_attr_text(h, "type", "hidden");
+	html_attr_text(h, "name", "lifetime");
+	html_attr(h, "value", buf_str(&text));
+}
+
+static void put_query_box(struct html *h, struct str query)
+{
+	layout_open(h, "div", "box");
+	html_open(h, "input");
+	html_attr_text(h, "type", "search");
+	html_attr_text(h, "name", "query");
+	html_attr_text(h, "aria-label", "Query");
+	html_attr_text(h, "maxlength", "10000");
+	html_attr(h, "value", query);
+	html_open(h, "button");
+	html_attr_text(h, "type", "submit");
+	html_text(h, "Submit Query");
+	html_close(h, "button");
+	html_close(h, "div");
+}
+
+void web_query_form(struct html *h, const struct web_query *p)
+{
+	html_open(h, "form");
+	html_attr_text(h, "action", "/query.html");
+	html_attr_text(h, "class", "classic");
+	put_query_box(h, str_of(p->query));
+	put_tick(h, "caseflag", "Any capitals", p->any_case);
+	put_tick(h, "wordflag", "Whole words only", p->words);
+	put_tick(h, "descflag", "Descriptions", p->desc);
+	put_tick(h, "opaqueflag", "Matched lines", p->opaque);
+	put_tick(h, "verbose", "Numbers and notes", p->verbose);
+	put_number_field(h, "errorflag", "Spelling errors", "0", p->errors);
+	put_number_field(h, "maxlineflag", "Most lines of an object", "0", p->lines);
+	put_number_field(h, "maxresultflag", "Most results", "1", p->results);
+	put_number_field(h, "maxobjflag", "Most objects", "0", p->objects);
+	put_lifetime(h, p->lifetime_s);
+	html_close(h, "form");
+	layout_open(h, "p", "about");
+	html_text(h, "Words, \"phrases\", Attribute : value, AND, OR, NOT and brackets.");
+	html_close(h, "p");
+}
+
+static void put_line(struct html *h, const struct matched_line *line)
+{
+	layout_open(h, "p", "line");
+	html_open(h, "b");
+	html_str(h, line->attribute);
+	html_close(h, "b");
+	html_text(h, ": ");
+	web_put_marked(h, &line->line);
+	html_close(h, "p");
+}
+
+static void put_object(struct html *h, const struct web_query *p, const struct search_row *row,
+		       struct str description)
+{
+	html_open(h, "li");
+	html_open(h, "h2");
+	html_open(h, "a");
+	html_attr(h, "href", row->url);
+	html_attr_text(h, "rel", "noreferrer");
+	html_str(h, row->url);
+	html_close(h, "a");
+	html_close(h, "h2");
+	if (description.n) {
+		layout_open(h, "p", "snippet");
+		html_str(h, description);
+		html_close(h, "p");
+	}
+	for (size_t i = 0; i < row->lines && i < (size_t)p->lines; i++)
+		put_line(h, &row->line[i]);
+	layout_open(h, "p", "more");
+	html_open(h, "a");
+	CLEANUP(buf_free) struct buf to = BUF_INIT(100);
+	buf_printf(&to, "/object/%llu", (unsigned long long)row->oid);
+	html_attr(h, "href", buf_str(&to));
+	html_text(h, "content summary");
+	html_close(h, "a");
+	html_close(h, "p");
+	html_close(h, "li");
+}
+
+static void put_about(struct html *h, const struct search_answer *a)
+{
+	char total[NUMBER_TEXT], documents[NUMBER_TEXT];
+	struct str notes = a->notes, line;
+	number_text(a->total, total);
+	number_text(a->documents, documents);
+	layout_open(h, "p", "about");
+	html_printf(h, "%s%s of %s objects match, %.1f ms", a->total_exact ? "" : "At least ",
+		    total, documents, (double)a->took_us / 1000.0);
+	html_close(h, "p");
+	while (notes.n && str_cut(&notes, '\n', &line) == 0)
+		if (line.n) {
+			layout_open(h, "p", "note");
+			html_str(h, line);
+			html_close(h, "p");
+		}
+}
+
+static void put_note(struct html *h, const char *class, const char *text)
+{
+	layout_open(h, "p", class);
+	html_text(h, text);
+	html_close(h, "p");
+}
+
+void web_query_results(struct html *h, const struct web_query *p, const struct search_answer *a,
+		       const struct str *description)
+{
+	if (p->verbose)
+		put_about(h, a);
+	if (a->cut)
+		put_note(h, "note",
+			 "The time of this query was over: these are the best results so far.");
+	if (a->n == 0)
+		put_note(h, "note", "Nothing was found.");
+	layout_open(h, "ol", "results");
+	for (size_t i = 0; i < a->n; i++)
+		put_object(h, p, &a->row[i], description ? description[i] : (struct str){0});
+	html_close(h, "ol");
+}
+
+/* Of each row. One whose object went away since has none: it was there when the row was made, so
+ * nothing is hidden by this. */
+static void read_descriptions(const struct web *w, const struct search_answer *a,
+			      struct arena *arena, struct str *ret)
+{
+	for (size_t i = 0; i < a->n; i++) {
+		struct document *d = NULL;
+		struct str part;
+		struct err gone;
+		if (document_open_oid(&d, w->search, a->row[i].oid, &gone) == 0 &&
+		    document_find(d, STR("Description"), &gone) == 0 &&
+		    document_value(d, &part, &gone) == 0)
+			ret[i] = arena_str(arena, str_utf8_head(part, DESCRIPTION));
+		document_free(&d);
+	}
+}
+
+static struct search_ask ask_of(const struct web *w, const struct web_query *p)
+{
+	int64_t most_us = w->lifetime_us, asked_us = p->lifetime_s * US_PER_S;
+	int64_t objects = p->objects ? MIN(p->objects, p->results) : p->results;
+	if (asked_us)
+		most_us = MIN(most_us, MAX(asked_us, LIFETIME_LEAST_S * US_PER_S));
+	return (struct search_ask){
+		.words = str_trim(str_of(p->query)),
+		.limit = (uint32_t)MIN(objects, (int64_t)RESULTS_MOST),
+		.budget_us = most_us,
+		.match = {.exact = !p->any_case,
+			  .parts = !p->words,
+			  .errors = (uint8_t)p->errors,
+			  .classic = true},
+		.lines = p->opaque && p->lines > 0,
+	};
+}
+
+static struct web_query form_begin(const struct web *w)
+{
+	return (struct web_query){.query = "",
+				  .any_case = true,
+				  .desc = true,
+				  .opaque = true,
+				  .verbose = true,
+				  .lines = LINES,
+				  .results = RESULTS,
+				  .objects = OBJECTS,
+				  .lifetime_s = w->lifetime_us / US_PER_S};
+}
+
+static int answer_query(struct http_request *req, struct html *h, struct err *err)
+{
+	const struct web *w = req->ctx;
+	const struct web_query *p = req->params;
+	struct search_ask ask = ask_of(w, p);
+	struct search_answer a;
+	struct str *description = NULL;
+	int rc = search_run(w->search, &ask, &req->arena, &a, err);
+	if (rc < 0 && err->code != ERR_USAGE)
+		return -1;
+	if (rc == 0 && p->desc) {
+		description = arena_array(&req->arena, a.n + 1, sizeof *description);
+		read_descriptions(w, &a, &req->arena, description);
+	}
+	layout_begin(h, arena_printf(&req->arena, "%s - broker query", p->query), NULL);
+	html_put_text(h, "h1", "Broker query");
+	web_query_form(h, p);
+	if (rc < 0)
+		put_note(h, "note bad", err->msg);
+	else
+		web_query_results(h, p, &a, description);
+	layout_end(h);
+	return 0;
+}
+
+int web_query_page(struct http_request *req, struct http_answer *ret, struct err *err)
+{
+	const struct web *w = req->ctx;
+	const struct web_query *p = req->params;
+	struct html h = HTML_INIT(ret->body);
+	if (str_trim(str_of(p->query)).n)
+		return answer_query(req, &h, err);
+	struct web_query first = form_begin(w);
+	layout_begin(&h, "Broker query - garner", NULL);
+	html_put_text(&h, "h1", "Broker query");
+	web_query_form(&h, &first);
+	layout_end(&h);
+	return 0;
+}

@@ -110,6 +110,8 @@ static void ask_tell(struct port_ask *ask, int64_t took_us)
 	struct port *p = ask->port;
 	uint64_t objects;
 	bool failed = false;
+	log_debug(QUERY, 1, "request answered", KV_TEXT("peer", ask->peer),
+		  KV_UINT("bytes", ask->bytes), KV_DURATION("took", took_us));
 	if (ask->request.kind == REQUEST_USER) {
 		port_count(p, PORT_CUT, reply_was_cut(ask->ctx));
 		event_write(p->o.events, QUERY_RETURN, ask->peer,
@@ -396,12 +398,13 @@ static void begin_admin(struct port_ask *ask)
 }
 
 static const struct {
+	const char *name;
 	enum port_counter counter;
 	void (*begin)(struct port_ask *ask);
 } kinds[] = {
-	[REQUEST_USER] = {PORT_USER, begin_user},
-	[REQUEST_BULK] = {PORT_BULK, begin_bulk},
-	[REQUEST_ADMIN] = {PORT_ADMIN, begin_admin},
+	[REQUEST_USER] = {"user", PORT_USER, begin_user},
+	[REQUEST_BULK] = {"bulk", PORT_BULK, begin_bulk},
+	[REQUEST_ADMIN] = {"admin", PORT_ADMIN, begin_admin},
 };
 
 /* Sessions */
@@ -439,6 +442,9 @@ static void port_begin(struct session *s, enum request_kind kind, const struct s
 	conn_pause(session_conn(s)); /* what follows is nobody's */
 	state->ask = ask;
 	port_count(p, kinds[kind].counter, 1);
+	/* No more of it: what is not a request yet may have a password anywhere. */
+	log_debug(QUERY, 1, "request", KV_TEXT("peer", ask->peer),
+		  KV_TEXT("kind", kinds[kind].name));
 	ask->request.kind = kind;
 	if (request_parse(kind, rest, at, &ask->request, &err) < 0) {
 		ask_refuse(ask, PORT_BAD, err.msg);

@@ -10,7 +10,7 @@ def soif(url, text):
 
 
 def broker(garner, *objects):
-    g = garner(config="[broker]\nsources = soif:in\n")
+    g = garner(config="[broker]\nsources = soif:in\nlisten = 127.0.0.1:0\n")
     (g.data / "in").mkdir(parents=True)
     for n, text in enumerate(objects, 1):
         (g.data / f"in/{n}.soif").write_text(text)
@@ -71,3 +71,22 @@ def test_queries_are_told_as_written_and_as_understood(garner):
     assert "query: query answered" in done.err and "total=1" in done.err
     assert "debug" not in g.run("search", "walnut").err
     assert role.stop() == 0
+
+
+def test_requests_are_told_and_passwords_never(garner):
+    g = broker(garner, soif("http://a.test/", "walnut tree"))
+    role = g.start("broker", "-D75", "-D72", "-D76", "-D78").wait_ready()
+    port = role.wait_line("listening ").split("127.0.0.1:")[1].split()[0]
+    until("it is found", lambda: "120 - http://a.test/" in g.run("brkclient", "127.0.0.1", port, "#USER #END walnut").out)
+    for line in ("#ADMIN #password Secret1 #collection", "#ADMIN Secret1", "#ADMIN #passwd Secret1 #x",
+                 "#ADMIN #password", "#admin #PASSWORD x Secret1"):
+        g.run("brkclient", "127.0.0.1", port, line)
+    assert role.stop() == 0
+    lines = role.lines()
+    assert any("query: request " in line and "kind=user" in line and "peer=127.0.0.1" in line for line in lines)
+    assert any("query: request " in line and "kind=admin" in line for line in lines)
+    assert any("request answered" in line for line in lines)
+    assert any("parser: query parsed query=walnut" in line for line in lines)
+    assert any("select: a turn of a loop" in line for line in lines)
+    assert "Secret1" not in role.text
+    assert not any(b"Secret1" in path.read_bytes() for path in g.data.rglob("*") if path.is_file())

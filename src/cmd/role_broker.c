@@ -8,6 +8,7 @@
 #include "broker/broker_role.h"
 #include "broker/collection.h"
 #include "broker/gatherer.h"
+#include "cmd/broker_conf.h"
 #include "cmd/command.h"
 #include "fetch/robot.h"
 #include "role/password.h"
@@ -92,6 +93,28 @@ static const struct config_section section = {
 static const struct role_flag flags[] = {
 	{"new", "broker.start=new", "collect everything of all sources again"},
 	{"nocol", "broker.start=nocol", "do not ask gatherers"},
+};
+
+/* The old Broker's own file, broker.conf. */
+static int read_conf(const char *path, const struct config *before, struct arena *arena,
+		     struct role_said *ret, struct buf *warnings, struct err *err)
+{
+	const struct broker_conf *conf = config_get(before, &section);
+	const struct broker_conf_ask ask = {
+		.path = path, .listen = conf->listen, .hash = password_make};
+	CLEANUP(buf_free) struct buf text = BUF_INIT(BROKER_CONF_FILE);
+	int rc = file_slurp(path, &text, err);
+	if (rc == 1)
+		return err_set(err, ERR_USAGE, "%s: no such file", path);
+	return rc < 0 ? -1 : broker_conf_parse(buf_str(&text), &ask, arena, ret, warnings, err);
+}
+
+static const struct role_file conf_file = {
+	.arg = "CONF",
+	.help = "a broker.conf of the old Broker, which is read over the configuration: lines with "
+		"Directory, Port, Password, Collection-File, Collection-Interval, Home-Page, "
+		"Log-File or Glimpse-MaxLife and a value",
+	.read = read_conf,
 };
 
 static const struct counter_def counters[] = {COLLECTOR_COUNTER_DEFS, PORT_COUNTER_DEFS};
@@ -499,6 +522,7 @@ const struct role broker_role = {
 	.section = &section,
 	.flags = flags,
 	.nflags = ARRAY_LEN(flags),
+	.file = &conf_file,
 	.counters = counters,
 	.ncounters = ARRAY_LEN(counters),
 	.run = run,

@@ -1,0 +1,75 @@
+"""garner broker CONF: a file of the old Broker starts one."""
+import re
+import subprocess
+
+from garner import free_port, wait_for
+
+OBJECT = ("@FILE { http://a.test/\nGatherer-Name{3}:\tlib\nGatherer-Host{6}:\tg.test\nGatherer-Version{3}:\t1.0\n"
+          "Update-Time{10}:\t1000000000\nTime-to-Live{10}:\t3000000000\nTitle{11}:\twalnut tree\n}\n")
+
+
+def broker(garner, conf):
+    """A broker whose data directory only CONF names, with one object to find."""
+    g = garner(config="[broker]\nsources = soif:in\nlisten = 127.0.0.1:0\n")
+    (g.dir / "old/in").mkdir(parents=True)
+    (g.dir / "old/in/1.soif").write_text(OBJECT)
+    (g.dir / "broker.conf").write_text(conf)
+    return g
+
+
+def ask(g, port, line):
+    return g.run("brkclient", "127.0.0.1", str(port), line)
+
+
+def found(g, port):
+    return "120 - http://a.test/\n" in ask(g, port, "#USER #END walnut").out
+
+
+def test_a_file_of_the_old_broker_starts_one(garner):
+    port = free_port()
+    g = broker(garner, f"# ours\nDirectory old\nPORT {port}\nGlimpseIndex-Option -n\nMystery x\n"
+                       f"Home-Page http://h.test/broker/\nGlimpse-MaxLife 30\nCollection-Interval 3600\n")
+    role = g.start("broker", "broker.conf", "-nocol", "-D77").wait_ready()
+    role.wait_line(r'warn .*"broker.conf:4: GlimpseIndex-Option: garner has no such part')
+    role.wait_line(r'''warn .*"broker.conf:5: unknown name 'Mystery'; the line is passed over"''')
+    role.wait_line("the broker starts")
+    wait_for("it is found", lambda: found(g, port), every=0.1)
+    assert ask(g, port, "#USER #END walnut").out.endswith("126 - http://h.test/broker/\n")
+    assert (g.dir / "old/broker/registry").exists() and not (g.data / "broker/registry").exists()
+    assert role.stop() == 0
+
+
+def test_the_program_answers_to_its_old_name(garner):
+    port = free_port()
+    g = broker(garner, f"Directory old\nPort {port}\n")
+    assert "broker" in g.run("help", "--links").out.split()
+    (g.dir / "broker").symlink_to(g.program)
+    done = subprocess.run([g.dir / "broker", "--help"], capture_output=True, text=True, timeout=30)
+    assert "usage: garner broker [--new] [--nocol] [CONF]" in done.stdout
+    for option in ("-new", "-nocol"):
+        assert f"also {option}" in re.sub(r"\s+", " ", done.stdout)
+
+
+def test_what_cannot_be_is_refused_with_file_and_line(garner):
+    g = broker(garner, "")
+    for conf, said in (("\nPort x\n", "broker.conf:2: Port: expected 0 to 65535, got 'x'"),
+                       ("Glimpse-MaxLife 5\n", "broker.conf:1: broker.max_lifetime: "),
+                       ("Collection-Interval soon\n", "broker.conf:1: broker.collect_every: expected a time"),
+                       ("Port 1\nport 2\n", "broker.conf:2: Port: given on line 1 already")):
+        (g.dir / "broker.conf").write_text(conf)
+        done = g.run("broker", "broker.conf")
+        assert done.code == 2 and said in done.err, conf
+    done = g.run("broker", "nowhere.conf")
+    assert done.code == 2 and "nowhere.conf: no such file" in done.err
+    assert g.run("web", "broker.conf").code == 2
+    (g.dir / "broker.conf").write_text("Port 1\n")
+    done = g.run("broker", "broker.conf", "-D70,12")
+    assert done.code == 2 and "-D" in done.err
+
+
+def test_s_is_stronger_than_the_file(garner):
+    port = free_port()
+    g = broker(garner, "Directory nowhere\nPort 1\n")
+    role = g.start("broker", "-s", f"broker.listen=127.0.0.1:{port}", "broker.conf", "-s", "data=old").wait_ready()
+    wait_for("it is found", lambda: found(g, port), every=0.1)
+    assert role.stop() == 0

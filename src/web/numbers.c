@@ -100,6 +100,40 @@ static struct str label_value(struct str labels, struct str key)
 	return str_head(rest, str_find_byte(rest, '"'));
 }
 
+static int64_t count_queries(const struct status *s, const char *kind)
+{
+	int64_t total = 0;
+	for (size_t i = 0; i < s->nviews; i++) {
+		const struct counters_view *v = &s->view[i];
+		for (size_t k = 0; view_is_of(v, "broker") && k < v->n; k++)
+			if (str_is(v->value[k].name, "queries") &&
+			    str_is(label_value(v->value[k].labels, STR("kind=\"")), kind))
+				total += v->value[k].value;
+	}
+	return total;
+}
+
+int numbers_queries(const struct status *s, struct numbers_queries *ret)
+{
+	if (sum_counters(s, "broker", "queries") == 0)
+		return 1;
+	*ret = (struct numbers_queries){
+		.user = count_queries(s, "user"),
+		.bulk = count_queries(s, "bulk"),
+		.admin = count_queries(s, "admin"),
+		.answered = sum_counters(s, "broker", "queries_answered"),
+		.refused = sum_counters(s, "broker", "queries_refused"),
+		.failed = sum_counters(s, "broker", "queries_failed"),
+		.cut = sum_counters(s, "broker", "queries_cut"),
+		.cancelled = sum_counters(s, "broker", "queries_cancelled"),
+		.waiting = sum_counters(s, "broker", "queries_waiting"),
+		.running = sum_counters(s, "broker", "queries_running"),
+	};
+	if (ret->answered > 0)
+		ret->average_us = sum_counters(s, "broker", "query_microseconds") / ret->answered;
+	return 0;
+}
+
 static bool result_is_good(struct str result)
 {
 	static const char *const good[] = {"new", "changed", "unchanged", "redirect"};

@@ -235,6 +235,30 @@ static void put_points(struct html *h, const struct web_points *points, int64_t 
 	html_close(h, "div");
 }
 
+/* The broker's port, once it was asked something. */
+static void put_queries(struct html *h, const struct status *s)
+{
+	static const char *const names[] = {"Users",   "Bulk",    "Administrator", "Answered",
+					    "Refused", "Failed",  "Cut by time",   "Gave up",
+					    "Waiting", "Running", "Average time"};
+	struct numbers_queries q;
+	if (numbers_queries(s, &q) != 0)
+		return;
+	const int64_t number[] = {q.user,   q.bulk, q.admin,     q.answered, q.refused,
+				  q.failed, q.cut,  q.cancelled, q.waiting,  q.running};
+	html_put_text(h, "h2", "Queries of the broker's port");
+	layout_open(h, "div", "wide");
+	layout_open(h, "table", "queries");
+	put_heads(h, names, ARRAY_LEN(names), 0);
+	html_open(h, "tr");
+	for (size_t i = 0; i < ARRAY_LEN(number); i++)
+		put_number(h, number[i]);
+	put_duration(h, q.average_us, q.answered > 0);
+	html_close(h, "tr");
+	html_close(h, "table");
+	html_close(h, "div");
+}
+
 static void put_counters(struct html *h, const struct counters_view *view)
 {
 	static const char *const names[] = {"Counter", "Meaning", "Value"};
@@ -301,6 +325,7 @@ void web_status_html(struct html *h, const struct status *s, const struct web_re
 	put_roles(h, s, now_wall_us);
 	put_reapers(h, reapers);
 	put_points(h, points, now_wall_us);
+	put_queries(h, s);
 	for (size_t i = 0; i < s->nviews; i++)
 		if (s->view[i].n && s->view[i].alive)
 			put_counters(h, &s->view[i]);

@@ -3,6 +3,7 @@ import re
 import subprocess
 
 from garner import free_port, wait_for
+from web import Site
 
 OBJECT = ("@FILE { http://a.test/\nGatherer-Name{3}:\tlib\nGatherer-Host{6}:\tg.test\nGatherer-Version{3}:\t1.0\n"
           "Update-Time{10}:\t1000000000\nTime-to-Live{10}:\t3000000000\nTitle{11}:\twalnut tree\n}\n")
@@ -73,3 +74,18 @@ def test_s_is_stronger_than_the_file(garner):
     role = g.start("broker", "-s", f"broker.listen=127.0.0.1:{port}", "broker.conf", "-s", "data=old").wait_ready()
     wait_for("it is found", lambda: found(g, port), every=0.1)
     assert role.stop() == 0
+
+
+def test_status_and_metrics_have_the_numbers_of_the_port(garner):
+    g = garner(config="[up]\nroles = broker web\n[broker]\nlisten = 127.0.0.1:0\nsources =\n"
+                      "[web]\nlisten = 127.0.0.1:0\n")
+    up = g.start("up").wait_ready()
+    port = re.search(r"broker on 127\.0\.0\.1:(\d+)", up.wait_line("garner is up"))
+    site = Site(up, int(re.search(r"web on http://127\.0\.0\.1:(\d+)/", up.text).group(1)))
+    assert "Queries of the broker" not in site.ask("/status").body.decode()
+    assert ask(g, port.group(1), "#USER #END walnut").code == 0
+    assert ask(g, port.group(1), "#USER #unknown #END walnut").code == 1
+    wait_for("both are counted", lambda: 'kind="user"} 2' in site.ask("/metrics").body.decode(), every=0.1)
+    page = site.ask("/status").body.decode()
+    assert "Queries of the broker" in page and "Cut by time" in page and "queries_took" in page
+    assert up.stop() == 0

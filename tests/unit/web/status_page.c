@@ -67,6 +67,37 @@ static void sources_are_shown_where_there_are_several_or_one_is_asked(void **sta
 	assert_page_has("Sources");
 }
 
+static void queries_are_shown_once_the_port_was_asked(void **state)
+{
+	struct counter_value port[] = {
+		{STR("queries"), STR("kind=\"user\""), STR("Requests."), COUNTER_TOTAL, 0},
+		{STR("queries"), STR("kind=\"bulk\""), STR("Requests."), COUNTER_TOTAL, 0},
+		{STR("queries"), STR("kind=\"admin\""), STR("Requests."), COUNTER_TOTAL, 0},
+		{STR("queries_answered"), STR(""), STR("Answers."), COUNTER_TOTAL, 0},
+		{STR("queries_refused"), STR("why=\"request\""), STR("No."), COUNTER_TOTAL, 3},
+		{STR("queries_refused"), STR("why=\"full\""), STR("No."), COUNTER_TOTAL, 4},
+		{STR("queries_cut"), STR(""), STR("Cut."), COUNTER_TOTAL, 2},
+		{STR("query_microseconds"), STR(""), STR("Time."), COUNTER_TOTAL, 60000000},
+	};
+	struct counters_view view = {STR("broker"), 1, 1, true, port, ARRAY_LEN(port)};
+	struct status s = {.view = &view, .nviews = 1};
+	const struct web_reapers none = {0};
+	(void)state;
+	web_status_html(page_new(), &s, &none, &(struct web_points){0}, NOW_US);
+	assert_page_lacks("Queries of the broker");
+	port[0].value = 20;
+	port[1].value = 9;
+	port[2].value = 1;
+	port[3].value = 30;
+	web_status_html(page_new(), &s, &none, &(struct web_points){0}, NOW_US);
+	assert_int_equal(html.depth, 0);
+	assert_page_has("Queries of the broker");
+	assert_page_has("<td class=\"n\">20</td><td class=\"n\">9</td><td class=\"n\">1</td>"
+			"<td class=\"n\">30</td><td class=\"n\">7</td><td class=\"n\">0</td>"
+			"<td class=\"n\">2</td>");
+	assert_page_has("<td class=\"n\">2s</td></tr>");
+}
+
 static void a_source_alone_is_shown_where_it_is_not_well(void **state)
 {
 	(void)state;
@@ -166,6 +197,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reapers_are_shown_where_there_are_others),
 		cmocka_unit_test(sources_are_shown_where_there_are_several_or_one_is_asked),
+		cmocka_unit_test(queries_are_shown_once_the_port_was_asked),
 		cmocka_unit_test(a_source_alone_is_shown_where_it_is_not_well),
 		cmocka_unit_test(all_ready_is_one_good_sentence),
 		cmocka_unit_test(roles_that_are_not_ready_are_named),

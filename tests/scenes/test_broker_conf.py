@@ -40,6 +40,25 @@ def test_a_file_of_the_old_broker_starts_one(garner):
     assert role.stop() == 0
 
 
+def test_password_and_log_file_are_taken_and_restart_reads_the_file_again(garner):
+    port = free_port()
+    conf = f"Directory old\nPort {port}\nPassword Secret1\nLog-File events.log\nHome-Page http://one.test/\n"
+    g = broker(garner, conf)
+    role = g.start("broker", "broker.conf").wait_ready()
+    role.wait_line(r'warn .*"broker.conf:3: the password is in plain text; garner password makes a line')
+    wait_for("it is found", lambda: found(g, port), every=0.1)
+    assert ask(g, port, "#ADMIN #password wrong #flush-log").code == 1
+    assert ask(g, port, "#ADMIN #Password Secret1 #flush-log").code == 0
+    assert "walnut" in (g.dir / "old/events.log").read_text()
+    (g.dir / "broker.conf").write_text(conf.replace("one", "two"))
+    assert ask(g, port, "#ADMIN #Password Secret1 #restart").code == 0
+    wait_for("it has the other home", lambda: ask(g, port, "#USER #END walnut").out.endswith("126 - http://two.test/\n"),
+             every=0.1)
+    assert role.stop() == 0
+    assert "Secret1" not in role.text
+    assert not any(b"Secret1" in path.read_bytes() for path in (g.dir / "old").rglob("*") if path.is_file())
+
+
 def test_the_program_answers_to_its_old_name(garner):
     port = free_port()
     g = broker(garner, f"Directory old\nPort {port}\n")

@@ -42,9 +42,10 @@ int password_make(struct str password, char ret[PASSWORD_LINE], struct err *err)
 	if (password.n == 0 || password.n > PASSWORD_MOST)
 		return err_set(err, ERR_USAGE, "a password has 1 to %d bytes", PASSWORD_MOST);
 	for (size_t i = 0; i < password.n; i++)
-		if (ascii_is_blank(password.p[i]) || ascii_is_control(password.p[i]))
+		if (ascii_is_blank(password.p[i]) || ascii_is_control(password.p[i]) ||
+		    password.p[i] == '"')
 			return err_set(err, ERR_USAGE,
-				       "a password has no blanks and no control characters");
+				       "a password has no blanks, quotes and control characters");
 	if (argon2_load(&lib, err) < 0)
 		return -1;
 	if (getrandom(salt, sizeof salt, 0) != (ssize_t)sizeof salt)

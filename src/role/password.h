@@ -7,8 +7,8 @@
 
 enum { PASSWORD_LINE = 160, PASSWORD_MOST = 1024 /* bytes of a password */ };
 
-/* "$argon2id$v=19$m=...,t=...,p=...$SALT$HASH". ERR_USAGE: it is empty, too long, or has a blank or
- * a control character, which no request could carry. */
+/* "$argon2id$v=19$m=...,t=...,p=...$SALT$HASH". ERR_USAGE: it is empty, too long, or has a blank, a
+ * quote or a control character, which not every client could send. */
 int password_make(struct str password, char ret[PASSWORD_LINE], struct err *err);
 /* Whether a line is one that password_make() could have made, with parameters of bounded cost.
  * ERR_USAGE: it is not. */

@@ -114,7 +114,8 @@ const struct command password_command = {
 		"stands for it in the configuration (broker.password): argon2id, with a salt of "
 		"its "
 		"own, from which the password cannot be had. On a terminal it asks twice and shows "
-		"nothing.\n\nA password has no blanks and no quotes, which not every client of the broker's port could send.",
+		"nothing.\n\nA password has no blanks and no quotes, which not every client of the "
+		"broker's port could send.",
 	CMD_EXAMPLES({"garner password", "asks for it on the terminal"},
 		     {"garner password < secret.txt", "the first line of a file"}),
 	.run = run,

@@ -1,5 +1,5 @@
-/* The event log: lines by type, whatever they say and whoever writes, and what the administrator
- * does with the file. */
+/* The event log: lines by type, whatever they say and however many write, and what the
+ * administrator does with the file. */
 #include "broker/events.h"
 #include "../scratch.h"
 #include "../unit.h"

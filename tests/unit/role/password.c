@@ -31,7 +31,8 @@ static void one_password_has_a_new_line_each_time(void **state)
 
 static void what_a_request_cannot_carry_is_refused(void **state)
 {
-	static const char *const bad[] = {"", "two words", "\"quoted\"", "a\tb", "a\nb", "a\rb", "\x7f"};
+	static const char *const bad[] = {"",     "two words", "\"quoted\"", "a\tb",
+					  "a\nb", "a\rb",      "\x7f"};
 	char line[PASSWORD_LINE] = "as it was", most[PASSWORD_MOST + 1];
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {

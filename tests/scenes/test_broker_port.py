@@ -150,3 +150,18 @@ def test_an_end_lets_answers_come_to_theirs_and_tells_those_who_wait(garner):
         got += everything(slow)
     assert got.endswith(b"126 - http://home.test/\n")
     assert g.role.wait() == 0
+
+
+def test_a_transfer_tells_what_changed_or_what_a_query_finds(garner):
+    g = serve(garner, soif("http://a.test/1", "apple"), soif("http://a.test/2", "pear"))
+    whole = ask(g, "#BULK #SINCE 0 #END #ALLB\r\n")
+    assert re.fullmatch(rb"000 - [^\n]*\n@DELETE \{ \}\n@REFRESH \{ \}\n@UPDATE \{\n(?s:.*)\n\}\n"
+                        rb"099 - end of bulk transfer, next (\d+)\n", whole), whole
+    assert re.findall(rb"@FILE \{ (\S+)\n", whole) == [b"http://a.test/1", b"http://a.test/2"]
+    assert b"Full-Text{4}:\tpear\n" in whole
+    some = ask(g, "#bulk #end pear\n")
+    assert re.findall(rb"@FILE \{ (\S+)\n", some) == [b"http://a.test/2"] and b"\n099 - " in some
+    later = ask(g, "#BULK #since 4000000000 #END #allb\n")
+    assert b"@UPDATE { }\n099 - " in later
+    assert ask(g, "#BULK #END (pear\n") == b"400 - query, character 1: this bracket is not closed\n"
+    assert ask(g, "#BULK #since x #END #allb\n").startswith(b"400 - character 14: #since wants a number")

@@ -1,0 +1,304 @@
+/* The port over loopback: what happens around answers. Those are made by a function of the test,
+ * which stands where the administrator does, or by queries of a broker that has collected nothing.
+ */
+#include "broker/port.h"
+#include "../scratch.h"
+#include "../unit.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "role/listen.h"
+
+#include <pthread.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static struct err err;
+static struct port *port;
+static int listening = -1;
+static char address[64];
+static struct counters *counters;
+
+/* The administrator: holds who asks "#hold" until he is released. */
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	unsigned held;
+	bool release;
+} gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static int64_t administer(void *ctx, const struct request *r, const char *peer, struct buf *out)
+{
+	(void)ctx;
+	assert_string_equal(peer, "127.0.0.1");
+	pthread_mutex_lock(&gate.lock);
+	if (str_is(r->command, "#hold")) {
+		gate.held++;
+		pthread_cond_broadcast(&gate.changed);
+		while (!gate.release)
+			pthread_cond_wait(&gate.changed, &gate.lock);
+		gate.held--;
+		pthread_cond_broadcast(&gate.changed);
+	}
+	pthread_mutex_unlock(&gate.lock);
+	if (str_is(r->command, "#large"))
+		buf_fill(out, 'x', 10 << 20);
+	else
+		buf_printf(out, "101 - " STR_FMT " of " STR_FMT "\n", STR_ARG(r->command),
+			   STR_ARG(r->password));
+	return str_is(r->command, "#slow") ? 50 * US_PER_MS : 0;
+}
+
+static void wait_held(unsigned n)
+{
+	pthread_mutex_lock(&gate.lock);
+	while (gate.held != n)
+		pthread_cond_wait(&gate.changed, &gate.lock);
+	pthread_mutex_unlock(&gate.lock);
+}
+
+static void release_all(bool on)
+{
+	pthread_mutex_lock(&gate.lock);
+	gate.release = on;
+	pthread_cond_broadcast(&gate.changed);
+	pthread_mutex_unlock(&gate.lock);
+}
+
+static int start_port(void **state)
+{
+	static const struct counter_def defs[] = {PORT_COUNTER_DEFS};
+	(void)state;
+	_Static_assert(ARRAY_LEN(defs) == PORT_NCOUNTERS, "each has a definition");
+	release_all(false);
+	assert_int_equal(counters_create(&counters, scratch("counters"), "broker", defs,
+					 ARRAY_LEN(defs), 1, &err),
+			 0);
+	assert_int_equal(listen_open("127.0.0.1:0", &listening, &err), 0);
+	assert_int_equal(listen_name(listening, address, sizeof address, &err), 0);
+	const struct port_options options = {
+		.data = scratch_dir,
+		.url = "http://pages",
+		.home = "",
+		.lifetime_us = 60 * US_PER_S,
+		.limits = {.max_connections = 100,
+			   .max_per_address = 100,
+			   .line_max = 1000,
+			   .queue_max = 1 << 20,
+			   .memory = 64 << 20},
+		.threads = 2,
+		.queue = 2,
+		.admin = administer,
+		.counters = counters,
+	};
+	assert_int_equal(port_start(&port, &options, listening, &err), 0);
+	return 0;
+}
+
+static int stop_port(void **state)
+{
+	(void)state;
+	release_all(true);
+	port_stop(&port, 5 * US_PER_S);
+	close(listening);
+	counters_close(&counters);
+	return 0;
+}
+
+static int64_t counted(enum port_counter which)
+{
+	struct arena arena = ARENA_INIT(COUNTERS_ARENA);
+	struct counters_view view;
+	assert_int_equal(counters_read(scratch("counters"), &arena, &view, &err), 0);
+	int64_t value = view.value[which].value;
+	arena_free(&arena);
+	return value;
+}
+
+/* A counter that the port's thread sets a moment after the client has its answer. */
+static void wait_counted(enum port_counter which, int64_t want)
+{
+	for (int i = 0; i < 2000 && counted(which) != want; i++)
+		usleep(5000);
+	assert_int_equal(counted(which), want);
+}
+
+static int client_new(void)
+{
+	struct sockaddr_storage at;
+	unsigned n;
+	assert_int_equal(listen_address(address, &at, &n, &err), 0);
+	int fd = socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_true(fd >= 0 && connect(fd, (struct sockaddr *)&at, n) == 0);
+	return fd;
+}
+
+static int client_ask(const char *line)
+{
+	int fd = client_new();
+	assert_int_equal(send(fd, line, strlen(line), MSG_NOSIGNAL), (ssize_t)strlen(line));
+	return fd;
+}
+
+/* All that comes, without the banner. */
+static struct buf client_rest(int fd)
+{
+	struct buf all = BUF_INIT(64 << 20);
+	char some[65536];
+	ssize_t n;
+	while ((n = recv(fd, some, sizeof some, 0)) > 0)
+		buf_add(&all, some, (size_t)n);
+	close(fd);
+	return all;
+}
+
+static void says(int fd, const char *want)
+{
+	static const char banner[] = "200 - garner Broker, version " GARNER_VERSION "\n";
+	struct buf got = client_rest(fd);
+	assert_true(str_starts(buf_str(&got), str_of(banner)));
+	assert_str(str_from(buf_str(&got), sizeof banner - 1), want);
+	buf_free(&got);
+}
+
+static void a_broker_that_has_nothing_answers(void **state)
+{
+	(void)state;
+	says(client_ask("#USER #desc #END apple\n"),
+	     "101 - 0 objects match\n126 - http://pages/query.html\n");
+	says(client_ask("#user #end \"a b\"\r\n"),
+	     "101 - 0 objects match\n126 - http://pages/query.html\n");
+	says(client_ask("#USER #what #END x\n"),
+	     "111 - ERROR: character 7: there is no flag '#what'\n");
+	wait_counted(PORT_ANSWERED, 2);
+	wait_counted(PORT_BAD, 1);
+	wait_counted(PORT_OPEN, 0);
+	assert_int_equal(counted(PORT_USER), 3);
+	assert_int_equal(counted(PORT_TOOK_10MS) + counted(PORT_TOOK_100MS) +
+				 counted(PORT_TOOK_1S) + counted(PORT_TOOK_10S),
+			 2);
+}
+
+static void an_administrator_is_answered_after_his_wait(void **state)
+{
+	(void)state;
+	says(client_ask("#ADMIN #password secret #one\n"), "101 - #one of secret\n");
+	int64_t start_us = clock_mono_us();
+	says(client_ask("#admin #Password secret #slow\n"), "101 - #slow of secret\n");
+	assert_true(clock_mono_us() - start_us >= 50 * US_PER_MS);
+	wait_counted(PORT_ANSWERED, 2);
+	assert_int_equal(counted(PORT_ADMIN), 2);
+}
+
+static void what_is_larger_than_the_queue_goes_out_in_parts(void **state)
+{
+	(void)state;
+	int slow = client_ask("#ADMIN #password x #large\n");
+	says(client_ask("#USER #END x\n"),
+	     "101 - 0 objects match\n126 - http://pages/query.html\n");
+	struct buf got = client_rest(slow);
+	assert_true(got.n > 10 << 20 && got.p[got.n - 1] == 'x');
+	buf_free(&got);
+}
+
+/* More than the pool takes of one address: those are told at once, while the others wait. */
+static void those_who_find_no_place_are_told_at_once(void **state)
+{
+	enum { ASKED = 12, SHARE = 8 };
+	int fd[ASKED];
+	(void)state;
+	fd[0] = client_ask("#ADMIN #password x #hold\n");
+	wait_held(1);
+	for (int i = 1; i < ASKED; i++) {
+		fd[i] = client_ask("#ADMIN #password x #hold\n");
+		if (i < SHARE)
+			wait_counted(PORT_WAITING, i);
+	}
+	for (int i = SHARE; i < ASKED; i++)
+		says(fd[i], "111 - ERROR: too many requests wait, try later\n");
+	assert_int_equal(counted(PORT_FULL), ASKED - SHARE);
+	assert_int_equal(counted(PORT_RUNNING), 1);
+	says(client_ask("#USER #END x\n"), /* nobody else is held up */
+	     "101 - 0 objects match\n126 - http://pages/query.html\n");
+	release_all(true);
+	for (int i = 0; i < SHARE; i++)
+		says(fd[i], "101 - #hold of x\n");
+	wait_counted(PORT_WAITING, 0);
+	wait_counted(PORT_RUNNING, 0);
+	wait_counted(PORT_OPEN, 0);
+}
+
+static void who_waits_is_told_that_the_broker_still_works(void **state)
+{
+	struct buf got = BUF_INIT(10000);
+	char some[1000];
+	(void)state;
+	int fd = client_ask("#ADMIN #password x #hold\n");
+	wait_held(1);
+	while (got.n < 2 * (sizeof "200 - garner Broker, version " GARNER_VERSION)) {
+		ssize_t n = recv(fd, some, sizeof some, 0);
+		assert_true(n > 0);
+		buf_add(&got, some, (size_t)n);
+		if (str_find(str_from(buf_str(&got), 1), STR("200 - ")) + 1 < got.n)
+			break;
+	}
+	release_all(true);
+	struct buf rest = client_rest(fd);
+	assert_true(str_ends(buf_str(&rest), STR("101 - #hold of x\n")));
+	buf_free(&rest);
+	buf_free(&got);
+}
+
+static void a_client_that_goes_away_is_outlived_by_its_job(void **state)
+{
+	(void)state;
+	int fd = client_ask("#ADMIN #password x #hold\n");
+	wait_held(1);
+	struct linger now = {.l_onoff = 1, .l_linger = 0};
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now), 0);
+	close(fd); /* with a reset: the next write fails */
+	wait_counted(PORT_CANCELLED, 1);
+	assert_int_equal(counted(PORT_RUNNING), 1);
+	release_all(true);
+	wait_counted(PORT_OPEN, 0);
+	says(client_ask("#ADMIN #password x #two\n"), "101 - #two of x\n");
+}
+
+static void *stop_now(void *arg)
+{
+	(void)arg;
+	port_stop(&port, 5 * US_PER_S);
+	return NULL;
+}
+
+static void an_end_tells_those_who_wait_and_lets_the_others_finish(void **state)
+{
+	pthread_t thread;
+	(void)state;
+	int runs = client_ask("#ADMIN #password x #hold\n");
+	wait_held(1);
+	int waits = client_ask("#ADMIN #password x #hold\n");
+	wait_counted(PORT_WAITING, 1);
+	int idle = client_new();
+	assert_int_equal(pthread_create(&thread, NULL, stop_now, NULL), 0);
+	says(waits, "111 - ERROR: the broker is stopping\n");
+	says(idle, "111 - ERROR: the broker is stopping\n");
+	release_all(true);
+	says(runs, "101 - #hold of x\n");
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_null(port);
+}
+
+int main(void)
+{
+#define PORT_TEST(name) cmocka_unit_test_setup_teardown(name, start_port, stop_port)
+	const struct CMUnitTest tests[] = {
+		PORT_TEST(a_broker_that_has_nothing_answers),
+		PORT_TEST(an_administrator_is_answered_after_his_wait),
+		PORT_TEST(what_is_larger_than_the_queue_goes_out_in_parts),
+		PORT_TEST(those_who_find_no_place_are_told_at_once),
+		PORT_TEST(who_waits_is_told_that_the_broker_still_works),
+		PORT_TEST(a_client_that_goes_away_is_outlived_by_its_job),
+		PORT_TEST(an_end_tells_those_who_wait_and_lets_the_others_finish),
+	};
+	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);
+}

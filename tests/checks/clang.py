@@ -10,8 +10,8 @@ import common
 
 # Who will call it, and names.
 LATER = {
-    "the broker's port, archie, the URL server, uns: line servers that drain and help":
-        "server_drain session_help",
+    "archie, the URL server, uns: line servers that help":
+        "session_help",
     "the URL server: queues that are saved, refused URLs, rates":
         "hostq_count hostq_rejects hostq_rejects_next hostq_restore hostq_save hostq_wants_more "
         "polite_delay_of_rate url_list_add_extent url_list_each_part",
@@ -25,7 +25,7 @@ LATER = {
     "gatherd: objects inside of objects, merged and sorted":
         "soif_embed soif_embed_count soif_embedded soif_merge soif_same soif_sort soif_unembed",
     "the broker's port: objects by number and identity, and its administrator":
-        "collector_compact collector_expire registry_by_oid registry_find",
+        "collector_compact collector_expire",
     "names: expressions step over the bytes of their dictionary":
         "rx_accepts rx_found rx_gen rx_start rx_step",
     "no program: fault points that are counted, the loop with a clock turned by hand, cages as "

@@ -5,8 +5,8 @@ import re
 import select
 import subprocess
 
-from brokers import ask, serve, soif, urls
-from garner import clean_environment, wait_for
+from brokers import ask, broker, documents, serve, soif, urls
+from garner import clean_environment, free_port, wait_for
 
 SECRET = "hunter2-Xyzzy"
 
@@ -115,6 +115,20 @@ def test_a_shutdown_ends_the_role_in_order(garner):
     assert admin(g, "#SHUTDOWN") == "101 - the broker ends\n"
     assert g.role.wait() == 0
     assert g.run("check").code == 0
+
+
+def test_garner_up_starts_it_again_and_says_so(garner):
+    line = line_of(garner())
+    g = broker(garner, soif("http://a.test/1", "apple"), more=f"password = {line}\nlisten = 127.0.0.1:{free_port()}\n")
+    g.port = int(re.search(r"^listen = 127\.0\.0\.1:(\d+)", g.conf.read_text(), re.M).group(1))
+    up = g.start("-s", "up.roles=broker", "up").wait_ready()
+    wait_for("it is indexed", lambda: documents(g) == 1, every=0.1)
+    assert "SIGHUP" in admin(g, "#restart")
+    up.wait_line("starts again")
+    assert "garner up starts it again" in admin(g, "#shutdown")
+    up.wait_line("role ready", times=2)
+    assert found(g) == 1
+    assert up.stop() == 0
 
 
 def typed(g, *lines):

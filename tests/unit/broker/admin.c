@@ -446,6 +446,26 @@ static void the_index_is_built_again_while_the_old_one_answers(void **state)
 	verify_all();
 }
 
+static void an_index_that_was_not_built_to_its_end_is_forgotten(void **state)
+{
+	(void)state;
+	tell(SOURCE_UPDATE, "http://a/1", "One", "apple");
+	begin();
+	collect();
+	assert_int_equal(collector_rebuild(collector), 0);
+	assert_int_equal(collector_rebuild(collector), 1);
+	assert_int_equal(collector_step(collector, clock_mono_us(), &err), 0);
+	assert_int_equal(collector_rebuild(collector), 1);
+	assert_int_equal(access(path_of("words.new"), F_OK), 0);
+	again();
+	assert_int_not_equal(access(path_of("words.new"), F_OK), 0);
+	tell(SOURCE_UPDATE, "http://a/2", "Two", "apple");
+	collect();
+	assert_int_equal(found("apple", "", NULL), 2);
+	verify_all();
+	atomic_store(&ends, true); /* no thread was begun */
+}
+
 static void points_are_asked_now(void **state)
 {
 	(void)state;
@@ -542,6 +562,7 @@ int main(void)
 		ADMIN_TEST(objects_are_deleted_by_a_query),
 		ADMIN_TEST(expired_objects_are_dropped_and_the_registry_compressed),
 		ADMIN_TEST(the_index_is_built_again_while_the_old_one_answers),
+		ADMIN_TEST(an_index_that_was_not_built_to_its_end_is_forgotten),
 		ADMIN_TEST(points_are_asked_now),
 		ADMIN_TEST(variables_are_set_until_the_next_start),
 		ADMIN_TEST(statistics_are_the_counters),

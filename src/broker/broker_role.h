@@ -16,5 +16,6 @@ struct broker_role_options {
 /* Which feeds there are is for the program to say, since a broker knows nothing of crawls and
  * caches. The port is served from the start to the end, also while stores are opened. A store that
  * fails is opened again, after longer and longer waits. 1: it is to be run again, with the
- * configuration that the hook has read; until then clients wait to be accepted. */
+ * configuration that the hook has read; until then clients wait to be accepted,
+ * and those who were, but had not been heard, are told that it stops. */
 int broker_run(const struct broker_role_options *options, struct err *err);

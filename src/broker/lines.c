@@ -130,7 +130,7 @@ void lines_find(struct marker *m, const struct soif *doc, struct arena *arena,
 		struct str name = doc->attr[i].name;
 		find_in_value(m, name, indexer_name(name), doc->attr[i].value, arena, all, &n);
 	}
-	find_in_value(m, STR("url"), STR("url"), doc->url, arena, all, &n);
+	find_in_value(m, STR("URL"), STR("url"), doc->url, arena, all, &n);
 	*ret = all;
 	*ret_n = n;
 }

@@ -3,6 +3,7 @@
 #include "broker/reply.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "broker/document.h"
 #include "broker/registry.h"
 
@@ -128,13 +129,6 @@ static void put_notes(struct buf *out, struct str notes)
 		}
 }
 
-static void put_error(struct buf *out, const struct err *err)
-{
-	buf_add_text(out, "103 - ERROR: ");
-	reply_put_line(out, str_of(err->msg));
-	buf_add_byte(out, '\n');
-}
-
 /* What was found, in a line. */
 static void put_total(struct reply *r, struct buf *out)
 {
@@ -186,11 +180,13 @@ static int put_description(struct reply *r, const struct hit *hit, const struct 
 	return 0;
 }
 
-static void put_attributes(struct reply *r, const struct soif *doc)
+/* The URL is not an attribute of a document, but those who ask for it mean something. */
+static void put_attributes(struct reply *r, const struct hit *hit, const struct soif *doc)
 {
 	const struct request *q = r->o.request;
 	for (uint32_t i = 0; i < q->attributes; i++) {
-		struct str value = soif_get(doc, q->attribute[i]);
+		bool url = str_eq_nocase(q->attribute[i], STR("URL"));
+		struct str value = url ? hit->key : soif_get(doc, q->attribute[i]);
 		if (value.n == 0)
 			continue;
 		buf_add_text(&r->row, "127 - ");
@@ -224,20 +220,29 @@ static int put_lines(struct reply *r, const struct soif *doc, int64_t until_us, 
 	return 0;
 }
 
-/* What stands between its first lines and its last. */
+/* What stands between its first lines and its last. Negative: something of it cannot be read; what
+ * can be is there. */
 static int put_inside(struct reply *r, const struct hit *hit, int64_t until_us, struct err *err)
 {
 	const struct request *q = r->o.request;
 	struct soif doc = {0};
 	bool whole = q->attributes || !q->opaque;
-	int rc = whole ? search_hit_document(r->hits, hit, &r->scratch, &doc, err) : 0;
-	if (rc < 0)
-		return -1;
-	if (q->desc && put_description(r, hit, whole && rc == 0 ? &doc : NULL, err) < 0)
-		return -1;
-	if (rc == 0)
-		put_attributes(r, &doc);
-	return rc == 0 && !q->opaque ? put_lines(r, &doc, until_us, err) : 0;
+	int rc = whole ? search_hit_document(r->hits, hit, &r->scratch, &doc, err) : 1;
+	bool bad = rc < 0;
+	if (q->desc && put_description(r, hit, rc == 0 ? &doc : NULL, err) < 0)
+		bad = true;
+	put_attributes(r, hit, &doc);
+	if (rc == 0 && !q->opaque && put_lines(r, &doc, until_us, err) < 0)
+		bad = true;
+	return bad ? -1 : 0;
+}
+
+/* After the object, and without a path of this machine, which is not the client's. */
+static void put_unreadable(struct reply *r, const struct hit *hit, const struct err *err)
+{
+	log_debug(QUERY, 1, "an object cannot be read", KV_UINT("oid", hit->oid),
+		  KV_TEXT("why", err->msg));
+	buf_printf(&r->row, "103 - ERROR: object %" PRIu64 " cannot be read\n", hit->oid);
 }
 
 /* The text of an object. What is missing of one that cannot be read is said, and the others go
@@ -253,9 +258,10 @@ static void make_row(struct reply *r, const struct hit *hit, int64_t until_us)
 	buf_add_text(&r->row, "120 - ");
 	reply_put_line(&r->row, hit->key);
 	buf_printf(&r->row, "\n125 - %s/object/%" PRIu64 "\n", r->o.url, hit->oid);
-	if (put_inside(r, hit, until_us, &err) < 0)
-		put_error(&r->row, &err);
+	bool bad = put_inside(r, hit, until_us, &err) < 0;
 	buf_add_text(&r->row, "130 - object end\n");
+	if (bad)
+		put_unreadable(r, hit, &err);
 	ENSURE(!r->row.over);
 	r->objects++;
 }
@@ -335,7 +341,7 @@ struct search_ask reply_question(const struct request *q)
 }
 
 /* 1: it has to be begun again, among those that take long. */
-static int run_query(struct reply *r, struct buf *out, struct err *err)
+static int reply_run(struct reply *r, struct buf *out, struct err *err)
 {
 	int64_t start_us = clock_mono_us();
 	struct search_ask ask = reply_question(r->o.request);
@@ -379,7 +385,7 @@ int reply_make(struct reply *r, size_t n, struct buf *out, struct err *err)
 	int64_t start_us = clock_mono_us();
 	if (is_cancelled(r) || r->told_all)
 		return 1;
-	int rc = r->hits ? 0 : run_query(r, out, err);
+	int rc = r->hits ? 0 : reply_run(r, out, err);
 	if (rc != 0)
 		return rc < 0 ? -1 : 0;
 	tell_rows(r, n, out);

@@ -97,7 +97,10 @@ static int flag_since(struct request_reader *r)
 
 static int flag_lifetime(struct request_reader *r)
 {
-	return reader_number(r, "#lifetime", 1, UINT32_MAX, true, &r->to->lifetime_s);
+	if (reader_number(r, "#lifetime", 0, UINT32_MAX, true, &r->to->lifetime_s) < 0)
+		return -1;
+	r->to->lifetime_s = MAX(r->to->lifetime_s, 1); /* who asks for none has the least */
+	return 0;
 }
 
 static int index_case(struct request_reader *r)
@@ -232,7 +235,7 @@ static int parse_query(struct request_reader *r)
 
 /* A word, or what stands in quotes, which may have blanks in it. What is refused here may be a
  * password, so it is not shown. */
-static int take_password(struct request_reader *r)
+static int take_admin_password(struct request_reader *r)
 {
 	if (r->rest.n == 0 || r->rest.p[0] != '"') {
 		r->to->password = reader_word(r);
@@ -252,7 +255,7 @@ static int parse_admin(struct request_reader *r)
 	struct str word = reader_word(r);
 	if (!str_eq_nocase(word, STR("#password")))
 		return reader_refuse(r, word, "#ADMIN wants #password, a password and a command");
-	if (take_password(r) < 0)
+	if (take_admin_password(r) < 0)
 		return -1;
 	if (r->to->password.n == 0)
 		return reader_refuse(r, r->rest, "there is no password after #password");

@@ -98,7 +98,7 @@ static void lines_come_with_their_attribute(void **state)
 	assert_string_equal(lines_of(parsed_query("title : apple"), &doc), "Title: Of the [apple]");
 	assert_string_equal(lines_of(parsed_query("apple NOT pear"), &doc),
 			    "Full-Text: an [Apple], a pear\nTitle: Of the [apple]");
-	assert_string_equal(lines_of(parsed_query("example"), &doc), "url: http://a.[example]/");
+	assert_string_equal(lines_of(parsed_query("example"), &doc), "URL: http://a.[example]/");
 	assert_string_equal(lines_of(parsed_query("nothing"), &doc), "");
 	assert_string_equal(lines_of(parsed_query("*"), &doc), "");
 }

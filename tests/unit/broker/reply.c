@@ -3,6 +3,8 @@
 #include "broker/reply.h"
 #include "collecting.h"
 
+#include <fcntl.h>
+
 enum { LARGE = 200000 };
 
 static struct search *search;
@@ -117,6 +119,50 @@ static void an_answer_is_exact(void **state)
 		   "101 - 2 objects match, 1 is told\n"
 		   "120 - http://a/1\n125 - http://pages/object/1\n"
 		   "130 - object end\n126 - http://home/\n");
+}
+
+static void the_url_is_an_attribute_too(void **state)
+{
+	(void)state;
+	assert_str(answer("#attribute Url #END url : 1 AND Apple", SIZE_MAX),
+		   "101 - 1 object matches\n"
+		   "120 - http://a/1\n125 - http://pages/object/1\n"
+		   "127 - Url 10\nhttp://a/1\n"
+		   "122 - Matched line: Title: Apple pie\n"
+		   "122 - Matched line: URL: http://a/1\n"
+		   "130 - object end\n126 - http://home/\n");
+}
+
+/* Changes the last byte of the texts. */
+static void damage_texts(void)
+{
+	struct file f = FILE_INIT;
+	uint64_t size;
+	char c;
+	size_t got;
+	assert_int_equal(file_open(&f, path_of("docs/00000001.docs"), O_RDWR, 0, &err), 0);
+	assert_int_equal(file_size(&f, &size, &err), 0);
+	assert_int_equal(file_read(&f, &c, 1, size - 1, &got, &err), 0);
+	c ^= 1;
+	assert_int_equal(file_write(&f, &c, 1, size - 1, &err), 0);
+	file_drop(&f);
+}
+
+/* What the registry has of it is told, and the error stands between two objects. */
+static void an_object_that_cannot_be_read_is_told_as_far_as_it_can(void **state)
+{
+	(void)state;
+	put("http://a/3", "Quince", "too sour", "A fruit", STR(""));
+	collect();
+	damage_texts();
+	assert_str(answer("#desc #attribute title #attribute url #END Quince", SIZE_MAX),
+		   "101 - 1 object matches\n"
+		   "120 - http://a/3\n125 - http://pages/object/3\n"
+		   "124 - 7\nA fruit\n"
+		   "127 - url 10\nhttp://a/3\n"
+		   "130 - object end\n"
+		   "103 - ERROR: object 3 cannot be read\n"
+		   "126 - http://home/\n");
 }
 
 static void pieces_of_any_size_are_the_same_answer(void **state)
@@ -236,6 +282,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_OBJECTS(an_answer_is_exact),
+		WITH_OBJECTS(the_url_is_an_attribute_too),
+		WITH_OBJECTS(an_object_that_cannot_be_read_is_told_as_far_as_it_can),
 		WITH_OBJECTS(pieces_of_any_size_are_the_same_answer),
 		WITH_OBJECTS(a_value_that_goes_away_keeps_its_size_and_is_told),
 		WITH_OBJECTS(what_cannot_be_read_is_a_failure_before_the_first_byte),

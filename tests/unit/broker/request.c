@@ -82,6 +82,7 @@ static void all_flags_are_known_in_any_case_and_order(void **state)
 	assert_int_equal(user("#index maxresult 99999999999999999999 #END x").results,
 			 REQUEST_RESULTS_MOST);
 	assert_int_equal(user("#lifetime 99999999999999999999 #END x").lifetime_s, UINT32_MAX);
+	assert_int_equal(user("#lifetime 0 #END x").lifetime_s, 1);
 	struct request r = read_well(REQUEST_BULK, "#SINCE 1700000000 #END #ALLB ");
 	assert_int_equal(r.since_s, 1700000000);
 	assert_true(r.all && r.query.n == 0);
@@ -115,7 +116,7 @@ static void what_cannot_be_read_is_named_with_its_character(void **state)
 		 "character 24: #index maxresult wants a number from 1 to 100000"},
 		{"#index maxfiles 1x #END x",
 		 "character 23: #index maxfiles wants a number from 1 to 100000"},
-		{"#lifetime 0 #END x", "character 17: #lifetime wants a number from 1 to "
+		{"#lifetime x #END x", "character 17: #lifetime wants a number from 0 to "
 				       "4294967295"},
 		{"#attribute #END x", "character 18: #attribute wants the name of one"},
 		{"#attribute", "character 17: #attribute wants the name of one"},

@@ -35,6 +35,14 @@ struct str indexer_name(struct str soif_name)
 	return soif_name;
 }
 
+struct str indexer_compared(struct str soif_name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(renamed); i++)
+		if (str_eq_nocase(soif_name, str_of(renamed[i].soif)))
+			return str_of(renamed[i].words);
+	return soif_name;
+}
+
 static const struct {
 	const char *words;
 	enum words_type type;

@@ -16,6 +16,8 @@ struct indexer;
 
 /* The name by which an attribute of an object is searched: its own, or another in place of it. */
 struct str indexer_name(struct str soif_name);
+/* The name by which its numbers are compared: that of its column, if it has one of another name. */
+struct str indexer_compared(struct str soif_name);
 
 /* folder: the broker's. Registry and documents outlive it. */
 int indexer_open(struct indexer **ret, const char *folder, struct registry *registry,

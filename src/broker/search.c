@@ -190,6 +190,24 @@ static int read_text(void *ctx, uint64_t oid, struct arena *arena, struct soif *
 	return rc;
 }
 
+/* Those who ask write attributes as objects have them, the index has some by other names. Words of
+ * File-Size and the like stay where they are: they are in the index by that name too, and it is the
+ * one of the line that is shown. */
+static void rename_attributes(struct query_node *root)
+{
+	struct query_node *todo[QUERY_NODES_MOST];
+	size_t n = 0;
+	todo[n++] = root;
+	while (n) {
+		struct query_node *node = todo[--n];
+		node->attribute = node->op == QUERY_COMPARE ? indexer_compared(node->attribute)
+							    : indexer_name(node->attribute);
+		ENSURE(n + node->kids <= ARRAY_LEN(todo)); /* each node is there once */
+		for (uint32_t i = 0; i < node->kids; i++)
+			todo[n++] = node->kid[i];
+	}
+}
+
 /* As it was written and as it was understood. */
 static void log_parsed(const struct search_ask *ask, const struct query *q)
 {
@@ -201,7 +219,7 @@ static void log_parsed(const struct search_ask *ask, const struct query *q)
 		  KV_STR("as", buf_str(&tree)));
 }
 
-static int run_query(struct search_hits *h, const struct search_ask *ask, struct arena *arena,
+static int find_hits(struct search_hits *h, const struct search_ask *ask, struct arena *arena,
 		     struct err *err)
 {
 	struct search *s = h->search;
@@ -210,6 +228,7 @@ static int run_query(struct search_hits *h, const struct search_ask *ask, struct
 	int64_t start_us = clock_mono_us();
 	if (query_parse(ask->words, &ask->match, s->rules, arena, q, err) < 0)
 		return -1;
+	rename_attributes(q->root);
 	log_parsed(ask, q);
 	h->deadline_us = ask->budget_us ? start_us + ask->budget_us : 0;
 	narrow_query(q, arena, ask);
@@ -253,7 +272,7 @@ int search_begin(struct search *s, const struct search_ask *ask, struct arena *a
 	*h = (struct search_hits){.search = s, .said = {.total_exact = true}};
 	int rc = hold_snapshot(s, &h->words, err);
 	if (rc == 0)
-		rc = run_query(h, ask, arena, err);
+		rc = find_hits(h, ask, arena, err);
 	if (rc < 0) {
 		search_end(&h);
 		return -1;
@@ -369,8 +388,8 @@ static int show_rows(struct search_hits *h, const struct search_ask *ask, struct
 	return 0;
 }
 
-static int answer_query(struct search_hits *h, const struct search_ask *ask, struct arena *arena,
-			struct search_answer *ret, struct err *err)
+static int show_answer(struct search_hits *h, const struct search_ask *ask, struct arena *arena,
+		       struct search_answer *ret, struct err *err)
 {
 	struct query *q = &h->query;
 	if (!h->words)
@@ -403,7 +422,7 @@ int search_run(struct search *s, const struct search_ask *ask, struct arena *are
 	if (search_begin(s, ask, arena, &h, err) < 0)
 		return -1;
 	struct search_answer found = *search_said(h);
-	if (answer_query(h, ask, arena, &found, err) < 0)
+	if (show_answer(h, ask, arena, &found, err) < 0)
 		return -1;
 	found.took_us = clock_mono_us() - start_us;
 	*ret = found;

@@ -121,6 +121,38 @@ static void an_answer_is_exact(void **state)
 		   "130 - object end\n126 - http://home/\n");
 }
 
+/* As objects have them, whatever the index calls its columns. */
+static void attributes_are_compared_by_the_names_that_objects_have(void **state)
+{
+	static const char *const all[] = {
+		"last-modification-time greater-than 100",
+		"Last-Modification-Time > 1999 AND file-size less-than 1000",
+		"file-size : 100..1k",
+		"NOT (Update-Time < 2001)",
+		"partial-text : quince",
+	};
+	(void)state;
+	struct thing thing = {.op = SOURCE_UPDATE, .url = "http://a/3", .title = "Quince"};
+	struct source_change change = change_of(&thing);
+	add_text(&change.obj, "Partial-Text", "a quince");
+	add_number(&change.obj, "File-Size", 999);
+	add_number(&change.obj, "Last-Modification-Time", 1000000000);
+	source_list_add(list, &change);
+	collect();
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		const char *line =
+			arena_printf(&arena, "#opaque #END (%s) AND title : Quince", all[i]);
+		assert_str(answer(line, SIZE_MAX), "101 - 1 object matches\n120 - http://a/3\n"
+						   "125 - http://pages/object/3\n130 - object end\n"
+						   "126 - http://home/\n");
+	}
+	assert_str(answer("#opaque #END file-size > 999", SIZE_MAX),
+		   "101 - 0 objects match\n126 - http://home/\n");
+	/* its words are of its own line */
+	struct str said = answer("#END file-size : 999", SIZE_MAX);
+	assert_true(str_find(said, STR("120 - http://a/3\n")) < said.n);
+}
+
 static void the_url_is_an_attribute_too(void **state)
 {
 	(void)state;
@@ -282,6 +314,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_OBJECTS(an_answer_is_exact),
+		WITH_OBJECTS(attributes_are_compared_by_the_names_that_objects_have),
 		WITH_OBJECTS(the_url_is_an_attribute_too),
 		WITH_OBJECTS(an_object_that_cannot_be_read_is_told_as_far_as_it_can),
 		WITH_OBJECTS(pieces_of_any_size_are_the_same_answer),

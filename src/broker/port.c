@@ -27,7 +27,8 @@ static const struct server_protocol protocol = {
 				     "or #ADMIN\n",
 		  [SERVER_ARGUMENTS] = "111 - ERROR: the request is not complete\n",
 		  [SERVER_LONG_LINE] = "111 - ERROR: the line is too long\n",
-		  [SERVER_FULL] = "111 - ERROR: there are too many connections, try later\n",
+		  [SERVER_FULL] =
+			  PORT_GREETING "111 - ERROR: there are too many connections, try later\n",
 		  [SERVER_STOPPING] = "111 - ERROR: the broker is stopping\n"},
 	.state_size = sizeof(struct port_session),
 	.drained = port_drained,
@@ -154,4 +155,9 @@ void port_stop(struct port **pp, int64_t within_us)
 void port_set_lifetime(struct port *p, int64_t us)
 {
 	atomic_store(&p->life_us, MAX(us, (int64_t)PORT_LIFETIME_LEAST_S * US_PER_S));
+}
+
+int64_t port_lifetime(const struct port *p)
+{
+	return atomic_load(&p->life_us);
 }

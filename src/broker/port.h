@@ -82,33 +82,38 @@ enum port_counter {
 	PORT_TOOK_MORE,
 	PORT_NCOUNTERS
 };
-#define PORT_COUNTER_DEFS                                                                         \
-	{"queries", "kind=\"user\"", COUNTER_TOTAL, "Requests of the port."},                     \
-		{"queries", "kind=\"bulk\"", COUNTER_TOTAL, "Requests of the port."},             \
-		{"queries", "kind=\"admin\"", COUNTER_TOTAL, "Requests of the port."},            \
-		{"queries_answered", NULL, COUNTER_TOTAL, "Requests whose answer was sent."},     \
-		{"queries_refused", "why=\"request\"", COUNTER_TOTAL, "Requests refused."},       \
-		{"queries_refused", "why=\"full\"", COUNTER_TOTAL, "Requests refused."},          \
-		{"queries_failed", NULL, COUNTER_TOTAL,                                           \
-		 "Requests that could not be answered, or not to the end."},                      \
-		{"queries_cut", NULL, COUNTER_TOTAL, "Queries whose lifetime was over."},         \
-		{"queries_cancelled", NULL, COUNTER_TOTAL,                                        \
-		 "Requests whose client went away before the end."},                              \
-		{"queries_long", NULL, COUNTER_TOTAL,                                             \
-		 "Queries that did not end in a moment, and went on among the long ones."},       \
-		{"queries_waiting", NULL, COUNTER_GAUGE, "Requests that wait for their turn."},   \
-		{"queries_running", NULL, COUNTER_GAUGE, "Requests that run."},                   \
-		{"queries_open", NULL, COUNTER_GAUGE,                                             \
-		 "Requests that wait, run, or are being sent."},                                  \
-		{"query_bytes", NULL, COUNTER_TOTAL, "Bytes of answers."},                        \
-		{"query_microseconds", NULL, COUNTER_TOTAL,                                       \
-		 "From request to end of answer, of all that were answered."},                    \
-		{"queries_took", "under=\"10ms\"", COUNTER_TOTAL, "Answers by the time taken."},  \
-		{"queries_took", "under=\"100ms\"", COUNTER_TOTAL, "Answers by the time taken."}, \
-		{"queries_took", "under=\"1s\"", COUNTER_TOTAL, "Answers by the time taken."},    \
-		{"queries_took", "under=\"10s\"", COUNTER_TOTAL, "Answers by the time taken."},   \
-	{                                                                                         \
-		"queries_took", "under=\"ever\"", COUNTER_TOTAL, "Answers by the time taken."     \
+#define PORT_COUNTER_DEFS                                                                       \
+	{"queries", "kind=\"user\"", COUNTER_TOTAL, "Requests of the port."},                   \
+		{"queries", "kind=\"bulk\"", COUNTER_TOTAL, "Requests of the port."},           \
+		{"queries", "kind=\"admin\"", COUNTER_TOTAL, "Requests of the port."},          \
+		{"queries_answered", NULL, COUNTER_TOTAL, "Requests whose answer was sent."},   \
+		{"queries_refused", "why=\"request\"", COUNTER_TOTAL, "Requests refused."},     \
+		{"queries_refused", "why=\"full\"", COUNTER_TOTAL, "Requests refused."},        \
+		{"queries_failed", NULL, COUNTER_TOTAL,                                         \
+		 "Requests that could not be answered, or not to the end."},                    \
+		{"queries_cut", NULL, COUNTER_TOTAL, "Queries whose lifetime was over."},       \
+		{"queries_cancelled", NULL, COUNTER_TOTAL,                                      \
+		 "Requests whose client went away before the end."},                            \
+		{"queries_long", NULL, COUNTER_TOTAL,                                           \
+		 "Queries that did not end in a moment, and went on among the long ones."},     \
+		{"queries_waiting", NULL, COUNTER_GAUGE, "Requests that wait for their turn."}, \
+		{"queries_running", NULL, COUNTER_GAUGE, "Requests that run."},                 \
+		{"queries_open", NULL, COUNTER_GAUGE,                                           \
+		 "Requests that wait, run, or are being sent."},                                \
+		{"query_bytes", NULL, COUNTER_TOTAL, "Bytes of answers."},                      \
+		{"query_microseconds", NULL, COUNTER_TOTAL,                                     \
+		 "From request to end of answer, of the queries of #USER that were answered."}, \
+		{"queries_took", "under=\"10ms\"", COUNTER_TOTAL,                               \
+		 "Answers to #USER by the time taken."},                                        \
+		{"queries_took", "under=\"100ms\"", COUNTER_TOTAL,                              \
+		 "Answers to #USER by the time taken."},                                        \
+		{"queries_took", "under=\"1s\"", COUNTER_TOTAL,                                 \
+		 "Answers to #USER by the time taken."},                                        \
+		{"queries_took", "under=\"10s\"", COUNTER_TOTAL,                                \
+		 "Answers to #USER by the time taken."},                                        \
+	{                                                                                       \
+		"queries_took", "under=\"ever\"", COUNTER_TOTAL,                                \
+			"Answers to #USER by the time taken."                                   \
 	}
 
 struct port;
@@ -121,3 +126,4 @@ int port_start(struct port **ret, const struct port_options *options, int fd, st
 void port_stop(struct port **p, int64_t within_us);
 /* From any thread: the longest lifetime, from the next query on. */
 void port_set_lifetime(struct port *p, int64_t us);
+int64_t port_lifetime(const struct port *p);

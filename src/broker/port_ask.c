@@ -11,6 +11,9 @@
 enum { SEND_PART = 64 << 10 }; /* bytes that are handed to a connection at a time */
 enum { PIECE_MOST = 64 << 20 };
 
+/* What became of a request. */
+enum ask_result { ASK_DONE, ASK_CUT, ASK_REFUSED, ASK_FAILED, ASK_CANCELLED };
+
 struct port_ask {
 	struct port *port;
 	struct session *session; /* NULL: it went away, or has its answer */
@@ -28,8 +31,11 @@ struct port_ask {
 	size_t sent;    /* of the piece */
 	size_t memory;  /* as it was counted last */
 	enum port_pool pool;
-	bool between; /* a line may be sent: no value is half told */
-	bool out;     /* a job has it: what follows is the job's, but for the flags */
+	enum ask_result result;
+	int64_t took_us; /* until it was known */
+	bool noted;      /* events have its beginning, but not its end */
+	bool between;    /* a line may be sent: no value is half told */
+	bool out;        /* a job has it: what follows is the job's, but for the flags */
 	struct pool_job job;
 	struct buf piece;
 	int rc;
@@ -45,10 +51,55 @@ static struct port *port_of(struct session *s)
 
 /* The end */
 
+static void count_time(const struct port *p, int64_t took_us)
+{
+	enum port_counter which = PORT_TOOK_10MS;
+	for (int64_t under = 10 * US_PER_MS; which < PORT_TOOK_MORE && took_us >= under; which++)
+		under *= 10;
+	port_count(p, which, 1);
+	port_count(p, PORT_TOOK, took_us);
+}
+
+/* Sets what became of it, and counts. as: PORT_ANSWERED where it was. */
+static void ask_end(struct port_ask *ask, enum ask_result result, enum port_counter as)
+{
+	struct port *p = ask->port;
+	ask->result = result;
+	ask->took_us = loop_now_us(p->loop) - ask->start_us;
+	port_count(p, as, 1);
+	port_count(p, PORT_CUT, result == ASK_CUT);
+	if (as == PORT_ANSWERED && ask->request.kind == REQUEST_USER)
+		count_time(p, ask->took_us);
+}
+
+/* Each event of a request has one of its end, whatever that is. Not while a job has it. */
+static void ask_note_end(struct port_ask *ask)
+{
+	static const char *const results[] = {
+		[ASK_DONE] = "done",           [ASK_CUT] = "cut",
+		[ASK_REFUSED] = "refused",     [ASK_FAILED] = "failed",
+		[ASK_CANCELLED] = "cancelled",
+	};
+	struct events *events = ask->port->o.events;
+	const char *result = results[ask->result];
+	if (!ask->noted)
+		return;
+	ask->noted = false;
+	if (ask->request.kind == REQUEST_USER)
+		event_write(events, QUERY_RETURN, ask->peer, KV_TEXT("result", result),
+			    KV_UINT("objects", reply_objects(ask->ctx)),
+			    KV_UINT("bytes", ask->bytes), KV_INT("us", ask->took_us));
+	else
+		event_write(events, BULK_RETURN, ask->peer, KV_TEXT("result", result),
+			    KV_UINT("objects", port_bulk_objects(ask->ctx)),
+			    KV_UINT("bytes", ask->bytes), KV_INT("us", ask->took_us));
+}
+
 static void ask_free(struct port_ask *ask)
 {
 	struct port *p = ask->port;
 	ENSURE(!ask->out);
+	ask_note_end(ask);
 	p->memory -= ask->memory;
 	port_count(p, PORT_OPEN, -1);
 	loop_timer_stop(&ask->ping);
@@ -68,6 +119,8 @@ static void ask_leave(struct port_ask *ask)
 	struct session *s = ask->session;
 	((struct port_session *)session_state(s))->ask = NULL;
 	ask->session = NULL;
+	if (!ask->out)
+		ask_note_end(ask); /* before the client knows */
 	conn_finish(session_conn(s));
 	loop_timer_stop(&ask->ping);
 	loop_timer_stop(&ask->delay);
@@ -89,49 +142,26 @@ static void session_refuse(struct session *s, const char *code, const char *why)
 static void ask_refuse(struct port_ask *ask, enum port_counter as, const char *why)
 {
 	bool bulk = ask->request.kind == REQUEST_BULK;
-	port_count(ask->port, as, 1);
+	/* of one that no job has, or that nothing was made of */
+	bool cut = as == PORT_FAILED && bulk && port_bulk_was_cut(ask->ctx);
+	ask_end(ask, cut ? ASK_CUT : as == PORT_FAILED ? ASK_FAILED : ASK_REFUSED, as);
 	if (ask->between)
 		session_refuse(ask->session, bulk ? "400" : "111", why);
 	ask_leave(ask);
 }
 
-static void count_time(const struct port *p, int64_t took_us)
-{
-	enum port_counter which = PORT_TOOK_10MS;
-	for (int64_t under = 10 * US_PER_MS; which < PORT_TOOK_MORE && took_us >= under; which++)
-		under *= 10;
-	port_count(p, which, 1);
-	port_count(p, PORT_TOOK, took_us);
-}
-
-/* What there is to remember of an answer, in events and counters. */
-static void ask_tell(struct port_ask *ask, int64_t took_us)
-{
-	struct port *p = ask->port;
-	uint64_t objects;
-	bool failed = false;
-	log_debug(QUERY, 1, "request answered", KV_TEXT("peer", ask->peer),
-		  KV_UINT("bytes", ask->bytes), KV_DURATION("took", took_us));
-	if (ask->request.kind == REQUEST_USER) {
-		port_count(p, PORT_CUT, reply_was_cut(ask->ctx));
-		event_write(p->o.events, QUERY_RETURN, ask->peer,
-			    KV_UINT("objects", reply_objects(ask->ctx)),
-			    KV_UINT("bytes", ask->bytes), KV_INT("us", took_us));
-	} else if (ask->request.kind == REQUEST_BULK) {
-		objects = port_bulk_objects(ask->ctx, &failed);
-		port_count(p, PORT_FAILED, failed);
-		event_write(p->o.events, BULK_RETURN, ask->peer, KV_UINT("objects", objects),
-			    KV_UINT("bytes", ask->bytes), KV_INT("us", took_us),
-			    KV_TEXT("failed", failed ? "yes" : "no"));
-	}
-	port_count(p, PORT_ANSWERED, !failed);
-	if (!failed)
-		count_time(p, took_us);
-}
-
 static void ask_done_well(struct port_ask *ask)
 {
-	ask_tell(ask, loop_now_us(ask->port->loop) - ask->start_us);
+	enum request_kind kind = ask->request.kind;
+	bool failed = kind == REQUEST_BULK && port_bulk_failed(ask->ctx);
+	bool cut = kind == REQUEST_USER && reply_was_cut(ask->ctx);
+	ask_end(ask,
+		failed ? ASK_FAILED
+		: cut  ? ASK_CUT
+		       : ASK_DONE,
+		failed ? PORT_FAILED : PORT_ANSWERED);
+	log_debug(QUERY, 1, "request answered", KV_TEXT("peer", ask->peer),
+		  KV_UINT("bytes", ask->bytes), KV_DURATION("took", ask->took_us));
 	ask_leave(ask);
 }
 
@@ -174,7 +204,7 @@ static void ask_run(struct pool_job *job)
 	else
 		ask->rc = ask->ops->make(ask->ctx, PORT_PIECE, &ask->piece, &ask->err);
 	if (ask->piece.over)
-		ask->rc = err_set(&ask->err, ERR_SYSTEM, "a piece of the answer is too large");
+		ask->rc = err_set(&ask->err, ERR_PARTLY, "a piece of the answer is too large");
 	atomic_store(&ask->running, false);
 	port_count(p, PORT_RUNNING, -1);
 	loop_post(p->loop, ask_take, ask);
@@ -244,6 +274,15 @@ static void ask_go_on(struct port_ask *ask)
 		ask_send(ask);
 }
 
+/* What the client is told. Paths of this machine are in what a store says, which is for the log. */
+static const char *ask_problem(const struct port_ask *ask)
+{
+	if (ask->err.code != ERR_SYSTEM && ask->err.code != ERR_DAMAGED)
+		return ask->err.msg;
+	log_error(QUERY, "a request cannot be answered", KV_TEXT("why", ask->err.msg));
+	return "the broker cannot read its stores now";
+}
+
 /* Takes what a job made. */
 static void ask_take(void *ctx)
 {
@@ -256,7 +295,8 @@ static void ask_take(void *ctx)
 	ask->between = (ask->bytes == 0 && ask->piece.n == 0) ||
 		       (ask->ops->is_between && ask->ops->is_between(ask->ctx));
 	if (ask->rc < 0)
-		ask_refuse(ask, ask->err.code == ERR_USAGE ? PORT_BAD : PORT_FAILED, ask->err.msg);
+		ask_refuse(ask, ask->err.code == ERR_USAGE ? PORT_BAD : PORT_FAILED,
+			   ask_problem(ask));
 	else if (!memory_fits(ask))
 		ask_refuse(ask, PORT_FULL, "answers under way hold too much, try later");
 	else if (ask->delay_us)
@@ -326,6 +366,12 @@ static int64_t lifetime_of(struct port_ask *ask)
 	return MIN(MAX(asked_us, (int64_t)PORT_LIFETIME_LEAST_S * US_PER_S), most_us);
 }
 
+/* As it was written. */
+static struct str query_of(const struct request *r)
+{
+	return r->all ? STR("#allb") : r->query;
+}
+
 static void begin_user(struct port_ask *ask)
 {
 	struct port *p = ask->port;
@@ -340,7 +386,8 @@ static void begin_user(struct port_ask *ask)
 		.slice_us = PORT_QUICK_US,
 		.cancel = &ask->cancel,
 	});
-	event_write(p->o.events, QUERY, ask->peer, KV_STR("query", ask->request.query));
+	event_write(p->o.events, QUERY, ask->peer, KV_STR("query", query_of(&ask->request)));
+	ask->noted = true;
 	ask_post(ask, true);
 }
 
@@ -358,7 +405,8 @@ static void begin_bulk(struct port_ask *ask)
 	});
 	ask->pool = ask->ops->pool(ask->ctx);
 	event_write(p->o.events, BULK, ask->peer, KV_UINT("since", ask->request.since_s),
-		    KV_STR("query", ask->request.query));
+		    KV_STR("query", query_of(&ask->request)));
+	ask->noted = true;
 	ask_post(ask, true);
 }
 
@@ -488,7 +536,7 @@ void port_closed(struct session *s, enum conn_end end)
 	atomic_store(&ask->cancel, true);
 	loop_timer_stop(&ask->ping);
 	loop_timer_stop(&ask->delay);
-	port_count(ask->port, PORT_CANCELLED, 1);
+	ask_end(ask, ASK_CANCELLED, PORT_CANCELLED);
 	if (!ask->out)
 		ask_free(ask);
 }

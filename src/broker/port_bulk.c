@@ -17,7 +17,7 @@ struct bulk_answer {
 	struct port_bulk_options o;
 	struct bulk *bulk;
 	bool is_long;
-	bool failed;
+	bool failed, cut;
 };
 
 void *port_bulk_new(const struct port_bulk_options *options)
@@ -79,10 +79,11 @@ static int open_by_query(struct bulk_answer *a, struct err *err)
 	if (search_said(hits)->cut) {
 		if (!a->is_long)
 			return 1;
-		return err_set(err, ERR_SYSTEM, "the lifetime of the query was over");
+		a->cut = true;
+		return err_set(err, ERR_PARTLY, "the lifetime of the query was over");
 	}
 	if (q->results == REQUEST_RESULTS_MOST && search_said(hits)->total > search_count(hits))
-		return err_set(err, ERR_SYSTEM,
+		return err_set(err, ERR_PARTLY,
 			       "more than %d objects match, ask for less or for #allb",
 			       REQUEST_RESULTS_MOST);
 	return open_found(a, hits, &arena, err);
@@ -133,11 +134,20 @@ static size_t bulk_answer_memory(const void *ctx)
 	return a->bulk ? BULK_HOLDS : 0;
 }
 
-uint64_t port_bulk_objects(const void *ctx, bool *ret_failed)
+uint64_t port_bulk_objects(const void *ctx)
 {
 	const struct bulk_answer *a = ctx;
-	*ret_failed = a->failed;
 	return a->bulk ? bulk_objects(a->bulk) : 0;
+}
+
+bool port_bulk_failed(const void *ctx)
+{
+	return ((const struct bulk_answer *)ctx)->failed;
+}
+
+bool port_bulk_was_cut(const void *ctx)
+{
+	return ((const struct bulk_answer *)ctx)->cut;
 }
 
 const struct port_answer_ops port_bulk_ops = {.make = bulk_answer_make,

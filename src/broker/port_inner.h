@@ -42,8 +42,9 @@ struct port_bulk_options {
 };
 extern const struct port_answer_ops port_bulk_ops;
 void *port_bulk_new(const struct port_bulk_options *options);
-/* That were told so far, and whether it failed. */
-uint64_t port_bulk_objects(const void *ctx, bool *ret_failed);
+uint64_t port_bulk_objects(const void *ctx); /* that were told so far */
+bool port_bulk_failed(const void *ctx);      /* it ended with a 400 of its own */
+bool port_bulk_was_cut(const void *ctx);     /* the lifetime of its query was over */
 
 /* Verbs, and what becomes of sessions. */
 void port_user(struct session *s, const struct str *arg, size_t n);

@@ -129,8 +129,10 @@ int numbers_queries(const struct status *s, struct numbers_queries *ret)
 		.waiting = sum_counters(s, "broker", "queries_waiting"),
 		.running = sum_counters(s, "broker", "queries_running"),
 	};
-	if (ret->answered > 0)
-		ret->average_us = sum_counters(s, "broker", "query_microseconds") / ret->answered;
+	/* of answers to #USER alone: a transfer takes as long as its client likes */
+	int64_t took = sum_counters(s, "broker", "queries_took");
+	if (took > 0)
+		ret->average_us = sum_counters(s, "broker", "query_microseconds") / took;
 	return 0;
 }
 

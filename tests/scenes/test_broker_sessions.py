@@ -3,13 +3,14 @@ flags against each other, and objects that are told by bulk transfers."""
 import itertools
 import random
 import re
+import socket
 import time
 
 import pytest
 
 from garner import ROOT, wait_for
 from glimpse_model import Flags, Join, Word, matching
-from port import PASSWORD, Broker, rest_of, with_identity
+from port import PASSWORD, Broker, hang_up, large_objects, rest_of, with_identity
 
 OBJECTS = {
     "http://a.test/one": {"Title": "A dog", "MD5": "0123456789abcdef0123456789abcdef",
@@ -208,7 +209,7 @@ FLAG_OBJECTS = {
     ])
 }
 # Every attribute is searched, and the URL after them.
-SEARCHED = {url: {**with_identity(attributes), "url": url} for url, attributes in FLAG_OBJECTS.items()}
+SEARCHED = {url: {**with_identity(attributes), "URL": url} for url, attributes in FLAG_OBJECTS.items()}
 QUERIES = [
     Word("apple"), Word("Apple"), Word("pie"), Word("cafe"), Word("Café"), Word("apple pie"), Word("Ann Cook"),
     Word("apple", "title"), Word("Cook", "AUTHOR"), Word("an apple", "full-text"), Word("grapples"),
@@ -294,6 +295,24 @@ def test_lines_of_more_than_a_kilobyte_are_cut_around_what_matched(garner):
     (o,) = broker.answer("#USER #END walnut").objects
     ((name, line),) = o.lines
     assert name == "Full-Text" and "walnut" in line and len(line) <= 1024
+
+
+def test_each_query_of_the_event_log_has_its_end(garner):
+    broker = Broker(garner, large_objects(60))
+    log = broker.g.data / "broker/LOG"
+    start = log.stat().st_size
+    before = broker.counters()["queries_cancelled"]
+    broker.ask("#USER #END (almond")
+    broker.ask("#BULK #END (almond")
+    with broker.connect(small=True) as s:  # and more than fits between the two
+        s.sendall(b"#USER #opaque #attribute full-text #index maxresult 60 #END walnut\n")
+        assert s.recv(1000, socket.MSG_WAITALL)
+        hang_up(s)
+    wait_for("its end", lambda: broker.counters()["queries_cancelled"] == before + 1, every=0.05)
+    assert broker.process.stop() == 0
+    said = re.findall(r" (Query|Query-Return|Bulk-Transfer|Bulk-Return) \S+ (?:result=(\w+))?", log.read_text()[start:])
+    assert said == [("Query", ""), ("Query-Return", "refused"), ("Bulk-Transfer", ""), ("Bulk-Return", "refused"),
+                    ("Query", ""), ("Query-Return", "cancelled")]
 
 
 def test_no_byte_of_an_object_can_end_its_line(garner):

@@ -12,11 +12,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+enum { CONNECTIONS = 100 };
+
 static struct err err;
 static struct port *port;
 static int listening = -1;
 static char address[64];
 static struct counters *counters;
+static struct events *events;
 
 /* The administrator: holds who asks "#hold" until he is released. */
 static struct {
@@ -73,6 +76,8 @@ static int start_port(void **state)
 	assert_int_equal(counters_create(&counters, scratch("counters"), "broker", defs,
 					 ARRAY_LEN(defs), 1, &err),
 			 0);
+	(void)unlink(scratch("LOG"));
+	events = events_new(scratch("LOG"));
 	assert_int_equal(listen_open("127.0.0.1:0", &listening, &err), 0);
 	assert_int_equal(listen_name(listening, address, sizeof address, &err), 0);
 	const struct port_options options = {
@@ -80,8 +85,8 @@ static int start_port(void **state)
 		.url = "http://pages",
 		.home = "",
 		.lifetime_us = 60 * US_PER_S,
-		.limits = {.max_connections = 100,
-			   .max_per_address = 100,
+		.limits = {.max_connections = CONNECTIONS,
+			   .max_per_address = CONNECTIONS,
 			   .line_max = 1000,
 			   .queue_max = 1 << 20,
 			   .memory = 64 << 20},
@@ -89,6 +94,7 @@ static int start_port(void **state)
 		.queue = 2,
 		.admin = administer,
 		.counters = counters,
+		.events = events,
 	};
 	assert_int_equal(port_start(&port, &options, listening, &err), 0);
 	return 0;
@@ -101,6 +107,7 @@ static int stop_port(void **state)
 	port_stop(&port, 5 * US_PER_S);
 	close(listening);
 	counters_close(&counters);
+	events_free(&events);
 	return 0;
 }
 
@@ -178,6 +185,45 @@ static void a_broker_that_has_nothing_answers(void **state)
 			 2);
 }
 
+/* The events, each without its time and with a bar at its end; numbers are left out. */
+static struct buf events_so_far(void)
+{
+	struct buf text = BUF_INIT(1 << 16), ret = BUF_INIT(1 << 16);
+	struct str rest, line, word;
+	assert_int_equal(file_slurp(scratch("LOG"), &text, &err), 0);
+	for (rest = buf_str(&text); rest.n && str_cut(&rest, '\n', &line) == 0;) {
+		(void)str_cut(&line, ' ', &word);
+		while (line.n && str_cut(&line, ' ', &word) == 0)
+			if (!str_starts(word, STR("us=")) && !str_starts(word, STR("bytes=")))
+				buf_printf(&ret, STR_FMT " ", STR_ARG(word));
+		buf_add_text(&ret, "| ");
+	}
+	buf_free(&text);
+	return ret;
+}
+
+static void each_event_of_a_request_has_one_of_its_end(void **state)
+{
+	(void)state;
+	says(client_ask("#USER #END #ALLB\n"),
+	     "101 - 0 objects match\n126 - http://pages/query.html\n");
+	says(client_ask("#USER #what #END x\n"), /* not a request: no event */
+	     "111 - ERROR: character 7: there is no flag '#what'\n");
+	struct buf all = client_rest(client_ask("#BULK #END #allb\n"));
+	buf_free(&all);
+	struct buf got = events_so_far();
+	assert_str(
+		buf_str(&got),
+		"Query 127.0.0.1 query=\"#allb\" | Query-Return 127.0.0.1 result=done objects=0 | "
+		"Bulk-Transfer 127.0.0.1 since=0 query=\"#allb\" | "
+		"Bulk-Return 127.0.0.1 result=done objects=0 | ");
+	buf_free(&got);
+	/* transfers are counted, but how long they take is up to the client */
+	assert_int_equal(counted(PORT_TOOK_10MS) + counted(PORT_TOOK_100MS) +
+				 counted(PORT_TOOK_1S) + counted(PORT_TOOK_10S),
+			 1);
+}
+
 static void an_administrator_is_answered_after_his_wait(void **state)
 {
 	(void)state;
@@ -225,6 +271,17 @@ static void those_who_find_no_place_are_told_at_once(void **state)
 	wait_counted(PORT_WAITING, 0);
 	wait_counted(PORT_RUNNING, 0);
 	wait_counted(PORT_OPEN, 0);
+}
+
+static void a_client_too_many_is_greeted_and_told(void **state)
+{
+	int fd[CONNECTIONS];
+	(void)state;
+	for (size_t i = 0; i < CONNECTIONS; i++)
+		fd[i] = client_new();
+	says(client_new(), "111 - ERROR: there are too many connections, try later\n");
+	for (size_t i = 0; i < CONNECTIONS; i++)
+		close(fd[i]);
 }
 
 static void who_waits_is_told_that_the_broker_still_works(void **state)
@@ -293,9 +350,11 @@ int main(void)
 #define PORT_TEST(name) cmocka_unit_test_setup_teardown(name, start_port, stop_port)
 	const struct CMUnitTest tests[] = {
 		PORT_TEST(a_broker_that_has_nothing_answers),
+		PORT_TEST(each_event_of_a_request_has_one_of_its_end),
 		PORT_TEST(an_administrator_is_answered_after_his_wait),
 		PORT_TEST(what_is_larger_than_the_queue_goes_out_in_parts),
 		PORT_TEST(those_who_find_no_place_are_told_at_once),
+		PORT_TEST(a_client_too_many_is_greeted_and_told),
 		PORT_TEST(who_waits_is_told_that_the_broker_still_works),
 		PORT_TEST(a_client_that_goes_away_is_outlived_by_its_job),
 		PORT_TEST(an_end_tells_those_who_wait_and_lets_the_others_finish),

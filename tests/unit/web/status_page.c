@@ -78,6 +78,8 @@ static void queries_are_shown_once_the_port_was_asked(void **state)
 		{STR("queries_refused"), STR("why=\"full\""), STR("No."), COUNTER_TOTAL, 4},
 		{STR("queries_cut"), STR(""), STR("Cut."), COUNTER_TOTAL, 2},
 		{STR("query_microseconds"), STR(""), STR("Time."), COUNTER_TOTAL, 60000000},
+		{STR("queries_took"), STR("under=\"1s\""), STR("Took."), COUNTER_TOTAL, 5},
+		{STR("queries_took"), STR("under=\"10s\""), STR("Took."), COUNTER_TOTAL, 15},
 	};
 	struct counters_view view = {STR("broker"), 1, 1, true, port, ARRAY_LEN(port)};
 	struct status s = {.view = &view, .nviews = 1};
@@ -95,7 +97,7 @@ static void queries_are_shown_once_the_port_was_asked(void **state)
 	assert_page_has("<td class=\"n\">20</td><td class=\"n\">9</td><td class=\"n\">1</td>"
 			"<td class=\"n\">30</td><td class=\"n\">7</td><td class=\"n\">0</td>"
 			"<td class=\"n\">2</td>");
-	assert_page_has("<td class=\"n\">2s</td></tr>");
+	assert_page_has("<td class=\"n\">3s</td></tr>"); /* of 20, not of all 30 */
 }
 
 static void a_source_alone_is_shown_where_it_is_not_well(void **state)

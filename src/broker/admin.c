@@ -99,47 +99,6 @@ static int give_order(struct admin *a, const struct control_order *order, struct
 	return 0;
 }
 
-static int run_collection(struct admin *a, struct str rest, struct buf *out, struct err *err)
-{
-	(void)rest;
-	return give_order(a, &(struct control_order){.kind = CONTROL_COLLECT}, out, err);
-}
-
-static int run_clean(struct admin *a, struct str rest, struct buf *out, struct err *err)
-{
-	(void)rest;
-	return give_order(a, &(struct control_order){.kind = CONTROL_CLEAN}, out, err);
-}
-
-static int run_full_index(struct admin *a, struct str rest, struct buf *out, struct err *err)
-{
-	(void)rest;
-	return give_order(a, &(struct control_order){.kind = CONTROL_FULL}, out, err);
-}
-
-static int run_index(struct admin *a, struct str rest, struct buf *out, struct err *err)
-{
-	(void)rest;
-	return give_order(a, &(struct control_order){.kind = CONTROL_INDEX}, out, err);
-}
-
-static int run_restart(struct admin *a, struct str rest, struct buf *out, struct err *err)
-{
-	(void)rest;
-	return give_order(a, &(struct control_order){.kind = CONTROL_RESTART}, out, err);
-}
-
-static int run_shutdown(struct admin *a, struct str rest, struct buf *out, struct err *err)
-{
-	(void)rest;
-	return give_order(a, &(struct control_order){.kind = CONTROL_SHUTDOWN}, out, err);
-}
-
-static int run_add_object(struct admin *a, struct str rest, struct buf *out, struct err *err)
-{
-	return give_order(a, &(struct control_order){.kind = CONTROL_ADD, .text = rest}, out, err);
-}
-
 /* Deleting */
 
 /* "12", "OBJ12", "/object/12", "http://host/object/12". */
@@ -177,65 +136,84 @@ static int run_rem_path(struct admin *a, struct str rest, struct buf *out, struc
 	return 0;
 }
 
+/* What is deleted by a query, and how far it came. */
+struct dropping {
+	struct str query;
+	int64_t until_us; /* INT64_MAX: its time is not bounded */
+	bool cut;         /* the time was over */
+	size_t dropped;
+	size_t left; /* that were found and not there any more */
+};
+
 /* Some of the documents that match; as a client finds them who gives no flags. */
-static int find_matches(struct admin *a, struct str query, uint32_t oid[DROP_MOST], size_t *ret,
+static int find_matches(struct admin *a, struct dropping *d, uint32_t oid[DROP_MOST], size_t *ret,
 			struct err *err)
 {
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT((size_t)1 << 30);
 	struct search_hits *hits = NULL;
 	const struct hit *hit;
 	struct search_ask ask = {
-		.words = query,
+		.words = d->query,
 		.order = QUERY_ANYHOW,
 		.limit = DROP_MOST,
 		.match = {.exact = true, .parts = true, .classic = true},
 		.cancel = &a->stopped,
 	};
+	if (d->until_us < INT64_MAX)
+		ask.budget_us = MAX(d->until_us - clock_mono_us(), 1);
 	if (search_begin(a->options.search, &ask, &arena, &hits, err) < 0)
 		return -1;
 	for (*ret = 0; *ret < DROP_MOST && (hit = search_next(hits)) != NULL; ++*ret)
 		oid[*ret] = (uint32_t)hit->oid;
+	d->cut = search_said(hits)->cut;
 	search_end(&hits);
 	return 0;
 }
 
 /* What was hidden by what was deleted comes to light, so it looks until nothing is found. */
-static int drop_matches(struct admin *a, struct str query, size_t *ret, size_t *ret_left,
-			struct err *err)
+static int drop_matches(struct admin *a, struct dropping *d, struct err *err)
 {
 	uint32_t oid[DROP_MOST];
-	size_t n = 0, dropped;
-	*ret = 0;
+	size_t dropped;
 	do {
 		dropped = 0;
-		if (find_matches(a, query, oid, &n, err) < 0)
+		if (find_matches(a, d, oid, &d->left, err) < 0)
 			return -1;
 		struct control_order order = {
-			.kind = CONTROL_DROP, .oid = oid, .oids = n, .ret_dropped = &dropped};
-		if (n && give_order(a, &order, NULL, err) < 0)
+			.kind = CONTROL_DROP, .oid = oid, .oids = d->left, .ret_dropped = &dropped};
+		if (d->left && give_order(a, &order, NULL, err) < 0)
 			return -1;
-		*ret += dropped;
-	} while (dropped && !atomic_load(&a->stopped));
-	*ret_left = n;
+		d->dropped += dropped;
+	} while (dropped && !d->cut && !atomic_load(&a->stopped));
 	return 0;
 }
 
 static int run_rem_query(struct admin *a, struct str rest, struct buf *out, struct err *err)
 {
-	size_t n, left;
+	struct dropping d = {.query = rest, .until_us = INT64_MAX};
 	if (!a->options.search)
 		return err_set(err, ERR_BUSY, "nothing can be searched here");
-	if (drop_matches(a, rest, &n, &left, err) < 0) {
-		if (n)
-			(void)err_then(err, "%zu objects were deleted before", n);
+	if (a->options.lifetime_us)
+		d.until_us = clock_mono_us() + a->options.lifetime_us(a->options.ctx);
+	int rc = drop_matches(a, &d, err);
+	const char *were = d.dropped == 1 ? " was" : "s were";
+	if (rc < 0 && d.dropped)
+		(void)err_then(err, "%zu object%s deleted before", d.dropped, were);
+	if (rc < 0)
 		return -1;
-	}
 	if (atomic_load(&a->stopped))
-		return err_set(err, ERR_BUSY, "the broker ends; %zu objects were deleted before",
-			       n);
-	say_done(out, "%zu object%s deleted%s", n, n == 1 ? " was" : "s were",
-		 n ? "; their sources may tell them again" : "");
-	if (left)
+		return err_set(err, ERR_BUSY, "the broker ends; %zu object%s deleted before",
+			       d.dropped, were);
+	if (d.cut)
+		return err_set(err, ERR_PARTLY,
+			       "the lifetime of the query was over; %zu object%s deleted until "
+			       "then, ask again for the others",
+			       d.dropped, were);
+	say_done(out, "%zu object%s deleted%s", d.dropped, were,
+		 d.dropped == 0   ? ""
+		 : d.dropped == 1 ? "; its source may tell it again"
+				  : "; their sources may tell them again");
+	if (d.left)
 		say_done(out, "deleted objects are found until the index has been built again");
 	return 0;
 }
@@ -419,25 +397,26 @@ static const struct admin_command {
 	bool quiet;      /* what follows it is not logged: it may be a password by mistake */
 	bool quoted;     /* what follows it is one thing, which may stand in quotes */
 	int (*run)(struct admin *a, struct str rest, struct buf *out, struct err *err);
+	enum control_kind order; /* where run is NULL: what the collecting thread is told */
 } commands[] = {
 	{"#add-log", "a type of event", .quoted = true, .run = run_add_log},
 	{"#add-object", "the name of a file below broker/add", .quoted = true,
-	 .run = run_add_object},
-	{"#clean-broker", NULL, .run = run_clean},
+	 .order = CONTROL_ADD},
+	{"#clean-broker", NULL, .order = CONTROL_CLEAN},
 	{"#close-log", NULL, .run = run_close_log},
-	{"#collection", NULL, .run = run_collection},
+	{"#collection", NULL, .order = CONTROL_COLLECT},
 	{"#do-stats", NULL, .run = run_stats},
 	{"#flush-log", NULL, .run = run_flush_log},
-	{"#full-index", NULL, .run = run_full_index},
-	{"#incremental-index", NULL, .run = run_index},
+	{"#full-index", NULL, .order = CONTROL_FULL},
+	{"#incremental-index", NULL, .order = CONTROL_INDEX},
 	{"#open-log", NULL, .run = run_open_log},
 	{"#rem-log", "a type of event", .quoted = true, .run = run_rem_log},
 	{"#rem-object-path", "the number of an object", .quoted = true, .run = run_rem_path},
 	{"#rem-object-query", "a query", .run = run_rem_query},
-	{"#restart", NULL, .run = run_restart},
+	{"#restart", NULL, .order = CONTROL_RESTART},
 	{"#rotate-log", NULL, .run = run_rotate_log},
 	{"#set", "a name and a value", .quiet = true, .run = run_set},
-	{"#shutdown", NULL, .run = run_shutdown},
+	{"#shutdown", NULL, .order = CONTROL_SHUTDOWN},
 };
 
 static const struct admin_command *find_command(struct str name)
@@ -446,6 +425,15 @@ static const struct admin_command *find_command(struct str name)
 		if (str_eq_nocase(name, str_of(commands[i].name)))
 			return &commands[i];
 	return NULL;
+}
+
+static void say_commands(struct buf *out)
+{
+	CLEANUP(buf_free) struct buf names = BUF_INIT(1000);
+	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+		buf_printf(&names, "%s%s", i ? ", " : "there is no such command; there are ",
+			   commands[i].name);
+	say_error(out, buf_text(&names));
 }
 
 static struct str without_quotes(struct str s)
@@ -463,7 +451,9 @@ static int run_command(struct admin *a, const struct admin_command *c, struct st
 		return err_set(err, ERR_USAGE, "%s: expected %s after it", c->name, c->arg);
 	if (!c->arg && rest.n)
 		return err_set(err, ERR_USAGE, "%s: nothing may follow it", c->name);
-	return c->run(a, rest, out, err);
+	if (c->run)
+		return c->run(a, rest, out, err);
+	return give_order(a, &(struct control_order){.kind = c->order, .text = rest}, out, err);
 }
 
 static void obey_request(struct admin *a, const struct request *r, const char *peer,
@@ -474,7 +464,7 @@ static void obey_request(struct admin *a, const struct request *r, const char *p
 	int64_t began_us = clock_mono_us();
 	struct err err = {0};
 	if (!c) {
-		say_error(out, "there is no such command; see doc/broker-admin.md");
+		say_commands(out);
 		return;
 	}
 	struct str rest = str_trim(r->rest);
@@ -490,7 +480,7 @@ static void obey_request(struct admin *a, const struct request *r, const char *p
 
 /* Passwords */
 
-static struct addr address_of(const char *peer)
+static struct addr tried_address(const char *peer)
 {
 	struct addr a;
 	if (!addr_parse(str_of(peer ? peer : ""), &a))
@@ -541,7 +531,7 @@ static void say_wait(struct buf *out, const char *what, int64_t wait_us)
 static int64_t check_password(struct admin *a, const struct request *r, const char *peer,
 			      struct buf *out)
 {
-	struct addr from = address_of(peer);
+	struct addr from = tried_address(peer);
 	struct err err;
 	int64_t now_us = admin_now_us(a);
 	forget_old(a, now_us);

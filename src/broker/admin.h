@@ -23,6 +23,7 @@ struct admin_options {
 	struct events *events;   /* may be NULL: then there is no event log */
 	/* May be NULL. The longest lifetime of queries, from the next one on. */
 	void (*set_lifetime)(void *ctx, int64_t us);
+	int64_t (*lifetime_us)(void *ctx); /* may be NULL: that of deleting by query */
 	void *ctx;
 	int64_t (*now_us)(void); /* NULL: clock_mono_us() */
 };

@@ -123,6 +123,7 @@ static int collect_all(const struct broker_role_options *options, struct err *er
 struct admin_door {
 	struct admin *admin;
 	_Atomic(struct port *) port;
+	int64_t lifetime_us; /* until then */
 };
 
 static int64_t door_run(void *ctx, const struct request *request, const char *peer, struct buf *out)
@@ -139,12 +140,19 @@ static void door_set_lifetime(void *ctx, int64_t us)
 		port_set_lifetime(port, us);
 }
 
+static int64_t door_lifetime(void *ctx)
+{
+	struct admin_door *door = ctx;
+	struct port *port = atomic_load(&door->port);
+	return port ? port_lifetime(port) : door->lifetime_us;
+}
+
 /* Both ends of the port wait for nobody: orders are refused first. */
 static int serve_and_collect(const struct broker_role_options *options, struct search *search,
 			     struct err *err)
 {
 	struct port *port = NULL;
-	struct admin_door door = {0};
+	struct admin_door door = {.lifetime_us = options->port.lifetime_us};
 	struct port_options serves = options->port;
 	door.admin = admin_new(&(struct admin_options){
 		.data = options->collector.data,
@@ -153,6 +161,7 @@ static int serve_and_collect(const struct broker_role_options *options, struct s
 		.search = search,
 		.events = options->collector.events,
 		.set_lifetime = door_set_lifetime,
+		.lifetime_us = door_lifetime,
 		.ctx = &door,
 	});
 	serves.admin = door_run;

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "broker/addition.h"
 #include "broker/broker_role.h"
 #include "broker/collection.h"
 #include "broker/gatherer.h"
@@ -473,10 +474,11 @@ static int run_round(struct broker_life *life, struct err *err)
 	return rc;
 }
 
+/* The folder for the administrator's files is made at once, so that there is something to find. */
 static int make_folder(const struct role_env *env, struct err *err)
 {
 	char path[PATH_MAX];
-	int n = snprintf(path, sizeof path, "%s/broker", env->data);
+	int n = snprintf(path, sizeof path, "%s/broker/%s", env->data, ADDITION_FOLDER);
 	if (n < 0 || (size_t)n >= sizeof path)
 		return err_set(err, ERR_USAGE, "%s: the path is too long", env->data);
 	return dir_make(path, DIR_MODE, err);

@@ -71,7 +71,6 @@ def test_a_wrong_password_is_slowed_and_in_no_log(garner):
 
 def test_objects_are_added_and_deleted(garner):
     g = administered(garner, soif("http://a.test/1", "apple"), soif("http://a.test/2", "pear"))
-    (g.data / "broker/add").mkdir()
     (g.data / "broker/add/more.soif").write_text(soif("http://b.test/1", "an apple more"))
     (g.data / "broker/other.soif").write_text(soif("http://b.test/2", "an apple outside"))
     assert admin(g, "#add-object more.soif") == "101 - 1 object was taken, 0 left out\n"

@@ -254,6 +254,11 @@ static void commands_are_known_in_any_case_and_others_refused(void **state)
 	go();
 	assert_done("#COLLECTION", "", "no gatherers to ask");
 	assert_refused("#collections", "", "no such command");
+	assert_refused("#help", "",
+		       "there is no such command; there are #add-log, #add-object, "
+		       "#clean-broker, #close-log, #collection, #do-stats, #flush-log, "
+		       "#full-index, #incremental-index, #open-log, #rem-log, #rem-object-path, "
+		       "#rem-object-query, #restart, #rotate-log, #set, #shutdown");
 	assert_refused("", "", "no such command");
 	assert_refused("#collection", "now", "nothing may follow it");
 	assert_refused("#add-log", "", "a type of event");
@@ -384,8 +389,31 @@ static void objects_are_deleted_by_a_query(void **state)
 	assert_done("#rem-object-query", "apple", "23 objects were deleted"); /* capitals count */
 	assert_int_equal(found("apple", "", NULL), 10);
 	assert_int_equal(objects_there(), 10);
-	assert_done("#rem-object-query", "Apple", "10 objects were deleted");
-	assert_int_equal(objects_there(), 0);
+	assert_done("#rem-object-query", "Apple AND url : 3",
+		    "2 objects were deleted; their sources may tell them again");
+	assert_done("#rem-object-query", "Apple AND url : 12",
+		    "1 object was deleted; its source may tell it again");
+	assert_int_equal(objects_there(), 7);
+}
+
+static int64_t one_microsecond(void *ctx)
+{
+	(void)ctx;
+	return 1;
+}
+
+/* Expressions look at the clock before each text. */
+static void deleting_by_a_query_has_a_lifetime(void **state)
+{
+	(void)state;
+	tell(SOURCE_UPDATE, "http://a/1", "One", "an apple.");
+	ways.lifetime_us = one_microsecond;
+	admin_free(&admin);
+	admin = admin_new(&ways);
+	go();
+	assert_refused("#rem-object-query", "/[a-z]+ple[.]/",
+		       "the lifetime of the query was over; 0 objects were deleted until then");
+	assert_int_equal(objects_there(), 1);
 }
 
 /* Until a question has this answer. */
@@ -560,6 +588,7 @@ int main(void)
 		ADMIN_TEST(files_elsewhere_are_not_read),
 		ADMIN_TEST(objects_are_deleted_by_their_numbers),
 		ADMIN_TEST(objects_are_deleted_by_a_query),
+		ADMIN_TEST(deleting_by_a_query_has_a_lifetime),
 		ADMIN_TEST(expired_objects_are_dropped_and_the_registry_compressed),
 		ADMIN_TEST(the_index_is_built_again_while_the_old_one_answers),
 		ADMIN_TEST(an_index_that_was_not_built_to_its_end_is_forgotten),

@@ -1,5 +1,6 @@
 /* brkclient: sends one line to a broker's port and prints what comes back, as the old program did.
  * Names are those of this machine, /etc/hosts included: a person named the host, not a document. */
+#include "base/ascii.h"
 #include "base/clock.h"
 #include "cmd/commands.h"
 
@@ -177,6 +178,39 @@ static bool last_is(const struct brk *b, const char *code)
 	return str_is((struct str){b->last.text, b->last.n}, code);
 }
 
+/* How an answer to this line ends; NULL: nobody knows. */
+static const char *end_of(struct str line)
+{
+	static const struct {
+		const char *verb, *end;
+	} ends[] = {{"#USER", "126 - "}, {"#BULK", "099 - "}};
+	line = str_trim(line);
+	size_t n = 0;
+	while (n < line.n && !ascii_is_blank(line.p[n]))
+		n++;
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++)
+		if (str_eq_nocase(str_head(line, n), str_of(ends[i].verb)))
+			return ends[i].end;
+	return NULL;
+}
+
+/* 1: the broker refused. An answer that only stops is not whole, however the connection ended. */
+static int judge_end(const struct brk *b, struct str line, struct err *err)
+{
+	const char *end = end_of(line);
+	if (!b->some)
+		return err_set(err, ERR_REMOTE, "%s port %s: closed without an answer", b->host,
+			       b->port);
+	if (last_is(b, "111 - ") || last_is(b, "400 - "))
+		return 1;
+	if (end && !last_is(b, end))
+		return err_set(err, ERR_PARTLY,
+			       "%s port %s: the answer is not whole, its last line does not begin "
+			       "with %.3s",
+			       b->host, b->port, end);
+	return 0;
+}
+
 static int check_line(const char *port, struct str line, struct err *err)
 {
 	uint64_t number;
@@ -210,15 +244,12 @@ static int run(const struct cmd_call *call)
 		rc = exchange_lines(&b, &err);
 	if (b.fd >= 0)
 		(void)close(b.fd);
-	if (rc == 0 && !b.some)
-		rc = err_set(&err, ERR_REMOTE, "%s port %s: closed without an answer", b.host,
-			     b.port);
+	if (rc == 0)
+		rc = judge_end(&b, str_of(call->argv[2]), &err);
 	buf_free(&line);
 	if (rc < 0 && b.some && err.code == ERR_REMOTE)
 		err.code = ERR_PARTLY;
-	if (rc < 0)
-		return cmd_fail(call, &err);
-	return last_is(&b, "111 - ") || last_is(&b, "400 - ");
+	return rc < 0 ? cmd_fail(call, &err) : rc;
 }
 
 const struct command brkclient_command = {
@@ -243,7 +274,8 @@ const struct command brkclient_command = {
 		     {"brkclient broker.example.org 8501 '#BULK #since 0 #END #allb'",
 		      "all objects of a broker"}),
 	CMD_EXITS({1, "the broker refused: its last line is a 111 or 400"},
-		  {ERR_PARTLY, "the connection broke after a part of the answer"},
+		  {ERR_PARTLY, "the answer is not whole: it does not end with 126 (#USER) or 099 "
+			       "(#BULK), or the connection broke"},
 		  {ERR_REMOTE, "the broker cannot be reached, or says nothing"}),
 	.run = run,
 };

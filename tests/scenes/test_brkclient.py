@@ -77,6 +77,19 @@ def test_a_refusal_is_exit_code_1(garner, broker, last):
     assert garner().run("brkclient", "127.0.0.1", b.port, "#USER").code == 1
 
 
+@pytest.mark.parametrize("line, cut, whole", [
+    ("#USER #END x", b"120 - http://a/\n130 - object end\n", b"126 - http://h/\n"),
+    ("#user #END x", b"120 - http://a/\n124 - 9\n126", b"456789\n130 - object end\n126 - http://h/"),
+    (" #BULK #END x", b"000 - ok\n@DELETE { }\n", b"099 - end of bulk transfer, next 7\n"),
+])
+def test_an_answer_that_only_stops_is_exit_code_3(garner, broker, line, cut, whole):
+    g = garner()
+    done = g.run("brkclient", "127.0.0.1", broker(BANNER, cut).port, line)
+    assert done.code == 3 and "the answer is not whole" in done.err
+    assert done.out == (BANNER + cut).decode()
+    assert g.run("brkclient", "127.0.0.1", broker(BANNER, cut, whole).port, line).code == 0
+
+
 def test_a_connection_that_ends_early_is_named(garner, broker):
     g = garner()
     b = broker(b"")

@@ -391,6 +391,8 @@ static void add_left_out(struct collector *c, const struct err *why)
 {
 	c->added.bad++;
 	count_add(c, COLLECTOR_BAD, 1);
+	if (c->added.bad > COLLECTOR_LEFT_OUT_SHOWN)
+		return;
 	log_warn(COLLECTOR, "an object was left out", KV_TEXT("file", addition_name(c->adding)),
 		 KV_TEXT("why", why->msg));
 }
@@ -424,8 +426,10 @@ static int add_some(struct collector *c, struct err *err)
 		int rc = addition_next(c->adding, &c->object, &change, err);
 		if (rc == 0 && add_change(c, &change, err) < 0)
 			return -1;
-		if (rc < 0)
+		if (rc < 0) {
+			note_taken(c); /* a step ends with a file that has nothing good too */
 			add_left_out(c, err);
+		}
 		if (rc == 1 || (rc < 0 && err->code == ERR_SYSTEM))
 			add_ended(c);
 	}

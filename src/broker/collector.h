@@ -132,6 +132,9 @@ int collector_drop(struct collector *c, const uint32_t *oid, size_t n, size_t *r
 /* Takes the objects of a file below broker/add: what comes in a second is committed when it
  * returns. 1: it cannot be taken, or not while another one is, as err says. Negative: a store
  * failed. */
+/* Objects of a collection or a file that are left out and get a line of the log each; of more the
+ * number is said at the end. */
+enum { COLLECTOR_LEFT_OUT_SHOWN = 20 };
 struct collector_added {
 	uint64_t taken, bad; /* so far */
 	bool ended;

@@ -40,6 +40,8 @@ struct feed {
 	unsigned failures;           /* in a row */
 	struct source_cursor failed; /* where it was when something could not be read, */
 	bool failing;                /* if nothing came since */
+	uint64_t left_out; /* objects of this collection; of one that is followed, since it had
+			    * nothing more to tell */
 	/* It tells everything, and what is not told goes. Until then its cursor is not moved, so
 	 * that a crash begins again. */
 	bool sweeps;
@@ -135,8 +137,18 @@ int feeds_new(struct feeds **ret, const struct feeds_env *env, struct err *err)
 	return 0;
 }
 
+/* The number of those that had no line of their own. */
+static void say_left_out(struct feed *feed)
+{
+	if (feed->left_out > COLLECTOR_LEFT_OUT_SHOWN)
+		log_warn(COLLECTOR, "more objects were left out", KV_TEXT("feed", feed->def->name),
+			 KV_UINT("objects", feed->left_out - COLLECTOR_LEFT_OUT_SHOWN));
+	feed->left_out = 0;
+}
+
 static void close_source(struct feeds *f, struct feed *feed)
 {
+	say_left_out(feed);
 	if (feed->source && feed->def->every_us)
 		--*(feed->slow ? &f->slow : &f->asked);
 	feed->slow = false;
@@ -338,6 +350,7 @@ static void end_sweep(struct feeds *f, struct feed *feed, int64_t now_us)
 static int reach_end(struct feeds *f, struct feed *feed, int64_t now_us, struct err *err)
 {
 	feed->ended = feed->sweeps;
+	say_left_out(feed);
 	if (feed->sweeps && feed->unsure)
 		log_warn(COLLECTOR, "nothing is dropped: it is not known what was left out",
 			 KV_TEXT("feed", feed->def->name));
@@ -380,6 +393,8 @@ static void leave_out(struct feeds *f, struct feed *feed, struct str url, const 
 	feed->status.bad++;
 	f->changed = true;
 	note_badly_told(f, feed, url);
+	if (++feed->left_out > COLLECTOR_LEFT_OUT_SHOWN)
+		return;
 	log_warn(COLLECTOR, "an object was left out", KV_TEXT("feed", feed->def->name),
 		 KV_STR("url", url), KV_TEXT("why", err->msg));
 }

@@ -329,6 +329,20 @@ static void objects_of_a_file_are_added(void **state)
 	assert_int_equal(found("apple", "", NULL), 1);
 }
 
+/* What is left out counts as taken: the thread has other things to do in between. */
+static void a_file_without_a_good_object_does_not_hold_the_collector(void **state)
+{
+	enum { BAD = COLLECTOR_BATCH + 1 };
+	struct buf text = BUF_INIT(1 << 20);
+	(void)state;
+	for (int i = 0; i < BAD; i++)
+		buf_add_text(&text, "@FILE { bad\n");
+	put_file("add/bad.soif", buf_text(&text));
+	buf_free(&text);
+	go();
+	assert_done("#add-object", "bad.soif", "left out so far, and there are more");
+}
+
 static void files_elsewhere_are_not_read(void **state)
 {
 	(void)state;
@@ -585,6 +599,7 @@ int main(void)
 		ADMIN_TEST(an_answer_has_the_lines_that_it_says),
 		ADMIN_TEST(the_event_log_is_the_administrators),
 		ADMIN_TEST(objects_of_a_file_are_added),
+		ADMIN_TEST(a_file_without_a_good_object_does_not_hold_the_collector),
 		ADMIN_TEST(files_elsewhere_are_not_read),
 		ADMIN_TEST(objects_are_deleted_by_their_numbers),
 		ADMIN_TEST(objects_are_deleted_by_a_query),

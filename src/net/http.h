@@ -46,6 +46,8 @@ struct http_route {
 	enum http_scope scope;
 	bool slow;
 	bool loose; /* a page: query parameters that it does not have are passed over */
+	bool clips; /* a form: a number out of its bounds is the nearest that there is, and what is
+		     * nothing of its type is as if it were not there; text is text */
 	/* 0: the answer is filled. Negative: the words are in err; ERR_USAGE becomes 400, ERR_BUSY
 	 * 503, all others 500, whose words go to the log alone. */
 	int (*handle)(struct http_request *req, struct http_answer *ret, struct err *err);

@@ -184,6 +184,29 @@ struct filling {
 	uint64_t seen; /* a bit per parameter */
 };
 
+static bool is_whole_number(struct str text)
+{
+	bool sign = text.n && text.p[0] == '-';
+	size_t i = sign;
+	while (i < text.n && ascii_is_digit(text.p[i]))
+		i++;
+	return i == text.n && i > sign;
+}
+
+/* What its type refused: the bound that a number is beyond, else the default that stands there. */
+static void clip_param(const struct http_param *param, struct str value, void *base)
+{
+	const struct value_spec *spec = &param->spec;
+	uint64_t number;
+	if (spec->type != VALUE_INT || !is_whole_number(value))
+		return;
+	bool less = value.p[0] == '-' || (str_u64(value, &number) && (double)number < spec->min);
+	double bound = less ? spec->min : spec->max;
+	int64_t whole = isfinite(bound) ? (int64_t)bound : 0;
+	if (isfinite(bound))
+		memcpy((char *)base + spec->offset, &whole, sizeof whole);
+}
+
 static int fill_param(struct filling *f, const struct http_param *param, struct str value,
 		      struct err *err)
 {
@@ -193,6 +216,10 @@ static int fill_param(struct filling *f, const struct http_param *param, struct 
 	int rc = f->seen & bit ? value_add(&param->spec, value, f->arena, f->base, err)
 			       : value_parse(&param->spec, value, f->arena, f->base, err);
 	f->seen |= bit;
+	if (rc < 0 && f->route->clips && param->spec.type != VALUE_TEXT) {
+		clip_param(param, value, f->base);
+		return 0;
+	}
 	return rc < 0 ? err_in(err, "parameter '%s'", param->spec.name) : 0;
 }
 

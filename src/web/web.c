@@ -107,7 +107,7 @@ static const struct http_route routes[] = {
 	{HTTP_GET, "/api/document", "A document as it was indexed", JSON, DOCUMENT,
 	 .handle = web_document_api},
 	{HTTP_GET, "/query.html", "The broker's classic form, for people", PAGE, .loose = true,
-	 .params = web_query_params, .nparams = WEB_QUERY_PARAMS,
+	 .clips = true, .params = web_query_params, .nparams = WEB_QUERY_PARAMS,
 	 .params_size = sizeof(struct web_query), .slow = true, .handle = web_query_page},
 	{HTTP_GET, "/object/:oid", "An object as SOIF, as it is stored",
 	 "text/plain; charset=utf-8", .params = web_object_params, .nparams = 1,

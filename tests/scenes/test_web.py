@@ -225,7 +225,12 @@ def test_the_classic_form_answers_in_its_own_page(garner):
     found, body = urls("query=Apple&wordflag=on")
     assert "cake" not in body and "<mark>" not in body and "objects match" not in body
     assert "note bad" in urls("query=%28open")[1]
-    assert site.ask("/query.html?query=a&errorflag=99").status == 400
+    # whatever the fields hold, there is an answer: the nearest that can be, or as without it
+    assert 'name="errorflag" min="0" value="8"' in urls("query=a&errorflag=99")[1]
+    assert 'name="maxresultflag" min="1" value="1"' in urls("query=a&maxresultflag=-7")[1]
+    assert 'name="maxresultflag" min="1" value="100000"' in urls("query=a&maxresultflag=99999999999999999999")[1]
+    assert 'name="maxlineflag" min="0" value="50"' in urls("query=a&maxlineflag=")[1]
+    assert urls("query=apple&lifetime=&caseflag=&errorflag=x&maxobjflag=many&descflag=maybe")[0] == [one, two]
 
 
 def test_the_title_of_a_cached_page_is_cut_between_characters(garner):

@@ -43,6 +43,7 @@ static const struct http_route routes[] = {
 	{HTTP_GET, "/a/:id/c", "a id c", ID},
 	{HTTP_GET, "/all/:id", "all", ALL},
 	{HTTP_GET, "/page", "page", ID, .loose = true},
+	{HTTP_GET, "/form/:id", "form", ALL, .clips = true},
 };
 
 static struct arena arena = ARENA_INIT(1 << 20);
@@ -185,6 +186,32 @@ static void a_list_may_be_repeated_and_replaces_its_default(void **state)
 	assert_string_equal(v->tags.item[2], "3");
 }
 
+static void a_form_takes_the_nearest_number_and_else_what_it_begins_with(void **state)
+{
+	static const struct {
+		const char *query;
+		int64_t limit;
+	} samples[] = {
+		{"name=n", 10},
+		{"name=n&limit=0", 1},
+		{"name=n&limit=-5", 1},
+		{"name=n&limit=101", 100},
+		{"name=n&limit=99999999999999999999", 100},
+		{"name=n&limit=-99999999999999999999", 1},
+		{"name=n&limit=", 10},
+		{"name=n&limit=x&loud=&colour=blue", 10},
+		{"name=n&limit=-", 10},
+	};
+	const struct values *v;
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(samples); i++) {
+		assert_int_equal(parse("/form/x", samples[i].query, &v), 0);
+		assert_int_equal(v->limit, samples[i].limit);
+		assert_false(v->loud);
+	}
+	assert_true(parse("/form/x", "limit=3", &v) < 0); /* a name is needed all the same */
+}
+
 static void wrong_values_name_their_parameter(void **state)
 {
 	static const char *const samples[][2] = {
@@ -286,6 +313,7 @@ int main(void)
 		TEST(parameters_come_from_path_and_query),
 		TEST(what_is_not_said_has_its_default),
 		TEST(a_list_may_be_repeated_and_replaces_its_default),
+		TEST(a_form_takes_the_nearest_number_and_else_what_it_begins_with),
 		TEST(wrong_values_name_their_parameter),
 		TEST(pages_pass_over_what_they_do_not_know),
 		TEST(too_many_parameters_are_refused),

@@ -3,9 +3,6 @@
 #include "base/thread.h"
 #include "broker/port_inner.h"
 
-#include <sys/resource.h>
-
-enum { SPARE_FDS = 128 }; /* descriptors other than connections */
 enum { ADMIN_QUEUE = 64, ADMIN_SHARE = 8, BULK_QUEUE = 64, NICE = 10 };
 /* Waiting in the quick pool costs little, and all clients of a page have one address. */
 enum { QUICK_QUEUE = 4096 };
@@ -44,18 +41,12 @@ static void *port_thread(void *arg)
 	return NULL;
 }
 
-/* As many descriptors as the connections may need, or a word about it. */
 static void raise_descriptors(int64_t connections)
 {
-	struct rlimit limit;
-	rlim_t want = (rlim_t)connections + SPARE_FDS;
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= want)
-		return;
-	limit.rlim_cur = MIN(want, limit.rlim_max);
-	(void)setrlimit(RLIMIT_NOFILE, &limit);
-	if (limit.rlim_cur < want)
+	uint64_t has, wants;
+	if (listener_make_room(connections, &has, &wants) > 0)
 		log_warn(QUERY, "fewer descriptors than max_connections needs; raise LimitNOFILE",
-			 KV_UINT("descriptors", limit.rlim_cur), KV_UINT("wanted", want));
+			 KV_UINT("descriptors", has), KV_UINT("wanted", wants));
 }
 
 /* Of the threads for long queries one address has at most half at a time, and half of the queue. */

@@ -8,10 +8,12 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { BATCH = 64 }; /* accepted before others have their turn */
+enum { SPARE_FDS = 128 }; /* descriptors other than connections: files, what libraries hold */
+enum { BATCH = 64 };      /* accepted before others have their turn */
 #define STALL_US (100 * US_PER_MS)
 
 TABLE(addresses, struct addr, size_t, addr_hash, addr_eq)
@@ -188,4 +190,17 @@ void listener_free(struct listener **l)
 const struct listener_stats *listener_stats(const struct listener *l)
 {
 	return &l->stats;
+}
+
+int listener_make_room(int64_t connections, uint64_t *ret_has, uint64_t *ret_wants)
+{
+	struct rlimit limit;
+	rlim_t want = (rlim_t)connections + SPARE_FDS;
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= want)
+		return 0;
+	limit.rlim_cur = MIN(want, limit.rlim_max);
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+	*ret_has = limit.rlim_cur;
+	*ret_wants = want;
+	return limit.rlim_cur < want;
 }

@@ -23,6 +23,10 @@ size_t gate_addresses(const struct gate *g);
 
 void peer_of(const struct sockaddr *from, size_t len, struct peer *ret);
 
+/* Room for so many connections and some files more. 1: the system allows fewer descriptors,
+ * *ret_has of *ret_wants. */
+int listener_make_room(int64_t connections, uint64_t *ret_has, uint64_t *ret_wants);
+
 struct listener_stats {
 	uint64_t accepted, refused; /* refused by the gate */
 	uint64_t stalls;            /* pauses for want of descriptors or memory */

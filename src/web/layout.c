@@ -18,6 +18,13 @@ void layout_open(struct html *h, const char *element, const char *class)
 	html_attr_text(h, "class", class);
 }
 
+void layout_note(struct html *h, const char *class, const char *text)
+{
+	layout_open(h, "p", class);
+	html_text(h, text);
+	html_close(h, "p");
+}
+
 static void put_meta(struct html *h, const char *name, const char *content)
 {
 	html_open(h, "meta");

@@ -15,6 +15,8 @@ void layout_begin(struct html *h, const char *title, const struct layout_ask *as
 void layout_end(struct html *h);
 /* Opens an element with a class, as the style sheet knows it. */
 void layout_open(struct html *h, const char *element, const char *class);
+/* A paragraph. */
+void layout_note(struct html *h, const char *class, const char *text);
 
 /* Handlers of the files below web/. */
 int web_style(struct http_request *req, struct http_answer *ret, struct err *err);

@@ -177,23 +177,16 @@ static void put_about(struct html *h, const struct search_answer *a)
 		}
 }
 
-static void put_note(struct html *h, const char *class, const char *text)
-{
-	layout_open(h, "p", class);
-	html_text(h, text);
-	html_close(h, "p");
-}
-
 void web_query_results(struct html *h, const struct web_query *p, const struct search_answer *a,
 		       const struct str *description)
 {
 	if (p->verbose)
 		put_about(h, a);
 	if (a->cut)
-		put_note(h, "note",
-			 "The time of this query was over: these are the best results so far.");
+		layout_note(h, "note",
+			    "The time of this query was over: these are the best results so far.");
 	if (a->n == 0)
-		put_note(h, "note", "Nothing was found.");
+		layout_note(h, "note", "Nothing was found.");
 	layout_open(h, "ol", "results");
 	for (size_t i = 0; i < a->n; i++)
 		put_object(h, p, &a->row[i], description ? description[i] : (struct str){0});
@@ -266,7 +259,7 @@ static int answer_query(struct http_request *req, struct html *h, struct err *er
 	html_put_text(h, "h1", "Broker query");
 	web_query_form(h, p);
 	if (rc < 0)
-		put_note(h, "note bad", err->msg);
+		layout_note(h, "note bad", err->msg);
 	else
 		web_query_results(h, p, &a, description);
 	layout_end(h);

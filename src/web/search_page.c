@@ -108,13 +108,6 @@ static void put_link(struct html *h, const struct search_ask *ask, uint64_t page
 	html_close(h, "a");
 }
 
-static void put_note(struct html *h, const char *class, const char *text)
-{
-	layout_open(h, "p", class);
-	html_text(h, text);
-	html_close(h, "p");
-}
-
 void web_put_marked(struct html *h, const struct marked *m)
 {
 	size_t at = 0;
@@ -311,14 +304,15 @@ void web_search_results(struct html *h, const struct search_ask *ask, const stru
 	html_close(h, "p");
 	put_chips(h, ask);
 	if (a->cut)
-		put_note(h, "note", "This took too long: these are the best results so far.");
+		layout_note(h, "note", "This took too long: these are the best results so far.");
 	put_notes(h, a->notes);
 	if (a->meant.n)
 		put_meant(h, ask, a->meant);
 	if (a->documents == 0)
-		put_note(h, "note", "Nothing is indexed yet. Give garner a site: garner add URL");
+		layout_note(h, "note",
+			    "Nothing is indexed yet. Give garner a site: garner add URL");
 	else if (a->n == 0)
-		put_note(h, "note", "Nothing was found. Try fewer or other words.");
+		layout_note(h, "note", "Nothing was found. Try fewer or other words.");
 	if (a->documents && a->n == 0)
 		put_ways(h, ask);
 	layout_open(h, "ol", "results");
@@ -369,7 +363,7 @@ int web_search_page(struct http_request *req, struct http_answer *ret, struct er
 	html_text(&h, "Results");
 	html_close(&h, "h1");
 	if (rc < 0)
-		put_note(&h, "note bad", err->msg);
+		layout_note(&h, "note bad", err->msg);
 	else
 		web_search_results(&h, &ask, &answer, (uint64_t)p->page);
 	layout_end(&h);

@@ -3,13 +3,10 @@
 #include "web/serve.h"
 
 #include "base/log.h"
+#include "net/listener.h"
 #include "role/notify.h"
 
 #include <signal.h>
-#include <sys/resource.h>
-
-/* Descriptors other than connections: files, sockets, what libraries hold. */
-enum { SPARE_FDS = 128 };
 
 static void log_request(void *ctx, const struct http_done *d)
 {
@@ -24,18 +21,12 @@ static void log_request(void *ctx, const struct http_done *d)
 			 KV_INT("us", d->took_us), KV_TEXT("address", d->address));
 }
 
-/* As many descriptors as the connections may need, or a word about it. */
 static void raise_limit(int64_t connections)
 {
-	struct rlimit limit;
-	rlim_t want = (rlim_t)connections + SPARE_FDS;
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= want)
-		return;
-	limit.rlim_cur = MIN(want, limit.rlim_max);
-	(void)setrlimit(RLIMIT_NOFILE, &limit);
-	if (limit.rlim_cur < want)
+	uint64_t has, wants;
+	if (listener_make_room(connections, &has, &wants) > 0)
 		log_warn(HTTP, "fewer descriptors than max_connections needs; raise LimitNOFILE",
-			 KV_UINT("descriptors", limit.rlim_cur), KV_UINT("wanted", want));
+			 KV_UINT("descriptors", has), KV_UINT("wanted", wants));
 }
 
 static void wait_for_end(void)

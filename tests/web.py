@@ -3,6 +3,8 @@ import http.client
 import os
 import re
 import socket
+import threading
+import time
 
 DEMO = "tests/garner-http"
 
@@ -107,3 +109,18 @@ def closes(s, timeout=20.0):
     """Waits until the server has closed it."""
     s.settimeout(timeout)
     return everything(s)
+
+
+def drip(send, byte):
+    """A client that goes on for ever, a byte at a time: sends until the server has closed it. Returns
+    the thread to join."""
+    def run():
+        try:
+            while True:
+                send(byte)
+                time.sleep(0.02)
+        except OSError:
+            pass
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread

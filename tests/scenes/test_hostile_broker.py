@@ -12,6 +12,7 @@ import pytest
 
 from garner import left_running, wait_for
 from port import HEAVY, PASSWORD, Answer, Broker, hang_up, kill_while_answering, large_objects, rest_of
+from web import drip
 
 PLAIN = not os.environ.get("GARNER_BUILD")  # sanitizers keep freed memory for a while
 MIB = 1 << 20
@@ -67,17 +68,7 @@ def test_half_lines_and_slow_bytes_are_let_go_in_their_time(garner):
     for s, half in zip(waiting, halves):
         s.sendall(half)
     slow = broker.connect()
-
-    def drip():
-        try:
-            while True:
-                slow.sendall(b"#")
-                time.sleep(0.02)
-        except OSError:
-            pass
-
-    thread = threading.Thread(target=drip)
-    thread.start()
+    thread = drip(slow.sendall, b"#")
     fine(broker)
     for s in [*waiting, slow]:
         got = rest_of(s)

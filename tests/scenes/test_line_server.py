@@ -6,12 +6,12 @@ import signal
 import socket
 import struct
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
 from garner import wait_for
+from web import drip
 
 GREETING = b"lines ready\n"
 PLAIN = not os.environ.get("GARNER_BUILD")  # sanitizers keep freed memory for a while
@@ -117,17 +117,7 @@ def test_who_sends_half_a_line_and_waits_is_sent_away(garner):
     server = Lines(garner, line_time="300ms")
     half, slow, good = server.client(), server.client(), server.client()
     half.send(b"echo ha")
-
-    def drip():
-        try:
-            while True:
-                slow.send(b"x")
-                time.sleep(0.02)
-        except OSError:
-            pass
-
-    thread = threading.Thread(target=drip)
-    thread.start()
+    thread = drip(slow.send, b"x")
     assert half.rest() in (b"", b"reset")
     assert slow.rest() in (b"", b"reset")
     thread.join()

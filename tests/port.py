@@ -1,5 +1,6 @@
 """The broker's port as its clients see it: a broker with objects, requests, and answers taken apart
 strictly, by the document's result codes."""
+import collections
 import itertools
 import os
 import re
@@ -12,6 +13,7 @@ from pathlib import Path
 from garner import wait_for
 from gatherd import soif
 
+BANNER = re.compile(rb"200 - [^\n]*Broker[^\n]*\n")
 NOW = int(time.time())
 PASSWORD = "open-sesame"
 UNREAD = 60  # seconds that a client waits for the next byte
@@ -27,20 +29,26 @@ def large_objects(n):
 
 
 def with_identity(attributes):
+    """What a gatherer tells of an object; a text alone is its title and its text."""
+    if isinstance(attributes, str):
+        attributes = {"Title": attributes, "Full-Text": attributes}
     return {"Gatherer-Name": "local", "Gatherer-Host": "here", "Gatherer-Version": "1",
             "Update-Time": NOW, **attributes}
 
 
 class Broker:
     """A broker, alone or below `garner up`, that follows a folder of SOIF files. It serves on a port
-    of its own choice; the pages have a name that nobody listens on."""
+    of its own choice; the pages have a name that nobody listens on. points: its Collection.conf."""
 
-    def __init__(self, garner, objects=None, more="", up=False, password=None, start=True, env=None):
+    def __init__(self, garner, objects=None, more="", up=False, password=None, start=True, env=None, points=""):
         line = f"password = {password}\n" if password else ""
         roles = "[up]\nroles = broker\nrestart_min = 10ms\nrestart_max = 200ms\n" if up else ""
-        self.g = garner(config=f"{roles}[web]\nurl = http://pages.test\n[broker]\nlisten = 127.0.0.1:0\n"
+        self.g = garner(config=f"{roles}[web]\nurl = http://pages.test/\n[broker]\nlisten = 127.0.0.1:0\n"
                                f"sources = soif:in\n{line}{more}")
         (self.g.data / "in").mkdir(parents=True)
+        if points:
+            (self.g.data / "broker").mkdir()
+            (self.g.data / "broker/Collection.conf").write_text(points)
         self.up, self.files, self.env = up, itertools.count(1), env
         self.put(objects or {})
         self.process = self.address = None
@@ -60,11 +68,12 @@ class Broker:
         name.with_suffix(".new").write_bytes(text)
         name.with_suffix(".new").rename(name)
 
-    def start(self):
-        self.process = self.g.start("up" if self.up else "broker", env=self.env).wait_ready()
+    def start(self, *flags):
+        self.process = self.g.start("up" if self.up else "broker", *flags, env=self.env).wait_ready()
         said = (r"garner is up.*broker on " if self.up else r"listening setting=listen address=") + r"([\d.]+):(\d+)"
         host, port = re.search(said, self.process.wait_line(said)).groups()
         self.address = host, int(port)
+        return self.process
 
     def until_objects(self, n):
         """Until so many are found."""
@@ -89,6 +98,10 @@ class Broker:
             s.sendall((line if isinstance(line, bytes) else line.encode()) + b"\n")
             return rest_of(s)
 
+    def told(self, line):
+        """What comes after the banner, as bytes."""
+        return after_banner(self.ask(line))
+
     def answer(self, line, source="127.0.0.1"):
         return Answer(self.ask(line, source))
 
@@ -112,8 +125,23 @@ class Broker:
         return int(re.search(r"RssAnon:\s+(\d+) kB", status).group(1)) * 1024
 
     def counters(self):
+        """By name; those of several kinds together."""
         roles = self.g.run("status", "--json").json()["roles"]
-        return {c["name"]: c["value"] for r in roles if r["name"] == "broker" for c in r["counters"]}
+        sums = collections.Counter()
+        for c in (c for r in roles if r["name"] == "broker" for c in r["counters"]):
+            sums[c["name"]] += c["value"]
+        return sums
+
+
+def after_banner(text):
+    """An answer without the banner, which is there once."""
+    banner = BANNER.match(text)
+    assert banner, text
+    return text[banner.end():]
+
+
+def urls_of(text):
+    return re.findall(rb"^120 - (.*)$", text, re.M)
 
 
 def rest_of(s):

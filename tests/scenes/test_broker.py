@@ -4,9 +4,19 @@ import re
 
 import pytest
 
-from brokers import broker, documents, soif
 from garner import free_port, wait_for
+from port import NOW, Broker
 from web import Site
+
+
+WALNUT = {"http://a.test/": "walnut tree"}
+UNNAMED = {"http://b.test/": {"Title": "x", "Gatherer-Host": ""}}  # is left out
+
+
+def at_rest(garner, objects=None, points=""):
+    """A broker that was not started yet, and its data directory."""
+    broker = Broker(garner, objects, points=points, start=False)
+    return broker, broker.g
 
 
 def found(g, words):
@@ -31,10 +41,10 @@ def state_of(g, name, *states):
 
 
 def test_a_folder_is_a_source_and_an_unknown_one_is_refused_by_name(garner):
-    g = broker(garner, soif("http://a.test/", "walnut tree"))
-    role = g.start("broker").wait_ready()
+    broker, g = at_rest(garner, WALNUT)
+    role = broker.start()
     until("it is found", lambda: found(g, "walnut") == ["http://a.test/"])
-    until("it is counted", lambda: documents(g) == 1)
+    until("it is counted", lambda: broker.counters()["documents"] == 1)
     assert role.stop() == 0
     for items, said in (("soif:in bucket", "there is no source 'bucket'; there are crawl, soif:FOLDER"),
                         ("soif:", "there is no source 'soif:'"),
@@ -47,11 +57,11 @@ def test_a_folder_is_a_source_and_an_unknown_one_is_refused_by_name(garner):
 
 def test_a_bad_line_of_the_collection_is_named_and_the_others_are_asked(garner):
     port = free_port()
-    g = broker(garner, points=f"# the library\n127.0.0.1 {port} 1 --\n127.0.0.1 none 1 --\n")
+    broker, g = at_rest(garner, points=f"# the library\n127.0.0.1 {port} 1 --\n127.0.0.1 none 1 --\n")
     path = g.data / "broker/Collection.conf"
     done = g.run("config", "check")
     assert done.code == 2 and f"{path}:3:" in done.err
-    role = g.start("broker").wait_ready()
+    role = broker.start()
     role.wait_line("Collection.conf:3:")
     state_of(g, f"127.0.0.1:{port}", "failed")
     assert role.stop() == 0
@@ -73,9 +83,8 @@ def test_without_a_collection_there_is_nothing_to_warn_of(garner):
 
 def test_status_tells_how_it_went_with_each_source(garner):
     port = free_port()
-    g = broker(garner, soif("http://a.test/", "walnut tree") + soif("http://b.test/", "x", host=""),
-               points=f"127.0.0.1 {port} 0 --\n")
-    role = g.start("broker").wait_ready()
+    broker, g = at_rest(garner, {**WALNUT, **UNNAMED}, points=f"127.0.0.1 {port} 0 --\n")
+    role = broker.start()
     failed = state_of(g, f"127.0.0.1:{port}", "failed")
     assert failed["why"] and failed["next"] > failed["last"] and failed["objects"] == 0
     good = state_of(g, "soif:in", "good")
@@ -89,18 +98,18 @@ def test_status_tells_how_it_went_with_each_source(garner):
 
 
 def test_one_source_that_is_followed_has_no_table(garner):
-    g = broker(garner, soif("http://a.test/", "walnut tree"))
-    role = g.start("broker").wait_ready()
+    broker, g = at_rest(garner, WALNUT)
+    role = broker.start()
     state_of(g, "soif:in", "good")
     assert "SOURCE" not in g.run("status").out
     assert role.stop() == 0
 
 
 def test_the_numbers_of_a_source_that_is_followed_grow(garner):
-    g = broker(garner, soif("http://a.test/", "walnut tree"))
-    role = g.start("broker").wait_ready()
+    broker, g = at_rest(garner, WALNUT)
+    role = broker.start()
     state_of(g, "soif:in", "good")
-    (g.data / "in/2.soif").write_text(soif("http://b.test/", "x", host=""))
+    broker.put(UNNAMED)
     until("both are counted", lambda: points(g)["soif:in"]["objects"] == 2)
     assert points(g)["soif:in"]["bad"] == 1
     assert "SOURCE" in g.run("status").out      # for the one that was left out
@@ -108,16 +117,16 @@ def test_the_numbers_of_a_source_that_is_followed_grow(garner):
 
 
 def test_a_folder_that_is_not_there_is_named_until_it_is(garner):
-    g = broker(garner)
+    broker, g = at_rest(garner)
     (g.data / "in").rmdir()
     done = g.run("config", "check")
     assert done.code == 2 and f"there is no folder {g.data}/in" in done.err
-    role = g.start("broker").wait_ready()
+    role = broker.start()
     role.wait_line("a source cannot be read")
     assert state_of(g, "soif:in", "failed")["why"].startswith(f"{g.data}/in: ")
     assert f"{g.data}/in: " in g.run("status").out
     (g.data / "in").mkdir()
-    (g.data / "in/1.soif").write_text(soif("http://a.test/", "walnut tree"))
+    broker.put(WALNUT)
     until("it is found", lambda: found(g, "walnut") == ["http://a.test/"])
     state_of(g, "soif:in", "good")
     assert g.run("config", "check").code == 0
@@ -126,10 +135,10 @@ def test_a_folder_that_is_not_there_is_named_until_it_is(garner):
 
 
 def test_the_page_shows_what_status_tells(garner):
-    g = broker(garner, soif("http://a.test/", "walnut tree"), points=f"127.0.0.1 {free_port()} 2 --\n")
-    role = g.start("broker").wait_ready()
+    broker, g = at_rest(garner, WALNUT, points=f"127.0.0.1 {free_port()} 2 --\n")
+    role = broker.start()
     state_of(g, "soif:in", "good")
-    process = g.start("web").wait_ready()
+    process = g.start("-s", "web.listen=127.0.0.1:0", "web").wait_ready()
     site = Site(process, int(re.search(r":(\d+)$", process.wait_line("listening")).group(1)))
     page = site.ask("/status").body.decode()
     assert "Sources" in page and "soif:in" in page
@@ -140,9 +149,9 @@ def test_the_page_shows_what_status_tells(garner):
 
 def test_nocol_asks_no_gatherer_and_follows_what_is_here(garner):
     port = free_port()
-    g = broker(garner, soif("http://a.test/", "walnut tree"), points=f"127.0.0.1 {port} 1 --\n")
+    broker, g = at_rest(garner, WALNUT, points=f"127.0.0.1 {port} 1 --\n")
     for flag in ("-nocol", "--nocol"):
-        role = g.start("broker", flag).wait_ready()
+        role = broker.start(flag)
         state_of(g, "soif:in", "good")
         assert points(g)[f"127.0.0.1:{port}"]["state"] == "never asked"
         assert role.stop() == 0
@@ -150,17 +159,18 @@ def test_nocol_asks_no_gatherer_and_follows_what_is_here(garner):
 
 
 def test_new_collects_all_again_and_drops_what_is_not_told(garner):
-    g = broker(garner, soif("http://a.test/", "walnut tree"), soif("http://b.test/", "walnut oil"))
+    broker, g = at_rest(garner, WALNUT)
+    broker.put({"http://b.test/": "walnut oil"})
     both = ["http://a.test/", "http://b.test/"]
-    role = g.start("broker").wait_ready()
+    role = broker.start()
     until("both are found", lambda: found(g, "walnut") == both)
     assert role.stop() == 0
     (g.data / "in/1.soif").unlink()
-    role = g.start("broker").wait_ready()
+    role = broker.start()
     state_of(g, "soif:in", "good")
     assert role.stop() == 0
     assert found(g, "walnut") == both
-    role = g.start("broker", "-new").wait_ready()
+    role = broker.start("-new")
     until("one is left", lambda: found(g, "walnut") == both[1:])
     assert role.stop() == 0
 
@@ -178,9 +188,13 @@ def test_help_has_the_flags(garner):
 
 def test_why_tells_who_gathered_a_url_and_which_object_is_shown(garner):
     url = "http://a.test/"
-    g = broker(garner, soif(url, "walnut tree", age=3600) + soif(url, "walnut oil", name="museum"),
-               soif("http://b.test/", "walnut tree", age=3600))
-    role = g.start("broker").wait_ready()
+    tree = {"Title": "walnut tree", "Gatherer-Name": "lib", "Gatherer-Host": "gatherer.test",
+            "Update-Time": NOW - 3600, "MD5": "0123456789abcdef0123456789abcdef"}
+    oil = {"Title": "walnut oil", "Gatherer-Name": "museum", "Gatherer-Host": "gatherer.test"}
+    broker, g = at_rest(garner, {url: tree})
+    broker.put({url: oil})
+    broker.put({"http://b.test/": tree})
+    role = broker.start()
     until("the newest is found", lambda: found(g, "oil") == [url])
     until("the twin is registered", lambda: g.run("why", "http://b.test/").code == 0)
     told = {o["gatherer_name"]: o for o in g.run("why", "--json", url).json()["objects"]}
@@ -189,8 +203,8 @@ def test_why_tells_who_gathered_a_url_and_which_object_is_shown(garner):
     assert all(o["gatherer_host"] == "gatherer.test" and o["point"] == "soif:in" and o["oid"]
                and o["expires"] > o["updated"] for o in told.values())
     text = g.run("why", url).out
-    assert "registered:   museum of gatherer.test, version 1.0, from soif:in, shown" in text
-    assert "registered:   lib of gatherer.test, version 1.0, from soif:in\n" in text
+    assert "registered:   museum of gatherer.test, version 1, from soif:in, shown" in text
+    assert "registered:   lib of gatherer.test, version 1, from soif:in\n" in text
     twin, = g.run("why", "--json", "http://b.test/").json()["objects"]
     assert twin["twin_of"] == url and "oid" not in twin and not twin["shown"]
     assert f"twin of {url}" in g.run("why", "http://b.test/").out
@@ -202,7 +216,7 @@ def test_why_tells_who_gathered_a_url_and_which_object_is_shown(garner):
 
 @pytest.mark.parametrize("spelling", ["HTTP://A.test:80/%7ex", "http://a.test/%7Ex"])
 def test_why_finds_a_url_as_its_gatherer_wrote_it(garner, spelling):
-    g = broker(garner, soif(spelling, "walnut tree"))
-    role = g.start("broker").wait_ready()
+    broker, g = at_rest(garner, {spelling: "walnut tree"})
+    role = broker.start()
     until("it is known", lambda: g.run("why", spelling).code == 0)
     assert role.stop() == 0

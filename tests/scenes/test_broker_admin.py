@@ -5,8 +5,9 @@ import re
 import select
 import subprocess
 
-from brokers import ask, broker, documents, serve, soif, urls
-from garner import clean_environment, free_port, wait_for
+from garner import clean_environment, wait_for
+from gatherd import soif
+from port import Broker, urls_of, with_identity
 
 SECRET = "hunter2-Xyzzy"
 
@@ -15,21 +16,20 @@ def line_of(g, password=SECRET):
     return g.run("password", input=password + "\n").out.strip()
 
 
-def administered(garner, *objects, more=""):
-    line = garner().run("password", input=SECRET + "\n").out.strip()
-    return serve(garner, *objects, more=f"password = {line}\n{more}")
+def administered(garner, objects, **more):
+    return Broker(garner, objects, password=line_of(garner()), more="home = http://home.test/\n", **more)
 
 
-def admin(g, command, password=SECRET):
-    return ask(g, f"#ADMIN #Password {password} {command}\n").decode()
+def admin(broker, command, password=SECRET):
+    return broker.told(f"#ADMIN #Password {password} {command}").decode()
 
 
-def found(g, query="#allb"):
-    return len(urls(ask(g, f"#USER #opaque #END {query}\n")))
+def found(broker, query="#allb"):
+    return len(broker.urls(f"#USER #opaque #END {query}"))
 
 
-def events(g):
-    return (g.data / "broker/LOG").read_text()
+def events(broker):
+    return (broker.g.data / "broker/LOG").read_text()
 
 
 def test_a_password_is_made_from_standard_input_alone(garner):
@@ -49,86 +49,84 @@ def test_a_password_is_made_from_standard_input_alone(garner):
 
 
 def test_without_a_password_nobody_is_the_administrator(garner):
-    g = serve(garner, soif("http://a.test/1", "apple"))
-    answer = admin(g, "#shutdown")
+    broker = Broker(garner, {"http://a.test/1": "apple"})
+    answer = admin(broker, "#shutdown")
     assert answer.startswith("111 - ERROR: ") and "garner password" in answer
-    assert found(g) == 1
+    assert found(broker) == 1
 
 
 def test_a_wrong_password_is_slowed_and_in_no_log(garner):
-    g = administered(garner, soif("http://a.test/1", "apple"))
-    answer = admin(g, "#shutdown", password="Guess-4711")
+    broker = administered(garner, {"http://a.test/1": "apple"})
+    answer = admin(broker, "#shutdown", password="Guess-4711")
     assert answer.startswith("111 - ERROR: the password is wrong")
     # the answer waited as long as nothing of this address is looked at
-    assert admin(g, "#flush-log").startswith("101 - ")
-    assert admin(g, f"#set password {SECRET}").startswith("111 - ERROR: ")
-    assert ask(g, f"#ADMIN #password {SECRET}\n").startswith(b"111 - ERROR: ")
-    assert g.role.stop() == 0
-    assert 'Admin 127.0.0.1 command="#flush-log"' in events(g)
-    for kept in (events(g), g.role.text):
+    assert admin(broker, "#flush-log").startswith("101 - ")
+    assert admin(broker, f"#set password {SECRET}").startswith("111 - ERROR: ")
+    assert broker.told(f"#ADMIN #password {SECRET}").startswith(b"111 - ERROR: ")
+    assert broker.process.stop() == 0
+    assert 'Admin 127.0.0.1 command="#flush-log"' in events(broker)
+    for kept in (events(broker), broker.process.text):
         assert "Guess-4711" not in kept and SECRET not in kept
 
 
 def test_objects_are_added_and_deleted(garner):
-    g = administered(garner, soif("http://a.test/1", "apple"), soif("http://a.test/2", "pear"))
-    (g.data / "broker/add/more.soif").write_text(soif("http://b.test/1", "an apple more"))
-    (g.data / "broker/other.soif").write_text(soif("http://b.test/2", "an apple outside"))
-    assert admin(g, "#add-object more.soif") == "101 - 1 object was taken, 0 left out\n"
-    assert found(g, "apple") == 2
-    assert admin(g, "#add-object ../other.soif").startswith("111 - ERROR: ")
-    oid = re.search(rb"125 - (\S+)", ask(g, "#USER #opaque #END pear\n")).group(1).decode()
-    assert admin(g, f"#rem-object-path {oid}").startswith("101 - object ")
-    assert found(g, "pear") == 0
-    assert admin(g, "#rem-object-query apple").startswith("101 - 2 objects were deleted")
-    assert found(g) == 0
-    assert admin(g, "#full-index").startswith("101 - ")
-    assert admin(g, "#clean-broker").startswith("101 - ")
-    assert "101 - objects: 0 - " in admin(g, "#do-stats")
-    assert re.search(r'101 - queries\{kind="admin"\}: [1-9]', admin(g, "#do-stats"))
-    assert admin(g, "#rotate-log").startswith("101 - ")
-    assert list((g.data / "broker").glob("LOG.[0-9][0-9][0-9][0-9][0-9][0-9]"))
-    assert g.role.stop() == 0
+    broker = administered(garner, {"http://a.test/1": "apple", "http://a.test/2": "pear"})
+    folder = broker.g.data / "broker"
+    (folder / "add/more.soif").write_bytes(soif("http://b.test/1", with_identity("an apple more")))
+    (folder / "other.soif").write_bytes(soif("http://b.test/2", with_identity("an apple outside")))
+    assert admin(broker, "#add-object more.soif") == "101 - 1 object was taken, 0 left out\n"
+    assert found(broker, "apple") == 2
+    assert admin(broker, "#add-object ../other.soif").startswith("111 - ERROR: ")
+    oid = re.search(rb"125 - (\S+)", broker.told("#USER #opaque #END pear")).group(1).decode()
+    assert admin(broker, f"#rem-object-path {oid}").startswith("101 - object ")
+    assert found(broker, "pear") == 0
+    assert admin(broker, "#rem-object-query apple").startswith("101 - 2 objects were deleted")
+    assert found(broker) == 0
+    assert admin(broker, "#full-index").startswith("101 - ")
+    assert admin(broker, "#clean-broker").startswith("101 - ")
+    assert "101 - objects: 0 - " in admin(broker, "#do-stats")
+    assert re.search(r'101 - queries\{kind="admin"\}: [1-9]', admin(broker, "#do-stats"))
+    assert admin(broker, "#rotate-log").startswith("101 - ")
+    assert list(folder.glob("LOG.[0-9][0-9][0-9][0-9][0-9][0-9]"))
+    assert broker.process.stop() == 0
 
 
 def test_a_restart_reads_the_configuration_in_the_same_process(garner):
-    g = administered(garner, soif("http://a.test/1", "apple"))
-    text = g.conf.read_text()
-    g.conf.write_text(text + "[broker]\nmax_lifetime = soon\n")
-    assert admin(g, "#restart").startswith("111 - ERROR: ")
-    assert found(g) == 1
-    g.conf.write_text(text.replace("http://home.test/", "http://other.test/"))
-    assert admin(g, "#restart").startswith("101 - the broker starts again")
+    broker = administered(garner, {"http://a.test/1": "apple"})
+    text = broker.g.conf.read_text()
+    broker.g.conf.write_text(text + "[broker]\nmax_lifetime = soon\n")
+    assert admin(broker, "#restart").startswith("111 - ERROR: ")
+    assert found(broker) == 1
+    broker.g.conf.write_text(text.replace("http://home.test/", "http://other.test/"))
+    assert admin(broker, "#restart").startswith("101 - the broker starts again")
     homes = []
     while not homes or homes[-1] == b"home":
-        answer = ask(g, "#USER #opaque #END apple\n")
+        answer = broker.told("#USER #opaque #END apple")
         if answer == b"111 - ERROR: the broker is stopping\n":  # it was let in, and not heard any more
             continue
-        assert len(urls(answer)) == 1
+        assert len(urls_of(answer)) == 1
         homes.append(re.search(rb"126 - http://(home|other)\.test/\n$", answer).group(1))
-    assert g.role.alive and len(g.role.lines("listening setting=listen")) == 1
-    (g.data / "in/2.soif").write_text(soif("http://a.test/2", "another apple"))
-    wait_for("it collects again", lambda: found(g, "apple") == 2, every=0.1)
-    assert g.role.stop() == 0
+    assert broker.process.alive and len(broker.process.lines("listening setting=listen")) == 1
+    broker.put({"http://a.test/2": "another apple"})
+    wait_for("it collects again", lambda: found(broker, "apple") == 2, every=0.1)
+    assert broker.process.stop() == 0
 
 
 def test_a_shutdown_ends_the_role_in_order(garner):
-    g = administered(garner, soif("http://a.test/1", "apple"))
-    assert admin(g, "#SHUTDOWN") == "101 - the broker ends\n"
-    assert g.role.wait() == 0
-    assert g.run("check").code == 0
+    broker = administered(garner, {"http://a.test/1": "apple"})
+    assert admin(broker, "#SHUTDOWN") == "101 - the broker ends\n"
+    assert broker.process.wait() == 0
+    assert broker.g.run("check").code == 0
 
 
 def test_garner_up_starts_it_again_and_says_so(garner):
-    line = line_of(garner())
-    g = broker(garner, soif("http://a.test/1", "apple"), more=f"password = {line}\nlisten = 127.0.0.1:{free_port()}\n")
-    g.port = int(re.search(r"^listen = 127\.0\.0\.1:(\d+)", g.conf.read_text(), re.M).group(1))
-    up = g.start("-s", "up.roles=broker", "up").wait_ready()
-    wait_for("it is indexed", lambda: documents(g) == 1, every=0.1)
-    assert "SIGHUP" in admin(g, "#restart")
+    broker = administered(garner, {"http://a.test/1": "apple"}, up=True)
+    up = broker.process
+    assert "SIGHUP" in admin(broker, "#restart")
     up.wait_line("starts again")
-    assert "garner up starts it again" in admin(g, "#shutdown")
+    assert "garner up starts it again" in admin(broker, "#shutdown")
     up.wait_line("role ready", times=2)
-    assert found(g) == 1
+    assert found(broker) == 1
     assert up.stop() == 0
 
 

@@ -31,6 +31,8 @@ SAYS = {
     "NOT apples'": '"total":1',
     "q=plums'": '"total":1',
     "api/document": "Green pears",
+    "brkclient": "101 - 2 objects match",
+    "#attribute title": "127 - title 5\nPears\n",
     "status": "shepherd",
     "why http": "indexed:      yes",
     "search yellow": "Yellow",
@@ -48,7 +50,9 @@ ENDS = {"private/diary": 1}
 @pytest.mark.limit(120)
 def test_the_tutorial(garner):
     g = garner()
-    text = text_of("doc/tutorial.md").replace("8081", free_port()).replace("8080", free_port())
+    text = text_of("doc/tutorial.md")
+    for port in ("8081", "8080", "8501"):
+        text = text.replace(port, free_port())
     (g.dir / "garner.conf").write_text(re.search(r"```ini\n(.*?)```", text, re.S)[1])
     env = {**g.env, "PATH": f"{real.BUILD}:{os.environ['PATH']}"}
     env.pop("GARNER_DATA", None)
@@ -104,7 +108,7 @@ def test_the_commands_of_the_readme(garner):
     (g.dir / "corpus.tsv").write_text("1\ttitle\ttext\n")
     (g.dir / "robots.txt").write_text("User-agent: *\nDisallow: /b\n")
     (g.dir / "export.soif").write_text("@FILE { http://a/\nTitle{1}:\tx\n}\n")
-    ends = {"search": {1}, "fetch": {3, 6}, "doctor": {0, 1, 3}, "status": {0, 1}}
+    ends = {"search": {1}, "fetch": {3, 6}, "doctor": {0, 1, 3}, "status": {0, 1}, "brkclient": {6}}
     ran = 0
     for line in commands(text_of("README.md")):
         if not re.search(r"\bbuild/garner\b", line):
@@ -112,6 +116,7 @@ def test_the_commands_of_the_readme(garner):
             continue
         words = line.replace("build/garner", str(real.BUILD / "garner"))
         words = words.replace("/srv/garner", str(g.dir / "srv"))
+        words = re.sub(r"(brkclient \S+) 8501", rf"\1 {free_port()}", words)  # where nobody listens
         done = subprocess.run(["bash", "-c", words], cwd=g.dir, env=g.env, capture_output=True,
                               text=True, timeout=60)
         name = next((n for n in ends if re.search(rf"garner {n}\b", line)), None)

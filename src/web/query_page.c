@@ -13,7 +13,6 @@ enum {
 	OBJECTS = 25,
 	LINES = 50,
 	DESCRIPTION = 1024, /* bytes that are shown */
-	LIFETIME_LEAST_S = 10,
 };
 
 const struct http_param web_query_params[WEB_QUERY_PARAMS] = {
@@ -38,7 +37,7 @@ const struct http_param web_query_params[WEB_QUERY_PARAMS] = {
 	{{"opaqueflag", VALUE_BOOL_AT(struct web_query, opaque), .fallback = "no",
 	  .help = "Matched lines are shown"}},
 	{{"lifetime", VALUE_INT_AT(struct web_query, lifetime_s), .fallback = "0", .min = 0,
-	  .max = 86400, .help = "Seconds that the query may take; 0: as long as any may"}},
+	  .max = 86400, .help = "Seconds that the query may take, at most 2"}},
 };
 
 static void put_number_field(struct html *h, const char *name, const char *label, const char *least,
@@ -210,16 +209,14 @@ static void read_descriptions(const struct web *w, const struct search_answer *a
 	}
 }
 
-static struct search_ask ask_of(const struct web *w, const struct web_query *p)
+struct search_ask web_query_ask(const struct web_query *p)
 {
-	int64_t most_us = w->lifetime_us, asked_us = p->lifetime_s * US_PER_S;
+	int64_t asked_us = p->lifetime_s * US_PER_S;
 	int64_t objects = p->objects ? MIN(p->objects, p->results) : p->results;
-	if (asked_us)
-		most_us = MIN(most_us, MAX(asked_us, LIFETIME_LEAST_S * US_PER_S));
 	return (struct search_ask){
 		.words = str_trim(str_of(p->query)),
 		.limit = (uint32_t)MIN(objects, (int64_t)RESULTS_MOST),
-		.budget_us = most_us,
+		.budget_us = asked_us ? MIN(asked_us, WEB_BUDGET_US) : WEB_BUDGET_US,
 		.match = {.exact = !p->any_case,
 			  .parts = !p->words,
 			  .errors = (uint8_t)p->errors,
@@ -228,7 +225,7 @@ static struct search_ask ask_of(const struct web *w, const struct web_query *p)
 	};
 }
 
-static struct web_query form_begin(const struct web *w)
+static struct web_query form_begin(void)
 {
 	return (struct web_query){.query = "",
 				  .any_case = true,
@@ -238,14 +235,14 @@ static struct web_query form_begin(const struct web *w)
 				  .lines = LINES,
 				  .results = RESULTS,
 				  .objects = OBJECTS,
-				  .lifetime_s = w->lifetime_us / US_PER_S};
+				  .lifetime_s = WEB_BUDGET_US / US_PER_S};
 }
 
 static int answer_query(struct http_request *req, struct html *h, struct err *err)
 {
 	const struct web *w = req->ctx;
 	const struct web_query *p = req->params;
-	struct search_ask ask = ask_of(w, p);
+	struct search_ask ask = web_query_ask(p);
 	struct search_answer a;
 	struct str *description = NULL;
 	int rc = search_run(w->search, &ask, &req->arena, &a, err);
@@ -268,12 +265,11 @@ static int answer_query(struct http_request *req, struct html *h, struct err *er
 
 int web_query_page(struct http_request *req, struct http_answer *ret, struct err *err)
 {
-	const struct web *w = req->ctx;
 	const struct web_query *p = req->params;
 	struct html h = HTML_INIT(ret->body);
 	if (str_trim(str_of(p->query)).n)
 		return answer_query(req, &h, err);
-	struct web_query first = form_begin(w);
+	struct web_query first = form_begin();
 	layout_begin(&h, "Broker query - garner", NULL);
 	html_put_text(&h, "h1", "Broker query");
 	web_query_form(&h, &first);

@@ -6,7 +6,6 @@
 #include "web/web_inner.h"
 
 enum { PAGE_ROWS = 10, SITE_ROWS = 2 /* of a site, before those of others */ };
-#define BUDGET_US (2 * US_PER_S) /* then the best until there is shown */
 
 const struct http_param web_search_params[WEB_SEARCH_PARAMS] = {
 	{{"q", VALUE_TEXT_AT(struct web_search, q), .fallback = "", .help = "The words"}},
@@ -42,7 +41,7 @@ static struct search_ask ask_of(const struct web_search *p)
 		.type = str_of(p->type),
 		.limit = (uint32_t)p->n,
 		.offset = (uint32_t)((p->page - 1) * p->n),
-		.budget_us = BUDGET_US,
+		.budget_us = WEB_BUDGET_US,
 		.match = {.exact = p->exact,
 			  .errors = (uint8_t)p->errors,
 			  .best = p->best,

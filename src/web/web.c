@@ -16,7 +16,7 @@ struct web_conf {
 	const char *listen;
 	struct http_names names;
 	struct http_limits http;
-	int64_t max_listeners, drain_us, lifetime_us;
+	int64_t max_listeners, drain_us;
 	bool access_log;
 };
 
@@ -28,10 +28,6 @@ static const struct value_spec specs[] = {
 	 .help = "Whether each request is logged; log = http:1 does the same"},
 	{"max_listeners", VALUE_INT_AT(struct web_conf, max_listeners), .fallback = "1000",
 	 .min = 1, .max = 100000, .help = "Open event streams; more are refused with 503"},
-	{"max_lifetime", VALUE_TIME_AT(struct web_conf, lifetime_us), .fallback = "1min",
-	 .min = 10e6, .max = 86400e6,
-	 .help = "How long a query of /query.html may take; then the best results so far are "
-		 "shown"},
 	{"drain", VALUE_TIME_AT(struct web_conf, drain_us), .fallback = "5s", .min = 0,
 	 .max = 3600e6, .help = "How long running requests may take when the role has to stop"},
 	HTTP_LIMIT_SPECS(struct web_conf, http),
@@ -166,8 +162,7 @@ static void publish_changes(void *ctx, int64_t now_us)
 static int run(struct role_env *env, struct err *err)
 {
 	const struct web_conf *conf = config_get(env->config, env->role->section);
-	struct web web = {
-		.data = env->data, .url = conf->names.url, .lifetime_us = conf->lifetime_us};
+	struct web web = {.data = env->data, .url = conf->names.url};
 	struct http_options options = {
 		.routes = routes,
 		.nroutes = ARRAY_LEN(routes),

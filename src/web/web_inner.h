@@ -1,5 +1,6 @@
 /* Inside of the role `web`: what its files share. Not for others. */
 #pragma once
+#include "base/clock.h"
 #include "broker/broker.h"
 #include "net/html.h"
 #include "net/http.h"
@@ -9,10 +10,13 @@ struct web {
 	const char *data; /* the data directory */
 	const char *url;  /* the base of links to here; "": not known */
 	struct search *search;
-	int64_t lifetime_us; /* the longest of a query of /query.html */
 	struct http_channel *events;
 	uint64_t said; /* atomic; hash of the states that were published last */
 };
+
+/* Of a query of any page; then the best until there is shown. The threads that answer slow requests
+ * are few, and all pages share them. */
+#define WEB_BUDGET_US (2 * US_PER_S)
 
 /* monitor.c */
 
@@ -72,6 +76,8 @@ struct web_query {
 enum { WEB_QUERY_PARAMS = 11 };
 extern const struct http_param web_query_params[WEB_QUERY_PARAMS];
 
+/* What it asks for. */
+struct search_ask web_query_ask(const struct web_query *p);
 int web_query_page(struct http_request *req, struct http_answer *ret, struct err *err);
 void web_query_form(struct html *h, const struct web_query *p);
 /* description: of each row, or NULL. */

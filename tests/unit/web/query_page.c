@@ -40,6 +40,18 @@ static void the_form_has_the_fields_of_the_old_one(void **state)
 	assert_page_has("<input type=\"hidden\" name=\"lifetime\" value=\"30\">");
 }
 
+static void no_query_takes_longer_than_a_search(void **state)
+{
+	(void)state;
+	assert_int_equal(web_query_ask(&(struct web_query){.query = "a"}).budget_us, 2 * US_PER_S);
+	assert_int_equal(
+		web_query_ask(&(struct web_query){.query = "a", .lifetime_s = 60}).budget_us,
+		2 * US_PER_S);
+	assert_int_equal(
+		web_query_ask(&(struct web_query){.query = "a", .lifetime_s = 1}).budget_us,
+		US_PER_S);
+}
+
 static void an_object_has_url_description_lines_and_summary(void **state)
 {
 	struct matched_line lines[] = {
@@ -88,6 +100,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_form_has_the_fields_of_the_old_one),
+		cmocka_unit_test(no_query_takes_longer_than_a_search),
 		cmocka_unit_test(an_object_has_url_description_lines_and_summary),
 		cmocka_unit_test(what_was_cut_and_what_was_not_found_is_said),
 	};

@@ -6,15 +6,16 @@
 #include "base/file.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
-enum { LINE_MOST = 4000 };     /* bytes of a line, about */
-enum { ROTATED_MOST = 10000 }; /* files of one day */
-#define RETRY_US US_PER_S      /* after it could not be written */
+enum { LINE_MOST = 4000 };       /* bytes of a line, about */
+enum { ROTATED_MOST = 1000000 }; /* files of one day, ever */
+#define RETRY_US US_PER_S        /* after it could not be written */
 
 static const char *const names[] = {
 #define X(symbol, name) [EVENT_##symbol] = name,
@@ -93,9 +94,130 @@ static int open_file(struct events *e, struct err *err)
 	return -1;
 }
 
+/* Files that were put aside */
+
+/* "PATH.YYMMDD", and ".N" after it from the second of a day on. */
+struct rotated {
+	uint64_t day, n; /* as in the name: 261116; 1 is the first */
+};
+
+static bool is_rotated(struct str name, struct str base, struct rotated *ret)
+{
+	if (!str_starts(name, base) || name.n < base.n + 7 || name.p[base.n] != '.')
+		return false;
+	struct str day = str_head(str_from(name, base.n + 1), 6);
+	struct str rest = str_from(name, base.n + 7);
+	ret->n = 1;
+	if (!str_u64(day, &ret->day))
+		return false;
+	return rest.n == 0 || (rest.p[0] == '.' && str_u64(str_from(rest, 1), &ret->n) &&
+			       ret->n > 1 && ret->n < ROTATED_MOST);
+}
+
+static bool is_older(const struct rotated *a, const struct rotated *b)
+{
+	return a->day != b->day ? a->day < b->day : a->n < b->n;
+}
+
+static void add_rotated(const struct events *e, const struct rotated *r, struct buf *ret)
+{
+	buf_printf(ret, "%s.%06" PRIu64, e->path, r->day);
+	if (r->n > 1)
+		buf_printf(ret, ".%" PRIu64, r->n);
+}
+
+/* How many there are, the oldest of all, and the highest number of a day, 0: none. */
+static int list_rotated(const struct events *e, uint64_t day, size_t *ret_files,
+			struct rotated *ret_oldest, uint64_t *ret_highest, struct err *err)
+{
+	const char *slash = strrchr(e->path, '/'), *name;
+	struct str base = str_of(slash ? slash + 1 : e->path);
+	char *folder = slash ? mem_text(e->path) : mem_text(".");
+	struct rotated r;
+	struct dir dir;
+	if (slash)
+		folder[slash == e->path ? 1 : slash - e->path] = 0;
+	int rc = dir_init(&dir, folder, err);
+	mem_free(&folder);
+	*ret_files = 0;
+	*ret_highest = 0;
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
+	while (dir_next(&dir, &name) == 0)
+		if (is_rotated(str_of(name), base, &r)) {
+			if ((*ret_files)++ == 0 || is_older(&r, ret_oldest))
+				*ret_oldest = r;
+			if (r.day == day)
+				*ret_highest = MAX(*ret_highest, r.n);
+		}
+	dir_done(&dir);
+	return 0;
+}
+
+/* One that no file has, and none of this day that was newer. */
+static int rotated_name(const struct events *e, int64_t wall_us, struct buf *ret, struct err *err)
+{
+	CLEANUP(buf_free) struct buf day = BUF_INIT(64);
+	struct rotated next = {0}, oldest;
+	uint64_t highest;
+	size_t files;
+	time_print(&day, wall_us, 0); /* 2026-11-16T... */
+	for (size_t i = 2; i < 10; i++)
+		if (day.p[i] != '-')
+			next.day = next.day * 10 + (uint64_t)(day.p[i] - '0');
+	if (list_rotated(e, next.day, &files, &oldest, &highest, err) < 0)
+		return -1;
+	next.n = highest + 1;
+	if (next.n == ROTATED_MOST)
+		return err_set(err, ERR_USAGE, "%s: there are %d of this day already", e->path,
+			       ROTATED_MOST - 1);
+	buf_clear(ret);
+	add_rotated(e, &next, ret);
+	return ret->over ? err_set(err, ERR_USAGE, "%s: the path is too long", e->path) : 0;
+}
+
+static int rename_file(struct events *e, int64_t wall_us, struct buf *ret_name, struct err *err)
+{
+	if (rotated_name(e, wall_us, ret_name, err) < 0 ||
+	    file_rename(e->path, buf_text(ret_name), err) < 0)
+		return -1;
+	file_drop(&e->file);
+	return 0;
+}
+
+static int remove_oldest(const struct events *e, struct err *err)
+{
+	CLEANUP(buf_free) struct buf name = BUF_INIT(PATH_MAX);
+	struct rotated oldest;
+	uint64_t highest;
+	size_t files;
+	for (;;) {
+		if (list_rotated(e, 0, &files, &oldest, &highest, err) < 0)
+			return -1;
+		if (files <= EVENTS_KEPT)
+			return 0;
+		buf_clear(&name);
+		add_rotated(e, &oldest, &name);
+		if (file_remove(buf_text(&name), err) < 0)
+			return -1;
+	}
+}
+
+/* Nothing is synced here: those who write events do not wait for the disk. */
+static int put_full_aside(struct events *e, struct err *err)
+{
+	CLEANUP(buf_free) struct buf name = BUF_INIT(PATH_MAX);
+	if (e->at + e->line.n <= EVENTS_MOST)
+		return 0;
+	if (rename_file(e, clock_wall_us(), &name, err) < 0 || remove_oldest(e, err) < 0)
+		return -1;
+	return open_file(e, err);
+}
+
 static int put_line(struct events *e, struct err *err)
 {
-	if (open_file(e, err) < 0 || file_write(&e->file, e->line.p, e->line.n, e->at, err) < 0)
+	if (open_file(e, err) < 0 || put_full_aside(e, err) < 0 ||
+	    file_write(&e->file, e->line.p, e->line.n, e->at, err) < 0)
 		return -1;
 	e->at += e->line.n;
 	return 0;
@@ -217,26 +339,6 @@ int events_flush(struct events *e, struct err *err)
 	return rc;
 }
 
-/* "PATH.YYMMDD", or with a number after it that no file has yet. */
-static int rotated_name(const struct events *e, int64_t wall_us, struct buf *ret, struct err *err)
-{
-	CLEANUP(buf_free) struct buf day = BUF_INIT(64);
-	time_print(&day, wall_us, 0); /* 2026-11-16T... */
-	const char *p = buf_text(&day);
-	for (unsigned i = 1; i < ROTATED_MOST; i++) {
-		buf_clear(ret);
-		buf_printf(ret, "%s.%.2s%.2s%.2s", e->path, p + 2, p + 5, p + 8);
-		if (i > 1)
-			buf_printf(ret, ".%u", i);
-		if (ret->over)
-			return err_set(err, ERR_USAGE, "%s: the path is too long", e->path);
-		if (access(buf_text(ret), F_OK) != 0)
-			return 0;
-	}
-	return err_set(err, ERR_USAGE, "%s: there are %d of this day already", e->path,
-		       ROTATED_MOST - 1);
-}
-
 static int rotate_file(struct events *e, int64_t wall_us, struct buf *ret_name, struct err *err)
 {
 	CLEANUP(buf_free) struct buf name = BUF_INIT(PATH_MAX);
@@ -244,10 +346,8 @@ static int rotate_file(struct events *e, int64_t wall_us, struct buf *ret_name, 
 		return -1;
 	if (access(e->path, F_OK) != 0)
 		return err_set(err, ERR_USAGE, "%s: nothing was written yet", e->path);
-	if (rotated_name(e, wall_us, &name, err) < 0 ||
-	    file_rename(e->path, buf_text(&name), err) < 0)
+	if (rename_file(e, wall_us, &name, err) < 0)
 		return -1;
-	file_drop(&e->file);
 	buf_add_str(ret_name, buf_str(&name));
 	return dir_sync_of(e->path, err);
 }

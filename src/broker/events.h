@@ -4,8 +4,9 @@
  *	2026-11-16T09:03:55Z Query 127.0.0.1 query="apple AND pie"
  *
  * Update, Delete and Refresh are off at first. Foreign text is quoted, so that it cannot forge a
- *line. Any thread. A log that cannot be written is said once in the log of the program, and nothing
- *waits for it. */
+ *line. The file is put aside by itself when it is full, and few such files are kept, so that nobody
+ *fills the disk by asking. Any thread. A log that cannot be written is said once in the log of the
+ *program, and nothing waits for it. */
 #pragma once
 #include "base/log.h"
 
@@ -33,6 +34,8 @@ enum event_type {
 
 struct events;
 
+enum { EVENTS_MOST = 64 << 20, EVENTS_KEPT = 4 }; /* bytes of the file; files that were put aside */
+
 /* path: of the file, which is made when the first line is written; copied. */
 struct events *events_new(const char *path);
 void events_free(struct events **e);
@@ -49,5 +52,7 @@ int events_enable(struct events *e, struct str type, bool on, struct err *err);
 int events_open(struct events *e, struct err *err);  /* after events_close() */
 int events_close(struct events *e, struct err *err); /* flushes, and writes no more in any case */
 int events_flush(struct events *e, struct err *err); /* to the disk */
-/* Renames it to LOG.YYMMDD, or LOG.YYMMDD.2 and so on where there is one, and begins anew. */
+/* Renames it to LOG.YYMMDD, or LOG.YYMMDD.2 and so on where there is one, and begins anew. The same
+ * happens when it has EVENTS_MOST bytes, and then the oldest of more than EVENTS_KEPT is removed.
+ */
 int events_rotate(struct events *e, int64_t wall_us, struct buf *ret_name, struct err *err);

@@ -10,6 +10,7 @@
 
 enum { SEND_PART = 64 << 10 }; /* bytes that are handed to a connection at a time */
 enum { PIECE_MOST = 64 << 20 };
+enum { QUERY_NOTED = 256 }; /* bytes of a query in the event log */
 
 /* What became of a request. */
 enum ask_result { ASK_DONE, ASK_CUT, ASK_REFUSED, ASK_FAILED, ASK_CANCELLED };
@@ -366,10 +367,10 @@ static int64_t lifetime_of(struct port_ask *ask)
 	return MIN(MAX(asked_us, (int64_t)PORT_LIFETIME_LEAST_S * US_PER_S), most_us);
 }
 
-/* As it was written. */
+/* As it was written, as much of it as an event says. */
 static struct str query_of(const struct request *r)
 {
-	return r->all ? STR("#allb") : r->query;
+	return r->all ? STR("#allb") : str_utf8_head(r->query, QUERY_NOTED);
 }
 
 static void begin_user(struct port_ask *ask)

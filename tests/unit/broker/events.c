@@ -7,6 +7,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/stat.h>
 
@@ -175,6 +176,44 @@ static void rotated_files_take_no_others_place(void **state)
 	assert_int_equal(lines_in(log_path()), 0);
 }
 
+static void a_full_file_is_put_aside_and_few_are_kept(void **state)
+{
+	static const char *const before[] = {"LOG.991231", "LOG.200102.9", "LOG.200102.10",
+					     "LOG.99123",  "LOG.2001020",  "LOG.200102.",
+					     "LOGS.200102"};
+	size_t left = 0, full = 0;
+	struct file f;
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(before); i++)
+		assert_int_equal(file_replace(scratch(before[i]), STR("x"), 0640, &err), 0);
+	for (int i = 0; i < 3; i++) {
+		event_write(events, QUERY, NULL, KV_INT("n", i));
+		events_free(&events);
+		assert_int_equal(file_open(&f, log_path(), O_RDWR, 0, &err), 0);
+		assert_int_equal(file_truncate(&f, EVENTS_MOST - 20, &err), 0); /* a hole */
+		file_drop(&f);
+		events = events_new(log_path());
+	}
+	event_write(events, QUERY, NULL, KV_INT("n", 3));
+	assert_int_equal(lines_in(log_path()), 1);
+	assert_true(has_text(log_path(), " n=3\n"));
+	/* years have two digits, so 1999 is the newest, and those of 2020 went */
+	struct dir dir;
+	const char *file;
+	assert_int_equal(dir_init(&dir, scratch_dir, &err), 0);
+	while (dir_next(&dir, &file) == 0) {
+		struct stat st;
+		assert_int_equal(stat(scratch(file), &st), 0);
+		full += st.st_size > EVENTS_MOST / 2;
+		left++;
+	}
+	dir_done(&dir);
+	assert_int_equal(full, 3);
+	assert_int_equal(left, 1 + EVENTS_KEPT + 4); /* LOG, these, and what has other names */
+	assert_true(has_text(scratch("LOG.991231"), "x"));
+	assert_false(has_text(scratch("LOG.200102.10"), "x"));
+}
+
 static void it_goes_on_after_a_restart_and_a_cut_line(void **state)
 {
 	(void)state;
@@ -253,6 +292,7 @@ int main(void)
 		TEST(types_are_switched_by_name),
 		TEST(a_closed_log_is_not_written),
 		TEST(rotated_files_take_no_others_place),
+		TEST(a_full_file_is_put_aside_and_few_are_kept),
 		TEST(it_goes_on_after_a_restart_and_a_cut_line),
 		TEST(a_full_disk_stops_nobody_and_leaves_whole_lines),
 		TEST(threads_write_whole_lines),

@@ -52,6 +52,11 @@ int64_t clock_cpu_us(void)
 	return clock_us(CLOCK_PROCESS_CPUTIME_ID);
 }
 
+int64_t clock_thread_us(void)
+{
+	return clock_us(CLOCK_THREAD_CPUTIME_ID);
+}
+
 static int days_in_month(int64_t year, int month)
 {
 	static const char days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};

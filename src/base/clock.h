@@ -15,9 +15,10 @@
 #define CLOCK_MOST_US (INT64_C(4102444800) * US_PER_S)
 int64_t clock_sane_us(int64_t wall_us);
 
-int64_t clock_wall_us(void); /* since 1970, may jump */
-int64_t clock_mono_us(void); /* since some start, never goes back */
-int64_t clock_cpu_us(void);  /* CPU time of this process, all threads */
+int64_t clock_wall_us(void);   /* since 1970, may jump */
+int64_t clock_mono_us(void);   /* since some start, never goes back */
+int64_t clock_cpu_us(void);    /* CPU time of this process, all threads */
+int64_t clock_thread_us(void); /* CPU time of the thread that asks */
 
 /* "2026-11-15T09:03:55.123456Z"; the fraction in `digits` places (0 to 6), cut off, not rounded. */
 void time_print(struct buf *b, int64_t wall_us, int digits);

@@ -57,6 +57,12 @@ void docstore_close(struct docstore **ds);
 int docstore_get(struct docstore *ds, uint64_t oid, struct arena *arena, struct soif *ret,
 		 struct err *err);
 
+/* The same of a document whose text has at most so many bytes. DOCSTORE_LARGER: it has more, and
+ * few more than these were read. */
+enum { DOCSTORE_LARGER = 2 };
+int docstore_get_most(struct docstore *ds, uint64_t oid, size_t most, struct arena *arena,
+		      struct soif *ret, struct err *err);
+
 /* The same as a query_text_fn of query.h: ctx is the store. */
 int docstore_text(void *ctx, uint64_t oid, struct arena *arena, struct soif *ret, struct err *err);
 

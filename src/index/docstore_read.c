@@ -517,13 +517,21 @@ int docstore_read_part(struct docstore *ds, uint64_t oid, struct docstore_part *
 int docstore_get(struct docstore *ds, uint64_t oid, struct arena *arena, struct soif *ret,
 		 struct err *err)
 {
-	struct docstore_part all = {.most = SIZE_MAX};
+	return docstore_get_most(ds, oid, SIZE_MAX - 1, arena, ret, err);
+}
+
+int docstore_get_most(struct docstore *ds, uint64_t oid, size_t most, struct arena *arena,
+		      struct soif *ret, struct err *err)
+{
+	struct docstore_part all = {.most = most + 1};
 	struct str text = {0};
 	struct soif obj;
 	struct err why;
 	int rc = docstore_read_part(ds, oid, &all, arena, &text, err);
 	if (rc != 0)
 		return rc;
+	if (text.n > most)
+		return DOCSTORE_LARGER;
 	struct soif_parser p = soif_parser_of(text);
 	if (soif_next(&p, arena, &obj, &why) != 0 || obj.truncated)
 		return err_set(err, ERR_DAMAGED, "%s: document %" PRIu64 " cannot be read as SOIF",

@@ -17,6 +17,7 @@ struct bulk_answer {
 	struct port_bulk_options o;
 	struct bulk *bulk;
 	bool is_long;
+	int64_t moment_us; /* of the clock, as of a reply */
 	bool failed, cut;
 };
 
@@ -24,6 +25,7 @@ void *port_bulk_new(const struct port_bulk_options *options)
 {
 	struct bulk_answer *a = mem_alloc(sizeof *a);
 	a->o = *options;
+	a->moment_us = options->moment_us;
 	return a;
 }
 
@@ -64,21 +66,25 @@ static int open_found(struct bulk_answer *a, struct search_hits *hits, struct ar
 			 err);
 }
 
-/* 1: it has to be begun again, among those that take long. */
+/* 1: it has to be begun again, perhaps among those that take long. */
 static int open_by_query(struct bulk_answer *a, struct err *err)
 {
 	CLEANUP(arena_free) struct arena arena = ARENA_INIT(HITS_MOST);
 	CLEANUP(search_end) struct search_hits *hits = NULL;
 	const struct request *q = a->o.request;
+	int64_t start_us = clock_thread_us();
 	struct search_ask ask = reply_question(q);
 	ask.order = QUERY_ANYHOW;
-	ask.budget_us = a->is_long ? a->o.lifetime_us : a->o.moment_us;
+	ask.budget_us = a->is_long ? a->o.lifetime_us : a->moment_us;
 	ask.cancel = a->o.cancel;
 	if (search_begin(a->o.search, &ask, &arena, &hits, err) < 0)
 		return -1;
 	if (search_said(hits)->cut) {
-		if (!a->is_long)
+		if (!a->is_long) {
+			a->is_long = reply_moment_was_had(&a->moment_us, a->o.moment_us,
+							  clock_thread_us() - start_us);
 			return 1;
+		}
 		a->cut = true;
 		return err_set(err, ERR_PARTLY, "the lifetime of the query was over");
 	}
@@ -105,8 +111,6 @@ static int bulk_answer_make(void *ctx, size_t n, struct buf *out, struct err *er
 	struct bulk_answer *a = ctx;
 	if (!a->bulk) {
 		int rc = open_bulk(a, err);
-		if (rc > 0)
-			a->is_long = true;
 		if (rc != 0 || !is_of_all(a->o.request)) /* the rest is for another pool */
 			return rc < 0 ? -1 : 0;
 	}

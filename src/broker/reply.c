@@ -10,10 +10,12 @@
 #include <inttypes.h>
 
 enum {
-	VALUE_HELD = 16 << 10, /* bytes of a value that is held with its object */
-	ROW_MOST = 4 << 20,    /* of an object: all attributes, descriptions and lines, so held */
-	HITS_MOST = 1 << 30,   /* bytes of what was found: REQUEST_RESULTS_MOST with long URLs */
+	VALUE_HELD = 16 << 10,  /* bytes of a value that is held with its object */
+	ROW_MOST = 4 << 20,     /* of an object: all attributes, descriptions and lines, so held */
+	HITS_MOST = 1 << 30,    /* bytes of what was found: REQUEST_RESULTS_MOST with long URLs */
+	QUICK_MOST = 256 << 10, /* of a document that is read in a moment */
 };
+#define MOMENT_MOST_US (2 * US_PER_S) /* of the clock */
 _Static_assert((int)ROW_MOST > REQUEST_ATTRIBUTES * ((int)VALUE_HELD + 1000), "an object fits");
 
 /* Where in the text of an object a large value comes. */
@@ -28,11 +30,14 @@ struct reply {
 	struct arena arena; /* of what was found */
 	struct search_hits *hits;
 	bool is_long, told_all, late;
-	int64_t used_us; /* by all calls */
-	int64_t left_us; /* for telling objects */
+	int64_t moment_us; /* of the clock, for what is not long */
+	int64_t began_us;  /* CPU time when the current call began */
+	int64_t used_us;   /* CPU time of all calls before */
+	int64_t left_us;   /* for telling objects */
 	uint64_t objects;
 
 	/* The object that is being told. */
+	const struct hit *hit; /* NULL, or whose text is still to be made */
 	struct arena scratch;
 	struct buf row;
 	size_t row_at; /* bytes of it that were told */
@@ -51,6 +56,7 @@ struct reply *reply_new(const struct reply_options *options)
 			    .arena = ARENA_INIT(HITS_MOST),
 			    .scratch = ARENA_INIT(4 * (size_t)DOCSTORE_DOC_MOST),
 			    .row = BUF_INIT(ROW_MOST),
+			    .moment_us = options->moment_us,
 			    .is_long = options->moment_us == 0};
 	return r;
 }
@@ -101,6 +107,19 @@ size_t reply_memory(const struct reply *r)
 static bool is_cancelled(const struct reply *r)
 {
 	return r->o.cancel && atomic_load_explicit(r->o.cancel, memory_order_relaxed);
+}
+
+static int64_t call_used_us(const struct reply *r)
+{
+	return (r->o.cpu_us ? r->o.cpu_us() : clock_thread_us()) - r->began_us;
+}
+
+bool reply_moment_was_had(int64_t *wall_us, int64_t moment_us, int64_t used_us)
+{
+	if (used_us >= moment_us || *wall_us >= MOMENT_MOST_US)
+		return true;
+	*wall_us = MIN(2 * *wall_us, MOMENT_MOST_US);
+	return false;
 }
 
 /* Lines */
@@ -164,7 +183,7 @@ static int put_description(struct reply *r, const struct hit *hit, const struct 
 	struct soif own = {0};
 	int rc = doc ? 1 : search_hit_object(r->hits, hit, &r->scratch, &object, err);
 	if (rc > 0 && !doc) { /* it has another text since */
-		rc = search_hit_document(r->hits, hit, &r->scratch, &own, err);
+		rc = search_hit_document(r->hits, hit, SEARCH_ANY_SIZE, &r->scratch, &own, err);
 		doc = &own;
 	}
 	if (rc < 0)
@@ -201,6 +220,7 @@ static void put_attributes(struct reply *r, const struct hit *hit, const struct 
 	}
 }
 
+/* 1: a moment is not enough for it. */
 static int put_lines(struct reply *r, const struct soif *doc, int64_t until_us, struct err *err)
 {
 	struct marker *marker;
@@ -209,6 +229,11 @@ static int put_lines(struct reply *r, const struct soif *doc, int64_t until_us, 
 	if (search_marker(r->hits, until_us, &marker, err) < 0)
 		return -1;
 	lines_find(marker, doc, &r->scratch, &line, &n);
+	if (!r->is_long && marker_was_late(marker)) {
+		search_marker_forget(r->hits);
+		r->is_long = reply_moment_was_had(&r->moment_us, r->o.moment_us, call_used_us(r));
+		return 1;
+	}
 	for (size_t i = 0; i < n; i++) {
 		buf_add_text(&r->row, "122 - Matched line: ");
 		reply_put_line(&r->row, line[i].attribute);
@@ -221,20 +246,27 @@ static int put_lines(struct reply *r, const struct soif *doc, int64_t until_us, 
 }
 
 /* What stands between its first lines and its last. Negative: something of it cannot be read; what
- * can be is there. */
+ * can be is there. 1: it has to be made again, later. */
 static int put_inside(struct reply *r, const struct hit *hit, int64_t until_us, struct err *err)
 {
 	const struct request *q = r->o.request;
 	struct soif doc = {0};
 	bool whole = q->attributes || !q->opaque;
-	int rc = whole ? search_hit_document(r->hits, hit, &r->scratch, &doc, err) : 1;
+	size_t most = r->is_long ? SEARCH_ANY_SIZE : QUICK_MOST;
+	int rc = whole ? search_hit_document(r->hits, hit, most, &r->scratch, &doc, err) : 1;
 	bool bad = rc < 0;
+	if (rc == SEARCH_LARGER) {
+		r->is_long = true;
+		return 1;
+	}
 	if (q->desc && put_description(r, hit, rc == 0 ? &doc : NULL, err) < 0)
 		bad = true;
 	put_attributes(r, hit, &doc);
-	if (rc == 0 && !q->opaque && put_lines(r, &doc, until_us, err) < 0)
-		bad = true;
-	return bad ? -1 : 0;
+	if (rc == 0 && !q->opaque)
+		rc = put_lines(r, &doc, until_us, err);
+	else
+		rc = 0;
+	return bad && rc == 0 ? -1 : rc;
 }
 
 /* After the object, and without a path of this machine, which is not the client's. */
@@ -245,10 +277,11 @@ static void put_unreadable(struct reply *r, const struct hit *hit, const struct 
 	buf_printf(&r->row, "103 - ERROR: object %" PRIu64 " cannot be read\n", hit->oid);
 }
 
-/* The text of an object. What is missing of one that cannot be read is said, and the others go
- * on. */
-static void make_row(struct reply *r, const struct hit *hit, int64_t until_us)
+/* The text of the next object. What is missing of one that cannot be read is said, and the others
+ * go on. false: there is none of it, and the next call tries again. */
+static bool make_row(struct reply *r, int64_t until_us)
 {
+	const struct hit *hit = r->hit;
 	struct err err;
 	buf_clear(&r->row);
 	arena_clear(&r->scratch);
@@ -258,12 +291,19 @@ static void make_row(struct reply *r, const struct hit *hit, int64_t until_us)
 	buf_add_text(&r->row, "120 - ");
 	reply_put_line(&r->row, hit->key);
 	buf_printf(&r->row, "\n125 - %s/object/%" PRIu64 "\n", r->o.url, hit->oid);
-	bool bad = put_inside(r, hit, until_us, &err) < 0;
+	int rc = put_inside(r, hit, until_us, &err);
+	if (rc > 0) {
+		buf_clear(&r->row);
+		r->larges = 0;
+		return false;
+	}
 	buf_add_text(&r->row, "130 - object end\n");
-	if (bad)
+	if (rc < 0)
 		put_unreadable(r, hit, &err);
 	ENSURE(!r->row.over);
+	r->hit = NULL;
 	r->objects++;
+	return true;
 }
 
 /* The next bytes of a large value. If it is there no more, blanks take its place, since the client
@@ -340,19 +380,19 @@ struct search_ask reply_question(const struct request *q)
 	};
 }
 
-/* 1: it has to be begun again, among those that take long. */
+/* 1: it has to be begun again, perhaps among those that take long. */
 static int reply_run(struct reply *r, struct buf *out, struct err *err)
 {
 	int64_t start_us = clock_mono_us();
 	struct search_ask ask = reply_question(r->o.request);
-	ask.budget_us = r->is_long ? r->o.lifetime_us - telling_us(r) : r->o.moment_us;
+	ask.budget_us = r->is_long ? r->o.lifetime_us - telling_us(r) : r->moment_us;
 	ask.cancel = r->o.cancel;
 	if (search_begin(r->o.search, &ask, &r->arena, &r->hits, err) < 0)
 		return -1;
 	bool cut = search_said(r->hits)->cut;
 	if (cut && !r->is_long) {
 		reply_forget(r);
-		r->is_long = true;
+		r->is_long = reply_moment_was_had(&r->moment_us, r->o.moment_us, call_used_us(r));
 		return 1;
 	}
 	r->left_us = MAX(r->o.lifetime_us - (clock_mono_us() - start_us), telling_us(r));
@@ -366,13 +406,16 @@ static int reply_run(struct reply *r, struct buf *out, struct err *err)
 static void tell_rows(struct reply *r, size_t n, struct buf *out)
 {
 	int64_t start_us = clock_mono_us(), until_us = start_us + r->left_us, now_us = start_us;
+	int64_t lines_us = r->is_long ? until_us : MIN(until_us, start_us + r->moment_us);
 	while (!r->told_all && !is_cancelled(r) && tell_row(r, n, out) && out->n < n) {
-		const struct hit *hit = now_us < until_us ? search_next(r->hits) : NULL;
-		r->late = r->late || now_us >= until_us;
-		if (hit)
-			make_row(r, hit, until_us);
-		else
+		bool late = now_us >= until_us;
+		r->late = r->late || late;
+		if (!late && !r->hit)
+			r->hit = search_next(r->hits);
+		if (late || !r->hit)
 			put_end(r, out);
+		else if (!make_row(r, lines_us))
+			break;
 		now_us = clock_mono_us();
 		if (now_us - start_us >= r->o.slice_us)
 			break;
@@ -382,15 +425,17 @@ static void tell_rows(struct reply *r, size_t n, struct buf *out)
 
 int reply_make(struct reply *r, size_t n, struct buf *out, struct err *err)
 {
-	int64_t start_us = clock_mono_us();
 	if (is_cancelled(r) || r->told_all)
 		return 1;
+	r->began_us = 0;
+	r->began_us = call_used_us(r);
 	int rc = r->hits ? 0 : reply_run(r, out, err);
 	if (rc != 0)
 		return rc < 0 ? -1 : 0;
 	tell_rows(r, n, out);
 	search_rest(r->hits);
-	r->used_us += clock_mono_us() - start_us;
+	arena_free(&r->scratch); /* a document, until the client has read: all of them at once */
+	r->used_us += call_used_us(r);
 	r->is_long = r->is_long || r->used_us > r->o.moment_us;
 	return r->told_all;
 }

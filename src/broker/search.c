@@ -149,7 +149,7 @@ static int show_row(struct search_hits *h, const struct search_ask *ask, struct 
 {
 	struct soif doc = {0};
 	arena_clear(scratch);
-	int rc = search_hit_document(h, hit, scratch, &doc, err);
+	int rc = search_hit_document(h, hit, SEARCH_ANY_SIZE, scratch, &doc, err);
 	if (rc < 0)
 		return -1;
 	*row = (struct search_row){
@@ -352,10 +352,12 @@ const struct hit *search_next(struct search_hits *h)
 	return h->next < h->hits.n ? &h->hits.hit[h->next++] : NULL;
 }
 
-int search_hit_document(struct search_hits *h, const struct hit *hit, struct arena *arena,
-			struct soif *ret, struct err *err)
+int search_hit_document(struct search_hits *h, const struct hit *hit, size_t most,
+			struct arena *arena, struct soif *ret, struct err *err)
 {
-	return docstore_get(h->search->docs, hit->oid, arena, ret, err);
+	_Static_assert((int)SEARCH_LARGER == (int)DOCSTORE_LARGER, "the same");
+	_Static_assert((int)SEARCH_ANY_SIZE >= (int)DOCSTORE_DOC_MOST, "any document");
+	return docstore_get_most(h->search->docs, hit->oid, most, arena, ret, err);
 }
 
 int search_marker(struct search_hits *h, int64_t until_us, struct marker **ret, struct err *err)
@@ -369,6 +371,11 @@ int search_marker(struct search_hits *h, int64_t until_us, struct marker **ret, 
 	marker_until(h->marker, until_us);
 	*ret = h->marker;
 	return 0;
+}
+
+void search_marker_forget(struct search_hits *h)
+{
+	marker_free(&h->marker);
 }
 
 /* The rows of the hits. What is left of the budget is for the marks. */

@@ -77,11 +77,15 @@ const struct search_answer *search_said(const struct search_hits *h);
 size_t search_count(const struct search_hits *h); /* of those that can be told */
 /* The next; NULL: there are no more. */
 const struct hit *search_next(struct search_hits *h);
-/* Its document as it was stored, in the arena. 1: it went away since. */
-int search_hit_document(struct search_hits *h, const struct hit *hit, struct arena *arena,
-			struct soif *ret, struct err *err);
+/* Its document as it was stored, in the arena. 1: it went away since. SEARCH_LARGER: its text has
+ * more than so many bytes. */
+enum { SEARCH_ANY_SIZE = 1 << 30, SEARCH_LARGER = 2 };
+int search_hit_document(struct search_hits *h, const struct hit *hit, size_t most,
+			struct arena *arena, struct soif *ret, struct err *err);
 /* What finds the query in a text. It is made once, and finds nothing after until_us (0: never). */
 int search_marker(struct search_hits *h, int64_t until_us, struct marker **ret, struct err *err);
+/* One that was late may lack some of the query: the next is made anew. */
+void search_marker_forget(struct search_hits *h);
 /* The registry's record of its document, which costs less than the document. 1: there is none any
  * more. */
 int search_hit_object(struct search_hits *h, const struct hit *hit, struct arena *arena,

@@ -73,7 +73,7 @@ static const struct value_spec specs[] = {
 	{"home", VALUE_TEXT_AT(struct broker_conf, home),
 	 .help = "the address of the broker's home page, which ends each answer; empty: query.html of "
 		 "the role web"},
-	{"query_threads", VALUE_INT_AT(struct broker_conf, threads), "16", 1, 256,
+	{"query_threads", VALUE_INT_AT(struct broker_conf, threads), "32", 1, 256,
 	 .help = "queries that run at a time of those that take longer than a moment; one address has at "
 		 "most half of them"},
 	{"query_queue", VALUE_INT_AT(struct broker_conf, queue), "64", 1, 100000,

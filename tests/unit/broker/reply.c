@@ -10,6 +10,7 @@ enum { LARGE = 200000 };
 static struct search *search;
 static struct request request;
 static atomic_bool cancel;
+static int64_t (*cpu_us)(void); /* of the next reply */
 
 /* Adds an attribute to an object of the list. */
 static void put(const char *url, const char *title, const char *text, const char *description,
@@ -36,6 +37,7 @@ static struct reply *begin_reply(const char *line, int64_t moment_us, int64_t li
 						 .moment_us = moment_us,
 						 .lifetime_us = lifetime_us,
 						 .slice_us = 60 * US_PER_S,
+						 .cpu_us = cpu_us,
 						 .cancel = &cancel});
 }
 
@@ -279,6 +281,78 @@ static void a_moment_that_is_not_enough_makes_it_long(void **state)
 	buf_free(&out);
 }
 
+static int64_t no_cpu_us(void)
+{
+	return 1000; /* the clock of a thread that never runs */
+}
+
+static void a_light_query_on_a_busy_machine_is_not_long(void **state)
+{
+	int64_t wall_us = 10000;
+	int tries = 0;
+	(void)state;
+	assert_true(reply_moment_was_had(&wall_us, 10000, 10000));
+	while (!reply_moment_was_had(&wall_us, 10000, 9999))
+		tries++;
+	assert_int_equal(tries, 8); /* 10 ms doubled until there are two seconds */
+	assert_int_equal(wall_us, 2 * US_PER_S);
+	struct buf out = BUF_INIT(1 << 20);
+	cpu_us = no_cpu_us;
+	struct reply *r = begin_reply("#opaque #END /[a-z]+ple[.]/", 1, 60 * US_PER_S);
+	cpu_us = NULL;
+	for (tries = 0; reply_make(r, 1000, &out, &err) == 0; tries++)
+		assert_true(!reply_is_long(r) && out.n == 0);
+	assert_true(tries > 0 && !reply_is_long(r) && !reply_was_cut(r));
+	assert_int_equal(reply_objects(r), 1);
+	reply_free(&r);
+	buf_free(&out);
+}
+
+static void a_large_document_is_for_those_that_take_long(void **state)
+{
+	static const char *const lines[] = {"#opaque #attribute title #END walnut", "#END walnut"};
+	size_t n = 300000;
+	char *p = arena_alloc(&arena, n);
+	(void)state;
+	memset(p, 'y', n);
+	put("http://a/3", "walnut", "a walnut", "", (struct str){p, n});
+	collect();
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+		struct buf out = BUF_INIT(1 << 20);
+		struct reply *r = begin_reply(lines[i], 20 * US_PER_S, 60 * US_PER_S);
+		assert_int_equal(reply_make(r, 1 << 20, &out, &err), 0);
+		assert_true(reply_is_long(r) && reply_is_between(r));
+		assert_str(buf_str(&out), "101 - 1 object matches\n");
+		assert_int_equal(reply_make(r, 1 << 20, &out, &err), 1);
+		assert_int_equal(reply_objects(r), 1);
+		assert_true(str_eq(buf_str(&out), answer(lines[i], SIZE_MAX)));
+		reply_free(&r);
+		/* what has a small document is told at once */
+		buf_clear(&out);
+		r = begin_reply("#END Apple", 20 * US_PER_S, 60 * US_PER_S);
+		assert_int_equal(reply_make(r, 1 << 20, &out, &err), 1);
+		assert_false(reply_is_long(r));
+		reply_free(&r);
+		buf_free(&out);
+	}
+}
+
+static void lines_that_take_longer_than_a_moment_are_found_later(void **state)
+{
+	(void)state;
+	struct buf out = BUF_INIT(1 << 20);
+	/* words are found without a look at the clock, lines are not */
+	struct reply *r = begin_reply("#index matchword #END apple", 1, 60 * US_PER_S);
+	int rc = 0;
+	while (rc == 0)
+		rc = reply_make(r, 1 << 20, &out, &err);
+	assert_int_equal(rc, 1);
+	assert_true(reply_is_long(r) && !reply_was_cut(r));
+	assert_true(str_eq(buf_str(&out), answer("#index matchword #END apple", SIZE_MAX)));
+	reply_free(&r);
+	buf_free(&out);
+}
+
 static void when_the_time_is_over_it_says_so(void **state)
 {
 	(void)state;
@@ -321,6 +395,9 @@ int main(void)
 		WITH_OBJECTS(a_value_that_goes_away_keeps_its_size_and_is_told),
 		WITH_OBJECTS(what_cannot_be_read_is_a_failure_before_the_first_byte),
 		WITH_OBJECTS(a_moment_that_is_not_enough_makes_it_long),
+		WITH_OBJECTS(a_light_query_on_a_busy_machine_is_not_long),
+		WITH_OBJECTS(a_large_document_is_for_those_that_take_long),
+		WITH_OBJECTS(lines_that_take_longer_than_a_moment_are_found_later),
 		WITH_OBJECTS(when_the_time_is_over_it_says_so),
 		cmocka_unit_test(nothing_in_a_text_ends_a_line),
 	};

@@ -3,6 +3,9 @@
 #include "base/thread.h"
 #include "broker/port_inner.h"
 
+/* A transfer has a snapshot of the stores and, where texts went away, one of what is there now; a
+ * thread that makes answers has a reader of the registry. */
+enum { TRANSFER_FDS = 6, THREAD_FDS = 3 };
 enum { ADMIN_QUEUE = 64, ADMIN_SHARE = 8, BULK_QUEUE = 64, NICE = 10 };
 /* Waiting in the quick pool costs little, and all clients of a page have one address. */
 enum { QUICK_QUEUE = 4096 };
@@ -100,7 +103,9 @@ int port_start(struct port **ret, const struct port_options *options, int fd, st
 			  : arena_printf(&p->arena, "%s/query.html", options->url);
 	list_init(&p->asks);
 	port_set_lifetime(p, options->lifetime_us);
-	raise_descriptors(options->limits.max_connections);
+	raise_descriptors(
+		options->limits.max_connections + PORT_TRANSFERS * TRANSFER_FDS +
+		THREAD_FDS * ((int64_t)options->threads + PORT_QUICK_THREADS + PORT_BULK_THREADS));
 	int rc = loop_new(&p->loop, NULL, err);
 	if (rc == 0) {
 		p->server = server_new(p->loop, &protocol, &p->o.limits, NULL, p);

@@ -16,6 +16,7 @@
 enum { PORT_QUICK_US = 10000, PORT_PIECE = 256 << 10 /* bytes of an answer at a time */ };
 enum { PORT_PING_US = 3000000, PORT_LIFETIME_LEAST_S = 10 };
 enum { PORT_QUICK_THREADS = 4, PORT_BULK_THREADS = 2 };
+enum { PORT_TRANSFERS = 64 }; /* at a time, half of them for one address */
 
 /* Where a piece of an answer is made. */
 enum port_pool {

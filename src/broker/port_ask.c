@@ -10,7 +10,8 @@
 
 enum { SEND_PART = 64 << 10 }; /* bytes that are handed to a connection at a time */
 enum { PIECE_MOST = 64 << 20 };
-enum { QUERY_NOTED = 256 }; /* bytes of a query in the event log */
+enum { QUERY_NOTED = 256 };    /* bytes of a query in the event log */
+enum { HOLDS_FEW = 64 << 10 }; /* bytes of an answer that finds room in any case */
 
 /* What became of a request. */
 enum ask_result { ASK_DONE, ASK_CUT, ASK_REFUSED, ASK_FAILED, ASK_CANCELLED };
@@ -237,28 +238,26 @@ static void ask_send(struct port_ask *ask)
 		ask_post(ask, false);
 }
 
-/* What an address has of the memory of all answers. */
-static uint64_t client_memory(const struct port *p, uint64_t client)
-{
-	uint64_t sum = 0;
-	LIST_EACH (const struct port_ask, ask, &p->asks, link)
-		sum += ask->client == client ? ask->memory : 0;
-	return sum;
-}
-
-/* What all answers together hold is bounded, and one address has at most half: one more is refused
- * before its first byte. */
+/* What all answers together hold is bounded; one address has at most half of it, and so have all
+ * transfers: one more is refused before its first byte. Those that hold few bytes are not, since
+ * connections are bounded too: whatever the others hold, light queries are answered. */
 static bool memory_fits(struct port_ask *ask)
 {
 	struct port *p = ask->port;
-	uint64_t limit = p->o.limits.memory;
-	size_t now = ask->ops->memory ? ask->ops->memory(ask->ctx) : 0;
+	uint64_t limit = p->o.limits.memory, transfers = 0, own = 0;
+	size_t now = ask->ops->memory ? ask->ops->memory(ask->ctx) + ask->piece.cap : 0;
 	bool others = p->memory > ask->memory;
 	p->memory += now - ask->memory;
 	ask->memory = now;
-	if (ask->bytes || !others || p->memory <= limit / 2)
+	if (ask->bytes || !others || now <= HOLDS_FEW || p->memory <= limit / 2)
 		return true;
-	return p->memory <= limit && client_memory(p, ask->client) <= limit / 2;
+	LIST_EACH (const struct port_ask, a, &p->asks, link) {
+		transfers += a->request.kind == REQUEST_BULK ? a->memory : 0;
+		own += a->client == ask->client ? a->memory : 0;
+	}
+	if (ask->request.kind == REQUEST_BULK && transfers > limit / 2)
+		return false;
+	return p->memory <= limit && own <= limit / 2;
 }
 
 /* To the next piece, which may be for another pool. Where nothing was told yet it needs a place
@@ -392,6 +391,18 @@ static void begin_user(struct port_ask *ask)
 	ask_post(ask, true);
 }
 
+/* Each transfer has the stores open for itself, so their number is bounded. */
+static bool transfer_fits(const struct port_ask *ask)
+{
+	size_t all = 0, own = 0;
+	LIST_EACH (const struct port_ask, a, &ask->port->asks, link)
+		if (a->request.kind == REQUEST_BULK) {
+			all++;
+			own += a->client == ask->client;
+		}
+	return all <= PORT_TRANSFERS && own <= PORT_TRANSFERS / 2;
+}
+
 static void begin_bulk(struct port_ask *ask)
 {
 	struct port *p = ask->port;
@@ -408,7 +419,10 @@ static void begin_bulk(struct port_ask *ask)
 	event_write(p->o.events, BULK, ask->peer, KV_UINT("since", ask->request.since_s),
 		    KV_STR("query", query_of(&ask->request)));
 	ask->noted = true;
-	ask_post(ask, true);
+	if (transfer_fits(ask))
+		ask_post(ask, true);
+	else
+		ask_refuse(ask, PORT_FULL, "too many transfers are under way, try later");
 }
 
 /* All of it at once, perhaps after a while. */

@@ -10,7 +10,7 @@
 
 enum {
 	HITS_MOST = 1 << 30,  /* bytes of what a query found, for a moment */
-	BULK_HOLDS = 4 << 20, /* bytes of a transfer, about */
+	BULK_HOLDS = 1 << 20, /* bytes of a transfer without its piece, about */
 };
 
 struct bulk_answer {

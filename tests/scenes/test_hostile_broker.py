@@ -11,7 +11,7 @@ import time
 import pytest
 
 from garner import left_running, wait_for
-from port import HEAVY, PASSWORD, Answer, Broker, hang_up, kill_while_answering, large_objects, rest_of
+from port import HEAVY, LARGE, PASSWORD, Answer, Broker, hang_up, kill_while_answering, large_objects, rest_of
 from web import drip
 
 PLAIN = not os.environ.get("GARNER_BUILD")  # sanitizers keep freed memory for a while
@@ -172,6 +172,68 @@ def test_clients_that_never_read_hold_up_nobody(garner, long_run):
             hang_up(s)
         everyone_left(broker)
     fine(broker)
+
+
+def deaf_transfer(broker, source):
+    """A client that looks at the first line of its transfer, and takes nothing more."""
+    s = broker.connect(source, small=True)
+    s.sendall(b"#BULK #since 0 #END #allb\n")
+    said = b""
+    while said.count(b"\n") < 2:
+        said += s.recv(1)
+    return s, said.split(b"\n")[1]
+
+
+def test_transfers_are_few_and_leave_room_for_queries(garner):
+    """Two addresses take all places of transfers, and neither of them more than half; queries have theirs."""
+    broker = with_large(garner)
+    deaf = [deaf_transfer(broker, f"127.0.5.{i // 33 + 1}") for i in range(66)]
+    said = [line for _, line in deaf]
+    assert [i for i, line in enumerate(said) if not line.startswith(b"000 - ")] == [32, 65], said
+    assert said[32] == b"400 - too many transfers are under way, try later"
+    assert deaf_transfer(broker, "127.0.6.1")[1] == said[32]
+    fine(broker, "127.0.5.1")
+    fine(broker, "127.0.6.1")
+    for s, _ in deaf:
+        hang_up(s)
+    everyone_left(broker)
+    assert deaf_transfer(broker, "127.0.5.1")[1].startswith(b"000 - ")
+
+
+def test_transfers_have_half_of_the_memory(garner):
+    broker = with_large(garner, more="memory = 16M\n")
+    deaf = [deaf_transfer(broker, f"127.0.5.{i + 1}") for i in range(16)]
+    said = [line for _, line in deaf]
+    assert said[0].startswith(b"000 - ") and said[-1] == b"400 - answers under way hold too much, try later", said
+    fine(broker, "127.0.6.1")
+    many = broker.answer("#USER #opaque #index maxresult 100000 #END #allb", "127.0.6.1")  # of 16 KiB and more
+    assert many.whole and len(many.objects) == 61, many
+    for s, _ in deaf:
+        hang_up(s)
+
+
+def test_readers_of_large_documents_hold_little(garner):
+    """Who asks for large texts and takes none of them holds a piece, not the document."""
+    large = {f"http://large.test/{i}": {"Title": f"walnut {i}", "Full-Text": f"{i}\n{LARGE * 40}"} for i in range(2)}
+    broker = Broker(garner, {**large, "http://small.test/": {"Full-Text": "almond"}})
+    fine(broker)
+    before = broker.memory()
+    deaf = []
+    for i in range(40):
+        s = broker.connect(f"127.0.5.{i % 4 + 1}", small=True)
+        s.sendall(b"#USER #attribute full-text #END walnut\n")
+        deaf.append(s)
+    for s in deaf:
+        said = b""
+        while b"127 - " not in said:
+            said += s.recv(64)
+    fine(broker, "127.0.6.1")
+    if PLAIN:
+        # 40 documents are 220 MiB; what threads of the C library keep for themselves is no part of it
+        wait_for("them to hold little", lambda: broker.memory() - before < 110 * MIB)
+    for s in deaf:
+        hang_up(s)
+    everyone_left(broker)
 
 
 def test_a_slow_reader_gets_all_of_it(garner):

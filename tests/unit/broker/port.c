@@ -224,6 +224,18 @@ static void each_event_of_a_request_has_one_of_its_end(void **state)
 			 1);
 }
 
+static void an_event_has_the_beginning_of_a_long_query(void **state)
+{
+	char line[600], want[300];
+	(void)state;
+	snprintf(line, sizeof line, "#USER #END %0*d\n", 500, 0);
+	snprintf(want, sizeof want, "Query 127.0.0.1 query=%0*d | ", 256, 0);
+	struct buf all = client_rest(client_ask(line)), got = events_so_far();
+	assert_true(str_starts(buf_str(&got), str_of(want)));
+	buf_free(&got);
+	buf_free(&all);
+}
+
 static void an_administrator_is_answered_after_his_wait(void **state)
 {
 	(void)state;
@@ -351,6 +363,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		PORT_TEST(a_broker_that_has_nothing_answers),
 		PORT_TEST(each_event_of_a_request_has_one_of_its_end),
+		PORT_TEST(an_event_has_the_beginning_of_a_long_query),
 		PORT_TEST(an_administrator_is_answered_after_his_wait),
 		PORT_TEST(what_is_larger_than_the_queue_goes_out_in_parts),
 		PORT_TEST(those_who_find_no_place_are_told_at_once),

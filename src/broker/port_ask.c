@@ -297,9 +297,10 @@ static void ask_take(void *ctx)
 	if (ask->rc < 0)
 		ask_refuse(ask, ask->err.code == ERR_USAGE ? PORT_BAD : PORT_FAILED,
 			   ask_problem(ask));
-	else if (!memory_fits(ask))
+	else if (!memory_fits(ask)) {
+		ask->between = true; /* nothing was sent, and the piece is not going to be */
 		ask_refuse(ask, PORT_FULL, "answers under way hold too much, try later");
-	else if (ask->delay_us)
+	} else if (ask->delay_us)
 		loop_timer_in(ask->port->loop, &ask->delay, ask->delay_us);
 	else
 		ask_go_on(ask);

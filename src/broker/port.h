@@ -3,9 +3,10 @@
  * in pieces by pools, with turns by client address, and as fast as their client takes them. So no
  * query, however heavy, and no client, however slow, holds up another.
  *
- * Queries begin in the quick pool. One that is not done after PORT_QUICK_US is begun again among
- * the long ones, which give way to all others. Transfers have threads of their own, since they look
- * through the whole registry before there is something to tell; so has the administrator. */
+ * Queries begin in the quick pool. One that is not done after PORT_QUICK_US of CPU is begun again
+ * among the long ones, which give way to all others. Transfers have threads of their own, since
+ * they look through the whole registry before there is something to tell; so has the administrator.
+ */
 #pragma once
 #include "broker/events.h"
 #include "broker/request.h"

@@ -366,6 +366,9 @@ static void parts_are_those_of_the_whole(void **state)
 		assert_int_equal(docstore_read_part(ds, i + 1, &part, &arena, &got, &err), 0);
 		assert_int_equal(got.n, 0);
 		store_sync(ds);
+		assert_int_equal(docstore_get_most(ds, i + 1, text.n, &arena, &obj, &err), 0);
+		assert_int_equal(docstore_get_most(ds, i + 1, text.n - 1, &arena, &obj, &err),
+				 DOCSTORE_LARGER);
 		arena_clear(&arena);
 	}
 	arena_free(&arena);

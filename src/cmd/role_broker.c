@@ -19,6 +19,7 @@
 #include "web/serve.h"
 
 #include <limits.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,6 +28,7 @@
  * again: a server that is away for a while does not lose them. */
 enum { LIVES = 4 };
 enum { PROBLEMS_MOST = 1 << 20, URL_MOST = 8 << 10 };
+enum { KEPT_FREE = 1 << 20 }; /* bytes that the C library keeps of what a thread gave back */
 
 enum broker_start { START_COLLECT, START_NEW, START_NOCOL };
 static const char *const starts[] = {"collect", "new", "nocol", NULL};
@@ -484,11 +486,20 @@ static int make_folder(const struct role_env *env, struct err *err)
 	return dir_make(path, DIR_MODE, err);
 }
 
+/* Dozens of threads read documents of any size for queries. The C library learns from the first
+ * large one that is given back to keep such memory, and then does so for each thread. */
+static void keep_little_memory(void)
+{
+	(void)mallopt(M_MMAP_THRESHOLD, KEPT_FREE);
+	(void)mallopt(M_TRIM_THRESHOLD, KEPT_FREE);
+}
+
 static int run(struct role_env *env, struct err *err)
 {
 	const struct config *first = env->config;
 	struct config *mine = NULL; /* what was read last, if it is not the first */
 	struct broker_life life = {.env = env};
+	keep_little_memory();
 	if (make_folder(env, err) < 0 || control_new(&life.control, err) < 0)
 		return -1;
 	control_hook(life.control, &(struct control_hooks){.restart = read_again,

@@ -180,7 +180,9 @@ def deaf_transfer(broker, source):
     s.sendall(b"#BULK #since 0 #END #allb\n")
     said = b""
     while said.count(b"\n") < 2:
-        said += s.recv(1)
+        byte = s.recv(1)
+        assert byte, said
+        said += byte
     return s, said.split(b"\n")[1]
 
 
@@ -226,10 +228,12 @@ def test_readers_of_large_documents_hold_little(garner):
     for s in deaf:
         said = b""
         while b"127 - " not in said:
-            said += s.recv(64)
+            part = s.recv(64)
+            assert part, said
+            said += part
     fine(broker, "127.0.6.1")
     if PLAIN:
-        # 40 documents are 220 MiB; what threads of the C library keep for themselves is no part of it
+        # 40 documents are 220 MiB
         wait_for("them to hold little", lambda: broker.memory() - before < 110 * MIB)
     for s in deaf:
         hang_up(s)

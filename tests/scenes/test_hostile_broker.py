@@ -202,6 +202,17 @@ def test_transfers_are_few_and_leave_room_for_queries(garner):
     assert deaf_transfer(broker, "127.0.5.1")[1].startswith(b"000 - ")
 
 
+def test_descriptors_are_enough_for_connections_and_transfers(garner):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, hard))
+    try:
+        broker = small(garner, more="max_connections = 1000\n")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    now, _ = resource.prlimit(broker.pid(), resource.RLIMIT_NOFILE)
+    assert now == hard or now >= 1000 + 64 * 4 + 32 * 3
+
+
 def test_transfers_have_half_of_the_memory(garner):
     broker = with_large(garner, more="memory = 16M\n")
     deaf = [deaf_transfer(broker, f"127.0.5.{i + 1}") for i in range(16)]

@@ -243,7 +243,7 @@ class Garner:
 
     def start(self, *args, env=None):
         """Starts and leaves it running; the scene's end stops it."""
-        if self.program.name == "garner" and args[0] in ("up", "broker") and not self.broker_listens():
+        if self.program.name == "garner" and args[:1] in (("up",), ("broker",)) and not self.broker_listens():
             args = ("-s", "broker.listen=127.0.0.1:0", *args)  # scenes run side by side
         log = self.dir / f"log{len(self.processes) + 1}"
         process = Process(self.command(*args), {**self.env, **(env or {})}, self.dir, log)

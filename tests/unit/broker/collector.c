@@ -397,8 +397,8 @@ static void much_that_is_deleted_gives_its_space_back_in_idle_times(void **state
 	collect();
 	assert_nothing_is_due(); /* too little */
 	replace_much();
-	int64_t due_us = collector_due_us(collector) - clock_mono_us();
-	assert_in_range(due_us, 1, 20 * US_PER_S);
+	/* soon, or already on a slow machine */
+	assert_true(collector_due_us(collector) - clock_mono_us() <= 20 * US_PER_S);
 	uint64_t index = generation(), bytes = store_stats().text_bytes;
 	assert_int_equal(registered("tester", "http://a/1", &before), 0);
 	assert_int_equal(collector_compact(collector, 25, &err), 0);

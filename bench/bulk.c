@@ -6,66 +6,24 @@
 #include "bigfile.h"
 #include "broker/registry.h"
 #include "disk/tree.h"
+#include "made_words.h"
 
 #include <inttypes.h>
-#include <math.h>
 
 enum { COMMIT_EVERY = 10000, WORDS = 60000, TEXT = 900, PIECE = 256 << 10, REPEATS = 3 };
-
-static double reach[WORDS]; /* the sum of the frequencies of all words up to this one */
-static uint64_t random_state = 0x9e3779b97f4a7c15;
 
 struct job {
 	char data[1200];
 	uint64_t objects;
 	uint64_t bytes; /* of the last transfer */
 	struct buf text, piece;
+	struct made_words words;
 };
 
-static void must(int rc, const char *what, const struct err *err)
+static void must_work(int rc, const char *what, const struct err *err)
 {
 	if (rc != 0)
 		bigfile_die(what, err);
-}
-
-static double fraction(void)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return (double)(random_state >> 11) / (double)(UINT64_C(1) << 53);
-}
-
-static void words_begin(void)
-{
-	double sum = 0;
-	for (int i = 0; i < WORDS; i++)
-		reach[i] = sum += 1 / pow(i + 2.7, 1.05);
-}
-
-static uint32_t draw_word(void)
-{
-	double want = fraction() * reach[WORDS - 1];
-	uint32_t low = 0, high = WORDS - 1;
-	while (low < high) {
-		uint32_t mid = (low + high) / 2;
-		if (reach[mid] < want)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
-/* Frequent words are short. */
-static void put_word(struct buf *out)
-{
-	static const char first[] = "bdfghklmnprstvz", second[] = "aeiou";
-	for (uint32_t n = draw_word() + 1; n; n /= 75) {
-		buf_add_byte(out, first[n % 15]);
-		buf_add_byte(out, second[n / 15 % 5]);
-	}
-	buf_add_byte(out, ' ');
 }
 
 static void object_put(struct job *job, struct registry *r, struct docstore *docs, uint64_t i)
@@ -74,8 +32,10 @@ static void object_put(struct job *job, struct registry *r, struct docstore *doc
 	struct err err = {0};
 	uint32_t now_s = (uint32_t)(1700000000 + i / COMMIT_EVERY);
 	buf_clear(&job->text);
-	while (job->text.n < TEXT)
-		put_word(&job->text);
+	while (job->text.n < TEXT) {
+		made_word_put(&job->text, made_word(&job->words));
+		buf_add_byte(&job->text, ' ');
+	}
 	struct str text = buf_str(&job->text);
 	struct str md5 =
 		str_of(arena_printf(&arena, "%032" PRIx64, (i + 1) * UINT64_C(0x9e3779b97f4a7c15)));
@@ -112,8 +72,8 @@ static void object_put(struct job *job, struct registry *r, struct docstore *doc
 	struct soif obj = {.type = STR("FILE"), .url = o.url};
 	for (size_t k = 0; k < ARRAY_LEN(attr); k++)
 		soif_add(&obj, &arena, attr[k].name, attr[k].value);
-	must(docstore_put(docs, o.oid, &obj, &err), "docstore", &err);
-	must(registry_put(r, &o, (int64_t)now_s * US_PER_S, &err), "registry", &err);
+	must_work(docstore_put(docs, o.oid, &obj, &err), "docstore", &err);
+	must_work(registry_put(r, &o, (int64_t)now_s * US_PER_S, &err), "registry", &err);
 	arena_free(&arena);
 }
 
@@ -128,16 +88,16 @@ static void make_objects(struct job *job)
 	snprintf(path, sizeof path, "%s/broker", job->data);
 	if (mkdir(job->data, 0700) != 0 || mkdir(path, 0700) != 0)
 		bigfile_die(path, NULL);
-	must(registry_open(&r, path, &options, NULL, &err), "registry", &err);
+	must_work(registry_open(&r, path, &options, NULL, &err), "registry", &err);
 	snprintf(path, sizeof path, "%s/broker/docs", job->data);
-	must(docstore_open(&docs, path, NULL, NULL, &err), "docstore", &err);
+	must_work(docstore_open(&docs, path, NULL, NULL, &err), "docstore", &err);
 	(void)registry_point(r, "crawl");
 	for (uint64_t i = 0; i < job->objects; i++) {
 		object_put(job, r, docs, i);
 		if ((i + 1) % COMMIT_EVERY && i + 1 < job->objects)
 			continue;
-		must(docstore_sync(docs, &mark, &err), "docstore", &err);
-		must(registry_commit(r, &mark, &err), "registry", &err);
+		must_work(docstore_sync(docs, &mark, &err), "docstore", &err);
+		must_work(registry_commit(r, &mark, &err), "registry", &err);
 	}
 	registry_close(&r);
 	docstore_close(&docs);
@@ -149,7 +109,7 @@ static int transfer(void *ctx)
 	struct bulk *b = NULL;
 	struct err err = {0};
 	int rc;
-	must(bulk_open(&b, &(struct bulk_options){.data = job->data}, &err), "bulk", &err);
+	must_work(bulk_open(&b, &(struct bulk_options){.data = job->data}, &err), "bulk", &err);
 	job->bytes = 0;
 	do {
 		buf_clear(&job->piece);
@@ -172,7 +132,7 @@ int main(void)
 	job.objects = objects ? strtoull(objects, NULL, 10) : UINT64_C(1000000) * (uint64_t)b.scale;
 	snprintf(job.data, sizeof job.data, "%s/bulk-bench", bigfile_folder());
 	(void)tree_remove(job.data, &err);
-	words_begin();
+	job.words = made_words_of(WORDS);
 	make_objects(&job);
 	struct bench_time t = bench_measure(transfer, &job, REPEATS);
 	bench_row(&b, "bulk", "objects", (double)job.objects, t);

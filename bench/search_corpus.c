@@ -1,66 +1,21 @@
 /* search-corpus DATA QUERIES DOCUMENTS ASKED: an index of made-up documents in a data directory, by
  * the collector, and queries that find some of them. Words have the frequencies that words have
  * (Zipf), documents are of 100 hosts, 600 words at the median, some of 20,000. */
-#include "base/buf.h"
 #include "base/clock.h"
 #include "broker/collector.h"
+#include "made_words.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { WORDS = 200000, STOP = 30, HOSTS = 100, LONGEST = 20000 };
 
-static double reach[WORDS]; /* the sum of the frequencies of all words up to this one */
-static uint64_t random_state = 0x9e3779b97f4a7c15;
-
-static uint64_t draw(void)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state;
-}
-
-static double fraction(void)
-{
-	return (double)(draw() >> 11) / (double)(1ull << 53);
-}
-
-static void words_begin(void)
-{
-	double sum = 0;
-	for (int i = 0; i < WORDS; i++)
-		reach[i] = sum += 1 / pow(i + 2.7, 1.05);
-}
-
-static uint32_t draw_word(void)
-{
-	double want = fraction() * reach[WORDS - 1];
-	uint32_t low = 0, high = WORDS - 1;
-	while (low < high) {
-		uint32_t mid = (low + high) / 2;
-		if (reach[mid] < want)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
-/* Frequent words are short. */
-static void put_word(struct buf *out, uint32_t word)
-{
-	static const char first[] = "bdfghklmnprstvz", second[] = "aeiou";
-	for (uint32_t n = word + 1; n; n /= 75) {
-		buf_add_byte(out, first[n % 15]);
-		buf_add_byte(out, second[n / 15 % 5]);
-	}
-}
+static struct made_words words;
 
 static double gauss(void)
 {
-	return sqrt(-2 * log(fraction() + 1e-18)) * cos(6.283185307179586 * fraction());
+	return sqrt(-2 * log(made_fraction(&words) + 1e-18)) *
+	       cos(6.283185307179586 * made_fraction(&words));
 }
 
 struct made {
@@ -78,16 +33,16 @@ static void make(struct made *m)
 	buf_clear(&m->title);
 	buf_clear(&m->url);
 	for (size_t i = 0; i < m->words; i++) {
-		m->word[i] = draw_word();
-		put_word(&m->text, m->word[i]);
+		m->word[i] = made_word(&words);
+		made_word_put(&m->text, m->word[i]);
 		buf_add_text(&m->text, i % 90 == 89 ? ".\n" : i % 14 == 13 ? ". " : " ");
 		if (i < 5) {
-			put_word(&m->title, m->word[i]);
+			made_word_put(&m->title, m->word[i]);
 			buf_add_byte(&m->title, ' ');
 		}
 	}
-	buf_printf(&m->url, "http://host%d.example/%llu/page.html", (int)(draw() % HOSTS),
-		   (unsigned long long)m->next);
+	buf_printf(&m->url, "http://host%d.example/%llu/page.html",
+		   (int)(made_draw(&words) % HOSTS), (unsigned long long)m->next);
 }
 
 /* The store is the struct itself; there is one reader and it never comes back. */
@@ -144,7 +99,7 @@ static const struct source_ops made_ops = {"made",      made_open,    made_next,
 static uint32_t rare(const struct made *m)
 {
 	for (;;) {
-		uint32_t word = m->word[draw() % m->words];
+		uint32_t word = m->word[made_draw(&words) % m->words];
 		if (word >= STOP)
 			return word;
 	}
@@ -154,17 +109,17 @@ static uint32_t rare(const struct made *m)
 static void put_query(FILE *to, struct made *m)
 {
 	CLEANUP(buf_free) struct buf q = BUF_INIT(4096);
-	uint64_t kind = draw() % 10;
-	size_t at = draw() % (m->words - 1);
+	uint64_t kind = made_draw(&words) % 10;
+	size_t at = made_draw(&words) % (m->words - 1);
 	if (kind < 9)
 		for (uint64_t i = 0; i <= kind / 3; i++) {
-			put_word(&q, rare(m));
+			made_word_put(&q, rare(m));
 			buf_add_byte(&q, ' ');
 		}
 	else
 		for (size_t i = at; i < at + 2; i++) {
 			buf_add_text(&q, i == at ? "\"" : " ");
-			put_word(&q, m->word[i]);
+			made_word_put(&q, m->word[i]);
 		}
 	if (kind == 9)
 		buf_add_byte(&q, '"');
@@ -183,7 +138,7 @@ int main(int argc, char **argv)
 	if (argc != 5)
 		return 2;
 	m.documents = strtoull(argv[3], NULL, 10);
-	words_begin();
+	words = made_words_of(WORDS);
 	struct collector_feed feed = {.name = "made", .ops = &made_ops, .store = &m};
 	struct collector_options options = {.data = argv[1], .feeds = &feed, .n = 1};
 	int rc = collector_open(&c, &options, &err);

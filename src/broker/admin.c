@@ -90,8 +90,6 @@ static int give_order(struct admin *a, const struct control_order *order, struct
 		      struct err *err)
 {
 	CLEANUP(buf_free) struct buf said = BUF_INIT(SAID_MOST);
-	if (!a->options.control)
-		return err_set(err, ERR_BUSY, "nothing is collected here");
 	if (control_do(a->options.control, order, ORDER_US, &said, err) < 0)
 		return -1;
 	if (out)
@@ -190,11 +188,10 @@ static int drop_matches(struct admin *a, struct dropping *d, struct err *err)
 
 static int run_rem_query(struct admin *a, struct str rest, struct buf *out, struct err *err)
 {
-	struct dropping d = {.query = rest, .until_us = INT64_MAX};
-	if (!a->options.search)
-		return err_set(err, ERR_BUSY, "nothing can be searched here");
-	if (a->options.lifetime_us)
-		d.until_us = clock_mono_us() + a->options.lifetime_us(a->options.ctx);
+	struct dropping d = {
+		.query = rest,
+		.until_us = clock_mono_us() + a->options.lifetime_us(a->options.ctx),
+	};
 	int rc = drop_matches(a, &d, err);
 	const char *were = d.dropped == 1 ? " was" : "s were";
 	if (rc < 0 && d.dropped)
@@ -220,14 +217,9 @@ static int run_rem_query(struct admin *a, struct str rest, struct buf *out, stru
 
 /* The event log */
 
-static int need_log(const struct admin *a, struct err *err)
-{
-	return a->options.events ? 0 : err_set(err, ERR_USAGE, "there is no event log");
-}
-
 static int switch_log(struct admin *a, struct str type, bool on, struct buf *out, struct err *err)
 {
-	if (need_log(a, err) < 0 || events_enable(a->options.events, type, on, err) < 0)
+	if (events_enable(a->options.events, type, on, err) < 0)
 		return -1;
 	say_done(out, "events of type " STR_FMT " are %s logged, until the next start",
 		 STR_ARG(type), on ? "now" : "no longer");
@@ -247,7 +239,7 @@ static int run_rem_log(struct admin *a, struct str rest, struct buf *out, struct
 static int run_open_log(struct admin *a, struct str rest, struct buf *out, struct err *err)
 {
 	(void)rest;
-	if (need_log(a, err) < 0 || events_open(a->options.events, err) < 0)
+	if (events_open(a->options.events, err) < 0)
 		return -1;
 	say_done(out, "the event log is open");
 	return 0;
@@ -256,7 +248,7 @@ static int run_open_log(struct admin *a, struct str rest, struct buf *out, struc
 static int run_close_log(struct admin *a, struct str rest, struct buf *out, struct err *err)
 {
 	(void)rest;
-	if (need_log(a, err) < 0 || events_close(a->options.events, err) < 0)
+	if (events_close(a->options.events, err) < 0)
 		return -1;
 	say_done(out, "the event log is closed, and nothing is logged until #open-log");
 	return 0;
@@ -265,7 +257,7 @@ static int run_close_log(struct admin *a, struct str rest, struct buf *out, stru
 static int run_flush_log(struct admin *a, struct str rest, struct buf *out, struct err *err)
 {
 	(void)rest;
-	if (need_log(a, err) < 0 || events_flush(a->options.events, err) < 0)
+	if (events_flush(a->options.events, err) < 0)
 		return -1;
 	say_done(out, "the event log is on disk");
 	return 0;
@@ -275,8 +267,7 @@ static int run_rotate_log(struct admin *a, struct str rest, struct buf *out, str
 {
 	CLEANUP(buf_free) struct buf name = BUF_INIT(PATH_MAX);
 	(void)rest;
-	if (need_log(a, err) < 0 ||
-	    events_rotate(a->options.events, clock_wall_us(), &name, err) < 0)
+	if (events_rotate(a->options.events, clock_wall_us(), &name, err) < 0)
 		return -1;
 	say_done(out, "the event log up to now is %s", buf_text(&name));
 	return 0;
@@ -341,8 +332,6 @@ static int set_variable(struct admin *a, const struct variable *v, int64_t us, s
 		return give_order(
 			a, &(struct control_order){.kind = CONTROL_SET, .set = v->set, .us = us},
 			NULL, err);
-	if (!a->options.set_lifetime)
-		return err_set(err, ERR_USAGE, "%s cannot be set here", v->spec.name);
 	a->options.set_lifetime(a->options.ctx, us);
 	return 0;
 }

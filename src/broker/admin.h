@@ -18,12 +18,12 @@ enum { ADMIN_WAIT_MOST_US = 30000000, ADMIN_ADDRESSES = 1024 /* that are remembe
 struct admin_options {
 	const char *data;        /* the data directory */
 	const char *password;    /* a line as `garner password` makes it; "": all is refused */
-	struct control *control; /* NULL: what needs the collector is refused */
+	struct control *control; /* for what needs the collector */
 	struct search *search;   /* for deleting by query */
-	struct events *events;   /* may be NULL: then there is no event log */
-	/* May be NULL. The longest lifetime of queries, from the next one on. */
+	struct events *events;
+	/* The longest lifetime of queries, from the next one on; that of deleting by query. */
 	void (*set_lifetime)(void *ctx, int64_t us);
-	int64_t (*lifetime_us)(void *ctx); /* may be NULL: that of deleting by query */
+	int64_t (*lifetime_us)(void *ctx);
 	void *ctx;
 	int64_t (*now_us)(void); /* NULL: clock_mono_us() */
 };

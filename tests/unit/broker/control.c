@@ -52,13 +52,13 @@ static void *giver_run(void *arg)
 	return NULL;
 }
 
-static void give(struct giver *g, struct control_order order)
+static void order_give(struct giver *g, struct control_order order)
 {
 	*g = (struct giver){.order = order, .wait_us = 60 * US_PER_S, .out = BUF_INIT(4096)};
 	assert_int_equal(pthread_create(&g->thread, NULL, giver_run, g), 0);
 }
 
-static void take(struct giver *g)
+static void order_take(struct giver *g)
 {
 	assert_int_equal(pthread_join(g->thread, NULL), 0);
 }
@@ -81,10 +81,10 @@ static void an_order_is_done_by_the_thread_that_collects(void **state)
 	struct giver g;
 	(void)state;
 	assert_int_equal(run_orders(collector), CONTROL_GO_ON);
-	give(&g, (struct control_order){.kind = CONTROL_COLLECT});
+	order_give(&g, (struct control_order){.kind = CONTROL_COLLECT});
 	wait_for_an_order();
 	assert_int_equal(run_orders(collector), CONTROL_GO_ON);
-	take(&g);
+	order_take(&g);
 	assert_int_equal(g.rc, 0);
 	assert_non_null(strstr(buf_text(&g.out), "no gatherers"));
 	buf_free(&g.out);
@@ -99,9 +99,10 @@ static void many_give_orders_at_a_time(void **state)
 	size_t done = 0;
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(g); i++)
-		give(&g[i], (struct control_order){.kind = i % 2 ? CONTROL_INDEX : CONTROL_DROP,
-						   .oid = &none,
-						   .oids = 1});
+		order_give(&g[i],
+			   (struct control_order){.kind = i % 2 ? CONTROL_INDEX : CONTROL_DROP,
+						  .oid = &none,
+						  .oids = 1});
 	while (done < ARRAY_LEN(g)) {
 		assert_int_equal(run_orders(collector), CONTROL_GO_ON);
 		done += pthread_tryjoin_np(g[done].thread, NULL) == 0;
@@ -132,16 +133,16 @@ static void without_a_collector_what_needs_one_is_refused(void **state)
 {
 	struct giver g;
 	(void)state;
-	give(&g, (struct control_order){.kind = CONTROL_FULL});
+	order_give(&g, (struct control_order){.kind = CONTROL_FULL});
 	wait_for_an_order();
 	assert_int_equal(run_orders(NULL), CONTROL_GO_ON);
-	take(&g);
+	order_take(&g);
 	assert_int_equal(g.rc, -1);
 	assert_int_equal(g.err.code, ERR_BUSY);
-	give(&g, (struct control_order){.kind = CONTROL_SHUTDOWN});
+	order_give(&g, (struct control_order){.kind = CONTROL_SHUTDOWN});
 	wait_for_an_order();
 	assert_int_equal(run_orders(NULL), CONTROL_THEN_END);
-	take(&g);
+	order_take(&g);
 	assert_int_equal(g.rc, 0);
 	assert_string_equal(buf_text(&g.out), "the broker ends");
 	buf_free(&g.out);
@@ -151,24 +152,24 @@ static void a_restart_is_what_its_hook_says(void **state)
 {
 	struct giver g;
 	(void)state;
-	give(&g, (struct control_order){.kind = CONTROL_RESTART});
+	order_give(&g, (struct control_order){.kind = CONTROL_RESTART});
 	wait_for_an_order();
 	assert_int_equal(run_orders(collector), CONTROL_GO_ON); /* there is no hook */
-	take(&g);
+	order_take(&g);
 	assert_int_equal(g.rc, -1);
 	control_hook(control, &(struct control_hooks){.restart = restart_hook});
 	refuse_restart = true;
-	give(&g, (struct control_order){.kind = CONTROL_RESTART});
+	order_give(&g, (struct control_order){.kind = CONTROL_RESTART});
 	wait_for_an_order();
 	assert_int_equal(run_orders(collector), CONTROL_GO_ON);
-	take(&g);
+	order_take(&g);
 	assert_int_equal(g.rc, -1);
 	assert_string_equal(g.err.msg, "line 3 is wrong");
 	refuse_restart = false;
-	give(&g, (struct control_order){.kind = CONTROL_RESTART});
+	order_give(&g, (struct control_order){.kind = CONTROL_RESTART});
 	wait_for_an_order();
 	assert_int_equal(run_orders(collector), CONTROL_THEN_RESTART);
-	take(&g);
+	order_take(&g);
 	assert_int_equal(g.rc, 0);
 	assert_int_equal(restarts, 1);
 	assert_string_equal(buf_text(&g.out), "read again");
@@ -182,17 +183,17 @@ static void at_its_end_all_are_refused(void **state)
 	struct control_order order = {.kind = CONTROL_COLLECT};
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(g); i++)
-		give(&g[i], order);
+		order_give(&g[i], order);
 	wait_for_an_order();
 	control_end(control);
 	for (size_t i = 0; i < ARRAY_LEN(g); i++) {
-		take(&g[i]);
+		order_take(&g[i]);
 		assert_int_equal(g[i].rc, -1);
 		assert_int_equal(g[i].err.code, ERR_BUSY);
 	}
 	assert_int_equal(control_do(control, &order, INT64_C(3600) * US_PER_S, &out, &err), -1);
 	control_again(control);
-	give(&g[0], order);
+	order_give(&g[0], order);
 	wait_for_an_order();
 	do
 		assert_int_equal(run_orders(collector), CONTROL_GO_ON);
@@ -210,11 +211,11 @@ static void orders_and_ends_may_cross(void **state)
 		enum control_then then;
 		control_again(control);
 		for (size_t i = 0; i < ARRAY_LEN(g); i++)
-			give(&g[i], (struct control_order){.kind = CONTROL_INDEX});
+			order_give(&g[i], (struct control_order){.kind = CONTROL_INDEX});
 		assert_int_equal(control_run(control, collector, &then, &err), 0);
 		control_end(control);
 		for (size_t i = 0; i < ARRAY_LEN(g); i++) {
-			take(&g[i]);
+			order_take(&g[i]);
 			assert_true(g[i].rc == 0 || g[i].err.code == ERR_BUSY);
 			buf_free(&g[i].out);
 		}

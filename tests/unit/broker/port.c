@@ -29,7 +29,8 @@ static struct {
 	bool release;
 } gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
-static int64_t administer(void *ctx, const struct request *r, const char *peer, struct buf *out)
+static int64_t administer_port(void *ctx, const struct request *r, const char *peer,
+			       struct buf *out)
 {
 	(void)ctx;
 	assert_string_equal(peer, "127.0.0.1");
@@ -92,7 +93,7 @@ static int start_port(void **state)
 			   .memory = 64 << 20},
 		.threads = 2,
 		.queue = 2,
-		.admin = administer,
+		.admin = administer_port,
 		.counters = counters,
 		.events = events,
 	};
@@ -111,7 +112,7 @@ static int stop_port(void **state)
 	return 0;
 }
 
-static int64_t counted(enum port_counter which)
+static int64_t port_counted(enum port_counter which)
 {
 	struct arena arena = ARENA_INIT(COUNTERS_ARENA);
 	struct counters_view view;
@@ -124,9 +125,9 @@ static int64_t counted(enum port_counter which)
 /* A counter that the port's thread sets a moment after the client has its answer. */
 static void wait_counted(enum port_counter which, int64_t want)
 {
-	for (int i = 0; i < 2000 && counted(which) != want; i++)
+	for (int i = 0; i < 2000 && port_counted(which) != want; i++)
 		usleep(5000);
-	assert_int_equal(counted(which), want);
+	assert_int_equal(port_counted(which), want);
 }
 
 static int client_new(void)
@@ -158,7 +159,7 @@ static struct buf client_rest(int fd)
 	return all;
 }
 
-static void says(int fd, const char *want)
+static void client_is_told(int fd, const char *want)
 {
 	static const char banner[] = "200 - garner Broker, version " GARNER_VERSION "\n";
 	struct buf got = client_rest(fd);
@@ -170,18 +171,18 @@ static void says(int fd, const char *want)
 static void a_broker_that_has_nothing_answers(void **state)
 {
 	(void)state;
-	says(client_ask("#USER #desc #END apple\n"),
-	     "101 - 0 objects match\n126 - http://pages/query.html\n");
-	says(client_ask("#user #end \"a b\"\r\n"),
-	     "101 - 0 objects match\n126 - http://pages/query.html\n");
-	says(client_ask("#USER #what #END x\n"),
-	     "111 - ERROR: character 7: there is no flag '#what'\n");
+	client_is_told(client_ask("#USER #desc #END apple\n"),
+		       "101 - 0 objects match\n126 - http://pages/query.html\n");
+	client_is_told(client_ask("#user #end \"a b\"\r\n"),
+		       "101 - 0 objects match\n126 - http://pages/query.html\n");
+	client_is_told(client_ask("#USER #what #END x\n"),
+		       "111 - ERROR: character 7: there is no flag '#what'\n");
 	wait_counted(PORT_ANSWERED, 2);
 	wait_counted(PORT_BAD, 1);
 	wait_counted(PORT_OPEN, 0);
-	assert_int_equal(counted(PORT_USER), 3);
-	assert_int_equal(counted(PORT_TOOK_10MS) + counted(PORT_TOOK_100MS) +
-				 counted(PORT_TOOK_1S) + counted(PORT_TOOK_10S),
+	assert_int_equal(port_counted(PORT_USER), 3);
+	assert_int_equal(port_counted(PORT_TOOK_10MS) + port_counted(PORT_TOOK_100MS) +
+				 port_counted(PORT_TOOK_1S) + port_counted(PORT_TOOK_10S),
 			 2);
 }
 
@@ -205,10 +206,10 @@ static struct buf events_so_far(void)
 static void each_event_of_a_request_has_one_of_its_end(void **state)
 {
 	(void)state;
-	says(client_ask("#USER #END #ALLB\n"),
-	     "101 - 0 objects match\n126 - http://pages/query.html\n");
-	says(client_ask("#USER #what #END x\n"), /* not a request: no event */
-	     "111 - ERROR: character 7: there is no flag '#what'\n");
+	client_is_told(client_ask("#USER #END #ALLB\n"),
+		       "101 - 0 objects match\n126 - http://pages/query.html\n");
+	client_is_told(client_ask("#USER #what #END x\n"), /* not a request: no event */
+		       "111 - ERROR: character 7: there is no flag '#what'\n");
 	struct buf all = client_rest(client_ask("#BULK #END #allb\n"));
 	buf_free(&all);
 	struct buf got = events_so_far();
@@ -219,8 +220,8 @@ static void each_event_of_a_request_has_one_of_its_end(void **state)
 		"Bulk-Return 127.0.0.1 result=done objects=0 | ");
 	buf_free(&got);
 	/* transfers are counted, but how long they take is up to the client */
-	assert_int_equal(counted(PORT_TOOK_10MS) + counted(PORT_TOOK_100MS) +
-				 counted(PORT_TOOK_1S) + counted(PORT_TOOK_10S),
+	assert_int_equal(port_counted(PORT_TOOK_10MS) + port_counted(PORT_TOOK_100MS) +
+				 port_counted(PORT_TOOK_1S) + port_counted(PORT_TOOK_10S),
 			 1);
 }
 
@@ -239,20 +240,20 @@ static void an_event_has_the_beginning_of_a_long_query(void **state)
 static void an_administrator_is_answered_after_his_wait(void **state)
 {
 	(void)state;
-	says(client_ask("#ADMIN #password secret #one\n"), "101 - #one of secret\n");
+	client_is_told(client_ask("#ADMIN #password secret #one\n"), "101 - #one of secret\n");
 	int64_t start_us = clock_mono_us();
-	says(client_ask("#admin #Password secret #slow\n"), "101 - #slow of secret\n");
+	client_is_told(client_ask("#admin #Password secret #slow\n"), "101 - #slow of secret\n");
 	assert_true(clock_mono_us() - start_us >= 50 * US_PER_MS);
 	wait_counted(PORT_ANSWERED, 2);
-	assert_int_equal(counted(PORT_ADMIN), 2);
+	assert_int_equal(port_counted(PORT_ADMIN), 2);
 }
 
 static void what_is_larger_than_the_queue_goes_out_in_parts(void **state)
 {
 	(void)state;
 	int slow = client_ask("#ADMIN #password x #large\n");
-	says(client_ask("#USER #END x\n"),
-	     "101 - 0 objects match\n126 - http://pages/query.html\n");
+	client_is_told(client_ask("#USER #END x\n"),
+		       "101 - 0 objects match\n126 - http://pages/query.html\n");
 	struct buf got = client_rest(slow);
 	assert_true(got.n > 10 << 20 && got.p[got.n - 1] == 'x');
 	buf_free(&got);
@@ -272,14 +273,14 @@ static void those_who_find_no_place_are_told_at_once(void **state)
 			wait_counted(PORT_WAITING, i);
 	}
 	for (int i = SHARE; i < ASKED; i++)
-		says(fd[i], "111 - ERROR: too many requests wait, try later\n");
-	assert_int_equal(counted(PORT_FULL), ASKED - SHARE);
-	assert_int_equal(counted(PORT_RUNNING), 1);
-	says(client_ask("#USER #END x\n"), /* nobody else is held up */
-	     "101 - 0 objects match\n126 - http://pages/query.html\n");
+		client_is_told(fd[i], "111 - ERROR: too many requests wait, try later\n");
+	assert_int_equal(port_counted(PORT_FULL), ASKED - SHARE);
+	assert_int_equal(port_counted(PORT_RUNNING), 1);
+	client_is_told(client_ask("#USER #END x\n"), /* nobody else is held up */
+		       "101 - 0 objects match\n126 - http://pages/query.html\n");
 	release_all(true);
 	for (int i = 0; i < SHARE; i++)
-		says(fd[i], "101 - #hold of x\n");
+		client_is_told(fd[i], "101 - #hold of x\n");
 	wait_counted(PORT_WAITING, 0);
 	wait_counted(PORT_RUNNING, 0);
 	wait_counted(PORT_OPEN, 0);
@@ -291,7 +292,7 @@ static void a_client_too_many_is_greeted_and_told(void **state)
 	(void)state;
 	for (size_t i = 0; i < CONNECTIONS; i++)
 		fd[i] = client_new();
-	says(client_new(), "111 - ERROR: there are too many connections, try later\n");
+	client_is_told(client_new(), "111 - ERROR: there are too many connections, try later\n");
 	for (size_t i = 0; i < CONNECTIONS; i++)
 		close(fd[i]);
 }
@@ -326,10 +327,10 @@ static void a_client_that_goes_away_is_outlived_by_its_job(void **state)
 	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now), 0);
 	close(fd); /* with a reset: the next write fails */
 	wait_counted(PORT_CANCELLED, 1);
-	assert_int_equal(counted(PORT_RUNNING), 1);
+	assert_int_equal(port_counted(PORT_RUNNING), 1);
 	release_all(true);
 	wait_counted(PORT_OPEN, 0);
-	says(client_ask("#ADMIN #password x #two\n"), "101 - #two of x\n");
+	client_is_told(client_ask("#ADMIN #password x #two\n"), "101 - #two of x\n");
 }
 
 static void *stop_now(void *arg)
@@ -349,10 +350,10 @@ static void an_end_tells_those_who_wait_and_lets_the_others_finish(void **state)
 	wait_counted(PORT_WAITING, 1);
 	int idle = client_new();
 	assert_int_equal(pthread_create(&thread, NULL, stop_now, NULL), 0);
-	says(waits, "111 - ERROR: the broker is stopping\n");
-	says(idle, "111 - ERROR: the broker is stopping\n");
+	client_is_told(waits, "111 - ERROR: the broker is stopping\n");
+	client_is_told(idle, "111 - ERROR: the broker is stopping\n");
 	release_all(true);
-	says(runs, "101 - #hold of x\n");
+	client_is_told(runs, "101 - #hold of x\n");
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_null(port);
 }

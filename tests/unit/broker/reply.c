@@ -13,8 +13,8 @@ static atomic_bool cancel;
 static int64_t (*cpu_us)(void); /* of the next reply */
 
 /* Adds an attribute to an object of the list. */
-static void put(const char *url, const char *title, const char *text, const char *description,
-		struct str large)
+static void put_object(const char *url, const char *title, const char *text,
+		       const char *description, struct str large)
 {
 	struct thing thing = {
 		.op = SOURCE_UPDATE, .url = url, .title = title, .text = text, .time_s = ++time_s};
@@ -42,7 +42,7 @@ static struct reply *begin_reply(const char *line, int64_t moment_us, int64_t li
 }
 
 /* All of an answer, made in pieces of about n bytes. */
-static struct str answer(const char *line, size_t n)
+static struct str answer_of(const char *line, size_t n)
 {
 	struct reply *r = begin_reply(line, 0, 60 * US_PER_S);
 	struct buf all = BUF_INIT(64 << 20);
@@ -76,9 +76,9 @@ static int setup_objects(void **state)
 {
 	if (setup(state) != 0)
 		return -1;
-	put("http://a/1", "Apple pie", "Take an apple.\nBake it.\r\nServe\rapple pie.",
-	    "How to\nbake", STR(""));
-	put("http://a/2", "Pears", "no apples, or an apple", "", large_value('x'));
+	put_object("http://a/1", "Apple pie", "Take an apple.\nBake it.\r\nServe\rapple pie.",
+		   "How to\nbake", STR(""));
+	put_object("http://a/2", "Pears", "no apples, or an apple", "", large_value('x'));
 	collect();
 	assert_int_equal(search_open(&search, data, &err), 0);
 	atomic_store(&cancel, false);
@@ -96,28 +96,29 @@ static int teardown_objects(void **state)
 static void an_answer_is_exact(void **state)
 {
 	(void)state;
-	assert_str(answer("#desc #attribute TITLE #attribute nothing #index matchword #END apple",
+	assert_str(
+		answer_of("#desc #attribute TITLE #attribute nothing #index matchword #END apple",
 			  SIZE_MAX),
-		   "101 - 2 objects match\n"
-		   "120 - http://a/1\n125 - http://pages/object/1\n"
-		   "124 - 11\nHow to\nbake\n"
-		   "127 - TITLE 9\nApple pie\n"
-		   "122 - Matched line: Full-Text: Take an apple.\n"
-		   "122 - Matched line: Full-Text: Serve apple pie.\n"
-		   "130 - object end\n"
-		   "120 - http://a/2\n125 - http://pages/object/2\n"
-		   "127 - TITLE 5\nPears\n"
-		   "122 - Matched line: Full-Text: no apples, or an apple\n"
-		   "130 - object end\n"
-		   "126 - http://home/\n");
+		"101 - 2 objects match\n"
+		"120 - http://a/1\n125 - http://pages/object/1\n"
+		"124 - 11\nHow to\nbake\n"
+		"127 - TITLE 9\nApple pie\n"
+		"122 - Matched line: Full-Text: Take an apple.\n"
+		"122 - Matched line: Full-Text: Serve apple pie.\n"
+		"130 - object end\n"
+		"120 - http://a/2\n125 - http://pages/object/2\n"
+		"127 - TITLE 5\nPears\n"
+		"122 - Matched line: Full-Text: no apples, or an apple\n"
+		"130 - object end\n"
+		"126 - http://home/\n");
 	/* descriptions alone come from the registry, the same */
-	assert_str(answer("#desc #opaque #END Apple", SIZE_MAX),
+	assert_str(answer_of("#desc #opaque #END Apple", SIZE_MAX),
 		   "101 - 1 object matches\n"
 		   "120 - http://a/1\n125 - http://pages/object/1\n124 - 11\nHow to\nbake\n"
 		   "130 - object end\n126 - http://home/\n");
-	assert_str(answer("#END nothingofthekind", SIZE_MAX),
+	assert_str(answer_of("#END nothingofthekind", SIZE_MAX),
 		   "101 - 0 objects match\n126 - http://home/\n");
-	assert_str(answer("#opaque #index maxresult 1 #END #allb", SIZE_MAX),
+	assert_str(answer_of("#opaque #index maxresult 1 #END #allb", SIZE_MAX),
 		   "101 - 2 objects match, 1 is told\n"
 		   "120 - http://a/1\n125 - http://pages/object/1\n"
 		   "130 - object end\n126 - http://home/\n");
@@ -144,21 +145,22 @@ static void attributes_are_compared_by_the_names_that_objects_have(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
 		const char *line =
 			arena_printf(&arena, "#opaque #END (%s) AND title : Quince", all[i]);
-		assert_str(answer(line, SIZE_MAX), "101 - 1 object matches\n120 - http://a/3\n"
-						   "125 - http://pages/object/3\n130 - object end\n"
-						   "126 - http://home/\n");
+		assert_str(answer_of(line, SIZE_MAX),
+			   "101 - 1 object matches\n120 - http://a/3\n"
+			   "125 - http://pages/object/3\n130 - object end\n"
+			   "126 - http://home/\n");
 	}
-	assert_str(answer("#opaque #END file-size > 999", SIZE_MAX),
+	assert_str(answer_of("#opaque #END file-size > 999", SIZE_MAX),
 		   "101 - 0 objects match\n126 - http://home/\n");
 	/* its words are of its own line */
-	struct str said = answer("#END file-size : 999", SIZE_MAX);
+	struct str said = answer_of("#END file-size : 999", SIZE_MAX);
 	assert_true(str_find(said, STR("120 - http://a/3\n")) < said.n);
 }
 
 static void the_url_is_an_attribute_too(void **state)
 {
 	(void)state;
-	assert_str(answer("#attribute Url #END url : 1 AND Apple", SIZE_MAX),
+	assert_str(answer_of("#attribute Url #END url : 1 AND Apple", SIZE_MAX),
 		   "101 - 1 object matches\n"
 		   "120 - http://a/1\n125 - http://pages/object/1\n"
 		   "127 - Url 10\nhttp://a/1\n"
@@ -186,10 +188,10 @@ static void damage_texts(void)
 static void an_object_that_cannot_be_read_is_told_as_far_as_it_can(void **state)
 {
 	(void)state;
-	put("http://a/3", "Quince", "too sour", "A fruit", STR(""));
+	put_object("http://a/3", "Quince", "too sour", "A fruit", STR(""));
 	collect();
 	damage_texts();
-	assert_str(answer("#desc #attribute title #attribute url #END Quince", SIZE_MAX),
+	assert_str(answer_of("#desc #attribute title #attribute url #END Quince", SIZE_MAX),
 		   "101 - 1 object matches\n"
 		   "120 - http://a/3\n125 - http://pages/object/3\n"
 		   "124 - 7\nA fruit\n"
@@ -205,7 +207,7 @@ static void pieces_of_any_size_are_the_same_answer(void **state)
 	static const char line[] = "#desc #attribute large #attribute Title #attribute LARGE "
 				   "#index matchword #END apple";
 	(void)state;
-	struct str whole = answer(line, SIZE_MAX);
+	struct str whole = answer_of(line, SIZE_MAX);
 	struct buf value = BUF_INIT(1 << 20);
 	buf_printf(&value, "127 - large %d\n", LARGE);
 	buf_add_str(&value, large_value('x'));
@@ -215,7 +217,7 @@ static void pieces_of_any_size_are_the_same_answer(void **state)
 	assert_true(str_find(whole, buf_str(&value)) < whole.n);
 	buf_free(&value);
 	for (size_t i = 0; i < ARRAY_LEN(sizes); i++)
-		assert_true(str_eq(answer(line, sizes[i]), whole));
+		assert_true(str_eq(answer_of(line, sizes[i]), whole));
 }
 
 /* Until a large value has begun. */
@@ -315,7 +317,7 @@ static void a_large_document_is_for_those_that_take_long(void **state)
 	char *p = arena_alloc(&arena, n);
 	(void)state;
 	memset(p, 'y', n);
-	put("http://a/3", "walnut", "a walnut", "", (struct str){p, n});
+	put_object("http://a/3", "walnut", "a walnut", "", (struct str){p, n});
 	collect();
 	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
 		struct buf out = BUF_INIT(1 << 20);
@@ -325,7 +327,7 @@ static void a_large_document_is_for_those_that_take_long(void **state)
 		assert_str(buf_str(&out), "101 - 1 object matches\n");
 		assert_int_equal(reply_make(r, 1 << 20, &out, &err), 1);
 		assert_int_equal(reply_objects(r), 1);
-		assert_true(str_eq(buf_str(&out), answer(lines[i], SIZE_MAX)));
+		assert_true(str_eq(buf_str(&out), answer_of(lines[i], SIZE_MAX)));
 		reply_free(&r);
 		/* what has a small document is told at once */
 		buf_clear(&out);
@@ -348,7 +350,7 @@ static void lines_that_take_longer_than_a_moment_are_found_later(void **state)
 		rc = reply_make(r, 1 << 20, &out, &err);
 	assert_int_equal(rc, 1);
 	assert_true(reply_is_long(r) && !reply_was_cut(r));
-	assert_true(str_eq(buf_str(&out), answer("#index matchword #END apple", SIZE_MAX)));
+	assert_true(str_eq(buf_str(&out), answer_of("#index matchword #END apple", SIZE_MAX)));
 	reply_free(&r);
 	buf_free(&out);
 }

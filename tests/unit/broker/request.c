@@ -21,7 +21,7 @@ static struct request read_well(enum request_kind kind, const char *rest)
 	return r;
 }
 
-static struct request user(const char *rest)
+static struct request parsed_user(const char *rest)
 {
 	return read_well(REQUEST_USER, rest);
 }
@@ -29,7 +29,7 @@ static struct request user(const char *rest)
 static void without_flags_it_is_as_glimpse(void **state)
 {
 	(void)state;
-	struct request r = user("#END apple AND \"a pie\" ");
+	struct request r = parsed_user("#END apple AND \"a pie\" ");
 	assert_str(r.query, "apple AND \"a pie\"");
 	assert_false(r.desc || r.opaque || r.insensitive || r.matchword || r.best || r.all);
 	assert_int_equal(r.errors, 0);
@@ -63,7 +63,7 @@ static void all_flags_are_known_in_any_case_and_order(void **state)
 			for (size_t i = 0; upper && i < line.n; i++)
 				line.p[i] = ascii_upper(line.p[i]);
 			buf_add_text(&line, upper ? "#end x" : "#END x");
-			struct request r = user(buf_text(&line));
+			struct request r = parsed_user(buf_text(&line));
 			assert_true(r.desc && r.opaque && r.insensitive && r.matchword);
 			assert_int_equal(r.errors, 2);
 			assert_int_equal(r.results, 21);
@@ -73,20 +73,22 @@ static void all_flags_are_known_in_any_case_and_order(void **state)
 			assert_str(r.query, "x");
 			buf_free(&line);
 		}
-	assert_true(user("#index case insenstive #END x").insensitive);
-	assert_false(user("#index case insensitive #index case sensitive #END x").insensitive);
-	assert_true(user("#index best #END x").best);
-	assert_true(user("#index error 1 #index error Best #END x").best);
-	assert_false(user("#index error best #index error 1 #END x").best);
-	assert_int_equal(user("#index maxfiles 2 #index maxresult 3 #END x").results, 2);
-	assert_int_equal(user("#index maxresult 99999999999999999999 #END x").results,
+	assert_true(parsed_user("#index case insenstive #END x").insensitive);
+	assert_false(
+		parsed_user("#index case insensitive #index case sensitive #END x").insensitive);
+	assert_true(parsed_user("#index best #END x").best);
+	assert_true(parsed_user("#index error 1 #index error Best #END x").best);
+	assert_false(parsed_user("#index error best #index error 1 #END x").best);
+	assert_int_equal(parsed_user("#index maxfiles 2 #index maxresult 3 #END x").results, 2);
+	assert_int_equal(parsed_user("#index maxresult 99999999999999999999 #END x").results,
 			 REQUEST_RESULTS_MOST);
-	assert_int_equal(user("#lifetime 99999999999999999999 #END x").lifetime_s, UINT32_MAX);
-	assert_int_equal(user("#lifetime 0 #END x").lifetime_s, 1);
+	assert_int_equal(parsed_user("#lifetime 99999999999999999999 #END x").lifetime_s,
+			 UINT32_MAX);
+	assert_int_equal(parsed_user("#lifetime 0 #END x").lifetime_s, 1);
 	struct request r = read_well(REQUEST_BULK, "#SINCE 1700000000 #END #ALLB ");
 	assert_int_equal(r.since_s, 1700000000);
 	assert_true(r.all && r.query.n == 0);
-	assert_false(user("#END #allb and x").all);
+	assert_false(parsed_user("#END #allb and x").all);
 }
 
 /* Of the line "#USER " or "#BULK " and this. */

@@ -542,8 +542,8 @@ static void keywords_stand_side_by_side(void **state)
 }
 
 /* The keys of the documents found are letters, here in the order in which they were added. */
-static void finds(struct words_reader *r, const char *text, const struct query_options *options,
-		  const char *want)
+static void query_finds(struct words_reader *r, const char *text,
+			const struct query_options *options, const char *want)
 {
 	struct query q = parsed_query(text, options);
 	struct hits hits;
@@ -581,15 +581,15 @@ static void exact_holds_against_the_options(void **state)
 	assert_int_equal(0, words_open(&r, scratch("exact"), &err));
 	const struct query_options port = {.classic = true, .exact = true, .parts = true};
 	const struct query_options loose = {.classic = true, .parts = true, .errors = 2};
-	finds(r, "title : Apple", &port, "ace");
-	finds(r, "title exact Apple", &port, "ae");
-	finds(r, "\"title=Apple\" except title exact Apple", &port, "c");
-	finds(r, "title : Apple", &loose, "abcde");
-	finds(r, "title exact Apple", &loose, "ae");
-	finds(r, "title exact \"Apple Pie\" or title exact pie", &loose, "ef");
-	finds(r, "not title exact apple", &loose, "acdef");
-	finds(r, "#allb except Apple", &port, "bdf");
-	finds(r, "title regexp App(le|el)", &port, "acde");
+	query_finds(r, "title : Apple", &port, "ace");
+	query_finds(r, "title exact Apple", &port, "ae");
+	query_finds(r, "\"title=Apple\" except title exact Apple", &port, "c");
+	query_finds(r, "title : Apple", &loose, "abcde");
+	query_finds(r, "title exact Apple", &loose, "ae");
+	query_finds(r, "title exact \"Apple Pie\" or title exact pie", &loose, "ef");
+	query_finds(r, "not title exact apple", &loose, "acdef");
+	query_finds(r, "#allb except Apple", &port, "bdf");
+	query_finds(r, "title regexp App(le|el)", &port, "acde");
 	words_close(&r);
 }
 

@@ -235,6 +235,11 @@ static int near_in_run(struct near_search *s, size_t n)
 			return near_few(s, p, lo, hi);
 		rc = near_differing(s, p, &lo, &hi);
 	}
+	/* What shares all letters and is as long is the word itself. */
+	if (rc == 0 && lo < hi && s->length == s->word.n) {
+		terms_finds_new_run(s->finds);
+		rc = near_found(s, lo, 0);
+	}
 	return rc;
 }
 

@@ -361,6 +361,28 @@ static void one_error_is_found_where_terms_are_dense(void **state)
 	}
 }
 
+static void a_word_is_found_among_many_that_differ_in_one_letter(void **state)
+{
+	static const char others[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+	struct buf b = BUF_INIT(1 << 10);
+	(void)state;
+	for (unsigned place = 0; place < 4; place++) {
+		char word[] = "kkkk";
+		buf_clear(&b);
+		for (const char *c = others; *c; c++) {
+			word[place] = *c;
+			buf_printf(&b, "%s ", word);
+		}
+		struct segment *s = segment_of_text(buf_str(&b));
+		for (const char *c = others; *c; c++) {
+			word[place] = *c;
+			assert_int_equal(check_one_error(s, str_of(word)), sizeof others - 1);
+		}
+		segment_close(&s);
+	}
+	buf_free(&b);
+}
+
 /* As long as terms can be, and an index of one word, where most lengths have no terms. */
 static void one_error_is_found_at_the_limits(void **state)
 {
@@ -507,6 +529,7 @@ int main(void)
 		cmocka_unit_test(expressions_find_the_words_they_match),
 		cmocka_unit_test(walks_end_when_it_is_late),
 		cmocka_unit_test(one_error_is_found_where_terms_are_dense),
+		cmocka_unit_test(a_word_is_found_among_many_that_differ_in_one_letter),
 		cmocka_unit_test(one_error_is_found_at_the_limits),
 		cmocka_unit_test(one_error_is_given_up_when_it_is_late),
 	};

@@ -98,10 +98,10 @@ static void read_blob(struct segment *s, struct seen *seen)
 	struct segment_blob blob;
 	struct segment_term info;
 	for (uint32_t length = 1; length <= TOKEN_TERM_MOST; length++) {
-		if (!good(segment_blob(s, length, &blob, &err), &err))
+		if (!good(segment_blob(s, length, SEGMENT_HEX, &blob, &err), &err))
 			continue;
-		for (uint32_t i = 0; i < blob.n; i++) {
-			struct str term = {blob.p + (size_t)i * length, length};
+		for (size_t i = 0; i < blob.from[SEGMENT_RUNS]; i++) {
+			struct str term = {blob.p + i * length, length};
 			seen->blob +=
 				good(segment_term(s, SEGMENT_COMBINED, term, &info, &err), &err);
 		}

@@ -421,10 +421,10 @@ static int take_long_terms(struct making *m, unsigned attr)
 	int rc = 0;
 	for (uint32_t length = LONG_FROM; rc == 0 && length <= TOKEN_TERM_MOST; length++) {
 		struct segment_blob blob;
-		if (segment_blob(m->segment, length, &blob, err) < 0)
+		if (segment_blob(m->segment, length, SEGMENT_HEX, &blob, err) < 0)
 			return -1;
-		for (uint32_t i = 0; rc == 0 && i < blob.n; i++) {
-			struct terms_found one = {.term = {blob.p + (size_t)i * length, length}};
+		for (size_t i = 0; rc == 0 && i < blob.from[SEGMENT_RUNS]; i++) {
+			struct terms_found one = {.term = {blob.p + i * length, length}};
 			rc = segment_term(m->segment, attr, one.term, &one.info, err);
 			rc = rc == 0 ? take_term(m, &one) : MIN(rc, 0);
 			if (rc == 0 && exec_late(m->e))

@@ -93,15 +93,21 @@ int segment_walk_next(struct segment_walk *w, struct err *err);
 int segment_walk_seek(struct segment_walk *w, struct str from, struct err *err);
 
 /* The blob: all terms of the combined lists, those of equal length in bytes one after the other
- * without anything between: first those of ASCII alone, in order, then the others, in order. */
+ * without anything between, in three runs that are each in order. */
+enum segment_run {
+	SEGMENT_HEX,    /* of 0-9 and a-f alone, with a digit: numbers, checksums */
+	SEGMENT_ASCII,  /* all others of ASCII alone */
+	SEGMENT_OTHERS, /* the rest */
+	SEGMENT_RUNS
+};
 struct segment_blob {
 	const char *p;
-	uint32_t n;     /* terms of this length */
-	uint32_t ascii; /* how many of them are of ASCII alone */
+	size_t from[SEGMENT_RUNS + 1]; /* the first term of each run; then how many there are */
 };
-/* length: 1 to TOKEN_TERM_MOST. A short blob is made by the first who asks, in some milliseconds.
- */
-int segment_blob(struct segment *s, uint32_t length, struct segment_blob *ret, struct err *err);
+/* length: 1 to TOKEN_TERM_MOST. Runs before `first` were not verified: nothing of them is to be
+ * used. A short blob is made by the first who asks, in some milliseconds. */
+int segment_blob(struct segment *s, uint32_t length, enum segment_run first,
+		 struct segment_blob *ret, struct err *err);
 
 /* Original forms of a term by number. 0: the term itself; 1: with its first letter as a capital;
  * 2: all letters capitals (ASCII, both); others are the term's own. */

@@ -12,9 +12,9 @@
 #include <inttypes.h>
 
 struct blob_index {
-	/* By length of terms: where they begin (and one more), and how many are of ASCII alone. */
-	uint64_t at[TOKEN_TERM_MOST + 2];
-	uint32_t ascii[TOKEN_TERM_MOST + 1];
+	/* By length of terms: at which byte they begin, and with which term each run. */
+	uint64_t at[TOKEN_TERM_MOST + 1];
+	size_t from[TOKEN_TERM_MOST + 1][SEGMENT_RUNS + 1];
 	char *made; /* NULL: the terms are in the file */
 };
 
@@ -39,12 +39,12 @@ int segment_blob_open(struct segment *s, struct err *err)
 		return -1;
 	struct blob_index *b = mem_alloc(sizeof *b);
 	for (uint32_t length = 1; length <= TOKEN_TERM_MOST; length++) {
-		size_t i = 2 * ((size_t)length - 1);
+		size_t *from = b->from[length];
 		b->at[length] = at;
-		b->ascii[length] = load_u32(p, i);
-		at += ((uint64_t)load_u32(p, i) + load_u32(p, i + 1)) * length;
+		for (size_t k = 0; k < SEGMENT_RUNS; k++, p += 4)
+			from[k + 1] = from[k] + load_u32(p, 0);
+		at += (uint64_t)from[SEGMENT_RUNS] * length;
 	}
-	b->at[TOKEN_TERM_MOST + 1] = at;
 	atomic_store_explicit(&s->blob, b, memory_order_release);
 	if (at != s->foot.part[PART_BLOB].n)
 		return segment_damaged(s, err,
@@ -65,11 +65,10 @@ void segment_blob_close(struct segment *s)
 /* The terms one after the other, in order. */
 struct blob_terms {
 	struct buf text;
-	struct buf kinds;                       /* a byte for each: length - 1, OTHER */
-	uint64_t bytes[TOKEN_TERM_MOST + 1][2]; /* of those of ASCII alone, of the others */
+	struct buf lengths; /* a byte for each */
+	size_t n[TOKEN_TERM_MOST + 1][SEGMENT_RUNS];
 };
-enum { OTHER = 0x80 };
-_Static_assert((int)TOKEN_TERM_MOST <= (int)OTHER, "a length and a bit share a byte");
+_Static_assert((int)TOKEN_TERM_MOST <= (int)UINT8_MAX, "a length is a byte");
 
 static int take_block(struct dict_scan *scan, struct blob_terms *t, struct err *err)
 {
@@ -78,13 +77,12 @@ static int take_block(struct dict_scan *scan, struct blob_terms *t, struct err *
 	while ((rc = dict_scan_next(scan, TOKEN_TERM_MOST, err)) == 0) {
 		memcpy(text + scan->own.shared, scan->own.p, scan->own.n);
 		struct str term = {text, scan->length};
-		bool other = !segment_is_ascii(term);
 		if (t->text.n + term.n >= SEGMENT_BLOB_LEAST)
 			return segment_damaged(scan->segment, err,
 					       "it has many terms, and no blob of them");
 		buf_add_str(&t->text, term);
-		put_u8(&t->kinds, (uint8_t)((term.n - 1) | (other ? OTHER : 0)));
-		t->bytes[term.n][other] += term.n;
+		put_u8(&t->lengths, (uint8_t)term.n);
+		t->n[term.n][segment_run_of(term)]++;
 	}
 	return MIN(rc, 0);
 }
@@ -104,23 +102,23 @@ static int take_terms(struct segment *s, struct blob_terms *t, struct err *err)
 static struct blob_index *blob_index_new(const struct blob_terms *t)
 {
 	struct blob_index *b = mem_alloc(sizeof *b);
-	uint64_t at[TOKEN_TERM_MOST + 1][2], all = 0;
+	size_t next[TOKEN_TERM_MOST + 1][SEGMENT_RUNS];
+	uint64_t all = 0;
 	for (uint32_t length = 1; length <= TOKEN_TERM_MOST; length++) {
-		b->at[length] = at[length][0] = all;
-		at[length][1] = all + t->bytes[length][0];
-		b->ascii[length] = (uint32_t)(t->bytes[length][0] / length);
-		all += t->bytes[length][0] + t->bytes[length][1];
+		size_t *from = b->from[length];
+		b->at[length] = all;
+		for (size_t k = 0; k < SEGMENT_RUNS; k++) {
+			next[length][k] = from[k];
+			from[k + 1] = from[k] + t->n[length][k];
+		}
+		all += (uint64_t)from[SEGMENT_RUNS] * length;
 	}
-	b->at[TOKEN_TERM_MOST + 1] = all;
 	b->made = mem_alloc((size_t)all + SEGMENT_SLACK);
-	const char *from = t->text.p;
-	for (size_t i = 0; i < t->kinds.n; i++) {
-		unsigned kind = (unsigned char)t->kinds.p[i];
-		size_t n = (kind & (OTHER - 1)) + 1;
-		uint64_t *place = &at[n][kind >= OTHER];
-		memcpy(b->made + *place, from, n);
-		*place += n;
-		from += n;
+	struct str term = {t->text.p, 0};
+	for (size_t i = 0; i < t->lengths.n; i++, term.p += term.n) {
+		term.n = (unsigned char)t->lengths.p[i];
+		size_t *place = &next[term.n][segment_run_of(term)];
+		memcpy(b->made + b->at[term.n] + (*place)++ * term.n, term.p, term.n);
 	}
 	return b;
 }
@@ -132,7 +130,7 @@ static int blob_index_make(struct segment *s, struct blob_index **ret, struct er
 	if (rc == 0)
 		*ret = blob_index_new(&t);
 	buf_free(&t.text);
-	buf_free(&t.kinds);
+	buf_free(&t.lengths);
 	return rc;
 }
 
@@ -157,7 +155,8 @@ static int blob_index_of(struct segment *s, const struct blob_index **ret, struc
 	return 0;
 }
 
-int segment_blob(struct segment *s, uint32_t length, struct segment_blob *ret, struct err *err)
+int segment_blob(struct segment *s, uint32_t length, enum segment_run first,
+		 struct segment_blob *ret, struct err *err)
 {
 	const struct blob_index *b;
 	const uint8_t *p;
@@ -165,11 +164,14 @@ int segment_blob(struct segment *s, uint32_t length, struct segment_blob *ret, s
 	if (blob_index_of(s, &b, err) < 0)
 		return -1;
 	ENSURE(b);
-	uint64_t from = b->at[length], n = b->at[length + 1] - from;
+	const size_t *from = b->from[length];
+	size_t skip = from[first] * length, end = from[SEGMENT_RUNS] * length;
+	/* Bytes of a file are verified, and so read, as far as they are wanted. */
 	if (b->made)
-		p = (const uint8_t *)b->made + from;
-	else if (segment_bytes(s, PART_BLOB, from, n, &p, err) < 0)
+		p = (const uint8_t *)b->made + b->at[length] + skip;
+	else if (segment_bytes(s, PART_BLOB, b->at[length] + skip, end - skip, &p, err) < 0)
 		return -1;
-	*ret = (struct segment_blob){(const char *)p, (uint32_t)(n / length), b->ascii[length]};
+	ret->p = (const char *)p - skip;
+	memcpy(ret->from, from, sizeof ret->from);
 	return 0;
 }

@@ -1,6 +1,7 @@
 /* How a segment lies in its file (doc/formats/words.md), and one that is open: what those who write
  * and those who read segments share. */
 #pragma once
+#include "base/ascii.h"
 #include "base/cursor.h"
 #include "disk/format.h"
 #include "disk/page.h"
@@ -11,15 +12,16 @@
 
 #define SEGMENT_MAGIC "GARNERWS"
 enum {
-	SEGMENT_VERSION = 3,
+	SEGMENT_VERSION = 4,
 	SEGMENT_HEAD = 16,      /* bytes before the data of terms */
 	SEGMENT_SLACK = 8,      /* bytes after every number, so that 8 can be read at once */
 	SEGMENT_KEY_GROUP = 16, /* keys that are coded one after the other */
 	SEGMENT_RANGE_GROUP = 8,
 	SEGMENT_DICT_BLOCK = 32, /* terms in a block of the dictionary */
 	SEGMENT_SHORT = 15,      /* lengths below it share a byte in the dictionary */
-	SEGMENT_BLOB_HEAD = 8 * TOKEN_TERM_MOST, /* bytes before the terms of the blob */
-	SEGMENT_BLOB_LEAST = 1 << 20,            /* bytes of terms: less is not in the file */
+	SEGMENT_BLOB_HEAD =
+		4 * SEGMENT_RUNS * TOKEN_TERM_MOST, /* bytes before the terms of the blob */
+	SEGMENT_BLOB_LEAST = 1 << 20,               /* bytes of terms: less is not in the file */
 	SEGMENT_COLUMNS_MOST = SEGMENT_COLUMN + WORDS_COLUMNS_MOST,
 };
 
@@ -38,7 +40,7 @@ enum segment_part {
 	PART_KEYS_WHERE, /* u64 for each group */
 	PART_HASHES, /* u32 for each document: CRC-32C of its key, ascending, equal ones by key */
 	PART_HASH_DOCS, /* u32: which document each is of */
-	PART_BLOB,   /* for each length of terms two numbers, u32, and then the terms; or nothing */
+	PART_BLOB, /* for each length of terms three numbers, u32, and then the terms; or nothing */
 	PART_VALUES, /* texts of columns of words */
 	PART_SPANS,  /* the least and the greatest number of some documents, by column */
 	SEGMENT_PARTS
@@ -82,18 +84,21 @@ static inline uint64_t segment_prefix(struct str term)
 	return be64toh(v);
 }
 
-/* The blob has those of ASCII alone before the others. */
-static inline bool segment_is_ascii(struct str term)
+/* Of what SEGMENT_HEX consists. Terms have no capitals. */
+static inline bool segment_is_hex(char c)
 {
-	uint64_t all = 0, some;
-	size_t i = 0;
-	for (; i + sizeof some <= term.n; i += sizeof some) {
-		memcpy(&some, term.p + i, sizeof some);
-		all |= some;
+	return ascii_is_digit(c) || (c >= 'a' && c <= 'f');
+}
+/* Where in the blob a term is. */
+static inline enum segment_run segment_run_of(struct str term)
+{
+	bool hex = true, digit = false, ascii = true;
+	for (size_t i = 0; i < term.n; i++) {
+		hex &= segment_is_hex(term.p[i]);
+		digit |= ascii_is_digit(term.p[i]);
+		ascii &= !(term.p[i] & 0x80);
 	}
-	for (; i < term.n; i++)
-		all |= (unsigned char)term.p[i];
-	return (all & UINT64_C(0x8080808080808080)) == 0;
+	return !ascii ? SEGMENT_OTHERS : hex && digit ? SEGMENT_HEX : SEGMENT_ASCII;
 }
 
 /* Differences of counts to frequencies, small where they are near. */

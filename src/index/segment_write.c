@@ -23,8 +23,7 @@ struct segment_writer {
 	struct columns_writer columns;
 	struct buf names, lengths, ranges, ranges_where, keys, keys_where, hashes;
 	struct buf last_key;
-	/* Terms by their length: those of ASCII alone, and the others. */
-	struct buf blob[TOKEN_TERM_MOST + 1][2];
+	struct buf blob[TOKEN_TERM_MOST + 1][SEGMENT_RUNS]; /* terms by their length */
 };
 
 static struct buf *buf_number(struct segment_writer *w, size_t i)
@@ -70,7 +69,8 @@ int segment_create(struct segment_writer **ret, const char *path, const struct s
 	for (size_t i = 0; (b = buf_number(w, i)); i++)
 		*b = BUF_INIT(most_bytes);
 	for (size_t i = 1; i < ARRAY_LEN(w->blob); i++)
-		w->blob[i][0] = w->blob[i][1] = BUF_INIT(most_bytes);
+		for (size_t k = 0; k < SEGMENT_RUNS; k++)
+			w->blob[i][k] = BUF_INIT(most_bytes);
 	list_init(&w->list);
 	dict_init(&w->dict);
 	columns_init(&w->columns, columns);
@@ -186,7 +186,7 @@ void segment_put_end(struct segment_writer *w, struct str term, struct str own)
 	dict_put(&w->dict, w->attr, term, at, &info);
 	if (w->attr == SEGMENT_COMBINED) {
 		w->foot.occurrences += l->occurrences;
-		buf_add_str(&w->blob[term.n][!segment_is_ascii(term)], term);
+		buf_add_str(&w->blob[term.n][segment_run_of(term)], term);
 	}
 }
 
@@ -275,17 +275,18 @@ static void put_blob(struct segment_writer *w)
 	struct buf head = BUF_INIT(SEGMENT_BLOB_HEAD);
 	uint64_t bytes = 0;
 	for (size_t i = 1; i < ARRAY_LEN(w->blob); i++)
-		bytes += w->blob[i][0].n + w->blob[i][1].n;
+		for (size_t k = 0; k < SEGMENT_RUNS; k++)
+			bytes += w->blob[i][k].n;
 	if (bytes < SEGMENT_BLOB_LEAST) {
 		put_part(w, PART_BLOB, STR(""));
 		return;
 	}
 	for (size_t i = 1; i < ARRAY_LEN(w->blob); i++)
-		for (size_t k = 0; k < 2; k++)
+		for (size_t k = 0; k < SEGMENT_RUNS; k++)
 			put_u32le(&head, (uint32_t)(w->blob[i][k].n / i));
 	put_part(w, PART_BLOB, buf_str(&head));
 	for (size_t i = 1; i < ARRAY_LEN(w->blob); i++)
-		for (size_t k = 0; k < 2; k++)
+		for (size_t k = 0; k < SEGMENT_RUNS; k++)
 			put_bytes(w, w->blob[i][k].p, w->blob[i][k].n);
 	buf_free(&head);
 }
@@ -340,10 +341,9 @@ static void writer_release(struct segment_writer **wp)
 	page_drop(&w->out);
 	for (size_t i = 0; (b = buf_number(w, i)); i++)
 		buf_free(b);
-	for (size_t i = 1; i < ARRAY_LEN(w->blob); i++) {
-		buf_free(&w->blob[i][0]);
-		buf_free(&w->blob[i][1]);
-	}
+	for (size_t i = 1; i < ARRAY_LEN(w->blob); i++)
+		for (size_t k = 0; k < SEGMENT_RUNS; k++)
+			buf_free(&w->blob[i][k]);
 	list_free(&w->list);
 	dict_free(&w->dict);
 	columns_free(&w->columns);

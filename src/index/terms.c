@@ -180,6 +180,7 @@ static int find_pattern(struct terms_finder *f)
 		return terms_walk_range(f, g.head, !g.only_head);
 	struct terms_parts parts = {.part = {g.longest}, .n = 1, .ends = g.only_tail};
 	parts.compare = !g.only_tail && !g.only_inside;
+	parts.no_hex = g.outside_hex;
 	return terms_blob_parts(f, &parts, NULL);
 }
 
@@ -206,7 +207,7 @@ static int find_two_errors(struct terms_finder *f)
 	errors_begin_well(w, 0);
 	struct terms_parts parts = {.n = 1, .ends = true, .compare = true};
 	parts.part[0] = str_from(f->text.word, char_place(f->text.word, left));
-	terms_blob_lengths(f, &parts);
+	terms_blob_bounds(f, &parts);
 	if (rc == 0)
 		rc = terms_blob_parts(f, &parts, &finds);
 	return terms_finds_end(&finds, rc);
@@ -226,7 +227,7 @@ static int find_pieces(struct terms_finder *f)
 		size_t to = char_place(f->text.word, w->chars * (i + 1) / parts.n);
 		parts.part[i] = (struct str){f->text.word.p + from, to - from};
 	}
-	terms_blob_lengths(f, &parts);
+	terms_blob_bounds(f, &parts);
 	return terms_blob_parts(f, &parts, NULL);
 }
 
@@ -234,7 +235,7 @@ static bool is_near_word(const struct terms_finder *f)
 {
 	const struct str word = f->text.word;
 	return f->want->k == 1 && !f->want->swaps && word.n >= TERMS_NEAR_LEAST &&
-	       segment_is_ascii(word);
+	       segment_run_of(word) != SEGMENT_OTHERS;
 }
 
 static int find_errors(struct terms_finder *f)
@@ -278,11 +279,24 @@ static bool match_parts(const struct rx *rx, struct terms_parts *ret)
 	return true;
 }
 
+/* Each of its literals has a letter that is not a hex digit. */
+static bool group_outside_hex(const struct rx_group *group)
+{
+	uint32_t n = 0;
+	while (n < group->n && terms_outside_hex(group->literal[n].text))
+		n++;
+	return n > 0 && n == group->n;
+}
+
 static int find_match(struct terms_finder *f)
 {
 	struct terms_parts parts = {.compare = true};
+	uint32_t groups;
 	if (has_few_terms(f))
 		return terms_walk_range(f, STR(""), true);
+	const struct rx_group *group = rx_literals(f->want->rx, &groups);
+	for (uint32_t i = 0; i < groups; i++)
+		parts.no_hex |= group_outside_hex(&group[i]);
 	(void)match_parts(f->want->rx, &parts);
 	return terms_blob_parts(f, &parts, NULL);
 }

@@ -6,8 +6,11 @@
  * of each length that fits; terms of a length are in order, so that each goes on from what it
  * shares with the one before.
  *
- * Finds come by length and are sorted by merging: the lengths are sorted already. Then they are
- * looked up in the dictionary, each from where the one before was found. */
+ * Terms of hex digits, which may be most of all (each object of a broker has its MD5), are a run of
+ * their own: nothing with another letter in it is looked for there.
+ *
+ * Finds come by length and are sorted by merging: the runs of a length are sorted already. Then
+ * they are looked up in the dictionary, each from where the one before was found. */
 #include "base/vec.h"
 #include "index/dict.h"
 #include "index/terms_inner.h"
@@ -254,11 +257,8 @@ static int part_ends(struct part_search *p, const char *text, size_t length, siz
 	}
 }
 
-/* All terms of a length, in portions, between which it may become late. Those of ASCII and the
- * others are two runs. */
+/* All terms of these runs of a length, in portions, between which it may become late. */
 typedef int portion_fn(void *ctx, const char *text, size_t length, size_t n);
-
-enum { RUN_ASCII = 1, RUN_OTHERS = 2 };
 
 static int each_portion(struct terms_finds *finds, uint32_t length, unsigned runs, portion_fn *fn,
 			void *ctx)
@@ -266,16 +266,20 @@ static int each_portion(struct terms_finds *finds, uint32_t length, unsigned run
 	struct terms_finder *f = finds->f;
 	struct segment_blob blob;
 	int rc = 0;
-	if (segment_blob(f->segment, length, &blob, f->err) < 0)
+	if (!runs)
+		return 0;
+	enum segment_run run = (enum segment_run)__builtin_ctz(runs);
+	if (segment_blob(f->segment, length, run, &blob, f->err) < 0)
 		return -1;
-	size_t i = runs & RUN_ASCII ? 0 : blob.ascii, end = runs & RUN_OTHERS ? blob.n : blob.ascii;
-	for (size_t n; i < end && rc == 0; i += n) {
-		if (i == 0 || i == blob.ascii)
-			terms_finds_new_run(finds);
-		n = MIN((i < blob.ascii ? blob.ascii : end) - i, (size_t)TERMS_LATE);
-		rc = fn(ctx, blob.p + i * length, length, n);
-		if (rc == 0 && terms_looked(f, (uint32_t)n))
-			rc = 1;
+	for (; run < SEGMENT_RUNS && rc == 0; run++) {
+		size_t end = runs >> run & 1 ? blob.from[run + 1] : 0;
+		terms_finds_new_run(finds);
+		for (size_t i = blob.from[run], n; i < end && rc == 0; i += n) {
+			n = MIN(end - i, (size_t)TERMS_LATE);
+			rc = fn(ctx, blob.p + i * length, length, n);
+			if (rc == 0 && terms_looked(f, (uint32_t)n))
+				rc = 1;
+		}
 	}
 	return rc;
 }
@@ -298,19 +302,31 @@ static int any_portion(void *ctx, const char *text, size_t length, size_t n)
 	return rc;
 }
 
+size_t terms_outside_hex(struct str s)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < s.n; i += terms_char_bytes(str_from(s, i)))
+		n += !segment_is_hex(s.p[i]);
+	return n;
+}
+
+/* Runs that may have what is looked for in terms of this length. */
+static unsigned runs_of_length(const struct terms_parts *parts, uint32_t length)
+{
+	unsigned ascii = parts->no_hex ? RUN_ASCII : RUN_HEX | RUN_ASCII;
+	return (!parts->most || length <= parts->most ? ascii : 0u) |
+	       (!parts->most_other || length <= parts->most_other ? RUN_OTHERS : 0u);
+}
+
 static int search_part(const struct terms_parts *parts, struct part_search *p)
 {
-	uint32_t most_cut = parts->cut ? CUT_FROM - 1 : TOKEN_TERM_MOST;
-	uint32_t most = parts->most ? MIN(parts->most, most_cut) : most_cut;
-	uint32_t most_other = parts->most_other ? MIN(parts->most_other, most_cut) : most_cut;
+	uint32_t most = parts->cut ? CUT_FROM - 1 : TOKEN_TERM_MOST;
+	unsigned runs = terms_outside_hex(p->part) ? RUN_ALL & ~RUN_HEX : RUN_ALL;
 	int rc = 0;
-	for (uint32_t length = MAX((uint32_t)p->part.n, parts->least);
-	     length <= MAX(most, most_other) && rc == 0; length++) {
-		unsigned runs =
-			(length <= most ? RUN_ASCII : 0) | (length <= most_other ? RUN_OTHERS : 0);
-		rc = each_portion(p->finds, length, runs,
+	for (uint32_t length = MAX((uint32_t)p->part.n, parts->least); length <= most && rc == 0;
+	     length++)
+		rc = each_portion(p->finds, length, runs & runs_of_length(parts, length),
 				  parts->ends ? end_portion : inside_portion, p);
-	}
 	return rc;
 }
 
@@ -330,7 +346,7 @@ int terms_blob_parts(struct terms_finder *f, const struct terms_parts *parts,
 	struct part_search any = {.finds = finds, .compare = true};
 	for (uint32_t length = parts->n ? CUT_FROM : 1;
 	     (parts->cut || !parts->n) && length <= TOKEN_TERM_MOST && rc == 0; length++)
-		rc = each_portion(finds, length, RUN_ASCII | RUN_OTHERS, any_portion, &any);
+		rc = each_portion(finds, length, runs_of_length(parts, length), any_portion, &any);
 	return finds == &own ? terms_finds_end(finds, rc) : rc;
 }
 
@@ -373,12 +389,14 @@ static int errors_portion(void *ctx, const char *text, size_t length, size_t n)
 	return rc;
 }
 
-/* An error changes the length by at most one character, which has at most four bytes. */
-void terms_blob_lengths(const struct terms_finder *f, struct terms_parts *ret)
+/* An error changes the length by at most one character, which has at most four bytes, and takes
+ * away at most one that is not a hex digit. */
+void terms_blob_bounds(const struct terms_finder *f, struct terms_parts *ret)
 {
 	const struct errors_word *w = &f->text.errors;
 	uint32_t bytes = (uint32_t)f->text.word.n, k = w->k;
 	ret->least = w->chars > k ? w->chars - k : 1;
+	ret->no_hex = terms_outside_hex(f->text.word) > k;
 	if (w->open_left || w->open_right)
 		return;
 	ret->most = w->chars + k;
@@ -388,20 +406,15 @@ void terms_blob_lengths(const struct terms_finder *f, struct terms_parts *ret)
 int terms_blob_errors(struct terms_finder *f)
 {
 	struct terms_finds finds = {.f = f};
-	struct terms_parts lengths = {0};
+	struct terms_parts bounds = {0};
 	struct errors_search s = {.word = &f->text.errors, .finds = &finds};
-	terms_blob_lengths(f, &lengths);
-	uint32_t most = lengths.most ? lengths.most : TOKEN_TERM_MOST;
-	uint32_t most_other = lengths.most_other ? lengths.most_other : TOKEN_TERM_MOST;
+	terms_blob_bounds(f, &bounds);
 	int rc = 0;
 	errors_start(s.word, &s.state[0]);
-	for (uint32_t length = lengths.least;
-	     length <= MIN(MAX(most, most_other), (uint32_t)TOKEN_TERM_MOST) && rc == 0; length++) {
+	for (uint32_t length = bounds.least; length <= TOKEN_TERM_MOST && rc == 0; length++) {
 		s.last = NULL;
-		rc = each_portion(&finds, length,
-				  (length <= most ? RUN_ASCII : 0) |
-					  (length <= most_other ? RUN_OTHERS : 0),
-				  errors_portion, &s);
+		rc = each_portion(&finds, length, runs_of_length(&bounds, length), errors_portion,
+				  &s);
 	}
 	return terms_finds_end(&finds, rc);
 }

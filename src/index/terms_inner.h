@@ -12,6 +12,7 @@ struct terms_glob {
 	bool only_head;     /* head, then one "*" */
 	bool only_tail;     /* one "*", then letters */
 	bool only_inside;   /* "*", letters, "*" */
+	bool outside_hex;   /* a letter is not a hex digit */
 };
 struct terms_glob terms_glob(struct str pattern);
 bool terms_glob_is(struct str pattern, struct str text);
@@ -108,12 +109,24 @@ int terms_walk_errors(struct terms_finder *f, struct terms_finds *finds);
 
 enum { TERMS_PARTS_MOST = 16 };
 
+/* Runs of the blob, as bits. */
+enum {
+	RUN_HEX = 1 << SEGMENT_HEX,
+	RUN_ASCII = 1 << SEGMENT_ASCII,
+	RUN_OTHERS = 1 << SEGMENT_OTHERS,
+	RUN_ALL = RUN_HEX | RUN_ASCII | RUN_OTHERS,
+};
+
+/* Characters that no term of the run of hex digits has. */
+size_t terms_outside_hex(struct str s);
+
 /* Terms that contain one of these, at any place or at their end, and have as many bytes as it says:
  * those of ASCII, and others. */
 struct terms_parts {
 	struct str part[TERMS_PARTS_MOST]; /* none: all terms */
 	uint32_t n;
 	uint32_t least, most, most_other; /* 0: any */
+	bool no_hex;                      /* no term of hex digits is meant, whatever it contains */
 	bool ends;                        /* only at the end of a term */
 	bool compare;                     /* they are compared before they are taken */
 	bool cut; /* of terms that are cut nothing is known: all of them are candidates */
@@ -121,8 +134,8 @@ struct terms_parts {
 int terms_blob_parts(struct terms_finder *f, const struct terms_parts *parts,
 		     struct terms_finds *finds);
 int terms_blob_errors(struct terms_finder *f);
-/* Of f->text: how long the terms may be. */
-void terms_blob_lengths(const struct terms_finder *f, struct terms_parts *ret);
+/* Of f->text, with errors: how long the terms may be, and whether they may be of hex digits. */
+void terms_blob_bounds(const struct terms_finder *f, struct terms_parts *ret);
 
 /* terms_near.c: in the blob. */
 

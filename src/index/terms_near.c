@@ -9,8 +9,10 @@
  * differs from the word, so each is found once, however often letters repeat.
  *
  * Characters that are not ASCII are one other character of two to four bytes, in the run of the
- * other terms of their length; all else is the same. The automaton over the dictionary has to enter
- * some hundred blocks of it for the same terms, which took ten times as long. */
+ * other terms of their length; all else is the same. Terms of hex digits are a run of their own,
+ * and near a word only if the one error takes away what it has of other letters. The automaton over
+ * the dictionary has to enter some hundred blocks of it for the same terms, which took ten times as
+ * long. */
 #include "index/segment_inner.h"
 #include "index/terms_inner.h"
 
@@ -243,8 +245,9 @@ static int near_in_run(struct near_search *s, size_t n)
 	return rc;
 }
 
-/* One character of so many bytes, or none, for `skip` letters of the word. */
-static int near_of_kind(struct terms_finds *finds, size_t wide, size_t skip)
+/* One character of so many bytes, or none, for `skip` letters of the word, which has `outside`
+ * letters that are not hex digits. */
+static int near_of_kind(struct terms_finds *finds, size_t wide, size_t skip, size_t outside)
 {
 	struct terms_finder *f = finds->f;
 	struct near_search s = {.finds = finds, .word = f->text.word, .wide = wide, .skip = skip};
@@ -252,21 +255,27 @@ static int near_of_kind(struct terms_finds *finds, size_t wide, size_t skip)
 	s.length = s.word.n + wide - skip;
 	if (s.length > TOKEN_TERM_MOST)
 		return 0;
-	if (segment_blob(f->segment, (uint32_t)s.length, &blob, f->err) < 0)
+	enum segment_run last = wide > 1 ? SEGMENT_OTHERS : SEGMENT_ASCII;
+	enum segment_run first = wide <= 1 && outside <= skip ? SEGMENT_HEX : last;
+	if (segment_blob(f->segment, (uint32_t)s.length, first, &blob, f->err) < 0)
 		return -1;
-	bool others = wide > 1;
-	s.text = blob.p + (others ? blob.ascii * s.length : 0);
-	return near_in_run(&s, others ? blob.n - blob.ascii : blob.ascii);
+	int rc = 0;
+	for (size_t run = first; run <= last && rc == 0; run++) {
+		s.text = blob.p + blob.from[run] * s.length;
+		rc = near_in_run(&s, blob.from[run + 1] - blob.from[run]);
+	}
+	return rc;
 }
 
 int terms_near_word(struct terms_finder *f)
 {
 	struct terms_finds finds = {.f = f};
-	int rc = near_of_kind(&finds, 0, 1);
+	size_t outside = terms_outside_hex(f->text.word);
+	int rc = near_of_kind(&finds, 0, 1, outside);
 	for (size_t wide = 1; wide <= 4 && rc == 0; wide++) {
-		rc = near_of_kind(&finds, wide, 1);
+		rc = near_of_kind(&finds, wide, 1, outside);
 		if (rc == 0)
-			rc = near_of_kind(&finds, wide, 0);
+			rc = near_of_kind(&finds, wide, 0, outside);
 	}
 	return terms_finds_end(&finds, rc);
 }

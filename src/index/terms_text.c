@@ -49,6 +49,7 @@ struct terms_glob terms_glob(struct str pattern)
 		while (i + n < pattern.n && !is_wild(pattern.p[i + n]))
 			n++;
 		struct str run = {pattern.p + i, n};
+		g.outside_hex |= terms_outside_hex(run) > 0;
 		if (i == 0)
 			g.head = run;
 		if (n > g.longest.n)

@@ -317,11 +317,11 @@ static size_t check_one_error(struct segment *s, struct str word)
 static void add_letter(struct buf *b, unsigned letters)
 {
 	static const char *const letter[] = {
-		"a", "b", "c", "\xd0\xb6", "\xe1\x83\x90", "\xd1\x8f", "\xf0\x90\x90\xa8", "z"};
+		"a", "1", "g", "\xd0\xb6", "\xe1\x83\x90", "\xd1\x8f", "\xf0\x90\x90\xa8", "z"};
 	buf_add_text(b, letter[roll_below(letters)]);
 }
 
-/* Words of few letters, so that most of those within an error are there. */
+/* Words of few letters, so that most of those within an error are there; many are of hex digits. */
 static struct segment *dense_segment(unsigned words, unsigned letters)
 {
 	struct buf b = BUF_INIT(1 << 20);
@@ -350,9 +350,9 @@ static void one_error_is_found_where_terms_are_dense(void **state)
 				add_letter(&b, roll_below(20) ? 3 : 8);
 			found += check_one_error(s, buf_str(&b));
 		}
-		static const char *const ends[] = {"aaa",   "aaaa", "aaaaaa", "cccc", "cccccc",
-						   "zzzz",  "0000", "abab",   "aab",  "bba",
-						   "aaabb", "zabc", "abcz",   "00",   "aa"};
+		static const char *const ends[] = {"aaa",   "aaaa", "aaaaaa", "gggg", "gggggg",
+						   "zzzz",  "0000", "a1a1",   "aa1",  "11a",
+						   "aaa11", "za1g", "a1gz",   "00",   "aa"};
 		for (size_t i = 0; i < ARRAY_LEN(ends); i++)
 			found += check_one_error(s, str_of(ends[i]));
 		assert_true(found > 100);
@@ -459,6 +459,183 @@ static void one_error_is_given_up_when_it_is_late(void **state)
 	arena_free(&arena);
 }
 
+/* Words of hex digits, with and without a number in them, and words that are nearly that: what the
+ * blob keeps apart and a search may leave out. Few letters, so that words are near each other. */
+
+static void add_hex_letter(struct buf *b, unsigned from, unsigned to)
+{
+	static const char *const letter[] = {"0", "1", "9", "a", "e", "f", "g", "z", "\xd0\xb6"};
+	buf_add_text(b, letter[from + roll_below(to - from)]);
+}
+
+static void hex_word(struct buf *b)
+{
+	static const struct {
+		unsigned from, to;
+	} letters[] = {{0, 6}, {0, 6}, {0, 6}, {0, 3}, {3, 6}, {0, 8}, {3, 8}, {0, 9}};
+	unsigned kind = roll_below(ARRAY_LEN(letters)), other = roll_below(40);
+	unsigned n = other > 2    ? 1 + roll_below(9)
+		     : other == 2 ? 32
+		     : other == 1 ? 120
+				  : 10 + roll_below(110);
+	unsigned odd = roll_below(3) ? n : roll_below(n);
+	size_t from = b->n;
+	for (unsigned i = 0; i < n; i++)
+		if (i == odd)
+			add_hex_letter(b, 6, 9);
+		else
+			add_hex_letter(b, letters[kind].from, letters[kind].to);
+	for (size_t i = from; i < b->n && kind == 1; i++)
+		b->p[i] = ascii_upper(b->p[i]);
+}
+
+struct hex_words {
+	struct str word[200];
+	struct segment *segment;
+};
+
+static void make_hex_words(struct hex_words *h, struct arena *arena)
+{
+	struct buf all = BUF_INIT(1 << 20), word = BUF_INIT(1 << 10);
+	for (size_t i = 0; i < ARRAY_LEN(h->word); i++) {
+		buf_clear(&word);
+		hex_word(&word);
+		h->word[i] = arena_str(arena, buf_str(&word));
+		buf_add_str(&all, h->word[i]);
+		buf_add_byte(&all, ' ');
+	}
+	h->segment = segment_of_text(buf_str(&all));
+	buf_free(&all);
+	buf_free(&word);
+}
+
+/* One of the words, of which some letters were changed, left out or added. */
+static struct str near_hex_word(const struct hex_words *h, struct arena *arena, unsigned changes,
+				bool exact)
+{
+	struct buf b = BUF_INIT(1 << 12);
+	struct tokens tokens;
+	struct token token;
+	do {
+		struct plain_text t =
+			plain_chars(h->word[roll_below(ARRAY_LEN(h->word))], PLAIN_CHARS);
+		buf_clear(&b);
+		for (unsigned i = 0, left = changes; i < t.n; i++) {
+			bool change = left > 0 && roll_below(t.n - i) < left;
+			unsigned how = change ? roll_below(3) : 3;
+			left -= change;
+			if (how < 2)
+				add_hex_letter(&b, roll_below(2) ? 6 : 0, 9);
+			if (how % 2)
+				buf_add_str(&b, t.c[i]);
+		}
+		tokens_init(&tokens, rules, buf_str(&b), 0);
+	} while (tokens_next(&tokens, &token) != 0);
+	struct str word = arena_str(arena, exact ? token.form : token.term);
+	buf_free(&b);
+	return word;
+}
+
+static struct str piece_of(struct str word)
+{
+	struct plain_text t = plain_chars(word, PLAIN_CHARS);
+	unsigned from = roll_below(t.n), n = 1 + roll_below(MIN(t.n - from, 5u));
+	if (roll_below(3) == 0)
+		from = t.n - n;
+	return (struct str){t.c[from].p,
+			    (size_t)(t.c[from + n - 1].p - t.c[from].p) + t.c[from + n - 1].n};
+}
+
+/* With two literals, one of two, several groups, short ones, and none. */
+static struct rx *hex_expression(struct str a, struct str b, bool exact)
+{
+	struct buf text = BUF_INIT(1 << 10);
+	struct err err;
+	struct rx *rx;
+	size_t at;
+	switch (roll_below(6)) {
+	case 0:
+		buf_printf(&text, STR_FMT ".*" STR_FMT, STR_ARG(a), STR_ARG(b));
+		break;
+	case 1:
+		buf_printf(&text, STR_FMT "|" STR_FMT, STR_ARG(a), STR_ARG(b));
+		break;
+	case 2:
+		buf_printf(&text, "(" STR_FMT "|" STR_FMT ").?[0-9g]", STR_ARG(a), STR_ARG(b));
+		break;
+	case 3:
+		buf_printf(&text, "[9f]" STR_FMT, STR_ARG(a));
+		break;
+	case 4:
+		buf_printf(&text, "(" STR_FMT ")?[0-9]{2}", STR_ARG(a));
+		break;
+	default:
+		buf_add_text(&text, roll_below(2) ? "[0-9][a-f]+[19]" : "[gz1].?[0e]{2}");
+		break;
+	}
+	assert_int_equal(rx_compile(&rx, buf_str(&text), !exact, &at, &err), 0);
+	buf_free(&text);
+	return rx;
+}
+
+enum { HEX_PART, HEX_END, HEX_PATTERN, HEX_ERRORS, HEX_ERRORS_INSIDE, HEX_MATCH, HEX_KINDS };
+
+static size_t ask_hex(const struct hex_words *h, unsigned kind, struct arena *arena)
+{
+	struct terms_want want = {.rules = rules, .exact = roll_below(4) == 0};
+	unsigned k = kind == HEX_ERRORS || kind == HEX_ERRORS_INSIDE ? 1 + roll_below(4) : 0;
+	struct str word = near_hex_word(h, arena, k ? roll_below(k + 2) : 0, want.exact);
+	struct rx *rx = NULL;
+	want.word = word;
+	if (k) {
+		want.kind = TERMS_ERRORS;
+		want.k = MIN(k, chars_in(word) - 1);
+		want.swaps = roll_below(4) == 0;
+		want.open_left = kind == HEX_ERRORS_INSIDE;
+		want.open_right = want.open_left && roll_below(2);
+	} else if (kind == HEX_PATTERN) {
+		want.kind = TERMS_PATTERN;
+		word = asked_pattern(arena, roll_below(2) ? word : piece_of(word));
+		const char *star = str_starts(word, STR("*")) ? "" : "*";
+		want.word = str_of(arena_printf(arena, "%s" STR_FMT, star, STR_ARG(word)));
+	} else if (kind == HEX_MATCH) {
+		want.kind = TERMS_MATCH;
+		struct str other = near_hex_word(h, arena, 0, want.exact);
+		rx = hex_expression(piece_of(word), piece_of(roll_below(2) ? word : other),
+				    want.exact);
+	} else {
+		want.kind = TERMS_WORD;
+		want.word = piece_of(word);
+		want.open_left = true;
+		want.open_right = kind == HEX_PART;
+	}
+	want.rx = rx;
+	size_t found = terms_check(h->segment, SEGMENT_COMBINED, &want, rules);
+	rx_free(&rx);
+	return found;
+}
+
+static void words_of_hex_digits_are_found_like_all_others(void **state)
+{
+	unsigned rounds = unit_thorough() ? 1000 : 20;
+	(void)state;
+	for (unsigned i = 0; i < (unit_thorough() ? 10 : 2); i++) {
+		struct arena arena = ARENA_INIT(SIZE_MAX);
+		struct hex_words h;
+		unsigned found[HEX_KINDS] = {0};
+		make_hex_words(&h, &arena);
+		for (unsigned round = 0; round < rounds * HEX_KINDS; round++) {
+			struct arena_mark mark = arena_mark(&arena);
+			found[round % HEX_KINDS] += ask_hex(&h, round % HEX_KINDS, &arena) > 0;
+			arena_reset(&arena, mark);
+		}
+		for (unsigned kind = 0; kind < HEX_KINDS; kind++)
+			assert_true(found[kind] * 3 > rounds); /* or little was compared */
+		segment_close(&h.segment);
+		arena_free(&arena);
+	}
+}
+
 /* Words that are as long as terms can be: few of them are many bytes. */
 static struct segment *long_segment(unsigned words)
 {
@@ -469,8 +646,8 @@ static struct segment *long_segment(unsigned words)
 	struct invert *inv = invert_new(&settings, rules);
 	for (unsigned i = 0; i < words; i++) {
 		buf_printf(&b, "%05u", i);
-		buf_fill(&b, 'x', 95 + i % 20);
-		buf_add_text(&b, i % 3 ? "y " : "\xc3\xa6 ");
+		buf_fill(&b, i % 2 ? 'x' : 'f', 95 + i % 20);
+		buf_add_text(&b, i % 3 ? "e " : "\xd0\xb6 ");
 	}
 	struct words_attr attr = {STR("Full-Text"), buf_str(&b)};
 	struct words_doc doc = {.key = STR("http://host/"), .attr = &attr, .n = 1};
@@ -479,27 +656,46 @@ static struct segment *long_segment(unsigned words)
 	return written_segment(&inv);
 }
 
-/* Every term of the dictionary is the next of its length and kind; that is all there is. */
-static void check_blob(struct segment *s)
+/* As the format says it. */
+static enum segment_run plain_run(struct str term)
 {
+	bool digit = false, hex = true;
+	for (size_t i = 0; i < term.n; i++) {
+		if ((unsigned char)term.p[i] >= 0x80)
+			return SEGMENT_OTHERS;
+		digit |= strchr("0123456789", term.p[i]) != NULL;
+		hex &= strchr("0123456789abcdef", term.p[i]) != NULL;
+	}
+	return digit && hex ? SEGMENT_HEX : SEGMENT_ASCII;
+}
+
+/* Every term of the dictionary is the next of its length and run; that is all there is. Runs before
+ * the first that is wanted need not be there. Which runs have terms, as bits. */
+static unsigned check_blob(struct segment *s)
+{
+	unsigned runs = 0;
 	struct segment_blob blob;
 	struct segment_walk w;
 	struct err err;
-	uint32_t seen[TOKEN_TERM_MOST + 1][2] = {0};
+	size_t seen[TOKEN_TERM_MOST + 1][SEGMENT_RUNS] = {0};
 	int rc = segment_walk(s, SEGMENT_COMBINED, STR(""), &w, &err);
 	while (rc == 0 && (rc = segment_walk_next(&w, &err)) == 0) {
-		uint32_t n = (uint32_t)w.term.n, other = !segment_is_ascii(w.term);
-		assert_int_equal(segment_blob(s, n, &blob, &err), 0);
-		uint32_t at = seen[n][other]++ + (other ? blob.ascii : 0);
-		assert_true(at < (other ? blob.n : blob.ascii));
-		assert_memory_equal(blob.p + (size_t)at * n, w.term.p, n);
+		uint32_t n = (uint32_t)w.term.n;
+		enum segment_run run = plain_run(w.term), first = roll_below(run + 1u);
+		assert_int_equal(segment_blob(s, n, first, &blob, &err), 0);
+		size_t at = blob.from[run] + seen[n][run]++;
+		runs |= 1u << run;
+		assert_true(at < blob.from[run + 1]);
+		assert_memory_equal(blob.p + at * n, w.term.p, n);
 	}
 	assert_int_equal(rc, 1);
 	for (uint32_t n = 1; n <= TOKEN_TERM_MOST; n++) {
-		assert_int_equal(segment_blob(s, n, &blob, &err), 0);
-		assert_int_equal(blob.ascii, seen[n][0]);
-		assert_int_equal(blob.n, seen[n][0] + seen[n][1]);
+		assert_int_equal(segment_blob(s, n, SEGMENT_HEX, &blob, &err), 0);
+		assert_int_equal(blob.from[0], 0);
+		for (unsigned run = 0; run < SEGMENT_RUNS; run++)
+			assert_int_equal(blob.from[run + 1] - blob.from[run], seen[n][run]);
 	}
+	return runs;
 }
 
 static void a_blob_in_the_file_and_one_that_is_made_have_all_terms(void **state)
@@ -508,14 +704,15 @@ static void a_blob_in_the_file_and_one_that_is_made_have_all_terms(void **state)
 	struct segment *made[] = {random_segment(1, rules, &arena),
 				  random_segment(40, rules, &arena), long_segment(2000)};
 	struct segment *in_file = long_segment(11000);
+	unsigned all = (1u << SEGMENT_RUNS) - 1;
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(made); i++) {
 		assert_int_equal(made[i]->foot.part[PART_BLOB].n, 0);
-		check_blob(made[i]);
+		assert_int_equal(check_blob(made[i]) | (i == 0 ? all : 0), all);
 		segment_close(&made[i]);
 	}
 	assert_true(in_file->foot.part[PART_BLOB].n >= SEGMENT_BLOB_LEAST);
-	check_blob(in_file);
+	assert_int_equal(check_blob(in_file), all);
 	segment_close(&in_file);
 	arena_free(&arena);
 }
@@ -527,6 +724,7 @@ int main(void)
 		cmocka_unit_test(terms_are_those_of_plain_code),
 		cmocka_unit_test(words_as_written_are_compared_where_terms_are_stems),
 		cmocka_unit_test(expressions_find_the_words_they_match),
+		cmocka_unit_test(words_of_hex_digits_are_found_like_all_others),
 		cmocka_unit_test(walks_end_when_it_is_late),
 		cmocka_unit_test(one_error_is_found_where_terms_are_dense),
 		cmocka_unit_test(a_word_is_found_among_many_that_differ_in_one_letter),

@@ -1,5 +1,6 @@
 /* Any changed byte of any file of an index is noticed before what was read of it is believed. */
 #include "disk/small_file.h"
+#include "index/segment_inner.h"
 #include "index/words.h"
 #include "shelf.h"
 
@@ -290,6 +291,52 @@ static void what_cannot_be_read_is_told_from_what_has_to_be_built_again(void **s
 	assert_folder_is(s);
 }
 
+/* Sound in all its pages, and written by another program. */
+static void segment_set_version(const char *path, uint8_t version)
+{
+	struct err err;
+	struct page_file *f;
+	struct page_writer w;
+	struct str bytes;
+	assert_int_equal(page_open(&f, path, &err), 0);
+	assert_int_equal(page_get(f, 0, (size_t)page_bytes(f), &bytes, &err), 0);
+	char *copy = mem_copy(bytes.p, bytes.n);
+	copy[FORMAT_MAGIC] = (char)version;
+	page_close(&f);
+	assert_int_equal(
+		page_create(&w, path, 0644, &(struct stream_options){.buffered = true}, &err), 0);
+	page_put(&w, copy, bytes.n);
+	assert_int_equal(page_finish(&w, false, &err), 0);
+	mem_free(&copy);
+}
+
+static void a_segment_of_another_version_is_called_that(void **state)
+{
+	struct shelf *s = *state;
+	struct err err;
+	struct files files;
+	struct words_reader *r;
+	struct words_writer *w;
+	make_index(s);
+	files_of(s->folder, &files);
+	size_t i = 0;
+	while (!str_ends(str_of(files.path[i]), STR(".words")))
+		assert_true(++i < files.n);
+	for (uint8_t version = SEGMENT_VERSION - 1; version <= SEGMENT_VERSION + 1; version += 2) {
+		char what[64];
+		snprintf(what, sizeof what, ": version %u, this program knows version %u;",
+			 (unsigned)version, (unsigned)SEGMENT_VERSION);
+		segment_set_version(files.path[i], version);
+		assert_int_equal(words_open(&r, s->folder, &err), -1);
+		assert_non_null(strstr(err.msg, what));
+		assert_non_null(strstr(err.msg, "has to be built again"));
+		assert_int_equal(words_writer_open(&w, s->folder, NULL, &err), -1);
+		assert_non_null(strstr(err.msg, what));
+	}
+	segment_set_version(files.path[i], SEGMENT_VERSION);
+	assert_folder_is(s);
+}
+
 static void count_bytes(void *ctx, struct str piece)
 {
 	*(size_t *)ctx += piece.n;
@@ -331,6 +378,7 @@ int main(void)
 		SHELF_TEST(a_cut_file_is_noticed),
 		SHELF_TEST(a_file_that_is_gone_is_named),
 		SHELF_TEST(what_cannot_be_read_is_told_from_what_has_to_be_built_again),
+		SHELF_TEST(a_segment_of_another_version_is_called_that),
 		SHELF_TEST(every_file_is_printed_and_verified_and_damage_is_named),
 	};
 	return cmocka_run_group_tests(tests, scratch_make_in_memory, scratch_done);

@@ -13,7 +13,7 @@
 #endif
 
 enum {
-	SPARSE = 16,     /* documents for each posting, from which on they are sorted */
+	SPARSE = 64,     /* documents for each posting, from which on they are sorted */
 	DIGIT = 11,      /* bits that are sorted by at once */
 	SORT_FEW = 64,   /* sorted one by one */
 	NEAREST = 255,   /* no errors: the greatest wins, 0 is none yet */
@@ -341,7 +341,19 @@ static void merge_keys(struct making *m, struct exec_union *u)
 	end_blocks(u);
 }
 
-/* Which of 64 documents are there. */
+/* How many of 64 documents are there. */
+static inline size_t present_count(const struct making *m, size_t word)
+{
+	if (!m->tfs)
+		return (size_t)__builtin_popcountll(m->bit[word]);
+	const uint8_t *tf = m->tf + word * 64;
+	uint8_t n = 0;
+	for (unsigned i = 0; i < 64; i++)
+		n = (uint8_t)(n + (tf[i] != 0));
+	return n;
+}
+
+/* Which of them. */
 static inline uint64_t present_bits(const struct making *m, size_t word)
 {
 	if (!m->tfs)
@@ -371,7 +383,7 @@ static void sweep_docs(struct making *m, struct exec_union *u)
 {
 	size_t words = words_of_docs(m), df = 0, n = 0;
 	for (size_t w = 0; w < words; w++)
-		df += (size_t)__builtin_popcountll(present_bits(m, w));
+		df += present_count(m, w);
 	if (!union_room(m, u, df))
 		return;
 	uint32_t *docs = u->docs;

@@ -168,7 +168,7 @@ static struct exec_leaf *leaf_of_literals(struct exec *e, const struct exec_matc
 
 int exec_match_plan(struct exec *e, const struct query_node *node, struct exec_node *ret)
 {
-	struct exec_match *m;
+	struct exec_match *m = NULL;
 	if (e->matches && exec_late_now(e)) { /* each may take milliseconds to compile */
 		ret->op = QUERY_NOTHING;
 		return 0;

@@ -284,6 +284,10 @@ void events_write(struct events *e, enum event_type type, const char *peer,
 
 /* For the administrator */
 
+#define X(symbol, name) name ", "
+static const char types_told[] = EVENT_TYPES(X);
+#undef X
+
 int events_enable(struct events *e, struct str type, bool on, struct err *err)
 {
 	unsigned bits = str_eq_nocase(type, STR("All")) ? (1u << EVENT_NTYPES) - 1 : 0;
@@ -291,12 +295,8 @@ int events_enable(struct events *e, struct str type, bool on, struct err *err)
 		if (str_eq_nocase(type, str_of(names[i])))
 			bits = 1u << i;
 	if (bits == 0)
-		return err_set(err, ERR_USAGE,
-			       "there is no such event; events are "
-#define X(symbol, name) name ", "
-			       EVENT_TYPES(X)
-#undef X
-				       "All");
+		return err_set(err, ERR_USAGE, "there is no such event; events are %sAll",
+			       types_told);
 	if (on)
 		atomic_fetch_or(&e->on, bits);
 	else

@@ -16,6 +16,11 @@ static const struct server_verb verbs[] = {
 	{"#ADMIN", "#password PASSWORD COMMAND", "for the administrator", 0, 1, true, port_admin},
 };
 
+static const char unknown_verb[] =
+	"111 - ERROR: character 1: a request begins with #USER, #BULK or #ADMIN\n";
+static const char too_many[] =
+	PORT_GREETING "111 - ERROR: there are too many connections, try later\n";
+
 static const struct server_protocol protocol = {
 	.name = "broker",
 	.verbs = verbs,
@@ -23,12 +28,10 @@ static const struct server_protocol protocol = {
 	.any_case = true,
 	.strict = true,
 	.greeting = PORT_GREETING,
-	.words = {[SERVER_UNKNOWN] = "111 - ERROR: character 1: a request begins with #USER, #BULK "
-				     "or #ADMIN\n",
+	.words = {[SERVER_UNKNOWN] = unknown_verb,
 		  [SERVER_ARGUMENTS] = "111 - ERROR: the request is not complete\n",
 		  [SERVER_LONG_LINE] = "111 - ERROR: the line is too long\n",
-		  [SERVER_FULL] =
-			  PORT_GREETING "111 - ERROR: there are too many connections, try later\n",
+		  [SERVER_FULL] = too_many,
 		  [SERVER_STOPPING] = "111 - ERROR: the broker is stopping\n"},
 	.state_size = sizeof(struct port_session),
 	.drained = port_drained,
@@ -104,7 +107,7 @@ int port_start(struct port **ret, const struct port_options *options, int fd, st
 	list_init(&p->asks);
 	port_set_lifetime(p, options->lifetime_us);
 	raise_descriptors(
-		options->limits.max_connections + PORT_TRANSFERS * TRANSFER_FDS +
+		options->limits.max_connections + (int64_t)PORT_TRANSFERS * TRANSFER_FDS +
 		THREAD_FDS * ((int64_t)options->threads + PORT_QUICK_THREADS + PORT_BULK_THREADS));
 	int rc = loop_new(&p->loop, NULL, err);
 	if (rc == 0) {

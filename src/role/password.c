@@ -98,6 +98,7 @@ static bool take_bytes(struct str *s, size_t least, size_t most)
 	static const int unused_bits[] = {0, -1, 15, 3};
 	size_t n = str_find_byte(*s, '$'), bytes = n * 3 / 4;
 	int last = 0;
+	ENSURE(s->p);
 	for (size_t i = 0; i < n; i++) {
 		last = base64_value(s->p[i]);
 		if (last < 0)

@@ -10,7 +10,6 @@
 enum {
 	RESULTS = 50,
 	RESULTS_MOST = 1000,
-	OBJECTS = 25,
 	LINES = 50,
 	DESCRIPTION = 1024, /* bytes that are shown */
 };
@@ -229,12 +228,12 @@ static struct web_query form_begin(void)
 {
 	return (struct web_query){.query = "",
 				  .any_case = true,
+				  .words = true,
 				  .desc = true,
 				  .opaque = true,
 				  .verbose = true,
 				  .lines = LINES,
 				  .results = RESULTS,
-				  .objects = OBJECTS,
 				  .lifetime_s = WEB_BUDGET_US / US_PER_S};
 }
 

@@ -175,22 +175,36 @@ static int part_at(struct part_search *p, const char *text, size_t at, size_t le
 }
 
 #if defined(__SSE2__)
-static inline __m128i bytes_equal(const char *from, char c)
+/* The probes, each in all bytes of a register. They are copied out of the search because to the
+ * compiler any byte that is written may be one of it. */
+struct part_probes {
+	size_t at[PROBES];
+	__m128i byte[PROBES];
+};
+
+static struct part_probes probes_of(const struct part_search *p)
 {
-	__m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)from);
-	return _mm_cmpeq_epi8(bytes, _mm_set1_epi8(c));
+	struct part_probes ret;
+	for (unsigned i = 0; i < PROBES; i++) {
+		ret.at[i] = p->probe[i];
+		ret.byte[i] = _mm_set1_epi8(p->part.p[p->probe[i]]);
+	}
+	return ret;
+}
+
+static inline __m128i bytes_equal(const char *from, __m128i byte)
+{
+	return _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(const void *)from), byte);
 }
 
 /* Of 32 places those where all probes are. */
-static inline uint32_t places_of(const struct part_search *p, const char *from)
+static inline uint32_t places_of(const struct part_probes *p, const char *from)
 {
-	const size_t *probe = p->probe;
-	const char *part = p->part.p;
-	__m128i low = bytes_equal(from + probe[0], part[probe[0]]);
-	__m128i high = bytes_equal(from + probe[0] + 16, part[probe[0]]);
+	__m128i low = bytes_equal(from + p->at[0], p->byte[0]);
+	__m128i high = bytes_equal(from + p->at[0] + 16, p->byte[0]);
 	for (unsigned i = 1; i < PROBES; i++) {
-		low = _mm_and_si128(low, bytes_equal(from + probe[i], part[probe[i]]));
-		high = _mm_and_si128(high, bytes_equal(from + probe[i] + 16, part[probe[i]]));
+		low = _mm_and_si128(low, bytes_equal(from + p->at[i], p->byte[i]));
+		high = _mm_and_si128(high, bytes_equal(from + p->at[i] + 16, p->byte[i]));
 	}
 	return (uint32_t)_mm_movemask_epi8(low) | (uint32_t)_mm_movemask_epi8(high) << 16;
 }
@@ -205,8 +219,9 @@ static int part_inside(struct part_search *p, const char *text, size_t length, s
 		return 0;
 	size_t places = all - p->part.n + 1;
 #if defined(__SSE2__)
+	const struct part_probes probes = probes_of(p);
 	for (; at + 32 <= places && rc == 0; at += 32) {
-		uint32_t hits = places_of(p, text + at);
+		uint32_t hits = places_of(&probes, text + at);
 		for (; hits && rc == 0; hits &= hits - 1)
 			rc = part_at(p, text, at + (size_t)__builtin_ctz(hits), length, &done);
 	}

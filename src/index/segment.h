@@ -105,7 +105,8 @@ struct segment_blob {
 	size_t from[SEGMENT_RUNS + 1]; /* the first term of each run; then how many there are */
 };
 /* length: 1 to TOKEN_TERM_MOST. Runs before `first` were not verified: nothing of them is to be
- * used. A short blob is made by the first who asks, in some milliseconds. */
+ * used. Where there is nothing to be used p is NULL. A short blob is made by the first who asks, in
+ * some milliseconds. */
 int segment_blob(struct segment *s, uint32_t length, enum segment_run first,
 		 struct segment_blob *ret, struct err *err);
 

@@ -166,12 +166,15 @@ int segment_blob(struct segment *s, uint32_t length, enum segment_run first,
 	ENSURE(b);
 	const size_t *from = b->from[length];
 	size_t skip = from[first] * length, end = from[SEGMENT_RUNS] * length;
+	memcpy(ret->from, from, sizeof ret->from);
+	ret->p = NULL;
+	if (skip == end) /* most lengths have no terms */
+		return 0;
 	/* Bytes of a file are verified, and so read, as far as they are wanted. */
 	if (b->made)
 		p = (const uint8_t *)b->made + b->at[length] + skip;
 	else if (segment_bytes(s, PART_BLOB, b->at[length] + skip, end - skip, &p, err) < 0)
 		return -1;
 	ret->p = (const char *)p - skip;
-	memcpy(ret->from, from, sizeof ret->from);
 	return 0;
 }

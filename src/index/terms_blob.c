@@ -15,8 +15,8 @@
 #include "index/dict.h"
 #include "index/terms_inner.h"
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
+#ifdef __x86_64__
+#include <immintrin.h>
 #endif
 
 enum {
@@ -174,39 +174,64 @@ static int part_at(struct part_search *p, const char *text, size_t at, size_t le
 	return part_found(p, (struct str){text + begin, length});
 }
 
-#if defined(__SSE2__)
-/* The probes, each in all bytes of a register. They are copied out of the search because to the
- * compiler any byte that is written may be one of it. */
-struct part_probes {
-	size_t at[PROBES];
+/* Goes on from `at` to the first 32 places of which one has all probes, and says which. None: less
+ * than 32 places are left. */
+typedef size_t scan_fn(const struct part_search *p, const char *text, size_t at, size_t end,
+		       uint32_t *ret_places);
+
+#ifdef __x86_64__
+static size_t scan_sse2(const struct part_search *p, const char *text, size_t at, size_t end,
+			uint32_t *ret_places)
+{
 	__m128i byte[PROBES];
-};
-
-static struct part_probes probes_of(const struct part_search *p)
-{
-	struct part_probes ret;
-	for (unsigned i = 0; i < PROBES; i++) {
-		ret.at[i] = p->probe[i];
-		ret.byte[i] = _mm_set1_epi8(p->part.p[p->probe[i]]);
+	for (unsigned i = 0; i < PROBES; i++)
+		byte[i] = _mm_set1_epi8(p->part.p[p->probe[i]]);
+	for (; at + 32 <= end; at += 32) {
+		__m128i low = _mm_set1_epi8(-1), high = low;
+		for (unsigned i = 0; i < PROBES; i++) {
+			const __m128i *from = (const void *)(text + at + p->probe[i]);
+			low = _mm_and_si128(low, _mm_cmpeq_epi8(_mm_loadu_si128(from), byte[i]));
+			high = _mm_and_si128(high,
+					     _mm_cmpeq_epi8(_mm_loadu_si128(from + 1), byte[i]));
+		}
+		uint32_t places =
+			(uint32_t)_mm_movemask_epi8(low) | (uint32_t)_mm_movemask_epi8(high) << 16;
+		if (places) {
+			*ret_places = places;
+			return at;
+		}
 	}
-	return ret;
+	*ret_places = 0;
+	return at;
 }
 
-static inline __m128i bytes_equal(const char *from, __m128i byte)
+__attribute__((target("avx2"))) static size_t scan_avx2(const struct part_search *p,
+							const char *text, size_t at, size_t end,
+							uint32_t *ret_places)
 {
-	return _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(const void *)from), byte);
+	__m256i byte[PROBES];
+	for (unsigned i = 0; i < PROBES; i++)
+		byte[i] = _mm256_set1_epi8(p->part.p[p->probe[i]]);
+	for (; at + 32 <= end; at += 32) {
+		__m256i all = _mm256_set1_epi8(-1);
+		for (unsigned i = 0; i < PROBES; i++) {
+			const __m256i *from = (const void *)(text + at + p->probe[i]);
+			all = _mm256_and_si256(
+				all, _mm256_cmpeq_epi8(_mm256_loadu_si256(from), byte[i]));
+		}
+		uint32_t places = (uint32_t)_mm256_movemask_epi8(all);
+		if (places) {
+			*ret_places = places;
+			return at;
+		}
+	}
+	*ret_places = 0;
+	return at;
 }
 
-/* Of 32 places those where all probes are. */
-static inline uint32_t places_of(const struct part_probes *p, const char *from)
+static scan_fn *scan_of(void)
 {
-	__m128i low = bytes_equal(from + p->at[0], p->byte[0]);
-	__m128i high = bytes_equal(from + p->at[0] + 16, p->byte[0]);
-	for (unsigned i = 1; i < PROBES; i++) {
-		low = _mm_and_si128(low, bytes_equal(from + p->at[i], p->byte[i]));
-		high = _mm_and_si128(high, bytes_equal(from + p->at[i] + 16, p->byte[i]));
-	}
-	return (uint32_t)_mm_movemask_epi8(low) | (uint32_t)_mm_movemask_epi8(high) << 16;
+	return __builtin_cpu_supports("avx2") ? scan_avx2 : scan_sse2;
 }
 #endif
 
@@ -218,12 +243,13 @@ static int part_inside(struct part_search *p, const char *text, size_t length, s
 	if (all < p->part.n)
 		return 0;
 	size_t places = all - p->part.n + 1;
-#if defined(__SSE2__)
-	const struct part_probes probes = probes_of(p);
-	for (; at + 32 <= places && rc == 0; at += 32) {
-		uint32_t hits = places_of(&probes, text + at);
+#ifdef __x86_64__
+	scan_fn *scan = scan_of();
+	uint32_t hits;
+	while (rc == 0 && (at = scan(p, text, at, places, &hits), hits)) {
 		for (; hits && rc == 0; hits &= hits - 1)
 			rc = part_at(p, text, at + (size_t)__builtin_ctz(hits), length, &done);
+		at += 32;
 	}
 #endif
 	for (; at < places && rc == 0; at++)
@@ -288,7 +314,8 @@ static int each_portion(struct terms_finds *finds, uint32_t length, unsigned run
 		return -1;
 	for (; run < SEGMENT_RUNS && rc == 0; run++) {
 		size_t end = runs >> run & 1 ? blob.from[run + 1] : 0;
-		terms_finds_new_run(finds);
+		if (blob.from[run] < end)
+			terms_finds_new_run(finds);
 		for (size_t i = blob.from[run], n; i < end && rc == 0; i += n) {
 			n = MIN(end - i, (size_t)TERMS_LATE);
 			rc = fn(ctx, blob.p + i * length, length, n);

@@ -261,8 +261,11 @@ static int near_of_kind(struct terms_finds *finds, size_t wide, size_t skip, siz
 		return -1;
 	int rc = 0;
 	for (size_t run = first; run <= last && rc == 0; run++) {
+		size_t n = blob.from[run + 1] - blob.from[run];
+		if (n == 0)
+			continue;
 		s.text = blob.p + blob.from[run] * s.length;
-		rc = near_in_run(&s, blob.from[run + 1] - blob.from[run]);
+		rc = near_in_run(&s, n);
 	}
 	return rc;
 }

@@ -13,8 +13,10 @@
 #endif
 
 enum {
-	SPARSE = 64,     /* documents for each posting, from which on they are sorted */
-	DIGIT = 11,      /* bits that are sorted by at once */
+	SPARSE = 64,   /* documents for each posting, from which on they are sorted */
+	DIGIT = 11,    /* bits that are sorted by at once */
+	DIGIT_FEW = 7, /* the same of few keys */
+	DIGIT_FEW_FROM = 1024,
 	SORT_FEW = 64,   /* sorted one by one */
 	NEAREST = 255,   /* no errors: the greatest wins, 0 is none yet */
 	LONG_FROM = 96,  /* bytes of a term that may have been cut, and stemmed then */
@@ -41,14 +43,15 @@ static void sort_few(uint64_t *v, size_t n, unsigned shift, uint64_t mask)
 	}
 }
 
-static void sort_digit(const uint64_t *from, uint64_t *to, size_t n, unsigned shift)
+static void sort_digit(const uint64_t *from, uint64_t *to, size_t n, unsigned shift, unsigned digit)
 {
-	size_t start[1 << DIGIT] = {0}, sum = 0;
-	uint64_t mask = (1 << DIGIT) - 1;
+	uint32_t start[1 << DIGIT], sum = 0;
+	uint64_t mask = (UINT64_C(1) << digit) - 1;
+	memset(start, 0, sizeof *start << digit);
 	for (size_t i = 0; i < n; i++)
 		start[from[i] >> shift & mask]++;
-	for (size_t i = 0; i < ARRAY_LEN(start); i++) {
-		size_t count = start[i];
+	for (size_t i = 0; i <= mask; i++) {
+		uint32_t count = start[i];
 		start[i] = sum;
 		sum += count;
 	}
@@ -56,15 +59,18 @@ static void sort_digit(const uint64_t *from, uint64_t *to, size_t n, unsigned sh
 		to[start[from[i] >> shift & mask]++] = from[i];
 }
 
+/* All digits of a pass are looked at, so few keys have small ones. */
 void exec_sort(uint64_t *v, uint64_t *tmp, size_t n, unsigned shift, unsigned bits)
 {
 	uint64_t *from = v, *to = tmp;
+	unsigned digit = n < DIGIT_FEW_FROM ? DIGIT_FEW : DIGIT;
 	if (n <= SORT_FEW) {
 		sort_few(v, n, shift, (UINT64_C(1) << bits) - 1);
 		return;
 	}
-	for (unsigned done = 0; done < bits; done += DIGIT) {
-		sort_digit(from, to, n, shift + done);
+	ENSURE(n <= UINT32_MAX);
+	for (unsigned done = 0; done < bits; done += digit) {
+		sort_digit(from, to, n, shift + done, MIN(digit, bits - done));
 		uint64_t *swap = from;
 		from = to;
 		to = swap;

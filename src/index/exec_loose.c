@@ -1,17 +1,19 @@
 /* Positions of words that mean many terms: phrases with patterns and errors, words near each other,
  * patterns whose forms count.
  *
- * The positions of such a word in a document are those of all its terms there. Which terms a
- * document has is found out by reading the documents of their lists: pairs of document and term,
- * sorted, of those documents only that the rarest word of the leaf has. That is done for all
- * documents at once, or, where these would be too many pairs, for a window of them at a time, since
- * documents are asked for nearly in order. Lists are then opened for positions as documents are
- * asked for, a few at a time: what documents share are the common terms, which stay open. */
+ * The positions of such a word in a document are those of all its terms there. A few terms are
+ * asked one by one. Of many, which ones a document has is found out by reading the documents of
+ * their lists: pairs of document and term, sorted, of those documents only that the rarest word of
+ * the leaf has. That is done for all documents at once, or, where these would be too many pairs,
+ * for a window of them at a time, since documents are asked for nearly in order. Lists are then
+ * opened for positions as documents are asked for, a few at a time: what documents share are the
+ * common terms, which stay open. */
 #include "base/vec.h"
 #include "index/exec.h"
 
 enum {
-	CURSORS = 16, /* lists of a word that are open at a time */
+	CURSORS = 16,  /* lists of a word that are open at a time */
+	TERMS_FEW = 4, /* of a word: each is asked, without pairs */
 	NOT_MEANT = EXEC_NOT_MEANT,
 	PAIRS_MOST = 16 << 20,  /* bytes of the pairs of a leaf, and of sorting them */
 	PAIRS_LEAST = 16 << 10, /* pairs of a word that are always allowed */
@@ -34,8 +36,8 @@ struct loose_word {
 	uint32_t form; /* of a plain word that is exact */
 	bool exact;
 	uint32_t df;
-	/* Where there is more than one term: document << 32 | term, of the documents from `from`
-	 * up to before `to`. */
+	/* Where there are more than a few terms: document << 32 | term, of the documents from
+	 * `from` up to before `to`. */
 	uint64_t *pair;
 	size_t pairs, room, charged;
 	uint32_t from, to, span;
@@ -50,7 +52,7 @@ struct exec_loose {
 	const struct exec_leaf *leaf;
 	int attr; /* -1: any */
 	bool attr_lists;
-	uint32_t words, many; /* those that have more than one term */
+	uint32_t words, many; /* those that have more than a few terms */
 	struct loose_word *word;
 	uint32_t *order; /* words, the rarest first */
 	uint64_t *start; /* where the phrase may begin << 8 | errors so far */
@@ -114,8 +116,8 @@ static int open_only(struct exec *e, struct exec_loose *c)
 	uint64_t *only = NULL;
 	for (uint32_t i = 0; i < c->words; i++) {
 		struct loose_word *w = &c->word[i];
-		c->many += w->terms > 1;
-		if (w->terms < 2 || (i == rarest && !c->attr_lists))
+		c->many += w->terms > TERMS_FEW;
+		if (w->terms <= TERMS_FEW || (i == rarest && !c->attr_lists))
 			continue;
 		if (!only && (only = bits_of_word(e, c, rarest)) == NULL)
 			return -1;
@@ -339,12 +341,18 @@ static bool read_word(struct exec *e, const struct exec_loose *c, struct loose_w
 		      uint32_t doc)
 {
 	w->places = 0;
-	if (w->terms == 1)
-		return read_term(e, w, 0, doc) && w->places > 0;
-	if ((doc < w->from || doc >= w->to) && !load_window(e, c, w, doc))
-		return false;
 	uint32_t terms = 0;
-	for (size_t i = first_pair(w, doc); i < w->pairs && w->pair[i] >> 32 == doc; i++, terms++)
+	bool few = w->terms <= TERMS_FEW;
+	if (!few && (doc < w->from || doc >= w->to) && !load_window(e, c, w, doc))
+		return false;
+	for (uint32_t i = 0; few && i < w->terms; i++) {
+		size_t before = w->places;
+		if (!read_term(e, w, i, doc))
+			return false;
+		terms += w->places > before;
+	}
+	for (size_t i = few ? 0 : first_pair(w, doc); i < w->pairs && w->pair[i] >> 32 == doc;
+	     i++, terms++)
 		if (!read_term(e, w, (uint32_t)w->pair[i], doc))
 			return false;
 	if (terms > 1) {

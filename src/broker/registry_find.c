@@ -3,6 +3,7 @@
  * that was asked for. */
 #include "base/vec.h"
 #include "broker/registry_inner.h"
+#include "disk/map_guard.h"
 
 #include <endian.h>
 #include <inttypes.h>
@@ -18,10 +19,23 @@ static int place_damaged(const struct registry *r, uint64_t at, const char *what
 	return err_set(err, ERR_DAMAGED, "%s: byte %" PRIu64 ": %s", r->file.path, at, what);
 }
 
+/* Copied, because flags may be set at any time. false: it is not mapped, or cannot be read. */
+static bool bytes_mapped(const struct registry *r, uint64_t at, void *p, size_t n)
+{
+	if (at >= r->mapped || n > r->mapped - at)
+		return false;
+	memcpy(p, r->map + at, n);
+	return !map_guard_failed(r->guard);
+}
+
 /* Up to n bytes of records at an offset, fewer at the end. */
 static int bytes_read(struct registry *r, uint64_t at, void *p, size_t n, size_t *ret,
 		      struct err *err)
 {
+	if (bytes_mapped(r, at, p, n)) {
+		*ret = n;
+		return 0;
+	}
 	if (at < r->written)
 		return file_read(&r->file, p, (size_t)MIN((uint64_t)n, r->written - at), at, ret,
 				 err);

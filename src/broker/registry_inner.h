@@ -217,6 +217,9 @@ struct registry {
 	struct record_writer *commits; /* of a writer */
 	struct record_reader *reader;  /* of a reader, at its end */
 	uint64_t reader_inode;
+	const char *map; /* of a reader: the first `mapped` bytes of the file, or NULL */
+	size_t mapped;
+	struct map_guard *guard;
 
 	struct registry_commit last, now; /* the last commit; with what was put since */
 	struct registry_pieces pieces;

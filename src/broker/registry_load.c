@@ -4,10 +4,12 @@
  * taking its place and then look again. */
 #include "base/fault.h"
 #include "broker/registry_inner.h"
+#include "disk/map_guard.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <sys/mman.h>
 
 static const char *const file_names[REGISTRY_NAMES] = {
 	[REGISTRY_FILE] = "registry",
@@ -30,8 +32,19 @@ void registry_names(struct registry *r, const char *folder)
 	}
 }
 
+static void reader_unmap(struct registry *r)
+{
+	if (!r->map)
+		return;
+	map_guard_free(&r->guard);
+	(void)munmap((void *)(uintptr_t)r->map, r->mapped);
+	r->map = NULL;
+	r->mapped = 0;
+}
+
 void registry_release(struct registry *r)
 {
+	reader_unmap(r);
 	file_drop(&r->file);
 	record_drop(&r->commits);
 	record_reader_free(&r->reader);
@@ -289,6 +302,20 @@ static struct registry *reader_new(const char *folder)
 	return r;
 }
 
+/* A query reads some fifty records at places all over the file. What the tables speak of is never
+ * cut off again; what came since, and all where it cannot be mapped, is read. */
+static void reader_map(struct registry *r)
+{
+	size_t n = (size_t)r->tables.length;
+	void *p = n ? mmap(NULL, n, PROT_READ, MAP_SHARED, r->file.fd, 0) : MAP_FAILED;
+	if (p == MAP_FAILED)
+		return;
+	(void)madvise(p, n, MADV_RANDOM);
+	r->map = p;
+	r->mapped = n;
+	r->guard = map_guard_new(p, n);
+}
+
 static int reader_load(struct registry *r, const struct files_seen *seen, uint64_t most_commits,
 		       struct err *err)
 {
@@ -300,7 +327,11 @@ static int reader_load(struct registry *r, const struct files_seen *seen, uint64
 	int rc = file_open(&r->file, r->path[REGISTRY_FILE], O_RDONLY, 0, err);
 	if (rc == 1)
 		return err_set(err, ERR_DAMAGED, "%s: is missing", r->path[REGISTRY_FILE]);
-	return rc < 0 ? -1 : registry_load(r, r->path[commits], most_commits, NULL, err);
+	if (rc == 0)
+		rc = registry_load(r, r->path[commits], most_commits, NULL, err);
+	if (rc == 0)
+		reader_map(r);
+	return rc;
 }
 
 int registry_open_limited(struct registry **ret, const char *folder, uint64_t most_commits,

@@ -87,6 +87,41 @@ static void a_registry_that_is_shorter_than_its_commit_is_refused(void **state)
 	buf_free(&whole);
 }
 
+/* How many objects a reader finds; none of the others may be called anything but damaged. */
+static unsigned objects_read(struct registry *r, unsigned objects, unsigned *ret_damaged)
+{
+	unsigned found = 0;
+	*ret_damaged = 0;
+	for (uint32_t oid = 1; oid <= objects; oid++) {
+		CLEANUP(arena_free) struct arena arena = ARENA_INIT(1 << 20);
+		struct registry_object o;
+		struct err err = {0};
+		int rc = registry_by_oid(r, oid, &arena, &o, &err);
+		assert_true(rc >= 0 || err.code == ERR_DAMAGED);
+		found += rc == 0;
+		*ret_damaged += rc < 0;
+	}
+	return found;
+}
+
+static void a_registry_that_is_cut_while_it_is_read_is_called_damaged(void **state)
+{
+	enum { OBJECTS = 400 };
+	unsigned damaged;
+	struct file f = FILE_INIT;
+	(void)state;
+	make_registry("cut", OBJECTS);
+	struct registry *r = read_registry(scratch("cut"));
+	unsigned found = objects_read(r, OBJECTS, &damaged);
+	assert_true(found > 0 && damaged == 0);
+	DONE(file_open(&f, path_in("cut", "registry"), O_RDWR, 0, &unit_err));
+	DONE(file_truncate(&f, 0, &unit_err));
+	assert_int_equal(objects_read(r, OBJECTS, &damaged), 0);
+	assert_int_equal(damaged, found);
+	file_drop(&f);
+	registry_close(&r);
+}
+
 /* Commits as a killed writer leaves them: the file ends anywhere, with no mark after. */
 static void commits_that_are_cut_leave_the_one_before(void **state)
 {
@@ -289,6 +324,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_a_killed_writer_appended_is_cut_at_every_byte),
 		cmocka_unit_test(a_registry_that_is_shorter_than_its_commit_is_refused),
+		cmocka_unit_test(a_registry_that_is_cut_while_it_is_read_is_called_damaged),
 		cmocka_unit_test(commits_that_are_cut_leave_the_one_before),
 		cmocka_unit_test(a_changed_byte_is_found_wherever_it_is),
 		cmocka_unit_test(a_changed_bit_of_a_flag_or_a_count_is_found),

@@ -267,7 +267,7 @@ def main(folder, objects):
     glimpse(folder, asked[:GLIMPSE_QUERIES])
     print(f"figure broker.query_cpu_us {cost * 1e6:.0f} us")
     print(f"figure broker.light_p99_ms {walls[len(walls) * 99 // 100] * 1e3:.1f} ms")
-    print(f"figure broker.bulk_mb_per_cpu_s {median(r for r, _ in rates):.0f} MB/s")
+    print(f"figure broker.bulk_mb_per_cpu_s {median([r for r, _ in rates]):.0f} MB/s")
 
 
 if sys.argv[1] == "heavy":

@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "base/ascii.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "broker/registry.h"
 #include "soif/soif_parse.h"
 
@@ -61,7 +62,6 @@ struct bulk {
 	bool filled; /* the section has an object */
 	struct bulk_text text;
 	uint64_t objects, lost;
-	struct err why; /* of the first that was lost */
 };
 
 /* Opening */
@@ -397,8 +397,9 @@ static int tell_update(struct bulk *b, const struct registry_object *o, struct b
 	if (rc == 0)
 		rc = text_head(b, &type, &t.at, err);
 	if (rc < 0 && err->code == ERR_DAMAGED) {
-		if (b->lost++ == 0)
-			b->why = *err;
+		if (b->lost++ == 0) /* with a path, which is not the client's */
+			log_error(QUERY, "a transfer has to leave out objects",
+				  KV_TEXT("why", err->msg));
 		return 0;
 	}
 	if (rc != 0)
@@ -504,8 +505,7 @@ static int bulk_close(struct bulk *b, struct buf *out, struct err *err)
 {
 	if (b->lost)
 		return err_set(err, ERR_PARTLY,
-			       "missing objects: %" PRIu64 "; all others were told: %s", b->lost,
-			       b->why.msg);
+			       "missing objects: %" PRIu64 "; all others were told", b->lost);
 	buf_printf(out, "099 - end of bulk transfer, next %" PRIu32 "\n", b->next_s);
 	b->stage = STAGE_DONE;
 	return 0;

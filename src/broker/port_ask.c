@@ -274,12 +274,11 @@ static void ask_go_on(struct port_ask *ask)
 		ask_send(ask);
 }
 
-/* What the client is told. Paths of this machine are in what a store says, which is for the log. */
-static const char *ask_problem(const struct port_ask *ask)
+const char *port_problem(const struct err *err)
 {
-	if (ask->err.code != ERR_SYSTEM && ask->err.code != ERR_DAMAGED)
-		return ask->err.msg;
-	log_error(QUERY, "a request cannot be answered", KV_TEXT("why", ask->err.msg));
+	if (err->code != ERR_SYSTEM && err->code != ERR_DAMAGED)
+		return err->msg;
+	log_error(QUERY, "a request cannot be answered", KV_TEXT("why", err->msg));
 	return "the broker cannot read its stores now";
 }
 
@@ -296,7 +295,7 @@ static void ask_take(void *ctx)
 		       (ask->ops->is_between && ask->ops->is_between(ask->ctx));
 	if (ask->rc < 0)
 		ask_refuse(ask, ask->err.code == ERR_USAGE ? PORT_BAD : PORT_FAILED,
-			   ask_problem(ask));
+			   port_problem(&ask->err));
 	else if (!memory_fits(ask)) {
 		ask->between = true; /* nothing was sent, and the piece is not going to be */
 		ask_refuse(ask, PORT_FULL, "answers under way hold too much, try later");

@@ -119,7 +119,7 @@ static int bulk_answer_make(void *ctx, size_t n, struct buf *out, struct err *er
 		return rc;
 	a->failed = true;
 	buf_add_text(out, "400 - ");
-	reply_put_line(out, str_of(err->msg));
+	reply_put_line(out, str_of(port_problem(err)));
 	buf_add_byte(out, '\n');
 	return 1;
 }

@@ -53,6 +53,9 @@ void port_admin(struct session *s, const struct str *arg, size_t n);
 void port_drained(struct session *s);
 void port_closed(struct session *s, enum conn_end end);
 
+/* What the client is told. Paths of this machine are in what a store says, which is for the log. */
+const char *port_problem(const struct err *err);
+
 /* Refuses those that wait for their turn: the broker stops. */
 void port_refuse_waiting(struct port *p);
 

@@ -1,6 +1,6 @@
 /* Looking up and scanning. Tables and what came since give the places of records with a key; a
- * record is read (two reads, or from what is not written yet) before it is believed to be the one
- * that was asked for. */
+ * record is read (from the map, by two reads, or from what is not written yet) before it is
+ * believed to be the one that was asked for. */
 #include "base/vec.h"
 #include "broker/registry_inner.h"
 #include "disk/map_guard.h"
@@ -19,23 +19,10 @@ static int place_damaged(const struct registry *r, uint64_t at, const char *what
 	return err_set(err, ERR_DAMAGED, "%s: byte %" PRIu64 ": %s", r->file.path, at, what);
 }
 
-/* Copied, because flags may be set at any time. false: it is not mapped, or cannot be read. */
-static bool bytes_mapped(const struct registry *r, uint64_t at, void *p, size_t n)
-{
-	if (at >= r->mapped || n > r->mapped - at)
-		return false;
-	memcpy(p, r->map + at, n);
-	return !map_guard_failed(r->guard);
-}
-
 /* Up to n bytes of records at an offset, fewer at the end. */
 static int bytes_read(struct registry *r, uint64_t at, void *p, size_t n, size_t *ret,
 		      struct err *err)
 {
-	if (bytes_mapped(r, at, p, n)) {
-		*ret = n;
-		return 0;
-	}
 	if (at < r->written)
 		return file_read(&r->file, p, (size_t)MIN((uint64_t)n, r->written - at), at, ret,
 				 err);
@@ -45,9 +32,29 @@ static int bytes_read(struct registry *r, uint64_t at, void *p, size_t n, size_t
 	return 0;
 }
 
+/* Copied, because flags may be set at any time. false: it is not mapped, or may not be all there. A
+ * file that was cut reads as zeroes up to the end of its last page, and no signal comes: a record
+ * whose last byte is another was not cut. */
+static bool record_mapped(const struct registry *r, uint64_t at, struct arena *arena,
+			  struct str *ret)
+{
+	uint32_t size;
+	if (at >= r->mapped || r->mapped - at < SIZE || map_guard_failed(r->guard))
+		return false;
+	memcpy(&size, r->map + at, SIZE);
+	size = be32toh(size);
+	if (size > REGISTRY_RECORD || size > r->mapped - at - SIZE)
+		return false;
+	size_t n = SIZE + (size_t)size;
+	char *p = arena_alloc(arena, n);
+	memcpy(p, r->map + at, n);
+	*ret = (struct str){p, n};
+	return p[n - 1] != 0 && !map_guard_failed(r->guard);
+}
+
 /* Most records are read at once, others by a second read. */
-int registry_read_at(struct registry *r, uint64_t at, struct arena *arena, struct registry_raw *ret,
-		     struct err *err)
+static int record_read(struct registry *r, uint64_t at, struct arena *arena, struct str *ret,
+		       struct err *err)
 {
 	char head[FIRST_READ];
 	uint32_t size;
@@ -67,7 +74,17 @@ int registry_read_at(struct registry *r, uint64_t at, struct arena *arena, struc
 		return -1;
 	if (got + more < n)
 		return place_damaged(r, at, "a record goes past the end", err);
-	return registry_record_parse(r->file.path, at, (struct str){p, n}, ret, err);
+	*ret = (struct str){p, n};
+	return 0;
+}
+
+int registry_read_at(struct registry *r, uint64_t at, struct arena *arena, struct registry_raw *ret,
+		     struct err *err)
+{
+	struct str record;
+	if (!record_mapped(r, at, arena, &record) && record_read(r, at, arena, &record, err) < 0)
+		return -1;
+	return registry_record_parse(r->file.path, at, record, ret, err);
 }
 
 /* Damaged tables are made again by the next start, if it finds none. */

@@ -97,11 +97,13 @@ static void read_blob(struct segment *s, struct seen *seen)
 	struct err err = {0};
 	struct segment_blob blob;
 	struct segment_term info;
-	for (uint32_t length = 1; length <= TOKEN_TERM_MOST; length++) {
-		if (!good(segment_blob(s, length, SEGMENT_HEX, &blob, &err), &err))
+	for (uint32_t i = 0; i < TOKEN_TERM_MOST * SEGMENT_RUNS; i++) {
+		uint32_t length = i / SEGMENT_RUNS + 1;
+		enum segment_run run = i % SEGMENT_RUNS;
+		if (!good(segment_blob(s, length, run, &blob, &err), &err))
 			continue;
-		for (size_t i = 0; i < blob.from[SEGMENT_RUNS]; i++) {
-			struct str term = {blob.p + i * length, length};
+		for (size_t k = blob.from[run]; k < blob.from[run + 1]; k++) {
+			struct str term = {blob.p + k * length, length};
 			seen->blob +=
 				good(segment_term(s, SEGMENT_COMBINED, term, &info, &err), &err);
 		}

@@ -1,7 +1,7 @@
 /* Unions: one list out of the lists of all terms that a word means.
  *
  * Few postings are gathered and sorted. Many are added up in arrays with a place for each document
- * of the segment and a bit for each that was touched, which are then swept in order. Both are made
+ * of the segment, or a bit where nobody scores, which are then swept in order. Both are made
  * when the query is planned and in all segments, because the weight of the word needs to know how
  * many documents there are in all. Most terms of a pattern are rare and have but one document,
  * which the dictionary tells: no list is opened for these. */
@@ -13,9 +13,10 @@
 #endif
 
 enum {
-	SPARSE = 64,   /* documents for each posting, from which on they are sorted */
-	DIGIT = 11,    /* bits that are sorted by at once */
-	DIGIT_FEW = 7, /* the same of few keys */
+	SPARSE = 64,       /* documents for each posting, from which on they are sorted */
+	SPARSE_LEAST = 16, /* the same where arrays would be too large */
+	DIGIT = 11,        /* bits that are sorted by at once */
+	DIGIT_FEW = 7,     /* the same of few keys */
 	DIGIT_FEW_FROM = 1024,
 	SORT_FEW = 64,   /* sorted one by one */
 	NEAREST = 255,   /* no errors: the greatest wins, 0 is none yet */
@@ -130,17 +131,30 @@ static void add_dense(struct making *m, const uint32_t *doc, const uint32_t *tf,
 		m->bit[doc[i] / 64] |= UINT64_C(1) << doc[i] % 64;
 }
 
+static size_t bytes_if_dense(const struct making *m)
+{
+	size_t per_word = (m->tfs ? 64u : sizeof *m->bit) + (m->errors ? 64u : 0);
+	return words_of_docs(m) * per_word;
+}
+
+/* How many keys may be sorted. */
+static size_t keys_most(const struct making *m)
+{
+	size_t bytes = bytes_if_dense(m), made = m->e->made;
+	bool fits = bytes <= EXEC_MADE_MOST && made <= EXEC_MADE_MOST - bytes;
+	return MAX(m->docs / (fits ? SPARSE : SPARSE_LEAST), (uint32_t)SEGMENT_BLOCK);
+}
+
 /* false: there is no memory for it. */
 static bool become_dense(struct making *m)
 {
-	size_t words = words_of_docs(m);
-	size_t per_word = (m->tfs ? 64u : 0) + (m->errors ? 64u : 0) + sizeof *m->bit;
-	m->full = !exec_may_make(m->e, words * per_word);
+	size_t words = words_of_docs(m), bytes = bytes_if_dense(m);
+	m->full = !exec_may_make(m->e, bytes);
 	if (m->full)
 		return false;
 	m->dense = true;
-	m->dense_bytes = words * per_word;
-	m->e->made += m->dense_bytes;
+	m->dense_bytes = bytes;
+	m->e->made += bytes;
 	m->tf = m->tfs ? mem_array(words, 64) : NULL;
 	m->near = m->errors ? mem_array(words, 64) : NULL;
 	m->bit = m->tfs ? NULL : mem_array(words, sizeof *m->bit);
@@ -477,7 +491,7 @@ int exec_union_make(struct exec *e, struct exec_term *t, size_t part)
 	m.made = &t->made[part];
 	m.tfs = (e->query->order == QUERY_BY_RANK || e->query->explain) && !t->unscored;
 	m.errors = m.tfs && t->want->kind == TERMS_ERRORS;
-	m.keys_most = MAX(m.docs / SPARSE, (uint32_t)SEGMENT_BLOCK);
+	m.keys_most = keys_most(&m);
 	for (uint32_t i = 0; !m.tfs && i < SEGMENT_BLOCK; i++)
 		m.buffer[1][i] = 1;
 	int rc = take_terms(&m, (unsigned)attr);

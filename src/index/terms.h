@@ -2,10 +2,11 @@
  *
  * A plain word means its term. A pattern, a word with errors, a part of words or an expression
  * mean any number of terms, and each term some or all of its forms. Prefixes are a range of the
- * dictionary; two errors and expressions walk it with an automaton, passing over what shares a
- * beginning that leads nowhere; parts and ends of words are looked for in the blob of all terms
- * (segment_blob()), as are three errors and more, in the groups whose length fits. One error is
- * looked for in the order of such a group, where the word is ASCII; else the automaton walks. */
+ * dictionary; two errors walk it with an automaton, passing over what shares a beginning that leads
+ * nowhere; parts and ends of words are looked for in the blob of all terms (segment_blob()), as are
+ * expressions by their literals and three errors and more, in the groups whose length fits. One
+ * error is looked for in the order of such a group, where the word is ASCII; else the automaton
+ * walks. */
 #pragma once
 #include "index/errors.h"
 #include "index/rx.h"

@@ -119,11 +119,9 @@ int terms_finds_end(struct terms_finds *s, int rc)
 
 /* Parts */
 
-enum { PROBES = 3 };
-
 struct part_search {
 	struct str part;
-	size_t probe[PROBES]; /* places in it of its rarest bytes, perhaps the same */
+	struct terms_probes probe; /* its rarest bytes, perhaps the same */
 	bool compare;
 	struct terms_finds *finds;
 };
@@ -138,18 +136,19 @@ static unsigned byte_frequency(unsigned char c)
 
 static void choose_probes(struct part_search *p)
 {
-	for (unsigned n = 0; n < PROBES; n++) {
+	for (unsigned n = 0; n < TERMS_PROBES; n++) {
 		size_t best = SIZE_MAX;
 		for (size_t i = 0; i < p->part.n; i++) {
 			bool taken = false;
 			for (unsigned k = 0; k < n; k++)
-				taken |= p->probe[k] == i;
+				taken |= p->probe.at[k] == i;
 			if (!taken && (best == SIZE_MAX ||
 				       byte_frequency((unsigned char)p->part.p[i]) <
 					       byte_frequency((unsigned char)p->part.p[best])))
 				best = i;
 		}
-		p->probe[n] = best == SIZE_MAX ? p->probe[0] : best;
+		p->probe.at[n] = best == SIZE_MAX ? p->probe.at[0] : best;
+		p->probe.byte[n] = p->part.p[p->probe.at[n]];
 	}
 }
 
@@ -174,64 +173,51 @@ static int part_at(struct part_search *p, const char *text, size_t at, size_t le
 	return part_found(p, (struct str){text + begin, length});
 }
 
-/* Goes on from `at` to the first 32 places of which one has all probes, and says which. None: less
- * than 32 places are left. */
-typedef size_t scan_fn(const struct part_search *p, const char *text, size_t at, size_t end,
-		       uint32_t *ret_places);
-
 #ifdef __x86_64__
-static size_t scan_sse2(const struct part_search *p, const char *text, size_t at, size_t end,
-			uint32_t *ret_places)
+size_t terms_scan_sse2(const struct terms_probes *p, const char *text, size_t at, size_t end,
+		       uint32_t *ret_places)
 {
-	__m128i byte[PROBES];
-	for (unsigned i = 0; i < PROBES; i++)
-		byte[i] = _mm_set1_epi8(p->part.p[p->probe[i]]);
+	__m128i byte[TERMS_PROBES];
+	for (unsigned i = 0; i < TERMS_PROBES; i++)
+		byte[i] = _mm_set1_epi8(p->byte[i]);
+	uint32_t places = 0;
 	for (; at + 32 <= end; at += 32) {
 		__m128i low = _mm_set1_epi8(-1), high = low;
-		for (unsigned i = 0; i < PROBES; i++) {
-			const __m128i *from = (const void *)(text + at + p->probe[i]);
+		for (unsigned i = 0; i < TERMS_PROBES; i++) {
+			const __m128i *from = (const void *)(text + at + p->at[i]);
 			low = _mm_and_si128(low, _mm_cmpeq_epi8(_mm_loadu_si128(from), byte[i]));
 			high = _mm_and_si128(high,
 					     _mm_cmpeq_epi8(_mm_loadu_si128(from + 1), byte[i]));
 		}
-		uint32_t places =
-			(uint32_t)_mm_movemask_epi8(low) | (uint32_t)_mm_movemask_epi8(high) << 16;
-		if (places) {
-			*ret_places = places;
-			return at;
-		}
+		places = (uint32_t)_mm_movemask_epi8(low) | (uint32_t)_mm_movemask_epi8(high) << 16;
+		if (places)
+			break;
 	}
-	*ret_places = 0;
+	*ret_places = places;
 	return at;
 }
 
-__attribute__((target("avx2"))) static size_t scan_avx2(const struct part_search *p,
-							const char *text, size_t at, size_t end,
-							uint32_t *ret_places)
+__attribute__((target("avx2"))) size_t terms_scan_avx2(const struct terms_probes *p,
+						       const char *text, size_t at, size_t end,
+						       uint32_t *ret_places)
 {
-	__m256i byte[PROBES];
-	for (unsigned i = 0; i < PROBES; i++)
-		byte[i] = _mm256_set1_epi8(p->part.p[p->probe[i]]);
+	__m256i byte[TERMS_PROBES];
+	for (unsigned i = 0; i < TERMS_PROBES; i++)
+		byte[i] = _mm256_set1_epi8(p->byte[i]);
+	uint32_t places = 0;
 	for (; at + 32 <= end; at += 32) {
 		__m256i all = _mm256_set1_epi8(-1);
-		for (unsigned i = 0; i < PROBES; i++) {
-			const __m256i *from = (const void *)(text + at + p->probe[i]);
+		for (unsigned i = 0; i < TERMS_PROBES; i++) {
+			const __m256i *from = (const void *)(text + at + p->at[i]);
 			all = _mm256_and_si256(
 				all, _mm256_cmpeq_epi8(_mm256_loadu_si256(from), byte[i]));
 		}
-		uint32_t places = (uint32_t)_mm256_movemask_epi8(all);
-		if (places) {
-			*ret_places = places;
-			return at;
-		}
+		places = (uint32_t)_mm256_movemask_epi8(all);
+		if (places)
+			break;
 	}
-	*ret_places = 0;
+	*ret_places = places;
 	return at;
-}
-
-static scan_fn *scan_of(void)
-{
-	return __builtin_cpu_supports("avx2") ? scan_avx2 : scan_sse2;
 }
 #endif
 
@@ -244,16 +230,16 @@ static int part_inside(struct part_search *p, const char *text, size_t length, s
 		return 0;
 	size_t places = all - p->part.n + 1;
 #ifdef __x86_64__
-	scan_fn *scan = scan_of();
+	terms_scan_fn *scan = __builtin_cpu_supports("avx2") ? terms_scan_avx2 : terms_scan_sse2;
 	uint32_t hits;
-	while (rc == 0 && (at = scan(p, text, at, places, &hits), hits)) {
+	while (rc == 0 && (at = scan(&p->probe, text, at, places, &hits), hits)) {
 		for (; hits && rc == 0; hits &= hits - 1)
 			rc = part_at(p, text, at + (size_t)__builtin_ctz(hits), length, &done);
 		at += 32;
 	}
 #endif
 	for (; at < places && rc == 0; at++)
-		if (text[at + p->probe[0]] == p->part.p[p->probe[0]])
+		if (text[at + p->probe.at[0]] == p->probe.byte[0])
 			rc = part_at(p, text, at, length, &done);
 	return rc;
 }

@@ -120,6 +120,20 @@ enum {
 /* Characters that no term of the run of hex digits has. */
 size_t terms_outside_hex(struct str s);
 
+/* Three bytes of a part and their places in it. */
+enum { TERMS_PROBES = 3 };
+struct terms_probes {
+	size_t at[TERMS_PROBES];
+	char byte[TERMS_PROBES];
+};
+/* Goes on from `at` to the first 32 places of which one has all probes, and says which. None: less
+ * than 32 places before `end` are left. Two ways: the second is for processors with AVX2. */
+#ifdef __x86_64__
+typedef size_t terms_scan_fn(const struct terms_probes *p, const char *text, size_t at, size_t end,
+			     uint32_t *ret_places);
+terms_scan_fn terms_scan_sse2, terms_scan_avx2;
+#endif
+
 /* Terms that contain one of these, at any place or at their end, and have as many bytes as it says:
  * those of ASCII, and others. */
 struct terms_parts {

@@ -1,7 +1,7 @@
 /* /query.html: the classic form, with the names of its fields as old pages and bookmarks have them,
  * and its answer. A box that is not ticked is not sent, so a query without any flag is taken as the
- * broker's port takes one: capitals count, and parts of words match. The form begins with what most
- * people want, as the old one did. */
+ * broker's port takes one: capitals count, and parts of words match. The form begins as the
+ * manual of the old one says. */
 #include "base/clock.h"
 #include "web/layout.h"
 #include "web/numbers.h"

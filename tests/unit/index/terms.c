@@ -1,6 +1,7 @@
 #include "index/terms.h"
 #include "index/invert.h"
 #include "index/segment_inner.h"
+#include "index/terms_inner.h"
 
 #include "../../support/terms_plain.h"
 #include "../scratch.h"
@@ -717,6 +718,51 @@ static void a_blob_in_the_file_and_one_that_is_made_have_all_terms(void **state)
 	arena_free(&arena);
 }
 
+#ifdef __x86_64__
+/* All places that a scan finds, as bits; what it leaves at the end has none. */
+static void places_of_scan(terms_scan_fn *scan, const struct terms_probes *p, const char *text,
+			   size_t end, uint8_t *ret)
+{
+	uint32_t places;
+	memset(ret, 0, end);
+	for (size_t at = 0; (at = scan(p, text, at, end, &places)), places; at += 32)
+		for (unsigned i = 0; i < 32; i++)
+			ret[at + i] = places >> i & 1;
+}
+
+static void both_ways_to_scan_find_the_same_places(void **state)
+{
+	enum { MOST = 300, REACH = 8 };
+	char text[MOST + REACH];
+	uint8_t want[MOST], plain[MOST], wide[MOST];
+	size_t all = 0;
+	(void)state;
+	for (unsigned turn = 0; turn < 2000; turn++) {
+		size_t end = 1 + roll_below(MOST);
+		struct terms_probes p;
+		for (size_t i = 0; i < sizeof text; i++)
+			text[i] = (char)('a' + roll_below(3));
+		for (unsigned i = 0; i < TERMS_PROBES; i++) {
+			p.at[i] = roll_below(REACH);
+			p.byte[i] = (char)('a' + roll_below(3));
+		}
+		for (size_t at = 0; at < end; at++) {
+			want[at] = at < end / 32 * 32;
+			for (unsigned i = 0; i < TERMS_PROBES; i++)
+				want[at] &= text[at + p.at[i]] == p.byte[i];
+			all += want[at];
+		}
+		places_of_scan(terms_scan_sse2, &p, text, end, plain);
+		assert_memory_equal(plain, want, end);
+		if (!__builtin_cpu_supports("avx2"))
+			continue;
+		places_of_scan(terms_scan_avx2, &p, text, end, wide);
+		assert_memory_equal(wide, want, end);
+	}
+	assert_true(all > 0);
+}
+#endif
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -725,6 +771,9 @@ int main(void)
 		cmocka_unit_test(words_as_written_are_compared_where_terms_are_stems),
 		cmocka_unit_test(expressions_find_the_words_they_match),
 		cmocka_unit_test(words_of_hex_digits_are_found_like_all_others),
+#ifdef __x86_64__
+		cmocka_unit_test(both_ways_to_scan_find_the_same_places),
+#endif
 		cmocka_unit_test(walks_end_when_it_is_late),
 		cmocka_unit_test(one_error_is_found_where_terms_are_dense),
 		cmocka_unit_test(a_word_is_found_among_many_that_differ_in_one_letter),

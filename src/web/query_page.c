@@ -234,6 +234,7 @@ static struct web_query form_begin(void)
 				  .verbose = true,
 				  .lines = LINES,
 				  .results = RESULTS,
+				  .objects = RESULTS,
 				  .lifetime_s = WEB_BUDGET_US / US_PER_S};
 }
 

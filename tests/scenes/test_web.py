@@ -206,7 +206,7 @@ def test_the_classic_form_answers_in_its_own_page(garner):
     ticked = set(re.findall(r'name="(\w+)" value="on" checked', first))
     assert ticked == {"caseflag", "wordflag", "descflag", "opaqueflag", "verbose"}
     assert re.search(r'name="maxresultflag"[^>]* value="50"', first)
-    assert re.search(r'name="maxobjflag"[^>]* value="0"', first)
+    assert re.search(r'name="maxobjflag"[^>]* value="50"', first)
     index(site.g, [("http://a.example/1", {"Title": "Pineapple <tart>", "Description": "A <cake> & more",
                                            "Full-Text": "first\nApple pie\nlast"}),
                    ("http://a.example/2", {"Title": "Trees", "Full-Text": "apple tree"})])

@@ -369,9 +369,16 @@ def compare_best(peer, texts, count, seed):
 # expressions
 
 def fold(text):
-    """As words are folded: no accents, small letters, compatibility forms taken apart."""
-    apart = unicodedata.normalize("NFKD", text).casefold()
-    return "".join(c for c in unicodedata.normalize("NFKD", apart) if not unicodedata.combining(c))
+    """As words are folded: no accents, small letters, compatibility forms taken apart. An accent on something else (`_`)
+    is no part of a word, and stays."""
+    apart = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
+    folded, in_word = [], False
+    for c in apart:
+        accent = unicodedata.combining(c) != 0
+        in_word = in_word if accent else c.isalnum()
+        if not (accent and in_word):
+            folded.append(c)
+    return "".join(folded)
 
 
 def expressions(dice, texts, count):

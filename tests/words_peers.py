@@ -177,13 +177,14 @@ def explain_agrep(query, text, ours, theirs):
 
 class List:
     """The words of glimpse's index, in small letters and with _ as a letter: the line before that of each, and those that
-    are lost with errors, because they begin in one block that agrep reads and end in the next."""
+    are lost with errors, because their line ends in the block after the one that it begins in, or up to two bytes before
+    the end of it (tried with one word at every place)."""
 
     def __init__(self, index):
         lines = index.decode("latin-1").split("\n")
         words = [line.partition("\2")[0] for line in lines]
         self.before = dict(zip(words[1:], lines))
-        self.lost = {words[index.count(b"\n", 0, at)] for at in range(BLOCK, len(index), BLOCK)}
+        self.lost = {words[index.count(b"\n", 0, at - n)] for at in range(BLOCK, len(index), BLOCK) for n in range(4)}
 
     def passes_over(self, query, word):
         """Right after a line that matches, be it in the bytes after its word, it does not see that first letters of the

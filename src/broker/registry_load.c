@@ -302,8 +302,8 @@ static struct registry *reader_new(const char *folder)
 	return r;
 }
 
-/* A query reads some fifty records at places all over the file. What the tables speak of is never
- * cut off again; what came since, and all where it cannot be mapped, is read. */
+/* A query reads some fifty records at places all over the file. What the tables speak of no writer
+ * cuts off again; what came since, and all where it cannot be mapped, is read. */
 static void reader_map(struct registry *r)
 {
 	size_t n = (size_t)r->tables.length;

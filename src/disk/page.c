@@ -22,11 +22,6 @@ static const char magic[8] = {'G', 'R', 'N', 'P', 'A', 'G', 'E', 'S'};
 /* Files end where 2^48 bytes were put: 64 GiB of checksums. */
 static const uint64_t most_bytes = (uint64_t)1 << 48;
 
-static uint64_t page_count(uint64_t bytes)
-{
-	return (bytes + PAGE_SIZE - 1) / PAGE_SIZE;
-}
-
 int page_create(struct page_writer *ret, const char *path, mode_t mode,
 		const struct stream_options *options, struct err *err)
 {
@@ -85,6 +80,23 @@ int page_finish(struct page_writer *w, bool sync, struct err *err)
 	return rc;
 }
 
+int page_finish_plain(struct page_writer *w, bool sync, struct buf *ret_table, struct err *err)
+{
+	if (w->n % PAGE_SIZE)
+		put_u32le(&w->table, w->crc);
+	int rc = 0;
+	if (w->table.over || w->n > most_bytes)
+		rc = err_set(err, ERR_USAGE, "a paged file cannot have %" PRIu64 " bytes", w->n);
+	else
+		rc = stream_finish(&w->out, sync, err);
+	if (rc == 0) {
+		*ret_table = w->table;
+		w->table = (struct buf){0};
+	}
+	page_drop(w);
+	return rc;
+}
+
 void page_drop(struct page_writer *w)
 {
 	stream_drop(&w->out);
@@ -96,7 +108,9 @@ struct page_file {
 	char *map;
 	size_t size; /* of the map */
 	uint64_t bytes, pages;
-	const unsigned char *table; /* in the map */
+	const unsigned char *table; /* in the map, or of a plain file the caller's; NULL: none */
+	uint32_t table_crc;
+	bool plain; /* without zeroes at the end of its last page */
 	struct map_guard *guard;
 	_Atomic(uint64_t) *seen; /* a bit per page that was verified */
 };
@@ -157,7 +171,6 @@ static int page_map(struct page_file *f, const struct file *file, struct err *er
 		return err_sys(err, "%s: map of %zu bytes", f->path, f->size);
 	f->map = p;
 	f->guard = map_guard_new(p, f->size);
-	f->table = (const unsigned char *)f->map + f->pages * PAGE_SIZE;
 	f->seen = mem_array((size_t)f->pages / 64 + 1, sizeof *f->seen);
 	return 0;
 }
@@ -171,8 +184,10 @@ static int page_open_file(struct page_file *f, const struct file *file, struct e
 	f->size = (size_t)size;
 	f->bytes = t.bytes;
 	f->pages = page_count(t.bytes);
+	f->table_crc = t.table_crc;
 	if (page_map(f, file, err) < 0)
 		return -1;
+	f->table = (const unsigned char *)f->map + f->pages * PAGE_SIZE;
 	if (crc32c(0, f->table, (size_t)f->pages * ENTRY) != t.table_crc)
 		return page_damaged(f->path, "its table of checksums is damaged", err);
 	return page_check(f, err);
@@ -187,6 +202,45 @@ int page_open(struct page_file **ret, const char *path, struct err *err)
 	struct page_file *f = mem_alloc(sizeof *f);
 	f->path = mem_text(path);
 	rc = page_open_file(f, &file, err);
+	file_drop(&file);
+	if (rc < 0)
+		page_close(&f);
+	else
+		*ret = f;
+	return rc;
+}
+
+static int page_open_bare(struct page_file *f, const struct file *file, uint64_t bytes,
+			  struct err *err)
+{
+	uint64_t size;
+	if (file_size(file, &size, err) < 0)
+		return -1;
+	if (size != bytes || bytes > most_bytes)
+		return err_set(err, ERR_DAMAGED,
+			       "%s: it has %" PRIu64 " bytes where %" PRIu64 " were written",
+			       f->path, size, bytes);
+	f->size = (size_t)size;
+	f->bytes = size;
+	f->pages = page_count(size);
+	int rc = size ? page_map(f, file, err) : 0;
+	for (uint64_t i = 0; rc == 0 && size && !f->table && i <= f->pages / 64; i++)
+		atomic_init(&f->seen[i], UINT64_MAX);
+	return rc;
+}
+
+int page_open_plain(struct page_file **ret, const char *path, uint64_t bytes, const void *table,
+		    struct err *err)
+{
+	struct file file = FILE_INIT;
+	int rc = file_open(&file, path, O_RDONLY, 0, err);
+	if (rc != 0)
+		return rc;
+	struct page_file *f = mem_alloc(sizeof *f);
+	f->path = mem_text(path);
+	f->plain = true;
+	f->table = table;
+	rc = page_open_bare(f, &file, bytes, err);
 	file_drop(&file);
 	if (rc < 0)
 		page_close(&f);
@@ -213,9 +267,14 @@ uint64_t page_bytes(const struct page_file *f)
 	return f->bytes;
 }
 
+uint32_t page_sum(const struct page_file *f)
+{
+	return f->table_crc;
+}
+
 int page_check(const struct page_file *f, struct err *err)
 {
-	if (LIKELY(!map_guard_failed(f->guard)))
+	if (LIKELY(!f->guard || !map_guard_failed(f->guard)))
 		return 0;
 	return err_set(
 		err, ERR_DAMAGED,
@@ -224,11 +283,17 @@ int page_check(const struct page_file *f, struct err *err)
 		f->path);
 }
 
-static int page_verify_one(struct page_file *f, uint64_t page, struct err *err)
+static uint32_t page_wanted(const struct page_file *f, uint64_t page)
 {
 	struct reader r = reader_of((struct str){(const char *)f->table + page * ENTRY, ENTRY});
-	uint32_t want = reader_u32le(&r);
-	uint32_t got = crc32c(0, f->map + page * PAGE_SIZE, PAGE_SIZE);
+	return reader_u32le(&r);
+}
+
+static int page_verify_one(struct page_file *f, uint64_t page, struct err *err)
+{
+	uint64_t n = f->plain ? MIN(f->bytes - page * PAGE_SIZE, (uint64_t)PAGE_SIZE) : PAGE_SIZE;
+	uint32_t got = crc32c(0, f->map + page * PAGE_SIZE, (size_t)n);
+	uint32_t want = f->table ? page_wanted(f, page) : got;
 	if (page_check(f, err) < 0)
 		return -1;
 	if (got != want)
@@ -257,19 +322,20 @@ int page_get(struct page_file *f, uint64_t from, size_t n, struct str *ret, stru
 			return -1;
 	if (page_check(f, err) < 0)
 		return -1;
-	*ret = (struct str){f->map + from, n};
+	*ret = (struct str){f->map ? f->map + from : "", n};
 	return 0;
 }
 
 /* Pages that somebody else has mapped are passed over by the system: what queries read stays. */
 void page_forget(struct page_file *f)
 {
-	(void)madvise(f->map, f->size, MADV_PAGEOUT);
+	if (f->map)
+		(void)madvise(f->map, f->size, MADV_PAGEOUT);
 }
 
 void page_want(struct page_file *f, uint64_t from, uint64_t n)
 {
-	if (from > f->bytes || n > f->bytes - from)
+	if (!f->map || from > f->bytes || n > f->bytes - from)
 		return;
 	size_t skip = (size_t)from % PAGE_SIZE;
 	(void)madvise(f->map + (from - skip), (size_t)n + skip, MADV_WILLNEED);

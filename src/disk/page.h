@@ -22,14 +22,30 @@ int page_create(struct page_writer *ret, const char *path, mode_t mode,
 void page_put(struct page_writer *w, const void *p, size_t n);
 int page_finish(struct page_writer *w, bool sync, struct err *err);
 void page_drop(struct page_writer *w); /* ends without caring; also an ended one */
+/* Ends a file that has to consist of just the bytes that were put: no zeroes, no table. The
+ * checksums, a u32 for each page, go to *ret_table; another file has to keep them. */
+int page_finish_plain(struct page_writer *w, bool sync, struct buf *ret_table, struct err *err);
 
 /* A reader, for any number of threads. */
 struct page_file;
 
 /* Maps a file. 1: it does not exist. ERR_DAMAGED: it is none, or cut, or its table is damaged. */
 int page_open(struct page_file **ret, const char *path, struct err *err);
+/* One that was ended plainly. table: the checksums of its pages, which stay the caller's and
+ * outlive the file; NULL: nobody knows them, and nothing is verified. ERR_DAMAGED: it does not have
+ * just `bytes`. */
+int page_open_plain(struct page_file **ret, const char *path, uint64_t bytes, const void *table,
+		    struct err *err);
 void page_close(struct page_file **f);
 uint64_t page_bytes(const struct page_file *f); /* that were put */
+/* The checksum of the table of checksums: two files of the same bytes have the same, others do not.
+ * 0 of a plain one. */
+uint32_t page_sum(const struct page_file *f);
+/* Checksums that a file of so many bytes has. */
+static inline uint64_t page_count(uint64_t bytes)
+{
+	return (bytes + PAGE_SIZE - 1) / PAGE_SIZE;
+}
 
 /* A slice of the file. ERR_DAMAGED: it is not inside, or a page of it is damaged; err names it. */
 int page_get(struct page_file *f, uint64_t from, size_t n, struct str *ret, struct err *err);

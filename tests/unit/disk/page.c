@@ -275,6 +275,74 @@ static void signals_from_elsewhere_go_where_they_went(void **state)
 	assert_int_equal(in_fresh_process(SIG_DFL), -SIGBUS);
 }
 
+static struct buf write_plain(const char *path, uint64_t n)
+{
+	struct err err;
+	struct page_writer w;
+	struct buf table;
+	assert_int_equal(page_create(&w, path, 0600, NULL, &err), 0);
+	for (uint64_t at = 0; at < n; at++) {
+		char c = byte_at(at);
+		page_put(&w, &c, 1);
+	}
+	assert_int_equal(page_finish_plain(&w, true, &table, &err), 0);
+	assert_int_equal(table.n, page_count(n) * 4);
+	assert_int_equal(size_of(path), n);
+	return table;
+}
+
+static void a_plain_file_has_its_bytes_alone_and_checksums_elsewhere(void **state)
+{
+	(void)state;
+	const uint64_t sizes[] = {0, 1, PAGE_SIZE - 1, PAGE_SIZE, PAGE_SIZE + 1, 3 * PAGE_SIZE + 5};
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+		struct err err;
+		struct str s;
+		uint64_t n = sizes[i];
+		struct page_file *f;
+		struct buf table = write_plain(scratch("plain"), n);
+		assert_int_equal(page_open_plain(&f, scratch("plain"), n, table.p, &err), 0);
+		assert_int_equal(page_get(f, 0, (size_t)n, &s, &err), 0);
+		for (uint64_t k = 0; k < n; k++)
+			assert_int_equal(s.p[k], byte_at(k));
+		assert_int_equal(page_get(f, n, 1, &s, &err), -1);
+		assert_int_equal(page_verify(f, &err), 0);
+		assert_int_equal(page_check(f, &err), 0);
+		page_forget(f);
+		page_want(f, 0, n);
+		page_close(&f);
+		assert_int_equal(page_open_plain(&f, scratch("plain"), n + 1, table.p, &err), -1);
+		assert_int_equal(err.code, ERR_DAMAGED);
+		buf_free(&table);
+	}
+}
+
+static void a_changed_byte_of_a_plain_file_is_found_by_its_table(void **state)
+{
+	(void)state;
+	struct err err;
+	struct str s;
+	struct page_file *f;
+	uint64_t n = 2 * PAGE_SIZE + 100;
+	struct buf table = write_plain(scratch("plain"), n);
+	const uint64_t places[] = {0, PAGE_SIZE, n - 1};
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		flip(scratch("plain"), places[i]);
+		assert_int_equal(page_open_plain(&f, scratch("plain"), n, table.p, &err), 0);
+		assert_int_equal(page_get(f, places[i], 1, &s, &err), -1);
+		assert_int_equal(err.code, ERR_DAMAGED);
+		assert_int_equal(page_verify(f, &err), -1);
+		page_close(&f);
+		/* without the table nobody can tell */
+		assert_int_equal(page_open_plain(&f, scratch("plain"), n, NULL, &err), 0);
+		assert_int_equal(page_get(f, 0, (size_t)n, &s, &err), 0);
+		assert_int_equal(page_verify(f, &err), 0);
+		page_close(&f);
+		flip(scratch("plain"), places[i]);
+	}
+	buf_free(&table);
+}
+
 #ifdef GARNER_FAULTS
 static void a_failure_of_any_write_is_said(void **state)
 {
@@ -321,6 +389,8 @@ int main(void)
 		cmocka_unit_test(a_file_cut_while_it_is_mapped_is_an_error_not_a_signal),
 		cmocka_unit_test(a_new_file_after_a_failed_one_is_good),
 		cmocka_unit_test(threads_read_one_file),
+		cmocka_unit_test(a_plain_file_has_its_bytes_alone_and_checksums_elsewhere),
+		cmocka_unit_test(a_changed_byte_of_a_plain_file_is_found_by_its_table),
 #ifdef GARNER_FAULTS
 		cmocka_unit_test(a_failure_of_any_write_is_said),
 #endif

@@ -24,6 +24,7 @@ enum {
 	NAMES_MEMORY_MIN = 4 << 20,
 	NAMES_MEMORY_DEFAULT = 1 << 30,
 	NAMES_LINE_BYTES = 67, /* of data, with its newline */
+	NAMES_DIR_PART = 5000, /* files of a directory that are told as one */
 };
 
 enum names_kind { NAMES_FILE, NAMES_DIR, NAMES_LINK, NAMES_OTHER, NAMES_KINDS };
@@ -209,6 +210,9 @@ const struct names_site *names_written(const struct names_writer *w, size_t *ret
 /* Generations up to this one may lack directories that went away. */
 uint64_t names_forgotten(const struct names_reader *r);
 uint64_t names_generation(const struct names_reader *r); /* the newest */
+/* Which index this is: made when it was begun, and another where it was begun anew, since its
+ * generations say nothing of the old one's. */
+uint64_t names_identity(const struct names_reader *r);
 struct names_change {
 	struct str key, url; /* of the site */
 	struct str dir;
@@ -216,6 +220,10 @@ struct names_change {
 	uint64_t generation;
 	uint32_t site; /* of names_sites(), unless it went away */
 	uint64_t dir_number;
+	/* Of gone ones. 0 left: all of it went away. More: it is still there, but with so many
+	 * fewer files that it has fewer parts of NAMES_DIR_PART files, for those who tell large
+	 * directories in parts; it is told as a change as well. */
+	uint64_t files_left, files_was;
 };
 /* Changes after a generation, in the order of sites and directories; gone ones first. init, next
  * until 1. */

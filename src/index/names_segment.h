@@ -18,8 +18,8 @@
 
 enum { NAMES_ENTRIES_MOST = 1 << 30, NAMES_TRIGRAM = 3 };
 
-/* Folding, one character for one; `out` is emptied first. What needs a library loads it at first
- * need; ASCII needs none. A folded name folds to itself. */
+/* Folding, one character for one; `out` is emptied first. A folded name folds to itself. The table
+ * is our own and part of the format (names_fold.c). */
 void names_fold(struct str name, struct buf *out);
 
 /* Building. */
@@ -52,6 +52,15 @@ const struct names_segment_info *names_segment_info(const struct names_segment *
 /* The number of a folded name; 1: it is not there, and *ret the first that is not before it. */
 int names_segment_find(struct names_segment *s, struct str folded, uint32_t *ret, struct err *err);
 
+/* Where the entries of a form begin in a block. Private. */
+struct names_entry_place {
+	const uint8_t *p; /* the name that they are of */
+	uint32_t name;    /* its number in the block */
+	uint32_t before;  /* the first entry of the form before */
+	uint64_t bit;
+	uint64_t tail; /* bytes of the long lists before it */
+};
+
 /* Names by number, ascending is quick; skips are as quick as a look-up. */
 struct names_walk {
 	struct str folded; /* after next and seek; good until the next call */
@@ -60,10 +69,15 @@ struct names_walk {
 	uint32_t forms;
 	/* private: the implementation's own */
 	struct names_segment *segment;
-	const uint8_t *p, *stop;
+	const uint8_t *head, *p, *stop; /* the block's first name, the next one, the end of names */
+	const uint8_t *bits, *end;      /* its entries */
+	const uint8_t *forms_at;        /* of the current name, or NULL */
 	uint32_t block, left, next;
-	uint64_t at[4];
-	struct buf text;
+	struct names_entry_place place; /* of the current name, or one before it */
+	struct names_entry_place form_place;
+	const uint8_t *form_p; /* the next form of the current name; NULL: none was asked for */
+	uint32_t form_next;
+	struct buf text, form;
 };
 int names_walk_begin(struct names_walk *w, struct names_segment *s, uint32_t name, struct err *err);
 int names_walk_next(struct names_walk *w, struct err *err); /* 1: no more */
@@ -76,7 +90,7 @@ struct names_form {
 	struct str text;  /* good until the next call */
 	uint32_t entries; /* how many */
 	/* private */
-	uint64_t at;
+	struct names_entry_place place;
 };
 int names_form_get(struct names_walk *w, uint32_t form, struct names_form *ret, struct err *err);
 /* Its entries, ascending; from the `from`-th on, at most n. Returns how many, or negative. */
@@ -88,9 +102,12 @@ struct names_list {
 	uint32_t n; /* names in it */
 	/* private */
 	struct names_segment *segment;
-	const uint8_t *p, *stop;
+	uint64_t at, stop; /* of the next block, and of the end, in the file */
 	const uint8_t *skip;
-	uint32_t blocks, block;
+	uint32_t runs, next; /* in all, and those that were unpacked */
+	uint32_t last;       /* the last name of those */
+	uint32_t run, have;  /* of these the next to give, and how many there are */
+	uint32_t from[128], to[128];
 };
 /* 1: no name has it. */
 int names_list_open(struct names_segment *s, const uint8_t trigram[NAMES_TRIGRAM],

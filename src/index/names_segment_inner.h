@@ -1,0 +1,155 @@
+/* How a segment of names lies in its file (doc/formats/names-segment.md), one that is open, and how
+ * one is written. */
+#pragma once
+#include "base/cursor.h"
+#include "disk/page.h"
+#include "index/bitpack.h"
+#include "index/names_segment.h"
+
+#include <stdatomic.h>
+
+#define NAMES_SEGMENT_MAGIC "GARNERNS"
+enum {
+	NAMES_SEGMENT_VERSION = 1,
+	NAMES_HEAD = 16,      /* bytes before the first part */
+	NAMES_SLACK = 16,     /* bytes after the parts, so that 16 can be read at once */
+	NAMES_BLOCK = 32,     /* names in a block of the dictionary */
+	NAMES_WHERE = 5,      /* bytes of a place of a block */
+	NAMES_DIRECTORY = 12, /* bytes of a trigram in the directory */
+	NAMES_SKIP = 6,       /* bytes of a block in the skip table of a list */
+	NAMES_FOLD_GROWS = 2, /* a name may become so many times as long by folding */
+	NAMES_FOLDED_MOST = NAMES_FOLD_GROWS * NAMES_NAME_MOST,
+	NAMES_INLINE = 24,      /* entries of a form that are kept in the block at most */
+	NAMES_LONG_BLOCK = 128, /* entries in a block of a longer list */
+	NAMES_BYTES = 256,
+};
+
+/* Parts of the file, in this order. */
+enum names_segment_part {
+	NAMES_DICT,     /* blocks of the dictionary, each followed by its long lists of entries */
+	NAMES_PREFIXES, /* u64 for each block: the first 8 bytes of its first name, as a number */
+	NAMES_PLACES,   /* for each block: where it begins in NAMES_DICT */
+	NAMES_LISTS,    /* lists of trigrams */
+	NAMES_TRIGRAMS, /* the directory: for each trigram its list; and 257 u32 before */
+	NAMES_SEGMENT_PARTS
+};
+struct names_part_place {
+	uint64_t at, n;
+};
+enum { NAMES_FOOT = NAMES_SEGMENT_PARTS * 16 + 4 * 4 + NAMES_SLACK };
+
+/* A name in a block: a byte with what it shares with the name before it (255: a varint with the
+ * rest follows; not with the first name), then one with the length of its own bytes (31: a varint
+ * with the rest) and these flags; varints as they say; its own bytes; what NAME_FORMS says. */
+enum {
+	NAME_SHARED_MORE = 255,
+	NAME_OWN_MORE = 31,
+	NAME_MANY = 1 << 5,  /* more than one entry: a varint with the number of entries - 2 */
+	NAME_FORMS = 1 << 6, /* its forms follow: bytes of what follows; number of forms - 1 */
+};
+/* A form there: how it is written; with several forms a varint with its entries - 1. */
+enum {
+	FORM_FOLDED,   /* as the folded name */
+	FORM_CAPITALS, /* a bit for each byte of the name, set where it is a capital ASCII letter */
+	FORM_BYTES,    /* a varint with its length, and its bytes */
+	FORM_WAYS
+};
+
+struct names_segment {
+	struct page_file *file;
+	char *path;
+	struct names_part_place part[NAMES_SEGMENT_PARTS];
+	struct names_segment_info info;
+	uint32_t blocks;                                     /* of the dictionary */
+	unsigned entry_bits;                                 /* of a number of an entry */
+	_Atomic(const uint8_t *) ready[NAMES_SEGMENT_PARTS]; /* parts that were read as a whole */
+};
+
+int names_damaged(const struct names_segment *s, struct err *err, const char *fmt, ...)
+	PRINTF_LIKE(3, 4);
+/* Bytes of a part; pages are verified. */
+int names_part_bytes(struct names_segment *s, enum names_segment_part part, uint64_t from,
+		     uint64_t n, const uint8_t **ret, struct err *err);
+/* A whole part, whose pages are verified once. */
+int names_part_slowly(struct names_segment *s, enum names_segment_part part, const uint8_t **ret,
+		      struct err *err);
+static inline int names_part_whole(struct names_segment *s, enum names_segment_part part,
+				   const uint8_t **ret, struct err *err)
+{
+	*ret = atomic_load_explicit(&s->ready[part], memory_order_acquire);
+	return LIKELY(*ret != NULL) ? 0 : names_part_slowly(s, part, ret, err);
+}
+
+/* The first 8 bytes of a name as a number with the same order. */
+static inline uint64_t names_prefix(struct str name)
+{
+	uint64_t v = 0;
+	if (name.n)
+		memcpy(&v, name.p, MIN(name.n, sizeof v));
+	return be64toh(v);
+}
+static inline uint32_t names_load_u32(const uint8_t *p)
+{
+	uint32_t v;
+	memcpy(&v, p, sizeof v);
+	return le32toh(v);
+}
+static inline uint64_t names_load_u64(const uint8_t *p)
+{
+	uint64_t v;
+	memcpy(&v, p, sizeof v);
+	return le64toh(v);
+}
+static inline unsigned names_bits_of(uint32_t v)
+{
+	return v ? 32 - (unsigned)__builtin_clz(v) : 0;
+}
+
+/* Varints of a block, at most 5 bytes each; past the end they are bad. */
+static inline uint32_t names_varint(const uint8_t **p, const uint8_t *stop, bool *bad)
+{
+	uint32_t v = 0;
+	for (unsigned shift = 0; shift < 32; shift += 7) {
+		if (*p >= stop)
+			break;
+		uint32_t byte = *(*p)++;
+		v |= (byte & 0x7f) << shift;
+		if (byte < 0x80)
+			return v;
+	}
+	*bad = true;
+	return 0;
+}
+
+/* Gaps between entries: 4 bits say which row of this table, as many bits follow as it says. */
+enum { GAP_CLASS_BITS = 4, GAP_CLASSES = 1 << GAP_CLASS_BITS };
+extern const uint8_t names_gap_bits[GAP_CLASSES];
+extern const uint32_t names_gap_base[GAP_CLASSES]; /* the least gap of the row */
+
+/* Folds to `to`, which has room for name.n * NAMES_FOLD_GROWS + 4 bytes; how many there are. */
+size_t names_fold_to(struct str name, char *to);
+
+/* Writing: names come in order, with all their forms and entries. */
+struct names_put_form {
+	struct str text;
+	const uint32_t *entry; /* ascending */
+	uint32_t entries;
+};
+struct names_put;
+/* entries: how many there will be in all; memory: for what trigrams need before it goes to a file
+ * without a name in `folder`. */
+int names_put_begin(struct names_put **ret, const char *path, uint32_t entries, uint64_t memory,
+		    const char *folder, struct err *err);
+int names_put(struct names_put *w, struct str folded, const struct names_put_form *form,
+	      uint32_t forms, struct err *err);
+int names_put_finish(struct names_put **w, struct err *err); /* and frees, whatever happens */
+void names_put_drop(struct names_put **w);
+
+/* Its part for trigrams. */
+struct names_trigrams;
+struct names_trigrams *names_trigrams_new(uint64_t memory, const char *folder);
+void names_trigrams_free(struct names_trigrams **t);
+int names_trigrams_add(struct names_trigrams *t, struct str folded, uint32_t name, struct err *err);
+/* Writes all lists; the directory goes into `directory`. */
+int names_trigrams_write(struct names_trigrams *t, struct page_writer *out, struct buf *directory,
+			 uint32_t *ret_trigrams, struct err *err);

@@ -97,6 +97,9 @@ static void find_first_bytes(struct rx *rx, const struct beginning *b)
 	for (size_t k = 0; k < a->spans; k++)
 		if (first[a->span_class[k]])
 			mark_leads(rx, a->span[k].from, a->span[k].to);
+	for (size_t i = 0; i < b->n; i++)
+		if (rx_set_has(a, rx->nfa[0].step[b->list[i]].set, a->invalid))
+			memset(rx->first + 0x80, 1, 0x80);
 	mem_free(&first);
 	uint32_t letters = 0, others = 0;
 	for (uint32_t i = 0; i < 256; i++) {
@@ -141,7 +144,7 @@ static bool lies_within_word(const struct rx *rx, const struct rx_tree *t,
 			     const struct rx_chars *chars, const struct beginning *b)
 {
 	enum { ONE = 1 << TOKEN_BEGINS, ALONE = 1 << TOKEN_ALONE, MARK = 1 << TOKEN_CONTINUES };
-	if (b->empty || t->has_begin || t->has_end || t->has_bound || b->n == 0)
+	if (b->empty || t->has_begin || t->has_end || t->has_bound || b->n == 0 || t->any_bytes)
 		return false;
 	bool *set = mem_array(t->sets, sizeof *set);
 	for (size_t i = 0; i < b->n; i++)
@@ -173,6 +176,7 @@ static int build_rx(struct rx *rx, const struct rx_tree *t, const struct rx_char
 	rx->has_end = t->has_end;
 	rx->has_bound = t->has_bound;
 	rx->word_set = t->word_set;
+	rx->any_bytes = t->any_bytes;
 	rx_nfa_make(&rx->nfa[0], t, false);
 	rx_nfa_make(&rx->nfa[1], t, true);
 	find_beginning(&rx->nfa[0], &b);
@@ -184,9 +188,10 @@ static int build_rx(struct rx *rx, const struct rx_tree *t, const struct rx_char
 	return 0;
 }
 
-int rx_compile(struct rx **ret, struct str pattern, bool folded, size_t *ret_at, struct err *err)
+static int compile_pattern(struct rx **ret, struct str pattern, bool folded, bool any_bytes,
+			   size_t *ret_at, struct err *err)
 {
-	struct rx_tree t = {0};
+	struct rx_tree t = {.any_bytes = any_bytes};
 	struct rx_chars chars;
 	struct rx *rx = mem_alloc(sizeof *rx);
 	size_t at = 0;
@@ -204,6 +209,16 @@ int rx_compile(struct rx **ret, struct str pattern, bool folded, size_t *ret_at,
 	}
 	*ret = rx;
 	return 0;
+}
+
+int rx_compile(struct rx **ret, struct str pattern, bool folded, size_t *ret_at, struct err *err)
+{
+	return compile_pattern(ret, pattern, folded, false, ret_at, err);
+}
+
+int rx_compile_name(struct rx **ret, struct str pattern, size_t *ret_at, struct err *err)
+{
+	return compile_pattern(ret, pattern, false, true, ret_at, err);
 }
 
 void rx_free(struct rx **rxp)

@@ -27,6 +27,10 @@ struct rx;
  * then, and \p{Lu} and \p{Ll} are the same.
  * ERR_USAGE: what it cannot be; *ret_at is the byte of the pattern where. */
 int rx_compile(struct rx **ret, struct str pattern, bool folded, size_t *ret_at, struct err *err);
+/* The same for names of files, which are any bytes and are not folded: each byte that is not part
+ * of UTF-8 is a character of its own. ".", which matches a newline too, and whatever stands for all
+ * but some characters ([^a], \W, \P{L}) match it. "^" and "$" are the ends of the name. */
+int rx_compile_name(struct rx **ret, struct str pattern, size_t *ret_at, struct err *err);
 void rx_free(struct rx **rx);
 
 /* Literals: every match contains, for each group, at least one of its literals. No group: nothing
@@ -35,7 +39,8 @@ void rx_free(struct rx **rx);
  * is not of a word, the end of the line or a letter that is a word by itself (token.h) stands
  * before it and after it. The text is as in the match; where the pattern is not folded, fold it to
  * look for it among terms. A term that was cut at its limit may lack a literal that its word has.
- */
+ * Of an expression for names a literal is a run of any characters; `begins` and `ends`: the name
+ * begins with it, ends with it. */
 struct rx_literal {
 	struct str text;
 	bool begins, ends;

@@ -50,6 +50,12 @@ static size_t span_of(const struct rx_alphabet *a, int32_t c)
 	return lo;
 }
 
+/* The first span of a range of a set; none of a range that is RX_STRAY alone. */
+static size_t first_span(const struct rx_alphabet *a, struct rx_range r)
+{
+	return r.from > RX_CHAR_LAST ? a->spans : span_of(a, r.from);
+}
+
 uint32_t rx_class_of(const struct rx_alphabet *a, int32_t c)
 {
 	return c < 0 ? a->invalid : c < 128 ? a->ascii[c] : a->span_class[span_of(a, c)];
@@ -62,7 +68,7 @@ static int split_classes(struct rx_alphabet *a, const struct rx_ranges *set, uin
 {
 	memset(inside, 0, a->classes * sizeof *inside);
 	for (size_t i = 0; i < set->n; i++)
-		for (size_t s = span_of(a, set->range[i].from);
+		for (size_t s = first_span(a, set->range[i]);
 		     s < a->spans && a->span[s].from <= set->range[i].to; s++)
 			inside[a->span_class[s]]++;
 	uint32_t classes = a->classes;
@@ -77,7 +83,7 @@ static int split_classes(struct rx_alphabet *a, const struct rx_ranges *set, uin
 		members[c] -= inside[c];
 	}
 	for (size_t i = 0; i < set->n; i++)
-		for (size_t s = span_of(a, set->range[i].from);
+		for (size_t s = first_span(a, set->range[i]);
 		     s < a->spans && a->span[s].from <= set->range[i].to; s++)
 			a->span_class[s] = moved[a->span_class[s]];
 	return 0;
@@ -106,11 +112,15 @@ static void make_set_bits(struct rx_alphabet *a, const struct rx_tree *t)
 	a->set_bits = mem_array(MAX(t->sets, 1u) * a->set_words, sizeof *a->set_bits);
 	for (size_t s = 0; s < t->sets; s++) {
 		uint64_t *bits = a->set_bits + s * a->set_words;
-		for (size_t i = 0; i < t->set[s].n; i++)
-			for (size_t k = span_of(a, t->set[s].range[i].from);
-			     k < a->spans && a->span[k].from <= t->set[s].range[i].to; k++)
+		for (size_t i = 0; i < t->set[s].n; i++) {
+			struct rx_range r = t->set[s].range[i];
+			for (size_t k = first_span(a, r); k < a->spans && a->span[k].from <= r.to;
+			     k++)
 				bits[a->span_class[k] / 64] |= UINT64_C(1)
 							       << (a->span_class[k] % 64);
+			if (r.to == RX_STRAY)
+				bits[a->invalid / 64] |= UINT64_C(1) << (a->invalid % 64);
+		}
 	}
 }
 

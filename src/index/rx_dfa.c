@@ -363,7 +363,21 @@ static uint32_t char_step(struct rx_run *run, uint32_t set, uint32_t class)
 
 /* Byte states */
 
-/* node: 1 + that of the decoder, 0 between characters. There is room for it. */
+/* A node of the decoder as byte states have it: 1 + its number, and, where a byte that is not UTF-8
+ * is a character, how many bytes led to it. */
+enum { NODE_DEPTH = 16 };
+
+static uint32_t node_after(const struct rx *rx, uint32_t node, uint32_t decoder)
+{
+	return (decoder + 1) | (rx->any_bytes ? (node >> NODE_DEPTH) + 1 : 0) << NODE_DEPTH;
+}
+
+static const struct rx_decoder *node_decoder(const struct rx *rx, uint32_t node)
+{
+	return &rx->alphabet.decoder[(node & ((1u << NODE_DEPTH) - 1)) - 1];
+}
+
+/* node: as node_after() makes it, 0 between characters. There is room for it. */
 static rx_state byte_state(struct rx_run *run, uint32_t set, uint32_t node)
 {
 	if (!set)
@@ -409,6 +423,17 @@ static bool byte_char(struct rx_run *run, uint32_t *set, uint32_t class, rx_stat
 	return *set != DEAD;
 }
 
+/* The beginning of a character that does not go on: one that matches nothing, or as many as it has
+ * bytes. */
+static bool byte_strays(struct rx_run *run, uint32_t *set, uint32_t node, rx_state *ret)
+{
+	bool alive = true;
+	uint32_t n = run->rx->any_bytes ? node >> NODE_DEPTH : 1;
+	for (uint32_t i = 0; i < n && alive; i++)
+		alive = byte_char(run, set, run->rx->alphabet.invalid, ret);
+	return alive;
+}
+
 /* Makes what a byte leads to. */
 static rx_state byte_step(struct rx_run *run, rx_state state, unsigned char byte)
 {
@@ -421,17 +446,19 @@ static rx_state byte_step(struct rx_run *run, rx_state state, unsigned char byte
 	bool alive = true;
 	uint32_t next = RX_NO_CHAR;
 	if (node) {
-		const struct rx_decoder *d = &a->decoder[node - 1];
+		const struct rx_decoder *d = node_decoder(run->rx, node);
 		next = (byte & 0xc0) == 0x80 ? d->to[byte & 0x3f] : RX_NO_CHAR;
 		bool complete = d->left == 1 && next != RX_NO_CHAR;
-		if (complete || next == RX_NO_CHAR)
-			alive = byte_char(run, &set, complete ? next : a->invalid, &to);
-		node = complete ? 0 : next + 1;
+		if (complete)
+			alive = byte_char(run, &set, next, &to);
+		else if (next == RX_NO_CHAR)
+			alive = byte_strays(run, &set, node, &to);
+		node = complete ? 0 : node_after(run->rx, node, next);
 	}
 	/* what began did not go on: the byte begins anew */
 	if (alive && next == RX_NO_CHAR) {
 		next = a->lead[byte];
-		node = next == RX_NO_CHAR ? 0 : next + 1;
+		node = next == RX_NO_CHAR ? 0 : node_after(run->rx, 0, next);
 		if (next == RX_NO_CHAR)
 			alive = byte_char(run, &set, byte < 0x80 ? a->ascii[byte] : a->invalid,
 					  &to);
@@ -450,6 +477,13 @@ static bool byte_accepts(struct rx_run *run, rx_state state)
 	uint32_t set = run->block[state + BYTE_SET];
 	if (run->block[state + BYTE_NODE] == 0)
 		return set_matches(run, set, KIND_EDGE);
+	if (run->rx->any_bytes) {
+		rx_state to = DEAD;
+		uint32_t node = run->block[state + BYTE_NODE];
+		make_room(run, &set);
+		return byte_strays(run, &set, node, &to) ? set_matches(run, set, KIND_EDGE)
+							 : to == FOUND;
+	}
 	/* a character that is not complete is one that is not UTF-8 */
 	bool adds = run->block[set + SET_FLAGS] & FLAG_ADDS;
 	return set_matches(run, set, KIND_OTHER) ||
@@ -464,8 +498,8 @@ struct rx_run *rx_run_new(const struct rx *rx)
 	size_t n = MAX(rx->nfa[0].n, rx->nfa[1].n);
 	run->rx = rx;
 	run->steps = n;
-	/* four sets and three byte states are more than any step makes */
-	run->need = 4 * (size_t)(SET_TABLE + rx->alphabet.classes + 1 + n / 2 + 1) +
+	/* six sets and three byte states are more than any step makes */
+	run->need = 6 * (size_t)(SET_TABLE + rx->alphabet.classes + 1 + n / 2 + 1) +
 		    3 * (size_t)(BYTE_HEAD + rx->alphabet.byte_classes);
 	run->words = BLOCK_FIRST;
 	run->words_most = BLOCK_MOST;

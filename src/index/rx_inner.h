@@ -17,6 +17,7 @@ enum {
 	RX_RANGES_MOST = 20000,     /* in all of them together */
 	RX_CLASSES_MOST = 4096,
 	RX_CHAR_LAST = 0x10ffff,
+	RX_STRAY = RX_CHAR_LAST + 1, /* a byte that is not UTF-8, in expressions for names */
 };
 
 /* Characters */
@@ -100,6 +101,7 @@ struct rx_node {
 };
 
 struct rx_tree {
+	bool any_bytes; /* for names; set before it is parsed */
 	struct rx_node *node;
 	uint32_t *kid;
 	struct rx_ranges *set;
@@ -179,7 +181,7 @@ struct rx {
 	struct rx_nfa nfa[2]; /* forward, backward */
 	struct rx_alphabet alphabet;
 	uint32_t word_set;
-	bool has_begin, has_end, has_bound;
+	bool has_begin, has_end, has_bound, any_bytes;
 
 	struct arena arena; /* of literals */
 	struct rx_group *group;

@@ -5,13 +5,19 @@
  *
  * Texts are then cut where words begin and end, since literals are looked for among words. What is
  * not sure there is not said: a mark at the beginning may belong to a word or to none, and a letter
- * at the end of a literal may become another one with the mark after it. */
+ * at the end of a literal may become another one with the mark after it.
+ *
+ * In names, literals are looked for anywhere and texts stay whole. There more texts pay, and so
+ * does what a part of which little is known surely begins and ends with: "lib[0-9]+\\.so" has one
+ * of "lib0" to "lib9" and one of "0.so" to "9.so". */
 #include "index/rx_inner.h"
 
 enum {
-	TEXTS_MOST = 24,        /* of a node */
-	TEXT_BYTES_MOST = 96,   /* less than a term has */
-	SET_CHARS_MOST = 6,     /* of a set that is taken apart */
+	TEXTS_MOST = 24, /* of a node */
+	NAME_TEXTS_MOST = RX_LITERALS_MOST,
+	TEXT_BYTES_MOST = 96, /* less than a term has */
+	SET_CHARS_MOST = 6,   /* of a set that is taken apart */
+	NAME_SET_CHARS_MOST = 16,
 	KIND_CHARS_MOST = 256,  /* of a set that is asked whether it separates */
 	GROUPS_MOST = 16,       /* of a node */
 	ROUNDS_MOST = 8,        /* of a repeat that are written out */
@@ -34,6 +40,9 @@ struct known {
 	bool exact;            /* it matches just these texts */
 	struct texts texts;    /* where exact */
 	struct groups *groups; /* where not; NULL: none */
+	/* where not, and in names alone: it begins, ends with one of these; none: nothing is known
+	 */
+	struct texts first, last;
 	/* it is not empty, and its first, its last character surely separates words */
 	bool separates_first, separates_last;
 };
@@ -45,6 +54,11 @@ struct finder {
 	struct arena *arena;
 	struct known *known; /* by node */
 };
+
+static uint32_t texts_most(const struct finder *f)
+{
+	return f->tree->any_bytes ? NAME_TEXTS_MOST : TEXTS_MOST;
+}
 
 static bool is_full(const struct finder *f)
 {
@@ -155,7 +169,9 @@ static int64_t worth_of(const struct finder *f, const struct rx_group *g)
 	for (uint32_t i = 0; i < g->n; i++) {
 		const struct rx_literal *l = &g->literal[i];
 		int64_t worth = (int64_t)str_utf8_count(l->text);
-		if (of_words(f, l->text))
+		if (f->tree->any_bytes)
+			worth = 100 * ((int64_t)l->text.n + 3 * l->begins + l->ends);
+		else if (of_words(f, l->text))
 			worth = 100 * (worth + l->begins + l->ends);
 		least = MIN(least, worth);
 	}
@@ -221,6 +237,20 @@ static const struct piece *best_piece(const struct piece *piece, size_t n)
 	return best;
 }
 
+/* In a name all of them are one group. */
+static void flush_whole(struct finder *f, struct groups *to, const struct texts *texts, bool before,
+			bool after)
+{
+	struct rx_literal list[NAME_TEXTS_MOST];
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < texts->n; i++) {
+		if (texts->text[i].n == 0)
+			return;
+		add_literal(list, &n, (struct rx_literal){texts->text[i], before, after});
+	}
+	add_group(f, to, list, n);
+}
+
 /* Each match contains one of these texts, with something that separates before and after them where
  * that is said. Texts that are cut alike give a group for each piece, others one group. */
 static void flush_texts(struct finder *f, struct groups *to, const struct texts *texts, bool before,
@@ -232,6 +262,10 @@ static void flush_texts(struct finder *f, struct groups *to, const struct texts 
 	uint32_t counts[PIECES_MOST] = {0}, bests = 0;
 	size_t columns = 0;
 	bool alike = true;
+	if (f->tree->any_bytes) {
+		flush_whole(f, to, texts, before, after);
+		return;
+	}
 	for (uint32_t i = 0; i < texts->n; i++) {
 		size_t n = cut_text(f, texts->text[i], before, after, piece);
 		if (n == 0)
@@ -268,10 +302,12 @@ static const struct groups *groups_of(struct finder *f, const struct known *k)
 static void know_set(struct finder *f, const struct rx_ranges *r, struct known *ret)
 {
 	uint32_t count = rx_ranges_count(r);
-	bool separates = count > 0 && count <= KIND_CHARS_MOST &&
+	bool name = f->tree->any_bytes;
+	bool separates = !name && count > 0 && count <= KIND_CHARS_MOST &&
 			 rx_ranges_kinds(f->chars, r) == 1u << TOKEN_SEPARATES;
 	ret->separates_first = ret->separates_last = separates;
-	ret->exact = count > 0 && count <= SET_CHARS_MOST;
+	ret->exact = count > 0 && count <= (name ? NAME_SET_CHARS_MOST : SET_CHARS_MOST) &&
+		     r->range[r->n - 1].to <= RX_CHAR_LAST;
 	if (!ret->exact)
 		return;
 	ret->texts.text = arena_array(f->arena, count, sizeof *ret->texts.text);
@@ -293,7 +329,7 @@ static bool cross_texts(struct finder *f, const struct texts *a, const struct te
 		longest_a = MAX(longest_a, a->text[i].n);
 	for (uint32_t i = 0; i < b->n; i++)
 		longest_b = MAX(longest_b, b->text[i].n);
-	if ((size_t)a->n * b->n > TEXTS_MOST || longest_a + longest_b > TEXT_BYTES_MOST ||
+	if ((size_t)a->n * b->n > texts_most(f) || longest_a + longest_b > TEXT_BYTES_MOST ||
 	    is_full(f))
 		return false;
 	struct texts to = {.text = arena_array(f->arena, (size_t)a->n * b->n, sizeof *to.text)};
@@ -319,6 +355,15 @@ static struct texts no_text(struct finder *f)
 static bool is_nothing(const struct texts *t)
 {
 	return t->n == 1 && t->text[0].n == 0;
+}
+
+/* One of them is empty, so that they say nothing. */
+static bool has_nothing(const struct texts *t)
+{
+	for (uint32_t i = 0; i < t->n; i++)
+		if (t->text[i].n == 0)
+			return true;
+	return t->n == 0;
 }
 
 /* Whether the first or last character of all texts separates. */
@@ -349,12 +394,15 @@ struct running {
 	bool before;      /* something that separates stands before it */
 	bool flushed;
 	struct groups *groups;
+	struct texts first; /* what it begins with, once that is known */
 };
 
 static void flush_running(struct finder *f, struct running *r, bool after)
 {
 	if (!r->groups)
 		r->groups = new_groups(f);
+	if (!r->flushed && !has_nothing(&r->now))
+		r->first = r->now;
 	if (!is_nothing(&r->now))
 		flush_texts(f, r->groups, &r->now, r->before, after);
 	r->flushed = true;
@@ -371,15 +419,17 @@ static void run_over(struct finder *f, struct running *r, const struct rx_node *
 	}
 	if (k->exact && cross_texts(f, &r->now, &k->texts, &r->now))
 		return;
+	if (!k->exact && k->first.n)
+		(void)cross_texts(f, &r->now, &k->first, &r->now);
 	flush_running(f, r, k->separates_first);
 	if (k->exact) {
-		r->before = texts_separate(f, &r->now, true);
+		r->before = !f->tree->any_bytes && texts_separate(f, &r->now, true);
 		r->now = k->texts;
 		return;
 	}
 	join_groups(f, r->groups, k->groups);
 	r->before = k->separates_last;
-	r->now = no_text(f);
+	r->now = k->last.n ? k->last : no_text(f);
 }
 
 static void know_list(struct finder *f, const struct rx_node *node, struct known *ret)
@@ -396,6 +446,11 @@ static void know_list(struct finder *f, const struct rx_node *node, struct known
 		flush_running(f, &r, false);
 		ret->groups = r.groups;
 	}
+	if (r.flushed && f->tree->any_bytes) {
+		ret->first = r.first;
+		if (!has_nothing(&r.now))
+			ret->last = r.now;
+	}
 }
 
 static bool join_texts(struct finder *f, const struct rx_node *node, struct known *ret)
@@ -404,7 +459,7 @@ static bool join_texts(struct finder *f, const struct rx_node *node, struct know
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < node->kids; i++) {
 		n += f->known[kid[i]].texts.n;
-		if (!f->known[kid[i]].exact || n > TEXTS_MOST)
+		if (!f->known[kid[i]].exact || n > texts_most(f))
 			return false;
 	}
 	ret->texts.text = arena_array(f->arena, n, sizeof *ret->texts.text);
@@ -457,7 +512,7 @@ static void know_repeat(struct finder *f, const struct rx_node *node, struct kno
 		ret->separates_first = k->separates_first;
 		ret->separates_last = k->separates_last;
 	}
-	if (k->exact && node->least == 0 && node->most == 1 && k->texts.n < TEXTS_MOST) {
+	if (k->exact && node->least == 0 && node->most == 1 && k->texts.n < texts_most(f)) {
 		ret->exact = true;
 		ret->texts.text = arena_array(f->arena, k->texts.n + 1, sizeof *k->texts.text);
 		memcpy(ret->texts.text, k->texts.text, k->texts.n * sizeof *k->texts.text);
@@ -479,6 +534,11 @@ static void know_repeat(struct finder *f, const struct rx_node *node, struct kno
 	struct groups *g = new_groups(f);
 	join_groups(f, g, groups_of(f, k));
 	ret->groups = g;
+	if (!f->tree->any_bytes)
+		return;
+	struct texts none = {0};
+	ret->first = !k->exact ? k->first : has_nothing(&k->texts) ? none : k->texts;
+	ret->last = !k->exact ? k->last : has_nothing(&k->texts) ? none : k->texts;
 }
 
 static void know_node(struct finder *f, uint32_t i)

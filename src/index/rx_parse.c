@@ -231,6 +231,7 @@ struct members {
 	struct rx_ranges chars; /* written one by one or as ranges: these are folded */
 	uint32_t categories;
 	bool word, not_word, space, not_space;
+	bool stray; /* a byte that is not UTF-8 */
 };
 
 enum escape { ESCAPE_CHAR, ESCAPE_MEMBERS, ESCAPE_OP };
@@ -258,6 +259,7 @@ static int take_category(struct parser *p, bool not, struct members *to)
 	if (p->folded && (mask & cased))
 		mask |= cased; /* in folded text capitals are small */
 	to->categories |= not ? ALL_CATEGORIES & ~mask : mask;
+	to->stray |= not &&p->tree->any_bytes;
 	return 0;
 }
 
@@ -288,6 +290,7 @@ static int take_escape(struct parser *p, enum escape *ret, int32_t *ret_char, en
 		return 0;
 	case 'D':
 		to->categories |= ALL_CATEGORIES & ~rx_category_mask(STR("Nd"));
+		to->stray |= p->tree->any_bytes;
 		return 0;
 	case 'p':
 		return take_category(p, false, to);
@@ -368,10 +371,19 @@ static int64_t add_plain(struct parser *p, int32_t c)
 	return add_chars(p, folded, token_unicode_fold(&p->chars->unicode, unit, n, folded));
 }
 
-static void add_negated(struct rx_ranges *to, struct rx_ranges *r)
+/* All but these; in a name a byte that is not UTF-8 is one of all. */
+static void negate_ranges(const struct parser *p, struct rx_ranges *r)
+{
+	bool had = r->n && r->range[r->n - 1].to == RX_STRAY;
+	rx_ranges_negate(r);
+	if (p->tree->any_bytes && !had)
+		rx_ranges_add(r, RX_STRAY, RX_STRAY);
+}
+
+static void add_negated(const struct parser *p, struct rx_ranges *to, struct rx_ranges *r)
 {
 	rx_ranges_settle(r);
-	rx_ranges_negate(r);
+	negate_ranges(p, r);
 	for (size_t i = 0; i < r->n; i++)
 		rx_ranges_add(to, r->range[i].from, r->range[i].to);
 	rx_ranges_free(r);
@@ -388,19 +400,21 @@ static void join_members(struct parser *p, struct members *m)
 		rx_add_space(to);
 	if (m->not_word) {
 		rx_add_word(p->chars, &other);
-		add_negated(to, &other);
+		add_negated(p, to, &other);
 	}
 	if (m->not_space) {
 		rx_add_space(&other);
-		add_negated(to, &other);
+		add_negated(p, to, &other);
 	}
+	if (m->stray)
+		rx_ranges_add(to, RX_STRAY, RX_STRAY);
 	rx_ranges_settle(to);
 }
 
 /* A class that is one name: \w, \p{L}. */
 static int64_t add_named(struct parser *p, struct members *m)
 {
-	uint32_t names = m->categories ? m->categories
+	uint32_t names = m->categories ? m->categories | (uint32_t)m->stray << 30
 				       : UINT32_C(1) << 31 | (uint32_t)m->word << 3 |
 						 (uint32_t)m->not_word << 2 |
 						 (uint32_t)m->space << 1 | (uint32_t)m->not_space;
@@ -437,7 +451,7 @@ static int64_t add_members(struct parser *p, struct members *m, bool not )
 	if (named && !not &&m->chars.n == 0 && longer.n == 0)
 		return add_leaf(p->tree, RX_EMPTY, p->err); /* accents, which the text has not */
 	if (not ) {
-		rx_ranges_negate(&m->chars);
+		negate_ranges(p, &m->chars);
 		longer.n = 0;
 	}
 	uint32_t list[RX_LONG_FOLDS_MOST + 1];
@@ -623,8 +637,12 @@ static int64_t take_escaped(struct parser *p)
 static int64_t take_any(struct parser *p)
 {
 	struct rx_ranges r = {0};
-	rx_ranges_add(&r, 0, '\n' - 1);
-	rx_ranges_add(&r, '\n' + 1, RX_CHAR_LAST);
+	if (p->tree->any_bytes) {
+		rx_ranges_add(&r, 0, RX_STRAY);
+	} else {
+		rx_ranges_add(&r, 0, '\n' - 1);
+		rx_ranges_add(&r, '\n' + 1, RX_CHAR_LAST);
+	}
 	return add_set(p->tree, &r, p->err);
 }
 

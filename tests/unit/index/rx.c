@@ -277,9 +277,8 @@ static void what_cannot_be_is_refused_by_name(void **state)
 
 /* Groups as text: literals with a bar between them, "<" and ">" where the ends are sure, groups
  * with a blank between them. */
-static void pattern_literals(const char *pattern, bool folded, const char *want)
+static void check_literals(struct rx *rx, const char *pattern, const char *want)
 {
-	struct rx *rx = compiled_rx(str_of(pattern), folded);
 	struct buf out = BUF_INIT(1 << 16);
 	uint32_t n;
 	const struct rx_group *g = rx_literals(rx, &n);
@@ -296,6 +295,70 @@ static void pattern_literals(const char *pattern, bool folded, const char *want)
 		fail_msg("/%s/: got '%s', want '%s'", pattern, buf_text(&out), want);
 	buf_free(&out);
 	rx_free(&rx);
+}
+
+static void pattern_literals(const char *pattern, bool folded, const char *want)
+{
+	check_literals(compiled_rx(str_of(pattern), folded), pattern, want);
+}
+
+static struct rx *compiled_name(const char *pattern)
+{
+	struct rx *rx = NULL;
+	struct err err;
+	size_t at;
+	if (rx_compile_name(&rx, str_of(pattern), &at, &err) < 0)
+		fail_msg("/%s/: %s", pattern, err.msg);
+	return rx;
+}
+
+static void name_literals(const char *pattern, const char *want)
+{
+	check_literals(compiled_name(pattern), pattern, want);
+}
+
+static void literals_of_names_are_runs_of_any_characters(void **state)
+{
+	(void)state;
+	name_literals("foo-1.2", "foo-1 2");
+	name_literals("^foo-bar$", "<foo-bar>");
+	name_literals("^lib.*\\.so$", "<lib .so>");
+	name_literals("ab[0-2]+-c", "ab0|ab1|ab2 0-c|1-c|2-c 0|1|2");
+	name_literals("x(yz|q)+\\.z", "yz.z|q.z xyz|xq yz|q");
+	name_literals("(ab|c)[0-3]{4}[^0-9]", "ab0|ab1|ab2|ab3|c0|c1|c2|c3 0|1|2|3 0|1|2|3");
+	name_literals("[a-z]+", "");
+	name_literals("(a.*)?b", "b");
+	name_literals("\\.tar\\.(gz|xz)$", ".tar.gz>|.tar.xz>");
+}
+
+static void name_matches(const char *pattern, struct str name, bool want)
+{
+	struct rx *rx = compiled_name(pattern);
+	struct rx_run *run = rx_run_new(rx);
+	if (rx_matches(run, name) != want)
+		fail_msg("/%s/ in '" STR_FMT "'", pattern, STR_ARG(name));
+	rx_run_free(&run);
+	rx_free(&rx);
+}
+
+static void stray_bytes_of_names_are_characters(void **state)
+{
+	(void)state;
+	name_matches("^a.b$", STR("a\nb"), true);
+	name_matches("^a$", STR("a\nb"), false);
+	name_matches("^.$", STR("\xff"), true);
+	name_matches("^..$", STR("\xe2\x82"), true);
+	name_matches("^.$", STR("\xe2\x82"), false);
+	name_matches("^.$", STR("\xe2\x82\xac"), true);
+	name_matches("^.{3}x$", STR("\xf0\x9f\x98x"), true);
+	name_matches("^[^a]$", STR("\xe9"), true);
+	name_matches("^[a-\\x{10ffff}]$", STR("\xe9"), false);
+	name_matches("^\\W$", STR("\xe9"), true);
+	name_matches("^\\D\\S\\P{L}$", STR("\xe9\xe9\xe9"), true);
+	name_matches("^[\\w\\d\\s\\p{L}\\x80-\\xff]", STR("\xe9"), false);
+	name_matches("^[^\\W]", STR("\xe9"), false);
+	name_matches("[^\\x00-\\x{10ffff}]", STR("ab\xc3"), true);
+	name_matches("[^\\x00-\\x{10ffff}]", STR("ab\xc3\xa9"), false);
 }
 
 static void literals_are_what_every_match_contains(void **state)
@@ -543,6 +606,8 @@ int main(void)
 		cmocka_unit_test(lines_of_a_text_are_found),
 		cmocka_unit_test(what_cannot_be_is_refused_by_name),
 		cmocka_unit_test(literals_are_what_every_match_contains),
+		cmocka_unit_test(literals_of_names_are_runs_of_any_characters),
+		cmocka_unit_test(stray_bytes_of_names_are_characters),
 		cmocka_unit_test(what_lies_within_one_word_is_known),
 		cmocka_unit_test(hostile_patterns_end),
 		cmocka_unit_test(states_are_dropped_when_memory_is_full),

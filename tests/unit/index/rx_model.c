@@ -1,5 +1,5 @@
-/* Random small patterns on random short lines, against a matcher that follows the tree of the
- * pattern and keeps all ends that a part of it can have. */
+/* Random small patterns on random short lines, and on names, against a matcher that follows the
+ * tree of the pattern and keeps all ends that a part of it can have. */
 #include "../dice.h"
 #include "../unit.h"
 #include "base/buf.h"
@@ -21,6 +21,13 @@ static const struct unit {
 	     {"\xcc\x81", true, true, false, false}};
 
 enum { UNITS = ARRAY_LEN(units) };
+
+static bool names; /* a byte that is not UTF-8 is a character too */
+
+static bool is_char(size_t u)
+{
+	return names || units[u].valid;
+}
 
 static bool is_a(size_t u)
 {
@@ -44,7 +51,7 @@ static bool is_blank(size_t u)
 }
 static bool is_any(size_t u)
 {
-	return units[u].valid;
+	return is_char(u);
 }
 static bool is_word(size_t u)
 {
@@ -52,7 +59,7 @@ static bool is_word(size_t u)
 }
 static bool is_not_word(size_t u)
 {
-	return units[u].valid && !units[u].word;
+	return is_char(u) && !units[u].word;
 }
 static bool is_digit(size_t u)
 {
@@ -68,7 +75,7 @@ static bool is_ab(size_t u)
 }
 static bool is_not_a(size_t u)
 {
-	return units[u].valid && u != 0;
+	return is_char(u) && u != 0;
 }
 static bool is_letter(size_t u)
 {
@@ -244,6 +251,8 @@ static bool word_edge(struct str line, size_t at, bool begins)
 {
 	struct tokens t;
 	struct token token;
+	if (names)
+		return at == (begins ? 0 : line.n);
 	tokens_init(&t, rules, line, 0);
 	while (tokens_next(&t, &token) == 0) {
 		size_t from = (size_t)(token.form.p - line.p);
@@ -337,9 +346,8 @@ static void check_line(const struct model *m, const struct rx *rx, struct rx_run
 	check_steps(m, run, root, anywhere, pattern);
 }
 
-static void random_patterns_agree_with_the_model(void **state)
+static void check_patterns(void)
 {
-	(void)state;
 	struct err err;
 	struct model m = {.text = BUF_INIT(1 << 10)};
 	struct buf pattern = BUF_INIT(1 << 14);
@@ -352,7 +360,8 @@ static void random_patterns_agree_with_the_model(void **state)
 		size_t root = grow_tree(&m, 3);
 		buf_clear(&pattern);
 		print_tree(&m, root, &pattern);
-		if (rx_compile(&rx, buf_str(&pattern), false, &at, &err) < 0)
+		if ((names ? rx_compile_name(&rx, buf_str(&pattern), &at, &err)
+			   : rx_compile(&rx, buf_str(&pattern), false, &at, &err)) < 0)
 			fail_msg("/%s/: %s at %zu", buf_text(&pattern), err.msg, at);
 		struct rx_run *run = rx_run_new(rx);
 		for (int i = 0; i < 10; i++) {
@@ -367,10 +376,24 @@ static void random_patterns_agree_with_the_model(void **state)
 	buf_free(&pattern);
 }
 
+static void random_patterns_agree_with_the_model(void **state)
+{
+	(void)state;
+	check_patterns();
+}
+
+static void random_patterns_for_names_agree_with_the_model(void **state)
+{
+	(void)state;
+	names = true;
+	check_patterns();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_patterns_agree_with_the_model),
+		cmocka_unit_test(random_patterns_for_names_agree_with_the_model),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

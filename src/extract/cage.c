@@ -36,18 +36,15 @@
 #include "base/clock.h"
 #include "base/vec.h"
 #include "extract/cage_inner.h"
+#include "extract/cage_spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -82,10 +79,7 @@ const char *cage_end_name(enum cage_end end)
 
 /* The processes: memory, socket, start and end. */
 
-enum {
-	START_US = 30 * 1000 * 1000, /* time to get ready, also on a busy machine */
-	HIGH_FD = 16,                /* above the descriptors that the worker expects */
-};
+enum { START_US = 30 * 1000 * 1000 }; /* time to get ready, also on a busy machine */
 
 static int worker_map_memory(struct cage *c, struct cage_worker *w, struct err *err)
 {
@@ -117,67 +111,16 @@ static int worker_map_memory(struct cage *c, struct cage_worker *w, struct err *
 	return 0;
 }
 
-/* Nothing of our own environment, which may hold passwords; in test builds what tests need. */
-static void worker_environment(const char *ret[12])
-{
-	size_t n = 0;
-	ret[n++] = "LC_ALL=C";
-	ret[n++] = "PATH=/usr/bin:/bin";
-#ifdef GARNER_FAULTS
-	static const char *const passed[] = {"ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS",
-					     "TSAN_OPTIONS", "SCENE",         "PARSE_TRICK"};
-	for (size_t i = 0; i < ARRAY_LEN(passed); i++) {
-		const char *value = getenv(passed[i]);
-		if (value) /* getenv() points past the name and its '=' */
-			ret[n++] = value - strlen(passed[i]) - 1;
-	}
-#endif
-	ret[n] = NULL;
-}
-
 static int worker_spawn(const struct cage *c, struct cage_worker *w, int theirs, struct err *err)
 {
 	char body[24], memory[24];
-	const char *environment[12];
 	const char *const argv[] = {"garner-parse", "--worker", body, memory, NULL};
-	posix_spawn_file_actions_t files;
-	posix_spawnattr_t attributes;
-	sigset_t none, all;
+	int fd[CAGE_MEMORY_FD + 1] = {-1, -1, -1};
+	fd[CAGE_SOCKET_FD] = theirs;
+	fd[CAGE_MEMORY_FD] = w->memory.fd;
 	snprintf(body, sizeof body, "%zu", c->options.body_max);
 	snprintf(memory, sizeof memory, "%zu", c->options.memory);
-	worker_environment(environment);
-	sigemptyset(&none);
-	sigfillset(&all);
-	posix_spawn_file_actions_init(&files);
-	posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-	posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-	posix_spawn_file_actions_adddup2(&files, theirs, CAGE_SOCKET_FD);
-	posix_spawn_file_actions_adddup2(&files, w->memory.fd, CAGE_MEMORY_FD);
-	posix_spawn_file_actions_addclosefrom_np(&files, CAGE_MEMORY_FD + 1);
-	posix_spawnattr_init(&attributes);
-	/* a group of its own: what a terminal sends to us is not for it */
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-						      POSIX_SPAWN_SETPGROUP);
-	posix_spawnattr_setsigmask(&attributes, &none);
-	posix_spawnattr_setsigdefault(&attributes, &all);
-	posix_spawnattr_setpgroup(&attributes, 0);
-	errno = posix_spawn(&w->pid, c->program, &files, &attributes, (char *const *)argv,
-			    (char *const *)environment);
-	int rc = errno ? err_sys(err, "%s cannot be started", c->program) : 0;
-	posix_spawnattr_destroy(&attributes);
-	posix_spawn_file_actions_destroy(&files);
-	return rc;
-}
-
-/* Moves a descriptor out of the way of those that the worker expects. */
-static int raise_fd(int *fd)
-{
-	int high = fcntl(*fd, F_DUPFD_CLOEXEC, HIGH_FD);
-	if (high < 0)
-		return -1;
-	close(*fd);
-	*fd = high;
-	return 0;
+	return cage_spawn(c->program, argv, fd, ARRAY_LEN(fd), &w->pid, err);
 }
 
 static int worker_launch(struct cage *c, struct cage_worker *w, int64_t now_us, struct err *err)
@@ -187,8 +130,7 @@ static int worker_launch(struct cage *c, struct cage_worker *w, int64_t now_us, 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
 		return err_sys(err, "a socket for garner-parse");
 	w->fd = pair[0];
-	if (raise_fd(&pair[1]) < 0 || (w->memory.fd < HIGH_FD && raise_fd(&w->memory.fd) < 0) ||
-	    fcntl(w->fd, F_SETFL, O_NONBLOCK) != 0 ||
+	if (fcntl(w->fd, F_SETFL, O_NONBLOCK) != 0 ||
 	    epoll_ctl(c->epoll, EPOLL_CTL_ADD, w->fd, &event) != 0) {
 		err_sys(err, "a socket for garner-parse");
 		close(pair[1]);
@@ -220,17 +162,9 @@ static void worker_stop(struct cage_worker *w, char *ret_how, size_t cap)
 	}
 	close(w->fd);
 	w->fd = -1;
-	kill(w->pid, SIGKILL); /* does nothing to one that has ended */
-	while (waitpid(w->pid, &status, 0) < 0 && errno == EINTR)
-		;
+	cage_spawn_end(w->pid, &status);
 	w->state = WORKER_NONE;
-	int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-	if (number == SIGSYS)
-		snprintf(ret_how, cap, "it made a forbidden system call, and was ended (SIGSYS)");
-	else if (number)
-		snprintf(ret_how, cap, "it died of SIG%s", sigabbrev_np(number));
-	else
-		snprintf(ret_how, cap, "it ended with status %d", WEXITSTATUS(status));
+	cage_spawn_how(status, ret_how, cap);
 }
 
 static int64_t worker_cpu_us(const struct cage_worker *w)

@@ -5,7 +5,6 @@
 #include "extract/cage_door.h"
 
 #include "base/file.h"
-#include "extract/cage_inner.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +18,15 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+void door_silence(void)
+{
+	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		dup2(fd, STDERR_FILENO);
+		close(fd);
+	}
+}
 
 bool door_no_new_privileges(void)
 {
@@ -213,7 +221,7 @@ static void bpf_on_mapping(struct program *p)
 	bpf_return(p, SECCOMP_RET_ERRNO | EACCES);
 }
 
-bool door_seccomp(void)
+bool door_seccomp(struct door_ends ends)
 {
 	struct program p = {.n = 0};
 	bpf_load(&p, offsetof(struct seccomp_data, arch));
@@ -221,8 +229,8 @@ bool door_seccomp(void)
 	bpf_return(&p, SECCOMP_RET_KILL_PROCESS);
 	bpf_load(&p, offsetof(struct seccomp_data, nr));
 	/* the most frequent first */
-	bpf_on_descriptor(&p, SYS_read, CAGE_SOCKET_FD, -1);
-	bpf_on_descriptor(&p, SYS_write, CAGE_SOCKET_FD, STDERR_FILENO);
+	bpf_on_descriptor(&p, SYS_read, ends.in, -1);
+	bpf_on_descriptor(&p, SYS_write, ends.out, STDERR_FILENO);
 	for (size_t i = 0; i < ARRAY_LEN(allowed); i++)
 		bpf_on_call(&p, allowed[i], SECCOMP_RET_ALLOW);
 	for (size_t i = 0; i < ARRAY_LEN(refused); i++)
@@ -241,14 +249,15 @@ bool door_seccomp(void)
 
 #else
 
-bool door_seccomp(void)
+bool door_seccomp(struct door_ends ends)
 {
+	(void)ends;
 	return false;
 }
 
 #endif
 
-unsigned door_shut(size_t memory)
+unsigned door_shut(size_t memory, struct door_ends ends)
 {
 	unsigned held = 0;
 	size_t mapped = door_mapped();
@@ -259,6 +268,6 @@ unsigned door_shut(size_t memory)
 	held |= door_no_new_privileges() ? (unsigned)CAGE_NO_NEW_PRIVILEGES : 0;
 	held |= door_landlock();
 	held |= door_limits(memory, mapped) ? (unsigned)CAGE_LIMITS : 0;
-	held |= door_seccomp() ? (unsigned)CAGE_SECCOMP : 0;
+	held |= door_seccomp(ends) ? (unsigned)CAGE_SECCOMP : 0;
 	return held;
 }

@@ -15,9 +15,17 @@
 #define DOOR_SANITIZED 0
 #endif
 
+/* Standard error leads nowhere: from now on a document could be speaking. */
+void door_silence(void);
+
+/* The descriptors that can still be used: one is read, one is written, and standard error. */
+struct door_ends {
+	int in, out;
+};
+
 /* Shuts all of them, for good. Returns the enum cage_locks that hold. memory: bytes, 0: no limit.
  */
-unsigned door_shut(size_t memory);
+unsigned door_shut(size_t memory, struct door_ends ends);
 
 /* One by one, for tests; each true when it holds. */
 bool door_no_new_privileges(void);
@@ -25,4 +33,4 @@ bool door_other_user(void);
 bool door_limits(size_t memory, size_t mapped);
 size_t door_mapped(void);     /* bytes of addresses in use; 0: not known */
 unsigned door_landlock(void); /* CAGE_LANDLOCK, CAGE_LANDLOCK_NET */
-bool door_seccomp(void);
+bool door_seccomp(struct door_ends ends);

@@ -7,7 +7,6 @@
 #include "extract/cage_inner.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -217,16 +216,6 @@ static int serve_owner(struct worker *w, struct err *err)
 	}
 }
 
-/* From now on a document could be speaking. */
-static void be_silent(void)
-{
-	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		dup2(fd, STDERR_FILENO);
-		close(fd);
-	}
-}
-
 int cage_work(size_t body_max, size_t memory, const struct cage_tricks *tricks, struct err *err)
 {
 	struct worker w = {.x = extract_new(),
@@ -242,8 +231,8 @@ int cage_work(size_t body_max, size_t memory, const struct cage_tricks *tricks, 
 		snprintf(hello.remark, sizeof hello.remark, "%.*s", (int)sizeof hello.remark - 1,
 			 err->msg);
 	warm_up(&w);
-	be_silent();
-	hello.locks = door_shut(memory);
+	door_silence();
+	hello.locks = door_shut(memory, (struct door_ends){CAGE_SOCKET_FD, CAGE_SOCKET_FD});
 	int rc = packet_send(&hello, sizeof hello, err);
 	if (rc == 0)
 		rc = serve_owner(&w, err);

@@ -400,6 +400,8 @@ static int behind_lock(int (*lock)(void))
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 64 + WTERMSIG(status);
 }
 
+static const struct door_ends the_ends = {CAGE_SOCKET_FD, CAGE_SOCKET_FD};
+
 static int only_landlock(void)
 {
 	unsigned held = door_no_new_privileges() ? door_landlock() : 0;
@@ -418,14 +420,14 @@ static int only_limits(void)
 
 static int only_seccomp(void)
 {
-	bool held = door_no_new_privileges() && door_seccomp();
+	bool held = door_no_new_privileges() && door_seccomp(the_ends);
 	int fd = open("/etc/passwd", O_RDONLY);
 	return (held ? HELD : 0) | (fd >= 0 ? OPENED : 0);
 }
 
 static int socket_behind_seccomp(void)
 {
-	if (!door_no_new_privileges() || !door_seccomp())
+	if (!door_no_new_privileges() || !door_seccomp(the_ends))
 		return 0;
 	return socket(AF_INET, SOCK_STREAM, 0) >= 0 ? CONNECTED : HELD;
 }
@@ -433,7 +435,7 @@ static int socket_behind_seccomp(void)
 static int exec_behind_seccomp(void)
 {
 	char *const argv[] = {"true", NULL};
-	if (!door_no_new_privileges() || !door_seccomp())
+	if (!door_no_new_privileges() || !door_seccomp(the_ends))
 		return 0;
 	execv("/bin/true", argv);
 	return HELD;

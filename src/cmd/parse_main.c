@@ -1,11 +1,19 @@
 /* garner-parse: the worker that reads foreign documents, apart from everything that could be
- * harmed. It is started by garner, which hands it documents in memory that both share. */
+ * harmed. It is started by garner, which hands it documents in memory that both share, or a listing
+ * of an archive as its standard input. */
 #include "extract/cage_worker.h"
+#include "extract/listing_work.h"
 
 #include <stdio.h>
 
 static const char about[] =
 	"garner-parse is garner's document worker: it is started by garner, never by hand.\n";
+
+static int tell_failure(const struct err *err)
+{
+	fprintf(stderr, "garner-parse: %s\n", err->msg);
+	return (int)err->code;
+}
 
 static int run_worker(const char *body_max, const char *memory)
 {
@@ -15,11 +23,13 @@ static int run_worker(const char *body_max, const char *memory)
 		fputs(about, stderr);
 		return ERR_USAGE;
 	}
-	if (cage_work((size_t)body, (size_t)bytes, NULL, &err) < 0) {
-		fprintf(stderr, "garner-parse: %s\n", err.msg);
-		return (int)err.code;
-	}
-	return 0;
+	return cage_work((size_t)body, (size_t)bytes, NULL, &err) < 0 ? tell_failure(&err) : 0;
+}
+
+static int run_listing(char *const *args)
+{
+	struct err err;
+	return listing_work(args, &err) < 0 ? tell_failure(&err) : 0;
 }
 
 int main(int argc, char **argv)
@@ -27,6 +37,8 @@ int main(int argc, char **argv)
 	struct str word = argc >= 2 ? str_of(argv[1]) : STR("");
 	if (argc == 4 && str_is(word, "--worker"))
 		return run_worker(argv[2], argv[3]);
+	if (argc == 2 + LISTING_WORK_ARGS && str_is(word, "--listing"))
+		return run_listing(argv + 2);
 	if (argc == 2 && str_is(word, "--version"))
 		return puts("garner-parse " GARNER_VERSION) < 0 || fflush(stdout) ? 7 : 0;
 	if (argc == 2 && (str_is(word, "--help") || str_is(word, "-h")))

@@ -441,6 +441,32 @@ static int exec_behind_seccomp(void)
 	return HELD;
 }
 
+/* Of the descriptors that are open, two can be used, each in one way, and standard error. */
+static int write_after_seccomp(int in, int out, int fd)
+{
+	if (!door_no_new_privileges() || !door_seccomp((struct door_ends){in, out}))
+		return 0;
+	return write(fd, "", 0) == 0 ? HELD : OPENED;
+}
+static int write_to_the_out_end(void)
+{
+	int fd = open("/dev/null", O_RDWR);
+	return write_after_seccomp(STDIN_FILENO, fd, fd);
+}
+static int write_to_the_in_end(void)
+{
+	int fd = open("/dev/null", O_RDWR);
+	return write_after_seccomp(fd, STDOUT_FILENO, fd);
+}
+static int read_from_the_out_end(void)
+{
+	char c;
+	int fd = open("/dev/null", O_RDWR);
+	if (!door_no_new_privileges() || !door_seccomp((struct door_ends){STDIN_FILENO, fd}))
+		return 0;
+	return read(fd, &c, 1) == 0 ? OPENED : HELD;
+}
+
 static void each_lock_holds_alone(void **state)
 {
 	(void)state;
@@ -455,6 +481,9 @@ static void each_lock_holds_alone(void **state)
 	assert_int_equal(behind_lock(only_seccomp), HELD);
 	assert_int_equal(behind_lock(socket_behind_seccomp), 64 + SIGSYS);
 	assert_int_equal(behind_lock(exec_behind_seccomp), 64 + SIGSYS);
+	assert_int_equal(behind_lock(write_to_the_out_end), HELD);
+	assert_int_equal(behind_lock(write_to_the_in_end), 64 + SIGSYS);
+	assert_int_equal(behind_lock(read_from_the_out_end), 64 + SIGSYS);
 }
 
 static void the_owner_is_told_what_holds(void **state)

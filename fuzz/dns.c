@@ -19,6 +19,13 @@ static void check_answer(struct str packet, uint16_t type)
 	ENSURE((a.why != NULL) == unknown);
 	ENSURE(a.ttl_s >= -1 && a.ttl_s <= INT32_MAX);
 	ENSURE(a.outcome != DNS_FOUND || a.ttl_s >= 0);
+	ENSURE(a.canonical_n == b.canonical_n && (a.canonical_n == 0 || a.outcome == DNS_FOUND));
+	if (a.canonical_n > 0) {
+		char again[DNS_NAME + 1];
+		size_t n;
+		ENSURE(dns_name((struct str){a.canonical, a.canonical_n}, again, &n) == 0);
+		ENSURE(n == a.canonical_n && memcmp(a.canonical, again, n) == 0);
+	}
 	for (size_t i = 0; i < a.n; i++)
 		ENSURE(a.addr[i].family == (type == DNS_A ? AF_INET : AF_INET6) &&
 		       addr_eq(a.addr[i], b.addr[i]));

@@ -14,14 +14,14 @@
 
 /* The cache. */
 
-/* One block: the name and then the addresses follow. A hit reads the time, what follows it
- * and the name, so that it waits for as little memory as can be. */
+/* One block: the name, the canonical one if it differs, and then the addresses follow. A hit reads
+ * the time, what follows it and the name, so that it waits for as little memory as can be. */
 struct entry {
 	struct link link;
 	const char *why;
 	uint32_t bytes;
 	uint16_t n;
-	uint8_t name_n, outcome;
+	uint8_t name_n, canonical_n, outcome;
 	int64_t until_us;
 	bool used; /* since it was last looked at for eviction */
 	char name[];
@@ -63,7 +63,7 @@ struct dns_key dns_cache_key(const struct dns_cache *c, struct str name)
 	return (struct dns_key){name, hash64_seeded(name, c->seed)};
 }
 
-/* Where they stand in the block of a name of n bytes. */
+/* Where they stand in the block of names of n bytes. */
 static size_t addrs_at(size_t n)
 {
 	const size_t align = _Alignof(struct addr);
@@ -72,7 +72,8 @@ static size_t addrs_at(size_t n)
 
 static const struct addr *addrs_of(const struct entry *e)
 {
-	return (const struct addr *)((const char *)e + addrs_at(e->name_n));
+	return (const struct addr *)((const char *)e +
+				     addrs_at((size_t)e->name_n + e->canonical_n));
 }
 
 bool dns_cache_get(struct dns_cache *c, const struct dns_key *key, int64_t now_us,
@@ -84,7 +85,12 @@ bool dns_cache_get(struct dns_cache *c, const struct dns_key *key, int64_t now_u
 	if (!e->used) /* a hot entry is only read */
 		e->used = true;
 	const char *why = e->outcome == DNS_FOUND ? NULL : e->why;
-	*ret = (struct dns_result){e->outcome, why, addrs_of(e), e->n, e->until_us};
+	*ret = (struct dns_result){.outcome = e->outcome,
+				   .why = why,
+				   .addr = addrs_of(e),
+				   .n = e->n,
+				   .until_us = e->until_us,
+				   .canonical = {e->name + e->name_n, e->canonical_n}};
 	return true;
 }
 
@@ -111,7 +117,8 @@ static void cache_evict(struct dns_cache *c)
 
 static struct entry *entry_new(struct str name, const struct dns_result *r)
 {
-	size_t addrs = r->n * sizeof r->addr[0], bytes = addrs_at(name.n) + addrs;
+	size_t addrs = r->n * sizeof r->addr[0], text = name.n + r->canonical.n;
+	size_t bytes = addrs_at(text) + addrs;
 	struct entry *e = mem_alloc(MAX(bytes, sizeof *e));
 	e->until_us = r->until_us;
 	e->why = r->why;
@@ -119,15 +126,19 @@ static struct entry *entry_new(struct str name, const struct dns_result *r)
 	e->n = (uint16_t)r->n;
 	e->outcome = (uint8_t)r->outcome;
 	e->name_n = (uint8_t)name.n;
+	e->canonical_n = (uint8_t)r->canonical.n;
 	memcpy(e->name, name.p, name.n);
+	if (r->canonical.n)
+		memcpy(e->name + name.n, r->canonical.p, r->canonical.n);
 	if (addrs)
-		memcpy((char *)e + addrs_at(name.n), r->addr, addrs);
+		memcpy((char *)e + addrs_at(text), r->addr, addrs);
 	return e;
 }
 
 void dns_cache_put(struct dns_cache *c, const struct dns_key *key, const struct dns_result *result)
 {
 	ENSURE(result->n <= UINT16_MAX && key->name.n <= DNS_NAME);
+	ENSURE(result->canonical.n <= DNS_NAME);
 	struct entry **old = names_get(&c->names, *key);
 	if (old)
 		entry_drop(c, *old, key);
@@ -404,7 +415,10 @@ static struct dns_result ask_judge(const struct ask *ask, struct addr *addr)
 		int64_t *ttl = negative ? &negative_us : &positive_us, t = ttl_us(d, a);
 		*ttl = MIN(*ttl, t);
 		had += a->n;
-		r.n += keep_allowed(d, a->addr, a->n, addr + r.n, &why);
+		size_t kept = keep_allowed(d, a->addr, a->n, addr + r.n, &why);
+		if (kept > 0 && r.n == 0) /* both families have the same, but in a bad zone */
+			r.canonical = (struct str){a->canonical, a->canonical_n};
+		r.n += kept;
 	}
 	/* what was found is not asked for again just because the other family has nothing */
 	r.until_us = now_us + (had ? positive_us : MIN(positive_us, negative_us));

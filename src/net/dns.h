@@ -37,6 +37,9 @@ struct dns_result {
 	const struct addr *addr; /* n of them; those of one family stand together */
 	size_t n;
 	int64_t until_us; /* holds till then, on the clock of the caller */
+	/* FOUND: the name at the end of the chain of aliases (CNAME), in small letters; empty: what
+	 * was asked for is not an alias, or of something that is not a host name. */
+	struct str canonical;
 };
 
 enum dns_order { DNS_V4_FIRST, DNS_V6_FIRST, DNS_V4_ONLY, DNS_V6_ONLY };

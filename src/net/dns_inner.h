@@ -26,6 +26,10 @@ struct dns_answer {
 	int64_t ttl_s;            /* -1: the answer does not say */
 	size_t n;
 	struct addr addr[DNS_ADDRS];
+	/* FOUND: the end of the chain of aliases in its one form; 0 bytes: there is no alias, or
+	 * what it leads to is not a host name. */
+	size_t canonical_n;
+	char canonical[DNS_NAME + 1];
 };
 
 /* Reads a server's answer to a question for `type` records of a name in its one form. The shortest
@@ -55,7 +59,8 @@ struct dns_cache *dns_cache_new(size_t entries, size_t bytes, uint64_t seed);
 void dns_cache_free(struct dns_cache **c);
 
 struct dns_key dns_cache_key(const struct dns_cache *c, struct str name);
-/* false: not known, or no longer. The addresses stay where they are until the next put. */
+/* false: not known, or no longer. Addresses and canonical name stay where they are until the
+ * next put. */
 bool dns_cache_get(struct dns_cache *c, const struct dns_key *key, int64_t now_us,
 		   struct dns_result *ret);
 /* Replaces what was known of the name. The result must not lie in the cache. */

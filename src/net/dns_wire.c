@@ -198,6 +198,23 @@ static int look_up(struct reader answers, unsigned count, uint16_t type, struct 
 	return 2;
 }
 
+/* A label with a dot in it would look like two. */
+static void take_canonical(const struct wire *owner, struct dns_answer *ret)
+{
+	char text[WIRE];
+	size_t n = 0;
+	for (size_t at = 0; owner->b[at] > 0; at += 1 + owner->b[at]) {
+		if (n > 0)
+			text[n++] = '.';
+		if (memchr(owner->b + at + 1, '.', owner->b[at]))
+			return;
+		memcpy(text + n, owner->b + at + 1, owner->b[at]);
+		n += owner->b[at];
+	}
+	if (dns_name((struct str){text, n}, ret->canonical, &ret->canonical_n) < 0)
+		ret->canonical_n = 0;
+}
+
 /* RFC 2308: how long a name is known not to be, by the zone's SOA. */
 static int64_t negative_ttl_s(struct reader *authority, unsigned count)
 {
@@ -305,10 +322,13 @@ void dns_read(struct str packet, struct str name, uint16_t type, struct dns_answ
 	}
 	*ret = (struct dns_answer){.outcome = DNS_FOUND, .ttl_s = INT32_MAX};
 	int rc = 2;
-	for (unsigned hop = 0; hop <= DNS_CHAIN && rc == 2; hop++)
+	unsigned hops = 0;
+	for (; hops <= DNS_CHAIN && rc == 2; hops++)
 		rc = look_up(r, head.answers, type, &owner, ret);
 	if (rc == 2)
 		answer_break(ret, "more than 8 aliases in a row, or in a circle");
 	else if (rc == 1)
 		read_negative(&end, &head, ret);
+	else if (hops > 1)
+		take_canonical(&owner, ret);
 }

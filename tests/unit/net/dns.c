@@ -29,6 +29,10 @@ static const struct {
 	{"inside.test", "A", "127.0.0.1", 300},
 	{"inside.test", "AAAA", "::1", 300},
 	{"alias.test", "CNAME", "both.test", 100},
+	{"far.test", "CNAME", "alias.test", 100},
+	{"half.test", "CNAME", "v4.test", 100},
+	{"lost.test", "CNAME", "empty.test", 100},
+	{"outside.test", "CNAME", "mixed.test", 100},
 	{"circle.test", "CNAME", "circle.test", 100},
 	{"empty.test", "TXT", "", 100},
 	{"half-fail.test", "A", "8.8.8.8", 300}, /* its AAAA fails */
@@ -52,6 +56,7 @@ struct look {
 	struct dns_wait wait;
 	struct dns_result result;
 	struct addr addr[32];
+	char canonical[DNS_NAME + 1];
 	unsigned times;
 	struct dns_wait *cancels; /* when it is told */
 	const char *then;         /* looked up when it is told */
@@ -208,6 +213,8 @@ static void keep(struct look *l, const struct dns_result *r)
 	if (r->n)
 		memcpy(l->addr, r->addr, r->n * sizeof r->addr[0]);
 	l->result.addr = l->addr;
+	memcpy(l->canonical, r->canonical.p ? r->canonical.p : "", r->canonical.n);
+	l->canonical[r->canonical.n] = 0;
 }
 
 static void told(void *ctx, const struct dns_result *r)
@@ -293,6 +300,36 @@ static void both_families_are_found_and_then_known(void **state)
 	assert_int_equal(s.found, 3);
 	assert_int_equal(s.entries, 3);
 	assert_int_equal(s.under_way, 0);
+	end(&w);
+}
+
+static void the_end_of_a_chain_of_aliases_is_told(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *name, *canonical;
+	} c[] = {{"alias.test", "both.test"},
+		 {"far.test", "both.test"},
+		 {"half.test", "v4.test"},
+		 {"both.test", ""},
+		 {"lost.test", ""},
+		 {"no.test", ""},
+		 {"outside.test", "mixed.test"},
+		 {"8.8.8.8", ""},
+		 {"localhost", ""}};
+	struct world w;
+	struct look l;
+	begin(&w, false);
+	open_dns(&w);
+	for (int again = 0; again < 2; again++)
+		for (size_t i = 0; i < ARRAY_LEN(c); i++) {
+			find(&w, &l, c[i].name);
+			assert_string_equal(l.canonical, c[i].canonical);
+		}
+	assert_int_equal(ask(&w, &l, "alias.test", DNS_V6), 0);
+	assert_string_equal(l.canonical, "both.test");
+	assert_int_equal(ask(&w, &l, "half.test", DNS_V6), 0);
+	assert_string_equal(l.canonical, "");
 	end(&w);
 }
 
@@ -671,6 +708,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(both_families_are_found_and_then_known),
+		cmocka_unit_test(the_end_of_a_chain_of_aliases_is_told),
 		cmocka_unit_test(the_order_is_a_setting),
 		cmocka_unit_test(what_is_not_there_is_known_not_to_be),
 		cmocka_unit_test(failures_are_remembered_briefly),

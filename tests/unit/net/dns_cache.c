@@ -12,7 +12,7 @@ static void put(struct dns_cache *c, const char *name, size_t n, int64_t until_u
 	for (size_t i = 0; i < n; i++)
 		addr[i] = (struct addr){.family = AF_INET, .b = {192, 0, 2, (uint8_t)i}};
 	struct dns_key key = dns_cache_key(c, str_of(name));
-	struct dns_result r = {DNS_FOUND, NULL, addr, n, until_us};
+	struct dns_result r = {.outcome = DNS_FOUND, .addr = addr, .n = n, .until_us = until_us};
 	dns_cache_put(c, &key, &r);
 }
 
@@ -52,13 +52,35 @@ static void failures_are_kept_with_their_reason(void **state)
 	(void)state;
 	struct dns_cache *c = dns_cache_new(10, 65536, 1);
 	struct dns_key key = dns_cache_key(c, STR("x.test"));
-	struct dns_result r = {DNS_REFUSED, "loopback", NULL, 0, 5};
+	struct dns_result r = {.outcome = DNS_REFUSED, .why = "loopback", .until_us = 5};
 	dns_cache_put(c, &key, &r);
 	r = (struct dns_result){0};
 	assert_true(get(c, "x.test", 0, &r));
 	assert_int_equal(r.outcome, DNS_REFUSED);
 	assert_string_equal(r.why, "loopback");
 	assert_int_equal(r.n, 0);
+	dns_cache_free(&c);
+}
+
+static void a_canonical_name_is_kept_with_the_addresses(void **state)
+{
+	(void)state;
+	struct dns_cache *c = dns_cache_new(10, 65536, 1);
+	char most[DNS_NAME + 1];
+	memset(most, 'a', sizeof most);
+	struct str name[] = {STR("x"), STR("host.test"), {most, DNS_NAME}};
+	for (size_t i = 0; i < 2 * ARRAY_LEN(name); i++) {
+		struct addr addr = {.family = AF_INET, .b = {192, 0, 2, (uint8_t)i}};
+		struct str canonical = i % 2 ? name[i / 2] : (struct str){0};
+		struct dns_key key = dns_cache_key(c, name[i % ARRAY_LEN(name)]);
+		struct dns_result r = {
+			.addr = &addr, .n = 1, .until_us = 5, .canonical = canonical};
+		dns_cache_put(c, &key, &r);
+		r = (struct dns_result){0};
+		assert_true(dns_cache_get(c, &key, 0, &r));
+		assert_true(str_eq(r.canonical, canonical));
+		assert_int_equal(r.addr[0].b[3], i);
+	}
 	dns_cache_free(&c);
 }
 
@@ -156,6 +178,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_was_put_is_found_until_its_time),
 		cmocka_unit_test(failures_are_kept_with_their_reason),
+		cmocka_unit_test(a_canonical_name_is_kept_with_the_addresses),
 		cmocka_unit_test(a_second_put_replaces_the_first),
 		cmocka_unit_test(the_oldest_goes_unless_it_was_used),
 		cmocka_unit_test(bytes_are_bounded_too),

@@ -130,6 +130,21 @@ static void aliases_are_followed_in_any_order(void **state)
 		assert_int_equal(a.outcome, DNS_FOUND);
 		assert_int_equal(a.n, 1);
 		assert_int_equal(a.ttl_s, 60);
+		assert_string_equal(a.canonical, "c.test");
+	}
+}
+
+static void an_alias_of_no_host_name_has_no_canonical_name(void **state)
+{
+	(void)state;
+	static const char *const owner[] = {"a b.test", "127.1", "x*.test"};
+	for (size_t i = 0; i < ARRAY_LEN(owner); i++) {
+		struct packet p = question(PACKET_ANSWER, DNS_A);
+		packet_alias(&p, "www.a.test", 60, owner[i]);
+		packet_address(&p, owner[i], 300, "192.0.2.1");
+		struct dns_answer a = answer(&p, DNS_A);
+		assert_int_equal(a.outcome, DNS_FOUND);
+		assert_int_equal(a.canonical_n, 0);
 	}
 }
 
@@ -324,6 +339,7 @@ int main(void)
 		cmocka_unit_test(names_and_labels_have_a_length),
 		cmocka_unit_test(addresses_come_with_the_shortest_time),
 		cmocka_unit_test(aliases_are_followed_in_any_order),
+		cmocka_unit_test(an_alias_of_no_host_name_has_no_canonical_name),
 		cmocka_unit_test(eight_aliases_are_followed_and_not_nine),
 		cmocka_unit_test(aliases_in_a_circle_end),
 		cmocka_unit_test(negative_answers_hold_as_their_zone_says),

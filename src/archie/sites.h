@@ -1,14 +1,22 @@
 /* The site list: which archives are indexed. Two files of the folder archie/:
  *
- *   sites         as a master gives it out; replaced as a whole by archie_sites_get()
+ *   sites         as a master gives it out; replaced as a whole by archie_sites_replace()
  *   sites.local   edits made here, which survive that: site lines (added, or in place of one of
  *                 the same URL), "- PATTERN" (names left out), "only PATTERN" (all others are)
  *
  * A line is URL ADDRESS [key=value...]. Layout: doc/formats/archie-sites.md. */
 #pragma once
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "net/addr.h"
+
+enum {
+	ARCHIE_LIST_MOST = 32 << 20, /* bytes of a list */
+	ARCHIE_LINE_MOST = 8 << 10,
+	ARCHIE_SITES_MOST = 100000,
+	ARCHIE_PROBLEMS_MOST = 1000, /* that are kept; further ones are only counted */
+};
 
 struct archie_site {
 	struct str url;  /* canonical, of the root of the listing, with a slash at its end */
@@ -37,3 +45,41 @@ int archie_sites_read(const char *folder, struct arena *arena, struct archie_sit
  * NULL: no more. */
 const struct archie_site *archie_sites_find(const struct archie_sites *s, struct str what,
 					    size_t *at);
+/* The site that a URL belongs to: the one with the longest URL that it begins with. NULL: none. */
+const struct archie_site *archie_sites_of_url(const struct archie_sites *s, struct str url);
+
+/* The one form of a site's URL: canonical, without name and password, with a slash at its end.
+ * ERR_USAGE: it is none. */
+int archie_site_url(struct str text, struct arena *arena, struct str *ret, struct err *err);
+/* The host in it, without its port. */
+struct str archie_site_host(const struct archie_site *site);
+/* Its line, without the end. */
+void archie_site_print(const struct archie_site *site, struct buf *out);
+/* "+02:00", "-0530", "UTC". */
+bool archie_zone_parse(struct str text, int32_t *ret_s) MUST_USE;
+
+/* Changes. Each holds archie/sites.lock, so that none is lost (ERR_BUSY), and leaves the files as
+ * they were when it fails. */
+
+/* Adds a site (url, name, address, and what else is said of it; its key is not looked at) to
+ * sites.local. 1: it is listed already. ERR_USAGE: it cannot be added, for example since its
+ * address has an FTP site already. */
+int archie_sites_add(const char *folder, const struct archie_site *site, struct err *err);
+/* 1: there is no such site. */
+int archie_sites_remove(const char *folder, struct str url, struct err *err);
+/* It has another name or address from now on; its line is in sites.local then. 1: there is no such
+ * site. ERR_USAGE: as above, and nothing has changed. */
+int archie_sites_move(const char *folder, struct str url, struct str name,
+		      const struct addr *address, struct err *err);
+
+/* How a list differs from the current `sites`; edits do not count. */
+struct archie_sites_diff {
+	struct archie_site *added, *removed, *changed; /* changed: as they are now */
+	size_t nadded, nremoved, nchanged, before, after;
+	const char **problem; /* lines of the new one that mean nothing */
+	size_t problems;
+};
+/* Replaces `sites` by these bytes. ERR_USAGE: they have not one site, or lack a fifth or more of
+ * the current ones and it was not `forced`; *ret is filled then, too. */
+int archie_sites_replace(const char *folder, struct str bytes, bool forced, struct arena *arena,
+			 struct archie_sites_diff *ret, struct err *err);

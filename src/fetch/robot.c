@@ -262,8 +262,7 @@ static void put_times(const struct job *job, const struct request *q, struct rob
 		ret->last_modified_us = filetime * US_PER_S;
 }
 
-/* What an ftp server says of a file's age, in the form in which it can be given back to us. */
-static void put_filetime(struct robot_head *head, int64_t us)
+void robot_put_filetime(struct robot_head *head, int64_t us)
 {
 	time_t s = (time_t)(us / US_PER_S);
 	struct tm tm;
@@ -283,7 +282,7 @@ static void put_answer(struct job *job, struct robot_result *ret)
 	q->is_hashing = false;
 	put_times(job, q, ret);
 	if (job->target.protocol == URL_FTP && ret->last_modified_us >= 0)
-		put_filetime(&q->head, ret->last_modified_us);
+		robot_put_filetime(&q->head, ret->last_modified_us);
 	else if (!robot_date(str_of(q->head.last_modified), q->wall_us, &ret->last_modified_us))
 		ret->last_modified_us = -1;
 	job->robot->stats.bytes += q->size;

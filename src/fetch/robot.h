@@ -138,7 +138,8 @@ extern const struct config_section robot_section;
  * owner keeps the struct until the job is done. Negative ends the transfer (ROBOT_CAUSE_SINK). */
 struct robot_sink;
 struct robot_sink_ops {
-	/* Before the first byte of a body that is to be kept; perhaps never. */
+	/* Before the first byte of a body that is to be kept; perhaps never. Of ftp, length and
+	 * last_modified are in the head where the server says them. */
 	int (*begin)(struct robot_sink *s, const struct robot_head *head, struct err *err);
 	int (*write)(struct robot_sink *s, struct str bytes, struct err *err);
 	/* Once after begin(): the body is complete, or it is to be forgotten. */

@@ -219,6 +219,18 @@ static bool leads_elsewhere(const struct request *q)
 	return !is_ftp(q) && robot_is_redirect(q->head.status) && q->head.has_location;
 }
 
+/* A file that comes by ftp has no head: what the server said of it, before it sent it. */
+static void describe_ftp(struct request *q)
+{
+	curl_off_t filetime = -1, length = -1;
+	q->robot->curl.easy_getinfo(q->easy, CURLINFO_FILETIME_T, &filetime);
+	q->robot->curl.easy_getinfo(q->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+	if (filetime >= 0)
+		robot_put_filetime(&q->head, filetime * US_PER_S);
+	if (length > 0)
+		q->head.length = length;
+}
+
 static int feed_sink(struct request *q, struct str bytes)
 {
 	struct robot_sink *sink = q->job->sink;
@@ -226,6 +238,8 @@ static int feed_sink(struct request *q, struct str bytes)
 	if (!sink || !is_document(q))
 		return 0;
 	if (!q->sink_begun) {
+		if (is_ftp(q))
+			describe_ftp(q);
 		rc = sink->ops->begin(sink, &q->head, &q->sink_err);
 		q->sink_begun = rc == 0;
 	}

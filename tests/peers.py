@@ -33,6 +33,7 @@ WANTED = [
     (("nginx",), False),
     (("lighttpd",), False),
     (("vsftpd",), False),
+    (("apache2-bin",), False),
     (("manpages", "debian-policy"), False),
     (("prometheus",), False),
     (("chromium", "fonts-dejavu-core"), False),

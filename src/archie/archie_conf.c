@@ -1,0 +1,55 @@
+/* The settings of the archive's roles and commands. */
+#include "archie/archie_conf.h"
+
+#include <math.h>
+
+#define S struct archie_conf
+
+static const struct value_spec specs[] = {
+	{"max_age", VALUE_TIME_AT(S, max_age_us), "7d", 1e6, 3650 * 86400e6,
+	 .help = "how old the database of a site may become before its listing is got again; the "
+		 "site's own max_age in the site list counts more"},
+	{"walk_max", VALUE_INT_AT(S, walk_max), "2000", 1, 1000000,
+	 .help = "the most folders that are asked for, one by one, where a site has no listing"},
+	{"listing_max", VALUE_SIZE_AT(S, listing_max), "4G", 1024, INFINITY,
+	 .help = "a larger listing is not taken, whether packed or unpacked"},
+	{"idle_max", VALUE_TIME_AT(S, idle_us), "10min", 10e3, 86400e6,
+	 .help = "how long a server may send nothing while a listing is got"},
+	{"time_max", VALUE_TIME_AT(S, total_us), "6h", 10e3, 7 * 86400e6,
+	 .help = "how long getting the listing of one site may take"},
+	{"retry_min", VALUE_TIME_AT(S, retry_min_us), "1h", 1e6, 365 * 86400e6,
+	 .help = "how long a site is left alone after a failure; twice as long after each further "
+		 "one"},
+	{"retry_max", VALUE_TIME_AT(S, retry_max_us), "7d", 1e6, 365 * 86400e6,
+	 .help = "the longest time for which a site that fails is left alone"},
+	{"at_once", VALUE_INT_AT(S, at_once), "20", 1, 1000,
+	 .help = "sites whose listings are got at a time"},
+	{"errors_max", VALUE_INT_AT(S, errors_max), "5", 0, 100,
+	 .help = "percentage of bad lines above which a listing is refused"},
+	{"memory", VALUE_SIZE_AT(S, memory), "1G", 4 << 20, INFINITY,
+	 .help = "memory for the names of a site while its database is built"},
+	{"nightly_at", VALUE_TEXT_AT(S, nightly_at), "03:00",
+	 .help = "when listings are got and databases built, each day, by the clock of this "
+		 "machine"},
+};
+
+const struct config_section archie_section = {
+	.name = "archie",
+	.help = "How listings of archives are got, and databases of file names built.",
+	.size = sizeof(S),
+	.specs = specs,
+	.nspecs = ARRAY_LEN(specs),
+};
+
+int archie_nightly_s(const struct archie_conf *conf, int64_t *ret_s, struct err *err)
+{
+	struct str text = str_of(conf->nightly_at);
+	uint64_t h, min;
+	if (text.n != 5 || text.p[2] != ':' || !str_u64(str_head(text, 2), &h) ||
+	    !str_u64(str_from(text, 3), &min) || h > 23 || min > 59)
+		return err_set(err, ERR_USAGE,
+			       "archie.nightly_at: expected a time such as 03:00, got '%s'",
+			       conf->nightly_at);
+	*ret_s = (int64_t)(h * 3600 + min * 60);
+	return 0;
+}

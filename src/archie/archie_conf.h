@@ -1,0 +1,16 @@
+/* The section [archie]: how listings are got and databases built. */
+#pragma once
+#include "role/config.h"
+
+struct archie_conf {
+	int64_t max_age_us;
+	int64_t walk_max, errors_max, at_once;
+	uint64_t listing_max, memory;
+	int64_t idle_us, total_us; /* of a transfer */
+	int64_t retry_min_us, retry_max_us;
+	const char *nightly_at;
+};
+extern const struct config_section archie_section;
+
+/* The time of day, "03:00", in seconds after midnight. */
+int archie_nightly_s(const struct archie_conf *conf, int64_t *ret_s, struct err *err);

@@ -1,0 +1,142 @@
+/* The file of what the getter remembers. */
+#include "archie/getter_state.h"
+
+#include "base/clock.h"
+#include "base/vec.h"
+#include "disk/fields.h"
+#include "disk/small_file.h"
+#include "index/names.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+enum { STATE_MOST = 128 << 20 };
+
+static const struct field fields[] = {
+	{"", FIELD(FIELD_NAME, struct getter_record, key)},
+	{"tried", FIELD(FIELD_TIME, struct getter_record, tried_us)},
+	{"got", FIELD(FIELD_TIME, struct getter_record, got_us)},
+	{"listed", FIELD(FIELD_TIME, struct getter_record, listed_us)},
+	{"next", FIELD(FIELD_TIME, struct getter_record, next_us)},
+	{"bytes", FIELD(FIELD_UINT, struct getter_record, bytes)},
+	{"failures", FIELD(FIELD_UINT, struct getter_record, failures)},
+	{"method", FIELD(FIELD_UINT, struct getter_record, method)},
+	{"root", FIELD(FIELD_NAME, struct getter_record, root)},
+	{"cause", FIELD(FIELD_NAME, struct getter_record, cause)},
+	{"error", FIELD(FIELD_NAME, struct getter_record, error)},
+};
+static const struct field_table record_fields = {FIELDS("a site", fields), .many = true};
+
+const struct format getter_format = {
+	.name = "getter",
+	.file = "archie/getter",
+	.magic = "GARNERGT",
+	.version = 1,
+	.help = "when the listing of each site was got, and how it went",
+	.remedy = "remove it; the getter begins anew",
+	.fields = &record_fields,
+};
+
+const char *getter_method_name(unsigned method)
+{
+	static const char *const name[GETTER_METHODS] = {"", "ls-lR", "LIST -lR", "walk"};
+	return method < GETTER_METHODS ? name[method] : "";
+}
+
+static void state_path(const char *folder, char ret[PATH_MAX])
+{
+	snprintf(ret, PATH_MAX, "%s/getter", folder);
+}
+
+int getter_state_load(const char *folder, struct getter_state *ret, struct err *err)
+{
+	char path[PATH_MAX];
+	CLEANUP(buf_free) struct buf room = BUF_INIT(STATE_MOST);
+	struct getter_record one;
+	struct str payload;
+	*ret = (struct getter_state){0};
+	state_path(folder, path);
+	int rc = small_file_read(path, &getter_format, &room, &payload, err);
+	if (rc != 0)
+		return rc;
+	struct reader r = reader_of(payload);
+	while ((rc = fields_next(&record_fields, &r, &one, err)) == 0)
+		*VEC_PUSH(ret->record, ret->n, ret->room) = one;
+	if (rc < 0) {
+		getter_state_free(ret);
+		return err_in(err, "%s", path);
+	}
+	return 0;
+}
+
+int getter_state_save(const char *folder, const struct getter_state *s, struct err *err)
+{
+	char path[PATH_MAX];
+	CLEANUP(buf_free) struct buf out = BUF_INIT(STATE_MOST);
+	state_path(folder, path);
+	for (size_t i = 0; i < s->n; i++)
+		fields_write(&record_fields, &s->record[i], &out);
+	if (out.over)
+		return err_set(err, ERR_USAGE, "%s: it would be larger than %d bytes", path,
+			       STATE_MOST);
+	return small_file_write(path, &getter_format, buf_str(&out), err);
+}
+
+void getter_state_free(struct getter_state *s)
+{
+	mem_free(&s->record);
+	*s = (struct getter_state){0};
+}
+
+struct getter_record *getter_state_find(const struct getter_state *s, struct str key)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (str_is(key, s->record[i].key))
+			return &s->record[i];
+	return NULL;
+}
+
+struct getter_record *getter_state_of(struct getter_state *s, struct str key)
+{
+	struct getter_record *r = getter_state_find(s, key);
+	if (r)
+		return r;
+	ENSURE(key.n <= GETTER_KEY);
+	r = VEC_PUSH(s->record, s->n, s->room);
+	*r = (struct getter_record){0};
+	memcpy(r->key, key.p, key.n);
+	return r;
+}
+
+/* The part `data` has lines of one length, and is as old as the database. */
+struct getter_database getter_database(const char *folder, struct str key)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	snprintf(path, sizeof path, "%s/data/" STR_FMT, folder, STR_ARG(key));
+	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+		return (struct getter_database){0};
+	return (struct getter_database){.entries = (uint64_t)st.st_size / NAMES_LINE_BYTES,
+					.built_us = (int64_t)st.st_mtime * US_PER_S};
+}
+
+int64_t getter_waiting_us(const char *folder, struct str key)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	snprintf(path, sizeof path, "%s/lslr/" STR_FMT, folder, STR_ARG(key));
+	/* its modification time is the listing's own: when it got there is the change of its name
+	 */
+	return stat(path, &st) == 0 ? (int64_t)st.st_ctime * US_PER_S : 0;
+}
+
+int64_t getter_due_us(const char *folder, const struct archie_site *site, int64_t max_age_us,
+		      const struct getter_record *record)
+{
+	int64_t at_us = getter_database(folder, site->key).built_us;
+	int64_t age_us = site->max_age_us ? site->max_age_us : max_age_us;
+	if (getter_waiting_us(folder, site->key))
+		at_us = MAX(at_us, record ? record->got_us : getter_waiting_us(folder, site->key));
+	return at_us ? at_us + age_us : 0;
+}

@@ -1,0 +1,60 @@
+/* What the getter remembers of each site: a small file, archie/getter, which is replaced after each
+ * site. Layout: doc/formats/getter.md. Also where the files of a site lie, and how old its database
+ * is. */
+#pragma once
+#include "archie/sites.h"
+#include "disk/format.h"
+
+enum {
+	GETTER_KEY = 255,
+	GETTER_CAUSE = 31,
+	GETTER_TEXT = 200,
+	GETTER_ROOT = 15,
+};
+
+/* How a listing was got. */
+enum getter_method { GETTER_NONE, GETTER_READY, GETTER_LIST, GETTER_WALK, GETTER_METHODS };
+const char *getter_method_name(unsigned method); /* "ls-lR", "LIST -lR", "walk" */
+
+struct getter_record {
+	char key[GETTER_KEY + 1]; /* "": of the nightly run, tried_us is when the last one began */
+	int64_t tried_us;         /* the last try; 0: never */
+	int64_t got_us;           /* the last listing; 0: never */
+	int64_t listed_us;        /* when that was made, as the server says */
+	int64_t next_us;          /* not before this, after a failure; 0: whenever it is due */
+	uint64_t bytes;           /* of the last listing */
+	uint32_t failures;        /* in a row */
+	uint8_t method;           /* of the last listing */
+	/* Where the last listing begins, below the URL of the site: "" or "pub/". */
+	char root[GETTER_ROOT + 1];
+	char cause[GETTER_CAUSE + 1], error[GETTER_TEXT + 1]; /* of the last failure; "": none */
+};
+
+struct getter_state {
+	struct getter_record *record;
+	size_t n, room;
+};
+
+/* folder: archie/. 1: there is none; *ret is empty then. */
+int getter_state_load(const char *folder, struct getter_state *ret, struct err *err);
+int getter_state_save(const char *folder, const struct getter_state *s, struct err *err);
+void getter_state_free(struct getter_state *s);
+/* NULL: nothing is known of it. */
+struct getter_record *getter_state_find(const struct getter_state *s, struct str key);
+/* The same, made where there is none. Good until the next one is made. */
+struct getter_record *getter_state_of(struct getter_state *s, struct str key);
+
+extern const struct format getter_format;
+
+/* The database of a site. */
+struct getter_database {
+	uint64_t entries;
+	int64_t built_us; /* 0: there is none */
+};
+struct getter_database getter_database(const char *folder, struct str key);
+/* Whether a listing of it waits to be built, and since when; 0: none does. */
+int64_t getter_waiting_us(const char *folder, struct str key);
+/* When the site is due: its database is older than max_age, or there is none. No back-off is
+ * in it. */
+int64_t getter_due_us(const char *folder, const struct archie_site *site, int64_t max_age_us,
+		      const struct getter_record *record);

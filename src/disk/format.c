@@ -61,6 +61,18 @@ static const struct format *format_by_name(const struct format *const *table, si
 	return NULL;
 }
 
+static const struct format *format_by_place(const struct format *const *table, size_t n,
+					    const char *path)
+{
+	char full[PATH_MAX];
+	if (!realpath(path, full))
+		return NULL;
+	for (size_t i = 0; i < n; i++)
+		if (table[i]->placed && table[i]->placed(full))
+			return table[i];
+	return NULL;
+}
+
 int format_of(const struct format *const *table, size_t n, const char *path,
 	      const struct format **ret, struct err *err)
 {
@@ -77,11 +89,15 @@ int format_of(const struct format *const *table, size_t n, const char *path,
 	if (rc < 0 || file_read(&file, head, sizeof head, 0, &got, err) < 0)
 		return -1;
 	struct reader r = reader_of((struct str){head, got});
-	const struct format *f = format_by_head(table, n, (struct str){head, got});
-	bool named = !f && (f = format_by_name(table, n, path));
+	const struct format *f = format_by_place(table, n, path);
+	bool told = f;
+	if (!f)
+		f = format_by_head(table, n, (struct str){head, got});
+	if (!f)
+		told = (f = format_by_name(table, n, path));
 	if (!f)
 		return 1;
-	if (named || f->claims) {
+	if (told || f->claims) {
 		*ret = f;
 		return 0;
 	}

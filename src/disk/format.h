@@ -30,6 +30,9 @@ struct format {
 	/* Instead of magic and version: whether a file with these first bytes (12, or all there
 	 * are) is one. NULL: the magic tells. */
 	bool (*claims)(struct str head);
+	/* Whether a file is one by the place where it lies, whatever its bytes are; asked before
+	 * they are looked at. The path is absolute. NULL: no place tells. */
+	bool (*placed)(const char *path);
 	const char *help;   /* what such a file holds */
 	const char *remedy; /* what to do when one is damaged, as a sentence goes on after ";" */
 	/* How files of the two common layouts are printed and verified: a record file of this kind
@@ -66,7 +69,8 @@ int records_verify(const struct format *f, const char *path, const struct record
 /* Puts "; " and the remedy after the message of a failure, where the format knows one. */
 void format_advise(const struct format *f, struct err *err);
 
-/* Looks at the first bytes of a file, and where they say nothing at its name. 0: *ret is its
+/* Looks at the place of a file, at its first bytes, and where they say nothing at its name. 0: *ret
+ * is its
  * format; 1: none of ours; negative: could not be read, or ours in a version that this program does
  * not know (ERR_DAMAGED). One that is cut in its head is ERR_DAMAGED, too, but *ret is set. */
 int format_of(const struct format *const *table, size_t n, const char *path,

@@ -9,6 +9,7 @@
 #include "fetch/polite.h"
 #include "fetch/robots_cache.h"
 #include "index/docstore.h"
+#include "index/names.h"
 #include "index/words.h"
 #include "role/counters.h"
 #include "shepherd/brake.h"
@@ -38,6 +39,11 @@ const struct format *const formats[] = {
 	&index_format,
 	&journal_format,
 	&lock_format,
+	&names_gone_format,
+	&names_manifest_format,
+	&names_pages_format,
+	&names_part_format,
+	&names_segment_format,
 	&params_format,
 	&places_format,
 	&plan_format,

@@ -237,4 +237,5 @@ void names_changes_close(struct names_changes **c);
 int names_dir_next(struct names_reader *r, uint32_t site, uint64_t dir_number, uint64_t *line,
 		   struct arena *arena, struct names_entry *ret, struct err *err);
 
-extern const struct format names_manifest_format, names_segment_format, names_pages_format;
+extern const struct format names_manifest_format, names_segment_format, names_pages_format,
+	names_gone_format, names_part_format;

@@ -18,6 +18,7 @@ const struct command *const commands[] = {
 	&fetch_command,
 	&extract_command,
 	&index_command,
+	&archie_command,
 	&robots_command,
 	&shep_command,
 	&soif_command,

@@ -1,0 +1,10 @@
+/* garner archie: names of files in archives, at the command line. */
+#include "cmd/commands.h"
+
+const struct command archie_command = {
+	.name = "archie",
+	.summary = "names of files in archives",
+	.description = "Archives of the net publish listings of what they hold. These commands get "
+		       "listings, read them, and build what is searched by name.",
+	CMD_SUBS(&archie_parse_command),
+};

@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Settings. */
@@ -262,15 +261,6 @@ static void put_times(const struct job *job, const struct request *q, struct rob
 		ret->last_modified_us = filetime * US_PER_S;
 }
 
-void robot_put_filetime(struct robot_head *head, int64_t us)
-{
-	time_t s = (time_t)(us / US_PER_S);
-	struct tm tm;
-	if (gmtime_r(&s, &tm))
-		(void)!strftime(head->last_modified, sizeof head->last_modified,
-				"%a, %d %b %Y %H:%M:%S GMT", &tm);
-}
-
 static void put_answer(struct job *job, struct robot_result *ret)
 {
 	struct request *q = job->request;
@@ -282,7 +272,7 @@ static void put_answer(struct job *job, struct robot_result *ret)
 	q->is_hashing = false;
 	put_times(job, q, ret);
 	if (job->target.protocol == URL_FTP && ret->last_modified_us >= 0)
-		robot_put_filetime(&q->head, ret->last_modified_us);
+		robot_date_print(ret->last_modified_us, q->head.last_modified);
 	else if (!robot_date(str_of(q->head.last_modified), q->wall_us, &ret->last_modified_us))
 		ret->last_modified_us = -1;
 	job->robot->stats.bytes += q->size;

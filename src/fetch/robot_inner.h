@@ -165,7 +165,5 @@ bool robot_wire_is_over(int fd, uint64_t base, uint64_t limit);
 /* After the end, when nothing more is to be known of it. */
 void request_release(struct request *q);
 
-/* What an ftp server says of a file's age, in the form in which it can be given back to us. */
-void robot_put_filetime(struct robot_head *head, int64_t us);
 /* robot.c: a request is over, with a lease that is still to be given back. */
 void request_ended(struct request *q, struct robot_class class);

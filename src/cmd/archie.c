@@ -1,4 +1,6 @@
 /* garner archie: names of files in archives, at the command line. */
+#include "cmd/archie.h"
+
 #include "cmd/commands.h"
 
 const struct command archie_command = {
@@ -6,5 +8,5 @@ const struct command archie_command = {
 	.summary = "names of files in archives",
 	.description = "Archives of the net publish listings of what they hold. These commands get "
 		       "listings, read them, and build what is searched by name.",
-	CMD_SUBS(&archie_parse_command),
+	CMD_SUBS(&archie_sites_command, &archie_get_command, &archie_parse_command),
 };

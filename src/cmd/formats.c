@@ -1,4 +1,5 @@
 /* One line per format; doc/formats/ has a page for each. */
+#include "archie/getter_state.h"
 #include "broker/points.h"
 #include "broker/registry.h"
 #include "bucket/bucket_attrs.h"
@@ -34,6 +35,7 @@ const struct format *const formats[] = {
 	&docstore_format,
 	&docstore_table_format,
 	&feedback_format,
+	&getter_format,
 	&gone_format,
 	&hostq_format,
 	&index_format,

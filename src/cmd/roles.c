@@ -1,5 +1,6 @@
 /* The roles of garner, in the order in which help names them. Each is defined by its room. */
 #include "cmd/command.h"
+#include "cmd/role_archie.h"
 #include "cmd/role_broker.h"
 #include "shepherd/master.h"
 #include "shepherd/reapd.h"
@@ -11,6 +12,7 @@ const struct role *const roles[] = {
 	&docs_role,
 	&shepherd_role,
 	&reapd_role,
+	&archie_getter_role,
 	&broker_role,
 	&web_role,
 	NULL,

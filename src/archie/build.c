@@ -1,0 +1,393 @@
+/* The builder. A site is one pass: entries come out of the cage and go into the four parts and the
+ * overlay of names.h as they come. All sites of a run share one writer, so that others wait, or are
+ * refused, for as long as a run takes.
+ *
+ * What becomes of a listing: after the commit it is removed. Where it was refused, or broke the
+ * parser, the next try would end in the same way: it is moved to archie/failed. Where the fault is
+ * not its own (a full disk), it stays for the next run. */
+#include "archie/build.h"
+
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/file.h"
+#include "base/value.h"
+#include "extract/listing_run.h"
+#include "url/url.h"
+
+#include <fcntl.h>
+#include <limits.h>
+
+enum { ARENA_MOST = 64 << 20 };
+
+/* One run. */
+struct build {
+	const struct archie_build_options *o;
+	const struct archie_sites *sites;
+	struct names_writer *writer;
+	struct arena arena; /* of one site */
+	archie_built_fn *fn;
+	void *ctx;
+};
+
+/* A site as it is built. */
+struct build_site {
+	struct str key, url, prefix;
+	int32_t tz_s;
+	bool by_hand;
+};
+
+static bool key_is_good(struct str key)
+{
+	return key.n > 0 && key.n <= NAMES_KEY_MOST && key.p[0] != '.' &&
+	       str_find_byte(key, '/') == key.n && !str_has_control(key);
+}
+
+static int key_is_wrong(struct str key, struct err *err)
+{
+	char shown[VALUE_SHOWN];
+	return err_set(err, ERR_USAGE, "%s: not a key of a site: NAME-ADDRESS, NAME,PORT-ADDRESS",
+		       value_show(key, shown));
+}
+
+/* For a site without a line: ftp://NAME/ or ftp://NAME:PORT/. */
+static int url_of_key(struct str key, struct arena *arena, struct str *ret, struct err *err)
+{
+	char room[URL_STRICT_MAX];
+	struct url url;
+	size_t dash = key.n;
+	while (dash > 0 && key.p[dash - 1] != '-')
+		dash--;
+	if (!key_is_good(key) || dash <= 1)
+		return key_is_wrong(key, err);
+	struct str name = str_head(key, dash - 1);
+	size_t comma = str_find_byte(name, ',');
+	const char *text = arena_printf(arena, "ftp://" STR_FMT "%s" STR_FMT "/",
+					STR_ARG(str_head(name, comma)), comma < name.n ? ":" : "",
+					STR_ARG(str_from(name, comma + 1)));
+	if (url_parse(str_of(text), NULL, room, sizeof room, &url) != 0 || url.path.n != 1 ||
+	    url.has_query || url.has_fragment || url.username.n)
+		return key_is_wrong(key, err);
+	*ret = arena_str(arena, url.href);
+	return 0;
+}
+
+static const struct archie_site *site_of_key(const struct archie_sites *sites, struct str key)
+{
+	size_t from = 0, to = sites->n;
+	while (from < to) {
+		size_t at = from + (to - from) / 2;
+		int c = str_cmp(sites->site[at].key, key);
+		if (c == 0)
+			return &sites->site[at];
+		*(c < 0 ? &from : &to) = c < 0 ? at + 1 : at;
+	}
+	return NULL;
+}
+
+/* What the list says of it, or what the key alone does. */
+static int site_known(struct build *b, struct str key, struct build_site *ret, struct err *err)
+{
+	const struct archie_site *line = site_of_key(b->sites, key);
+	*ret = (struct build_site){.key = key, .by_hand = !line};
+	if (!line)
+		return url_of_key(key, &b->arena, &ret->url, err);
+	ret->url = line->url;
+	ret->prefix = line->path;
+	ret->tz_s = line->tz_s;
+	return 0;
+}
+
+static const struct names_site *site_built(const struct build *b, struct str key)
+{
+	size_t n;
+	const struct names_site *site = names_written(b->writer, &n);
+	for (size_t i = 0; i < n; i++)
+		if (str_eq(site[i].key, key))
+			return &site[i];
+	return NULL;
+}
+
+/* One site */
+
+static struct names_entry entry_of(const struct listing_entry *e)
+{
+	static const enum names_kind kind[] = {[LISTING_FILE] = NAMES_FILE,
+					       [LISTING_DIR] = NAMES_DIR,
+					       [LISTING_LINK] = NAMES_LINK,
+					       [LISTING_OTHER] = NAMES_OTHER};
+	struct names_entry r = {.name = e->name,
+				.dir = e->dir,
+				.kind = kind[e->kind],
+				.links = (int32_t)MIN(e->links, (int64_t)INT32_MAX),
+				.owner = e->owner.p ? e->owner : STR(""),
+				.group = e->group.p ? e->group : STR(""),
+				.size = e->size,
+				.time_s = e->time_s};
+	memcpy(r.mode, e->mode, sizeof r.mode);
+	return r;
+}
+
+/* Everything that the parser says, into the site that was begun. What cannot be taken is left out
+ * and counted. */
+static int add_entries(struct build *b, struct listing_run *run, uint64_t *ret_left_out,
+		       struct err *err)
+{
+	struct listing_entry e;
+	int rc;
+	while ((rc = listing_run_next(run, &e, err)) == 0) {
+		struct names_entry entry = entry_of(&e);
+		if (names_add(b->writer, &entry, err) == 0)
+			continue;
+		if (err->code != ERR_USAGE)
+			return -1;
+		++*ret_left_out;
+	}
+	return rc < 0 ? -1 : 0;
+}
+
+/* Negative: the old database stands, and *ret_theirs says whether it is the listing's fault. */
+static int build_from(struct build *b, const struct build_site *site, const struct file *f,
+		      int64_t listed_s, struct archie_built *ret, bool *ret_theirs, struct err *err)
+{
+	const struct listing_run_options options = {
+		.program = b->o->parser,
+		.job = {.listed_s = listed_s,
+			.tz_s = site->tz_s,
+			.prefix = site->prefix,
+			.errors_max_percent = b->o->errors_max_percent},
+		.unpacked_max = b->o->listing_max,
+	};
+	const struct names_site_spec spec = {
+		.key = site->key, .url = site->url, .listed_s = listed_s, .by_hand = site->by_hand};
+	struct listing_run *run = NULL;
+	uint64_t left_out = 0;
+	*ret_theirs = false;
+	if (listing_run_open(&run, f->fd, &options, err) < 0)
+		return -1;
+	int rc = names_begin(b->writer, &spec, err);
+	if (rc == 0) {
+		rc = add_entries(b, run, &left_out, err);
+		ret->stats = *listing_run_stats(run);
+		ret->stats.bad += left_out;
+		*ret_theirs = rc < 0 && (err->code == ERR_USAGE || err->code == ERR_REMOTE);
+		FAULT("archie.build.read");
+		rc = rc == 0 ? names_commit(b->writer, err) : rc;
+		if (rc < 0)
+			names_give_up(b->writer);
+	}
+	listing_run_close(&run);
+	return rc;
+}
+
+static int path_of(const struct build *b, const char *folder, struct str key, struct buf *out,
+		   struct err *err)
+{
+	buf_printf(out, "%s/%s/" STR_FMT, b->o->folder, folder, STR_ARG(key));
+	return out->over ? err_set(err, ERR_USAGE, "%s: the path is too long", b->o->folder) : 0;
+}
+
+/* A listing that led to nothing is kept for somebody to look at; the last one of each site. */
+static void move_to_failed(const struct build *b, struct str key, struct err *err)
+{
+	CLEANUP(buf_free)
+	struct buf folder = BUF_INIT(PATH_MAX),
+		   from = BUF_INIT(PATH_MAX), to = BUF_INIT(PATH_MAX);
+	struct err second;
+	buf_printf(&folder, "%s/failed", b->o->folder);
+	FAULT("archie.build.refused");
+	if (path_of(b, "lslr", key, &from, &second) < 0 ||
+	    path_of(b, "failed", key, &to, &second) < 0 ||
+	    dir_make(buf_text(&folder), DIR_MODE, &second) < 0 ||
+	    file_rename(buf_text(&from), buf_text(&to), &second) < 0)
+		(void)err_then(err, "its listing could not be moved: %s", second.msg);
+	else
+		(void)err_then(err, "the old database stays, the listing is in %s", buf_text(&to));
+}
+
+/* 0 built, 1 not newer; the listing is gone then. */
+static int build_listing(struct build *b, const struct build_site *site, const struct file *f,
+			 struct archie_built *ret, struct err *err)
+{
+	const struct names_site *now = site_built(b, site->key);
+	struct stat st;
+	bool theirs;
+	if (fstat(f->fd, &st) != 0)
+		return err_sys(err, "%s", f->path);
+	int rc = now && now->listed_s >= st.st_mtime
+			 ? 1
+			 : build_from(b, site, f, st.st_mtime, ret, &theirs, err);
+	if (rc < 0 && theirs)
+		move_to_failed(b, site->key, err);
+	if (rc < 0)
+		return rc;
+	FAULT("archie.build.committed");
+	if (file_remove(f->path, err) < 0)
+		return err_then(err, "it was built; its listing is removed the next time");
+	FAULT("archie.build.removed");
+	return rc;
+}
+
+/* Opens a listing below lslr. 1: there is none. */
+static int open_listing(const struct build *b, struct str key, struct file *ret, struct err *err)
+{
+	CLEANUP(buf_free) struct buf folder = BUF_INIT(PATH_MAX);
+	buf_printf(&folder, "%s/lslr", b->o->folder);
+	return file_open_beneath(ret, buf_text(&folder), key, err);
+}
+
+/* A site that nobody lists any more is built only if somebody asks for it. */
+static int build_known(struct build *b, struct str key, bool asked, struct archie_built *ret,
+		       struct err *err)
+{
+	struct build_site site;
+	CLEANUP(file_drop) struct file f = FILE_INIT;
+	if (!key_is_good(key))
+		return key_is_wrong(key, err);
+	int rc = open_listing(b, key, &f, err);
+	if (rc == 1)
+		return asked ? err_set(err, ERR_USAGE,
+				       STR_FMT ": there is no listing of it in %s/lslr",
+				       STR_ARG(key), b->o->folder)
+			     : 1;
+	if (rc == 0)
+		rc = site_known(b, key, &site, err);
+	if (rc == 0 && site.by_hand && !asked && b->sites->n > 0) {
+		(void)err_set(err, ERR_USAGE, STR_FMT ": it is not in the list of sites",
+			      STR_ARG(key));
+		move_to_failed(b, key, err);
+		return -1;
+	}
+	return rc < 0 ? rc : build_listing(b, &site, &f, ret, err);
+}
+
+static void tell_built(struct build *b, struct archie_built *built, int rc, int64_t began_us)
+{
+	built->rc = rc;
+	built->took_us = clock_mono_us() - began_us;
+	b->fn(b->ctx, built);
+	arena_clear(&b->arena);
+}
+
+static void build_one(struct build *b, struct str key, bool asked)
+{
+	int64_t began_us = clock_mono_us();
+	struct archie_built built = {.key = key};
+	int rc = build_known(b, key, asked, &built, &built.err);
+	tell_built(b, &built, rc, began_us);
+}
+
+/* All */
+
+static int build_all(struct build *b, struct err *err)
+{
+	CLEANUP(buf_free) struct buf folder = BUF_INIT(PATH_MAX);
+	struct dir d;
+	const char *name;
+	buf_printf(&folder, "%s/lslr", b->o->folder);
+	int rc = dir_init_own(&d, buf_text(&folder), err);
+	if (rc)
+		return MIN(rc, 0);
+	while (dir_next(&d, &name) == 0)
+		if (name[0] != '.')
+			build_one(b, str_of(name), false);
+	dir_done(&d);
+	return 0;
+}
+
+/* The first database of a site that is not listed any more, from a key on. */
+static const struct names_site *next_unlisted(const struct build *b, struct str after)
+{
+	size_t n;
+	const struct names_site *site = names_written(b->writer, &n);
+	for (size_t i = 0; i < n; i++)
+		if (!site[i].by_hand && str_cmp(site[i].key, after) > 0 &&
+		    !site_of_key(b->sites, site[i].key))
+			return &site[i];
+	return NULL;
+}
+
+/* An empty list is more likely lost than meant. */
+static void drop_unlisted(struct build *b)
+{
+	char last[NAMES_KEY_MOST];
+	struct str key = {last, 0};
+	const struct names_site *site;
+	while (b->sites->n > 0 && (site = next_unlisted(b, key))) {
+		int64_t began_us = clock_mono_us();
+		struct archie_built built = {0};
+		key.n = MIN(site->key.n, sizeof last);
+		memcpy(last, site->key.p, key.n);
+		built.key = key;
+		FAULT("archie.build.drop");
+		int rc = names_remove(b->writer, key, &built.err);
+		tell_built(b, &built, rc < 0 ? rc : 2, began_us);
+	}
+}
+
+static int begin_build(struct build *ret, const struct archie_build_options *o,
+		       const struct archie_sites *sites, struct err *err)
+{
+	const struct names_options options = {.memory = o->memory};
+	*ret = (struct build){.o = o, .sites = sites, .arena = ARENA_INIT(ARENA_MOST)};
+	return names_writer_open(&ret->writer, o->folder, &options, err);
+}
+
+static void end_build(struct build *b)
+{
+	names_writer_close(&b->writer);
+	arena_free(&b->arena);
+}
+
+int archie_build(const struct archie_build_options *o, const struct archie_sites *sites,
+		 const struct str *key, size_t n, archie_built_fn *fn, void *ctx, struct err *err)
+{
+	struct build b;
+	int rc = begin_build(&b, o, sites, err);
+	b.fn = fn;
+	b.ctx = ctx;
+	for (size_t i = 0; rc == 0 && i < n; i++)
+		build_one(&b, key[i], true);
+	if (rc == 0 && n == 0) {
+		rc = build_all(&b, err);
+		if (rc == 0)
+			drop_unlisted(&b);
+	}
+	end_build(&b);
+	return rc;
+}
+
+static int build_given(struct build *b, struct str key, const char *file, struct archie_built *ret,
+		       struct err *err)
+{
+	struct build_site site;
+	CLEANUP(file_drop) struct file f = FILE_INIT;
+	struct stat st;
+	bool theirs;
+	if (!key_is_good(key))
+		return key_is_wrong(key, err);
+	int rc = file_open(&f, file, O_RDONLY, 0, err);
+	if (rc == 1)
+		return err_set(err, ERR_USAGE, "%s: there is no such file", file);
+	if (rc < 0 || site_known(b, key, &site, err) < 0)
+		return -1;
+	if (fstat(f.fd, &st) != 0)
+		return err_sys(err, "%s", file);
+	return build_from(b, &site, &f, st.st_mtime, ret, &theirs, err);
+}
+
+int archie_build_file(const struct archie_build_options *o, const struct archie_sites *sites,
+		      struct str key, const char *file, struct archie_built *ret, struct err *err)
+{
+	struct build b;
+	int64_t began_us = clock_mono_us();
+	*ret = (struct archie_built){.key = key};
+	int rc = begin_build(&b, o, sites, err);
+	if (rc == 0)
+		rc = build_given(&b, key, file, ret, err);
+	end_build(&b);
+	ret->rc = rc;
+	ret->took_us = clock_mono_us() - began_us;
+	if (rc < 0)
+		ret->err = *err;
+	return rc;
+}

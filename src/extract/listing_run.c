@@ -26,8 +26,8 @@ struct listing_run {
 	struct listing_job job;
 	uint64_t unpacked_max;
 	int64_t idle_us;
-	pid_t pid;
-	int fd; /* -1: it has ended */
+	pid_t pid; /* 0: none, in the fuzz target */
+	int fd;    /* -1: it has ended */
 	bool hello;
 	int rc; /* 0: there is more; else what listing_run_next() goes on saying */
 	struct err err;
@@ -45,7 +45,8 @@ static void run_stop(struct listing_run *run, int *ret_status)
 		return;
 	close(run->fd);
 	run->fd = -1;
-	cage_spawn_end(run->pid, ret_status);
+	if (run->pid > 0)
+		cage_spawn_end(run->pid, ret_status);
 }
 
 /* All failures end here: the worker is ended, and the same is said from now on. */
@@ -370,18 +371,24 @@ static int run_spawn(struct listing_run *run, int fd, const struct listing_run_o
 	return rc;
 }
 
-int listing_run_open(struct listing_run **ret, int fd, const struct listing_run_options *options,
-		     struct err *err)
+struct listing_run *listing_run_of(int fd, const struct listing_run_options *options)
 {
-	if (options->job.prefix.n > LISTING_LINE_MOST || holds_byte(options->job.prefix, 0))
-		return err_set(err, ERR_USAGE, "a prefix with a NUL byte, or longer than a line");
 	struct listing_run *run = mem_alloc(sizeof *run);
-	run->fd = -1;
+	run->fd = fd;
 	run->job = options->job;
 	run->job.prefix = (struct str){0};
 	run->unpacked_max = options->unpacked_max;
 	run->idle_us = options->idle_us ? options->idle_us : IDLE_US;
 	run->dir = BUF_INIT(LISTING_LINE_MOST);
+	return run;
+}
+
+int listing_run_open(struct listing_run **ret, int fd, const struct listing_run_options *options,
+		     struct err *err)
+{
+	if (options->job.prefix.n > LISTING_LINE_MOST || holds_byte(options->job.prefix, 0))
+		return err_set(err, ERR_USAGE, "a prefix with a NUL byte, or longer than a line");
+	struct listing_run *run = listing_run_of(-1, options);
 	if (run_spawn(run, fd, options, err) < 0) {
 		listing_run_close(&run);
 		return -1;

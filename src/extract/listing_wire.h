@@ -4,6 +4,7 @@
  * it. */
 #pragma once
 #include "extract/listing_inner.h"
+#include "extract/listing_run.h"
 
 enum { WIRE_MAGIC = 0x67524c31, WIRE_MESSAGE = 256 };
 
@@ -21,7 +22,7 @@ struct wire_hello {
 struct wire_entry {
 	int64_t links, size, time_s;
 	uint32_t kind, name_n, owner_n, group_n; /* WIRE_UNTOLD: not told */
-	char mode[12];                           /* the first ten; zeroes: not told */
+	char mode[16];                           /* the first ten; zeroes: not told */
 };
 #define WIRE_UNTOLD UINT32_MAX
 
@@ -29,7 +30,7 @@ struct wire_end {
 	uint64_t lines, entries, bad;
 	uint64_t bad_line[LISTING_BAD_KEPT];
 	uint32_t bad_why[LISTING_BAD_KEPT];
-	uint32_t code;              /* 0: read to its end */
+	uint64_t code;              /* 0: read to its end */
 	char message[WIRE_MESSAGE]; /* why it was not; ends in NUL */
 };
 
@@ -41,3 +42,6 @@ enum {
 };
 _Static_assert(WIRE_MOST < WIRE_ROOM && WIRE_FLUSH + WIRE_MOST <= WIRE_ROOM, "a record fits");
 _Static_assert(sizeof(struct wire_end) < LISTING_LINE_MOST, "as does the end");
+
+/* An owner of what is read from a descriptor, which it closes; there is no worker to be ended. */
+struct listing_run *listing_run_of(int fd, const struct listing_run_options *options);

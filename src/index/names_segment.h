@@ -52,13 +52,20 @@ const struct names_segment_info *names_segment_info(const struct names_segment *
 /* The number of a folded name; 1: it is not there, and *ret the first that is not before it. */
 int names_segment_find(struct names_segment *s, struct str folded, uint32_t *ret, struct err *err);
 
-/* Where the entries of a form begin in a block. Private. */
+/* Where the entries of a name or form are in a block. Private. */
 struct names_entry_place {
-	const uint8_t *p; /* the name that they are of */
-	uint32_t name;    /* its number in the block */
-	uint32_t before;  /* the first entry of the form before */
-	uint64_t bit;
-	uint64_t tail; /* bytes of the long lists before it */
+	const uint8_t *counts, *forms; /* of the name that they are of */
+	uint32_t name;                 /* its number in the block */
+	uint32_t first;                /* entry of the form */
+	uint64_t bit;                  /* of the gaps */
+	uint64_t tail;                 /* bytes of the long lists before it */
+};
+/* A block of the dictionary. Private. */
+struct names_block {
+	const uint8_t *names, *counts, *forms, *firsts, *gaps, *end;
+	uint64_t ways;
+	uint32_t many, follows;
+	bool plain;
 };
 
 /* Names by number, ascending is quick; skips are as quick as a look-up. */
@@ -69,11 +76,16 @@ struct names_walk {
 	uint32_t forms;
 	/* private: the implementation's own */
 	struct names_segment *segment;
-	const uint8_t *head, *p, *stop; /* the block's first name, the next one, the end of names */
-	const uint8_t *bits, *end;      /* its entries */
-	const uint8_t *forms_at;        /* of the current name, or NULL */
-	uint32_t block, left, next;
-	struct names_entry_place place; /* of the current name, or one before it */
+	struct names_block view;
+	uint32_t block, names, next;     /* names in the block */
+	uint32_t parsed;                 /* so many of its names are known in the arrays: */
+	const uint8_t *own[33];          /* their own codes */
+	uint32_t own_n[32], shared[32];  /* their length; bytes of the name before */
+	uint32_t have;                   /* the name whose text there is, + 1 */
+	const uint8_t *counts, *forms_p; /* of names counts_at and forms_at of the block */
+	uint32_t counts_at, forms_at;
+	const uint8_t *listed, *listed_end; /* forms of the current name, or NULL */
+	struct names_entry_place place;     /* of the current name, or one before it */
 	struct names_entry_place form_place;
 	const uint8_t *form_p; /* the next form of the current name; NULL: none was asked for */
 	uint32_t form_next;

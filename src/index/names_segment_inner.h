@@ -5,6 +5,7 @@
 #include "disk/page.h"
 #include "index/bitpack.h"
 #include "index/names_segment.h"
+#include "index/names_text.h"
 
 #include <stdatomic.h>
 
@@ -38,22 +39,44 @@ struct names_part_place {
 };
 enum { NAMES_FOOT = NAMES_SEGMENT_PARTS * 16 + 4 * 4 + NAMES_SLACK };
 
-/* A name in a block: a byte with what it shares with the name before it (255: a varint with the
- * rest follows; not with the first name), then one with the length of its own bytes (31: a varint
- * with the rest) and these flags; varints as they say; its own bytes; what NAME_FORMS says. */
+/* A block of the dictionary: a byte of flags; u32 with a bit for each name that has more than one
+ * entry; u32 with a bit for each name whose first entry is the one after that of the name before;
+ * with BLOCK_FORMS u64 with two bits for each name, which say how its forms are written; varints
+ * with the bytes of names, counts, with BLOCK_FORMS forms, and entries; these four. */
 enum {
-	NAME_SHARED_MORE = 255,
-	NAME_OWN_MORE = 31,
-	NAME_MANY = 1 << 5,  /* more than one entry: a varint with the number of entries - 2 */
-	NAME_FORMS = 1 << 6, /* its forms follow: bytes of what follows; number of forms - 1 */
+	BLOCK_PLAIN = 1, /* names are bytes, not codes (names_text.h) */
+	BLOCK_FORMS = 2,
+	BLOCK_FLAGS = 3,
+	BLOCK_HEAD = 1 + 4 + 4,
+	BLOCK_HEAD_MOST = BLOCK_HEAD + 8 + 4 * 5,
 };
-/* A form there: how it is written; with several forms a varint with its entries - 1. */
+/* A name: a byte with the length of its own codes or bytes (low half; 15: a varint with the rest
+ * follows) and how much more it shares with the name before it than that did, + NAME_BIAS (high
+ * half; 15: a varint with what it shares follows); then its own codes or bytes. Counts: a varint
+ * with the number of entries - 2, where it has several. Entries: those first entries that do not
+ * follow, side by side; then for each name with several its gaps (names_put_entries()). */
+enum { NAME_MORE = 15, NAME_BIAS = 7 };
+/* How the forms of a name are written. Capitals are those of ASCII, in the first 64 bytes. */
+enum names_way {
+	WAY_FOLDED,   /* one form, the folded name */
+	WAY_INHERITS, /* one, with the capitals of the name before in what it shares with it */
+	WAY_CAPITALS, /* and with those of its own, which a varint tells: a bit for each byte */
+	WAY_LISTED,   /* as below, after a varint with the bytes; passes no capitals on */
+};
+/* A list of forms: a varint with their number - 1; of each a byte as follows, with several forms a
+ * varint with its entries - 1, and what the byte says. */
 enum {
 	FORM_FOLDED,   /* as the folded name */
 	FORM_CAPITALS, /* a bit for each byte of the name, set where it is a capital ASCII letter */
 	FORM_BYTES,    /* a varint with its length, and its bytes */
 	FORM_WAYS
 };
+enum { NAMES_CAPITALS = 64 };
+/* The capitals that a name inherits. */
+static inline uint64_t names_inherited(uint64_t capitals, uint32_t shared)
+{
+	return shared >= NAMES_CAPITALS ? capitals : capitals & (((uint64_t)1 << shared) - 1);
+}
 
 struct names_segment {
 	struct page_file *file;

@@ -9,24 +9,40 @@ struct names_put {
 	struct names_segment_info info; /* so far */
 	uint32_t entries;               /* that there will be */
 	unsigned entry_bits;
-	struct buf names, bits, tail; /* of the block: names, their entries, long lists */
-	uint64_t hold;                /* bits that are no whole byte yet */
+	/* Of the block: names as codes and as bytes, numbers of entries, forms, entries, long lists
+	 */
+	struct buf names, plain, counts, forms, firsts, bits, tail;
+	uint64_t ways;
+	uint32_t many, follows;
+	uint64_t capitals; /* of the last name */
+	uint64_t hold;     /* bits that are no whole byte yet */
 	unsigned held;
-	uint32_t before; /* the first entry of the form before */
-	struct buf last; /* the last name */
-	struct buf forms, prefixes, places;
+	uint32_t first[NAMES_BLOCK], apart; /* first entries that do not follow */
+	uint32_t before, before_shared;     /* first entry of the last name, and what it shared */
+	struct buf last;                    /* the last name */
+	struct buf listed, prefixes, places;
 	struct names_trigrams *trigrams;
+	struct names_packer packer;
 };
 
 static const size_t most_buffer = (size_t)1 << 40;
+
+enum { BUFFERS = 11 };
+static void each_buffer(struct names_put *w, struct buf *ret[BUFFERS])
+{
+	struct buf *const all[BUFFERS] = {&w->names,  &w->plain,    &w->counts, &w->forms,
+					  &w->bits,   &w->firsts,   &w->tail,   &w->last,
+					  &w->listed, &w->prefixes, &w->places};
+	memcpy(ret, all, sizeof all);
+}
 
 int names_put_begin(struct names_put **ret, const char *path, uint32_t entries, uint64_t memory,
 		    const char *folder, struct err *err)
 {
 	struct names_put *w = mem_alloc(sizeof *w);
-	struct buf *const all[] = {&w->names, &w->bits,     &w->tail,  &w->last,
-				   &w->forms, &w->prefixes, &w->places};
-	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+	struct buf *all[BUFFERS];
+	each_buffer(w, all);
+	for (size_t i = 0; i < BUFFERS; i++)
 		*all[i] = BUF_INIT(most_buffer);
 	if (page_create(&w->out, path, 0640, NULL, err) < 0) {
 		mem_free(&w);
@@ -35,6 +51,7 @@ int names_put_begin(struct names_put **ret, const char *path, uint32_t entries, 
 	w->entries = entries;
 	w->entry_bits = names_bits_of(entries ? entries - 1 : 0);
 	w->trigrams = names_trigrams_new(memory, folder);
+	names_packer_init(&w->packer);
 	char head[NAMES_HEAD] = NAMES_SEGMENT_MAGIC;
 	uint32_t version = htole32(NAMES_SEGMENT_VERSION);
 	memcpy(head + FORMAT_MAGIC, &version, sizeof version);
@@ -51,13 +68,10 @@ void names_put_drop(struct names_put **wp)
 		return;
 	page_drop(&w->out);
 	names_trigrams_free(&w->trigrams);
-	buf_free(&w->names);
-	buf_free(&w->bits);
-	buf_free(&w->tail);
-	buf_free(&w->last);
-	buf_free(&w->forms);
-	buf_free(&w->prefixes);
-	buf_free(&w->places);
+	struct buf *all[BUFFERS];
+	each_buffer(w, all);
+	for (size_t i = 0; i < BUFFERS; i++)
+		buf_free(all[i]);
 	mem_free(wp);
 }
 
@@ -123,20 +137,26 @@ static uint32_t put_long(struct names_put *w, const struct names_put_form *form)
 	return (uint32_t)(w->tail.n - start);
 }
 
-static void put_entries(struct names_put *w, const struct names_put_form *form)
+/* The entries of a form; first: the name's first, whose first entry is apart. */
+static void put_entries(struct names_put *w, const struct names_put_form *form, bool first)
 {
+	if (!first)
+		put_bits(w, &w->bits, form->entry[0], w->entry_bits);
 	if (form->entries > NAMES_INLINE) {
 		put_bits(w, &w->bits, put_long(w, form), 32);
 		return;
 	}
-	uint64_t first = form->entry[0];
-	if (first == (uint64_t)w->before + 1)
-		put_bits(w, &w->bits, 1, 1);
-	else
-		put_bits(w, &w->bits, first << 1, 1 + w->entry_bits);
-	w->before = (uint32_t)first;
 	for (uint32_t i = 1; i < form->entries; i++)
 		put_gap(w, &w->bits, form->entry[i] - form->entry[i - 1] - 1);
+}
+
+/* The first entries that do not follow, side by side. */
+static void put_firsts(struct names_put *w)
+{
+	struct buf *out = &w->firsts;
+	for (uint32_t i = 0; i < w->apart; i++)
+		put_bits(w, out, w->first[i], w->entry_bits);
+	end_bits(w, out);
 }
 
 /* Blocks */
@@ -146,21 +166,42 @@ static void end_names_block(struct names_put *w)
 	if (w->names.n == 0)
 		return;
 	end_bits(w, &w->bits);
+	put_firsts(w);
+	bool plain = w->plain.n < w->names.n;
+	const struct buf *part[] = {plain ? &w->plain : &w->names,
+				    &w->counts,
+				    &w->forms,
+				    &w->firsts,
+				    &w->bits,
+				    &w->tail};
 	uint64_t at = w->out.n - w->part[NAMES_DICT].at;
-	struct buf head = BUF_INIT(64);
+	struct buf head = BUF_INIT(BLOCK_HEAD_MOST);
 	put_u32le(&w->places, (uint32_t)at);
 	put_u8(&w->places, (uint8_t)(at >> 32));
-	put_varint(&head, w->names.n);
-	put_varint(&head, w->bits.n);
+	put_u8(&head, (uint8_t)((plain ? BLOCK_PLAIN : 0) | (w->ways ? BLOCK_FORMS : 0)));
+	put_u32le(&head, w->many);
+	put_u32le(&head, w->follows);
+	if (w->ways)
+		put_u64le(&head, w->ways);
+	put_varint(&head, part[0]->n);
+	put_varint(&head, w->counts.n);
+	if (w->ways)
+		put_varint(&head, w->forms.n);
+	put_varint(&head, w->firsts.n + w->bits.n);
 	page_put(&w->out, head.p, head.n);
-	page_put(&w->out, w->names.p, w->names.n);
-	page_put(&w->out, buf_str(&w->bits).p, w->bits.n);
-	page_put(&w->out, buf_str(&w->tail).p, w->tail.n);
+	for (size_t i = 0; i < ARRAY_LEN(part); i++)
+		page_put(&w->out, buf_str(part[i]).p, part[i]->n);
 	buf_free(&head);
 	buf_clear(&w->names);
+	buf_clear(&w->plain);
+	buf_clear(&w->counts);
+	buf_clear(&w->forms);
+	buf_clear(&w->firsts);
 	buf_clear(&w->bits);
 	buf_clear(&w->tail);
-	w->before = 0;
+	w->ways = w->capitals = 0;
+	w->many = w->follows = w->apart = w->before_shared = 0;
+	w->last.n = 0;
 }
 
 /* Whether only ASCII letters differ, as capitals. */
@@ -175,42 +216,99 @@ static bool is_by_capitals(struct str folded, struct str text)
 	return true;
 }
 
-static void put_form(struct names_put *w, struct str folded, const struct names_put_form *form,
+/* Which of n bytes are capitals, of those from `from` on. */
+static uint64_t capitals_of(struct str folded, struct str text, size_t from, size_t n)
+{
+	uint64_t mask = 0;
+	for (size_t i = 0; i < n && from + i < folded.n; i++)
+		mask |= (uint64_t)(folded.p[from + i] != text.p[from + i]) << i;
+	return mask;
+}
+
+static void put_form(struct buf *out, struct str folded, const struct names_put_form *form,
 		     bool several)
 {
 	bool same = str_eq(folded, form->text), capitals = is_by_capitals(folded, form->text);
-	put_u8(&w->forms, same ? FORM_FOLDED : capitals ? FORM_CAPITALS : FORM_BYTES);
+	put_u8(out, same ? FORM_FOLDED : capitals ? FORM_CAPITALS : FORM_BYTES);
 	if (several)
-		put_varint(&w->forms, form->entries - 1);
+		put_varint(out, form->entries - 1);
 	if (same)
 		return;
 	if (!capitals) {
-		put_text(&w->forms, form->text);
+		put_text(out, form->text);
 		return;
 	}
-	for (size_t i = 0; i < folded.n; i += 8) {
-		unsigned mask = 0;
-		for (size_t k = i; k < MIN(i + 8, folded.n); k++)
-			mask |= (unsigned)(folded.p[k] != form->text.p[k]) << (k - i);
-		put_u8(&w->forms, (uint8_t)mask);
-	}
+	put_varint(out, (folded.n + 7) / 8);
+	for (size_t i = 0; i < folded.n; i += 8)
+		put_u8(out, (uint8_t)capitals_of(folded, form->text, i, 8));
 }
 
-static void put_name(struct names_put *w, struct str folded, uint32_t shared, bool first,
-		     uint32_t entries, bool has_forms)
+static enum names_way put_listed(struct names_put *w, struct str folded,
+				 const struct names_put_form *form, uint32_t forms)
 {
+	buf_clear(&w->listed);
+	put_varint(&w->listed, forms - 1);
+	for (uint32_t i = 0; i < forms; i++)
+		put_form(&w->listed, folded, &form[i], forms > 1);
+	put_text(&w->forms, buf_str(&w->listed));
+	w->capitals = 0;
+	return WAY_LISTED;
+}
+
+static enum names_way put_forms(struct names_put *w, struct str folded, uint32_t shared,
+				const struct names_put_form *form, uint32_t forms)
+{
+	uint64_t inherited = names_inherited(w->capitals, shared);
+	if (forms > 1)
+		return put_listed(w, folded, form, forms);
+	if (str_eq(folded, form->text)) {
+		w->capitals = 0;
+		return WAY_FOLDED;
+	}
+	if (!is_by_capitals(folded, form->text))
+		return put_listed(w, folded, form, forms);
+	w->capitals = capitals_of(folded, form->text, 0, NAMES_CAPITALS);
+	for (size_t i = NAMES_CAPITALS; i < folded.n; i++)
+		if (folded.p[i] != form->text.p[i])
+			return put_listed(w, folded, form, forms);
+	if (w->capitals == inherited)
+		return WAY_INHERITS;
+	if (shared >= NAMES_CAPITALS || names_inherited(w->capitals, shared) != inherited ||
+	    w->capitals >> shared > UINT32_MAX)
+		return put_listed(w, folded, form, forms);
+	put_varint(&w->forms, w->capitals >> shared);
+	return WAY_CAPITALS;
+}
+
+static void put_own(struct buf *out, const void *own, uint32_t n, uint32_t shared, uint32_t before)
+{
+	uint32_t more = shared + NAME_BIAS - before;
+	more = MIN(more, (uint32_t)NAME_MORE);
+	put_u8(out, (uint8_t)(MIN(n, (uint32_t)NAME_MORE) | more << 4));
+	if (n >= NAME_MORE)
+		put_varint(out, n - NAME_MORE);
+	if (more == NAME_MORE)
+		put_varint(out, shared);
+	buf_add(out, own, n);
+}
+
+/* The last name becomes this one. */
+static void put_name(struct names_put *w, struct str folded, uint32_t shared)
+{
+	uint8_t few[256], *codes = few;
 	uint32_t own = (uint32_t)folded.n - shared;
-	if (!first)
-		put_u8(&w->names, (uint8_t)MIN(shared, (uint32_t)NAME_SHARED_MORE));
-	put_u8(&w->names, (uint8_t)(MIN(own, (uint32_t)NAME_OWN_MORE) |
-				    (entries > 1 ? NAME_MANY : 0) | (has_forms ? NAME_FORMS : 0)));
-	if (shared >= NAME_SHARED_MORE)
-		put_varint(&w->names, shared - NAME_SHARED_MORE);
-	if (own >= NAME_OWN_MORE)
-		put_varint(&w->names, own - NAME_OWN_MORE);
-	if (entries > 1)
-		put_varint(&w->names, entries - 2);
-	buf_add(&w->names, folded.p + shared, own);
+	w->last.n = shared;
+	buf_add(&w->last, folded.p + shared, own);
+	(void)buf_room(&w->last, NAMES_SYMBOL_MOST); /* to be read past the end */
+	if (own > sizeof few / 2)
+		codes = mem_array(own, 2);
+	const char *text = w->last.p + shared;
+	size_t n = names_pack(&w->packer, text, own, codes);
+	put_own(&w->names, codes, (uint32_t)n, shared, w->before_shared);
+	put_own(&w->plain, text, own, shared, w->before_shared);
+	w->before_shared = shared;
+	if (codes != few)
+		mem_free(&codes);
 }
 
 static uint32_t common_length(struct str a, struct str b)
@@ -231,35 +329,32 @@ static uint32_t common_length(struct str a, struct str b)
 int names_put(struct names_put *w, struct str folded, const struct names_put_form *form,
 	      uint32_t forms, struct err *err)
 {
-	bool first = w->info.names % NAMES_BLOCK == 0;
-	uint32_t entries = 0, shared = 0;
-	if (first) {
+	uint32_t entries = 0, at = w->info.names % NAMES_BLOCK;
+	if (at == 0) {
 		end_names_block(w);
 		put_u64le(&w->prefixes, names_prefix(folded));
-	} else {
-		shared = common_length(buf_str(&w->last), folded);
 	}
-	for (uint32_t i = 0; i < forms; i++)
+	uint32_t shared = common_length(buf_str(&w->last), folded);
+	put_name(w, folded, shared);
+	w->ways |= (uint64_t)put_forms(w, folded, shared, form, forms) << 2 * at;
+	uint32_t first = form->entry[0];
+	if (at > 0 && first == w->before + 1)
+		w->follows |= (uint32_t)1 << at;
+	else
+		w->first[w->apart++] = first;
+	w->before = first;
+	for (uint32_t i = 0; i < forms; i++) {
+		put_entries(w, &form[i], i == 0);
 		entries += form[i].entries;
-	bool plain = forms == 1 && str_eq(folded, form->text);
-	put_name(w, folded, shared, first, entries, !plain);
-	if (!plain) {
-		buf_clear(&w->forms);
-		put_varint(&w->forms, forms - 1);
-		for (uint32_t i = 0; i < forms; i++)
-			put_form(w, folded, &form[i], forms > 1);
-		put_text(&w->names, buf_str(&w->forms));
 	}
-	for (uint32_t i = 0; i < forms; i++)
-		put_entries(w, &form[i]);
-	if (names_trigrams_add(w->trigrams, folded, w->info.names, err) < 0)
-		return -1;
-	w->last.n = shared;
-	buf_add(&w->last, folded.p + shared, folded.n - shared);
+	if (entries > 1) {
+		w->many |= (uint32_t)1 << at;
+		put_varint(&w->counts, entries - 2);
+	}
 	w->info.names++;
 	w->info.forms += forms;
 	w->info.entries += entries;
-	return 0;
+	return names_trigrams_add(w->trigrams, folded, w->info.names - 1, err);
 }
 
 static void put_part(struct names_put *w, enum names_segment_part part, const struct buf *bytes)

@@ -18,8 +18,7 @@ enum {
 	CHUNK_FIRST = 32,  /* bytes of a trigram's first chunk */
 	CHUNK_MOST = 4096, /* each is twice as large as the one before, up to this */
 	RUN_MOST = 10,     /* bytes of a run */
-	SPILL_TABLE = 12,  /* bytes for each trigram of a spilled part: offset, bytes */
-	MEMORY_LEAST = 1 << 20,
+	MEMORY_LEAST = 1 << 18,
 };
 
 struct trigram_run {

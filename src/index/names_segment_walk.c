@@ -117,31 +117,43 @@ void names_walk_end(struct names_walk *w)
 	buf_free(&w->form);
 }
 
-/* Heads of names up to this one of the block. */
+/* The head of a name that has a varint of more than a byte. */
+static const uint8_t *parse_long_head(const uint8_t *p, const uint8_t *stop, uint32_t *own,
+				      uint32_t *shared)
+{
+	bool bad = false, apart = *p++ >> 4 == NAME_MORE;
+	if (*own == NAME_MORE)
+		*own += names_varint(&p, stop, &bad);
+	if (apart)
+		*shared = names_varint(&p, stop, &bad);
+	return bad ? stop + 1 : p;
+}
+
+/* Heads of names up to this one of the block. Whether what is shared follows cannot be guessed, so
+ * it is read in any case; the foot is always after it. */
 static inline bool parse_names(struct names_walk *w, uint32_t to)
 {
-	const uint8_t *stop = w->view.counts;
-	for (uint32_t i = w->parsed; i <= to; i++) {
-		const uint8_t *p = w->own[i];
-		bool bad = false;
+	const uint8_t *stop = w->view.counts, *p = w->own[w->parsed];
+	uint32_t i = w->parsed, shared = i ? w->shared[i - 1] : 0;
+	for (; i <= to; i++) {
 		if (UNLIKELY(p >= stop))
 			return false;
-		uint32_t own = *p & NAME_MORE, more = *p >> 4;
-		p++;
-		if (UNLIKELY(own == NAME_MORE))
-			own += names_varint(&p, stop, &bad);
+		uint32_t own = *p & NAME_MORE, more = *p >> 4, apart = more == NAME_MORE;
 		/* What would be less than nothing is too much. */
-		uint32_t shared = (i ? w->shared[i - 1] : 0) + more - NAME_BIAS;
-		if (more == NAME_MORE)
-			shared = names_varint(&p, stop, &bad);
-		if (UNLIKELY(bad || own > (size_t)(stop - p) || shared > NAMES_FOLDED_MOST))
+		shared = apart ? p[1] : shared + more - NAME_BIAS;
+		if (UNLIKELY(own == NAME_MORE || (apart & p[1] >> 7)))
+			p = parse_long_head(p, stop, &own, &shared);
+		else
+			p += 1 + apart;
+		if (UNLIKELY(p > stop || own > (size_t)(stop - p) || shared > NAMES_FOLDED_MOST))
 			return false;
 		w->shared[i] = shared;
 		w->own_n[i] = own;
 		w->own[i] = p;
-		w->own[i + 1] = p + own;
+		p += own;
 	}
-	w->parsed = MAX(w->parsed, to + 1);
+	w->own[i] = p;
+	w->parsed = i;
 	return true;
 }
 

@@ -8,8 +8,6 @@
  * seen all names. Where the codes do not help, a block keeps its names as they are. */
 #include "index/names_text.h"
 
-#include <endian.h>
-
 #define T(text)                        \
 	{                              \
 		sizeof(text) - 1, text \

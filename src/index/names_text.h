@@ -2,6 +2,8 @@
 #pragma once
 #include "base/base.h"
 
+#include <endian.h>
+
 enum {
 	NAMES_SYMBOLS = 255,
 	NAMES_SYMBOL_MOST = 8, /* bytes of a string */
@@ -32,22 +34,36 @@ size_t names_pack(const struct names_packer *k, const char *text, size_t n, uint
 size_t names_unpack_slowly(const uint8_t *p, const uint8_t *stop, char *to, size_t room);
 enum { NAMES_UNPACK_STEP = 4, NAMES_UNPACK_SLACK = NAMES_UNPACK_STEP * NAMES_SYMBOL_MOST };
 /* Four codes at a time, whether there are as many or not, since guessing how many costs more than
- * copying: NAMES_UNPACK_STEP bytes can be read after `stop`. */
+ * copying: those after the end become the code that stands for nothing. NAMES_UNPACK_STEP bytes can
+ * be read after `stop`. */
 static inline size_t names_unpack(const uint8_t *p, const uint8_t *stop, char *to, size_t room)
 {
 	char *start = to;
-	bool escape = false;
-	if (UNLIKELY(room < (size_t)(stop - p) * NAMES_SYMBOL_MOST + NAMES_UNPACK_SLACK))
+	uint32_t escape = 0;
+	size_t n = (size_t)(stop - p);
+	if (UNLIKELY(room < n * NAMES_SYMBOL_MOST + NAMES_UNPACK_SLACK))
 		return names_unpack_slowly(p, stop, to, room);
-	for (const uint8_t *q = p; q < stop; q += NAMES_UNPACK_STEP)
-		for (unsigned i = 0; i < NAMES_UNPACK_STEP; i++) {
-			const struct names_symbol *s = &names_symbols[q[i]];
-			size_t on = q + i < stop;
-			memcpy(to, s->text, NAMES_SYMBOL_MOST);
-			to += s->n & (0 - on);
-			escape |= on & (q[i] == NAMES_ESCAPE);
-		}
-	if (UNLIKELY(escape))
+	for (size_t i = 0; i < n; i += NAMES_UNPACK_STEP) {
+		uint32_t v, past = n - i < 4 ? UINT32_MAX << 8 * (n - i) : 0;
+		memcpy(&v, p + i, sizeof v);
+		v = le32toh(v);
+		/* A byte of ~v that is zero and not past the end: its highest bit is set. */
+		escape |= (~v - 0x01010101u) & v & 0x80808080u & ~past;
+		v |= past;
+		const struct names_symbol *a = &names_symbols[v & 0xff],
+					  *b = &names_symbols[v >> 8 & 0xff],
+					  *c = &names_symbols[v >> 16 & 0xff],
+					  *d = &names_symbols[v >> 24];
+		memcpy(to, a->text, NAMES_SYMBOL_MOST);
+		to += a->n;
+		memcpy(to, b->text, NAMES_SYMBOL_MOST);
+		to += b->n;
+		memcpy(to, c->text, NAMES_SYMBOL_MOST);
+		to += c->n;
+		memcpy(to, d->text, NAMES_SYMBOL_MOST);
+		to += d->n;
+	}
+	if (UNLIKELY(escape != 0))
 		return names_unpack_slowly(p, stop, start, room);
 	return (size_t)(to - start);
 }

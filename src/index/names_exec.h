@@ -69,7 +69,7 @@ void names_match_close(struct names_match *m);
 bool names_match_name(struct names_match *m, struct str name);
 
 /* What is known of a name, for all files that have it. */
-struct names_about {
+struct names_facts {
 	bool path_has;  /* by path: it matches in any directory; */
 	bool path_tail; /* it is, or begins with, what comes after the last slash */
 	bool component; /* it is one of the components */
@@ -91,11 +91,11 @@ struct names_limit {
 int names_limit_open(struct names_limit *l, const struct names_query *q, struct names_reader *r,
 		     struct arena *plan, struct arena *scratch, struct err *err);
 void names_limit_close(struct names_limit *l);
-struct names_about names_limit_name(struct names_limit *l, struct str name);
+struct names_facts names_limit_name(struct names_limit *l, struct str name);
 /* Whether a file fits, by all but its site: 0; 1: it does not. *ret_size, where not NULL, is its
  * size. */
 int names_limit_file(struct names_limit *l, uint32_t site, uint64_t line, struct str name,
-		     struct names_about about, int64_t *ret_size, struct err *err);
+		     struct names_facts about, int64_t *ret_size, struct err *err);
 
 /* As in names_inner.h; what is not there is damage. */
 int names_dir_text(struct names_reader *r, uint32_t site, uint64_t number, struct arena *arena,

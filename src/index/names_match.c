@@ -263,10 +263,10 @@ static bool is_component(const struct names_query *q, struct str s)
 	return false;
 }
 
-struct names_about names_limit_name(struct names_limit *l, struct str name)
+struct names_facts names_limit_name(struct names_limit *l, struct str name)
 {
 	struct names_match *m = l->m;
-	struct names_about about = {.component = is_component(l->q, name)};
+	struct names_facts about = {.component = is_component(l->q, name)};
 	if (!l->q->path)
 		return about;
 	if (m->how == NAMES_HOW_EXACT) {
@@ -365,7 +365,7 @@ static bool data_fits(const struct names_query *q, const struct names_entry *e)
 }
 
 int names_limit_file(struct names_limit *l, uint32_t site, uint64_t line, struct str name,
-		     struct names_about about, int64_t *ret_size, struct err *err)
+		     struct names_facts about, int64_t *ret_size, struct err *err)
 {
 	struct names_entry e;
 	uint64_t number;

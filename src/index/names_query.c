@@ -167,7 +167,7 @@ static int form_files(struct asking *a, struct stream *s, const struct names_for
 	bool known = a->plain && s->open;
 	bool sizes = a->q->mirrors;
 	uint64_t most = a->q->count || !s->ordered ? UINT64_MAX : want;
-	struct names_about about = {0};
+	struct names_facts about = {0};
 	uint32_t entry[ENTRIES], number = 0;
 	uint64_t fits = 0;
 	size_t span = 0;

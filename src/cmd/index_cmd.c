@@ -190,7 +190,7 @@ const struct command index_command = {
 	.summary = "build, ask and check indexes",
 	.description = "What the roles do by themselves, by hand: for files of documents, for "
 		       "measurements, and to look into an index.",
-	CMD_SUBS(&words_command),
+	CMD_SUBS(&words_command, &index_names_command),
 };
 
 /* dump */

@@ -3,8 +3,10 @@
 #include "web/docs.h"
 
 #include "base/base.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "net/html.h"
+#include "web/docs_tree.h"
 #include "web/serve.h"
 
 #include <errno.h>
@@ -138,6 +140,7 @@ static const struct counter_def counters[] = {HTTP_COUNTER_DEFS};
 
 struct docs {
 	struct file root;
+	bool listing; /* atomic: somebody is given the listing of the tree */
 };
 
 /* Names that begin with a dot are not listed, so they are not there: .git, .htpasswd, and dots that
@@ -204,10 +207,8 @@ static int answer_file(struct http_request *req, struct http_answer *a, struct f
 	return http_answer_file(a, file, type.mime, err);
 }
 
-/* Links are followed as a request would follow them: those that lead out of the tree are left out.
- */
-static bool is_served(const struct file *root, const struct file *folder, const char *path,
-		      const char *name, struct arena *arena, bool *ret_folder)
+bool docs_is_served(const struct file *root, const struct file *folder, const char *path,
+		    const char *name, struct arena *arena, bool *ret_folder)
 {
 	struct file found = FILE_INIT;
 	struct stat st;
@@ -308,7 +309,7 @@ int docs_listing(const struct file *root, const struct file *folder, const char 
 	html_put_text(&h, "h1", title);
 	html_open(&h, "ul");
 	for (size_t i = 0; i < list.n; i++)
-		if (is_served(root, folder, path, list.name[i], arena, &is_folder))
+		if (docs_is_served(root, folder, path, list.name[i], arena, &is_folder))
 			put_entry(&h, list.name[i], is_folder ? "/" : "");
 	html_close(&h, "ul");
 	if (list.more)
@@ -372,7 +373,54 @@ static int answer_path(struct http_request *req, struct http_answer *a, struct e
 	return rc;
 }
 
+/* The listing of the tree, one at a time: making it reads all folders. */
+
+struct tree_answer {
+	struct docs *docs;
+	struct docs_tree *tree;
+};
+
+static int make_tree(void *ctx, size_t n, struct buf *out, struct err *err)
+{
+	struct tree_answer *t = ctx;
+	return docs_tree_next(t->tree, n, out, err);
+}
+
+static void close_tree(void *ctx)
+{
+	struct tree_answer *t = ctx;
+	docs_tree_free(&t->tree);
+	__atomic_store_n(&t->docs->listing, false, __ATOMIC_RELEASE);
+	mem_free(&t);
+}
+
+static int answer_tree(struct http_request *req, struct http_answer *a, struct err *err)
+{
+	static const struct http_piece_ops ops = {make_tree, close_tree};
+	struct docs *d = req->ctx;
+	struct file own = FILE_INIT;
+	bool is_folder = false;
+	char tag[32];
+	int rc = docs_open(&d->root, "ls-lR.gz", &own, &is_folder, err);
+	if (rc == 0 && !is_folder) /* the tree has one of its own */
+		rc = http_answer_file(a, &own, "application/gzip", err);
+	else if (rc >= 0 && __atomic_exchange_n(&d->listing, true, __ATOMIC_ACQUIRE))
+		rc = err_set(err, ERR_BUSY, "somebody else is given the listing; try again later");
+	else if (rc >= 0) {
+		struct tree_answer *t = mem_alloc(sizeof *t);
+		*t = (struct tree_answer){d, docs_tree_new(&d->root)};
+		snprintf(tag, sizeof tag, "%llx", (unsigned long long)clock_wall_us());
+		http_answer_etag(a, str_of(tag));
+		http_answer_pieces(a, &ops, t);
+		rc = 0;
+	}
+	file_drop(&own);
+	return rc;
+}
+
 static const struct http_route routes[] = {
+	{HTTP_GET, "/ls-lR.gz", "The names of all files of the tree, as ls -lR prints them",
+	 "application/gzip", .loose = true, .slow = true, .handle = answer_tree},
 	{HTTP_GET, "/*", "A file or a listing of the tree", "text/html; charset=utf-8",
 	 .loose = true, .slow = true, .handle = answer_path},
 };
@@ -404,7 +452,9 @@ const struct role docs_role = {
 	.description =
 		"Serves the files below docs.root, with listings of folders that have no "
 		"index.html, types by name, validators and ranges. Files that end in .gz are sent "
-		"content-coded as what they are below it.\n\n"
+		"content-coded as what they are below it. /ls-lR.gz names all files of the tree, "
+		"for "
+		"those who index archives.\n\n"
 		"It answers to localhost, to addresses, and to the names that web.url and "
 		"web.names say.\n\n"
 		"It is meant for demonstrations and small sites: garner up crawls it like any "

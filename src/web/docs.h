@@ -23,6 +23,11 @@ const char *docs_sniff(struct str start);
 struct file;
 int docs_open(const struct file *root, const char *path, struct file *ret, bool *ret_folder,
 	      struct err *err);
+/* Whether a name in a folder is there for others, and is a folder itself. Links are followed as a
+ * request would follow them: those that lead out of the tree are not. path: of the folder, as
+ * below. */
+bool docs_is_served(const struct file *root, const struct file *folder, const char *path,
+		    const char *name, struct arena *arena, bool *ret_folder);
 /* A page with the first names in a folder that can be served, sorted, and how many more there are;
  * folders end in a slash, and names that begin with a dot are left out. path: where it lies below
  * the root, with a slash at its end, "" for the root itself. */

@@ -1,5 +1,6 @@
 """The role docs: a directory tree over HTTP."""
 import gzip
+import json
 import os
 import re
 
@@ -117,3 +118,41 @@ def test_a_name_with_control_characters_is_served_and_the_crawl_says_why_it_leav
     for command in ("add", "why"):
         done = g.run(command, f"http://127.0.0.1:{site.port}/a%0Ab.html")
         assert done.code == 2 and "/a%0Ab.html" in done.err and "invalid escaped char" in done.err
+
+
+def listed(garner, site, tmp_path):
+    """What the listing of the tree says: path -> entry."""
+    (tmp_path / "got.gz").write_bytes(site.ask("/ls-lR.gz").body)
+    out = garner().run("archie", "parse", tmp_path / "got.gz", "--json")
+    assert out.code == 0, out
+    entries = [json.loads(line) for line in out.out.splitlines()]
+    return {"/".join(p for p in (e["dir"], e["name"]) if p): e for e in entries}
+
+
+def test_the_listing_of_the_tree_names_what_is_served(garner, tmp_path):
+    root = tree(tmp_path)
+    (root / "line\nfeed").write_text("x")
+    os.utime(root / "README", (0, 1741064767))
+    site = docs(garner, root)
+    a = site.ask("/ls-lR.gz", Accept_Encoding="gzip")
+    assert a.headers["Content-Type"] == "application/gzip" and "Content-Encoding" not in a.headers
+    assert gzip.decompress(a.body).startswith(b".:\n")
+    got = listed(garner, site, tmp_path)
+    assert sorted(got) == sorted(["README", "a b", "a b/<x>&.html", "a b/deep", "all.tar.gz", "bytes", "in",
+                                  "index", "index/index.html", "notes.txt.gz"])
+    assert (got["README"]["size"], got["README"]["time"]) == (12, 1741064760)
+    assert (got["a b"]["kind"], got["in"]["kind"], got["bytes"]["kind"]) == ("dir", "link", "file")
+
+
+def test_a_large_tree_is_listed_whole_and_again(garner, tmp_path):
+    root = tmp_path / "tree"
+    for i in range(30):
+        (root / f"folder{i}").mkdir(parents=True)
+        for k in range(100):
+            (root / f"folder{i}" / f"a file with a longer name {k}").touch()
+    site = docs(garner, root)
+    for _ in range(2):
+        assert len(listed(garner, site, tmp_path)) == 30 + 3000
+    # whoever has a listing of his own keeps it
+    (root / "ls-lR.gz").write_bytes(b"mine")
+    assert site.ask("/ls-lR.gz").body == b"mine"

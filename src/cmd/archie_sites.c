@@ -2,10 +2,10 @@
 #include "archie/sites.h"
 
 #include "archie/archie_conf.h"
-#include "archie/getter_state.h"
 #include "base/clock.h"
 #include "base/jsonw.h"
 #include "cmd/archie.h"
+#include "cmd/archie_rows.h"
 #include "cmd/text.h"
 #include "fetch/kit.h"
 
@@ -46,68 +46,13 @@ void archie_close_list(struct archie_list *l)
 
 /* list */
 
-struct site_row {
-	const struct archie_site *site;
-	const struct getter_record *record; /* NULL: it was never tried */
-	struct getter_database database;
-	int64_t next_us;
-	bool waiting; /* a listing waits for the builder */
-};
-
-static void row_fill(const struct archie_list *l, const struct getter_state *state,
-		     const struct archie_site *site, struct site_row *ret)
-{
-	const struct getter_record *r = getter_state_find(state, site->key);
-	*ret = (struct site_row){.site = site,
-				 .record = r,
-				 .database = getter_database(l->folder, site->key),
-				 .waiting = getter_waiting_us(l->folder, site->key) != 0,
-				 .next_us = getter_due_us(l->folder, site, l->conf->max_age_us, r)};
-	if (r)
-		ret->next_us = MAX(ret->next_us, r->next_us);
-}
-
-static void row_json(const struct site_row *row, int64_t now_us, struct jsonw *j)
-{
-	char shown[ADDR_SHOWN];
-	jsonw_object(j);
-	jsonw_put_str(j, "url", row->site->url);
-	jsonw_put_str(j, "key", row->site->key);
-	jsonw_put_str(j, "name", row->site->name);
-	jsonw_put_text(j, "address", addr_print(&row->site->address, shown));
-	jsonw_put_bool(j, "local", row->site->local);
-	jsonw_put_int(j, "tz", row->site->tz_s);
-	jsonw_put_str(j, "os", row->site->os);
-	jsonw_put_str(j, "path", row->site->path);
-	jsonw_put_uint(j, "entries", row->database.entries);
-	if (row->database.built_us) {
-		jsonw_put_time(j, "built", row->database.built_us);
-		jsonw_put_int(j, "age", (now_us - row->database.built_us) / US_PER_S);
-	}
-	jsonw_put_bool(j, "waiting", row->waiting);
-	if (row->record) {
-		jsonw_put_time(j, "tried", row->record->tried_us);
-		if (row->record->got_us) {
-			jsonw_put_time(j, "got", row->record->got_us);
-			jsonw_put_text(j, "method", getter_method_name(row->record->method));
-		}
-		jsonw_put_uint(j, "failures", row->record->failures);
-		if (row->record->error[0]) {
-			jsonw_put_text(j, "cause", row->record->cause);
-			jsonw_put_text(j, "error", row->record->error);
-		}
-	}
-	jsonw_put_time(j, "next", MAX(row->next_us, now_us));
-	jsonw_object_end(j);
-}
-
 static void put_cell(struct text_table *t, struct buf *cell)
 {
 	text_table_add(t, cell->n ? buf_text(cell) : "-");
 	buf_clear(cell);
 }
 
-static void row_text(const struct site_row *row, int64_t now_us, struct text_table *t)
+static void row_text(const struct archie_row *row, int64_t now_us, struct text_table *t)
 {
 	CLEANUP(buf_free) struct buf cell = BUF_INIT(4096);
 	put_safe(&cell, row->site->url);
@@ -145,10 +90,10 @@ static void print_list(const struct cmd_call *call, const struct archie_list *l,
 	for (size_t i = 0; i < ARRAY_LEN(heads); i++)
 		text_table_add(&t, heads[i]);
 	for (size_t i = 0; i < l->sites.n; i++) {
-		struct site_row row;
-		row_fill(l, state, &l->sites.site[i], &row);
+		struct archie_row row;
+		archie_row_fill(l->folder, l->conf->max_age_us, state, &l->sites.site[i], &row);
 		if (json)
-			row_json(&row, now_us, &j);
+			archie_row_json(&row, now_us, &j);
 		else
 			row_text(&row, now_us, &t);
 	}

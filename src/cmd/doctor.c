@@ -1,5 +1,6 @@
 /* garner doctor: each check looks at one thing and says how it is and what mends it. Another check
  * is a function and a line of the table `checks`. */
+#include "archie/sites.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/jsonw.h"
@@ -58,7 +59,11 @@ struct check {
 	void (*look)(const struct patient *p, struct finding *ret);
 };
 
-enum { DESCRIPTORS_WANTED = 4096 };
+enum {
+	DESCRIPTORS_WANTED = 4096,
+	SITES_DAYS = 31, /* a list of archives that is older is reported */
+	SECONDS_PER_DAY = 86400,
+};
 
 PRINTF_LIKE(3, 4)
 static void finding_set(struct finding *f, enum finding_level level, const char *fmt, ...)
@@ -461,6 +466,36 @@ static void check_brake(const struct patient *p, struct finding *f)
 	finding_mend(f, "raise those limits, or let them go: touch %s/" BRAKE_DISABLE, folder);
 }
 
+/* How old the list of archives is, if there is one. */
+static void check_sites(const struct patient *p, struct finding *f)
+{
+	CLEANUP(arena_free) struct arena arena = ARENA_INIT(SIZE_MAX);
+	char folder[PATH_MAX + 16];
+	struct archie_sites sites;
+	struct err err;
+	snprintf(folder, sizeof folder, "%s/archie", p->data);
+	if (archie_sites_read(folder, &arena, &sites, &err) < 0) {
+		finding_set(f, FINDING_FAIL, "%s", err.msg);
+		f->code = (int)err.code;
+		return;
+	}
+	if (sites.listed_s < 0 && sites.n == 0 && sites.problems == 0)
+		return;
+	int64_t days = (clock_wall_us() / US_PER_S - sites.listed_s) / SECONDS_PER_DAY;
+	if (sites.listed_s >= 0 && days > SITES_DAYS) {
+		finding_set(f, FINDING_WARN,
+			    "the list of archives is %" PRId64 " days old; %zu sites", days,
+			    sites.n);
+		finding_mend(f, "garner archie sites get URL");
+	} else if (sites.problems) {
+		finding_set(f, FINDING_WARN, "%zu lines are skipped: %s", sites.problems,
+			    sites.problem[0]);
+		finding_mend(f, "mend these lines; garner archie sites list names them all");
+	} else {
+		finding_set(f, FINDING_OK, "%zu archives", sites.n);
+	}
+}
+
 /* Whether those who should fetch for the crawl do. */
 static void check_reapers(const struct patient *p, struct finding *f)
 {
@@ -565,6 +600,7 @@ static const struct check checks[] = {
 	{"parser", true, check_parser},         {"index", true, check_index},
 	{"names", true, check_names},           {"filter", true, check_filter},
 	{"brake", true, check_brake},           {"reapers", true, check_reapers},
+	{"archives", true, check_sites},
 };
 enum { NCHECKS = ARRAY_LEN(checks) };
 

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "broker/points.h"
+#include "cmd/archie_rows.h"
 #include "cmd/commands.h"
 #include "cmd/text.h"
 #include "web/numbers.h"
@@ -203,9 +204,11 @@ static bool has_role(const struct status *s, const char *name)
 	return has;
 }
 
+/* What is known besides counters. */
 struct points {
 	struct point_status *list;
 	size_t n;
+	struct archie_summary archie; /* of no sites: there are none */
 };
 
 static void print_text(const struct status *s, const struct points *points, const char *data,
@@ -222,6 +225,10 @@ static void print_text(const struct status *s, const struct points *points, cons
 	if (points->n &&
 	    (verbose || (has_role(s, "broker") && points_are_told(points->list, points->n))))
 		print_points(points->list, points->n, out);
+	if (points->archie.sites && (verbose || has_role(s, "archie-getter"))) {
+		buf_add_byte(out, '\n');
+		archie_summary_text(&points->archie, clock_wall_us(), out);
+	}
 	for (size_t i = 0; verbose && i < s->nviews; i++)
 		print_counters(&s->view[i], out);
 }
@@ -233,6 +240,8 @@ static void print_json(const struct status *s, const struct points *points, cons
 	jsonw_object(&j);
 	status_json(s, data, &j);
 	points_json(&j, points->list, points->n);
+	if (points->archie.sites)
+		archie_summary_json(&points->archie, &j);
 	jsonw_object_end(&j);
 	buf_add_byte(out, '\n');
 }
@@ -246,6 +255,8 @@ static int show_status(const struct cmd_call *call, const char *data)
 	if (status_read(&s, data, &err) < 0)
 		return cmd_fail(call, &err);
 	if (points_load(data, &points.list, &points.n, &err) < 0 && !s.damaged[0])
+		snprintf(s.damaged, sizeof s.damaged, "%.*s", (int)sizeof s.damaged - 1, err.msg);
+	if (archie_summarize(data, &points.archie, &err) < 0 && !s.damaged[0])
 		snprintf(s.damaged, sizeof s.damaged, "%.*s", (int)sizeof s.damaged - 1, err.msg);
 	struct buf out = BUF_INIT(OUT_MOST);
 	if (o->metrics)
@@ -287,7 +298,8 @@ const struct command status_command = {
 		       "cycle took when it was made last. Where the broker follows several "
 		       "sources or asks gatherers, each has a line: when it was asked last, what "
 		       "came of it, how many objects it told and how many of these were bad, "
-		       "when it is asked next, and why the last time failed.",
+		       "when it is asked next, and why the last time failed. Where archives are "
+		       "indexed, a line says how many, and how many failed.",
 	CMD_OPTIONS(options, struct status_options),
 	CMD_EXAMPLES({"garner status", "what runs, since when, and what it takes"},
 		     {"garner status --json", "the same with all counters, for a program"},

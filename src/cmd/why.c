@@ -2,11 +2,14 @@
  * answer is put together once, as texts, and printed in one of two forms. */
 #include "state/why.h"
 
+#include "archie/archie_conf.h"
 #include "base/clock.h"
 #include "base/jsonw.h"
 #include "broker/indexer.h"
 #include "broker/search.h"
+#include "cmd/archie_rows.h"
 #include "cmd/commands.h"
+#include "cmd/role_archie.h"
 #include "cmd/shep_filter.h"
 #include "cmd/text.h"
 #include "shepherd/code.h"
@@ -51,6 +54,7 @@ struct answer {
 	struct plan_answer plan;
 	struct known_object *object;
 	size_t objects;
+	struct archie_row archive; /* that it belongs to; site NULL: to none */
 };
 
 static const char *const known_words[] = {[WHY_NEVER] = "never",
@@ -325,6 +329,31 @@ static int ask_objects(const char *data, const char *given, struct answer *a, st
 	return 0;
 }
 
+/* Archives */
+
+static int ask_archives(const char *data, const struct archie_conf *conf, struct answer *a,
+			struct arena *arena, struct err *err)
+{
+	struct archie_sites *sites = arena_alloc(arena, sizeof *sites);
+	struct getter_state state;
+	const char *folder = arena_printf(arena, "%s/archie", data);
+	if (archie_sites_read(folder, arena, sites, err) < 0)
+		return -1;
+	const struct archie_site *site = archie_sites_of_url(sites, a->url);
+	if (!site)
+		return 0;
+	if (getter_state_load(folder, &state, err) < 0)
+		return -1;
+	archie_row_fill(folder, conf->max_age_us, &state, site, &a->archive);
+	if (a->archive.record) {
+		struct getter_record *copy = arena_alloc(arena, sizeof *copy);
+		*copy = *a->archive.record;
+		a->archive.record = copy;
+	}
+	getter_state_free(&state);
+	return 0;
+}
+
 static int64_t expires_us(const struct registry_object *o)
 {
 	return ((int64_t)o->update_time_s + o->time_to_live_s) * US_PER_S;
@@ -479,6 +508,30 @@ static void print_object(FILE *out, const struct known_object *o, struct arena *
 		fprintf(out, "its text is lost\n");
 }
 
+static void print_archive(FILE *out, const struct archie_row *row, struct arena *arena)
+{
+	const struct getter_record *r = row->record;
+	int64_t now_us = clock_wall_us();
+	fprintf(out, "archive:      %s, key %s\n", safe_text(row->site->url, arena),
+		safe_text(row->site->key, arena));
+	if (row->database.built_us)
+		fprintf(out, "              %" PRIu64 " entries, built %s\n", row->database.entries,
+			date_text(arena, row->database.built_us));
+	else
+		fprintf(out, "              no database yet%s\n",
+			row->waiting ? ", a listing waits for the builder" : "");
+	if (r && r->got_us)
+		fprintf(out, "              last listing %s, by %s\n", date_text(arena, r->got_us),
+			getter_method_name(r->method));
+	if (r && r->error[0])
+		fprintf(out, "              failed %u times: %s\n", r->failures,
+			safe_text(str_of(r->error), arena));
+	if (row->next_us <= now_us)
+		fprintf(out, "              next try with the next run of the getter\n");
+	else
+		fprintf(out, "              next try %s\n", date_text(arena, row->next_us));
+}
+
 static void print_why(FILE *out, const struct answer *a, const struct crawl_conf *conf,
 		      struct arena *arena)
 {
@@ -500,6 +553,8 @@ static void print_why(FILE *out, const struct answer *a, const struct crawl_conf
 	fprintf(out, "indexed:      %s\n", a->indexed ? "yes" : "no");
 	for (size_t i = 0; i < a->objects; i++)
 		print_object(out, &a->object[i], arena);
+	if (a->archive.site)
+		print_archive(out, &a->archive, arena);
 	if (a->decisions || w->known == WHY_KNOWN)
 		fprintf(out, "decisions:%s\n",
 			a->decisions ? "" : "    none in the states that are kept");
@@ -628,6 +683,10 @@ static void print_json(struct buf *out, const struct answer *a, const struct cra
 	if (w->passed)
 		jsonw_put_uint(&j, "looked_among", w->passed);
 	put_objects(&j, a);
+	if (a->archive.site) {
+		jsonw_key(&j, "archive");
+		archie_row_json(&a->archive, clock_wall_us(), &j);
+	}
 	put_decisions(&j, a);
 	if (a->bad_filter)
 		jsonw_put_text(&j, "bad_filter", a->bad_filter);
@@ -678,6 +737,8 @@ static int run(const struct cmd_call *call)
 	const struct crawl_conf *conf = crawl_conf_of(config);
 	if (rc >= 0)
 		rc = ask_objects(data, call->argv[0], &a, &arena, &err);
+	if (rc >= 0 && cmd_has_role(call->program, &archie_getter_role))
+		rc = ask_archives(data, config_get(config, &archie_section), &a, &arena, &err);
 	if (rc >= 0)
 		rc = is_indexed(data, a.url, &arena, &a.indexed, &err);
 	if (rc >= 0)
@@ -691,7 +752,7 @@ static int run(const struct cmd_call *call)
 	} else {
 		print_why(call->out, &a, conf, &arena);
 	}
-	return a.objects || (a.crawl && a.why.known != WHY_NEVER) ? 0 : 1;
+	return a.objects || a.archive.site || (a.crawl && a.why.known != WHY_NEVER) ? 0 : 1;
 }
 
 const struct command why_command = {
@@ -702,7 +763,11 @@ const struct command why_command = {
 		"whether it is indexed; or when it was forgotten and why. Then the objects of it "
 		"that the broker has registered: by which gatherer, from which source, when each "
 		"was updated and when it expires, whether it is the one that is shown, and where "
-		"it has no text of its own, of which URL it is a twin. Then what the "
+		"it has no text of its own, of which URL it is a twin. Of a URL in an archive: the "
+		"site, "
+		"the entries of its database, when its listing was fetched and is fetched next, "
+		"and "
+		"the last error. Then what the "
 		"modules of the crawl decided about it, as far as states are kept, the newest "
 		"last, with the rule of the filter that rejects it or the limit by which it "
 		"sleeps; its class of mirrors, its weight, its site and its server, and what the "

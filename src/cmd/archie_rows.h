@@ -1,0 +1,31 @@
+/* How it stands with sites of archives, for those who tell it: garner archie sites list, status,
+ * why.
+ */
+#pragma once
+#include "archie/getter_state.h"
+#include "base/jsonw.h"
+
+struct archie_row {
+	const struct archie_site *site;
+	const struct getter_record *record; /* NULL: it was never tried */
+	struct getter_database database;
+	int64_t next_us; /* when its listing is fetched next, at the earliest */
+	bool waiting;    /* a listing waits for the builder */
+};
+/* folder: archie/. */
+void archie_row_fill(const char *folder, int64_t max_age_us, const struct getter_state *state,
+		     const struct archie_site *site, struct archie_row *ret);
+/* As an object. */
+void archie_row_json(const struct archie_row *row, int64_t now_us, struct jsonw *j);
+
+/* All of them together. */
+struct archie_summary {
+	size_t sites, databases, waiting, failing;
+	uint64_t entries;
+	int64_t night_us; /* when the last nightly run began; 0: never */
+};
+/* 1: there are no sites. */
+int archie_summarize(const char *data, struct archie_summary *ret, struct err *err);
+/* A line for people, and the member "archie" of the JSON object that is open. */
+void archie_summary_text(const struct archie_summary *s, int64_t now_us, struct buf *out);
+void archie_summary_json(const struct archie_summary *s, struct jsonw *j);

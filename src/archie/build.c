@@ -190,8 +190,7 @@ static int path_of(const struct build *b, const char *folder, struct str key, st
 static void move_to_failed(const struct build *b, struct str key, struct err *err)
 {
 	CLEANUP(buf_free)
-	struct buf folder = BUF_INIT(PATH_MAX),
-		   from = BUF_INIT(PATH_MAX), to = BUF_INIT(PATH_MAX);
+	struct buf folder = BUF_INIT(PATH_MAX), from = BUF_INIT(PATH_MAX), to = BUF_INIT(PATH_MAX);
 	struct err second;
 	buf_printf(&folder, "%s/failed", b->o->folder);
 	FAULT("archie.build.refused");
@@ -209,10 +208,13 @@ static int build_listing(struct build *b, const struct build_site *site, const s
 			 struct archie_built *ret, struct err *err)
 {
 	const struct names_site *now = site_built(b, site->key);
+	CLEANUP(buf_free) struct buf path = BUF_INIT(PATH_MAX);
 	struct stat st;
 	bool theirs;
+	if (path_of(b, "lslr", site->key, &path, err) < 0)
+		return -1;
 	if (fstat(f->fd, &st) != 0)
-		return err_sys(err, "%s", f->path);
+		return err_sys(err, "%s", buf_text(&path));
 	int rc = now && now->listed_s >= st.st_mtime
 			 ? 1
 			 : build_from(b, site, f, st.st_mtime, ret, &theirs, err);
@@ -221,7 +223,7 @@ static int build_listing(struct build *b, const struct build_site *site, const s
 	if (rc < 0)
 		return rc;
 	FAULT("archie.build.committed");
-	if (file_remove(f->path, err) < 0)
+	if (file_remove(buf_text(&path), err) < 0)
 		return err_then(err, "it was built; its listing is removed the next time");
 	FAULT("archie.build.removed");
 	return rc;

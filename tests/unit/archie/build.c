@@ -1,0 +1,280 @@
+#include "archie/build.h"
+#include "../scratch.h"
+#include "../unit.h"
+#include "base/fault.h"
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define KEY "ftp.test-192.0.2.1"
+#define OTHER "other.test,2121-192.0.2.2"
+
+static char folder[300], parser[PATH_MAX];
+static unsigned folders;
+
+static int begin_anew(void **state)
+{
+	(void)state;
+	struct err err;
+	char path[340];
+	snprintf(folder, sizeof folder, "%s/%u", scratch_dir, folders++);
+	snprintf(path, sizeof path, "%s/lslr", folder);
+	return dir_make(path, DIR_MODE, &err);
+}
+
+/* garner-parse is next to the folder of the unit programs. */
+static void find_parser(void)
+{
+	ssize_t n = readlink("/proc/self/exe", parser, sizeof parser - 32);
+	ENSURE(n > 0);
+	parser[n] = 0;
+	char *slash = strrchr(parser, '/');
+	ENSURE(slash);
+	snprintf(slash, 32, "/../garner-parse");
+}
+
+static void path_of(char *ret, const char *where, const char *key)
+{
+	snprintf(ret, 640, "%s/%s/%s", folder, where, key);
+}
+
+static bool is_there(const char *where, const char *key)
+{
+	char path[640];
+	struct stat st;
+	path_of(path, where, key);
+	return stat(path, &st) == 0;
+}
+
+/* A listing, made at a time. */
+static void put_listing(const char *key, const char *text, int64_t time_s)
+{
+	char path[640];
+	struct err err;
+	struct timespec at[2] = {{.tv_sec = time_s}, {.tv_sec = time_s}};
+	path_of(path, "lslr", key);
+	assert_int_equal(0, file_replace(path, str_of(text), 0640, &err));
+	assert_int_equal(0, utimensat(AT_FDCWD, path, at, 0));
+}
+
+static const char listing[] = ".:\n"
+			      "drwxr-xr-x 2 root wheel 512 Jan  5  1994 pub\n"
+			      "-rw-r--r-- 1 root wheel  17 Jan  5  1994 README\n"
+			      "\n"
+			      "./pub:\n"
+			      "-rw-r--r-- 3 anna users 1234 Feb 28 12:00 archie.tar.Z\n";
+
+/* What is said of each site, a line each: key, rc, entries. */
+static void note(void *ctx, const struct archie_built *b)
+{
+	buf_printf(ctx, STR_FMT " %d %llu\n", STR_ARG(b->key), b->rc,
+		   (unsigned long long)b->stats.entries);
+	if (b->rc < 0)
+		buf_printf(ctx, "%s\n", b->err.msg);
+}
+
+static struct archie_build_options options(void)
+{
+	return (struct archie_build_options){.folder = folder,
+					     .parser = parser,
+					     .memory = NAMES_MEMORY_MIN,
+					     .errors_max_percent = 5,
+					     .listing_max = 1 << 20};
+}
+
+static void build(const struct archie_sites *sites, const char *key, const char *want)
+{
+	struct archie_build_options o = options();
+	struct buf said = BUF_INIT(1 << 16);
+	struct str one = str_of(key);
+	struct err err;
+	if (archie_build(&o, sites, &one, key ? 1 : 0, note, &said, &err) < 0)
+		fail_msg("%s", err.msg);
+	assert_str(buf_str(&said), want);
+	buf_free(&said);
+}
+
+/* How many files of this name there are; the site's database is told as well. */
+static uint64_t found(const char *name, struct names_site *ret_site)
+{
+	struct names_reader *r = NULL;
+	struct arena arena = ARENA_INIT(1 << 20);
+	struct names_query q = {.type = NAMES_EXACT, .pattern = str_of(name), .count = true};
+	struct names_hits hits = {0};
+	struct err err;
+	size_t n;
+	if (names_open(&r, folder, &err) != 0)
+		return 0;
+	assert_int_equal(0, names_query(r, &q, &arena, &hits, NULL, &err));
+	const struct names_site *site = names_sites(r, &n);
+	if (ret_site && n)
+		*ret_site = site[0];
+	uint64_t total = hits.total;
+	names_close(&r);
+	arena_free(&arena);
+	return total;
+}
+
+static struct archie_site line = {.url = {"ftp://ftp.test/", 15}, .key = {KEY, sizeof KEY - 1}};
+static const struct archie_sites listed = {.site = &line, .n = 1}, unlisted;
+
+static void a_listing_becomes_a_database_and_goes(void **state)
+{
+	(void)state;
+	put_listing(KEY, listing, 1700000000);
+	build(&listed, NULL, KEY " 0 3\n");
+	assert_false(is_there("lslr", KEY));
+	for (int i = 0; i < 4; i++)
+		assert_true(is_there(((const char *[]){"index", "nocaseindex", "data", "direc"})[i],
+				     KEY));
+	assert_int_equal(1, found("archie.tar.Z", NULL));
+	build(&listed, NULL, "");
+}
+
+static void a_listing_that_is_not_newer_only_goes(void **state)
+{
+	(void)state;
+	put_listing(KEY, listing, 1700000000);
+	build(&listed, NULL, KEY " 0 3\n");
+	put_listing(KEY, "-rw-r--r-- 1 a b 1 Jan  5  1994 other\n", 1700000000);
+	build(&listed, NULL, KEY " 1 0\n");
+	assert_false(is_there("lslr", KEY));
+	put_listing(KEY, "-rw-r--r-- 1 a b 1 Jan  5  1994 other\n", 1700000001);
+	build(&listed, NULL, KEY " 0 1\n");
+	assert_int_equal(0, found("README", NULL));
+	assert_int_equal(1, found("other", NULL));
+}
+
+static void a_refused_listing_is_moved_and_the_old_database_stays(void **state)
+{
+	(void)state;
+	struct archie_build_options o = options();
+	struct buf said = BUF_INIT(1 << 16);
+	struct err err;
+	put_listing(KEY, listing, 1700000000);
+	build(&listed, KEY, KEY " 0 3\n");
+	put_listing(KEY, "nothing\nof\nthis\nis a listing\n", 1700000001);
+	assert_int_equal(0, archie_build(&o, &listed, NULL, 0, note, &said, &err));
+	assert_non_null(strstr(buf_text(&said), KEY " -1 "));
+	assert_non_null(strstr(buf_text(&said), "the old database stays"));
+	assert_false(is_there("lslr", KEY));
+	assert_true(is_there("failed", KEY));
+	assert_int_equal(1, found("README", NULL));
+	buf_free(&said);
+}
+
+static void one_bad_site_does_not_touch_the_others(void **state)
+{
+	(void)state;
+	struct archie_build_options o = options();
+	struct buf said = BUF_INIT(1 << 16);
+	struct err err;
+	put_listing("a.test-192.0.2.9", "no listing\n", 1700000000);
+	put_listing(KEY, listing, 1700000000);
+	assert_int_equal(0, archie_build(&o, &unlisted, NULL, 0, note, &said, &err));
+	assert_non_null(strstr(buf_text(&said), "a.test-192.0.2.9 -1 "));
+	assert_non_null(strstr(buf_text(&said), KEY " 0 3\n"));
+	assert_int_equal(1, found("README", NULL));
+	buf_free(&said);
+}
+
+static void a_site_that_is_not_listed_any_more_is_dropped(void **state)
+{
+	(void)state;
+	struct archie_site other = {.url = STR("ftp://x.test/"), .key = STR("x.test-192.0.2.5")};
+	const struct archie_sites others = {.site = &other, .n = 1};
+	put_listing(KEY, listing, 1700000000);
+	build(&listed, NULL, KEY " 0 3\n");
+	build(&unlisted, NULL, ""); /* an empty list is more likely lost */
+	assert_int_equal(1, found("README", NULL));
+	build(&others, NULL, KEY " 2 0\n");
+	assert_int_equal(0, found("README", NULL));
+	assert_false(is_there("index", KEY));
+}
+
+static void a_site_by_hand_stays_and_so_does_its_file(void **state)
+{
+	(void)state;
+	struct archie_build_options o = options();
+	struct archie_built built;
+	struct names_site site;
+	struct err err;
+	char path[640];
+	put_listing(OTHER, listing, 1700000000);
+	path_of(path, "lslr", OTHER);
+	if (archie_build_file(&o, &listed, STR(OTHER), path, &built, &err) != 0)
+		fail_msg("%s", err.msg);
+	assert_int_equal(3, built.stats.entries);
+	assert_true(is_there("lslr", OTHER));
+	assert_int_equal(1, found("README", &site));
+	assert_true(site.by_hand);
+	assert_int_equal(1700000000, site.listed_s);
+	(void)file_remove(path, &err);
+	build(&listed, NULL, "");
+	assert_int_equal(1, found("README", NULL));
+}
+
+static void what_is_no_key_is_refused(void **state)
+{
+	(void)state;
+	static const char *const keys[] = {"",           "nodash",      "-192.0.2.1",
+					   ".x-1.2.3.4", "a/b-1.2.3.4", "a b-1.2.3.4",
+					   "a,x-1.2.3.4"};
+	struct archie_build_options o = options();
+	struct archie_built built;
+	struct err err;
+	char path[640];
+	put_listing(KEY, listing, 1700000000);
+	path_of(path, "lslr", KEY);
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+		assert_int_equal(
+			-1, archie_build_file(&o, &unlisted, str_of(keys[i]), path, &built, &err));
+		assert_int_equal(ERR_USAGE, err.code);
+	}
+}
+
+#ifdef GARNER_FAULTS
+static void a_full_disk_leaves_the_listing_and_the_old_database(void **state)
+{
+	(void)state;
+	struct archie_build_options o = options();
+	struct buf said = BUF_INIT(1 << 16);
+	struct err err;
+	put_listing(KEY, listing, 1700000000);
+	build(&listed, NULL, KEY " 0 3\n");
+	put_listing(KEY, "-rw-r--r-- 1 a b 1 Jan  5  1994 other\n", 1700000001);
+	assert_int_equal(0, fault_arm("file.sync/names/=enospc", &err));
+	assert_int_equal(0, archie_build(&o, &listed, NULL, 0, note, &said, &err));
+	assert_int_equal(1, fault_fired());
+	assert_int_equal(0, fault_arm(NULL, &err));
+	assert_non_null(strstr(buf_text(&said), KEY " -1 "));
+	assert_true(is_there("lslr", KEY));
+	assert_int_equal(1, found("README", NULL));
+	build(&listed, NULL, KEY " 0 1\n");
+	assert_int_equal(1, found("other", NULL));
+	buf_free(&said);
+}
+#endif
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(a_listing_becomes_a_database_and_goes, begin_anew),
+		cmocka_unit_test_setup(a_listing_that_is_not_newer_only_goes, begin_anew),
+		cmocka_unit_test_setup(a_refused_listing_is_moved_and_the_old_database_stays,
+				       begin_anew),
+		cmocka_unit_test_setup(one_bad_site_does_not_touch_the_others, begin_anew),
+		cmocka_unit_test_setup(a_site_that_is_not_listed_any_more_is_dropped, begin_anew),
+		cmocka_unit_test_setup(a_site_by_hand_stays_and_so_does_its_file, begin_anew),
+		cmocka_unit_test_setup(what_is_no_key_is_refused, begin_anew),
+#ifdef GARNER_FAULTS
+		cmocka_unit_test_setup(a_full_disk_leaves_the_listing_and_the_old_database,
+				       begin_anew),
+#endif
+	};
+	find_parser();
+	return cmocka_run_group_tests(tests, scratch_make, scratch_done);
+}

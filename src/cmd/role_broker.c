@@ -2,6 +2,7 @@
  * points of Collection.conf. A kind of source is a line of `kinds`. */
 #include "cmd/role_broker.h"
 
+#include "archie/source_archie.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -48,8 +49,9 @@ struct broker_conf {
 /* clang-format off */
 static const struct value_spec specs[] = {
 	{"sources", VALUE_LIST_AT(struct broker_conf, sources), "crawl",
-	 .help = "what is followed on this machine: crawl, and soif:FOLDER for a folder of SOIF files "
-		 "NUMBER.soif; a folder that is not absolute is below the data directory"},
+	 .help = "what is followed on this machine: crawl; archie, the directories of archives; and "
+		 "soif:FOLDER for a folder of SOIF files NUMBER.soif; a folder that is not absolute is "
+		 "below the data directory"},
 	{"collection", VALUE_PATH_AT(struct broker_conf, collection), "broker/Collection.conf",
 	 .help = "the file that names the gatherers to collect from; a path that is not absolute is below "
 		 "the data directory, and without the file there are none"},
@@ -151,23 +153,42 @@ static int setting_is_wrong(const struct setup *s, const char *key, const char *
 
 /* Sources */
 
+static struct str own_host(struct setup *s)
+{
+	char host[256] = "localhost";
+	(void)gethostname(host, sizeof host - 1);
+	return str_of(arena_text(&s->arena, str_of(host)));
+}
+
 static const void *crawl_store(struct setup *s, const char *rest)
 {
 	(void)rest;
 	struct source_crawl *crawl = arena_alloc(&s->arena, sizeof *crawl);
 	uint64_t refresh_s = (uint64_t)(crawl_conf_of(s->config)->refresh_us / US_PER_S);
-	char host[256] = "localhost";
-	(void)gethostname(host, sizeof host - 1);
 	*crawl = (struct source_crawl){
 		.folder = path_below(s, "shepherd"),
 		.follower = "broker",
 		.gatherer_name = STR("garner"),
-		.gatherer_host = str_of(arena_text(&s->arena, str_of(host))),
+		.gatherer_host = own_host(s),
 		.gatherer_version = STR(GARNER_VERSION),
 		.refresh_rate_s = refresh_s,
 		.time_to_live_s = LIVES * refresh_s,
 	};
 	return crawl;
+}
+
+/* Under a name of its own: an address that was crawled as well is another object. */
+static const void *archie_store(struct setup *s, const char *rest)
+{
+	(void)rest;
+	struct source_archie *archie = arena_alloc(&s->arena, sizeof *archie);
+	*archie = (struct source_archie){
+		.folder = path_below(s, "archie"),
+		.gatherer_name = STR("archie"),
+		.gatherer_host = own_host(s),
+		.gatherer_version = STR(GARNER_VERSION),
+	};
+	return archie;
 }
 
 static const void *folder_store(struct setup *s, const char *rest)
@@ -182,6 +203,7 @@ static const struct source_kind {
 	const void *(*store)(struct setup *s, const char *rest);
 } kinds[] = {
 	{"crawl", "crawl", &source_crawl_ops, crawl_store},
+	{"archie", "archie", &source_archie_ops, archie_store},
 	{"soif:", "soif:FOLDER", &source_folder_ops, folder_store},
 };
 

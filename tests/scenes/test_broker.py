@@ -46,7 +46,7 @@ def test_a_folder_is_a_source_and_an_unknown_one_is_refused_by_name(garner):
     until("it is found", lambda: found(g, "walnut") == ["http://a.test/"])
     until("it is counted", lambda: broker.counters()["documents"] == 1)
     assert role.stop() == 0
-    for items, said in (("soif:in bucket", "there is no source 'bucket'; there are crawl, soif:FOLDER"),
+    for items, said in (("soif:in bucket", "there is no source 'bucket'; there are crawl, archie, soif:FOLDER"),
                         ("soif:", "there is no source 'soif:'"),
                         ("crawling", "there is no source 'crawling'"),
                         ("crawl crawl", "named twice: crawl")):

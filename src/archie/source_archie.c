@@ -263,7 +263,8 @@ static int picks_make(struct archie *a, struct err *err)
 		picks_forget(a);
 		return -1;
 	}
-	qsort(a->picks.e, a->picks.n, sizeof *a->picks.e, by_key);
+	if (a->picks.n)
+		qsort(a->picks.e, a->picks.n, sizeof *a->picks.e, by_key);
 	a->picked = true;
 	return 0;
 }

@@ -209,7 +209,8 @@ static int read_old(struct whatis_import *w, const char *path, struct buf *bytes
 /* Of one name the last counts; what it says of it is counted. */
 static void write_new(struct whatis_import *w, struct buf *out)
 {
-	qsort(w->item, w->n, sizeof *w->item, by_name);
+	if (w->n)
+		qsort(w->item, w->n, sizeof *w->item, by_name);
 	for (size_t i = 0; i < w->n;) {
 		const struct description *first = &w->item[i], *last = first;
 		while (++i < w->n && str_eq(w->item[i].name, first->name))

@@ -142,6 +142,16 @@ static void lines_of_the_file_without_a_tab_stay(void **state)
 	assert_int_equal(2, r.replaced);
 }
 
+static void an_empty_text_changes_nothing(void **state)
+{
+	(void)state;
+	struct whatis_result r;
+	struct stat st;
+	import_text("\n\n", &r);
+	assert_int_equal(0, r.names);
+	assert_int_equal(-1, stat(file, &st));
+}
+
 static void one_import_at_a_time(void **state)
 {
 	(void)state;
@@ -188,6 +198,7 @@ int main(void)
 		cmocka_unit_test_setup(a_text_of_no_form_is_refused, begin_empty),
 		cmocka_unit_test_setup(what_is_too_long_is_cut_or_skipped, begin_empty),
 		cmocka_unit_test_setup(lines_of_the_file_without_a_tab_stay, begin_empty),
+		cmocka_unit_test_setup(an_empty_text_changes_nothing, begin_empty),
 		cmocka_unit_test_setup(one_import_at_a_time, begin_empty),
 #ifdef GARNER_FAULTS
 		cmocka_unit_test_setup(a_full_disk_leaves_the_old_file, begin_empty),

@@ -1,6 +1,6 @@
 /* Listings read in a cage: garner-parse --listing unpacks (gzip, xz, compress; by the first bytes)
- * and parses a file behind the locks of cage_door.h, and entries come back over a pipe. What comes
- * back is checked as if a stranger had sent it. */
+ * and parses a file with all locks of cage_door.h shut, and entries come back over a pipe. What
+ * comes back is checked as if a stranger had sent it. */
 #pragma once
 #include "extract/listing.h"
 

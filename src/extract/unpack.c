@@ -279,11 +279,6 @@ int unpack_end(struct unpack *u, struct err *err)
 	return u->way->end(u, err);
 }
 
-uint64_t unpack_total(const struct unpack *u)
-{
-	return u->total;
-}
-
 struct unpack *unpack_new(const struct unpack_options *options, unpack_sink_fn *sink, void *ctx)
 {
 	struct unpack *u = mem_alloc(sizeof *u);

@@ -21,4 +21,3 @@ void unpack_free(struct unpack **u);
 int unpack_put(struct unpack *u, struct str bytes, struct err *err);
 /* The end of the file. ERR_USAGE: it is cut off. */
 int unpack_end(struct unpack *u, struct err *err);
-uint64_t unpack_total(const struct unpack *u); /* bytes that came out */

@@ -28,8 +28,6 @@ static int unpack_cut(struct str in, size_t piece, uint64_t most, struct buf *ou
 		rc = unpack_put(u, str_head(in, piece), err);
 	if (rc == 0)
 		rc = unpack_end(u, err);
-	if (rc == 0)
-		assert_int_equal(unpack_total(u), out->n);
 	unpack_free(&u);
 	assert_null(u);
 	return rc;

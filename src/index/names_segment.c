@@ -84,7 +84,8 @@ static int check_names_foot(struct names_segment *s, struct err *err)
 	const struct names_segment_info *i = &s->info;
 	uint64_t blocks = ((uint64_t)i->names + NAMES_BLOCK - 1) / NAMES_BLOCK;
 	if (i->entries > NAMES_ENTRIES_MOST || i->forms > i->entries || i->names > i->forms ||
-	    i->trigrams > 1 << 24 || (i->names == 0 && i->entries != 0))
+	    i->trigrams > 1 << 24 || i->entries - i->names > names_entries_most(s) ||
+	    (i->names == 0 && i->entries != 0))
 		return names_damaged(s, err, "a number at its end is out of bounds");
 	if (s->part[NAMES_PREFIXES].n != blocks * 8 ||
 	    s->part[NAMES_PLACES].n != blocks * NAMES_WHERE ||

@@ -103,6 +103,12 @@ static inline int names_part_whole(struct names_segment *s, enum names_segment_p
 	return LIKELY(*ret != NULL) ? 0 : names_part_slowly(s, part, ret, err);
 }
 
+/* How many entries there can be that are not the first of their name: each takes half a byte. */
+static inline uint64_t names_entries_most(const struct names_segment *s)
+{
+	return 2 * s->part[NAMES_DICT].n;
+}
+
 /* The first 8 bytes of a name as a number with the same order. */
 static inline uint64_t names_prefix(struct str name)
 {

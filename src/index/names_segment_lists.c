@@ -155,9 +155,9 @@ static int unpack_runs(struct names_list *l, struct err *err)
 	struct names_segment *s = l->segment;
 	uint32_t n = MIN(l->runs - l->next, (uint32_t)PACK_N);
 	uint64_t bytes = l->stop - l->at;
-	const uint8_t *p, *q;
+	const uint8_t *p, *q, *skip = NULL;
 	if (n == PACK_N) {
-		const uint8_t *skip = l->skip + (size_t)(l->next / PACK_N) * NAMES_SKIP;
+		skip = l->skip + (size_t)(l->next / PACK_N) * NAMES_SKIP;
 		bytes = MIN(bytes, (uint64_t)skip[4] | (uint64_t)skip[5] << 8);
 	}
 	if (names_part_bytes(s, NAMES_LISTS, l->at, bytes, &p, err) < 0)
@@ -170,7 +170,8 @@ static int unpack_runs(struct names_list *l, struct err *err)
 		q = unpack_tail(p, stop, n, l->from);
 		q = q ? unpack_tail(q, stop, n, l->to) : NULL;
 	}
-	if (q != stop || !add_up_runs(l, n, s->info.names))
+	if (q != stop || !add_up_runs(l, n, s->info.names) ||
+	    (skip && l->last != names_load_u32(skip)))
 		return names_bad_list(s, l->at, err);
 	l->at += bytes;
 	l->next += n;

@@ -2,8 +2,8 @@
  * of neighbours that it is in. Runs that ended are strings of varints, in chunks that grow with
  * their trigram. At the end they become lists, trigram by trigram.
  *
- * A trigram is found by a table over all of them, whose rows are numbered by the bytes in the order
- * in which they first appear: few bytes are used, so what is touched of the table is small. One
+ * A trigram is found by a table over all of them, in which bytes are numbered in the order in which
+ * they first appear: few bytes are used, so the table is small, or what is touched of it. One
  * pass and 32 bytes for each trigram took a third of the time of counting first and filling then.
  *
  * Beyond the memory, all chunks go to a file, trigram by trigram, and are read from there at the
@@ -17,6 +17,7 @@ enum {
 	CHUNK_HEAD = 8,    /* u32 where the next one is, u32 its bytes; both once it is full */
 	CHUNK_FIRST = 32,  /* bytes of a trigram's first chunk */
 	CHUNK_MOST = 4096, /* each is twice as large as the one before, up to this */
+	ROW_BITS = 6,      /* different bytes that there is room for at first: 1 << this */
 	RUN_MOST = 10,     /* bytes of a run */
 	MEMORY_LEAST = 1 << 18,
 };
@@ -44,8 +45,8 @@ struct spilled_part {
 struct names_trigrams {
 	uint8_t number[NAMES_BYTES]; /* of a byte */
 	bool known[NAMES_BYTES];
-	unsigned bytes;
-	uint32_t *id; /* 1 + the number of a trigram, by numbers of its bytes */
+	unsigned bytes, shift; /* numbered; rows have room for 1 << shift */
+	uint32_t *id;          /* 1 + the number of a trigram, by numbers of its bytes */
 	struct trigram_run *run;
 	struct trigram_state *state;
 	size_t n, room, state_room;
@@ -58,18 +59,6 @@ struct names_trigrams {
 	size_t parts, part_room;
 	struct buf all; /* the runs of a trigram, as one string */
 };
-
-struct names_trigrams *names_trigrams_new(uint64_t memory, const char *folder)
-{
-	struct names_trigrams *t = mem_alloc(sizeof *t);
-	t->id = mem_array((size_t)1 << 24, sizeof *t->id);
-	t->folder = mem_text(folder);
-	t->file = FILE_INIT;
-	t->most = (size_t)MIN(MAX(memory, (uint64_t)MEMORY_LEAST), (uint64_t)UINT32_MAX / 2);
-	t->used = CHUNK_HEAD;
-	t->all = BUF_INIT(SIZE_MAX / 2);
-	return t;
-}
 
 void names_trigrams_free(struct names_trigrams **tp)
 {
@@ -205,13 +194,26 @@ static uint32_t new_trigram(struct names_trigrams *t, uint32_t *slot, const uint
 	return *slot - 1;
 }
 
-static inline uint32_t byte_number(struct names_trigrams *t, uint8_t byte)
+/* Room for as many different bytes as a name may bring in. */
+static void grow_rows(struct names_trigrams *t)
 {
-	if (UNLIKELY(!t->known[byte])) {
-		t->known[byte] = true;
-		t->number[byte] = (uint8_t)t->bytes++;
+	t->shift++;
+	mem_free(&t->id);
+	t->id = mem_array((size_t)1 << 3 * t->shift, sizeof *t->id);
+	for (size_t i = 0; i < t->n; i++) {
+		uint32_t trigram = t->state[i].trigram, key = 0;
+		for (unsigned k = 0; k < NAMES_TRIGRAM; k++)
+			key = key << t->shift | t->number[trigram >> (16 - 8 * k) & 0xff];
+		t->id[key] = (uint32_t)i + 1;
 	}
-	return t->number[byte];
+}
+
+static void number_byte(struct names_trigrams *t, uint8_t byte)
+{
+	if (t->bytes == 1u << t->shift)
+		grow_rows(t);
+	t->known[byte] = true;
+	t->number[byte] = (uint8_t)t->bytes++;
 }
 
 static inline void add_trigram(struct names_trigrams *t, uint32_t key, const uint8_t p[3],
@@ -231,26 +233,55 @@ static inline void add_trigram(struct names_trigrams *t, uint32_t key, const uin
 	run->to = name;
 }
 
-int names_trigrams_add(struct names_trigrams *t, struct str folded, uint32_t name, struct err *err)
+/* All of a name whose bytes have numbers. false: one has none, and gets it. What was added of the
+ * name until then may be added again. */
+static bool add_trigrams(struct names_trigrams *t, const uint8_t *p, size_t n, uint32_t name)
 {
-	const uint8_t *p = (const uint8_t *)folded.p;
-	size_t n = folded.n;
-	if (n == 0)
-		return 0;
-	/* At the end two zero bytes take the place of those that are not there. */
-	uint32_t key = byte_number(t, p[0]) << 8 | byte_number(t, n > 1 ? p[1] : 0);
+	unsigned shift = t->shift;
+	uint32_t mask = ((uint32_t)1 << 3 * shift) - 1, zero = t->number[0], key;
+	uint8_t second = n > 1 ? p[1] : 0;
+	if (UNLIKELY(!t->known[p[0]] || !t->known[second])) {
+		number_byte(t, t->known[p[0]] ? second : p[0]);
+		return false;
+	}
+	key = (uint32_t)t->number[p[0]] << shift | t->number[second];
 	for (size_t i = 0; i + 2 < n; i++) {
-		key = (key << 8 | byte_number(t, p[i + 2])) & 0xffffff;
+		if (UNLIKELY(!t->known[p[i + 2]])) {
+			number_byte(t, p[i + 2]);
+			return false;
+		}
+		key = (key << shift | t->number[p[i + 2]]) & mask;
 		add_trigram(t, key, p + i, name);
 	}
-	uint32_t zero = byte_number(t, 0);
+	/* At the end two zero bytes take the place of those that are not there. */
 	if (n > 1) {
-		key = (key << 8 | zero) & 0xffffff;
+		key = (key << shift | zero) & mask;
 		add_trigram(t, key, (const uint8_t[]){p[n - 2], p[n - 1], 0}, name);
 	}
-	key = (key << 8 | zero) & 0xffffff;
+	key = (key << shift | zero) & mask;
 	add_trigram(t, key, (const uint8_t[]){p[n - 1], 0, 0}, name);
+	return true;
+}
+
+int names_trigrams_add(struct names_trigrams *t, struct str folded, uint32_t name, struct err *err)
+{
+	while (folded.n && UNLIKELY(!add_trigrams(t, (const uint8_t *)folded.p, folded.n, name)))
+		;
 	return t->used > t->most ? spill_chunks(t, err) : 0;
+}
+
+struct names_trigrams *names_trigrams_new(uint64_t memory, const char *folder)
+{
+	struct names_trigrams *t = mem_alloc(sizeof *t);
+	t->shift = ROW_BITS;
+	t->id = mem_array((size_t)1 << 3 * t->shift, sizeof *t->id);
+	number_byte(t, 0);
+	t->folder = mem_text(folder);
+	t->file = FILE_INIT;
+	t->most = (size_t)MIN(MAX(memory, (uint64_t)MEMORY_LEAST), (uint64_t)UINT32_MAX / 2);
+	t->used = CHUNK_HEAD;
+	t->all = BUF_INIT(SIZE_MAX / 2);
+	return t;
 }
 
 /* Writing */

@@ -221,7 +221,7 @@ static bool skip_forms(const struct names_block *b, uint32_t name, const uint8_t
 	return true;
 }
 
-/* What it is known of the current name but its text. */
+/* What is known of the current name, but for its text. */
 static inline bool read_walk_numbers(struct names_walk *w)
 {
 	uint32_t i = w->name % NAMES_BLOCK;
@@ -246,7 +246,8 @@ static inline bool read_walk_numbers(struct names_walk *w)
 		w->forms = names_varint(&p, w->listed_end, &bad) + 1;
 		bad |= w->forms > w->entries || w->forms == 0;
 	}
-	return !bad && w->entries <= w->segment->info.entries;
+	return !bad && w->entries <= w->segment->info.entries &&
+	       w->entries - 1 <= names_entries_most(w->segment);
 }
 
 int names_walk_next(struct names_walk *w, struct err *err)
@@ -653,6 +654,8 @@ static int read_long(struct names_walk *w, const struct names_form *form, uint32
 		if (!read_long_block(s, p, stop - start, in, list))
 			return names_bad_block(s, w->block, err);
 		uint32_t skip = from + done - first, take = MIN(in - skip, n - done);
+		if (done && list[0] <= ret[done - 1])
+			return names_bad_block(s, w->block, err);
 		memcpy(ret + done, list + skip, take * sizeof *ret);
 		done += take;
 	}

@@ -16,4 +16,5 @@ int index_open(const char *folder, struct words_reader **ret, struct docstore **
 void index_put_facets(struct buf *out, const struct hits *hits);
 
 extern const struct command index_build_command, index_query_command, index_stats_command,
-	index_check_command, index_dump_command, index_suggest_command, index_names_command;
+	index_check_command, index_dump_command, index_suggest_command, index_names_command,
+	index_names_query_command;

@@ -424,6 +424,6 @@ const struct command index_names_command = {
 	.summary = "files of archives by their names",
 	.description = "A folder DIR holds the names of files of any number of sites, as archie "
 		       "keeps them in its own.",
-	CMD_SUBS(&names_build_command, &names_stats_command, &names_check_command,
-		 &names_dump_command),
+	CMD_SUBS(&names_build_command, &index_names_query_command, &names_stats_command,
+		 &names_check_command, &names_dump_command),
 };

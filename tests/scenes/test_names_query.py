@@ -1,0 +1,65 @@
+"""Files by their names, as somebody asks at the command line."""
+import json
+
+import pytest
+
+PATHS = b"""pub/gnu/emacs/emacs-19.28.tar.gz
+pub/gnu/emacs/README
+pub/X11/contrib/xemacs.tar.Z
+pub/docs/r\xe9sum\xe9.txt
+mirror/gnu/emacs-19.28.tar.gz
+README
+"""
+
+
+@pytest.fixture
+def names(garner):
+    g = garner()
+    done = g.run("index", "names", "build", "db", input=PATHS, text=False)
+    assert done.code == 0, done
+    return g
+
+
+def paths(answer):
+    return [hit["path"] for hit in answer["hits"]]
+
+
+def test_a_part_of_a_name_finds_its_files(names):
+    got = names.run("index", "names", "query", "db", "--json", "EMACS").json()
+    assert paths(got) == ["pub/gnu/emacs/emacs-19.28.tar.gz", "mirror/gnu/emacs-19.28.tar.gz",
+                          "pub/X11/contrib/xemacs.tar.Z"]
+    assert got["total"] == 3 and got["exact"] is True
+    text = names.run("index", "names", "query", "db", "xemacs").out
+    assert "pub/X11/contrib/xemacs.tar.Z" in text and text.endswith("1 file\n")
+
+
+def test_limits_and_types_are_options(names):
+    def ask(*args):
+        return paths(names.run("index", "names", "query", "db", "--json", *args).json())
+    assert ask("--in", "GNU", "-t", "exact", "README") == ["pub/gnu/emacs/README"]
+    assert ask("-t", "regex", r"^r.sum.\.txt$") != []
+    assert ask("-t", "regex", "--syntax", "ed", r".*[0-9]\{2\}\.tar.*", "-k", "1") \
+        == ["pub/gnu/emacs/emacs-19.28.tar.gz"]
+    assert ask("--path", "contrib/x") == ["pub/X11/contrib/xemacs.tar.Z"]
+    assert ask("--sort", "host", "emacs-19")[0].startswith("mirror/")
+    assert names.run("index", "names", "query", "db", "-c", "README").out == "2\n"
+    assert names.run("index", "names", "query", "db", "--names", "-k", "1", "README").out \
+        .split()[1] == "README"
+
+
+def test_a_batch_answers_every_line(names):
+    run = names.run("index", "names", "query", "db", "--batch", "-t", "regex", input="xem\n[a\n^R\n")
+    answers = [json.loads(line) for line in run.out.splitlines()]
+    assert run.code == 3
+    assert paths(answers[0]) == ["pub/X11/contrib/xemacs.tar.Z"]
+    assert "error" in answers[1]
+    assert answers[2]["total"] == 2 and answers[2]["us"] > 0
+
+
+def test_what_is_not_there_is_told(names):
+    assert names.run("index", "names", "query", "db", "nothing").code == 1
+    assert names.run("index", "names", "query", "empty", "x").code == 2
+    assert "descriptions" in names.run("index", "names", "query", "db", "-t", "whatis", "x").err
+    (names.dir / "db" / "whatis").write_text("emacs\tAn editor\nvi\tAnother\n")
+    out = names.run("index", "names", "query", "db", "-t", "whatis", "EDITOR").out
+    assert out == "emacs" + " " * 21 + "An editor\n"

@@ -109,7 +109,7 @@ static const struct names_site *site_built(const struct build *b, struct str key
 
 /* One site */
 
-static struct names_entry entry_of(const struct listing_entry *e)
+struct names_entry archie_entry(const struct listing_entry *e)
 {
 	static const enum names_kind kind[] = {[LISTING_FILE] = NAMES_FILE,
 					       [LISTING_DIR] = NAMES_DIR,
@@ -135,7 +135,7 @@ static int add_entries(struct build *b, struct listing_run *run, uint64_t *ret_l
 	struct listing_entry e;
 	int rc;
 	while ((rc = listing_run_next(run, &e, err)) == 0) {
-		struct names_entry entry = entry_of(&e);
+		struct names_entry entry = archie_entry(&e);
 		if (names_add(b->writer, &entry, err) == 0)
 			continue;
 		if (err->code != ERR_USAGE)

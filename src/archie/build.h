@@ -32,3 +32,5 @@ int archie_build(const struct archie_build_options *o, const struct archie_sites
 /* One site from a file, which stays. */
 int archie_build_file(const struct archie_build_options *o, const struct archie_sites *sites,
 		      struct str key, const char *file, struct archie_built *ret, struct err *err);
+/* What a listing says of a file, as the names index takes it; the texts stay where they are. */
+struct names_entry archie_entry(const struct listing_entry *e);

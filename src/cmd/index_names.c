@@ -1,12 +1,15 @@
 /* garner index names: files by their names, at the command line. */
+#include "archie/build.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/jsonw.h"
 #include "cmd/index_cmd.h"
 #include "cmd/input.h"
-#include "cmd/text.h"
+#include "extract/cage_section.h"
+#include "extract/listing_run.h"
 #include "index/names_inner.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <unistd.h>
 
@@ -14,6 +17,8 @@ enum {
 	PATH_MOST = 2 * NAMES_NAME_MOST + 1, /* bytes of a path: a directory and a name */
 	SAID_MOST = 20,                      /* rejected paths that are named */
 	PIECE = 64 << 10,
+	PROGRESS_EVERY = 4096,
+	LISTING_ERRORS_PERCENT = 5,
 };
 
 static const struct cmd_exit names_exits[] = {
@@ -26,7 +31,7 @@ static const struct cmd_exit names_exits[] = {
 struct build_options {
 	const char *site, *url;
 	uint64_t memory;
-	bool null;
+	bool null, listing;
 };
 
 struct build {
@@ -133,18 +138,103 @@ static int take_piece(void *ctx, const char *name, struct str piece, struct err 
 	return 0;
 }
 
-static int build_site(struct build *b, struct err *err)
+/* A listing */
+
+static int take_entries(struct build *b, struct listing_run *run, struct err *err)
+{
+	struct listing_entry e;
+	int rc;
+	while ((rc = listing_run_next(run, &e, err)) == 0) {
+		struct names_entry entry = archie_entry(&e);
+		rc = names_add(b->writer, &entry, err);
+		if (rc < 0 && err->code == ERR_USAGE)
+			rc = reject_path(b, err);
+		else
+			b->files += rc == 0;
+		if (rc < 0)
+			return -1;
+		if (b->files % PROGRESS_EVERY == 0)
+			show_progress(b, false);
+	}
+	b->rejected += listing_run_stats(run)->bad;
+	return MIN(rc, 0);
+}
+
+static int run_listing(struct build *b, int fd, int64_t listed_s, struct err *err)
+{
+	struct config *config = NULL;
+	struct cage_options cage;
+	struct listing_run *run;
+	char program[CAGE_PATH_MAX];
+	if (cmd_config_quiet(b->call, &config, err) < 0)
+		return -1;
+	int rc = cage_section_options(config_get(config, &cage_section), program, &cage, err);
+	config_free(&config);
+	const struct listing_run_options options = {
+		.program = cage.program,
+		.job = {.listed_s = listed_s, .errors_max_percent = LISTING_ERRORS_PERCENT}};
+	if (rc < 0 || listing_run_open(&run, fd, &options, err) < 0)
+		return -1;
+	rc = take_entries(b, run, err);
+	listing_run_close(&run);
+	return rc;
+}
+
+static int take_listing(struct build *b, const struct file *f, int64_t listed_s, struct err *err)
 {
 	const struct build_options *o = b->call->options;
-	const struct names_options options = {.memory = o->memory};
+	const struct names_site_spec spec = {.key = str_of(o->site),
+					     .url = str_of(o->url),
+					     .listed_s = listed_s,
+					     .by_hand = true};
+	if (names_begin(b->writer, &spec, err) < 0)
+		return -1;
+	return run_listing(b, f->fd, listed_s, err) < 0 ? err_in(err, "%s", f->path) : 0;
+}
+
+static int read_listing(struct build *b, struct err *err)
+{
+	static char input[] = "standard input";
+	const struct file standard = {.fd = STDIN_FILENO, .path = input};
+	struct file f = FILE_INIT;
+	struct stat st;
+	bool named = b->call->argc > 1 && strcmp(b->call->argv[1], "-") != 0;
+	if (b->call->argc > 2)
+		return err_set(err, ERR_USAGE, "--listing: one file at a time");
+	int rc = named ? file_open(&f, b->call->argv[1], O_RDONLY, 0, err) : 0;
+	if (rc == 1)
+		rc = err_set(err, ERR_USAGE, "%s: no such file", b->call->argv[1]);
+	if (rc == 0) {
+		const struct file *from = named ? &f : &standard;
+		bool regular = fstat(from->fd, &st) == 0 && S_ISREG(st.st_mode);
+		rc = take_listing(b, from, regular ? st.st_mtime : clock_wall_us() / US_PER_S, err);
+	}
+	file_drop(&f);
+	return rc;
+}
+
+/* Paths */
+
+static int read_paths(struct build *b, struct err *err)
+{
+	const struct build_options *o = b->call->options;
 	const struct names_site_spec spec = {.key = str_of(o->site),
 					     .url = str_of(o->url),
 					     .listed_s = clock_wall_us() / US_PER_S,
 					     .by_hand = true};
+	if (names_begin(b->writer, &spec, err) < 0)
+		return -1;
+	return cmd_read(b->call, 1, take_piece, b, err);
+}
+
+static int build_site(struct build *b, struct err *err)
+{
+	const struct build_options *o = b->call->options;
+	const struct names_options options = {.memory = o->memory};
 	bool local = str_starts(str_of(o->url), STR("file:///"));
 	if ((!local && cmd_check_url("--url", o->url, err) < 0) ||
 	    names_writer_open(&b->writer, b->call->argv[0], &options, err) < 0 ||
-	    names_begin(b->writer, &spec, err) < 0 || cmd_read(b->call, 1, take_piece, b, err) < 0)
+	    (o->listing ? read_listing(b, err) : read_paths(b, err)) < 0)
 		return -1;
 	return names_commit(b->writer, err);
 }
@@ -170,6 +260,9 @@ static int run_build(const struct cmd_call *call)
 }
 
 static const struct cmd_option build_options[] = {
+	CMD_FLAG(0, "listing", struct build_options, listing,
+		 "the input is a listing, as ls -lR and its like print it, packed or not; dates "
+		 "are UTC"),
 	CMD_OPTION('m', "SIZE", "memory", VALUE_SIZE_AT(struct build_options, memory),
 		   .fallback = "1G", .min = NAMES_MEMORY_MIN, .max = 1e12,
 		   .help = "for names while the site is built"),
@@ -183,7 +276,7 @@ static const struct cmd_option build_options[] = {
 };
 static const struct command names_build_command = {
 	.name = "build",
-	.summary = "make a site of a list of paths",
+	.summary = "make a site of a list of paths, or of a listing",
 	.description =
 		"Reads paths, one a line, and makes them a site of the index in DIR, in place of "
 		"the one with the same key. A path may begin with / or ./ and ends in / if it is a "
@@ -199,10 +292,11 @@ static const struct command names_build_command = {
 	.max_args = -1,
 	CMD_EXAMPLES({"find /usr -print0 | garner index names build -0 /tmp/names",
 		      "all files of a machine"},
+		     {"garner index names build --listing DIR ls-lR.gz", "a listing of an archive"},
 		     {"garner index names build --site a.test-192.0.2.1 --url ftp://a.test/ DIR "
 		      "paths.txt",
 		      "a site of its own"}),
-	CMD_EXITS({ERR_PARTLY, "some paths were rejected; the others are in the index"},
+	CMD_EXITS({ERR_PARTLY, "some paths or lines were rejected; the others are in the index"},
 		  {ERR_DAMAGED, "the index is damaged"},
 		  {ERR_BUSY, "another process writes this index"},
 		  {ERR_SYSTEM, "a file cannot be read or written; the old site stands"}),

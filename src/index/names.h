@@ -10,7 +10,7 @@
  * all sites share a base, and a site that was replaced has an overlay until it is merged. One
  * process writes (a lock says which), any number read by mmap and hold the snapshot that they
  * opened; a commit replaces the manifest in one step. Where the manifest or a segment is lost or
- * damaged, the parts are scanned. Layout: doc/formats/names.md. */
+ * damaged, the parts are scanned. Layout: doc/formats/names-part.md. */
 #pragma once
 #include "base/arena.h"
 #include "base/err.h"

@@ -1,0 +1,272 @@
+"""The getter: listings of real servers, and of servers that hang, lie, cut or never end."""
+import gzip
+import json
+import lzma
+import os
+import time
+
+import pytest
+
+import archives
+import garner as real
+import peers
+from archives import HERE, Ftpd, Odd, Reply, settings
+
+LISTING = ".:\ntotal 8\n" + "".join(f"-rw-r--r-- 1 root root {i} Jan  1  2020 file{i}.txt\n" for i in range(9))
+READY = [f"/{folder}{name}" for name in ("ls-lR.gz", "ls-lR.xz", "ls-lR.Z", "ls-lR") for folder in ("", "pub/", "PUB/")]
+
+
+@pytest.fixture
+def odd():
+    made = Odd({})
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def ftpd():
+    made = Ftpd()
+    yield made
+    made.stop()
+
+
+def get(g, *args, code=0):
+    """What became of each site, by its URL."""
+    got = g.run("archie", "get", "--json", *args)
+    assert got.code == code, got
+    return {r["url"]: r for r in map(json.loads, got.out.splitlines())}
+
+
+def add(g, url, *args):
+    got = g.run("archie", "sites", "add", url, *args)
+    assert got.code == 0, got
+    return next(r["key"] for r in sites(g) if r["url"] == url)
+
+
+def sites(g):
+    return g.run("archie", "sites", "list", "--json").json()
+
+
+def site(g, url):
+    return next(r for r in sites(g) if r["url"] == url)
+
+
+def parsed(g, key):
+    """What the listing of a site says: path -> entry."""
+    out = g.run("archie", "parse", g.data / "archie" / "lslr" / key, "--json")
+    assert out.code == 0, out
+    entries = [json.loads(line) for line in out.out.splitlines()]
+    return {"/".join(p for p in (e["dir"], e["name"]) if p): e for e in entries}
+
+
+def left(g, folder):
+    return sorted(os.listdir(g.data / "archie" / folder))
+
+
+@pytest.mark.parametrize("kind, method", [("nginx", "walk"), ("lighttpd", "walk"), ("apache", "walk"), ("python", "walk"),
+                                          ("docs", "ls-lR"), ("vsftpd", "LIST -lR"), ("vsftpd-one", "walk")])
+def test_real_servers_are_sites(garner, kind, method):
+    g = garner(settings())
+    root = g.dir / "tree"
+    os.chmod(g.dir, 0o755)
+    paths = archives.tree(root)
+    if kind.startswith("vsftpd"):
+        url = archives.vsftpd(g, root, recurse=kind == "vsftpd")
+    else:
+        url = getattr(archives, kind)(g, root)
+    key = add(g, url)
+    assert get(g)[url]["method"] == method
+    found = parsed(g, key)
+    assert sorted(found) == paths
+    assert all((found[p]["kind"] == "dir") == (root / p).is_dir() for p in paths)
+    if kind not in ("python",):
+        assert abs(found["README"]["size"] - 1200) < 100 and abs(found["README"]["time"] - 1741064767) < 86400
+    assert left(g, "tmp") == []
+    assert g.run("archie", "get").code == 1  # it is not due any more
+
+
+def test_ready_made_listings_are_tried_in_their_order(garner, odd):
+    g = garner(settings())
+    key = add(g, odd.url)
+    odd.replies["/PUB/ls-lR"] = Reply(LISTING.encode(), last_modified=1700000000)
+    got = get(g)[odd.url]
+    assert odd.asked == READY and got["method"] == "ls-lR"
+    assert sorted(parsed(g, key)) == [f"file{i}.txt" for i in range(9)]
+    assert int((g.data / "archie" / "lslr" / key).stat().st_mtime) == 1700000000
+    # a folder of a server has its own and no other
+    below = odd.url + "some/folder/"
+    add(g, below)
+    odd.asked.clear()
+    odd.replies["/some/folder/ls-lR.xz"] = Reply(lzma.compress(LISTING.encode()), last_modified=1700000000)
+    assert get(g)[below]["method"] == "ls-lR"
+    assert odd.asked == ["/some/folder/ls-lR.gz", "/some/folder/ls-lR.xz"]
+
+
+def test_a_listing_is_taken_only_if_it_is_newer_and_is_one(garner, odd):
+    g = garner(settings())
+    key = add(g, odd.url, "--max-age", "1ms")
+    page = b"<title>Index of /</title><a href=file>file</a>"
+    odd.replies = {"/ls-lR.gz": Reply(gzip.compress(LISTING.encode()), last_modified=1700000000),
+                   "/": Reply(page, type="text/html")}
+    assert get(g)[odd.url]["method"] == "ls-lR"
+    # the same: not transferred, and the next in order is tried
+    odd.asked.clear(), odd.since.clear()
+    assert get(g, odd.url)[odd.url]["method"] == "walk"
+    assert odd.asked == READY + ["/"] and odd.since[0] == "Tue, 14 Nov 2023 22:13:20 GMT"
+    assert sorted(parsed(g, key)) == ["file"]
+    # newer than the walk
+    odd.replies["/ls-lR.gz"].last_modified = int(time.time()) + 2
+    assert get(g, odd.url)[odd.url]["method"] == "ls-lR"
+    # too small, and pages about something else
+    del odd.replies["/"]
+    odd.replies["/ls-lR.gz"] = Reply(gzip.compress(b"x"), last_modified=int(time.time()) + 9)
+    odd.replies["/ls-lR.xz"] = Reply(b"<html>" + b"not found" * 99, type="text/html")
+    odd.replies["/ls-lR"] = Reply(b"\n <!DOCTYPE html>" + b"not found" * 99, type="text/plain")
+    assert get(g, odd.url, code=6)[odd.url]["end"] == "failed"
+    assert sorted(parsed(g, key)) == [f"file{i}.txt" for i in range(9)]  # the old one is still there
+
+
+def test_ftp_files_are_compared_by_mdtm(garner, ftpd):
+    g = garner(settings())
+    key = add(g, ftpd.url, "--max-age", "1ms")
+    ftpd.files["pub/ls-lR.gz"] = (gzip.compress(LISTING.encode()), 1700000000)
+    ftpd.all = ".:\r\ndrwxr-xr-x 2 a a 4096 Jan 1 2020 d\r\n\r\n./d:\r\n-rw-r--r-- 1 a a 1 Jan 1 2020 f\r\n"
+    assert get(g)[ftpd.url]["method"] == "ls-lR"
+    assert int((g.data / "archie" / "lslr" / key).stat().st_mtime) == 1700000000
+    assert get(g, key)[ftpd.url]["method"] == "LIST -lR"
+    assert [s for s in ftpd.said if s.startswith("RETR")].count("RETR ls-lR.gz") == 1
+    assert sorted(parsed(g, key)) == ["d", "d/f"]
+    ftpd.files["pub/ls-lR.gz"] = (gzip.compress(LISTING.encode()), None)  # nobody knows how old
+    assert get(g, key)[ftpd.url]["method"] == "LIST -lR"
+    ftpd.files["pub/ls-lR.gz"] = (gzip.compress(LISTING.encode()), int(time.time()) + 2)
+    assert get(g, key)[ftpd.url]["method"] == "ls-lR"
+
+
+def test_a_server_that_lists_one_folder_is_walked(garner, ftpd):
+    g = garner(settings())
+    key = add(g, ftpd.url)
+    ftpd.lists = {"": "total 1\r\ndrwxr-xr-x 2 a a 1 Jan 1 2020 a b\r\nlrwxrwxrwx 1 a a 1 Jan 1 2020 l -> a b\r\n"
+                      "drwxr-xr-x 2 a a 1 Jan 1 2020 secret\r\n-rw-r--r-- 1 a a 7 Jan 1 2020 f",
+                  "a b": "drwxr-xr-x 2 a a 1 Jan 1 2020 c\r\n", "a b/c": "-rw-r--r-- 1 a a 9 Jan 1 2020 g\r\n"}
+    got = get(g)[ftpd.url]
+    assert (got["method"], got["folders"]) == ("walk", 4)
+    found = parsed(g, key)
+    assert sorted(found) == ["a b", "a b/c", "a b/c/g", "f", "l", "secret"]
+    assert found["a b/c/g"]["size"] == 9 and found["l"]["kind"] == "link"
+
+
+def test_a_walk_stays_in_its_folder_and_asks_each_once(garner, odd):
+    def page(*names):
+        links = "".join(f"<a href='{n}'>{n}</a>\n" for n in names)
+        return Reply(f"<title>Index of /x</title><a href='../'>up</a><a href='?C=N'>sort</a>{links}".encode(), type="text/html")
+    g = garner(settings(walk_max=6))
+    url = odd.url + "x/"
+    key = add(g, url)
+    odd.replies = {"/x/": page("a/", "b/", "/y/", "own/", "moved/", "f", "q?x/", "../z/", "//h.test/"),
+                   "/x/a/": page("c/", "/x/", "/x/a/"), "/x/b/": Reply(b"no", 403), "/x/a/c/": page("g", "d/", "e/"),
+                   "/x/own/": Reply(b"<title>Welcome</title><a href=h>h</a>", type="text/html"),
+                   "/x/moved/": Reply(b"", 301, headers={"Location": "/x/a/"}), "/x/a/c/d/": page("i")}
+    got = get(g)[url]
+    assert (got["method"], got["folders"], got["cut"]) == ("walk", 6, True)
+    assert sorted(parsed(g, key)) == ["a", "a/c", "a/c/d", "a/c/e", "a/c/g", "b", "f", "moved", "own"]
+    walked = [p for p in odd.asked if "ls-lR" not in p]
+    assert sorted(set(walked)) == ["/x/", "/x/a/", "/x/a/c/", "/x/b/", "/x/moved/", "/x/own/"]
+    assert walked.count("/x/") == 1
+
+
+BAD = {
+    "hangs": (Reply(LISTING.encode(), length=10**6, stay=60), "idle"),
+    "is cut": (Reply(LISTING.encode(), length=10**6), "cut"),
+    "never ends": (Reply(LISTING.encode() * 100, forever=True), "body"),
+    "is silent": (Reply(b"", length=10**6, stay=60), "idle"),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_a_bad_server_costs_nothing_but_its_bytes(garner, odd, what):
+    reply, cause = BAD[what]
+    g = garner(settings(idle_max="300ms", listing_max="1M"))
+    key = add(g, odd.url)
+    odd.replies = {"/ls-lR.gz": reply, "/": reply}
+    got = get(g, code=6)[odd.url]
+    assert got["end"] == "failed"
+    row = site(g, odd.url)
+    assert row["failures"] == 1 and row["error"] and row["next"] > row["tried"]
+    assert left(g, "lslr") == [] and left(g, "tmp") == []
+    if reply.body:
+        kept = (g.data / "archie" / "failed" / key).read_bytes()
+        assert kept and (LISTING.encode() * 100).startswith(kept[:len(LISTING)])
+        assert len(kept) <= 1 << 20
+    why = g.run("why", odd.url + "pub/x")
+    assert why.code == 0 and "failed 1 times" in why.out and key in why.out
+    # it is left alone, unless it is named
+    odd.asked.clear()
+    assert g.run("archie", "get").code == 1 and odd.asked == []
+    odd.replies = {"/ls-lR.gz": Reply(gzip.compress(LISTING.encode()))}
+    assert get(g, odd.url)[odd.url]["end"] == "got"
+    assert left(g, "failed") == [] and site(g, odd.url)["failures"] == 0
+
+
+def test_causes_are_counted(garner, odd, ftpd):
+    g = garner(settings(idle_max="300ms"))
+    for url in (odd.url, ftpd.url):
+        add(g, url)
+    add(g, f"http://{HERE}:{real.free_port(HERE)}/", "--address", "127.0.0.7")
+    add(g, "http://no.such.name.test/", "--address", "192.0.2.1")
+    said = g.run("archie", "get")
+    assert said.code == 6 and "4 of 4 sites: 0 got, 0 unchanged, 4 failed" in said.out
+    assert "1 dns" in said.out
+    assert g.run("archie", "get", "nobody.test").code == 2
+
+
+def test_an_ftp_transfer_that_breaks_off_is_not_a_listing(garner, ftpd):
+    g = garner(settings())
+    key = add(g, ftpd.url)
+    ftpd.files["ls-lR"], ftpd.cut = (LISTING.encode(), 1700000000), 150
+    assert get(g, code=6)[ftpd.url]["end"] == "failed"
+    assert (g.data / "archie" / "failed" / key).read_bytes() == LISTING.encode()[:150]
+    assert left(g, "lslr") == [] and left(g, "tmp") == []
+
+
+def test_a_site_that_moved_has_a_new_key(garner):
+    peer, port = peers.need("dnsmasq-base"), real.free_port()
+    g = garner(settings().replace("127.0.0.1:9", f"127.0.0.1:{port}"))
+
+    def name_server(address):
+        started = peer.start(g, "dnsmasq", "--keep-in-foreground", "--conf-file=/dev/null", "--no-resolv", "--no-hosts",
+                             "--log-queries", "--log-facility=-", "--user=", "--group=", "--pid-file=",
+                             "--listen-address=127.0.0.1", "--bind-interfaces", f"--port={port}", "--local=/test/",
+                             f"--host-record=moving.test,{address}")
+        started.wait_line("started")
+        return started
+
+    odd = Odd({"/ls-lR.gz": Reply(gzip.compress(LISTING.encode()))}, address="127.0.0.6")
+    http = odd.server.server_port
+    try:
+        dns = name_server("127.0.0.5")
+        url = f"http://moving.test:{http}/"
+        assert add(g, url, "--tz", "+01:00", "--max-age", "1ms") == f"moving.test,{http}-127.0.0.5"
+        assert dns.stop() == 0
+        dns = name_server("127.0.0.6")
+        assert get(g, url)[url]["key"] == f"moving.test,{http}-127.0.0.6"
+        assert f"{url} 127.0.0.6 tz=+01:00 max_age=1ms\n" == (g.data / "archie" / "sites.local").read_text()
+        assert left(g, "lslr") == [f"moving.test,{http}-127.0.0.6"]
+        # from where nothing comes the site does not move
+        assert dns.stop() == 0
+        name_server("127.0.0.5")
+        assert get(g, url, code=6)[url]["key"] == f"moving.test,{http}-127.0.0.6"
+        assert left(g, "lslr") == [f"moving.test,{http}-127.0.0.6"]
+    finally:
+        odd.stop()
+
+
+def test_one_getter_at_a_time(garner, odd):
+    g = garner(settings())
+    add(g, odd.url)
+    odd.replies = {"/ls-lR.gz": Reply(LISTING.encode(), length=10**6, stay=60)}
+    first = g.start("archie", "get")
+    real.wait_for("the first request", lambda: odd.asked)
+    second = g.run("archie", "get")
+    assert second.code == 5 and "getter.lock" in second.err
+    assert first.stop() == 3
+    assert left(g, "tmp") == [] and left(g, "lslr") == []

@@ -226,7 +226,7 @@ static void visit_tell(struct visit *v, struct getter_told *told)
 }
 
 /* What is remembered is a help: where it cannot be written, the listing counts all the same. */
-static void remember(struct visit *v, const struct getter_record *record)
+static void visit_remember(struct visit *v, const struct getter_record *record)
 {
 	struct getter *g = v->getter;
 	struct err err;
@@ -258,7 +258,7 @@ void visit_fail(struct visit *v)
 	snprintf(r.cause, sizeof r.cause, "%s", getter_cause_name(v->cause));
 	memcpy(r.error, v->why, sizeof r.error);
 	getter_file_fail(&v->file);
-	remember(v, &r);
+	visit_remember(v, &r);
 	visit_tell(v, &(struct getter_told){.end = GETTER_FAILED, .next_us = r.next_us});
 }
 
@@ -274,7 +274,7 @@ void visit_unchanged(struct visit *v)
 	r.next_us = clock_wall_us() + MIN(age_us, US_PER_DAY);
 	getter_file_drop(&v->file);
 	v->why[0] = 0;
-	remember(v, &r);
+	visit_remember(v, &r);
 	visit_tell(v, &(struct getter_told){.end = GETTER_UNCHANGED});
 }
 
@@ -319,7 +319,7 @@ void visit_complete(struct visit *v, enum getter_method method, int64_t listed_u
 	snprintf(r.root, sizeof r.root, "%s", method == GETTER_READY ? v->root : "");
 	r.cause[0] = r.error[0] = 0;
 	v->why[0] = 0;
-	remember(v, &r);
+	visit_remember(v, &r);
 	visit_tell(v, &(struct getter_told){.end = GETTER_GOT, .method = method});
 }
 

@@ -116,7 +116,7 @@ void getter_file_drop(struct getter_file *f)
 
 /* What the sink is told by the robot. */
 
-static int refuse(struct getter_file *f, unsigned cause, const char *why, struct err *err)
+static int file_refuse(struct getter_file *f, unsigned cause, const char *why, struct err *err)
 {
 	f->refused = cause;
 	return err_set(err, ERR_USAGE, "%s", why);
@@ -133,12 +133,12 @@ static int file_begins(struct robot_sink *s, const struct robot_head *head, stru
 	bool has_date = robot_date(str_of(head->last_modified), head->now_us, &at_us);
 	if (since_us >= 0 && (has_date ? at_us <= since_us : f->visit->site.ftp)) {
 		f->is_old = true;
-		return refuse(f, GETTER_CAUSE_NO_LISTING, "not newer than the last one", err);
+		return file_refuse(f, GETTER_CAUSE_NO_LISTING, "not newer than the last one", err);
 	}
 	if (head->length >= 0 && head->length <= GETTER_SMALLEST)
-		return refuse(f, GETTER_CAUSE_SMALL, "too small for a listing", err);
+		return file_refuse(f, GETTER_CAUSE_SMALL, "too small for a listing", err);
 	if (strcmp(head->mime, "text/html") == 0)
-		return refuse(f, GETTER_CAUSE_NO_LISTING, "a page, not a listing", err);
+		return file_refuse(f, GETTER_CAUSE_NO_LISTING, "a page, not a listing", err);
 	return 0;
 }
 
@@ -196,7 +196,7 @@ static int file_piece(struct robot_sink *s, struct str bytes, struct err *err)
 	f->visit->bytes += bytes.n;
 	f->visit->getter->counts.bytes += bytes.n;
 	if (f->is_ready && f->n == 0 && !looks_like_listing(bytes))
-		return refuse(f, GETTER_CAUSE_NO_LISTING, "not a listing", err);
+		return file_refuse(f, GETTER_CAUSE_NO_LISTING, "not a listing", err);
 	if (!f->is_ready)
 		look_at_lines(f, bytes);
 	return getter_file_add(f, bytes, err);
@@ -206,7 +206,7 @@ static int file_ends(struct robot_sink *s, bool is_complete, struct err *err)
 {
 	struct getter_file *f = (struct getter_file *)s;
 	if (is_complete && f->is_ready && f->n <= GETTER_SMALLEST)
-		return refuse(f, GETTER_CAUSE_SMALL, "too small for a listing", err);
+		return file_refuse(f, GETTER_CAUSE_SMALL, "too small for a listing", err);
 	if (is_complete && !f->is_ready)
 		line_ends(f);
 	return 0;

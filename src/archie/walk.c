@@ -296,7 +296,7 @@ static void page_came(struct task *t, const struct robot_result *r)
 	struct getter *g = t->visit->getter;
 	struct visit *v = t->visit;
 	struct err err;
-	/* behind a redirect may be another folder, of this site or not */
+	/* a redirect may lead to another folder, of this site or not */
 	if (!str_eq(r->url, t->url)) {
 		folder_skip(t, GETTER_CAUSE_NO_INDEX, "it is elsewhere");
 		return;

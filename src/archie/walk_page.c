@@ -35,7 +35,7 @@ void walk_name_encode(struct str name, struct buf *out)
 }
 
 /* Every escape is taken off; what is none stays. */
-static struct str unescape(struct str text, struct arena *arena)
+static struct str text_unescape(struct str text, struct arena *arena)
 {
 	char *to = arena_alloc(arena, text.n + 1);
 	size_t n = 0;
@@ -49,7 +49,7 @@ static struct str unescape(struct str text, struct arena *arena)
 
 bool walk_name_decode(struct str part, struct arena *arena, struct str *ret)
 {
-	struct str name = unescape(part, arena);
+	struct str name = text_unescape(part, arena);
 	if (name.n == 0 || str_is(name, ".") || str_is(name, ".."))
 		return false;
 	for (size_t i = 0; i < name.n; i++)
@@ -88,7 +88,7 @@ static bool is_index_title(struct str title, struct str url, struct arena *arena
 	if (str_starts(title, STR("Index of /")) ||
 	    str_starts(title, STR("Directory listing for /")))
 		return true;
-	return title.n && title.p[0] == '/' && is_alike(title, unescape(path_of(url), arena));
+	return title.n && title.p[0] == '/' && is_alike(title, text_unescape(path_of(url), arena));
 }
 
 static bool is_index(const struct attrs *attrs, struct str url, struct arena *arena)
@@ -235,7 +235,7 @@ static void end_last(struct page *p, size_t at)
 	p->last = SIZE_MAX;
 }
 
-/* Goes on in the text, behind the text of this link. */
+/* Goes on in the text, after that of this link. */
 static void pass_link(struct page *p, struct str text)
 {
 	size_t at = text.n ? str_find(str_head(p->text, NEAR), text) : NEAR;

@@ -204,7 +204,7 @@ static bool has_role(const struct status *s, const char *name)
 	return has;
 }
 
-/* What is known besides counters. */
+/* What is known, other than by counters. */
 struct points {
 	struct point_status *list;
 	size_t n;

@@ -13,7 +13,8 @@
 
 static const struct value_spec up_specs[] = {
 	{"roles", VALUE_LIST_AT(struct up_conf, roles),
-	 .help = "The roles to run, in the order of their start; none named: all but docs"},
+	 .help = "The roles to run, in the order of their start; none named: all but docs, reapd "
+		 "and archie-getter"},
 	{"ready_timeout", VALUE_TIME_AT(struct up_conf, ready_timeout_us), .fallback = "30s",
 	 .min = US_PER_MS, .max = US_PER_DAY,
 	 .help = "How long a role may take to get ready before it is killed and tried again"},

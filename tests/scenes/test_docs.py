@@ -153,6 +153,6 @@ def test_a_large_tree_is_listed_whole_and_again(garner, tmp_path):
     site = docs(garner, root)
     for _ in range(2):
         assert len(listed(garner, site, tmp_path)) == 30 + 3000
-    # whoever has a listing of his own keeps it
+    # a tree that has a listing of its own keeps it
     (root / "ls-lR.gz").write_bytes(b"mine")
     assert site.ask("/ls-lR.gz").body == b"mine"

@@ -7,6 +7,7 @@
  * not its own (a full disk), it stays for the next run. */
 #include "archie/build.h"
 
+#include "archie/getter_state.h"
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
@@ -24,7 +25,8 @@ struct build {
 	const struct archie_build_options *o;
 	const struct archie_sites *sites;
 	struct names_writer *writer;
-	struct arena arena; /* of one site */
+	struct arena arena;      /* of one site */
+	struct getter_state got; /* where listings were found */
 	archie_built_fn *fn;
 	void *ctx;
 };
@@ -203,8 +205,17 @@ static void move_to_failed(const struct build *b, struct str key, struct err *er
 		(void)err_then(err, "the old database stays, the listing is in %s", buf_text(&to));
 }
 
+/* A listing that was found in a folder of the site begins there. */
+static void find_root(struct build *b, struct build_site *site, int64_t listed_s)
+{
+	const struct getter_record *r = getter_state_find(&b->got, site->key);
+	if (r && r->root[0] && r->listed_us / US_PER_S == listed_s)
+		site->url =
+			str_of(arena_printf(&b->arena, STR_FMT "%s", STR_ARG(site->url), r->root));
+}
+
 /* 0 built, 1 not newer; the listing is gone then. */
-static int build_listing(struct build *b, const struct build_site *site, const struct file *f,
+static int build_listing(struct build *b, struct build_site *site, const struct file *f,
 			 struct archie_built *ret, struct err *err)
 {
 	const struct names_site *now = site_built(b, site->key);
@@ -215,6 +226,7 @@ static int build_listing(struct build *b, const struct build_site *site, const s
 		return -1;
 	if (fstat(f->fd, &st) != 0)
 		return err_sys(err, "%s", buf_text(&path));
+	find_root(b, site, st.st_mtime);
 	int rc = now && now->listed_s >= st.st_mtime
 			 ? 1
 			 : build_from(b, site, f, st.st_mtime, ret, &theirs, err);
@@ -331,12 +343,16 @@ static int begin_build(struct build *ret, const struct archie_build_options *o,
 {
 	const struct names_options options = {.memory = o->memory};
 	*ret = (struct build){.o = o, .sites = sites, .arena = ARENA_INIT(ARENA_MOST)};
+	/* without it all listings begin at the URL of their site */
+	if (getter_state_load(o->folder, &ret->got, err) < 0 && err->code == ERR_SYSTEM)
+		return -1;
 	return names_writer_open(&ret->writer, o->folder, &options, err);
 }
 
 static void end_build(struct build *b)
 {
 	names_writer_close(&b->writer);
+	getter_state_free(&b->got);
 	arena_free(&b->arena);
 }
 

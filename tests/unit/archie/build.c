@@ -1,6 +1,8 @@
 #include "archie/build.h"
 #include "../scratch.h"
 #include "../unit.h"
+#include "archie/getter_state.h"
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
 
@@ -134,6 +136,34 @@ static void a_listing_becomes_a_database_and_goes(void **state)
 	build(&listed, NULL, "");
 }
 
+static void expect_url(const char *want)
+{
+	struct names_reader *r = NULL;
+	struct err err;
+	size_t n;
+	assert_int_equal(0, names_open(&r, folder, &err));
+	const struct names_site *site = names_sites(r, &n);
+	assert_int_equal(1, n);
+	assert_str(site[0].url, want);
+	names_close(&r);
+}
+
+static void a_listing_begins_in_the_folder_where_it_was_found(void **state)
+{
+	(void)state;
+	struct getter_record r = {.key = KEY, .listed_us = 1700000000 * US_PER_S, .root = "pub/"};
+	struct getter_state got = {.record = &r, .n = 1};
+	struct err err;
+	assert_int_equal(0, getter_state_save(folder, &got, &err));
+	put_listing(KEY, listing, 1700000000);
+	build(&listed, NULL, KEY " 0 3\n");
+	expect_url("ftp://ftp.test/pub/");
+	/* what is remembered of another one does not count */
+	put_listing(KEY, listing, 1700000009);
+	build(&listed, NULL, KEY " 0 3\n");
+	expect_url("ftp://ftp.test/");
+}
+
 static void a_listing_that_is_not_newer_only_goes(void **state)
 {
 	(void)state;
@@ -263,6 +293,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_listing_becomes_a_database_and_goes, begin_anew),
+		cmocka_unit_test_setup(a_listing_begins_in_the_folder_where_it_was_found,
+				       begin_anew),
 		cmocka_unit_test_setup(a_listing_that_is_not_newer_only_goes, begin_anew),
 		cmocka_unit_test_setup(a_refused_listing_is_moved_and_the_old_database_stays,
 				       begin_anew),

@@ -508,11 +508,15 @@ static void visit_begin(struct visit *v)
 	struct getter *g = v->getter;
 	const struct getter_record *old = getter_state_find(&g->state, v->key);
 	struct dns_result result;
-	bool has_listing = getter_database(g->o.folder, v->key).built_us ||
-			   getter_waiting_us(g->o.folder, v->key);
+	int64_t built_us = getter_database(g->o.folder, v->key).built_us;
+	bool has_listing = built_us || getter_waiting_us(g->o.folder, v->key) ||
+			   (old && getter_was_refused(g->o.folder, old));
 	v->begun_us = clock_wall_us();
 	v->deadline_us = loop_now_us(g->o.kit->loop) + g->o.conf->total_us;
-	v->since_us = old && old->listed_us && has_listing ? old->listed_us : -1;
+	if (has_listing && old && old->listed_us)
+		v->since_us = old->listed_us;
+	else if (built_us)
+		v->since_us = built_us;
 	loop_timer_in(g->o.kit->loop, &v->deadline, g->o.conf->total_us);
 	if (has_proxy(g))
 		visit_next(v);

@@ -131,6 +131,16 @@ int64_t getter_waiting_us(const char *folder, struct str key)
 	return stat(path, &st) == 0 ? (int64_t)st.st_ctime * US_PER_S : 0;
 }
 
+/* It lies among the failed ones then, with its own date. */
+bool getter_was_refused(const char *folder, const struct getter_record *record)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	snprintf(path, sizeof path, "%s/failed/%s", folder, record->key);
+	return record->got_us && stat(path, &st) == 0 &&
+	       (int64_t)st.st_mtime == record->listed_us / US_PER_S;
+}
+
 int64_t getter_due_us(const char *folder, const struct archie_site *site, int64_t max_age_us,
 		      const struct getter_record *record)
 {

@@ -54,6 +54,8 @@ struct getter_database {
 struct getter_database getter_database(const char *folder, struct str key);
 /* Whether a listing of it waits to be built, and since when; 0: none does. */
 int64_t getter_waiting_us(const char *folder, struct str key);
+/* Whether the builder has refused the last listing: the same one is not worth another try. */
+bool getter_was_refused(const char *folder, const struct getter_record *record);
 /* When the site is due: its database is older than max_age, or there is none. No back-off is
  * in it. */
 int64_t getter_due_us(const char *folder, const struct archie_site *site, int64_t max_age_us,

@@ -636,12 +636,13 @@ int getter_set_night(struct getter *g, int64_t wall_us, struct err *err)
 int getter_forget(struct getter *g, const struct archie_sites *sites, struct err *err)
 {
 	struct getter_state *s = &g->state;
-	size_t kept = 0;
+	size_t kept = 0, at = 0;
 	for (size_t i = 0; i < s->n; i++) {
-		bool is_listed = !s->record[i].key[0];
-		for (size_t k = 0; k < sites->n && !is_listed; k++)
-			is_listed = str_is(sites->site[k].key, s->record[i].key);
-		if (is_listed)
+		/* both are sorted by key */
+		while (at < sites->n && str_cmp(sites->site[at].key, str_of(s->record[i].key)) < 0)
+			at++;
+		if (!s->record[i].key[0] ||
+		    (at < sites->n && str_is(sites->site[at].key, s->record[i].key)))
 			s->record[kept++] = s->record[i];
 	}
 	if (kept == s->n)

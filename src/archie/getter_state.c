@@ -9,6 +9,7 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 
 enum { STATE_MOST = 128 << 20 };
@@ -44,6 +45,12 @@ const char *getter_method_name(unsigned method)
 	return method < GETTER_METHODS ? name[method] : "";
 }
 
+static int by_key(const void *a, const void *b)
+{
+	const struct getter_record *x = a, *y = b;
+	return strcmp(x->key, y->key);
+}
+
 static void state_path(const char *folder, char ret[PATH_MAX])
 {
 	snprintf(ret, PATH_MAX, "%s/getter", folder);
@@ -67,6 +74,8 @@ int getter_state_load(const char *folder, struct getter_state *ret, struct err *
 		getter_state_free(ret);
 		return err_in(err, "%s", path);
 	}
+	if (ret->n)
+		qsort(ret->record, ret->n, sizeof *ret->record, by_key);
 	return 0;
 }
 
@@ -89,21 +98,35 @@ void getter_state_free(struct getter_state *s)
 	*s = (struct getter_state){0};
 }
 
+/* Where it is, or would be. */
+static size_t state_place(const struct getter_state *s, struct str key)
+{
+	size_t from = 0, to = s->n;
+	while (from < to) {
+		size_t at = from + (to - from) / 2;
+		if (str_cmp(str_of(s->record[at].key), key) < 0)
+			from = at + 1;
+		else
+			to = at;
+	}
+	return from;
+}
+
 struct getter_record *getter_state_find(const struct getter_state *s, struct str key)
 {
-	for (size_t i = 0; i < s->n; i++)
-		if (str_is(key, s->record[i].key))
-			return &s->record[i];
-	return NULL;
+	size_t at = state_place(s, key);
+	return at < s->n && str_is(key, s->record[at].key) ? &s->record[at] : NULL;
 }
 
 struct getter_record *getter_state_of(struct getter_state *s, struct str key)
 {
-	struct getter_record *r = getter_state_find(s, key);
-	if (r)
-		return r;
+	size_t at = state_place(s, key);
+	if (at < s->n && str_is(key, s->record[at].key))
+		return &s->record[at];
 	ENSURE(key.n <= GETTER_KEY);
-	r = VEC_PUSH(s->record, s->n, s->room);
+	(void)VEC_PUSH(s->record, s->n, s->room);
+	struct getter_record *r = &s->record[at];
+	memmove(r + 1, r, (s->n - 1 - at) * sizeof *r);
 	*r = (struct getter_record){0};
 	memcpy(r->key, key.p, key.n);
 	return r;

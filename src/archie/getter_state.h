@@ -31,7 +31,7 @@ struct getter_record {
 };
 
 struct getter_state {
-	struct getter_record *record;
+	struct getter_record *record; /* sorted by key */
 	size_t n, room;
 };
 

@@ -463,7 +463,8 @@ static int verify_place(const char *path, const struct part_place *place, struct
 	if (rc == 0)
 		rc = page_verify(parts->part[place->part], err);
 	names_parts_close(&parts);
-	return rc;
+	/* the same file has two names: the one that was asked for comes first */
+	return rc < 0 && !place->generation ? err_in(err, "%s", path) : rc;
 }
 
 static int verify_part(const char *path, struct err *err)

@@ -365,6 +365,13 @@ int file_remove(const char *path, struct err *err)
 	return errno == ENOENT ? 1 : err_sys(err, "%s: remove", path);
 }
 
+int dir_remove(const char *path, struct err *err)
+{
+	if (rmdir(path) == 0)
+		return 0;
+	return errno == ENOENT ? 1 : err_sys(err, "%s: remove", path);
+}
+
 /* Appends to what is in `out`, which is as before after a failure. The size of the file is only a
  * hint: it may grow, and files below /proc have none. */
 static int read_to_end(const struct file *f, struct buf *out, struct err *err)

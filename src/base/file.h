@@ -59,6 +59,8 @@ int file_remove(const char *path, struct err *err);               /* 1 */
 int file_link(const char *from, const char *to, struct err *err); /* a second name; 1 */
 /* A symbolic link, made or replaced in one step; it names `to` as it is written. */
 int file_point(const char *path, const char *to, struct err *err);
+/* 1: there is none. One that is not empty is an error. */
+int dir_remove(const char *path, struct err *err);
 int dir_make(const char *path, mode_t mode, struct err *err); /* with its parents; fine if there */
 int dir_sync(const char *path, struct err *err);              /* the names in it are on disk */
 int dir_sync_of(const char *path, struct err *err);           /* the same for the folder it is in */

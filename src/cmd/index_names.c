@@ -7,7 +7,7 @@
 #include "cmd/input.h"
 #include "extract/cage_section.h"
 #include "extract/listing_run.h"
-#include "index/names_inner.h"
+#include "index/names.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

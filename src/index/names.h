@@ -13,6 +13,7 @@
  * damaged, the parts are scanned. Layout: doc/formats/names-part.md. */
 #pragma once
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "disk/format.h"
 
@@ -40,6 +41,9 @@ struct names_entry {
 	struct str owner, group; /* empty: not told; owner and group come back cut to 8 bytes */
 	int64_t size, time_s;    /* -1: not told; a size of more than 12 digits comes back in KiB */
 };
+
+/* A name as the parts have it: a newline, a return and a backslash are \n, \r and \\. */
+void names_escape(struct str name, struct buf *out);
 
 /* A site, in the snapshot. */
 struct names_site {

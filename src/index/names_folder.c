@@ -8,7 +8,6 @@
 #include "disk/tree.h"
 #include "index/names_store.h"
 
-#include <errno.h>
 #include <unistd.h>
 
 #define LINK_NEW ".new"
@@ -64,8 +63,8 @@ int names_folder_tidy(const char *folder, const struct names_manifest *m, uint64
 			FAULT("names.removed");
 		}
 		dir_done(&d);
-		if (rc >= 0 && empty && rmdir(path) < 0 && errno != ENOENT)
-			rc = err_sys(err, "%s", path);
+		if (rc >= 0 && empty)
+			rc = dir_remove(path, err);
 	}
 	mem_free(&path);
 	return MIN(rc, 0);

@@ -134,7 +134,7 @@ static int begin_inputs(struct names_merge *m, struct names_segment *const *in, 
 /* One name */
 
 /* The kept ones of n entries, in place; how many. */
-static size_t renumber(const struct merge_input *in, uint32_t *entry, size_t n)
+static size_t renumber_entries(const struct merge_input *in, uint32_t *entry, size_t n)
 {
 	size_t kept = 0, lo = 0, hi = in->ranges;
 	if (n == 0)
@@ -169,7 +169,7 @@ static int take_forms(struct names_merge *m, struct merge_input *in, struct err 
 		uint32_t *to = m->entry + m->entries;
 		if (names_form_entries(&in->walk, &form, 0, form.entries, to, err) < 0)
 			return -1;
-		size_t kept = renumber(in, to, form.entries);
+		size_t kept = renumber_entries(in, to, form.entries);
 		if (kept == 0)
 			continue;
 		*VEC_PUSH(m->form, m->forms, m->form_room) = (struct merged_form){

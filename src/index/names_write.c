@@ -55,8 +55,8 @@ static int folder_sync(const struct names_writer *w, uint64_t generation, struct
 	return rc;
 }
 
-/* The manifest that was written may be there or not: the one before is put in its place. Whoever
- * saw the other one has to begin again. */
+/* The manifest that was written may be there or not: the one before is put in its place. A reader
+ * that saw the other one begins again. */
 static int writer_read_back(struct names_writer *w, struct err *err)
 {
 	struct names_manifest now;

@@ -176,8 +176,10 @@ static void take_waiting(struct names_build *b)
 			__builtin_prefetch(b->text + b->form[known[i] - 1].at);
 	VEC_ROOM(b->entry, b->entry_room, b->entries + b->waiting_n);
 	for (size_t i = 0; i < b->waiting_n; i++) {
-		struct str name = {b->waiting_text.p + w[i].at, w[i].n};
-		b->entry[b->entries++] = find_form(b, w[i].n ? name : STR(""), w[i].tag);
+		struct str name = STR("");
+		if (w[i].n)
+			name = (struct str){b->waiting_text.p + w[i].at, w[i].n};
+		b->entry[b->entries++] = find_form(b, name, w[i].tag);
 	}
 	b->waiting_n = 0;
 	buf_clear(&b->waiting_text);

@@ -20,8 +20,8 @@
 enum {
 	BATCH = 32,
 	BATCH_ROOM = 64 << 10, /* bytes of names that wait; more do not */
-	TABLE_LEAST = 1 << 12,
-	TEXT_SLACK = 16, /* bytes after the texts, so that 8 can be read at once */
+	TABLE_BITS = 12,       /* of the smallest table */
+	TEXT_SLACK = 16,       /* bytes after the texts, so that 8 can be read at once */
 };
 
 struct build_slot {
@@ -51,8 +51,6 @@ struct names_build {
 	struct names_segment **spilled;
 	size_t spilled_n, spilled_room;
 	uint64_t spilled_entries;
-	struct err err; /* the first one */
-	bool failed;
 };
 
 struct names_build *names_build_new(uint64_t memory, const char *folder)
@@ -98,7 +96,7 @@ uint64_t names_build_entries(const struct names_build *b)
 
 static void grow_table(struct names_build *b)
 {
-	unsigned bits = b->slot_bits ? b->slot_bits + 1 : 12;
+	unsigned bits = b->slot_bits ? b->slot_bits + 1 : TABLE_BITS;
 	struct build_slot *slot = mem_array((size_t)1 << bits, sizeof *slot);
 	uint32_t mask = ((uint32_t)1 << bits) - 1;
 	for (size_t i = 0; b->slot && i < (size_t)1 << b->slot_bits; i++) {
@@ -192,6 +190,12 @@ static uint64_t memory_used(const struct names_build *b)
 	       ((uint64_t)sizeof *b->slot << b->slot_bits) + b->entries * 2 * sizeof *b->entry;
 }
 
+/* Of the memory, what is left to trigrams while a segment is written. */
+static uint64_t trigram_memory(const struct names_build *b)
+{
+	return b->memory / 4;
+}
+
 /* Writing what is collected */
 
 static void release_form(struct names_put_form **p)
@@ -254,10 +258,12 @@ static int put_collected(const struct names_build *b, const struct names_sort_ke
 static int write_collected(struct names_build *b, const char *path, struct err *err)
 {
 	struct names_put *put;
-	if (names_put_begin(&put, path, (uint32_t)b->entries, b->memory, b->folder, err) < 0)
+	if (names_put_begin(&put, path, (uint32_t)b->entries, trigram_memory(b), b->folder, err) <
+	    0)
 		return -1;
 	mem_free(&b->slot);
-	memset(b->text ? b->text + b->text_n : (char[1]){0}, 0, b->text ? TEXT_SLACK : 0);
+	if (b->text)
+		memset(b->text + b->text_n, 0, TEXT_SLACK);
 	struct names_sort_key *key = names_sort(b->text, b->form, (uint32_t)b->forms);
 	int rc = put_collected(b, key, put, err);
 	mem_free(&key);
@@ -303,7 +309,7 @@ int names_build_add(struct names_build *b, struct str name, struct err *err)
 	if (b->waiting_n < BATCH && b->waiting_text.n < BATCH_ROOM)
 		return 0;
 	take_waiting(b);
-	return memory_used(b) > b->memory ? spill_collected(b, err) : 0;
+	return memory_used(b) > b->memory - trigram_memory(b) ? spill_collected(b, err) : 0;
 }
 
 int names_build_write(struct names_build *b, const char *path, struct err *err)

@@ -276,8 +276,10 @@ int names_walk_seek(struct names_walk *w, uint32_t name, struct err *err)
 	if (name < w->segment->info.names && (w->names == 0 || w->block != name / NAMES_BLOCK) &&
 	    name % NAMES_BLOCK != 0 && enter_walk_block(w, name / NAMES_BLOCK, err) < 0)
 		return -1;
-	if (w->names && w->have > name % NAMES_BLOCK) {
-		w->have = 0; /* back */
+	if (w->names && w->have > name % NAMES_BLOCK) { /* back */
+		w->have = w->counts_at = w->forms_at = 0;
+		w->counts = w->view.counts;
+		w->forms_p = w->view.forms;
 		w->text.n = 0;
 	}
 	w->next = name;

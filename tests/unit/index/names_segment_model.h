@@ -179,6 +179,9 @@ static inline uint32_t model_names_are(struct model *m, struct names_segment *s)
 			assert_int_equal(names_walk_next(&jump, &err), 0);
 			assert_int_equal(jump.name, names);
 			model_name_is(m, i, to, &jump);
+			assert_int_equal(names_walk_seek(&jump, names, &err), 0); /* again */
+			assert_int_equal(names_walk_next(&jump, &err), 0);
+			model_name_is(m, i, to, &jump);
 		}
 	}
 	assert_int_equal(names_walk_next(&w, &err), 1);

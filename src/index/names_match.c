@@ -163,7 +163,7 @@ static bool text_has(struct str text, struct str part)
 }
 
 /* As the pattern is compared with it. */
-static struct str compared_text(struct names_match *m, struct str text)
+static struct str text_compared(struct names_match *m, struct str text)
 {
 	if (m->how != NAMES_HOW_SUB)
 		return text;
@@ -178,7 +178,7 @@ bool names_match_name(struct names_match *m, struct str name)
 		return str_eq(name, m->text);
 	case NAMES_HOW_SUB:
 	case NAMES_HOW_SUBCASE:
-		return text_has(compared_text(m, name), m->text);
+		return text_has(text_compared(m, name), m->text);
 	case NAMES_HOW_RX:
 		return rx_matches(m->run, name);
 	default:
@@ -194,7 +194,7 @@ static uint8_t match_dir(struct names_match *m, struct str dir)
 				 : (dir.n == 0 ? DIR_HEAD : 0);
 	if (m->how != NAMES_HOW_SUB && m->how != NAMES_HOW_SUBCASE)
 		return 0;
-	struct str text = compared_text(m, dir);
+	struct str text = text_compared(m, dir);
 	if (text_has(text, m->text))
 		flags |= DIR_HAS;
 	if (m->head.p && text.n && str_ends(text, m->head))
@@ -272,7 +272,7 @@ struct names_facts names_limit_name(struct names_limit *l, struct str name)
 	if (m->how == NAMES_HOW_EXACT) {
 		about.path_tail = str_eq(name, m->tail);
 	} else if (m->how == NAMES_HOW_SUB || m->how == NAMES_HOW_SUBCASE) {
-		struct str text = compared_text(m, name);
+		struct str text = text_compared(m, name);
 		about.path_has = text_has(text, m->text);
 		about.path_tail = m->head.p && str_starts(text, m->tail);
 	}

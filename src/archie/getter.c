@@ -616,23 +616,6 @@ const struct getter_counts *getter_counts(const struct getter *g)
 	return &g->counts;
 }
 
-const struct getter_state *getter_memory(const struct getter *g)
-{
-	return &g->state;
-}
-
-int64_t getter_night_us(const struct getter *g)
-{
-	const struct getter_record *r = getter_state_find(&g->state, STR(""));
-	return r ? r->tried_us : 0;
-}
-
-int getter_set_night(struct getter *g, int64_t wall_us, struct err *err)
-{
-	getter_state_of(&g->state, STR(""))->tried_us = wall_us;
-	return getter_state_save(g->o.folder, &g->state, err);
-}
-
 int getter_forget(struct getter *g, const struct archie_sites *sites, struct err *err)
 {
 	struct getter_state *s = &g->state;

@@ -89,9 +89,5 @@ struct getter_counts {
 };
 const struct getter_counts *getter_counts(const struct getter *g);
 
-/* What is remembered; night_us: when the last nightly run began, 0: never. */
-const struct getter_state *getter_memory(const struct getter *g);
-int64_t getter_night_us(const struct getter *g);
-int getter_set_night(struct getter *g, int64_t wall_us, struct err *err);
 /* Forgets sites that are not listed any more. */
 int getter_forget(struct getter *g, const struct archie_sites *sites, struct err *err);

@@ -229,8 +229,9 @@ static void a_key_is_short_enough_for_a_file(void **state)
 	struct lab l;
 	CLEANUP(buf_free) struct buf b = BUF_INIT(1 << 20);
 	lab_begin(&l);
+	buf_add_text(&b, "http://a.test/pub/ 192.0.2.1\n");
 	for (int i = 0; i < 2; i++) {
-		buf_add_text(&b, "http://a.test/pub/ 192.0.2.1\nhttp://a.test/" + (i ? 29 : 0));
+		buf_add_text(&b, "http://a.test/");
 		buf_fill(&b, 'x', 600);
 		buf_printf(&b, "%d/ 192.0.2.1\n", i);
 	}

@@ -410,7 +410,7 @@ static void try_ready(struct visit *v)
 	snprintf(url, sizeof url, STR_FMT "%s%s", STR_ARG(v->site.url), v->root,
 		 ready_names[v->step / ARRAY_LEN(ready_folders)]);
 	v->step++;
-	getter_file_init(&v->file, v);
+	getter_file_drop(&v->file);
 	v->file.is_ready = true;
 	struct task *t = task_new(v, str_of(url), ready_done);
 	t->sink = &v->file.sink;
@@ -420,7 +420,8 @@ static void try_ready(struct visit *v)
 static void try_list(struct visit *v)
 {
 	v->step = TRY_WALK;
-	getter_file_init(&v->file, v);
+	getter_file_drop(&v->file);
+	v->file.is_ready = false;
 	struct task *t = task_new(v, v->site.url, list_done);
 	t->sink = &v->file.sink;
 	t->flags = ROBOT_LIST_ALL;

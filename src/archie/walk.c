@@ -347,7 +347,7 @@ static void folder_done(struct task *t, const struct robot_result *r)
 void walk_begin(struct visit *v)
 {
 	struct err err;
-	getter_file_init(&v->file, v);
+	v->file.is_ready = false;
 	v->folders = v->entries = 0;
 	v->cut = v->root_done = false;
 	if (getter_file_begin(&v->file, &err) < 0) {

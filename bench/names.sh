@@ -5,7 +5,7 @@
 #
 #	NAMES         a folder with names.txt, basenames.txt and, for "replace", ls-lR.gz; without it
 #	              they are made of what apt's mirror has (60 MB)
-#	NAMES_DIR     where indexes are kept (build/names): those of rivals are used again
+#	NAMES_DIR     where indexes are kept (build/names): SQLite's is used again
 #	NAMES_PARTS   which of build, queries, replace; all of them where it is not given
 #	NAMES_SAMPLE  queries of each class that are asked where a rival scans (40)
 #	SEED          of the queries; another one each time where it is not given
@@ -67,12 +67,7 @@ least() {
 # Build and size: the better of two.
 plocate_make() {
 	[ -x $plocate_build ] || absent plocate || return 1
-	[ -e "$dir/rivals/plocate.s" ] || {
-		for i in 1 2; do
-			cpu "$dir/rivals/plocate.$i" $plocate_build -p -l no "$corpus/names.txt" "$dir/rivals/paths.db"
-		done
-		least "$dir/rivals/plocate.1" "$dir/rivals/plocate.2" >"$dir/rivals/plocate.s"
-	}
+	cpu "$dir/plocate.$1" $plocate_build -p -l no "$corpus/names.txt" "$dir/rivals/paths.db"
 }
 names_build() {
 	rm -rf "$index"
@@ -84,14 +79,16 @@ names_size() {
 		awk '{ n += $1 } END { print n }'
 }
 if wants build || [ ! -e "$index/names/manifest" ]; then
-	names_build 1
-	names_build 2
+	for i in 1 2; do # in turn, so that both have the same weather
+		names_build $i
+		if plocate_make $i; then theirs=yes; else theirs=; fi
+	done
 	ours=$(least "$dir/build.1" "$dir/build.2")
 	size=$(names_size)
 	awk -v n="$paths" -v s="$ours" -v b="$size" 'BEGIN {
 		printf "figure names.build_garner %.0f paths/cpu-s\nfigure names.size_garner %.0f bytes\n", n / s, b }'
-	if plocate_make; then
-		awk -v n="$paths" -v s="$ours" -v p="$(cat "$dir/rivals/plocate.s")" -v b="$size" \
+	if [ "$theirs" ]; then
+		awk -v n="$paths" -v s="$ours" -v p="$(least "$dir/plocate.1" "$dir/plocate.2")" -v b="$size" \
 			-v d="$(wc -c <"$dir/rivals/paths.db")" 'BEGIN {
 			printf "figure names.build_plocate %.0f paths/cpu-s\nfigure names.size_plocate %.0f bytes\n", n / p, d
 			printf "ratio names.build %.3f\nratio names.size %.3f\n", p / s, b / d }'
@@ -119,7 +116,8 @@ ask_sqlite() {
 	"$BUILD/bench/names-sqlite" "$dir/rivals/names.db" $repeats "$queries/exact.tsv" "$queries/sub.tsv" "$queries/subcase.tsv"
 }
 have_plocate() {
-	command -v plocate >/dev/null && plocate_make || absent plocate
+	command -v plocate >/dev/null || absent plocate || return 1
+	[ -e "$dir/rivals/paths.db" ] || plocate_make 1
 }
 ask_plocate() {
 	/usr/bin/python3 $here/process.py plocate "$queries" "$dir/rivals/paths.db" "$sample"

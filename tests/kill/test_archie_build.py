@@ -26,7 +26,7 @@ def put_listing(g, number):
     """A listing that is newer than those before; all its names tell its number."""
     path = g.data / "archie/lslr" / KEY
     path.parent.mkdir(parents=True, exist_ok=True)
-    lines = [f"-rw-r--r-- 1 a b {i} Jan  5  1994 file-{i}-of-{number}\n" for i in range(FILES)]
+    lines = [f"-rw-r--r-- 1 a b {i} Jan  5  1994 file-{i}-of-{number}.\n" for i in range(FILES)]
     new = path.with_name(f".{KEY}")
     new.write_text("".join(lines))
     at = 1_700_000_000 + number
@@ -36,7 +36,7 @@ def put_listing(g, number):
 
 def which(g, numbers):
     """The listing whose names are found: all of them, and no others."""
-    asked = "".join(f"-of-{n}\n" for n in numbers)
+    asked = "".join(f"-of-{n}.\n" for n in numbers)
     done = g.run("index", "names", "query", "--batch", "--type", "subcase", "--count", g.data / "archie",
                  input=asked)
     found = [json.loads(line)["total"] for line in done.out.splitlines()]

@@ -60,7 +60,7 @@ void names_print_line(uint64_t number, const struct names_entry *e, struct buf *
 /* Writing parts */
 
 struct names_parts_writer;
-/* folder: of the generation; it is there. memory: for the table of directories. */
+/* folder: of the generation; it is there. */
 int names_parts_create(struct names_parts_writer **ret, const char *folder, struct err *err);
 /* ERR_USAGE: it cannot be taken; nothing was written. */
 int names_parts_add(struct names_parts_writer *w, const struct names_entry *e, struct err *err);

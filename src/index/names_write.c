@@ -154,7 +154,9 @@ static int writer_load(struct names_writer *w, struct err *err)
 		return -1;
 	if (names_folder_sweep(w->folder, &w->manifest, err) < 0)
 		return -1;
-	return links_mend(w, NULL, err);
+	/* Readers do not go by links: a full disk is no reason not to drop a site, say. */
+	w->links_due = links_mend(w, NULL, err) < 0;
+	return 0;
 }
 
 int names_writer_open(struct names_writer **ret, const char *folder,

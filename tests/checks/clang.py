@@ -26,9 +26,11 @@ LATER = {
         "soif_embed soif_embed_count soif_embedded soif_merge soif_same soif_sort soif_unembed",
     "names: expressions step over the bytes of their dictionary":
         "rx_accepts rx_found rx_gen rx_start rx_step",
+    "archie, its interfaces: types of queries by their names":
+        "names_type_of",
     "no program: fault points that are counted, the loop with a clock turned by hand, cages as "
-    "tests and benches want them, a compaction that is waited for":
-        "cage_defaults collector_compact fault_fired loop_step",
+    "tests and benches want them, a compaction that is waited for, all names in one segment":
+        "cage_defaults collector_compact fault_fired loop_step names_merge_all",
 }
 
 PROGRAMS = {"garner": "src/cmd/main.c", "garner-parse": "src/cmd/parse_main.c"}
